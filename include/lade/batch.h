@@ -1,0 +1,174 @@
+/*
+ * batch.h: the engine; it decodes and encodes N items at a time into memory that the caller
+ * chose.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_BATCH_H
+#define LADE_BATCH_H
+
+#include <lade/memory.h>
+#include <lade/spec.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the engine --------------------------------------------------------------------- */
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_engine_options {
+	size_t struct_size; /* sizeof(lade_engine_options) */
+	unsigned threads;   /* threads a call may use, the caller's included; 0: lade_cpu_count() */
+	lade_cpu cpu;       /* LADE_CPU_AUTO, or a lower level to force */
+	const lade_allocator *allocators[LADE_KIND_COUNT]; /* NULL: the default of the kind */
+} lade_engine_options;
+
+/*
+ * An engine owns threads, scratch memory and codec contexts.  Threads start at the first call
+ * that has work for them and end in lade_engine_free(); a forked child gets fresh ones.
+ * Threads: any number of threads may call one engine at once.
+ * Owns:    the caller; not to be freed while a call runs.  NULL options: all defaults.
+ */
+LADE_API lade_status lade_engine_new(const lade_engine_options *options, lade_engine **out,
+                                     lade_error *err);
+LADE_API void lade_engine_free(lade_engine *engine); /* NULL is fine */
+
+/* The process's shared engine, made with the defaults at the first call; NULL: out of memory.
+ * Not to be freed. */
+LADE_API lade_engine *lade_engine_default(void);
+
+LADE_API unsigned lade_engine_threads(const lade_engine *engine);
+LADE_API lade_cpu lade_engine_cpu(const lade_engine *engine);
+
+/* ---- items -------------------------------------------------------------------------- */
+
+/* A piece of a source.  Encoded pieces are decoded one after the other, each on its own. */
+typedef struct lade_segment {
+	const void *data;
+	size_t size; /* bytes */
+	lade_place place;
+	size_t decoded_size; /* what it decodes to, if the caller knows; 0: not known */
+} lade_segment;
+
+/*
+ * One chunk's work.  Zero-initialise, then set what is wanted.
+ *
+ * Decoding: each segment of 'src' is decoded with the spec, and the results follow one
+ * another in 'dst'.  Encoding: the segments are joined and encoded as one chunk.
+ *
+ * Rows: with 'row_pitch' > 0 the decoded side is rows of 'row_size' bytes that start
+ * 'row_pitch' >= row_size bytes apart: 'dst' when decoding, the (single) segment of 'src'
+ * when encoding.  The span covers all of it, the last row without its gap; bytes between rows
+ * are not touched.
+ *
+ * Range, decoding only: bytes [range_off, range_off + range_size) of the result go to
+ * 'dst'; range_size 0 means all from range_off on.
+ */
+typedef struct lade_item {
+	const lade_spec *spec; /* NULL: the call's */
+	const lade_segment *src;
+	size_t src_count;
+	lade_span dst;
+	size_t row_size, row_pitch;
+	uint64_t range_off, range_size;
+} lade_item;
+
+typedef struct lade_result {
+	lade_status status;
+	size_t size; /* bytes of the result in 'dst', gaps not counted; 0 on failure */
+} lade_result;
+
+enum {
+	/* Checksum stages are not verified when decoding (their bytes are still taken off). */
+	LADE_BATCH_IGNORE_CHECKSUMS = 1,
+};
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_batch_options {
+	size_t struct_size;
+	unsigned threads;        /* at most this many; 0: the engine's */
+	uint32_t flags;          /* LADE_BATCH_... */
+	const lade_dict *dict;   /* for the codec stages that take one */
+	lade_error *item_errors; /* one for each item, filled for those that fail; or NULL */
+	lade_stream stream;      /* orders the work with a device's; NULL without one */
+} lade_batch_options;
+
+/*
+ * lade_decode_into() decodes 'count' items, lade_encode_into() encodes them.
+ *
+ * Every item is tried, whatever becomes of the others.  'results', if not NULL, has 'count'
+ * entries.  A failed item's destination is unspecified; nothing outside it is written.
+ * Destinations of different items must not overlap.  A destination may be larger than its
+ * result.  For encoding, lade_spec_bound() bytes always suffice.
+ *
+ * Returns: LADE_OK when all items are done; else the status of the first item (by index) that
+ *          failed, with '*err' saying which and why
+ * Fails:   LADE_E_ARG, LADE_E_NOSPACE, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM,
+ *          LADE_E_RANGE, LADE_E_DICT, LADE_E_VALUE, LADE_E_UNSUPPORTED, LADE_E_NO_DEVICE,
+ *          LADE_E_NOMEM
+ * Threads: any number of callers per engine
+ * Owns:    nothing; all spans stay the caller's
+ */
+LADE_API lade_status lade_decode_into(lade_engine *engine, const lade_spec *spec,
+                                      const lade_item *items, size_t count,
+                                      lade_result *results, const lade_batch_options *options,
+                                      lade_error *err);
+LADE_API lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec,
+                                      const lade_item *items, size_t count,
+                                      lade_result *results, const lade_batch_options *options,
+                                      lade_error *err);
+
+#define LADE_SIZE_UNKNOWN UINT64_MAX
+
+/*
+ * The decoded sizes of 'count' items without decoding them: from the formats' headers, or the
+ * segments' 'decoded_size' where given.  'sizes[i]' is LADE_SIZE_UNKNOWN where the format does not
+ * tell (raw LZ4, raw Deflate) or the header is bad; 'results', if not NULL, says which.  The
+ * items' destinations and ranges are not looked at.
+ * Returns: as lade_decode_into(); LADE_E_UNKNOWN_SIZE is a failure too
+ */
+LADE_API lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec,
+                                        const lade_item *items, size_t count, uint64_t *sizes,
+                                        lade_result *results, lade_error *err);
+
+/* ---- one chunk in host memory -------------------------------------------------------- */
+
+/* Shells over the calls above for one contiguous item in pageable host memory. */
+LADE_API lade_status lade_decode(lade_engine *engine, const lade_spec *spec, const void *src,
+                                 size_t src_size, void *dst, size_t dst_cap, size_t *dst_size,
+                                 lade_error *err);
+LADE_API lade_status lade_encode(lade_engine *engine, const lade_spec *spec, const void *src,
+                                 size_t src_size, void *dst, size_t dst_cap, size_t *dst_size,
+                                 lade_error *err);
+
+/* ---- what the router would do -------------------------------------------------------- */
+
+typedef struct lade_candidate {
+	size_t stage; /* of the spec */
+	const char *implementation;
+	lade_kind place;
+	int priority;
+	double cost; /* nanoseconds for the whole call; negative when it refuses */
+	bool chosen;
+	char reason[96]; /* why, or why not */
+} lade_candidate;
+
+/*
+ * Which implementations could run each stage of this call, what they would cost, and which the
+ * router takes.  'candidates' has room for 'cap'; '*count' gets how many there are.  Runs
+ * nothing.  The candidates' strings live as long as the engine.
+ * Fails: LADE_E_ARG, LADE_E_NOSPACE ('*count' says how many), LADE_E_NO_DEVICE,
+ *        LADE_E_UNSUPPORTED when a stage has no implementation that can
+ */
+LADE_API lade_status lade_explain(lade_engine *engine, const lade_spec *spec,
+                                  lade_direction direction, const lade_item *items,
+                                  size_t count, const lade_batch_options *options,
+                                  lade_candidate *candidates, size_t cap,
+                                  size_t *candidate_count, lade_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * frame.h: the .lade container (docs/format/frame.md): chunks behind one spec, checksummed,
+ * seekable, readable from a pipe.  And the two bare kinds, without a container.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_FRAME_H
+#define LADE_FRAME_H
+
+#include <lade/batch.h>
+#include <lade/checksum.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- where bytes come from and go to -------------------------------------------------- */
+
+/* Bytes that can be read anywhere.  'read_at' may be called from several threads at once. */
+typedef struct lade_source {
+	void *ctx;
+	uint64_t size;
+	/* Reads exactly 'size' bytes at 'off' (checked against the size), or fails. */
+	lade_status (*read_at)(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err);
+} lade_source;
+
+/* Bytes that come once, in order: '*got' from 1 to 'cap', or 0 at the end. */
+typedef struct lade_input {
+	void *ctx;
+	lade_status (*read)(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err);
+} lade_input;
+
+/* Takes bytes in order; all of them, or fails. */
+typedef struct lade_output {
+	void *ctx;
+	lade_status (*write)(void *ctx, const void *src, size_t size, lade_error *err);
+} lade_output;
+
+/* ---- checksums ------------------------------------------------------------------------ */
+
+/* When chunk checksums are made and verified; the numbers are nvCOMP's. */
+typedef enum lade_policy {
+	LADE_NO_COMPUTE_NO_VERIFY = 0,
+	LADE_COMPUTE_AND_NO_VERIFY = 1,
+	LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT = 2,
+	LADE_COMPUTE_AND_VERIFY_IF_PRESENT = 3,
+	LADE_COMPUTE_AND_VERIFY = 4, /* reading a frame without fails with LADE_E_NO_CHECKSUM */
+} lade_policy;
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+#define LADE_NDIM_MAX 32
+
+/* Zero-initialise, set struct_size and spec, then what is wanted. */
+typedef struct lade_frame_options {
+	size_t struct_size;
+	const lade_spec *spec;  /* NULL: "copy" */
+	size_t chunk_size;      /* decoded bytes; 0: 1 MiB; from 16 bytes to 1 GiB */
+	lade_checksum checksum; /* LADE_XXH64 (also for 0) or LADE_CRC32C */
+	lade_policy policy;     /* whether it is computed */
+	lade_dtype dtype;       /* with 'ndim' and 'shape': what the bytes are; or LADE_DTYPE_NONE */
+	unsigned ndim;
+	const uint64_t *shape;
+	bool fortran_order; /* the first index varies fastest */
+	unsigned threads;   /* 0: the engine's */
+} lade_frame_options;
+
+typedef struct lade_frame_writer lade_frame_writer;
+
+/*
+ * Writes a frame as the bytes come; the length need not be known.  Chunks are encoded in
+ * batches, one chunk or more a thread.  finish() writes the index and must be called; free()
+ * without it leaves a frame that readers refuse as truncated.
+ * Threads: one caller.  After a failure every call fails with the same error.
+ */
+LADE_API lade_status lade_frame_writer_new(lade_engine *engine, const lade_frame_options *options,
+                                           lade_output output, lade_frame_writer **out,
+                                           lade_error *err);
+LADE_API lade_status lade_frame_writer_write(lade_frame_writer *writer, const void *data,
+                                             size_t size, lade_error *err);
+/* Writes 'size' decoded bytes as one chunk with a spec of its own (NULL: the frame's). The
+ * chunks before it must be complete, and every chunk but the last holds chunk_size bytes. */
+LADE_API lade_status lade_frame_writer_chunk(lade_frame_writer *writer, const lade_spec *spec,
+                                             const void *data, size_t size, lade_error *err);
+LADE_API lade_status lade_frame_writer_finish(lade_frame_writer *writer, lade_error *err);
+LADE_API void lade_frame_writer_free(lade_frame_writer *writer);
+
+/* The bytes that a frame of 'size' decoded bytes can take at most; SIZE_MAX: too large. */
+LADE_API size_t lade_frame_bound(const lade_frame_options *options, size_t size);
+
+/* ---- reading, anywhere ------------------------------------------------------------------ */
+
+enum {
+	LADE_CHUNK_STORED = 1,   /* the decoded bytes themselves */
+	LADE_CHUNK_CONSTANT = 2, /* one element (or byte), repeated */
+	LADE_CHUNK_OWN_SPEC = 4, /* its own spec stands before the payload */
+};
+
+typedef struct lade_frame_info {
+	const lade_spec *spec;
+	uint64_t size;         /* decoded bytes of all; LADE_SIZE_UNKNOWN in a pipe until the end */
+	uint64_t encoded_size; /* bytes of the whole frame; likewise */
+	uint64_t chunk_count;  /* likewise */
+	size_t chunk_size;     /* decoded bytes of every chunk but the last */
+	lade_checksum checksum; /* LADE_CHECKSUM_NONE when there are none */
+	lade_dtype dtype;
+	unsigned ndim;
+	uint64_t shape[LADE_NDIM_MAX];
+	bool fortran_order;
+	unsigned version;
+} lade_frame_info;
+
+typedef struct lade_frame_chunk {
+	uint64_t off;         /* of the payload, from the frame's first byte */
+	size_t size;          /* encoded bytes */
+	size_t decoded_size;
+	uint32_t flags;       /* LADE_CHUNK_... */
+	uint64_t checksum;    /* of the decoded bytes; 0 without */
+} lade_frame_chunk;
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_frame_read_options {
+	size_t struct_size;
+	lade_policy policy;
+	unsigned threads;
+	const lade_dict *dict;
+	size_t max_chunk_size; /* refuse larger chunks with LADE_E_LIMIT; 0: 1 GiB */
+} lade_frame_read_options;
+
+typedef struct lade_frame lade_frame;
+
+/*
+ * Opens a frame for reading anywhere; header and index are checked whole.
+ * _memory: a map or a buffer, borrowed until the close.  _path: maps the file.
+ * Fails:   LADE_E_VERSION, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (with the offset),
+ *          LADE_E_NO_CHECKSUM, LADE_E_LIMIT, LADE_E_IO, LADE_E_NOMEM
+ * Threads: an open frame may be read from several threads at once
+ */
+LADE_API lade_status lade_frame_open(lade_engine *engine, lade_source source,
+                                     const lade_frame_read_options *options, lade_frame **out,
+                                     lade_error *err);
+LADE_API lade_status lade_frame_open_memory(lade_engine *engine, const void *data, size_t size,
+                                            const lade_frame_read_options *options,
+                                            lade_frame **out, lade_error *err);
+LADE_API lade_status lade_frame_open_path(lade_engine *engine, const char *path,
+                                          const lade_frame_read_options *options,
+                                          lade_frame **out, lade_error *err);
+LADE_API void lade_frame_close(lade_frame *frame); /* NULL is fine */
+
+LADE_API const lade_frame_info *lade_frame_get_info(const lade_frame *frame);
+LADE_API lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index,
+                                          lade_frame_chunk *out, lade_error *err);
+
+/* A range of the decoded bytes and where it goes. */
+typedef struct lade_frame_range {
+	uint64_t off;
+	lade_span dst; /* its size is the range's */
+} lade_frame_range;
+
+/*
+ * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each once
+ * a call.  'results' as in lade_decode_into(); may be NULL.
+ * Fails: LADE_E_RANGE for a range past the end, and what decoding and reading fail with
+ */
+LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges,
+                                     size_t count, lade_result *results, lade_error *err);
+
+/* ---- reading a pipe ----------------------------------------------------------------------- */
+
+typedef struct lade_frame_stream lade_frame_stream;
+
+/* Reads a frame in order, from its first byte; the index is checked against the chunks at the
+ * end.  Memory stays below a few chunks a thread.  Bytes after the frame are left unread where
+ * the input allows no going back: read() hands them out by lade_frame_stream_rest(). */
+LADE_API lade_status lade_frame_stream_new(lade_engine *engine, lade_input input,
+                                           const lade_frame_read_options *options,
+                                           lade_frame_stream **out, lade_error *err);
+LADE_API const lade_frame_info *lade_frame_stream_get_info(const lade_frame_stream *stream);
+/* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified). */
+LADE_API lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t cap,
+                                            size_t *got, lade_error *err);
+/* Bytes taken from the input that follow the frame; valid until the free. */
+LADE_API lade_cspan lade_frame_stream_rest(const lade_frame_stream *stream);
+LADE_API void lade_frame_stream_free(lade_frame_stream *stream);
+
+/* ---- bare kinds ------------------------------------------------------------------------- */
+
+/* Bytes without a container (docs/format/bare.md); the numbers are nvCOMP's. */
+typedef enum lade_bare {
+	LADE_BARE_RAW = 1,           /* just the spec's bytes */
+	LADE_BARE_WITH_SIZE = 2,     /* decoded size (4 bytes for lz4, 8 for the rest), then RAW */
+	LADE_BARE_WITH_SIZE_16 = 3,  /* the same, RAW at byte 16; bytes between are 0 */
+} lade_bare;
+
+/* One buffer each way, in host memory.  Bound: lade_spec_bound() + 16. */
+LADE_API lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
+                                      lade_cspan src, lade_span dst, size_t *dst_size,
+                                      lade_error *err);
+LADE_API lade_status lade_bare_decode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
+                                      lade_cspan src, lade_span dst, size_t *dst_size,
+                                      lade_error *err);
+/* The decoded size that the bytes claim.  Fails: LADE_E_UNKNOWN_SIZE, LADE_E_TRUNCATED, ... */
+LADE_API lade_status lade_bare_decoded_size(lade_engine *engine, const lade_spec *spec,
+                                            lade_bare kind, lade_cspan src, uint64_t *size,
+                                            lade_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * memory.h: where bytes lie, who lends them, and who allocates them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_MEMORY_H
+#define LADE_MEMORY_H
+
+#include <lade/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kinds of memory; the numbers are part of the ABI. */
+typedef enum lade_kind {
+	LADE_HOST = 0,    /* pageable host memory */
+	LADE_PINNED = 1,  /* host memory that a device can read and write */
+	LADE_MANAGED = 2, /* memory that moves between host and devices on demand */
+	LADE_DEVICE = 3,  /* a device's own memory; the host must not touch it */
+} lade_kind;
+#define LADE_KIND_COUNT 4
+
+/* A kind of memory and, for managed and device memory, the device's number. */
+typedef struct lade_place {
+	lade_kind kind;
+	int32_t device;
+} lade_place;
+
+/* Zero-initialised is pageable host memory. */
+#define LADE_PLACE_HOST ((lade_place){LADE_HOST, 0})
+
+/* True when the host may read and write memory of this kind directly. */
+static inline bool lade_kind_is_host(lade_kind kind)
+{
+	return kind != LADE_DEVICE;
+}
+
+/* "host", "pinned", "managed", "device"; "?" for a number that is no kind. */
+LADE_API const char *lade_kind_name(lade_kind kind);
+
+/*
+ * A borrowed piece of memory.  A span never owns; whoever made it keeps the memory alive
+ * until the call (or, with a stream, the work enqueued by it) is done.  'data' may be NULL
+ * when 'size' is 0.
+ */
+typedef struct lade_span {
+	void *data;
+	size_t size; /* bytes */
+	lade_place place;
+} lade_span;
+
+/* The same, to be read only. */
+typedef struct lade_cspan {
+	const void *data;
+	size_t size; /* bytes */
+	lade_place place;
+} lade_cspan;
+
+static inline lade_span lade_host_span(void *data, size_t size)
+{
+	lade_span s = {data, size, {LADE_HOST, 0}};
+	return s;
+}
+
+static inline lade_cspan lade_host_cspan(const void *data, size_t size)
+{
+	lade_cspan s = {data, size, {LADE_HOST, 0}};
+	return s;
+}
+
+/* A CUstream / cudaStream_t, borrowed.  NULL where no device is involved. */
+typedef void *lade_stream;
+
+/*
+ * Gives and takes memory of one kind.  The library calls 'alloc' with size > 0 and a
+ * power-of-two 'align', and later 'free' with the same four values.  For host memory
+ * 'stream' is NULL; for device memory the block may be used by work on 'stream' at once,
+ * and after 'free' only by work enqueued on it earlier.
+ *
+ * 'alloc' returns NULL when there is none; the call that wanted it fails with
+ * LADE_E_NOMEM.  Both may be called from several threads at once.
+ */
+typedef struct lade_allocator {
+	void *ctx;
+	void *(*alloc)(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream);
+	void (*free)(void *ctx, void *ptr, size_t size, size_t align, lade_place place,
+	             lade_stream stream);
+} lade_allocator;
+
+/*
+ * The process's default for a kind: aligned_alloc for LADE_HOST.  Other kinds need a device
+ * driver; while there is none the allocator's 'alloc' is NULL.  The result is valid for ever.
+ */
+LADE_API const lade_allocator *lade_allocator_default(lade_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
