@@ -1,0 +1,164 @@
+/*
+ * message.c: what the command says, and the numbers it reads and writes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+
+int cli_verbosity = 2;
+
+bool cli_colour(FILE *file)
+{
+	const char *no = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	if (no && *no)
+		return false;
+	return isatty(fileno(file)) && !(term && strcmp(term, "dumb") == 0);
+}
+
+/* One line; the progress line, if there is one, makes way for it. */
+static void say(const char *mark, const char *colour, const char *format, va_list args)
+{
+	progress_clear();
+	flockfile(stderr);
+	if (*mark && cli_colour(stderr))
+		fprintf(stderr, "lade: \033[%sm%s\033[0m", colour, mark);
+	else
+		fprintf(stderr, "lade: %s", mark);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+void cli_error(const char *format, ...)
+{
+	if (cli_verbosity < 1)
+		return;
+	va_list args;
+	va_start(args, format);
+	say("error: ", "1;31", format, args);
+	va_end(args);
+}
+
+void cli_warn(const char *format, ...)
+{
+	if (cli_verbosity < 2)
+		return;
+	va_list args;
+	va_start(args, format);
+	say("warning: ", "1;33", format, args);
+	va_end(args);
+}
+
+void cli_note(const char *format, ...)
+{
+	if (cli_verbosity < 3)
+		return;
+	va_list args;
+	va_start(args, format);
+	say("", "", format, args);
+	va_end(args);
+}
+
+int cli_lade_error(const char *name, const lade_error *err)
+{
+	const char *text = err->message[0] ? err->message : lade_status_text(err->status);
+
+	if (err->offset != LADE_NO_OFFSET)
+		cli_error("%s: %s (at byte %" PRIu64 ")", name, text, err->offset);
+	else
+		cli_error("%s: %s", name, text);
+	return CLI_FAILED;
+}
+
+int cli_usage(const char *format, ...)
+{
+	if (cli_verbosity >= 1) {
+		va_list args;
+		va_start(args, format);
+		say("error: ", "1;31", format, args);
+		va_end(args);
+		fputs("Try 'lade --help'.\n", stderr);
+	}
+	return CLI_USAGE;
+}
+
+bool cli_parse_size(const char *text, uint64_t *out)
+{
+	static const char *const units = "KMGT";
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	uint64_t value = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	if (*end) {
+		char c = (char)(*end >= 'a' && *end <= 'z' ? *end - 'a' + 'A' : *end);
+		const char *unit = strchr(units, c);
+		if (unit) {
+			unsigned shift = 10 * (unsigned)(unit - units + 1);
+			if (value > UINT64_MAX >> shift)
+				return false;
+			value <<= shift;
+			end++;
+			if (*end == 'i')
+				end++;
+		}
+		if (*end == 'B')
+			end++;
+		if (*end)
+			return false;
+	}
+	*out = value;
+	return true;
+}
+
+bool cli_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	uint64_t value = strtoull(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return false;
+	*out = value;
+	return true;
+}
+
+char *cli_format_size(uint64_t size, char *text)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = (double)size;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, 16, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}
+
+double cli_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
