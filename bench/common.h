@@ -123,7 +123,7 @@ typedef struct bench_plan {
 	size_t rounds;   /* 0: 15 */
 	double sample;   /* seconds that one arm's turn in a round takes at least; 0: 0.02 */
 	clockid_t clock; /* CLOCK_MONOTONIC (0 is CLOCK_REALTIME and is taken for it), or
-	                  * CLOCK_PROCESS_CPUTIME_ID, which a busy neighbour disturbs less */
+			  * CLOCK_PROCESS_CPUTIME_ID, which a busy neighbour disturbs less */
 } bench_plan;
 
 /* Times every arm in every round.  Each arm runs twice before anything is timed. */
@@ -200,7 +200,7 @@ static inline const char *bench_cpu_name(void)
 static inline void bench_print_machine(FILE *out)
 {
 	fprintf(out, "# liblade %s, %s, %u threads, %s\n", lade_version_text(), bench_cpu_name(),
-	        lade_cpu_count(), lade_cpu_name(lade_cpu_detect()));
+		lade_cpu_count(), lade_cpu_name(lade_cpu_detect()));
 }
 
 /* ---- command line ----------------------------------------------------------------------- */
