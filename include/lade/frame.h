@@ -58,26 +58,36 @@ typedef struct lade_frame_options {
 	size_t chunk_size;      /* decoded bytes; 0: 1 MiB; from 16 bytes to 1 GiB */
 	lade_checksum checksum; /* LADE_XXH64 (also for 0) or LADE_CRC32C */
 	lade_policy policy;     /* whether it is computed */
-	lade_dtype dtype;       /* with 'ndim' and 'shape': what the bytes are; or LADE_DTYPE_NONE */
-	unsigned ndim;
-	const uint64_t *shape;
-	bool fortran_order; /* the first index varies fastest */
-	unsigned threads;   /* 0: the engine's */
+	lade_dtype dtype;       /* what the bytes are, or LADE_DTYPE_NONE; divides chunk_size */
+	unsigned ndim;          /* of 'shape'; 0 with a 'shape' is a scalar */
+	const uint64_t *shape;  /* NULL: none; else 'size' follows from it */
+	bool fortran_order;     /* the first index varies fastest */
+	bool has_size;          /* 'size' decoded bytes will come: no more, no less */
+	uint64_t size;
+	unsigned threads;       /* 0: the engine's */
+	const lade_dict *dict;  /* not noted in the frame: readers must be given the same */
 } lade_frame_options;
 
 typedef struct lade_frame_writer lade_frame_writer;
 
 /*
  * Writes a frame as the bytes come; the length need not be known.  Chunks are encoded in
- * batches, one chunk or more a thread.  finish() writes the index and must be called; free()
+ * parallel while earlier ones are written.  finish() writes the index and must be called; free()
  * without it leaves a frame that readers refuse as truncated.
- * Threads: one caller.  After a failure every call fails with the same error.
+ * Memory:  4 chunks a thread (chunks below 256 KiB count as 256 KiB), the codecs' scratch,
+ *          and 8 bytes for every 4096 chunks
+ * Threads: one caller, and 'output' is called on its thread only.  After a failure every
+ *          call fails with the same error.
  */
 LADE_API lade_status lade_frame_writer_new(lade_engine *engine, const lade_frame_options *options,
                                            lade_output output, lade_frame_writer **out,
                                            lade_error *err);
 LADE_API lade_status lade_frame_writer_write(lade_frame_writer *writer, const void *data,
                                              size_t size, lade_error *err);
+/* Writes what 'input' gives, to its end, on the caller's thread: reading, encoding and writing
+ * go on at once.  May be mixed with the calls above. */
+LADE_API lade_status lade_frame_writer_copy(lade_frame_writer *writer, lade_input input,
+                                            lade_error *err);
 /* Writes 'size' decoded bytes as one chunk with a spec of its own (NULL: the frame's). The
  * chunks before it must be complete, and every chunk but the last holds chunk_size bytes. */
 LADE_API lade_status lade_frame_writer_chunk(lade_frame_writer *writer, const lade_spec *spec,
@@ -104,6 +114,7 @@ typedef struct lade_frame_info {
 	size_t chunk_size;     /* decoded bytes of every chunk but the last */
 	lade_checksum checksum; /* LADE_CHECKSUM_NONE when there are none */
 	lade_dtype dtype;
+	bool has_shape;
 	unsigned ndim;
 	uint64_t shape[LADE_NDIM_MAX];
 	bool fortran_order;
@@ -118,10 +129,18 @@ typedef struct lade_frame_chunk {
 	uint64_t checksum;    /* of the decoded bytes; 0 without */
 } lade_frame_chunk;
 
+enum {
+	/* lade_frame_open_path() maps the file and decodes from there without a copy.  For files
+	 * that nobody makes shorter meanwhile: that is a SIGBUS.  Without it the file is read by
+	 * pread(), where it is an error. */
+	LADE_FRAME_MAP = 1,
+};
+
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_frame_read_options {
 	size_t struct_size;
-	lade_policy policy;
+	lade_policy policy; /* whether chunk checksums are verified */
+	uint32_t flags;     /* LADE_FRAME_... */
 	unsigned threads;
 	const lade_dict *dict;
 	size_t max_chunk_size; /* refuse larger chunks with LADE_E_LIMIT; 0: 1 GiB */
@@ -130,8 +149,10 @@ typedef struct lade_frame_read_options {
 typedef struct lade_frame lade_frame;
 
 /*
- * Opens a frame for reading anywhere; header and index are checked whole.
- * _memory: a map or a buffer, borrowed until the close.  _path: maps the file.
+ * Opens a frame for reading anywhere.  Header, footer and the list of index pages are checked
+ * here, a page when one of its chunks is first wanted, a chunk when it is read.
+ * _memory: a map or a buffer, borrowed until the close; decoded from without a copy.
+ * _path: a file, kept open until the close.
  * Fails:   LADE_E_VERSION, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (with the offset),
  *          LADE_E_NO_CHECKSUM, LADE_E_LIMIT, LADE_E_IO, LADE_E_NOMEM
  * Threads: an open frame may be read from several threads at once
@@ -169,17 +190,24 @@ LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *
 
 typedef struct lade_frame_stream lade_frame_stream;
 
-/* Reads a frame in order, from its first byte; the index is checked against the chunks at the
- * end.  Memory stays below a few chunks a thread.  Bytes after the frame are left unread where
- * the input allows no going back: read() hands them out by lade_frame_stream_rest(). */
+/*
+ * Reads a frame in order, from its first byte; the index is checked against the chunks as it
+ * comes by.  'input' is called on the caller's thread only.
+ * Memory: as the writer's, and 64 KiB of what may follow the frame (lade_frame_stream_rest()).
+ */
 LADE_API lade_status lade_frame_stream_new(lade_engine *engine, lade_input input,
                                            const lade_frame_read_options *options,
                                            lade_frame_stream **out, lade_error *err);
 LADE_API const lade_frame_info *lade_frame_stream_get_info(const lade_frame_stream *stream);
-/* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified). */
+/* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified).  Chunks that fit
+ * 'cap' whole are decoded to their place in 'dst'; a large 'cap' keeps all threads busy. */
 LADE_API lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t cap,
                                             size_t *got, lade_error *err);
-/* Bytes taken from the input that follow the frame; valid until the free. */
+/* Decodes the rest of the frame to 'output', called on the caller's thread, in order: reading,
+ * decoding and writing go on at once. */
+LADE_API lade_status lade_frame_stream_copy(lade_frame_stream *stream, lade_output output,
+                                            lade_error *err);
+/* Bytes taken from the input that follow the frame (at its end); valid until the free. */
 LADE_API lade_cspan lade_frame_stream_rest(const lade_frame_stream *stream);
 LADE_API void lade_frame_stream_free(lade_frame_stream *stream);
 
