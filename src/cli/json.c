@@ -1,0 +1,127 @@
+/*
+ * json.c: writes JSON (RFC 8259) and CSV (RFC 4180).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/*
+ * The length of the well-formed UTF-8 sequence at 's' (RFC 3629), or 0: file names can be any
+ * bytes, and a JSON text must be UTF-8.
+ */
+static unsigned utf8_length(const unsigned char *s)
+{
+	unsigned n = s[0] < 0x80                   ? 1
+		     : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+		     : (s[0] & 0xF0) == 0xE0       ? 3
+		     : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+						   : 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) ||
+	    (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+static void put_string(FILE *out, const char *value)
+{
+	fputc('"', out);
+	for (const unsigned char *s = (const unsigned char *)value; *s;) {
+		unsigned n = utf8_length(s);
+		if (n == 0) {
+			fputs("\\ufffd", out);
+			n = 1;
+		} else if (*s == '"' || *s == '\\') {
+			fprintf(out, "\\%c", *s);
+		} else if (*s < 0x20) {
+			fprintf(out, "\\u%04x", *s);
+		} else {
+			fwrite(s, 1, n, out);
+		}
+		s += n;
+	}
+	fputc('"', out);
+}
+
+/* The comma, the line break and the key before a value. */
+static void begin(json *j, const char *key)
+{
+	if (j->depth > 0) {
+		fputs(j->filled[j->depth] ? ",\n" : "\n", j->out);
+		j->filled[j->depth] = true;
+		fprintf(j->out, "%*s", (int)(2 * j->depth), "");
+	}
+	if (key) {
+		put_string(j->out, key);
+		fputs(": ", j->out);
+	}
+}
+
+void json_open(json *j, const char *key, char bracket)
+{
+	begin(j, key);
+	fputc(bracket, j->out);
+	j->depth++;
+	j->filled[j->depth] = false;
+}
+
+void json_close(json *j, char bracket)
+{
+	bool filled = j->filled[j->depth];
+
+	j->depth--;
+	if (filled)
+		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
+	fputc(bracket, j->out);
+	if (j->depth == 0)
+		fputc('\n', j->out);
+}
+
+void json_text(json *j, const char *key, const char *value)
+{
+	begin(j, key);
+	put_string(j->out, value);
+}
+
+void json_uint(json *j, const char *key, uint64_t value)
+{
+	begin(j, key);
+	fprintf(j->out, "%" PRIu64, value);
+}
+
+void json_number(json *j, const char *key, double value, int decimals)
+{
+	begin(j, key);
+	if (isfinite(value))
+		fprintf(j->out, "%.*f", decimals, value);
+	else
+		fputs("null", j->out);
+}
+
+void json_bool(json *j, const char *key, bool value)
+{
+	begin(j, key);
+	fputs(value ? "true" : "false", j->out);
+}
+
+void csv_text(FILE *out, const char *value)
+{
+	if (!strpbrk(value, ",\"\r\n")) {
+		fputs(value, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *value; value++) {
+		if (*value == '"')
+			fputc('"', out);
+		fputc(*value, out);
+	}
+	fputc('"', out);
+}
