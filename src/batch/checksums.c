@@ -1,0 +1,55 @@
+/*
+ * checksums.c: checksums of many buffers over an engine's threads.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "batch/engine.h"
+#include "checksum/checksum.h"
+
+/* Less work than this is done by the caller's thread alone: waking another takes about as long. */
+#define ALONE_MAX ((uint64_t)128 * 1024)
+
+typedef struct job {
+	lade_checksum kind;
+	lade_cpu cpu;
+	const lade_cspan *spans;
+	uint64_t *sums;
+} job;
+
+static void one(void *ctx, size_t index, lade_worker *worker)
+{
+	const job *j = ctx;
+	(void)worker;
+	j->sums[index] = lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
+}
+
+lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
+                           size_t count, uint64_t *sums, lade_error *err)
+{
+	if (!engine)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "lade_checksums: no engine");
+	if (lade_checksum_size(kind) == 0)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "there is no checksum %d", (int)kind);
+	if (count > 0 && (!spans || !sums))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "lade_checksums: %zu spans, but the pointer to %s is NULL", count,
+		                 spans ? "the sums" : "them");
+	uint64_t total = 0;
+	for (size_t i = 0; i < count; i++) {
+		const lade_cspan *s = &spans[i];
+		if (!s->data && s->size)
+			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "span %zu: %zu bytes at NULL", i,
+			                 s->size);
+		if (!lade_kind_is_host(s->place.kind))
+			return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
+			                 "span %zu: there is no device %d to read its memory", i,
+			                 (int)s->place.device);
+		total = s->size > UINT64_MAX - total ? UINT64_MAX : total + s->size;
+	}
+	job j = {kind, engine->cpu, spans, sums};
+	if (count > 1 && total > ALONE_MAX)
+		return lade__engine_parallel(engine, 0, count, 0, NULL, one, &j, err);
+	for (size_t i = 0; i < count; i++)
+		one(&j, i, NULL);
+	return LADE_OK;
+}
