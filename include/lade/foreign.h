@@ -41,8 +41,9 @@ typedef struct lade_foreign_options {
 	int level;           /* writing: the format's own scale; 0: its default */
 	uint64_t max_window; /* reading: refuse larger windows with LADE_E_LIMIT; 0: 128 MiB */
 	bool checksum;       /* writing: with the format's checksum (.gz and .zz always have it) */
-	bool ignore_checksum; /* reading */
-	const lade_dict *dict;
+	bool ignore_checksum; /* reading: .zst, .lz4, .sz, and .gz and .zz */
+	uint64_t size;        /* writing: all decoded bytes, if known: stored where the format can */
+	const lade_dict *dict; /* reading .zst, .lz4, .zz; writing .zst */
 } lade_foreign_options;
 
 typedef struct lade_foreign_reader lade_foreign_reader;

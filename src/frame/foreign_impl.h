@@ -1,0 +1,134 @@
+/*
+ * foreign_impl.h: what the readers and writers of other tools' formats share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_FRAME_FOREIGN_IMPL_H
+#define LADE_FRAME_FOREIGN_IMPL_H
+
+#include <lade/foreign.h>
+
+/* ---- little-endian numbers ------------------------------------------------------------- */
+
+static inline uint32_t lade__le32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t lade__le64(const uint8_t *p)
+{
+	return (uint64_t)lade__le32(p) | (uint64_t)lade__le32(p + 4) << 32;
+}
+
+static inline void lade__le32_put(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+}
+
+static inline void lade__le64_put(uint8_t *p, uint64_t v)
+{
+	lade__le32_put(p, (uint32_t)v);
+	lade__le32_put(p + 4, (uint32_t)(v >> 32));
+}
+
+/* ---- memory from the engine's allocator --------------------------------------------------- */
+
+#define LADE__FOREIGN_ALIGN 64
+
+void *lade__foreign_alloc(const lade_allocator *alloc, size_t size);
+void lade__foreign_free(const lade_allocator *alloc, void *ptr, size_t size);
+
+/* ---- encoded bytes as they come ------------------------------------------------------------ */
+
+/* The bytes [pos, end) of 'data' have been read and not yet been used. */
+typedef struct lade__in {
+	lade_input input;
+	const lade_allocator *alloc;
+	uint8_t *data;
+	size_t cap, pos, end;
+	uint64_t off; /* of data[pos], from the input's first byte */
+	bool eof;
+} lade__in;
+
+static inline size_t lade__in_have(const lade__in *in)
+{
+	return in->end - in->pos;
+}
+
+static inline const uint8_t *lade__in_at(const lade__in *in)
+{
+	return in->data + in->pos;
+}
+
+static inline void lade__in_take(lade__in *in, size_t size)
+{
+	in->pos += size;
+	in->off += size;
+}
+
+/* Reads until at least 'size' unused bytes are at hand or the input has ended. */
+lade_status lade__in_want(lade__in *in, size_t size, lade_error *err);
+
+/* ---- readers ----------------------------------------------------------------------------------- */
+
+typedef struct lade__foreign_decoder {
+	size_t state_size; /* of what 'state' points to: zeroed before 'start' */
+	lade_status (*start)(lade_foreign_reader *reader, lade_error *err);
+	/* '*got' from 1 to 'cap', which is at least 1; or 0 at the end. */
+	lade_status (*read)(lade_foreign_reader *reader, uint8_t *dst, size_t cap, size_t *got,
+	                    lade_error *err);
+	void (*stop)(lade_foreign_reader *reader); /* also after a failed start */
+} lade__foreign_decoder;
+
+struct lade_foreign_reader {
+	const lade_allocator *alloc;
+	lade_format format;
+	uint64_t max_window;
+	bool ignore_checksum;
+	const lade_dict *dict;
+	const lade__foreign_decoder *decoder;
+	void *state;
+	lade__in in;
+	bool done;
+	lade_error failed; /* the first failure, given again by every later call */
+};
+
+extern const lade__foreign_decoder lade__frames_decoder; /* foreign_frames.c: .zst and .lz4 */
+extern const lade__foreign_decoder lade__gzip_decoder;   /* foreign_gzip.c: .gz and .zz */
+extern const lade__foreign_decoder lade__snappy_decoder; /* foreign_snappy.c: .sz */
+
+/* ---- writers ----------------------------------------------------------------------------------- */
+
+typedef struct lade__foreign_encoder {
+	size_t state_size;
+	lade_status (*start)(lade_foreign_writer *writer, lade_error *err);
+	lade_status (*write)(lade_foreign_writer *writer, const uint8_t *data, size_t size,
+	                     lade_error *err);
+	lade_status (*finish)(lade_foreign_writer *writer, lade_error *err);
+	void (*stop)(lade_foreign_writer *writer);
+} lade__foreign_encoder;
+
+struct lade_foreign_writer {
+	lade_engine *engine;
+	const lade_allocator *alloc;
+	lade_format format;
+	lade_output output;
+	unsigned threads;
+	int level;
+	bool checksum;
+	uint64_t size; /* decoded bytes in all, if the caller said so; 0: not known */
+	const lade_dict *dict;
+	const lade__foreign_encoder *encoder;
+	void *state;
+	uint64_t taken; /* decoded bytes so far */
+	bool finished;
+	lade_error failed;
+};
+
+extern const lade__foreign_encoder lade__zstd_encoder;   /* foreign_zstd_write.c */
+extern const lade__foreign_encoder lade__blocks_encoder; /* foreign_blocks.c: .gz and .lz4 */
+
+#endif
