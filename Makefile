@@ -1,0 +1,55 @@
+# What people type; the work is done by CMake and by scripts/.
+# SPDX-License-Identifier: Apache-2.0
+BUILD ?= build
+PREFIX ?= /usr/local
+GENERATOR := $(if $(shell command -v ninja),Ninja,Unix Makefiles)
+
+help:
+	@echo "make build      build/lade and build/liblade.so (installs what is missing, on Debian as root)"
+	@echo "make demo       build, then compress and restore array files, and show what happens"
+	@echo "make test       the suite that CI runs; at most ten minutes on two cores"
+	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
+	@echo "make fuzz       fuzz every target for SECONDS (default 600), and keep what is new"
+	@echo "make bench      the benchmark programs, built and run"
+	@echo "make install    into PREFIX (default /usr/local; DESTDIR is heeded)"
+	@echo "make format     clang-format on the changed lines; make clean removes $(BUILD)/"
+
+deps:
+	@scripts/deps.sh build
+
+build: deps
+	@cmake -S . -B $(BUILD) -G "$(GENERATOR)" -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 \
+		|| { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@cmake --build $(BUILD) --parallel --target lade liblade liblade_static
+	@echo "built $(BUILD)/lade and $(BUILD)/liblade.so"
+
+demo: build
+	@scripts/demo.sh $(BUILD)
+
+test:
+	@scripts/deps.sh test
+	@scripts/test.sh $(BUILD)
+
+test-long:
+	@scripts/deps.sh test
+	@scripts/test_long.sh $(BUILD)
+
+SECONDS ?= 600
+fuzz:
+	@scripts/deps.sh test
+	@scripts/fuzz.sh $(BUILD) $(SECONDS) keep
+
+bench: build
+	@scripts/bench.sh $(BUILD)
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:
+	@scripts/format.sh
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: help deps build demo test test-long fuzz bench install format clean
