@@ -241,7 +241,6 @@ lade_status lade__worker_state(lade_worker *worker, size_t index, void **state, 
 typedef struct spread {
 	lade_engine *engine;
 	lade_worker *first; /* the caller's, taken before anything runs */
-	atomic_bool first_used;
 	pthread_t caller;
 	size_t count, grain;
 	const uint32_t *order;
@@ -255,8 +254,7 @@ typedef struct spread {
 static void spread_body(void *arg)
 {
 	spread *s = arg;
-	bool mine = pthread_equal(pthread_self(), s->caller) &&
-	            !atomic_exchange_explicit(&s->first_used, true, memory_order_relaxed);
+	bool mine = pthread_equal(pthread_self(), s->caller);
 	lade_worker *worker = mine ? s->first : lade__worker_take(s->engine);
 	while (worker) {
 		size_t at = atomic_fetch_add_explicit(&s->next, s->grain, memory_order_relaxed);

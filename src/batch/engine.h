@@ -175,18 +175,31 @@ typedef struct lade__pipe {
 /* Fills '*run' for a stage; makes the worker's state when it is first wanted. */
 lade_status lade__pipe_run(const lade__pipe *pipe, size_t stage, lade_run *run, lade_error *err);
 
+/* Whether a checksum stage's bytes stand before what they protect: its option 'location'. */
+static inline bool lade__checksum_at_start(const lade_stage *stage)
+{
+	return stage->option[0].i == 1;
+}
+
+/* The bytes that rows hold within an extent. */
+size_t lade__rows_bytes(size_t extent, size_t row_size, size_t pitch);
+
 /* Verifies a checksum stage's bytes; '*src' becomes what they protect. */
 lade_status lade__pipe_verify(const lade__pipe *pipe, size_t stage, lade_cspan *src,
                               lade_error *err);
 
-/* Where a window of the decoded bytes goes: rows that start 'pitch' apart, or one run of bytes. */
+/*
+ * Where the window [off, off + size) of an item's decoded bytes goes: rows that start 'pitch'
+ * apart, or one run of bytes.  'base' is where the segment at hand begins among those bytes.
+ */
 typedef struct lade__sink {
 	uint8_t *data;
 	size_t row_size, pitch; /* equal when there are no gaps */
-	size_t off, size;       /* the window */
+	size_t off, size;
+	size_t base;
 } lade__sink;
 
-/* Writes decoded bytes [off, off + size), as far as they lie in the window. */
+/* Writes bytes [off, off + size) of the segment, as far as they lie in the window. */
 void lade__sink_write(const lade__sink *sink, size_t off, const void *src, size_t size);
 
 /*
@@ -197,7 +210,7 @@ typedef struct lade__group {
 	size_t first, count;
 	int step;
 	size_t in_size, out_size; /* of the whole group */
-	size_t tile;              /* bytes of the first stage's input a tile; 0: everything in one */
+	size_t tile;              /* the first stage's elements a tile; 0: everything in one */
 } lade__group;
 
 /* The longest group that begins at 'first' and may use 'left' stages.  '*group' has count 0 when

@@ -65,13 +65,14 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 		workload->stage = &spec->stage[s];
 		const lade_implementation *best = NULL;
 		double best_cost = 0;
-		size_t listed_before = listed;
+		size_t listed_before = listed, best_at = SIZE_MAX;
 		for (unsigned i = slot->first[direction]; i; i = registry->entries[i - 1].next) {
 			const lade_implementation *p = &registry->entries[i - 1].record;
 			double cost = cost_of(p, workload);
 			if (is_better(p, cost, best, best_cost)) {
 				best = p;
 				best_cost = cost;
+				best_at = listed;
 				route->entry[s] = (uint16_t)(i - 1);
 			}
 			if (candidates && listed < cap)
@@ -81,7 +82,7 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 			listed++;
 		}
 		for (size_t i = listed_before; candidates && i < listed && i < cap; i++) {
-			candidates[i].chosen = best && candidates[i].implementation == best->name;
+			candidates[i].chosen = i == best_at;
 			give_reason(&candidates[i], best, best_cost);
 		}
 		if (!best)
