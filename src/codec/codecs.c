@@ -3,13 +3,27 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "codec/codecs.h"
+
 #include "base/builtin.h"
 
 static const lade_algorithm *const algorithms[] = {
+	&lade__copy,    &lade__lz4,  &lade__snappy, &lade__zstd,
+	&lade__deflate, &lade__zlib, &lade__gzip,   &lade__lz4f,
+	&lade__blosc,
 	NULL,
 };
 
 static const lade_implementation *const implementations[] = {
+	&lade__copy_encode,    &lade__copy_decode,
+	&lade__lz4_encode,     &lade__lz4_decode,
+	&lade__snappy_encode,  &lade__snappy_decode,
+	&lade__zstd_encode,    &lade__zstd_decode,
+	&lade__deflate_encode, &lade__deflate_decode,
+	&lade__zlib_encode,    &lade__zlib_decode,
+	&lade__gzip_encode,    &lade__gzip_decode,
+	&lade__lz4f_encode,    &lade__lz4f_decode,
+	&lade__blosc_encode,   &lade__blosc_decode,
 	NULL,
 };
 

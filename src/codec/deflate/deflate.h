@@ -1,0 +1,95 @@
+/*
+ * deflate.h: what raw Deflate, zlib and gzip share: contexts, and Deflate streams (RFC 1951) in both
+ * directions.  libdeflate does the work; zlib does what libdeflate cannot: dictionaries, and saying
+ * where a stream is bad.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CODEC_DEFLATE_DEFLATE_H
+#define LADE_CODEC_DEFLATE_DEFLATE_H
+
+#include "codec/codecs.h"
+
+#include <libdeflate.h>
+/* zlib reads through pointers to const that way, and never writes there. */
+#define ZLIB_CONST
+#include <zlib.h>
+
+#define LADE__DEFLATE_LEVEL_MAX 12
+
+/* The one option of all three: level. */
+extern const lade_option lade__deflate_options[1];
+
+static inline int lade__deflate_level(const lade_stage *stage)
+{
+	return (int)stage->option[0].i;
+}
+
+/* What a worker keeps for encoding: libdeflate's compressor of each level that was used. */
+typedef struct lade__deflater {
+	const lade_allocator *host;
+	struct libdeflate_compressor *level[LADE__DEFLATE_LEVEL_MAX + 1];
+	z_stream z; /* for dictionaries */
+	int z_level, z_bits;
+	bool z_ready;
+} lade__deflater;
+
+/* And for decoding. */
+typedef struct lade__inflater {
+	const lade_allocator *host;
+	struct libdeflate_decompressor *d;
+	z_stream z; /* for dictionaries */
+	bool z_ready;
+} lade__inflater;
+
+void *lade__deflater_new(void *ctx, const lade_allocator *host);
+void lade__deflater_free(void *ctx, void *state);
+void *lade__inflater_new(void *ctx, const lade_allocator *host);
+void lade__inflater_free(void *ctx, void *state);
+
+/* The compressor of a level; NULL: out of memory. */
+struct libdeflate_compressor *lade__deflater_level(lade__deflater *state, int level);
+
+/*
+ * The most bytes of a Deflate stream for 'size' bytes by either library, plus 'extra' for a
+ * container; SIZE_MAX where that does not fit in a size_t.
+ */
+size_t lade__deflate_bound(size_t size, size_t extra);
+
+double lade__deflate_encode_cost(void *ctx, const lade_workload *workload);
+double lade__deflate_decode_cost(void *ctx, const lade_workload *workload);
+
+lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src, size_t size,
+                                       uint64_t *decoded, lade_error *err);
+
+/* The failures of an encoder. */
+lade_status lade__deflate_nospace(const lade_run *run, size_t want, size_t have, lade_error *err);
+lade_status lade__deflate_nomem(const lade_run *run, lade_error *err);
+
+/*
+ * Decodes the raw stream that begins at 'src' and may have other bytes behind it.  'off' is its
+ * offset in the chunk and 'done' the decoded bytes before it, for messages.  'dict' may be NULL.
+ */
+lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, uint64_t off,
+                          const lade_dict *dict, uint8_t *dst, size_t cap, size_t done,
+                          size_t *used, size_t *written, lade_error *err);
+
+/*
+ * Encodes with the run's dictionary, as zlib's deflate() does with 'bits': -15 for a raw stream,
+ * 15 for zlib's container.
+ */
+lade_status lade__deflate_with_dict(const lade_run *run, int bits, lade_cspan src, lade_span dst,
+                                    size_t *dst_size, lade_error *err);
+
+/* The same as lade__inflate(), by zlib; 'dict' may be NULL. */
+lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const uint8_t *src,
+                                  size_t size, uint64_t off, const lade_dict *dict, uint8_t *dst,
+                                  size_t cap, size_t done, size_t *used, size_t *written,
+                                  lade_error *err);
+
+/* Says why libdeflate refused the stream at 'src' for a destination of 'cap' bytes. */
+lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const uint8_t *src,
+                                   size_t size, uint64_t off, size_t cap, size_t done,
+                                   lade_error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * support.c: costs and memory, shared by the codecs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/codecs.h"
+
+double lade__codec_cost(const lade_workload *workload, double chunk_ns, double rate)
+{
+	double count = (double)workload->count;
+	double all = count * chunk_ns + (double)workload->total / rate;
+	double alone = chunk_ns + (double)workload->largest / rate;
+	double threads = workload->threads ? (double)workload->threads : 1;
+	if (threads > count)
+		threads = count > 1 ? count : 1;
+	all /= threads;
+	return all > alone ? all : alone;
+}
+
+/* | size 8 | unused 56 | the caller's bytes, 64-byte aligned | */
+#define FRONT 64
+
+void *lade__sized_alloc(const lade_allocator *host, size_t size)
+{
+	if (size > SIZE_MAX - FRONT)
+		return NULL;
+	size_t *front = host->alloc(host->ctx, size + FRONT, FRONT, LADE_PLACE_HOST, NULL);
+	if (!front)
+		return NULL;
+	*front = size;
+	return (uint8_t *)front + FRONT;
+}
+
+void lade__sized_free(const lade_allocator *host, void *ptr)
+{
+	if (!ptr)
+		return;
+	size_t *front = (size_t *)(void *)((uint8_t *)ptr - FRONT);
+	host->free(host->ctx, front, *front + FRONT, FRONT, LADE_PLACE_HOST, NULL);
+}
