@@ -71,6 +71,14 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	return status;
 }
 
+/*
+ * c-blosc writes the first block's place before it looks whether there is room for it.  From 128
+ * bytes on it makes blocks, and the smallest container of those is | header 16 | start 4 | csize 4 |
+ * and a byte; below, it stores.
+ */
+#define BLOCKS_FROM 128
+#define BLOCKS_CAP_MIN (BLOSC_HEADER_SIZE + 4 + 4 + 1)
+
 static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {
@@ -80,9 +88,10 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (src.size > BLOSC_NBYTES_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "blosc: %zu bytes, want at most %zu", src.size, BLOSC_NBYTES_MAX);
-	if (dst.size < BLOSC_HEADER_SIZE)
+	size_t least = src.size < BLOCKS_FROM ? BLOSC_HEADER_SIZE : BLOCKS_CAP_MIN;
+	if (dst.size < least)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "blosc: room for %zu bytes, want at least 16", dst.size);
+		                 "blosc: want room for at least %zu bytes, have %zu", least, dst.size);
 	if (blosc_compname_to_compcode(cname) < 0)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "blosc: this system's c-blosc was built without %s", cname);
