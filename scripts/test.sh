@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# test.sh BUILD [STEP...]: the suite that CI runs, step by step (all without names).  Each step's
+# output goes to BUILD/log/STEP.txt and is shown when it fails.
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: test.sh BUILD [STEP...]}
+shift
+mkdir -p "$build/log"
+jobs=$(nproc)
+export CTEST_PARALLEL_LEVEL=$jobs CTEST_OUTPUT_ON_FAILURE=1
+# A size that hostile input claims may be refused by the allocator: that is not an error of ours.
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:suppressions=$PWD/tests/tsan.supp
+passed=0 failed=0 failures=()
+
+configure() { # folder, options of cmake
+	local generator="Unix Makefiles"
+	command -v ninja >/dev/null && generator=Ninja
+	cmake -S . -B "$1" -G "$generator" "${@:2}"
+}
+
+# Runs a step and counts: each test of the cmocka programs, or the step as one.
+step() { # name, command
+	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad
+	"${@:2}" >"$log" 2>&1 || rc=$?
+	good=$(grep -aoE '\[  PASSED  \] [0-9]+ test' "$log" | awk '{ n += $4 } END { print n + 0 }')
+	bad=$(grep -aoE '\[  FAILED  \] [0-9]+ test' "$log" | awk '{ n += $4 } END { print n + 0 }')
+	[ "$good$bad" = 00 ] && good=1
+	if [ $rc = 0 ] && [ "$bad" = 0 ]; then
+		printf 'ok    %-10s %4d s  %s\n' "$name" $((SECONDS - began)) "$([ "$good" -gt 1 ] && echo "$good tests")"
+		passed=$((passed + good))
+		return
+	fi
+	printf 'FAIL  %-10s %4d s\n' "$name" $((SECONDS - began))
+	tail -60 "$log" | sed 's/^/      | /'
+	[ "$bad" = 0 ] && bad=1
+	[ $rc != 0 ] && [ "$good" = 1 ] && good=0
+	passed=$((passed + good)) failed=$((failed + bad)) failures+=("$name")
+}
+
+# Builds a folder; a warning is a failure.
+compile() { # folder
+	cmake --build "$1" --parallel "$jobs" 2>&1 | tee "$1/compile.txt" || return
+	! grep -a 'warning:' "$1/compile.txt"
+}
+build_all() {
+	configure "$build" -DLADE_TESTS=ON -DLADE_BENCH=ON && compile "$build"
+}
+run_ctest() { # folder, names
+	$setarch ctest --test-dir "$1" --verbose --no-tests=error --timeout 300 ${2:+-R "$2"}
+}
+sanitized() { # folder, sanitizers, names of tests
+	configure "$1" -DLADE_SANITIZE="$2" -DLADE_BENCH=OFF -DCMAKE_BUILD_TYPE=None \
+		-DCMAKE_C_FLAGS="-O1 -g1" && compile "$1" && run_ctest "$1" "${3:-}"
+}
+# The thread sanitizer's memory layout is not at home where addresses are randomised far.
+setarch=
+setarch -R true 2>/dev/null && setarch="setarch -R"
+
+steps=(gates headers build unit exports install examples)
+for script in tests/*/run.sh; do
+	[ -e "$script" ] && steps+=("$(basename "$(dirname "$script")")")
+done
+steps+=(asan tsan fuzz)
+[ $# -gt 0 ] && steps=("$@")
+
+for name in "${steps[@]}"; do
+	case $name in
+	gates) step gates scripts/gates.sh ;;
+	headers) step headers scripts/check_headers.sh ;;
+	build) step build build_all ;;
+	unit) step unit run_ctest "$build" ;;
+	exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
+	install) step install scripts/check_install.sh "$build" ;;
+	examples) step examples scripts/check_examples.sh "$build" ;;
+	asan) step asan sanitized "$build/asan" address,undefined ;;
+	tsan) step tsan sanitized "$build/tsan" thread ;;
+	fuzz) step fuzz scripts/fuzz.sh "$build" 24 ;;
+	*) step "$name" "tests/$name/run.sh" "$build" ;;
+	esac
+done
+
+[ ${#failures[@]} = 0 ] || echo "failed: ${failures[*]}"
+echo "$passed passed, $failed failed ($SECONDS s)"
+[ $failed = 0 ]
