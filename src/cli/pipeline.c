@@ -90,11 +90,19 @@ bool pipeline_takes_level(const char *text, int64_t level)
 
 	for (char *stage; (stage = pipeline_next(&text, '|'));) {
 		const char *args;
-		const lade_option *option = level_option(stage_algorithm(stage, &args), args);
+		const lade_algorithm *algorithm = stage_algorithm(stage, &args);
+		const lade_option *option = level_option(algorithm, args);
 		takes |= option && level >= option->min && level <= option->max;
 		free(stage);
 	}
 	return takes;
+}
+
+/* True for options that ask for the bytes of an element. */
+static bool is_size(const lade_option *option)
+{
+	return option->type == LADE_OPTION_INT &&
+	       (strcmp(option->name, "size") == 0 || strcmp(option->name, "typesize") == 0);
 }
 
 /* The text of an option's value where the data tells it; false where it does not. */
@@ -136,8 +144,7 @@ static lade_status complete_stage(FILE *out, const char *stage, lade_dtype dtype
 			continue;
 		if (!fill_option(option, dtype, level, text, sizeof text)) {
 			if (option->required && dtype == LADE_DTYPE_NONE &&
-			    (option->type == LADE_OPTION_DTYPE ||
-			     strcmp(option->name, "size") == 0))
+			    (option->type == LADE_OPTION_DTYPE || is_size(option)))
 				return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
 						 "%s wants to know the elements: give --dtype, "
 						 "or write %s(%s=...)",

@@ -1,0 +1,72 @@
+/*
+ * measure.h: how fast and how small a spec makes some data, for 'bench' and 'suggest'.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CLI_MEASURE_H
+#define LADE_CLI_MEASURE_H
+
+#include <lade/lade.h>
+
+/* ---- data ---- */
+
+/* A file's array bytes: those of a .npy file without its header, else all. */
+typedef struct sample {
+	const char *name;
+	const uint8_t *data;
+	size_t size;
+	lade_dtype dtype; /* of the .npy file, or LADE_DTYPE_NONE */
+	bool cut;         /* 'size' was lowered: not all of the array is looked at */
+	void *map;
+	size_t map_size;
+} sample;
+
+/* Maps a file; messages are printed.  Gives an exit code.  An empty file is an error: there is
+ * nothing to measure. */
+int sample_open(const char *path, sample *out);
+void sample_close(sample *s);
+
+/* ---- times ---- */
+
+typedef struct measure_plan {
+	const uint8_t *data;
+	size_t size, chunk_size;
+	unsigned threads;
+	double seconds; /* for each direction, at least; 0: one pass */
+} measure_plan;
+
+typedef struct measure {
+	uint64_t size, encoded_size;
+	double encode_seconds, decode_seconds; /* of all the data: the median of the passes */
+	size_t passes;                         /* of decoding */
+	bool lossy;
+} measure;
+
+/*
+ * Encodes and decodes the data, in chunks, over and over.  The first pass is not timed: it is
+ * compared with the data, byte by byte, unless the spec is lossy (then the size must be right).
+ * Fails: LADE_E_CORRUPT when something else comes back, and what encoding and decoding fail with
+ */
+lade_status measure_spec(lade_engine *engine, const lade_spec *spec, const measure_plan *plan,
+			 measure *out, lade_error *err);
+
+/* The same for memcpy(), one thread. */
+void measure_memcpy(const measure_plan *plan, measure *out);
+
+static inline double measure_ratio(const measure *m)
+{
+	return m->encoded_size ? (double)m->size / (double)m->encoded_size : 0;
+}
+
+/* Decoded bytes a second. */
+static inline double measure_encode_rate(const measure *m)
+{
+	return (double)m->size / m->encode_seconds;
+}
+
+static inline double measure_decode_rate(const measure *m)
+{
+	return (double)m->size / m->decode_seconds;
+}
+
+#endif
