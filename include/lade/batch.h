@@ -38,6 +38,7 @@ LADE_API void lade_engine_free(lade_engine *engine); /* NULL is fine */
  * Not to be freed. */
 LADE_API lade_engine *lade_engine_default(void);
 
+/* What it was made with: the threads of a call, and the instruction set it uses at most. */
 LADE_API unsigned lade_engine_threads(const lade_engine *engine);
 LADE_API lade_cpu lade_engine_cpu(const lade_engine *engine);
 

@@ -168,6 +168,7 @@ LADE_API lade_status lade_frame_open_path(lade_engine *engine, const char *path,
                                           lade_frame **out, lade_error *err);
 LADE_API void lade_frame_close(lade_frame *frame); /* NULL is fine */
 
+/* What header and index say; valid until the close.  get_chunk: LADE_E_RANGE past the last one. */
 LADE_API const lade_frame_info *lade_frame_get_info(const lade_frame *frame);
 LADE_API lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index,
                                           lade_frame_chunk *out, lade_error *err);

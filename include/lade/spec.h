@@ -41,6 +41,7 @@ LADE_API lade_status lade_spec_parse(const lade_engine *engine, const char *text
 LADE_API lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **out,
                                    lade_error *err);
 
+/* Count up, and down; the last takes the spec with it.  lade_spec_ref() returns its argument. */
 LADE_API lade_spec *lade_spec_ref(lade_spec *spec);
 LADE_API void lade_spec_unref(lade_spec *spec); /* NULL is fine */
 
