@@ -21,22 +21,28 @@ configure() { # folder, options of cmake
 	cmake -S . -B "$1" -G "$generator" "${@:2}"
 }
 
-# Runs a step and counts: each test of the cmocka programs, or the step as one.
+# The sum of the numbers before or after a word in a log: cmocka's and pytest's counts.
+numbers() { # log, cmocka's word, pytest's word
+	grep -aoE "\[  $2  \] [0-9]+ test|(^|[ ,])[0-9]+ $3( |,|\$)" "$1" | grep -oE '[0-9]+' |
+		awk '{ n += $1 } END { print n + 0 }'
+}
+
+# Runs a step and counts: each test of the cmocka and pytest programs, or the step as one.
 step() { # name, command
-	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad
+	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad note=
 	"${@:2}" >"$log" 2>&1 || rc=$?
-	good=$(grep -aoE '\[  PASSED  \] [0-9]+ test' "$log" | awk '{ n += $4 } END { print n + 0 }')
-	bad=$(grep -aoE '\[  FAILED  \] [0-9]+ test' "$log" | awk '{ n += $4 } END { print n + 0 }')
-	[ "$good$bad" = 00 ] && good=1
+	good=$(numbers "$log" PASSED passed)
+	bad=$(numbers "$log" FAILED failed)
 	if [ $rc = 0 ] && [ "$bad" = 0 ]; then
-		printf 'ok    %-10s %4d s  %s\n' "$name" $((SECONDS - began)) "$([ "$good" -gt 1 ] && echo "$good tests")"
+		[ "$good" -gt 1 ] && note="$good tests"
+		[ "$good" = 0 ] && good=1
+		printf 'ok    %-10s %4d s  %s\n' "$name" $((SECONDS - began)) "$note"
 		passed=$((passed + good))
 		return
 	fi
-	printf 'FAIL  %-10s %4d s\n' "$name" $((SECONDS - began))
-	tail -60 "$log" | sed 's/^/      | /'
 	[ "$bad" = 0 ] && bad=1
-	[ $rc != 0 ] && [ "$good" = 1 ] && good=0
+	printf 'FAIL  %-10s %4d s  (all of it: %s)\n' "$name" $((SECONDS - began)) "$log"
+	tail -60 "$log" | sed 's/^/      | /'
 	passed=$((passed + good)) failed=$((failed + bad)) failures+=("$name")
 }
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# test_long.sh BUILD: soak, a 5 GiB frame, a million tiny chunks, and long fuzzing (SOAK and FUZZ are
+# seconds, 600 and 1800 unless set).  What it prints is kept in tests/long/log, which is committed
+# before a release.
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: test_long.sh BUILD}
+folder=$(mktemp -d "${TMPDIR:-/tmp}/lade-long-XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+generator="Unix Makefiles"
+command -v ninja >/dev/null && generator=Ninja
+{ cmake -S . -B "$build" -G "$generator" -DLADE_TESTS=ON &&
+	cmake --build "$build" --parallel --target lade lade_long; } >/dev/null || exit 1
+
+passed=0 failed=0
+run() { # what, command
+	local began=$SECONDS
+	echo "== $1"
+	if "${@:2}" 2>&1; then
+		passed=$((passed + 1))
+		echo "ok, $((SECONDS - began)) s"
+	else
+		failed=$((failed + 1))
+		echo "FAILED, $((SECONDS - began)) s"
+	fi
+}
+everything() {
+	echo "lade $("$build/lade" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)," \
+		"$(git rev-parse --short HEAD 2>/dev/null), $(nproc) CPUs, $(uname -m)"
+	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
+	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
+	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"
+	run "fuzzing" scripts/fuzz.sh "$build" "${FUZZ:-1800}"
+	echo "$passed passed, $failed failed"
+	[ $failed = 0 ]
+}
+everything | tee tests/long/log
+exit "${PIPESTATUS[0]}"
