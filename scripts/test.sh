@@ -42,7 +42,11 @@ step() { # name, command
 	fi
 	[ "$bad" = 0 ] && bad=1
 	printf 'FAIL  %-10s %4d s  (all of it: %s)\n' "$name" $((SECONDS - began)) "$log"
-	tail -60 "$log" | sed 's/^/      | /'
+	{
+		grep -aE 'error:|warning:|ERROR|\[  FAILED  \]|\*\*\*|SUMMARY|undefined|FAILED' "$log" | head -40
+		echo ...
+		tail -25 "$log"
+	} | sed 's/^/      | /'
 	passed=$((passed + good)) failed=$((failed + bad)) failures+=("$name")
 }
 
@@ -76,7 +80,11 @@ for name in "${steps[@]}"; do
 	case $name in
 	gates) step gates scripts/gates.sh ;;
 	headers) step headers scripts/check_headers.sh ;;
-	build) step build build_all ;;
+	build)
+		step build build_all
+		# The steps after it would only say the same again.
+		[[ " ${failures[*]-} " == *" build "* ]] && break
+		;;
 	unit) step unit run_ctest "$build" ;;
 	exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
 	install) step install scripts/check_install.sh "$build" ;;
