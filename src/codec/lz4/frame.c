@@ -140,7 +140,7 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 		                 "lz4f: the size is in the data, which is not at hand");
 	size_t off = 0;
 	do {
-		lade__lz4f_header h;
+		lade__lz4f_header h = {0};
 		lade_status status = lade__lz4f_header_read(in + off, size - off, off, &h, err);
 		if (status != LADE_OK)
 			return status;

@@ -145,7 +145,7 @@ static lade_status frame_end(cursor *c, const lade__lz4f_header *h, lade_error *
 
 static lade_status take_frame(cursor *c, lade_error *err)
 {
-	lade__lz4f_header h;
+	lade__lz4f_header h = {0};
 	lade_status status;
 	size_t left = c->src_size - c->in;
 	c->frame_in = c->in;

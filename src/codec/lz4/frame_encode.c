@@ -41,11 +41,11 @@ static LZ4F_preferences_t preferences_of(const lade_stage *stage, size_t size)
  * A block that does not shrink is stored raw, so that a frame is at most: the header (19), 4 bytes
  * and perhaps 4 of checksum a block, the content, the end mark (4) and perhaps a checksum (4); which
  * is what LZ4F_compressFrameBound() adds up.  The library takes a smaller block size for content
- * that fits in one such block, which does not make more blocks.
+ * that fits in one such block, which does not make more blocks.  It counts blocks in 32 bits.
  */
 static size_t bound(const lade_stage *stage, size_t size)
 {
-	if (size > SIZE_MAX / 2)
+	if (size / (64 * 1024) >= UINT32_MAX)
 		return SIZE_MAX;
 	LZ4F_preferences_t p = preferences_of(stage, size);
 	return LZ4F_compressFrameBound(size, &p);
@@ -164,13 +164,16 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	LZ4F_preferences_t p = preferences_of(run->stage, src.size);
 	const LZ4F_CDict *cdict = NULL;
 	*dst_size = 0;
+	size_t want = bound(run->stage, src.size);
+	if (want == SIZE_MAX)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "lz4f: %zu bytes are more than a frame is made of", src.size);
 	if (run->dict)
 		cdict = lade_dict_prepared(run->dict, &cdict_key, 0, cdict_prepare, cdict_release);
 	if (run->dict && !cdict)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "lz4f: no memory for the dictionary");
 	/* The library wants room for the worst case; with less, the result is made aside. */
-	size_t want = bound(run->stage, src.size);
 	void *out = dst.data;
 	size_t cap = dst.size;
 	if (cap < want) {

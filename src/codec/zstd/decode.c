@@ -69,7 +69,7 @@ lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, si
 	(void)stage;
 	const uint8_t *in = src;
 	uint64_t total = 0;
-	frame f;
+	frame f = {0};
 	if (!in)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
 		                 "zstd: the size is in the data, which is not at hand");
@@ -233,7 +233,7 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	uint8_t *out = lade__room(dst, &nothing);
 	size_t done = 0;
 	const ZSTD_DDict *ddict;
-	frame f;
+	frame f = {0};
 	*dst_size = 0;
 	lade_status status = src.size ? LADE_OK : no_frame(err);
 	TRY(status);
