@@ -22,6 +22,8 @@ typedef struct decoder {
 	const lade__sink *sink; /* &window; NULL: plain */
 	uint8_t *dst;           /* plain: where the segment goes */
 	size_t cap;             /* the most bytes that the segment may decode to */
+	uint64_t known;         /* what it decodes to, where that is told; 0: not told */
+	bool ends;              /* nothing is wanted behind this segment's part of the window */
 	unsigned turn;          /* which of the two blocks is free */
 } decoder;
 
@@ -130,16 +132,14 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 	if (!d->sink)
 		return impl->run(run, at, lade_host_span(d->dst, d->cap), size, err);
 	const lade__sink *sink = d->sink;
-	const lade_algorithm *algorithm = run->stage->algorithm;
-	uint64_t claimed;
-	/* A window in the middle, of a format that can decode it alone. */
-	if (impl->run_range && sink->row_size == sink->pitch &&
-	    algorithm->decoded_size(run->stage, at.data, at.size, &claimed, NULL) == LADE_OK &&
-	    claimed <= d->cap) {
-		size_t end = sink->base + (size_t)claimed, want_end = sink->off + sink->size;
+	/* A window in the middle, of a format that can decode it alone.  Where the size is not told the
+	 * codec finds out whether the window passes the end. */
+	if (impl->run_range && sink->row_size == sink->pitch && (d->known || d->ends)) {
+		size_t want_end = sink->off + sink->size;
+		size_t end = d->known ? sink->base + (size_t)d->known : want_end;
 		size_t from = sink->base > sink->off ? sink->base : sink->off;
 		size_t to = end < want_end ? end : want_end;
-		*size = (size_t)claimed;
+		*size = end - sink->base;
 		if (to <= from)
 			return LADE_OK;
 		return impl->run_range(run, at, from - sink->base,
@@ -318,17 +318,23 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		if (said == 0 && lade__spec_decoded_size(d->pipe.route->spec, segment->data, segment->size,
 		                                         &said, NULL) != LADE_OK)
 			said = 0;
+		if (said > SIZE_MAX / 4)
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "segment %zu says that it decodes to %llu bytes", i,
+			                 (unsigned long long)said);
 		if (said && said <= sink->off && total <= sink->off - said) {
 			total += (size_t)said;
 			continue;
 		}
 		sink->base = total;
+		d->known = said;
+		d->ends = !open_end && i + 1 == item->src_count;
 		/* A whole result must fit; of a ranged one more may have to be decoded than is kept. */
 		d->cap = segment->decoded_size;
 		if (d->cap == 0 && item->range_off == 0 && open_end)
 			d->cap = cap - total;
 		else if (d->cap == 0)
-			d->cap = said && said < SIZE_MAX / 4 ? (size_t)said :
+			d->cap = said ? (size_t)said :
 				end > GROW_MAX / 4 ? 4 * end : GROW_MAX;
 		lade_status status = decode_segment(d, lade_host_cspan(segment->data, segment->size),
 		                                    &got, err);
