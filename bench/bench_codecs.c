@@ -161,8 +161,8 @@ static const library libraries[] = {
 	{"deflate(level=6)", 6, NULL, deflate_bound, deflate_encode, deflate_decode},
 	{"zlib(level=6)", 6, NULL, deflate_bound, zlib_encode, zlib_decode},
 	{"gzip(level=6)", 6, NULL, deflate_bound, gzip_encode, gzip_decode},
-	{"blosc(lz4,size=4)", 5, "lz4", blosc_bound, blosc_encode, blosc_decode},
-	{"blosc(zstd,size=4)", 5, "zstd", blosc_bound, blosc_encode, blosc_decode},
+	{"blosc(lz4,level=5,typesize=4)", 5, "lz4", blosc_bound, blosc_encode, blosc_decode},
+	{"blosc(zstd,level=5,typesize=4)", 5, "zstd", blosc_bound, blosc_encode, blosc_decode},
 };
 #define LIBRARY_COUNT (sizeof libraries / sizeof *libraries)
 
@@ -378,7 +378,7 @@ static void print_title(const settings *s, const char *title, const char *base, 
 			const char *result)
 {
 	if (!s->csv)
-		printf("\n%s\n%-20s %-6s %8s %12s %12s %9s  quartiles\n", title, "codec", "dir",
+		printf("\n%s\n%-30s %-6s %8s %12s %12s %9s  quartiles\n", title, "codec", "dir",
 		       "ratio", base, ours, result);
 }
 
@@ -392,7 +392,7 @@ static void print_row(const settings *s, const char *part, const job *j, const c
 		       direction, j->chunk, j->batch, packed_ratio(j), base, ours, unit, r.median,
 		       r.q1, r.q3);
 	else
-		printf("%-20s %-6s %8.3f %12.2f %12.2f %9.3f  %.3f..%.3f\n", codec, direction,
+		printf("%-30s %-6s %8.3f %12.2f %12.2f %9.3f  %.3f..%.3f\n", codec, direction,
 		       packed_ratio(j), base, ours, r.median, r.q1, r.q3);
 	fflush(stdout);
 }

@@ -150,6 +150,7 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 	int c;
 
 	optind = 0;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "a:f:l:s:T:d:t:n:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'a':
@@ -198,7 +199,9 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 			*done = true;
 			return CLI_OK;
 		default:
-			return CLI_USAGE;
+			return cli_usage(
+				"bench: there is no such option, or it lacks its value: %s",
+				argv[optind - 1]);
 		}
 	}
 	if (s->csv && s->json)

@@ -529,6 +529,7 @@ int lade_cmd_inspect(int argc, char **argv)
 	int c, code = CLI_OK;
 
 	optind = 0;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "ch", options, NULL)) != -1) {
 		switch (c) {
 		case 'c':
@@ -541,7 +542,9 @@ int lade_cmd_inspect(int argc, char **argv)
 			fputs(help, stdout);
 			return CLI_OK;
 		default:
-			return CLI_USAGE;
+			return cli_usage(
+				"inspect: there is no such option, or it lacks its value: %s",
+				argv[optind - 1]);
 		}
 	}
 	if (optind == argc)

@@ -111,8 +111,7 @@ static bool fill_option(const lade_option *option, lade_dtype dtype, int64_t lev
 {
 	if (option->type == LADE_OPTION_DTYPE && option->required && dtype != LADE_DTYPE_NONE)
 		snprintf(text, cap, "%s=%s", option->name, lade_dtype_text(dtype));
-	else if (option->type == LADE_OPTION_INT && strcmp(option->name, "size") == 0 &&
-		 dtype != LADE_DTYPE_NONE)
+	else if (is_size(option) && dtype != LADE_DTYPE_NONE)
 		snprintf(text, cap, "%s=%zu", option->name, lade_dtype_size(dtype));
 	else if (option->type == LADE_OPTION_INT && strcmp(option->name, "level") == 0 &&
 		 level != PIPELINE_NO_LEVEL)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/npy.h"
 
 static int sample_fail(const char *path, const char *why)
 {
@@ -38,7 +39,6 @@ int sample_open(const char *path, sample *out)
 							     : "not a regular file");
 	}
 	out->map_size = (size_t)st.st_size;
-	/* Populated, so that no timed pass waits for the disk. */
 	out->map = mmap(NULL, out->map_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	int failed = errno;
 	close(fd);
@@ -46,6 +46,13 @@ int sample_open(const char *path, sample *out)
 		return sample_fail(path, strerror(failed));
 	out->data = out->map;
 	out->size = out->map_size;
+	npy header;
+	if (npy_read(out->data, out->size, &header) == NULL &&
+	    header.header_size + header.data_size <= out->size && header.data_size > 0) {
+		out->data += header.header_size;
+		out->size = (size_t)header.data_size;
+		out->dtype = header.dtype;
+	}
 	return CLI_OK;
 }
 

@@ -277,8 +277,9 @@ static bool choose(const search *x, size_t chosen[GOALS])
 		bool saves = m->encoded_size <= x->plan.size - (x->plan.size - smallest) / 3;
 		if (saves && (!best[SPEED] || codec_seconds(m) < codec_seconds(best[SPEED])))
 			chosen[SPEED] = i;
-		if (!best[BETWEEN] ||
-		    total_seconds(m, bandwidth) < total_seconds(best[BETWEEN], bandwidth))
+		bool worth = (double)m->encoded_size <= 0.98 * (double)x->plan.size;
+		if (worth && (!best[BETWEEN] || total_seconds(m, bandwidth) <
+							total_seconds(best[BETWEEN], bandwidth)))
 			chosen[BETWEEN] = i;
 		if ((double)m->encoded_size <= 1.005 * (double)smallest &&
 		    (!best[RATIO] || codec_seconds(m) < codec_seconds(best[RATIO])))
@@ -315,15 +316,8 @@ static char *command_text(const search *x, const char *pipeline)
 	char *text = NULL;
 	size_t size;
 	FILE *f = cli_need(open_memstream(&text, &size));
-	const char *last = pipeline, *rest = pipeline;
 
-	for (char *stage; (stage = pipeline_next(&rest, '|')); free(stage))
-		last = *rest ? rest : last;
-	fputs("lade", f);
-	if (last > pipeline) {
-		fprintf(f, " --filter='%.*s'", (int)(last - 1 - pipeline), pipeline);
-	}
-	fprintf(f, " --algorithm='%s'", last);
+	fprintf(f, "lade --spec='%s'", pipeline);
 	if (x->s->chunk_size != 1 << 20)
 		fprintf(f, " --chunk-size=%zu", (size_t)x->s->chunk_size);
 	fputc(' ', f);
@@ -477,6 +471,7 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 	int c;
 
 	optind = 0;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "d:s:T:n:b:ah", options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
@@ -514,7 +509,9 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 			*done = true;
 			return CLI_OK;
 		default:
-			return CLI_USAGE;
+			return cli_usage(
+				"suggest: there is no such option, or it lacks its value: %s",
+				argv[optind - 1]);
 		}
 	}
 	if (optind == argc)
