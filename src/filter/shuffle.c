@@ -1,50 +1,101 @@
 /*
- * shuffle.c: byte and bit shuffle of whole buffers and of tiles, on top of the kernels.
+ * shuffle.c: the byte shuffle of whole buffers and of tiles, and the choice of the kernels.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "filter/shuffle.h"
 
-#include <string.h>
+#include "filter/blocks.h"
 
-static const lade__shuffle_kernels *kernels_of(lade_cpu cpu)
+const lade__shuffle_kernels *lade__shuffle_kernels_of(lade_cpu cpu)
 {
+#if defined(__x86_64__)
+	/* GFNI is no level of its own: all processors with AVX-512 VBMI but the first have it. */
+	if (cpu >= LADE_CPU_AVX512)
+		return __builtin_cpu_supports("gfni") ? &lade__shuffle_gfni : &lade__shuffle_avx512;
+	if (cpu >= LADE_CPU_AVX2)
+		return &lade__shuffle_avx2;
+	if (cpu >= LADE_CPU_SSE42)
+		return &lade__shuffle_sse42;
+#endif
 	(void)cpu;
 	return &lade__shuffle_plain;
 }
 
-/* ---- byte shuffle ------------------------------------------------------------------------- */
+/* ---- large buffers -------------------------------------------------------------------------- */
 
-/* The bytes after the last whole element belong to the tile that ends there. */
-static size_t tail_size(size_t elem, size_t total, size_t off, size_t count)
+/* A block's planes, together: in the first-level cache.  Large elements need more for a line of
+ * each plane. */
+#define BLOCK_BYTES 8192
+#define BLOCK_MOST 32768
+
+/*
+ * The planes of large buffers often lie a power of two apart, so that what is written to each would
+ * fall into the same few sets of the cache: they are collected and written past it.
+ */
+static void blocks_to_planes(const lade__shuffle_kernels *kernels, size_t elem, size_t pitch,
+                             size_t count, const uint8_t *src, uint8_t *dst)
 {
-	return off + count == total / elem ? total % elem : 0;
+	_Alignas(64) uint8_t planes[BLOCK_MOST];
+	size_t block = block_count(elem, elem <= 32 ? BLOCK_BYTES : BLOCK_MOST, BLOCK_BYTES), n;
+	for (size_t done = 0; done < count; done += n) {
+		n = block_next(block, count - done, to_line(dst + done));
+		kernels->to_planes(src + done * elem, planes, n, elem, n + LINE);
+		for (size_t j = 0; j < elem; j++)
+			copy_out(dst + done + j * pitch, planes + j * (n + LINE), n, true);
+	}
+	stream_end(true);
 }
 
-static void copy(void *dst, const void *src, size_t size)
+/* The output is contiguous, so that a block of it is written past the caches at once. */
+static void blocks_from_planes(const lade__shuffle_kernels *kernels, size_t elem, size_t pitch,
+                               size_t count, const uint8_t *src, uint8_t *dst)
 {
-	if (size)
-		memcpy(dst, src, size);
+	_Alignas(64) uint8_t elements[BLOCK_BYTES];
+	size_t block = sizeof elements / elem, n;
+	for (size_t done = 0; done < count; done += n) {
+		n = block_next(block, count - done, to_line(src + done));
+		kernels->from_planes(src + done, elements, n, elem, pitch);
+		copy_out(dst + done * elem, elements, n * elem, true);
+	}
+	stream_end(true);
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+/* The bytes after the last whole element go with the tile that ends there. */
+static void copy_tail(size_t elem, size_t total, size_t end, const uint8_t *src, uint8_t *dst)
+{
+	if (end == total / elem && total % elem)
+		memcpy(dst, src, total % elem);
 }
 
 void lade__shuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
                         void *dst, lade_cpu cpu)
 {
+	const lade__shuffle_kernels *kernels = lade__shuffle_kernels_of(cpu);
 	const uint8_t *from = src;
 	uint8_t *to = dst;
-	size_t pitch = total / elem, tail = tail_size(elem, total, off, count);
-	kernels_of(cpu)->to_planes(from, to + off, count, elem, pitch);
-	copy(to + pitch * elem, from + count * elem, tail);
+	size_t pitch = total / elem;
+	if (total < STREAM_BYTES)
+		kernels->to_planes(from, to + off, count, elem, pitch);
+	else
+		blocks_to_planes(kernels, elem, pitch, count, from, to + off);
+	copy_tail(elem, total, off + count, from + count * elem, to + pitch * elem);
 }
 
 void lade__unshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
                           void *dst, lade_cpu cpu)
 {
+	const lade__shuffle_kernels *kernels = lade__shuffle_kernels_of(cpu);
 	const uint8_t *from = src;
 	uint8_t *to = dst;
-	size_t pitch = total / elem, tail = tail_size(elem, total, off, count);
-	kernels_of(cpu)->from_planes(from + off, to, count, elem, pitch);
-	copy(to + count * elem, from + pitch * elem, tail);
+	size_t pitch = total / elem;
+	if (count * elem < STREAM_BYTES)
+		kernels->from_planes(from + off, to, count, elem, pitch);
+	else
+		blocks_from_planes(kernels, elem, pitch, count, from + off, to);
+	copy_tail(elem, total, off + count, from + pitch * elem, to + count * elem);
 }
 
 void lade__shuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
@@ -55,145 +106,4 @@ void lade__shuffle(size_t elem, size_t size, const void *src, void *dst, lade_cp
 void lade__unshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
 {
 	lade__unshuffle_tile(elem, size, 0, size / elem, src, dst, cpu);
-}
-
-/* ---- bit shuffle -------------------------------------------------------------------------- */
-
-/* Elements that pass through the planes at a time: a multiple of 8 whose planes stay in the
- * first-level cache. */
-#define BLOCK_BYTES 16384
-
-static size_t block_count(size_t elem)
-{
-	return BLOCK_BYTES / elem / 64 * 64;
-}
-
-/* The single bits of elements that do not fill a byte of the rows: [off, off + count), inside
- * one group of 8.  A group's first bits set the whole byte, later ones are added to it. */
-static void bits_to_rows(size_t elem, size_t pitch, size_t off, size_t count, const uint8_t *src,
-                         uint8_t *dst)
-{
-	for (size_t j = 0; j < elem; j++) {
-		for (size_t k = 0; k < 8; k++) {
-			uint8_t *byte = dst + (8 * j + k) * pitch + off / 8;
-			unsigned bits = off % 8 ? *byte : 0;
-			for (size_t i = 0; i < count; i++)
-				bits |= ((src[i * elem + j] >> k) & 1u) << (off % 8 + i);
-			*byte = (uint8_t)bits;
-		}
-	}
-}
-
-static void bits_from_rows(size_t elem, size_t pitch, size_t off, size_t count,
-                           const uint8_t *src, uint8_t *dst)
-{
-	for (size_t i = 0; i < count; i++) {
-		for (size_t j = 0; j < elem; j++) {
-			unsigned byte = 0;
-			for (size_t k = 0; k < 8; k++) {
-				unsigned row = src[(8 * j + k) * pitch + off / 8];
-				byte |= ((row >> (off % 8 + i)) & 1u) << k;
-			}
-			dst[i * elem + j] = (uint8_t)byte;
-		}
-	}
-}
-
-/* Whole groups of 8: 'off' and 'count' are multiples of 8; 'pitch' is a row's bytes. */
-static void groups_to_rows(const lade__shuffle_kernels *kernels, size_t elem, size_t pitch,
-                           size_t off, size_t count, const uint8_t *src, uint8_t *dst)
-{
-	_Alignas(64) uint8_t planes[BLOCK_BYTES];
-	size_t block = block_count(elem);
-	for (size_t done = 0; done < count; done += block) {
-		size_t n = count - done < block ? count - done : block;
-		kernels->to_planes(src + done * elem, planes, n, elem, n);
-		for (size_t j = 0; j < elem; j++)
-			kernels->to_rows(planes + j * n, dst + 8 * j * pitch + (off + done) / 8, n, pitch);
-	}
-}
-
-static void groups_from_rows(const lade__shuffle_kernels *kernels, size_t elem, size_t pitch,
-                             size_t off, size_t count, const uint8_t *src, uint8_t *dst)
-{
-	_Alignas(64) uint8_t planes[BLOCK_BYTES];
-	size_t block = block_count(elem);
-	for (size_t done = 0; done < count; done += block) {
-		size_t n = count - done < block ? count - done : block;
-		for (size_t j = 0; j < elem; j++)
-			kernels->from_rows(src + 8 * j * pitch + (off + done) / 8, planes + j * n, n,
-			                   pitch);
-		kernels->from_planes(planes, dst + done * elem, n, elem, n);
-	}
-}
-
-/* How a tile falls apart: bits up to a multiple of 8, whole groups, bits, and elements after the
- * last group of the buffer, which are not transposed. */
-typedef struct bit_parts {
-	size_t head, groups, tail, rest; /* elements; they sum up to the tile's */
-} bit_parts;
-
-static bit_parts split_tile(size_t elem, size_t total, size_t off, size_t count)
-{
-	size_t end = total / elem / 8 * 8; /* elements that are transposed */
-	size_t in = off >= end ? 0 : count < end - off ? count : end - off;
-	bit_parts p = {.rest = count - in};
-	p.head = off % 8 ? 8 - off % 8 : 0;
-	if (p.head > in)
-		p.head = in;
-	p.groups = (in - p.head) / 8 * 8;
-	p.tail = in - p.head - p.groups;
-	return p;
-}
-
-void lade__bitshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                           void *dst, lade_cpu cpu)
-{
-	const uint8_t *from = src;
-	uint8_t *to = dst;
-	size_t pitch = total / elem / 8;
-	bit_parts p = split_tile(elem, total, off, count);
-	if (p.head)
-		bits_to_rows(elem, pitch, off, p.head, from, to);
-	off += p.head;
-	from += p.head * elem;
-	groups_to_rows(kernels_of(cpu), elem, pitch, off, p.groups, from, to);
-	off += p.groups;
-	from += p.groups * elem;
-	if (p.tail)
-		bits_to_rows(elem, pitch, off, p.tail, from, to);
-	off += p.tail;
-	from += p.tail * elem;
-	copy(to + off * elem, from, p.rest * elem + tail_size(elem, total, off, p.rest));
-}
-
-void lade__bitunshuffle_tile(size_t elem, size_t total, size_t off, size_t count,
-                             const void *src, void *dst, lade_cpu cpu)
-{
-	const uint8_t *from = src;
-	uint8_t *to = dst;
-	size_t pitch = total / elem / 8;
-	bit_parts p = split_tile(elem, total, off, count);
-	if (p.head)
-		bits_from_rows(elem, pitch, off, p.head, from, to);
-	off += p.head;
-	to += p.head * elem;
-	groups_from_rows(kernels_of(cpu), elem, pitch, off, p.groups, from, to);
-	off += p.groups;
-	to += p.groups * elem;
-	if (p.tail)
-		bits_from_rows(elem, pitch, off, p.tail, from, to);
-	off += p.tail;
-	to += p.tail * elem;
-	copy(to, from + off * elem, p.rest * elem + tail_size(elem, total, off, p.rest));
-}
-
-void lade__bitshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
-{
-	lade__bitshuffle_tile(elem, size, 0, size / elem, src, dst, cpu);
-}
-
-void lade__bitunshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
-{
-	lade__bitunshuffle_tile(elem, size, 0, size / elem, src, dst, cpu);
 }

@@ -64,6 +64,10 @@ typedef struct lade__shuffle_kernels {
 extern const lade__shuffle_kernels lade__shuffle_plain;
 #if defined(__x86_64__)
 extern const lade__shuffle_kernels lade__shuffle_sse42, lade__shuffle_avx2, lade__shuffle_avx512;
+extern const lade__shuffle_kernels lade__shuffle_gfni;
 #endif
+
+/* The best ones of a level. */
+const lade__shuffle_kernels *lade__shuffle_kernels_of(lade_cpu cpu);
 
 #endif
