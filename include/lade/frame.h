@@ -95,7 +95,8 @@ LADE_API lade_status lade_frame_writer_chunk(lade_frame_writer *writer, const la
 LADE_API lade_status lade_frame_writer_finish(lade_frame_writer *writer, lade_error *err);
 LADE_API void lade_frame_writer_free(lade_frame_writer *writer);
 
-/* The bytes that a frame of 'size' decoded bytes can take at most; SIZE_MAX: too large. */
+/* The bytes that a frame of 'size' decoded bytes can take at most, chunks with a spec of their own
+ * left out; SIZE_MAX: too large, or the options are not valid. */
 LADE_API size_t lade_frame_bound(const lade_frame_options *options, size_t size);
 
 /* ---- reading, anywhere ------------------------------------------------------------------ */

@@ -1,0 +1,62 @@
+/*
+ * chunk.h: one chunk of a frame, encoded and decoded on one worker while it is in the cache:
+ * codec, checksum, constant detection.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_FRAME_CHUNK_H
+#define LADE_FRAME_CHUNK_H
+
+#include "batch/engine.h"
+#include "frame/layout.h"
+
+/* What all chunks of a frame share in one direction. */
+typedef struct lade__coder {
+	lade_engine *engine;
+	const lade_frame_info *info;
+	lade_direction direction;
+	lade__route route; /* of info->spec */
+	lade__job_options job;
+	bool verify;
+} lade__coder;
+
+/* 'info' outlives the coder. */
+lade_status lade__coder_init(lade__coder *coder, lade_engine *engine, const lade_frame_info *info,
+                             lade_direction direction, const lade_dict *dict, lade_policy policy,
+                             lade_error *err);
+
+/*
+ * Writes the whole block of a chunk, header to padding, to 'dst': at most
+ * lade__block_bound(size, own spec's size) bytes.  'own' is NULL for the frame's spec.
+ */
+lade_status lade__block_encode(const lade__coder *coder, lade_worker *worker, const lade_spec *own,
+                               uint64_t index, const uint8_t *data, size_t size, uint8_t *dst,
+                               lade__chunk *chunk, lade_error *err);
+
+/* A stored payload is the largest: one that is coded is smaller than the decoded bytes. */
+static inline uint64_t lade__block_bound(uint64_t size, size_t spec_size)
+{
+	return LADE__PART_HEADER + lade__pad(spec_size) + lade__pad(size);
+}
+
+/*
+ * Decodes 'chunk' to 'dst', chunk->decoded_size bytes, and verifies it.  'body' is what follows
+ * the chunk's header, to the end of its padding; 'off' is the chunk's offset in the frame.
+ */
+lade_status lade__block_decode(const lade__coder *coder, lade_worker *worker, uint64_t index,
+                               const lade__chunk *chunk, const uint8_t *body, uint64_t off,
+                               uint8_t *dst, lade_error *err);
+
+/* The zeros behind a spec and a payload; 'body' and 'off' as above. */
+lade_status lade__block_padding(uint64_t index, const lade__chunk *chunk, const uint8_t *body,
+                                uint64_t off, lade_error *err);
+
+/* The checksum of the decoded bytes, where the policy asks for it. */
+lade_status lade__block_verify(const lade__coder *coder, uint64_t index, const lade__chunk *chunk,
+                               uint64_t off, const uint8_t *decoded, lade_error *err);
+
+/* Memory of the engine's host allocator, 64-byte aligned. */
+void *lade__host_alloc(lade_engine *engine, size_t size);
+void lade__host_free(lade_engine *engine, void *ptr, size_t size);
+
+#endif

@@ -1,0 +1,358 @@
+/*
+ * read.c: reads ranges of a frame as one batch.
+ *
+ * The ranges are taken in the order of their offsets, one index page's chunks at a time: a
+ * window.  Its pieces (this chunk, that range) are sorted by chunk by counting, and each chunk
+ * that has pieces is one task for a worker: decoded once, to the first range that wants all of it, or
+ * to scratch memory that is still in the cache when the pieces are copied out.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "frame/reader.h"
+
+#include "base/try.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct task {
+	lade__located at;
+	size_t first, count; /* pieces */
+} task;
+
+typedef struct batch {
+	lade_frame *frame;
+	const lade_frame_range *ranges;
+	lade_status *statuses; /* of the ranges */
+	task *tasks;
+	const size_t *pieces; /* ranges, by task */
+	pthread_mutex_t mutex; /* guards what follows, and 'statuses' while tasks run */
+	size_t failed;         /* the first range that failed; SIZE_MAX: none */
+	lade_status status;
+	lade_error error;
+} batch;
+
+/* ---- one chunk ------------------------------------------------------------------------------ */
+
+/* Copies to each piece its part of the decoded bytes, but for those that are there already. */
+static void copy_pieces(const batch *b, const task *t, const uint8_t *decoded)
+{
+	uint64_t begin = t->at.index * b->frame->info.chunk_size;
+	uint64_t end = begin + t->at.chunk.decoded_size;
+	for (size_t i = 0; i < t->count; i++) {
+		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
+		uint64_t from = range->off > begin ? range->off : begin;
+		uint64_t to = range->off + range->dst.size < end ? range->off + range->dst.size : end;
+		uint8_t *dst = (uint8_t *)range->dst.data + (size_t)(from - range->off);
+		const uint8_t *src = decoded + (size_t)(from - begin);
+		if (dst != src)
+			memcpy(dst, src, (size_t)(to - from));
+	}
+}
+
+/* Where a range wants all of the chunk; NULL when none does. */
+static uint8_t *whole(const batch *b, const task *t)
+{
+	uint64_t begin = t->at.index * b->frame->info.chunk_size;
+	uint64_t end = begin + t->at.chunk.decoded_size;
+	for (size_t i = 0; i < t->count; i++) {
+		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
+		if (range->off <= begin && range->off + range->dst.size >= end)
+			return (uint8_t *)range->dst.data + (size_t)(begin - range->off);
+	}
+	return NULL;
+}
+
+/* A stored chunk that has no padding and is wanted whole: from the file to its place. */
+static lade_status read_stored(const batch *b, const task *t, uint8_t *dst, lade_error *err)
+{
+	const lade_frame *frame = b->frame;
+	const lade_source *from = &frame->source.from;
+	uint8_t head[LADE__PART_HEADER];
+	lade__chunk chunk;
+	lade_status status;
+	TRY(from->read_at(from->ctx, t->at.off, head, sizeof head, err));
+	TRY(lade__frame_check(frame, &t->at, head, &chunk, err));
+	TRY(from->read_at(from->ctx, t->at.off + LADE__PART_HEADER, dst, chunk.size, err));
+	TRY(lade__block_verify(&frame->coder, t->at.index, &chunk, t->at.off, dst, err));
+	copy_pieces(b, t, dst);
+out:
+	return status;
+}
+
+static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker, lade_error *err)
+{
+	const lade_frame *frame = b->frame;
+	const lade__chunk *want = &t->at.chunk;
+	bool stored = want->flags == LADE_CHUNK_STORED;
+	uint8_t *dst = whole(b, t), *buffer = NULL;
+	const uint8_t *src;
+	lade__chunk chunk;
+	lade_status status;
+	/* The index's claims, before memory is asked for them. */
+	TRY(lade__chunk_check(want, t->at.index, t->at.off, err));
+	if (stored && !frame->source.base && dst && want->size % LADE__ALIGN == 0)
+		return read_stored(b, t, dst, err);
+	/* Scratch for the block, unless it lies in memory, and for what it decodes to. */
+	uint64_t block = lade__chunk_block_size(want);
+	size_t encoded = frame->source.base ? 0 : (size_t)block;
+	size_t decoded = stored || dst ? 0 : want->decoded_size;
+	if (encoded + decoded) {
+		encoded = (encoded + 63) & ~(size_t)63;
+		buffer = lade__worker_block(worker, LADE__SCRATCH_FRAME, encoded + decoded);
+		if (!buffer)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of chunk",
+			                 encoded + decoded);
+	}
+	TRY(lade__source_get(&frame->source, t->at.off, (size_t)block, buffer, &src, err));
+	TRY(lade__frame_check(frame, &t->at, src, &chunk, err));
+	src += LADE__PART_HEADER;
+	if (stored) {
+		TRY(lade__block_padding(t->at.index, &chunk, src, t->at.off, err));
+		TRY(lade__block_verify(&frame->coder, t->at.index, &chunk, t->at.off, src, err));
+	} else {
+		if (!dst)
+			dst = buffer + encoded;
+		TRY(lade__block_decode(&frame->coder, worker, t->at.index, &chunk, src, t->at.off, dst, err));
+		src = dst;
+	}
+	copy_pieces(b, t, src);
+out:
+	return status;
+}
+
+/* Notes a failure of one range; the mutex is held, or no task runs. */
+static void range_fail(batch *b, size_t range, lade_status status, const lade_error *err)
+{
+	if (b->statuses[range] == LADE_OK)
+		b->statuses[range] = status;
+	if (range < b->failed) {
+		b->failed = range;
+		b->status = status;
+		b->error = *err;
+	}
+}
+
+static void task_run(void *ctx, size_t index, lade_worker *worker)
+{
+	batch *b = ctx;
+	const task *t = &b->tasks[index];
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	lade_status status = read_chunk(b, t, worker, &err);
+	if (status == LADE_OK)
+		return;
+	pthread_mutex_lock(&b->mutex);
+	for (size_t i = 0; i < t->count; i++)
+		range_fail(b, b->pieces[t->first + i], status, &err);
+	pthread_mutex_unlock(&b->mutex);
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+typedef struct ordered {
+	uint64_t off;
+	size_t range;
+} ordered;
+
+/* The ranges of a batch in the order of their offsets; [begin, end) may overlap the window. */
+typedef struct sweep {
+	ordered *order;
+	size_t count, begin, end;
+} sweep;
+
+/* First and last chunk of a range within the window's chunks [first, first + 4096). */
+static bool span_in(const lade_frame_range *range, size_t chunk_size, uint64_t first,
+                    uint64_t *from, uint64_t *to)
+{
+	*from = range->off / chunk_size;
+	*to = (range->off + range->dst.size - 1) / chunk_size;
+	if (*from < first)
+		*from = first;
+	if (*to > first + LADE__PAGE_CHUNKS - 1)
+		*to = first + LADE__PAGE_CHUNKS - 1;
+	return *from <= *to;
+}
+
+/* Makes the window's tasks from 'counts', pieces by chunk; those become the tasks' first pieces. */
+static lade_status make_tasks(batch *b, uint64_t first, size_t *counts, size_t *task_count,
+                              lade_error *err)
+{
+	const lade__page *page;
+	size_t tasks = 0, pieces = 0;
+	pthread_mutex_lock(&b->frame->mutex);
+	lade_status status = lade__frame_page(b->frame, first / LADE__PAGE_CHUNKS, &page, err);
+	for (size_t i = 0; status == LADE_OK && i < LADE__PAGE_CHUNKS; i++) {
+		if (!counts[i])
+			continue;
+		task *t = &b->tasks[tasks++];
+		lade__frame_locate(b->frame, page, first + i, &t->at);
+		t->first = pieces;
+		t->count = counts[i];
+		counts[i] = pieces;
+		pieces += t->count;
+	}
+	pthread_mutex_unlock(&b->frame->mutex);
+	*task_count = tasks;
+	return status;
+}
+
+/*
+ * Runs the chunks [first, first + 4096) of the page that begins with 'first', for the ranges
+ * order[begin .. end).
+ */
+static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *counts,
+                              lade_error *err)
+{
+	size_t chunk_size = b->frame->info.chunk_size, total = 0, touched = 0, task_count = 0;
+	uint64_t from, to;
+	lade_status status;
+	size_t *pieces = NULL;
+	b->tasks = NULL;
+	memset(counts, 0, LADE__PAGE_CHUNKS * sizeof *counts);
+	for (size_t i = s->begin; i < s->end; i++) {
+		if (!span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
+			continue;
+		for (; from <= to; from++, total++)
+			touched += counts[from - first]++ == 0;
+	}
+	pieces = malloc(total * sizeof *pieces);
+	b->tasks = malloc(touched * sizeof *b->tasks);
+	if (!pieces || !b->tasks) {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu pieces of ranges", total);
+		goto out;
+	}
+	lade_error page_err = {.offset = LADE_NO_OFFSET};
+	status = make_tasks(b, first, counts, &task_count, &page_err);
+	if (status != LADE_OK) {
+		/* A bad page spoils the ranges that need it, and no others. */
+		for (size_t i = s->begin; i < s->end; i++)
+			if (span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
+				range_fail(b, s->order[i].range, status, &page_err);
+		status = LADE_OK;
+		goto out;
+	}
+	for (size_t i = s->begin; i < s->end; i++) {
+		size_t range = s->order[i].range;
+		if (!span_in(&b->ranges[range], chunk_size, first, &from, &to))
+			continue;
+		for (; from <= to; from++)
+			pieces[counts[from - first]++] = range;
+	}
+	b->pieces = pieces;
+	status = lade__engine_parallel(b->frame->engine, b->frame->options.threads, task_count, 0, NULL,
+	                               task_run, b, err);
+out:
+	free(pieces);
+	free(b->tasks);
+	return status;
+}
+
+/* Drops from [begin, end) the ranges that end before the window; the order stays. */
+static void sweep_drop(sweep *s, const batch *b, uint64_t first)
+{
+	uint64_t off = first * b->frame->info.chunk_size;
+	size_t kept = s->end;
+	for (size_t i = s->end; i-- > s->begin;) {
+		const lade_frame_range *range = &b->ranges[s->order[i].range];
+		if (range->off + range->dst.size > off)
+			s->order[--kept] = s->order[i];
+	}
+	s->begin = kept;
+}
+
+static lade_status run_all(batch *b, sweep *s, lade_error *err)
+{
+	uint64_t window = (uint64_t)LADE__PAGE_CHUNKS * b->frame->info.chunk_size;
+	size_t *counts = malloc(LADE__PAGE_CHUNKS * sizeof *counts);
+	if (!counts)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %d counts",
+		                 LADE__PAGE_CHUNKS);
+	lade_status status = LADE_OK;
+	uint64_t page = 0;
+	while (status == LADE_OK && (s->begin < s->end || s->end < s->count)) {
+		if (s->begin == s->end) /* nothing is open: go to where the next one begins */
+			page = s->order[s->end].off / window;
+		/* Offsets lie below the frame's size, so a page's index and what follows do not overflow. */
+		while (s->end < s->count && s->order[s->end].off / window <= page)
+			s->end++;
+		status = run_window(b, s, page * LADE__PAGE_CHUNKS, counts, err);
+		page++;
+		sweep_drop(s, b, page * LADE__PAGE_CHUNKS);
+	}
+	free(counts);
+	return status;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static lade_status range_check(const lade_frame *frame, const lade_frame_range *range, size_t index,
+                               lade_error *err)
+{
+	if (!range->dst.data && range->dst.size)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "range %zu: dst is NULL and has %zu bytes",
+		                 index, range->dst.size);
+	if ((unsigned)range->dst.place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "range %zu: memory kind %d is unknown",
+		                 index, (int)range->dst.place.kind);
+	if (!lade_kind_is_host(range->dst.place.kind))
+		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
+		                 "range %zu: dst lies on device %d, and there is no device driver", index,
+		                 range->dst.place.device);
+	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index, range->dst.size,
+		                 range->off, frame->info.size);
+	return LADE_OK;
+}
+
+static int by_off(const void *a, const void *b)
+{
+	uint64_t x = ((const ordered *)a)->off, y = ((const ordered *)b)->off;
+	return x < y ? -1 : x > y;
+}
+
+lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, size_t count,
+                            lade_result *results, lade_error *err)
+{
+	if (!frame || (!ranges && count))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", frame ? "ranges" : "frame");
+	if (count == 0)
+		return LADE_OK;
+	batch b = {.frame = frame, .ranges = ranges, .failed = SIZE_MAX};
+	sweep s = {.order = calloc(count, sizeof *s.order)};
+	b.statuses = calloc(count, sizeof *b.statuses);
+	lade_status status;
+	pthread_mutex_init(&b.mutex, NULL);
+	if (!s.order || !b.statuses) {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges", count);
+		goto out;
+	}
+	bool sorted = true;
+	for (size_t i = 0; i < count; i++) {
+		lade_error bad;
+		status = range_check(frame, &ranges[i], i, &bad);
+		if (status != LADE_OK)
+			range_fail(&b, i, status, &bad);
+		if (status != LADE_OK || ranges[i].dst.size == 0)
+			continue;
+		sorted &= s.count == 0 || s.order[s.count - 1].off <= ranges[i].off;
+		s.order[s.count++] = (ordered){ranges[i].off, i};
+	}
+	if (!sorted)
+		qsort(s.order, s.count, sizeof *s.order, by_off);
+	status = run_all(&b, &s, err);
+out:
+	for (size_t i = 0; results && i < count; i++) {
+		results[i].status = status != LADE_OK ? status : b.statuses[i];
+		results[i].size = results[i].status == LADE_OK ? ranges[i].dst.size : 0;
+	}
+	if (status == LADE_OK && b.failed != SIZE_MAX) {
+		status = b.status;
+		if (err)
+			*err = b.error;
+	}
+	pthread_mutex_destroy(&b.mutex);
+	free(b.statuses);
+	free(s.order);
+	return status;
+}

@@ -1,0 +1,179 @@
+/*
+ * ring.c: slots that are filled in order, worked on in parallel, and emptied in order.
+ *
+ * The caller's thread gives before it takes and takes before it works, so that the helpers have
+ * something to do while it works, reads or writes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "frame/ring.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads,
+                            lade_error *err)
+{
+	*ring = (lade__ring){.engine = engine};
+	ring->threads = threads == 0 || threads > engine->threads ? engine->threads : threads;
+	ring->count = ring->threads == 1 ? 1 : ring->threads + (ring->threads + 1) / 2;
+	ring->slots = calloc(ring->count, sizeof *ring->slots);
+	if (!ring->slots)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots", ring->count);
+	pthread_mutex_init(&ring->mutex, NULL);
+	pthread_cond_init(&ring->work, NULL);
+	pthread_cond_init(&ring->done, NULL);
+	return LADE_OK;
+}
+
+void lade__ring_reset(lade__ring *ring)
+{
+	if (!ring->slots)
+		return;
+	free(ring->slots);
+	ring->slots = NULL;
+	pthread_mutex_destroy(&ring->mutex);
+	pthread_cond_destroy(&ring->work);
+	pthread_cond_destroy(&ring->done);
+}
+
+typedef struct ring_run {
+	lade__ring *ring;
+	const lade__ring_calls *calls;
+	lade_worker *worker; /* the caller's */
+	pthread_t caller;
+	atomic_bool entered; /* by the caller */
+} ring_run;
+
+/* With the mutex held, which is let go meanwhile. */
+static void work_one(const ring_run *run, lade_worker *worker)
+{
+	lade__ring *ring = run->ring;
+	size_t at = (size_t)(ring->works++ % ring->count);
+	lade__ring_slot *slot = &ring->slots[at];
+	ring->working++;
+	pthread_mutex_unlock(&ring->mutex);
+	slot->error.offset = LADE_NO_OFFSET;
+	slot->error.message[0] = 0;
+	lade_status status = run->calls->work(run->calls->ctx, at, worker, &slot->error);
+	pthread_mutex_lock(&ring->mutex);
+	slot->status = status;
+	slot->done = true;
+	ring->working--;
+	pthread_cond_signal(&ring->done);
+}
+
+/* Gives the slot whose turn it is.  False: no more in this run. */
+static bool give_one(const ring_run *run)
+{
+	lade__ring *ring = run->ring;
+	size_t at = (size_t)(ring->gives % ring->count);
+	lade__ring_slot *slot = &ring->slots[at];
+	bool gave = true;
+	if (slot->status != LADE_OK) {
+		ring->status = slot->status;
+		ring->error = slot->error;
+		return false;
+	}
+	pthread_mutex_unlock(&ring->mutex);
+	lade_status status = run->calls->give(run->calls->ctx, at, &gave, &ring->error);
+	pthread_mutex_lock(&ring->mutex);
+	ring->status = status;
+	if (status != LADE_OK || !gave)
+		return false;
+	slot->done = false;
+	ring->gives++;
+	return true;
+}
+
+/* Fills the next slot.  False: no more in this run. */
+static bool take_one(const ring_run *run)
+{
+	lade__ring *ring = run->ring;
+	bool took = true;
+	pthread_mutex_unlock(&ring->mutex);
+	lade_status status = run->calls->take(run->calls->ctx, lade__ring_open(ring), &took,
+	                                      &ring->take_error);
+	pthread_mutex_lock(&ring->mutex);
+	ring->take_status = status;
+	if (status != LADE_OK || !took)
+		return false;
+	ring->takes++;
+	pthread_cond_signal(&ring->work);
+	return true;
+}
+
+static void caller_loop(const ring_run *run)
+{
+	lade__ring *ring = run->ring;
+	bool taking = run->calls->take && ring->take_status == LADE_OK, giving = true;
+	pthread_mutex_lock(&ring->mutex);
+	while (ring->status == LADE_OK) {
+		if (giving && ring->gives < ring->takes && ring->slots[ring->gives % ring->count].done)
+			giving = give_one(run);
+		else if (taking && !lade__ring_full(ring))
+			taking = take_one(run);
+		else if (ring->works < ring->takes)
+			work_one(run, run->worker);
+		else if (ring->working)
+			pthread_cond_wait(&ring->done, &ring->mutex);
+		else
+			break;
+	}
+	while (ring->working)
+		pthread_cond_wait(&ring->done, &ring->mutex);
+	ring->closed = true;
+	pthread_cond_broadcast(&ring->work);
+	pthread_mutex_unlock(&ring->mutex);
+}
+
+static void helper_loop(const ring_run *run)
+{
+	lade__ring *ring = run->ring;
+	lade_worker *worker = lade__worker_take(ring->engine);
+	if (!worker)
+		return;
+	pthread_mutex_lock(&ring->mutex);
+	while (!ring->closed) {
+		if (ring->works < ring->takes && ring->status == LADE_OK)
+			work_one(run, worker);
+		else
+			pthread_cond_wait(&ring->work, &ring->mutex);
+	}
+	pthread_mutex_unlock(&ring->mutex);
+	lade__worker_give(worker);
+}
+
+static void ring_body(void *arg)
+{
+	ring_run *run = arg;
+	if (pthread_equal(pthread_self(), run->caller) &&
+	    !atomic_exchange_explicit(&run->entered, true, memory_order_relaxed))
+		caller_loop(run);
+	else
+		helper_loop(run);
+}
+
+lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade_error *err)
+{
+	if (ring->status == LADE_OK) {
+		ring_run run = {.ring = ring, .calls = calls, .caller = pthread_self()};
+		run.worker = lade__worker_take(ring->engine);
+		if (!run.worker)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a worker");
+		ring->closed = false;
+		lade__pool_run(&ring->engine->pool, ring->threads - 1, ring_body, &run);
+		lade__worker_give(run.worker);
+	}
+	if (ring->status != LADE_OK) {
+		if (err)
+			*err = ring->error;
+		return ring->status;
+	}
+	if (ring->take_status != LADE_OK && ring->gives == ring->takes) {
+		if (err)
+			*err = ring->take_error;
+		return ring->take_status;
+	}
+	return LADE_OK;
+}

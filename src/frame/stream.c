@@ -1,0 +1,499 @@
+/*
+ * stream.c: reads a frame from a pipe (docs/format/frame.md).
+ *
+ * A slot of the ring is a group of chunks, encoded ones and what they decode to: one chunk of
+ * 256 KiB and more, or several small ones.  The index is built again from the chunks that went by, so
+ * that a page, the list and the footer have just one right content.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "frame/chunk.h"
+#include "frame/reader.h"
+#include "frame/ring.h"
+#include "frame/source.h"
+
+#include "base/try.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct stream_slot {
+	lade__chunk *chunks; /* LADE__GROUP_CHUNKS of them, or 1 */
+	uint8_t *bodies;     /* what follows the chunks' headers, one behind the other */
+	uint8_t *buffer;     /* for decoded bytes, unless they go to the caller's memory at once */
+	size_t bodies_cap, buffer_cap;
+	size_t bodies_size;
+	uint32_t count;
+	uint64_t first, off; /* index of the first chunk, and its offset */
+	uint8_t *dst;        /* 'decoded' bytes; NULL: they go to the buffer */
+	size_t decoded;
+	size_t handed; /* of them, to the caller */
+} stream_slot;
+
+struct lade_frame_stream {
+	lade_engine *engine;
+	lade__ahead ahead;
+	lade__header header;
+	lade_frame_info info; /* for the caller; the sizes come at the end */
+	lade__coder coder;
+	lade__ring ring;
+	lade__index index;
+	stream_slot *slots;
+	uint32_t group_chunks;
+	bool last; /* no chunk follows: one has been short, or a page not full */
+	bool ended;
+	lade_status status;
+	lade_error error;
+	uint8_t *room; /* of the caller, while reading into it */
+	size_t room_size;
+	size_t got;
+	lade_output output; /* while copying */
+};
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+void lade_frame_stream_free(lade_frame_stream *stream)
+{
+	if (!stream)
+		return;
+	for (size_t i = 0; stream->slots && i < stream->ring.count; i++) {
+		stream_slot *slot = &stream->slots[i];
+		lade__host_free(stream->engine, slot->bodies, slot->bodies_cap);
+		lade__host_free(stream->engine, slot->buffer, slot->buffer_cap);
+		free(slot->chunks);
+	}
+	free(stream->slots);
+	lade__host_free(stream->engine, stream->ahead.buffer, LADE__AHEAD);
+	lade__ring_reset(&stream->ring);
+	lade__index_reset(&stream->index);
+	lade_spec_unref(stream->header.spec);
+	free(stream);
+}
+
+static lade_status read_header(lade_frame_stream *stream, lade_error *err)
+{
+	const uint8_t *src;
+	size_t have, size;
+	lade_status status;
+	TRY(lade__ahead_peek(&stream->ahead, 16, &src, &have, err));
+	TRY(lade__header_size(src, have, &size, err));
+	TRY(lade__ahead_peek(&stream->ahead, size, &src, &have, err));
+	if (have < size)
+		return lade_fail(err, LADE_E_TRUNCATED, have,
+		                 "frame header: %zu bytes are wanted, have %zu", size, have);
+	TRY(lade__header_parse(stream->engine, src, size, &stream->header, err));
+	lade__ahead_skip(&stream->ahead, size);
+	stream->index.off = stream->index.first_off = size;
+	stream->info = stream->header.info;
+out:
+	return status;
+}
+
+static lade_status stream_init(lade_frame_stream *stream, const lade_frame_read_options *given,
+                               lade_error *err)
+{
+	lade_frame_read_options options;
+	lade_status status;
+	TRY(lade__read_options_check(given, &options, err));
+	stream->ahead.buffer = lade__host_alloc(stream->engine, LADE__AHEAD);
+	if (!stream->ahead.buffer)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of input",
+		                 LADE__AHEAD);
+	TRY(read_header(stream, err));
+	const lade_frame_info *info = &stream->header.info;
+	TRY(lade__read_limits(&options, info, err));
+	TRY(lade__coder_init(&stream->coder, stream->engine, info, LADE_DECODE, options.dict,
+	                     options.policy, err));
+	TRY(lade__ring_init(&stream->ring, stream->engine, options.threads, err));
+	stream->group_chunks = info->chunk_size < LADE__GROUP_BYTES ? LADE__GROUP_CHUNKS : 1;
+	stream->slots = calloc(stream->ring.count, sizeof *stream->slots);
+	if (!stream->slots)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",
+		                 stream->ring.count);
+	for (size_t i = 0; i < stream->ring.count; i++) {
+		stream->slots[i].chunks = calloc(stream->group_chunks, sizeof(lade__chunk));
+		if (!stream->slots[i].chunks)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %u chunks",
+			                 stream->group_chunks);
+	}
+out:
+	return status;
+}
+
+lade_status lade_frame_stream_new(lade_engine *engine, lade_input input,
+                                  const lade_frame_read_options *options, lade_frame_stream **out,
+                                  lade_error *err)
+{
+	if (!out || !engine || !input.read)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 !out ? "out" : !engine ? "engine" : "input.read");
+	*out = NULL;
+	lade_frame_stream *stream = calloc(1, sizeof *stream);
+	if (!stream)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a frame stream");
+	stream->engine = engine;
+	stream->ahead.input = input;
+	lade_status status = stream_init(stream, options, err);
+	if (status != LADE_OK)
+		lade_frame_stream_free(stream);
+	else
+		*out = stream;
+	return status;
+}
+
+const lade_frame_info *lade_frame_stream_get_info(const lade_frame_stream *stream)
+{
+	return &stream->info;
+}
+
+lade_cspan lade_frame_stream_rest(const lade_frame_stream *stream)
+{
+	if (!stream->ended)
+		return lade_host_cspan(NULL, 0);
+	return lade_host_cspan(stream->ahead.buffer + stream->ahead.at,
+	                       stream->ahead.end - stream->ahead.at);
+}
+
+/* ---- the index, as it goes by ---------------------------------------------------------------- */
+
+/* 'size' bytes at the input's place; fewer are an error. */
+static lade_status peek_all(lade_frame_stream *stream, size_t size, const char *what,
+                            const uint8_t **src, lade_error *err)
+{
+	size_t have;
+	lade_status status = lade__ahead_peek(&stream->ahead, size, src, &have, err);
+	if (status == LADE_OK && have < size)
+		status = lade_fail(err, LADE_E_TRUNCATED, stream->ahead.off + have,
+		                   "%s at %" PRIu64 ": %zu bytes are wanted, have %zu", what,
+		                   stream->ahead.off, size, have);
+	return status;
+}
+
+/* Compares a piece of the index with what the chunks give; 8 bytes around the first difference are
+ * shown. */
+static lade_status compare(lade_frame_stream *stream, const uint8_t *want, size_t size,
+                           const char *what, lade_error *err)
+{
+	const uint8_t *src;
+	while (size) {
+		size_t n = size < LADE__AHEAD ? size : LADE__AHEAD;
+		lade_status status = peek_all(stream, n, what, &src, err);
+		if (status != LADE_OK)
+			return status;
+		if (memcmp(src, want, n)) {
+			size_t i = 0;
+			while (src[i] == want[i])
+				i++;
+			size_t word = i & ~(size_t)7;
+			return lade_fail(err, LADE_E_CORRUPT, stream->ahead.off + i,
+			                 "%s: %016" PRIx64 " at %" PRIu64 ", the chunks give %016" PRIx64, what,
+			                 lade__get64(src + word), stream->ahead.off + word,
+			                 lade__get64(want + word));
+		}
+		lade__ahead_skip(&stream->ahead, n);
+		want += n;
+		size -= n;
+	}
+	return LADE_OK;
+}
+
+static lade_status read_page(lade_frame_stream *stream, lade_error *err)
+{
+	size_t size;
+	stream->last |= stream->index.count < LADE__PAGE_CHUNKS;
+	lade_status status = lade__index_page_end(&stream->index, &size, err);
+	return status == LADE_OK ? compare(stream, stream->index.page, size, "index page", err) : status;
+}
+
+static lade_status read_end(lade_frame_stream *stream, lade_error *err)
+{
+	lade__index *index = &stream->index;
+	size_t list = (size_t)lade__list_size(index->page_count), size = list + LADE__FOOTER_SIZE;
+	uint8_t *end = lade__host_alloc(stream->engine, size);
+	if (!end)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a list of %zu bytes", list);
+	lade__index_list_pack(index, end);
+	lade__index_footer_pack(index, stream->header.check, end + list);
+	lade_status status = compare(stream, end, list, "list of pages", err);
+	if (status == LADE_OK)
+		status = compare(stream, end + list, LADE__FOOTER_SIZE, "footer", err);
+	lade__host_free(stream->engine, end, size);
+	if (status != LADE_OK)
+		return status;
+	stream->info.size = index->total;
+	stream->info.chunk_count = index->chunk_count;
+	stream->info.encoded_size = index->off + size;
+	stream->ended = true;
+	return LADE_OK;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------ */
+
+/*
+ * Steps over what stands before the next chunk.  '*chunk' is false when the frame has ended.
+ * A page must stand where one is full and behind the last chunk; where the header does not tell
+ * which one is the last, its mark does.
+ */
+static lade_status next_part(lade_frame_stream *stream, bool *chunk, lade_error *err)
+{
+	lade__index *index = &stream->index;
+	const lade_frame_info *info = &stream->header.info;
+	bool counted = info->chunk_count != LADE_SIZE_UNKNOWN;
+	const uint8_t *src;
+	lade_status status;
+	*chunk = false;
+	while (!stream->ended) {
+		bool last = stream->last || (counted && index->chunk_count == info->chunk_count);
+		TRY(peek_all(stream, LADE__PART_HEADER, index->count ? "chunk or page" : "chunk or list",
+		             &src, err));
+		if (index->count == LADE__PAGE_CHUNKS || (last && index->count)) {
+			TRY(read_page(stream, err));
+		} else if (last) {
+			TRY(read_end(stream, err));
+		} else if (!counted && index->count && !memcmp(src, LADE__MARK_PAGE, 4)) {
+			TRY(read_page(stream, err));
+		} else if (!counted && !index->count && !memcmp(src, LADE__MARK_LIST, 4)) {
+			TRY(read_end(stream, err));
+		} else {
+			*chunk = true;
+			return LADE_OK;
+		}
+	}
+	return LADE_OK;
+out:
+	return status;
+}
+
+/* Makes '*buffer' hold 'want' bytes if it has not 'size'; keeps the first 'used' of them. */
+static lade_status grow(lade_engine *engine, uint8_t **buffer, size_t *cap, size_t used,
+                        size_t size, size_t want, lade_error *err)
+{
+	if (size <= *cap)
+		return LADE_OK;
+	uint8_t *more = lade__host_alloc(engine, want);
+	if (!more)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of chunks", want);
+	if (used)
+		memcpy(more, *buffer, used);
+	lade__host_free(engine, *buffer, *cap);
+	*buffer = more;
+	*cap = want;
+	return LADE_OK;
+}
+
+/* Parses the next chunk's header, which stays where it is. */
+static lade_status peek_chunk(lade_frame_stream *stream, lade__chunk *chunk, lade_error *err)
+{
+	const lade_frame_info *info = &stream->header.info;
+	uint64_t number = stream->index.chunk_count, off = stream->ahead.off;
+	const uint8_t *src;
+	size_t spec_size;
+	lade_status status;
+	uint32_t want = 0;
+	TRY(peek_all(stream, LADE__PART_HEADER, "chunk", &src, err));
+	TRY(lade__chunk_peek(src, number, off, &spec_size, err));
+	TRY(peek_all(stream, LADE__PART_HEADER + (size_t)lade__pad(spec_size), "chunk", &src, err));
+	if (info->size != LADE_SIZE_UNKNOWN) {
+		uint64_t left = info->size - number * info->chunk_size;
+		want = (uint32_t)(left < info->chunk_size ? left : info->chunk_size);
+	}
+	status = lade__chunk_parse(src, number, off, info, want, chunk, err);
+out:
+	return status;
+}
+
+/* Moves a chunk from the input to the slot. */
+static lade_status take_chunk(lade_frame_stream *stream, stream_slot *slot,
+                              const lade__chunk *chunk, lade_error *err)
+{
+	size_t body = (size_t)lade__chunk_block_size(chunk) - LADE__PART_HEADER, got;
+	uint64_t off = stream->ahead.off;
+	size_t size = slot->bodies_size + body;
+	lade_status status = grow(stream->engine, &slot->bodies, &slot->bodies_cap, slot->bodies_size,
+	                          size, size + size / 8, err);
+	if (status != LADE_OK)
+		return status;
+	lade__ahead_skip(&stream->ahead, LADE__PART_HEADER);
+	status = lade__ahead_read(&stream->ahead, slot->bodies + slot->bodies_size, body, &got, err);
+	if (status != LADE_OK)
+		return status;
+	if (got < body)
+		return lade_fail(err, LADE_E_TRUNCATED, stream->ahead.off,
+		                 "chunk %" PRIu64 " at %" PRIu64 ": %zu bytes are wanted, have %zu",
+		                 stream->index.chunk_count, off, body + LADE__PART_HEADER,
+		                 got + LADE__PART_HEADER);
+	if (slot->count == 0) {
+		slot->first = stream->index.chunk_count;
+		slot->off = off;
+	}
+	slot->bodies_size += body;
+	slot->chunks[slot->count++] = *chunk;
+	slot->decoded += chunk->decoded_size;
+	lade__index_add(&stream->index, chunk);
+	stream->last |= chunk->decoded_size < stream->header.info.chunk_size;
+	return LADE_OK;
+}
+
+/* Whether a chunk may follow those of the slot there: it stands right behind them, and both
+ * its mark and its decoded size say so. */
+static bool take_more(lade_frame_stream *stream, const stream_slot *slot, lade__chunk *chunk)
+{
+	const uint8_t *src;
+	size_t limit = slot->dst && stream->room_size < LADE__GROUP_BYTES ? stream->room_size
+	                                                                  : LADE__GROUP_BYTES;
+	if (slot->count == stream->group_chunks || stream->last ||
+	    stream->index.count == LADE__PAGE_CHUNKS ||
+	    stream->index.chunk_count == stream->header.info.chunk_count)
+		return false;
+	/* A failure here comes again when the next slot begins with that chunk. */
+	if (peek_all(stream, LADE__PART_HEADER, "chunk or page", &src, NULL) != LADE_OK ||
+	    !memcmp(src, LADE__MARK_PAGE, 4) || peek_chunk(stream, chunk, NULL) != LADE_OK)
+		return false;
+	return slot->decoded + chunk->decoded_size <= limit;
+}
+
+static lade_status take(void *ctx, size_t at, bool *took, lade_error *err)
+{
+	lade_frame_stream *stream = ctx;
+	stream_slot *slot = &stream->slots[at];
+	lade_status status;
+	lade__chunk chunk;
+	slot->count = 0;
+	slot->bodies_size = slot->decoded = slot->handed = 0;
+	slot->dst = NULL;
+	TRY(next_part(stream, took, err));
+	if (!*took)
+		return LADE_OK;
+	TRY(peek_chunk(stream, &chunk, err));
+	if (chunk.decoded_size <= stream->room_size)
+		slot->dst = stream->room;
+	do
+		TRY(take_chunk(stream, slot, &chunk, err));
+	while (take_more(stream, slot, &chunk));
+	/* Once a chunk does not go to the caller's memory, none behind it does. */
+	size_t used = slot->dst ? slot->decoded : stream->room_size;
+	stream->room = used < stream->room_size ? stream->room + used : NULL;
+	stream->room_size -= used;
+out:
+	return status;
+}
+
+static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *err)
+{
+	lade_frame_stream *stream = ctx;
+	stream_slot *slot = &stream->slots[at];
+	if (!slot->dst) {
+		size_t size = slot->decoded, least = stream->group_chunks > 1 ? LADE__GROUP_BYTES : 0;
+		lade_status status = grow(stream->engine, &slot->buffer, &slot->buffer_cap, 0, size,
+		                          size < least ? least : size, err);
+		if (status != LADE_OK)
+			return status;
+		slot->dst = slot->buffer;
+	}
+	const uint8_t *body = slot->bodies;
+	uint8_t *dst = slot->dst;
+	uint64_t off = slot->off;
+	for (uint32_t i = 0; i < slot->count; i++) {
+		const lade__chunk *chunk = &slot->chunks[i];
+		lade_status status = lade__block_decode(&stream->coder, worker, slot->first + i, chunk,
+		                                        body, off, dst, err);
+		if (status != LADE_OK)
+			return status;
+		uint64_t block = lade__chunk_block_size(chunk);
+		body += block - LADE__PART_HEADER;
+		off += block;
+		dst += chunk->decoded_size;
+	}
+	return LADE_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* Keeps a failure, so that it is final. */
+static lade_status leave(lade_frame_stream *stream, lade_status status, lade_error *err)
+{
+	stream->status = status;
+	if (status != LADE_OK && err)
+		*err = stream->error;
+	return status;
+}
+
+/* What has been decoded into the caller's memory is given; what lies in a buffer stays. */
+static lade_status give_room(void *ctx, size_t at, bool *gave, lade_error *err)
+{
+	lade_frame_stream *stream = ctx;
+	const stream_slot *slot = &stream->slots[at];
+	(void)err;
+	*gave = slot->dst != slot->buffer;
+	if (*gave)
+		stream->got += slot->decoded;
+	return LADE_OK;
+}
+
+/* Hands out what the slots keep, 'cap' bytes at most. */
+static size_t hand_out(lade_frame_stream *stream, uint8_t *dst, size_t cap)
+{
+	size_t done = 0, at;
+	while (done < cap && lade__ring_front(&stream->ring, &at)) {
+		stream_slot *slot = &stream->slots[at];
+		size_t n = slot->decoded - slot->handed;
+		n = n < cap - done ? n : cap - done;
+		memcpy(dst + done, slot->dst + slot->handed, n);
+		done += n;
+		slot->handed += n;
+		if (slot->handed == slot->decoded)
+			lade__ring_pop(&stream->ring);
+	}
+	return done;
+}
+
+lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t cap, size_t *got,
+                                   lade_error *err)
+{
+	if (!stream || !dst || !cap || !got)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s",
+		                 !stream ? "stream is NULL" : !got ? "got is NULL" : "no room to read into");
+	*got = hand_out(stream, dst, cap);
+	if (*got == 0 && stream->status != LADE_OK) {
+		if (err)
+			*err = stream->error;
+		return stream->status;
+	}
+	/* More only if chunks fit whole, or nothing was to be had so far. */
+	size_t at;
+	if (stream->status != LADE_OK || lade__ring_front(&stream->ring, &at) ||
+	    (*got && cap - *got < stream->header.info.chunk_size))
+		return LADE_OK;
+	lade__ring_calls calls = {.take = take, .work = work, .give = give_room, .ctx = stream};
+	stream->room = (uint8_t *)dst + *got;
+	stream->room_size = cap - *got;
+	stream->got = 0;
+	lade_status status = lade__ring_run(&stream->ring, &calls, &stream->error);
+	stream->room = NULL;
+	stream->room_size = 0;
+	*got += stream->got;
+	*got += hand_out(stream, (uint8_t *)dst + *got, cap - *got);
+	leave(stream, status, NULL);
+	return *got ? LADE_OK : leave(stream, status, err);
+}
+
+static lade_status give_output(void *ctx, size_t at, bool *gave, lade_error *err)
+{
+	lade_frame_stream *stream = ctx;
+	const stream_slot *slot = &stream->slots[at];
+	(void)gave;
+	return stream->output.write(stream->output.ctx, slot->dst + slot->handed,
+	                            slot->decoded - slot->handed, err);
+}
+
+lade_status lade_frame_stream_copy(lade_frame_stream *stream, lade_output output, lade_error *err)
+{
+	if (!stream || !output.write)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 stream ? "output.write" : "stream");
+	stream->output = output;
+	lade__ring_calls calls = {.take = take, .work = work, .give = give_output, .ctx = stream};
+	if (stream->status == LADE_OK)
+		stream->status = lade__ring_run(&stream->ring, &calls, &stream->error);
+	return leave(stream, stream->status, err);
+}
