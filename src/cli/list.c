@@ -1,0 +1,158 @@
+/*
+ * list.c: what compressed files hold, a line for each; with -v all that a frame's header tells.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "cli/work.h"
+
+enum { CHUNKS, COMPRESSED, DECOMPRESSED, RATIO, CHECK, TYPE, SPEC, NAME };
+static const char *const titles[] = {"chunks", "compressed", "decompressed", "ratio",
+                                     "check",  "type",       "pipeline",     "file"};
+
+typedef struct totals {
+	size_t files;
+	uint64_t chunks, compressed, decompressed;
+} totals;
+
+/* "<f4 (3, 4)" */
+static void type_text(const lade_frame_info *info, char *text, size_t cap)
+{
+	int n = snprintf(text, cap, "%s", info->dtype ? lade_dtype_text(info->dtype) : "-");
+
+	if (!info->has_shape)
+		return;
+	for (unsigned i = 0; i < info->ndim && n > 0 && (size_t)n < cap; i++)
+		n += snprintf(text + n, cap - (size_t)n, "%s%" PRIu64, i ? "," : " (",
+		              info->shape[i]);
+	if (n > 0 && (size_t)n < cap)
+		snprintf(text + n, cap - (size_t)n, "%s%s", info->ndim ? ")" : " ()",
+		         info->fortran_order ? " F" : "");
+}
+
+static void sizes(table *t, uint64_t compressed, uint64_t decompressed)
+{
+	char text[16];
+
+	table_set(t, COMPRESSED, "%s", cli_format_size(compressed, text));
+	table_set(t, DECOMPRESSED, "%s", cli_format_size(decompressed, text));
+	if (compressed)
+		table_set(t, RATIO, "%.3f", (double)decompressed / (double)compressed);
+}
+
+static void describe(const char *name, const lade_frame_info *info)
+{
+	char type[800];
+
+	type_text(info, type, sizeof type);
+	printf("%s\n  format:       lade, version %u\n  pipeline:     %s\n", name, info->version,
+	       lade_spec_text(info->spec));
+	printf("  chunks:       %" PRIu64 " of %zu bytes\n", info->chunk_count, info->chunk_size);
+	printf("  compressed:   %" PRIu64 " bytes\n  decompressed: %" PRIu64 " bytes\n",
+	       info->encoded_size, info->size);
+	printf("  checksum:     %s\n  elements:     %s\n",
+	       info->checksum ? lade_checksum_name(info->checksum) : "none", type);
+}
+
+static int list_frame(const cli_work *work, cli_in *in, table *t, totals *sum)
+{
+	lade_frame_read_options f = {.struct_size = sizeof f};
+	lade_frame *frame = NULL;
+	char type[800];
+	lade_error err = {.offset = LADE_NO_OFFSET};
+
+	if (lade_frame_open(work->engine, cli_in_source(in), &f, &frame, &err) != LADE_OK)
+		return cli_lade_error(in->name, &err);
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	if (cli_verbosity >= 3) {
+		describe(in->name, info);
+	} else {
+		table_row(t);
+		table_set(t, CHUNKS, "%" PRIu64, info->chunk_count);
+		sizes(t, info->encoded_size, info->size);
+		table_set(t, CHECK, "%s",
+		          info->checksum ? lade_checksum_name(info->checksum) : "none");
+		type_text(info, type, sizeof type);
+		table_set(t, TYPE, "%s", type);
+		table_set(t, SPEC, "%s", lade_spec_text(info->spec));
+		table_set(t, NAME, "%s", in->name);
+	}
+	sum->files++;
+	sum->chunks += info->chunk_count;
+	sum->compressed += info->encoded_size;
+	sum->decompressed += info->size;
+	lade_frame_close(frame);
+	return CLI_OK;
+}
+
+/* Other formats do not tell their sizes without being decoded. */
+static int list_one(const cli_work *work, const char *name, table *t, totals *sum)
+{
+	const uint8_t *data;
+	size_t have;
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	cli_in in;
+	int rc = cli_in_open(&in, name);
+
+	if (rc != CLI_OK)
+		return rc;
+	if (in.is_stdin || !S_ISREG(in.stat.st_mode)) {
+		cli_error("%s: only files can be listed", in.name);
+		rc = CLI_FAILED;
+	} else if (cli_in_peek(&in, LADE_FORMAT_PEEK, &data, &have, &err) != LADE_OK) {
+		rc = cli_lade_error(in.name, &err);
+	} else {
+		lade_format format = lade_format_detect(data, have);
+		char text[16];
+		switch (format) {
+		case LADE_FORMAT_LADE:
+			rc = list_frame(work, &in, t, sum);
+			break;
+		case LADE_FORMAT_UNKNOWN:
+			cli_error("%s: is in no format that lade knows", in.name);
+			rc = CLI_FAILED;
+			break;
+		default:
+			table_row(t);
+			table_set(t, COMPRESSED, "%s",
+			          cli_format_size((uint64_t)in.stat.st_size, text));
+			table_set(t, SPEC, "(%s file)", lade_format_name(format));
+			table_set(t, NAME, "%s", in.name);
+			break;
+		}
+	}
+	cli_in_close(&in);
+	return rc;
+}
+
+int cli_list(const cli_work *work, char **names, size_t count)
+{
+	table t;
+	totals sum = {0};
+	int rc = CLI_OK;
+
+	table_init(&t, "rrrrllll", titles);
+	for (size_t i = 0; i < count; i++) {
+		if (list_one(work, names[i], &t, &sum) != CLI_OK)
+			rc = CLI_FAILED;
+	}
+	if (sum.files > 1 && cli_verbosity < 3) {
+		table_row(&t);
+		table_set(&t, CHUNKS, "%" PRIu64, sum.chunks);
+		sizes(&t, sum.compressed, sum.decompressed);
+		table_set(&t, NAME, "(%zu .lade files)", sum.files);
+	}
+	if (t.rows)
+		table_print(&t, stdout);
+	table_free(&t);
+	if (fflush(stdout) != 0) {
+		cli_error("standard output: writing failed");
+		rc = CLI_FAILED;
+	}
+	return rc;
+}

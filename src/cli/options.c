@@ -1,0 +1,348 @@
+/*
+ * options.c: reads the command line of compressing and decompressing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/pipeline.h"
+#include "cli/table.h"
+
+#define THREADS_MAX 1024
+
+enum {
+	OPT_RM = 256,
+	OPT_LEVEL,
+	OPT_ALGORITHM,
+	OPT_DTYPE,
+	OPT_FILTER,
+	OPT_SPEC,
+	OPT_CHUNK_SIZE,
+	OPT_CHECKSUM,
+	OPT_NO_CHECK,
+	OPT_FORMAT,
+	OPT_RAW,
+};
+
+static const char short_options[] = "0123456789zdtlckfo:T:rqvVhM:D:";
+
+static const struct option long_options[] = {
+	{"compress", no_argument, NULL, 'z'},
+	{"decompress", no_argument, NULL, 'd'},
+	{"uncompress", no_argument, NULL, 'd'},
+	{"test", no_argument, NULL, 't'},
+	{"list", no_argument, NULL, 'l'},
+	{"stdout", no_argument, NULL, 'c'},
+	{"keep", no_argument, NULL, 'k'},
+	{"rm", no_argument, NULL, OPT_RM},
+	{"force", no_argument, NULL, 'f'},
+	{"output", required_argument, NULL, 'o'},
+	{"threads", required_argument, NULL, 'T'},
+	{"recursive", no_argument, NULL, 'r'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},
+	{"level", required_argument, NULL, OPT_LEVEL},
+	{"algorithm", required_argument, NULL, OPT_ALGORITHM},
+	{"dtype", required_argument, NULL, OPT_DTYPE},
+	{"filter", required_argument, NULL, OPT_FILTER},
+	{"spec", required_argument, NULL, OPT_SPEC},
+	{"chunk-size", required_argument, NULL, OPT_CHUNK_SIZE},
+	{"checksum", optional_argument, NULL, OPT_CHECKSUM},
+	{"check", no_argument, NULL, OPT_CHECKSUM},
+	{"no-check", no_argument, NULL, OPT_NO_CHECK},
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"raw", no_argument, NULL, OPT_RAW},
+	{"memory", required_argument, NULL, 'M'},
+	{"dict", required_argument, NULL, 'D'},
+	{NULL, 0, NULL, 0},
+};
+
+static const char help[] =
+	"Usage: lade [OPTION]... [FILE]...\n"
+	"       lade bench|inspect|suggest [OPTION]... FILE...\n"
+	"Compress FILEs to FILE.lade; without FILE, or with -, standard input to standard output.\n"
+	"\n"
+	"What to do; the last one counts:\n"
+	"  -z, --compress        compress (the default)\n"
+	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, told apart by content\n"
+	"  -t, --test            decompress to nowhere\n"
+	"  -l, --list            say what .lade files hold\n"
+	"\n"
+	"Files:\n"
+	"  -c, --stdout          write to standard output\n"
+	"  -o, --output=FILE     write to FILE\n"
+	"  -k, --keep            keep the input files (the default)\n"
+	"      --rm              remove each input file after success\n"
+	"  -f, --force           overwrite; follow symbolic links; write binary to a terminal\n"
+	"  -r, --recursive       take the files in directories\n"
+	"      --raw             treat .npy files as bytes; do not put a .npy header back\n"
+	"\n"
+	"Compression:\n"
+	"  -1 ... -19            level (3 for zstd); --level=N for others\n"
+	"      --algorithm=NAME  zstd, lz4, snappy, deflate, zlib, gzip, blosc, copy; or \"NAME(OPTION=VALUE)\"\n"
+	"      --filter=NAME     shuffle, bitshuffle, delta, ...; may be given several times\n"
+	"      --spec=TEXT       the whole pipeline, \"shuffle(4)|zstd(level=3)\"\n"
+	"      --dtype=TYPE      what the elements are: <f4, uint16, ... (.npy files say it themselves)\n"
+	"      --chunk-size=SIZE decoded bytes a chunk (1M)\n"
+	"      --checksum[=KIND] of the chunks: xxh64 (the default), crc32c or none\n"
+	"      --format=FORMAT   lade (the default), zst, gz or lz4\n"
+	"\n"
+	"Other:\n"
+	"      --no-check        neither make nor verify checksums\n"
+	"  -T, --threads=N       threads (0, the default: all cores)\n"
+	"  -M, --memory=SIZE     largest window of a .zst file (128M)\n"
+	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
+	"  -q, --quiet           no warnings and no progress; twice: no errors either\n"
+	"  -v, --verbose         say more\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n"
+	"\n"
+	"SIZE is a number of bytes or has K, M, G, T behind it (powers of 1024).\n"
+	"Exit code: 0 done, 1 a file or an operation failed, 2 wrong usage.\n";
+
+static int read_number(cli_options *o, int opt, const char *text)
+{
+	uint64_t value = 0;
+
+	switch (opt) {
+	case 'T':
+		if (!cli_parse_uint(text, 0, THREADS_MAX, &value))
+			return cli_usage("-T %s: want a number of threads, 0 to %d", text, THREADS_MAX);
+		o->threads = (unsigned)value;
+		break;
+	case 'M':
+		if (!cli_parse_size(text, &value) || value == 0)
+			return cli_usage("--memory=%s: want a size such as 256M", text);
+		o->max_window = value;
+		break;
+	case OPT_CHUNK_SIZE:
+		if (!cli_parse_size(text, &value) || value < 16 || value > (uint64_t)1 << 30)
+			return cli_usage("--chunk-size=%s: want 16 bytes to 1G", text);
+		o->chunk_size = value;
+		break;
+	case OPT_LEVEL: {
+		bool negative = *text == '-';
+		if (!cli_parse_uint(text + negative, 0, INT32_MAX, &value))
+			return cli_usage("--level=%s: want a whole number", text);
+		o->level = negative ? -(int64_t)value : (int64_t)value;
+		o->has_level = true;
+		break;
+	}
+	default:
+		break;
+	}
+	return CLI_OK;
+}
+
+static int read_name(cli_options *o, int opt, const char *text)
+{
+	lade_error err;
+
+	switch (opt) {
+	case OPT_FORMAT:
+		o->format = lade_format_find(text);
+		if (o->format == LADE_FORMAT_UNKNOWN || o->format == LADE_FORMAT_ZZ ||
+		    o->format == LADE_FORMAT_SZ)
+			return cli_usage("--format=%s: want lade, zst, gz or lz4", text);
+		break;
+	case OPT_CHECKSUM:
+		if (!text)
+			o->checksum = LADE_XXH64;
+		else if (strcmp(text, "none") == 0)
+			o->checksum = LADE_CHECKSUM_NONE;
+		else if (strcmp(text, "xxh64") == 0 || strcmp(text, "crc32c") == 0)
+			o->checksum = lade_checksum_find(text);
+		else
+			return cli_usage("--checksum=%s: want xxh64, crc32c or none", text);
+		break;
+	case OPT_DTYPE:
+		if (lade_dtype_parse(text, &o->dtype, &err) != LADE_OK)
+			return cli_usage("--dtype=%s: %s", text, err.message);
+		break;
+	case OPT_FILTER:
+		if (o->filter_count == CLI_FILTERS_MAX)
+			return cli_usage("more than %d filters", CLI_FILTERS_MAX);
+		o->filters[o->filter_count++] = text;
+		break;
+	default:
+		break;
+	}
+	return CLI_OK;
+}
+
+/* Options that only set a thing. */
+static bool read_flag(cli_options *o, int opt)
+{
+	switch (opt) {
+	case 'z':
+		o->mode = CLI_COMPRESS;
+		return true;
+	case 'd':
+		o->mode = CLI_DECOMPRESS;
+		return true;
+	case 't':
+		o->mode = CLI_TEST;
+		return true;
+	case 'l':
+		o->mode = CLI_LIST;
+		return true;
+	case 'c':
+		o->to_stdout = true;
+		return true;
+	case 'k':
+		o->remove = false;
+		return true;
+	case OPT_RM:
+		o->remove = true;
+		return true;
+	case 'f':
+		o->force = true;
+		return true;
+	case 'r':
+		o->recursive = true;
+		return true;
+	case 'q':
+		cli_verbosity--;
+		return true;
+	case 'v':
+		cli_verbosity++;
+		return true;
+	case OPT_NO_CHECK:
+		o->checksum = LADE_CHECKSUM_NONE;
+		return true;
+	case OPT_RAW:
+		o->raw = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int check(const cli_options *o)
+{
+	if (o->output && o->file_count > 1)
+		return cli_usage("-o takes one input file, there are %zu", o->file_count);
+	if (o->output && o->recursive)
+		return cli_usage("-o and -r do not go together");
+	if (o->output && o->to_stdout)
+		return cli_usage("-o and -c do not go together");
+	if (o->spec && (o->algorithm || o->filter_count || o->has_level))
+		return cli_usage("--spec is the whole pipeline: no --algorithm, --filter or level beside it");
+	if (o->format != LADE_FORMAT_LADE &&
+	    (o->spec || o->algorithm || o->filter_count || o->chunk_size))
+		return cli_usage("--format=%s has no pipelines and no chunks: only .lade files do",
+		                 lade_format_name(o->format));
+	if (o->dict && o->mode == CLI_COMPRESS &&
+	    (o->format == LADE_FORMAT_GZ || o->format == LADE_FORMAT_LZ4))
+		return cli_usage("--format=%s is written without dictionary",
+		                 lade_format_name(o->format));
+	return CLI_OK;
+}
+
+int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
+{
+	int digits_at = -1; /* the argument whose digits make up the level so far */
+	int rc = CLI_OK;
+
+	*o = (cli_options){.format = LADE_FORMAT_LADE, .checksum = LADE_XXH64};
+	*done = true;
+	opterr = 0;
+	for (;;) {
+		int at = optind ? optind : 1;
+		int index = -1;
+		int opt = getopt_long(argc, argv, short_options, long_options, &index);
+		if (opt == -1)
+			break;
+		if (opt >= '0' && opt <= '9') {
+			o->level = digits_at == at ? o->level * 10 + (opt - '0') : opt - '0';
+			o->has_level = true;
+			digits_at = at;
+			if (o->level > 19)
+				return cli_usage("-%" PRId64 ": levels go from -1 to -19 "
+				                 "(--level=N for others)",
+				                 o->level);
+			continue;
+		}
+		digits_at = -1;
+		if (read_flag(o, opt))
+			continue;
+		switch (opt) {
+		case 'h':
+			fputs(help, stdout);
+			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+		case 'V':
+			printf("lade %s\n", lade_version_text());
+			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+		case 'o':
+			o->output = optarg;
+			break;
+		case 'D':
+			o->dict = optarg;
+			break;
+		case OPT_ALGORITHM:
+			o->algorithm = optarg;
+			break;
+		case OPT_SPEC:
+			o->spec = optarg;
+			break;
+		case 'T':
+		case 'M':
+		case OPT_LEVEL:
+		case OPT_CHUNK_SIZE:
+			rc = read_number(o, opt, optarg);
+			break;
+		case OPT_FORMAT:
+		case OPT_CHECKSUM:
+		case OPT_DTYPE:
+		case OPT_FILTER:
+			rc = read_name(o, opt, optarg);
+			break;
+		default:
+			if (optopt && optopt < 256 && strchr(short_options, optopt))
+				return cli_usage("-%c wants a value", optopt);
+			if (optopt && optopt < 256)
+				return cli_usage("there is no option -%c", optopt);
+			return cli_usage("there is no such option, or it lacks its value: %s",
+			                 argv[optind - 1]);
+		}
+		if (rc != CLI_OK)
+			return rc;
+	}
+	o->files = argv + optind;
+	o->file_count = (size_t)(argc - optind);
+	rc = check(o);
+	*done = rc != CLI_OK;
+	return rc;
+}
+
+char *cli_options_pipeline(const cli_options *o)
+{
+	const char *algorithm = o->algorithm ? o->algorithm : "zstd";
+	size_t size = strlen(algorithm) + 1;
+
+	if (o->spec)
+		return cli_need(strdup(o->spec));
+	for (size_t i = 0; i < o->filter_count; i++)
+		size += strlen(o->filters[i]) + 1;
+	char *text = cli_need(malloc(size));
+	char *end = text;
+	for (size_t i = 0; i < o->filter_count; i++) {
+		end = stpcpy(end, o->filters[i]);
+		*end++ = '|';
+	}
+	strcpy(end, algorithm);
+	if (o->has_level && !pipeline_takes_level(algorithm, o->level)) {
+		cli_usage("%s has no level %" PRId64 " to choose", algorithm, o->level);
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,26 @@
+/*
+ * work.h: one file's way through the command.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CLI_WORK_H
+#define LADE_CLI_WORK_H
+
+#include "cli/io.h"
+
+/* What all files share. */
+typedef struct cli_work {
+	const cli_options *options;
+	lade_engine *engine;
+	const char *pipeline; /* the text to make specs of */
+	lade_dict *dict;      /* or NULL */
+} cli_work;
+
+/* Each puts all of 'in' through to 'out'. */
+lade_status cli_compress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err);
+lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err);
+
+/* --list: a line for each of the files.  Gives CLI_OK or CLI_FAILED. */
+int cli_list(const cli_work *work, char **names, size_t count);
+
+#endif
