@@ -437,6 +437,9 @@ static void eight_threads_share_an_engine(void **state)
 static void fork_in_the_middle(void **state)
 {
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* ThreadSanitizer itself cannot start threads in the child of a threaded process */
+#endif
 	lade_engine *engine = new_engine(3);
 	hammer h = {.engine = engine, .spec = new_spec(NULL, "lz4"), .rounds = 60};
 	pthread_t threads[3];
