@@ -1,0 +1,335 @@
+/*
+ * test_oom_frame.c: every allocation fails in turn in frames, bare kinds and foreign files.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "oom.h"
+
+#include <lade/lade.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SIZE 300000
+#define CHUNK 65536
+static uint8_t plain[SIZE], stored[2 * SIZE], back[SIZE];
+static size_t stored_size;
+
+/* First failure wins; the objects are freed below 'out'. */
+#define DO(call)                                  \
+	do {                                      \
+		status = (call);                  \
+		if (status != LADE_OK)            \
+			goto out;                 \
+	} while (0)
+
+/* ---- where bytes come from and go to, without allocating ---------------------------------- */
+
+static lade_status put(void *ctx, const void *src, size_t size, lade_error *err)
+{
+	size_t *at = ctx;
+	if (size > sizeof stored - *at)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "the test's room is too small");
+	memcpy(stored + *at, src, size);
+	*at += size;
+	return LADE_OK;
+}
+
+/* At most 10,000 bytes at a time, so that pieces are met. */
+static lade_status get(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+{
+	(void)err;
+	size_t *at = ctx;
+	size_t n = stored_size - *at;
+	if (n > cap)
+		n = cap;
+	if (n > 10000)
+		n = 10000;
+	memcpy(dst, stored + *at, n);
+	*at += n;
+	*got = n;
+	return LADE_OK;
+}
+
+static lade_status get_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+{
+	(void)ctx, (void)err;
+	assert_true(off <= stored_size && size <= stored_size - off);
+	memcpy(dst, stored + off, size);
+	return LADE_OK;
+}
+
+static lade_status engine_with(unsigned threads, lade_engine **out, lade_error *err)
+{
+	lade_engine_options options = {.struct_size = sizeof options, .threads = threads};
+	return lade_engine_new(&options, out, err);
+}
+
+/* ---- frames ----------------------------------------------------------------------------- */
+
+typedef struct frame_case {
+	const char *spec;
+	unsigned threads;
+	const char *path; /* a file with a frame of the case; NULL: in memory */
+} frame_case;
+
+static lade_status write_scenario(void *ctx, lade_error *err)
+{
+	const frame_case *c = ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_spec *spec = NULL;
+	lade_frame_writer *writer = NULL;
+	uint64_t shape[2] = {SIZE / 8, 2};
+	size_t at = 0;
+	DO(engine_with(c->threads, &engine, err));
+	DO(lade_spec_parse(engine, c->spec, &spec, err));
+	lade_frame_options options = {.struct_size = sizeof options,
+	                              .spec = spec,
+	                              .chunk_size = CHUNK,
+	                              .policy = LADE_COMPUTE_AND_VERIFY,
+	                              .dtype = LADE_F4,
+	                              .ndim = 2,
+	                              .shape = shape};
+	lade_output output = {.ctx = &at, .write = put};
+	DO(lade_frame_writer_new(engine, &options, output, &writer, err));
+	DO(lade_frame_writer_write(writer, plain, 100000, err));
+	DO(lade_frame_writer_write(writer, plain + 100000, SIZE - 100000, err));
+	DO(lade_frame_writer_finish(writer, err));
+	stored_size = at;
+out:
+	lade_frame_writer_free(writer);
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
+	return status;
+}
+
+static lade_status read_scenario(void *ctx, lade_error *err)
+{
+	const frame_case *c = ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_frame *frame = NULL;
+	lade_frame_chunk chunk;
+	lade_source source = {.size = stored_size, .read_at = get_at};
+	DO(engine_with(c->threads, &engine, err));
+	if (c->path)
+		DO(lade_frame_open_path(engine, c->path, NULL, &frame, err));
+	else
+		DO(lade_frame_open(engine, source, NULL, &frame, err));
+	assert_int_equal(lade_frame_get_info(frame)->size, SIZE);
+	DO(lade_frame_get_chunk(frame, 1, &chunk, err));
+	assert_int_equal(chunk.decoded_size, CHUNK);
+	memset(back, 0, sizeof back);
+	lade_frame_range ranges[3] = {{1000, lade_host_span(back, 5000)},
+	                              {CHUNK - 10, lade_host_span(back + 5000, CHUNK + 20)},
+	                              {SIZE - 7, lade_host_span(back + 200000, 7)}};
+	DO(lade_frame_read(frame, ranges, 3, NULL, err));
+	assert_memory_equal(back, plain + 1000, 5000);
+	assert_memory_equal(back + 5000, plain + CHUNK - 10, CHUNK + 20);
+	assert_memory_equal(back + 200000, plain + SIZE - 7, 7);
+out:
+	lade_frame_close(frame);
+	lade_engine_free(engine);
+	return status;
+}
+
+static lade_status stream_scenario(void *ctx, lade_error *err)
+{
+	const frame_case *c = ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_frame_stream *stream = NULL;
+	size_t at = 0, total = 0, got;
+	lade_input input = {.ctx = &at, .read = get};
+	DO(engine_with(c->threads, &engine, err));
+	DO(lade_frame_stream_new(engine, input, NULL, &stream, err));
+	do {
+		DO(lade_frame_stream_read(stream, back + total, SIZE - total, &got, err));
+		total += got;
+	} while (got && total < SIZE);
+	/* All is out; the end is yet to be verified. */
+	uint8_t more;
+	DO(lade_frame_stream_read(stream, &more, 1, &got, err));
+	assert_int_equal(got, 0);
+	assert_int_equal(total, SIZE);
+	assert_memory_equal(back, plain, SIZE);
+out:
+	lade_frame_stream_free(stream);
+	lade_engine_free(engine);
+	return status;
+}
+
+static void frames(void **state)
+{
+	(void)state;
+	static const char *const specs[] = {"zstd(level=1)", "shuffle(4)|lz4|crc32c", "copy"};
+	for (size_t i = 0; i < 3; i++) {
+		for (unsigned threads = 1; threads <= 2; threads++) {
+			char name[96];
+			frame_case c = {.spec = specs[i], .threads = threads};
+			snprintf(name, sizeof name, "frame of %s on %u threads", specs[i], threads);
+			assert_true(oom_run(name, write_scenario, &c) > 3);
+			/* The last runs failed; now there is a whole frame to read. */
+			assert_int_equal(write_scenario(&c, &(lade_error){0}), LADE_OK);
+			assert_true(oom_run("  reading it", read_scenario, &c) > 3);
+			assert_true(oom_run("  as a pipe", stream_scenario, &c) > 3);
+		}
+	}
+}
+
+static void a_frame_in_a_file(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/lade-oom-XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	frame_case c = {.spec = "lz4", .threads = 1, .path = path};
+	assert_int_equal(write_scenario(&c, &(lade_error){0}), LADE_OK);
+	assert_int_equal(write(fd, stored, stored_size), (ssize_t)stored_size);
+	close(fd);
+	assert_true(oom_run("frame in a file", read_scenario, &c) > 3);
+	unlink(path);
+}
+
+/* ---- bare kinds ------------------------------------------------------------------------- */
+
+static lade_status bare_scenario(void *ctx, lade_error *err)
+{
+	lade_bare kind = *(lade_bare *)ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_spec *spec = NULL;
+	size_t size = 0, got = 0;
+	DO(engine_with(1, &engine, err));
+	DO(lade_spec_parse(engine, "shuffle(4)|zstd", &spec, err));
+	DO(lade_bare_encode(engine, spec, kind, lade_host_cspan(plain, SIZE),
+	                    lade_host_span(stored, sizeof stored), &size, err));
+	DO(lade_bare_decode(engine, spec, kind, lade_host_cspan(stored, size),
+	                    lade_host_span(back, SIZE), &got, err));
+	assert_int_equal(got, SIZE);
+	assert_memory_equal(back, plain, SIZE);
+out:
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
+	return status;
+}
+
+static void bare_kinds(void **state)
+{
+	(void)state;
+	for (int kind = LADE_BARE_RAW; kind <= LADE_BARE_WITH_SIZE_16; kind++) {
+		lade_bare k = (lade_bare)kind;
+		assert_true(oom_run("bare", bare_scenario, &k) > 3);
+	}
+}
+
+/* ---- foreign files ---------------------------------------------------------------------- */
+
+static lade_status foreign_write_scenario(void *ctx, lade_error *err)
+{
+	lade_format format = *(lade_format *)ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_foreign_writer *writer = NULL;
+	size_t at = 0;
+	lade_output output = {.ctx = &at, .write = put};
+	lade_foreign_options options = {.struct_size = sizeof options, .checksum = true};
+	DO(engine_with(2, &engine, err));
+	DO(lade_foreign_writer_new(engine, format, output, &options, &writer, err));
+	DO(lade_foreign_writer_write(writer, plain, 1234, err));
+	DO(lade_foreign_writer_write(writer, plain + 1234, SIZE - 1234, err));
+	DO(lade_foreign_writer_finish(writer, err));
+	stored_size = at;
+out:
+	lade_foreign_writer_free(writer);
+	lade_engine_free(engine);
+	return status;
+}
+
+static lade_status foreign_read_scenario(void *ctx, lade_error *err)
+{
+	lade_format format = *(lade_format *)ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_foreign_reader *reader = NULL;
+	size_t at = 0, total = 0, got = 1;
+	lade_input input = {.ctx = &at, .read = get};
+	DO(engine_with(2, &engine, err));
+	DO(lade_foreign_reader_new(engine, format, input, NULL, &reader, err));
+	while (total < SIZE && got) {
+		DO(lade_foreign_reader_read(reader, back + total, SIZE - total, &got, err));
+		total += got;
+	}
+	assert_int_equal(total, SIZE);
+	assert_memory_equal(back, plain, SIZE);
+out:
+	lade_foreign_reader_free(reader);
+	lade_engine_free(engine);
+	return status;
+}
+
+static void foreign_files(void **state)
+{
+	(void)state;
+	static const lade_format formats[] = {LADE_FORMAT_ZST, LADE_FORMAT_GZ, LADE_FORMAT_LZ4};
+	for (size_t i = 0; i < 3; i++) {
+		lade_format format = formats[i];
+		char name[64];
+		snprintf(name, sizeof name, "writing .%s", lade_format_name(format));
+		assert_true(oom_run(name, foreign_write_scenario, &format) > 2);
+		assert_int_equal(foreign_write_scenario(&format, &(lade_error){0}), LADE_OK);
+		snprintf(name, sizeof name, "reading .%s", lade_format_name(format));
+		assert_true(oom_run(name, foreign_read_scenario, &format) > 2);
+	}
+}
+
+/* The two that are only read: from zlib itself, and a framed Snappy file of stored chunks. */
+static void foreign_files_that_are_only_read(void **state)
+{
+	(void)state;
+	lade_format format = LADE_FORMAT_ZZ;
+	lade_engine *engine = lade_engine_default();
+	lade_spec *spec = NULL;
+	assert_int_equal(lade_spec_parse(NULL, "zlib", &spec, NULL), LADE_OK);
+	assert_int_equal(lade_encode(engine, spec, plain, SIZE, stored, sizeof stored, &stored_size, NULL),
+	                 LADE_OK);
+	lade_spec_unref(spec);
+	assert_true(oom_run("reading .zz", foreign_read_scenario, &format) > 2);
+
+	format = LADE_FORMAT_SZ;
+	memcpy(stored, "\xff\x06\x00\x00sNaPpY", 10);
+	stored_size = 10;
+	for (size_t off = 0; off < SIZE; off += 60000) {
+		/* | type 1 = stored | length 3 | masked CRC-32C 4 | bytes | */
+		size_t size = SIZE - off < 60000 ? SIZE - off : 60000;
+		uint32_t crc = (uint32_t)lade_checksum_of(LADE_CRC32C, plain + off, size);
+		uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
+		uint32_t head = 1 | (uint32_t)(size + 4) << 8;
+		memcpy(stored + stored_size, &head, 4);
+		memcpy(stored + stored_size + 4, &masked, 4);
+		memcpy(stored + stored_size + 8, plain + off, size);
+		stored_size += 8 + size;
+	}
+	assert_true(oom_run("reading .sz", foreign_read_scenario, &format) > 2);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < SIZE; i++)
+		plain[i] = (uint8_t)(i % 4 == 0 ? i / 64 : i / 8192);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames),
+		cmocka_unit_test(a_frame_in_a_file),
+		cmocka_unit_test(bare_kinds),
+		cmocka_unit_test(foreign_files),
+		cmocka_unit_test(foreign_files_that_are_only_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
