@@ -8,7 +8,7 @@ build=${1:?usage: test.sh BUILD [STEP...]}
 shift
 mkdir -p "$build/log"
 jobs=$(nproc)
-export CTEST_PARALLEL_LEVEL=$jobs CTEST_OUTPUT_ON_FAILURE=1
+export CTEST_PARALLEL_LEVEL=$jobs
 # A size that hostile input claims may be refused by the allocator: that is not an error of ours.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1

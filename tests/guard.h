@@ -44,7 +44,8 @@ static inline guard guard_copy(const void *src, size_t size, int at_end)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	if (size)
 		memcpy(g.data, src, size);
-	if (g.map_size > 2 * page && mprotect((uint8_t *)g.map + page, g.map_size - 2 * page, PROT_READ))
+	if (g.map_size > 2 * page &&
+	    mprotect((uint8_t *)g.map + page, g.map_size - 2 * page, PROT_READ))
 		abort();
 	return g;
 }

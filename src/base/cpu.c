@@ -90,7 +90,8 @@ static unsigned group_quota(const char *dir, bool v2)
 			return 0;
 		return cpus(quota, period);
 	}
-	if (!read_line(dir, "cpu.cfs_quota_us", line, sizeof line) || sscanf(line, "%lld", &quota) != 1)
+	if (!read_line(dir, "cpu.cfs_quota_us", line, sizeof line) ||
+	    sscanf(line, "%lld", &quota) != 1)
 		return 0;
 	if (!read_line(dir, "cpu.cfs_period_us", line, sizeof line) ||
 	    sscanf(line, "%lld", &period) != 1)

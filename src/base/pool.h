@@ -35,8 +35,8 @@ void lade__pool_reset(lade__pool *pool);
 
 /*
  * Runs body(ctx) on the calling thread and, at the same time, on up to 'helpers' threads of
- * the pool; returns when all that entered it have left.  A helper may come late or not at all: 'body'
- * takes its pieces from a shared counter and leaves when there are none.
+ * the pool; returns when all that entered it have left.  A helper may come late or not at all:
+ * 'body' takes its pieces from a shared counter and leaves when there are none.
  * Threads: any number of callers at once; 'body' may call it again.
  */
 void lade__pool_run(lade__pool *pool, unsigned helpers, void (*body)(void *ctx), void *ctx);

@@ -46,7 +46,8 @@ lade_status lade_fail(lade_error *err, lade_status status, uint64_t offset, cons
 	if (n < 0)
 		err->message[0] = 0;
 	if (n >= LADE_MESSAGE_CAP) {
-		/* Cut before a character that did not fit whole: step back over its continuation bytes. */
+		/* Cut before a character that did not fit whole: step back over its continuation
+		 * bytes. */
 		size_t end = LADE_MESSAGE_CAP - 1;
 		size_t lead = end;
 		while (lead > 0 && ((unsigned char)err->message[lead - 1] & 0xC0) == 0x80)

@@ -237,7 +237,8 @@ static void wrong_type_strings_are_refused(void **state)
 static void type_strings_are_read_to_their_end_only(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"", "<", "f", "f4", "<f4", "float3", "bfloat16", "xxxxxxxxx"};
+	static const char *const texts[] = {"",    "<",      "f",        "f4",
+	                                    "<f4", "float3", "bfloat16", "xxxxxxxxx"};
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		guard g = guard_copy(texts[i], strlen(texts[i]) + 1, 1);
 		lade_dtype got;
@@ -256,7 +257,8 @@ static void check_swap(size_t count, size_t size, int at_end, int in_place)
 	lade_byteswap(src.data, out, count, size);
 	for (size_t i = 0; i < count; i++)
 		for (size_t b = 0; b < size; b++)
-			assert_int_equal(out[i * size + b], (uint8_t)((i * size + size - 1 - b) * 7 + 3));
+			assert_int_equal(out[i * size + b],
+			                 (uint8_t)((i * size + size - 1 - b) * 7 + 3));
 	guard_free(&src);
 	guard_free(&dst);
 }
@@ -317,7 +319,8 @@ static void the_level_is_what_the_kernel_says(void **state)
 	lade_cpu want = LADE_CPU_PLAIN;
 	if (kernel_has("sse4_2") && kernel_has("pclmulqdq"))
 		want = LADE_CPU_SSE42;
-	if (want == LADE_CPU_SSE42 && kernel_has("avx2") && kernel_has("bmi1") && kernel_has("bmi2"))
+	if (want == LADE_CPU_SSE42 && kernel_has("avx2") && kernel_has("bmi1") &&
+	    kernel_has("bmi2"))
 		want = LADE_CPU_AVX2;
 	if (want == LADE_CPU_AVX2 && kernel_has("avx512f") && kernel_has("avx512bw") &&
 	    kernel_has("avx512dq") && kernel_has("avx512vl") && kernel_has("avx512vbmi"))
@@ -373,7 +376,8 @@ static void the_quota_is_the_lowest_of_the_groups(void **state)
 	strcpy(folder, "/tmp/lade-test-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(lade__cpu_quota("/nowhere/at/all", folder), 0);
-	/* Version 2: the group itself, a parent, none, rounding up, and a group that is not here. */
+	/* Version 2: the group itself, a parent, none, rounding up, and a group that is not
+	 * here. */
 	put("a/b/cpu.max", "250000 100000\n");
 	put("a/cpu.max", "max 100000\n");
 	put("c/cpu.max", "100000 100000\n");
