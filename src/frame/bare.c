@@ -13,6 +13,7 @@
 static lade_status bare_sizes(const lade_spec *spec, lade_bare kind, size_t *field, size_t *head,
                               lade_error *err)
 {
+	*field = *head = 0;
 	if (!spec)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "spec is NULL");
 	const lade_stage *last = lade_spec_stage(spec, lade_spec_count(spec) - 1);

@@ -1,0 +1,246 @@
+/*
+ * frame_kit.h: what the tests of frames share: memory to write to and read from, data of several
+ * natures, one frame made in one call, and one frame read by every reader.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_TESTS_FRAME_KIT_H
+#define LADE_TESTS_FRAME_KIT_H
+
+#include "guard.h"
+
+#include <lade/lade.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory as output, input and source ------------------------------------------------- */
+
+typedef struct kit_bytes {
+	uint8_t *data;
+	size_t size, cap;
+	size_t fail_at; /* writing fails once 'size' would pass this; 0: never */
+} kit_bytes;
+
+static inline lade_status kit_write(void *ctx, const void *src, size_t size, lade_error *err)
+{
+	kit_bytes *b = ctx;
+	if (b->fail_at && b->size + size > b->fail_at)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "the disk is full");
+	if (b->size + size > b->cap) {
+		b->cap = (b->size + size) * 2;
+		b->data = realloc(b->data, b->cap);
+		if (!b->data)
+			abort();
+	}
+	if (size)
+		memcpy(b->data + b->size, src, size);
+	b->size += size;
+	return LADE_OK;
+}
+
+typedef struct kit_input {
+	const uint8_t *data;
+	size_t size, at;
+	rng *random; /* gives pieces of random sizes; NULL: all that is asked for */
+} kit_input;
+
+static inline lade_status kit_read(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+{
+	kit_input *in = ctx;
+	size_t n = in->size - in->at < cap ? in->size - in->at : cap;
+	(void)err;
+	if (in->random && n)
+		n = 1 + rng_below(in->random, n);
+	if (n)
+		memcpy(dst, in->data + in->at, n);
+	in->at += n;
+	*got = n;
+	return LADE_OK;
+}
+
+static inline lade_status kit_read_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+{
+	const kit_input *in = ctx;
+	if (off > in->size || size > in->size - off)
+		return lade_fail(err, LADE_E_INTERNAL, off, "read past the source: %zu at %llu of %zu", size,
+		                 (unsigned long long)off, in->size);
+	memcpy(dst, in->data + off, size);
+	return LADE_OK;
+}
+
+static inline lade_output kit_output(kit_bytes *b)
+{
+	return (lade_output){.ctx = b, .write = kit_write};
+}
+
+/* ---- data ------------------------------------------------------------------------------- */
+
+/* 0 zeros, 1 noise, 2 a slow ramp of 4-byte numbers, 3 runs of one 4-byte value, 4 a mixture */
+#define KIT_NATURES 5
+
+static inline void kit_fill(uint8_t *data, size_t size, unsigned nature, rng *r)
+{
+	uint32_t value = (uint32_t)rng_next(r);
+	for (size_t i = 0; i < size; i++) {
+		unsigned n = nature == 4 ? (unsigned)(i >> 9) % 4 : nature;
+		if (i % 4 == 0 && n == 2)
+			value += (uint32_t)rng_below(r, 5);
+		if (n == 3 && rng_below(r, 3000) == 0)
+			value = (uint32_t)rng_next(r);
+		data[i] = n == 0 ? 0 : n == 1 ? (uint8_t)rng_next(r) : (uint8_t)(value >> 8 * (i % 4));
+	}
+}
+
+/* ---- a frame in one call ------------------------------------------------------------------ */
+
+static inline lade_frame_options kit_options(const lade_spec *spec, size_t chunk_size)
+{
+	return (lade_frame_options){.struct_size = sizeof(lade_frame_options),
+	                            .spec = spec,
+	                            .chunk_size = chunk_size,
+	                            .policy = LADE_COMPUTE_AND_VERIFY};
+}
+
+static inline lade_frame_read_options kit_read_options(lade_policy policy)
+{
+	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
+	                                 .policy = policy};
+}
+
+/* The frame of 'size' bytes; aborts where it cannot be made. */
+static inline kit_bytes kit_frame(lade_engine *engine, const lade_frame_options *options,
+                                  const void *data, size_t size)
+{
+	kit_bytes out = {0};
+	lade_frame_writer *writer;
+	lade_error err;
+	lade_status status = lade_frame_writer_new(engine, options, kit_output(&out), &writer, &err);
+	if (status == LADE_OK)
+		status = lade_frame_writer_write(writer, data, size, &err);
+	if (status == LADE_OK)
+		status = lade_frame_writer_finish(writer, &err);
+	if (status != LADE_OK) {
+		fprintf(stderr, "kit_frame: %s: %s\n", lade_status_name(status), err.message);
+		abort();
+	}
+	lade_frame_writer_free(writer);
+	return out;
+}
+
+static inline lade_spec *kit_spec(const char *text)
+{
+	lade_spec *spec;
+	lade_error err;
+	if (lade_spec_parse(NULL, text, &spec, &err) != LADE_OK) {
+		fprintf(stderr, "kit_spec: %s: %s\n", text, err.message);
+		abort();
+	}
+	return spec;
+}
+
+/* ---- every reader -------------------------------------------------------------------------- */
+
+enum kit_reader {
+	KIT_MEMORY,
+	KIT_SOURCE,
+	KIT_PREAD,
+	KIT_MAP,
+	KIT_STREAM_READ,
+	KIT_STREAM_COPY,
+	KIT_READERS,
+};
+
+static const char *const kit_reader_names[] = {"memory", "source", "pread",
+                                               "map",    "stream read", "stream copy"};
+
+/* Writes a temporary file and gives its name, which is the caller's to remove and free. */
+static inline char *kit_file(const void *data, size_t size)
+{
+	const char *dir = getenv("TMPDIR");
+	char name[4096];
+	snprintf(name, sizeof name, "%s/lade-test-XXXXXX", dir ? dir : "/tmp");
+	int fd = mkstemp(name);
+	if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size) || close(fd))
+		abort();
+	return strdup(name);
+}
+
+/* Reads all of an open frame into new memory and closes it. */
+static inline lade_status kit_read_frame(lade_frame *frame, kit_bytes *out, lade_error *err)
+{
+	uint64_t size = lade_frame_get_info(frame)->size;
+	if (size > (64u << 20)) { /* a test's frame holds less: damage claims it */
+		lade_frame_close(frame);
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%llu bytes claimed", (unsigned long long)size);
+	}
+	out->cap = size ? (size_t)size : 1;
+	out->data = malloc(out->cap);
+	if (!out->data)
+		abort();
+	lade_frame_range all = {.off = 0, .dst = lade_host_span(out->data, (size_t)size)};
+	lade_status status = lade_frame_read(frame, &all, 1, NULL, err);
+	out->size = status == LADE_OK ? (size_t)size : 0;
+	lade_frame_close(frame);
+	return status;
+}
+
+static inline lade_status kit_read_stream(lade_engine *engine, bool copy, kit_input *in,
+                                          const lade_frame_read_options *options, kit_bytes *out,
+                                          rng *random, lade_error *err)
+{
+	lade_frame_stream *stream;
+	lade_input input = {.ctx = in, .read = kit_read};
+	lade_status status = lade_frame_stream_new(engine, input, options, &stream, err);
+	if (status != LADE_OK)
+		return status;
+	if (copy) {
+		status = lade_frame_stream_copy(stream, kit_output(out), err);
+	} else {
+		size_t cap = random ? 1 + rng_below(random, 1 << rng_below(random, 19)) : 65536, got;
+		uint8_t *buffer = malloc(cap);
+		if (!buffer)
+			abort();
+		do {
+			status = lade_frame_stream_read(stream, buffer, cap, &got, err);
+			if (status == LADE_OK && got)
+				status = kit_write(out, buffer, got, err);
+		} while (status == LADE_OK && got);
+		free(buffer);
+	}
+	lade_frame_stream_free(stream);
+	return status;
+}
+
+/* Decodes a frame with one of the readers. 'out' is empty on entry and the caller's to free. */
+static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader, const void *data,
+                                     size_t size, lade_frame_read_options options, kit_bytes *out,
+                                     rng *random, lade_error *err)
+{
+	kit_input in = {.data = data, .size = size, .random = random};
+	lade_frame *frame = NULL;
+	lade_status status = LADE_E_INTERNAL;
+	char *path = NULL;
+	switch (reader) {
+	case KIT_MEMORY:
+		status = lade_frame_open_memory(engine, data, size, &options, &frame, err);
+		break;
+	case KIT_SOURCE:
+		status = lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, &options, &frame, err);
+		break;
+	case KIT_PREAD:
+	case KIT_MAP:
+		options.flags = reader == KIT_MAP ? LADE_FRAME_MAP : 0;
+		path = kit_file(data, size);
+		status = lade_frame_open_path(engine, path, &options, &frame, err);
+		unlink(path);
+		free(path);
+		break;
+	default:
+		return kit_read_stream(engine, reader == KIT_STREAM_COPY, &in, &options, out, random, err);
+	}
+	return status == LADE_OK ? kit_read_frame(frame, out, err) : status;
+}
+
+#endif
