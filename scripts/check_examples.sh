@@ -17,8 +17,12 @@ awk '/^```c$/ { on = 1; text = ""; next }
 for source in "$dir/readme.c" examples/*.c; do
 	[ -e "$source" ] || continue
 	name=$(basename "$source" .c)
-	cc -std=c11 -Wall -Wextra -Werror -Iinclude "$source" -o "$dir/$name.bin" -L"$build" -llade \
-		-Wl,-rpath,"$build"
-	(cd "$dir" && "./$name.bin") >"$dir/$name.out" || { cat "$dir/$name.out"; echo "$name failed"; exit 1; }
+	cc -std=c11 -Wall -Wextra -Werror -Iinclude "$source" -o "$dir/$name.bin" \
+		-L"$build" -llade -Wl,-rpath,"$build"
+	if ! (cd "$dir" && "./$name.bin") >"$dir/$name.out"; then
+		cat "$dir/$name.out"
+		echo "$name failed"
+		exit 1
+	fi
 	echo "$name: $(head -1 "$dir/$name.out")"
 done

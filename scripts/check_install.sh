@@ -12,10 +12,14 @@ cmake --install "$build" --prefix "$dir/first" >"$dir/log"
 mv "$dir/first" "$dir/prefix"
 prefix=$dir/prefix
 libdir=$(dirname "$(find "$prefix" -name liblade.a)")
-version=$(sed -n 's/#define LADE_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' include/lade/version.h | paste -sd.)
+number='s/#define LADE_VERSION_\(MAJOR\|MINOR\|PATCH\) //p'
+version=$(sed -n "$number" include/lade/version.h | paste -sd.)
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 
-[ "$(pkg-config --modversion liblade)" = "$version" ] || { echo "liblade.pc has another version"; exit 1; }
+if [ "$(pkg-config --modversion liblade)" != "$version" ]; then
+	echo "liblade.pc has another version than version.h, $version"
+	exit 1
+fi
 for file in bin/lade share/man/man1/lade.1 share/bash-completion/completions/lade; do
 	[ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
@@ -28,7 +32,8 @@ run() { # what, command
 	"${@:2}" >"$dir/out" 2>&1 || { cat "$dir/out"; echo "$1 failed"; exit 1; }
 	echo "$1: done"
 }
-run "pkg-config, shared" cc -std=c11 "$source/consumer.c" -o "$dir/shared" $(pkg-config --cflags --libs liblade)
+run "pkg-config, shared" cc -std=c11 "$source/consumer.c" -o "$dir/shared" \
+	$(pkg-config --cflags --libs liblade)
 run "  runs" env LD_LIBRARY_PATH="$libdir" "$dir/shared"
 run "pkg-config, static" cc -std=c11 -static "$source/consumer.c" -o "$dir/static" \
 	$(pkg-config --static --cflags --libs liblade)

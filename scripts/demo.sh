@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh BUILD: makes array files, compresses them with what suits each, looks inside, restores them,
-# and compares.  Each command of lade is shown as it would be typed.
+# demo.sh BUILD: makes array files, compresses them with what suits each, looks inside, restores
+# them, and compares.  Each command of lade is shown as it would be typed.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -58,8 +58,11 @@ done
 
 before=$(cat ./*.npy | wc -c)
 after=$(cat stored/*.lade | wc -c)
-awk -v b="$before" -v a="$after" -v c="$began" -v d="$compressed" -v e="$restoring" -v f="$restored" 'BEGIN {
-	printf "\n%.1f MiB of arrays became %.1f MiB, %.1f times less;", b / 2^20, a / 2^20, b / a
-	printf " compressed in %.2f s, restored in %.2f s\n", d - c, f - e
+awk -v sizes="$before $after" -v times="$began $compressed $restoring $restored" 'BEGIN {
+	split(sizes, s, " ")
+	split(times, t, " ")
+	printf "\n%.1f MiB of arrays became %.1f MiB, %.1f times less;",\
+		s[1] / 2^20, s[2] / 2^20, s[1] / s[2]
+	printf " compressed in %.2f s, restored in %.2f s\n", t[2] - t[1], t[4] - t[3]
 }'
 echo "The files are in $folder"

@@ -40,8 +40,8 @@ static void save(const char *folder, const char *name, const char *type, const c
 {
 	char path[4096], head[256], header[256];
 	snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-	snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type,
-	         shape);
+	snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+	         type, shape);
 	size_t total = (10 + strlen(header) + 1 + 63) / 64 * 64;
 	memset(head, ' ', total);
 	memcpy(head, "\x93NUMPY\x01\x00", 8);
@@ -77,7 +77,8 @@ static void temperature(const char *folder)
 	for (int day = 0; day < DAYS; day++)
 		for (int lat = 0; lat < LAT; lat++)
 			for (int lon = 0; lon < LON; lon++) {
-				double wave = sin(lon * 2 * PI / LON * 5 + day) * cos(lat * PI / LAT * 3);
+				double wave =
+					sin(lon * 2 * PI / LON * 5 + day) * cos(lat * PI / LAT * 3);
 				double value = 300 - 60 * fabs(2.0 * lat / LAT - 1) + 6 * wave;
 				field[n++] = (float)(floor((value + 0.05 * normal()) * 100) / 100);
 			}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deps.sh build|test: looks for what is needed, each thing by trying it.  What is missing is installed
-# on Debian and its kin as root; elsewhere it is named, with the way to get it.
+# deps.sh build|test: looks for what is needed, each thing by trying it.  What is missing is
+# installed on Debian and its kin as root; elsewhere it is named, with the way to get it.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 stage=${1:?usage: deps.sh build|test}
@@ -18,7 +18,8 @@ module() { # pkg-config module, Debian package
 }
 header() { # header, library, Debian package
 	echo "#include <$1>
-int main(void) { return 0; }" | cc -xc - -o /dev/null -l"$2" 2>/dev/null || missing "the library $2" "$3"
+int main(void) { return 0; }" | cc -xc - -o /dev/null -l"$2" 2>/dev/null ||
+		missing "the library $2" "$3"
 }
 python_module() { # module, Debian package
 	python3 -c "import $1" 2>/dev/null || missing "Python's $1" "$2"
@@ -64,9 +65,9 @@ list=$(printf '%s\n' ${packages[*]} | sort -u | tr '\n' ' ')
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	echo "installing: $list"
 	log=$(mktemp)
-	# A first failure may come from old package lists.
 	export DEBIAN_FRONTEND=noninteractive
-	if ! { apt-get update && apt-get install -y --no-install-recommends $list; } >"$log" 2>&1; then
+	if ! { apt-get update && apt-get install -y --no-install-recommends $list; } \
+		>"$log" 2>&1; then
 		tail -20 "$log"
 		echo "apt-get could not install them"
 		exit 1
@@ -80,10 +81,12 @@ printf '  %s\n' "${names[@]}"
 if command -v apt-get >/dev/null; then
 	echo "Get them with: sudo apt-get install $list"
 elif command -v dnf >/dev/null; then
-	echo "Get them with: sudo dnf install gcc gcc-c++ clang compiler-rt cmake ninja-build pkgconf lz4-devel" \
-		"libzstd-devel libdeflate-devel xxhash-devel zlib-devel snappy-devel blosc-devel libcmocka-devel"
+	echo "Get them with: sudo dnf install gcc gcc-c++ clang compiler-rt cmake ninja-build" \
+		"pkgconf lz4-devel libzstd-devel libdeflate-devel xxhash-devel zlib-devel snappy-devel" \
+		"blosc-devel libcmocka-devel"
 elif command -v brew >/dev/null; then
-	echo "Get them with: brew install cmake ninja pkg-config lz4 zstd libdeflate xxhash zlib snappy c-blosc cmocka"
+	echo "Get them with: brew install cmake ninja pkg-config lz4 zstd libdeflate xxhash zlib" \
+		"snappy c-blosc cmocka"
 else
 	echo "Debian's names for them: $list"
 fi

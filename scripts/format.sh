@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# format.sh [FILE...]: formats C lines with clang-format: those that differ from the last commit, or,
-# of the files named, those of more than 100 columns.  Whole files are not reformatted: tables and
-# drawings in comments are set by hand.
+# format.sh [FILE...]: formats C lines with clang-format: those that differ from the last commit,
+# or, of the files named, those of more than 100 columns.  Whole files are not reformatted: tables
+# and drawings in comments are set by hand.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +27,10 @@ if [ $# -gt 0 ]; then
 else
 	git diff -U0 HEAD -- '*.c' '*.h' | awk '
 		/^\+\+\+ b\// { file = substr($2, 3) }
-		/^@@/ { split($3, a, /[+,]/); n = a[3] == "" ? 1 : a[3]; if (n) print file, a[2], a[2] + n - 1 }
+		/^@@/ {
+			split($3, a, /[+,]/)
+			n = a[3] == "" ? 1 : a[3]
+			if (n) print file, a[2], a[2] + n - 1
+		}
 	' | format
 fi

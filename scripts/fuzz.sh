@@ -23,7 +23,8 @@ cmake -S . -B "$build" -G "$generator" -DCMAKE_C_COMPILER="$CC" -DLADE_FUZZ=ON -
 	-DCMAKE_C_FLAGS="-O1 -g1" >"$build/configure.txt" || { cat "$build/configure.txt"; exit 1; }
 targets=()
 for source in tests/fuzz/fuzz_*.c; do targets+=("$(basename "$source" .c)"); done
-cmake --build "$build" --parallel "$jobs" --target "${targets[@]}" 2>&1 | tee "$build/compile.txt" | tail -3
+cmake --build "$build" --parallel "$jobs" --target "${targets[@]}" 2>&1 |
+	tee "$build/compile.txt" | tail -3
 ! grep -a 'warning:' "$build/compile.txt"
 
 # At least three seconds each; a shorter run does not get past the corpus.
@@ -35,20 +36,25 @@ run_target() { # target
 	local log=$build/$name.txt dict=()
 	mkdir -p "$corpus" "$work" "$build/crashes"
 	if [ -z "$clang" ]; then
-		"$build/tests/fuzz/$name" "$corpus" >"$log" 2>&1 || { tail -40 "$log"; echo "FAILED: $name"; return 1; }
+		if ! "$build/tests/fuzz/$name" "$corpus" >"$log" 2>&1; then
+			tail -40 "$log"
+			echo "FAILED: $name"
+			return 1
+		fi
 		echo "$name: $(tail -1 "$log")"
 		return
 	fi
 	[ -e "tests/fuzz/$name.dict" ] && dict=(-dict="tests/fuzz/$name.dict")
 	if ! "$build/tests/fuzz/$name" -max_total_time="$each" -timeout=20 -rss_limit_mb=3000 \
-		-max_len=65536 -len_control=50 -artifact_prefix="$build/crashes/$name-" -print_final_stats=1 \
-		"${dict[@]}" "$work" "$corpus" >"$log" 2>&1; then
+		-max_len=65536 -len_control=50 -artifact_prefix="$build/crashes/$name-" \
+		-print_final_stats=1 "${dict[@]}" "$work" "$corpus" >"$log" 2>&1; then
 		tail -40 "$log"
 		echo "FAILED: $name; the input is in $build/crashes"
 		return 1
 	fi
 	echo "$name: $(sed -n 's/stat::number_of_executed_units: *//p' "$log") runs," \
-		"$(grep -aoE 'cov: [0-9]+' "$log" | tail -1), $(ls "$corpus" | wc -l) files in the corpus"
+		"$(grep -aoE 'cov: [0-9]+' "$log" | tail -1)," \
+		"$(ls "$corpus" | wc -l) files in the corpus"
 	if [ -n "$keep" ]; then
 		"$build/tests/fuzz/$name" -merge=1 -max_len=16384 "$corpus" "$work" >>"$log" 2>&1
 	fi

@@ -43,7 +43,7 @@ step() { # name, command
 	[ "$bad" = 0 ] && bad=1
 	printf 'FAIL  %-10s %4d s  (all of it: %s)\n' "$name" $((SECONDS - began)) "$log"
 	{
-		grep -aE 'error:|warning:|ERROR|\[  FAILED  \]|\*\*\*|SUMMARY|undefined|FAILED' "$log" | head -40
+		grep -aE 'error:|warning:|ERROR|\*\*\*|SUMMARY|undefined|FAILED' "$log" | head -40
 		echo ...
 		tail -25 "$log"
 	} | sed 's/^/      | /'

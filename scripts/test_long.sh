@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test_long.sh BUILD: soak, a 5 GiB frame, a million tiny chunks, and long fuzzing (SOAK and FUZZ are
-# seconds, 600 and 1800 unless set).  What it prints is kept in tests/long/log, which is committed
-# before a release.
+# test_long.sh BUILD: soak, a 5 GiB frame, a million tiny chunks, and long fuzzing (SOAK and FUZZ
+# are seconds, 600 and 1800 unless set).  What it prints is kept in tests/long/log, which is
+# committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 /*
- * fuzz_pipeline.c: any spec over any bytes.  What follows the spec's text is first decoded as stored
- * bytes, then encoded as plain ones, which must come back.
+ * fuzz_pipeline.c: any spec over any bytes.  What follows the spec's text is first decoded as
+ * stored bytes, then encoded as plain ones, which must come back.
  *
  *     | flags 1 | spec as text, up to a line feed | bytes |
  *
@@ -73,14 +73,17 @@ static void check_round_trip(const lade_spec *spec, const uint8_t *data, size_t 
 	uint8_t *stored = block(bound), *back = block(size);
 	size_t stored_size = 0, back_size = 0;
 	lade_error err = {0};
-	lade_status status = lade_encode(engine, spec, data, size, stored, bound, &stored_size, &err);
+	lade_status status =
+		lade_encode(engine, spec, data, size, stored, bound, &stored_size, &err);
 	/* The bound always suffices. */
 	expect(status != LADE_E_NOSPACE);
 	if (status == LADE_OK) {
-		status = lade_decode(engine, spec, stored, stored_size, back, size, &back_size, &err);
+		status = lade_decode(engine, spec, stored, stored_size, back, size, &back_size,
+		                     &err);
 		/* What a lossy stage gives need not fit the type that comes before it. */
 		if (!lade_spec_is_lossy(spec))
-			expect(status == LADE_OK && back_size == size && memcmp(back, data, size) == 0);
+			expect(status == LADE_OK && back_size == size &&
+			       memcmp(back, data, size) == 0);
 	}
 	free(stored);
 	free(back);

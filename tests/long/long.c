@@ -117,7 +117,8 @@ static void soak_batch(soak *s, soak_room *room, rng *r)
 		items[i].dst = lade_host_span(room->back[i], plain[i].size);
 		spoiled[i] = results[i].size && rng_below(r, 20) == 0;
 		if (spoiled[i])
-			room->stored[i][rng_below(r, results[i].size)] ^= (uint8_t)(1 + rng_below(r, 255));
+			room->stored[i][rng_below(r, results[i].size)] ^=
+				(uint8_t)(1 + rng_below(r, 255));
 	}
 	lade_decode_into(s->engine, NULL, items, count, results, NULL, NULL);
 	for (size_t i = 0; i < count; i++) {
@@ -174,7 +175,8 @@ static int cmd_soak(double seconds, uint64_t seed)
 	for (size_t i = 0; i < SOAK_SPECS; i++)
 		lade_spec_unref(s.specs[i]);
 	lade_engine_free(s.engine);
-	printf("soak: %" PRIuFAST64 " batches, %" PRIuFAST64 " spoiled items, peak %.1f MiB after a "
+	printf("soak: %" PRIuFAST64 " batches, %" PRIuFAST64
+	       " spoiled items, peak %.1f MiB after a "
 	       "quarter, %.1f MiB at the end\n",
 	       s.batches, s.spoiled, early, peak_mib());
 	/* A leak would grow with the batches. */

@@ -1,5 +1,6 @@
 /*
- * test_oom.c: every allocation fails in turn in specs, engines, batches, dictionaries and checksums.
+ * test_oom.c: every allocation fails in turn in specs, engines, batches, dictionaries and
+ * checksums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -257,14 +258,16 @@ static void an_engine_recovers(void **state)
 			lade_error err = {0};
 			lade_engine_options options = {.struct_size = sizeof options, .threads = 2};
 			assert_int_equal(lade_engine_new(&options, &engine, NULL), LADE_OK);
-			assert_int_equal(lade_spec_parse(engine, batch_specs[i], &spec, NULL), LADE_OK);
+			assert_int_equal(lade_spec_parse(engine, batch_specs[i], &spec, NULL),
+			                 LADE_OK);
 			oom_arm(k, OOM_FAIL_FROM);
 			lade_status status = round_trip(engine, spec, NULL, &err);
 			bool came = oom_disarm();
 			if (status != LADE_OK)
 				assert_int_equal(status, LADE_E_NOMEM);
 			if (round_trip(engine, spec, NULL, &err) != LADE_OK)
-				fail_msg("%s, after call %ld failed: %s", batch_specs[i], k, err.message);
+				fail_msg("%s, after call %ld failed: %s", batch_specs[i], k,
+				         err.message);
 			lade_spec_unref(spec);
 			lade_engine_free(engine);
 			if (!came)

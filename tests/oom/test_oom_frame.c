@@ -298,8 +298,9 @@ static void foreign_files_that_are_only_read(void **state)
 	lade_engine *engine = lade_engine_default();
 	lade_spec *spec = NULL;
 	assert_int_equal(lade_spec_parse(NULL, "zlib", &spec, NULL), LADE_OK);
-	assert_int_equal(lade_encode(engine, spec, plain, SIZE, stored, sizeof stored, &stored_size, NULL),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_encode(engine, spec, plain, SIZE, stored, sizeof stored, &stored_size, NULL),
+		LADE_OK);
 	lade_spec_unref(spec);
 	assert_true(oom_run("reading .zz", foreign_read_scenario, &format) > 2);
 

@@ -253,7 +253,8 @@ WRAP(int, deflateInit2_, Z_MEM_ERROR,
 static void check_run(const char *name, long k, lade_status status, const lade_error *err)
 {
 	if (status != LADE_OK && (k < 0 || status != LADE_E_NOMEM))
-		fail_msg("%s, call %ld failed: %s: %s", name, k, lade_status_name(status), err->message);
+		fail_msg("%s, call %ld failed: %s: %s", name, k, lade_status_name(status),
+		         err->message);
 	if (status != LADE_OK && (err->status != status || !err->message[0]))
 		fail_msg("%s, call %ld failed: the error is not filled in", name, k);
 	if (oom_live() != 0)
