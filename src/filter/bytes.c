@@ -1,0 +1,92 @@
+/*
+ * bytes.c: the filters that know only the size of elements: shuffle, bitshuffle, split, byteswap.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "filter/filters.h"
+#include "filter/shuffle.h"
+#include "filter/stream.h"
+
+static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
+{
+	*decoded = *encoded = (size_t)stage->option[0].i;
+}
+
+static const lade__filter_info any_size = {sizes, true};
+static const lade__filter_info whole_elements = {sizes, false};
+
+#define TILE(way, call)                                                                        \
+	static lade_status way(const lade_run *run, const void *src, void *dst, size_t off,    \
+	                       size_t count, size_t total, lade_carry *carry, lade_error *err) \
+	{                                                                                      \
+		(void)carry;                                                                   \
+		(void)err;                                                                     \
+		size_t elem = (size_t)run->stage->option[0].i;                                 \
+		call(elem, total, off, count, src, dst, run->cpu);                             \
+		return LADE_OK;                                                                \
+	}
+
+static const lade_option shuffle_options[] = {
+	{.name = "size", .type = LADE_OPTION_INT, .required = true, .min = 1, .max = 255,
+	 .doc = "bytes an element"},
+};
+
+/* ---- shuffle and bitshuffle --------------------------------------------------------------------- */
+
+TILE(shuffle, lade__shuffle_tile)
+TILE(unshuffle, lade__unshuffle_tile)
+LADE__TILE_FILTER(shuffle, 32, 0, "bytes of equal weight together (docs/format/filters.md, 1)",
+                  shuffle_options, NULL, any_size, LADE_TILE_SCATTER, shuffle, LADE_TILE_GATHER,
+                  unshuffle)
+
+TILE(bitshuffle, lade__bitshuffle_tile)
+TILE(bitunshuffle, lade__bitunshuffle_tile)
+LADE__TILE_FILTER(bitshuffle, 33, 0, "bits of equal weight together (docs/format/filters.md, 2)",
+                  shuffle_options, NULL, any_size, LADE_TILE_SCATTER, bitshuffle,
+                  LADE_TILE_GATHER, bitunshuffle)
+
+/* ---- split ------------------------------------------------------------------------------------ */
+
+/* The same bytes as a shuffle's, for whole elements only. */
+static lade_status split(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
+                         size_t total, lade_carry *carry, lade_error *err)
+{
+	lade_status status = lade__filter_whole(run->stage, total, err);
+	return status == LADE_OK ? shuffle(run, src, dst, off, count, total, carry, err) : status;
+}
+
+LADE__TILE_FILTER(split, 36, 0, "a stream for each byte of an element (docs/format/filters.md, 5)",
+                  shuffle_options, NULL, whole_elements, LADE_TILE_SCATTER, split,
+                  LADE_TILE_GATHER, unshuffle)
+
+/* ---- byteswap --------------------------------------------------------------------------------- */
+
+static const lade_option swap_options[] = {
+	{.name = "size", .type = LADE_OPTION_INT, .required = true, .min = 1, .max = 8,
+	 .doc = "bytes an element: 1, 2, 4 or 8"},
+};
+
+static lade_status swap_check(const lade_stage *stage, lade_error *err)
+{
+	int64_t size = stage->option[0].i;
+	if (size & (size - 1))
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
+		                 "byteswap: the size %lld is none of 1, 2, 4, 8", (long long)size);
+	return LADE_OK;
+}
+
+static lade_status swap(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
+                        size_t total, lade_carry *carry, lade_error *err)
+{
+	(void)off;
+	(void)carry;
+	lade_status status = lade__filter_whole(run->stage, total, err);
+	if (status == LADE_OK)
+		lade__stream_kernels_of(run->cpu)->swap[lade__log2((size_t)run->stage->option[0].i)](
+			src, dst, count);
+	return status;
+}
+
+LADE__TILE_FILTER(byteswap, 43, 0, "each element's bytes in reverse (docs/format/filters.md, 12)",
+                  swap_options, swap_check, whole_elements, LADE_TILE_STREAM, swap,
+                  LADE_TILE_STREAM, swap)

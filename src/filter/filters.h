@@ -1,0 +1,100 @@
+/*
+ * filters.h: the records of the library's own filters, and what they share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_FILTER_FILTERS_H
+#define LADE_FILTER_FILTERS_H
+
+#include "codec/codecs.h"
+
+#include <lade/codec.h>
+
+#define LADE__FILTERS(X) \
+	X(shuffle)       \
+	X(bitshuffle)    \
+	X(zigzag)        \
+	X(split)         \
+	X(packbits)      \
+	X(byteswap)
+
+#define LADE_X(name)                                         \
+	extern const lade_algorithm lade__filter_##name;            \
+	extern const lade_implementation lade__filter_##name##_encode; \
+	extern const lade_implementation lade__filter_##name##_decode;
+LADE__FILTERS(LADE_X)
+#undef LADE_X
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+typedef lade_status lade__tile_fn(const lade_run *run, const void *src, void *dst, size_t elem_off,
+                                  size_t elem_count, size_t total, lade_carry *carry,
+                                  lade_error *err);
+
+/* Bytes an element on both sides; the ctx of a filter's algorithm, so that the functions below
+ * can be shared. */
+typedef struct lade__filter_info {
+	void (*sizes)(const lade_stage *stage, size_t *decoded, size_t *encoded);
+	bool partial; /* takes a partial last element; both sides have one size then */
+} lade__filter_info;
+
+/* The encoded size, with a last partial element (which is refused when the data come) rounded up:
+ * never decreases, and is exact for whole elements, which all become elements of one size. */
+size_t lade__filter_bound(const lade_stage *stage, size_t size);
+
+lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, size_t size,
+                                      uint64_t *decoded, lade_error *err);
+
+double lade__filter_cost(void *ctx, const lade_workload *workload);
+
+/* An algorithm of a fixed size and its implementations; 'enc_fn' and 'dec_fn' are tile functions; a
+ * function 'sizes' is at hand. */
+#define LADE__TILE_FILTER(sym, number, what, about, option_table, check_fn, info, enc_kind, enc_fn, \
+                          dec_kind, dec_fn)                                                     \
+	const lade_algorithm lade__filter_##sym = {                                             \
+		.struct_size = sizeof(lade_algorithm),                                          \
+		.name = #sym,                                                                   \
+		.id = number,                                                                   \
+		.kind = LADE_STAGE_FILTER,                                                      \
+		.flags = LADE_ALGORITHM_FIXED_SIZE | (what),                                    \
+		.options = option_table,                                                        \
+		.option_count = sizeof(option_table) / sizeof(option_table)[0],                 \
+		.doc = about,                                                                   \
+		.ctx = (void *)(uintptr_t)&(info),                                              \
+		.check = check_fn,                                                              \
+		.bound = lade__filter_bound,                                                    \
+		.decoded_size = lade__filter_decoded_size,                                      \
+	};                                                                                      \
+	LADE__TILE_IMPLEMENTATION(sym, sizes, encode, LADE_ENCODE, enc_kind, enc_fn)            \
+	LADE__TILE_IMPLEMENTATION(sym, sizes, decode, LADE_DECODE, dec_kind, dec_fn)
+
+#define LADE__TILE_IMPLEMENTATION(sym, size_fn, way, dir, kind, fn) \
+	const lade_implementation lade__filter_##sym##_##way = {           \
+		.struct_size = sizeof(lade_implementation),         \
+		.name = #sym "/lade",                               \
+		.algorithm = #sym,                                  \
+		.direction = dir,                                   \
+		.place = LADE_HOST,                                 \
+		.priority = LADE_PRIORITY_BUILTIN,                  \
+		.cost = lade__filter_cost,                          \
+		.tile_kind = kind,                                  \
+		.tile = fn,                                         \
+		.tile_sizes = size_fn,                              \
+	};
+
+/* ---- checks ------------------------------------------------------------------------------- */
+
+/* The type in option 'index', or the one in option 0 where it is left out. */
+lade_dtype lade__filter_dtype(const lade_stage *stage, size_t index);
+
+/*
+ * Refuses a type whose class is not among 'classes' ("iuf"), and big-endian ones, saying what to do
+ * about them.  Fails: LADE_E_DTYPE
+ */
+lade_status lade__filter_check_dtype(const lade_stage *stage, size_t index, const char *classes,
+                                     lade_error *err);
+
+/* Refuses a decoded side of 'total' bytes that ends with a partial element.  Fails: LADE_E_DTYPE */
+lade_status lade__filter_whole(const lade_stage *stage, size_t total, lade_error *err);
+
+#endif
