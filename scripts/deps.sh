@@ -82,8 +82,8 @@ if command -v apt-get >/dev/null; then
 	echo "Get them with: sudo apt-get install $list"
 elif command -v dnf >/dev/null; then
 	echo "Get them with: sudo dnf install gcc gcc-c++ clang compiler-rt cmake ninja-build" \
-		"pkgconf lz4-devel libzstd-devel libdeflate-devel xxhash-devel zlib-devel snappy-devel" \
-		"blosc-devel libcmocka-devel"
+		"pkgconf lz4-devel libzstd-devel libdeflate-devel xxhash-devel zlib-devel" \
+		"snappy-devel blosc-devel libcmocka-devel"
 elif command -v brew >/dev/null; then
 	echo "Get them with: brew install cmake ninja pkg-config lz4 zstd libdeflate xxhash zlib" \
 		"snappy c-blosc cmocka"

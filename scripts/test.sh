@@ -12,7 +12,7 @@ export CTEST_PARALLEL_LEVEL=$jobs
 # A size that hostile input claims may be refused by the allocator: that is not an error of ours.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:suppressions=$PWD/tests/tsan.supp
+export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1
 passed=0 failed=0 failures=()
 
 configure() { # folder, options of cmake
