@@ -1,13 +1,13 @@
 /*
- * bench_blosc.c: decoding Blosc1 containers through the engine against c-blosc with the same number
- * of threads, in the same process, on the same bytes.
+ * bench_blosc.c: decoding Blosc1 containers through the engine against c-blosc with the same
+ * number of threads, in the same process, on the same bytes.
  *
  *     bench_blosc [--mib=32] [--chunk-kib=0] [--level=5] [--typesize=4] [--rounds=15]
  *
- * One container of --mib by default (its blocks are shared among the threads); with --chunk-kib many
- * containers.  A row is an inner codec and a shuffle; c-blosc's arm is blosc_decompress() with its
- * global pool, the faster of its two calls: blosc_decompress_ctx() starts its threads anew each time.
- * Ratios are lade's time over c-blosc's: below 1, lade is the faster.
+ * One container of --mib by default (its blocks are shared among the threads); with --chunk-kib
+ * many containers.  A row is an inner codec and a shuffle; c-blosc's arm is blosc_decompress()
+ * with its global pool, the faster of its two calls: blosc_decompress_ctx() starts its threads
+ * anew each time.  Ratios are lade's time over c-blosc's: below 1, lade is the faster.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,7 +58,7 @@ static void run_cblosc(void *ctx)
 	blosc_set_nthreads(j->threads);
 	for (size_t i = 0; i < j->count; i++)
 		if (blosc_decompress(j->packed + i * j->stride, j->out + i * j->chunk,
-				     chunk_size(j, i)) < 0)
+		                     chunk_size(j, i)) < 0)
 			bench_die("c-blosc", "failed");
 }
 
@@ -67,7 +67,7 @@ static void run_cblosc_ctx(void *ctx)
 	const job *j = ctx;
 	for (size_t i = 0; i < j->count; i++)
 		if (blosc_decompress_ctx(j->packed + i * j->stride, j->out + i * j->chunk,
-					 chunk_size(j, i), j->threads) < 0)
+		                         chunk_size(j, i), j->threads) < 0)
 			bench_die("c-blosc", "failed");
 }
 
@@ -76,22 +76,22 @@ static void pack(job *j, const char *cname, int level, int shuffle, size_t types
 	*total = 0;
 	for (size_t i = 0; i < j->count; i++) {
 		int n = blosc_compress_ctx(level, shuffle, typesize, chunk_size(j, i),
-					   j->data + i * j->chunk, j->packed + i * j->stride,
-					   j->stride, cname, 0, 1);
+		                           j->data + i * j->chunk, j->packed + i * j->stride,
+		                           j->stride, cname, 0, 1);
 		if (n <= 0)
 			bench_die("c-blosc", "cannot compress");
 		j->packed_size[i] = (size_t)n;
 		*total += (size_t)n;
-		j->segments[i] = (lade_segment){.data = j->packed + i * j->stride, .size = (size_t)n};
-		j->items[i] = (lade_item){.src = &j->segments[i],
-					  .src_count = 1,
-					  .dst = lade_host_span(j->out + i * j->chunk,
-								chunk_size(j, i))};
+		j->segments[i] =
+			(lade_segment){.data = j->packed + i * j->stride, .size = (size_t)n};
+		j->items[i] =
+			(lade_item){.src = &j->segments[i],
+		                    .src_count = 1,
+		                    .dst = lade_host_span(j->out + i * j->chunk, chunk_size(j, i))};
 	}
 }
 
-static void row(job *j, const char *cname, const char *shuffle_name, size_t total,
-		size_t rounds)
+static void row(job *j, const char *cname, const char *shuffle_name, size_t total, size_t rounds)
 {
 	static bench_arm lade = {.name = "lade", .run = run_lade};
 	static bench_arm pool = {.name = "c-blosc", .run = run_cblosc};
@@ -108,7 +108,8 @@ static void row(job *j, const char *cname, const char *shuffle_name, size_t tota
 		bench_rounds(arms, 3, (bench_plan){.rounds = rounds});
 		bench_stat a = bench_ratio(&lade, &pool), b = bench_ratio(&lade, &ctx);
 		printf("  %7.0f %6.3f [%.3f %.3f] %6.3f",
-		       bench_mbs(j->size, bench_seconds(&lade).median), a.median, a.q1, a.q3, b.median);
+		       bench_mbs(j->size, bench_seconds(&lade).median), a.median, a.q1, a.q3,
+		       b.median);
 	}
 	printf("\n");
 	fflush(stdout);
@@ -176,6 +177,7 @@ int main(int argc, char **argv)
 	lade_spec_unref(j.spec);
 	lade_engine_free(j.engine[1]);
 	lade_engine_free(j.engine[2]);
-	free(j.data), free(j.out), free(j.packed), free(j.packed_size), free(j.segments), free(j.items);
+	free(j.data), free(j.out), free(j.packed), free(j.packed_size), free(j.segments),
+		free(j.items);
 	return 0;
 }

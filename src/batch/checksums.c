@@ -20,7 +20,8 @@ static void one(void *ctx, size_t index, lade_worker *worker)
 {
 	const job *j = ctx;
 	(void)worker;
-	j->sums[index] = lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
+	j->sums[index] =
+		lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
 }
 
 lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
@@ -29,7 +30,8 @@ lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_c
 	if (!engine)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "lade_checksums: no engine");
 	if (lade_checksum_size(kind) == 0)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "there is no checksum %d", (int)kind);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "there is no checksum %d",
+		                 (int)kind);
 	if (count > 0 && (!spans || !sums))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "lade_checksums: %zu spans, but the pointer to %s is NULL", count,
@@ -38,8 +40,8 @@ lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_c
 	for (size_t i = 0; i < count; i++) {
 		const lade_cspan *s = &spans[i];
 		if (!s->data && s->size)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "span %zu: %zu bytes at NULL", i,
-			                 s->size);
+			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+			                 "span %zu: %zu bytes at NULL", i, s->size);
 		if (!lade_kind_is_host(s->place.kind))
 			return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
 			                 "span %zu: there is no device %d to read its memory", i,

@@ -63,36 +63,36 @@ static double cost(void *ctx, const lade_workload *work)
 	return 20.0 * (double)work->count + 0.1 * (double)work->total / threads;
 }
 
-#define LADE_X(NAME, value, text, bytes)                                                   \
-	static const lade_algorithm algorithm_##NAME = {                                   \
-		.struct_size = sizeof(lade_algorithm),                                     \
-		.name = text,                                                              \
-		.id = ID_BASE + (value),                                                   \
-		.kind = LADE_STAGE_CHECKSUM,                                               \
-		.flags = LADE_ALGORITHM_FIXED_SIZE,                                        \
-		.options = options,                                                        \
-		.option_count = 1,                                                         \
-		.doc = "the " text " checksum of the bytes (docs/format/checksums.md)",    \
-		.bound = bound,                                                            \
-		.decoded_size = decoded_size,                                              \
-	};                                                                                 \
-	static const lade_implementation encode_##NAME = {                                 \
-		.struct_size = sizeof(lade_implementation),                                \
-		.name = text "/lade",                                                      \
-		.algorithm = text,                                                         \
-		.direction = LADE_ENCODE,                                                  \
-		.place = LADE_HOST,                                                        \
-		.cost = cost,                                                              \
-		.checksum = checksum,                                                      \
-	};                                                                                 \
-	static const lade_implementation decode_##NAME = {                                 \
-		.struct_size = sizeof(lade_implementation),                                \
-		.name = text "/lade",                                                      \
-		.algorithm = text,                                                         \
-		.direction = LADE_DECODE,                                                  \
-		.place = LADE_HOST,                                                        \
-		.cost = cost,                                                              \
-		.checksum = checksum,                                                      \
+#define LADE_X(NAME, value, text, bytes) \
+	static const lade_algorithm algorithm_##NAME = { \
+		.struct_size = sizeof(lade_algorithm), \
+		.name = text, \
+		.id = ID_BASE + (value), \
+		.kind = LADE_STAGE_CHECKSUM, \
+		.flags = LADE_ALGORITHM_FIXED_SIZE, \
+		.options = options, \
+		.option_count = 1, \
+		.doc = "the " text " checksum of the bytes (docs/format/checksums.md)", \
+		.bound = bound, \
+		.decoded_size = decoded_size, \
+	}; \
+	static const lade_implementation encode_##NAME = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = text "/lade", \
+		.algorithm = text, \
+		.direction = LADE_ENCODE, \
+		.place = LADE_HOST, \
+		.cost = cost, \
+		.checksum = checksum, \
+	}; \
+	static const lade_implementation decode_##NAME = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = text "/lade", \
+		.algorithm = text, \
+		.direction = LADE_DECODE, \
+		.place = LADE_HOST, \
+		.cost = cost, \
+		.checksum = checksum, \
 	};
 LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
@@ -101,14 +101,14 @@ static const lade_algorithm *const algorithms[] = {
 #define LADE_X(NAME, value, text, bytes) &algorithm_##NAME,
 	LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
-	NULL,
+		NULL,
 };
 
 static const lade_implementation *const implementations[] = {
 #define LADE_X(NAME, value, text, bytes) &encode_##NAME, &decode_##NAME,
 	LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
-	NULL,
+		NULL,
 };
 
 const lade__set lade__checksums = {algorithms, implementations};

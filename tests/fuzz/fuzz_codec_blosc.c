@@ -1,6 +1,6 @@
 /*
- * fuzz_codec_blosc.c: the Blosc1 decoder.  All ways of decoding agree; what is taken, c-blosc takes too
- * and gives the same bytes.
+ * fuzz_codec_blosc.c: the Blosc1 decoder.  All ways of decoding agree; what is taken, c-blosc takes
+ * too and gives the same bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		expect(worker && state);
 	}
 	lade_stage stage = {.algorithm = &lade__blosc};
-	lade_run run = {.stage = &stage, .state = state, .worker = worker, .cpu = lade_cpu_detect()};
+	lade_run run = {
+		.stage = &stage, .state = state, .worker = worker, .cpu = lade_cpu_detect()};
 	lade_cspan src = lade_host_cspan(data, size);
 	lade_error err = {0};
 	uint64_t claimed = 0;

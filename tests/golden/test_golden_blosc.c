@@ -50,7 +50,8 @@ static lade_status decode(const char *name, guard *out, size_t *size, lade_cpu c
 {
 	uint8_t stored[FILE_MAX];
 	guard in = {0};
-	lade_engine_options options = {.struct_size = sizeof options, .cpu = cpu, .threads = threads};
+	lade_engine_options options = {
+		.struct_size = sizeof options, .cpu = cpu, .threads = threads};
 	lade_engine *engine;
 	lade_spec *spec;
 	size_t n = load(name, stored);
@@ -72,11 +73,16 @@ static void test_good(void **state)
 		const uint8_t *want;
 		size_t size;
 	} good[] = {
-		{"numcodecs-blosclz-1-0", data_a, A_SIZE},  {"numcodecs-lz4-1-0", data_a, A_SIZE},
-		{"numcodecs-lz4hc-2-0", data_a, A_SIZE},    {"numcodecs-zlib-1-4096", data_a, A_SIZE},
-		{"numcodecs-zstd-1-2048", data_a, A_SIZE},  {"numcodecs-zstd-2-0", data_a, A_SIZE},
-		{"python-blosc-blosclz-1", data_b, B_SIZE}, {"python-blosc-lz4-2", data_b, B_SIZE},
-		{"python-blosc-zstd-1", data_b, B_SIZE},    {"c-blosc-snappy-1", data_a, A_SIZE},
+		{"numcodecs-blosclz-1-0", data_a, A_SIZE},
+		{"numcodecs-lz4-1-0", data_a, A_SIZE},
+		{"numcodecs-lz4hc-2-0", data_a, A_SIZE},
+		{"numcodecs-zlib-1-4096", data_a, A_SIZE},
+		{"numcodecs-zstd-1-2048", data_a, A_SIZE},
+		{"numcodecs-zstd-2-0", data_a, A_SIZE},
+		{"python-blosc-blosclz-1", data_b, B_SIZE},
+		{"python-blosc-lz4-2", data_b, B_SIZE},
+		{"python-blosc-zstd-1", data_b, B_SIZE},
+		{"c-blosc-snappy-1", data_a, A_SIZE},
 		{"c-blosc-stored", data_a, 400},
 	};
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -99,7 +105,8 @@ static void test_bad(void **state)
 	lade_error err = {0};
 	size_t n;
 	guard out = guard_new(A_SIZE, 1);
-	assert_int_equal(decode("bad-blosc2", &out, &n, LADE_CPU_AUTO, 1, &err), LADE_E_UNSUPPORTED);
+	assert_int_equal(decode("bad-blosc2", &out, &n, LADE_CPU_AUTO, 1, &err),
+	                 LADE_E_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "Blosc2"));
 	assert_int_equal(decode("bad-start", &out, &n, LADE_CPU_AUTO, 1, &err), LADE_E_CORRUPT);
 	assert_int_equal(err.offset, 16);

@@ -74,18 +74,21 @@ static void test_stages(void **state)
 		bool start = strstr(golden[i].spec, "start");
 		guard out = guard_new(size + 4, 1);
 		assert_int_equal(lade_spec_parse(engine, golden[i].spec, &spec, &err), LADE_OK);
-		assert_int_equal(lade_encode(engine, spec, data, size, out.data, size + 4, &n, &err),
-		                 LADE_OK);
+		assert_int_equal(
+			lade_encode(engine, spec, data, size, out.data, size + 4, &n, &err),
+			LADE_OK);
 		assert_int_equal(n, size + 4);
 		if (memcmp(out.data + (start ? 0 : size), golden[i].stored, 4))
 			fail_msg("%s of %zu bytes", golden[i].spec, size);
 		assert_memory_equal(out.data + (start ? 4 : 0), data, size);
-		assert_int_equal(lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
-		                 LADE_OK);
+		assert_int_equal(
+			lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
+			LADE_OK);
 		assert_memory_equal(back, data, size);
 		out.data[size / 2] ^= 1;
-		assert_int_equal(lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
-		                 LADE_E_CHECKSUM);
+		assert_int_equal(
+			lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
+			LADE_E_CHECKSUM);
 		lade_spec_unref(spec);
 		guard_free(&out);
 	}

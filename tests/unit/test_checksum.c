@@ -1,6 +1,6 @@
 /*
- * test_checksum.c: every checksum against its check value, and against a reference that works bit by
- * bit, at every length and alignment, at every CPU level, next to guard pages.
+ * test_checksum.c: every checksum against its check value, and against a reference that works bit
+ * by bit, at every length and alignment, at every CPU level, next to guard pages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -201,7 +201,8 @@ static void test_alignments_and_long(void **state)
 	enum { SIZE = 70000 };
 	uint8_t *p = malloc(SIZE);
 	fill(p, SIZE, &r);
-	static const size_t sizes[] = {63, 64, 65, 255, 256, 257, 511, 1023, 2049, 23039, 23040, 23041, 65536};
+	static const size_t sizes[] = {63,   64,   65,    255,   256,   257,  511,
+	                               1023, 2049, 23039, 23040, 23041, 65536};
 	for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
 		for (size_t shift = 0; shift < 17; shift++)
 			for (size_t i = 0; i < 9; i++)
@@ -222,7 +223,8 @@ static void test_fletcher_extremes(void **state)
 		memset(p, value ? 0xFF : 0, SIZE);
 		for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++)
 			for (size_t size = 0; size <= SIZE; size += size < 2000 ? 1 : 19801)
-				assert_int_equal(lade__fletcher32(cpu, p, size), fletcher_reference(p, size));
+				assert_int_equal(lade__fletcher32(cpu, p, size),
+				                 fletcher_reference(p, size));
 	}
 	memset(p, 0, SIZE);
 	p[777] = 1;
@@ -284,12 +286,14 @@ static void test_stage_records(void **state)
 		assert_int_equal(a->decoded_size(&stage, NULL, extra - 1, &decoded, &err),
 		                 LADE_E_TRUNCATED);
 		for (int d = 0; d < 2; d++) {
-			const lade_implementation *im = lade__checksums.implementations[2 * count + (size_t)d];
+			const lade_implementation *im =
+				lade__checksums.implementations[2 * count + (size_t)d];
 			assert_string_equal(im->algorithm, a->name);
 			assert_int_equal(im->direction, d);
 			lade_run run = {.stage = &stage, .cpu = lade_cpu_detect()};
 			uint64_t sum = 0;
-			assert_int_equal(im->checksum(&run, lade_host_cspan(nine, 9), &sum, NULL), LADE_OK);
+			assert_int_equal(im->checksum(&run, lade_host_cspan(nine, 9), &sum, NULL),
+			                 LADE_OK);
 			assert_int_equal(sum, lade_checksum_of(kind, nine, 9));
 		}
 	}

@@ -58,12 +58,13 @@ static void test_batches(void **state)
 					spans[i].data = NULL;
 			}
 			memset(sums, 0x5A, (COUNT + 1) * sizeof *sums);
-			assert_int_equal(lade_checksums(engine, (lade_checksum)kind, spans, count, sums,
-			                                NULL),
+			assert_int_equal(lade_checksums(engine, (lade_checksum)kind, spans, count,
+			                                sums, NULL),
 			                 LADE_OK);
 			for (size_t i = 0; i < count; i++)
-				assert_int_equal(sums[i], lade_checksum_of((lade_checksum)kind,
-				                                           spans[i].data, spans[i].size));
+				assert_int_equal(sums[i],
+				                 lade_checksum_of((lade_checksum)kind,
+				                                  spans[i].data, spans[i].size));
 			assert_int_equal(sums[count], 0x5A5A5A5A5A5A5A5A);
 		}
 		lade_engine_free(engine);
@@ -84,9 +85,12 @@ static void test_refusals(void **state)
 	assert_non_null(strstr(err.message, "span 2"));
 	spans[2].place.kind = LADE_DEVICE;
 	spans[2].data = pool;
-	assert_int_equal(lade_checksums(engine, LADE_CRC32, spans, 3, sums, &err), LADE_E_NO_DEVICE);
-	assert_int_equal(lade_checksums(engine, LADE_CHECKSUM_NONE, spans, 2, sums, &err), LADE_E_ARG);
-	assert_int_equal(lade_checksums(engine, (lade_checksum)17, spans, 2, sums, NULL), LADE_E_ARG);
+	assert_int_equal(lade_checksums(engine, LADE_CRC32, spans, 3, sums, &err),
+	                 LADE_E_NO_DEVICE);
+	assert_int_equal(lade_checksums(engine, LADE_CHECKSUM_NONE, spans, 2, sums, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_checksums(engine, (lade_checksum)17, spans, 2, sums, NULL),
+	                 LADE_E_ARG);
 	assert_int_equal(lade_checksums(NULL, LADE_CRC32, spans, 2, sums, &err), LADE_E_ARG);
 	assert_int_equal(lade_checksums(engine, LADE_CRC32, NULL, 2, sums, &err), LADE_E_ARG);
 	assert_int_equal(lade_checksums(engine, LADE_CRC32, spans, 2, NULL, &err), LADE_E_ARG);

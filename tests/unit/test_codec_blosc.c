@@ -1,6 +1,6 @@
 /*
- * test_codec_blosc.c: Blosc1 containers: round trips over all options, c-blosc in the other direction,
- * ranges and parts, and hostile containers of every kind next to guard pages.
+ * test_codec_blosc.c: Blosc1 containers: round trips over all options, c-blosc in the other
+ * direction, ranges and parts, and hostile containers of every kind next to guard pages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -110,7 +110,8 @@ static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8
 	lade_cspan src = lade_host_cspan(in.data, stored_size);
 
 	uint64_t claimed = 0;
-	assert_int_equal(lade__blosc.decoded_size(&stage, in.data, stored_size, &claimed, &err), LADE_OK);
+	assert_int_equal(lade__blosc.decoded_size(&stage, in.data, stored_size, &claimed, &err),
+	                 LADE_OK);
 	assert_int_equal(claimed, size);
 
 	guard out = guard_new(size, 1);
@@ -122,8 +123,9 @@ static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8
 	guard_free(&out);
 	if (size > 0) {
 		out = guard_new(size, 1);
-		assert_int_equal(d->run(&run, src, lade_host_span(out.data + 1, size - 1), &n, &err),
-		                 LADE_E_NOSPACE);
+		assert_int_equal(
+			d->run(&run, src, lade_host_span(out.data + 1, size - 1), &n, &err),
+			LADE_E_NOSPACE);
 		assert_int_equal(n, 0);
 		guard_free(&out);
 	}
@@ -134,7 +136,8 @@ static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8
 	assert_int_equal(part_size, size);
 	out = guard_new(size, 0);
 	for (size_t p = parts; p-- > 0;)
-		assert_int_equal(d->run_part(&run, src, p, lade_host_span(out.data, size), &err), LADE_OK);
+		assert_int_equal(d->run_part(&run, src, p, lade_host_span(out.data, size), &err),
+		                 LADE_OK);
 	assert_memory_equal(out.data, want, size);
 	guard_free(&out);
 
@@ -150,7 +153,8 @@ static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8
 		guard_free(&out);
 	}
 	uint8_t byte;
-	assert_int_equal(d->run_range(&run, src, size, lade_host_span(&byte, 1), &err), LADE_E_RANGE);
+	assert_int_equal(d->run_range(&run, src, size, lade_host_span(&byte, 1), &err),
+	                 LADE_E_RANGE);
 	assert_int_equal(d->run_range(&run, src, size + 1, lade_host_span(&byte, 0), &err),
 	                 LADE_E_RANGE);
 	guard_free(&in);
@@ -180,7 +184,8 @@ static void round_trip(const lade_stage *stage, size_t size, int kind, lade_cpu 
 static const int typesizes[] = {1, 2, 3, 4, 7, 8, 12, 16, 17, 32, 255};
 enum { TYPESIZES = sizeof typesizes / sizeof typesizes[0] };
 
-/* Small sizes, all combinations; the edges are those of storing (128) and of splitting (128 * typesize). */
+/* Small sizes, all combinations; the edges are those of storing, 128, and of splitting,
+ * 128 * typesize. */
 static void test_round_trips(void **state)
 {
 	(void)state;
@@ -192,8 +197,10 @@ static void test_round_trips(void **state)
 			for (int t = 0; t < TYPESIZES; t++)
 				for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
 					int level = levels[rng_below(&r, 4)];
-					lade_stage stage = stage_of(cname, level, shuffle, typesizes[t], 0);
-					round_trip(&stage, sizes[s], (int)rng_below(&r, 3), LADE_CPU_PLAIN, &r);
+					lade_stage stage =
+						stage_of(cname, level, shuffle, typesizes[t], 0);
+					round_trip(&stage, sizes[s], (int)rng_below(&r, 3),
+					           LADE_CPU_PLAIN, &r);
 				}
 }
 
@@ -208,8 +215,8 @@ static void test_many_blocks(void **state)
 		int blocksize = (int)rng_below(&r, 2) ? (int)(128 + rng_below(&r, 20000)) : 0;
 		size_t size = (size_t)rng_below(&r, blocksize ? 100000 : 600000);
 		lade_stage stage = stage_of(cname, cname == LZ4HC || cname >= ZLIB ? 1 : 5,
-		                            (int)rng_below(&r, 3), typesizes[rng_below(&r, TYPESIZES)],
-		                            blocksize);
+		                            (int)rng_below(&r, 3),
+		                            typesizes[rng_below(&r, TYPESIZES)], blocksize);
 		lade_cpu cpu = (lade_cpu)(1 + i % (int)top);
 		round_trip(&stage, size, (int)rng_below(&r, 3), cpu, &r);
 	}
@@ -231,9 +238,9 @@ static void test_encode_small_room(void **state)
 			for (size_t cap = 0; cap <= SIZE + BLOSC_HEADER_SIZE; cap++) {
 				guard out = guard_new(cap, 1);
 				size_t n = 99;
-				lade_status status = lade__blosc_encode.run(&run, lade_host_cspan(data, SIZE),
-				                                            lade_host_span(out.data, cap),
-				                                            &n, NULL);
+				lade_status status = lade__blosc_encode.run(
+					&run, lade_host_cspan(data, SIZE),
+					lade_host_span(out.data, cap), &n, NULL);
 				failures += status != LADE_OK;
 				if (status != LADE_OK) {
 					assert_int_equal(status, LADE_E_NOSPACE);
@@ -241,15 +248,17 @@ static void test_encode_small_room(void **state)
 				} else {
 					size_t m = 0;
 					assert_true(n <= cap);
-					assert_int_equal(lade__blosc_decode.run(&run, lade_host_cspan(out.data, n),
-					                                        lade_host_span(back, SIZE), &m,
-					                                        NULL),
+					assert_int_equal(lade__blosc_decode.run(
+								 &run, lade_host_cspan(out.data, n),
+								 lade_host_span(back, SIZE), &m,
+								 NULL),
 					                 LADE_OK);
 					assert_memory_equal(back, data, SIZE);
 				}
 				guard_free(&out);
 			}
-			assert_true(failures >= BLOSC_HEADER_SIZE && failures <= SIZE + BLOSC_HEADER_SIZE);
+			assert_true(failures >= BLOSC_HEADER_SIZE &&
+			            failures <= SIZE + BLOSC_HEADER_SIZE);
 		}
 	}
 }
@@ -285,7 +294,8 @@ static bool decode_hostile(const uint8_t *stored, size_t stored_size, size_t roo
 		assert_int_equal(first, status);
 	}
 	size_t half = room / 2;
-	lade_status range = d->run_range(&run, src, half, lade_host_span(out.data, room - half), &err);
+	lade_status range =
+		d->run_range(&run, src, half, lade_host_span(out.data, room - half), &err);
 	if (status == LADE_OK && n == room)
 		assert_int_equal(range, LADE_OK);
 	guard_free(&in);
@@ -305,10 +315,12 @@ static size_t put_stream(int cname, const uint8_t *src, size_t size, uint8_t *ou
 	uint8_t packed[8192];
 	size_t n = 0;
 	if (cname == LZ4 || cname == LZ4HC) {
-		n = (size_t)LZ4_compress_default((const char *)src, (char *)packed, (int)size, 8192);
+		n = (size_t)LZ4_compress_default((const char *)src, (char *)packed, (int)size,
+		                                 8192);
 	} else if (cname == SNAPPY) {
 		n = sizeof packed;
-		assert_int_equal(snappy_compress((const char *)src, size, (char *)packed, &n), SNAPPY_OK);
+		assert_int_equal(snappy_compress((const char *)src, size, (char *)packed, &n),
+		                 SNAPPY_OK);
 	} else if (cname == ZLIB) {
 		struct libdeflate_compressor *c = libdeflate_alloc_compressor(6);
 		n = libdeflate_zlib_compress(c, src, size, packed, sizeof packed);
@@ -317,7 +329,8 @@ static size_t put_stream(int cname, const uint8_t *src, size_t size, uint8_t *ou
 		n = ZSTD_compress(packed, sizeof packed, src, size, 3);
 	} else {
 		/* The only stream of a container of one block. */
-		int all = blosc_compress_ctx(5, 0, 1, size, src, packed, sizeof packed, "blosclz", 0, 1);
+		int all = blosc_compress_ctx(5, 0, 1, size, src, packed, sizeof packed, "blosclz",
+		                             0, 1);
 		n = (size_t)all - 24;
 		if (all <= 24 || packed[2] & BLOSC_FLAG_STORED)
 			n = 0;
@@ -355,7 +368,8 @@ static size_t sample(int cname, int shuffle, uint8_t *stored, uint8_t *data, rng
 		put32(stored + 16 + 4 * b, n);
 		size_t streams = b == 2 ? 1 : 4;
 		for (size_t s = 0; s < streams; s++)
-			n += put_stream(cname, shuffled + s * size / streams, size / streams, stored + n);
+			n += put_stream(cname, shuffled + s * size / streams, size / streams,
+			                stored + n);
 	}
 	stored[0] = 2, stored[1] = 1, stored[3] = 4;
 	stored[2] = (uint8_t)(codec_of[cname] << 5 | (shuffle == 1) | (shuffle == 2) << 2);
@@ -426,10 +440,10 @@ static void test_hostile_numbers(void **state)
 {
 	(void)state;
 	rng r = {seed + 5};
-	static const uint32_t edges[] = {0,      1,          2,          3,          4,         127,
-	                                 128,    1023,       1024,       1025,       2999,      3000,
-	                                 3001,   0x7FFFFFEF, 0x7FFFFFF0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
-	                                 0xFFFFFFFC, 0x40000000};
+	static const uint32_t edges[] = {
+		0,          1,          2,          3,          4,          127,       128,
+		1023,       1024,       1025,       2999,       3000,       3001,      0x7FFFFFEF,
+		0x7FFFFFF0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFC, 0x40000000};
 	uint8_t stored[SAMPLE_CAP + 1], data[SAMPLE], copy[sizeof stored];
 	for (int cname = 0; cname < CNAMES; cname++) {
 		size_t n = sample(cname, 1, stored, data, &r);
@@ -439,7 +453,7 @@ static void test_hostile_numbers(void **state)
 				put32(copy + at, edges[e]);
 				decode_hostile(copy, n, SAMPLE);
 			}
-		/* Each block starts at each byte: into the header, the table, other blocks, outside. */
+		/* Each block starts at each byte: header, table, other blocks, outside. */
 		for (size_t block = 0; block < 3; block++)
 			for (size_t start = 0; start < n + 8; start++) {
 				memcpy(copy, stored, n);
@@ -461,8 +475,8 @@ static lade_status status_of(const uint8_t *stored, size_t size, uint8_t *out, s
 	lade_stage stage = stage_of(LZ4, 5, 1, 1, 0);
 	lade_run run = run_of(&stage, LADE_CPU_PLAIN);
 	size_t n;
-	return lade__blosc_decode.run(&run, lade_host_cspan(stored, size), lade_host_span(out, room),
-	                              &n, err);
+	return lade__blosc_decode.run(&run, lade_host_cspan(stored, size),
+	                              lade_host_span(out, room), &n, err);
 }
 
 static void test_header_rules(void **state)
@@ -477,14 +491,22 @@ static void test_header_rules(void **state)
 		uint8_t value;
 		lade_status want;
 	} rules[] = {
-		{0, 0, LADE_E_VERSION},        {0, 1, LADE_E_VERSION},
-		{0, 3, LADE_E_UNSUPPORTED},    {0, 5, LADE_E_UNSUPPORTED},
-		{0, 7, LADE_E_VERSION},        {1, 0, LADE_E_VERSION},
-		{1, 2, LADE_E_VERSION},        {2, stored[2] | 8, LADE_E_UNSUPPORTED},
-		{2, 0xA0, LADE_E_UNSUPPORTED}, {2, 0xE1, LADE_E_UNSUPPORTED},
-		{2, stored[2] | 2, LADE_E_CORRUPT}, {3, 0, LADE_E_CORRUPT},
-		{7, 0x80, LADE_E_CORRUPT},     {11, 0x80, LADE_E_CORRUPT},
-		{12, stored[12] + 1, LADE_E_TRUNCATED}, {12, stored[12] - 1, LADE_E_CORRUPT},
+		{0, 0, LADE_E_VERSION},
+		{0, 1, LADE_E_VERSION},
+		{0, 3, LADE_E_UNSUPPORTED},
+		{0, 5, LADE_E_UNSUPPORTED},
+		{0, 7, LADE_E_VERSION},
+		{1, 0, LADE_E_VERSION},
+		{1, 2, LADE_E_VERSION},
+		{2, stored[2] | 8, LADE_E_UNSUPPORTED},
+		{2, 0xA0, LADE_E_UNSUPPORTED},
+		{2, 0xE1, LADE_E_UNSUPPORTED},
+		{2, stored[2] | 2, LADE_E_CORRUPT},
+		{3, 0, LADE_E_CORRUPT},
+		{7, 0x80, LADE_E_CORRUPT},
+		{11, 0x80, LADE_E_CORRUPT},
+		{12, stored[12] + 1, LADE_E_TRUNCATED},
+		{12, stored[12] - 1, LADE_E_CORRUPT},
 	};
 	assert_int_equal(status_of(stored, n, out, SAMPLE, &err), LADE_OK);
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -514,7 +536,8 @@ static void test_stored_with_odd_flags(void **state)
 	fill(data, sizeof data, 1, &r);
 	memcpy(stored + 16, data, sizeof data);
 	for (int flags = 0; flags < 256; flags++) {
-		stored[0] = 2, stored[1] = (uint8_t)(flags >> 4), stored[2] = (uint8_t)flags, stored[3] = 4;
+		stored[0] = 2, stored[1] = (uint8_t)(flags >> 4), stored[2] = (uint8_t)flags,
+		stored[3] = 4;
 		put32(stored + 4, 500);
 		put32(stored + 8, 100);
 		put32(stored + 12, sizeof stored);
@@ -661,7 +684,8 @@ static void test_blosclz_streams(void **state)
 		uint8_t stream[CAP];
 		size_t size, decoded;
 		if (i % 8) {
-			size = blosclz_make(stream, 100 + (size_t)rng_below(&r, CAP - 100), &decoded, &r);
+			size = blosclz_make(stream, 100 + (size_t)rng_below(&r, CAP - 100),
+			                    &decoded, &r);
 			if (i % 2)
 				stream[rng_below(&r, size)] ^= (uint8_t)(1u << rng_below(&r, 8));
 			if (i % 5 == 0)

@@ -2,7 +2,8 @@
  * blosc.h: the Blosc1 container's layout (docs/format/blosc.md), and what the files of this folder
  * share.
  *
- *     | version 1 | version of the codec 1 | flags 1 | typesize 1 | nbytes 4 | blocksize 4 | cbytes 4 |
+ *     | version 1 | codec version 1 | flags 1 | typesize 1 |
+ *     | nbytes 4 | blocksize 4 | cbytes 4 |
  *     | start of block 0, 4 | ... | streams of the blocks |
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -61,7 +62,8 @@ typedef struct lade__blosc_info {
  * Checks the header and that the table of blocks fits.  Reads no more than 16 bytes.  On LADE_OK:
  * BLOSC_HEADER_SIZE + 4 * block_count <= cbytes <= size.
  */
-lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *info, lade_error *err);
+lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *info,
+                              lade_error *err);
 
 /*
  * Decodes a BloscLZ stream of exactly 'dst_size' bytes.  Reads nothing outside 'src', writes

@@ -95,7 +95,7 @@ bool lade__blosclz_decode(const uint8_t *src, size_t src_size, uint8_t *dst, siz
 			ip += 2;
 		}
 		size_t room = (size_t)(op_end - op);
-		/* A match is never the last instruction: the encoder keeps bytes for a literal run. */
+		/* A match is never the last instruction: a literal run is. */
 		if (len > room || distance > (size_t)(op - dst) || ip == ip_end)
 			goto corrupt;
 		ctrl = *ip++;

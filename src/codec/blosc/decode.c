@@ -181,19 +181,20 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 	size_t off = lade__blosc_u32(src + table_off);
 	if (off < table_end || off > info->cbytes)
 		return lade_fail(err, LADE_E_CORRUPT, table_off,
-		                 "blosc: block %u starts at %zu, want %zu to %u", block, off, table_end,
-		                 info->cbytes);
+		                 "blosc: block %u starts at %zu, want %zu to %u", block, off,
+		                 table_end, info->cbytes);
 	size_t streams = size == info->blocksize ? info->streams : 1;
 	size_t out_size = size / streams;
 	for (size_t s = 0; s < streams; s++, out += out_size) {
 		if (info->cbytes - off < 4)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "blosc: block %u: no room for stream %zu of %zu", block, s, streams);
+			                 "blosc: block %u: no room for stream %zu of %zu", block, s,
+			                 streams);
 		uint32_t csize = lade__blosc_u32(src + off);
 		if (csize > info->cbytes - off - 4)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "blosc: block %u: a stream of %u bytes, have %zu", block, csize,
-			                 info->cbytes - off - 4);
+			                 "blosc: block %u: a stream of %u bytes, have %zu", block,
+			                 csize, info->cbytes - off - 4);
 		piece in = {src + off + 4, csize, off + 4};
 		off += 4 + (size_t)csize;
 		if (csize == out_size) {

@@ -73,8 +73,8 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 
 /*
  * c-blosc writes the first block's place before it looks whether there is room for it.  From 128
- * bytes on it makes blocks, and the smallest container of those is | header 16 | start 4 | csize 4 |
- * and a byte; below, it stores.
+ * bytes on it makes blocks, and the smallest container of those is a header, a start, a csize and
+ * a byte; below, it stores.
  */
 #define BLOCKS_FROM 128
 #define BLOCKS_CAP_MIN (BLOSC_HEADER_SIZE + 4 + 4 + 1)
@@ -91,24 +91,25 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	size_t least = src.size < BLOCKS_FROM ? BLOSC_HEADER_SIZE : BLOCKS_CAP_MIN;
 	if (dst.size < least)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "blosc: want room for at least %zu bytes, have %zu", least, dst.size);
+		                 "blosc: want room for at least %zu bytes, have %zu", least,
+		                 dst.size);
 	if (blosc_compname_to_compcode(cname) < 0)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "blosc: this system's c-blosc was built without %s", cname);
 	/*
-	 * No more room than the bound: with more, c-blosc would rather write streams that are larger
-	 * than what they hold than store the whole.
+	 * No more room than the bound: with more, c-blosc would rather write streams that are
+	 * larger than what they hold than store the whole.
 	 */
 	size_t cap = bound(run->stage, src.size);
 	if (cap > dst.size)
 		cap = dst.size;
-	int n = blosc_compress_ctx((int)option[BLOSC_OPTION_LEVEL].i,
-	                           (int)option[BLOSC_OPTION_SHUFFLE].i,
-	                           (size_t)option[BLOSC_OPTION_TYPESIZE].i, src.size,
-	                           lade__bytes(src), dst.data, cap, cname,
-	                           (size_t)option[BLOSC_OPTION_BLOCKSIZE].i, 1);
+	int n = blosc_compress_ctx(
+		(int)option[BLOSC_OPTION_LEVEL].i, (int)option[BLOSC_OPTION_SHUFFLE].i,
+		(size_t)option[BLOSC_OPTION_TYPESIZE].i, src.size, lade__bytes(src), dst.data, cap,
+		cname, (size_t)option[BLOSC_OPTION_BLOCKSIZE].i, 1);
 	if (n < 0)
-		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET, "blosc: c-blosc failed with %d", n);
+		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
+		                 "blosc: c-blosc failed with %d", n);
 	if (n == 0)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "blosc: %zu bytes do not fit into %zu", src.size, dst.size);
