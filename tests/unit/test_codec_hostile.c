@@ -123,8 +123,8 @@ static void test_flipped_bits(void **state)
 				int flips = 1 + (int)rng_below(&r, 3);
 				for (int f = 0; f < flips; f++) {
 					at[f] = begin + rng_below(&r, span);
-					mask[f] = k % 5 ? (uint8_t)(1 << rng_below(&r, 8))
-					                : (uint8_t)rng_next(&r);
+					mask[f] = (uint8_t)(k % 5 ? 1u << rng_below(&r, 8)
+					                          : rng_next(&r));
 					packed[at[f]] ^= mask[f];
 				}
 				lade_status status =
