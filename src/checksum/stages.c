@@ -55,7 +55,7 @@ static lade_status checksum(const lade_run *run, lade_cspan src, uint64_t *sum, 
 	return LADE_OK;
 }
 
-/* Nanoseconds a byte, rounded up from bench_checksum; they only rank. */
+/* Nanoseconds a byte, rounded up from bench_checksums; they only rank. */
 static double cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
