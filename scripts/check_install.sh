@@ -43,3 +43,7 @@ run "  builds" cmake --build "$dir/cmake"
 for program in consumer_shared consumer_static consumer_cxx; do
 	run "  $program" "$dir/cmake/$program"
 done
+run "examples/add_codec" cmake -S examples/add_codec -B "$dir/add_codec" \
+	-DCMAKE_PREFIX_PATH="$prefix"
+run "  builds" cmake --build "$dir/add_codec"
+run "  runs" "$dir/add_codec/add_codec"
