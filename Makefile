@@ -41,7 +41,7 @@ fuzz:
 	@scripts/fuzz.sh $(BUILD) $(SECONDS) keep
 
 bench: build
-	@scripts/bench.sh $(BUILD)
+	@bench/run_all.sh $(BUILD)
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -128,8 +128,8 @@ static void guess_dtype(search *x)
 		const char *text;
 		lade_dtype dtype;
 	} tries[] = {{"shuffle(2)|lz4", LADE_U2},
-		     {"shuffle(4)|lz4", LADE_U4},
-		     {"shuffle(8)|lz4", LADE_U8}};
+	             {"shuffle(4)|lz4", LADE_U4},
+	             {"shuffle(8)|lz4", LADE_U8}};
 	uint64_t best = try_size(x, "lz4");
 
 	best -= best / 33;
@@ -279,7 +279,7 @@ static bool choose(const search *x, size_t chosen[GOALS])
 			chosen[SPEED] = i;
 		bool worth = (double)m->encoded_size <= 0.98 * (double)x->plan.size;
 		if (worth && (!best[BETWEEN] || total_seconds(m, bandwidth) <
-							total_seconds(best[BETWEEN], bandwidth)))
+		                                        total_seconds(best[BETWEEN], bandwidth)))
 			chosen[BETWEEN] = i;
 		if ((double)m->encoded_size <= 1.005 * (double)smallest &&
 		    (!best[RATIO] || codec_seconds(m) < codec_seconds(best[RATIO])))
@@ -327,22 +327,22 @@ static char *command_text(const search *x, const char *pipeline)
 	return text;
 }
 
-static void set_trial(table *t, const char *goal, const trial *from)
+/* Adds a row; the trial's cells stand from column 'at' on. */
+static void set_trial(table *t, size_t at, const trial *from)
 {
 	const measure *m = &from->m;
 
 	table_row(t);
-	table_set(t, 0, "%s", goal);
-	table_set(t, 1, "%s", lade_spec_text(from->spec));
-	table_set(t, 2, "%.3f", measure_ratio(m));
-	table_set(t, 3, "%.0f", measure_encode_rate(m) / 1e6);
-	table_set(t, 4, "%.0f", measure_decode_rate(m) / 1e6);
+	table_set(t, at, "%s", lade_spec_text(from->spec));
+	table_set(t, at + 1, "%.3f", measure_ratio(m));
+	table_set(t, at + 2, "%.0f", measure_encode_rate(m) / 1e6);
+	table_set(t, at + 3, "%.0f", measure_decode_rate(m) / 1e6);
 }
 
 static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
 {
 	static const char *const titles[] = {"for", "pipeline", "ratio", "encode MB/s",
-					     "decode MB/s"};
+	                                     "decode MB/s"};
 	char sampled[16], whole[16];
 	table t;
 
@@ -355,12 +355,19 @@ static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
 		printf("elements of %zu bytes (a guess)\n\n", lade_dtype_size(x->dtype));
 	else
 		printf("%s\n\n", x->dtype ? lade_dtype_text(x->dtype) : "bytes");
-	table_init(&t, "llrrr", titles);
-	if (x->s->all)
+	if (x->s->all) {
+		table_init(&t, "lrrr", titles + 1);
 		for (size_t i = 0; i < x->count; i++)
-			set_trial(&t, "", &x->trials[i]);
-	for (size_t g = 0; worth && g < GOALS; g++)
-		set_trial(&t, goal_names[g], &x->trials[chosen[g]]);
+			set_trial(&t, 0, &x->trials[i]);
+		table_print(&t, stdout);
+		table_free(&t);
+		putchar('\n');
+	}
+	table_init(&t, "llrrr", titles);
+	for (size_t g = 0; worth && g < GOALS; g++) {
+		set_trial(&t, 1, &x->trials[chosen[g]]);
+		table_set(&t, 0, "%s", goal_names[g]);
+	}
 	if (t.rows > 0)
 		table_print(&t, stdout);
 	table_free(&t);
@@ -532,7 +539,7 @@ int lade_cmd_suggest(int argc, char **argv)
 	if (code != CLI_OK || done)
 		return code;
 	lade_engine_options options = {.struct_size = sizeof options,
-				       .threads = (unsigned)s.threads};
+	                               .threads = (unsigned)s.threads};
 	if (lade_engine_new(&options, &engine, &err))
 		return cli_lade_error("suggest", &err);
 	if (s.json)
