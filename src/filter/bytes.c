@@ -12,9 +12,6 @@ static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
 	*decoded = *encoded = (size_t)stage->option[0].i;
 }
 
-static const lade__filter_info any_size = {sizes, true};
-static const lade__filter_info whole_elements = {sizes, false};
-
 #define TILE(way, call)                                                                        \
 	static lade_status way(const lade_run *run, const void *src, void *dst, size_t off,    \
 	                       size_t count, size_t total, lade_carry *carry, lade_error *err) \
@@ -36,13 +33,13 @@ static const lade_option shuffle_options[] = {
 TILE(shuffle, lade__shuffle_tile)
 TILE(unshuffle, lade__unshuffle_tile)
 LADE__TILE_FILTER(shuffle, 32, 0, "bytes of equal weight together (docs/format/filters.md, 1)",
-                  shuffle_options, NULL, any_size, LADE_TILE_SCATTER, shuffle, LADE_TILE_GATHER,
+                  shuffle_options, NULL, sizes, true, LADE_TILE_SCATTER, shuffle, LADE_TILE_GATHER,
                   unshuffle)
 
 TILE(bitshuffle, lade__bitshuffle_tile)
 TILE(bitunshuffle, lade__bitunshuffle_tile)
 LADE__TILE_FILTER(bitshuffle, 33, 0, "bits of equal weight together (docs/format/filters.md, 2)",
-                  shuffle_options, NULL, any_size, LADE_TILE_SCATTER, bitshuffle,
+                  shuffle_options, NULL, sizes, true, LADE_TILE_SCATTER, bitshuffle,
                   LADE_TILE_GATHER, bitunshuffle)
 
 /* ---- split ------------------------------------------------------------------------------------ */
@@ -56,7 +53,7 @@ static lade_status split(const lade_run *run, const void *src, void *dst, size_t
 }
 
 LADE__TILE_FILTER(split, 36, 0, "a stream for each byte of an element (docs/format/filters.md, 5)",
-                  shuffle_options, NULL, whole_elements, LADE_TILE_SCATTER, split,
+                  shuffle_options, NULL, sizes, false, LADE_TILE_SCATTER, split,
                   LADE_TILE_GATHER, unshuffle)
 
 /* ---- byteswap --------------------------------------------------------------------------------- */
@@ -88,5 +85,5 @@ static lade_status swap(const lade_run *run, const void *src, void *dst, size_t 
 }
 
 LADE__TILE_FILTER(byteswap, 43, 0, "each element's bytes in reverse (docs/format/filters.md, 12)",
-                  swap_options, swap_check, whole_elements, LADE_TILE_STREAM, swap,
+                  swap_options, swap_check, sizes, false, LADE_TILE_STREAM, swap,
                   LADE_TILE_STREAM, swap)

@@ -13,9 +13,15 @@
 #define LADE__FILTERS(X) \
 	X(shuffle)       \
 	X(bitshuffle)    \
+	X(delta)         \
 	X(zigzag)        \
 	X(split)         \
+	X(scaleoffset)   \
+	X(bitround)      \
 	X(packbits)      \
+	X(quantize)      \
+	X(fixedscaleoffset) \
+	X(astype)        \
 	X(byteswap)
 
 #define LADE_X(name)                                         \
@@ -47,39 +53,40 @@ lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, 
 
 double lade__filter_cost(void *ctx, const lade_workload *workload);
 
-/* An algorithm of a fixed size and its implementations; 'enc_fn' and 'dec_fn' are tile functions; a
- * function 'sizes' is at hand. */
-#define LADE__TILE_FILTER(sym, number, what, about, option_table, check_fn, info, enc_kind, enc_fn, \
-                          dec_kind, dec_fn)                                                     \
-	const lade_algorithm lade__filter_##sym = {                                             \
-		.struct_size = sizeof(lade_algorithm),                                          \
-		.name = #sym,                                                                   \
-		.id = number,                                                                   \
-		.kind = LADE_STAGE_FILTER,                                                      \
-		.flags = LADE_ALGORITHM_FIXED_SIZE | (what),                                    \
-		.options = option_table,                                                        \
-		.option_count = sizeof(option_table) / sizeof(option_table)[0],                 \
-		.doc = about,                                                                   \
-		.ctx = (void *)(uintptr_t)&(info),                                              \
-		.check = check_fn,                                                              \
-		.bound = lade__filter_bound,                                                    \
-		.decoded_size = lade__filter_decoded_size,                                      \
-	};                                                                                      \
-	LADE__TILE_IMPLEMENTATION(sym, sizes, encode, LADE_ENCODE, enc_kind, enc_fn)            \
-	LADE__TILE_IMPLEMENTATION(sym, sizes, decode, LADE_DECODE, dec_kind, dec_fn)
+/* An algorithm of a fixed size and its implementations; 'size_fn' and 'partly' are the fields of
+ * lade__filter_info, 'enc_fn' and 'dec_fn' are tile functions. */
+#define LADE__TILE_FILTER(sym, number, what, about, table, check_fn, size_fn, partly, enc_kind, \
+                          enc_fn, dec_kind, dec_fn)                                         \
+	static const lade__filter_info sym##_info = {size_fn, partly};                      \
+	const lade_algorithm lade__filter_##sym = {                                         \
+		.struct_size = sizeof(lade_algorithm),                                      \
+		.name = #sym,                                                               \
+		.id = number,                                                               \
+		.kind = LADE_STAGE_FILTER,                                                  \
+		.flags = LADE_ALGORITHM_FIXED_SIZE | (what),                                \
+		.options = table,                                                           \
+		.option_count = sizeof(table) / sizeof(table)[0],                           \
+		.doc = about,                                                               \
+		.ctx = (void *)(uintptr_t)&sym##_info,                                      \
+		.check = check_fn,                                                          \
+		.bound = lade__filter_bound,                                                \
+		.decoded_size = lade__filter_decoded_size,                                  \
+	};                                                                                  \
+	LADE__TILE_IMPLEMENTATION(sym, encode, LADE_ENCODE, size_fn, enc_kind, enc_fn)      \
+	LADE__TILE_IMPLEMENTATION(sym, decode, LADE_DECODE, size_fn, dec_kind, dec_fn)
 
-#define LADE__TILE_IMPLEMENTATION(sym, size_fn, way, dir, kind, fn) \
-	const lade_implementation lade__filter_##sym##_##way = {           \
-		.struct_size = sizeof(lade_implementation),         \
-		.name = #sym "/lade",                               \
-		.algorithm = #sym,                                  \
-		.direction = dir,                                   \
-		.place = LADE_HOST,                                 \
-		.priority = LADE_PRIORITY_BUILTIN,                  \
-		.cost = lade__filter_cost,                          \
-		.tile_kind = kind,                                  \
-		.tile = fn,                                         \
-		.tile_sizes = size_fn,                              \
+#define LADE__TILE_IMPLEMENTATION(sym, way, dir, size_fn, kind, fn)                         \
+	const lade_implementation lade__filter_##sym##_##way = {                            \
+		.struct_size = sizeof(lade_implementation),                                 \
+		.name = #sym "/lade",                                                       \
+		.algorithm = #sym,                                                          \
+		.direction = dir,                                                           \
+		.place = LADE_HOST,                                                         \
+		.priority = LADE_PRIORITY_BUILTIN,                                          \
+		.cost = lade__filter_cost,                                                  \
+		.tile_kind = kind,                                                          \
+		.tile = fn,                                                                 \
+		.tile_sizes = size_fn,                                                      \
 	};
 
 /* ---- checks ------------------------------------------------------------------------------- */

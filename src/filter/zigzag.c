@@ -16,8 +16,6 @@ static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
 	*decoded = *encoded = lade_dtype_size((lade_dtype)stage->option[0].i);
 }
 
-static const lade__filter_info info = {sizes, false};
-
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
 	return lade__filter_check_dtype(stage, 0, "i", err);
@@ -51,4 +49,4 @@ static lade_status zag(const lade_run *run, const void *src, void *dst, size_t o
 }
 
 LADE__TILE_FILTER(zigzag, 35, 0, "0, -1, 1, -2 become 0, 1, 2, 3 (docs/format/filters.md, 4)",
-                  zigzag_options, check, info, LADE_TILE_STREAM, zig, LADE_TILE_STREAM, zag)
+                  zigzag_options, check, sizes, false, LADE_TILE_STREAM, zig, LADE_TILE_STREAM, zag)
