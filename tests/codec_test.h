@@ -82,16 +82,16 @@ static inline void codec_close(codec *c)
 	lade_spec_unref(c->spec);
 }
 
-static inline lade_status codec_encode(codec *c, const void *src, size_t size, void *dst, size_t cap,
-                                       size_t *got, lade_error *err)
+static inline lade_status codec_encode(codec *c, const void *src, size_t size, void *dst,
+                                       size_t cap, size_t *got, lade_error *err)
 {
 	c->enc.stage = &c->stage;
 	return c->encoder->run(&c->enc, lade_host_cspan(src, size), lade_host_span(dst, cap), got,
 	                       err);
 }
 
-static inline lade_status codec_decode(codec *c, const void *src, size_t size, void *dst, size_t cap,
-                                       size_t *got, lade_error *err)
+static inline lade_status codec_decode(codec *c, const void *src, size_t size, void *dst,
+                                       size_t cap, size_t *got, lade_error *err)
 {
 	c->dec.stage = &c->stage;
 	return c->decoder->run(&c->dec, lade_host_cspan(src, size), lade_host_span(dst, cap), got,
@@ -125,12 +125,12 @@ static inline void data_fill(uint8_t *p, size_t size, int kind, rng *r)
 	}
 }
 
-#define assert_status(status, want, err)                                               \
-	do {                                                                           \
-		lade_status got_status_ = (status);                                    \
-		if (got_status_ != (want))                                             \
-			fail_msg("%s, want %s: %s", lade_status_name(got_status_),     \
-			         lade_status_name(want), (err).message);               \
+#define assert_status(status, want, err) \
+	do { \
+		lade_status got_status_ = (status); \
+		if (got_status_ != (want)) \
+			fail_msg("%s, want %s: %s", lade_status_name(got_status_), \
+			         lade_status_name(want), (err).message); \
 	} while (0)
 
 #endif

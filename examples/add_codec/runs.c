@@ -17,8 +17,8 @@ static size_t element(const lade_stage *stage)
 /* ---- the algorithm: what is written down ------------------------------------------------ */
 
 /*
- * The worst is a run for each of the size / e elements: 1 + e bytes for e.  The rest is as it is, so
- * that the sum is HEADER + size + size / e.
+ * The worst is a run for each of the size / e elements: 1 + e bytes for e.  The rest is as it is,
+ * so that the sum is HEADER + size + size / e.
  */
 static size_t bound(const lade_stage *stage, size_t size)
 {
@@ -112,7 +112,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	uint8_t *out = dst.data;
 	uint64_t size = 0;
 	*dst_size = 0;
-	lade_status status = decoded_size(run->stage, in ? in : (const void *)"", src.size, &size, err);
+	lade_status status =
+		decoded_size(run->stage, in ? in : (const void *)"", src.size, &size, err);
 	if (status != LADE_OK)
 		return status;
 	if (size > dst.size)

@@ -8,8 +8,8 @@
 
 #include <lade/codec.h>
 
-#define LADE__CODEC(name)                                    \
-	extern const lade_algorithm lade__##name;            \
+#define LADE__CODEC(name) \
+	extern const lade_algorithm lade__##name; \
 	extern const lade_implementation lade__##name##_encode; \
 	extern const lade_implementation lade__##name##_decode;
 LADE__CODEC(copy)

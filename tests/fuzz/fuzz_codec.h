@@ -98,8 +98,8 @@ static inline void fuzz_decode(const fuzz_codec *c, const uint8_t *data, size_t 
 	memset(exact, 0, got);
 	status = c->decoder->run(&fuzz_dec, lade_host_cspan(data, size), lade_host_span(exact, got),
 	                         &again, &err);
-	/* liblz4 judges the rules for a block's end by the room, and takes matches of offset 0, which copy
-	 * what the destination had. */
+	/* liblz4 judges the rules for a block's end by the room, and takes matches of offset 0,
+	 * which copy what the destination had. */
 	bool loose = strncmp(c->stage->algorithm->name, "lz4", 3) == 0;
 	expect(loose || (status == LADE_OK && again == got && memcmp(dst, exact, got) == 0));
 	if (c->decoder->run_range && part > 0 && off + part <= got) {
@@ -111,7 +111,8 @@ static inline void fuzz_decode(const fuzz_codec *c, const uint8_t *data, size_t 
 	free(dst);
 }
 
-static inline void fuzz_encode(const fuzz_codec *c, const uint8_t *data, size_t size, size_t missing)
+static inline void fuzz_encode(const fuzz_codec *c, const uint8_t *data, size_t size,
+                               size_t missing)
 {
 	size_t bound = c->stage->algorithm->bound(c->stage, size), got = 1, back = 0;
 	size_t room = bound > missing ? bound - missing : 0;
@@ -136,24 +137,24 @@ static inline void fuzz_encode(const fuzz_codec *c, const uint8_t *data, size_t 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define FUZZ_CODEC(specs)                                                              \
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)                   \
-	{                                                                              \
-		static fuzz_codec codecs[sizeof specs / sizeof specs[0]];              \
-		if (size < 4)                                                          \
-			return 0;                                                      \
-		size_t which = data[1] % (sizeof specs / sizeof specs[0]);             \
-		if (!codecs[which].spec)                                               \
-			codecs[which] = fuzz_open(specs[which]);                       \
-		const fuzz_codec *c = &codecs[which];                                  \
-		size_t room = (size_t)data[2] | (size_t)data[3] << 8;                  \
-		fuzz_enc.stage = fuzz_dec.stage = c->stage;                            \
-		fuzz_enc.dict = fuzz_dec.dict = data[0] & 2 ? fuzz_dict : NULL;        \
-		if (data[0] & 1)                                                       \
-			fuzz_encode(c, data + 4, size - 4, room);                      \
-		else                                                                   \
-			fuzz_decode(c, data + 4, size - 4, room * 16);                 \
-		return 0;                                                              \
+#define FUZZ_CODEC(specs) \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) \
+	{ \
+		static fuzz_codec codecs[sizeof specs / sizeof specs[0]]; \
+		if (size < 4) \
+			return 0; \
+		size_t which = data[1] % (sizeof specs / sizeof specs[0]); \
+		if (!codecs[which].spec) \
+			codecs[which] = fuzz_open(specs[which]); \
+		const fuzz_codec *c = &codecs[which]; \
+		size_t room = (size_t)data[2] | (size_t)data[3] << 8; \
+		fuzz_enc.stage = fuzz_dec.stage = c->stage; \
+		fuzz_enc.dict = fuzz_dec.dict = data[0] & 2 ? fuzz_dict : NULL; \
+		if (data[0] & 1) \
+			fuzz_encode(c, data + 4, size - 4, room); \
+		else \
+			fuzz_decode(c, data + 4, size - 4, room * 16); \
+		return 0; \
 	}
 
 #endif

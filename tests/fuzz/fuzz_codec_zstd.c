@@ -5,6 +5,7 @@
  */
 #include "fuzz/fuzz_codec.h"
 
-static const char *const specs[] = {"zstd(3)", "zstd(-5)", "zstd(19,checksum=true)", "zstd(1,window_log=10)"};
+static const char *const specs[] = {"zstd(3)", "zstd(-5)", "zstd(19,checksum=true)",
+                                    "zstd(1,window_log=10)"};
 
 FUZZ_CODEC(specs)

@@ -9,9 +9,14 @@ build=$(cd "${1:?usage: run.sh BUILD [PYTEST ARGUMENT...]}" && pwd)
 shift
 packages=(numpy numcodecs zstandard lz4 python-snappy cramjam blosc pytest)
 for tool in python3 lz4 zstd gzip pigz; do
-	command -v "$tool" >/dev/null || { echo "interop: $tool is missing (apt-get install lz4 zstd gzip pigz python3-venv)" >&2; exit 1; }
+	command -v "$tool" >/dev/null && continue
+	echo "interop: $tool is missing (apt-get install lz4 zstd gzip pigz python3-venv)" >&2
+	exit 1
 done
-[ -e "$build/liblade.so" ] || { echo "interop: $build/liblade.so is missing; build first" >&2; exit 1; }
+if [ ! -e "$build/liblade.so" ]; then
+	echo "interop: $build/liblade.so is missing; build first" >&2
+	exit 1
+fi
 if [ "$(cat "$build/venv/packages" 2>/dev/null || true)" != "${packages[*]}" ]; then
 	python3 -m venv --clear "$build/venv"
 	"$build/venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"

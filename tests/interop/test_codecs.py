@@ -68,8 +68,10 @@ def test_zstd_tool_lists_the_size(data, tmp_path):
 
 def test_zstd_tool_dictionary(tmp_path):
     rng = random.Random(SEED)
-    records = [b"{'id': %d, 'cargo': '%s'}" % (rng.randrange(10**6), rng.choice([b"a", b"bb", b"ccc"]) * 3)
-               for _ in range(3000)]
+    records = []
+    for _ in range(3000):
+        cargo = rng.choice([b"a", b"bb", b"ccc"]) * 3
+        records.append(b"{'id': %d, 'cargo': '%s'}" % (rng.randrange(10**6), cargo))
     paths = []
     for i, record in enumerate(records):
         paths.append(tmp_path / f"record{i}")

@@ -1,6 +1,7 @@
 /*
- * test_codec_formats.c: what the formats allow beyond one plain stream (concatenation, skippable and
- * legacy frames, unknown sizes, extra fields, dictionaries) and what exactly is said about bad ones.
+ * test_codec_formats.c: what the formats allow beyond one plain stream (concatenation, skippable
+ * and legacy frames, unknown sizes, extra fields, dictionaries) and what exactly is said about bad
+ * ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,9 +40,9 @@ static void put_encoded(const char *spec, const void *data, size_t size)
 	codec c = codec_open(spec);
 	lade_error err = {0};
 	size_t got;
-	assert_status(codec_encode(&c, data, size, b.data + b.size, sizeof b.data - b.size, &got,
-	                           &err),
-	              LADE_OK, err);
+	assert_status(
+		codec_encode(&c, data, size, b.data + b.size, sizeof b.data - b.size, &got, &err),
+		LADE_OK, err);
 	b.size += got;
 	codec_close(&c);
 }
@@ -53,7 +54,8 @@ static void expect(const char *spec, const void *want, size_t size)
 	lade_error err = {0};
 	guard in = guard_copy(b.data, b.size, 1), exact = guard_new(size, 1);
 	size_t got;
-	assert_status(codec_decode(&c, in.data, in.size, exact.data, size, &got, &err), LADE_OK, err);
+	assert_status(codec_decode(&c, in.data, in.size, exact.data, size, &got, &err), LADE_OK,
+	              err);
 	assert_int_equal(got, size);
 	assert_memory_equal(exact.data, want, size);
 	guard_free(&in);
@@ -345,7 +347,11 @@ static void test_lz4_errors(void **state)
 	(void)state;
 	b.size = 0;
 	/* A literal, a match of 4 that reaches back 2 bytes where 1 is there, 11 literals. */
-	put("\x10" "a\x02\x00" "\xB0" "bcdefghijkl", 16);
+	put("\x10"
+	    "a\x02\x00"
+	    "\xB0"
+	    "bcdefghijkl",
+	    16);
 	expect_failure("lz4", LADE_E_CORRUPT, 2, "reaches back 2 bytes, 1 are there");
 	b.data[2] = 1;
 	expect("lz4", "aaaaabcdefghijkl", 16);
@@ -411,7 +417,8 @@ static void test_lz4_frames(void **state)
 	b.size = 0;
 	put_skippable(0x184D2A53, 3);
 	put_encoded("lz4f(1,checksum=true)", text, 100000);
-	put_encoded("lz4f(1,linked=true,block_size=64k,block_checksum=true)", text + 100000, 150000);
+	put_encoded("lz4f(1,linked=true,block_size=64k,block_checksum=true)", text + 100000,
+	            150000);
 	put_encoded("lz4f", text, 0);
 	expect_size("lz4f", LADE_OK, 250000);
 	expect("lz4f", text, 250000);
@@ -484,12 +491,14 @@ static void with_dict(codec *c, const lade_dict *dict)
 	c->enc.dict = c->dec.dict = dict;
 }
 
-static void dict_round_trip(const char *spec, const lade_dict *dict, const uint8_t *data, size_t size)
+static void dict_round_trip(const char *spec, const lade_dict *dict, const uint8_t *data,
+                            size_t size)
 {
 	codec c = codec_open(spec);
 	lade_error err = {0};
 	size_t plain, got, back;
-	assert_status(codec_encode(&c, data, size, b.data, sizeof b.data, &plain, &err), LADE_OK, err);
+	assert_status(codec_encode(&c, data, size, b.data, sizeof b.data, &plain, &err), LADE_OK,
+	              err);
 	with_dict(&c, dict);
 	for (int turn = 0; turn < 2; turn++) {
 		size_t bound = codec_bound(&c, size);
@@ -499,16 +508,16 @@ static void dict_round_trip(const char *spec, const lade_dict *dict, const uint8
 		if (size < 5000)
 			assert_true(got < plain);
 		guard to = guard_new(size, turn);
-		assert_status(codec_decode(&c, packed.data, got, to.data, size, &back, &err), LADE_OK,
-		              err);
+		assert_status(codec_decode(&c, packed.data, got, to.data, size, &back, &err),
+		              LADE_OK, err);
 		assert_int_equal(back, size);
 		assert_memory_equal(to.data, data, size);
 		guard_free(&to);
 		if (size > 0) {
 			to = guard_new(size - 1, 1);
-			assert_status(codec_decode(&c, packed.data, got, to.data, size - 1, &back,
-			                           &err),
-			              LADE_E_NOSPACE, err);
+			assert_status(
+				codec_decode(&c, packed.data, got, to.data, size - 1, &back, &err),
+				LADE_E_NOSPACE, err);
 			guard_free(&to);
 		}
 		/* Without a dictionary between: the context must forget it. */
@@ -519,7 +528,8 @@ static void dict_round_trip(const char *spec, const lade_dict *dict, const uint8
 		assert_int_equal(again, plain);
 		assert_memory_equal(out, b.data, plain);
 		/* What needs the dictionary must not decode to the same without it. */
-		lade_status status = codec_decode(&c, packed.data, got, out, sizeof out, &back, &err);
+		lade_status status =
+			codec_decode(&c, packed.data, got, out, sizeof out, &back, &err);
 		assert_true(status != LADE_OK || back != size || memcmp(out, data, size) != 0);
 		with_dict(&c, dict);
 		guard_free(&packed);
@@ -530,11 +540,18 @@ static void dict_round_trip(const char *spec, const lade_dict *dict, const uint8
 static void test_dictionaries(void **state)
 {
 	(void)state;
-	static const char *const specs[] = {
-		"lz4",      "lz4(9)",     "lz4(-3)",
-		"zstd",     "zstd(12)",   "zstd(1,checksum=true)",
-		"deflate",  "deflate(1)", "zlib",
-		"lz4f",     "lz4f(9,linked=true,block_size=64k)", "lz4f(1,block_size=64k)"};
+	static const char *const specs[] = {"lz4",
+	                                    "lz4(9)",
+	                                    "lz4(-3)",
+	                                    "zstd",
+	                                    "zstd(12)",
+	                                    "zstd(1,checksum=true)",
+	                                    "deflate",
+	                                    "deflate(1)",
+	                                    "zlib",
+	                                    "lz4f",
+	                                    "lz4f(9,linked=true,block_size=64k)",
+	                                    "lz4f(1,block_size=64k)"};
 	lade_error err = {0};
 	/* Noise, so that only the dictionary helps; longer than any window. */
 	static uint8_t noise[200000];
@@ -581,8 +598,8 @@ static void test_lz4_ranges_with_a_dictionary(void **state)
 	lade_dict_free(dict);
 }
 
-/* Linked blocks of an LZ4 frame that are shorter than 64 KiB, with a dictionary: their history is in two
- * places. */
+/* Linked blocks of an LZ4 frame that are shorter than 64 KiB, with a dictionary: their history is
+ * in two places. */
 static void test_lz4_frame_short_linked_blocks_with_a_dictionary(void **state)
 {
 	(void)state;
@@ -606,8 +623,8 @@ static void test_lz4_frame_short_linked_blocks_with_a_dictionary(void **state)
 			                           (char *)out, (int)piece, sizeof out, 1);
 		} else {
 			int n = LZ4_compress_fast_continue(
-			        stream, (const char *)text + 100000 + done,
-			        (char *)b.data + b.size + 4, (int)piece, 100000, 1);
+				stream, (const char *)text + 100000 + done,
+				(char *)b.data + b.size + 4, (int)piece, 100000, 1);
 			assert_true(n > 0);
 			put_le((uint64_t)n, 4);
 			b.size += (size_t)n;
@@ -639,31 +656,39 @@ static void test_wrong_dictionaries(void **state)
 	codec c = codec_open("zlib");
 	with_dict(&c, right);
 	size_t size;
-	assert_status(codec_encode(&c, text, 900, b.data, sizeof b.data, &size, &err), LADE_OK, err);
+	assert_status(codec_encode(&c, text, 900, b.data, sizeof b.data, &size, &err), LADE_OK,
+	              err);
 	with_dict(&c, wrong);
-	assert_status(codec_decode(&c, b.data, size, out, sizeof out, &got, &err), LADE_E_DICT, err);
+	assert_status(codec_decode(&c, b.data, size, out, sizeof out, &got, &err), LADE_E_DICT,
+	              err);
 	assert_int_equal(err.offset, 2);
 	with_dict(&c, NULL);
-	assert_status(codec_decode(&c, b.data, size, out, sizeof out, &got, &err), LADE_E_DICT, err);
+	assert_status(codec_decode(&c, b.data, size, out, sizeof out, &got, &err), LADE_E_DICT,
+	              err);
 	/* A stream that names none is decoded without the one that is there. */
-	assert_status(codec_encode(&c, text, 900, b.data, sizeof b.data, &size, &err), LADE_OK, err);
+	assert_status(codec_encode(&c, text, 900, b.data, sizeof b.data, &size, &err), LADE_OK,
+	              err);
 	with_dict(&c, wrong);
 	assert_status(codec_decode(&c, b.data, size, out, sizeof out, &got, &err), LADE_OK, err);
 	codec_close(&c);
 
 	/* A frame that names dictionary 0x01020304. */
 	b.size = 0;
-	put("\x28\xb5\x2f\xfd\x23\x04\x03\x02\x01\x01\x09\x00\x00" "a", 14);
+	put("\x28\xb5\x2f\xfd\x23\x04\x03\x02\x01\x01\x09\x00\x00"
+	    "a",
+	    14);
 	expect_failure("zstd", LADE_E_DICT, 0, "wants dictionary 16909060, none is given");
 	c = codec_open("zstd");
 	with_dict(&c, right);
-	assert_status(codec_decode(&c, b.data, b.size, out, sizeof out, &got, &err), LADE_E_DICT, err);
+	assert_status(codec_decode(&c, b.data, b.size, out, sizeof out, &got, &err), LADE_E_DICT,
+	              err);
 	/* Zstd's own kind of dictionary, with broken tables. */
 	assert_status(lade_dict_new("\x37\xa4\x30\xec\1\0\0\0\xff\xff\xff\xff\xff\xff", 14, &broken,
 	                            &err),
 	              LADE_OK, err);
 	with_dict(&c, broken);
-	assert_status(codec_decode(&c, b.data, b.size, out, sizeof out, &got, &err), LADE_E_DICT, err);
+	assert_status(codec_decode(&c, b.data, b.size, out, sizeof out, &got, &err), LADE_E_DICT,
+	              err);
 	assert_status(codec_encode(&c, text, 900, out, sizeof out, &got, &err), LADE_E_DICT, err);
 	codec_close(&c);
 	lade_dict_free(broken);
@@ -689,7 +714,9 @@ static void test_snappy_errors(void **state)
 	b.size = 2;
 	expect_failure("snappy", LADE_E_TRUNCATED, 2, "breaks off after 2");
 	b.size = 0;
-	put("\x0a\x00" "a\x15\x02", 5); /* a literal of 1 byte, a copy of 9 from 2 back */
+	put("\x0a\x00"
+	    "a\x15\x02",
+	    5); /* a literal of 1 byte, a copy of 9 from 2 back */
 	expect_failure("snappy", LADE_E_CORRUPT, 3, "reaches back 2 bytes, 1 are there");
 	b.data[4] = 1;
 	expect("snappy", "aaaaaaaaaa", 10);

@@ -1,6 +1,6 @@
 /*
- * test_codec_hostile.c: encoded bytes cut at every place and with bits flipped, next to guard pages: each
- * gives an error that names a place inside the source, or a result that fits.
+ * test_codec_hostile.c: encoded bytes cut at every place and with bits flipped, next to guard
+ * pages: each gives an error that names a place inside the source, or a result that fits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,10 +8,19 @@
 
 static const uint64_t seed = 0x1ade0bad;
 
-static const char *const specs[] = {
-	"lz4",  "lz4(9)", "snappy", "zstd", "zstd(1,checksum=true)", "zstd(15)", "deflate",
-	"deflate(0)", "zlib", "gzip", "lz4f", "lz4f(1,checksum=true,block_checksum=true)",
-	"lz4f(1,linked=true,block_size=64k,content_size=false)"};
+static const char *const specs[] = {"lz4",
+                                    "lz4(9)",
+                                    "snappy",
+                                    "zstd",
+                                    "zstd(1,checksum=true)",
+                                    "zstd(15)",
+                                    "deflate",
+                                    "deflate(0)",
+                                    "zlib",
+                                    "gzip",
+                                    "lz4f",
+                                    "lz4f(1,checksum=true,block_checksum=true)",
+                                    "lz4f(1,linked=true,block_size=64k,content_size=false)"};
 #define SPECS (sizeof specs / sizeof specs[0])
 
 /* Whether the format's own checksum covers the content. */
@@ -46,7 +55,8 @@ static void check_failure(const lade_error *err, lade_status status, size_t src_
 }
 
 /* Decodes 'size' bytes of 'bad' at a guard page into 'cap' bytes at another. */
-static lade_status decode_guarded(codec *c, const uint8_t *bad, size_t size, guard *dst, size_t *got)
+static lade_status decode_guarded(codec *c, const uint8_t *bad, size_t size, guard *dst,
+                                  size_t *got)
 {
 	lade_error err = {0};
 	guard in = guard_copy(bad, size, 1);
@@ -83,8 +93,8 @@ static void test_cut_everywhere(void **state)
 			guard dst = guard_new(sizeof data, 1);
 			for (size_t cut = 0; cut < size; cut++) {
 				lade_status status = decode_guarded(&c, packed, cut, &dst, &got);
-				/* Only a raw LZ4 block has no end of its own: cut behind literals it is
-				 * a shorter block, or one that ends against the rules. */
+				/* Only a raw LZ4 block has no end of its own: cut behind literals
+				 * it is a shorter block, or one that ends against the rules. */
 				if (!strcmp(c.stage.algorithm->name, "lz4") &&
 				    (status == LADE_OK || status == LADE_E_CORRUPT))
 					assert_true(got < sizeof data);
@@ -110,9 +120,9 @@ static void test_flipped_bits(void **state)
 		for (int kind = 0; kind < DATA_KINDS; kind++) {
 			size_t size, got;
 			data_fill(data, SIZE, kind, &r);
-			assert_int_equal(codec_encode(&c, data, SIZE, packed, sizeof packed, &size,
-			                              NULL),
-			                 LADE_OK);
+			assert_int_equal(
+				codec_encode(&c, data, SIZE, packed, sizeof packed, &size, NULL),
+				LADE_OK);
 			/* Exact room, and more than is wanted. */
 			guard dsts[2] = {guard_new(SIZE, 1), guard_new(SIZE + 5000, 1)};
 			for (int k = 0; k < 1500; k++) {
@@ -128,7 +138,7 @@ static void test_flipped_bits(void **state)
 					packed[at[f]] ^= mask[f];
 				}
 				lade_status status =
-				        decode_guarded(&c, packed, size, &dsts[k & 1], &got);
+					decode_guarded(&c, packed, size, &dsts[k & 1], &got);
 				if (status == LADE_OK && is_checked(&c) && got == SIZE)
 					assert_memory_equal(dsts[k & 1].data, data, SIZE);
 				for (int f = 0; f < flips; f++)

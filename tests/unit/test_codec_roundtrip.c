@@ -1,7 +1,7 @@
 /*
- * test_codec_roundtrip.c: every codec (blosc has a test of its own) gives back what it took, at every
- * level, at the sizes where formats change their mind, with each buffer against a guard page, and
- * never passes its bound.
+ * test_codec_roundtrip.c: every codec (blosc has a test of its own) gives back what it took, at
+ * every level, at the sizes where formats change their mind, with each buffer against a guard page,
+ * and never passes its bound.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,8 +17,8 @@ static void decode_all_ways(codec *c, const uint8_t *packed, size_t packed_size,
 	size_t got;
 	for (int at_end = 0; at_end < 2; at_end++) {
 		guard out = guard_new(size, at_end);
-		assert_status(codec_decode(c, in.data, in.size, out.data, size, &got, &err), LADE_OK,
-		              err);
+		assert_status(codec_decode(c, in.data, in.size, out.data, size, &got, &err),
+		              LADE_OK, err);
 		assert_int_equal(got, size);
 		assert_memory_equal(out.data, want, size);
 		guard_free(&out);
@@ -33,14 +33,15 @@ static void decode_all_ways(codec *c, const uint8_t *packed, size_t packed_size,
 		guard_free(&out);
 	}
 	guard out = guard_new(size + 333, 1);
-	assert_status(codec_decode(c, in.data, in.size, out.data, size + 333, &got, &err), LADE_OK, err);
+	assert_status(codec_decode(c, in.data, in.size, out.data, size + 333, &got, &err), LADE_OK,
+	              err);
 	assert_int_equal(got, size);
 	assert_memory_equal(out.data, want, size);
 	guard_free(&out);
 
 	uint64_t told = 0;
 	lade_status status =
-	        c->stage.algorithm->decoded_size(&c->stage, in.data, in.size, &told, &err);
+		c->stage.algorithm->decoded_size(&c->stage, in.data, in.size, &told, &err);
 	if (status != LADE_E_UNKNOWN_SIZE) {
 		assert_status(status, LADE_OK, err);
 		assert_int_equal(told, size);
@@ -82,7 +83,8 @@ static void round_trip(codec *c, size_t size, int kind, rng *r)
 	size_t bound = codec_bound(c, size), got = 0;
 	assert_true(bound != SIZE_MAX);
 	guard packed = guard_new(bound, 1);
-	assert_status(codec_encode(c, raw.data, size, packed.data, bound, &got, &err), LADE_OK, err);
+	assert_status(codec_encode(c, raw.data, size, packed.data, bound, &got, &err), LADE_OK,
+	              err);
 	assert_true(got <= bound);
 	decode_all_ways(c, packed.data, got, raw.data, size);
 	const char *name = c->stage.algorithm->name;
@@ -127,10 +129,10 @@ static const char *const specs[] = {
 static void test_sizes(void **state)
 {
 	(void)state;
-	static const size_t sizes[] = {0,   1,   2,    3,    4,    5,     6,     7,     8,     9,
-	                               11,  12,  13,   15,   16,   17,    31,    32,    33,    63,
-	                               64,  65,  127,  128,  129,  255,   256,   257,   300,   1000,
-	                               4095, 4096, 4097, 65535, 65536, 65537, 131072, 131073};
+	static const size_t sizes[] = {
+		0,   1,   2,   3,    4,    5,    6,    7,     8,     9,     11,     12,    13,
+		15,  16,  17,  31,   32,   33,   63,   64,    65,    127,   128,    129,   255,
+		256, 257, 300, 1000, 4095, 4096, 4097, 65535, 65536, 65537, 131072, 131073};
 	rng r = {seed};
 	printf("seed %llx\n", (unsigned long long)seed);
 	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
@@ -161,8 +163,8 @@ static void test_every_level(void **state)
 	static const struct {
 		const char *name;
 		int min, max;
-	} ranges[] = {{"lz4", -3, 12},  {"zstd", -7, 22}, {"deflate", 0, 12},
-	              {"zlib", 0, 12}, {"gzip", 0, 12}, {"lz4f", -3, 12}};
+	} ranges[] = {{"lz4", -3, 12}, {"zstd", -7, 22}, {"deflate", 0, 12},
+	              {"zlib", 0, 12}, {"gzip", 0, 12},  {"lz4f", -3, 12}};
 	static const size_t sizes[] = {0, 1, 100, 10000, 66000};
 	rng r = {seed + 2};
 	for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
@@ -183,10 +185,10 @@ static void test_options_change_between_chunks(void **state)
 {
 	(void)state;
 	static const char *const turns[][4] = {
-	        {"zstd(3)", "zstd(-1,checksum=true)", "zstd(9,window_log=14)", "zstd(1,long=true)"},
-	        {"lz4(1)", "lz4(9)", "lz4(-4)", "lz4(3)"},
-	        {"zlib(1)", "zlib(9)", "zlib(0)", "zlib(12)"},
-	        {"lz4f(9)", "lz4f(1,linked=true,block_size=64k)", "lz4f(3,checksum=true)",
+		{"zstd(3)", "zstd(-1,checksum=true)", "zstd(9,window_log=14)", "zstd(1,long=true)"},
+		{"lz4(1)", "lz4(9)", "lz4(-4)", "lz4(3)"},
+		{"zlib(1)", "zlib(9)", "zlib(0)", "zlib(12)"},
+		{"lz4f(9)", "lz4f(1,linked=true,block_size=64k)", "lz4f(3,checksum=true)",
 	         "lz4f(-2)"}};
 	rng r = {seed + 3};
 	uint8_t *data = malloc(100000), *once = malloc(200000), *twice = malloc(200000);
@@ -201,9 +203,9 @@ static void test_options_change_between_chunks(void **state)
 			assert_status(codec_encode(&own, data, 100000, once, 200000, &a, &err),
 			              LADE_OK, err);
 			if (round % 3 == 2) /* a failure between must leave no trace */
-				assert_int_equal(codec_encode(&shared, data, 100000, twice, 10, &b,
-				                              NULL),
-				                 LADE_E_NOSPACE);
+				assert_int_equal(
+					codec_encode(&shared, data, 100000, twice, 10, &b, NULL),
+					LADE_E_NOSPACE);
 			assert_status(codec_encode(&shared, data, 100000, twice, 200000, &b, &err),
 			              LADE_OK, err);
 			assert_int_equal(a, b);
@@ -226,7 +228,8 @@ static void test_bounds_grow(void **state)
 		for (size_t size = 0; size < 300000; size += size < 1000 ? 1 : 97) {
 			size_t now = codec_bound(&c, size);
 			if (now < before || now < size)
-				fail_msg("%s: %zu for %zu, %zu before", specs[i], now, size, before);
+				fail_msg("%s: %zu for %zu, %zu before", specs[i], now, size,
+				         before);
 			before = now;
 		}
 		for (int bits = 19; bits < 64; bits++)
@@ -278,11 +281,12 @@ static void test_ranges_through_the_engine(void **state)
 		codec c = codec_open(specs[i]);
 		lade_error err = {0};
 		size_t got = 0;
-		assert_status(lade_encode(codec_engine, c.spec, data, SIZE, packed, 2 * SIZE, &got,
-		                          &err),
-		              LADE_OK, err);
+		assert_status(
+			lade_encode(codec_engine, c.spec, data, SIZE, packed, 2 * SIZE, &got, &err),
+			LADE_OK, err);
 		for (int k = 0; k < 60; k++) {
-			size_t off = rng_below(&r, k % 3 ? SIZE : 4), size = 1 + rng_below(&r, 5000);
+			size_t off = rng_below(&r, k % 3 ? SIZE : 4),
+			       size = 1 + rng_below(&r, 5000);
 			size = size > SIZE - off ? SIZE - off : size;
 			guard out = guard_new(size, 1);
 			guard in = guard_copy(packed, got, 1);
@@ -293,15 +297,15 @@ static void test_ranges_through_the_engine(void **state)
 			                  .range_off = off,
 			                  .range_size = size};
 			lade_result result;
-			assert_status(lade_decode_into(codec_engine, c.spec, &item, 1, &result, NULL,
-			                               &err),
+			assert_status(lade_decode_into(codec_engine, c.spec, &item, 1, &result,
+			                               NULL, &err),
 			              LADE_OK, err);
 			assert_int_equal(result.size, size);
 			assert_memory_equal(out.data, data + off, size);
 			/* One byte past the end. */
 			item.range_off = SIZE + 1 - size;
-			assert_status(lade_decode_into(codec_engine, c.spec, &item, 1, &result, NULL,
-			                               &err),
+			assert_status(lade_decode_into(codec_engine, c.spec, &item, 1, &result,
+			                               NULL, &err),
 			              LADE_E_RANGE, err);
 			guard_free(&in);
 			guard_free(&out);

@@ -45,7 +45,7 @@ static bool deflater_set(lade__deflater *state, int level, int bits)
 		deflateEnd(&state->z);
 	state->z = z_fresh(state->host);
 	state->z_ready =
-	        deflateInit2(&state->z, level, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+		deflateInit2(&state->z, level, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY) == Z_OK;
 	state->z_level = level;
 	state->z_bits = bits;
 	return state->z_ready;
@@ -84,8 +84,8 @@ lade_status lade__deflate_with_dict(const lade_run *run, int bits, lade_cspan sr
 			result = Z_BUF_ERROR;
 	}
 	if (result != Z_STREAM_END)
-		return lade__deflate_nospace(run, run->stage->algorithm->bound(run->stage, src.size),
-		                             dst.size, err);
+		return lade__deflate_nospace(
+			run, run->stage->algorithm->bound(run->stage, src.size), dst.size, err);
 	*dst_size = dst.size - out_left;
 	return LADE_OK;
 }
@@ -110,7 +110,8 @@ static lade_status bad_stream(const z_stream *z, const char *name, uint64_t off,
                               lade_error *err)
 {
 	return lade_fail(err, LADE_E_CORRUPT, off + used, "%s: the stream is bad before %llu: %s",
-	                 name, (unsigned long long)(off + used), z->msg ? z->msg : "no more is known");
+	                 name, (unsigned long long)(off + used),
+	                 z->msg ? z->msg : "no more is known");
 }
 
 static lade_status cut_stream(const char *name, uint64_t off, size_t size, lade_error *err)

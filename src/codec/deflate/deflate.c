@@ -75,11 +75,11 @@ const lade_option lade__deflate_options[1] = {
 };
 
 /*
- * libdeflate promises libdeflate_deflate_compress_bound() for any level: in stored blocks (RFC 1951,
- * 3.2.4) each of its blocks costs 5 bytes more than it holds, and the last few bytes of the room are
- * slack for wide stores.  zlib, which writes the streams with a dictionary, promises (deflateBound(),
- * default memory level) n + n/2^12 + n/2^14 + n/2^25 + 7.  The larger of two non-decreasing bounds is
- * one for both.
+ * libdeflate promises libdeflate_deflate_compress_bound() for any level: in stored blocks (RFC
+ * 1951, 3.2.4) each of its blocks costs 5 bytes more than it holds, and the last few bytes of the
+ * room are slack for wide stores.  zlib, which writes the streams with a dictionary, promises
+ * (deflateBound(), default memory level) n + n/2^12 + n/2^14 + n/2^25 + 7.  The larger of two
+ * non-decreasing bounds is one for both.
  */
 size_t lade__deflate_bound(size_t size, size_t extra)
 {
@@ -116,9 +116,8 @@ lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src,
 
 lade_status lade__deflate_nospace(const lade_run *run, size_t want, size_t have, lade_error *err)
 {
-	return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-	                 "%s: want up to %zu bytes, have %zu", run->stage->algorithm->name, want,
-	                 have);
+	return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "%s: want up to %zu bytes, have %zu",
+	                 run->stage->algorithm->name, want, have);
 }
 
 lade_status lade__deflate_nomem(const lade_run *run, lade_error *err)
@@ -135,10 +134,10 @@ lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, 
 	lade__inflater *state = run->state;
 	const char *name = run->stage->algorithm->name;
 	if (dict)
-		return lade__inflate_by_zlib(state, name, src, size, off, dict, dst, cap, done, used,
-		                             written, err);
+		return lade__inflate_by_zlib(state, name, src, size, off, dict, dst, cap, done,
+		                             used, written, err);
 	enum libdeflate_result result =
-	        libdeflate_deflate_decompress_ex(state->d, src, size, dst, cap, used, written);
+		libdeflate_deflate_decompress_ex(state->d, src, size, dst, cap, used, written);
 	if (result == LIBDEFLATE_SUCCESS)
 		return LADE_OK;
 	return lade__inflate_diagnose(state, name, src, size, off, cap, done, err);
@@ -160,7 +159,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (run->dict)
 		return lade__deflate_with_dict(run, -15, src, dst, dst_size, err);
 	struct libdeflate_compressor *c =
-	        lade__deflater_level(run->state, lade__deflate_level(run->stage));
+		lade__deflater_level(run->state, lade__deflate_level(run->stage));
 	if (!c)
 		return lade__deflate_nomem(run, err);
 	*dst_size = libdeflate_deflate_compress(c, lade__bytes(src), src.size,
@@ -176,14 +175,15 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	uint8_t nothing;
 	size_t used = 0, written = 0;
 	*dst_size = 0;
-	lade_status status = lade__inflate(run, lade__bytes(src), src.size, 0, run->dict,
-	                                   lade__room(dst, &nothing), dst.size, 0, &used,
-	                                   &written, err);
+	lade_status status =
+		lade__inflate(run, lade__bytes(src), src.size, 0, run->dict,
+	                      lade__room(dst, &nothing), dst.size, 0, &used, &written, err);
 	if (status != LADE_OK)
 		return status;
 	if (used < src.size)
 		return lade_fail(err, LADE_E_CORRUPT, used,
-		                 "deflate: the stream ends at %zu, the data at %zu", used, src.size);
+		                 "deflate: the stream ends at %zu, the data at %zu", used,
+		                 src.size);
 	*dst_size = written;
 	return LADE_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * deflate.h: what raw Deflate, zlib and gzip share: contexts, and Deflate streams (RFC 1951) in both
- * directions.  libdeflate does the work; zlib does what libdeflate cannot: dictionaries, and saying
- * where a stream is bad.
+ * deflate.h: what raw Deflate, zlib and gzip share: contexts, and Deflate streams (RFC 1951) in
+ * both directions.  libdeflate does the work; zlib does what libdeflate cannot: dictionaries, and
+ * saying where a stream is bad.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

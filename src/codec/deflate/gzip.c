@@ -39,7 +39,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	uint8_t nothing;
 	*dst_size = 0;
 	struct libdeflate_compressor *c =
-	        lade__deflater_level(run->state, lade__deflate_level(run->stage));
+		lade__deflater_level(run->state, lade__deflate_level(run->stage));
 	if (!c)
 		return lade__deflate_nomem(run, err);
 	*dst_size = libdeflate_gzip_compress(c, lade__bytes(src), src.size,
@@ -78,7 +78,8 @@ static lade_status header_read(const uint8_t *src, size_t size, uint64_t off, si
 		return cut(off, size, "header", err);
 	unsigned flags = src[3];
 	if (src[2] != 8)
-		return lade_fail(err, LADE_E_UNSUPPORTED, off + 2, "gzip: method %u, want 8", src[2]);
+		return lade_fail(err, LADE_E_UNSUPPORTED, off + 2, "gzip: method %u, want 8",
+		                 src[2]);
 	if (flags & FLAG_RESERVED)
 		return lade_fail(err, LADE_E_UNSUPPORTED, off + 3,
 		                 "gzip: the flags 0x%02x have reserved bits", flags);
@@ -108,8 +109,8 @@ static lade_status header_read(const uint8_t *src, size_t size, uint64_t off, si
 
 /* Decodes the member at 'src' + 'off'. */
 static lade_status member_read(const lade_run *run, const uint8_t *src, size_t size, uint64_t off,
-                               uint8_t *dst, size_t cap, size_t done, size_t *used,
-                               size_t *written, lade_error *err)
+                               uint8_t *dst, size_t cap, size_t done, size_t *used, size_t *written,
+                               lade_error *err)
 {
 	size_t in = 0, body = 0;
 	lade_status status;
@@ -150,8 +151,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	*dst_size = 0;
 	do {
 		size_t used = 0, written = 0;
-		TRY(member_read(run, in + off, src.size - off, off, out + done, dst.size - done, done,
-		                &used, &written, err));
+		TRY(member_read(run, in + off, src.size - off, off, out + done, dst.size - done,
+		                done, &used, &written, err));
 		off += used;
 		done += written;
 	} while (off < src.size && !is_padding(in + off, src.size - off));

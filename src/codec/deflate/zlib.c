@@ -1,6 +1,6 @@
 /*
- * zlib.c: zlib streams (RFC 1950): a Deflate stream with two bytes before it, perhaps a dictionary's
- * checksum, and an Adler-32 behind it.
+ * zlib.c: zlib streams (RFC 1950): a Deflate stream with two bytes before it, perhaps a
+ * dictionary's checksum, and an Adler-32 behind it.
  *
  *     | CMF 1 | FLG 1 | DICTID 4, if FLG bit 5 | Deflate stream | Adler-32 4, big-endian |
  *
@@ -27,7 +27,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (run->dict)
 		return lade__deflate_with_dict(run, 15, src, dst, dst_size, err);
 	struct libdeflate_compressor *c =
-	        lade__deflater_level(run->state, lade__deflate_level(run->stage));
+		lade__deflater_level(run->state, lade__deflate_level(run->stage));
 	if (!c)
 		return lade__deflate_nomem(run, err);
 	*dst_size = libdeflate_zlib_compress(c, lade__bytes(src), src.size,
@@ -41,8 +41,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
  * Reads the header (RFC 1950, 2.2); gives its length and the dictionary to decode with, NULL where
  * the stream names none.
  */
-static lade_status header_read(const lade_run *run, const uint8_t *src, size_t size,
-                               size_t *length, const lade_dict **dict, lade_error *err)
+static lade_status header_read(const lade_run *run, const uint8_t *src, size_t size, size_t *length,
+                               const lade_dict **dict, lade_error *err)
 {
 	if (size < HEADER)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
@@ -61,7 +61,8 @@ static lade_status header_read(const lade_run *run, const uint8_t *src, size_t s
 		return LADE_OK;
 	if (size < HEADER + DICT_ID)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "zlib: want a header of %d bytes, have %zu", HEADER + DICT_ID, size);
+		                 "zlib: want a header of %d bytes, have %zu", HEADER + DICT_ID,
+		                 size);
 	uint32_t want = lade__be32(src + HEADER);
 	if (!run->dict)
 		return lade_fail(err, LADE_E_DICT, HEADER,

@@ -41,7 +41,8 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 double lade__lz4_encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	static const double hc[] = {0.12, 0.1, 0.085, 0.07, 0.055, 0.045, 0.035, 0.02, 0.015, 0.008};
+	static const double hc[] = {0.12,  0.1,   0.085, 0.07,  0.055,
+	                            0.045, 0.035, 0.02,  0.015, 0.008};
 	int level = level_of(workload->stage);
 	if (level < LADE__LZ4_HC_LEVEL)
 		return lade__codec_cost(workload, 500, level < 0 ? 1.0 : 0.7);
@@ -283,8 +284,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 		                                  (int)dict.size);
 	}
 	if (n < 0)
-		return lade__lz4_diagnose((const uint8_t *)in, src.size, dict.size, (size_t)cap, 0, 0,
-		                          err);
+		return lade__lz4_diagnose((const uint8_t *)in, src.size, dict.size, (size_t)cap, 0,
+		                          0, err);
 	*dst_size = (size_t)n;
 	return LADE_OK;
 }
@@ -326,7 +327,7 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		uint64_t all = 0;
 		size_t last = 0;
 		lade_status status =
-		        walk((const uint8_t *)in, src.size, dict.size, 0, &all, &last, err);
+			walk((const uint8_t *)in, src.size, dict.size, 0, &all, &last, err);
 		if (status != LADE_OK)
 			return status;
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,

@@ -51,8 +51,8 @@ static lade_status descriptor_read(const uint8_t *src, size_t size, uint64_t off
 	unsigned have = XXH32(src + 4, in - 4, 0) >> 8 & 0xFF;
 	if (have != src[in])
 		return lade_fail(err, LADE_E_CHECKSUM, off + in,
-		                 "lz4f: the descriptor's checksum is 0x%02x, stored is 0x%02x", have,
-		                 src[in]);
+		                 "lz4f: the descriptor's checksum is 0x%02x, stored is 0x%02x",
+		                 have, src[in]);
 	return LADE_OK;
 }
 
@@ -93,9 +93,8 @@ static bool is_magic(uint32_t word)
 	       (word & ~15u) == LADE__LZ4F_SKIP_MAGIC;
 }
 
-lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src,
-                                  size_t size, uint64_t off, size_t at, lade__lz4f_block *out,
-                                  lade_error *err)
+lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src, size_t size,
+                                  uint64_t off, size_t at, lade__lz4f_block *out, lade_error *err)
 {
 	bool legacy = header->kind == LADE__LZ4F_LEGACY;
 	size_t tail = header->block_checksum ? 4 : 0;
@@ -150,11 +149,13 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 		}
 		if (h.content_size > UINT64_MAX - 1 - total)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "lz4f: the frames' content sizes pass 64 bits at %zu", off);
+			                 "lz4f: the frames' content sizes pass 64 bits at %zu",
+			                 off);
 		total += h.content_size;
 		lade__lz4f_block b = {.next = h.size};
 		do {
-			status = lade__lz4f_block_read(&h, in + off, size - off, off, b.next, &b, err);
+			status = lade__lz4f_block_read(&h, in + off, size - off, off, b.next, &b,
+			                               err);
 			if (status != LADE_OK)
 				return status;
 			/* Without a size, a frame with no block at all is known to be empty. */

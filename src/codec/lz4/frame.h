@@ -1,12 +1,13 @@
 /*
  * frame.h: the layout of LZ4 frames (lz4_Frame_format.md, 1.6.x).
  *
- *     frame:     | magic 4 = 0x184D2204 | descriptor 3 to 15 | block | ... | end mark 4 = 0 |
- *                | content checksum 4, if FLG bit 2 |
- *     descriptor: | FLG 1 | BD 1 | content size 8, if FLG bit 3 | dictionary id 4, if FLG bit 0 | HC 1 |
- *     block:     | size 4, bit 31: stored raw | bytes | block checksum 4, if FLG bit 4 |
- *     skippable: | magic 4 = 0x184D2A50 to 5F | size 4 | bytes |
- *     legacy:    | magic 4 = 0x184C2102 | size 4, bytes | ... | until the end or another magic number
+ *     frame:      | magic 4 = 0x184D2204 | descriptor 3 to 15 | block | ... | end mark 4 = 0 |
+ *                 | content checksum 4, if FLG bit 2 |
+ *     descriptor: | FLG 1 | BD 1 | content size 8, if FLG bit 3 |
+ *                 | dictionary id 4, if FLG bit 0 | HC 1 |
+ *     block:      | size 4, bit 31: stored raw | bytes | block checksum 4, if FLG bit 4 |
+ *     skippable:  | magic 4 = 0x184D2A50 to 5F | size 4 | bytes |
+ *     legacy:     | magic 4 = 0x184C2102 | size 4, bytes | ... | until the end or another magic |
  *
  * Checksums are XXH32 with seed 0; HC is the second byte of that of the descriptor before it.
  *
@@ -53,9 +54,9 @@ lade_status lade__lz4f_header_read(const uint8_t *src, size_t size, uint64_t off
 
 /* One block at src[at], of a frame at 'off' with that header. */
 typedef struct lade__lz4f_block {
-	bool end;   /* the frame ends here; 'next' is past all of it but the content checksum */
+	bool end; /* the frame ends here; 'next' is past all of it but the content checksum */
 	bool raw;
-	size_t at;  /* of its bytes */
+	size_t at; /* of its bytes */
 	size_t size;
 	size_t next;
 } lade__lz4f_block;
@@ -64,9 +65,8 @@ typedef struct lade__lz4f_block {
  * Reads the block at 'at' (its checksum is not verified), with bounds against 'size'.  'at' and the
  * results count from the frame's start.
  */
-lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src,
-                                  size_t size, uint64_t off, size_t at, lade__lz4f_block *out,
-                                  lade_error *err);
+lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src, size_t size,
+                                  uint64_t off, size_t at, lade__lz4f_block *out, lade_error *err);
 
 lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, size_t size,
                                     uint64_t *decoded, lade_error *err);

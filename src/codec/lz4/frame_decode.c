@@ -1,6 +1,6 @@
 /*
- * frame_decode.c: decodes LZ4 frames straight into the destination: the blocks by liblz4, the rest here.
- * Takes concatenated, skippable and legacy frames.
+ * frame_decode.c: decodes LZ4 frames straight into the destination: the blocks by liblz4, the rest
+ * here. Takes concatenated, skippable and legacy frames.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ typedef struct cursor {
 	const uint8_t *src;
 	uint8_t *dst;
 	size_t src_size, dst_cap;
-	size_t in, out; /* of both, so far */
+	size_t in, out;             /* of both, so far */
 	size_t frame_in, frame_out; /* where the frame began */
 } cursor;
 
@@ -80,8 +80,8 @@ static lade_status decode_block(cursor *c, const lade__lz4f_header *h, const lad
 		return LADE_OK;
 	}
 	uint64_t base = c->frame_in + b->at;
-	lade_status status =
-	        lade__lz4_diagnose((const uint8_t *)block, b->size, history, cap, base, c->out, err);
+	lade_status status = lade__lz4_diagnose((const uint8_t *)block, b->size, history, cap, base,
+	                                        c->out, err);
 	if (status == LADE_E_NOSPACE && cap == h->block_max)
 		return lade_fail(err, LADE_E_CORRUPT, base,
 		                 "lz4f: the block at %llu gives more than the %zu bytes allowed",

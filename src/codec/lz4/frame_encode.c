@@ -39,9 +39,10 @@ static LZ4F_preferences_t preferences_of(const lade_stage *stage, size_t size)
 
 /*
  * A block that does not shrink is stored raw, so that a frame is at most: the header (19), 4 bytes
- * and perhaps 4 of checksum a block, the content, the end mark (4) and perhaps a checksum (4); which
- * is what LZ4F_compressFrameBound() adds up.  The library takes a smaller block size for content
- * that fits in one such block, which does not make more blocks.  It counts blocks in 32 bits.
+ * and perhaps 4 of checksum a block, the content, the end mark (4) and perhaps a checksum (4);
+ * which is what LZ4F_compressFrameBound() adds up.  The library takes a smaller block size for
+ * content that fits in one such block, which does not make more blocks.  It counts blocks in 32
+ * bits.
  */
 static size_t bound(const lade_stage *stage, size_t size)
 {
@@ -51,8 +52,9 @@ static size_t bound(const lade_stage *stage, size_t size)
 	return LZ4F_compressFrameBound(size, &p);
 }
 
+/* In the order of the enum. */
 static const lade_option options[] = {
-	[LEVEL] = {
+	{
 		.name = "level",
 		.type = LADE_OPTION_INT,
 		.always = true,
@@ -61,29 +63,29 @@ static const lade_option options[] = {
 		.max = LADE__LZ4_LEVEL_MAX,
 		.doc = "1 fast, 3 to 12 HC, -1 and below faster and larger",
 	},
-	[CHECKSUM] = {
+	{
 		.name = "checksum",
 		.type = LADE_OPTION_BOOL,
 		.doc = "XXH32 of the content behind the frame",
 	},
-	[BLOCK_CHECKSUM] = {
+	{
 		.name = "block_checksum",
 		.type = LADE_OPTION_BOOL,
 		.doc = "XXH32 behind each block",
 	},
-	[BLOCK_SIZE] = {
+	{
 		.name = "block_size",
 		.type = LADE_OPTION_ENUM,
 		.fallback = {.i = 3},
 		.names = block_sizes,
 		.doc = "decoded bytes a block, at most",
 	},
-	[LINKED] = {
+	{
 		.name = "linked",
 		.type = LADE_OPTION_BOOL,
 		.doc = "blocks refer to earlier ones: smaller",
 	},
-	[CONTENT_SIZE] = {
+	{
 		.name = "content_size",
 		.type = LADE_OPTION_BOOL,
 		.fallback = {.i = 1},
@@ -183,8 +185,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "lz4f: no memory for %zu bytes aside", want);
 	}
-	size_t n = LZ4F_compressFrame_usingCDict(e->cctx, out, cap, lade__bytes(src), src.size, cdict,
-	                                         &p);
+	size_t n = LZ4F_compressFrame_usingCDict(e->cctx, out, cap, lade__bytes(src), src.size,
+	                                         cdict, &p);
 	if (LZ4F_isError(n)) {
 		bool memory = LZ4F_getErrorCode(n) == LZ4F_ERROR_allocation_failed;
 		return lade_fail(err, memory ? LADE_E_NOMEM : LADE_E_INTERNAL, LADE_NO_OFFSET,

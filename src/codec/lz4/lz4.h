@@ -12,8 +12,8 @@
 #define LADE__LZ4_HISTORY ((size_t)64 * 1024)
 
 /*
- * Says what is wrong with the block of 'size' bytes at 'src' that LZ4_decompress_safe() refused for a
- * destination of 'cap' bytes, with 'history' bytes of dictionary or earlier output before it.
+ * Says what is wrong with the block of 'size' bytes at 'src' that LZ4_decompress_safe() refused for
+ * a destination of 'cap' bytes, with 'history' bytes of dictionary or earlier output before it.
  * 'base' is the block's offset in the chunk and 'done' the decoded bytes before it, for the
  * message.
  */

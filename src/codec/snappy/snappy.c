@@ -13,8 +13,8 @@
 #define SIZE_LIMIT UINT32_MAX
 
 /*
- * The library's proof (snappy::MaxCompressedLength): a literal of 60 bytes costs 2 more, a copy of 4
- * bytes takes 3, and one of 5 or more at most 5; so the worst is a literal of one byte (2 bytes)
+ * The library's proof (snappy::MaxCompressedLength): a literal of 60 bytes costs 2 more, a copy of
+ * 4 bytes takes 3, and one of 5 or more at most 5; so the worst is a literal of one byte (2 bytes)
  * before each copy of 5: 7 bytes for 6.  With the preamble: 32 + n + n/6.
  */
 static size_t bound(const lade_stage *stage, size_t size)
@@ -91,7 +91,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "snappy: no memory for %zu bytes aside", want);
 	}
-	snappy_status result = snappy_compress((const char *)lade__bytes(src), src.size, out, &size);
+	snappy_status result =
+		snappy_compress((const char *)lade__bytes(src), src.size, out, &size);
 	if (result != SNAPPY_OK)
 		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
 		                 "snappy: the library fails with %d", (int)result);
@@ -121,9 +122,10 @@ static lade_status diagnose(const uint8_t *src, size_t size, lade_error *err)
 		unsigned kind = src[tag] & 3, high = src[tag] >> 2;
 		size_t extra = kind == 0 ? (high >= 60 ? high - 59 : 0) : kind == 3 ? 4 : kind;
 		if (size - tag - 1 < extra)
-			return lade_fail(err, LADE_E_TRUNCATED, size,
-			                 "snappy: the tag at %zu wants %zu more bytes, %zu are left",
-			                 tag, extra, size - tag - 1);
+			return lade_fail(
+				err, LADE_E_TRUNCATED, size,
+				"snappy: the tag at %zu wants %zu more bytes, %zu are left", tag,
+				extra, size - tag - 1);
 		in += 1 + extra;
 		uint64_t number = 0;
 		for (size_t i = 0; i < extra; i++)
@@ -170,7 +172,7 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	const char *in = (const char *)lade__bytes(src);
 	size_t size = dst.size;
 	snappy_status result =
-	        snappy_uncompress(in, src.size, (char *)lade__room(dst, &nothing), &size);
+		snappy_uncompress(in, src.size, (char *)lade__room(dst, &nothing), &size);
 	if (result == SNAPPY_OK) {
 		*dst_size = size;
 		return LADE_OK;

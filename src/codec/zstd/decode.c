@@ -10,10 +10,10 @@
 
 /* One frame at the start of some bytes. */
 typedef struct frame {
-	size_t size;       /* encoded bytes, header and all */
-	bool skippable;    /* decodes to nothing */
-	uint64_t content;  /* ZSTD_CONTENTSIZE_UNKNOWN where the header does not tell */
-	unsigned dict_id;  /* 0: none is named */
+	size_t size;      /* encoded bytes, header and all */
+	bool skippable;   /* decodes to nothing */
+	uint64_t content; /* ZSTD_CONTENTSIZE_UNKNOWN where the header does not tell */
+	unsigned dict_id; /* 0: none is named */
 } frame;
 
 /*
@@ -27,15 +27,16 @@ static lade_status frame_read(const uint8_t *src, size_t size, uint64_t off, fra
 	size_t want = ZSTD_getFrameHeader(&header, src, size);
 	unsigned long long at = off;
 	if (ZSTD_isError(want)) {
-		lade_status status = ZSTD_getErrorCode(want) == ZSTD_error_frameParameter_unsupported
-		                             ? LADE_E_UNSUPPORTED
-		                             : LADE_E_CORRUPT;
+		lade_status status =
+			ZSTD_getErrorCode(want) == ZSTD_error_frameParameter_unsupported
+				? LADE_E_UNSUPPORTED
+				: LADE_E_CORRUPT;
 		if (ZSTD_getErrorCode(want) == ZSTD_error_frameParameter_windowTooLarge)
 			status = LADE_E_LIMIT;
 		if (size >= 4 && ZSTD_getErrorCode(want) == ZSTD_error_prefix_unknown)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "zstd: no frame begins with 0x%08x at %llu", lade__le32(src),
-			                 at);
+			                 "zstd: no frame begins with 0x%08x at %llu",
+			                 lade__le32(src), at);
 		return lade_fail(err, status, off, "zstd: the frame header at %llu: %s", at,
 		                 ZSTD_getErrorName(want));
 	}
@@ -46,9 +47,10 @@ static lade_status frame_read(const uint8_t *src, size_t size, uint64_t off, fra
 	out->size = ZSTD_findFrameCompressedSize(src, size);
 	if (ZSTD_isError(out->size)) {
 		if (ZSTD_getErrorCode(out->size) == ZSTD_error_srcSize_wrong)
-			return lade_fail(err, LADE_E_TRUNCATED, off + size,
-			                 "zstd: the frame at %llu is longer than the %zu bytes left",
-			                 at, size);
+			return lade_fail(
+				err, LADE_E_TRUNCATED, off + size,
+				"zstd: the frame at %llu is longer than the %zu bytes left", at,
+				size);
 		return lade_fail(err, LADE_E_CORRUPT, off, "zstd: the frame at %llu: %s", at,
 		                 ZSTD_getErrorName(out->size));
 	}
@@ -85,7 +87,8 @@ lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, si
 			                 off);
 		if (f.content > UINT64_MAX - 1 - total)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "zstd: the frames' content sizes pass 64 bits at %zu", off);
+			                 "zstd: the frames' content sizes pass 64 bits at %zu",
+			                 off);
 		total += f.content;
 	}
 	*decoded = total;

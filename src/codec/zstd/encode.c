@@ -33,8 +33,9 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 	return LADE_OK;
 }
 
+/* In the order of the enum. */
 static const lade_option options[] = {
-	[LADE__ZSTD_LEVEL] = {
+	{
 		.name = "level",
 		.type = LADE_OPTION_INT,
 		.always = true,
@@ -43,18 +44,18 @@ static const lade_option options[] = {
 		.max = 22,
 		.doc = "1 fast to 22 small; below 0 faster and larger",
 	},
-	[LADE__ZSTD_CHECKSUM] = {
+	{
 		.name = "checksum",
 		.type = LADE_OPTION_BOOL,
 		.doc = "XXH64 of the content behind each frame",
 	},
-	[LADE__ZSTD_WINDOW_LOG] = {
+	{
 		.name = "window_log",
 		.type = LADE_OPTION_INT,
 		.max = 27,
 		.doc = "log2 of the window in bytes, 10 to 27; 0: the level's own",
 	},
-	[LADE__ZSTD_LONG] = {
+	{
 		.name = "long",
 		.type = LADE_OPTION_BOOL,
 		.doc = "looks for matches far back",
@@ -77,8 +78,8 @@ const lade_algorithm lade__zstd = {
 static double cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	static const double rates[] = {0.45, 0.4,  0.3,   0.2,    0.15,   0.1,   0.08, 0.07,
-	                               0.06, 0.05, 0.04,  0.03,   0.025,  0.018, 0.014, 0.01,
+	static const double rates[] = {0.45,  0.4,   0.3,   0.2,   0.15,   0.1,   0.08,  0.07,
+	                               0.06,  0.05,  0.04,  0.03,  0.025,  0.018, 0.014, 0.01,
 	                               0.008, 0.006, 0.004, 0.003, 0.0025, 0.002};
 	int64_t level = workload->stage->option[LADE__ZSTD_LEVEL].i;
 	double rate = level < 0 ? 0.7 : level == 0 ? rates[2] : rates[level - 1];
@@ -141,8 +142,8 @@ static size_t encoder_set(encoder *e, const lade_stage *stage)
 	int64_t checksum = stage->option[LADE__ZSTD_CHECKSUM].i;
 	int64_t window_log = stage->option[LADE__ZSTD_WINDOW_LOG].i;
 	int64_t far = stage->option[LADE__ZSTD_LONG].i;
-	if (e->set && e->level == level && e->checksum == checksum &&
-	    e->window_log == window_log && e->far == far)
+	if (e->set && e->level == level && e->checksum == checksum && e->window_log == window_log &&
+	    e->far == far)
 		return 0;
 	e->set = false;
 	e->has_dict = false;
@@ -227,8 +228,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	switch (ZSTD_getErrorCode(n)) {
 	case ZSTD_error_dstSize_tooSmall:
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "zstd: want up to %zu bytes, have %zu", bound(run->stage, src.size),
-		                 dst.size);
+		                 "zstd: want up to %zu bytes, have %zu",
+		                 bound(run->stage, src.size), dst.size);
 	case ZSTD_error_memory_allocation:
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "zstd: no memory for the context of level %lld",
@@ -237,8 +238,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "zstd: %zu bytes are more than a frame holds", src.size);
 	default:
-		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET, "zstd: the library says '%s'",
-		                 ZSTD_getErrorName(n));
+		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
+		                 "zstd: the library says '%s'", ZSTD_getErrorName(n));
 	}
 }
 
