@@ -134,15 +134,16 @@ def main():
 
 def report(rows, size, path):
     by_name = {c.name: c for c in rows}
-    lines = [["command", "to", "wall_s", "q1", "q3", "cpu_s", "MBs", "ratio", "ratio_q1", "ratio_q3",
-              "cpu_ratio", "peak_MiB"]]
+    lines = [["command", "to", "wall_s", "q1", "q3", "cpu_s", "MBs", "ratio", "ratio_q1",
+              "ratio_q3", "cpu_ratio", "peak_MiB"]]
     for c in rows:
         wall = quartiles(c.walls)
         line = [c.name, c.to or "", *(f"{v:.4f}" for v in wall), f"{quartiles(c.cpus)[0]:.4f}",
                 f"{size / 1e6 / wall[0]:.0f}", "", "", "", "", f"{c.peak:.1f}"]
         if c.to in by_name:
             to = by_name[c.to]
-            line[7:10] = [f"{v:.3f}" for v in quartiles([a / b for a, b in zip(c.walls, to.walls)])]
+            walls = quartiles([a / b for a, b in zip(c.walls, to.walls)])
+            line[7:10] = [f"{v:.3f}" for v in walls]
             line[10] = f"{quartiles([a / b for a, b in zip(c.cpus, to.cpus)])[0]:.3f}"
         lines.append(line)
     if path:

@@ -45,7 +45,8 @@ for chunk in 16384 262144 1048576; do
 	run "codecs-json.u1-$chunk.csv" bench_codecs --data="$data" --part=loop --chunk=$chunk --csv
 done
 for batch in 1 100; do
-	run "codecs-json.u1-batch$batch.csv" bench_codecs --data="$data" --part=loop --batch=$batch --csv
+	run "codecs-json.u1-batch$batch.csv" bench_codecs --data="$data" --part=loop \
+		--batch=$batch --csv
 done
 # The programs of the other layers, each with what it takes without being asked.
 for program in "$build"/bench/bench_*; do

@@ -82,15 +82,16 @@ def check_numbers(numbers):
     listed = {name: int(number) for number, name, kept in cells if not kept}
     for name in sorted(set(numbers) | set(listed)):
         if numbers.get(name) != listed.get(name):
-            breach(path, f"{name} has number {listed.get(name)} here, {numbers.get(name)} in the library")
+            breach(path, f"{name} has number {listed.get(name)} here, "
+                         f"{numbers.get(name)} in the library")
 
 
 def main():
     lines = pathlib.Path(sys.argv[1]).read_text().splitlines()
     statuses = [line.split(" ", 3)[1:] for line in lines if line.startswith("status ")]
     algorithms = [line.split() for line in lines if not line.startswith("status ")]
-    files = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-                           capture_output=True, text=True, check=True).stdout.split("\n")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    files = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     documents = [pathlib.Path(f) for f in files if f and pathlib.Path(f).exists()]
     for path in documents:
         check_links(path)

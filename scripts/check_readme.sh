@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
-awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' README.md | diff -u examples/ten_lines.c - || {
+shown=$(awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' README.md)
+diff -u examples/ten_lines.c <(echo "$shown") || {
 	echo "README.md shows another program than examples/ten_lines.c"
 	exit 1
 }

@@ -65,8 +65,8 @@ static bool option_given(const lade_algorithm *algorithm, size_t index, const ch
 		while (n > 0 && arg[n - 1] == ' ')
 			n--;
 		if (equals ? strlen(algorithm->options[index].name) == n &&
-				     strncasecmp(arg, algorithm->options[index].name, n) == 0
-			   : first && index == 0 && *arg)
+		                     strncasecmp(arg, algorithm->options[index].name, n) == 0
+		           : first && index == 0 && *arg)
 			given = true;
 		free(arg);
 	}
@@ -105,16 +105,22 @@ static bool is_size(const lade_option *option)
 	       (strcmp(option->name, "size") == 0 || strcmp(option->name, "typesize") == 0);
 }
 
+/* True for options that ask for the type of the elements that come in. */
+static bool is_dtype(const lade_option *option)
+{
+	return option->type == LADE_OPTION_DTYPE && strcmp(option->name, "dtype") == 0;
+}
+
 /* The text of an option's value where the data tells it; false where it does not. */
 static bool fill_option(const lade_option *option, lade_dtype dtype, int64_t level, char *text,
-			size_t cap)
+                        size_t cap)
 {
-	if (option->type == LADE_OPTION_DTYPE && option->required && dtype != LADE_DTYPE_NONE)
+	if (is_dtype(option) && dtype != LADE_DTYPE_NONE)
 		snprintf(text, cap, "%s=%s", option->name, lade_dtype_text(dtype));
 	else if (is_size(option) && dtype != LADE_DTYPE_NONE)
 		snprintf(text, cap, "%s=%zu", option->name, lade_dtype_size(dtype));
 	else if (option->type == LADE_OPTION_INT && strcmp(option->name, "level") == 0 &&
-		 level != PIPELINE_NO_LEVEL)
+	         level != PIPELINE_NO_LEVEL)
 		snprintf(text, cap, "%s=%" PRId64, option->name, level);
 	else
 		return false;
@@ -123,7 +129,7 @@ static bool fill_option(const lade_option *option, lade_dtype dtype, int64_t lev
 
 /* Writes one stage with its missing options to 'out'. */
 static lade_status complete_stage(FILE *out, const char *stage, lade_dtype dtype, int64_t level,
-				  lade_error *err)
+                                  lade_error *err)
 {
 	const char *args;
 	const lade_algorithm *algorithm = stage_algorithm(stage, &args);
@@ -143,11 +149,11 @@ static lade_status complete_stage(FILE *out, const char *stage, lade_dtype dtype
 			continue;
 		if (!fill_option(option, dtype, level, text, sizeof text)) {
 			if (option->required && dtype == LADE_DTYPE_NONE &&
-			    (option->type == LADE_OPTION_DTYPE || is_size(option)))
+			    (is_dtype(option) || is_size(option)))
 				return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-						 "%s wants to know the elements: give --dtype, "
-						 "or write %s(%s=...)",
-						 algorithm->name, algorithm->name, option->name);
+				                 "%s wants to know the elements: give --dtype, "
+				                 "or write %s(%s=...)",
+				                 algorithm->name, algorithm->name, option->name);
 			continue;
 		}
 		fprintf(out, "%s%s", !open ? "(" : comma ? "," : "", text);
@@ -159,7 +165,7 @@ static lade_status complete_stage(FILE *out, const char *stage, lade_dtype dtype
 }
 
 lade_status pipeline_parse(const char *text, lade_dtype dtype, int64_t level, lade_spec **out,
-			   lade_error *err)
+                           lade_error *err)
 {
 	char *full = NULL;
 	size_t size;
