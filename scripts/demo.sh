@@ -17,9 +17,17 @@ cd "$folder"
 "$build/demo_arrays" .
 files=(temperature detector times sea_mask)
 
+# The command as one would type it, and what it says.
 show() { # command
 	echo
-	echo "\$ $*"
+	printf '$'
+	for word; do
+		case $word in
+		*[\(\|]*) printf " '%s'" "$word" ;;
+		*) printf ' %s' "$word" ;;
+		esac
+	done
+	echo
 	"$@"
 }
 seconds() { date +%s.%N; }
@@ -31,7 +39,7 @@ show lade suggest temperature.npy
 echo
 echo "== Compressing; the element type comes from the .npy file"
 began=$(seconds)
-show lade --filter=shuffle -o stored/temperature.npy.lade temperature.npy
+show lade --spec='delta(<u4)|zstd(level=3)' -o stored/temperature.npy.lade temperature.npy
 show lade --filter=bitshuffle --algorithm=lz4 -o stored/detector.npy.lade detector.npy
 show lade --filter=delta --filter=shuffle -9 -o stored/times.npy.lade times.npy
 show lade -o stored/sea_mask.npy.lade sea_mask.npy
