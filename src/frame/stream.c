@@ -42,6 +42,8 @@ struct lade_frame_stream {
 	uint32_t group_chunks;
 	bool last; /* no chunk follows: one has been short, or a page not full */
 	bool ended;
+	lade_status late; /* a failure met behind a slot's chunks, for the next one */
+	lade_error late_error;
 	lade_status status;
 	lade_error error;
 	uint8_t *room; /* of the caller, while reading into it */
@@ -334,30 +336,43 @@ static lade_status take_chunk(lade_frame_stream *stream, stream_slot *slot,
 	return LADE_OK;
 }
 
-/* Whether a chunk may follow those of the slot there: it stands right behind them, and both
- * its mark and its decoded size say so. */
-static bool take_more(lade_frame_stream *stream, const stream_slot *slot, lade__chunk *chunk)
+/*
+ * Adds to a slot the small chunks that stand right behind its own.  What fails here is kept for
+ * the next slot: the chunks before it are good.
+ */
+static void take_more(lade_frame_stream *stream, stream_slot *slot)
 {
+	const lade__index *index = &stream->index;
+	size_t limit = LADE__GROUP_BYTES;
+	lade_error *err = &stream->late_error;
+	lade__chunk chunk;
 	const uint8_t *src;
-	size_t limit = slot->dst && stream->room_size < LADE__GROUP_BYTES ? stream->room_size
-	                                                                  : LADE__GROUP_BYTES;
-	if (slot->count == stream->group_chunks || stream->last ||
-	    stream->index.count == LADE__PAGE_CHUNKS ||
-	    stream->index.chunk_count == stream->header.info.chunk_count)
-		return false;
-	/* A failure here comes again when the next slot begins with that chunk. */
-	if (peek_all(stream, LADE__PART_HEADER, "chunk or page", &src, NULL) != LADE_OK ||
-	    !memcmp(src, LADE__MARK_PAGE, 4) || peek_chunk(stream, chunk, NULL) != LADE_OK)
-		return false;
-	return slot->decoded + chunk->decoded_size <= limit;
+	if (slot->dst && stream->room_size < limit)
+		limit = stream->room_size;
+	while (slot->count < stream->group_chunks && !stream->last && index->count < LADE__PAGE_CHUNKS &&
+	       index->chunk_count != stream->header.info.chunk_count) {
+		stream->late = peek_all(stream, LADE__PART_HEADER, "chunk or page", &src, err);
+		if (stream->late != LADE_OK || !memcmp(src, LADE__MARK_PAGE, 4))
+			return;
+		stream->late = peek_chunk(stream, &chunk, err);
+		if (stream->late != LADE_OK || slot->decoded + chunk.decoded_size > limit)
+			return;
+		stream->late = take_chunk(stream, slot, &chunk, err);
+		if (stream->late != LADE_OK)
+			return;
+	}
 }
 
 static lade_status take(void *ctx, size_t at, bool *took, lade_error *err)
 {
 	lade_frame_stream *stream = ctx;
 	stream_slot *slot = &stream->slots[at];
-	lade_status status;
+	lade_status status = stream->late;
 	lade__chunk chunk;
+	if (status != LADE_OK) {
+		*err = stream->late_error;
+		return status;
+	}
 	slot->count = 0;
 	slot->bodies_size = slot->decoded = slot->handed = 0;
 	slot->dst = NULL;
@@ -367,9 +382,8 @@ static lade_status take(void *ctx, size_t at, bool *took, lade_error *err)
 	TRY(peek_chunk(stream, &chunk, err));
 	if (chunk.decoded_size <= stream->room_size)
 		slot->dst = stream->room;
-	do
-		TRY(take_chunk(stream, slot, &chunk, err));
-	while (take_more(stream, slot, &chunk));
+	TRY(take_chunk(stream, slot, &chunk, err));
+	take_more(stream, slot);
 	/* Once a chunk does not go to the caller's memory, none behind it does. */
 	size_t used = slot->dst ? slot->decoded : stream->room_size;
 	stream->room = used < stream->room_size ? stream->room + used : NULL;
