@@ -101,6 +101,31 @@ static const lade__reals *promoted(lade_dtype a, lade_dtype b)
 	return wide == 2 ? &lade__reals_f2 : wide == 4 ? &lade__reals_f4 : &lade__reals_f8;
 }
 
+/* Sums of reals that are integers' differences: each sum loses its fraction and wraps, as the integers
+ * did when they were encoded. */
+static lade_status sum_to_integers(const lade_run *run, const void *src, void *dst, size_t off,
+                                   size_t count, lade_carry *carry, lade_error *err)
+{
+	const lade_stage *stage = run->stage;
+	lade_dtype dtype = lade__filter_dtype(stage, 0), astype = lade__filter_dtype(stage, 1);
+	lade_dtype wide = dtype == LADE_U8 ? LADE_U8 : LADE_I8;
+	const lade__reals *reals = promoted(dtype, astype);
+	lade__convert_fn *convert = lade__convert(wide, dtype);
+	size_t from_size = lade_dtype_size(astype), size = lade_dtype_size(dtype);
+	lade__real_args args = {.word = carry->word, .first = off == 0};
+	uint64_t block[BLOCK_COUNT];
+	for (size_t i = 0, n; i < count; i += n) {
+		n = count - i < BLOCK_COUNT ? count - i : BLOCK_COUNT;
+		lade_status status = lade__real_map(stage, reals, reals->sum, &args,
+		                                    (const uint8_t *)src + i * from_size, astype, block,
+		                                    wide, off + i, n, err);
+		if (status != LADE_OK)
+			return status;
+		convert(block, (uint8_t *)dst + i * size, n);
+	}
+	return LADE_OK;
+}
+
 static lade_status encode(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
                           size_t total, lade_carry *carry, lade_error *err)
 {
@@ -127,6 +152,8 @@ static lade_status decode(const lade_run *run, const void *src, void *dst, size_
 		sum_integers(run, src, dst, count, carry);
 		return LADE_OK;
 	}
+	if (!is_real(dtype))
+		return sum_to_integers(run, src, dst, off, count, carry, err);
 	const lade__reals *reals = promoted(dtype, astype);
 	lade__real_args args = {.word = carry->word, .first = off == 0};
 	return lade__real_map(stage, reals, reals->sum, &args, src, astype, dst, dtype, off, count, err);
