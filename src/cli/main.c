@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/pipeline.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/work.h"
@@ -189,6 +190,13 @@ static int check_pipeline(cli_work *work, char **pipeline)
 	if (!*pipeline)
 		return CLI_USAGE;
 	work->pipeline = *pipeline;
+	/* What .npy files will say of their elements is not known yet: any type stands in for it. */
+	lade_spec *spec = NULL;
+	lade_error err;
+	if (pipeline_parse(*pipeline, o->dtype ? o->dtype : LADE_U4,
+	                   o->has_level ? o->level : PIPELINE_NO_LEVEL, &spec, &err) != LADE_OK)
+		return cli_usage("%s: %s", *pipeline, err.message);
+	lade_spec_unref(spec);
 	return CLI_OK;
 }
 

@@ -1,0 +1,49 @@
+# Spoiled files are refused, with the name and the reason; nothing partial is left.
+text 300000 >a
+run 0 "$lade" --chunk-size=64K a
+cp a.lade good.lade
+size=$(stat -c %s a.lade)
+flip() { # byte
+	cp good.lade a.lade
+	printf '%b' "\\x$(printf %02x $((0x$(xxd -s "$1" -l 1 -p good.lade) ^ 0x10)))" |
+		dd of=a.lade bs=1 seek="$1" conv=notrunc status=none
+}
+command -v xxd >/dev/null || xxd() { od -An -tx1 -j "$2" -N 1 "$6" | tr -d ' \n'; }
+
+rm a
+for at in 0 8 20 30 41 110 $((size / 2)) $((size - 200)) $((size - 64)) $((size - 1)); do
+	flip $at
+	run 1 "$lade" -t a.lade
+	says "a.lade: "
+	run 1 "$lade" -d a.lade
+	gone a
+	clean
+done
+for cut in 0 1 7 8 40 100 $((size / 2)) $((size - 65)) $((size - 1)); do
+	head -c $cut good.lade >a.lade
+	run 1 "$lade" -t a.lade
+	run 1 "$lade" -d a.lade
+	gone a
+	cat a.lade | "$lade" -t 2>/dev/null && bad "cut at $cut, from a pipe" || good
+done
+cat good.lade >a.lade
+echo x >>a.lade
+run 1 "$lade" -t a.lade
+run 1 "$lade" -l a.lade
+echo "plain text" >t.lade
+run 1 "$lade" -t t.lade
+says "no format"
+run 1 "$lade" -l t.lade
+: >empty.lade
+run 1 "$lade" -t empty.lade
+says empty
+
+# --no-check passes over a checksum that is wrong, and over nothing else.
+run 0 "$lade" -f --algorithm=copy --chunk-size=64K good.lade -o copy.lade
+run 0 "$lade" -t --no-check copy.lade
+
+# --rm keeps what could not be done.
+cp good.lade keep.lade
+head -c 1000 good.lade >keep.lade
+run 1 "$lade" -d --rm keep.lade
+there keep.lade

@@ -1,0 +1,150 @@
+# Every option, and every way to get one wrong.
+text 400000 >a
+
+run 0 "$lade" -h
+prints "Usage: lade"
+run 0 "$lade" --help
+run 0 "$lade" -V
+prints "lade 0."
+run 0 "$lade" --version
+
+# Levels: -1 to -19, others by --level.
+for level in 1 9 19; do
+	run 0 "$lade" -f -$level a
+	run 0 "$lade" -l a.lade
+	prints "zstd(level=$level)"
+	run 0 "$lade" -dc a.lade
+	same "$top/out" a
+done
+run 0 "$lade" -qf5 a
+run 0 "$lade" -l a.lade
+prints "zstd(level=5)"
+run 0 "$lade" -1 -f -7 a
+run 0 "$lade" -l a.lade
+prints "zstd(level=7)"
+run 0 "$lade" -f --level=-5 a
+run 0 "$lade" -l a.lade
+prints "zstd(level=-5)"
+run 2 "$lade" -20 -f a
+says "from -1 to -19"
+run 2 "$lade" --level=x a
+run 2 "$lade" -f --level=99 a
+run 2 "$lade" -f -3 --algorithm=snappy a
+
+# Pipelines.
+for algorithm in copy lz4 snappy zstd deflate zlib gzip blosc "zstd(level=2)"; do
+	run 0 "$lade" -f --algorithm="$algorithm" a
+	run 0 "$lade" -dc a.lade
+	same "$top/out" a
+done
+run 0 "$lade" -f -9 --algorithm=gzip a
+run 0 "$lade" -l a.lade
+prints "gzip(level=9)"
+run 0 "$lade" -f --dtype=f4 --filter=shuffle a
+run 0 "$lade" -l a.lade
+prints "shuffle(4)|zstd(level=3)"
+prints "<f4"
+run 0 "$lade" -dc a.lade
+same "$top/out" a
+run 0 "$lade" -f --dtype=uint16 --filter=delta --filter=shuffle --algorithm=lz4 a
+run 0 "$lade" -dc a.lade
+same "$top/out" a
+run 0 "$lade" -f --spec="shuffle(8)|zstd(level=1)|crc32c" a
+run 0 "$lade" -l a.lade
+prints "shuffle(8)|zstd(level=1)|crc32c"
+run 0 "$lade" -dc a.lade
+same "$top/out" a
+run 2 "$lade" --algorithm=nonesuch a
+says nonesuch
+run 2 "$lade" --filter=nonesuch a
+run 2 "$lade" --spec="zstd(level=3" a
+run 2 "$lade" --spec=zstd -3 a
+run 2 "$lade" --dtype=f3 a
+run 1 "$lade" -f --filter=shuffle a
+says "a: "
+
+# Chunks and checksums.
+run 0 "$lade" -f --chunk-size=64K a
+run 0 "$lade" -lv a.lade
+prints "of 65536 bytes"
+run 0 "$lade" -f --chunk-size=100KiB a
+run 0 "$lade" -lv a.lade
+prints "of 102400 bytes"
+run 0 "$lade" -dc a.lade
+same "$top/out" a
+for size in 0 15 2G x 1Q ""; do run 2 "$lade" -f --chunk-size=$size a; done
+for sum in xxh64 crc32c none; do
+	run 0 "$lade" -f --checksum=$sum a
+	run 0 "$lade" -l a.lade
+	prints $sum
+	run 0 "$lade" -dc a.lade
+	same "$top/out" a
+done
+run 0 "$lade" -f --checksum a
+run 0 "$lade" -l a.lade
+prints xxh64
+run 0 "$lade" -f --no-check a
+run 0 "$lade" -l a.lade
+prints none
+run 2 "$lade" -f --checksum=md5 a
+
+# Formats and threads.
+for format in lade zst gz lz4; do
+	run 0 "$lade" -f --format=$format a
+	there a.$format
+	run 0 "$lade" -dc a.$format
+	same "$top/out" a
+	run 0 "$lade" -l a.$format
+done
+run 2 "$lade" --format=rar a
+run 2 "$lade" --format=gz --filter=shuffle a
+for threads in 0 1 2 7; do
+	run 0 "$lade" -f -T$threads a
+	run 0 "$lade" -dc -T $threads a.lade
+	same "$top/out" a
+done
+run 2 "$lade" -T x a
+run 2 "$lade" -T 99999 a
+
+# The last operation counts.
+run 0 "$lade" -f a
+run 0 "$lade" -d -t a.lade
+run 0 "$lade" -t -l a.lade
+prints pipeline
+run 0 "$lade" -l -d -z -f a
+run 0 "$lade" -z -d -c a.lade
+same "$top/out" a
+
+# Wrong usage.
+run 2 "$lade" --nonesuch a
+says nonesuch
+run 2 "$lade" -Z a
+says "-Z"
+run 2 "$lade" -o
+says "-o"
+run 2 "$lade" -o x a a
+run 2 "$lade" -o x -c a
+run 2 "$lade" -r -o x a
+run 2 "$lade" -r
+
+# What is said.
+run 0 "$lade" -f a
+quiet
+run 0 "$lade" -f -v a
+says "a: "
+run 1 "$lade" -q missing
+says missing
+run 1 "$lade" -qq missing
+quiet
+
+# A dictionary.
+text 5000 >dict
+run 0 "$lade" -f -D dict a
+run 0 "$lade" -dc -D dict a.lade
+same "$top/out" a
+run 1 "$lade" -D missing a
+run 0 "$lade" -f -D dict --format=zst a
+run 0 "$lade" -dc -D dict a.zst
+same "$top/out" a
+run 2 "$lade" -f -D dict --format=gz a
+clean
