@@ -8,14 +8,17 @@
  */
 #include <lade/spec.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void expect(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#define expect(condition)                                                           \
+	do {                                                                        \
+		if (!(condition)) {                                                 \
+			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
+			abort();                                                    \
+		}                                                                   \
+	} while (0)
 
 /* Both forms of 'spec' give it back. */
 static void check_round_trip(const lade_spec *spec)
