@@ -645,6 +645,49 @@ static void test_lz4_frame_short_linked_blocks_with_a_dictionary(void **state)
 	lade_dict_free(dict);
 }
 
+/* Many chunks at once: the prepared forms are made once and used by all threads. */
+static void test_a_dictionary_shared_by_threads(void **state)
+{
+	(void)state;
+	static const char *const specs[] = {"lz4", "lz4(5)", "lz4f(9)", "zstd", "zlib", "deflate"};
+	enum { ITEMS = 64, SIZE = 2000, ROOM = 3000 };
+	static uint8_t packed[ITEMS][ROOM], back[ITEMS][SIZE];
+	lade_item items[ITEMS];
+	lade_segment segments[ITEMS];
+	lade_result results[ITEMS];
+	lade_engine *engine = NULL;
+	lade_engine_options wanted = {.struct_size = sizeof wanted, .threads = 4};
+	lade_error err = {0};
+	assert_status(lade_engine_new(&wanted, &engine, &err), LADE_OK, err);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
+		lade_dict *dict = NULL;
+		lade_spec *spec = NULL;
+		assert_status(lade_dict_new(text, 50000, &dict, &err), LADE_OK, err);
+		assert_status(lade_spec_parse(engine, specs[s], &spec, &err), LADE_OK, err);
+		lade_batch_options options = {.struct_size = sizeof options, .dict = dict};
+		for (size_t i = 0; i < ITEMS; i++) {
+			segments[i] = (lade_segment){.data = text + i * 3000, .size = SIZE};
+			items[i] = (lade_item){.src = &segments[i],
+			                       .src_count = 1,
+			                       .dst = lade_host_span(packed[i], ROOM)};
+		}
+		assert_status(lade_encode_into(engine, spec, items, ITEMS, results, &options, &err),
+		              LADE_OK, err);
+		for (size_t i = 0; i < ITEMS; i++) {
+			segments[i] =
+				(lade_segment){.data = packed[i], .size = results[i].size};
+			items[i].dst = lade_host_span(back[i], SIZE);
+		}
+		assert_status(lade_decode_into(engine, spec, items, ITEMS, results, &options, &err),
+		              LADE_OK, err);
+		for (size_t i = 0; i < ITEMS; i++)
+			assert_memory_equal(back[i], text + i * 3000, SIZE);
+		lade_spec_unref(spec);
+		lade_dict_free(dict);
+	}
+	lade_engine_free(engine);
+}
+
 static void test_wrong_dictionaries(void **state)
 {
 	(void)state;
@@ -756,6 +799,7 @@ int main(void)
 		cmocka_unit_test(test_dictionaries),
 		cmocka_unit_test(test_lz4_ranges_with_a_dictionary),
 		cmocka_unit_test(test_lz4_frame_short_linked_blocks_with_a_dictionary),
+		cmocka_unit_test(test_a_dictionary_shared_by_threads),
 		cmocka_unit_test(test_wrong_dictionaries),
 		cmocka_unit_test(test_snappy_errors),
 	};
