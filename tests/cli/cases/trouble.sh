@@ -80,8 +80,9 @@ mkfifo pipe
 "$lade" -c vanishing >pipe 2>"$top/err" &
 pid=$!
 exec 9<pipe
+head -c 1000 <&9 >vanished.lade
 rm vanishing
-cat <&9 >vanished.lade
+cat <&9 >>vanished.lade
 exec 9<&-
 wait $pid && good || bad "a file that vanished"
 run 0 "$lade" -dc vanished.lade
