@@ -124,16 +124,20 @@ static double plain_chunks(const setup *s, const uint64_t *touched, size_t count
 	for (size_t i = 0; i < count; i++) {
 		lade_frame_chunk chunk;
 		must(lade_frame_get_chunk(s->frame, touched[i], &chunk, &err), &err, "chunk");
-		segments[i] = (lade_segment){.data = s->encoded.data + chunk.off, .size = chunk.size};
-		items[i] = (lade_item){.src = &segments[i], .src_count = 1,
-		                       .dst = lade_host_span(scratch + i % 64 * s->chunk_size, s->chunk_size)};
+		segments[i] =
+			(lade_segment){.data = s->encoded.data + chunk.off, .size = chunk.size};
+		items[i] = (lade_item){
+			.src = &segments[i],
+			.src_count = 1,
+			.dst = lade_host_span(scratch + i % 64 * s->chunk_size, s->chunk_size)};
 	}
 	lade_batch_options options = {.struct_size = sizeof options, .threads = s->threads};
 	double start = now();
 	/* 64 at a time, so that no two threads write to one place. */
 	for (size_t i = 0; i < count; i += 64)
-		must(lade_decode_into(s->engine, s->spec, items + i, count - i < 64 ? count - i : 64, NULL, &options,
-		                      &err), &err, "batch");
+		must(lade_decode_into(s->engine, s->spec, items + i,
+		                      count - i < 64 ? count - i : 64, NULL, &options, &err),
+		     &err, "batch");
 	double taken = now() - start;
 	free(scratch);
 	free(segments);
@@ -167,13 +171,17 @@ static double whole_plain(const setup *s)
 	for (size_t i = 0; i < count; i++) {
 		lade_frame_chunk chunk;
 		must(lade_frame_get_chunk(s->frame, i, &chunk, &err), &err, "chunk");
-		segments[i] = (lade_segment){.data = s->encoded.data + chunk.off, .size = chunk.size};
-		items[i] = (lade_item){.src = &segments[i], .src_count = 1,
-		                       .dst = lade_host_span(s->out + i * s->chunk_size, chunk.decoded_size)};
+		segments[i] =
+			(lade_segment){.data = s->encoded.data + chunk.off, .size = chunk.size};
+		items[i] = (lade_item){
+			.src = &segments[i],
+			.src_count = 1,
+			.dst = lade_host_span(s->out + i * s->chunk_size, chunk.decoded_size)};
 	}
 	lade_batch_options options = {.struct_size = sizeof options, .threads = s->threads};
 	double start = now();
-	must(lade_decode_into(s->engine, s->spec, items, count, NULL, &options, &err), &err, "batch");
+	must(lade_decode_into(s->engine, s->spec, items, count, NULL, &options, &err), &err,
+	     "batch");
 	double taken = now() - start;
 	free(segments);
 	free(items);
@@ -189,8 +197,9 @@ static double stream_copy(const setup *s, unsigned threads)
 	lade_frame_stream *stream;
 	size_t got = 0;
 	double start = now();
-	must(lade_frame_stream_new(s->engine, (lade_input){&in, from_memory}, &options, &stream, &err), &err,
-	     "stream");
+	must(lade_frame_stream_new(s->engine, (lade_input){&in, from_memory}, &options, &stream,
+	                           &err),
+	     &err, "stream");
 	must(lade_frame_stream_copy(stream, (lade_output){&got, discard}, &err), &err, "stream");
 	lade_frame_stream_free(stream);
 	double taken = now() - start;
@@ -200,7 +209,8 @@ static double stream_copy(const setup *s, unsigned threads)
 }
 
 /* The chunks that the ranges touch, each once. */
-static size_t list_touched(const setup *s, const lade_frame_range *ranges, size_t count, uint64_t *touched)
+static size_t list_touched(const setup *s, const lade_frame_range *ranges, size_t count,
+                           uint64_t *touched)
 {
 	size_t chunks = (s->size + s->chunk_size - 1) / s->chunk_size, found = 0;
 	bool *seen = calloc(chunks, sizeof *seen);
@@ -227,11 +237,13 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
 	lade_frame_read_options options = {.struct_size = sizeof options, .threads = threads,
 	                                   .policy = LADE_NO_COMPUTE_NO_VERIFY};
 	lade_frame *verified;
-	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options, &s->frame, &err), &err,
-	     "open");
+	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options,
+	                            &s->frame, &err),
+	     &err, "open");
 	options.policy = LADE_COMPUTE_AND_VERIFY;
-	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options, &verified, &err), &err,
-	     "open");
+	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options,
+	                            &verified, &err),
+	     &err, "open");
 	s->threads = threads;
 	lade_frame *plain_frame = s->frame;
 	double verified_random[ROUNDS_MAX];
@@ -249,14 +261,17 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
 	if (memcmp(s->out, s->data, s->size))
 		abort();
 	size_t n = (size_t)rounds;
-	double base = median(touched_time, n), batch = median(plain, n), mib = (double)s->size / (1 << 20);
-	printf("threads %u: %zu ranges of 4 KiB touch %zu of %zu chunks\n", threads, count, touched_count, chunks);
-	printf("  ranges / decoding the touched chunks            %.3f   (%.3f with checksums verified)\n",
+	double base = median(touched_time, n), batch = median(plain, n),
+	       mib = (double)s->size / (1 << 20);
+	printf("threads %u: %zu ranges of 4 KiB touch %zu of %zu chunks\n", threads, count,
+	       touched_count, chunks);
+	printf("  ranges / decoding the touched chunks            %.3f   (%.3f with checksums "
+	       "verified)\n",
 	       median(random, n) / base, median(verified_random, n) / base);
-	printf("  whole frame / plain batch, same memory          %.3f   (%.0f MiB/s)\n", median(whole, n) / batch,
-	       mib / median(whole, n));
-	printf("  pipe, verified, discarded / plain batch         %.3f   (%.0f MiB/s)\n", median(stream, n) / batch,
-	       mib / median(stream, n));
+	printf("  whole frame / plain batch, same memory          %.3f   (%.0f MiB/s)\n",
+	       median(whole, n) / batch, mib / median(whole, n));
+	printf("  pipe, verified, discarded / plain batch         %.3f   (%.0f MiB/s)\n",
+	       median(stream, n) / batch, mib / median(stream, n));
 	lade_frame_close(s->frame);
 	lade_frame_close(verified);
 	free(touched);
@@ -264,7 +279,8 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
 
 int main(int argc, char **argv)
 {
-	size_t mib = argc > 1 ? strtoul(argv[1], NULL, 0) : 1024, kib = argc > 2 ? strtoul(argv[2], NULL, 0) : 1024;
+	size_t mib = argc > 1 ? strtoul(argv[1], NULL, 0) : 1024,
+	       kib = argc > 2 ? strtoul(argv[2], NULL, 0) : 1024;
 	const char *text = argc > 3 ? argv[3] : "zstd(level=3)";
 	int rounds = argc > 4 ? atoi(argv[4]) : 5;
 	if (!mib || !kib || rounds < 1 || rounds > ROUNDS_MAX)
@@ -280,23 +296,29 @@ int main(int argc, char **argv)
 	s.data = data;
 	s.out = malloc(s.size);
 	fill(data, s.size);
-	lade_frame_options options = {.struct_size = sizeof options, .spec = spec, .chunk_size = s.chunk_size,
+	lade_frame_options options = {.struct_size = sizeof options,
+	                              .spec = spec,
+	                              .chunk_size = s.chunk_size,
 	                              .policy = LADE_COMPUTE_AND_VERIFY};
 	s.encoded.cap = lade_frame_bound(&options, s.size);
 	s.encoded.data = malloc(s.encoded.cap);
 	lade_frame_writer *writer;
 	double start = now();
-	must(lade_frame_writer_new(s.engine, &options, (lade_output){&s.encoded, append}, &writer, &err), &err, "writer");
+	must(lade_frame_writer_new(s.engine, &options, (lade_output){&s.encoded, append}, &writer,
+	                           &err),
+	     &err, "writer");
 	must(lade_frame_writer_write(writer, data, s.size, &err), &err, "write");
 	must(lade_frame_writer_finish(writer, &err), &err, "finish");
 	lade_frame_writer_free(writer);
-	printf("%zu MiB, chunks of %zu KiB, %s: ratio %.2f, written at %.0f MiB/s with 2 threads\n", mib, kib, text,
-	       (double)s.size / (double)s.encoded.size, (double)mib / (now() - start));
+	printf("%zu MiB, chunks of %zu KiB, %s: ratio %.2f, written at %.0f MiB/s with 2 threads\n",
+	       mib, kib, text, (double)s.size / (double)s.encoded.size,
+	       (double)mib / (now() - start));
 	enum { RANGES = 10000 };
 	lade_frame_range *ranges = calloc(RANGES, sizeof *ranges);
 	uint8_t *small = malloc((size_t)RANGES * 4096);
 	for (size_t i = 0; i < RANGES; i++)
-		ranges[i] = (lade_frame_range){next_random() % (s.size - 4096), lade_host_span(small + i * 4096, 4096)};
+		ranges[i] = (lade_frame_range){next_random() % (s.size - 4096),
+		                               lade_host_span(small + i * 4096, 4096)};
 	for (unsigned threads = 1; threads <= 2; threads++)
 		run_threads(&s, threads, ranges, RANGES, rounds);
 	for (size_t i = 0; i < RANGES; i++)

@@ -60,11 +60,13 @@ static inline lade_status kit_read(void *ctx, void *dst, size_t cap, size_t *got
 	return LADE_OK;
 }
 
-static inline lade_status kit_read_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+static inline lade_status kit_read_at(void *ctx, uint64_t off, void *dst, size_t size,
+                                      lade_error *err)
 {
 	const kit_input *in = ctx;
 	if (off > in->size || size > in->size - off)
-		return lade_fail(err, LADE_E_INTERNAL, off, "read past the source: %zu at %llu of %zu", size,
+		return lade_fail(err, LADE_E_INTERNAL, off,
+		                 "read past the source: %zu at %llu of %zu", size,
 		                 (unsigned long long)off, in->size);
 	memcpy(dst, in->data + off, size);
 	return LADE_OK;
@@ -89,7 +91,9 @@ static inline void kit_fill(uint8_t *data, size_t size, unsigned nature, rng *r)
 			value += (uint32_t)rng_below(r, 5);
 		if (n == 3 && rng_below(r, 3000) == 0)
 			value = (uint32_t)rng_next(r);
-		data[i] = n == 0 ? 0 : n == 1 ? (uint8_t)rng_next(r) : (uint8_t)(value >> 8 * (i % 4));
+		data[i] = n == 0   ? 0
+		          : n == 1 ? (uint8_t)rng_next(r)
+		                   : (uint8_t)(value >> 8 * (i % 4));
 	}
 }
 
@@ -116,7 +120,8 @@ static inline kit_bytes kit_frame(lade_engine *engine, const lade_frame_options 
 	kit_bytes out = {0};
 	lade_frame_writer *writer;
 	lade_error err;
-	lade_status status = lade_frame_writer_new(engine, options, kit_output(&out), &writer, &err);
+	lade_status status =
+		lade_frame_writer_new(engine, options, kit_output(&out), &writer, &err);
 	if (status == LADE_OK)
 		status = lade_frame_writer_write(writer, data, size, &err);
 	if (status == LADE_OK)
@@ -173,7 +178,8 @@ static inline lade_status kit_read_frame(lade_frame *frame, kit_bytes *out, lade
 	uint64_t size = lade_frame_get_info(frame)->size;
 	if (size > (64u << 20)) { /* a test's frame holds less: damage claims it */
 		lade_frame_close(frame);
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%llu bytes claimed", (unsigned long long)size);
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%llu bytes claimed",
+		                 (unsigned long long)size);
 	}
 	out->cap = size ? (size_t)size : 1;
 	out->data = malloc(out->cap);
@@ -198,7 +204,8 @@ static inline lade_status kit_read_stream(lade_engine *engine, bool copy, kit_in
 	if (copy) {
 		status = lade_frame_stream_copy(stream, kit_output(out), err);
 	} else {
-		size_t cap = random ? 1 + rng_below(random, 1 << rng_below(random, 19)) : 65536, got;
+		size_t cap = random ? 1 + rng_below(random, 1 << rng_below(random, 19)) : 65536,
+		       got;
 		uint8_t *buffer = malloc(cap);
 		if (!buffer)
 			abort();
@@ -227,7 +234,8 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 		status = lade_frame_open_memory(engine, data, size, &options, &frame, err);
 		break;
 	case KIT_SOURCE:
-		status = lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, &options, &frame, err);
+		status = lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, &options,
+		                         &frame, err);
 		break;
 	case KIT_PREAD:
 	case KIT_MAP:
@@ -238,7 +246,8 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 		free(path);
 		break;
 	default:
-		return kit_read_stream(engine, reader == KIT_STREAM_COPY, &in, &options, out, random, err);
+		return kit_read_stream(engine, reader == KIT_STREAM_COPY, &in, &options, out,
+		                       random, err);
 	}
 	return status == LADE_OK ? kit_read_frame(frame, out, err) : status;
 }

@@ -98,14 +98,16 @@ struct lade_algorithm {
 	lade_status (*check)(const lade_stage *stage, lade_error *err);
 
 	/* The most bytes that encoding 'size' bytes can give; SIZE_MAX if 'size' is more than the
-	 * format can hold.  Never decreases as 'size' grows.  The definition proves it in a comment. */
+	 * format can hold.  Never decreases as 'size' grows.  The definition proves it in a
+	 * comment. */
 	size_t (*bound)(const lade_stage *stage, size_t size);
 
 	/*
 	 * The size of what 'src' decodes to, without decoding it.  'src' is NULL, or lies on the
 	 * host; with LADE_ALGORITHM_FIXED_SIZE it is not read.  The answer is the source's claim:
 	 * hostile input may claim anything.
-	 * Fails: LADE_E_UNKNOWN_SIZE where the format does not tell; LADE_E_CORRUPT, LADE_E_TRUNCATED
+	 * Fails: LADE_E_UNKNOWN_SIZE where the format does not tell; LADE_E_CORRUPT,
+	 * LADE_E_TRUNCATED
 	 */
 	lade_status (*decoded_size)(const lade_stage *stage, const void *src, size_t size,
 	                            uint64_t *decoded, lade_error *err);
@@ -165,7 +167,8 @@ typedef struct lade_implementation {
 	int priority;    /* the highest that accepts the work wins; among equals the cheapest */
 	void *ctx;
 
-	/* Nanoseconds expected for the whole workload; a negative number refuses it.  NULL: 1 a byte. */
+	/* Nanoseconds expected for the whole workload; a negative number refuses it.  NULL: 1 a
+	 * byte. */
 	double (*cost)(void *ctx, const lade_workload *workload);
 
 	/* What a worker keeps between calls (codec contexts).  Both or neither. */
@@ -203,10 +206,11 @@ typedef struct lade_implementation {
 	/*
 	 * Filters of a fixed size, instead of 'run': one tile of the work, so that a chain of
 	 * filters passes over the data once, in the cache.  'elem_off' is the first element of the
-	 * tile, 'elem_count' their number, 'total' the bytes of the whole decoded side.  STREAM: 'src' and
-	 * 'dst' point at the tile, may be equal where both sides have elements of one size, and do
-	 * not overlap otherwise.  GATHER: 'src' is the whole input, 'dst' the tile.  SCATTER: 'src'
-	 * is the tile, 'dst' the whole output.  A last partial element belongs to the last tile.
+	 * tile, 'elem_count' their number, 'total' the bytes of the whole decoded side.  STREAM:
+	 * 'src' and 'dst' point at the tile, may be equal where both sides have elements of one
+	 * size, and do not overlap otherwise.  GATHER: 'src' is the whole input, 'dst' the tile.
+	 * SCATTER: 'src' is the tile, 'dst' the whole output.  A last partial element belongs to
+	 * the last tile.
 	 */
 	lade_tile tile_kind;
 	lade_status (*tile)(const lade_run *run, const void *src, void *dst, size_t elem_off,
@@ -217,7 +221,8 @@ typedef struct lade_implementation {
 	/*
 	 * Checksum stages, instead of 'run': the checksum of 'src', in the low bits of '*sum'.
 	 */
-	lade_status (*checksum)(const lade_run *run, lade_cspan src, uint64_t *sum, lade_error *err);
+	lade_status (*checksum)(const lade_run *run, lade_cspan src, uint64_t *sum,
+	                        lade_error *err);
 } lade_implementation;
 
 /*

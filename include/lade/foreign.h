@@ -42,7 +42,7 @@ typedef struct lade_foreign_options {
 	uint64_t max_window; /* reading: refuse larger windows with LADE_E_LIMIT; 0: 128 MiB */
 	bool checksum;       /* writing: with the format's checksum (.gz and .zz always have it) */
 	bool ignore_checksum; /* reading: .zst, .lz4, .sz, and .gz and .zz */
-	uint64_t size;        /* writing: all decoded bytes, if known: stored where the format can */
+	uint64_t size; /* writing: all decoded bytes, if known: stored where the format can */
 	const lade_dict *dict; /* reading .zst, .lz4, .zz; writing .zst */
 } lade_foreign_options;
 

@@ -181,8 +181,8 @@ typedef struct lade_frame_range {
 } lade_frame_range;
 
 /*
- * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each once
- * a call.  'results' as in lade_decode_into(); may be NULL.
+ * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each
+ * once a call.  'results' as in lade_decode_into(); may be NULL.
  * Fails: LADE_E_RANGE for a range past the end, and what decoding and reading fail with
  */
 LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges,
@@ -201,8 +201,8 @@ LADE_API lade_status lade_frame_stream_new(lade_engine *engine, lade_input input
                                            const lade_frame_read_options *options,
                                            lade_frame_stream **out, lade_error *err);
 LADE_API const lade_frame_info *lade_frame_stream_get_info(const lade_frame_stream *stream);
-/* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified).  Chunks that fit
- * 'cap' whole are decoded to their place in 'dst'; a large 'cap' keeps all threads busy. */
+/* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified).  Chunks that
+ * fit 'cap' whole are decoded to their place in 'dst'; a large 'cap' keeps all threads busy. */
 LADE_API lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t cap,
                                             size_t *got, lade_error *err);
 /* Decodes the rest of the frame to 'output', called on the caller's thread, in order: reading,

@@ -89,7 +89,7 @@ static void item_failed(call *c, size_t index, lade_status status, const lade_er
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* ---- routes ----------------------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------- */
 
 static void plan_add(plan *p, size_t size)
 {
@@ -109,12 +109,12 @@ static lade_workload workload_of(const call *c, const plan *p)
 static void plan_route(call *c, plan *p, const lade_spec *spec)
 {
 	lade_workload workload = workload_of(c, p);
-	p->status = lade__route_make(c->engine, spec, c->direction, &workload, &p->route, NULL, 0, NULL,
-	                             &p->error);
+	p->status = lade__route_make(c->engine, spec, c->direction, &workload, &p->route, NULL, 0,
+	                             NULL, &p->error);
 }
 
-/* Gives every item that has its own spec a plan; equal pointers share one.  'seats' is a hash table of
- * index + 1, at most half full. */
+/* Gives every item that has its own spec a plan; equal pointers share one.  'seats' is a hash
+ * table of index + 1, at most half full. */
 static lade_status plan_own(call *c, size_t own_count, lade_error *err)
 {
 	size_t seat_count = 4;
@@ -180,7 +180,7 @@ static const plan *plan_for(const call *c, size_t index)
 	return own ? &c->plans[own - 1] : &c->shared;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------ */
 
 static void run_item(call *c, size_t index, lade_worker *worker)
 {
@@ -212,8 +212,8 @@ static void run_part(call *c, const unit *u, lade_worker *worker)
 	lade_error error;
 	lade_status status = lade__pipe_run(&pipe, 0, &run, &error);
 	if (status == LADE_OK)
-		status = lade__route_at(c->engine, &p->route, 0)->run_part(&run, u->src, u->part, item->dst,
-		                                                           &error);
+		status = lade__route_at(c->engine, &p->route, 0)
+		                 ->run_part(&run, u->src, u->part, item->dst, &error);
 	if (status != LADE_OK)
 		item_failed(c, u->item, status, &error);
 }
@@ -227,7 +227,7 @@ static void run_unit(void *ctx, size_t index, lade_worker *worker)
 		run_part(c, &c->units[index], worker);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* ---- parts -------------------------------------------------------------------------- */
 
 /* Whether an item can be decoded in parts: one segment, straight into its destination, by a codec
  * that has them with nothing but checksums behind it. */
@@ -287,7 +287,9 @@ static size_t cut_into_parts(call *c)
 		size_t want = unit_count + (parts ? parts : 1) + (c->count - i - 1);
 		if (want > cap) {
 			cap = 2 * want;
-			unit *more = cap > SIZE_MAX / sizeof *units ? NULL : realloc(units, cap * sizeof *units);
+			unit *more = cap > SIZE_MAX / sizeof *units
+			                     ? NULL
+			                     : realloc(units, cap * sizeof *units);
 			if (!more) {
 				free(units);
 				units = NULL;
@@ -306,7 +308,7 @@ static size_t cut_into_parts(call *c)
 	return units ? unit_count : c->count;
 }
 
-/* ---- order -------------------------------------------------------------------------------------- */
+/* ---- order -------------------------------------------------------------------------- */
 
 typedef struct sized {
 	size_t size;
@@ -356,13 +358,13 @@ static lade_status run_all(call *c, lade_error *err)
 	if (threads > 1 && c->direction == LADE_DECODE && c->count < 4 * (size_t)threads)
 		unit_count = cut_into_parts(c);
 	uint32_t *order = threads > 1 && !c->units ? order_by_size(c, total, largest) : NULL;
-	lade_status status = lade__engine_parallel(c->engine, threads, unit_count, order ? 1 : 0, order,
-	                                           run_unit, c, err);
+	lade_status status = lade__engine_parallel(c->engine, threads, unit_count, order ? 1 : 0,
+	                                           order, run_unit, c, err);
 	free(order);
 	return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------ */
+/* ---- the calls ---------------------------------------------------------------------- */
 
 static const lade_batch_options default_options = {.struct_size = sizeof default_options};
 
@@ -372,7 +374,8 @@ static lade_status check_call(const lade_engine *engine, const lade_item *items,
 	if (!engine)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "engine is NULL");
 	if (!items && count)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items", count);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items",
+		                 count);
 	if (options->struct_size != sizeof *options)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "batch options: struct_size is %zu, this library's is %zu",
@@ -447,13 +450,14 @@ static lade_status size_of_item(const lade_spec *spec, const lade_item *item, ui
 		const lade_segment *segment = &item->src[i];
 		uint64_t decoded = segment->decoded_size;
 		if (decoded == 0) {
-			lade_status status = lade__spec_decoded_size(spec, segment->data, segment->size,
-			                                             &decoded, err);
+			lade_status status = lade__spec_decoded_size(spec, segment->data,
+			                                             segment->size, &decoded, err);
 			if (status != LADE_OK)
 				return status;
 		}
 		if (decoded >= LADE_SIZE_UNKNOWN - *size)
-			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "the segments' sizes overflow");
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "the segments' sizes overflow");
 		*size += decoded;
 	}
 	return LADE_OK;
@@ -503,9 +507,12 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 		return status;
 	if (!spec || !candidate_count || (!candidates && cap))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
-		                 !spec ? "spec" : !candidate_count ? "candidate_count" : "candidates");
+		                 !spec              ? "spec"
+		                 : !candidate_count ? "candidate_count"
+		                                    : "candidates");
 	if ((unsigned)direction > LADE_DECODE)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown", (int)direction);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
+		                 (int)direction);
 	call c;
 	call_init(&c, engine, direction, items, count, NULL, options, err);
 	pthread_mutex_destroy(&c.mutex);
@@ -516,16 +523,17 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 		plan_add(&c.shared, decoded_size_of(&c, &items[i]));
 	}
 	lade_workload workload = workload_of(&c, &c.shared);
-	status = lade__route_make(engine, spec, direction, &workload, &c.shared.route, candidates, cap,
-	                          candidate_count, err);
+	status = lade__route_make(engine, spec, direction, &workload, &c.shared.route, candidates,
+	                          cap, candidate_count, err);
 	if (status == LADE_OK && *candidate_count > cap)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "%zu candidates, room for %zu",
-		                 *candidate_count, cap);
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "%zu candidates, room for %zu", *candidate_count, cap);
 	return status;
 }
 
-lade_status lade_decode(lade_engine *engine, const lade_spec *spec, const void *src, size_t src_size,
-                        void *dst, size_t dst_cap, size_t *dst_size, lade_error *err)
+lade_status lade_decode(lade_engine *engine, const lade_spec *spec, const void *src,
+                        size_t src_size, void *dst, size_t dst_cap, size_t *dst_size,
+                        lade_error *err)
 {
 	lade_segment segment = {.data = src, .size = src_size};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(dst, dst_cap)};
@@ -536,8 +544,9 @@ lade_status lade_decode(lade_engine *engine, const lade_spec *spec, const void *
 	return status;
 }
 
-lade_status lade_encode(lade_engine *engine, const lade_spec *spec, const void *src, size_t src_size,
-                        void *dst, size_t dst_cap, size_t *dst_size, lade_error *err)
+lade_status lade_encode(lade_engine *engine, const lade_spec *spec, const void *src,
+                        size_t src_size, void *dst, size_t dst_cap, size_t *dst_size,
+                        lade_error *err)
 {
 	lade_segment segment = {.data = src, .size = src_size};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(dst, dst_cap)};

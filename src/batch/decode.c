@@ -32,7 +32,8 @@ static const lade_implementation *impl_at(const decoder *d, size_t stage)
 	return lade__route_at(d->pipe.worker->engine, d->pipe.route, stage);
 }
 
-lade_status lade__pipe_verify(const lade__pipe *pipe, size_t stage, lade_cspan *src, lade_error *err)
+lade_status lade__pipe_verify(const lade__pipe *pipe, size_t stage, lade_cspan *src,
+                              lade_error *err)
 {
 	const lade_stage *s = &pipe->route->spec->stage[stage];
 	size_t sum_size = s->algorithm->bound(s, 0);
@@ -56,14 +57,16 @@ lade_status lade__pipe_verify(const lade__pipe *pipe, size_t stage, lade_cspan *
 		status = lade__route_at(pipe->worker->engine, pipe->route, stage)->checksum(
 			&run, *src, &sum, err);
 	if (status == LADE_OK && sum != stored)
-		status = lade_fail(err, LADE_E_CHECKSUM, (uint64_t)(sum_at - bytes),
-		                   "%s: stored %0*llx, the %zu bytes give %0*llx", s->algorithm->name,
-		                   (int)sum_size * 2, (unsigned long long)stored, src->size,
-		                   (int)sum_size * 2, (unsigned long long)sum);
+		status =
+			lade_fail(err, LADE_E_CHECKSUM, (uint64_t)(sum_at - bytes),
+		                  "%s: stored %0*llx, the %zu bytes give %0*llx",
+		                  s->algorithm->name, (int)sum_size * 2, (unsigned long long)stored,
+		                  src->size, (int)sum_size * 2, (unsigned long long)sum);
 	return status;
 }
 
-/* The most bytes that can be of use before stages [0, stage): what encoding 'cap' bytes can give. */
+/* The most bytes that can be of use before stages [0, stage): what encoding 'cap' bytes can
+ * give. */
 static size_t room_before(const decoder *d, size_t stage)
 {
 	size_t size = d->cap;
@@ -94,9 +97,10 @@ static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run,
 	bool known = status == LADE_OK;
 	if (known) {
 		if (claimed > most)
-			return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-			                 "%s: the data says %llu bytes, the destination has use for %zu",
-			                 algorithm->name, (unsigned long long)claimed, most);
+			return lade_fail(
+				err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+				"%s: the data says %llu bytes, the destination has use for %zu",
+				algorithm->name, (unsigned long long)claimed, most);
 		room = (size_t)claimed;
 	} else if (status == LADE_E_UNKNOWN_SIZE) {
 		room = at->size < GROW_MAX / 8 ? at->size * 8 + ((size_t)64 << 10) : GROW_MAX;
@@ -110,8 +114,8 @@ static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run,
 		d->turn = turn;
 		void *block = next_block(d, room);
 		if (!block)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "%s: no memory for %zu bytes",
-			                 algorithm->name, room);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "%s: no memory for %zu bytes", algorithm->name, room);
 		size_t size = 0;
 		status = impl->run(run, *at, lade_host_span(block, room), &size, err);
 		if (status == LADE_OK) {
@@ -132,8 +136,8 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 	if (!d->sink)
 		return impl->run(run, at, lade_host_span(d->dst, d->cap), size, err);
 	const lade__sink *sink = d->sink;
-	/* A window in the middle, of a format that can decode it alone.  Where the size is not told the
-	 * codec finds out whether the window passes the end. */
+	/* A window in the middle, of a format that can decode it alone.  Where the size is not
+	 * told the codec finds out whether the window passes the end. */
 	if (impl->run_range && sink->row_size == sink->pitch && (d->known || d->ends)) {
 		size_t want_end = sink->off + sink->size;
 		size_t end = d->known ? sink->base + (size_t)d->known : want_end;
@@ -143,7 +147,8 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 		if (to <= from)
 			return LADE_OK;
 		return impl->run_range(run, at, from - sink->base,
-		                       lade_host_span(sink->data + (from - sink->off), to - from), err);
+		                       lade_host_span(sink->data + (from - sink->off), to - from),
+		                       err);
 	}
 	lade_status status = run_to_scratch(d, stage, run, &at, err);
 	if (status != LADE_OK)
@@ -165,15 +170,16 @@ static lade_status run_group(decoder *d, const lade__group *group, lade_cspan *a
 {
 	if (last && group->out_size > d->cap)
 		return no_room(d, group->out_size, err);
-	bool scatter = impl_at(d, group->first - (group->count - 1))->tile_kind == LADE_TILE_SCATTER;
+	bool scatter =
+		impl_at(d, group->first - (group->count - 1))->tile_kind == LADE_TILE_SCATTER;
 	if (last && !d->sink)
 		return lade__group_run(&d->pipe, group, at->data, d->dst, NULL, err);
 	if (last && !scatter)
 		return lade__group_run(&d->pipe, group, at->data, NULL, d->sink, err);
 	void *block = next_block(d, group->out_size);
 	if (!block)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes between stages",
-		                 group->out_size);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes between stages", group->out_size);
 	lade_status status = lade__group_run(&d->pipe, group, at->data, block, NULL, err);
 	if (status == LADE_OK && last)
 		lade__sink_write(d->sink, 0, block, group->out_size);
@@ -238,12 +244,14 @@ lade_status lade__spec_decoded_size(const lade_spec *spec, const void *src, size
 		const lade_stage *stage = &spec->stage[i];
 		bool fixed = (stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE) != 0;
 		if (!have && !fixed)
-			return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-			                 "%s tells its decoded size, but its bytes are not there yet",
-			                 stage->algorithm->name);
+			return lade_fail(
+				err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
+				"%s tells its decoded size, but its bytes are not there yet",
+				stage->algorithm->name);
 		if (now > SIZE_MAX)
-			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%s: %llu bytes are too many",
-			                 stage->algorithm->name, (unsigned long long)now);
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "%s: %llu bytes are too many", stage->algorithm->name,
+			                 (unsigned long long)now);
 		uint64_t before = now;
 		lade_status status = stage->algorithm->decoded_size(stage, have ? at : NULL,
 		                                                    (size_t)before, &now, err);
@@ -276,8 +284,8 @@ static lade_status decode_plain(decoder *d, const lade_item *item, size_t *size,
 		size_t got = 0;
 		d->dst = dst ? dst + done : NULL;
 		d->cap = item->dst.size - done;
-		lade_status status = decode_segment(d, lade_host_cspan(segment->data, segment->size),
-		                                    &got, err);
+		lade_status status =
+			decode_segment(d, lade_host_cspan(segment->data, segment->size), &got, err);
 		if (status == LADE_OK && segment->decoded_size && segment->decoded_size != got)
 			status = size_differs(i, got, segment->decoded_size, err);
 		if (status != LADE_OK)
@@ -297,8 +305,10 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		item->dst.size;
 	lade__sink *sink = &d->window;
 	if (item->range_off > SIZE_MAX / 4 || item->range_size > SIZE_MAX / 4)
-		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "the range from %llu of %llu bytes is too large",
-		                 (unsigned long long)item->range_off, (unsigned long long)item->range_size);
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "the range from %llu of %llu bytes is too large",
+		                 (unsigned long long)item->range_off,
+		                 (unsigned long long)item->range_size);
 	if (!open_end && item->range_size > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "the range has %llu bytes, the destination %zu",
@@ -315,8 +325,8 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		const lade_segment *segment = &item->src[i];
 		uint64_t said = segment->decoded_size;
 		size_t got = 0;
-		if (said == 0 && lade__spec_decoded_size(d->pipe.route->spec, segment->data, segment->size,
-		                                         &said, NULL) != LADE_OK)
+		if (said == 0 && lade__spec_decoded_size(d->pipe.route->spec, segment->data,
+		                                         segment->size, &said, NULL) != LADE_OK)
 			said = 0;
 		if (said > SIZE_MAX / 4)
 			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -329,15 +339,16 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		sink->base = total;
 		d->known = said;
 		d->ends = !open_end && i + 1 == item->src_count;
-		/* A whole result must fit; of a ranged one more may have to be decoded than is kept. */
+		/* A whole result must fit; of a ranged one more may have to be decoded than is
+		 * kept. */
 		d->cap = segment->decoded_size;
 		if (d->cap == 0 && item->range_off == 0 && open_end)
 			d->cap = cap - total;
 		else if (d->cap == 0)
 			d->cap = said ? (size_t)said :
 				end > GROW_MAX / 4 ? 4 * end : GROW_MAX;
-		lade_status status = decode_segment(d, lade_host_cspan(segment->data, segment->size),
-		                                    &got, err);
+		lade_status status =
+			decode_segment(d, lade_host_cspan(segment->data, segment->size), &got, err);
 		if (status == LADE_OK && segment->decoded_size && segment->decoded_size != got)
 			status = size_differs(i, got, segment->decoded_size, err);
 		if (status != LADE_OK)
@@ -349,7 +360,8 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		                 "the result has %zu bytes from %zu on, the destination %zu",
 		                 total - sink->off, sink->off, cap);
 	if (total < (open_end ? sink->off : end))
-		return lade_fail(err, LADE_E_RANGE, total, "the range ends at %zu, the result has %zu bytes",
+		return lade_fail(err, LADE_E_RANGE, total,
+		                 "the range ends at %zu, the result has %zu bytes",
 		                 open_end ? sink->off : end, total);
 	*size = open_end ? total - sink->off : sink->size;
 	return LADE_OK;

@@ -34,8 +34,8 @@ lade_status lade_dict_new(const void *data, size_t size, lade_dict **out, lade_e
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a dictionary must have bytes");
 	lade_dict *dict = size > SIZE_MAX / 2 ? NULL : malloc(sizeof *dict + size);
 	if (!dict)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a dictionary of %zu bytes",
-		                 size);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a dictionary of %zu bytes", size);
 	pthread_mutex_init(&dict->mutex, NULL);
 	dict->forms = NULL;
 	dict->size = size;

@@ -47,8 +47,8 @@ static lade_status put_checksums(encoder *e, size_t stage, size_t count, lade_sp
 		lade_run run;
 		lade_status status = lade__pipe_run(&e->pipe, i, &run, err);
 		if (status == LADE_OK)
-			status = impl_at(e, i)->checksum(&run, lade_host_cspan(at->data, at->size), &sum,
-			                                 err);
+			status = impl_at(e, i)->checksum(&run, lade_host_cspan(at->data, at->size),
+			                                 &sum, err);
 		if (status != LADE_OK)
 			return status;
 		uint8_t *bytes = at->data;
@@ -81,8 +81,8 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 		return LADE_OK;
 	}
 	if (impl_at(e, stage)->tile_kind != LADE_TILE_NONE) {
-		lade_status status = lade__group_make(&e->pipe, stage, spec->count - stage, 1, in_size,
-		                                      &step->group, err);
+		lade_status status = lade__group_make(&e->pipe, stage, spec->count - stage, 1,
+		                                      in_size, &step->group, err);
 		step->stages = step->group.count;
 		step->most = step->group.out_size;
 		return status;
@@ -91,21 +91,23 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 	step->most = s->algorithm->bound(s, in_size);
 	if (step->most != SIZE_MAX)
 		return LADE_OK;
-	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%s: %zu bytes are more than a chunk can hold",
-	                 s->algorithm->name, in_size);
+	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                 "%s: %zu bytes are more than a chunk can hold", s->algorithm->name,
+	                 in_size);
 }
 
-static lade_status step_run(encoder *e, const encode_step *step, size_t stage, lade_cspan at, lade_span *to,
-                            lade_error *err)
+static lade_status step_run(encoder *e, const encode_step *step, size_t stage, lade_cspan at,
+                            lade_span *to, lade_error *err)
 {
 	if (step->stages == 0 || step->group.count) {
 		if (step->most > to->size)
 			return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-			                 "the encoded chunk has %zu bytes, the destination %zu", step->most,
-			                 to->size);
+			                 "the encoded chunk has %zu bytes, the destination %zu",
+			                 step->most, to->size);
 		to->size = step->most;
 		if (step->group.count)
-			return lade__group_run(&e->pipe, &step->group, at.data, to->data, NULL, err);
+			return lade__group_run(&e->pipe, &step->group, at.data, to->data, NULL,
+			                       err);
 		if (at.size)
 			memcpy(to->data, at.data, at.size);
 		return LADE_OK;
@@ -134,10 +136,12 @@ static lade_status encode_chunk(encoder *e, lade_cspan at, size_t *size, lade_er
 		lade_span to = {0};
 		if (next == count) {
 			if (before + after > e->cap)
-				return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-				                 "checksums of %zu bytes do not fit a destination of %zu",
-				                 before + after, e->cap);
-			to = lade_host_span(e->dst ? e->dst + before : NULL, e->cap - before - after);
+				return lade_fail(
+					err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+					"checksums of %zu bytes do not fit a destination of %zu",
+					before + after, e->cap);
+			to = lade_host_span(e->dst ? e->dst + before : NULL,
+			                    e->cap - before - after);
 		} else {
 			uint8_t *block = step.most > SIZE_MAX / 2 ? NULL :
 				lade__worker_block(e->pipe.worker, LADE__SCRATCH_STAGE + e->turn,
@@ -145,7 +149,8 @@ static lade_status encode_chunk(encoder *e, lade_cspan at, size_t *size, lade_er
 			e->turn ^= 1;
 			if (!block)
 				return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-				                 "no memory for %zu bytes between stages", step.most);
+				                 "no memory for %zu bytes between stages",
+				                 step.most);
 			to = lade_host_span(block + before, step.most);
 		}
 		status = step_run(e, &step, stage, at, &to, err);
@@ -161,20 +166,22 @@ static lade_status encode_chunk(encoder *e, lade_cspan at, size_t *size, lade_er
 }
 
 /* Joins segments, or gathers rows, into one block. */
-static lade_status join(lade_worker *worker, const lade_item *item, lade_cspan *out, lade_error *err)
+static lade_status join(lade_worker *worker, const lade_item *item, lade_cspan *out,
+                        lade_error *err)
 {
 	size_t total = 0;
 	if (item->row_pitch)
 		total = lade__rows_bytes(item->src[0].size, item->row_size, item->row_pitch);
 	for (size_t i = 0; !item->row_pitch && i < item->src_count; i++) {
 		if (item->src[i].size > SIZE_MAX - total)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "the segments' sizes overflow");
+			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+			                 "the segments' sizes overflow");
 		total += item->src[i].size;
 	}
 	uint8_t *block = lade__worker_block(worker, LADE__SCRATCH_JOIN, total);
 	if (!block)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a source of %zu bytes",
-		                 total);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a source of %zu bytes", total);
 	*out = lade_host_cspan(block, total);
 	if (item->row_pitch) {
 		const uint8_t *row = item->src[0].data;
@@ -197,7 +204,8 @@ static lade_status join(lade_worker *worker, const lade_item *item, lade_cspan *
 lade_status lade__item_encode(lade_worker *worker, const lade__route *route, const lade_item *item,
                               const lade__job_options *options, size_t *size, lade_error *err)
 {
-	encoder e = {.pipe = {worker, route, options}, .dst = item->dst.data, .cap = item->dst.size};
+	encoder e = {
+		.pipe = {worker, route, options}, .dst = item->dst.data, .cap = item->dst.size};
 	lade_cspan at;
 	*size = 0;
 	if (item->src_count == 1 && !item->row_pitch) {

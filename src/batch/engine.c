@@ -20,13 +20,15 @@ static lade_status options_check(const lade_engine_options *options, lade_error 
 		                 "engine options: struct_size is %zu, this library's is %zu",
 		                 options->struct_size, sizeof *options);
 	if (options->threads > THREADS_MAX)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%u threads, at most %d can be had",
-		                 options->threads, THREADS_MAX);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%u threads, at most %d can be had", options->threads,
+		                 THREADS_MAX);
 	if ((unsigned)options->cpu > LADE_CPU_AVX512)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "cpu level %d is unknown",
 		                 (int)options->cpu);
 	if (options->cpu > lade_cpu_detect())
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "cpu level %s is asked for, this machine has %s",
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "cpu level %s is asked for, this machine has %s",
 		                 lade_cpu_name(options->cpu), lade_cpu_name(lade_cpu_detect()));
 	return LADE_OK;
 }
@@ -45,8 +47,8 @@ lade_status lade_engine_new(const lade_engine_options *options, lade_engine **ou
 	unsigned threads = options->threads ? options->threads : lade_cpu_count();
 	lade_engine *engine = calloc(1, sizeof *engine + threads * sizeof(pthread_t));
 	if (!engine)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an engine of %u threads",
-		                 threads);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for an engine of %u threads", threads);
 	engine->threads = threads;
 	engine->cpu = options->cpu == LADE_CPU_AUTO ? lade_cpu_detect() : options->cpu;
 	for (int kind = 0; kind < LADE_KIND_COUNT; kind++)
@@ -222,8 +224,8 @@ lade_status lade__worker_state(lade_worker *worker, size_t index, void **state, 
 		size_t count = engine->registry.entry_count;
 		void **states = realloc(worker->states, count * sizeof *states);
 		if (!states)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu states",
-			                 count);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %zu states", count);
 		memset(states + worker->state_count, 0,
 		       (count - worker->state_count) * sizeof *states);
 		worker->states = states;
@@ -277,7 +279,8 @@ lade_status lade__engine_parallel(lade_engine *engine, unsigned threads, size_t 
 		threads = engine->threads;
 	if (threads > count)
 		threads = count ? (unsigned)count : 1;
-	/* About 16 pieces a thread: the last ones end together, and the counter is not contended. */
+	/* About 16 pieces a thread: the last ones end together, and the counter is not
+	 * contended. */
 	if (grain == 0)
 		grain = count / ((size_t)threads * 16);
 	if (grain == 0)
@@ -289,8 +292,14 @@ lade_status lade__engine_parallel(lade_engine *engine, unsigned threads, size_t 
 		for (size_t i = 0; i < count; i++)
 			fn(ctx, order ? order[i] : i, worker);
 	} else {
-		spread s = {.engine = engine, .first = worker, .caller = pthread_self(), .count = count,
-		            .grain = grain, .order = order, .fn = fn, .ctx = ctx};
+		spread s = {.engine = engine,
+		            .first = worker,
+		            .caller = pthread_self(),
+		            .count = count,
+		            .grain = grain,
+		            .order = order,
+		            .fn = fn,
+		            .ctx = ctx};
 		lade__pool_run(&engine->pool, threads - 1, spread_body, &s);
 	}
 	lade__worker_give(worker);

@@ -54,14 +54,15 @@ struct lade_engine {
 };
 
 /*
- * Scratch blocks of a worker, by use.  A worker serves one thread at a time and keeps its blocks and
- * its codec contexts between calls.
+ * Scratch blocks of a worker, by use.  A worker serves one thread at a time and keeps its blocks
+ * and its codec contexts between calls.
  */
 enum {
 	LADE__SCRATCH_IMPL = 0,  /* and 1: lade_worker_scratch() */
 	LADE__SCRATCH_STAGE = 2, /* and 3: between stages */
 	LADE__SCRATCH_TILE = 4,  /* and 5: between the filters of a tile */
-	LADE__SCRATCH_JOIN = 6,  /* an encoder's source, gathered; a decoder's result, to be spread */
+	LADE__SCRATCH_JOIN =
+		6, /* an encoder's source, gathered; a decoder's result, to be spread */
 	LADE__SCRATCH_FRAME = 7, /* for the layer above */
 	LADE__SCRATCH_COUNT = 8,
 };
@@ -164,7 +165,7 @@ lade_status lade__worker_encode(lade_worker *worker, const lade__route *route,
 lade_status lade__spec_decoded_size(const lade_spec *spec, const void *src, size_t size,
                                     uint64_t *decoded, lade_error *err);
 
-/* ---- runs of one stage, shared by the two directions ------------------------------------------- */
+/* ---- runs of one stage, shared by the two directions -------------------------------- */
 
 typedef struct lade__pipe {
 	lade_worker *worker;
@@ -203,8 +204,8 @@ typedef struct lade__sink {
 void lade__sink_write(const lade__sink *sink, size_t off, const void *src, size_t size);
 
 /*
- * A group of stages whose filters pass over the data in tiles.  'step' is +1 when encoding and -1 when
- * decoding; stages first, first + step, ... 'count' of them.
+ * A group of stages whose filters pass over the data in tiles.  'step' is +1 when encoding and -1
+ * when decoding; stages first, first + step, ... 'count' of them.
  */
 typedef struct lade__group {
 	size_t first, count;

@@ -23,7 +23,8 @@ static const lade_stage *stage_at(const lade__pipe *pipe, const lade__group *gro
 	return &pipe->route->spec->stage[at];
 }
 
-static const lade_implementation *impl_at(const lade__pipe *pipe, const lade__group *group, size_t i)
+static const lade_implementation *impl_at(const lade__pipe *pipe, const lade__group *group,
+                                          size_t i)
 {
 	size_t at = group->step > 0 ? group->first + i : group->first - i;
 	return lade__route_at(pipe->worker->engine, pipe->route, at);
@@ -47,8 +48,9 @@ static lade_status size_after(const lade_stage *stage, int step, size_t size, si
 		*out = stage->algorithm->bound(stage, size);
 		if (*out != SIZE_MAX)
 			return LADE_OK;
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: %zu bytes are more than it can hold",
-		                 stage->algorithm->name, size);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s: %zu bytes are more than it can hold", stage->algorithm->name,
+		                 size);
 	}
 	uint64_t decoded;
 	lade_status status = stage->algorithm->decoded_size(stage, NULL, size, &decoded, err);
@@ -94,7 +96,8 @@ static size_t tile_elems(const lade__pipe *pipe, const lade__group *group)
 lade_status lade__group_make(const lade__pipe *pipe, size_t first, size_t left, int step,
                              size_t in_size, lade__group *group, lade_error *err)
 {
-	*group = (lade__group){.first = first, .step = step, .in_size = in_size, .out_size = in_size};
+	*group = (lade__group){
+		.first = first, .step = step, .in_size = in_size, .out_size = in_size};
 	while (group->count < left) {
 		lade_tile kind = impl_at(pipe, group, group->count)->tile_kind;
 		if (kind == LADE_TILE_NONE || (kind == LADE_TILE_GATHER && group->count))
@@ -107,7 +110,8 @@ lade_status lade__group_make(const lade__pipe *pipe, size_t first, size_t left, 
 		group->count++;
 		group->tile = tile_elems(pipe, group);
 		if (group->tile == 0 && group->count > 1) {
-			/* The element sizes do not go together: leave this one to the next group. */
+			/* The element sizes do not go together: leave this one to the next
+			 * group. */
 			group->count--;
 			group->out_size = size;
 			group->tile = tile_elems(pipe, group);
@@ -205,13 +209,14 @@ static lade_status buffers_get(const lade__pipe *pipe, const lade__group *group,
 		if (i + 1 < group->count)
 			n = bytes / members[i + 1].in;
 	}
-	/* The last tile may have up to 254 bytes of a partial element more, on either side of astype. */
+	/* The last tile may have up to 254 bytes of a partial element more, on either side of
+	 * astype. */
 	wide += 8 * 256;
 	for (unsigned k = 0; k < 2; k++) {
 		buffers[k] = lade__worker_block(pipe->worker, LADE__SCRATCH_TILE + k, wide);
 		if (!buffers[k])
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for tiles of %zu bytes",
-			                 wide);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for tiles of %zu bytes", wide);
 	}
 	return LADE_OK;
 }

@@ -12,8 +12,8 @@
 static lade_status check_place(lade_place place, const char *what, lade_error *err)
 {
 	if ((unsigned)place.kind >= LADE_KIND_COUNT)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: memory kind %d is unknown", what,
-		                 (int)place.kind);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: memory kind %d is unknown",
+		                 what, (int)place.kind);
 	if (!lade_kind_is_host(place.kind))
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
 		                 "%s lies on device %d, and there is no device driver", what,
@@ -29,9 +29,10 @@ static bool has_rows(const lade_item *item)
 static lade_status check_rows(const lade_item *item, lade_direction direction, lade_error *err)
 {
 	if (item->row_size == 0 || item->row_pitch < item->row_size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "rows of %zu bytes at a pitch of %zu: want 0 < row_size <= row_pitch",
-		                 item->row_size, item->row_pitch);
+		return lade_fail(
+			err, LADE_E_ARG, LADE_NO_OFFSET,
+			"rows of %zu bytes at a pitch of %zu: want 0 < row_size <= row_pitch",
+			item->row_size, item->row_pitch);
 	if (direction == LADE_ENCODE && item->src_count != 1)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "a source of rows is one segment, here are %zu", item->src_count);
@@ -44,7 +45,8 @@ lade_status lade__item_check(const lade_item *item, lade_direction direction, la
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "src is NULL for %zu segments",
 		                 item->src_count);
 	if (direction == LADE_DECODE && item->src_count == 0)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "an item without source segments");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "an item without source segments");
 	for (size_t i = 0; i < item->src_count; i++) {
 		const lade_segment *segment = &item->src[i];
 		if (!segment->data && segment->size)

@@ -108,8 +108,8 @@ static lade_status add_entry(lade__registry *r, lade__slot *slot,
                              const lade_implementation *record, lade_error *err)
 {
 	if (!grow((void **)&r->entries, &r->entry_cap, r->entry_count, sizeof *r->entries))
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for implementation %zu",
-		                 r->entry_count);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for implementation %zu", r->entry_count);
 	lade__entry *entry = &r->entries[r->entry_count++];
 	entry->record = *record;
 	entry->next = slot->first[record->direction];
@@ -164,7 +164,8 @@ static lade_status bad_field(lade_error *err, const char *record, const char *wh
 static lade_status check_option(const lade_algorithm *a, const lade_option *option, lade_error *err)
 {
 	if (!name_is_good(option->name))
-		return bad_field(err, a->name, "an option's name is not of the form [a-z][a-z0-9_-]*");
+		return bad_field(err, a->name,
+		                 "an option's name is not of the form [a-z][a-z0-9_-]*");
 	if ((unsigned)option->type > LADE_OPTION_DTYPE)
 		return bad_field(err, a->name, "an option's type is unknown");
 	if (option->type == LADE_OPTION_ENUM && (!option->names || !option->names[0]))
@@ -185,16 +186,18 @@ lade_status lade_engine_add_algorithm(lade_engine *engine, const lade_algorithm 
 	const lade_algorithm *a = algorithm;
 	if (a->struct_size != sizeof *a)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "algorithm: struct_size is %zu, this library's is %zu", a->struct_size,
-		                 sizeof *a);
+		                 "algorithm: struct_size is %zu, this library's is %zu",
+		                 a->struct_size, sizeof *a);
 	if (!name_is_good(a->name))
-		return bad_field(err, "algorithm", "its name is not of the form [a-z][a-z0-9_-]*, 1 to 31");
+		return bad_field(err, "algorithm",
+		                 "its name is not of the form [a-z][a-z0-9_-]*, 1 to 31");
 	if (lade_engine_find(engine, a->name))
 		return bad_field(err, a->name, "an algorithm of that name is there already");
 	if (a->id)
 		return bad_field(err, a->name, "only the library's own algorithms have an id");
 	if ((unsigned)a->kind > LADE_STAGE_FILTER)
-		return bad_field(err, a->name, "kind must be LADE_STAGE_CODEC or LADE_STAGE_FILTER");
+		return bad_field(err, a->name,
+		                 "kind must be LADE_STAGE_CODEC or LADE_STAGE_FILTER");
 	if (!a->bound || !a->decoded_size)
 		return bad_field(err, a->name, "bound and decoded_size must be given");
 	if (a->option_count > LADE_OPTIONS_MAX || (a->option_count && !a->options))
@@ -206,8 +209,8 @@ lade_status lade_engine_add_algorithm(lade_engine *engine, const lade_algorithm 
 	}
 	lade_algorithm *copy = malloc(sizeof *copy);
 	if (!copy)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for algorithm \"%s\"",
-		                 a->name);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for algorithm \"%s\"", a->name);
 	*copy = *a;
 	lade_status status = add_slot(&engine->registry, copy, copy, err);
 	if (status != LADE_OK)
@@ -251,20 +254,20 @@ lade_status lade_engine_add_implementation(lade_engine *engine,
 		return bad_field(err, "implementation", "name and algorithm must be given");
 	const lade_algorithm *a = lade_engine_find(engine, p->algorithm);
 	if (!a)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: no algorithm is called \"%s\"",
-		                 p->name, p->algorithm);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s: no algorithm is called \"%s\"", p->name, p->algorithm);
 	if ((unsigned)p->direction > LADE_DECODE)
 		return bad_field(err, p->name, "direction must be LADE_ENCODE or LADE_DECODE");
 	if (p->place != LADE_HOST)
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "%s: runs on %s memory, and this build has no device driver", p->name,
-		                 lade_kind_name(p->place));
+		                 "%s: runs on %s memory, and this build has no device driver",
+		                 p->name, lade_kind_name(p->place));
 	if (!p->state_new != !p->state_free)
 		return bad_field(err, p->name, "state_new and state_free go together");
 	lade_status status = check_functions(p, a, err);
 	if (status != LADE_OK)
 		return status;
 	const lade__slot *slot = lade__registry_slot(&engine->registry, UINT16_MAX, a);
-	return add_entry(&engine->registry, &engine->registry.slots[slot - engine->registry.slots], p,
-	                 err);
+	return add_entry(&engine->registry, &engine->registry.slots[slot - engine->registry.slots],
+	                 p, err);
 }

@@ -59,9 +59,10 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 		const lade_algorithm *algorithm = spec->stage[s].algorithm;
 		const lade__slot *slot = lade__registry_slot(registry, spec->slot[s], algorithm);
 		if (!slot)
-			return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
-			                 "stage %zu (%s): the algorithm was added to another engine", s,
-			                 algorithm->name);
+			return lade_fail(
+				err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
+				"stage %zu (%s): the algorithm was added to another engine", s,
+				algorithm->name);
 		workload->stage = &spec->stage[s];
 		const lade_implementation *best = NULL;
 		double best_cost = 0;
@@ -76,8 +77,10 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 				route->entry[s] = (uint16_t)(i - 1);
 			}
 			if (candidates && listed < cap)
-				candidates[listed] = (lade_candidate){.stage = s, .implementation = p->name,
-				                                      .place = p->place, .priority = p->priority,
+				candidates[listed] = (lade_candidate){.stage = s,
+				                                      .implementation = p->name,
+				                                      .place = p->place,
+				                                      .priority = p->priority,
 				                                      .cost = cost};
 			listed++;
 		}
@@ -87,7 +90,8 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 		}
 		if (!best)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			                 "stage %zu (%s): no implementation can %s it%s", s, algorithm->name,
+			                 "stage %zu (%s): no implementation can %s it%s", s,
+			                 algorithm->name,
 			                 direction == LADE_ENCODE ? "encode" : "decode",
 			                 workload->has_dict ? " with a dictionary" : "");
 		route->cost += best_cost;

@@ -86,8 +86,9 @@ lade_status lade__value_check(const lade_stage *stage, size_t index, lade_error 
 		if (value.i >= 0 && value.i <= 255 && (lade_dtype_size((lade_dtype)value.i) ||
 		    (!option->required && value.i == option->fallback.i)))
 			return LADE_OK;
-		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "%s: %s is %lld, which is no data type",
-		                 stage->algorithm->name, option->name, (long long)value.i);
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
+		                 "%s: %s is %lld, which is no data type", stage->algorithm->name,
+		                 option->name, (long long)value.i);
 	}
 	if (value.i >= 0 && value.i <= max)
 		return LADE_OK;
@@ -110,11 +111,12 @@ static lade_status stage_check(const lade_stage *stage, lade_error *err)
 lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **out, lade_error *err)
 {
 	if (!out || !stages)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", out ? "stages" : "out");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 out ? "stages" : "out");
 	*out = NULL;
 	if (count == 0 || count > LADE_STAGES_MAX)
-		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "%zu stages, want 1 to %d", count,
-		                 LADE_STAGES_MAX);
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "%zu stages, want 1 to %d",
+		                 count, LADE_STAGES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		lade_status status = stage_check(&stages[i], err);
 		if (status != LADE_OK)
@@ -124,8 +126,8 @@ lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **ou
 	size_t bytes_size = lade__spec_pack(stages, count, NULL, 0);
 	lade_spec *spec = malloc(sizeof *spec + text_size + 1 + bytes_size);
 	if (!spec)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a spec of %zu stages",
-		                 count);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a spec of %zu stages", count);
 	memset(spec, 0, sizeof *spec);
 	atomic_init(&spec->refs, 1);
 	spec->count = (uint8_t)count;

@@ -74,7 +74,8 @@ size_t lade__spec_pack(const lade_stage *stages, size_t count, uint8_t *bytes, s
 		}
 		size_t given = 0;
 		for (size_t i = 0; i < algorithm->option_count; i++)
-			given += !lade__value_is_silent(&algorithm->options[i], stages[s].option[i]);
+			given +=
+				!lade__value_is_silent(&algorithm->options[i], stages[s].option[i]);
 		put_byte(&w, given);
 		for (size_t i = 0; i < algorithm->option_count; i++) {
 			if (lade__value_is_silent(&algorithm->options[i], stages[s].option[i]))
@@ -97,14 +98,16 @@ typedef struct reader {
 
 static lade_status corrupt(reader *r, size_t at, const char *what)
 {
-	return lade_fail(r->err, LADE_E_CORRUPT, at, "spec: %s at byte %zu of %zu", what, at, r->size);
+	return lade_fail(r->err, LADE_E_CORRUPT, at, "spec: %s at byte %zu of %zu", what, at,
+	                 r->size);
 }
 
 static lade_status get_byte(reader *r, unsigned *v)
 {
 	*v = 0;
 	if (r->at == r->size)
-		return lade_fail(r->err, LADE_E_TRUNCATED, r->at, "spec: ends after %zu bytes", r->size);
+		return lade_fail(r->err, LADE_E_TRUNCATED, r->at, "spec: ends after %zu bytes",
+		                 r->size);
 	*v = r->bytes[r->at++];
 	return LADE_OK;
 }
@@ -118,7 +121,8 @@ static lade_status get_varint(reader *r, uint64_t *v)
 		lade_status status = get_byte(r, &b);
 		if (status != LADE_OK)
 			return status;
-		/* The tenth byte has room for one bit; a last byte of 0 could have been left out. */
+		/* The tenth byte has room for one bit; a last byte of 0 could have been left
+		 * out. */
 		if ((shift == 63 && b > 1) || (shift && b == 0))
 			break;
 		*v |= (uint64_t)(b & 0x7F) << shift;
@@ -168,8 +172,8 @@ static lade_status get_algorithm(reader *r, const lade_algorithm **out)
 		*out = lade__engine_find_id(r->engine, id);
 		if (*out)
 			return LADE_OK;
-		return lade_fail(r->err, LADE_E_NOT_FOUND, start, "spec: no algorithm has the number %u",
-		                 id);
+		return lade_fail(r->err, LADE_E_NOT_FOUND, start,
+		                 "spec: no algorithm has the number %u", id);
 	}
 	status = get_byte(r, &length);
 	if (status != LADE_OK)
@@ -235,7 +239,8 @@ lade_status lade_spec_from_bytes(const lade_engine *engine, const void *data, si
                                  lade_spec **out, lade_error *err)
 {
 	if ((!data && size) || !out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", out ? "data" : "out");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 out ? "data" : "out");
 	*out = NULL;
 	reader r = {engine, data, size, 0, err};
 	lade_stage stages[LADE_STAGES_MAX];
@@ -246,8 +251,8 @@ lade_status lade_spec_from_bytes(const lade_engine *engine, const void *data, si
 	if (status != LADE_OK)
 		return status;
 	if (version != SPEC_VERSION)
-		return lade_fail(err, LADE_E_VERSION, 0, "spec: version %u, this library reads %d", version,
-		                 SPEC_VERSION);
+		return lade_fail(err, LADE_E_VERSION, 0, "spec: version %u, this library reads %d",
+		                 version, SPEC_VERSION);
 	if (count == 0 || count > LADE_STAGES_MAX)
 		return corrupt(&r, 1, "a number of stages that is not from 1 to 16");
 	for (unsigned i = 0; i < count; i++) {

@@ -120,9 +120,9 @@ typedef struct reader {
 static lade_status bad(reader *r, const char *at, lade_status status, const char *what)
 {
 	size_t rest = strlen(at);
-	return lade_fail(r->err, status, (uint64_t)(at - r->text), "spec: %s at character %zu, \"%.*s%s\"",
-	                 what, (size_t)(at - r->text), (int)(rest < 24 ? rest : 24), at,
-	                 rest > 24 ? "..." : "");
+	return lade_fail(r->err, status, (uint64_t)(at - r->text),
+	                 "spec: %s at character %zu, \"%.*s%s\"", what, (size_t)(at - r->text),
+	                 (int)(rest < 24 ? rest : 24), at, rest > 24 ? "..." : "");
 }
 
 static void skip_space(reader *r)
@@ -162,8 +162,9 @@ static lade_status unknown_algorithm(reader *r, const char *name, size_t length)
 	}
 	known[p.size < sizeof known ? p.size : sizeof known - 1] = 0;
 	return lade_fail(r->err, LADE_E_NOT_FOUND, (uint64_t)(name - r->text),
-	                 "no algorithm is called \"%.*s\"; there are: %s%s", (int)(length < 31 ? length : 31),
-	                 name, known, p.size < sizeof known ? "" : " ...");
+	                 "no algorithm is called \"%.*s\"; there are: %s%s",
+	                 (int)(length < 31 ? length : 31), name, known,
+	                 p.size < sizeof known ? "" : " ...");
 }
 
 /* A number in the C locale's spelling: digits, sign, point, exponent. */
@@ -175,7 +176,8 @@ static bool read_float(const char *text, size_t length, double *out)
 	for (size_t i = 0; i < length; i++)
 		if (!strchr("0123456789+-.eE", text[i]))
 			return false;
-	/* strtod() wants the locale's mark; ours is one byte, so a longer one does not fit in place. */
+	/* strtod() wants the locale's mark; ours is one byte, so a longer one does not fit in
+	 * place. */
 	const char *mark = localeconv()->decimal_point;
 	size_t n = 0;
 	for (size_t i = 0; i < length; i++) {
@@ -239,7 +241,8 @@ static lade_status read_value(reader *r, const lade_option *option, const char *
 		want = "a number";
 		break;
 	case LADE_OPTION_BOOL:
-		value->i = lade__name_equal("true", text, length) || lade__name_equal("1", text, length);
+		value->i = lade__name_equal("true", text, length) ||
+		           lade__name_equal("1", text, length);
 		if (value->i || lade__name_equal("false", text, length) ||
 		    lade__name_equal("0", text, length))
 			return LADE_OK;
@@ -283,16 +286,17 @@ static lade_status read_option(reader *r, lade_stage *stage, uint32_t *seen)
 		if (index == algorithm->option_count) {
 			char known[120], what[200];
 			list_names(algorithm, NULL, known, sizeof known);
-			snprintf(what, sizeof what, "%s has no such option (it has: %s)", algorithm->name,
-			         algorithm->option_count ? known : "none");
+			snprintf(what, sizeof what, "%s has no such option (it has: %s)",
+			         algorithm->name, algorithm->option_count ? known : "none");
 			return bad(r, start, LADE_E_NOT_FOUND, what);
 		}
 		r->at++;
 		skip_space(r);
 		value = r->at;
 	} else if (*seen || algorithm->option_count == 0) {
-		return bad(r, start, LADE_E_SPEC, algorithm->option_count ?
-		           "only the first value may stand without a name" : "there are no options");
+		return bad(r, start, LADE_E_SPEC,
+		           algorithm->option_count ? "only the first value may stand without a name"
+		                                   : "there are no options");
 	}
 	while (*r->at && *r->at != ',' && *r->at != ')')
 		r->at++;
@@ -330,7 +334,8 @@ static lade_status read_stage(reader *r, lade_stage *stage)
 			if (*r->at == ',')
 				r->at++;
 			else if (*r->at != ')')
-				return bad(r, r->at, LADE_E_SPEC, "a closing parenthesis is missing");
+				return bad(r, r->at, LADE_E_SPEC,
+				           "a closing parenthesis is missing");
 		}
 		r->at++;
 		skip_space(r);
@@ -339,7 +344,8 @@ static lade_status read_stage(reader *r, lade_stage *stage)
 		char what[100];
 		if (!algorithm->options[i].required || (seen & (1u << i)))
 			continue;
-		snprintf(what, sizeof what, "%s needs %s", algorithm->name, algorithm->options[i].name);
+		snprintf(what, sizeof what, "%s needs %s", algorithm->name,
+		         algorithm->options[i].name);
 		return bad(r, name, LADE_E_SPEC, what);
 	}
 	return LADE_OK;
@@ -349,12 +355,13 @@ lade_status lade_spec_parse(const lade_engine *engine, const char *text, lade_sp
                             lade_error *err)
 {
 	if (!text || !out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", text ? "out" : "text");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 text ? "out" : "text");
 	*out = NULL;
 	size_t size = strlen(text);
 	if (size > TEXT_MAX)
-		return lade_fail(err, LADE_E_SPEC, TEXT_MAX, "spec: %zu characters, at most %d are read",
-		                 size, TEXT_MAX);
+		return lade_fail(err, LADE_E_SPEC, TEXT_MAX,
+		                 "spec: %zu characters, at most %d are read", size, TEXT_MAX);
 	reader r = {engine, text, text, err};
 	lade_stage stages[LADE_STAGES_MAX];
 	size_t count = 0;

@@ -56,7 +56,7 @@ static lade_status look_for_npy(const cli_work *work, cli_in *in, npy *header, b
 	return LADE_OK;
 }
 
-/* ---- .lade ------------------------------------------------------------------------------------ */
+/* ---- .lade -------------------------------------------------------------------------- */
 
 static lade_status make_spec(const cli_work *work, lade_dtype dtype, lade_spec **spec,
                              lade_error *err)
@@ -112,7 +112,7 @@ static lade_status compress_lade(const cli_work *work, cli_in *in, cli_out *out,
 	return status;
 }
 
-/* ---- others ------------------------------------------------------------------------------------- */
+/* ---- others ------------------------------------------------------------------------- */
 
 /* The formats' own scales: a level above the highest is the highest, as zstd(1) does. */
 static int level_of(const cli_options *o)

@@ -45,7 +45,8 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, lade_error *err)
 {
 	char text[NPY_HEADER_MAX];
-	npy header = {.dtype = info->dtype, .fortran_order = info->fortran_order, .ndim = info->ndim};
+	npy header = {
+		.dtype = info->dtype, .fortran_order = info->fortran_order, .ndim = info->ndim};
 	lade_output output = cli_out_output(out);
 
 	for (unsigned i = 0; i < info->ndim; i++)

@@ -112,8 +112,8 @@ lade_status cli_in_peek(cli_in *in, size_t size, const uint8_t **data, size_t *h
 	size_t got = 1;
 
 	while (status == LADE_OK && got && in->held_end - in->held_pos < size) {
-		status = read_file(in, in->held + in->held_end, size - (in->held_end - in->held_pos),
-		                   &got, err);
+		status = read_file(in, in->held + in->held_end,
+		                   size - (in->held_end - in->held_pos), &got, err);
 		if (status == LADE_OK)
 			in->held_end += got;
 	}
@@ -133,7 +133,8 @@ lade_status cli_in_return(cli_in *in, const void *data, size_t size, lade_error 
 	uint8_t *all = malloc(size + have + 1);
 
 	if (!all)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes", size);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",
+		                 size);
 	if (size)
 		memcpy(all, data, size);
 	if (have)
@@ -176,7 +177,8 @@ static lade_status read_at(void *ctx, uint64_t off, void *dst, size_t size, lade
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return lade_fail(err, LADE_E_IO, off, "reading failed: %s", strerror(errno));
+			return lade_fail(err, LADE_E_IO, off, "reading failed: %s",
+			                 strerror(errno));
 		if (n == 0)
 			return lade_fail(err, LADE_E_IO, off, "the file shrank while it was read");
 		p += n;

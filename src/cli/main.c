@@ -132,7 +132,7 @@ static int one_file(const cli_work *work, const char *name)
 	return rc;
 }
 
-/* ---- all files --------------------------------------------------------------------------------- */
+/* ---- all files ---------------------------------------------------------------------- */
 
 /* Neither are compressed bytes read from a terminal nor written to one. */
 static int check_terminals(const cli_options *o, const cli_files *files)
@@ -190,7 +190,8 @@ static int check_pipeline(cli_work *work, char **pipeline)
 	if (!*pipeline)
 		return CLI_USAGE;
 	work->pipeline = *pipeline;
-	/* What .npy files will say of their elements is not known yet: any type stands in for it. */
+	/* What .npy files will say of their elements is not known yet: any type stands in for
+	 * it. */
 	lade_spec *spec = NULL;
 	lade_error err;
 	if (pipeline_parse(*pipeline, o->dtype ? o->dtype : LADE_U4,
@@ -247,8 +248,8 @@ int main(int argc, char **argv)
 	if (none && options.recursive)
 		return cli_usage("-r wants directories");
 	int found = cli_files_expand(none ? standard_input : options.files,
-	                             none ? 1 : options.file_count, options.recursive, options.force,
-	                             &files);
+	                             none ? 1 : options.file_count, options.recursive,
+	                             options.force, &files);
 	rc = check_terminals(&options, &files);
 	if (rc == CLI_OK) {
 		rc = run(&options, &files);

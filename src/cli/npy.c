@@ -147,7 +147,8 @@ const char *npy_read(const void *data, size_t size, npy *out)
 		if (__builtin_mul_overflow(out->data_size, out->shape[i], &out->data_size))
 			return "its shape is too large";
 	}
-	/* Only a header that comes out the same is taken off: the file shall come back as it was. */
+	/* Only a header that comes out the same is taken off: the file shall come back as it
+	 * was. */
 	char again[NPY_HEADER_MAX];
 	if (npy_write(out, again) != out->header_size || memcmp(again, p, out->header_size) != 0)
 		return "its header is not as NumPy writes it";
@@ -174,8 +175,8 @@ size_t npy_write(const npy *h, char *out)
 {
 	char *p = out + 10;
 
-	p += sprintf(p, "{'descr': '%s', 'fortran_order': %s, 'shape': (", lade_dtype_text(h->dtype),
-	             h->fortran_order ? "True" : "False");
+	p += sprintf(p, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
+	             lade_dtype_text(h->dtype), h->fortran_order ? "True" : "False");
 	for (unsigned i = 0; i < h->ndim; i++)
 		p += sprintf(p, i ? ", %" PRIu64 : "%" PRIu64, h->shape[i]);
 	p += sprintf(p, h->ndim == 1 ? ",), }" : "), }");

@@ -72,7 +72,8 @@ static const char help[] =
 	"\n"
 	"What to do; the last one counts:\n"
 	"  -z, --compress        compress (the default)\n"
-	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, told apart by content\n"
+	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, told apart by "
+	"content\n"
 	"  -t, --test            decompress to nowhere\n"
 	"  -l, --list            say what .lade files hold\n"
 	"\n"
@@ -87,10 +88,12 @@ static const char help[] =
 	"\n"
 	"Compression:\n"
 	"  -1 ... -19            level (3 for zstd); --level=N for others\n"
-	"      --algorithm=NAME  zstd, lz4, snappy, deflate, zlib, gzip, blosc, copy; or \"NAME(OPTION=VALUE)\"\n"
+	"      --algorithm=NAME  zstd, lz4, snappy, deflate, zlib, gzip, blosc, copy; or "
+	"\"NAME(OPTION=VALUE)\"\n"
 	"      --filter=NAME     shuffle, bitshuffle, delta, ...; may be given several times\n"
 	"      --spec=TEXT       the whole pipeline, \"shuffle(4)|zstd(level=3)\"\n"
-	"      --dtype=TYPE      what the elements are: <f4, uint16, ... (.npy files say it themselves)\n"
+	"      --dtype=TYPE      what the elements are: <f4, uint16, ... (.npy files say it "
+	"themselves)\n"
 	"      --chunk-size=SIZE decoded bytes a chunk (1M)\n"
 	"      --checksum[=KIND] of the chunks: xxh64 (the default), crc32c or none\n"
 	"      --format=FORMAT   lade (the default), zst, gz or lz4\n"
@@ -115,7 +118,8 @@ static int read_number(cli_options *o, int opt, const char *text)
 	switch (opt) {
 	case 'T':
 		if (!cli_parse_uint(text, 0, THREADS_MAX, &value))
-			return cli_usage("-T %s: want a number of threads, 0 to %d", text, THREADS_MAX);
+			return cli_usage("-T %s: want a number of threads, 0 to %d", text,
+			                 THREADS_MAX);
 		o->threads = (unsigned)value;
 		break;
 	case 'M':
@@ -235,7 +239,8 @@ static int check(const cli_options *o)
 	if (o->output && o->to_stdout)
 		return cli_usage("-o and -c do not go together");
 	if (o->spec && (o->algorithm || o->filter_count || o->has_level))
-		return cli_usage("--spec is the whole pipeline: no --algorithm, --filter or level beside it");
+		return cli_usage("--spec is the whole pipeline: no --algorithm, --filter or level "
+		                 "beside it");
 	if (o->format != LADE_FORMAT_LADE &&
 	    (o->spec || o->algorithm || o->filter_count || o->chunk_size))
 		return cli_usage("--format=%s has no pipelines and no chunks: only .lade files do",

@@ -40,7 +40,8 @@ static void on_signal(int number)
 
 void cli_out_catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	struct sigaction action = {.sa_handler = on_signal,
+	                           .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
 	struct sigaction old;
 
 	sigemptyset(&action.sa_mask);
@@ -63,7 +64,7 @@ static void block_signals(sigset_t *old)
 	pthread_sigmask(SIG_BLOCK, &set, old);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------ */
 
 void cli_out_null(cli_out *out)
 {
@@ -158,7 +159,7 @@ failed:
 	return CLI_FAILED;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------ */
 
 static lade_status write_failed(lade_error *err)
 {
@@ -208,7 +209,7 @@ lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_
 	return LADE_OK;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------------------ */
 
 /* The file takes its name; an existing one is only replaced if that was allowed. */
 static int take_name(const cli_out *out)

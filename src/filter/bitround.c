@@ -92,5 +92,5 @@ static lade_status encode(const lade_run *run, const void *src, void *dst, size_
 }
 
 LADE__TILE_FILTER(bitround, 38, LADE_ALGORITHM_LOSSY,
-                  "reals rounded to fewer bits (docs/format/filters.md, 7)", options, check, sizes, false,
-                  LADE_TILE_STREAM, encode, LADE_TILE_STREAM, copy)
+                  "reals rounded to fewer bits (docs/format/filters.md, 7)", options, check, sizes,
+                  false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM, copy)

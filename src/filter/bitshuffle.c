@@ -39,7 +39,7 @@ static void bits_from_rows(size_t elem, size_t pitch, size_t off, size_t count,
 	}
 }
 
-/* ---- whole groups of 8 elements --------------------------------------------------------------- */
+/* ---- whole groups of 8 elements ----------------------------------------------------- */
 
 /* 'pitch' is the bytes of a row; 'off' and 'count' are multiples of 8. */
 
@@ -72,16 +72,21 @@ static void groups_to_rows(const lade__shuffle_kernels *kernels, size_t elem, si
 		for (size_t j = 0; j < elem; j++) {
 			kernels->to_rows(planes + j * (n + LINE), rows, n, n / 8);
 			for (size_t k = 0; k < 8; k++)
-				copy_out(to + (8 * j + k) * pitch, rows + k * (n / 8), n / 8, stream);
+				copy_out(to + (8 * j + k) * pitch, rows + k * (n / 8), n / 8,
+				         stream);
 		}
 	}
 }
 
-/* Elements between prefetches: a line of each of the 8 rows. */
+#ifndef AHEAD
+#define AHEAD 3
+#endif
+/* Elements between prefetches, a line of each of the 8 rows; and how far ahead they look. */
 #define STEP (8 * LINE)
+#define LOOK_AHEAD (AHEAD * STEP)
 
-/* Asks for what from_rows() reads next.  Pieces of rows are too short for the processor to
- * foresee them; and as they may share a set of the cache, only one line of each is asked for. */
+/* Asks for what from_rows() will read.  Pieces of rows are too short for the processor to foresee
+ * them; and as the rows may share a set of the cache, few lines of each are asked for. */
 static void prefetch_rows(const uint8_t *src, size_t pitch)
 {
 	for (size_t k = 0; k < 8; k++)
@@ -93,8 +98,11 @@ static void plane_from_rows(const lade__shuffle_kernels *kernels, size_t pitch, 
                             const uint8_t *row, const uint8_t *next, uint8_t *plane)
 {
 	for (size_t i = 0; i < n; i += STEP) {
-		size_t m = n - i < STEP ? n - i : STEP;
-		prefetch_rows(i + STEP < n ? row + (i + STEP) / 8 : next, pitch);
+		size_t m = n - i < STEP ? n - i : STEP, at = i + LOOK_AHEAD;
+		if (at < n)
+			prefetch_rows(row + at / 8, pitch);
+		else if (at - n < n)
+			prefetch_rows(next + (at - n) / 8, pitch);
 		kernels->from_rows(row + i / 8, plane + i, m, pitch);
 	}
 }
@@ -127,7 +135,7 @@ static void groups_from_rows(const lade__shuffle_kernels *kernels, size_t elem, 
 	}
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------------- */
+/* ---- tiles -------------------------------------------------------------------------- */
 
 /* How a tile falls apart: bits up to a multiple of 8, whole groups, bits, and the bytes after the
  * last group of the whole buffer, which are not transposed. */
@@ -183,7 +191,8 @@ void lade__bitunshuffle_tile(size_t elem, size_t total, size_t off, size_t count
 		bits_from_rows(elem, pitch, off, p.head, from, to);
 	off += p.head;
 	to += p.head * elem;
-	groups_from_rows(lade__shuffle_kernels_of(cpu), elem, pitch, off, p.groups, from, to, stream);
+	groups_from_rows(lade__shuffle_kernels_of(cpu), elem, pitch, off, p.groups, from, to,
+	                 stream);
 	stream_end(stream);
 	off += p.groups;
 	to += p.groups * elem;

@@ -59,7 +59,8 @@ static inline void copy_out(uint8_t *dst, const uint8_t *src, size_t size, bool 
 		size_t i = head;
 		for (; i + LINE <= size; i += LINE) {
 			for (size_t k = 0; k < LINE; k += 16) {
-				__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(src + i + k));
+				__m128i v = _mm_loadu_si128(
+					(const __m128i *)(const void *)(src + i + k));
 				_mm_stream_si128((__m128i *)(void *)(dst + i + k), v);
 			}
 		}

@@ -28,7 +28,7 @@ static const lade_option shuffle_options[] = {
 	 .doc = "bytes an element"},
 };
 
-/* ---- shuffle and bitshuffle --------------------------------------------------------------------- */
+/* ---- shuffle and bitshuffle --------------------------------------------------------- */
 
 TILE(shuffle, lade__shuffle_tile)
 TILE(unshuffle, lade__unshuffle_tile)
@@ -42,7 +42,7 @@ LADE__TILE_FILTER(bitshuffle, 33, 0, "bits of equal weight together (docs/format
                   shuffle_options, NULL, sizes, true, LADE_TILE_SCATTER, bitshuffle,
                   LADE_TILE_GATHER, bitunshuffle)
 
-/* ---- split ------------------------------------------------------------------------------------ */
+/* ---- split -------------------------------------------------------------------------- */
 
 /* The same bytes as a shuffle's, for whole elements only. */
 static lade_status split(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
@@ -56,7 +56,7 @@ LADE__TILE_FILTER(split, 36, 0, "a stream for each byte of an element (docs/form
                   shuffle_options, NULL, sizes, false, LADE_TILE_SCATTER, split,
                   LADE_TILE_GATHER, unshuffle)
 
-/* ---- byteswap --------------------------------------------------------------------------------- */
+/* ---- byteswap ----------------------------------------------------------------------- */
 
 static const lade_option swap_options[] = {
 	{.name = "size", .type = LADE_OPTION_INT, .required = true, .min = 1, .max = 8,
@@ -79,8 +79,8 @@ static lade_status swap(const lade_run *run, const void *src, void *dst, size_t 
 	(void)carry;
 	lade_status status = lade__filter_whole(run->stage, total, err);
 	if (status == LADE_OK)
-		lade__stream_kernels_of(run->cpu)->swap[lade__log2((size_t)run->stage->option[0].i)](
-			src, dst, count);
+		lade__stream_kernels_of(run->cpu)
+			->swap[lade__log2((size_t)run->stage->option[0].i)](src, dst, count);
 	return status;
 }
 

@@ -28,7 +28,7 @@ static lade_status convert_tile(const lade_stage *stage, lade_dtype from, lade_d
 	return good == count ? LADE_OK : lade__value_error(stage, off + good, from, to, err);
 }
 
-/* ---- quantize --------------------------------------------------------------------------------- */
+/* ---- quantize ----------------------------------------------------------------------- */
 
 static const lade_option quantize_options[] = {
 	{.name = "dtype", .type = LADE_OPTION_DTYPE, .required = true, .doc = "the reals' type"},
@@ -65,8 +65,8 @@ static lade_status quantize_check(const lade_stage *stage, lade_error *err)
 		real = (double)(float)scale;
 	if (!isfinite(real) || real == 0)
 		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
-		                 "quantize: the scale %g for %lld digits has no value in type %s", scale,
-		                 (long long)stage->option[1].i, lade_dtype_text(dtype));
+		                 "quantize: the scale %g for %lld digits has no value in type %s",
+		                 scale, (long long)stage->option[1].i, lade_dtype_text(dtype));
 	return LADE_OK;
 }
 
@@ -97,11 +97,13 @@ LADE__TILE_FILTER(quantize, 40, LADE_ALGORITHM_LOSSY,
                   quantize_check, quantize_sizes, false, LADE_TILE_STREAM, quantize_encode,
                   LADE_TILE_STREAM, quantize_decode)
 
-/* ---- fixedscaleoffset --------------------------------------------------------------------------- */
+/* ---- fixedscaleoffset --------------------------------------------------------------- */
 
 static const lade_option fixed_options[] = {
 	{.name = "dtype", .type = LADE_OPTION_DTYPE, .required = true, .doc = "the elements' type"},
-	{.name = "astype", .type = LADE_OPTION_DTYPE, .doc = "the stored elements' type, if another"},
+	{.name = "astype",
+         .type = LADE_OPTION_DTYPE,
+         .doc = "the stored elements' type, if another"},
 	{.name = "scale", .type = LADE_OPTION_FLOAT, .fallback.f = 1, .doc = "factor, not 0"},
 	{.name = "offset", .type = LADE_OPTION_FLOAT, .doc = "taken off before"},
 };
@@ -117,7 +119,8 @@ static lade_status fixed_check(const lade_stage *stage, lade_error *err)
 	if (status == LADE_OK)
 		status = lade__filter_check_dtype(stage, 1, "iuf", err);
 	if (status == LADE_OK && stage->option[2].f == 0)
-		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "fixedscaleoffset: the scale is 0");
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
+		                 "fixedscaleoffset: the scale is 0");
 	return status;
 }
 
@@ -152,11 +155,14 @@ LADE__TILE_FILTER(fixedscaleoffset, 41, LADE_ALGORITHM_LOSSY,
                   fixed_options, fixed_check, fixed_sizes, false, LADE_TILE_STREAM, fixed_encode,
                   LADE_TILE_STREAM, fixed_decode)
 
-/* ---- astype ----------------------------------------------------------------------------------- */
+/* ---- astype ------------------------------------------------------------------------- */
 
 static const lade_option astype_options[] = {
 	{.name = "dtype", .type = LADE_OPTION_DTYPE, .required = true, .doc = "the elements' type"},
-	{.name = "astype", .type = LADE_OPTION_DTYPE, .required = true, .doc = "the stored elements' type"},
+	{.name = "astype",
+         .type = LADE_OPTION_DTYPE,
+         .required = true,
+         .doc = "the stored elements' type"},
 };
 
 static lade_status astype_check(const lade_stage *stage, lade_error *err)
@@ -185,5 +191,5 @@ TILE(astype_decode)
 
 LADE__TILE_FILTER(astype, 42, LADE_ALGORITHM_LOSSY,
                   "elements in another type (docs/format/filters.md, 11)", astype_options,
-                  astype_check, fixed_sizes, false, LADE_TILE_STREAM, astype_encode, LADE_TILE_STREAM,
-                  astype_decode)
+                  astype_check, fixed_sizes, false, LADE_TILE_STREAM, astype_encode,
+                  LADE_TILE_STREAM, astype_decode)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- small reals ------------------------------------------------------------------------------- */
+/* ---- small reals -------------------------------------------------------------------- */
 
 /* Below, a small real has 'mant' bits of mantissa and the exponents 1 - bias to bias; bits are
  * without the sign's. */
@@ -21,7 +21,8 @@ static inline uint32_t narrow_finite(uint64_t x, unsigned mant, int bias)
 	if (exponent >= 1 - bias) {
 		bits = x - ((uint64_t)(1023 - bias) << 52);
 	} else {
-		/* Below the normal range: the exponent is that of 1 - bias, without a hidden bit. */
+		/* Below the normal range: the exponent is that of 1 - bias, without a hidden
+		 * bit. */
 		drop += (uint64_t)(1 - bias - exponent);
 		if (drop > 53)
 			return 0;
@@ -124,7 +125,7 @@ float lade__round_half(float x)
 	return from_half(half_of(x));
 }
 
-/* ---- loads and stores -------------------------------------------------------------------------- */
+/* ---- loads and stores --------------------------------------------------------------- */
 
 /*
  * Types, how they lie in memory, and what they are carried in: I int64_t, U uint64_t, F float,
@@ -174,8 +175,8 @@ typedef double carrier_D;
 		return good;                                                       \
 	}
 
-/* Reals to integers: 'low' and 'high' are the nearest doubles outside the range, before the fraction
- * is dropped. */
+/* Reals to integers: 'low' and 'high' are the nearest doubles outside the range, before the
+ * fraction is dropped. */
 #define STORE_INTEGER(name, memory, wide, low, high)                                             \
 	STORE_FN(name, memory, I, true, v)                                                       \
 	STORE_FN(name, memory, U, true, v)                                                       \
@@ -205,7 +206,7 @@ STORE_ALL(f2, uint16_t, half_of((double)(float)v), half_of((double)v))
 STORE_ALL(bf16, uint16_t, bfloat_of((double)(float)v), bfloat_of((double)v))
 STORE_ALL(e4m3, uint8_t, e4m3_of((double)(float)v), e4m3_of((double)v))
 
-/* ---- the loops ------------------------------------------------------------------------------------- */
+/* ---- the loops ---------------------------------------------------------------------- */
 
 #define CONVERT(from, from_memory, carrier, to, to_memory)                                     \
 	static size_t from##_to_##to(const void *src, void *dst, size_t count)                 \

@@ -1,8 +1,9 @@
 /*
  * delta.c: differences of neighbours, as numcodecs has them (docs/format/filters.md, section 3).
  *
- * Integers wrap in the decoded type, so that decoding sums modulo a power of two, in vectors.  As soon
- * as a real is involved, sums run in the type that NumPy promotes the two to, one after the other.
+ * Integers wrap in the decoded type, so that decoding sums modulo a power of two, in vectors.  As
+ * soon as a real is involved, sums run in the type that NumPy promotes the two to, one after the
+ * other.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +35,8 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 static lade_status diff_integers(const lade_run *run, const void *src, void *dst, size_t off,
                                  size_t count, lade_carry *carry, lade_error *err)
 {
-	lade_dtype dtype = lade__filter_dtype(run->stage, 0), astype = lade__filter_dtype(run->stage, 1);
+	lade_dtype dtype = lade__filter_dtype(run->stage, 0),
+		   astype = lade__filter_dtype(run->stage, 1);
 	size_t size = lade_dtype_size(dtype), to_size = lade_dtype_size(astype);
 	unsigned log2 = lade__log2(size);
 	const lade__stream_kernels *kernels = lade__stream_kernels_of(run->cpu);
@@ -62,7 +64,8 @@ static lade_status diff_integers(const lade_run *run, const void *src, void *dst
 static void sum_integers(const lade_run *run, const void *src, void *dst, size_t count,
                          lade_carry *carry)
 {
-	lade_dtype dtype = lade__filter_dtype(run->stage, 0), astype = lade__filter_dtype(run->stage, 1);
+	lade_dtype dtype = lade__filter_dtype(run->stage, 0),
+		   astype = lade__filter_dtype(run->stage, 1);
 	size_t size = lade_dtype_size(dtype), from_size = lade_dtype_size(astype);
 	unsigned log2 = lade__log2(size);
 	const lade__stream_kernels *kernels = lade__stream_kernels_of(run->cpu);
@@ -75,11 +78,12 @@ static void sum_integers(const lade_run *run, const void *src, void *dst, size_t
 	for (size_t i = 0, n; i < count; i += n) {
 		n = count - i < BLOCK_COUNT ? count - i : BLOCK_COUNT;
 		convert((const uint8_t *)src + i * from_size, block, n);
-		carry->word[0] = kernels->sum[log2](block, (uint8_t *)dst + i * size, n, carry->word[0]);
+		carry->word[0] =
+			kernels->sum[log2](block, (uint8_t *)dst + i * size, n, carry->word[0]);
 	}
 }
 
-/* ---- reals ------------------------------------------------------------------------------------ */
+/* ---- reals -------------------------------------------------------------------------- */
 
 static bool is_real(lade_dtype dtype)
 {
@@ -101,8 +105,8 @@ static const lade__reals *promoted(lade_dtype a, lade_dtype b)
 	return wide == 2 ? &lade__reals_f2 : wide == 4 ? &lade__reals_f4 : &lade__reals_f8;
 }
 
-/* Sums of reals that are integers' differences: each sum loses its fraction and wraps, as the integers
- * did when they were encoded. */
+/* Sums of reals that are integers' differences: each sum loses its fraction and wraps, as the
+ * integers did when they were encoded. */
 static lade_status sum_to_integers(const lade_run *run, const void *src, void *dst, size_t off,
                                    size_t count, lade_carry *carry, lade_error *err)
 {
@@ -117,8 +121,8 @@ static lade_status sum_to_integers(const lade_run *run, const void *src, void *d
 	for (size_t i = 0, n; i < count; i += n) {
 		n = count - i < BLOCK_COUNT ? count - i : BLOCK_COUNT;
 		lade_status status = lade__real_map(stage, reals, reals->sum, &args,
-		                                    (const uint8_t *)src + i * from_size, astype, block,
-		                                    wide, off + i, n, err);
+		                                    (const uint8_t *)src + i * from_size, astype,
+		                                    block, wide, off + i, n, err);
 		if (status != LADE_OK)
 			return status;
 		convert(block, (uint8_t *)dst + i * size, n);
@@ -156,7 +160,8 @@ static lade_status decode(const lade_run *run, const void *src, void *dst, size_
 		return sum_to_integers(run, src, dst, off, count, carry, err);
 	const lade__reals *reals = promoted(dtype, astype);
 	lade__real_args args = {.word = carry->word, .first = off == 0};
-	return lade__real_map(stage, reals, reals->sum, &args, src, astype, dst, dtype, off, count, err);
+	return lade__real_map(stage, reals, reals->sum, &args, src, astype, dst, dtype, off, count,
+	                      err);
 }
 
 LADE__TILE_FILTER(delta, 34, 0, "differences of neighbours (docs/format/filters.md, 3)", options,

@@ -28,11 +28,11 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 		                 "packbits: the size stands in the first byte");
 	unsigned unused = *(const uint8_t *)src;
 	if (unused > 7 || (size == 1 && unused))
-		return lade_fail(err, LADE_E_CORRUPT, 0, "packbits: %u unused bits in %zu bytes of bits",
-		                 unused, size - 1);
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "packbits: %u unused bits in %zu bytes of bits", unused, size - 1);
 	if (size - 1 > UINT64_MAX / 8)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "packbits: %zu bytes are too many",
-		                 size);
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "packbits: %zu bytes are too many", size);
 	*decoded = (uint64_t)(size - 1) * 8 - unused;
 	return LADE_OK;
 }
@@ -58,8 +58,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	size_t want = bound(run->stage, src.size), whole = src.size / 8, rest = src.size % 8;
 	*dst_size = 0;
 	if (dst.size < want)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "packbits: want %zu bytes, have %zu",
-		                 want, dst.size);
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "packbits: want %zu bytes, have %zu", want, dst.size);
 	*to++ = (uint8_t)(rest ? 8 - rest : 0);
 	for (size_t i = 0; i < whole; i++)
 		to[i] = pack(from + 8 * i);
@@ -79,8 +79,9 @@ static void unpack(const uint8_t *bits, uint64_t off, uint8_t *dst, size_t size)
 	for (; i < size && (off + i) % 8; i++)
 		dst[i] = (bits[(off + i) / 8] >> (7 - (off + i) % 8)) & 1;
 	for (; i + 8 <= size; i += 8) {
-		/* A copy of the byte in each byte, of which each keeps one bit; then not 0 becomes 1:
-		 * adding 127 sets the top bit, and carries nothing out of a byte that is 128 at most. */
+		/* A copy of the byte in each byte, of which each keeps one bit; then not 0
+		 * becomes 1: adding 127 sets the top bit, and carries nothing out of a byte that
+		 * is 128 at most. */
 		uint64_t x = bits[(off + i) / 8] * 0x0101010101010101ULL & 0x0102040810204080ULL;
 		x = (x + 0x7F7F7F7F7F7F7F7FULL) >> 7 & 0x0101010101010101ULL;
 		memcpy(dst + i, &x, sizeof x);
@@ -98,8 +99,9 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (status != LADE_OK)
 		return status;
 	if (size > dst.size)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "packbits: want %llu bytes, have %zu",
-		                 (unsigned long long)size, dst.size);
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "packbits: want %llu bytes, have %zu", (unsigned long long)size,
+		                 dst.size);
 	unpack((const uint8_t *)src.data + 1, 0, dst.data, (size_t)size);
 	*dst_size = (size_t)size;
 	return LADE_OK;

@@ -8,12 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the operations --------------------------------------------------------------------------- */
+/* ---- the operations ----------------------------------------------------------------- */
 
 #define EXACT(x) (x)
 #define HALF(x) lade__round_half(x)
 
-/* Elements that have results go through 'value', of x and the parameters a (scale) and b (offset). */
+/* Elements that have results go through 'value', of x and the parameters a (scale) and b
+ * (offset). */
 #define MAP(name, real, nearest, ok, value)                                                \
 	static size_t name(void *data, size_t count, const lade__real_args *args)          \
 	{                                                                                  \
@@ -75,10 +76,12 @@ OPERATIONS(f8, double, LADE_F8, EXACT, rint)
 
 const lade__reals *lade__reals_of(lade_dtype dtype)
 {
-	return dtype == LADE_F2 ? &lade__reals_f2 : dtype == LADE_F4 ? &lade__reals_f4 : &lade__reals_f8;
+	return dtype == LADE_F2   ? &lade__reals_f2
+	       : dtype == LADE_F4 ? &lade__reals_f4
+	                          : &lade__reals_f8;
 }
 
-/* ---- blocks of elements ------------------------------------------------------------------------- */
+/* ---- blocks of elements ------------------------------------------------------------- */
 
 #define BLOCK_COUNT 512
 
@@ -86,8 +89,8 @@ lade_status lade__value_error(const lade_stage *stage, size_t index, lade_dtype 
                               lade_error *err)
 {
 	return lade_fail(err, LADE_E_VALUE, (uint64_t)index * lade_dtype_size(from),
-	                 "%s: element %zu of type %s has no value in type %s", stage->algorithm->name,
-	                 index, lade_dtype_text(from), lade_dtype_text(to));
+	                 "%s: element %zu of type %s has no value in type %s",
+	                 stage->algorithm->name, index, lade_dtype_text(from), lade_dtype_text(to));
 }
 
 lade_status lade__real_map(const lade_stage *stage, const lade__reals *reals, lade__real_fn *fn,
@@ -102,7 +105,8 @@ lade_status lade__real_map(const lade_stage *stage, const lade__reals *reals, la
 	size_t from_size = lade_dtype_size(from), to_size = lade_dtype_size(to);
 	for (size_t i = 0, n; i < count; i += n) {
 		n = count - i < BLOCK_COUNT ? count - i : BLOCK_COUNT;
-		load(in + i * from_size, block, n); /* to a wider type, or from integers: all have values */
+		load(in + i * from_size, block,
+		     n); /* to a wider type, or from integers: all have values */
 		size_t good = fn(block, n, args);
 		args->first = false;
 		if (good == n)

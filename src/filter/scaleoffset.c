@@ -33,7 +33,8 @@ static lade_status check_value(const lade_stage *stage, size_t index, lade_error
 		back = NAN;
 	if ((real && isfinite(back)) || back == value)
 		return LADE_OK;
-	return lade_fail(err, LADE_E_VALUE, LADE_NO_OFFSET, "scaleoffset: the %s %g has no value in type %s",
+	return lade_fail(err, LADE_E_VALUE, LADE_NO_OFFSET,
+	                 "scaleoffset: the %s %g has no value in type %s",
 	                 stage->algorithm->options[index].name, value, lade_dtype_text(dtype));
 }
 
@@ -51,12 +52,13 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 	bool zero = dtype == LADE_F2 ? lade__round_half((float)scale) == 0
 	          : dtype == LADE_F4 ? (float)scale == 0 : scale == 0;
 	if (zero)
-		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "scaleoffset: the scale %g is 0 in type %s",
-		                 scale, lade_dtype_text(dtype));
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
+		                 "scaleoffset: the scale %g is 0 in type %s", scale,
+		                 lade_dtype_text(dtype));
 	return LADE_OK;
 }
 
-/* ---- integers --------------------------------------------------------------------------------- */
+/* ---- integers ----------------------------------------------------------------------- */
 
 /* Both return 'count', or the index of the first element without a result.  -x is taken as 0 - x,
  * since dividing the lowest value by -1 is undefined. */
@@ -133,11 +135,13 @@ static lade_status run_tile(const lade_run *run, lade_direction direction, const
 		const lade__reals *reals = lade__reals_of(dtype);
 		lade__real_args args = {.scale = scale, .offset = offset};
 		return lade__real_map(run->stage, reals,
-		                      direction == LADE_ENCODE ? reals->to_scaled : reals->from_scaled,
+		                      direction == LADE_ENCODE ? reals->to_scaled
+		                                               : reals->from_scaled,
 		                      &args, src, dtype, dst, dtype, off, count, err);
 	}
 	}
-	return good == count ? LADE_OK : lade__value_error(run->stage, off + good, dtype, dtype, err);
+	return good == count ? LADE_OK
+	                     : lade__value_error(run->stage, off + good, dtype, dtype, err);
 }
 
 static lade_status encode(const lade_run *run, const void *src, void *dst, size_t off, size_t count,

@@ -54,7 +54,8 @@ void lade__bitunshuffle_tile(size_t elem, size_t total, size_t off, size_t count
  */
 typedef struct lade__shuffle_kernels {
 	lade_cpu cpu;
-	void (*to_planes)(const uint8_t *src, uint8_t *dst, size_t count, size_t elem, size_t pitch);
+	void (*to_planes)(const uint8_t *src, uint8_t *dst, size_t count, size_t elem,
+	                  size_t pitch);
 	void (*from_planes)(const uint8_t *src, uint8_t *dst, size_t count, size_t elem,
 	                    size_t pitch);
 	void (*to_rows)(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch);

@@ -1,5 +1,6 @@
 /*
- * stream_plain.c: the kernels of stream.h without any instruction set in particular, and the choice.
+ * stream_plain.c: the kernels of stream.h without any instruction set in particular, and the
+ * choice.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

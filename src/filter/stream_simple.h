@@ -18,47 +18,47 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 /* In place, an element is overwritten before the next one needs it: blocks are copied first. */
 #define BLOCK_BYTES 4096
 
-#define ARITHMETIC(bits)                                                                          \
-	static TARGET void diff_apart##bits(const any##bits *restrict src, any##bits *restrict dst, \
-	                                    size_t count)                                         \
-	{                                                                                         \
-		for (size_t i = 1; i < count; i++)                                                \
-			dst[i] = (uint##bits##_t)(src[i] - src[i - 1]);                           \
-	}                                                                                         \
-	static TARGET void diff##bits(const void *src, void *dst, size_t count, uint64_t before)  \
-	{                                                                                         \
-		const any##bits *from = src;                                                      \
-		any##bits *to = dst;                                                              \
-		uint##bits##_t last = (uint##bits##_t)before, block[BLOCK_BYTES / (bits / 8)];    \
-		size_t step = src == dst ? sizeof block / sizeof *block : count, n;               \
-		for (size_t i = 0; i < count; i += n) {                                           \
-			const any##bits *at = from + i;                                           \
-			n = count - i < step ? count - i : step;                                  \
-			if (src == dst)                                                           \
-				at = memcpy(block, from + i, n * sizeof *block);                  \
-			uint##bits##_t end = at[n - 1];                                           \
-			diff_apart##bits(at, to + i, n);                                          \
-			to[i] = (uint##bits##_t)(at[0] - last);                                   \
-			last = end;                                                               \
-		}                                                                                 \
-	}                                                                                         \
-	static TARGET void zig##bits(const void *src, void *dst, size_t count)                    \
-	{                                                                                         \
-		const any##bits *from = src;                                                      \
-		any##bits *to = dst;                                                              \
-		for (size_t i = 0; i < count; i++) {                                              \
-			uint##bits##_t x = from[i];                                               \
-			to[i] = (uint##bits##_t)((x << 1) ^ (0 - (x >> (bits - 1))));             \
-		}                                                                                 \
-	}                                                                                         \
-	static TARGET void zag##bits(const void *src, void *dst, size_t count)                    \
-	{                                                                                         \
-		const any##bits *from = src;                                                      \
-		any##bits *to = dst;                                                              \
-		for (size_t i = 0; i < count; i++) {                                              \
-			uint##bits##_t x = from[i];                                               \
-			to[i] = (uint##bits##_t)((x >> 1) ^ (0 - (x & 1)));                       \
-		}                                                                                 \
+#define ARITHMETIC(bits) \
+	static TARGET void diff_apart##bits(const any##bits *restrict src, \
+	                                    any##bits *restrict dst, size_t count) \
+	{ \
+		for (size_t i = 1; i < count; i++) \
+			dst[i] = (uint##bits##_t)(src[i] - src[i - 1]); \
+	} \
+	static TARGET void diff##bits(const void *src, void *dst, size_t count, uint64_t before) \
+	{ \
+		const any##bits *from = src; \
+		any##bits *to = dst; \
+		uint##bits##_t last = (uint##bits##_t)before, block[BLOCK_BYTES / (bits / 8)]; \
+		size_t step = src == dst ? sizeof block / sizeof *block : count, n; \
+		for (size_t i = 0; i < count; i += n) { \
+			const any##bits *at = from + i; \
+			n = count - i < step ? count - i : step; \
+			if (src == dst) \
+				at = memcpy(block, from + i, n * sizeof *block); \
+			uint##bits##_t end = at[n - 1]; \
+			diff_apart##bits(at, to + i, n); \
+			to[i] = (uint##bits##_t)(at[0] - last); \
+			last = end; \
+		} \
+	} \
+	static TARGET void zig##bits(const void *src, void *dst, size_t count) \
+	{ \
+		const any##bits *from = src; \
+		any##bits *to = dst; \
+		for (size_t i = 0; i < count; i++) { \
+			uint##bits##_t x = from[i]; \
+			to[i] = (uint##bits##_t)((x << 1) ^ (0 - (x >> (bits - 1)))); \
+		} \
+	} \
+	static TARGET void zag##bits(const void *src, void *dst, size_t count) \
+	{ \
+		const any##bits *from = src; \
+		any##bits *to = dst; \
+		for (size_t i = 0; i < count; i++) { \
+			uint##bits##_t x = from[i]; \
+			to[i] = (uint##bits##_t)((x >> 1) ^ (0 - (x & 1))); \
+		} \
 	}
 
 ARITHMETIC(8)

@@ -36,8 +36,8 @@ lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, 
 		                 "%s: %zu bytes are not whole elements of %zu bytes",
 		                 stage->algorithm->name, size, from);
 	if (size / from > UINT64_MAX / to)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%s: %zu bytes decode to too many",
-		                 stage->algorithm->name, size);
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%s: %zu bytes decode to too many", stage->algorithm->name, size);
 	*decoded = (uint64_t)(size / from) * to;
 	return LADE_OK;
 }
@@ -61,13 +61,15 @@ lade_status lade__filter_check_dtype(const lade_stage *stage, size_t index, cons
 	lade_dtype dtype = lade__filter_dtype(stage, index);
 	size_t size = lade_dtype_size(dtype);
 	if (!size || !strchr(classes, lade_dtype_class(dtype)))
-		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET, "%s: the type %s is not taken as %s", name,
-		                 lade_dtype_text(dtype), stage->algorithm->options[index].name);
-	if (lade_dtype_is_big(dtype))
 		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-		                 "%s: big-endian %s is not taken: put byteswap(%zu) in front, and give "
-		                 "the little-endian type",
-		                 name, lade_dtype_text(dtype), size);
+		                 "%s: the type %s is not taken as %s", name, lade_dtype_text(dtype),
+		                 stage->algorithm->options[index].name);
+	if (lade_dtype_is_big(dtype))
+		return lade_fail(
+			err, LADE_E_DTYPE, LADE_NO_OFFSET,
+			"%s: big-endian %s is not taken: put byteswap(%zu) in front, and give "
+			"the little-endian type",
+			name, lade_dtype_text(dtype), size);
 	return LADE_OK;
 }
 

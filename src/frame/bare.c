@@ -36,10 +36,12 @@ static lade_status check_span(const void *data, size_t size, lade_place place, c
                               lade_error *err)
 {
 	if (!data && size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL and has %zu bytes", what, size);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL and has %zu bytes",
+		                 what, size);
 	if (!lade_kind_is_host(place.kind))
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "%s lies on device %d, and there is no device driver", what, place.device);
+		                 "%s lies on device %d, and there is no device driver", what,
+		                 place.device);
 	return LADE_OK;
 }
 
@@ -49,17 +51,19 @@ lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_ba
 	size_t field, head;
 	lade_status status;
 	if (!engine || !dst_size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", engine ? "dst_size" : "engine");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "dst_size" : "engine");
 	*dst_size = 0;
 	TRY(bare_sizes(spec, kind, &field, &head, err));
 	TRY(check_span(src.data, src.size, src.place, "src", err));
 	TRY(check_span(dst.data, dst.size, dst.place, "dst", err));
 	if (dst.size < head)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "%zu bytes of head, the destination has %zu",
-		                 head, dst.size);
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "%zu bytes of head, the destination has %zu", head, dst.size);
 	if (field == 4 && src.size > UINT32_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%zu bytes, a size field of 4 bytes holds %" PRIu32, src.size, UINT32_MAX);
+		                 "%zu bytes, a size field of 4 bytes holds %" PRIu32, src.size,
+		                 UINT32_MAX);
 	uint8_t *to = dst.data;
 	if (head) {
 		memset(to, 0, head);
@@ -100,21 +104,24 @@ lade_status lade_bare_decode(lade_engine *engine, const lade_spec *spec, lade_ba
 	uint64_t size;
 	lade_status status;
 	if (!engine || !dst_size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", engine ? "dst_size" : "engine");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "dst_size" : "engine");
 	*dst_size = 0;
 	TRY(read_head(spec, kind, src, &head, &size, err));
 	TRY(check_span(dst.data, dst.size, dst.place, "dst", err));
 	if (head && size > dst.size)
-		return lade_fail(err, LADE_E_NOSPACE, 0, "%" PRIu64 " bytes are claimed, the destination has %zu",
-		                 size, dst.size);
+		return lade_fail(err, LADE_E_NOSPACE, 0,
+		                 "%" PRIu64 " bytes are claimed, the destination has %zu", size,
+		                 dst.size);
 	size_t cap = head ? (size_t)size : dst.size, got = 0;
 	const uint8_t *raw = head ? (const uint8_t *)src.data + head : src.data;
 	status = lade_decode(engine, spec, raw, src.size - head, dst.data, cap, &got, err);
 	if (status == LADE_OK && head && got != size)
-		return lade_fail(err, LADE_E_CORRUPT, 0, "%" PRIu64 " bytes are claimed, the data has %zu", size,
-		                 got);
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "%" PRIu64 " bytes are claimed, the data has %zu", size, got);
 	if (status == LADE_E_NOSPACE && head)
-		return lade_fail(err, LADE_E_CORRUPT, 0, "%" PRIu64 " bytes are claimed, the data has more", size);
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "%" PRIu64 " bytes are claimed, the data has more", size);
 	if (status != LADE_OK && err && err->offset != LADE_NO_OFFSET)
 		err->offset += head;
 	if (status == LADE_OK)
@@ -128,7 +135,8 @@ lade_status lade_bare_decoded_size(lade_engine *engine, const lade_spec *spec, l
 {
 	size_t head;
 	if (!engine || !size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", engine ? "size" : "engine");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "size" : "engine");
 	lade_status status = read_head(spec, kind, src, &head, size, err);
 	if (status != LADE_OK || head)
 		return status;

@@ -39,7 +39,8 @@ lade_status lade__coder_init(lade__coder *coder, lade_engine *engine, const lade
 	coder->info = info;
 	coder->direction = direction;
 	coder->job.dict = dict;
-	coder->verify = info->checksum != LADE_CHECKSUM_NONE && policy >= LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT;
+	coder->verify = info->checksum != LADE_CHECKSUM_NONE &&
+	                policy >= LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT;
 	return coder_route(coder, info->spec, &coder->route, err);
 }
 
@@ -48,8 +49,8 @@ static lade_status chunk_fail(lade_error *err, lade_status status, const lade_er
                               uint64_t index, uint64_t off)
 {
 	uint64_t at = inner->offset == LADE_NO_OFFSET ? off : off + inner->offset;
-	return lade_fail(err, status, off == LADE_NO_OFFSET ? off : at, "chunk %" PRIu64 ": %s", index,
-	                 inner->message);
+	return lade_fail(err, status, off == LADE_NO_OFFSET ? off : at, "chunk %" PRIu64 ": %s",
+	                 index, inner->message);
 }
 
 /* ---- encoding ----------------------------------------------------------------------------- */
@@ -70,23 +71,23 @@ static lade_status encode_lossy(const lade__coder *coder, lade_worker *worker,
 {
 	size_t bound = lade_spec_bound(spec, size);
 	if (bound > SIZE_MAX / 2 - size)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%zu bytes are too many for the spec",
-		                 size);
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%zu bytes are too many for the spec", size);
 	uint8_t *scratch = lade__worker_block(worker, LADE__SCRATCH_FRAME, bound + size + 64);
 	if (!scratch)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of scratch",
-		                 bound + size + 64);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of scratch", bound + size + 64);
 	uint8_t *back = scratch + ((bound + 63) & ~(size_t)63);
 	lade__route decode;
 	size_t got;
-	lade_status status = lade__worker_encode(worker, route, &coder->job, *data, size, scratch, bound,
-	                                         coded_size, err);
+	lade_status status = lade__worker_encode(worker, route, &coder->job, *data, size, scratch,
+	                                         bound, coded_size, err);
 	if (status == LADE_OK)
 		status = lade__route_host(coder->engine, spec, LADE_DECODE, 1, size,
 		                          coder->job.dict != NULL, &decode, err);
 	if (status == LADE_OK)
-		status = lade__worker_decode(worker, &decode, &coder->job, scratch, *coded_size, back, size,
-		                             &got, err);
+		status = lade__worker_decode(worker, &decode, &coder->job, scratch, *coded_size,
+		                             back, size, &got, err);
 	if (status == LADE_OK && got != size)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                   "the spec makes %zu bytes of %zu when decoding", got, size);
@@ -104,7 +105,8 @@ static lade_status encode_payload(const lade__coder *coder, lade_worker *worker,
 	lade_status status;
 	if (lade_spec_is_lossy(spec)) {
 		const uint8_t *coded = NULL;
-		status = encode_lossy(coder, worker, spec, route, data, size, &coded, coded_size, err);
+		status = encode_lossy(coder, worker, spec, route, data, size, &coded, coded_size,
+		                      err);
 		if (status == LADE_OK && *coded_size < size)
 			memcpy(payload, coded, *coded_size);
 		else
@@ -142,8 +144,8 @@ lade_status lade__block_encode(const lade__coder *coder, lade_worker *worker, co
 	bool constant = !lossy && is_constant(data, size, element);
 	uint8_t *payload = dst + LADE__PART_HEADER + lade__pad(spec_size);
 	if (status == LADE_OK && !constant)
-		status = encode_payload(coder, worker, spec, route, &data, size, payload, &coded_size,
-		                        &inner);
+		status = encode_payload(coder, worker, spec, route, &data, size, payload,
+		                        &coded_size, &inner);
 	if (status != LADE_OK)
 		return chunk_fail(err, status, &inner, index, LADE_NO_OFFSET);
 	if (lossy)
@@ -194,7 +196,8 @@ lade_status lade__block_padding(uint64_t index, const lade__chunk *chunk, const 
 	                                      "behind the spec", &inner);
 	if (status == LADE_OK)
 		status = lade__check_zero(body + end, (size_t)lade__pad(chunk->size) - chunk->size,
-		                          off + LADE__PART_HEADER + end, "behind the payload", &inner);
+		                          off + LADE__PART_HEADER + end, "behind the payload",
+		                          &inner);
 	return status == LADE_OK ? status : chunk_fail(err, status, &inner, index, 0);
 }
 
@@ -225,14 +228,16 @@ static lade_status decode_coded(const lade__coder *coder, lade_worker *worker, u
 	off += LADE__PART_HEADER + lade__pad(chunk->spec_size);
 	if (status == LADE_E_NOSPACE) {
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "chunk %" PRIu64 ": payload at %" PRIu64 " decodes to more than %u bytes",
+		                 "chunk %" PRIu64 ": payload at %" PRIu64
+		                 " decodes to more than %u bytes",
 		                 index, off, chunk->decoded_size);
 	}
 	if (status != LADE_OK)
 		return chunk_fail(err, status, &inner, index, off);
 	if (got != chunk->decoded_size)
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "chunk %" PRIu64 ": payload at %" PRIu64 " decodes to %zu bytes, want %u",
+		                 "chunk %" PRIu64 ": payload at %" PRIu64
+		                 " decodes to %zu bytes, want %u",
 		                 index, off, got, chunk->decoded_size);
 	return LADE_OK;
 }

@@ -118,7 +118,8 @@ lade_status lade__in_want(lade__in *in, size_t size, lade_error *err)
 		in->pos = in->end = 0;
 	while (!in->eof && lade__in_have(in) < size) {
 		size_t got = 0;
-		TRY(in->input.read(in->input.ctx, in->data + in->end, in->cap - in->end, &got, err));
+		TRY(in->input.read(in->input.ctx, in->data + in->end, in->cap - in->end, &got,
+		                   err));
 		if (got > in->cap - in->end)
 			return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
 			                 "the input gave %zu bytes, asked for %zu", got,
@@ -156,7 +157,8 @@ lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format, lad
 	lade_status status = LADE_OK;
 
 	if (!engine || !out || !input.read)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "engine, input and out are needed");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "engine, input and out are needed");
 	*out = NULL;
 	if (options && options->struct_size != sizeof *options)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,

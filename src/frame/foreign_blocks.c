@@ -243,8 +243,8 @@ static lade_status finish(lade_foreign_writer *w, lade_error *err)
 	if (w->format == LADE_FORMAT_GZ) {
 		/* A file of no bytes is one empty member. */
 		if (w->taken == 0) {
-			s->places[0].out_size = libdeflate_gzip_compress(s->places[0].gzip, "", 0,
-			                                                 s->places[0].out, PLACE_CAP);
+			s->places[0].out_size = libdeflate_gzip_compress(
+				s->places[0].gzip, "", 0, s->places[0].out, PLACE_CAP);
 			TRY(w->output.write(w->output.ctx, s->places[0].out, s->places[0].out_size,
 			                    err));
 		}

@@ -302,8 +302,8 @@ static lade_status legacy_block(lade_foreign_reader *r, lade_error *err)
 	int n = LZ4_decompress_safe((const char *)lade__in_at(in) + 4, (char *)s->block, (int)size,
 	                            (int)LEGACY_BLOCK);
 	if (n < 0)
-		return lade_fail(err, LADE_E_CORRUPT, in->off + 4, "a bad block of %" PRIu32 " bytes",
-		                 size);
+		return lade_fail(err, LADE_E_CORRUPT, in->off + 4,
+		                 "a bad block of %" PRIu32 " bytes", size);
 	lade__in_take(in, 4 + (size_t)size);
 	s->block_pos = 0;
 	s->block_end = (size_t)n;
@@ -327,7 +327,7 @@ static lade_status legacy_step(lade_foreign_reader *r, uint8_t *dst, size_t cap,
 	return LADE_OK;
 }
 
-/* ---- between frames --------------------------------------------------------------------------- */
+/* ---- between frames ----------------------------------------------------------------- */
 
 /* | magic 4 | size 4 | size bytes to skip | */
 static lade_status skip(lade_foreign_reader *r, lade_error *err)
@@ -387,7 +387,8 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 		s->at = IN_LEGACY;
 	} else {
 		return lade_fail(err, LADE_E_CORRUPT, in->off,
-		                 "no frame begins with 0x%08" PRIX32 " (zstd's do with 0x%08X, LZ4's "
+		                 "no frame begins with 0x%08" PRIX32
+		                 " (zstd's do with 0x%08X, LZ4's "
 		                 "with 0x%08X)",
 		                 magic, MAGIC_ZSTD, MAGIC_LZ4);
 	}

@@ -72,7 +72,7 @@ static inline void lade__in_take(lade__in *in, size_t size)
 /* Reads until at least 'size' unused bytes are at hand or the input has ended. */
 lade_status lade__in_want(lade__in *in, size_t size, lade_error *err);
 
-/* ---- readers ----------------------------------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------------------ */
 
 typedef struct lade__foreign_decoder {
 	size_t state_size; /* of what 'state' points to: zeroed before 'start' */
@@ -100,7 +100,7 @@ extern const lade__foreign_decoder lade__frames_decoder; /* foreign_frames.c: .z
 extern const lade__foreign_decoder lade__gzip_decoder;   /* foreign_gzip.c: .gz and .zz */
 extern const lade__foreign_decoder lade__snappy_decoder; /* foreign_snappy.c: .sz */
 
-/* ---- writers ----------------------------------------------------------------------------------- */
+/* ---- writers ------------------------------------------------------------------------ */
 
 typedef struct lade__foreign_encoder {
 	size_t state_size;

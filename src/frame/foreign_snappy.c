@@ -55,7 +55,8 @@ static lade_status decode(lade_foreign_reader *r, bool stored, const uint8_t *da
 
 	if (size < 4)
 		return lade_fail(err, LADE_E_CORRUPT, off + 1,
-		                 "the chunk at byte %" PRIu64 " has %zu bytes, its checksum takes 4",
+		                 "the chunk at byte %" PRIu64
+		                 " has %zu bytes, its checksum takes 4",
 		                 off, size);
 	const uint8_t *payload = data + 4;
 	size -= 4;
@@ -63,11 +64,13 @@ static lade_status decode(lade_foreign_reader *r, bool stored, const uint8_t *da
 		decoded = size;
 	} else if (snappy_uncompressed_length((const char *)payload, size, &decoded) != SNAPPY_OK) {
 		return lade_fail(err, LADE_E_CORRUPT, off + 8,
-		                 "the chunk at byte %" PRIu64 " does not tell its decoded size", off);
+		                 "the chunk at byte %" PRIu64 " does not tell its decoded size",
+		                 off);
 	}
 	if (decoded > BLOCK)
 		return lade_fail(err, LADE_E_CORRUPT, off + 8,
-		                 "the chunk at byte %" PRIu64 " decodes to %zu bytes, %d are allowed",
+		                 "the chunk at byte %" PRIu64
+		                 " decodes to %zu bytes, %d are allowed",
 		                 off, decoded, BLOCK);
 	if (stored)
 		memcpy(s->block, payload, size);

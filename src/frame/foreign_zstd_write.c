@@ -16,8 +16,9 @@ typedef struct zstd_writer {
 
 static lade_status zstd_failed(size_t rc, lade_error *err)
 {
-	lade_status status = ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation ? LADE_E_NOMEM
-	                                                                           : LADE_E_INTERNAL;
+	lade_status status = ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation
+	                             ? LADE_E_NOMEM
+	                             : LADE_E_INTERNAL;
 	return lade_fail(err, status, LADE_NO_OFFSET, "libzstd: %s", ZSTD_getErrorName(rc));
 }
 

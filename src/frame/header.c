@@ -23,7 +23,8 @@ lade_status lade__check_zero(const uint8_t *p, size_t size, uint64_t off, const 
 	for (size_t i = 0; i < size; i++)
 		if (p[i])
 			return lade_fail(err, LADE_E_CORRUPT, off + i,
-			                 "%s: the byte at %" PRIu64 " is %u, want 0", what, off + i, p[i]);
+			                 "%s: the byte at %" PRIu64 " is %u, want 0", what, off + i,
+			                 p[i]);
 	return LADE_OK;
 }
 
@@ -53,27 +54,31 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 	if (info->checksum != LADE_CHECKSUM_NONE && info->checksum != LADE_XXH64 &&
 	    info->checksum != LADE_CRC32C)
 		return lade_fail(err, status == LADE_E_ARG ? status : LADE_E_UNSUPPORTED, 30,
-		                 "frame header: checksum %d is none of 0, %d and %d", (int)info->checksum,
-		                 LADE_CRC32C, LADE_XXH64);
+		                 "frame header: checksum %d is none of 0, %d and %d",
+		                 (int)info->checksum, LADE_CRC32C, LADE_XXH64);
 	if (info->chunk_size < LADE__CHUNK_SIZE_MIN || info->chunk_size > LADE__CHUNK_SIZE_MAX)
-		return lade_fail(err, status, 24, "frame header: chunk size %zu is not from %d to %d",
+		return lade_fail(err, status, 24,
+		                 "frame header: chunk size %zu is not from %d to %d",
 		                 info->chunk_size, LADE__CHUNK_SIZE_MIN, LADE__CHUNK_SIZE_MAX);
 	if (info->chunk_size % element)
-		return lade_fail(err, status, 24,
-		                 "frame header: chunk size %zu is no multiple of the element's size %zu",
-		                 info->chunk_size, element);
+		return lade_fail(
+			err, status, 24,
+			"frame header: chunk size %zu is no multiple of the element's size %zu",
+			info->chunk_size, element);
 	if (info->ndim > LADE_NDIM_MAX)
-		return lade_fail(err, status, 32, "frame header: %u dimensions, at most %d", info->ndim,
-		                 LADE_NDIM_MAX);
+		return lade_fail(err, status, 32, "frame header: %u dimensions, at most %d",
+		                 info->ndim, LADE_NDIM_MAX);
 	if (!info->has_shape) {
 		if (info->ndim || info->fortran_order)
-			return lade_fail(err, status, 32,
-			                 "frame header: %u dimensions, Fortran order %d, but no shape",
-			                 info->ndim, info->fortran_order);
+			return lade_fail(
+				err, status, 32,
+				"frame header: %u dimensions, Fortran order %d, but no shape",
+				info->ndim, info->fortran_order);
 		return LADE_OK;
 	}
 	if (info->dtype == LADE_DTYPE_NONE)
-		return lade_fail(err, status, 31, "frame header: %u dimensions and no dtype", info->ndim);
+		return lade_fail(err, status, 31, "frame header: %u dimensions and no dtype",
+		                 info->ndim);
 	uint64_t product = element;
 	bool zero = false, overflow = false;
 	for (unsigned i = 0; i < info->ndim; i++) {
@@ -87,7 +92,8 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 		                 "frame header: the shape has more than 2^64 - 2 bytes");
 	if (product != info->size)
 		return lade_fail(err, status, 16,
-		                 "frame header: the shape has %" PRIu64 " bytes, total size is %" PRIu64,
+		                 "frame header: the shape has %" PRIu64
+		                 " bytes, total size is %" PRIu64,
 		                 product, info->size);
 	return LADE_OK;
 }
@@ -101,8 +107,8 @@ static lade_status options_check(const lade_frame_options *options, lade_error *
 	if (!options->spec)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "frame options: spec is NULL");
 	if ((unsigned)options->policy > LADE_COMPUTE_AND_VERIFY)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "frame options: policy %d is not known",
-		                 (int)options->policy);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "frame options: policy %d is not known", (int)options->policy);
 	if (options->ndim > LADE_NDIM_MAX || (options->ndim && !options->shape))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame options: %u dimensions, at most %d, and a shape for them",
@@ -182,11 +188,12 @@ lade_status lade__header_size(const uint8_t *src, size_t size, size_t *out, lade
 	for (size_t i = 0; i < sizeof magic && i < size; i++)
 		if (src[i] != magic[i])
 			return lade_fail(err, LADE_E_CORRUPT, i,
-			                 "not a .lade frame: byte %zu is 0x%02x, want 0x%02x", i, src[i],
-			                 magic[i]);
+			                 "not a .lade frame: byte %zu is 0x%02x, want 0x%02x", i,
+			                 src[i], magic[i]);
 	if (size >= 10 && lade__get16(src + 8) != LADE__FRAME_VERSION)
-		return lade_fail(err, LADE_E_VERSION, 8, "frame version %u is unknown, this reads %d",
-		                 lade__get16(src + 8), LADE__FRAME_VERSION);
+		return lade_fail(err, LADE_E_VERSION, 8,
+		                 "frame version %u is unknown, this reads %d", lade__get16(src + 8),
+		                 LADE__FRAME_VERSION);
 	if (size < 16)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
 		                 "frame header: the first 16 bytes are wanted, have %zu", size);
@@ -223,9 +230,10 @@ static lade_status header_fields(const uint8_t *src, size_t size, lade_frame_inf
 	size_t spec_size = lade__get16(src + 28);
 	if (info->ndim > LADE_NDIM_MAX || spec_size == 0 || spec_size > LADE__SPEC_MAX ||
 	    header_size(info->ndim, spec_size) != size)
-		return lade_fail(err, LADE_E_CORRUPT, 28,
-		                 "frame header: %u dimensions and a spec of %zu bytes in a header of %zu",
-		                 info->ndim, spec_size, size);
+		return lade_fail(
+			err, LADE_E_CORRUPT, 28,
+			"frame header: %u dimensions and a spec of %zu bytes in a header of %zu",
+			info->ndim, spec_size, size);
 	for (unsigned i = 0; i < info->ndim; i++)
 		info->shape[i] = lade__get64(src + LADE__HEADER_FIXED + 8 * i);
 	if (info->size != LADE_SIZE_UNKNOWN && info->chunk_size)
@@ -244,7 +252,8 @@ lade_status lade__header_parse(const lade_engine *engine, const uint8_t *src, si
 	uint64_t stored = lade__get64(src + size - 8);
 	if (stored != header->check)
 		return lade_fail(err, LADE_E_CHECKSUM, size - 8,
-		                 "frame header: XXH64 %016" PRIx64 " is stored, its bytes have %016" PRIx64,
+		                 "frame header: XXH64 %016" PRIx64
+		                 " is stored, its bytes have %016" PRIx64,
 		                 stored, header->check);
 	lade_status status = header_fields(src, size, &header->info, err);
 	if (status != LADE_OK)
@@ -288,14 +297,14 @@ lade_status lade__chunk_peek(const uint8_t src[LADE__PART_HEADER], uint64_t inde
 {
 	if (memcmp(src, LADE__MARK_CHUNK, 4))
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "chunk %" PRIu64 ": mark 0x%08x at %" PRIu64 ", want 0x%08x", index,
-		                 lade__get32(src), off,
+		                 "chunk %" PRIu64 ": mark 0x%08x at %" PRIu64 ", want 0x%08x",
+		                 index, lade__get32(src), off,
 		                 lade__get32((const uint8_t *)LADE__MARK_CHUNK));
 	*spec_size = lade__get16(src + 14);
 	if (*spec_size > LADE__SPEC_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off + 14,
-		                 "chunk %" PRIu64 ": a spec of %zu bytes, at most %d", index, *spec_size,
-		                 LADE__SPEC_MAX);
+		                 "chunk %" PRIu64 ": a spec of %zu bytes, at most %d", index,
+		                 *spec_size, LADE__SPEC_MAX);
 	return LADE_OK;
 }
 
@@ -305,12 +314,14 @@ lade_status lade__chunk_check(const lade__chunk *chunk, uint64_t index, uint64_t
 	unsigned flags = chunk->flags;
 	if (flags > LADE_CHUNK_OWN_SPEC || (flags & (flags - 1)))
 		return lade_fail(err, LADE_E_UNSUPPORTED, off,
-		                 "chunk %" PRIu64 ": flags 0x%x, known are 0, 1, 2 and 4", index, flags);
+		                 "chunk %" PRIu64 ": flags 0x%x, known are 0, 1, 2 and 4", index,
+		                 flags);
 	if ((flags == LADE_CHUNK_OWN_SPEC) != (chunk->spec_size != 0) ||
 	    chunk->spec_size > LADE__SPEC_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "chunk %" PRIu64 ": flags 0x%x with a spec of %u bytes, at most %d", index,
-		                 flags, chunk->spec_size, LADE__SPEC_MAX);
+		                 "chunk %" PRIu64
+		                 ": flags 0x%x with a spec of %u bytes, at most %d",
+		                 index, flags, chunk->spec_size, LADE__SPEC_MAX);
 	uint32_t size = chunk->size, decoded = chunk->decoded_size;
 	bool fits;
 	if (flags == LADE_CHUNK_STORED)
@@ -321,8 +332,9 @@ lade_status lade__chunk_check(const lade__chunk *chunk, uint64_t index, uint64_t
 		fits = size > 0 && size < decoded;
 	if (!fits)
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "chunk %" PRIu64 ": payload of %u bytes for %u decoded, flags 0x%x", index,
-		                 size, decoded, flags);
+		                 "chunk %" PRIu64
+		                 ": payload of %u bytes for %u decoded, flags 0x%x",
+		                 index, size, decoded, flags);
 	return LADE_OK;
 }
 
@@ -345,17 +357,19 @@ lade_status lade__chunk_parse(const uint8_t *src, uint64_t index, uint64_t off,
 	         : out->decoded_size == 0 || out->decoded_size > info->chunk_size)
 		return lade_fail(err, LADE_E_CORRUPT, off + 8,
 		                 "chunk %" PRIu64 ": decoded size %u, want %s%zu", index,
-		                 out->decoded_size, want ? "" : "1 to ", want ? want : info->chunk_size);
+		                 out->decoded_size, want ? "" : "1 to ",
+		                 want ? want : info->chunk_size);
 	lade_status status = lade__chunk_check(out, index, off + 12, err);
 	if (status != LADE_OK)
 		return status;
 	if (info->checksum == LADE_CHECKSUM_NONE && out->checksum)
 		return lade_fail(err, LADE_E_CORRUPT, off + 16,
-		                 "chunk %" PRIu64 ": checksum %016" PRIx64 " in a frame without, want 0",
+		                 "chunk %" PRIu64 ": checksum %016" PRIx64
+		                 " in a frame without, want 0",
 		                 index, out->checksum);
 	if (info->checksum == LADE_CRC32C && out->checksum > UINT32_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off + 20,
-		                 "chunk %" PRIu64 ": checksum %016" PRIx64 " is above a CRC's %08x", index,
-		                 out->checksum, UINT32_MAX);
+		                 "chunk %" PRIu64 ": checksum %016" PRIx64 " is above a CRC's %08x",
+		                 index, out->checksum, UINT32_MAX);
 	return LADE_OK;
 }

@@ -101,8 +101,9 @@ static lade_status want(uint64_t have, uint64_t right, uint64_t off, const char 
 {
 	if (have == right)
 		return LADE_OK;
-	return lade_fail(err, LADE_E_CORRUPT, off, "%s at %" PRIu64 ": %s is %" PRIu64 ", want %" PRIu64,
-	                 part, off, field, have, right);
+	return lade_fail(err, LADE_E_CORRUPT, off,
+	                 "%s at %" PRIu64 ": %s is %" PRIu64 ", want %" PRIu64, part, off, field,
+	                 have, right);
 }
 
 /* Mark and XXH64 of a page or the list. */
@@ -116,7 +117,8 @@ static lade_status part_check(const uint8_t *src, const char *mark, size_t body,
 	uint64_t stored = lade__get64(src + 24), made = part_hash(src, body);
 	if (stored != made)
 		return lade_fail(err, LADE_E_CHECKSUM, off + 24,
-		                 "%s at %" PRIu64 ": XXH64 %016" PRIx64 " is stored, its bytes have %016" PRIx64,
+		                 "%s at %" PRIu64 ": XXH64 %016" PRIx64
+		                 " is stored, its bytes have %016" PRIx64,
 		                 part, off, stored, made);
 	return LADE_OK;
 }
@@ -145,9 +147,11 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 		const uint8_t *entry = src + LADE__PART_HEADER + i * (size_t)LADE__ENTRY_SIZE;
 		lade__chunk chunk = {.size = lade__get32(entry), .flags = lade__get16(entry + 4),
 		                     .spec_size = lade__get16(entry + 6)};
-		if (chunk.size == 0 || chunk.size > LADE__CHUNK_SIZE_MAX || chunk.spec_size > LADE__SPEC_MAX)
+		if (chunk.size == 0 || chunk.size > LADE__CHUNK_SIZE_MAX ||
+		    chunk.spec_size > LADE__SPEC_MAX)
 			return lade_fail(err, LADE_E_CORRUPT, off + end - body + i * 8u,
-			                 "chunk %" PRIu64 ": payload of %u and spec of %u bytes in the index",
+			                 "chunk %" PRIu64
+			                 ": payload of %u and spec of %u bytes in the index",
 			                 first + i, chunk.size, chunk.spec_size);
 		out->entry[i].size = chunk.size;
 		out->entry[i].flags = chunk.flags;
@@ -166,27 +170,32 @@ lade_status lade__footer_parse(const uint8_t src[LADE__FOOTER_SIZE], const lade_
 	uint64_t off = frame_size - LADE__FOOTER_SIZE;
 	if (memcmp(src + 56, end_magic, sizeof end_magic))
 		return lade_fail(err, LADE_E_TRUNCATED, frame_size,
-		                 "the %" PRIu64 " bytes do not end with a frame's footer: some are missing, "
-		                 "or others follow it", frame_size);
-	lade_status status = want(lade__get32(src), lade__get32((const uint8_t *)LADE__MARK_FOOTER), off,
-	                          part, "mark", err);
+		                 "the %" PRIu64
+		                 " bytes do not end with a frame's footer: some are missing, "
+		                 "or others follow it",
+		                 frame_size);
+	lade_status status = want(lade__get32(src), lade__get32((const uint8_t *)LADE__MARK_FOOTER),
+	                          off, part, "mark", err);
 	if (status != LADE_OK)
 		return status;
 	uint64_t stored = lade__get64(src + 48), made = XXH64(src, 48, 0);
 	if (stored != made)
 		return lade_fail(err, LADE_E_CHECKSUM, off + 48,
-		                 "footer at %" PRIu64 ": XXH64 %016" PRIx64 " is stored, its bytes have %016" PRIx64,
+		                 "footer at %" PRIu64 ": XXH64 %016" PRIx64
+		                 " is stored, its bytes have %016" PRIx64,
 		                 off, stored, made);
 	out->total = lade__get64(src + 8);
 	out->chunk_count = lade__get64(src + 16);
 	if ((status = lade__check_zero(src + 4, 4, off + 4, part, err)) ||
 	    (status = lade__check_zero(src + 40, 8, off + 40, part, err)) ||
 	    (status = want(lade__get64(src + 24), frame_size, off + 24, part, "frame size", err)) ||
-	    (status = want(lade__get64(src + 32), header->check, off + 32, part, "header's XXH64", err)))
+	    (status = want(lade__get64(src + 32), header->check, off + 32, part, "header's XXH64",
+	                   err)))
 		return status;
 	const lade_frame_info *info = &header->info;
 	if (out->total == LADE_SIZE_UNKNOWN)
-		return lade_fail(err, LADE_E_CORRUPT, off + 8, "footer at %" PRIu64 ": no total size", off);
+		return lade_fail(err, LADE_E_CORRUPT, off + 8,
+		                 "footer at %" PRIu64 ": no total size", off);
 	if (info->size != LADE_SIZE_UNKNOWN &&
 	    (status = want(out->total, info->size, off + 8, part, "total size", err)))
 		return status;
@@ -197,14 +206,16 @@ lade_status lade__footer_parse(const uint8_t src[LADE__FOOTER_SIZE], const lade_
 	/* Before anything is multiplied: the chunks claimed fit the frame. */
 	if (out->chunk_count > frame_size / LADE__BLOCK_MIN)
 		return lade_fail(err, LADE_E_CORRUPT, off + 16,
-		                 "footer at %" PRIu64 ": %" PRIu64 " chunks in a frame of %" PRIu64 " bytes", off,
-		                 out->chunk_count, frame_size);
+		                 "footer at %" PRIu64 ": %" PRIu64 " chunks in a frame of %" PRIu64
+		                 " bytes",
+		                 off, out->chunk_count, frame_size);
 	out->page_count = lade__div_up(out->chunk_count, LADE__PAGE_CHUNKS);
 	uint64_t list = lade__list_size(out->page_count);
 	if (list > frame_size - LADE__FOOTER_SIZE - header->size)
 		return lade_fail(err, LADE_E_CORRUPT, off + 16,
-		                 "footer at %" PRIu64 ": a list of %" PRIu64 " bytes in a frame of %" PRIu64, off,
-		                 list, frame_size);
+		                 "footer at %" PRIu64 ": a list of %" PRIu64
+		                 " bytes in a frame of %" PRIu64,
+		                 off, list, frame_size);
 	out->list_off = off - list;
 	return LADE_OK;
 }
@@ -219,13 +230,15 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 	if (status != LADE_OK)
 		return status;
 	if ((status = lade__check_zero(src + 4, 4, off + 4, part, err)) ||
-	    (status = want(lade__get64(src + 8), footer->page_count, off + 8, part, "pages", err)) ||
-	    (status = want(lade__get64(src + 16), footer->chunk_count, off + 16, part, "chunks", err)) ||
-	    (status = lade__check_zero(src + end,
-	                               (size_t)lade__list_size(footer->page_count) - end, off + end,
-	                               part, err)))
+	    (status =
+	             want(lade__get64(src + 8), footer->page_count, off + 8, part, "pages", err)) ||
+	    (status = want(lade__get64(src + 16), footer->chunk_count, off + 16, part, "chunks",
+	                   err)) ||
+	    (status = lade__check_zero(src + end, (size_t)lade__list_size(footer->page_count) - end,
+	                               off + end, part, err)))
 		return status;
-	/* 'at' is where the chunks of page i begin; none of the sums passes list_off by more than one page. */
+	/* 'at' is where the chunks of page i begin; none of the sums passes list_off by more than
+	 * one page. */
 	uint64_t at = header->size;
 	for (uint64_t i = 0; i < footer->page_count; i++) {
 		uint32_t count = lade__page_entries(i, footer->chunk_count);
@@ -234,7 +247,8 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 		if (page % LADE__ALIGN || page < least || page > off)
 			return lade_fail(err, LADE_E_CORRUPT, off + LADE__PART_HEADER + 8 * i,
 			                 "index page %" PRIu64 ": offset %" PRIu64
-			                 " is no multiple of 16 from %" PRIu64 " to %" PRIu64, i, page, least, off);
+			                 " is no multiple of 16 from %" PRIu64 " to %" PRIu64,
+			                 i, page, least, off);
 		pages[i] = page;
 		at = page + lade__page_size(count);
 	}

@@ -187,7 +187,8 @@ typedef struct lade__page {
 		uint32_t size;
 		uint16_t flags, spec_size;
 	} entry[LADE__PAGE_CHUNKS];
-	uint64_t off[LADE__PAGE_CHUNKS + 1]; /* of the chunks' headers; the last is the page's own */
+	uint64_t
+		off[LADE__PAGE_CHUNKS + 1]; /* of the chunks' headers; the last is the page's own */
 } lade__page;
 
 /*

@@ -3,8 +3,8 @@
  *
  * The ranges are taken in the order of their offsets, one index page's chunks at a time: a
  * window.  Its pieces (this chunk, that range) are sorted by chunk by counting, and each chunk
- * that has pieces is one task for a worker: decoded once, to the first range that wants all of it, or
- * to scratch memory that is still in the cache when the pieces are copied out.
+ * that has pieces is one task for a worker: decoded once, to the first range that wants all of
+ * it, or to scratch memory that is still in the cache when the pieces are copied out.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,8 @@ static void copy_pieces(const batch *b, const task *t, const uint8_t *decoded)
 	for (size_t i = 0; i < t->count; i++) {
 		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
 		uint64_t from = range->off > begin ? range->off : begin;
-		uint64_t to = range->off + range->dst.size < end ? range->off + range->dst.size : end;
+		uint64_t to =
+			range->off + range->dst.size < end ? range->off + range->dst.size : end;
 		uint8_t *dst = (uint8_t *)range->dst.data + (size_t)(from - range->off);
 		const uint8_t *src = decoded + (size_t)(from - begin);
 		if (dst != src)
@@ -101,8 +102,8 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 		encoded = (encoded + 63) & ~(size_t)63;
 		buffer = lade__worker_block(worker, LADE__SCRATCH_FRAME, encoded + decoded);
 		if (!buffer)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of chunk",
-			                 encoded + decoded);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %zu bytes of chunk", encoded + decoded);
 	}
 	TRY(lade__source_get(&frame->source, t->at.off, (size_t)block, buffer, &src, err));
 	TRY(lade__frame_check(frame, &t->at, src, &chunk, err));
@@ -113,7 +114,8 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 	} else {
 		if (!dst)
 			dst = buffer + encoded;
-		TRY(lade__block_decode(&frame->coder, worker, t->at.index, &chunk, src, t->at.off, dst, err));
+		TRY(lade__block_decode(&frame->coder, worker, t->at.index, &chunk, src, t->at.off,
+		                       dst, err));
 		src = dst;
 	}
 	copy_pieces(b, t, src);
@@ -218,7 +220,8 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 	pieces = malloc(total * sizeof *pieces);
 	b->tasks = malloc(touched * sizeof *b->tasks);
 	if (!pieces || !b->tasks) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu pieces of ranges", total);
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for %zu pieces of ranges", total);
 		goto out;
 	}
 	lade_error page_err = {.offset = LADE_NO_OFFSET};
@@ -239,8 +242,8 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 			pieces[counts[from - first]++] = range;
 	}
 	b->pieces = pieces;
-	status = lade__engine_parallel(b->frame->engine, b->frame->options.threads, task_count, 0, NULL,
-	                               task_run, b, err);
+	status = lade__engine_parallel(b->frame->engine, b->frame->options.threads, task_count, 0,
+	                               NULL, task_run, b, err);
 out:
 	free(pieces);
 	free(b->tasks);
@@ -272,7 +275,8 @@ static lade_status run_all(batch *b, sweep *s, lade_error *err)
 	while (status == LADE_OK && (s->begin < s->end || s->end < s->count)) {
 		if (s->begin == s->end) /* nothing is open: go to where the next one begins */
 			page = s->order[s->end].off / window;
-		/* Offsets lie below the frame's size, so a page's index and what follows do not overflow. */
+		/* Offsets lie below the frame's size, so a page's index and what follows do not
+		 * overflow. */
 		while (s->end < s->count && s->order[s->end].off / window <= page)
 			s->end++;
 		status = run_window(b, s, page * LADE__PAGE_CHUNKS, counts, err);
@@ -289,19 +293,21 @@ static lade_status range_check(const lade_frame *frame, const lade_frame_range *
                                lade_error *err)
 {
 	if (!range->dst.data && range->dst.size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "range %zu: dst is NULL and has %zu bytes",
-		                 index, range->dst.size);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "range %zu: dst is NULL and has %zu bytes", index,
+		                 range->dst.size);
 	if ((unsigned)range->dst.place.kind >= LADE_KIND_COUNT)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "range %zu: memory kind %d is unknown",
-		                 index, (int)range->dst.place.kind);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "range %zu: memory kind %d is unknown", index,
+		                 (int)range->dst.place.kind);
 	if (!lade_kind_is_host(range->dst.place.kind))
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "range %zu: dst lies on device %d, and there is no device driver", index,
-		                 range->dst.place.device);
+		                 "range %zu: dst lies on device %d, and there is no device driver",
+		                 index, range->dst.place.device);
 	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index, range->dst.size,
-		                 range->off, frame->info.size);
+		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index,
+		                 range->dst.size, range->off, frame->info.size);
 	return LADE_OK;
 }
 
@@ -315,7 +321,8 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
                             lade_result *results, lade_error *err)
 {
 	if (!frame || (!ranges && count))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", frame ? "ranges" : "frame");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 frame ? "ranges" : "frame");
 	if (count == 0)
 		return LADE_OK;
 	batch b = {.frame = frame, .ranges = ranges, .failed = SIZE_MAX};
@@ -324,7 +331,8 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 	lade_status status;
 	pthread_mutex_init(&b.mutex, NULL);
 	if (!s.order || !b.statuses) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges", count);
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges",
+		                   count);
 		goto out;
 	}
 	bool sorted = true;

@@ -16,17 +16,20 @@ lade_status lade__read_options_check(const lade_frame_read_options *given,
 	*options = (lade_frame_read_options){.struct_size = sizeof *options};
 	if (given) {
 		if (given->struct_size != sizeof *given)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                 "frame read options: struct_size is %zu, this library's is %zu",
-			                 given->struct_size, sizeof *given);
+			return lade_fail(
+				err, LADE_E_ARG, LADE_NO_OFFSET,
+				"frame read options: struct_size is %zu, this library's is %zu",
+				given->struct_size, sizeof *given);
 		*options = *given;
 	}
 	if ((unsigned)options->policy > LADE_COMPUTE_AND_VERIFY)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "frame read options: policy %d is not known",
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "frame read options: policy %d is not known",
 		                 (int)options->policy);
 	if (options->flags & ~(uint32_t)LADE_FRAME_MAP)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "frame read options: flags 0x%x, known are 0x%x",
-		                 options->flags, LADE_FRAME_MAP);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "frame read options: flags 0x%x, known are 0x%x", options->flags,
+		                 LADE_FRAME_MAP);
 	if (options->max_chunk_size == 0)
 		options->max_chunk_size = LADE__CHUNK_SIZE_MAX;
 	return LADE_OK;
@@ -69,8 +72,9 @@ static lade_status read_header(lade_frame *frame, lade_error *err)
 	TRY(lade__source_get(&frame->source, 0, first, buffer, &src, err));
 	TRY(lade__header_size(src, first, &header_size, err));
 	if (size < header_size)
-		return lade_fail(err, LADE_E_TRUNCATED, size, "frame header: %zu bytes are wanted, have %" PRIu64,
-		                 header_size, size);
+		return lade_fail(err, LADE_E_TRUNCATED, size,
+		                 "frame header: %zu bytes are wanted, have %" PRIu64, header_size,
+		                 size);
 	TRY(lade__source_get(&frame->source, 0, header_size, buffer, &src, err));
 	status = lade__header_parse(frame->engine, src, header_size, &frame->header, err);
 out:
@@ -86,17 +90,17 @@ static lade_status read_index(lade_frame *frame, lade_error *err)
 	lade_status status;
 	if (size - frame->header.size < LADE__FOOTER_SIZE)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "a frame of %" PRIu64 " bytes has no room for a footer of %d", size,
-		                 LADE__FOOTER_SIZE);
-	TRY(lade__source_get(&frame->source, size - LADE__FOOTER_SIZE, LADE__FOOTER_SIZE, buffer, &src,
-	                     err));
+		                 "a frame of %" PRIu64 " bytes has no room for a footer of %d",
+		                 size, LADE__FOOTER_SIZE);
+	TRY(lade__source_get(&frame->source, size - LADE__FOOTER_SIZE, LADE__FOOTER_SIZE, buffer,
+	                     &src, err));
 	TRY(lade__footer_parse(src, &frame->header, size, &frame->footer, err));
 	size_t list_size = (size_t)lade__list_size(frame->footer.page_count);
 	list = frame->source.base ? NULL : malloc(list_size);
 	frame->page_off = malloc((size_t)frame->footer.page_count * 8 + 8);
 	if (!frame->page_off || (!list && !frame->source.base)) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a list of %zu bytes",
-		                   list_size);
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for a list of %zu bytes", list_size);
 		goto out;
 	}
 	TRY(lade__source_get(&frame->source, frame->footer.list_off, list_size, list, &src, err));
@@ -127,7 +131,8 @@ static lade_status frame_new(lade_engine *engine, const lade_frame_read_options 
                              lade_frame **out, lade_error *err)
 {
 	if (!out || !engine)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", out ? "engine" : "out");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 out ? "engine" : "out");
 	*out = NULL;
 	lade_frame_read_options filled;
 	lade_status status = lade__read_options_check(options, &filled, err);
@@ -179,7 +184,8 @@ lade_status lade_frame_open_memory(lade_engine *engine, const void *data, size_t
 		return status;
 	lade__source_memory(&(*out)->source, data, size);
 	if (!data && size)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "data is NULL and has %zu bytes", size);
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "data is NULL and has %zu bytes", size);
 	return frame_open(*out, status, out, err);
 }
 
@@ -214,7 +220,8 @@ static lade_status page_load(lade_frame *frame, uint64_t number, lade__page *pag
 		first = frame->page_off[number - 1] + lade__page_size(LADE__PAGE_CHUNKS);
 	uint8_t *buffer = frame->source.base ? NULL : malloc(size);
 	if (!buffer && !frame->source.base)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a page of %zu bytes", size);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a page of %zu bytes", size);
 	const uint8_t *src;
 	lade_status status = lade__source_get(&frame->source, off, size, buffer, &src, err);
 	if (status == LADE_OK)
@@ -266,12 +273,15 @@ lade_status lade__frame_check(const lade_frame *frame, const lade__located *at, 
 	TRY(lade__chunk_peek(src, at->index, at->off, &spec_size, err));
 	if (spec_size != at->chunk.spec_size)
 		return lade_fail(err, LADE_E_CORRUPT, at->off + 14,
-		                 "chunk %" PRIu64 ": its header has a spec of %zu bytes, the index of %u",
+		                 "chunk %" PRIu64
+		                 ": its header has a spec of %zu bytes, the index of %u",
 		                 at->index, spec_size, at->chunk.spec_size);
-	TRY(lade__chunk_parse(src, at->index, at->off, &frame->info, at->chunk.decoded_size, out, err));
+	TRY(lade__chunk_parse(src, at->index, at->off, &frame->info, at->chunk.decoded_size, out,
+	                      err));
 	if (out->size != at->chunk.size || out->flags != at->chunk.flags)
 		return lade_fail(err, LADE_E_CORRUPT, at->off + 4,
-		                 "chunk %" PRIu64 ": its header has %u bytes and flags %u, the index %u and %u",
+		                 "chunk %" PRIu64
+		                 ": its header has %u bytes and flags %u, the index %u and %u",
 		                 at->index, out->size, out->flags, at->chunk.size, at->chunk.flags);
 out:
 	return status;
@@ -281,10 +291,11 @@ lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index, lade_frame_c
                                  lade_error *err)
 {
 	if (!frame || !out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", frame ? "out" : "frame");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 frame ? "out" : "frame");
 	if (index >= frame->info.chunk_count)
-		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "chunk %" PRIu64 " of %" PRIu64, index,
-		                 frame->info.chunk_count);
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "chunk %" PRIu64 " of %" PRIu64,
+		                 index, frame->info.chunk_count);
 	uint8_t buffer[LADE__PART_HEADER + LADE__SPEC_MAX];
 	const lade__page *page;
 	const uint8_t *src;

@@ -19,7 +19,8 @@ lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned thre
 	ring->count = ring->threads == 1 ? 1 : ring->threads + (ring->threads + 1) / 2;
 	ring->slots = calloc(ring->count, sizeof *ring->slots);
 	if (!ring->slots)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots", ring->count);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",
+		                 ring->count);
 	pthread_mutex_init(&ring->mutex, NULL);
 	pthread_cond_init(&ring->work, NULL);
 	pthread_cond_init(&ring->done, NULL);
@@ -109,7 +110,8 @@ static void caller_loop(const ring_run *run)
 	bool taking = run->calls->take && ring->take_status == LADE_OK, giving = true;
 	pthread_mutex_lock(&ring->mutex);
 	while (ring->status == LADE_OK) {
-		if (giving && ring->gives < ring->takes && ring->slots[ring->gives % ring->count].done)
+		if (giving && ring->gives < ring->takes &&
+		    ring->slots[ring->gives % ring->count].done)
 			giving = give_one(run);
 		else if (taking && !lade__ring_full(ring))
 			taking = take_one(run);
@@ -160,7 +162,8 @@ lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade
 		ring_run run = {.ring = ring, .calls = calls, .caller = pthread_self()};
 		run.worker = lade__worker_take(ring->engine);
 		if (!run.worker)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a worker");
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for a worker");
 		ring->closed = false;
 		lade__pool_run(&ring->engine->pool, ring->threads - 1, ring_body, &run);
 		lade__worker_give(run.worker);

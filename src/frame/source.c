@@ -35,11 +35,13 @@ static lade_status file_read_at(void *ctx, uint64_t off, void *dst, size_t size,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return lade_fail(err, LADE_E_IO, off, "reading %zu bytes at %" PRIu64 ": %s", size,
-			                 off, strerror(errno));
+			return lade_fail(err, LADE_E_IO, off,
+			                 "reading %zu bytes at %" PRIu64 ": %s", size, off,
+			                 strerror(errno));
 		if (n == 0)
 			return lade_fail(err, LADE_E_TRUNCATED, off,
-			                 "the file ends at %" PRIu64 ", it had %" PRIu64 " bytes when it was opened",
+			                 "the file ends at %" PRIu64 ", it had %" PRIu64
+			                 " bytes when it was opened",
 			                 off, source->from.size);
 		to += n;
 		off += (uint64_t)n;
@@ -60,8 +62,8 @@ lade_status lade__source_path(lade__source *source, const char *path, bool map, 
 	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
 		end = S_ISREG(st.st_mode) ? st.st_size : lseek(fd, 0, SEEK_END);
 	if (end < 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: not a file that can be read anywhere",
-		                 path);
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
+		                 "%s: not a file that can be read anywhere", path);
 	source->from = (lade_source){.ctx = source, .size = (uint64_t)end, .read_at = file_read_at};
 	if (!map || end == 0)
 		return LADE_OK;
@@ -122,8 +124,8 @@ lade_status lade__ahead_peek(lade__ahead *ahead, size_t size, const uint8_t **ou
 	}
 	while (ahead->end - ahead->at < size && !ahead->eof) {
 		size_t got;
-		lade_status status = input_read(ahead, ahead->buffer + ahead->end, LADE__AHEAD - ahead->end,
-		                                &got, err);
+		lade_status status = input_read(ahead, ahead->buffer + ahead->end,
+		                                LADE__AHEAD - ahead->end, &got, err);
 		if (status != LADE_OK)
 			return status;
 		ahead->end += got;

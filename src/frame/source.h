@@ -25,8 +25,8 @@ void lade__source_calls(lade__source *source, lade_source from);
 lade_status lade__source_path(lade__source *source, const char *path, bool map, lade_error *err);
 void lade__source_close(lade__source *source);
 
-/* 'size' bytes at 'off', which the caller has checked to lie within: in memory where they lie there,
- * else read into 'buffer'. */
+/* 'size' bytes at 'off', which the caller has checked to lie within: in memory where they lie
+ * there, else read into 'buffer'. */
 lade_status lade__source_get(const lade__source *source, uint64_t off, size_t size,
                              uint8_t *buffer, const uint8_t **out, lade_error *err);
 

@@ -110,8 +110,8 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	for (size_t i = 0; i < writer->ring.count; i++) {
 		writer->slots[i].chunks = calloc(writer->group_chunks, sizeof(lade__chunk));
 		if (!writer->slots[i].chunks)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %u chunks",
-			                 writer->group_chunks);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %u chunks", writer->group_chunks);
 	}
 	writer->index.off = writer->index.first_off = writer->header.size;
 	lade__header_pack(&writer->header, bytes);
@@ -179,7 +179,8 @@ static lade_status open_slot(lade_frame_writer *writer, writer_slot **out, lade_
 	size_t cap = writer->group_chunks * writer->header.info.chunk_size;
 	slot->in = lade__host_alloc(writer->engine, cap);
 	if (!slot->in)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of chunks", cap);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of chunks", cap);
 	slot->in_cap = cap;
 	return LADE_OK;
 }
@@ -222,9 +223,9 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	for (size_t i = 0; i < count; i++) {
 		size_t off = i * chunk_size;
 		size_t size = slot->size - off < chunk_size ? slot->size - off : chunk_size;
-		lade_status status = lade__block_encode(&writer->coder, worker, slot->own, slot->first + i,
-		                                        slot->data + off, size,
-		                                        slot->out + slot->out_size, &slot->chunks[i], err);
+		lade_status status = lade__block_encode(
+			&writer->coder, worker, slot->own, slot->first + i, slot->data + off, size,
+			slot->out + slot->out_size, &slot->chunks[i], err);
 		if (status != LADE_OK)
 			return status;
 		slot->out_size += (size_t)lade__chunk_block_size(&slot->chunks[i]);
@@ -246,7 +247,8 @@ static lade_status give(void *ctx, size_t at, bool *gave, lade_error *err)
 	lade_frame_writer *writer = ctx;
 	writer_slot *slot = &writer->slots[at];
 	(void)gave;
-	lade_status status = writer->output.write(writer->output.ctx, slot->out, slot->out_size, err);
+	lade_status status =
+		writer->output.write(writer->output.ctx, slot->out, slot->out_size, err);
 	if (status != LADE_OK)
 		return status;
 	for (size_t i = 0, count = slot_count(writer, slot); i < count; i++)
@@ -281,10 +283,12 @@ static lade_status account(lade_frame_writer *writer, size_t size, lade_error *e
 		                 "%zu bytes come after a chunk that is shorter than %zu", size,
 		                 info->chunk_size);
 	if (__builtin_add_overflow(writer->taken, size, &total) || total > INT64_MAX)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "a frame holds 2^63 - 1 bytes at most");
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "a frame holds 2^63 - 1 bytes at most");
 	if (info->size != LADE_SIZE_UNKNOWN && total > info->size)
 		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
-		                 "%" PRIu64 " bytes have come, %" PRIu64 " were announced", total, info->size);
+		                 "%" PRIu64 " bytes have come, %" PRIu64 " were announced", total,
+		                 info->size);
 	writer->taken = total;
 	return LADE_OK;
 }
@@ -299,8 +303,8 @@ static lade_status take_input(void *ctx, size_t at, bool *took, lade_error *err)
 	lade_status status = open_slot(writer, &slot, err);
 	while (status == LADE_OK && slot->size < cap && !writer->eof) {
 		size_t got = 0;
-		status = writer->input.read(writer->input.ctx, slot->in + slot->size, cap - slot->size,
-		                            &got, err);
+		status = writer->input.read(writer->input.ctx, slot->in + slot->size,
+		                            cap - slot->size, &got, err);
 		if (status != LADE_OK)
 			break;
 		if (got > cap - slot->size)
@@ -332,7 +336,8 @@ static lade_status run(lade_frame_writer *writer,
 static lade_status enter(lade_frame_writer *writer, const void *data, size_t size, lade_error *err)
 {
 	if (!writer || (!data && size))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL", writer ? "data" : "writer");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 writer ? "data" : "writer");
 	if (writer->status != LADE_OK) {
 		if (err)
 			*err = writer->error;
@@ -444,16 +449,18 @@ lade_status lade_frame_writer_chunk(lade_frame_writer *writer, const lade_spec *
 		return status;
 	size_t chunk_size = writer->header.info.chunk_size, have = open_size(writer), spec_size = 0;
 	if (size == 0 || size > chunk_size || have % chunk_size)
-		return lade_fail(err, have % chunk_size ? LADE_E_STATE : LADE_E_ARG, LADE_NO_OFFSET,
-		                 "a chunk of %zu bytes behind %zu of an incomplete one: want 1 to %zu "
-		                 "behind 0", size, have % chunk_size, chunk_size);
+		return lade_fail(
+			err, have % chunk_size ? LADE_E_STATE : LADE_E_ARG, LADE_NO_OFFSET,
+			"a chunk of %zu bytes behind %zu of an incomplete one: want 1 to %zu "
+			"behind 0",
+			size, have % chunk_size, chunk_size);
 	if (spec && lade_spec_equal(spec, writer->header.info.spec))
 		spec = NULL;
 	if (spec)
 		lade_spec_bytes(spec, &spec_size);
 	if (spec_size > LADE__SPEC_MAX)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "the spec takes %zu bytes, at most %d",
-		                 spec_size, LADE__SPEC_MAX);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "the spec takes %zu bytes, at most %d", spec_size, LADE__SPEC_MAX);
 	TRY(account(writer, size, &writer->error));
 	TRY(flush(writer, &writer->error));
 	slot_fill(writer, &writer->slots[lade__ring_open(&writer->ring)], data, size, spec);
@@ -470,10 +477,12 @@ static lade_status write_end(lade_frame_writer *writer, lade_error *err)
 	size_t list = (size_t)lade__list_size(writer->index.page_count);
 	uint8_t *end = lade__host_alloc(writer->engine, list + LADE__FOOTER_SIZE);
 	if (!end)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a list of %zu bytes", list);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a list of %zu bytes", list);
 	lade__index_list_pack(&writer->index, end);
 	lade__index_footer_pack(&writer->index, writer->header.check, end + list);
-	lade_status status = writer->output.write(writer->output.ctx, end, list + LADE__FOOTER_SIZE, err);
+	lade_status status =
+		writer->output.write(writer->output.ctx, end, list + LADE__FOOTER_SIZE, err);
 	lade__host_free(writer->engine, end, list + LADE__FOOTER_SIZE);
 	return status;
 }
@@ -486,8 +495,8 @@ lade_status lade_frame_writer_finish(lade_frame_writer *writer, lade_error *err)
 	uint64_t size = writer->header.info.size;
 	if (size != LADE_SIZE_UNKNOWN && size != writer->taken) {
 		status = lade_fail(&writer->error, LADE_E_STATE, LADE_NO_OFFSET,
-		                   "%" PRIu64 " bytes have come, %" PRIu64 " were announced", writer->taken,
-		                   size);
+		                   "%" PRIu64 " bytes have come, %" PRIu64 " were announced",
+		                   writer->taken, size);
 		goto out;
 	}
 	TRY(flush(writer, &writer->error));

@@ -42,8 +42,8 @@ static lade_status decode(lade_engine *engine, const uint8_t *data, size_t size,
 	lade_foreign_reader *r = NULL;
 	uint8_t *buf = malloc(cap);
 	lade_error err = {0};
-	lade_status status = lade_foreign_reader_new(engine, FUZZ_FORMAT, (lade_input){&f, feed_read},
-	                                             &options, &r, &err);
+	lade_status status = lade_foreign_reader_new(
+		engine, FUZZ_FORMAT, (lade_input){&f, feed_read}, &options, &r, &err);
 	*all_size = 0;
 	while (buf && status == LADE_OK && *all_size < DECODED_MAX) {
 		size_t got = 0;

@@ -2,8 +2,8 @@
  * fuzz_frame.c: the readers of a .lade frame by index and from a pipe.  What one takes the other
  * takes too, and both give the same bytes.
  *
- * The first byte of the input: bit 0 makes the frame's checks right first, bits 1 and 2 are the policy,
- * bit 3 reads through a function instead of from memory.
+ * The first byte of the input: bit 0 makes the frame's checks right first, bits 1 and 2 are the
+ * policy, bit 3 reads through a function instead of from memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,8 @@ static lade_status by_index(lade_engine *engine, const uint8_t *data, size_t siz
 	lade_frame *frame;
 	lade_error err = {0};
 	lade_status status =
-		source ? lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, options, &frame, &err)
+		source ? lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, options,
+	                                 &frame, &err)
 		       : lade_frame_open_memory(engine, data, size, options, &frame, &err);
 	if (status != LADE_OK) {
 		expect(err.status == status && err.message[0]);
@@ -56,7 +57,8 @@ static lade_status by_index(lade_engine *engine, const uint8_t *data, size_t siz
 	for (uint64_t i = 0; i < info->chunk_count && i < 5; i++) {
 		lade_frame_chunk chunk;
 		if (lade_frame_get_chunk(frame, i, &chunk, &err) == LADE_OK)
-			expect(chunk.off + chunk.size <= size && chunk.decoded_size <= info->chunk_size);
+			expect(chunk.off + chunk.size <= size &&
+			       chunk.decoded_size <= info->chunk_size);
 	}
 	if (total > ROOM_MAX) {
 		lade_frame_close(frame);
@@ -79,7 +81,8 @@ static lade_status from_pipe(lade_engine *engine, const uint8_t *data, size_t si
 	kit_input in = {.data = data, .size = size};
 	lade_frame_stream *stream;
 	lade_error err = {0};
-	lade_status status = lade_frame_stream_new(engine, (lade_input){&in, kit_read}, options, &stream, &err);
+	lade_status status =
+		lade_frame_stream_new(engine, (lade_input){&in, kit_read}, options, &stream, &err);
 	if (status == LADE_OK) {
 		uint8_t piece[4096];
 		size_t got;
@@ -93,7 +96,8 @@ static lade_status from_pipe(lade_engine *engine, const uint8_t *data, size_t si
 			status = LADE_E_LIMIT;
 		lade_frame_stream_free(stream);
 	}
-	expect(status == LADE_OK || status == LADE_E_LIMIT || (err.status == status && err.message[0]));
+	expect(status == LADE_OK || status == LADE_E_LIMIT ||
+	       (err.status == status && err.message[0]));
 	return status;
 }
 
@@ -121,7 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lade_status index = by_index(engine, frame, size, mode & 8, &options, &a);
 	lade_status pipe = from_pipe(engine, frame, size, &options, &b, &rest);
 	if (index == LADE_OK)
-		expect(pipe == LADE_OK && !rest && a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size)));
+		expect(pipe == LADE_OK && !rest && a.size == b.size &&
+		       (!a.size || !memcmp(a.data, b.data, a.size)));
 	if (pipe == LADE_OK && !rest)
 		expect(index == LADE_OK);
 	free(a.data);

@@ -2,7 +2,8 @@
  * fuzz_frame_stream.c: a pipe that gives pieces of any size, read by two threads in pieces of any
  * size, and copied: the same bytes and the same end each time.
  *
- * The first byte of the input: bit 0 makes the frame's checks right first, the rest seeds the sizes.
+ * The first byte of the input: bit 0 makes the frame's checks right first, the rest seeds the
+ * sizes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lade_error copy_err = {0}, err = {0};
 	kit_input in = {.data = frame, .size = size, .random = &r};
 	lade_frame_stream *stream;
-	copy = lade_frame_stream_new(engine, (lade_input){&in, kit_read}, &options, &stream, &copy_err);
+	copy = lade_frame_stream_new(engine, (lade_input){&in, kit_read}, &options, &stream,
+	                             &copy_err);
 	if (copy == LADE_OK) {
 		copy = lade_frame_stream_copy(stream, (lade_output){&copied, take}, &copy_err);
 		/* A failure is final, the end too. */
@@ -60,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lade_frame_stream_free(stream);
 	}
 	in = (kit_input){.data = frame, .size = size, .random = &r};
-	status = lade_frame_stream_new(engine, (lade_input){&in, kit_read}, &options, &stream, &err);
+	status =
+		lade_frame_stream_new(engine, (lade_input){&in, kit_read}, &options, &stream, &err);
 	if (status == LADE_OK) {
 		uint8_t *piece = malloc(ROOM_MAX);
 		size_t got;

@@ -1,6 +1,6 @@
 /*
- * test_golden_codec.c: stored bytes of other programs decode to what they were made of; their origin
- * is in codec/ORIGIN.md.
+ * test_golden_codec.c: stored bytes of other programs decode to what they were made of; their
+ * origin is in codec/ORIGIN.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -77,11 +77,13 @@ static void read_good(const char *dir, const char *name)
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		lade_error err = {0};
-		lade_status status = kit_decode(engine, (enum kit_reader)reader, frame.data, frame.size,
-		                                kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out,
-		                                NULL, &err);
-		if (status != LADE_OK || out.size != want.size || (want.size && memcmp(out.data, want.data, want.size)))
-			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader], lade_status_name(status), err.message);
+		lade_status status = kit_decode(
+			engine, (enum kit_reader)reader, frame.data, frame.size,
+			kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out, NULL, &err);
+		if (status != LADE_OK || out.size != want.size ||
+		    (want.size && memcmp(out.data, want.data, want.size)))
+			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader],
+			         lade_status_name(status), err.message);
 		free(out.data);
 	}
 	free(frame.data);
@@ -96,11 +98,13 @@ static void read_bad(const char *dir, const char *name)
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		lade_error err = {0};
-		lade_status status = kit_decode(engine, (enum kit_reader)reader, bytes.data, bytes.size,
-		                                kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, &err);
+		lade_status status =
+			kit_decode(engine, (enum kit_reader)reader, bytes.data, bytes.size,
+		                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, &err);
 		const char *want = lade_status_name(status);
 		if (strncmp(name, want, strlen(want)) || name[strlen(want)] != '.')
-			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader], want, err.message);
+			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader], want,
+			         err.message);
 		free(out.data);
 	}
 	guard_free(&bytes);
@@ -176,11 +180,13 @@ static void make(const recipe *p, const char *dir)
 	}
 	kit_bytes frame = {0};
 	lade_frame_writer *w;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&frame), &w, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&frame), &w, NULL),
+	                 LADE_OK);
 	for (size_t at = 0, i = 0; at < p->size; at += p->chunk_size, i++) {
 		size_t n = p->size - at < p->chunk_size ? p->size - at : p->chunk_size;
-		lade_status status = own && i % 2 ? lade_frame_writer_chunk(w, own, data + at, n, NULL)
-		                                  : lade_frame_writer_write(w, data + at, n, NULL);
+		lade_status status = own && i % 2
+		                             ? lade_frame_writer_chunk(w, own, data + at, n, NULL)
+		                             : lade_frame_writer_write(w, data + at, n, NULL);
 		assert_int_equal(status, LADE_OK);
 	}
 	assert_int_equal(lade_frame_writer_finish(w, NULL), LADE_OK);
@@ -196,7 +202,8 @@ static void make(const recipe *p, const char *dir)
 static int python(const char *dir)
 {
 	char command[8192];
-	snprintf(command, sizeof command, "python3 '%s/golden/frame_reader.py' --check '%s'", LADE_TESTS_DIR, dir);
+	snprintf(command, sizeof command, "python3 '%s/golden/frame_reader.py' --check '%s'",
+	         LADE_TESTS_DIR, dir);
 	return system(command);
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_batch_random.c: properties of decode_into and encode_into over random pipelines, sizes, segments,
- * rows and ranges, with guard pages around every buffer and a seed that is printed.
+ * test_batch_random.c: properties of decode_into and encode_into over random pipelines, sizes,
+ * segments, rows and ranges, with guard pages around every buffer and a seed that is printed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,15 +16,43 @@
 
 /* Lossless pipelines that accept any length that is a multiple of 8. */
 static const char *const pipelines[] = {
-	"copy", "lz4", "lz4(level=9)", "snappy", "zstd(level=1)", "zstd|crc32c", "deflate(level=1)",
-	"zlib", "gzip", "lz4f", "blosc(cname=lz4,typesize=4)", "blosc(cname=zstd,shuffle=bitshuffle,typesize=8)",
-	"crc32|lz4|xxh64", "adler32(location=start)|zstd|fletcher32", "crc32c", "xxh3(location=start)|crc32",
-	"shuffle(4)|lz4", "shuffle(8)", "bitshuffle(4)|zstd", "bitshuffle(2)", "split(8)|lz4",
-	"delta(<i4)|zigzag(<i4)|shuffle(4)|lz4", "delta(<i8)|bitshuffle(8)", "delta(<u2)", "zigzag(<i8)",
-	"byteswap(8)|delta(<i4)|byteswap(2)|shuffle(8)|zstd|crc32c", "zigzag(<i2)|delta(<u2)",
-	"delta(<i1)|shuffle(3)|lz4", "shuffle(255)|snappy", "delta(<i4)|crc32(location=start)|shuffle(4)",
-	"shuffle(4)|shuffle(2)|lz4", "lz4|zstd", "split(4)|split(2)", "shuffle(7)|delta(<u8)|shuffle(16)|zstd",
-	"blosc(cname=blosclz,typesize=2)|crc32c", "byteswap(2)", "bitshuffle(1)|delta(<u1)|gzip(level=9)",
+	"copy",
+	"lz4",
+	"lz4(level=9)",
+	"snappy",
+	"zstd(level=1)",
+	"zstd|crc32c",
+	"deflate(level=1)",
+	"zlib",
+	"gzip",
+	"lz4f",
+	"blosc(cname=lz4,typesize=4)",
+	"blosc(cname=zstd,shuffle=bitshuffle,typesize=8)",
+	"crc32|lz4|xxh64",
+	"adler32(location=start)|zstd|fletcher32",
+	"crc32c",
+	"xxh3(location=start)|crc32",
+	"shuffle(4)|lz4",
+	"shuffle(8)",
+	"bitshuffle(4)|zstd",
+	"bitshuffle(2)",
+	"split(8)|lz4",
+	"delta(<i4)|zigzag(<i4)|shuffle(4)|lz4",
+	"delta(<i8)|bitshuffle(8)",
+	"delta(<u2)",
+	"zigzag(<i8)",
+	"byteswap(8)|delta(<i4)|byteswap(2)|shuffle(8)|zstd|crc32c",
+	"zigzag(<i2)|delta(<u2)",
+	"delta(<i1)|shuffle(3)|lz4",
+	"shuffle(255)|snappy",
+	"delta(<i4)|crc32(location=start)|shuffle(4)",
+	"shuffle(4)|shuffle(2)|lz4",
+	"lz4|zstd",
+	"split(4)|split(2)",
+	"shuffle(7)|delta(<u8)|shuffle(16)|zstd",
+	"blosc(cname=blosclz,typesize=2)|crc32c",
+	"byteswap(2)",
+	"bitshuffle(1)|delta(<u1)|gzip(level=9)",
 };
 #define PIPELINES (sizeof pipelines / sizeof *pipelines)
 
@@ -91,7 +119,8 @@ static chunk make_chunk(rng *r, size_t pipeline, size_t size)
 	guard to = guard_new(lade_spec_bound(c.spec, size), 1);
 	lade_error err = {0};
 	size_t got = 0;
-	lade_status status = lade_encode(engine, c.spec, c.raw.data, size, to.data, to.size, &got, &err);
+	lade_status status =
+		lade_encode(engine, c.spec, c.raw.data, size, to.data, to.size, &got, &err);
 	if (status != LADE_OK)
 		fail_msg("%s, %zu bytes: %s", lade_spec_text(c.spec), size, err.message);
 	assert_true(got <= to.size);
@@ -121,10 +150,13 @@ static void round_trips(void **state)
 		lade_result results[ITEMS];
 		for (size_t i = 0; i < ITEMS; i++) {
 			chunks[i] = make_chunk(&r, rng_below(&r, PIPELINES), random_size(&r));
-			to[i] = guard_new(chunks[i].raw.size + rng_below(&r, 2) * rng_below(&r, 100), 1);
+			to[i] = guard_new(
+				chunks[i].raw.size + rng_below(&r, 2) * rng_below(&r, 100), 1);
 			segments[i] = (lade_segment){.data = chunks[i].encoded.data,
 			                             .size = chunks[i].encoded.size};
-			items[i] = (lade_item){.spec = chunks[i].spec, .src = &segments[i], .src_count = 1,
+			items[i] = (lade_item){.spec = chunks[i].spec,
+			                       .src = &segments[i],
+			                       .src_count = 1,
 			                       .dst = lade_host_span(to[i].data, to[i].size)};
 		}
 		lade_error err = {0};
@@ -153,41 +185,48 @@ static void segments_and_ranges(void **state)
 		lade_segment segments[4] = {0};
 		uint8_t *whole = malloc(4 * 300000 + 1);
 		for (size_t i = 0; i < count; i++) {
-			chunks[i] = make_chunk(&r, pipeline, random_size(&r) / (1 + rng_below(&r, 20)) / 8 * 8);
+			chunks[i] = make_chunk(&r, pipeline,
+			                       random_size(&r) / (1 + rng_below(&r, 20)) / 8 * 8);
 			memcpy(whole + total, chunks[i].raw.data, chunks[i].raw.size);
 			total += chunks[i].raw.size;
-			segments[i] = (lade_segment){.data = chunks[i].encoded.data,
-			                             .size = chunks[i].encoded.size,
-			                             .decoded_size = rng_below(&r, 2) ? chunks[i].raw.size : 0};
+			segments[i] = (lade_segment){
+				.data = chunks[i].encoded.data,
+				.size = chunks[i].encoded.size,
+				.decoded_size = rng_below(&r, 2) ? chunks[i].raw.size : 0};
 		}
 		lade_item item = {.spec = specs[pipeline], .src = segments, .src_count = count};
 		item.range_off = rng_below(&r, 3) ? rng_below(&r, total + 1) : 0;
 		item.range_size = rng_below(&r, 3) ? rng_below(&r, total - item.range_off + 1) : 0;
-		size_t want = item.range_size ? (size_t)item.range_size : total - (size_t)item.range_off;
+		size_t want =
+			item.range_size ? (size_t)item.range_size : total - (size_t)item.range_off;
 		guard to = guard_new(want, 1);
 		item.dst = lade_host_span(to.data, want);
 		lade_result result;
 		lade_error err = {0};
 		if (lade_decode_into(engine, NULL, &item, 1, &result, NULL, &err) != LADE_OK)
-			fail_msg("round %d, %s, [%llu, +%llu) of %zu: %s", round, pipelines[pipeline],
-			         (unsigned long long)item.range_off, (unsigned long long)item.range_size,
-			         total, err.message);
+			fail_msg("round %d, %s, [%llu, +%llu) of %zu: %s", round,
+			         pipelines[pipeline], (unsigned long long)item.range_off,
+			         (unsigned long long)item.range_size, total, err.message);
 		assert_int_equal(result.size, want);
 		if (memcmp(to.data, whole + item.range_off, want) != 0)
-			fail_msg("round %d, %s, [%llu, +%llu) of %zu differs", round, pipelines[pipeline],
-			         (unsigned long long)item.range_off, (unsigned long long)item.range_size, total);
+			fail_msg("round %d, %s, [%llu, +%llu) of %zu differs", round,
+			         pipelines[pipeline], (unsigned long long)item.range_off,
+			         (unsigned long long)item.range_size, total);
 		/* A range that passes the end, and a destination that is too small, are errors. */
 		item.range_size = total - item.range_off + 1 + rng_below(&r, 100);
 		guard more = guard_new((size_t)item.range_size, 1);
 		item.dst = lade_host_span(more.data, more.size);
-		assert_int_equal(lade_decode_into(engine, NULL, &item, 1, NULL, NULL, &err), LADE_E_RANGE);
+		assert_int_equal(lade_decode_into(engine, NULL, &item, 1, NULL, NULL, &err),
+		                 LADE_E_RANGE);
 		item.range_size = 0;
 		if (want) {
 			item.dst = lade_host_span(more.data, want - 1);
-			lade_status status = lade_decode_into(engine, NULL, &item, 1, NULL, NULL, &err);
+			lade_status status =
+				lade_decode_into(engine, NULL, &item, 1, NULL, NULL, &err);
 			if (status != LADE_E_NOSPACE)
-				fail_msg("round %d, %s, %zu bytes into %zu: %s %s", round, pipelines[pipeline], want,
-				         want - 1, lade_status_name(status), err.message);
+				fail_msg("round %d, %s, %zu bytes into %zu: %s %s", round,
+				         pipelines[pipeline], want, want - 1,
+				         lade_status_name(status), err.message);
 		}
 		guard_free(&more);
 		guard_free(&to);
@@ -223,10 +262,12 @@ static void rows(void **state)
 		assert_int_equal(result.size, row * count - first);
 		for (size_t i = 0; i < extent; i++) {
 			size_t at = i / pitch * row + i % pitch;
-			uint8_t want = i % pitch >= row || at >= result.size ? 0x5A : c.raw.data[first + at];
+			uint8_t want = i % pitch >= row || at >= result.size
+			                       ? 0x5A
+			                       : c.raw.data[first + at];
 			if (to.data[i] != want)
-				fail_msg("round %d, %s: byte %zu is %02x, want %02x", round, pipelines[pipeline], i,
-				         to.data[i], want);
+				fail_msg("round %d, %s: byte %zu is %02x, want %02x", round,
+				         pipelines[pipeline], i, to.data[i], want);
 		}
 		/* And back: the same rows give the same bytes as the contiguous chunk. */
 		for (size_t i = 0; i < count; i++)
@@ -234,12 +275,18 @@ static void rows(void **state)
 		guard again = guard_new(lade_spec_bound(c.spec, row * count), 1);
 		guard back = guard_new(row * count, 1);
 		lade_segment source = {.data = to.data, .size = extent};
-		lade_item encode = {.spec = c.spec, .src = &source, .src_count = 1, .row_size = row,
-		                    .row_pitch = pitch, .dst = lade_host_span(again.data, again.size)};
-		assert_int_equal(lade_encode_into(engine, NULL, &encode, 1, &result, NULL, &err), LADE_OK);
+		lade_item encode = {.spec = c.spec,
+		                    .src = &source,
+		                    .src_count = 1,
+		                    .row_size = row,
+		                    .row_pitch = pitch,
+		                    .dst = lade_host_span(again.data, again.size)};
+		assert_int_equal(lade_encode_into(engine, NULL, &encode, 1, &result, NULL, &err),
+		                 LADE_OK);
 		size_t got;
-		assert_int_equal(lade_decode(engine, c.spec, again.data, result.size, back.data, back.size,
-		                             &got, &err), LADE_OK);
+		assert_int_equal(lade_decode(engine, c.spec, again.data, result.size, back.data,
+		                             back.size, &got, &err),
+		                 LADE_OK);
 		assert_int_equal(got, row * count);
 		assert_memory_equal(back.data, c.raw.data, got);
 		guard_free(&back);
@@ -257,21 +304,25 @@ static void encode_joins(void **state)
 	printf("seed 0x%llx\n", (unsigned long long)r.s);
 	for (int round = 0; round < 500; round++) {
 		size_t pipeline = rng_below(&r, PIPELINES), size = random_size(&r);
-		guard raw = guard_new(size, 1), to = guard_new(lade_spec_bound(specs[pipeline], size), 1);
+		guard raw = guard_new(size, 1),
+		      to = guard_new(lade_spec_bound(specs[pipeline], size), 1);
 		guard back = guard_new(size, 1);
 		fill(&r, raw.data, size);
 		size_t a = rng_below(&r, size + 1), b = a + rng_below(&r, size - a + 1);
 		lade_segment segments[3] = {{.data = raw.data, .size = a},
 		                            {.data = raw.data + a, .size = b - a},
 		                            {.data = raw.data + b, .size = size - b}};
-		lade_item item = {.src = segments, .src_count = 3, .dst = lade_host_span(to.data, to.size)};
+		lade_item item = {
+			.src = segments, .src_count = 3, .dst = lade_host_span(to.data, to.size)};
 		lade_result result;
 		lade_error err = {0};
-		if (lade_encode_into(engine, specs[pipeline], &item, 1, &result, NULL, &err) != LADE_OK)
+		if (lade_encode_into(engine, specs[pipeline], &item, 1, &result, NULL, &err) !=
+		    LADE_OK)
 			fail_msg("%s: %s", pipelines[pipeline], err.message);
 		size_t got;
-		assert_int_equal(lade_decode(engine, specs[pipeline], to.data, result.size, back.data, size,
-		                             &got, &err), LADE_OK);
+		assert_int_equal(lade_decode(engine, specs[pipeline], to.data, result.size,
+		                             back.data, size, &got, &err),
+		                 LADE_OK);
 		assert_int_equal(got, size);
 		if (size)
 			assert_memory_equal(back.data, raw.data, size);
@@ -303,26 +354,33 @@ static void damaged(void **state)
 			size = rng_below(&r, size);
 		guard bad = guard_copy(copy, size, 1);
 		guard to[2] = {guard_new(2000, 1), guard_new(2000, 0)};
-		lade_segment segments[2] = {{.data = bad.data, .size = size},
-		                            {.data = good->encoded.data, .size = good->encoded.size}};
+		lade_segment segments[2] = {
+			{.data = bad.data, .size = size},
+			{.data = good->encoded.data, .size = good->encoded.size}};
 		lade_item items[2] = {
-			{.src = &segments[0], .src_count = 1, .dst = lade_host_span(to[0].data, 2000)},
-			{.src = &segments[1], .src_count = 1, .dst = lade_host_span(to[1].data, 2000)},
+			{.src = &segments[0],
+		         .src_count = 1,
+		         .dst = lade_host_span(to[0].data, 2000)},
+			{.src = &segments[1],
+		         .src_count = 1,
+		         .dst = lade_host_span(to[1].data, 2000)},
 		};
 		lade_result results[2];
 		lade_error errors[2], err = {0};
 		lade_batch_options options = {.struct_size = sizeof options, .item_errors = errors};
-		lade_status status = lade_decode_into(engine, good->spec, items, 2, results, &options, &err);
+		lade_status status =
+			lade_decode_into(engine, good->spec, items, 2, results, &options, &err);
 		assert_int_equal(status, results[0].status);
 		assert_int_equal(results[1].status, LADE_OK);
 		assert_memory_equal(to[1].data, good->raw.data, 2000);
 		if (status != LADE_OK) {
 			failed++;
 			assert_int_equal(errors[0].status, status);
-			assert_true(errors[0].message[0] && strncmp(err.message, "item 0: ", 8) == 0);
+			assert_true(errors[0].message[0] &&
+			            strncmp(err.message, "item 0: ", 8) == 0);
 			if (status == LADE_E_INTERNAL || status == LADE_E_ARG)
-				fail_msg("%s: damage is %s: %s", pipelines[pipeline], lade_status_name(status),
-				         err.message);
+				fail_msg("%s: damage is %s: %s", pipelines[pipeline],
+				         lade_status_name(status), err.message);
 		} else {
 			passed++;
 		}

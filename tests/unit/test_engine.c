@@ -1,6 +1,6 @@
 /*
- * test_engine.c: the engine itself: options, argument checks, errors by item, routing and explaining,
- * a caller's own algorithms, threads, and fork.
+ * test_engine.c: the engine itself: options, argument checks, errors by item, routing and
+ * explaining, a caller's own algorithms, threads, and fork.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -142,8 +142,9 @@ static void the_first_bad_item_is_told(void **state)
 	for (size_t i = 0; i < sizeof raw; i++)
 		raw[i] = (uint8_t)(i * i / 13);
 	size_t size;
-	assert_int_equal(lade_encode(engine, spec, raw, sizeof raw, encoded, sizeof encoded, &size, NULL),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_encode(engine, spec, raw, sizeof raw, encoded, sizeof encoded, &size, NULL),
+		LADE_OK);
 	memcpy(bad, encoded, size);
 	bad[size / 2] ^= 4;
 	lade_segment segments[2] = {{.data = encoded, .size = size}, {.data = bad, .size = size}};
@@ -169,7 +170,8 @@ static void the_first_bad_item_is_told(void **state)
 	options.flags = LADE_BATCH_IGNORE_CHECKSUMS;
 	bad[size / 2] ^= 4;
 	bad[size - 1] ^= 1;
-	assert_int_equal(lade_decode_into(engine, spec, items, N, results, &options, &err), LADE_OK);
+	assert_int_equal(lade_decode_into(engine, spec, items, N, results, &options, &err),
+	                 LADE_OK);
 	assert_memory_equal(to[5], raw, sizeof raw);
 	lade_spec_unref(spec);
 	lade_engine_free(engine);
@@ -183,9 +185,16 @@ static void decoded_sizes_are_told(void **state)
 	static const struct {
 		const char *text;
 		bool known;
-	} cases[] = {{"zstd", true}, {"snappy|crc32c", true}, {"shuffle(4)|zstd|xxh64(location=start)", true},
-	             {"blosc", true}, {"lz4", false}, {"deflate", false}, {"copy", true},
-	             {"delta(<i4)", true}, {"lz4|zstd", false}, {"crc32|copy", true}};
+	} cases[] = {{"zstd", true},
+	             {"snappy|crc32c", true},
+	             {"shuffle(4)|zstd|xxh64(location=start)", true},
+	             {"blosc", true},
+	             {"lz4", false},
+	             {"deflate", false},
+	             {"copy", true},
+	             {"delta(<i4)", true},
+	             {"lz4|zstd", false},
+	             {"crc32|copy", true}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		lade_spec *spec = new_spec(engine, cases[i].text);
 		lade_segment segments[2] = {0};
@@ -193,22 +202,25 @@ static void decoded_sizes_are_told(void **state)
 		                             &segments[0].size, NULL), LADE_OK);
 		segments[0].data = encoded;
 		segments[1] = segments[0];
-		lade_item items[2] = {{.src = segments, .src_count = 2}, {.src = segments, .src_count = 1}};
+		lade_item items[2] = {{.src = segments, .src_count = 2},
+		                      {.src = segments, .src_count = 1}};
 		uint64_t sizes[2];
 		lade_result results[2];
-		lade_status status = lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL);
+		lade_status status =
+			lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL);
 		assert_int_equal(status, cases[i].known ? LADE_OK : LADE_E_UNKNOWN_SIZE);
 		assert_true(sizes[0] == (cases[i].known ? 2000 : LADE_SIZE_UNKNOWN));
 		assert_true(sizes[1] == (cases[i].known ? 1000 : LADE_SIZE_UNKNOWN));
 		segments[0].decoded_size = segments[1].decoded_size = 1000;
-		assert_int_equal(lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL), LADE_OK);
+		assert_int_equal(lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL),
+		                 LADE_OK);
 		assert_true(sizes[0] == 2000);
 		lade_spec_unref(spec);
 	}
 	lade_engine_free(engine);
 }
 
-/* ---- a caller's own ---------------------------------------------------------------------------- */
+/* ---- a caller's own ----------------------------------------------------------------- */
 
 static atomic_int calls;
 
@@ -217,8 +229,8 @@ static lade_status flip(const lade_run *run, lade_cspan src, lade_span dst, size
 {
 	int64_t key = run->stage->option[0].i;
 	if (src.size > dst.size)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "flip: %zu bytes, room for %zu",
-		                 src.size, dst.size);
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "flip: %zu bytes, room for %zu", src.size, dst.size);
 	for (size_t i = 0; i < src.size; i++)
 		((uint8_t *)dst.data)[i] = (uint8_t)(((const uint8_t *)src.data)[i] ^ key);
 	*dst_size = src.size;
@@ -232,8 +244,8 @@ static size_t same_bound(const lade_stage *stage, size_t size)
 	return size;
 }
 
-static lade_status same_size(const lade_stage *stage, const void *src, size_t size, uint64_t *decoded,
-                             lade_error *err)
+static lade_status same_size(const lade_stage *stage, const void *src, size_t size,
+                             uint64_t *decoded, lade_error *err)
 {
 	(void)stage, (void)src, (void)err;
 	*decoded = size;
@@ -250,14 +262,17 @@ static void own_algorithms_and_priorities(void **state)
 {
 	(void)state;
 	lade_engine *engine = new_engine(2);
-	static const lade_option options[] = {{.name = "key", .type = LADE_OPTION_INT, .required = true,
-	                                       .min = 0, .max = 255}};
+	static const lade_option options[] = {
+		{.name = "key", .type = LADE_OPTION_INT, .required = true, .min = 0, .max = 255}};
 	lade_algorithm algorithm = {.struct_size = sizeof algorithm, .name = "flip",
 	                            .flags = LADE_ALGORITHM_FIXED_SIZE, .options = options,
 	                            .option_count = 1, .doc = "xor with a key", .bound = same_bound,
 	                            .decoded_size = same_size};
-	lade_implementation encode = {.struct_size = sizeof encode, .name = "flip/test", .algorithm = "flip",
-	                              .direction = LADE_ENCODE, .run = flip};
+	lade_implementation encode = {.struct_size = sizeof encode,
+	                              .name = "flip/test",
+	                              .algorithm = "flip",
+	                              .direction = LADE_ENCODE,
+	                              .run = flip};
 	lade_implementation decode = encode;
 	decode.direction = LADE_DECODE;
 	lade_error err = {0};
@@ -270,8 +285,10 @@ static void own_algorithms_and_priorities(void **state)
 	lade_spec *spec = new_spec(engine, "flip(90)|zstd|FLIP(3)");
 	assert_string_equal(lade_spec_text(spec), "flip(90)|zstd(level=3)|flip(3)");
 	size_t size, got;
-	assert_int_equal(lade_encode(engine, spec, raw, 500, mid, sizeof mid, &size, &err), LADE_OK);
-	assert_int_equal(lade_decode(engine, spec, mid, size, back, 500, &got, &err), LADE_E_UNSUPPORTED);
+	assert_int_equal(lade_encode(engine, spec, raw, 500, mid, sizeof mid, &size, &err),
+	                 LADE_OK);
+	assert_int_equal(lade_decode(engine, spec, mid, size, back, 500, &got, &err),
+	                 LADE_E_UNSUPPORTED);
 	assert_int_equal(lade_engine_add_implementation(engine, &decode, &err), LADE_OK);
 	assert_int_equal(lade_decode(engine, spec, mid, size, back, 500, &got, &err), LADE_OK);
 	assert_memory_equal(raw, back, 500);
@@ -279,7 +296,8 @@ static void own_algorithms_and_priorities(void **state)
 	size_t bytes_size;
 	const void *bytes = lade_spec_bytes(spec, &bytes_size);
 	lade_spec *again = NULL;
-	assert_int_equal(lade_spec_from_bytes(NULL, bytes, bytes_size, &again, &err), LADE_E_NOT_FOUND);
+	assert_int_equal(lade_spec_from_bytes(NULL, bytes, bytes_size, &again, &err),
+	                 LADE_E_NOT_FOUND);
 	assert_int_equal(lade_spec_from_bytes(engine, bytes, bytes_size, &again, &err), LADE_OK);
 	assert_true(lade_spec_equal(spec, again));
 	lade_engine *other = new_engine(1);
@@ -287,9 +305,14 @@ static void own_algorithms_and_priorities(void **state)
 	                 LADE_E_NOT_FOUND);
 	lade_engine_free(other);
 
-	/* An implementation of ours' algorithm with a higher priority takes over, unless it refuses. */
-	lade_implementation mine = {.struct_size = sizeof mine, .name = "copy/mine", .algorithm = "copy",
-	                            .direction = LADE_DECODE, .priority = 10, .run = flip,
+	/* An implementation of ours' algorithm with a higher priority takes over, unless it
+	 * refuses. */
+	lade_implementation mine = {.struct_size = sizeof mine,
+	                            .name = "copy/mine",
+	                            .algorithm = "copy",
+	                            .direction = LADE_DECODE,
+	                            .priority = 10,
+	                            .run = flip,
 	                            .cost = refuse_small};
 	assert_int_equal(lade_engine_add_implementation(engine, &mine, &err), LADE_OK);
 	lade_spec *copy = new_spec(engine, "copy");
@@ -302,8 +325,9 @@ static void own_algorithms_and_priorities(void **state)
 	size_t count;
 	lade_segment segment = {.data = raw, .size = 500};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(back, 500)};
-	assert_int_equal(lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
+		LADE_OK);
 	assert_int_equal(count, 2);
 	for (size_t i = 0; i < count; i++) {
 		bool is_mine = strcmp(found[i].implementation, "copy/mine") == 0;
@@ -312,16 +336,20 @@ static void own_algorithms_and_priorities(void **state)
 		assert_non_null(strstr(found[i].reason, is_mine ? "chosen" : "below 10"));
 	}
 	item.dst.size = 50;
-	assert_int_equal(lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
+		LADE_OK);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(found[i].chosen, strcmp(found[i].implementation, "copy/mine") != 0);
-	assert_int_equal(lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 1, &count, &err),
-	                 LADE_E_NOSPACE);
+		assert_int_equal(found[i].chosen,
+		                 strcmp(found[i].implementation, "copy/mine") != 0);
+	assert_int_equal(
+		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 1, &count, &err),
+		LADE_E_NOSPACE);
 	assert_int_equal(count, 2);
 	item.dst.place.kind = LADE_DEVICE;
-	assert_int_equal(lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-	                 LADE_E_NO_DEVICE);
+	assert_int_equal(
+		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
+		LADE_E_NO_DEVICE);
 	lade_spec_unref(copy);
 	lade_spec_unref(again);
 	lade_spec_unref(spec);
@@ -356,8 +384,8 @@ static void bad_records_are_refused(void **state)
 	a.option_count = 1;
 	assert_int_equal(lade_engine_add_algorithm(engine, &a, NULL), LADE_E_ARG);
 	assert_int_equal(lade_engine_add_algorithm(engine, &good, NULL), LADE_OK);
-	lade_implementation fine = {.struct_size = sizeof fine, .name = "mine/x", .algorithm = "mine",
-	                            .run = flip};
+	lade_implementation fine = {
+		.struct_size = sizeof fine, .name = "mine/x", .algorithm = "mine", .run = flip};
 	lade_implementation p = fine;
 	p.run = NULL;
 	assert_int_equal(lade_engine_add_implementation(engine, &p, NULL), LADE_E_ARG);
@@ -373,7 +401,7 @@ static void bad_records_are_refused(void **state)
 	lade_engine_free(engine);
 }
 
-/* ---- threads and fork ----------------------------------------------------------------------------- */
+/* ---- threads and fork --------------------------------------------------------------- */
 
 typedef struct hammer {
 	lade_engine *engine;
@@ -402,14 +430,16 @@ static void *hammer_main(void *arg)
 		if (lade_encode_into(h->engine, h->spec, items, N, results, NULL, NULL) != LADE_OK)
 			atomic_fetch_add(&h->wrong, 1);
 		for (size_t i = 0; i < N; i++) {
-			coded[i] = (lade_segment){.data = mid + i * 2 * SIZE, .size = results[i].size};
+			coded[i] =
+				(lade_segment){.data = mid + i * 2 * SIZE, .size = results[i].size};
 			items[i] = (lade_item){.src = &coded[i], .src_count = 1,
 			                       .dst = lade_host_span(back + i * SIZE, SIZE)};
 		}
 		if (lade_decode_into(h->engine, h->spec, items, N, results, NULL, NULL) != LADE_OK)
 			atomic_fetch_add(&h->wrong, 1);
 		for (size_t i = 0; i < N; i++)
-			if (results[i].size != SIZE - i * 8 || memcmp(back + i * SIZE, raw, SIZE - i * 8) != 0)
+			if (results[i].size != SIZE - i * 8 ||
+			    memcmp(back + i * SIZE, raw, SIZE - i * 8) != 0)
 				atomic_fetch_add(&h->wrong, 1);
 	}
 	free(raw);
@@ -422,7 +452,8 @@ static void eight_threads_share_an_engine(void **state)
 {
 	(void)state;
 	lade_engine *engine = new_engine(3);
-	hammer h = {.engine = engine, .spec = new_spec(NULL, "shuffle(4)|zstd|crc32c"), .rounds = 25};
+	hammer h = {
+		.engine = engine, .spec = new_spec(NULL, "shuffle(4)|zstd|crc32c"), .rounds = 25};
 	pthread_t threads[8];
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, hammer_main, &h), 0);
@@ -488,8 +519,9 @@ static void large_blosc_chunk_in_parts(void **state)
 	uint8_t *mid = malloc(lade_spec_bound(spec, size));
 	guard back = guard_new(size, 1);
 	lade_error err = {0};
-	assert_int_equal(lade_encode(engine, spec, raw, size, mid, lade_spec_bound(spec, size), &got, &err),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_encode(engine, spec, raw, size, mid, lade_spec_bound(spec, size), &got, &err),
+		LADE_OK);
 	size_t out = 0;
 	assert_int_equal(lade_decode(engine, spec, mid, got, back.data, size, &out, &err), LADE_OK);
 	assert_int_equal(out, size);
@@ -497,13 +529,15 @@ static void large_blosc_chunk_in_parts(void **state)
 	lade_segment segment = {.data = mid, .size = got};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(back.data, size)};
 	lade_result result;
-	lade_batch_options options = {.struct_size = sizeof options, .flags = LADE_BATCH_IGNORE_CHECKSUMS};
+	lade_batch_options options = {.struct_size = sizeof options,
+	                              .flags = LADE_BATCH_IGNORE_CHECKSUMS};
 	memset(mid + got / 2, 0xFF, 4096);
 	lade_status status = lade_decode_into(engine, spec, &item, 1, &result, &options, &err);
 	assert_int_equal(status, LADE_E_CORRUPT);
 	assert_int_equal(result.status, status);
 	assert_int_equal(result.size, 0);
-	assert_int_equal(lade_decode_into(engine, spec, &item, 1, &result, NULL, &err), LADE_E_CHECKSUM);
+	assert_int_equal(lade_decode_into(engine, spec, &item, 1, &result, NULL, &err),
+	                 LADE_E_CHECKSUM);
 	guard_free(&back);
 	free(mid);
 	free(raw);
@@ -511,7 +545,8 @@ static void large_blosc_chunk_in_parts(void **state)
 	lade_engine_free(engine);
 }
 
-static void *counting_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+static void *counting_alloc(void *ctx, size_t size, size_t align, lade_place place,
+                            lade_stream stream)
 {
 	(void)place, (void)stream;
 	atomic_fetch_add((atomic_int *)ctx, 1);

@@ -68,17 +68,20 @@ static void check(const struct pair *pair, size_t elem, size_t size, const uint8
                   const uint8_t *want)
 {
 	for (int at_end = 0; at_end < 2; at_end++) {
-		guard src = guard_copy(plain, size, at_end), shuffled = guard_copy(want, size, at_end);
+		guard src = guard_copy(plain, size, at_end),
+		      shuffled = guard_copy(want, size, at_end);
 		guard dst = guard_new(size, at_end);
 		for (int level = LADE_CPU_PLAIN; level <= (int)lade_cpu_detect(); level++) {
 			pair->forth(elem, size, src.data, dst.data, (lade_cpu)level);
 			if (size && memcmp(dst.data, want, size))
-				fail_msg("%s(%zu), %zu bytes, level %d", pair->name, elem, size, level);
+				fail_msg("%s(%zu), %zu bytes, level %d", pair->name, elem, size,
+				         level);
 			if (size)
 				memset(dst.data, 0xEE, size);
 			pair->back(elem, size, shuffled.data, dst.data, (lade_cpu)level);
 			if (size && memcmp(dst.data, plain, size))
-				fail_msg("un%s(%zu), %zu bytes, level %d", pair->name, elem, size, level);
+				fail_msg("un%s(%zu), %zu bytes, level %d", pair->name, elem, size,
+				         level);
 		}
 		guard_free(&src);
 		guard_free(&shuffled);
@@ -171,7 +174,8 @@ static void tiles_at_random_points(void **state)
 	printf("seed %llu\n", (unsigned long long)seed);
 	rng r = {seed};
 	for (unsigned round = 0; round < 400; round++) {
-		size_t elem = rng_below(&r, 4) ? (size_t)1 << rng_below(&r, 5) : 1 + rng_below(&r, 255);
+		size_t elem =
+			rng_below(&r, 4) ? (size_t)1 << rng_below(&r, 5) : 1 + rng_below(&r, 255);
 		size_t size = rng_below(&r, 6000), count = size / elem;
 		lade_cpu cpu = (lade_cpu)(1 + rng_below(&r, lade_cpu_detect()));
 		uint8_t *plain = random_bytes(&r, size), *want = malloc(size + 1);
@@ -180,15 +184,19 @@ static void tiles_at_random_points(void **state)
 			guard forth = guard_new(size, 1), back = guard_new(size, 1);
 			for (size_t off = 0, n; off < count || off == 0; off += n) {
 				n = off == count ? 0 : 1 + rng_below(&r, count - off);
-				pairs[p].forth_tile(elem, size, off, n, plain + off * elem, forth.data, cpu);
-				pairs[p].back_tile(elem, size, off, n, want, back.data + off * elem, cpu);
+				pairs[p].forth_tile(elem, size, off, n, plain + off * elem,
+				                    forth.data, cpu);
+				pairs[p].back_tile(elem, size, off, n, want, back.data + off * elem,
+				                   cpu);
 				if (!n)
 					break;
 			}
 			if (size && memcmp(forth.data, want, size))
-				fail_msg("%s(%zu), %zu bytes, level %d", pairs[p].name, elem, size, cpu);
+				fail_msg("%s(%zu), %zu bytes, level %d", pairs[p].name, elem, size,
+				         cpu);
 			if (size && memcmp(back.data, plain, size))
-				fail_msg("un%s(%zu), %zu bytes, level %d", pairs[p].name, elem, size, cpu);
+				fail_msg("un%s(%zu), %zu bytes, level %d", pairs[p].name, elem,
+				         size, cpu);
 			guard_free(&forth);
 			guard_free(&back);
 		}

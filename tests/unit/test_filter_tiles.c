@@ -19,7 +19,7 @@
 
 static rng r;
 
-/* ---- running one filter ------------------------------------------------------------------------ */
+/* ---- running one filter ------------------------------------------------------------- */
 
 static const lade_implementation *record(const char *name, lade_direction direction)
 {
@@ -81,34 +81,38 @@ static void check(const char *text, const uint8_t *plain, size_t total, const ui
 	record(stage->algorithm->name, LADE_ENCODE)->tile_sizes(stage, &decoded, &encoded);
 	lade_tile kind = record(stage->algorithm->name, LADE_ENCODE)->tile_kind;
 	uint8_t *first = malloc(size + 1);
-	assert_int_equal(run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain, first, total, 0, NULL),
-	                 LADE_OK);
+	assert_int_equal(
+		run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain, first, total, 0, NULL),
+		LADE_OK);
 	if (want)
 		assert_memory_equal(first, want, size);
 	if (!back)
 		back = plain;
 	for (int level = LADE_CPU_PLAIN; level <= (int)lade_cpu_detect(); level++) {
 		for (int split = 0; split < 2; split++) {
-			guard src = guard_copy(plain, total, split), there = guard_new(size, !split);
+			guard src = guard_copy(plain, total, split),
+			      there = guard_new(size, !split);
 			guard again = guard_new(total, split);
 			lade_error err;
-			if (run_filter(spec, LADE_ENCODE, (lade_cpu)level, src.data, there.data, total, split,
-			               &err) != LADE_OK)
+			if (run_filter(spec, LADE_ENCODE, (lade_cpu)level, src.data, there.data,
+			               total, split, &err) != LADE_OK)
 				fail_msg("%s: %s", text, err.message);
 			if (size && memcmp(there.data, first, size))
-				fail_msg("%s, %zu bytes, level %d, split %d", text, total, level, split);
-			if (run_filter(spec, LADE_DECODE, (lade_cpu)level, there.data, again.data, total,
-			               split, &err) != LADE_OK)
+				fail_msg("%s, %zu bytes, level %d, split %d", text, total, level,
+				         split);
+			if (run_filter(spec, LADE_DECODE, (lade_cpu)level, there.data, again.data,
+			               total, split, &err) != LADE_OK)
 				fail_msg("%s: %s", text, err.message);
 			if (total && memcmp(again.data, back, total))
-				fail_msg("un%s, %zu bytes, level %d, split %d", text, total, level, split);
+				fail_msg("un%s, %zu bytes, level %d, split %d", text, total, level,
+				         split);
 			if (kind == LADE_TILE_STREAM && decoded == encoded && total) {
 				memcpy(again.data, plain, total);
-				run_filter(spec, LADE_ENCODE, (lade_cpu)level, again.data, again.data, total,
-				           split, NULL);
+				run_filter(spec, LADE_ENCODE, (lade_cpu)level, again.data,
+				           again.data, total, split, NULL);
 				assert_memory_equal(again.data, first, size);
-				run_filter(spec, LADE_DECODE, (lade_cpu)level, again.data, again.data, total,
-				           split, NULL);
+				run_filter(spec, LADE_DECODE, (lade_cpu)level, again.data,
+				           again.data, total, split, NULL);
 				assert_memory_equal(again.data, back, total);
 			}
 			guard_free(&src);
@@ -120,7 +124,7 @@ static void check(const char *text, const uint8_t *plain, size_t total, const ui
 	lade_spec_unref(spec);
 }
 
-/* ---- integers ------------------------------------------------------------------------------------ */
+/* ---- integers ----------------------------------------------------------------------- */
 
 static uint64_t get(const uint8_t *p, size_t size)
 {
@@ -188,7 +192,7 @@ static void integers_of_all_sizes_and_lengths(void **state)
 	}
 }
 
-/* ---- other filters --------------------------------------------------------------------------------- */
+/* ---- other filters ------------------------------------------------------------------ */
 
 static const char *const integer_types[] = {"i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"};
 
@@ -200,7 +204,8 @@ static void delta_into_other_types(void **state)
 	for (size_t d = 0; d < 8; d++) {
 		for (size_t a = 0; a < 8; a++) {
 			char text[48];
-			snprintf(text, sizeof text, "delta(%s,astype=%s)", integer_types[d], integer_types[a]);
+			snprintf(text, sizeof text, "delta(%s,astype=%s)", integer_types[d],
+			         integer_types[a]);
 			size_t size = (size_t)1 << d / 2;
 			uint64_t x = 0;
 			for (size_t i = 0; i < 3001; i++)
@@ -216,12 +221,23 @@ static void reals_through_everything(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
-		"delta(f4)", "delta(f8)", "delta(f4,astype=f8)", "delta(f8,astype=f4)",
-		"scaleoffset(f4,scale=4,offset=2)", "scaleoffset(f8,scale=0.5,offset=-8)",
+		"delta(f4)",
+		"delta(f8)",
+		"delta(f4,astype=f8)",
+		"delta(f8,astype=f4)",
+		"scaleoffset(f4,scale=4,offset=2)",
+		"scaleoffset(f8,scale=0.5,offset=-8)",
 		"fixedscaleoffset(f8,astype=i2,scale=8,offset=100)",
-		"fixedscaleoffset(f4,astype=i4,scale=8)", "astype(f8,astype=f4)", "astype(f4,astype=f8)",
-		"bitround(f4,keepbits=23)", "bitround(f8,keepbits=52)", "bitround(f8,keepbits=20)",
-		"quantize(f8,digits=2)", "quantize(f4,digits=2,astype=f8)", "split(4)", "split(8)",
+		"fixedscaleoffset(f4,astype=i4,scale=8)",
+		"astype(f8,astype=f4)",
+		"astype(f4,astype=f8)",
+		"bitround(f4,keepbits=23)",
+		"bitround(f8,keepbits=52)",
+		"bitround(f8,keepbits=20)",
+		"quantize(f8,digits=2)",
+		"quantize(f4,digits=2,astype=f8)",
+		"split(4)",
+		"split(8)",
 	};
 	enum { COUNT = 5003 };
 	static double wide[COUNT];
@@ -265,12 +281,15 @@ static void scaleoffset_is_exact_or_refuses(void **state)
 		int64_t out = 0, back = 0;
 		lade_error err;
 		assert_int_equal(run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN,
-		                            (const uint8_t *)&cases[c].plain, (uint8_t *)&out, size, 0,
-		                            &err), cases[c].status);
+		                            (const uint8_t *)&cases[c].plain, (uint8_t *)&out, size,
+		                            0, &err),
+		                 cases[c].status);
 		if (cases[c].status == LADE_OK) {
 			assert_memory_equal(&out, &cases[c].encoded, size);
-			assert_int_equal(run_filter(spec, LADE_DECODE, LADE_CPU_PLAIN, (uint8_t *)&out,
-			                            (uint8_t *)&back, size, 0, &err), LADE_OK);
+			assert_int_equal(run_filter(spec, LADE_DECODE, LADE_CPU_PLAIN,
+			                            (uint8_t *)&out, (uint8_t *)&back, size, 0,
+			                            &err),
+			                 LADE_OK);
 			assert_memory_equal(&back, &cases[c].plain, size);
 		}
 		lade_spec_unref(spec);
@@ -305,8 +324,8 @@ static void partial_elements_are_refused(void **state)
 		lade_error err;
 		uint64_t decoded;
 		for (size_t total = 1; total < 8; total++) {
-			lade_status status = run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain, out,
-			                                total, 0, &err);
+			lade_status status = run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain,
+			                                out, total, 0, &err);
 			assert_int_equal(status, total == 4 ? LADE_OK : LADE_E_DTYPE);
 			status = stage->algorithm->decoded_size(stage, NULL, total, &decoded, &err);
 			assert_int_equal(status, total == 4 ? LADE_OK : LADE_E_CORRUPT);
@@ -349,7 +368,8 @@ static void bad_options_are_refused(void **state)
 		lade_error err = {0};
 		lade_status status = lade_spec_parse(NULL, cases[c].text, &spec, &err);
 		if (status != cases[c].status)
-			fail_msg("%s: %s: %s", cases[c].text, lade_status_name(status), err.message);
+			fail_msg("%s: %s: %s", cases[c].text, lade_status_name(status),
+			         err.message);
 		assert_null(spec);
 		if (strchr(cases[c].text, '>'))
 			assert_non_null(strstr(err.message, "byteswap("));

@@ -56,7 +56,8 @@ static bytes sample(size_t size, uint64_t seed)
 	rng r = {SEED ^ seed};
 	for (size_t i = 0; i < size; i++) {
 		uint64_t v = rng_next(&r);
-		b.data[i] = (v & 7) == 0 || i < 64 ? (uint8_t)(v >> 8) : b.data[i - 1 - (v >> 8) % 64];
+		b.data[i] =
+			(v & 7) == 0 || i < 64 ? (uint8_t)(v >> 8) : b.data[i - 1 - (v >> 8) % 64];
 	}
 	return b;
 }
@@ -118,11 +119,13 @@ static lade_status decode(lade_format format, const void *data, size_t size, siz
 		if (status != LADE_OK) {
 			assert_int_equal(got, 0);
 			/* A failure stays. */
-			assert_int_equal(lade_foreign_reader_read(r, dst.data, cap, &got, NULL), status);
+			assert_int_equal(lade_foreign_reader_read(r, dst.data, cap, &got, NULL),
+			                 status);
 			break;
 		}
 		if (got == 0) {
-			assert_int_equal(lade_foreign_reader_read(r, dst.data, cap, &got, err), LADE_OK);
+			assert_int_equal(lade_foreign_reader_read(r, dst.data, cap, &got, err),
+			                 LADE_OK);
 			assert_int_equal(got, 0);
 			break;
 		}
@@ -266,7 +269,7 @@ static const kind kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests -------------------------------------------------------------------------- */
 
 static void decodes_in_any_steps(void **state)
 {
@@ -282,12 +285,14 @@ static void decodes_in_any_steps(void **state)
 			assert_int_equal(lade_format_detect(file.data, file.size), kinds[k].format);
 			for (size_t s = 0; s < 4; s++) {
 				for (size_t c = 0; c < 5; c++) {
-					if (sizes[i] > 70000 && (steps[s] == 1 || caps[c] < 100) && s != c)
+					if (sizes[i] > 70000 && (steps[s] == 1 || caps[c] < 100) &&
+					    s != c)
 						continue;
 					bytes out = {0};
 					lade_error err;
-					assert_int_equal(decode(kinds[k].format, file.data, file.size,
-					                        steps[s], caps[c], NULL, &out, &err),
+					assert_int_equal(decode(kinds[k].format, file.data,
+					                        file.size, steps[s], caps[c], NULL,
+					                        &out, &err),
 					                 LADE_OK);
 					assert_int_equal(out.size, data.size);
 					if (data.size)
@@ -309,30 +314,32 @@ static void decodes_files_in_a_row(void **state)
 		lade_error err;
 		for (size_t i = 0; i < 5; i++) {
 			bytes data = sample(i * i * 1000, i);
-			if (kinds[k].format == LADE_FORMAT_ZST || kinds[k].format == LADE_FORMAT_LZ4)
+			if (kinds[k].format == LADE_FORMAT_ZST ||
+			    kinds[k].format == LADE_FORMAT_LZ4)
 				put(&file, "\x53\x2A\x4D\x18\x05\0\0\0hello", 13);
 			kinds[k].add(&file, &data);
 			put(&want, data.data, data.size);
 			drop(&data);
 		}
-		assert_int_equal(decode(kinds[k].format, file.data, file.size, 1000, 777, NULL, &out, &err),
-		                 LADE_OK);
+		assert_int_equal(
+			decode(kinds[k].format, file.data, file.size, 1000, 777, NULL, &out, &err),
+			LADE_OK);
 		assert_int_equal(out.size, want.size);
 		assert_memory_equal(out.data, want.data, want.size);
 		drop(&out);
 		/* Zero bytes may follow a gzip file, nothing else may. */
 		if (kinds[k].format == LADE_FORMAT_GZ) {
 			put(&file, "\0\0\0\0\0", 5);
-			assert_int_equal(decode(kinds[k].format, file.data, file.size, 1000, 777, NULL, &out,
-			                        &err),
+			assert_int_equal(decode(kinds[k].format, file.data, file.size, 1000, 777,
+			                        NULL, &out, &err),
 			                 LADE_OK);
 			drop(&out);
 		}
 		size_t at = file.size;
 		put(&file, "\x10garbage", 8);
-		assert_int_equal(decode(kinds[k].format, file.data, file.size, 1000, 777, NULL, &out, &err),
-		                 kinds[k].format == LADE_FORMAT_SZ ? LADE_E_UNSUPPORTED
-		                                                   : LADE_E_CORRUPT);
+		assert_int_equal(
+			decode(kinds[k].format, file.data, file.size, 1000, 777, NULL, &out, &err),
+			kinds[k].format == LADE_FORMAT_SZ ? LADE_E_UNSUPPORTED : LADE_E_CORRUPT);
 		assert_int_equal(err.offset, at);
 		drop(&out);
 		drop(&file);
@@ -354,7 +361,8 @@ static void mixes_frames(void **state)
 	add_lz4(&file, &a);
 	for (int i = 0; i < 4; i++)
 		put(&want, a.data, a.size);
-	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 3, 999, NULL, &out, &err), LADE_OK);
+	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 3, 999, NULL, &out, &err),
+	                 LADE_OK);
 	assert_int_equal(out.size, want.size);
 	assert_memory_equal(out.data, want.data, want.size);
 	drop(&a);
@@ -373,8 +381,8 @@ static void refuses_cut_files(void **state)
 		for (size_t cut = 0; cut < file.size; cut++) {
 			bytes out = {0};
 			lade_error err;
-			lade_status status = decode(kinds[k].format, file.data, cut, cut & 1 ? 1 : 0, 500,
-			                            NULL, &out, &err);
+			lade_status status = decode(kinds[k].format, file.data, cut,
+			                            cut & 1 ? 1 : 0, 500, NULL, &out, &err);
 			if (status == LADE_OK) {
 				accepted++;
 			} else {
@@ -407,11 +415,11 @@ static void survives_flipped_bits(void **state)
 			bytes out = {0};
 			lade_error err;
 			file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			lade_status status =
-				decode(kinds[k].format, file.data, file.size, 0, 4096, NULL, &out, &err);
+			lade_status status = decode(kinds[k].format, file.data, file.size, 0, 4096,
+			                            NULL, &out, &err);
 			refused += status != LADE_OK;
-			/* Where the checksum covers everything, what is accepted is right (a flag, a name or
-			 * a skipped chunk may have changed). */
+			/* Where the checksum covers everything, what is accepted is right (a
+			 * flag, a name or a skipped chunk may have changed). */
 			if (status == LADE_OK && kinds[k].checked && kinds[k].ends) {
 				if (out.size)
 					assert_memory_equal(out.data, data.data, data.size);
@@ -448,11 +456,13 @@ static void ignores_checksums_when_told(void **state)
 		file.data[at] ^= 0x40;
 		bytes out = {0};
 		lade_error err;
-		assert_int_equal(decode(kinds[k].format, file.data, file.size, 0, 9999, NULL, &out, &err),
-		                 LADE_E_CHECKSUM);
+		assert_int_equal(
+			decode(kinds[k].format, file.data, file.size, 0, 9999, NULL, &out, &err),
+			LADE_E_CHECKSUM);
 		drop(&out);
-		assert_int_equal(decode(kinds[k].format, file.data, file.size, 0, 9999, &ignore, &out, &err),
-		                 LADE_OK);
+		assert_int_equal(
+			decode(kinds[k].format, file.data, file.size, 0, 9999, &ignore, &out, &err),
+			LADE_OK);
 		assert_int_equal(out.size, data.size);
 		assert_memory_equal(out.data, data.data, data.size);
 		drop(&out);
@@ -474,7 +484,8 @@ static void passes_on_input_failures(void **state)
 		size_t got = 0;
 		lade_status status;
 		assert_int_equal(lade_foreign_reader_new(engine, kinds[k].format,
-		                                         (lade_input){&f, feed_read}, NULL, &r, &err),
+		                                         (lade_input){&f, feed_read}, NULL, &r,
+		                                         &err),
 		                 LADE_OK);
 		do
 			status = lade_foreign_reader_read(r, buf, sizeof buf, &got, &err);
@@ -502,21 +513,25 @@ static void limits_windows(void **state)
 	ZSTD_freeCCtx(c);
 	free(p);
 	options.max_window = (2 << 20) - 1;
-	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 0, 65536, &options, &out, &err),
-	                 LADE_E_LIMIT);
+	assert_int_equal(
+		decode(LADE_FORMAT_ZST, file.data, file.size, 0, 65536, &options, &out, &err),
+		LADE_E_LIMIT);
 	assert_non_null(strstr(err.message, "2097152"));
 	options.max_window = 2 << 20;
 	drop(&out);
-	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 0, 65536, &options, &out, &err),
-	                 LADE_OK);
+	assert_int_equal(
+		decode(LADE_FORMAT_ZST, file.data, file.size, 0, 65536, &options, &out, &err),
+		LADE_OK);
 	assert_int_equal(out.size, data.size);
 	drop(&out);
-	/* The default is 128 MiB: a header that asks for 128 MiB passes (and the block is missing), one for
-	 * the next size is refused. */
-	assert_int_equal(decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x00\x88", 6, 0, 10, NULL, &out, &err),
-	                 LADE_E_TRUNCATED);
-	assert_int_equal(decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x00\x89", 6, 0, 10, NULL, &out, &err),
-	                 LADE_E_LIMIT);
+	/* The default is 128 MiB: a header that asks for 128 MiB passes (and the block is
+	 * missing), one for the next size is refused. */
+	assert_int_equal(
+		decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x00\x88", 6, 0, 10, NULL, &out, &err),
+		LADE_E_TRUNCATED);
+	assert_int_equal(
+		decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x00\x89", 6, 0, 10, NULL, &out, &err),
+		LADE_E_LIMIT);
 	drop(&file);
 	drop(&data);
 	drop(&out);
@@ -533,18 +548,19 @@ static void wants_the_dictionary(void **state)
 	lade_foreign_options with = {.struct_size = sizeof with, .dict = dict, .checksum = true};
 
 	bytes file = encode(LADE_FORMAT_ZST, &data, with, 999);
-	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 0, 100, &with, &out, &err), LADE_OK);
+	assert_int_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 0, 100, &with, &out, &err),
+	                 LADE_OK);
 	assert_int_equal(out.size, data.size);
 	assert_memory_equal(out.data, data.data, data.size);
 	drop(&out);
-	assert_int_not_equal(decode(LADE_FORMAT_ZST, file.data, file.size, 0, 100, NULL, &out, &err),
-	                     LADE_OK);
+	assert_int_not_equal(
+		decode(LADE_FORMAT_ZST, file.data, file.size, 0, 100, NULL, &out, &err), LADE_OK);
 	drop(&out);
 	drop(&file);
 
 	/* A zstd header with dictionary number 7. */
-	assert_int_equal(decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x01\x58\x07\x01\0\0", 10, 0, 100, NULL,
-	                        &out, &err),
+	assert_int_equal(decode(LADE_FORMAT_ZST, "\x28\xB5\x2F\xFD\x01\x58\x07\x01\0\0", 10, 0, 100,
+	                        NULL, &out, &err),
 	                 LADE_E_DICT);
 
 	z_stream z = {0};
@@ -574,7 +590,8 @@ static void check_written(lade_format format, const bytes *file, const bytes *da
 	uint8_t *p = malloc(data->size + 1);
 
 	if (format == LADE_FORMAT_ZST) {
-		assert_int_equal(ZSTD_decompress(p, data->size, file->data, file->size), data->size);
+		assert_int_equal(ZSTD_decompress(p, data->size, file->data, file->size),
+		                 data->size);
 	} else if (format == LADE_FORMAT_LZ4) {
 		LZ4F_dctx *d;
 		size_t to = data->size + 1, from = file->size;
@@ -620,13 +637,15 @@ static void writes_what_others_read(void **state)
 				                                .threads = (unsigned)(1 + l),
 				                                .checksum = l != 1,
 				                                .size = l ? data.size : 0};
-				bytes file = encode(formats[f], &data, options, l ? 300007 : 5 << 20);
+				bytes file =
+					encode(formats[f], &data, options, l ? 300007 : 5 << 20);
 				bytes out = {0};
 				lade_error err;
-				assert_int_equal(lade_format_detect(file.data, file.size), formats[f]);
+				assert_int_equal(lade_format_detect(file.data, file.size),
+				                 formats[f]);
 				check_written(formats[f], &file, &data);
-				assert_int_equal(decode(formats[f], file.data, file.size, 0, 1 << 20, NULL,
-				                        &out, &err),
+				assert_int_equal(decode(formats[f], file.data, file.size, 0,
+				                        1 << 20, NULL, &out, &err),
 				                 LADE_OK);
 				assert_int_equal(out.size, data.size);
 				if (data.size)
@@ -651,7 +670,8 @@ static void writes_noise(void **state)
 		data.data[i] = (uint8_t)(rng_next(&r) >> 11);
 	for (size_t f = 0; f < 3; f++) {
 		for (int level = 1; level <= 12; level++) {
-			bytes file = encode(formats[f], &data, (lade_foreign_options){.level = level}, 1 << 20);
+			bytes file = encode(formats[f], &data,
+			                    (lade_foreign_options){.level = level}, 1 << 20);
 			check_written(formats[f], &file, &data);
 			assert_true(file.size < data.size + data.size / 200);
 			drop(&file);
@@ -672,7 +692,8 @@ static void writer_passes_on_failures(void **state)
 		sink s = {{0}, 100};
 		lade_foreign_writer *w;
 		assert_int_equal(lade_foreign_writer_new(engine, formats[f],
-		                                         (lade_output){&s, sink_write}, NULL, &w, &err),
+		                                         (lade_output){&s, sink_write}, NULL, &w,
+		                                         &err),
 		                 LADE_OK);
 		lade_status status = lade_foreign_writer_write(w, data.data, data.size, &err);
 		if (status == LADE_OK)
@@ -686,7 +707,8 @@ static void writer_passes_on_failures(void **state)
 		/* Another size than was said. */
 		s.room = SIZE_MAX;
 		assert_int_equal(lade_foreign_writer_new(engine, formats[f],
-		                                         (lade_output){&s, sink_write}, &options, &w, &err),
+		                                         (lade_output){&s, sink_write}, &options,
+		                                         &w, &err),
 		                 LADE_OK);
 		assert_int_equal(lade_foreign_writer_write(w, data.data, 4, &err), LADE_OK);
 		assert_int_equal(lade_foreign_writer_finish(w, &err), LADE_E_STATE);
@@ -695,7 +717,8 @@ static void writer_passes_on_failures(void **state)
 
 		options = (lade_foreign_options){.struct_size = sizeof options, .level = 99};
 		assert_int_equal(lade_foreign_writer_new(engine, formats[f],
-		                                         (lade_output){&s, sink_write}, &options, &w, &err),
+		                                         (lade_output){&s, sink_write}, &options,
+		                                         &w, &err),
 		                 LADE_E_ARG);
 		assert_null(w);
 		drop(&s.out);
@@ -716,12 +739,18 @@ static void checks_arguments(void **state)
 	lade_error err;
 
 	(void)state;
-	assert_int_equal(lade_foreign_reader_new(NULL, LADE_FORMAT_GZ, in, NULL, &r, &err), LADE_E_ARG);
-	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_GZ, in, &bad, &r, &err), LADE_E_ARG);
-	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_LADE, in, NULL, &r, &err), LADE_E_ARG);
-	assert_int_equal(lade_foreign_writer_new(engine, LADE_FORMAT_SZ, to, NULL, &w, &err), LADE_E_ARG);
-	assert_int_equal(lade_foreign_writer_new(engine, LADE_FORMAT_GZ, to, &bad, &w, &err), LADE_E_ARG);
-	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_GZ, in, NULL, &r, NULL), LADE_OK);
+	assert_int_equal(lade_foreign_reader_new(NULL, LADE_FORMAT_GZ, in, NULL, &r, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_GZ, in, &bad, &r, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_LADE, in, NULL, &r, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_foreign_writer_new(engine, LADE_FORMAT_SZ, to, NULL, &w, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_foreign_writer_new(engine, LADE_FORMAT_GZ, to, &bad, &w, &err),
+	                 LADE_E_ARG);
+	assert_int_equal(lade_foreign_reader_new(engine, LADE_FORMAT_GZ, in, NULL, &r, NULL),
+	                 LADE_OK);
 	assert_int_equal(lade_foreign_reader_read(r, &got, 0, &got, NULL), LADE_E_ARG);
 	lade_foreign_reader_free(r);
 	lade_foreign_reader_free(NULL);
@@ -752,18 +781,20 @@ static void reads_the_golden_sz(void **state)
 	crc = ~crc;
 	crc = (crc >> 15 | crc << 17) + 0xA282EAD8u;
 	memcpy(file + 14, &crc, 4);
-	assert_int_equal(decode(LADE_FORMAT_SZ, file, sizeof file - 1, 0, 10, NULL, &out, &err), LADE_OK);
+	assert_int_equal(decode(LADE_FORMAT_SZ, file, sizeof file - 1, 0, 10, NULL, &out, &err),
+	                 LADE_OK);
 	assert_int_equal(out.size, 4);
 	assert_memory_equal(out.data, "abcd", 4);
 	drop(&out);
 }
 
-/* ---- memory that runs out ------------------------------------------------------------------------ */
+/* ---- memory that runs out ----------------------------------------------------------- */
 
 static int allocs_left;
 static long outstanding;
 
-static void *failing_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+static void *failing_alloc(void *ctx, size_t size, size_t align, lade_place place,
+                           lade_stream stream)
 {
 	const lade_allocator *a = lade_allocator_default(LADE_HOST);
 	(void)ctx;
@@ -804,7 +835,8 @@ static void fails_cleanly_without_memory(void **state)
 		do {
 			bytes out = {0};
 			allocs_left = n++;
-			status = decode(kinds[k].format, file.data, file.size, 0, 5000, NULL, &out, &err);
+			status = decode(kinds[k].format, file.data, file.size, 0, 5000, NULL, &out,
+			                &err);
 			assert_true(status == LADE_OK || status == LADE_E_NOMEM);
 			assert_int_equal(outstanding, before);
 			drop(&out);

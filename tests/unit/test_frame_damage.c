@@ -29,7 +29,8 @@ static int teardown(void **state)
 }
 
 /*
- * A frame with every part and every kind of chunk: coded, stored, constant, own spec, a short last one.
+ * A frame with every part and every kind of chunk: coded, stored, constant, own spec, a short
+ * last one.
  *
  *       0 header 64          | total size 10..: 5 chunks of 32, the last of 20
  *      64 chunk 0, ...
@@ -71,7 +72,8 @@ static sample make_sample(lade_policy policy, bool known)
 	options.has_size = known;
 	options.size = SIZE;
 	lade_frame_writer *w;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&s.frame), &w, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&s.frame), &w, NULL),
+	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, s.data, 3 * CHUNK, NULL), LADE_OK);
 	assert_int_equal(lade_frame_writer_chunk(w, own, s.data + 3 * CHUNK, CHUNK, NULL), LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, s.data + 4 * CHUNK, 20, NULL), LADE_OK);
@@ -82,7 +84,8 @@ static sample make_sample(lade_policy policy, bool known)
 	size_t off = (size_t)get(&s.frame, 12, 4);
 	for (int i = 0; i < CHUNKS; i++) {
 		s.chunk[i] = off;
-		off += 32 + (get(&s.frame, off + 14, 2) + 15) / 16 * 16 + (get(&s.frame, off + 4, 4) + 15) / 16 * 16;
+		off += 32 + (get(&s.frame, off + 14, 2) + 15) / 16 * 16 +
+		       (get(&s.frame, off + 4, 4) + 15) / 16 * 16;
 	}
 	s.chunk[CHUNKS] = off;
 	s.footer = s.frame.size - 64;
@@ -110,7 +113,8 @@ static void reseal(sample *s)
 	}
 	for (size_t i = 0; i < CHUNKS; i++) {
 		uint8_t *c = f->data + s->chunk[i];
-		put(f, s->chunk[i] + 24, check_of(c, c + 32, i == 3 ? (size_t)get(f, s->chunk[i] + 14, 2) : 0, i), 8);
+		put(f, s->chunk[i] + 24,
+		    check_of(c, c + 32, i == 3 ? (size_t)get(f, s->chunk[i] + 14, 2) : 0, i), 8);
 	}
 	uint8_t *page = f->data + s->chunk[CHUNKS], *list = f->data + s->list;
 	put(f, s->chunk[CHUNKS] + 24, check_of(page, page + 32, CHUNKS * 8, 0), 8);
@@ -130,12 +134,14 @@ static void test_truncated(void **state)
 			for (int reader = 0; reader < KIT_READERS; reader++) {
 				kit_bytes out = {0};
 				lade_error err = {0};
-				lade_status status = kit_decode(engine, (enum kit_reader)reader, part.data, n,
-				                                kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
-				                                NULL, &err);
+				lade_status status =
+					kit_decode(engine, (enum kit_reader)reader, part.data, n,
+				                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
+				                   NULL, &err);
 				if (status != LADE_E_TRUNCATED || err.offset != n)
-					fail_msg("cut at %zu, %s: %s at %llu: %s", n, kit_reader_names[reader],
-					         lade_status_name(status), (unsigned long long)err.offset, err.message);
+					fail_msg("cut at %zu, %s: %s at %llu: %s", n,
+					         kit_reader_names[reader], lade_status_name(status),
+					         (unsigned long long)err.offset, err.message);
 				assert_true(out.size <= SIZE);
 				assert_memory_equal(out.data ? out.data : s.data, s.data, out.size);
 				free(out.data);
@@ -149,7 +155,8 @@ static void test_truncated(void **state)
 static void test_every_bit(void **state)
 {
 	(void)state;
-	static const enum kit_reader readers[] = {KIT_MEMORY, KIT_SOURCE, KIT_STREAM_READ, KIT_STREAM_COPY};
+	static const enum kit_reader readers[] = {KIT_MEMORY, KIT_SOURCE, KIT_STREAM_READ,
+	                                          KIT_STREAM_COPY};
 	for (int known = 0; known < 2; known++) {
 		sample s = make_sample(LADE_COMPUTE_AND_VERIFY, known);
 		for (size_t bit = 0; bit < s.frame.size * 8; bit++) {
@@ -157,17 +164,20 @@ static void test_every_bit(void **state)
 			for (size_t i = 0; i < 4; i++) {
 				kit_bytes out = {0};
 				lade_error err = {0};
-				lade_status status = kit_decode(engine, readers[i], s.frame.data, s.frame.size,
-				                                kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
-				                                NULL, &err);
-				if (status == LADE_OK && (out.size != SIZE || memcmp(out.data, s.data, SIZE)))
-					fail_msg("bit %zu of byte %zu, %s: wrong data, silently", bit % 8, bit / 8,
-					         kit_reader_names[readers[i]]);
+				lade_status status =
+					kit_decode(engine, readers[i], s.frame.data, s.frame.size,
+				                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
+				                   NULL, &err);
+				if (status == LADE_OK &&
+				    (out.size != SIZE || memcmp(out.data, s.data, SIZE)))
+					fail_msg("bit %zu of byte %zu, %s: wrong data, silently",
+					         bit % 8, bit / 8, kit_reader_names[readers[i]]);
 				/* What a pipe's reader hands out before it fails is right too. */
 				if (status != LADE_OK && out.size && i >= 2)
 					assert_memory_equal(out.data, s.data, out.size);
 				if (status != LADE_OK && (!err.message[0] || err.status != status))
-					fail_msg("bit %zu: %s without a message", bit, lade_status_name(status));
+					fail_msg("bit %zu: %s without a message", bit,
+					         lade_status_name(status));
 				free(out.data);
 			}
 			s.frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -183,12 +193,14 @@ static void test_every_bit_unchecked(void **state)
 	sample s = make_sample(LADE_NO_COMPUTE_NO_VERIFY, true);
 	for (size_t bit = 0; bit < s.frame.size * 8; bit++) {
 		s.frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		for (int reader = KIT_MEMORY; reader <= KIT_STREAM_READ; reader += KIT_STREAM_READ) {
+		for (int reader = KIT_MEMORY; reader <= KIT_STREAM_READ;
+		     reader += KIT_STREAM_READ) {
 			kit_bytes out = {0};
 			lade_error err = {0};
-			lade_status status = kit_decode(engine, (enum kit_reader)reader, s.frame.data, s.frame.size,
-			                                kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT),
-			                                &out, NULL, &err);
+			lade_status status = kit_decode(
+				engine, (enum kit_reader)reader, s.frame.data, s.frame.size,
+				kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out, NULL,
+				&err);
 			if (status == LADE_OK)
 				assert_int_equal(out.size, SIZE);
 			free(out.data);
@@ -224,8 +236,10 @@ static const lie lies[] = {
 	{"header size 48", HEADER, 12, 4, 48, LADE_E_CORRUPT, 12, SAME},
 	{"header size 4112", HEADER, 12, 4, 4112, LADE_E_CORRUPT, 12, SAME},
 	{"header size 80", HEADER, 12, 4, 80, LADE_E_CORRUPT, 28, SAME},
-	{"one byte fewer in all", HEADER, 16, 8, SIZE - 1, LADE_E_CORRUPT, SIZE_MAX, LADE_E_CORRUPT},
-	{"a vast total size", HEADER, 16, 8, UINT64_MAX - 1, LADE_E_CORRUPT, SIZE_MAX, LADE_E_CORRUPT},
+	{"one byte fewer in all", HEADER, 16, 8, SIZE - 1, LADE_E_CORRUPT, SIZE_MAX,
+         LADE_E_CORRUPT},
+	{"a vast total size", HEADER, 16, 8, UINT64_MAX - 1, LADE_E_CORRUPT, SIZE_MAX,
+         LADE_E_CORRUPT},
 	{"chunk size 15", HEADER, 24, 4, 15, LADE_E_CORRUPT, 24, SAME},
 	{"chunk size 0", HEADER, 24, 4, 0, LADE_E_CORRUPT, 24, SAME},
 	{"chunk size 2^30 + 1", HEADER, 24, 4, (1 << 30) + 1, LADE_E_CORRUPT, 24, SAME},
@@ -265,7 +279,8 @@ static const lie lies[] = {
 	{"an entry one line longer", PAGE, 32, 4, CHUNK + 16, LADE_E_CORRUPT, 16, SAME},
 	{"an entry's flags", PAGE, 32 + 4, 2, 0, LADE_E_CORRUPT, SIZE_MAX, SAME},
 	{"an entry of one byte less", PAGE, 32 + 16, 4, 1, LADE_E_CORRUPT, SIZE_MAX, SAME},
-	{"a byte behind the entries", PAGE, 32 + CHUNKS * 8, 1, 1, LADE_E_CORRUPT, 32 + CHUNKS * 8, SAME},
+	{"a byte behind the entries", PAGE, 32 + CHUNKS * 8, 1, 1, LADE_E_CORRUPT, 32 + CHUNKS * 8,
+         SAME},
 	{"two pages", LIST, 8, 8, 2, LADE_E_CORRUPT, 8, SAME},
 	{"a reserved byte", LIST, 4, 1, 1, LADE_E_CORRUPT, 4, SAME},
 	{"another count of chunks", LIST, 16, 8, 1, LADE_E_CORRUPT, 16, SAME},
@@ -305,14 +320,19 @@ static void test_lies(void **state)
 			for (int reader = 0; reader < KIT_READERS; reader++) {
 				kit_bytes out = {0};
 				lade_error err = {0};
-				lade_status want = reader >= KIT_STREAM_READ && l->stream != SAME ? l->stream : l->status;
-				lade_status status = kit_decode(engine, (enum kit_reader)reader, bytes.data, bytes.size,
-				                                kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
-				                                NULL, &err);
-				bool place_ok = reader >= KIT_STREAM_READ || l->error_off == SIZE_MAX ||
+				lade_status want = reader >= KIT_STREAM_READ && l->stream != SAME
+				                           ? l->stream
+				                           : l->status;
+				lade_status status = kit_decode(
+					engine, (enum kit_reader)reader, bytes.data, bytes.size,
+					kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL,
+					&err);
+				bool place_ok = reader >= KIT_STREAM_READ ||
+				                l->error_off == SIZE_MAX ||
 				                err.offset == part + l->error_off;
 				if (status != want || !place_ok) {
-					printf("%s (part %d, size %s), %s: %s at part + %lld: %s; want %s at part + %zu\n",
+					printf("%s (part %d, size %s), %s: %s at part + %lld: %s; "
+					       "want %s at part + %zu\n",
 					       l->what, (int)l->place, known ? "known" : "unknown",
 					       kit_reader_names[reader], lade_status_name(status),
 					       (long long)err.offset - (long long)part, err.message,
@@ -340,7 +360,8 @@ static void test_exchanged_chunks(void **state)
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		assert_int_equal(kit_decode(engine, (enum kit_reader)reader, f.data, f.size,
-		                            kit_read_options(LADE_NO_COMPUTE_NO_VERIFY), &out, NULL, NULL),
+		                            kit_read_options(LADE_NO_COMPUTE_NO_VERIFY), &out, NULL,
+		                            NULL),
 		                 LADE_E_CHECKSUM);
 		free(out.data);
 	}
@@ -356,7 +377,9 @@ static void test_one_bad_chunk(void **state)
 	lade_frame *f;
 	lade_error err;
 	lade_frame_read_options read = kit_read_options(LADE_COMPUTE_AND_VERIFY);
-	assert_int_equal(lade_frame_open_memory(engine, s.frame.data, s.frame.size, &read, &f, NULL), LADE_OK);
+	assert_int_equal(
+		lade_frame_open_memory(engine, s.frame.data, s.frame.size, &read, &f, NULL),
+		LADE_OK);
 	uint8_t a[CHUNK + 5], b[CHUNK], c[10], d[1];
 	lade_frame_range ranges[] = {
 		{0, lade_host_span(a, CHUNK + 5)},
@@ -399,7 +422,8 @@ static void test_shrinking_file(void **state)
 	free(path);
 	free(s.frame.data);
 	lade_error err;
-	assert_int_equal(lade_frame_open_path(engine, "/nowhere/at/all", NULL, &f, &err), LADE_E_IO);
+	assert_int_equal(lade_frame_open_path(engine, "/nowhere/at/all", NULL, &f, &err),
+	                 LADE_E_IO);
 	assert_int_equal(lade_frame_open_path(engine, "/tmp", NULL, &f, &err), LADE_E_IO);
 }
 

@@ -43,12 +43,14 @@ static void check_readers(const kit_bytes *frame, const uint8_t *data, size_t si
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		lade_error err = {0};
-		lade_status status = kit_decode(engine, (enum kit_reader)reader, encoded.data, encoded.size,
-		                                kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out,
-		                                rng_below(r, 2) ? r : NULL, &err);
+		lade_status status =
+			kit_decode(engine, (enum kit_reader)reader, encoded.data, encoded.size,
+		                   kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out,
+		                   rng_below(r, 2) ? r : NULL, &err);
 		if (status != LADE_OK || out.size != size || (size && memcmp(out.data, data, size)))
-			fail_msg("%s, %s: %s %s: %zu bytes, want %zu", what, kit_reader_names[reader],
-			         lade_status_name(status), err.message, out.size, size);
+			fail_msg("%s, %s: %s %s: %zu bytes, want %zu", what,
+			         kit_reader_names[reader], lade_status_name(status), err.message,
+			         out.size, size);
 		free(out.data);
 	}
 	guard_free(&encoded);
@@ -59,7 +61,9 @@ static void check_ranges(const kit_bytes *frame, const uint8_t *data, size_t siz
 {
 	lade_frame *f;
 	lade_frame_read_options options = kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT);
-	assert_int_equal(lade_frame_open_memory(engine, frame->data, frame->size, &options, &f, NULL), LADE_OK);
+	assert_int_equal(
+		lade_frame_open_memory(engine, frame->data, frame->size, &options, &f, NULL),
+		LADE_OK);
 	enum { N = 40 };
 	lade_frame_range ranges[N];
 	lade_result results[N];
@@ -92,7 +96,8 @@ static kit_bytes write_somehow(lade_frame_options options, const uint8_t *data, 
 	options.has_size = options.has_size || rng_below(r, 2);
 	options.size = size;
 	options.threads = (unsigned)rng_below(r, 4);
-	lade_status status = lade_frame_writer_new(engine, &options, kit_output(&out), &writer, &err);
+	lade_status status =
+		lade_frame_writer_new(engine, &options, kit_output(&out), &writer, &err);
 	if (status != LADE_OK)
 		fail_msg("writer: %s", err.message);
 	size_t at = 0;
@@ -102,7 +107,8 @@ static kit_bytes write_somehow(lade_frame_options options, const uint8_t *data, 
 		if (rng_below(r, 3)) {
 			status = lade_frame_writer_write(writer, data + at, n, &err);
 		} else {
-			kit_input in = {.data = data + at, .size = n, .random = rng_below(r, 2) ? r : NULL};
+			kit_input in = {
+				.data = data + at, .size = n, .random = rng_below(r, 2) ? r : NULL};
 			status = lade_frame_writer_copy(writer, (lade_input){&in, kit_read}, &err);
 		}
 		at += n;
@@ -116,8 +122,20 @@ static kit_bytes write_somehow(lade_frame_options options, const uint8_t *data, 
 }
 
 static const char *const specs[] = {
-	"copy", "lz4", "snappy", "zstd(level=1)", "deflate", "zlib", "shuffle(4)|lz4", "shuffle(8)|zstd",
-	"bitshuffle(4)|lz4", "delta(<u4)|zstd(level=1)", "lz4|crc32c", "crc32|zstd", "gzip", "lz4|adler32",
+	"copy",
+	"lz4",
+	"snappy",
+	"zstd(level=1)",
+	"deflate",
+	"zlib",
+	"shuffle(4)|lz4",
+	"shuffle(8)|zstd",
+	"bitshuffle(4)|lz4",
+	"delta(<u4)|zstd(level=1)",
+	"lz4|crc32c",
+	"crc32|zstd",
+	"gzip",
+	"lz4|adler32",
 	"shuffle(4)|zstd(level=3)|crc32c",
 };
 #define SPECS (sizeof specs / sizeof *specs)
@@ -126,7 +144,8 @@ static void test_edges(void **state)
 {
 	(void)state;
 	rng r = new_rng(1);
-	static const size_t sizes[] = {0, 1, 15, 16, 17, 31, 32, 33, 255, 256, 257, 1000, 4096, 5000};
+	static const size_t sizes[] = {0,  1,   15,  16,  17,   31,   32,
+	                               33, 255, 256, 257, 1000, 4096, 5000};
 	lade_spec *spec = kit_spec("lz4");
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (unsigned nature = 0; nature < KIT_NATURES; nature++)
@@ -196,7 +215,8 @@ static void test_flags(void **state)
 	options.fortran_order = true;
 	kit_bytes f = kit_frame(engine, &options, data, sizeof data);
 	lade_frame *frame;
-	assert_int_equal(lade_frame_open_memory(engine, f.data, f.size, NULL, &frame, NULL), LADE_OK);
+	assert_int_equal(lade_frame_open_memory(engine, f.data, f.size, NULL, &frame, NULL),
+	                 LADE_OK);
 	const lade_frame_info *info = lade_frame_get_info(frame);
 	assert_int_equal(info->size, sizeof data);
 	assert_int_equal(info->encoded_size, f.size);
@@ -239,12 +259,14 @@ static void test_own_spec(void **state)
 	kit_bytes out = {0};
 	lade_frame_writer *w;
 	lade_error err = {0};
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, CHUNK + 10, &err), LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data + CHUNK + 10, CHUNK - 10, &err), LADE_OK);
 	for (size_t i = 2; i < N; i++) {
 		size_t size = i == N - 1 ? CHUNK - 300 : CHUNK;
-		lade_status status = lade_frame_writer_chunk(w, i % 2 ? own : NULL, data + i * CHUNK, size, &err);
+		lade_status status = lade_frame_writer_chunk(w, i % 2 ? own : NULL,
+		                                             data + i * CHUNK, size, &err);
 		if (status != LADE_OK)
 			fail_msg("%s", err.message);
 	}
@@ -252,7 +274,8 @@ static void test_own_spec(void **state)
 	assert_int_equal(lade_frame_writer_write(w, data, 1, &err), LADE_E_STATE);
 	lade_frame_writer_free(w);
 	lade_frame *frame;
-	assert_int_equal(lade_frame_open_memory(engine, out.data, out.size, NULL, &frame, NULL), LADE_OK);
+	assert_int_equal(lade_frame_open_memory(engine, out.data, out.size, NULL, &frame, NULL),
+	                 LADE_OK);
 	for (uint64_t i = 0; i < N; i++) {
 		lade_frame_chunk c;
 		assert_int_equal(lade_frame_get_chunk(frame, i, &c, NULL), LADE_OK);
@@ -282,8 +305,9 @@ static void test_lossy(void **state)
 	kit_bytes f = kit_frame(engine, &options, data, sizeof data);
 	kit_bytes out = {0};
 	lade_error err = {0};
-	lade_status status = kit_decode(engine, KIT_MEMORY, f.data, f.size, kit_read_options(LADE_COMPUTE_AND_VERIFY),
-	                                &out, NULL, &err);
+	lade_status status =
+		kit_decode(engine, KIT_MEMORY, f.data, f.size,
+	                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, &err);
 	if (status != LADE_OK)
 		fail_msg("%s", err.message);
 	assert_int_equal(out.size, sizeof data);
@@ -337,7 +361,8 @@ static void test_rest(void **state)
 	kit_input in = {.data = one.data, .size = one.size};
 	lade_frame_stream *s;
 	kit_bytes out = {0};
-	assert_int_equal(lade_frame_stream_new(engine, (lade_input){&in, kit_read}, NULL, &s, NULL), LADE_OK);
+	assert_int_equal(lade_frame_stream_new(engine, (lade_input){&in, kit_read}, NULL, &s, NULL),
+	                 LADE_OK);
 	assert_int_equal(lade_frame_stream_get_info(s)->size, LADE_SIZE_UNKNOWN);
 	assert_int_equal(lade_frame_stream_copy(s, kit_output(&out), NULL), LADE_OK);
 	assert_int_equal(out.size, 22);
@@ -351,7 +376,8 @@ static void test_rest(void **state)
 	/* By index there is one frame or none. */
 	lade_frame *f;
 	lade_error err;
-	assert_int_equal(lade_frame_open_memory(engine, one.data, one.size, NULL, &f, &err), LADE_E_CORRUPT);
+	assert_int_equal(lade_frame_open_memory(engine, one.data, one.size, NULL, &f, &err),
+	                 LADE_E_CORRUPT);
 	free(out.data);
 	free(one.data);
 	free(two.data);
@@ -370,7 +396,8 @@ static void test_writer_failures(void **state)
 	/* A full disk at every place: an error that stays, and no crash. */
 	for (size_t at = 1; at < whole.size; at += 97) {
 		kit_bytes out = {.fail_at = at};
-		lade_status status = lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err);
+		lade_status status =
+			lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err);
 		if (status == LADE_OK) {
 			status = lade_frame_writer_write(w, data, sizeof data, &err);
 			if (status == LADE_OK)
@@ -388,11 +415,13 @@ static void test_writer_failures(void **state)
 	kit_bytes out = {0};
 	options.has_size = true;
 	options.size = 100;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, 99, &err), LADE_OK);
 	assert_int_equal(lade_frame_writer_finish(w, &err), LADE_E_STATE);
 	lade_frame_writer_free(w);
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, 101, &err), LADE_E_STATE);
 	lade_frame_writer_free(w);
 	free(out.data);

@@ -43,27 +43,41 @@ static void test_policies(void **state)
 			bad.data[64 + 32 + 3] ^= 1; /* in the payload of chunk 0 */
 			for (int p = 0; p < 5; p++)
 				for (int reader = 0; reader < KIT_READERS; reader++) {
-					lade_status refused = p == LADE_COMPUTE_AND_VERIFY && !stores[w] ?
-						LADE_E_NO_CHECKSUM : LADE_OK;
-					lade_status found = refused != LADE_OK ? refused :
-						stores[w] && verifies[p] ? LADE_E_CHECKSUM : LADE_OK;
+					lade_status refused =
+						p == LADE_COMPUTE_AND_VERIFY && !stores[w]
+							? LADE_E_NO_CHECKSUM
+							: LADE_OK;
+					lade_status found = refused != LADE_OK ? refused
+					                    : stores[w] && verifies[p]
+					                            ? LADE_E_CHECKSUM
+					                            : LADE_OK;
 					kit_bytes out = {0};
-					assert_int_equal(kit_decode(engine, (enum kit_reader)reader, good.data, good.size,
-					                            kit_read_options((lade_policy)p), &out, NULL,
-					                            NULL), refused);
+					assert_int_equal(
+						kit_decode(engine, (enum kit_reader)reader,
+					                   good.data, good.size,
+					                   kit_read_options((lade_policy)p), &out,
+					                   NULL, NULL),
+						refused);
 					if (refused == LADE_OK)
 						assert_memory_equal(out.data, data, sizeof data);
 					free(out.data);
 					out = (kit_bytes){0};
-					assert_int_equal(kit_decode(engine, (enum kit_reader)reader, bad.data, bad.size,
-					                            kit_read_options((lade_policy)p), &out, NULL,
-					                            NULL), found);
+					assert_int_equal(
+						kit_decode(engine, (enum kit_reader)reader,
+					                   bad.data, bad.size,
+					                   kit_read_options((lade_policy)p), &out,
+					                   NULL, NULL),
+						found);
 					free(out.data);
 				}
 			lade_frame *f;
-			assert_int_equal(lade_frame_open_memory(engine, good.data, good.size, NULL, &f, NULL), LADE_OK);
+			assert_int_equal(lade_frame_open_memory(engine, good.data, good.size, NULL,
+			                                        &f, NULL),
+			                 LADE_OK);
 			assert_int_equal(lade_frame_get_info(f)->checksum,
-			                 !stores[w] ? LADE_CHECKSUM_NONE : kind ? LADE_CRC32C : LADE_XXH64);
+			                 !stores[w] ? LADE_CHECKSUM_NONE
+			                 : kind     ? LADE_CRC32C
+			                            : LADE_XXH64);
 			lade_frame_chunk chunk;
 			assert_int_equal(lade_frame_get_chunk(f, 0, &chunk, NULL), LADE_OK);
 			uint64_t want = lade_checksum_of(kind ? LADE_CRC32C : LADE_XXH64, data, 16);
@@ -119,13 +133,15 @@ static void test_options(void **state)
 	uint64_t vast[] = {1ull << 32, 1ull << 32};
 	REFUSED(o.dtype = LADE_U4, o.ndim = 2, o.shape = vast);
 #undef REFUSED
-	/* No dimension at all with a shape: a scalar; and a dimension of 0 makes up for the others. */
+	/* No dimension at all with a shape: a scalar; and a dimension of 0 makes up for the
+	 * others. */
 	lade_frame_options scalar = good;
 	scalar.dtype = LADE_F8;
 	scalar.shape = shape;
 	kit_bytes f = kit_frame(engine, &scalar, "8 bytes!", 8);
 	lade_frame *frame;
-	assert_int_equal(lade_frame_open_memory(engine, f.data, f.size, NULL, &frame, NULL), LADE_OK);
+	assert_int_equal(lade_frame_open_memory(engine, f.data, f.size, NULL, &frame, NULL),
+	                 LADE_OK);
 	assert_true(lade_frame_get_info(frame)->has_shape);
 	assert_int_equal(lade_frame_get_info(frame)->ndim, 0);
 	lade_frame_close(frame);
@@ -142,7 +158,8 @@ static void test_options(void **state)
 	assert_int_equal(lade_frame_open_memory(engine, "", 0, &read, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open_memory(engine, NULL, 5, NULL, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open(engine, (lade_source){0}, NULL, &frame, NULL), LADE_E_ARG);
-	assert_int_equal(lade_frame_open_memory(engine, NULL, 0, NULL, &frame, NULL), LADE_E_TRUNCATED);
+	assert_int_equal(lade_frame_open_memory(engine, NULL, 0, NULL, &frame, NULL),
+	                 LADE_E_TRUNCATED);
 }
 
 static void test_chunk_limit(void **state)
@@ -156,11 +173,12 @@ static void test_chunk_limit(void **state)
 			kit_bytes out = {0};
 			lade_error err = {0};
 			read.max_chunk_size = limit;
-			lade_status status = kit_decode(engine, (enum kit_reader)reader, f.data, f.size, read, &out,
-			                                NULL, &err);
+			lade_status status = kit_decode(engine, (enum kit_reader)reader, f.data,
+			                                f.size, read, &out, NULL, &err);
 			assert_int_equal(status, limit < 1000 ? LADE_E_LIMIT : LADE_OK);
 			if (limit < 1000)
-				assert_string_equal(err.message, "chunk size 1000 is above the limit of 999");
+				assert_string_equal(err.message,
+				                    "chunk size 1000 is above the limit of 999");
 			free(out.data);
 		}
 	free(f.data);
@@ -178,7 +196,8 @@ static size_t read_example(uint8_t *bytes, size_t cap)
 		example |= strncmp(line, "## 8. Example", 13) == 0;
 		unsigned long off;
 		int at = 0;
-		if (!example || sscanf(line, "    %4lx %n", &off, &at) != 1 || strncmp(line, "    ", 4) || !at)
+		if (!example || sscanf(line, "    %4lx %n", &off, &at) != 1 ||
+		    strncmp(line, "    ", 4) || !at)
 			continue;
 		assert_int_equal(off, size);
 		for (int i = 0; i < 16; i++) {
@@ -211,7 +230,9 @@ static void test_example(void **state)
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		assert_int_equal(kit_decode(engine, (enum kit_reader)reader, example, size,
-		                            kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, NULL), LADE_OK);
+		                            kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL,
+		                            NULL),
+		                 LADE_OK);
 		assert_int_equal(out.size, sizeof numbers);
 		assert_memory_equal(out.data, numbers, sizeof numbers);
 		free(out.data);

@@ -66,7 +66,8 @@ static lade_value some_value(rng *r, const lade_option *option)
 	lade_value v = {.i = 0};
 	switch (option->type) {
 	case LADE_OPTION_INT:
-		v.i = option->min + (int64_t)rng_below(r, (uint64_t)option->max - (uint64_t)option->min + 1);
+		v.i = option->min +
+		      (int64_t)rng_below(r, (uint64_t)option->max - (uint64_t)option->min + 1);
 		break;
 	case LADE_OPTION_FLOAT:
 		v.f = ((double)rng_below(r, 2000001) - 1e6) / 7.0;
@@ -100,7 +101,8 @@ static void random_specs_round_trip(void **state)
 		lade_stage stages[LADE_STAGES_MAX];
 		size_t count = 1 + rng_below(&r, LADE_STAGES_MAX);
 		for (size_t i = 0; i < count; i++) {
-			stages[i].algorithm = lade_engine_algorithm(NULL, rng_below(&r, algorithms));
+			stages[i].algorithm =
+				lade_engine_algorithm(NULL, rng_below(&r, algorithms));
 			for (size_t k = 0; k < stages[i].algorithm->option_count; k++) {
 				const lade_option *option = &stages[i].algorithm->options[k];
 				stages[i].option[k] = option->required || rng_below(&r, 2) ?
@@ -123,7 +125,8 @@ static void random_specs_round_trip(void **state)
 		for (size_t cut = 0; cut < size; cut++) {
 			guard g = guard_copy(data, cut, 1);
 			lade_spec *none = (lade_spec *)1;
-			assert_int_not_equal(lade_spec_from_bytes(NULL, g.data, cut, &none, &err), LADE_OK);
+			assert_int_not_equal(lade_spec_from_bytes(NULL, g.data, cut, &none, &err),
+			                     LADE_OK);
 			assert_null(none);
 			guard_free(&g);
 			if (round > 200)
@@ -199,7 +202,8 @@ static void bad_texts(void **state)
 		lade_spec *spec = (lade_spec *)1;
 		lade_error err = {0};
 		lade_status status = lade_spec_parse(NULL, cases[i].text, &spec, &err);
-		if (status != cases[i].status || err.offset != cases[i].offset || err.message[0] == 0)
+		if (status != cases[i].status || err.offset != cases[i].offset ||
+		    err.message[0] == 0)
 			fail_msg("\"%s\": %s at %llu: %s", cases[i].text, lade_status_name(status),
 			         (unsigned long long)err.offset, err.message);
 		assert_null(spec);
@@ -237,8 +241,15 @@ static void floats_in_any_locale(void **state)
 static void bounds_never_fall(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"shuffle(4)|zstd|crc32c", "lz4", "snappy", "gzip",
-	                                    "blosc", "packbits", "copy|xxh3", "lz4f", "deflate|lz4"};
+	static const char *const texts[] = {"shuffle(4)|zstd|crc32c",
+	                                    "lz4",
+	                                    "snappy",
+	                                    "gzip",
+	                                    "blosc",
+	                                    "packbits",
+	                                    "copy|xxh3",
+	                                    "lz4f",
+	                                    "deflate|lz4"};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		lade_spec *spec = parse(texts[i]);
 		size_t last = 0;
