@@ -1,10 +1,12 @@
 /*
- * codecs.h: the records of the library's own codecs, and what their folders share.
+ * codecs.h: the records of the library's own codecs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef LADE_CODEC_CODECS_H
 #define LADE_CODEC_CODECS_H
+
+#include "base/support.h"
 
 #include <lade/codec.h>
 
@@ -22,57 +24,5 @@ LADE__CODEC(zlib)
 LADE__CODEC(gzip)
 LADE__CODEC(blosc)
 #undef LADE__CODEC
-
-/* ---- costs ------------------------------------------------------------------------------ */
-
-/*
- * Nanoseconds for a workload: 'chunk_ns' a chunk and one for each 'rate' bytes, spread over
- * the threads, but never less than the largest chunk alone.  The rates in the cost functions
- * are decoded bytes a nanosecond (GB/s) of one core of a 2023 server, rounded; they only have to
- * order the candidates.
- */
-double lade__codec_cost(const lade_workload *workload, double chunk_ns, double rate);
-
-/* ---- memory ----------------------------------------------------------------------------- */
-
-/*
- * Memory for a library that frees without saying the size: the size stands in front.  64-byte
- * aligned.  Alloc gives NULL when there is none; free(NULL) is fine.
- */
-void *lade__sized_alloc(const lade_allocator *host, size_t size);
-void lade__sized_free(const lade_allocator *host, void *ptr);
-
-/* ---- bytes ------------------------------------------------------------------------------ */
-
-/* Libraries want pointers even to nothing: these never give NULL. */
-static inline const uint8_t *lade__bytes(lade_cspan src)
-{
-	return src.data ? (const uint8_t *)src.data : (const uint8_t *)"";
-}
-
-static inline uint8_t *lade__room(lade_span dst, uint8_t *nothing)
-{
-	return dst.data ? (uint8_t *)dst.data : nothing;
-}
-
-static inline uint32_t lade__le16(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static inline uint32_t lade__le32(const uint8_t *p)
-{
-	return lade__le16(p) | lade__le16(p + 2) << 16;
-}
-
-static inline uint64_t lade__le64(const uint8_t *p)
-{
-	return (uint64_t)lade__le32(p) | (uint64_t)lade__le32(p + 4) << 32;
-}
-
-static inline uint32_t lade__be32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 #endif

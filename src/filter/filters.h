@@ -6,7 +6,7 @@
 #ifndef LADE_FILTER_FILTERS_H
 #define LADE_FILTER_FILTERS_H
 
-#include "codec/codecs.h"
+#include "base/support.h"
 
 #include <lade/codec.h>
 

@@ -1,9 +1,9 @@
 /*
- * support.c: costs and memory, shared by the codecs.
+ * support.c: costs and memory, shared by codecs and filters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
+#include "base/support.h"
 
 double lade__codec_cost(const lade_workload *workload, double chunk_ns, double rate)
 {
