@@ -28,6 +28,8 @@ typedef struct stream_slot {
 	uint8_t *dst;        /* 'decoded' bytes; NULL: they go to the buffer */
 	size_t decoded;
 	size_t handed; /* of them, to the caller */
+	lade_status status; /* of the chunk behind the 'decoded' bytes, which are good */
+	lade_error error;
 } stream_slot;
 
 struct lade_frame_stream {
@@ -392,6 +394,7 @@ out:
 	return status;
 }
 
+/* Decodes the slot's chunks up to the first bad one. */
 static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *err)
 {
 	lade_frame_stream *stream = ctx;
@@ -405,20 +408,29 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 		slot->dst = slot->buffer;
 	}
 	const uint8_t *body = slot->bodies;
-	uint8_t *dst = slot->dst;
 	uint64_t off = slot->off;
+	slot->decoded = 0;
+	slot->status = LADE_OK;
 	for (uint32_t i = 0; i < slot->count; i++) {
 		const lade__chunk *chunk = &slot->chunks[i];
-		lade_status status = lade__block_decode(&stream->coder, worker, slot->first + i, chunk,
-		                                        body, off, dst, err);
-		if (status != LADE_OK)
-			return status;
+		slot->status = lade__block_decode(&stream->coder, worker, slot->first + i, chunk, body, off,
+		                                  slot->dst + slot->decoded, &slot->error);
+		if (slot->status != LADE_OK)
+			return LADE_OK;
 		uint64_t block = lade__chunk_block_size(chunk);
 		body += block - LADE__PART_HEADER;
 		off += block;
-		dst += chunk->decoded_size;
+		slot->decoded += chunk->decoded_size;
 	}
 	return LADE_OK;
+}
+
+/* What is to be said once a slot's good bytes have been given. */
+static lade_status slot_end(const stream_slot *slot, lade_error *err)
+{
+	if (slot->status != LADE_OK)
+		*err = slot->error;
+	return slot->status;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -437,26 +449,28 @@ static lade_status give_room(void *ctx, size_t at, bool *gave, lade_error *err)
 {
 	lade_frame_stream *stream = ctx;
 	const stream_slot *slot = &stream->slots[at];
-	(void)err;
 	*gave = slot->dst != slot->buffer;
-	if (*gave)
-		stream->got += slot->decoded;
-	return LADE_OK;
+	if (!*gave)
+		return LADE_OK;
+	stream->got += slot->decoded;
+	return slot_end(slot, err);
 }
 
 /* Hands out what the slots keep, 'cap' bytes at most. */
 static size_t hand_out(lade_frame_stream *stream, uint8_t *dst, size_t cap)
 {
 	size_t done = 0, at;
-	while (done < cap && lade__ring_front(&stream->ring, &at)) {
+	while (done < cap && stream->status == LADE_OK && lade__ring_front(&stream->ring, &at)) {
 		stream_slot *slot = &stream->slots[at];
 		size_t n = slot->decoded - slot->handed;
 		n = n < cap - done ? n : cap - done;
 		memcpy(dst + done, slot->dst + slot->handed, n);
 		done += n;
 		slot->handed += n;
-		if (slot->handed == slot->decoded)
-			lade__ring_pop(&stream->ring);
+		if (slot->handed < slot->decoded)
+			break;
+		stream->status = slot_end(slot, &stream->error);
+		lade__ring_pop(&stream->ring);
 	}
 	return done;
 }
@@ -486,18 +500,21 @@ lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t 
 	stream->room = NULL;
 	stream->room_size = 0;
 	*got += stream->got;
+	stream->status = status;
 	*got += hand_out(stream, (uint8_t *)dst + *got, cap - *got);
-	leave(stream, status, NULL);
-	return *got ? LADE_OK : leave(stream, status, err);
+	return *got ? LADE_OK : leave(stream, stream->status, err);
 }
 
 static lade_status give_output(void *ctx, size_t at, bool *gave, lade_error *err)
 {
 	lade_frame_stream *stream = ctx;
 	const stream_slot *slot = &stream->slots[at];
+	size_t size = slot->decoded - slot->handed;
 	(void)gave;
-	return stream->output.write(stream->output.ctx, slot->dst + slot->handed,
-	                            slot->decoded - slot->handed, err);
+	lade_status status = LADE_OK;
+	if (size)
+		status = stream->output.write(stream->output.ctx, slot->dst + slot->handed, size, err);
+	return status != LADE_OK ? status : slot_end(slot, err);
 }
 
 lade_status lade_frame_stream_copy(lade_frame_stream *stream, lade_output output, lade_error *err)

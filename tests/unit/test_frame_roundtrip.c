@@ -299,7 +299,7 @@ static void test_lossy(void **state)
 	for (size_t i = 0; i < COUNT; i++)
 		data[i] = (float)rng_below(&r, 1 << 24) / 977.0f;
 	memset(data, 0, 512 * sizeof *data);
-	lade_spec *spec = kit_spec("bitround(7,<f4)|shuffle(4)|lz4");
+	lade_spec *spec = kit_spec("bitround(<f4,keepbits=7)|shuffle(4)|lz4");
 	lade_frame_options options = kit_options(spec, 1024);
 	options.dtype = LADE_F4;
 	kit_bytes f = kit_frame(engine, &options, data, sizeof data);
