@@ -42,8 +42,8 @@ _lade() {
 		;;
 	*)
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r -t -v -z
-				-D -M -T -V --algorithm= --checksum --chunk-size= --compress
+			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r -t
+				-v -z -D -M -T -V --algorithm= --checksum --chunk-size= --compress
 				--decompress --dict= --dtype= --filter= --force --format= --help
 				--keep --level= --list --memory= --no-check --output= --quiet --raw
 				--recursive --rm --spec= --stdout --test --threads= --verbose
@@ -51,14 +51,18 @@ _lade() {
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return
 		fi
-		[[ $COMP_CWORD == 1 ]] && COMPREPLY=($(compgen -W "bench inspect suggest" -- "$cur"))
+		if [[ $COMP_CWORD == 1 ]]; then
+			COMPREPLY=($(compgen -W "bench inspect suggest" -- "$cur"))
+		fi
 		;;
 	esac
 	# What can be decompressed, when that is asked for; any file otherwise.
 	local word pattern=
 	for word in "${COMP_WORDS[@]}"; do
 		case $word in
-		--decompress | --test | --list | -[!-]*[dtl]* | -[dtl]*) pattern='*.@(lade|zst|gz|zz|lz4|sz|tgz|tzst)' ;;
+		--decompress | --test | --list | -[!-]*[dtl]* | -[dtl]*)
+			pattern='*.@(lade|zst|gz|zz|lz4|sz|tgz|tzst)'
+			;;
 		esac
 	done
 	[[ ${COMP_WORDS[1]} == inspect ]] && pattern='*.lade'

@@ -1,4 +1,5 @@
 # Files there and back, by name, by pipe, one and many.
+# SPDX-License-Identifier: Apache-2.0
 text 3000000 >a
 cp a orig
 run 0 "$lade" a

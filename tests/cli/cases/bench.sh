@@ -1,4 +1,5 @@
 # lade bench: rows, verification, formats of the output, wrong arguments.
+# SPDX-License-Identifier: Apache-2.0
 seq 1 100000 | head -c 200000 >a
 run 0 "$lade" bench -t 0 a
 quiet

@@ -1,4 +1,5 @@
 # Spoiled files are refused, with the name and the reason; nothing partial is left.
+# SPDX-License-Identifier: Apache-2.0
 text 300000 >a
 run 0 "$lade" --chunk-size=64K a
 cp a.lade good.lade

@@ -1,4 +1,5 @@
 # What lies in the way: existing, missing, unreadable, special files; folders that refuse.
+# SPDX-License-Identifier: Apache-2.0
 text 100000 >a
 cp a orig
 

@@ -1,4 +1,5 @@
 # lade inspect: what it tells of .lade files and of others.
+# SPDX-License-Identifier: Apache-2.0
 seq 1 100000 | head -c 300000 >a
 head -c 131072 /dev/zero >>a
 noise 100000 >>a

@@ -1,4 +1,5 @@
 # Other tools' files are read, and what is written as such is read by them.
+# SPDX-License-Identifier: Apache-2.0
 {
 	text 2500000
 	noise 700000

@@ -1,4 +1,5 @@
 # .npy files come back byte for byte, whatever their header; arrays are seen as such.
+# SPDX-License-Identifier: Apache-2.0
 npy() { # dict, data bytes: with NumPy's padding to 128 bytes
 	printf '\223NUMPY\001\000\166\000%-117s\n' "$1"
 	head -c "$2" /dev/zero | tr '\0' 'x'

@@ -1,4 +1,5 @@
 # Every option, and every way to get one wrong.
+# SPDX-License-Identifier: Apache-2.0
 text 400000 >a
 
 run 0 "$lade" -h

@@ -1,4 +1,5 @@
 # lade suggest: its command lines work, its guesses are right, and it does not invent gains.
+# SPDX-License-Identifier: Apache-2.0
 if needs python3; then
 	python3 - <<-'END'
 		import math, random, struct

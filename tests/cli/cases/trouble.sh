@@ -1,4 +1,5 @@
 # Full disks, closed pipes, signals, terminals, files that change, memory.
+# SPDX-License-Identifier: Apache-2.0
 noise 30000000 >big
 text 100000 >small
 
