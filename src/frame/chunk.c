@@ -91,8 +91,10 @@ static lade_status encode_lossy(const lade__coder *coder, lade_worker *worker,
 	if (status == LADE_OK && got != size)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                   "the spec makes %zu bytes of %zu when decoding", got, size);
-	*data = back;
-	*coded = scratch;
+	if (status == LADE_OK) {
+		*data = back;
+		*coded = scratch;
+	}
 	return status;
 }
 
@@ -111,11 +113,13 @@ static lade_status encode_payload(const lade__coder *coder, lade_worker *worker,
 			memcpy(payload, coded, *coded_size);
 		else
 			*coded_size = size;
-		return status;
+	} else {
+		status = lade__worker_encode(worker, route, &coder->job, *data, size, payload, size - 1,
+		                             coded_size, err);
 	}
-	status = lade__worker_encode(worker, route, &coder->job, *data, size, payload, size - 1,
-	                             coded_size, err);
-	if (status == LADE_E_NOSPACE || (status == LADE_OK && *coded_size == 0)) {
+	/* A last chunk that is no whole number of elements is none of an arithmetic filter's. */
+	bool partial = status == LADE_E_DTYPE && size < coder->info->chunk_size;
+	if (status == LADE_E_NOSPACE || partial || (status == LADE_OK && *coded_size == 0)) {
 		*coded_size = size;
 		status = LADE_OK;
 	}
