@@ -114,8 +114,8 @@ static lade_status encode_payload(const lade__coder *coder, lade_worker *worker,
 		else
 			*coded_size = size;
 	} else {
-		status = lade__worker_encode(worker, route, &coder->job, *data, size, payload, size - 1,
-		                             coded_size, err);
+		status = lade__worker_encode(worker, route, &coder->job, *data, size, payload,
+		                             size - 1, coded_size, err);
 	}
 	/* A last chunk that is no whole number of elements is none of an arithmetic filter's. */
 	bool partial = status == LADE_E_DTYPE && size < coder->info->chunk_size;

@@ -2,8 +2,8 @@
  * stream.c: reads a frame from a pipe (docs/format/frame.md).
  *
  * A slot of the ring is a group of chunks, encoded ones and what they decode to: one chunk of
- * 256 KiB and more, or several small ones.  The index is built again from the chunks that went by, so
- * that a page, the list and the footer have just one right content.
+ * 256 KiB and more, or several small ones.  The index is built again from the chunks that went
+ * by, so that a page, the list and the footer have just one right content.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -101,8 +101,8 @@ static lade_status stream_init(lade_frame_stream *stream, const lade_frame_read_
 	TRY(lade__read_options_check(given, &options, err));
 	stream->ahead.buffer = lade__host_alloc(stream->engine, LADE__AHEAD);
 	if (!stream->ahead.buffer)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of input",
-		                 LADE__AHEAD);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of input", LADE__AHEAD);
 	TRY(read_header(stream, err));
 	const lade_frame_info *info = &stream->header.info;
 	TRY(lade__read_limits(&options, info, err));
@@ -117,8 +117,8 @@ static lade_status stream_init(lade_frame_stream *stream, const lade_frame_read_
 	for (size_t i = 0; i < stream->ring.count; i++) {
 		stream->slots[i].chunks = calloc(stream->group_chunks, sizeof(lade__chunk));
 		if (!stream->slots[i].chunks)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %u chunks",
-			                 stream->group_chunks);
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %u chunks", stream->group_chunks);
 	}
 out:
 	return status;
@@ -190,8 +190,9 @@ static lade_status compare(lade_frame_stream *stream, const uint8_t *want, size_
 				i++;
 			size_t word = i & ~(size_t)7;
 			return lade_fail(err, LADE_E_CORRUPT, stream->ahead.off + i,
-			                 "%s: %016" PRIx64 " at %" PRIu64 ", the chunks give %016" PRIx64, what,
-			                 lade__get64(src + word), stream->ahead.off + word,
+			                 "%s: %016" PRIx64 " at %" PRIu64
+			                 ", the chunks give %016" PRIx64,
+			                 what, lade__get64(src + word), stream->ahead.off + word,
 			                 lade__get64(want + word));
 		}
 		lade__ahead_skip(&stream->ahead, n);
@@ -206,7 +207,8 @@ static lade_status read_page(lade_frame_stream *stream, lade_error *err)
 	size_t size;
 	stream->last |= stream->index.count < LADE__PAGE_CHUNKS;
 	lade_status status = lade__index_page_end(&stream->index, &size, err);
-	return status == LADE_OK ? compare(stream, stream->index.page, size, "index page", err) : status;
+	return status == LADE_OK ? compare(stream, stream->index.page, size, "index page", err)
+	                         : status;
 }
 
 static lade_status read_end(lade_frame_stream *stream, lade_error *err)
@@ -215,7 +217,8 @@ static lade_status read_end(lade_frame_stream *stream, lade_error *err)
 	size_t list = (size_t)lade__list_size(index->page_count), size = list + LADE__FOOTER_SIZE;
 	uint8_t *end = lade__host_alloc(stream->engine, size);
 	if (!end)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a list of %zu bytes", list);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a list of %zu bytes", list);
 	lade__index_list_pack(index, end);
 	lade__index_footer_pack(index, stream->header.check, end + list);
 	lade_status status = compare(stream, end, list, "list of pages", err);
@@ -248,8 +251,8 @@ static lade_status next_part(lade_frame_stream *stream, bool *chunk, lade_error 
 	*chunk = false;
 	while (!stream->ended) {
 		bool last = stream->last || (counted && index->chunk_count == info->chunk_count);
-		TRY(peek_all(stream, LADE__PART_HEADER, index->count ? "chunk or page" : "chunk or list",
-		             &src, err));
+		TRY(peek_all(stream, LADE__PART_HEADER,
+		             index->count ? "chunk or page" : "chunk or list", &src, err));
 		if (index->count == LADE__PAGE_CHUNKS || (last && index->count)) {
 			TRY(read_page(stream, err));
 		} else if (last) {
@@ -276,7 +279,8 @@ static lade_status grow(lade_engine *engine, uint8_t **buffer, size_t *cap, size
 		return LADE_OK;
 	uint8_t *more = lade__host_alloc(engine, want);
 	if (!more)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes of chunks", want);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of chunks", want);
 	if (used)
 		memcpy(more, *buffer, used);
 	lade__host_free(engine, *buffer, *cap);
@@ -313,12 +317,13 @@ static lade_status take_chunk(lade_frame_stream *stream, stream_slot *slot,
 	size_t body = (size_t)lade__chunk_block_size(chunk) - LADE__PART_HEADER, got;
 	uint64_t off = stream->ahead.off;
 	size_t size = slot->bodies_size + body;
-	lade_status status = grow(stream->engine, &slot->bodies, &slot->bodies_cap, slot->bodies_size,
-	                          size, size + size / 8, err);
+	lade_status status = grow(stream->engine, &slot->bodies, &slot->bodies_cap,
+	                          slot->bodies_size, size, size + size / 8, err);
 	if (status != LADE_OK)
 		return status;
 	lade__ahead_skip(&stream->ahead, LADE__PART_HEADER);
-	status = lade__ahead_read(&stream->ahead, slot->bodies + slot->bodies_size, body, &got, err);
+	status =
+		lade__ahead_read(&stream->ahead, slot->bodies + slot->bodies_size, body, &got, err);
 	if (status != LADE_OK)
 		return status;
 	if (got < body)
@@ -351,7 +356,8 @@ static void take_more(lade_frame_stream *stream, stream_slot *slot)
 	const uint8_t *src;
 	if (slot->dst && stream->room_size < limit)
 		limit = stream->room_size;
-	while (slot->count < stream->group_chunks && !stream->last && index->count < LADE__PAGE_CHUNKS &&
+	while (slot->count < stream->group_chunks && !stream->last &&
+	       index->count < LADE__PAGE_CHUNKS &&
 	       index->chunk_count != stream->header.info.chunk_count) {
 		stream->late = peek_all(stream, LADE__PART_HEADER, "chunk or page", &src, err);
 		if (stream->late != LADE_OK || !memcmp(src, LADE__MARK_PAGE, 4))
@@ -400,7 +406,8 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	lade_frame_stream *stream = ctx;
 	stream_slot *slot = &stream->slots[at];
 	if (!slot->dst) {
-		size_t size = slot->decoded, least = stream->group_chunks > 1 ? LADE__GROUP_BYTES : 0;
+		size_t size = slot->decoded,
+		       least = stream->group_chunks > 1 ? LADE__GROUP_BYTES : 0;
 		lade_status status = grow(stream->engine, &slot->buffer, &slot->buffer_cap, 0, size,
 		                          size < least ? least : size, err);
 		if (status != LADE_OK)
@@ -413,8 +420,9 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	slot->status = LADE_OK;
 	for (uint32_t i = 0; i < slot->count; i++) {
 		const lade__chunk *chunk = &slot->chunks[i];
-		slot->status = lade__block_decode(&stream->coder, worker, slot->first + i, chunk, body, off,
-		                                  slot->dst + slot->decoded, &slot->error);
+		slot->status =
+			lade__block_decode(&stream->coder, worker, slot->first + i, chunk, body,
+		                           off, slot->dst + slot->decoded, &slot->error);
 		if (slot->status != LADE_OK)
 			return LADE_OK;
 		uint64_t block = lade__chunk_block_size(chunk);
@@ -480,7 +488,9 @@ lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t 
 {
 	if (!stream || !dst || !cap || !got)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s",
-		                 !stream ? "stream is NULL" : !got ? "got is NULL" : "no room to read into");
+		                 !stream ? "stream is NULL"
+		                 : !got  ? "got is NULL"
+		                         : "no room to read into");
 	*got = hand_out(stream, dst, cap);
 	if (*got == 0 && stream->status != LADE_OK) {
 		if (err)
@@ -513,7 +523,8 @@ static lade_status give_output(void *ctx, size_t at, bool *gave, lade_error *err
 	(void)gave;
 	lade_status status = LADE_OK;
 	if (size)
-		status = stream->output.write(stream->output.ctx, slot->dst + slot->handed, size, err);
+		status = stream->output.write(stream->output.ctx, slot->dst + slot->handed, size,
+		                              err);
 	return status != LADE_OK ? status : slot_end(slot, err);
 }
 

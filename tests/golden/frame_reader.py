@@ -176,8 +176,8 @@ class Frame:
     def __init__(self, data):
         self.data = data
         want(data[:8] == b"\x89LADE\r\n\x1a", "magic")
-        (version, flags, self.header, self.total, self.chunk_size, spec_size, self.checksum, self.dtype,
-         self.ndim) = struct.unpack_from("<HHIQIHBBB", data, 8)
+        (version, flags, self.header, self.total, self.chunk_size, spec_size, self.checksum,
+         self.dtype, self.ndim) = struct.unpack_from("<HHIQIHBBB", data, 8)
         want(version == 1 and flags < 4, "version and flags")
         want(self.header == pad(40 + 8 * self.ndim + spec_size + 8), "header size")
         self.check = struct.unpack_from("<Q", data, self.header - 8)[0]
@@ -185,11 +185,13 @@ class Frame:
         self.shape = struct.unpack_from(f"<{self.ndim}Q", data, 40) if flags & 1 else None
         at = 40 + 8 * self.ndim
         self.spec = parse_spec(data[at:at + spec_size])
-        want(not any(data[33:40]) and not any(data[at + spec_size:self.header - 8]), "zeros of the header")
+        want(not any(data[33:40]), "zeros of the header")
+        want(not any(data[at + spec_size:self.header - 8]), "zeros behind the spec")
 
     def chunk(self, off, index):
         """(decoded bytes, offset of what follows, entry)"""
-        mark, size, decoded, flags, spec_size, stored, own = struct.unpack_from("<4sIIHHQQ", self.data, off)
+        fields = struct.unpack_from("<4sIIHHQQ", self.data, off)
+        mark, size, decoded, flags, spec_size, stored, own = fields
         want(mark == b"CHNK", f"mark of chunk {index}")
         spec = self.data[off + 32:off + 32 + spec_size]
         want(check(self.data[off:off + 24], spec, index) == own, f"check of chunk {index}")
@@ -238,7 +240,8 @@ class Frame:
         end = head + struct.pack("<Q", check(head, body, 0)) + body
         end += bytes(pad(len(end)) - len(end))
         out = b"".join(out)
-        foot = struct.pack("<4sIQQQQQ", b"FOOT", 0, len(out), index, off + len(end) + 64, self.check, 0)
+        size = off + len(end) + 64
+        foot = struct.pack("<4sIQQQQQ", b"FOOT", 0, len(out), index, size, self.check, 0)
         end += foot + struct.pack("<Q", xxh64(foot)) + b"\x1a\n\rEDAL\x89"
         want(self.data[off:] == end, "list and footer")
         want(self.total in (len(out), UNKNOWN), "total size")

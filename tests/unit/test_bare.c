@@ -39,17 +39,23 @@ static void test_bytes(void **state)
 	uint8_t out[64];
 	size_t size;
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(lade_bare_encode(engine, copy, (lade_bare)(i + 1), lade_host_cspan("abc", 3),
-		                                  lade_host_span(out, sizeof out), &size, NULL), LADE_OK);
+		assert_int_equal(lade_bare_encode(engine, copy, (lade_bare)(i + 1),
+		                                  lade_host_cspan("abc", 3),
+		                                  lade_host_span(out, sizeof out), &size, NULL),
+		                 LADE_OK);
 		assert_int_equal(size, sizes[i]);
 		assert_memory_equal(out, want[i], size);
 	}
-	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE, lade_host_cspan("abc", 3),
-	                                  lade_host_span(out, sizeof out), &size, NULL), LADE_OK);
+	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE,
+	                                  lade_host_cspan("abc", 3),
+	                                  lade_host_span(out, sizeof out), &size, NULL),
+	                 LADE_OK);
 	assert_int_equal(size, 4 + 4);
 	assert_memory_equal(out, "\3\0\0\0\x30" "abc", 8);
-	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE_16, lade_host_cspan("abc", 3),
-	                                  lade_host_span(out, sizeof out), &size, NULL), LADE_OK);
+	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE_16,
+	                                  lade_host_cspan("abc", 3),
+	                                  lade_host_span(out, sizeof out), &size, NULL),
+	                 LADE_OK);
 	assert_int_equal(size, 16 + 4);
 	assert_memory_equal(out, "\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x30" "abc", 20);
 	lade_spec_unref(copy);
@@ -59,7 +65,8 @@ static void test_bytes(void **state)
 static void test_round_trip(void **state)
 {
 	(void)state;
-	static const char *const specs[] = {"copy", "lz4", "zstd", "shuffle(4)|lz4", "snappy|crc32c", "gzip"};
+	static const char *const specs[] = {"copy",           "lz4",           "zstd",
+	                                    "shuffle(4)|lz4", "snappy|crc32c", "gzip"};
 	static const size_t sizes[] = {0, 1, 100, 5000};
 	rng r = {3};
 	uint8_t data[5000];
@@ -68,27 +75,36 @@ static void test_round_trip(void **state)
 		for (size_t j = 0; j < 4; j++)
 			for (int kind = 1; kind <= 3; kind++) {
 				lade_spec *spec = kit_spec(specs[i]);
-				size_t n = sizes[j], cap = lade_spec_bound(spec, n) + 16, size, got = 99;
-				guard src = guard_copy(data, n, 1), enc = guard_new(cap, 1), dst = guard_new(n, 1);
+				size_t n = sizes[j], cap = lade_spec_bound(spec, n) + 16, size,
+				       got = 99;
+				guard src = guard_copy(data, n, 1), enc = guard_new(cap, 1),
+				      dst = guard_new(n, 1);
 				lade_error err = {0};
 				assert_int_equal(lade_bare_encode(engine, spec, (lade_bare)kind,
 				                                  lade_host_cspan(src.data, n),
-				                                  lade_host_span(enc.data, cap), &size, &err), LADE_OK);
+				                                  lade_host_span(enc.data, cap),
+				                                  &size, &err),
+				                 LADE_OK);
 				guard exact = guard_copy(enc.data, size, 1);
 				lade_cspan in = lade_host_cspan(exact.data, size);
 				uint64_t claimed = 1;
-				lade_status sized = lade_bare_decoded_size(engine, spec, (lade_bare)kind, in, &claimed, &err);
+				lade_status sized = lade_bare_decoded_size(
+					engine, spec, (lade_bare)kind, in, &claimed, &err);
 				if (kind != LADE_BARE_RAW || sized == LADE_OK)
 					assert_true(sized == LADE_OK && claimed == n);
 				else
 					assert_int_equal(sized, LADE_E_UNKNOWN_SIZE);
-				lade_status status = lade_bare_decode(engine, spec, (lade_bare)kind, in,
-				                                      lade_host_span(dst.data, n), &got, &err);
-				if (status != LADE_OK || got != n || (n && memcmp(dst.data, data, n)))
-					fail_msg("%s kind %d size %zu: %s", specs[i], kind, n, err.message);
+				lade_status status =
+					lade_bare_decode(engine, spec, (lade_bare)kind, in,
+				                         lade_host_span(dst.data, n), &got, &err);
+				if (status != LADE_OK || got != n ||
+				    (n && memcmp(dst.data, data, n)))
+					fail_msg("%s kind %d size %zu: %s", specs[i], kind, n,
+					         err.message);
 				if (n) {
 					status = lade_bare_decode(engine, spec, (lade_bare)kind, in,
-					                          lade_host_span(dst.data, n - 1), &got, &err);
+					                          lade_host_span(dst.data, n - 1),
+					                          &got, &err);
 					assert_int_equal(status, LADE_E_NOSPACE);
 					assert_int_equal(got, 0);
 				}
@@ -100,7 +116,8 @@ static void test_round_trip(void **state)
 			}
 }
 
-static lade_status decode(const char *text, lade_bare kind, const void *bytes, size_t size, lade_error *err)
+static lade_status decode(const char *text, lade_bare kind, const void *bytes, size_t size,
+                          lade_error *err)
 {
 	lade_spec *spec = kit_spec(text);
 	uint8_t room[64];
@@ -118,34 +135,46 @@ static void test_refused(void **state)
 	(void)state;
 	lade_error err;
 	for (size_t n = 0; n < 8; n++) {
-		assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0", n, &err), LADE_E_TRUNCATED);
+		assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0", n, &err),
+		                 LADE_E_TRUNCATED);
 		assert_int_equal(err.offset, n);
 	}
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE_16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 15, &err),
-	                 LADE_E_TRUNCATED);
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE_16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1x", 17, &err),
+	assert_int_equal(
+		decode("copy", LADE_BARE_WITH_SIZE_16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 15, &err),
+		LADE_E_TRUNCATED);
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE_16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1x",
+	                        17, &err),
 	                 LADE_E_CORRUPT);
 	assert_int_equal(err.offset, 15);
-	assert_int_equal(decode("lz4", LADE_BARE_WITH_SIZE_16, "\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\x10x", 18, &err),
+	assert_int_equal(decode("lz4", LADE_BARE_WITH_SIZE_16,
+	                        "\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\x10x", 18, &err),
 	                 LADE_E_CORRUPT);
 	assert_int_equal(err.offset, 4);
 	/* A claim above the room, one above the data, one below it. */
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0\1x", 9, &err), LADE_E_NOSPACE);
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\2\0\0\0\0\0\0\0x", 9, &err), LADE_E_CORRUPT);
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0xy", 10, &err), LADE_E_CORRUPT);
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0\1x", 9, &err),
+	                 LADE_E_NOSPACE);
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\2\0\0\0\0\0\0\0x", 9, &err),
+	                 LADE_E_CORRUPT);
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0xy", 10, &err),
+	                 LADE_E_CORRUPT);
 	assert_int_equal(decode("copy", (lade_bare)4, "x", 1, &err), LADE_E_ARG);
 	assert_int_equal(decode("copy", (lade_bare)0, "x", 1, &err), LADE_E_ARG);
 	/* An error behind the field is counted from the first byte. */
-	assert_int_equal(decode("zstd", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0nonsense!", 17, &err), LADE_E_CORRUPT);
+	assert_int_equal(decode("zstd", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0nonsense!", 17, &err),
+	                 LADE_E_CORRUPT);
 	assert_true(err.offset >= 8 && err.offset <= 17);
 	lade_spec *spec = kit_spec("copy");
 	uint8_t room[8];
 	size_t size = 1;
-	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE, lade_host_cspan("x", 1),
-	                                  lade_host_span(room, 7), &size, NULL), LADE_E_NOSPACE);
+	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE,
+	                                  lade_host_cspan("x", 1), lade_host_span(room, 7), &size,
+	                                  NULL),
+	                 LADE_E_NOSPACE);
 	assert_int_equal(size, 0);
-	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE, lade_host_cspan("x", 1),
-	                                  lade_host_span(room, 8), &size, NULL), LADE_E_NOSPACE);
+	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE,
+	                                  lade_host_cspan("x", 1), lade_host_span(room, 8), &size,
+	                                  NULL),
+	                 LADE_E_NOSPACE);
 	assert_int_equal(lade_bare_encode(engine, NULL, LADE_BARE_RAW, lade_host_cspan("x", 1),
 	                                  lade_host_span(room, 8), &size, NULL), LADE_E_ARG);
 	lade_spec_unref(spec);

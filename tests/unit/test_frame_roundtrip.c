@@ -323,7 +323,8 @@ static void test_lossy(void **state)
 	f = kit_frame(engine, &options, data + 1000, 403);
 	out = (kit_bytes){0};
 	assert_int_equal(kit_decode(engine, KIT_STREAM_COPY, f.data, f.size,
-	                            kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, NULL), LADE_OK);
+	                            kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, NULL),
+	                 LADE_OK);
 	assert_int_equal(out.size, 403);
 	assert_memory_equal(out.data + 400, (const uint8_t *)(data + 1000) + 400, 3);
 	free(out.data);

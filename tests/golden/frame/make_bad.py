@@ -23,15 +23,17 @@ def put(frame, off, fmt, value):
 
 
 def reseal(frame):
-    """Sets the checks of the header, of each chunk, of a single page, of the list and the footer."""
+    """Sets the checks of the header, the chunks, a single page, the list and the footer."""
     header = struct.unpack_from("<I", frame, 12)[0]
     foot = len(frame) - 64
     put(frame, header - 8, "<Q", xxh64(bytes(frame[:header - 8])))
     frame[foot + 32:foot + 40] = frame[header - 8:header]
     off, index = header, 0
     while frame[off:off + 4] == b"CHNK":
-        size, spec = struct.unpack_from("<I", frame, off + 4)[0], struct.unpack_from("<H", frame, off + 14)[0]
-        put(frame, off + 24, "<Q", check(bytes(frame[off:off + 24]), bytes(frame[off + 32:off + 32 + spec]), index))
+        size = struct.unpack_from("<I", frame, off + 4)[0]
+        spec = struct.unpack_from("<H", frame, off + 14)[0]
+        head, own = bytes(frame[off:off + 24]), bytes(frame[off + 32:off + 32 + spec])
+        put(frame, off + 24, "<Q", check(head, own, index))
         off, index = off + 32 + pad(spec) + pad(size), index + 1
     if frame[off:off + 4] == b"PAGE":
         body = bytes(frame[off + 32:off + 32 + 8 * index])
