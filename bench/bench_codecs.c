@@ -18,6 +18,7 @@
 #include <libdeflate.h>
 #include <lz4.h>
 #include <lz4hc.h>
+#include <pthread.h>
 #include <snappy-c.h>
 #include <zstd.h>
 
@@ -29,9 +30,9 @@ typedef struct library {
 	const char *inner; /* blosc's inner codec */
 	size_t (*bound)(size_t size);
 	size_t (*encode)(const struct library *lib, const void *src, size_t size, void *dst,
-			 size_t cap);
+	                 size_t cap);
 	size_t (*decode)(const struct library *lib, const void *src, size_t size, void *dst,
-			 size_t cap);
+	                 size_t cap);
 } library;
 
 static ZSTD_CCtx *zstd_cctx;
@@ -54,7 +55,7 @@ static size_t lz4_encode(const library *lib, const void *src, size_t size, void 
 static size_t lz4hc_encode(const library *lib, const void *src, size_t size, void *dst, size_t cap)
 {
 	return (size_t)LZ4_compress_HC_extStateHC(lz4hc_state, src, dst, (int)size, (int)cap,
-						  lib->level);
+	                                          lib->level);
 }
 
 static size_t lz4_decode(const library *lib, const void *src, size_t size, void *dst, size_t cap)
@@ -92,14 +93,14 @@ static size_t deflate_bound(size_t size)
 }
 
 static size_t deflate_encode(const library *lib, const void *src, size_t size, void *dst,
-			     size_t cap)
+                             size_t cap)
 {
 	(void)lib;
 	return libdeflate_deflate_compress(deflater, src, size, dst, cap);
 }
 
 static size_t deflate_decode(const library *lib, const void *src, size_t size, void *dst,
-			     size_t cap)
+                             size_t cap)
 {
 	size_t got = 0;
 	(void)lib;
@@ -140,7 +141,7 @@ static size_t blosc_bound(size_t size)
 static size_t blosc_encode(const library *lib, const void *src, size_t size, void *dst, size_t cap)
 {
 	int n = blosc_compress_ctx(lib->level, BLOSC_SHUFFLE, 4, size, src, dst, cap, lib->inner, 0,
-				   1);
+	                           1);
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -203,6 +204,7 @@ typedef struct job {
 	lade_segment *raw_segments, *packed_segments;
 	lade_item *encode_items, *decode_items;
 	lade_result *results;
+	lade_direction halves; /* of split_run() */
 } job;
 
 static size_t chunk_size(const job *j, size_t i)
@@ -216,7 +218,7 @@ static void library_encode(void *ctx)
 	job *j = ctx;
 	for (size_t i = 0; i < j->count; i++) {
 		j->packed_size[i] = j->lib->encode(j->lib, j->data + i * j->chunk, chunk_size(j, i),
-						   j->packed + i * j->stride, j->stride);
+		                                   j->packed + i * j->stride, j->stride);
 		if (j->packed_size[i] == 0 || j->packed_size[i] > j->stride)
 			bench_die(j->lib->spec, "the library failed to encode");
 	}
@@ -228,7 +230,7 @@ static void library_decode(void *ctx)
 	for (size_t i = 0; i < j->count; i++) {
 		size_t want = chunk_size(j, i);
 		if (j->lib->decode(j->lib, j->packed + i * j->stride, j->packed_size[i],
-				   j->out + i * j->chunk, want) != want)
+		                   j->out + i * j->chunk, want) != want)
 			bench_die(j->lib->spec, "the library failed to decode");
 	}
 }
@@ -242,9 +244,9 @@ static void engine_run(job *j, lade_direction direction)
 		lade_status status =
 			direction == LADE_ENCODE
 				? lade_encode_into(j->engine, j->spec, j->encode_items + i, n,
-						   j->results + i, &options, &err)
+		                                   j->results + i, &options, &err)
 				: lade_decode_into(j->engine, j->spec, j->decode_items + i, n,
-						   j->results + i, &options, &err);
+		                                   j->results + i, &options, &err);
 		if (status != LADE_OK)
 			bench_die(j->lib->spec, err.message);
 	}
@@ -275,7 +277,7 @@ static void *zeroed(size_t count, size_t size)
 }
 
 static job job_new(const library *lib, lade_engine *engine, const void *data, size_t size,
-		   size_t chunk, size_t batch)
+                   size_t chunk, size_t batch)
 {
 	lade_error err;
 	job j = {.lib = lib, .data = data, .size = size, .chunk = chunk, .engine = engine};
@@ -326,7 +328,7 @@ static void job_prepare_decoding(job *j)
 		engine_decode(j);
 		if (memcmp(j->out, j->data, j->size) != 0)
 			bench_die(j->lib->spec,
-				  "the decoded bytes are not those that were encoded");
+			          "the decoded bytes are not those that were encoded");
 	}
 }
 
@@ -356,7 +358,7 @@ typedef struct settings {
 static bench_arm arm_a, arm_b;
 
 static void two_arms(void (*a)(void *), void *a_ctx, void (*b)(void *), void *b_ctx,
-		     bench_plan plan)
+                     bench_plan plan)
 {
 	bench_arm *arms[2] = {&arm_a, &arm_b};
 	arm_a.run = a;
@@ -375,7 +377,7 @@ static double packed_ratio(const job *j)
 }
 
 static void print_title(const settings *s, const char *title, const char *base, const char *ours,
-			const char *result)
+                        const char *result)
 {
 	if (!s->csv)
 		printf("\n%s\n%-30s %-6s %8s %12s %12s %9s  quartiles\n", title, "codec", "dir",
@@ -384,8 +386,8 @@ static void print_title(const settings *s, const char *title, const char *base, 
 
 /* One line: what is compared with ('base'), lade's figure, and what becomes of the two. */
 static void print_row(const settings *s, const char *part, const job *j, const char *codec,
-		      const char *direction, double base, double ours, const char *unit,
-		      bench_stat r)
+                      const char *direction, double base, double ours, const char *unit,
+                      bench_stat r)
 {
 	if (s->csv)
 		printf("%s,\"%s\",%s,%zu,%zu,%.3f,%.3f,%.3f,%s,%.4f,%.4f,%.4f\n", part, codec,
@@ -407,31 +409,74 @@ static void part_loop(settings *s, job *j)
 		if (decode)
 			job_prepare_decoding(j);
 		two_arms(decode ? engine_decode : engine_encode, j,
-			 decode ? library_decode : library_encode, j, plan);
+		         decode ? library_decode : library_encode, j, plan);
 		print_row(s, "loop", j, j->lib->spec, decode ? "decode" : "encode",
-			  bench_mbs(j->size, bench_seconds(&arm_b).median),
-			  bench_mbs(j->size, bench_seconds(&arm_a).median), "MB/s",
-			  bench_ratio(&arm_a, &arm_b));
+		          bench_mbs(j->size, bench_seconds(&arm_b).median),
+		          bench_mbs(j->size, bench_seconds(&arm_a).median), "MB/s",
+		          bench_ratio(&arm_a, &arm_b));
 	}
 }
 
-/* Two threads against one; the result is how many times as fast two are. */
+/* Half of a job's items, on a thread of its own, which asks the engine for one thread. */
+static void *half_run(void *ctx)
+{
+	job *j = ctx;
+	engine_run(j, j->halves);
+	return NULL;
+}
+
+/*
+ * What two threads of this machine can do at best: each takes half of the chunks and neither knows
+ * of the other.  The job's 'halves' says which direction.
+ */
+static void split_run(void *ctx)
+{
+	job first = *(job *)ctx, second = first;
+	pthread_t thread;
+	first.count /= 2;
+	second.count -= first.count;
+	second.encode_items += first.count;
+	second.decode_items += first.count;
+	second.results += first.count;
+	if (first.count == 0)
+		bench_die("--part=threads", "wants two chunks or more");
+	first.batch = first.count;
+	second.batch = second.count;
+	if (pthread_create(&thread, NULL, half_run, &second))
+		bench_die("threads", "cannot be started");
+	half_run(&first);
+	pthread_join(thread, NULL);
+}
+
+/*
+ * Two threads against one; the result is how many times as fast two are.  A second row, "split",
+ * says how many times as fast two unconnected threads are: what is missing there is not lade's.
+ */
 static void part_threads(settings *s, job *j)
 {
+	static bench_arm arm_split;
+	bench_arm *arms[3] = {&arm_a, &arm_b, &arm_split};
 	job one = *j;
 	j->threads = 2;
 	for (int decode = 0; decode < 2; decode++) {
 		if (decode)
 			job_prepare_decoding(j);
-		two_arms(decode ? engine_decode : engine_encode, &one,
-			 decode ? engine_decode : engine_encode, j, s->plan);
+		one.halves = decode ? LADE_DECODE : LADE_ENCODE;
+		arm_a.run = arm_b.run = decode ? engine_decode : engine_encode;
+		arm_split.run = split_run;
+		arm_a.ctx = arm_split.ctx = &one;
+		arm_b.ctx = j;
+		bench_rounds(arms, 3, s->plan);
 		double single = bench_mbs(j->size, bench_seconds(&arm_a).median);
 		char name[64];
 		snprintf(name, sizeof name, "%s%s", j->lib->spec,
-			 single < 0.4 * s->memcpy_mbs ? "" : " (fast)");
+		         single < 0.4 * s->memcpy_mbs ? "" : " (fast)");
 		print_row(s, "threads", j, name, decode ? "decode" : "encode", single,
-			  bench_mbs(j->size, bench_seconds(&arm_b).median), "MB/s",
-			  bench_ratio(&arm_a, &arm_b));
+		          bench_mbs(j->size, bench_seconds(&arm_b).median), "MB/s",
+		          bench_ratio(&arm_a, &arm_b));
+		print_row(s, "split", j, "  split", decode ? "decode" : "encode", single,
+		          bench_mbs(j->size, bench_seconds(&arm_split).median), "MB/s",
+		          bench_ratio(&arm_a, &arm_split));
 	}
 	j->threads = 1;
 }
@@ -441,17 +486,20 @@ static void part_call(settings *s, job *j)
 {
 	bench_plan plan = s->plan;
 	plan.clock = CLOCK_PROCESS_CPUTIME_ID;
+	/* A small difference of two times: more rounds, and shorter ones. */
+	plan.rounds = 5 * (plan.rounds ? plan.rounds : 15);
+	plan.sample = 0.005;
 	for (int decode = 0; decode < 2; decode++) {
 		if (decode)
 			job_prepare_decoding(j);
 		two_arms(decode ? engine_decode : engine_encode, j,
-			 decode ? library_decode : library_encode, j, plan);
+		         decode ? library_decode : library_encode, j, plan);
 		static double added[BENCH_ROUNDS_MAX];
 		for (size_t r = 0; r < arm_a.rounds; r++)
 			added[r] = 1e6 * (arm_a.seconds[r] - arm_b.seconds[r]);
 		print_row(s, "call", j, j->lib->spec, decode ? "decode" : "encode",
-			  1e6 * bench_seconds(&arm_b).median, 1e6 * bench_seconds(&arm_a).median,
-			  "us", bench_stat_of(added, arm_a.rounds));
+		          1e6 * bench_seconds(&arm_b).median, 1e6 * bench_seconds(&arm_a).median,
+		          "us", bench_stat_of(added, arm_a.rounds));
 	}
 }
 
@@ -469,7 +517,7 @@ static void part_memcpy(settings *s, job *j, bool print)
 	s->memcpy_mbs = 1e3 * stat.median;
 	if (print)
 		print_row(s, "memcpy", j, "memcpy", "copy", s->memcpy_mbs, s->memcpy_mbs, "MB/s",
-			  stat);
+		          stat);
 }
 
 static bool wanted(const settings *s, const char *part)
@@ -479,7 +527,7 @@ static bool wanted(const settings *s, const char *part)
 
 /* Runs one part for every codec that is asked for. */
 static void each_codec(settings *s, void (*part)(settings *, job *), lade_engine *engine,
-		       const void *data, size_t size, size_t chunk, size_t batch)
+                       const void *data, size_t size, size_t chunk, size_t batch)
 {
 	for (size_t c = 0; c < LIBRARY_COUNT; c++) {
 		if (s->codec && strcmp(s->codec, libraries[c].spec) != 0)
@@ -545,17 +593,17 @@ int main(int argc, char **argv)
 	job_free(&copy);
 	if (wanted(&s, "loop")) {
 		print_title(&s, "One thread: lade's time over the library's", "library MB/s",
-			    "lade MB/s", "time");
+		            "lade MB/s", "time");
 		each_codec(&s, part_loop, engine, data, size, s.chunk, s.batch);
 	}
 	if (wanted(&s, "threads") && lade_cpu_count() >= 2) {
 		print_title(&s, "Two threads over one ((fast): at 40 % of memcpy or more)",
-			    "1 thr. MB/s", "2 thr. MB/s", "speed-up");
+		            "1 thr. MB/s", "2 thr. MB/s", "speed-up");
 		each_codec(&s, part_threads, engine, data, size, s.chunk, s.batch);
 	}
 	if (wanted(&s, "call")) {
 		print_title(&s, "One call, one chunk of 4 KiB: microseconds added", "library us",
-			    "lade us", "added us");
+		            "lade us", "added us");
 		each_codec(&s, part_call, engine, data, size < 4096 ? size : 4096, 4096, 0);
 	}
 	lade_engine_free(engine);
