@@ -78,12 +78,9 @@ static void groups_to_rows(const lade__shuffle_kernels *kernels, size_t elem, si
 	}
 }
 
-#ifndef AHEAD
-#define AHEAD 3
-#endif
 /* Elements between prefetches, a line of each of the 8 rows; and how far ahead they look. */
 #define STEP (8 * LINE)
-#define LOOK_AHEAD (AHEAD * STEP)
+#define LOOK_AHEAD (2 * STEP)
 
 /* Asks for what from_rows() will read.  Pieces of rows are too short for the processor to foresee
  * them; and as the rows may share a set of the cache, few lines of each are asked for. */
