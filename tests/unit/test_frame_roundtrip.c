@@ -5,6 +5,7 @@
  */
 #include "frame_kit.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <time.h>
@@ -121,24 +122,25 @@ static kit_bytes write_somehow(lade_frame_options options, const uint8_t *data, 
 	return out;
 }
 
-static const char *const specs[] = {
-	"copy",
-	"lz4",
-	"snappy",
-	"zstd(level=1)",
-	"deflate",
-	"zlib",
-	"shuffle(4)|lz4",
-	"shuffle(8)|zstd",
-	"bitshuffle(4)|lz4",
-	"delta(<u4)|zstd(level=1)",
-	"lz4|crc32c",
-	"crc32|zstd",
-	"gzip",
-	"lz4|adler32",
-	"shuffle(4)|zstd(level=3)|crc32c",
-};
-#define SPECS (sizeof specs / sizeof *specs)
+/* A pipeline of up to three filters, a codec and up to two checksums. */
+static void random_spec(char *text, size_t cap, rng *r)
+{
+	static const char *const filters[] = {"shuffle(4)",    "shuffle(8)", "shuffle(3)",
+	                                      "bitshuffle(4)", "delta(<i4)", "zigzag(<i4)",
+	                                      "split(4)"};
+	static const char *const codecs[] = {
+		"copy", "lz4",  "lz4(level=5)",     "snappy", "zstd(level=1)",
+		"zlib", "gzip", "deflate(level=2)", "zstd",   "blosc(typesize=4)"};
+	static const char *const sums[] = {"crc32", "crc32c", "adler32", "xxh64"};
+	size_t n = 0;
+	for (uint64_t i = rng_below(r, 4); i > 0; i--)
+		n += (size_t)snprintf(text + n, cap - n, "%s|",
+		                      filters[rng_below(r, sizeof filters / sizeof *filters)]);
+	n += (size_t)snprintf(text + n, cap - n, "%s",
+	                      codecs[rng_below(r, sizeof codecs / sizeof *codecs)]);
+	for (uint64_t i = rng_below(r, 3); i > 0; i--)
+		n += (size_t)snprintf(text + n, cap - n, "|%s", sums[rng_below(r, 4)]);
+}
 
 static void test_edges(void **state)
 {
@@ -170,10 +172,9 @@ static void test_random(void **state)
 	size_t cap = 600000;
 	uint8_t *data = malloc(cap);
 	for (int round = 0; round < 60; round++) {
-		const char *text = specs[rng_below(&r, SPECS)];
-		lade_spec *spec;
-		if (lade_spec_parse(NULL, text, &spec, NULL) != LADE_OK)
-			fail_msg("%s", text);
+		char text[256];
+		random_spec(text, sizeof text, &r);
+		lade_spec *spec = kit_spec(text);
 		size_t size = rng_below(&r, (size_t)1 << rng_below(&r, 20));
 		size = size < cap ? size : cap;
 		size_t chunk = 16 + rng_below(&r, (size_t)1 << rng_below(&r, 20));
@@ -181,7 +182,7 @@ static void test_random(void **state)
 		lade_frame_options options = kit_options(spec, chunk);
 		options.policy = (lade_policy)rng_below(&r, 5);
 		options.checksum = rng_below(&r, 2) ? LADE_XXH64 : LADE_CRC32C;
-		if (rng_below(&r, 2) || strstr(text, "<u4")) {
+		if (rng_below(&r, 2) || strstr(text, "<i4") || strstr(text, "split")) {
 			options.dtype = LADE_U4;
 			options.chunk_size = (chunk + 3) / 4 * 4;
 		}
@@ -394,6 +395,99 @@ static void test_rest(void **state)
 	free(two.data);
 }
 
+/* One frame, read by several threads at once. */
+typedef struct shared {
+	lade_frame *frame;
+	const uint8_t *data;
+	size_t size;
+	uint64_t seed;
+	size_t wrong;
+} shared;
+
+static void *read_shared(void *arg)
+{
+	shared *s = arg;
+	rng r = {s->seed};
+	uint8_t room[3][3000];
+	for (int i = 0; i < 50; i++) {
+		lade_frame_range ranges[3];
+		for (int j = 0; j < 3; j++) {
+			size_t n = rng_below(&r, sizeof room[j]);
+			ranges[j] = (lade_frame_range){rng_below(&r, s->size - n),
+			                               lade_host_span(room[j], n)};
+		}
+		lade_frame_chunk chunk;
+		s->wrong += lade_frame_read(s->frame, ranges, 3, NULL, NULL) != LADE_OK;
+		s->wrong += lade_frame_get_chunk(s->frame, rng_below(&r, s->size / 16), &chunk,
+		                                 NULL) != LADE_OK;
+		for (int j = 0; j < 3; j++)
+			s->wrong +=
+				memcmp(room[j], s->data + ranges[j].off, ranges[j].dst.size) != 0;
+	}
+	return NULL;
+}
+
+static void test_shared_frame(void **state)
+{
+	(void)state;
+	rng r = new_rng(8);
+	enum { THREADS = 4 };
+	size_t size = 300000 * 16; /* more pages than are kept */
+	uint8_t *data = malloc(size);
+	kit_fill(data, size, 4, &r);
+	lade_frame_options options = kit_options(NULL, 16);
+	kit_bytes f = kit_frame(engine, &options, data, size);
+	kit_input in = {.data = f.data, .size = f.size};
+	lade_frame *frame;
+	assert_int_equal(lade_frame_open(engine, (lade_source){&in, f.size, kit_read_at}, NULL,
+	                                 &frame, NULL),
+	                 LADE_OK);
+	pthread_t threads[THREADS];
+	shared each[THREADS];
+	for (uint64_t i = 0; i < THREADS; i++) {
+		each[i] = (shared){frame, data, size, rng_next(&r) | 1, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, read_shared, &each[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(each[i].wrong, 0);
+	}
+	lade_frame_close(frame);
+	free(f.data);
+	free(data);
+}
+
+static void test_dictionary(void **state)
+{
+	(void)state;
+	static const char words[] =
+		"a dictionary knows most of what these chunks say, word by word";
+	lade_dict *dict;
+	lade_spec *spec = kit_spec("zstd");
+	assert_int_equal(lade_dict_new(words, sizeof words, &dict, NULL), LADE_OK);
+	lade_frame_options options = kit_options(spec, 1000);
+	kit_bytes without = kit_frame(engine, &options, words, sizeof words);
+	options.dict = dict;
+	kit_bytes with = kit_frame(engine, &options, words, sizeof words);
+	assert_true(with.size < without.size);
+	lade_frame_read_options read = kit_read_options(LADE_COMPUTE_AND_VERIFY);
+	for (int reader = 0; reader < KIT_READERS; reader++)
+		for (int known = 0; known < 2; known++) {
+			kit_bytes out = {0};
+			read.dict = known ? dict : NULL;
+			lade_status status = kit_decode(engine, (enum kit_reader)reader, with.data,
+			                                with.size, read, &out, NULL, NULL);
+			assert_int_equal(status == LADE_OK, known);
+			if (known)
+				assert_memory_equal(out.data, words, sizeof words);
+			free(out.data);
+		}
+	free(with.data);
+	free(without.data);
+	lade_spec_unref(spec);
+	lade_dict_free(dict);
+}
+
 static void test_writer_failures(void **state)
 {
 	(void)state;
@@ -445,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_flags),     cmocka_unit_test(test_own_spec),
 		cmocka_unit_test(test_lossy),     cmocka_unit_test(test_tiny_chunks),
 		cmocka_unit_test(test_rest),      cmocka_unit_test(test_writer_failures),
+		cmocka_unit_test(test_shared_frame), cmocka_unit_test(test_dictionary),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
