@@ -3,10 +3,10 @@
  *
  *     bench_filters [--csv] [--rounds=15] [--mib=64] [NAME...]
  *
- * One thread, tile functions called with one big tile as the engine does, at each CPU level that the
- * machine has, 64 KiB and 64 MiB (--mib) of elements of 4 and 8 bytes.  "ratio" is the filter's
- * rate over memcpy's in the same round; its median and quartiles.  A name selects the filters whose
- * spec begins with it.
+ * One thread, tile functions called with one big tile as the engine does, at each CPU level
+ * that the machine has, 64 KiB and 64 MiB (--mib) of elements of 4 and 8 bytes.  "ratio" is the
+ * filter's rate over memcpy's in the same round; its median and quartiles.  A name selects the
+ * filters whose spec begins with it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,8 +56,8 @@ static void print_row(const settings *s, const char *text, const char *direction
 	bench_stat seconds = bench_seconds(arm), ratio = bench_ratio(copy, arm);
 	const char *format = s->csv ? "%s,%s,%s,%zu,%.0f,%.3f,%.3f,%.3f\n"
 	                            : "%-34s %-7s %-7s %9zu %9.0f %7.2f  %5.2f..%.2f\n";
-	printf(format, text, direction, lade_cpu_name(level), total, bench_mbs(total, seconds.median),
-	       ratio.median, ratio.q1, ratio.q3);
+	printf(format, text, direction, lade_cpu_name(level), total,
+	       bench_mbs(total, seconds.median), ratio.median, ratio.q1, ratio.q3);
 	fflush(stdout);
 }
 
@@ -82,8 +82,8 @@ static void time_direction(const settings *s, const char *text, const lade_spec 
 	}
 	bench_rounds(list, levels + 1, (bench_plan){.rounds = s->rounds});
 	for (size_t k = 1; k <= levels; k++)
-		print_row(s, text, direction == LADE_ENCODE ? "encode" : "decode", (lade_cpu)k, total,
-		          list[k], list[0]);
+		print_row(s, text, direction == LADE_ENCODE ? "encode" : "decode", (lade_cpu)k,
+		          total, list[k], list[0]);
 }
 
 /* Elements that all the filters below take: numbers from 0 to 999, as <i4, <i8, <f4 or <f8. */
@@ -109,7 +109,8 @@ static void time_filter(const settings *s, const char *text, size_t total)
 	if (lade_spec_parse(NULL, text, &spec, &err) != LADE_OK)
 		bench_die(text, err.message);
 	size_t bound = lade_spec_bound(spec, total);
-	uint8_t *plain = bench_alloc(total), *there = bench_alloc(bound), *back = bench_alloc(total);
+	uint8_t *plain = bench_alloc(total), *there = bench_alloc(bound),
+		*back = bench_alloc(total);
 	const lade_stage *stage = lade_spec_stage(spec, 0);
 	fill(text, plain, total);
 	time_direction(s, text, spec, LADE_ENCODE, plain, there, total);
@@ -130,12 +131,30 @@ static void time_filter(const settings *s, const char *text, size_t total)
 int main(int argc, char **argv)
 {
 	static const char *const texts[] = {
-		"shuffle(4)", "shuffle(8)", "bitshuffle(4)", "bitshuffle(8)", "delta(i4)", "delta(i8)",
-		"zigzag(i4)", "zigzag(i8)", "split(4)", "split(8)", "byteswap(4)", "byteswap(8)",
-		"scaleoffset(i4,offset=7)", "scaleoffset(i8,offset=7)", "delta(f4)", "delta(f8)",
-		"bitround(f4,keepbits=10)", "bitround(f8,keepbits=20)", "quantize(f4,digits=2)",
-		"quantize(f8,digits=2)", "fixedscaleoffset(f4,astype=i4)",
-		"fixedscaleoffset(f8,astype=i8)", "astype(f4,astype=i4)", "astype(i8,astype=i4)",
+		"shuffle(4)",
+		"shuffle(8)",
+		"bitshuffle(4)",
+		"bitshuffle(8)",
+		"delta(i4)",
+		"delta(i8)",
+		"zigzag(i4)",
+		"zigzag(i8)",
+		"split(4)",
+		"split(8)",
+		"byteswap(4)",
+		"byteswap(8)",
+		"scaleoffset(i4,offset=7)",
+		"scaleoffset(i8,offset=7)",
+		"delta(f4)",
+		"delta(f8)",
+		"bitround(f4,keepbits=10)",
+		"bitround(f8,keepbits=20)",
+		"quantize(f4,digits=2)",
+		"quantize(f8,digits=2)",
+		"fixedscaleoffset(f4,astype=i4)",
+		"fixedscaleoffset(f8,astype=i8)",
+		"astype(f4,astype=i4)",
+		"astype(i8,astype=i4)",
 	};
 	settings s = {.rounds = 15};
 	size_t mib = 64;

@@ -1,6 +1,6 @@
 /*
- * test_golden_filter.c: the filters against stored bytes: what numcodecs wrote (filter/numcodecs.txt),
- * and the examples of docs/format/filters.md.
+ * test_golden_filter.c: the filters against stored bytes: what numcodecs wrote
+ * (filter/numcodecs.txt), and the examples of docs/format/filters.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +34,8 @@ static void check(const char *text, const char *plain_hex, const char *encoded_h
                   const char *decoded_hex)
 {
 	static uint8_t plain[BYTES_MAX], encoded[BYTES_MAX], decoded[BYTES_MAX], out[2 * BYTES_MAX];
-	size_t plain_size = from_hex(plain_hex, plain), encoded_size = from_hex(encoded_hex, encoded);
+	size_t plain_size = from_hex(plain_hex, plain),
+	       encoded_size = from_hex(encoded_hex, encoded);
 	size_t decoded_size = from_hex(decoded_hex, decoded), size;
 	lade_engine *engine = lade_engine_default();
 	lade_spec *spec;
@@ -44,7 +45,8 @@ static void check(const char *text, const char *plain_hex, const char *encoded_h
 		fail_msg("%s: %s", text, err.message);
 	if (size != encoded_size || memcmp(out, encoded, size))
 		fail_msg("%s: other bytes", text);
-	if (lade_decode(engine, spec, encoded, encoded_size, out, decoded_size, &size, &err) != LADE_OK)
+	if (lade_decode(engine, spec, encoded, encoded_size, out, decoded_size, &size, &err) !=
+	    LADE_OK)
 		fail_msg("%s: %s", text, err.message);
 	if (size != decoded_size || memcmp(out, decoded, size))
 		fail_msg("%s: decodes to other bytes", text);
@@ -103,8 +105,9 @@ static void bad_packbits(void **state)
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
 		uint8_t src[8], out[64];
 		size_t size, n = from_hex(cases[c].hex, src);
-		assert_int_equal(lade_decode(lade_engine_default(), spec, src, n, out, sizeof out, &size,
-		                             NULL), cases[c].status);
+		assert_int_equal(lade_decode(lade_engine_default(), spec, src, n, out, sizeof out,
+		                             &size, NULL),
+		                 cases[c].status);
 	}
 	lade_spec_unref(spec);
 }
