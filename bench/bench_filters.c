@@ -110,7 +110,7 @@ static void time_filter(const settings *s, const char *text, size_t total)
 		bench_die(text, err.message);
 	/* memcpy moves the decoded size, whichever side is larger. */
 	size_t bound = lade_spec_bound(spec, total), room = bound > total ? bound : total;
-	uint8_t *plain = bench_alloc(total), *there = bench_alloc(bound),
+	uint8_t *plain = bench_alloc(total), *there = bench_alloc(room),
 		*back = bench_alloc(total);
 	const lade_stage *stage = lade_spec_stage(spec, 0);
 	fill(text, plain, total);
