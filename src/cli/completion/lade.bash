@@ -42,8 +42,8 @@ _lade() {
 		;;
 	*)
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r -t
-				-v -z -D -M -T -V --algorithm= --checksum --chunk-size= --compress
+			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r
+				-t -v -z -D -M -T -V --algorithm= --checksum --chunk-size= --compress
 				--decompress --dict= --dtype= --filter= --force --format= --help
 				--keep --level= --list --memory= --no-check --output= --quiet --raw
 				--recursive --rm --spec= --stdout --test --threads= --verbose
@@ -68,7 +68,8 @@ _lade() {
 	[[ ${COMP_WORDS[1]} == inspect ]] && pattern='*.lade'
 	local file
 	while IFS= read -r file; do
-		if [[ -z $pattern || -d $file ]] || (shopt -s extglob; [[ $file == $pattern ]]); then
+		if [[ -z $pattern || -d $file ]] ||
+			(shopt -s extglob; [[ $file == $pattern ]]); then
 			COMPREPLY+=("$file")
 		fi
 	done < <(compgen -f -- "$cur")

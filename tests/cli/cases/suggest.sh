@@ -4,7 +4,8 @@ if needs python3; then
 	python3 - <<-'END'
 		import math, random, struct
 		random.seed(1)
-		field = [280 + 10 * math.sin(i / 900) + random.gauss(0, 0.001) for i in range(150000)]
+		field = [280 + 10 * math.sin(i / 900) + random.gauss(0, 0.001)
+			for i in range(150000)]
 		times = [1700000000000 + 1000 * i + random.randrange(40) for i in range(60000)]
 		open("field", "wb").write(struct.pack("<150000f", *field))
 		open("it's times", "wb").write(struct.pack("<60000q", *times))
@@ -42,7 +43,8 @@ if needs python3; then
 		best, all_ = one["suggestions"], one["all"]
 		assert best["ratio"]["ratio"] * 1.005 >= max(p["ratio"] for p in all_) > 1.3
 		assert {best[g]["pipeline"] for g in best} <= {p["pipeline"] for p in all_}
-		assert "shuffle" in best["ratio"]["pipeline"] and set(best) == {"speed", "between", "ratio"}
+		assert "shuffle" in best["ratio"]["pipeline"]
+		assert set(best) == {"speed", "between", "ratio"}
 	END
 fi
 

@@ -109,7 +109,8 @@ if command -v script >/dev/null; then
 	tty "$lade small" y && good || bad "an answer of yes"
 	# The progress line, a colour where there may be one, and none where not.
 	tty "$lade -f -T1 -15 big" && says "MB/s"
-	tty "$lade -f -T1 -q -15 small" && ! grep -q 'MB/s' "$top/err" && good || bad "-q and progress"
+	tty "$lade -f -T1 -q -15 small" && ! grep -q 'MB/s' "$top/err" && good ||
+		bad "-q and progress"
 	tty "env -u NO_COLOR TERM=xterm $lade missing"
 	grep -q $'\033\\[1;31m' "$top/err" && good || bad "no colour on a terminal"
 	tty "$lade missing"
@@ -122,14 +123,16 @@ fi
 peak() { # command; KiB of the largest process
 	python3 -c 'import resource, subprocess, sys
 r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if r.returncode == 0 else "failed")' "$@"
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(peak if r.returncode == 0 else "failed")' "$@"
 }
 rm -f big* changing van*
 if needs python3; then
 	text 200000000 >huge
 	threads=$(nproc)
 	limit=$(((64 + 4 * threads) * 1024))
-	for args in "-f huge" "-df huge.lade" "-t huge.lade" "-f --algorithm=lz4 huge" "-df huge.lade"; do
+	for args in "-f huge" "-df huge.lade" "-t huge.lade" "-f --algorithm=lz4 huge" \
+		"-df huge.lade"; do
 		kib=$(peak "$lade" $args)
 		case $kib in
 		*[!0-9]*) bad "$args: $kib" ;;
