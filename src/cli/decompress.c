@@ -6,12 +6,16 @@
  */
 #include "cli/work.h"
 
-#include <stdlib.h>
-
 #include "cli/commands.h"
 #include "cli/npy.h"
+#include "cli/pump.h"
 
 #define COPY_SIZE ((size_t)1 << 20)
+
+static lade_status read_foreign(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+{
+	return lade_foreign_reader_read(ctx, dst, cap, got, err);
+}
 
 static lade_status decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
                                       cli_out *out, lade_error *err)
@@ -23,21 +27,12 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 	                          .ignore_checksum = o->checksum == LADE_CHECKSUM_NONE,
 	                          .dict = work->dict};
 	lade_foreign_reader *reader = NULL;
-	lade_output output = cli_out_output(out);
-	uint8_t *buffer = malloc(COPY_SIZE);
-	size_t got = 1;
 
-	if (!buffer)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a buffer");
 	lade_status status =
 		lade_foreign_reader_new(work->engine, format, cli_in_input(in), &f, &reader, err);
-	while (status == LADE_OK && got) {
-		status = lade_foreign_reader_read(reader, buffer, COPY_SIZE, &got, err);
-		if (status == LADE_OK && got)
-			status = output.write(output.ctx, buffer, got, err);
-	}
+	if (status == LADE_OK)
+		status = cli_pump((lade_input){reader, read_foreign}, COPY_SIZE, out, err);
 	lade_foreign_reader_free(reader);
-	free(buffer);
 	return status;
 }
 
@@ -54,15 +49,28 @@ static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, l
 	return output.write(output.ctx, text, npy_write(&header, text), err);
 }
 
-static lade_status decompress_lade(const cli_work *work, cli_in *in, cli_out *out,
-                                   lade_error *err)
+static lade_frame_read_options read_options(const cli_work *work)
 {
 	const cli_options *o = work->options;
-	lade_frame_read_options f = {.struct_size = sizeof f,
-	                             .policy = o->checksum ? LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT
-	                                                   : LADE_NO_COMPUTE_NO_VERIFY,
-	                             .threads = o->threads,
-	                             .dict = work->dict};
+
+	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
+	                                 .policy = o->checksum ? LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT
+	                                                       : LADE_NO_COMPUTE_NO_VERIFY,
+	                                 .threads = o->threads,
+	                                 .dict = work->dict};
+}
+
+static lade_status read_stream(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+{
+	return lade_frame_stream_read(ctx, dst, cap, got, err);
+}
+
+/* A frame as it comes. */
+static lade_status decompress_stream(const cli_work *work, cli_in *in, cli_out *out,
+                                     lade_error *err)
+{
+	const cli_options *o = work->options;
+	lade_frame_read_options f = read_options(work);
 	lade_frame_stream *stream = NULL;
 
 	lade_status status =
@@ -72,13 +80,48 @@ static lade_status decompress_lade(const cli_work *work, cli_in *in, cli_out *ou
 	const lade_frame_info *info = lade_frame_stream_get_info(stream);
 	if (info->has_shape && !o->raw)
 		status = write_npy_header(info, out, err);
-	if (status == LADE_OK)
+	/* The library decodes and writes on as many threads as there are; with one, writing is
+	 * worth a second one. */
+	size_t size = info->chunk_size > COPY_SIZE ? info->chunk_size : COPY_SIZE;
+	if (status == LADE_OK && lade_engine_threads(work->engine) == 1)
+		status = cli_pump((lade_input){stream, read_stream}, size, out, err);
+	else if (status == LADE_OK)
 		status = lade_frame_stream_copy(stream, cli_out_output(out), err);
 	if (status == LADE_OK) {
 		lade_cspan rest = lade_frame_stream_rest(stream);
 		status = cli_in_return(in, rest.data, rest.size, err);
 	}
 	lade_frame_stream_free(stream);
+	return status;
+}
+
+/*
+ * A file that is one frame, to a file.  '*done' is false when it is anything else: then nothing has
+ * been read or written.
+ */
+static lade_status decompress_file(const cli_work *work, cli_in *in, cli_out *out, bool *done,
+                                   lade_error *err)
+{
+	unsigned threads = lade_engine_threads(work->engine);
+	lade_frame_read_options f = read_options(work);
+	lade_frame *frame = NULL;
+
+	*done = false;
+	f.threads = 1;
+	if (threads == 1 || !in->has_size || in->is_stdin || !out->regular || !out->owned ||
+	    lade_frame_open(work->engine, cli_in_source(in), &f, &frame, NULL) != LADE_OK)
+		return LADE_OK;
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	lade_status status = LADE_OK;
+	/* Few chunks are better shared: the library spreads one over threads where it can. */
+	if (info->chunk_count >= threads) {
+		*done = true;
+		if (info->has_shape && !work->options->raw)
+			status = write_npy_header(info, out, err);
+		if (status == LADE_OK)
+			status = cli_scatter(frame, threads, out, err);
+	}
+	lade_frame_close(frame);
 	return status;
 }
 
@@ -101,7 +144,12 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 			return lade_fail(err, LADE_E_CORRUPT, 0, "is in no format that lade knows");
 		if (format != LADE_FORMAT_LADE)
 			return decompress_foreign(work, format, in, out, err);
-		status = decompress_lade(work, in, out, err);
+		bool done = false;
+		if (first)
+			status = decompress_file(work, in, out, &done, err);
+		if (done || status != LADE_OK)
+			return status;
+		status = decompress_stream(work, in, out, err);
 		if (status != LADE_OK)
 			return status;
 	}

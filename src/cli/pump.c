@@ -1,0 +1,235 @@
+/*
+ * pump.c: decoding and writing at once, in two ways: a thread that writes behind one that decodes,
+ * for what comes in order; and threads that do both, for frames in files.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/pump.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* ---- one decodes, one writes ------------------------------------------------------------------ */
+
+#define BUFFERS 2
+
+/* Buffers are filled and written in turn: written <= filled <= written + BUFFERS. */
+typedef struct pump {
+	cli_out *out;
+	uint8_t *data[BUFFERS];
+	size_t size[BUFFERS];
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	uint64_t filled, written;
+	bool ended; /* nothing more will be filled */
+	lade_error failed;
+} pump;
+
+static void *write_loop(void *arg)
+{
+	pump *p = arg;
+	lade_output output = cli_out_output(p->out);
+
+	pthread_mutex_lock(&p->mutex);
+	for (;;) {
+		while (p->written == p->filled && !p->ended)
+			pthread_cond_wait(&p->changed, &p->mutex);
+		if (p->written == p->filled)
+			break;
+		size_t at = (size_t)(p->written % BUFFERS);
+		bool going = p->failed.status == LADE_OK;
+		pthread_mutex_unlock(&p->mutex);
+		lade_error err;
+		lade_status status =
+			going ? output.write(output.ctx, p->data[at], p->size[at], &err) : LADE_OK;
+		pthread_mutex_lock(&p->mutex);
+		if (status != LADE_OK)
+			p->failed = err;
+		p->written++;
+		pthread_cond_signal(&p->changed);
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return NULL;
+}
+
+/* Fills a buffer as far as it goes; '*size' below 'cap' only at the end. */
+static lade_status fill(lade_input from, uint8_t *data, size_t cap, size_t *size, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	size_t got = 1;
+
+	*size = 0;
+	while (status == LADE_OK && got && *size < cap) {
+		status = from.read(from.ctx, data + *size, cap - *size, &got, err);
+		*size += got;
+	}
+	return status;
+}
+
+static lade_status fill_loop(pump *p, lade_input from, size_t cap, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	bool more = true;
+
+	while (status == LADE_OK && more) {
+		pthread_mutex_lock(&p->mutex);
+		while (p->filled - p->written == BUFFERS)
+			pthread_cond_wait(&p->changed, &p->mutex);
+		bool going = p->failed.status == LADE_OK;
+		pthread_mutex_unlock(&p->mutex);
+		if (!going)
+			break;
+		size_t at = (size_t)(p->filled % BUFFERS), size;
+		status = fill(from, p->data[at], cap, &size, err);
+		more = size == cap;
+		if (status != LADE_OK || size == 0)
+			break;
+		pthread_mutex_lock(&p->mutex);
+		p->size[at] = size;
+		p->filled++;
+		pthread_cond_signal(&p->changed);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	return status;
+}
+
+/* Without a thread: one after the other. */
+static lade_status copy(lade_input from, uint8_t *data, size_t cap, cli_out *out, lade_error *err)
+{
+	lade_output output = cli_out_output(out);
+	lade_status status;
+	size_t size;
+
+	do {
+		status = fill(from, data, cap, &size, err);
+		if (status == LADE_OK && size)
+			status = output.write(output.ctx, data, size, err);
+	} while (status == LADE_OK && size == cap);
+	return status;
+}
+
+lade_status cli_pump(lade_input from, size_t size, cli_out *out, lade_error *err)
+{
+	pump p = {.out = out,
+	          .mutex = PTHREAD_MUTEX_INITIALIZER,
+	          .changed = PTHREAD_COND_INITIALIZER};
+	lade_status status = LADE_OK;
+	pthread_t writer;
+
+	for (size_t i = 0; i < BUFFERS; i++) {
+		p.data[i] = malloc(size);
+		if (!p.data[i])
+			status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                   "no memory for a buffer of %zu bytes", size);
+	}
+	if (status != LADE_OK) {
+		/* Nothing has been started. */
+	} else if (out->fd < 0 || pthread_create(&writer, NULL, write_loop, &p) != 0) {
+		status = copy(from, p.data[0], size, out, err);
+	} else {
+		status = fill_loop(&p, from, size, err);
+		pthread_mutex_lock(&p.mutex);
+		p.ended = true;
+		pthread_cond_signal(&p.changed);
+		pthread_mutex_unlock(&p.mutex);
+		pthread_join(writer, NULL);
+		if (status == LADE_OK && p.failed.status != LADE_OK) {
+			*err = p.failed;
+			status = p.failed.status;
+		}
+	}
+	for (size_t i = 0; i < BUFFERS; i++)
+		free(p.data[i]);
+	return status;
+}
+
+/* ---- all decode and write -------------------------------------------------------------------- */
+
+/* Chunks smaller than this are taken several at a time. */
+#define PIECE_MIN ((size_t)256 << 10)
+#define THREADS_MAX 256u
+
+typedef struct scatter {
+	lade_frame *frame;
+	cli_out *out;
+	uint64_t size;  /* decoded bytes */
+	uint64_t start; /* where they begin in the file */
+	size_t piece;   /* bytes taken at a time, whole chunks */
+	_Atomic uint64_t next;
+	_Atomic bool stop;
+	pthread_mutex_t mutex;
+	lade_error failed; /* of the failure that comes first in the frame */
+	uint64_t failed_at;
+} scatter;
+
+static void note_failure(scatter *s, uint64_t at, const lade_error *err)
+{
+	pthread_mutex_lock(&s->mutex);
+	if (s->failed.status == LADE_OK || at < s->failed_at) {
+		s->failed = *err;
+		s->failed_at = at;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	atomic_store(&s->stop, true);
+}
+
+static void *scatter_loop(void *arg)
+{
+	scatter *s = arg;
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	uint8_t *data = malloc(s->piece);
+
+	if (!data) {
+		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes", s->piece);
+		note_failure(s, 0, &err);
+		return NULL;
+	}
+	while (!atomic_load(&s->stop)) {
+		uint64_t off = atomic_fetch_add(&s->next, s->piece);
+		if (off >= s->size)
+			break;
+		size_t size = s->size - off < s->piece ? (size_t)(s->size - off) : s->piece;
+		lade_frame_range range = {off, lade_host_span(data, size)};
+		lade_status status = lade_frame_read(s->frame, &range, 1, NULL, &err);
+		if (status == LADE_OK)
+			status = cli_out_write_at(s->out, s->start + off, data, size, &err);
+		if (status != LADE_OK)
+			note_failure(s, off, &err);
+	}
+	free(data);
+	return NULL;
+}
+
+lade_status cli_scatter(lade_frame *frame, unsigned threads, cli_out *out, lade_error *err)
+{
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	size_t chunks = info->chunk_size < PIECE_MIN ? PIECE_MIN / info->chunk_size : 1;
+	scatter s = {.frame = frame,
+	             .out = out,
+	             .size = info->size,
+	             .start = out->written,
+	             .piece = chunks * info->chunk_size,
+	             .mutex = PTHREAD_MUTEX_INITIALIZER};
+	pthread_t ids[THREADS_MAX];
+	unsigned started = 0;
+
+	if (s.size < s.piece && s.size)
+		s.piece = (size_t)s.size;
+	uint64_t pieces = s.size / s.piece + 1;
+	if (threads > pieces)
+		threads = (unsigned)pieces;
+	if (threads > THREADS_MAX)
+		threads = THREADS_MAX;
+	/* The caller's thread is one of them; those that cannot be had are done without. */
+	while (started + 1 < threads &&
+	       pthread_create(&ids[started], NULL, scatter_loop, &s) == 0)
+		started++;
+	scatter_loop(&s);
+	while (started)
+		pthread_join(ids[--started], NULL);
+	out->written += s.size;
+	if (s.failed.status != LADE_OK)
+		*err = s.failed;
+	return s.failed.status;
+}
