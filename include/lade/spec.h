@@ -30,8 +30,9 @@ typedef struct lade_spec lade_spec;
 /*
  * Makes a spec from its text.  'engine' knows the caller's own algorithms (the spec must not
  * outlive it then); NULL knows only ours.
- * Fails: LADE_E_SPEC with err->offset at the bad character; LADE_E_NOT_FOUND for an unknown
- *        algorithm or option, naming the known ones; LADE_E_NOMEM
+ * Fails: LADE_E_SPEC with err->offset at the bad character, value or stage; LADE_E_NOT_FOUND for an
+ *        unknown algorithm or option, naming the known ones; LADE_E_DTYPE and LADE_E_VALUE for a
+ *        type or a value that the stage cannot use; LADE_E_NOMEM
  * Owns:  the caller, until lade_spec_unref()
  */
 LADE_API lade_status lade_spec_parse(const lade_engine *engine, const char *text,
@@ -58,8 +59,8 @@ LADE_API const char *lade_spec_text(const lade_spec *spec);
 /*
  * The short binary form (docs/format/spec.md).  Equal specs give equal bytes.
  * lade_spec_bytes(): the bytes, valid as long as the spec.
- * lade_spec_from_bytes(): reads all of 'size' bytes; hostile input is LADE_E_CORRUPT or
- * LADE_E_NOT_FOUND with the offset.
+ * lade_spec_from_bytes(): reads all of 'size' bytes; hostile input is LADE_E_TRUNCATED,
+ * LADE_E_VERSION, LADE_E_CORRUPT, or fails as in lade_spec_parse(), always with the offset.
  */
 LADE_API const void *lade_spec_bytes(const lade_spec *spec, size_t *size);
 LADE_API lade_status lade_spec_from_bytes(const lade_engine *engine, const void *data,

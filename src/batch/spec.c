@@ -96,7 +96,7 @@ lade_status lade__value_check(const lade_stage *stage, size_t index, lade_error 
 	                 stage->algorithm->name, option->name, (long long)value.i, (long long)max);
 }
 
-static lade_status stage_check(const lade_stage *stage, lade_error *err)
+lade_status lade__stage_check(const lade_stage *stage, lade_error *err)
 {
 	if (!stage->algorithm)
 		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "a stage without an algorithm");
@@ -118,7 +118,7 @@ lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **ou
 		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET, "%zu stages, want 1 to %d",
 		                 count, LADE_STAGES_MAX);
 	for (size_t i = 0; i < count; i++) {
-		lade_status status = stage_check(&stages[i], err);
+		lade_status status = lade__stage_check(&stages[i], err);
 		if (status != LADE_OK)
 			return status;
 	}

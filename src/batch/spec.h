@@ -24,6 +24,9 @@ struct lade_spec {
 /* Checks one value of 'stage' against the option's limits. */
 lade_status lade__value_check(const lade_stage *stage, size_t index, lade_error *err);
 
+/* Checks all values of 'stage', also against each other. */
+lade_status lade__stage_check(const lade_stage *stage, lade_error *err);
+
 /* True when the value must not be written: it is the default and the option is not 'always'. */
 bool lade__value_is_silent(const lade_option *option, lade_value value);
 

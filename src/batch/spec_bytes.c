@@ -232,7 +232,10 @@ static lade_status get_stage(reader *r, lade_stage *stage)
 		if ((option->required || option->always) && !(seen & (1u << i)))
 			return corrupt(r, start, "an option is missing");
 	}
-	return LADE_OK;
+	status = lade__stage_check(stage, r->err);
+	if (status != LADE_OK && r->err)
+		r->err->offset = start;
+	return status;
 }
 
 lade_status lade_spec_from_bytes(const lade_engine *engine, const void *data, size_t size,

@@ -267,6 +267,14 @@ static lade_status read_value(reader *r, const lade_option *option, const char *
 	return bad(r, text, LADE_E_SPEC, what);
 }
 
+/* Passes the status of a check on; its error is one of the text at 'at'. */
+static lade_status at_text(reader *r, const char *at, lade_status status)
+{
+	if (status != LADE_OK && r->err)
+		r->err->offset = (uint64_t)(at - r->text);
+	return status;
+}
+
 /* One "value" or "name=value"; 'seen' has a bit for each option given. */
 static lade_status read_option(reader *r, lade_stage *stage, uint32_t *seen)
 {
@@ -306,7 +314,11 @@ static lade_status read_option(reader *r, lade_stage *stage, uint32_t *seen)
 	if (*seen & (1u << index))
 		return bad(r, start, LADE_E_SPEC, "an option is given twice");
 	*seen |= 1u << index;
-	return read_value(r, &algorithm->options[index], value, length, &stage->option[index]);
+	lade_status status = read_value(r, &algorithm->options[index], value, length,
+	                                &stage->option[index]);
+	if (status != LADE_OK)
+		return status;
+	return at_text(r, value, lade__value_check(stage, index, r->err));
 }
 
 static lade_status read_stage(reader *r, lade_stage *stage)
@@ -331,11 +343,15 @@ static lade_status read_stage(reader *r, lade_stage *stage)
 			lade_status status = read_option(r, stage, &seen);
 			if (status != LADE_OK)
 				return status;
-			if (*r->at == ',')
-				r->at++;
-			else if (*r->at != ')')
+			if (*r->at == ')')
+				break;
+			if (*r->at != ',')
 				return bad(r, r->at, LADE_E_SPEC,
 				           "a closing parenthesis is missing");
+			r->at++;
+			skip_space(r);
+			if (*r->at == ')')
+				return bad(r, r->at, LADE_E_SPEC, "an option is missing");
 		}
 		r->at++;
 		skip_space(r);
@@ -348,7 +364,7 @@ static lade_status read_stage(reader *r, lade_stage *stage)
 		         algorithm->options[i].name);
 		return bad(r, name, LADE_E_SPEC, what);
 	}
-	return LADE_OK;
+	return at_text(r, name, lade__stage_check(stage, r->err));
 }
 
 lade_status lade_spec_parse(const lade_engine *engine, const char *text, lade_spec **out,

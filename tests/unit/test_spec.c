@@ -188,11 +188,17 @@ static void bad_texts(void **state)
 		{"zstd(level=3,level=4)", LADE_E_SPEC, 13},
 		{"zstd(level=3,4)", LADE_E_SPEC, 13},
 		{"zstd(level=x)", LADE_E_SPEC, 11},
-		{"zstd(level=99)", LADE_E_SPEC, LADE_NO_OFFSET},
+		{"zstd(level=99)", LADE_E_SPEC, 11},
 		{"zstd(level=99999999999999999999)", LADE_E_SPEC, 11},
 		{"zstd(checksum=maybe)", LADE_E_SPEC, 14},
 		{"shuffle", LADE_E_SPEC, 0},
-		{"shuffle(0)", LADE_E_SPEC, LADE_NO_OFFSET},
+		{"shuffle(0)", LADE_E_SPEC, 8},
+		{"shuffle(4,)", LADE_E_SPEC, 10},
+		{"shuffle(4, )", LADE_E_SPEC, 11},
+		{"copy | byteswap(3)", LADE_E_SPEC, 7},
+		{"copy|delta(b1)", LADE_E_DTYPE, 5},
+		{"scaleoffset(i4,scale=1.5)", LADE_E_VALUE, 0},
+		{"scaleoffset(f4,scale=1e400)", LADE_E_SPEC, 21},
 		{"shuffle(4) zstd", LADE_E_SPEC, 11},
 		{"copy(1)", LADE_E_SPEC, 5},
 		{"delta(<q9)", LADE_E_SPEC, 6},
@@ -219,6 +225,37 @@ static void bad_texts(void **state)
 	long_text[9999] = 0;
 	assert_int_equal(lade_spec_parse(NULL, long_text, &spec, NULL), LADE_E_SPEC);
 	free(long_text);
+}
+
+/* Forms that differ from a good one in one place; 'offset' is the field that is bad. */
+static void bad_bytes_name_their_place(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes;
+		size_t size;
+		lade_status status;
+		uint64_t offset;
+	} cases[] = {
+		{"\2\1\1\0\0", 5, LADE_E_VERSION, 0},
+		{"\1\0", 2, LADE_E_CORRUPT, 1},
+		{"\1\1\377\377\0", 5, LADE_E_NOT_FOUND, 2},
+		{"\1\2\1\0\0\53\0\1\0\6", 10, LADE_E_SPEC, 5},   /* byteswap(3) */
+		{"\1\1\42\0\1\0\1", 7, LADE_E_DTYPE, 2},          /* delta(b1) */
+		{"\1\1\42\0\1\0\34", 7, LADE_E_SPEC, 5},          /* no such type */
+		{"\1\1\45\0\2\0\7\1\0\0\0\0\0\0\370\77", 16, LADE_E_VALUE, 2}, /* scale=1.5 */
+		{"\1\1\1\0\0\0", 6, LADE_E_CORRUPT, 5},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		lade_spec *spec = (lade_spec *)1;
+		lade_error err = {0};
+		lade_status status =
+			lade_spec_from_bytes(NULL, cases[i].bytes, cases[i].size, &spec, &err);
+		if (status != cases[i].status || err.offset != cases[i].offset)
+			fail_msg("case %zu: %s at %llu: %s", i, lade_status_name(status),
+			         (unsigned long long)err.offset, err.message);
+		assert_null(spec);
+	}
 }
 
 static void floats_in_any_locale(void **state)
@@ -283,7 +320,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(canonical_text),      cmocka_unit_test(the_documented_bytes),
 		cmocka_unit_test(random_specs_round_trip), cmocka_unit_test(mutated_bytes),
-		cmocka_unit_test(bad_texts),           cmocka_unit_test(floats_in_any_locale),
+		cmocka_unit_test(bad_texts),           cmocka_unit_test(bad_bytes_name_their_place),
+		cmocka_unit_test(floats_in_any_locale),
 		cmocka_unit_test(bounds_never_fall),   cmocka_unit_test(counting),
 	};
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
