@@ -197,21 +197,26 @@ static lade_status tile_run(const lade__group *group, member *members, const uin
 	return LADE_OK;
 }
 
+/*
+ * The buffers between members, for tiles of 'elems' of the first one's 'count' elements.  Behind
+ * the elements of the last tile stands what the member's output has beyond the whole elements:
+ * partial ones, and what the members behind make of them.
+ */
 static lade_status buffers_get(const lade__pipe *pipe, const lade__group *group,
-                               const member *members, size_t elems, uint8_t **buffers,
-                               lade_error *err)
+                               const member *members, size_t elems, size_t count,
+                               uint8_t **buffers, lade_error *err)
 {
-	size_t wide = 0, n = elems;
+	size_t wide = 0, n = elems, whole = count;
 	for (size_t i = 0; i < group->count; i++) {
-		size_t bytes = n * members[i].out;
-		if (bytes > wide)
-			wide = bytes;
-		if (i + 1 < group->count)
-			n = bytes / members[i + 1].in;
+		const member *m = &members[i];
+		if (i > 0) {
+			n = n * members[i - 1].out / m->in;
+			whole = whole * members[i - 1].out / m->in;
+		}
+		size_t rest = m->out_total - whole * m->out;
+		if (n * m->out + rest > wide)
+			wide = n * m->out + rest;
 	}
-	/* The last tile may have up to 254 bytes of a partial element more, on either side of
-	 * astype. */
-	wide += 8 * 256;
 	for (unsigned k = 0; k < 2; k++) {
 		buffers[k] = lade__worker_block(pipe->worker, LADE__SCRATCH_TILE + k, wide);
 		if (!buffers[k])
@@ -235,7 +240,7 @@ lade_status lade__group_run(const lade__pipe *pipe, const lade__group *group, co
 	if ((group->count == 1 && !sink) || tile == 0 || tile > count)
 		tile = count;
 	if (group->count > 1 || sink) {
-		status = buffers_get(pipe, group, members, tile, buffers, err);
+		status = buffers_get(pipe, group, members, tile, count, buffers, err);
 		if (status != LADE_OK)
 			return status;
 	}

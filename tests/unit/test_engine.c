@@ -356,6 +356,69 @@ static void own_algorithms_and_priorities(void **state)
 	lade_engine_free(engine);
 }
 
+/* A filter of elements of 16384 bytes, the last of which may be partial: its tiles are larger than
+ * those of any filter of ours. */
+#define LARGE ((size_t)16384)
+
+static lade_status large_tile(const lade_run *run, const void *src, void *dst, size_t off,
+                              size_t count, size_t total, lade_carry *carry, lade_error *err)
+{
+	(void)run, (void)carry, (void)err;
+	size_t bytes = (off + count) * LARGE + LARGE > total ? total - off * LARGE : count * LARGE;
+	for (size_t i = 0; i < bytes; i++)
+		((uint8_t *)dst)[i] = ((const uint8_t *)src)[i] ^ 0x55;
+	return LADE_OK;
+}
+
+static void large_sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
+{
+	(void)stage;
+	*decoded = *encoded = LARGE;
+}
+
+static void own_tiles_of_large_elements(void **state)
+{
+	(void)state;
+	lade_engine *engine = new_engine(1);
+	lade_algorithm algorithm = {.struct_size = sizeof algorithm, .name = "large",
+	                            .kind = LADE_STAGE_FILTER,
+	                            .flags = LADE_ALGORITHM_FIXED_SIZE, .bound = same_bound,
+	                            .decoded_size = same_size};
+	assert_int_equal(lade_engine_add_algorithm(engine, &algorithm, NULL), LADE_OK);
+	lade_implementation p = {.struct_size = sizeof p, .name = "large/test",
+	                         .algorithm = "large", .tile_kind = LADE_TILE_STREAM,
+	                         .tile = large_tile, .tile_sizes = large_sizes};
+	for (int way = LADE_ENCODE; way <= LADE_DECODE; way++) {
+		p.direction = (lade_direction)way;
+		assert_int_equal(lade_engine_add_implementation(engine, &p, NULL), LADE_OK);
+	}
+	static const char *const texts[] = {"large", "large|large", "shuffle(255)|large"};
+	static const size_t sizes[] = {100, LARGE - 1, LARGE, 3 * LARGE - 7, 70 * LARGE + 16000};
+	for (size_t k = 0; k < 15; k++) {
+		size_t size = sizes[k % 5], pitch = 1100, rows = (size + 999) / 1000, got;
+		lade_spec *spec = new_spec(engine, texts[k / 5]);
+		uint8_t *raw = malloc(size), *mid = malloc(size), *back = malloc(rows * pitch);
+		for (size_t i = 0; i < size; i++)
+			raw[i] = (uint8_t)(i * 2654435761u >> 24);
+		assert_int_equal(lade_encode(engine, spec, raw, size, mid, size, &got, NULL),
+		                 LADE_OK);
+		lade_segment segment = {.data = mid, .size = got};
+		lade_item item = {.src = &segment, .src_count = 1, .row_size = 1000,
+		                  .row_pitch = pitch, .dst = lade_host_span(back, rows * pitch)};
+		lade_result result;
+		assert_int_equal(lade_decode_into(engine, spec, &item, 1, &result, NULL, NULL),
+		                 LADE_OK);
+		assert_int_equal(result.size, size);
+		for (size_t i = 0; i < size; i++)
+			assert_int_equal(back[i / 1000 * pitch + i % 1000], raw[i]);
+		free(raw);
+		free(mid);
+		free(back);
+		lade_spec_unref(spec);
+	}
+	lade_engine_free(engine);
+}
+
 static void bad_records_are_refused(void **state)
 {
 	(void)state;
@@ -588,6 +651,7 @@ int main(void)
 		cmocka_unit_test(the_first_bad_item_is_told),
 		cmocka_unit_test(decoded_sizes_are_told),
 		cmocka_unit_test(own_algorithms_and_priorities),
+		cmocka_unit_test(own_tiles_of_large_elements),
 		cmocka_unit_test(bad_records_are_refused),
 		cmocka_unit_test(eight_threads_share_an_engine),
 		cmocka_unit_test(fork_in_the_middle),
