@@ -52,10 +52,11 @@ static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, l
 static lade_frame_read_options read_options(const cli_work *work)
 {
 	const cli_options *o = work->options;
+	lade_policy verify = o->checksum ? LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT
+	                                 : LADE_NO_COMPUTE_NO_VERIFY;
 
 	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
-	                                 .policy = o->checksum ? LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT
-	                                                       : LADE_NO_COMPUTE_NO_VERIFY,
+	                                 .policy = verify,
 	                                 .threads = o->threads,
 	                                 .dict = work->dict};
 }

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* ---- one decodes, one writes ------------------------------------------------------------------ */
+/* ---- one decodes, one writes ---------------------------------------------------------------- */
 
 #define BUFFERS 2
 
