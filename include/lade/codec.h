@@ -75,7 +75,8 @@ struct lade_stage {
 /* ---- algorithms --------------------------------------------------------------------- */
 
 enum {
-	/* Decoding does not give back what was encoded, only something near it. */
+	/* Decoding does not give back what was encoded, only something near it; whatever the options
+	 * are (where they decide, is_lossy() does). */
 	LADE_ALGORITHM_LOSSY = 1,
 	/* encoded size == bound(size), always; decoded_size() looks at the size only. */
 	LADE_ALGORITHM_FIXED_SIZE = 2,
@@ -111,6 +112,10 @@ struct lade_algorithm {
 	 */
 	lade_status (*decoded_size)(const lade_stage *stage, const void *src, size_t size,
 	                            uint64_t *decoded, lade_error *err);
+
+	/* Whether there is any input that this stage does not give back to the bit.  NULL:
+	 * LADE_ALGORITHM_LOSSY says it. */
+	bool (*is_lossy)(const lade_stage *stage);
 };
 
 /* ---- implementations ---------------------------------------------------------------- */

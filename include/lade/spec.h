@@ -69,7 +69,7 @@ LADE_API lade_status lade_spec_from_bytes(const lade_engine *engine, const void 
 /* True when both have the same stages with the same options' values. */
 LADE_API bool lade_spec_equal(const lade_spec *a, const lade_spec *b);
 
-/* True when a stage is lossy. */
+/* True when a stage is lossy: always (bitround), or with its options (delta of reals). */
 LADE_API bool lade_spec_is_lossy(const lade_spec *spec);
 
 /*

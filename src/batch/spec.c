@@ -202,9 +202,12 @@ bool lade_spec_equal(const lade_spec *a, const lade_spec *b)
 
 bool lade_spec_is_lossy(const lade_spec *spec)
 {
-	for (size_t i = 0; i < spec->count; i++)
-		if (spec->stage[i].algorithm->flags & LADE_ALGORITHM_LOSSY)
+	for (size_t i = 0; i < spec->count; i++) {
+		const lade_algorithm *algorithm = spec->stage[i].algorithm;
+		if ((algorithm->flags & LADE_ALGORITHM_LOSSY) ||
+		    (algorithm->is_lossy && algorithm->is_lossy(&spec->stage[i])))
 			return true;
+	}
 	return false;
 }
 

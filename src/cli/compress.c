@@ -86,6 +86,10 @@ static lade_status compress_lade(const cli_work *work, cli_in *in, cli_out *out,
 	status = make_spec(work, dtype, &spec, err);
 	if (status != LADE_OK)
 		return status;
+	out->lossy = lade_spec_is_lossy(spec);
+	if (out->lossy)
+		cli_warn("%s: %s is lossy: not every bit will come back", in->name,
+		         lade_spec_text(spec));
 	f.spec = spec;
 	f.chunk_size = (size_t)o->chunk_size;
 	f.checksum = o->checksum;

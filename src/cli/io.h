@@ -53,6 +53,7 @@ typedef struct cli_out {
 	bool owned; /* fd is closed here */
 	bool regular;
 	bool replace; /* an existing file may be replaced */
+	bool lossy;   /* the input cannot be made from it to the bit */
 	uint64_t written;
 } cli_out;
 

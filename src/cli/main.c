@@ -117,6 +117,11 @@ static int one_file(const cli_work *work, const char *name)
 	                                             : cli_decompress(work, &in, &out, &err);
 	progress_end();
 	bool remove = o->remove && out.owned && !in.is_stdin;
+	if (status == LADE_OK && remove && out.lossy && !o->force) {
+		cli_warn("%s: not removed, since what was written is lossy (-f removes it)",
+		         in.name);
+		remove = false;
+	}
 	if (status != LADE_OK)
 		rc = cli_lade_error(in.name, &err);
 	else

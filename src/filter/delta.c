@@ -27,6 +27,14 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 	return status == LADE_OK ? lade__filter_check_dtype(stage, 1, "iuf", err) : status;
 }
 
+/* Sums of reals are rounded; differences that wrap come back only if all their bits are kept. */
+static bool is_lossy(const lade_stage *stage)
+{
+	lade_dtype dtype = lade__filter_dtype(stage, 0), astype = lade__filter_dtype(stage, 1);
+	return lade_dtype_class(dtype) == 'f' || lade_dtype_class(astype) == 'f' ||
+	       lade_dtype_size(astype) < lade_dtype_size(dtype);
+}
+
 /* ---- integers ------------------------------------------------------------------------------- */
 
 /* Elements of a block of 4 KiB at most. */
@@ -164,5 +172,7 @@ static lade_status decode(const lade_run *run, const void *src, void *dst, size_
 	                      err);
 }
 
-LADE__TILE_FILTER(delta, 34, 0, "differences of neighbours (docs/format/filters.md, 3)", options,
-                  check, sizes, false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM, decode)
+LADE__TILE_FILTER_MAYBE_LOSSY(delta, 34, 0, is_lossy,
+                              "differences of neighbours (docs/format/filters.md, 3)", options,
+                              check, sizes, false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM,
+                              decode)

@@ -54,9 +54,15 @@ lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, 
 double lade__filter_cost(void *ctx, const lade_workload *workload);
 
 /* An algorithm of a fixed size and its implementations; 'size_fn' and 'partly' are the fields of
- * lade__filter_info, 'enc_fn' and 'dec_fn' are tile functions. */
+ * lade__filter_info, 'enc_fn' and 'dec_fn' are tile functions.  The second macro is for those
+ * whose options say whether they are lossy. */
 #define LADE__TILE_FILTER(sym, number, what, about, table, check_fn, size_fn, partly, enc_kind, \
                           enc_fn, dec_kind, dec_fn)                                         \
+	LADE__TILE_FILTER_MAYBE_LOSSY(sym, number, what, NULL, about, table, check_fn, size_fn, \
+	                              partly, enc_kind, enc_fn, dec_kind, dec_fn)
+
+#define LADE__TILE_FILTER_MAYBE_LOSSY(sym, number, what, lossy_fn, about, table, check_fn,  \
+                                      size_fn, partly, enc_kind, enc_fn, dec_kind, dec_fn)  \
 	static const lade__filter_info sym##_info = {size_fn, partly};                      \
 	const lade_algorithm lade__filter_##sym = {                                         \
 		.struct_size = sizeof(lade_algorithm),                                      \
@@ -71,6 +77,7 @@ double lade__filter_cost(void *ctx, const lade_workload *workload);
 		.check = check_fn,                                                          \
 		.bound = lade__filter_bound,                                                \
 		.decoded_size = lade__filter_decoded_size,                                  \
+		.is_lossy = lossy_fn,                                                       \
 	};                                                                                  \
 	LADE__TILE_IMPLEMENTATION(sym, encode, LADE_ENCODE, size_fn, enc_kind, enc_fn)      \
 	LADE__TILE_IMPLEMENTATION(sym, decode, LADE_DECODE, size_fn, dec_kind, dec_fn)

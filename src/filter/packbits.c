@@ -122,6 +122,13 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 	return LADE_OK;
 }
 
+/* Booleans come back, but a byte above 1 does as 1. */
+static bool is_lossy(const lade_stage *stage)
+{
+	(void)stage;
+	return true;
+}
+
 const lade_algorithm lade__filter_packbits = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "packbits",
@@ -131,6 +138,7 @@ const lade_algorithm lade__filter_packbits = {
 	.doc = "booleans, eight to a byte (docs/format/filters.md, 8)",
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.is_lossy = is_lossy,
 };
 
 const lade_implementation lade__filter_packbits_encode = {

@@ -58,6 +58,12 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 	return LADE_OK;
 }
 
+/* Reals are rounded at each step; even scale 1 and offset 0 take the sign off -0. */
+static bool is_lossy(const lade_stage *stage)
+{
+	return lade_dtype_class((lade_dtype)stage->option[0].i) == 'f';
+}
+
 /* ---- integers ----------------------------------------------------------------------- */
 
 /* Both return 'count', or the index of the first element without a result.  -x is taken as 0 - x,
@@ -160,6 +166,8 @@ static lade_status decode(const lade_run *run, const void *src, void *dst, size_
 	return run_tile(run, LADE_DECODE, src, dst, off, count, err);
 }
 
-LADE__TILE_FILTER(scaleoffset, 37, 0,
-                  "(x - offset) * scale in the elements' type (docs/format/filters.md, 6)", options,
-                  check, sizes, false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM, decode)
+LADE__TILE_FILTER_MAYBE_LOSSY(scaleoffset, 37, 0, is_lossy,
+                              "(x - offset) * scale in the elements' type "
+                              "(docs/format/filters.md, 6)",
+                              options, check, sizes, false, LADE_TILE_STREAM, encode,
+                              LADE_TILE_STREAM, decode)

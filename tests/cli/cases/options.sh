@@ -149,3 +149,13 @@ run 0 "$lade" -dc -D dict a.zst
 same "$top/out" a
 run 2 "$lade" -f -D dict --format=gz a
 clean
+
+# A filter that rounds is told of, and its input stays unless -f says otherwise.
+text 40000 >reals
+run 0 "$lade" --rm --filter='delta(<f4)' reals
+says "is lossy"
+says "not removed"
+there reals
+run 0 "$lade" -t reals.lade
+run 0 "$lade" -f --rm --filter='delta(<f4)' reals
+gone reals
