@@ -157,10 +157,12 @@ typedef struct lade_candidate {
 
 /*
  * Which implementations could run each stage of this call, what they would cost, and which the
- * router takes.  'candidates' has room for 'cap'; '*count' gets how many there are.  Runs
- * nothing.  The candidates' strings live as long as the engine.
- * Fails: LADE_E_ARG, LADE_E_NOSPACE ('*count' says how many), LADE_E_NO_DEVICE,
- *        LADE_E_UNSUPPORTED when a stage has no implementation that can
+ * router takes.  The items' own specs are not looked at: 'spec' is the one that is asked about.
+ * 'candidates' has room for 'cap'; '*candidate_count' gets how many there are.  Runs nothing.  The
+ * candidates' strings live as long as the engine.
+ * Fails: LADE_E_ARG, LADE_E_NOSPACE ('*candidate_count' says how many), LADE_E_NO_DEVICE;
+ *        LADE_E_UNSUPPORTED when a stage has no implementation that can: the candidates up to that
+ *        stage are listed, with the reasons why they were refused
  */
 LADE_API lade_status lade_explain(lade_engine *engine, const lade_spec *spec,
                                   lade_direction direction, const lade_item *items,

@@ -75,8 +75,8 @@ struct lade_stage {
 /* ---- algorithms --------------------------------------------------------------------- */
 
 enum {
-	/* Decoding does not give back what was encoded, only something near it; whatever the options
-	 * are (where they decide, is_lossy() does). */
+	/* Decoding does not give back what was encoded, only something near it, whatever the
+	 * options are (where they decide, is_lossy() tells). */
 	LADE_ALGORITHM_LOSSY = 1,
 	/* encoded size == bound(size), always; decoded_size() looks at the size only. */
 	LADE_ALGORITHM_FIXED_SIZE = 2,
@@ -137,7 +137,7 @@ typedef struct lade_workload {
 	size_t count;       /* chunks */
 	uint64_t total;     /* decoded bytes of all of them, as far as known */
 	size_t largest;     /* decoded bytes of the largest */
-	lade_place src, dst; /* where the call's sources and destinations lie */
+	lade_place src, dst; /* where the first chunk's source and destination lie */
 	unsigned threads;   /* host threads that the call may use */
 	bool has_dict;
 	lade_cpu cpu;

@@ -24,6 +24,7 @@ typedef struct plan {
 	lade_error error;
 	size_t count, largest;
 	uint64_t total;
+	lade_place src, dst; /* of the first item */
 } plan;
 
 /* One part of an item, or all of it. */
@@ -31,6 +32,7 @@ typedef struct plan {
 typedef struct unit {
 	size_t item, part;
 	lade_cspan src; /* of a part: the codec's bytes */
+	bool failed;    /* of a part */
 } unit;
 
 typedef struct call {
@@ -50,7 +52,7 @@ typedef struct call {
 
 	unit *units; /* NULL: the items are the units */
 
-	pthread_mutex_t mutex; /* guards what follows, and the results of items in parts */
+	pthread_mutex_t mutex; /* guards what follows */
 	size_t first_bad;      /* count: none */
 	lade_status bad_status;
 	lade_error *err;
@@ -91,9 +93,12 @@ static void item_failed(call *c, size_t index, lade_status status, const lade_er
 
 /* ---- routes ------------------------------------------------------------------------- */
 
-static void plan_add(plan *p, size_t size)
+static void plan_add(plan *p, const lade_item *item, size_t size)
 {
-	p->count++;
+	if (p->count++ == 0) {
+		p->src = item->src && item->src_count ? item->src[0].place : LADE_PLACE_HOST;
+		p->dst = item->dst.place;
+	}
 	p->total += size;
 	if (size > p->largest)
 		p->largest = size;
@@ -102,7 +107,8 @@ static void plan_add(plan *p, size_t size)
 static lade_workload workload_of(const call *c, const plan *p)
 {
 	return (lade_workload){.direction = c->direction, .count = p->count, .total = p->total,
-	                       .largest = p->largest, .threads = c->threads,
+	                       .largest = p->largest, .src = p->src, .dst = p->dst,
+	                       .threads = c->threads,
 	                       .has_dict = c->job.dict != NULL, .cpu = c->engine->cpu};
 }
 
@@ -145,7 +151,8 @@ static lade_status plan_own(call *c, size_t own_count, lade_error *err)
 			seats[seat] = (uint32_t)++c->plan_count;
 		}
 		c->plan_of[i] = seats[seat];
-		plan_add(&c->plans[seats[seat] - 1], decoded_size_of(c, &c->items[i]));
+		plan_add(&c->plans[seats[seat] - 1], &c->items[i],
+		         decoded_size_of(c, &c->items[i]));
 	}
 	for (size_t i = 0; i < c->plan_count; i++)
 		plan_route(c, &c->plans[i], c->plans[i].route.spec);
@@ -164,7 +171,7 @@ static lade_status plan_call(call *c, const lade_spec *spec, lade_error *err)
 		if (c->items[i].spec)
 			own_count++;
 		else
-			plan_add(&c->shared, decoded_size_of(c, &c->items[i]));
+			plan_add(&c->shared, &c->items[i], decoded_size_of(c, &c->items[i]));
 	}
 	if (c->shared.count && spec)
 		plan_route(c, &c->shared, spec);
@@ -203,19 +210,17 @@ static void run_item(call *c, size_t index, lade_worker *worker)
 		item_failed(c, index, status, &error);
 }
 
-static void run_part(call *c, const unit *u, lade_worker *worker)
+static lade_status run_part(const call *c, const unit *u, lade_worker *worker, lade_error *err)
 {
 	const lade_item *item = &c->items[u->item];
 	const plan *p = plan_for(c, u->item);
 	const lade__pipe pipe = {worker, &p->route, &c->job};
 	lade_run run;
-	lade_error error;
-	lade_status status = lade__pipe_run(&pipe, 0, &run, &error);
+	lade_status status = lade__pipe_run(&pipe, 0, &run, err);
 	if (status == LADE_OK)
 		status = lade__route_at(c->engine, &p->route, 0)
-		                 ->run_part(&run, u->src, u->part, item->dst, &error);
-	if (status != LADE_OK)
-		item_failed(c, u->item, status, &error);
+		                 ->run_part(&run, u->src, u->part, item->dst, err);
+	return status;
 }
 
 static void run_unit(void *ctx, size_t index, lade_worker *worker)
@@ -224,7 +229,8 @@ static void run_unit(void *ctx, size_t index, lade_worker *worker)
 	if (!c->units || c->units[index].part == WHOLE)
 		run_item(c, c->units ? c->units[index].item : index, worker);
 	else
-		run_part(c, &c->units[index], worker);
+		c->units[index].failed =
+			run_part(c, &c->units[index], worker, NULL) != LADE_OK;
 }
 
 /* ---- parts -------------------------------------------------------------------------- */
@@ -265,6 +271,30 @@ static void look_for_parts(const call *c, size_t index, lade_worker *worker, uni
 	if (status != LADE_OK || *part_count < 2 || *decoded_size > item->dst.size ||
 	    (item->src[0].decoded_size && item->src[0].decoded_size != *decoded_size))
 		*part_count = 0;
+}
+
+/* Of each item in parts the first bad part runs again, to say what is wrong: the same, whichever
+ * thread met it first. */
+static void report_parts(call *c, size_t unit_count)
+{
+	size_t told = SIZE_MAX;
+	for (size_t i = 0; i < unit_count; i++) {
+		const unit *u = &c->units[i];
+		if (u->part == WHOLE || !u->failed || u->item == told)
+			continue;
+		told = u->item;
+		lade_error error;
+		lade_worker *worker = lade__worker_take(c->engine);
+		lade_status status = worker ? run_part(c, u, worker, &error) : LADE_E_NOMEM;
+		if (!worker)
+			lade_fail(&error, status, LADE_NO_OFFSET, "no memory for a worker");
+		if (status == LADE_OK)
+			status = lade_fail(&error, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                   "part %zu failed, and did not when run again", u->part);
+		if (worker)
+			lade__worker_give(worker);
+		item_failed(c, u->item, status, &error);
+	}
 }
 
 /* Makes the table of units where items are fewer than the threads could share; returns their
@@ -360,6 +390,8 @@ static lade_status run_all(call *c, lade_error *err)
 	uint32_t *order = threads > 1 && !c->units ? order_by_size(c, total, largest) : NULL;
 	lade_status status = lade__engine_parallel(c->engine, threads, unit_count, order ? 1 : 0,
 	                                           order, run_unit, c, err);
+	if (status == LADE_OK && c->units)
+		report_parts(c, unit_count);
 	free(order);
 	return status;
 }
@@ -380,6 +412,10 @@ static lade_status check_call(const lade_engine *engine, const lade_item *items,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "batch options: struct_size is %zu, this library's is %zu",
 		                 options->struct_size, sizeof *options);
+	if (options->flags & ~(uint32_t)LADE_BATCH_IGNORE_CHECKSUMS)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "batch options: flags 0x%x, known are 0x%x", options->flags,
+		                 LADE_BATCH_IGNORE_CHECKSUMS);
 	return LADE_OK;
 }
 
@@ -513,6 +549,7 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 	if ((unsigned)direction > LADE_DECODE)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
 		                 (int)direction);
+	*candidate_count = 0;
 	call c;
 	call_init(&c, engine, direction, items, count, NULL, options, err);
 	pthread_mutex_destroy(&c.mutex);
@@ -520,7 +557,7 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 		status = lade__item_check(&items[i], direction, err);
 		if (status != LADE_OK)
 			return status;
-		plan_add(&c.shared, decoded_size_of(&c, &items[i]));
+		plan_add(&c.shared, &items[i], decoded_size_of(&c, &items[i]));
 	}
 	lade_workload workload = workload_of(&c, &c.shared);
 	status = lade__route_make(engine, spec, direction, &workload, &c.shared.route, candidates,

@@ -296,7 +296,7 @@ static lade_status decode_plain(decoder *d, const lade_item *item, size_t *size,
 	return LADE_OK;
 }
 
-/* Rows, a range, or both: each segment that touches the window is decoded through the sink-> */
+/* Rows, a range, or both: each segment that touches the window is decoded through the sink. */
 static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *size, lade_error *err)
 {
 	bool rows = item->row_pitch != 0;

@@ -26,6 +26,13 @@ static lade_status options_check(const lade_engine_options *options, lade_error 
 	if ((unsigned)options->cpu > LADE_CPU_AVX512)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "cpu level %d is unknown",
 		                 (int)options->cpu);
+	for (int kind = 0; kind < LADE_KIND_COUNT; kind++) {
+		const lade_allocator *a = options->allocators[kind];
+		if (a && ((kind == LADE_HOST && !a->alloc) || (a->alloc && !a->free)))
+			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+			                 "the allocator of %s memory: %s is NULL",
+			                 lade_kind_name((lade_kind)kind), a->alloc ? "free" : "alloc");
+	}
 	if (options->cpu > lade_cpu_detect())
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "cpu level %s is asked for, this machine has %s",

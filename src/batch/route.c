@@ -88,6 +88,8 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 			candidates[i].chosen = i == best_at;
 			give_reason(&candidates[i], best, best_cost);
 		}
+		if (candidate_count)
+			*candidate_count = listed;
 		if (!best)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			                 "stage %zu (%s): no implementation can %s it%s", s,
@@ -96,8 +98,6 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 			                 workload->has_dict ? " with a dictionary" : "");
 		route->cost += best_cost;
 	}
-	if (candidate_count)
-		*candidate_count = listed;
 	return LADE_OK;
 }
 
