@@ -17,6 +17,18 @@ double lade__codec_cost(const lade_workload *workload, double chunk_ns, double r
 	return all > alone ? all : alone;
 }
 
+lade_status lade__place_check(lade_place place, const char *what, lade_error *err)
+{
+	if ((unsigned)place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: memory kind %d is unknown",
+		                 what, (int)place.kind);
+	if (!lade_kind_is_host(place.kind))
+		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
+		                 "%s lies on device %d, and there is no device driver", what,
+		                 place.device);
+	return LADE_OK;
+}
+
 /* | size 8 | unused 56 | the caller's bytes, 64-byte aligned | */
 #define FRONT 64
 

@@ -28,6 +28,12 @@ double lade__codec_cost(const lade_workload *workload, double chunk_ns, double r
 void *lade__sized_alloc(const lade_allocator *host, size_t size);
 void lade__sized_free(const lade_allocator *host, void *ptr);
 
+/*
+ * Whether the host may touch 'place'; 'what' lies there.
+ * Fails: LADE_E_ARG for a kind that is none, LADE_E_NO_DEVICE for a device's
+ */
+lade_status lade__place_check(lade_place place, const char *what, lade_error *err);
+
 /* ---- bytes ------------------------------------------------------------------------------ */
 
 /* Libraries want pointers even to nothing: these never give NULL. */
@@ -41,19 +47,26 @@ static inline uint8_t *lade__room(lade_span dst, uint8_t *nothing)
 	return dst.data ? (uint8_t *)dst.data : nothing;
 }
 
-static inline uint32_t lade__le16(const uint8_t *p)
+static inline uint16_t lade__le16(const uint8_t *p)
 {
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+	return (uint16_t)(p[0] | p[1] << 8);
 }
 
 static inline uint32_t lade__le32(const uint8_t *p)
 {
-	return lade__le16(p) | lade__le16(p + 2) << 16;
+	return (uint32_t)lade__le16(p) | (uint32_t)lade__le16(p + 2) << 16;
 }
 
 static inline uint64_t lade__le64(const uint8_t *p)
 {
 	return (uint64_t)lade__le32(p) | (uint64_t)lade__le32(p + 4) << 32;
+}
+
+/* The low 'size' bytes of 'value', little-endian. */
+static inline void lade__le_put(uint8_t *p, uint64_t value, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		p[i] = (uint8_t)(value >> 8 * i);
 }
 
 static inline uint32_t lade__be32(const uint8_t *p)

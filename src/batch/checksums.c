@@ -3,8 +3,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/support.h"
 #include "batch/engine.h"
 #include "checksum/checksum.h"
+
+#include <stdio.h>
 
 /* Less work than this is done by the caller's thread alone: waking another takes about as long. */
 #define ALONE_MAX ((uint64_t)128 * 1024)
@@ -24,6 +27,18 @@ static void one(void *ctx, size_t index, lade_worker *worker)
 		lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
 }
 
+static lade_status span_check(const lade_cspan *span, size_t index, lade_error *err)
+{
+	if (!span->data && span->size)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "span %zu is NULL and has %zu bytes", index, span->size);
+	if (span->place.kind == LADE_HOST)
+		return LADE_OK;
+	char what[32];
+	snprintf(what, sizeof what, "span %zu", index);
+	return lade__place_check(span->place, what, err);
+}
+
 lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
                            size_t count, uint64_t *sums, lade_error *err)
 {
@@ -39,13 +54,9 @@ lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_c
 	uint64_t total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const lade_cspan *s = &spans[i];
-		if (!s->data && s->size)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                 "span %zu: %zu bytes at NULL", i, s->size);
-		if (!lade_kind_is_host(s->place.kind))
-			return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-			                 "span %zu: there is no device %d to read its memory", i,
-			                 (int)s->place.device);
+		lade_status status = span_check(s, i, err);
+		if (status != LADE_OK)
+			return status;
 		total = s->size > UINT64_MAX - total ? UINT64_MAX : total + s->size;
 	}
 	job j = {kind, engine->cpu, spans, sums};

@@ -31,7 +31,8 @@ static lade_status options_check(const lade_engine_options *options, lade_error 
 		if (a && ((kind == LADE_HOST && !a->alloc) || (a->alloc && !a->free)))
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			                 "the allocator of %s memory: %s is NULL",
-			                 lade_kind_name((lade_kind)kind), a->alloc ? "free" : "alloc");
+			                 lade_kind_name((lade_kind)kind),
+			                 a->alloc ? "free" : "alloc");
 	}
 	if (options->cpu > lade_cpu_detect())
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,

@@ -4,22 +4,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/support.h"
 #include "batch/engine.h"
 #include "batch/spec.h"
 
 #include <string.h>
-
-static lade_status check_place(lade_place place, const char *what, lade_error *err)
-{
-	if ((unsigned)place.kind >= LADE_KIND_COUNT)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: memory kind %d is unknown",
-		                 what, (int)place.kind);
-	if (!lade_kind_is_host(place.kind))
-		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "%s lies on device %d, and there is no device driver", what,
-		                 place.device);
-	return LADE_OK;
-}
 
 static bool has_rows(const lade_item *item)
 {
@@ -52,14 +41,14 @@ lade_status lade__item_check(const lade_item *item, lade_direction direction, la
 		if (!segment->data && segment->size)
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			                 "segment %zu is NULL and has %zu bytes", i, segment->size);
-		lade_status status = check_place(segment->place, "the source", err);
+		lade_status status = lade__place_check(segment->place, "the source", err);
 		if (status != LADE_OK)
 			return status;
 	}
 	if (!item->dst.data && item->dst.size)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "the destination is NULL and has %zu bytes", item->dst.size);
-	lade_status status = check_place(item->dst.place, "the destination", err);
+	lade_status status = lade__place_check(item->dst.place, "the destination", err);
 	if (status == LADE_OK && has_rows(item))
 		status = check_rows(item, direction, err);
 	if (status == LADE_OK && direction == LADE_ENCODE && (item->range_off || item->range_size))

@@ -38,11 +38,7 @@ static lade_status check_span(const void *data, size_t size, lade_place place, c
 	if (!data && size)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL and has %zu bytes",
 		                 what, size);
-	if (!lade_kind_is_host(place.kind))
-		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "%s lies on device %d, and there is no device driver", what,
-		                 place.device);
-	return LADE_OK;
+	return lade__place_check(place, what, err);
 }
 
 lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
@@ -67,7 +63,7 @@ lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_ba
 	uint8_t *to = dst.data;
 	if (head) {
 		memset(to, 0, head);
-		lade__put(to, src.size, field);
+		lade__le_put(to, src.size, field);
 		to += head;
 	}
 	TRY(lade_encode(engine, spec, src.data, src.size, to, dst.size - head, dst_size, err));
@@ -90,7 +86,7 @@ static lade_status read_head(const lade_spec *spec, lade_bare kind, lade_cspan s
 	*size = LADE_SIZE_UNKNOWN;
 	if (*head) {
 		const uint8_t *p = src.data;
-		*size = field == 4 ? lade__get32(p) : lade__get64(p);
+		*size = field == 4 ? lade__le32(p) : lade__le64(p);
 		status = lade__check_zero(p + field, *head - field, field, "behind the size", err);
 	}
 out:

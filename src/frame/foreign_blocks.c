@@ -76,7 +76,7 @@ static void encode_lz4(blocks *s, place *p, const uint8_t *data, size_t size)
 		n = (int)size;
 		stored = 0x80000000u;
 	}
-	lade__le32_put(p->out, (uint32_t)n | stored);
+	lade__le_put(p->out, (uint32_t)n | stored, 4);
 	p->out_size = 4 + (size_t)n;
 }
 
@@ -149,7 +149,7 @@ static lade_status lz4_header(lade_foreign_writer *w, lade_error *err)
 	h[4] = (uint8_t)(0x40 | 0x20 | (w->size ? 0x08 : 0) | (w->checksum ? 0x04 : 0));
 	h[5] = LZ4_BLOCK_ID << 4;
 	if (w->size) {
-		lade__le64_put(h + size, w->size);
+		lade__le_put(h + size, w->size, 8);
 		size += 8;
 	}
 	h[size] = (uint8_t)(XXH32(h + 4, size - 4, 0) >> 8);
@@ -252,7 +252,7 @@ static lade_status finish(lade_foreign_writer *w, lade_error *err)
 		/* The end mark, and the checksum of all decoded bytes. */
 		uint8_t end[8] = {0};
 		if (w->checksum)
-			lade__le32_put(end + 4, XXH32_digest(s->sum));
+			lade__le_put(end + 4, XXH32_digest(s->sum), 4);
 		TRY(w->output.write(w->output.ctx, end, w->checksum ? 8 : 4, err));
 	}
 out:

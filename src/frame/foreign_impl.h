@@ -6,33 +6,9 @@
 #ifndef LADE_FRAME_FOREIGN_IMPL_H
 #define LADE_FRAME_FOREIGN_IMPL_H
 
+#include "base/support.h"
+
 #include <lade/foreign.h>
-
-/* ---- little-endian numbers ------------------------------------------------------------- */
-
-static inline uint32_t lade__le32(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline uint64_t lade__le64(const uint8_t *p)
-{
-	return (uint64_t)lade__le32(p) | (uint64_t)lade__le32(p + 4) << 32;
-}
-
-static inline void lade__le32_put(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)v;
-	p[1] = (uint8_t)(v >> 8);
-	p[2] = (uint8_t)(v >> 16);
-	p[3] = (uint8_t)(v >> 24);
-}
-
-static inline void lade__le64_put(uint8_t *p, uint64_t v)
-{
-	lade__le32_put(p, (uint32_t)v);
-	lade__le32_put(p + 4, (uint32_t)(v >> 32));
-}
 
 /* ---- memory from the engine's allocator --------------------------------------------------- */
 

@@ -166,21 +166,21 @@ void lade__header_pack(lade__header *header, uint8_t *dst)
 	const void *spec = lade_spec_bytes(info->spec, &spec_size);
 	memset(dst, 0, header->size);
 	memcpy(dst, magic, sizeof magic);
-	lade__put(dst + 8, LADE__FRAME_VERSION, 2);
-	lade__put(dst + 10, (info->has_shape ? FLAG_SHAPE : 0u) |
+	lade__le_put(dst + 8, LADE__FRAME_VERSION, 2);
+	lade__le_put(dst + 10, (info->has_shape ? FLAG_SHAPE : 0u) |
 	                            (info->fortran_order ? FLAG_FORTRAN : 0u), 2);
-	lade__put(dst + 12, header->size, 4);
-	lade__put(dst + 16, info->size, 8);
-	lade__put(dst + 24, info->chunk_size, 4);
-	lade__put(dst + 28, spec_size, 2);
+	lade__le_put(dst + 12, header->size, 4);
+	lade__le_put(dst + 16, info->size, 8);
+	lade__le_put(dst + 24, info->chunk_size, 4);
+	lade__le_put(dst + 28, spec_size, 2);
 	dst[30] = (uint8_t)info->checksum;
 	dst[31] = info->dtype;
 	dst[32] = (uint8_t)info->ndim;
 	for (unsigned i = 0; i < info->ndim; i++)
-		lade__put(dst + LADE__HEADER_FIXED + 8 * i, info->shape[i], 8);
+		lade__le_put(dst + LADE__HEADER_FIXED + 8 * i, info->shape[i], 8);
 	memcpy(dst + LADE__HEADER_FIXED + 8 * info->ndim, spec, spec_size);
 	header->check = XXH64(dst, header->size - 8, 0);
-	lade__put(dst + header->size - 8, header->check, 8);
+	lade__le_put(dst + header->size - 8, header->check, 8);
 }
 
 lade_status lade__header_size(const uint8_t *src, size_t size, size_t *out, lade_error *err)
@@ -190,14 +190,14 @@ lade_status lade__header_size(const uint8_t *src, size_t size, size_t *out, lade
 			return lade_fail(err, LADE_E_CORRUPT, i,
 			                 "not a .lade frame: byte %zu is 0x%02x, want 0x%02x", i,
 			                 src[i], magic[i]);
-	if (size >= 10 && lade__get16(src + 8) != LADE__FRAME_VERSION)
+	if (size >= 10 && lade__le16(src + 8) != LADE__FRAME_VERSION)
 		return lade_fail(err, LADE_E_VERSION, 8,
-		                 "frame version %u is unknown, this reads %d", lade__get16(src + 8),
+		                 "frame version %u is unknown, this reads %d", lade__le16(src + 8),
 		                 LADE__FRAME_VERSION);
 	if (size < 16)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
 		                 "frame header: the first 16 bytes are wanted, have %zu", size);
-	uint32_t claim = lade__get32(src + 12);
+	uint32_t claim = lade__le32(src + 12);
 	if (claim % LADE__ALIGN || claim < LADE__HEADER_MIN || claim > LADE__HEADER_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, 12,
 		                 "frame header: size %u is no multiple of 16 from %d to %d", claim,
@@ -210,7 +210,7 @@ lade_status lade__header_size(const uint8_t *src, size_t size, size_t *out, lade
 static lade_status header_fields(const uint8_t *src, size_t size, lade_frame_info *info,
                                  lade_error *err)
 {
-	unsigned flags = lade__get16(src + 10);
+	unsigned flags = lade__le16(src + 10);
 	if (flags & ~(unsigned)(FLAG_SHAPE | FLAG_FORTRAN))
 		return lade_fail(err, LADE_E_UNSUPPORTED, 10,
 		                 "frame header: flags 0x%x, known are 0x%x", flags,
@@ -218,16 +218,16 @@ static lade_status header_fields(const uint8_t *src, size_t size, lade_frame_inf
 	info->version = LADE__FRAME_VERSION;
 	info->has_shape = (flags & FLAG_SHAPE) != 0;
 	info->fortran_order = (flags & FLAG_FORTRAN) != 0;
-	info->size = lade__get64(src + 16);
+	info->size = lade__le64(src + 16);
 	info->encoded_size = info->chunk_count = LADE_SIZE_UNKNOWN;
-	info->chunk_size = lade__get32(src + 24);
+	info->chunk_size = lade__le32(src + 24);
 	info->checksum = (lade_checksum)src[30];
 	info->dtype = src[31];
 	info->ndim = src[32];
 	lade_status status = lade__check_zero(src + 33, 7, 33, "frame header", err);
 	if (status != LADE_OK)
 		return status;
-	size_t spec_size = lade__get16(src + 28);
+	size_t spec_size = lade__le16(src + 28);
 	if (info->ndim > LADE_NDIM_MAX || spec_size == 0 || spec_size > LADE__SPEC_MAX ||
 	    header_size(info->ndim, spec_size) != size)
 		return lade_fail(
@@ -235,7 +235,7 @@ static lade_status header_fields(const uint8_t *src, size_t size, lade_frame_inf
 			"frame header: %u dimensions and a spec of %zu bytes in a header of %zu",
 			info->ndim, spec_size, size);
 	for (unsigned i = 0; i < info->ndim; i++)
-		info->shape[i] = lade__get64(src + LADE__HEADER_FIXED + 8 * i);
+		info->shape[i] = lade__le64(src + LADE__HEADER_FIXED + 8 * i);
 	if (info->size != LADE_SIZE_UNKNOWN && info->chunk_size)
 		info->chunk_count = lade__div_up(info->size, info->chunk_size);
 	size_t end = LADE__HEADER_FIXED + 8 * (size_t)info->ndim + spec_size;
@@ -249,7 +249,7 @@ lade_status lade__header_parse(const lade_engine *engine, const uint8_t *src, si
 	memset(header, 0, sizeof *header);
 	header->size = size;
 	header->check = XXH64(src, size - 8, 0);
-	uint64_t stored = lade__get64(src + size - 8);
+	uint64_t stored = lade__le64(src + size - 8);
 	if (stored != header->check)
 		return lade_fail(err, LADE_E_CHECKSUM, size - 8,
 		                 "frame header: XXH64 %016" PRIx64
@@ -259,7 +259,7 @@ lade_status lade__header_parse(const lade_engine *engine, const uint8_t *src, si
 	if (status != LADE_OK)
 		return status;
 	size_t at = LADE__HEADER_FIXED + 8 * (size_t)header->info.ndim;
-	status = lade_spec_from_bytes(engine, src + at, lade__get16(src + 28), &header->spec, err);
+	status = lade_spec_from_bytes(engine, src + at, lade__le16(src + 28), &header->spec, err);
 	if (status != LADE_OK) {
 		if (err && err->offset != LADE_NO_OFFSET)
 			err->offset += at;
@@ -279,12 +279,12 @@ static uint64_t chunk_hash(const uint8_t *src, const void *spec, size_t spec_siz
 void lade__chunk_pack(const lade__chunk *chunk, uint64_t index, const void *spec, uint8_t *dst)
 {
 	memcpy(dst, LADE__MARK_CHUNK, 4);
-	lade__put(dst + 4, chunk->size, 4);
-	lade__put(dst + 8, chunk->decoded_size, 4);
-	lade__put(dst + 12, chunk->flags, 2);
-	lade__put(dst + 14, chunk->spec_size, 2);
-	lade__put(dst + 16, chunk->checksum, 8);
-	lade__put(dst + 24, chunk_hash(dst, spec, chunk->spec_size, index), 8);
+	lade__le_put(dst + 4, chunk->size, 4);
+	lade__le_put(dst + 8, chunk->decoded_size, 4);
+	lade__le_put(dst + 12, chunk->flags, 2);
+	lade__le_put(dst + 14, chunk->spec_size, 2);
+	lade__le_put(dst + 16, chunk->checksum, 8);
+	lade__le_put(dst + 24, chunk_hash(dst, spec, chunk->spec_size, index), 8);
 	if (chunk->spec_size) {
 		size_t padded = (size_t)lade__pad(chunk->spec_size);
 		memcpy(dst + 32, spec, chunk->spec_size);
@@ -298,9 +298,9 @@ lade_status lade__chunk_peek(const uint8_t src[LADE__PART_HEADER], uint64_t inde
 	if (memcmp(src, LADE__MARK_CHUNK, 4))
 		return lade_fail(err, LADE_E_CORRUPT, off,
 		                 "chunk %" PRIu64 ": mark 0x%08x at %" PRIu64 ", want 0x%08x",
-		                 index, lade__get32(src), off,
-		                 lade__get32((const uint8_t *)LADE__MARK_CHUNK));
-	*spec_size = lade__get16(src + 14);
+		                 index, lade__le32(src), off,
+		                 lade__le32((const uint8_t *)LADE__MARK_CHUNK));
+	*spec_size = lade__le16(src + 14);
 	if (*spec_size > LADE__SPEC_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off + 14,
 		                 "chunk %" PRIu64 ": a spec of %zu bytes, at most %d", index,
@@ -342,12 +342,12 @@ lade_status lade__chunk_parse(const uint8_t *src, uint64_t index, uint64_t off,
                               const lade_frame_info *info, uint32_t want, lade__chunk *out,
                               lade_error *err)
 {
-	out->size = lade__get32(src + 4);
-	out->decoded_size = lade__get32(src + 8);
-	out->flags = lade__get16(src + 12);
-	out->spec_size = lade__get16(src + 14);
-	out->checksum = lade__get64(src + 16);
-	uint64_t stored = lade__get64(src + 24);
+	out->size = lade__le32(src + 4);
+	out->decoded_size = lade__le32(src + 8);
+	out->flags = lade__le16(src + 12);
+	out->spec_size = lade__le16(src + 14);
+	out->checksum = lade__le64(src + 16);
+	uint64_t stored = lade__le64(src + 24);
 	uint64_t made = chunk_hash(src, src + LADE__PART_HEADER, out->spec_size, index);
 	if (stored != made)
 		return lade_fail(err, LADE_E_CHECKSUM, off + 24,

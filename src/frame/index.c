@@ -32,9 +32,9 @@ void lade__index_reset(lade__index *index)
 void lade__index_add(lade__index *index, const lade__chunk *chunk)
 {
 	uint8_t *entry = index->page + LADE__PART_HEADER + index->count * LADE__ENTRY_SIZE;
-	lade__put(entry, chunk->size, 4);
-	lade__put(entry + 4, chunk->flags, 2);
-	lade__put(entry + 6, chunk->spec_size, 2);
+	lade__le_put(entry, chunk->size, 4);
+	lade__le_put(entry + 4, chunk->flags, 2);
+	lade__le_put(entry + 6, chunk->spec_size, 2);
 	index->count++;
 	index->chunk_count++;
 	index->total += chunk->decoded_size;
@@ -56,10 +56,10 @@ lade_status lade__index_page_end(lade__index *index, size_t *size, lade_error *e
 	uint8_t *page = index->page;
 	size_t body = index->count * (size_t)LADE__ENTRY_SIZE;
 	memcpy(page, LADE__MARK_PAGE, 4);
-	lade__put(page + 4, index->count, 4);
-	lade__put(page + 8, index->chunk_count - index->count, 8);
-	lade__put(page + 16, index->first_off, 8);
-	lade__put(page + 24, part_hash(page, body), 8);
+	lade__le_put(page + 4, index->count, 4);
+	lade__le_put(page + 8, index->chunk_count - index->count, 8);
+	lade__le_put(page + 16, index->first_off, 8);
+	lade__le_put(page + 24, part_hash(page, body), 8);
 	*size = lade__page_size(index->count);
 	memset(page + LADE__PART_HEADER + body, 0, *size - LADE__PART_HEADER - body);
 	index->pages[index->page_count++] = index->off;
@@ -74,22 +74,23 @@ void lade__index_list_pack(const lade__index *index, uint8_t *dst)
 	size_t body = index->page_count * 8;
 	memset(dst, 0, (size_t)lade__list_size(index->page_count));
 	memcpy(dst, LADE__MARK_LIST, 4);
-	lade__put(dst + 8, index->page_count, 8);
-	lade__put(dst + 16, index->chunk_count, 8);
+	lade__le_put(dst + 8, index->page_count, 8);
+	lade__le_put(dst + 16, index->chunk_count, 8);
 	for (size_t i = 0; i < index->page_count; i++)
-		lade__put(dst + LADE__PART_HEADER + 8 * i, index->pages[i], 8);
-	lade__put(dst + 24, part_hash(dst, body), 8);
+		lade__le_put(dst + LADE__PART_HEADER + 8 * i, index->pages[i], 8);
+	lade__le_put(dst + 24, part_hash(dst, body), 8);
 }
 
 void lade__index_footer_pack(const lade__index *index, uint64_t header_check, uint8_t *dst)
 {
 	memset(dst, 0, LADE__FOOTER_SIZE);
 	memcpy(dst, LADE__MARK_FOOTER, 4);
-	lade__put(dst + 8, index->total, 8);
-	lade__put(dst + 16, index->chunk_count, 8);
-	lade__put(dst + 24, index->off + lade__list_size(index->page_count) + LADE__FOOTER_SIZE, 8);
-	lade__put(dst + 32, header_check, 8);
-	lade__put(dst + 48, XXH64(dst, 48, 0), 8);
+	lade__le_put(dst + 8, index->total, 8);
+	lade__le_put(dst + 16, index->chunk_count, 8);
+	uint64_t frame_size = index->off + lade__list_size(index->page_count) + LADE__FOOTER_SIZE;
+	lade__le_put(dst + 24, frame_size, 8);
+	lade__le_put(dst + 32, header_check, 8);
+	lade__le_put(dst + 48, XXH64(dst, 48, 0), 8);
 	memcpy(dst + 56, end_magic, sizeof end_magic);
 }
 
@@ -110,11 +111,11 @@ static lade_status want(uint64_t have, uint64_t right, uint64_t off, const char 
 static lade_status part_check(const uint8_t *src, const char *mark, size_t body, uint64_t off,
                               const char *part, lade_error *err)
 {
-	lade_status status = want(lade__get32(src), lade__get32((const uint8_t *)mark), off, part,
+	lade_status status = want(lade__le32(src), lade__le32((const uint8_t *)mark), off, part,
 	                          "mark", err);
 	if (status != LADE_OK)
 		return status;
-	uint64_t stored = lade__get64(src + 24), made = part_hash(src, body);
+	uint64_t stored = lade__le64(src + 24), made = part_hash(src, body);
 	if (stored != made)
 		return lade_fail(err, LADE_E_CHECKSUM, off + 24,
 		                 "%s at %" PRIu64 ": XXH64 %016" PRIx64
@@ -132,9 +133,9 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 	lade_status status = part_check(src, LADE__MARK_PAGE, body, off, part, err);
 	if (status != LADE_OK)
 		return status;
-	if ((status = want(lade__get32(src + 4), count, off + 4, part, "entries", err)) ||
-	    (status = want(lade__get64(src + 8), first, off + 8, part, "first chunk", err)) ||
-	    (status = want(lade__get64(src + 16), first_off, off + 16, part, "first offset", err)))
+	if ((status = want(lade__le32(src + 4), count, off + 4, part, "entries", err)) ||
+	    (status = want(lade__le64(src + 8), first, off + 8, part, "first chunk", err)) ||
+	    (status = want(lade__le64(src + 16), first_off, off + 16, part, "first offset", err)))
 		return status;
 	size_t end = LADE__PART_HEADER + body;
 	status = lade__check_zero(src + end, lade__page_size(count) - end, off + end, part, err);
@@ -145,8 +146,8 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 	/* At most 4096 times 2^30 + 4096 bytes are added to an offset below 2^63: no overflow. */
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *entry = src + LADE__PART_HEADER + i * (size_t)LADE__ENTRY_SIZE;
-		lade__chunk chunk = {.size = lade__get32(entry), .flags = lade__get16(entry + 4),
-		                     .spec_size = lade__get16(entry + 6)};
+		lade__chunk chunk = {.size = lade__le32(entry), .flags = lade__le16(entry + 4),
+		                     .spec_size = lade__le16(entry + 6)};
 		if (chunk.size == 0 || chunk.size > LADE__CHUNK_SIZE_MAX ||
 		    chunk.spec_size > LADE__SPEC_MAX)
 			return lade_fail(err, LADE_E_CORRUPT, off + end - body + i * 8u,
@@ -174,22 +175,22 @@ lade_status lade__footer_parse(const uint8_t src[LADE__FOOTER_SIZE], const lade_
 		                 " bytes do not end with a frame's footer: some are missing, "
 		                 "or others follow it",
 		                 frame_size);
-	lade_status status = want(lade__get32(src), lade__get32((const uint8_t *)LADE__MARK_FOOTER),
+	lade_status status = want(lade__le32(src), lade__le32((const uint8_t *)LADE__MARK_FOOTER),
 	                          off, part, "mark", err);
 	if (status != LADE_OK)
 		return status;
-	uint64_t stored = lade__get64(src + 48), made = XXH64(src, 48, 0);
+	uint64_t stored = lade__le64(src + 48), made = XXH64(src, 48, 0);
 	if (stored != made)
 		return lade_fail(err, LADE_E_CHECKSUM, off + 48,
 		                 "footer at %" PRIu64 ": XXH64 %016" PRIx64
 		                 " is stored, its bytes have %016" PRIx64,
 		                 off, stored, made);
-	out->total = lade__get64(src + 8);
-	out->chunk_count = lade__get64(src + 16);
+	out->total = lade__le64(src + 8);
+	out->chunk_count = lade__le64(src + 16);
 	if ((status = lade__check_zero(src + 4, 4, off + 4, part, err)) ||
 	    (status = lade__check_zero(src + 40, 8, off + 40, part, err)) ||
-	    (status = want(lade__get64(src + 24), frame_size, off + 24, part, "frame size", err)) ||
-	    (status = want(lade__get64(src + 32), header->check, off + 32, part, "header's XXH64",
+	    (status = want(lade__le64(src + 24), frame_size, off + 24, part, "frame size", err)) ||
+	    (status = want(lade__le64(src + 32), header->check, off + 32, part, "header's XXH64",
 	                   err)))
 		return status;
 	const lade_frame_info *info = &header->info;
@@ -231,8 +232,8 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 		return status;
 	if ((status = lade__check_zero(src + 4, 4, off + 4, part, err)) ||
 	    (status =
-	             want(lade__get64(src + 8), footer->page_count, off + 8, part, "pages", err)) ||
-	    (status = want(lade__get64(src + 16), footer->chunk_count, off + 16, part, "chunks",
+	             want(lade__le64(src + 8), footer->page_count, off + 8, part, "pages", err)) ||
+	    (status = want(lade__le64(src + 16), footer->chunk_count, off + 16, part, "chunks",
 	                   err)) ||
 	    (status = lade__check_zero(src + end, (size_t)lade__list_size(footer->page_count) - end,
 	                               off + end, part, err)))
@@ -242,7 +243,7 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 	uint64_t at = header->size;
 	for (uint64_t i = 0; i < footer->page_count; i++) {
 		uint32_t count = lade__page_entries(i, footer->chunk_count);
-		uint64_t page = lade__get64(src + LADE__PART_HEADER + 8 * i);
+		uint64_t page = lade__le64(src + LADE__PART_HEADER + 8 * i);
 		uint64_t least = at + (uint64_t)count * LADE__BLOCK_MIN;
 		if (page % LADE__ALIGN || page < least || page > off)
 			return lade_fail(err, LADE_E_CORRUPT, off + LADE__PART_HEADER + 8 * i,

@@ -9,6 +9,8 @@
 #ifndef LADE_FRAME_LAYOUT_H
 #define LADE_FRAME_LAYOUT_H
 
+#include "base/support.h"
+
 #include <lade/frame.h>
 
 #include <string.h>
@@ -35,27 +37,6 @@ enum {
 #define LADE__MARK_PAGE "PAGE"
 #define LADE__MARK_LIST "LIST"
 #define LADE__MARK_FOOTER "FOOT"
-
-static inline uint16_t lade__get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static inline uint32_t lade__get32(const uint8_t *p)
-{
-	return (uint32_t)lade__get16(p) | (uint32_t)lade__get16(p + 2) << 16;
-}
-
-static inline uint64_t lade__get64(const uint8_t *p)
-{
-	return (uint64_t)lade__get32(p) | (uint64_t)lade__get32(p + 4) << 32;
-}
-
-static inline void lade__put(uint8_t *p, uint64_t value, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		p[i] = (uint8_t)(value >> 8 * i);
-}
 
 /* Rounded up to 16.  No caller comes near the end of the type: sizes are below 2^31 or
  * bounded by a file's size. */

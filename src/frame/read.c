@@ -13,6 +13,7 @@
 #include "base/try.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct task {
@@ -296,14 +297,13 @@ static lade_status range_check(const lade_frame *frame, const lade_frame_range *
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "range %zu: dst is NULL and has %zu bytes", index,
 		                 range->dst.size);
-	if ((unsigned)range->dst.place.kind >= LADE_KIND_COUNT)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "range %zu: memory kind %d is unknown", index,
-		                 (int)range->dst.place.kind);
-	if (!lade_kind_is_host(range->dst.place.kind))
-		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "range %zu: dst lies on device %d, and there is no device driver",
-		                 index, range->dst.place.device);
+	if (range->dst.place.kind != LADE_HOST) {
+		char what[48];
+		snprintf(what, sizeof what, "range %zu: dst", index);
+		lade_status status = lade__place_check(range->dst.place, what, err);
+		if (status != LADE_OK)
+			return status;
+	}
 	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index,

@@ -192,8 +192,8 @@ static lade_status compare(lade_frame_stream *stream, const uint8_t *want, size_
 			return lade_fail(err, LADE_E_CORRUPT, stream->ahead.off + i,
 			                 "%s: %016" PRIx64 " at %" PRIu64
 			                 ", the chunks give %016" PRIx64,
-			                 what, lade__get64(src + word), stream->ahead.off + word,
-			                 lade__get64(want + word));
+			                 what, lade__le64(src + word), stream->ahead.off + word,
+			                 lade__le64(want + word));
 		}
 		lade__ahead_skip(&stream->ahead, n);
 		want += n;

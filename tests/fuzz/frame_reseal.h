@@ -12,7 +12,7 @@
 
 static inline void seal(uint8_t *part, size_t body, uint64_t seed)
 {
-	lade__put(part + 24, XXH64(part + LADE__PART_HEADER, body, XXH64(part, 24, seed)), 8);
+	lade__le_put(part + 24, XXH64(part + LADE__PART_HEADER, body, XXH64(part, 24, seed)), 8);
 }
 
 /* Sets the checks of all parts that are found by walking over them. */
@@ -20,34 +20,34 @@ static inline void reseal(uint8_t *data, size_t size)
 {
 	if (size < LADE__HEADER_MIN)
 		return;
-	size_t at = lade__get32(data + 12), chunks = 0;
+	size_t at = lade__le32(data + 12), chunks = 0;
 	if (at < LADE__HEADER_MIN || at > size || at % 16)
 		return;
 	uint64_t header = XXH64(data, at - 8, 0);
-	lade__put(data + at - 8, header, 8);
+	lade__le_put(data + at - 8, header, 8);
 	while (size - at >= LADE__PART_HEADER) {
 		uint8_t *part = data + at;
 		size_t left = size - at - LADE__PART_HEADER, body;
 		if (!memcmp(part, LADE__MARK_CHUNK, 4)) {
-			size_t spec = lade__get16(part + 14);
-			body = (size_t)lade__pad(spec) + (size_t)lade__pad(lade__get32(part + 4));
+			size_t spec = lade__le16(part + 14);
+			body = (size_t)lade__pad(spec) + (size_t)lade__pad(lade__le32(part + 4));
 			if (body > left)
 				return;
 			seal(part, spec, chunks++);
 		} else if (!memcmp(part, LADE__MARK_PAGE, 4)) {
-			body = lade__get32(part + 4) * (size_t)LADE__ENTRY_SIZE;
+			body = lade__le32(part + 4) * (size_t)LADE__ENTRY_SIZE;
 			if (body > left)
 				return;
 			seal(part, body, 0);
 		} else if (!memcmp(part, LADE__MARK_LIST, 4)) {
-			uint64_t pages = lade__get64(part + 8);
+			uint64_t pages = lade__le64(part + 8);
 			if (pages > left / 8)
 				return;
 			body = (size_t)pages * 8;
 			seal(part, body, 0);
 		} else if (!memcmp(part, LADE__MARK_FOOTER, 4) && left >= 32) {
-			lade__put(part + 32, header, 8);
-			lade__put(part + 48, XXH64(part, 48, 0), 8);
+			lade__le_put(part + 32, header, 8);
+			lade__le_put(part + 48, XXH64(part, 48, 0), 8);
 			return;
 		} else {
 			return;

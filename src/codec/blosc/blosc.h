@@ -11,6 +11,8 @@
 #ifndef LADE_CODEC_BLOSC_BLOSC_H
 #define LADE_CODEC_BLOSC_BLOSC_H
 
+#include "base/support.h"
+
 #include <lade/codec.h>
 
 enum {
@@ -71,11 +73,6 @@ lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *in
  */
 bool lade__blosclz_decode(const uint8_t *src, size_t src_size, uint8_t *dst, size_t dst_size,
                           size_t *bad);
-
-static inline uint32_t lade__blosc_u32(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 /* The options' places in the algorithm's list. */
 enum {

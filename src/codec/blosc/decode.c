@@ -7,17 +7,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_createDCtx_advanced() */
-
 #include "codec/blosc/blosc.h"
 #include "codec/codecs.h"
+#include "codec/zstd/zstd.h"
 #include "filter/shuffle.h"
 
 #include <libdeflate.h>
 #include <lz4.h>
 #include <snappy-c.h>
 #include <string.h>
-#include <zstd.h>
 
 /* Scratch slots of the worker. */
 enum { SCRATCH_SHUFFLED = 0, SCRATCH_RANGE = 1 };
@@ -34,16 +32,6 @@ typedef struct blosc_state {
 	ZSTD_DCtx *zstd;
 	struct libdeflate_decompressor *deflate;
 } blosc_state;
-
-static void *zstd_alloc(void *opaque, size_t size)
-{
-	return lade__sized_alloc(opaque, size);
-}
-
-static void zstd_free(void *opaque, void *ptr)
-{
-	lade__sized_free(opaque, ptr);
-}
 
 static void *state_new(void *ctx, const lade_allocator *host)
 {
@@ -82,8 +70,7 @@ static lade_status decode_zstd(blosc_state *state, piece in, uint8_t *out, size_
                                bool *good, lade_error *err)
 {
 	if (!state->zstd) {
-		ZSTD_customMem memory = {zstd_alloc, zstd_free, (void *)(uintptr_t)state->host};
-		state->zstd = ZSTD_createDCtx_advanced(memory);
+		state->zstd = ZSTD_createDCtx_advanced(lade__zstd_memory(state->host));
 		if (!state->zstd)
 			return no_memory("a zstd context", err);
 	}
@@ -178,7 +165,7 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 {
 	size_t table_off = BLOSC_HEADER_SIZE + (size_t)block * 4;
 	size_t table_end = BLOSC_HEADER_SIZE + (size_t)info->block_count * 4;
-	size_t off = lade__blosc_u32(src + table_off);
+	size_t off = lade__le32(src + table_off);
 	if (off < table_end || off > info->cbytes)
 		return lade_fail(err, LADE_E_CORRUPT, table_off,
 		                 "blosc: block %u starts at %zu, want %zu to %u", block, off,
@@ -190,7 +177,7 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 			return lade_fail(err, LADE_E_CORRUPT, off,
 			                 "blosc: block %u: no room for stream %zu of %zu", block, s,
 			                 streams);
-		uint32_t csize = lade__blosc_u32(src + off);
+		uint32_t csize = lade__le32(src + off);
 		if (csize > info->cbytes - off - 4)
 			return lade_fail(err, LADE_E_CORRUPT, off,
 			                 "blosc: block %u: a stream of %u bytes, have %zu", block,

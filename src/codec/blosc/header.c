@@ -68,9 +68,9 @@ lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *in
 		.typesize = p[3],
 		.codec = (lade__blosc_codec)(p[2] >> BLOSC_CODEC_SHIFT),
 		.stored = p[2] & BLOSC_FLAG_STORED,
-		.nbytes = lade__blosc_u32(p + 4),
-		.blocksize = lade__blosc_u32(p + 8),
-		.cbytes = lade__blosc_u32(p + 12),
+		.nbytes = lade__le32(p + 4),
+		.blocksize = lade__le32(p + 8),
+		.cbytes = lade__le32(p + 12),
 		.streams = 1,
 	};
 	if (info->flags & BLOSC_FLAG_RESERVED)

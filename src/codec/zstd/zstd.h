@@ -1,5 +1,5 @@
 /*
- * zstd.h: what the two directions of the Zstandard codec share.
+ * zstd.h: what the directions of the Zstandard codec share, and what others need of its contexts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
