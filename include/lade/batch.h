@@ -64,7 +64,9 @@ typedef struct lade_segment {
  * are not touched.
  *
  * Range, decoding only: bytes [range_off, range_off + range_size) of the result go to
- * 'dst'; range_size 0 means all from range_off on.
+ * 'dst'; range_size 0 means all from range_off on.  A codec that cannot decode just the range
+ * wants scratch for the whole segment: on the data's own word no more than 1 GiB or four times
+ * what the range reaches to (else LADE_E_LIMIT); with the segment's 'decoded_size', that much.
  */
 typedef struct lade_item {
 	const lade_spec *spec; /* NULL: the call's */
@@ -106,8 +108,8 @@ typedef struct lade_batch_options {
  * Returns: LADE_OK when all items are done; else the status of the first item (by index) that
  *          failed, with '*err' saying which and why
  * Fails:   LADE_E_ARG, LADE_E_NOSPACE, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM,
- *          LADE_E_RANGE, LADE_E_DICT, LADE_E_VALUE, LADE_E_UNSUPPORTED, LADE_E_NO_DEVICE,
- *          LADE_E_NOMEM
+ *          LADE_E_RANGE, LADE_E_LIMIT, LADE_E_DICT, LADE_E_VALUE, LADE_E_UNSUPPORTED,
+ *          LADE_E_NO_DEVICE, LADE_E_NOMEM
  * Threads: any number of callers per engine
  * Owns:    nothing; all spans stay the caller's
  */

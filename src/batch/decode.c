@@ -12,8 +12,11 @@
 
 #include <string.h>
 
-/* A codec whose format does not tell the size is tried with more and more room, up to this or
- * four times what is wanted. */
+/*
+ * Scratch memory for a window's segment, on the word of the data alone or where its format does
+ * not tell the size, is at most this or four times what the window reaches to: a few hundred
+ * kilobytes of zstd may decode to many gigabytes.
+ */
 #define GROW_MAX ((size_t)1 << 30)
 
 typedef struct decoder {
@@ -22,6 +25,7 @@ typedef struct decoder {
 	const lade__sink *sink; /* &window; NULL: plain */
 	uint8_t *dst;           /* plain: where the segment goes */
 	size_t cap;             /* the most bytes that the segment may decode to */
+	size_t believed;        /* the most scratch for a stage; 0: 'cap' is the caller's word */
 	uint64_t known;         /* what it decodes to, where that is told; 0: not told */
 	bool ends;              /* nothing is wanted behind this segment's part of the window */
 	unsigned turn;          /* which of the two blocks is free */
@@ -84,6 +88,15 @@ static void *next_block(decoder *d, size_t size)
 	return block;
 }
 
+static lade_status beyond_belief(const decoder *d, const lade_algorithm *algorithm, uint64_t wants,
+                                 lade_error *err)
+{
+	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                 "%s: the data wants at least %llu bytes of scratch for a part of them, "
+	                 "%zu are given unless the segment's decoded_size is set",
+	                 algorithm->name, (unsigned long long)wants, d->believed);
+}
+
 /* Decodes 'at' with the codec of 'stage' into a scratch block; '*at' becomes its result. */
 static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run, lade_cspan *at,
                                   lade_error *err)
@@ -101,6 +114,8 @@ static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run,
 				err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 				"%s: the data says %llu bytes, the destination has use for %zu",
 				algorithm->name, (unsigned long long)claimed, most);
+		if (d->believed && claimed > d->believed)
+			return beyond_belief(d, algorithm, claimed, err);
 		room = (size_t)claimed;
 	} else if (status == LADE_E_UNKNOWN_SIZE) {
 		room = at->size < GROW_MAX / 8 ? at->size * 8 + ((size_t)64 << 10) : GROW_MAX;
@@ -122,8 +137,11 @@ static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run,
 			*at = lade_host_cspan(block, size);
 			return LADE_OK;
 		}
-		if (status != LADE_E_NOSPACE || known || room >= most)
+		if (status != LADE_E_NOSPACE || known)
 			return status;
+		if (room >= most)
+			return d->believed ? beyond_belief(d, algorithm, (uint64_t)most + 1, err) :
+				status;
 		room = room > most / 4 ? most : room * 4;
 	}
 }
@@ -318,6 +336,7 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 	                     .size = open_end ? cap : (size_t)item->range_size};
 	d->sink = sink;
 	size_t end = sink->off + sink->size; /* no overflow: see above, and cap is a real size */
+	size_t believed = end < GROW_MAX / 4 ? GROW_MAX : end < SIZE_MAX / 4 ? 4 * end : end;
 	size_t total = 0;
 	for (size_t i = 0; i < item->src_count; i++) {
 		if (open_end ? total > sink->off && total - sink->off > cap : total >= end)
@@ -344,9 +363,9 @@ static lade_status decode_windowed(decoder *d, const lade_item *item, size_t *si
 		d->cap = segment->decoded_size;
 		if (d->cap == 0 && item->range_off == 0 && open_end)
 			d->cap = cap - total;
-		else if (d->cap == 0)
-			d->cap = said ? (size_t)said :
-				end > GROW_MAX / 4 ? 4 * end : GROW_MAX;
+		d->believed = d->cap ? 0 : believed;
+		if (d->cap == 0)
+			d->cap = said ? (size_t)said : believed;
 		lade_status status =
 			decode_segment(d, lade_host_cspan(segment->data, segment->size), &got, err);
 		if (status == LADE_OK && segment->decoded_size && segment->decoded_size != got)

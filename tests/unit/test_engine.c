@@ -225,6 +225,59 @@ static void decoded_sizes_are_told(void **state)
 	lade_engine_free(engine);
 }
 
+/* A few bytes that decode to 2 GiB, honestly, are not worth 2 GiB of scratch for a range of 10;
+ * the allocator sees what is asked for. */
+static size_t largest_alloc;
+
+static void *noting_alloc(void *ctx, size_t size, size_t align, lade_place place,
+                          lade_stream stream)
+{
+	if (size > largest_alloc)
+		largest_alloc = size;
+	const lade_allocator *host = lade_allocator_default(LADE_HOST);
+	return size > (size_t)1200 << 20 ? NULL : host->alloc(ctx, size, align, place, stream);
+}
+
+static void a_range_of_a_bomb_is_refused(void **state)
+{
+	(void)state;
+	lade_allocator host = *lade_allocator_default(LADE_HOST);
+	host.alloc = noting_alloc;
+	lade_engine_options options = {
+		.struct_size = sizeof options, .threads = 1, .allocators = {&host}};
+	lade_engine *engine;
+	assert_int_equal(lade_engine_new(&options, &engine, NULL), LADE_OK);
+	/* RFC 8878: a window of 128 KiB, 2^31 bytes told, blocks of one byte 131072 times. */
+	enum { BLOCKS = 16384 };
+	static uint8_t bomb[14 + 4 * BLOCKS] = {0x28, 0xB5, 0x2F, 0xFD, 0xC0, 0x38, 0, 0, 0, 0x80};
+	for (size_t i = 0; i < BLOCKS; i++) {
+		uint32_t head = 131072u << 3 | 1u << 1 | (i + 1 == BLOCKS);
+		for (unsigned k = 0; k < 3; k++)
+			bomb[14 + 4 * i + k] = (uint8_t)(head >> (8 * k));
+	}
+	uint8_t out[10];
+	static const char *const texts[] = {"zstd", "shuffle(4)|zstd"};
+	for (size_t i = 0; i < 2; i++) {
+		lade_spec *spec = new_spec(engine, texts[i]);
+		lade_segment segment = {.data = bomb, .size = sizeof bomb};
+		lade_item item = {.src = &segment, .src_count = 1,
+		                  .dst = lade_host_span(out, sizeof out), .range_off = 5,
+		                  .range_size = 10};
+		lade_error err = {0};
+		largest_alloc = 0;
+		assert_int_equal(lade_decode_into(engine, spec, &item, 1, NULL, NULL, &err),
+		                 LADE_E_LIMIT);
+		assert_non_null(strstr(err.message, "2147483648"));
+		assert_true(largest_alloc < 1 << 20);
+		/* The caller's word counts: it is tried, and here there is no memory. */
+		segment.decoded_size = (size_t)1 << 31;
+		assert_int_equal(lade_decode_into(engine, spec, &item, 1, NULL, NULL, &err),
+		                 LADE_E_NOMEM);
+		lade_spec_unref(spec);
+	}
+	lade_engine_free(engine);
+}
+
 /* ---- a caller's own ----------------------------------------------------------------- */
 
 static atomic_int calls;
@@ -699,6 +752,7 @@ int main(void)
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(the_first_bad_item_is_told),
 		cmocka_unit_test(decoded_sizes_are_told),
+		cmocka_unit_test(a_range_of_a_bomb_is_refused),
 		cmocka_unit_test(own_algorithms_and_priorities),
 		cmocka_unit_test(own_tiles_of_large_elements),
 		cmocka_unit_test(bad_records_are_refused),
