@@ -54,6 +54,10 @@ typedef struct lade_foreign_writer lade_foreign_writer;
  * sizes.  read() gives '*got' from 1 to 'cap', or 0 at the end of a complete file.
  * Fails: LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (err->offset counts encoded bytes),
  *        LADE_E_LIMIT, LADE_E_DICT, LADE_E_UNSUPPORTED, LADE_E_NOMEM, and what the input fails with
+ * Threads: one caller; 'input' is called on its thread only.  After a failure every call fails
+ *        with the same error.
+ * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the reader
+ * Source: the formats' documents above
  */
 LADE_API lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format,
                                              lade_input input,
@@ -63,7 +67,15 @@ LADE_API lade_status lade_foreign_reader_read(lade_foreign_reader *reader, void 
                                               size_t *got, lade_error *err);
 LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
 
-/* Writes .zst, .gz or .lz4; finish() must be called. */
+/*
+ * Writes .zst, .gz or .lz4; finish() writes the end and must be called: what was written without it
+ * is refused by readers as truncated (a .gz file may seem complete).
+ * Fails: LADE_E_ARG (format, level), LADE_E_STATE (after finish(); other than options.size bytes),
+ *        LADE_E_NOMEM, and what the output fails with
+ * Threads: one caller; 'output' is called on its thread only.  After a failure every call fails
+ *        with the same error.
+ * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the writer
+ */
 LADE_API lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format,
                                              lade_output output,
                                              const lade_foreign_options *options,

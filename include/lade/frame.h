@@ -76,8 +76,13 @@ typedef struct lade_frame_writer lade_frame_writer;
  * without it leaves a frame that readers refuse as truncated.
  * Memory:  4 chunks a thread (chunks below 256 KiB count as 256 KiB), the codecs' scratch,
  *          and 8 bytes for every 4096 chunks
+ * Fails:   LADE_E_ARG (an option), LADE_E_STATE, LADE_E_LIMIT, LADE_E_NOMEM, what encoding fails
+ *          with, and what the output does
  * Threads: one caller, and 'output' is called on its thread only.  After a failure every
  *          call fails with the same error.
+ * Owns:    the caller, until lade_frame_writer_free() (NULL is fine).  The spec is counted up and
+ *          the shape copied; engine and dictionary outlive the writer
+ * Source:  docs/format/frame.md
  */
 LADE_API lade_status lade_frame_writer_new(lade_engine *engine, const lade_frame_options *options,
                                            lade_output output, lade_frame_writer **out,
@@ -194,8 +199,13 @@ typedef struct lade_frame_stream lade_frame_stream;
 
 /*
  * Reads a frame in order, from its first byte; the index is checked against the chunks as it
- * comes by.  'input' is called on the caller's thread only.
- * Memory: as the writer's, and 64 KiB of what may follow the frame (lade_frame_stream_rest()).
+ * comes by.
+ * Memory:  as the writer's, and 64 KiB of what may follow the frame (lade_frame_stream_rest())
+ * Fails:   as lade_frame_open(), and what the input fails with
+ * Threads: one caller; 'input' is called on its thread only.  A failure is told once the bytes
+ *          before it have been given; then every call fails with the same error.
+ * Owns:    the caller, until lade_frame_stream_free() (NULL is fine)
+ * Source:  docs/format/frame.md
  */
 LADE_API lade_status lade_frame_stream_new(lade_engine *engine, lade_input input,
                                            const lade_frame_read_options *options,
@@ -222,7 +232,14 @@ typedef enum lade_bare {
 	LADE_BARE_WITH_SIZE_16 = 3,  /* the same, RAW at byte 16; bytes between are 0 */
 } lade_bare;
 
-/* One buffer each way, in host memory.  Bound: lade_spec_bound() + 16. */
+/*
+ * One buffer each way, in host memory.  Bound: lade_spec_bound() + 16.  On failure '*dst_size' is 0
+ * and 'dst' unspecified.
+ * Fails:   as lade_encode_into(), LADE_E_LIMIT for a size that the field does not hold; as
+ *          lade_decode_into(), LADE_E_CORRUPT for a size that is not the data's
+ * Threads: any number of callers per engine
+ * Source:  docs/format/bare.md
+ */
 LADE_API lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
                                       lade_cspan src, lade_span dst, size_t *dst_size,
                                       lade_error *err);

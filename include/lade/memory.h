@@ -80,6 +80,11 @@ typedef void *lade_stream;
  *
  * 'alloc' returns NULL when there is none; the call that wanted it fails with
  * LADE_E_NOMEM.  Both may be called from several threads at once.
+ *
+ * What grows with the data comes from an engine's allocators: scratch memory, the buffers of
+ * frames and foreign files, the contexts of codecs whose libraries let one say so (not libdeflate,
+ * zlib, c-blosc, LZ4 frames, the encoder of .zst files, and what is prepared of a dictionary).
+ * Objects and tables come from malloc().
  */
 typedef struct lade_allocator {
 	void *ctx;

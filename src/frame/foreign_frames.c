@@ -10,10 +10,9 @@
 #define LZ4F_STATIC_LINKING_ONLY /* the dictionary call and the error numbers */
 #include <lz4.h>
 #include <lz4frame.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "base/try.h"
+#include "codec/zstd/zstd.h"
 #include "frame/foreign_impl.h"
 
 #include <inttypes.h>
@@ -123,7 +122,7 @@ static lade_status zstd_begin(lade_foreign_reader *r, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	if (!s->zstd) {
-		s->zstd = ZSTD_createDCtx();
+		s->zstd = ZSTD_createDCtx_advanced(lade__zstd_memory(r->alloc));
 		if (!s->zstd)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "no memory for a zstd decoder");
