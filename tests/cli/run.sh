@@ -6,6 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: run.sh BUILD [CASE...]}" && pwd)
 shift
 lade=$build/lade
+# NumPy and python-snappy, where tests/interop/run.sh has installed them.
+[ -x "$build/venv/bin/python3" ] && PATH=$build/venv/bin:$PATH
 export LC_ALL=C NO_COLOR=1
 unset LADE_THREADS
 top=$(mktemp -d "${TMPDIR:-/tmp}/lade-cli-XXXXXX")
