@@ -218,7 +218,7 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 		return lade_fail(err, LADE_E_TRUNCATED, in->off, "there is no %s, just nothing",
 		                 what(r));
 	if (have == 1 && !s->any)
-		return lade_fail(err, LADE_E_TRUNCATED, in->off, "one byte is no %s", what(r));
+		return lade_fail(err, LADE_E_TRUNCATED, in->off + 1, "one byte is no %s", what(r));
 	if (have < 2 || !begins(r, lade__in_at(in))) {
 		if (!s->any)
 			return lade_fail(err, LADE_E_CORRUPT, in->off, "no %s begins here",

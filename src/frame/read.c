@@ -82,6 +82,19 @@ out:
 	return status;
 }
 
+/* The index's claims about a chunk; what is wrong stands in its entry. */
+static lade_status check_entry(const lade_frame *frame, const lade__located *at, lade_error *err)
+{
+	lade_error inner = {.offset = LADE_NO_OFFSET};
+	lade_status status = lade__chunk_check(&at->chunk, at->index, LADE_NO_OFFSET, &inner);
+	if (status == LADE_OK)
+		return status;
+	uint64_t page = frame->page_off[at->index / LADE__PAGE_CHUNKS];
+	return lade_fail(err, status,
+	                 page + LADE__PART_HEADER + at->index % LADE__PAGE_CHUNKS * LADE__ENTRY_SIZE,
+	                 "index page at %" PRIu64 ": %s", page, inner.message);
+}
+
 static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker, lade_error *err)
 {
 	const lade_frame *frame = b->frame;
@@ -91,8 +104,8 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 	const uint8_t *src;
 	lade__chunk chunk;
 	lade_status status;
-	/* The index's claims, before memory is asked for them. */
-	TRY(lade__chunk_check(want, t->at.index, t->at.off, err));
+	/* Before memory is asked for what the index claims. */
+	TRY(check_entry(frame, &t->at, err));
 	if (stored && !frame->source.base && dst && want->size % LADE__ALIGN == 0)
 		return read_stored(b, t, dst, err);
 	/* Scratch for the block, unless it lies in memory, and for what it decodes to. */
