@@ -42,8 +42,9 @@ LADE_API lade_status lade_spec_parse(const lade_engine *engine, const char *text
 LADE_API lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **out,
                                    lade_error *err);
 
-/* Count up, and down; the last takes the spec with it.  lade_spec_ref() returns its argument. */
-LADE_API lade_spec *lade_spec_ref(lade_spec *spec);
+/* Count up, and down; the last takes the spec with it.  lade_spec_ref() returns its argument, as
+ * one that may be counted down. */
+LADE_API lade_spec *lade_spec_ref(const lade_spec *spec);
 LADE_API void lade_spec_unref(lade_spec *spec); /* NULL is fine */
 
 /* The stages, in the order of encoding.  Valid as long as the spec. */

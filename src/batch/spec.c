@@ -149,10 +149,12 @@ lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **ou
 	return LADE_OK;
 }
 
-lade_spec *lade_spec_ref(lade_spec *spec)
+lade_spec *lade_spec_ref(const lade_spec *spec)
 {
-	atomic_fetch_add_explicit(&spec->refs, 1, memory_order_relaxed);
-	return spec;
+	/* Specs lie in memory from malloc(); only the count ever changes. */
+	lade_spec *counted = (lade_spec *)(uintptr_t)spec;
+	atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
+	return counted;
 }
 
 void lade_spec_unref(lade_spec *spec)

@@ -85,7 +85,7 @@ static lade_status make_header(const lade_frame_options *options, lade__header *
 	if (status != LADE_OK)
 		lade_spec_unref(copy);
 	else
-		header->spec = copy ? copy : lade_spec_ref((lade_spec *)(uintptr_t)options->spec);
+		header->spec = copy ? copy : lade_spec_ref(options->spec);
 	return status;
 }
 
