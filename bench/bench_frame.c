@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 	s.encoded.data = malloc(s.encoded.cap);
 	lade_frame_writer *writer;
 	double start = now();
-	must(lade_frame_writer_new(s.engine, &options, (lade_output){&s.encoded, append}, &writer,
+	must(lade_frame_writer_new(s.engine, (lade_output){&s.encoded, append}, &options, &writer,
 	                           &err),
 	     &err, "writer");
 	must(lade_frame_writer_write(writer, data, s.size, &err), &err, "write");

@@ -121,7 +121,7 @@ static inline kit_bytes kit_frame(lade_engine *engine, const lade_frame_options 
 	lade_frame_writer *writer;
 	lade_error err;
 	lade_status status =
-		lade_frame_writer_new(engine, options, kit_output(&out), &writer, &err);
+		lade_frame_writer_new(engine, kit_output(&out), options, &writer, &err);
 	if (status == LADE_OK)
 		status = lade_frame_writer_write(writer, data, size, &err);
 	if (status == LADE_OK)

@@ -84,9 +84,9 @@ typedef struct lade_frame_writer lade_frame_writer;
  *          the shape copied; engine and dictionary outlive the writer
  * Source:  docs/format/frame.md
  */
-LADE_API lade_status lade_frame_writer_new(lade_engine *engine, const lade_frame_options *options,
-                                           lade_output output, lade_frame_writer **out,
-                                           lade_error *err);
+LADE_API lade_status lade_frame_writer_new(lade_engine *engine, lade_output output,
+                                           const lade_frame_options *options,
+                                           lade_frame_writer **out, lade_error *err);
 LADE_API lade_status lade_frame_writer_write(lade_frame_writer *writer, const void *data,
                                              size_t size, lade_error *err);
 /* Writes what 'input' gives, to its end, on the caller's thread: reading, encoding and writing

@@ -106,7 +106,7 @@ static lade_status compress_lade(const cli_work *work, cli_in *in, cli_out *out,
 		f.has_size = in->has_size;
 		f.size = in->has_size ? (uint64_t)in->stat.st_size : 0;
 	}
-	status = lade_frame_writer_new(work->engine, &f, cli_out_output(out), &writer, err);
+	status = lade_frame_writer_new(work->engine, cli_out_output(out), &f, &writer, err);
 	if (status == LADE_OK)
 		status = lade_frame_writer_copy(writer, cli_in_input(in), err);
 	if (status == LADE_OK)

@@ -91,7 +91,8 @@ static lade_status check_entry(const lade_frame *frame, const lade__located *at,
 		return status;
 	uint64_t page = frame->page_off[at->index / LADE__PAGE_CHUNKS];
 	return lade_fail(err, status,
-	                 page + LADE__PART_HEADER + at->index % LADE__PAGE_CHUNKS * LADE__ENTRY_SIZE,
+	                 page + LADE__PART_HEADER +
+	                         at->index % LADE__PAGE_CHUNKS * LADE__ENTRY_SIZE,
 	                 "index page at %" PRIu64 ": %s", page, inner.message);
 }
 

@@ -120,8 +120,9 @@ out:
 	return status;
 }
 
-lade_status lade_frame_writer_new(lade_engine *engine, const lade_frame_options *options,
-                                  lade_output output, lade_frame_writer **out, lade_error *err)
+lade_status lade_frame_writer_new(lade_engine *engine, lade_output output,
+                                  const lade_frame_options *options, lade_frame_writer **out,
+                                  lade_error *err)
 {
 	if (!out || !engine || !output.write)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",

@@ -180,7 +180,7 @@ static void make(const recipe *p, const char *dir)
 	}
 	kit_bytes frame = {0};
 	lade_frame_writer *w;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&frame), &w, NULL),
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&frame), &options, &w, NULL),
 	                 LADE_OK);
 	for (size_t at = 0, i = 0; at < p->size; at += p->chunk_size, i++) {
 		size_t n = p->size - at < p->chunk_size ? p->size - at : p->chunk_size;

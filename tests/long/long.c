@@ -249,7 +249,7 @@ static void frame_write(lade_engine *engine, const frame_case *c)
 	                              .ndim = 1,
 	                              .shape = shape};
 	lade_output output = {.ctx = file, .write = file_write};
-	if (lade_frame_writer_new(engine, &options, output, &writer, &err) != LADE_OK)
+	if (lade_frame_writer_new(engine, output, &options, &writer, &err) != LADE_OK)
 		die("writer", &err);
 	for (uint64_t off = 0; off < c->size;) {
 		size_t size = sizeof block;

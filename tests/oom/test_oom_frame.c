@@ -98,7 +98,7 @@ static lade_status write_scenario(void *ctx, lade_error *err)
 	                              .ndim = 2,
 	                              .shape = shape};
 	lade_output output = {.ctx = &at, .write = put};
-	DO(lade_frame_writer_new(engine, &options, output, &writer, err));
+	DO(lade_frame_writer_new(engine, output, &options, &writer, err));
 	DO(lade_frame_writer_write(writer, plain, 100000, err));
 	DO(lade_frame_writer_write(writer, plain + 100000, SIZE - 100000, err));
 	DO(lade_frame_writer_finish(writer, err));

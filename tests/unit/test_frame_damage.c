@@ -72,7 +72,7 @@ static sample make_sample(lade_policy policy, bool known)
 	options.has_size = known;
 	options.size = SIZE;
 	lade_frame_writer *w;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&s.frame), &w, NULL),
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&s.frame), &options, &w, NULL),
 	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, s.data, 3 * CHUNK, NULL), LADE_OK);
 	assert_int_equal(lade_frame_writer_chunk(w, own, s.data + 3 * CHUNK, CHUNK, NULL), LADE_OK);

@@ -98,7 +98,7 @@ static kit_bytes write_somehow(lade_frame_options options, const uint8_t *data, 
 	options.size = size;
 	options.threads = (unsigned)rng_below(r, 4);
 	lade_status status =
-		lade_frame_writer_new(engine, &options, kit_output(&out), &writer, &err);
+		lade_frame_writer_new(engine, kit_output(&out), &options, &writer, &err);
 	if (status != LADE_OK)
 		fail_msg("writer: %s", err.message);
 	size_t at = 0;
@@ -260,7 +260,7 @@ static void test_own_spec(void **state)
 	kit_bytes out = {0};
 	lade_frame_writer *w;
 	lade_error err = {0};
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&out), &options, &w, &err),
 	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, CHUNK + 10, &err), LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data + CHUNK + 10, CHUNK - 10, &err), LADE_OK);
@@ -559,7 +559,7 @@ static void test_writer_failures(void **state)
 	for (size_t at = 1; at < whole.size; at += 97) {
 		kit_bytes out = {.fail_at = at};
 		lade_status status =
-			lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err);
+			lade_frame_writer_new(engine, kit_output(&out), &options, &w, &err);
 		if (status == LADE_OK) {
 			status = lade_frame_writer_write(w, data, sizeof data, &err);
 			if (status == LADE_OK)
@@ -577,12 +577,12 @@ static void test_writer_failures(void **state)
 	kit_bytes out = {0};
 	options.has_size = true;
 	options.size = 100;
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&out), &options, &w, &err),
 	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, 99, &err), LADE_OK);
 	assert_int_equal(lade_frame_writer_finish(w, &err), LADE_E_STATE);
 	lade_frame_writer_free(w);
-	assert_int_equal(lade_frame_writer_new(engine, &options, kit_output(&out), &w, &err),
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&out), &options, &w, &err),
 	                 LADE_OK);
 	assert_int_equal(lade_frame_writer_write(w, data, 101, &err), LADE_E_STATE);
 	lade_frame_writer_free(w);

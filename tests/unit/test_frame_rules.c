@@ -92,7 +92,7 @@ static lade_status new_status(const lade_frame_options *options)
 {
 	kit_bytes out = {0};
 	lade_frame_writer *w;
-	lade_status status = lade_frame_writer_new(engine, options, kit_output(&out), &w, NULL);
+	lade_status status = lade_frame_writer_new(engine, kit_output(&out), options, &w, NULL);
 	if (status == LADE_OK)
 		lade_frame_writer_free(w);
 	else
