@@ -1,0 +1,273 @@
+/*
+ * lz_exec.cuh: the executor that LZ formats share: it turns pieces into bytes.
+ *
+ * A warp hands in up to 32 sequences, lane by lane: a literal run (bytes of the source) and a match
+ * (bytes of the output so far), either of which may be empty.  Each non-empty one is a *piece*:
+ * one number 'delta' such that output byte 'pos' is byte pos + delta of the source, or of the output.
+ * A bitmap marks where pieces begin, so that the piece of any output byte is a count of bits away,
+ * and 32 lanes make 32 bytes a step, whatever the pieces' lengths:
+ *
+ *     rank of the byte = starts before the window + starts in words before its own
+ *                        + popc(its word up to and with it)
+ *
+ * Output is made in tiles of 128 bytes, 4 to a lane, whose loads are all in flight together.  A
+ * source inside the tile itself is resolved first: a table of 128 indices is followed until none
+ * points into the tile (pointer doubling, at most 7 rounds), which also resolves matches that
+ * overlap themselves.
+ *
+ * Bounds: the caller has checked that every literal lies in the source, that every match begins in
+ * the output, and that the output ends within its capacity.  Every load and store here is at one of
+ * those bytes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CUDA_LZ_EXEC_CUH
+#define LADE_CUDA_LZ_EXEC_CUH
+
+#include "cuda/batch.cuh"
+
+#define LADE_LZ_WINDOW 1024u /* output bytes that a bitmap covers: one word a lane */
+#define LADE_LZ_TILE 128u
+#define LADE_LZ_STRIDE 512u /* of a long match; a window is at least twice as long */
+
+/* A warp's part of shared memory: 736 bytes. */
+struct lade_lz_shared {
+	uint32_t bits[32];              /* bit i of word w: a piece begins at byte 32 w + i */
+	int32_t delta[66];              /* by piece; bit 0: of the source; 64 at most and 2 unused */
+	uint8_t index[LADE_LZ_TILE];    /* of a tile's byte: where in the tile its value comes from */
+	uint8_t value[LADE_LZ_TILE];
+	uint32_t tokens[32];            /* the parser's list */
+};
+
+/* What a lane hands in. */
+struct lade_lz_sequence {
+	uint32_t literals, from; /* a run of source bytes from 'from' on */
+	uint32_t match, offset;  /* then bytes from 'offset' before, 1 to the output so far */
+};
+
+/* ---- long runs ----------------------------------------------------------------------------- */
+
+/*
+ * Copies 'size' bytes from 'src' to 'dst'; 'src' may lie before 'dst' in one output, at least 512
+ * bytes off.  Stores are whole words; a word of the source is read only where all four
+ * bytes belong to the run.
+ */
+static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *src, uint32_t size,
+                                                   uint32_t lane)
+{
+	uint32_t head = (uint32_t)(0 - (uintptr_t)dst) & 3;
+	if (head > size)
+		head = size;
+	if (lane < head)
+		dst[lane] = src[lane];
+	dst += head;
+	src += head;
+	size -= head;
+	/* Output word i is made of source words i and i + 1, counted from the one that holds src[0]; that
+	 * one may begin before the run, so with a shift the first four bytes go one by one. */
+	uint32_t before = (uint32_t)(uintptr_t)src & 3, shift = 8 * before;
+	const uint32_t *from = (const uint32_t *)(src - before);
+	uint32_t *to = (uint32_t *)dst;
+	uint32_t begin = before ? 1 : 0;
+	uint32_t whole = (size + before) / 4; /* source words that end within the run */
+	uint32_t end = before ? (whole ? whole - 1 : 0) : whole;
+	if (end < begin)
+		end = begin = 0;
+	if (begin && lane < 4)
+		dst[lane] = src[lane];
+	uint32_t i = begin + lane;
+	for (; i + 96 < end; i += 128) {
+		uint32_t w[4];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			w[k] = before ? __funnelshift_r(from[i + 32 * k], from[i + 32 * k + 1], shift) :
+				from[i + 32 * k];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			to[i + 32 * k] = w[k];
+	}
+	for (; i < end; i += 32)
+		to[i] = before ? __funnelshift_r(from[i], from[i + 1], shift) : from[i];
+	for (uint32_t k = 4 * end + lane; k < size; k += 32)
+		dst[k] = src[k];
+}
+
+/* ---- a window ---------------------------------------------------------------------------------- */
+
+/* Marks where pieces begin within [w0, w0 + 1024) and ranks the words: 'word' and 'rank' of a lane are
+ * those of bytes 32 lane to 32 lane + 31; 'rank' counts the pieces that begin before them.
+ * 'start' is the lane's first output byte.  Returns the number that begin before the window's end. */
+static __device__ __forceinline__ uint32_t lade_lz_mark(lade_lz_shared *s,
+                                                        const lade_lz_sequence &q, uint32_t start,
+                                                        uint32_t w0, uint32_t before,
+                                                        uint32_t lane, uint32_t *word,
+                                                        uint32_t *rank)
+{
+	s->bits[lane] = 0;
+	__syncwarp();
+	uint32_t at = start - w0; /* wraps for what begins before the window */
+	if (q.literals && at < LADE_LZ_WINDOW)
+		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
+	at += q.literals;
+	if (q.match && at < LADE_LZ_WINDOW)
+		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
+	__syncwarp();
+	*word = s->bits[lane];
+	uint32_t count = __popc(*word);
+	uint32_t sum = lade_warp_scan(count, lane);
+	*rank = before + sum - count;
+	return before + __shfl_sync(LADE_FULL, sum, 31);
+}
+
+/* The value of a tile's bytes where some come from the tile itself.  'source' is where in the tile, or the
+ * byte's own index where it comes from outside; then 'value' is it. */
+static __device__ __forceinline__ void lade_lz_resolve(lade_lz_shared *s, uint32_t lane,
+                                                       uint32_t *source, uint32_t *value)
+{
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		s->index[32 * k + lane] = (uint8_t)source[k];
+		s->value[32 * k + lane] = (uint8_t)value[k];
+	}
+	__syncwarp();
+	/* After round r an index is 2^r sources away, or at a byte from outside: 7 rounds for 128 bytes. */
+	for (uint32_t round = 0; round < 7; round++) {
+		uint32_t next[4];
+		bool moved = false;
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++) {
+			next[k] = s->index[source[k]];
+			moved |= next[k] != source[k];
+		}
+		if (!__any_sync(LADE_FULL, moved))
+			break;
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++) {
+			source[k] = next[k];
+			s->index[32 * k + lane] = (uint8_t)next[k];
+		}
+		__syncwarp();
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		value[k] = s->value[source[k]];
+	__syncwarp();
+}
+
+/* Makes output bytes [t0, end), at most 128, in the window of w0. */
+static __device__ __forceinline__ void lade_lz_tile(lade_lz_shared *s, const uint8_t *src,
+                                                    uint8_t *dst, uint32_t w0, uint32_t t0,
+                                                    uint32_t end, uint32_t word, uint32_t rank,
+                                                    uint32_t lane)
+{
+	uint32_t value[4], source[4];
+	bool inside = false;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		uint32_t w = (t0 - w0) / 32 + k;
+		uint32_t bits = __shfl_sync(LADE_FULL, word, w);
+		uint32_t first = __shfl_sync(LADE_FULL, rank, w);
+		uint32_t pos = t0 + 32 * k + lane;
+		uint32_t piece = first + __popc(bits & (LADE_FULL >> (31 - lane))) - 1;
+		int32_t delta = pos < end ? s->delta[piece] : 1;
+		uint32_t at = pos + (uint32_t)(delta >> 1);
+		source[k] = 32 * k + lane;
+		value[k] = 0;
+		if (pos < end) {
+			if (!(delta & 1) && at >= t0) {
+				source[k] = at - t0;
+				inside = true;
+			} else {
+				value[k] = (delta & 1) ? src[at] : dst[at];
+			}
+		}
+	}
+	if (__any_sync(LADE_FULL, inside))
+		lade_lz_resolve(s, lane, source, value);
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		if (t0 + 32 * k + lane < end)
+			dst[t0 + 32 * k + lane] = (uint8_t)value[k];
+	__syncwarp();
+}
+
+/*
+ * No piece begins in the window of w0: the one that covers it goes on until the next one begins, or
+ * until o1.  Copies it so far and returns where it ends.  A match may be read at any multiple of its
+ * offset as far back as its run goes, so that what is copied in one stride does not overlap itself.
+ */
+static __device__ __forceinline__ uint32_t lade_lz_long(const uint8_t *src, uint8_t *dst,
+                                                        const lade_lz_sequence &q, uint32_t start,
+                                                        uint32_t w0, uint32_t o1, int32_t delta,
+                                                        uint32_t back, uint32_t lane)
+{
+	uint32_t mine = q.literals && start >= w0 ? start :
+		q.match && start + q.literals >= w0 ? start + q.literals : o1;
+	uint32_t end = __reduce_min_sync(LADE_FULL, mine);
+	if (delta & 1) {
+		lade_lz_run(dst + w0, src + (w0 + (uint32_t)(delta >> 1)), end - w0, lane);
+		__syncwarp();
+		return end;
+	}
+	uint32_t wide = (LADE_LZ_STRIDE + back - 1) / back * back;
+	for (uint32_t at = w0; at < end; at += LADE_LZ_STRIDE) {
+		uint32_t n = end - at < LADE_LZ_STRIDE ? end - at : LADE_LZ_STRIDE;
+		lade_lz_run(dst + at, dst + (at - wide), n, lane);
+		__syncwarp();
+	}
+	return end;
+}
+
+/* ---- a batch of sequences ------------------------------------------------------------------------ */
+
+/* Puts the pieces of the warp's sequences into the table. 'start' is the lane's first output byte. */
+static __device__ __forceinline__ void lade_lz_pieces(lade_lz_shared *s, const lade_lz_sequence &q,
+                                                      uint32_t start, uint32_t lane)
+{
+	uint32_t below = (1u << lane) - 1;
+	uint32_t literals = __ballot_sync(LADE_FULL, q.literals != 0);
+	uint32_t matches = __ballot_sync(LADE_FULL, q.match != 0);
+	uint32_t piece = __popc(literals & below) + __popc(matches & below);
+	if (q.literals)
+		s->delta[piece] = (int32_t)((q.from - start) << 1 | 1);
+	if (q.match)
+		s->delta[piece + (q.literals != 0)] = (int32_t)((0u - q.offset) << 1);
+	__syncwarp();
+}
+
+/*
+ * Makes the output bytes [o0, o1) of the sequences handed in; 'start' is the lane's first one.
+ * The output before o0 is complete and visible to the warp.
+ */
+static __device__ __forceinline__ void lade_lz_make(lade_lz_shared *s, const uint8_t *src,
+                                                    uint8_t *dst, const lade_lz_sequence &q,
+                                                    uint32_t start, uint32_t o0, uint32_t o1,
+                                                    uint32_t lane)
+{
+	uint32_t before = 0;
+	bool alone = false; /* the window before this one lay within one piece */
+	for (uint32_t w0 = o0; w0 < o1;) {
+		uint32_t word, rank;
+		uint32_t end = o1 - w0 < LADE_LZ_WINDOW ? o1 : w0 + LADE_LZ_WINDOW;
+		uint32_t begun = lade_lz_mark(s, q, start, w0, before, lane, &word, &rank);
+		if (begun == before) {
+			int32_t delta = s->delta[before - 1];
+			uint32_t back = (delta & 1) ? 0 : (uint32_t)(0 - (delta >> 1));
+			/* A short offset needs 1,024 bytes of the run before it can be widened. */
+			if ((delta & 1) || back >= LADE_LZ_STRIDE || alone) {
+				w0 = lade_lz_long(src, dst, q, start, w0, o1, delta, back, lane);
+				continue;
+			}
+			alone = true;
+		} else {
+			alone = false;
+		}
+		for (uint32_t t0 = w0; t0 < end; t0 += LADE_LZ_TILE)
+			lade_lz_tile(s, src, dst, w0, t0, end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE,
+			             word, rank, lane);
+		before = begun;
+		w0 = end;
+	}
+}
+
+#endif
