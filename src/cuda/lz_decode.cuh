@@ -109,21 +109,24 @@ static __device__ __forceinline__ uint32_t lade_lz_read(lade_lz_shared *s, const
 	return bad ? __shfl_sync(LADE_FULL, status, __ffs(bad) - 1) : LADE_GPU_OK;
 }
 
-/* Where each lane's sequence begins in the output, from 'op' on, and '*total', the bytes of all; checks
- * the matches' offsets and the output's end. */
-static __device__ __forceinline__ uint32_t lade_lz_place(const lade_lz_sequence &q, uint32_t op,
-                                                         uint32_t cap, uint32_t lane,
-                                                         uint32_t *start, uint32_t *total)
+/* Where each lane's sequence begins, counted from the batch's first byte; '*total' is the bytes of all.
+ * Two lengths are at most 2^30 and some each, and only the last lane's are above 1,000. */
+static __device__ __forceinline__ uint32_t lade_lz_place(const lade_lz_sequence &q, uint32_t lane,
+                                                         uint32_t *total)
 {
-	/* Two lengths are at most 2^30 + some each, and only the last lane's are above 1,000. */
-	uint32_t length = q.literals + q.match;
-	uint32_t end = lade_warp_scan(length, lane);
+	uint32_t end = lade_warp_scan(q.literals + q.match, lane);
 	*total = __shfl_sync(LADE_FULL, end, 31);
-	*start = op + end - length;
-	bool bad = q.match && (q.offset == 0 || q.offset > *start + q.literals);
+	return end - q.literals - q.match;
+}
+
+/* Checks the matches' offsets and the output's end; 'start' is the lane's first output byte. */
+static __device__ __forceinline__ uint32_t lade_lz_check(const lade_lz_sequence &q, uint32_t start,
+                                                         uint32_t op, uint32_t total, uint32_t cap)
+{
+	bool bad = q.match && (q.offset == 0 || q.offset > start + q.literals);
 	if (__any_sync(LADE_FULL, bad))
 		return LADE_GPU_CORRUPT;
-	return *total > cap - op ? LADE_GPU_NOSPACE : LADE_GPU_OK;
+	return total > cap - op ? LADE_GPU_NOSPACE : LADE_GPU_OK;
 }
 
 /* ---- one warp ------------------------------------------------------------------------------------------ */
@@ -149,12 +152,16 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_shared *s, const
 			segment[k] = lade_lz_chain<F>(c.src, c.src_size, begin + 32 * k, lane);
 		uint32_t count = lade_lz_list<F>(s, segment, begin, begin, lane, &exit);
 		status = lade_lz_read<F>(s, c.src, c.src_size, begin, count, lane, &q, &exit);
+		start = op + lade_lz_place(q, lane, &total);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_place(q, op, cap, lane, &start, &total);
+			status = lade_lz_check(q, start, op, total, cap);
 		if (status != LADE_GPU_OK)
 			break;
 		lade_lz_pieces(s, q, start, lane);
-		lade_lz_make(s, c.src, c.dst, q, start, op, op + total, lane);
+		lade_lz_marked m;
+		m.begun = lade_lz_mark(s, q, start, op, 0, lane, &m.word, &m.rank);
+		lade_lz_open gate = {op};
+		lade_lz_make(s, c.src, c.dst, q, start, op + total, m, gate, lane);
 		op += total;
 		at = exit;
 	}
@@ -168,7 +175,7 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_shared *s, const
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch)
 {
-	LADE_SHARED(lade_lz_shared, shared, WARPS);
+	LADE_SHARED(lade_lz_shared, shared, [WARPS]);
 	lade_lz_shared *s = &shared[threadIdx.x / 32];
 	uint32_t lane = lade_lane();
 	for (;;) {
@@ -184,6 +191,186 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 			status = lade_lz_solo<F>(s, c, lane, &size);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
+	}
+}
+
+/* ---- several warps --------------------------------------------------------------------------------- */
+
+/*
+ * Warps take the blocks of a chunk in turn.  Three things go from block to block in order, each with
+ * a ticket that counts the blocks which tokens begin in: where the chain enters (handed on as soon as the
+ * block's tables and the entry give the exit), where the output continues, and how much of
+ * it is complete.  A warp does all it can before it waits; a tile waits for just the output that it reads.
+ */
+struct lade_lz_team {
+	uint64_t chain;  /* | ticket 32 | position 32 |; LADE_LZ_STOP: no more tokens */
+	uint64_t place;  /* | ticket 32 | output position 32 | */
+	uint32_t made;   /* the output before this position is complete */
+	uint32_t status; /* of the first ticket that failed */
+	uint32_t size, chunk;
+};
+
+static __device__ __forceinline__ bool lade_lz_failed(const lade_lz_team *team)
+{
+	return __shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK;
+}
+
+static __device__ __forceinline__ void lade_lz_post(uint64_t *word, uint32_t ticket, uint32_t value,
+                                                    uint32_t lane)
+{
+	if (lane == 0)
+		lade_st_volatile(word, (uint64_t)ticket << 32 | value);
+}
+
+/* The gate of a warp that makes the output behind o0, with others at work before it. */
+struct lade_lz_gate {
+	static constexpr bool ALWAYS = false;
+	uint32_t o0;
+	uint32_t seen; /* what of the output was complete when last looked */
+	const lade_lz_team *team;
+	__device__ __forceinline__ bool open(uint32_t need)
+	{
+		while (seen < need) {
+			seen = __shfl_sync(LADE_FULL, lade_ld_acquire_cta(&team->made), 0);
+			if (seen >= need)
+				break;
+			if (lade_lz_failed(team))
+				return false;
+		}
+		__syncwarp();
+		return true;
+	}
+};
+
+/* One block, whose tokens the chain enters at 'at'; false when there is no more to do. */
+template <class F>
+static __device__ __forceinline__ bool lade_lz_block(lade_lz_shared *s, lade_lz_team *team,
+                                                     const lade_gpu_chunk &c, uint32_t cap,
+                                                     const lade_lz_segment *segment,
+                                                     uint32_t begin, uint32_t at, uint32_t ticket,
+                                                     uint32_t lane)
+{
+	uint32_t exit, total;
+	uint32_t count = lade_lz_list<F>(s, segment, begin, at, lane, &exit);
+	/* A slow token's end is known when it is read; any other's at once. */
+	bool slow = (s->tokens[count - 1] & LADE_LZ_SLOW) != 0;
+	if (!slow)
+		lade_lz_post(&team->chain, ticket + 1, exit, lane);
+	lade_lz_sequence q;
+	uint32_t status = lade_lz_read<F>(s, c.src, c.src_size, begin, count, lane, &q, &exit);
+	if (slow)
+		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP, lane);
+	uint32_t start = lade_lz_place(q, lane, &total);
+	uint64_t place;
+	for (;;) {
+		place = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->place), 0);
+		if ((uint32_t)(place >> 32) == ticket)
+			break;
+		if (lade_lz_failed(team))
+			return false;
+	}
+	uint32_t op = (uint32_t)place;
+	start += op;
+	if (status == LADE_GPU_OK)
+		status = lade_lz_check(q, start, op, total, cap);
+	if (status != LADE_GPU_OK) {
+		if (lane == 0)
+			lade_st_volatile(&team->status, status);
+		return false;
+	}
+	lade_lz_post(&team->place, ticket + 1, op + total, lane);
+	if (exit == LADE_LZ_STOP && lane == 0)
+		team->size = op + total;
+	lade_lz_pieces(s, q, start, lane);
+	lade_lz_marked m;
+	m.begun = lade_lz_mark(s, q, start, op, 0, lane, &m.word, &m.rank);
+	lade_lz_gate gate = {op, 0, team};
+	/* The output is complete up to here when it was before and this batch is made. */
+	if (!lade_lz_make(s, c.src, c.dst, q, start, op + total, m, gate, lane) || !gate.open(op))
+		return false;
+	if (lane == 0)
+		lade_st_release_cta(&team->made, op + total);
+	return exit != LADE_LZ_STOP;
+}
+
+template <class F, int WARPS>
+static __device__ __forceinline__ void lade_lz_share(lade_lz_shared *s, lade_lz_team *team,
+                                                     const lade_gpu_chunk &c, uint32_t cap,
+                                                     uint32_t first, uint32_t warp, uint32_t lane)
+{
+	const uint32_t size = 32 * F::SEGMENTS;
+	uint32_t block = warp;
+	for (;;) {
+		uint64_t chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
+		uint32_t at = (uint32_t)chain;
+		if (at == LADE_LZ_STOP ||
+		    __shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK)
+			return;
+		/* Blocks that the chain has passed hold nothing of it. */
+		uint32_t here = (at - first) / size;
+		if (block < here)
+			block += (here - block + WARPS - 1) / WARPS * WARPS;
+		uint32_t begin = first + block * size;
+		lade_lz_segment segment[F::SEGMENTS];
+#pragma unroll
+		for (uint32_t k = 0; k < F::SEGMENTS; k++)
+			segment[k] = lade_lz_chain<F>(c.src, c.src_size, begin + 32 * k, lane);
+		while (at < begin) {
+			chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
+			at = (uint32_t)chain;
+			if (__shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK)
+				return;
+		}
+		if (at == LADE_LZ_STOP)
+			return;
+		if (at - begin < size &&
+		    !lade_lz_block<F>(s, team, c, cap, segment, begin, at, (uint32_t)(chain >> 32), lane))
+			return;
+	}
+}
+
+/* Map: block = one chunk at a time, warp = every WARPS-th block of its source.  Shared: the
+ * warps' parts and the team's. */
+template <class F, int WARPS>
+static __device__ __forceinline__ void lade_lz_team_batch(const lade_gpu_batch &batch)
+{
+	LADE_SHARED(lade_lz_shared, shared, [WARPS]);
+	LADE_SHARED(lade_lz_team, team);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	for (;;) {
+		if (threadIdx.x == 0)
+			team.chunk = atomicAdd(batch.next, 1u);
+		__syncthreads();
+		uint32_t i = team.chunk;
+		if (i >= batch.count)
+			break;
+		lade_gpu_chunk c;
+		uint32_t first = 0, told = LADE_LZ_STOP;
+		uint32_t status = lade_chunk_get(batch, i, &c);
+		if (status == LADE_GPU_OK)
+			status = F::begin(c.src, c.src_size, &first, &told);
+		if (status == LADE_GPU_OK && told != LADE_LZ_STOP && told > c.dst_cap)
+			status = LADE_GPU_NOSPACE;
+		bool any = status == LADE_GPU_OK && (F::TOKEN_AT_END || first < c.src_size);
+		if (threadIdx.x == 0) {
+			team.chain = first;
+			team.place = 0;
+			team.made = 0;
+			team.status = status;
+			team.size = 0;
+		}
+		__syncthreads();
+		if (any)
+			lade_lz_share<F, WARPS>(&shared[warp], &team, c, told < c.dst_cap ? told : c.dst_cap, first,
+			                        warp, lane);
+		__syncthreads();
+		if (threadIdx.x == 0) {
+			status = team.status;
+			if (status == LADE_GPU_OK && told != LADE_LZ_STOP && team.size != told)
+				status = LADE_GPU_CORRUPT;
+			lade_chunk_put(batch, i, status, team.size);
+		}
+		__syncthreads();
 	}
 }
 

@@ -154,13 +154,28 @@ static __device__ __forceinline__ void lade_lz_resolve(lade_lz_shared *s, uint32
 	__syncwarp();
 }
 
-/* Makes output bytes [t0, end), at most 128, in the window of w0. */
-static __device__ __forceinline__ void lade_lz_tile(lade_lz_shared *s, const uint8_t *src,
+/*
+ * A gate says how much of the output is there: open(need) waits until the bytes before 'need' are complete
+ * and visible to the warp, and returns false when they will never be.  'o0' is where the warp's own
+ * sequences begin: what lies behind it is the warp's own.
+ */
+struct lade_lz_open { /* one warp makes all */
+	static constexpr bool ALWAYS = true;
+	uint32_t o0;
+	__device__ __forceinline__ bool open(uint32_t)
+	{
+		return true;
+	}
+};
+
+/* Makes output bytes [t0, end), at most 128, in the window of w0; false when the gate stays shut. */
+template <class G>
+static __device__ __forceinline__ bool lade_lz_tile(lade_lz_shared *s, const uint8_t *src,
                                                     uint8_t *dst, uint32_t w0, uint32_t t0,
                                                     uint32_t end, uint32_t word, uint32_t rank,
-                                                    uint32_t lane)
+                                                    G &gate, uint32_t lane)
 {
-	uint32_t value[4], source[4];
+	uint32_t value[4], source[4], where[4], need = 0;
 	bool inside = false;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
@@ -171,16 +186,21 @@ static __device__ __forceinline__ void lade_lz_tile(lade_lz_shared *s, const uin
 		uint32_t piece = first + __popc(bits & (LADE_FULL >> (31 - lane))) - 1;
 		int32_t delta = pos < end ? s->delta[piece] : 1;
 		uint32_t at = pos + (uint32_t)(delta >> 1);
-		source[k] = 32 * k + lane;
+		bool own = pos < end && !(delta & 1) && at >= t0;
+		source[k] = own ? at - t0 : 32 * k + lane;
+		inside |= own;
+		/* Of the source, of the output, or (bit 31) neither to be loaded. */
+		where[k] = pos >= end || own ? 1u << 31 : at << 1 | (delta & 1);
+		if (!G::ALWAYS && pos < end && !(delta & 1) && at < gate.o0 && at >= need)
+			need = at + 1;
+	}
+	if (!G::ALWAYS && !gate.open(__reduce_max_sync(LADE_FULL, need)))
+		return false;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
 		value[k] = 0;
-		if (pos < end) {
-			if (!(delta & 1) && at >= t0) {
-				source[k] = at - t0;
-				inside = true;
-			} else {
-				value[k] = (delta & 1) ? src[at] : dst[at];
-			}
-		}
+		if (where[k] != 1u << 31)
+			value[k] = ((where[k] & 1) ? src : (const uint8_t *)dst)[where[k] >> 1];
 	}
 	if (__any_sync(LADE_FULL, inside))
 		lade_lz_resolve(s, lane, source, value);
@@ -189,6 +209,7 @@ static __device__ __forceinline__ void lade_lz_tile(lade_lz_shared *s, const uin
 		if (t0 + 32 * k + lane < end)
 			dst[t0 + 32 * k + lane] = (uint8_t)value[k];
 	__syncwarp();
+	return true;
 }
 
 /*
@@ -235,26 +256,35 @@ static __device__ __forceinline__ void lade_lz_pieces(lade_lz_shared *s, const l
 	__syncwarp();
 }
 
+/* A window that is marked: what a lane holds of it, and how many pieces begin before its end. */
+struct lade_lz_marked {
+	uint32_t word, rank, begun;
+};
+
 /*
- * Makes the output bytes [o0, o1) of the sequences handed in; 'start' is the lane's first one.
- * The output before o0 is complete and visible to the warp.
+ * Makes the output bytes [gate.o0, o1) of the sequences handed in, of which the window of o0 is marked;
+ * 'start' is the lane's first one.  False when the gate stays shut.
  */
-static __device__ __forceinline__ void lade_lz_make(lade_lz_shared *s, const uint8_t *src,
+template <class G>
+static __device__ __forceinline__ bool lade_lz_make(lade_lz_shared *s, const uint8_t *src,
                                                     uint8_t *dst, const lade_lz_sequence &q,
-                                                    uint32_t start, uint32_t o0, uint32_t o1,
-                                                    uint32_t lane)
+                                                    uint32_t start, uint32_t o1, lade_lz_marked m,
+                                                    G &gate, uint32_t lane)
 {
+	const uint32_t o0 = gate.o0;
 	uint32_t before = 0;
 	bool alone = false; /* the window before this one lay within one piece */
 	for (uint32_t w0 = o0; w0 < o1;) {
-		uint32_t word, rank;
 		uint32_t end = o1 - w0 < LADE_LZ_WINDOW ? o1 : w0 + LADE_LZ_WINDOW;
-		uint32_t begun = lade_lz_mark(s, q, start, w0, before, lane, &word, &rank);
-		if (begun == before) {
+		if (w0 != o0)
+			m.begun = lade_lz_mark(s, q, start, w0, before, lane, &m.word, &m.rank);
+		if (m.begun == before) {
 			int32_t delta = s->delta[before - 1];
 			uint32_t back = (delta & 1) ? 0 : (uint32_t)(0 - (delta >> 1));
 			/* A short offset needs 1,024 bytes of the run before it can be widened. */
 			if ((delta & 1) || back >= LADE_LZ_STRIDE || alone) {
+				if (!(delta & 1) && !gate.open(o0))
+					return false;
 				w0 = lade_lz_long(src, dst, q, start, w0, o1, delta, back, lane);
 				continue;
 			}
@@ -263,11 +293,14 @@ static __device__ __forceinline__ void lade_lz_make(lade_lz_shared *s, const uin
 			alone = false;
 		}
 		for (uint32_t t0 = w0; t0 < end; t0 += LADE_LZ_TILE)
-			lade_lz_tile(s, src, dst, w0, t0, end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE,
-			             word, rank, lane);
-		before = begun;
+			if (!lade_lz_tile(s, src, dst, w0, t0,
+			                  end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE, m.word, m.rank,
+			                  gate, lane))
+				return false;
+		before = m.begun;
 		w0 = end;
 	}
+	return true;
 }
 
 #endif
