@@ -3,7 +3,7 @@
  *
  *     | token 1 | more literal length 0.. | literals | offset 2 | more match length 0.. |
  *
- * A sequence takes 3 bytes at least, so 96 bytes hold 32 tokens at most.
+ * 
  *
  * A length with a further byte of 255 is left to the whole warp: such a token ends its batch.
  *
@@ -18,45 +18,40 @@
 
 /*
  * What a position read as a token says, packed for the list:
- * | match 9 | literals 9 | literal length has a further byte 1 | slow 1 | left for the list 7 |
+ * | match 9 | literals 9 | literal length has a further byte 1 | 0 7 | slow 1 |
  */
 struct lade_lz4 {
-	static constexpr uint32_t SEGMENTS = 3;
 	static constexpr bool TOKEN_AT_END = true; /* a block never ends behind a match */
 
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t *token)
+	/* 'bytes' are those at 'p' and behind it; 'stage' holds LADE_LZ_STAGE bytes from 'begin' on. */
+	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t begin,
+	                                                const uint8_t *stage, uint32_t p,
+	                                                uint32_t bytes, uint32_t *token)
 	{
-		*token = 0;
-		if (p >= n)
-			return LADE_LZ_STOP;
-		uint32_t t = src[p], literals = t >> 4, match = t & 15, at = p + 1;
-		uint32_t more = literals == 15, slow = 0;
-		if (more) {
-			uint32_t byte = at < n ? src[at] : 255;
-			slow = byte == 255;
-			literals += byte;
-			at++;
-		}
-		at += literals + 2;
+		uint32_t literals = bytes >> 4 & 15, match = bytes & 15, next = bytes >> 8 & 255;
+		bool more = literals == 15, slow = more && next == 255;
+		uint32_t at = p + 3 + literals + (more ? next + 1 : 0);
+		literals += more ? next : 0;
 		bool last = at >= n + 2; /* its literals end the source, or pass its end */
 		if (match == 15 && !last) {
-			uint32_t byte = at < n ? src[at] : 255;
+			uint32_t byte = 255;
+			if (at - begin < LADE_LZ_STAGE)
+				byte = at < n ? stage[at - begin] : 255;
+			else if (at < n)
+				byte = src[at];
 			slow |= byte == 255;
 			match += byte;
 			at++;
 		}
-		*token = (match + 4) << 18 | literals << 9 | more << 8 | slow * LADE_LZ_SLOW;
-		return last || slow ? LADE_LZ_STOP : at;
+		slow &= p < n;
+		*token = (match + 4) << 18 | literals << 9 | (more ? 256u : 0) | (slow ? LADE_LZ_SLOW : 0);
+		return last || slow || p >= n ? LADE_LZ_STOP : at;
 	}
 
-	/* A lane's sequence from its entry of the list, at 'p'; not for slow ones. '*next' is where the
-	 * next token stands; the source's size after the last. */
+	/* A lane's sequence, at 'p'; not for slow ones. */
 	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t token, lade_lz_sequence *q,
-	                                                uint32_t *next)
+	                                                uint32_t token, lade_lz_sequence *q)
 	{
-		(void)next;
 		if (p >= n)
 			return LADE_GPU_TRUNCATED;
 		q->literals = token >> 9 & 511;

@@ -1,17 +1,16 @@
 /*
  * lz_decode.cuh: decodes one chunk of an LZ format, by one warp (solo) or by several (team).
  *
- * Where the next token stands is known only from the one before.  So every position of a segment of 32
- * bytes is read as if a token stood there, which gives a jump; four rounds of doubling then give, for
- * every position, where a chain that enters there leaves the segment and which tokens it passes.  With
- * the true entry that is one look-up a segment, and needs no luck: it takes as long on any data.
+ * Where the next token stands is known only from the one before.  So every byte of a block of 128 is
+ * read as if a token stood there, which gives a jump.  Tables in shared memory then say where one
+ * stands 2, 4 and 8 tokens on; from the true entry a few look-ups find every eighth token, and each
+ * lane its own by three more.  That needs no luck: it takes as long on any data.
  *
  * A format is a struct of functions (lz4_parse.cuh, snappy_parse.cuh):
- *   SEGMENTS      segments of 32 bytes that hold 32 tokens at most
  *   TOKEN_AT_END  a chain that arrives at the source's end is an error
  *   begin         what stands before the first token: where it stands, and the decoded size if told
  *   jump          a position read as a token: where the next one stands, or LADE_LZ_STOP where this is the
- *                 last, bad or slow one; and the token, packed, its low 8 bits 0 but for LADE_LZ_SLOW
+ *                 last, bad or slow one; and the token, packed
  *   take          a lane's sequence from its packed token
  *   slow          the whole warp reads a token whose lengths take long to read
  *
@@ -23,88 +22,143 @@
 #include "cuda/lz_exec.cuh"
 
 #define LADE_LZ_STOP 0xFFFFFFFFu
-#define LADE_LZ_SLOW 128u
+#define LADE_LZ_SLOW 1u /* in a packed token */
 
-/* ---- chains ------------------------------------------------------------------------------------ */
-
-/* A segment's chains: by entry position, where they leave it and which tokens they pass. */
-struct lade_lz_segment {
-	uint32_t exit, tokens, token;
-};
-
-template <class F>
-static __device__ __forceinline__ lade_lz_segment lade_lz_chain(const uint8_t *src, uint32_t n,
-                                                                uint32_t begin, uint32_t lane)
-{
-	lade_lz_segment s;
-	s.exit = F::jump(src, n, begin + lane, &s.token);
-	s.tokens = F::TOKEN_AT_END || begin + lane < n ? 1u << lane : 0;
-	/* 16 tokens at most in 32 bytes: four doublings reach past them. */
-#pragma unroll
-	for (int round = 0; round < 4; round++) {
-		uint32_t to = s.exit - begin;
-		uint32_t exit = __shfl_sync(LADE_FULL, s.exit, to & 31);
-		uint32_t tokens = __shfl_sync(LADE_FULL, s.tokens, to & 31);
-		if (to < 32) {
-			s.exit = exit;
-			s.tokens |= tokens;
-		}
-	}
-	return s;
-}
-
-/* Follows the chain that enters the block at 'entry' and writes its tokens to the list, in order;
- * returns their number.  '*exit' is where the next block's chain enters, or LADE_LZ_STOP. */
-template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_list(lade_lz_shared *s,
-                                                        const lade_lz_segment *segment,
-                                                        uint32_t begin, uint32_t entry,
-                                                        uint32_t lane, uint32_t *exit)
-{
-	uint32_t count = 0;
-#pragma unroll
-	for (uint32_t k = 0; k < F::SEGMENTS; k++) {
-		uint32_t from = entry - (begin + 32 * k);
-		if (from < 32) {
-			uint32_t tokens = __shfl_sync(LADE_FULL, segment[k].tokens, from);
-			entry = __shfl_sync(LADE_FULL, segment[k].exit, from);
-			if (tokens >> lane & 1)
-				s->tokens[count + __popc(tokens & ((1u << lane) - 1))] =
-					segment[k].token | (32 * k + lane);
-			count += __popc(tokens);
-		}
-	}
-	__syncwarp();
-	*exit = entry;
-	return count;
-}
-
-/* ---- the sequences of a block ----------------------------------------------------------------------- */
+#define LADE_LZ_BLOCK 128u
+#define LADE_LZ_STAGE 160u /* bytes at hand from the block's first on: look-ahead for lengths */
 
 /*
- * Reads the block's listed tokens, one a lane.  '*exit' is made exact where the last one was slow: it is then
- * where the next token stands, or LADE_LZ_STOP.
+ * A block's tables.  A position within it is one byte, 128 and more is outside; the upper halves of
+ * 'on' are all 255, so that what is outside stays outside.
+ */
+struct lade_lz_block {
+	uint32_t stage[(LADE_LZ_STAGE + 8) / 4]; /* the source's words that hold the block */
+	uint32_t exit[LADE_LZ_BLOCK];            /* the jump, as a position of the source */
+	uint32_t token[LADE_LZ_BLOCK];
+	uint8_t on[4][256];                      /* 1, 2, 4, 8 tokens on */
+};
+
+/* What a warp has in shared memory. */
+struct lade_lz_warp {
+	lade_lz_shared exec;
+	lade_lz_block block;
+};
+
+static __device__ __forceinline__ void lade_lz_block_init(lade_lz_block *b, uint32_t lane)
+{
+#pragma unroll
+	for (uint32_t t = 0; t < 4; t++)
+		((uint32_t *)b->on[t])[32 + lane] = LADE_FULL;
+	__syncwarp();
+}
+
+/*
+ * Brings the block's bytes to shared memory; returns where in 'stage' its first one lies.  Whole words are
+ * read where all of them lie in the source; at its ends it goes byte by byte, and what lies outside is
+ * left as it is: nobody reads it.
+ */
+static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const uint8_t *src,
+                                                         uint32_t n, uint32_t begin, uint32_t lane)
+{
+	uint32_t shift = (uint32_t)(uintptr_t)(src + begin) & 3;
+	if (begin >= shift && begin + LADE_LZ_STAGE + 4 <= n) {
+		const uint32_t *from = (const uint32_t *)(src + begin - shift);
+		b->stage[lane] = from[lane];
+		if (lane < 9)
+			b->stage[32 + lane] = from[32 + lane];
+	} else {
+		uint8_t *to = (uint8_t *)b->stage + shift;
+		for (uint32_t i = lane; i < LADE_LZ_STAGE; i += 32)
+			to[i] = begin + i < n ? src[begin + i] : 0;
+	}
+	__syncwarp();
+	return shift;
+}
+
+/* Makes the tables of the block at 'begin'. */
+template <class F>
+static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const uint8_t *src, uint32_t n,
+                                                      uint32_t begin, uint32_t lane)
+{
+	uint32_t shift = lade_lz_stage(b, src, n, begin, lane);
+	const uint8_t *stage = (const uint8_t *)b->stage + shift;
+	uint32_t low = b->stage[lane], high = b->stage[lane + 1], next = b->stage[lane + 2];
+	uint32_t bytes = __funnelshift_r(low, high, 8 * shift), more = __funnelshift_r(high, next, 8 * shift);
+	uint32_t to = 0;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		uint32_t token, at = begin + 4 * lane + k;
+		/* The byte at 'at' and the three behind it. */
+		uint32_t exit = F::jump(src, n, begin, stage, at, __funnelshift_r(bytes, more, 8 * k), &token);
+		b->exit[4 * lane + k] = exit;
+		b->token[4 * lane + k] = token;
+		uint32_t on = exit - begin < LADE_LZ_BLOCK ? exit - begin : 255;
+		to |= on << (8 * k);
+	}
+	((uint32_t *)b->on[0])[lane] = to;
+	__syncwarp();
+#pragma unroll
+	for (uint32_t t = 1; t < 4; t++) {
+		uint32_t far = 0;
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			far |= (uint32_t)b->on[t - 1][to >> (8 * k) & 255] << (8 * k);
+		((uint32_t *)b->on[t])[lane] = to = far;
+		__syncwarp();
+	}
+}
+
+/* The lane's token among the first 32 of the chain that enters the block at 'entry' (below 128): where it
+ * stands in the block; 128 or more: there are fewer.  '*beyond' is where the 33rd stands, likewise. */
+static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, uint32_t entry,
+                                                        uint32_t lane, uint32_t *beyond)
+{
+	uint32_t p = entry, mine = entry;
+#pragma unroll
+	for (uint32_t g = 1; g < 4; g++) {
+		p = b->on[3][p];
+		if (lane >= 8 * g)
+			mine = p;
+	}
+	*beyond = b->on[3][p];
+	if (lane & 4)
+		mine = b->on[2][mine];
+	if (lane & 2)
+		mine = b->on[1][mine];
+	if (lane & 1)
+		mine = b->on[0][mine];
+	return mine;
+}
+
+/*
+ * Reads the sequences of the lanes' tokens.  '*exit' is where the token behind the last of them stands,
+ * or LADE_LZ_STOP; it is exact also where the last one is slow.  'position' is from lade_lz_find().
  */
 template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_read(lade_lz_shared *s, const uint8_t *src,
-                                                        uint32_t n, uint32_t begin, uint32_t count,
-                                                        uint32_t lane, lade_lz_sequence *q,
-                                                        uint32_t *exit)
+static __device__ __forceinline__ uint32_t lade_lz_read(const lade_lz_block *b, const uint8_t *src,
+                                                        uint32_t n, uint32_t begin,
+                                                        uint32_t position, uint32_t lane,
+                                                        lade_lz_sequence *q, uint32_t *exit)
 {
-	uint32_t token = lane < count ? s->tokens[lane] : 0, status = LADE_GPU_OK;
+	/* A chain that arrives at the end of the source has no token there, or (LZ4) a missing one. */
+	bool have = position < LADE_LZ_BLOCK && (F::TOKEN_AT_END || begin + position < n);
+	uint32_t token = have ? b->token[position] : 0, status = LADE_GPU_OK;
+	uint32_t count = __popc(__ballot_sync(LADE_FULL, have));
 	*q = lade_lz_sequence{0, 0, 0, 0};
+	uint32_t last = __shfl_sync(LADE_FULL, position, count - 1);
+	uint32_t last_token = __shfl_sync(LADE_FULL, token, count - 1);
+	*exit = b->exit[last & (LADE_LZ_BLOCK - 1)];
 	/* A slow token ends its chain, so that only the last one can be. */
-	uint32_t last = count ? __shfl_sync(LADE_FULL, token, count - 1) : 0;
-	if (last & LADE_LZ_SLOW) {
+	if (last_token & LADE_LZ_SLOW) {
 		lade_lz_sequence long_one = {0, 0, 0, 0};
-		uint32_t bad = F::slow(src, n, begin + (last & 127), lane, &long_one, exit);
+		uint32_t bad = F::slow(src, n, begin + last, lane, &long_one, exit);
 		if (lane == count - 1) {
 			*q = long_one;
 			status = bad;
 		}
 	}
-	if (lane < count && !(token & LADE_LZ_SLOW))
-		status = F::take(src, n, begin + (token & 127), token, q, exit);
+	if (have && !(token & LADE_LZ_SLOW))
+		status = F::take(src, n, begin + position, token, q);
 	uint32_t bad = __ballot_sync(LADE_FULL, status != LADE_GPU_OK);
 	return bad ? __shfl_sync(LADE_FULL, status, __ffs(bad) - 1) : LADE_GPU_OK;
 }
@@ -132,7 +186,7 @@ static __device__ __forceinline__ uint32_t lade_lz_check(const lade_lz_sequence 
 /* ---- one warp ------------------------------------------------------------------------------------------ */
 
 template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_shared *s, const lade_gpu_chunk &c,
+static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const lade_gpu_chunk &c,
                                                         uint32_t lane, uint32_t *size)
 {
 	uint32_t at, told, op = 0;
@@ -144,24 +198,21 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_shared *s, const
 		at = LADE_LZ_STOP;
 	/* Every round reads a token at least, so that there are no more than source bytes. */
 	while (status == LADE_GPU_OK && at != LADE_LZ_STOP) {
-		lade_lz_segment segment[F::SEGMENTS];
 		lade_lz_sequence q;
-		uint32_t exit, start, total, begin = at;
-#pragma unroll
-		for (uint32_t k = 0; k < F::SEGMENTS; k++)
-			segment[k] = lade_lz_chain<F>(c.src, c.src_size, begin + 32 * k, lane);
-		uint32_t count = lade_lz_list<F>(s, segment, begin, begin, lane, &exit);
-		status = lade_lz_read<F>(s, c.src, c.src_size, begin, count, lane, &q, &exit);
+		uint32_t exit, start, total, beyond, begin = at;
+		lade_lz_tables<F>(&w->block, c.src, c.src_size, begin, lane);
+		uint32_t position = lade_lz_find(&w->block, 0, lane, &beyond);
+		status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
 		start = op + lade_lz_place(q, lane, &total);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_check(q, start, op, total, cap);
 		if (status != LADE_GPU_OK)
 			break;
-		lade_lz_pieces(s, q, start, lane);
+		lade_lz_pieces(&w->exec, q, start, lane);
 		lade_lz_marked m;
-		m.begun = lade_lz_mark(s, q, start, op, 0, lane, &m.word, &m.rank);
+		m.begun = lade_lz_mark(&w->exec, q, start, op, 0, lane, &m.word, &m.rank);
 		lade_lz_open gate = {op};
-		lade_lz_make(s, c.src, c.dst, q, start, op + total, m, gate, lane);
+		lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane);
 		op += total;
 		at = exit;
 	}
@@ -171,13 +222,14 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_shared *s, const
 	return status;
 }
 
-/* Map: block = WARPS warps, warp = one chunk at a time.  Shared: sizeof(lade_lz_shared) a warp. */
+/* Map: block = WARPS warps, warp = one chunk at a time.  Shared: sizeof(lade_lz_warp) a warp. */
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch)
 {
-	LADE_SHARED(lade_lz_shared, shared, [WARPS]);
-	lade_lz_shared *s = &shared[threadIdx.x / 32];
+	LADE_SHARED(lade_lz_warp, shared, [WARPS]);
+	lade_lz_warp *w = &shared[threadIdx.x / 32];
 	uint32_t lane = lade_lane();
+	lade_lz_block_init(&w->block, lane);
 	for (;;) {
 		uint32_t i = 0;
 		if (lane == 0)
@@ -188,7 +240,7 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 		lade_gpu_chunk c;
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_solo<F>(s, c, lane, &size);
+			status = lade_lz_solo<F>(w, c, lane, &size);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
 	}
@@ -242,34 +294,29 @@ struct lade_lz_gate {
 	}
 };
 
-/* One block, whose tokens the chain enters at 'at'; false when there is no more to do. */
-template <class F>
-static __device__ __forceinline__ bool lade_lz_block(lade_lz_shared *s, lade_lz_team *team,
-                                                     const lade_gpu_chunk &c, uint32_t cap,
-                                                     const lade_lz_segment *segment,
-                                                     uint32_t begin, uint32_t at, uint32_t ticket,
-                                                     uint32_t lane)
+/* Waits for the ticket's place in the output; false when the chunk has failed. */
+static __device__ __forceinline__ bool lade_lz_turn(const lade_lz_team *team, uint32_t ticket,
+                                                    uint32_t *op)
 {
-	uint32_t exit, total;
-	uint32_t count = lade_lz_list<F>(s, segment, begin, at, lane, &exit);
-	/* A slow token's end is known when it is read; any other's at once. */
-	bool slow = (s->tokens[count - 1] & LADE_LZ_SLOW) != 0;
-	if (!slow)
-		lade_lz_post(&team->chain, ticket + 1, exit, lane);
-	lade_lz_sequence q;
-	uint32_t status = lade_lz_read<F>(s, c.src, c.src_size, begin, count, lane, &q, &exit);
-	if (slow)
-		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP, lane);
-	uint32_t start = lade_lz_place(q, lane, &total);
-	uint64_t place;
 	for (;;) {
-		place = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->place), 0);
+		uint64_t place = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->place), 0);
+		*op = (uint32_t)place;
 		if ((uint32_t)(place >> 32) == ticket)
-			break;
+			return true;
 		if (lade_lz_failed(team))
 			return false;
 	}
-	uint32_t op = (uint32_t)place;
+}
+
+/* Up to 32 tokens of a block; false when there is no more to do. */
+static __device__ __forceinline__ bool lade_lz_batch(lade_lz_warp *w, lade_lz_team *team,
+                                                     const lade_gpu_chunk &c, uint32_t cap,
+                                                     const lade_lz_sequence &q, uint32_t status,
+                                                     uint32_t exit, uint32_t ticket, uint32_t lane)
+{
+	uint32_t total, op, start = lade_lz_place(q, lane, &total);
+	if (!lade_lz_turn(team, ticket, &op))
+		return false;
 	start += op;
 	if (status == LADE_GPU_OK)
 		status = lade_lz_check(q, start, op, total, cap);
@@ -281,50 +328,77 @@ static __device__ __forceinline__ bool lade_lz_block(lade_lz_shared *s, lade_lz_
 	lade_lz_post(&team->place, ticket + 1, op + total, lane);
 	if (exit == LADE_LZ_STOP && lane == 0)
 		team->size = op + total;
-	lade_lz_pieces(s, q, start, lane);
+	lade_lz_pieces(&w->exec, q, start, lane);
 	lade_lz_marked m;
-	m.begun = lade_lz_mark(s, q, start, op, 0, lane, &m.word, &m.rank);
+	m.begun = lade_lz_mark(&w->exec, q, start, op, 0, lane, &m.word, &m.rank);
 	lade_lz_gate gate = {op, 0, team};
 	/* The output is complete up to here when it was before and this batch is made. */
-	if (!lade_lz_make(s, c.src, c.dst, q, start, op + total, m, gate, lane) || !gate.open(op))
+	if (!lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane) || !gate.open(op))
 		return false;
 	if (lane == 0)
 		lade_st_release_cta(&team->made, op + total);
 	return exit != LADE_LZ_STOP;
 }
 
+/* A block that the chain enters at 'at'; false when there is no more to do. */
+template <class F>
+static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_team *team,
+                                                    const lade_gpu_chunk &c, uint32_t cap,
+                                                    uint32_t begin, uint32_t at, uint32_t ticket,
+                                                    uint32_t lane)
+{
+	uint32_t beyond, entry = at - begin;
+	/* How many batches of 32, and where the chain leaves: the next warp wants that first. */
+	uint32_t position = lade_lz_find(&w->block, entry, lane, &beyond), batches = 1, end = position;
+	for (uint32_t p = beyond; p < LADE_LZ_BLOCK; batches++)
+		end = lade_lz_find(&w->block, p, lane, &p);
+	bool have = end < LADE_LZ_BLOCK && (F::TOKEN_AT_END || begin + end < c.src_size);
+	uint32_t last = __shfl_sync(LADE_FULL, end, __popc(__ballot_sync(LADE_FULL, have)) - 1);
+	bool slow = (w->block.token[last & (LADE_LZ_BLOCK - 1)] & LADE_LZ_SLOW) != 0;
+	if (!slow)
+		lade_lz_post(&team->chain, ticket + batches, w->block.exit[last & (LADE_LZ_BLOCK - 1)], lane);
+	for (uint32_t i = 0; i < batches; i++) {
+		lade_lz_sequence q;
+		uint32_t exit, after = beyond;
+		uint32_t status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
+		if (slow && i + 1 == batches)
+			lade_lz_post(&team->chain, ticket + batches, status == LADE_GPU_OK ? exit : LADE_LZ_STOP,
+			             lane);
+		if (!lade_lz_batch(w, team, c, cap, q, status, exit, ticket + i, lane))
+			return false;
+		if (i + 1 < batches)
+			position = lade_lz_find(&w->block, after, lane, &beyond);
+	}
+	return true;
+}
+
 template <class F, int WARPS>
-static __device__ __forceinline__ void lade_lz_share(lade_lz_shared *s, lade_lz_team *team,
+static __device__ __forceinline__ void lade_lz_share(lade_lz_warp *w, lade_lz_team *team,
                                                      const lade_gpu_chunk &c, uint32_t cap,
                                                      uint32_t first, uint32_t warp, uint32_t lane)
 {
-	const uint32_t size = 32 * F::SEGMENTS;
 	uint32_t block = warp;
 	for (;;) {
 		uint64_t chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
 		uint32_t at = (uint32_t)chain;
-		if (at == LADE_LZ_STOP ||
-		    __shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK)
+		if (at == LADE_LZ_STOP || lade_lz_failed(team))
 			return;
 		/* Blocks that the chain has passed hold nothing of it. */
-		uint32_t here = (at - first) / size;
+		uint32_t here = (at - first) / LADE_LZ_BLOCK;
 		if (block < here)
 			block += (here - block + WARPS - 1) / WARPS * WARPS;
-		uint32_t begin = first + block * size;
-		lade_lz_segment segment[F::SEGMENTS];
-#pragma unroll
-		for (uint32_t k = 0; k < F::SEGMENTS; k++)
-			segment[k] = lade_lz_chain<F>(c.src, c.src_size, begin + 32 * k, lane);
+		uint32_t begin = first + block * LADE_LZ_BLOCK;
+		lade_lz_tables<F>(&w->block, c.src, c.src_size, begin, lane);
 		while (at < begin) {
 			chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
 			at = (uint32_t)chain;
-			if (__shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK)
+			if (lade_lz_failed(team))
 				return;
 		}
 		if (at == LADE_LZ_STOP)
 			return;
-		if (at - begin < size &&
-		    !lade_lz_block<F>(s, team, c, cap, segment, begin, at, (uint32_t)(chain >> 32), lane))
+		if (at - begin < LADE_LZ_BLOCK &&
+		    !lade_lz_part<F>(w, team, c, cap, begin, at, (uint32_t)(chain >> 32), lane))
 			return;
 	}
 }
@@ -334,9 +408,10 @@ static __device__ __forceinline__ void lade_lz_share(lade_lz_shared *s, lade_lz_
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_team_batch(const lade_gpu_batch &batch)
 {
-	LADE_SHARED(lade_lz_shared, shared, [WARPS]);
+	LADE_SHARED(lade_lz_warp, shared, [WARPS]);
 	LADE_SHARED(lade_lz_team, team);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	lade_lz_block_init(&shared[warp].block, lane);
 	for (;;) {
 		if (threadIdx.x == 0)
 			team.chunk = atomicAdd(batch.next, 1u);

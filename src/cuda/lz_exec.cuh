@@ -30,13 +30,12 @@
 #define LADE_LZ_TILE 128u
 #define LADE_LZ_STRIDE 512u /* of a long match; a window is at least twice as long */
 
-/* A warp's part of shared memory: 736 bytes. */
+/* A warp's part of shared memory. */
 struct lade_lz_shared {
-	uint32_t bits[32];              /* bit i of word w: a piece begins at byte 32 w + i */
-	int32_t delta[66];              /* by piece; bit 0: of the source; 64 at most and 2 unused */
-	uint8_t index[LADE_LZ_TILE];    /* of a tile's byte: where in the tile its value comes from */
+	uint32_t bits[32];           /* bit i of word w: a piece begins at byte 32 w + i */
+	int32_t delta[66];           /* by piece; bit 0: of the source; 64 at most and 2 unused */
+	uint8_t index[LADE_LZ_TILE]; /* of a tile's byte: where in the tile its value comes from */
 	uint8_t value[LADE_LZ_TILE];
-	uint32_t tokens[32];            /* the parser's list */
 };
 
 /* What a lane hands in. */

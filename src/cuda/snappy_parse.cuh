@@ -14,9 +14,8 @@
 
 #include "cuda/lz_decode.cuh"
 
-/* The list's entry: | tag 8 | left for the list 8 |; no element is slow. */
+/* A packed token: | tag 8 | 0 1 |; no element is slow. */
 struct lade_snappy {
-	static constexpr uint32_t SEGMENTS = 2;
 	static constexpr bool TOKEN_AT_END = false;
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
@@ -40,29 +39,33 @@ struct lade_snappy {
 		return v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
 	}
 
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t *token)
+	/* 'bytes' are those at 'p' and behind it. */
+	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t begin,
+	                                                const uint8_t *stage, uint32_t p,
+	                                                uint32_t bytes, uint32_t *token)
 	{
-		*token = 0;
-		if (p >= n)
-			return LADE_LZ_STOP;
-		uint32_t tag = src[p], at;
-		*token = tag << 8;
-		if (tag & 3) {
-			at = p + ((tag & 3) == 3 ? 5 : (tag & 3) + 1);
+		(void)begin;
+		(void)stage;
+		uint32_t tag = bytes & 255, kind = bytes & 3, at;
+		*token = tag << 1;
+		if (kind) {
+			at = p + (kind == 3 ? 5 : kind + 1);
 		} else {
-			uint32_t bytes, length = literal(src, n, p, tag, &bytes);
-			at = p + 1 + bytes + length;
+			/* Up to three length bytes are at hand; a literal of four is longer than 2^24. */
+			uint32_t v = tag >> 2, extra = v < 60 ? 0 : v - 59;
+			if (extra == 4)
+				v = number(src, n, p + 1, 4);
+			else if (extra)
+				v = bytes >> 8 & ((1u << (8 * extra)) - 1);
+			at = p + 1 + extra + (v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1);
 		}
 		return at >= n ? LADE_LZ_STOP : at;
 	}
 
 	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t token, lade_lz_sequence *q,
-	                                                uint32_t *next)
+	                                                uint32_t token, lade_lz_sequence *q)
 	{
-		(void)next;
-		uint32_t tag = token >> 8, bytes;
+		uint32_t tag = token >> 1, bytes;
 		q->literals = q->match = q->offset = q->from = 0;
 		if (!(tag & 3)) {
 			q->literals = literal(src, n, p, tag, &bytes);
