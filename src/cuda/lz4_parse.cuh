@@ -21,6 +21,7 @@
  * | match 9 | literals 9 | literal length has a further byte 1 | 0 7 | slow 1 |
  */
 struct lade_lz4 {
+	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
 	static constexpr bool TOKEN_AT_END = true; /* a block never ends behind a match */
 
 	/* 'bytes' are those at 'p' and behind it; 'stage' holds LADE_LZ_STAGE bytes from 'begin' on. */

@@ -7,6 +7,7 @@
  * lane its own by three more.  That needs no luck: it takes as long on any data.
  *
  * A format is a struct of functions (lz4_parse.cuh, snappy_parse.cuh):
+ *   SPAN          bytes that hold 32 tokens at most: a team's blocks
  *   TOKEN_AT_END  a chain that arrives at the source's end is an error
  *   begin         what stands before the first token: where it stands, and the decoded size if told
  *   jump          a position read as a token: where the next one stands, or LADE_LZ_STOP where this is the
@@ -75,8 +76,8 @@ static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const
 	return shift;
 }
 
-/* Makes the tables of the block at 'begin'. */
-template <class F>
+/* Makes the tables of the block at 'begin', which ends after SPAN bytes. */
+template <class F, int SPAN>
 static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const uint8_t *src, uint32_t n,
                                                       uint32_t begin, uint32_t lane)
 {
@@ -92,7 +93,7 @@ static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const ui
 		uint32_t exit = F::jump(src, n, begin, stage, at, __funnelshift_r(bytes, more, 8 * k), &token);
 		b->exit[4 * lane + k] = exit;
 		b->token[4 * lane + k] = token;
-		uint32_t on = exit - begin < LADE_LZ_BLOCK ? exit - begin : 255;
+		uint32_t on = exit - begin < SPAN ? exit - begin : 255;
 		to |= on << (8 * k);
 	}
 	((uint32_t *)b->on[0])[lane] = to;
@@ -109,9 +110,9 @@ static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const ui
 }
 
 /* The lane's token among the first 32 of the chain that enters the block at 'entry' (below 128): where it
- * stands in the block; 128 or more: there are fewer.  '*beyond' is where the 33rd stands, likewise. */
+ * stands in the block; 128 or more: there are fewer. */
 static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, uint32_t entry,
-                                                        uint32_t lane, uint32_t *beyond)
+                                                        uint32_t lane)
 {
 	uint32_t p = entry, mine = entry;
 #pragma unroll
@@ -120,7 +121,6 @@ static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, 
 		if (lane >= 8 * g)
 			mine = p;
 	}
-	*beyond = b->on[3][p];
 	if (lane & 4)
 		mine = b->on[2][mine];
 	if (lane & 2)
@@ -199,9 +199,9 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const l
 	/* Every round reads a token at least, so that there are no more than source bytes. */
 	while (status == LADE_GPU_OK && at != LADE_LZ_STOP) {
 		lade_lz_sequence q;
-		uint32_t exit, start, total, beyond, begin = at;
-		lade_lz_tables<F>(&w->block, c.src, c.src_size, begin, lane);
-		uint32_t position = lade_lz_find(&w->block, 0, lane, &beyond);
+		uint32_t exit, start, total, begin = at;
+		lade_lz_tables<F, LADE_LZ_BLOCK>(&w->block, c.src, c.src_size, begin, lane);
+		uint32_t position = lade_lz_find(&w->block, 0, lane);
 		status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
 		start = op + lade_lz_place(q, lane, &total);
 		if (status == LADE_GPU_OK)
@@ -209,8 +209,7 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const l
 		if (status != LADE_GPU_OK)
 			break;
 		lade_lz_pieces(&w->exec, q, start, lane);
-		lade_lz_marked m;
-		m.begun = lade_lz_mark(&w->exec, q, start, op, 0, lane, &m.word, &m.rank);
+		lade_lz_marked m = lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
 		lade_lz_open gate = {op};
 		lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane);
 		op += total;
@@ -308,13 +307,27 @@ static __device__ __forceinline__ bool lade_lz_turn(const lade_lz_team *team, ui
 	}
 }
 
-/* Up to 32 tokens of a block; false when there is no more to do. */
-static __device__ __forceinline__ bool lade_lz_batch(lade_lz_warp *w, lade_lz_team *team,
-                                                     const lade_gpu_chunk &c, uint32_t cap,
-                                                     const lade_lz_sequence &q, uint32_t status,
-                                                     uint32_t exit, uint32_t ticket, uint32_t lane)
+/* A block that the chain enters at 'at'; false when there is no more to do. */
+template <class F>
+static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_team *team,
+                                                    const lade_gpu_chunk &c, uint32_t cap,
+                                                    uint32_t begin, uint32_t at, uint32_t ticket,
+                                                    uint32_t lane)
 {
-	uint32_t total, op, start = lade_lz_place(q, lane, &total);
+	/* Where the chain leaves the block is what the next warp waits for; a slow token's end is known
+	 * when it is read. */
+	uint32_t position = lade_lz_find(&w->block, at - begin, lane), exit, total, op;
+	bool have = position < LADE_LZ_BLOCK;
+	uint32_t last = __popc(__ballot_sync(LADE_FULL, have)) - 1;
+	last = __shfl_sync(LADE_FULL, position, last);
+	bool slow = (w->block.token[last] & LADE_LZ_SLOW) != 0;
+	if (!slow)
+		lade_lz_post(&team->chain, ticket + 1, w->block.exit[last], lane);
+	lade_lz_sequence q;
+	uint32_t status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
+	if (slow)
+		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP, lane);
+	uint32_t start = lade_lz_place(q, lane, &total);
 	if (!lade_lz_turn(team, ticket, &op))
 		return false;
 	start += op;
@@ -329,8 +342,7 @@ static __device__ __forceinline__ bool lade_lz_batch(lade_lz_warp *w, lade_lz_te
 	if (exit == LADE_LZ_STOP && lane == 0)
 		team->size = op + total;
 	lade_lz_pieces(&w->exec, q, start, lane);
-	lade_lz_marked m;
-	m.begun = lade_lz_mark(&w->exec, q, start, op, 0, lane, &m.word, &m.rank);
+	lade_lz_marked m = lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
 	lade_lz_gate gate = {op, 0, team};
 	/* The output is complete up to here when it was before and this batch is made. */
 	if (!lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane) || !gate.open(op))
@@ -338,38 +350,6 @@ static __device__ __forceinline__ bool lade_lz_batch(lade_lz_warp *w, lade_lz_te
 	if (lane == 0)
 		lade_st_release_cta(&team->made, op + total);
 	return exit != LADE_LZ_STOP;
-}
-
-/* A block that the chain enters at 'at'; false when there is no more to do. */
-template <class F>
-static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_team *team,
-                                                    const lade_gpu_chunk &c, uint32_t cap,
-                                                    uint32_t begin, uint32_t at, uint32_t ticket,
-                                                    uint32_t lane)
-{
-	uint32_t beyond, entry = at - begin;
-	/* How many batches of 32, and where the chain leaves: the next warp wants that first. */
-	uint32_t position = lade_lz_find(&w->block, entry, lane, &beyond), batches = 1, end = position;
-	for (uint32_t p = beyond; p < LADE_LZ_BLOCK; batches++)
-		end = lade_lz_find(&w->block, p, lane, &p);
-	bool have = end < LADE_LZ_BLOCK && (F::TOKEN_AT_END || begin + end < c.src_size);
-	uint32_t last = __shfl_sync(LADE_FULL, end, __popc(__ballot_sync(LADE_FULL, have)) - 1);
-	bool slow = (w->block.token[last & (LADE_LZ_BLOCK - 1)] & LADE_LZ_SLOW) != 0;
-	if (!slow)
-		lade_lz_post(&team->chain, ticket + batches, w->block.exit[last & (LADE_LZ_BLOCK - 1)], lane);
-	for (uint32_t i = 0; i < batches; i++) {
-		lade_lz_sequence q;
-		uint32_t exit, after = beyond;
-		uint32_t status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
-		if (slow && i + 1 == batches)
-			lade_lz_post(&team->chain, ticket + batches, status == LADE_GPU_OK ? exit : LADE_LZ_STOP,
-			             lane);
-		if (!lade_lz_batch(w, team, c, cap, q, status, exit, ticket + i, lane))
-			return false;
-		if (i + 1 < batches)
-			position = lade_lz_find(&w->block, after, lane, &beyond);
-	}
-	return true;
 }
 
 template <class F, int WARPS>
@@ -384,11 +364,11 @@ static __device__ __forceinline__ void lade_lz_share(lade_lz_warp *w, lade_lz_te
 		if (at == LADE_LZ_STOP || lade_lz_failed(team))
 			return;
 		/* Blocks that the chain has passed hold nothing of it. */
-		uint32_t here = (at - first) / LADE_LZ_BLOCK;
+		uint32_t here = (at - first) / F::SPAN;
 		if (block < here)
 			block += (here - block + WARPS - 1) / WARPS * WARPS;
-		uint32_t begin = first + block * LADE_LZ_BLOCK;
-		lade_lz_tables<F>(&w->block, c.src, c.src_size, begin, lane);
+		uint32_t begin = first + block * F::SPAN;
+		lade_lz_tables<F, F::SPAN>(&w->block, c.src, c.src_size, begin, lane);
 		while (at < begin) {
 			chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
 			at = (uint32_t)chain;
@@ -397,7 +377,7 @@ static __device__ __forceinline__ void lade_lz_share(lade_lz_warp *w, lade_lz_te
 		}
 		if (at == LADE_LZ_STOP)
 			return;
-		if (at - begin < LADE_LZ_BLOCK &&
+		if (at - begin < F::SPAN &&
 		    !lade_lz_part<F>(w, team, c, cap, begin, at, (uint32_t)(chain >> 32), lane))
 			return;
 	}

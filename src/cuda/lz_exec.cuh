@@ -5,12 +5,12 @@
  * (bytes of the output so far), either of which may be empty.  Each non-empty one is a *piece*:
  * one number 'delta' such that output byte 'pos' is byte pos + delta of the source, or of the output.
  * A bitmap marks where pieces begin, so that the piece of any output byte is a count of bits away,
- * and 32 lanes make 32 bytes a step, whatever the pieces' lengths:
+ * and a lane makes four bytes at a time, whatever the pieces' lengths:
  *
  *     rank of the byte = starts before the window + starts in words before its own
  *                        + popc(its word up to and with it)
  *
- * Output is made in tiles of 128 bytes, 4 to a lane, whose loads are all in flight together.  A
+ * Output is made in tiles of 128 bytes, a word of it a lane, whose loads are all in flight together.  A
  * source inside the tile itself is resolved first: a table of 128 indices is followed until none
  * points into the tile (pointer doubling, at most 7 rounds), which also resolves matches that
  * overlap themselves.
@@ -34,8 +34,8 @@
 struct lade_lz_shared {
 	uint32_t bits[32];           /* bit i of word w: a piece begins at byte 32 w + i */
 	int32_t delta[66];           /* by piece; bit 0: of the source; 64 at most and 2 unused */
-	uint8_t index[LADE_LZ_TILE]; /* of a tile's byte: where in the tile its value comes from */
-	uint8_t value[LADE_LZ_TILE];
+	uint32_t index[32]; /* by byte of a tile: where in the tile its value comes from */
+	uint32_t value[32]; /* by byte: the value, of those from outside */
 };
 
 /* What a lane hands in. */
@@ -93,41 +93,47 @@ static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *
 
 /* ---- a window ---------------------------------------------------------------------------------- */
 
-/* Marks where pieces begin within [w0, w0 + 1024) and ranks the words: 'word' and 'rank' of a lane are
- * those of bytes 32 lane to 32 lane + 31; 'rank' counts the pieces that begin before them.
- * 'start' is the lane's first output byte.  Returns the number that begin before the window's end. */
-static __device__ __forceinline__ uint32_t lade_lz_mark(lade_lz_shared *s,
-                                                        const lade_lz_sequence &q, uint32_t start,
-                                                        uint32_t w0, uint32_t before,
-                                                        uint32_t lane, uint32_t *word,
-                                                        uint32_t *rank)
+/*
+ * Marks where pieces begin within [from, w0 + 1024) and ranks the words: 'word' and 'rank' of a lane are
+ * those of bytes w0 + 32 lane and on; 'rank' counts the pieces that begin before them.  'before' begin
+ * before 'from', which is at most 3 bytes behind w0; 'start' is the lane's first output byte.
+ */
+struct lade_lz_marked {
+	uint32_t word, rank, begun; /* begun: pieces that begin before the window's end */
+};
+
+static __device__ __forceinline__ lade_lz_marked lade_lz_mark(lade_lz_shared *s,
+                                                              const lade_lz_sequence &q,
+                                                              uint32_t start, uint32_t w0,
+                                                              uint32_t from, uint32_t before,
+                                                              uint32_t lane)
 {
+	lade_lz_marked m;
 	s->bits[lane] = 0;
 	__syncwarp();
 	uint32_t at = start - w0; /* wraps for what begins before the window */
-	if (q.literals && at < LADE_LZ_WINDOW)
+	if (q.literals && start >= from && at < LADE_LZ_WINDOW)
 		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
 	at += q.literals;
-	if (q.match && at < LADE_LZ_WINDOW)
+	if (q.match && start + q.literals >= from && at < LADE_LZ_WINDOW)
 		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
 	__syncwarp();
-	*word = s->bits[lane];
-	uint32_t count = __popc(*word);
+	m.word = s->bits[lane];
+	uint32_t count = __popc(m.word);
 	uint32_t sum = lade_warp_scan(count, lane);
-	*rank = before + sum - count;
-	return before + __shfl_sync(LADE_FULL, sum, 31);
+	m.rank = before + sum - count;
+	m.begun = before + __shfl_sync(LADE_FULL, sum, 31);
+	return m;
 }
 
-/* The value of a tile's bytes where some come from the tile itself.  'source' is where in the tile, or the
- * byte's own index where it comes from outside; then 'value' is it. */
+/* The value of a tile's bytes where some come from the tile itself: 'source' is where in the tile, or the
+ * byte's own place where it comes from outside, and then 'value' is it. */
 static __device__ __forceinline__ void lade_lz_resolve(lade_lz_shared *s, uint32_t lane,
                                                        uint32_t *source, uint32_t *value)
 {
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		s->index[32 * k + lane] = (uint8_t)source[k];
-		s->value[32 * k + lane] = (uint8_t)value[k];
-	}
+	const uint8_t *index = (const uint8_t *)s->index;
+	s->index[lane] = source[0] | source[1] << 8 | source[2] << 16 | source[3] << 24;
+	s->value[lane] = value[0] | value[1] << 8 | value[2] << 16 | value[3] << 24;
 	__syncwarp();
 	/* After round r an index is 2^r sources away, or at a byte from outside: 7 rounds for 128 bytes. */
 	for (uint32_t round = 0; round < 7; round++) {
@@ -135,21 +141,20 @@ static __device__ __forceinline__ void lade_lz_resolve(lade_lz_shared *s, uint32
 		bool moved = false;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
-			next[k] = s->index[source[k]];
+			next[k] = index[source[k]];
 			moved |= next[k] != source[k];
 		}
 		if (!__any_sync(LADE_FULL, moved))
 			break;
 #pragma unroll
-		for (uint32_t k = 0; k < 4; k++) {
+		for (uint32_t k = 0; k < 4; k++)
 			source[k] = next[k];
-			s->index[32 * k + lane] = (uint8_t)next[k];
-		}
+		s->index[lane] = source[0] | source[1] << 8 | source[2] << 16 | source[3] << 24;
 		__syncwarp();
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		value[k] = s->value[source[k]];
+		value[k] = ((const uint8_t *)s->value)[source[k]];
 	__syncwarp();
 }
 
@@ -167,30 +172,36 @@ struct lade_lz_open { /* one warp makes all */
 	}
 };
 
-/* Makes output bytes [t0, end), at most 128, in the window of w0; false when the gate stays shut. */
+/*
+ * Makes output bytes [from, end) of the tile at t0, which is at a word of the output and in the window of
+ * w0; false when the gate stays shut.
+ */
 template <class G>
 static __device__ __forceinline__ bool lade_lz_tile(lade_lz_shared *s, const uint8_t *src,
                                                     uint8_t *dst, uint32_t w0, uint32_t t0,
-                                                    uint32_t end, uint32_t word, uint32_t rank,
-                                                    G &gate, uint32_t lane)
+                                                    uint32_t from, uint32_t end,
+                                                    const lade_lz_marked &m, G &gate, uint32_t lane)
 {
 	uint32_t value[4], source[4], where[4], need = 0;
 	bool inside = false;
+	uint32_t pos = t0 + 4 * lane, shift = 4 * (lane & 7), w = (t0 - w0) / 32 + lane / 8;
+	uint32_t bits = __shfl_sync(LADE_FULL, m.word, w);
+	/* The piece of the lane's first byte; a byte that begins one is of the next. */
+	uint32_t piece = __shfl_sync(LADE_FULL, m.rank, w) + __popc(bits & ((2u << shift) - 1)) - 1;
+	bits >>= shift;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
-		uint32_t w = (t0 - w0) / 32 + k;
-		uint32_t bits = __shfl_sync(LADE_FULL, word, w);
-		uint32_t first = __shfl_sync(LADE_FULL, rank, w);
-		uint32_t pos = t0 + 32 * k + lane;
-		uint32_t piece = first + __popc(bits & (LADE_FULL >> (31 - lane))) - 1;
-		int32_t delta = pos < end ? s->delta[piece] : 1;
-		uint32_t at = pos + (uint32_t)(delta >> 1);
-		bool own = pos < end && !(delta & 1) && at >= t0;
-		source[k] = own ? at - t0 : 32 * k + lane;
+		if (k)
+			piece += bits >> k & 1;
+		bool active = pos + k - from < end - from;
+		int32_t delta = active ? s->delta[piece] : 1;
+		uint32_t at = pos + k + (uint32_t)(delta >> 1);
+		bool own = active && !(delta & 1) && at >= from;
+		source[k] = own ? at - t0 : 4 * lane + k;
 		inside |= own;
-		/* Of the source, of the output, or (bit 31) neither to be loaded. */
-		where[k] = pos >= end || own ? 1u << 31 : at << 1 | (delta & 1);
-		if (!G::ALWAYS && pos < end && !(delta & 1) && at < gate.o0 && at >= need)
+		/* Of the source (bit 0) or of the output; bit 31: nothing is loaded. */
+		where[k] = !active || own ? 1u << 31 : at << 1 | (delta & 1);
+		if (!G::ALWAYS && active && !(delta & 1) && at < gate.o0 && at >= need)
 			need = at + 1;
 	}
 	if (!G::ALWAYS && !gate.open(__reduce_max_sync(LADE_FULL, need)))
@@ -203,34 +214,38 @@ static __device__ __forceinline__ bool lade_lz_tile(lade_lz_shared *s, const uin
 	}
 	if (__any_sync(LADE_FULL, inside))
 		lade_lz_resolve(s, lane, source, value);
+	if (pos - from < end - from && pos + 3 - from < end - from) {
+		*(uint32_t *)(dst + pos) = value[0] | value[1] << 8 | value[2] << 16 | value[3] << 24;
+	} else {
 #pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		if (t0 + 32 * k + lane < end)
-			dst[t0 + 32 * k + lane] = (uint8_t)value[k];
+		for (uint32_t k = 0; k < 4; k++)
+			if (pos + k - from < end - from)
+				dst[pos + k] = (uint8_t)value[k];
+	}
 	__syncwarp();
 	return true;
 }
 
 /*
- * No piece begins in the window of w0: the one that covers it goes on until the next one begins, or
+ * No piece begins in the window of 'from': the one that covers it goes on until the next one begins, or
  * until o1.  Copies it so far and returns where it ends.  A match may be read at any multiple of its
  * offset as far back as its run goes, so that what is copied in one stride does not overlap itself.
  */
 static __device__ __forceinline__ uint32_t lade_lz_long(const uint8_t *src, uint8_t *dst,
                                                         const lade_lz_sequence &q, uint32_t start,
-                                                        uint32_t w0, uint32_t o1, int32_t delta,
+                                                        uint32_t from, uint32_t o1, int32_t delta,
                                                         uint32_t back, uint32_t lane)
 {
-	uint32_t mine = q.literals && start >= w0 ? start :
-		q.match && start + q.literals >= w0 ? start + q.literals : o1;
+	uint32_t mine = q.literals && start >= from ? start :
+		q.match && start + q.literals >= from ? start + q.literals : o1;
 	uint32_t end = __reduce_min_sync(LADE_FULL, mine);
 	if (delta & 1) {
-		lade_lz_run(dst + w0, src + (w0 + (uint32_t)(delta >> 1)), end - w0, lane);
+		lade_lz_run(dst + from, src + (from + (uint32_t)(delta >> 1)), end - from, lane);
 		__syncwarp();
 		return end;
 	}
 	uint32_t wide = (LADE_LZ_STRIDE + back - 1) / back * back;
-	for (uint32_t at = w0; at < end; at += LADE_LZ_STRIDE) {
+	for (uint32_t at = from; at < end; at += LADE_LZ_STRIDE) {
 		uint32_t n = end - at < LADE_LZ_STRIDE ? end - at : LADE_LZ_STRIDE;
 		lade_lz_run(dst + at, dst + (at - wide), n, lane);
 		__syncwarp();
@@ -255,10 +270,13 @@ static __device__ __forceinline__ void lade_lz_pieces(lade_lz_shared *s, const l
 	__syncwarp();
 }
 
-/* A window that is marked: what a lane holds of it, and how many pieces begin before its end. */
-struct lade_lz_marked {
-	uint32_t word, rank, begun;
-};
+/* Where the window that holds output byte 'from' begins: at a word of the output. */
+static __device__ __forceinline__ uint32_t lade_lz_window(const uint8_t *dst, uint32_t from)
+{
+	/* Output that begins in the middle of a word has no byte before it: the window then begins at a
+	 * negative place, and positions in it wrap, as they do when compared. */
+	return from - ((uint32_t)(uintptr_t)(dst + from) & 3);
+}
 
 /*
  * Makes the output bytes [gate.o0, o1) of the sequences handed in, of which the window of o0 is marked;
@@ -270,34 +288,34 @@ static __device__ __forceinline__ bool lade_lz_make(lade_lz_shared *s, const uin
                                                     uint32_t start, uint32_t o1, lade_lz_marked m,
                                                     G &gate, uint32_t lane)
 {
-	const uint32_t o0 = gate.o0;
-	uint32_t before = 0;
+	uint32_t before = 0, from = gate.o0;
 	bool alone = false; /* the window before this one lay within one piece */
-	for (uint32_t w0 = o0; w0 < o1;) {
+	while (from < o1) {
+		uint32_t w0 = lade_lz_window(dst, from);
 		uint32_t end = o1 - w0 < LADE_LZ_WINDOW ? o1 : w0 + LADE_LZ_WINDOW;
-		if (w0 != o0)
-			m.begun = lade_lz_mark(s, q, start, w0, before, lane, &m.word, &m.rank);
+		if (from != gate.o0)
+			m = lade_lz_mark(s, q, start, w0, from, before, lane);
 		if (m.begun == before) {
 			int32_t delta = s->delta[before - 1];
 			uint32_t back = (delta & 1) ? 0 : (uint32_t)(0 - (delta >> 1));
-			/* A short offset needs 1,024 bytes of the run before it can be widened. */
+			/* A short offset needs a window of the run before it can be widened. */
 			if ((delta & 1) || back >= LADE_LZ_STRIDE || alone) {
-				if (!(delta & 1) && !gate.open(o0))
+				if (!(delta & 1) && !gate.open(gate.o0))
 					return false;
-				w0 = lade_lz_long(src, dst, q, start, w0, o1, delta, back, lane);
+				from = lade_lz_long(src, dst, q, start, from, o1, delta, back, lane);
 				continue;
 			}
 			alone = true;
 		} else {
 			alone = false;
 		}
-		for (uint32_t t0 = w0; t0 < end; t0 += LADE_LZ_TILE)
-			if (!lade_lz_tile(s, src, dst, w0, t0,
-			                  end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE, m.word, m.rank,
-			                  gate, lane))
+		for (uint32_t t0 = w0; from < end; t0 += LADE_LZ_TILE) {
+			uint32_t stop = end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE;
+			if (!lade_lz_tile(s, src, dst, w0, t0, from, stop, m, gate, lane))
 				return false;
+			from = stop;
+		}
 		before = m.begun;
-		w0 = end;
 	}
 	return true;
 }

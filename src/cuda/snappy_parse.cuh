@@ -16,6 +16,7 @@
 
 /* A packed token: | tag 8 | 0 1 |; no element is slow. */
 struct lade_snappy {
+	static constexpr uint32_t SPAN = 64; /* a token takes 2 bytes at least */
 	static constexpr bool TOKEN_AT_END = false;
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
