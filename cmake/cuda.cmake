@@ -5,6 +5,7 @@
 # nvcc's version is pinned, because the intermediate code of a newer one does not load on a 13.0
 # driver.  scripts/nvcc.sh installs it below the build folder.
 set(LADE_CUDA AUTO CACHE STRING "build the kernels: ON (a must), AUTO (if nvcc is there), OFF")
+set(LADE_CUDA_ONLY "" CACHE STRING "names of src/cuda/*.cu to build alone, for a quick build")
 set(LADE_NVCC_VERSION 13.0)
 # Machine code for these, and intermediate code of the last for what is newer.
 set(LADE_CUDA_ARCHS 80 90)
@@ -13,6 +14,7 @@ set(LADE_CUDA_PTX 90)
 # The first nvcc of the right version: LADE_NVCC, the build folder's, the system's.
 function(lade_find_nvcc found why)
   file(GLOB own ${PROJECT_BINARY_DIR}/nvcc/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc
+       ${PROJECT_BINARY_DIR}/../nvcc/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc
        ${PROJECT_SOURCE_DIR}/build/nvcc/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc)
   find_program(system_nvcc nvcc PATHS /usr/local/cuda-${LADE_NVCC_VERSION}/bin /usr/local/cuda/bin
                NO_CACHE)
@@ -59,12 +61,15 @@ if(nvcc)
   file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
   foreach(source ${cuda_sources})
     get_filename_component(name ${source} NAME_WE)
+    if(LADE_CUDA_ONLY AND NOT name IN_LIST LADE_CUDA_ONLY)
+      continue()
+    endif()
     set(image ${folder}/${name}.fatbin)
     add_custom_command(
       OUTPUT ${image} ${folder}/${name}.txt
       COMMAND ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh ${folder}/${name}.txt ${nvcc} -fatbin -std=c++17
-              -O3 -lineinfo --resource-usage ${gencode} -I${PROJECT_SOURCE_DIR}/src -MD -MF
-              ${folder}/${name}.d -o ${image} ${source}
+              -O3 -lineinfo --resource-usage --compress-mode=size ${gencode}
+              -I${PROJECT_SOURCE_DIR}/src -MD -MF ${folder}/${name}.d -o ${image} ${source}
       DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh
       DEPFILE ${folder}/${name}.d
       COMMENT "Building kernels ${name}"

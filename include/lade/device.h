@@ -30,7 +30,7 @@ typedef struct lade_device_info {
 	uint8_t uuid[16];             /* tells it from all others, on all machines */
 	int32_t driver_version;       /* the CUDA version of the driver: 13000 is 13.0 */
 	int32_t major, minor;         /* compute capability */
-	const char *kernels;          /* of lade_device_kernels(), those that run on it; NULL: none */
+	const char *kernels;          /* which of lade_device_kernels() run on it; NULL: none */
 	uint64_t memory_size;         /* bytes, all of it */
 	uint32_t multiprocessors;     /* SMs */
 	uint32_t threads_max;         /* threads that an SM holds at once */
@@ -86,15 +86,16 @@ LADE_API lade_status lade_device_memory(int32_t device, uint64_t *free_size,
  */
 LADE_API lade_status lade_device_trim(int32_t device, uint64_t keep, lade_error *err);
 
-/* ---- streams ------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------- */
 
 /*
  * A stream is a CUstream, the same thing as a cudaStream_t.  Those of other libraries are used as
  * they are; NULL means a device's default stream, which waits for the others.
  *
- * lade_stream_new() makes one that does not wait for the default stream.  lade_stream_wait() returns
- * when all work that was enqueued before is done, and tells of a failure in that work.
- * lade_stream_free() lets go of a stream that lade_stream_new() made; work on it goes on to its end.
+ * lade_stream_new() makes one that does not wait for the default stream.  lade_stream_wait()
+ * returns when all work that was enqueued before is done, and tells of a failure in that work.
+ * lade_stream_free() lets go of a stream that lade_stream_new() made; work on it goes on to its
+ * end.
  * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM
  */
 LADE_API lade_status lade_stream_new(int32_t device, lade_stream *out, lade_error *err);

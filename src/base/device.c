@@ -19,7 +19,7 @@ static struct {
 
 static pthread_once_t list_once = PTHREAD_ONCE_INIT;
 
-/* ---- what there is ----------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 /* Numbers of CUdevice_attribute. */
 static const struct {
@@ -145,7 +145,7 @@ lade_status lade_device_get_info(int32_t device, const lade_device_info **info, 
 	return status;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static lade_status retain_context(lade__device *d, void **context, lade_error *err)
 {
@@ -192,7 +192,7 @@ lade_status lade__device_use(int32_t number, lade__device **out, lade_error *err
 	return status;
 }
 
-/* ---- streams ----------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 #define STREAM_NON_BLOCKING 1
 
@@ -227,8 +227,7 @@ void lade_stream_free(int32_t device, lade_stream stream)
 {
 	lade__device *d;
 
-	if (!stream || lade__device_use(device, &d, NULL) != LADE_OK)
-		return;
-	d->driver->cuStreamDestroy(stream);
-	lade__device_leave(d);
+	/* A stream knows its context. */
+	if (stream && lade__device_get(device, &d, NULL) == LADE_OK)
+		d->driver->cuStreamDestroy(stream);
 }

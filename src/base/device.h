@@ -40,8 +40,8 @@ void lade__device_leave(lade__device *device);
 lade_status lade__device_use(int32_t number, lade__device **out, lade_error *err);
 
 /*
- * The library's memory pool on an entered device, made at the first call.  '*pool' is NULL where the
- * device has no pools.
+ * The library's memory pool on an entered device, made at the first call.  '*pool' is NULL where
+ * the device has no pools.
  */
 lade_status lade__device_pool(lade__device *device, void **pool, lade_error *err);
 

@@ -20,7 +20,7 @@ enum {
 	RESERVE_SHIFT = 4,     /* a sixteenth of the device's memory is kept at most */
 };
 
-/* ---- the pool ---------------------------------------------------------------------------------- */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
 static lade_status make_pool(lade__device *device, void **pool, lade_error *err)
 {
@@ -104,16 +104,16 @@ out:
 	return status;
 }
 
-/* ---- allocators -------------------------------------------------------------------------------- */
+/* ---- allocators ------------------------------------------------------------------------------ */
 
-typedef lade_status (*taker)(lade__device *device, size_t size, lade_stream stream, void **out);
-typedef void (*giver)(lade__device *device, void *ptr, lade_stream stream);
+typedef lade_status (*take_fn)(lade__device *device, size_t size, lade_stream stream, void **out);
+typedef void (*give_fn)(lade__device *device, void *ptr, lade_stream stream);
 
 /*
  * The driver aligns to a page or to 256 bytes and takes no wishes; a block that happens not to be
  * aligned as asked for goes back, so that the caller sees that there is none.
  */
-static void *take(taker taker, giver giver, int32_t number, size_t size, size_t align,
+static void *take(take_fn taker, give_fn giver, int32_t number, size_t size, size_t align,
                   lade_stream stream)
 {
 	lade__device *device;
@@ -131,15 +131,18 @@ static void *take(taker taker, giver giver, int32_t number, size_t size, size_t 
 	return ptr;
 }
 
-/* In a forked child lade__device_use() fails and the block stays: it is the parent's. */
-static void give(giver giver, int32_t number, void *ptr, lade_stream stream)
+/* In a forked child lade__device_get() fails and the block stays: it is the parent's.  Without the
+ * context it is tried all the same; the driver knows where most blocks belong. */
+static void give(give_fn giver, int32_t number, void *ptr, lade_stream stream)
 {
 	lade__device *device;
 
-	if (!ptr || lade__device_use(number, &device, NULL) != LADE_OK)
+	if (!ptr || lade__device_get(number, &device, NULL) != LADE_OK)
 		return;
+	bool entered = lade__device_enter(device, NULL) == LADE_OK;
 	giver(device, ptr, stream);
-	lade__device_leave(device);
+	if (entered)
+		lade__device_leave(device);
 }
 
 static lade_status pinned_take(lade__device *device, size_t size, lade_stream stream, void **out)

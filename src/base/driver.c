@@ -57,13 +57,16 @@ static const char *find_all(void *library, lade__driver *driver)
 
 static lade_status start(lade__driver *driver, lade_error *err)
 {
+	const char *call = "cuInit";
 	int result = driver->cuInit(0);
-	if (result == 0)
+	if (result == 0) {
+		call = "cuDriverGetVersion";
 		result = driver->cuDriverGetVersion(&driver->version);
+	}
 	if (result == 0)
 		return LADE_OK;
 	lade_error why = {.message = ""};
-	lade__driver_fail(driver, result, -1, "cuInit", &why);
+	lade__driver_fail(driver, result, -1, call, &why);
 	bool none = result == LADE__CU_NO_DEVICE || result == LADE__CU_STUB_LIBRARY;
 	return lade_fail(err, none ? LADE_E_NO_DEVICE : LADE_E_DEVICE, LADE_NO_OFFSET,
 	                 "%s: %s", none ? "no device" : "the driver does not start", why.message);
@@ -104,8 +107,8 @@ lade_status lade__driver_get(const lade__driver **driver, lade_error *err)
 	if (lade__driver_lost())
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
 		                 "the device's driver was opened before this process was forked, "
-		                 "and a forked child cannot use it; start the child with exec(), or "
-		                 "use devices in children only");
+		                 "and a forked child cannot use it; start the child with exec(), "
+		                 "or use devices in children only");
 	pthread_once(&open_once, open_first);
 	if (opened.status != LADE_OK) {
 		if (err)

@@ -43,6 +43,7 @@ static void host_free(void *ctx, void *ptr, size_t size, size_t align, lade_plac
 const lade_allocator *lade_allocator_default(lade_kind kind)
 {
 	static const lade_allocator host = {NULL, host_alloc, host_free};
+	static const lade_allocator none = {NULL, NULL, NULL};
 	switch (kind) {
 	case LADE_HOST:
 		return &host;
@@ -53,5 +54,5 @@ const lade_allocator *lade_allocator_default(lade_kind kind)
 	case LADE_DEVICE:
 		return &lade__allocator_device;
 	}
-	return NULL;
+	return &none;
 }

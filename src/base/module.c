@@ -39,14 +39,14 @@ const char *lade__kernel_name(lade__kernel kernel)
 	return kernels[kernel].function;
 }
 
-/* ---- what was built ---------------------------------------------------------------------------- */
+/* ---- what was built -------------------------------------------------------------------------- */
 
 const char *lade__arch_for(const char *const *archs, int major, int minor)
 {
 	const char *best = NULL;
 	int best_value = 0, at;
 
-	/* Machine code is worth more than any intermediate code: 100000 is above all capabilities. */
+	/* Machine code is worth more than intermediate code: 100000 is above all capabilities. */
 	for (; *archs; archs++) {
 		int value = 0;
 		if (sscanf(*archs, "sm_%d", &at) == 1 && at / 10 == major && at % 10 <= minor)
@@ -68,8 +68,9 @@ static void join_archs(void)
 {
 	size_t at = 0;
 	for (const char *const *a = lade__image_archs; *a; a++) {
-		int n = snprintf(archs_text + at, sizeof archs_text - at, "%s%s", at ? " " : "", *a);
-		if (n < 0 || (size_t)n >= sizeof archs_text - at)
+		size_t room = sizeof archs_text - at;
+		int n = snprintf(archs_text + at, room, "%s%s", at ? " " : "", *a);
+		if (n < 0 || (size_t)n >= room)
 			return;
 		at += (size_t)n;
 	}
@@ -81,7 +82,7 @@ const char *lade_device_kernels(void)
 	return *archs_text ? archs_text : NULL;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* One line of the driver's compiler, in place of its many. */
 static void flatten(char *text)
@@ -177,7 +178,7 @@ lade_status lade__kernel_get(lade__device *device, lade__kernel kernel, void **f
 	return status;
 }
 
-/* ---- using ------------------------------------------------------------------------------------- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 lade_status lade__kernel_launch(lade__device *device, lade__kernel kernel,
                                 const lade__launch *launch, void **arguments, lade_error *err)

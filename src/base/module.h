@@ -28,8 +28,8 @@ extern const char *const lade__image_archs[]; /* "sm_80", "sm_90", "compute_90" 
 
 /*
  * Which of 'archs' runs on a device of that compute capability: machine code of the same major
- * and no higher minor number, the highest of these; else intermediate code ("compute_") of no higher
- * capability; else NULL.
+ * and no higher minor number, the highest of these; else intermediate code ("compute_") of no
+ * higher capability; else NULL.
  */
 const char *lade__arch_for(const char *const *archs, int major, int minor);
 
