@@ -15,7 +15,7 @@
  * points into the tile (pointer doubling, at most 7 rounds), which also resolves matches that
  * overlap themselves.
  *
- * Bounds: the caller has checked that every literal lies in the source, that every match begins in
+ * Bounds: the source has a byte at least; the caller has checked that every literal lies in the source, that every match begins in
  * the output, and that the output ends within its capacity.  Every load and store here is at one of
  * those bytes.
  *
@@ -199,19 +199,17 @@ static __device__ __forceinline__ bool lade_lz_tile(lade_lz_shared *s, const uin
 		bool own = active && !(delta & 1) && at >= from;
 		source[k] = own ? at - t0 : 4 * lane + k;
 		inside |= own;
-		/* Of the source (bit 0) or of the output; bit 31: nothing is loaded. */
-		where[k] = !active || own ? 1u << 31 : at << 1 | (delta & 1);
+		/* Of the source (bit 0) or of the output.  What is not wanted is the source's first byte, so
+		 * that all loads are unconditional and in flight together. */
+		where[k] = !active || own ? 1 : at << 1 | (delta & 1);
 		if (!G::ALWAYS && active && !(delta & 1) && at < gate.o0 && at >= need)
 			need = at + 1;
 	}
 	if (!G::ALWAYS && !gate.open(__reduce_max_sync(LADE_FULL, need)))
 		return false;
 #pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		value[k] = 0;
-		if (where[k] != 1u << 31)
-			value[k] = ((where[k] & 1) ? src : (const uint8_t *)dst)[where[k] >> 1];
-	}
+	for (uint32_t k = 0; k < 4; k++)
+		value[k] = lade_byte(((where[k] & 1) ? src : (const uint8_t *)dst) + (where[k] >> 1));
 	if (__any_sync(LADE_FULL, inside))
 		lade_lz_resolve(s, lane, source, value);
 	if (pos - from < end - from && pos + 3 - from < end - from) {
