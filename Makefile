@@ -22,7 +22,8 @@ nvcc:
 	@scripts/nvcc.sh $(BUILD)
 
 build: deps nvcc
-	@cmake -S . -B $(BUILD) -G "$(GENERATOR)" -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 \
+	@cmake -S . -B $(BUILD) -G "$(GENERATOR)" -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+		-DLADE_CUDA=$(if $(NO_CUDA),OFF,AUTO) >$(BUILD).log 2>&1 \
 		|| { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 	@cmake --build $(BUILD) --parallel --target lade liblade liblade_static

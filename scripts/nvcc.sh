@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# nvcc.sh FOLDER: installs the compiler of the kernels, nvcc 13.0 from PyPI, in a virtual environment
-# FOLDER/nvcc (300 MB), unless it is there or the system has one.  Without Python or a network it says
-# so and succeeds: the build goes on, without kernels.  NO_CUDA=1 leaves it out.
+# nvcc.sh FOLDER: installs the compiler of the kernels, nvcc 13.0 from PyPI, in a virtual
+# environment FOLDER/nvcc (300 MB), unless it is there or the system has one.  Without Python or a
+# network it says so and succeeds: the build goes on, without kernels.  NO_CUDA=1 leaves it out.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 folder=${1:?usage: nvcc.sh FOLDER}/nvcc

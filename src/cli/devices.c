@@ -43,7 +43,7 @@ enum { DEVICE, NAME, COMPUTE, MEMORY, FREE, SMS, CLOCK, DRIVER, KERNELS, PCI, CH
 static const char *const titles[] = {"device", "name",   "compute", "memory", "free", "SMs",
                                      "MHz",    "driver", "kernels", "PCI",    "check"};
 
-/* ---- looking ----------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void look(int32_t device, const settings *s, report *r)
 {
@@ -56,14 +56,18 @@ static void look(int32_t device, const settings *s, report *r)
 		r->check = lade_device_memory(device, &r->free_size, &r->reserve_size, &r->err);
 }
 
-/* ---- telling ----------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
+/* "GPU-" and the digits as nvidia-smi writes them: 41 bytes. */
 static void uuid_text(const uint8_t *uuid, char *text, size_t cap)
 {
-	snprintf(text, cap,
-	         "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", uuid[0],
-	         uuid[1], uuid[2], uuid[3], uuid[4], uuid[5], uuid[6], uuid[7], uuid[8], uuid[9],
-	         uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]);
+	size_t at = (size_t)snprintf(text, cap, "GPU");
+
+	/* Hyphens before bytes 0, 4, 6, 8 and 10, as everywhere. */
+	for (size_t i = 0; i < 16; i++) {
+		const char *mark = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+		at += (size_t)snprintf(text + at, cap - at, "%s%02x", mark, uuid[i]);
+	}
 }
 
 static void add_row(table *t, const report *r, const settings *s)
@@ -154,10 +158,10 @@ static void print_text(const report *reports, int32_t count, const char *why, co
 		puts(why);
 	table_free(&t);
 	if (!lade_device_kernels())
-		puts("this build has no kernels (it was made without nvcc): nothing runs on devices");
+		puts("this build has no kernels (it was made without nvcc): no device can be used");
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* True when the command goes on; otherwise '*rc' is its exit code. */
 static bool read_options(int argc, char **argv, settings *s, int *rc)

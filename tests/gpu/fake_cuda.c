@@ -58,7 +58,7 @@ static void count(int *counter, int by)
 			return 201; \
 	} while (0)
 
-/* ---- results ----------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 FAKE cuGetErrorName(int result, const char **text)
 {
@@ -76,7 +76,7 @@ FAKE cuGetErrorString(int result, const char **text)
 	return 0;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 FAKE cuInit(unsigned flags)
 {
@@ -155,7 +155,7 @@ FAKE cuDeviceGetAttribute(int *value, int attribute, int device)
 	return 0;
 }
 
-/* ---- contexts, streams, events ----------------------------------------------------------------- */
+/* ---- contexts, streams, events --------------------------------------------------------------- */
 
 FAKE cuDevicePrimaryCtxRetain(void **context, int device)
 {
@@ -238,7 +238,7 @@ UNUSED(cuFuncSetAttribute, void *function, int attribute, int value)
 UNUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *function, int threads,
        size_t shared)
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int take(void **out, size_t size, size_t align)
 {
@@ -371,7 +371,7 @@ FAKE cuMemcpyDtoHAsync_v2(void *dst, lade__address src, size_t size, void *strea
 	return 0;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* An image is a fat binary and stands where the driver wants it. */
 FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned options, int *names,

@@ -68,7 +68,7 @@ static int pointer_attribute(lade__device *d, int attribute, const void *ptr)
 	return attribute == 8 ? value & 0xFF : value;
 }
 
-/* ---- what there is ----------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static void devices_are_told(void **state)
 {
@@ -113,7 +113,7 @@ static void the_check_passes(void **state)
 	}
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static void every_kernel_loads(void **state)
 {
@@ -179,7 +179,7 @@ static void launches_are_quick_and_their_errors_told(void **state)
 	lade_stream_free(0, stream);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void pinned_memory(void **state)
 {
@@ -312,7 +312,7 @@ static void alignment_and_sizes(void **state)
 	OK(lade_stream_wait(0, NULL, err));
 }
 
-/* ---- streams, events, contexts ----------------------------------------------------------------- */
+/* ---- streams, events, contexts --------------------------------------------------------------- */
 
 static void events_order_streams(void **state)
 {
@@ -406,7 +406,7 @@ static void threads_share_devices(void **state)
 	}
 }
 
-/* ---- errors and forks -------------------------------------------------------------------------- */
+/* ---- errors and forks ------------------------------------------------------------------------ */
 
 static void errors_are_told(void **state)
 {

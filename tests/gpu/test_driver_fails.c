@@ -1,6 +1,6 @@
 /*
- * test_driver_fails.c: every call of the driver fails in turn (tests/gpu/fake_cuda.c).  Each run is a
- * process of its own, since the driver is opened once in a process.
+ * test_driver_fails.c: every call of the driver fails in turn (tests/gpu/fake_cuda.c).  Each run is
+ * a process of its own, since the driver is opened once in a process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@
 /* The driver in use; in the parent it is never opened by the library. */
 static fake_cuda_state *fake;
 
-/* ---- a process for each run -------------------------------------------------------------------- */
+/* ---- a process for each run ------------------------------------------------------------------ */
 
 #define WANT(condition)                                                         \
 	do {                                                                    \
@@ -50,7 +50,7 @@ static int in_child(int (*body)(void *ctx), void *ctx)
 	return WEXITSTATUS(code);
 }
 
-/* ---- all that calls the driver ----------------------------------------------------------------- */
+/* ---- all that calls the driver --------------------------------------------------------------- */
 
 static lade_status take_and_give(lade_kind kind, int32_t device, lade_stream stream,
                                  lade_error *err)
@@ -122,13 +122,13 @@ static int run_with_fault(void *ctx)
 		snprintf(name, sizeof name, "%s", fake->failed);
 		if (strstr(name, "_v2"))
 			*strstr(name, "_v2") = 0;
-		/* The message has the function and the driver's words; allocators have no message. */
+		/* The message has the function and the driver's words; allocators have none. */
 		WANT(strlen(err.message) > 0 && err.status == status);
 		WANT(strstr(err.message, "bytes of") ||
 		     (strstr(err.message, name) && strstr(err.message, FAKE_ERROR_NAME)));
 		WANT(status == LADE_E_DEVICE || status == LADE_E_NOMEM);
 	}
-	/* What failed once is well the next time, but for opening the driver, which keeps its reason. */
+	/* What failed once is well the next time; but opening the driver keeps its reason. */
 	lade_error again = {.message = ""};
 	fake->fail_at = 0;
 	lade_status second = everything(&again);
@@ -173,7 +173,7 @@ static void each_call_is_out_of_memory(void **state)
 	each_call_fails_in_turn(LADE__CU_OUT_OF_MEMORY);
 }
 
-/* ---- single cases ------------------------------------------------------------------------------ */
+/* ---- single cases ---------------------------------------------------------------------------- */
 
 static int no_device_body(void *ctx)
 {
@@ -262,7 +262,7 @@ static int alignment_body(void *ctx)
 	(void)ctx;
 	lade_place place = {LADE_DEVICE, 0};
 	const lade_allocator *a = lade_allocator_default(LADE_DEVICE);
-	/* Of blocks aligned to 256 some are aligned to more; what is given is what was asked for. */
+	/* Of blocks aligned to 256 some are aligned to more; what is given is as asked for. */
 	for (size_t align = 1; align <= (size_t)1 << 20; align *= 2) {
 		void *p = a->alloc(a->ctx, 100, align, place, NULL);
 		WANT(p || align > 256);
@@ -298,7 +298,7 @@ static void a_code_without_a_name(void **state)
 	assert_int_equal(in_child(unknown_code_body, NULL), 0);
 }
 
-/* ---- forks and threads ------------------------------------------------------------------------- */
+/* ---- forks and threads ----------------------------------------------------------------------- */
 
 static int forked_body(void *ctx)
 {
