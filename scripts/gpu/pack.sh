@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pack.sh BUILD FOLDER [PROGRAM...]: gathers in FOLDER what another machine, one with a GPU, needs
-# to run a build's command, tests and benchmarks: FOLDER/bin, FOLDER/lib with the libraries that such
-# a machine may lack, FOLDER/run.sh.  PROGRAMs are further executables of the build, by path.
+# to run a build's command, tests and benchmarks: FOLDER/bin, FOLDER/lib with the libraries that
+# such a machine may lack, FOLDER/run.sh.  PROGRAMs are further executables of the build, by path.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 usage="usage: pack.sh BUILD FOLDER [PROGRAM...]"

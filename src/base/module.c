@@ -160,7 +160,8 @@ lade_status lade__kernel_get(lade__device *device, lade__kernel kernel, void **f
 		return LADE_OK;
 	if (!lade_device_kernels())
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "this build of the library has no kernels: nvcc was not there");
+		                 "device %d: this build of the library has no kernels: nvcc was "
+		                 "not there", (int)device->number);
 	if (!device->info.kernels)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "device %d: %s has compute capability %d.%d, and the kernels are "

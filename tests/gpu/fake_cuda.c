@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FAKE __attribute__((visibility("default"))) int
 
@@ -52,6 +53,12 @@ static void count(int *counter, int by)
 		if (rc_)            \
 			return rc_; \
 	} while (0)
+/* Between seeing that a thing is not there and making it is time for another thread to come. */
+static void dawdle(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+}
+
 #define NEEDS_CONTEXT           \
 	do {                    \
 		if (depth == 0) \
@@ -161,6 +168,7 @@ FAKE cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	static char contexts[2];
 	MAY_FAIL;
+	dawdle();
 	count(&state.retained, 1);
 	*context = &contexts[device];
 	return 0;
@@ -308,6 +316,7 @@ FAKE cuMemPoolCreate(void **pool, const lade__pool_props *props)
 	MAY_FAIL;
 	if (props->location_id != 0)
 		return 801;
+	dawdle();
 	*pool = malloc(1);
 	count(&state.pools, 1);
 	return 0;
@@ -384,6 +393,7 @@ FAKE cuModuleLoadDataEx(void **module, const void *image, unsigned options, int 
 	if (magic != 0xBA55ED50 || (uintptr_t)image % 16 != 0)
 		return LADE__CU_INVALID_IMAGE;
 	static char one;
+	dawdle();
 	*module = &one;
 	count(&state.modules, 1);
 	return 0;
