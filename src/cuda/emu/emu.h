@@ -68,10 +68,16 @@ struct emu_place {
 };
 extern __thread emu_place *emu__place;
 
-#define threadIdx (emu__place->thread)
-#define blockIdx (emu__place->block)
-#define blockDim (emu__place->block_dim)
-#define gridDim (emu__place->grid_dim)
+/* Constant for one lane, and so for one call of a kernel: the compiler may ask once. */
+uint3 emu_thread(void) __attribute__((const));
+uint3 emu_block(void) __attribute__((const));
+dim3 emu_block_dim(void) __attribute__((const));
+dim3 emu_grid_dim(void) __attribute__((const));
+
+#define threadIdx (emu_thread())
+#define blockIdx (emu_block())
+#define blockDim (emu_block_dim())
+#define gridDim (emu_grid_dim())
 enum {
 	warpSize = 32
 };

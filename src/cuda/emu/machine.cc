@@ -81,6 +81,26 @@ void emu_fail(emu_error error, const char *format, ...)
 	__builtin_unreachable();
 }
 
+uint3 emu_thread(void)
+{
+	return emu__place->thread;
+}
+
+uint3 emu_block(void)
+{
+	return emu__place->block;
+}
+
+dim3 emu_block_dim(void)
+{
+	return emu__place->block_dim;
+}
+
+dim3 emu_grid_dim(void)
+{
+	return emu__place->grid_dim;
+}
+
 /* ---- Who runs ------------------------------------------------------------------------------ */
 static void go(emu_lane *from, emu_lane *to)
 {

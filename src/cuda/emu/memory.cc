@@ -365,21 +365,22 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-extern "C" void __tsan_read_range(void *at, unsigned long size)
+/* The types are those that GCC declares for itself. */
+extern "C" void __tsan_read_range(void *at, long size)
 {
-	hook(at, size, true, false, false, __builtin_return_address(0));
+	hook(at, (size_t)size, true, false, false, __builtin_return_address(0));
 }
 
-extern "C" void __tsan_write_range(void *at, unsigned long size)
+extern "C" void __tsan_write_range(void *at, long size)
 {
-	hook(at, size, false, true, false, __builtin_return_address(0));
+	hook(at, (size_t)size, false, true, false, __builtin_return_address(0));
 }
 
-extern "C" void __tsan_vptr_update(void **, void *)
+extern "C" void __tsan_vptr_update(void *, void *)
 {
 }
 
-extern "C" void __tsan_vptr_read(void **)
+extern "C" void __tsan_vptr_read(void *)
 {
 }
 
@@ -387,7 +388,7 @@ extern "C" void __tsan_func_entry(void *)
 {
 }
 
-extern "C" void __tsan_func_exit(void)
+extern "C" void __tsan_func_exit(void *)
 {
 }
 
