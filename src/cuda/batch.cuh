@@ -9,14 +9,8 @@
 #include "cuda/device.cuh"
 
 /* The numbers of lade_status that kernels give. */
-enum lade_gpu_status {
-	LADE_GPU_OK = 0,
-	LADE_GPU_ARG = 1,
-	LADE_GPU_NOSPACE = 3,
-	LADE_GPU_CORRUPT = 4,
-	LADE_GPU_TRUNCATED = 5,
-	LADE_GPU_LIMIT = 10,
-};
+constexpr uint32_t LADE_GPU_OK = 0, LADE_GPU_ARG = 1, LADE_GPU_NOSPACE = 3, LADE_GPU_CORRUPT = 4,
+                   LADE_GPU_TRUNCATED = 5, LADE_GPU_LIMIT = 10;
 
 /* Chunks whose sizes pass this are refused: positions, and twice a position, fit 32 bits. */
 #define LADE_GPU_CHUNK_MAX (1u << 30)

@@ -55,8 +55,7 @@ static __device__ __forceinline__ void lade_lz_block_init(lade_lz_block *b, uint
 
 /*
  * Brings the block's bytes to shared memory; returns where in 'stage' its first one lies.  Whole words are
- * read where all of them lie in the source; at its ends it goes byte by byte, and what lies outside is
- * left as it is: nobody reads it.
+ * read where all of them lie in the source; at its ends it goes byte by byte, and what lies outside is 0.
  */
 static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const uint8_t *src,
                                                          uint32_t n, uint32_t begin, uint32_t lane)
@@ -68,9 +67,12 @@ static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const
 		if (lane < 9)
 			b->stage[32 + lane] = from[32 + lane];
 	} else {
+		for (uint32_t i = lane; i < sizeof b->stage / 4; i += 32)
+			b->stage[i] = 0;
+		__syncwarp();
 		uint8_t *to = (uint8_t *)b->stage + shift;
-		for (uint32_t i = lane; i < LADE_LZ_STAGE; i += 32)
-			to[i] = begin + i < n ? src[begin + i] : 0;
+		for (uint32_t i = lane; i < LADE_LZ_STAGE && begin + i < n; i += 32)
+			to[i] = src[begin + i];
 	}
 	__syncwarp();
 	return shift;

@@ -57,7 +57,8 @@ template <int rounds> __global__ void block_sum(const uint32_t *in, uint32_t *ou
 	LADE_SHARED(uint32_t, total);
 	unsigned warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
 	for (int round = 0; round < rounds; round++) {
-		uint32_t sum = __reduce_add_sync(0xFFFFFFFF, in[blockIdx.x * blockDim.x + threadIdx.x]);
+		uint32_t sum =
+			__reduce_add_sync(0xFFFFFFFF, in[blockIdx.x * blockDim.x + threadIdx.x]);
 		if (lane == 0)
 			part[warp] = sum;
 		__syncthreads();

@@ -126,10 +126,10 @@ __global__ void takes_activemask(uint32_t *out)
 static void test_divergence(void **)
 {
 	uint32_t out[64];
-	kernel_fails({.kernel = "shuffle_by_half"}, EMU_DIVERGENT, "__syncwarp at test_emu_misuse.cc:",
-	             [&] { shuffle_by_half(out); });
-	kernel_fails({.kernel = "shuffle_by_half"}, EMU_DIVERGENT, "__shfl_sync at test_emu_misuse.cc:",
-	             [&] { shuffle_by_half(out); });
+	kernel_fails({.kernel = "shuffle_by_half"}, EMU_DIVERGENT,
+	             "__syncwarp at test_emu_misuse.cc:", [&] { shuffle_by_half(out); });
+	kernel_fails({.kernel = "shuffle_by_half"}, EMU_DIVERGENT,
+	             "__shfl_sync at test_emu_misuse.cc:", [&] { shuffle_by_half(out); });
 	kernel_fails({.kernel = "ballot_in_two_places"}, EMU_DIVERGENT, "__ballot_sync",
 	             [&] { ballot_in_two_places(out); });
 	kernel_fails({.kernel = "masks_that_differ"}, EMU_DIVERGENT, "0xffff0001",
@@ -139,8 +139,8 @@ static void test_divergence(void **)
 	kernel_fails({.kernel = "past", .block = 40}, EMU_EXITED,
 	             "names lane 8, which the block does not have",
 	             [&] { shuffle_past_the_block(out); });
-	kernel_fails({.kernel = "mask_without_caller"}, EMU_BAD_MASK, "does not name the calling lane",
-	             [&] { mask_without_caller(out); });
+	kernel_fails({.kernel = "mask_without_caller"}, EMU_BAD_MASK,
+	             "does not name the calling lane", [&] { mask_without_caller(out); });
 	kernel_fails({.kernel = "shuffle_from_outside"}, EMU_LANE,
 	             "reads from lane 16, which mask 0x0000ffff does not name",
 	             [&] { shuffle_from_outside(out); });
@@ -160,8 +160,8 @@ static void test_barriers(void **)
 	uint32_t out[64];
 	kernel_fails({.kernel = "barrier_against_shuffle"}, EMU_DIVERGENT, "__syncthreads at",
 	             [&] { barrier_against_shuffle(out); });
-	kernel_fails({.kernel = "barriers_in_two_places", .block = 64}, EMU_BARRIER, "others are at",
-	             [&] { barriers_in_two_places(); });
+	kernel_fails({.kernel = "barriers_in_two_places", .block = 64}, EMU_BARRIER,
+	             "others are at", [&] { barriers_in_two_places(); });
 	kernel_fails({.kernel = "barrier_not_reached", .block = 64}, EMU_BARRIER,
 	             "__syncthreads at test_emu_misuse.cc", [&] { barrier_not_reached(); });
 	kernel_fails({.kernel = "barrier_not_reached", .block = 64}, EMU_BARRIER,
@@ -226,13 +226,17 @@ static void test_launches(void **)
 {
 	auto nothing = [] {};
 	kernel_fails({.kernel = "empty", .grid = 0}, EMU_BAD_LAUNCH, "size 0", nothing);
-	kernel_fails({.kernel = "wide", .block = 1025}, EMU_BAD_LAUNCH, "threads a block 1025", nothing);
-	kernel_fails({.kernel = "deep", .block = {1, 1, 65}}, EMU_BAD_LAUNCH, "threads a block", nothing);
-	kernel_fails({.kernel = "big", .shared = (227 << 10) + 1}, EMU_BAD_LAUNCH, "232449", nothing);
+	kernel_fails({.kernel = "wide", .block = 1025}, EMU_BAD_LAUNCH, "threads a block 1025",
+	             nothing);
+	kernel_fails({.kernel = "deep", .block = {1, 1, 65}}, EMU_BAD_LAUNCH, "threads a block",
+	             nothing);
+	kernel_fails({.kernel = "big", .shared = (227 << 10) + 1}, EMU_BAD_LAUNCH, "232449",
+	             nothing);
 	kernel_fails({.kernel = "static"}, EMU_BAD_LAUNCH, "'b' makes 50176 bytes",
 	             [] { too_much_static(); });
 	kernel_fails({.kernel = "traps"}, EMU_TRAP, "lane 9: __trap()", [] { traps(); });
-	kernel_fails({.kernel = "traps", .grid = {3, 1, 1}, .block = 64}, EMU_TRAP, "warp 0", [] { traps(); });
+	kernel_fails({.kernel = "traps", .grid = {3, 1, 1}, .block = 64}, EMU_TRAP, "warp 0",
+	             [] { traps(); });
 	uint32_t inner = 0;
 	emu_result r = emu_launch(1, 1, 0, [&] { inner += emu_launch(1, 1, 0, [] {}).ok; });
 	assert_true(r.ok);

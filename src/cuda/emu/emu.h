@@ -85,19 +85,19 @@ enum {
 /* ---- Launching ----------------------------------------------------------------------------- */
 enum emu_error {
 	EMU_OK,
-	EMU_BAD_LAUNCH,     /* a size that a device refuses; a null or too large shared memory */
-	EMU_BAD_MASK,       /* the mask does not name the caller, or a width is no power of two */
-	EMU_EXITED,         /* a mask names a lane that has exited, or that the block never had */
-	EMU_DIVERGENT,      /* lanes that name one another stand at different primitives */
-	EMU_LANE,           /* a shuffle reads from a lane outside its mask */
-	EMU_BARRIER,        /* a barrier not reached by all living threads, or misused */
-	EMU_DEADLOCK,       /* every lane waits */
-	EMU_STEPS,          /* the step budget is used up: an endless loop */
-	EMU_UNWRITTEN,      /* shared memory is read that no lane of the block wrote (checked) */
-	EMU_RANGE,          /* shared memory beside a variable is touched (checked; atomics always) */
-	EMU_MISALIGNED,     /* an address that the device would refuse (checked; atomics always) */
-	EMU_TRAP,           /* the kernel called __trap() */
-	EMU_LIMIT           /* a limit of the emulator itself */
+	EMU_BAD_LAUNCH, /* a size that a device refuses; a null or too large shared memory */
+	EMU_BAD_MASK,   /* the mask does not name the caller, or a width is no power of two */
+	EMU_EXITED,     /* a mask names a lane that has exited, or that the block never had */
+	EMU_DIVERGENT,  /* lanes that name one another stand at different primitives */
+	EMU_LANE,       /* a shuffle reads from a lane outside its mask */
+	EMU_BARRIER,    /* a barrier not reached by all living threads, or misused */
+	EMU_DEADLOCK,   /* every lane waits */
+	EMU_STEPS,      /* the step budget is used up: an endless loop */
+	EMU_UNWRITTEN,  /* shared memory is read that no lane of the block wrote (checked) */
+	EMU_RANGE,      /* shared memory beside a variable is touched (checked; atomics always) */
+	EMU_MISALIGNED, /* an address that the device would refuse (checked; atomics always) */
+	EMU_TRAP,       /* the kernel called __trap() */
+	EMU_LIMIT       /* a limit of the emulator itself */
 };
 
 struct emu_config {
@@ -106,7 +106,7 @@ struct emu_config {
 	dim3 block = 32;
 	size_t shared = 0;             /* bytes of dynamic shared memory */
 	uint64_t seed = 0;             /* 0: ascending order, few switches; others: random order */
-	uint64_t steps = 1000000000;   /* basic blocks, checked accesses and primitives, all lanes */
+	uint64_t steps = 1000000000; /* basic blocks, checked accesses and primitives, all lanes */
 	unsigned resident = 1;         /* blocks that run interleaved; others wait for their end */
 };
 
