@@ -9,7 +9,7 @@
 
 #include "emu_kernels.cu"
 
-/* ---- Primitives against a scalar model ---------------------------------------------------- */
+/* ---- Primitives against a scalar model ------------------------------------------------------- */
 static uint32_t shuffled(const uint32_t *v, int kind, int lane, int by, int width)
 {
 	int first = lane / width * width, last = first + width - 1, from = lane;
@@ -125,7 +125,7 @@ static void test_intrinsics(void **)
 	assert_int_equal(alignof(uint4), 16);
 }
 
-/* ---- Blocks, shared memory, barriers -------------------------------------------------------- */
+/* ---- Blocks, shared memory, barriers --------------------------------------------------------- */
 static void test_block_sum(void **)
 {
 	static uint32_t in[6 * 160];
@@ -195,7 +195,7 @@ static void test_named_barriers(void **)
 		    });
 }
 
-/* ---- Hand-offs and atomics -------------------------------------------------------------------- */
+/* ---- Hand-offs and atomics ------------------------------------------------------------------- */
 static void test_baton(void **)
 {
 	uint32_t out = 0, want = 0;
@@ -257,7 +257,7 @@ static void test_atomics(void **)
 		    });
 }
 
-/* ---- Asynchronous copies ------------------------------------------------------------------------ */
+/* ---- Asynchronous copies --------------------------------------------------------------------- */
 static void test_staged(void **)
 {
 	for (unsigned tail = 0; tail <= 16; tail++) {

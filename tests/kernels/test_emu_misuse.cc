@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- Lanes that do not come along ----------------------------------------------------------- */
+/* ---- Lanes that do not come along ------------------------------------------------------------ */
 __global__ void shuffle_by_half(uint32_t *out)
 {
 	if (threadIdx.x < 16)
@@ -174,7 +174,7 @@ static void test_barriers(void **)
 	             "the budget of 100000 steps is used up", [&] { barrier_in_a_branch(); });
 }
 
-/* ---- Loops without end ---------------------------------------------------------------------- */
+/* ---- Loops without end ----------------------------------------------------------------------- */
 __global__ void polls_for_ever(void)
 {
 	LADE_SHARED(uint32_t, word);
@@ -214,7 +214,7 @@ __global__ void traps(void)
 		__trap();
 }
 
-/* ---- Launches that a device refuses ----------------------------------------------------------- */
+/* ---- Launches that a device refuses ---------------------------------------------------------- */
 __global__ void too_much_static(void)
 {
 	LADE_SHARED(uint8_t, a, [32 << 10]);
@@ -243,7 +243,7 @@ static void test_launches(void **)
 	assert_int_equal(inner, 0);
 }
 
-/* ---- Shared memory -------------------------------------------------------------------------- */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 enum shared_fault {
 	READ_UNWRITTEN,
 	READ_UNWRITTEN_BYTE,
@@ -255,6 +255,8 @@ enum shared_fault {
 	READ_BEHIND_DYNAMIC,
 	READ_MISALIGNED,
 	READ_UNARRIVED,
+	CLEAR_BEHIND,
+	COPY_UNWRITTEN,
 	SHARED_FAULTS
 };
 
@@ -308,6 +310,14 @@ __global__ void shared_faults(shared_fault fault, int zero, const uint32_t *in, 
 		lade_cp_async_commit();
 		got = tile[i];
 	}
+	/* By calls, which compilers also make of loops and of stores in a row. */
+	if (fault == CLEAR_BEHIND)
+		memset(table, zero, sizeof(table) + 4 + (size_t)zero);
+	if (fault == COPY_UNWRITTEN) {
+		memset(vectors, zero, sizeof(vectors) / 2 + (size_t)zero);
+		memcpy(out, vectors, 128);
+		memcpy(out, (uint8_t *)vectors + 192, 65 + (size_t)zero);
+	}
 	out[i] = got;
 }
 
@@ -327,6 +337,8 @@ static void test_shared(void **)
 		{EMU_RANGE, "read out of range: dynamic shared memory, byte 128 of 128"},
 		{EMU_MISALIGNED, "a read of 4 bytes"},
 		{EMU_UNWRITTEN, "never written: dynamic shared memory"},
+		{EMU_RANGE, "write out of range: shared 'table', byte 128 of 128"},
+		{EMU_UNWRITTEN, "never written: shared 'vectors', byte 256 of 512"},
 	};
 	uint32_t in[32] = {0}, out[32];
 	if (!emu_checked())

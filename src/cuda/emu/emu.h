@@ -38,7 +38,7 @@ static constexpr inline emu_site emu_here(const char *file = __builtin_FILE(),
 	return {file, line};
 }
 
-/* ---- CUDA's words -------------------------------------------------------------------------- */
+/* ---- CUDA's words ---------------------------------------------------------------------------- */
 #define __global__
 #define __device__
 #define __host__
@@ -82,7 +82,7 @@ enum {
 	warpSize = 32
 };
 
-/* ---- Launching ----------------------------------------------------------------------------- */
+/* ---- Launching ------------------------------------------------------------------------------- */
 enum emu_error {
 	EMU_OK,
 	EMU_BAD_LAUNCH, /* a size that a device refuses; a null or too large shared memory */
@@ -143,11 +143,11 @@ static inline emu_result emu_launch(dim3 grid, dim3 block, size_t shared, F body
  */
 bool emu_checked(void);
 
-/* ---- Shared memory: used by the macros LADE_SHARED and LADE_SHARED_DYNAMIC of device.cuh ------ */
+/* ---- Shared memory: used by the macros LADE_SHARED and LADE_SHARED_DYNAMIC of device.cuh ----- */
 void *emu_shared(const void *key, const char *name, size_t size, size_t align);
 void *emu_shared_dynamic(void);
 
-/* ---- Warp primitives ----------------------------------------------------------------------- */
+/* ---- Warp primitives ------------------------------------------------------------------------- */
 enum emu_kind {
 	EMU_SYNCWARP,
 	EMU_SHFL,
@@ -182,14 +182,14 @@ uint64_t emu_warp(emu_kind kind, uint32_t mask, uint64_t value, uint32_t arg, in
 template <typename T> static inline uint64_t emu_bits(T value)
 {
 	uint64_t bits = 0;
-	memcpy(&bits, &value, sizeof(T));
+	__builtin_memcpy(&bits, &value, sizeof(T));
 	return bits;
 }
 
 template <typename T> static inline T emu_value(uint64_t bits)
 {
 	T value;
-	memcpy(&value, &bits, sizeof(T));
+	__builtin_memcpy(&value, &bits, sizeof(T));
 	return value;
 }
 
@@ -315,7 +315,7 @@ static inline int __syncthreads_or(int predicate, emu_site at = emu_here())
 	return emu_barrier(EMU_SYNCTHREADS_OR, 0, 0, predicate != 0, at) != 0;
 }
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 /* Lets other lanes and warps go on.  A polling loop makes progress with it and, slower, without. */
 void __nanosleep(unsigned nanoseconds);
 void __trap(void);

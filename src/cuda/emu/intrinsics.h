@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- Vector types, aligned as on the device, so that UBSan sees a misaligned vector access. ---- */
+/* ---- Vector types, aligned as on the device, so that UBSan sees a misaligned vector access. -- */
 #define EMU_VECTOR2(T, name, bytes)                                                                \
 	struct alignas(bytes) name {                                                               \
 		T x, y;                                                                            \
@@ -52,7 +52,7 @@ EMU_VECTOR4(int, int4, 16)
 EMU_VECTOR4(unsigned, uint4, 16)
 EMU_VECTOR4(float, float4, 16)
 
-/* ---- Bits ---------------------------------------------------------------------------------- */
+/* ---- Bits ------------------------------------------------------------------------------------ */
 static inline int __popc(unsigned x)
 {
 	return __builtin_popcount(x);
@@ -146,7 +146,7 @@ static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned sh
 	return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 
-/* ---- Arithmetic ---------------------------------------------------------------------------- */
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
 static inline unsigned __umulhi(unsigned x, unsigned y)
 {
 	return (unsigned)((uint64_t)x * y >> 32);
@@ -230,14 +230,14 @@ EMU_MINMAX(unsigned long long, unsigned long long, long long)
 EMU_MINMAX(float, float, float)
 EMU_MINMAX(double, double, double)
 
-/* ---- Bits of one type as another, and conversions --------------------------------------------- */
-#define EMU_BITCAST(name, To, From)                                                                \
-	static inline To name(From from)                                                           \
-	{                                                                                          \
-		To to;                                                                             \
-		static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");            \
-		memcpy(&to, &from, sizeof(to));                                                    \
-		return to;                                                                         \
+/* ---- Bits of one type as another, and conversions -------------------------------------------- */
+#define EMU_BITCAST(name, To, From) \
+	static inline To name(From from) \
+	{ \
+		To to; \
+		static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size"); \
+		__builtin_memcpy(&to, &from, sizeof(to)); \
+		return to; \
 	}
 EMU_BITCAST(__float_as_int, int, float)
 EMU_BITCAST(__float_as_uint, unsigned, float)

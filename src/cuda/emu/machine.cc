@@ -101,7 +101,7 @@ dim3 emu_grid_dim(void)
 	return emu__place->grid_dim;
 }
 
-/* ---- Who runs ------------------------------------------------------------------------------ */
+/* ---- Who runs -------------------------------------------------------------------------------- */
 static void go(emu_lane *from, emu_lane *to)
 {
 	emu_machine *m = emu__machine;
@@ -233,7 +233,7 @@ void __trap(void)
 	emu_fail(EMU_TRAP, "__trap(); last primitive: %s", emu_where(self->op.kind, self->op.at));
 }
 
-/* ---- Blocks -------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 /* Puts the next block of the grid into a slot; false when there is none. */
 static bool block_begin(unsigned slot)
 {
@@ -319,7 +319,7 @@ static void lane_main(void)
 	}
 }
 
-/* ---- The machine ------------------------------------------------------------------------------ */
+/* ---- The machine ----------------------------------------------------------------------------- */
 static void *pages(size_t size)
 {
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,

@@ -21,12 +21,31 @@
 
 static bool checked;
 
+/*
+ * Checked programs are linked with --wrap for memset and its like, which then come to the hooks
+ * below; the emulator's own calls must not.  Elsewhere the __real names are missing.
+ */
+#define MISSING extern "C" __attribute__((weak))
+MISSING void *__real_memset(void *to, int byte, size_t size);
+MISSING void *__real_memcpy(void *to, const void *from, size_t size);
+MISSING void *__real_memmove(void *to, const void *from, size_t size);
+
+static void fill(void *to, int byte, size_t size)
+{
+	(__real_memset ? __real_memset : memset)(to, byte, size);
+}
+
+static void copy(void *to, const void *from, size_t size)
+{
+	(__real_memcpy ? __real_memcpy : memcpy)(to, from, size);
+}
+
 bool emu_checked(void)
 {
 	return checked;
 }
 
-/* ---- Shared memory ------------------------------------------------------------------------- */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 /*
  * An arena: | gap | variable | gap | variable | gap ... and, so that its end is exact, right before
  * the arena's last gap: | gap | dynamic | gap |.  The dynamic part begins at a multiple of 128.
@@ -38,7 +57,7 @@ static void open_bytes(emu_block_state *b, size_t off, size_t size)
 #if EMU_ASAN
 	__asan_unpoison_memory_region(b->arena + off, size);
 #endif
-	memset(b->arena + off, garbage, size);
+	fill(b->arena + off, garbage, size);
 	memset(b->shadow + off, EMU_BYTE_UNWRITTEN, size);
 }
 
@@ -172,7 +191,7 @@ void emu_touch(const volatile void *at, unsigned size, bool reads, bool writes, 
 		check_shared(at, size, reads, writes, what, site, NULL);
 }
 
-/* ---- Ordered accesses and atomics -------------------------------------------------------------- */
+/* ---- Ordered accesses and atomics ------------------------------------------------------------ */
 static uint64_t load(const volatile void *from, unsigned size)
 {
 	switch (size) {
@@ -286,7 +305,7 @@ uint64_t emu_atomic(emu_atom op, void *address, unsigned size, uint64_t value, u
 	return old;
 }
 
-/* ---- Asynchronous copies ----------------------------------------------------------------------- */
+/* ---- Asynchronous copies --------------------------------------------------------------------- */
 void emu_copy_async(void *to, const void *from, unsigned size, unsigned from_size, emu_site at)
 {
 	emu_lane *self = emu_self();
@@ -322,14 +341,14 @@ void emu_copy_wait(unsigned groups_left)
 	while (done < self->copies && self->copy[done].group < limit) {
 		const emu_copy *c = &self->copy[done++];
 		emu_touch(c->to, c->size, false, true, "cp.async", self->op.at);
-		memcpy(c->to, c->from, c->from_size);
-		memset((char *)c->to + c->from_size, 0, c->size - c->from_size);
+		copy(c->to, c->from, c->from_size);
+		fill((char *)c->to + c->from_size, 0, c->size - c->from_size);
 	}
 	self->copies -= done;
 	memmove(self->copy, self->copy + done, self->copies * sizeof(*self->copy));
 }
 
-/* ---- The compiler's hooks ------------------------------------------------------------------- */
+/* ---- The compiler's hooks -------------------------------------------------------------------- */
 static inline void hook(const volatile void *at, size_t size, bool reads, bool writes, bool aligned,
                         const void *code)
 {
@@ -374,6 +393,34 @@ extern "C" void __tsan_read_range(void *at, long size)
 extern "C" void __tsan_write_range(void *at, long size)
 {
 	hook(at, (size_t)size, false, true, false, __builtin_return_address(0));
+}
+
+/* Compilers make such calls of loops and of stores in a row. */
+static inline void hook_range(const void *at, size_t size, bool writes, const void *code)
+{
+	/* No step is taken: the emulator's own calls come here too, and must not be left. */
+	if (emu__place && size && is_shared(at))
+		check_shared(at, size, !writes, writes, NULL, {}, code);
+}
+
+extern "C" void *__wrap_memset(void *to, int byte, size_t size)
+{
+	hook_range(to, size, true, __builtin_return_address(0));
+	return __real_memset(to, byte, size);
+}
+
+extern "C" void *__wrap_memcpy(void *to, const void *from, size_t size)
+{
+	hook_range(from, size, false, __builtin_return_address(0));
+	hook_range(to, size, true, __builtin_return_address(0));
+	return __real_memcpy(to, from, size);
+}
+
+extern "C" void *__wrap_memmove(void *to, const void *from, size_t size)
+{
+	hook_range(from, size, false, __builtin_return_address(0));
+	hook_range(to, size, true, __builtin_return_address(0));
+	return __real_memmove(to, from, size);
 }
 
 extern "C" void __tsan_vptr_update(void *, void *)
