@@ -445,7 +445,8 @@ extern "C" void __tsan_init(void)
 	checked = true;
 }
 
-extern "C" void __sanitizer_cov_trace_pc(void)
+/* Weak, as libFuzzer has one too; kernels that are fuzzed count accesses, and no blocks. */
+extern "C" __attribute__((weak)) void __sanitizer_cov_trace_pc(void)
 {
 	emu_step();
 }
