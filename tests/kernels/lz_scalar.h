@@ -20,6 +20,12 @@ struct verdict {
 	bytes out;
 };
 
+static inline void append(bytes &out, const bytes &in, size_t at, uint64_t length)
+{
+	for (uint64_t i = 0; i < length; i++)
+		out.push_back(in[at + i]);
+}
+
 static inline bool copy_match(bytes &out, uint64_t offset, uint64_t length, uint64_t cap)
 {
 	if (offset == 0 || offset > out.size() || length > cap - out.size())
@@ -54,7 +60,7 @@ static inline verdict lz4_scalar(const bytes &in, uint64_t cap)
 			return v;
 		if (literals > in.size() - at || literals > cap - v.out.size())
 			return v;
-		v.out.insert(v.out.end(), in.begin() + (long)at, in.begin() + (long)(at + literals));
+		append(v.out, in, at, literals);
 		at += literals;
 		if (at == in.size()) {
 			v.ok = true;
@@ -99,7 +105,7 @@ static inline verdict snappy_scalar(const bytes &in, uint64_t cap)
 			uint64_t literals = (uint64_t)(bytes_more ? extra : tag >> 2) + 1;
 			if (literals > in.size() - at || literals > size - v.out.size())
 				return v;
-			v.out.insert(v.out.end(), in.begin() + (long)at, in.begin() + (long)(at + literals));
+			append(v.out, in, at, literals);
 			at += literals;
 		} else if ((tag & 3) == 1) {
 			if (!copy_match(v.out, extra | (tag >> 5) << 8, 4 + (tag >> 2 & 7), size))
