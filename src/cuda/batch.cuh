@@ -10,7 +10,7 @@
 
 /* The numbers of lade_status that kernels give. */
 constexpr uint32_t LADE_GPU_OK = 0, LADE_GPU_ARG = 1, LADE_GPU_NOSPACE = 3, LADE_GPU_CORRUPT = 4,
-                   LADE_GPU_TRUNCATED = 5, LADE_GPU_LIMIT = 10;
+		   LADE_GPU_TRUNCATED = 5, LADE_GPU_LIMIT = 10;
 
 /* Chunks whose sizes pass this are refused: positions, and twice a position, fit 32 bits. */
 #define LADE_GPU_CHUNK_MAX (1u << 30)

@@ -3,7 +3,7 @@
  *
  *     | token 1 | more literal length 0.. | literals | offset 2 | more match length 0.. |
  *
- * 
+ *
  *
  * A length with a further byte of 255 is left to the whole warp: such a token ends its batch.
  *
@@ -21,13 +21,14 @@
  * | match 9 | literals 9 | literal length has a further byte 1 | 0 7 | slow 1 |
  */
 struct lade_lz4 {
-	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
+	static constexpr uint32_t SPAN = 96;       /* a token takes 3 bytes at least */
 	static constexpr bool TOKEN_AT_END = true; /* a block never ends behind a match */
 
-	/* 'bytes' are those at 'p' and behind it; 'stage' holds LADE_LZ_STAGE bytes from 'begin' on. */
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t begin,
-	                                                const uint8_t *stage, uint32_t p,
-	                                                uint32_t bytes, uint32_t *token)
+	/* 'bytes' are those at 'p' and behind it; 'stage' holds LADE_LZ_STAGE bytes from 'begin'
+	 * on. */
+	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n,
+	                                                uint32_t begin, const uint8_t *stage,
+	                                                uint32_t p, uint32_t bytes, uint32_t *token)
 	{
 		uint32_t literals = bytes >> 4 & 15, match = bytes & 15, next = bytes >> 8 & 255;
 		bool more = literals == 15, slow = more && next == 255;
@@ -45,7 +46,8 @@ struct lade_lz4 {
 			at++;
 		}
 		slow &= p < n;
-		*token = (match + 4) << 18 | literals << 9 | (more ? 256u : 0) | (slow ? LADE_LZ_SLOW : 0);
+		*token = (match + 4) << 18 | literals << 9 | (more ? 256u : 0) |
+		         (slow ? LADE_LZ_SLOW : 0);
 		return last || slow || p >= n ? LADE_LZ_STOP : at;
 	}
 
@@ -125,8 +127,8 @@ struct lade_lz4 {
 	}
 
 	/* Nothing stands before the first token. */
-	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n, uint32_t *entry,
-	                                                 uint32_t *size)
+	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n,
+	                                                 uint32_t *entry, uint32_t *size)
 	{
 		(void)src;
 		*entry = 0;

@@ -1,17 +1,17 @@
 /*
  * lz_decode.cuh: decodes one chunk of an LZ format, by one warp (solo) or by several (team).
  *
- * Where the next token stands is known only from the one before.  So every byte of a block of 128 is
- * read as if a token stood there, which gives a jump.  Tables in shared memory then say where one
- * stands 2, 4 and 8 tokens on; from the true entry a few look-ups find every eighth token, and each
- * lane its own by three more.  That needs no luck: it takes as long on any data.
+ * Where the next token stands is known only from the one before.  So every byte of a block of 128
+ * is read as if a token stood there, which gives a jump.  Tables in shared memory then say where
+ * one stands 2, 4 and 8 tokens on; from the true entry a few look-ups find every eighth token, and
+ * each lane its own by three more.  That needs no luck: it takes as long on any data.
  *
  * A format is a struct of functions (lz4_parse.cuh, snappy_parse.cuh):
  *   SPAN          bytes that hold 32 tokens at most: a team's blocks
  *   TOKEN_AT_END  a chain that arrives at the source's end is an error
  *   begin         what stands before the first token: where it stands, and the decoded size if told
- *   jump          a position read as a token: where the next one stands, or LADE_LZ_STOP where this is the
- *                 last, bad or slow one; and the token, packed
+ *   jump          a position read as a token: where the next one stands, or LADE_LZ_STOP where this
+ *                 is the last, bad or slow one; and the token, packed
  *   take          a lane's sequence from its packed token
  *   slow          the whole warp reads a token whose lengths take long to read
  *
@@ -36,7 +36,7 @@ struct lade_lz_block {
 	uint32_t stage[(LADE_LZ_STAGE + 8) / 4]; /* the source's words that hold the block */
 	uint32_t exit[LADE_LZ_BLOCK];            /* the jump, as a position of the source */
 	uint32_t token[LADE_LZ_BLOCK];
-	uint8_t on[4][256];                      /* 1, 2, 4, 8 tokens on */
+	uint8_t on[4][256]; /* 1, 2, 4, 8 tokens on */
 };
 
 /* What a warp has in shared memory. */
@@ -54,8 +54,9 @@ static __device__ __forceinline__ void lade_lz_block_init(lade_lz_block *b, uint
 }
 
 /*
- * Brings the block's bytes to shared memory; returns where in 'stage' its first one lies.  Whole words are
- * read where all of them lie in the source; at its ends it goes byte by byte, and what lies outside is 0.
+ * Brings the block's bytes to shared memory; returns where in 'stage' its first one lies.  Whole
+ * words are read where all of them lie in the source; at its ends it goes byte by byte, and what
+ * lies outside is 0.
  */
 static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const uint8_t *src,
                                                          uint32_t n, uint32_t begin, uint32_t lane)
@@ -80,19 +81,21 @@ static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const
 
 /* Makes the tables of the block at 'begin', which ends after SPAN bytes. */
 template <class F, int SPAN>
-static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const uint8_t *src, uint32_t n,
-                                                      uint32_t begin, uint32_t lane)
+static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const uint8_t *src,
+                                                      uint32_t n, uint32_t begin, uint32_t lane)
 {
 	uint32_t shift = lade_lz_stage(b, src, n, begin, lane);
 	const uint8_t *stage = (const uint8_t *)b->stage + shift;
 	uint32_t low = b->stage[lane], high = b->stage[lane + 1], next = b->stage[lane + 2];
-	uint32_t bytes = __funnelshift_r(low, high, 8 * shift), more = __funnelshift_r(high, next, 8 * shift);
+	uint32_t bytes = __funnelshift_r(low, high, 8 * shift),
+		 more = __funnelshift_r(high, next, 8 * shift);
 	uint32_t to = 0;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
 		uint32_t token, at = begin + 4 * lane + k;
 		/* The byte at 'at' and the three behind it. */
-		uint32_t exit = F::jump(src, n, begin, stage, at, __funnelshift_r(bytes, more, 8 * k), &token);
+		uint32_t exit = F::jump(src, n, begin, stage, at,
+		                        __funnelshift_r(bytes, more, 8 * k), &token);
 		b->exit[4 * lane + k] = exit;
 		b->token[4 * lane + k] = token;
 		uint32_t on = exit - begin < SPAN ? exit - begin : 255;
@@ -111,8 +114,8 @@ static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const ui
 	}
 }
 
-/* The lane's token among the first 32 of the chain that enters the block at 'entry' (below 128): where it
- * stands in the block; 128 or more: there are fewer. */
+/* The lane's token among the first 32 of the chain that enters the block at 'entry' (below 128):
+ * where it stands in the block; 128 or more: there are fewer. */
 static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, uint32_t entry,
                                                         uint32_t lane)
 {
@@ -133,8 +136,9 @@ static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, 
 }
 
 /*
- * Reads the sequences of the lanes' tokens.  '*exit' is where the token behind the last of them stands,
- * or LADE_LZ_STOP; it is exact also where the last one is slow.  'position' is from lade_lz_find().
+ * Reads the sequences of the lanes' tokens.  '*exit' is where the token behind the last of them
+ * stands, or LADE_LZ_STOP; it is exact also where the last one is slow.  'position' is from
+ * lade_lz_find().
  */
 template <class F>
 static __device__ __forceinline__ uint32_t lade_lz_read(const lade_lz_block *b, const uint8_t *src,
@@ -142,7 +146,8 @@ static __device__ __forceinline__ uint32_t lade_lz_read(const lade_lz_block *b, 
                                                         uint32_t position, uint32_t lane,
                                                         lade_lz_sequence *q, uint32_t *exit)
 {
-	/* A chain that arrives at the end of the source has no token there, or (LZ4) a missing one. */
+	/* A chain that arrives at the end of the source has no token there, or (LZ4) a missing one.
+	 */
 	bool have = position < LADE_LZ_BLOCK && (F::TOKEN_AT_END || begin + position < n);
 	uint32_t token = have ? b->token[position] : 0, status = LADE_GPU_OK;
 	uint32_t count = __popc(__ballot_sync(LADE_FULL, have));
@@ -165,8 +170,8 @@ static __device__ __forceinline__ uint32_t lade_lz_read(const lade_lz_block *b, 
 	return bad ? __shfl_sync(LADE_FULL, status, __ffs(bad) - 1) : LADE_GPU_OK;
 }
 
-/* Where each lane's sequence begins, counted from the batch's first byte; '*total' is the bytes of all.
- * Two lengths are at most 2^30 and some each, and only the last lane's are above 1,000. */
+/* Where each lane's sequence begins, counted from the batch's first byte; '*total' is the bytes of
+ * all. Two lengths are at most 2^30 and some each, and only the last lane's are above 1,000. */
 static __device__ __forceinline__ uint32_t lade_lz_place(const lade_lz_sequence &q, uint32_t lane,
                                                          uint32_t *total)
 {
@@ -185,7 +190,8 @@ static __device__ __forceinline__ uint32_t lade_lz_check(const lade_lz_sequence 
 	return total > cap - op ? LADE_GPU_NOSPACE : LADE_GPU_OK;
 }
 
-/* ---- one warp ------------------------------------------------------------------------------------------ */
+/* ---- one warp
+ * ------------------------------------------------------------------------------------------ */
 
 template <class F>
 static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const lade_gpu_chunk &c,
@@ -204,14 +210,16 @@ static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const l
 		uint32_t exit, start, total, begin = at;
 		lade_lz_tables<F, LADE_LZ_BLOCK>(&w->block, c.src, c.src_size, begin, lane);
 		uint32_t position = lade_lz_find(&w->block, 0, lane);
-		status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
+		status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q,
+		                         &exit);
 		start = op + lade_lz_place(q, lane, &total);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_check(q, start, op, total, cap);
 		if (status != LADE_GPU_OK)
 			break;
 		lade_lz_pieces(&w->exec, q, start, lane);
-		lade_lz_marked m = lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
+		lade_lz_marked m =
+			lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
 		lade_lz_open gate = {op};
 		lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane);
 		op += total;
@@ -247,13 +255,15 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 	}
 }
 
-/* ---- several warps --------------------------------------------------------------------------------- */
+/* ---- several warps
+ * --------------------------------------------------------------------------------- */
 
 /*
- * Warps take the blocks of a chunk in turn.  Three things go from block to block in order, each with
- * a ticket that counts the blocks which tokens begin in: where the chain enters (handed on as soon as the
- * block's tables and the entry give the exit), where the output continues, and how much of
- * it is complete.  A warp does all it can before it waits; a tile waits for just the output that it reads.
+ * Warps take the blocks of a chunk in turn.  Three things go from block to block in order, each
+ * with a ticket that counts the blocks which tokens begin in: where the chain enters (handed on as
+ * soon as the block's tables and the entry give the exit), where the output continues, and how much
+ * of it is complete.  A warp does all it can before it waits; a tile waits for just the output that
+ * it reads.
  */
 struct lade_lz_team {
 	uint64_t chain;  /* | ticket 32 | position 32 |; LADE_LZ_STOP: no more tokens */
@@ -311,13 +321,12 @@ static __device__ __forceinline__ bool lade_lz_turn(const lade_lz_team *team, ui
 
 /* A block that the chain enters at 'at'; false when there is no more to do. */
 template <class F>
-static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_team *team,
-                                                    const lade_gpu_chunk &c, uint32_t cap,
-                                                    uint32_t begin, uint32_t at, uint32_t ticket,
-                                                    uint32_t lane)
+static __device__ __forceinline__ bool
+lade_lz_part(lade_lz_warp *w, lade_lz_team *team, const lade_gpu_chunk &c, uint32_t cap,
+             uint32_t begin, uint32_t at, uint32_t ticket, uint32_t lane)
 {
-	/* Where the chain leaves the block is what the next warp waits for; a slow token's end is known
-	 * when it is read. */
+	/* Where the chain leaves the block is what the next warp waits for; a slow token's end is
+	 * known when it is read. */
 	uint32_t position = lade_lz_find(&w->block, at - begin, lane), exit, total, op;
 	bool have = position < LADE_LZ_BLOCK;
 	uint32_t last = __popc(__ballot_sync(LADE_FULL, have)) - 1;
@@ -326,9 +335,11 @@ static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_tea
 	if (!slow)
 		lade_lz_post(&team->chain, ticket + 1, w->block.exit[last], lane);
 	lade_lz_sequence q;
-	uint32_t status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
+	uint32_t status =
+		lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
 	if (slow)
-		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP, lane);
+		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP,
+		             lane);
 	uint32_t start = lade_lz_place(q, lane, &total);
 	if (!lade_lz_turn(team, ticket, &op))
 		return false;
@@ -347,7 +358,8 @@ static __device__ __forceinline__ bool lade_lz_part(lade_lz_warp *w, lade_lz_tea
 	lade_lz_marked m = lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
 	lade_lz_gate gate = {op, 0, team};
 	/* The output is complete up to here when it was before and this batch is made. */
-	if (!lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane) || !gate.open(op))
+	if (!lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane) ||
+	    !gate.open(op))
 		return false;
 	if (lane == 0)
 		lade_st_release_cta(&team->made, op + total);
@@ -418,8 +430,9 @@ static __device__ __forceinline__ void lade_lz_team_batch(const lade_gpu_batch &
 		}
 		__syncthreads();
 		if (any)
-			lade_lz_share<F, WARPS>(&shared[warp], &team, c, told < c.dst_cap ? told : c.dst_cap, first,
-			                        warp, lane);
+			lade_lz_share<F, WARPS>(&shared[warp], &team, c,
+			                        told < c.dst_cap ? told : c.dst_cap, first, warp,
+			                        lane);
 		__syncthreads();
 		if (threadIdx.x == 0) {
 			status = team.status;

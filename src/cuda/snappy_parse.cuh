@@ -20,8 +20,8 @@ struct lade_snappy {
 	static constexpr bool TOKEN_AT_END = false;
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
-	static __device__ __forceinline__ uint32_t number(const uint8_t *src, uint32_t n, uint32_t at,
-	                                                  uint32_t count)
+	static __device__ __forceinline__ uint32_t number(const uint8_t *src, uint32_t n,
+	                                                  uint32_t at, uint32_t count)
 	{
 		uint32_t v = 0;
 		for (uint32_t i = 0; i < count; i++)
@@ -30,8 +30,9 @@ struct lade_snappy {
 	}
 
 	/* A literal's length, and how many bytes behind the tag it takes. */
-	static __device__ __forceinline__ uint32_t literal(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                   uint32_t tag, uint32_t *bytes)
+	static __device__ __forceinline__ uint32_t literal(const uint8_t *src, uint32_t n,
+	                                                   uint32_t p, uint32_t tag,
+	                                                   uint32_t *bytes)
 	{
 		uint32_t v = tag >> 2;
 		*bytes = v < 60 ? 0 : v - 59;
@@ -41,9 +42,9 @@ struct lade_snappy {
 	}
 
 	/* 'bytes' are those at 'p' and behind it. */
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n, uint32_t begin,
-	                                                const uint8_t *stage, uint32_t p,
-	                                                uint32_t bytes, uint32_t *token)
+	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n,
+	                                                uint32_t begin, const uint8_t *stage,
+	                                                uint32_t p, uint32_t bytes, uint32_t *token)
 	{
 		(void)begin;
 		(void)stage;
@@ -52,13 +53,15 @@ struct lade_snappy {
 		if (kind) {
 			at = p + (kind == 3 ? 5 : kind + 1);
 		} else {
-			/* Up to three length bytes are at hand; a literal of four is longer than 2^24. */
+			/* Up to three length bytes are at hand; a literal of four is longer than
+			 * 2^24. */
 			uint32_t v = tag >> 2, extra = v < 60 ? 0 : v - 59;
 			if (extra == 4)
 				v = number(src, n, p + 1, 4);
 			else if (extra)
 				v = bytes >> 8 & ((1u << (8 * extra)) - 1);
-			at = p + 1 + extra + (v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1);
+			at = p + 1 + extra +
+			     (v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1);
 		}
 		return at >= n ? LADE_LZ_STOP : at;
 	}
@@ -71,7 +74,8 @@ struct lade_snappy {
 		if (!(tag & 3)) {
 			q->literals = literal(src, n, p, tag, &bytes);
 			q->from = p + 1 + bytes;
-			return q->from > n || q->literals > n - q->from ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+			return q->from > n || q->literals > n - q->from ? LADE_GPU_TRUNCATED
+			                                                : LADE_GPU_OK;
 		}
 		bytes = (tag & 3) == 3 ? 4 : tag & 3;
 		if (n - p - 1 < bytes)
@@ -86,15 +90,15 @@ struct lade_snappy {
 		return LADE_GPU_OK;
 	}
 
-	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t, uint32_t,
-	                                                lade_lz_sequence *, uint32_t *)
+	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t,
+	                                                uint32_t, lade_lz_sequence *, uint32_t *)
 	{
 		return LADE_GPU_CORRUPT; /* never called */
 	}
 
 	/* The decoded size before the first element; of at most 32 bits. */
-	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n, uint32_t *entry,
-	                                                 uint32_t *size)
+	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n,
+	                                                 uint32_t *entry, uint32_t *size)
 	{
 		uint64_t v = 0;
 		for (uint32_t i = 0; i < 5; i++) {
@@ -104,8 +108,9 @@ struct lade_snappy {
 			if (src[i] < 128) {
 				*entry = i + 1;
 				*size = (uint32_t)v;
-				return v > 0xFFFFFFFEu ? LADE_GPU_CORRUPT :
-					v > LADE_GPU_CHUNK_MAX ? LADE_GPU_LIMIT : LADE_GPU_OK;
+				return v > 0xFFFFFFFEu          ? LADE_GPU_CORRUPT
+				       : v > LADE_GPU_CHUNK_MAX ? LADE_GPU_LIMIT
+				                                : LADE_GPU_OK;
 			}
 		}
 		return LADE_GPU_CORRUPT;

@@ -13,7 +13,8 @@
 
 typedef std::vector<uint8_t> bytes;
 
-/* ---- what the formats say, one byte after the other ------------------------------------------- */
+/* ---- what the formats say, one byte after the other -------------------------------------------
+ */
 
 struct verdict {
 	bool ok;

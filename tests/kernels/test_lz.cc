@@ -16,7 +16,8 @@
 
 #include "lz_scalar.h"
 
-/* ---- batches ------------------------------------------------------------------------------------ */
+/* ---- batches ------------------------------------------------------------------------------------
+ */
 
 struct kernel {
 	const char *name;
@@ -35,8 +36,8 @@ static const kernel kernels[] = {
 };
 
 /* Decodes the streams in one launch, into destinations of 'caps'; wants the scalar's verdicts. */
-static void check_batch(const kernel &k, const std::vector<bytes> &in, const std::vector<uint64_t> &caps,
-                        uint64_t seed)
+static void check_batch(const kernel &k, const std::vector<bytes> &in,
+                        const std::vector<uint64_t> &caps, uint64_t seed)
 {
 	size_t n = in.size();
 	std::vector<guard> from(n), to(n);
@@ -52,8 +53,8 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in, const std
 		dst[i] = to[i].data;
 		sizes[i] = in[i].size();
 	}
-	lade_gpu_batch batch = {src.data(), sizes.data(), dst.data(), caps.data(),
-	                        got.data(), status.data(), &next,     (uint32_t)n};
+	lade_gpu_batch batch = {src.data(), sizes.data(),  dst.data(), caps.data(),
+	                        got.data(), status.data(), &next,      (uint32_t)n};
 	emu_config config = {.kernel = k.name, .grid = n > 4 ? 2u : 1u, .block = k.threads};
 	config.seed = seed;
 	emu_result r = emu_launch(config, [&] { k.run(batch); });
@@ -61,15 +62,20 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in, const std
 		print_error("%s, seed %llu: %s\n", k.name, (unsigned long long)seed, r.message);
 	assert_true(r.ok);
 	for (size_t i = 0; i < n; i++) {
-		verdict want = k.snappy ? snappy_scalar(in[i], caps[i]) : lz4_scalar(in[i], caps[i]);
+		verdict want =
+			k.snappy ? snappy_scalar(in[i], caps[i]) : lz4_scalar(in[i], caps[i]);
 		bool same = want.ok == (status[i] == LADE_GPU_OK) &&
-			(!want.ok || (got[i] == want.out.size() &&
-		                      (got[i] == 0 || memcmp(to[i].data, want.out.data(), got[i]) == 0)));
+		            (!want.ok ||
+		             (got[i] == want.out.size() &&
+		              (got[i] == 0 || memcmp(to[i].data, want.out.data(), got[i]) == 0)));
 		if (!same) {
-			print_error("%s, seed %llu, stream %zu of %zu bytes, room for %llu: status %u, %llu bytes; "
-			            "want %s, %zu\n", k.name, (unsigned long long)seed, i, in[i].size(),
-			            (unsigned long long)caps[i], status[i], (unsigned long long)got[i],
-			            want.ok ? "ok" : "an error", want.out.size());
+			print_error("%s, seed %llu, stream %zu of %zu bytes, room for %llu: status "
+			            "%u, %llu bytes; "
+			            "want %s, %zu\n",
+			            k.name, (unsigned long long)seed, i, in[i].size(),
+			            (unsigned long long)caps[i], status[i],
+			            (unsigned long long)got[i], want.ok ? "ok" : "an error",
+			            want.out.size());
 			for (size_t b = 0; b < in[i].size() && b < 400; b++)
 				print_error("%02x", in[i][b]);
 			print_error("\n");
@@ -82,7 +88,8 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in, const std
 	}
 }
 
-/* ---- data ------------------------------------------------------------------------------------------ */
+/* ---- data
+ * ------------------------------------------------------------------------------------------ */
 
 static bytes make_data(rng *r, size_t size)
 {
@@ -100,7 +107,8 @@ static bytes make_data(rng *r, size_t size)
 		else if (kind == 4)
 			v[i] = rng_below(r, 40) ? 0 : (uint8_t)rng_next(r);
 		else
-			v[i] = i < period || rng_below(r, 20) == 0 ? (uint8_t)rng_next(r) : v[i - period];
+			v[i] = i < period || rng_below(r, 20) == 0 ? (uint8_t)rng_next(r)
+			                                           : v[i - period];
 	}
 	return v;
 }
@@ -111,7 +119,8 @@ static bytes encode(rng *r, bool snappy, const bytes &raw)
 	bytes out(n);
 	const char *src = raw.empty() ? "" : (const char *)raw.data();
 	if (snappy)
-		assert_int_equal(snappy_compress(src, raw.size(), (char *)out.data(), &n), SNAPPY_OK);
+		assert_int_equal(snappy_compress(src, raw.size(), (char *)out.data(), &n),
+		                 SNAPPY_OK);
 	else if (rng_below(r, 2))
 		n = (size_t)LZ4_compress_default(src, (char *)out.data(), (int)raw.size(), (int)n);
 	else
@@ -120,7 +129,8 @@ static bytes encode(rng *r, bool snappy, const bytes &raw)
 	return out;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
+/* ---- tests
+ * --------------------------------------------------------------------------------------------- */
 
 static void what_the_libraries_encode(void **)
 {
@@ -129,7 +139,8 @@ static void what_the_libraries_encode(void **)
 		for (uint64_t seed = 1; seed <= 4; seed++) {
 			std::vector<bytes> in;
 			std::vector<uint64_t> caps;
-			static const size_t sizes[] = {0, 1, 2, 12, 13, 63, 128, 129, 1000, 1024, 1025, 4000, 20000};
+			static const size_t sizes[] = {0,   1,    2,    12,   13,   63,   128,
+			                               129, 1000, 1024, 1025, 4000, 20000};
 			for (size_t size : sizes) {
 				bytes raw = make_data(&r, size);
 				in.push_back(encode(&r, k.snappy, raw));
@@ -179,12 +190,16 @@ static void damaged_streams(void **)
 					for (uint8_t &b : s)
 						b = (uint8_t)rng_next(&r);
 				else if (how == 2)
-					for (size_t at = rng_below(&r, s.size()), n = rng_below(&r, 40); n-- && at < s.size();)
+					for (size_t at = rng_below(&r, s.size()),
+					            n = rng_below(&r, 40);
+					     n-- && at < s.size();)
 						s[at++] = 0xFF;
 				else
 					for (uint64_t n = 1 + rng_below(&r, 4); n; n--)
-						s[rng_below(&r, s.size())] ^= (uint8_t)(1u << rng_below(&r, 8));
-				uint64_t cap = raw.size() + (rng_below(&r, 3) ? 0 : rng_below(&r, 3000));
+						s[rng_below(&r, s.size())] ^=
+							(uint8_t)(1u << rng_below(&r, 8));
+				uint64_t cap =
+					raw.size() + (rng_below(&r, 3) ? 0 : rng_below(&r, 3000));
 				ok += (k.snappy ? snappy_scalar(s, cap) : lz4_scalar(s, cap)).ok;
 				all++;
 				in.push_back(s);
@@ -206,7 +221,8 @@ static void bad_arguments(void **)
 	uint64_t sizes[] = {4, 2, 1ull << 40, 0}, caps[] = {4, 4, 4, 4}, got[4];
 	uint32_t status[4], next = 0;
 	lade_gpu_batch batch = {src, sizes, dst, caps, got, status, &next, 4};
-	emu_result r = emu_launch({.kernel = "lz4", .block = 128}, [&] { lade_lz4_decode_solo(batch); });
+	emu_result r =
+		emu_launch({.kernel = "lz4", .block = 128}, [&] { lade_lz4_decode_solo(batch); });
 	assert_true(r.ok);
 	assert_int_equal(status[0], LADE_GPU_ARG);
 	assert_int_equal(status[1], LADE_GPU_ARG);
