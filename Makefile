@@ -5,7 +5,8 @@ PREFIX ?= /usr/local
 GENERATOR := $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
 help:
-	@echo "make build      build/lade and build/liblade.so (installs what is missing, on Debian as root)"
+	@echo "make build      build/lade and build/liblade.so (installs what is missing, on Debian as root;"
+	@echo "                GPU kernels need nvcc: 300 MB below $(BUILD)/; NO_CUDA=1 does without)"
 	@echo "make demo       build, then compress and restore array files, and show what happens"
 	@echo "make test       the suite that CI runs; at most ten minutes on two cores"
 	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
@@ -17,8 +18,12 @@ help:
 deps:
 	@scripts/deps.sh build
 
-build: deps
-	@cmake -S . -B $(BUILD) -G "$(GENERATOR)" -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 \
+nvcc:
+	@scripts/nvcc.sh $(BUILD)
+
+build: deps nvcc
+	@cmake -S . -B $(BUILD) -G "$(GENERATOR)" -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+		-DLADE_CUDA=$(if $(NO_CUDA),OFF,AUTO) >$(BUILD).log 2>&1 \
 		|| { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 	@cmake --build $(BUILD) --parallel --target lade liblade liblade_static
@@ -29,6 +34,7 @@ demo: build
 
 test:
 	@scripts/deps.sh test
+	@scripts/nvcc.sh $(BUILD)
 	@scripts/test.sh $(BUILD)
 
 test-long:
@@ -52,4 +58,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: help deps build demo test test-long fuzz bench install format clean
+.PHONY: help deps nvcc build demo test test-long fuzz bench install format clean

@@ -24,8 +24,8 @@ BELOW = {
 }
 # A public header includes public headers of its own layer and below.
 HEADER_LAYER = {
-    "version": 0, "status": 0, "memory": 1, "dtype": 1, "cpu": 1, "codec": 2, "spec": 3, "batch": 4,
-    "checksum": 5, "frame": 6, "foreign": 7, "lade": 8,
+    "version": 0, "status": 0, "memory": 1, "dtype": 1, "cpu": 1, "device": 2, "codec": 2,
+    "spec": 3, "batch": 4, "checksum": 5, "frame": 6, "foreign": 7, "lade": 8,
 }
 breaches = []
 
@@ -98,6 +98,20 @@ def check_documented(path, lines):
             breach(path, text.count("\n", 0, m.start()) + 1, f"{m.group(1)} has no comment")
 
 
+def check_kernels(root):
+    """src/base/kernels.h lists each kernel of each .cu file, under that file's name."""
+    text = (root / "src/base/kernels.h").read_text()
+    listed = set(re.findall(r'X\(\w+, "(\w+)", "(\w+)", ', text))
+    there = set()
+    for path in sorted((root / "src/cuda").glob("*.cu")):
+        for name in re.findall(r'extern "C" __global__ [^{;]*?\b(lade_\w+)\(', path.read_text()):
+            there.add((path.stem, name))
+    for image, name in sorted(there - listed):
+        breach("src/base/kernels.h", 1, f"{name} of src/cuda/{image}.cu is not listed")
+    for image, name in sorted(listed - there):
+        breach("src/base/kernels.h", 1, f"there is no {name} in src/cuda/{image}.cu")
+
+
 def main():
     root = pathlib.Path(".")
     count = 0
@@ -119,6 +133,7 @@ def main():
             if place == "include":
                 check_documented(path, lines)
             count += 1
+    check_kernels(root)
     print("\n".join(breaches) if breaches else f"{count} files in order")
     return 1 if breaches else 0
 

@@ -13,6 +13,7 @@
 #include <lade/checksum.h>
 #include <lade/codec.h>
 #include <lade/cpu.h>
+#include <lade/device.h>
 #include <lade/dtype.h>
 #include <lade/foreign.h>
 #include <lade/frame.h>

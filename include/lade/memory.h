@@ -94,8 +94,14 @@ typedef struct lade_allocator {
 } lade_allocator;
 
 /*
- * The process's default for a kind: aligned_alloc for LADE_HOST.  Other kinds need a device
- * driver; while there is none the allocator's 'alloc' is NULL.  The result is valid for ever.
+ * The process's default for a kind; the result is valid for ever.
+ *
+ * LADE_HOST is posix_memalign().  The others ask the device's driver, which the first request
+ * opens; there is NULL for an answer where there is no driver, no such device, or no memory
+ * (lade_device_count() tells which).  LADE_PINNED memory serves all devices, and 'place.device'
+ * says through which of them it is had.  LADE_DEVICE memory comes from a pool of the library's own
+ * in stream order; see lade_device_trim().  Pinned memory is aligned to 4096 bytes, managed and
+ * device memory to 256; more cannot be had.
  */
 LADE_API const lade_allocator *lade_allocator_default(lade_kind kind);
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <lade/memory.h>
+#include "base/device.h"
 
 #include <stdlib.h>
 
@@ -44,5 +44,15 @@ const lade_allocator *lade_allocator_default(lade_kind kind)
 {
 	static const lade_allocator host = {NULL, host_alloc, host_free};
 	static const lade_allocator none = {NULL, NULL, NULL};
-	return kind == LADE_HOST ? &host : &none;
+	switch (kind) {
+	case LADE_HOST:
+		return &host;
+	case LADE_PINNED:
+		return &lade__allocator_pinned;
+	case LADE_MANAGED:
+		return &lade__allocator_managed;
+	case LADE_DEVICE:
+		return &lade__allocator_device;
+	}
+	return &none;
 }

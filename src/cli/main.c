@@ -23,6 +23,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } subcommands[] = {
 	{"bench", lade_cmd_bench},
+	{"devices", lade_cmd_devices},
 	{"inspect", lade_cmd_inspect},
 	{"suggest", lade_cmd_suggest},
 };

@@ -68,6 +68,7 @@ static const struct option long_options[] = {
 static const char help[] =
 	"Usage: lade [OPTION]... [FILE]...\n"
 	"       lade bench|inspect|suggest [OPTION]... FILE...\n"
+	"       lade devices [OPTION]...\n"
 	"Compress FILEs to FILE.lade; without FILE, or with -, standard input to standard output.\n"
 	"\n"
 	"What to do; the last one counts:\n"

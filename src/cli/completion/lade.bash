@@ -33,7 +33,7 @@ _lade() {
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-	bench | inspect | suggest)
+	bench | inspect | suggest | devices)
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help \
 				2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u)" -- "$cur"))
@@ -53,7 +53,7 @@ _lade() {
 			return
 		fi
 		if [[ $COMP_CWORD == 1 ]]; then
-			COMPREPLY=($(compgen -W "bench inspect suggest" -- "$cur"))
+			COMPREPLY=($(compgen -W "bench devices inspect suggest" -- "$cur"))
 		fi
 		;;
 	esac

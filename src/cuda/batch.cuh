@@ -1,0 +1,98 @@
+/*
+ * batch.cuh: what every batched kernel is called with, and how its warps take chunks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CUDA_BATCH_CUH
+#define LADE_CUDA_BATCH_CUH
+
+#include "cuda/device.cuh"
+
+/* The numbers of lade_status that kernels give. */
+constexpr uint32_t LADE_GPU_OK = 0, LADE_GPU_ARG = 1, LADE_GPU_NOSPACE = 3, LADE_GPU_CORRUPT = 4,
+		   LADE_GPU_TRUNCATED = 5, LADE_GPU_LIMIT = 10;
+
+/* Chunks whose sizes pass this are refused: positions, and twice a position, fit 32 bits. */
+#define LADE_GPU_CHUNK_MAX (1u << 30)
+
+/*
+ * A batch in device memory: pointers and sizes of 'count' chunks.  'dst_size' and 'status' may be
+ * NULL.  'next' is a counter that is 0 when the kernel starts: warps (or blocks) take chunks from
+ * it, so that skewed sizes do not leave some idle.
+ */
+struct lade_gpu_batch {
+	const uint8_t *const *src;
+	const uint64_t *src_size;
+	uint8_t *const *dst;
+	const uint64_t *dst_cap;
+	uint64_t *dst_size;
+	uint32_t *status;
+	uint32_t *next;
+	uint32_t count;
+};
+
+/* One chunk, checked. */
+struct lade_gpu_chunk {
+	const uint8_t *src;
+	uint8_t *dst;
+	uint32_t src_size, dst_cap;
+};
+
+/* Reads chunk 'i'; anything but LADE_GPU_OK means that it must not be touched. */
+static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
+                                                          lade_gpu_chunk *chunk)
+{
+	uint64_t src_size = batch.src_size[i], dst_cap = batch.dst_cap[i];
+	chunk->src = batch.src[i];
+	chunk->dst = batch.dst[i];
+	if ((!chunk->src && src_size) || (!chunk->dst && dst_cap))
+		return LADE_GPU_ARG;
+	if (src_size > LADE_GPU_CHUNK_MAX)
+		return LADE_GPU_LIMIT;
+	chunk->src_size = (uint32_t)src_size;
+	chunk->dst_cap = dst_cap > LADE_GPU_CHUNK_MAX ? LADE_GPU_CHUNK_MAX : (uint32_t)dst_cap;
+	return LADE_GPU_OK;
+}
+
+/* Called by one lane when a chunk is done. */
+static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batch, uint32_t i,
+                                                      uint32_t status, uint32_t size)
+{
+	if (batch.dst_size)
+		batch.dst_size[i] = status == LADE_GPU_OK ? size : 0;
+	if (batch.status)
+		batch.status[i] = status;
+}
+
+#define LADE_FULL 0xFFFFFFFFu
+
+/* A byte of global memory.  (A pointer that is chosen between two is generic to the compiler, and a
+ * generic load is slower.) */
+static __device__ __forceinline__ uint32_t lade_byte(const uint8_t *p)
+{
+#if LADE_ON_GPU
+	uint32_t v;
+	asm volatile("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+#else
+	return *p;
+#endif
+}
+
+static __device__ __forceinline__ uint32_t lade_lane()
+{
+	return threadIdx.x & 31;
+}
+
+/* Inclusive sum over the warp's lanes. */
+static __device__ __forceinline__ uint32_t lade_warp_scan(uint32_t v, uint32_t lane)
+{
+#pragma unroll
+	for (uint32_t d = 1; d < 32; d *= 2) {
+		uint32_t before = __shfl_up_sync(LADE_FULL, v, d);
+		v += lane >= d ? before : 0;
+	}
+	return v;
+}
+
+#endif

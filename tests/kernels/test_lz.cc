@@ -1,0 +1,243 @@
+/*
+ * test_lz.cc: the LZ4 and Snappy decoding kernels on the emulated warp: against the libraries that
+ * encode, and against a strict scalar decoder on damaged streams, every buffer at a guard page.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "kernel_test.h"
+#include "guard.h"
+
+#include "cuda/lz4_decode.cu"
+#include "cuda/snappy_decode.cu"
+
+#include <lz4.h>
+#include <lz4hc.h>
+#include <snappy-c.h>
+
+#include "lz_scalar.h"
+
+/* ---- batches ------------------------------------------------------------------------------------
+ */
+
+struct kernel {
+	const char *name;
+	bool snappy;
+	unsigned threads;
+	void (*run)(lade_gpu_batch batch);
+};
+
+static const kernel kernels[] = {
+	{"lz4 solo", false, 128, lade_lz4_decode_solo},
+	{"lz4 team4", false, 128, lade_lz4_decode_team4},
+	{"lz4 team8", false, 256, lade_lz4_decode_team8},
+	{"snappy solo", true, 128, lade_snappy_decode_solo},
+	{"snappy team4", true, 128, lade_snappy_decode_team4},
+	{"snappy team8", true, 256, lade_snappy_decode_team8},
+};
+
+/* Decodes the streams in one launch, into destinations of 'caps'; wants the scalar's verdicts. */
+static void check_batch(const kernel &k, const std::vector<bytes> &in,
+                        const std::vector<uint64_t> &caps, uint64_t seed)
+{
+	size_t n = in.size();
+	std::vector<guard> from(n), to(n);
+	std::vector<const uint8_t *> src(n);
+	std::vector<uint8_t *> dst(n);
+	std::vector<uint64_t> sizes(n), got(n, 77);
+	std::vector<uint32_t> status(n, 77);
+	uint32_t next = 0;
+	for (size_t i = 0; i < n; i++) {
+		from[i] = guard_copy(in[i].data(), in[i].size(), (int)(i + seed) & 1);
+		to[i] = guard_new(caps[i], (int)(i + seed) >> 1 & 1);
+		src[i] = from[i].data;
+		dst[i] = to[i].data;
+		sizes[i] = in[i].size();
+	}
+	lade_gpu_batch batch = {src.data(), sizes.data(),  dst.data(), caps.data(),
+	                        got.data(), status.data(), &next,      (uint32_t)n};
+	emu_config config = {.kernel = k.name, .grid = n > 4 ? 2u : 1u, .block = k.threads};
+	config.seed = seed;
+	emu_result r = emu_launch(config, [&] { k.run(batch); });
+	if (!r.ok)
+		print_error("%s, seed %llu: %s\n", k.name, (unsigned long long)seed, r.message);
+	assert_true(r.ok);
+	for (size_t i = 0; i < n; i++) {
+		verdict want =
+			k.snappy ? snappy_scalar(in[i], caps[i]) : lz4_scalar(in[i], caps[i]);
+		bool same = want.ok == (status[i] == LADE_GPU_OK) &&
+		            (!want.ok ||
+		             (got[i] == want.out.size() &&
+		              (got[i] == 0 || memcmp(to[i].data, want.out.data(), got[i]) == 0)));
+		if (!same) {
+			print_error("%s, seed %llu, stream %zu of %zu bytes, room for %llu: status "
+			            "%u, %llu bytes; "
+			            "want %s, %zu\n",
+			            k.name, (unsigned long long)seed, i, in[i].size(),
+			            (unsigned long long)caps[i], status[i],
+			            (unsigned long long)got[i], want.ok ? "ok" : "an error",
+			            want.out.size());
+			for (size_t b = 0; b < in[i].size() && b < 400; b++)
+				print_error("%02x", in[i][b]);
+			print_error("\n");
+		}
+		assert_true(same);
+		if (!want.ok)
+			assert_int_equal(got[i], 0);
+		guard_free(&from[i]);
+		guard_free(&to[i]);
+	}
+}
+
+/* ---- data
+ * ------------------------------------------------------------------------------------------ */
+
+static bytes make_data(rng *r, size_t size)
+{
+	bytes v(size);
+	uint64_t kind = rng_below(r, 6), period = 1 + rng_below(r, 300);
+	for (size_t i = 0; i < size; i++) {
+		if (kind == 0)
+			v[i] = (uint8_t)rng_next(r);
+		else if (kind == 1)
+			v[i] = (uint8_t)(i % period);
+		else if (kind == 2)
+			v[i] = (uint8_t)((i / 8 * 40 + rng_below(r, 3)) >> (8 * (i % 8)));
+		else if (kind == 3)
+			v[i] = "the quick brown fox jumps"[rng_below(r, 25) % (1 + i % 25)];
+		else if (kind == 4)
+			v[i] = rng_below(r, 40) ? 0 : (uint8_t)rng_next(r);
+		else
+			v[i] = i < period || rng_below(r, 20) == 0 ? (uint8_t)rng_next(r)
+			                                           : v[i - period];
+	}
+	return v;
+}
+
+static bytes encode(rng *r, bool snappy, const bytes &raw)
+{
+	size_t n = raw.size() + raw.size() / 6 + 64;
+	bytes out(n);
+	const char *src = raw.empty() ? "" : (const char *)raw.data();
+	if (snappy)
+		assert_int_equal(snappy_compress(src, raw.size(), (char *)out.data(), &n),
+		                 SNAPPY_OK);
+	else if (rng_below(r, 2))
+		n = (size_t)LZ4_compress_default(src, (char *)out.data(), (int)raw.size(), (int)n);
+	else
+		n = (size_t)LZ4_compress_HC(src, (char *)out.data(), (int)raw.size(), (int)n, 9);
+	out.resize(n);
+	return out;
+}
+
+/* ---- tests
+ * --------------------------------------------------------------------------------------------- */
+
+static void what_the_libraries_encode(void **)
+{
+	rng r = {0x1234567};
+	for (const kernel &k : kernels) {
+		for (uint64_t seed = 1; seed <= 4; seed++) {
+			std::vector<bytes> in;
+			std::vector<uint64_t> caps;
+			static const size_t sizes[] = {0,   1,    2,    12,   13,   63,   128,
+			                               129, 1000, 1024, 1025, 4000, 20000};
+			for (size_t size : sizes) {
+				bytes raw = make_data(&r, size);
+				in.push_back(encode(&r, k.snappy, raw));
+				caps.push_back(size + rng_below(&r, 2) * rng_below(&r, 30));
+				if (size) { /* and where there is a byte too little */
+					in.push_back(in.back());
+					caps.push_back(size - 1);
+				}
+			}
+			check_batch(k, in, caps, seed);
+		}
+	}
+}
+
+static void long_runs(void **)
+{
+	rng r = {0x7654321};
+	for (const kernel &k : kernels) {
+		std::vector<bytes> in;
+		std::vector<uint64_t> caps;
+		for (size_t period = 1; period < 700; period += 1 + period / 2) {
+			bytes raw = make_data(&r, 9000 + rng_below(&r, 5000));
+			for (size_t i = 1000; i < raw.size() - 2000; i++)
+				raw[i] = raw[i - period];
+			in.push_back(encode(&r, k.snappy, raw));
+			caps.push_back(raw.size());
+		}
+		check_batch(k, in, caps, 5);
+	}
+}
+
+static void damaged_streams(void **)
+{
+	rng r = {0xbad5eed};
+	size_t ok = 0, all = 0;
+	for (const kernel &k : kernels) {
+		for (uint64_t round = 0; round < 12; round++) {
+			std::vector<bytes> in;
+			std::vector<uint64_t> caps;
+			for (int i = 0; i < 24; i++) {
+				bytes raw = make_data(&r, 1 + rng_below(&r, 1500));
+				bytes s = encode(&r, k.snappy, raw);
+				uint64_t how = rng_below(&r, 6);
+				if (how == 0)
+					s.resize(rng_below(&r, s.size() + 1));
+				else if (how == 1)
+					for (uint8_t &b : s)
+						b = (uint8_t)rng_next(&r);
+				else if (how == 2)
+					for (size_t at = rng_below(&r, s.size()),
+					            n = rng_below(&r, 40);
+					     n-- && at < s.size();)
+						s[at++] = 0xFF;
+				else
+					for (uint64_t n = 1 + rng_below(&r, 4); n; n--)
+						s[rng_below(&r, s.size())] ^=
+							(uint8_t)(1u << rng_below(&r, 8));
+				uint64_t cap =
+					raw.size() + (rng_below(&r, 3) ? 0 : rng_below(&r, 3000));
+				ok += (k.snappy ? snappy_scalar(s, cap) : lz4_scalar(s, cap)).ok;
+				all++;
+				in.push_back(s);
+				caps.push_back(cap);
+			}
+			check_batch(k, in, caps, round);
+		}
+	}
+	print_message("%zu of %zu damaged streams are valid all the same\n", ok, all);
+	assert_true(ok > all / 20 && ok < all);
+}
+
+/* Null pointers with sizes, sizes past the limit: a status, and nothing touched. */
+static void bad_arguments(void **)
+{
+	uint8_t in[4] = {0x10, 'a', 0, 0}, out[4] = {9, 9, 9, 9};
+	const uint8_t *src[] = {nullptr, in, in, nullptr};
+	uint8_t *dst[] = {out, nullptr, out, out};
+	uint64_t sizes[] = {4, 2, 1ull << 40, 0}, caps[] = {4, 4, 4, 4}, got[4];
+	uint32_t status[4], next = 0;
+	lade_gpu_batch batch = {src, sizes, dst, caps, got, status, &next, 4};
+	emu_result r =
+		emu_launch({.kernel = "lz4", .block = 128}, [&] { lade_lz4_decode_solo(batch); });
+	assert_true(r.ok);
+	assert_int_equal(status[0], LADE_GPU_ARG);
+	assert_int_equal(status[1], LADE_GPU_ARG);
+	assert_int_equal(status[2], LADE_GPU_LIMIT);
+	assert_int_equal(status[3], LADE_GPU_TRUNCATED);
+	assert_int_equal(out[0], 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_libraries_encode),
+		cmocka_unit_test(long_runs),
+		cmocka_unit_test(damaged_streams),
+		cmocka_unit_test(bad_arguments),
+	};
+	return cmocka_run_group_tests_name("kernel_lz", tests, NULL, NULL);
+}
