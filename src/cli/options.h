@@ -36,7 +36,7 @@ typedef struct cli_options {
 	uint64_t chunk_size; /* 0: the library's */
 	lade_checksum checksum; /* LADE_CHECKSUM_NONE: neither made nor verified */
 
-	uint64_t max_window; /* 0: the library's */
+	uint64_t max_window; /* and a .lade chunk; 0: the library's limits */
 	const char *dict;
 
 	char **files;

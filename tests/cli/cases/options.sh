@@ -9,6 +9,12 @@ run 0 "$lade" -V
 prints "lade 0."
 run 0 "$lade" --version
 
+# -M limits the chunks of a .lade file, whatever it claims.
+run 0 "$lade" -f --chunk-size=256K a
+run 1 "$lade" -t -M100K a.lade
+says "above the limit"
+run 0 "$lade" -t -M256K a.lade
+
 # Levels: -1 to -19, others by --level.
 for level in 1 9 19; do
 	run 0 "$lade" -f -$level a
