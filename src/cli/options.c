@@ -102,7 +102,7 @@ static const char help[] =
 	"Other:\n"
 	"      --no-check        neither make nor verify checksums\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
-	"  -M, --memory=SIZE     largest window of a .zst file (128M), largest chunk of .lade (1G)\n"
+	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
 	"  -q, --quiet           no warnings and no progress; twice: no errors either\n"
 	"  -v, --verbose         say more\n"
