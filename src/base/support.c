@@ -29,14 +29,27 @@ lade_status lade__place_check(lade_place place, const char *what, lade_error *er
 	return LADE_OK;
 }
 
-/* | size 8 | unused 56 | the caller's bytes, 64-byte aligned | */
-#define FRONT 64
+#define HOST_ALIGN 64
+
+void *lade__host_alloc(const lade_allocator *host, size_t size)
+{
+	return host->alloc(host->ctx, size, HOST_ALIGN, LADE_PLACE_HOST, NULL);
+}
+
+void lade__host_free(const lade_allocator *host, void *ptr, size_t size)
+{
+	if (ptr)
+		host->free(host->ctx, ptr, size, HOST_ALIGN, LADE_PLACE_HOST, NULL);
+}
+
+/* | size 8 | unused 56 | the caller's bytes, aligned alike | */
+#define FRONT HOST_ALIGN
 
 void *lade__sized_alloc(const lade_allocator *host, size_t size)
 {
 	if (size > SIZE_MAX - FRONT)
 		return NULL;
-	size_t *front = host->alloc(host->ctx, size + FRONT, FRONT, LADE_PLACE_HOST, NULL);
+	size_t *front = lade__host_alloc(host, size + FRONT);
 	if (!front)
 		return NULL;
 	*front = size;
@@ -48,5 +61,5 @@ void lade__sized_free(const lade_allocator *host, void *ptr)
 	if (!ptr)
 		return;
 	size_t *front = (size_t *)(void *)((uint8_t *)ptr - FRONT);
-	host->free(host->ctx, front, *front + FRONT, FRONT, LADE_PLACE_HOST, NULL);
+	lade__host_free(host, front, *front + FRONT);
 }

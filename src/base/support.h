@@ -21,6 +21,10 @@ double lade__codec_cost(const lade_workload *workload, double chunk_ns, double r
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
+/* 64-byte aligned memory; alloc gives NULL when there is none, and free(NULL) is fine. */
+void *lade__host_alloc(const lade_allocator *host, size_t size);
+void lade__host_free(const lade_allocator *host, void *ptr, size_t size);
+
 /*
  * Memory for a library that frees without saying the size: the size stands in front.  64-byte
  * aligned.  Alloc gives NULL when there is none; free(NULL) is fine.

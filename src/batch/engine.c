@@ -5,6 +5,8 @@
  */
 #include "batch/engine.h"
 
+#include "base/support.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +80,15 @@ lade_status lade_engine_new(const lade_engine_options *options, lade_engine **ou
 	return LADE_OK;
 }
 
+static void block_free(lade_worker *worker, lade__block *block)
+{
+	lade__host_free(lade__engine_host(worker->engine), block->data, block->size);
+	*block = (lade__block){NULL, 0};
+}
+
 static void worker_free(lade_worker *worker)
 {
 	lade_engine *engine = worker->engine;
-	const lade_allocator *host = &engine->allocators[LADE_HOST];
 	for (size_t i = 0; i < worker->state_count; i++) {
 		const lade_implementation *p = &engine->registry.entries[i].record;
 		if (worker->states[i])
@@ -89,9 +96,7 @@ static void worker_free(lade_worker *worker)
 	}
 	free(worker->states);
 	for (int i = 0; i < LADE__SCRATCH_COUNT; i++)
-		if (worker->scratch[i].data)
-			host->free(host->ctx, worker->scratch[i].data, worker->scratch[i].size, 64,
-			           LADE_PLACE_HOST, NULL);
+		block_free(worker, &worker->scratch[i]);
 	free(worker);
 }
 
@@ -178,14 +183,6 @@ lade_worker *lade__worker_take(lade_engine *engine)
 /* Blocks above this are given back after the call, so that one huge chunk does not stay. */
 #define SCRATCH_KEEP ((size_t)32 << 20)
 
-static void block_free(lade_worker *worker, lade__block *block)
-{
-	const lade_allocator *host = &worker->engine->allocators[LADE_HOST];
-	if (block->data)
-		host->free(host->ctx, block->data, block->size, 64, LADE_PLACE_HOST, NULL);
-	*block = (lade__block){NULL, 0};
-}
-
 void lade__worker_give(lade_worker *worker)
 {
 	lade_engine *engine = worker->engine;
@@ -203,7 +200,6 @@ void *lade__worker_block(lade_worker *worker, unsigned slot, size_t size)
 	lade__block *block = &worker->scratch[slot];
 	if (size <= block->size && block->data)
 		return block->data;
-	const lade_allocator *host = &worker->engine->allocators[LADE_HOST];
 	/* Rounded up, so that chunks of slightly growing sizes do not allocate each time. */
 	size_t want = size < 4096 ? 4096 : size;
 	if (want > SIZE_MAX / 2)
@@ -211,7 +207,7 @@ void *lade__worker_block(lade_worker *worker, unsigned slot, size_t size)
 	want += want / 16;
 	want = (want + 4095) & ~(size_t)4095;
 	block_free(worker, block);
-	block->data = host->alloc(host->ctx, want, 64, LADE_PLACE_HOST, NULL);
+	block->data = lade__host_alloc(lade__engine_host(worker->engine), want);
 	block->size = block->data ? want : 0;
 	return block->data;
 }
@@ -240,7 +236,7 @@ lade_status lade__worker_state(lade_worker *worker, size_t index, void **state, 
 		worker->state_count = count;
 	}
 	if (!worker->states[index])
-		worker->states[index] = p->state_new(p->ctx, &engine->allocators[LADE_HOST]);
+		worker->states[index] = p->state_new(p->ctx, lade__engine_host(engine));
 	*state = worker->states[index];
 	return *state ? LADE_OK : lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 	                                    "no memory for the state of %s", p->name);

@@ -53,6 +53,11 @@ struct lade_engine {
 	pthread_t thread_ids[];
 };
 
+static inline const lade_allocator *lade__engine_host(const lade_engine *engine)
+{
+	return &engine->allocators[LADE_HOST];
+}
+
 /*
  * Scratch blocks of a worker, by use.  A worker serves one thread at a time and keeps its blocks
  * and its codec contexts between calls.

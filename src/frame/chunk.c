@@ -7,19 +7,6 @@
 
 #include <inttypes.h>
 
-void *lade__host_alloc(lade_engine *engine, size_t size)
-{
-	const lade_allocator *host = &engine->allocators[LADE_HOST];
-	return host->alloc(host->ctx, size, 64, LADE_PLACE_HOST, NULL);
-}
-
-void lade__host_free(lade_engine *engine, void *ptr, size_t size)
-{
-	const lade_allocator *host = &engine->allocators[LADE_HOST];
-	if (ptr)
-		host->free(host->ctx, ptr, size, 64, LADE_PLACE_HOST, NULL);
-}
-
 /* Chunks that a route is asked for: a frame has many. */
 #define ROUTE_CHUNKS 64
 

@@ -55,8 +55,4 @@ lade_status lade__block_padding(uint64_t index, const lade__chunk *chunk, const 
 lade_status lade__block_verify(const lade__coder *coder, uint64_t index, const lade__chunk *chunk,
                                uint64_t off, const uint8_t *decoded, lade_error *err);
 
-/* Memory of the engine's host allocator, 64-byte aligned. */
-void *lade__host_alloc(lade_engine *engine, size_t size);
-void lade__host_free(lade_engine *engine, void *ptr, size_t size);
-
 #endif

@@ -69,31 +69,18 @@ lade_format lade_format_find(const char *name)
 	return LADE_FORMAT_UNKNOWN;
 }
 
-/* ---- memory ------------------------------------------------------------------------------ */
-
-void *lade__foreign_alloc(const lade_allocator *alloc, size_t size)
-{
-	return alloc->alloc(alloc->ctx, size, LADE__FOREIGN_ALIGN, LADE_PLACE_HOST, NULL);
-}
-
-void lade__foreign_free(const lade_allocator *alloc, void *ptr, size_t size)
-{
-	if (ptr)
-		alloc->free(alloc->ctx, ptr, size, LADE__FOREIGN_ALIGN, LADE_PLACE_HOST, NULL);
-}
-
 /* ---- encoded bytes ------------------------------------------------------------------------- */
 
 static lade_status in_grow(lade__in *in, size_t cap, lade_error *err)
 {
-	uint8_t *data = lade__foreign_alloc(in->alloc, cap);
+	uint8_t *data = lade__host_alloc(in->alloc, cap);
 	if (!data)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for %zu bytes of input", cap);
 	size_t have = lade__in_have(in);
 	if (have)
 		memcpy(data, lade__in_at(in), have);
-	lade__foreign_free(in->alloc, in->data, in->cap);
+	lade__host_free(in->alloc, in->data, in->cap);
 	in->data = data;
 	in->cap = cap;
 	in->pos = 0;
@@ -168,8 +155,8 @@ lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format, lad
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "format %d cannot be read",
 		                 (int)format);
 
-	const lade_allocator *alloc = &engine->allocators[LADE_HOST];
-	lade_foreign_reader *r = lade__foreign_alloc(alloc, sizeof *r);
+	const lade_allocator *alloc = lade__engine_host(engine);
+	lade_foreign_reader *r = lade__host_alloc(alloc, sizeof *r);
 	if (!r)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a reader");
 	memset(r, 0, sizeof *r);
@@ -185,7 +172,7 @@ lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format, lad
 	r->in.input = input;
 	r->in.alloc = alloc;
 	r->decoder = decoder;
-	r->state = lade__foreign_alloc(alloc, decoder->state_size);
+	r->state = lade__host_alloc(alloc, decoder->state_size);
 	if (!r->state) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a reader");
 		goto out;
@@ -230,10 +217,10 @@ void lade_foreign_reader_free(lade_foreign_reader *r)
 		return;
 	if (r->state) {
 		r->decoder->stop(r);
-		lade__foreign_free(r->alloc, r->state, r->decoder->state_size);
+		lade__host_free(r->alloc, r->state, r->decoder->state_size);
 	}
-	lade__foreign_free(r->alloc, r->in.data, r->in.cap);
-	lade__foreign_free(r->alloc, r, sizeof *r);
+	lade__host_free(r->alloc, r->in.data, r->in.cap);
+	lade__host_free(r->alloc, r, sizeof *r);
 }
 
 /* ---- writers ------------------------------------------------------------------------------- */
@@ -270,8 +257,8 @@ lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format, lad
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "format %d cannot be written",
 		                 (int)format);
 
-	const lade_allocator *alloc = &engine->allocators[LADE_HOST];
-	lade_foreign_writer *w = lade__foreign_alloc(alloc, sizeof *w);
+	const lade_allocator *alloc = lade__engine_host(engine);
+	lade_foreign_writer *w = lade__host_alloc(alloc, sizeof *w);
 	if (!w)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a writer");
 	memset(w, 0, sizeof *w);
@@ -289,7 +276,7 @@ lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format, lad
 	if (!w->threads)
 		w->threads = lade_engine_threads(engine);
 	w->encoder = encoder;
-	w->state = lade__foreign_alloc(alloc, encoder->state_size);
+	w->state = lade__host_alloc(alloc, encoder->state_size);
 	if (!w->state) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a writer");
 		goto out;
@@ -347,7 +334,7 @@ void lade_foreign_writer_free(lade_foreign_writer *w)
 		return;
 	if (w->state) {
 		w->encoder->stop(w);
-		lade__foreign_free(w->alloc, w->state, w->encoder->state_size);
+		lade__host_free(w->alloc, w->state, w->encoder->state_size);
 	}
-	lade__foreign_free(w->alloc, w, sizeof *w);
+	lade__host_free(w->alloc, w, sizeof *w);
 }

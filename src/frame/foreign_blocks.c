@@ -125,7 +125,7 @@ static lade_status place_make(lade_foreign_writer *w, place *p, lade_error *err)
 {
 	blocks *s = w->state;
 
-	p->out = lade__foreign_alloc(w->alloc, PLACE_CAP);
+	p->out = lade__host_alloc(w->alloc, PLACE_CAP);
 	if (w->format == LADE_FORMAT_GZ)
 		p->gzip = libdeflate_alloc_compressor(s->level);
 	else
@@ -168,7 +168,7 @@ static lade_status start(lade_foreign_writer *w, lade_error *err)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s level %d, want 1 to %d",
 		                 gzip ? "gzip" : "lz4", s->level, max);
 	s->count = w->threads < BLOCKS_MAX ? w->threads : BLOCKS_MAX;
-	s->in = lade__foreign_alloc(w->alloc, s->count * BLOCK);
+	s->in = lade__host_alloc(w->alloc, s->count * BLOCK);
 	if (!s->in)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %u blocks",
 		                 s->count);
@@ -199,10 +199,10 @@ static void stop(lade_foreign_writer *w)
 			LZ4_freeStream(p->lz4);
 		else if (p->lz4)
 			LZ4_freeStreamHC(p->lz4);
-		lade__foreign_free(w->alloc, p->out, PLACE_CAP);
+		lade__host_free(w->alloc, p->out, PLACE_CAP);
 	}
 	XXH32_freeState(s->sum);
-	lade__foreign_free(w->alloc, s->in, s->count * BLOCK);
+	lade__host_free(w->alloc, s->in, s->count * BLOCK);
 }
 
 static lade_status write_bytes(lade_foreign_writer *w, const uint8_t *data, size_t size,

@@ -55,7 +55,7 @@ static void stop(lade_foreign_reader *r)
 
 	ZSTD_freeDCtx(s->zstd);
 	LZ4F_freeDecompressionContext(s->lz4);
-	lade__foreign_free(r->alloc, s->block, LEGACY_BLOCK);
+	lade__host_free(r->alloc, s->block, LEGACY_BLOCK);
 }
 
 static lade_status truncated(const frames *s, const lade__in *in, const char *what,
@@ -290,7 +290,7 @@ static lade_status legacy_block(lade_foreign_reader *r, lade_error *err)
 		return LADE_OK;
 	}
 	if (!s->block) {
-		s->block = lade__foreign_alloc(r->alloc, LEGACY_BLOCK);
+		s->block = lade__host_alloc(r->alloc, LEGACY_BLOCK);
 		if (!s->block)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "no memory for a block of %zu bytes", LEGACY_BLOCK);

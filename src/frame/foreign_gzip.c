@@ -64,7 +64,7 @@ static void stop(lade_foreign_reader *r)
 	if (s->z_ready)
 		inflateEnd(&s->z);
 	libdeflate_free_decompressor(s->whole);
-	lade__foreign_free(r->alloc, s->block, WHOLE_CAP);
+	lade__host_free(r->alloc, s->block, WHOLE_CAP);
 }
 
 /*
@@ -90,7 +90,7 @@ static lade_status try_whole(lade_foreign_reader *r, uint8_t *dst, size_t cap, s
 	if (!s->whole)
 		s->whole = libdeflate_alloc_decompressor();
 	if (!s->block && !direct)
-		s->block = lade__foreign_alloc(r->alloc, WHOLE_CAP);
+		s->block = lade__host_alloc(r->alloc, WHOLE_CAP);
 	if (!s->whole || (!direct && !s->block)) {
 		s->streamed = true;
 		return LADE_OK;

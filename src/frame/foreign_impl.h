@@ -10,13 +10,6 @@
 
 #include <lade/foreign.h>
 
-/* ---- memory from the engine's allocator --------------------------------------------------- */
-
-#define LADE__FOREIGN_ALIGN 64
-
-void *lade__foreign_alloc(const lade_allocator *alloc, size_t size);
-void lade__foreign_free(const lade_allocator *alloc, void *ptr, size_t size);
-
 /* ---- encoded bytes as they come ------------------------------------------------------------ */
 
 /* The bytes [pos, end) of 'data' have been read and not yet been used. */

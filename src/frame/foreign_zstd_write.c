@@ -33,7 +33,7 @@ static lade_status start(lade_foreign_writer *w, lade_error *err)
 		                 level, levels.lowerBound, levels.upperBound);
 	s->ctx = ZSTD_createCCtx();
 	s->out_cap = ZSTD_CStreamOutSize();
-	s->out = lade__foreign_alloc(w->alloc, s->out_cap);
+	s->out = lade__host_alloc(w->alloc, s->out_cap);
 	if (!s->ctx || !s->out)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a zstd encoder");
 	size_t rc = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_compressionLevel, level);
@@ -69,7 +69,7 @@ static void stop(lade_foreign_writer *w)
 	zstd_writer *s = w->state;
 
 	ZSTD_freeCCtx(s->ctx);
-	lade__foreign_free(w->alloc, s->out, s->out_cap);
+	lade__host_free(w->alloc, s->out, s->out_cap);
 }
 
 /* Feeds 'size' bytes; with ZSTD_e_end goes on until the frame is complete. */

@@ -62,12 +62,12 @@ void lade_frame_stream_free(lade_frame_stream *stream)
 		return;
 	for (size_t i = 0; stream->slots && i < stream->ring.count; i++) {
 		stream_slot *slot = &stream->slots[i];
-		lade__host_free(stream->engine, slot->bodies, slot->bodies_cap);
-		lade__host_free(stream->engine, slot->buffer, slot->buffer_cap);
+		lade__host_free(lade__engine_host(stream->engine), slot->bodies, slot->bodies_cap);
+		lade__host_free(lade__engine_host(stream->engine), slot->buffer, slot->buffer_cap);
 		free(slot->chunks);
 	}
 	free(stream->slots);
-	lade__host_free(stream->engine, stream->ahead.buffer, LADE__AHEAD);
+	lade__host_free(lade__engine_host(stream->engine), stream->ahead.buffer, LADE__AHEAD);
 	lade__ring_reset(&stream->ring);
 	lade__index_reset(&stream->index);
 	lade_spec_unref(stream->header.spec);
@@ -99,7 +99,7 @@ static lade_status stream_init(lade_frame_stream *stream, const lade_frame_read_
 	lade_frame_read_options options;
 	lade_status status;
 	TRY(lade__read_options_check(given, &options, err));
-	stream->ahead.buffer = lade__host_alloc(stream->engine, LADE__AHEAD);
+	stream->ahead.buffer = lade__host_alloc(lade__engine_host(stream->engine), LADE__AHEAD);
 	if (!stream->ahead.buffer)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for %zu bytes of input", LADE__AHEAD);
@@ -215,7 +215,7 @@ static lade_status read_end(lade_frame_stream *stream, lade_error *err)
 {
 	lade__index *index = &stream->index;
 	size_t list = (size_t)lade__list_size(index->page_count), size = list + LADE__FOOTER_SIZE;
-	uint8_t *end = lade__host_alloc(stream->engine, size);
+	uint8_t *end = lade__host_alloc(lade__engine_host(stream->engine), size);
 	if (!end)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a list of %zu bytes", list);
@@ -224,7 +224,7 @@ static lade_status read_end(lade_frame_stream *stream, lade_error *err)
 	lade_status status = compare(stream, end, list, "list of pages", err);
 	if (status == LADE_OK)
 		status = compare(stream, end + list, LADE__FOOTER_SIZE, "footer", err);
-	lade__host_free(stream->engine, end, size);
+	lade__host_free(lade__engine_host(stream->engine), end, size);
 	if (status != LADE_OK)
 		return status;
 	stream->info.size = index->total;
@@ -277,13 +277,13 @@ static lade_status grow(lade_engine *engine, uint8_t **buffer, size_t *cap, size
 {
 	if (size <= *cap)
 		return LADE_OK;
-	uint8_t *more = lade__host_alloc(engine, want);
+	uint8_t *more = lade__host_alloc(lade__engine_host(engine), want);
 	if (!more)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for %zu bytes of chunks", want);
 	if (used)
 		memcpy(more, *buffer, used);
-	lade__host_free(engine, *buffer, *cap);
+	lade__host_free(lade__engine_host(engine), *buffer, *cap);
 	*buffer = more;
 	*cap = want;
 	return LADE_OK;

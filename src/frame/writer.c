@@ -56,8 +56,8 @@ void lade_frame_writer_free(lade_frame_writer *writer)
 		return;
 	for (size_t i = 0; writer->slots && i < writer->ring.count; i++) {
 		writer_slot *slot = &writer->slots[i];
-		lade__host_free(writer->engine, slot->in, slot->in_cap);
-		lade__host_free(writer->engine, slot->out, slot->out_cap);
+		lade__host_free(lade__engine_host(writer->engine), slot->in, slot->in_cap);
+		lade__host_free(lade__engine_host(writer->engine), slot->out, slot->out_cap);
 		free(slot->chunks);
 	}
 	free(writer->slots);
@@ -178,7 +178,7 @@ static lade_status open_slot(lade_frame_writer *writer, writer_slot **out, lade_
 	if (slot->in)
 		return LADE_OK;
 	size_t cap = writer->group_chunks * writer->header.info.chunk_size;
-	slot->in = lade__host_alloc(writer->engine, cap);
+	slot->in = lade__host_alloc(lade__engine_host(writer->engine), cap);
 	if (!slot->in)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for %zu bytes of chunks", cap);
@@ -213,8 +213,8 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	size_t largest = slot->size < chunk_size ? slot->size : chunk_size;
 	size_t need = count * (size_t)lade__block_bound(largest, own_size);
 	if (need > slot->out_cap) {
-		lade__host_free(writer->engine, slot->out, slot->out_cap);
-		slot->out = lade__host_alloc(writer->engine, need);
+		lade__host_free(lade__engine_host(writer->engine), slot->out, slot->out_cap);
+		slot->out = lade__host_alloc(lade__engine_host(writer->engine), need);
 		slot->out_cap = slot->out ? need : 0;
 		if (!slot->out)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
@@ -476,7 +476,8 @@ out:
 static lade_status write_end(lade_frame_writer *writer, lade_error *err)
 {
 	size_t list = (size_t)lade__list_size(writer->index.page_count);
-	uint8_t *end = lade__host_alloc(writer->engine, list + LADE__FOOTER_SIZE);
+	const lade_allocator *host = lade__engine_host(writer->engine);
+	uint8_t *end = lade__host_alloc(host, list + LADE__FOOTER_SIZE);
 	if (!end)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a list of %zu bytes", list);
@@ -484,7 +485,7 @@ static lade_status write_end(lade_frame_writer *writer, lade_error *err)
 	lade__index_footer_pack(&writer->index, writer->header.check, end + list);
 	lade_status status =
 		writer->output.write(writer->output.ctx, end, list + LADE__FOOTER_SIZE, err);
-	lade__host_free(writer->engine, end, list + LADE__FOOTER_SIZE);
+	lade__host_free(host, end, list + LADE__FOOTER_SIZE);
 	return status;
 }
 
