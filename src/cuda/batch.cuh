@@ -66,19 +66,6 @@ static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batc
 
 #define LADE_FULL 0xFFFFFFFFu
 
-/* A byte of global memory.  (A pointer that is chosen between two is generic to the compiler, and a
- * generic load is slower.) */
-static __device__ __forceinline__ uint32_t lade_byte(const uint8_t *p)
-{
-#if LADE_ON_GPU
-	uint32_t v;
-	asm volatile("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-	return v;
-#else
-	return *p;
-#endif
-}
-
 static __device__ __forceinline__ uint32_t lade_lane()
 {
 	return threadIdx.x & 31;

@@ -96,6 +96,21 @@ LADE__ACCESSES(LADE__STORE, lade_st_release_cta, "st.release.cta")
 LADE__ACCESSES(LADE__STORE, lade_st_release_gpu, "st.release.gpu")
 
 /*
+ * A byte of global memory.  (A pointer that is chosen between two is generic to the compiler, and a
+ * generic load is slower.)
+ */
+LADE_DEVICE uint32_t lade_ld_global_byte(const uint8_t *from)
+{
+#if LADE_ON_GPU
+	uint32_t value;
+	asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+	return value;
+#else
+	return *from;
+#endif
+}
+
+/*
  * Copies from global to shared memory that do not pass through registers, sm_80 and later.  Both
  * sides are aligned to the size.  The bytes are there for the issuing thread after
  * lade_cp_async_wait<n>() has left at most n of its committed groups open, and for other threads

@@ -214,7 +214,7 @@ lade_lz_tile(lade_lz_shared *s, const uint8_t *src, uint8_t *dst, uint32_t w0, u
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
 		value[k] =
-			lade_byte(((where[k] & 1) ? src : (const uint8_t *)dst) + (where[k] >> 1));
+			lade_ld_global_byte(((where[k] & 1) ? src : (const uint8_t *)dst) + (where[k] >> 1));
 	if (__any_sync(LADE_FULL, inside))
 		lade_lz_resolve(s, lane, source, value);
 	if (pos - from < end - from && pos + 3 - from < end - from) {
