@@ -85,7 +85,21 @@ typedef struct lade_result {
 enum {
 	/* Checksum stages are not verified when decoding (their bytes are still taken off). */
 	LADE_BATCH_IGNORE_CHECKSUMS = 1,
+	/*
+	 * LZ4 and Snappy are decoded on the host by the library's own decoders, which take just
+	 * what the formats' texts allow and agree with the kernels on every verdict; without it
+	 * by liblz4 and libsnappy, which are faster and differ on some invalid streams (docs/gpu.md
+	 * lists how).
+	 */
+	LADE_BATCH_STRICT = 2,
 };
+
+/* Which processor does the work. */
+typedef enum lade_where {
+	LADE_WHERE_AUTO = 0,   /* whichever is expected to be done first; lade_explain() tells */
+	LADE_WHERE_HOST = 1,   /* the host's; what lies on a device is copied to it and back */
+	LADE_WHERE_DEVICE = 2, /* the device's; items that it cannot do fail */
+} lade_where;
 
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_batch_options {
@@ -94,7 +108,14 @@ typedef struct lade_batch_options {
 	uint32_t flags;          /* LADE_BATCH_... */
 	const lade_dict *dict;   /* for the codec stages that take one */
 	lade_error *item_errors; /* one for each item, filled for those that fail; or NULL */
-	lade_stream stream;      /* orders the work with a device's; NULL without one */
+	/*
+	 * Orders the work with a device's: what was enqueued on it before is done before a span
+	 * on the device is touched.  The call waits for its own part of it.  NULL: the default
+	 * stream.
+	 */
+	lade_stream stream;
+	lade_where where;
+	int32_t device; /* that works for items which lie on the host; only if 'where' says so */
 } lade_batch_options;
 
 /*

@@ -140,6 +140,7 @@ typedef struct lade_workload {
 	lade_place src, dst; /* where the first chunk's source and destination lie */
 	unsigned threads;   /* host threads that the call may use */
 	bool has_dict;
+	bool strict;        /* LADE_BATCH_STRICT */
 	lade_cpu cpu;
 } lade_workload;
 

@@ -9,6 +9,7 @@
 #ifndef LADE_LADE_H
 #define LADE_LADE_H
 
+#include <lade/async.h>
 #include <lade/batch.h>
 #include <lade/checksum.h>
 #include <lade/codec.h>

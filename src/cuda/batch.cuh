@@ -17,8 +17,11 @@ constexpr uint32_t LADE_GPU_OK = 0, LADE_GPU_ARG = 1, LADE_GPU_NOSPACE = 3, LADE
 
 /*
  * A batch in device memory: pointers and sizes of 'count' chunks.  'dst_size' and 'status' may be
- * NULL.  'next' is a counter that is 0 when the kernel starts: warps (or blocks) take chunks from
- * it, so that skewed sizes do not leave some idle.
+ * NULL.  'before', if not NULL, has statuses: a chunk whose status there is not 0 is not touched
+ * and gets it ('before' may be 'status').  'next' is a counter that is 0 when the kernel starts:
+ * warps (or blocks) take chunks from it, so that skewed sizes do not leave some idle; NULL: the
+ * grid has a warp (or block) for each chunk, and the i-th takes the i-th.
+ * The host's form is lade__gpu_batch (batch/gpu.h).
  */
 struct lade_gpu_batch {
 	const uint8_t *const *src;
@@ -27,6 +30,7 @@ struct lade_gpu_batch {
 	const uint64_t *dst_cap;
 	uint64_t *dst_size;
 	uint32_t *status;
+	const uint32_t *before;
 	uint32_t *next;
 	uint32_t count;
 };
@@ -42,6 +46,9 @@ struct lade_gpu_chunk {
 static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
                                                           lade_gpu_chunk *chunk)
 {
+	uint32_t before = batch.before ? batch.before[i] : LADE_GPU_OK;
+	if (before != LADE_GPU_OK)
+		return before;
 	uint64_t src_size = batch.src_size[i], dst_cap = batch.dst_cap[i];
 	chunk->src = batch.src[i];
 	chunk->dst = batch.dst[i];

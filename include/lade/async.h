@@ -1,0 +1,123 @@
+/*
+ * async.h: batches that are enqueued on a device's stream, and batches of device arrays.
+ *
+ * The calls of batch.h wait for their results.  Those here enqueue their work and return: nothing
+ * is waited for, no memory of the device is read by the host, and what became of the items stays
+ * on the device until lade_results_get() fetches it.
+ *
+ * All that a call is given must stay as it is until its work is done, except what is said to be
+ * read at once: the tables of items and segments, and options.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_ASYNC_H
+#define LADE_ASYNC_H
+
+#include <lade/batch.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_async_options {
+	size_t struct_size; /* sizeof(lade_async_options) */
+	int32_t device;     /* where the kernels run */
+	lade_stream stream; /* of that device; NULL: its default stream */
+	uint32_t flags;     /* none yet: 0 */
+
+	/*
+	 * Device memory, aligned to 256 bytes, in use until the work is done; lade_workspace_size()
+	 * says how much.  NULL: the call takes what it needs from the engine's allocator for
+	 * LADE_DEVICE and gives it back, both in the stream's order.
+	 */
+	void *workspace;
+	size_t workspace_size;
+
+	/*
+	 * Device memory for 'count' results each, aligned to their size; NULL: not wanted.  An
+	 * item's size is the count of its result's bytes, 0 where it failed; its status is a
+	 * lade_status.
+	 */
+	uint64_t *sizes;
+	uint32_t *statuses;
+} lade_async_options;
+
+/*
+ * lade_decode_async() decodes items as lade_decode_into() does, lade_encode_async() encodes them,
+ * on the device and stream of 'options'.
+ *
+ * Sources and destinations are memory that the device can reach: its own, managed, or pinned; a
+ * pageable source is copied before the call returns.  Every stage of the spec must have an
+ * implementation for devices (lade_explain() lists them).  An item has one segment, or several
+ * that all tell their decoded size; rows and ranges are not taken here.
+ *
+ * While 'stream' is being captured into a graph, all spans must be the device's own memory and a
+ * workspace must be given; what is captured may be replayed as often as wanted with new bytes in
+ * the same places.
+ *
+ * Returns: LADE_OK when all items are enqueued; else nothing is, and '*err' names the first item
+ *          that cannot be.  What is wrong with compressed data is told by the item's status alone
+ * Fails:   LADE_E_ARG, LADE_E_UNSUPPORTED, LADE_E_NOSPACE (the workspace is too small),
+ *          LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_NOT_FOUND
+ * Threads: any number of callers per engine
+ * Owns:    nothing; all spans stay the caller's
+ */
+LADE_API lade_status lade_decode_async(lade_engine *engine, const lade_spec *spec,
+                                       const lade_item *items, size_t count,
+                                       const lade_async_options *options, lade_error *err);
+LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spec,
+                                       const lade_item *items, size_t count,
+                                       const lade_async_options *options, lade_error *err);
+
+/*
+ * A batch whose tables lie on the device too, so that nothing crosses to the host: 'count' chunks,
+ * chunk i from src[i], src_size[i] bytes, to dst[i], dst_cap[i] bytes at most.  The tables are
+ * device memory, aligned to 8 bytes; they are read by the kernels.
+ *
+ * What the kernels find in them: a NULL with a size that is not 0 gives the item LADE_E_ARG, a
+ * size above 1 GiB LADE_E_LIMIT, a decoded side larger than 'largest' LADE_E_LIMIT where the
+ * workspace depends on it.  Pointers are trusted.
+ */
+typedef struct lade_arrays {
+	const void *const *src;
+	const uint64_t *src_size;
+	void *const *dst;
+	const uint64_t *dst_cap;
+	size_t count;
+	uint64_t largest; /* no chunk's decoded side is larger: dst_cap or src_size; 0: not known */
+	uint64_t total;   /* nor that of all chunks together; 0: not known */
+} lade_arrays;
+
+/* As lade_decode_async() and lade_encode_async(). */
+LADE_API lade_status lade_decode_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                              const lade_arrays *arrays,
+                                              const lade_async_options *options, lade_error *err);
+LADE_API lade_status lade_encode_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                              const lade_arrays *arrays,
+                                              const lade_async_options *options, lade_error *err);
+
+/*
+ * The bytes of workspace that suffice for any batch of 'count' items, of which none is larger than
+ * 'largest' decoded bytes and all together not larger than 'total' (0: count * largest); for the
+ * calls with items and with arrays.
+ * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT
+ */
+LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
+                                         lade_direction direction, size_t count, uint64_t largest,
+                                         uint64_t total, size_t *size, lade_error *err);
+
+/*
+ * Waits for the work of 'stream' and fetches what became of 'count' items: 'sizes' and 'statuses'
+ * are what was given in the options, either may be NULL; 'results' has 'count' entries or is NULL.
+ * Returns: as lade_decode_into(): the status of the first item that failed
+ */
+LADE_API lade_status lade_results_get(int32_t device, lade_stream stream, const uint64_t *sizes,
+                                      const uint32_t *statuses, size_t count,
+                                      lade_result *results, lade_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * gpu.h: what a stage's implementation for devices is, and how the engine calls it.
+ *
+ * In the registry such an implementation is a record like any other, with the place LADE_DEVICE, no
+ * 'run', and a lade__gpu_codec as its 'ctx'; its 'cost' tells the nanoseconds of the kernels
+ * alone, and refuses what they cannot do.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_BATCH_GPU_H
+#define LADE_BATCH_GPU_H
+
+#include "base/device.h"
+
+#include <lade/codec.h>
+
+/*
+ * A batch for one stage.  Tables are device memory of 'count' entries: addresses and sizes of 64
+ * bits, statuses of 32.  src_size[i] bytes at src[i] become at most dst_cap[i] bytes at dst[i];
+ * dst_size[i] and status[i] are written for each i.
+ *
+ * 'before' is 0, or a table of statuses: an item whose status there is not LADE_OK is not touched,
+ * and gets that status.  It may be the table 'status'.
+ */
+typedef struct lade__gpu_work {
+	lade__device *device; /* entered */
+	lade_stream stream;
+	const lade_stage *stage;
+	lade__address src, src_size, dst, dst_cap, dst_size, status, before;
+	size_t count;     /* 1 to 2^31 - 1 */
+	uint64_t largest; /* decoded bytes of the largest item; 0: not known */
+	uint64_t total;   /* and of all; 0: not known */
+	lade__address workspace; /* aligned to 256 bytes */
+	size_t workspace_size;   /* at least what workspace() said */
+} lade__gpu_work;
+
+typedef struct lade__gpu_codec {
+	/*
+	 * The bytes of workspace that enqueue() needs for such a batch; SIZE_MAX: it cannot be
+	 * done.  'largest' and 'total' are 0 where they are not known.
+	 */
+	size_t (*workspace)(const lade_stage *stage, size_t count, uint64_t largest,
+	                    uint64_t total);
+
+	/*
+	 * Enqueues the kernels.  Does not allocate, wait, or copy to the host, so that a graph can
+	 * capture it.
+	 * Fails: LADE_E_DEVICE, LADE_E_UNSUPPORTED
+	 */
+	lade_status (*enqueue)(const lade__gpu_work *work, lade_error *err);
+} lade__gpu_codec;
+
+/* The device's form of 'work', as kernels take it: struct lade_gpu_batch of cuda/batch.cuh. */
+typedef struct lade__gpu_batch {
+	lade__address src, src_size, dst, dst_cap, dst_size, status, before, next;
+	uint32_t count;
+} lade__gpu_batch;
+
+static inline lade__gpu_batch lade__gpu_batch_of(const lade__gpu_work *work, lade__address next)
+{
+	return (lade__gpu_batch){.src = work->src, .src_size = work->src_size, .dst = work->dst,
+	                         .dst_cap = work->dst_cap, .dst_size = work->dst_size,
+	                         .status = work->status, .before = work->before, .next = next,
+	                         .count = (uint32_t)work->count};
+}
+
+#endif
