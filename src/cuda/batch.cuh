@@ -21,7 +21,7 @@ constexpr uint32_t LADE_GPU_OK = 0, LADE_GPU_ARG = 1, LADE_GPU_NOSPACE = 3, LADE
  * and gets it ('before' may be 'status').  'next' is a counter that is 0 when the kernel starts:
  * warps (or blocks) take chunks from it, so that skewed sizes do not leave some idle; NULL: the
  * grid has a warp (or block) for each chunk, and the i-th takes the i-th.
- * The host's form is lade__gpu_batch (batch/gpu.h).
+ * The host's form is lade__gpu_batch (base/gpu.h).
  */
 struct lade_gpu_batch {
 	const uint8_t *const *src;

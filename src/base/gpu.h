@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef LADE_BATCH_GPU_H
-#define LADE_BATCH_GPU_H
+#ifndef LADE_BASE_GPU_H
+#define LADE_BASE_GPU_H
 
 #include "base/device.h"
 
