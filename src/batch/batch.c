@@ -109,7 +109,9 @@ static lade_workload workload_of(const call *c, const plan *p)
 	return (lade_workload){.direction = c->direction, .count = p->count, .total = p->total,
 	                       .largest = p->largest, .src = p->src, .dst = p->dst,
 	                       .threads = c->threads,
-	                       .has_dict = c->job.dict != NULL, .cpu = c->engine->cpu};
+	                       .has_dict = c->job.dict != NULL,
+	                       .strict = (c->job.flags & LADE_BATCH_STRICT) != 0,
+	                       .cpu = c->engine->cpu};
 }
 
 static void plan_route(call *c, plan *p, const lade_spec *spec)
@@ -412,10 +414,11 @@ static lade_status check_call(const lade_engine *engine, const lade_item *items,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "batch options: struct_size is %zu, this library's is %zu",
 		                 options->struct_size, sizeof *options);
-	if (options->flags & ~(uint32_t)LADE_BATCH_IGNORE_CHECKSUMS)
+	const uint32_t known = LADE_BATCH_IGNORE_CHECKSUMS | LADE_BATCH_STRICT;
+	if (options->flags & ~known)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "batch options: flags 0x%x, known are 0x%x", options->flags,
-		                 LADE_BATCH_IGNORE_CHECKSUMS);
+		                 known);
 	return LADE_OK;
 }
 
