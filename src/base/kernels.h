@@ -10,16 +10,17 @@
  * X(NAME, image, function, shared): the constant is LADE__KERNEL_NAME; 'image' is the .cu file of
  * src/cuda without its suffix; 'function' is declared extern "C" there; 'shared' is the most
  * dynamic shared memory that a launch asks for, in bytes.  A kernel whose number is above 48 KiB is
- * prepared for it when it is loaded.
+ * prepared for it when it is loaded.  Image and function are names, no strings: the emulated device
+ * of the tests compiles its table of kernels from them.
  */
 #define LADE__KERNELS(X)                                                          \
-	X(SELFTEST_ADD, "selftest", "lade_selftest_add", 0)                       \
-	X(LZ4_DECODE_SOLO, "lz4_decode", "lade_lz4_decode_solo", 0)               \
-	X(LZ4_DECODE_TEAM4, "lz4_decode", "lade_lz4_decode_team4", 0)             \
-	X(LZ4_DECODE_TEAM8, "lz4_decode", "lade_lz4_decode_team8", 0)             \
-	X(SNAPPY_DECODE_SOLO, "snappy_decode", "lade_snappy_decode_solo", 0)      \
-	X(SNAPPY_DECODE_TEAM4, "snappy_decode", "lade_snappy_decode_team4", 0)    \
-	X(SNAPPY_DECODE_TEAM8, "snappy_decode", "lade_snappy_decode_team8", 0)
+	X(SELFTEST_ADD, selftest, lade_selftest_add, 0)                           \
+	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0)                   \
+	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0)                 \
+	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0)                 \
+	X(SNAPPY_DECODE_SOLO, snappy_decode, lade_snappy_decode_solo, 0)          \
+	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0)        \
+	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

@@ -29,7 +29,7 @@ static const struct {
 	const char *image, *function;
 	size_t shared;
 } kernels[] = {
-#define LADE_X(name, image, function, shared) {image, function, shared},
+#define LADE_X(name, image, function, shared) {#image, #function, shared},
 	LADE__KERNELS(LADE_X)
 #undef LADE_X
 };
