@@ -17,7 +17,9 @@ static const lade_algorithm *const algorithms[] = {
 static const lade_implementation *const implementations[] = {
 	&lade__copy_encode,    &lade__copy_decode,
 	&lade__lz4_encode,     &lade__lz4_decode,
+	&lade__lz4_strict,
 	&lade__snappy_encode,  &lade__snappy_decode,
+	&lade__snappy_strict,
 	&lade__zstd_encode,    &lade__zstd_decode,
 	&lade__deflate_encode, &lade__deflate_decode,
 	&lade__zlib_encode,    &lade__zlib_decode,

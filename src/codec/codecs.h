@@ -25,4 +25,8 @@ LADE__CODEC(gzip)
 LADE__CODEC(blosc)
 #undef LADE__CODEC
 
+/* The library's own decoders, for LADE_BATCH_STRICT. */
+extern const lade_implementation lade__lz4_strict;
+extern const lade_implementation lade__snappy_strict;
+
 #endif

@@ -55,6 +55,12 @@ double lade__lz4_decode_cost(void *ctx, const lade_workload *workload)
 	return lade__codec_cost(workload, 50, 3.0);
 }
 
+/* LADE_BATCH_STRICT is for the library's own decoder (strict.c). */
+static double decode_cost(void *ctx, const lade_workload *workload)
+{
+	return workload->strict ? -1 : lade__lz4_decode_cost(ctx, workload);
+}
+
 /* ---- encoding --------------------------------------------------------------------------- */
 
 /* The contexts of a worker, made when a level first wants them. */
@@ -383,7 +389,7 @@ const lade_implementation lade__lz4_decode = {
 	.direction = LADE_DECODE,
 	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
-	.cost = lade__lz4_decode_cost,
+	.cost = decode_cost,
 	.run = decode,
 	.run_range = decode_range,
 };

@@ -69,7 +69,7 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return lade__codec_cost(workload, 60, 1.6);
+	return workload->strict ? -1 : lade__codec_cost(workload, 60, 1.6);
 }
 
 static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
