@@ -15,6 +15,10 @@
  */
 #define LADE__KERNELS(X)                                                          \
 	X(SELFTEST_ADD, selftest, lade_selftest_add, 0)                           \
+	X(COPY, copy, lade_copy, 0)                                               \
+	X(PUT, copy, lade_put, 0)                                                 \
+	X(SLOTS, copy, lade_slots, 0)                                             \
+	X(COMBINE, copy, lade_combine, 0)                                         \
 	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0)                   \
 	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0)                 \
 	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0)                 \

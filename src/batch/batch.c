@@ -117,7 +117,7 @@ static lade_workload workload_of(const call *c, const plan *p)
 static void plan_route(call *c, plan *p, const lade_spec *spec)
 {
 	lade_workload workload = workload_of(c, p);
-	p->status = lade__route_make(c->engine, spec, c->direction, &workload, &p->route, NULL, 0,
+	p->status = lade__route_make(c->engine, spec, c->direction, LADE_HOST, &workload, &p->route, NULL, 0,
 	                             NULL, &p->error);
 }
 
@@ -563,7 +563,7 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 		plan_add(&c.shared, &items[i], decoded_size_of(&c, &items[i]));
 	}
 	lade_workload workload = workload_of(&c, &c.shared);
-	status = lade__route_make(engine, spec, direction, &workload, &c.shared.route, candidates,
+	status = lade__route_make(engine, spec, direction, LADE_HOST, &workload, &c.shared.route, candidates,
 	                          cap, candidate_count, err);
 	if (status == LADE_OK && *candidate_count > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,

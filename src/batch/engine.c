@@ -6,6 +6,7 @@
 #include "batch/engine.h"
 
 #include "base/support.h"
+#include "batch/gpu.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ void lade_engine_free(lade_engine *engine)
 		next = worker->next_all;
 		worker_free(worker);
 	}
+	lade__gpu_lanes_free(engine);
 	pthread_mutex_destroy(&engine->workers_mutex);
 	lade__registry_reset(&engine->registry);
 	free(engine);
@@ -154,6 +156,8 @@ static void workers_after_fork(lade_engine *engine)
 	if (engine->generation != now) {
 		pthread_mutex_init(&engine->workers_mutex, NULL);
 		engine->workers_free = engine->workers_all = NULL;
+		engine->lanes = NULL;
+		engine->sheets = NULL;
 		__atomic_store_n(&engine->generation, now, __ATOMIC_RELEASE);
 	}
 	lade__fork_unlock();

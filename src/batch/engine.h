@@ -49,6 +49,8 @@ struct lade_engine {
 	lade__pool pool;
 	pthread_mutex_t workers_mutex;
 	lade_worker *workers_free, *workers_all;
+	struct lade__gpu_lane *lanes;   /* of devices, not in use; under the same mutex */
+	struct lade__gpu_sheet *sheets; /* likewise */
 	unsigned generation; /* of the workers' lists, as in lade__pool */
 	pthread_t thread_ids[];
 };
@@ -113,15 +115,17 @@ lade_status lade__engine_parallel(lade_engine *engine, unsigned threads, size_t 
 typedef struct lade__route {
 	const lade_spec *spec;
 	lade_direction direction;
+	lade_kind place; /* LADE_HOST, or LADE_DEVICE */
 	double cost; /* nanoseconds expected for the whole workload */
 	uint16_t entry[LADE_STAGES_MAX];
 } lade__route;
 
-/* 'workload' has all but the stage filled in.  With 'candidates' (room for 'cap') all that were
- * looked at are listed, and '*candidate_count' says how many there are. */
+/* The route over implementations of one place.  'workload' has all but the stage filled in.  With
+ * 'candidates' (room for 'cap') all that were looked at are listed, and '*candidate_count' says
+ * how many there are. */
 lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
-                             lade_direction direction, lade_workload *workload,
-                             lade__route *route, lade_candidate *candidates, size_t cap,
+                             lade_direction direction, lade_kind place,
+                             lade_workload *workload, lade__route *route, lade_candidate *candidates, size_t cap,
                              size_t *candidate_count, lade_error *err);
 
 static inline const lade_implementation *lade__route_at(const lade_engine *engine,

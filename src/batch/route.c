@@ -45,14 +45,15 @@ static void give_reason(lade_candidate *c, const lade_implementation *best, doub
 }
 
 lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
-                             lade_direction direction, lade_workload *workload,
-                             lade__route *route, lade_candidate *candidates, size_t cap,
+                             lade_direction direction, lade_kind place,
+                             lade_workload *workload, lade__route *route, lade_candidate *candidates, size_t cap,
                              size_t *candidate_count, lade_error *err)
 {
 	const lade__registry *registry = &engine->registry;
 	size_t listed = 0;
 	route->spec = spec;
 	route->direction = direction;
+	route->place = place;
 	route->cost = 0;
 	workload->direction = direction;
 	for (size_t s = 0; s < spec->count; s++) {
@@ -69,6 +70,8 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 		size_t listed_before = listed, best_at = SIZE_MAX;
 		for (unsigned i = slot->first[direction]; i; i = registry->entries[i - 1].next) {
 			const lade_implementation *p = &registry->entries[i - 1].record;
+			if (p->place != place)
+				continue;
 			double cost = cost_of(p, workload);
 			if (is_better(p, cost, best, best_cost)) {
 				best = p;
@@ -92,9 +95,10 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 			*candidate_count = listed;
 		if (!best)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			                 "stage %zu (%s): no implementation can %s it%s", s,
+			                 "stage %zu (%s): no implementation can %s it%s%s", s,
 			                 algorithm->name,
 			                 direction == LADE_ENCODE ? "encode" : "decode",
+			                 place == LADE_DEVICE ? " on a device" : "",
 			                 workload->has_dict ? " with a dictionary" : "");
 		route->cost += best_cost;
 	}
@@ -108,5 +112,5 @@ lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
 	lade_workload workload = {.count = count, .total = (uint64_t)count * size, .largest = size,
 	                          .threads = engine->threads, .has_dict = has_dict,
 	                          .cpu = engine->cpu};
-	return lade__route_make(engine, spec, direction, &workload, route, NULL, 0, NULL, err);
+	return lade__route_make(engine, spec, direction, LADE_HOST, &workload, route, NULL, 0, NULL, err);
 }

@@ -29,4 +29,8 @@ LADE__CODEC(blosc)
 extern const lade_implementation lade__lz4_strict;
 extern const lade_implementation lade__snappy_strict;
 
+/* Those for devices, in lz_gpu.c. */
+extern const lade_implementation lade__lz4_decode_gpu;
+extern const lade_implementation lade__snappy_decode_gpu;
+
 #endif

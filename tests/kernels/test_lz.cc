@@ -54,7 +54,7 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in,
 		sizes[i] = in[i].size();
 	}
 	lade_gpu_batch batch = {src.data(), sizes.data(),  dst.data(), caps.data(),
-	                        got.data(), status.data(), &next,      (uint32_t)n};
+	                        got.data(), status.data(), nullptr,    &next,      (uint32_t)n};
 	emu_config config = {.kernel = k.name, .grid = n > 4 ? 2u : 1u, .block = k.threads};
 	config.seed = seed;
 	emu_result r = emu_launch(config, [&] { k.run(batch); });
@@ -220,7 +220,7 @@ static void bad_arguments(void **)
 	uint8_t *dst[] = {out, nullptr, out, out};
 	uint64_t sizes[] = {4, 2, 1ull << 40, 0}, caps[] = {4, 4, 4, 4}, got[4];
 	uint32_t status[4], next = 0;
-	lade_gpu_batch batch = {src, sizes, dst, caps, got, status, &next, 4};
+	lade_gpu_batch batch = {src, sizes, dst, caps, got, status, nullptr, &next, 4};
 	emu_result r =
 		emu_launch({.kernel = "lz4", .block = 128}, [&] { lade_lz4_decode_solo(batch); });
 	assert_true(r.ok);

@@ -1,0 +1,465 @@
+/*
+ * async.c: batches that are enqueued on a stream: the calls of lade/async.h.
+ *
+ * A call of items is one wave (gpu_wave.c).  When items have units that must be added up, unit
+ * tables stand behind the wave's block:
+ *
+ *     block:  | the wave's | first[] u32 | wanted[] u64 |
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "batch/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMBINE_THREADS 256u
+
+/* Tables of up to so many bytes go in kernels' arguments, which is cheaper than pinned memory. */
+#define PUT_MAX ((size_t)3 * 8 * LADE__GPU_PUT_WORDS)
+
+typedef struct async {
+	lade_engine *engine;
+	const lade_async_options *options;
+	lade__device *device; /* entered */
+	lade_stream stream;
+	lade__route route;
+	bool capturing;
+	lade__address block; /* the workspace: the caller's or the engine's */
+	size_t block_size;
+} async;
+
+/* ---- what both forms share ------------------------------------------------------------------ */
+
+static lade_status check_options(const lade_async_options *o, lade_error *err)
+{
+	if (!o)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "options is NULL: they name the device and its stream");
+	if (o->struct_size != sizeof *o)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "async options: struct_size is %zu, this library's is %zu",
+		                 o->struct_size, sizeof *o);
+	if (o->flags)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "async options: flags 0x%x, there are none", o->flags);
+	if ((uintptr_t)o->workspace % LADE__GPU_ALIGN)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "the workspace is not aligned to %u bytes", LADE__GPU_ALIGN);
+	if ((uintptr_t)o->sizes % 8 || (uintptr_t)o->statuses % 4)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "sizes must be aligned to 8 bytes and statuses to 4");
+	return LADE_OK;
+}
+
+/* Opens the call: its device is entered until lade__device_leave(). */
+static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *spec,
+                               lade_direction direction, const lade_async_options *options,
+                               lade_workload *workload, lade_error *err)
+{
+	void *context = NULL;
+	int capturing = 0;
+	lade_status status;
+	*a = (async){.engine = engine, .options = options};
+	if (!engine || !spec)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "spec" : "engine");
+	TRY(check_options(options, err));
+	workload->src = workload->dst = (lade_place){LADE_DEVICE, options->device};
+	TRY(lade__route_make(engine, spec, direction, LADE_DEVICE, workload, &a->route, NULL, 0,
+	                     NULL, err));
+	TRY(lade__device_use(options->device, &a->device, err));
+	a->stream = options->stream;
+	if (a->stream)
+		TRY(LADE__CU(a->device, cuStreamGetCtx, a->stream, &context));
+	if (context && context != a->device->context) {
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "the stream is not one of device %d's primary context",
+		                   (int)options->device);
+		goto out;
+	}
+	TRY(LADE__CU(a->device, cuStreamIsCapturing, a->stream, &capturing));
+	a->capturing = capturing != 0;
+out:
+	if (status != LADE_OK && a->device) {
+		lade__device_leave(a->device);
+		a->device = NULL;
+	}
+	return status;
+}
+
+/* Sees to it that the block has 'size' bytes. */
+static lade_status async_block(async *a, size_t size, lade_error *err)
+{
+	if (size == 0)
+		return LADE_OK;
+	if (a->options->workspace) {
+		a->block = lade__address_of(a->options->workspace);
+		a->block_size = a->options->workspace_size;
+		if (a->block_size >= size)
+			return LADE_OK;
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "the workspace has %zu bytes, %zu are needed "
+		                 "(lade_workspace_size() tells)", a->block_size, size);
+	}
+	if (a->capturing)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the stream is being captured: give a workspace of %zu bytes",
+		                 size);
+	a->block_size = size;
+	return lade__gpu_alloc(a->engine, a->device, a->stream, size, &a->block, err);
+}
+
+static void async_end(async *a)
+{
+	if (!a->device)
+		return;
+	if (!a->options->workspace)
+		lade__gpu_free(a->engine, a->device, a->stream, a->block, a->block_size);
+	lade__device_leave(a->device);
+}
+
+/* ---- device arrays --------------------------------------------------------------------------- */
+
+static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_direction direction,
+                              const lade_arrays *arrays, const lade_async_options *options,
+                              lade_error *err)
+{
+	async a;
+	lade_status status;
+	if (!arrays)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "arrays is NULL");
+	lade_workload workload = {.count = arrays->count, .total = arrays->total,
+	                          .largest = (size_t)arrays->largest, .threads = 1};
+	TRY(async_begin(&a, engine, spec, direction, options, &workload, err));
+	if (arrays->count == 0)
+		goto out;
+	if (!arrays->src || !arrays->src_size || !arrays->dst || !arrays->dst_cap) {
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a table of arrays is NULL");
+		goto out;
+	}
+	if (((uintptr_t)arrays->src | (uintptr_t)arrays->src_size | (uintptr_t)arrays->dst |
+	     (uintptr_t)arrays->dst_cap) % 8) {
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "a table of arrays is not aligned to 8 bytes");
+		goto out;
+	}
+	lade__gpu_tables tables = {.src = lade__address_of(arrays->src),
+	                           .src_size = lade__address_of(arrays->src_size),
+	                           .dst = lade__address_of(arrays->dst),
+	                           .dst_cap = lade__address_of(arrays->dst_cap),
+	                           .dst_size = lade__address_of(options->sizes),
+	                           .status = lade__address_of(options->statuses),
+	                           .count = arrays->count, .largest = arrays->largest,
+	                           .total = arrays->total};
+	size_t want = lade__gpu_pipe_workspace(engine, &a.route, tables.count, tables.largest,
+	                                       tables.total);
+	if (want != SIZE_MAX) /* else the pipe says what is wrong */
+		TRY(async_block(&a, want, err));
+	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block,
+	                           a.block_size, err));
+out:
+	if (arrays)
+		async_end(&a);
+	return status;
+}
+
+lade_status lade_decode_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                     const lade_arrays *arrays, const lade_async_options *options,
+                                     lade_error *err)
+{
+	return run_arrays(engine, spec, LADE_DECODE, arrays, options, err);
+}
+
+lade_status lade_encode_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                     const lade_arrays *arrays, const lade_async_options *options,
+                                     lade_error *err)
+{
+	return run_arrays(engine, spec, LADE_ENCODE, arrays, options, err);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+typedef struct batch {
+	const lade_item *items;
+	size_t count;
+	lade__gpu_unit *units;
+	uint32_t *first; /* by item, and one more: its first unit */
+	size_t unit_count;
+	bool combine; /* results are not simply those of the units */
+	lade__gpu_wave wave;
+} batch;
+
+/* Whether an item can be enqueued as it is; what lade__gpu_units() then says of it holds, too. */
+static lade_status check_item(const async *a, const lade_spec *spec, const lade_item *item,
+                              lade_direction direction, lade_error *err)
+{
+	lade_status status = lade__item_check(item, direction, err);
+	if (status != LADE_OK)
+		return status;
+	if (item->spec && item->spec != spec)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "it has a spec of its own: one call enqueues one spec");
+	if (item->row_pitch || item->range_off || item->range_size)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "rows and ranges are for calls that wait");
+	for (size_t i = 0; i < item->src_count; i++)
+		if (item->src[i].place.kind == LADE_HOST && item->src[i].size)
+			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+			                 "segment %zu is pageable memory: this call does not wait "
+			                 "for copies of it", i);
+	if (item->dst.place.kind == LADE_HOST && item->dst.size)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the destination is pageable memory: a device cannot write there");
+	if (a->capturing && (item->dst.place.kind == LADE_PINNED ||
+	                     (item->src_count && item->src[0].place.kind == LADE_PINNED)))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the stream is being captured: spans must be the device's own "
+		                 "memory");
+	return LADE_OK;
+}
+
+static size_t bound_of(const lade_spec *spec, const lade_item *item)
+{
+	return item->src_count ? lade_spec_bound(spec, item->src[0].size) : lade_spec_bound(spec, 0);
+}
+
+static lade_status make_units(const async *a, const lade_spec *spec, lade_direction direction,
+                              batch *b, lade_error *err)
+{
+	size_t most = 0;
+	for (size_t i = 0; i < b->count; i++)
+		most += b->items[i].src_count ? b->items[i].src_count : 1;
+	b->units = most < SIZE_MAX / sizeof *b->units ? malloc(most * sizeof *b->units) : NULL;
+	b->first = malloc((b->count + 1) * sizeof *b->first);
+	if (!b->units || !b->first || most > INT32_MAX)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu units", most);
+	for (size_t i = 0; i < b->count; i++) {
+		lade_error why;
+		size_t n = 0;
+		lade_status status = check_item(a, spec, &b->items[i], direction, &why);
+		if (status == LADE_OK)
+			status = lade__gpu_units(&b->items[i], i, direction, a->options->device,
+			                         bound_of(spec, &b->items[i]),
+			                         b->units + b->unit_count, &n, &why);
+		if (status != LADE_OK)
+			return lade_fail(err, status, why.offset, "item %zu: %s", i, why.message);
+		b->first[i] = (uint32_t)b->unit_count;
+		b->combine |= n != 1 || b->units[b->unit_count].wanted;
+		b->unit_count += n;
+	}
+	b->first[b->count] = (uint32_t)b->unit_count;
+	return LADE_OK;
+}
+
+static size_t first_size(size_t count)
+{
+	return lade__gpu_round((count + 1) * sizeof(uint32_t));
+}
+
+static size_t combine_size(size_t count, size_t unit_count)
+{
+	return first_size(count) + lade__gpu_round(unit_count * sizeof(uint64_t));
+}
+
+/* The host's side of the tables behind the wave's. */
+static void fill_combine(const batch *b, uint8_t *tables)
+{
+	uint64_t *wanted = (uint64_t *)(tables + first_size(b->count));
+	memcpy(tables, b->first, (b->count + 1) * sizeof *b->first);
+	for (size_t i = 0; i < b->unit_count; i++)
+		wanted[i] = b->units[i].wanted;
+}
+
+static lade_status upload(const async *a, const batch *b, size_t extra, const uint8_t *tables,
+                          bool pinned, lade_error *err)
+{
+	lade__address to = a->block, behind = a->block + b->wave.size;
+	size_t size = b->wave.tables_size;
+	lade_status status;
+	if (!pinned) {
+		status = lade__gpu_put(a->device, a->stream, to, tables, size, err);
+		if (status == LADE_OK)
+			status = lade__gpu_put(a->device, a->stream, behind, tables + size, extra,
+			                       err);
+		return status;
+	}
+	status = LADE__CU(a->device, cuMemcpyHtoDAsync, to, tables, size, a->stream);
+	if (status == LADE_OK && extra)
+		status = LADE__CU(a->device, cuMemcpyHtoDAsync, behind, tables + size, extra,
+		                  a->stream);
+	return status;
+}
+
+static lade_status send_tables(async *a, const batch *b, size_t extra, lade_error *err)
+{
+	size_t size = b->wave.tables_size + extra;
+	bool pinned = size > PUT_MAX && !a->capturing;
+	lade__gpu_sheet *sheet = NULL;
+	uint8_t *tables, *own = NULL;
+	lade_status status = LADE_OK;
+	if (pinned)
+		TRY(lade__gpu_sheet_take(a->engine, a->device, size, &sheet, err));
+	tables = pinned ? sheet->pinned.data : (own = malloc(size));
+	if (!tables) {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for %zu bytes of tables", size);
+		goto out;
+	}
+	lade__gpu_wave_fill(&b->wave, a->block, NULL, tables);
+	if (extra) {
+		memset(tables + b->wave.tables_size, 0, extra);
+		fill_combine(b, tables + b->wave.tables_size);
+	}
+	TRY(upload(a, b, extra, tables, pinned, err));
+out:
+	free(own);
+	if (sheet) {
+		lade_status given = lade__gpu_sheet_give(a->engine, a->device, a->stream, sheet,
+		                                         status == LADE_OK ? err : NULL);
+		status = status == LADE_OK ? given : status;
+	}
+	return status;
+}
+
+static lade_status enqueue_combine(const async *a, const batch *b, lade_error *err)
+{
+	lade__address first = a->block + b->wave.size, result = a->block + b->wave.result_off;
+	lade__gpu_combine c = {.first = first, .wanted = first + first_size(b->count),
+	                       .unit_size = result, .unit_status = result + 8 * b->unit_count,
+	                       .size = lade__address_of(a->options->sizes),
+	                       .status = lade__address_of(a->options->statuses),
+	                       .count = (uint32_t)b->count};
+	lade__launch launch = {.blocks = (c.count + COMBINE_THREADS - 1) / COMBINE_THREADS,
+	                       .threads = COMBINE_THREADS, .stream = a->stream};
+	void *arguments[] = {&c};
+	return lade__kernel_launch(a->device, LADE__KERNEL_COMBINE, &launch, arguments, err);
+}
+
+static lade_status enqueue_batch(async *a, batch *b, lade_error *err)
+{
+	const lade_async_options *o = a->options;
+	lade__address sizes = b->combine ? 0 : lade__address_of(o->sizes);
+	lade__address statuses = b->combine ? 0 : lade__address_of(o->statuses);
+	size_t extra = b->combine ? combine_size(b->count, b->unit_count) : 0;
+	lade_status status;
+	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, &b->wave, err));
+	TRY(async_block(a, b->wave.size + extra, err));
+	TRY(send_tables(a, b, extra, err));
+	if (b->unit_count)
+		TRY(lade__gpu_wave_enqueue(a->engine, &a->route, a->device, a->stream, &b->wave,
+		                           a->block, sizes, statuses, err));
+	if (b->combine && (o->sizes || o->statuses))
+		TRY(enqueue_combine(a, b, err));
+out:
+	return status;
+}
+
+static lade_status run_items(lade_engine *engine, const lade_spec *spec, lade_direction direction,
+                             const lade_item *items, size_t count,
+                             const lade_async_options *options, lade_error *err)
+{
+	batch b = {.items = items, .count = count};
+	lade_workload workload = {.count = count, .threads = 1};
+	async a;
+	lade_status status = async_begin(&a, engine, spec, direction, options, &workload, err);
+	if (status != LADE_OK)
+		return status;
+	if (!items && count) {
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items",
+		                   count);
+		goto out;
+	}
+	if (count == 0)
+		goto out;
+	TRY(make_units(&a, spec, direction, &b, err));
+	TRY(enqueue_batch(&a, &b, err));
+out:
+	free(b.units);
+	free(b.first);
+	async_end(&a);
+	return status;
+}
+
+lade_status lade_decode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
+                              size_t count, const lade_async_options *options, lade_error *err)
+{
+	return run_items(engine, spec, LADE_DECODE, items, count, options, err);
+}
+
+lade_status lade_encode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
+                              size_t count, const lade_async_options *options, lade_error *err)
+{
+	return run_items(engine, spec, LADE_ENCODE, items, count, options, err);
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
+                                lade_direction direction, size_t count, uint64_t largest,
+                                uint64_t total, size_t *size, lade_error *err)
+{
+	lade_workload workload = {.count = count, .total = total, .largest = (size_t)largest,
+	                          .threads = 1, .src = {LADE_DEVICE, 0}, .dst = {LADE_DEVICE, 0}};
+	lade__route route;
+	if (!engine || !spec || !size || (unsigned)direction > LADE_DECODE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "engine, spec or size is NULL, or the direction is unknown");
+	*size = 0;
+	lade_status status = lade__route_make(engine, spec, direction, LADE_DEVICE, &workload,
+	                                      &route, NULL, 0, NULL, err);
+	if (status != LADE_OK || count == 0)
+		return status;
+	/* What a batch of units has beside the stages' own: see gpu_wave.c and above. */
+	size_t pipe = lade__gpu_pipe_workspace(engine, &route, count, largest ? largest : 1, total);
+	if (count > INT32_MAX || pipe > SIZE_MAX / 2)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%zu items of up to %llu bytes: the workspace is too large", count,
+		                 (unsigned long long)largest);
+	*size = pipe + lade__gpu_round(32 * count) + lade__gpu_round(12 * count) +
+		combine_size(count, count);
+	return LADE_OK;
+}
+
+lade_status lade_results_get(int32_t device, lade_stream stream, const uint64_t *sizes,
+                             const uint32_t *statuses, size_t count, lade_result *results,
+                             lade_error *err)
+{
+	lade__device *d;
+	uint64_t *host_sizes = NULL;
+	uint32_t *host_statuses = NULL;
+	lade_status status = lade__device_use(device, &d, err);
+	if (status != LADE_OK)
+		return status;
+	host_sizes = calloc(count ? count : 1, sizeof *host_sizes);
+	host_statuses = calloc(count ? count : 1, sizeof *host_statuses);
+	if (!host_sizes || !host_statuses) {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu results",
+		                   count);
+		goto out;
+	}
+	if (sizes && count)
+		TRY(LADE__CU(d, cuMemcpyDtoHAsync, host_sizes, lade__address_of(sizes),
+		             count * sizeof *sizes, stream));
+	if (statuses && count)
+		TRY(LADE__CU(d, cuMemcpyDtoHAsync, host_statuses, lade__address_of(statuses),
+		             count * sizeof *statuses, stream));
+	TRY(LADE__CU(d, cuStreamSynchronize, stream));
+	for (size_t i = 0; i < count; i++) {
+		lade_status own = (lade_status)host_statuses[i];
+		if (results)
+			results[i] = (lade_result){own, (size_t)host_sizes[i]};
+		if (own != LADE_OK && status == LADE_OK)
+			status = lade_fail(err, own, LADE_NO_OFFSET, "item %zu: %s", i,
+			                   lade_status_text(own));
+	}
+out:
+	/* A copy to host memory may still be under way when another one failed. */
+	if (status != LADE_OK)
+		d->driver->cuStreamSynchronize(stream);
+	free(host_sizes);
+	free(host_statuses);
+	lade__device_leave(d);
+	return status;
+}

@@ -1,0 +1,228 @@
+/*
+ * gpu.h: how batches run on devices, inside the engine.
+ *
+ *     items --(units)--> waves --(tables)--> stages' kernels --> sizes, statuses
+ *
+ * An item becomes units, one a segment.  A wave is the units that go through the device together:
+ * their sources are where the device reads them fast, or are brought there first; their results go
+ * where they are wanted, or there from scratch memory.  An asynchronous call is one wave on the
+ * caller's stream; a waiting call takes as many as it needs, on streams of its own, so that copies
+ * and kernels overlap.
+ *
+ *	gpu_pipe.c    a route's stages, one kernel behind the other, over tables in device memory
+ *	gpu_wave.c    the tables of a wave: laid out, filled, enqueued
+ *	gpu_units.c   items to units
+ *	gpu_lane.c    streams, events and memory that an engine keeps or takes
+ *	gpu_run.c     calls that wait, on the device
+ *	gpu_bridge.c  calls that wait, on the host, of items that lie on a device
+ *	gpu_call.c    which of these, item by item
+ *	async.c       the calls of lade/async.h
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_BATCH_GPU_H
+#define LADE_BATCH_GPU_H
+
+#include "base/gpu.h"
+#include "batch/engine.h"
+
+#include <lade/async.h>
+
+/* Blocks of device memory, and what lies in them, begin at multiples of this. */
+#define LADE__GPU_ALIGN 256u
+
+static inline size_t lade__gpu_round(size_t size)
+{
+	return (size + (LADE__GPU_ALIGN - 1)) / LADE__GPU_ALIGN * LADE__GPU_ALIGN;
+}
+
+/* ---- a route's stages ------------------------------------------------------------------------ */
+
+/* As lade__gpu_work has them; 'dst_size' and 'status' may be 0. */
+typedef struct lade__gpu_tables {
+	lade__address src, src_size, dst, dst_cap, dst_size, status;
+	size_t count;
+	uint64_t largest, total; /* of the decoded side; 0: not known */
+} lade__gpu_tables;
+
+/* The workspace of a route over such a batch.  SIZE_MAX: it is too large, or 'largest' is not known
+ * and has to be. */
+size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *route, size_t count,
+                                uint64_t largest, uint64_t total);
+
+/* Enqueues the stages on an entered device. */
+lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
+                                   lade__device *device, lade_stream stream,
+                                   const lade__gpu_tables *tables, lade__address workspace,
+                                   size_t workspace_size, lade_error *err);
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+typedef struct lade__gpu_unit {
+	size_t item;
+	const void *src;
+	size_t src_size;
+	void *dst;       /* NULL with stage_out: scratch */
+	size_t cap;      /* the most decoded (or encoded) bytes */
+	uint64_t wanted; /* what it must decode to; 0: not told */
+	bool stage_in;   /* the source is copied to the device first */
+	bool pageable;   /* and the host has to do that */
+	bool stage_out;  /* what follows says where the result goes */
+	bool to_host;    /* to pageable memory: through pinned */
+	void *to;
+	size_t skip, size, row, pitch, at; /* as in lade__gpu_copy */
+} lade__gpu_unit;
+
+/*
+ * The units of one item, at most item->src_count (1 when encoding) of them, for a device's number;
+ * '*count' says how many.  'bound' is the most that encoding the source can give.
+ * Fails: LADE_E_UNSUPPORTED for what only the host can do: segments that do not tell their
+ *        decoded size where that is needed, rows or several segments to encode; LADE_E_RANGE,
+ *        LADE_E_NOSPACE as lade_decode_into()
+ */
+lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction direction,
+                            int32_t device, size_t bound, lade__gpu_unit *units, size_t *count,
+                            lade_error *err);
+
+/* ---- waves ----------------------------------------------------------------------------------- */
+
+/* struct lade_gpu_copy, lade_gpu_copies and lade_gpu_put of cuda/copy.cu. */
+typedef struct lade__gpu_copy {
+	lade__address src, dst;
+	uint64_t size, row, pitch, skip, at;
+	uint32_t unit, first;
+} lade__gpu_copy;
+
+#define LADE__GPU_PIECE 16384u
+#define LADE__GPU_PUT_WORDS 500u
+
+/*
+ * A wave: units [first, first + count) of a list, and where its parts lie in one block of device
+ * memory.  Offsets are multiples of LADE__GPU_ALIGN.
+ */
+typedef struct lade__gpu_wave {
+	const lade__gpu_unit *units;
+	size_t count;
+	uint64_t largest, total;   /* of the decoded side */
+	size_t copies_in, copies_out;
+	uint64_t pieces_in, pieces_out;
+	size_t in_size, out_size;  /* staged sources and results, each rounded up */
+	size_t tables_size;        /* what the host fills: at the block's start */
+	size_t result_off;         /* u64 size[count], u32 status[count] */
+	size_t result_size;
+	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
+} lade__gpu_wave;
+
+/* Lays a wave out.  Fails: LADE_E_LIMIT, LADE_E_ARG */
+lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
+                                const lade__gpu_unit *units, size_t count, lade__gpu_wave *wave,
+                                lade_error *err);
+
+/*
+ * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_in' is where the
+ * host puts the sources that are pageable, one behind the other as they are staged (the device
+ * has them from the block's in_off on); 'pinned_out' where it finds the results that go to
+ * pageable memory.
+ */
+void lade__gpu_wave_fill(const lade__gpu_wave *wave, lade__address base, void *pinned_out,
+                         void *tables);
+
+/* Where a unit's staged source and result stand, counted from in_off and out_off.  Called for the
+ * units in order, with both at 0 before the first. */
+void lade__gpu_wave_next(const lade__gpu_unit *unit, size_t *in, size_t *out);
+
+/*
+ * Enqueues what follows the tables and the pageable sources: copies, stages, copies.  'size' and
+ * 'status' are tables for the results, 0 for those of the block.
+ */
+lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route *route,
+                                   lade__device *device, lade_stream stream,
+                                   const lade__gpu_wave *wave, lade__address base,
+                                   lade__address size, lade__address status, lade_error *err);
+
+/* Copies 'size' bytes (a multiple of 8) to the device by the arguments of kernels: at once, without
+ * memory that has to stay. */
+lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,
+                          const void *from, size_t size, lade_error *err);
+
+/* struct lade_gpu_combine of cuda/copy.cu. */
+typedef struct lade__gpu_combine {
+	lade__address first, wanted, unit_size, unit_status, size, status;
+	uint32_t count;
+} lade__gpu_combine;
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+#define LADE__GPU_SLOTS 4
+
+/* What one wave in flight has of its own. */
+typedef struct lade__gpu_slot {
+	lade_stream stream;
+	void *event;
+	lade__block pinned;
+	lade__address block; /* device memory of the call */
+	size_t block_size;
+} lade__gpu_slot;
+
+/* What one call at a time uses of a device; the engine keeps lanes between calls. */
+typedef struct lade__gpu_lane {
+	struct lade__gpu_lane *next;
+	int32_t device;
+	void *begin; /* an event */
+	lade__gpu_slot slot[LADE__GPU_SLOTS];
+} lade__gpu_lane;
+
+/* A lane on an entered device; give takes it back. */
+lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade__gpu_lane **lane,
+                                lade_error *err);
+void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
+
+/* Frees all lanes and sheets; for lade_engine_free(). */
+void lade__gpu_lanes_free(lade_engine *engine);
+
+/* A slot's pinned memory, of at least 'size' bytes; nothing uses it any more. */
+lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
+                                  size_t size, lade_error *err);
+
+/* Memory of the engine's allocator for LADE_DEVICE, in a stream's order. */
+lade_status lade__gpu_alloc(const lade_engine *engine, lade__device *device, lade_stream stream,
+                            size_t size, lade__address *out, lade_error *err);
+void lade__gpu_free(const lade_engine *engine, lade__device *device, lade_stream stream,
+                    lade__address block, size_t size);
+
+/*
+ * Pinned memory for the tables of a call that does not wait: free again when 'event' has come.
+ * The engine keeps sheets between calls.
+ */
+typedef struct lade__gpu_sheet {
+	struct lade__gpu_sheet *next;
+	int32_t device;
+	void *event;
+	lade__block pinned;
+} lade__gpu_sheet;
+
+/* One that nothing uses, with at least 'size' bytes; give records its event on 'stream'. */
+lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
+                                 lade__gpu_sheet **sheet, lade_error *err);
+lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
+                                 lade__gpu_sheet *sheet, lade_error *err);
+
+/* ---- calls that wait --------------------------------------------------------------------------- */
+
+/* What became of an item. */
+typedef struct lade__gpu_done {
+	lade_status status;
+	size_t size;
+} lade__gpu_done;
+
+/*
+ * Runs units of one route on an entered device, behind the work of 'stream', and waits.  'done'
+ * has an entry for each item, LADE_OK and 0 before; a unit adds its bytes, or leaves its status
+ * where there is none yet.
+ * Fails: when the device does; what then became of the items is not known
+ */
+lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
+                          lade_stream stream, const lade__gpu_unit *units, size_t count,
+                          lade__gpu_done *done, lade_error *err);
+
+#endif

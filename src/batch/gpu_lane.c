@@ -1,0 +1,220 @@
+/*
+ * gpu_lane.c: streams, events and pinned memory that an engine keeps for its calls on devices.
+ *
+ * A call takes a lane, so that calls of several threads do not wait for each other, and gives it
+ * back when its work is done.  Pinned memory stays with the lane, since it costs milliseconds to
+ * make; device memory is a call's own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "batch/gpu.h"
+
+#include <stdlib.h>
+
+#define EVENT_NO_TIMING 2u
+#define PINNED_ALIGN 4096u
+
+/* Pinned memory of at least 'size' bytes in place of a block's. */
+static void pinned_free(lade_engine *engine, int32_t device, lade__block *block)
+{
+	const lade_allocator *a = &engine->allocators[LADE_PINNED];
+	if (block->data)
+		a->free(a->ctx, block->data, block->size, PINNED_ALIGN,
+		        (lade_place){LADE_PINNED, device}, NULL);
+	*block = (lade__block){NULL, 0};
+}
+
+static lade_status pinned_grow(lade_engine *engine, int32_t device, lade__block *block, size_t size,
+                               lade_error *err)
+{
+	const lade_allocator *a = &engine->allocators[LADE_PINNED];
+	if (block->size >= size)
+		return LADE_OK;
+	pinned_free(engine, device, block);
+	/* Some more, so that a growing use does not ask each time. */
+	size_t want = (size + size / 4 + PINNED_ALIGN - 1) / PINNED_ALIGN * PINNED_ALIGN;
+	if (a->alloc)
+		block->data = a->alloc(a->ctx, want, PINNED_ALIGN,
+		                       (lade_place){LADE_PINNED, device}, NULL);
+	if (!block->data)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "device %d: no %zu bytes of pinned memory", (int)device, want);
+	block->size = want;
+	return LADE_OK;
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+/* In a forked process the driver is lost; what it gave is the parent's. */
+static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
+{
+	lade__device *device;
+	if (lade__device_use(lane->device, &device, NULL) == LADE_OK) {
+		for (int i = 0; i < LADE__GPU_SLOTS; i++) {
+			lade__gpu_slot *slot = &lane->slot[i];
+			pinned_free(engine, lane->device, &slot->pinned);
+			if (slot->event)
+				device->driver->cuEventDestroy(slot->event);
+			if (slot->stream)
+				device->driver->cuStreamDestroy(slot->stream);
+		}
+		if (lane->begin)
+			device->driver->cuEventDestroy(lane->begin);
+		lade__device_leave(device);
+	}
+	free(lane);
+}
+
+static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu_lane **out,
+                            lade_error *err)
+{
+	lade__gpu_lane *lane = calloc(1, sizeof *lane);
+	lade_status status;
+	if (!lane)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a device's lane");
+	lane->device = device->number;
+	TRY(LADE__CU(device, cuEventCreate, &lane->begin, EVENT_NO_TIMING));
+	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
+		lade__gpu_slot *slot = &lane->slot[i];
+		TRY(LADE__CU(device, cuEventCreate, &slot->event, EVENT_NO_TIMING));
+		TRY(lade_stream_new(device->number, &slot->stream, err));
+	}
+	*out = lane;
+	return LADE_OK;
+out:
+	lane_free(engine, lane);
+	return status;
+}
+
+lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade__gpu_lane **lane,
+                                lade_error *err)
+{
+	*lane = NULL;
+	pthread_mutex_lock(&engine->workers_mutex);
+	for (lade__gpu_lane **at = &engine->lanes; *at; at = &(*at)->next) {
+		if ((*at)->device == device->number) {
+			*lane = *at;
+			*at = (*at)->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&engine->workers_mutex);
+	return *lane ? LADE_OK : lane_new(engine, device, lane, err);
+}
+
+void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
+{
+	pthread_mutex_lock(&engine->workers_mutex);
+	lane->next = engine->lanes;
+	engine->lanes = lane;
+	pthread_mutex_unlock(&engine->workers_mutex);
+}
+
+lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
+                                  size_t size, lade_error *err)
+{
+	return pinned_grow(engine, lane->device, &lane->slot[slot].pinned, size, err);
+}
+
+/* ---- sheets ---------------------------------------------------------------------------------- */
+
+static void sheet_free(lade_engine *engine, lade__gpu_sheet *sheet)
+{
+	lade__device *device;
+	if (lade__device_use(sheet->device, &device, NULL) == LADE_OK) {
+		if (sheet->event) {
+			device->driver->cuEventSynchronize(sheet->event);
+			device->driver->cuEventDestroy(sheet->event);
+		}
+		pinned_free(engine, sheet->device, &sheet->pinned);
+		lade__device_leave(device);
+	}
+	free(sheet);
+}
+
+lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
+                                 lade__gpu_sheet **out, lade_error *err)
+{
+	lade__gpu_sheet *sheet = NULL;
+	lade_status status;
+	*out = NULL;
+	pthread_mutex_lock(&engine->workers_mutex);
+	for (lade__gpu_sheet **at = &engine->sheets; *at; at = &(*at)->next) {
+		if ((*at)->device == device->number &&
+		    device->driver->cuEventQuery((*at)->event) == 0) {
+			sheet = *at;
+			*at = sheet->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&engine->workers_mutex);
+	if (!sheet) {
+		sheet = calloc(1, sizeof *sheet);
+		if (!sheet)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for a device's tables");
+		sheet->device = device->number;
+		TRY(LADE__CU(device, cuEventCreate, &sheet->event, EVENT_NO_TIMING));
+	}
+	TRY(pinned_grow(engine, device->number, &sheet->pinned, size, err));
+	*out = sheet;
+	return LADE_OK;
+out:
+	sheet_free(engine, sheet);
+	return status;
+}
+
+lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
+                                 lade__gpu_sheet *sheet, lade_error *err)
+{
+	lade_status status = LADE__CU(device, cuEventRecord, sheet->event, stream);
+	pthread_mutex_lock(&engine->workers_mutex);
+	sheet->next = engine->sheets;
+	engine->sheets = sheet;
+	pthread_mutex_unlock(&engine->workers_mutex);
+	return status;
+}
+
+void lade__gpu_lanes_free(lade_engine *engine)
+{
+	lade__gpu_lane *lane_next;
+	for (lade__gpu_lane *lane = engine->lanes; lane; lane = lane_next) {
+		lane_next = lane->next;
+		lane_free(engine, lane);
+	}
+	lade__gpu_sheet *sheet_next;
+	for (lade__gpu_sheet *sheet = engine->sheets; sheet; sheet = sheet_next) {
+		sheet_next = sheet->next;
+		sheet_free(engine, sheet);
+	}
+	engine->lanes = NULL;
+	engine->sheets = NULL;
+}
+
+/* ---- device memory --------------------------------------------------------------------------- */
+
+lade_status lade__gpu_alloc(const lade_engine *engine, lade__device *device, lade_stream stream,
+                            size_t size, lade__address *out, lade_error *err)
+{
+	const lade_allocator *a = &engine->allocators[LADE_DEVICE];
+	lade_place place = {LADE_DEVICE, device->number};
+	void *block = a->alloc ? a->alloc(a->ctx, size, LADE__GPU_ALIGN, place, stream) : NULL;
+	*out = lade__address_of(block);
+	if (block && *out % LADE__GPU_ALIGN == 0)
+		return LADE_OK;
+	if (block)
+		a->free(a->ctx, block, size, LADE__GPU_ALIGN, place, stream);
+	*out = 0;
+	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+	                 "device %d: no %zu bytes of device memory", (int)device->number, size);
+}
+
+void lade__gpu_free(const lade_engine *engine, lade__device *device, lade_stream stream,
+                    lade__address block, size_t size)
+{
+	const lade_allocator *a = &engine->allocators[LADE_DEVICE];
+	if (block)
+		a->free(a->ctx, (void *)(uintptr_t)block, size, LADE__GPU_ALIGN,
+		        (lade_place){LADE_DEVICE, device->number}, stream);
+}

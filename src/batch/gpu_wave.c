@@ -1,0 +1,197 @@
+/*
+ * gpu_wave.c: units that go through a device together: their tables, and what is enqueued.
+ *
+ *     block:  | src[] | src_size[] | dst[] | dst_cap[] | copies in | copies out |
+ *             | size[] | status[] | staged sources | staged results | workspace of the stages |
+ *
+ * The first line is what the host fills.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "batch/gpu.h"
+
+#include <string.h>
+
+/* Staged sources begin at multiples of 16 bytes, so that kernels load words of them. */
+#define IN_ALIGN 16u
+
+#define COPY_THREADS 256u
+/* Blocks of copies between the host and a device: enough bytes in flight for the link, and room for
+ * the kernels beside them. */
+#define COPY_BLOCKS 128u
+
+_Static_assert(sizeof(lade__gpu_copy) == 64, "as struct lade_gpu_copy of cuda/copy.cu");
+
+static size_t round_in(size_t size)
+{
+	return (size + (IN_ALIGN - 1)) / IN_ALIGN * IN_ALIGN;
+}
+
+void lade__gpu_wave_next(const lade__gpu_unit *unit, size_t *in, size_t *out)
+{
+	if (unit->stage_in)
+		*in += round_in(unit->src_size);
+	if (unit->stage_out)
+		*out += lade__gpu_round(unit->cap);
+}
+
+static uint64_t pieces_of(uint64_t size)
+{
+	return (size + (LADE__GPU_PIECE - 1)) / LADE__GPU_PIECE;
+}
+
+/* Whether the wave's own kernel copies the source in; what is pageable the host puts in a row, and
+ * one copy brings all. */
+static bool copied_in(const lade__gpu_unit *unit)
+{
+	return unit->stage_in && !unit->pageable;
+}
+
+lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
+                                const lade__gpu_unit *units, size_t count, lade__gpu_wave *w,
+                                lade_error *err)
+{
+	*w = (lade__gpu_wave){.units = units, .count = count};
+	for (size_t i = 0; i < count; i++) {
+		const lade__gpu_unit *u = &units[i];
+		uint64_t decoded = route->direction == LADE_DECODE ? u->cap : u->src_size;
+		if (u->cap > SIZE_MAX / 8 - w->out_size || u->src_size > SIZE_MAX / 8 - w->in_size ||
+		    w->total > SIZE_MAX / 8 - decoded)
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "the items' sizes overflow");
+		lade__gpu_wave_next(u, &w->in_size, &w->out_size);
+		if (copied_in(u)) {
+			w->copies_in++;
+			w->pieces_in += pieces_of(u->src_size);
+		}
+		if (u->stage_out) {
+			w->copies_out++;
+			w->pieces_out += pieces_of(u->size);
+		}
+		w->total += decoded;
+		w->largest = decoded > w->largest ? decoded : w->largest;
+	}
+	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 || w->pieces_out > UINT32_MAX / 2)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%zu items with %zu bytes to copy are too many at once", count,
+		                 w->in_size + w->out_size);
+	/* A largest of 0 would be "not known". */
+	w->largest = w->largest ? w->largest : 1;
+	w->tables_size = lade__gpu_round(count * 32 +
+	                                 (w->copies_in + w->copies_out) * sizeof(lade__gpu_copy));
+	w->result_off = w->tables_size;
+	w->result_size = count * 12;
+	w->in_off = w->result_off + lade__gpu_round(w->result_size);
+	w->out_off = w->in_off + lade__gpu_round(w->in_size);
+	w->pipe_off = w->out_off + w->out_size;
+	w->pipe_size = lade__gpu_pipe_workspace(engine, route, count, w->largest, w->total);
+	if (w->pipe_size > SIZE_MAX / 2 - w->pipe_off)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "the workspace of %zu items of up to %llu bytes is too large", count,
+		                 (unsigned long long)w->largest);
+	w->size = w->pipe_off + w->pipe_size;
+	return LADE_OK;
+}
+
+void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinned_out, void *tables)
+{
+	uint64_t *src = tables, *src_size = src + w->count, *dst = src_size + w->count,
+		 *cap = dst + w->count;
+	lade__gpu_copy *in_copy = (lade__gpu_copy *)(cap + w->count),
+		       *out_copy = in_copy + w->copies_in;
+	size_t in = 0, out = 0;
+	uint64_t in_first = 0, out_first = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		const lade__gpu_unit *u = &w->units[i];
+		lade__address staged = base + w->in_off + in, scratch = base + w->out_off + out;
+		src[i] = u->stage_in ? staged : lade__address_of(u->src);
+		src_size[i] = u->src_size;
+		dst[i] = u->stage_out ? scratch : lade__address_of(u->dst);
+		cap[i] = u->cap;
+		if (copied_in(u)) {
+			*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src), .dst = staged,
+			                              .size = u->src_size, .unit = (uint32_t)i,
+			                              .first = (uint32_t)in_first};
+			in_first += pieces_of(u->src_size);
+		}
+		if (u->stage_out) {
+			/* Pageable results go where the host finds them, plain; it does the rest. */
+			void *to = u->to_host ? (uint8_t *)pinned_out + out : u->to;
+			*out_copy++ = (lade__gpu_copy){
+				.src = scratch + u->skip, .dst = lade__address_of(to), .size = u->size,
+				.row = u->to_host ? 0 : u->row, .pitch = u->to_host ? 0 : u->pitch,
+				.skip = u->skip, .at = u->to_host ? 0 : u->at,
+				.unit = (uint32_t)i, .first = (uint32_t)out_first};
+			out_first += pieces_of(u->size);
+		}
+		lade__gpu_wave_next(u, &in, &out);
+	}
+	uint8_t *end = (uint8_t *)out_copy;
+	memset(end, 0, w->tables_size - (size_t)(end - (uint8_t *)tables));
+}
+
+/* struct lade_gpu_copies of cuda/copy.cu. */
+typedef struct copies {
+	lade__address list, sizes, statuses;
+	uint32_t count, pieces;
+} copies;
+
+static lade_status enqueue_copies(lade__device *device, lade_stream stream, copies c,
+                                  lade_error *err)
+{
+	if (c.pieces == 0)
+		return LADE_OK;
+	unsigned blocks = (c.pieces + COPY_THREADS / 32 - 1) / (COPY_THREADS / 32);
+	lade__launch launch = {.blocks = blocks < COPY_BLOCKS ? blocks : COPY_BLOCKS,
+	                       .threads = COPY_THREADS, .stream = stream};
+	void *arguments[] = {&c};
+	return lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err);
+}
+
+lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route *route,
+                                   lade__device *device, lade_stream stream,
+                                   const lade__gpu_wave *w, lade__address base,
+                                   lade__address size, lade__address status_table,
+                                   lade_error *err)
+{
+	size_t n = w->count;
+	lade__gpu_tables tables = {.src = base, .src_size = base + 8 * n, .dst = base + 16 * n,
+	                           .dst_cap = base + 24 * n,
+	                           .dst_size = size ? size : base + w->result_off,
+	                           .status = status_table ? status_table
+	                                                  : base + w->result_off + 8 * n,
+	                           .count = n, .largest = w->largest, .total = w->total};
+	copies in = {.list = base + 32 * n, .count = (uint32_t)w->copies_in,
+	             .pieces = (uint32_t)w->pieces_in};
+	copies out = {.list = in.list + w->copies_in * sizeof(lade__gpu_copy),
+	              .sizes = tables.dst_size, .statuses = tables.status,
+	              .count = (uint32_t)w->copies_out, .pieces = (uint32_t)w->pieces_out};
+	lade_status status;
+	TRY(enqueue_copies(device, stream, in, err));
+	TRY(lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
+	                           w->pipe_size, err));
+	TRY(enqueue_copies(device, stream, out, err));
+out:
+	return status;
+}
+
+lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,
+                          const void *from, size_t size, lade_error *err)
+{
+	struct {
+		lade__address to;
+		uint64_t words, word[LADE__GPU_PUT_WORDS];
+	} put;
+	lade_status status = LADE_OK;
+	for (size_t at = 0; at < size && status == LADE_OK; at += sizeof put.word) {
+		size_t n = size - at < sizeof put.word ? size - at : sizeof put.word;
+		put.to = to + at;
+		put.words = n / 8;
+		memcpy(put.word, (const uint8_t *)from + at, n);
+		lade__launch launch = {.blocks = 1, .threads = 128, .stream = stream};
+		void *arguments[] = {&put};
+		status = lade__kernel_launch(device, LADE__KERNEL_PUT, &launch, arguments, err);
+	}
+	return status;
+}

@@ -1,0 +1,119 @@
+/*
+ * lz_gpu.c: LZ4 and Snappy on devices: which kernel, with how many blocks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/gpu.h"
+#include "base/try.h"
+#include "codec/codecs.h"
+
+/* A kernel's shape: 'chunks' of a batch are taken by a block of 'threads' at once. */
+typedef struct shape {
+	lade__kernel kernel;
+	unsigned threads, chunks;
+} shape;
+
+/* By how few the chunks are. */
+typedef struct decoder {
+	shape team8, team4, solo;
+} decoder;
+
+static const decoder lz4_decoder = {
+	{LADE__KERNEL_LZ4_DECODE_TEAM8, 256, 1},
+	{LADE__KERNEL_LZ4_DECODE_TEAM4, 128, 1},
+	{LADE__KERNEL_LZ4_DECODE_SOLO, 128, 4},
+};
+static const decoder snappy_decoder = {
+	{LADE__KERNEL_SNAPPY_DECODE_TEAM8, 256, 1},
+	{LADE__KERNEL_SNAPPY_DECODE_TEAM4, 128, 1},
+	{LADE__KERNEL_SNAPPY_DECODE_SOLO, 128, 4},
+};
+
+/* Up to so many chunks a multiprocessor a team decodes each (docs/performance/gpu-lz.md). */
+#define TEAM8_CHUNKS 3
+#define TEAM4_CHUNKS 24
+
+static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
+{
+	(void)stage, (void)count, (void)largest, (void)total;
+	return sizeof(uint32_t); /* the counter that chunks are taken from */
+}
+
+static lade_status launch(const lade__gpu_work *work, const shape *s, const uint32_t *option,
+                          lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, work->workspace);
+	void *arguments[] = {&batch, (void *)(uintptr_t)option};
+	lade__launch l = {.threads = s->threads, .stream = work->stream};
+	unsigned an_sm;
+	lade_status status;
+	TRY(lade__kernel_occupancy(work->device, s->kernel, s->threads, 0, &an_sm, err));
+	size_t want = (work->count + s->chunks - 1) / s->chunks;
+	size_t most = (size_t)an_sm * work->device->info.multiprocessors;
+	l.blocks = (unsigned)(want < most ? want : most ? most : 1);
+	TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+	TRY(lade__kernel_launch(work->device, s->kernel, &l, arguments, err));
+out:
+	return status;
+}
+
+static lade_status decode(const lade__gpu_work *work, const decoder *d, lade_error *err)
+{
+	size_t sms = work->device->info.multiprocessors;
+	const shape *s = work->count <= TEAM8_CHUNKS * sms   ? &d->team8
+	                 : work->count <= TEAM4_CHUNKS * sms ? &d->team4
+	                                                     : &d->solo;
+	return launch(work, s, NULL, err);
+}
+
+static lade_status lz4_decode(const lade__gpu_work *work, lade_error *err)
+{
+	return decode(work, &lz4_decoder, err);
+}
+
+static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
+{
+	return decode(work, &snappy_decoder, err);
+}
+
+/* Nanoseconds of the kernels: a chunk's own time, at 64 KiB 'chunk_ns', or what the whole device
+ * does at 'rate' bytes a nanosecond. */
+static double kernel_cost(const lade_workload *w, double chunk_ns, double rate)
+{
+	if (w->has_dict || w->largest > (size_t)1 << 30)
+		return -1;
+	double alone = chunk_ns * ((double)w->largest / 65536 + 0.05);
+	double all = (double)w->total / rate;
+	return 5000 + (alone > all ? alone : all);
+}
+
+static double decode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	return kernel_cost(workload, 150e3, 300);
+}
+
+static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode};
+static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode};
+
+const lade_implementation lade__lz4_decode_gpu = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "lz4/cuda",
+	.algorithm = "lz4",
+	.direction = LADE_DECODE,
+	.place = LADE_DEVICE,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.ctx = (void *)(uintptr_t)&lz4_decode_codec,
+	.cost = decode_cost,
+};
+
+const lade_implementation lade__snappy_decode_gpu = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "snappy/cuda",
+	.algorithm = "snappy",
+	.direction = LADE_DECODE,
+	.place = LADE_DEVICE,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.ctx = (void *)(uintptr_t)&snappy_decode_codec,
+	.cost = decode_cost,
+};

@@ -1,0 +1,142 @@
+/*
+ * copy.cu: moves many pieces of memory at once, and makes the tables that batches are given by.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cuda/lz_exec.cuh"
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/*
+ * One copy: 'size' bytes from 'src' on become bytes 'at' and on of what is at 'dst': rows of 'row'
+ * bytes that start 'pitch' apart, or (row 0) one run.  What the host can say is the most bytes; with
+ * tables of sizes and statuses ('sizes', 'statuses' of the launch) entry 'unit' tells how many there
+ * are: nothing is copied where the status is not 0, and else those of the unit's bytes [skip, skip +
+ * size) that exist; 'src' is where byte 'skip' of them lies.
+ * The host's form is lade__gpu_copy (batch/gpu.h).
+ */
+struct lade_gpu_copy {
+	const uint8_t *src;
+	uint8_t *dst;
+	uint64_t size, row, pitch, skip, at;
+	uint32_t unit;
+	uint32_t first; /* the number of its first piece, among those of all copies */
+};
+
+struct lade_gpu_copies {
+	const lade_gpu_copy *list;
+	const uint64_t *sizes;
+	const uint32_t *statuses;
+	uint32_t count, pieces;
+};
+
+#define LADE_COPY_PIECE 16384u
+
+/* The copy that piece 'piece' belongs to: the last whose first piece is not behind it. */
+static __device__ __forceinline__ uint32_t lade_copy_find(const lade_gpu_copies &c, uint32_t piece)
+{
+	uint32_t low = 0, high = c.count;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (c.list[middle].first <= piece)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Map: warp = pieces of 16 KiB in turn, lane = words of it.  No shared memory; blocks of
+ * any number of whole warps. */
+extern "C" __global__ void __launch_bounds__(256) lade_copy(lade_gpu_copies c)
+{
+	uint32_t lane = lade_lane(), warps = gridDim.x * (blockDim.x / 32);
+	uint32_t first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+	for (uint32_t piece = first; piece < c.pieces; piece += warps) {
+		lade_gpu_copy copy = c.list[lade_copy_find(c, piece)];
+		uint64_t size = copy.size;
+		if (c.statuses && c.statuses[copy.unit] != LADE_GPU_OK)
+			continue;
+		if (c.sizes) {
+			uint64_t there = c.sizes[copy.unit];
+			there = there > copy.skip ? there - copy.skip : 0;
+			size = there < size ? there : size;
+		}
+		uint64_t from = (uint64_t)(piece - copy.first) * LADE_COPY_PIECE;
+		uint64_t end = from + LADE_COPY_PIECE < size ? from + LADE_COPY_PIECE : size;
+		uint64_t row = copy.row ? (copy.at + from) / copy.row : 0;
+		uint64_t column = copy.row ? (copy.at + from) % copy.row : copy.at + from;
+		while (from < end) {
+			uint64_t n = end - from;
+			if (copy.row && copy.row - column < n)
+				n = copy.row - column;
+			lade_lz_run(copy.dst + row * copy.pitch + column, copy.src + from,
+			            (uint32_t)n, lane);
+			from += n;
+			row++;
+			column = 0;
+		}
+	}
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+/* What a launch carries in its arguments: 'words' of 'word' go to 'to'. */
+#define LADE_PUT_WORDS 500u
+struct lade_gpu_put {
+	uint64_t *to;
+	uint64_t words;
+	uint64_t word[LADE_PUT_WORDS];
+};
+
+/* Map: thread = words; one block. */
+extern "C" __global__ void lade_put(lade_gpu_put put)
+{
+	for (uint32_t i = threadIdx.x; i < put.words && i < LADE_PUT_WORDS; i += blockDim.x)
+		put.to[i] = put.word[i];
+}
+
+/* Fills tables: address[i] = base + i * stride, size[i] = stride.  Map: thread = entry. */
+extern "C" __global__ void lade_slots(uint64_t *address, uint64_t *size, uint64_t base,
+                                      uint64_t stride, uint32_t count)
+{
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < count) {
+		address[i] = base + i * stride;
+		size[i] = stride;
+	}
+}
+
+/*
+ * What became of items, from what became of their units: item i has the units before first[i + 1],
+ * from first[i] on.  A unit must have made wanted[unit] bytes where that is not 0.
+ * The host's form is lade__gpu_combine (batch/gpu.h).
+ * 'size' and 'status' may be NULL.  Map: thread = item.
+ */
+struct lade_gpu_combine {
+	const uint32_t *first;
+	const uint64_t *wanted, *unit_size;
+	const uint32_t *unit_status;
+	uint64_t *size;
+	uint32_t *status;
+	uint32_t count;
+};
+
+extern "C" __global__ void lade_combine(lade_gpu_combine c)
+{
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= c.count)
+		return;
+	uint32_t status = LADE_GPU_OK;
+	uint64_t size = 0;
+	for (uint32_t u = c.first[i]; u < c.first[i + 1] && status == LADE_GPU_OK; u++) {
+		status = c.unit_status[u];
+		if (status == LADE_GPU_OK && c.wanted[u] && c.unit_size[u] != c.wanted[u])
+			status = LADE_GPU_CORRUPT;
+		size += c.unit_size[u];
+	}
+	if (c.size)
+		c.size[i] = status == LADE_GPU_OK ? size : 0;
+	if (c.status)
+		c.status[i] = status;
+}
