@@ -27,6 +27,7 @@ typedef struct stream {
 /* Noise, periods, numbers, words, sparse data, and repeats with faults. */
 static inline void stream_data(rng *r, uint8_t *p, size_t size)
 {
+	static const char words[] = "the quick brown fox jumps";
 	uint64_t kind = rng_below(r, 6), period = 1 + rng_below(r, 300);
 	for (size_t i = 0; i < size; i++) {
 		if (kind == 0)
@@ -36,7 +37,7 @@ static inline void stream_data(rng *r, uint8_t *p, size_t size)
 		else if (kind == 2)
 			p[i] = (uint8_t)((i / 8 * 40 + rng_below(r, 3)) >> (8 * (i % 8)));
 		else if (kind == 3)
-			p[i] = (uint8_t)"the quick brown fox jumps"[rng_below(r, 25) % (1 + i % 25)];
+			p[i] = (uint8_t)words[rng_below(r, 25) % (1 + i % 25)];
 		else if (kind == 4)
 			p[i] = rng_below(r, 40) ? 0 : (uint8_t)rng_next(r);
 		else
@@ -122,9 +123,9 @@ static inline void stream_noise(rng *r, stream *s, uint64_t bytes)
 /* Lengths: mostly short, sometimes at the edges of what a field or a byte holds. */
 static inline uint64_t stream_length(rng *r)
 {
-	static const uint16_t edges[] = {0,  1,  3,  4,  8,   11,  12,  14,  15,  16,  17,
-	                                 18, 19, 59, 60, 61,  64,  65,  255, 269, 270, 271,
-	                                 273, 274, 500, 524, 525, 600, 1023};
+	static const uint16_t edges[] = {0,   1,   3,   4,   8,   11,  12,  14,  15,  16,
+	                                 17,  18,  19,  59,  60,  61,  64,  65,  255, 269,
+	                                 270, 271, 273, 274, 500, 524, 525, 600, 1023};
 	uint64_t kind = rng_below(r, 8);
 	if (kind == 0)
 		return edges[rng_below(r, sizeof edges / sizeof edges[0])];

@@ -45,8 +45,7 @@ static void dump(bool snappy, const uint8_t *in, size_t size, size_t room)
 }
 
 /* Decodes at the guard pages of 'ends' (bit 0: the source's, bit 1: the destination's). */
-static lade_status check_at(bool snappy, const uint8_t *in, size_t size, size_t room,
-                            unsigned ends)
+static lade_status check_at(bool snappy, const uint8_t *in, size_t size, size_t room, unsigned ends)
 {
 	const guard *f = &from[ends & 1], *t = &to[ends >> 1];
 	uint8_t *src = f->data + (ends & 1 ? ROOM - size : 0);
@@ -182,8 +181,7 @@ static void the_flag(void **state)
 	lade_error err = {0};
 	assert_status(lade_spec_parse(NULL, "lz4", &spec, &err), LADE_OK, err);
 	lade_segment segment = {.data = zero_offset, .size = sizeof zero_offset};
-	lade_item item = {.src = &segment, .src_count = 1,
-	                  .dst = lade_host_span(dst, sizeof dst)};
+	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(dst, sizeof dst)};
 	lade_batch_options options = {.struct_size = sizeof options};
 	lade_result result;
 	assert_status(lade_decode_into(codec_engine, spec, &item, 1, &result, &options, &err),
@@ -198,7 +196,8 @@ static void the_flag(void **state)
 	                           8, &count, &err),
 	              LADE_OK, err);
 	for (size_t i = 0; i < count; i++)
-		assert_true(candidates[i].chosen == !strcmp(candidates[i].implementation, "lz4/strict"));
+		assert_true(candidates[i].chosen ==
+		            !strcmp(candidates[i].implementation, "lz4/strict"));
 	/* Bytes [3, 7) of a block whose size nobody tells. */
 	static const uint8_t plain_block[] = {0x18, 'a', 1, 0, 0x50, '1', '2', '3', '4', '5'};
 	segment = (lade_segment){.data = plain_block, .size = sizeof plain_block};
@@ -243,9 +242,9 @@ static void with_a_dictionary(void **state)
 	run.dict = c.enc.dict = dict;
 	for (size_t size = 1; size < sizeof raw; size += 37) {
 		size_t packed_size;
-		assert_status(codec_encode(&c, raw, size, packed, sizeof packed, &packed_size,
-		                           &err),
-		              LADE_OK, err);
+		assert_status(
+			codec_encode(&c, raw, size, packed, sizeof packed, &packed_size, &err),
+			LADE_OK, err);
 		assert_status(lade__lz4_strict.run(&run, lade_host_cspan(packed, packed_size),
 		                                   lade_host_span(back, size), &got, &err),
 		              LADE_OK, err);
@@ -259,12 +258,9 @@ static void with_a_dictionary(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(small_sizes),
-		cmocka_unit_test(every_cut_and_room),
-		cmocka_unit_test(every_near_offset),
-		cmocka_unit_test(damaged_and_made_streams),
-		cmocka_unit_test(the_flag),
-		cmocka_unit_test(with_a_dictionary),
+		cmocka_unit_test(small_sizes),       cmocka_unit_test(every_cut_and_room),
+		cmocka_unit_test(every_near_offset), cmocka_unit_test(damaged_and_made_streams),
+		cmocka_unit_test(the_flag),          cmocka_unit_test(with_a_dictionary),
 	};
 	return cmocka_run_group_tests_name("lz_strict", tests, setup, teardown);
 }

@@ -99,9 +99,10 @@ static lade_status one(decoder *d, lade_error *err)
 	if (kind == 0) {
 		length = (high >= 60 ? number : high) + 1;
 		if (length > left)
-			return lade_fail(err, LADE_E_TRUNCATED, d->size,
-			                 "snappy: the literal at %zu wants %llu bytes, %zu are left",
-			                 d->in, (unsigned long long)length, left);
+			return lade_fail(
+				err, LADE_E_TRUNCATED, d->size,
+				"snappy: the literal at %zu wants %llu bytes, %zu are left", d->in,
+				(unsigned long long)length, left);
 	} else {
 		length = kind == 1 ? (high & 7) + 4 : high + 1;
 		offset = kind == 1 ? (uint64_t)(high >> 3) << 8 | number : number;
@@ -140,7 +141,8 @@ static lade_status begin(decoder *d, size_t cap, lade_error *err)
 	}
 	if (byte & 0x80 || value > UINT32_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "snappy: the decoded size has more than 32 bits in %zu bytes", d->in);
+		                 "snappy: the decoded size has more than 32 bits in %zu bytes",
+		                 d->in);
 	if (value > LADE__LZ_CHUNK_MAX)
 		return lade_fail(err, LADE_E_LIMIT, 0,
 		                 "snappy: the block says %llu bytes, at most %zu are taken",
@@ -175,9 +177,9 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 		status = one(&d, err);
 	}
 	if (status == LADE_OK && d.out < d.total)
-		status = lade_fail(err, LADE_E_TRUNCATED, d.size,
-		                   "snappy: the block says %zu bytes and gives %zu", d.total,
-		                   d.out);
+		status =
+			lade_fail(err, LADE_E_TRUNCATED, d.size,
+		                  "snappy: the block says %zu bytes and gives %zu", d.total, d.out);
 	if (status == LADE_OK)
 		*dst_size = d.out;
 	return status;
