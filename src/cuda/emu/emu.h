@@ -95,6 +95,7 @@ enum emu_error {
 	EMU_STEPS,      /* the step budget is used up: an endless loop */
 	EMU_UNWRITTEN,  /* shared memory is read that no lane of the block wrote (checked) */
 	EMU_RANGE,      /* shared memory beside a variable is touched (checked; atomics always) */
+	EMU_GLOBAL,     /* emu_config.global refused an address (checked; atomics always) */
 	EMU_MISALIGNED, /* an address that the device would refuse (checked; atomics always) */
 	EMU_TRAP,       /* the kernel called __trap() */
 	EMU_LIMIT       /* a limit of the emulator itself */
@@ -108,6 +109,9 @@ struct emu_config {
 	uint64_t seed = 0;             /* 0: ascending order, few switches; others: random order */
 	uint64_t steps = 1000000000; /* basic blocks, checked accesses and primitives, all lanes */
 	unsigned resident = 1;         /* blocks that run interleaved; others wait for their end */
+	/* Asked of each access to neither shared memory nor a lane's stack; NULL: all are allowed.
+	 * Runs as a part of the lane: no primitives, and no memset() or its like. */
+	bool (*global)(const volatile void *at, size_t size) = NULL;
 };
 
 struct emu_result {

@@ -181,6 +181,19 @@ static inline bool is_shared(const volatile void *at)
 	return (uintptr_t)at - emu__arenas < emu__arenas_size;
 }
 
+/* 'at' is not shared memory. */
+static inline void check_global(const volatile void *at, size_t size, bool writes,
+                                const char *what, emu_site site, const void *code)
+{
+	const emu_machine *m = emu__machine;
+	if (!m->config.global || (uintptr_t)at - (uintptr_t)m->stacks < m->stacks_size ||
+	    m->config.global(at, size))
+		return;
+	emu_fail(EMU_GLOBAL, "a %s of %zu bytes at %p, which the device does not have; %s",
+	         writes ? "write" : "read", size, const_cast<const void *>(at),
+	         code_of(what, site, code));
+}
+
 void emu_touch(const volatile void *at, unsigned size, bool reads, bool writes, const char *what,
                emu_site site)
 {
@@ -189,6 +202,8 @@ void emu_touch(const volatile void *at, unsigned size, bool reads, bool writes, 
 		         site.file, site.line, const_cast<const void *>(at), size);
 	if (is_shared(at))
 		check_shared(at, size, reads, writes, what, site, NULL);
+	else
+		check_global(at, size, writes, what, site, NULL);
 }
 
 /* ---- Ordered accesses and atomics ------------------------------------------------------------ */
@@ -320,6 +335,8 @@ void emu_copy_async(void *to, const void *from, unsigned size, unsigned from_siz
 		emu_fail(EMU_RANGE, "cp.async at %s:%d goes from global to shared memory only",
 		         at.file, at.line);
 	emu_touch(to, size, false, false, "cp.async", at);
+	if (from_size)
+		check_global(from, from_size, false, "cp.async", at, NULL);
 	if (self->copies == EMU_COPIES)
 		emu_fail(EMU_LIMIT, "cp.async at %s:%d: more than %d copies in flight in a lane",
 		         at.file, at.line, EMU_COPIES);
@@ -360,6 +377,8 @@ static inline void hook(const volatile void *at, size_t size, bool reads, bool w
 		         size, const_cast<const void *>(at), code_of(NULL, {}, code));
 	if (is_shared(at))
 		check_shared(at, size, reads, writes, NULL, {}, code);
+	else
+		check_global(at, size, writes, NULL, {}, code);
 }
 
 #define HOOK(name, size, reads, writes, aligned)                                                   \

@@ -1,0 +1,57 @@
+/*
+ * emulated.h: what tests say to the emulated device, and what they learn from it: a libcuda.so.1 of
+ * our own whose kernels run on the emulated warp (docs/emulated-warp.md, "The emulated device").
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_TESTS_EMULATED_H
+#define LADE_TESTS_EMULATED_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMULATED_DEVICES 2
+
+/* How enqueued work is run. */
+enum {
+	EMULATED_LAZY = 0,  /* when it is waited for, and no more than that needs */
+	EMULATED_EAGER = 1, /* before the call that enqueues it returns */
+	/* Any other seed: at random among what streams and events allow. */
+};
+
+typedef struct emulated_state {
+	uint64_t seed; /* as above; LADE_EMULATED_SEED in the environment sets it at first */
+	int protect;   /* 1: the host's touch of device memory is a fault.  0 is faster */
+
+	int fail_at;        /* the call that fails, counted from 1; 0: none */
+	int fail_code;      /* what it returns */
+	int calls;          /* so far; texts of errors are not counted */
+	const char *failed; /* the function that failed; NULL: none yet */
+
+	int devices; /* 2; this and the next may be changed before the library looks */
+	struct {
+		int major, minor, managed, pools;
+	} device[EMULATED_DEVICES];
+
+	/* What was made and not given back. */
+	int streams, events, blocks, pools, modules, pushed, graphs;
+	int retained; /* primary contexts, ever */
+	/* What was done, ever. */
+	int syncs;          /* calls that wait: of streams, of events, and cuMemFree() */
+	int launches, copies; /* run, not enqueued */
+	int pending;        /* operations that are enqueued and have not run */
+	char message[512];  /* the first thing that went wrong on a device; also on stderr */
+
+	/* Takes a device's error back, which a real one keeps until the process ends. */
+	void (*recover)(void);
+} emulated_state;
+
+/* The state, or NULL when libcuda.so.1 is another. */
+static inline emulated_state *emulated_open(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	return library ? (emulated_state *)dlsym(library, "emulated") : NULL;
+}
+
+#endif
