@@ -36,10 +36,44 @@ LADE__TILE_FILTER(shuffle, 32, 0, "bytes of equal weight together (docs/format/f
                   shuffle_options, NULL, sizes, true, LADE_TILE_SCATTER, shuffle, LADE_TILE_GATHER,
                   unshuffle)
 
-TILE(bitshuffle, lade__bitshuffle_tile)
-TILE(bitunshuffle, lade__bitunshuffle_tile)
+static const char *const orders[] = {"lsb", "msb", NULL};
+
+static const lade_option bit_options[] = {
+	{.name = "size", .type = LADE_OPTION_INT, .required = true, .min = 1, .max = 255,
+	 .doc = "bytes an element"},
+	{.name = "order", .type = LADE_OPTION_ENUM, .names = orders,
+	 .doc = "which bit's row comes first, the lowest or the highest"},
+	{.name = "block", .type = LADE_OPTION_INT, .min = 0, .max = INT32_MAX,
+	 .doc = "bytes that are shuffled on their own, a multiple of 8 * size; 0: all"},
+};
+
+static lade_status bit_check(const lade_stage *stage, lade_error *err)
+{
+	long long size = stage->option[0].i, block = stage->option[2].i;
+	if (block % (8 * size))
+		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
+		                 "bitshuffle: a block of %lld bytes is not whole groups of 8 "
+		                 "elements of %lld", block, size);
+	return LADE_OK;
+}
+
+#define BIT_TILE(way, call)                                                                    \
+	static lade_status way(const lade_run *run, const void *src, void *dst, size_t off,    \
+	                       size_t count, size_t total, lade_carry *carry, lade_error *err) \
+	{                                                                                      \
+		(void)carry;                                                                   \
+		(void)err;                                                                     \
+		const lade_value *option = run->stage->option;                                 \
+		lade__bit_form form = {(size_t)option[0].i, option[1].i != 0,                  \
+		                       (size_t)option[2].i};                                   \
+		call(&form, total, off, count, src, dst, run->cpu);                            \
+		return LADE_OK;                                                                \
+	}
+
+BIT_TILE(bitshuffle, lade__bitshuffle_tile)
+BIT_TILE(bitunshuffle, lade__bitunshuffle_tile)
 LADE__TILE_FILTER(bitshuffle, 33, 0, "bits of equal weight together (docs/format/filters.md, 2)",
-                  shuffle_options, NULL, sizes, true, LADE_TILE_SCATTER, bitshuffle,
+                  bit_options, bit_check, sizes, true, LADE_TILE_SCATTER, bitshuffle,
                   LADE_TILE_GATHER, bitunshuffle)
 
 /* ---- split -------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include <lade/cpu.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,17 +29,26 @@ void lade__bitunshuffle(size_t elem, size_t size, const void *src, void *dst, la
 /*
  * Elements [off, off + count) of a buffer of 'total' bytes.  The plain side ('src' of a shuffle,
  * 'dst' of an unshuffle) points at the tile, the shuffled side at its whole.  The bytes after
- * the last whole element go with the tile that ends there.  A bit shuffle's tiles may begin and
- * end anywhere, but those that are not at a multiple of 8 elements are slow there, and a bit
- * shuffle (not the unshuffle) needs them in increasing order.
+ * the last whole element go with the tile that ends there.
  */
 void lade__shuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
                         void *dst, lade_cpu cpu);
 void lade__unshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
                           void *dst, lade_cpu cpu);
-void lade__bitshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                           void *dst, lade_cpu cpu);
-void lade__bitunshuffle_tile(size_t elem, size_t total, size_t off, size_t count,
+
+/* A form of the bit shuffle; the functions above know the one that is lowest bit first, in one
+ * block. */
+typedef struct lade__bit_form {
+	size_t elem;  /* bytes an element, 1 to 255 */
+	bool msb;     /* the highest bit's row comes first */
+	size_t block; /* bytes that are shuffled on their own, a multiple of 8 * elem; 0: all */
+} lade__bit_form;
+
+/* Likewise.  Tiles may begin and end anywhere, but those that are not at a multiple of 8 elements
+ * are slow there, and a shuffle (not the unshuffle) needs them in increasing order. */
+void lade__bitshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
+                           const void *src, void *dst, lade_cpu cpu);
+void lade__bitunshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
                              const void *src, void *dst, lade_cpu cpu);
 
 /*
@@ -50,7 +60,8 @@ void lade__bitunshuffle_tile(size_t elem, size_t total, size_t off, size_t count
  * to_rows:     bit i % 8 of dst[k * pitch + i / 8] = bit k of src[i]   for i < count, k < 8
  * from_rows:   bit k of dst[i] = bit i % 8 of src[k * pitch + i / 8]
  *
- * 'count' is a multiple of 8 for rows.  'src' and 'dst' do not overlap.
+ * 'count' is a multiple of 8 for rows; the pitch of from_rows may be below 0.  'src' and 'dst' do
+ * not overlap.
  */
 typedef struct lade__shuffle_kernels {
 	lade_cpu cpu;
@@ -59,7 +70,7 @@ typedef struct lade__shuffle_kernels {
 	void (*from_planes)(const uint8_t *src, uint8_t *dst, size_t count, size_t elem,
 	                    size_t pitch);
 	void (*to_rows)(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch);
-	void (*from_rows)(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch);
+	void (*from_rows)(const uint8_t *src, uint8_t *dst, size_t count, ptrdiff_t pitch);
 } lade__shuffle_kernels;
 
 extern const lade__shuffle_kernels lade__shuffle_plain;

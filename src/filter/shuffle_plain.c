@@ -86,12 +86,12 @@ static void to_rows(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch
 	}
 }
 
-static void from_rows(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch)
+static void from_rows(const uint8_t *src, uint8_t *dst, size_t count, ptrdiff_t pitch)
 {
 	for (size_t q = 0; q < count / 8; q++) {
 		uint64_t x = 0;
 		for (unsigned k = 0; k < 8; k++)
-			x |= (uint64_t)src[k * pitch + q] << (8 * k);
+			x |= (uint64_t)src[(ptrdiff_t)k * pitch + (ptrdiff_t)q] << (8 * k);
 		x = transpose_bits(x);
 		for (unsigned m = 0; m < 8; m++)
 			dst[8 * q + m] = (uint8_t)(x >> (8 * m));

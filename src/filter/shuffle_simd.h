@@ -191,7 +191,7 @@ static TARGET void to_rows(const uint8_t *src, uint8_t *dst, size_t count, size_
 	lade__shuffle_plain.to_rows(src + i, dst + i / 8, count - i, pitch);
 }
 
-static TARGET void from_rows(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch)
+static TARGET void from_rows(const uint8_t *src, uint8_t *dst, size_t count, ptrdiff_t pitch)
 {
 	size_t i = 0, step = 8 * WIDTH;
 	for (; count >= step && i < count; i += step) {
@@ -199,7 +199,7 @@ static TARGET void from_rows(const uint8_t *src, uint8_t *dst, size_t count, siz
 		i = i < count - step ? i : count - step;
 		UNROLL
 		for (size_t k = 0; k < 8; k++)
-			v[k] = LOAD(src + k * pitch + i / 8);
+			v[k] = LOAD(src + (ptrdiff_t)k * pitch + i / 8);
 		riffle(v, 8, 3);
 		UNROLL
 		for (size_t k = 0; k < 8; k++)

@@ -1,6 +1,7 @@
 /*
  * test_golden_filter.c: the filters against stored bytes: what numcodecs wrote
- * (filter/numcodecs.txt), and the examples of docs/format/filters.md.
+ * (filter/numcodecs.txt), what nvCOMP wrote (filter/nvcomp.txt), and the examples of
+ * docs/format/filters.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -79,6 +80,24 @@ static void examples_of_the_document(void **state)
 	check("shuffle(2)", "01a102a203a3ff", "010203a1a2a3ff", "01a102a203a3ff");
 	check("bitshuffle(1)", "0100000000000080ee", "0100000000000080ee", "0100000000000080ee");
 	check("bitshuffle(1)", "0102030405060708", "5566788000000000", "0102030405060708");
+	check("bitshuffle(1,order=msb)", "0102030405060708", "0000000080786655",
+	      "0102030405060708");
+	check("bitshuffle(1,order=msb,block=8)", "0102030405060708010203", "0000000080786655010203",
+	      "0102030405060708010203");
+	check("bitshuffle(2,order=msb,block=8192)",
+	      "0001010102010301040105010601070108010901"
+	      "0a010b010c01",
+	      "00000000000000ff0000000000f0ccaa08010901"
+	      "0a010b010c01",
+	      "0001010102010301040105010601070108010901"
+	      "0a010b010c01");
+	check("bitshuffle(2,block=16)",
+	      "01000200030004000500060007000800"
+	      "0080008000800080008000800080008009000a00",
+	      "55667880000000000000000000000000"
+	      "000000000000000000000000000000ff09000a00",
+	      "01000200030004000500060007000800008000800080008000800080008000800900"
+	      "0a00");
 	check("delta(u1)", "0a0c09ff", "0a02fdf6", "0a0c09ff");
 	check("zigzag(i1)", "00ff01fe7f80", "00010203feff", "00ff01fe7f80");
 	check("split(4)", "0011223344556677", "0044115522663377", "0011223344556677");
@@ -90,6 +109,59 @@ static void examples_of_the_document(void **state)
 	check("astype(bfloat16,astype=f4)", "803f00c1", "0000803f000000c1", "803f00c1");
 	/* E4M3: 1, -448 (the largest), 2^-9 (the smallest). */
 	check("astype(float8_e4m3,astype=f4)", "38fe01", "0000803f0000e0c30000003b", "38fe01");
+}
+
+/* Each bit is bit 'round' of its place, so that 20 rounds tell where every bit goes. */
+static uint32_t pattern_crc(const char *text, size_t size)
+{
+	uint8_t *plain = malloc(size), *all = malloc(20 * size), *back = malloc(size);
+	lade_engine *engine = lade_engine_default();
+	lade_spec *spec;
+	size_t n;
+	assert_int_equal(lade_spec_parse(NULL, text, &spec, NULL), LADE_OK);
+	for (unsigned round = 0; round < 20; round++) {
+		memset(plain, 0, size);
+		for (size_t i = 0; i < 8 * size; i++)
+			plain[i / 8] |= (uint8_t)((i >> round & 1) << (i & 7));
+		uint8_t *to = all + round * size;
+		assert_int_equal(lade_encode(engine, spec, plain, size, to, size, &n, NULL),
+		                 LADE_OK);
+		assert_int_equal(n, size);
+		assert_int_equal(lade_decode(engine, spec, to, size, back, size, &n, NULL),
+		                 LADE_OK);
+		assert_memory_equal(back, plain, size);
+	}
+	uint32_t crc = (uint32_t)lade_checksum_of(LADE_CRC32, all, 20 * size);
+	lade_spec_unref(spec);
+	free(plain);
+	free(all);
+	free(back);
+	return crc;
+}
+
+static void what_nvcomp_wrote(void **state)
+{
+	static char line[8 * BYTES_MAX], spec[96], plain[BYTES_MAX], encoded[BYTES_MAX];
+	FILE *file = fopen(LADE_TESTS_DIR "/golden/filter/nvcomp.txt", "r");
+	size_t cases = 0, size;
+	unsigned crc;
+	(void)state;
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file)) {
+		if (line[0] == '#')
+			continue;
+		if (sscanf(line, "pattern %95s %zu %x", spec, &size, &crc) == 3) {
+			if (pattern_crc(spec, size) != crc)
+				fail_msg("%s: other bits than nvCOMP's for %zu bytes", spec, size);
+		} else {
+			assert_int_equal(sscanf(line, "%95s %4095s %4095s", spec, plain, encoded),
+			                 3);
+			check(spec, plain, encoded, plain);
+		}
+		cases++;
+	}
+	fclose(file);
+	assert_int_equal(cases, 46);
 }
 
 static void bad_packbits(void **state)
@@ -117,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_numcodecs_wrote),
 		cmocka_unit_test(examples_of_the_document),
+		cmocka_unit_test(what_nvcomp_wrote),
 		cmocka_unit_test(bad_packbits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

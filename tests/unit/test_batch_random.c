@@ -53,6 +53,9 @@ static const char *const pipelines[] = {
 	"blosc(cname=blosclz,typesize=2)|crc32c",
 	"byteswap(2)",
 	"bitshuffle(1)|delta(<u1)|gzip(level=9)",
+	"bitshuffle(4,order=msb,block=8192)|lz4",
+	"delta(<i2)|bitshuffle(2,block=48)|zstd",
+	"bitshuffle(8,order=msb)|delta(<u1)",
 };
 #define PIPELINES (sizeof pipelines / sizeof *pipelines)
 

@@ -48,13 +48,6 @@ static void reference_bits(size_t elem, size_t size, const uint8_t *src, uint8_t
 		}
 }
 
-static const struct pair pairs[2] = {
-	{"shuffle", reference_bytes, lade__shuffle, lade__unshuffle, lade__shuffle_tile,
-	 lade__unshuffle_tile},
-	{"bitshuffle", reference_bits, lade__bitshuffle, lade__bitunshuffle,
-	 lade__bitshuffle_tile, lade__bitunshuffle_tile},
-};
-
 static uint8_t *random_bytes(rng *r, size_t size)
 {
 	uint8_t *p = malloc(size + 1);
@@ -62,6 +55,27 @@ static uint8_t *random_bytes(rng *r, size_t size)
 		p[i] = (uint8_t)(rng_next(r) >> 40);
 	return p;
 }
+
+static void bit_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
+                     void *dst, lade_cpu cpu)
+{
+	lade__bit_form form = {.elem = elem};
+	lade__bitshuffle_tile(&form, total, off, count, src, dst, cpu);
+}
+
+static void bit_untile(size_t elem, size_t total, size_t off, size_t count, const void *src,
+                       void *dst, lade_cpu cpu)
+{
+	lade__bit_form form = {.elem = elem};
+	lade__bitunshuffle_tile(&form, total, off, count, src, dst, cpu);
+}
+
+static const struct pair pairs[2] = {
+	{"shuffle", reference_bytes, lade__shuffle, lade__unshuffle, lade__shuffle_tile,
+	 lade__unshuffle_tile},
+	{"bitshuffle", reference_bits, lade__bitshuffle, lade__bitunshuffle,
+	 bit_tile, bit_untile},
+};
 
 /* One size, all levels, guard pages behind and before, which also gives odd addresses. */
 static void check(const struct pair *pair, size_t elem, size_t size, const uint8_t *plain,
@@ -205,6 +219,108 @@ static void tiles_at_random_points(void **state)
 	}
 }
 
+/* ---- forms of the bit shuffle --------------------------------------------------------------- */
+
+static void reference_form(const lade__bit_form *form, size_t size, const uint8_t *src,
+                           uint8_t *dst)
+{
+	size_t elem = form->elem, block = form->block ? form->block : size ? size : 1;
+	for (size_t at = 0, n; at < size; at += n) {
+		n = size - at < block ? size - at : block;
+		reference_bits(elem, n, src + at, dst + at);
+		size_t row = n / elem / 8;
+		if (!form->msb || !row)
+			continue;
+		for (size_t low = 0, high = 8 * elem - 1; low < high; low++, high--)
+			for (size_t i = 0; i < row; i++) {
+				uint8_t *a = dst + at + low * row + i, *b = dst + at + high * row + i;
+				uint8_t byte = *a;
+				*a = *b;
+				*b = byte;
+			}
+	}
+}
+
+/* All at once, and in tiles that begin anywhere. */
+static void check_form(const lade__bit_form *form, size_t size, lade_cpu cpu, rng *r)
+{
+	size_t elem = form->elem, count = size / elem;
+	uint8_t *plain = random_bytes(r, size), *want = malloc(size + 1);
+	reference_form(form, size, plain, want);
+	for (int tiled = 0; tiled < 2; tiled++) {
+		int at_end = (int)rng_below(r, 2);
+		guard src = guard_copy(plain, size, at_end), rows = guard_copy(want, size, at_end);
+		guard forth = guard_new(size, at_end), back = guard_new(size, at_end);
+		size_t off = 0, n;
+		do {
+			n = tiled && off < count ? 1 + rng_below(r, count - off) : count - off;
+			lade__bitshuffle_tile(form, size, off, n, src.data + off * elem, forth.data,
+			                      cpu);
+			lade__bitunshuffle_tile(form, size, off, n, rows.data,
+			                        back.data + off * elem, cpu);
+			off += n;
+		} while (off < count);
+		if (size && (memcmp(forth.data, want, size) || memcmp(back.data, plain, size)))
+			fail_msg("bitshuffle(%zu, %s, block=%zu), %zu bytes, level %d", elem,
+			         form->msb ? "msb" : "lsb", form->block, size, cpu);
+		/* A tile of nothing at the end brings the last bytes. */
+		if (elem > 1 && size % elem && size < elem * 8) {
+			memset(back.data, 0xEE, size);
+			lade__bitunshuffle_tile(form, size, count, 0, rows.data,
+			                        back.data + count * elem, cpu);
+			assert_memory_equal(back.data + count * elem, plain + count * elem,
+			                    size % elem);
+		}
+		guard_free(&src);
+		guard_free(&rows);
+		guard_free(&forth);
+		guard_free(&back);
+	}
+	free(plain);
+	free(want);
+}
+
+static void forms(void **state)
+{
+	(void)state;
+	uint64_t seed = (uint64_t)getpid() * 2654435761u + 2;
+	printf("seed %llu\n", (unsigned long long)seed);
+	rng r = {seed};
+	for (unsigned round = 0; round < 1500; round++) {
+		size_t elem =
+			rng_below(&r, 4) ? (size_t)1 << rng_below(&r, 5) : 1 + rng_below(&r, 255);
+		lade__bit_form form = {.elem = elem, .msb = rng_below(&r, 2) != 0};
+		static const size_t groups[] = {0, 1, 2, 3, 16, 37, 256};
+		form.block = 8 * elem * groups[rng_below(&r, 7)];
+		if (form.block && rng_below(&r, 2))
+			form.block = (8192 + 8 * elem - 1) / (8 * elem) * (8 * elem);
+		size_t size = rng_below(&r, 3) ? rng_below(&r, 30000) : rng_below(&r, 20 * elem);
+		if (form.block && !rng_below(&r, 3))
+			size = size / form.block * form.block + rng_below(&r, 2) * rng_below(&r, elem);
+		check_form(&form, size, (lade_cpu)(1 + rng_below(&r, lade_cpu_detect())), &r);
+	}
+}
+
+/* Above 32 MiB the output is written past the caches. */
+static void highest_first_past_the_caches(void **state)
+{
+	(void)state;
+	size_t size = ((size_t)33 << 20) + 8 * 8 + 5, row = size / 4 / 8;
+	rng r = {20260106};
+	uint8_t *plain = random_bytes(&r, size), *low = malloc(size), *high = malloc(size);
+	lade__bit_form form = {.elem = 4, .msb = true};
+	lade__bitshuffle(4, size, plain, low, lade_cpu_detect());
+	lade__bitshuffle_tile(&form, size, 0, size / 4, plain, high, lade_cpu_detect());
+	for (size_t k = 0; k < 32; k++)
+		assert_memory_equal(low + k * row, high + (31 - k) * row, row);
+	assert_memory_equal(low + 32 * row, high + 32 * row, size - 32 * row);
+	lade__bitunshuffle_tile(&form, size, 0, size / 4, high, low, lade_cpu_detect());
+	assert_memory_equal(low, plain, size);
+	free(plain);
+	free(low);
+	free(high);
+}
+
 /* The kernels of AVX-512 without GFNI, which no level reaches on a machine that has it. */
 static void avx512_without_gfni(void **state)
 {
@@ -220,7 +336,8 @@ static void avx512_without_gfni(void **state)
 		guard dst = guard_new(count, 1);
 		lade__shuffle_avx512.to_rows(src.data, dst.data, count, count / 8);
 		assert_true(!count || !memcmp(dst.data, want, count));
-		lade__shuffle_avx512.from_rows(rows.data, dst.data, count, count / 8);
+		lade__shuffle_avx512.from_rows(rows.data, dst.data, count,
+		                               (ptrdiff_t)(count / 8));
 		assert_true(!count || !memcmp(dst.data, plain, count));
 		guard_free(&src);
 		guard_free(&rows);
@@ -241,6 +358,8 @@ int main(void)
 		cmocka_unit_test(odd_large_lengths),
 		cmocka_unit_test(past_the_caches),
 		cmocka_unit_test(tiles_at_random_points),
+		cmocka_unit_test(forms),
+		cmocka_unit_test(highest_first_past_the_caches),
 		cmocka_unit_test(avx512_without_gfni),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,9 @@ static void canonical_text(void **state)
 		{"delta(<i4)|lz4", "delta(<i4)|lz4(level=1)"},
 		{"delta(dtype=int32,astype=|i1)", "delta(<i4,astype=|i1)"},
 		{"crc32(location=start)", "crc32(location=start)"},
+		{"bitshuffle(4,order=msb,block=8192)|lz4(1)",
+		 "bitshuffle(4,order=msb,block=8192)|lz4(level=1)"},
+		{"bitshuffle(size=4,order=LSB,block=0)", "bitshuffle(4)"},
 		{"copy", "copy"},
 		{"copy()", "copy"},
 	};
@@ -201,6 +204,8 @@ static void bad_texts(void **state)
 		{"scaleoffset(f4,scale=1e400)", LADE_E_SPEC, 21},
 		{"shuffle(4) zstd", LADE_E_SPEC, 11},
 		{"copy(1)", LADE_E_SPEC, 5},
+		{"bitshuffle(4,order=mid)", LADE_E_SPEC, 19},
+		{"bitshuffle(4,block=8208)", LADE_E_SPEC, 0},
 		{"delta(<q9)", LADE_E_SPEC, 6},
 		{"crc32(location=middle)", LADE_E_SPEC, 15},
 	};
@@ -279,6 +284,7 @@ static void bounds_never_fall(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {"shuffle(4)|zstd|crc32c",
+	                                    "bitshuffle(2,order=msb,block=8192)|lz4",
 	                                    "lz4",
 	                                    "snappy",
 	                                    "gzip",
