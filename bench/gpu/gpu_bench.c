@@ -1,0 +1,634 @@
+/*
+ * gpu_bench.c: times liblade's codecs on a device, beside nvCOMP's, and checks every result.
+ *
+ *     gpu_bench --data=DIR [--sets=json.u1,...] [--chunks=16384,...] [--batches=1,...]
+ *               [--total=655360000] [--formats=lz4,snappy] [--peers=liblade,nvcomp]
+ *               [--nvcomp=PATH] [--repeats=5] [--device=0] [--quick]
+ *               [--out=FILE] [--host=FILE] [--info=FILE]
+ *
+ * Each set is repeated end to end until it has --total bytes, all at addresses of their own, and cut
+ * into chunks: of 64 KiB for all --batches, of the other sizes for all of the bytes in one batch.
+ * Chunks, tables and workspaces lie on the device.  What is timed is a call as a user makes it,
+ * between two events on its stream, with the L2 cache flushed before; the number is the median.
+ *
+ * Rows: codec `lz4` is a peer's encoder and its decoder on what that encoder made, `lz4/cpu` a
+ * decoder on what liblz4 made, and `lz4/liblade` and `lz4/nvcomp` the other peer's decoder on what
+ * that peer's encoder made.  Every decoded byte is compared; what encoders make is decoded on the
+ * host too.  The columns end with the percent of the copy roofline that the rates come to.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gpu.h"
+#include "nvcomp.h"
+
+enum { LADE, NVCOMP, CPU, PEERS }; /* who encodes; the first two decode too */
+
+static const char *const peer_names[PEERS] = {"liblade", "nvcomp", "cpu"};
+
+typedef struct options {
+	const char *data, *sets, *formats, *peers, *nvcomp, *out, *host, *info;
+	size_t chunks[LIST_MOST + 1], batches[LIST_MOST + 1];
+	size_t total, repeats;
+	int32_t device;
+	bool quick;
+} options;
+
+/* The whole run. */
+typedef struct bench {
+	options options;
+	gpu gpu;
+	double copy_rate;
+	FILE *out, *host;
+	lade_engine *engine;
+	nvcomp_library library;
+	char version[PEERS][32];
+
+	/* The set at hand: 'set_size' bytes of it, and what lies on the device. */
+	const char *set;
+	unsigned char *set_data;
+	size_t set_size;
+	unsigned char *plain, *coded, *decoded; /* device; 'total', slots, and 'total' bytes */
+	unsigned char *back;                    /* pinned: where results are looked at */
+	size_t coded_cap, back_cap;
+
+	/* The chunk size at hand: tables on the device, 'most' entries each. */
+	size_t chunk, most, slot; /* 'slot': bytes from one encoded chunk to the next */
+	size_t distinct;          /* chunks of the set, before it repeats */
+	const void **plain_at;
+	void **coded_at, **decoded_at;
+	uint64_t *chunk_sizes, *slot_sizes, *coded_sizes, *decoded_sizes;
+	uint32_t *statuses;
+
+	/* The format at hand. */
+	const format *format;
+	lade_spec *spec;
+	nvcomp_codec codec;
+} bench;
+
+/* One peer's work on one batch. */
+typedef struct work {
+	bench *b;
+	int peer;
+	bool encode;
+	size_t count;
+	void *workspace;
+	size_t workspace_size;
+	char failed[160]; /* why it cannot be done, or what was wrong; empty: nothing */
+} work;
+
+/* ---- the calls that are timed ------------------------------------------------------------ */
+
+static void lade_call(work *w)
+{
+	bench *b = w->b;
+	lade_error err;
+	lade_async_options o = {.struct_size = sizeof o,
+	                        .device = b->options.device,
+	                        .stream = b->gpu.stream,
+	                        .workspace = w->workspace,
+	                        .workspace_size = w->workspace_size,
+	                        .statuses = b->statuses};
+	lade_arrays a = {.count = w->count, .largest = b->chunk, .total = w->count * b->chunk};
+	lade_status status;
+	if (w->encode) {
+		a.src = b->plain_at;
+		a.src_size = b->chunk_sizes;
+		a.dst = b->coded_at;
+		a.dst_cap = b->slot_sizes;
+		o.sizes = b->coded_sizes;
+		status = lade_encode_arrays_async(b->engine, b->spec, &a, &o, &err);
+	} else {
+		a.src = (const void *const *)b->coded_at;
+		a.src_size = b->coded_sizes;
+		a.dst = b->decoded_at;
+		a.dst_cap = b->chunk_sizes;
+		o.sizes = b->decoded_sizes;
+		status = lade_decode_arrays_async(b->engine, b->spec, &a, &o, &err);
+	}
+	if (status != LADE_OK)
+		snprintf(w->failed, sizeof w->failed, "%.150s", err.message);
+}
+
+static void nvcomp_call(work *w)
+{
+	bench *b = w->b;
+	nvcomp_options none = {{0}};
+	int *statuses = (int *)b->statuses;
+	int result =
+		w->encode
+			? b->codec.compress(b->plain_at, as_sizes(b->chunk_sizes), b->chunk,
+	                                    w->count, w->workspace, w->workspace_size, b->coded_at,
+	                                    as_sizes(b->coded_sizes), none, statuses, b->gpu.stream)
+			: b->codec.decompress((const void *const *)b->coded_at,
+	                                      as_sizes(b->coded_sizes), as_sizes(b->chunk_sizes),
+	                                      as_sizes(b->decoded_sizes), w->count, w->workspace,
+	                                      w->workspace_size, b->decoded_at, none, statuses,
+	                                      b->gpu.stream);
+	if (result != 0)
+		snprintf(w->failed, sizeof w->failed, "nvCOMP's status %d", result);
+}
+
+static void call(void *ctx)
+{
+	work *w = ctx;
+	if (w->peer == LADE)
+		lade_call(w);
+	else
+		nvcomp_call(w);
+}
+
+/* Takes the workspace that the call asks for. */
+static work work_new(bench *b, int peer, bool encode, size_t count)
+{
+	work w = {.b = b, .peer = peer, .encode = encode, .count = count};
+	size_t total = count * b->chunk;
+	if (peer == LADE) {
+		lade_error err;
+		if (lade_workspace_size(b->engine, b->spec, encode ? LADE_ENCODE : LADE_DECODE,
+		                        count, b->chunk, total, &w.workspace_size, &err) != LADE_OK)
+			snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
+	} else {
+		nvcomp_options none = {{0}};
+		int result = (encode ? b->codec.compress_temp : b->codec.decompress_temp)(
+			count, b->chunk, none, &w.workspace_size, total, b->gpu.stream);
+		if (result != 0)
+			snprintf(w.failed, sizeof w.failed, "nvCOMP's status %d", result);
+	}
+	if (!w.failed[0] && w.workspace_size)
+		w.workspace = gpu_alloc(&b->gpu, w.workspace_size);
+	return w;
+}
+
+static void work_free(work *w)
+{
+	gpu_free(&w->b->gpu, w->workspace);
+	w->workspace = NULL;
+}
+
+/* ---- checks ------------------------------------------------------------------------------ */
+
+/* What threads of the host look at, and the least index at which something is wrong. */
+typedef struct check {
+	bench *b;
+	uint64_t *sizes;
+	size_t bad;
+	pthread_mutex_t mutex;
+} check;
+
+static void note(check *c, size_t i)
+{
+	pthread_mutex_lock(&c->mutex);
+	if (i < c->bad)
+		c->bad = i;
+	pthread_mutex_unlock(&c->mutex);
+}
+
+static void compare_chunk(void *ctx, size_t i)
+{
+	check *c = ctx;
+	bench *b = c->b;
+	if (memcmp(b->back + i * b->chunk, b->set_data + i % b->distinct * b->chunk, b->chunk) != 0)
+		note(c, i);
+}
+
+static void decode_chunk(void *ctx, size_t i)
+{
+	check *c = ctx;
+	bench *b = c->b;
+	void *got = malloc(b->chunk);
+	if (!got || c->sizes[i] > b->slot ||
+	    !b->format->decode(b->back + i * b->slot, c->sizes[i], got, b->chunk) ||
+	    memcmp(got, b->set_data + i * b->chunk, b->chunk) != 0)
+		note(c, i);
+	free(got);
+}
+
+/* Statuses and sizes of all chunks; 'sizes' gets what the call stored. */
+static void check_results(work *w, uint64_t *sizes)
+{
+	bench *b = w->b;
+	uint32_t *statuses = bench_alloc(w->count * sizeof *statuses);
+	gpu_down(&b->gpu, statuses, b->statuses, w->count * sizeof *statuses);
+	gpu_down(&b->gpu, sizes, w->encode ? b->coded_sizes : b->decoded_sizes,
+	         w->count * sizeof *sizes);
+	for (size_t i = 0; i < w->count && !w->failed[0]; i++) {
+		bool size_ok =
+			w->encode ? sizes[i] > 0 && sizes[i] <= b->slot : sizes[i] == b->chunk;
+		if (statuses[i] != 0 || !size_ok)
+			snprintf(w->failed, sizeof w->failed, "chunk %zu: status %u and size %llu",
+			         i, statuses[i], (unsigned long long)sizes[i]);
+	}
+	free(statuses);
+}
+
+/*
+ * Runs the call once and checks what it made: when decoding all bytes of all chunks, or of the
+ * distinct ones with --quick; when encoding what the host's decoder makes of the distinct ones.
+ * Gives the sum of the sizes.
+ */
+static uint64_t run_checked(work *w)
+{
+	bench *b = w->b;
+	uint64_t *sizes = bench_alloc(w->count * sizeof *sizes), sum = 0;
+	check c = {.b = b, .sizes = sizes, .bad = SIZE_MAX, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	unsigned char *dst = w->encode ? b->coded : b->decoded;
+	size_t pitch = w->encode ? b->slot : b->chunk;
+	size_t look = w->count;
+	if ((w->encode || b->options.quick) && look > b->distinct)
+		look = b->distinct;
+	gpu_fill(&b->gpu, dst, 0xA5, w->count * pitch);
+	gpu_fill(&b->gpu, b->statuses, 0xA5, w->count * sizeof *b->statuses);
+	call(w);
+	if (!w->failed[0]) {
+		gpu_wait(&b->gpu);
+		check_results(w, sizes);
+	}
+	if (!w->failed[0]) {
+		gpu_down(&b->gpu, b->back, dst, look * pitch);
+		parallel_run(look, w->encode ? decode_chunk : compare_chunk, &c);
+		if (c.bad != SIZE_MAX)
+			snprintf(w->failed, sizeof w->failed, "chunk %zu: wrong bytes", c.bad);
+		for (size_t i = 0; i < w->count; i++)
+			sum += sizes[i];
+	}
+	free(sizes);
+	return sum;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+typedef struct row {
+	int peer;
+	char codec[64];
+	size_t count;
+	double ratio, encode_us, decode_us;
+	double encode_temp, decode_temp; /* bytes of workspace */
+	const char *failed;
+} row;
+
+static double rate(const bench *b, const row *r, double us)
+{
+	return us > 0 ? (double)(r->count * b->chunk) / us / 1e3 : 0;
+}
+
+static void print_row(bench *b, const row *r)
+{
+	char ok[200] = "yes";
+	double roof = r->ratio > 0 ? gpu_roofline(b->copy_rate, r->ratio) / 1e9 : 0;
+	double encode = rate(b, r, r->encode_us), decode = rate(b, r, r->decode_us);
+	if (r->failed && r->failed[0]) {
+		snprintf(ok, sizeof ok, "NO: %s", r->failed);
+		for (char *p = ok; *p; p++)
+			*p = *p == ',' || *p == '\n' ? ';' : *p;
+		fprintf(stderr, "%s %s %s, %zu chunks of %zu: %s\n", peer_names[r->peer], r->codec,
+		        b->set, r->count, b->chunk, ok);
+	}
+	fprintf(b->out, "%s,%s,%s,%s,%zu,%zu,%.4f,%.2f,%.2f,%.1f,%.1f,%.1f,%.1f,%s,%.1f,%.1f\n",
+	        peer_names[r->peer], b->version[r->peer], r->codec, b->set, b->chunk, r->count,
+	        r->ratio, encode, decode, r->encode_us, r->decode_us, r->encode_temp / (double)MIB,
+	        r->decode_temp / (double)MIB, ok, roof > 0 ? 100 * encode / roof : 0,
+	        roof > 0 ? 100 * decode / roof : 0);
+	fflush(b->out);
+}
+
+/* Times one decoder on the batch that lies in 'coded', and adds it to the row. */
+static void time_decoder(bench *b, int peer, row *r, work *w)
+{
+	*w = work_new(b, peer, false, r->count);
+	if (!w->failed[0])
+		run_checked(w);
+	if (!w->failed[0])
+		r->decode_us = gpu_time(&b->gpu, b->options.repeats, call, w);
+	r->decode_temp = (double)w->workspace_size;
+	if (w->failed[0])
+		r->failed = w->failed;
+	work_free(w);
+}
+
+/* The rows of one batch that 'source' encodes: its own, and that of the other's decoder. */
+static void bench_encoder(bench *b, int source, size_t count)
+{
+	row own = {.peer = source, .count = count};
+	work encoder = work_new(b, source, true, count), decoder;
+	snprintf(own.codec, sizeof own.codec, "%s", b->format->name);
+	uint64_t sum = encoder.failed[0] ? 0 : run_checked(&encoder);
+	if (!encoder.failed[0])
+		own.encode_us = gpu_time(&b->gpu, b->options.repeats, call, &encoder);
+	own.encode_temp = (double)encoder.workspace_size;
+	own.ratio = sum ? (double)(count * b->chunk) / (double)sum : 0;
+	work_free(&encoder);
+	if (encoder.failed[0]) {
+		own.failed = encoder.failed;
+		print_row(b, &own);
+		return;
+	}
+	time_decoder(b, source, &own, &decoder);
+	print_row(b, &own);
+	int other = source == LADE ? NVCOMP : LADE;
+	if (!b->version[other][0])
+		return;
+	row cross = {.peer = other, .count = count, .ratio = own.ratio};
+	snprintf(cross.codec, sizeof cross.codec, "%s/%s", b->format->name, peer_names[source]);
+	time_decoder(b, other, &cross, &decoder);
+	print_row(b, &cross);
+}
+
+static void encode_chunk(void *ctx, size_t i)
+{
+	check *c = ctx;
+	bench *b = c->b;
+	c->sizes[i] = b->format->encode(b->set_data + i * b->chunk, b->chunk, b->back + i * b->slot,
+	                                b->slot);
+}
+
+/* Encodes the set on the host and repeats it on the device. */
+static uint64_t *encode_on_host(bench *b)
+{
+	uint64_t *sizes = bench_alloc(b->most * sizeof *sizes);
+	size_t first = b->distinct < b->most ? b->distinct : b->most;
+	check c = {.b = b, .sizes = sizes};
+	parallel_run(first, encode_chunk, &c);
+	for (size_t i = 0; i < b->most; i++) {
+		sizes[i] = sizes[i % first];
+		if (sizes[i] == 0)
+			bench_die(b->format->name, "the host's encoder failed");
+	}
+	for (size_t i = 0; i < b->most; i += first)
+		gpu_up(&b->gpu, b->coded + i * b->slot, b->back,
+		       (b->most - i < first ? b->most - i : first) * b->slot);
+	gpu_up(&b->gpu, b->coded_sizes, sizes, b->most * sizeof *sizes);
+	return sizes;
+}
+
+static void bench_format(bench *b, const size_t *batches)
+{
+	for (int source = LADE; source <= NVCOMP; source++)
+		for (const size_t *count = batches; *count && b->version[source][0]; count++)
+			bench_encoder(b, source, *count);
+	uint64_t *sizes = encode_on_host(b);
+	for (const size_t *count = batches; *count; count++) {
+		uint64_t sum = 0;
+		for (size_t i = 0; i < *count; i++)
+			sum += sizes[i];
+		for (int peer = LADE; peer <= NVCOMP; peer++) {
+			row r = {.peer = peer, .count = *count};
+			work decoder;
+			if (!b->version[peer][0])
+				continue;
+			r.ratio = (double)(*count * b->chunk) / (double)sum;
+			snprintf(r.codec, sizeof r.codec, "%s/cpu", b->format->name);
+			time_decoder(b, peer, &r, &decoder);
+			print_row(b, &r);
+		}
+	}
+	free(sizes);
+}
+
+/* ---- host time --------------------------------------------------------------------------- */
+
+/* Microseconds that the host spends in a call which only enqueues, the device idle before it. */
+static void host_time(bench *b, int peer, bool encode, size_t count)
+{
+	enum { CALLS = 201 };
+	double us[CALLS];
+	work w = work_new(b, peer, encode, count);
+	if (!w.failed[0])
+		run_checked(&w);
+	for (size_t i = 0; i < CALLS && !w.failed[0]; i++) {
+		double start = bench_now();
+		call(&w);
+		us[i] = 1e6 * (bench_now() - start);
+		gpu_wait(&b->gpu);
+	}
+	if (!w.failed[0]) {
+		bench_stat s = bench_stat_of(us, CALLS);
+		fprintf(b->host, "%s,%s,%s,%s,%zu,%zu,%.2f,%.2f,%.2f\n", peer_names[peer],
+		        b->version[peer], b->format->name, encode ? "encode" : "decode", b->chunk,
+		        count, s.median, s.q1, s.q3);
+	}
+	work_free(&w);
+}
+
+static void host_times(bench *b)
+{
+	static const size_t counts[] = {1, 16, 100};
+	free(encode_on_host(b));
+	for (int encode = 0; encode < 2; encode++)
+		for (size_t i = 0; i < sizeof counts / sizeof *counts && counts[i] <= b->most; i++)
+			for (int peer = LADE; peer <= NVCOMP; peer++)
+				if (b->version[peer][0])
+					host_time(b, peer, encode, counts[i]);
+	fflush(b->host);
+}
+
+/* ---- sets and tables --------------------------------------------------------------------- */
+
+/* The most bytes that any encoder makes of a chunk, in whole sectors. */
+static size_t slot_of(bench *b, size_t chunk)
+{
+	size_t most = 0;
+	lade_error err;
+	for (size_t f = 0; f < FORMAT_COUNT; f++) {
+		lade_spec *spec;
+		nvcomp_codec codec;
+		nvcomp_options none = {{0}};
+		size_t bounds[3] = {formats[f].bound(chunk)};
+		bench_ok(lade_spec_parse(b->engine, formats[f].name, &spec, &err), &err,
+		         formats[f].name);
+		bounds[1] = lade_spec_bound(spec, chunk);
+		lade_spec_unref(spec);
+		if (b->library.handle && nvcomp_find(&b->library, formats[f].nvcomp, &codec) &&
+		    codec.compress_bound(chunk, none, &bounds[2]) != 0)
+			bench_die(formats[f].name, "nvCOMP knows no bound for such chunks");
+		for (size_t i = 0; i < 3; i++)
+			most = bounds[i] > most ? bounds[i] : most;
+	}
+	return (most + 255) / 256 * 256;
+}
+
+static void tables_new(bench *b, size_t chunk, size_t most)
+{
+	b->chunk = chunk;
+	b->most = most;
+	b->slot = slot_of(b, chunk);
+	b->distinct = b->set_size / chunk;
+	if (b->set_size % chunk)
+		bench_die(b->set, "is no whole number of chunks");
+	if (most * b->slot > b->coded_cap)
+		bench_die("memory", "too little for such chunks");
+	b->plain_at = gpu_table(&b->gpu, most, lade__address_of(b->plain), chunk);
+	b->coded_at = gpu_table(&b->gpu, most, lade__address_of(b->coded), b->slot);
+	b->decoded_at = gpu_table(&b->gpu, most, lade__address_of(b->decoded), chunk);
+	b->chunk_sizes = gpu_table(&b->gpu, most, chunk, 0);
+	b->slot_sizes = gpu_table(&b->gpu, most, b->slot, 0);
+	b->coded_sizes = gpu_table(&b->gpu, most, 0, 0);
+	b->decoded_sizes = gpu_table(&b->gpu, most, 0, 0);
+	b->statuses = gpu_table(&b->gpu, most, 0, 0);
+}
+
+static void tables_free(bench *b)
+{
+	void *tables[] = {b->plain_at,   b->coded_at,    b->decoded_at,    b->chunk_sizes,
+	                  b->slot_sizes, b->coded_sizes, b->decoded_sizes, b->statuses};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		gpu_free(&b->gpu, tables[i]);
+}
+
+/* Reads a set, whole mebibytes of it, so that chunks of all sizes repeat it at the same places. */
+static void set_load(bench *b, const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s/%s", b->options.data, name);
+	b->set = name;
+	b->set_data = bench_load(path, 64 * MIB, &b->set_size);
+	b->set_size -= b->set_size % MIB;
+	if (b->set_size == 0)
+		bench_die(path, "has less than a mebibyte");
+	for (size_t at = 0; at < b->options.total; at += b->set_size) {
+		size_t left = b->options.total - at;
+		gpu_up(&b->gpu, b->plain + at, b->set_data,
+		       left < b->set_size ? left : b->set_size);
+	}
+}
+
+static void bench_set(bench *b, const char *name, bool first)
+{
+	lade_error err;
+	set_load(b, name);
+	for (const size_t *chunk = b->options.chunks; *chunk; chunk++) {
+		size_t all[2] = {b->options.total / *chunk, 0};
+		bool batches = *chunk == 64 * KIB;
+		tables_new(b, *chunk, all[0]);
+		for (size_t f = 0; f < FORMAT_COUNT; f++) {
+			b->format = &formats[f];
+			if (!list_has(b->options.formats, b->format->name))
+				continue;
+			if (b->library.handle &&
+			    !nvcomp_find(&b->library, b->format->nvcomp, &b->codec))
+				bench_die(b->format->name, "nvCOMP lacks its calls");
+			bench_ok(lade_spec_parse(b->engine, b->format->name, &b->spec, &err), &err,
+			         b->format->name);
+			if (first && batches && b->host)
+				host_times(b);
+			bench_format(b, batches ? b->options.batches : all);
+			lade_spec_unref(b->spec);
+		}
+		tables_free(b);
+	}
+	free(b->set_data);
+}
+
+/* ---- the program ------------------------------------------------------------------------- */
+
+static options parse(int argc, char **argv)
+{
+	options o = {.total = 655360000, .repeats = 5};
+	const char *v, *chunks = "65536", *batches = "1,100,1000,10000";
+	for (int i = 1; i < argc; i++) {
+		const char *a = argv[i];
+		if ((v = bench_option("--data", a)))
+			o.data = v;
+		else if ((v = bench_option("--sets", a)))
+			o.sets = v;
+		else if ((v = bench_option("--chunks", a)))
+			chunks = v;
+		else if ((v = bench_option("--batches", a)))
+			batches = v;
+		else if ((v = bench_option("--total", a)))
+			o.total = strtoull(v, NULL, 10);
+		else if ((v = bench_option("--formats", a)))
+			o.formats = v;
+		else if ((v = bench_option("--peers", a)))
+			o.peers = v;
+		else if ((v = bench_option("--nvcomp", a)))
+			o.nvcomp = v;
+		else if ((v = bench_option("--repeats", a)))
+			o.repeats = strtoull(v, NULL, 10);
+		else if ((v = bench_option("--device", a)))
+			o.device = (int32_t)strtol(v, NULL, 10);
+		else if ((v = bench_option("--out", a)))
+			o.out = v;
+		else if ((v = bench_option("--host", a)))
+			o.host = v;
+		else if ((v = bench_option("--info", a)))
+			o.info = v;
+		else if (strcmp(a, "--quick") == 0)
+			o.quick = true;
+		else
+			bench_die(a, "is no option (they are listed at the head of gpu_bench.c)");
+	}
+	list_numbers(chunks, o.chunks);
+	list_numbers(batches, o.batches);
+	if (!o.data)
+		bench_die("--data", "the folder of the sets is wanted (bench/make_data.py)");
+	if (o.repeats == 0 || o.repeats > BENCH_ROUNDS_MAX)
+		bench_die("--repeats", "1 to 1001");
+	for (const size_t *n = o.chunks; *n; n++) {
+		if (MIB % *n || *n % 256 || *n > o.total)
+			bench_die("--chunks", "powers of two from 256 to 1048576");
+		for (const size_t *m = o.batches; *m && *n == 64 * KIB; m++)
+			if (*m * *n > o.total)
+				bench_die("--batches", "more chunks of 64 KiB than --total holds");
+	}
+	return o;
+}
+
+static void open_peers(bench *b)
+{
+	if (list_has(b->options.peers, peer_names[LADE]))
+		snprintf(b->version[LADE], sizeof b->version[LADE], "%s", lade_version_text());
+	if (!list_has(b->options.peers, peer_names[NVCOMP]))
+		return;
+	b->library = nvcomp_open(b->options.nvcomp);
+	if (b->library.handle)
+		snprintf(b->version[NVCOMP], sizeof b->version[NVCOMP], "%u", b->library.version);
+	else if (b->options.peers)
+		bench_die("nvcomp", b->library.why);
+	else
+		fprintf(stderr, "without nvCOMP: %s\n", b->library.why);
+}
+
+int main(int argc, char **argv)
+{
+	static bench b;
+	b.options = parse(argc, argv);
+	b.gpu = gpu_open(b.options.device);
+	b.engine = lade_engine_default();
+	if (!b.engine)
+		bench_die("engine", "out of memory");
+	open_peers(&b);
+	b.copy_rate = gpu_copy_rate(&b.gpu);
+	FILE *info = open_out(b.options.info, stderr);
+	gpu_print_machine(&b.gpu, info, argc, argv);
+	fprintf(info, "nvcomp: %s\n", b.version[NVCOMP][0] ? b.version[NVCOMP] : "none");
+	fprintf(info, "copy: %.1f GB/s read and written\n", b.copy_rate / 1e9);
+	if (info != stderr)
+		fclose(info);
+
+	b.plain = gpu_alloc(&b.gpu, b.options.total);
+	b.decoded = gpu_alloc(&b.gpu, b.options.total);
+	for (const size_t *chunk = b.options.chunks; *chunk; chunk++) {
+		size_t cap = b.options.total / *chunk * slot_of(&b, *chunk);
+		b.coded_cap = cap > b.coded_cap ? cap : b.coded_cap;
+	}
+	b.coded = gpu_alloc(&b.gpu, b.coded_cap);
+	b.back_cap = b.coded_cap > b.options.total ? b.coded_cap : b.options.total;
+	b.back = gpu_pinned(&b.gpu, b.back_cap);
+
+	b.out = open_out(b.options.out, stdout);
+	b.host = b.options.host ? open_out(b.options.host, stdout) : NULL;
+	fprintf(b.out,
+	        "peer,version,codec,data,chunk,batch,ratio,encode_gbps,decode_gbps,encode_us,"
+	        "decode_us,temp_enc_mib,temp_dec_mib,ok,encode_roof_pct,decode_roof_pct\n");
+	if (b.host)
+		fprintf(b.host, "peer,version,codec,direction,chunk,batch,host_us,host_us_q1,"
+		                "host_us_q3\n");
+	bool first = true;
+	for (size_t i = 0; i < SET_COUNT; i++) {
+		if (!list_has(b.options.sets, data_sets[i]))
+			continue;
+		bench_set(&b, data_sets[i], first);
+		first = false;
+	}
+	return 0;
+}
