@@ -24,7 +24,9 @@
 	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0)                 \
 	X(SNAPPY_DECODE_SOLO, snappy_decode, lade_snappy_decode_solo, 0)          \
 	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0)        \
-	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)
+	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)        \
+	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0)                             \
+	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,
