@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/engine.h"
+#include "batch/gpu.h"
 #include "batch/spec.h"
 
 #include <stdlib.h>
@@ -40,8 +40,8 @@ typedef struct call {
 	lade_direction direction;
 	const lade_item *items;
 	size_t count;
-	lade_result *results;
-	const lade_batch_options *options;
+	const size_t *index_of; /* the items' places in the caller's list; NULL: their own */
+	lade__outcome *outcome;
 	lade__job_options job;
 	unsigned threads;
 
@@ -51,11 +51,6 @@ typedef struct call {
 	uint32_t *plan_of; /* by item: index + 1 into 'plans', 0 for the call's; NULL: all 0 */
 
 	unit *units; /* NULL: the items are the units */
-
-	pthread_mutex_t mutex; /* guards what follows */
-	size_t first_bad;      /* count: none */
-	lade_status bad_status;
-	lade_error *err;
 } call;
 
 static size_t decoded_size_of(const call *c, const lade_item *item)
@@ -70,25 +65,55 @@ static size_t decoded_size_of(const call *c, const lade_item *item)
 
 /* ---- what became of an item ----------------------------------------------------------------- */
 
+void lade__outcome_init(lade__outcome *o, lade_result *results, const lade_batch_options *options,
+                        lade_error *err)
+{
+	*o = (lade__outcome){.results = results, .item_errors = options->item_errors,
+	                     .first_bad = SIZE_MAX, .err = err};
+	pthread_mutex_init(&o->mutex, NULL);
+}
+
+lade_status lade__outcome_reset(lade__outcome *o)
+{
+	pthread_mutex_destroy(&o->mutex);
+	return o->first_bad < SIZE_MAX ? o->bad_status : LADE_OK;
+}
+
+void lade__outcome_done(lade__outcome *o, size_t index, size_t size)
+{
+	if (o->results)
+		o->results[index] = (lade_result){LADE_OK, size};
+}
+
+void lade__outcome_failed(lade__outcome *o, size_t index, lade_status status,
+                          const lade_error *error)
+{
+	pthread_mutex_lock(&o->mutex);
+	if (o->results)
+		o->results[index] = (lade_result){status, 0};
+	if (o->item_errors)
+		o->item_errors[index] = *error;
+	if (index < o->first_bad) {
+		o->first_bad = index;
+		o->bad_status = status;
+		lade_fail(o->err, status, error->offset, "item %zu: %s", index, error->message);
+	}
+	pthread_mutex_unlock(&o->mutex);
+}
+
+static size_t index_of(const call *c, size_t index)
+{
+	return c->index_of ? c->index_of[index] : index;
+}
+
 static void item_done(call *c, size_t index, size_t size)
 {
-	if (c->results)
-		c->results[index] = (lade_result){LADE_OK, size};
+	lade__outcome_done(c->outcome, index_of(c, index), size);
 }
 
 static void item_failed(call *c, size_t index, lade_status status, const lade_error *error)
 {
-	pthread_mutex_lock(&c->mutex);
-	if (c->results)
-		c->results[index] = (lade_result){status, 0};
-	if (c->options->item_errors)
-		c->options->item_errors[index] = *error;
-	if (index < c->first_bad) {
-		c->first_bad = index;
-		c->bad_status = status;
-		lade_fail(c->err, status, error->offset, "item %zu: %s", index, error->message);
-	}
-	pthread_mutex_unlock(&c->mutex);
+	lade__outcome_failed(c->outcome, index_of(c, index), status, error);
 }
 
 /* ---- routes ------------------------------------------------------------------------- */
@@ -117,8 +142,8 @@ static lade_workload workload_of(const call *c, const plan *p)
 static void plan_route(call *c, plan *p, const lade_spec *spec)
 {
 	lade_workload workload = workload_of(c, p);
-	p->status = lade__route_make(c->engine, spec, c->direction, LADE_HOST, &workload, &p->route, NULL, 0,
-	                             NULL, &p->error);
+	p->status = lade__route_make(c->engine, spec, c->direction, LADE_HOST, &workload, &p->route,
+	                             NULL, 0, NULL, &p->error);
 }
 
 /* Gives every item that has its own spec a plan; equal pointers share one.  'seats' is a hash
@@ -419,26 +444,42 @@ static lade_status check_call(const lade_engine *engine, const lade_item *items,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "batch options: flags 0x%x, known are 0x%x", options->flags,
 		                 known);
+	if ((unsigned)options->where > LADE_WHERE_DEVICE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "batch options: where %d is unknown",
+		                 (int)options->where);
 	return LADE_OK;
 }
 
 static void call_init(call *c, lade_engine *engine, lade_direction direction,
-                      const lade_item *items, size_t count, lade_result *results,
-                      const lade_batch_options *options, lade_error *err)
+                      const lade_item *items, size_t count, const lade_batch_options *options,
+                      lade__outcome *outcome)
 {
 	memset(c, 0, sizeof *c);
 	c->engine = engine;
 	c->direction = direction;
 	c->items = items;
 	c->count = count;
-	c->results = results;
-	c->options = options;
+	c->outcome = outcome;
 	c->job = (lade__job_options){options->dict, options->flags};
 	c->threads = options->threads && options->threads < engine->threads ?
 		options->threads : engine->threads;
-	c->first_bad = count;
-	c->err = err;
-	pthread_mutex_init(&c->mutex, NULL);
+}
+
+lade_status lade__host_call(lade_engine *engine, lade_direction direction, const lade_spec *spec,
+                            const lade_item *items, size_t count, const size_t *index,
+                            const lade_batch_options *options, lade__outcome *outcome,
+                            lade_error *err)
+{
+	call c;
+	call_init(&c, engine, direction, items, count, options, outcome);
+	c.index_of = index;
+	lade_status status = plan_call(&c, spec, err);
+	if (status == LADE_OK)
+		status = run_all(&c, err);
+	free(c.units);
+	free(c.plans);
+	free(c.plan_of);
+	return status;
 }
 
 static lade_status run_call(lade_engine *engine, lade_direction direction, const lade_spec *spec,
@@ -450,21 +491,21 @@ static lade_status run_call(lade_engine *engine, lade_direction direction, const
 	lade_status status = check_call(engine, items, count, options, err);
 	if (status != LADE_OK || count == 0)
 		return status;
-	call c;
-	call_init(&c, engine, direction, items, count, results, options, err);
-	status = plan_call(&c, spec, err);
-	if (status == LADE_OK)
-		status = run_all(&c, err);
-	free(c.units);
-	free(c.plans);
-	free(c.plan_of);
-	pthread_mutex_destroy(&c.mutex);
+	lade__outcome outcome;
+	lade__outcome_init(&outcome, results, options, err);
+	if (lade__gpu_concerned(items, count, options))
+		status = lade__gpu_call(engine, direction, spec, items, count, options, &outcome,
+		                        err);
+	else
+		status = lade__host_call(engine, direction, spec, items, count, NULL, options,
+		                         &outcome, err);
+	lade_status worst = lade__outcome_reset(&outcome);
 	if (status != LADE_OK) {
 		for (size_t i = 0; results && i < count; i++)
 			results[i] = (lade_result){status, 0};
 		return status;
 	}
-	return c.first_bad < count ? c.bad_status : LADE_OK;
+	return worst;
 }
 
 lade_status lade_decode_into(lade_engine *engine, const lade_spec *spec, const lade_item *items,
@@ -481,6 +522,23 @@ lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec, const l
 	return run_call(engine, LADE_ENCODE, spec, items, count, results, options, err);
 }
 
+static lade_status size_of_segment(const lade_spec *spec, const lade_segment *segment,
+                                   uint64_t *decoded, lade_error *err)
+{
+	if (lade_kind_is_host(segment->place.kind) || segment->size == 0)
+		return lade__spec_decoded_size(spec, segment->data, segment->size, decoded, err);
+	void *bytes = malloc(segment->size);
+	if (!bytes)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",
+		                 segment->size);
+	lade_status status = lade__gpu_fetch(segment->place.device, segment->data, segment->size,
+	                                     bytes, err);
+	if (status == LADE_OK)
+		status = lade__spec_decoded_size(spec, bytes, segment->size, decoded, err);
+	free(bytes);
+	return status;
+}
+
 static lade_status size_of_item(const lade_spec *spec, const lade_item *item, uint64_t *size,
                                 lade_error *err)
 {
@@ -489,8 +547,7 @@ static lade_status size_of_item(const lade_spec *spec, const lade_item *item, ui
 		const lade_segment *segment = &item->src[i];
 		uint64_t decoded = segment->decoded_size;
 		if (decoded == 0) {
-			lade_status status = lade__spec_decoded_size(spec, segment->data,
-			                                             segment->size, &decoded, err);
+			lade_status status = size_of_segment(spec, segment, &decoded, err);
 			if (status != LADE_OK)
 				return status;
 		}
@@ -510,8 +567,8 @@ lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
 	if (status != LADE_OK)
 		return status;
-	call c;
-	call_init(&c, engine, LADE_DECODE, items, count, results, &default_options, err);
+	lade__outcome outcome;
+	lade__outcome_init(&outcome, results, &default_options, err);
 	for (size_t i = 0; i < count; i++) {
 		const lade_spec *own = items[i].spec ? items[i].spec : spec;
 		lade_item item = items[i];
@@ -524,14 +581,13 @@ lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const
 		if (status == LADE_OK)
 			status = size_of_item(own, &item, &sizes[i], &error);
 		if (status == LADE_OK) {
-			item_done(&c, i, 0);
+			lade__outcome_done(&outcome, i, 0);
 			continue;
 		}
 		sizes[i] = LADE_SIZE_UNKNOWN;
-		item_failed(&c, i, status, &error);
+		lade__outcome_failed(&outcome, i, status, &error);
 	}
-	pthread_mutex_destroy(&c.mutex);
-	return c.first_bad < count ? c.bad_status : LADE_OK;
+	return lade__outcome_reset(&outcome);
 }
 
 lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direction direction,
@@ -553,18 +609,8 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
 		                 (int)direction);
 	*candidate_count = 0;
-	call c;
-	call_init(&c, engine, direction, items, count, NULL, options, err);
-	pthread_mutex_destroy(&c.mutex);
-	for (size_t i = 0; i < count; i++) {
-		status = lade__item_check(&items[i], direction, err);
-		if (status != LADE_OK)
-			return status;
-		plan_add(&c.shared, &items[i], decoded_size_of(&c, &items[i]));
-	}
-	lade_workload workload = workload_of(&c, &c.shared);
-	status = lade__route_make(engine, spec, direction, LADE_HOST, &workload, &c.shared.route, candidates,
-	                          cap, candidate_count, err);
+	status = lade__gpu_explain(engine, spec, direction, items, count, options, candidates, cap,
+	                           candidate_count, err);
 	if (status == LADE_OK && *candidate_count > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "%zu candidates, room for %zu", *candidate_count, cap);

@@ -140,6 +140,36 @@ lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
                              lade__route *route, lade_error *err);
 
+/* ---- what became of a call's items ------------------------------------------------------------ */
+
+/* Where a call tells what became of its items; several threads may tell at once. */
+typedef struct lade__outcome {
+	lade_result *results;    /* NULL: not wanted */
+	lade_error *item_errors; /* likewise */
+	pthread_mutex_t mutex;   /* guards what follows */
+	size_t first_bad;        /* SIZE_MAX: none */
+	lade_status bad_status;
+	lade_error *err;
+} lade__outcome;
+
+void lade__outcome_init(lade__outcome *outcome, lade_result *results,
+                        const lade_batch_options *options, lade_error *err);
+void lade__outcome_done(lade__outcome *outcome, size_t index, size_t size);
+void lade__outcome_failed(lade__outcome *outcome, size_t index, lade_status status,
+                          const lade_error *error);
+
+/* Ends it; the status of the first item that failed. */
+lade_status lade__outcome_reset(lade__outcome *outcome);
+
+/*
+ * The items of a call that lie on the host and are done there; 'index', if not NULL, says which
+ * they are in the caller's list.  Fails: when nothing could be tried
+ */
+lade_status lade__host_call(lade_engine *engine, lade_direction direction, const lade_spec *spec,
+                            const lade_item *items, size_t count, const size_t *index,
+                            const lade_batch_options *options, lade__outcome *outcome,
+                            lade_error *err);
+
 /* ---- one item -------------------------------------------------------------------------------- */
 
 /* What a call lays down for all its items. */

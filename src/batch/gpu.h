@@ -177,6 +177,10 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
                                 lade_error *err);
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
 
+/* All slots begin when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while it is captured */
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
+                                  lade_error *err);
+
 /* Frees all lanes and sheets; for lade_engine_free(). */
 void lade__gpu_lanes_free(lade_engine *engine);
 
@@ -224,5 +228,40 @@ typedef struct lade__gpu_done {
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
                           lade_stream stream, const lade__gpu_unit *units, size_t count,
                           lade__gpu_done *done, lade_error *err);
+
+/*
+ * Runs items on the host whose sources or destinations lie on an entered device: brings the sources
+ * to pinned memory, and takes the results from there.  'index' says which they are in the
+ * caller's list.
+ */
+lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade__device *device,
+                             const lade_item *items, const size_t *index, size_t count,
+                             const lade_batch_options *options, lade__outcome *outcome,
+                             lade_error *err);
+
+/* Runs copies on an entered device; 'list' stays until the stream has done them. */
+lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
+                             lade__gpu_copy *list, size_t count, lade_error *err);
+
+/* ---- calls ------------------------------------------------------------------------------------- */
+
+/* Whether a call has to do with a device at all. */
+bool lade__gpu_concerned(const lade_item *items, size_t count, const lade_batch_options *options);
+
+/* As lade_decode_into() and lade_encode_into(), for calls that have. */
+lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const lade_spec *spec,
+                           const lade_item *items, size_t count,
+                           const lade_batch_options *options, lade__outcome *outcome,
+                           lade_error *err);
+
+/* As lade_explain(), whether or not there is a device. */
+lade_status lade__gpu_explain(lade_engine *engine, const lade_spec *spec, lade_direction direction,
+                              const lade_item *items, size_t count,
+                              const lade_batch_options *options, lade_candidate *candidates,
+                              size_t cap, size_t *candidate_count, lade_error *err);
+
+/* Copies bytes that lie on a device to 'to'; waits. */
+lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to,
+                            lade_error *err);
 
 #endif

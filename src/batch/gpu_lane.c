@@ -111,6 +111,23 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 	pthread_mutex_unlock(&engine->workers_mutex);
 }
 
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
+                                  lade_error *err)
+{
+	int capturing = 0;
+	lade_status status;
+	TRY(LADE__CU(device, cuStreamIsCapturing, stream, &capturing));
+	if (capturing)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the stream is being captured, and this call waits: use "
+		                 "lade_decode_async() or lade_encode_async()");
+	TRY(LADE__CU(device, cuEventRecord, lane->begin, stream));
+	for (int k = 0; k < LADE__GPU_SLOTS; k++)
+		TRY(LADE__CU(device, cuStreamWaitEvent, lane->slot[k].stream, lane->begin, 0));
+out:
+	return status;
+}
+
 lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
                                   size_t size, lade_error *err)
 {

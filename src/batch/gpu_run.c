@@ -230,24 +230,6 @@ static size_t wave_size(size_t total, size_t most)
 	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : size;
 }
 
-/* Every slot begins when the caller's stream has come so far. */
-static lade_status begin_after(run *r, lade_stream stream, lade_error *err)
-{
-	int capturing = 0;
-	lade_status status;
-	TRY(LADE__CU(r->device, cuStreamIsCapturing, stream, &capturing));
-	if (capturing)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the stream is being captured, and this call waits: use "
-		                 "lade_decode_async() or lade_encode_async()");
-	TRY(LADE__CU(r->device, cuEventRecord, r->lane->begin, stream));
-	for (int k = 0; k < LADE__GPU_SLOTS; k++)
-		TRY(LADE__CU(r->device, cuStreamWaitEvent, r->lane->slot[k].stream, r->lane->begin,
-		             0));
-out:
-	return status;
-}
-
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
                           lade_stream stream, const lade__gpu_unit *units, size_t count,
                           lade__gpu_done *done, lade_error *err)
@@ -261,7 +243,7 @@ lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__d
 	r.in_most = wave_size(in, WAVE_IN);
 	r.out_most = wave_size(out, WAVE_OUT);
 	TRY(lade__gpu_lane_take(engine, device, &r.lane, err));
-	TRY(begin_after(&r, stream, err));
+	TRY(lade__gpu_lane_follow(device, r.lane, stream, err));
 	unsigned k = 0;
 	for (; r.next < count; k = (k + 1) % LADE__GPU_SLOTS) {
 		TRY(wave_retire(&r, k, err));

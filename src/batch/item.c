@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/support.h"
 #include "batch/engine.h"
 #include "batch/spec.h"
 
@@ -28,6 +27,12 @@ static lade_status check_rows(const lade_item *item, lade_direction direction, l
 	return LADE_OK;
 }
 
+static lade_status bad_kind(lade_place place, const char *what, lade_error *err)
+{
+	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: memory kind %d is unknown", what,
+	                 (int)place.kind);
+}
+
 lade_status lade__item_check(const lade_item *item, lade_direction direction, lade_error *err)
 {
 	if (item->src_count && !item->src)
@@ -41,15 +46,16 @@ lade_status lade__item_check(const lade_item *item, lade_direction direction, la
 		if (!segment->data && segment->size)
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			                 "segment %zu is NULL and has %zu bytes", i, segment->size);
-		lade_status status = lade__place_check(segment->place, "the source", err);
-		if (status != LADE_OK)
-			return status;
+		if ((unsigned)segment->place.kind >= LADE_KIND_COUNT)
+			return bad_kind(segment->place, "the source", err);
 	}
 	if (!item->dst.data && item->dst.size)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "the destination is NULL and has %zu bytes", item->dst.size);
-	lade_status status = lade__place_check(item->dst.place, "the destination", err);
-	if (status == LADE_OK && has_rows(item))
+	if ((unsigned)item->dst.place.kind >= LADE_KIND_COUNT)
+		return bad_kind(item->dst.place, "the destination", err);
+	lade_status status = LADE_OK;
+	if (has_rows(item))
 		status = check_rows(item, direction, err);
 	if (status == LADE_OK && direction == LADE_ENCODE && (item->range_off || item->range_size))
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a range is for decoding only");
