@@ -41,6 +41,7 @@ typedef struct emulated_state {
 	int syncs;          /* calls that wait: of streams, of events, and cuMemFree() */
 	int launches, copies; /* run, not enqueued */
 	int pending;        /* operations that are enqueued and have not run */
+	int checked;        /* 1: a kernel's access to what is not the device's is found */
 	char message[512];  /* the first thing that went wrong on a device; also on stderr */
 
 	/* Takes a device's error back, which a real one keeps until the process ends. */

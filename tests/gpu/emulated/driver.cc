@@ -7,13 +7,14 @@
  */
 #include "gpu/emulated/inside.h"
 
+#include <cuda/emu/emu.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <set>
 #include <string>
 
 #include "base/driver.h"
@@ -250,6 +251,7 @@ API cuGetErrorString(int result, const char **text)
 API cuInit(unsigned flags)
 {
 	ENTER;
+	emulated.checked = emu_checked();
 	return flags ? INVALID_VALUE : OK;
 }
 
@@ -375,6 +377,16 @@ API cuCtxGetCurrent(void **out)
 	guard locked;
 	*out = in_context() ? stack[depth - 1] : NULL;
 	return OK;
+}
+
+/* As cuCtxGetCurrent() it is not used by the library, but by its tests. */
+API cuCtxSynchronize(void)
+{
+	ENTER_DEVICE;
+	UNSAFE;
+	emulated.syncs++;
+	device_drain(device);
+	return device_error[device];
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -525,7 +537,7 @@ API cuEventQuery(void *handle)
 	EVENT(e, handle);
 	UNSAFE;
 	REFUSE(e->of, CAPTURED_EVENT);
-	bool ready = e->done == e->recorded;
+	bool ready = !e->awaited.count(e->recorded);
 	event_step(e);
 	REFUSE(device_error[e->device], device_error[e->device]);
 	return ready ? OK : NOT_READY;
@@ -537,7 +549,7 @@ API cuEventElapsedTime(float *ms, void *start, void *end)
 	EVENT(from, start);
 	EVENT(to, end);
 	REFUSE(!from->recorded || !to->recorded, INVALID_HANDLE);
-	REFUSE(from->done != from->recorded || to->done != to->recorded, NOT_READY);
+	REFUSE(from->awaited.count(from->recorded) || to->awaited.count(to->recorded), NOT_READY);
 	*ms = (float)(1e3 * (to->time - from->time));
 	return OK;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <deque>
+#include <set>
 #include <vector>
 
 extern "C" emulated_state emulated;
@@ -119,8 +120,8 @@ struct stream;
 
 struct event {
 	int device;
-	bool dead;
-	uint64_t recorded, done; /* how often: asked for, and run */
+	uint64_t recorded;           /* how often */
+	std::set<uint64_t> awaited;  /* which of these have not run */
 	double time;
 	struct capture *of;      /* recorded last in a stream that is captured */
 	stream *origin;

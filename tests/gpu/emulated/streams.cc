@@ -177,8 +177,7 @@ static void run(int device, const op &o)
 			run_kernel(device, o);
 		break;
 	case RECORD:
-		if (o.mark->done < o.generation)
-			o.mark->done = o.generation;
+		o.mark->awaited.erase(o.generation);
 		o.mark->time = now();
 		break;
 	case WAIT:
@@ -198,7 +197,7 @@ static stream *recorder_of(const event *e, uint64_t generation)
 {
 	for (stream *s : streams)
 		for (const op &o : s->ops)
-			if (o.kind == RECORD && o.mark == e && o.generation >= generation)
+			if (o.kind == RECORD && o.mark == e && o.generation == generation)
 				return s;
 	return NULL;
 }
@@ -207,7 +206,7 @@ static stream *recorder_of(const event *e, uint64_t generation)
 static stream *blocker_of(const stream *s)
 {
 	const op &head = s->ops.front();
-	if (head.kind == WAIT && head.mark->done < head.generation)
+	if (head.kind == WAIT && head.mark->awaited.count(head.generation))
 		return recorder_of(head.mark, head.generation);
 	if (!s->legacy && !s->blocking)
 		return NULL;
@@ -243,7 +242,7 @@ void stream_step(stream *s)
 
 void event_step(event *e)
 {
-	if (e->done < e->recorded)
+	if (e->awaited.count(e->recorded))
 		stream_step(recorder_of(e, e->recorded));
 }
 
@@ -262,7 +261,7 @@ void stream_drain(stream *s)
 void event_drain(event *e)
 {
 	memory_open();
-	while (e->done < e->recorded)
+	while (e->awaited.count(e->recorded))
 		event_step(e);
 	memory_close();
 }
@@ -341,10 +340,10 @@ int stream_record(stream *s, event *e)
 	o.generation = e->recorded + 1;
 	e->of = NULL;
 	/* Before it is added, since it may run there. */
-	e->recorded++;
+	e->awaited.insert(++e->recorded);
 	int rc = stream_add(s, (op &&)o);
 	if (rc)
-		e->recorded--;
+		e->awaited.erase(e->recorded--);
 	return rc;
 }
 
