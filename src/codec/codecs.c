@@ -26,7 +26,8 @@ static const lade_implementation *const implementations[] = {
 	&lade__gzip_encode,    &lade__gzip_decode,
 	&lade__lz4f_encode,    &lade__lz4f_decode,
 	&lade__blosc_encode,   &lade__blosc_decode,
-	&lade__lz4_decode_gpu, &lade__snappy_decode_gpu,
+	&lade__lz4_encode_gpu, &lade__lz4_decode_gpu,
+	&lade__snappy_encode_gpu, &lade__snappy_decode_gpu,
 	NULL,
 };
 

@@ -30,7 +30,15 @@ extern const lade_implementation lade__lz4_strict;
 extern const lade_implementation lade__snappy_strict;
 
 /* Those for devices, in lz_gpu.c. */
-extern const lade_implementation lade__lz4_decode_gpu;
-extern const lade_implementation lade__snappy_decode_gpu;
+extern const lade_implementation lade__lz4_encode_gpu, lade__lz4_decode_gpu;
+extern const lade_implementation lade__snappy_encode_gpu, lade__snappy_decode_gpu;
+
+/* The option of LZ4 and Snappy that their encoders on devices look at; the last one of each. */
+#define LADE__ELEM_OPTION                                                                      \
+	{                                                                                      \
+		.name = "elem", .type = LADE_OPTION_INT, .fallback = {.i = 1}, .min = 1,       \
+		.max = 8, .doc = "bytes of an element, 1, 2, 4 or 8: a hint to device encoders", \
+	}
+lade_status lade__elem_check(const lade_stage *stage, lade_error *err);
 
 #endif

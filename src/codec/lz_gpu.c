@@ -6,6 +6,7 @@
 #include "base/gpu.h"
 #include "base/try.h"
 #include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
 
 /* A kernel's shape: 'chunks' of a batch are taken by a block of 'threads' at once. */
 typedef struct shape {
@@ -32,6 +33,12 @@ static const decoder snappy_decoder = {
 /* Up to so many chunks a multiprocessor a team decodes each (docs/performance/gpu-lz.md). */
 #define TEAM8_CHUNKS 3
 #define TEAM4_CHUNKS 24
+
+/* An encoder's block of 4 warps, each with a chunk of its own. */
+#define ENCODE_THREADS 128u
+#define ENCODE_CHUNKS 4u
+
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
 {
@@ -76,6 +83,41 @@ static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
 	return decode(work, &snappy_decoder, err);
 }
 
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+static uint32_t elem_of(const lade_stage *stage)
+{
+	return (uint32_t)stage->option[stage->algorithm->option_count - 1].i;
+}
+
+lade_status lade__elem_check(const lade_stage *stage, lade_error *err)
+{
+	uint32_t elem = elem_of(stage);
+	if (elem && !(elem & (elem - 1)))
+		return LADE_OK;
+	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s: elem is %u, want 1, 2, 4 or 8",
+	                 stage->algorithm->name, elem);
+}
+
+static lade_status encode(const lade__gpu_work *work, lade__kernel kernel, lade_error *err)
+{
+	const shape s = {kernel, ENCODE_THREADS, ENCODE_CHUNKS};
+	uint32_t elem = elem_of(work->stage);
+	return launch(work, &s, &elem, err);
+}
+
+static lade_status lz4_encode(const lade__gpu_work *work, lade_error *err)
+{
+	return encode(work, LADE__KERNEL_LZ4_ENCODE, err);
+}
+
+static lade_status snappy_encode(const lade__gpu_work *work, lade_error *err)
+{
+	return encode(work, LADE__KERNEL_SNAPPY_ENCODE, err);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
 /* Nanoseconds of the kernels: a chunk's own time, at 64 KiB 'chunk_ns', or what the whole device
  * does at 'rate' bytes a nanosecond. */
 static double kernel_cost(const lade_workload *w, double chunk_ns, double rate)
@@ -93,27 +135,34 @@ static double decode_cost(void *ctx, const lade_workload *workload)
 	return kernel_cost(workload, 150e3, 300);
 }
 
+static double encode_cost(void *ctx, const lade_workload *workload)
+{
+	/* The kernels are fast encoders: they do not stand in for the slow levels of LZ4. */
+	bool slow = workload->stage->algorithm->option_count > 1 &&
+	            workload->stage->option[0].i >= LADE__LZ4_HC_LEVEL;
+	(void)ctx;
+	return slow ? -1 : kernel_cost(workload, 1000e3, 60);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
 static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode};
 static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode};
+static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode};
+static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode};
 
-const lade_implementation lade__lz4_decode_gpu = {
-	.struct_size = sizeof(lade_implementation),
-	.name = "lz4/cuda",
-	.algorithm = "lz4",
-	.direction = LADE_DECODE,
-	.place = LADE_DEVICE,
-	.priority = LADE_PRIORITY_BUILTIN,
-	.ctx = (void *)(uintptr_t)&lz4_decode_codec,
-	.cost = decode_cost,
-};
-
-const lade_implementation lade__snappy_decode_gpu = {
-	.struct_size = sizeof(lade_implementation),
-	.name = "snappy/cuda",
-	.algorithm = "snappy",
-	.direction = LADE_DECODE,
-	.place = LADE_DEVICE,
-	.priority = LADE_PRIORITY_BUILTIN,
-	.ctx = (void *)(uintptr_t)&snappy_decode_codec,
-	.cost = decode_cost,
-};
+#define RECORD(codec, way, verb)                                                    \
+	const lade_implementation lade__##codec##_##verb##_gpu = {                        \
+		.struct_size = sizeof(lade_implementation),                                    \
+		.name = #codec "/cuda",                                                        \
+		.algorithm = #codec,                                                           \
+		.direction = way,                                                              \
+		.place = LADE_DEVICE,                                                          \
+		.priority = LADE_PRIORITY_BUILTIN,                                             \
+		.ctx = (void *)(uintptr_t)&codec##_##verb##_codec,                             \
+		.cost = verb##_cost,                                                           \
+	};
+RECORD(lz4, LADE_ENCODE, encode)
+RECORD(lz4, LADE_DECODE, decode)
+RECORD(snappy, LADE_ENCODE, encode)
+RECORD(snappy, LADE_DECODE, decode)

@@ -355,6 +355,7 @@ static const lade_option options[] = {
 		.max = LADE__LZ4_LEVEL_MAX,
 		.doc = "1 fast, 3 to 12 HC, -1 and below faster and larger",
 	},
+	LADE__ELEM_OPTION,
 };
 
 const lade_algorithm lade__lz4 = {
@@ -363,7 +364,8 @@ const lade_algorithm lade__lz4 = {
 	.id = 2,
 	.kind = LADE_STAGE_CODEC,
 	.options = options,
-	.option_count = 1,
+	.option_count = 2,
+	.check = lade__elem_check,
 	.doc = "a raw LZ4 block; lz4_Block_format.md of lz4/lz4",
 	.bound = bound,
 	.decoded_size = decoded_size,

@@ -186,11 +186,16 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	return diagnose(lade__bytes(src), src.size, err);
 }
 
+static const lade_option options[] = {LADE__ELEM_OPTION};
+
 const lade_algorithm lade__snappy = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "snappy",
 	.id = 3,
 	.kind = LADE_STAGE_CODEC,
+	.options = options,
+	.option_count = 1,
+	.check = lade__elem_check,
 	.doc = "raw Snappy; format_description.txt of google/snappy",
 	.bound = bound,
 	.decoded_size = decoded_size,
