@@ -3,7 +3,7 @@
  *
  *     gpu_bench --data=DIR [--sets=json.u1,...] [--chunks=16384,...] [--batches=1,...]
  *               [--total=655360000] [--formats=lz4,snappy] [--peers=liblade,nvcomp]
- *               [--nvcomp=PATH] [--repeats=5] [--device=0] [--quick]
+ *               [--nvcomp=PATH] [--typed=NAME] [--repeats=5] [--device=0] [--quick]
  *               [--out=FILE] [--host=FILE] [--info=FILE]
  *
  * Each set is repeated end to end until it has --total bytes, all at addresses of their own, and cut
@@ -13,8 +13,10 @@
  *
  * Rows: codec `lz4` is a peer's encoder and its decoder on what that encoder made, `lz4/cpu` a
  * decoder on what liblz4 made, and `lz4/liblade` and `lz4/nvcomp` the other peer's decoder on what
- * that peer's encoder made.  Every decoded byte is compared; what encoders make is decoded on the
- * host too.  The columns end with the percent of the copy roofline that the rates come to.
+ * that peer's encoder made; `lz4-typed`, with --typed, where encoders are told the size of the
+ * elements: NAME is the option of liblade's stage for it.  Every decoded byte is compared; what
+ * encoders make is decoded on the host too.  The columns end with the percent of the copy roofline
+ * that the rates come to.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +28,7 @@ enum { LADE, NVCOMP, CPU, PEERS }; /* who encodes; the first two decode too */
 static const char *const peer_names[PEERS] = {"liblade", "nvcomp", "cpu"};
 
 typedef struct options {
-	const char *data, *sets, *formats, *peers, *nvcomp, *out, *host, *info;
+	const char *data, *sets, *formats, *peers, *nvcomp, *typed, *out, *host, *info;
 	size_t chunks[LIST_MOST + 1], batches[LIST_MOST + 1];
 	size_t total, repeats;
 	int32_t device;
@@ -61,8 +63,10 @@ typedef struct bench {
 
 	/* The format at hand. */
 	const format *format;
+	char codec_name[32]; /* the format's, or "lz4-typed" */
 	lade_spec *spec;
 	nvcomp_codec codec;
+	nvcomp_options nvcomp_options; /* of the encoder; the decoder's are the defaults */
 } bench;
 
 /* One peer's work on one batch. */
@@ -112,13 +116,13 @@ static void lade_call(work *w)
 static void nvcomp_call(work *w)
 {
 	bench *b = w->b;
-	nvcomp_options none = {{0}};
+	nvcomp_options none = {{0}}, own = b->nvcomp_options;
 	int *statuses = (int *)b->statuses;
 	int result =
 		w->encode
 			? b->codec.compress(b->plain_at, as_sizes(b->chunk_sizes), b->chunk,
 	                                    w->count, w->workspace, w->workspace_size, b->coded_at,
-	                                    as_sizes(b->coded_sizes), none, statuses, b->gpu.stream)
+	                                    as_sizes(b->coded_sizes), own, statuses, b->gpu.stream)
 			: b->codec.decompress((const void *const *)b->coded_at,
 	                                      as_sizes(b->coded_sizes), as_sizes(b->chunk_sizes),
 	                                      as_sizes(b->decoded_sizes), w->count, w->workspace,
@@ -150,7 +154,8 @@ static work work_new(bench *b, int peer, bool encode, size_t count)
 	} else {
 		nvcomp_options none = {{0}};
 		int result = (encode ? b->codec.compress_temp : b->codec.decompress_temp)(
-			count, b->chunk, none, &w.workspace_size, total, b->gpu.stream);
+			count, b->chunk, encode ? b->nvcomp_options : none, &w.workspace_size,
+			total, b->gpu.stream);
 		if (result != 0)
 			snprintf(w.failed, sizeof w.failed, "nvCOMP's status %d", result);
 	}
@@ -283,7 +288,7 @@ static void print_row(bench *b, const row *r)
 		fprintf(stderr, "%s %s %s, %zu chunks of %zu: %s\n", peer_names[r->peer], r->codec,
 		        b->set, r->count, b->chunk, ok);
 	}
-	fprintf(b->out, "%s,%s,%s,%s,%zu,%zu,%.4f,%.2f,%.2f,%.1f,%.1f,%.1f,%.1f,%s,%.1f,%.1f\n",
+	fprintf(b->out, "%s,%s,%s,%s,%zu,%zu,%.4f,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%s,%.3f,%.3f\n",
 	        peer_names[r->peer], b->version[r->peer], r->codec, b->set, b->chunk, r->count,
 	        r->ratio, encode, decode, r->encode_us, r->decode_us, r->encode_temp / (double)MIB,
 	        r->decode_temp / (double)MIB, ok, roof > 0 ? 100 * encode / roof : 0,
@@ -310,7 +315,7 @@ static void bench_encoder(bench *b, int source, size_t count)
 {
 	row own = {.peer = source, .count = count};
 	work encoder = work_new(b, source, true, count), decoder;
-	snprintf(own.codec, sizeof own.codec, "%s", b->format->name);
+	snprintf(own.codec, sizeof own.codec, "%s", b->codec_name);
 	uint64_t sum = encoder.failed[0] ? 0 : run_checked(&encoder);
 	if (!encoder.failed[0])
 		own.encode_us = gpu_time(&b->gpu, b->options.repeats, call, &encoder);
@@ -328,7 +333,7 @@ static void bench_encoder(bench *b, int source, size_t count)
 	if (!b->version[other][0])
 		return;
 	row cross = {.peer = other, .count = count, .ratio = own.ratio};
-	snprintf(cross.codec, sizeof cross.codec, "%s/%s", b->format->name, peer_names[source]);
+	snprintf(cross.codec, sizeof cross.codec, "%s/%s", b->codec_name, peer_names[source]);
 	time_decoder(b, other, &cross, &decoder);
 	print_row(b, &cross);
 }
@@ -360,11 +365,17 @@ static uint64_t *encode_on_host(bench *b)
 	return sizes;
 }
 
-static void bench_format(bench *b, const size_t *batches)
+/* What the peers encode. */
+static void bench_encoders(bench *b, const size_t *batches, bool with_nvcomp)
 {
-	for (int source = LADE; source <= NVCOMP; source++)
+	for (int source = LADE; source <= (with_nvcomp ? NVCOMP : LADE); source++)
 		for (const size_t *count = batches; *count && b->version[source][0]; count++)
 			bench_encoder(b, source, *count);
+}
+
+/* What the host's library encoded. */
+static void bench_cpu(bench *b, const size_t *batches)
+{
 	uint64_t *sizes = encode_on_host(b);
 	for (const size_t *count = batches; *count; count++) {
 		uint64_t sum = 0;
@@ -384,40 +395,125 @@ static void bench_format(bench *b, const size_t *batches)
 	free(sizes);
 }
 
+static lade_spec *spec_of(bench *b, const char *text)
+{
+	lade_spec *spec;
+	lade_error err;
+	bench_ok(lade_spec_parse(b->engine, text, &spec, &err), &err, text);
+	return spec;
+}
+
+/*
+ * Encoders that are told the size of the set's elements: by the option --typed=NAME of liblade's
+ * stage, and by nvCOMP's type of LZ4, which has none of 8 bytes.
+ */
+static void bench_typed(bench *b, const size_t *batches)
+{
+	char text[128];
+	int elem = b->set[strlen(b->set) - 1] - '0';
+	if (elem < 2 || elem > 8)
+		return;
+	snprintf(text, sizeof text, "%s(%s=%d)", b->format->name, b->options.typed, elem);
+	snprintf(b->codec_name, sizeof b->codec_name, "%s-typed", b->format->name);
+	b->spec = spec_of(b, text);
+	b->nvcomp_options.word[0] = elem == 2 ? 3 : 5; /* NVCOMP_TYPE_USHORT, NVCOMP_TYPE_UINT */
+	bench_encoders(b, batches, strcmp(b->format->nvcomp, "LZ4") == 0 && elem <= 4);
+	b->nvcomp_options.word[0] = 0;
+	lade_spec_unref(b->spec);
+}
+
 /* ---- host time --------------------------------------------------------------------------- */
 
-/* Microseconds that the host spends in a call which only enqueues, the device idle before it. */
-static void host_time(bench *b, int peer, bool encode, size_t count)
+enum { HOST_WARM = 50, HOST_CALLS = 201 };
+
+static void print_host(bench *b, int peer, const char *how, bool encode, size_t count,
+                       const double *us)
 {
-	enum { CALLS = 201 };
-	double us[CALLS];
+	bench_stat s = bench_stat_of(us, HOST_CALLS);
+	fprintf(b->host, "%s,%s,%s,%s,%s,%zu,%zu,%.2f,%.2f,%.2f\n", peer_names[peer],
+	        b->version[peer], how, b->format->name, encode ? "encode" : "decode", b->chunk,
+	        count, s.median, s.q1, s.q3);
+}
+
+/* Microseconds that the host spends in a call which only enqueues, the device idle before it. */
+static void host_arrays(bench *b, int peer, bool encode, size_t count)
+{
+	double us[HOST_WARM + HOST_CALLS];
 	work w = work_new(b, peer, encode, count);
 	if (!w.failed[0])
 		run_checked(&w);
-	for (size_t i = 0; i < CALLS && !w.failed[0]; i++) {
+	for (size_t i = 0; i < HOST_WARM + HOST_CALLS && !w.failed[0]; i++) {
 		double start = bench_now();
 		call(&w);
 		us[i] = 1e6 * (bench_now() - start);
 		gpu_wait(&b->gpu);
 	}
-	if (!w.failed[0]) {
-		bench_stat s = bench_stat_of(us, CALLS);
-		fprintf(b->host, "%s,%s,%s,%s,%zu,%zu,%.2f,%.2f,%.2f\n", peer_names[peer],
-		        b->version[peer], b->format->name, encode ? "encode" : "decode", b->chunk,
-		        count, s.median, s.q1, s.q3);
-	}
+	if (!w.failed[0])
+		print_host(b, peer, "arrays", encode, count, us + HOST_WARM);
 	work_free(&w);
+}
+
+/* The same of liblade's calls that take a table of items in host memory. */
+static void host_items(bench *b, bool encode, size_t count, const uint64_t *sizes)
+{
+	double us[HOST_WARM + HOST_CALLS];
+	lade_error err;
+	lade_place device = {LADE_DEVICE, b->options.device};
+	lade_segment *segments = bench_alloc(count * sizeof *segments);
+	lade_item *items = bench_alloc(count * sizeof *items);
+	work w = work_new(b, LADE, encode, count);
+	lade_async_options o = {.struct_size = sizeof o,
+	                        .device = b->options.device,
+	                        .stream = b->gpu.stream,
+	                        .workspace = w.workspace,
+	                        .workspace_size = w.workspace_size,
+	                        .statuses = b->statuses,
+	                        .sizes = b->decoded_sizes};
+	for (size_t i = 0; i < count; i++) {
+		unsigned char *plain = (encode ? b->plain : b->decoded) + i * b->chunk;
+		unsigned char *coded = b->coded + i * b->slot;
+		segments[i] = (lade_segment){.data = encode ? plain : coded,
+		                             .size = encode ? b->chunk : sizes[i],
+		                             .place = device};
+		items[i] = (lade_item){
+			.src = &segments[i],
+			.src_count = 1,
+			.dst = {encode ? coded : plain, encode ? b->slot : b->chunk, device}};
+	}
+	for (size_t i = 0; i < HOST_WARM + HOST_CALLS && !w.failed[0]; i++) {
+		double start = bench_now();
+		if ((encode ? lade_encode_async : lade_decode_async)(b->engine, b->spec, items,
+		                                                     count, &o, &err) != LADE_OK)
+			snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
+		us[i] = 1e6 * (bench_now() - start);
+		gpu_wait(&b->gpu);
+	}
+	if (!w.failed[0] && lade_results_get(b->options.device, b->gpu.stream, b->decoded_sizes,
+	                                     b->statuses, count, NULL, &err) != LADE_OK)
+		snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
+	if (!w.failed[0])
+		print_host(b, LADE, "items", encode, count, us + HOST_WARM);
+	else
+		fprintf(stderr, "items, %s: %s\n", encode ? "encode" : "decode", w.failed);
+	work_free(&w);
+	free(segments);
+	free(items);
 }
 
 static void host_times(bench *b)
 {
 	static const size_t counts[] = {1, 16, 100};
-	free(encode_on_host(b));
+	uint64_t *sizes = encode_on_host(b);
 	for (int encode = 0; encode < 2; encode++)
-		for (size_t i = 0; i < sizeof counts / sizeof *counts && counts[i] <= b->most; i++)
+		for (size_t i = 0; i < sizeof counts / sizeof *counts && counts[i] <= b->most;
+		     i++) {
 			for (int peer = LADE; peer <= NVCOMP; peer++)
 				if (b->version[peer][0])
-					host_time(b, peer, encode, counts[i]);
+					host_arrays(b, peer, encode, counts[i]);
+			if (b->version[LADE][0])
+				host_items(b, encode, counts[i], sizes);
+		}
+	free(sizes);
 	fflush(b->host);
 }
 
@@ -427,14 +523,11 @@ static void host_times(bench *b)
 static size_t slot_of(bench *b, size_t chunk)
 {
 	size_t most = 0;
-	lade_error err;
 	for (size_t f = 0; f < FORMAT_COUNT; f++) {
-		lade_spec *spec;
+		lade_spec *spec = spec_of(b, formats[f].name);
 		nvcomp_codec codec;
 		nvcomp_options none = {{0}};
 		size_t bounds[3] = {formats[f].bound(chunk)};
-		bench_ok(lade_spec_parse(b->engine, formats[f].name, &spec, &err), &err,
-		         formats[f].name);
 		bounds[1] = lade_spec_bound(spec, chunk);
 		lade_spec_unref(spec);
 		if (b->library.handle && nvcomp_find(&b->library, formats[f].nvcomp, &codec) &&
@@ -493,11 +586,11 @@ static void set_load(bench *b, const char *name)
 
 static void bench_set(bench *b, const char *name, bool first)
 {
-	lade_error err;
 	set_load(b, name);
 	for (const size_t *chunk = b->options.chunks; *chunk; chunk++) {
 		size_t all[2] = {b->options.total / *chunk, 0};
 		bool batches = *chunk == 64 * KIB;
+		const size_t *counts = batches ? b->options.batches : all;
 		tables_new(b, *chunk, all[0]);
 		for (size_t f = 0; f < FORMAT_COUNT; f++) {
 			b->format = &formats[f];
@@ -506,12 +599,15 @@ static void bench_set(bench *b, const char *name, bool first)
 			if (b->library.handle &&
 			    !nvcomp_find(&b->library, b->format->nvcomp, &b->codec))
 				bench_die(b->format->name, "nvCOMP lacks its calls");
-			bench_ok(lade_spec_parse(b->engine, b->format->name, &b->spec, &err), &err,
-			         b->format->name);
+			b->spec = spec_of(b, b->format->name);
+			snprintf(b->codec_name, sizeof b->codec_name, "%s", b->format->name);
 			if (first && batches && b->host)
 				host_times(b);
-			bench_format(b, batches ? b->options.batches : all);
+			bench_encoders(b, counts, true);
+			bench_cpu(b, counts);
 			lade_spec_unref(b->spec);
+			if (b->options.typed)
+				bench_typed(b, counts);
 		}
 		tables_free(b);
 	}
@@ -542,6 +638,8 @@ static options parse(int argc, char **argv)
 			o.peers = v;
 		else if ((v = bench_option("--nvcomp", a)))
 			o.nvcomp = v;
+		else if ((v = bench_option("--typed", a)))
+			o.typed = v;
 		else if ((v = bench_option("--repeats", a)))
 			o.repeats = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--device", a)))
@@ -621,7 +719,7 @@ int main(int argc, char **argv)
 	        "peer,version,codec,data,chunk,batch,ratio,encode_gbps,decode_gbps,encode_us,"
 	        "decode_us,temp_enc_mib,temp_dec_mib,ok,encode_roof_pct,decode_roof_pct\n");
 	if (b.host)
-		fprintf(b.host, "peer,version,codec,direction,chunk,batch,host_us,host_us_q1,"
+		fprintf(b.host, "peer,version,call,codec,direction,chunk,batch,host_us,host_us_q1,"
 		                "host_us_q3\n");
 	bool first = true;
 	for (size_t i = 0; i < SET_COUNT; i++) {

@@ -46,51 +46,82 @@ def table(head, rows):
     print()
 
 
+def figure(value):
+    """Three digits that matter, no fewer than the whole ones."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value else ""
+
+
 def rate(row, direction):
     return float(row[direction + "_gbps"] or 0)
 
 
-def rates(rows):
-    """Cells of codec, direction, chunk, batch: peers' means, factor, worst set."""
+def cells_of(rows):
+    """Rows by codec, direction, chunk and batch, then by peer, then by set."""
     cells = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows:
         for direction in ("decode", "encode"):
-            if direction == "encode" and "/" in row["codec"]:
-                continue
-            key = row["codec"], direction, int(row["chunk"]), int(row["batch"])
-            cells[key][row["peer"]][row["data"]] = row
+            if rate(row, direction) > 0:
+                key = row["codec"], direction, int(row["chunk"]), int(row["batch"])
+                cells[key][row["peer"]][row["data"]] = row
+    # What one encoded and both decoded stands in rows of its own.
+    for codec, direction, chunk, batch in list(cells):
+        base, _, source = codec.partition("/")
+        if source in ("liblade", "nvcomp"):
+            cells[codec, direction, chunk, batch][source] = \
+                cells[base, direction, chunk, batch].get(source, {})
+    return cells
+
+
+def factors_of(cell, direction):
+    """liblade's rate over nvCOMP's, by set."""
+    ours, theirs = cell.get("liblade", {}), cell.get("nvcomp", {})
+    column = direction + "_us"
+    return {s: float(theirs[s][column]) / float(ours[s][column]) for s in ours if s in theirs}
+
+
+def targets(cells):
+    """What is wanted, and what was reached."""
+    wanted = [(c, d, 65536, b, f) for (c, d, b), f in TARGETS.items()]
+    wanted += [(c + "/cpu", "decode", k, b, MIB_TARGET) for c in ("lz4", "snappy")
+               for k, b in sorted({key[2:] for key in cells}) if k == 1 << 20]
+    out = []
+    for codec, direction, chunk, batch, want in wanted:
+        factors = factors_of(cells.get((codec, direction, chunk, batch), {}), direction)
+        if not factors:
+            continue
+        reached, worst = mean(factors.values()), min(factors, key=factors.get)
+        out.append([codec, direction, f"{batch} x {chunk >> 10} KiB", len(factors),
+                    f"{want:.1f}", f"{reached:.2f}", f"{100 * reached / want:.0f}",
+                    f"{short(worst)} {factors[worst]:.2f}"])
+    if out:
+        print("## liblade's rate over nvCOMP's: wanted and reached\n")
+        table(["codec", "", "batch", "sets", "wanted", "reached", "%", "worst set"], out)
+
+
+def rates(cells):
+    """Each cell's means and factor; gives those where liblade is slower."""
     print("## Rates, geometric means over the sets\n")
     out, slower = [], []
-    order = sorted(cells, key=lambda k: (k[2] != 65536, k[0], k[1], k[2], -k[3]))
-    for key in order:
+    for key in sorted(cells, key=lambda k: (k[2] != 65536, k[0], k[1], k[2], -k[3])):
         codec, direction, chunk, batch = key
         ours, theirs = cells[key].get("liblade", {}), cells[key].get("nvcomp", {})
-        if not ours or mean(rate(r, direction) for r in ours.values()) == 0:
-            continue
-        if codec.endswith(("/nvcomp", "/liblade")):
-            continue
-        both = sorted(set(ours) & set(theirs))
-        factors = {s: rate(ours[s], direction) / rate(theirs[s], direction)
-                   for s in both if rate(theirs[s], direction) > 0}
-        factor = mean(factors.values())
-        want = TARGETS.get((codec, direction, batch), 0) if chunk == 65536 else 0
-        if chunk == 1 << 20 and direction == "decode" and codec.endswith("/cpu"):
-            want = MIB_TARGET
+        factors = factors_of(cells[key], direction)
+        slower += [(f, codec, direction, chunk, batch, s) for s, f in factors.items() if f < 1]
         worst = min(factors, key=factors.get) if factors else ""
-        slower += [(factors[s], codec, direction, chunk, batch, s) for s in factors
-                   if factors[s] < 1]
-        us = mean(float(r[direction + "_us"] or 0) for r in ours.values())
-        roof = mean(float(r.get(direction + "_roof_pct") or 0) for r in ours.values())
+
+        def of(rows, column):
+            return figure(mean(float(r.get(column) or 0) for r in rows.values()))
+
         out.append([
-            codec, direction, f"{chunk >> 10} KiB", batch,
-            f"{mean(rate(r, direction) for r in ours.values()):.1f}", f"{us:.1f}", f"{roof:.1f}",
-            f"{mean(rate(r, direction) for r in theirs.values()):.1f}" if theirs else "",
-            f"{factor:.2f}" if factors else "", want or "",
-            f"{100 * factor / want:.0f}" if want and factors else "",
+            codec, direction, f"{batch} x {chunk >> 10} KiB", of(ours, direction + "_gbps"),
+            of(theirs, direction + "_gbps"), of(ours, direction + "_us"),
+            of(theirs, direction + "_us"), of(ours, direction + "_roof_pct"),
+            of(theirs, direction + "_roof_pct"),
+            f"{mean(factors.values()):.2f}" if factors else "",
             f"{short(worst)} {factors[worst]:.2f}" if worst else ""])
-    table(["codec", "", "chunk", "batch", "liblade GB/s", "us", "% of roof", "nvCOMP GB/s",
-           "factor", "wanted", "% reached", "worst set"], out)
-    return cells, slower
+    table(["codec", "", "batch", "liblade GB/s", "nvCOMP", "liblade us", "nvCOMP",
+           "liblade % of roof", "nvCOMP", "factor", "worst set"], out)
+    return slower
 
 
 def by_set(cells):
@@ -108,9 +139,9 @@ def by_set(cells):
         for c in columns:
             ours = cells[c].get("liblade", {}).get(name)
             theirs = cells[c].get("nvcomp", {}).get(name)
-            text = f"{rate(ours, c[1]):.1f}" if ours else ""
-            if ours and theirs and rate(theirs, c[1]) > 0:
-                text += f" ({rate(ours, c[1]) / rate(theirs, c[1]):.1f})"
+            text = figure(rate(ours, c[1])) if ours else ""
+            if ours and theirs:
+                text += f" ({factors_of(cells[c], c[1])[name]:.1f})"
             line.append(text)
         out.append(line)
     table(head, out)
@@ -132,9 +163,8 @@ def ratios(cells):
                 for s in ours if s in theirs and float(theirs[s]["ratio"]) > 0}
         worst = min(both, key=both.get) if both else ""
         out.append([codec, f"{chunk >> 10} KiB",
-                    f"{mean(float(r['ratio']) for r in ours.values()):.3f}",
-                    f"{mean(float(r['ratio']) for r in theirs.values()):.3f}" if theirs else "",
-                    f"{mean(float(r['ratio']) for r in by_cpu.values()):.3f}" if by_cpu else "",
+                    *(f"{mean(float(r['ratio']) for r in peer.values()):.3f}" if peer else ""
+                      for peer in (ours, theirs, by_cpu)),
                     f"{short(worst)} {100 * both[worst] - 100:+.1f} %" if worst else ""])
         notes += [f"{codec}, {chunk >> 10} KiB, {short(s)}: {100 * q - 100:+.1f} %"
                   for s, q in sorted(both.items(), key=lambda x: x[1]) if q < 0.98]
@@ -144,8 +174,8 @@ def ratios(cells):
 
 def host(rows):
     print("## Host time of a call that only enqueues, microseconds (median, quartiles)\n")
-    table(["peer", "codec", "", "batch", "us"],
-          [[r["peer"], r["codec"], r["direction"], r["batch"],
+    table(["peer", "call", "codec", "", "batch", "us"],
+          [[r["peer"], r["call"], r["codec"], r["direction"], r["batch"],
             f"{float(r['host_us']):.1f} ({float(r['host_us_q1']):.1f} to "
             f"{float(r['host_us_q3']):.1f})"] for r in rows])
     worst = max((float(r["host_us"]) for r in rows if r["peer"] == "liblade"), default=0)
@@ -153,31 +183,32 @@ def host(rows):
 
 
 def fed(rows):
-    """Host-fed work; the mean of percent over the sets, and the worst."""
-    print("## Fed from the host, and to it\n")
-    cells = collections.defaultdict(list)
+    """Host-fed work, a line a case: means over the sets, and the worst where it counts."""
+    print("## Fed from the host, and to it: decoded GB/s (percent of the bound)\n")
+    cells = collections.defaultdict(lambda: collections.defaultdict(dict))
     for r in rows:
-        cells[r["direction"], r["source"], r["dest"], r["layout"], int(r["chunk"]), r["codec"],
-              r["peer"], r["way"]].append(r)
+        if float(r["us"]) > 0:
+            key = r["direction"], f"{r['source']} to {r['dest']}", r["layout"], \
+                int(r["chunk"]), r["codec"]
+            cells[key][r["peer"], r["way"]][r["data"]] = r
+    ways = [("liblade", "into"), ("liblade", "device"), ("liblade", "copy"), ("nvcomp", "copy")]
     out, missed = [], []
-    for key, group in sorted(cells.items()):
-        good = [r for r in group if float(r["us"]) > 0]
-        direction, source, dest, layout, chunk, codec, peer, way = key
-        low = min(good, key=lambda r: float(r["percent"])) if good else None
-        out.append([direction, f"{source} to {dest}", layout, f"{chunk >> 10} KiB", codec, peer,
-                    way, f"{mean(float(r['coded_gbps']) for r in good):.1f}",
-                    f"{mean(float(r['decoded_gbps']) for r in good):.1f}",
-                    f"{mean(float(r['kernel_gbps']) for r in good):.0f}",
-                    f"{mean(float(r['percent']) for r in good):.0f}",
-                    f"{short(low['data'])} {float(low['percent']):.0f}" if low else ""])
-        if (direction, source, dest, peer) == ("decode", "pinned", "device", "liblade") and \
-                way == "into":
-            missed += [f"{codec} {layout} {chunk >> 10} KiB {short(r['data'])} "
-                       f"{float(r['percent']):.0f}" for r in good
-                       if float(r["percent"]) < FED_TARGET]
-    table(["", "from, to", "chunks", "size", "codec", "peer", "way", "coded GB/s",
-           "decoded GB/s", "kernels GB/s", "% of bound", "worst set"], out)
-    print(f"Below {FED_TARGET} % of the bound, from pinned memory to the device, way `into`: "
+    for key, cell in sorted(cells.items()):
+        line = [key[0], key[1], key[2], f"{key[3] >> 10} KiB", key[4]]
+        for way in ways:
+            good = cell.get(way, {}).values()
+            line.append(f"{mean(float(r['decoded_gbps']) for r in good):.1f} "
+                        f"({mean(float(r['percent']) for r in good):.0f})" if good else "")
+        ours = cell.get(("liblade", "into"), {})
+        low = min(ours, key=lambda s: float(ours[s]["percent"])) if ours else ""
+        line.append(f"{short(low)} {float(ours[low]['percent']):.0f}" if low else "")
+        out.append(line)
+        if key[:2] == ("decode", "pinned to device"):
+            missed += [f"{key[4]} {key[2]} {key[3] >> 10} KiB {short(s)} {float(r['percent']):.0f}"
+                       for s, r in ours.items() if float(r["percent"]) < FED_TARGET]
+    table(["", "from, to", "chunks", "size", "codec", "into", "device", "copy, kernels",
+           "copy, nvCOMP", "worst set, into"], out)
+    print(f"Below {FED_TARGET} % of the bound, from pinned memory to the device, `into`: "
           + ("; ".join(missed) if missed else "none") + ".\n")
 
 
@@ -202,15 +233,19 @@ def main():
     checked = [r for k in ("rates", "fed") for r in kinds[k] if r["ok"] == "yes"]
     print(f"{len(checked)} rows, every result of theirs compared and right; {len(bad)} not:"
           + ("" if bad else " none") + "\n")
-    for r in bad[:40]:
-        print(f"- {r['peer']} {r['codec']} {r['data']}, {r['batch']} x {r['chunk']}: {r['ok']}")
+    for what, count in collections.Counter(
+            f"{r['peer']} {r['codec']}: {r['ok']}" for r in bad).most_common(40):
+        print(f"- {count} x {what}")
+    if bad:
+        print()
     if kinds["rates"]:
-        good = [r for r in kinds["rates"] if r["ok"] == "yes"]
-        cells, slower = rates(good)
-        by_set(cells)
+        cells = cells_of(r for r in kinds["rates"] if r["ok"] == "yes")
+        targets(cells)
+        slower = rates(cells)
         print("Slower than nvCOMP: " + ("; ".join(
             f"{c} {d} {short(s)}, {b} x {k >> 10} KiB: {f:.2f}"
             for f, c, d, k, b, s in sorted(slower)) if slower else "no set, in no cell") + ".\n")
+        by_set(cells)
         ratios(cells)
     if kinds["host"]:
         host(kinds["host"])
