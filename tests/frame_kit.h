@@ -239,7 +239,7 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 		break;
 	case KIT_PREAD:
 	case KIT_MAP:
-		options.flags = reader == KIT_MAP ? LADE_FRAME_MAP : 0;
+		options.flags |= reader == KIT_MAP ? LADE_FRAME_MAP : 0;
 		path = kit_file(data, size);
 		status = lade_frame_open_path(engine, path, &options, &frame, err);
 		unlink(path);

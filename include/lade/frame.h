@@ -140,6 +140,8 @@ enum {
 	 * that nobody makes shorter meanwhile: that is a SIGBUS.  Without it the file is read by
 	 * pread(), where it is an error. */
 	LADE_FRAME_MAP = 1,
+	/* Chunks are decoded as with LADE_BATCH_STRICT. */
+	LADE_FRAME_STRICT = 2,
 };
 
 /* Zero-initialise, set struct_size, then what is wanted. */
@@ -150,6 +152,14 @@ typedef struct lade_frame_read_options {
 	unsigned threads;
 	const lade_dict *dict;
 	size_t max_chunk_size; /* refuse larger chunks with LADE_E_LIMIT; 0: 1 GiB */
+	/*
+	 * Where lade_frame_read() decodes; pipes are decoded on the host.  LADE_WHERE_AUTO is the
+	 * host.  LADE_WHERE_DEVICE: 'device' decodes what it has kernels for, many chunks at a
+	 * time, with the verdicts of LADE_FRAME_STRICT; the host reads, verifies checksums, and
+	 * decodes the rest.  Ranges in pinned memory are written by the device itself.
+	 */
+	lade_where where;
+	int32_t device;
 } lade_frame_read_options;
 
 typedef struct lade_frame lade_frame;
@@ -187,8 +197,10 @@ typedef struct lade_frame_range {
 
 /*
  * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each
- * once a call.  'results' as in lade_decode_into(); may be NULL.
- * Fails: LADE_E_RANGE for a range past the end, and what decoding and reading fail with
+ * once a call.  Ranges are memory that the host can write.  'results' as in lade_decode_into(); may
+ * be NULL.
+ * Fails: LADE_E_RANGE for a range past the end, LADE_E_UNSUPPORTED for one in device memory, and
+ *        what decoding and reading fail with
  */
 LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges,
                                      size_t count, lade_result *results, lade_error *err);

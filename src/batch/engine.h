@@ -138,7 +138,7 @@ static inline const lade_implementation *lade__route_at(const lade_engine *engin
  * their own workers. */
 lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
-                             lade__route *route, lade_error *err);
+                             bool strict, lade__route *route, lade_error *err);
 
 /* ---- what became of a call's items ------------------------------------------------------------ */
 

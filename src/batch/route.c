@@ -107,10 +107,10 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 
 lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
-                             lade__route *route, lade_error *err)
+                             bool strict, lade__route *route, lade_error *err)
 {
 	lade_workload workload = {.count = count, .total = (uint64_t)count * size, .largest = size,
 	                          .threads = engine->threads, .has_dict = has_dict,
-	                          .cpu = engine->cpu};
+	                          .strict = strict, .cpu = engine->cpu};
 	return lade__route_make(engine, spec, direction, LADE_HOST, &workload, route, NULL, 0, NULL, err);
 }

@@ -57,6 +57,7 @@ static lade_frame_read_options read_options(const cli_work *work)
 
 	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
 	                                 .policy = verify,
+	                                 .flags = o->strict ? LADE_FRAME_STRICT : 0,
 	                                 .threads = o->threads,
 	                                 .max_chunk_size = (size_t)o->max_window,
 	                                 .dict = work->dict};

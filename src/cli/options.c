@@ -28,6 +28,7 @@ enum {
 	OPT_NO_CHECK,
 	OPT_FORMAT,
 	OPT_RAW,
+	OPT_STRICT,
 };
 
 static const char short_options[] = "0123456789zdtlckfo:T:rqvVhM:D:";
@@ -60,6 +61,7 @@ static const struct option long_options[] = {
 	{"no-check", no_argument, NULL, OPT_NO_CHECK},
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"raw", no_argument, NULL, OPT_RAW},
+	{"strict", no_argument, NULL, OPT_STRICT},
 	{"memory", required_argument, NULL, 'M'},
 	{"dict", required_argument, NULL, 'D'},
 	{NULL, 0, NULL, 0},
@@ -101,6 +103,7 @@ static const char help[] =
 	"\n"
 	"Other:\n"
 	"      --no-check        neither make nor verify checksums\n"
+	"      --strict          LZ4 and Snappy in .lade files: refuse what their texts forbid\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
 	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
@@ -225,6 +228,9 @@ static bool read_flag(cli_options *o, int opt)
 		return true;
 	case OPT_RAW:
 		o->raw = true;
+		return true;
+	case OPT_STRICT:
+		o->strict = true;
 		return true;
 	default:
 		return false;

@@ -21,6 +21,7 @@ typedef enum cli_mode {
 typedef struct cli_options {
 	cli_mode mode;
 	bool to_stdout, remove, force, recursive;
+	bool strict; /* LZ4 and Snappy are decoded to the formats' letter */
 	bool raw; /* .npy files are bytes like others; no .npy header is put back */
 	const char *output;
 	unsigned threads; /* 0: all cores */

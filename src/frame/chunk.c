@@ -13,19 +13,21 @@
 static lade_status coder_route(const lade__coder *coder, const lade_spec *spec,
                                lade__route *route, lade_error *err)
 {
+	bool strict = (coder->job.flags & LADE_BATCH_STRICT) != 0;
 	return lade__route_host(coder->engine, spec, coder->direction, ROUTE_CHUNKS,
-	                        coder->info->chunk_size, coder->job.dict != NULL, route, err);
+	                        coder->info->chunk_size, coder->job.dict != NULL, strict, route,
+	                        err);
 }
 
 lade_status lade__coder_init(lade__coder *coder, lade_engine *engine, const lade_frame_info *info,
                              lade_direction direction, const lade_dict *dict, lade_policy policy,
-                             lade_error *err)
+                             uint32_t flags, lade_error *err)
 {
 	memset(coder, 0, sizeof *coder);
 	coder->engine = engine;
 	coder->info = info;
 	coder->direction = direction;
-	coder->job.dict = dict;
+	coder->job = (lade__job_options){dict, flags};
 	coder->verify = info->checksum != LADE_CHECKSUM_NONE &&
 	                policy >= LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT;
 	return coder_route(coder, info->spec, &coder->route, err);
@@ -71,7 +73,7 @@ static lade_status encode_lossy(const lade__coder *coder, lade_worker *worker,
 	                                         bound, coded_size, err);
 	if (status == LADE_OK)
 		status = lade__route_host(coder->engine, spec, LADE_DECODE, 1, size,
-		                          coder->job.dict != NULL, &decode, err);
+		                          coder->job.dict != NULL, false, &decode, err);
 	if (status == LADE_OK)
 		status = lade__worker_decode(worker, &decode, &coder->job, scratch, *coded_size,
 		                             back, size, &got, err);

@@ -20,10 +20,10 @@ typedef struct lade__coder {
 	bool verify;
 } lade__coder;
 
-/* 'info' outlives the coder. */
+/* 'info' outlives the coder; 'flags' are those of the batch (LADE_BATCH_...). */
 lade_status lade__coder_init(lade__coder *coder, lade_engine *engine, const lade_frame_info *info,
                              lade_direction direction, const lade_dict *dict, lade_policy policy,
-                             lade_error *err);
+                             uint32_t flags, lade_error *err);
 
 /*
  * Writes the whole block of a chunk, header to padding, to 'dst': at most

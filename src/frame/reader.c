@@ -26,10 +26,11 @@ lade_status lade__read_options_check(const lade_frame_read_options *given,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: policy %d is not known",
 		                 (int)options->policy);
-	if (options->flags & ~(uint32_t)LADE_FRAME_MAP)
+	const uint32_t known = LADE_FRAME_MAP | LADE_FRAME_STRICT;
+	if (options->flags & ~known)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: flags 0x%x, known are 0x%x", options->flags,
-		                 LADE_FRAME_MAP);
+		                 known);
 	if (options->max_chunk_size == 0)
 		options->max_chunk_size = LADE__CHUNK_SIZE_MAX;
 	return LADE_OK;
@@ -121,7 +122,8 @@ static lade_status frame_init(lade_frame *frame, lade_error *err)
 	frame->info.chunk_count = frame->footer.chunk_count;
 	frame->info.encoded_size = frame->source.from.size;
 	status = lade__coder_init(&frame->coder, frame->engine, &frame->info, LADE_DECODE,
-	                          frame->options.dict, frame->options.policy, err);
+	                          frame->options.dict, frame->options.policy,
+	                          lade__read_batch_flags(&frame->options), err);
 out:
 	return status;
 }

@@ -47,6 +47,12 @@ lade_status lade__frame_check(const lade_frame *frame, const lade__located *at, 
 lade_status lade__read_options_check(const lade_frame_read_options *given,
                                      lade_frame_read_options *options, lade_error *err);
 
+/* The flags of the batch calls that the options stand for. */
+static inline uint32_t lade__read_batch_flags(const lade_frame_read_options *options)
+{
+	return options->flags & LADE_FRAME_STRICT ? LADE_BATCH_STRICT : 0;
+}
+
 /* What the options refuse of a frame. */
 lade_status lade__read_limits(const lade_frame_read_options *options, const lade_frame_info *info,
                               lade_error *err);

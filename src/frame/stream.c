@@ -107,7 +107,7 @@ static lade_status stream_init(lade_frame_stream *stream, const lade_frame_read_
 	const lade_frame_info *info = &stream->header.info;
 	TRY(lade__read_limits(&options, info, err));
 	TRY(lade__coder_init(&stream->coder, stream->engine, info, LADE_DECODE, options.dict,
-	                     options.policy, err));
+	                     options.policy, lade__read_batch_flags(&options), err));
 	TRY(lade__ring_init(&stream->ring, stream->engine, options.threads, err));
 	stream->group_chunks = info->chunk_size < LADE__GROUP_BYTES ? LADE__GROUP_CHUNKS : 1;
 	stream->slots = calloc(stream->ring.count, sizeof *stream->slots);

@@ -97,7 +97,7 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	TRY(make_header(options, &writer->header, err));
 	const lade_frame_info *info = &writer->header.info;
 	TRY(lade__coder_init(&writer->coder, writer->engine, info, LADE_ENCODE, options->dict,
-	                     options->policy, err));
+	                     options->policy, 0, err));
 	TRY(lade__ring_init(&writer->ring, writer->engine, options->threads, err));
 	writer->group_chunks = 1;
 	while (writer->group_chunks < LADE__GROUP_CHUNKS &&

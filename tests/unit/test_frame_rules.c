@@ -154,7 +154,7 @@ static void test_options(void **state)
 	lade_frame_read_options read = kit_read_options((lade_policy)5);
 	assert_int_equal(lade_frame_open_memory(engine, "", 0, &read, &frame, NULL), LADE_E_ARG);
 	read = kit_read_options(LADE_NO_COMPUTE_NO_VERIFY);
-	read.flags = 2;
+	read.flags = 4;
 	assert_int_equal(lade_frame_open_memory(engine, "", 0, &read, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open_memory(engine, NULL, 5, NULL, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open(engine, (lade_source){0}, NULL, &frame, NULL), LADE_E_ARG);
@@ -182,6 +182,37 @@ static void test_chunk_limit(void **state)
 			free(out.data);
 		}
 	free(f.data);
+}
+
+/* A match of offset 0, which liblz4 takes (docs/verdicts.md). */
+static void test_strict(void **state)
+{
+	(void)state;
+	lade_spec *spec;
+	uint8_t data[100];
+	memset(data, 'a', sizeof data);
+	memcpy(data + 90, "0123456789", 10);
+	assert_int_equal(lade_spec_parse(NULL, "lz4", &spec, NULL), LADE_OK);
+	lade_frame_options options = kit_options(spec, 1000);
+	kit_bytes f = kit_frame(engine, &options, data, sizeof data);
+	size_t at = 0;
+	while (at + 3 < f.size && memcmp(f.data + at, "\x1F" "a\1", 4))
+		at++;
+	assert_true(at + 3 < f.size);
+	f.data[at + 2] = 0;
+	for (uint32_t flags = 0; flags <= LADE_FRAME_STRICT; flags += LADE_FRAME_STRICT)
+		for (int reader = 0; reader < KIT_READERS; reader++) {
+			kit_bytes out = {0};
+			lade_error err = {0};
+			lade_frame_read_options read = kit_read_options(LADE_NO_COMPUTE_NO_VERIFY);
+			read.flags = flags;
+			lade_status status = kit_decode(engine, (enum kit_reader)reader, f.data,
+			                                f.size, read, &out, NULL, &err);
+			assert_int_equal(status, flags ? LADE_E_CORRUPT : LADE_OK);
+			free(out.data);
+		}
+	free(f.data);
+	lade_spec_unref(spec);
 }
 
 /* The hexadecimal lines of section 8: "    0040  43 48 ..  43 ..  what it is". */
@@ -246,6 +277,7 @@ int main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_chunk_limit),
+		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_example),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

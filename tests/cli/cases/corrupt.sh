@@ -43,6 +43,16 @@ says empty
 run 0 "$lade" -f --algorithm=copy --chunk-size=64K good.lade -o copy.lade
 run 0 "$lade" -t --no-check copy.lade
 
+# A match of offset 0: liblz4 takes it, --strict does not.
+{ printf 'a%.0s' {1..90} && printf 0123456789; } >match
+run 0 "$lade" -f --algorithm=lz4 --no-check match
+at=$(grep -obUaP '\x1fa\x01\x00' match.lade | head -1 | cut -d: -f1)
+printf '\0' | dd of=match.lade bs=1 seek=$((at + 2)) conv=notrunc status=none
+run 0 "$lade" -t match.lade
+run 1 "$lade" -t --strict match.lade
+says "reaches back 0 bytes"
+run 0 "$lade" -t --strict good.lade
+
 # --rm keeps what could not be done.
 cp good.lade keep.lade
 head -c 1000 good.lade >keep.lade
