@@ -26,7 +26,9 @@
 	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0)        \
 	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)        \
 	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0)                             \
-	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)
+	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)                    \
+	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0)               \
+	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

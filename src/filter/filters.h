@@ -31,6 +31,10 @@
 LADE__FILTERS(LADE_X)
 #undef LADE_X
 
+/* On devices. */
+extern const lade_implementation lade__filter_bitshuffle_encode_gpu,
+	lade__filter_bitshuffle_decode_gpu;
+
 /* ---- records ------------------------------------------------------------------------------ */
 
 typedef lade_status lade__tile_fn(const lade_run *run, const void *src, void *dst, size_t elem_off,
