@@ -88,8 +88,8 @@ enum {
 	/*
 	 * LZ4 and Snappy are decoded on the host by the library's own decoders, which take just
 	 * what the formats' texts allow and agree with the kernels on every verdict; without it
-	 * by liblz4 and libsnappy, which are faster and differ on some invalid streams (docs/gpu.md
-	 * lists how).
+	 * by liblz4 and libsnappy, which differ on some invalid streams (docs/verdicts.md lists
+	 * how).  LZ4 frames and Blosc are the libraries' with it, too.
 	 */
 	LADE_BATCH_STRICT = 2,
 };
