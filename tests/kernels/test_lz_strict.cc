@@ -118,6 +118,7 @@ static void check_batch(const kernel &k, const std::vector<stream> &all, uint64_
 static void the_same_verdicts(void **)
 {
 	rng r = {seed};
+	refused = other_status = 0;
 	std::vector<stream> all(64);
 	print_message("seed %llx\n", (unsigned long long)seed);
 	for (const kernel &k : kernels)
@@ -133,6 +134,48 @@ static void the_same_verdicts(void **)
 	print_message("%zu streams are refused, %zu with another status\n", refused, other_status);
 }
 
+/* A block with a match of more than 1 GiB, and sizes that streams tell up to 32 bits and beyond: the
+ * status of each, by the host and by the kernel. */
+static void sizes_above_a_gibibyte(void **)
+{
+	static const uint8_t told[][7] = {
+		{0x81, 0x80, 0x80, 0x80, 0x04, 0, 'a'},
+		{0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 'a'},
+		{0x80, 0x80, 0x80, 0x80, 0x10, 0, 'a'},
+	};
+	bytes block = {0x1F, 'a', 1, 0}, room(64);
+	other_status = 0;
+	block.insert(block.end(), (1u << 30) / 255 + 100, 255);
+	block.insert(block.end(), {0, 0x50, 1, 2, 3, 4, 5});
+	for (int i = 0; i < 4; i++) {
+		const kernel &k = i ? kernels[3] : kernels[0];
+		bytes in = i ? bytes(told[i - 1], told[i - 1] + 7) : block;
+		const lade_implementation *by = i ? &lade__snappy_strict : &lade__lz4_strict;
+		const uint8_t *src = in.data();
+		uint8_t *dst = room.data();
+		uint64_t size = in.size(), cap = room.size(), made = 7;
+		uint32_t status = 77, next = 0;
+		size_t got;
+		lade_run run = {};
+		lade_status host = by->run(&run, lade_host_cspan(src, size),
+		                           lade_host_span(dst, cap), &got, NULL);
+		lade_gpu_batch batch = {};
+		batch.src = &src;
+		batch.src_size = &size;
+		batch.dst = &dst;
+		batch.dst_cap = &cap;
+		batch.dst_size = &made;
+		batch.status = &status;
+		batch.next = &next;
+		batch.count = 1;
+		emu_config config = {.kernel = k.name, .grid = 1, .block = k.threads};
+		assert_true(emu_launch(config, [&] { k.run(batch); }).ok);
+		assert_true(host != LADE_OK && status != LADE_GPU_OK && made == 0);
+		other_status += status != (uint32_t)host;
+	}
+	print_message("%zu of 4 streams are refused with another status\n", other_status);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -141,6 +184,7 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 0);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_verdicts),
+		cmocka_unit_test(sizes_above_a_gibibyte),
 	};
 	return cmocka_run_group_tests_name("kernel_lz_strict", tests, NULL, NULL);
 }

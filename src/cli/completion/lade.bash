@@ -47,8 +47,8 @@ _lade() {
 				--compress
 				--decompress --dict= --dtype= --filter= --force --format= --help
 				--keep --level= --list --memory= --no-check --output= --quiet --raw
-				--recursive --rm --spec= --stdout --strict --test --threads= --verbose
-				--version" -- "$cur"))
+				--recursive --rm --spec= --stdout --strict --test --threads=
+				--verbose --version" -- "$cur"))
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return
 		fi
