@@ -243,6 +243,11 @@ static void check_statuses(way *w)
 	free(statuses);
 }
 
+static void poison_mebibyte(void *ctx, size_t i)
+{
+	memset((unsigned char *)ctx + i * MIB, 0xA5, MIB);
+}
+
 /* Runs the way once on a destination that was poisoned, and looks at all that came of it. */
 static void run_checked(way *w)
 {
@@ -253,11 +258,11 @@ static void run_checked(way *w)
 	           .bytes = encode ? f->pinned : f->decoded_pinned,
 	           .bad = SIZE_MAX,
 	           .mutex = PTHREAD_MUTEX_INITIALIZER};
-	if (encode)
-		memset(f->pinned, 0xA5, f->count * f->slot);
-	else if (pinned)
-		memset(f->decoded_pinned, 0xA5, total);
-	else
+	if (pinned) {
+		size_t size = encode ? f->count * f->slot : total;
+		parallel_run(size / MIB, poison_mebibyte, encode ? f->pinned : f->decoded_pinned);
+	}
+	if (!pinned)
 		gpu_fill(&f->gpu, f->decoded_dev, 0xA5, total);
 	gpu_wait(&f->gpu);
 	run_way(w);

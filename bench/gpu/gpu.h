@@ -345,11 +345,14 @@ static inline void gpu_print_machine(const gpu *g, FILE *out, int argc, char **a
 	char line[256];
 	fprintf(out, "card: %s, %u multiprocessors, %u MHz, %.0f GiB\n", d->name,
 	        d->multiprocessors, d->clock_khz / 1000, (double)d->memory_size / (double)GIB);
+	/* "NVRM version: NVIDIA ... Kernel Module for x86_64  580.159.04  Release Build ..." */
 	FILE *f = fopen("/proc/driver/nvidia/version", "r");
-	if (f && fgets(line, sizeof line, f)) {
-		line[strcspn(line, "\n")] = 0;
-		fprintf(out, "driver: %s\n", line);
-	}
+	if (f && fgets(line, sizeof line, f))
+		for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+			if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) {
+				fprintf(out, "driver: %s\n", word);
+				break;
+			}
 	if (f)
 		fclose(f);
 	fprintf(out, "cuda: driver %d.%d\n", d->driver_version / 1000,
@@ -358,7 +361,9 @@ static inline void gpu_print_machine(const gpu *g, FILE *out, int argc, char **a
 	fprintf(out, "liblade: %s\n", lade_version_text());
 	fprintf(out, "command:");
 	for (int i = 0; i < argc; i++)
-		fprintf(out, " %s", i ? argv[i] : base_name(argv[i]));
+		if (!bench_option("--out", argv[i]) && !bench_option("--host", argv[i]) &&
+		    !bench_option("--info", argv[i]))
+			fprintf(out, " %s", i ? argv[i] : base_name(argv[i]));
 	fputc('\n', out);
 }
 
