@@ -57,8 +57,9 @@ static context contexts[EMULATED_DEVICES] = {{0}, {1}};
 static thread_local context *stack[16];
 static thread_local int depth;
 static stream *defaults[EMULATED_DEVICES][2]; /* the legacy one, and the one of threads */
-static std::set<const void *> handles;        /* streams, events, pools, modules, graphs */
-static std::vector<function *> functions;
+/* Streams, events, pools, modules, functions, graphs. */
+static auto &handles = *new std::set<const void *>;
+static auto &functions = *new std::vector<function *>;
 
 struct guard {
 	guard()
@@ -426,7 +427,7 @@ API cuStreamDestroy_v2(void *handle)
 }
 
 /* When work has been waited for, a pool keeps no more than its threshold. */
-static std::vector<pool *> pools;
+static auto &pools = *new std::vector<pool *>;
 
 static void settle(int device)
 {

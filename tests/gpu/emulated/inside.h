@@ -170,8 +170,8 @@ struct stream {
 	bool unjoined;   /* no other stream waits for the last of them */
 };
 
-extern std::vector<stream *> streams;
-extern std::vector<event *> events;
+extern std::vector<stream *> &streams;
+extern std::vector<event *> &events;
 extern int device_error[EMULATED_DEVICES];
 extern int captures; /* under way */
 

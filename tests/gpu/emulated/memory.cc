@@ -38,7 +38,8 @@ struct range {
 };
 
 static range ranges[EMULATED_DEVICES + 1]; /* the last is the host's */
-static std::map<uintptr_t, block> blocks;  /* by the end of their pages */
+/* By the end of their pages.  As all that is static here it outlives the program's threads. */
+static auto &blocks = *new std::map<uintptr_t, block>;
 static int opened;
 size_t memory_used[EMULATED_DEVICES];
 
@@ -119,8 +120,9 @@ void memory_begin(block *b)
 
 	protect(*b, true);
 #if EMU_ASAN
-	__asan_poison_memory_region((void *)b->pages, b->pages_size);
-	__asan_unpoison_memory_region((void *)b->at, b->size);
+	uintptr_t end = b->at + b->size;
+	__asan_poison_memory_region((void *)b->pages, b->at - b->pages);
+	__asan_poison_memory_region((void *)end, b->pages + b->pages_size - end);
 #endif
 	memset((void *)b->at, garbage, ends);
 	memset((void *)(b->at + b->size - ends), garbage, ends);
@@ -132,7 +134,9 @@ void memory_begin(block *b)
 void memory_drop(block *b)
 {
 #if EMU_ASAN
-	__asan_unpoison_memory_region((void *)b->pages, b->pages_size);
+	uintptr_t end = b->at + b->size;
+	__asan_unpoison_memory_region((void *)b->pages, b->at - b->pages);
+	__asan_unpoison_memory_region((void *)end, b->pages + b->pages_size - end);
 #endif
 	/* New pages in place of the old ones give the memory back. */
 	if (!map(b->pages, b->pages_size, PROT_NONE))

@@ -19,8 +19,8 @@
 /* Blocks of a launch that run interleaved, as they would on 2 SMs. */
 #define RESIDENT 4u
 
-std::vector<stream *> streams;
-std::vector<event *> events;
+std::vector<stream *> &streams = *new std::vector<stream *>;
+std::vector<event *> &events = *new std::vector<event *>;
 int device_error[EMULATED_DEVICES];
 int captures;
 kernel *kernels;

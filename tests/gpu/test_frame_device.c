@@ -1,0 +1,354 @@
+/*
+ * test_frame_device.c: frames that are read with a device, on the emulated one: every range gets
+ * the bytes, the status and the words that the host's strict decoders come to.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "frame_kit.h"
+#include "gpu/emulated.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static emulated_state *emu;
+static lade_engine *engine;
+static uint64_t seed;
+
+static lade_frame_read_options read_options(bool device, lade_policy policy)
+{
+	lade_frame_read_options o = kit_read_options(policy);
+	o.flags = LADE_FRAME_STRICT;
+	o.where = device ? LADE_WHERE_DEVICE : LADE_WHERE_HOST;
+	o.device = 1;
+	return o;
+}
+
+/* A frame of chunks of all kinds: the frame's spec, specs of their own, stored, constant. */
+static kit_bytes mixed_frame(const char *text, size_t chunk, size_t size, uint8_t *data, rng *r)
+{
+	static const char *const own[] = {"snappy", "lz4", "zstd", "shuffle(4)|lz4", "lz4|crc32c"};
+	lade_spec *spec = kit_spec(text), *others[5];
+	lade_frame_options options = kit_options(spec, chunk);
+	kit_bytes out = {0};
+	lade_frame_writer *writer;
+	assert_int_equal(lade_frame_writer_new(engine, kit_output(&out), &options, &writer, NULL),
+	                 LADE_OK);
+	for (size_t i = 0; i < 5; i++)
+		others[i] = kit_spec(own[i]);
+	for (size_t at = 0; at < size; at += chunk) {
+		size_t n = size - at < chunk ? size - at : chunk;
+		kit_fill(data + at, n, (unsigned)rng_below(r, KIT_NATURES), r);
+		uint64_t pick = rng_below(r, 15);
+		assert_int_equal(lade_frame_writer_chunk(writer, pick < 5 ? others[pick] : NULL,
+		                                         data + at, n, NULL), LADE_OK);
+	}
+	assert_int_equal(lade_frame_writer_finish(writer, NULL), LADE_OK);
+	lade_frame_writer_free(writer);
+	for (size_t i = 0; i < 5; i++)
+		lade_spec_unref(others[i]);
+	lade_spec_unref(spec);
+	return out;
+}
+
+/* ---- one read, both ways ---------------------------------------------------------------------- */
+
+#define RANGES 24
+
+typedef struct reading {
+	lade_status status;
+	lade_error error;
+	lade_result results[RANGES];
+	uint8_t *data;
+} reading;
+
+/* The ranges' bytes stand one behind the other in 'data', pinned or not. */
+static reading read_ranges(const kit_bytes *bytes, bool source, bool device, lade_policy policy,
+                           const lade_frame_range *ranges, size_t count, bool pinned)
+{
+	const lade_allocator *a = lade_allocator_default(pinned ? LADE_PINNED : LADE_HOST);
+	lade_place place = {pinned ? LADE_PINNED : LADE_HOST, 0};
+	lade_frame_range mine[RANGES];
+	lade_frame_read_options o = read_options(device, policy);
+	kit_input in = {.data = bytes->data, .size = bytes->size};
+	reading r = {.error.offset = LADE_NO_OFFSET};
+	lade_frame *frame;
+	size_t total = 0;
+	for (size_t i = 0; i < count; i++)
+		total += ranges[i].dst.size;
+	uint8_t *to = a->alloc(a->ctx, total + 1, 64, place, NULL);
+	assert_non_null(to);
+	memset(to, 0xA5, total + 1);
+	size_t at = 0;
+	for (size_t i = 0; i < count; i++) {
+		mine[i] = (lade_frame_range){ranges[i].off, {to + at, ranges[i].dst.size, place}};
+		at += ranges[i].dst.size;
+	}
+	r.status = source ? lade_frame_open(engine, (lade_source){&in, in.size, kit_read_at}, &o,
+	                                    &frame, &r.error)
+	                  : lade_frame_open_memory(engine, bytes->data, bytes->size, &o, &frame,
+	                                           &r.error);
+	if (r.status == LADE_OK) {
+		r.status = lade_frame_read(frame, mine, count, r.results, &r.error);
+		lade_frame_close(frame);
+	}
+	assert_int_equal(to[total], 0xA5);
+	r.data = malloc(total + 1);
+	assert_non_null(r.data);
+	memcpy(r.data, to, total);
+	a->free(a->ctx, to, total + 1, 64, place, NULL);
+	return r;
+}
+
+/* Reads on the host and with the device, and compares: of ranges that failed no bytes. */
+static lade_status compare(const kit_bytes *bytes, const lade_frame_range *ranges, size_t count,
+                           lade_policy policy, rng *r)
+{
+	reading host = read_ranges(bytes, rng_below(r, 2), false, policy, ranges, count, false);
+	reading device = read_ranges(bytes, rng_below(r, 2), true, policy, ranges, count,
+	                             rng_below(r, 2));
+	if (host.status != device.status || strcmp(host.error.message, device.error.message) != 0)
+		fprintf(stderr, "seed %llu: host: %s: %s, device: %s: %s\n",
+		        (unsigned long long)seed, lade_status_name(host.status),
+		        host.error.message, lade_status_name(device.status), device.error.message);
+	assert_int_equal(device.status, host.status);
+	if (host.status != LADE_OK) {
+		assert_string_equal(device.error.message, host.error.message);
+		assert_int_equal(device.error.offset, host.error.offset);
+	}
+	size_t at = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (device.results[i].status != host.results[i].status)
+			fprintf(stderr, "DBG %zu %s %s: %s | %s\n", i, lade_status_name(device.results[i].status), lade_status_name(host.results[i].status), device.error.message, host.error.message);
+		assert_int_equal(device.results[i].status, host.results[i].status);
+		assert_int_equal(device.results[i].size, host.results[i].size);
+		assert_memory_equal(device.data + at, host.data + at, host.results[i].size);
+		at += ranges[i].dst.size;
+	}
+	lade_status status = host.status;
+	free(host.data);
+	free(device.data);
+	return status;
+}
+
+static size_t random_ranges(lade_frame_range *ranges, size_t chunk, size_t size, rng *r)
+{
+	size_t count = 1 + rng_below(r, RANGES);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t off = rng_below(r, size + 1), most = rng_below(r, 3) ? 3 * chunk : size;
+		if (rng_below(r, 3) == 0)
+			off -= off % chunk;
+		uint64_t left = size - off < most ? size - off : most;
+		ranges[i] = (lade_frame_range){off, {.size = rng_below(r, left + 1)}};
+		if (rng_below(r, 40) == 0)
+			ranges[i].off = size + 1; /* past the end */
+	}
+	return count;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------ */
+
+static const char *const specs[] = {"lz4", "snappy", "shuffle(4)|lz4", "lz4|crc32c"};
+
+static void ranges_are_the_hosts(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 12; k++) {
+		rng r = {seed + (uint64_t)k};
+		size_t chunk = 64 + 64 * rng_below(&r, 100);
+		size_t size = 1 + rng_below(&r, 12 * chunk);
+		uint8_t *data = malloc(size);
+		kit_bytes bytes = mixed_frame(specs[k % 4], chunk, size, data, &r);
+		lade_frame_range ranges[RANGES];
+		emu->seed = (uint64_t)k;
+		int launches = emu->launches;
+		lade_frame_range all = {0, {.size = size}};
+		assert_int_equal(compare(&bytes, &all, 1, LADE_COMPUTE_AND_VERIFY, &r), LADE_OK);
+		if (k % 4 < 2 && size > 8 * chunk)
+			assert_true(emu->launches > launches);
+		size_t count = random_ranges(ranges, chunk, size, &r);
+		compare(&bytes, ranges, count, LADE_COMPUTE_AND_VERIFY, &r);
+		free(bytes.data);
+		free(data);
+	}
+}
+
+static void damage_is_told_as_on_the_host(void **state)
+{
+	(void)state;
+	int failed = 0;
+	for (int k = 0; k < 150; k++) {
+		rng r = {seed + 1000 + (uint64_t)k};
+		size_t chunk = 64 + 64 * rng_below(&r, 30);
+		size_t size = 1 + rng_below(&r, 4 * chunk);
+		uint8_t *data = malloc(size);
+		kit_bytes bytes = mixed_frame(specs[k % 2], chunk, size, data, &r);
+		/* One bit: more could spoil two chunks, and which of them is told first is open. */
+		bytes.data[rng_below(&r, bytes.size)] ^= (uint8_t)(1 << rng_below(&r, 8));
+		lade_policy policy = k % 3 ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY;
+		lade_frame_range ranges[2] = {{0, {.size = size}}, {size / 2, {.size = size / 3}}};
+		emu->seed = (uint64_t)k % 5;
+		failed += compare(&bytes, ranges, 2, policy, &r) != LADE_OK;
+		free(bytes.data);
+		free(data);
+	}
+	assert_true(failed > 30);
+}
+
+/* A range in a device's memory, and a device that is not there. */
+static void what_is_refused(void **state)
+{
+	(void)state;
+	rng r = {seed};
+	uint8_t data[3000], back[3000];
+	kit_bytes bytes = mixed_frame("lz4", 1000, sizeof data, data, &r);
+	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	lade_frame *frame;
+	lade_error err;
+	lade_frame_range range = {0, {back, sizeof back, {LADE_DEVICE, 0}}};
+	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
+	                 LADE_OK);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "device memory"));
+	range.dst.place.kind = (lade_kind)9;
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_ARG);
+	lade_frame_close(frame);
+
+	o.device = 7;
+	lade_spec *lz4 = kit_spec("lz4");
+	lade_frame_options options = kit_options(lz4, 1000);
+	memset(data, 'x', sizeof data);
+	for (size_t i = 0; i < sizeof data; i += 10)
+		data[i] = (uint8_t)i;
+	free(bytes.data);
+	bytes = kit_frame(engine, &options, data, sizeof data);
+	range.dst = lade_host_span(back, sizeof back);
+	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
+	                 LADE_OK);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NO_DEVICE);
+	assert_non_null(strstr(err.message, "no device 7"));
+	lade_frame_close(frame);
+	o.where = (lade_where)3;
+	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
+	                 LADE_E_ARG);
+	lade_spec_unref(lz4);
+	free(bytes.data);
+}
+
+/* Every call of the driver fails in turn: the read fails with a device's status and all is given
+ * back, or the bytes are right. */
+static void driver_calls_that_fail(void **state)
+{
+	(void)state;
+	rng r = {seed};
+	uint8_t data[8000];
+	kit_bytes bytes = mixed_frame("lz4", 1000, sizeof data, data, &r);
+	lade_frame_range all = {0, {.size = sizeof data}};
+	int failed = 0, left = emu->blocks;
+	emu->seed = EMULATED_EAGER;
+	for (int n = 1; n < 400; n++) {
+		lade_engine *shared = engine;
+		assert_int_equal(lade_engine_new(NULL, &engine, NULL), LADE_OK);
+		emu->calls = 0;
+		emu->fail_at = n;
+		emu->fail_code = 2; /* out of memory */
+		emu->failed = NULL;
+		reading one = read_ranges(&bytes, true, true, LADE_COMPUTE_AND_VERIFY, &all, 1,
+		                          false);
+		emu->fail_at = 0;
+		lade_engine_free(engine);
+		engine = shared;
+		bool done = !emu->failed;
+		fprintf(stderr, "DBG %d %s %d: %s\n", n, emu->failed, emu->blocks, one.error.message);
+		left += emu->failed && strncmp(emu->failed, "cuMemFree", 9) == 0;
+		if (one.status == LADE_OK)
+			assert_memory_equal(one.data, data, sizeof data);
+		else
+			assert_true(one.status == LADE_E_NOMEM || one.status == LADE_E_DEVICE);
+		failed += one.status != LADE_OK;
+		free(one.data);
+		if (done)
+			break;
+	}
+	assert_true(failed > 5);
+	assert_int_equal(emu->blocks, left);
+	free(bytes.data);
+}
+
+/* Rooms are kept with the frame, one for each that reads at once. */
+typedef struct reader {
+	lade_frame *frame;
+	const uint8_t *data;
+	size_t size;
+	uint64_t seed;
+	int bad;
+} reader;
+
+static void *reader_run(void *ctx)
+{
+	reader *me = ctx;
+	rng r = {me->seed};
+	uint8_t *back = malloc(me->size);
+	for (int i = 0; i < 12; i++) {
+		size_t off = rng_below(&r, me->size), size = 1 + rng_below(&r, me->size - off);
+		lade_frame_range range = {off, lade_host_span(back, size)};
+		me->bad += lade_frame_read(me->frame, &range, 1, NULL, NULL) != LADE_OK ||
+		           memcmp(back, me->data + off, size) != 0;
+	}
+	free(back);
+	return NULL;
+}
+
+static void several_threads_read(void **state)
+{
+	(void)state;
+	rng r = {seed + 7};
+	enum { SIZE = 40000 };
+	uint8_t *data = malloc(SIZE);
+	kit_bytes bytes = mixed_frame("snappy", 1000, SIZE, data, &r);
+	kit_input in = {.data = bytes.data, .size = bytes.size};
+	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	pthread_t ids[3];
+	reader readers[3];
+	lade_frame *frame;
+	emu->seed = EMULATED_EAGER;
+	assert_int_equal(lade_frame_open(engine, (lade_source){&in, in.size, kit_read_at}, &o,
+	                                 &frame, NULL), LADE_OK);
+	for (int i = 0; i < 3; i++) {
+		readers[i] = (reader){frame, data, SIZE, seed + (uint64_t)i, 0};
+		assert_int_equal(pthread_create(&ids[i], NULL, reader_run, &readers[i]), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		pthread_join(ids[i], NULL);
+		assert_int_equal(readers[i].bad, 0);
+	}
+	lade_frame_close(frame);
+	free(bytes.data);
+	free(data);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranges_are_the_hosts),
+		cmocka_unit_test(damage_is_told_as_on_the_host),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(several_threads_read),
+		cmocka_unit_test(driver_calls_that_fail),
+	};
+	emu = emulated_open();
+	if (!emu) {
+		fprintf(stderr, "libcuda.so.1 is not the emulated one\n");
+		return 1;
+	}
+	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261121;
+	printf("seed %llu\n", (unsigned long long)seed);
+	lade_engine_options options = {.struct_size = sizeof options, .threads = 2};
+	if (lade_engine_new(&options, &engine, NULL) != LADE_OK)
+		return 1;
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+	lade_engine_free(engine);
+	return rc;
+}
