@@ -105,7 +105,7 @@ static int code_of(emu_error error)
 
 static void run_kernel(int device, const op &o)
 {
-	alignas(16) unsigned char arguments[512];
+	alignas(16) unsigned char arguments[4096]; /* the most that a launch takes */
 	emu_config config;
 
 	memcpy(arguments, o.bytes.data(), o.bytes.size());
