@@ -194,30 +194,30 @@ lade_status lade__block_padding(uint64_t index, const lade__chunk *chunk, const 
 	return status == LADE_OK ? status : chunk_fail(err, status, &inner, index, 0);
 }
 
-static lade_status decode_coded(const lade__coder *coder, lade_worker *worker, uint64_t index,
-                                const lade__chunk *chunk, const uint8_t *body, uint64_t off,
-                                uint8_t *dst, lade_error *err)
+lade_status lade__block_spec(const lade__coder *coder, uint64_t index, const lade__chunk *chunk,
+                             const uint8_t *body, uint64_t off, lade_spec **own, lade__route *route,
+                             lade_error *err)
 {
-	const lade__route *route = &coder->route;
-	const uint8_t *payload = body + lade__pad(chunk->spec_size);
+	*own = NULL;
+	*route = coder->route;
+	if (chunk->flags != LADE_CHUNK_OWN_SPEC)
+		return LADE_OK;
 	lade_error inner = {.offset = LADE_NO_OFFSET};
-	lade_spec *own = NULL;
-	lade__route own_route;
-	lade_status status = LADE_OK;
-	size_t got = 0;
-	if (chunk->flags == LADE_CHUNK_OWN_SPEC) {
-		status = lade_spec_from_bytes(coder->engine, body, chunk->spec_size, &own, &inner);
-		if (status == LADE_OK)
-			status = coder_route(coder, own, &own_route, &inner);
-		if (status != LADE_OK) {
-			lade_spec_unref(own);
-			return chunk_fail(err, status, &inner, index, off + LADE__PART_HEADER);
-		}
-		route = &own_route;
-	}
-	status = lade__worker_decode(worker, route, &coder->job, payload, chunk->size, dst,
-	                             chunk->decoded_size, &got, &inner);
-	lade_spec_unref(own);
+	lade_status status =
+		lade_spec_from_bytes(coder->engine, body, chunk->spec_size, own, &inner);
+	if (status == LADE_OK)
+		status = coder_route(coder, *own, route, &inner);
+	if (status == LADE_OK)
+		return status;
+	lade_spec_unref(*own);
+	*own = NULL;
+	return chunk_fail(err, status, &inner, index, off + LADE__PART_HEADER);
+}
+
+lade_status lade__block_decoded(uint64_t index, const lade__chunk *chunk, uint64_t off,
+                                lade_status status, const lade_error *inner, size_t got,
+                                lade_error *err)
+{
 	off += LADE__PART_HEADER + lade__pad(chunk->spec_size);
 	if (status == LADE_E_NOSPACE) {
 		return lade_fail(err, LADE_E_CORRUPT, off,
@@ -226,13 +226,31 @@ static lade_status decode_coded(const lade__coder *coder, lade_worker *worker, u
 		                 index, off, chunk->decoded_size);
 	}
 	if (status != LADE_OK)
-		return chunk_fail(err, status, &inner, index, off);
+		return chunk_fail(err, status, inner, index, off);
 	if (got != chunk->decoded_size)
 		return lade_fail(err, LADE_E_CORRUPT, off,
 		                 "chunk %" PRIu64 ": payload at %" PRIu64
 		                 " decodes to %zu bytes, want %u",
 		                 index, off, got, chunk->decoded_size);
 	return LADE_OK;
+}
+
+static lade_status decode_coded(const lade__coder *coder, lade_worker *worker, uint64_t index,
+                                const lade__chunk *chunk, const uint8_t *body, uint64_t off,
+                                uint8_t *dst, lade_error *err)
+{
+	const uint8_t *payload = body + lade__pad(chunk->spec_size);
+	lade_error inner = {.offset = LADE_NO_OFFSET};
+	lade_spec *own;
+	lade__route route;
+	size_t got = 0;
+	lade_status status = lade__block_spec(coder, index, chunk, body, off, &own, &route, err);
+	if (status != LADE_OK)
+		return status;
+	status = lade__worker_decode(worker, &route, &coder->job, payload, chunk->size, dst,
+	                             chunk->decoded_size, &got, &inner);
+	lade_spec_unref(own);
+	return lade__block_decoded(index, chunk, off, status, &inner, got, err);
 }
 
 lade_status lade__block_decode(const lade__coder *coder, lade_worker *worker, uint64_t index,

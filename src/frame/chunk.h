@@ -47,6 +47,18 @@ lade_status lade__block_decode(const lade__coder *coder, lade_worker *worker, ui
                                const lade__chunk *chunk, const uint8_t *body, uint64_t off,
                                uint8_t *dst, lade_error *err);
 
+/*
+ * The steps of that for a coded chunk, for those who decode many at once.  _spec: the chunk's own
+ * spec, to be unreferenced, or NULL for the frame's; and the host's route for it.  _decoded: what
+ * decoding the payload came to, 'inner' being told of the payload alone and 'got' its bytes.
+ */
+lade_status lade__block_spec(const lade__coder *coder, uint64_t index, const lade__chunk *chunk,
+                             const uint8_t *body, uint64_t off, lade_spec **own, lade__route *route,
+                             lade_error *err);
+lade_status lade__block_decoded(uint64_t index, const lade__chunk *chunk, uint64_t off,
+                                lade_status status, const lade_error *inner, size_t got,
+                                lade_error *err);
+
 /* The zeros behind a spec and a payload; 'body' and 'off' as above. */
 lade_status lade__block_padding(uint64_t index, const lade__chunk *chunk, const uint8_t *body,
                                 uint64_t off, lade_error *err);

@@ -4,39 +4,24 @@
  * The ranges are taken in the order of their offsets, one index page's chunks at a time: a
  * window.  Its pieces (this chunk, that range) are sorted by chunk by counting, and each chunk
  * that has pieces is one task for a worker: decoded once, to the first range that wants all of
- * it, or to scratch memory that is still in the cache when the pieces are copied out.
+ * it, or to scratch memory that is still in the cache when the pieces are copied out.  With a
+ * device the window's chunks go to it many at a time (read_device.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "frame/reader.h"
+#include "frame/read.h"
 
 #include "base/try.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-typedef struct task {
-	lade__located at;
-	size_t first, count; /* pieces */
-} task;
-
-typedef struct batch {
-	lade_frame *frame;
-	const lade_frame_range *ranges;
-	lade_status *statuses; /* of the ranges */
-	task *tasks;
-	const size_t *pieces; /* ranges, by task */
-	pthread_mutex_t mutex; /* guards what follows, and 'statuses' while tasks run */
-	size_t failed;         /* the first range that failed; SIZE_MAX: none */
-	lade_status status;
-	lade_error error;
-} batch;
+typedef lade__read_task task;
+typedef lade__read_batch batch;
 
 /* ---- one chunk ------------------------------------------------------------------------------ */
 
-/* Copies to each piece its part of the decoded bytes, but for those that are there already. */
-static void copy_pieces(const batch *b, const task *t, const uint8_t *decoded)
+void lade__read_copy(const batch *b, const task *t, const uint8_t *decoded)
 {
 	uint64_t begin = t->at.index * b->frame->info.chunk_size;
 	uint64_t end = begin + t->at.chunk.decoded_size;
@@ -52,15 +37,16 @@ static void copy_pieces(const batch *b, const task *t, const uint8_t *decoded)
 	}
 }
 
-/* Where a range wants all of the chunk; NULL when none does. */
-static uint8_t *whole(const batch *b, const task *t)
+uint8_t *lade__read_whole(const batch *b, const task *t, lade_place *place)
 {
 	uint64_t begin = t->at.index * b->frame->info.chunk_size;
 	uint64_t end = begin + t->at.chunk.decoded_size;
 	for (size_t i = 0; i < t->count; i++) {
 		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
-		if (range->off <= begin && range->off + range->dst.size >= end)
+		if (range->off <= begin && range->off + range->dst.size >= end) {
+			*place = range->dst.place;
 			return (uint8_t *)range->dst.data + (size_t)(begin - range->off);
+		}
 	}
 	return NULL;
 }
@@ -77,13 +63,12 @@ static lade_status read_stored(const batch *b, const task *t, uint8_t *dst, lade
 	TRY(lade__frame_check(frame, &t->at, head, &chunk, err));
 	TRY(from->read_at(from->ctx, t->at.off + LADE__PART_HEADER, dst, chunk.size, err));
 	TRY(lade__block_verify(&frame->coder, t->at.index, &chunk, t->at.off, dst, err));
-	copy_pieces(b, t, dst);
+	lade__read_copy(b, t, dst);
 out:
 	return status;
 }
 
-/* The index's claims about a chunk; what is wrong stands in its entry. */
-static lade_status check_entry(const lade_frame *frame, const lade__located *at, lade_error *err)
+lade_status lade__read_check(const lade_frame *frame, const lade__located *at, lade_error *err)
 {
 	lade_error inner = {.offset = LADE_NO_OFFSET};
 	lade_status status = lade__chunk_check(&at->chunk, at->index, LADE_NO_OFFSET, &inner);
@@ -101,12 +86,13 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 	const lade_frame *frame = b->frame;
 	const lade__chunk *want = &t->at.chunk;
 	bool stored = want->flags == LADE_CHUNK_STORED;
-	uint8_t *dst = whole(b, t), *buffer = NULL;
+	lade_place place;
+	uint8_t *dst = lade__read_whole(b, t, &place), *buffer = NULL;
 	const uint8_t *src;
 	lade__chunk chunk;
 	lade_status status;
 	/* Before memory is asked for what the index claims. */
-	TRY(check_entry(frame, &t->at, err));
+	TRY(lade__read_check(frame, &t->at, err));
 	if (stored && !frame->source.base && dst && want->size % LADE__ALIGN == 0)
 		return read_stored(b, t, dst, err);
 	/* Scratch for the block, unless it lies in memory, and for what it decodes to. */
@@ -133,7 +119,7 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 		                       dst, err));
 		src = dst;
 	}
-	copy_pieces(b, t, src);
+	lade__read_copy(b, t, src);
 out:
 	return status;
 }
@@ -150,18 +136,22 @@ static void range_fail(batch *b, size_t range, lade_status status, const lade_er
 	}
 }
 
-static void task_run(void *ctx, size_t index, lade_worker *worker)
+void lade__read_fail(batch *b, const task *t, lade_status status, const lade_error *err)
+{
+	pthread_mutex_lock(&b->mutex);
+	for (size_t i = 0; i < t->count; i++)
+		range_fail(b, b->pieces[t->first + i], status, err);
+	pthread_mutex_unlock(&b->mutex);
+}
+
+void lade__read_task_run(void *ctx, size_t index, lade_worker *worker)
 {
 	batch *b = ctx;
 	const task *t = &b->tasks[index];
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	lade_status status = read_chunk(b, t, worker, &err);
-	if (status == LADE_OK)
-		return;
-	pthread_mutex_lock(&b->mutex);
-	for (size_t i = 0; i < t->count; i++)
-		range_fail(b, b->pieces[t->first + i], status, &err);
-	pthread_mutex_unlock(&b->mutex);
+	if (status != LADE_OK)
+		lade__read_fail(b, t, status, &err);
 }
 
 /* ---- windows ------------------------------------------------------------------------------- */
@@ -257,8 +247,11 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 			pieces[counts[from - first]++] = range;
 	}
 	b->pieces = pieces;
-	status = lade__engine_parallel(b->frame->engine, b->frame->options.threads, task_count, 0,
-	                               NULL, task_run, b, err);
+	if (b->frame->options.where == LADE_WHERE_DEVICE)
+		status = lade__read_on_device(b, task_count, err);
+	else
+		status = lade__engine_parallel(b->frame->engine, b->frame->options.threads,
+		                               task_count, 0, NULL, lade__read_task_run, b, err);
 out:
 	free(pieces);
 	free(b->tasks);
@@ -311,13 +304,15 @@ static lade_status range_check(const lade_frame *frame, const lade_frame_range *
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "range %zu: dst is NULL and has %zu bytes", index,
 		                 range->dst.size);
-	if (range->dst.place.kind != LADE_HOST) {
-		char what[48];
-		snprintf(what, sizeof what, "range %zu: dst", index);
-		lade_status status = lade__place_check(range->dst.place, what, err);
-		if (status != LADE_OK)
-			return status;
-	}
+	if ((unsigned)range->dst.place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "range %zu: memory kind %d is unknown", index,
+		                 (int)range->dst.place.kind);
+	if (!lade_kind_is_host(range->dst.place.kind))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "range %zu: frames are not read into device memory yet: the host "
+		                 "verifies their checksums",
+		                 index);
 	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index,

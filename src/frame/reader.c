@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "frame/reader.h"
+#include "frame/read.h"
 
 #include "base/try.h"
 
@@ -31,6 +31,9 @@ lade_status lade__read_options_check(const lade_frame_read_options *given,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: flags 0x%x, known are 0x%x", options->flags,
 		                 known);
+	if ((unsigned)options->where > LADE_WHERE_DEVICE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "frame read options: where %d is unknown", (int)options->where);
 	if (options->max_chunk_size == 0)
 		options->max_chunk_size = LADE__CHUNK_SIZE_MAX;
 	return LADE_OK;
@@ -56,6 +59,7 @@ void lade_frame_close(lade_frame *frame)
 		return;
 	for (size_t i = 0; i < LADE__PAGES_KEPT; i++)
 		free(frame->pages[i]);
+	lade__read_rooms_free(frame);
 	free(frame->page_off);
 	lade__source_close(&frame->source);
 	lade_spec_unref(frame->header.spec);

@@ -21,8 +21,9 @@ struct lade_frame {
 	lade_frame_info info;
 	lade__coder coder;
 	uint64_t *page_off; /* footer.page_count of them */
-	pthread_mutex_t mutex; /* guards the pages */
+	pthread_mutex_t mutex; /* guards the pages and the rooms */
 	lade__page *pages[LADE__PAGES_KEPT];
+	struct lade__read_room *rooms; /* of read_device.c, not in use */
 };
 
 /* A chunk as the index has it. */

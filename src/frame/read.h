@@ -1,0 +1,55 @@
+/*
+ * read.h: what the two ways of reading a window of a frame share: chunk by chunk on the host
+ * (read.c), and many at once on a device (read_device.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_FRAME_READ_H
+#define LADE_FRAME_READ_H
+
+#include "frame/reader.h"
+
+/* A chunk that ranges touch. */
+typedef struct lade__read_task {
+	lade__located at;
+	size_t first, count; /* pieces */
+} lade__read_task;
+
+typedef struct lade__read_batch {
+	lade_frame *frame;
+	const lade_frame_range *ranges;
+	lade_status *statuses; /* of the ranges */
+	lade__read_task *tasks;
+	const size_t *pieces; /* ranges, by task */
+	pthread_mutex_t mutex; /* guards what follows, and 'statuses' while tasks run */
+	size_t failed;         /* the first range that failed; SIZE_MAX: none */
+	lade_status status;
+	lade_error error;
+} lade__read_batch;
+
+/* Copies to each piece its part of the decoded bytes, but for those that are there already. */
+void lade__read_copy(const lade__read_batch *batch, const lade__read_task *task,
+                     const uint8_t *decoded);
+
+/* Where a range wants all of the chunk, and what memory that is; NULL when none does. */
+uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *task,
+                          lade_place *place);
+
+/* The index's claims about a chunk; what is wrong stands in its entry. */
+lade_status lade__read_check(const lade_frame *frame, const lade__located *at, lade_error *err);
+
+/* Notes that the ranges of a task have failed. */
+void lade__read_fail(lade__read_batch *batch, const lade__read_task *task, lade_status status,
+                     const lade_error *err);
+
+/* Does one task on the host; 'ctx' is the batch. */
+void lade__read_task_run(void *ctx, size_t index, lade_worker *worker);
+
+/* Does all tasks of the window with the device that the frame's options name.
+ * Fails: when nothing could be tried */
+lade_status lade__read_on_device(lade__read_batch *batch, size_t task_count, lade_error *err);
+
+/* Gives back what such reads keep with the frame. */
+void lade__read_rooms_free(lade_frame *frame);
+
+#endif
