@@ -7,8 +7,8 @@
  *
  * Each set is encoded by liblz4 and libsnappy, and its chunks are repeated to --total decoded
  * bytes: packed one after the other, or scattered in an order of chance over a buffer with gaps;
- * in pinned and in pageable memory.  One call of lade_decode_into() or lade_encode_into() is timed by
- * the host's clock, from before it to after it; the number is the median.  Ways:
+ * in pinned and in pageable memory.  One call of lade_decode_into() or lade_encode_into() is timed
+ * by the host's clock, from before it to after it; the number is the median.  Ways:
  *
  *     into       lade_decode_into(), lade_encode_into(): the library chooses where the work is done
  *     device     the same, with the device chosen by the caller

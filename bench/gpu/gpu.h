@@ -1,6 +1,6 @@
 /*
- * gpu.h: what the GPU benchmark programs share: the device, its memory, events, threads of the host,
- * the data sets, and the formats with their encoders and decoders of the host.
+ * gpu.h: what the GPU benchmark programs share: the device, its memory, events, threads of the
+ * host, the data sets, and the formats with their encoders and decoders of the host.
  *
  * The driver is the one that liblade opens; nothing of CUDA is needed to build these programs.
  * Whatever fails ends the program: a benchmark has nothing to rescue.

@@ -6,8 +6,9 @@
  *               [--nvcomp=PATH] [--typed=NAME] [--repeats=5] [--device=0] [--quick]
  *               [--out=FILE] [--host=FILE] [--info=FILE]
  *
- * Each set is repeated end to end until it has --total bytes, all at addresses of their own, and cut
- * into chunks: of 64 KiB for all --batches, of the other sizes for all of the bytes in one batch.
+ * Each set is repeated end to end until it has --total bytes, all at addresses of their own, and
+ * cut into chunks: of 64 KiB for all --batches, of the other sizes for all of the bytes in one
+ * batch.
  * Chunks, tables and workspaces lie on the device.  What is timed is a call as a user makes it,
  * between two events on its stream, with the L2 cache flushed before; the number is the median.
  *

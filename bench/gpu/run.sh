@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [FOLDER]: makes the data, builds the GPU benchmarks, runs them all on this machine's first
-# device, and writes what they say to FOLDER (default bench/results): lade-<version>-<card>.csv (64 KiB
-# chunks), -chunks.csv (other sizes), -host.csv (host time of calls), -fed.csv (fed from the host)
-# and -summary.md.  About five minutes on one H200 with 16 processors.
+# device, and writes what they say to FOLDER (default bench/results): lade-<version>-<card>.csv (64
+# KiB chunks), -chunks.csv (other sizes), -host.csv (host time of calls), -fed.csv (fed from the
+# host) and -summary.md.  About five minutes on one H200 with 16 processors.
 #
 # Environment:
 #   LADE_NVCOMP  nvCOMP's library or its package's folder (pip install nvidia-libnvcomp-cu13); where
@@ -31,7 +31,8 @@ else
 	bin=$build/bench
 fi
 if [ -z "${LADE_NVCOMP:-}" ]; then
-	LADE_NVCOMP=$(python3 -c 'import nvidia.libnvcomp as n; print(n.__path__[0])' 2>/dev/null || true)
+	LADE_NVCOMP=$(python3 -c 'import nvidia.libnvcomp as n; print(n.__path__[0])' 2>/dev/null ||
+		true)
 fi
 if [ -n "$LADE_NVCOMP" ]; then
 	export LADE_NVCOMP
@@ -40,10 +41,11 @@ else
 	echo "without nvCOMP: pip install nvidia-libnvcomp-cu13"
 fi
 
-sets="tpch_orderkey.i8 tpch_price.i8 tpch_shipdate.i4 tpch_quantity.i8 timestamps.i8 json.u1 source.u1
-	float_smooth.f4 float_noisy.f4 bf16_weights.u2 sparse.i4 random.u1"
+sets="tpch_orderkey.i8 tpch_price.i8 tpch_shipdate.i4 tpch_quantity.i8 timestamps.i8 json.u1
+	source.u1 float_smooth.f4 float_noisy.f4 bf16_weights.u2 sparse.i4 random.u1"
 started=$SECONDS
-echo "$sets" | xargs -n 1 | xargs -P "$(nproc)" -I{} python3 bench/make_data.py "$data" "${MIB:-64}" {}
+echo "$sets" | xargs -n 1 |
+	xargs -P "$(nproc)" -I{} python3 bench/make_data.py "$data" "${MIB:-64}" {}
 echo "the data: $((SECONDS - started)) s"
 
 # Each part writes under a name of its own; the card and the version are known afterwards.

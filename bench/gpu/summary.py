@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Says what gpu_bench and fed_bench measured: summary.py [--info=FILE] CSV...
 
-Takes the files of gpu_bench (rates, and host time of calls) and of fed_bench, which it tells by their
-columns, and prints: geometric means over the sets for each peer; liblade's factor over nvCOMP, the
-factor that is wanted, and the share of it that was reached; the worst set of each cell; every set
-where liblade is slower; the ratios of the encoders; host-fed work against its bound.
+Takes the files of gpu_bench (rates, and host time of calls) and of fed_bench, which it tells by
+their columns, and prints: liblade's factor over nvCOMP where one is wanted, the share of it that
+was reached, and the worst set; geometric means over the sets for each peer; every set where
+liblade is slower; the ratios of the encoders; host-fed work against its bound.
 
 SPDX-License-Identifier: Apache-2.0
 """
