@@ -67,6 +67,7 @@ typedef struct lade__gpu_unit {
 	uint64_t wanted; /* what it must decode to; 0: not told */
 	bool stage_in;   /* the source is copied to the device first */
 	bool pageable;   /* and the host has to do that */
+	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
 	bool stage_out;  /* what follows says where the result goes */
 	bool to_host;    /* to pageable memory: through pinned */
 	void *to;

@@ -16,6 +16,10 @@
 #include <string.h>
 
 #define WAVE_BYTES ((size_t)16 << 20)
+#define WAVE_ITEMS ((size_t)1 << 14)
+/* Rows of a source that start closer than this come with what is between them: an entry of 64 bytes
+ * for each would be too much. */
+#define ROWS_APART ((size_t)256)
 #define COPY_THREADS 256u
 #define COPY_BLOCKS 128u
 
@@ -170,9 +174,13 @@ static void measure(const bridge *b, const lade_item *item, size_t *in, size_t *
 		*out = round_up(result_most(b, item));
 }
 
-/* Replaces the sources that lie on the device, and notes the copies that bring them. */
-static lade_status cross_in(const bridge *b, wave *w, crossing *c, uint8_t *pinned, lade_error *err)
+/* Replaces the sources that lie on a device, and notes the copies that bring them.  What lies on
+ * another than the bridge's is the driver's to bring; kernels do not reach it. */
+static lade_status cross_in(const bridge *b, wave *w, crossing *c, uint8_t *pinned,
+                            lade_stream stream, lade_error *err)
 {
+	bool rows = b->route->direction == LADE_ENCODE && c->item.row_pitch > c->item.row_size &&
+	            c->item.row_pitch >= ROWS_APART;
 	for (size_t i = 0; i < c->item.src_count; i++) {
 		lade_segment *s = &c->segment[i];
 		*s = c->item.src[i];
@@ -181,7 +189,11 @@ static lade_status cross_in(const bridge *b, wave *w, crossing *c, uint8_t *pinn
 		lade__gpu_copy copy = {.src = lade__address_of(s->data),
 		                       .dst = lade__address_of(pinned), .size = s->size};
 		lade_status status = LADE_OK;
-		if (b->route->direction == LADE_ENCODE && c->item.row_pitch > c->item.row_size) {
+		if (s->place.device != b->device->number) {
+			if (s->size)
+				status = LADE__CU(b->device, cuMemcpyAsync, copy.dst, copy.src,
+				                  copy.size, stream);
+		} else if (rows) {
 			/* Rows come one by one, to the places that they have. */
 			for (size_t at = 0; at < s->size && status == LADE_OK;
 			     at += c->item.row_pitch) {
@@ -223,7 +235,8 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 	for (; first + n < b->count; n++) {
 		size_t more_in, more_out;
 		measure(b, &b->items[first + n], &more_in, &more_out);
-		if (n && (in + more_in > WAVE_BYTES || out + more_out > WAVE_BYTES))
+		if (n == WAVE_ITEMS ||
+		    (n && (in + more_in > WAVE_BYTES || out + more_out > WAVE_BYTES)))
 			break;
 		in += more_in;
 		out += more_out;
@@ -234,7 +247,16 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 	w->segments = calloc(segments ? segments : 1, sizeof *w->segments);
 	if (!w->item || !w->segments)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items", n);
-	TRY(lade__gpu_slot_pinned(b->engine, b->lane, k, in + out + 64, err));
+	status = lade__gpu_slot_pinned(b->engine, b->lane, k, in + out + 64, err);
+	if (status != LADE_OK && n == 1) {
+		/* An item too large for the memory does not spoil the others. */
+		w->item->item = b->items[first];
+		w->item->status = lade_fail(&w->item->error, status, LADE_NO_OFFSET,
+		                            "no %zu bytes of pinned memory for it", in + out);
+		return LADE__CU(b->device, cuEventRecord, slot->event, slot->stream);
+	}
+	if (status != LADE_OK)
+		return status;
 	uint8_t *to = slot->pinned.data, *from = to + in;
 	lade_segment *segment = w->segments;
 	for (size_t i = 0; i < n; i++) {
@@ -243,7 +265,7 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 		c->segment = segment;
 		segment += c->item.src_count;
 		measure(b, &c->item, &c->in, &c->out);
-		TRY(cross_in(b, w, c, to, err));
+		TRY(cross_in(b, w, c, to, slot->stream, err));
 		to += c->in;
 		if (on_device(c->item.dst.place)) {
 			c->item.dst = (lade_span){from, result_most(b, &c->item),
@@ -270,6 +292,8 @@ static void work_item(void *ctx, size_t i, lade_worker *worker)
 	work *x = ctx;
 	crossing *c = &x->wave->item[i];
 	bridge *b = x->bridge;
+	if (c->status != LADE_OK)
+		return;
 	if (b->route->direction == LADE_DECODE)
 		c->status = lade__item_decode(worker, b->route, &c->item, &b->job, &c->size,
 		                              &c->error);

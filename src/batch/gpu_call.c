@@ -37,6 +37,7 @@ typedef struct group {
 	const lade_spec *spec;
 	int32_t device; /* -1: none is meant */
 	lies in, out;
+	bool huge; /* of items that are too large for kernels; they do not spoil the others */
 	size_t count;
 	uint64_t in_bytes, total, largest; /* encoded or plain bytes in; decoded ones */
 	lade_status host_status, device_status;
@@ -119,14 +120,34 @@ static lies source_lies(const lade_item *item)
 	return most;
 }
 
+/* The bytes of an item's larger side. */
+static uint64_t item_bytes(const lade_item *item, lade_direction direction)
+{
+	uint64_t in = source_bytes(item);
+	return direction == LADE_DECODE && item->dst.size > in ? item->dst.size : in;
+}
+
+/* Sizes that no memory has would overflow where room for copies is counted. */
+static lade_status check_sizes(const lade_item *item, lade_error *err)
+{
+	size_t left = SIZE_MAX / 8;
+	bool fits = item->dst.size <= left;
+	for (size_t i = 0; fits && i < item->src_count; i++) {
+		fits = item->src[i].size <= left;
+		left -= fits ? item->src[i].size : 0;
+	}
+	return fits ? LADE_OK : lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                                  "its spans have more than %zu bytes", SIZE_MAX / 8);
+}
+
 static void group_add(group *g, lade_direction direction, const lade_item *item)
 {
 	uint64_t in = source_bytes(item), decoded = direction == LADE_DECODE ? item->dst.size : in;
 	g->count++;
 	g->in_bytes += in;
 	g->total += decoded;
-	g->largest = decoded > g->largest ? decoded : g->largest;
-	g->largest = in > g->largest ? in : g->largest;
+	if (item_bytes(item, direction) > g->largest)
+		g->largest = item_bytes(item, direction);
 }
 
 /* ---- which way -------------------------------------------------------------------------------- */
@@ -236,7 +257,7 @@ static lade_status group_find(call *c, const group *key, size_t *index, lade_err
 		size_t i = (c->last + k) % c->group_count;
 		const group *g = &c->groups[i];
 		if (g->spec == key->spec && g->device == key->device && g->in == key->in &&
-		    g->out == key->out) {
+		    g->out == key->out && g->huge == key->huge) {
 			*index = c->last = i;
 			return LADE_OK;
 		}
@@ -266,6 +287,8 @@ static lade_status make_groups(call *c, lade_error *err)
 		lade_error error;
 		group key = {.spec = item->spec ? item->spec : c->spec};
 		lade_status status = lade__item_check(item, c->direction, &error);
+		if (status == LADE_OK)
+			status = check_sizes(item, &error);
 		if (status == LADE_OK && !key.spec)
 			status = lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 			                   "neither the call nor the item has a spec");
@@ -276,6 +299,7 @@ static lade_status make_groups(call *c, lade_error *err)
 		}
 		key.in = source_lies(item);
 		key.out = lies_at(item->dst.place);
+		key.huge = item_bytes(item, c->direction) > CHUNK_MAX;
 		key.device = device_of(item, c->options);
 		size_t index;
 		status = group_find(c, &key, &index, err);

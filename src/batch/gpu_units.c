@@ -20,6 +20,7 @@ static void unit_source(lade__gpu_unit *unit, const lade_segment *segment, int32
 	unit->src_size = segment->size;
 	unit->stage_in = segment->size && !is_near(segment->place, device);
 	unit->pageable = unit->stage_in && segment->place.kind == LADE_HOST;
+	unit->foreign = unit->stage_in && segment->place.kind == LADE_DEVICE;
 }
 
 /* Bytes [skip, skip + size) of the unit's result become bytes 'at' and on of the destination. */

@@ -45,7 +45,7 @@ static uint64_t pieces_of(uint64_t size)
  * one copy brings all. */
 static bool copied_in(const lade__gpu_unit *unit)
 {
-	return unit->stage_in && !unit->pageable;
+	return unit->stage_in && !unit->pageable && !unit->foreign;
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
@@ -149,6 +149,22 @@ static lade_status enqueue_copies(lade__device *device, lade_stream stream, copi
 	return lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err);
 }
 
+/* Brings the sources that lie on other devices: the driver knows the way between each two. */
+static lade_status enqueue_foreign(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                                   lade__address base, lade_error *err)
+{
+	size_t in = 0, out = 0;
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
+		const lade__gpu_unit *u = &w->units[i];
+		if (u->foreign)
+			status = LADE__CU(device, cuMemcpyAsync, base + w->in_off + in,
+			                  lade__address_of(u->src), u->src_size, stream);
+		lade__gpu_wave_next(u, &in, &out);
+	}
+	return status;
+}
+
 lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
                                    const lade__gpu_wave *w, lade__address base,
@@ -169,6 +185,7 @@ lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route 
 	              .count = (uint32_t)w->copies_out, .pieces = (uint32_t)w->pieces_out};
 	lade_status status;
 	TRY(enqueue_copies(device, stream, in, err));
+	TRY(enqueue_foreign(device, stream, w, base, err));
 	TRY(lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
 	                           w->pipe_size, err));
 	TRY(enqueue_copies(device, stream, out, err));
