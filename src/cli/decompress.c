@@ -7,6 +7,7 @@
 #include "cli/work.h"
 
 #include "cli/commands.h"
+#include "cli/gpu.h"
 #include "cli/npy.h"
 #include "cli/pump.h"
 
@@ -31,7 +32,8 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 	lade_status status =
 		lade_foreign_reader_new(work->engine, format, cli_in_input(in), &f, &reader, err);
 	if (status == LADE_OK)
-		status = cli_pump((lade_input){reader, read_foreign}, COPY_SIZE, out, err);
+		status = cli_pump((lade_input){reader, read_foreign}, COPY_SIZE, CLI_NO_GPU,
+		                  out, err);
 	lade_foreign_reader_free(reader);
 	return status;
 }
@@ -87,7 +89,8 @@ static lade_status decompress_stream(const cli_work *work, cli_in *in, cli_out *
 	 * worth a second one. */
 	size_t size = info->chunk_size > COPY_SIZE ? info->chunk_size : COPY_SIZE;
 	if (status == LADE_OK && lade_engine_threads(work->engine) == 1)
-		status = cli_pump((lade_input){stream, read_stream}, size, out, err);
+		status = cli_pump((lade_input){stream, read_stream}, size, CLI_NO_GPU, out,
+		                  err);
 	else if (status == LADE_OK)
 		status = lade_frame_stream_copy(stream, cli_out_output(out), err);
 	if (status == LADE_OK) {
@@ -123,6 +126,49 @@ static lade_status decompress_file(const cli_work *work, cli_in *in, cli_out *ou
 			status = write_npy_header(info, out, err);
 		if (status == LADE_OK)
 			status = cli_scatter(frame, threads, out, err);
+		in->taken = info->encoded_size;
+	}
+	lade_frame_close(frame);
+	return status;
+}
+
+/*
+ * The same with a device, to anywhere.  Where the device cannot, a warning says why, and '*done'
+ * is false.
+ */
+static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out, bool *done,
+                                  lade_error *err)
+{
+	const cli_options *o = work->options;
+	lade_frame_read_options f = read_options(work);
+	lade_frame *frame = NULL;
+	lade_error why;
+
+	*done = false;
+	f.where = LADE_WHERE_DEVICE;
+	f.device = o->gpu;
+	if (!in->has_size) {
+		cli_warn("%s: decoded on the host: --gpu is for files, not for pipes", in->name);
+		return LADE_OK;
+	}
+	if (lade_frame_open(work->engine, cli_in_source(in), &f, &frame, &why) != LADE_OK) {
+		cli_warn("%s: decoded on the host: --gpu is for files of one whole frame: %s",
+		         in->name, why.message);
+		return LADE_OK;
+	}
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	lade_status status = cli_gpu_takes(work->engine, info->spec, LADE_DECODE, info->chunk_size,
+	                                   work->dict != NULL, o->gpu, &why);
+	if (status != LADE_OK) {
+		cli_warn("%s: decoded on the host: %s", in->name, why.message);
+		status = LADE_OK;
+	} else {
+		*done = true;
+		if (info->has_shape && !o->raw)
+			status = write_npy_header(info, out, err);
+		if (status == LADE_OK)
+			status = cli_gpu_frame(frame, o->gpu, out, err);
+		in->taken = info->encoded_size;
 	}
 	lade_frame_close(frame);
 	return status;
@@ -145,10 +191,14 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 			                 "bytes that are no frame follow the last one");
 		if (format == LADE_FORMAT_UNKNOWN)
 			return lade_fail(err, LADE_E_CORRUPT, 0, "is in no format that lade knows");
+		bool gpu = work->options->gpu != CLI_NO_GPU && first, done = false;
+		if (gpu && format != LADE_FORMAT_LADE)
+			cli_warn("%s: decoded on the host: --gpu is for .lade files", in->name);
 		if (format != LADE_FORMAT_LADE)
 			return decompress_foreign(work, format, in, out, err);
-		bool done = false;
-		if (first)
+		if (gpu)
+			status = decompress_gpu(work, in, out, &done, err);
+		if (first && !done && status == LADE_OK)
 			status = decompress_file(work, in, out, &done, err);
 		if (done || status != LADE_OK)
 			return status;

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/gpu.h"
 #include "cli/pipeline.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -215,6 +216,8 @@ static int run(const cli_options *o, const cli_files *files)
 	char *pipeline;
 	int rc = check_pipeline(&work, &pipeline);
 
+	if (rc == CLI_OK && o->gpu != CLI_NO_GPU)
+		rc = cli_gpu_check(o->gpu);
 	if (rc == CLI_OK && o->dict)
 		rc = load_dict(o->dict, &work.dict);
 	if (rc == CLI_OK && lade_engine_new(&e, &work.engine, &err) != LADE_OK)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/gpu.h"
 #include "cli/pipeline.h"
 #include "cli/table.h"
 
@@ -29,6 +30,7 @@ enum {
 	OPT_FORMAT,
 	OPT_RAW,
 	OPT_STRICT,
+	OPT_GPU,
 };
 
 static const char short_options[] = "0123456789zdtlckfo:T:rqvVhM:D:";
@@ -62,6 +64,7 @@ static const struct option long_options[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"raw", no_argument, NULL, OPT_RAW},
 	{"strict", no_argument, NULL, OPT_STRICT},
+	{"gpu", optional_argument, NULL, OPT_GPU},
 	{"memory", required_argument, NULL, 'M'},
 	{"dict", required_argument, NULL, 'D'},
 	{NULL, 0, NULL, 0},
@@ -104,6 +107,7 @@ static const char help[] =
 	"Other:\n"
 	"      --no-check        neither make nor verify checksums\n"
 	"      --strict          LZ4 and Snappy in .lade files: refuse what their texts forbid\n"
+	"      --gpu[=N]         with -d and -t: .lade files are decoded by GPU N (0)\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
 	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
@@ -171,6 +175,8 @@ static int read_name(cli_options *o, int opt, const char *text)
 		else
 			return cli_usage("--checksum=%s: want xxh64, crc32c or none", text);
 		break;
+	case OPT_GPU:
+		return cli_gpu_parse(text, &o->gpu);
 	case OPT_DTYPE:
 		if (lade_dtype_parse(text, &o->dtype, &err) != LADE_OK)
 			return cli_usage("--dtype=%s: %s", text, err.message);
@@ -252,6 +258,8 @@ static int check(const cli_options *o)
 	    (o->spec || o->algorithm || o->filter_count || o->chunk_size))
 		return cli_usage("--format=%s has no pipelines and no chunks: only .lade files do",
 		                 lade_format_name(o->format));
+	if (o->gpu != CLI_NO_GPU && o->mode != CLI_DECOMPRESS && o->mode != CLI_TEST)
+		return cli_usage("--gpu is for decompressing: with -d or -t");
 	if (o->dict && o->mode == CLI_COMPRESS &&
 	    (o->format == LADE_FORMAT_GZ || o->format == LADE_FORMAT_LZ4))
 		return cli_usage("--format=%s is written without dictionary",
@@ -264,7 +272,7 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 	int digits_at = -1; /* the argument whose digits make up the level so far */
 	int rc = CLI_OK;
 
-	*o = (cli_options){.format = LADE_FORMAT_LADE, .checksum = LADE_XXH64};
+	*o = (cli_options){.format = LADE_FORMAT_LADE, .checksum = LADE_XXH64, .gpu = CLI_NO_GPU};
 	*done = true;
 	opterr = 0;
 	for (;;) {
@@ -313,6 +321,7 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 			break;
 		case OPT_FORMAT:
 		case OPT_CHECKSUM:
+		case OPT_GPU:
 		case OPT_DTYPE:
 		case OPT_FILTER:
 			rc = read_name(o, opt, optarg);

@@ -25,6 +25,7 @@ typedef struct cli_options {
 	bool raw; /* .npy files are bytes like others; no .npy header is put back */
 	const char *output;
 	unsigned threads; /* 0: all cores */
+	int32_t gpu;      /* the device that decodes, or CLI_NO_GPU */
 
 	lade_format format; /* to write */
 	bool has_level;

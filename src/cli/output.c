@@ -196,7 +196,7 @@ lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_
 	const uint8_t *p = data;
 
 	progress_add(0, size);
-	while (size) {
+	while (size && out->fd >= 0) {
 		ssize_t n = pwrite(out->fd, p, size, (off_t)off);
 		if (n < 0 && errno == EINTR)
 			continue;

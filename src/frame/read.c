@@ -124,13 +124,17 @@ out:
 	return status;
 }
 
-/* Notes a failure of one range; the mutex is held, or no task runs. */
-static void range_fail(batch *b, size_t range, lade_status status, const lade_error *err)
+/* Notes a failure of one range, in 'chunk'; the mutex is held, or no task runs.  What the call tells
+ * is the first failure of the first range, whichever thread came first. */
+static void range_fail(batch *b, size_t range, uint64_t chunk, lade_status status,
+                       const lade_error *err)
 {
-	if (b->statuses[range] == LADE_OK)
+	bool first = range < b->failed || (range == b->failed && chunk < b->failed_chunk);
+	if (first || b->statuses[range] == LADE_OK)
 		b->statuses[range] = status;
-	if (range < b->failed) {
+	if (first) {
 		b->failed = range;
+		b->failed_chunk = chunk;
 		b->status = status;
 		b->error = *err;
 	}
@@ -140,7 +144,7 @@ void lade__read_fail(batch *b, const task *t, lade_status status, const lade_err
 {
 	pthread_mutex_lock(&b->mutex);
 	for (size_t i = 0; i < t->count; i++)
-		range_fail(b, b->pieces[t->first + i], status, err);
+		range_fail(b, b->pieces[t->first + i], t->at.index, status, err);
 	pthread_mutex_unlock(&b->mutex);
 }
 
@@ -235,7 +239,7 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 		/* A bad page spoils the ranges that need it, and no others. */
 		for (size_t i = s->begin; i < s->end; i++)
 			if (span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
-				range_fail(b, s->order[i].range, status, &page_err);
+				range_fail(b, s->order[i].range, first, status, &page_err);
 		status = LADE_OK;
 		goto out;
 	}
@@ -349,7 +353,7 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 		lade_error bad;
 		status = range_check(frame, &ranges[i], i, &bad);
 		if (status != LADE_OK)
-			range_fail(&b, i, status, &bad);
+			range_fail(&b, i, 0, status, &bad);
 		if (status != LADE_OK || ranges[i].dst.size == 0)
 			continue;
 		sorted &= s.count == 0 || s.order[s.count - 1].off <= ranges[i].off;

@@ -23,6 +23,7 @@ typedef struct lade__read_batch {
 	const size_t *pieces; /* ranges, by task */
 	pthread_mutex_t mutex; /* guards what follows, and 'statuses' while tasks run */
 	size_t failed;         /* the first range that failed; SIZE_MAX: none */
+	uint64_t failed_chunk; /* and the first of its chunks that did */
 	lade_status status;
 	lade_error error;
 } lade__read_batch;

@@ -27,6 +27,7 @@ _lade() {
 	--format) words="lade zst gz lz4" ;;
 	--chunk-size) words="64K 256K 1M 4M 16M" ;;
 	--threads | -T) words="0 1 $(nproc 2>/dev/null)" ;;
+	--gpu) [[ $prev == --gpu ]] || words="0 1 2 3" ;;
 	esac
 	if [[ $words ]]; then
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -45,7 +46,7 @@ _lade() {
 			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r
 				-t -v -z -D -M -T -V --algorithm= --checksum --chunk-size=
 				--compress
-				--decompress --dict= --dtype= --filter= --force --format= --help
+				--decompress --dict= --dtype= --filter= --force --format= --gpu --help
 				--keep --level= --list --memory= --no-check --output= --quiet --raw
 				--recursive --rm --spec= --stdout --strict --test --threads=
 				--verbose --version" -- "$cur"))

@@ -1,0 +1,101 @@
+# --gpu: decoding with a device, and what happens where there is none.  The emulated device stands
+# for one (docs/emulated-warp.md).
+# SPDX-License-Identifier: Apache-2.0
+text 300000 >a
+run 0 "$lade" --algorithm=lz4 --chunk-size=16K a -o lz4.lade
+run 0 "$lade" a -o zstd.lade
+
+run 2 "$lade" --gpu a
+says "with -d or -t"
+run 2 "$lade" -l --gpu lz4.lade
+for wrong in x "" -1 64 1x; do
+	run 2 "$lade" -d "--gpu=$wrong" lz4.lade
+	says "want a device's number"
+done
+
+# No driver: nothing is done, and no file is touched.
+mkdir -p broken
+echo "no library" >broken/libcuda.so.1
+for command in "-d --gpu lz4.lade -o b" "-t --gpu=1 lz4.lade" "-d --gpu zstd.lade -o b"; do
+	run 1 env LD_LIBRARY_PATH=broken "$lade" $command
+	says "error: --gpu: no driver: "
+	gone b
+done
+
+# A driver, and no kernels for its second device, which is too old.
+fake=$build/tests/gpu/fake_cuda
+if [ -e "$fake/libcuda.so.1" ]; then
+	run 1 env LD_LIBRARY_PATH="$fake" "$lade" -d --gpu=1 lz4.lade -o b
+	says "error: --gpu: "
+	says "kernels"
+	gone b
+fi
+
+emulated=$build/tests/gpu/lade
+if [ -x "$emulated" ]; then
+	run 0 "$emulated" -d --gpu lz4.lade -o b
+	quiet
+	same a b
+	run 0 "$emulated" -t -v --gpu=1 lz4.lade
+	says "292.97 KiB, good"
+	run 0 "$emulated" -dc --gpu lz4.lade
+	quiet
+	same a "$top/out"
+	run 1 "$emulated" -d --gpu=2 lz4.lade -o c
+	says "error: --gpu: no device 2: "
+	gone c
+
+	# What it cannot do is done on the host, and that is said once.
+	run 0 "$emulated" -dc --gpu zstd.lade
+	same a "$top/out"
+	says "warning: zstd.lade: decoded on the host: stage 0 (zstd)"
+	[ "$(wc -l <"$top/err")" = 1 ] && good || bad "more than one line"
+	run 0 "$emulated" -dc --gpu -q zstd.lade
+	quiet
+	same a "$top/out"
+	run 0 "$lade" --format=gz a
+	run 0 "$emulated" -dc --gpu a.gz
+	says "warning: a.gz: decoded on the host: --gpu is for .lade files"
+	same a "$top/out"
+	"$emulated" -d --gpu <lz4.lade >"$top/out" 2>"$top/err" && good || bad "a file as input"
+	quiet
+	same a "$top/out"
+	cat lz4.lade | "$emulated" -d --gpu >"$top/out" 2>"$top/err" && good || bad "a pipe"
+	says "standard input: decoded on the host: --gpu is for files, not for pipes"
+	same a "$top/out"
+	cat lz4.lade lz4.lade >two.lade
+	cat a a >aa
+	run 0 "$emulated" -dc --gpu two.lade
+	says "two.lade: decoded on the host: --gpu is for files of one whole frame"
+	same aa "$top/out"
+
+	# Several files; empty ones; few and many chunks; filters, which the host does.
+	: >empty
+	run 0 "$lade" --algorithm=snappy empty -o empty.lade
+	run 0 "$lade" --algorithm=snappy --chunk-size=256 -o many.lade a
+	run 0 "$emulated" -dc --gpu empty.lade many.lade lz4.lade
+	quiet
+	same aa "$top/out"
+
+	# Damage is told in the words of the host's strict decoders, and what stands before it is
+	# written where that can be seen.
+	cp lz4.lade bad.lade
+	printf '\377\377\377\377\377\377' | dd of=bad.lade bs=1 seek=40000 conv=notrunc 2>/dev/null
+	run 1 "$lade" -dc --strict bad.lade
+	cp "$top/out" want.out
+	cp "$top/err" want.err
+	run 1 "$emulated" -dc --gpu bad.lade
+	same "$top/out" want.out
+	same "$top/err" want.err
+	run 1 "$emulated" -t --gpu bad.lade
+	same "$top/err" want.err
+	run 1 "$emulated" -d --gpu bad.lade -o c
+	same "$top/err" want.err
+	gone c
+	clean
+	head -c 50000 lz4.lade >short.lade
+	run 1 "$emulated" -t --gpu short.lade
+	says "error: short.lade: "
+else
+	skip "a device" "there is no $emulated"
+fi
