@@ -630,25 +630,26 @@ static void a_call_fails_when_it_is_told_to(void **state)
 	emu->failed = NULL;
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(kernels_run_on_both_devices, begin, end),
-		cmocka_unit_test_setup_teardown(the_host_cannot_touch_device_memory, begin, end),
-		cmocka_unit_test_setup_teardown(kernels_reach_only_what_is_the_devices, begin, end),
-		cmocka_unit_test_setup_teardown(memory_is_told_apart, begin, end),
-		cmocka_unit_test_setup_teardown(nothing_runs_before_it_is_waited_for, begin, end),
-		cmocka_unit_test_setup_teardown(small_pageable_sources_are_read_at_once, begin, end),
-		cmocka_unit_test_setup_teardown(a_missing_event_shows, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_ordered_stays_so, begin, end),
-		cmocka_unit_test_setup_teardown(the_default_stream_is_ordered_with_blocking_ones,
-		                                begin, end),
-		cmocka_unit_test_setup_teardown(memory_comes_and_goes_in_stream_order, begin, end),
-		cmocka_unit_test_setup_teardown(copies_come_in_batches, begin, end),
-		cmocka_unit_test_setup_teardown(a_capture_can_be_replayed, begin, end),
-		cmocka_unit_test_setup_teardown(what_a_capture_forbids, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_not_given_back_is_counted, begin, end),
-		cmocka_unit_test_setup_teardown(a_call_fails_when_it_is_told_to, begin, end),
+		TEST(kernels_run_on_both_devices),
+		TEST(the_host_cannot_touch_device_memory),
+		TEST(kernels_reach_only_what_is_the_devices),
+		TEST(memory_is_told_apart),
+		TEST(nothing_runs_before_it_is_waited_for),
+		TEST(small_pageable_sources_are_read_at_once),
+		TEST(a_missing_event_shows),
+		TEST(what_is_ordered_stays_so),
+		TEST(the_default_stream_is_ordered_with_blocking_ones),
+		TEST(memory_comes_and_goes_in_stream_order),
+		TEST(copies_come_in_batches),
+		TEST(a_capture_can_be_replayed),
+		TEST(what_a_capture_forbids),
+		TEST(what_is_not_given_back_is_counted),
+		TEST(a_call_fails_when_it_is_told_to),
 	};
 	struct {
 		const char *name;

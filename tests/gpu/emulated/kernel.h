@@ -45,9 +45,8 @@ template <typename... A> static std::index_sequence_for<A...> emulated_indexes(v
 			              decltype(emulated_indexes(function))());                    \
 		},                                                                                \
 		[](const unsigned char *packed) {                                                 \
-			emulated_call(function,                                                   \
-			              reinterpret_cast<const decltype(emulated_tuple(function)) *>( \
-				              packed),                                            \
+			typedef decltype(emulated_tuple(function)) tuple;                         \
+			emulated_call(function, reinterpret_cast<const tuple *>(packed),          \
 			              decltype(emulated_indexes(function))());                    \
 		},                                                                                \
 		NULL,                                                                             \
