@@ -56,7 +56,7 @@ static void *write_loop(void *arg)
 	return NULL;
 }
 
-/* Fills a buffer as far as it goes; '*size' below 'cap' only at the end or before a failure. */
+/* Fills a buffer as far as it goes; '*size' is below 'cap' at the end or when reading fails. */
 static lade_status fill(lade_input from, uint8_t *data, size_t cap, size_t *size, lade_error *err)
 {
 	lade_status status = LADE_OK;

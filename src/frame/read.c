@@ -124,8 +124,8 @@ out:
 	return status;
 }
 
-/* Notes a failure of one range, in 'chunk'; the mutex is held, or no task runs.  What the call tells
- * is the first failure of the first range, whichever thread came first. */
+/* Notes a failure of one range, in 'chunk'; the mutex is held, or no task runs.  What the call
+ * tells is the first failure of the first range, whichever thread came first. */
 static void range_fail(batch *b, size_t range, uint64_t chunk, lade_status status,
                        const lade_error *err)
 {

@@ -53,7 +53,7 @@ static kit_bytes mixed_frame(const char *text, size_t chunk, size_t size, uint8_
 	return out;
 }
 
-/* ---- one read, both ways ---------------------------------------------------------------------- */
+/* ---- one read, both ways -------------------------------------------------------------------- */
 
 #define RANGES 24
 
@@ -146,7 +146,7 @@ static size_t random_ranges(lade_frame_range *ranges, size_t chunk, size_t size,
 	return count;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static const char *const specs[] = {"lz4", "snappy", "shuffle(4)|lz4", "lz4|crc32c"};
 

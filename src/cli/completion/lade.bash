@@ -45,10 +45,9 @@ _lade() {
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r
 				-t -v -z -D -M -T -V --algorithm= --checksum --chunk-size=
-				--compress
-				--decompress --dict= --dtype= --filter= --force --format= --gpu --help
-				--keep --level= --list --memory= --no-check --output= --quiet --raw
-				--recursive --rm --spec= --stdout --strict --test --threads=
+				--compress --decompress --dict= --dtype= --filter= --force --format=
+				--gpu --help --keep --level= --list --memory= --no-check --output=
+				--quiet --raw --recursive --rm --spec= --stdout --strict --test --threads=
 				--verbose --version" -- "$cur"))
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return
