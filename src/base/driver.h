@@ -71,6 +71,10 @@ typedef struct lade__copy_attributes {
 	X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (void *context))                             \
 	X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (void **context))                              \
 	X(cuStreamCreate, "cuStreamCreate", (void **stream, unsigned flags))                    \
+	X(cuStreamCreateWithPriority, "cuStreamCreateWithPriority",                             \
+	  (void **stream, unsigned flags, int priority))                                        \
+	X(cuCtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange",                           \
+	  (int *least, int *greatest))                                                          \
 	X(cuStreamDestroy, "cuStreamDestroy_v2", (void *stream))                                \
 	X(cuStreamSynchronize, "cuStreamSynchronize", (void *stream))                           \
 	X(cuStreamQuery, "cuStreamQuery", (void *stream))                                       \

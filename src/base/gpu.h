@@ -28,6 +28,7 @@ typedef struct lade__gpu_work {
 	const lade_stage *stage;
 	lade__address src, src_size, dst, dst_cap, dst_size, status, before;
 	size_t count;     /* 1 to 2^31 - 1 */
+	size_t in_flight; /* items of other batches that the device has at the same time, about */
 	uint64_t largest; /* decoded bytes of the largest item; 0: not known */
 	uint64_t total;   /* and of all; 0: not known */
 	lade__address workspace; /* aligned to 256 bytes */

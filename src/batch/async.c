@@ -344,12 +344,18 @@ static lade_status enqueue_batch(async *a, batch *b, lade_error *err)
 	lade__address statuses = b->combine ? 0 : lade__address_of(o->statuses);
 	size_t extra = b->combine ? combine_size(b->count, b->unit_count) : 0;
 	lade_status status;
-	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, &b->wave, err));
+	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, SIZE_MAX, SIZE_MAX,
+	                        &b->wave, err));
+	if (b->wave.count < b->unit_count) {
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "the items' sizes overflow");
+		goto out;
+	}
 	TRY(async_block(a, b->wave.size + extra, err));
 	TRY(send_tables(a, b, extra, err));
-	if (b->unit_count)
-		TRY(lade__gpu_wave_enqueue(a->engine, &a->route, a->device, a->stream, &b->wave,
-		                           a->block, sizes, statuses, err));
+	TRY(lade__gpu_wave_in(a->device, a->stream, &b->wave, a->block, err));
+	TRY(lade__gpu_wave_stages(a->engine, &a->route, a->device, a->stream, &b->wave, a->block,
+	                          sizes, statuses, 0, err));
+	TRY(lade__gpu_wave_out(a->device, a->stream, &b->wave, a->block, sizes, statuses, err));
 	if (b->combine && (o->sizes || o->statuses))
 		TRY(enqueue_combine(a, b, err));
 out:

@@ -41,7 +41,7 @@ static inline size_t lade__gpu_round(size_t size)
 /* As lade__gpu_work has them; 'dst_size' and 'status' may be 0. */
 typedef struct lade__gpu_tables {
 	lade__address src, src_size, dst, dst_cap, dst_size, status;
-	size_t count;
+	size_t count, in_flight;
 	uint64_t largest, total; /* of the decoded side; 0: not known */
 } lade__gpu_tables;
 
@@ -72,6 +72,9 @@ typedef struct lade__gpu_unit {
 	bool to_host;    /* to pageable memory: through pinned */
 	void *to;
 	size_t skip, size, row, pitch, at; /* as in lade__gpu_copy */
+	/* Where the staged source and the scratch for the result stand in a wave, counted from its
+	 * in_off and out_off; by lade__gpu_wave_plan(). */
+	size_t in_at, out_at;
 } lade__gpu_unit;
 
 /*
@@ -102,7 +105,7 @@ typedef struct lade__gpu_copy {
  * memory.  Offsets are multiples of LADE__GPU_ALIGN.
  */
 typedef struct lade__gpu_wave {
-	const lade__gpu_unit *units;
+	lade__gpu_unit *units;
 	size_t count;
 	uint64_t largest, total;   /* of the decoded side */
 	size_t copies_in, copies_out;
@@ -114,32 +117,37 @@ typedef struct lade__gpu_wave {
 	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
 } lade__gpu_wave;
 
-/* Lays a wave out.  Fails: LADE_E_LIMIT, LADE_E_ARG */
+/*
+ * Lays out a wave of the units before 'count', or of the first of them whose staged sources are not
+ * above 'in_most' and staged results not above 'out_most' bytes; of one at least.
+ * Fails: LADE_E_LIMIT, LADE_E_ARG
+ */
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                const lade__gpu_unit *units, size_t count, lade__gpu_wave *wave,
-                                lade_error *err);
+                                lade__gpu_unit *units, size_t count, size_t in_most,
+                                size_t out_most, lade__gpu_wave *wave, lade_error *err);
 
 /*
- * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_in' is where the
- * host puts the sources that are pageable, one behind the other as they are staged (the device
- * has them from the block's in_off on); 'pinned_out' where it finds the results that go to
- * pageable memory.
+ * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_out' is where
+ * the host finds the results that go to pageable memory, each at its out_at.
  */
 void lade__gpu_wave_fill(const lade__gpu_wave *wave, lade__address base, void *pinned_out,
                          void *tables);
 
-/* Where a unit's staged source and result stand, counted from in_off and out_off.  Called for the
- * units in order, with both at 0 before the first. */
-void lade__gpu_wave_next(const lade__gpu_unit *unit, size_t *in, size_t *out);
-
 /*
- * Enqueues what follows the tables and the pageable sources: copies, stages, copies.  'size' and
- * 'status' are tables for the results, 0 for those of the block.
+ * Enqueue, in this order and behind the tables and pageable sources: the copies of other sources,
+ * the stages, the copies of results.  'size' and 'status' are tables for the results, 0 for those
+ * of the block.  'in_flight' is how many units waves beside this one have, about.
  */
-lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route *route,
-                                   lade__device *device, lade_stream stream,
-                                   const lade__gpu_wave *wave, lade__address base,
-                                   lade__address size, lade__address status, lade_error *err);
+lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
+                              lade__address base, lade_error *err);
+lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
+                                  lade__device *device, lade_stream stream,
+                                  const lade__gpu_wave *wave, lade__address base,
+                                  lade__address size, lade__address status, size_t in_flight,
+                                  lade_error *err);
+lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
+                               lade__address base, lade__address size, lade__address status,
+                               lade_error *err);
 
 /* Copies 'size' bytes (a multiple of 8) to the device by the arguments of kernels: at once, without
  * memory that has to stay. */
@@ -154,15 +162,16 @@ typedef struct lade__gpu_combine {
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-#define LADE__GPU_SLOTS 4
+#define LADE__GPU_SLOTS 16
 
-/* What one wave in flight has of its own. */
+/*
+ * What one wave in flight has of its own, made when it is first wanted.  The copies' stream has
+ * the higher priority, so that they are not kept waiting by kernels that fill the device.
+ */
 typedef struct lade__gpu_slot {
-	lade_stream stream;
-	void *event;
+	lade_stream stream, copies;
+	void *event, *copied; /* the wave is done; its sources are there, or its results are made */
 	lade__block pinned;
-	lade__address block; /* device memory of the call */
-	size_t block_size;
 } lade__gpu_slot;
 
 /* What one call at a time uses of a device; the engine keeps lanes between calls. */
@@ -178,9 +187,13 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
                                 lade_error *err);
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
 
-/* All slots begin when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while it is captured */
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
-                                  lade_error *err);
+/* The first 'slots' slots, made where they are not yet, begin when 'stream' has come so far.  Fails:
+ * LADE_E_UNSUPPORTED while it is captured */
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, unsigned slots,
+                                  lade_stream stream, lade_error *err);
+
+/* Waits for all of a lane's work, whatever came of it. */
+void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);
 
 /* Frees all lanes and sheets; for lade_engine_free(). */
 void lade__gpu_lanes_free(lade_engine *engine);
@@ -227,7 +240,7 @@ typedef struct lade__gpu_done {
  * Fails: when the device does; what then became of the items is not known
  */
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, const lade__gpu_unit *units, size_t count,
+                          lade_stream stream, lade__gpu_unit *units, size_t count,
                           lade__gpu_done *done, lade_error *err);
 
 /*

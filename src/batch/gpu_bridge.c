@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define WAVE_BYTES ((size_t)16 << 20)
+#define SLOTS 4
 #define WAVE_ITEMS ((size_t)1 << 14)
 /* Rows of a source that start closer than this come with what is between them: an entry of 64 bytes
  * for each would be too much. */
@@ -353,16 +354,16 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	bridge b = {.engine = engine, .route = route, .device = device, .items = items,
 	            .index = index, .count = count, .threads = options->threads,
 	            .job = {options->dict, options->flags}, .outcome = outcome};
-	wave waves[LADE__GPU_SLOTS] = {{0}};
+	wave waves[SLOTS] = {{0}};
 	lade_status status;
 	TRY(lade__gpu_lane_take(engine, device, &b.lane, err));
-	TRY(lade__gpu_lane_follow(device, b.lane, options->stream, err));
+	TRY(lade__gpu_lane_follow(device, b.lane, SLOTS, options->stream, err));
 	size_t next = 0;
 	unsigned k = 0; /* the wave that is worked on; the one behind it is on its way */
 	TRY(wave_begin(&b, &waves[0], 0, 0, err));
 	next = waves[0].count;
 	while (waves[k].count) {
-		unsigned behind = (k + 1) % LADE__GPU_SLOTS;
+		unsigned behind = (k + 1) % SLOTS;
 		TRY(wave_end(&b, &waves[behind], behind, err));
 		if (next < count) {
 			TRY(wave_begin(&b, &waves[behind], behind, next, err));
@@ -371,15 +372,15 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 		TRY(wave_work(&b, &waves[k], k, err));
 		k = behind;
 	}
-	for (unsigned i = 1; i < LADE__GPU_SLOTS; i++)
-		TRY(wave_end(&b, &waves[(k + i) % LADE__GPU_SLOTS], (k + i) % LADE__GPU_SLOTS, err));
+	for (unsigned i = 1; i < SLOTS; i++)
+		TRY(wave_end(&b, &waves[(k + i) % SLOTS], (k + i) % SLOTS, err));
 out:
 	if (b.lane) {
-		for (int i = 0; status != LADE_OK && i < LADE__GPU_SLOTS; i++)
-			device->driver->cuStreamSynchronize(b.lane->slot[i].stream);
+		if (status != LADE_OK)
+			lade__gpu_lane_wait(device, b.lane);
 		lade__gpu_lane_give(engine, b.lane);
 	}
-	for (int i = 0; i < LADE__GPU_SLOTS; i++)
+	for (int i = 0; i < SLOTS; i++)
 		wave_reset(&waves[i]);
 	return status;
 }

@@ -14,6 +14,7 @@
 
 #define EVENT_NO_TIMING 2u
 #define PINNED_ALIGN 4096u
+#define STREAM_NON_BLOCKING 1u
 
 /* Pinned memory of at least 'size' bytes in place of a block's. */
 static void pinned_free(lade_engine *engine, int32_t device, lade__block *block)
@@ -56,8 +57,12 @@ static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
 			pinned_free(engine, lane->device, &slot->pinned);
 			if (slot->event)
 				device->driver->cuEventDestroy(slot->event);
+			if (slot->copied)
+				device->driver->cuEventDestroy(slot->copied);
 			if (slot->stream)
 				device->driver->cuStreamDestroy(slot->stream);
+			if (slot->copies)
+				device->driver->cuStreamDestroy(slot->copies);
 		}
 		if (lane->begin)
 			device->driver->cuEventDestroy(lane->begin);
@@ -75,11 +80,6 @@ static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a device's lane");
 	lane->device = device->number;
 	TRY(LADE__CU(device, cuEventCreate, &lane->begin, EVENT_NO_TIMING));
-	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
-		lade__gpu_slot *slot = &lane->slot[i];
-		TRY(LADE__CU(device, cuEventCreate, &slot->event, EVENT_NO_TIMING));
-		TRY(lade_stream_new(device->number, &slot->stream, err));
-	}
 	*out = lane;
 	return LADE_OK;
 out:
@@ -111,8 +111,27 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 	pthread_mutex_unlock(&engine->workers_mutex);
 }
 
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
-                                  lade_error *err)
+static lade_status slot_ready(lade__device *device, lade__gpu_slot *slot, lade_error *err)
+{
+	int least = 0, greatest = 0; /* priorities: the greatest is the lowest number */
+	lade_status status = LADE_OK;
+	if (!slot->event)
+		TRY(LADE__CU(device, cuEventCreate, &slot->event, EVENT_NO_TIMING));
+	if (!slot->copied)
+		TRY(LADE__CU(device, cuEventCreate, &slot->copied, EVENT_NO_TIMING));
+	if (!slot->stream)
+		TRY(lade_stream_new(device->number, &slot->stream, err));
+	if (!slot->copies) {
+		TRY(LADE__CU(device, cuCtxGetStreamPriorityRange, &least, &greatest));
+		TRY(LADE__CU(device, cuStreamCreateWithPriority, &slot->copies, STREAM_NON_BLOCKING,
+		             greatest));
+	}
+out:
+	return status;
+}
+
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, unsigned slots,
+                                  lade_stream stream, lade_error *err)
 {
 	int capturing = 0;
 	lade_status status;
@@ -122,10 +141,24 @@ lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, la
 		                 "the stream is being captured, and this call waits: use "
 		                 "lade_decode_async() or lade_encode_async()");
 	TRY(LADE__CU(device, cuEventRecord, lane->begin, stream));
-	for (int k = 0; k < LADE__GPU_SLOTS; k++)
-		TRY(LADE__CU(device, cuStreamWaitEvent, lane->slot[k].stream, lane->begin, 0));
+	for (unsigned k = 0; k < slots; k++) {
+		lade__gpu_slot *slot = &lane->slot[k];
+		TRY(slot_ready(device, slot, err));
+		TRY(LADE__CU(device, cuStreamWaitEvent, slot->copies, lane->begin, 0));
+		TRY(LADE__CU(device, cuStreamWaitEvent, slot->stream, lane->begin, 0));
+	}
 out:
 	return status;
+}
+
+void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane)
+{
+	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
+		if (lane->slot[i].copies)
+			device->driver->cuStreamSynchronize(lane->slot[i].copies);
+		if (lane->slot[i].stream)
+			device->driver->cuStreamSynchronize(lane->slot[i].stream);
+	}
 }
 
 lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,

@@ -139,7 +139,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		                 "the workspace has %zu bytes, %zu are needed (lade_workspace_size)",
 		                 workspace_size, l.end);
 	lade__gpu_work work = {.device = device, .stream = stream, .src = t->src,
-	                       .src_size = t->src_size, .count = t->count,
+	                       .src_size = t->src_size, .count = t->count, .in_flight = t->in_flight,
 	                       .largest = stages > 1 ? l.slot : t->largest,
 	                       .total = stages > 1 ? 0 : t->total, .workspace = workspace,
 	                       .workspace_size = l.stages};

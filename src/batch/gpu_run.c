@@ -1,11 +1,12 @@
 /*
  * gpu_run.c: runs units on a device, wave by wave, and waits for the results.
  *
- * Four waves are in flight, each on a stream of its own, so that the copies of one overlap the
+ * Several waves are in flight, each on streams of its own, so that the copies of one overlap the
  * kernels of another; the host gathers and spreads pageable bytes meanwhile.
  *
- *     host:    gather 1 | gather 2 | ... | spread 1 | ...
- *     stream:  copy in -> kernels -> copy out -> results
+ *     host:            gather 1 | gather 2 | ... | spread 1 | ...
+ *     copies' stream:  copy in                copy out, results
+ *     stream:                    -> kernels ->
  *
  * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
  *
@@ -18,10 +19,13 @@
 
 /* A wave brings at most about so many bytes in and out; small totals make smaller waves, so that
  * there are some to overlap.  A unit is never cut. */
-#define WAVE_IN ((size_t)16 << 20)
-#define WAVE_OUT ((size_t)48 << 20)
+#define WAVE_IN ((size_t)8 << 20)
+#define WAVE_OUT ((size_t)24 << 20)
 #define WAVE_LEAST ((size_t)1 << 20)
 #define WAVE_UNITS ((size_t)1 << 20)
+
+/* Waves in flight where pinned memory has to be had for each. */
+#define SLOTS_PAGEABLE 4u
 
 /* Pageable bytes are gathered by threads in pieces of at least this. */
 #define GATHER_GRAIN ((size_t)1 << 20)
@@ -31,9 +35,10 @@ typedef struct run {
 	const lade__route *route;
 	lade__device *device;
 	lade__gpu_lane *lane;
-	const lade__gpu_unit *units;
+	lade__gpu_unit *units;
 	size_t count, next; /* units, and those that are in waves already */
 	size_t in_most, out_most;
+	unsigned slots;
 	lade__gpu_done *done;
 	lade__gpu_wave wave[LADE__GPU_SLOTS]; /* count 0: none in flight */
 } run;
@@ -72,8 +77,8 @@ static parts parts_of(const lade__gpu_wave *w, void *pinned)
 
 /* ---- pageable bytes ----------------------------------------------------------------------- */
 
-/* Units by blocks of about equal bytes, for threads: block b has the units whose staged place
- * begins in it. */
+/* A wave's units by blocks of about equal bytes, for threads: block b has the units whose staged
+ * place begins in it. */
 typedef struct spread {
 	const lade__gpu_wave *wave;
 	const parts *parts;
@@ -92,22 +97,32 @@ static void spread_out(const lade__gpu_unit *u, const uint8_t *from, uint64_t si
 		lade__sink_write(&sink, u->at, from, n);
 }
 
+/* The first unit whose place is not before 'at'; places grow. */
+static size_t first_at(const spread *s, size_t at)
+{
+	size_t low = 0, high = s->wave->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const lade__gpu_unit *u = &s->wave->units[middle];
+		if ((s->out ? u->out_at : u->in_at) < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void spread_block(void *ctx, size_t block, lade_worker *worker)
 {
 	const spread *s = ctx;
-	size_t in = 0, out = 0;
+	size_t end = first_at(s, (block + 1) * s->grain);
 	(void)worker;
-	for (size_t i = 0; i < s->wave->count; i++) {
+	for (size_t i = first_at(s, block * s->grain); i < end; i++) {
 		const lade__gpu_unit *u = &s->wave->units[i];
-		size_t at = s->out ? out : in;
-		if (at / s->grain > block)
-			return;
-		if (at / s->grain == block && !s->out && u->pageable)
-			memcpy(s->parts->in + in, u->src, u->src_size);
-		if (at / s->grain == block && s->out && u->to_host &&
-		    s->parts->status[i] == LADE_OK)
-			spread_out(u, s->parts->out + out, s->parts->size[i]);
-		lade__gpu_wave_next(u, &in, &out);
+		if (!s->out && u->pageable)
+			memcpy(s->parts->in + u->in_at, u->src, u->src_size);
+		if (s->out && u->to_host && s->parts->status[i] == LADE_OK)
+			spread_out(u, s->parts->out + u->out_at, s->parts->size[i]);
 	}
 }
 
@@ -122,69 +137,65 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 	                             err);
 }
 
-/* Copies what the host has gathered to the block: a run of it ends where the device itself copies
- * a source. */
+/* Copies what the host has gathered to the block, run by run of pageable units. */
 static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p, lade_stream stream,
                                  lade__address base, lade_error *err)
 {
-	size_t in = 0, out = 0, begin = 0, end = 0;
 	lade_status status = LADE_OK;
-	for (size_t i = 0; i <= w->count && status == LADE_OK; i++) {
-		bool mine = i < w->count && w->units[i].pageable;
-		if (end > begin && (i == w->count || (mine && in != end))) {
-			status = LADE__CU(r->device, cuMemcpyHtoDAsync, base + w->in_off + begin,
-			                  p->in + begin, end - begin, stream);
-			begin = end;
+	for (size_t i = 0; i < w->count && status == LADE_OK;) {
+		const lade__gpu_unit *first = &w->units[i], *last = first;
+		if (!first->pageable) {
+			i++;
+			continue;
 		}
-		if (i == w->count)
-			break;
-		if (mine && in != end)
-			begin = in;
-		lade__gpu_wave_next(&w->units[i], &in, &out);
-		if (mine)
-			end = in;
+		/* What is not staged takes no place between them. */
+		for (; i < w->count && (w->units[i].pageable || !w->units[i].stage_in); i++)
+			if (w->units[i].pageable)
+				last = &w->units[i];
+		status = LADE__CU(r->device, cuMemcpyHtoDAsync, base + w->in_off + first->in_at,
+		                  p->in + first->in_at,
+		                  last->in_at + last->src_size - first->in_at, stream);
 	}
 	return status;
 }
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
-/* The units of the next wave, from r->next on. */
-static size_t wave_count(const run *r)
-{
-	size_t in = 0, out = 0, n = 0;
-	while (r->next + n < r->count && n < WAVE_UNITS) {
-		lade__gpu_wave_next(&r->units[r->next + n], &in, &out);
-		if (n && (in > r->in_most || out > r->out_most))
-			break;
-		n++;
-	}
-	return n;
-}
-
 static lade_status wave_launch(run *r, unsigned k, lade_error *err)
 {
 	lade__gpu_wave *w = &r->wave[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade_stream stream = slot->stream;
 	lade__address base = 0;
 	lade_status status;
+	size_t left = r->count - r->next;
 
-	TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + r->next, wave_count(r), w, err));
+	TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + r->next,
+	                        left < WAVE_UNITS ? left : WAVE_UNITS, r->in_most, r->out_most, w,
+	                        err));
 	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
 	parts p = parts_of(w, slot->pinned.data);
-	TRY(lade__gpu_alloc(r->engine, r->device, stream, w->size, &base, err));
+	TRY(lade__gpu_alloc(r->engine, r->device, slot->copies, w->size, &base, err));
 	lade__gpu_wave_fill(w, base, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
-	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, stream));
-	TRY(send_gathered(r, w, &p, stream, base, err));
-	TRY(lade__gpu_wave_enqueue(r->engine, r->route, r->device, stream, w, base, 0, 0, err));
+	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, slot->copies));
+	TRY(send_gathered(r, w, &p, slot->copies, base, err));
+	TRY(lade__gpu_wave_in(r->device, slot->copies, w, base, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, slot->copies));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, slot->stream, slot->copied, 0));
+	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, slot->stream, w, base, 0, 0,
+	                          r->count - w->count, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, slot->stream));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, slot->copies, slot->copied, 0));
+	TRY(lade__gpu_wave_out(r->device, slot->copies, w, base, 0, 0, err));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size,
-	             base + w->result_off, w->result_size, stream));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->event, stream));
+	             base + w->result_off, w->result_size, slot->copies));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->event, slot->copies));
 	r->next += w->count;
 out:
-	lade__gpu_free(r->engine, r->device, stream, base, w->size);
+	/* After a failure the stages may run yet. */
+	if (status != LADE_OK && base)
+		r->device->driver->cuStreamSynchronize(slot->stream);
+	lade__gpu_free(r->engine, r->device, slot->copies, base, w->size);
 	if (status != LADE_OK)
 		w->count = 0;
 	return status;
@@ -224,38 +235,57 @@ out:
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static size_t wave_size(size_t total, size_t most)
+static size_t wave_size(size_t total, size_t most, unsigned slots)
 {
-	size_t size = total / LADE__GPU_SLOTS;
+	size_t size = total / slots;
 	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : size;
 }
 
+/* How large waves are, and how many in flight. */
+static void measure(run *r)
+{
+	size_t in = 0, out = 0;
+	r->slots = LADE__GPU_SLOTS;
+	for (size_t i = 0; i < r->count; i++) {
+		const lade__gpu_unit *u = &r->units[i];
+		/* Beyond a wave's most the sums do not matter: no overflow. */
+		if (u->stage_in && in < SIZE_MAX / 2)
+			in += u->src_size < SIZE_MAX / 4 ? u->src_size : SIZE_MAX / 4;
+		if (u->stage_out && out < SIZE_MAX / 2)
+			out += u->cap < SIZE_MAX / 4 ? u->cap : SIZE_MAX / 4;
+		if (u->pageable || u->to_host)
+			r->slots = SLOTS_PAGEABLE;
+	}
+	r->in_most = wave_size(in, WAVE_IN, r->slots);
+	r->out_most = wave_size(out, WAVE_OUT, r->slots);
+	/* No more slots than there can be waves. */
+	size_t waves = in / r->in_most + out / r->out_most + r->count / WAVE_UNITS + 1;
+	if (waves < r->slots)
+		r->slots = (unsigned)waves;
+}
+
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, const lade__gpu_unit *units, size_t count,
+                          lade_stream stream, lade__gpu_unit *units, size_t count,
                           lade__gpu_done *done, lade_error *err)
 {
 	run r = {.engine = engine, .route = route, .device = device, .units = units,
 	         .count = count, .done = done};
-	size_t in = 0, out = 0;
 	lade_status status;
-	for (size_t i = 0; i < count; i++)
-		lade__gpu_wave_next(&units[i], &in, &out);
-	r.in_most = wave_size(in, WAVE_IN);
-	r.out_most = wave_size(out, WAVE_OUT);
+	measure(&r);
 	TRY(lade__gpu_lane_take(engine, device, &r.lane, err));
-	TRY(lade__gpu_lane_follow(device, r.lane, stream, err));
+	TRY(lade__gpu_lane_follow(device, r.lane, r.slots, stream, err));
 	unsigned k = 0;
-	for (; r.next < count; k = (k + 1) % LADE__GPU_SLOTS) {
+	for (; r.next < count; k = (k + 1) % r.slots) {
 		TRY(wave_retire(&r, k, err));
 		TRY(wave_launch(&r, k, err));
 	}
-	for (unsigned i = 0; i < LADE__GPU_SLOTS; i++)
-		TRY(wave_retire(&r, (k + i) % LADE__GPU_SLOTS, err));
+	for (unsigned i = 0; i < r.slots; i++)
+		TRY(wave_retire(&r, (k + i) % r.slots, err));
 out:
 	if (r.lane) {
 		/* Nothing may still use the slots' memory or the caller's. */
-		for (int i = 0; status != LADE_OK && i < LADE__GPU_SLOTS; i++)
-			device->driver->cuStreamSynchronize(r.lane->slot[i].stream);
+		if (status != LADE_OK)
+			lade__gpu_lane_wait(device, r.lane);
 		lade__gpu_lane_give(engine, r.lane);
 	}
 	return status;

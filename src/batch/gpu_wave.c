@@ -13,8 +13,11 @@
 
 #include <string.h>
 
-/* Staged sources begin at multiples of 16 bytes, so that kernels load words of them. */
+/* Staged sources begin at multiples of 16 bytes, so that kernels load words of them, unless they
+ * stand in pinned memory so near to each other that one copy brings several. */
 #define IN_ALIGN 16u
+#define NEAR 64u
+#define PAGE 4096u
 
 #define COPY_THREADS 256u
 /* Blocks of copies between the host and a device: enough bytes in flight for the link, and room for
@@ -28,49 +31,96 @@ static size_t round_in(size_t size)
 	return (size + (IN_ALIGN - 1)) / IN_ALIGN * IN_ALIGN;
 }
 
-void lade__gpu_wave_next(const lade__gpu_unit *unit, size_t *in, size_t *out)
-{
-	if (unit->stage_in)
-		*in += round_in(unit->src_size);
-	if (unit->stage_out)
-		*out += lade__gpu_round(unit->cap);
-}
-
 static uint64_t pieces_of(uint64_t size)
 {
 	return (size + (LADE__GPU_PIECE - 1)) / LADE__GPU_PIECE;
 }
 
-/* Whether the wave's own kernel copies the source in; what is pageable the host puts in a row, and
- * one copy brings all. */
-static bool copied_in(const lade__gpu_unit *unit)
+/* Whether a unit's source stands right behind that of the one before, in memory that the device
+ * can copy from: then they are staged as they stand.  What lies between them is on one page. */
+static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
 {
-	return unit->stage_in && !unit->pageable && !unit->foreign;
+	uintptr_t end = (uintptr_t)before->src + before->src_size, at = (uintptr_t)unit->src;
+	return before->stage_in && unit->stage_in && !before->pageable && !unit->pageable &&
+	       before->foreign == unit->foreign && at >= end && at - end < NEAR &&
+	       (at == end || at / PAGE == (end - 1) / PAGE);
+}
+
+/* A run of sources that one copy brings: units before 'end'.  Long runs are the driver's, as are
+ * those of other devices, which kernels do not reach; short ones a kernel's, which takes many at
+ * once. */
+#define RUN_LEAST ((size_t)256 << 10)
+
+typedef struct sources {
+	size_t end, size; /* size 0: the unit's source is not copied here */
+	bool by_driver;
+} sources;
+
+static sources run_from(const lade__gpu_wave *w, size_t i)
+{
+	const lade__gpu_unit *first = &w->units[i];
+	sources run = {.end = i + 1};
+	if (!first->stage_in || first->pageable)
+		return run;
+	while (run.end < w->count && follows(&w->units[run.end], &w->units[run.end - 1]))
+		run.end++;
+	const lade__gpu_unit *last = &w->units[run.end - 1];
+	run.size = last->in_at + last->src_size - first->in_at;
+	run.by_driver = first->foreign || run.size >= RUN_LEAST;
+	return run;
+}
+
+/* Gives units their places until one would be too many; returns how many have one. */
+static size_t place_units(lade__gpu_wave *w, size_t count, size_t in_most, size_t out_most,
+                          lade_direction direction)
+{
+	for (size_t i = 0; i < count; i++) {
+		lade__gpu_unit *u = &w->units[i];
+		uint64_t decoded = direction == LADE_DECODE ? u->cap : u->src_size;
+		if (u->cap > SIZE_MAX / 8 - w->out_size || u->src_size > SIZE_MAX / 8 - w->in_size ||
+		    w->total > SIZE_MAX / 8 - decoded)
+			return i;
+		size_t in = w->in_size, out = w->out_size;
+		u->in_at = i && follows(u, u - 1) ?
+			u[-1].in_at + (size_t)((uintptr_t)u->src - (uintptr_t)u[-1].src) : round_in(in);
+		u->out_at = out;
+		if (u->stage_in)
+			in = u->in_at + u->src_size;
+		if (u->stage_out)
+			out += lade__gpu_round(u->cap);
+		if (i && (in > in_most || out > out_most))
+			return i;
+		w->in_size = in;
+		w->out_size = out;
+		w->total += decoded;
+		w->largest = decoded > w->largest ? decoded : w->largest;
+	}
+	return count;
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                const lade__gpu_unit *units, size_t count, lade__gpu_wave *w,
-                                lade_error *err)
+                                lade__gpu_unit *units, size_t count, size_t in_most,
+                                size_t out_most, lade__gpu_wave *w, lade_error *err)
 {
-	*w = (lade__gpu_wave){.units = units, .count = count};
-	for (size_t i = 0; i < count; i++) {
-		const lade__gpu_unit *u = &units[i];
-		uint64_t decoded = route->direction == LADE_DECODE ? u->cap : u->src_size;
-		if (u->cap > SIZE_MAX / 8 - w->out_size || u->src_size > SIZE_MAX / 8 - w->in_size ||
-		    w->total > SIZE_MAX / 8 - decoded)
-			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-			                 "the items' sizes overflow");
-		lade__gpu_wave_next(u, &w->in_size, &w->out_size);
-		if (copied_in(u)) {
+	*w = (lade__gpu_wave){.units = units};
+	w->count = place_units(w, count, in_most, out_most, route->direction);
+	if (count && w->count == 0)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "item %zu is too large",
+		                 units[0].item);
+	count = w->count;
+	for (size_t i = 0; i < count;) {
+		sources run = run_from(w, i);
+		if (run.size && !run.by_driver) {
 			w->copies_in++;
-			w->pieces_in += pieces_of(u->src_size);
+			w->pieces_in += pieces_of(run.size);
 		}
-		if (u->stage_out) {
+		i = run.end;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (units[i].stage_out) {
 			w->copies_out++;
-			w->pieces_out += pieces_of(u->size);
+			w->pieces_out += pieces_of(units[i].size);
 		}
-		w->total += decoded;
-		w->largest = decoded > w->largest ? decoded : w->largest;
 	}
 	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 || w->pieces_out > UINT32_MAX / 2)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -100,24 +150,30 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 		 *cap = dst + w->count;
 	lade__gpu_copy *in_copy = (lade__gpu_copy *)(cap + w->count),
 		       *out_copy = in_copy + w->copies_in;
-	size_t in = 0, out = 0;
 	uint64_t in_first = 0, out_first = 0;
+	size_t next = 0; /* where the next run of sources begins */
 	for (size_t i = 0; i < w->count; i++) {
 		const lade__gpu_unit *u = &w->units[i];
-		lade__address staged = base + w->in_off + in, scratch = base + w->out_off + out;
+		lade__address staged = base + w->in_off + u->in_at,
+			      scratch = base + w->out_off + u->out_at;
 		src[i] = u->stage_in ? staged : lade__address_of(u->src);
 		src_size[i] = u->src_size;
 		dst[i] = u->stage_out ? scratch : lade__address_of(u->dst);
 		cap[i] = u->cap;
-		if (copied_in(u)) {
-			*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src), .dst = staged,
-			                              .size = u->src_size, .unit = (uint32_t)i,
-			                              .first = (uint32_t)in_first};
-			in_first += pieces_of(u->src_size);
+		if (i == next) {
+			sources run = run_from(w, i);
+			next = run.end;
+			if (run.size && !run.by_driver) {
+				*in_copy++ = (lade__gpu_copy){
+					.src = lade__address_of(u->src), .dst = staged,
+					.size = run.size, .unit = (uint32_t)i,
+					.first = (uint32_t)in_first};
+				in_first += pieces_of(run.size);
+			}
 		}
 		if (u->stage_out) {
 			/* Pageable results go where the host finds them, plain; it does the rest. */
-			void *to = u->to_host ? (uint8_t *)pinned_out + out : u->to;
+			void *to = u->to_host ? (uint8_t *)pinned_out + u->out_at : u->to;
 			*out_copy++ = (lade__gpu_copy){
 				.src = scratch + u->skip, .dst = lade__address_of(to), .size = u->size,
 				.row = u->to_host ? 0 : u->row, .pitch = u->to_host ? 0 : u->pitch,
@@ -125,7 +181,6 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 				.unit = (uint32_t)i, .first = (uint32_t)out_first};
 			out_first += pieces_of(u->size);
 		}
-		lade__gpu_wave_next(u, &in, &out);
 	}
 	uint8_t *end = (uint8_t *)out_copy;
 	memset(end, 0, w->tables_size - (size_t)(end - (uint8_t *)tables));
@@ -149,48 +204,50 @@ static lade_status enqueue_copies(lade__device *device, lade_stream stream, copi
 	return lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err);
 }
 
-/* Brings the sources that lie on other devices: the driver knows the way between each two. */
-static lade_status enqueue_foreign(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                                   lade__address base, lade_error *err)
+lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                              lade__address base, lade_error *err)
 {
-	size_t in = 0, out = 0;
+	copies in = {.list = base + 32 * w->count, .count = (uint32_t)w->copies_in,
+	             .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
-	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
+	for (size_t i = 0; i < w->count && status == LADE_OK;) {
 		const lade__gpu_unit *u = &w->units[i];
-		if (u->foreign)
-			status = LADE__CU(device, cuMemcpyAsync, base + w->in_off + in,
-			                  lade__address_of(u->src), u->src_size, stream);
-		lade__gpu_wave_next(u, &in, &out);
+		sources run = run_from(w, i);
+		if (run.size && run.by_driver)
+			status = LADE__CU(device, cuMemcpyAsync, base + w->in_off + u->in_at,
+			                  lade__address_of(u->src), run.size, stream);
+		i = run.end;
 	}
-	return status;
+	return status == LADE_OK ? enqueue_copies(device, stream, in, err) : status;
 }
 
-lade_status lade__gpu_wave_enqueue(const lade_engine *engine, const lade__route *route,
-                                   lade__device *device, lade_stream stream,
-                                   const lade__gpu_wave *w, lade__address base,
-                                   lade__address size, lade__address status_table,
-                                   lade_error *err)
+lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
+                                  lade__device *device, lade_stream stream,
+                                  const lade__gpu_wave *w, lade__address base,
+                                  lade__address size, lade__address status, size_t in_flight,
+                                  lade_error *err)
 {
 	size_t n = w->count;
 	lade__gpu_tables tables = {.src = base, .src_size = base + 8 * n, .dst = base + 16 * n,
 	                           .dst_cap = base + 24 * n,
 	                           .dst_size = size ? size : base + w->result_off,
-	                           .status = status_table ? status_table
-	                                                  : base + w->result_off + 8 * n,
-	                           .count = n, .largest = w->largest, .total = w->total};
-	copies in = {.list = base + 32 * n, .count = (uint32_t)w->copies_in,
-	             .pieces = (uint32_t)w->pieces_in};
-	copies out = {.list = in.list + w->copies_in * sizeof(lade__gpu_copy),
-	              .sizes = tables.dst_size, .statuses = tables.status,
+	                           .status = status ? status : base + w->result_off + 8 * n,
+	                           .count = n, .in_flight = in_flight, .largest = w->largest,
+	                           .total = w->total};
+	return lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
+	                              w->pipe_size, err);
+}
+
+lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                               lade__address base, lade__address size, lade__address status,
+                               lade_error *err)
+{
+	size_t n = w->count;
+	copies out = {.list = base + 32 * n + w->copies_in * sizeof(lade__gpu_copy),
+	              .sizes = size ? size : base + w->result_off,
+	              .statuses = status ? status : base + w->result_off + 8 * n,
 	              .count = (uint32_t)w->copies_out, .pieces = (uint32_t)w->pieces_out};
-	lade_status status;
-	TRY(enqueue_copies(device, stream, in, err));
-	TRY(enqueue_foreign(device, stream, w, base, err));
-	TRY(lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
-	                           w->pipe_size, err));
-	TRY(enqueue_copies(device, stream, out, err));
-out:
-	return status;
+	return enqueue_copies(device, stream, out, err);
 }
 
 lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,

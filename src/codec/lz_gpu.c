@@ -67,9 +67,10 @@ out:
 static lade_status decode(const lade__gpu_work *work, const decoder *d, lade_error *err)
 {
 	size_t sms = work->device->info.multiprocessors;
-	const shape *s = work->count <= TEAM8_CHUNKS * sms   ? &d->team8
-	                 : work->count <= TEAM4_CHUNKS * sms ? &d->team4
-	                                                     : &d->solo;
+	size_t count = work->count + work->in_flight;
+	const shape *s = count <= TEAM8_CHUNKS * sms   ? &d->team8
+	                 : count <= TEAM4_CHUNKS * sms ? &d->team4
+	                                               : &d->solo;
 	return launch(work, s, NULL, err);
 }
 
