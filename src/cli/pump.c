@@ -44,8 +44,9 @@ static void *write_loop(void *arg)
 		bool going = p->failed.status == LADE_OK;
 		pthread_mutex_unlock(&p->mutex);
 		lade_error err;
-		lade_status status =
-			going ? output.write(output.ctx, p->data[at].data, p->size[at], &err) : LADE_OK;
+		lade_status status = LADE_OK;
+		if (going)
+			status = output.write(output.ctx, p->data[at].data, p->size[at], &err);
 		pthread_mutex_lock(&p->mutex);
 		if (status != LADE_OK)
 			p->failed = err;

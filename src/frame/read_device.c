@@ -59,7 +59,7 @@ typedef struct round {
 	lade_error *errors;
 } round;
 
-/* ---- rooms ------------------------------------------------------------------------------------- */
+/* ---- rooms ------------------------------------------------------------------------------- */
 
 static void room_free(const lade_engine *engine, room *r)
 {
@@ -117,7 +117,7 @@ static room *room_take(lade_frame *frame, size_t size)
 	return NULL;
 }
 
-/* ---- planning a round -------------------------------------------------------------------------- */
+/* ---- planning a round -------------------------------------------------------------------- */
 
 static size_t align_up(uint64_t size)
 {
@@ -159,7 +159,7 @@ static void plan_round(round *r, size_t left)
 	}
 }
 
-/* ---- before the device ------------------------------------------------------------------------- */
+/* ---- before the device ------------------------------------------------------------------- */
 
 static lade_status prepare(round *r, part *p, lade_error *err)
 {
@@ -201,7 +201,7 @@ static void prepare_run(void *ctx, size_t index, lade_worker *worker)
 		lade__read_fail(r->batch, p->task, status, &err);
 }
 
-/* ---- the device -------------------------------------------------------------------------------- */
+/* ---- the device -------------------------------------------------------------------------- */
 
 static void make_item(round *r, part *p, size_t item)
 {
@@ -244,7 +244,7 @@ static void decode_all(round *r)
 			r->errors[i] = error;
 }
 
-/* ---- after the device -------------------------------------------------------------------------- */
+/* ---- after the device -------------------------------------------------------------------- */
 
 /*
  * What is wrong with a chunk that the device has refused: the host's strict decoders refuse the
@@ -309,7 +309,7 @@ static void finish_run(void *ctx, size_t index, lade_worker *worker)
 		lade__read_fail(r->batch, p->task, status, &err);
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------ */
+/* ---- rounds ------------------------------------------------------------------------------ */
 
 static lade_status run_round(round *r, lade_error *err)
 {

@@ -47,8 +47,8 @@ _lade() {
 				-t -v -z -D -M -T -V --algorithm= --checksum --chunk-size=
 				--compress --decompress --dict= --dtype= --filter= --force --format=
 				--gpu --help --keep --level= --list --memory= --no-check --output=
-				--quiet --raw --recursive --rm --spec= --stdout --strict --test --threads=
-				--verbose --version" -- "$cur"))
+				--quiet --raw --recursive --rm --spec= --stdout --strict --test
+				--threads= --verbose --version" -- "$cur"))
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return
 		fi
