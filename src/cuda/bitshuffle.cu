@@ -204,71 +204,100 @@ static __device__ __forceinline__ int32_t lade_bits_place(const lade_bits_tile &
 }
 
 /*
- * Elements to rows.  By a whole warp; 's' is its shared memory.
- * Bounds: reads 8 * SIZE * groups bytes of 'src', writes 'groups' bytes of each row.
+ * The four ways to and from memory.  By a whole warp; 's' is its shared memory, which after
+ * __syncwarp() holds nothing that is still wanted.  Each has a way for whole tiles at addresses
+ * that are multiples of 4, one for whole tiles at any, which moves aligned words and shifts, and
+ * one for blocks that are smaller than a tile, which takes lines one by one.
  */
+
+/* Elements to the lines in shared memory. */
 template <uint32_t SIZE>
-static __device__ __forceinline__ void lade_bits_encode(uint32_t *s, const uint8_t *src,
-                                                        uint8_t *dst, const lade_bits_tile &t,
-                                                        uint32_t lane)
+static __device__ __forceinline__ void lade_bits_get_plain(uint32_t *s, const uint8_t *src,
+                                                           const lade_bits_tile &t, uint32_t lane)
 {
-	typedef lade_bits<SIZE> shape;
-	bool whole = t.groups == shape::GROUPS;
-	int32_t bytes = (int32_t)(8 * SIZE * t.groups), left;
-	uint32_t w[32];
-	src += 4 * lane;
-	if (whole && !((uintptr_t)src & 3)) {
-#pragma unroll
-		for (uint32_t k = 0; k < 32; k++)
-			w[k] = lade_bits_load(src + 128 * k);
-#pragma unroll
-		for (uint32_t k = 0; k < 32; k++)
-			s[33 * k + lane] = w[k];
-	} else {
+	uint32_t over = (uint32_t)(uintptr_t)src & 3, w[32];
+	const uint8_t *mine = src + 4 * lane;
+	if (t.groups < lade_bits<SIZE>::GROUPS) {
+		int32_t left = (int32_t)(8 * SIZE * t.groups) - (int32_t)(4 * lane);
 #pragma unroll 4
-		for (uint32_t k = 0; k < 32; k++)
-			s[33 * k + lane] = lade_bits_load_some(
-				src + 128 * k, bytes - (int32_t)(128 * k + 4 * lane));
+		for (int32_t k = 0; k < 32; k++)
+			s[33 * k + (int32_t)lane] =
+				lade_bits_load_some(mine + 128 * k, left - 128 * k);
+		return;
 	}
-	__syncwarp();
+	/* The first word begins before the tile: its bytes are taken one by one, and so are those
+	 * behind the last one. */
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
-		w[k] = s[shape::slot(k, lane)];
-	__syncwarp();
+		w[k] = k || lane || !over
+		               ? lade_bits_load(mine - over + 128 * k)
+		               : lade_bits_load_some(src, 4 - (int32_t)over) << (8 * over);
+	if (over) {
+		uint32_t end =
+			lane == 31 ? lade_bits_load_some(src + LADE_BITS_TILE - over, (int32_t)over)
+				   : 0;
 #pragma unroll
-	for (uint32_t set = 0; set < shape::SETS; set++)
-		shape::to_rows(w + set * shape::WORDS);
-	if (whole && !(((uintptr_t)dst | t.pitch) & 3)) {
-#pragma unroll
-		for (uint32_t k = 0; k < 32; k++)
-			lade_bits_store(dst + lade_bits_place<SIZE>(t, k, lane, &left), w[k]);
+		for (uint32_t k = 0; k < 32; k++) {
+			uint32_t after = lane || k == 31 ? w[k] : w[k < 31 ? k + 1 : k];
+			after = __shfl_sync(LADE_FULL, after, (lane + 1) & 31);
+			if (k == 31 && lane == 31)
+				after = end;
+			s[33 * k + lane] = __funnelshift_r(w[k], after, 8 * over);
+		}
 		return;
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
 		s[33 * k + lane] = w[k];
-	for (uint32_t k = 0; k < 32; k++) {
-		uint8_t *to = dst + lade_bits_place<SIZE>(t, k, lane, &left);
-		lade_bits_store_line(to, s[33 * k + lane], left, shape::STEP, lane);
-	}
-	__syncwarp();
 }
 
-/* Rows to elements, likewise. */
+/* The lines in shared memory to elements. */
 template <uint32_t SIZE>
-static __device__ __forceinline__ void lade_bits_decode(uint32_t *s, const uint8_t *src,
-                                                        uint8_t *dst, const lade_bits_tile &t,
-                                                        uint32_t lane)
+static __device__ __forceinline__ void lade_bits_put_plain(const uint32_t *s, uint8_t *dst,
+                                                           const lade_bits_tile &t, uint32_t lane)
 {
-	typedef lade_bits<SIZE> shape;
-	bool whole = t.groups == shape::GROUPS;
-	int32_t bytes = (int32_t)(8 * SIZE * t.groups), left;
-	uint32_t w[32];
-	if (whole && !(((uintptr_t)src | t.pitch) & 3)) {
+	uint32_t over = (uint32_t)(uintptr_t)dst & 3, w[32];
+	uint8_t *mine = dst + 4 * lane;
+	if (t.groups < lade_bits<SIZE>::GROUPS) {
+		int32_t left = (int32_t)(8 * SIZE * t.groups) - (int32_t)(4 * lane);
+		for (int32_t k = 0; k < 32; k++)
+			lade_bits_store_line(mine + 128 * k, s[33 * k + (int32_t)lane],
+			                     left - 128 * k, 1, lane);
+		return;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		w[k] = s[33 * k + lane];
+	if (over) {
+		if (lane == 31)
+			for (uint32_t b = 4 - over; b < 4; b++)
+				mine[128 * 31 + b] = (uint8_t)(w[31] >> (8 * b));
+		if (lane == 0)
+			for (uint32_t b = 0; b < 4 - over; b++)
+				dst[b] = (uint8_t)(w[0] >> (8 * b));
+				/* The word before a line's first is the last of the line before. */
 #pragma unroll
 		for (uint32_t k = 0; k < 32; k++)
-			w[k] = lade_bits_load(src + lade_bits_place<SIZE>(t, k, lane, &left));
-	} else {
+			if (k || lane) {
+				uint32_t before = s[33 * k + lane - (lane ? 1 : 2)];
+				w[k] = __funnelshift_l(before, w[k], 8 * over);
+			}
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		if (k || lane || !over)
+			lade_bits_store(mine - over + 128 * k, w[k]);
+}
+
+/* Rows to the lanes' words. */
+template <uint32_t SIZE>
+static __device__ __forceinline__ void lade_bits_get_rows(uint32_t *s, const uint8_t *src,
+                                                          const lade_bits_tile &t, uint32_t *w,
+                                                          uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_bits<SIZE>::STEP, LINE = 128 / STEP;
+	int32_t left;
+	if (t.groups < lade_bits<SIZE>::GROUPS) {
 #pragma unroll 4
 		for (uint32_t k = 0; k < 32; k++) {
 			const uint8_t *from = src + lade_bits_place<SIZE>(t, k, lane, &left);
@@ -278,7 +307,127 @@ static __device__ __forceinline__ void lade_bits_decode(uint32_t *s, const uint8
 		for (uint32_t k = 0; k < 32; k++)
 			w[k] = s[33 * k + lane];
 		__syncwarp();
+		return;
 	}
+	if (!(((uintptr_t)src | t.pitch) & 3)) {
+#pragma unroll
+		for (uint32_t k = 0; k < 32; k++)
+			w[k] = lade_bits_load(src + lade_bits_place<SIZE>(t, k, lane, &left));
+		return;
+	}
+	/* A lane takes the ends of one line of each parity: the bytes before its first whole word,
+	 * and those behind its last. */
+#pragma unroll
+	for (uint32_t parity = 0; parity < STEP; parity++) {
+		const uint8_t *from = src + lade_bits_place<SIZE>(t, lane, parity, &left);
+		uint32_t over = (uint32_t)(uintptr_t)from & 3, first = 0, last = 0;
+		if (over) {
+			first = lade_bits_load_some(from, 4 - (int32_t)over) << (8 * over);
+			last = lade_bits_load_some(from + LINE - over, (int32_t)over);
+		}
+		s[64 * parity + lane] = first;
+		s[64 * parity + 32 + lane] = last;
+	}
+	__syncwarp();
+	const uint32_t *ends = s + 64 * (lane & (STEP - 1));
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++) {
+		const uint8_t *from = src + lade_bits_place<SIZE>(t, k, lane, &left);
+		uint32_t over = (uint32_t)(uintptr_t)from & 3;
+		w[k] = lane >= STEP || !over ? lade_bits_load(from - over) : ends[k];
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++) {
+		const uint8_t *from = src + lade_bits_place<SIZE>(t, k, lane, &left);
+		uint32_t after = __shfl_down_sync(LADE_FULL, w[k], STEP);
+		if (lane >= 32 - STEP)
+			after = ends[32 + k];
+		w[k] = __funnelshift_r(w[k], after, 8 * ((uint32_t)(uintptr_t)from & 3));
+	}
+	__syncwarp();
+}
+
+/* The lanes' words to rows. */
+template <uint32_t SIZE>
+static __device__ __forceinline__ void lade_bits_put_rows(uint32_t *s, uint8_t *dst,
+                                                          const lade_bits_tile &t,
+                                                          const uint32_t *w, uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_bits<SIZE>::STEP, LINE = 128 / STEP;
+	bool whole = t.groups == lade_bits<SIZE>::GROUPS;
+	int32_t left;
+	if (whole && !(((uintptr_t)dst | t.pitch) & 3)) {
+#pragma unroll
+		for (uint32_t k = 0; k < 32; k++)
+			lade_bits_store(dst + lade_bits_place<SIZE>(t, k, lane, &left), w[k]);
+		return;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		s[33 * k + lane] = w[k];
+	if (!whole) {
+		for (uint32_t k = 0; k < 32; k++) {
+			uint8_t *to = dst + lade_bits_place<SIZE>(t, k, lane, &left);
+			lade_bits_store_line(to, s[33 * k + lane], left, STEP, lane);
+		}
+		__syncwarp();
+		return;
+	}
+	__syncwarp();
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++) {
+		uint8_t *to = dst + lade_bits_place<SIZE>(t, k, lane, &left);
+		uint32_t over = (uint32_t)(uintptr_t)to & 3;
+		uint32_t before = __shfl_up_sync(LADE_FULL, w[k], STEP);
+		if (lane >= STEP || !over)
+			lade_bits_store(to - over, __funnelshift_l(before, w[k], 8 * over));
+	}
+	/* A lane stores the ends of one line of each parity. */
+#pragma unroll
+	for (uint32_t parity = 0; parity < STEP; parity++) {
+		uint8_t *to = dst + lade_bits_place<SIZE>(t, lane, parity, &left);
+		uint32_t over = (uint32_t)(uintptr_t)to & 3;
+		uint32_t first = s[33 * lane + parity], last = s[33 * lane + 32 - STEP + parity];
+#pragma unroll
+		for (uint32_t b = 0; b < 4; b++) {
+			if (over && b < 4 - over)
+				to[b] = (uint8_t)(first >> (8 * b));
+			if (b >= 4 - over)
+				to[LINE - 4 + b] = (uint8_t)(last >> (8 * b));
+		}
+	}
+	__syncwarp();
+}
+
+/* Elements to rows.  Reads 8 * SIZE * groups bytes of 'src', writes 'groups' bytes of each row. */
+template <uint32_t SIZE>
+static __device__ __forceinline__ void lade_bits_encode(uint32_t *s, const uint8_t *src,
+                                                        uint8_t *dst, const lade_bits_tile &t,
+                                                        uint32_t lane)
+{
+	typedef lade_bits<SIZE> shape;
+	uint32_t w[32];
+	lade_bits_get_plain<SIZE>(s, src, t, lane);
+	__syncwarp();
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		w[k] = s[shape::slot(k, lane)];
+	__syncwarp();
+#pragma unroll
+	for (uint32_t set = 0; set < shape::SETS; set++)
+		shape::to_rows(w + set * shape::WORDS);
+	lade_bits_put_rows<SIZE>(s, dst, t, w, lane);
+}
+
+/* Rows to elements, likewise. */
+template <uint32_t SIZE>
+static __device__ __forceinline__ void lade_bits_decode(uint32_t *s, const uint8_t *src,
+                                                        uint8_t *dst, const lade_bits_tile &t,
+                                                        uint32_t lane)
+{
+	typedef lade_bits<SIZE> shape;
+	uint32_t w[32];
+	lade_bits_get_rows<SIZE>(s, src, t, w, lane);
 #pragma unroll
 	for (uint32_t set = 0; set < shape::SETS; set++)
 		shape::from_rows(w + set * shape::WORDS);
@@ -286,19 +435,7 @@ static __device__ __forceinline__ void lade_bits_decode(uint32_t *s, const uint8
 	for (uint32_t k = 0; k < 32; k++)
 		s[shape::slot(k, lane)] = w[k];
 	__syncwarp();
-	dst += 4 * lane;
-	if (whole && !((uintptr_t)dst & 3)) {
-#pragma unroll
-		for (uint32_t k = 0; k < 32; k++)
-			w[k] = s[33 * k + lane];
-#pragma unroll
-		for (uint32_t k = 0; k < 32; k++)
-			lade_bits_store(dst + 128 * k, w[k]);
-	} else {
-		for (uint32_t k = 0; k < 32; k++)
-			lade_bits_store_line(dst + 128 * k, s[33 * k + lane],
-			                     bytes - (int32_t)(128 * k + 4 * lane), 1, lane);
-	}
+	lade_bits_put_plain<SIZE>(s, dst, t, lane);
 	__syncwarp();
 }
 
@@ -321,11 +458,15 @@ static __device__ __forceinline__ void lade_bits_chunk(uint32_t *s, const lade_g
 		t.pitch = size / (8 * SIZE);
 		t.first = msb ? (int32_t)((shape::ROWS - 1) * t.pitch) : 0;
 		t.next = msb ? -(int32_t)t.pitch : (int32_t)t.pitch;
+		/* The last tile reaches back over groups that another warp does too, with the same
+		 * result, rather than have fewer. */
 		uint32_t group = k * shape::GROUPS;
-		t.groups = group >= t.pitch                  ? 0
-		           : t.pitch - group < shape::GROUPS ? t.pitch - group
-		                                             : shape::GROUPS;
-		uint32_t plain = begin + k * LADE_BITS_TILE, rows = begin + group;
+		t.groups = group >= t.pitch           ? 0
+		           : t.pitch >= shape::GROUPS ? shape::GROUPS
+		                                      : t.pitch;
+		if (t.groups && t.pitch - group < t.groups)
+			group = t.pitch - t.groups;
+		uint32_t plain = begin + 8 * SIZE * group, rows = begin + group;
 		if (t.groups && ENCODE)
 			lade_bits_encode<SIZE>(s, c.src + plain, c.dst + rows, t, lane);
 		else if (t.groups)
@@ -338,10 +479,9 @@ static __device__ __forceinline__ void lade_bits_chunk(uint32_t *s, const lade_g
 }
 
 template <bool ENCODE>
-static __device__ __forceinline__ uint32_t lade_bits_item(uint32_t *s, const lade_gpu_batch &batch,
-                                                          uint32_t size, bool msb, uint32_t block,
-                                                          uint32_t i, uint32_t part, uint32_t parts,
-                                                          uint32_t lane)
+static __device__ __forceinline__ void
+lade_bits_item(uint32_t *s, const lade_gpu_batch &batch, uint32_t size, bool msb, uint32_t block,
+               uint32_t i, uint32_t part, uint32_t parts, uint32_t lane)
 {
 	lade_gpu_chunk c;
 	uint32_t status = lade_chunk_get(batch, i, &c);
@@ -366,7 +506,6 @@ static __device__ __forceinline__ uint32_t lade_bits_item(uint32_t *s, const lad
 	 * 'status' are one table, the others may find it already, and agree. */
 	if (part == 0 && lane == 0)
 		lade_chunk_put(batch, i, status, status == LADE_GPU_OK ? c.src_size : 0);
-	return status;
 }
 
 /*
