@@ -140,6 +140,19 @@ static lade_status check_sizes(const lade_item *item, lade_error *err)
 	                                  "its spans have more than %zu bytes", SIZE_MAX / 8);
 }
 
+/* That there are such devices, where an item lies on others than its own. */
+static lade_status check_devices(const lade_item *item, int32_t own, lade_error *err)
+{
+	lade__device *there;
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < item->src_count && status == LADE_OK; i++) {
+		lade_place place = item->src[i].place;
+		if (lies_at(place) == NEAR && place.device != own)
+			status = lade__device_get(place.device, &there, err);
+	}
+	return status;
+}
+
 static void group_add(group *g, lade_direction direction, const lade_item *item)
 {
 	uint64_t in = source_bytes(item), decoded = direction == LADE_DECODE ? item->dst.size : in;
@@ -196,6 +209,9 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 	g->host_status = lade__route_make(c->engine, g->spec, c->direction, LADE_HOST, &w, &g->host,
 	                                  candidates, cap, &of_host, &g->host_error);
 	size_t left = of_host < cap ? cap - of_host : 0;
+	/* That items are too large for kernels is told below. */
+	if (w.largest > CHUNK_MAX)
+		w.largest = (size_t)CHUNK_MAX;
 	g->device_status = lade__route_make(c->engine, g->spec, c->direction, LADE_DEVICE, &w,
 	                                    &g->dev, left ? candidates + of_host : NULL, left,
 	                                    &of_device, &g->device_error);
@@ -232,8 +248,15 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 		if (one->chosen && (i >= of_host) != g->on_device) {
 			one->chosen = false;
 			if (i >= of_host && !may_device)
-				snprintf(one->reason, sizeof one->reason,
-				         "the items lie on the host, and the host is asked");
+				snprintf(one->reason, sizeof one->reason, "%s",
+				         c->options->where == LADE_WHERE_HOST ?
+				         "the host is asked" :
+				         "the items lie on the host, and no device is asked");
+			else if (i < of_host && !may_host)
+				snprintf(one->reason, sizeof one->reason, "the device is asked");
+			else if (i < of_host && g->host_status != LADE_OK)
+				snprintf(one->reason, sizeof one->reason, "%.80s",
+				         g->host_error.message);
 			else if (i >= of_host && g->device_status != LADE_OK)
 				snprintf(one->reason, sizeof one->reason, "%.80s",
 				         g->device_error.message);
@@ -293,6 +316,10 @@ static lade_status make_groups(call *c, lade_error *err)
 			status = lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 			                   "neither the call nor the item has a spec");
 		c->group_of[i] = UINT32_MAX;
+		if (status == LADE_OK) {
+			key.device = device_of(item, c->options);
+			status = check_devices(item, key.device, &error);
+		}
 		if (status != LADE_OK) {
 			lade__outcome_failed(c->outcome, i, status, &error);
 			continue;
@@ -300,7 +327,6 @@ static lade_status make_groups(call *c, lade_error *err)
 		key.in = source_lies(item);
 		key.out = lies_at(item->dst.place);
 		key.huge = item_bytes(item, c->direction) > CHUNK_MAX;
-		key.device = device_of(item, c->options);
 		size_t index;
 		status = group_find(c, &key, &index, err);
 		if (status != LADE_OK)
@@ -459,6 +485,45 @@ out:
 /* More bytes than these are not decoded again for a message. */
 #define DETAIL_MAX ((size_t)16 << 20)
 
+/* Decodes one segment again, for up to 'room' bytes; true when '*error' says what is wrong. */
+static bool detail_segment(const call *c, const lade__route *route, const lade_item *item, size_t k,
+                           size_t room, lade_status status, lade_error *error)
+{
+	const lade_segment *s = &item->src[k];
+	if (room > DETAIL_MAX || s->size > DETAIL_MAX)
+		return false;
+	lade_worker *worker = lade__worker_take(c->engine);
+	uint8_t *src = malloc(s->size + 1), *dst = malloc(room + 1);
+	bool told = false, have = worker && src && dst;
+	lade_error why;
+	if (have && lies_at(s->place) == NEAR && s->size)
+		have = lade__gpu_fetch(s->place.device, s->data, s->size, src, NULL) == LADE_OK;
+	else if (have && s->size)
+		memcpy(src, s->data, s->size);
+	lade__job_options job = {.dict = c->options->dict, .flags = c->options->flags};
+	size_t size = 0;
+	lade_status again = have ? lade__worker_decode(worker, route, &job, src, s->size, dst, room,
+	                                               &size, &why)
+	                         : LADE_OK;
+	if (again == status) {
+		if (item->src_count > 1)
+			lade_fail(error, status, why.offset, "segment %zu: %s", k, why.message);
+		else
+			*error = why;
+		told = true;
+	} else if (have && again == LADE_OK && s->decoded_size && size != s->decoded_size) {
+		lade_fail(error, status, LADE_NO_OFFSET,
+		          "segment %zu decodes to %zu bytes, its decoded_size says %zu", k, size,
+		          s->decoded_size);
+		told = true;
+	}
+	if (worker)
+		lade__worker_give(worker);
+	free(src);
+	free(dst);
+	return told;
+}
+
 /*
  * Says what is wrong with an item that the device has refused: the strict decoders of the host
  * agree with the kernels, and know the place.
@@ -469,38 +534,20 @@ static void detail(const call *c, const group *g, size_t index, lade_status stat
 	const lade_item *item = &c->items[index];
 	lade_workload w = workload_of(c, g);
 	lade__route route;
-	lade_error why;
 	w.strict = true;
 	lade_fail(error, status, LADE_NO_OFFSET, "device %d: %s", (int)g->device,
 	          lade_status_text(status));
-	size_t room = item->row_pitch ?
-		lade__rows_bytes(item->dst.size, item->row_size, item->row_pitch) : item->dst.size;
-	if (c->direction != LADE_DECODE || item->src_count != 1 || room > DETAIL_MAX ||
-	    item->src[0].size > DETAIL_MAX ||
+	if (c->direction != LADE_DECODE ||
 	    lade__route_make(c->engine, g->spec, c->direction, LADE_HOST, &w, &route, NULL, 0, NULL,
 	                     NULL) != LADE_OK)
 		return;
-	lade_worker *worker = lade__worker_take(c->engine);
-	uint8_t *src = malloc(item->src[0].size + 1), *dst = malloc(room + 1);
-	bool have = worker && src && dst;
-	if (have && lies_at(item->src[0].place) == NEAR)
-		have = lade__gpu_fetch(g->device, item->src[0].data, item->src[0].size, src,
-		                       NULL) == LADE_OK;
-	else if (have && item->src[0].size)
-		memcpy(src, item->src[0].data, item->src[0].size);
-	lade__job_options job = {.dict = c->options->dict, .flags = c->options->flags};
-	size_t size = 0;
-	if (have && lade__worker_decode(worker, &route, &job, src, item->src[0].size, dst, room,
-	                                &size, &why) == status)
-		*error = why;
-	else if (have && item->src[0].decoded_size && size != item->src[0].decoded_size)
-		lade_fail(error, status, LADE_NO_OFFSET,
-		          "the segment decodes to %zu bytes, its decoded_size says %zu", size,
-		          item->src[0].decoded_size);
-	if (worker)
-		lade__worker_give(worker);
-	free(src);
-	free(dst);
+	size_t room = item->row_pitch ?
+		lade__rows_bytes(item->dst.size, item->row_size, item->row_pitch) : item->dst.size;
+	bool whole = item->src_count == 1 && !item->range_off && !item->range_size;
+	for (size_t k = 0; k < item->src_count; k++)
+		if (detail_segment(c, &route, item, k, whole ? room : item->src[k].decoded_size,
+		                   status, error))
+			return;
 }
 
 static lade_status run_units(call *c, group *g, lade__device *device, lade_error *err)
@@ -553,27 +600,38 @@ out:
 
 /* ---- the calls --------------------------------------------------------------------------------------- */
 
-static lade_status check_stream(const call *c, lade_error *err)
+/* Whether the stream is one of a group's device. */
+static lade_status check_group_stream(const call *c, const group *g, lade_error *err)
 {
 	void *context = NULL;
-	if (!c->options->stream)
-		return LADE_OK;
-	for (size_t i = 0; i < c->group_count; i++) {
-		const group *g = &c->groups[i];
-		lade__device *device;
-		if (!g->on_device && g->in != NEAR && g->out != NEAR)
+	lade__device *device;
+	lade_status status = lade__device_use(g->device, &device, err);
+	if (status != LADE_OK)
+		return status;
+	status = LADE__CU(device, cuStreamGetCtx, c->options->stream, &context);
+	if (status == LADE_OK && context != device->context)
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "the stream is not one of device %d's primary context, where "
+		                   "items lie", (int)g->device);
+	lade__device_leave(device);
+	return status;
+}
+
+static lade_status check_stream(call *c, lade_error *err)
+{
+	lade_error why;
+	for (size_t i = 0; c->options->stream && i < c->group_count; i++) {
+		group *g = &c->groups[i];
+		bool near = g->in == NEAR || g->out == NEAR;
+		if (!g->on_device && (!near || g->host_status != LADE_OK))
 			continue;
-		lade_status status = lade__device_use(g->device, &device, err);
-		if (status != LADE_OK)
-			return status;
-		status = LADE__CU(device, cuStreamGetCtx, c->options->stream, &context);
-		if (status == LADE_OK && context != device->context)
-			status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                   "the stream is not one of device %d's primary context, where "
-			                   "items lie", (int)g->device);
-		lade__device_leave(device);
-		if (status != LADE_OK)
-			return status;
+		lade_status status = check_group_stream(c, g, &why);
+		/* What lies on the host need not go to a device where the stream is not. */
+		if (status == LADE_E_ARG && !near && c->options->where == LADE_WHERE_AUTO &&
+		    g->host_status == LADE_OK)
+			g->on_device = false;
+		else if (status != LADE_OK)
+			return lade_fail(err, status, why.offset, "%s", why.message);
 	}
 	return LADE_OK;
 }
