@@ -1,0 +1,176 @@
+/*
+ * test_batch_filters.c: filters on devices, alone and in front of codecs: what devices encode is what
+ * the host does (filters) and decodes on the host (pipelines), and the other way round.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gpu/batch_kit.h"
+
+#include <string.h>
+
+static lade_engine *engine;
+static uint64_t seed;
+
+/* 'exact': there is one encoding only. */
+static const struct {
+	const char *text;
+	bool exact;
+} forms[] = {
+	{"bitshuffle(1)", true},
+	{"bitshuffle(2,order=msb)", true},
+	{"bitshuffle(8)", true},
+	{"bitshuffle(4,block=96)", true},
+	{"bitshuffle(2,order=msb,block=8192)", true},
+	{"bitshuffle(4)|bitshuffle(1,order=msb)|bitshuffle(2)", true},
+	{"bitshuffle(1,order=msb,block=8192)|lz4", false},
+	{"bitshuffle(4,order=lsb,block=8192)|lz4", false},
+	{"bitshuffle(4)|lz4", false},
+	{"bitshuffle(8,block=4096)|snappy", false},
+};
+#define FORMS (sizeof forms / sizeof *forms)
+#define ITEMS 5
+
+static int begin(void **state)
+{
+	(void)state;
+	lade_engine_options o = {.struct_size = sizeof o, .threads = 2};
+	OK(lade_engine_new(&o, &engine, err));
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	lade_engine_free(engine);
+	kit_clean();
+	return 0;
+}
+
+/* Runs chunks on the device, from and to memory of its own; 'size' has what came out. */
+static void on_device(lade_direction direction, const lade_spec *spec, rng *r,
+                      uint8_t *const *from, const size_t *from_size, uint8_t *const *to,
+                      const size_t *cap, size_t *size)
+{
+	lade_item items[ITEMS];
+	lade_segment segments[ITEMS];
+	lade_result results[ITEMS];
+	buffer src[ITEMS], dst[ITEMS];
+	lade_place place = {LADE_DEVICE, (int32_t)rng_below(r, (uint64_t)device_count)};
+	for (size_t i = 0; i < ITEMS; i++) {
+		src[i] = buffer_new(place, from_size[i], rng_below(r, 2) * rng_below(r, 64));
+		dst[i] = buffer_new(place, cap[i], rng_below(r, 2) * rng_below(r, 64));
+		buffer_put(&src[i], from[i], from_size[i]);
+		segments[i] = (lade_segment){.data = src[i].data, .size = from_size[i],
+		                             .place = place};
+		items[i] = (lade_item){.src = &segments[i], .src_count = 1,
+		                       .dst = buffer_span(&dst[i])};
+	}
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	if (direction == LADE_ENCODE)
+		OK(lade_encode_into(engine, spec, items, ITEMS, results, &o, err));
+	else
+		OK(lade_decode_into(engine, spec, items, ITEMS, results, &o, err));
+	for (size_t i = 0; i < ITEMS; i++) {
+		size[i] = results[i].size;
+		buffer_get(&dst[i], to[i], size[i]);
+		free(buffer_image(&src[i]));
+		buffer_free(&src[i]);
+		buffer_free(&dst[i]);
+	}
+}
+
+static void check_form(size_t form, rng *r)
+{
+	lade_spec *spec = spec_of(engine, forms[form].text);
+	chunk c[ITEMS];
+	uint8_t *plain[ITEMS], *encoded[ITEMS], *there[ITEMS], *back[ITEMS];
+	size_t size[ITEMS], stored[ITEMS], bound[ITEMS], got[ITEMS];
+	for (size_t i = 0; i < ITEMS; i++) {
+		size_t most = i == 0 ? 20 : emu ? 20000 : 200000;
+		c[i] = chunk_of(engine, spec, NULL, r, rng_below(r, most));
+		plain[i] = c[i].plain;
+		encoded[i] = c[i].encoded;
+		size[i] = c[i].plain_size;
+		stored[i] = c[i].encoded_size;
+		bound[i] = lade_spec_bound(spec, size[i]);
+		there[i] = malloc(bound[i] + 1);
+		back[i] = malloc(size[i] + 1);
+	}
+	on_device(LADE_DECODE, spec, r, encoded, stored, back, size, got);
+	for (size_t i = 0; i < ITEMS; i++) {
+		assert_int_equal(got[i], size[i]);
+		assert_true(!size[i] || !memcmp(back[i], plain[i], size[i]));
+	}
+	on_device(LADE_ENCODE, spec, r, plain, size, there, bound, got);
+	for (size_t i = 0; i < ITEMS; i++) {
+		size_t n;
+		if (forms[form].exact) {
+			assert_int_equal(got[i], stored[i]);
+			assert_true(!got[i] || !memcmp(there[i], encoded[i], got[i]));
+		}
+		memset(back[i], 0xEE, size[i]);
+		OK(lade_decode(engine, spec, there[i], got[i], back[i], size[i], &n, err));
+		assert_int_equal(n, size[i]);
+		assert_true(!n || !memcmp(back[i], plain[i], n));
+		chunk_free(&c[i]);
+		free(there[i]);
+		free(back[i]);
+	}
+	lade_spec_unref(spec);
+}
+
+static void both_ways(void **state)
+{
+	(void)state;
+	for (uint64_t round = 0; round < (seed ? 1 : emu ? 4 : 40); round++) {
+		rng r = {.s = (seed ? seed : 0x9E3779B97F4A7C15u * (round + 1)) | 1};
+		print_message("round %d: --seed %llu\n", (int)round, (unsigned long long)r.s);
+		if (emu)
+			emu->seed = round % 4 == 0 ? EMULATED_LAZY : round % 4 == 1 ? EMULATED_EAGER
+			                                                            : r.s;
+		for (size_t form = 0; form < FORMS; form++)
+			check_form(form, &r);
+	}
+}
+
+/* What the kernels cannot do is refused there, and a destination that is too small is told. */
+static void refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t cap;
+		lade_status want;
+	} cases[] = {{"bitshuffle(3)", 96, LADE_E_UNSUPPORTED},
+	             {"bitshuffle(16)", 96, LADE_E_UNSUPPORTED},
+	             {"bitshuffle(2)", 95, LADE_E_NOSPACE},
+	             {"bitshuffle(2)", 96, LADE_OK}};
+	lade_place place = {LADE_DEVICE, 0};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		lade_spec *spec = spec_of(engine, cases[i].text);
+		buffer src = buffer_new(place, 96, 0), dst = buffer_new(place, cases[i].cap, 0);
+		lade_segment s = {.data = src.data, .size = 96, .place = place};
+		lade_item item = {.src = &s, .src_count = 1, .dst = buffer_span(&dst)};
+		lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+		lade_result result;
+		assert_int_equal(lade_encode_into(engine, spec, &item, 1, &result, &o, NULL),
+		                 cases[i].want);
+		free(buffer_image(&dst));
+		buffer_free(&src);
+		buffer_free(&dst);
+		lade_spec_unref(spec);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(both_ways, begin, end),
+		cmocka_unit_test_setup_teardown(refused, begin, end),
+	};
+	int rc;
+	seed = seed_of(argc, argv);
+	if (!kit_begin(argc, argv, &rc))
+		return rc;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
