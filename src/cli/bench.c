@@ -3,7 +3,8 @@
  *
  * Every combination of filter, algorithm, level, chunk size and number of threads is a row.  Each
  * is first checked by a round trip, then timed through the same calls that a program would
- * use, in memory, chunk by chunk.
+ * use, in memory, chunk by chunk.  With --gpu a device has three rows more of each pipeline that
+ * it decodes: from its own memory, and fed from pinned and from pageable memory of the host.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/gpu.h"
 #include "cli/json.h"
 #include "cli/measure.h"
 #include "cli/pipeline.h"
@@ -36,6 +38,8 @@ static const char help[] =
 	"  -d, --dtype=TYPE       type of the elements, \"f4\", \"<i8\"; --dtype=none for bytes\n"
 	"  -t, --time=SECONDS     for each row and direction, at least (default 0.5)\n"
 	"  -n, --size=SIZE        use at most the first SIZE bytes of a file (default 256M)\n"
+	"      --gpu[=N]          rows for GPU N (0), too: of bytes in its memory, and of bytes that\n"
+	"                         come to it from pinned and from pageable memory of the host\n"
 	"      --csv, --json      print that instead of a table\n"
 	"  -h, --help             print this\n"
 	"\n"
@@ -48,6 +52,7 @@ typedef struct settings {
 	uint64_t chunk_sizes[LIST_MAX], threads[LIST_MAX];
 	size_t level_count, chunk_count, thread_count;
 	bool has_dtype, csv, json;
+	int32_t gpu; /* or CLI_NO_GPU */
 	lade_dtype dtype;
 	double seconds;
 	uint64_t limit;
@@ -56,7 +61,9 @@ typedef struct settings {
 typedef struct row {
 	char *pipeline; /* the spec's text, or what was asked for when that is no spec */
 	size_t chunk_size;
-	unsigned threads; /* 0: the memcpy row */
+	unsigned threads; /* 0: the memcpy row, and a device's */
+	bool on_device;
+	unsigned way; /* of a device: MEASURE_RESIDENT, ... */
 	measure m;
 	lade_status status;
 	lade_error err;
@@ -130,7 +137,7 @@ static bool parse_sizes(const char *text, uint64_t min, uint64_t max, uint64_t *
 /* Gives CLI_OK, or an exit code after a message; '*done' when --help was answered. */
 static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 {
-	enum { OPT_CSV = 256, OPT_JSON };
+	enum { OPT_CSV = 256, OPT_JSON, OPT_GPU };
 	static const struct option options[] = {
 		{"algorithm", required_argument, NULL, 'a'},
 		{"filter", required_argument, NULL, 'f'},
@@ -140,6 +147,7 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 		{"dtype", required_argument, NULL, 'd'},
 		{"time", required_argument, NULL, 't'},
 		{"size", required_argument, NULL, 'n'},
+		{"gpu", optional_argument, NULL, OPT_GPU},
 		{"csv", no_argument, NULL, OPT_CSV},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
@@ -188,6 +196,10 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 			if (!cli_parse_size(optarg, &s->limit) || s->limit == 0)
 				return cli_usage("%s: not a size", optarg);
 			break;
+		case OPT_GPU:
+			if (cli_gpu_parse(optarg, &s->gpu) != CLI_OK)
+				return CLI_USAGE;
+			break;
 		case OPT_CSV:
 			s->csv = true;
 			break;
@@ -220,6 +232,30 @@ static void show_progress(const char *pipeline)
 		fprintf(stderr, "\r\033[K%s", pipeline ? pipeline : "");
 }
 
+/* The rows of a device, or one that says why there are none.  Nothing for pipelines that it does
+ * not decode. */
+static void measure_device(const settings *s, lade_engine *engine, const lade_spec *spec,
+			   const measure_plan *plan, rows *out)
+{
+	measure m[MEASURE_GPU_WAYS];
+	lade_error err;
+
+	if (cli_gpu_takes(engine, spec, LADE_DECODE, plan->chunk_size, false, s->gpu, &err))
+		return;
+	show_progress(lade_spec_text(spec));
+	lade_status status = measure_gpu(engine, spec, plan, s->gpu, m, &err);
+	for (unsigned way = 0; way < (status ? 1 : MEASURE_GPU_WAYS); way++) {
+		row *r = rows_add(out, lade_spec_text(spec));
+		r->chunk_size = plan->chunk_size;
+		r->on_device = true;
+		r->way = way;
+		r->m = m[way];
+		r->status = status;
+		if (status)
+			r->err = err;
+	}
+}
+
 /* Measures one combination for each chunk size and number of threads. */
 static void measure_pipeline(const settings *s, lade_engine *engine, const sample *file,
 			     lade_dtype dtype, const char *text, int64_t level, rows *out)
@@ -235,11 +271,11 @@ static void measure_pipeline(const settings *s, lade_engine *engine, const sampl
 		return;
 	}
 	for (size_t c = 0; c < s->chunk_count; c++) {
+		measure_plan plan = {.data = file->data, .size = file->size};
+		plan.chunk_size = (size_t)s->chunk_sizes[c];
+		plan.seconds = s->seconds;
 		for (size_t t = 0; t < s->thread_count; t++) {
 			row *r = rows_add(out, lade_spec_text(spec));
-			measure_plan plan = {.data = file->data, .size = file->size};
-			plan.chunk_size = (size_t)s->chunk_sizes[c];
-			plan.seconds = s->seconds;
 			plan.threads = (unsigned)s->threads[t];
 			if (plan.threads == 0)
 				plan.threads = lade_cpu_count();
@@ -248,6 +284,8 @@ static void measure_pipeline(const settings *s, lade_engine *engine, const sampl
 			show_progress(r->pipeline);
 			r->status = measure_spec(engine, spec, &plan, &r->m, &r->err);
 		}
+		if (s->gpu != CLI_NO_GPU)
+			measure_device(s, engine, spec, &plan, out);
 	}
 	lade_spec_unref(spec);
 }
@@ -306,7 +344,8 @@ static void mark_best(table *t, const rows *all)
 
 	for (size_t i = 0; i < all->count; i++) {
 		const row *r = &all->list[i];
-		if (r->threads == 0 || r->status != LADE_OK || strcmp(r->pipeline, "copy") == 0)
+		bool copy = r->threads == 0 && !r->on_device;
+		if (copy || r->status != LADE_OK || strcmp(r->pipeline, "copy") == 0)
 			continue;
 		const double value[COLS] = {[COL_RATIO] = measure_ratio(&r->m),
 					    [COL_ENCODE] = measure_encode_rate(&r->m),
@@ -321,6 +360,14 @@ static void mark_best(table *t, const rows *all)
 	for (size_t c = COL_RATIO; c < COLS; c++)
 		if (most[c] > 0)
 			table_mark(t, best[c], c);
+}
+
+/* Where a row's bytes lie that are encoded and decoded. */
+static const char *place_of(const row *r)
+{
+	static const char *const names[] = {"device", "pinned", "pageable"};
+
+	return r->on_device ? names[r->way] : "host";
 }
 
 static void print_table(const sample *file, lade_dtype dtype, const rows *all)
@@ -341,17 +388,22 @@ static void print_table(const sample *file, lade_dtype dtype, const rows *all)
 		const row *r = &all->list[i];
 		table_row(&t);
 		table_set(&t, COL_PIPELINE, "%s%s", r->pipeline, r->m.lossy ? " (lossy)" : "");
+		if (r->on_device && r->way == MEASURE_RESIDENT)
+			table_set(&t, COL_THREADS, "gpu");
+		else if (r->on_device)
+			table_set(&t, COL_THREADS, "gpu, %s", place_of(r));
 		if (r->status != LADE_OK) {
 			table_set(&t, COL_SIZE, "failed");
 			continue;
 		}
-		if (r->threads) {
+		if (r->chunk_size)
 			table_set(&t, COL_CHUNK, "%s", cli_format_size(r->chunk_size, text));
+		if (r->threads)
 			table_set(&t, COL_THREADS, "%u", r->threads);
-		}
 		table_set(&t, COL_SIZE, "%s", cli_format_size(r->m.encoded_size, text));
 		table_set(&t, COL_RATIO, "%.3f", measure_ratio(&r->m));
-		set_rate(&t, COL_ENCODE, measure_encode_rate(&r->m));
+		if (r->m.encode_seconds > 0)
+			set_rate(&t, COL_ENCODE, measure_encode_rate(&r->m));
 		set_rate(&t, COL_DECODE, measure_decode_rate(&r->m));
 	}
 	mark_best(&t, all);
@@ -366,14 +418,16 @@ static void print_csv(const sample *file, lade_dtype dtype, const rows *all)
 		csv_text(stdout, file->name);
 		printf(",%s,", lade_dtype_text(dtype));
 		csv_text(stdout, r->pipeline);
-		if (r->status == LADE_OK)
-			printf(",%zu,%u,%zu,%zu,%.4f,%.1f,%.1f,%s\n", r->chunk_size, r->threads,
-			       file->size, (size_t)r->m.encoded_size, measure_ratio(&r->m),
-			       measure_encode_rate(&r->m) / 1e6, measure_decode_rate(&r->m) / 1e6,
-			       r->m.lossy ? "lossy" : "exact");
-		else
-			printf(",%zu,%u,%zu,,,,,%s\n", r->chunk_size, r->threads, file->size,
-			       lade_status_name(r->status));
+		printf(",%zu,%u,%zu,", r->chunk_size, r->threads, file->size);
+		if (r->status == LADE_OK) {
+			printf("%zu,%.4f,", (size_t)r->m.encoded_size, measure_ratio(&r->m));
+			if (r->m.encode_seconds > 0)
+				printf("%.1f", measure_encode_rate(&r->m) / 1e6);
+			printf(",%.1f,%s,%s\n", measure_decode_rate(&r->m) / 1e6,
+			       r->m.lossy ? "lossy" : "exact", place_of(r));
+		} else {
+			printf(",,,,%s,%s\n", lade_status_name(r->status), place_of(r));
+		}
 	}
 }
 
@@ -389,14 +443,16 @@ static void print_json(json *j, const sample *file, lade_dtype dtype, const rows
 		json_open(j, NULL, '{');
 		json_text(j, "pipeline", r->pipeline);
 		json_text(j, "status", lade_status_name(r->status));
-		if (r->threads) {
+		json_text(j, "place", place_of(r));
+		if (r->chunk_size)
 			json_uint(j, "chunk_size", r->chunk_size);
+		if (r->threads)
 			json_uint(j, "threads", r->threads);
-		}
 		if (r->status == LADE_OK) {
 			json_uint(j, "encoded_size", r->m.encoded_size);
 			json_number(j, "ratio", measure_ratio(&r->m), 4);
-			json_number(j, "encode_MBs", measure_encode_rate(&r->m) / 1e6, 1);
+			if (r->m.encode_seconds > 0)
+				json_number(j, "encode_MBs", measure_encode_rate(&r->m) / 1e6, 1);
 			json_number(j, "decode_MBs", measure_decode_rate(&r->m) / 1e6, 1);
 			json_bool(j, "lossy", r->m.lossy);
 		} else {
@@ -430,6 +486,12 @@ static int bench_file(const settings *s, lade_engine *engine, const char *path, 
 	else
 		print_table(&file, dtype, &all);
 	fflush(stdout);
+	bool any = s->gpu == CLI_NO_GPU;
+	for (size_t i = 0; i < all.count; i++)
+		any |= all.list[i].on_device;
+	if (!any)
+		cli_warn("%s: no row for GPU %d: it has kernels for none of these pipelines", path,
+			 (int)s->gpu);
 	for (size_t i = 0; i < all.count; i++) {
 		if (all.list[i].status != LADE_OK) {
 			cli_error("%s: %s: %s", path, all.list[i].pipeline,
@@ -450,13 +512,16 @@ int lade_cmd_bench(int argc, char **argv)
 		      .threads = {1},
 		      .thread_count = 1,
 		      .seconds = 0.5,
-		      .limit = 256 << 20};
+		      .limit = 256 << 20,
+		      .gpu = CLI_NO_GPU};
 	json j = {.out = stdout};
 	lade_engine *engine = NULL;
 	lade_error err;
 	bool done = false;
 	int code = parse_arguments(argc, argv, &s, &done);
 
+	if (code == CLI_OK && !done && s.gpu != CLI_NO_GPU)
+		code = cli_gpu_check(s.gpu);
 	if (code != CLI_OK || done)
 		return code;
 	lade_engine_options options = {.struct_size = sizeof options};
@@ -468,11 +533,14 @@ int lade_cmd_bench(int argc, char **argv)
 		return cli_lade_error("bench", &err);
 	if (s.csv)
 		puts("file,dtype,pipeline,chunk_size,threads,size,encoded_size,ratio,encode_MBs,"
-		     "decode_MBs,result");
+		     "decode_MBs,result,place");
 	if (s.json) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "liblade", lade_version_text());
 		json_text(&j, "cpu", lade_cpu_name(lade_engine_cpu(engine)));
+		const lade_device_info *info;
+		if (s.gpu != CLI_NO_GPU && lade_device_get_info(s.gpu, &info, &err) == LADE_OK)
+			json_text(&j, "gpu", info->name);
 		json_open(&j, "files", '[');
 	}
 	for (int i = optind; i < argc; i++) {

@@ -12,6 +12,7 @@
 #include "cli/table.h"
 
 #define PASSES_MAX 1000
+#define BATCH_MAX ((size_t)1024)
 
 /* Chunks, and room for both of their forms. */
 typedef struct work {
@@ -75,16 +76,26 @@ static void work_free(work *w)
 	free(w->results);
 }
 
-static lade_status work_encode(work *w, lade_error *err)
+static lade_status work_encode(void *ctx, size_t n, lade_error *err)
 {
-	return lade_encode_into(w->engine, w->spec, w->encode, w->count, w->results, &w->options,
-				err);
+	work *w = ctx;
+	lade_status status = LADE_OK;
+
+	for (size_t i = 0; i < n && status == LADE_OK; i++)
+		status = lade_encode_into(w->engine, w->spec, w->encode, w->count, w->results,
+					  &w->options, err);
+	return status;
 }
 
-static lade_status work_decode(work *w, lade_error *err)
+static lade_status work_decode(void *ctx, size_t n, lade_error *err)
 {
-	return lade_decode_into(w->engine, w->spec, w->decode, w->count, w->results, &w->options,
-				err);
+	work *w = ctx;
+	lade_status status = LADE_OK;
+
+	for (size_t i = 0; i < n && status == LADE_OK; i++)
+		status = lade_decode_into(w->engine, w->spec, w->decode, w->count, w->results,
+					  &w->options, err);
+	return status;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -93,22 +104,26 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median time of one direction's passes. */
-static lade_status work_time(work *w, lade_status (*pass)(work *, lade_error *), double seconds,
-			     double *median, size_t *passes, lade_error *err)
+lade_status measure_time(lade_status (*pass)(void *ctx, size_t n, lade_error *err), void *ctx,
+			 double seconds, double least, double *median, size_t *passes,
+			 lade_error *err)
 {
 	static double took[PASSES_MAX];
 	double begin = cli_now(), now = begin;
-	size_t n = 0;
+	size_t n = 0, batch = 1;
 
 	do {
 		double start = now;
-		lade_status status = pass(w, err);
+		lade_status status = pass(ctx, batch, err);
 		if (status != LADE_OK)
 			return status;
 		now = cli_now();
-		took[n++] = now - start;
-	} while (now - begin < seconds && n < PASSES_MAX);
+		took[n++] = (now - start) / (double)batch;
+		if (now - start < least && batch < BATCH_MAX) {
+			batch *= 2; /* what was too short does not count */
+			n = 0;
+		}
+	} while (n == 0 || (now - begin < seconds && n < PASSES_MAX));
 	qsort(took, n, sizeof *took, compare_doubles);
 	*median = took[n / 2] > 1e-9 ? took[n / 2] : 1e-9;
 	*passes = n;
@@ -118,7 +133,7 @@ static lade_status work_time(work *w, lade_status (*pass)(work *, lade_error *),
 /* Encodes and decodes once, and compares. */
 static lade_status work_verify(work *w, const measure_plan *plan, measure *out, lade_error *err)
 {
-	lade_status status = work_encode(w, err);
+	lade_status status = work_encode(w, 1, err);
 
 	if (status != LADE_OK)
 		return status;
@@ -127,7 +142,7 @@ static lade_status work_verify(work *w, const measure_plan *plan, measure *out, 
 		out->encoded_size += w->results[i].size;
 	}
 	memset(w->back, 0xA5, plan->size);
-	status = work_decode(w, err);
+	status = work_decode(w, 1, err);
 	if (status != LADE_OK)
 		return status;
 	for (size_t i = 0; i < w->count; i++) {
@@ -154,11 +169,11 @@ lade_status measure_spec(lade_engine *engine, const lade_spec *spec, const measu
 	if (status == LADE_OK)
 		status = work_verify(&w, plan, out, err);
 	if (status == LADE_OK)
-		status = work_time(&w, work_encode, plan->seconds, &out->encode_seconds, &passes,
-				   err);
+		status = measure_time(work_encode, &w, plan->seconds, 0, &out->encode_seconds,
+				      &passes, err);
 	if (status == LADE_OK)
-		status = work_time(&w, work_decode, plan->seconds, &out->decode_seconds,
-				   &out->passes, err);
+		status = measure_time(work_decode, &w, plan->seconds, 0, &out->decode_seconds,
+				      &out->passes, err);
 	work_free(&w);
 	return status;
 }

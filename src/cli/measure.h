@@ -37,7 +37,8 @@ typedef struct measure_plan {
 
 typedef struct measure {
 	uint64_t size, encoded_size;
-	double encode_seconds, decode_seconds; /* of all the data: the median of the passes */
+	/* Of all the data: the median of the passes.  Encoding takes 0 where it was not measured. */
+	double encode_seconds, decode_seconds;
 	size_t passes;                         /* of decoding */
 	bool lossy;
 } measure;
@@ -50,6 +51,24 @@ typedef struct measure {
 lade_status measure_spec(lade_engine *engine, const lade_spec *spec, const measure_plan *plan,
 			 measure *out, lade_error *err);
 
+/* What a device is given: bytes in its memory, or in the host's, pinned or not. */
+enum { MEASURE_RESIDENT, MEASURE_PINNED, MEASURE_PAGEABLE, MEASURE_GPU_WAYS };
+
+/*
+ * The same for a device that decodes the spec; results stay in its memory.  Where it cannot encode,
+ * the host has encoded what it decodes.
+ */
+lade_status measure_gpu(lade_engine *engine, const lade_spec *spec, const measure_plan *plan,
+			int32_t device, measure out[MEASURE_GPU_WAYS], lade_error *err);
+
+/*
+ * The median time of a pass: pass(ctx, n, err) makes n.  Several are timed as one where they take
+ * less than 'least' seconds.
+ */
+lade_status measure_time(lade_status (*pass)(void *ctx, size_t n, lade_error *err), void *ctx,
+			 double seconds, double least, double *median, size_t *passes,
+			 lade_error *err);
+
 /* The same for memcpy(), one thread. */
 void measure_memcpy(const measure_plan *plan, measure *out);
 
@@ -58,10 +77,10 @@ static inline double measure_ratio(const measure *m)
 	return m->encoded_size ? (double)m->size / (double)m->encoded_size : 0;
 }
 
-/* Decoded bytes a second. */
+/* Decoded bytes a second; 0: not measured. */
 static inline double measure_encode_rate(const measure *m)
 {
-	return (double)m->size / m->encode_seconds;
+	return m->encode_seconds > 0 ? (double)m->size / m->encode_seconds : 0;
 }
 
 static inline double measure_decode_rate(const measure *m)

@@ -38,6 +38,9 @@ says() { # text in what the last command wrote to standard error
 prints() { # text in what it wrote to standard output
 	if grep -qaF -- "$1" "$top/out"; then good; else bad "does not print '$1'"; fi
 }
+silent() {
+	if [ -s "$top/out" ]; then bad "prints something"; else good; fi
+}
 quiet() {
 	if [ -s "$top/err" ]; then bad "says something"; else good; fi
 }

@@ -11,12 +11,15 @@ run 2 "$lade" -l --gpu lz4.lade
 for wrong in x "" -1 64 1x; do
 	run 2 "$lade" -d "--gpu=$wrong" lz4.lade
 	says "want a device's number"
+	run 2 "$lade" bench "--gpu=$wrong" a
+	says "want a device's number"
 done
 
 # No driver: nothing is done, and no file is touched.
 mkdir -p broken
 echo "no library" >broken/libcuda.so.1
-for command in "-d --gpu lz4.lade -o b" "-t --gpu=1 lz4.lade" "-d --gpu zstd.lade -o b"; do
+for command in "-d --gpu lz4.lade -o b" "-t --gpu=1 lz4.lade" "-d --gpu zstd.lade -o b" \
+	"bench --gpu a"; do
 	run 1 env LD_LIBRARY_PATH=broken "$lade" $command
 	says "error: --gpu: no driver: "
 	gone b
@@ -96,6 +99,39 @@ if [ -x "$emulated" ]; then
 	head -c 50000 lz4.lade >short.lade
 	run 1 "$emulated" -t --gpu short.lade
 	says "error: short.lade: "
+
+	# The benchmark has three rows more of what the device decodes; of what it does not encode
+	# (a level that is the host's), only how it decodes.
+	run 0 "$emulated" bench -t 0 -n 40K -s 16K -l 1,9 -a lz4,snappy,zstd --gpu=1 --csv a
+	quiet
+	for row in 'lz4(level=1)' 'lz4(level=9)' snappy; do
+		for place in device pinned pageable; do
+			n=$(grep -F ",$row," "$top/out" | grep -c ",exact,$place\$")
+			[ "$n" = 1 ] && good || bad "$n rows of $row, $place"
+		done
+	done
+	[ "$(grep -c 'zstd' "$top/out")" = 2 ] && good || bad "rows of zstd on the device"
+	grep -qE '^a,none,lz4\(level=9\),16384,0,40960,[0-9]+,[0-9.]+,,[0-9.]+,exact,device$' \
+		"$top/out" && good || bad "a level of the host's"
+	run 0 "$emulated" bench -t 0 -n 20K -s 16K -a lz4 --gpu a
+	prints "gpu, pinned"
+	run 0 "$emulated" bench -t 0 -n 20K -a zstd --gpu a
+	says "warning: a: no row for GPU 0"
+	run 1 "$emulated" bench -t 0 --gpu=5 a
+	says "error: --gpu: no device 5"
+	silent
+	if needs python3; then
+		run 0 "$emulated" bench -t 0 -n 20K -s 16K -a snappy --gpu --json a
+		python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
+			import json, sys
+			report = json.load(open(sys.argv[1]))
+			assert report["gpu"] == "emulated 0"
+			rows = report["files"][0]["rows"]
+			assert [r["place"] for r in rows] == \
+				["host", "host", "device", "pinned", "pageable"]
+			assert all(r["status"] == "LADE_OK" and r["decode_MBs"] > 0 for r in rows)
+		END
+	fi
 else
 	skip "a device" "there is no $emulated"
 fi
