@@ -120,11 +120,17 @@ else
 fi
 
 # Peak memory: below 64 MiB and 4 chunks of 1 MiB a thread, for any size of file.
-peak() { # command; KiB of the largest process
+peak() { # command; KiB of the largest process, or "failed"; what it says goes to $top/err
 	python3 -c 'import resource, subprocess, sys
 r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(peak if r.returncode == 0 else "failed")' "$@"
+print(peak if r.returncode == 0 else "failed with %d" % r.returncode)' "$@" 2>"$top/err"
+}
+below() { # what, KiB as peak() gives them, limit
+	case $2 in
+	'' | *[!0-9]*) bad "$1: peak gave '$2', limit $3 KiB" ;;
+	*) [ "$2" -lt "$3" ] && good || bad "$1: $2 KiB, limit $3" ;;
+	esac
 }
 rm -f big* changing van*
 if needs python3; then
@@ -133,19 +139,12 @@ if needs python3; then
 	limit=$(((64 + 4 * threads) * 1024))
 	for args in "-f huge" "-df huge.lade" "-t huge.lade" "-f --algorithm=lz4 huge" \
 		"-df huge.lade"; do
-		kib=$(peak "$lade" $args)
-		case $kib in
-		*[!0-9]*) bad "$args: $kib" ;;
-		*) [ "$kib" -lt $limit ] && good || bad "$args: $kib KiB, limit $limit" ;;
-		esac
+		below "$args" "$(peak "$lade" $args)" $limit
 	done
-	kib=$(peak sh -c "cat huge | $lade | $lade -d")
-	[ "$kib" -lt $limit ] && good || bad "pipes: $kib KiB, limit $limit"
+	below pipes "$(peak sh -c "cat huge | $lade | $lade -d")" $limit
 	for format in zst gz lz4; do
-		kib=$(peak "$lade" -f --format=$format huge)
-		[ "$kib" -lt $limit ] && good || bad "$format: $kib KiB, limit $limit"
-		kib=$(peak "$lade" -t huge.$format)
-		[ "$kib" -lt $limit ] && good || bad "$format: $kib KiB, limit $limit"
+		below "--format=$format" "$(peak "$lade" -f --format=$format huge)" $limit
+		below "-t $format" "$(peak "$lade" -t huge.$format)" $limit
 	done
 fi
 clean
