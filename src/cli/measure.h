@@ -37,7 +37,7 @@ typedef struct measure_plan {
 
 typedef struct measure {
 	uint64_t size, encoded_size;
-	/* Of all the data: the median of the passes.  Encoding takes 0 where it was not measured. */
+	/* Of all the data: the median of the passes.  0 where encoding was not measured. */
 	double encode_seconds, decode_seconds;
 	size_t passes;                         /* of decoding */
 	bool lossy;

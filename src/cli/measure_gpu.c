@@ -51,7 +51,7 @@ typedef struct gpu {
 
 enum { RAW_AT, RAW_SIZE, PACKED_AT, PACKED_CAP, BACK_AT, SIZES, STATUSES, TABLES };
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------- */
 
 static lade_status take(gpu *g, size_t size, uint8_t **out, size_t *out_size, lade_error *err)
 {
@@ -181,7 +181,7 @@ static void gpu_free(gpu *g)
 	free(g->results);
 }
 
-/* ---- in the device's memory ---------------------------------------------------------------------- */
+/* ---- in the device's memory ---------------------------------------------------------- */
 
 static lade_status enqueue(gpu *g, lade_direction direction, lade_error *err)
 {
@@ -230,11 +230,11 @@ static lade_status decode_resident(void *ctx, size_t n, lade_error *err)
 static lade_status results(gpu *g, const uint64_t *sizes, lade_error *err)
 {
 	return lade_results_get(g->near.device, g->stream, sizes,
-				(const uint32_t *)(void *)table_at(g, STATUSES), g->count, g->results,
-				err);
+				(const uint32_t *)(void *)table_at(g, STATUSES), g->count,
+				g->results, err);
 }
 
-/* ---- fed by the host ------------------------------------------------------------------------------ */
+/* ---- fed by the host ----------------------------------------------------------------- */
 
 /* Items from the host to the device; 'pinned': or pageable. */
 static void make_items(gpu *g, lade_direction direction, bool pinned)
@@ -285,7 +285,7 @@ static lade_status decode_fed(void *ctx, size_t n, lade_error *err)
 	return pass_fed(ctx, LADE_DECODE, n, err);
 }
 
-/* ---- once, and compared -------------------------------------------------------------------------- */
+/* ---- once, and compared -------------------------------------------------------------- */
 
 /* Encodes all chunks where that can be done: g->results has their sizes. */
 static lade_status encode_once(gpu *g, uint8_t **host, lade_error *err)
