@@ -39,8 +39,8 @@ static void bits_from_rows(size_t elem, ptrdiff_t pitch, size_t off, size_t coun
 		for (size_t j = 0; j < elem; j++) {
 			unsigned byte = 0;
 			for (size_t k = 0; k < 8; k++) {
-				unsigned row = src[row_off(8 * j + k, pitch) + (ptrdiff_t)(off / 8)];
-				byte |= ((row >> (off % 8 + i)) & 1u) << k;
+				const uint8_t *row = src + row_off(8 * j + k, pitch);
+				byte |= ((row[off / 8] >> (off % 8 + i)) & 1u) << k;
 			}
 			dst[i * elem + j] = (uint8_t)byte;
 		}

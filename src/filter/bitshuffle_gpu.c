@@ -37,7 +37,8 @@ static size_t parts_of(const lade__gpu_work *work)
 	uint64_t parts = work->largest ? tiles_of(work->largest) : 16;
 	if (work->total) {
 		uint64_t average = 4 * (tiles_of(work->total / work->count) + 1);
-		uint64_t fill = (uint64_t)RESIDENT * work->device->info.multiprocessors / work->count;
+		uint64_t resident = (uint64_t)RESIDENT * work->device->info.multiprocessors;
+		uint64_t fill = resident / work->count;
 		uint64_t enough = average > fill ? average : fill;
 		parts = parts < enough ? parts : enough;
 	}
@@ -54,8 +55,9 @@ static lade_status enqueue(const lade__gpu_work *work, lade__kernel kernel, lade
 	uint32_t block = (uint32_t)option[2].i;
 	void *arguments[] = {&batch, &size, &order, &block};
 	size_t warps = work->count * parts_of(work);
-	lade__launch launch = {.blocks = (unsigned)((warps < WARPS_MAX ? warps : WARPS_MAX) / WARPS +
-	                                            1),
+	if (warps > WARPS_MAX)
+		warps = WARPS_MAX;
+	lade__launch launch = {.blocks = (unsigned)((warps + WARPS - 1) / WARPS),
 	                       .threads = 32 * WARPS, .stream = work->stream};
 	return lade__kernel_launch(work->device, kernel, &launch, arguments, err);
 }

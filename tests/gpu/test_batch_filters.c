@@ -1,6 +1,6 @@
 /*
- * test_batch_filters.c: filters on devices, alone and in front of codecs: what devices encode is what
- * the host does (filters) and decodes on the host (pipelines), and the other way round.
+ * test_batch_filters.c: filters on devices, alone and in front of codecs: what devices encode is
+ * what the host does (filters) and decodes on the host (pipelines), and the other way round.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -233,8 +233,8 @@ static void reference_form(const lade__bit_form *form, size_t size, const uint8_
 			continue;
 		for (size_t low = 0, high = 8 * elem - 1; low < high; low++, high--)
 			for (size_t i = 0; i < row; i++) {
-				uint8_t *a = dst + at + low * row + i, *b = dst + at + high * row + i;
-				uint8_t byte = *a;
+				uint8_t *a = dst + at + low * row + i;
+				uint8_t *b = dst + at + high * row + i, byte = *a;
 				*a = *b;
 				*b = byte;
 			}
@@ -296,7 +296,8 @@ static void forms(void **state)
 			form.block = (8192 + 8 * elem - 1) / (8 * elem) * (8 * elem);
 		size_t size = rng_below(&r, 3) ? rng_below(&r, 30000) : rng_below(&r, 20 * elem);
 		if (form.block && !rng_below(&r, 3))
-			size = size / form.block * form.block + rng_below(&r, 2) * rng_below(&r, elem);
+			size = size / form.block * form.block +
+			       rng_below(&r, 2) * rng_below(&r, elem);
 		check_form(&form, size, (lade_cpu)(1 + rng_below(&r, lade_cpu_detect())), &r);
 	}
 }
