@@ -15,14 +15,20 @@
 #include "base/try.h"
 #include "batch/gpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A wave brings at most about so many bytes in and out; small totals make smaller waves, so that
- * there are some to overlap.  A unit is never cut. */
+ * there are some to overlap, and large units larger ones, since few of them do not fill a device. A
+ * unit is never cut. */
 #define WAVE_IN ((size_t)8 << 20)
 #define WAVE_OUT ((size_t)24 << 20)
 #define WAVE_LEAST ((size_t)1 << 20)
 #define WAVE_UNITS ((size_t)1 << 20)
+#define WAVE_FEW 48u
+
+/* Of a device's memory all waves together take no more than this part, if units allow it. */
+#define MEMORY_SHIFT 3
 
 /* Waves in flight where pinned memory has to be had for each. */
 #define SLOTS_PAGEABLE 4u
@@ -36,11 +42,14 @@ typedef struct run {
 	lade__device *device;
 	lade__gpu_lane *lane;
 	lade__gpu_unit *units;
-	size_t count, next; /* units, and those that are in waves already */
+	size_t count;
+	lade__gpu_done *done;
+	lade__gpu_wave *waves;
+	size_t wave_count, wave_cap;
 	size_t in_most, out_most;
 	unsigned slots;
-	lade__gpu_done *done;
-	lade__gpu_wave wave[LADE__GPU_SLOTS]; /* count 0: none in flight */
+	lade__address block; /* device memory of all slots */
+	size_t slot_size;
 } run;
 
 /* ---- pinned memory of a slot ------------------------------------------------------------- */
@@ -161,20 +170,16 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
-static lade_status wave_launch(run *r, unsigned k, lade_error *err)
+static lade_status wave_launch(run *r, size_t index, lade_error *err)
 {
-	lade__gpu_wave *w = &r->wave[k];
+	const lade__gpu_wave *w = &r->waves[index];
+	unsigned k = (unsigned)(index % r->slots);
 	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade__address base = 0;
+	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
-	size_t left = r->count - r->next;
 
-	TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + r->next,
-	                        left < WAVE_UNITS ? left : WAVE_UNITS, r->in_most, r->out_most, w,
-	                        err));
 	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
 	parts p = parts_of(w, slot->pinned.data);
-	TRY(lade__gpu_alloc(r->engine, r->device, slot->copies, w->size, &base, err));
 	lade__gpu_wave_fill(w, base, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
 	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, slot->copies));
@@ -190,14 +195,7 @@ static lade_status wave_launch(run *r, unsigned k, lade_error *err)
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size,
 	             base + w->result_off, w->result_size, slot->copies));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->event, slot->copies));
-	r->next += w->count;
 out:
-	/* After a failure the stages may run yet. */
-	if (status != LADE_OK && base)
-		r->device->driver->cuStreamSynchronize(slot->stream);
-	lade__gpu_free(r->engine, r->device, slot->copies, base, w->size);
-	if (status != LADE_OK)
-		w->count = 0;
 	return status;
 }
 
@@ -216,35 +214,35 @@ static void unit_done(run *r, const lade__gpu_unit *u, uint32_t status, uint64_t
 	done->size = status == LADE_OK ? done->size + n : 0;
 }
 
-static lade_status wave_retire(run *r, unsigned k, lade_error *err)
+static lade_status wave_retire(run *r, size_t index, lade_error *err)
 {
-	lade__gpu_wave *w = &r->wave[k];
-	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade_status status = LADE_OK;
-	if (w->count == 0)
-		return LADE_OK;
+	const lade__gpu_wave *w = &r->waves[index];
+	lade__gpu_slot *slot = &r->lane->slot[index % r->slots];
+	lade_status status;
 	TRY(LADE__CU(r->device, cuEventSynchronize, slot->event));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
 	for (size_t i = 0; i < w->count; i++)
 		unit_done(r, &w->units[i], p.status[i], p.size[i]);
 out:
-	w->count = 0;
 	return status;
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static size_t wave_size(size_t total, size_t most, unsigned slots)
+static size_t wave_size(size_t total, size_t most, size_t units, unsigned slots)
 {
-	size_t size = total / slots;
+	size_t size = total / slots, few = units ? total / units * WAVE_FEW : 0;
+	if (few > most)
+		most = few;
 	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : size;
 }
 
 /* How large waves are, and how many in flight. */
 static void measure(run *r)
 {
-	size_t in = 0, out = 0;
+	size_t in = 0, out = 0, in_units = 0, out_units = 0;
+	size_t limit = (size_t)(r->device->info.memory_size >> MEMORY_SHIFT) / LADE__GPU_SLOTS / 2;
 	r->slots = LADE__GPU_SLOTS;
 	for (size_t i = 0; i < r->count; i++) {
 		const lade__gpu_unit *u = &r->units[i];
@@ -253,15 +251,64 @@ static void measure(run *r)
 			in += u->src_size < SIZE_MAX / 4 ? u->src_size : SIZE_MAX / 4;
 		if (u->stage_out && out < SIZE_MAX / 2)
 			out += u->cap < SIZE_MAX / 4 ? u->cap : SIZE_MAX / 4;
+		in_units += u->stage_in;
+		out_units += u->stage_out;
 		if (u->pageable || u->to_host)
 			r->slots = SLOTS_PAGEABLE;
 	}
-	r->in_most = wave_size(in, WAVE_IN, r->slots);
-	r->out_most = wave_size(out, WAVE_OUT, r->slots);
-	/* No more slots than there can be waves. */
-	size_t waves = in / r->in_most + out / r->out_most + r->count / WAVE_UNITS + 1;
-	if (waves < r->slots)
-		r->slots = (unsigned)waves;
+	r->in_most = wave_size(in, WAVE_IN, in_units, r->slots);
+	r->out_most = wave_size(out, WAVE_OUT, out_units, r->slots);
+	r->in_most = r->in_most < limit ? r->in_most : limit;
+	r->out_most = r->out_most < limit ? r->out_most : limit;
+}
+
+static lade_status plan_waves(run *r, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	for (size_t next = 0; next < r->count;) {
+		size_t left = r->count - next;
+		if (r->wave_count == r->wave_cap) {
+			size_t cap = r->wave_cap ? 2 * r->wave_cap : 32;
+			lade__gpu_wave *more = realloc(r->waves, cap * sizeof *more);
+			if (!more)
+				return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+				                 "no memory to plan %zu items", r->count);
+			r->waves = more;
+			r->wave_cap = cap;
+		}
+		lade__gpu_wave *w = &r->waves[r->wave_count];
+		TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + next,
+		                        left < WAVE_UNITS ? left : WAVE_UNITS, r->in_most,
+		                        r->out_most, w, err));
+		next += w->count;
+		r->wave_count++;
+		r->slot_size = w->size > r->slot_size ? w->size : r->slot_size;
+	}
+	r->slot_size = lade__gpu_round(r->slot_size);
+	if (r->wave_count < r->slots)
+		r->slots = r->wave_count ? (unsigned)r->wave_count : 1;
+	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%zu items are too large",
+		                 r->count);
+out:
+	return status;
+}
+
+/* One block for all slots: blocks of their own would be reused from wave to wave by the pool, which
+ * makes one wait for the other.  The first slot's stream takes it, and the others come behind. */
+static lade_status take_block(run *r, lade_stream stream, lade_error *err)
+{
+	size_t size = r->slots * r->slot_size;
+	lade_status status;
+	TRY(lade__gpu_lane_follow(r->device, r->lane, r->slots, stream, err));
+	lade__gpu_slot *first = &r->lane->slot[0];
+	TRY(lade__gpu_alloc(r->engine, r->device, first->copies, size, &r->block, err));
+	TRY(LADE__CU(r->device, cuEventRecord, first->copied, first->copies));
+	for (unsigned k = 1; k < r->slots; k++)
+		TRY(LADE__CU(r->device, cuStreamWaitEvent, r->lane->slot[k].copies, first->copied,
+		             0));
+out:
+	return status;
 }
 
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
@@ -271,22 +318,28 @@ lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__d
 	run r = {.engine = engine, .route = route, .device = device, .units = units,
 	         .count = count, .done = done};
 	lade_status status;
+	if (count == 0)
+		return LADE_OK;
 	measure(&r);
+	TRY(plan_waves(&r, err));
 	TRY(lade__gpu_lane_take(engine, device, &r.lane, err));
-	TRY(lade__gpu_lane_follow(device, r.lane, r.slots, stream, err));
-	unsigned k = 0;
-	for (; r.next < count; k = (k + 1) % r.slots) {
-		TRY(wave_retire(&r, k, err));
-		TRY(wave_launch(&r, k, err));
+	TRY(take_block(&r, stream, err));
+	for (size_t i = 0; i < r.wave_count; i++) {
+		if (i >= r.slots)
+			TRY(wave_retire(&r, i - r.slots, err));
+		TRY(wave_launch(&r, i, err));
 	}
-	for (unsigned i = 0; i < r.slots; i++)
-		TRY(wave_retire(&r, (k + i) % r.slots, err));
+	for (size_t i = r.wave_count - r.slots; i < r.wave_count; i++)
+		TRY(wave_retire(&r, i, err));
 out:
 	if (r.lane) {
 		/* Nothing may still use the slots' memory or the caller's. */
 		if (status != LADE_OK)
 			lade__gpu_lane_wait(device, r.lane);
+		lade__gpu_free(engine, device, r.lane->slot[0].copies, r.block,
+		               r.slots * r.slot_size);
 		lade__gpu_lane_give(engine, r.lane);
 	}
+	free(r.waves);
 	return status;
 }
