@@ -27,6 +27,10 @@
 	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)        \
 	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0)                             \
 	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)                    \
+	X(LZ4_ENCODE_TEAM8, lz4_encode, lade_lz4_encode_team8, 73616)             \
+	X(LZ4_ENCODE_TEAM16, lz4_encode, lade_lz4_encode_team16, 146832)          \
+	X(SNAPPY_ENCODE_TEAM8, snappy_encode, lade_snappy_encode_team8, 73616)    \
+	X(SNAPPY_ENCODE_TEAM16, snappy_encode, lade_snappy_encode_team16, 146832) \
 	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0)               \
 	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0)
 

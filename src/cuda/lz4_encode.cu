@@ -5,8 +5,8 @@
  *
  * where 15 in a half of the first byte says that bytes follow which are added, up to and with the
  * first that is not 255; matches count from 4.  The last sequence is literals only.  (LZ4 Block
- * Format Description: the last 5 bytes are literals, and a match begins at least 12 bytes before the
- * end.)
+ * Format Description: the last 5 bytes are literals, and a match begins at least 12 bytes before
+ * the end.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,6 +15,16 @@
 struct lade_lz4_writer {
 	static const uint32_t END = 5; /* bytes at the end that no match covers */
 	static const bool TOKEN_AT_END = true;
+
+	/*
+	 * No n bytes of the source take more, the end of a stream aside: a sequence adds its
+	 * token and its distance, 3 bytes, and a byte for each 255 literals, and leaves out 4 or
+	 * more.
+	 */
+	static __device__ __forceinline__ uint32_t bound(uint32_t n)
+	{
+		return n + n / 255 + 16;
+	}
 
 	static __device__ __forceinline__ uint32_t prefix_size(uint32_t)
 	{
@@ -82,8 +92,20 @@ struct lade_lz4_writer {
 	}
 };
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(160)
 	lade_lz4_encode(lade_gpu_batch batch, uint32_t elem)
 {
 	lade_lz_encode_batch<lade_lz4_writer>(batch, elem);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+	lade_lz4_encode_team8(lade_gpu_batch batch, uint32_t elem)
+{
+	lade_lz_encode_crew<lade_lz4_writer>(batch, elem);
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+	lade_lz4_encode_team16(lade_gpu_batch batch, uint32_t elem)
+{
+	lade_lz_encode_crew<lade_lz4_writer>(batch, elem);
 }

@@ -1,19 +1,20 @@
 /*
  * lz_encode.cuh: the encoder that LZ formats share: it finds matches and has the format write them.
  *
- * A warp looks at 32 positions of the source in one step, 'unit' bytes apart (the element's size, or
- * 2 for elements of 8 bytes, whose low half may differ where the rest repeats):
+ * A warp looks at 64 positions of the source in one step, two a lane and 'unit' bytes apart (the
+ * element's size, or 2 for elements of 8 bytes, whose low half may differ where the rest repeats):
  *
  *     load 8 bytes -> hash of 4 -> table of positions -> 8 bytes there -> equal bytes, 4 to 8
  *                             and the same with the 8 bytes before, which are another lane's
- *     a lane whose right neighbour's match is longer by two or more gives its own up
- *     walk: first lane with a match, on to the first lane at or behind its end, and so on; matches
- *           of 8 bytes are followed further by the whole warp as the walk meets them
+ *     a position whose right neighbour's match is longer by two or more gives its own up
+ *     matches of 8 bytes are followed for 8 more, each by its lane
+ *     walk: the first position with a match, on to the first at or behind its end, and so on;
+ *           matches of 16 bytes are followed to their end by the whole warp as the walk meets them
  *
- * So a step yields all sequences (a literal run, then a match) of at least 32 units.  They gather
+ * So a step yields all sequences (a literal run, then a match) of at least 64 units.  They gather
  * in a ring, and each time 32 are there they are written, a lane a sequence: sizes by a prefix sum,
- * then heads, literals and matches.  After four steps without any match steps grow wider, by a
- * unit each, up to 64 bytes between lanes; the next match found takes the warp back by one such
+ * then heads, literals and matches.  After two steps without any match steps grow wider, by a
+ * unit each, up to 64 bytes between positions; the next match found takes the warp back by one such
  * distance, and to units.
  *
  * The table holds 4,096 positions, modulo 65,536: what it gives is a distance of 1 to 65,535, and
@@ -21,9 +22,16 @@
  * Positions inside of a match, but for its first three bytes, are not entered.  Where two lanes
  * enter one slot, the device says which wins; the stream is right with either.
  *
+ * Solo, a warp encodes a chunk.  In a team each warp encodes a part of it; the tables that the
+ * parts begin with are made by all before, so that their matches reach back over the parts, and
+ * what they wrote is joined behind.  One H200, chunks of 64 KiB, 2026-11-21: a team of 16 is
+ * fastest up to one chunk a multiprocessor (100 chunks: 53 GB/s, solo 9), of 8 up to some 12
+ * (1,000 chunks: 102, solo 74), and then solo (10,000 chunks: 148).  Shared memory decides: three
+ * teams of 8, one of 16, or 20 warps solo are on a multiprocessor.
+ *
  * Bounds: words are read from the first word boundary of the source on, and up to 12 bytes from a
- * position, which is at least 12 bytes before the end.  Nothing is written before its size is known to
- * fit.
+ * position, which is at least 12 bytes before the end.  Nothing is written before its size is
+ * known to fit.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,13 +42,19 @@
 
 #define LADE_LZ_SLOT_BITS 12u
 #define LADE_LZ_SLOTS (1u << LADE_LZ_SLOT_BITS)
-#define LADE_LZ_RING 64u    /* sequences that wait: 31 at most before a step, 32 more of it */
+#define LADE_LZ_ROWS 2u     /* positions of a step that a lane looks at */
+#define LADE_LZ_RING 96u    /* sequences that wait: 31 at most before a step, 64 more of it */
 #define LADE_LZ_EDGE 12u    /* the last position looked at is this far from the end */
 #define LADE_LZ_NEAR 8u     /* the distance that is looked at beside the table's */
 #define LADE_LZ_SEEN 8u     /* equal bytes that a lane counts by itself */
-#define LADE_LZ_PATIENCE 4u /* steps without a match before steps grow */
+#define LADE_LZ_LONG 20u    /* bytes read from a position on when these are all equal */
+#define LADE_LZ_PATIENCE 2u /* steps without a match before steps grow */
 #define LADE_LZ_WIDEST 64u  /* bytes between lanes, at most */
 #define LADE_LZ_SHORT 16u   /* literals that a lane copies by itself */
+#define LADE_LZ_SOLO_WARPS 5    /* of a block; four blocks leave room for a first-level cache */
+#define LADE_LZ_CREW 16         /* warps of a team, at most */
+#define LADE_LZ_PART 2048u      /* a team's parts are at least this long */
+#define LADE_LZ_GAP 8u
 
 /* A warp's part of shared memory. */
 struct lade_lz_finder {
@@ -72,6 +86,19 @@ LADE_DEVICE uint32_t lade_lz_word(const lade_lz_encoder &e, uint32_t pos)
 	uint32_t at = pos + e.skew;
 	const uint32_t *w = e.words + (at >> 2);
 	return __funnelshift_r(w[0], w[1], at * 8);
+}
+
+LADE_DEVICE uint32_t lade_lz_slot(uint32_t word)
+{
+	return (word * 2654435761u) >> (32 - LADE_LZ_SLOT_BITS);
+}
+
+/* Eight bytes at 'at', which counts from e.words on; reads up to 11 bytes behind it. */
+LADE_DEVICE uint2 lade_lz_eight(const lade_lz_encoder &e, uint32_t at)
+{
+	const uint32_t *w = e.words + (at >> 2);
+	uint32_t w0 = w[0], w1 = w[1], w2 = w[2];
+	return make_uint2(__funnelshift_r(w0, w1, at * 8), __funnelshift_r(w1, w2, at * 8));
 }
 
 /* How many of the four bytes of 'diff' are zero before the first one that is not. */
@@ -167,6 +194,12 @@ LADE_DEVICE uint32_t lade_lz_follow(const lade_lz_encoder &e, uint32_t end, uint
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
+/* The ring's slot of a number below two rounds. */
+LADE_DEVICE uint32_t lade_lz_ring(uint32_t i)
+{
+	return i < LADE_LZ_RING ? i : i - LADE_LZ_RING;
+}
+
 /* How many bytes a match may grow at its front: equal ones before it, 4 at most, all literals. */
 LADE_DEVICE uint32_t lade_lz_back(const lade_lz_encoder &e, uint32_t pos, uint32_t dist,
                                   uint32_t literals)
@@ -186,7 +219,7 @@ template <class F>
 static __device__ __forceinline__ bool lade_lz_write(lade_lz_finder *f, lade_lz_encoder *e,
                                                      uint32_t n, uint32_t lane)
 {
-	uint32_t slot = (e->head + lane) & (LADE_LZ_RING - 1), pos = 0, end = 0, dist = 0;
+	uint32_t slot = lade_lz_ring(e->head + lane), pos = 0, end = 0, dist = 0;
 	bool mine = lane < n;
 	if (mine) {
 		pos = f->pos[slot];
@@ -228,7 +261,7 @@ static __device__ __forceinline__ bool lade_lz_write(lade_lz_finder *f, lade_lz_
 	}
 	e->anchor = __shfl_sync(LADE_FULL, end, (int)n - 1);
 	e->out += total;
-	e->head += n;
+	e->head = lade_lz_ring(e->head + n);
 	e->count -= n;
 	__syncwarp();
 	return true;
@@ -237,136 +270,260 @@ static __device__ __forceinline__ bool lade_lz_write(lade_lz_finder *f, lade_lz_
 /* ---- finding ----------------------------------------------------------------------------------
  */
 
-/* What a lane knows after the look-up of a step. */
+/* What a lane knows after the look-up of a step: of position 32 * row + lane of it, by row. */
 struct lade_lz_look {
-	uint32_t pos;
-	uint32_t slot;
-	uint32_t length, dist; /* of the match; a length of 0 or 4 to 8 */
-	bool in;               /* the position is to be looked at */
+	uint32_t slot[LADE_LZ_ROWS];
+	uint32_t length[LADE_LZ_ROWS]; /* of the match; 0 or 4 to 8 */
+	uint32_t dist[LADE_LZ_ROWS];
+	bool in[LADE_LZ_ROWS]; /* the position is looked at */
+	uint64_t repeats; /* a bit a position: it has the same four bytes as the one 8 before */
 };
 
-/* Looks at pos = at + lane * stride; 'near' lanes before is LADE_LZ_NEAR bytes before, or 32. */
+/*
+ * Looks at positions at + stride * (0 to 63), up to 'last'.  'near' positions before is
+ * LADE_LZ_NEAR bytes before; 32 when no position is.
+ */
 LADE_DEVICE lade_lz_look lade_lz_step(const lade_lz_finder *f, const lade_lz_encoder &e,
                                       uint32_t at, uint32_t stride, uint32_t last, uint32_t near,
                                       uint32_t lane)
 {
 	lade_lz_look k;
-	k.pos = at + lane * stride;
-	k.in = k.pos <= last;
-	uint32_t own = (k.in ? k.pos : at) + e.skew;
-	const uint32_t *w = e.words + (own >> 2);
-	uint32_t w1 = w[1];
-	uint32_t v0 = __funnelshift_r(w[0], w1, own * 8), v1 = __funnelshift_r(w1, w[2], own * 8);
-	k.slot = (v0 * 2654435761u) >> (32 - LADE_LZ_SLOT_BITS);
-	k.dist = (k.pos - f->table[k.slot]) & 0xFFFF;
-	k.length = 0;
-	if (k.in && k.dist - 1 < k.pos - e.first) {
-		uint32_t there = own - k.dist;
-		w = e.words + (there >> 2);
-		w1 = w[1];
-		if (v0 == __funnelshift_r(w[0], w1, there * 8))
-			k.length = 4 + lade_lz_same(v1 ^ __funnelshift_r(w1, w[2], there * 8));
+	uint32_t v0[LADE_LZ_ROWS], v1[LADE_LZ_ROWS], own[LADE_LZ_ROWS];
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t pos = at + (32 * r + lane) * stride;
+		k.in[r] = pos <= last;
+		own[r] = (k.in[r] ? pos : at) + e.skew;
+		uint2 v = lade_lz_eight(e, own[r]);
+		v0[r] = v.x;
+		v1[r] = v.y;
 	}
-	/* No lane has this distance when strides are wide. */
-	uint32_t n0 = __shfl_up_sync(LADE_FULL, v0, near & 31);
-	uint32_t n1 = __shfl_up_sync(LADE_FULL, v1, near & 31);
-	if (k.in && lane >= near && v0 == n0) {
-		uint32_t length = 4 + lade_lz_same(v1 ^ n1);
-		if (length >= k.length) {
-			k.length = length;
-			k.dist = LADE_LZ_NEAR;
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		k.slot[r] = lade_lz_slot(v0[r]);
+		k.dist[r] = (own[r] - e.skew - f->table[k.slot[r]]) & 0xFFFF;
+	}
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		/* What no entry stands for is compared with itself. */
+		bool valid = k.in[r] && k.dist[r] - 1 < own[r] - e.skew - e.first;
+		uint2 v = lade_lz_eight(e, valid ? own[r] - k.dist[r] : own[r]);
+		k.length[r] = !valid || v0[r] != v.x ? 0 : 4 + lade_lz_same(v1[r] ^ v.y);
+	}
+	/* The first lanes of a row look at the last of the row before; of the step before in
+	 * row 0. */
+	bool over = near < 32 && lane >= 32 - near, begun = at >= e.first + LADE_LZ_NEAR;
+	uint2 row = make_uint2(0, 0);
+	if (over && begun)
+		row = lade_lz_eight(e, at - (32 - lane) * stride + e.skew);
+	k.repeats = 0;
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t n0 =
+			__shfl_sync(LADE_FULL, over ? row.x : v0[r], (int)((lane - near) & 31));
+		uint32_t n1 =
+			__shfl_sync(LADE_FULL, over ? row.y : v1[r], (int)((lane - near) & 31));
+		row = make_uint2(v0[r], v1[r]);
+		bool same = k.in[r] && near < 32 && (r || lane >= near || begun) && v0[r] == n0;
+		uint32_t length = 4 + lade_lz_same(v1[r] ^ n1);
+		if (same && length >= k.length[r]) {
+			k.length[r] = length;
+			k.dist[r] = LADE_LZ_NEAR;
 		}
+		k.repeats |= (uint64_t)__ballot_sync(LADE_FULL, same) << (32 * r);
 	}
 	return k;
+}
+
+/* Follows those of 8 bytes for another 8, each by its lane. */
+LADE_DEVICE uint32_t lade_lz_longer(const lade_lz_encoder &e, uint32_t pos, uint32_t dist)
+{
+	uint32_t at = pos + LADE_LZ_SEEN + e.skew;
+	uint2 a = lade_lz_eight(e, at), b = lade_lz_eight(e, at - dist);
+	uint32_t x = a.x ^ b.x, y = a.y ^ b.y;
+	return LADE_LZ_SEEN + (x ? lade_lz_same(x) : 4 + lade_lz_same(y));
 }
 
 /*
  * Picks matches of a step that do not overlap, puts them into the ring, and enters the positions.
  * Returns the first position behind what the step has settled.
  */
-LADE_DEVICE uint32_t lade_lz_pick(lade_lz_finder *f, lade_lz_encoder *e, const lade_lz_look &k,
-                                  uint32_t at, uint32_t shift, uint32_t lane)
+LADE_DEVICE uint32_t lade_lz_pick(lade_lz_finder *f, lade_lz_encoder *e, lade_lz_look k,
+                                  uint32_t at, uint32_t shift, uint32_t near, uint32_t lane)
 {
-	uint32_t after = __shfl_down_sync(LADE_FULL, k.length, 1);
-	bool yields = lane < 31 && after > k.length + 1;
-	uint32_t open = __ballot_sync(LADE_FULL, k.length && !yields), picked = 0;
-	uint32_t packed = k.dist << 16 | k.length, end = 0, stop = at + (32u << shift);
-	while (open) {
-		uint32_t l = (uint32_t)__ffs((int)open) - 1;
-		uint32_t match = __shfl_sync(LADE_FULL, packed, (int)l);
-		uint32_t to = at + (l << shift) + (match & 0xFFFF);
-		if ((match & 0xFFFF) == LADE_LZ_SEEN)
-			to = lade_lz_follow(*e, to, match >> 16, lane);
-		if (lane == l)
-			end = to;
-		picked |= 1u << l;
-		uint32_t next = (to - at + (1u << shift) - 1) >> shift;
-		if (next >= 32) {
-			stop = at + (next << shift);
-			break;
+	uint32_t open[LADE_LZ_ROWS], picked[LADE_LZ_ROWS], end[LADE_LZ_ROWS];
+	bool more[LADE_LZ_ROWS]; /* there may be more equal bytes at the end */
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		/* The last lane of a row sees the first of the next. */
+		bool last = r + 1 == LADE_LZ_ROWS;
+		uint32_t after = __shfl_sync(LADE_FULL,
+		                             !last && lane == 0 ? k.length[r + !last] : k.length[r],
+		                             (int)((lane + 1) & 31));
+		bool yields = after > k.length[r] + 1 && !(last && lane == 31);
+		uint32_t pos = at + ((32 * r + lane) << shift);
+		open[r] = __ballot_sync(LADE_FULL, k.length[r] && !yields);
+		picked[r] = 0;
+		more[r] = k.length[r] == LADE_LZ_SEEN;
+		if (more[r] && !yields && pos + LADE_LZ_LONG <= e->limit) {
+			k.length[r] = lade_lz_longer(*e, pos, k.dist[r]);
+			more[r] = k.length[r] == 2 * LADE_LZ_SEEN;
 		}
-		open &= LADE_FULL << next;
+		end[r] = pos + k.length[r];
 	}
-	/* Where the last match that begins at or before this lane ends. */
-	uint32_t before = picked & (LADE_FULL >> (31 - lane));
-	uint32_t l = before ? 31 - (uint32_t)__clz((int)before) : lane;
-	uint32_t cover = __shfl_sync(LADE_FULL, end, (int)l);
-	bool inside = before && k.pos < cover && ((lane - l) << shift) > 2;
-	if (k.in && !inside)
-		f->table[k.slot] = (uint16_t)k.pos;
-	if (picked >> lane & 1) {
-		uint32_t rank = (uint32_t)__popc(before) - 1;
-		uint32_t slot = (e->head + e->count + rank) & (LADE_LZ_RING - 1);
-		f->pos[slot] = k.pos;
-		f->end[slot] = end;
-		f->dist[slot] = (uint16_t)k.dist;
+	uint32_t next = 0; /* the first position that no match covers yet */
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t skip = next > 32 * r ? next - 32 * r : 0;
+		open[r] = skip < 32 ? open[r] & LADE_FULL << skip : 0;
+		/* Where a lane's match leads to, as a position of the step, and 'more'. */
+		uint32_t lead = (end[r] - at + (1u << shift) - 1) >> shift;
+		lead |= (uint32_t)more[r] << 31;
+		while (open[r]) {
+			uint32_t bit = open[r] & (0 - open[r]);
+			uint32_t l = 31 - (uint32_t)__clz((int)bit);
+			picked[r] |= bit;
+			next = __shfl_sync(LADE_FULL, lead, (int)l);
+			if (next >> 31) {
+				uint32_t stop = lade_lz_follow(
+					*e, __shfl_sync(LADE_FULL, end[r], (int)l),
+					__shfl_sync(LADE_FULL, k.dist[r], (int)l), lane);
+				if (lane == l)
+					end[r] = stop;
+				next = (stop - at + (1u << shift) - 1) >> shift;
+			}
+			skip = next - 32 * r;
+			open[r] = skip < 32 ? open[r] & LADE_FULL << skip : 0;
+		}
 	}
-	e->count += (uint32_t)__popc(picked);
-	__syncwarp();
-	return stop;
+	uint32_t before[LADE_LZ_ROWS];
+	uint32_t cover = 0;   /* where the last match of the rows before ends */
+	uint64_t entered = 0; /* a bit a position: all but those inside of a match */
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t pos = at + ((32 * r + lane) << shift);
+		before[r] = picked[r] & (LADE_FULL >> (31 - lane));
+		uint32_t l = before[r] ? 31 - (uint32_t)__clz((int)before[r]) : 31;
+		uint32_t until = __shfl_sync(LADE_FULL, end[r], (int)l);
+		/* The first three bytes of a match are entered. */
+		bool inside = before[r] ? pos < until && ((lane - l) << shift) > 2 : pos < cover;
+		entered |= (uint64_t)__ballot_sync(LADE_FULL, k.in[r] && !inside) << (32 * r);
+		if (picked[r])
+			cover = __shfl_sync(LADE_FULL, end[r], 31 - __clz((int)picked[r]));
+	}
+	/* Of those that repeat each other the last is. */
+	entered &= ~((k.repeats & entered) >> near);
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t pos = at + ((32 * r + lane) << shift);
+		if ((uint32_t)(entered >> (32 * r)) >> lane & 1)
+			f->table[k.slot[r]] = (uint16_t)pos;
+		if (picked[r] >> lane & 1) {
+			uint32_t rank = (uint32_t)__popc(before[r]) - 1;
+			uint32_t slot = lade_lz_ring(e->head + e->count + rank);
+			f->pos[slot] = pos;
+			f->end[slot] = end[r];
+			f->dist[slot] = (uint16_t)k.dist[r];
+		}
+		e->count += (uint32_t)__popc(picked[r]);
+		__syncwarp();
+	}
+	return at + ((next > 32 * LADE_LZ_ROWS ? next : 32 * LADE_LZ_ROWS) << shift);
 }
 
-/* Encodes all sequences of the source, but for the literals behind the last; false: no room. */
+/* The first sequence of a team's part, and what the rest became: written last. */
+struct lade_lz_part {
+	uint32_t pos, end, dist; /* of the match; end is 0 when the part has none */
+	uint32_t at, size;       /* the rest: where it stands in the destination */
+	uint32_t anchor;         /* the end of the part's last match */
+};
+
+/* Takes a part's first sequence out of the ring; the others go where they cannot be in the way. */
 template <class F>
-static __device__ __forceinline__ bool lade_lz_run_chunk(lade_lz_finder *f, lade_lz_encoder *e,
-                                                         uint32_t shift, uint32_t lane)
+LADE_DEVICE void lade_lz_lead(const lade_lz_finder *f, lade_lz_encoder *e, lade_lz_part *part,
+                              uint32_t lane)
 {
-	if (e->size < LADE_LZ_EDGE || e->limit < LADE_LZ_SEEN)
-		return true;
+	uint32_t pos = f->pos[e->head], end = f->end[e->head], dist = f->dist[e->head];
+	e->anchor = end;
+	e->out = F::bound(e->size) - F::bound(e->size - end) + LADE_LZ_GAP;
+	if (lane == 0) {
+		part->pos = pos;
+		part->end = end;
+		part->dist = dist;
+		part->at = e->out;
+	}
+	e->head = lade_lz_ring(e->head + 1);
+	e->count--;
+}
+
+LADE_DEVICE void lade_lz_empty(lade_lz_finder *f, uint32_t lane)
+{
 	for (uint32_t i = lane; i < LADE_LZ_SLOTS / 8; i += 32)
 		((uint4 *)f->table)[i] = make_uint4(0, 0, 0, 0);
 	__syncwarp();
+}
+
+/*
+ * Encodes the sequences of the source from 'from' to e->limit, but for the literals behind the
+ * last and, when there is a 'part', the first; false: no room.  The table is that of the bytes
+ * before.
+ */
+template <class F>
+static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_lz_encoder *e,
+                                                        uint32_t from, uint32_t shift,
+                                                        lade_lz_part *part, uint32_t lane)
+{
+	if (e->size < LADE_LZ_EDGE || e->limit < LADE_LZ_SEEN)
+		return true;
 	uint32_t unit = 1u << shift, near = LADE_LZ_NEAR >> shift;
 	uint32_t last = e->size - LADE_LZ_EDGE;
 	if (last > e->limit - LADE_LZ_SEEN)
 		last = e->limit - LADE_LZ_SEEN;
-	uint32_t at = (e->first + unit - 1) >> shift << shift, stride = unit, misses = 0;
+	uint32_t at = ((from > e->first ? from : e->first) + unit - 1) >> shift << shift;
+	uint32_t stride = unit, misses = 0, resume = 0;
 	while (at <= last) {
 		lade_lz_look k =
 			lade_lz_step(f, *e, at, stride, last, stride == unit ? near : 32, lane);
-		uint32_t found = __ballot_sync(LADE_FULL, k.length != 0);
-		if (found && stride == unit) {
+		uint32_t found = LADE_LZ_ROWS * 32; /* the first position with a match */
+#pragma unroll
+		for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+			uint32_t row = __ballot_sync(LADE_FULL, k.length[r] != 0);
+			if (row && found == LADE_LZ_ROWS * 32)
+				found = 32 * r + (uint32_t)__ffs((int)row) - 1;
+		}
+		if (found < LADE_LZ_ROWS * 32 && stride == unit) {
 			misses = 0;
-			at = lade_lz_pick(f, e, k, at, shift, lane);
-			if (e->count >= 32 && !lade_lz_write<F>(f, e, 32, lane))
-				return false;
+			resume = resume / 2;
+			at = lade_lz_pick(f, e, k, at, shift, near, lane);
+			if (part && e->out == 0)
+				lade_lz_lead<F>(f, e, part, lane);
+			while (e->count >= 32)
+				if (!lade_lz_write<F>(f, e, 32, lane))
+					return false;
 			continue;
 		}
-		/* A match is found again, so its position is not entered yet. */
-		uint32_t l = found ? (uint32_t)__ffs((int)found) - 1 : 32;
-		if (k.in && lane < l)
-			f->table[k.slot] = (uint16_t)k.pos;
-		__syncwarp();
-		if (found) {
+		/* In a wide step a match is found again, so its position is not entered yet. */
+#pragma unroll
+		for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+			if (k.in[r] && 32 * r + lane < found)
+				f->table[k.slot[r]] = (uint16_t)(at + (32 * r + lane) * stride);
+			__syncwarp();
+		}
+		if (found < LADE_LZ_ROWS * 32) {
 			/* It may begin up to one wide step before. */
-			at += l * stride - (stride - unit);
+			at += found * stride - (stride - unit);
+			resume = stride / 2;
 			stride = unit;
 			misses = 0;
 			continue;
 		}
-		at += 32 * stride;
+		at += 32 * LADE_LZ_ROWS * stride;
 		if (++misses >= LADE_LZ_PATIENCE && stride < LADE_LZ_WIDEST)
 			stride += unit;
+		if (stride < resume) {
+			stride = resume & ~(unit - 1);
+			resume = 0;
+		}
 	}
 	return e->count == 0 || lade_lz_write<F>(f, e, e->count, lane);
 }
@@ -380,11 +537,15 @@ LADE_DEVICE uint32_t lade_lz_shift(uint32_t elem)
 	return elem == 4 ? 2 : elem == 2 || elem == 8 ? 1 : 0;
 }
 
-template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_encode_chunk(lade_lz_finder *f,
-                                                                const lade_gpu_chunk &c,
-                                                                uint32_t cap, uint32_t elem,
-                                                                uint32_t *size, uint32_t lane)
+/* Room is not bounded by the largest chunk's size, as output can be longer than the source. */
+LADE_DEVICE uint32_t lade_lz_room(const lade_gpu_batch &batch, uint32_t i)
+{
+	uint64_t cap = batch.dst_cap[i];
+	return cap < 0x7FFFFFFF ? (uint32_t)cap : 0x7FFFFFFF;
+}
+
+/* Before any of the source is encoded; 'margin' bytes at its end are literals. */
+LADE_DEVICE lade_lz_encoder lade_lz_begin(const lade_gpu_chunk &c, uint32_t cap, uint32_t margin)
 {
 	lade_lz_encoder e;
 	e.src = c.src;
@@ -393,46 +554,58 @@ static __device__ __forceinline__ uint32_t lade_lz_encode_chunk(lade_lz_finder *
 	e.first = (4 - e.skew) & 3;
 	e.dst = c.dst;
 	e.size = c.src_size;
-	e.limit = c.src_size < F::END ? 0 : c.src_size - F::END;
+	e.limit = c.src_size - (c.src_size < margin ? c.src_size : margin);
 	e.cap = cap;
+	e.out = e.anchor = e.head = e.count = 0;
+	return e;
+}
+
+/* Writes the literals from 'anchor' on at 'out', by 'lanes' threads; false: there is no room. */
+template <class F>
+LADE_DEVICE bool lade_lz_rest(const lade_gpu_chunk &c, uint32_t cap, uint32_t anchor, uint32_t *out,
+                              uint32_t lane, uint32_t lanes)
+{
+	uint32_t rest = c.src_size - anchor;
+	if (rest == 0 && !F::TOKEN_AT_END)
+		return true;
+	uint32_t head = F::head_size(rest);
+	if (head > cap - *out || rest > cap - *out - head)
+		return false;
+	uint8_t *to = F::head(c.dst + *out, rest, 0, lane, lanes);
+	lade_lz_literals(to, c.src + anchor, rest, lane, lanes);
+	*out += head + rest;
+	return true;
+}
+
+/* A chunk by a warp; '*size' is set when it is written. */
+template <class F>
+static __device__ __forceinline__ uint32_t lade_lz_encode_solo(lade_lz_finder *f,
+                                                               const lade_gpu_chunk &c,
+                                                               uint32_t cap, uint32_t elem,
+                                                               uint32_t *size, uint32_t lane)
+{
+	lade_lz_encoder e = lade_lz_begin(c, cap, F::END);
 	e.out = F::prefix_size(e.size);
-	e.anchor = e.head = e.count = 0;
 	if (cap < e.out)
 		return LADE_GPU_NOSPACE;
 	if (lane == 0)
 		F::prefix(c.dst, e.size);
-	if (!lade_lz_run_chunk<F>(f, &e, lade_lz_shift(elem), lane))
+	lade_lz_empty(f, lane);
+	if (!lade_lz_run_part<F>(f, &e, 0, lade_lz_shift(elem), nullptr, lane) ||
+	    !lade_lz_rest<F>(c, cap, e.anchor, &e.out, lane, 32))
 		return LADE_GPU_NOSPACE;
-	uint32_t rest = e.size - e.anchor;
-	if (rest || F::TOKEN_AT_END) {
-		uint32_t head = F::head_size(rest);
-		if (head > cap - e.out || rest > cap - e.out - head)
-			return LADE_GPU_NOSPACE;
-		uint8_t *to = F::head(c.dst + e.out, rest, 0, lane, 32);
-		lade_lz_literals(to, c.src + e.anchor, rest, lane, 32);
-		e.out += head + rest;
-	}
 	*size = e.out;
 	return LADE_GPU_OK;
 }
 
-/* Room is not bounded by the largest chunk's size, as output can be longer than the source. */
-LADE_DEVICE uint32_t lade_lz_room(const lade_gpu_batch &batch, uint32_t i)
-{
-	uint64_t cap = batch.dst_cap[i];
-	return cap < 0x7FFFFFFF ? (uint32_t)cap : 0x7FFFFFFF;
-}
-
-#define LADE_LZ_ENCODE_WARPS 4
-
-/* Map: warp = one chunk at a time, lane = a position, or a sequence.  Block: 4 warps. */
+/* Map: warp = one chunk at a time, lane = a position, or a sequence.  Block: 5 warps. */
 template <class F>
 static __device__ __forceinline__ void lade_lz_encode_batch(const lade_gpu_batch &batch,
                                                             uint32_t elem)
 {
-	LADE_SHARED(lade_lz_finder, shared, [LADE_LZ_ENCODE_WARPS]);
+	LADE_SHARED(lade_lz_finder, shared, [LADE_LZ_SOLO_WARPS]);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
-	uint32_t i = blockIdx.x * LADE_LZ_ENCODE_WARPS + warp;
+	uint32_t i = blockIdx.x * LADE_LZ_SOLO_WARPS + warp;
 	for (;; __syncwarp()) {
 		if (batch.next) {
 			if (lane == 0)
@@ -444,9 +617,205 @@ static __device__ __forceinline__ void lade_lz_encode_batch(const lade_gpu_batch
 		lade_gpu_chunk c;
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_encode_chunk<F>(&shared[warp], c, lade_lz_room(batch, i),
-			                                 elem, &size, lane);
+			status = lade_lz_encode_solo<F>(&shared[warp], c, lade_lz_room(batch, i),
+			                                elem, &size, lane);
 		if (lane == 0)
+			lade_chunk_put(batch, i, status, size);
+		if (!batch.next)
+			return;
+	}
+}
+
+/* ---- teams ------------------------------------------------------------------------------------
+ */
+
+/* A block's shared memory; behind it a lade_lz_finder a warp. */
+struct __align__(16) lade_lz_crew {
+	lade_lz_part part[LADE_LZ_CREW];
+	uint32_t chunk;
+	uint32_t failed; /* a part had no room: cannot be */
+};
+
+constexpr uint32_t lade_lz_crew_size(uint32_t warps)
+{
+	return (uint32_t)(sizeof(lade_lz_crew) + warps * sizeof(lade_lz_finder));
+}
+
+/* The host's launchers count on these (codec/lz4/gpu.c, codec/snappy/gpu.c, base/kernels.h). */
+static_assert(sizeof(lade_lz_crew) == 400 && sizeof(lade_lz_finder) == 9152, "");
+
+/*
+ * Moves 'size' bytes to the front, from 'from' to 'to' < 'from', by all threads of the block.  Up
+ * to 7 bytes behind the source are read with it.
+ */
+LADE_DEVICE void lade_lz_move(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	uint32_t head = (uint32_t)(0 - (uintptr_t)to) & 3;
+	head = head < size ? head : size;
+	uint32_t before = (uint32_t)(uintptr_t)(from + head) & 3, words = (size - head) / 4;
+	const uint32_t *w = (const uint32_t *)(from + head - before);
+	uint8_t first = threadIdx.x < head ? from[threadIdx.x] : 0;
+	/* What a round stores was read before the barrier, and lies before all that is read
+	 * later. */
+	for (uint32_t i = threadIdx.x, begin = 0; begin < words || begin == 0;
+	     begin += blockDim.x, i += blockDim.x) {
+		uint32_t word = i < words ? __funnelshift_r(w[i], w[i + 1], 8 * before) : 0;
+		__syncthreads();
+		if (begin == 0 && threadIdx.x < head)
+			to[threadIdx.x] = first;
+		if (i < words)
+			((uint32_t *)(to + head))[i] = word;
+	}
+	uint32_t i = head + 4 * words + threadIdx.x;
+	uint8_t last = i < size ? from[i] : 0;
+	__syncthreads();
+	if (i < size)
+		to[i] = last;
+}
+
+/*
+ * Joins a chunk's parts.  Part after part, its first sequence is written behind what is there, with
+ * all literals since the last match, and its rest moved up behind that.
+ *
+ * The rest of a part stands at bound(size) - bound(size - x) + LADE_LZ_GAP, where x is the end of
+ * its first match, and with n bytes of the source takes at most n plus what bound() adds for n:
+ * so it ends before the next part's, and what comes before x ends before it.
+ */
+template <class F>
+static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_crew *crew,
+                                                        const lade_gpu_chunk &c, uint32_t parts,
+                                                        uint32_t cap, uint32_t *size)
+{
+	uint32_t out = F::prefix_size(c.src_size), anchor = 0;
+	if (threadIdx.x == 0)
+		F::prefix(c.dst, c.src_size);
+	for (uint32_t i = 0; i < parts; i++) {
+		lade_lz_part p = crew->part[i];
+		if (p.end == 0)
+			continue;
+		uint32_t literals = p.pos - anchor, length = p.end - p.pos;
+		uint8_t *to = F::head(c.dst + out, literals, length, threadIdx.x, blockDim.x);
+		lade_lz_literals(to, c.src + anchor, literals, threadIdx.x, blockDim.x);
+		F::match(to + literals, length, p.dist, threadIdx.x, blockDim.x);
+		out += F::head_size(literals) + literals + F::match_size(length, p.dist);
+		if (out < p.at)
+			lade_lz_move(c.dst + out, c.dst + p.at, p.size);
+		out += p.size;
+		anchor = p.anchor;
+	}
+	__syncthreads();
+	if (crew->failed || !lade_lz_rest<F>(c, cap, anchor, &out, threadIdx.x, blockDim.x))
+		return LADE_GPU_NOSPACE;
+	*size = out;
+	return LADE_GPU_OK;
+}
+
+/*
+ * The tables of all parts: first each warp enters the positions of its own part (the last 64 KiB
+ * of it), then each slot is handed on from part to part, so that a part begins with what stands
+ * before it.
+ */
+LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &e, uint32_t parts,
+                                uint32_t each, uint32_t shift)
+{
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	uint32_t at = each * warp, to = at + each;
+	if (warp < parts) {
+		lade_lz_finder *f = &finders[warp];
+		lade_lz_empty(f, lane);
+		at = to - at > 65536 ? to - 65536 : at;
+		at = ((at < e.first ? e.first : at) + (1u << shift) - 1) >> shift << shift;
+		/* The last part's table is handed on to none. */
+		for (; at < to && warp + 1 < parts; at += 128 << shift) {
+			uint32_t slot[4];
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t pos = at + ((32 * k + lane) << shift);
+				slot[k] = lade_lz_slot(lade_lz_word(e, pos < to ? pos : at));
+			}
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t pos = at + ((32 * k + lane) << shift);
+				if (pos < to)
+					f->table[slot[k]] = (uint16_t)pos;
+				__syncwarp();
+			}
+		}
+	}
+	__syncthreads();
+	for (uint32_t i = threadIdx.x; i < LADE_LZ_SLOTS; i += blockDim.x) {
+		uint32_t before = 0;
+		for (uint32_t k = 0; k < parts; k++) {
+			uint32_t mine = finders[k].table[i];
+			finders[k].table[i] = (uint16_t)before;
+			before = mine ? mine : before;
+		}
+	}
+	__syncthreads();
+}
+
+/* A warp's part of a chunk: source bytes from 'from' to 'to'. */
+template <class F>
+static __device__ __forceinline__ void lade_lz_encode_part(lade_lz_finder *f, lade_lz_crew *crew,
+                                                           const lade_gpu_chunk &c, uint32_t from,
+                                                           uint32_t to, uint32_t elem,
+                                                           uint32_t lane)
+{
+	lade_lz_part *part = &crew->part[threadIdx.x / 32];
+	lade_lz_encoder e = lade_lz_begin(c, F::bound(c.src_size), F::END);
+	e.limit = e.limit < to ? e.limit : to;
+	if (lane == 0)
+		part->end = 0;
+	__syncwarp();
+	bool room = lade_lz_run_part<F>(f, &e, from, lade_lz_shift(elem), part, lane);
+	__syncwarp();
+	if (lane == 0 && !room)
+		crew->failed = 1;
+	if (lane == 0 && part->end) {
+		part->size = e.out - part->at;
+		part->anchor = e.anchor;
+	}
+}
+
+/*
+ * Map: block = one chunk at a time, warp = a part of it, lane = a position, or a sequence.
+ * Block: 1 to 16 warps.  Shared: dynamic, lade_lz_crew_size() of the warps: 73,616 bytes for 8,
+ * 146,832 for 16.
+ */
+template <class F>
+static __device__ __forceinline__ void lade_lz_encode_crew(const lade_gpu_batch &batch,
+                                                           uint32_t elem)
+{
+	LADE_SHARED_DYNAMIC(lade_lz_crew, crew);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
+	lade_lz_finder *finders = (lade_lz_finder *)(crew + 1), *f = finders + warp;
+	for (;; __syncthreads()) {
+		if (threadIdx.x == 0) {
+			crew->chunk = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
+			crew->failed = 0;
+		}
+		__syncthreads();
+		uint32_t i = crew->chunk;
+		if (i >= batch.count)
+			return;
+		lade_gpu_chunk c = {};
+		uint32_t size = 0, cap = lade_lz_room(batch, i);
+		uint32_t status = lade_chunk_get(batch, i, &c);
+		uint32_t parts = c.src_size / LADE_LZ_PART;
+		parts = parts < warps ? parts : warps;
+		if (status == LADE_GPU_OK && parts > 1 && cap >= F::bound(c.src_size)) {
+			uint32_t each = (c.src_size / parts + 8) & ~7u;
+			lade_lz_tables(finders, lade_lz_begin(c, 0, F::END), parts, each,
+			               lade_lz_shift(elem));
+			if (warp < parts)
+				lade_lz_encode_part<F>(f, crew, c, each * warp, each * (warp + 1),
+				                       elem, lane);
+			__syncthreads();
+			status = lade_lz_join<F>(crew, c, parts, cap, &size);
+		} else if (status == LADE_GPU_OK && warp == 0) {
+			status = lade_lz_encode_solo<F>(f, c, cap, elem, &size, lane);
+		}
+		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, size);
 		if (!batch.next)
 			return;

@@ -2,7 +2,7 @@
  * snappy_encode.cu: raw Snappy, in batches.  A stream is the decoded size as a varint and then
  * elements, told apart by the low two bits of their first byte:
  *
- *     00: literals    | length - 1 below 60, or 59 + the number of length bytes | length - 1 | ... |
+ *     00: literals    | length - 1 below 60, or 59 + number of length bytes | length - 1 | ... |
  *     01: copy        | distance 3 bits, length - 4 3 bits | distance 8 bits |    4 to 11 bytes
  *     10: copy        | length - 1 6 bits | distance 16 bits |                    1 to 64 bytes
  *
@@ -15,6 +15,15 @@
 struct lade_snappy_writer {
 	static const uint32_t END = 0;
 	static const bool TOKEN_AT_END = false;
+
+	/*
+	 * No n bytes of the source take more, the prefix aside: up to 60 literals and a copy add
+	 * 4 bytes and leave out 4 or more; longer runs add at most 2 for 65 and 4 for 2^16.
+	 */
+	static __device__ __forceinline__ uint32_t bound(uint32_t n)
+	{
+		return 32 + n + n / 6;
+	}
 
 	static __device__ __forceinline__ uint32_t prefix_size(uint32_t size)
 	{
@@ -56,7 +65,8 @@ struct lade_snappy_writer {
 		return to + size;
 	}
 
-	/* Copies of 64 bytes; what they leave is 4 to 67, as a copy of less than 4 has no short form. */
+	/* Copies of 64 bytes; what they leave is 4 to 67, as a copy of less than 4 has no
+	 * short form. */
 	static __device__ __forceinline__ uint32_t full(uint32_t length)
 	{
 		return (length - 4) / 64;
@@ -107,8 +117,20 @@ struct lade_snappy_writer {
 	}
 };
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(160)
 	lade_snappy_encode(lade_gpu_batch batch, uint32_t elem)
 {
 	lade_lz_encode_batch<lade_snappy_writer>(batch, elem);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+	lade_snappy_encode_team8(lade_gpu_batch batch, uint32_t elem)
+{
+	lade_lz_encode_crew<lade_snappy_writer>(batch, elem);
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+	lade_snappy_encode_team16(lade_gpu_batch batch, uint32_t elem)
+{
+	lade_lz_encode_crew<lade_snappy_writer>(batch, elem);
 }

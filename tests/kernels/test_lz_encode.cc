@@ -19,12 +19,17 @@ struct kernel {
 	const char *name;
 	bool snappy;
 	unsigned chunks, threads; /* of a block */
+	size_t shared;            /* dynamic */
 	void (*run)(lade_gpu_batch batch, uint32_t elem);
 };
 
 static const kernel kernels[] = {
-	{"lz4", false, 4, 128, lade_lz4_encode},
-	{"snappy", true, 4, 128, lade_snappy_encode},
+	{"lz4", false, 5, 160, 0, lade_lz4_encode},
+	{"snappy", true, 5, 160, 0, lade_snappy_encode},
+	{"lz4 team8", false, 1, 256, lade_lz_crew_size(8), lade_lz4_encode_team8},
+	{"lz4 team16", false, 1, 512, lade_lz_crew_size(16), lade_lz4_encode_team16},
+	{"snappy team8", true, 1, 256, lade_lz_crew_size(8), lade_snappy_encode_team8},
+	{"snappy team16", true, 1, 512, lade_lz_crew_size(16), lade_snappy_encode_team16},
 };
 
 /* ---- batches ------------------------------------------------------------------------------------
@@ -108,6 +113,7 @@ static std::vector<uint64_t> check_batch(const kernel &k, const std::vector<byte
 	unsigned blocks = (unsigned)((n + k.chunks - 1) / k.chunks);
 	emu_config config = {.kernel = k.name, .grid = queue ? 1u : blocks, .block = k.threads};
 	config.seed = seed;
+	config.shared = k.shared;
 	config.steps = 1ull << 40;
 	emu_result r = emu_launch(config, [&] { k.run(batch, elem); });
 	if (!r.ok)
@@ -188,7 +194,7 @@ static void all_kinds(void **)
 			std::vector<bytes> raw;
 			std::vector<uint64_t> caps;
 			for (int i = 0; i < 20; i++) {
-				raw.push_back(make_data(&r, rng_below(&r, 6000)));
+				raw.push_back(make_data(&r, rng_below(&r, i % 4 ? 6000 : 20000)));
 				caps.push_back(bound(k.snappy, raw.back().size()));
 			}
 			check_batch(k, raw, caps, 1u << (seed - 1), seed, seed & 1);
@@ -281,8 +287,9 @@ static void bad_arguments(void **)
 	lade_gpu_batch batch = {src, sizes, dst, caps, got, status, before, &next, 5};
 	for (const kernel &k : kernels) {
 		next = 0;
-		emu_result r = emu_launch({.kernel = k.name, .block = k.threads},
-		                          [&] { k.run(batch, 1); });
+		emu_result r = emu_launch(
+			{.kernel = k.name, .block = k.threads, .shared = k.shared},
+			[&] { k.run(batch, 1); });
 		assert_true(r.ok);
 		assert_int_equal(status[0], LADE_GPU_ARG);
 		assert_int_equal(status[1], LADE_GPU_ARG);
