@@ -24,7 +24,8 @@ typedef struct lade__device {
 	void *pool;            /* NULL until wanted, and for ever where there are none.  Atomic. */
 	void *modules[LADE__IMAGES_MAX];        /* by image; NULL: not loaded yet */
 	void *functions[LADE__KERNEL_COUNT];    /* NULL: not looked up yet.  Atomic. */
-	/* | threads 16 | blocks 16 | of the launch that was last asked about.  Atomic. */
+	/* | threads 16 | blocks 16 | of the launch that was last asked about, with the shared
+	 * memory that the kernel has at most.  Atomic. */
 	uint32_t occupancy[LADE__KERNEL_COUNT];
 } lade__device;
 

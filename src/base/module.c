@@ -213,14 +213,14 @@ lade_status lade__kernel_occupancy(lade__device *device, lade__kernel kernel, un
 
 	uint32_t known = __atomic_load_n(&device->occupancy[kernel], __ATOMIC_RELAXED);
 	*blocks = known & UINT16_MAX;
-	if (shared == 0 && known && known >> 16 == threads)
+	if (known && known >> 16 == threads && shared == kernels[kernel].shared)
 		return LADE_OK;
 	*blocks = 0;
 	TRY(lade__kernel_get(device, kernel, &function, err));
 	TRY(LADE__CU(device, cuOccupancyMaxActiveBlocksPerMultiprocessor, &count, function,
 	             (int)threads, shared));
 	*blocks = count > 0 ? (unsigned)count : 0;
-	if (shared == 0)
+	if (shared == kernels[kernel].shared)
 		__atomic_store_n(&device->occupancy[kernel], threads << 16 | *blocks,
 		                 __ATOMIC_RELAXED);
 out:

@@ -8,35 +8,34 @@
 #include "codec/codecs.h"
 #include "codec/lz4/lz4.h"
 
-/* A kernel's shape: 'chunks' of a batch are taken by a block of 'threads' at once. */
+/*
+ * A kernel's shape: a block of 'threads' takes 'chunks' of a batch at once and has 'shared' bytes of
+ * dynamic shared memory.  It is for batches of up to 'most' chunks a multiprocessor: the fewer
+ * there are, the more warps work on each (docs/performance/gpu-lz.md, gpu-lz-encode.md).  The last
+ * shape of a list takes any number.
+ */
 typedef struct shape {
 	lade__kernel kernel;
 	unsigned threads, chunks;
+	size_t shared;
+	unsigned most;
 } shape;
 
-/* By how few the chunks are. */
-typedef struct decoder {
-	shape team8, team4, solo;
-} decoder;
+#define SHAPES 3
 
-static const decoder lz4_decoder = {
-	{LADE__KERNEL_LZ4_DECODE_TEAM8, 256, 1},
-	{LADE__KERNEL_LZ4_DECODE_TEAM4, 128, 1},
-	{LADE__KERNEL_LZ4_DECODE_SOLO, 128, 4},
-};
-static const decoder snappy_decoder = {
-	{LADE__KERNEL_SNAPPY_DECODE_TEAM8, 256, 1},
-	{LADE__KERNEL_SNAPPY_DECODE_TEAM4, 128, 1},
-	{LADE__KERNEL_SNAPPY_DECODE_SOLO, 128, 4},
-};
+#define DECODER(codec)                                                                         \
+	{{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 3},                                  \
+	 {LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 24},                                 \
+	 {LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0}}
+static const shape lz4_decoder[SHAPES] = DECODER(LZ4);
+static const shape snappy_decoder[SHAPES] = DECODER(SNAPPY);
 
-/* Up to so many chunks a multiprocessor a team decodes each (docs/performance/gpu-lz.md). */
-#define TEAM8_CHUNKS 3
-#define TEAM4_CHUNKS 24
-
-/* An encoder's block of 4 warps, each with a chunk of its own. */
-#define ENCODE_THREADS 128u
-#define ENCODE_CHUNKS 4u
+#define ENCODER(codec)                                                                         \
+	{{LADE__KERNEL_##codec##_ENCODE_TEAM16, 512, 1, 146832, 1},                            \
+	 {LADE__KERNEL_##codec##_ENCODE_TEAM8, 256, 1, 73616, 12},                             \
+	 {LADE__KERNEL_##codec##_ENCODE, 160, 5, 0, 0}}
+static const shape lz4_encoder[SHAPES] = ENCODER(LZ4);
+static const shape snappy_encoder[SHAPES] = ENCODER(SNAPPY);
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -46,15 +45,28 @@ static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest,
 	return sizeof(uint32_t); /* the counter that chunks are taken from */
 }
 
-static lade_status launch(const lade__gpu_work *work, const shape *s, const uint32_t *option,
+static const shape *choose(const lade__gpu_work *work, const shape *shapes)
+{
+	const lade_device_info *info = &work->device->info;
+	size_t i = 0;
+	while (i + 1 < SHAPES && (shapes[i].shared > info->block_shared_max ||
+	                          work->count + work->in_flight >
+	                                  (size_t)shapes[i].most * info->multiprocessors))
+		i++;
+	return &shapes[i];
+}
+
+/* 'option' is the kernel's second argument; NULL: it has none. */
+static lade_status launch(const lade__gpu_work *work, const shape *shapes, const uint32_t *option,
                           lade_error *err)
 {
+	const shape *s = choose(work, shapes);
 	lade__gpu_batch batch = lade__gpu_batch_of(work, work->workspace);
 	void *arguments[] = {&batch, (void *)(uintptr_t)option};
-	lade__launch l = {.threads = s->threads, .stream = work->stream};
+	lade__launch l = {.threads = s->threads, .shared = s->shared, .stream = work->stream};
 	unsigned an_sm;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, s->kernel, s->threads, 0, &an_sm, err));
+	TRY(lade__kernel_occupancy(work->device, s->kernel, s->threads, s->shared, &an_sm, err));
 	size_t want = (work->count + s->chunks - 1) / s->chunks;
 	size_t most = (size_t)an_sm * work->device->info.multiprocessors;
 	l.blocks = (unsigned)(want < most ? want : most ? most : 1);
@@ -64,24 +76,14 @@ out:
 	return status;
 }
 
-static lade_status decode(const lade__gpu_work *work, const decoder *d, lade_error *err)
-{
-	size_t sms = work->device->info.multiprocessors;
-	size_t count = work->count + work->in_flight;
-	const shape *s = count <= TEAM8_CHUNKS * sms   ? &d->team8
-	                 : count <= TEAM4_CHUNKS * sms ? &d->team4
-	                                               : &d->solo;
-	return launch(work, s, NULL, err);
-}
-
 static lade_status lz4_decode(const lade__gpu_work *work, lade_error *err)
 {
-	return decode(work, &lz4_decoder, err);
+	return launch(work, lz4_decoder, NULL, err);
 }
 
 static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
 {
-	return decode(work, &snappy_decoder, err);
+	return launch(work, snappy_decoder, NULL, err);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */
@@ -100,21 +102,16 @@ lade_status lade__elem_check(const lade_stage *stage, lade_error *err)
 	                 stage->algorithm->name, elem);
 }
 
-static lade_status encode(const lade__gpu_work *work, lade__kernel kernel, lade_error *err)
-{
-	const shape s = {kernel, ENCODE_THREADS, ENCODE_CHUNKS};
-	uint32_t elem = elem_of(work->stage);
-	return launch(work, &s, &elem, err);
-}
-
 static lade_status lz4_encode(const lade__gpu_work *work, lade_error *err)
 {
-	return encode(work, LADE__KERNEL_LZ4_ENCODE, err);
+	uint32_t elem = elem_of(work->stage);
+	return launch(work, lz4_encoder, &elem, err);
 }
 
 static lade_status snappy_encode(const lade__gpu_work *work, lade_error *err)
 {
-	return encode(work, LADE__KERNEL_SNAPPY_ENCODE, err);
+	uint32_t elem = elem_of(work->stage);
+	return launch(work, snappy_encoder, &elem, err);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */
