@@ -279,36 +279,46 @@ struct lade_lz_look {
 	uint64_t repeats; /* a bit a position: it has the same four bytes as the one 8 before */
 };
 
+/* Eight bytes at each of a step's positions, up to 'last'. */
+struct lade_lz_bytes {
+	uint2 row[LADE_LZ_ROWS];
+};
+
+LADE_DEVICE lade_lz_bytes lade_lz_load(const lade_lz_encoder &e, uint32_t at, uint32_t stride,
+                                       uint32_t last, uint32_t lane)
+{
+	lade_lz_bytes v;
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		uint32_t pos = at + (32 * r + lane) * stride;
+		v.row[r] = lade_lz_eight(e, (pos < last ? pos : last) + e.skew);
+	}
+	return v;
+}
+
 /*
- * Looks at positions at + stride * (0 to 63), up to 'last'.  'near' positions before is
- * LADE_LZ_NEAR bytes before; 32 when no position is.
+ * Looks at positions at + stride * (0 to 63), up to 'last', where 'v' stands.  'near' positions
+ * before is LADE_LZ_NEAR bytes before; 32 when no position is.
  */
 LADE_DEVICE lade_lz_look lade_lz_step(const lade_lz_finder *f, const lade_lz_encoder &e,
-                                      uint32_t at, uint32_t stride, uint32_t last, uint32_t near,
-                                      uint32_t lane)
+                                      const lade_lz_bytes &v, uint32_t at, uint32_t stride,
+                                      uint32_t last, uint32_t near, uint32_t lane)
 {
 	lade_lz_look k;
-	uint32_t v0[LADE_LZ_ROWS], v1[LADE_LZ_ROWS], own[LADE_LZ_ROWS];
+#pragma unroll
+	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
+		k.slot[r] = lade_lz_slot(v.row[r].x);
+		k.dist[r] = (at + (32 * r + lane) * stride - f->table[k.slot[r]]) & 0xFFFF;
+	}
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		uint32_t pos = at + (32 * r + lane) * stride;
 		k.in[r] = pos <= last;
-		own[r] = (k.in[r] ? pos : at) + e.skew;
-		uint2 v = lade_lz_eight(e, own[r]);
-		v0[r] = v.x;
-		v1[r] = v.y;
-	}
-#pragma unroll
-	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
-		k.slot[r] = lade_lz_slot(v0[r]);
-		k.dist[r] = (own[r] - e.skew - f->table[k.slot[r]]) & 0xFFFF;
-	}
-#pragma unroll
-	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
-		/* What no entry stands for is compared with itself. */
-		bool valid = k.in[r] && k.dist[r] - 1 < own[r] - e.skew - e.first;
-		uint2 v = lade_lz_eight(e, valid ? own[r] - k.dist[r] : own[r]);
-		k.length[r] = !valid || v0[r] != v.x ? 0 : 4 + lade_lz_same(v1[r] ^ v.y);
+		bool valid = k.in[r] && k.dist[r] - 1 < pos - e.first;
+		uint2 there = lade_lz_eight(e, (valid ? pos - k.dist[r] : at) + e.skew);
+		k.length[r] = !valid || v.row[r].x != there.x
+		                      ? 0
+		                      : 4 + lade_lz_same(v.row[r].y ^ there.y);
 	}
 	/* The first lanes of a row look at the last of the row before; of the step before in
 	 * row 0. */
@@ -319,13 +329,13 @@ LADE_DEVICE lade_lz_look lade_lz_step(const lade_lz_finder *f, const lade_lz_enc
 	k.repeats = 0;
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
-		uint32_t n0 =
-			__shfl_sync(LADE_FULL, over ? row.x : v0[r], (int)((lane - near) & 31));
-		uint32_t n1 =
-			__shfl_sync(LADE_FULL, over ? row.y : v1[r], (int)((lane - near) & 31));
-		row = make_uint2(v0[r], v1[r]);
-		bool same = k.in[r] && near < 32 && (r || lane >= near || begun) && v0[r] == n0;
-		uint32_t length = 4 + lade_lz_same(v1[r] ^ n1);
+		uint2 mine = v.row[r];
+		int from = (int)((lane - near) & 31);
+		uint32_t n0 = __shfl_sync(LADE_FULL, over ? row.x : mine.x, from);
+		uint32_t n1 = __shfl_sync(LADE_FULL, over ? row.y : mine.y, from);
+		row = mine;
+		bool same = k.in[r] && near < 32 && (r || lane >= near || begun) && mine.x == n0;
+		uint32_t length = 4 + lade_lz_same(mine.y ^ n1);
 		if (same && length >= k.length[r]) {
 			k.length[r] = length;
 			k.dist[r] = LADE_LZ_NEAR;
@@ -344,72 +354,89 @@ LADE_DEVICE uint32_t lade_lz_longer(const lade_lz_encoder &e, uint32_t pos, uint
 	return LADE_LZ_SEEN + (x ? lade_lz_same(x) : 4 + lade_lz_same(y));
 }
 
-/*
- * Picks matches of a step that do not overlap, puts them into the ring, and enters the positions.
- * Returns the first position behind what the step has settled.
- */
-LADE_DEVICE uint32_t lade_lz_pick(lade_lz_finder *f, lade_lz_encoder *e, lade_lz_look k,
-                                  uint32_t at, uint32_t shift, uint32_t near, uint32_t lane)
+/* What a step has come to, by row. */
+struct lade_lz_walked {
+	uint32_t picked[LADE_LZ_ROWS]; /* a bit a lane: its match is one of the output */
+	uint32_t end[LADE_LZ_ROWS];    /* of the lane's match */
+	uint32_t cover[LADE_LZ_ROWS];  /* where the last match of this row and those before ends */
+	uint32_t stop;                 /* the first position behind what is settled */
+};
+
+/* Picks matches of a step that do not overlap. */
+LADE_DEVICE lade_lz_walked lade_lz_walk(const lade_lz_encoder &e, const lade_lz_look &k,
+                                        uint32_t at, uint32_t shift, uint32_t lane)
 {
-	uint32_t open[LADE_LZ_ROWS], picked[LADE_LZ_ROWS], end[LADE_LZ_ROWS];
-	bool more[LADE_LZ_ROWS]; /* there may be more equal bytes at the end */
+	lade_lz_walked w;
+	uint32_t open[LADE_LZ_ROWS], more[LADE_LZ_ROWS]; /* a bit a lane: it may be longer */
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		/* The last lane of a row sees the first of the next. */
 		bool last = r + 1 == LADE_LZ_ROWS;
+		uint32_t length = k.length[r], pos = at + ((32 * r + lane) << shift);
 		uint32_t after = __shfl_sync(LADE_FULL,
-		                             !last && lane == 0 ? k.length[r + !last] : k.length[r],
+		                             !last && lane == 0 ? k.length[r + !last] : length,
 		                             (int)((lane + 1) & 31));
-		bool yields = after > k.length[r] + 1 && !(last && lane == 31);
-		uint32_t pos = at + ((32 * r + lane) << shift);
-		open[r] = __ballot_sync(LADE_FULL, k.length[r] && !yields);
-		picked[r] = 0;
-		more[r] = k.length[r] == LADE_LZ_SEEN;
-		if (more[r] && !yields && pos + LADE_LZ_LONG <= e->limit) {
-			k.length[r] = lade_lz_longer(*e, pos, k.dist[r]);
-			more[r] = k.length[r] == 2 * LADE_LZ_SEEN;
+		bool yields = after > length + 1 && !(last && lane == 31);
+		open[r] = __ballot_sync(LADE_FULL, length && !yields);
+		bool longer = length == LADE_LZ_SEEN;
+		if (longer && !yields && pos + LADE_LZ_LONG <= e.limit) {
+			length = lade_lz_longer(e, pos, k.dist[r]);
+			longer = length == 2 * LADE_LZ_SEEN;
 		}
-		end[r] = pos + k.length[r];
+		more[r] = __ballot_sync(LADE_FULL, longer);
+		w.end[r] = pos + length;
 	}
-	uint32_t next = 0; /* the first position that no match covers yet */
+	uint32_t cover = at, next = 0; /* where the last match ends, in bytes and in positions */
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
-		uint32_t skip = next > 32 * r ? next - 32 * r : 0;
-		open[r] = skip < 32 ? open[r] & LADE_FULL << skip : 0;
-		/* Where a lane's match leads to, as a position of the step, and 'more'. */
-		uint32_t lead = (end[r] - at + (1u << shift) - 1) >> shift;
-		lead |= (uint32_t)more[r] << 31;
+		w.picked[r] = 0;
+		uint32_t to = next - 32 * r;
+		open[r] &= next <= 32 * r ? LADE_FULL : to < 32 ? LADE_FULL << to : 0;
+		/* The lanes of the row that a lane's match leaves. */
+		to = ((w.end[r] - at + (1u << shift) - 1) >> shift) - 32 * r;
+		uint32_t leaves = to < 32 ? LADE_FULL << to : 0;
 		while (open[r]) {
-			uint32_t bit = open[r] & (0 - open[r]);
-			uint32_t l = 31 - (uint32_t)__clz((int)bit);
-			picked[r] |= bit;
-			next = __shfl_sync(LADE_FULL, lead, (int)l);
-			if (next >> 31) {
-				uint32_t stop = lade_lz_follow(
-					*e, __shfl_sync(LADE_FULL, end[r], (int)l),
+			uint32_t bit = open[r] & (0 - open[r]), l = 31 - (uint32_t)__clz((int)bit);
+			w.picked[r] |= bit;
+			if (more[r] & bit) {
+				cover = lade_lz_follow(
+					e, __shfl_sync(LADE_FULL, w.end[r], (int)l),
 					__shfl_sync(LADE_FULL, k.dist[r], (int)l), lane);
-				if (lane == l)
-					end[r] = stop;
-				next = (stop - at + (1u << shift) - 1) >> shift;
+				to = ((cover - at + (1u << shift) - 1) >> shift) - 32 * r;
+				if (lane == l) {
+					w.end[r] = cover;
+					leaves = to < 32 ? LADE_FULL << to : 0;
+				}
 			}
-			skip = next - 32 * r;
-			open[r] = skip < 32 ? open[r] & LADE_FULL << skip : 0;
+			open[r] &= __shfl_sync(LADE_FULL, leaves, (int)l);
 		}
+		if (w.picked[r]) {
+			cover = __shfl_sync(LADE_FULL, w.end[r], 31 - __clz((int)w.picked[r]));
+			next = (cover - at + (1u << shift) - 1) >> shift;
+		}
+		w.cover[r] = cover;
 	}
+	w.stop = at + ((next > 32 * LADE_LZ_ROWS ? next : 32 * LADE_LZ_ROWS) << shift);
+	return w;
+}
+
+/* Puts what was picked into the ring, and enters the positions. */
+LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade_lz_look &k,
+                               const lade_lz_walked &w, uint32_t at, uint32_t shift, uint32_t near,
+                               uint32_t lane)
+{
 	uint32_t before[LADE_LZ_ROWS];
-	uint32_t cover = 0;   /* where the last match of the rows before ends */
 	uint64_t entered = 0; /* a bit a position: all but those inside of a match */
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		uint32_t pos = at + ((32 * r + lane) << shift);
-		before[r] = picked[r] & (LADE_FULL >> (31 - lane));
+		before[r] = w.picked[r] & (LADE_FULL >> (31 - lane));
 		uint32_t l = before[r] ? 31 - (uint32_t)__clz((int)before[r]) : 31;
-		uint32_t until = __shfl_sync(LADE_FULL, end[r], (int)l);
+		uint32_t until = __shfl_sync(LADE_FULL, w.end[r], (int)l);
 		/* The first three bytes of a match are entered. */
-		bool inside = before[r] ? pos < until && ((lane - l) << shift) > 2 : pos < cover;
+		bool inside = before[r] ? pos < until && ((lane - l) << shift) > 2
+		                        : r && pos < w.cover[r - (r > 0)];
 		entered |= (uint64_t)__ballot_sync(LADE_FULL, k.in[r] && !inside) << (32 * r);
-		if (picked[r])
-			cover = __shfl_sync(LADE_FULL, end[r], 31 - __clz((int)picked[r]));
 	}
 	/* Of those that repeat each other the last is. */
 	entered &= ~((k.repeats & entered) >> near);
@@ -418,17 +445,16 @@ LADE_DEVICE uint32_t lade_lz_pick(lade_lz_finder *f, lade_lz_encoder *e, lade_lz
 		uint32_t pos = at + ((32 * r + lane) << shift);
 		if ((uint32_t)(entered >> (32 * r)) >> lane & 1)
 			f->table[k.slot[r]] = (uint16_t)pos;
-		if (picked[r] >> lane & 1) {
+		if (w.picked[r] >> lane & 1) {
 			uint32_t rank = (uint32_t)__popc(before[r]) - 1;
 			uint32_t slot = lade_lz_ring(e->head + e->count + rank);
 			f->pos[slot] = pos;
-			f->end[slot] = end[r];
+			f->end[slot] = w.end[r];
 			f->dist[slot] = (uint16_t)k.dist[r];
 		}
-		e->count += (uint32_t)__popc(picked[r]);
+		e->count += (uint32_t)__popc(w.picked[r]);
 		__syncwarp();
 	}
-	return at + ((next > 32 * LADE_LZ_ROWS ? next : 32 * LADE_LZ_ROWS) << shift);
 }
 
 /* The first sequence of a team's part, and what the rest became: written last. */
@@ -481,9 +507,12 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 		last = e->limit - LADE_LZ_SEEN;
 	uint32_t at = ((from > e->first ? from : e->first) + unit - 1) >> shift << shift;
 	uint32_t stride = unit, misses = 0, resume = 0;
+	if (at > last)
+		return true;
+	lade_lz_bytes v = lade_lz_load(*e, at, stride, last, lane);
 	while (at <= last) {
 		lade_lz_look k =
-			lade_lz_step(f, *e, at, stride, last, stride == unit ? near : 32, lane);
+			lade_lz_step(f, *e, v, at, stride, last, stride == unit ? near : 32, lane);
 		uint32_t found = LADE_LZ_ROWS * 32; /* the first position with a match */
 #pragma unroll
 		for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
@@ -494,7 +523,11 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 		if (found < LADE_LZ_ROWS * 32 && stride == unit) {
 			misses = 0;
 			resume = resume / 2;
-			at = lade_lz_pick(f, e, k, at, shift, near, lane);
+			lade_lz_walked w = lade_lz_walk(*e, k, at, shift, lane);
+			/* While these bytes come, what was found is put away. */
+			v = lade_lz_load(*e, w.stop, unit, last, lane);
+			lade_lz_enter(f, e, k, w, at, shift, near, lane);
+			at = w.stop;
 			if (part && e->out == 0)
 				lade_lz_lead<F>(f, e, part, lane);
 			while (e->count >= 32)
@@ -515,15 +548,16 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 			resume = stride / 2;
 			stride = unit;
 			misses = 0;
-			continue;
+		} else {
+			at += 32 * LADE_LZ_ROWS * stride;
+			if (++misses >= LADE_LZ_PATIENCE && stride < LADE_LZ_WIDEST)
+				stride += unit;
+			if (stride < resume) {
+				stride = resume & ~(unit - 1);
+				resume = 0;
+			}
 		}
-		at += 32 * LADE_LZ_ROWS * stride;
-		if (++misses >= LADE_LZ_PATIENCE && stride < LADE_LZ_WIDEST)
-			stride += unit;
-		if (stride < resume) {
-			stride = resume & ~(unit - 1);
-			resume = 0;
-		}
+		v = lade_lz_load(*e, at, stride, last, lane);
 	}
 	return e->count == 0 || lade_lz_write<F>(f, e, e->count, lane);
 }
