@@ -47,8 +47,8 @@ typedef struct lade_async_options {
  * lade_decode_async() decodes items as lade_decode_into() does, lade_encode_async() encodes them,
  * on the device and stream of 'options'.
  *
- * Sources and destinations are memory that the device can reach: its own, managed, or pinned; a
- * pageable source is copied before the call returns.  Every stage of the spec must have an
+ * Sources and destinations are memory that the device can reach: its own, managed, or pinned; what
+ * is pageable is for the calls that wait.  Every stage of the spec must have an
  * implementation for devices (lade_explain() lists them).  An item has one segment, or several
  * that all tell their decoded size; rows and ranges are not taken here.
  *
@@ -100,7 +100,10 @@ LADE_API lade_status lade_encode_arrays_async(lade_engine *engine, const lade_sp
 /*
  * The bytes of workspace that suffice for any batch of 'count' items, of which none is larger than
  * 'largest' decoded bytes and all together not larger than 'total' (0: count * largest); for the
- * calls with items and with arrays.
+ * calls with items and with arrays.  When decoding, an item is as large as its destination, or as
+ * the 'decoded_size' of its segments: an item of several segments counts as so many.  Spans in
+ * pinned memory pass through the workspace and want room there, which this does not count:
+ * for each item 640 bytes more, and what those spans have.
  * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT
  */
 LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,

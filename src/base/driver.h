@@ -81,6 +81,7 @@ typedef struct lade__copy_attributes {
 	X(cuStreamWaitEvent, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags))  \
 	X(cuStreamIsCapturing, "cuStreamIsCapturing", (void *stream, int *capturing))           \
 	X(cuStreamGetCtx, "cuStreamGetCtx", (void *stream, void **context))                     \
+	X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *mode))  \
 	X(cuEventCreate, "cuEventCreate", (void **event, unsigned flags))                       \
 	X(cuEventDestroy, "cuEventDestroy_v2", (void *event))                                   \
 	X(cuEventRecord, "cuEventRecord", (void *event, void *stream))                          \

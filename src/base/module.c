@@ -25,6 +25,9 @@ enum {
 	JIT_ERROR_LOG_SIZE = 6,
 };
 
+/* CUstreamCaptureMode. */
+#define CAPTURE_RELAXED 2
+
 static const struct {
 	const char *image, *function;
 	size_t shared;
@@ -97,8 +100,15 @@ static lade_status load_image(lade__device *d, size_t image, lade_error *err)
 	char log[160] = "";
 	int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
 	void *values[] = {log, (void *)(uintptr_t)sizeof log};
+	/* Loading touches nothing that a capture under way depends on; the driver takes it only
+	 * from a thread that says so. */
+	int mode = CAPTURE_RELAXED;
+	lade_status ready = LADE__CU(d, cuThreadExchangeStreamCaptureMode, &mode);
+	if (ready != LADE_OK)
+		return ready;
 	int result = d->driver->cuModuleLoadDataEx(&d->modules[image], lade__images[image].data, 2,
 	                                           options, values);
+	d->driver->cuThreadExchangeStreamCaptureMode(&mode);
 	if (result == 0)
 		return LADE_OK;
 	lade_error why = {.message = ""};

@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "batch/gpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,12 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 		                   "a table of arrays is not aligned to 8 bytes");
 		goto out;
 	}
+	if (arrays->count > INT32_MAX) {
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                   "%zu items, a batch on a device has 2147483647 at most",
+		                   arrays->count);
+		goto out;
+	}
 	lade__gpu_tables tables = {.src = lade__address_of(arrays->src),
 	                           .src_size = lade__address_of(arrays->src_size),
 	                           .dst = lade__address_of(arrays->dst),
@@ -191,6 +198,20 @@ typedef struct batch {
 	lade__gpu_wave wave;
 } batch;
 
+/* Whether the device's kernels reach a place; 'what' names it. */
+static lade_status check_place(const async *a, lade_place place, const char *what, lade_error *err)
+{
+	if (place.kind == LADE_DEVICE && place.device != a->options->device)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s lies on device %d, and the call is for device %d", what,
+		                 (int)place.device, (int)a->options->device);
+	if (a->capturing && place.kind == LADE_PINNED)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the stream is being captured: spans must be the device's own "
+		                 "memory");
+	return LADE_OK;
+}
+
 /* Whether an item can be enqueued as it is; what lade__gpu_units() then says of it holds, too. */
 static lade_status check_item(const async *a, const lade_spec *spec, const lade_item *item,
                               lade_direction direction, lade_error *err)
@@ -204,20 +225,21 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 	if (item->row_pitch || item->range_off || item->range_size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "rows and ranges are for calls that wait");
-	for (size_t i = 0; i < item->src_count; i++)
+	for (size_t i = 0; i < item->src_count; i++) {
+		char what[40];
+		snprintf(what, sizeof what, "segment %zu", i);
+		status = check_place(a, item->src[i].place, what, err);
+		if (status != LADE_OK)
+			return status;
 		if (item->src[i].place.kind == LADE_HOST && item->src[i].size)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			                 "segment %zu is pageable memory: this call does not wait "
 			                 "for copies of it", i);
+	}
 	if (item->dst.place.kind == LADE_HOST && item->dst.size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "the destination is pageable memory: a device cannot write there");
-	if (a->capturing && (item->dst.place.kind == LADE_PINNED ||
-	                     (item->src_count && item->src[0].place.kind == LADE_PINNED)))
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the stream is being captured: spans must be the device's own "
-		                 "memory");
-	return LADE_OK;
+	return check_place(a, item->dst.place, "the destination", err);
 }
 
 static size_t bound_of(const lade_spec *spec, const lade_item *item)

@@ -42,6 +42,9 @@ int fails(const char *name);
 bool in_context(void);
 int device_now(void);
 
+/* Whether the thread's capture mode is CU_STREAM_CAPTURE_MODE_RELAXED. */
+bool relaxed(void);
+
 /* Between seeing that a thing is not there and making it is time for another thread to come. */
 void dawdle(void);
 
@@ -94,7 +97,7 @@ static inline op operation(op_kind kind)
 /* Not while anything is captured: it might wait for, or change, what the capture depends on. */
 #define UNSAFE                                                \
 	do {                                                  \
-		if (captures) {                               \
+		if (captures && !relaxed()) {                 \
 			captures_invalidate();                \
 			return CAPTURE_UNSUPPORTED;           \
 		}                                             \

@@ -28,6 +28,7 @@ pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 context contexts[EMULATED_DEVICES] = {{0}, {1}};
 static thread_local context *stack[16];
 static thread_local int depth;
+static thread_local int capture_mode; /* CUstreamCaptureMode */
 static stream *defaults[EMULATED_DEVICES][2]; /* the legacy one, and the one of threads */
 std::set<const void *> &handles = *new std::set<const void *>;
 std::vector<pool *> &pools = *new std::vector<pool *>;
@@ -57,6 +58,11 @@ int fails(const char *name)
 bool in_context(void)
 {
 	return depth > 0;
+}
+
+bool relaxed(void)
+{
+	return capture_mode == 2;
 }
 
 int device_now(void)
@@ -297,6 +303,16 @@ API cuCtxSynchronize(void)
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
+
+API cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	ENTER;
+	REFUSE(*mode < 0 || *mode > 2, INVALID_VALUE);
+	int before = capture_mode;
+	capture_mode = *mode;
+	*mode = before;
+	return OK;
+}
 
 API cuStreamCreate(void **out, unsigned flags)
 {
