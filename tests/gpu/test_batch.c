@@ -45,8 +45,7 @@ static rng round_begin(uint64_t number)
 {
 	rng r = {.s = (seed ? seed : 0x9E3779B97F4A7C15u * (number + 1)) | 1};
 	print_message("round %d: --seed %llu\n", (int)number, (unsigned long long)r.s);
-	if (emu)
-		emu->seed = number % 4 == 0 ? EMULATED_LAZY : number % 4 == 1 ? EMULATED_EAGER : r.s;
+	kit_round(number, r.s);
 	for (int i = 0; i < 8; i++)
 		rng_next(&r);
 	return r;
@@ -235,8 +234,10 @@ static void check_ones(const one *ones, const lade_item *items, size_t count,
 		if (got[i].status == LADE_E_UNSUPPORTED && options->where == LADE_WHERE_DEVICE &&
 		    devices_refuse(o, &items[i], options->dict != NULL))
 			continue;
-		int like = got[i].status == host[0].status && got[i].size == host[0].size ? 0 : 1;
-		if (got[i].status != host[like].status || got[i].size != host[like].size) {
+		int like = same_verdict(got[i].status, host[0].status) &&
+		           got[i].size == host[0].size ? 0 : 1;
+		if (!same_verdict(got[i].status, host[like].status) ||
+		    got[i].size != host[like].size) {
 			print_error("item %zu: %s, %zu bytes; the host %s, %zu bytes (%s); strict "
 			            "%s, %zu (%s)\n%s\n%s\n", i, lade_status_name(got[i].status),
 			            got[i].size, lade_status_name(host[0].status), host[0].size,
@@ -270,7 +271,7 @@ static void decode_round(rng *r, size_t count, bool damaged)
 	size_t same = rng_below(r, 2) ? rng_below(r, KERNEL_SPECS) : SIZE_MAX;
 	lade_batch_options options = {
 		.struct_size = sizeof options,
-		.where = rng_below(r, 3) ? LADE_WHERE_AUTO : (lade_where)rng_below(r, 3),
+		.where = (lade_where)(2 - rng_below(r, 5) / 2),
 		.flags = rng_below(r, 4) ? 0 : LADE_BATCH_STRICT,
 		.threads = (unsigned)rng_below(r, 4),
 		.device = (int32_t)rng_below(r, (uint64_t)device_count),
@@ -332,7 +333,7 @@ static void encode_round(rng *r, size_t count)
 	lade_error why = {.message = ""};
 	lade_batch_options options = {
 		.struct_size = sizeof options,
-		.where = rng_below(r, 3) ? LADE_WHERE_AUTO : (lade_where)rng_below(r, 3),
+		.where = (lade_where)(2 - rng_below(r, 5) / 2),
 		.device = (int32_t)rng_below(r, (uint64_t)device_count)};
 	for (size_t i = 0; i < count; i++) {
 		one *o = &ones[i];
