@@ -12,6 +12,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder/bin" "$folder/lib"
 rm -f "$folder"/bin/* "$folder"/lib/*
 programs=("$build/lade" "$build/tests/gpu/test_device" "$@")
+# The tests of batches, as far as they have been built.
+for program in "$build"/tests/gpu/test_{batch,batch_rules,batch_filters,batch_fails,async}; do
+	[ -x "$program" ] && programs+=("$program")
+done
 cp "${programs[@]}" "$folder/bin/"
 cp -L "$build"/liblade.so.? "$folder/lib/"
 # What the C and C++ compilers bring is on every machine, and often newer there.

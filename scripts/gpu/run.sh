@@ -3,8 +3,9 @@
 # (by hand: set LADE_PACK to that folder).  Without names all steps are done:
 #   devices  lade devices, as text and as JSON
 #   check    lade devices --check
-#   test     test_device: memory of all kinds, streams, kernels, errors, forks
-#   memcheck test_device under compute-sanitizer, where that is there
+#   test     test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
+#            batches, test_batch*, test_async
+#   memcheck the same under compute-sanitizer, where that is there
 # Other names are programs of bin/.  Exit status: 0 when all went well.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
@@ -24,8 +25,11 @@ memcheck() {
 		return 0
 	}
 	# Errors that the test provokes, and expects, are the driver's and not the kernels'.
-	compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 9 \
-		--target-processes application-only "$folder/bin/test_device" --must
+	for program in "$folder"/bin/test_*; do
+		step "$(basename "$program") with memcheck" \
+			compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 9 \
+			--target-processes application-only "$program" --must
+	done
 }
 
 names=("$@")
@@ -37,8 +41,12 @@ for name in "${names[@]}"; do
 		step json "$folder/bin/lade" devices --json
 		;;
 	check) step check "$folder/bin/lade" devices --check ;;
-	test) step test "$folder/bin/test_device" --must ;;
-	memcheck) step memcheck memcheck ;;
+	test)
+		for program in "$folder"/bin/test_*; do
+			step "$(basename "$program")" "$program" --must
+		done
+		;;
+	memcheck) memcheck ;;
 	*) step "$name" "$folder/bin/$name" ;;
 	esac
 done
