@@ -100,8 +100,8 @@ typedef struct lade_allocator {
  * opens; there is NULL for an answer where there is no driver, no such device, or no memory
  * (lade_device_count() tells which).  LADE_PINNED memory serves all devices, and 'place.device'
  * says through which of them it is had.  LADE_DEVICE memory comes from a pool of the library's own
- * in stream order; see lade_device_trim().  Pinned memory is aligned to 4096 bytes, managed and
- * device memory to 256; more cannot be had.
+ * in stream order; see lade_device_trim().  All three are aligned to 256 bytes; whether more can
+ * be had is the driver's mood.
  */
 LADE_API const lade_allocator *lade_allocator_default(lade_kind kind);
 

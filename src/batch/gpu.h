@@ -163,22 +163,25 @@ typedef struct lade__gpu_combine {
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 #define LADE__GPU_SLOTS 16
+#define LADE__GPU_STREAMS 4
 
-/*
- * What one wave in flight has of its own, made when it is first wanted.  The copies' stream has
- * the higher priority, so that they are not kept waiting by kernels that fill the device.
- */
+/* What one wave in flight has of its own. */
 typedef struct lade__gpu_slot {
-	lade_stream stream, copies;
-	void *event, *copied; /* the wave is done; its sources are there, or its results are made */
+	void *copied, *made, *done; /* events: its sources are there, its results are, all is done */
 	lade__block pinned;
 } lade__gpu_slot;
 
-/* What one call at a time uses of a device; the engine keeps lanes between calls. */
+/*
+ * What one call at a time uses of a device; the engine keeps lanes between calls.  Copies in and
+ * copies out have a stream each, of the higher priority, so that kernels which fill the device do
+ * not keep them waiting; the waves' kernels take turns on a few.  (With more streams than the eight
+ * queues of a device a wave would wait for others that happen to share its own.)
+ */
 typedef struct lade__gpu_lane {
 	struct lade__gpu_lane *next;
 	int32_t device;
 	void *begin; /* an event */
+	lade_stream in, out, kernels[LADE__GPU_STREAMS];
 	lade__gpu_slot slot[LADE__GPU_SLOTS];
 } lade__gpu_lane;
 
@@ -187,10 +190,10 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
                                 lade_error *err);
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
 
-/* The first 'slots' slots, made where they are not yet, begin when 'stream' has come so far.  Fails:
- * LADE_E_UNSUPPORTED while it is captured */
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, unsigned slots,
-                                  lade_stream stream, lade_error *err);
+/* A lane's streams begin when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while it is
+ * captured */
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
+                                  lade_error *err);
 
 /* Waits for all of a lane's work, whatever came of it. */
 void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define WAVE_BYTES ((size_t)16 << 20)
-#define SLOTS 4
+#define SLOTS LADE__GPU_STREAMS /* each with a stream of its own */
 #define WAVE_ITEMS ((size_t)1 << 14)
 /* Rows of a source that start closer than this come with what is between them: an entry of 64 bytes
  * for each would be too much. */
@@ -231,6 +231,7 @@ static void wave_reset(wave *w)
 static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade_error *err)
 {
 	lade__gpu_slot *slot = &b->lane->slot[k];
+	lade_stream stream = b->lane->kernels[k];
 	size_t in = 0, out = 0, segments = 0, n = 0;
 	lade_status status = LADE_OK;
 	for (; first + n < b->count; n++) {
@@ -254,7 +255,7 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 		w->item->item = b->items[first];
 		w->item->status = lade_fail(&w->item->error, status, LADE_NO_OFFSET,
 		                            "no %zu bytes of pinned memory for it", in + out);
-		return LADE__CU(b->device, cuEventRecord, slot->event, slot->stream);
+		return LADE__CU(b->device, cuEventRecord, slot->done, stream);
 	}
 	if (status != LADE_OK)
 		return status;
@@ -266,7 +267,7 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 		c->segment = segment;
 		segment += c->item.src_count;
 		measure(b, &c->item, &c->in, &c->out);
-		TRY(cross_in(b, w, c, to, slot->stream, err));
+		TRY(cross_in(b, w, c, to, stream, err));
 		to += c->in;
 		if (on_device(c->item.dst.place)) {
 			c->item.dst = (lade_span){from, result_most(b, &c->item),
@@ -276,8 +277,8 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 			from += c->out;
 		}
 	}
-	TRY(lade__gpu_copies(b->engine, b->device, slot->stream, w->copies, w->copy_count, err));
-	TRY(LADE__CU(b->device, cuEventRecord, slot->event, slot->stream));
+	TRY(lade__gpu_copies(b->engine, b->device, stream, w->copies, w->copy_count, err));
+	TRY(LADE__CU(b->device, cuEventRecord, slot->done, stream));
 	w->copy_count = 0;
 out:
 	return status;
@@ -307,9 +308,10 @@ static void work_item(void *ctx, size_t i, lade_worker *worker)
 static lade_status wave_work(bridge *b, wave *w, unsigned k, lade_error *err)
 {
 	lade__gpu_slot *slot = &b->lane->slot[k];
+	lade_stream stream = b->lane->kernels[k];
 	work x = {b, w};
 	lade_status status;
-	TRY(LADE__CU(b->device, cuEventSynchronize, slot->event));
+	TRY(LADE__CU(b->device, cuEventSynchronize, slot->done));
 	TRY(lade__engine_parallel(b->engine, b->threads, w->count, 0, NULL, work_item, &x, err));
 	for (size_t i = 0; i < w->count; i++) {
 		crossing *c = &w->item[i];
@@ -323,8 +325,8 @@ static lade_status wave_work(bridge *b, wave *w, unsigned k, lade_error *err)
 		                                 .size = c->size, .row = rows ? item->row_size : 0,
 		                                 .pitch = rows ? item->row_pitch : 0}, err));
 	}
-	TRY(lade__gpu_copies(b->engine, b->device, slot->stream, w->copies, w->copy_count, err));
-	TRY(LADE__CU(b->device, cuEventRecord, slot->event, slot->stream));
+	TRY(lade__gpu_copies(b->engine, b->device, stream, w->copies, w->copy_count, err));
+	TRY(LADE__CU(b->device, cuEventRecord, slot->done, stream));
 out:
 	return status;
 }
@@ -333,7 +335,7 @@ static lade_status wave_end(bridge *b, wave *w, unsigned k, lade_error *err)
 {
 	if (w->count == 0)
 		return LADE_OK;
-	lade_status status = LADE__CU(b->device, cuEventSynchronize, b->lane->slot[k].event);
+	lade_status status = LADE__CU(b->device, cuEventSynchronize, b->lane->slot[k].done);
 	for (size_t i = 0; status == LADE_OK && i < w->count; i++) {
 		const crossing *c = &w->item[i];
 		if (c->status == LADE_OK)
@@ -357,7 +359,7 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	wave waves[SLOTS] = {{0}};
 	lade_status status;
 	TRY(lade__gpu_lane_take(engine, device, &b.lane, err));
-	TRY(lade__gpu_lane_follow(device, b.lane, SLOTS, options->stream, err));
+	TRY(lade__gpu_lane_follow(device, b.lane, options->stream, err));
 	size_t next = 0;
 	unsigned k = 0; /* the wave that is worked on; the one behind it is on its way */
 	TRY(wave_begin(&b, &waves[0], 0, 0, err));

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 #define EVENT_NO_TIMING 2u
-#define PINNED_ALIGN 4096u
+#define PINNED_ALIGN 256u
+#define PINNED_GRAIN 4096u
 #define STREAM_NON_BLOCKING 1u
 
 /* Pinned memory of at least 'size' bytes in place of a block's. */
@@ -34,7 +35,7 @@ static lade_status pinned_grow(lade_engine *engine, int32_t device, lade__block 
 		return LADE_OK;
 	pinned_free(engine, device, block);
 	/* Some more, so that a growing use does not ask each time. */
-	size_t want = (size + size / 4 + PINNED_ALIGN - 1) / PINNED_ALIGN * PINNED_ALIGN;
+	size_t want = (size + size / 4 + PINNED_GRAIN - 1) / PINNED_GRAIN * PINNED_GRAIN;
 	if (a->alloc)
 		block->data = a->alloc(a->ctx, want, PINNED_ALIGN,
 		                       (lade_place){LADE_PINNED, device}, NULL);
@@ -47,6 +48,20 @@ static lade_status pinned_grow(lade_engine *engine, int32_t device, lade__block 
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
+/* All streams of a lane. */
+#define STREAMS (2 + LADE__GPU_STREAMS)
+
+static lade_stream *stream_at(lade__gpu_lane *lane, unsigned i)
+{
+	return i == 0 ? &lane->in : i == 1 ? &lane->out : &lane->kernels[i - 2];
+}
+
+static void event_free(lade__device *device, void *event)
+{
+	if (event)
+		device->driver->cuEventDestroy(event);
+}
+
 /* In a forked process the driver is lost; what it gave is the parent's. */
 static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
 {
@@ -55,17 +70,14 @@ static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
 		for (int i = 0; i < LADE__GPU_SLOTS; i++) {
 			lade__gpu_slot *slot = &lane->slot[i];
 			pinned_free(engine, lane->device, &slot->pinned);
-			if (slot->event)
-				device->driver->cuEventDestroy(slot->event);
-			if (slot->copied)
-				device->driver->cuEventDestroy(slot->copied);
-			if (slot->stream)
-				device->driver->cuStreamDestroy(slot->stream);
-			if (slot->copies)
-				device->driver->cuStreamDestroy(slot->copies);
+			event_free(device, slot->copied);
+			event_free(device, slot->made);
+			event_free(device, slot->done);
 		}
-		if (lane->begin)
-			device->driver->cuEventDestroy(lane->begin);
+		for (unsigned i = 0; i < STREAMS; i++)
+			if (*stream_at(lane, i))
+				device->driver->cuStreamDestroy(*stream_at(lane, i));
+		event_free(device, lane->begin);
 		lade__device_leave(device);
 	}
 	free(lane);
@@ -75,11 +87,22 @@ static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu
                             lade_error *err)
 {
 	lade__gpu_lane *lane = calloc(1, sizeof *lane);
+	int least = 0, greatest = 0; /* priorities: the greatest is the lowest number */
 	lade_status status;
 	if (!lane)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a device's lane");
 	lane->device = device->number;
 	TRY(LADE__CU(device, cuEventCreate, &lane->begin, EVENT_NO_TIMING));
+	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
+		lade__gpu_slot *slot = &lane->slot[i];
+		TRY(LADE__CU(device, cuEventCreate, &slot->copied, EVENT_NO_TIMING));
+		TRY(LADE__CU(device, cuEventCreate, &slot->made, EVENT_NO_TIMING));
+		TRY(LADE__CU(device, cuEventCreate, &slot->done, EVENT_NO_TIMING));
+	}
+	TRY(LADE__CU(device, cuCtxGetStreamPriorityRange, &least, &greatest));
+	for (unsigned i = 0; i < STREAMS; i++)
+		TRY(LADE__CU(device, cuStreamCreateWithPriority, stream_at(lane, i),
+		             STREAM_NON_BLOCKING, i < 2 ? greatest : least));
 	*out = lane;
 	return LADE_OK;
 out:
@@ -111,27 +134,8 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 	pthread_mutex_unlock(&engine->workers_mutex);
 }
 
-static lade_status slot_ready(lade__device *device, lade__gpu_slot *slot, lade_error *err)
-{
-	int least = 0, greatest = 0; /* priorities: the greatest is the lowest number */
-	lade_status status = LADE_OK;
-	if (!slot->event)
-		TRY(LADE__CU(device, cuEventCreate, &slot->event, EVENT_NO_TIMING));
-	if (!slot->copied)
-		TRY(LADE__CU(device, cuEventCreate, &slot->copied, EVENT_NO_TIMING));
-	if (!slot->stream)
-		TRY(lade_stream_new(device->number, &slot->stream, err));
-	if (!slot->copies) {
-		TRY(LADE__CU(device, cuCtxGetStreamPriorityRange, &least, &greatest));
-		TRY(LADE__CU(device, cuStreamCreateWithPriority, &slot->copies, STREAM_NON_BLOCKING,
-		             greatest));
-	}
-out:
-	return status;
-}
-
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, unsigned slots,
-                                  lade_stream stream, lade_error *err)
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
+                                  lade_error *err)
 {
 	int capturing = 0;
 	lade_status status;
@@ -141,24 +145,16 @@ lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, un
 		                 "the stream is being captured, and this call waits: use "
 		                 "lade_decode_async() or lade_encode_async()");
 	TRY(LADE__CU(device, cuEventRecord, lane->begin, stream));
-	for (unsigned k = 0; k < slots; k++) {
-		lade__gpu_slot *slot = &lane->slot[k];
-		TRY(slot_ready(device, slot, err));
-		TRY(LADE__CU(device, cuStreamWaitEvent, slot->copies, lane->begin, 0));
-		TRY(LADE__CU(device, cuStreamWaitEvent, slot->stream, lane->begin, 0));
-	}
+	for (unsigned i = 0; i < STREAMS; i++)
+		TRY(LADE__CU(device, cuStreamWaitEvent, *stream_at(lane, i), lane->begin, 0));
 out:
 	return status;
 }
 
 void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane)
 {
-	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
-		if (lane->slot[i].copies)
-			device->driver->cuStreamSynchronize(lane->slot[i].copies);
-		if (lane->slot[i].stream)
-			device->driver->cuStreamSynchronize(lane->slot[i].stream);
-	}
+	for (unsigned i = 0; i < STREAMS; i++)
+		device->driver->cuStreamSynchronize(*stream_at(lane, i));
 }
 
 lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,

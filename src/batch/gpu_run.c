@@ -1,12 +1,13 @@
 /*
  * gpu_run.c: runs units on a device, wave by wave, and waits for the results.
  *
- * Several waves are in flight, each on streams of its own, so that the copies of one overlap the
- * kernels of another; the host gathers and spreads pageable bytes meanwhile.
+ * Several waves are in flight, so that the copies of one overlap the kernels of others; the host
+ * gathers and spreads pageable bytes meanwhile.
  *
- *     host:            gather 1 | gather 2 | ... | spread 1 | ...
- *     copies' stream:  copy in                copy out, results
- *     stream:                    -> kernels ->
+ *     host:      gather 1 | gather 2 | ...            | spread 1 | ...
+ *     in:                 | copy 1   | copy 2 | ...
+ *     kernels:                       | wave 1   |           (wave 2 on another stream)
+ *     out:                                      | copy 1, results 1 | ...
  *
  * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
  *
@@ -175,6 +176,8 @@ static lade_status wave_launch(run *r, size_t index, lade_error *err)
 	const lade__gpu_wave *w = &r->waves[index];
 	unsigned k = (unsigned)(index % r->slots);
 	lade__gpu_slot *slot = &r->lane->slot[k];
+	lade_stream in = r->lane->in, out = r->lane->out;
+	lade_stream kernels = r->lane->kernels[index % LADE__GPU_STREAMS];
 	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
 
@@ -182,19 +185,19 @@ static lade_status wave_launch(run *r, size_t index, lade_error *err)
 	parts p = parts_of(w, slot->pinned.data);
 	lade__gpu_wave_fill(w, base, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
-	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, slot->copies));
-	TRY(send_gathered(r, w, &p, slot->copies, base, err));
-	TRY(lade__gpu_wave_in(r->device, slot->copies, w, base, err));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, slot->copies));
-	TRY(LADE__CU(r->device, cuStreamWaitEvent, slot->stream, slot->copied, 0));
-	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, slot->stream, w, base, 0, 0,
+	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, in));
+	TRY(send_gathered(r, w, &p, in, base, err));
+	TRY(lade__gpu_wave_in(r->device, in, w, base, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
+	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base, 0, 0,
 	                          r->count - w->count, err));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, slot->stream));
-	TRY(LADE__CU(r->device, cuStreamWaitEvent, slot->copies, slot->copied, 0));
-	TRY(lade__gpu_wave_out(r->device, slot->copies, w, base, 0, 0, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
+	TRY(lade__gpu_wave_out(r->device, out, w, base, 0, 0, err));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size,
-	             base + w->result_off, w->result_size, slot->copies));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->event, slot->copies));
+	             base + w->result_off, w->result_size, out));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->done, out));
 out:
 	return status;
 }
@@ -219,7 +222,7 @@ static lade_status wave_retire(run *r, size_t index, lade_error *err)
 	const lade__gpu_wave *w = &r->waves[index];
 	lade__gpu_slot *slot = &r->lane->slot[index % r->slots];
 	lade_status status;
-	TRY(LADE__CU(r->device, cuEventSynchronize, slot->event));
+	TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
 	for (size_t i = 0; i < w->count; i++)
@@ -295,19 +298,13 @@ out:
 }
 
 /* One block for all slots: blocks of their own would be reused from wave to wave by the pool, which
- * makes one wait for the other.  The first slot's stream takes it, and the others come behind. */
+ * makes one wait for the other.  Every wave begins on the stream that takes it. */
 static lade_status take_block(run *r, lade_stream stream, lade_error *err)
 {
-	size_t size = r->slots * r->slot_size;
-	lade_status status;
-	TRY(lade__gpu_lane_follow(r->device, r->lane, r->slots, stream, err));
-	lade__gpu_slot *first = &r->lane->slot[0];
-	TRY(lade__gpu_alloc(r->engine, r->device, first->copies, size, &r->block, err));
-	TRY(LADE__CU(r->device, cuEventRecord, first->copied, first->copies));
-	for (unsigned k = 1; k < r->slots; k++)
-		TRY(LADE__CU(r->device, cuStreamWaitEvent, r->lane->slot[k].copies, first->copied,
-		             0));
-out:
+	lade_status status = lade__gpu_lane_follow(r->device, r->lane, stream, err);
+	if (status == LADE_OK)
+		status = lade__gpu_alloc(r->engine, r->device, r->lane->in,
+		                         r->slots * r->slot_size, &r->block, err);
 	return status;
 }
 
@@ -336,7 +333,7 @@ out:
 		/* Nothing may still use the slots' memory or the caller's. */
 		if (status != LADE_OK)
 			lade__gpu_lane_wait(device, r.lane);
-		lade__gpu_free(engine, device, r.lane->slot[0].copies, r.block,
+		lade__gpu_free(engine, device, r.lane->in, r.block,
 		               r.slots * r.slot_size);
 		lade__gpu_lane_give(engine, r.lane);
 	}

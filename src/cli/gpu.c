@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 
 /* Pinned memory comes in pages. */
-#define ALIGN 4096
+#define ALIGN 256
 
 int cli_gpu_parse(const char *text, int32_t *device)
 {
