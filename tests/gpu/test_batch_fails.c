@@ -1,0 +1,363 @@
+/*
+ * test_batch_fails.c: batches on devices when a caller's allocator gives nothing, and when the
+ * driver's calls fail, each in turn: the call says so, nothing is left behind, and the engine goes
+ * on.  The allocators are tested on real devices too.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gpu/batch_kit.h"
+
+#include <pthread.h>
+
+static lade_spec *lz4, *zstd;
+static const lade_place near = {LADE_DEVICE, 0}, pinned = {LADE_PINNED, 0};
+
+/* ---- a caller's allocators ------------------------------------------------------------------------ */
+
+static pthread_mutex_t count_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	long blocks, bytes, calls;
+	long fail_at; /* by calls; 0: none */
+} counted[LADE_KIND_COUNT];
+
+static void *count_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+{
+	lade_kind kind = (lade_kind)(uintptr_t)ctx;
+	const lade_allocator *a = lade_allocator_default(kind);
+	assert_int_equal(place.kind, kind);
+	assert_true(size > 0 && align && !(align & (align - 1)));
+	if (kind == LADE_HOST)
+		assert_null(stream);
+	pthread_mutex_lock(&count_mutex);
+	bool fails = ++counted[kind].calls == counted[kind].fail_at;
+	pthread_mutex_unlock(&count_mutex);
+	void *p = fails ? NULL : a->alloc(a->ctx, size, align, place, stream);
+	if (p) {
+		pthread_mutex_lock(&count_mutex);
+		counted[kind].blocks++;
+		counted[kind].bytes += (long)size;
+		pthread_mutex_unlock(&count_mutex);
+	}
+	return p;
+}
+
+static void count_free(void *ctx, void *p, size_t size, size_t align, lade_place place,
+                       lade_stream stream)
+{
+	lade_kind kind = (lade_kind)(uintptr_t)ctx;
+	const lade_allocator *a = lade_allocator_default(kind);
+	assert_int_equal(place.kind, kind);
+	assert_non_null(p);
+	pthread_mutex_lock(&count_mutex);
+	counted[kind].blocks--;
+	counted[kind].bytes -= (long)size;
+	pthread_mutex_unlock(&count_mutex);
+	a->free(a->ctx, p, size, align, place, stream);
+}
+
+static const lade_allocator counting[LADE_KIND_COUNT] = {
+	{(void *)0, count_alloc, count_free},
+	{(void *)1, count_alloc, count_free},
+	{(void *)2, count_alloc, count_free},
+	{(void *)3, count_alloc, count_free},
+};
+
+static lade_engine *engine_new(void)
+{
+	lade_engine *engine;
+	lade_engine_options o = {.struct_size = sizeof o, .threads = 1};
+	for (int i = 0; i < LADE_KIND_COUNT; i++)
+		o.allocators[i] = &counting[i];
+	OK(lade_engine_new(&o, &engine, err));
+	return engine;
+}
+
+static void all_given_back(void)
+{
+	for (int i = 0; i < LADE_KIND_COUNT; i++) {
+		if (counted[i].blocks || counted[i].bytes)
+			print_error("%s: %ld blocks, %ld bytes\n", lade_kind_name((lade_kind)i),
+			            counted[i].blocks, counted[i].bytes);
+		assert_int_equal(counted[i].blocks, 0);
+		assert_int_equal(counted[i].bytes, 0);
+	}
+}
+
+/* ---- calls of each kind ----------------------------------------------------------------------------- */
+
+enum { DEVICE_CALL, BRIDGE_CALL, ASYNC_CALL, ENCODE_CALL, CALLS };
+static const char *const call_names[] = {"on the device", "over the bridge", "enqueued", "encoded"};
+
+#define ITEMS 5
+#define SIZE ((size_t)240)
+
+static chunk chunks[2][ITEMS];
+static buffer src[2][ITEMS], dst[ITEMS], sizes, statuses;
+
+static int begin(void **state)
+{
+	(void)state;
+	lade_engine *engine;
+	rng r = {.s = 11};
+	/* Not between the taking of a block and its giving back. */
+	if (emu) {
+		emu->seed = EMULATED_LAZY;
+		emu->protect = 0;
+	}
+	OK(lade_engine_new(NULL, &engine, err));
+	lz4 = spec_of(engine, "lz4");
+	zstd = spec_of(engine, "zstd(level=1)");
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < ITEMS; i++) {
+			chunks[k][i] = chunk_of(engine, k ? zstd : lz4, NULL, &r, SIZE);
+			const chunk *c = &chunks[k][i];
+			src[k][i] = buffer_new(i % 3 == 1 ? pinned : near, c->encoded_size, i);
+			buffer_put(&src[k][i], c->encoded, c->encoded_size);
+		}
+	for (size_t i = 0; i < ITEMS; i++)
+		dst[i] = buffer_new(i % 4 == 3 ? pinned : near, 2 * SIZE, i);
+	sizes = buffer_new(near, 8 * ITEMS, 0);
+	statuses = buffer_new(near, 4 * ITEMS, 0);
+	lade_engine_free(engine);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ITEMS; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			chunk_free(&chunks[k][i]);
+			buffer_free(&src[k][i]);
+		}
+		buffer_free(&dst[i]);
+	}
+	buffer_free(&sizes);
+	buffer_free(&statuses);
+	lade_spec_unref(lz4);
+	lade_spec_unref(zstd);
+	if (emu)
+		*emu->message = 0;
+	kit_clean();
+	return 0;
+}
+
+static lade_status call(lade_engine *engine, int which, lade_result *results, lade_error *err)
+{
+	lade_segment segment[ITEMS];
+	lade_item item[ITEMS];
+	for (size_t i = 0; i < ITEMS; i++) {
+		const buffer *b = &src[which == BRIDGE_CALL][i];
+		segment[i] = (lade_segment){b->data, b->size, b->place,
+		                            which != ENCODE_CALL && i % 2 ? SIZE : 0};
+		item[i] = (lade_item){.src = &segment[i], .src_count = 1,
+		                      .dst = buffer_span(&dst[i])};
+		if (which == DEVICE_CALL && i == 2) {
+			item[i].row_size = 100;
+			item[i].row_pitch = 110;
+		}
+	}
+	lade_batch_options o = {.struct_size = sizeof o,
+	                        .where = which == BRIDGE_CALL ? LADE_WHERE_AUTO
+	                                                      : LADE_WHERE_DEVICE};
+	if (which == BRIDGE_CALL)
+		return lade_decode_into(engine, zstd, item, ITEMS, results, &o, err);
+	if (which == DEVICE_CALL)
+		return lade_decode_into(engine, lz4, item, ITEMS, results, &o, err);
+	if (which == ENCODE_CALL)
+		return lade_encode_into(engine, lz4, item, ITEMS, results, &o, err);
+	lade_async_options a = {.struct_size = sizeof a,
+	                        .sizes = (uint64_t *)(void *)sizes.data,
+	                        .statuses = (uint32_t *)(void *)statuses.data};
+	lade_status status = lade_decode_async(engine, lz4, item, ITEMS, &a, err);
+	return status == LADE_OK ?
+		lade_results_get(0, NULL, a.sizes, a.statuses, ITEMS, results, err) : status;
+}
+
+/* Works, and gives the right bytes. */
+static void works(lade_engine *engine, int which)
+{
+	lade_result results[ITEMS];
+	OK(call(engine, which, results, err));
+	for (size_t i = 0; i < ITEMS; i++) {
+		uint8_t bytes[2 * SIZE];
+		const chunk *c = &chunks[which == BRIDGE_CALL][i];
+		assert_int_equal(results[i].status, LADE_OK);
+		buffer_get(&dst[i], bytes, 2 * SIZE);
+		if (which == ENCODE_CALL || (which == DEVICE_CALL && i == 2))
+			continue;
+		assert_int_equal(results[i].size, SIZE);
+		assert_memory_equal(bytes, c->plain, SIZE);
+	}
+}
+
+/* ---- allocators --------------------------------------------------------------------------------------- */
+
+static void allocators_are_asked_and_paid_back(void **state)
+{
+	(void)state;
+	long most[LADE_KIND_COUNT] = {0};
+	for (int which = 0; which < CALLS; which++) {
+		memset(counted, 0, sizeof counted);
+		lade_engine *engine = engine_new();
+		works(engine, which);
+		works(engine, which);
+		for (int i = 0; i < LADE_KIND_COUNT; i++)
+			most[i] += counted[i].calls;
+		if (which == DEVICE_CALL || which == BRIDGE_CALL)
+			assert_true(counted[LADE_PINNED].calls > 0);
+		if (which != BRIDGE_CALL)
+			assert_true(counted[LADE_DEVICE].calls > 0);
+		lade_engine_free(engine);
+		all_given_back();
+	}
+	assert_true(most[LADE_PINNED] > 0 && most[LADE_DEVICE] > 0);
+	/* The kernels' own need no memory of a kind that nobody asked for. */
+	assert_int_equal(most[LADE_MANAGED], 0);
+}
+
+static void each_allocation_fails_in_turn(void **state)
+{
+	(void)state;
+	static const lade_kind kinds[] = {LADE_HOST, LADE_PINNED, LADE_DEVICE};
+	for (int which = 0; which < CALLS; which++)
+		for (int k = 0; k < 3; k++) {
+			lade_kind kind = kinds[k];
+			long at = 1;
+			for (;; at++) {
+				memset(counted, 0, sizeof counted);
+				counted[kind].fail_at = at;
+				lade_engine *engine = engine_new();
+				lade_error err = {.message = ""};
+				lade_result results[ITEMS];
+				lade_status status = call(engine, which, results, &err);
+				bool failed = counted[kind].calls >= at;
+				if (failed && status != LADE_OK) {
+					assert_int_equal(status, LADE_E_NOMEM);
+					assert_true(strlen(err.message) > 10);
+				}
+				assert_true(failed || status == LADE_OK);
+				counted[kind].fail_at = 0;
+				works(engine, which);
+				lade_engine_free(engine);
+				all_given_back();
+				if (!failed)
+					break;
+			}
+			print_message("%s: %ld of %s memory\n", call_names[which], at - 1,
+			              lade_kind_name(kind));
+		}
+}
+
+/* ---- the driver ------------------------------------------------------------------------------------------ */
+
+static void told(lade_status status, const lade_error *err)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%s", emu->failed);
+	if (strstr(name, "_v2"))
+		*strstr(name, "_v2") = 0;
+	assert_true(status == LADE_E_DEVICE || status == LADE_E_NOMEM);
+	if (!strstr(err->message, name) && !strstr(err->message, "bytes of"))
+		print_error("%s: %s\n", name, err->message);
+	assert_true(strstr(err->message, name) || strstr(err->message, "bytes of"));
+}
+
+static void each_driver_call_fails(int which, int code, bool warm)
+{
+	int at = 1, survived = 0;
+	for (;; at++) {
+		memset(counted, 0, sizeof counted);
+		lade_engine *engine = engine_new();
+		lade_error err = {.message = ""};
+		lade_result results[ITEMS];
+		if (warm)
+			works(engine, which);
+		emu->failed = NULL;
+		emu->fail_code = code;
+		emu->fail_at = emu->calls + at;
+		lade_status status = call(engine, which, results, &err);
+		emu->fail_at = 0;
+		bool failed = emu->failed != NULL;
+		assert_string_equal(emu->message, "");
+		assert_int_equal(emu->pushed, 0);
+		if (status != LADE_OK) {
+			assert_true(failed);
+			told(status, &err);
+			for (size_t i = 0; i < ITEMS && which != ASYNC_CALL; i++)
+				assert_int_not_equal(results[i].status, LADE_OK);
+		}
+		survived += failed && status == LADE_OK;
+		works(engine, which);
+		lade_engine_free(engine);
+		all_given_back();
+		if (!failed)
+			break;
+	}
+	print_message("%s, code %d, %s: %d calls failed, %d of them did not matter\n",
+	              call_names[which], code, warm ? "warm" : "cold", at - 1, survived);
+	assert_true(at > 10);
+}
+
+static void each_call_of_the_driver_fails_in_turn(void **state)
+{
+	(void)state;
+	if (!emu)
+		skip();
+	for (int which = 0; which < CALLS; which++) {
+		each_driver_call_fails(which, 999, false);
+		each_driver_call_fails(which, 2, true);
+	}
+}
+
+/* A failure while kernels run comes later, by whichever call meets it. */
+static void a_device_that_is_lost(void **state)
+{
+	(void)state;
+	if (!emu)
+		skip();
+	for (int which = 0; which < CALLS; which++) {
+		memset(counted, 0, sizeof counted);
+		lade_engine *engine = engine_new();
+		lade_error why = {.message = ""};
+		lade_result results[ITEMS];
+		works(engine, which);
+		/* An entry of the arrays that points nowhere. */
+		uint64_t word[4] = {0x10, 100, lade__address_of(dst[0].data), 100};
+		buffer b = buffer_new(near, sizeof word, 0);
+		buffer_put(&b, word, sizeof word);
+		const uint64_t *w = (const uint64_t *)(void *)b.data;
+		lade_arrays arrays = {(const void *const *)(const void *)w, w + 1,
+		                      (void *const *)(const void *)(w + 2), w + 3, 1, 0, 0};
+		lade_async_options a = {.struct_size = sizeof a};
+		OK(lade_decode_arrays_async(engine, lz4, &arrays, &a, err));
+		lade_status status = call(engine, which, results, &why);
+		if (status == LADE_OK) {
+			/* The emulated device cannot see it without the checks. */
+			assert_false(emu->checked);
+		} else {
+			assert_int_equal(status, LADE_E_DEVICE);
+			assert_non_null(strstr(why.message, "ILLEGAL_ADDRESS"));
+		}
+		emu->recover();
+		*emu->message = 0;
+		works(engine, which);
+		buffer_free(&b);
+		lade_engine_free(engine);
+		all_given_back();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(allocators_are_asked_and_paid_back, begin, end),
+		cmocka_unit_test_setup_teardown(each_allocation_fails_in_turn, begin, end),
+		cmocka_unit_test_setup_teardown(each_call_of_the_driver_fails_in_turn, begin, end),
+		cmocka_unit_test_setup_teardown(a_device_that_is_lost, begin, end),
+	};
+	int rc;
+	if (!kit_begin(argc, argv, &rc))
+		return rc;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
