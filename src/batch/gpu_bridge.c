@@ -357,9 +357,11 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	            .index = index, .count = count, .threads = options->threads,
 	            .job = {options->dict, options->flags}, .outcome = outcome};
 	wave waves[SLOTS] = {{0}};
+	bool begun = false;
 	lade_status status;
 	TRY(lade__gpu_lane_take(engine, device, &b.lane, err));
 	TRY(lade__gpu_lane_follow(device, b.lane, options->stream, err));
+	begun = true;
 	size_t next = 0;
 	unsigned k = 0; /* the wave that is worked on; the one behind it is on its way */
 	TRY(wave_begin(&b, &waves[0], 0, 0, err));
@@ -378,7 +380,9 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 		TRY(wave_end(&b, &waves[(k + i) % SLOTS], (k + i) % SLOTS, err));
 out:
 	if (b.lane) {
-		if (status != LADE_OK)
+		/* Before the first wave nothing was enqueued, and a wait would spoil another
+		 * stream's capture. */
+		if (status != LADE_OK && begun)
 			lade__gpu_lane_wait(device, b.lane);
 		lade__gpu_lane_give(engine, b.lane);
 	}

@@ -43,6 +43,19 @@ static uint64_t slot_size(const lade__route *route, uint64_t largest)
 	return lade__gpu_round((size_t)most);
 }
 
+/* Whether what is between the stages is as long as what is decoded: then an item's slot has just the
+ * room that its destination has, and the verdict of the codec is the host's. */
+static bool is_plain(const lade__route *route)
+{
+	for (size_t i = 0; i + 1 < route->spec->count; i++) {
+		const lade_stage *stage = &route->spec->stage[i];
+		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE) ||
+		    stage->algorithm->bound(stage, 1000) != 1000)
+			return false;
+	}
+	return route->direction == LADE_DECODE;
+}
+
 typedef struct layout {
 	size_t stages;                     /* bytes of the stages' own workspace */
 	size_t status, address[2], cap[2], size[2], slots[2];
@@ -104,12 +117,13 @@ size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *ro
 
 /* Makes the tables of a buffer. */
 static lade_status make_slots(lade__device *device, lade_stream stream, const layout *l, size_t k,
-                              lade__address base, size_t count, lade_error *err)
+                              lade__address base, lade__address limit, size_t count,
+                              lade_error *err)
 {
 	lade__address address = base + l->address[k], cap = base + l->cap[k];
 	uint64_t slots = base + l->slots[k], stride = l->slot;
 	uint32_t n = (uint32_t)count;
-	void *arguments[] = {&address, &cap, &slots, &stride, &n};
+	void *arguments[] = {&address, &cap, &slots, &stride, &limit, &n};
 	lade__launch launch = {.blocks = (n + SLOTS_THREADS - 1) / SLOTS_THREADS,
 	                       .threads = SLOTS_THREADS, .stream = stream};
 	return lade__kernel_launch(device, LADE__KERNEL_SLOTS, &launch, arguments, err);
@@ -147,7 +161,8 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		size_t at = stage_of(route, step), k = step % 2;
 		bool last = step + 1 == stages;
 		if (!last)
-			TRY(make_slots(device, stream, &l, k, workspace, t->count, err));
+			TRY(make_slots(device, stream, &l, k, workspace,
+			               is_plain(route) ? t->dst_cap : 0, t->count, err));
 		work.stage = &route->spec->stage[at];
 		work.dst = last ? t->dst : workspace + l.address[k];
 		work.dst_cap = last ? t->dst_cap : workspace + l.cap[k];

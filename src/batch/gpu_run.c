@@ -330,8 +330,9 @@ lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__d
 		TRY(wave_retire(&r, i, err));
 out:
 	if (r.lane) {
-		/* Nothing may still use the slots' memory or the caller's. */
-		if (status != LADE_OK)
+		/* Nothing may still use the slots' memory or the caller's.  (Where there is no
+		 * block nothing was enqueued, and a wait would spoil another stream's capture.) */
+		if (status != LADE_OK && r.block)
 			lade__gpu_lane_wait(device, r.lane);
 		lade__gpu_free(engine, device, r.lane->in, r.block,
 		               r.slots * r.slot_size);

@@ -128,14 +128,15 @@ extern "C" __global__ void lade_put(lade_gpu_put put)
 		put.to[i] = put.word[i];
 }
 
-/* Fills tables: address[i] = base + i * stride, size[i] = stride.  Map: thread = entry. */
+/* Fills tables: address[i] = base + i * stride, size[i] = stride, or limit[i] where there is such a
+ * table and that is less.  Map: thread = entry. */
 extern "C" __global__ void lade_slots(uint64_t *address, uint64_t *size, uint64_t base,
-                                      uint64_t stride, uint32_t count)
+                                      uint64_t stride, const uint64_t *limit, uint32_t count)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < count) {
 		address[i] = base + i * stride;
-		size[i] = stride;
+		size[i] = limit && limit[i] < stride ? limit[i] : stride;
 	}
 }
 
