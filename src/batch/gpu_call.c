@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, less on older ones), and what one
- * thread copies between pageable and pinned memory. */
+/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, older ones half and a quarter of it), and what
+ * one thread copies between pageable and pinned memory. */
 #define LINK_RATE 40.0
 #define GATHER_RATE 8.0
 /* What a call on a device takes beside kernels and copies, in nanoseconds. */

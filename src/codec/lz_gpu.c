@@ -130,7 +130,7 @@ static double kernel_cost(const lade_workload *w, double chunk_ns, double rate)
 static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return kernel_cost(workload, 150e3, 300);
+	return kernel_cost(workload, 80e3, 400);
 }
 
 static double encode_cost(void *ctx, const lade_workload *workload)
@@ -139,7 +139,7 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 	bool slow = workload->stage->algorithm->option_count > 1 &&
 	            workload->stage->option[0].i >= LADE__LZ4_HC_LEVEL;
 	(void)ctx;
-	return slow ? -1 : kernel_cost(workload, 1000e3, 60);
+	return slow ? -1 : kernel_cost(workload, 120e3, 140);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
