@@ -34,41 +34,41 @@ if [ -e "$fake/libcuda.so.1" ]; then
 	gone b
 fi
 
-emulated=$build/tests/gpu/lade
-if [ -x "$emulated" ]; then
-	run 0 "$emulated" -d --gpu lz4.lade -o b
+if [ -x "$build/tests/gpu/lade" ]; then
+	emulated=(env LD_LIBRARY_PATH="$build/tests/gpu/emulated" "$build/tests/gpu/lade")
+	run 0 "${emulated[@]}" -d --gpu lz4.lade -o b
 	quiet
 	same a b
-	run 0 "$emulated" -t -v --gpu=1 lz4.lade
+	run 0 "${emulated[@]}" -t -v --gpu=1 lz4.lade
 	says "292.97 KiB, good"
-	run 0 "$emulated" -dc --gpu lz4.lade
+	run 0 "${emulated[@]}" -dc --gpu lz4.lade
 	quiet
 	same a "$top/out"
-	run 1 "$emulated" -d --gpu=2 lz4.lade -o c
+	run 1 "${emulated[@]}" -d --gpu=2 lz4.lade -o c
 	says "error: --gpu: no device 2: "
 	gone c
 
 	# What it cannot do is done on the host, and that is said once.
-	run 0 "$emulated" -dc --gpu zstd.lade
+	run 0 "${emulated[@]}" -dc --gpu zstd.lade
 	same a "$top/out"
 	says "warning: zstd.lade: decoded on the host: stage 0 (zstd)"
 	[ "$(wc -l <"$top/err")" = 1 ] && good || bad "more than one line"
-	run 0 "$emulated" -dc --gpu -q zstd.lade
+	run 0 "${emulated[@]}" -dc --gpu -q zstd.lade
 	quiet
 	same a "$top/out"
 	run 0 "$lade" --format=gz a
-	run 0 "$emulated" -dc --gpu a.gz
+	run 0 "${emulated[@]}" -dc --gpu a.gz
 	says "warning: a.gz: decoded on the host: --gpu is for .lade files"
 	same a "$top/out"
-	"$emulated" -d --gpu <lz4.lade >"$top/out" 2>"$top/err" && good || bad "a file as input"
+	"${emulated[@]}" -d --gpu <lz4.lade >"$top/out" 2>"$top/err" && good || bad "a file as input"
 	quiet
 	same a "$top/out"
-	cat lz4.lade | "$emulated" -d --gpu >"$top/out" 2>"$top/err" && good || bad "a pipe"
+	cat lz4.lade | "${emulated[@]}" -d --gpu >"$top/out" 2>"$top/err" && good || bad "a pipe"
 	says "standard input: decoded on the host: --gpu is for files, not for pipes"
 	same a "$top/out"
 	cat lz4.lade lz4.lade >two.lade
 	cat a a >aa
-	run 0 "$emulated" -dc --gpu two.lade
+	run 0 "${emulated[@]}" -dc --gpu two.lade
 	says "two.lade: decoded on the host: --gpu is for files of one whole frame"
 	same aa "$top/out"
 
@@ -76,7 +76,7 @@ if [ -x "$emulated" ]; then
 	: >empty
 	run 0 "$lade" --algorithm=snappy empty -o empty.lade
 	run 0 "$lade" --algorithm=snappy --chunk-size=256 -o many.lade a
-	run 0 "$emulated" -dc --gpu empty.lade many.lade lz4.lade
+	run 0 "${emulated[@]}" -dc --gpu empty.lade many.lade lz4.lade
 	quiet
 	same aa "$top/out"
 
@@ -87,22 +87,22 @@ if [ -x "$emulated" ]; then
 	run 1 "$lade" -dc --strict bad.lade
 	cp "$top/out" want.out
 	cp "$top/err" want.err
-	run 1 "$emulated" -dc --gpu bad.lade
+	run 1 "${emulated[@]}" -dc --gpu bad.lade
 	same "$top/out" want.out
 	same "$top/err" want.err
-	run 1 "$emulated" -t --gpu bad.lade
+	run 1 "${emulated[@]}" -t --gpu bad.lade
 	same "$top/err" want.err
-	run 1 "$emulated" -d --gpu bad.lade -o c
+	run 1 "${emulated[@]}" -d --gpu bad.lade -o c
 	same "$top/err" want.err
 	gone c
 	clean
 	head -c 50000 lz4.lade >short.lade
-	run 1 "$emulated" -t --gpu short.lade
+	run 1 "${emulated[@]}" -t --gpu short.lade
 	says "error: short.lade: "
 
 	# The benchmark has three rows more of what the device decodes; of what it does not encode
 	# (a level that is the host's), only how it decodes.
-	run 0 "$emulated" bench -t 0 -n 40K -s 16K -l 1,9 -a lz4,snappy,zstd --gpu=1 --csv a
+	run 0 "${emulated[@]}" bench -t 0 -n 40K -s 16K -l 1,9 -a lz4,snappy,zstd --gpu=1 --csv a
 	quiet
 	for row in 'lz4(level=1)' 'lz4(level=9)' snappy; do
 		for place in device pinned pageable; do
@@ -113,15 +113,15 @@ if [ -x "$emulated" ]; then
 	[ "$(grep -c 'zstd' "$top/out")" = 2 ] && good || bad "rows of zstd on the device"
 	grep -qE '^a,none,lz4\(level=9\),16384,0,40960,[0-9]+,[0-9.]+,,[0-9.]+,exact,device$' \
 		"$top/out" && good || bad "a level of the host's"
-	run 0 "$emulated" bench -t 0 -n 20K -s 16K -a lz4 --gpu a
+	run 0 "${emulated[@]}" bench -t 0 -n 20K -s 16K -a lz4 --gpu a
 	prints "gpu, pinned"
-	run 0 "$emulated" bench -t 0 -n 20K -a zstd --gpu a
+	run 0 "${emulated[@]}" bench -t 0 -n 20K -a zstd --gpu a
 	says "warning: a: no row for GPU 0"
-	run 1 "$emulated" bench -t 0 --gpu=5 a
+	run 1 "${emulated[@]}" bench -t 0 --gpu=5 a
 	says "error: --gpu: no device 5"
 	silent
 	if needs python3; then
-		run 0 "$emulated" bench -t 0 -n 20K -s 16K -a snappy --gpu --json a
+		run 0 "${emulated[@]}" bench -t 0 -n 20K -s 16K -a snappy --gpu --json a
 		python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
 			import json, sys
 			report = json.load(open(sys.argv[1]))
@@ -133,5 +133,5 @@ if [ -x "$emulated" ]; then
 		END
 	fi
 else
-	skip "a device" "there is no $emulated"
+	skip "a device" "there is no $build/tests/gpu/lade"
 fi
