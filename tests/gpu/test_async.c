@@ -536,7 +536,12 @@ static void arrays_hostile_too(void **state)
 		                 NULL);
 		for (size_t k = 0; k < b->count; k++) {
 			if (kind[k] && !(kind[k] == 6 && b->direction == LADE_ENCODE)) {
-				assert_int_equal(results[k].status, want[kind[k]]);
+				/* The last of several stages sees the destination, after what
+				 * another may find. */
+				if (kind[k] == 2 && lade_spec_count(b->spec) > 1)
+					assert_int_not_equal(results[k].status, LADE_OK);
+				else
+					assert_int_equal(results[k].status, want[kind[k]]);
 				assert_int_equal(results[k].size, 0);
 				/* Its destination was not touched at all. */
 				uint8_t *image = buffer_image(&b->dst[k]);
