@@ -167,7 +167,8 @@ typedef struct lade__gpu_combine {
 
 /* What one wave in flight has of its own. */
 typedef struct lade__gpu_slot {
-	void *copied, *made, *done; /* events: its sources are there, its results are, all is done */
+	/* Events: its sources are there; its results are made; and told to the host; all is done. */
+	void *copied, *made, *told, *done;
 	lade__block pinned;
 } lade__gpu_slot;
 

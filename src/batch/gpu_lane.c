@@ -72,6 +72,7 @@ static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
 			pinned_free(engine, lane->device, &slot->pinned);
 			event_free(device, slot->copied);
 			event_free(device, slot->made);
+			event_free(device, slot->told);
 			event_free(device, slot->done);
 		}
 		for (unsigned i = 0; i < STREAMS; i++)
@@ -97,6 +98,7 @@ static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu
 		lade__gpu_slot *slot = &lane->slot[i];
 		TRY(LADE__CU(device, cuEventCreate, &slot->copied, EVENT_NO_TIMING));
 		TRY(LADE__CU(device, cuEventCreate, &slot->made, EVENT_NO_TIMING));
+		TRY(LADE__CU(device, cuEventCreate, &slot->told, EVENT_NO_TIMING));
 		TRY(LADE__CU(device, cuEventCreate, &slot->done, EVENT_NO_TIMING));
 	}
 	TRY(LADE__CU(device, cuCtxGetStreamPriorityRange, &least, &greatest));

@@ -7,7 +7,11 @@
  *     host:      gather 1 | gather 2 | ...            | spread 1 | ...
  *     in:                 | copy 1   | copy 2 | ...
  *     kernels:                       | wave 1   |           (wave 2 on another stream)
- *     out:                                      | copy 1, results 1 | ...
+ *     out:                                      | sizes 1 | ... | copy 1 | ...
+ *
+ * When the sizes of a wave are told, the host knows whether its results are as long as they can be;
+ * then those that stand in a row go out by one copy of the driver, else a kernel copies just what
+ * there is.
  *
  * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
  *
@@ -33,6 +37,12 @@
 
 /* Waves in flight where pinned memory has to be had for each. */
 #define SLOTS_PAGEABLE 4u
+
+/* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
+#define ABREAST LADE__GPU_STREAMS
+
+/* More runs of results than these are a kernel's to copy. */
+#define RUNS_MOST 32u
 
 /* Pageable bytes are gathered by threads in pieces of at least this. */
 #define GATHER_GRAIN ((size_t)1 << 20)
@@ -171,6 +181,15 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
+/* The units that the device has beside those of a wave, as far as they have come by then. */
+static size_t abreast(const run *r, size_t index)
+{
+	size_t units = 0;
+	for (size_t i = index + 1; i < r->wave_count && i < index + ABREAST; i++)
+		units += r->waves[i].count;
+	return units;
+}
+
 static lade_status wave_launch(run *r, size_t index, lade_error *err)
 {
 	const lade__gpu_wave *w = &r->waves[index];
@@ -191,13 +210,82 @@ static lade_status wave_launch(run *r, size_t index, lade_error *err)
 	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
 	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base, 0, 0,
-	                          r->count - w->count, err));
+	                          abreast(r, index), err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
-	TRY(lade__gpu_wave_out(r->device, out, w, base, 0, 0, err));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size,
 	             base + w->result_off, w->result_size, out));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->done, out));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->told, out));
+out:
+	return status;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Where a unit's result goes to: in pinned memory. */
+static uint8_t *target(const lade__gpu_unit *u, const parts *p)
+{
+	return u->to_host ? p->out + u->out_at : (uint8_t *)u->to + u->at;
+}
+
+/* Whether results 'i' and 'i + 1' stand in a row on both sides. */
+static bool in_a_row(const lade__gpu_unit *u, const parts *p)
+{
+	return u[1].stage_out && u[1].out_at == u->out_at + u->cap &&
+	       target(&u[1], p) == target(u, p) + u->cap;
+}
+
+/* The runs of a wave's results; 0: they are not all as long as they can be, or have rows, or are
+ * parts of what was made. */
+static size_t count_runs(const lade__gpu_wave *w, const parts *p)
+{
+	size_t runs = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		const lade__gpu_unit *u = &w->units[i];
+		if (!u->stage_out)
+			continue;
+		if (p->status[i] != LADE_OK || p->size[i] != u->cap || u->skip || u->size != u->cap ||
+		    (u->row && !u->to_host))
+			return 0;
+		runs += !(i && u[-1].stage_out && in_a_row(u - 1, p));
+	}
+	return runs;
+}
+
+static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
+                             lade_error *err)
+{
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < w->count && status == LADE_OK;) {
+		const lade__gpu_unit *first = &w->units[i], *last = first;
+		i++;
+		if (!first->stage_out || first->cap == 0)
+			continue;
+		while (i < w->count && in_a_row(last, p))
+			last = &w->units[i++];
+		status = LADE__CU(r->device, cuMemcpyDtoHAsync, target(first, p),
+		                  base + w->out_off + first->out_at,
+		                  last->out_at + last->cap - first->out_at, r->lane->out);
+	}
+	return status;
+}
+
+/* Sends the results of a wave on their way, when it is known how long they are. */
+static lade_status wave_settle(run *r, size_t index, lade_error *err)
+{
+	const lade__gpu_wave *w = &r->waves[index];
+	unsigned k = (unsigned)(index % r->slots);
+	lade__gpu_slot *slot = &r->lane->slot[k];
+	lade__address base = r->block + k * r->slot_size;
+	lade_status status;
+	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
+	parts p = parts_of(w, slot->pinned.data);
+	size_t runs = w->copies_out ? count_runs(w, &p) : 0;
+	if (runs && runs <= RUNS_MOST)
+		TRY(send_runs(r, w, &p, base, err));
+	else
+		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, base, 0, 0, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
 out:
 	return status;
 }
@@ -321,13 +409,19 @@ lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__d
 	TRY(plan_waves(&r, err));
 	TRY(lade__gpu_lane_take(engine, device, &r.lane, err));
 	TRY(take_block(&r, stream, err));
+	/* Half of the slots are behind the kernels, and the rest before them. */
+	size_t settled = 0, retired = 0, depth = r.slots > 1 ? r.slots / 2 : 1;
 	for (size_t i = 0; i < r.wave_count; i++) {
-		if (i >= r.slots)
-			TRY(wave_retire(&r, i - r.slots, err));
+		if (i - settled == depth)
+			TRY(wave_settle(&r, settled++, err));
+		if (i - retired == r.slots)
+			TRY(wave_retire(&r, retired++, err));
 		TRY(wave_launch(&r, i, err));
 	}
-	for (size_t i = r.wave_count - r.slots; i < r.wave_count; i++)
-		TRY(wave_retire(&r, i, err));
+	while (settled < r.wave_count)
+		TRY(wave_settle(&r, settled++, err));
+	while (retired < r.wave_count)
+		TRY(wave_retire(&r, retired++, err));
 out:
 	if (r.lane) {
 		/* Nothing may still use the slots' memory or the caller's.  (Where there is no
