@@ -24,27 +24,27 @@
 static emulated_state *emu;
 static int32_t device_count;
 
-#define OK(call)                                                                            \
-	do {                                                                                \
-		lade_error err_ = {.message = ""};                                          \
-		lade_error *err = &err_;                                                    \
-		lade_status status_ = (call);                                               \
-		if (status_ != LADE_OK)                                                     \
-			print_error("line %d: %s: %s\n", __LINE__, #call, err->message);    \
-		assert_int_equal(status_, LADE_OK);                                         \
+#define OK(call) \
+	do { \
+		lade_error err_ = {.message = ""}; \
+		lade_error *err = &err_; \
+		lade_status status_ = (call); \
+		if (status_ != LADE_OK) \
+			print_error("line %d: %s: %s\n", __LINE__, #call, err->message); \
+		assert_int_equal(status_, LADE_OK); \
 	} while (0)
 
 /* Fails so, with 'text' in its message. */
-#define FAILS(want, text, call)                                                             \
-	do {                                                                                \
-		lade_error err_ = {.message = ""};                                          \
-		lade_error *err = &err_;                                                    \
-		lade_status status_ = (call);                                               \
-		if (status_ != (want) || !strstr(err->message, text))                       \
-			print_error("line %d: %s: %s: %s\n", __LINE__, #call,               \
-			            lade_status_name(status_), err->message);               \
-		assert_int_equal(status_, want);                                            \
-		assert_non_null(strstr(err->message, text));                                \
+#define FAILS(want, text, call) \
+	do { \
+		lade_error err_ = {.message = ""}; \
+		lade_error *err = &err_; \
+		lade_status status_ = (call); \
+		if (status_ != (want) || !strstr(err->message, text)) \
+			print_error("line %d: %s: %s: %s\n", __LINE__, #call, \
+			            lade_status_name(status_), err->message); \
+		assert_int_equal(status_, want); \
+		assert_non_null(strstr(err->message, text)); \
 	} while (0)
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -115,8 +115,9 @@ static inline uint8_t *buffer_image(const buffer *b)
 	for (size_t i = 0; i < b->block_size; i++)
 		if ((i < lead || i >= lead + b->size) && image[i] != around_byte(i)) {
 			print_error("%s memory: byte %zu of a block of %zu was written, the span "
-			            "is %zu to %zu\n", lade_kind_name(b->place.kind), i,
-			            b->block_size, lead, lead + b->size);
+			            "is %zu to %zu\n",
+			            lade_kind_name(b->place.kind), i, b->block_size, lead,
+			            lead + b->size);
 			fail();
 		}
 	return image;
@@ -226,10 +227,10 @@ static inline lade_spec *spec_of(lade_engine *engine, const char *text)
  * first (docs/verdicts.md). */
 static inline bool same_verdict(lade_status kernel, lade_status host)
 {
-	return kernel == host || ((kernel == LADE_E_CORRUPT || kernel == LADE_E_TRUNCATED ||
-	                           kernel == LADE_E_NOSPACE) &&
-	                          (host == LADE_E_CORRUPT || host == LADE_E_TRUNCATED ||
-	                           host == LADE_E_NOSPACE));
+	return kernel == host ||
+	       ((kernel == LADE_E_CORRUPT || kernel == LADE_E_TRUNCATED ||
+	         kernel == LADE_E_NOSPACE) &&
+	        (host == LADE_E_CORRUPT || host == LADE_E_TRUNCATED || host == LADE_E_NOSPACE));
 }
 
 /* How the emulated device runs in a round; it is quicker when the host may touch its memory. */

@@ -112,8 +112,8 @@ static void add_source(rng *r, batch *b, size_t i, size_t k, bool damaged)
 	size_t size = encode ? c->plain_size : c->encoded_size;
 	b->src[i][k] = buffer_new(reached(r, b), size, rng_below(r, 20));
 	buffer_put(&b->src[i][k], encode ? c->plain : c->encoded, size);
-	b->segment[i][k] = (lade_segment){.data = b->src[i][k].data, .size = size,
-	                                  .place = b->src[i][k].place};
+	b->segment[i][k] = (lade_segment){
+		.data = b->src[i][k].data, .size = size, .place = b->src[i][k].place};
 }
 
 static batch *batch_new(rng *r, size_t count, bool damaged, bool several)
@@ -123,8 +123,8 @@ static batch *batch_new(rng *r, size_t count, bool damaged, bool several)
 	b->spec = specs[rng_below(r, specs_able)];
 	b->count = count;
 	for (size_t i = 0; i < count; i++) {
-		size_t segments = several && b->direction == LADE_DECODE ? 1 + rng_below(r, SEGMENTS)
-		                                                         : 1;
+		size_t segments =
+			several && b->direction == LADE_DECODE ? 1 + rng_below(r, SEGMENTS) : 1;
 		size_t room = 0;
 		bool bad = damaged && rng_below(r, 3) == 0;
 		for (size_t k = 0; k < segments; k++) {
@@ -136,11 +136,13 @@ static batch *batch_new(rng *r, size_t count, bool damaged, bool several)
 			if (b->direction == LADE_DECODE && (segments > 1 || rng_below(r, 3) == 0))
 				b->segment[i][k].decoded_size =
 					c->plain_size + (bad && rng_below(r, 4) == 0);
-			room += b->direction == LADE_DECODE ? b->segment[i][k].decoded_size ?
-				b->segment[i][k].decoded_size : c->plain_size
-			                                    : lade_spec_bound(b->spec, c->plain_size);
-			uint64_t decoded = segments > 1 ? b->segment[i][k].decoded_size
-			                                : c->plain_size;
+			room += b->direction == LADE_DECODE
+			                ? b->segment[i][k].decoded_size
+			                          ? b->segment[i][k].decoded_size
+			                          : c->plain_size
+			                : lade_spec_bound(b->spec, c->plain_size);
+			uint64_t decoded =
+				segments > 1 ? b->segment[i][k].decoded_size : c->plain_size;
 			b->largest = decoded > b->largest ? decoded : b->largest;
 		}
 		if (rng_below(r, 4) == 0)
@@ -148,7 +150,8 @@ static batch *batch_new(rng *r, size_t count, bool damaged, bool several)
 		if (bad && segments == 1 && room && rng_below(r, 3) == 0)
 			room -= 1 + rng_below(r, room);
 		b->dst[i] = buffer_new(reached(r, b), room, rng_below(r, 40));
-		b->item[i] = (lade_item){.src = b->segment[i], .src_count = segments,
+		b->item[i] = (lade_item){.src = b->segment[i],
+		                         .src_count = segments,
 		                         .dst = buffer_span(&b->dst[i])};
 		if (b->direction == LADE_DECODE && room > b->largest && segments == 1)
 			b->largest = room;
@@ -205,9 +208,9 @@ static void batch_free(batch *b)
 
 static lade_status batch_run(const batch *b, lade_error *err)
 {
-	return b->direction == LADE_DECODE ?
-		lade_decode_async(engine, b->spec, b->item, b->count, &b->options, err) :
-		lade_encode_async(engine, b->spec, b->item, b->count, &b->options, err);
+	return b->direction == LADE_DECODE
+	               ? lade_decode_async(engine, b->spec, b->item, b->count, &b->options, err)
+	               : lade_encode_async(engine, b->spec, b->item, b->count, &b->options, err);
 }
 
 /* Decoding, by the host: plain, or strict. */
@@ -238,7 +241,8 @@ static void check_decoded(const batch *b, size_t i, const lade_result *got)
 	int like = -1;
 	for (int k = 0; k < 2 && like < 0; k++) {
 		status[k] = host_decode(b, i, k, host, &size[k]);
-		if (b->options.statuses ? same_verdict(got->status, status[k]) : status[k] == LADE_OK)
+		if (b->options.statuses ? same_verdict(got->status, status[k])
+		                        : status[k] == LADE_OK)
 			like = !b->options.sizes || got->size == size[k] ? k : -1;
 	}
 	/* Without statuses those that failed are not known. */
@@ -270,7 +274,8 @@ static void check_encoded(const batch *b, size_t i, const lade_result *got)
 		assert_int_equal(got->status, LADE_OK);
 	}
 	if (b->options.statuses && b->options.sizes && got->status == LADE_OK) {
-		OK(lade_decode(engine, b->spec, bytes, got->size, plain, c->plain_size, &size, err));
+		OK(lade_decode(engine, b->spec, bytes, got->size, plain, c->plain_size, &size,
+		               err));
 		assert_int_equal(size, c->plain_size);
 		assert_memory_equal(plain, c->plain, size);
 	}
@@ -398,7 +403,8 @@ static void many_items(void **state)
 {
 	(void)state;
 	size_t count = emu ? 1500 : 100000, each = 20;
-	buffer src = buffer_new(near, count * (each + 2), 1), dst = buffer_new(near, count * each, 3);
+	buffer src = buffer_new(near, count * (each + 2), 1),
+	       dst = buffer_new(near, count * each, 3);
 	uint8_t *encoded = malloc(count * (each + 2)), *plain = malloc(count * each);
 	lade_segment *segment = calloc(count, sizeof *segment);
 	lade_item *item = calloc(count, sizeof *item);
@@ -411,14 +417,16 @@ static void many_items(void **state)
 		e[0] = 0xF0;
 		e[1] = (uint8_t)(each - 15);
 		memcpy(e + 2, plain + i * each, each);
-		segment[i] = (lade_segment){src.data + i * (each + 2), each + 2, near,
-		                            i % 3 ? each : 0};
-		item[i] = (lade_item){.src = &segment[i], .src_count = 1,
+		segment[i] =
+			(lade_segment){src.data + i * (each + 2), each + 2, near, i % 3 ? each : 0};
+		item[i] = (lade_item){.src = &segment[i],
+		                      .src_count = 1,
 		                      .dst = {dst.data + i * each, each, near}};
 	}
 	buffer_put(&src, encoded, count * (each + 2));
 	for (int turn = 0; turn < 3; turn++) {
-		lade_async_options o = {.struct_size = sizeof o, .stream = stream,
+		lade_async_options o = {.struct_size = sizeof o,
+		                        .stream = stream,
 		                        .sizes = (uint64_t *)(void *)sizes.data,
 		                        .statuses = (uint32_t *)(void *)statuses.data};
 		OK(lade_decode_async(engine, specs[0], item, count, &o, err));
@@ -490,7 +498,10 @@ static tables tables_new(rng *r, batch *b, uint8_t *kind)
 	t.arrays = (lade_arrays){(const void *const *)(void *)t.src.data,
 	                         (uint64_t *)(void *)t.src_size.data,
 	                         (void *const *)(void *)t.dst.data,
-	                         (uint64_t *)(void *)t.dst_cap.data, b->count, b->largest, 0};
+	                         (uint64_t *)(void *)t.dst_cap.data,
+	                         b->count,
+	                         b->largest,
+	                         0};
 	return t;
 }
 
@@ -504,15 +515,15 @@ static void tables_free(tables *t)
 
 static lade_status arrays_run(const batch *b, const tables *t, lade_error *err)
 {
-	return b->direction == LADE_DECODE ?
-		lade_decode_arrays_async(engine, b->spec, &t->arrays, &b->options, err) :
-		lade_encode_arrays_async(engine, b->spec, &t->arrays, &b->options, err);
+	return b->direction == LADE_DECODE
+	               ? lade_decode_arrays_async(engine, b->spec, &t->arrays, &b->options, err)
+	               : lade_encode_arrays_async(engine, b->spec, &t->arrays, &b->options, err);
 }
 
 static void arrays_hostile_too(void **state)
 {
 	(void)state;
-	static const lade_status want[] = {LADE_OK, LADE_E_ARG, LADE_E_ARG, LADE_E_LIMIT,
+	static const lade_status want[] = {LADE_OK,      LADE_E_ARG, LADE_E_ARG,  LADE_E_LIMIT,
 	                                   LADE_E_LIMIT, LADE_E_ARG, LADE_E_LIMIT};
 	for (int i = 0; i < (seed ? 1 : emu ? 20 : 200); i++) {
 		rng r = round_begin(600 + (uint64_t)i);
@@ -532,8 +543,8 @@ static void arrays_hostile_too(void **state)
 		if (emu)
 			assert_int_equal(emu->syncs, syncs);
 		lade_result results[MOST];
-		lade_results_get(0, stream, b->options.sizes, b->options.statuses, b->count, results,
-		                 NULL);
+		lade_results_get(0, stream, b->options.sizes, b->options.statuses, b->count,
+		                 results, NULL);
 		for (size_t k = 0; k < b->count; k++) {
 			if (kind[k] && !(kind[k] == 6 && b->direction == LADE_ENCODE)) {
 				/* The last of several stages sees the destination, after what
@@ -610,12 +621,12 @@ static void what_is_refused(void **state)
 	lade_segment s[2] = {{on.data, 20, near, 0}, {on.data, 20, near, 0}};
 	lade_item item = {.src = s, .src_count = 1, .dst = buffer_span(&to)}, good = item;
 	lade_async_options o = {.struct_size = sizeof o, .stream = stream}, well = o;
-#define REFUSED(status, text)                                                              \
-	do {                                                                               \
+#define REFUSED(status, text) \
+	do { \
 		FAILS(status, text, lade_decode_async(engine, specs[0], &item, 1, &o, err)); \
-		item = good;                                                               \
-		o = well;                                                                  \
-		s[0] = s[1];                                                               \
+		item = good; \
+		o = well; \
+		s[0] = s[1]; \
 	} while (0)
 	FAILS(LADE_E_ARG, "options is NULL",
 	      lade_decode_async(engine, specs[0], &item, 1, NULL, err));
@@ -746,8 +757,8 @@ static void captures_are_replayed(void **state)
 					fill(&r, c->plain, c->plain_size);
 				else if (c->encoded_size)
 					c->encoded[rng_below(&r, c->encoded_size)] ^= 0x10;
-				buffer_put(&b->src[k][0], b->direction == LADE_ENCODE ? c->plain
-				                                                      : c->encoded,
+				buffer_put(&b->src[k][0],
+				           b->direction == LADE_ENCODE ? c->plain : c->encoded,
 				           b->segment[k][0].size);
 			}
 		}
@@ -778,11 +789,13 @@ static void what_captures_refuse(void **state)
 	OK(lade__device_use(0, &d, err));
 	assert_int_equal(capture_begin(stream, 0), 0);
 	lade_status without = batch_run(b, &first);
-	lade_batch_options o = {.struct_size = sizeof o, .stream = stream,
-	                        .where = LADE_WHERE_DEVICE};
-	lade_status waiting = lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &second);
+	lade_batch_options o = {
+		.struct_size = sizeof o, .stream = stream, .where = LADE_WHERE_DEVICE};
+	lade_status waiting =
+		lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &second);
 	o.where = LADE_WHERE_HOST;
-	lade_status bridge = lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &fourth);
+	lade_status bridge =
+		lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &fourth);
 	b->options.workspace = b->dst[0].data - (uintptr_t)b->dst[0].data % 256;
 	lade_span was = b->item[3].dst;
 	b->item[3].dst = buffer_span(&pinned);

@@ -13,9 +13,16 @@ static uint64_t seed;
 
 /* The first KERNEL_SPECS are done by kernels too. */
 static const char *const texts[] = {
-	"lz4", "snappy", "zstd(level=1)", "deflate(level=1)", "gzip(level=1)",
-	"blosc(cname=lz4,typesize=4)", "shuffle(4)|lz4|crc32c", "delta(<i4)|zstd(level=1)|xxh64",
-	"crc32c|snappy", "lz4|crc32c",
+	"lz4",
+	"snappy",
+	"zstd(level=1)",
+	"deflate(level=1)",
+	"gzip(level=1)",
+	"blosc(cname=lz4,typesize=4)",
+	"shuffle(4)|lz4|crc32c",
+	"delta(<i4)|zstd(level=1)|xxh64",
+	"crc32c|snappy",
+	"lz4|crc32c",
 };
 #define SPECS (sizeof texts / sizeof *texts)
 #define KERNEL_SPECS 2
@@ -95,10 +102,10 @@ static lade_item make_one(rng *r, one *o, size_t spec, const lade_dict *dict, bo
 		size_t says = o->tells ? c->plain_size : 0;
 		if (damaged && o->tells && rng_below(r, 8) == 0)
 			says += rng_below(r, 2) ? 1 : 8 * rng_below(r, 100);
-		o->segment[i] = (lade_segment){o->src[i].data, c->encoded_size, o->src[i].place,
-		                               says};
-		o->host_segment[i] = (lade_segment){c->encoded, c->encoded_size, LADE_PLACE_HOST,
-		                                    says};
+		o->segment[i] =
+			(lade_segment){o->src[i].data, c->encoded_size, o->src[i].place, says};
+		o->host_segment[i] =
+			(lade_segment){c->encoded, c->encoded_size, LADE_PLACE_HOST, says};
 		total += c->plain_size;
 	}
 	lade_item item = {.spec = specs[spec], .src = o->segment, .src_count = count};
@@ -122,7 +129,7 @@ static lade_item make_one(rng *r, one *o, size_t spec, const lade_dict *dict, bo
 		size_t rest = room % item.row_size;
 		room = rest ? room / item.row_size * item.row_pitch + rest
 		            : room / item.row_size * item.row_pitch -
-		                      (item.row_pitch - item.row_size);
+		                       (item.row_pitch - item.row_size);
 	}
 	size_t misalign = rng_below(r, 40);
 	o->dst = buffer_new(any_place(r), room, misalign);
@@ -192,12 +199,12 @@ static const char *describe(const one *o, const lade_item *item)
 	static char text[300];
 	snprintf(text, sizeof text,
 	         "%s, %zu segments, %s %d %zu bytes (plain %zu, says %zu) -> %s %d %zu bytes, rows "
-	         "%zu/%zu, range %llu+%llu", texts[o->spec], item->src_count,
-	         lade_kind_name(o->src[0].place.kind), (int)o->src[0].place.device,
-	         o->segment[0].size, o->chunk[0].plain_size, o->segment[0].decoded_size,
-	         lade_kind_name(o->dst.place.kind), (int)o->dst.place.device, o->dst.size,
-	         item->row_size, item->row_pitch, (unsigned long long)item->range_off,
-	         (unsigned long long)item->range_size);
+	         "%zu/%zu, range %llu+%llu",
+	         texts[o->spec], item->src_count, lade_kind_name(o->src[0].place.kind),
+	         (int)o->src[0].place.device, o->segment[0].size, o->chunk[0].plain_size,
+	         o->segment[0].decoded_size, lade_kind_name(o->dst.place.kind),
+	         (int)o->dst.place.device, o->dst.size, item->row_size, item->row_pitch,
+	         (unsigned long long)item->range_off, (unsigned long long)item->range_size);
 	return text;
 }
 
@@ -234,13 +241,16 @@ static void check_ones(const one *ones, const lade_item *items, size_t count,
 		if (got[i].status == LADE_E_UNSUPPORTED && options->where == LADE_WHERE_DEVICE &&
 		    devices_refuse(o, &items[i], options->dict != NULL))
 			continue;
-		int like = same_verdict(got[i].status, host[0].status) &&
-		           got[i].size == host[0].size ? 0 : 1;
+		int like =
+			same_verdict(got[i].status, host[0].status) && got[i].size == host[0].size
+				? 0
+				: 1;
 		if (!same_verdict(got[i].status, host[like].status) ||
 		    got[i].size != host[like].size) {
 			print_error("item %zu: %s, %zu bytes; the host %s, %zu bytes (%s); strict "
-			            "%s, %zu (%s)\n%s\n%s\n", i, lade_status_name(got[i].status),
-			            got[i].size, lade_status_name(host[0].status), host[0].size,
+			            "%s, %zu (%s)\n%s\n%s\n",
+			            i, lade_status_name(got[i].status), got[i].size,
+			            lade_status_name(host[0].status), host[0].size,
 			            host[0].status ? host_error[0].message : "",
 			            lade_status_name(host[1].status), host[1].size,
 			            host[1].status ? host_error[1].message : "",
@@ -269,18 +279,18 @@ static void decode_round(rng *r, size_t count, bool damaged)
 	bool with_errors = rng_below(r, 3) != 0;
 	/* Half of the rounds are of one spec, given by the call. */
 	size_t same = rng_below(r, 2) ? rng_below(r, KERNEL_SPECS) : SIZE_MAX;
-	lade_batch_options options = {
-		.struct_size = sizeof options,
-		.where = (lade_where)(2 - rng_below(r, 5) / 2),
-		.flags = rng_below(r, 4) ? 0 : LADE_BATCH_STRICT,
-		.threads = (unsigned)rng_below(r, 4),
-		.device = (int32_t)rng_below(r, (uint64_t)device_count),
-		.item_errors = with_errors ? errors : NULL};
+	lade_batch_options options = {.struct_size = sizeof options,
+	                              .where = (lade_where)(2 - rng_below(r, 5) / 2),
+	                              .flags = rng_below(r, 4) ? 0 : LADE_BATCH_STRICT,
+	                              .threads = (unsigned)rng_below(r, 4),
+	                              .device = (int32_t)rng_below(r, (uint64_t)device_count),
+	                              .item_errors = with_errors ? errors : NULL};
 	if (rng_below(r, 6) == 0)
 		options.flags |= LADE_BATCH_IGNORE_CHECKSUMS;
 	for (size_t i = 0; i < count; i++) {
-		size_t spec = same < SIZE_MAX ? same
-		              : rng_below(r, 2) ? rng_below(r, KERNEL_SPECS) : rng_below(r, SPECS);
+		size_t spec = same < SIZE_MAX   ? same
+		              : rng_below(r, 2) ? rng_below(r, KERNEL_SPECS)
+		                                : rng_below(r, SPECS);
 		items[i] = make_one(r, &ones[i], spec, NULL, damaged && rng_below(r, 3) == 0);
 		/* What is not told is seen. */
 		results[i] = (lade_result){(lade_status)-1, 12345};
@@ -331,10 +341,9 @@ static void encode_round(rng *r, size_t count)
 	lade_item *items = calloc(count, sizeof *items);
 	lade_result *results = malloc(count * sizeof *results);
 	lade_error why = {.message = ""};
-	lade_batch_options options = {
-		.struct_size = sizeof options,
-		.where = (lade_where)(2 - rng_below(r, 5) / 2),
-		.device = (int32_t)rng_below(r, (uint64_t)device_count)};
+	lade_batch_options options = {.struct_size = sizeof options,
+	                              .where = (lade_where)(2 - rng_below(r, 5) / 2),
+	                              .device = (int32_t)rng_below(r, (uint64_t)device_count)};
 	for (size_t i = 0; i < count; i++) {
 		one *o = &ones[i];
 		o->spec = rng_below(r, 2) ? rng_below(r, KERNEL_SPECS) : rng_below(r, SPECS);
@@ -359,12 +368,13 @@ static void encode_round(rng *r, size_t count)
 			fill(r, bytes, extent);
 			o->src[k] = buffer_new(any_place(r), extent, rng_below(r, 20));
 			buffer_put(&o->src[k], bytes, extent);
-			o->segment[k] = (lade_segment){.data = o->src[k].data, .size = extent,
-			                               .place = o->src[k].place};
+			o->segment[k] = (lade_segment){
+				.data = o->src[k].data, .size = extent, .place = o->src[k].place};
 			o->chunk[k] = (chunk){.plain = malloc(size + 1), .plain_size = size};
 			for (size_t at = 0; rows && at < size; at++)
-				o->chunk[k].plain[at] = bytes[at / item->row_size * item->row_pitch +
-				                              at % item->row_size];
+				o->chunk[k].plain[at] =
+					bytes[at / item->row_size * item->row_pitch +
+				              at % item->row_size];
 			if (!rows && size)
 				memcpy(o->chunk[k].plain, bytes, size);
 			free(bytes);
@@ -373,8 +383,9 @@ static void encode_round(rng *r, size_t count)
 		size_t bound = lade_spec_bound(specs[o->spec], total);
 		/* 'tells': there is room enough. */
 		o->tells = rng_below(r, 5) != 0;
-		o->dst = buffer_new(any_place(r), o->tells ? bound + rng_below(r, 2) * 100
-		                                           : rng_below(r, bound), rng_below(r, 40));
+		o->dst = buffer_new(any_place(r),
+		                    o->tells ? bound + rng_below(r, 2) * 100 : rng_below(r, bound),
+		                    rng_below(r, 40));
 		item->dst = buffer_span(&o->dst);
 		results[i] = (lade_result){(lade_status)-1, 12345};
 	}

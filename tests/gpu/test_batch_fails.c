@@ -150,16 +150,16 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 		const buffer *b = &src[which == BRIDGE_CALL][i];
 		segment[i] = (lade_segment){b->data, b->size, b->place,
 		                            which != ENCODE_CALL && i % 2 ? SIZE : 0};
-		item[i] = (lade_item){.src = &segment[i], .src_count = 1,
-		                      .dst = buffer_span(&dst[i])};
+		item[i] = (lade_item){
+			.src = &segment[i], .src_count = 1, .dst = buffer_span(&dst[i])};
 		if (which == DEVICE_CALL && i == 2) {
 			item[i].row_size = 100;
 			item[i].row_pitch = 110;
 		}
 	}
 	lade_batch_options o = {.struct_size = sizeof o,
-	                        .where = which == BRIDGE_CALL ? LADE_WHERE_AUTO
-	                                                      : LADE_WHERE_DEVICE};
+	                        .where =
+	                                which == BRIDGE_CALL ? LADE_WHERE_AUTO : LADE_WHERE_DEVICE};
 	if (which == BRIDGE_CALL)
 		return lade_decode_into(engine, zstd, item, ITEMS, results, &o, err);
 	if (which == DEVICE_CALL)
@@ -170,8 +170,9 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 	                        .sizes = (uint64_t *)(void *)sizes.data,
 	                        .statuses = (uint32_t *)(void *)statuses.data};
 	lade_status status = lade_decode_async(engine, lz4, item, ITEMS, &a, err);
-	return status == LADE_OK ?
-		lade_results_get(0, NULL, a.sizes, a.statuses, ITEMS, results, err) : status;
+	return status == LADE_OK
+	               ? lade_results_get(0, NULL, a.sizes, a.statuses, ITEMS, results, err)
+	               : status;
 }
 
 /* Works, and gives the right bytes. */
@@ -327,8 +328,13 @@ static void a_device_that_is_lost(void **state)
 		buffer b = buffer_new(near, sizeof word, 0);
 		buffer_put(&b, word, sizeof word);
 		const uint64_t *w = (const uint64_t *)(void *)b.data;
-		lade_arrays arrays = {(const void *const *)(const void *)w, w + 1,
-		                      (void *const *)(const void *)(w + 2), w + 3, 1, 0, 0};
+		lade_arrays arrays = {(const void *const *)(const void *)w,
+		                      w + 1,
+		                      (void *const *)(const void *)(w + 2),
+		                      w + 3,
+		                      1,
+		                      0,
+		                      0};
 		lade_async_options a = {.struct_size = sizeof a};
 		OK(lade_decode_arrays_async(engine, lz4, &arrays, &a, err));
 		lade_status status = call(engine, which, results, &why);

@@ -67,9 +67,11 @@ static list *list_new(const lade_spec *spec, size_t count, size_t size, lade_pla
 		l->src[i] = buffer_new(from, c->encoded_size, i % 9);
 		buffer_put(&l->src[i], c->encoded, c->encoded_size);
 		l->dst[i] = buffer_new(to, room, i % 7);
-		l->segment[i] = (lade_segment){.data = l->src[i].data, .size = c->encoded_size,
-		                               .place = from};
-		l->item[i] = (lade_item){.spec = spec, .src = &l->segment[i], .src_count = 1,
+		l->segment[i] = (lade_segment){
+			.data = l->src[i].data, .size = c->encoded_size, .place = from};
+		l->item[i] = (lade_item){.spec = spec,
+		                         .src = &l->segment[i],
+		                         .src_count = 1,
 		                         .dst = buffer_span(&l->dst[i])};
 		l->result[i] = (lade_result){(lade_status)-1, 12345};
 	}
@@ -101,8 +103,8 @@ static void list_right(const list *l, size_t i)
 
 static lade_status list_run(list *l, lade_where where, lade_stream stream, lade_error *err)
 {
-	lade_batch_options o = {.struct_size = sizeof o, .where = where, .stream = stream,
-	                        .item_errors = l->error};
+	lade_batch_options o = {
+		.struct_size = sizeof o, .where = where, .stream = stream, .item_errors = l->error};
 	return lade_decode_into(engine, NULL, l->item, l->count, l->result, &o, err);
 }
 
@@ -190,12 +192,13 @@ static void none_and_empty(void **state)
 				buffer from = buffer_new(place, 1, 0), to = buffer_new(place, 8, 1);
 				buffer_put(&from, where ? nothing_lz4 : nothing_snappy, 1);
 				lade_segment s = {.data = from.data, .size = 1, .place = place};
-				lade_item item = {.src = &s, .src_count = 1,
+				lade_item item = {.src = &s,
+				                  .src_count = 1,
 				                  .dst = {null ? NULL : to.data, 0, place}};
 				lade_result result = {(lade_status)-1, 9};
 				o.where = (lade_where)where;
-				OK(lade_decode_into(engine, where ? lz4 : snappy, &item, 1,
-				                    &result, &o, err));
+				OK(lade_decode_into(engine, where ? lz4 : snappy, &item, 1, &result,
+				                    &o, err));
 				assert_int_equal(result.status, LADE_OK);
 				assert_int_equal(result.size, 0);
 				/* And back: of nothing at all. */
@@ -207,9 +210,9 @@ static void none_and_empty(void **state)
 				assert_int_equal(result.size, 1);
 				/* An empty source is no chunk. */
 				result.status = (lade_status)-1;
-				assert_int_not_equal(lade_decode_into(engine, lz4, &item, 1,
-				                                      &result, &o, NULL),
-				                     LADE_OK);
+				assert_int_not_equal(
+					lade_decode_into(engine, lz4, &item, 1, &result, &o, NULL),
+					LADE_OK);
 				assert_int_equal(result.status, LADE_E_TRUNCATED);
 				free(buffer_image(&to));
 				free(buffer_image(&from));
@@ -251,10 +254,11 @@ static void thousands(void **state)
 			} else {
 				memcpy(e, plain + i * each, each);
 			}
-			segment[i] = (lade_segment){.data = src.data + i * (each + 2),
-			                            .size = size, .place = from};
+			segment[i] = (lade_segment){
+				.data = src.data + i * (each + 2), .size = size, .place = from};
 			item[i] = (lade_item){.spec = i % 5 == 0 ? own[i / 5 % 8] : NULL,
-			                      .src = &segment[i], .src_count = 1,
+			                      .src = &segment[i],
+			                      .src_count = 1,
 			                      .dst = {dst.data + i * each, each, to}};
 			result[i] = (lade_result){(lade_status)-1, 1};
 		}
@@ -318,7 +322,8 @@ static void one_item_does_not_spoil_the_others(void **state)
 				l->segment[1].place.device = numbers[k];
 			if (!side && k % 2)
 				l->item[1].dst.place = LADE_PLACE_HOST;
-			assert_int_equal(list_run(l, LADE_WHERE_AUTO, NULL, &err), LADE_E_NO_DEVICE);
+			assert_int_equal(list_run(l, LADE_WHERE_AUTO, NULL, &err),
+			                 LADE_E_NO_DEVICE);
 			assert_non_null(strstr(err.message, "item 1: "));
 			list_right(l, 0);
 			list_right(l, 2);
@@ -339,21 +344,25 @@ static void arguments_are_checked(void **state)
 	o.device = 77;
 	l->item[0].dst.place = LADE_PLACE_HOST;
 	l->segment[0].place = LADE_PLACE_HOST;
-	FAILS(LADE_E_NO_DEVICE, "item 0: ",
-	      lade_decode_into(engine, lz4, l->item, 1, NULL, &o, err));
+	FAILS(LADE_E_NO_DEVICE,
+	      "item 0: ", lade_decode_into(engine, lz4, l->item, 1, NULL, &o, err));
 	l->item[1].spec = NULL;
 	FAILS(LADE_E_ARG, "item 1: neither",
-	      lade_decode_into(engine, NULL, l->item + 1, 1, NULL, NULL, err) == LADE_E_ARG ?
-	      lade_fail(err, LADE_E_ARG, 0, "item 1: neither") : LADE_OK);
+	      lade_decode_into(engine, NULL, l->item + 1, 1, NULL, NULL, err) == LADE_E_ARG
+	              ? lade_fail(err, LADE_E_ARG, 0, "item 1: neither")
+	              : LADE_OK);
 	l->item[1].dst.place.kind = (lade_kind)17;
-	FAILS(LADE_E_ARG, "kind 17", lade_decode_into(engine, lz4, l->item + 1, 1, NULL, NULL, err));
+	FAILS(LADE_E_ARG, "kind 17",
+	      lade_decode_into(engine, lz4, l->item + 1, 1, NULL, NULL, err));
 	l->segment[2].data = NULL;
 	FAILS(LADE_E_ARG, "NULL", lade_decode_into(engine, lz4, l->item + 2, 1, NULL, NULL, err));
 	FAILS(LADE_E_UNSUPPORTED, "zstd",
-	      lade_decode_into(engine, zstd, (l->item[2].spec = NULL, l->segment[2].data =
-	                       l->src[2].data, l->item + 2), 1, NULL,
-	                       &(lade_batch_options){.struct_size = sizeof o,
-	                                             .where = LADE_WHERE_DEVICE}, err));
+	      lade_decode_into(
+		      engine, zstd,
+		      (l->item[2].spec = NULL, l->segment[2].data = l->src[2].data, l->item + 2), 1,
+		      NULL,
+		      &(lade_batch_options){.struct_size = sizeof o, .where = LADE_WHERE_DEVICE},
+		      err));
 	list_free(l);
 }
 
@@ -412,8 +421,8 @@ static void streams_are_followed(void **state)
 				p = a->alloc(a->ctx, size, 64, pinned, NULL);
 				memcpy(p, l->chunk[i].encoded, size);
 				buffer_put(&l->src[i], zeros, size < 8 ? size : 8);
-				OK(LADE__CU(d, cuMemcpyHtoDAsync, lade__address_of(l->src[i].data), p,
-				            size, s));
+				OK(LADE__CU(d, cuMemcpyHtoDAsync, lade__address_of(l->src[i].data),
+				            p, size, s));
 				l->chunk[i].encoded = (free(l->chunk[i].encoded), p);
 			}
 			OK(list_run(l, LADE_WHERE_AUTO, s, err));
@@ -544,7 +553,8 @@ static void what_is_explained(void **state)
 static void sizes_of_segments_on_devices(void **state)
 {
 	(void)state;
-	list *l = list_new(snappy, 6, 3000, (lade_place){LADE_DEVICE, device_count - 1}, near, 3000);
+	list *l =
+		list_new(snappy, 6, 3000, (lade_place){LADE_DEVICE, device_count - 1}, near, 3000);
 	uint64_t sizes[6];
 	lade_result results[6];
 	l->segment[1].decoded_size = 77;
@@ -571,7 +581,8 @@ static void *thread(void *arg)
 	const lade_spec *all[] = {lz4, zstd, snappy, filtered};
 	size_t k = (size_t)(uintptr_t)arg;
 	for (int i = 0; i < 4; i++) {
-		list *l = list_new(all[(k + (size_t)i) % 4], 6, 1500, i % 2 ? near : pinned, near, 1500);
+		list *l = list_new(all[(k + (size_t)i) % 4], 6, 1500, i % 2 ? near : pinned, near,
+		                   1500);
 		lade_error err = {.message = ""};
 		if (list_run(l, LADE_WHERE_AUTO, NULL, &err) != LADE_OK)
 			return "a call failed";
@@ -593,7 +604,8 @@ static void threads_share_an_engine(void **state)
 	if (emu)
 		emu->seed = 4242;
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, thread, (void *)(uintptr_t)i), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, thread, (void *)(uintptr_t)i),
+		                 0);
 	for (int i = 0; i < 4; i++) {
 		void *why = NULL;
 		assert_int_equal(pthread_join(threads[i], &why), 0);
