@@ -47,7 +47,7 @@ static int32_t device_count;
 		assert_non_null(strstr(err->message, text)); \
 	} while (0)
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------ */
 
 #define AROUND ((size_t)64)
 
@@ -161,7 +161,7 @@ static inline lade_place any_place(rng *r)
 	}
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------ */
 
 /* Bytes between random and very regular. */
 static inline void fill(rng *r, uint8_t *data, size_t size)
@@ -242,7 +242,7 @@ static inline void kit_round(uint64_t number, uint64_t random)
 	emu->protect = number % 5 == 0;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------ */
 
 static inline uint64_t seed_of(int argc, char **argv)
 {

@@ -73,7 +73,7 @@ static rng round_begin(uint64_t number)
 	return r;
 }
 
-/* ---- a batch of items --------------------------------------------------------------------------- */
+/* ---- a batch of items ------------------------------------------ */
 
 #define MOST 40
 #define SEGMENTS 3
@@ -308,7 +308,7 @@ static void batch_check(const batch *b)
 	free(results);
 }
 
-/* ---- items ------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------ */
 
 static void items_in_any_memory(void **state)
 {
@@ -454,7 +454,7 @@ static void many_items(void **state)
 	free(result);
 }
 
-/* ---- device arrays ------------------------------------------------------------------------------- */
+/* ---- device arrays ------------------------------------------ */
 
 typedef struct tables {
 	buffer src, src_size, dst, dst_cap;
@@ -611,7 +611,7 @@ static void arrays_are_checked(void **state)
 	batch_free(b);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------ */
+/* ---- what is refused ------------------------------------------ */
 
 static void what_is_refused(void **state)
 {
@@ -695,7 +695,7 @@ static void what_is_refused(void **state)
 	buffer_free(&to);
 }
 
-/* ---- captures ------------------------------------------------------------------------------------- */
+/* ---- captures ------------------------------------------ */
 
 static void *captured(batch *b, const tables *t)
 {

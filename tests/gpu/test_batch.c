@@ -63,7 +63,7 @@ static int rounds(int emulated, int real)
 	return seed ? 1 : emu ? emulated : real;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------- */
+/* ---- decoding ------------------------------------------ */
 
 #define SEGMENTS 3
 
@@ -333,7 +333,7 @@ static void decode_mixed_and_damaged(void **state)
 	}
 }
 
-/* ---- encoding -------------------------------------------------------------------------------- */
+/* ---- encoding ------------------------------------------ */
 
 static void encode_round(rng *r, size_t count)
 {

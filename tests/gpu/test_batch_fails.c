@@ -12,7 +12,7 @@
 static lade_spec *lz4, *zstd;
 static const lade_place near = {LADE_DEVICE, 0}, pinned = {LADE_PINNED, 0};
 
-/* ---- a caller's allocators ------------------------------------------------------------------------ */
+/* ---- a caller's allocators ------------------------------------------ */
 
 static pthread_mutex_t count_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -83,7 +83,7 @@ static void all_given_back(void)
 	}
 }
 
-/* ---- calls of each kind ----------------------------------------------------------------------------- */
+/* ---- calls of each kind ------------------------------------------ */
 
 enum { DEVICE_CALL, BRIDGE_CALL, ASYNC_CALL, ENCODE_CALL, CALLS };
 static const char *const call_names[] = {"on the device", "over the bridge", "enqueued", "encoded"};
@@ -192,7 +192,7 @@ static void works(lade_engine *engine, int which)
 	}
 }
 
-/* ---- allocators --------------------------------------------------------------------------------------- */
+/* ---- allocators ------------------------------------------ */
 
 static void allocators_are_asked_and_paid_back(void **state)
 {
@@ -250,7 +250,7 @@ static void each_allocation_fails_in_turn(void **state)
 		}
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------ */
+/* ---- the driver ------------------------------------------ */
 
 static void told(lade_status status, const lade_error *err)
 {

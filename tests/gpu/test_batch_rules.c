@@ -40,7 +40,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* ---- a list of items ------------------------------------------------------------------------- */
+/* ---- a list of items ------------------------------------------ */
 
 #define MOST 64
 
@@ -108,7 +108,7 @@ static lade_status list_run(list *l, lade_where where, lade_stream stream, lade_
 	return lade_decode_into(engine, NULL, l->item, l->count, l->result, &o, err);
 }
 
-/* ---- waves ----------------------------------------------------------------------------------- */
+/* ---- waves ------------------------------------------ */
 
 /* Rooms of 3 MiB each are staged in whole: some 70 MiB in several waves. */
 static void waves(const lade_spec *spec, lade_place from, lade_place to, lade_where where)
@@ -176,7 +176,7 @@ static void many_waves_in(void **state)
 	}
 }
 
-/* ---- many, and none --------------------------------------------------------------------------- */
+/* ---- many, and none ------------------------------------------ */
 
 static void none_and_empty(void **state)
 {
@@ -281,7 +281,7 @@ static void thousands(void **state)
 	}
 }
 
-/* ---- sizes and places that are not there -------------------------------------------------------- */
+/* ---- sizes and places that are not there ------------------------------------------ */
 
 static void one_item_does_not_spoil_the_others(void **state)
 {
@@ -397,7 +397,7 @@ static void messages_tell(void **state)
 	list_free(l);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
+/* ---- streams ------------------------------------------ */
 
 static void streams_are_followed(void **state)
 {
@@ -460,7 +460,7 @@ static void streams_of_others(void **state)
 	lade_stream_free(1, s);
 }
 
-/* ---- dictionaries ---------------------------------------------------------------------------- */
+/* ---- dictionaries ------------------------------------------ */
 
 static void dictionaries_cross(void **state)
 {
@@ -494,7 +494,7 @@ static void dictionaries_cross(void **state)
 	lade_dict_free(dict);
 }
 
-/* ---- what is explained, and sizes --------------------------------------------------------------- */
+/* ---- what is explained, and sizes ------------------------------------------ */
 
 static void explain(const lade_spec *spec, list *l, lade_where where, lade_kind chosen)
 {
@@ -574,7 +574,7 @@ static void sizes_of_segments_on_devices(void **state)
 	list_free(l);
 }
 
-/* ---- threads and processes ---------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------ */
 
 static void *thread(void *arg)
 {
