@@ -102,7 +102,8 @@ static lade_status async_block(async *a, size_t size, lade_error *err)
 			return LADE_OK;
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "the workspace has %zu bytes, %zu are needed "
-		                 "(lade_workspace_size() tells)", a->block_size, size);
+		                 "(lade_workspace_size() tells)",
+		                 a->block_size, size);
 	}
 	if (a->capturing)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
@@ -131,8 +132,10 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	lade_status status;
 	if (!arrays)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "arrays is NULL");
-	lade_workload workload = {.count = arrays->count, .total = arrays->total,
-	                          .largest = (size_t)arrays->largest, .threads = 1};
+	lade_workload workload = {.count = arrays->count,
+	                          .total = arrays->total,
+	                          .largest = (size_t)arrays->largest,
+	                          .threads = 1};
 	TRY(async_begin(&a, engine, spec, direction, options, &workload, err));
 	if (arrays->count == 0)
 		goto out;
@@ -141,7 +144,8 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 		goto out;
 	}
 	if (((uintptr_t)arrays->src | (uintptr_t)arrays->src_size | (uintptr_t)arrays->dst |
-	     (uintptr_t)arrays->dst_cap) % 8) {
+	     (uintptr_t)arrays->dst_cap) %
+	    8) {
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "a table of arrays is not aligned to 8 bytes");
 		goto out;
@@ -158,7 +162,8 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	                           .dst_cap = lade__address_of(arrays->dst_cap),
 	                           .dst_size = lade__address_of(options->sizes),
 	                           .status = lade__address_of(options->statuses),
-	                           .count = arrays->count, .largest = arrays->largest,
+	                           .count = arrays->count,
+	                           .largest = arrays->largest,
 	                           .total = arrays->total};
 	size_t want = lade__gpu_pipe_workspace(engine, &a.route, tables.count, tables.largest,
 	                                       tables.total);
@@ -234,7 +239,8 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 		if (item->src[i].place.kind == LADE_HOST && item->src[i].size)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			                 "segment %zu is pageable memory: this call does not wait "
-			                 "for copies of it", i);
+			                 "for copies of it",
+			                 i);
 	}
 	if (item->dst.place.kind == LADE_HOST && item->dst.size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
@@ -244,7 +250,8 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 
 static size_t bound_of(const lade_spec *spec, const lade_item *item)
 {
-	return item->src_count ? lade_spec_bound(spec, item->src[0].size) : lade_spec_bound(spec, 0);
+	return item->src_count ? lade_spec_bound(spec, item->src[0].size)
+	                       : lade_spec_bound(spec, 0);
 }
 
 static lade_status make_units(const async *a, const lade_spec *spec, lade_direction direction,
@@ -256,7 +263,8 @@ static lade_status make_units(const async *a, const lade_spec *spec, lade_direct
 	b->units = most < SIZE_MAX / sizeof *b->units ? malloc(most * sizeof *b->units) : NULL;
 	b->first = malloc((b->count + 1) * sizeof *b->first);
 	if (!b->units || !b->first || most > INT32_MAX)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu units", most);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu units",
+		                 most);
 	for (size_t i = 0; i < b->count; i++) {
 		lade_error why;
 		size_t n = 0;
@@ -348,13 +356,16 @@ out:
 static lade_status enqueue_combine(const async *a, const batch *b, lade_error *err)
 {
 	lade__address first = a->block + b->wave.size, result = a->block + b->wave.result_off;
-	lade__gpu_combine c = {.first = first, .wanted = first + first_size(b->count),
-	                       .unit_size = result, .unit_status = result + 8 * b->unit_count,
+	lade__gpu_combine c = {.first = first,
+	                       .wanted = first + first_size(b->count),
+	                       .unit_size = result,
+	                       .unit_status = result + 8 * b->unit_count,
 	                       .size = lade__address_of(a->options->sizes),
 	                       .status = lade__address_of(a->options->statuses),
 	                       .count = (uint32_t)b->count};
 	lade__launch launch = {.blocks = (c.count + COMBINE_THREADS - 1) / COMBINE_THREADS,
-	                       .threads = COMBINE_THREADS, .stream = a->stream};
+	                       .threads = COMBINE_THREADS,
+	                       .stream = a->stream};
 	void *arguments[] = {&c};
 	return lade__kernel_launch(a->device, LADE__KERNEL_COMBINE, &launch, arguments, err);
 }
@@ -428,8 +439,12 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
                                 lade_direction direction, size_t count, uint64_t largest,
                                 uint64_t total, size_t *size, lade_error *err)
 {
-	lade_workload workload = {.count = count, .total = total, .largest = (size_t)largest,
-	                          .threads = 1, .src = {LADE_DEVICE, 0}, .dst = {LADE_DEVICE, 0}};
+	lade_workload workload = {.count = count,
+	                          .total = total,
+	                          .largest = (size_t)largest,
+	                          .threads = 1,
+	                          .src = {LADE_DEVICE, 0},
+	                          .dst = {LADE_DEVICE, 0}};
 	lade__route route;
 	if (!engine || !spec || !size || (unsigned)direction > LADE_DECODE)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
@@ -446,7 +461,7 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 		                 "%zu items of up to %llu bytes: the workspace is too large", count,
 		                 (unsigned long long)largest);
 	*size = pipe + lade__gpu_round(32 * count) + lade__gpu_round(12 * count) +
-		combine_size(count, count);
+	        combine_size(count, count);
 	return LADE_OK;
 }
 

@@ -445,8 +445,8 @@ static lade_status check_call(const lade_engine *engine, const lade_item *items,
 		                 "batch options: flags 0x%x, known are 0x%x", options->flags,
 		                 known);
 	if ((unsigned)options->where > LADE_WHERE_DEVICE)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "batch options: where %d is unknown",
-		                 (int)options->where);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "batch options: where %d is unknown", (int)options->where);
 	return LADE_OK;
 }
 

@@ -125,7 +125,8 @@ typedef struct lade__route {
  * how many there are. */
 lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, lade_kind place,
-                             lade_workload *workload, lade__route *route, lade_candidate *candidates, size_t cap,
+                             lade_workload *workload, lade__route *route,
+                             lade_candidate *candidates, size_t cap,
                              size_t *candidate_count, lade_error *err);
 
 static inline const lade_implementation *lade__route_at(const lade_engine *engine,
@@ -140,7 +141,7 @@ lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
                              bool strict, lade__route *route, lade_error *err);
 
-/* ---- what became of a call's items ------------------------------------------------------------ */
+/* ---- what became of a call's items -------------------------------------------------------- */
 
 /* Where a call tells what became of its items; several threads may tell at once. */
 typedef struct lade__outcome {

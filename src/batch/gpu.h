@@ -107,12 +107,12 @@ typedef struct lade__gpu_copy {
 typedef struct lade__gpu_wave {
 	lade__gpu_unit *units;
 	size_t count;
-	uint64_t largest, total;   /* of the decoded side */
+	uint64_t largest, total; /* of the decoded side */
 	size_t copies_in, copies_out;
 	uint64_t pieces_in, pieces_out;
-	size_t in_size, out_size;  /* staged sources and results, each rounded up */
-	size_t tables_size;        /* what the host fills: at the block's start */
-	size_t result_off;         /* u64 size[count], u32 status[count] */
+	size_t in_size, out_size; /* staged sources and results, each rounded up */
+	size_t tables_size;       /* what the host fills: at the block's start */
+	size_t result_off;        /* u64 size[count], u32 status[count] */
 	size_t result_size;
 	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
 } lade__gpu_wave;
@@ -167,7 +167,7 @@ typedef struct lade__gpu_combine {
 
 /* What one wave in flight has of its own. */
 typedef struct lade__gpu_slot {
-	/* Events: its sources are there; its results are made; and told to the host; all is done. */
+	/* Events: its sources are there; its results are made; they are told; all is done. */
 	void *copied, *made, *told, *done;
 	lade__block pinned;
 } lade__gpu_slot;
@@ -229,7 +229,7 @@ lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size
 lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
                                  lade__gpu_sheet *sheet, lade_error *err);
 
-/* ---- calls that wait --------------------------------------------------------------------------- */
+/* ---- calls that wait ---------------------------------------------------------------------- */
 
 /* What became of an item. */
 typedef struct lade__gpu_done {
@@ -261,16 +261,15 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
                              lade__gpu_copy *list, size_t count, lade_error *err);
 
-/* ---- calls ------------------------------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------------------------- */
 
 /* Whether a call has to do with a device at all. */
 bool lade__gpu_concerned(const lade_item *items, size_t count, const lade_batch_options *options);
 
 /* As lade_decode_into() and lade_encode_into(), for calls that have. */
 lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const lade_spec *spec,
-                           const lade_item *items, size_t count,
-                           const lade_batch_options *options, lade__outcome *outcome,
-                           lade_error *err);
+                           const lade_item *items, size_t count, const lade_batch_options *options,
+                           lade__outcome *outcome, lade_error *err);
 
 /* As lade_explain(), whether or not there is a device. */
 lade_status lade__gpu_explain(lade_engine *engine, const lade_spec *spec, lade_direction direction,

@@ -3,8 +3,8 @@
  *
  *     device sources --> pinned memory --> (threads) --> pinned memory --> device destinations
  *
- * Items go in waves of some megabytes; while the threads work on one, the sources of the next and the
- * results of the one before are on their way.  A slot's pinned memory: | sources | results |.
+ * Items go in waves of some megabytes; while the threads work on one, the sources of the next and
+ * the results of the one before are on their way.  A slot's pinned memory: | sources | results |.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,8 +27,9 @@
 /* An item of a wave: with its spans replaced by those in pinned memory. */
 typedef struct crossing {
 	lade_item item;
-	size_t in, out;        /* bytes of pinned memory that it needs */
-	lade_segment *segment; /* the replaced ones; the item's own table where none is on a device */
+	size_t in, out; /* bytes of pinned memory that it needs */
+	lade_segment
+		*segment; /* the replaced ones; the item's own table where none is on a device */
 	lade_status status;
 	size_t size;
 	lade_error error;
@@ -115,7 +116,8 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
 	TRY(lade__gpu_put(device, stream, copies.list, list, bytes, err));
 	unsigned blocks = (copies.pieces + COPY_THREADS / 32 - 1) / (COPY_THREADS / 32);
 	lade__launch launch = {.blocks = blocks < COPY_BLOCKS ? blocks : COPY_BLOCKS,
-	                       .threads = COPY_THREADS, .stream = stream};
+	                       .threads = COPY_THREADS,
+	                       .stream = stream};
 	void *arguments[] = {&copies};
 	TRY(lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err));
 out:
@@ -188,7 +190,8 @@ static lade_status cross_in(const bridge *b, wave *w, crossing *c, uint8_t *pinn
 		if (!on_device(s->place))
 			continue;
 		lade__gpu_copy copy = {.src = lade__address_of(s->data),
-		                       .dst = lade__address_of(pinned), .size = s->size};
+		                       .dst = lade__address_of(pinned),
+		                       .size = s->size};
 		lade_status status = LADE_OK;
 		if (s->place.device != b->device->number) {
 			if (s->size)
@@ -270,8 +273,8 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 		TRY(cross_in(b, w, c, to, stream, err));
 		to += c->in;
 		if (on_device(c->item.dst.place)) {
-			c->item.dst = (lade_span){from, result_most(b, &c->item),
-			                          {LADE_PINNED, b->device->number}};
+			c->item.dst = (lade_span){
+				from, result_most(b, &c->item), {LADE_PINNED, b->device->number}};
 			if (b->route->direction == LADE_DECODE)
 				c->item.row_size = c->item.row_pitch = 0;
 			from += c->out;
@@ -297,11 +300,11 @@ static void work_item(void *ctx, size_t i, lade_worker *worker)
 	if (c->status != LADE_OK)
 		return;
 	if (b->route->direction == LADE_DECODE)
-		c->status = lade__item_decode(worker, b->route, &c->item, &b->job, &c->size,
-		                              &c->error);
+		c->status =
+			lade__item_decode(worker, b->route, &c->item, &b->job, &c->size, &c->error);
 	else
-		c->status = lade__item_encode(worker, b->route, &c->item, &b->job, &c->size,
-		                              &c->error);
+		c->status =
+			lade__item_encode(worker, b->route, &c->item, &b->job, &c->size, &c->error);
 }
 
 /* Runs the items and enqueues the copies of their results. */
@@ -318,12 +321,14 @@ static lade_status wave_work(bridge *b, wave *w, unsigned k, lade_error *err)
 		const lade_item *item = &b->items[w->first + i];
 		if (c->status != LADE_OK || !on_device(item->dst.place))
 			continue;
-		bool rows = item->row_pitch > item->row_size &&
-		            b->route->direction == LADE_DECODE;
-		TRY(add_copy(w, (lade__gpu_copy){.src = lade__address_of(c->item.dst.data),
-		                                 .dst = lade__address_of(item->dst.data),
-		                                 .size = c->size, .row = rows ? item->row_size : 0,
-		                                 .pitch = rows ? item->row_pitch : 0}, err));
+		bool rows = item->row_pitch > item->row_size && b->route->direction == LADE_DECODE;
+		TRY(add_copy(w,
+		             (lade__gpu_copy){.src = lade__address_of(c->item.dst.data),
+		                              .dst = lade__address_of(item->dst.data),
+		                              .size = c->size,
+		                              .row = rows ? item->row_size : 0,
+		                              .pitch = rows ? item->row_pitch : 0},
+		             err));
 	}
 	TRY(lade__gpu_copies(b->engine, b->device, stream, w->copies, w->copy_count, err));
 	TRY(LADE__CU(b->device, cuEventRecord, slot->done, stream));
@@ -353,9 +358,15 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
                              const lade_batch_options *options, lade__outcome *outcome,
                              lade_error *err)
 {
-	bridge b = {.engine = engine, .route = route, .device = device, .items = items,
-	            .index = index, .count = count, .threads = options->threads,
-	            .job = {options->dict, options->flags}, .outcome = outcome};
+	bridge b = {.engine = engine,
+	            .route = route,
+	            .device = device,
+	            .items = items,
+	            .index = index,
+	            .count = count,
+	            .threads = options->threads,
+	            .job = {options->dict, options->flags},
+	            .outcome = outcome};
 	wave waves[SLOTS] = {{0}};
 	bool begun = false;
 	lade_status status;

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, older ones half and a quarter of it), and what
- * one thread copies between pageable and pinned memory. */
+/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, older ones half and a quarter of
+ * it), and what one thread copies between pageable and pinned memory. */
 #define LINK_RATE 40.0
 #define GATHER_RATE 8.0
 /* What a call on a device takes beside kernels and copies, in nanoseconds. */
@@ -136,8 +136,9 @@ static lade_status check_sizes(const lade_item *item, lade_error *err)
 		fits = item->src[i].size <= left;
 		left -= fits ? item->src[i].size : 0;
 	}
-	return fits ? LADE_OK : lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-	                                  "its spans have more than %zu bytes", SIZE_MAX / 8);
+	return fits ? LADE_OK
+	            : lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                        "its spans have more than %zu bytes", SIZE_MAX / 8);
 }
 
 /* That there are such devices, where an item lies on others than its own. */
@@ -163,18 +164,22 @@ static void group_add(group *g, lade_direction direction, const lade_item *item)
 		g->largest = item_bytes(item, direction);
 }
 
-/* ---- which way -------------------------------------------------------------------------------- */
+/* ---- which way ---------------------------------------------------------------------------- */
 
 static lade_workload workload_of(const call *c, const group *g)
 {
-	unsigned threads = c->options->threads && c->options->threads < c->engine->threads ?
-		c->options->threads : c->engine->threads;
+	unsigned threads = c->options->threads && c->options->threads < c->engine->threads
+	                           ? c->options->threads
+	                           : c->engine->threads;
 	lade_kind kind[] = {LADE_HOST, LADE_PINNED, LADE_DEVICE};
-	return (lade_workload){.direction = c->direction, .count = g->count, .total = g->total,
+	return (lade_workload){.direction = c->direction,
+	                       .count = g->count,
+	                       .total = g->total,
 	                       .largest = (size_t)g->largest,
 	                       .src = {kind[g->in], g->device < 0 ? 0 : g->device},
 	                       .dst = {kind[g->out], g->device < 0 ? 0 : g->device},
-	                       .threads = threads, .has_dict = c->options->dict != NULL,
+	                       .threads = threads,
+	                       .has_dict = c->options->dict != NULL,
 	                       .strict = (c->options->flags & LADE_BATCH_STRICT) != 0,
 	                       .cpu = c->engine->cpu};
 }
@@ -216,28 +221,30 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 	                                    &g->dev, left ? candidates + of_host : NULL, left,
 	                                    &of_device, &g->device_error);
 	if (near && lade__device_get(g->device, &there, &why) != LADE_OK) {
-		g->host_status = g->device_status = lade_fail(
-			&g->host_error, why.status, why.offset, "its bytes lie on device %d: %s",
-			(int)g->device, why.message);
+		g->host_status = g->device_status =
+			lade_fail(&g->host_error, why.status, why.offset,
+		                  "its bytes lie on device %d: %s", (int)g->device, why.message);
 		g->device_error = g->host_error;
 	}
 	/* What lies on the host goes to a device only where it is asked for, or pinned anyway. */
 	if (!near && c->options->where == LADE_WHERE_AUTO && (g->in != PINNED || g->out != PINNED))
 		may_device = false;
 	if (g->device_status == LADE_OK && g->largest > CHUNK_MAX && g->count)
-		g->device_status = lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                             "an item of %llu bytes, kernels take %llu",
-		                             (unsigned long long)g->largest,
-		                             (unsigned long long)CHUNK_MAX);
+		g->device_status =
+			lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                  "an item of %llu bytes, kernels take %llu",
+		                  (unsigned long long)g->largest, (unsigned long long)CHUNK_MAX);
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->device, &g->device_error);
 
 	double in = (double)g->in_bytes, out = (double)out_bytes;
 	unsigned copiers = w.threads < 4 ? w.threads : 4;
-	g->host_cost = g->host.cost + (near ? CALL_COST : 0) + (g->in == NEAR ? in / LINK_RATE : 0) +
+	g->host_cost = g->host.cost + (near ? CALL_COST : 0) +
+	               (g->in == NEAR ? in / LINK_RATE : 0) +
 	               (g->out == NEAR ? out / LINK_RATE : 0);
-	g->device_cost = CALL_COST + larger(g->dev.cost, larger(g->in == NEAR ? 0 : in / LINK_RATE,
-	                                                        g->out == NEAR ? 0 : out / LINK_RATE));
+	g->device_cost =
+		CALL_COST + larger(g->dev.cost, larger(g->in == NEAR ? 0 : in / LINK_RATE,
+	                                               g->out == NEAR ? 0 : out / LINK_RATE));
 	g->device_cost += (g->in == ON_HOST ? in / GATHER_RATE / copiers : 0) +
 	                  (g->out == ON_HOST ? out / GATHER_RATE / copiers : 0);
 	g->on_device = may_device && g->device_status == LADE_OK &&
@@ -249,9 +256,10 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 			one->chosen = false;
 			if (i >= of_host && !may_device)
 				snprintf(one->reason, sizeof one->reason, "%s",
-				         c->options->where == LADE_WHERE_HOST ?
-				         "the host is asked" :
-				         "the items lie on the host, and no device is asked");
+				         c->options->where == LADE_WHERE_HOST
+				                 ? "the host is asked"
+				                 : "the items lie on the host, and no device is "
+				                   "asked");
 			else if (i < of_host && !may_host)
 				snprintf(one->reason, sizeof one->reason, "the device is asked");
 			else if (i < of_host && g->host_status != LADE_OK)
@@ -271,7 +279,7 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 		*listed = of_host + of_device;
 }
 
-/* ---- groups ----------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------- */
 
 static lade_status group_find(call *c, const group *key, size_t *index, lade_error *err)
 {
@@ -339,7 +347,7 @@ static lade_status make_groups(call *c, lade_error *err)
 	return LADE_OK;
 }
 
-/* ---- sorting items to their ways ---------------------------------------------------------------- */
+/* ---- sorting items to their ways ---------------------------------------------------------- */
 
 static lade_status no_room(lade_error *err, size_t count)
 {
@@ -356,15 +364,17 @@ static lade_status add_units(call *c, group *g, size_t index, lade_status *own, 
 		                                                    : 2 * g->unit_cap;
 		if (cap < g->count)
 			cap = g->count;
-		lade__gpu_unit *more = cap > SIZE_MAX / sizeof *more ?
-			NULL : realloc(g->units, cap * sizeof *more);
+		lade__gpu_unit *more = cap > SIZE_MAX / sizeof *more
+		                               ? NULL
+		                               : realloc(g->units, cap * sizeof *more);
 		if (!more)
 			return no_room(err, c->count);
 		g->units = more;
 		g->unit_cap = cap;
 	}
-	size_t bound = c->direction == LADE_ENCODE ?
-		lade_spec_bound(g->spec, item->src_count ? item->src[0].size : 0) : 0;
+	size_t bound = c->direction == LADE_ENCODE
+	                       ? lade_spec_bound(g->spec, item->src_count ? item->src[0].size : 0)
+	                       : 0;
 	*own = lade__gpu_units(item, index, c->direction, g->device, bound,
 	                       g->units + g->unit_count, &n, error);
 	g->unit_count += n;
@@ -418,9 +428,9 @@ static lade_status sort_items(call *c, lade_error *err)
 			c->group_of[i] = UINT32_MAX;
 		} else if (g->on_device) {
 			/* The host does this one of a group that the device does. */
-			lade_status failed = lade__host_call(c->engine, c->direction, g->spec,
-			                                     &c->items[i], 1, &i, c->options,
-			                                     c->outcome, err);
+			lade_status failed =
+				lade__host_call(c->engine, c->direction, g->spec, &c->items[i], 1,
+			                        &i, c->options, c->outcome, err);
 			if (failed != LADE_OK)
 				return failed;
 			c->group_of[i] = UINT32_MAX;
@@ -429,7 +439,7 @@ static lade_status sort_items(call *c, lade_error *err)
 	return LADE_OK;
 }
 
-/* ---- the host's own ------------------------------------------------------------------------------ */
+/* ---- the host's own ----------------------------------------------------------------------- */
 
 static bool is_hosts(const call *c, size_t i)
 {
@@ -467,9 +477,10 @@ static lade_status run_host(call *c, lade_error *err)
 	return status;
 }
 
-/* ---- a device's ------------------------------------------------------------------------------------ */
+/* ---- a device's --------------------------------------------------------------------------- */
 
-lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to, lade_error *err)
+lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to,
+                            lade_error *err)
 {
 	lade__device *d;
 	lade_status status = lade__device_use(device, &d, err);
@@ -541,8 +552,9 @@ static void detail(const call *c, const group *g, size_t index, lade_status stat
 	    lade__route_make(c->engine, g->spec, c->direction, LADE_HOST, &w, &route, NULL, 0, NULL,
 	                     NULL) != LADE_OK)
 		return;
-	size_t room = item->row_pitch ?
-		lade__rows_bytes(item->dst.size, item->row_size, item->row_pitch) : item->dst.size;
+	size_t room = item->row_pitch
+	                      ? lade__rows_bytes(item->dst.size, item->row_size, item->row_pitch)
+	                      : item->dst.size;
 	bool whole = item->src_count == 1 && !item->range_off && !item->range_size;
 	for (size_t k = 0; k < item->src_count; k++)
 		if (detail_segment(c, &route, item, k, whole ? room : item->src[k].decoded_size,
@@ -598,7 +610,7 @@ out:
 	return status;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------- */
+/* ---- the calls ---------------------------------------------------------------------------- */
 
 /* Whether the stream is one of a group's device. */
 static lade_status check_group_stream(const call *c, const group *g, lade_error *err)
@@ -612,7 +624,8 @@ static lade_status check_group_stream(const call *c, const group *g, lade_error 
 	if (status == LADE_OK && context != device->context)
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "the stream is not one of device %d's primary context, where "
-		                   "items lie", (int)g->device);
+		                   "items lie",
+		                   (int)g->device);
 	lade__device_leave(device);
 	return status;
 }
@@ -640,8 +653,13 @@ lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const 
                            const lade_item *items, size_t count, const lade_batch_options *options,
                            lade__outcome *outcome, lade_error *err)
 {
-	call c = {.engine = engine, .direction = direction, .spec = spec, .items = items,
-	          .count = count, .options = options, .outcome = outcome};
+	call c = {.engine = engine,
+	          .direction = direction,
+	          .spec = spec,
+	          .items = items,
+	          .count = count,
+	          .options = options,
+	          .outcome = outcome};
 	lade_status status;
 	TRY(make_groups(&c, err));
 	TRY(check_stream(&c, err));
@@ -665,8 +683,12 @@ lade_status lade__gpu_explain(lade_engine *engine, const lade_spec *spec, lade_d
                               const lade_batch_options *options, lade_candidate *candidates,
                               size_t cap, size_t *candidate_count, lade_error *err)
 {
-	call c = {.engine = engine, .direction = direction, .spec = spec, .items = items,
-	          .count = count, .options = options};
+	call c = {.engine = engine,
+	          .direction = direction,
+	          .spec = spec,
+	          .items = items,
+	          .count = count,
+	          .options = options};
 	group g = {.spec = spec, .device = options->device};
 	for (size_t i = 0; i < count; i++) {
 		lade_status status = lade__item_check(&items[i], direction, err);
@@ -682,7 +704,7 @@ lade_status lade__gpu_explain(lade_engine *engine, const lade_spec *spec, lade_d
 	choose(&c, &g, candidates, cap, candidate_count);
 	if (g.on_device || (options->where != LADE_WHERE_DEVICE && g.host_status == LADE_OK))
 		return LADE_OK;
-	const lade_error *why = options->where == LADE_WHERE_DEVICE ? &g.device_error
-	                                                            : &g.host_error;
+	const lade_error *why =
+		options->where == LADE_WHERE_DEVICE ? &g.device_error : &g.host_error;
 	return lade_fail(err, why->status, why->offset, "%s", why->message);
 }

@@ -91,7 +91,8 @@ static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu
 	int least = 0, greatest = 0; /* priorities: the greatest is the lowest number */
 	lade_status status;
 	if (!lane)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a device's lane");
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a device's lane");
 	lane->device = device->number;
 	TRY(LADE__CU(device, cuEventCreate, &lane->begin, EVENT_NO_TIMING));
 	for (int i = 0; i < LADE__GPU_SLOTS; i++) {

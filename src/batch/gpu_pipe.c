@@ -43,8 +43,8 @@ static uint64_t slot_size(const lade__route *route, uint64_t largest)
 	return lade__gpu_round((size_t)most);
 }
 
-/* Whether what is between the stages is as long as what is decoded: then an item's slot has just the
- * room that its destination has, and the verdict of the codec is the host's. */
+/* Whether what is between the stages is as long as what is decoded: then an item's slot has just
+ * the room that its destination has, and the verdict of the codec is the host's. */
 static bool is_plain(const lade__route *route)
 {
 	for (size_t i = 0; i + 1 < route->spec->count; i++) {
@@ -57,9 +57,9 @@ static bool is_plain(const lade__route *route)
 }
 
 typedef struct layout {
-	size_t stages;                     /* bytes of the stages' own workspace */
+	size_t stages; /* bytes of the stages' own workspace */
 	size_t status, address[2], cap[2], size[2], slots[2];
-	size_t end;                        /* SIZE_MAX: too large */
+	size_t end; /* SIZE_MAX: too large */
 	uint64_t slot;
 } layout;
 
@@ -88,8 +88,8 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 		uint64_t all = stages > 1 && each && count > UINT64_MAX / each ? UINT64_MAX
 		               : stages > 1                                    ? count * each
 		                                                               : total;
-		size_t want = codec_at(engine, route, i)->workspace(&route->spec->stage[i], count,
-		                                                    each, all);
+		size_t want = codec_at(engine, route, i)
+		                      ->workspace(&route->spec->stage[i], count, each, all);
 		if (want > l.stages)
 			l.stages = want;
 	}
@@ -125,7 +125,8 @@ static lade_status make_slots(lade__device *device, lade_stream stream, const la
 	uint32_t n = (uint32_t)count;
 	void *arguments[] = {&address, &cap, &slots, &stride, &limit, &n};
 	lade__launch launch = {.blocks = (n + SLOTS_THREADS - 1) / SLOTS_THREADS,
-	                       .threads = SLOTS_THREADS, .stream = stream};
+	                       .threads = SLOTS_THREADS,
+	                       .stream = stream};
 	return lade__kernel_launch(device, LADE__KERNEL_SLOTS, &launch, arguments, err);
 }
 
@@ -149,13 +150,19 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		                 t->largest ? "the workspace would be too large"
 		                            : "a spec of several stages needs the largest size");
 	if (workspace_size < l.end)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "the workspace has %zu bytes, %zu are needed (lade_workspace_size)",
-		                 workspace_size, l.end);
-	lade__gpu_work work = {.device = device, .stream = stream, .src = t->src,
-	                       .src_size = t->src_size, .count = t->count, .in_flight = t->in_flight,
+		return lade_fail(
+			err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+			"the workspace has %zu bytes, %zu are needed (lade_workspace_size)",
+			workspace_size, l.end);
+	lade__gpu_work work = {.device = device,
+	                       .stream = stream,
+	                       .src = t->src,
+	                       .src_size = t->src_size,
+	                       .count = t->count,
+	                       .in_flight = t->in_flight,
 	                       .largest = stages > 1 ? l.slot : t->largest,
-	                       .total = stages > 1 ? 0 : t->total, .workspace = workspace,
+	                       .total = stages > 1 ? 0 : t->total,
+	                       .workspace = workspace,
 	                       .workspace_size = l.stages};
 	for (size_t step = 0; step < stages; step++) {
 		size_t at = stage_of(route, step), k = step % 2;

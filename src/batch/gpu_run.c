@@ -88,7 +88,8 @@ static size_t pinned_size(const lade__gpu_wave *w)
 static parts parts_of(const lade__gpu_wave *w, void *pinned)
 {
 	uint8_t *at = pinned;
-	return (parts){.tables = at, .size = (uint64_t *)(at + w->result_off),
+	return (parts){.tables = at,
+	               .size = (uint64_t *)(at + w->result_off),
 	               .status = (uint32_t *)(at + w->result_off + 8 * w->count),
 	               .in = at + w->in_off,
 	               .out = at + w->in_off +
@@ -111,8 +112,10 @@ static void spread_out(const lade__gpu_unit *u, const uint8_t *from, uint64_t si
 	size_t n = size > u->skip ? (size_t)size - u->skip : 0;
 	if (n > u->size)
 		n = u->size;
-	lade__sink sink = {.data = u->to, .row_size = u->row ? u->row : 1,
-	                   .pitch = u->pitch ? u->pitch : 1, .size = SIZE_MAX};
+	lade__sink sink = {.data = u->to,
+	                   .row_size = u->row ? u->row : 1,
+	                   .pitch = u->pitch ? u->pitch : 1,
+	                   .size = SIZE_MAX};
 	if (n)
 		lade__sink_write(&sink, u->at, from, n);
 }
@@ -158,8 +161,8 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 }
 
 /* Copies what the host has gathered to the block, run by run of pageable units. */
-static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p, lade_stream stream,
-                                 lade__address base, lade_error *err)
+static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p,
+                                 lade_stream stream, lade__address base, lade_error *err)
 {
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
@@ -173,8 +176,8 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 			if (w->units[i].pageable)
 				last = &w->units[i];
 		status = LADE__CU(r->device, cuMemcpyHtoDAsync, base + w->in_off + first->in_at,
-		                  p->in + first->in_at,
-		                  last->in_at + last->src_size - first->in_at, stream);
+		                  p->in + first->in_at, last->in_at + last->src_size - first->in_at,
+		                  stream);
 	}
 	return status;
 }
@@ -213,8 +216,8 @@ static lade_status wave_launch(run *r, size_t index, lade_error *err)
 	                          abreast(r, index), err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
-	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size,
-	             base + w->result_off, w->result_size, out));
+	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, base + w->result_off,
+	             w->result_size, out));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->told, out));
 out:
 	return status;
@@ -244,8 +247,8 @@ static size_t count_runs(const lade__gpu_wave *w, const parts *p)
 		const lade__gpu_unit *u = &w->units[i];
 		if (!u->stage_out)
 			continue;
-		if (p->status[i] != LADE_OK || p->size[i] != u->cap || u->skip || u->size != u->cap ||
-		    (u->row && !u->to_host))
+		if (p->status[i] != LADE_OK || p->size[i] != u->cap || u->skip ||
+		    u->size != u->cap || (u->row && !u->to_host))
 			return 0;
 		runs += !(i && u[-1].stage_out && in_a_row(u - 1, p));
 	}
@@ -391,8 +394,8 @@ static lade_status take_block(run *r, lade_stream stream, lade_error *err)
 {
 	lade_status status = lade__gpu_lane_follow(r->device, r->lane, stream, err);
 	if (status == LADE_OK)
-		status = lade__gpu_alloc(r->engine, r->device, r->lane->in,
-		                         r->slots * r->slot_size, &r->block, err);
+		status = lade__gpu_alloc(r->engine, r->device, r->lane->in, r->slots * r->slot_size,
+		                         &r->block, err);
 	return status;
 }
 
@@ -400,8 +403,12 @@ lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__d
                           lade_stream stream, lade__gpu_unit *units, size_t count,
                           lade__gpu_done *done, lade_error *err)
 {
-	run r = {.engine = engine, .route = route, .device = device, .units = units,
-	         .count = count, .done = done};
+	run r = {.engine = engine,
+	         .route = route,
+	         .device = device,
+	         .units = units,
+	         .count = count,
+	         .done = done};
 	lade_status status;
 	if (count == 0)
 		return LADE_OK;
@@ -428,8 +435,7 @@ out:
 		 * block nothing was enqueued, and a wait would spoil another stream's capture.) */
 		if (status != LADE_OK && r.block)
 			lade__gpu_lane_wait(device, r.lane);
-		lade__gpu_free(engine, device, r.lane->in, r.block,
-		               r.slots * r.slot_size);
+		lade__gpu_free(engine, device, r.lane->in, r.block, r.slots * r.slot_size);
 		lade__gpu_lane_give(engine, r.lane);
 	}
 	free(r.waves);

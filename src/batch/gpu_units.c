@@ -114,21 +114,22 @@ lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction 
 	size_t total = 0;
 	for (size_t i = 0; i < item->src_count; i++) {
 		if (item->src[i].decoded_size == 0)
-			return for_the_host(ranged ? "a range of what does not tell its decoded size"
-			                           : "segments that do not tell their decoded size",
-			                    err);
+			return for_the_host(
+				ranged ? "a range of what does not tell its decoded size"
+				       : "segments that do not tell their decoded size",
+				err);
 		if (item->src[i].decoded_size > SIZE_MAX / 4 - total)
 			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 			                 "the segments' decoded sizes overflow");
 		total += item->src[i].decoded_size;
 	}
 	if (item->range_off > total || item->range_size > total - item->range_off)
-		return lade_fail(err, LADE_E_RANGE, total,
-		                 "the range of %llu bytes from %llu on passes the result's %zu bytes",
-		                 (unsigned long long)item->range_size,
-		                 (unsigned long long)item->range_off, total);
-	size_t size = item->range_size ? (size_t)item->range_size
-	                               : total - (size_t)item->range_off;
+		return lade_fail(
+			err, LADE_E_RANGE, total,
+			"the range of %llu bytes from %llu on passes the result's %zu bytes",
+			(unsigned long long)item->range_size, (unsigned long long)item->range_off,
+			total);
+	size_t size = item->range_size ? (size_t)item->range_size : total - (size_t)item->range_off;
 	if (size > room)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "the result has %zu bytes, the destination %zu", size, room);

@@ -77,12 +77,14 @@ static size_t place_units(lade__gpu_wave *w, size_t count, size_t in_most, size_
 	for (size_t i = 0; i < count; i++) {
 		lade__gpu_unit *u = &w->units[i];
 		uint64_t decoded = direction == LADE_DECODE ? u->cap : u->src_size;
-		if (u->cap > SIZE_MAX / 8 - w->out_size || u->src_size > SIZE_MAX / 8 - w->in_size ||
-		    w->total > SIZE_MAX / 8 - decoded)
+		if (u->cap > SIZE_MAX / 8 - w->out_size ||
+		    u->src_size > SIZE_MAX / 8 - w->in_size || w->total > SIZE_MAX / 8 - decoded)
 			return i;
 		size_t in = w->in_size, out = w->out_size;
-		u->in_at = i && follows(u, u - 1) ?
-			u[-1].in_at + (size_t)((uintptr_t)u->src - (uintptr_t)u[-1].src) : round_in(in);
+		u->in_at =
+			i && follows(u, u - 1)
+				? u[-1].in_at + (size_t)((uintptr_t)u->src - (uintptr_t)u[-1].src)
+				: round_in(in);
 		u->out_at = out;
 		if (u->stage_in)
 			in = u->in_at + u->src_size;
@@ -122,7 +124,8 @@ lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *ro
 			w->pieces_out += pieces_of(units[i].size);
 		}
 	}
-	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 || w->pieces_out > UINT32_MAX / 2)
+	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 ||
+	    w->pieces_out > UINT32_MAX / 2)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "%zu items with %zu bytes to copy are too many at once", count,
 		                 w->in_size + w->out_size);
@@ -138,13 +141,14 @@ lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *ro
 	w->pipe_size = lade__gpu_pipe_workspace(engine, route, count, w->largest, w->total);
 	if (w->pipe_size > SIZE_MAX / 2 - w->pipe_off)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "the workspace of %zu items of up to %llu bytes is too large", count,
-		                 (unsigned long long)w->largest);
+		                 "the workspace of %zu items of up to %llu bytes is too large",
+		                 count, (unsigned long long)w->largest);
 	w->size = w->pipe_off + w->pipe_size;
 	return LADE_OK;
 }
 
-void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinned_out, void *tables)
+void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinned_out,
+                         void *tables)
 {
 	uint64_t *src = tables, *src_size = src + w->count, *dst = src_size + w->count,
 		 *cap = dst + w->count;
@@ -164,21 +168,26 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 			sources run = run_from(w, i);
 			next = run.end;
 			if (run.size && !run.by_driver) {
-				*in_copy++ = (lade__gpu_copy){
-					.src = lade__address_of(u->src), .dst = staged,
-					.size = run.size, .unit = (uint32_t)i,
-					.first = (uint32_t)in_first};
+				*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src),
+				                              .dst = staged,
+				                              .size = run.size,
+				                              .unit = (uint32_t)i,
+				                              .first = (uint32_t)in_first};
 				in_first += pieces_of(run.size);
 			}
 		}
 		if (u->stage_out) {
-			/* Pageable results go where the host finds them, plain; it does the rest. */
+			/* Pageable results go where the host finds them, plain. */
 			void *to = u->to_host ? (uint8_t *)pinned_out + u->out_at : u->to;
-			*out_copy++ = (lade__gpu_copy){
-				.src = scratch + u->skip, .dst = lade__address_of(to), .size = u->size,
-				.row = u->to_host ? 0 : u->row, .pitch = u->to_host ? 0 : u->pitch,
-				.skip = u->skip, .at = u->to_host ? 0 : u->at,
-				.unit = (uint32_t)i, .first = (uint32_t)out_first};
+			*out_copy++ = (lade__gpu_copy){.src = scratch + u->skip,
+			                               .dst = lade__address_of(to),
+			                               .size = u->size,
+			                               .row = u->to_host ? 0 : u->row,
+			                               .pitch = u->to_host ? 0 : u->pitch,
+			                               .skip = u->skip,
+			                               .at = u->to_host ? 0 : u->at,
+			                               .unit = (uint32_t)i,
+			                               .first = (uint32_t)out_first};
 			out_first += pieces_of(u->size);
 		}
 	}
@@ -199,7 +208,8 @@ static lade_status enqueue_copies(lade__device *device, lade_stream stream, copi
 		return LADE_OK;
 	unsigned blocks = (c.pieces + COPY_THREADS / 32 - 1) / (COPY_THREADS / 32);
 	lade__launch launch = {.blocks = blocks < COPY_BLOCKS ? blocks : COPY_BLOCKS,
-	                       .threads = COPY_THREADS, .stream = stream};
+	                       .threads = COPY_THREADS,
+	                       .stream = stream};
 	void *arguments[] = {&c};
 	return lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err);
 }
@@ -207,7 +217,8 @@ static lade_status enqueue_copies(lade__device *device, lade_stream stream, copi
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
                               lade__address base, lade_error *err)
 {
-	copies in = {.list = base + 32 * w->count, .count = (uint32_t)w->copies_in,
+	copies in = {.list = base + 32 * w->count,
+	             .count = (uint32_t)w->copies_in,
 	             .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
@@ -222,17 +233,20 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 }
 
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
-                                  lade__device *device, lade_stream stream,
-                                  const lade__gpu_wave *w, lade__address base,
-                                  lade__address size, lade__address status, size_t in_flight,
-                                  lade_error *err)
+                                  lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                                  lade__address base, lade__address size, lade__address status,
+                                  size_t in_flight, lade_error *err)
 {
 	size_t n = w->count;
-	lade__gpu_tables tables = {.src = base, .src_size = base + 8 * n, .dst = base + 16 * n,
+	lade__gpu_tables tables = {.src = base,
+	                           .src_size = base + 8 * n,
+	                           .dst = base + 16 * n,
 	                           .dst_cap = base + 24 * n,
 	                           .dst_size = size ? size : base + w->result_off,
 	                           .status = status ? status : base + w->result_off + 8 * n,
-	                           .count = n, .in_flight = in_flight, .largest = w->largest,
+	                           .count = n,
+	                           .in_flight = in_flight,
+	                           .largest = w->largest,
 	                           .total = w->total};
 	return lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
 	                              w->pipe_size, err);
@@ -246,7 +260,8 @@ lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const l
 	copies out = {.list = base + 32 * n + w->copies_in * sizeof(lade__gpu_copy),
 	              .sizes = size ? size : base + w->result_off,
 	              .statuses = status ? status : base + w->result_off + 8 * n,
-	              .count = (uint32_t)w->copies_out, .pieces = (uint32_t)w->pieces_out};
+	              .count = (uint32_t)w->copies_out,
+	              .pieces = (uint32_t)w->pieces_out};
 	return enqueue_copies(device, stream, out, err);
 }
 

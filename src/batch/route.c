@@ -45,8 +45,8 @@ static void give_reason(lade_candidate *c, const lade_implementation *best, doub
 }
 
 lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
-                             lade_direction direction, lade_kind place,
-                             lade_workload *workload, lade__route *route, lade_candidate *candidates, size_t cap,
+                             lade_direction direction, lade_kind place, lade_workload *workload,
+                             lade__route *route, lade_candidate *candidates, size_t cap,
                              size_t *candidate_count, lade_error *err)
 {
 	const lade__registry *registry = &engine->registry;
@@ -109,8 +109,13 @@ lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
                              bool strict, lade__route *route, lade_error *err)
 {
-	lade_workload workload = {.count = count, .total = (uint64_t)count * size, .largest = size,
-	                          .threads = engine->threads, .has_dict = has_dict,
-	                          .strict = strict, .cpu = engine->cpu};
-	return lade__route_make(engine, spec, direction, LADE_HOST, &workload, route, NULL, 0, NULL, err);
+	lade_workload workload = {.count = count,
+	                          .total = (uint64_t)count * size,
+	                          .largest = size,
+	                          .threads = engine->threads,
+	                          .has_dict = has_dict,
+	                          .strict = strict,
+	                          .cpu = engine->cpu};
+	return lade__route_make(engine, spec, direction, LADE_HOST, &workload, route, NULL, 0, NULL,
+	                        err);
 }

@@ -9,8 +9,8 @@
 #include "codec/lz4/lz4.h"
 
 /*
- * A kernel's shape: a block of 'threads' takes 'chunks' of a batch at once and has 'shared' bytes of
- * dynamic shared memory.  It is for batches of up to 'most' chunks a multiprocessor: the fewer
+ * A kernel's shape: a block of 'threads' takes 'chunks' of a batch at once and has 'shared' bytes
+ * of dynamic shared memory.  It is for batches of up to 'most' chunks a multiprocessor: the fewer
  * there are, the more warps work on each (docs/performance/gpu-lz.md, gpu-lz-encode.md).  The last
  * shape of a list takes any number.
  */
@@ -23,17 +23,25 @@ typedef struct shape {
 
 #define SHAPES 3
 
-#define DECODER(codec)                                                                         \
-	{{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 3},                                  \
-	 {LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 24},                                 \
-	 {LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0}}
+#define DECODER(codec) \
+	{ \
+		{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 3}, \
+			{LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 24}, \
+		{ \
+			LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0 \
+		} \
+	}
 static const shape lz4_decoder[SHAPES] = DECODER(LZ4);
 static const shape snappy_decoder[SHAPES] = DECODER(SNAPPY);
 
-#define ENCODER(codec)                                                                         \
-	{{LADE__KERNEL_##codec##_ENCODE_TEAM16, 512, 1, 146832, 1},                            \
-	 {LADE__KERNEL_##codec##_ENCODE_TEAM8, 256, 1, 73616, 12},                             \
-	 {LADE__KERNEL_##codec##_ENCODE, 160, 5, 0, 0}}
+#define ENCODER(codec) \
+	{ \
+		{LADE__KERNEL_##codec##_ENCODE_TEAM16, 512, 1, 146832, 1}, \
+			{LADE__KERNEL_##codec##_ENCODE_TEAM8, 256, 1, 73616, 12}, \
+		{ \
+			LADE__KERNEL_##codec##_ENCODE, 160, 5, 0, 0 \
+		} \
+	}
 static const shape lz4_encoder[SHAPES] = ENCODER(LZ4);
 static const shape snappy_encoder[SHAPES] = ENCODER(SNAPPY);
 
@@ -49,9 +57,9 @@ static const shape *choose(const lade__gpu_work *work, const shape *shapes)
 {
 	const lade_device_info *info = &work->device->info;
 	size_t i = 0;
-	while (i + 1 < SHAPES && (shapes[i].shared > info->block_shared_max ||
-	                          work->count + work->in_flight >
-	                                  (size_t)shapes[i].most * info->multiprocessors))
+	while (i + 1 < SHAPES &&
+	       (shapes[i].shared > info->block_shared_max ||
+	        work->count + work->in_flight > (size_t)shapes[i].most * info->multiprocessors))
 		i++;
 	return &shapes[i];
 }
@@ -149,16 +157,16 @@ static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode};
 static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode};
 static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode};
 
-#define RECORD(codec, way, verb)                                                    \
-	const lade_implementation lade__##codec##_##verb##_gpu = {                        \
-		.struct_size = sizeof(lade_implementation),                                    \
-		.name = #codec "/cuda",                                                        \
-		.algorithm = #codec,                                                           \
-		.direction = way,                                                              \
-		.place = LADE_DEVICE,                                                          \
-		.priority = LADE_PRIORITY_BUILTIN,                                             \
-		.ctx = (void *)(uintptr_t)&codec##_##verb##_codec,                             \
-		.cost = verb##_cost,                                                           \
+#define RECORD(codec, way, verb) \
+	const lade_implementation lade__##codec##_##verb##_gpu = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = #codec "/cuda", \
+		.algorithm = #codec, \
+		.direction = way, \
+		.place = LADE_DEVICE, \
+		.priority = LADE_PRIORITY_BUILTIN, \
+		.ctx = (void *)(uintptr_t)&codec##_##verb##_codec, \
+		.cost = verb##_cost, \
 	};
 RECORD(lz4, LADE_ENCODE, encode)
 RECORD(lz4, LADE_DECODE, decode)
