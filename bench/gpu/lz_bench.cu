@@ -1,7 +1,7 @@
 /*
  * lz_bench.cu: times the LZ decoding kernels on device-resident batches, and checks every byte.
  *
- *     lz_bench [-c CHUNK] [-n BATCH,..] [-r REPEATS] FILE...
+ *     lz_bench [-c CHUNK] [-n BATCH,..] [-r REPEATS] [-o SHAPE,..] FILE...
  *
  * Each file is cut into chunks, encoded by liblz4 and libsnappy on the host, and repeated to
  * distinct addresses until the largest batch is full.  Times are events', median of REPEATS, L2
@@ -40,17 +40,19 @@ struct variant {
 	bool snappy;
 	kernel fn;
 	int block, chunks; /* threads a block, chunks a block */
+	size_t shared;
 };
 
 static const variant variants[] = {
-	{"lz4/solo", false, lade_lz4_decode_solo, 128, 4},
-	{"snappy/solo", true, lade_snappy_decode_solo, 128, 4},
-#ifdef LZ_TEAM
-	{"lz4/team4", false, lade_lz4_decode_team4, 128, 1},
-	{"lz4/team8", false, lade_lz4_decode_team8, 256, 1},
-	{"snappy/team4", true, lade_snappy_decode_team4, 128, 1},
-	{"snappy/team8", true, lade_snappy_decode_team8, 256, 1},
-#endif
+	{"lz4/solo", false, lade_lz4_decode_solo, 128, 4, 0},
+	{"lz4/team4", false, lade_lz4_decode_team4, 128, 1, 0},
+	{"lz4/team8", false, lade_lz4_decode_team8, 256, 1, 0},
+	{"lz4/team16", false, lade_lz4_decode_team16, 512, 1, sizeof(lade_lz_team<lade_lz4, 16>)},
+	{"snappy/solo", true, lade_snappy_decode_solo, 128, 4, 0},
+	{"snappy/team4", true, lade_snappy_decode_team4, 128, 1, 0},
+	{"snappy/team8", true, lade_snappy_decode_team8, 256, 1, 0},
+	{"snappy/team16", true, lade_snappy_decode_team16, 512, 1,
+         sizeof(lade_lz_team<lade_snappy, 16>)},
 };
 
 static void *flush;
@@ -66,7 +68,7 @@ static double time_us(int reps, const variant &v, lade_gpu_batch b, int grid)
 		CK(cudaMemsetAsync(flush, i, flush_size));
 		CK(cudaMemsetAsync(b.next, 0, 4));
 		CK(cudaEventRecord(x));
-		v.fn<<<grid, v.block>>>(b);
+		v.fn<<<grid, v.block, v.shared>>>(b);
 		CK(cudaEventRecord(y));
 		CK(cudaDeviceSynchronize());
 		float ms;
@@ -166,11 +168,16 @@ int main(int argc, char **argv)
 			CK(cudaMalloc(&b.status, most * 4));
 			b.next = next;
 			for (auto &v : variants) {
-				if (v.snappy != (snappy != 0) || (!only.empty() && only != v.name))
+				if (v.snappy != (snappy != 0) ||
+				    (!only.empty() &&
+				     only.find(strchr(v.name, '/') + 1) == only.npos))
 					continue;
 				int per_sm = 0;
-				CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, v.fn,
-				                                                 v.block, 0));
+				CK(cudaFuncSetAttribute(v.fn,
+				                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+				                        (int)v.shared));
+				CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+					&per_sm, v.fn, v.block, v.shared));
 				for (size_t n : batches) {
 					b.count = (uint32_t)n;
 					int grid =
@@ -178,7 +185,7 @@ int main(int argc, char **argv)
 					                      (int)((n + v.chunks - 1) / v.chunks));
 					CK(cudaMemset(d_dst, 0xEE, n * chunk));
 					CK(cudaMemset(next, 0, 4));
-					v.fn<<<grid, v.block>>>(b);
+					v.fn<<<grid, v.block, v.shared>>>(b);
 					CK(cudaDeviceSynchronize());
 					std::vector<uint32_t> st(n);
 					std::vector<uint64_t> out(n);

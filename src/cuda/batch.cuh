@@ -42,23 +42,38 @@ struct lade_gpu_chunk {
 	uint32_t src_size, dst_cap;
 };
 
-/* Reads chunk 'i'; anything but LADE_GPU_OK means that it must not be touched. */
-static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
-                                                          lade_gpu_chunk *chunk)
+/* Reads the source of chunk 'i'; anything but LADE_GPU_OK means that it must not be touched. */
+static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch &batch, uint32_t i,
+                                                           lade_gpu_chunk *chunk)
 {
 	uint32_t before = batch.before ? batch.before[i] : LADE_GPU_OK;
 	if (before != LADE_GPU_OK)
 		return before;
-	uint64_t src_size = batch.src_size[i], dst_cap = batch.dst_cap[i];
+	uint64_t src_size = batch.src_size[i];
 	chunk->src = batch.src[i];
-	chunk->dst = batch.dst[i];
-	if ((!chunk->src && src_size) || (!chunk->dst && dst_cap))
+	chunk->dst = nullptr;
+	chunk->dst_cap = 0;
+	if (!chunk->src && src_size)
 		return LADE_GPU_ARG;
 	if (src_size > LADE_GPU_CHUNK_MAX)
 		return LADE_GPU_LIMIT;
 	chunk->src_size = (uint32_t)src_size;
-	chunk->dst_cap = dst_cap > LADE_GPU_CHUNK_MAX ? LADE_GPU_CHUNK_MAX : (uint32_t)dst_cap;
 	return LADE_GPU_OK;
+}
+
+/* And its destination. */
+static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
+                                                          lade_gpu_chunk *chunk)
+{
+	uint32_t status = lade_source_get(batch, i, chunk);
+	if (status != LADE_GPU_OK && status != LADE_GPU_LIMIT)
+		return status;
+	uint64_t dst_cap = batch.dst_cap[i];
+	chunk->dst = batch.dst[i];
+	if (!chunk->dst && dst_cap)
+		return LADE_GPU_ARG;
+	chunk->dst_cap = dst_cap > LADE_GPU_CHUNK_MAX ? LADE_GPU_CHUNK_MAX : (uint32_t)dst_cap;
+	return status;
 }
 
 /* Called by one lane when a chunk is done. */
@@ -73,6 +88,15 @@ static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batc
 
 #define LADE_FULL 0xFFFFFFFFu
 
+/* The pointer, which is to global memory: the compiler cannot tell where it was loaded itself. */
+template <typename T> static __device__ __forceinline__ T *lade_global(T *p)
+{
+#if LADE_ON_GPU
+	__builtin_assume(__isGlobal(p));
+#endif
+	return p;
+}
+
 static __device__ __forceinline__ uint32_t lade_lane()
 {
 	return threadIdx.x & 31;
@@ -83,8 +107,17 @@ static __device__ __forceinline__ uint32_t lade_warp_scan(uint32_t v, uint32_t l
 {
 #pragma unroll
 	for (uint32_t d = 1; d < 32; d *= 2) {
+#if LADE_ON_GPU
+		/* The shuffle says itself whether there is such a lane. */
+		asm volatile("{ .reg .u32 t; .reg .pred p;"
+		             " shfl.sync.up.b32 t|p, %0, %1, 0, 0xffffffff;"
+		             " @p add.u32 %0, %0, t; }"
+		             : "+r"(v)
+		             : "r"(d));
+#else
 		uint32_t before = __shfl_up_sync(LADE_FULL, v, d);
 		v += lane >= d ? before : 0;
+#endif
 	}
 	return v;
 }

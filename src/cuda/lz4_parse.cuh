@@ -3,9 +3,7 @@
  *
  *     | token 1 | more literal length 0.. | literals | offset 2 | more match length 0.. |
  *
- *
- *
- * A length with a further byte of 255 is left to the whole warp: such a token ends its batch.
+ * A length with a further byte of 255 is left to the whole warp.
  *
  * Bounds: no byte is read at or past 'n', the source's size.
  *
@@ -16,60 +14,55 @@
 
 #include "cuda/lz_decode.cuh"
 
-/*
- * What a position read as a token says, packed for the list:
- * | match 9 | literals 9 | literal length has a further byte 1 | 0 7 | slow 1 |
- */
 struct lade_lz4 {
-	static constexpr uint32_t SPAN = 96;       /* a token takes 3 bytes at least */
-	static constexpr bool TOKEN_AT_END = true; /* a block never ends behind a match */
+	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
+	static constexpr int TOKENS = 1;
 
-	/* 'bytes' are those at 'p' and behind it; 'stage' holds LADE_LZ_STAGE bytes from 'begin'
-	 * on. */
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n,
-	                                                uint32_t begin, const uint8_t *stage,
-	                                                uint32_t p, uint32_t bytes, uint32_t *token)
+	/*
+	 * The next tokens, as if no length had a further byte of 255.  'bytes' are at 'places' in
+	 * the segment, 'nexts' one further on.  No byte of the sums carries into the next one: 127
+	 * + 3 + 15 + 1 and a length byte below 64 + 1, or 95 + 3 + 15 + 1 and one below 128 + 1.
+	 */
+	template <bool TEAM>
+	static __device__ __forceinline__ uint32_t jumps(uint32_t bytes, uint32_t nexts,
+	                                                 uint32_t places)
 	{
-		uint32_t literals = bytes >> 4 & 15, match = bytes & 15, next = bytes >> 8 & 255;
-		bool more = literals == 15, slow = more && next == 255;
-		uint32_t at = p + 3 + literals + (more ? next + 1 : 0);
-		literals += more ? next : 0;
-		bool last = at >= n + 2; /* its literals end the source, or pass its end */
-		if (match == 15 && !last) {
-			uint32_t byte = 255;
-			if (at - begin < LADE_LZ_STAGE)
-				byte = at < n ? stage[at - begin] : 255;
-			else if (at < n)
-				byte = src[at];
-			slow |= byte == 255;
-			match += byte;
-			at++;
-		}
-		slow &= p < n;
-		*token = (match + 4) << 18 | literals << 9 | (more ? 256u : 0) |
-		         (slow ? LADE_LZ_SLOW : 0);
-		return last || slow || p >= n ? LADE_LZ_STOP : at;
+		constexpr uint32_t SHORT = (TEAM ? 127 : 63) * LADE_LZ_BYTES;
+		uint32_t literals = bytes >> 4 & 15 * LADE_LZ_BYTES;
+		uint32_t match = (bytes & 15 * LADE_LZ_BYTES) + LADE_LZ_BYTES;
+		uint32_t more = (literals + LADE_LZ_BYTES) >> 4 & LADE_LZ_BYTES;
+		uint32_t length = nexts & more * 255;
+		uint32_t far = length >> 7;
+		if (!TEAM)
+			far |= length >> 6;
+		return (places + 3 * LADE_LZ_BYTES + literals + (match >> 4 & LADE_LZ_BYTES) +
+		        more + (length & SHORT)) |
+		       (far & LADE_LZ_BYTES) * 255;
 	}
 
-	/* A lane's sequence, at 'p'; not for slow ones. */
+	/* The sequence at 'p' < n.  '*slow': it is another one, as a length goes on. */
 	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t token, lade_lz_sequence *q)
+	                                                uint32_t, lade_lz_sequence *q,
+	                                                uint32_t *next, bool *slow)
 	{
-		if (p >= n)
-			return LADE_GPU_TRUNCATED;
-		q->literals = token >> 9 & 511;
-		q->from = p + 1 + (token >> 8 & 1);
-		if (q->from > n || q->literals > n - q->from)
-			return LADE_GPU_TRUNCATED;
-		uint32_t at = q->from + q->literals;
-		q->match = q->offset = 0;
-		if (at == n)
-			return LADE_GPU_OK;
-		if (n - at < 2)
-			return LADE_GPU_TRUNCATED;
-		q->offset = src[at] | (uint32_t)src[at + 1] << 8;
-		q->match = token >> 18;
-		return LADE_GPU_OK;
+		/* All loads are unconditional; one behind the end is of the last byte. */
+		uint32_t end = n - 1, token = src[p], byte = src[p < end ? p + 1 : end];
+		bool more = token >= 0xF0;
+		uint32_t from = p + (more ? 2 : 1), literals = (token >> 4) + (more ? byte : 0);
+		uint32_t at = from + literals;
+		uint32_t low = src[at < end ? at : end], high = src[at + 1 < end ? at + 1 : end];
+		uint32_t then = src[at + 2 < end ? at + 2 : end];
+		bool longer = (token & 15) == 15, last = at == n;
+		uint32_t behind = at + (longer ? 3 : 2);
+		*slow = (more && byte == 255) || (longer && then == 255 && at < n);
+		*next = last ? LADE_LZ_STOP : behind;
+		q->match[1] = true;
+		q->size[0] = literals;
+		q->from[0] = from;
+		q->size[1] = last ? 0 : (token & 15) + 4 + (longer ? then : 0);
+		q->from[1] = low | high << 8;
+		/* A block ends behind literals, never behind a match. */
+		return last || behind < n || *slow ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 
 	/* Reads length bytes from '*at' on, 32 at a time; false where the source ends first or the
@@ -101,29 +94,31 @@ struct lade_lz4 {
 	                                                uint32_t *next)
 	{
 		uint32_t t = src[p], at = p + 1;
-		q->literals = t >> 4;
-		q->match = t & 15;
-		q->offset = 0;
-		if (q->literals == 15 && !more(src, n, lane, &at, &q->literals))
+		q->match[0] = false;
+		q->match[1] = true;
+		q->size[0] = t >> 4;
+		q->size[1] = t & 15;
+		q->from[1] = 0;
+		if (q->size[0] == 15 && !more(src, n, lane, &at, &q->size[0]))
 			return LADE_GPU_TRUNCATED;
-		q->from = at;
-		if (at > n || q->literals > n - at)
+		q->from[0] = at;
+		if (at > n || q->size[0] > n - at)
 			return LADE_GPU_TRUNCATED;
-		at += q->literals;
+		at += q->size[0];
 		*next = LADE_LZ_STOP;
 		if (at == n) {
-			q->match = 0;
+			q->size[1] = 0;
 			return LADE_GPU_OK;
 		}
 		if (n - at < 2)
 			return LADE_GPU_TRUNCATED;
-		q->offset = src[at] | (uint32_t)src[at + 1] << 8;
+		q->from[1] = src[at] | (uint32_t)src[at + 1] << 8;
 		at += 2;
-		if (q->match == 15 && !more(src, n, lane, &at, &q->match))
+		if (q->size[1] == 15 && !more(src, n, lane, &at, &q->size[1]))
 			return LADE_GPU_TRUNCATED;
-		q->match += 4;
+		q->size[1] += 4;
 		*next = at;
-		return LADE_GPU_OK;
+		return at == n ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
 	}
 
 	/* Nothing stands before the first token. */

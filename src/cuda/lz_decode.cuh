@@ -1,19 +1,32 @@
 /*
  * lz_decode.cuh: decodes one chunk of an LZ format, by one warp (solo) or by several (team).
  *
- * Where the next token stands is known only from the one before.  So every byte of a block of 128
- * is read as if a token stood there, which gives a jump.  Tables in shared memory then say where
- * one stands 2, 4 and 8 tokens on; from the true entry a few look-ups find every eighth token, and
- * each lane its own by three more.  That needs no luck: it takes as long on any data.
+ * Where the next token stands is known only from the one before.  So every byte of a segment of the
+ * source is read as if a token stood there, which gives a jump.  Tables in shared memory then say
+ * where one stands 2, 4, 8, .. tokens on, and where the chain leaves the segment.  That needs no
+ * luck: it takes as long on any data.  A round of a team:
+ *
+ *     1. each warp makes the tables of its segment, one behind the other from the round's first
+ *        token on
+ *     2. each walks from segment to segment by the last table, to its own entry; lanes find their
+ *        tokens, one or two each, and read their sequences
+ *     3. the warps' totals give each its place in the output, and the sequences go to the
+ *        executor (lz_exec.cuh)
+ *
+ * A jump is a byte: one that is too long, or needs more bytes to be read, leads to 255, and the
+ * round ends there.  Where a length has bytes of 255, the jump is wrong; the lane that reads the
+ * sequence sees that, what comes behind is dropped, and the next round begins at the right place.
+ *
+ * Which shape, by chunks a multiprocessor (measured with 64 KiB chunks on 132 of them,
+ * docs/performance/gpu-lz.md): a team of 16 up to 2, of 8 up to 4, of 4 up to 12, solo above.
  *
  * A format is a struct of functions (lz4_parse.cuh, snappy_parse.cuh):
- *   SPAN          bytes that hold 32 tokens at most: a team's blocks
- *   TOKEN_AT_END  a chain that arrives at the source's end is an error
- *   begin         what stands before the first token: where it stands, and the decoded size if told
- *   jump          a position read as a token: where the next one stands, or LADE_LZ_STOP where this
- *                 is the last, bad or slow one; and the token, packed
- *   take          a lane's sequence from its packed token
- *   slow          the whole warp reads a token whose lengths take long to read
+ *   TOKENS  how many a lane takes: 1 or 2
+ *   SPAN    bytes that hold 32 times as many at most: a team's segments
+ *   begin   what stands before the first token: where it stands, and the decoded size if told
+ *   jumps   four positions read as tokens: where the next ones stand, in the segment
+ *   take    a lane's sequence, and where the next token stands; LADE_LZ_STOP where there is none
+ *   slow    the whole warp reads a token whose lengths take long to read
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,424 +36,487 @@
 #include "cuda/lz_exec.cuh"
 
 #define LADE_LZ_STOP 0xFFFFFFFFu
-#define LADE_LZ_SLOW 1u /* in a packed token */
+#define LADE_LZ_BYTES 0x01010101u
+#define LADE_LZ_NONE 255u
 
-#define LADE_LZ_BLOCK 128u
-#define LADE_LZ_STAGE 160u /* bytes at hand from the block's first on: look-ahead for lengths */
-
-/*
- * A block's tables.  A position within it is one byte, 128 and more is outside; the upper halves of
- * 'on' are all 255, so that what is outside stays outside.
- */
-struct lade_lz_block {
-	uint32_t stage[(LADE_LZ_STAGE + 8) / 4]; /* the source's words that hold the block */
-	uint32_t exit[LADE_LZ_BLOCK];            /* the jump, as a position of the source */
-	uint32_t token[LADE_LZ_BLOCK];
-	uint8_t on[4][256]; /* 1, 2, 4, 8 tokens on */
+/* A segment's tables: where the chain stands 1, 2, 4, .. tokens behind a position.  What is outside
+ * the segment stays where it is. */
+template <int LEVELS> struct lade_lz_tables {
+	uint8_t on[LEVELS][256];
+	uint32_t words[33]; /* of the source, that hold the segment */
 };
 
-/* What a warp has in shared memory. */
-struct lade_lz_warp {
-	lade_lz_shared exec;
-	lade_lz_block block;
+template <class F, int W> struct lade_lz_team {
+	static constexpr int LEVELS = (W == 1 ? 3 : 5) + F::TOKENS;
+	static constexpr uint32_t SPAN = W == 1 ? 128 : F::SPAN;
+	lade_lz_exec<W> exec;
+	lade_lz_tables<LEVELS> tables[W];
+	uint32_t total[W], pieces[W], exit[W]; /* of a segment */
+	uint32_t chunk;
 };
+#define LADE_LZ_CUT 0x80000000u  /* in 'pieces': what comes behind this segment is dropped */
+#define LADE_LZ_USED 0x40000000u /* and: it has a token */
+#define LADE_LZ_COUNT 0xFFFFu
 
-static __device__ __forceinline__ void lade_lz_block_init(lade_lz_block *b, uint32_t lane)
+template <int LEVELS>
+static __device__ __forceinline__ void lade_lz_tables_init(lade_lz_tables<LEVELS> *t, uint32_t lane)
 {
-#pragma unroll
-	for (uint32_t t = 0; t < 4; t++)
-		((uint32_t *)b->on[t])[32 + lane] = LADE_FULL;
+	for (int k = 0; k < LEVELS; k++)
+		((uint32_t *)t->on[k])[32 + lane] = 0x83828180 + 4 * lane * LADE_LZ_BYTES;
 	__syncwarp();
 }
 
-/*
- * Brings the block's bytes to shared memory; returns where in 'stage' its first one lies.  Whole
- * words are read where all of them lie in the source; at its ends it goes byte by byte, and what
- * lies outside is 0.
- */
-static __device__ __forceinline__ uint32_t lade_lz_stage(lade_lz_block *b, const uint8_t *src,
-                                                         uint32_t n, uint32_t begin, uint32_t lane)
+/* Begins to bring in the words that hold the segment at 'begin'.  Whole words are copied where all
+ * of them lie in the source; what lies outside is 0. */
+template <int LEVELS>
+static __device__ __forceinline__ void lade_lz_fetch(lade_lz_tables<LEVELS> *t, const uint8_t *src,
+                                                     uint32_t n, uint32_t begin, uint32_t lane)
 {
 	uint32_t shift = (uint32_t)(uintptr_t)(src + begin) & 3;
-	if (begin >= shift && begin + LADE_LZ_STAGE + 4 <= n) {
+	if (begin >= shift && begin <= n && n - begin >= 132) {
 		const uint32_t *from = (const uint32_t *)(src + begin - shift);
-		b->stage[lane] = from[lane];
-		if (lane < 9)
-			b->stage[32 + lane] = from[32 + lane];
-	} else {
-		for (uint32_t i = lane; i < sizeof b->stage / 4; i += 32)
-			b->stage[i] = 0;
-		__syncwarp();
-		uint8_t *to = (uint8_t *)b->stage + shift;
-		for (uint32_t i = lane; i < LADE_LZ_STAGE && begin + i < n; i += 32)
-			to[i] = src[begin + i];
+		lade_cp_async_4(&t->words[lane], from + lane);
+		if (lane == 0)
+			lade_cp_async_4(&t->words[32], from + 32);
+		lade_cp_async_commit();
+		return;
 	}
-	__syncwarp();
-	return shift;
-}
-
-/* Makes the tables of the block at 'begin', which ends after SPAN bytes. */
-template <class F, int SPAN>
-static __device__ __forceinline__ void lade_lz_tables(lade_lz_block *b, const uint8_t *src,
-                                                      uint32_t n, uint32_t begin, uint32_t lane)
-{
-	uint32_t shift = lade_lz_stage(b, src, n, begin, lane);
-	const uint8_t *stage = (const uint8_t *)b->stage + shift;
-	uint32_t low = b->stage[lane], high = b->stage[lane + 1], next = b->stage[lane + 2];
-	uint32_t bytes = __funnelshift_r(low, high, 8 * shift),
-		 more = __funnelshift_r(high, next, 8 * shift);
-	uint32_t to = 0;
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		uint32_t token, at = begin + 4 * lane + k;
-		/* The byte at 'at' and the three behind it. */
-		uint32_t exit = F::jump(src, n, begin, stage, at,
-		                        __funnelshift_r(bytes, more, 8 * k), &token);
-		b->exit[4 * lane + k] = exit;
-		b->token[4 * lane + k] = token;
-		uint32_t on = exit - begin < SPAN ? exit - begin : 255;
-		to |= on << (8 * k);
-	}
-	((uint32_t *)b->on[0])[lane] = to;
-	__syncwarp();
-#pragma unroll
-	for (uint32_t t = 1; t < 4; t++) {
-		uint32_t far = 0;
+#pragma unroll 1
+	for (uint32_t i = lane; i < 33; i += 32) {
+		uint32_t at = begin - shift + 4 * i, word = 0;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
-			far |= (uint32_t)b->on[t - 1][to >> (8 * k) & 255] << (8 * k);
-		((uint32_t *)b->on[t])[lane] = to = far;
+			word |= at + k < n ? (uint32_t)src[at + k] << (8 * k) : 0;
+		t->words[i] = word;
+	}
+}
+
+/* Makes the tables of the segment at 'begin', whose words have been fetched. */
+template <class F, bool TEAM, uint32_t SPAN, int LEVELS>
+static __device__ __forceinline__ void
+lade_lz_tables_make(lade_lz_tables<LEVELS> *t, const uint8_t *src, uint32_t begin, uint32_t lane)
+{
+	uint32_t shift = 8 * ((uint32_t)(uintptr_t)(src + begin) & 3);
+	lade_cp_async_wait<0>();
+	__syncwarp();
+	uint32_t low = t->words[lane], high = t->words[lane + 1];
+	uint32_t bytes = __funnelshift_r(low, high, shift);
+	uint32_t nexts = __funnelshift_r(bytes, high >> shift, 8);
+	uint32_t places = 0x03020100 + 4 * lane * LADE_LZ_BYTES;
+	uint32_t to = F::template jumps<TEAM>(bytes, nexts, places);
+	if (4 * lane >= SPAN)
+		to = places;
+	((uint32_t *)t->on[0])[lane] = to;
+	__syncwarp();
+#pragma unroll
+	for (int k = 1; k < LEVELS; k++) {
+		const uint8_t *on = t->on[k - 1];
+		to = __byte_perm(__byte_perm(on[to & 255], on[to >> 8 & 255], 0x40),
+		                 __byte_perm(on[to >> 16 & 255], on[to >> 24], 0x40), 0x5410);
+		((uint32_t *)t->on[k])[lane] = to;
 		__syncwarp();
 	}
 }
 
-/* The lane's token among the first 32 of the chain that enters the block at 'entry' (below 128):
- * where it stands in the block; 128 or more: there are fewer. */
-static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_block *b, uint32_t entry,
-                                                        uint32_t lane)
+/* The lane's first token of the chain that enters the segment at 'entry': where in the segment it
+ * stands; SPAN or more: there are fewer. */
+template <class F, bool TEAM, int LEVELS>
+static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_tables<LEVELS> *t,
+                                                        uint32_t entry, uint32_t lane)
 {
-	uint32_t p = entry, mine = entry;
+	constexpr int ONE = F::TOKENS - 1; /* the table that leads to the next lane's */
+	uint32_t mine = entry;
+	if (TEAM) {
 #pragma unroll
-	for (uint32_t g = 1; g < 4; g++) {
-		p = b->on[3][p];
-		if (lane >= 8 * g)
-			mine = p;
+		for (int k = 4; k > 2; k--)
+			if (lane >> k & 1)
+				mine = t->on[TEAM ? ONE + k : 0][mine];
+	} else {
+		uint32_t p = entry;
+#pragma unroll
+		for (uint32_t g = 1; g < 4; g++) {
+			p = t->on[ONE + 3][p];
+			if (lane >= 8 * g)
+				mine = p;
+		}
 	}
-	if (lane & 4)
-		mine = b->on[2][mine];
-	if (lane & 2)
-		mine = b->on[1][mine];
-	if (lane & 1)
-		mine = b->on[0][mine];
+#pragma unroll
+	for (int k = 2; k >= 0; k--)
+		if (lane >> k & 1)
+			mine = t->on[ONE + k][mine];
 	return mine;
 }
 
-/*
- * Reads the sequences of the lanes' tokens.  '*exit' is where the token behind the last of them
- * stands, or LADE_LZ_STOP; it is exact also where the last one is slow.  'position' is from
- * lade_lz_find().
- */
-template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_read(const lade_lz_block *b, const uint8_t *src,
-                                                        uint32_t n, uint32_t begin,
-                                                        uint32_t position, uint32_t lane,
-                                                        lade_lz_sequence *q, uint32_t *exit)
+/* Where the chain that begins with the first segment enters the warp's own; LADE_LZ_NONE: it does
+ * not, or not for sure. */
+template <class F, int W>
+static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W> *t, uint32_t warp)
 {
-	/* A chain that arrives at the end of the source has no token there, or (LZ4) a missing one.
-	 */
-	bool have = position < LADE_LZ_BLOCK && (F::TOKEN_AT_END || begin + position < n);
-	uint32_t token = have ? b->token[position] : 0, status = LADE_GPU_OK;
-	uint32_t count = __popc(__ballot_sync(LADE_FULL, have));
-	*q = lade_lz_sequence{0, 0, 0, 0};
-	uint32_t last = __shfl_sync(LADE_FULL, position, count - 1);
-	uint32_t last_token = __shfl_sync(LADE_FULL, token, count - 1);
-	*exit = b->exit[last & (LADE_LZ_BLOCK - 1)];
-	/* A slow token ends its chain, so that only the last one can be. */
-	if (last_token & LADE_LZ_SLOW) {
-		lade_lz_sequence long_one = {0, 0, 0, 0};
-		uint32_t bad = F::slow(src, n, begin + last, lane, &long_one, exit);
-		if (lane == count - 1) {
-			*q = long_one;
-			status = bad;
+	constexpr uint32_t SPAN = lade_lz_team<F, W>::SPAN;
+	constexpr int LAST = lade_lz_team<F, W>::LEVELS - 1;
+	uint32_t at = 0, mine = LADE_LZ_NONE;
+#pragma unroll 8
+	for (uint32_t s = 0; s < W; s++) {
+		if (at < SPAN) {
+			mine = s == warp ? at : mine;
+			at = t->tables[s].on[LAST][at];
+			at = at == LADE_LZ_NONE ? LADE_LZ_STOP : at;
 		}
+		at -= SPAN;
 	}
-	if (have && !(token & LADE_LZ_SLOW))
-		status = F::take(src, n, begin + position, token, q);
-	uint32_t bad = __ballot_sync(LADE_FULL, status != LADE_GPU_OK);
-	return bad ? __shfl_sync(LADE_FULL, status, __ffs(bad) - 1) : LADE_GPU_OK;
+	return mine;
 }
 
-/* Where each lane's sequence begins, counted from the batch's first byte; '*total' is the bytes of
- * all. Two lengths are at most 2^30 and some each, and only the last lane's are above 1,000. */
-static __device__ __forceinline__ uint32_t lade_lz_place(const lade_lz_sequence &q, uint32_t lane,
-                                                         uint32_t *total)
+/* What the warp's lanes have read. */
+struct lade_lz_read {
+	uint32_t count;  /* lanes that have a token */
+	uint32_t exit;   /* where the token behind the last of them stands, or LADE_LZ_STOP */
+	uint32_t status; /* the lane's own */
+	bool cut;        /* the tables are wrong behind the last one */
+};
+
+/* Reads the sequences of the lanes' tokens; 'position' is from lade_lz_find(). */
+template <class F, uint32_t SPAN, int LEVELS>
+static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables<LEVELS> *t,
+                                                            const uint8_t *src, uint32_t n,
+                                                            uint32_t begin, uint32_t position,
+                                                            uint32_t lane, lade_lz_sequence *q)
 {
-	uint32_t end = lade_warp_scan(q.literals + q.match, lane);
-	*total = __shfl_sync(LADE_FULL, end, 31);
-	return end - q.literals - q.match;
+	/* Positions ascend, so that the first lanes have a token and the others none. */
+	bool have = position < SPAN && begin + position < n, slow = false;
+	uint32_t next = LADE_LZ_STOP, second = LADE_LZ_STOP;
+	lade_lz_read r = {0, LADE_LZ_STOP, LADE_GPU_OK, false};
+	r.count = __popc(__ballot_sync(LADE_FULL, have));
+	*q = lade_lz_sequence{{0, 0}, {0, 0}, {false, false}};
+	if (have) {
+		if (F::TOKENS == 2) {
+			second = t->on[0][position];
+			second = second < SPAN ? begin + second : LADE_LZ_STOP;
+		}
+		r.status = F::take(lade_global(src), n, begin + position, second, q, &next, &slow);
+	}
+	uint32_t slows = __ballot_sync(LADE_FULL, slow);
+	if (slows) {
+		uint32_t first = __ffs(slows) - 1;
+		uint32_t p = begin + __shfl_sync(LADE_FULL, position, first);
+		lade_lz_sequence one = {{0, 0}, {0, 0}, {false, false}};
+		uint32_t after = LADE_LZ_STOP, bad = F::slow(src, n, p, lane, &one, &after);
+		if (lane >= first) {
+			*q = lade_lz_sequence{{0, 0}, {0, 0}, {false, false}};
+			r.status = LADE_GPU_OK;
+		}
+		if (lane == first) {
+			*q = one;
+			next = after;
+			r.status = bad;
+		}
+		r.count = first + 1;
+		r.cut = true;
+	}
+	r.exit = __shfl_sync(LADE_FULL, next, r.count - 1);
+	return r;
 }
 
-/* Checks the matches' offsets and the output's end; 'start' is the lane's first output byte. */
+/* What is wrong with the lane's sequence in its place: 'start' is its first output byte, 'cap' the
+ * room of all. */
 static __device__ __forceinline__ uint32_t lade_lz_check(const lade_lz_sequence &q, uint32_t start,
-                                                         uint32_t op, uint32_t total, uint32_t cap)
+                                                         uint32_t cap)
 {
-	bool bad = q.match && (q.offset == 0 || q.offset > start + q.literals);
-	if (__any_sync(LADE_FULL, bad))
-		return LADE_GPU_CORRUPT;
-	return total > cap - op ? LADE_GPU_NOSPACE : LADE_GPU_OK;
-}
-
-/* ---- one warp
- * ------------------------------------------------------------------------------------------ */
-
-template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_solo(lade_lz_warp *w, const lade_gpu_chunk &c,
-                                                        uint32_t lane, uint32_t *size)
-{
-	uint32_t at, told, op = 0;
-	uint32_t status = F::begin(c.src, c.src_size, &at, &told);
-	if (status == LADE_GPU_OK && told != LADE_LZ_STOP && told > c.dst_cap)
-		status = LADE_GPU_NOSPACE;
-	uint32_t cap = told < c.dst_cap ? told : c.dst_cap;
-	if (!F::TOKEN_AT_END && at == c.src_size)
-		at = LADE_LZ_STOP;
-	/* Every round reads a token at least, so that there are no more than source bytes. */
-	while (status == LADE_GPU_OK && at != LADE_LZ_STOP) {
-		lade_lz_sequence q;
-		uint32_t exit, start, total, begin = at;
-		lade_lz_tables<F, LADE_LZ_BLOCK>(&w->block, c.src, c.src_size, begin, lane);
-		uint32_t position = lade_lz_find(&w->block, 0, lane);
-		status = lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q,
-		                         &exit);
-		start = op + lade_lz_place(q, lane, &total);
-		if (status == LADE_GPU_OK)
-			status = lade_lz_check(q, start, op, total, cap);
-		if (status != LADE_GPU_OK)
-			break;
-		lade_lz_pieces(&w->exec, q, start, lane);
-		lade_lz_marked m =
-			lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
-		lade_lz_open gate = {op};
-		lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane);
-		op += total;
-		at = exit;
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		if (q.size[k] && q.match[k] && q.from[k] - 1 >= start)
+			return LADE_GPU_CORRUPT;
+		if (start > cap || q.size[k] > cap - start)
+			return LADE_GPU_NOSPACE;
+		start += q.size[k];
 	}
-	if (status == LADE_GPU_OK && told != LADE_LZ_STOP && op != told)
-		status = LADE_GPU_CORRUPT;
-	*size = op;
-	return status;
+	return LADE_GPU_OK;
 }
 
-/* Map: block = WARPS warps, warp = one chunk at a time.  Shared: sizeof(lade_lz_warp) a warp. */
+/* Whether the matches' offsets are right. */
+static __device__ __forceinline__ bool lade_lz_right(const lade_lz_sequence &q, uint32_t start)
+{
+	return !(q.size[0] && q.match[0] && q.from[0] - 1 >= start) &&
+	       !(q.size[1] && q.match[1] && q.from[1] - 1 >= start + q.size[0]);
+}
+
+/* The status of the first lane that has one. */
+template <class F, int W>
+static __device__ __forceinline__ uint32_t lade_lz_failed(lade_lz_team<F, W> *t, uint32_t status,
+                                                          uint32_t warp, uint32_t lane)
+{
+	uint32_t bad = __ballot_sync(LADE_FULL, status != LADE_GPU_OK);
+	status = __shfl_sync(LADE_FULL, status, bad ? __ffs(bad) - 1 : 0);
+	if (W == 1)
+		return status;
+	if (lane == 0)
+		t->total[warp] = status;
+	lade_team_sync<W>();
+	for (uint32_t i = 0; i < W; i++)
+		if (t->total[i] != LADE_GPU_OK)
+			return t->total[i];
+	return LADE_GPU_CORRUPT; /* cannot be */
+}
+
+/* What all segments of a round come to, up to the first one behind which the tables are wrong. */
+struct lade_lz_sum {
+	uint32_t before, total; /* output bytes of the segments before the warp's, and of all */
+	uint32_t pieces_before, pieces;
+	uint32_t exit; /* where the round's last token leads */
+	bool kept;     /* the warp's own segment counts */
+};
+
+template <class F, int W>
+static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<F, W> *t,
+                                                             uint32_t warp, uint32_t lane)
+{
+	lade_lz_sum s = {0, 0, 0, 0, LADE_LZ_STOP, true};
+	if (W <= 8) {
+		bool open = true;
+#pragma unroll
+		for (uint32_t i = 0; i < W; i++) {
+			uint32_t flags = t->pieces[i], pieces = flags & LADE_LZ_COUNT;
+			uint32_t total = t->total[i];
+			if (i == warp) {
+				s.before = s.total;
+				s.pieces_before = s.pieces;
+				s.kept = open;
+			}
+			if (open) {
+				s.total += total;
+				s.pieces += pieces;
+				s.exit = flags & LADE_LZ_USED ? t->exit[i] : s.exit;
+			}
+			open = open && !(flags & LADE_LZ_CUT);
+		}
+		return s;
+	}
+	/* Lane i has segment i. */
+	uint32_t its = lane < W ? t->total[lane] : 0, flags = lane < W ? t->pieces[lane] : 0;
+	uint32_t cut = __ballot_sync(LADE_FULL, (flags & LADE_LZ_CUT) != 0);
+	uint32_t kept = cut ? cut ^ (cut - 1) : LADE_FULL;
+	uint32_t used = __ballot_sync(LADE_FULL, (flags & LADE_LZ_USED) != 0);
+	s.exit = t->exit[31 - __clz((int)(used & kept))];
+	its = kept >> lane & 1 ? its : 0;
+	flags = kept >> lane & 1 ? flags & LADE_LZ_COUNT : 0;
+	uint32_t ends = lade_warp_scan(its, lane), counts = lade_warp_scan(flags, lane);
+	s.before = __shfl_sync(LADE_FULL, ends - its, warp);
+	s.pieces_before = __shfl_sync(LADE_FULL, counts - flags, warp);
+	s.total = __shfl_sync(LADE_FULL, ends, 31);
+	s.pieces = __shfl_sync(LADE_FULL, counts, 31);
+	s.kept = kept >> warp & 1;
+	return s;
+}
+
+/*
+ * Lengths do not wrap: a sequence has at most 2^30 literals and a match of 2^30 and some, and in
+ * a round, or in what is kept of it, only the last one's are above 1,000.
+ */
+template <class F, int W>
+static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
+                                                         const lade_gpu_chunk &c, uint32_t warp,
+                                                         uint32_t lane, uint32_t *size)
+{
+	constexpr uint32_t SPAN = lade_lz_team<F, W>::SPAN;
+	uint32_t at, told, n = c.src_size;
+	*size = 0;
+	uint32_t status = F::begin(c.src, n, &at, &told);
+	if (status != LADE_GPU_OK)
+		return status;
+	if (told != LADE_LZ_STOP && told > c.dst_cap)
+		return LADE_GPU_NOSPACE;
+	uint32_t cap = told < c.dst_cap ? told : c.dst_cap;
+	lade_lz_out o = lade_lz_begin<W>(&t->exec, c.dst, warp, lane);
+	uint32_t shift = o.done;
+	if (at >= n)
+		at = LADE_LZ_STOP;
+	uint32_t begin = at + warp * SPAN;
+	if (at != LADE_LZ_STOP)
+		lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
+	/* Every round reads a token at least, so that there are no more than source bytes. */
+	while (at != LADE_LZ_STOP) {
+		uint32_t entry = 0;
+		lade_lz_tables_make<F, (W > 1), SPAN>(&t->tables[warp], c.src, begin, lane);
+		if (W > 1) {
+			lade_team_sync<W>();
+			entry = lade_lz_walk<F, W>(t, warp);
+		}
+		uint32_t position = lade_lz_find<F, (W > 1)>(&t->tables[warp], entry, lane);
+		lade_lz_sequence q;
+		lade_lz_read r = lade_lz_take<F, SPAN>(&t->tables[warp], c.src, n, begin, position,
+		                                       lane, &q);
+		uint32_t length = q.size[0] + q.size[1];
+		uint32_t end = lade_warp_scan(length, lane),
+			 total = __shfl_sync(LADE_FULL, end, 31);
+		uint32_t first = __ballot_sync(LADE_FULL, q.size[0] != 0);
+		uint32_t second = __ballot_sync(LADE_FULL, q.size[1] != 0);
+		uint32_t below = (1u << lane) - 1;
+		uint32_t piece = o.pieces + __popc(first & below) + __popc(second & below);
+		uint32_t pieces = __popc(first) + __popc(second);
+		uint32_t start = o.end + end - length;
+		at = r.exit;
+		if (W > 1) {
+			if (lane == 0) {
+				t->total[warp] = total;
+				t->pieces[warp] = pieces | (r.cut ? LADE_LZ_CUT : 0) |
+				                  (r.count ? LADE_LZ_USED : 0);
+				t->exit[warp] = r.exit;
+			}
+			lade_team_sync<W>();
+			lade_lz_sum all = lade_lz_gather<F, W>(t, warp, lane);
+			start += all.before;
+			piece += all.pieces_before;
+			total = all.total;
+			pieces = all.pieces;
+			at = all.exit;
+			if (!all.kept) {
+				q.size[0] = q.size[1] = 0;
+				r.status = LADE_GPU_OK;
+				start = o.end;
+			}
+		}
+		bool bad = r.status != LADE_GPU_OK || !lade_lz_right(q, start - shift) ||
+		           total > cap + shift - o.end;
+		if (lade_team_any<W>(bad)) {
+			if (r.status == LADE_GPU_OK)
+				r.status = lade_lz_check(q, start - shift, cap);
+			return lade_lz_failed<F, W>(t, r.status, warp, lane);
+		}
+		if (at != LADE_LZ_STOP) {
+			begin = at + warp * SPAN;
+			lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
+		}
+		lade_lz_make<W>(&t->exec, &o, c.src, q, start, piece, o.end + total, pieces,
+		                at == LADE_LZ_STOP, warp, lane);
+	}
+	*size = o.end - shift;
+	uint32_t first;
+	F::begin(c.src, n, &first, &told); /* read again, for a register less */
+	return told != LADE_LZ_STOP && *size != told ? LADE_GPU_CORRUPT : LADE_GPU_OK;
+}
+
+/* How many bytes a chunk decodes to: as above, with no output. */
+template <class F>
+static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<4> *t,
+                                                        const lade_gpu_chunk &c, uint32_t lane,
+                                                        uint32_t *size)
+{
+	uint32_t at, told, n = c.src_size, op = 0;
+	uint32_t status = F::begin(c.src, n, &at, &told);
+	if (status != LADE_GPU_OK)
+		return status;
+	if (at >= n)
+		at = LADE_LZ_STOP;
+	while (at != LADE_LZ_STOP) {
+		lade_lz_fetch(t, c.src, n, at, lane);
+		lade_lz_tables_make<F, false, 128>(t, c.src, at, lane);
+		lade_lz_sequence q;
+		uint32_t position = lade_lz_find<F, false>(t, 0, lane);
+		lade_lz_read r = lade_lz_take<F, 128>(t, c.src, n, at, position, lane, &q);
+		uint32_t length = q.size[0] + q.size[1], end = lade_warp_scan(length, lane);
+		if (r.status == LADE_GPU_OK)
+			r.status = lade_lz_check(q, op + end - length, LADE_GPU_CHUNK_MAX);
+		uint32_t bad = __ballot_sync(LADE_FULL, r.status != LADE_GPU_OK);
+		if (bad) {
+			status = __shfl_sync(LADE_FULL, r.status, __ffs(bad) - 1);
+			return status == LADE_GPU_NOSPACE ? LADE_GPU_LIMIT : status;
+		}
+		op += __shfl_sync(LADE_FULL, end, 31);
+		at = r.exit;
+	}
+	*size = op;
+	return told != LADE_LZ_STOP && op != told ? LADE_GPU_CORRUPT : LADE_GPU_OK;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+/* Map: block = WARPS warps, warp = one chunk at a time.  Shared: a team of one for each. */
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch)
 {
-	LADE_SHARED(lade_lz_warp, shared, [WARPS]);
-	lade_lz_warp *w = &shared[threadIdx.x / 32];
-	uint32_t lane = lade_lane();
-	lade_lz_block_init(&w->block, lane);
+	typedef lade_lz_team<F, 1> team_of_one;
+	LADE_SHARED(team_of_one, shared, [WARPS]);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	team_of_one *t = &shared[warp];
+	lade_lz_tables_init(&t->tables[0], lane);
+	uint32_t i = blockIdx.x * WARPS + warp;
 	for (;;) {
-		uint32_t i = 0;
-		if (lane == 0)
-			i = atomicAdd(batch.next, 1u);
-		i = __shfl_sync(LADE_FULL, i, 0);
+		if (batch.next) {
+			if (lane == 0)
+				i = atomicAdd(batch.next, 1u);
+			i = __shfl_sync(LADE_FULL, i, 0);
+		}
 		if (i >= batch.count)
 			break;
 		lade_gpu_chunk c;
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_solo<F>(w, c, lane, &size);
+			status = lade_lz_chunk<F, 1>(t, c, 0, lane, &size);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
-	}
-}
-
-/* ---- several warps
- * --------------------------------------------------------------------------------- */
-
-/*
- * Warps take the blocks of a chunk in turn.  Three things go from block to block in order, each
- * with a ticket that counts the blocks which tokens begin in: where the chain enters (handed on as
- * soon as the block's tables and the entry give the exit), where the output continues, and how much
- * of it is complete.  A warp does all it can before it waits; a tile waits for just the output that
- * it reads.
- */
-struct lade_lz_team {
-	uint64_t chain;  /* | ticket 32 | position 32 |; LADE_LZ_STOP: no more tokens */
-	uint64_t place;  /* | ticket 32 | output position 32 | */
-	uint32_t made;   /* the output before this position is complete */
-	uint32_t status; /* of the first ticket that failed */
-	uint32_t size, chunk;
-};
-
-static __device__ __forceinline__ bool lade_lz_failed(const lade_lz_team *team)
-{
-	return __shfl_sync(LADE_FULL, lade_ld_volatile(&team->status), 0) != LADE_GPU_OK;
-}
-
-static __device__ __forceinline__ void lade_lz_post(uint64_t *word, uint32_t ticket, uint32_t value,
-                                                    uint32_t lane)
-{
-	if (lane == 0)
-		lade_st_volatile(word, (uint64_t)ticket << 32 | value);
-}
-
-/* The gate of a warp that makes the output behind o0, with others at work before it. */
-struct lade_lz_gate {
-	static constexpr bool ALWAYS = false;
-	uint32_t o0;
-	uint32_t seen; /* what of the output was complete when last looked */
-	const lade_lz_team *team;
-	__device__ __forceinline__ bool open(uint32_t need)
-	{
-		while (seen < need) {
-			seen = __shfl_sync(LADE_FULL, lade_ld_acquire_cta(&team->made), 0);
-			if (seen >= need)
-				break;
-			if (lade_lz_failed(team))
-				return false;
-		}
 		__syncwarp();
-		return true;
-	}
-};
-
-/* Waits for the ticket's place in the output; false when the chunk has failed. */
-static __device__ __forceinline__ bool lade_lz_turn(const lade_lz_team *team, uint32_t ticket,
-                                                    uint32_t *op)
-{
-	for (;;) {
-		uint64_t place = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->place), 0);
-		*op = (uint32_t)place;
-		if ((uint32_t)(place >> 32) == ticket)
-			return true;
-		if (lade_lz_failed(team))
-			return false;
+		if (!batch.next)
+			break;
 	}
 }
 
-/* A block that the chain enters at 'at'; false when there is no more to do. */
-template <class F>
-static __device__ __forceinline__ bool
-lade_lz_part(lade_lz_warp *w, lade_lz_team *team, const lade_gpu_chunk &c, uint32_t cap,
-             uint32_t begin, uint32_t at, uint32_t ticket, uint32_t lane)
-{
-	/* Where the chain leaves the block is what the next warp waits for; a slow token's end is
-	 * known when it is read. */
-	uint32_t position = lade_lz_find(&w->block, at - begin, lane), exit, total, op;
-	bool have = position < LADE_LZ_BLOCK;
-	uint32_t last = __popc(__ballot_sync(LADE_FULL, have)) - 1;
-	last = __shfl_sync(LADE_FULL, position, last);
-	bool slow = (w->block.token[last] & LADE_LZ_SLOW) != 0;
-	if (!slow)
-		lade_lz_post(&team->chain, ticket + 1, w->block.exit[last], lane);
-	lade_lz_sequence q;
-	uint32_t status =
-		lade_lz_read<F>(&w->block, c.src, c.src_size, begin, position, lane, &q, &exit);
-	if (slow)
-		lade_lz_post(&team->chain, ticket + 1, status == LADE_GPU_OK ? exit : LADE_LZ_STOP,
-		             lane);
-	uint32_t start = lade_lz_place(q, lane, &total);
-	if (!lade_lz_turn(team, ticket, &op))
-		return false;
-	start += op;
-	if (status == LADE_GPU_OK)
-		status = lade_lz_check(q, start, op, total, cap);
-	if (status != LADE_GPU_OK) {
-		if (lane == 0)
-			lade_st_volatile(&team->status, status);
-		return false;
-	}
-	lade_lz_post(&team->place, ticket + 1, op + total, lane);
-	if (exit == LADE_LZ_STOP && lane == 0)
-		team->size = op + total;
-	lade_lz_pieces(&w->exec, q, start, lane);
-	lade_lz_marked m = lade_lz_mark(&w->exec, q, start, lade_lz_window(c.dst, op), op, 0, lane);
-	lade_lz_gate gate = {op, 0, team};
-	/* The output is complete up to here when it was before and this batch is made. */
-	if (!lade_lz_make(&w->exec, c.src, c.dst, q, start, op + total, m, gate, lane) ||
-	    !gate.open(op))
-		return false;
-	if (lane == 0)
-		lade_st_release_cta(&team->made, op + total);
-	return exit != LADE_LZ_STOP;
-}
-
+/* Map: block = one chunk at a time, warp = every WARPS-th segment of its source.  Shared: the
+ * team's, at 't'. */
 template <class F, int WARPS>
-static __device__ __forceinline__ void lade_lz_share(lade_lz_warp *w, lade_lz_team *team,
-                                                     const lade_gpu_chunk &c, uint32_t cap,
-                                                     uint32_t first, uint32_t warp, uint32_t lane)
+static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS> *t,
+                                                          const lade_gpu_batch &batch)
 {
-	uint32_t block = warp;
-	for (;;) {
-		uint64_t chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
-		uint32_t at = (uint32_t)chain;
-		if (at == LADE_LZ_STOP || lade_lz_failed(team))
-			return;
-		/* Blocks that the chain has passed hold nothing of it. */
-		uint32_t here = (at - first) / F::SPAN;
-		if (block < here)
-			block += (here - block + WARPS - 1) / WARPS * WARPS;
-		uint32_t begin = first + block * F::SPAN;
-		lade_lz_tables<F, F::SPAN>(&w->block, c.src, c.src_size, begin, lane);
-		while (at < begin) {
-			chain = __shfl_sync(LADE_FULL, lade_ld_volatile(&team->chain), 0);
-			at = (uint32_t)chain;
-			if (lade_lz_failed(team))
-				return;
-		}
-		if (at == LADE_LZ_STOP)
-			return;
-		if (at - begin < F::SPAN &&
-		    !lade_lz_part<F>(w, team, c, cap, begin, at, (uint32_t)(chain >> 32), lane))
-			return;
-	}
-}
-
-/* Map: block = one chunk at a time, warp = every WARPS-th block of its source.  Shared: the
- * warps' parts and the team's. */
-template <class F, int WARPS>
-static __device__ __forceinline__ void lade_lz_team_batch(const lade_gpu_batch &batch)
-{
-	LADE_SHARED(lade_lz_warp, shared, [WARPS]);
-	LADE_SHARED(lade_lz_team, team);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
-	lade_lz_block_init(&shared[warp].block, lane);
+	lade_lz_tables_init(&t->tables[warp], lane);
+	uint32_t i = blockIdx.x;
 	for (;;) {
-		if (threadIdx.x == 0)
-			team.chunk = atomicAdd(batch.next, 1u);
-		__syncthreads();
-		uint32_t i = team.chunk;
+		if (batch.next) {
+			if (threadIdx.x == 0)
+				t->chunk = atomicAdd(batch.next, 1u);
+			__syncthreads();
+			i = t->chunk;
+		}
 		if (i >= batch.count)
 			break;
 		lade_gpu_chunk c;
-		uint32_t first = 0, told = LADE_LZ_STOP;
-		uint32_t status = lade_chunk_get(batch, i, &c);
+		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = F::begin(c.src, c.src_size, &first, &told);
-		if (status == LADE_GPU_OK && told != LADE_LZ_STOP && told > c.dst_cap)
-			status = LADE_GPU_NOSPACE;
-		bool any = status == LADE_GPU_OK && (F::TOKEN_AT_END || first < c.src_size);
-		if (threadIdx.x == 0) {
-			team.chain = first;
-			team.place = 0;
-			team.made = 0;
-			team.status = status;
-			team.size = 0;
+			status = lade_lz_chunk<F, WARPS>(t, c, warp, lane, &size);
+		if (threadIdx.x == 0)
+			lade_chunk_put(batch, i, status, size);
+		if (!batch.next)
+			break;
+		__syncthreads();
+	}
+}
+
+/* Map: block = WARPS warps, warp = one chunk at a time: its decoded size, and whether it can be
+ * decoded to that.  Shared: tables for each warp. */
+template <class F, int WARPS>
+static __device__ __forceinline__ void lade_lz_size_batch(const lade_gpu_batch &batch)
+{
+	LADE_SHARED(lade_lz_tables<4>, shared, [WARPS]);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	lade_lz_tables<4> *t = &shared[warp];
+	lade_lz_tables_init(t, lane);
+	uint32_t i = blockIdx.x * WARPS + warp;
+	for (;;) {
+		if (batch.next) {
+			if (lane == 0)
+				i = atomicAdd(batch.next, 1u);
+			i = __shfl_sync(LADE_FULL, i, 0);
 		}
-		__syncthreads();
-		if (any)
-			lade_lz_share<F, WARPS>(&shared[warp], &team, c,
-			                        told < c.dst_cap ? told : c.dst_cap, first, warp,
-			                        lane);
-		__syncthreads();
-		if (threadIdx.x == 0) {
-			status = team.status;
-			if (status == LADE_GPU_OK && told != LADE_LZ_STOP && team.size != told)
-				status = LADE_GPU_CORRUPT;
-			lade_chunk_put(batch, i, status, team.size);
-		}
-		__syncthreads();
+		if (i >= batch.count)
+			break;
+		lade_gpu_chunk c;
+		uint32_t size = 0, status = lade_source_get(batch, i, &c);
+		if (status == LADE_GPU_OK)
+			status = lade_lz_size<F>(t, c, lane, &size);
+		if (lane == 0)
+			lade_chunk_put(batch, i, status, size);
+		__syncwarp();
+		if (!batch.next)
+			break;
 	}
 }
 

@@ -1,23 +1,28 @@
 /*
  * lz_exec.cuh: the executor that LZ formats share: it turns pieces into bytes.
  *
- * A warp hands in up to 32 sequences, lane by lane: a literal run (bytes of the source) and a match
- * (bytes of the output so far), either of which may be empty.  Each non-empty one is a *piece*:
- * one number 'delta' such that output byte 'pos' is byte pos + delta of the source, or of the
- * output. A bitmap marks where pieces begin, so that the piece of any output byte is a count of
- * bits away, and a lane makes four bytes at a time, whatever the pieces' lengths:
+ * A team is W warps that work on one chunk in step: one warp, or all warps of a block.  Its warps
+ * hand in sequences, lane by lane, of two *pieces* each: a run of source bytes, or a match (bytes
+ * of the output so far), or nothing.  A piece is noted as an address such that output byte v of it
+ * is the byte at address + v.  Pieces stand in a ring; a bitmap, a ring as well, marks at which
+ * bytes of the output they begin; and for each word of 32 bytes it is noted which piece began last
+ * before it.  So the piece of any output byte is a count of bits away:
  *
- *     rank of the byte = starts before the window + starts in words before its own
- *                        + popc(its word up to and with it)
+ *     piece = last before the word + starts from the word's first byte up to and with this one
  *
- * Output is made in tiles of 128 bytes, a word of it a lane, whose loads are all in flight
- * together.  A source inside the tile itself is resolved first: a table of 128 indices is followed
- * until none points into the tile (pointer doubling, at most 7 rounds), which also resolves matches
- * that overlap themselves.
+ * Output is made in windows: for each warp a tile of 128 bytes, four neighbouring ones a lane,
+ * whose loads are all in flight together.  What does not fill a window is left for the next
+ * sequences.  A source inside the window is resolved first: each byte has the index of its source,
+ * and indices are followed at once by all lanes, twice as far each round (pointer doubling), until
+ * each ends at a byte from outside; that also resolves matches that overlap themselves.  A window
+ * that lies in one piece is copied by words, with those after it that do as well.
  *
- * Bounds: the source has a byte at least; the caller has checked that every literal lies in the
- * source, that every match begins in the output, and that the output ends within its capacity.
- * Every load and store here is at one of those bytes.
+ * Positions: v = output position + the low 7 bits of the destination's address, so that tiles are
+ * aligned lines of memory, and only the first window and the last one are not full.
+ *
+ * Bounds: the caller has checked that every literal lies in the source, that every match begins in
+ * the output, and that the output ends within its capacity.  Every load and store here is at one of
+ * those bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,306 +31,393 @@
 
 #include "cuda/batch.cuh"
 
-#define LADE_LZ_WINDOW 1024u /* output bytes that a bitmap covers: one word a lane */
 #define LADE_LZ_TILE 128u
-#define LADE_LZ_STRIDE 512u /* of a long match; a window is at least twice as long */
 
-/* A warp's part of shared memory. */
-struct lade_lz_shared {
-	uint32_t bits[32];  /* bit i of word w: a piece begins at byte 32 w + i */
-	int32_t delta[66];  /* by piece; bit 0: of the source; 64 at most and 2 unused */
-	uint32_t index[32]; /* by byte of a tile: where in the tile its value comes from */
-	uint32_t value[32]; /* by byte: the value, of those from outside */
+/* Of 32 bytes of the output: which of them begin a piece, and the piece that began last before
+ * them, counted in bytes of the ring. */
+struct alignas(8) lade_lz_word {
+	uint32_t bits, last;
 };
 
-/* What a lane hands in. */
+struct alignas(8) lade_lz_four {
+	uint16_t of[4];
+};
+
+/* A team's part of shared memory.  'piece' holds what a window leaves over, at most a piece a byte,
+ * and two pieces for each lane's sequence. */
+template <int W> struct lade_lz_exec {
+	static constexpr uint32_t WINDOW = W * LADE_LZ_TILE;
+	static constexpr uint32_t TILES = W <= 4 ? 32 : 8 * W; /* that the rings cover */
+	static constexpr uint32_t REACH = (TILES - 1) * LADE_LZ_TILE;
+	static constexpr uint32_t PIECES = 256 * W;
+	static constexpr uint32_t FINAL = 0x8000; /* in an index: this byte comes from outside */
+	lade_lz_word word[4 * TILES];
+	uint64_t piece[PIECES];            /* the address of output byte v is piece + v */
+	lade_lz_four index[2][WINDOW / 4]; /* by byte: where in the window it is from */
+	uint32_t value[WINDOW / 4];        /* by byte: the value, of those from outside */
+	uint32_t alone;                    /* the piece that a window lay in, as in lade_lz_word */
+	uint32_t since;                    /* v: .. from here on, and those behind it */
+	uint32_t next;                     /* v: where the next piece begins */
+};
+
+/* Where a team stands in its output; all its lanes have the same. */
+struct lade_lz_out {
+	uint8_t *base;   /* of v = 0 */
+	uint32_t done;   /* v: the output before it is made */
+	uint32_t end;    /* v: what was handed in ends here */
+	uint32_t pieces; /* so many were handed in */
+};
+
+/* What a lane hands in: two pieces, each of 'size' bytes, or empty. */
 struct lade_lz_sequence {
-	uint32_t literals, from; /* a run of source bytes from 'from' on */
-	uint32_t match, offset;  /* then bytes from 'offset' before, 1 to the output so far */
+	uint32_t size[2];
+	uint32_t from[2]; /* of a run of source bytes: where it begins; or a match's offset */
+	bool match[2];
 };
 
-/* ---- long runs ----------------------------------------------------------------------------- */
+/* ---- a team -------------------------------------------------------------------------------- */
 
-/*
- * Copies 'size' bytes from 'src' to 'dst'; 'src' may lie before 'dst' in one output, at least 512
- * bytes off.  Stores are whole words; a word of the source is read only where all four
- * bytes belong to the run.
- */
-static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *src, uint32_t size,
-                                                   uint32_t lane)
+template <int W> static __device__ __forceinline__ void lade_team_sync()
 {
-	uint32_t head = (uint32_t)(0 - (uintptr_t)dst) & 3;
-	if (head > size)
-		head = size;
-	if (lane < head)
-		dst[lane] = src[lane];
-	dst += head;
-	src += head;
-	size -= head;
-	/* Output word i is made of source words i and i + 1, counted from the one that holds
-	 * src[0]; that one may begin before the run, so with a shift the first four bytes go one by
-	 * one. */
-	uint32_t before = (uint32_t)(uintptr_t)src & 3, shift = 8 * before;
-	const uint32_t *from = (const uint32_t *)(src - before);
-	uint32_t *to = (uint32_t *)dst;
-	uint32_t begin = before ? 1 : 0;
-	uint32_t whole = (size + before) / 4; /* source words that end within the run */
-	uint32_t end = before ? (whole ? whole - 1 : 0) : whole;
-	if (end < begin)
-		end = begin = 0;
-	if (begin && lane < 4)
-		dst[lane] = src[lane];
-	uint32_t i = begin + lane;
-	for (; i + 96 < end; i += 128) {
-		uint32_t w[4];
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			w[k] = before ? __funnelshift_r(from[i + 32 * k], from[i + 32 * k + 1],
-			                                shift)
-			              : from[i + 32 * k];
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			to[i + 32 * k] = w[k];
+	if (W == 1)
+		__syncwarp();
+	else
+		__syncthreads();
+}
+
+/* Whether it is so for any lane of the team; a barrier, too. */
+template <int W> static __device__ __forceinline__ bool lade_team_any(bool what)
+{
+	return W == 1 ? __any_sync(LADE_FULL, what) : __syncthreads_or(what);
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+/* Begins a chunk's output. */
+template <int W>
+static __device__ __forceinline__ lade_lz_out lade_lz_begin(lade_lz_exec<W> *x, uint8_t *dst,
+                                                            uint32_t warp, uint32_t lane)
+{
+	uint32_t shift = (uint32_t)(uintptr_t)dst & (LADE_LZ_TILE - 1);
+#pragma unroll 1
+	for (uint32_t i = 32 * warp + lane; i < 4 * x->TILES; i += 32 * W)
+		x->word[i] = lade_lz_word{0, (uint32_t)-8};
+	if (warp == 0 && lane == 0)
+		x->alone = (uint32_t)-16;
+	return lade_lz_out{dst - shift, shift, shift, 0};
+}
+
+/* Notes the pieces that cover the words' beginnings in [first, end], of the sequence whose second
+ * piece begins at 'mid'. */
+template <int W>
+static __device__ __forceinline__ void lade_lz_cover(lade_lz_exec<W> *x, uint32_t first,
+                                                     uint32_t step, uint32_t end, uint32_t mid,
+                                                     uint32_t piece, uint32_t then)
+{
+#pragma unroll 1
+	for (uint32_t t = first; t <= end; t += step)
+		x->word[t % (4 * x->TILES)].last = t * 32 > mid ? then : piece;
+}
+
+/* Marks what of the lane's sequence lies in [lo, hi); 'start' is its first v, 'piece' its first
+ * piece. */
+template <int W>
+static __device__ __forceinline__ void lade_lz_mark(lade_lz_exec<W> *x, const lade_lz_sequence &q,
+                                                    uint32_t start, uint32_t piece, uint32_t lo,
+                                                    uint32_t hi, uint32_t lane)
+{
+	uint32_t mid = start + q.size[0], end = mid + q.size[1];
+	if (q.size[0] && start - lo < hi - lo)
+		atomicOr(&x->word[start / 32 % (4 * x->TILES)].bits, 1u << (start & 31));
+	if (q.size[1] && mid - lo < hi - lo)
+		atomicOr(&x->word[mid / 32 % (4 * x->TILES)].bits, 1u << (mid & 31));
+	uint32_t first = (start > lo ? start : lo) / 32 + 1, last = (end < hi ? end : hi) / 32;
+	piece *= 8;
+	uint32_t then = piece + (q.size[0] ? 8 : 0);
+	/* Long ones by all lanes. */
+	bool wide = last >= first + 8 && last != LADE_FULL;
+	uint32_t many = __ballot_sync(LADE_FULL, wide);
+	if (!wide)
+		lade_lz_cover<W>(x, first, 1, last, mid, piece, then);
+	while (many) {
+		uint32_t l = __ffs(many) - 1;
+		many &= many - 1;
+		lade_lz_cover<W>(x, __shfl_sync(LADE_FULL, first, l) + lane, 32,
+		                 __shfl_sync(LADE_FULL, last, l), __shfl_sync(LADE_FULL, mid, l),
+		                 __shfl_sync(LADE_FULL, piece, l), __shfl_sync(LADE_FULL, then, l));
 	}
-	for (; i < end; i += 32)
-		to[i] = before ? __funnelshift_r(from[i], from[i + 1], shift) : from[i];
-	for (uint32_t k = 4 * end + lane; k < size; k += 32)
-		dst[k] = src[k];
 }
 
-/* ---- a window ----------------------------------------------------------------------------------
- */
+/* ---- windows ------------------------------------------------------------------------------- */
 
-/*
- * Marks where pieces begin within [from, w0 + 1024) and ranks the words: 'word' and 'rank' of a
- * lane are those of bytes w0 + 32 lane and on; 'rank' counts the pieces that begin before them.
- * 'before' begin before 'from', which is at most 3 bytes behind w0; 'start' is the lane's first
- * output byte.
- */
-struct lade_lz_marked {
-	uint32_t word, rank, begun; /* begun: pieces that begin before the window's end */
-};
-
-static __device__ __forceinline__ lade_lz_marked lade_lz_mark(lade_lz_shared *s,
-                                                              const lade_lz_sequence &q,
-                                                              uint32_t start, uint32_t w0,
-                                                              uint32_t from, uint32_t before,
-                                                              uint32_t lane)
+static __device__ __forceinline__ uint32_t lade_lz_join(const uint32_t *value)
 {
-	lade_lz_marked m;
-	s->bits[lane] = 0;
-	__syncwarp();
-	uint32_t at = start - w0; /* wraps for what begins before the window */
-	if (q.literals && start >= from && at < LADE_LZ_WINDOW)
-		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
-	at += q.literals;
-	if (q.match && start + q.literals >= from && at < LADE_LZ_WINDOW)
-		atomicOr(&s->bits[at >> 5], 1u << (at & 31));
-	__syncwarp();
-	m.word = s->bits[lane];
-	uint32_t count = __popc(m.word);
-	uint32_t sum = lade_warp_scan(count, lane);
-	m.rank = before + sum - count;
-	m.begun = before + __shfl_sync(LADE_FULL, sum, 31);
-	return m;
+	return __byte_perm(__byte_perm(value[0], value[1], 0x40),
+	                   __byte_perm(value[2], value[3], 0x40), 0x5410);
 }
 
-/* The value of a tile's bytes where some come from the tile itself: 'source' is where in the tile,
- * or the byte's own place where it comes from outside, and then 'value' is it. */
-static __device__ __forceinline__ void lade_lz_resolve(lade_lz_shared *s, uint32_t lane,
+/* The values of a window's bytes where some come from the window itself: 'source' is where in the
+ * window, or the byte's own place | FINAL where it comes from outside, and then 'value' is it. */
+template <int W>
+static __device__ __forceinline__ void lade_lz_resolve(lade_lz_exec<W> *x, uint32_t word,
                                                        uint32_t *source, uint32_t *value)
 {
-	const uint8_t *index = (const uint8_t *)s->index;
-	s->index[lane] = source[0] | source[1] << 8 | source[2] << 16 | source[3] << 24;
-	s->value[lane] = value[0] | value[1] << 8 | value[2] << 16 | value[3] << 24;
-	__syncwarp();
-	/* After round r an index is 2^r sources away, or at a byte from outside: 7 rounds for 128
-	 * bytes. */
-	for (uint32_t round = 0; round < 7; round++) {
-		uint32_t next[4];
-		bool moved = false;
+	constexpr uint32_t FINAL = lade_lz_exec<W>::FINAL;
+	x->value[word] = lade_lz_join(value);
+	/* After round r an index is 2^r sources away, or at a byte from outside. */
+	for (uint32_t round = 0;; round++) {
+		lade_lz_four *to = x->index[round & 1];
+		to[word] = lade_lz_four{{(uint16_t)source[0], (uint16_t)source[1],
+		                         (uint16_t)source[2], (uint16_t)source[3]}};
+		lade_team_sync<W>();
+		bool open = false;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
-			next[k] = index[source[k]];
-			moved |= next[k] != source[k];
+			source[k] = ((const uint16_t *)to)[source[k] & ~FINAL];
+			open |= !(source[k] & FINAL);
 		}
-		if (!__any_sync(LADE_FULL, moved))
+		if (!lade_team_any<W>(open))
 			break;
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			source[k] = next[k];
-		s->index[lane] = source[0] | source[1] << 8 | source[2] << 16 | source[3] << 24;
-		__syncwarp();
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		value[k] = ((const uint8_t *)s->value)[source[k]];
-	__syncwarp();
+		value[k] = ((const uint8_t *)x->value)[source[k] & ~FINAL];
 }
 
-/*
- * A gate says how much of the output is there: open(need) waits until the bytes before 'need' are
- * complete and visible to the warp, and returns false when they will never be.  'o0' is where the
- * warp's own sequences begin: what lies behind it is the warp's own.
- */
-struct lade_lz_open { /* one warp makes all */
-	static constexpr bool ALWAYS = true;
-	uint32_t o0;
-	__device__ __forceinline__ bool open(uint32_t)
-	{
-		return true;
-	}
-};
-
-/*
- * Makes output bytes [from, end) of the tile at t0, which is at a word of the output and in the
- * window of w0; false when the gate stays shut.
- */
-template <class G>
-static __device__ __forceinline__ bool
-lade_lz_tile(lade_lz_shared *s, const uint8_t *src, uint8_t *dst, uint32_t w0, uint32_t t0,
-             uint32_t from, uint32_t end, const lade_lz_marked &m, G &gate, uint32_t lane)
+/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do.  The caller
+ * sees to a barrier before and behind. */
+template <int W, bool FULL>
+static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_t *base,
+                                                      uint32_t w0, uint32_t from, uint32_t end,
+                                                      uint32_t warp, uint32_t lane)
 {
-	uint32_t value[4], source[4], where[4], need = 0;
-	bool inside = false;
-	uint32_t pos = t0 + 4 * lane, shift = 4 * (lane & 7), w = (t0 - w0) / 32 + lane / 8;
-	uint32_t bits = __shfl_sync(LADE_FULL, m.word, w);
-	/* The piece of the lane's first byte; a byte that begins one is of the next. */
-	uint32_t piece = __shfl_sync(LADE_FULL, m.rank, w) + __popc(bits & ((2u << shift) - 1)) - 1;
-	bits >>= shift;
+	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW, PIECES = lade_lz_exec<W>::PIECES;
+	uint32_t word = 32 * warp + lane, pos = w0 + 4 * word, shift = 4 * (lane & 7);
+	lade_lz_word *here = &x->word[pos / 32 % (4 * x->TILES)];
+	lade_lz_word mark = *here;
+	/* Starts up to and with the lane's first byte; then those of the other three. */
+	uint32_t piece = mark.last + 8 * __popc(mark.bits & ((2u << shift) - 1));
+	uint32_t own = mark.bits >> shift;
+	uint64_t at[4];
+	uint32_t value[4], low = (uint32_t)(uintptr_t)(base + w0) - 3;
+	bool near = false;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
 		if (k)
-			piece += bits >> k & 1;
-		bool active = pos + k - from < end - from;
-		int32_t delta = active ? s->delta[piece] : 1;
-		uint32_t at = pos + k + (uint32_t)(delta >> 1);
-		bool own = active && !(delta & 1) && at >= from;
-		source[k] = own ? at - t0 : 4 * lane + k;
-		inside |= own;
-		/* Of the source (bit 0) or of the output.  What is not wanted is the source's first
-		 * byte, so that all loads are unconditional and in flight together. */
-		where[k] = !active || own ? 1 : at << 1 | (delta & 1);
-		if (!G::ALWAYS && active && !(delta & 1) && at < gate.o0 && at >= need)
-			need = at + 1;
+			piece += own & (1u << k) ? 8 : 0;
+		bool active = FULL || pos + k - from < end - from;
+		at[k] = active ? *(const uint64_t *)((const uint8_t *)x->piece +
+		                                     piece % (8 * PIECES)) +
+		                         pos
+		               : 0;
+		/* Perhaps of the window; what is 2^32 off or just before it is told below. */
+		near |= active && (uint32_t)at[k] - low < WINDOW + 3;
 	}
-	if (!G::ALWAYS && !gate.open(__reduce_max_sync(LADE_FULL, need)))
-		return false;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		value[k] =
-			lade_ld_global_byte(((where[k] & 1) ? src : (const uint8_t *)dst) + (where[k] >> 1));
-	if (__any_sync(LADE_FULL, inside))
-		lade_lz_resolve(s, lane, source, value);
-	if (pos - from < end - from && pos + 3 - from < end - from) {
-		*(uint32_t *)(dst + pos) =
-			value[0] | value[1] << 8 | value[2] << 16 | value[3] << 24;
+		value[k] = FULL || pos + k - from < end - from
+		                   ? lade_ld_global_byte((const uint8_t *)(uintptr_t)at[k] + k)
+		                   : 0;
+	if (lade_team_any<W>(near)) {
+		uint32_t source[4];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++) {
+			uint64_t in = at[k] + k - (uint64_t)(uintptr_t)(base + w0);
+			source[k] = in < WINDOW && (FULL || in >= from - w0)
+			                    ? (uint32_t)in
+			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
+		}
+		lade_lz_resolve<W>(x, word, source, value);
+	}
+	if (shift == 0)
+		here->bits = 0;
+	if (FULL || (pos - from < end - from && pos + 3 - from < end - from)) {
+		*(uint32_t *)lade_global(base + pos) = lade_lz_join(value);
 	} else {
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
 			if (pos + k - from < end - from)
-				dst[pos + k] = (uint8_t)value[k];
+				base[pos + k] = (uint8_t)value[k];
 	}
-	__syncwarp();
-	return true;
 }
 
 /*
- * No piece begins in the window of 'from': the one that covers it goes on until the next one
- * begins, or until o1.  Copies it so far and returns where it ends.  A match may be read at any
- * multiple of its offset as far back as its run goes, so that what is copied in one stride does not
- * overlap itself.
+ * Copies 'size' bytes from 'src' to 'dst', by W warps: 'thread' is below 32 W.  'src' may lie
+ * before 'dst' in one output, at least 'size' bytes off.  Stores are whole words; a word of the
+ * source is read only where all four bytes belong to the run.
  */
-static __device__ __forceinline__ uint32_t lade_lz_long(const uint8_t *src, uint8_t *dst,
+template <int W = 1>
+static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *src, uint32_t size,
+                                                   uint32_t thread)
+{
+	uint32_t head = (uint32_t)(0 - (uintptr_t)dst) & 3;
+	if (head > size)
+		head = size;
+	if (thread < head)
+		dst[thread] = src[thread];
+	dst += head;
+	src += head;
+	size -= head;
+	/* Output word i is made of source words i and i + 1, counted from the one that holds
+	 * src[0].  That one may begin before the run: then the first four bytes go one by one, as
+	 * the last ones do. */
+	uint32_t before = (uint32_t)(uintptr_t)src & 3, shift = 8 * before;
+	const uint32_t *from = (const uint32_t *)lade_global(src - before);
+	uint32_t *to = (uint32_t *)lade_global(dst);
+	uint32_t begin = before ? 1 : 0;
+	uint32_t whole = (size + before) / 4; /* source words that end within the run */
+	uint32_t end = whole > begin ? whole - 1 : begin;
+	if (end == begin)
+		end = begin = 0;
+	if (begin && thread < 4)
+		dst[thread] = src[thread];
+	uint32_t i = begin + thread;
+#pragma unroll 1
+	for (; i + 96 * W < end; i += 128 * W) {
+		uint32_t w[4], v[4];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++) {
+			w[k] = from[i + 32 * W * k];
+			v[k] = from[i + 32 * W * k + 1];
+		}
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			to[i + 32 * W * k] = __funnelshift_r(w[k], v[k], shift);
+	}
+#pragma unroll 1
+	for (; i < end; i += 32 * W)
+		to[i] = __funnelshift_r(from[i], from[i + 1], shift);
+	for (uint32_t k = 4 * end + thread; k < size; k += 32 * W)
+		dst[k] = src[k];
+}
+
+/*
+ * The full window at 'w0' begins within a piece, and no other begins in it: copies it, and the
+ * tiles behind it that lie in the piece as well; returns the bytes copied, or 0 where too much of
+ * it would be read from what is not made yet.  'marked': pieces before it are marked.
+ */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, const lade_lz_out &o,
                                                         const lade_lz_sequence &q, uint32_t start,
-                                                        uint32_t from, uint32_t o1, int32_t delta,
-                                                        uint32_t back, uint32_t lane)
+                                                        uint32_t piece, uint32_t w0,
+                                                        uint32_t marked, uint32_t warp,
+                                                        uint32_t lane)
 {
-	uint32_t mine = q.literals && start >= from             ? start
-	                : q.match && start + q.literals >= from ? start + q.literals
-	                                                        : o1;
-	uint32_t end = __reduce_min_sync(LADE_FULL, mine);
-	if (delta & 1) {
-		lade_lz_run(dst + from, src + (from + (uint32_t)(delta >> 1)), end - from, lane);
-		__syncwarp();
-		return end;
+	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW;
+	/* Where the next piece begins: it may not be marked yet, and is of these sequences then. */
+	uint32_t tiles = 0, next;
+	for (uint32_t k = 0; k < x->TILES; k += 32) {
+		uint32_t t = k + lane + 1;
+		bool in = t * LADE_LZ_TILE <= marked - w0 &&
+		          x->word[(w0 / 32 + 4 * t) % (4 * x->TILES)].last == piece;
+		uint32_t out = ~__ballot_sync(LADE_FULL, in);
+		tiles += out ? __ffs(out) - 1 : 32;
+		if (out)
+			break;
 	}
-	uint32_t wide = (LADE_LZ_STRIDE + back - 1) / back * back;
-	for (uint32_t at = from; at < end; at += LADE_LZ_STRIDE) {
-		uint32_t n = end - at < LADE_LZ_STRIDE ? end - at : LADE_LZ_STRIDE;
-		lade_lz_run(dst + at, dst + (at - wide), n, lane);
-		__syncwarp();
+	next = w0 + tiles * LADE_LZ_TILE;
+	bool all = marked - next < LADE_LZ_TILE && marked != o.end;
+	if (warp == 0 && lane == 0) {
+		/* The byte before the window is of the piece, too. */
+		if (x->alone != piece) {
+			x->alone = piece;
+			x->since = w0 - 1;
+		}
+		x->next = o.end;
 	}
-	return end;
-}
-
-/* ---- a batch of sequences
- * ------------------------------------------------------------------------ */
-
-/* Puts the pieces of the warp's sequences into the table. 'start' is the lane's first output byte.
- */
-static __device__ __forceinline__ void lade_lz_pieces(lade_lz_shared *s, const lade_lz_sequence &q,
-                                                      uint32_t start, uint32_t lane)
-{
-	uint32_t below = (1u << lane) - 1;
-	uint32_t literals = __ballot_sync(LADE_FULL, q.literals != 0);
-	uint32_t matches = __ballot_sync(LADE_FULL, q.match != 0);
-	uint32_t piece = __popc(literals & below) + __popc(matches & below);
-	if (q.literals)
-		s->delta[piece] = (int32_t)((q.from - start) << 1 | 1);
-	if (q.match)
-		s->delta[piece + (q.literals != 0)] = (int32_t)((0u - q.offset) << 1);
-	__syncwarp();
-}
-
-/* Where the window that holds output byte 'from' begins: at a word of the output. */
-static __device__ __forceinline__ uint32_t lade_lz_window(const uint8_t *dst, uint32_t from)
-{
-	/* Output that begins in the middle of a word has no byte before it: the window then begins
-	 * at a negative place, and positions in it wrap, as they do when compared. */
-	return from - ((uint32_t)(uintptr_t)(dst + from) & 3);
+	lade_team_sync<W>();
+	if (all) {
+		uint32_t mid = start + q.size[0];
+		uint32_t mine = q.size[0] && start >= marked ? start
+		                : q.size[1] && mid >= marked ? mid
+		                                             : o.end;
+		mine = __reduce_min_sync(LADE_FULL, mine);
+		if (lane == 0)
+			atomicMin(&x->next, mine);
+		lade_team_sync<W>();
+		/* What is marked may hold a last one. */
+		if (x->word[marked / 32 % (4 * x->TILES)].last == piece &&
+		    x->word[marked / 32 % (4 * x->TILES)].bits == 0)
+			next = x->next;
+	}
+	uint32_t n = (next - w0) / LADE_LZ_TILE * LADE_LZ_TILE, made = w0 - x->since;
+	uint64_t from = x->piece[piece / 8 % x->PIECES] + w0;
+	uint64_t back = (uint64_t)(uintptr_t)(o.base + w0) - from;
+	if (back <= w0) {
+		/* A match may be read at any multiple of its offset as far back as it goes, so that
+		 * what is copied at once does not overlap itself. */
+		uint32_t wide = (uint32_t)back;
+		if (back < n) {
+			uint32_t most = back >= WINDOW ? wide : made > wide ? made - wide : 0;
+			n = most < n ? most / LADE_LZ_TILE * LADE_LZ_TILE : n;
+			wide = (n + wide - 1) / wide * wide;
+		}
+		from -= wide - back;
+	}
+	if (n < WINDOW)
+		return 0;
+	lade_lz_run<W>(o.base + w0, (const uint8_t *)(uintptr_t)from, n, 32 * warp + lane);
+	/* Behind what is marked, the piece is the last one still. */
+	if (w0 + n > marked && warp == 0 && lane == 0)
+		x->word[(w0 + n) / 32 % (4 * x->TILES)] = lade_lz_word{0, piece};
+	return n;
 }
 
 /*
- * Makes the output bytes [gate.o0, o1) of the sequences handed in, of which the window of o0 is
- * marked; 'start' is the lane's first one.  False when the gate stays shut.
+ * Hands in the sequences of all lanes, which go on where the output so far ends: 'start' is the
+ * lane's first v, 'piece' its first piece, both in the order of warps and lanes; they end at v
+ * 'end' with 'count' pieces.  'finish': there are no more, so that what is left over is made, too.
  */
-template <class G>
-static __device__ __forceinline__ bool
-lade_lz_make(lade_lz_shared *s, const uint8_t *src, uint8_t *dst, const lade_lz_sequence &q,
-             uint32_t start, uint32_t o1, lade_lz_marked m, G &gate, uint32_t lane)
+template <int W>
+static __device__ __forceinline__ void
+lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_lz_sequence &q,
+             uint32_t start, uint32_t piece, uint32_t end, uint32_t count, bool finish,
+             uint32_t warp, uint32_t lane)
 {
-	uint32_t before = 0, from = gate.o0;
-	bool alone = false; /* the window before this one lay within one piece */
-	while (from < o1) {
-		uint32_t w0 = lade_lz_window(dst, from);
-		uint32_t end = o1 - w0 < LADE_LZ_WINDOW ? o1 : w0 + LADE_LZ_WINDOW;
-		if (from != gate.o0)
-			m = lade_lz_mark(s, q, start, w0, from, before, lane);
-		if (m.begun == before) {
-			int32_t delta = s->delta[before - 1];
-			uint32_t back = (delta & 1) ? 0 : (uint32_t)(0 - (delta >> 1));
-			/* A short offset needs a window of the run before it can be widened. */
-			if ((delta & 1) || back >= LADE_LZ_STRIDE || alone) {
-				if (!(delta & 1) && !gate.open(gate.o0))
-					return false;
-				from = lade_lz_long(src, dst, q, start, from, o1, delta, back,
-				                    lane);
-				continue;
-			}
-			alone = true;
-		} else {
-			alone = false;
-		}
-		for (uint32_t t0 = w0; from < end; t0 += LADE_LZ_TILE) {
-			uint32_t stop = end - t0 < LADE_LZ_TILE ? end : t0 + LADE_LZ_TILE;
-			if (!lade_lz_tile(s, src, dst, w0, t0, from, stop, m, gate, lane))
-				return false;
-			from = stop;
-		}
-		before = m.begun;
+	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW;
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t at = k ? start + q.size[0] : start;
+		if (q.size[k])
+			x->piece[(piece + (k && q.size[0] ? 1 : 0)) % x->PIECES] =
+				q.match[k] ? (uint64_t)(uintptr_t)o->base - q.from[k]
+					   : (uint64_t)(uintptr_t)src + q.from[k] - at;
 	}
-	return true;
+	o->pieces += count;
+	uint32_t marked = o->end; /* pieces that begin before it are marked */
+	o->end = end;
+	uint32_t w0 = o->done / LADE_LZ_TILE * LADE_LZ_TILE;
+	do {
+		uint32_t hi = end - w0 < x->REACH ? end : w0 + x->REACH;
+		lade_lz_mark<W>(x, q, start, piece, marked, hi, lane);
+		marked = hi;
+		lade_team_sync<W>();
+		while (marked - w0 >= WINDOW) {
+			uint32_t n = WINDOW, first = w0 / 32;
+			if (o->done != w0) {
+				lade_lz_window<W, false>(x, o->base, w0, o->done, w0 + n, warp,
+				                         lane);
+			} else {
+				uint32_t one = x->word[first % (4 * x->TILES)].last;
+				n = one == x->word[(first + 4 * W) % (4 * x->TILES)].last
+				            ? lade_lz_long<W>(x, *o, q, start, one, w0, marked,
+				                              warp, lane)
+				            : 0;
+				if (n == 0) {
+					n = WINDOW;
+					lade_lz_window<W, true>(x, o->base, w0, w0, w0 + n, warp,
+					                        lane);
+				}
+			}
+			w0 += n;
+			o->done = w0;
+			if (w0 > marked)
+				marked = w0;
+			lade_team_sync<W>();
+		}
+	} while (marked != end);
+	if (finish && o->done != end)
+		lade_lz_window<W, false>(x, o->base, w0, o->done, end, warp, lane);
 }
 
 #endif

@@ -14,10 +14,9 @@
 
 #include "cuda/lz_decode.cuh"
 
-/* A packed token: | tag 8 | 0 1 |; no element is slow. */
 struct lade_snappy {
-	static constexpr uint32_t SPAN = 64; /* a token takes 2 bytes at least */
-	static constexpr bool TOKEN_AT_END = false;
+	static constexpr uint32_t SPAN = 128; /* an element takes 2 bytes at least */
+	static constexpr int TOKENS = 2;
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
 	static __device__ __forceinline__ uint32_t number(const uint8_t *src, uint32_t n,
@@ -41,53 +40,80 @@ struct lade_snappy {
 		return v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
 	}
 
-	/* 'bytes' are those at 'p' and behind it. */
-	static __device__ __forceinline__ uint32_t jump(const uint8_t *src, uint32_t n,
-	                                                uint32_t begin, const uint8_t *stage,
-	                                                uint32_t p, uint32_t bytes, uint32_t *token)
+	/*
+	 * The next elements; of a literal with length bytes for teams alone, and with one below 64.
+	 * 'bytes' are at 'places' in the segment, 'nexts' one further on.  No byte of the sums
+	 * carries into the next one: 127 + 1 + 64, or 127 + 3 + 63.
+	 */
+	template <bool TEAM>
+	static __device__ __forceinline__ uint32_t jumps(uint32_t bytes, uint32_t nexts,
+	                                                 uint32_t places)
 	{
-		(void)begin;
-		(void)stage;
-		uint32_t tag = bytes & 255, kind = bytes & 3, at;
-		*token = tag << 1;
-		if (kind) {
-			at = p + (kind == 3 ? 5 : kind + 1);
-		} else {
-			/* Up to three length bytes are at hand; a literal of four is longer than
-			 * 2^24. */
-			uint32_t v = tag >> 2, extra = v < 60 ? 0 : v - 59;
-			if (extra == 4)
-				v = number(src, n, p + 1, 4);
-			else if (extra)
-				v = bytes >> 8 & ((1u << (8 * extra)) - 1);
-			at = p + 1 + extra +
-			     (v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1);
+		/* A copy takes 2, 3 or 5 bytes, by the tag's low bits. */
+		uint32_t low = bytes & LADE_LZ_BYTES, high = bytes >> 1 & LADE_LZ_BYTES;
+		uint32_t literal = ~(low | high) & LADE_LZ_BYTES;
+		uint32_t length = bytes >> 2 & 63 * LADE_LZ_BYTES & literal * 255;
+		uint32_t to =
+			places + LADE_LZ_BYTES + low + 2 * high + (low & high) + literal + length;
+		uint32_t more =
+			((length >> 2 & 15 * LADE_LZ_BYTES) + LADE_LZ_BYTES) >> 4 & LADE_LZ_BYTES;
+		to |= more * 255;
+		if (TEAM) {
+			uint32_t one = more & ~(length | length >> 1 | nexts >> 7 | nexts >> 6);
+			to = (to & ~(one * 255)) |
+			     ((places + 3 * LADE_LZ_BYTES + (nexts & 63 * LADE_LZ_BYTES)) &
+			      one * 255);
 		}
-		return at >= n ? LADE_LZ_STOP : at;
+		return to;
 	}
 
-	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t token, lade_lz_sequence *q)
+	/* The element at 'p' < n, which becomes piece 'k'; 'tag', 'low', 'high': its bytes. */
+	static __device__ __forceinline__ uint32_t element(const uint8_t *src, uint32_t n,
+	                                                   uint32_t p, uint32_t tag, uint32_t low,
+	                                                   uint32_t high, lade_lz_sequence *q,
+	                                                   uint32_t k, uint32_t *next)
 	{
-		uint32_t tag = token >> 1, bytes;
-		q->literals = q->match = q->offset = q->from = 0;
-		if (!(tag & 3)) {
-			q->literals = literal(src, n, p, tag, &bytes);
-			q->from = p + 1 + bytes;
-			return q->from > n || q->literals > n - q->from ? LADE_GPU_TRUNCATED
-			                                                : LADE_GPU_OK;
+		uint32_t kind = tag & 3, size = (tag >> 2) + 1, bytes = kind;
+		uint32_t from = low | (kind == 1 ? tag >> 5 : high) << 8;
+		if (kind == 1)
+			size = 4 + (tag >> 2 & 7);
+		if (kind == 0) {
+			bytes = size;
+			from = p + 1;
 		}
-		bytes = (tag & 3) == 3 ? 4 : tag & 3;
-		if (n - p - 1 < bytes)
-			return LADE_GPU_TRUNCATED;
-		q->offset = number(src, n, p + 1, bytes);
-		if ((tag & 3) == 1) {
-			q->match = 4 + (tag >> 2 & 7);
-			q->offset |= (tag >> 5) << 8;
-		} else {
-			q->match = (tag >> 2) + 1;
+		if (kind == 3) {
+			bytes = 4;
+			from = number(src, n, p + 1, 4);
+		} else if (kind == 0 && size > 60) {
+			size = literal(src, n, p, tag, &bytes);
+			from = p + 1 + bytes;
+			bytes += size;
 		}
-		return LADE_GPU_OK;
+		q->match[k] = kind != 0;
+		q->size[k] = size;
+		q->from[k] = from;
+		*next = bytes == n - p - 1 ? LADE_LZ_STOP : p + 1 + bytes;
+		return bytes > n - p - 1 ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+	}
+
+	/* The element at 'p' < n, and the one behind it where that is at 'second' < n. */
+	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
+	                                                uint32_t second, lade_lz_sequence *q,
+	                                                uint32_t *next, bool *)
+	{
+		/* All loads are unconditional; one behind the end is of the last byte. */
+		uint32_t end = n - 1, byte[2][3];
+#pragma unroll
+		for (uint32_t k = 0; k < 3; k++) {
+			byte[0][k] = src[p + k < end ? p + k : end];
+			byte[1][k] = src[second < end - k ? second + k : end];
+		}
+		uint32_t status =
+			element(src, n, p, byte[0][0], byte[0][1], byte[0][2], q, 0, next);
+		if (status == LADE_GPU_OK && second < n)
+			status = element(src, n, second, byte[1][0], byte[1][1], byte[1][2], q, 1,
+			                 next);
+		return status;
 	}
 
 	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t,

@@ -7,6 +7,7 @@
 #include "kernel_test.h"
 #include "guard.h"
 
+#include "base/kernels.h"
 #include "cuda/lz4_decode.cu"
 #include "cuda/snappy_decode.cu"
 
@@ -23,17 +24,29 @@ struct kernel {
 	const char *name;
 	bool snappy;
 	unsigned threads;
+	size_t shared;
 	void (*run)(lade_gpu_batch batch);
 };
 
+template <class F, int W> static constexpr size_t team_size = sizeof(lade_lz_team<F, W>);
+
 static const kernel kernels[] = {
-	{"lz4 solo", false, 128, lade_lz4_decode_solo},
-	{"lz4 team4", false, 128, lade_lz4_decode_team4},
-	{"lz4 team8", false, 256, lade_lz4_decode_team8},
-	{"snappy solo", true, 128, lade_snappy_decode_solo},
-	{"snappy team4", true, 128, lade_snappy_decode_team4},
-	{"snappy team8", true, 256, lade_snappy_decode_team8},
+	{"lz4 solo", false, 128, 0, lade_lz4_decode_solo},
+	{"lz4 team4", false, 128, 0, lade_lz4_decode_team4},
+	{"lz4 team8", false, 256, 0, lade_lz4_decode_team8},
+	{"lz4 team16", false, 512, team_size<lade_lz4, 16>, lade_lz4_decode_team16},
+	{"snappy solo", true, 128, 0, lade_snappy_decode_solo},
+	{"snappy team4", true, 128, 0, lade_snappy_decode_team4},
+	{"snappy team8", true, 256, 0, lade_snappy_decode_team8},
+	{"snappy team16", true, 512, team_size<lade_snappy, 16>, lade_snappy_decode_team16},
 };
+
+/* What a launch of a kernel may ask for is known to the host. */
+#define LADE_X(name, image, function, shared) SHARED_##name = (shared),
+enum { LADE__KERNELS(LADE_X) };
+#undef LADE_X
+static_assert(team_size<lade_lz4, 16> == SHARED_LZ4_DECODE_TEAM16, "as the table of kernels says");
+static_assert(team_size<lade_snappy, 16> == SHARED_SNAPPY_DECODE_TEAM16, "and for Snappy");
 
 /* Decodes the streams in one launch, into destinations of 'caps'; wants the scalar's verdicts. */
 static void check_batch(const kernel &k, const std::vector<bytes> &in,
@@ -53,9 +66,17 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in,
 		dst[i] = to[i].data;
 		sizes[i] = in[i].size();
 	}
-	lade_gpu_batch batch = {src.data(), sizes.data(),  dst.data(), caps.data(),
-	                        got.data(), status.data(), nullptr,    &next,      (uint32_t)n};
+	lade_gpu_batch batch = {src.data(),    sizes.data(), dst.data(), caps.data(), got.data(),
+	                        status.data(), nullptr,      &next,      (uint32_t)n};
 	emu_config config = {.kernel = k.name, .grid = n > 4 ? 2u : 1u, .block = k.threads};
+	config.shared = k.shared;
+	if (seed % 3 == 2) { /* no counter: a warp or a block for each */
+		batch.next = nullptr;
+		config.grid =
+			(unsigned)(k.run == lade_lz4_decode_solo || k.run == lade_snappy_decode_solo
+		                           ? (n + 3) / 4
+		                           : n);
+	}
 	config.seed = seed;
 	emu_result r = emu_launch(config, [&] { k.run(batch); });
 	if (!r.ok)
@@ -85,6 +106,36 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in,
 			assert_int_equal(got[i], 0);
 		guard_free(&from[i]);
 		guard_free(&to[i]);
+	}
+}
+
+/* Asks for the streams' sizes in one launch. */
+static void check_sizes(const std::vector<bytes> &in, uint64_t seed)
+{
+	size_t n = in.size();
+	std::vector<guard> from(n);
+	std::vector<const uint8_t *> src(n);
+	std::vector<uint64_t> sizes(n), got(n, 77);
+	std::vector<uint32_t> status(n, 77);
+	uint32_t next = 0;
+	for (size_t i = 0; i < n; i++) {
+		from[i] = guard_copy(in[i].data(), in[i].size(), (int)(i + seed) & 1);
+		src[i] = from[i].data;
+		sizes[i] = in[i].size();
+	}
+	lade_gpu_batch batch = {src.data(),    sizes.data(), nullptr, nullptr,    got.data(),
+	                        status.data(), nullptr,      &next,   (uint32_t)n};
+	emu_config config = {.kernel = "lz4 size", .grid = 2, .block = 128};
+	config.seed = seed;
+	emu_result r = emu_launch(config, [&] { lade_lz4_size(batch); });
+	if (!r.ok)
+		print_error("lz4 size, seed %llu: %s\n", (unsigned long long)seed, r.message);
+	assert_true(r.ok);
+	for (size_t i = 0; i < n; i++) {
+		verdict want = lz4_scalar(in[i], 1u << 30);
+		assert_int_equal(status[i] == LADE_GPU_OK, want.ok);
+		assert_int_equal(got[i], want.ok ? want.out.size() : 0);
+		guard_free(&from[i]);
 	}
 }
 
@@ -151,6 +202,8 @@ static void what_the_libraries_encode(void **)
 				}
 			}
 			check_batch(k, in, caps, seed);
+			if (k.run == lade_lz4_decode_solo)
+				check_sizes(in, seed);
 		}
 	}
 }
@@ -165,6 +218,15 @@ static void long_runs(void **)
 			bytes raw = make_data(&r, 9000 + rng_below(&r, 5000));
 			for (size_t i = 1000; i < raw.size() - 2000; i++)
 				raw[i] = raw[i - period];
+			in.push_back(encode(&r, k.snappy, raw));
+			caps.push_back(raw.size());
+		}
+		/* And such as pass what a team's rings reach. */
+		for (size_t period : {0, 1, 3, 2500}) {
+			bytes raw(40000 + rng_below(&r, 5000));
+			for (size_t i = 0; i < raw.size(); i++)
+				raw[i] = period && i > 3000 && i < 37000 ? raw[i - period]
+				                                         : (uint8_t)rng_next(&r);
 			in.push_back(encode(&r, k.snappy, raw));
 			caps.push_back(raw.size());
 		}
@@ -206,6 +268,8 @@ static void damaged_streams(void **)
 				caps.push_back(cap);
 			}
 			check_batch(k, in, caps, round);
+			if (k.run == lade_lz4_decode_solo)
+				check_sizes(in, round);
 		}
 	}
 	print_message("%zu of %zu damaged streams are valid all the same\n", ok, all);
@@ -231,6 +295,32 @@ static void bad_arguments(void **)
 	assert_int_equal(out[0], 9);
 }
 
+/* A chunk that failed before is not touched, and keeps its status. */
+static void failed_before(void **)
+{
+	uint8_t in[3] = {0x20, 'a', 'b'}, out[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+	const uint8_t *src[] = {in, in};
+	uint8_t *dst[] = {out, out + 4};
+	uint64_t sizes[] = {3, 3}, caps[] = {4, 4};
+	for (const kernel &k : kernels) {
+		if (k.snappy)
+			continue;
+		uint64_t got[2] = {7, 7};
+		uint32_t status[2] = {LADE_GPU_CORRUPT, 0}, next = 0;
+		lade_gpu_batch batch = {src, sizes, dst, caps, got, status, status, &next, 2};
+		emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
+		emu_result r = emu_launch(config, [&] { k.run(batch); });
+		assert_true(r.ok);
+		assert_int_equal(status[0], LADE_GPU_CORRUPT);
+		assert_int_equal(got[0], 0);
+		assert_int_equal(out[0], 9);
+		assert_int_equal(status[1], LADE_GPU_OK);
+		assert_int_equal(got[1], 2);
+		assert_memory_equal(out + 4, "ab\x09\x09", 4);
+		out[4] = out[5] = 9;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +328,7 @@ int main(void)
 		cmocka_unit_test(long_runs),
 		cmocka_unit_test(damaged_streams),
 		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(failed_before),
 	};
 	return cmocka_run_group_tests_name("kernel_lz", tests, NULL, NULL);
 }
