@@ -12,7 +12,7 @@
  * A kernel's shape: a block of 'threads' takes 'chunks' of a batch at once and has 'shared' bytes
  * of dynamic shared memory.  It is for batches of up to 'most' chunks a multiprocessor: the fewer
  * there are, the more warps work on each (docs/performance/gpu-lz.md, gpu-lz-encode.md).  The last
- * shape of a list takes any number.
+ * shape of a list, with 0, takes any number.
  */
 typedef struct shape {
 	lade__kernel kernel;
@@ -21,29 +21,24 @@ typedef struct shape {
 	unsigned most;
 } shape;
 
-#define SHAPES 3
-
-#define DECODER(codec) \
-	{ \
-		{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 3}, \
-			{LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 24}, \
-		{ \
-			LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0 \
-		} \
+#define DECODER(codec, crew)                                                                   \
+	{                                                                                      \
+		{LADE__KERNEL_##codec##_DECODE_TEAM16, 512, 1, crew, 2},                       \
+		{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 4},                           \
+		{LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 12},                          \
+		{LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0},                            \
 	}
-static const shape lz4_decoder[SHAPES] = DECODER(LZ4);
-static const shape snappy_decoder[SHAPES] = DECODER(SNAPPY);
+static const shape lz4_decoder[] = DECODER(LZ4, 74008);
+static const shape snappy_decoder[] = DECODER(SNAPPY, 78104);
 
-#define ENCODER(codec) \
-	{ \
-		{LADE__KERNEL_##codec##_ENCODE_TEAM16, 512, 1, 146832, 1}, \
-			{LADE__KERNEL_##codec##_ENCODE_TEAM8, 256, 1, 73616, 12}, \
-		{ \
-			LADE__KERNEL_##codec##_ENCODE, 160, 5, 0, 0 \
-		} \
+#define ENCODER(codec)                                                                         \
+	{                                                                                      \
+		{LADE__KERNEL_##codec##_ENCODE_TEAM16, 512, 1, 146832, 1},                     \
+		{LADE__KERNEL_##codec##_ENCODE_TEAM8, 256, 1, 73616, 12},                      \
+		{LADE__KERNEL_##codec##_ENCODE, 160, 5, 0, 0},                                 \
 	}
-static const shape lz4_encoder[SHAPES] = ENCODER(LZ4);
-static const shape snappy_encoder[SHAPES] = ENCODER(SNAPPY);
+static const shape lz4_encoder[] = ENCODER(LZ4);
+static const shape snappy_encoder[] = ENCODER(SNAPPY);
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -53,15 +48,14 @@ static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest,
 	return sizeof(uint32_t); /* the counter that chunks are taken from */
 }
 
-static const shape *choose(const lade__gpu_work *work, const shape *shapes)
+static const shape *choose(const lade__gpu_work *work, const shape *s)
 {
 	const lade_device_info *info = &work->device->info;
-	size_t i = 0;
-	while (i + 1 < SHAPES &&
-	       (shapes[i].shared > info->block_shared_max ||
-	        work->count + work->in_flight > (size_t)shapes[i].most * info->multiprocessors))
-		i++;
-	return &shapes[i];
+	size_t count = work->count + work->in_flight;
+	while (s->most && (s->shared > info->block_shared_max ||
+	                   count > (size_t)s->most * info->multiprocessors))
+		s++;
+	return s;
 }
 
 /* 'option' is the kernel's second argument; NULL: it has none. */
@@ -69,7 +63,7 @@ static lade_status launch(const lade__gpu_work *work, const shape *shapes, const
                           lade_error *err)
 {
 	const shape *s = choose(work, shapes);
-	lade__gpu_batch batch = lade__gpu_batch_of(work, work->workspace);
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch, (void *)(uintptr_t)option};
 	lade__launch l = {.threads = s->threads, .shared = s->shared, .stream = work->stream};
 	unsigned an_sm;
@@ -77,8 +71,12 @@ static lade_status launch(const lade__gpu_work *work, const shape *shapes, const
 	TRY(lade__kernel_occupancy(work->device, s->kernel, s->threads, s->shared, &an_sm, err));
 	size_t want = (work->count + s->chunks - 1) / s->chunks;
 	size_t most = (size_t)an_sm * work->device->info.multiprocessors;
+	/* Without a counter block i takes the i-th chunks. */
 	l.blocks = (unsigned)(want < most ? want : most ? most : 1);
-	TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+	if (l.blocks < want) {
+		batch.next = work->workspace;
+		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+	}
 	TRY(lade__kernel_launch(work->device, s->kernel, &l, arguments, err));
 out:
 	return status;
