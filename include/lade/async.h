@@ -98,6 +98,18 @@ LADE_API lade_status lade_encode_arrays_async(lade_engine *engine, const lade_sp
                                               const lade_async_options *options, lade_error *err);
 
 /*
+ * The decoded sizes of such a batch, without decoding it: to 'sizes' of the options, with what is
+ * wrong to 'statuses'.  Of 'arrays' only src, src_size and count are looked at, and no workspace is
+ * needed.  Of LZ4, which does not tell its size, all sequences are read; of Snappy the preamble.
+ * Otherwise as lade_decode_arrays_async().
+ * Fails: LADE_E_UNSUPPORTED for other codecs, and behind filters that change sizes
+ */
+LADE_API lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                                     const lade_arrays *arrays,
+                                                     const lade_async_options *options,
+                                                     lade_error *err);
+
+/*
  * The bytes of workspace that suffice for any batch of 'count' items, of which none is larger than
  * 'largest' decoded bytes and all together not larger than 'total' (0: count * largest); for the
  * calls with items and with arrays.  When decoding, an item is as large as its destination, or as

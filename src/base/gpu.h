@@ -49,6 +49,13 @@ typedef struct lade__gpu_codec {
 	 * Fails: LADE_E_DEVICE, LADE_E_UNSUPPORTED
 	 */
 	lade_status (*enqueue)(const lade__gpu_work *work, lade_error *err);
+
+	/*
+	 * Of a decoder: enqueues the kernel that writes to dst_size[i] and status[i] what chunk i
+	 * decodes to, without decoding it; 'dst' and 'dst_cap' are 0.  No workspace.  NULL: there
+	 * is none.
+	 */
+	lade_status (*sizes)(const lade__gpu_work *work, lade_error *err);
 } lade__gpu_codec;
 
 /* The device's form of 'work', as kernels take it: struct lade_gpu_batch of cuda/batch.cuh. */

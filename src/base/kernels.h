@@ -28,6 +28,7 @@
 	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0)        \
 	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)        \
 	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 78104)  \
+	X(SNAPPY_SIZE, snappy_decode, lade_snappy_size, 0)                        \
 	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0)                             \
 	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)                    \
 	X(LZ4_ENCODE_TEAM8, lz4_encode, lade_lz4_encode_team8, 73616)             \

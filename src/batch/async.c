@@ -10,6 +10,7 @@
  */
 #include "base/try.h"
 #include "batch/gpu.h"
+#include "batch/spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +190,50 @@ lade_status lade_encode_arrays_async(lade_engine *engine, const lade_spec *spec,
                                      lade_error *err)
 {
 	return run_arrays(engine, spec, LADE_ENCODE, arrays, options, err);
+}
+
+/* The codec's sizes are the items' where filters keep them. */
+static lade_status enqueue_sizes(async *a, const lade_arrays *arrays, lade_error *err)
+{
+	const lade_async_options *o = a->options;
+	size_t last = a->route.spec->count - 1;
+	const lade__gpu_codec *codec = lade__route_at(a->engine, &a->route, last)->ctx;
+	lade__gpu_work work = {.device = a->device, .stream = a->stream,
+	                       .stage = &a->route.spec->stage[last],
+	                       .src = lade__address_of(arrays->src),
+	                       .src_size = lade__address_of(arrays->src_size),
+	                       .dst_size = lade__address_of(o->sizes),
+	                       .status = lade__address_of(o->statuses), .count = arrays->count};
+	if (!codec->sizes || !lade__gpu_pipe_is_plain(&a->route))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "a device cannot tell the decoded sizes of %s",
+		                 work.stage->algorithm->name);
+	if (arrays->count > INT32_MAX)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%zu items, a batch on a device has 2147483647 at most",
+		                 arrays->count);
+	return codec->sizes(&work, err);
+}
+
+lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec *spec,
+                                            const lade_arrays *arrays,
+                                            const lade_async_options *options, lade_error *err)
+{
+	async a;
+	lade_status status;
+	if (!arrays || (arrays->count && (!arrays->src || !arrays->src_size)))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "arrays or a table of it is NULL");
+	if (((uintptr_t)arrays->src | (uintptr_t)arrays->src_size) % 8)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "a table of arrays is not aligned to 8 bytes");
+	lade_workload workload = {.count = arrays->count, .threads = 1};
+	TRY(async_begin(&a, engine, spec, LADE_DECODE, options, &workload, err));
+	if (arrays->count)
+		status = enqueue_sizes(&a, arrays, err);
+	async_end(&a);
+out:
+	return status;
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */

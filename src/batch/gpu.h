@@ -56,6 +56,9 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
                                    const lade__gpu_tables *tables, lade__address workspace,
                                    size_t workspace_size, lade_error *err);
 
+/* Whether what stands between a route's stages is as long as what is decoded. */
+bool lade__gpu_pipe_is_plain(const lade__route *route);
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 typedef struct lade__gpu_unit {

@@ -43,9 +43,7 @@ static uint64_t slot_size(const lade__route *route, uint64_t largest)
 	return lade__gpu_round((size_t)most);
 }
 
-/* Whether what is between the stages is as long as what is decoded: then an item's slot has just
- * the room that its destination has, and the verdict of the codec is the host's. */
-static bool is_plain(const lade__route *route)
+bool lade__gpu_pipe_is_plain(const lade__route *route)
 {
 	for (size_t i = 0; i + 1 < route->spec->count; i++) {
 		const lade_stage *stage = &route->spec->stage[i];
@@ -53,7 +51,7 @@ static bool is_plain(const lade__route *route)
 		    stage->algorithm->bound(stage, 1000) != 1000)
 			return false;
 	}
-	return route->direction == LADE_DECODE;
+	return true;
 }
 
 typedef struct layout {
@@ -137,6 +135,10 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 {
 	layout l = lay_out(engine, route, t->count, t->largest, t->total);
 	size_t stages = route->spec->count;
+	/* An item's slot then has just the room that its destination has, and the verdict of the
+	 * codec is the host's. */
+	bool plain = route->direction == LADE_DECODE && lade__gpu_pipe_is_plain(route);
+	lade__address limit = plain ? t->dst_cap : 0;
 	lade_status status = LADE_OK;
 	if (t->count == 0)
 		return LADE_OK;
@@ -169,7 +171,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		bool last = step + 1 == stages;
 		if (!last)
 			TRY(make_slots(device, stream, &l, k, workspace,
-			               is_plain(route) ? t->dst_cap : 0, t->count, err));
+			               limit, t->count, err));
 		work.stage = &route->spec->stage[at];
 		work.dst = last ? t->dst : workspace + l.address[k];
 		work.dst_cap = last ? t->dst_cap : workspace + l.cap[k];

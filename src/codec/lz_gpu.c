@@ -92,6 +92,27 @@ static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
 	return launch(work, snappy_decoder, NULL, err);
 }
 
+/* Launches for all chunks at once: 'chunks' a block of 128 threads. */
+static lade_status launch_sizes(const lade__gpu_work *work, lade__kernel kernel, unsigned chunks,
+                                lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	void *arguments[] = {&batch};
+	lade__launch l = {.blocks = (unsigned)((work->count + chunks - 1) / chunks),
+	                  .threads = 128, .stream = work->stream};
+	return lade__kernel_launch(work->device, kernel, &l, arguments, err);
+}
+
+static lade_status lz4_sizes(const lade__gpu_work *work, lade_error *err)
+{
+	return launch_sizes(work, LADE__KERNEL_LZ4_SIZE, 4, err);
+}
+
+static lade_status snappy_sizes(const lade__gpu_work *work, lade_error *err)
+{
+	return launch_sizes(work, LADE__KERNEL_SNAPPY_SIZE, 128, err);
+}
+
 /* ---- encoding -------------------------------------------------------------------------------- */
 
 static uint32_t elem_of(const lade_stage *stage)
@@ -150,10 +171,10 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode};
-static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode};
-static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode};
-static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode};
+static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode, lz4_sizes};
+static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode, snappy_sizes};
+static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode, NULL};
+static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode, NULL};
 
 #define RECORD(codec, way, verb) \
 	const lade_implementation lade__##codec##_##verb##_gpu = { \

@@ -34,3 +34,17 @@ extern "C" __global__ void __launch_bounds__(512, 2) lade_snappy_decode_team16(l
 	LADE_SHARED_DYNAMIC(team, t);
 	lade_lz_team_batch(t, batch);
 }
+
+/* Writes the sizes that streams tell before their first element; 'dst' and 'dst_cap' are not looked
+ * at.  Map: a thread a chunk. */
+extern "C" __global__ void lade_snappy_size(lade_gpu_batch batch)
+{
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, entry = 0, size = 0;
+	lade_gpu_chunk c;
+	if (i >= batch.count)
+		return;
+	uint32_t status = lade_source_get(batch, i, &c);
+	if (status == LADE_GPU_OK)
+		status = lade_snappy::begin(c.src, c.src_size, &entry, &size);
+	lade_chunk_put(batch, i, status, size);
+}

@@ -84,7 +84,8 @@ static double cost(void *ctx, const lade_workload *workload)
 	return 4000 + (double)workload->total / RATE;
 }
 
-static const lade__gpu_codec encode_codec = {workspace, encode}, decode_codec = {workspace, decode};
+static const lade__gpu_codec encode_codec = {workspace, encode, NULL};
+static const lade__gpu_codec decode_codec = {workspace, decode, NULL};
 
 #define RECORD(DIRECTION, way)                                                                 \
 	const lade_implementation lade__filter_bitshuffle_##way##_gpu = {                      \

@@ -820,6 +820,68 @@ static void what_captures_refuse(void **state)
 	batch_free(b);
 }
 
+/* ---- sizes ------------------------------------------ */
+
+/* Of whole chunks the size, and of those cut short a verdict or the data's own word. */
+static void sizes_without_decoding(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < specs_able; k++) {
+		rng r = round_begin(1000 + k);
+		uint64_t address[32], size[32], told[32];
+		uint32_t status[32];
+		chunk chunks[32];
+		buffer src[32];
+		for (size_t i = 0; i < 32; i++) {
+			chunks[i] = chunk_of(engine, specs[k], NULL, &r, any_size(&r));
+			size[i] = chunks[i].encoded_size >> (i % 4 == 3);
+			src[i] = buffer_new(near, (size_t)size[i], i);
+			buffer_put(&src[i], chunks[i].encoded, (size_t)size[i]);
+			address[i] = lade__address_of(src[i].data);
+		}
+		buffer both = buffer_new(near, 2 * sizeof address, 0);
+		buffer results = buffer_new(near, sizeof told + sizeof status, 0);
+		move(0, both.data, address, sizeof address);
+		move(0, both.data + sizeof address, size, sizeof size);
+		lade_arrays arrays = {.src = (const void *const *)(void *)both.data,
+		                      .src_size = (void *)(both.data + sizeof address),
+		                      .count = 32};
+		lade_async_options o = {.struct_size = sizeof o, .stream = stream,
+		                        .sizes = (void *)results.data,
+		                        .statuses = (void *)(results.data + sizeof told)};
+		int syncs = emu ? emu->syncs : 0;
+		OK(lade_decoded_sizes_arrays_async(engine, specs[k], &arrays, &o, err));
+		if (emu)
+			assert_int_equal(emu->syncs, syncs);
+		OK(lade_stream_wait(0, stream, err));
+		move(0, told, results.data, sizeof told);
+		move(0, status, results.data + sizeof told, sizeof status);
+		for (size_t i = 0; i < 32; i++) {
+			bool whole = size[i] == chunks[i].encoded_size;
+			if (whole)
+				assert_int_equal(status[i], LADE_OK);
+			if (whole && status[i] == LADE_OK)
+				assert_int_equal(told[i], chunks[i].plain_size);
+			if (status[i] != LADE_OK)
+				assert_int_equal(told[i], 0);
+			buffer_free(&src[i]);
+			chunk_free(&chunks[i]);
+		}
+		buffer_free(&both);
+		buffer_free(&results);
+	}
+	lade_spec *other = spec_of(engine, "zstd");
+	lade_arrays none = {.count = 0};
+	lade_async_options o = {.struct_size = sizeof o, .stream = stream};
+	assert_int_equal(lade_decoded_sizes_arrays_async(engine, other, &none, &o, NULL),
+	                 LADE_E_UNSUPPORTED);
+	OK(lade_decoded_sizes_arrays_async(engine, specs[0], &none, &o, err));
+	none.count = 1;
+	assert_int_equal(lade_decoded_sizes_arrays_async(engine, specs[0], &none, &o, NULL),
+	                 LADE_E_ARG);
+	lade_spec_unref(other);
+}
+
 static void find(void *to, const char *name)
 {
 	void *symbol = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
@@ -840,6 +902,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(arrays_hostile_too, begin, end),
 		cmocka_unit_test_setup_teardown(arrays_are_checked, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(sizes_without_decoding, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);
