@@ -1,0 +1,131 @@
+"""Streams, memory of others, and allocators.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class CudaStream:
+    """A stream of a device: borrowed from somebody, or made here and freed with the object."""
+
+    __slots__ = ("_ptr", "_device", "_own", "__weakref__")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TypeError("use CudaStream.borrow() or CudaStream.make_new()")
+
+    @classmethod
+    def borrow(cls, cuda_stream: int | Any, device_idx: int = -1) -> CudaStream:
+        """A stream that is somebody else's: its handle, or an object with 'ptr'."""
+        self = cls.__new__(cls)
+        self._ptr = int(getattr(cuda_stream, "ptr", cuda_stream))
+        self._device = device_idx
+        self._own = False
+        return self
+
+    @classmethod
+    def make_new(cls, device_idx: int = -1) -> CudaStream:
+        """A new stream; DeviceError without a GPU."""
+        from . import _lade
+
+        self = cls.__new__(cls)
+        self._own = False
+        self._device = max(device_idx, 0)
+        self._ptr = _lade._stream_new(self._device)
+        self._own = True
+        return self
+
+    def __del__(self) -> None:
+        if getattr(self, "_own", False):
+            from . import _lade
+
+            self._own = False
+            _lade._stream_free(self._device, self._ptr)
+
+    def synchronize(self) -> None:
+        """Waits for all work that was enqueued before."""
+        from . import _lade
+
+        _lade._stream_wait(max(self._device, 0), self._ptr)
+
+    @property
+    def ptr(self) -> int:
+        """The handle: a CUstream, or cudaStream_t."""
+        return self._ptr
+
+    @property
+    def device(self) -> int:
+        """The number of its device; -1: the current one."""
+        return self._device
+
+    @property
+    def is_special(self) -> bool:
+        """True for the default streams, whose handles are 0, 1 and 2."""
+        return self._ptr <= 2
+
+    def __int__(self) -> int:
+        return self._ptr
+
+    def __repr__(self) -> str:
+        return f"<liblade.CudaStream {self._ptr:#x} on device {self._device}>"
+
+
+class ExternalMemory:
+    """Memory of another allocator with its stream, which is kept alive as long.
+
+    'memory' has the address as .ptr (CuPy's MemoryPointer, RMM's DeviceBuffer), or is the address.
+    """
+
+    __slots__ = ("_memory", "_stream")
+
+    def __init__(self, memory: Any, stream: CudaStream | Any = None) -> None:
+        self._memory = memory
+        self._stream = stream
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return int(getattr(self._memory, "ptr", self._memory))
+
+    @property
+    def memory(self) -> Any:
+        """What was wrapped."""
+        return self._memory
+
+    @property
+    def stream(self) -> Any:
+        """The stream that orders its use."""
+        return self._stream
+
+    def __repr__(self) -> str:
+        return f"<liblade.ExternalMemory {self._memory!r}>"
+
+
+Allocator = Callable[[int, CudaStream], Any]
+
+
+def set_device_allocator(allocator: Allocator | None = None) -> None:
+    """Results on devices come from allocator(nbytes, stream), an object with .ptr, from now on.
+
+    The memory is given back when the object dies.  None: liblade's own pool again.
+    """
+    from . import _lade
+
+    _lade._set_allocator(0, allocator)
+
+
+def set_pinned_allocator(allocator: Allocator | None = None) -> None:
+    """The same for pinned memory."""
+    from . import _lade
+
+    _lade._set_allocator(1, allocator)
+
+
+def set_host_allocator(allocator: Allocator | None = None) -> None:
+    """The same for results on the host."""
+    from . import _lade
+
+    _lade._set_allocator(2, allocator)

@@ -1,0 +1,371 @@
+/*
+ * array.c: memory of liblade.Array: where it comes from, how it is shaped, copied and given back.
+ * What Python sees of it is in array_type.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+#include <string.h>
+
+/* Enough for every vector instruction; devices and pinned memory give more. */
+#define BLOCK_ALIGN 64
+
+void py_drain(py_state *st)
+{
+	py_dropped *list;
+
+	if (!atomic_load_explicit(&st->dropped, memory_order_relaxed))
+		return;
+	list = atomic_exchange(&st->dropped, NULL);
+	while (list) {
+		py_dropped *next = list->next;
+		((py_array *)list->object)->exports--;
+		Py_DECREF(list->object);
+		free(list);
+		list = next;
+	}
+}
+
+py_array *py_array_empty(py_state *st)
+{
+	py_array *array;
+
+	py_drain(st);
+	array = (py_array *)PyType_GenericAlloc(st->array_type, 0);
+	if (!array)
+		return NULL;
+	array->st = st;
+	array->dtype = PY_BYTES;
+	array->contiguous = true;
+	array->shape = array->dims;
+	array->strides = array->dims + 4;
+	return array;
+}
+
+bool py_array_dims(py_array *array, int ndim)
+{
+	Py_ssize_t *dims = array->dims;
+
+	if (ndim < 0 || ndim > PY_NDIM_MAX) {
+		PyErr_Format(PyExc_ValueError, "%d dimensions, at most %d are possible", ndim,
+		             PY_NDIM_MAX);
+		return false;
+	}
+	if (ndim > 4) {
+		dims = PyMem_Calloc((size_t)ndim * 2, sizeof(*dims));
+		if (!dims) {
+			PyErr_NoMemory();
+			return false;
+		}
+	}
+	if (array->shape != array->dims)
+		PyMem_Free(array->shape);
+	array->ndim = ndim;
+	array->shape = dims;
+	array->strides = dims + (ndim > 4 ? ndim : 4);
+	return true;
+}
+
+bool py_array_flat(py_array *array, py_dtype dtype, size_t size)
+{
+	if (!py_array_dims(array, 1))
+		return false;
+	array->dtype = dtype;
+	array->shape[0] = (Py_ssize_t)(size / dtype.size);
+	array->strides[0] = (Py_ssize_t)dtype.size;
+	array->size = size;
+	array->contiguous = true;
+	return true;
+}
+
+bool py_array_settle(py_array *array)
+{
+	size_t size = array->dtype.size, step = array->dtype.size;
+
+	for (int i = 0; i < array->ndim; i++) {
+		size_t n = (size_t)array->shape[i];
+		if (array->shape[i] < 0 || (n && size > (size_t)PY_SSIZE_T_MAX / n)) {
+			PyErr_Format(PyExc_ValueError, "dimension %d of %zd elements is not possible", i,
+			             array->shape[i]);
+			return false;
+		}
+		size *= n;
+	}
+	array->size = size;
+	array->contiguous = true;
+	for (int i = array->ndim - 1; i >= 0 && size; i--) {
+		if (array->shape[i] != 1 && array->strides[i] != (Py_ssize_t)step)
+			array->contiguous = false;
+		step *= (size_t)array->shape[i];
+	}
+	if (!array->cap && array->contiguous)
+		array->cap = size;
+	return true;
+}
+
+/* Memory from the caller's own function. */
+static bool from_callable(py_array *array, PyObject *function, size_t size, uintptr_t stream)
+{
+	PyObject *wrapped, *pointer = NULL;
+
+	wrapped = PyObject_CallMethod(array->st->stream_class, "borrow", "K",
+	                              (unsigned long long)stream);
+	if (!wrapped)
+		return false;
+	array->owner = PyObject_CallFunction(function, "nO", (Py_ssize_t)size, wrapped);
+	Py_DECREF(wrapped);
+	if (!array->owner)
+		return false;
+	pointer = PyObject_GetAttrString(array->owner, "ptr");
+	if (!pointer)
+		return false;
+	array->data = PyLong_AsVoidPtr(pointer);
+	Py_DECREF(pointer);
+	if (!array->data && !PyErr_Occurred())
+		PyErr_Format(PyExc_MemoryError, "the allocator gave %R with ptr 0 for %zu bytes",
+		             array->owner, size);
+	return !PyErr_Occurred();
+}
+
+static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t stream)
+{
+	static const int which[LADE_KIND_COUNT] = {PY_ALLOC_HOST, PY_ALLOC_PINNED, -1,
+	                                           PY_ALLOC_DEVICE};
+	py_state *st = array->st;
+	const lade_allocator *from = lade_allocator_default(place.kind);
+	PyObject *function = which[place.kind] < 0 ? NULL : st->allocator[which[place.kind]];
+	bool ok;
+
+	array->place = place;
+	array->stream = stream;
+	array->data = NULL;
+	array->cap = 0;
+	if (!size)
+		return true;
+	if (function) {
+		Py_INCREF(function);
+		ok = from_callable(array, function, size, stream);
+		Py_DECREF(function);
+		array->cap = ok ? size : 0;
+		return ok;
+	}
+	array->block = from->alloc(from->ctx, size, BLOCK_ALIGN, place, (lade_stream)stream);
+	if (!array->block) {
+		lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
+		int32_t count;
+		if (place.kind == LADE_HOST || !lade_device_count(&count, &err))
+			lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			          "%zu bytes of %s memory could not be allocated", size,
+			          lade_kind_name(place.kind));
+		py_raise(st, &err, SIZE_MAX);
+		return false;
+	}
+	array->block_size = array->cap = size;
+	array->data = array->block;
+	atomic_fetch_add_explicit(&st->blocks, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&st->block_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&st->block_bytes, size, memory_order_relaxed);
+	return true;
+}
+
+static void give_block(py_array *array)
+{
+	const lade_allocator *to = lade_allocator_default(array->place.kind);
+
+	if (!array->block)
+		return;
+	to->free(to->ctx, array->block, array->block_size, BLOCK_ALIGN, array->place,
+	         (lade_stream)array->stream);
+	atomic_fetch_sub_explicit(&array->st->blocks, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&array->st->block_bytes, array->block_size, memory_order_relaxed);
+	array->block = NULL;
+}
+
+py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream)
+{
+	py_array *array = py_array_empty(st);
+
+	if (!array)
+		return NULL;
+	if (size > (size_t)PY_SSIZE_T_MAX) {
+		PyErr_Format(PyExc_MemoryError, "%zu bytes are more than can be addressed", size);
+		Py_DECREF(array);
+		return NULL;
+	}
+	if (!take_block(array, size, place, stream) || !py_array_flat(array, PY_BYTES, size)) {
+		Py_DECREF(array);
+		return NULL;
+	}
+	return array;
+}
+
+bool py_array_resizable(const py_array *array)
+{
+	return array->exports == 0 && !array->exposed && !array->readonly && !array->has_view && array->contiguous &&
+	       array->ndim <= 1 && (array->block || (!array->owner && !array->data));
+}
+
+bool py_array_grow(py_array *array, size_t cap)
+{
+	lade_place place = array->place;
+
+	if (array->cap >= cap)
+		return true;
+	give_block(array);
+	return take_block(array, cap, place, array->stream) && py_array_flat(array, PY_BYTES, cap);
+}
+
+void py_array_shrink(py_array *array, size_t size)
+{
+	void *smaller;
+
+	/* The default of LADE_HOST is posix_memalign(), whose blocks realloc() takes.  Below a
+	 * page or an eighth there is nothing to win. */
+	if (!array->block || array->place.kind != LADE_HOST || !size ||
+	    array->block_size - size < 4096 || array->block_size - size < array->block_size / 8)
+		return;
+	smaller = realloc(array->block, size);
+	if (!smaller)
+		return;
+	atomic_fetch_sub_explicit(&array->st->block_bytes, array->block_size - size,
+	                          memory_order_relaxed);
+	array->data = array->block = smaller;
+	array->block_size = array->cap = size;
+}
+
+py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
+                        lade_place place, py_dtype dtype, bool readonly, uintptr_t stream)
+{
+	py_array *array = py_array_empty(st);
+
+	if (!array)
+		return NULL;
+	array->owner = Py_NewRef(owner);
+	if (Py_TYPE(owner) == st->array_type) {
+		((py_array *)owner)->exports++;
+		array->pins = true;
+	}
+	array->data = data;
+	array->cap = size;
+	array->place = place;
+	array->readonly = readonly;
+	array->stream = stream;
+	if (!py_array_flat(array, dtype, size))
+		Py_CLEAR(array);
+	return array;
+}
+
+py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
+{
+	py_state *st = array->st;
+	py_array *flat = NULL, *out = NULL;
+	lade_error err;
+	lade_status status;
+
+	if (!array->contiguous && array->place.kind == LADE_DEVICE) {
+		PyErr_SetString(PyExc_NotImplementedError,
+		                "a strided array on a device cannot be copied; make it contiguous first");
+		return NULL;
+	}
+	out = py_array_new(st, array->size, place, stream);
+	if (!out)
+		return NULL;
+	if (!array->contiguous) {
+		flat = lade_kind_is_host(place.kind)
+		               ? (py_array *)Py_NewRef(out)
+		               : py_array_new(st, array->size, LADE_PLACE_HOST, 0);
+		if (!flat)
+			goto fail;
+		Py_BEGIN_ALLOW_THREADS
+		py_gather(array, flat->data);
+		Py_END_ALLOW_THREADS
+	}
+	if (flat != out) {
+		lade_cspan from = {flat ? flat->data : array->data, array->size,
+		                   flat ? flat->place : array->place};
+		lade_span to = {out->data, out->size, place};
+		Py_BEGIN_ALLOW_THREADS
+		status = py_move(lade_engine_default(), st->copy, from, to, stream, &err);
+		Py_END_ALLOW_THREADS
+		if (status) {
+			py_raise(st, &err, SIZE_MAX);
+			goto fail;
+		}
+	}
+	if (!py_array_dims(out, array->ndim))
+		goto fail;
+	out->dtype = array->dtype;
+	for (Py_ssize_t i = array->ndim - 1, step = (Py_ssize_t)array->dtype.size; i >= 0; i--) {
+		out->shape[i] = array->shape[i];
+		out->strides[i] = step;
+		step *= array->shape[i];
+	}
+	Py_XDECREF(flat);
+	return out;
+fail:
+	Py_XDECREF(flat);
+	Py_XDECREF(out);
+	return NULL;
+}
+
+/* ---- the type's own slots ------------------------------------------------------------------- */
+
+int py_array_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	py_array *array = (py_array *)self;
+
+	Py_VISIT(array->owner);
+	if (array->has_view)
+		Py_VISIT(array->view.obj);
+	Py_VISIT(Py_TYPE(self));
+	return 0;
+}
+
+static void unpin(py_array *array)
+{
+	if (array->pins)
+		((py_array *)array->owner)->exports--;
+	array->pins = false;
+}
+
+int py_array_clear(PyObject *self)
+{
+	py_array *array = (py_array *)self;
+
+	/* Whoever still holds the array must not find freed memory. */
+	if (array->owner || array->has_view) {
+		array->data = NULL;
+		array->size = array->cap = 0;
+		if (array->ndim)
+			array->shape[0] = 0;
+	}
+	unpin(array);
+	Py_CLEAR(array->owner);
+	if (array->has_view) {
+		array->has_view = false;
+		PyBuffer_Release(&array->view);
+	}
+	return 0;
+}
+
+void py_array_dealloc(PyObject *self)
+{
+	py_array *array = (py_array *)self;
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	PyObject_GC_UnTrack(self);
+	if (array->weakrefs)
+		PyObject_ClearWeakRefs(self);
+	if (array->st)
+		give_block(array);
+	if (array->has_view)
+		PyBuffer_Release(&array->view);
+	unpin(array);
+	Py_XDECREF(array->owner);
+	if (array->shape != array->dims)
+		PyMem_Free(array->shape);
+	release(self);
+	Py_DECREF(type);
+}

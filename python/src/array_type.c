@@ -1,0 +1,521 @@
+/*
+ * array_type.c: liblade.Array as Python sees it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "array_type.h"
+
+static py_state *state_of(PyTypeObject *type)
+{
+	/* Classes made in Python from this one have it among their bases. */
+	while (type) {
+		py_state *st = PyType_GetModuleState(type);
+		if (st && st->array_type == type)
+			return st;
+		PyErr_Clear();
+		type = (PyTypeObject *)PyType_GetSlot(type, Py_tp_base);
+	}
+	return NULL;
+}
+
+bool py_stream_arg(PyObject *object, uintptr_t *stream)
+{
+	PyObject *number;
+
+	if (!object || object == Py_None) {
+		*stream = 0;
+		return true;
+	}
+	number = PyLong_Check(object) ? Py_NewRef(object) : PyObject_GetAttrString(object, "ptr");
+	if (!number)
+		return false;
+	*stream = (uintptr_t)PyLong_AsVoidPtr(number);
+	Py_DECREF(number);
+	return !PyErr_Occurred();
+}
+
+static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"src", "cuda_stream", NULL};
+	PyObject *source, *stream_object = NULL;
+	uintptr_t stream;
+	py_state *st = state_of(type);
+
+	if (!st || !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Array", names, &source,
+	                                        &stream_object) ||
+	    !py_stream_arg(stream_object, &stream))
+		return NULL;
+	return (PyObject *)py_array_from(st, source, stream);
+}
+
+static const char *place_text(lade_place place, char *text, size_t cap)
+{
+	if (place.kind == LADE_DEVICE || place.kind == LADE_MANAGED)
+		PyOS_snprintf(text, cap, "%s %d", lade_kind_name(place.kind), (int)place.device);
+	else
+		PyOS_snprintf(text, cap, "%s", lade_kind_name(place.kind));
+	return text;
+}
+
+static PyObject *tuple_of(const Py_ssize_t *values, int count)
+{
+	PyObject *tuple = PyTuple_New(count);
+
+	for (int i = 0; tuple && i < count; i++) {
+		PyObject *value = PyLong_FromSsize_t(values[i]);
+		if (!value || PyTuple_SetItem(tuple, i, value))
+			Py_CLEAR(tuple);
+	}
+	return tuple;
+}
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+	(void)unused;
+	return tuple_of(((py_array *)self)->shape, ((py_array *)self)->ndim);
+}
+
+static PyObject *get_strides(PyObject *self, void *unused)
+{
+	(void)unused;
+	return tuple_of(((py_array *)self)->strides, ((py_array *)self)->ndim);
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+	char text[24];
+
+	(void)unused;
+	py_dtype_text(((py_array *)self)->dtype, text);
+	return PyUnicode_FromString(text);
+}
+
+static PyObject *array_repr(PyObject *self)
+{
+	py_array *array = (py_array *)self;
+	char place[40];
+	PyObject *shape = get_shape(self, NULL), *dtype = get_dtype(self, NULL), *text = NULL;
+
+	if (shape && dtype)
+		text = PyUnicode_FromFormat(
+			"<liblade.Array shape=%S dtype=%S on %s, %zu bytes%s%s>", shape, dtype,
+			place_text(array->place, place, sizeof(place)), array->size,
+			array->contiguous ? "" : ", strided", array->readonly ? ", read-only" : "");
+	Py_XDECREF(shape);
+	Py_XDECREF(dtype);
+	return text;
+}
+
+static PyObject *get_buffer_kind(PyObject *self, void *unused)
+{
+	py_array *array = (py_array *)self;
+
+	(void)unused;
+	return Py_NewRef(lade_kind_is_host(array->place.kind) ? array->st->kind_host
+	                                                      : array->st->kind_device);
+}
+
+static PyObject *get_number(PyObject *self, void *which)
+{
+	py_array *array = (py_array *)self;
+
+	switch ((int)(intptr_t)which) {
+	case 0: return PyLong_FromSize_t(array->size);
+	case 1: return PyLong_FromSize_t(array->cap > array->size ? array->cap : array->size);
+	case 2: return PyLong_FromSize_t(array->dtype.size);
+	case 3: return PyLong_FromLong(array->ndim);
+	case 4: return PyLong_FromSize_t(array->size / array->dtype.size);
+	case 5: return PyLong_FromLong(0);
+	case 6: array->exposed = true; return PyLong_FromVoidPtr(array->data);
+	case 7: return PyBool_FromLong(array->readonly);
+	default: return PyLong_FromLong(lade_kind_is_host(array->place.kind) &&
+	                                array->place.kind != LADE_MANAGED
+	                                        ? -1 : array->place.device);
+	}
+}
+
+static PyObject *get_place(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyUnicode_FromString(lade_kind_name(((py_array *)self)->place.kind));
+}
+
+/* The dictionary of both array interfaces. */
+static PyObject *interface(py_array *array, bool cuda)
+{
+	char text[24];
+	PyObject *shape, *strides = NULL, *dict = NULL;
+
+	array->exposed = true;
+	py_dtype_text(array->dtype, text);
+	/* The protocol has no type string for what is not IEEE 754. */
+	if (array->dtype.kind == 'e')
+		PyOS_snprintf(text, sizeof(text), array->dtype.size == 1 ? "|V1" : "<V2");
+	shape = get_shape((PyObject *)array, NULL);
+	if (shape)
+		strides = array->contiguous ? Py_NewRef(Py_None)
+		                            : get_strides((PyObject *)array, NULL);
+	if (strides)
+		dict = Py_BuildValue("{s:O,s:s,s:(NN),s:i,s:O}", "shape", shape, "typestr", text, "data",
+		                     PyLong_FromVoidPtr(array->size ? array->data : NULL),
+		                     PyBool_FromLong(array->readonly), "version", 3, "strides", strides);
+	if (dict && cuda) {
+		/* All calls of the library wait for their work: nothing is left to wait for, unless
+		 * the array's source said so. */
+		PyObject *stream = array->stream ? PyLong_FromUnsignedLongLong(array->stream)
+		                                 : Py_NewRef(Py_None);
+		if (!stream || PyDict_SetItemString(dict, "stream", stream))
+			Py_CLEAR(dict);
+		Py_XDECREF(stream);
+	}
+	Py_XDECREF(shape);
+	Py_XDECREF(strides);
+	return dict;
+}
+
+static PyObject *get_array_interface(PyObject *self, void *unused)
+{
+	py_array *array = (py_array *)self;
+
+	(void)unused;
+	if (!lade_kind_is_host(array->place.kind)) {
+		PyErr_SetString(PyExc_AttributeError,
+		                "__array_interface__: the array lies on a device; cpu() copies it");
+		return NULL;
+	}
+	return interface(array, false);
+}
+
+static PyObject *get_cuda_interface(PyObject *self, void *unused)
+{
+	py_array *array = (py_array *)self;
+
+	(void)unused;
+	if (array->place.kind != LADE_DEVICE && array->place.kind != LADE_MANAGED) {
+		PyErr_Format(PyExc_AttributeError,
+		             "__cuda_array_interface__: the array lies in %s memory; cuda() copies it",
+		             lade_kind_name(array->place.kind));
+		return NULL;
+	}
+	return interface(array, true);
+}
+
+/* ---- methods -------------------------------------------------------------------------------- */
+
+static PyObject *array_cpu(PyObject *self, PyObject *unused)
+{
+	py_array *array = (py_array *)self;
+
+	(void)unused;
+	if (lade_kind_is_host(array->place.kind))
+		return Py_NewRef(self);
+	return (PyObject *)py_array_copy(array, LADE_PLACE_HOST, array->stream);
+}
+
+static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"synchronize", "cuda_stream", "device_id", NULL};
+	py_array *array = (py_array *)self;
+	int synchronize = 1, device = 0;
+	PyObject *stream_object = NULL;
+	uintptr_t stream;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOi:cuda", names, &synchronize,
+	                                 &stream_object, &device) ||
+	    !py_stream_arg(stream_object, &stream))
+		return NULL;
+	if (array->place.kind == LADE_DEVICE)
+		return Py_NewRef(self);
+	return (PyObject *)py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream);
+}
+
+static PyObject *array_tobytes(PyObject *self, PyObject *unused)
+{
+	py_array *array = (py_array *)self, *host = NULL;
+	PyObject *out = NULL;
+
+	(void)unused;
+	if (array->contiguous && lade_kind_is_host(array->place.kind))
+		return PyBytes_FromStringAndSize(array->data, (Py_ssize_t)array->size);
+	host = py_array_copy(array, LADE_PLACE_HOST, array->stream);
+	if (host)
+		out = PyBytes_FromStringAndSize(host->data, (Py_ssize_t)host->size);
+	Py_XDECREF(host);
+	return out;
+}
+
+static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
+	PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
+	                                 &device, &copy))
+		return NULL;
+	return py_array_dlpack((py_array *)self, stream, version, device, copy);
+}
+
+static PyObject *array_to_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"cuda_stream", NULL};
+	PyObject *stream = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:to_dlpack", names, &stream))
+		return NULL;
+	return py_array_dlpack((py_array *)self, stream, Py_None, Py_None, Py_None);
+}
+
+static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
+{
+	int type, id;
+
+	(void)unused;
+	py_dlpack_device(((py_array *)self)->place, &type, &id);
+	return Py_BuildValue("(ii)", type, id);
+}
+
+/* An array comes back from a pickle with its bytes, type and shape, on the host. */
+static PyObject *array_reduce(PyObject *self, PyObject *unused)
+{
+	PyObject *module = PyImport_ImportModule("liblade._lade"), *make = NULL, *data = NULL;
+	PyObject *out = NULL;
+
+	(void)unused;
+	if (module)
+		make = PyObject_GetAttrString(module, "_rebuild");
+	if (make)
+		data = array_tobytes(self, NULL);
+	if (data)
+		out = Py_BuildValue("O(ONN)", make, data, get_dtype(self, NULL), get_shape(self, NULL));
+	Py_XDECREF(module);
+	Py_XDECREF(make);
+	Py_XDECREF(data);
+	return out;
+}
+
+/* ---- indexing --------------------------------------------------------------------------------- */
+
+/* Applies one index to dimension 'from' of 'array'; true if the dimension stays. */
+static int index_one(py_array *array, int from, PyObject *key, char **data, Py_ssize_t *shape,
+                     Py_ssize_t *stride)
+{
+	Py_ssize_t n = array->shape[from], start, stop, step;
+
+	if (PySlice_Check(key)) {
+		if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+			return -1;
+		*shape = PySlice_AdjustIndices(n, &start, &stop, step);
+		if (*shape)
+			*data += start * array->strides[from];
+		*stride = step * array->strides[from];
+		return 1;
+	}
+	start = PyNumber_AsSsize_t(key, PyExc_IndexError);
+	if (start == -1 && PyErr_Occurred())
+		return -1;
+	if (start < -n || start >= n) {
+		PyErr_Format(PyExc_IndexError, "index %zd is outside dimension %d of %zd elements", start,
+		             from, n);
+		return -1;
+	}
+	*data += (start < 0 ? start + n : start) * array->strides[from];
+	return 0;
+}
+
+static PyObject *array_subscript(PyObject *self, PyObject *key)
+{
+	py_array *array = (py_array *)self, *view;
+	PyObject *keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+	Py_ssize_t count = keys ? PyTuple_Size(keys) : -1, given = 0;
+	char *data = array->data;
+	int from = 0, to = 0;
+	Py_ssize_t shape[PY_NDIM_MAX], strides[PY_NDIM_MAX];
+
+	for (Py_ssize_t k = 0; k < count; k++)
+		given += PyTuple_GetItem(keys, k) != Py_Ellipsis;
+	if (count < 0 || given > array->ndim || count - given > 1) {
+		if (count >= 0)
+			PyErr_Format(PyExc_IndexError, "%zd indices for %d dimensions", given, array->ndim);
+		Py_XDECREF(keys);
+		return NULL;
+	}
+	for (Py_ssize_t k = 0; k <= count; k++) {
+		PyObject *one = k < count ? PyTuple_GetItem(keys, k) : Py_Ellipsis;
+		if (one == Py_Ellipsis) {
+			int end = k < count ? array->ndim - (int)(count - 1 - k) : array->ndim;
+			for (; from < end; from++, to++) {
+				shape[to] = array->shape[from];
+				strides[to] = array->strides[from];
+			}
+			continue;
+		}
+		int kept = index_one(array, from++, one, &data, &shape[to], &strides[to]);
+		if (kept < 0) {
+			Py_DECREF(keys);
+			return NULL;
+		}
+		to += kept;
+	}
+	Py_DECREF(keys);
+	view = py_array_part(array->st, self, data, 0, array->place, array->dtype, array->readonly,
+	                     array->stream);
+	if (!view || !py_array_dims(view, to)) {
+		Py_XDECREF(view);
+		return NULL;
+	}
+	for (int i = 0; i < to; i++) {
+		view->shape[i] = shape[i];
+		view->strides[i] = strides[i];
+	}
+	if (!py_array_settle(view))
+		Py_CLEAR(view);
+	return (PyObject *)view;
+}
+
+static Py_ssize_t array_length(PyObject *self)
+{
+	py_array *array = (py_array *)self;
+
+	if (!array->ndim) {
+		PyErr_SetString(PyExc_TypeError, "len() of an array without dimensions");
+		return -1;
+	}
+	return array->shape[0];
+}
+
+/* ---- buffer protocol ----------------------------------------------------------------------------- */
+
+static int array_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+	py_array *array = (py_array *)self;
+	const char *format = py_dtype_format(array->dtype);
+
+	view->obj = NULL;
+	if (!lade_kind_is_host(array->place.kind)) {
+		PyErr_Format(PyExc_BufferError, "the array lies on device %d; cpu() copies it",
+		             (int)array->place.device);
+		return -1;
+	}
+	if ((flags & PyBUF_WRITABLE) && array->readonly) {
+		PyErr_SetString(PyExc_BufferError, "the array is read-only");
+		return -1;
+	}
+	*view = (Py_buffer){.buf = array->data, .len = (Py_ssize_t)array->size,
+	                    .itemsize = (Py_ssize_t)array->dtype.size, .readonly = array->readonly,
+	                    .ndim = array->ndim, .shape = array->shape, .strides = array->strides};
+	/* A type that struct cannot tell is a string of its bytes. */
+	if (!format) {
+		char *text = PyMem_Malloc(16);
+		if (!text) {
+			PyErr_NoMemory();
+			return -1;
+		}
+		PyOS_snprintf(text, 16, "%us", (unsigned)array->dtype.size);
+		view->internal = text;
+		format = text;
+	}
+	view->format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)format : NULL;
+	if (!array->contiguous && (((flags & PyBUF_STRIDES) != PyBUF_STRIDES) ||
+	                           ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS) ||
+	                           ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS &&
+	                            !PyBuffer_IsContiguous(view, 'F')) ||
+	                           ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS &&
+	                            !PyBuffer_IsContiguous(view, 'A')))) {
+		PyMem_Free(view->internal);
+		PyErr_SetString(PyExc_BufferError,
+		                "the array is strided and the buffer is wanted contiguous");
+		return -1;
+	}
+	if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && array->ndim > 1 &&
+	    !PyBuffer_IsContiguous(view, 'F')) {
+		PyMem_Free(view->internal);
+		PyErr_SetString(PyExc_BufferError, "the array is not in Fortran's order");
+		return -1;
+	}
+	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+		view->strides = NULL;
+	if ((flags & PyBUF_ND) != PyBUF_ND)
+		view->shape = NULL;
+	view->obj = Py_NewRef(self);
+	array->exports++;
+	return 0;
+}
+
+static void array_releasebuffer(PyObject *self, Py_buffer *view)
+{
+	PyMem_Free(view->internal);
+	((py_array *)self)->exports--;
+}
+
+/* ---- the type ------------------------------------------------------------------------------------- */
+
+#define NUMBER(i) ((void *)(intptr_t)(i))
+
+static PyGetSetDef getset[] = {
+	{"buffer_kind", get_buffer_kind, NULL, "ArrayBufferKind: on the host or on a device.", NULL},
+	{"buffer_size", get_number, NULL, "Bytes of all elements.", NUMBER(0)},
+	{"capacity", get_number, NULL, "Bytes of the memory behind it.", NUMBER(1)},
+	{"item_size", get_number, NULL, "Bytes of an element.", NUMBER(2)},
+	{"ndim", get_number, NULL, "Number of dimensions.", NUMBER(3)},
+	{"size", get_number, NULL, "Number of elements.", NUMBER(4)},
+	{"precision", get_number, NULL, "Significant bits of an element; 0: all of them.", NUMBER(5)},
+	{"ptr", get_number, NULL, "Address of the first element.", NUMBER(6)},
+	{"readonly", get_number, NULL, "True if the memory must not be written.", NUMBER(7)},
+	{"device_id", get_number, NULL, "Number of the device; -1 on the host.", NUMBER(8)},
+	{"place", get_place, NULL, "'host', 'pinned', 'managed' or 'device'.", NULL},
+	{"dtype", get_dtype, NULL, "Element type as a type string, '<f4'.", NULL},
+	{"shape", get_shape, NULL, "Elements in each dimension.", NULL},
+	{"strides", get_strides, NULL, "Bytes from one element to the next in each dimension.", NULL},
+	{"__array_interface__", get_array_interface, NULL, "Version 3; host memory only.", NULL},
+	{"__cuda_array_interface__", get_cuda_interface, NULL, "Version 3; device memory only.", NULL},
+	{0},
+};
+
+static PyMethodDef methods[] = {
+	{"cpu", array_cpu, METH_NOARGS,
+	 "cpu($self, /)\n--\n\nThe array on the host: itself, or a copy."},
+	{"cuda", (PyCFunction)(void (*)(void))array_cuda, METH_VARARGS | METH_KEYWORDS,
+	 "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
+	 "The array on a device: itself, or a copy."},
+	{"tobytes", array_tobytes, METH_NOARGS,
+	 "tobytes($self, /)\n--\n\nA copy of the elements' bytes, in C order."},
+	{"to_dlpack", (PyCFunction)(void (*)(void))array_to_dlpack, METH_VARARGS | METH_KEYWORDS,
+	 "to_dlpack($self, /, cuda_stream=None)\n--\n\nA DLPack capsule of the old kind."},
+	{"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
+	 "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+	 "A DLPack capsule; BufferError where that is not possible."},
+	{"__dlpack_device__", array_dlpack_device, METH_NOARGS,
+	 "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},
+	{"__reduce__", array_reduce, METH_NOARGS, NULL},
+	{0},
+};
+
+static PyMemberDef members[] = {
+	{"__weaklistoffset__", Py_T_PYSSIZET, offsetof(py_array, weakrefs), Py_READONLY, NULL},
+	{0},
+};
+
+static PyType_Slot slots[] = {
+	{Py_tp_doc, "Array(src, cuda_stream=0)\n--\n\n"
+	            "Typed memory on the host or on a device, shared with 'src'."},
+	{Py_tp_new, array_new},
+	{Py_tp_dealloc, py_array_dealloc},
+	{Py_tp_traverse, py_array_traverse},
+	{Py_tp_clear, py_array_clear},
+	{Py_tp_repr, array_repr},
+	{Py_tp_getset, getset},
+	{Py_tp_methods, methods},
+	{Py_tp_members, members},
+	{Py_mp_subscript, array_subscript},
+	{Py_mp_length, array_length},
+	{Py_bf_getbuffer, array_getbuffer},
+	{Py_bf_releasebuffer, array_releasebuffer},
+	{0, NULL},
+};
+
+PyType_Spec py_array_spec = {
+	.name = "liblade.Array",
+	.basicsize = sizeof(py_array),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+	.slots = slots,
+};

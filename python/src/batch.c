@@ -1,0 +1,405 @@
+/*
+ * batch.c: liblade.BatchArray, many arrays in one object: pieces of one block, or a tuple.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+#include <string.h>
+
+py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_place place,
+                          py_dtype dtype, uintptr_t stream)
+{
+	py_batch *batch = (py_batch *)PyType_GenericAlloc(st->batch_type, 0);
+
+	if (!batch)
+		return NULL;
+	batch->st = st;
+	batch->place = place;
+	batch->dtype = dtype;
+	batch->stream = stream;
+	batch->owner = Py_XNewRef(owner);
+	batch->pieces = PyMem_Calloc(count + 1, sizeof(*batch->pieces));
+	if (!batch->pieces) {
+		PyErr_NoMemory();
+		Py_DECREF(batch);
+		return NULL;
+	}
+	batch->count = count;
+	return batch;
+}
+
+PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
+{
+	PyObject *items = PySequence_Tuple(sources), *arrays = NULL;
+	Py_ssize_t count = items ? PyTuple_Size(items) : 0;
+	py_batch *batch = NULL;
+
+	if (items)
+		arrays = PyTuple_New(count);
+	for (Py_ssize_t i = 0; arrays && i < count; i++) {
+		py_array *one = py_array_from(st, PyTuple_GetItem(items, i), stream);
+		if (!one || PyTuple_SetItem(arrays, i, (PyObject *)one))
+			Py_CLEAR(arrays);
+	}
+	if (arrays)
+		batch = (py_batch *)PyType_GenericAlloc(st->batch_type, 0);
+	if (batch) {
+		batch->st = st;
+		batch->stream = stream;
+		batch->count = (size_t)count;
+		batch->arrays = Py_NewRef(arrays);
+		batch->dtype = count ? ((py_array *)PyTuple_GetItem(arrays, 0))->dtype : PY_BYTES;
+	}
+	Py_XDECREF(items);
+	Py_XDECREF(arrays);
+	return (PyObject *)batch;
+}
+
+/* The i-th integer of an offset or size table: a buffer of 4 or 8 byte integers, or a sequence. */
+typedef struct table {
+	py_array *array;
+	PyObject *fast;
+	Py_ssize_t count;
+} table;
+
+static bool table_open(py_state *st, PyObject *object, const char *name, table *out)
+{
+	out->fast = NULL;
+	out->array = NULL;
+	if (py_is_list(object)) {
+		out->fast = PySequence_Tuple(object);
+		out->count = out->fast ? PyTuple_Size(out->fast) : 0;
+		return out->fast != NULL;
+	}
+	out->array = py_array_from(st, object, 0);
+	if (!out->array)
+		return false;
+	if (out->array->place.kind == LADE_DEVICE) {
+		py_array *host = py_array_copy(out->array, LADE_PLACE_HOST, out->array->stream);
+		PY_REPLACE(out->array, host);
+		if (!host)
+			return false;
+	}
+	if (out->array->ndim != 1 || (out->array->dtype.kind != 'i' && out->array->dtype.kind != 'u') ||
+	    (out->array->dtype.size != 4 && out->array->dtype.size != 8) || out->array->dtype.big) {
+		PyErr_Format(PyExc_TypeError,
+		             "%s: one dimension of 4 or 8 byte integers is wanted, or a list", name);
+		return false;
+	}
+	out->count = out->array->shape[0];
+	return true;
+}
+
+static bool table_get(const table *from, Py_ssize_t i, uint64_t *value)
+{
+	const char *p;
+	int64_t number;
+
+	if (from->fast) {
+		number = (int64_t)PyLong_AsLongLong(PyTuple_GetItem(from->fast, i));
+		if (number == -1 && PyErr_Occurred())
+			return false;
+	} else {
+		p = from->array->data + i * from->array->strides[0];
+		if (from->array->dtype.size == 8) {
+			memcpy(&number, p, 8);
+		} else if (from->array->dtype.kind == 'i') {
+			int32_t half;
+			memcpy(&half, p, 4);
+			number = half;
+		} else {
+			uint32_t half;
+			memcpy(&half, p, 4);
+			number = half;
+		}
+	}
+	*value = (uint64_t)number; /* negative ones are too large then */
+	return true;
+}
+
+static void table_close(table *from)
+{
+	Py_XDECREF(from->array);
+	Py_XDECREF(from->fast);
+}
+
+PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
+                         uintptr_t stream)
+{
+	py_array *array = py_array_from(st, buffer, stream);
+	py_batch *batch = NULL;
+	table off = {0}, size = {0};
+
+	if (!array)
+		return NULL;
+	if (!array->contiguous) {
+		PyErr_SetString(PyExc_ValueError, "buffer: contiguous memory is wanted, this is strided");
+		goto out;
+	}
+	if (!table_open(st, offsets, "offsets", &off) || !table_open(st, sizes, "sizes", &size))
+		goto out;
+	if (off.count != size.count) {
+		PyErr_Format(PyExc_ValueError, "%zd offsets and %zd sizes", off.count, size.count);
+		goto out;
+	}
+	batch = py_batch_pieces(st, (size_t)off.count, (PyObject *)array, array->place, PY_BYTES,
+	                        stream);
+	if (!batch)
+		goto out;
+	batch->readonly = array->readonly;
+	array->exposed = true; /* the pieces keep its address */
+	for (Py_ssize_t i = 0; i < off.count; i++) {
+		uint64_t at, bytes;
+		if (!table_get(&off, i, &at) || !table_get(&size, i, &bytes)) {
+			Py_CLEAR(batch);
+			break;
+		}
+		if (at > array->size || bytes > array->size - at) {
+			PyErr_Format(PyExc_ValueError,
+			             "item %zd: offset %lld and size %lld pass the buffer's %zu bytes", i,
+			             (long long)at, (long long)bytes, array->size);
+			Py_CLEAR(batch);
+			break;
+		}
+		batch->pieces[i] = (py_piece){array->data + at, (size_t)bytes};
+	}
+out:
+	table_close(&off);
+	table_close(&size);
+	Py_DECREF(array);
+	return (PyObject *)batch;
+}
+
+/* ---- the type ------------------------------------------------------------------------------------ */
+
+static Py_ssize_t batch_length(PyObject *self)
+{
+	return (Py_ssize_t)((py_batch *)self)->count;
+}
+
+static PyObject *batch_item(PyObject *self, Py_ssize_t i)
+{
+	py_batch *batch = (py_batch *)self;
+	py_piece *piece;
+
+	if (i < 0 || (size_t)i >= batch->count) {
+		PyErr_Format(PyExc_IndexError, "item %zd of %zu", i, batch->count);
+		return NULL;
+	}
+	if (batch->arrays)
+		return Py_NewRef(PyTuple_GetItem(batch->arrays, i));
+	piece = &batch->pieces[i];
+	return (PyObject *)py_array_part(batch->st, batch->owner, piece->data, piece->size,
+	                                 batch->place, batch->dtype, batch->readonly, batch->stream);
+}
+
+static PyObject *batch_subscript(PyObject *self, PyObject *key)
+{
+	py_batch *batch = (py_batch *)self, *part;
+	Py_ssize_t start, stop, step, count;
+
+	if (!PySlice_Check(key)) {
+		start = PyNumber_AsSsize_t(key, PyExc_IndexError);
+		if (start == -1 && PyErr_Occurred())
+			return NULL;
+		return batch_item(self, start < 0 ? start + (Py_ssize_t)batch->count : start);
+	}
+	if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+		return NULL;
+	count = PySlice_AdjustIndices((Py_ssize_t)batch->count, &start, &stop, step);
+	if (batch->arrays) {
+		PyObject *arrays = PyObject_GetItem(batch->arrays, key), *out = NULL;
+		if (arrays)
+			out = py_batch_arrays(batch->st, arrays, batch->stream);
+		Py_XDECREF(arrays);
+		return out;
+	}
+	part = py_batch_pieces(batch->st, (size_t)count, batch->owner, batch->place, batch->dtype,
+	                       batch->stream);
+	for (Py_ssize_t i = 0; part && i < count; i++)
+		part->pieces[i] = batch->pieces[start + i * step];
+	if (part)
+		part->readonly = batch->readonly;
+	return (PyObject *)part;
+}
+
+static size_t size_of(const py_batch *batch, size_t i)
+{
+	return batch->arrays ? ((py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i))->size
+	                     : batch->pieces[i].size;
+}
+
+static PyObject *get_sizes(PyObject *self, void *unused)
+{
+	py_batch *batch = (py_batch *)self;
+	PyObject *list = PyList_New((Py_ssize_t)batch->count);
+
+	(void)unused;
+	for (size_t i = 0; list && i < batch->count; i++) {
+		PyObject *size = PyLong_FromSize_t(size_of(batch, i));
+		if (!size || PyList_SetItem(list, (Py_ssize_t)i, size))
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int device_id)
+{
+	PyObject *arrays;
+	PyObject *out = NULL;
+
+	arrays = PyTuple_New((Py_ssize_t)batch->count);
+	for (size_t i = 0; arrays && i < batch->count; i++) {
+		py_array *one = (py_array *)batch_item((PyObject *)batch, (Py_ssize_t)i), *moved = NULL;
+		if (one && lade_kind_is_host(one->place.kind) != device)
+			moved = (py_array *)Py_NewRef(one);
+		else if (one)
+			moved = py_array_copy(one, device ? (lade_place){LADE_DEVICE, device_id}
+			                                  : LADE_PLACE_HOST, stream);
+		Py_XDECREF(one);
+		if (!moved || PyTuple_SetItem(arrays, (Py_ssize_t)i, (PyObject *)moved))
+			Py_CLEAR(arrays);
+	}
+	if (arrays)
+		out = py_batch_arrays(batch->st, arrays, stream);
+	Py_XDECREF(arrays);
+	return out;
+}
+
+static bool on(py_batch *batch, bool device)
+{
+	if (!batch->arrays)
+		return lade_kind_is_host(batch->place.kind) != device;
+	for (size_t i = 0; i < batch->count; i++) {
+		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+		if (lade_kind_is_host(one->place.kind) == device)
+			return false;
+	}
+	return true;
+}
+
+static PyObject *batch_cpu(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (on((py_batch *)self, false))
+		return Py_NewRef(self);
+	return batch_move((py_batch *)self, false, ((py_batch *)self)->stream, 0);
+}
+
+static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"synchronize", "cuda_stream", "device_id", NULL};
+	int synchronize = 1, device = 0;
+	PyObject *stream_object = NULL;
+	uintptr_t stream;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOi:cuda", names, &synchronize,
+	                                 &stream_object, &device) ||
+	    !py_stream_arg(stream_object, &stream))
+		return NULL;
+	if (on((py_batch *)self, true))
+		return Py_NewRef(self);
+	return batch_move((py_batch *)self, true, stream, device);
+}
+
+static PyObject *batch_repr(PyObject *self)
+{
+	py_batch *batch = (py_batch *)self;
+	size_t total = 0;
+
+	for (size_t i = 0; i < batch->count; i++)
+		total += size_of(batch, i);
+	return PyUnicode_FromFormat("<liblade.BatchArray of %zu arrays on %s, %zu bytes%s>",
+	                            batch->count,
+	                            batch->arrays ? (on(batch, false) ? "host"
+	                                             : on(batch, true) ? "device" : "several places")
+	                                          : lade_kind_name(batch->place.kind),
+	                            total, batch->readonly ? ", read-only" : "");
+}
+
+static PyObject *batch_reduce(PyObject *self, PyObject *unused)
+{
+	PyObject *module = PyImport_ImportModule("liblade._lade"), *make = NULL, *items = NULL;
+	PyObject *out = NULL;
+
+	(void)unused;
+	if (module)
+		make = PyObject_GetAttrString(module, "as_arrays");
+	if (make)
+		items = PySequence_List(self);
+	if (items)
+		out = Py_BuildValue("O(O)", make, items);
+	Py_XDECREF(module);
+	Py_XDECREF(make);
+	Py_XDECREF(items);
+	return out;
+}
+
+static int batch_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(((py_batch *)self)->owner);
+	Py_VISIT(((py_batch *)self)->arrays);
+	Py_VISIT(Py_TYPE(self));
+	return 0;
+}
+
+static int batch_clear(PyObject *self)
+{
+	py_batch *batch = (py_batch *)self;
+
+	batch->count = 0;
+	Py_CLEAR(batch->owner);
+	Py_CLEAR(batch->arrays);
+	return 0;
+}
+
+static void batch_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	PyObject_GC_UnTrack(self);
+	batch_clear(self);
+	PyMem_Free(((py_batch *)self)->pieces);
+	release(self);
+	Py_DECREF(type);
+}
+
+static PyGetSetDef getset[] = {
+	{"buffer_sizes", get_sizes, NULL, "Bytes of each array.", NULL},
+	{0},
+};
+
+static PyMethodDef methods[] = {
+	{"cpu", batch_cpu, METH_NOARGS,
+	 "cpu($self, /)\n--\n\nThe arrays on the host: itself, or copies."},
+	{"cuda", (PyCFunction)(void (*)(void))batch_cuda, METH_VARARGS | METH_KEYWORDS,
+	 "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
+	 "The arrays on a device: itself, or copies."},
+	{"__reduce__", batch_reduce, METH_NOARGS, NULL},
+	{0},
+};
+
+static PyType_Slot slots[] = {
+	{Py_tp_doc, "Many arrays in one object, as encode(), decode() and as_arrays() give them."},
+	{Py_tp_dealloc, batch_dealloc},
+	{Py_tp_traverse, batch_traverse},
+	{Py_tp_clear, batch_clear},
+	{Py_tp_repr, batch_repr},
+	{Py_tp_getset, getset},
+	{Py_tp_methods, methods},
+	{Py_sq_length, batch_length},
+	{Py_sq_item, batch_item},
+	{Py_mp_length, batch_length},
+	{Py_mp_subscript, batch_subscript},
+	{0, NULL},
+};
+
+PyType_Spec py_batch_spec = {
+	.name = "liblade.BatchArray",
+	.basicsize = sizeof(py_batch),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+	         Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.slots = slots,
+};

@@ -1,0 +1,803 @@
+/*
+ * call.c: one call of encode or decode: its sources, its destinations, its result.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec.h"
+
+#include <string.h>
+
+/* Pieces of a result's block begin at multiples of this. */
+#define PIECE_ALIGN 16
+/* No format here makes more of a byte than Deflate, 1032 to 1. */
+#define RATIO_MAX 1100
+
+/* ---- holding ---------------------------------------------------------------------------------- */
+
+static void holds_release(py_holds *holds)
+{
+	for (size_t i = 0; holds->mems && i < holds->count; i++)
+		py_mem_release(&holds->mems[i]);
+	if (holds->mems != &holds->one)
+		PyMem_Free(holds->mems);
+	Py_CLEAR(holds->items);
+	holds->mems = NULL;
+	holds->count = 0;
+}
+
+static void holds_capsule_free(PyObject *capsule)
+{
+	py_holds *holds = PyCapsule_GetPointer(capsule, "liblade.holds");
+
+	if (holds) {
+		holds_release(holds);
+		PyMem_Free(holds);
+	}
+}
+
+/* The holds as an object that a result can own; they are moved into it. */
+static PyObject *holds_capsule(py_holds *holds)
+{
+	py_holds *kept = PyMem_Malloc(sizeof(*kept));
+	PyObject *capsule;
+
+	if (!kept)
+		return PyErr_NoMemory();
+	*kept = *holds;
+	if (holds->mems == &holds->one)
+		kept->mems = &kept->one;
+	capsule = PyCapsule_New(kept, "liblade.holds", holds_capsule_free);
+	if (!capsule) {
+		PyMem_Free(kept);
+		return NULL;
+	}
+	*holds = (py_holds){0};
+	return capsule;
+}
+
+/* The name of an argument and its item go before the message of the exception that is set. */
+static void blame(const char *what, size_t i)
+{
+	PyObject *exception = PyErr_GetRaisedException();
+
+	if (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
+	    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError)) {
+		PyErr_Format((PyObject *)Py_TYPE(exception), "%s %zu: %S", what, i, exception);
+		Py_DECREF(exception);
+	} else {
+		PyErr_SetRaisedException(exception);
+	}
+}
+
+static bool is_batch(py_state *st, PyObject *object)
+{
+	return Py_TYPE(object) == st->batch_type;
+}
+
+/* Takes hold of one object (batch false), or of a list's. */
+static bool hold(py_state *st, PyObject *object, bool batch, bool writable, py_holds *holds)
+{
+	if (!batch) {
+		holds->mems = &holds->one;
+		if (!py_mem_get(st, object, writable, &holds->one)) {
+			holds->mems = NULL;
+			return false;
+		}
+		holds->count = 1;
+		return true;
+	}
+	holds->items = is_batch(st, object) ? Py_NewRef(((py_batch *)object)->arrays)
+	                                    : PySequence_Tuple(object);
+	if (!holds->items)
+		return false;
+	size_t count = (size_t)PyTuple_Size(holds->items);
+	holds->mems = PyMem_Malloc((count + 1) * sizeof(*holds->mems));
+	if (!holds->mems) {
+		PyErr_NoMemory();
+		return false;
+	}
+	for (; holds->count < count; holds->count++) {
+		PyObject *one = PyTuple_GetItem(holds->items, (Py_ssize_t)holds->count);
+		if (!py_mem_get(st, one, writable, &holds->mems[holds->count])) {
+			blame(writable ? "out" : "item", holds->count);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------- */
+
+/* Strided memory as rows where an item can take them, else as a copy. */
+static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
+{
+	py_array *flat;
+	size_t row, pitch;
+
+	if (!mem->array || mem->array->contiguous)
+		return true;
+	if (call->encode && call->codec->kind != PY_NATIVE && mem->array->size &&
+	    py_rows(mem->array, &row, &pitch)) {
+		item->row_size = row;
+		item->row_pitch = pitch;
+		mem->size = py_extent(mem->array);
+		return true;
+	}
+	flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
+	if (!flat)
+		return false;
+	PY_REPLACE(mem->array, flat);
+	mem->data = flat->data;
+	mem->size = flat->size;
+	return true;
+}
+
+static bool take_sources(const py_call *call, py_holds *holds, py_work *work)
+{
+	py_state *st = call->codec->st;
+	py_batch *batch = call->batch && is_batch(st, call->source) ? (py_batch *)call->source : NULL;
+	size_t count = 1;
+
+	if (batch && batch->pieces) {
+		count = batch->count;
+	} else {
+		if (!hold(st, call->source, call->batch, false, holds))
+			return false;
+		count = holds->count;
+	}
+	if (!py_work_init(work, call->codec, count, call->return_errors)) {
+		PyErr_NoMemory();
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		lade_segment *segment = &work->segments[i];
+		if (batch && batch->pieces) {
+			*segment = (lade_segment){batch->pieces[i].data, batch->pieces[i].size, batch->place, 0};
+		} else {
+			py_mem *mem = &holds->mems[i];
+			if (!straighten(call, mem, &work->items[i]))
+				return false;
+			*segment = (lade_segment){mem->data, mem->size, mem->place, 0};
+		}
+		work->items[i].range_off = call->range_off;
+		work->items[i].range_size = call->range_size;
+	}
+	return true;
+}
+
+/* A config's sizes, as hints to formats that do not tell them. */
+static bool take_config(const py_call *call, py_work *work)
+{
+	PyObject *sizes;
+
+	if (!call->config || call->config == Py_None)
+		return true;
+	sizes = PyObject_GetAttrString(call->config, "_sizes");
+	if (!sizes)
+		return false;
+	if (!PyTuple_Check(sizes) || (size_t)PyTuple_Size(sizes) != work->count) {
+		PyErr_Format(PyExc_ValueError, "the config is for %zd arrays, and there are %zu",
+		             PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1, work->count);
+		Py_DECREF(sizes);
+		return false;
+	}
+	for (size_t i = 0; i < work->count; i++) {
+		size_t size = PyLong_AsSize_t(PyTuple_GetItem(sizes, (Py_ssize_t)i));
+		if (PyErr_Occurred()) {
+			Py_DECREF(sizes);
+			return false;
+		}
+		if (!call->encode && call->codec->kind == PY_RAW)
+			work->segments[i].decoded_size = size;
+	}
+	Py_DECREF(sizes);
+	return true;
+}
+
+/* ---- running -------------------------------------------------------------------------------------- */
+
+static lade_status go(const py_call *call, py_work *work)
+{
+	lade_status status;
+
+	Py_BEGIN_ALLOW_THREADS
+	status = call->encode ? py_work_encode(work) : py_work_decode(work);
+	Py_END_ALLOW_THREADS
+	return status;
+}
+
+static bool raise_work(const py_call *call, const py_work *work)
+{
+	if (!work->err.status || call->return_errors)
+		return true;
+	py_raise(call->codec->st, &work->err, call->batch ? work->failed : SIZE_MAX);
+	return false;
+}
+
+/* The most bytes that an item can give; SIZE_MAX: nobody knows. */
+static size_t item_cap(const py_call *call, const py_work *work, size_t i)
+{
+	const lade_item *item = &work->items[i];
+	uint64_t size;
+
+	if (call->encode) {
+		size_t n = work->segments[i].size;
+		if (item->row_pitch)
+			n = ((n - item->row_size) / item->row_pitch + 1) * item->row_size;
+		return py_codec_bound(call->codec, n);
+	}
+	if (work->results[i].status)
+		return 0;
+	size = work->sizes[i];
+	if (size == LADE_SIZE_UNKNOWN)
+		return call->range_size ? (size_t)call->range_size : SIZE_MAX;
+	if (item->range_off > size)
+		return 0;
+	size -= item->range_off;
+	if (call->range_size && call->range_size < size)
+		size = call->range_size;
+	return size > (uint64_t)PY_SSIZE_T_MAX ? (size_t)PY_SSIZE_T_MAX : (size_t)size;
+}
+
+static size_t guess(size_t encoded)
+{
+	size_t cap = encoded > SIZE_MAX / 8 ? encoded : encoded * 4;
+
+	return cap < 8192 ? 8192 : cap;
+}
+
+/*
+ * Decodes an item again that had too little room, with four times as much each time.  False with an
+ * exception set; when it fails for another reason the work says so.
+ */
+static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
+{
+	size_t most = work->segments[i].size > (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8192
+	                      ? (size_t)PY_SSIZE_T_MAX
+	                      : (work->segments[i].size + 7) * RATIO_MAX;
+	py_work one;
+
+	*got = NULL;
+	if (!py_work_init(&one, call->codec, 1, false)) {
+		PyErr_NoMemory();
+		return false;
+	}
+	one.segments[0] = work->segments[i];
+	one.items[0] = work->items[i];
+	one.items[0].src = one.segments;
+	for (size_t cap = work->items[i].dst.size; cap < most;) {
+		cap = cap > most / 4 ? most : cap * 4;
+		Py_XDECREF(*got);
+		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place, call->codec->stream);
+		if (!*got) {
+			py_work_reset(&one);
+			return false;
+		}
+		one.items[0].dst = (lade_span){(*got)->data, cap, (*got)->place};
+		one.err.status = LADE_OK;
+		if (go(call, &one) != LADE_E_NOSPACE)
+			break;
+	}
+	work->results[i] = one.results[0];
+	if (one.err.status) {
+		if (work->item_errors)
+			work->item_errors[i] = one.err;
+		Py_CLEAR(*got);
+	} else {
+		py_array_shrink(*got, one.results[0].size);
+		work->segments[i].decoded_size = one.results[0].size;
+	}
+	work->err = one.err;
+	work->failed = one.err.status ? i : SIZE_MAX;
+	py_work_reset(&one);
+	return true;
+}
+
+/*
+ * Goes through the items that failed: those whose size nobody knew get more room.  At the end the
+ * work's error is that of the first item that cannot be decoded.
+ */
+static bool retry(const py_call *call, py_work *work, PyObject *owners)
+{
+	for (size_t i = 0; i < work->count; i++) {
+		bool small = work->results[i].status == LADE_E_NOSPACE &&
+		             work->sizes[i] == LADE_SIZE_UNKNOWN && !call->range_size;
+		py_array *extra;
+		int failed;
+		if (!work->results[i].status || (call->return_errors && !small))
+			continue;
+		if (!small && i == work->failed)
+			return true;
+		/* Another's error may be in its place: then this one is decoded again to tell its own. */
+		if (!again(call, work, i, &extra))
+			return false;
+		if (!extra) {
+			if (call->return_errors)
+				continue;
+			return true;
+		}
+		work->items[i].dst.data = extra->data;
+		failed = PyList_Append(owners, (PyObject *)extra);
+		Py_DECREF(extra);
+		if (failed)
+			return false;
+	}
+	if (!call->return_errors)
+		work->err.status = LADE_OK;
+	return true;
+}
+
+/* ---- results --------------------------------------------------------------------------------------- */
+
+static bool fits(const py_call *call, size_t size, size_t i)
+{
+	if (size % call->dtype.size == 0)
+		return true;
+	PyErr_Format(PyExc_ValueError, "item %zu: %zu bytes are no multiple of the element's %u", i,
+	             size, (unsigned)call->dtype.size);
+	return false;
+}
+
+/* A list where each item is its array or its exception. */
+static PyObject *as_list(const py_call *call, const py_work *work, PyObject *arrays)
+{
+	PyObject *list = PyList_New((Py_ssize_t)work->count);
+
+	for (size_t i = 0; list && i < work->count; i++) {
+		PyObject *one = work->results[i].status
+		                        ? py_exception(call->codec->st, &work->item_errors[i],
+		                                       call->batch ? i : SIZE_MAX)
+		                        : PySequence_GetItem(arrays, (Py_ssize_t)i);
+		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one))
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+/* What a call gives back, made of a batch of pieces (which is given up). */
+static PyObject *finish(const py_call *call, const py_work *work, py_batch *batch)
+{
+	PyObject *out;
+
+	if (call->return_errors) {
+		PyObject *list = as_list(call, work, (PyObject *)batch);
+		Py_DECREF(batch);
+		if (call->batch || !list)
+			return list;
+		out = PySequence_GetItem(list, 0);
+		Py_DECREF(list);
+		return out;
+	}
+	if (call->batch)
+		return (PyObject *)batch;
+	out = PySequence_GetItem((PyObject *)batch, 0);
+	Py_DECREF(batch);
+	return out;
+}
+
+/* Moves the pieces of an encoded block together and gives the rest of it back. */
+static void compact(py_array *block, py_batch *batch)
+{
+	size_t at = 0;
+
+	if (!block->block || block->place.kind != LADE_HOST)
+		return;
+	for (size_t i = 0; i < batch->count; i++) {
+		memmove(block->data + at, batch->pieces[i].data, batch->pieces[i].size);
+		at += (batch->pieces[i].size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+	}
+	at = at < block->size ? at : block->size;
+	py_array_shrink(block, at);
+	at = 0;
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->pieces[i].data = block->data + at;
+		at += (batch->pieces[i].size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+	}
+	block->size = at < block->cap ? at : block->cap;
+	block->shape[0] = (Py_ssize_t)block->size;
+}
+
+/* One array whose block is the result's own. */
+static PyObject *single(const py_call *call, py_work *work, py_array *block)
+{
+	size_t size = work->results[0].size;
+
+	py_array_shrink(block, size);
+	if (!fits(call, size, 0) || !py_array_flat(block, call->dtype, size))
+		Py_CLEAR(block);
+	return (PyObject *)block;
+}
+
+/* Gives the items their places in one block: 'caps' of them, or a guess. */
+static py_array *lay_out(const py_call *call, py_work *work)
+{
+	/* The result of sources that all lie on one device lies there, too. */
+	lade_place place = work->count ? work->segments[0].place : LADE_PLACE_HOST;
+	size_t total = 0;
+	py_array *block;
+
+	for (size_t i = 0; i < work->count; i++) {
+		size_t cap = item_cap(call, work, i);
+		lade_place its = work->segments[i].place;
+		if (its.kind != LADE_DEVICE || its.device != place.device)
+			place = LADE_PLACE_HOST;
+		if (cap == SIZE_MAX && call->encode) {
+			PyErr_Format(PyExc_ValueError, "item %zu: %zu bytes are more than the codec can hold",
+			             i, work->segments[i].size);
+			return NULL;
+		}
+		if (cap == SIZE_MAX)
+			cap = guess(work->segments[i].size);
+		if (cap > (size_t)PY_SSIZE_T_MAX - PIECE_ALIGN ||
+		    total > (size_t)PY_SSIZE_T_MAX - cap - PIECE_ALIGN) {
+			PyErr_Format(PyExc_MemoryError, "item %zu: %zu bytes more than %zu cannot be had", i,
+			             cap, total);
+			return NULL;
+		}
+		work->items[i].dst.size = cap;
+		total += call->batch ? (cap + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1) : cap;
+	}
+	if (place.kind != LADE_DEVICE)
+		place = LADE_PLACE_HOST;
+	block = py_array_new(call->codec->st, total, place, place.kind ? call->codec->stream : 0);
+	total = 0;
+	for (size_t i = 0; block && i < work->count; i++) {
+		lade_span *dst = &work->items[i].dst;
+		dst->data = block->data ? block->data + total : NULL;
+		dst->place = place;
+		total += (dst->size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+	}
+	return block;
+}
+
+/* Without out=: one block for all. */
+static PyObject *into_new(const py_call *call, py_work *work)
+{
+	py_array *block = lay_out(call, work);
+	PyObject *owners = NULL, *out = NULL;
+	py_batch *batch = NULL;
+
+	if (!block)
+		return NULL;
+	if (!call->batch && !call->return_errors && (call->encode || item_cap(call, work, 0) != SIZE_MAX)) {
+		go(call, work);
+		if (raise_work(call, work))
+			return single(call, work, block);
+		Py_DECREF(block);
+		return NULL;
+	}
+	go(call, work);
+	owners = PyList_New(0);
+	if (!owners || PyList_Append(owners, (PyObject *)block))
+		goto out;
+	if (!call->encode && work->err.status && !retry(call, work, owners))
+		goto out;
+	if (!raise_work(call, work))
+		goto out;
+	batch = py_batch_pieces(call->codec->st, work->count, PyList_Size(owners) > 1 ? owners : (PyObject *)block,
+	                        block->place, call->dtype, block->stream);
+	for (size_t i = 0; batch && i < work->count; i++) {
+		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
+		if (!fits(call, work->results[i].size, i))
+			Py_CLEAR(batch);
+	}
+	if (batch) {
+		if (call->encode)
+			compact(block, batch);
+		out = finish(call, work, batch);
+	}
+out:
+	Py_XDECREF(owners);
+	Py_DECREF(block);
+	return out;
+}
+
+/* ---- with out= -------------------------------------------------------------------------------------- */
+
+/* Points an item at its destination; strided memory as rows, or by way of a scratch array. */
+static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
+{
+	lade_item *item = &work->items[i];
+	py_array *array = mem->array;
+	size_t cap, row, pitch;
+
+	item->dst = (lade_span){mem->data, mem->size, mem->place};
+	if (!array)
+		return true;
+	if (py_array_resizable(array)) {
+		cap = item_cap(call, work, i);
+		if (cap == SIZE_MAX && array->cap < guess(work->segments[i].size))
+			cap = guess(work->segments[i].size);
+		if (cap != SIZE_MAX && cap > array->cap && !py_array_grow(array, cap))
+			return false;
+		item->dst.data = array->data;
+		item->dst.size = array->cap;
+		return true;
+	}
+	if (array->contiguous)
+		return true;
+	if (call->encode || array->place.kind == LADE_DEVICE) {
+		PyErr_SetString(call->encode ? PyExc_ValueError : PyExc_NotImplementedError,
+		                call->encode ? "out: encoded bytes want contiguous memory, this is strided"
+		                             : "out: a strided array on a device is not supported");
+		return false;
+	}
+	if (call->codec->kind != PY_NATIVE && array->size && py_rows(array, &row, &pitch)) {
+		item->row_size = row;
+		item->row_pitch = pitch;
+		item->dst.size = py_extent(array);
+		return true;
+	}
+	mem->scratch = py_array_new(array->st, array->size, LADE_PLACE_HOST, 0);
+	if (!mem->scratch)
+		return false;
+	item->dst.data = mem->scratch->data;
+	return true;
+}
+
+static void unload(py_work *work, size_t i, py_mem *mem)
+{
+	if (mem->scratch && !work->results[i].status) {
+		Py_BEGIN_ALLOW_THREADS
+		py_scatter(mem->array, mem->scratch->data, work->results[i].size);
+		Py_END_ALLOW_THREADS
+	}
+}
+
+/* Runs until an Array of ours that may grow is large enough. */
+static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
+{
+	lade_item *item = work->items;
+	size_t most = work->segments[0].size < (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8
+	                      ? (work->segments[0].size + 8) * RATIO_MAX
+	                      : (size_t)PY_SSIZE_T_MAX;
+
+	while (go(call, work) == LADE_E_NOSPACE && !call->encode && mem->array &&
+	       item->dst.size < most && py_array_resizable(mem->array)) {
+		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
+		if (!py_array_grow(mem->array, cap))
+			return false;
+		item->dst.data = mem->array->data;
+		item->dst.size = mem->array->cap;
+		work->err.status = LADE_OK;
+		work->failed = SIZE_MAX;
+	}
+	return true;
+}
+
+/* What decode(out=) gives back for one destination: an Array on it. */
+static py_array *on_out(const py_call *call, py_array *array, PyObject *object, size_t size)
+{
+	py_dtype dtype = call->dtype;
+
+	if ((PyObject *)array == object && py_array_resizable(array)) {
+		if (!fits(call, size, 0) || !py_array_flat(array, dtype, size))
+			return NULL;
+		return (py_array *)Py_NewRef(array);
+	}
+	if ((!call->typed && size == array->size && !call->encode) || !array->contiguous)
+		return (py_array *)Py_NewRef(array);
+	if (!fits(call, size, 0))
+		return NULL;
+	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype, false,
+	                     array->stream);
+}
+
+static PyObject *into_one(const py_call *call, py_work *work)
+{
+	py_state *st = call->codec->st;
+	PyObject *out = NULL;
+	py_mem mem;
+
+	if (!py_mem_get(st, call->out, true, &mem))
+		return NULL;
+	if (!aim(call, work, 0, &mem) || !go_growing(call, work, &mem))
+		goto out;
+	if (work->err.status && call->return_errors && !call->into) {
+		out = py_exception(st, &work->err, SIZE_MAX);
+		goto out;
+	}
+	if (work->err.status) {
+		py_raise(st, &work->err, SIZE_MAX);
+		goto out;
+	}
+	unload(work, 0, &mem);
+	if (call->into) {
+		out = PyLong_FromSize_t(work->results[0].size);
+	} else {
+		if (!mem.array)
+			mem.array = py_array_from(st, call->out, 0);
+		if (mem.array)
+			out = (PyObject *)on_out(call, mem.array, call->out, work->results[0].size);
+	}
+out:
+	py_mem_release(&mem);
+	return out;
+}
+
+/* The counts of bytes written to each destination. */
+static PyObject *counts(const py_call *call, const py_work *work)
+{
+	PyObject *list = PyList_New((Py_ssize_t)work->count);
+
+	(void)call;
+	for (size_t i = 0; list && i < work->count; i++) {
+		PyObject *size = PyLong_FromSize_t(work->results[i].size);
+		if (!size || PyList_SetItem(list, (Py_ssize_t)i, size))
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+/* Arrays on each destination, where they lie in different places. */
+static PyObject *on_outs(const py_call *call, const py_work *work, const py_holds *holds)
+{
+	PyObject *list = PyList_New((Py_ssize_t)work->count), *out = NULL;
+
+	for (size_t i = 0; list && i < work->count; i++) {
+		PyObject *object = PyTuple_GetItem(holds->items, (Py_ssize_t)i);
+		py_array *array = py_array_from(call->codec->st, object, 0), *one = NULL;
+		if (array)
+			one = on_out(call, array, object, work->results[i].size);
+		Py_XDECREF(array);
+		if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
+			Py_CLEAR(list);
+	}
+	if (list)
+		out = py_batch_arrays(call->codec->st, list, call->codec->stream);
+	Py_XDECREF(list);
+	return out;
+}
+
+static PyObject *into_many(const py_call *call, py_work *work)
+{
+	py_state *st = call->codec->st;
+	py_batch *table = is_batch(st, call->out) ? (py_batch *)call->out : NULL, *batch = NULL;
+	py_holds holds = {0};
+	PyObject *owner = NULL, *out = NULL;
+	size_t count;
+	bool plain = true;
+
+	if (table && table->pieces) {
+		count = table->count;
+		if (table->readonly) {
+			PyErr_SetString(PyExc_ValueError, "out: the memory is read-only");
+			return NULL;
+		}
+	} else {
+		if (!table && !py_is_list(call->out)) {
+			PyErr_Format(PyExc_TypeError, "out: a list or a BatchArray is wanted for %zu arrays",
+			             work->count);
+			return NULL;
+		}
+		if (!hold(st, call->out, true, true, &holds))
+			goto out;
+		count = holds.count;
+	}
+	if (count != work->count) {
+		PyErr_Format(PyExc_ValueError, "out has %zu arrays, and there are %zu", count, work->count);
+		goto out;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (holds.mems) {
+			py_mem *mem = &holds.mems[i];
+			if (!aim(call, work, i, mem)) {
+				blame("out", i);
+				goto out;
+			}
+			plain &= mem->place.kind == holds.mems[0].place.kind &&
+			         mem->place.device == holds.mems[0].place.device &&
+			         (!mem->array || (mem->array->contiguous && !py_array_resizable(mem->array)));
+		} else {
+			work->items[i].dst =
+				(lade_span){table->pieces[i].data, table->pieces[i].size, table->place};
+		}
+	}
+	go(call, work);
+	if (!raise_work(call, work))
+		goto out;
+	for (size_t i = 0; holds.mems && i < count; i++)
+		unload(work, i, &holds.mems[i]);
+	if (call->into) {
+		out = counts(call, work);
+		goto out;
+	}
+	if (!plain) {
+		PyObject *arrays = on_outs(call, work, &holds);
+		out = arrays && call->return_errors ? as_list(call, work, arrays) : Py_XNewRef(arrays);
+		Py_XDECREF(arrays);
+		goto out;
+	}
+	owner = holds.mems ? NULL : Py_XNewRef(table->owner);
+	batch = py_batch_pieces(st, count, owner, count ? work->items[0].dst.place : LADE_PLACE_HOST,
+	                        call->dtype, call->codec->stream);
+	for (size_t i = 0; batch && i < count; i++) {
+		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
+		if (!fits(call, work->results[i].size, i))
+			Py_CLEAR(batch);
+	}
+	if (batch && holds.mems && !(batch->owner = holds_capsule(&holds)))
+		Py_CLEAR(batch);
+	if (batch)
+		out = finish(call, work, batch);
+out:
+	Py_XDECREF(owner);
+	holds_release(&holds);
+	return out;
+}
+
+/* ---- the call ------------------------------------------------------------------------------------------ */
+
+/* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */
+static bool wants_sizes(const py_call *call)
+{
+	py_state *st = call->codec->st;
+
+	if (call->encode)
+		return false;
+	if (call->codec->kind != PY_RAW || !call->out)
+		return true;
+	return Py_TYPE(call->out) == st->array_type && py_array_resizable((py_array *)call->out);
+}
+
+PyObject *py_call_run(py_call *call)
+{
+	py_holds holds = {0};
+	PyObject *out = NULL;
+	py_work work;
+
+	work.count = 0;
+	work.items = NULL;
+	memset(&work, 0, offsetof(py_work, one_item));
+	work.items = &work.one_item;
+	if (!take_sources(call, &holds, &work) || !take_config(call, &work))
+		goto out;
+	if (wants_sizes(call)) {
+		Py_BEGIN_ALLOW_THREADS
+		py_work_sizes(&work);
+		Py_END_ALLOW_THREADS
+		if (!raise_work(call, &work))
+			goto out;
+	} else {
+		for (size_t i = 0; i < work.count; i++)
+			work.sizes[i] = LADE_SIZE_UNKNOWN;
+	}
+	if (!call->out)
+		out = into_new(call, &work);
+	else if (call->batch)
+		out = into_many(call, &work);
+	else
+		out = into_one(call, &work);
+out:
+	py_work_reset(&work);
+	holds_release(&holds);
+	return out;
+}
+
+bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size)
+{
+	py_call call = {.codec = codec, .source = source, .dtype = PY_BYTES};
+	py_holds holds = {0};
+	py_work work;
+	PyObject *array;
+	bool ok = false;
+
+	memset(&work, 0, offsetof(py_work, one_item));
+	work.items = &work.one_item;
+	if (take_sources(&call, &holds, &work)) {
+		Py_BEGIN_ALLOW_THREADS
+		py_work_sizes(&work);
+		Py_END_ALLOW_THREADS
+		*size = work.sizes[0];
+		ok = raise_work(&call, &work);
+	}
+	py_work_reset(&work);
+	holds_release(&holds);
+	if (!ok || *size != LADE_SIZE_UNKNOWN)
+		return ok;
+	array = py_call_run(&call);
+	if (array)
+		*size = ((py_array *)array)->size;
+	Py_XDECREF(array);
+	return array != NULL;
+}

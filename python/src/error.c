@@ -1,0 +1,56 @@
+/*
+ * error.c: a failure of the library becomes an exception.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+#include <string.h>
+
+/*
+ * The message names the item of a batch: the library's own words do where it was given one table
+ * of items, and not always with the index that the caller knows.
+ */
+static void name_item(const lade_error *err, size_t index, char *text, size_t cap)
+{
+	const char *message = err->message[0] ? err->message : lade_status_text(err->status);
+	const char *p = message;
+
+	if (!strncmp(p, "item ", 5)) {
+		p += 5 + strspn(p + 5, "0123456789");
+		message = p[0] == ':' && p[1] == ' ' ? p + 2 : message;
+	}
+	if (index == SIZE_MAX)
+		PyOS_snprintf(text, cap, "%s", message);
+	else
+		PyOS_snprintf(text, cap, "item %zu: %s", index, message);
+}
+
+PyObject *py_exception(py_state *st, const lade_error *err, size_t index)
+{
+	unsigned status = (unsigned)err->status;
+	PyObject *cls = st->error[status < PY_STATUS_COUNT ? status : LADE_E_INTERNAL];
+	PyObject *offset, *item, *out = NULL;
+	char text[LADE_MESSAGE_CAP + 32];
+
+	name_item(err, index, text, sizeof(text));
+	offset = err->offset == LADE_NO_OFFSET ? Py_NewRef(Py_None)
+	                                       : PyLong_FromUnsignedLongLong(err->offset);
+	item = index == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(index);
+	if (offset && item)
+		out = PyObject_CallFunction(cls, "ssOO", text, lade_status_name(err->status), offset,
+		                            item);
+	Py_XDECREF(offset);
+	Py_XDECREF(item);
+	return out;
+}
+
+void py_raise(py_state *st, const lade_error *err, size_t index)
+{
+	PyObject *exception = py_exception(st, err, index);
+
+	if (exception) {
+		PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+		Py_DECREF(exception);
+	}
+}

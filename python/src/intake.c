@@ -1,0 +1,317 @@
+/*
+ * intake.c: how any object becomes an Array, and the memory of a call.
+ *
+ * What an object offers is asked for in this order: buffer protocol, CUDA array interface, array
+ * interface, DLPack.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+#include <string.h>
+
+/* ---- buffers ---------------------------------------------------------------------------------- */
+
+static py_array *from_buffer(py_state *st, PyObject *object)
+{
+	py_array *array = py_array_empty(st);
+	Py_buffer *view;
+
+	if (!array)
+		return NULL;
+	view = &array->view;
+	if (PyObject_GetBuffer(object, view, PyBUF_FULL_RO)) {
+		Py_DECREF(array);
+		return NULL;
+	}
+	array->has_view = true;
+	array->data = view->buf;
+	array->readonly = view->readonly;
+	if (view->suboffsets) {
+		for (int i = 0; i < view->ndim; i++) {
+			if (view->suboffsets[i] >= 0) {
+				PyErr_SetString(PyExc_BufferError, "buffers of pointers are not supported");
+				goto fail;
+			}
+		}
+	}
+	if (!py_dtype_from_format(view->format, view->itemsize, &array->dtype)) {
+		PyErr_Format(PyExc_BufferError, "elements of %zd bytes are not possible", view->itemsize);
+		goto fail;
+	}
+	if (!py_array_dims(array, view->ndim))
+		goto fail;
+	for (int i = 0; i < view->ndim; i++)
+		array->shape[i] = view->shape ? view->shape[i] : view->len / view->itemsize;
+	for (Py_ssize_t i = view->ndim - 1, step = view->itemsize; i >= 0; i--) {
+		array->strides[i] = view->strides ? view->strides[i] : step;
+		step *= array->shape[i];
+	}
+	if (!py_array_settle(array))
+		goto fail;
+	return array;
+fail:
+	Py_DECREF(array);
+	return NULL;
+}
+
+/* ---- array interfaces -------------------------------------------------------------------------- */
+
+static bool read_dims(py_array *array, PyObject *dict)
+{
+	PyObject *shape = PyDict_GetItemString(dict, "shape");
+	PyObject *strides = PyDict_GetItemString(dict, "strides");
+	Py_ssize_t step = (Py_ssize_t)array->dtype.size;
+
+	if (strides == Py_None)
+		strides = NULL;
+	if (!shape || !PyTuple_Check(shape) ||
+	    (strides && (!PyTuple_Check(strides) || PyTuple_Size(strides) != PyTuple_Size(shape)))) {
+		PyErr_SetString(PyExc_ValueError,
+		                "array interface: shape and strides must be tuples of one length");
+		return false;
+	}
+	if (PyTuple_Size(shape) > PY_NDIM_MAX || !py_array_dims(array, (int)PyTuple_Size(shape)))
+		return PyErr_Occurred() ? false
+		                        : (PyErr_SetString(PyExc_ValueError, "too many dimensions"), false);
+	for (int i = array->ndim - 1; i >= 0; i--) {
+		array->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
+		array->strides[i] = strides ? PyLong_AsSsize_t(PyTuple_GetItem(strides, i)) : step;
+		if (PyErr_Occurred())
+			return false;
+		step *= array->shape[i];
+	}
+	return true;
+}
+
+static bool read_type(py_array *array, PyObject *dict)
+{
+	PyObject *object = PyDict_GetItemString(dict, "typestr");
+	const char *text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL)
+	                                                     : NULL;
+	char *end;
+	unsigned long size;
+
+	if (!text || strlen(text) < 3) {
+		PyErr_SetString(PyExc_ValueError, "array interface: typestr is missing");
+		return false;
+	}
+	if (text[1] == 'O') {
+		PyErr_SetString(PyExc_TypeError, "arrays of Python objects are not possible");
+		return false;
+	}
+	if (py_dtype_parse(text, &array->dtype))
+		return true;
+	/* Times, strings and records are bytes of their size. */
+	size = strtoul(text + 2, &end, 10) * (text[1] == 'U' ? 4 : 1);
+	if (end == text + 2 || !size || size > 1u << 20) {
+		PyErr_Format(PyExc_ValueError, "array interface: typestr \"%s\" is not known", text);
+		return false;
+	}
+	array->dtype = (py_dtype){'V', false, (uint32_t)size};
+	return true;
+}
+
+/* Waits until what the interface's stream has to do for the array is done. */
+static bool wait_for(py_state *st, PyObject *dict, lade_place place)
+{
+	PyObject *object = PyDict_GetItemString(dict, "stream");
+	uintptr_t stream;
+	lade_status status;
+	lade_error err;
+
+	if (!object || object == Py_None)
+		return true;
+	if (!py_stream_arg(object, &stream))
+		return false;
+	if (!stream) {
+		PyErr_SetString(PyExc_ValueError,
+		                "__cuda_array_interface__: stream 0 is not allowed, 1 is the default");
+		return false;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_stream_wait(place.device, stream <= 2 ? NULL : (lade_stream)stream, &err);
+	Py_END_ALLOW_THREADS
+	if (status)
+		py_raise(st, &err, SIZE_MAX);
+	return !status;
+}
+
+static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, bool cuda)
+{
+	py_array *array = py_array_empty(st);
+	PyObject *data, *mask;
+
+	if (!array)
+		return NULL;
+	if (!PyDict_Check(dict)) {
+		PyErr_SetString(PyExc_TypeError, "array interface: not a dictionary");
+		goto fail;
+	}
+	data = PyDict_GetItemString(dict, "data");
+	mask = PyDict_GetItemString(dict, "mask");
+	if (mask && mask != Py_None) {
+		PyErr_SetString(PyExc_NotImplementedError, "masked arrays are not supported");
+		goto fail;
+	}
+	if (!data || !PyTuple_Check(data) || PyTuple_Size(data) != 2) {
+		PyErr_SetString(PyExc_ValueError, "array interface: data must be (address, read-only)");
+		goto fail;
+	}
+	array->data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
+	array->readonly = PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0;
+	if (PyErr_Occurred() || !read_type(array, dict) || !read_dims(array, dict) ||
+	    !py_array_settle(array))
+		goto fail;
+	array->owner = Py_NewRef(object);
+	if (array->size && !array->data) {
+		PyErr_Format(PyExc_ValueError, "array interface: address 0 with %zu bytes", array->size);
+		goto fail;
+	}
+	if (cuda) {
+		/* The protocol does not tell the device; torch, CuPy and numba objects do. */
+		PyObject *device = PyObject_GetAttrString(object, "device");
+		PyObject *id = NULL;
+		PyErr_Clear();
+		array->place.kind = LADE_DEVICE;
+		if (device)
+			id = PyLong_Check(device) ? Py_NewRef(device) : PyObject_GetAttrString(device, "id");
+		if (device && !id) {
+			PyErr_Clear();
+			id = PyObject_GetAttrString(device, "index");
+		}
+		if (id && PyLong_Check(id))
+			array->place.device = (int32_t)PyLong_AsLong(id);
+		Py_XDECREF(device);
+		Py_XDECREF(id);
+		PyErr_Clear();
+		if (array->size && !wait_for(st, dict, array->place))
+			goto fail;
+	}
+	return array;
+fail:
+	Py_DECREF(array);
+	return NULL;
+}
+
+/* The attribute, or NULL without an exception when it is not there. */
+static PyObject *attribute(PyObject *object, PyObject *name)
+{
+	PyObject *value = PyObject_GetAttr(object, name);
+
+	if (!value && PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Clear();
+	return value;
+}
+
+py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
+{
+	PyObject *value;
+	py_array *array;
+
+	if (Py_TYPE(object) == st->array_type)
+		return (py_array *)Py_NewRef(object);
+	if (PyObject_CheckBuffer(object)) {
+		array = from_buffer(st, object);
+		if (array)
+			return array;
+		/* numpy has no buffers of times. */
+		value = PyErr_GetRaisedException();
+		PyObject *dict = attribute(object, st->name_ai);
+		if (!dict) {
+			if (!PyErr_Occurred())
+				PyErr_SetRaisedException(value);
+			else
+				Py_DECREF(value);
+			return NULL;
+		}
+		Py_DECREF(value);
+		array = from_interface(st, object, dict, false);
+		Py_DECREF(dict);
+		return array;
+	}
+	for (int cuda = 1; cuda >= 0; cuda--) {
+		value = attribute(object, cuda ? st->name_cai : st->name_ai);
+		if (value) {
+			array = from_interface(st, object, value, cuda);
+			Py_DECREF(value);
+			return array;
+		}
+		if (PyErr_Occurred())
+			return NULL;
+	}
+	value = attribute(object, st->name_dlpack);
+	if (value) {
+		Py_DECREF(value);
+		return py_array_from_dlpack(st, object, stream, Py_None);
+	}
+	if (!PyErr_Occurred())
+		PyErr_Format(PyExc_TypeError,
+		             "%R has no memory to share: it has neither the buffer protocol, nor an "
+		             "array interface, nor DLPack", (PyObject *)Py_TYPE(object));
+	return NULL;
+}
+
+/* ---- memory of a call ------------------------------------------------------------------------------ */
+
+bool py_is_list(PyObject *object)
+{
+	return PyList_Check(object) || PyTuple_Check(object);
+}
+
+static bool not_writable(void)
+{
+	PyErr_SetString(PyExc_ValueError, "out: the memory is read-only");
+	return false;
+}
+
+bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
+{
+	py_array *array;
+
+	out->array = out->scratch = NULL;
+	out->has_view = false;
+	out->place = LADE_PLACE_HOST;
+	if (!writable && PyBytes_CheckExact(object)) {
+		Py_ssize_t size;
+		if (PyBytes_AsStringAndSize(object, &out->data, &size))
+			return false;
+		out->size = (size_t)size;
+		return true;
+	}
+	if (Py_TYPE(object) == st->array_type) {
+		array = (py_array *)Py_NewRef(object);
+	} else {
+		if (PyObject_CheckBuffer(object)) {
+			if (!PyObject_GetBuffer(object, &out->view,
+			                        writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO)) {
+				out->has_view = true;
+				out->data = out->view.buf;
+				out->size = (size_t)out->view.len;
+				return true;
+			}
+			PyErr_Clear();
+		}
+		array = py_array_from(st, object, 0);
+		if (!array)
+			return false;
+	}
+	out->array = array;
+	out->data = array->data;
+	out->size = array->size;
+	out->place = array->place;
+	if (writable && array->readonly) {
+		py_mem_release(out);
+		return not_writable();
+	}
+	return true;
+}
+
+void py_mem_release(py_mem *mem)
+{
+	if (mem->has_view)
+		PyBuffer_Release(&mem->view);
+	Py_CLEAR(mem->array);
+	Py_CLEAR(mem->scratch);
+	mem->has_view = false;
+}

@@ -1,0 +1,271 @@
+/*
+ * lade_py.h: what the files of the extension share.
+ *
+ * Everything hangs on the module's state; nothing here is global.  Functions that return a
+ * PyObject * or a bool report failure as Python does, with an exception set.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_PY_H
+#define LADE_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <lade/lade.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* As without the limited API: any object's pointer will do. */
+#ifdef Py_LIMITED_API
+#define Py_XDECREF(object) Py_XDECREF((PyObject *)(object))
+#undef Py_NewRef
+#undef Py_XNewRef
+#define Py_NewRef(object) _Py_NewRef((PyObject *)(object))
+#define Py_XNewRef(object) _Py_XNewRef((PyObject *)(object))
+#endif
+/* Puts 'object' in the place of another, which is dropped. */
+#define PY_REPLACE(place, object)                 \
+	do {                                      \
+		PyObject *old_ = (PyObject *)(place); \
+		(place) = (object);               \
+		Py_XDECREF(old_);                 \
+	} while (0)
+
+#define PY_NDIM_MAX 32
+#define PY_STATUS_COUNT 23
+
+/* ---- state ---------------------------------------------------------------------------- */
+
+/* An array whose last reference was dropped by a thread that may not touch the interpreter. */
+typedef struct py_dropped {
+	struct py_dropped *next;
+	PyObject *object;
+} py_dropped;
+
+enum { PY_ALLOC_DEVICE, PY_ALLOC_PINNED, PY_ALLOC_HOST, PY_ALLOC_COUNT };
+
+typedef struct py_state {
+	PyTypeObject *array_type, *batch_type, *codec_type;
+	PyObject *error[PY_STATUS_COUNT];      /* exception classes by status */
+	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
+	PyObject *stream_class;                /* CudaStream */
+	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
+	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
+	lade_spec *copy;                       /* what moves bytes between places */
+	_Atomic(py_dropped *) dropped;
+	bool main_interpreter;
+	_Atomic size_t blocks, block_bytes;    /* allocated by arrays, and not yet freed */
+	_Atomic size_t block_count;            /* ever allocated */
+} py_state;
+
+/* ---- element types ----------------------------------------------------------------------- */
+
+/* 'kind' is that of type strings (b i u f c V), or 'e': bfloat16 and float8_e4m3. */
+typedef struct py_dtype {
+	char kind;
+	bool big;
+	uint32_t size; /* bytes */
+} py_dtype;
+
+#define PY_BYTES ((py_dtype){'u', false, 1})
+
+bool py_dtype_parse(const char *text, py_dtype *out);  /* a type string, or a lade_dtype's name */
+bool py_dtype_from_object(PyObject *object, py_dtype *out); /* str, numpy's dtype or type */
+bool py_dtype_from_format(const char *format, Py_ssize_t size, py_dtype *out);
+void py_dtype_text(py_dtype dtype, char text[24]);
+const char *py_dtype_format(py_dtype dtype); /* for struct; NULL: there is none */
+bool py_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, py_dtype *out);
+bool py_dtype_to_dlpack(py_dtype dtype, uint8_t *code, uint8_t *bits);
+
+/* ---- Array -------------------------------------------------------------------------------- */
+
+typedef struct py_array {
+	PyObject_HEAD
+	py_state *st;
+	char *data;
+	size_t size; /* bytes of all elements */
+	size_t cap;  /* bytes that are there, from 'data' on */
+	lade_place place;
+	py_dtype dtype;
+	int ndim;
+	bool readonly, contiguous, has_view;
+	bool pins;    /* 'owner' is an Array that must not be resized meanwhile */
+	bool exposed; /* the address was told to somebody: never to be resized */
+	Py_ssize_t *shape, *strides; /* 'dims', or allocated together */
+	Py_ssize_t dims[8];
+	Py_buffer view;   /* of the source, if 'has_view' */
+	PyObject *owner;  /* keeps the memory alive; NULL with a view or a block */
+	void *block;      /* the array's own memory, from lade_allocator_default() */
+	size_t block_size;
+	uintptr_t stream; /* what orders the memory's use; 0: the default stream */
+	Py_ssize_t exports; /* buffers given out: no resizing meanwhile */
+	PyObject *weakrefs;
+} py_array;
+
+extern PyType_Spec py_array_spec;
+
+/* An array without memory and shape. */
+py_array *py_array_empty(py_state *st);
+/* Room for 'ndim' dimensions; the caller fills shape and strides. */
+bool py_array_dims(py_array *array, int ndim);
+/* One dimension of size / dtype.size elements.  'size' is a multiple. */
+bool py_array_flat(py_array *array, py_dtype dtype, size_t size);
+/* Works out 'size' and 'contiguous' from shape and strides. */
+bool py_array_settle(py_array *array);
+/* A flat array of bytes with memory of its own. */
+py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream);
+/* Gives the unused end of an array's own block back, where that is worth it. */
+void py_array_shrink(py_array *array, size_t size);
+/* Makes room for 'cap' bytes in an array that owns its memory; contents are lost. */
+bool py_array_grow(py_array *array, size_t cap);
+/* True when the array's memory is its own and nobody else looks at it. */
+bool py_array_resizable(const py_array *array);
+/* A flat view of 'size' bytes at 'data' that keeps 'owner'. */
+py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
+                        lade_place place, py_dtype dtype, bool readonly, uintptr_t stream);
+/* A copy in other memory, contiguous; waits until it is there. */
+py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream);
+/* Drops what other threads left behind. */
+void py_drain(py_state *st);
+
+/* ---- intake --------------------------------------------------------------------------------- */
+
+/* Any object as an Array; itself if it is one. */
+py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream);
+py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream, PyObject *copy);
+PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_version,
+                          PyObject *dl_device, PyObject *copy);
+void py_dlpack_device(lade_place place, int *type, int *id);
+
+/*
+ * The memory of one source or destination for the time of a call.  'array' is there when the
+ * object had to become an Array; 'view' when a buffer is held.
+ */
+typedef struct py_mem {
+	char *data;
+	size_t size;
+	lade_place place;
+	py_array *array;
+	py_array *scratch; /* what a strided destination is copied from at the end */
+	bool has_view;
+	Py_buffer view;
+} py_mem;
+
+/* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
+bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out);
+void py_mem_release(py_mem *mem);
+bool py_is_list(PyObject *object); /* a list or tuple */
+
+/* ---- strides ---------------------------------------------------------------------------------- */
+
+/* Rows of one size, one pitch apart: what an item of liblade can take.  False: it is not so. */
+bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch);
+/* Bytes from the first to the last of a strided array with positive strides. */
+size_t py_extent(const py_array *array);
+void py_gather(const py_array *array, char *dst);
+void py_scatter(const py_array *array, const char *src, size_t size);
+
+/* ---- BatchArray -------------------------------------------------------------------------------- */
+
+typedef struct py_piece {
+	char *data;
+	size_t size;
+} py_piece;
+
+typedef struct py_batch {
+	PyObject_HEAD
+	py_state *st;
+	size_t count;
+	py_piece *pieces; /* NULL where 'arrays' is not */
+	lade_place place; /* of all pieces */
+	py_dtype dtype;
+	bool readonly;
+	PyObject *owner;  /* keeps the pieces alive */
+	PyObject *arrays; /* a tuple of Array */
+	uintptr_t stream;
+} py_batch;
+
+extern PyType_Spec py_batch_spec;
+
+py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_place place,
+                          py_dtype dtype, uintptr_t stream);
+PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
+PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
+                         uintptr_t stream);
+
+/* ---- Codec ---------------------------------------------------------------------------------------- */
+
+typedef enum py_kind {
+	PY_NATIVE = 0,
+	PY_RAW = 1,
+	PY_WITH_SIZE = 2,
+	PY_WITH_SIZE_16 = 3,
+} py_kind;
+
+typedef struct py_codec {
+	PyObject_HEAD
+	py_state *st;
+	lade_engine *engine; /* the process's, or 'own' */
+	lade_engine *own;
+	lade_spec *spec; /* NULL: told by the frame */
+	py_kind kind;
+	size_t chunk_size;
+	lade_policy policy;
+	unsigned threads;
+	uint32_t flags;
+	size_t prefix; /* bytes before RAW */
+	size_t size_field; /* of them the size */
+	lade_where where;
+	int32_t device;
+	uintptr_t stream;
+} py_codec;
+
+extern PyType_Spec py_codec_spec;
+
+/* ---- work: no interpreter is needed there ------------------------------------------------------- */
+
+/*
+ * A batch of items of one codec.  py_work_init() ties each item to its segment; the caller fills
+ * both, and the ranges.  A batch of one item needs no memory of its own.
+ */
+typedef struct py_work {
+	const py_codec *codec;
+	size_t count;
+	lade_item *items;
+	lade_segment *segments; /* one for each item */
+	lade_result *results;
+	lade_frame **frames;    /* of a NATIVE decode, opened by py_work_sizes() */
+	void **staged;          /* host copies of frames that lie on a device, or NULL */
+	uint64_t *sizes;
+	lade_error *item_errors; /* one for each, or NULL */
+	lade_error err;          /* of the call; its status LADE_OK: all is well */
+	size_t failed;           /* the item it is about; SIZE_MAX: none */
+	lade_item one_item;
+	lade_segment one_segment;
+	lade_result one_result;
+	lade_frame *one_frame;
+	uint64_t one_size;
+} py_work;
+
+bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_errors);
+void py_work_reset(py_work *work);
+/* Decoded sizes into work->sizes; LADE_SIZE_UNKNOWN where only decoding tells. */
+lade_status py_work_sizes(py_work *work);
+lade_status py_work_decode(py_work *work);
+lade_status py_work_encode(py_work *work);
+/* The most bytes that encoding 'size' can give; SIZE_MAX: too large. */
+size_t py_codec_bound(const py_codec *codec, size_t size);
+/* Moves bytes from any place to any other. */
+lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, lade_span dst,
+                    uintptr_t stream, lade_error *err);
+
+/* ---- errors ----------------------------------------------------------------------------------------- */
+
+/* Sets the exception for a failure; 'index' is the item's, SIZE_MAX for none. */
+void py_raise(py_state *st, const lade_error *err, size_t index);
+PyObject *py_exception(py_state *st, const lade_error *err, size_t index);
+
+/* Module-level helpers of arguments. */
+bool py_stream_arg(PyObject *object, uintptr_t *stream);
+
+#endif

@@ -1,0 +1,504 @@
+/*
+ * module.c: the module liblade._lade: its state and its functions.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+static py_state *state_of(PyObject *module)
+{
+	return PyModule_GetState(module);
+}
+
+/* ---- functions ---------------------------------------------------------------------------------- */
+
+static PyObject *as_array(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"source", "cuda_stream", NULL};
+	PyObject *source, *stream_object = NULL;
+	uintptr_t stream;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:as_array", names, &source,
+	                                 &stream_object) ||
+	    !py_stream_arg(stream_object, &stream))
+		return NULL;
+	return (PyObject *)py_array_from(state_of(module), source, stream);
+}
+
+/* as_arrays(sources, cuda_stream=0), as_arrays(buffer, offsets, sizes, cuda_stream=0) */
+static PyObject *as_arrays(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"sources", "offsets", "sizes", "cuda_stream", NULL};
+	PyObject *source, *offsets = NULL, *sizes = NULL, *stream_object = NULL;
+	uintptr_t stream;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO:as_arrays", names, &source, &offsets,
+	                                 &sizes, &stream_object))
+		return NULL;
+	if (offsets && !sizes && PyLong_Check(offsets)) {
+		stream_object = offsets;
+		offsets = NULL;
+	}
+	if (!py_stream_arg(stream_object, &stream))
+		return NULL;
+	if (!offsets && !sizes)
+		return py_batch_arrays(state_of(module), source, stream);
+	if (!offsets || !sizes) {
+		PyErr_SetString(PyExc_TypeError, "as_arrays() wants both offsets and sizes, or neither");
+		return NULL;
+	}
+	return py_batch_table(state_of(module), source, offsets, sizes, stream);
+}
+
+static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"source", "cuda_stream", "copy", NULL};
+	PyObject *source, *stream_object = NULL, *copy = Py_None;
+	uintptr_t stream;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O$O:from_dlpack", names, &source,
+	                                 &stream_object, &copy) ||
+	    !py_stream_arg(stream_object, &stream))
+		return NULL;
+	return (PyObject *)py_array_from_dlpack(state_of(module), source, stream, copy);
+}
+
+static PyObject *set_allocator(PyObject *module, PyObject *args)
+{
+	py_state *st = state_of(module);
+	PyObject *function;
+	int which;
+
+	if (!PyArg_ParseTuple(args, "iO", &which, &function))
+		return NULL;
+	if (which < 0 || which >= PY_ALLOC_COUNT) {
+		PyErr_Format(PyExc_ValueError, "there is no allocator %d", which);
+		return NULL;
+	}
+	if (function == Py_None)
+		function = NULL;
+	if (function && !PyCallable_Check(function)) {
+		PyErr_Format(PyExc_TypeError, "%R cannot be called", function);
+		return NULL;
+	}
+	PY_REPLACE(st->allocator[which], Py_XNewRef(function));
+	Py_RETURN_NONE;
+}
+
+/* An array of its own memory, for pickles and for places that are asked for by name. */
+static PyObject *rebuild(PyObject *module, PyObject *args)
+{
+	py_state *st = state_of(module);
+	PyObject *data, *type, *shape;
+	py_array *array, *copy = NULL;
+	py_dtype dtype;
+	size_t size;
+
+	if (!PyArg_ParseTuple(args, "SUO!", &data, &type, &PyTuple_Type, &shape) ||
+	    !py_dtype_from_object(type, &dtype))
+		return NULL;
+	array = py_array_from(st, data, 0);
+	if (array)
+		copy = py_array_copy(array, LADE_PLACE_HOST, 0);
+	Py_XDECREF(array);
+	if (!copy)
+		return NULL;
+	size = copy->size;
+	copy->dtype = dtype;
+	if (PyTuple_Size(shape) > PY_NDIM_MAX || !py_array_dims(copy, (int)PyTuple_Size(shape)))
+		goto fail;
+	for (Py_ssize_t i = copy->ndim - 1, step = (Py_ssize_t)dtype.size; i >= 0; i--) {
+		copy->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
+		copy->strides[i] = step;
+		step *= copy->shape[i];
+	}
+	if (PyErr_Occurred() || !py_array_settle(copy))
+		goto fail;
+	if (copy->size == size)
+		return (PyObject *)copy;
+	PyErr_Format(PyExc_ValueError, "the shape wants %zu bytes, there are %zu", copy->size, size);
+fail:
+	if (!PyErr_Occurred())
+		PyErr_SetString(PyExc_ValueError, "the shape is not possible");
+	Py_DECREF(copy);
+	return NULL;
+}
+
+static PyObject *empty(PyObject *module, PyObject *args)
+{
+	Py_ssize_t size;
+	int kind = LADE_HOST, device = 0;
+
+	if (!PyArg_ParseTuple(args, "n|ii", &size, &kind, &device))
+		return NULL;
+	if (size < 0 || kind < 0 || kind >= LADE_KIND_COUNT) {
+		PyErr_Format(PyExc_ValueError, "%zd bytes in memory of kind %d are not possible", size, kind);
+		return NULL;
+	}
+	return (PyObject *)py_array_new(state_of(module), (size_t)size,
+	                                (lade_place){(lade_kind)kind, device}, 0);
+}
+
+/* (blocks in use, their bytes, blocks ever taken): what tests of leaks and of out= look at. */
+static PyObject *memory_stats(PyObject *module, PyObject *unused)
+{
+	py_state *st = state_of(module);
+
+	(void)unused;
+	return Py_BuildValue("(nnn)", (Py_ssize_t)atomic_load(&st->blocks),
+	                     (Py_ssize_t)atomic_load(&st->block_bytes),
+	                     (Py_ssize_t)atomic_load(&st->block_count));
+}
+
+static PyObject *device_count(PyObject *module, PyObject *unused)
+{
+	int32_t count = 0;
+	lade_status status;
+
+	(void)module;
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_device_count(&count, NULL);
+	Py_END_ALLOW_THREADS
+	return PyLong_FromLong(status ? 0 : count);
+}
+
+/* The CUDA version of the driver; None without a GPU. */
+static PyObject *cuda_version(PyObject *module, PyObject *unused)
+{
+	const lade_device_info *info = NULL;
+	lade_status status;
+
+	(void)module;
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_device_get_info(0, &info, NULL);
+	Py_END_ALLOW_THREADS
+	if (status)
+		Py_RETURN_NONE;
+	return PyLong_FromLong(info->driver_version);
+}
+
+static PyObject *stream_new(PyObject *module, PyObject *args)
+{
+	lade_stream stream = NULL;
+	lade_status status;
+	lade_error err;
+	int device;
+
+	if (!PyArg_ParseTuple(args, "i", &device))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_stream_new(device, &stream, &err);
+	Py_END_ALLOW_THREADS
+	if (status) {
+		py_raise(state_of(module), &err, SIZE_MAX);
+		return NULL;
+	}
+	return PyLong_FromVoidPtr(stream);
+}
+
+static PyObject *stream_wait(PyObject *module, PyObject *args)
+{
+	uintptr_t stream;
+	PyObject *number;
+	lade_status status;
+	lade_error err;
+	int device;
+
+	if (!PyArg_ParseTuple(args, "iO", &device, &number) || !py_stream_arg(number, &stream))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_stream_wait(device, (lade_stream)stream, &err);
+	Py_END_ALLOW_THREADS
+	if (status) {
+		py_raise(state_of(module), &err, SIZE_MAX);
+		return NULL;
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *stream_free(PyObject *module, PyObject *args)
+{
+	uintptr_t stream;
+	PyObject *number;
+	int device;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "iO", &device, &number) || !py_stream_arg(number, &stream))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	lade_stream_free(device, (lade_stream)stream);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
+/* The algorithms: (name, kind, document) of each. */
+static PyObject *algorithms(PyObject *module, PyObject *unused)
+{
+	PyObject *list = PyList_New(0);
+	const lade_algorithm *one;
+
+	(void)module;
+	(void)unused;
+	for (size_t i = 0; list && (one = lade_engine_algorithm(NULL, i)); i++) {
+		static const char *const kinds[] = {"codec", "filter", "checksum"};
+		PyObject *row = Py_BuildValue("(sss)", one->name, kinds[one->kind], one->doc);
+		if (!row || PyList_Append(list, row))
+			Py_CLEAR(list);
+		Py_XDECREF(row);
+	}
+	return list;
+}
+
+/* checksums(name, list of buffers): a list of numbers. */
+static PyObject *checksums(PyObject *module, PyObject *args)
+{
+	py_state *st = state_of(module);
+	PyObject *sources, *items, *out = NULL;
+	const char *name;
+	lade_checksum kind;
+	py_mem *mems = NULL;
+	lade_cspan *spans = NULL;
+	uint64_t *sums = NULL;
+	size_t count, held = 0;
+	lade_status status;
+	lade_error err;
+
+	if (!PyArg_ParseTuple(args, "sO", &name, &sources))
+		return NULL;
+	kind = lade_checksum_find(name);
+	if (!kind) {
+		PyErr_Format(PyExc_ValueError, "there is no checksum \"%s\"", name);
+		return NULL;
+	}
+	items = PySequence_Tuple(sources);
+	if (!items)
+		return NULL;
+	count = (size_t)PyTuple_Size(items);
+	mems = PyMem_Malloc((count + 1) * sizeof(*mems));
+	spans = PyMem_Malloc((count + 1) * sizeof(*spans));
+	sums = PyMem_Malloc((count + 1) * sizeof(*sums));
+	if (!mems || !spans || !sums) {
+		PyErr_NoMemory();
+		goto out;
+	}
+	for (; held < count; held++) {
+		py_mem *mem = &mems[held];
+		if (!py_mem_get(st, PyTuple_GetItem(items, (Py_ssize_t)held), false, mem))
+			goto out;
+		if (mem->array && !mem->array->contiguous) {
+			py_array *flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
+			if (!flat) {
+				py_mem_release(mem);
+				goto out;
+			}
+			PY_REPLACE(mem->array, flat);
+			mem->data = flat->data;
+		}
+		spans[held] = (lade_cspan){mem->data, mem->size, mem->place};
+	}
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_checksums(lade_engine_default(), kind, spans, count, sums, &err);
+	Py_END_ALLOW_THREADS
+	if (status) {
+		py_raise(st, &err, SIZE_MAX);
+		goto out;
+	}
+	out = PyList_New((Py_ssize_t)count);
+	for (size_t i = 0; out && i < count; i++) {
+		PyObject *sum = PyLong_FromUnsignedLongLong(sums[i]);
+		if (!sum || PyList_SetItem(out, (Py_ssize_t)i, sum))
+			Py_CLEAR(out);
+	}
+out:
+	for (size_t i = 0; i < held; i++)
+		py_mem_release(&mems[i]);
+	PyMem_Free(mems);
+	PyMem_Free(spans);
+	PyMem_Free(sums);
+	Py_DECREF(items);
+	return out;
+}
+
+#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
+
+static PyMethodDef functions[] = {
+	{"as_array", KEYWORDS(as_array), METH_VARARGS | METH_KEYWORDS,
+	 "as_array($module, /, source, cuda_stream=0)\n--\n\n"
+	 "The memory of any object as an Array; nothing is copied."},
+	{"as_arrays", KEYWORDS(as_arrays), METH_VARARGS | METH_KEYWORDS,
+	 "as_arrays($module, /, sources, offsets=None, sizes=None, cuda_stream=0)\n--\n\n"
+	 "A list of objects, or the pieces of one buffer, as a BatchArray; nothing is copied."},
+	{"from_dlpack", KEYWORDS(from_dlpack), METH_VARARGS | METH_KEYWORDS,
+	 "from_dlpack($module, /, source, cuda_stream=0, *, copy=None)\n--\n\n"
+	 "An Array from a DLPack capsule or an object that gives one."},
+	{"_set_allocator", set_allocator, METH_VARARGS, NULL},
+	{"_rebuild", rebuild, METH_VARARGS, NULL},
+	{"_empty", empty, METH_VARARGS, NULL},
+	{"_memory_stats", memory_stats, METH_NOARGS, NULL},
+	{"_device_count", device_count, METH_NOARGS, NULL},
+	{"_cuda_version", cuda_version, METH_NOARGS, NULL},
+	{"_stream_new", stream_new, METH_VARARGS, NULL},
+	{"_stream_wait", stream_wait, METH_VARARGS, NULL},
+	{"_stream_free", stream_free, METH_VARARGS, NULL},
+	{"_algorithms", algorithms, METH_NOARGS, NULL},
+	{"_checksums", checksums, METH_VARARGS, NULL},
+	{0},
+};
+
+/* ---- state ---------------------------------------------------------------------------------------- */
+
+/* A class of a module of ours. */
+static PyObject *class_of(PyObject *module, const char *name)
+{
+	return module ? PyObject_GetAttrString(module, name) : NULL;
+}
+
+static bool load_classes(py_state *st)
+{
+	static const char *const names[PY_STATUS_COUNT] = {
+		[LADE_E_ARG] = "InputError",          [LADE_E_NOMEM] = "OutOfMemoryError",
+		[LADE_E_NOSPACE] = "InputError",      [LADE_E_CORRUPT] = "CorruptError",
+		[LADE_E_TRUNCATED] = "CorruptError",  [LADE_E_CHECKSUM] = "ChecksumError",
+		[LADE_E_NO_CHECKSUM] = "ChecksumError", [LADE_E_UNSUPPORTED] = "UnsupportedError",
+		[LADE_E_VERSION] = "CorruptError",    [LADE_E_LIMIT] = "InputError",
+		[LADE_E_RANGE] = "InputError",        [LADE_E_UNKNOWN_SIZE] = "InputError",
+		[LADE_E_SPEC] = "InputError",         [LADE_E_NOT_FOUND] = "InputError",
+		[LADE_E_DTYPE] = "InputError",        [LADE_E_NO_DEVICE] = "DeviceError",
+		[LADE_E_DEVICE] = "DeviceError",      [LADE_E_IO] = "FileError",
+		[LADE_E_STATE] = "InputError",        [LADE_E_DICT] = "InputError",
+		[LADE_E_VALUE] = "InputError",        [LADE_E_INTERNAL] = "Error",
+	};
+	PyObject *errors = PyImport_ImportModule("liblade._errors");
+	PyObject *enums = PyImport_ImportModule("liblade._enums");
+	PyObject *memory = PyImport_ImportModule("liblade._memory");
+	PyObject *kinds = class_of(enums, "ArrayBufferKind");
+	bool ok = errors && kinds;
+
+	st->stream_class = class_of(memory, "CudaStream");
+	for (int i = 1; ok && i < PY_STATUS_COUNT; i++)
+		ok = (st->error[i] = PyObject_GetAttrString(errors, names[i])) != NULL;
+	if (ok)
+		ok = (st->kind_device = PyObject_GetAttrString(kinds, "STRIDED_DEVICE")) &&
+		     (st->kind_host = PyObject_GetAttrString(kinds, "STRIDED_HOST"));
+	Py_XDECREF(errors);
+	Py_XDECREF(enums);
+	Py_XDECREF(memory);
+	Py_XDECREF(kinds);
+	return ok && st->stream_class;
+}
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+	PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+
+	if (type && PyModule_AddType(module, type))
+		Py_CLEAR(type);
+	return type;
+}
+
+static int module_exec(PyObject *module)
+{
+	py_state *st = state_of(module);
+	lade_error err;
+
+	if (lade_spec_parse(NULL, "copy", &st->copy, &err)) {
+		PyErr_SetString(PyExc_ImportError, err.message);
+		return -1;
+	}
+	st->main_interpreter = PyInterpreterState_GetID(PyInterpreterState_Get()) == 0;
+	st->name_cai = PyUnicode_InternFromString("__cuda_array_interface__");
+	st->name_ai = PyUnicode_InternFromString("__array_interface__");
+	st->name_dlpack = PyUnicode_InternFromString("__dlpack__");
+	st->name_dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+	if (!st->name_cai || !st->name_ai || !st->name_dlpack || !st->name_dlpack_device ||
+	    !load_classes(st))
+		return -1;
+	st->array_type = add_type(module, &py_array_spec);
+	st->batch_type = st->array_type ? add_type(module, &py_batch_spec) : NULL;
+	st->codec_type = st->batch_type ? add_type(module, &py_codec_spec) : NULL;
+	if (!st->codec_type ||
+	    PyModule_AddStringConstant(module, "__version__", lade_version_text()))
+		return -1;
+	return 0;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+	py_state *st = state_of(module);
+
+	if (!st)
+		return 0;
+	Py_VISIT(st->array_type);
+	Py_VISIT(st->batch_type);
+	Py_VISIT(st->codec_type);
+	for (int i = 0; i < PY_STATUS_COUNT; i++)
+		Py_VISIT(st->error[i]);
+	for (int i = 0; i < PY_ALLOC_COUNT; i++)
+		Py_VISIT(st->allocator[i]);
+	Py_VISIT(st->kind_device);
+	Py_VISIT(st->kind_host);
+	Py_VISIT(st->stream_class);
+	return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+	py_state *st = state_of(module);
+
+	if (!st)
+		return 0;
+	Py_CLEAR(st->array_type);
+	Py_CLEAR(st->batch_type);
+	Py_CLEAR(st->codec_type);
+	for (int i = 0; i < PY_STATUS_COUNT; i++)
+		Py_CLEAR(st->error[i]);
+	for (int i = 0; i < PY_ALLOC_COUNT; i++)
+		Py_CLEAR(st->allocator[i]);
+	Py_CLEAR(st->kind_device);
+	Py_CLEAR(st->kind_host);
+	Py_CLEAR(st->stream_class);
+	Py_CLEAR(st->name_cai);
+	Py_CLEAR(st->name_ai);
+	Py_CLEAR(st->name_dlpack);
+	Py_CLEAR(st->name_dlpack_device);
+	return 0;
+}
+
+static void module_free(void *module)
+{
+	py_state *st = state_of(module);
+
+	module_clear(module);
+	if (st) {
+		lade_spec_unref(st->copy);
+		st->copy = NULL;
+	}
+}
+
+static PyModuleDef_Slot slots[] = {
+	{Py_mod_exec, module_exec},
+	{Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#ifdef Py_mod_gil
+	{Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+	{0, NULL},
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "liblade._lade",
+	.m_doc = "The C side of liblade.",
+	.m_size = sizeof(py_state),
+	.m_methods = functions,
+	.m_slots = slots,
+	.m_traverse = module_traverse,
+	.m_clear = module_clear,
+	.m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__lade(void)
+{
+	return PyModuleDef_Init(&definition);
+}
