@@ -60,10 +60,12 @@ if [ -x "$build/tests/gpu/lade" ]; then
 	run 0 "${emulated[@]}" -dc --gpu a.gz
 	says "warning: a.gz: decoded on the host: --gpu is for .lade files"
 	same a "$top/out"
-	"${emulated[@]}" -d --gpu <lz4.lade >"$top/out" 2>"$top/err" && good || bad "a file as input"
+	"${emulated[@]}" -d --gpu <lz4.lade >"$top/out" 2>"$top/err" && good ||
+		bad "a file as input"
 	quiet
 	same a "$top/out"
-	cat lz4.lade | "${emulated[@]}" -d --gpu >"$top/out" 2>"$top/err" && good || bad "a pipe"
+	cat lz4.lade | "${emulated[@]}" -d --gpu >"$top/out" 2>"$top/err" && good ||
+		bad "a pipe"
 	says "standard input: decoded on the host: --gpu is for files, not for pipes"
 	same a "$top/out"
 	cat lz4.lade lz4.lade >two.lade
