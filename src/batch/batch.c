@@ -492,6 +492,8 @@ static lade_status run_call(lade_engine *engine, lade_direction direction, const
 	if (status != LADE_OK || count == 0)
 		return status;
 	lade__outcome outcome;
+	lade_error own;
+	err = err ? err : &own;
 	lade__outcome_init(&outcome, results, options, err);
 	if (lade__gpu_concerned(items, count, options))
 		status = lade__gpu_call(engine, direction, spec, items, count, options, &outcome,
@@ -501,8 +503,13 @@ static lade_status run_call(lade_engine *engine, lade_direction direction, const
 		                         &outcome, err);
 	lade_status worst = lade__outcome_reset(&outcome);
 	if (status != LADE_OK) {
-		for (size_t i = 0; results && i < count; i++)
-			results[i] = (lade_result){status, 0};
+		/* The call has failed, and all of its items with it. */
+		for (size_t i = 0; i < count; i++) {
+			if (results)
+				results[i] = (lade_result){status, 0};
+			if (options->item_errors)
+				options->item_errors[i] = *err;
+		}
 		return status;
 	}
 	return worst;

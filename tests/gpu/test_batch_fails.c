@@ -142,8 +142,11 @@ static int end(void **state)
 	return 0;
 }
 
+static lade_error errors[ITEMS];
+
 static lade_status call(lade_engine *engine, int which, lade_result *results, lade_error *err)
 {
+	memset(errors, 0, sizeof errors);
 	lade_segment segment[ITEMS];
 	lade_item item[ITEMS];
 	for (size_t i = 0; i < ITEMS; i++) {
@@ -158,6 +161,7 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 		}
 	}
 	lade_batch_options o = {.struct_size = sizeof o,
+	                        .item_errors = errors,
 	                        .where =
 	                                which == BRIDGE_CALL ? LADE_WHERE_AUTO : LADE_WHERE_DEVICE};
 	if (which == BRIDGE_CALL)
@@ -190,6 +194,16 @@ static void works(lade_engine *engine, int which)
 		assert_int_equal(results[i].size, SIZE);
 		assert_memory_equal(bytes, c->plain, SIZE);
 	}
+}
+
+/* Each item that failed in a call that waits says why, also when the call as a whole did. */
+static void items_tell(int which, const lade_result *results)
+{
+	for (size_t i = 0; which != ASYNC_CALL && i < ITEMS; i++)
+		if (results[i].status != LADE_OK) {
+			assert_int_equal(errors[i].status, results[i].status);
+			assert_true(strlen(errors[i].message) > 10);
+		}
 }
 
 /* ---- allocators ------------------------------------------ */
@@ -236,6 +250,7 @@ static void each_allocation_fails_in_turn(void **state)
 				if (failed && status != LADE_OK) {
 					assert_int_equal(status, LADE_E_NOMEM);
 					assert_true(strlen(err.message) > 10);
+					items_tell(which, results);
 				}
 				assert_true(failed || status == LADE_OK);
 				counted[kind].fail_at = 0;
@@ -287,6 +302,7 @@ static void each_driver_call_fails(int which, int code, bool warm)
 			told(status, &err);
 			for (size_t i = 0; i < ITEMS && which != ASYNC_CALL; i++)
 				assert_int_not_equal(results[i].status, LADE_OK);
+			items_tell(which, results);
 		}
 		survived += failed && status == LADE_OK;
 		works(engine, which);
