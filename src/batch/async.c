@@ -417,13 +417,14 @@ static lade_status enqueue_combine(const async *a, const batch *b, lade_error *e
 
 static lade_status enqueue_batch(async *a, batch *b, lade_error *err)
 {
+	static const lade__gpu_most no_limit = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
 	const lade_async_options *o = a->options;
 	lade__address sizes = b->combine ? 0 : lade__address_of(o->sizes);
 	lade__address statuses = b->combine ? 0 : lade__address_of(o->statuses);
 	size_t extra = b->combine ? combine_size(b->count, b->unit_count) : 0;
 	lade_status status;
-	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, SIZE_MAX, SIZE_MAX,
-	                        &b->wave, err));
+	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, &no_limit, &b->wave,
+	                        err));
 	if (b->wave.count < b->unit_count) {
 		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "the items' sizes overflow");
 		goto out;

@@ -120,14 +120,20 @@ typedef struct lade__gpu_wave {
 	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
 } lade__gpu_wave;
 
+/* The most bytes of a wave: of staged sources, of staged results, and between its stages, where each
+ * unit takes as much as the largest. */
+typedef struct lade__gpu_most {
+	size_t in, out, between;
+} lade__gpu_most;
+
 /*
- * Lays out a wave of the units before 'count', or of the first of them whose staged sources are not
- * above 'in_most' and staged results not above 'out_most' bytes; of one at least.
+ * Lays out a wave of the units before 'count', or of the first of them that are within 'most'; of
+ * one at least.
  * Fails: LADE_E_LIMIT, LADE_E_ARG
  */
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                lade__gpu_unit *units, size_t count, size_t in_most,
-                                size_t out_most, lade__gpu_wave *wave, lade_error *err);
+                                lade__gpu_unit *units, size_t count, const lade__gpu_most *most,
+                                lade__gpu_wave *wave, lade_error *err);
 
 /*
  * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_out' is where
@@ -241,14 +247,14 @@ typedef struct lade__gpu_done {
 } lade__gpu_done;
 
 /*
- * Runs units of one route on an entered device, behind the work of 'stream', and waits.  'done'
- * has an entry for each item, LADE_OK and 0 before; a unit adds its bytes, or leaves its status
- * where there is none yet.
+ * Runs units of one route on an entered device, behind the work of 'stream', and waits.  Pageable
+ * bytes are moved by up to 'threads' threads (0: the engine's).  'done' has an entry for each item,
+ * LADE_OK and 0 before; a unit adds its bytes, or leaves its status where there is none yet.
  * Fails: when the device does; what then became of the items is not known
  */
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, lade__gpu_unit *units, size_t count,
-                          lade__gpu_done *done, lade_error *err);
+                          lade_stream stream, unsigned threads, lade__gpu_unit *units,
+                          size_t count, lade__gpu_done *done, lade_error *err);
 
 /*
  * Runs items on the host whose sources or destinations lie on an entered device: brings the sources

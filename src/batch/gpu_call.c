@@ -47,9 +47,15 @@ typedef struct group {
 	bool on_device;
 	lade__gpu_unit *units;
 	size_t unit_count, unit_cap;
-	lade_item *bridge; /* those that go over the bridge */
+	size_t *own, own_count; /* the items that these are of */
+	lade_item *bridge;      /* those that go over the bridge */
 	size_t *bridge_index, bridge_count;
 } group;
+
+/* In place of a group's index: an item that has failed or found its way already, and one that the
+ * host does of a group that a device does. */
+#define SETTLED UINT32_MAX
+#define FOR_HOST (UINT32_MAX - 1)
 
 typedef struct call {
 	lade_engine *engine;
@@ -61,7 +67,10 @@ typedef struct call {
 	lade__outcome *outcome;
 	group *groups;
 	size_t group_count, group_cap, last;
-	uint32_t *group_of; /* by item: index; UINT32_MAX: it has failed or found its way already */
+	uint32_t *seats; /* a hash table of the groups' index + 1, at most half full */
+	size_t seat_count;
+	uint32_t *group_of;   /* by item: index, SETTLED or FOR_HOST */
+	lade__gpu_done *done; /* by item; NULL: no group is a device's */
 } call;
 
 /* ---- where things lie ------------------------------------------------------------------------ */
@@ -281,29 +290,61 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
+static bool same_group(const group *a, const group *b)
+{
+	return a->spec == b->spec && a->device == b->device && a->in == b->in && a->out == b->out &&
+	       a->huge == b->huge;
+}
+
+/* The seat of a group, or the free one where it belongs. */
+static uint32_t *seat_of(const call *c, const group *g)
+{
+	uint64_t hash = (uint64_t)((uintptr_t)g->spec >> 4) * 0x9E3779B97F4A7C15u >> 20;
+	size_t at = hash + 31 * (size_t)(uint32_t)g->device + 8 * g->in + 2 * g->out + g->huge;
+	for (;; at++) {
+		uint32_t *seat = &c->seats[at & (c->seat_count - 1)];
+		if (!*seat || same_group(&c->groups[*seat - 1], g))
+			return seat;
+	}
+}
+
+/* Room for one group more. */
+static lade_status groups_grow(call *c, lade_error *err)
+{
+	size_t cap = c->group_cap ? 2 * c->group_cap : 8;
+	group *more = cap < UINT32_MAX / 4 ? realloc(c->groups, cap * sizeof *more) : NULL;
+	if (more)
+		c->groups = more;
+	uint32_t *seats = more ? calloc(2 * cap, sizeof *seats) : NULL;
+	if (!seats)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory to plan %zu items",
+		                 c->count);
+	free(c->seats);
+	c->seats = seats;
+	c->seat_count = 2 * cap;
+	c->group_cap = cap;
+	for (size_t i = 0; i < c->group_count; i++)
+		*seat_of(c, &c->groups[i]) = (uint32_t)i + 1;
+	return LADE_OK;
+}
+
 static lade_status group_find(call *c, const group *key, size_t *index, lade_error *err)
 {
-	for (size_t k = 0; k < c->group_count; k++) {
-		/* Neighbours are mostly alike. */
-		size_t i = (c->last + k) % c->group_count;
-		const group *g = &c->groups[i];
-		if (g->spec == key->spec && g->device == key->device && g->in == key->in &&
-		    g->out == key->out && g->huge == key->huge) {
-			*index = c->last = i;
-			return LADE_OK;
-		}
-	}
+	/* Neighbours are mostly alike. */
+	*index = c->last;
+	if (c->group_count && same_group(&c->groups[c->last], key))
+		return LADE_OK;
 	if (c->group_count == c->group_cap) {
-		size_t cap = c->group_cap ? 2 * c->group_cap : 8;
-		group *more = realloc(c->groups, cap * sizeof *more);
-		if (!more)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "no memory to plan %zu items", c->count);
-		c->groups = more;
-		c->group_cap = cap;
+		lade_status status = groups_grow(c, err);
+		if (status != LADE_OK)
+			return status;
 	}
-	*index = c->last = c->group_count++;
-	c->groups[*index] = *key;
+	uint32_t *seat = seat_of(c, key);
+	if (!*seat) {
+		c->groups[c->group_count] = *key;
+		*seat = (uint32_t)++c->group_count;
+	}
+	*index = c->last = *seat - 1;
 	return LADE_OK;
 }
 
@@ -323,7 +364,7 @@ static lade_status make_groups(call *c, lade_error *err)
 		if (status == LADE_OK && !key.spec)
 			status = lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 			                   "neither the call nor the item has a spec");
-		c->group_of[i] = UINT32_MAX;
+		c->group_of[i] = SETTLED;
 		if (status == LADE_OK) {
 			key.device = device_of(item, c->options);
 			status = check_devices(item, key.device, &error);
@@ -377,6 +418,13 @@ static lade_status add_units(call *c, group *g, size_t index, lade_status *own, 
 	                       : 0;
 	*own = lade__gpu_units(item, index, c->direction, g->device, bound,
 	                       g->units + g->unit_count, &n, error);
+	if (*own != LADE_OK)
+		return LADE_OK;
+	if (!g->own)
+		g->own = malloc(g->count * sizeof *g->own);
+	if (!g->own)
+		return no_room(err, c->count);
+	g->own[g->own_count++] = index;
 	g->unit_count += n;
 	return LADE_OK;
 }
@@ -398,7 +446,7 @@ static lade_status add_bridge(call *c, group *g, size_t index, lade_error *err)
 static lade_status sort_items(call *c, lade_error *err)
 {
 	for (size_t i = 0; i < c->count; i++) {
-		if (c->group_of[i] == UINT32_MAX)
+		if (c->group_of[i] == SETTLED)
 			continue;
 		group *g = &c->groups[c->group_of[i]];
 		bool near = g->in == NEAR || g->out == NEAR;
@@ -422,18 +470,12 @@ static lade_status sort_items(call *c, lade_error *err)
 			lade_status failed = add_bridge(c, g, i, err);
 			if (failed != LADE_OK)
 				return failed;
-			c->group_of[i] = UINT32_MAX;
+			c->group_of[i] = SETTLED;
 		} else if (!host) {
 			lade__outcome_failed(c->outcome, i, status, &error);
-			c->group_of[i] = UINT32_MAX;
+			c->group_of[i] = SETTLED;
 		} else if (g->on_device) {
-			/* The host does this one of a group that the device does. */
-			lade_status failed =
-				lade__host_call(c->engine, c->direction, g->spec, &c->items[i], 1,
-			                        &i, c->options, c->outcome, err);
-			if (failed != LADE_OK)
-				return failed;
-			c->group_of[i] = UINT32_MAX;
+			c->group_of[i] = FOR_HOST;
 		}
 	}
 	return LADE_OK;
@@ -443,8 +485,8 @@ static lade_status sort_items(call *c, lade_error *err)
 
 static bool is_hosts(const call *c, size_t i)
 {
-	if (c->group_of[i] == UINT32_MAX)
-		return false;
+	if (c->group_of[i] >= FOR_HOST)
+		return c->group_of[i] == FOR_HOST;
 	const group *g = &c->groups[c->group_of[i]];
 	return !g->on_device && g->in != NEAR && g->out != NEAR;
 }
@@ -564,30 +606,30 @@ static void detail(const call *c, const group *g, size_t index, lade_status stat
 
 static lade_status run_units(call *c, group *g, lade__device *device, lade_error *err)
 {
-	lade__gpu_done *done = calloc(c->count, sizeof *done);
-	if (!done)
+	if (!c->done)
+		c->done = calloc(c->count, sizeof *c->done);
+	if (!c->done)
 		return no_room(err, c->count);
-	lade_status status = lade__gpu_run(c->engine, &g->dev, device, c->options->stream, g->units,
-	                                   g->unit_count, done, err);
+	lade_status status = lade__gpu_run(c->engine, &g->dev, device, c->options->stream,
+	                                   c->options->threads, g->units, g->unit_count, c->done,
+	                                   err);
 	bool first = true;
-	uint32_t own = (uint32_t)(g - c->groups);
-	for (size_t i = 0; status == LADE_OK && i < c->count; i++) {
-		if (c->group_of[i] != own)
-			continue;
-		if (done[i].status == LADE_OK) {
-			lade__outcome_done(c->outcome, i, done[i].size);
+	for (size_t k = 0; status == LADE_OK && k < g->own_count; k++) {
+		size_t i = g->own[k];
+		lade__gpu_done done = c->done[i];
+		if (done.status == LADE_OK) {
+			lade__outcome_done(c->outcome, i, done.size);
 			continue;
 		}
 		lade_error error;
 		if (first || c->outcome->item_errors)
-			detail(c, g, i, done[i].status, &error);
+			detail(c, g, i, done.status, &error);
 		else
-			lade_fail(&error, done[i].status, LADE_NO_OFFSET, "device %d: %s",
-			          (int)g->device, lade_status_text(done[i].status));
+			lade_fail(&error, done.status, LADE_NO_OFFSET, "device %d: %s",
+			          (int)g->device, lade_status_text(done.status));
 		first = false;
-		lade__outcome_failed(c->outcome, i, done[i].status, &error);
+		lade__outcome_failed(c->outcome, i, done.status, &error);
 	}
-	free(done);
 	return status;
 }
 
@@ -670,11 +712,14 @@ lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const 
 out:
 	for (size_t i = 0; i < c.group_count; i++) {
 		free(c.groups[i].units);
+		free(c.groups[i].own);
 		free(c.groups[i].bridge);
 		free(c.groups[i].bridge_index);
 	}
 	free(c.groups);
+	free(c.seats);
 	free(c.group_of);
+	free(c.done);
 	return status;
 }
 

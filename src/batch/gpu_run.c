@@ -32,7 +32,7 @@
 #define WAVE_UNITS ((size_t)1 << 20)
 #define WAVE_FEW 48u
 
-/* Of a device's memory all waves together take no more than this part, if units allow it. */
+/* Of a device's memory all waves in flight take no more than this part, if units allow it. */
 #define MEMORY_SHIFT 3
 
 /* Waves in flight where pinned memory has to be had for each. */
@@ -57,8 +57,8 @@ typedef struct run {
 	lade__gpu_done *done;
 	lade__gpu_wave *waves;
 	size_t wave_count, wave_cap;
-	size_t in_most, out_most;
-	unsigned slots;
+	lade__gpu_most most; /* of a wave */
+	unsigned slots, threads;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
 } run;
@@ -156,8 +156,8 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 	spread s = {w, p, out, GATHER_GRAIN};
 	if (!any_pageable(w, out))
 		return LADE_OK;
-	return lade__engine_parallel(r->engine, 0, total / s.grain + 1, 1, NULL, spread_block, &s,
-	                             err);
+	return lade__engine_parallel(r->engine, r->threads, total / s.grain + 1, 1, NULL,
+	                             spread_block, &s, err);
 }
 
 /* Copies what the host has gathered to the block, run by run of pageable units. */
@@ -332,11 +332,16 @@ static size_t wave_size(size_t total, size_t most, size_t units, unsigned slots)
 	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : size;
 }
 
+static size_t memory_of(const run *r)
+{
+	return (size_t)(r->device->info.memory_size >> MEMORY_SHIFT);
+}
+
 /* How large waves are, and how many in flight. */
 static void measure(run *r)
 {
 	size_t in = 0, out = 0, in_units = 0, out_units = 0;
-	size_t limit = (size_t)(r->device->info.memory_size >> MEMORY_SHIFT) / LADE__GPU_SLOTS / 2;
+	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
 	r->slots = LADE__GPU_SLOTS;
 	for (size_t i = 0; i < r->count; i++) {
 		const lade__gpu_unit *u = &r->units[i];
@@ -350,10 +355,11 @@ static void measure(run *r)
 		if (u->pageable || u->to_host)
 			r->slots = SLOTS_PAGEABLE;
 	}
-	r->in_most = wave_size(in, WAVE_IN, in_units, r->slots);
-	r->out_most = wave_size(out, WAVE_OUT, out_units, r->slots);
-	r->in_most = r->in_most < limit ? r->in_most : limit;
-	r->out_most = r->out_most < limit ? r->out_most : limit;
+	r->most = (lade__gpu_most){.in = wave_size(in, WAVE_IN, in_units, r->slots),
+	                           .out = wave_size(out, WAVE_OUT, out_units, r->slots),
+	                           .between = limit};
+	r->most.in = r->most.in < limit / 2 ? r->most.in : limit / 2;
+	r->most.out = r->most.out < limit / 2 ? r->most.out : limit / 2;
 }
 
 static lade_status plan_waves(run *r, lade_error *err)
@@ -372,8 +378,7 @@ static lade_status plan_waves(run *r, lade_error *err)
 		}
 		lade__gpu_wave *w = &r->waves[r->wave_count];
 		TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + next,
-		                        left < WAVE_UNITS ? left : WAVE_UNITS, r->in_most,
-		                        r->out_most, w, err));
+		                        left < WAVE_UNITS ? left : WAVE_UNITS, &r->most, w, err));
 		next += w->count;
 		r->wave_count++;
 		r->slot_size = w->size > r->slot_size ? w->size : r->slot_size;
@@ -384,6 +389,9 @@ static lade_status plan_waves(run *r, lade_error *err)
 	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%zu items are too large",
 		                 r->count);
+	/* Slots are alike: one large unit makes all of them large. */
+	while (r->slots > 1 && r->slots * r->slot_size > memory_of(r))
+		r->slots--;
 out:
 	return status;
 }
@@ -400,10 +408,11 @@ static lade_status take_block(run *r, lade_stream stream, lade_error *err)
 }
 
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, lade__gpu_unit *units, size_t count,
-                          lade__gpu_done *done, lade_error *err)
+                          lade_stream stream, unsigned threads, lade__gpu_unit *units,
+                          size_t count, lade__gpu_done *done, lade_error *err)
 {
 	run r = {.engine = engine,
+	         .threads = threads,
 	         .route = route,
 	         .device = device,
 	         .units = units,

@@ -10,6 +10,7 @@
  */
 #include "base/try.h"
 #include "batch/gpu.h"
+#include "batch/spec.h"
 
 #include <string.h>
 
@@ -71,12 +72,13 @@ static sources run_from(const lade__gpu_wave *w, size_t i)
 }
 
 /* Gives units their places until one would be too many; returns how many have one. */
-static size_t place_units(lade__gpu_wave *w, size_t count, size_t in_most, size_t out_most,
-                          lade_direction direction)
+static size_t place_units(const lade_engine *engine, const lade__route *route, lade__gpu_wave *w,
+                          size_t count, const lade__gpu_most *most)
 {
+	size_t between = 0; /* what stands between the stages, for a unit like the largest */
 	for (size_t i = 0; i < count; i++) {
 		lade__gpu_unit *u = &w->units[i];
-		uint64_t decoded = direction == LADE_DECODE ? u->cap : u->src_size;
+		uint64_t decoded = route->direction == LADE_DECODE ? u->cap : u->src_size;
 		if (u->cap > SIZE_MAX / 8 - w->out_size ||
 		    u->src_size > SIZE_MAX / 8 - w->in_size || w->total > SIZE_MAX / 8 - decoded)
 			return i;
@@ -90,7 +92,9 @@ static size_t place_units(lade__gpu_wave *w, size_t count, size_t in_most, size_
 			in = u->in_at + u->src_size;
 		if (u->stage_out)
 			out += lade__gpu_round(u->cap);
-		if (i && (in > in_most || out > out_most))
+		if (route->spec->count > 1 && (i == 0 || decoded > w->largest))
+			between = lade__gpu_pipe_workspace(engine, route, 1, decoded + !decoded, 0);
+		if (i && (in > most->in || out > most->out || between > most->between / (i + 1)))
 			return i;
 		w->in_size = in;
 		w->out_size = out;
@@ -101,11 +105,11 @@ static size_t place_units(lade__gpu_wave *w, size_t count, size_t in_most, size_
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                lade__gpu_unit *units, size_t count, size_t in_most,
-                                size_t out_most, lade__gpu_wave *w, lade_error *err)
+                                lade__gpu_unit *units, size_t count, const lade__gpu_most *most,
+                                lade__gpu_wave *w, lade_error *err)
 {
 	*w = (lade__gpu_wave){.units = units};
-	w->count = place_units(w, count, in_most, out_most, route->direction);
+	w->count = place_units(engine, route, w, count, most);
 	if (count && w->count == 0)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "item %zu is too large",
 		                 units[0].item);

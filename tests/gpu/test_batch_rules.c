@@ -6,6 +6,7 @@
  */
 #include "gpu/batch_kit.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,6 +175,88 @@ static void many_waves_in(void **state)
 		buffer_free(&tail);
 		list_free(l);
 	}
+}
+
+/* Room for the largest of 40, for each of them between two stages, is more than the emulated device
+ * has. */
+static void one_large_item_among_many(void **state)
+{
+	(void)state;
+	lade_spec *spec = spec_of(engine, "bitshuffle(4)|lz4");
+	for (size_t at = 0; at < 40; at += 13) {
+		list *l = list_new(spec, 40, 800, near, near, 800);
+		buffer large = buffer_new(near, (size_t)40 << 20, 0);
+		buffer_free(&l->dst[at]);
+		l->dst[at] = large;
+		l->item[at].dst = buffer_span(&large);
+		OK(list_run(l, LADE_WHERE_DEVICE, NULL, err));
+		for (size_t i = 0; i < 40; i++)
+			list_right(l, i);
+		list_free(l);
+	}
+	lade_spec_unref(spec);
+}
+
+static size_t threads_now(void)
+{
+	size_t count = 0;
+	DIR *tasks = opendir("/proc/self/task");
+	while (tasks && readdir(tasks))
+		count++;
+	if (tasks)
+		closedir(tasks);
+	return count;
+}
+
+/* Pageable bytes, too, are moved by no more threads than the call may use. */
+static void threads_are_no_more_than_asked(void **state)
+{
+	(void)state;
+	list *l = list_new(lz4, 4, 3000, LADE_PLACE_HOST, LADE_PLACE_HOST, (size_t)3 << 20);
+	lade_batch_options o = {
+		.struct_size = sizeof o, .where = LADE_WHERE_DEVICE, .threads = 1};
+	OK(lade_decode_into(engine, NULL, l->item, 1, l->result, &o, err));
+	size_t before = threads_now();
+	OK(lade_decode_into(engine, NULL, l->item, l->count, l->result, &o, err));
+	assert_int_equal(threads_now(), before);
+	for (size_t i = 0; i < l->count; i++)
+		list_right(l, i);
+	list_free(l);
+}
+
+/* Each of the items has a spec of its own, and every third a source that only the host takes. */
+static void each_item_a_spec(void **state)
+{
+	(void)state;
+	list *l = list_new(lz4, MOST, 500, pinned, pinned, 1000);
+	lade_segment twice[MOST][2];
+	lade_spec *own[MOST];
+	for (size_t i = 0; i < MOST; i++) {
+		own[i] = spec_of(engine, "lz4");
+		l->item[i].spec = own[i];
+		twice[i][0] = twice[i][1] = l->segment[i];
+		if (i % 3 == 0) {
+			l->item[i].src = twice[i];
+			l->item[i].src_count = 2;
+		}
+		if (i % 4 == 0) {
+			buffer_free(&l->dst[i]);
+			l->dst[i] = buffer_new(near, 1000, 0);
+			l->item[i].dst = buffer_span(&l->dst[i]);
+		}
+	}
+	lade_batch_options o = {.struct_size = sizeof o, .item_errors = l->error};
+	OK(lade_decode_into(engine, NULL, l->item, l->count, l->result, &o, err));
+	for (size_t i = 0; i < MOST; i++) {
+		uint8_t bytes[1000];
+		assert_int_equal(l->result[i].size, i % 3 ? 500 : 1000);
+		buffer_get(&l->dst[i], bytes, 1000);
+		assert_memory_equal(bytes, l->chunk[i].plain, 500);
+		if (i % 3 == 0)
+			assert_memory_equal(bytes + 500, l->chunk[i].plain, 500);
+		lade_spec_unref(own[i]);
+	}
+	list_free(l);
 }
 
 /* ---- many, and none ------------------------------------------ */
@@ -662,6 +745,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(many_waves, begin, end),
 		cmocka_unit_test_setup_teardown(many_waves_in, begin, end),
+		cmocka_unit_test_setup_teardown(one_large_item_among_many, begin, end),
+		cmocka_unit_test_setup_teardown(threads_are_no_more_than_asked, begin, end),
+		cmocka_unit_test_setup_teardown(each_item_a_spec, begin, end),
 		cmocka_unit_test_setup_teardown(none_and_empty, begin, end),
 		cmocka_unit_test_setup_teardown(thousands, begin, end),
 		cmocka_unit_test_setup_teardown(one_item_does_not_spoil_the_others, begin, end),
