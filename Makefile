@@ -10,6 +10,7 @@ help:
 	@echo "make demo       build, then compress and restore array files, and show what happens"
 	@echo "make test       the suite that CI runs; at most ten minutes on two cores"
 	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
+	@echo "make python     the Python package: a wheel in $(BUILD)/python/wheel, installed and tested"
 	@echo "make fuzz       fuzz every target for SECONDS (default 600), and keep what is new"
 	@echo "make bench      the benchmark programs, built and run"
 	@echo "make install    into PREFIX (default /usr/local; DESTDIR is heeded)"
@@ -41,6 +42,11 @@ test-long:
 	@scripts/deps.sh test
 	@scripts/test_long.sh $(BUILD)
 
+python:
+	@scripts/deps.sh build
+	@mkdir -p $(BUILD)
+	@tests/python/run.sh $(BUILD)
+
 SECONDS ?= 600
 fuzz:
 	@scripts/deps.sh test
@@ -58,4 +64,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: help deps nvcc build demo test test-long fuzz bench install format clean
+.PHONY: help deps nvcc build demo test test-long python fuzz bench install format clean

@@ -115,7 +115,7 @@ def check_kernels(root):
 def main():
     root = pathlib.Path(".")
     count = 0
-    places = ("src", "include", "tests", "bench", "examples", "scripts")
+    places = ("src", "include", "tests", "bench", "examples", "scripts", "python")
     for place in places:
         for path in sorted((root / place).rglob("*")):
             if not path.is_file() or "__pycache__" in path.parts or path.suffix not in (

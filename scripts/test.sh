@@ -35,6 +35,7 @@ step() { # name, command
 	bad=$(numbers "$log" FAILED failed)
 	if [ $rc = 0 ] && [ "$bad" = 0 ]; then
 		[ "$good" -gt 1 ] && note="$good tests"
+		grep -q '^skipped: ' "$log" && note=$(grep '^skipped: ' "$log" | head -1)
 		[ "$good" = 0 ] && good=1
 		printf 'ok    %-10s %4d s  %s\n' "$name" $((SECONDS - began)) "$note"
 		passed=$((passed + good))

@@ -6,7 +6,6 @@ the same here.
 SPDX-License-Identifier: Apache-2.0
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from ._codec import Candidate, Codec, CompressConfig, DecompressConfig, Explanation
@@ -59,8 +58,6 @@ NVCOMP_BITSHUFFLE_MSB_FIRST = BitshuffleMode.NVCOMP_BITSHUFFLE_MSB_FIRST
 NVCOMP_BITSHUFFLE_LSB_FIRST = BitshuffleMode.NVCOMP_BITSHUFFLE_LSB_FIRST
 
 __cuda_version__: int | None
-
-Sequence.register(BatchArray)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,10 @@ from typing import Any
 class CudaStream:
     """A stream of a device: borrowed from somebody, or made here and freed with the object."""
 
-    __slots__ = ("_ptr", "_device", "_own", "__weakref__")
+    __slots__ = ("__weakref__", "_device", "_own", "_ptr")
+    _device: int
+    _own: bool
+    _ptr: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("use CudaStream.borrow() or CudaStream.make_new()")

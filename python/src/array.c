@@ -86,7 +86,8 @@ bool py_array_settle(py_array *array)
 	for (int i = 0; i < array->ndim; i++) {
 		size_t n = (size_t)array->shape[i];
 		if (array->shape[i] < 0 || (n && size > (size_t)PY_SSIZE_T_MAX / n)) {
-			PyErr_Format(PyExc_ValueError, "dimension %d of %zd elements is not possible", i,
+			PyErr_Format(PyExc_ValueError,
+			             "dimension %d of %zd elements is not possible", i,
 			             array->shape[i]);
 			return false;
 		}
@@ -202,8 +203,9 @@ py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t st
 
 bool py_array_resizable(const py_array *array)
 {
-	return array->exports == 0 && !array->exposed && !array->readonly && !array->has_view && array->contiguous &&
-	       array->ndim <= 1 && (array->block || (!array->owner && !array->data));
+	return array->exports == 0 && !array->exposed && !array->readonly && !array->has_view &&
+	       array->contiguous && array->ndim <= 1 &&
+	       (array->block || (!array->owner && !array->data));
 }
 
 bool py_array_grow(py_array *array, size_t cap)
@@ -264,8 +266,9 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 	lade_status status;
 
 	if (!array->contiguous && array->place.kind == LADE_DEVICE) {
-		PyErr_SetString(PyExc_NotImplementedError,
-		                "a strided array on a device cannot be copied; make it contiguous first");
+		PyErr_SetString(
+			PyExc_NotImplementedError,
+			"a strided array on a device cannot be copied; make it contiguous first");
 		return NULL;
 	}
 	out = py_array_new(st, array->size, place, stream);
@@ -309,7 +312,7 @@ fail:
 	return NULL;
 }
 
-/* ---- the type's own slots ------------------------------------------------------------------- */
+/* ---- the type's own slots --------------------------------------------------------------- */
 
 int py_array_traverse(PyObject *self, visitproc visit, void *arg)
 {

@@ -156,9 +156,10 @@ static PyObject *interface(py_array *array, bool cuda)
 		strides = array->contiguous ? Py_NewRef(Py_None)
 		                            : get_strides((PyObject *)array, NULL);
 	if (strides)
-		dict = Py_BuildValue("{s:O,s:s,s:(NN),s:i,s:O}", "shape", shape, "typestr", text, "data",
-		                     PyLong_FromVoidPtr(array->size ? array->data : NULL),
-		                     PyBool_FromLong(array->readonly), "version", 3, "strides", strides);
+		dict = Py_BuildValue("{s:O,s:s,s:(NN),s:i,s:O}", "shape", shape, "typestr", text,
+		                     "data", PyLong_FromVoidPtr(array->size ? array->data : NULL),
+		                     PyBool_FromLong(array->readonly), "version", 3, "strides",
+		                     strides);
 	if (dict && cuda) {
 		/* All calls of the library wait for their work: nothing is left to wait for, unless
 		 * the array's source said so. */
@@ -192,15 +193,16 @@ static PyObject *get_cuda_interface(PyObject *self, void *unused)
 
 	(void)unused;
 	if (array->place.kind != LADE_DEVICE && array->place.kind != LADE_MANAGED) {
-		PyErr_Format(PyExc_AttributeError,
-		             "__cuda_array_interface__: the array lies in %s memory; cuda() copies it",
-		             lade_kind_name(array->place.kind));
+		PyErr_Format(
+			PyExc_AttributeError,
+			"__cuda_array_interface__: the array lies in %s memory; cuda() copies it",
+			lade_kind_name(array->place.kind));
 		return NULL;
 	}
 	return interface(array, true);
 }
 
-/* ---- methods -------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------- */
 
 static PyObject *array_cpu(PyObject *self, PyObject *unused)
 {
@@ -249,8 +251,8 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 	static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
 	PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
-	                                 &device, &copy))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
+	                                 &version, &device, &copy))
 		return NULL;
 	return py_array_dlpack((py_array *)self, stream, version, device, copy);
 }
@@ -286,14 +288,15 @@ static PyObject *array_reduce(PyObject *self, PyObject *unused)
 	if (make)
 		data = array_tobytes(self, NULL);
 	if (data)
-		out = Py_BuildValue("O(ONN)", make, data, get_dtype(self, NULL), get_shape(self, NULL));
+		out = Py_BuildValue("O(ONN)", make, data, get_dtype(self, NULL),
+		                    get_shape(self, NULL));
 	Py_XDECREF(module);
 	Py_XDECREF(make);
 	Py_XDECREF(data);
 	return out;
 }
 
-/* ---- indexing --------------------------------------------------------------------------------- */
+/* ---- indexing --------------------------------------------------------------------------- */
 
 /* Applies one index to dimension 'from' of 'array'; true if the dimension stays. */
 static int index_one(py_array *array, int from, PyObject *key, char **data, Py_ssize_t *shape,
@@ -314,8 +317,8 @@ static int index_one(py_array *array, int from, PyObject *key, char **data, Py_s
 	if (start == -1 && PyErr_Occurred())
 		return -1;
 	if (start < -n || start >= n) {
-		PyErr_Format(PyExc_IndexError, "index %zd is outside dimension %d of %zd elements", start,
-		             from, n);
+		PyErr_Format(PyExc_IndexError, "index %zd is outside dimension %d of %zd elements",
+		             start, from, n);
 		return -1;
 	}
 	*data += (start < 0 ? start + n : start) * array->strides[from];
@@ -335,7 +338,8 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 		given += PyTuple_GetItem(keys, k) != Py_Ellipsis;
 	if (count < 0 || given > array->ndim || count - given > 1) {
 		if (count >= 0)
-			PyErr_Format(PyExc_IndexError, "%zd indices for %d dimensions", given, array->ndim);
+			PyErr_Format(PyExc_IndexError, "%zd indices for %d dimensions", given,
+			             array->ndim);
 		Py_XDECREF(keys);
 		return NULL;
 	}
@@ -383,7 +387,7 @@ static Py_ssize_t array_length(PyObject *self)
 	return array->shape[0];
 }
 
-/* ---- buffer protocol ----------------------------------------------------------------------------- */
+/* ---- buffer protocol -------------------------------------------------------------------- */
 
 static int array_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
@@ -447,27 +451,31 @@ static void array_releasebuffer(PyObject *self, Py_buffer *view)
 	((py_array *)self)->exports--;
 }
 
-/* ---- the type ------------------------------------------------------------------------------------- */
+/* ---- the type --------------------------------------------------------------------------- */
 
 #define NUMBER(i) ((void *)(intptr_t)(i))
 
 static PyGetSetDef getset[] = {
-	{"buffer_kind", get_buffer_kind, NULL, "ArrayBufferKind: on the host or on a device.", NULL},
+	{"buffer_kind", get_buffer_kind, NULL, "ArrayBufferKind: on the host or on a device.",
+         NULL},
 	{"buffer_size", get_number, NULL, "Bytes of all elements.", NUMBER(0)},
 	{"capacity", get_number, NULL, "Bytes of the memory behind it.", NUMBER(1)},
 	{"item_size", get_number, NULL, "Bytes of an element.", NUMBER(2)},
 	{"ndim", get_number, NULL, "Number of dimensions.", NUMBER(3)},
 	{"size", get_number, NULL, "Number of elements.", NUMBER(4)},
-	{"precision", get_number, NULL, "Significant bits of an element; 0: all of them.", NUMBER(5)},
+	{"precision", get_number, NULL, "Significant bits of an element; 0: all of them.",
+         NUMBER(5)},
 	{"ptr", get_number, NULL, "Address of the first element.", NUMBER(6)},
 	{"readonly", get_number, NULL, "True if the memory must not be written.", NUMBER(7)},
 	{"device_id", get_number, NULL, "Number of the device; -1 on the host.", NUMBER(8)},
 	{"place", get_place, NULL, "'host', 'pinned', 'managed' or 'device'.", NULL},
 	{"dtype", get_dtype, NULL, "Element type as a type string, '<f4'.", NULL},
 	{"shape", get_shape, NULL, "Elements in each dimension.", NULL},
-	{"strides", get_strides, NULL, "Bytes from one element to the next in each dimension.", NULL},
+	{"strides", get_strides, NULL, "Bytes from one element to the next in each dimension.",
+         NULL},
 	{"__array_interface__", get_array_interface, NULL, "Version 3; host memory only.", NULL},
-	{"__cuda_array_interface__", get_cuda_interface, NULL, "Version 3; device memory only.", NULL},
+	{"__cuda_array_interface__", get_cuda_interface, NULL, "Version 3; device memory only.",
+         NULL},
 	{0},
 };
 

@@ -81,10 +81,12 @@ static bool table_open(py_state *st, PyObject *object, const char *name, table *
 		if (!host)
 			return false;
 	}
-	if (out->array->ndim != 1 || (out->array->dtype.kind != 'i' && out->array->dtype.kind != 'u') ||
+	if (out->array->ndim != 1 ||
+	    (out->array->dtype.kind != 'i' && out->array->dtype.kind != 'u') ||
 	    (out->array->dtype.size != 4 && out->array->dtype.size != 8) || out->array->dtype.big) {
 		PyErr_Format(PyExc_TypeError,
-		             "%s: one dimension of 4 or 8 byte integers is wanted, or a list", name);
+		             "%s: one dimension of 4 or 8 byte integers is wanted, or a list",
+		             name);
 		return false;
 	}
 	out->count = out->array->shape[0];
@@ -134,7 +136,8 @@ PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyOb
 	if (!array)
 		return NULL;
 	if (!array->contiguous) {
-		PyErr_SetString(PyExc_ValueError, "buffer: contiguous memory is wanted, this is strided");
+		PyErr_SetString(PyExc_ValueError,
+		                "buffer: contiguous memory is wanted, this is strided");
 		goto out;
 	}
 	if (!table_open(st, offsets, "offsets", &off) || !table_open(st, sizes, "sizes", &size))
@@ -156,9 +159,10 @@ PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyOb
 			break;
 		}
 		if (at > array->size || bytes > array->size - at) {
-			PyErr_Format(PyExc_ValueError,
-			             "item %zd: offset %lld and size %lld pass the buffer's %zu bytes", i,
-			             (long long)at, (long long)bytes, array->size);
+			PyErr_Format(
+				PyExc_ValueError,
+				"item %zd: offset %lld and size %lld pass the buffer's %zu bytes",
+				i, (long long)at, (long long)bytes, array->size);
 			Py_CLEAR(batch);
 			break;
 		}
@@ -171,7 +175,7 @@ out:
 	return (PyObject *)batch;
 }
 
-/* ---- the type ------------------------------------------------------------------------------------ */
+/* ---- the type --------------------------------------------------------------------------- */
 
 static Py_ssize_t batch_length(PyObject *self)
 {
@@ -191,7 +195,8 @@ static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 		return Py_NewRef(PyTuple_GetItem(batch->arrays, i));
 	piece = &batch->pieces[i];
 	return (PyObject *)py_array_part(batch->st, batch->owner, piece->data, piece->size,
-	                                 batch->place, batch->dtype, batch->readonly, batch->stream);
+	                                 batch->place, batch->dtype, batch->readonly,
+	                                 batch->stream);
 }
 
 static PyObject *batch_subscript(PyObject *self, PyObject *key)
@@ -251,7 +256,8 @@ static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int 
 
 	arrays = PyTuple_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; arrays && i < batch->count; i++) {
-		py_array *one = (py_array *)batch_item((PyObject *)batch, (Py_ssize_t)i), *moved = NULL;
+		py_array *one = (py_array *)batch_item((PyObject *)batch, (Py_ssize_t)i),
+			 *moved = NULL;
 		if (one && lade_kind_is_host(one->place.kind) != device)
 			moved = (py_array *)Py_NewRef(one);
 		else if (one)
@@ -312,8 +318,9 @@ static PyObject *batch_repr(PyObject *self)
 		total += size_of(batch, i);
 	return PyUnicode_FromFormat("<liblade.BatchArray of %zu arrays on %s, %zu bytes%s>",
 	                            batch->count,
-	                            batch->arrays ? (on(batch, false) ? "host"
-	                                             : on(batch, true) ? "device" : "several places")
+	                            batch->arrays ? (on(batch, false)  ? "host"
+	                                             : on(batch, true) ? "device"
+	                                                               : "several places")
 	                                          : lade_kind_name(batch->place.kind),
 	                            total, batch->readonly ? ", read-only" : "");
 }
@@ -387,6 +394,7 @@ static PyType_Slot slots[] = {
 	{Py_tp_traverse, batch_traverse},
 	{Py_tp_clear, batch_clear},
 	{Py_tp_repr, batch_repr},
+	{Py_tp_iter, PySeqIter_New},
 	{Py_tp_getset, getset},
 	{Py_tp_methods, methods},
 	{Py_sq_length, batch_length},

@@ -12,7 +12,7 @@
 /* No format here makes more of a byte than Deflate, 1032 to 1. */
 #define RATIO_MAX 1100
 
-/* ---- holding ---------------------------------------------------------------------------------- */
+/* ---- holding ---------------------------------------------------------------------------- */
 
 static void holds_release(py_holds *holds)
 {
@@ -106,7 +106,7 @@ static bool hold(py_state *st, PyObject *object, bool batch, bool writable, py_h
 	return true;
 }
 
-/* ---- sources ----------------------------------------------------------------------------------- */
+/* ---- sources ---------------------------------------------------------------------------- */
 
 /* Strided memory as rows where an item can take them, else as a copy. */
 static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
@@ -135,7 +135,8 @@ static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
 static bool take_sources(const py_call *call, py_holds *holds, py_work *work)
 {
 	py_state *st = call->codec->st;
-	py_batch *batch = call->batch && is_batch(st, call->source) ? (py_batch *)call->source : NULL;
+	py_batch *batch =
+		call->batch && is_batch(st, call->source) ? (py_batch *)call->source : NULL;
 	size_t count = 1;
 
 	if (batch && batch->pieces) {
@@ -152,7 +153,8 @@ static bool take_sources(const py_call *call, py_holds *holds, py_work *work)
 	for (size_t i = 0; i < count; i++) {
 		lade_segment *segment = &work->segments[i];
 		if (batch && batch->pieces) {
-			*segment = (lade_segment){batch->pieces[i].data, batch->pieces[i].size, batch->place, 0};
+			*segment = (lade_segment){batch->pieces[i].data, batch->pieces[i].size,
+			                          batch->place, 0};
 		} else {
 			py_mem *mem = &holds->mems[i];
 			if (!straighten(call, mem, &work->items[i]))
@@ -194,7 +196,7 @@ static bool take_config(const py_call *call, py_work *work)
 	return true;
 }
 
-/* ---- running -------------------------------------------------------------------------------------- */
+/* ---- running ---------------------------------------------------------------------------- */
 
 static lade_status go(const py_call *call, py_work *work)
 {
@@ -268,7 +270,8 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 	for (size_t cap = work->items[i].dst.size; cap < most;) {
 		cap = cap > most / 4 ? most : cap * 4;
 		Py_XDECREF(*got);
-		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place, call->codec->stream);
+		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
+		                    call->codec->stream);
 		if (!*got) {
 			py_work_reset(&one);
 			return false;
@@ -308,7 +311,7 @@ static bool retry(const py_call *call, py_work *work, PyObject *owners)
 			continue;
 		if (!small && i == work->failed)
 			return true;
-		/* Another's error may be in its place: then this one is decoded again to tell its own. */
+		/* The work's error is another's: this one is decoded again, to tell its own. */
 		if (!again(call, work, i, &extra))
 			return false;
 		if (!extra) {
@@ -327,7 +330,7 @@ static bool retry(const py_call *call, py_work *work, PyObject *owners)
 	return true;
 }
 
-/* ---- results --------------------------------------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------------------- */
 
 static bool fits(const py_call *call, size_t size, size_t i)
 {
@@ -422,16 +425,18 @@ static py_array *lay_out(const py_call *call, py_work *work)
 		if (its.kind != LADE_DEVICE || its.device != place.device)
 			place = LADE_PLACE_HOST;
 		if (cap == SIZE_MAX && call->encode) {
-			PyErr_Format(PyExc_ValueError, "item %zu: %zu bytes are more than the codec can hold",
-			             i, work->segments[i].size);
+			PyErr_Format(PyExc_ValueError,
+			             "item %zu: %zu bytes are more than the codec can hold", i,
+			             work->segments[i].size);
 			return NULL;
 		}
 		if (cap == SIZE_MAX)
 			cap = guess(work->segments[i].size);
 		if (cap > (size_t)PY_SSIZE_T_MAX - PIECE_ALIGN ||
 		    total > (size_t)PY_SSIZE_T_MAX - cap - PIECE_ALIGN) {
-			PyErr_Format(PyExc_MemoryError, "item %zu: %zu bytes more than %zu cannot be had", i,
-			             cap, total);
+			PyErr_Format(PyExc_MemoryError,
+			             "item %zu: %zu bytes more than %zu cannot be had", i, cap,
+			             total);
 			return NULL;
 		}
 		work->items[i].dst.size = cap;
@@ -450,6 +455,27 @@ static py_array *lay_out(const py_call *call, py_work *work)
 	return block;
 }
 
+/* Runs one item until an Array of ours that may grow is large enough. */
+static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
+{
+	lade_item *item = work->items;
+	size_t most = work->segments[0].size < (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8
+	                      ? (work->segments[0].size + 8) * RATIO_MAX
+	                      : (size_t)PY_SSIZE_T_MAX;
+
+	while (go(call, work) == LADE_E_NOSPACE && !call->encode && mem->array &&
+	       item->dst.size < most && py_array_resizable(mem->array)) {
+		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
+		if (!py_array_grow(mem->array, cap))
+			return false;
+		item->dst.data = mem->array->data;
+		item->dst.size = mem->array->cap;
+		work->err.status = LADE_OK;
+		work->failed = SIZE_MAX;
+	}
+	return true;
+}
+
 /* Without out=: one block for all. */
 static PyObject *into_new(const py_call *call, py_work *work)
 {
@@ -459,9 +485,9 @@ static PyObject *into_new(const py_call *call, py_work *work)
 
 	if (!block)
 		return NULL;
-	if (!call->batch && !call->return_errors && (call->encode || item_cap(call, work, 0) != SIZE_MAX)) {
-		go(call, work);
-		if (raise_work(call, work))
+	if (!call->batch && !call->return_errors) {
+		py_mem mem = {.array = block};
+		if (go_growing(call, work, &mem) && raise_work(call, work))
 			return single(call, work, block);
 		Py_DECREF(block);
 		return NULL;
@@ -474,8 +500,9 @@ static PyObject *into_new(const py_call *call, py_work *work)
 		goto out;
 	if (!raise_work(call, work))
 		goto out;
-	batch = py_batch_pieces(call->codec->st, work->count, PyList_Size(owners) > 1 ? owners : (PyObject *)block,
-	                        block->place, call->dtype, block->stream);
+	batch = py_batch_pieces(call->codec->st, work->count,
+	                        PyList_Size(owners) > 1 ? owners : (PyObject *)block, block->place,
+	                        call->dtype, block->stream);
 	for (size_t i = 0; batch && i < work->count; i++) {
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
 		if (!fits(call, work->results[i].size, i))
@@ -492,7 +519,7 @@ out:
 	return out;
 }
 
-/* ---- with out= -------------------------------------------------------------------------------------- */
+/* ---- with out= -------------------------------------------------------------------------- */
 
 /* Points an item at its destination; strided memory as rows, or by way of a scratch array. */
 static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
@@ -517,9 +544,10 @@ static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	if (array->contiguous)
 		return true;
 	if (call->encode || array->place.kind == LADE_DEVICE) {
-		PyErr_SetString(call->encode ? PyExc_ValueError : PyExc_NotImplementedError,
-		                call->encode ? "out: encoded bytes want contiguous memory, this is strided"
-		                             : "out: a strided array on a device is not supported");
+		PyErr_SetString(
+			call->encode ? PyExc_ValueError : PyExc_NotImplementedError,
+			call->encode ? "out: encoded bytes want contiguous memory, this is strided"
+				     : "out: a strided array on a device is not supported");
 		return false;
 	}
 	if (call->codec->kind != PY_NATIVE && array->size && py_rows(array, &row, &pitch)) {
@@ -544,27 +572,6 @@ static void unload(py_work *work, size_t i, py_mem *mem)
 	}
 }
 
-/* Runs until an Array of ours that may grow is large enough. */
-static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
-{
-	lade_item *item = work->items;
-	size_t most = work->segments[0].size < (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8
-	                      ? (work->segments[0].size + 8) * RATIO_MAX
-	                      : (size_t)PY_SSIZE_T_MAX;
-
-	while (go(call, work) == LADE_E_NOSPACE && !call->encode && mem->array &&
-	       item->dst.size < most && py_array_resizable(mem->array)) {
-		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
-		if (!py_array_grow(mem->array, cap))
-			return false;
-		item->dst.data = mem->array->data;
-		item->dst.size = mem->array->cap;
-		work->err.status = LADE_OK;
-		work->failed = SIZE_MAX;
-	}
-	return true;
-}
-
 /* What decode(out=) gives back for one destination: an Array on it. */
 static py_array *on_out(const py_call *call, py_array *array, PyObject *object, size_t size)
 {
@@ -579,8 +586,8 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 		return (py_array *)Py_NewRef(array);
 	if (!fits(call, size, 0))
 		return NULL;
-	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype, false,
-	                     array->stream);
+	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
+	                     false, array->stream);
 }
 
 static PyObject *into_one(const py_call *call, py_work *work)
@@ -666,7 +673,8 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		}
 	} else {
 		if (!table && !py_is_list(call->out)) {
-			PyErr_Format(PyExc_TypeError, "out: a list or a BatchArray is wanted for %zu arrays",
+			PyErr_Format(PyExc_TypeError,
+			             "out: a list or a BatchArray is wanted for %zu arrays",
 			             work->count);
 			return NULL;
 		}
@@ -675,7 +683,8 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		count = holds.count;
 	}
 	if (count != work->count) {
-		PyErr_Format(PyExc_ValueError, "out has %zu arrays, and there are %zu", count, work->count);
+		PyErr_Format(PyExc_ValueError, "out has %zu arrays, and there are %zu", count,
+		             work->count);
 		goto out;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -687,10 +696,11 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			}
 			plain &= mem->place.kind == holds.mems[0].place.kind &&
 			         mem->place.device == holds.mems[0].place.device &&
-			         (!mem->array || (mem->array->contiguous && !py_array_resizable(mem->array)));
+			         (!mem->array ||
+			          (mem->array->contiguous && !py_array_resizable(mem->array)));
 		} else {
-			work->items[i].dst =
-				(lade_span){table->pieces[i].data, table->pieces[i].size, table->place};
+			work->items[i].dst = (lade_span){table->pieces[i].data,
+			                                 table->pieces[i].size, table->place};
 		}
 	}
 	go(call, work);
@@ -704,13 +714,15 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	}
 	if (!plain) {
 		PyObject *arrays = on_outs(call, work, &holds);
-		out = arrays && call->return_errors ? as_list(call, work, arrays) : Py_XNewRef(arrays);
+		out = arrays && call->return_errors ? as_list(call, work, arrays)
+		                                    : Py_XNewRef(arrays);
 		Py_XDECREF(arrays);
 		goto out;
 	}
 	owner = holds.mems ? NULL : Py_XNewRef(table->owner);
-	batch = py_batch_pieces(st, count, owner, count ? work->items[0].dst.place : LADE_PLACE_HOST,
-	                        call->dtype, call->codec->stream);
+	batch = py_batch_pieces(st, count, owner,
+	                        count ? work->items[0].dst.place : LADE_PLACE_HOST, call->dtype,
+	                        call->codec->stream);
 	for (size_t i = 0; batch && i < count; i++) {
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
 		if (!fits(call, work->results[i].size, i))
@@ -726,7 +738,7 @@ out:
 	return out;
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------ */
+/* ---- the call --------------------------------------------------------------------------- */
 
 /* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */
 static bool wants_sizes(const py_call *call)

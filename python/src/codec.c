@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ----------------------------------------------------------------------------- */
 
 static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -54,8 +54,8 @@ static py_state *state_of(PyObject *self)
 /* __init__(pipeline, kind, chunk_size, policy, threads, flags, where, device, stream) */
 static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"pipeline", "kind", "chunk_size", "policy", "threads", "flags", "where",
-	                        "device_id", "cuda_stream", NULL};
+	static char *names[] = {"pipeline", "kind",  "chunk_size", "policy",      "threads",
+	                        "flags",    "where", "device_id",  "cuda_stream", NULL};
 	py_codec *codec = (py_codec *)self;
 	const char *text = NULL;
 	int kind = 0, policy = 0, where = 0, device = 0;
@@ -77,7 +77,8 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (kind < 0 || kind > 3 || policy < 0 || policy > 4 || chunk_size < 16 ||
 	    chunk_size > 1 << 30 || threads > 4096) {
 		PyErr_Format(PyExc_ValueError,
-		             "bitstream_kind %d (0 to 3), checksum_policy %d (0 to 4), uncomp_chunk_size "
+		             "bitstream_kind %d (0 to 3), checksum_policy %d (0 to 4), "
+		             "uncomp_chunk_size "
 		             "%zd (16 to 1 GiB) or threads %u (at most 4096) is not possible",
 		             kind, policy, chunk_size, threads);
 		return -1;
@@ -100,7 +101,9 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 		/* docs/format/bare.md: the stage that wrote the first byte decides. */
 		stages = lade_spec_count(codec->spec);
 		codec->size_field =
-			!strcmp(lade_spec_stage(codec->spec, stages - 1)->algorithm->name, "lz4") ? 4 : 8;
+			!strcmp(lade_spec_stage(codec->spec, stages - 1)->algorithm->name, "lz4")
+				? 4
+				: 8;
 		codec->prefix = kind == PY_WITH_SIZE ? codec->size_field : 16;
 	}
 	return 0;
@@ -129,7 +132,7 @@ static void codec_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------ */
+/* ---- arguments -------------------------------------------------------------------------- */
 
 /*
  * Sorts a vectorcall's arguments into 'out', one for each name; the first 'positional' may come
@@ -141,8 +144,9 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 	Py_ssize_t count = kwnames ? PyTuple_Size(kwnames) : 0;
 
 	if (nargs > positional) {
-		PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments, %zd were given",
-		             function, positional, nargs);
+		PyErr_Format(PyExc_TypeError,
+		             "%s() takes at most %d positional arguments, %zd were given", function,
+		             positional, nargs);
 		return false;
 	}
 	for (Py_ssize_t i = 0; i < nargs; i++)
@@ -153,13 +157,14 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 		while (names[i] && PyUnicode_CompareWithASCIIString(name, names[i]))
 			i++;
 		if (!names[i]) {
-			PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function,
+			PyErr_Format(PyExc_TypeError,
+			             "%s() got an unexpected keyword argument '%U'", function,
 			             name);
 			return false;
 		}
 		if (out[i]) {
-			PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", function,
-			             name);
+			PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'",
+			             function, name);
 			return false;
 		}
 		out[i] = args[nargs + k];
@@ -189,7 +194,8 @@ static bool read_range(const char *name, PyObject *range, size_t unit, py_call *
 	if (PyErr_Occurred())
 		return false;
 	if (from >= to || to > ULLONG_MAX / 2 || from > ULLONG_MAX / 2 / unit) {
-		PyErr_Format(PyExc_ValueError, "%s: %llu to %llu is empty or too large", name, from, to);
+		PyErr_Format(PyExc_ValueError, "%s: %llu to %llu is empty or too large", name, from,
+		             to);
 		return false;
 	}
 	call->range_off = from * unit;
@@ -230,7 +236,7 @@ static bool is_many(const py_codec *codec, PyObject *source)
 	return py_is_list(source) || Py_TYPE(source) == codec->st->batch_type;
 }
 
-/* ---- encode and decode ------------------------------------------------------------------------------ */
+/* ---- encode and decode ------------------------------------------------------------------ */
 
 static PyObject *none_is_null(PyObject *object)
 {
@@ -278,8 +284,9 @@ static PyObject *codec_encode_into(PyObject *self, PyObject *const *args, Py_ssi
 static PyObject *codec_decode(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *kwnames)
 {
-	static const char *const names[] = {"src", "data_type", "out", "decompression_config", "errors",
-	                                    "byte_range", "element_range", NULL};
+	static const char *const names[] = {
+		"src",    "data_type",  "out",           "decompression_config",
+		"errors", "byte_range", "element_range", NULL};
 	py_codec *codec = (py_codec *)self;
 	PyObject *in[7] = {NULL};
 	py_call call = {.codec = codec, .dtype = PY_BYTES};
@@ -302,7 +309,8 @@ static PyObject *codec_decode(PyObject *self, PyObject *const *args, Py_ssize_t 
 		return NULL;
 	if (in[6] && in[6] != Py_None) {
 		if (call.range_off || call.range_size) {
-			PyErr_SetString(PyExc_ValueError, "byte_range and element_range cannot both be given");
+			PyErr_SetString(PyExc_ValueError,
+			                "byte_range and element_range cannot both be given");
 			return NULL;
 		}
 		if (!read_range("element_range", in[6], call.dtype.size, &call))
@@ -333,7 +341,7 @@ static PyObject *codec_decode_into(PyObject *self, PyObject *const *args, Py_ssi
 	return py_call_run(&call);
 }
 
-/* ---- sizes ----------------------------------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------------------------ */
 
 static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 {
@@ -394,7 +402,8 @@ static PyObject *codec_decoded_size(PyObject *self, PyObject *source)
 	if (!ready(codec, false))
 		return NULL;
 	if (!is_many(codec, source))
-		return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size) : NULL;
+		return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size)
+		                                          : NULL;
 	items = PySequence_Tuple(source);
 	if (!items)
 		return NULL;
@@ -410,7 +419,7 @@ static PyObject *codec_decoded_size(PyObject *self, PyObject *source)
 	return list;
 }
 
-/* ---- explain -------------------------------------------------------------------------------------------------- */
+/* ---- explain ---------------------------------------------------------------------------- */
 
 #define CANDIDATES_MAX 256
 
@@ -430,7 +439,8 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 	size_t found = 0;
 	PyObject *list = NULL;
 
-	if (!PyArg_ParseTuple(args, "Knpiii", &size, &count, &encode, &source, &destination, &device) ||
+	if (!PyArg_ParseTuple(args, "Knpiii", &size, &count, &encode, &source, &destination,
+	                      &device) ||
 	    !ready(codec, true))
 		return NULL;
 	if (count < 1 || count > 1 << 24 || source < 0 || source > 3 || destination < 0 ||
@@ -469,11 +479,11 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 	list = PyList_New(0);
 	for (size_t i = 0; list && i < found; i++) {
 		const lade_candidate *c = &candidates[i];
-		PyObject *row = Py_BuildValue(
-			"(nsssidOs)", (Py_ssize_t)c->stage,
-			lade_spec_stage(codec->spec, c->stage)->algorithm->name, c->implementation,
-			lade_kind_name(c->place), c->priority, c->cost, c->chosen ? Py_True : Py_False,
-			c->reason);
+		PyObject *row =
+			Py_BuildValue("(nsssidOs)", (Py_ssize_t)c->stage,
+		                      lade_spec_stage(codec->spec, c->stage)->algorithm->name,
+		                      c->implementation, lade_kind_name(c->place), c->priority,
+		                      c->cost, c->chosen ? Py_True : Py_False, c->reason);
 		if (!row || PyList_Append(list, row))
 			Py_CLEAR(list);
 		Py_XDECREF(row);
@@ -514,23 +524,25 @@ static PyObject *get_lossy(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
 	{"encode", FAST(codec_encode), METH_FASTCALL | METH_KEYWORDS,
-	 "encode($self, /, array, out=None, compression_config=None, *, errors='raise')\n--\n\n"
-	 "Encodes one array, a list of them, or a BatchArray."},
+         "encode($self, /, array, out=None, compression_config=None, *, errors='raise')\n--\n\n"
+         "Encodes one array, a list of them, or a BatchArray."},
 	{"decode", FAST(codec_decode), METH_FASTCALL | METH_KEYWORDS,
-	 "decode($self, /, src, data_type='', out=None, decompression_config=None, *, errors='raise', "
-	 "byte_range=None, element_range=None)\n--\n\n"
-	 "Decodes one array, a list of them, or a BatchArray."},
+         "decode($self, /, src, data_type='', out=None, decompression_config=None, *, "
+         "errors='raise', "
+         "byte_range=None, element_range=None)\n--\n\n"
+         "Decodes one array, a list of them, or a BatchArray."},
 	{"encode_into", FAST(codec_encode_into), METH_FASTCALL | METH_KEYWORDS,
-	 "encode_into($self, /, src, out)\n--\n\n"
-	 "Encodes into memory that is there; gives the count of bytes."},
+         "encode_into($self, /, src, out)\n--\n\n"
+         "Encodes into memory that is there; gives the count of bytes."},
 	{"decode_into", FAST(codec_decode_into), METH_FASTCALL | METH_KEYWORDS,
-	 "decode_into($self, /, src, out, *, byte_range=None)\n--\n\n"
-	 "Decodes into memory that is there; gives the count of bytes."},
+         "decode_into($self, /, src, out, *, byte_range=None)\n--\n\n"
+         "Decodes into memory that is there; gives the count of bytes."},
 	{"get_max_comp_buffer_size", codec_max_size, METH_O,
-	 "get_max_comp_buffer_size($self, source, /)\n--\n\n"
-	 "The most bytes that encoding an array, or so many bytes, can give."},
+         "get_max_comp_buffer_size($self, source, /)\n--\n\n"
+         "The most bytes that encoding an array, or so many bytes, can give."},
 	{"get_uncomp_buffer_size", codec_decoded_size, METH_O,
-	 "get_uncomp_buffer_size($self, source, /)\n--\n\nThe bytes that an encoded array decodes to."},
+         "get_uncomp_buffer_size($self, source, /)\n--\n\nThe bytes that an encoded array decodes "
+         "to."},
 	{"_explain", codec_explain, METH_VARARGS, NULL},
 	{0},
 };
@@ -538,7 +550,8 @@ static PyMethodDef methods[] = {
 static PyGetSetDef getset[] = {
 	{"pipeline", get_pipeline, NULL, "The canonical text of the pipeline; None without.", NULL},
 	{"threads", get_threads, NULL, "Threads that a call uses at most.", NULL},
-	{"lossy", get_lossy, NULL, "True if decoding may give other values than were encoded.", NULL},
+	{"lossy", get_lossy, NULL, "True if decoding may give other values than were encoded.",
+         NULL},
 	{0},
 };
 

@@ -46,7 +46,7 @@ enum { DL_CPU = 1, DL_CUDA = 2, DL_PINNED = 3, DL_MANAGED = 13 };
 #define NAME_KEPT_OLD "liblade.dltensor"
 #define NAME_KEPT_VERSIONED "liblade.dltensor_versioned"
 
-/* ---- taking ------------------------------------------------------------------------------------ */
+/* ---- taking ----------------------------------------------------------------------------- */
 
 static void kept_old_free(PyObject *capsule)
 {
@@ -70,7 +70,8 @@ static bool fill(py_array *array, const dl_tensor *tensor)
 
 	if (!py_dtype_from_dlpack(tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes,
 	                          &array->dtype)) {
-		PyErr_Format(PyExc_BufferError, "DLPack: type code %d of %d bits and %d lanes is not known",
+		PyErr_Format(PyExc_BufferError,
+		             "DLPack: type code %d of %d bits and %d lanes is not known",
 		             tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
 		return false;
 	}
@@ -89,9 +90,9 @@ static bool fill(py_array *array, const dl_tensor *tensor)
 	step = (Py_ssize_t)array->dtype.size;
 	for (int i = tensor->ndim - 1; i >= 0; i--) {
 		array->shape[i] = (Py_ssize_t)tensor->shape[i];
-		array->strides[i] = tensor->strides
-		                            ? (Py_ssize_t)tensor->strides[i] * (Py_ssize_t)array->dtype.size
-		                            : step;
+		array->strides[i] = tensor->strides ? (Py_ssize_t)tensor->strides[i] *
+		                                              (Py_ssize_t)array->dtype.size
+		                                    : step;
 		step *= array->shape[i];
 	}
 	array->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
@@ -120,7 +121,8 @@ static py_array *from_capsule(py_state *st, PyObject *capsule)
 		             (unsigned)((dl_versioned *)managed)->minor);
 		goto fail;
 	}
-	if (!fill(array, versioned ? &((dl_versioned *)managed)->tensor : &((dl_old *)managed)->tensor))
+	if (!fill(array,
+	          versioned ? &((dl_versioned *)managed)->tensor : &((dl_old *)managed)->tensor))
 		goto fail;
 	array->readonly = versioned && (((dl_versioned *)managed)->flags & DL_READ_ONLY);
 	array->owner = versioned ? PyCapsule_New(managed, NAME_KEPT_VERSIONED, kept_versioned_free)
@@ -192,7 +194,7 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 	return array;
 }
 
-/* ---- giving --------------------------------------------------------------------------------------- */
+/* ---- giving ----------------------------------------------------------------------------- */
 
 void py_dlpack_device(lade_place place, int *type, int *id)
 {
@@ -280,9 +282,10 @@ static PyObject *give(py_array *array, bool versioned, bool copied)
 	}
 	for (size_t i = 0; i < ndim; i++) {
 		if (array->strides[i] % (Py_ssize_t)array->dtype.size) {
-			PyErr_Format(PyExc_BufferError,
-			             "DLPack: a stride of %zd bytes is no multiple of the element's %u",
-			             array->strides[i], (unsigned)array->dtype.size);
+			PyErr_Format(
+				PyExc_BufferError,
+				"DLPack: a stride of %zd bytes is no multiple of the element's %u",
+				array->strides[i], (unsigned)array->dtype.size);
 			free(held);
 			return NULL;
 		}
@@ -330,20 +333,25 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 	PyObject *capsule;
 
 	if (max_version != Py_None) {
-		if (!PyTuple_Check(max_version) || !PyArg_ParseTuple(max_version, "ll", &major, &minor))
+		if (!PyTuple_Check(max_version) ||
+		    !PyArg_ParseTuple(max_version, "ll", &major, &minor))
 			return NULL;
 		versioned = major >= 1;
 	}
 	py_dlpack_device(array->place, &type, &id);
 	if (type == DL_CPU && stream != Py_None) {
-		PyErr_SetString(PyExc_BufferError, "DLPack: a stream was given for an array on the host");
+		PyErr_SetString(PyExc_BufferError,
+		                "DLPack: a stream was given for an array on the host");
 		return NULL;
 	}
 	if (dl_device != Py_None) {
-		if (!PyTuple_Check(dl_device) || !PyArg_ParseTuple(dl_device, "ii", &want_type, &want_id))
+		if (!PyTuple_Check(dl_device) ||
+		    !PyArg_ParseTuple(dl_device, "ii", &want_type, &want_id))
 			return NULL;
-		if ((want_type != type || want_id != id) && want_type != DL_CPU && want_type != DL_CUDA) {
-			PyErr_Format(PyExc_BufferError, "DLPack: device type %d is not supported", want_type);
+		if ((want_type != type || want_id != id) && want_type != DL_CPU &&
+		    want_type != DL_CUDA) {
+			PyErr_Format(PyExc_BufferError, "DLPack: device type %d is not supported",
+			             want_type);
 			return NULL;
 		}
 	}
@@ -357,10 +365,11 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 	    (want_type && (want_type != type || want_id != id))) {
 		lade_place place = array->place;
 		if (want_type)
-			place = want_type == DL_CPU ? LADE_PLACE_HOST : (lade_place){LADE_DEVICE, want_id};
+			place = want_type == DL_CPU ? LADE_PLACE_HOST
+			                            : (lade_place){LADE_DEVICE, want_id};
 		if (copy == Py_False) {
-			PyErr_Format(PyExc_BufferError, "DLPack: device (%d, %d) wants a copy", want_type,
-			             want_id);
+			PyErr_Format(PyExc_BufferError, "DLPack: device (%d, %d) wants a copy",
+			             want_type, want_id);
 			return NULL;
 		}
 		out = py_array_copy(array, place, array->stream);

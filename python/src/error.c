@@ -38,8 +38,8 @@ PyObject *py_exception(py_state *st, const lade_error *err, size_t index)
 	                                       : PyLong_FromUnsignedLongLong(err->offset);
 	item = index == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(index);
 	if (offset && item)
-		out = PyObject_CallFunction(cls, "ssOO", text, lade_status_name(err->status), offset,
-		                            item);
+		out = PyObject_CallFunction(cls, "ssOO", text, lade_status_name(err->status),
+		                            offset, item);
 	Py_XDECREF(offset);
 	Py_XDECREF(item);
 	return out;

@@ -10,7 +10,21 @@
 
 #include <string.h>
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers ---------------------------------------------------------------------------- */
+
+/* Whether a format has Python objects; names of fields stand between colons. */
+static bool has_objects(const char *format)
+{
+	bool name = false;
+
+	for (const char *p = format ? format : ""; *p; p++) {
+		if (*p == ':')
+			name = !name;
+		else if (*p == 'O' && !name)
+			return true;
+	}
+	return false;
+}
 
 static py_array *from_buffer(py_state *st, PyObject *object)
 {
@@ -30,13 +44,19 @@ static py_array *from_buffer(py_state *st, PyObject *object)
 	if (view->suboffsets) {
 		for (int i = 0; i < view->ndim; i++) {
 			if (view->suboffsets[i] >= 0) {
-				PyErr_SetString(PyExc_BufferError, "buffers of pointers are not supported");
+				PyErr_SetString(PyExc_BufferError,
+				                "buffers of pointers are not supported");
 				goto fail;
 			}
 		}
 	}
+	if (has_objects(view->format)) {
+		PyErr_SetString(PyExc_TypeError, "arrays of Python objects are not possible");
+		goto fail;
+	}
 	if (!py_dtype_from_format(view->format, view->itemsize, &array->dtype)) {
-		PyErr_Format(PyExc_BufferError, "elements of %zd bytes are not possible", view->itemsize);
+		PyErr_Format(PyExc_BufferError, "elements of %zd bytes are not possible",
+		             view->itemsize);
 		goto fail;
 	}
 	if (!py_array_dims(array, view->ndim))
@@ -55,7 +75,7 @@ fail:
 	return NULL;
 }
 
-/* ---- array interfaces -------------------------------------------------------------------------- */
+/* ---- array interfaces ------------------------------------------------------------------- */
 
 static bool read_dims(py_array *array, PyObject *dict)
 {
@@ -66,14 +86,16 @@ static bool read_dims(py_array *array, PyObject *dict)
 	if (strides == Py_None)
 		strides = NULL;
 	if (!shape || !PyTuple_Check(shape) ||
-	    (strides && (!PyTuple_Check(strides) || PyTuple_Size(strides) != PyTuple_Size(shape)))) {
+	    (strides &&
+	     (!PyTuple_Check(strides) || PyTuple_Size(strides) != PyTuple_Size(shape)))) {
 		PyErr_SetString(PyExc_ValueError,
 		                "array interface: shape and strides must be tuples of one length");
 		return false;
 	}
 	if (PyTuple_Size(shape) > PY_NDIM_MAX || !py_array_dims(array, (int)PyTuple_Size(shape)))
-		return PyErr_Occurred() ? false
-		                        : (PyErr_SetString(PyExc_ValueError, "too many dimensions"), false);
+		return PyErr_Occurred()
+		               ? false
+		               : (PyErr_SetString(PyExc_ValueError, "too many dimensions"), false);
 	for (int i = array->ndim - 1; i >= 0; i--) {
 		array->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
 		array->strides[i] = strides ? PyLong_AsSsize_t(PyTuple_GetItem(strides, i)) : step;
@@ -105,7 +127,8 @@ static bool read_type(py_array *array, PyObject *dict)
 	/* Times, strings and records are bytes of their size. */
 	size = strtoul(text + 2, &end, 10) * (text[1] == 'U' ? 4 : 1);
 	if (end == text + 2 || !size || size > 1u << 20) {
-		PyErr_Format(PyExc_ValueError, "array interface: typestr \"%s\" is not known", text);
+		PyErr_Format(PyExc_ValueError, "array interface: typestr \"%s\" is not known",
+		             text);
 		return false;
 	}
 	array->dtype = (py_dtype){'V', false, (uint32_t)size};
@@ -125,8 +148,9 @@ static bool wait_for(py_state *st, PyObject *dict, lade_place place)
 	if (!py_stream_arg(object, &stream))
 		return false;
 	if (!stream) {
-		PyErr_SetString(PyExc_ValueError,
-		                "__cuda_array_interface__: stream 0 is not allowed, 1 is the default");
+		PyErr_SetString(
+			PyExc_ValueError,
+			"__cuda_array_interface__: stream 0 is not allowed, 1 is the default");
 		return false;
 	}
 	Py_BEGIN_ALLOW_THREADS
@@ -155,7 +179,8 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		goto fail;
 	}
 	if (!data || !PyTuple_Check(data) || PyTuple_Size(data) != 2) {
-		PyErr_SetString(PyExc_ValueError, "array interface: data must be (address, read-only)");
+		PyErr_SetString(PyExc_ValueError,
+		                "array interface: data must be (address, read-only)");
 		goto fail;
 	}
 	array->data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
@@ -165,7 +190,8 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		goto fail;
 	array->owner = Py_NewRef(object);
 	if (array->size && !array->data) {
-		PyErr_Format(PyExc_ValueError, "array interface: address 0 with %zu bytes", array->size);
+		PyErr_Format(PyExc_ValueError, "array interface: address 0 with %zu bytes",
+		             array->size);
 		goto fail;
 	}
 	if (cuda) {
@@ -175,7 +201,8 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		PyErr_Clear();
 		array->place.kind = LADE_DEVICE;
 		if (device)
-			id = PyLong_Check(device) ? Py_NewRef(device) : PyObject_GetAttrString(device, "id");
+			id = PyLong_Check(device) ? Py_NewRef(device)
+			                          : PyObject_GetAttrString(device, "id");
 		if (device && !id) {
 			PyErr_Clear();
 			id = PyObject_GetAttrString(device, "index");
@@ -213,7 +240,7 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 		return (py_array *)Py_NewRef(object);
 	if (PyObject_CheckBuffer(object)) {
 		array = from_buffer(st, object);
-		if (array)
+		if (array || PyErr_ExceptionMatches(PyExc_TypeError))
 			return array;
 		/* numpy has no buffers of times. */
 		value = PyErr_GetRaisedException();
@@ -246,13 +273,15 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 		return py_array_from_dlpack(st, object, stream, Py_None);
 	}
 	if (!PyErr_Occurred())
-		PyErr_Format(PyExc_TypeError,
-		             "%R has no memory to share: it has neither the buffer protocol, nor an "
-		             "array interface, nor DLPack", (PyObject *)Py_TYPE(object));
+		PyErr_Format(
+			PyExc_TypeError,
+			"%R has no memory to share: it has neither the buffer protocol, nor an "
+			"array interface, nor DLPack",
+			(PyObject *)Py_TYPE(object));
 	return NULL;
 }
 
-/* ---- memory of a call ------------------------------------------------------------------------------ */
+/* ---- memory of a call ------------------------------------------------------------------- */
 
 bool py_is_list(PyObject *object)
 {

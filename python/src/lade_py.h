@@ -34,7 +34,7 @@
 #define PY_NDIM_MAX 32
 #define PY_STATUS_COUNT 23
 
-/* ---- state ---------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------ */
 
 /* An array whose last reference was dropped by a thread that may not touch the interpreter. */
 typedef struct py_dropped {
@@ -58,7 +58,7 @@ typedef struct py_state {
 	_Atomic size_t block_count;            /* ever allocated */
 } py_state;
 
-/* ---- element types ----------------------------------------------------------------------- */
+/* ---- element types ---------------------------------------------------------------------- */
 
 /* 'kind' is that of type strings (b i u f c V), or 'e': bfloat16 and float8_e4m3. */
 typedef struct py_dtype {
@@ -77,7 +77,7 @@ const char *py_dtype_format(py_dtype dtype); /* for struct; NULL: there is none 
 bool py_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, py_dtype *out);
 bool py_dtype_to_dlpack(py_dtype dtype, uint8_t *code, uint8_t *bits);
 
-/* ---- Array -------------------------------------------------------------------------------- */
+/* ---- Array ------------------------------------------------------------------------------ */
 
 typedef struct py_array {
 	PyObject_HEAD
@@ -128,7 +128,7 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream);
 /* Drops what other threads left behind. */
 void py_drain(py_state *st);
 
-/* ---- intake --------------------------------------------------------------------------------- */
+/* ---- intake ----------------------------------------------------------------------------- */
 
 /* Any object as an Array; itself if it is one. */
 py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream);
@@ -156,7 +156,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out);
 void py_mem_release(py_mem *mem);
 bool py_is_list(PyObject *object); /* a list or tuple */
 
-/* ---- strides ---------------------------------------------------------------------------------- */
+/* ---- strides ---------------------------------------------------------------------------- */
 
 /* Rows of one size, one pitch apart: what an item of liblade can take.  False: it is not so. */
 bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch);
@@ -165,7 +165,7 @@ size_t py_extent(const py_array *array);
 void py_gather(const py_array *array, char *dst);
 void py_scatter(const py_array *array, const char *src, size_t size);
 
-/* ---- BatchArray -------------------------------------------------------------------------------- */
+/* ---- BatchArray ------------------------------------------------------------------------- */
 
 typedef struct py_piece {
 	char *data;
@@ -193,7 +193,7 @@ PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
 PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
                          uintptr_t stream);
 
-/* ---- Codec ---------------------------------------------------------------------------------------- */
+/* ---- Codec ------------------------------------------------------------------------------ */
 
 typedef enum py_kind {
 	PY_NATIVE = 0,
@@ -222,7 +222,7 @@ typedef struct py_codec {
 
 extern PyType_Spec py_codec_spec;
 
-/* ---- work: no interpreter is needed there ------------------------------------------------------- */
+/* ---- work: no interpreter is needed there ----------------------------------------------- */
 
 /*
  * A batch of items of one codec.  py_work_init() ties each item to its segment; the caller fills
@@ -259,7 +259,7 @@ size_t py_codec_bound(const py_codec *codec, size_t size);
 lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, lade_span dst,
                     uintptr_t stream, lade_error *err);
 
-/* ---- errors ----------------------------------------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------------------------- */
 
 /* Sets the exception for a failure; 'index' is the item's, SIZE_MAX for none. */
 void py_raise(py_state *st, const lade_error *err, size_t index);

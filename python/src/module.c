@@ -10,7 +10,7 @@ static py_state *state_of(PyObject *module)
 	return PyModule_GetState(module);
 }
 
-/* ---- functions ---------------------------------------------------------------------------------- */
+/* ---- functions -------------------------------------------------------------------------- */
 
 static PyObject *as_array(PyObject *module, PyObject *args, PyObject *kwargs)
 {
@@ -44,7 +44,8 @@ static PyObject *as_arrays(PyObject *module, PyObject *args, PyObject *kwargs)
 	if (!offsets && !sizes)
 		return py_batch_arrays(state_of(module), source, stream);
 	if (!offsets || !sizes) {
-		PyErr_SetString(PyExc_TypeError, "as_arrays() wants both offsets and sizes, or neither");
+		PyErr_SetString(PyExc_TypeError,
+		                "as_arrays() wants both offsets and sizes, or neither");
 		return NULL;
 	}
 	return py_batch_table(state_of(module), source, offsets, sizes, stream);
@@ -116,7 +117,8 @@ static PyObject *rebuild(PyObject *module, PyObject *args)
 		goto fail;
 	if (copy->size == size)
 		return (PyObject *)copy;
-	PyErr_Format(PyExc_ValueError, "the shape wants %zu bytes, there are %zu", copy->size, size);
+	PyErr_Format(PyExc_ValueError, "the shape wants %zu bytes, there are %zu", copy->size,
+	             size);
 fail:
 	if (!PyErr_Occurred())
 		PyErr_SetString(PyExc_ValueError, "the shape is not possible");
@@ -132,7 +134,8 @@ static PyObject *empty(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "n|ii", &size, &kind, &device))
 		return NULL;
 	if (size < 0 || kind < 0 || kind >= LADE_KIND_COUNT) {
-		PyErr_Format(PyExc_ValueError, "%zd bytes in memory of kind %d are not possible", size, kind);
+		PyErr_Format(PyExc_ValueError, "%zd bytes in memory of kind %d are not possible",
+		             size, kind);
 		return NULL;
 	}
 	return (PyObject *)py_array_new(state_of(module), (size_t)size,
@@ -288,7 +291,8 @@ static PyObject *checksums(PyObject *module, PyObject *args)
 		if (!py_mem_get(st, PyTuple_GetItem(items, (Py_ssize_t)held), false, mem))
 			goto out;
 		if (mem->array && !mem->array->contiguous) {
-			py_array *flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
+			py_array *flat =
+				py_array_copy(mem->array, mem->array->place, mem->array->stream);
 			if (!flat) {
 				py_mem_release(mem);
 				goto out;
@@ -347,7 +351,7 @@ static PyMethodDef functions[] = {
 	{0},
 };
 
-/* ---- state ---------------------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------ */
 
 /* A class of a module of ours. */
 static PyObject *class_of(PyObject *module, const char *name)

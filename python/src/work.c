@@ -93,7 +93,8 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 {
 	lade_segment segment = {src.data, src.size, src.place, src.size};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = dst};
-	lade_batch_options options = {.struct_size = sizeof(options), .stream = (lade_stream)stream};
+	lade_batch_options options = {.struct_size = sizeof(options),
+	                              .stream = (lade_stream)stream};
 
 	err->status = LADE_OK;
 	if (!engine)
@@ -107,7 +108,7 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 	return lade_decode_into(engine, copy, &item, 1, NULL, &options, err);
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------ */
+/* ---- sizes ------------------------------------------------------------------------------ */
 
 /*
  * Takes the size prefix off a segment of kinds WITH_SIZE and stores the size it claims.
@@ -132,8 +133,8 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 		size = size << 8 | prefix[b];
 	for (size_t b = codec->size_field; b < codec->prefix; b++)
 		if (prefix[b])
-			return lade_fail(err, LADE_E_CORRUPT, b, "byte %zu before the data is %u, want 0", b,
-			                 prefix[b]);
+			return lade_fail(err, LADE_E_CORRUPT, b,
+			                 "byte %zu before the data is %u, want 0", b, prefix[b]);
 	segment->data = (const char *)segment->data + codec->prefix;
 	segment->size -= codec->prefix;
 	if (size >= (uint64_t)PY_SSIZE_T_MAX)
@@ -163,14 +164,16 @@ static lade_status open_frame(py_work *work, size_t i, lade_error *err)
 			work->staged = calloc(work->count, sizeof(*work->staged));
 		if (!work->staged || !(work->staged[i] = malloc(segment->size + 1)))
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "%zu bytes for a frame could not be allocated", segment->size);
+			                 "%zu bytes for a frame could not be allocated",
+			                 segment->size);
 		if (py_move(codec->engine, codec->st->copy,
 		            (lade_cspan){segment->data, segment->size, segment->place},
 		            lade_host_span(work->staged[i], segment->size), codec->stream, err))
 			return err->status;
 		data = work->staged[i];
 	}
-	if (lade_frame_open_memory(codec->engine, data, segment->size, &options, &work->frames[i], err))
+	if (lade_frame_open_memory(codec->engine, data, segment->size, &options, &work->frames[i],
+	                           err))
 		return err->status;
 	work->sizes[i] = lade_frame_get_info(work->frames[i])->size;
 	return LADE_OK;
@@ -182,8 +185,8 @@ lade_status py_work_sizes(py_work *work)
 	lade_error err;
 
 	if (codec->kind == PY_RAW) {
-		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count, work->sizes,
-		                   NULL, NULL);
+		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
+		                   work->sizes, NULL, NULL);
 		return LADE_OK;
 	}
 	for (size_t i = 0; i < work->count; i++) {
@@ -197,7 +200,7 @@ lade_status py_work_sizes(py_work *work)
 	return work->err.status;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------------- */
+/* ---- decoding --------------------------------------------------------------------------- */
 
 /* One frame, or a range of it, into its destination. */
 static lade_status read_frame(py_work *work, size_t i, lade_error *err)
@@ -212,7 +215,8 @@ static lade_status read_frame(py_work *work, size_t i, lade_error *err)
 	if (off > size || item->range_size > size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "bytes %llu to %llu are asked for, and there are %llu",
-		                 (unsigned long long)off, (unsigned long long)(off + item->range_size),
+		                 (unsigned long long)off,
+		                 (unsigned long long)(off + item->range_size),
 		                 (unsigned long long)size);
 	size = item->range_size ? item->range_size : size - off;
 	if (size > item->dst.size)
@@ -233,8 +237,9 @@ static lade_status read_frame(py_work *work, size_t i, lade_error *err)
 		range.dst = lade_host_span(host, (size_t)size);
 	status = size ? lade_frame_read(work->frames[i], &range, 1, NULL, err) : LADE_OK;
 	if (!status && host)
-		status = py_move(codec->engine, codec->st->copy, lade_host_cspan(host, (size_t)size),
-		                 item->dst, codec->stream, err);
+		status =
+			py_move(codec->engine, codec->st->copy, lade_host_cspan(host, (size_t)size),
+		                item->dst, codec->stream, err);
 	free(host);
 	work->results[i] = (lade_result){status, status ? 0 : (size_t)size};
 	return status;
@@ -260,16 +265,17 @@ lade_status py_work_decode(py_work *work)
 
 	if (codec->kind == PY_NATIVE) {
 		for (size_t i = 0; i < work->count; i++)
-			if (work->frames[i] && !work->results[i].status && read_frame(work, i, &err))
+			if (work->frames[i] && !work->results[i].status &&
+			    read_frame(work, i, &err))
 				note(work, i, &err);
 		return work->err.status;
 	}
-	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where && !item->row_pitch &&
-	    !item->range_off && !item->range_size && !segment->place.kind && !item->dst.place.kind &&
-	    codec->kind == PY_RAW) {
-		work->results[0].status =
-			lade_decode(codec->engine, codec->spec, segment->data, segment->size,
-		                    item->dst.data, item->dst.size, &work->results[0].size, &work->err);
+	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where &&
+	    !item->row_pitch && !item->range_off && !item->range_size && !segment->place.kind &&
+	    !item->dst.place.kind && codec->kind == PY_RAW) {
+		work->results[0].status = lade_decode(codec->engine, codec->spec, segment->data,
+		                                      segment->size, item->dst.data, item->dst.size,
+		                                      &work->results[0].size, &work->err);
 		work->err.status = work->results[0].status;
 		work->failed = work->err.status ? 0 : SIZE_MAX;
 		if (work->err.status && work->item_errors)
@@ -286,18 +292,21 @@ lade_status py_work_decode(py_work *work)
 		return work->err.status;
 	for (size_t i = 0; i < work->count; i++) {
 		uint64_t want = work->sizes[i], got = work->results[i].size;
-		/* What failed before was decoded as well, for nothing: its error is the first one. */
+		/* What failed before was decoded for nothing: its error is the first one. */
 		if (want == LADE_SIZE_UNKNOWN && take_prefix(work, i, &err)) {
 			note(work, i, &err);
 			continue;
 		}
-		if (item[i].range_off || item[i].range_size || (!work->results[i].status && want == got))
+		if (item[i].range_off || item[i].range_size ||
+		    (!work->results[i].status && want == got))
 			continue;
 		if (work->results[i].status == LADE_E_NOSPACE && item[i].dst.size >= want)
-			lade_fail(&err, LADE_E_CORRUPT, 0, "the data claims %llu bytes and has more",
+			lade_fail(&err, LADE_E_CORRUPT, 0,
+			          "the data claims %llu bytes and has more",
 			          (unsigned long long)want);
 		else if (!work->results[i].status)
-			lade_fail(&err, LADE_E_CORRUPT, 0, "the data claims %llu bytes and has %llu",
+			lade_fail(&err, LADE_E_CORRUPT, 0,
+			          "the data claims %llu bytes and has %llu",
 			          (unsigned long long)want, (unsigned long long)got);
 		else
 			continue;
@@ -308,7 +317,7 @@ lade_status py_work_decode(py_work *work)
 	return work->err.status;
 }
 
-/* ---- encoding ---------------------------------------------------------------------------------------- */
+/* ---- encoding --------------------------------------------------------------------------- */
 
 static lade_frame_options frame_options(const py_codec *codec, size_t size)
 {
@@ -391,8 +400,8 @@ static lade_status write_frame(py_work *work, size_t i, lade_error *err)
 	if (!status)
 		status = lade_frame_writer_finish(writer, err);
 	if (!status && far_dst)
-		status = py_move(codec->engine, codec->st->copy, lade_host_cspan(dst, to.size), item->dst,
-		                 codec->stream, err);
+		status = py_move(codec->engine, codec->st->copy, lade_host_cspan(dst, to.size),
+		                 item->dst, codec->stream, err);
 	work->results[i] = (lade_result){status, status ? 0 : to.size};
 out:
 	lade_frame_writer_free(writer);
@@ -410,9 +419,10 @@ static lade_status put_prefix(py_work *work, size_t i, lade_error *err)
 	uint64_t size = work->sizes[i];
 
 	if (size == LADE_SIZE_UNKNOWN)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "the size before the data takes %zu bytes, the destination has fewer",
-		                 codec->prefix);
+		return lade_fail(
+			err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+			"the size before the data takes %zu bytes, the destination has fewer",
+			codec->prefix);
 	if (codec->size_field == 4 && size > UINT32_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "%llu bytes, and the size before the data holds %u at most",
@@ -441,9 +451,9 @@ lade_status py_work_encode(py_work *work)
 	}
 	if (work->count == 1 && !codec->threads && !codec->where && !item->row_pitch &&
 	    !segment->place.kind && !item->dst.place.kind && codec->kind == PY_RAW) {
-		work->results[0].status =
-			lade_encode(codec->engine, codec->spec, segment->data, segment->size,
-		                    item->dst.data, item->dst.size, &work->results[0].size, &work->err);
+		work->results[0].status = lade_encode(codec->engine, codec->spec, segment->data,
+		                                      segment->size, item->dst.data, item->dst.size,
+		                                      &work->results[0].size, &work->err);
 		work->err.status = work->results[0].status;
 		work->failed = work->err.status ? 0 : SIZE_MAX;
 		if (work->err.status && work->item_errors)
@@ -456,8 +466,9 @@ lade_status py_work_encode(py_work *work)
 		size_t prefix = codec->prefix < dst->size ? codec->prefix : dst->size;
 		work->sizes[i] = segment[i].size;
 		if (item[i].row_pitch && segment[i].size)
-			work->sizes[i] = ((segment[i].size - item[i].row_size) / item[i].row_pitch + 1) *
-			                 item[i].row_size;
+			work->sizes[i] =
+				((segment[i].size - item[i].row_size) / item[i].row_pitch + 1) *
+				item[i].row_size;
 		if (prefix < codec->prefix)
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
 		dst->data = (char *)dst->data + prefix;

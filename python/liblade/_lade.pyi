@@ -1,0 +1,272 @@
+# The types of the C extension; docstrings stand in the C sources, too.
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, Self, SupportsIndex, final, overload
+
+from typing_extensions import disjoint_base
+
+from ._enums import ArrayBufferKind
+from ._errors import Error
+
+__version__: str
+
+@final
+class Array:
+    """Typed memory on the host or on a device, shared with 'src'."""
+
+    def __new__(cls, src: Any, cuda_stream: Any = 0) -> Self: ...
+    @property
+    def buffer_kind(self) -> ArrayBufferKind:
+        """ArrayBufferKind: on the host or on a device."""
+    @property
+    def buffer_size(self) -> int:
+        """Bytes of all elements."""
+    @property
+    def capacity(self) -> int:
+        """Bytes of the memory behind it."""
+    @property
+    def item_size(self) -> int:
+        """Bytes of an element."""
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+    @property
+    def precision(self) -> int:
+        """Significant bits of an element; 0: all of them."""
+    @property
+    def ptr(self) -> int:
+        """Address of the first element."""
+    @property
+    def readonly(self) -> bool:
+        """True if the memory must not be written."""
+    @property
+    def device_id(self) -> int:
+        """Number of the device; -1 on the host."""
+    @property
+    def place(self) -> str:
+        """'host', 'pinned', 'managed' or 'device'."""
+    @property
+    def dtype(self) -> str:
+        """Element type as a type string, '<f4'."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements in each dimension."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next in each dimension."""
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Version 3; AttributeError for memory on a device."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3; AttributeError for memory on the host."""
+    def cpu(self) -> Array:
+        """The array on the host: itself, or a copy."""
+    def cuda(
+        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int = 0
+    ) -> Array:
+        """The array on a device: itself, or a copy.  DeviceError without a GPU."""
+    def tobytes(self) -> bytes:
+        """A copy of the elements' bytes, in C order."""
+    def to_dlpack(self, cuda_stream: Any = None) -> Any:
+        """A DLPack capsule of the old kind."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule; BufferError where that is not possible."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's device type and number."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Array:
+        """A part by integers, slices and ...; nothing is copied.  IndexError outside."""
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class BatchArray:
+    """Many arrays in one object, as encode(), decode() and as_arrays() give them."""
+
+    @property
+    def buffer_sizes(self) -> list[int]:
+        """Bytes of each array."""
+    def cpu(self) -> BatchArray:
+        """The arrays on the host: itself, or copies."""
+    def cuda(
+        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int = 0
+    ) -> BatchArray:
+        """The arrays on a device: itself, or copies.  DeviceError without a GPU."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Array]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Array: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> BatchArray: ...
+
+type _Many = list[Any] | tuple[Any, ...] | BatchArray
+type _Range = tuple[int, int | None]
+
+@disjoint_base
+class CodecBase:
+    """What liblade.Codec is made from; its constructor takes a pipeline's text."""
+
+    def __init__(
+        self,
+        pipeline: str | None,
+        kind: int = 0,
+        chunk_size: int = 65536,
+        policy: int = 0,
+        threads: int = 0,
+        flags: int = 0,
+        where: int = 0,
+        device_id: int = 0,
+        cuda_stream: Any = None,
+    ) -> None: ...
+    @property
+    def pipeline(self) -> str | None:
+        """The canonical text of the pipeline; None without."""
+    @property
+    def threads(self) -> int:
+        """Threads that a call uses at most."""
+    @property
+    def lossy(self) -> bool:
+        """True if decoding may give other values than were encoded."""
+    @overload
+    def encode(
+        self,
+        array: _Many,
+        out: _Many | None = None,
+        compression_config: Any = None,
+        *,
+        errors: Literal["raise"] = "raise",
+    ) -> BatchArray: ...
+    @overload
+    def encode(
+        self,
+        array: _Many,
+        out: _Many | None = None,
+        compression_config: Any = None,
+        *,
+        errors: Literal["return"],
+    ) -> list[Array | Error]: ...
+    @overload
+    def encode(
+        self,
+        array: Any,
+        out: Any = None,
+        compression_config: Any = None,
+        *,
+        errors: Literal["raise"] = "raise",
+    ) -> Array: ...
+    @overload
+    def encode(
+        self,
+        array: Any,
+        out: Any = None,
+        compression_config: Any = None,
+        *,
+        errors: Literal["return"],
+    ) -> Array | Error: ...
+    @overload
+    def decode(
+        self,
+        src: _Many,
+        data_type: Any = "",
+        out: _Many | None = None,
+        decompression_config: Any = None,
+        *,
+        errors: Literal["raise"] = "raise",
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+    ) -> BatchArray: ...
+    @overload
+    def decode(
+        self,
+        src: _Many,
+        data_type: Any = "",
+        out: _Many | None = None,
+        decompression_config: Any = None,
+        *,
+        errors: Literal["return"],
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+    ) -> list[Array | Error]: ...
+    @overload
+    def decode(
+        self,
+        src: Any,
+        data_type: Any = "",
+        out: Any = None,
+        decompression_config: Any = None,
+        *,
+        errors: Literal["raise"] = "raise",
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+    ) -> Array: ...
+    @overload
+    def decode(
+        self,
+        src: Any,
+        data_type: Any = "",
+        out: Any = None,
+        decompression_config: Any = None,
+        *,
+        errors: Literal["return"],
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+    ) -> Array | Error: ...
+    @overload
+    def encode_into(self, src: _Many, out: _Many) -> list[int]: ...
+    @overload
+    def encode_into(self, src: Any, out: Any) -> int: ...
+    @overload
+    def decode_into(
+        self, src: _Many, out: _Many, *, byte_range: _Range | None = None
+    ) -> list[int]: ...
+    @overload
+    def decode_into(self, src: Any, out: Any, *, byte_range: _Range | None = None) -> int: ...
+    @overload
+    def get_max_comp_buffer_size(self, source: int, /) -> int: ...
+    @overload
+    def get_max_comp_buffer_size(self, source: Any, /) -> Any: ...
+    def get_uncomp_buffer_size(self, source: Any, /) -> Any:
+        """The bytes that an encoded array decodes to; a list of them for a list."""
+    def _explain(
+        self,
+        size: int,
+        count: int,
+        encode: bool,
+        source_place: int,
+        destination_place: int,
+        device: int,
+        /,
+    ) -> list[tuple[int, str, str, str, int, float, bool, str]]: ...
+
+def as_array(source: Any, cuda_stream: Any = 0) -> Array:
+    """The memory of any object as an Array; nothing is copied."""
+
+@overload
+def as_arrays(sources: Iterable[Any], cuda_stream: Any = 0) -> BatchArray: ...
+@overload
+def as_arrays(sources: Any, offsets: Any, sizes: Any, cuda_stream: Any = 0) -> BatchArray: ...
+def from_dlpack(source: Any, cuda_stream: Any = 0, *, copy: bool | None = None) -> Array:
+    """An Array from a DLPack capsule or an object that gives one."""
+
+def _set_allocator(which: int, function: Callable[..., Any] | None, /) -> None: ...
+def _rebuild(data: bytes, dtype: str, shape: tuple[int, ...], /) -> Array: ...
+def _empty(size: int, kind: int = 0, device: int = 0, /) -> Array: ...
+def _memory_stats() -> tuple[int, int, int]: ...
+def _device_count() -> int: ...
+def _cuda_version() -> int | None: ...
+def _stream_new(device: int, /) -> int: ...
+def _stream_wait(device: int, stream: Any, /) -> None: ...
+def _stream_free(device: int, stream: Any, /) -> None: ...
+def _algorithms() -> list[tuple[str, str, str]]: ...
+def _checksums(name: str, sources: Iterable[Any], /) -> list[int]: ...
