@@ -135,7 +135,7 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "arrays is NULL");
 	lade_workload workload = {.count = arrays->count,
 	                          .total = arrays->total,
-	                          .largest = (size_t)arrays->largest,
+	                          .largest = lade__gpu_largest(arrays->largest),
 	                          .threads = 1};
 	TRY(async_begin(&a, engine, spec, direction, options, &workload, err));
 	if (arrays->count == 0)
@@ -487,7 +487,7 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 {
 	lade_workload workload = {.count = count,
 	                          .total = total,
-	                          .largest = (size_t)largest,
+	                          .largest = lade__gpu_largest(largest),
 	                          .threads = 1,
 	                          .src = {LADE_DEVICE, 0},
 	                          .dst = {LADE_DEVICE, 0}};
@@ -518,9 +518,18 @@ lade_status lade_results_get(int32_t device, lade_stream stream, const uint64_t 
 	lade__device *d;
 	uint64_t *host_sizes = NULL;
 	uint32_t *host_statuses = NULL;
+	int capturing = 0;
 	lade_status status = lade__device_use(device, &d, err);
 	if (status != LADE_OK)
 		return status;
+	status = LADE__CU(d, cuStreamIsCapturing, stream, &capturing);
+	if (status == LADE_OK && capturing)
+		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                   "the stream is being captured, and this call waits");
+	if (status != LADE_OK) {
+		lade__device_leave(d);
+		return status;
+	}
 	host_sizes = calloc(count ? count : 1, sizeof *host_sizes);
 	host_statuses = calloc(count ? count : 1, sizeof *host_statuses);
 	if (!host_sizes || !host_statuses) {

@@ -36,6 +36,16 @@ static inline size_t lade__gpu_round(size_t size)
 	return (size + (LADE__GPU_ALIGN - 1)) / LADE__GPU_ALIGN * LADE__GPU_ALIGN;
 }
 
+/* What kernels are not given: more bytes than these in one item. */
+#define LADE__GPU_CHUNK_MAX ((uint64_t)1 << 30)
+
+/* The largest item as implementations are asked about it: kernels themselves tell of those that are
+ * too large. */
+static inline size_t lade__gpu_largest(uint64_t largest)
+{
+	return (size_t)(largest < LADE__GPU_CHUNK_MAX ? largest : LADE__GPU_CHUNK_MAX);
+}
+
 /* ---- a route's stages ------------------------------------------------------------------------ */
 
 /* As lade__gpu_work has them; 'dst_size' and 'status' may be 0. */
@@ -120,8 +130,8 @@ typedef struct lade__gpu_wave {
 	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
 } lade__gpu_wave;
 
-/* The most bytes of a wave: of staged sources, of staged results, and between its stages, where each
- * unit takes as much as the largest. */
+/* The most bytes of a wave: of staged sources, of staged results, and between its stages, where
+ * each unit takes as much as the largest. */
 typedef struct lade__gpu_most {
 	size_t in, out, between;
 } lade__gpu_most;

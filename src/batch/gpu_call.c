@@ -28,9 +28,6 @@
 /* What a call on a device takes beside kernels and copies, in nanoseconds. */
 #define CALL_COST 30e3
 
-/* What kernels are not given: more bytes than these in one item. */
-#define CHUNK_MAX ((uint64_t)1 << 30)
-
 typedef enum lies { ON_HOST, PINNED, NEAR } lies;
 
 typedef struct group {
@@ -224,8 +221,7 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 	                                  candidates, cap, &of_host, &g->host_error);
 	size_t left = of_host < cap ? cap - of_host : 0;
 	/* That items are too large for kernels is told below. */
-	if (w.largest > CHUNK_MAX)
-		w.largest = (size_t)CHUNK_MAX;
+	w.largest = lade__gpu_largest(w.largest);
 	g->device_status = lade__route_make(c->engine, g->spec, c->direction, LADE_DEVICE, &w,
 	                                    &g->dev, left ? candidates + of_host : NULL, left,
 	                                    &of_device, &g->device_error);
@@ -238,11 +234,11 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 	/* What lies on the host goes to a device only where it is asked for, or pinned anyway. */
 	if (!near && c->options->where == LADE_WHERE_AUTO && (g->in != PINNED || g->out != PINNED))
 		may_device = false;
-	if (g->device_status == LADE_OK && g->largest > CHUNK_MAX && g->count)
+	if (g->device_status == LADE_OK && g->largest > LADE__GPU_CHUNK_MAX && g->count)
 		g->device_status =
 			lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                  "an item of %llu bytes, kernels take %llu",
-		                  (unsigned long long)g->largest, (unsigned long long)CHUNK_MAX);
+		                  (unsigned long long)g->largest, (unsigned long long)LADE__GPU_CHUNK_MAX);
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->device, &g->device_error);
 
@@ -375,7 +371,7 @@ static lade_status make_groups(call *c, lade_error *err)
 		}
 		key.in = source_lies(item);
 		key.out = lies_at(item->dst.place);
-		key.huge = item_bytes(item, c->direction) > CHUNK_MAX;
+		key.huge = item_bytes(item, c->direction) > LADE__GPU_CHUNK_MAX;
 		size_t index;
 		status = group_find(c, &key, &index, err);
 		if (status != LADE_OK)

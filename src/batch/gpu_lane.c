@@ -15,9 +15,15 @@
 #define EVENT_NO_TIMING 2u
 #define PINNED_ALIGN 256u
 #define PINNED_GRAIN 4096u
+
+/* Sheets have a power of two bytes from this on: they are never taken for larger ones, which would
+ * give pinned memory back, and for that the driver waits for all work of the device. */
+#define SHEET_LEAST ((size_t)16 << 10)
+
+/* Of the sheets that are not free yet so many are asked whether they are by now. */
+#define SHEET_TRIES 8
 #define STREAM_NON_BLOCKING 1u
 
-/* Pinned memory of at least 'size' bytes in place of a block's. */
 static void pinned_free(lade_engine *engine, int32_t device, lade__block *block)
 {
 	const lade_allocator *a = &engine->allocators[LADE_PINNED];
@@ -27,23 +33,30 @@ static void pinned_free(lade_engine *engine, int32_t device, lade__block *block)
 	*block = (lade__block){NULL, 0};
 }
 
+static lade_status pinned_new(lade_engine *engine, int32_t device, lade__block *block, size_t size,
+                              lade_error *err)
+{
+	const lade_allocator *a = &engine->allocators[LADE_PINNED];
+	if (a->alloc)
+		block->data = a->alloc(a->ctx, size, PINNED_ALIGN,
+		                       (lade_place){LADE_PINNED, device}, NULL);
+	if (!block->data)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "device %d: no %zu bytes of pinned memory", (int)device, size);
+	block->size = size;
+	return LADE_OK;
+}
+
+/* Pinned memory of at least 'size' bytes in place of a block's. */
 static lade_status pinned_grow(lade_engine *engine, int32_t device, lade__block *block, size_t size,
                                lade_error *err)
 {
-	const lade_allocator *a = &engine->allocators[LADE_PINNED];
 	if (block->size >= size)
 		return LADE_OK;
 	pinned_free(engine, device, block);
 	/* Some more, so that a growing use does not ask each time. */
-	size_t want = (size + size / 4 + PINNED_GRAIN - 1) / PINNED_GRAIN * PINNED_GRAIN;
-	if (a->alloc)
-		block->data = a->alloc(a->ctx, want, PINNED_ALIGN,
-		                       (lade_place){LADE_PINNED, device}, NULL);
-	if (!block->data)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "device %d: no %zu bytes of pinned memory", (int)device, want);
-	block->size = want;
-	return LADE_OK;
+	return pinned_new(engine, device, block,
+	                  (size + size / 4 + PINNED_GRAIN - 1) / PINNED_GRAIN * PINNED_GRAIN, err);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -182,31 +195,48 @@ static void sheet_free(lade_engine *engine, lade__gpu_sheet *sheet)
 	free(sheet);
 }
 
-lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
-                                 lade__gpu_sheet **out, lade_error *err)
+/* One of 'size' bytes that the device has done with.  Those that were given back first come
+ * first. */
+static lade__gpu_sheet *sheet_find(lade_engine *engine, lade__device *device, size_t size)
 {
 	lade__gpu_sheet *sheet = NULL;
-	lade_status status;
-	*out = NULL;
+	int tries = 0;
 	pthread_mutex_lock(&engine->workers_mutex);
-	for (lade__gpu_sheet **at = &engine->sheets; *at; at = &(*at)->next) {
-		if ((*at)->device == device->number &&
-		    device->driver->cuEventQuery((*at)->event) == 0) {
+	for (lade__gpu_sheet **at = &engine->sheets; *at && tries < SHEET_TRIES;
+	     at = &(*at)->next) {
+		if ((*at)->device != device->number || (*at)->pinned.size != size)
+			continue;
+		tries++;
+		if (device->driver->cuEventQuery((*at)->event) == 0) {
 			sheet = *at;
 			*at = sheet->next;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&engine->workers_mutex);
-	if (!sheet) {
-		sheet = calloc(1, sizeof *sheet);
-		if (!sheet)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "no memory for a device's tables");
-		sheet->device = device->number;
-		TRY(LADE__CU(device, cuEventCreate, &sheet->event, EVENT_NO_TIMING));
+	return sheet;
+}
+
+lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
+                                 lade__gpu_sheet **out, lade_error *err)
+{
+	size_t want = SHEET_LEAST;
+	lade_status status;
+	*out = NULL;
+	while (want < size && want <= SIZE_MAX / 2)
+		want *= 2;
+	lade__gpu_sheet *sheet = sheet_find(engine, device, want);
+	if (sheet) {
+		*out = sheet;
+		return LADE_OK;
 	}
-	TRY(pinned_grow(engine, device->number, &sheet->pinned, size, err));
+	sheet = calloc(1, sizeof *sheet);
+	if (!sheet)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a device's tables");
+	sheet->device = device->number;
+	TRY(LADE__CU(device, cuEventCreate, &sheet->event, EVENT_NO_TIMING));
+	TRY(pinned_new(engine, device->number, &sheet->pinned, want, err));
 	*out = sheet;
 	return LADE_OK;
 out:
@@ -218,9 +248,15 @@ lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade
                                  lade__gpu_sheet *sheet, lade_error *err)
 {
 	lade_status status = LADE__CU(device, cuEventRecord, sheet->event, stream);
+	/* Nobody will tell when the sheet is free. */
+	if (status != LADE_OK)
+		device->driver->cuStreamSynchronize(stream);
+	sheet->next = NULL;
 	pthread_mutex_lock(&engine->workers_mutex);
-	sheet->next = engine->sheets;
-	engine->sheets = sheet;
+	lade__gpu_sheet **last = &engine->sheets;
+	while (*last)
+		last = &(*last)->next;
+	*last = sheet;
 	pthread_mutex_unlock(&engine->workers_mutex);
 	return status;
 }

@@ -27,6 +27,8 @@ static void unit_source(lade__gpu_unit *unit, const lade_segment *segment, int32
 static void unit_target(lade__gpu_unit *unit, const lade_item *item, int32_t device, size_t skip,
                         size_t size, size_t at)
 {
+	if (unit->cap == 0) /* nothing is written, wherever that is */
+		return;
 	unit->stage_out = true;
 	unit->to_host = item->dst.place.kind == LADE_HOST;
 	unit->to = item->dst.data;
