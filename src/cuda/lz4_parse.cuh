@@ -17,6 +17,7 @@
 struct lade_lz4 {
 	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
 	static constexpr int TOKENS = 1;
+	static constexpr uint32_t FULL = LADE_GPU_NOSPACE;
 
 	/*
 	 * The next tokens, as if no length had a further byte of 255.  'bytes' are at 'places' in
@@ -61,12 +62,12 @@ struct lade_lz4 {
 		q->from[0] = from;
 		q->size[1] = last ? 0 : (token & 15) + 4 + (longer ? then : 0);
 		q->from[1] = low | high << 8;
-		/* A block ends behind literals, never behind a match. */
-		return last || behind < n || *slow ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
+		return last || behind <= n || *slow ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 
-	/* Reads length bytes from '*at' on, 32 at a time; false where the source ends first or the
-	 * length is more than a chunk's. */
+	/* Reads length bytes from '*at' on, 32 at a time; false where the source ends first.  A
+	 * length above a chunk's is cut to that or a little more: with a token before or 4 behind,
+	 * it is too much still. */
 	static __device__ __forceinline__ bool more(const uint8_t *src, uint32_t n, uint32_t lane,
 	                                            uint32_t *at, uint32_t *length)
 	{
@@ -75,7 +76,7 @@ struct lade_lz4 {
 			uint32_t byte = p < n ? src[p] : 0;
 			uint32_t ends = __ballot_sync(LADE_FULL, byte != 255);
 			if (*length > LADE_GPU_CHUNK_MAX)
-				return false;
+				*length = LADE_GPU_CHUNK_MAX;
 			if (!ends) {
 				*length += 32 * 255;
 				*at += 32;
@@ -118,17 +119,23 @@ struct lade_lz4 {
 			return LADE_GPU_TRUNCATED;
 		q->size[1] += 4;
 		*next = at;
-		return at == n ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+		return LADE_GPU_OK;
 	}
 
 	/* Nothing stands before the first token. */
 	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n,
 	                                                 uint32_t *entry, uint32_t *size)
 	{
-		(void)src;
+		(void)src, (void)n;
 		*entry = 0;
 		*size = LADE_LZ_STOP;
-		return n ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
+		return LADE_GPU_OK;
+	}
+
+	/* A block ends behind literals, never behind a match, and is not empty. */
+	static __device__ __forceinline__ uint32_t end(uint32_t next, uint32_t, uint32_t)
+	{
+		return next == LADE_LZ_STOP ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 };
 

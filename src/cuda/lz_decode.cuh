@@ -25,8 +25,14 @@
  *   SPAN    bytes that hold 32 times as many at most: a team's segments
  *   begin   what stands before the first token: where it stands, and the decoded size if told
  *   jumps   four positions read as tokens: where the next ones stand, in the segment
- *   take    a lane's sequence, and where the next token stands; LADE_LZ_STOP where there is none
+ *   take    a lane's sequence, and where the next token stands: at the source's end where it is
+ *           wanting, LADE_LZ_STOP where none has to follow
  *   slow    the whole warp reads a token whose lengths take long to read
+ *   end     the status of a chunk whose last token was right, by where 'take' led
+ *   FULL    the status of a sequence that passes the output's end
+ *
+ * Of several faults the first one in the source is told (docs/verdicts.md).  Lanes look for it only
+ * when there is one, and the first lane's counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -217,27 +223,30 @@ static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables
 	return r;
 }
 
-/* What is wrong with the lane's sequence in its place: 'start' is its first output byte, 'cap' the
- * room of all. */
-static __device__ __forceinline__ uint32_t lade_lz_check(const lade_lz_sequence &q, uint32_t start,
-                                                         uint32_t cap)
-{
-#pragma unroll
-	for (uint32_t k = 0; k < 2; k++) {
-		if (q.size[k] && q.match[k] && q.from[k] - 1 >= start)
-			return LADE_GPU_CORRUPT;
-		if (start > cap || q.size[k] > cap - start)
-			return LADE_GPU_NOSPACE;
-		start += q.size[k];
-	}
-	return LADE_GPU_OK;
-}
-
 /* Whether the matches' offsets are right. */
 static __device__ __forceinline__ bool lade_lz_right(const lade_lz_sequence &q, uint32_t start)
 {
 	return !(q.size[0] && q.match[0] && q.from[0] - 1 >= start) &&
 	       !(q.size[1] && q.match[1] && q.from[1] - 1 >= start + q.size[0]);
+}
+
+/*
+ * What is wrong with the lane's sequence in its place: 'status' is that of reading it, 'start' its
+ * first output byte, 'cap' the room of all.  It means nothing behind the first bad sequence, where
+ * 'start' may be wrong.
+ */
+template <class F>
+static __device__ __forceinline__ uint32_t lade_lz_check(uint32_t status, lade_lz_sequence q,
+                                                         uint32_t start, uint32_t cap)
+{
+	if (status != LADE_GPU_OK) {
+		if (F::TOKENS == 1 || q.size[1] == 0)
+			return status;
+		q.size[1] = 0; /* The second token is bad; the first one may be, too. */
+	}
+	if (!lade_lz_right(q, start))
+		return LADE_GPU_CORRUPT;
+	return q.size[0] + q.size[1] > cap - start ? F::FULL : status;
 }
 
 /* The status of the first lane that has one. */
@@ -323,18 +332,19 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 	uint32_t status = F::begin(c.src, n, &at, &told);
 	if (status != LADE_GPU_OK)
 		return status;
-	if (told != LADE_LZ_STOP && told > c.dst_cap)
-		return LADE_GPU_NOSPACE;
-	uint32_t cap = told < c.dst_cap ? told : c.dst_cap;
+	uint32_t cap = c.dst_cap;
+	if (told != LADE_LZ_STOP) {
+		if (told > cap)
+			return LADE_GPU_NOSPACE;
+		cap = told;
+	}
 	lade_lz_out o = lade_lz_begin<W>(&t->exec, c.dst, warp, lane);
 	uint32_t shift = o.done;
-	if (at >= n)
-		at = LADE_LZ_STOP;
 	uint32_t begin = at + warp * SPAN;
-	if (at != LADE_LZ_STOP)
+	if (at < n)
 		lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
 	/* Every round reads a token at least, so that there are no more than source bytes. */
-	while (at != LADE_LZ_STOP) {
+	while (at < n) {
 		uint32_t entry = 0;
 		lade_lz_tables_make<F, (W > 1), SPAN>(&t->tables[warp], c.src, begin, lane);
 		if (W > 1) {
@@ -378,21 +388,18 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 		bool bad = r.status != LADE_GPU_OK || !lade_lz_right(q, start - shift) ||
 		           total > cap + shift - o.end;
 		if (lade_team_any<W>(bad)) {
-			if (r.status == LADE_GPU_OK)
-				r.status = lade_lz_check(q, start - shift, cap);
+			r.status = lade_lz_check<F>(r.status, q, start - shift, cap);
 			return lade_lz_failed<F, W>(t, r.status, warp, lane);
 		}
-		if (at != LADE_LZ_STOP) {
+		if (at < n) {
 			begin = at + warp * SPAN;
 			lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
 		}
 		lade_lz_make<W>(&t->exec, &o, c.src, q, start, piece, o.end + total, pieces,
-		                at == LADE_LZ_STOP, warp, lane);
+		                at >= n, warp, lane);
 	}
 	*size = o.end - shift;
-	uint32_t first;
-	F::begin(c.src, n, &first, &told); /* read again, for a register less */
-	return told != LADE_LZ_STOP && *size != told ? LADE_GPU_CORRUPT : LADE_GPU_OK;
+	return F::end(at, *size, cap); /* where the size is told, it is 'cap' */
 }
 
 /* How many bytes a chunk decodes to: as above, with no output. */
@@ -405,17 +412,14 @@ static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<4> *t,
 	uint32_t status = F::begin(c.src, n, &at, &told);
 	if (status != LADE_GPU_OK)
 		return status;
-	if (at >= n)
-		at = LADE_LZ_STOP;
-	while (at != LADE_LZ_STOP) {
+	while (at < n) {
 		lade_lz_fetch(t, c.src, n, at, lane);
 		lade_lz_tables_make<F, false, 128>(t, c.src, at, lane);
 		lade_lz_sequence q;
 		uint32_t position = lade_lz_find<F, false>(t, 0, lane);
 		lade_lz_read r = lade_lz_take<F, 128>(t, c.src, n, at, position, lane, &q);
 		uint32_t length = q.size[0] + q.size[1], end = lade_warp_scan(length, lane);
-		if (r.status == LADE_GPU_OK)
-			r.status = lade_lz_check(q, op + end - length, LADE_GPU_CHUNK_MAX);
+		r.status = lade_lz_check<F>(r.status, q, op + end - length, LADE_GPU_CHUNK_MAX);
 		uint32_t bad = __ballot_sync(LADE_FULL, r.status != LADE_GPU_OK);
 		if (bad) {
 			status = __shfl_sync(LADE_FULL, r.status, __ffs(bad) - 1);
@@ -425,7 +429,7 @@ static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<4> *t,
 		at = r.exit;
 	}
 	*size = op;
-	return told != LADE_LZ_STOP && op != told ? LADE_GPU_CORRUPT : LADE_GPU_OK;
+	return F::end(at, op, told);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */

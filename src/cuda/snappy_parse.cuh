@@ -17,6 +17,7 @@
 struct lade_snappy {
 	static constexpr uint32_t SPAN = 128; /* an element takes 2 bytes at least */
 	static constexpr int TOKENS = 2;
+	static constexpr uint32_t FULL = LADE_GPU_CORRUPT; /* it passes the size that is told */
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
 	static __device__ __forceinline__ uint32_t number(const uint8_t *src, uint32_t n,
@@ -92,11 +93,12 @@ struct lade_snappy {
 		q->match[k] = kind != 0;
 		q->size[k] = size;
 		q->from[k] = from;
-		*next = bytes == n - p - 1 ? LADE_LZ_STOP : p + 1 + bytes;
+		*next = p + 1 + bytes; /* the source's end is as good as LADE_LZ_STOP */
 		return bytes > n - p - 1 ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
 	}
 
-	/* The element at 'p' < n, and the one behind it where that is at 'second' < n. */
+	/* The element at 'p' < n, and the one behind it where that is at 'second' < n.  Where the
+	 * first is cut, the second stays empty. */
 	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
 	                                                uint32_t second, lade_lz_sequence *q,
 	                                                uint32_t *next, bool *)
@@ -134,12 +136,18 @@ struct lade_snappy {
 			if (src[i] < 128) {
 				*entry = i + 1;
 				*size = (uint32_t)v;
-				return v > 0xFFFFFFFEu          ? LADE_GPU_CORRUPT
+				return v > 0xFFFFFFFFu          ? LADE_GPU_CORRUPT
 				       : v > LADE_GPU_CHUNK_MAX ? LADE_GPU_LIMIT
 				                                : LADE_GPU_OK;
 			}
 		}
 		return LADE_GPU_CORRUPT;
+	}
+
+	/* The stream gives as many bytes as it tells; not more, which is seen before. */
+	static __device__ __forceinline__ uint32_t end(uint32_t, uint32_t size, uint32_t told)
+	{
+		return size == told ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 };
 
