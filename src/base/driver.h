@@ -22,6 +22,7 @@ static inline lade__address lade__address_of(const void *ptr)
 
 /* Results of the driver that are looked at. */
 enum {
+	LADE__CU_INVALID_VALUE = 1,
 	LADE__CU_OUT_OF_MEMORY = 2,
 	LADE__CU_STUB_LIBRARY = 34,
 	LADE__CU_NO_DEVICE = 100,

@@ -255,22 +255,34 @@ static size_t count_runs(const lade__gpu_wave *w, const parts *p)
 	return runs;
 }
 
+static int send(const run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
+                const lade__gpu_unit *first, const lade__gpu_unit *last)
+{
+	return r->device->driver->cuMemcpyDtoHAsync(
+		target(first, p), base + w->out_off + first->out_at,
+		last->out_at + last->cap - first->out_at, r->lane->out);
+}
+
 static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
                              lade_error *err)
 {
-	lade_status status = LADE_OK;
-	for (size_t i = 0; i < w->count && status == LADE_OK;) {
+	int result = 0;
+	for (size_t i = 0; i < w->count && result == 0;) {
 		const lade__gpu_unit *first = &w->units[i], *last = first;
 		i++;
 		if (!first->stage_out || first->cap == 0)
 			continue;
 		while (i < w->count && in_a_row(last, p))
 			last = &w->units[i++];
-		status = LADE__CU(r->device, cuMemcpyDtoHAsync, target(first, p),
-		                  base + w->out_off + first->out_at,
-		                  last->out_at + last->cap - first->out_at, r->lane->out);
+		result = send(r, w, p, base, first, last);
+		/* As in copy_run() of gpu_wave.c. */
+		if (result != LADE__CU_INVALID_VALUE || first == last)
+			continue;
+		for (result = 0; first <= last && result == 0; first++)
+			result = send(r, w, p, base, first, first);
 	}
-	return status;
+	return lade__driver_check(r->device->driver, result, r->device->number,
+	                          "cuMemcpyDtoHAsync", err);
 }
 
 /* Sends the results of a wave on their way, when it is known how long they are. */

@@ -218,6 +218,25 @@ static lade_status enqueue_copies(lade__device *device, lade_stream stream, copi
 	return lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err);
 }
 
+/* Neighbours may be allocations of their own, and a copy over the end of one the driver refuses:
+ * then each goes by itself. */
+static lade_status copy_run(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                            lade__address base, size_t i, const sources *run, lade_error *err)
+{
+	const lade__gpu_unit *u = &w->units[i];
+	lade__address to = base + w->in_off;
+	lade_status status = LADE_OK;
+	int result = device->driver->cuMemcpyAsync(to + u->in_at, lade__address_of(u->src),
+	                                           run->size, stream);
+	if (result != LADE__CU_INVALID_VALUE || run->end - i == 1)
+		return lade__driver_check(device->driver, result, device->number, "cuMemcpyAsync",
+		                          err);
+	for (; i < run->end && status == LADE_OK; i++)
+		status = LADE__CU(device, cuMemcpyAsync, to + w->units[i].in_at,
+		                  lade__address_of(w->units[i].src), w->units[i].src_size, stream);
+	return status;
+}
+
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
                               lade__address base, lade_error *err)
 {
@@ -226,11 +245,9 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 	             .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
-		const lade__gpu_unit *u = &w->units[i];
 		sources run = run_from(w, i);
 		if (run.size && run.by_driver)
-			status = LADE__CU(device, cuMemcpyAsync, base + w->in_off + u->in_at,
-			                  lade__address_of(u->src), run.size, stream);
+			status = copy_run(device, stream, w, base, i, &run, err);
 		i = run.end;
 	}
 	return status == LADE_OK ? enqueue_copies(device, stream, in, err) : status;

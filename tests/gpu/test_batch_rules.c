@@ -262,6 +262,57 @@ static void each_item_a_spec(void **state)
 	list_free(l);
 }
 
+/* Bytes in a row are copied at once, but the driver does not copy from one allocation into the
+ * next: what it refuses so goes one by one. */
+static void neighbours_of_two_allocations(void **state)
+{
+	(void)state;
+	enum { COUNT = 3, SIZE = 102400 };
+	if (!emu)
+		skip();
+	buffer src = buffer_new(pinned, COUNT * (SIZE + 500), 0);
+	buffer dst = buffer_new(pinned, (size_t)COUNT * SIZE, 0);
+	lade_segment segment[COUNT];
+	lade_item item[COUNT];
+	lade_result result[COUNT];
+	rng r = {.s = 3};
+	size_t at = 0, in = 0, out = 0;
+	uint8_t *plain = malloc((size_t)COUNT * SIZE);
+	for (size_t i = 0; i < (size_t)COUNT * SIZE; i++)
+		plain[i] = (uint8_t)rng_next(&r);
+	for (size_t i = 0; i < COUNT; i++) {
+		size_t size;
+		OK(lade_encode(engine, lz4, plain + i * SIZE, SIZE, src.data + at, SIZE + 500,
+		               &size, err));
+		segment[i] = (lade_segment){src.data + at, size, pinned, 0};
+		at += size;
+		item[i] = (lade_item){.src = &segment[i],
+		                      .src_count = 1,
+		                      .dst = {dst.data + i * SIZE, SIZE, pinned}};
+	}
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	OK(lade_decode_into(engine, lz4, item, COUNT, result, &o, err));
+	for (int k = 1;; k++) {
+		memset(dst.data, 0, dst.size);
+		emu->failed = NULL;
+		emu->fail_code = 1; /* CUDA_ERROR_INVALID_VALUE */
+		emu->fail_at = emu->calls + k;
+		lade_status status = lade_decode_into(engine, lz4, item, COUNT, result, &o, NULL);
+		emu->fail_at = 0;
+		if (status == LADE_OK)
+			assert_memory_equal(dst.data, plain, dst.size);
+		if (!emu->failed)
+			break;
+		in += status == LADE_OK && strncmp(emu->failed, "cuMemcpyAsync", 13) == 0;
+		out += status == LADE_OK && strncmp(emu->failed, "cuMemcpyDtoHAsync", 17) == 0;
+	}
+	assert_int_equal(in, 1);
+	assert_int_equal(out, 1);
+	free(plain);
+	buffer_free(&src);
+	buffer_free(&dst);
+}
+
 /* ---- many, and none ------------------------------------------ */
 
 static void none_and_empty(void **state)
@@ -751,6 +802,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(one_large_item_among_many, begin, end),
 		cmocka_unit_test_setup_teardown(threads_are_no_more_than_asked, begin, end),
 		cmocka_unit_test_setup_teardown(each_item_a_spec, begin, end),
+		cmocka_unit_test_setup_teardown(neighbours_of_two_allocations, begin, end),
 		cmocka_unit_test_setup_teardown(none_and_empty, begin, end),
 		cmocka_unit_test_setup_teardown(thousands, begin, end),
 		cmocka_unit_test_setup_teardown(one_item_does_not_spoil_the_others, begin, end),
