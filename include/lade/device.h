@@ -7,6 +7,7 @@
  * a device is first worked on and kept until the process ends.
  *
  * A process that was forked after the driver was opened cannot use devices: all calls fail there.
+ * A NULL where a result goes is LADE_E_ARG.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -105,6 +105,8 @@ lade_status lade_device_count(int32_t *count, lade_error *err)
 {
 	const lade__driver *driver;
 
+	if (!count)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "count is NULL");
 	*count = 0;
 	/* This comes first because a forked process must not go on with what its parent found. */
 	lade_status status = lade__driver_get(&driver, err);
@@ -139,8 +141,10 @@ lade_status lade__device_get(int32_t number, lade__device **out, lade_error *err
 lade_status lade_device_get_info(int32_t device, const lade_device_info **info, lade_error *err)
 {
 	lade__device *d;
-	lade_status status = lade__device_get(device, &d, err);
 
+	if (!info)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "info is NULL");
+	lade_status status = lade__device_get(device, &d, err);
 	*info = status == LADE_OK ? &d->info : NULL;
 	return status;
 }
@@ -199,9 +203,11 @@ lade_status lade__device_use(int32_t number, lade__device **out, lade_error *err
 lade_status lade_stream_new(int32_t device, lade_stream *out, lade_error *err)
 {
 	lade__device *d;
-	lade_status status = lade__device_use(device, &d, err);
 
+	if (!out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
 	*out = NULL;
+	lade_status status = lade__device_use(device, &d, err);
 	if (status != LADE_OK)
 		return status;
 	status = LADE__CU(d, cuStreamCreate, out, STREAM_NON_BLOCKING);

@@ -66,9 +66,12 @@ lade_status lade_device_memory(int32_t device, uint64_t *free_size, uint64_t *re
 	lade__device *d;
 	size_t total, left;
 	uint64_t reserved, used;
-	lade_status status = lade__device_use(device, &d, err);
 
+	if (!free_size || !reserve_size)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 free_size ? "reserve_size" : "free_size");
 	*free_size = *reserve_size = 0;
+	lade_status status = lade__device_use(device, &d, err);
 	if (status != LADE_OK)
 		return status;
 	TRY(LADE__CU(d, cuMemGetInfo, &left, &total));

@@ -422,6 +422,13 @@ static void errors_are_told(void **state)
 	assert_non_null(strstr(why.message, "no device "));
 	FAILS(LADE_E_NO_DEVICE, why, lade_device_check(-1, err));
 
+	uint64_t bytes;
+	FAILS(LADE_E_ARG, why, lade_device_count(NULL, err));
+	FAILS(LADE_E_ARG, why, lade_device_get_info(0, NULL, err));
+	FAILS(LADE_E_ARG, why, lade_stream_new(0, NULL, err));
+	FAILS(LADE_E_ARG, why, lade_device_memory(0, NULL, &bytes, err));
+	FAILS(LADE_E_ARG, why, lade_device_memory(0, &bytes, NULL, err));
+
 	OK(lade__device_use(0, &d, err));
 	FAILS(LADE_E_DEVICE, why, LADE__CU(d, cuDeviceGetAttribute, &value, -1, d->handle));
 	assert_non_null(strstr(why.message, "device 0: cuDeviceGetAttribute: "
