@@ -218,6 +218,27 @@ bool py_array_grow(py_array *array, size_t cap)
 	return take_block(array, cap, place, array->stream) && py_array_flat(array, PY_BYTES, cap);
 }
 
+void py_array_swap(py_array *a, py_array *b)
+{
+	py_array old = *a;
+
+	a->data = b->data;
+	a->block = b->block;
+	a->block_size = b->block_size;
+	a->cap = b->cap;
+	a->place = b->place;
+	a->stream = b->stream;
+	b->data = old.data;
+	b->block = old.block;
+	b->block_size = old.block_size;
+	b->cap = old.cap;
+	b->place = old.place;
+	b->stream = old.stream;
+	/* The sizes follow from the capacities until somebody says better. */
+	(void)py_array_flat(a, PY_BYTES, a->cap);
+	(void)py_array_flat(b, PY_BYTES, b->cap);
+}
+
 void py_array_shrink(py_array *array, size_t size)
 {
 	void *smaller;

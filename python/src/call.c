@@ -296,6 +296,28 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 	return true;
 }
 
+/* Decodes a failed item once more, for its own error: the work's may be another's. */
+static bool tell(const py_call *call, py_work *work, size_t i)
+{
+	py_work one;
+
+	if (i == work->failed)
+		return true;
+	if (!py_work_init(&one, call->codec, 1, false)) {
+		PyErr_NoMemory();
+		return false;
+	}
+	one.segments[0] = work->segments[i];
+	one.items[0] = work->items[i];
+	one.items[0].src = one.segments;
+	go(call, &one);
+	work->err = one.err;
+	work->err.status = work->results[i].status;
+	work->failed = i;
+	py_work_reset(&one);
+	return true;
+}
+
 /*
  * Goes through the items that failed: those whose size nobody knew get more room.  At the end the
  * work's error is that of the first item that cannot be decoded.
@@ -309,9 +331,8 @@ static bool retry(const py_call *call, py_work *work, PyObject *owners)
 		int failed;
 		if (!work->results[i].status || (call->return_errors && !small))
 			continue;
-		if (!small && i == work->failed)
-			return true;
-		/* The work's error is another's: this one is decoded again, to tell its own. */
+		if (!small)
+			return tell(call, work, i);
 		if (!again(call, work, i, &extra))
 			return false;
 		if (!extra) {
@@ -463,10 +484,11 @@ static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
 	                      ? (work->segments[0].size + 8) * RATIO_MAX
 	                      : (size_t)PY_SSIZE_T_MAX;
 
-	while (go(call, work) == LADE_E_NOSPACE && !call->encode && mem->array &&
+	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
 	       item->dst.size < most && py_array_resizable(mem->array)) {
 		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
-		if (!py_array_grow(mem->array, cap))
+		size_t first = guess(work->segments[0].size);
+		if (!py_array_grow(mem->array, cap < first ? first : cap))
 			return false;
 		item->dst.data = mem->array->data;
 		item->dst.size = mem->array->cap;
@@ -531,9 +553,9 @@ static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	item->dst = (lade_span){mem->data, mem->size, mem->place};
 	if (!array)
 		return true;
-	if (py_array_resizable(array)) {
+	if (!call->into && py_array_resizable(array)) {
 		cap = item_cap(call, work, i);
-		if (cap == SIZE_MAX && array->cap < guess(work->segments[i].size))
+		if (cap == SIZE_MAX && call->batch)
 			cap = guess(work->segments[i].size);
 		if (cap != SIZE_MAX && cap > array->cap && !py_array_grow(array, cap))
 			return false;
@@ -656,6 +678,33 @@ static PyObject *on_outs(const py_call *call, const py_work *work, const py_hold
 	return out;
 }
 
+/* Arrays of ours that were too small for what nobody knew take the memory of larger ones. */
+static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
+{
+	for (size_t i = 0; i < work->count; i++) {
+		py_array *array = holds->mems[i].array, *extra;
+		bool small = !call->encode && work->results[i].status == LADE_E_NOSPACE &&
+		             work->sizes[i] == LADE_SIZE_UNKNOWN && !call->into && array &&
+		             py_array_resizable(array);
+		if (!work->results[i].status || (!small && call->return_errors))
+			continue;
+		if (!small)
+			return tell(call, work, i);
+		if (!again(call, work, i, &extra))
+			return false;
+		if (extra) {
+			py_array_swap(array, extra);
+			work->items[i].dst.data = array->data;
+		}
+		if (!extra && !call->return_errors)
+			return true;
+		Py_XDECREF(extra);
+	}
+	if (!call->return_errors)
+		work->err.status = LADE_OK;
+	return true;
+}
+
 static PyObject *into_many(const py_call *call, py_work *work)
 {
 	py_state *st = call->codec->st;
@@ -704,6 +753,8 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		}
 	}
 	go(call, work);
+	if (work->err.status && holds.mems && !grow_outs(call, work, &holds))
+		goto out;
 	if (!raise_work(call, work))
 		goto out;
 	for (size_t i = 0; holds.mems && i < count; i++)
@@ -740,6 +791,11 @@ out:
 
 /* ---- the call --------------------------------------------------------------------------- */
 
+static bool may_grow(py_state *st, PyObject *object)
+{
+	return Py_TYPE(object) == st->array_type && py_array_resizable((py_array *)object);
+}
+
 /* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */
 static bool wants_sizes(const py_call *call)
 {
@@ -749,7 +805,15 @@ static bool wants_sizes(const py_call *call)
 		return false;
 	if (call->codec->kind != PY_RAW || !call->out)
 		return true;
-	return Py_TYPE(call->out) == st->array_type && py_array_resizable((py_array *)call->out);
+	if (call->into)
+		return false;
+	if (!call->batch)
+		return may_grow(st, call->out);
+	for (Py_ssize_t i = 0; py_is_list(call->out) && i < PySequence_Size(call->out); i++)
+		if (may_grow(st, PyList_Check(call->out) ? PyList_GetItem(call->out, i)
+		                                         : PyTuple_GetItem(call->out, i)))
+			return true;
+	return false;
 }
 
 PyObject *py_call_run(py_call *call)
@@ -768,7 +832,8 @@ PyObject *py_call_run(py_call *call)
 		Py_BEGIN_ALLOW_THREADS
 		py_work_sizes(&work);
 		Py_END_ALLOW_THREADS
-		if (!raise_work(call, &work))
+		/* Of a batch an earlier item may fail later, and the first one is to be named. */
+		if (!call->batch && !raise_work(call, &work))
 			goto out;
 	} else {
 		for (size_t i = 0; i < work.count; i++)

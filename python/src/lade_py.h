@@ -118,6 +118,8 @@ py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t st
 void py_array_shrink(py_array *array, size_t size);
 /* Makes room for 'cap' bytes in an array that owns its memory; contents are lost. */
 bool py_array_grow(py_array *array, size_t cap);
+/* Two flat arrays of bytes with memory of their own exchange it. */
+void py_array_swap(py_array *a, py_array *b);
 /* True when the array's memory is its own and nobody else looks at it. */
 bool py_array_resizable(const py_array *array);
 /* A flat view of 'size' bytes at 'data' that keeps 'owner'. */

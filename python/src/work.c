@@ -140,7 +140,9 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 	if (size >= (uint64_t)PY_SSIZE_T_MAX)
 		return lade_fail(err, LADE_E_LIMIT, 0, "the data claims %llu bytes",
 		                 (unsigned long long)size);
-	segment->decoded_size = (size_t)size;
+	/* For a range this lets the library take scratch; else the result is compared with it. */
+	if (work->items[i].range_off || work->items[i].range_size)
+		segment->decoded_size = (size_t)size;
 	work->sizes[i] = size;
 	return LADE_OK;
 }
@@ -294,6 +296,8 @@ lade_status py_work_decode(py_work *work)
 		uint64_t want = work->sizes[i], got = work->results[i].size;
 		/* What failed before was decoded for nothing: its error is the first one. */
 		if (want == LADE_SIZE_UNKNOWN && take_prefix(work, i, &err)) {
+			if (work->failed == i)
+				work->failed = SIZE_MAX;
 			note(work, i, &err);
 			continue;
 		}

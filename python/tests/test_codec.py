@@ -211,6 +211,14 @@ def test_out_of_lists(algorithm, kind):
     assert block[5000:5100].tobytes() == items[1]
     own = [codec.encode(b"") for _ in items]
     assert [a.tobytes() for a in codec.decode(encoded, out=own)] == items
+    own = [codec.encode(b"") for _ in range(3)]
+    large = [bytes(300000), b"x", bytes(200000)]
+    assert [a.tobytes() for a in codec.decode(codec.encode(large), out=own)] == large
+    assert own[2].buffer_size == 200000
+    if kind == BitstreamKind.RAW:
+        with pytest.raises(ValueError, match="item 1: ") as e:
+            codec.decode(codec.encode(large), out=[codec.encode(b""), bytearray(0), bytearray(9)])
+        assert e.value.index == 1
     bounds = [codec.get_max_comp_buffer_size(i) for i in items]
     assert bounds == codec.get_max_comp_buffer_size(items)
     again = codec.encode(items, out=[bytearray(b) for b in bounds])
@@ -377,3 +385,15 @@ def test_threads():
     items = [TEXT] * 50
     wide = Codec(algorithm="Zstd", bitstream_kind=1, threads=16)
     assert [a.tobytes() for a in wide.decode(codec.encode(items))] == items
+
+
+def test_decode_into_never_resizes(kind):
+    codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+    out = codec.decode(codec.encode(bytes(5000)))
+    address, shape = out.ptr, out.shape
+    out = codec.decode(codec.encode(bytes(5000)))
+    assert codec.decode_into(codec.encode(TEXT[:4000]), out) == 4000
+    assert out.shape == shape and out.tobytes()[:4000] == TEXT[:4000] and address
+    with pytest.raises(ValueError):
+        codec.decode_into(codec.encode(TEXT), out)
+    assert out.shape == shape

@@ -65,4 +65,10 @@ esac
 	"$venv/mypy" --strict -p liblade
 	"$venv/python" -m mypy.stubtest liblade
 )
-exec "$venv/python" -B -m pytest -q -p no:cacheprovider python/tests "$@"
+"$venv/python" -B -m pytest -q -p no:cacheprovider -rs python/tests "$@"
+# Arrays on a device once more on the emulated one, where the library's tests were built.
+emulated=$(dirname "$build")/tests/gpu/emulated
+if [ $# = 0 ] && [ -e "$emulated/libcuda.so.1" ]; then
+	LD_LIBRARY_PATH=$emulated "$venv/python" -B -m pytest -q -p no:cacheprovider \
+		python/tests/test_device.py
+fi

@@ -1,0 +1,137 @@
+"""Arrays on a device: a real one, or the emulated one (docs/emulated-warp.md) when run.sh finds it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import gc
+
+import numpy as np
+import pytest
+
+import liblade
+from liblade import Codec, as_array
+
+pytestmark = pytest.mark.skipif(
+    liblade._lade._device_count() == 0, reason="no GPU, and no emulated driver was named"
+)
+X = np.cumsum(np.arange(10000) % 5).astype("<i4")
+
+
+def test_array_there_and_back():
+    a = as_array(X).cuda()
+    assert a.place == "device" and a.device_id == 0 and a.dtype == "<i4" and a.shape == X.shape
+    assert a.buffer_kind is liblade.STRIDED_DEVICE and a.cuda() is a
+    assert a.__dlpack_device__() == (2, 0) and "on device 0" in repr(a)
+    cai = a.__cuda_array_interface__
+    assert cai["version"] == 3 and cai["data"] == (a.ptr, False) and cai["stream"] is None
+    assert (np.asarray(a.cpu()) == X).all()
+    assert (np.asarray(a[5:25:1].cpu()) == X[5:25]).all()
+    for offer in (lambda: memoryview(a), lambda: np.from_dlpack(a, copy=False)):
+        with pytest.raises((BufferError, RuntimeError)):
+            offer()
+    with pytest.raises(AttributeError, match="cpu\\(\\) copies it"):
+        a.__array_interface__
+    b = liblade.from_dlpack(a)
+    assert b.ptr == a.ptr and b.place == "device"
+    assert (np.from_dlpack(a, device="cpu") == X).all()
+    with pytest.raises(NotImplementedError, match="strided"):
+        a[::2].cpu()
+    assert liblade.__cuda_version__ >= 12000
+
+
+def test_cuda_array_interface_in():
+    a = as_array(X).cuda()
+
+    class Other:
+        __cuda_array_interface__ = a.__cuda_array_interface__
+
+    b = as_array(Other())
+    assert b.place == "device" and (np.asarray(b.cpu()) == X).all()
+    Other.__cuda_array_interface__ = {**a.__cuda_array_interface__, "stream": 1}
+    assert as_array(Other()).ptr == a.ptr
+    Other.__cuda_array_interface__ = {**a.__cuda_array_interface__, "stream": 0}
+    with pytest.raises(ValueError, match="stream 0"):
+        as_array(Other())
+
+
+@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Zstd", "Deflate", "Gzip", "Blosc"])
+@pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)
+def test_codecs(algorithm, kind):
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    a = as_array(X).cuda()
+    encoded = codec.encode(a)
+    assert encoded.place == "device" and codec.get_uncomp_buffer_size(encoded) == X.nbytes
+    got = codec.decode(encoded, "<i4")
+    assert got.place == "device" and (np.asarray(got.cpu()) == X).all()
+    assert (np.asarray(codec.decode(encoded.cpu(), "<i4")) == X).all()
+    out = np.zeros_like(X)
+    codec.decode(encoded, out=out)
+    assert (out == X).all()
+    there = as_array(np.zeros_like(X)).cuda()
+    assert codec.decode_into(codec.encode(X), there) == X.nbytes
+    assert (np.asarray(there.cpu()) == X).all()
+    # Mixed places in one call.
+    encoded = codec.encode([a, X, a[:100], b""])
+    assert [i.buffer_size for i in codec.decode(encoded)] == [40000, 40000, 400, 0]
+    assert codec.decode(encoded)[2].cpu().tobytes() == X[:100].tobytes()
+    encoded = codec.encode([a, a[:100]])
+    assert encoded[0].place == "device" and encoded.cpu()[0].place == "host"
+    decoded = codec.decode(encoded.cpu().cuda(), out=[there, bytearray(500)])
+    assert decoded[0].place == "device" and decoded[1].tobytes() == X[:100].tobytes()
+    got = codec.decode(codec.encode(a), byte_range=(400, 800))
+    assert got.cpu().tobytes() == X[100:200].tobytes()
+
+
+def test_corrupt_items_on_a_device():
+    codec = Codec(algorithm="Zstd", bitstream_kind=1)
+    good = codec.encode(X)
+    bad = bytearray(good.tobytes())
+    bad[8:] = bytes(len(bad) - 8)
+    batch = [good.cuda(), as_array(bad).cuda(), good.cuda()]
+    for _ in range(2):
+        with pytest.raises(liblade.CorruptError, match="item 1: zstd") as e:
+            codec.decode(batch)
+        assert e.value.index == 1
+    got = codec.decode(batch, errors="return")
+    assert isinstance(got[1], liblade.CorruptError)
+    assert (np.asarray(got[2].cpu()).view("<i4") == X).all()
+
+
+def test_allocators_and_streams():
+    calls = []
+
+    class Memory:
+        def __init__(self, size):
+            self.inner = liblade._lade._empty(size, 3, 0)
+            self.ptr = self.inner.ptr
+
+    def allocate(nbytes, stream):
+        assert isinstance(stream, liblade.CudaStream)
+        calls.append(nbytes)
+        liblade.set_device_allocator(None)
+        try:
+            return Memory(nbytes)
+        finally:
+            liblade.set_device_allocator(allocate)
+
+    liblade.set_device_allocator(allocate)
+    try:
+        a = as_array(X).cuda()
+    finally:
+        liblade.set_device_allocator(None)
+    assert calls == [40000] and (np.asarray(a.cpu()) == X).all()
+    stream = liblade.CudaStream.make_new()
+    assert stream.ptr > 2 and not stream.is_special and stream.device == 0
+    codec = Codec(algorithm="LZ4", cuda_stream=stream.ptr, bitstream_kind=1)
+    assert codec.decode(codec.encode(as_array(X).cuda(cuda_stream=stream.ptr))).buffer_size == 40000
+    stream.synchronize()
+    before = liblade._lade._memory_stats()[0]
+    del a
+    gc.collect()
+    assert liblade._lade._memory_stats()[0] < before
+
+
+def test_explain_tells_the_route():
+    told = Codec(algorithm="Zstd").explain(65536, 100, source_place="device",
+                                           destination_place="device")
+    assert any(c.chosen and c.place == "host" for c in told)  # no kernel yet

@@ -1,0 +1,148 @@
+"""What failures look like: classes, texts, which item.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import pickle
+
+import pytest
+
+import liblade
+from liblade import Codec
+
+TEXT = b"corrupt me, if you can; " * 200
+RAW = liblade.BitstreamKind.RAW
+
+
+def broken(data):
+    data = bytearray(data)
+    data[len(data) // 3:] = b"\xff" * 7
+    return bytes(data)
+
+
+@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Deflate", "Gzip", "Zstd", "zlib", "Blosc"])
+@pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)
+def test_a_bad_item_is_named_and_spoils_no_other(algorithm, kind):
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    good = codec.encode(TEXT)
+    batch = [good, good, broken(good), good, b""]
+    for _ in range(2):  # each time
+        with pytest.raises(liblade.CorruptError) as e:
+            codec.decode(batch)
+        assert e.value.index == 2 and str(e.value).startswith("item 2: ")
+        assert "item" not in str(e.value)[8:]
+        with pytest.raises(RuntimeError):
+            codec.decode(batch[2])
+    got = codec.decode(batch, errors="return")
+    assert [isinstance(g, liblade.Error) for g in got] == [False, False, True, False, True]
+    assert got[0].tobytes() == got[3].tobytes() == TEXT
+    assert got[2].index == 2 and got[4].index == 4 and str(got[4]).startswith("item 4: ")
+    outs = [bytearray(len(TEXT)) for _ in batch]
+    got = codec.decode(batch, out=outs, errors="return")
+    assert isinstance(got[2], liblade.Error) and bytes(outs[3]) == TEXT == got[1].tobytes()
+    one = codec.decode(batch[2], errors="return")
+    assert isinstance(one, liblade.CorruptError) and one.index is None
+    assert not str(one).startswith("item")
+    assert codec.decode(good, errors="return").tobytes() == TEXT
+    assert isinstance(codec.decode(batch[2], out=outs[0], errors="return"), liblade.CorruptError)
+    with pytest.raises(liblade.CorruptError):
+        codec.decode_into(batch, outs)
+
+
+def test_classes():
+    for name, bases in {
+        "InputError": (ValueError,), "CorruptError": (RuntimeError,),
+        "ChecksumError": (liblade.CorruptError,), "UnsupportedError": (NotImplementedError,),
+        "OutOfMemoryError": (MemoryError,), "DeviceError": (RuntimeError,), "FileError": (OSError,),
+    }.items():
+        assert issubclass(getattr(liblade, name), (liblade.Error, *bases))
+    e = liblade.CorruptError("text", "LADE_E_CORRUPT", 7, 3)
+    f = pickle.loads(pickle.dumps(e))
+    assert type(f) is type(e) and (f.status, f.offset, f.index, str(f)) == (
+        "LADE_E_CORRUPT", 7, 3, "text")
+
+
+def test_offsets_and_numbers():
+    lz4 = Codec(algorithm="LZ4", bitstream_kind=RAW)
+    with pytest.raises(liblade.CorruptError) as e:
+        lz4.decode(bytes([0xF0, 255, 255, 0]), out=bytearray(9999))
+    assert e.value.status == "LADE_E_TRUNCATED" and e.value.offset is not None
+    with pytest.raises(liblade.InputError, match=f"{len(TEXT)}.*have 10") as e:
+        lz4.decode(lz4.encode(TEXT), out=bytearray(10))
+    assert e.value.status == "LADE_E_NOSPACE" and isinstance(e.value, ValueError)
+    sized = Codec(algorithm="LZ4", bitstream_kind=2)
+    data = bytearray(sized.encode(TEXT).tobytes())
+    data[0] += 1
+    with pytest.raises(liblade.CorruptError, match=f"claims {len(TEXT) + 1} bytes and has"):
+        sized.decode(data)
+    data[0] -= 2
+    with pytest.raises(liblade.CorruptError, match=f"claims {len(TEXT) - 1} bytes and has more"):
+        sized.decode(data)
+    with pytest.raises(liblade.CorruptError, match="3 bytes, and the size before the data takes 4"):
+        sized.decode(b"abc")
+    with pytest.raises(liblade.CorruptError, match="byte 5 before the data is 1, want 0"):
+        Codec(algorithm="LZ4", bitstream_kind=3).decode(bytes(5) + b"\1" + bytes(10))
+
+
+def test_hostile_sizes():
+    zstd = Codec(algorithm="Zstd", bitstream_kind=2)
+    with pytest.raises((MemoryError, liblade.Error)):
+        zstd.decode(b"\xff" * 7 + b"\x3f" + b"x" * 20)
+    with pytest.raises(liblade.InputError, match="claims"):
+        zstd.decode(b"\xff" * 8 + b"x" * 20)
+    with pytest.raises((MemoryError, liblade.Error)):
+        zstd.decode([zstd.encode(b"a"), b"\xff" * 6 + b"\0\0" + b"x" * 20])
+
+
+def test_bad_destinations():
+    codec = Codec(algorithm="Zstd", bitstream_kind=RAW)
+    out = bytearray(len(TEXT))
+    with pytest.raises(TypeError, match="no memory to share"):
+        codec.decode(codec.encode(TEXT), out=3)
+    with pytest.raises(ValueError, match="read-only"):
+        codec.decode_into(codec.encode(TEXT), memoryview(out).toreadonly())
+    assert out == bytearray(len(TEXT))
+
+
+def test_allocators():
+    calls = []
+
+    class Memory:
+        def __init__(self, size):
+            self.block = bytearray(size)
+            self.ptr = liblade.as_array(self.block).ptr
+            calls.append(size)
+
+        def __del__(self):
+            calls.append(-len(self.block))
+
+    codec = Codec(algorithm="Zstd", bitstream_kind=RAW)
+    encoded = codec.encode(TEXT)
+    liblade.set_host_allocator(lambda n, stream: Memory(n))
+    try:
+        got = codec.decode(encoded)
+        assert got.tobytes() == TEXT and calls == [len(TEXT)]
+        del got
+        assert calls == [len(TEXT), -len(TEXT)]
+
+        def fails(n, stream):
+            raise KeyError("no more")
+
+        liblade.set_host_allocator(fails)
+        with pytest.raises(KeyError, match="no more"):
+            codec.decode(encoded)
+        liblade.set_host_allocator(lambda n, stream: object())
+        with pytest.raises(AttributeError, match="ptr"):
+            codec.decode([encoded])
+
+        class Nothing:
+            ptr = 0
+
+        liblade.set_host_allocator(lambda n, stream: Nothing())
+        with pytest.raises(MemoryError, match="ptr 0"):
+            codec.decode(encoded)
+    finally:
+        liblade.set_host_allocator(None)
+    with pytest.raises(TypeError, match="cannot be called"):
+        liblade.set_host_allocator(3)
+    assert codec.decode(encoded).tobytes() == TEXT

@@ -1,0 +1,218 @@
+"""nvCOMP's names, keywords, defaults and integers, one by one.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import inspect
+
+import pytest
+
+import liblade
+from liblade import Codec
+
+ENUMS = {
+    "ArrayBufferKind": {"STRIDED_DEVICE": 1, "STRIDED_HOST": 2},
+    "BitstreamKind": {"NVCOMP_NATIVE": 0, "RAW": 1, "WITH_UNCOMPRESSED_SIZE": 2,
+                      "WITH_UNCOMPRESSED_SIZE_16": 3},
+    "ChecksumPolicy": {"NO_COMPUTE_NO_VERIFY": 0, "COMPUTE_AND_NO_VERIFY": 1,
+                       "NO_COMPUTE_AND_VERIFY_IF_PRESENT": 2, "COMPUTE_AND_VERIFY_IF_PRESENT": 3,
+                       "COMPUTE_AND_VERIFY": 4},
+    "DecompressBackend": {"NVCOMP_DECOMPRESS_BACKEND_DEFAULT": 0,
+                          "NVCOMP_DECOMPRESS_BACKEND_HARDWARE": 1,
+                          "NVCOMP_DECOMPRESS_BACKEND_CUDA": 2},
+    "BitshuffleMode": {"NVCOMP_BITSHUFFLE_NONE": 0, "NVCOMP_BITSHUFFLE_MSB_FIRST": 1,
+                       "NVCOMP_BITSHUFFLE_LSB_FIRST": 2},
+    "ExecutionPolicy": {"CONCURRENCY": 0, "LATENCY": 1},
+    "BitcompMode": {"BITCOMP_LOSSLESS": 0, "BITCOMP_LOSSY_FP_TO_SIGNED": 1,
+                    "BITCOMP_LOSSY_FP_TO_UNSIGNED": 2},
+    "CascadedMode": {"ASYMMETRIC": 1, "SYMMETRIC": 2},
+    "CascadedTerminalCodec": {"CASCADED_BITPACK": 1},
+    "CascadedFineGrainedEncoding": {"NONE": 0, "DELTA": 1, "RLE": 2, "FOR": 4},
+    "CascadedCoarseGrainedEncoding": {"NONE": 0},
+}
+AT_MODULE = ["ArrayBufferKind", "ChecksumPolicy", "DecompressBackend", "BitshuffleMode"]
+
+KEYWORDS = {
+    "algorithm": "", "device_id": None, "cuda_stream": None, "uncomp_chunk_size": 65536,
+    "bitstream_kind": 0, "checksum_policy": 0, "decompress_backend": 0, "use_de_sort": None,
+    "data_type": None, "bitshuffle_mode": 0, "algorithm_type": None, "execution_policy": 0,
+    "num_rles": None, "num_deltas": None, "use_bitpack": None, "mode": None, "delta": None,
+    "states_per_lane": None, "histogram_reduction_log2": None, "max_sub_chunk_count": None,
+    "skip_validate": None, "compression_level": None, "terminal_codecs": None,
+    "fine_grained_encodings": None, "coarse_grained_encodings": None,
+    # Ours.
+    "level": None, "filters": None, "threads": 0, "strict": False, "where": "auto",
+}  # fmt: skip
+
+METHODS = {
+    "encode": ["array", "out", "compression_config", "errors"],
+    "decode": ["src", "data_type", "out", "decompression_config", "errors", "byte_range",
+               "element_range"],
+    "encode_into": ["src", "out"],
+    "decode_into": ["src", "out", "byte_range"],
+    "compression_config": ["sizes"],
+    "decompression_config": ["source"],
+    "get_max_comp_buffer_size": ["source"],
+    "get_uncomp_buffer_size": ["source"],
+    "get_required_compression_alignment": [],
+    "get_required_decompression_alignment": [],
+    "__enter__": [],
+}
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_enums(name):
+    enum = getattr(liblade, name)
+    assert {k: int(v) for k, v in enum.__members__.items()} == ENUMS[name]
+    for member, value in ENUMS[name].items():
+        assert enum(value).name == member and getattr(enum, member).value == value
+        if name in AT_MODULE:
+            assert getattr(liblade, member) is getattr(enum, member)
+        elif name == "BitstreamKind":
+            assert not hasattr(liblade, member)
+
+
+def test_keywords_and_defaults():
+    given = inspect.signature(Codec).parameters
+    assert {k: p.default for k, p in given.items()} == KEYWORDS
+    assert all(p.kind is p.KEYWORD_ONLY for p in given.values())
+    for unknown in ("chunk_size", "uncompressed_chunk_size", "algorithm_name", "type"):
+        with pytest.raises(TypeError, match=unknown):
+            Codec(algorithm="LZ4", **{unknown: 20})
+    with pytest.raises(TypeError):
+        Codec("LZ4")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name):
+    parameters = list(inspect.signature(getattr(Codec, name)).parameters)
+    assert parameters == ["self", *METHODS[name]]
+
+
+def test_the_rest_is_there():
+    for name in ("Array", "BatchArray", "Codec", "CompressConfig", "DecompressConfig", "CudaStream",
+                 "ExternalMemory", "as_array", "as_arrays", "from_dlpack", "set_device_allocator",
+                 "set_pinned_allocator", "set_host_allocator", "__version__", "__cuda_version__"):
+        assert hasattr(liblade, name) and name in liblade.__all__
+    assert set(liblade.__all__) <= set(dir(liblade)) | {"__cuda_version__"}
+    for name in ("cpu", "cuda", "to_dlpack", "__dlpack__", "__dlpack_device__", "buffer_kind",
+                 "buffer_size", "capacity", "dtype", "item_size", "ndim", "precision", "shape",
+                 "size", "strides", "__cuda_array_interface__", "__array_interface__"):
+        assert name in vars(liblade.Array)
+    for name in ("buffer_sizes", "cpu", "cuda", "__len__", "__getitem__", "__iter__"):
+        assert name in vars(liblade.BatchArray)
+    for name in ("borrow", "make_new", "device", "is_special", "ptr"):
+        assert hasattr(liblade.CudaStream, name)
+    assert liblade.__version__.count(".") == 2
+    assert liblade.__cuda_version__ is None or isinstance(liblade.__cuda_version__, int)
+    assert list(inspect.signature(liblade.as_array).parameters) == ["source", "cuda_stream"]
+    assert list(inspect.signature(liblade.Array.cuda).parameters)[1:3] == [
+        "synchronize", "cuda_stream"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        liblade.nothing
+
+
+@pytest.mark.parametrize("name", ["LZ4", "lz4", "Lz4", "SNAPPY", "snappy", "Zstd", "ZSTD", "zlib",
+                                  "deflate", "Gzip", "GZIP", "blosc"])
+def test_names_in_any_case(name):
+    codec = Codec(algorithm=name)
+    assert codec.algorithm == name
+    assert liblade.Codec().decode(codec.encode(b"abc" * 99)).tobytes() == b"abc" * 99
+
+
+@pytest.mark.parametrize("name", ["GDeflate", "Gdeflate", "ANS", "Bitcomp", "Cascaded", "cascaded"])
+def test_what_the_library_lacks(name):
+    with pytest.raises(NotImplementedError, match=r"liblade \d+\.\d+\.\d+ has no \w+ yet"):
+        Codec(algorithm=name)
+
+
+@pytest.mark.parametrize("kwargs, kind, text", [
+    (dict(algorithm="lz5"), ValueError, "lz5"),
+    (dict(algorithm="zstd(level=99)"), ValueError, "level"),
+    (dict(algorithm=5), TypeError, "algorithm: 5 is no str"),
+    (dict(algorithm="LZ4", num_rles=2), ValueError, "num_rles is an option of Cascaded"),
+    (dict(algorithm="LZ4", delta=0.1), ValueError, "delta is an option of Bitcomp"),
+    (dict(algorithm="LZ4", states_per_lane=1), ValueError, "option of ANS"),
+    (dict(algorithm="LZ4", algorithm_type=1), ValueError, "option of Deflate and Gzip"),
+    (dict(algorithm="Gzip", algorithm_type=6), ValueError, "algorithm_type is 6, it can be from"),
+    (dict(algorithm="Gzip", algorithm_type=1, level=3), ValueError, "cannot both"),
+    (dict(algorithm="Snappy", level=3), ValueError, "Snappy has none"),
+    (dict(level=3), ValueError, "want an algorithm"),
+    (dict(filters=["shuffle(4)"]), ValueError, "want an algorithm"),
+    (dict(algorithm="LZ4", filters="shuffle(4)"), TypeError, "a list of texts"),
+    (dict(algorithm="LZ4", filters=["shufle(4)"]), ValueError, "shufle"),
+    (dict(algorithm="LZ4", data_type="<i3"), ValueError, "'<i3' is not known"),
+    (dict(algorithm="LZ4", data_type=7), TypeError, "no data type"),
+    (dict(algorithm="LZ4", bitstream_kind=4), ValueError, "4 is not a valid BitstreamKind"),
+    (dict(algorithm="LZ4", checksum_policy=-1), ValueError, "-1 is not a valid ChecksumPolicy"),
+    (dict(algorithm="LZ4", bitshuffle_mode=3), ValueError, "3 is not a valid BitshuffleMode"),
+    (dict(algorithm="LZ4", uncomp_chunk_size=15), ValueError, "15 \\(16 to 1 GiB\\)"),
+    (dict(algorithm="LZ4", uncomp_chunk_size=2**31), ValueError, "16 to 1 GiB"),
+    (dict(algorithm="LZ4", threads=-1), ValueError, "threads is -1"),
+    (dict(algorithm="LZ4", threads=5000), ValueError, "threads is 5000"),
+    (dict(algorithm="LZ4", where="moon"), ValueError, "where is 'moon'"),
+    (dict(algorithm="LZ4", decompress_backend=1), NotImplementedError, "no hardware backend"),
+    (dict(algorithm="LZ4", use_de_sort=True), NotImplementedError, "no hardware backend"),
+    (dict(algorithm="LZ4", cuda_stream="x"), AttributeError, "ptr"),
+])
+def test_refused_keywords(kwargs, kind, text):
+    with pytest.raises(kind, match=text):
+        Codec(**kwargs)
+
+
+def test_accepted_keywords():
+    Codec(algorithm="LZ4", device_id=0, cuda_stream=0, uncomp_chunk_size=16, use_de_sort=False,
+          decompress_backend=liblade.DecompressBackend.NVCOMP_DECOMPRESS_BACKEND_CUDA,
+          execution_policy=liblade.ExecutionPolicy.LATENCY, data_type="|u1", strict=True)
+    codec = Codec(algorithm="LZ4")
+    assert codec.bitstream_kind is liblade.BitstreamKind.NVCOMP_NATIVE
+    assert codec.checksum_policy is liblade.NO_COMPUTE_NO_VERIFY
+    assert codec.uncomp_chunk_size == 65536
+    assert codec.get_required_compression_alignment() == 1
+    assert codec.get_required_decompression_alignment() == 1
+    with codec as same:
+        assert same is codec
+    assert repr(codec) == "<liblade.Codec lz4(level=1), NVCOMP_NATIVE>"
+    assert repr(Codec()) == "<liblade.Codec of any frame, NVCOMP_NATIVE>"
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda c: c.encode(), "encode\\(\\) wants the argument 'array'"),
+    (lambda c: c.encode(b"", None, None, None), "at most 3 positional arguments, 4 were given"),
+    (lambda c: c.decode(b"", dst=1), "unexpected keyword argument 'dst'"),
+    (lambda c: c.decode(b"", src=b""), "multiple values for argument 'src'"),
+    (lambda c: c.decode_into(b"", bytearray(3), errors="raise"), "unexpected keyword"),
+    (lambda c: c.encode_into(b""), "wants the argument 'out'"),
+    (lambda c: c.encode(3), "no memory to share"),
+    (lambda c: c.get_max_comp_buffer_size("x"), "no memory to share"),
+    (lambda c: c.decode(b"", byte_range=[1, 2]), "tuple"),
+])
+def test_refused_arguments(call, text):
+    with pytest.raises(TypeError, match=text):
+        call(Codec(algorithm="LZ4"))
+
+
+def test_without_algorithm():
+    with pytest.raises(ValueError, match="can only decode"):
+        Codec().encode(b"")
+    with pytest.raises(ValueError, match="only NVCOMP_NATIVE"):
+        Codec(bitstream_kind=1).decode(b"")
+    with pytest.raises(ValueError, match="errors is 'ignore'"):
+        Codec().decode(b"", errors="ignore")
+
+
+def test_streams_and_external_memory():
+    s = liblade.CudaStream.borrow(0)
+    assert s.ptr == 0 and s.is_special and s.device == -1
+    assert liblade.CudaStream.borrow(s, 3).device == 3 and int(liblade.CudaStream.borrow(77)) == 77
+    with pytest.raises(TypeError, match="borrow"):
+        liblade.CudaStream()
+    m = liblade.ExternalMemory(4096, s)
+    assert m.ptr == 4096 and m.stream is s and m.memory == 4096
+    if liblade.__cuda_version__ is None:
+        with pytest.raises(liblade.DeviceError):
+            liblade.CudaStream.make_new()
+        with pytest.raises(liblade.DeviceError):
+            liblade.as_array(b"abc").cuda()
+        with pytest.raises(liblade.DeviceError):
+            liblade.as_arrays([b"abc"]).cuda()
