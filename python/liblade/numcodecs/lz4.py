@@ -1,0 +1,46 @@
+"""LZ4 with numcodecs' four bytes of size in front.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._base import Compressor
+
+DEFAULT_ACCELERATION = 1
+_WITH_SIZE = 2
+_ACCELERATION_MAX = 65536
+
+
+class LZ4(Compressor):
+    """LZ4, each buffer one block behind its decoded size (4 bytes, little-endian).
+
+    acceleration: the larger, the faster and the less compressed; 1 and below are the default.
+    """
+
+    codec_id = "lz4"
+    max_buffer_size = 0x7E000000
+    _decoder = ("lz4", _WITH_SIZE)
+
+    def __init__(self, acceleration: int = DEFAULT_ACCELERATION) -> None:
+        self.acceleration = acceleration
+
+    def _pipeline(self, buf: Any) -> tuple[str, int]:
+        # liblz4 takes what is above its limit as the limit.
+        level = 1 - min(max(self.acceleration, 1), _ACCELERATION_MAX)
+        return ("lz4" if level == 0 else f"lz4({level})"), _WITH_SIZE
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(acceleration={self.acceleration!r})"
+
+
+def compress(source: Any, acceleration: int = DEFAULT_ACCELERATION) -> Any:
+    """Encodes a buffer, as LZ4(acceleration) does."""
+    return LZ4(acceleration).encode(source)
+
+
+def decompress(source: Any, dest: Any = None) -> Any:
+    """Decodes a buffer, into 'dest' if there is one."""
+    return LZ4().decode(source, dest)

@@ -1,0 +1,93 @@
+"""Zstandard frames.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._errors import CorruptError, InputError
+from ._base import Compressor
+from ._buffers import Bytes, pipeline, size_of, source
+
+DEFAULT_CLEVEL = 0
+MAX_CLEVEL = 22
+_MIN_CLEVEL = -131072
+# A block of 4 bytes gives at most 128 KiB.
+_RATIO_MAX = 32768
+
+
+class Zstd(Compressor):
+    """Zstandard; any number of frames is decoded, with or without their sizes.
+
+    level: -131072 to 22; 0 is libzstd's default, 3.
+    checksum: adds 4 bytes of a checksum, which decoding verifies.
+    """
+
+    codec_id = "zstd"
+    _decoder = ("zstd", 1)
+
+    def __init__(self, level: int = DEFAULT_CLEVEL, checksum: bool = False) -> None:
+        self.level = level
+        self.checksum = checksum
+
+    def _pipeline(self, buf: Any) -> tuple[str, int]:
+        level = min(max(self.level, _MIN_CLEVEL), MAX_CLEVEL)
+        return f"zstd({level},checksum={'true' if self.checksum else 'false'})", 1
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        try:
+            return super().decode(buf, out)
+        except InputError as e:
+            if out is not None or e.status != "LADE_E_NOSPACE":
+                raise
+            return self._grow(source(buf))
+        except CorruptError as e:
+            text = f"Zstd decompression error: invalid input data: {e}"
+            raise type(e)(text, e.status, e.offset, e.index) from None
+
+    def _grow(self, buf: Any) -> Any:
+        """Decodes a frame that does not tell its size and is smaller than one could guess."""
+        most = _RATIO_MAX * max(size_of(buf), 1)
+        room = min(1 << 20, most)
+        while True:
+            dec = np.empty(room, np.uint8)
+            try:
+                have = pipeline(*self._decoder).decode_into(buf, dec)
+            except InputError:
+                if room == most:
+                    raise
+                room = min(room * 4, most)
+            else:
+                return Bytes(dec[:have].copy())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(level={self.level!r})"
+
+    @classmethod
+    def default_level(cls) -> int:
+        """What level 0 stands for."""
+        return 3
+
+    @classmethod
+    def min_level(cls) -> int:
+        """The fastest level."""
+        return _MIN_CLEVEL
+
+    @classmethod
+    def max_level(cls) -> int:
+        """The level that compresses most."""
+        return MAX_CLEVEL
+
+
+def compress(buf: Any, level: int = DEFAULT_CLEVEL, checksum: bool = False) -> Any:
+    """Encodes a buffer, as Zstd(level, checksum) does."""
+    return Zstd(level, checksum).encode(buf)
+
+
+def decompress(buf: Any, dest: Any = None) -> Any:
+    """Decodes a buffer, into 'dest' if there is one."""
+    return Zstd().decode(buf, dest)
