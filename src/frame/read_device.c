@@ -107,7 +107,8 @@ static room *room_take(lade_frame *frame, size_t size)
 	for (lade_kind kind = LADE_PINNED; !r->data; kind = LADE_HOST) {
 		const lade_allocator *a = &engine->allocators[kind];
 		r->place = (lade_place){kind, kind == LADE_PINNED ? frame->options.device : 0};
-		r->data = a->alloc(a->ctx, r->size, ROOM_ALIGN, r->place, NULL);
+		if (a->alloc) /* an engine may have none for pinned memory */
+			r->data = a->alloc(a->ctx, r->size, ROOM_ALIGN, r->place, NULL);
 		if (kind == LADE_HOST)
 			break;
 	}

@@ -325,12 +325,43 @@ static void several_threads_read(void **state)
 	free(data);
 }
 
+/* The engine's own pinned memory is none: the read says so. */
+static void no_pinned_memory(void **state)
+{
+	(void)state;
+	static const lade_allocator none;
+	lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
+	options.allocators[LADE_PINNED] = &none;
+	lade_engine *own;
+	assert_int_equal(lade_engine_new(&options, &own, NULL), LADE_OK);
+	uint8_t data[3000], back[2000];
+	memset(data, 'x', sizeof data);
+	for (size_t i = 0; i < sizeof data; i += 10)
+		data[i] = (uint8_t)i;
+	lade_spec *lz4 = kit_spec("lz4");
+	lade_frame_options frame_options = kit_options(lz4, 1000);
+	kit_bytes bytes = kit_frame(engine, &frame_options, data, sizeof data);
+	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	lade_frame_range range = {100, lade_host_span(back, sizeof back)};
+	lade_frame *frame;
+	lade_error err = {.message = ""};
+	assert_int_equal(lade_frame_open_memory(own, bytes.data, bytes.size, &o, &frame, &err),
+	                 LADE_OK);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NOMEM);
+	assert_non_null(strstr(err.message, "pinned memory"));
+	lade_frame_close(frame);
+	lade_engine_free(own);
+	lade_spec_unref(lz4);
+	free(bytes.data);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_the_hosts),
 		cmocka_unit_test(damage_is_told_as_on_the_host),
 		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(no_pinned_memory),
 		cmocka_unit_test(several_threads_read),
 		cmocka_unit_test(driver_calls_that_fail),
 	};
