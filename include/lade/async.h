@@ -3,7 +3,8 @@
  *
  * The calls of batch.h wait for their results.  Those here enqueue their work and return: nothing
  * is waited for, no memory of the device is read by the host, and what became of the items stays
- * on the device until lade_results_get() fetches it.
+ * on the device until lade_results_get() fetches it.  (The first use of a kernel loads it; and
+ * where a device has no memory pools, giving back what a call took for want of a workspace waits.)
  *
  * All that a call is given must stay as it is until its work is done, except what is said to be
  * read at once: the tables of items and segments, and options.
@@ -56,8 +57,10 @@ typedef struct lade_async_options {
  * workspace must be given; what is captured may be replayed as often as wanted with new bytes in
  * the same places.
  *
- * Returns: LADE_OK when all items are enqueued; else nothing is, and '*err' names the first item
- *          that cannot be.  What is wrong with compressed data is told by the item's status alone
+ * Returns: LADE_OK when all items are enqueued; else none is, and '*err' names the first item that
+ *          cannot be.  (Only where the driver fails, LADE_E_DEVICE, some of the work may be under
+ *          way: wait for the stream before memory is given back.)  What is wrong with compressed
+ *          data is told by the item's status alone
  * Fails:   LADE_E_ARG, LADE_E_UNSUPPORTED, LADE_E_NOSPACE (the workspace is too small),
  *          LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_NOT_FOUND
  * Threads: any number of callers per engine
@@ -126,6 +129,8 @@ LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *s
  * Waits for the work of 'stream' and fetches what became of 'count' items: 'sizes' and 'statuses'
  * are what was given in the options, either may be NULL; 'results' has 'count' entries or is NULL.
  * Returns: as lade_decode_into(): the status of the first item that failed
+ * Fails:   LADE_E_UNSUPPORTED while the stream is being captured, LADE_E_NO_DEVICE,
+ *          LADE_E_DEVICE, LADE_E_NOMEM; then 'results' are as they were
  */
 LADE_API lade_status lade_results_get(int32_t device, lade_stream stream, const uint64_t *sizes,
                                       const uint32_t *statuses, size_t count,

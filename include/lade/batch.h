@@ -149,7 +149,9 @@ LADE_API lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec
  * The decoded sizes of 'count' items without decoding them: from the formats' headers, or the
  * segments' 'decoded_size' where given.  'sizes[i]' is LADE_SIZE_UNKNOWN where the format does not
  * tell (raw LZ4, raw Deflate) or the header is bad; 'results', if not NULL, says which.  The
- * items' destinations and ranges are not looked at.
+ * items' destinations and ranges are not looked at.  A segment on a device is copied to the host
+ * first, whole, behind the work of the default stream: lade_decoded_sizes_arrays_async()
+ * (async.h) reads there what lies there.
  * Returns: as lade_decode_into(); LADE_E_UNKNOWN_SIZE is a failure too
  */
 LADE_API lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec,

@@ -34,6 +34,9 @@ enum {
 	LADE__CU_NOT_READY = 600,
 };
 
+/* CUstreamCaptureMode: what the thread calls does not spoil captures of streams elsewhere. */
+#define LADE__CAPTURE_RELAXED 2
+
 /* CUmemPoolProps. */
 typedef struct lade__pool_props {
 	int alloc_type;    /* 1: CU_MEM_ALLOCATION_TYPE_PINNED, the only one */

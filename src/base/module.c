@@ -25,9 +25,6 @@ enum {
 	JIT_ERROR_LOG_SIZE = 6,
 };
 
-/* CUstreamCaptureMode. */
-#define CAPTURE_RELAXED 2
-
 static const struct {
 	const char *image, *function;
 	size_t shared;
@@ -102,7 +99,7 @@ static lade_status load_image(lade__device *d, size_t image, lade_error *err)
 	void *values[] = {log, (void *)(uintptr_t)sizeof log};
 	/* Loading touches nothing that a capture under way depends on; the driver takes it only
 	 * from a thread that says so. */
-	int mode = CAPTURE_RELAXED;
+	int mode = LADE__CAPTURE_RELAXED;
 	lade_status ready = LADE__CU(d, cuThreadExchangeStreamCaptureMode, &mode);
 	if (ready != LADE_OK)
 		return ready;

@@ -28,6 +28,7 @@ typedef struct async {
 	lade_stream stream;
 	lade__route route;
 	bool capturing;
+	int mode; /* of captures, the thread's own */
 	lade__address block; /* the workspace: the caller's or the engine's */
 	size_t block_size;
 } async;
@@ -55,6 +56,13 @@ static lade_status check_options(const lade_async_options *o, lade_error *err)
 	return LADE_OK;
 }
 
+static void async_leave(async *a)
+{
+	a->device->driver->cuThreadExchangeStreamCaptureMode(&a->mode);
+	lade__device_leave(a->device);
+	a->device = NULL;
+}
+
 /* Opens the call: its device is entered until lade__device_leave(). */
 static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *spec,
                                lade_direction direction, const lade_async_options *options,
@@ -63,7 +71,7 @@ static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *s
 	void *context = NULL;
 	int capturing = 0;
 	lade_status status;
-	*a = (async){.engine = engine, .options = options};
+	*a = (async){.engine = engine, .options = options, .mode = LADE__CAPTURE_RELAXED};
 	if (!engine || !spec)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
 		                 engine ? "spec" : "engine");
@@ -73,6 +81,13 @@ static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *s
 	                     NULL, err));
 	TRY(lade__device_use(options->device, &a->device, err));
 	a->stream = options->stream;
+	/* Memory and events of the engine's have nothing to do with what others capture. */
+	status = LADE__CU(a->device, cuThreadExchangeStreamCaptureMode, &a->mode);
+	if (status != LADE_OK) {
+		lade__device_leave(a->device);
+		a->device = NULL;
+		return status;
+	}
 	if (a->stream)
 		TRY(LADE__CU(a->device, cuStreamGetCtx, a->stream, &context));
 	if (context && context != a->device->context) {
@@ -84,10 +99,8 @@ static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *s
 	TRY(LADE__CU(a->device, cuStreamIsCapturing, a->stream, &capturing));
 	a->capturing = capturing != 0;
 out:
-	if (status != LADE_OK && a->device) {
-		lade__device_leave(a->device);
-		a->device = NULL;
-	}
+	if (status != LADE_OK && a->device)
+		async_leave(a);
 	return status;
 }
 
@@ -120,7 +133,7 @@ static void async_end(async *a)
 		return;
 	if (!a->options->workspace)
 		lade__gpu_free(a->engine, a->device, a->stream, a->block, a->block_size);
-	lade__device_leave(a->device);
+	async_leave(a);
 }
 
 /* ---- device arrays --------------------------------------------------------------------------- */
