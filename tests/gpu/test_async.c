@@ -454,96 +454,6 @@ static void many_items(void **state)
 	free(result);
 }
 
-/* Tables of many sizes, with nothing waited for: pinned memory for them is taken, and never given
- * back while the engine lives, as the driver would wait for all of the device's work then. */
-static int pinned_given;
-
-static void *pinned_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream s)
-{
-	const lade_allocator *a = lade_allocator_default(LADE_PINNED);
-	(void)ctx;
-	return a->alloc(a->ctx, size, align, place, s);
-}
-
-static void pinned_free(void *ctx, void *p, size_t size, size_t align, lade_place place,
-                        lade_stream s)
-{
-	const lade_allocator *a = lade_allocator_default(LADE_PINNED);
-	(void)ctx;
-	pinned_given++;
-	a->free(a->ctx, p, size, align, place, s);
-}
-
-static void tables_of_many_sizes(void **state)
-{
-	(void)state;
-	static const lade_allocator counting = {NULL, pinned_alloc, pinned_free};
-	static const uint8_t empty = 0; /* an LZ4 block of no bytes */
-	enum { COUNT = 3000 };
-	lade_engine_options e = {.struct_size = sizeof e};
-	lade_engine *own;
-	e.allocators[LADE_PINNED] = &counting;
-	OK(lade_engine_new(&e, &own, err));
-	buffer src = buffer_new(near, 1, 0), dst = buffer_new(near, 1, 0);
-	buffer statuses = buffer_new(near, 4 * COUNT, 0);
-	buffer_put(&src, &empty, 1);
-	lade_segment segment = {src.data, 1, near, 0};
-	lade_item *item = calloc(COUNT, sizeof *item);
-	lade_result *result = calloc(COUNT, sizeof *result);
-	for (size_t i = 0; i < COUNT; i++)
-		item[i] = (lade_item){.src = &segment, .src_count = 1, .dst = {dst.data, 0, near}};
-	lade_async_options o = {.struct_size = sizeof o,
-	                        .stream = stream,
-	                        .statuses = (uint32_t *)(void *)statuses.data};
-	pinned_given = 0;
-	for (int turn = 0; turn < 2; turn++) {
-		int syncs = emu ? emu->syncs : 0;
-		for (size_t i = 0; i < 24; i++)
-			OK(lade_decode_async(own, specs[0], item, 400 + 700 * i % 2601, &o, err));
-		if (emu)
-			assert_int_equal(emu->syncs, syncs);
-		OK(lade_results_get(0, stream, NULL, o.statuses, 400, result, err));
-	}
-	assert_int_equal(pinned_given, 0);
-	lade_engine_free(own);
-	assert_true(pinned_given > 0);
-	free(item);
-	free(result);
-	buffer_free(&src);
-	buffer_free(&dst);
-	buffer_free(&statuses);
-}
-
-/* Destinations without bytes are no pinned memory, wherever they are said to lie. */
-static void no_room_in_no_memory(void **state)
-{
-	(void)state;
-	static const uint8_t empty = 0;
-	enum { COUNT = 100 };
-	buffer src = buffer_new(near, 1, 0), statuses = buffer_new(near, 4 * COUNT, 0);
-	buffer_put(&src, &empty, 1);
-	lade_segment segment = {src.data, 1, near, 0};
-	lade_item item[COUNT];
-	lade_result result[COUNT];
-	for (size_t i = 0; i < COUNT; i++)
-		item[i] = (lade_item){.src = &segment,
-		                      .src_count = 1,
-		                      .dst = {.place = {i % 2 ? LADE_PINNED : LADE_HOST, 0}}};
-	size_t size;
-	OK(lade_workspace_size(engine, specs[0], LADE_DECODE, COUNT, 0, 0, &size, err));
-	buffer workspace = buffer_new(near, size, 0);
-	lade_async_options o = {.struct_size = sizeof o,
-	                        .stream = stream,
-	                        .workspace = workspace.data,
-	                        .workspace_size = size,
-	                        .statuses = (uint32_t *)(void *)statuses.data};
-	OK(lade_decode_async(engine, specs[0], item, COUNT, &o, err));
-	OK(lade_results_get(0, stream, NULL, o.statuses, COUNT, result, err));
-	buffer_free(&workspace);
-	buffer_free(&src);
-	buffer_free(&statuses);
-}
-
 /* ---- device arrays ------------------------------------------ */
 
 typedef struct tables {
@@ -995,8 +905,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_byte_less_of_workspace, begin, end),
 		cmocka_unit_test_setup_teardown(calls_in_a_row_on_two_streams, begin, end),
 		cmocka_unit_test_setup_teardown(many_items, begin, end),
-		cmocka_unit_test_setup_teardown(tables_of_many_sizes, begin, end),
-		cmocka_unit_test_setup_teardown(no_room_in_no_memory, begin, end),
 		cmocka_unit_test_setup_teardown(arrays_hostile_too, begin, end),
 		cmocka_unit_test_setup_teardown(arrays_are_checked, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_refused, begin, end),
