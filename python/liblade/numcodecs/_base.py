@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from .._codec import Codec
+from .._errors import CorruptError
 from ._buffers import Bytes, pipeline, source, target
 from ._numcodecs import NumCodec
 
@@ -17,6 +19,8 @@ class Compressor(NumCodec):  # type: ignore[misc, unused-ignore]
     codec_id: ClassVar[str]
     _decoder: ClassVar[tuple[str, int]]
     """The pipeline that decodes, and its bitstream kind."""
+    _corrupt: ClassVar[str] = ""
+    """What messages about corrupt data begin with, where the library's do not name the format."""
     max_buffer_size: int | None = None
 
     def _pipeline(self, buf: Any) -> tuple[str, int]:
@@ -39,9 +43,15 @@ class Compressor(NumCodec):  # type: ignore[misc, unused-ignore]
         Raises liblade.CorruptError (a RuntimeError) for bytes that are not what encode() gives,
         ValueError for too small an 'out'.
         """
-        codec = pipeline(*self._decoder)
-        buf = source(buf, self.max_buffer_size)
-        if out is None:
-            return Bytes(codec.decode(buf))
-        codec.decode_into(buf, target(out))
-        return out
+        return self._decode(pipeline(*self._decoder), source(buf, self.max_buffer_size), out)
+
+    def _decode(self, codec: Codec, buf: Any, out: Any) -> Any:
+        try:
+            if out is None:
+                return Bytes(codec.decode(buf))
+            codec.decode_into(buf, target(out))
+            return out
+        except CorruptError as e:
+            if not self._corrupt:
+                raise
+            raise type(e)(f"{self._corrupt}: {e}", e.status, e.offset, e.index) from None

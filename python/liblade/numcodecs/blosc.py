@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._base import Compressor
-from ._buffers import Bytes, flat, pipeline, source, target
+from ._buffers import flat, pipeline, source
 
 NOSHUFFLE = 0
 SHUFFLE = 1
@@ -154,11 +154,7 @@ class Blosc(Compressor):
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         codec = pipeline("blosc", 1, _threads_now())
-        buf = source(buf, self.max_buffer_size)
-        if out is None:
-            return Bytes(codec.decode(buf))
-        codec.decode_into(buf, target(out))
-        return out
+        return self._decode(codec, source(buf, self.max_buffer_size), out)
 
     def __repr__(self) -> str:
         return (

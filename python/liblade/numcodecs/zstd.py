@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import CorruptError, InputError
+from .._errors import InputError
 from ._base import Compressor
 from ._buffers import Bytes, pipeline, size_of, source
 
@@ -29,6 +29,7 @@ class Zstd(Compressor):
 
     codec_id = "zstd"
     _decoder = ("zstd", 1)
+    _corrupt = "Zstd decompression error: invalid input data"
 
     def __init__(self, level: int = DEFAULT_CLEVEL, checksum: bool = False) -> None:
         self.level = level
@@ -45,9 +46,6 @@ class Zstd(Compressor):
             if out is not None or e.status != "LADE_E_NOSPACE":
                 raise
             return self._grow(source(buf))
-        except CorruptError as e:
-            text = f"Zstd decompression error: invalid input data: {e}"
-            raise type(e)(text, e.status, e.offset, e.index) from None
 
     def _grow(self, buf: Any) -> Any:
         """Decodes a frame that does not tell its size and is smaller than one could guess."""

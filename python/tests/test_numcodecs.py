@@ -1,0 +1,640 @@
+"""liblade.numcodecs against numcodecs: bytes in both directions, buffers of all kinds, errors.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="numpy is not installed")
+numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
+hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
+
+import liblade
+import liblade.numcodecs as ours
+import numcodecs.checksum32
+import numcodecs.fletcher32
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numcodecs.ndarray_like import is_ndarray_like
+
+relaxed = settings(max_examples=60, deadline=None)
+
+THEIRS = {
+    "zlib": numcodecs.Zlib,
+    "gzip": numcodecs.GZip,
+    "zstd": numcodecs.Zstd,
+    "lz4": numcodecs.LZ4,
+    "blosc": numcodecs.Blosc,
+    "shuffle": numcodecs.Shuffle,
+    "delta": numcodecs.Delta,
+    "crc32": numcodecs.checksum32.CRC32,
+    "crc32c": getattr(numcodecs.checksum32, "CRC32C", None),
+    "adler32": numcodecs.checksum32.Adler32,
+    "fletcher32": numcodecs.fletcher32.Fletcher32,
+    "fixedscaleoffset": numcodecs.FixedScaleOffset,
+    "bitround": numcodecs.BitRound,
+    "packbits": numcodecs.PackBits,
+    "quantize": numcodecs.Quantize,
+}
+
+BYTES: list[dict[str, Any]] = [
+    {"id": "zlib", "level": 1},
+    {"id": "zlib", "level": 9},
+    {"id": "zlib", "level": -1},
+    {"id": "zlib", "level": 0},
+    {"id": "gzip", "level": 1},
+    {"id": "gzip", "level": 9},
+    {"id": "zstd", "level": 0},
+    {"id": "zstd", "level": -5, "checksum": True},
+    {"id": "zstd", "level": 19, "checksum": False},
+    {"id": "lz4", "acceleration": 1},
+    {"id": "lz4", "acceleration": 17},
+    {"id": "lz4", "acceleration": 1 << 20},
+    {"id": "blosc"},
+    {"id": "blosc", "cname": "zstd", "clevel": 9, "shuffle": 2},
+    {"id": "blosc", "cname": "blosclz", "clevel": 1, "shuffle": 0, "blocksize": 1024},
+    {"id": "blosc", "cname": "zlib", "clevel": 5, "shuffle": -1},
+    {"id": "blosc", "cname": "lz4hc", "clevel": 3, "shuffle": 1},
+    {"id": "blosc", "cname": "lz4", "clevel": 0},
+    {"id": "shuffle", "elementsize": 8},
+    {"id": "shuffle", "elementsize": 1},
+    {"id": "crc32"},
+    {"id": "crc32", "location": "end"},
+    {"id": "crc32c"},
+    {"id": "crc32c", "location": "start"},
+    {"id": "adler32"},
+    {"id": "adler32", "location": "end"},
+    {"id": "fletcher32"},
+]
+FIXED = {"shuffle", "crc32", "crc32c", "adler32", "fletcher32"}
+
+
+def pair(config: dict[str, Any]) -> tuple[Any, Any]:
+    """Our codec and numcodecs' of one configuration."""
+    rest = {k: v for k, v in config.items() if k != "id"}
+    theirs = THEIRS[config["id"]]
+    if theirs is None:
+        pytest.skip(f"this numcodecs has no {config['id']}: it wants google-crc32c")
+    return ours.CODECS[config["id"]].from_config(rest), theirs.from_config(rest)
+
+
+def raw(buf: Any) -> bytes:
+    arr = buf if isinstance(buf, np.ndarray) else np.asarray(memoryview(buf))
+    return arr.tobytes(order="A")
+
+
+def name(config: dict[str, Any]) -> str:
+    return "-".join(str(v) for v in config.values())
+
+
+samples = st.one_of(
+    st.binary(min_size=8, max_size=4096).map(lambda b: np.frombuffer(b[: len(b) // 8 * 8], "u1")),
+    st.builds(
+        lambda n, step, dtype: (np.arange(n) * step).astype(dtype),
+        st.integers(1, 300).map(lambda n: n * 8),
+        st.integers(0, 5000),
+        st.sampled_from(["i2", "u4", "i8", "f4", "f8", ">i4", "M8[ns]", "S3", "c16", "?"]),
+    ),
+)
+
+
+@pytest.mark.parametrize("config", BYTES, ids=name)
+def test_both_directions(config: dict[str, Any]) -> None:
+    """What one encodes the other decodes; formats with one spelling have the same bytes."""
+    mine, theirs = pair(config)
+
+    @relaxed
+    @given(samples)
+    def check(arr: Any) -> None:
+        want = arr.tobytes()
+        enc, other = mine.encode(arr), theirs.encode(arr)
+        assert is_ndarray_like(enc)
+        if config["id"] in FIXED:
+            assert raw(enc) == raw(other)
+        assert raw(theirs.decode(enc)) == want
+        dec = mine.decode(other)
+        assert is_ndarray_like(dec)
+        assert raw(dec) == want
+        out = np.empty_like(arr)
+        assert mine.decode(other, out=out) is out
+        assert out.tobytes() == want
+
+    check()
+
+
+INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
+# numpy adds 8-byte integers of unlike signs up as reals, and loses digits; ours does not.
+UNLIKE = ({"i8", "u8"}, {"i1", "u8"}, {"i2", "u8"}, {"i4", "u8"})
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "f4", "f8", "?", ">i4", ">f8", "f2", "c8"])
+@pytest.mark.parametrize("astype", [None, "i2", "i8", "f4", "f8", ">i2"])
+def test_delta(dtype: str, astype: str | None) -> None:
+    """The same elements, or the same bytes, for every pair of types."""
+    if dtype in ("c8",) and astype is not None:
+        pytest.skip("complex numbers as reals lose a part")
+    rest = {"dtype": dtype, "astype": astype}
+    mine, theirs = ours.Delta(**rest), numcodecs.Delta(**rest)
+    whole = np.dtype(astype or dtype).kind in "iu" and np.dtype(dtype).kind in "iu"
+
+    @relaxed
+    @given(st.lists(st.integers(-100, 100), min_size=1, max_size=200))
+    def check(values: list[int]) -> None:
+        arr = np.array(values)
+        if np.dtype(dtype).kind == "u" or np.dtype(astype or dtype).kind == "u":
+            # Differences that wrap become reals that fit nowhere.
+            arr = np.sort(abs(arr)) if not whole else abs(arr)
+        arr = arr.astype(dtype)
+        with np.errstate(all="ignore"):
+            enc, other = mine.encode(arr), theirs.encode(arr)
+            assert enc.dtype == other.dtype and raw(enc) == raw(other)
+            dec = mine.decode(other)
+            if {dtype, astype} in UNLIKE:
+                return
+            want = theirs.decode(other)
+        assert dec.dtype == want.dtype and raw(dec) == raw(want)
+
+    check()
+
+
+@relaxed
+@given(
+    hnp.arrays("f4", st.integers(1, 300), elements=st.floats(-1e4, 1e4, width=32)),
+    st.sampled_from([0.5, 1, 10, 10.0, 1000, 0.001]),
+    st.sampled_from([0, 100, -3.25, 1e3]),
+    st.sampled_from([None, "i4", "i8", "f8", "f4"]),
+    st.sampled_from(["<f4", "<f8", ">f4"]),
+)
+def test_fixedscaleoffset(arr: Any, scale: Any, offset: Any, astype: Any, dtype: str) -> None:
+    arr = arr.astype(dtype)
+    rest = {"scale": scale, "offset": offset, "dtype": dtype, "astype": astype}
+    mine, theirs = ours.FixedScaleOffset(**rest), numcodecs.FixedScaleOffset(**rest)
+    enc, other = mine.encode(arr), theirs.encode(arr)
+    assert enc.dtype == other.dtype and raw(enc) == raw(other)
+    dec, want = mine.decode(enc), theirs.decode(other)
+    assert dec.dtype == want.dtype and raw(dec) == raw(want)
+
+
+@relaxed
+@given(
+    hnp.arrays("i4", st.integers(1, 100), elements=st.integers(-1000, 1000)),
+    st.sampled_from([2, 0.5, 10.0]),
+    st.sampled_from([0, 100, -3.5]),
+    st.sampled_from(["i2", "i4", "u1"]),
+)
+def test_fixedscaleoffset_integers(arr: Any, scale: Any, offset: Any, dtype: str) -> None:
+    """Integers wrap as numpy's do when scale and offset are integers."""
+    arr = np.abs(arr // 10).astype(dtype) if dtype == "u1" else arr.astype(dtype)
+    rest = {"scale": scale, "offset": offset, "dtype": dtype, "astype": "f8"}
+    if dtype == "u1" and offset == -3.5:
+        offset = 3.5
+    mine, theirs = ours.FixedScaleOffset(**rest), numcodecs.FixedScaleOffset(**rest)
+    assert raw(mine.encode(arr)) == raw(theirs.encode(arr))
+    enc = theirs.encode(arr)
+    with np.errstate(all="ignore"):
+        want = theirs.decode(enc)
+    if scale >= 1 and dtype != "u1":
+        assert raw(mine.decode(enc)) == raw(want)
+
+
+def test_fixedscaleoffset_refuses() -> None:
+    """What does not fit is an error with its place, not what the processor makes of it."""
+    codec = ours.FixedScaleOffset(0, 1, "f8", "i2")
+    for bad in (np.nan, 1e9, -np.inf):
+        with pytest.raises(ValueError, match="2"):
+            codec.encode(np.array([1.0, 2.0, bad]))
+
+
+@relaxed
+@given(
+    hnp.arrays("f8", hnp.array_shapes(max_dims=3, max_side=12), elements=st.floats(-1e5, 1e5)),
+    st.integers(-4, 14),
+    st.sampled_from(["<f2", "<f4", "<f8", ">f8"]),
+    st.sampled_from([None, "<f2", "<f4", "<f8"]),
+    st.booleans(),
+)
+def test_quantize(arr: Any, digits: int, dtype: str, astype: Any, fortran: bool) -> None:
+    with np.errstate(all="ignore"):
+        arr = np.asarray(arr.astype(dtype), order="F" if fortran else "C")
+        rest = {"digits": digits, "dtype": dtype, "astype": astype}
+        mine, theirs = ours.Quantize(**rest), numcodecs.Quantize(**rest)
+        enc, other = mine.encode(arr), theirs.encode(arr)
+        assert enc.dtype == other.dtype and enc.shape == other.shape
+        np.testing.assert_array_equal(enc, other)
+        assert raw(enc) == raw(other)
+        dec, want = mine.decode(other), theirs.decode(other)
+        assert dec.dtype == want.dtype and raw(dec) == raw(want)
+        out = np.empty(arr.shape, dtype)
+        assert mine.decode(other, out) is out
+
+
+@relaxed
+@given(
+    st.sampled_from(["f2", "f4", "f8"]).flatmap(
+        lambda t: hnp.arrays(t, hnp.array_shapes(max_dims=2, max_side=30))
+    ),
+    st.integers(0, 10),
+    st.booleans(),
+)
+def test_bitround(arr: Any, keepbits: int, fortran: bool) -> None:
+    """Also infinities and NaN; the shape stays, the memory is in C's order."""
+    arr = np.asarray(arr, order="F" if fortran else "C")
+    mine, theirs = ours.BitRound(keepbits), numcodecs.BitRound(keepbits)
+    enc, other = mine.encode(arr), theirs.encode(arr)
+    assert enc.dtype == other.dtype and enc.shape == other.shape and raw(enc) == raw(other)
+    dec, want = mine.decode(enc), theirs.decode(other)
+    assert dec.dtype == want.dtype and dec.shape == want.shape and raw(dec) == raw(want)
+
+
+@relaxed
+@given(hnp.arrays("?", st.integers(0, 200)))
+def test_packbits(arr: Any) -> None:
+    mine, theirs = ours.PackBits(), numcodecs.PackBits()
+    enc = mine.encode(arr)
+    assert raw(enc) == raw(theirs.encode(arr))
+    dec = mine.decode(theirs.encode(arr))
+    assert dec.dtype == bool and raw(dec) == arr.tobytes()
+    assert raw(mine.decode(enc, out=bytearray(arr.size))) == arr.tobytes()
+
+
+# ---- configurations ----
+
+CONFIGS = [
+    *BYTES,
+    {"id": "delta", "dtype": "<i4", "astype": "<i2"},
+    {"id": "fixedscaleoffset", "scale": 10, "offset": 1.5, "dtype": "<f8", "astype": "<i4"},
+    {"id": "bitround", "keepbits": 7},
+    {"id": "packbits"},
+    {"id": "quantize", "digits": 3, "dtype": "<f8", "astype": "<f4"},
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=name)
+def test_config(config: dict[str, Any]) -> None:
+    """Configuration, repr and equality are numcodecs'; a pickle gives the same codec."""
+    mine, theirs = pair(config)
+    assert mine.get_config() == theirs.get_config()
+    assert list(mine.get_config()) == list(theirs.get_config())
+    assert json.loads(json.dumps(mine.get_config())) == mine.get_config()
+    assert repr(mine) == repr(theirs)
+    assert mine == theirs and mine == type(mine).from_config(
+        {k: v for k, v in mine.get_config().items() if k != "id"}
+    )
+    assert isinstance(mine, numcodecs.abc.Codec)
+    data = np.zeros(64, bool if config["id"] == "packbits" else config.get("dtype", "f8"))
+    again = pickle.loads(pickle.dumps(mine))
+    assert again == mine and raw(again.encode(data)) == raw(mine.encode(data))
+    mine.decode(mine.encode(data))
+    assert mine.get_config() == theirs.get_config()
+
+
+def test_attributes_count() -> None:
+    """An option that is changed later is used from then on, as in numcodecs."""
+    codec = ours.Zstd(level=1)
+    data = np.arange(100_000, dtype="i4") // 3
+    small = len(codec.encode(data))
+    codec.level = 19
+    assert len(codec.encode(data)) != small
+    assert codec.get_config()["level"] == 19
+
+
+def test_register() -> None:
+    """Nothing is registered by importing; register() and unregister() undo each other."""
+    code = (
+        "import liblade.numcodecs as ours, numcodecs\n"
+        "from numcodecs.registry import get_codec, codec_registry\n"
+        "before = dict(codec_registry)\n"
+        "assert not any(c.__module__.startswith('liblade') for c in before.values())\n"
+        "ours.register(['zstd'])\n"
+        "assert type(get_codec({'id': 'zstd', 'level': 3})) is ours.Zstd\n"
+        "assert type(get_codec({'id': 'lz4'})) is numcodecs.LZ4\n"
+        "ours.register(); ours.register()\n"
+        "assert all(codec_registry[i] is c for i, c in ours.CODECS.items())\n"
+        "ours.unregister()\n"
+        "assert {k: v for k, v in codec_registry.items() if k in before} == before\n"
+        "for bad in ('zstd', ['nothing']):\n"
+        "    try: ours.register(bad)\n"
+        "    except (TypeError, ValueError) as e: print(e)\n"
+        "    else: raise SystemExit('no error')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'nothing'" in done.stdout
+
+
+def environment() -> dict[str, str]:
+    import os
+    import pathlib
+
+    folder = str(pathlib.Path(liblade.__file__).parent.parent)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
+
+
+# ---- buffers ----
+
+COMPRESSORS = [ours.Zlib(), ours.GZip(), ours.Zstd(), ours.LZ4(), ours.Blosc()]
+ALL = [*COMPRESSORS, ours.Shuffle(4), ours.CRC32(), ours.CRC32C(), ours.Fletcher32()]
+
+
+def codec_name(codec: Any) -> str:
+    return str(codec.codec_id)
+
+
+@pytest.mark.parametrize("codec", ALL, ids=codec_name)
+def test_sources(codec: Any) -> None:
+    """Every kind of buffer gives the same decoded bytes."""
+    arr = np.arange(600, dtype="<i4").reshape(20, 30)
+    data = arr.tobytes()
+    kinds: list[Any] = [
+        arr, data, bytearray(data), memoryview(data), array.array("i", data),
+        np.frombuffer(data, "M8[ns]"), np.frombuffer(data, "m8[s]"),
+        np.frombuffer(data, [("a", "<i4"), ("b", "<f8")]), np.frombuffer(data, "S12"),
+        liblade.as_array(data), ours.Zstd().decode(ours.Zstd().encode(data)),
+        np.frombuffer(data, "V6"), np.frombuffer(data, ">f8"),
+    ]  # fmt: skip
+    for kind in kinds:
+        enc = codec.encode(kind)
+        assert raw(codec.decode(enc)) == data, type(kind)
+        for again in (raw(enc), bytearray(raw(enc)), memoryview(raw(enc)), np.asarray(enc)):
+            assert raw(codec.decode(again)) == data
+    fortran = np.asfortranarray(arr)
+    assert raw(codec.decode(codec.encode(fortran))) == fortran.tobytes(order="A")
+
+
+@pytest.mark.parametrize("codec", ALL, ids=codec_name)
+def test_out(codec: Any) -> None:
+    """Every kind of destination is written, given back, and not replaced."""
+    arr = np.arange(600, dtype="<i4").reshape(20, 30)
+    enc = codec.encode(arr)
+    for out in (
+        bytearray(arr.nbytes), memoryview(bytearray(arr.nbytes)), np.empty_like(arr),
+        np.empty(arr.nbytes, "u1"), np.empty(300, "M8[ns]"), array.array("i", [0] * 600),
+        liblade.as_array(bytearray(arr.nbytes)), np.empty((10, 60), ">f4"),
+    ):  # fmt: skip
+        assert codec.decode(enc, out=out) is out
+        assert raw(out) == arr.tobytes(), type(out)
+    fortran = np.empty((30, 20), "<i4", order="F")
+    codec.decode(enc, out=fortran)
+    assert fortran.tobytes(order="A") == arr.tobytes()
+    # Rows of a larger array; columns of one; both untouched elsewhere.
+    for part in (np.s_[3:23, 5:35], np.s_[3:43:2, 5:65:2]):
+        large = np.full((50, 70), -1, "<i4")
+        assert codec.decode(enc, out=large[part]).base is large
+        np.testing.assert_array_equal(large[part], arr)
+        large[part] = -1
+        assert (large == -1).all()
+    times = np.full((50, 70), 7, "m8[s]")
+    codec.decode(enc, out=times[:20, :15])
+    assert times[:20, :15].tobytes() == arr.tobytes()
+
+
+@pytest.mark.parametrize("codec", ALL, ids=codec_name)
+def test_bad_buffers(codec: Any) -> None:
+    """Objects, lists and strided sources are refused; so are destinations that do not do."""
+    arr = np.arange(600, dtype="<i4")
+    enc = codec.encode(arr)
+    for bad in (np.array(["a", "b"], object), ["a"], "text", 7, array.array("u", "abc")):
+        with pytest.raises(TypeError):
+            codec.encode(bad)
+        with pytest.raises(TypeError):
+            codec.decode(bad)
+    with pytest.raises(TypeError):
+        codec.encode(np.zeros(4, [("a", object)]))
+    with pytest.raises(ValueError):
+        codec.encode(arr[::2])
+    for small in (bytearray(2399), np.empty(599, "i4"), np.empty((40, 40), "i4")[:20, :29]):
+        with pytest.raises(ValueError, match="23|2400"):
+            codec.decode(enc, out=small)
+    for bad in (np.empty(600, object), 5, "text"):
+        with pytest.raises(TypeError):
+            codec.decode(enc, out=bad)
+    fixed = np.empty(600, "i4")
+    fixed.flags.writeable = False
+    for readonly in (bytes(2400), fixed):
+        with pytest.raises((TypeError, ValueError)):
+            codec.decode(enc, out=readonly)
+
+
+def test_out_is_not_copied() -> None:
+    """Decoding into out= takes no memory of the library's; the result of decode() is its own."""
+    arr = np.arange(100_000, dtype="f8")
+    for codec in COMPRESSORS:
+        enc = codec.encode(arr)
+        out = np.empty_like(arr)
+        codec.decode(enc, out=out)
+        before = liblade._lade._memory_stats()[2]
+        for _ in range(5):
+            codec.decode(enc, out=out)
+        assert liblade._lade._memory_stats()[2] == before, codec
+        np.testing.assert_array_equal(out, arr)
+
+
+def test_bytes_like() -> None:
+    """What compressors give is used as bytes are, and as arrays are."""
+    enc = ours.LZ4().encode(b"abc" * 10)
+    text = bytes(enc)
+    assert enc == text and text == enc and enc != b"" and not enc == 5
+    assert len(enc) == enc.nbytes == enc.size == len(text) and enc.shape == (len(text),)
+    assert enc[0] == text[0] and enc[1:4] == text[1:4] and list(enc) == list(text)
+    assert enc + b"x" == text + b"x" and b"x" + enc == b"x" + text and enc * 2 == text * 2
+    assert b"".join([enc, enc]) == text * 2 and b"abc" in enc
+    assert enc.view("u1").tobytes() == text and enc.reshape(-1, 1).shape == (len(text), 1)
+    assert type(enc.view("u1")) is np.ndarray and np.asarray(enc).base is not None
+    assert pickle.loads(pickle.dumps(enc)) == text
+    assert "bytes" in repr(enc)
+    dec = ours.LZ4().decode(enc)
+    dec[0] = 0x7A
+    dec[1:3] = [0x79, 0x78]
+    assert dec[:4] == b"zyxa"
+    with pytest.raises(TypeError):
+        hash(enc)
+
+
+@pytest.mark.parametrize("codec", ALL, ids=codec_name)
+def test_empty(codec: Any) -> None:
+    """Nothing at all comes back as nothing at all."""
+    enc = codec.encode(b"")
+    assert raw(codec.decode(raw(enc))) == b""
+    codec.decode(enc, out=bytearray(0))
+    assert raw(codec.decode(codec.encode(np.empty((0, 4), "f8")))) == b""
+
+
+# ---- sizes that are not known ----
+
+
+@pytest.mark.parametrize("codec", [ours.Zlib(), ours.GZip()], ids=codec_name)
+def test_changing_sizes(codec: Any) -> None:
+    """A guess of the decoded size that is wrong costs time, not the result."""
+    rng = np.random.default_rng(1)
+    for count in (10, 100_000, 5, 1 << 20, 1 << 20, 0, 3, 70_000, 1, 90_000, 2, 80_000, 4, 77):
+        for data in (bytes(count), rng.bytes(count)):
+            assert raw(codec.decode(codec.encode(data))) == data
+
+
+def test_gzip_members() -> None:
+    """Several members; the size behind the last one is not all."""
+    a, b = b"first " * 1000, b"second"
+    codec = ours.GZip()
+    both = bytes(codec.encode(a)) + bytes(codec.encode(b))
+    assert codec.decode(both) == a + b
+    assert numcodecs.GZip().decode(both) == a + b
+    out = bytearray(len(a + b))
+    codec.decode(both, out)
+    assert out == a + b
+
+
+def test_zstd_without_sizes() -> None:
+    """Frames that do not tell their size, much smaller than it, alone and among others."""
+    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
+    data = b"0123456789abcdef" * 500_000
+    make = zstandard.ZstdCompressor(write_content_size=False)
+    frame, other = make.compress(data), zstandard.compress(b"tail")
+    codec = ours.Zstd()
+    assert codec.decode(frame) == data
+    assert codec.decode(frame + other) == data + b"tail"
+    out = bytearray(len(data))
+    codec.decode(frame, out)
+    assert out == data
+
+
+# ---- corrupt input ----
+
+CHECKED = [
+    ours.Zlib(), ours.GZip(), ours.Zstd(checksum=True), ours.CRC32(), ours.CRC32C("start"),
+    ours.Adler32(), ours.Fletcher32(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", CHECKED, ids=codec_name)
+def test_corrupt_is_seen(codec: Any) -> None:
+    """A byte that differs anywhere, or a missing end, raises in formats with a checksum."""
+    data = np.arange(2000, dtype="<u2").tobytes()
+    good = raw(codec.encode(data))
+    step = max(len(good) // 200, 1)
+    for i in range(0, len(good), step):
+        bad = bytearray(good)
+        bad[i] ^= 0x41
+        try:
+            dec = raw(codec.decode(bad))
+        except (RuntimeError, ValueError) as e:
+            assert str(e)
+        else:
+            # gzip's time, system and flags of the header are not covered by its checksum.
+            assert dec == data and codec.codec_id in ("gzip", "zlib", "zstd") and i < 18
+        out = bytearray(len(data))
+        try:
+            codec.decode(bad, out=out)
+        except (RuntimeError, ValueError):
+            pass
+        else:
+            assert out == data
+    for cut in (0, 1, 3, len(good) // 2, len(good) - 1):
+        with pytest.raises((RuntimeError, ValueError)):
+            codec.decode(good[:cut])
+
+
+@pytest.mark.parametrize("codec", COMPRESSORS, ids=codec_name)
+def test_garbage(codec: Any) -> None:
+    """Any bytes give a result or an error of ours that says something, and nothing else."""
+
+    @relaxed
+    @given(st.binary(max_size=300))
+    def check(data: bytes) -> None:
+        try:
+            codec.decode(data)
+        except liblade.Error as e:
+            assert codec.codec_id in str(e).lower() and isinstance(e, (RuntimeError, ValueError))
+        try:
+            codec.decode(data, out=bytearray(100))
+        except liblade.Error as e:
+            assert str(e)
+
+    check()
+    with pytest.raises(RuntimeError):
+        codec.decode(b"")
+
+
+def test_error_texts() -> None:
+    """Errors name the thing and both numbers."""
+    enc = bytearray(raw(ours.CRC32C().encode(b"123456789")))
+    enc[-1] ^= 1
+    with pytest.raises(liblade.ChecksumError, match="crc32c checksum do not match. Stored: .*Comp"):
+        ours.CRC32C().decode(enc)
+    with pytest.raises(ValueError, match="10 bytes are no multiple of elementsize, 4"):
+        ours.Shuffle(4).encode(bytes(10))
+    with pytest.raises(ValueError, match="level is 10, want -1 to 9"):
+        ours.Zlib(10).encode(b"")
+    with pytest.raises(ValueError, match="keepbits is 11, float16 has 10"):
+        ours.BitRound(11).encode(np.zeros(1, "f2"))
+    with pytest.raises(ValueError, match="want 80 bytes, have 79"):
+        ours.Delta("f8").decode(ours.Delta("f8").encode(np.zeros(10)), out=bytearray(79))
+    with pytest.raises(ValueError, match="bad compressor.*'lzma'.*blosclz"):
+        ours.Blosc("lzma").encode(b"")
+    with pytest.raises(ValueError, match="shuffle: 3, want -1, 0, 1 or 2"):
+        ours.Blosc(shuffle=3).encode(b"")
+    with pytest.raises(ValueError, match="at most 2113929216 bytes"):
+        ours.LZ4().encode(np.zeros(3 << 30, "u1"))  # never touched, so never there
+
+
+def test_crc32c_in_pieces() -> None:
+    """The checksum of pieces is that of the whole."""
+    data = np.random.default_rng(2).bytes(10_000)
+    for checksum in (ours.CRC32C.checksum, ours.CRC32.checksum, ours.Adler32.checksum):
+        whole = checksum(data)
+        for cut in (0, 1, 7, 4096, 9999, 10_000):
+            assert checksum(data[cut:], checksum(data[:cut])) == whole
+
+
+# ---- threads and processes ----
+
+
+def test_threads() -> None:
+    """One codec used by 8 threads at once."""
+    arrays = [np.arange(20_000, dtype="i4") * i for i in range(1, 9)]
+    for codec in [*ALL, ours.Delta("i4"), ours.BitRound(3)]:
+        failures: list[Any] = []
+
+        def work(arr: Any, codec: Any = codec, failures: list[Any] = failures) -> None:
+            if codec.codec_id == "bitround":
+                arr = arr.astype("f4")
+            for _ in range(10):
+                enc = codec.encode(arr)
+                got = raw(codec.decode(enc))
+                want = arr.tobytes() if codec.codec_id != "bitround" else raw(enc)
+                if got != want:
+                    failures.append(codec)
+
+        threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not failures
+
+
+def _there_and_back(data: bytes) -> list[bytes]:
+    return [bytes(c.decode(c.encode(data))) for c in ALL]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(method: str) -> None:
+    """Codecs work in children, also those that were forked after they had been used."""
+    data = bytes(range(256)) * 1000
+    _there_and_back(data)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for result in pool.map(_there_and_back, [data] * 4):
+            assert all(one == data for one in result)
