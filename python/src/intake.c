@@ -299,7 +299,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 	py_array *array;
 
 	out->array = out->scratch = NULL;
-	out->has_view = false;
+	out->view = NULL;
 	out->place = LADE_PLACE_HOST;
 	if (!writable && PyBytes_CheckExact(object)) {
 		Py_ssize_t size;
@@ -312,13 +312,19 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 		array = (py_array *)Py_NewRef(object);
 	} else {
 		if (PyObject_CheckBuffer(object)) {
-			if (!PyObject_GetBuffer(object, &out->view,
+			Py_buffer *view = PyMem_Malloc(sizeof(*view));
+			if (!view) {
+				PyErr_NoMemory();
+				return false;
+			}
+			if (!PyObject_GetBuffer(object, view,
 			                        writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO)) {
-				out->has_view = true;
-				out->data = out->view.buf;
-				out->size = (size_t)out->view.len;
+				out->view = view;
+				out->data = view->buf;
+				out->size = (size_t)view->len;
 				return true;
 			}
+			PyMem_Free(view);
 			PyErr_Clear();
 		}
 		array = py_array_from(st, object, 0);
@@ -338,9 +344,11 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 
 void py_mem_release(py_mem *mem)
 {
-	if (mem->has_view)
-		PyBuffer_Release(&mem->view);
+	if (mem->view) {
+		PyBuffer_Release(mem->view);
+		PyMem_Free(mem->view);
+		mem->view = NULL;
+	}
 	Py_CLEAR(mem->array);
 	Py_CLEAR(mem->scratch);
-	mem->has_view = false;
 }

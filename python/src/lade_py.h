@@ -149,8 +149,7 @@ typedef struct py_mem {
 	lade_place place;
 	py_array *array;
 	py_array *scratch; /* what a strided destination is copied from at the end */
-	bool has_view;
-	Py_buffer view;
+	Py_buffer *view; /* allocated: most sources are bytes or Arrays, and tables of them long */
 } py_mem;
 
 /* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
