@@ -629,23 +629,36 @@ static lade_status run_units(call *c, group *g, lade__device *device, lade_error
 	return status;
 }
 
-static lade_status run_group(call *c, group *g, lade_error *err)
+static void fail_all(call *c, const size_t *index, size_t count, lade_status status,
+                     const lade_error *why)
+{
+	for (size_t i = 0; status != LADE_OK && i < count; i++)
+		lade__outcome_failed(c->outcome, index[i], status, why);
+}
+
+/* What becomes of a device is no matter of the items that lie elsewhere. */
+static void run_group(call *c, group *g)
 {
 	lade__device *device;
-	lade_status status;
-	if (g->unit_count == 0 && g->bridge_count == 0 && !g->on_device)
-		return LADE_OK;
-	status = lade__device_use(g->device, &device, err);
-	if (status != LADE_OK)
-		return status;
-	if (g->on_device)
-		TRY(run_units(c, g, device, err));
-	if (g->bridge_count)
-		TRY(lade__gpu_bridge(c->engine, &g->host, device, g->bridge, g->bridge_index,
-		                     g->bridge_count, c->options, c->outcome, err));
-out:
+	lade_error why;
+	if (g->own_count == 0 && g->bridge_count == 0)
+		return;
+	lade_status status = lade__device_use(g->device, &device, &why);
+	if (status != LADE_OK) {
+		fail_all(c, g->own, g->own_count, status, &why);
+		fail_all(c, g->bridge_index, g->bridge_count, status, &why);
+		return;
+	}
+	if (g->own_count) {
+		status = run_units(c, g, device, &why);
+		fail_all(c, g->own, g->own_count, status, &why);
+	}
+	if (g->bridge_count) {
+		status = lade__gpu_bridge(c->engine, &g->host, device, g->bridge, g->bridge_index,
+		                          g->bridge_count, c->options, c->outcome, &why);
+		fail_all(c, g->bridge_index, g->bridge_count, status, &why);
+	}
 	lade__device_leave(device);
-	return status;
 }
 
 /* ---- the calls ---------------------------------------------------------------------------- */
@@ -704,7 +717,7 @@ lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const 
 	TRY(sort_items(&c, err));
 	TRY(run_host(&c, err));
 	for (size_t i = 0; i < c.group_count; i++)
-		TRY(run_group(&c, &c.groups[i], err));
+		run_group(&c, &c.groups[i]);
 out:
 	for (size_t i = 0; i < c.group_count; i++) {
 		free(c.groups[i].units);
