@@ -4,7 +4,7 @@
 #   devices  lade devices, as text and as JSON
 #   check    lade devices --check
 #   test     test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
-#            batches, test_batch*, test_async
+#            batches, test_batch*, test_async*
 #   memcheck the same under compute-sanitizer, where that is there
 # Other names are programs of bin/.  Exit status: 0 when all went well.
 # SPDX-License-Identifier: Apache-2.0
