@@ -1,7 +1,8 @@
 """What a call from Python costs more than the C call: bench_call.py LIBLADE.SO.
 
 Both run in one process, by turns, and the best of many rounds of each counts; what matters are
-the differences and the ratios.  With one thread it is the thread's own time that counts.  Wants the package installed, numpy, numcodecs, and a C compiler.
+the differences and the ratios.  With one thread it is the thread's own time that counts.
+Wants the package installed, numpy, numcodecs, and a C compiler.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -114,8 +115,8 @@ def many_chunks(loops, algorithm, size, threads):
     least = best(calls, 12)
     print(f"{algorithm}, {count} chunks of {size} bytes, {threads} thread(s): "
           f"the C call {least[0] * 1e3:.2f} ms")
-    for name, seconds in zip(["list, out=BatchArray", "list, list of numpy", "BatchArray, BatchArray"],
-                             least[1:]):
+    names = ["list, out=BatchArray", "list, list of numpy", "BatchArray, BatchArray"]
+    for name, seconds in zip(names, least[1:]):
         print(f"    {name:24} {(seconds / least[0] - 1) * 100:+6.1f} %")
 
 

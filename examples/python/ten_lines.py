@@ -1,0 +1,17 @@
+"""Compresses an array, tells what came of it, and restores it into memory that is there.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import numpy as np
+
+import liblade
+
+x = np.cumsum(np.random.default_rng(0).integers(0, 9, 1_000_000), dtype="<i4").reshape(1000, 1000)
+codec = liblade.Codec(algorithm="Zstd", filters=["delta(<i4)", "shuffle(4)"])
+frame = codec.encode(x)
+print(f"{x.nbytes} bytes become {frame.buffer_size} by {codec.pipeline}")
+
+canvas = np.zeros((1000, 3000), "<i4")  # the middle third is where it shall go
+liblade.Codec().decode(frame, out=canvas[:, 1000:2000])
+assert (canvas[:, 1000:2000] == x).all() and not canvas[:, :1000].any()
