@@ -223,16 +223,6 @@ static inline lade_spec *spec_of(lade_engine *engine, const char *text)
 	return spec;
 }
 
-/* A kernel takes several sequences at once, and may tell the status of another bad one than the
- * first (docs/verdicts.md). */
-static inline bool same_verdict(lade_status kernel, lade_status host)
-{
-	return kernel == host ||
-	       ((kernel == LADE_E_CORRUPT || kernel == LADE_E_TRUNCATED ||
-	         kernel == LADE_E_NOSPACE) &&
-	        (host == LADE_E_CORRUPT || host == LADE_E_TRUNCATED || host == LADE_E_NOSPACE));
-}
-
 /* How the emulated device runs in a round; it is quicker when the host may touch its memory. */
 static inline void kit_round(uint64_t number, uint64_t random)
 {

@@ -241,8 +241,7 @@ static void check_decoded(const batch *b, size_t i, const lade_result *got)
 	int like = -1;
 	for (int k = 0; k < 2 && like < 0; k++) {
 		status[k] = host_decode(b, i, k, host, &size[k]);
-		if (b->options.statuses ? same_verdict(got->status, status[k])
-		                        : status[k] == LADE_OK)
+		if (b->options.statuses ? got->status == status[k] : status[k] == LADE_OK)
 			like = !b->options.sizes || got->size == size[k] ? k : -1;
 	}
 	/* Without statuses those that failed are not known. */
