@@ -276,7 +276,8 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
                              const lade_batch_options *options, lade__outcome *outcome,
                              lade_error *err);
 
-/* Runs copies on an entered device; 'list' stays until the stream has done them. */
+/* Enqueues copies on an entered device; 'list' is read at once, and its entries get their pieces'
+ * numbers. */
 lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
                              lade__gpu_copy *list, size_t count, lade_error *err);
 

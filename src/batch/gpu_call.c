@@ -238,7 +238,8 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 		g->device_status =
 			lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                  "an item of %llu bytes, kernels take %llu",
-		                  (unsigned long long)g->largest, (unsigned long long)LADE__GPU_CHUNK_MAX);
+		                  (unsigned long long)g->largest,
+		                  (unsigned long long)LADE__GPU_CHUNK_MAX);
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->device, &g->device_error);
 
