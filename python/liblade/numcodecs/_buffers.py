@@ -183,12 +183,10 @@ def flat(buf: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """
     if type(buf) is np.ndarray and buf.dtype is dtype and buf.ndim == 1 and buf.flags.c_contiguous:
         return buf
-    if type(buf) is Bytes or type(buf) is _lade.Array:
-        buf = np.asarray(buf)
-    arr = np.asarray(ensure_ndarray_like(buf))
-    if arr.dtype.hasobject:
-        raise TypeError("object arrays are not supported")
-    return arr.reshape(-1, order="A").view(dtype)
+    if type(buf) is bytes and buf:
+        return np.frombuffer(buf, dtype)
+    arr = array(buf)
+    return (arr if arr.ndim == 1 else arr.reshape(-1, order="A")).view(dtype)
 
 
 def store(dec: np.ndarray[Any, Any], out: Any) -> Any:
@@ -200,16 +198,24 @@ def store(dec: np.ndarray[Any, Any], out: Any) -> Any:
         room = np.frombuffer(room, _U1)
     if room.nbytes != dec.nbytes:
         raise ValueError(f"out: want {dec.nbytes} bytes, have {room.nbytes}")
-    dec = np.ascontiguousarray(dec).reshape(-1).view(room.dtype).reshape(room.shape)
+    if room.flags.c_contiguous and dec.dtype == room.dtype:
+        room = room.reshape(dec.shape)
+    else:
+        dec = np.ascontiguousarray(dec).reshape(-1).view(room.dtype).reshape(room.shape)
     np.copyto(room, dec)
     return out
 
 
 def array(buf: Any) -> np.ndarray[Any, Any]:
     """A source as an array of its own type and shape."""
-    if type(buf) is Bytes or type(buf) is _lade.Array:
-        return np.asarray(buf)
-    arr = np.asarray(ensure_ndarray_like(buf))
+    if type(buf) is bytes:
+        return np.frombuffer(buf, _U1) if buf else np.empty(0, _U1)
+    if type(buf) is np.ndarray:
+        arr = buf
+    elif type(buf) is Bytes or type(buf) is _lade.Array:
+        arr = np.asarray(buf)
+    else:
+        arr = np.asarray(ensure_ndarray_like(buf))
     if arr.dtype.hasobject:
         raise TypeError("object arrays are not supported")
     return arr

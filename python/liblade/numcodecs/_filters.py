@@ -19,11 +19,6 @@ def little(dtype: np.dtype[Any], kinds: str) -> bool:
     return dtype.kind in kinds and dtype.itemsize <= 8 and dtype.str[0] in "<|"
 
 
-def number(value: float) -> str:
-    """A number as pipelines write it, all digits of it."""
-    return repr(float(value))
-
-
 class Filter(NumCodec):  # type: ignore[misc, unused-ignore]
     """A codec between elements of 'dtype' and of 'astype'."""
 

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ._buffers import pipeline, store, typed
-from ._filters import Filter, decode, little
+from ._buffers import store, typed
+from ._filters import Filter
+
+# Elements that pass through all steps while they are in the processor's cache.
+_BLOCK = 16384
 
 
 class Quantize(Filter):
@@ -19,6 +22,8 @@ class Quantize(Filter):
 
     dtype: of the decoded elements, a real one.
     astype: of the encoded ones, a real one.
+
+    numpy calculates, block after block: faster than the library.
     """
 
     codec_id = "quantize"
@@ -36,36 +41,31 @@ class Quantize(Filter):
         exponent = math.floor(exponent) if exponent < 0 else math.ceil(exponent)
         return 2.0 ** math.ceil(math.log2(10.0**-exponent))
 
-    def _pipeline(self) -> str | None:
-        """None where numpy is to calculate."""
-        if not all(little(t, "f") and t.itemsize >= 4 for t in (self.dtype,)):
-            return None
-        if not little(self.astype, "f") or not isinstance(self.digits, int):
-            return None
-        if not -30 <= self.digits <= 30:
-            return None
-        if self._scale() != 2.0 ** math.ceil(math.log2(10.0**self.digits)):
-            return None
-        return f"quantize({self.dtype.str},digits={self.digits},astype={self.astype.str})"
-
     def encode(self, buf: Any) -> Any:
         """The encoded elements, in the source's shape and order."""
         arr = typed(buf, self.dtype)
-        text = self._pipeline()
-        if text is None:
-            scale = self._scale()
+        scale = self._scale()
+        if not (arr.flags.forc and self.dtype.isnative and self.dtype.itemsize >= 4):
             return (np.around(scale * arr) / scale).astype(self.astype, copy=False)
         enc = np.empty_like(arr, dtype=self.astype)
-        pipeline(text).encode_into(arr.reshape(-1, order="A"), enc.reshape(-1, order="A"))
+        source, target = arr.reshape(-1, order="A"), enc.reshape(-1, order="A")
+        room = None if self.astype == self.dtype else np.empty(min(arr.size, _BLOCK), self.dtype)
+        for at in range(0, arr.size, _BLOCK):
+            part = source[at : at + _BLOCK]
+            step = target[at : at + _BLOCK] if room is None else room[: part.size]
+            np.multiply(part, scale, out=step)
+            np.rint(step, out=step)
+            np.divide(step, scale, out=step)
+            if room is not None:
+                target[at : at + _BLOCK] = step
         return enc
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """The elements as 'dtype', or 'out'."""
-        text = self._pipeline()
-        if out is not None and text is not None:
-            return decode(text, buf, self.astype, self.dtype, out)
-        dec = typed(buf, self.astype).astype(self.dtype, copy=False)
-        return store(dec, out)
+        dec = typed(buf, self.astype)
+        if self.astype != self.dtype:
+            dec = dec.astype(self.dtype)
+        return dec if out is None else store(dec, out)
 
     def get_config(self) -> dict[str, Any]:
         """The configuration, ready for JSON."""
