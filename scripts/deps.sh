@@ -46,6 +46,7 @@ look() {
 	header snappy-c.h snappy libsnappy-dev
 	header blosc.h blosc libblosc-dev
 	module cmocka libcmocka-dev
+	python_module ensurepip python3-venv
 	[ "$stage" = build ] && return
 	tool git git
 	tool nm binutils

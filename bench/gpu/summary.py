@@ -244,7 +244,9 @@ def main():
         slower = rates(cells)
         print("Slower than nvCOMP: " + ("; ".join(
             f"{c} {d} {short(s)}, {b} x {k >> 10} KiB: {f:.2f}"
-            for f, c, d, k, b, s in sorted(slower)) if slower else "no set, in no cell") + ".\n")
+            for f, c, d, k, b, s in sorted(slower)) if slower else
+            "no set, in no cell" if any(r["peer"] == "nvcomp" for r in kinds["rates"]) else
+            "not known, there are no rows of it") + ".\n")
         by_set(cells)
         ratios(cells)
     if kinds["host"]:

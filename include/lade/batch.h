@@ -115,7 +115,9 @@ typedef struct lade_batch_options {
 	 */
 	lade_stream stream;
 	lade_where where;
-	int32_t device; /* that works for items which lie on the host; only if 'where' says so */
+	/* That works for items which lie on the host: with LADE_WHERE_DEVICE, and with
+	 * LADE_WHERE_AUTO for those in pinned memory on both sides. */
+	int32_t device;
 } lade_batch_options;
 
 /*

@@ -9,6 +9,13 @@ build=$(cd "${1:?$usage}" && pwd)
 folder=${2:?$usage}
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
+for program in "$build/lade" "$build/tests/gpu/test_device" "$@"; do
+	[ -e "$program" ] || {
+		echo "pack.sh: there is no $program: build all first (cmake -S . -B $build" \
+			"-DLADE_TESTS=ON -DLADE_BENCH=ON && cmake --build $build)" >&2
+		exit 1
+	}
+done
 mkdir -p "$folder/bin" "$folder/lib"
 rm -f "$folder"/bin/* "$folder"/lib/*
 programs=("$build/lade" "$build/tests/gpu/test_device" "$@")

@@ -27,8 +27,8 @@ memcheck() {
 	# Errors that the test provokes, and expects, are the driver's and not the kernels'.
 	for program in "$folder"/bin/test_*; do
 		step "$(basename "$program") with memcheck" \
-			compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 9 \
-			--target-processes application-only "$program" --must
+			compute-sanitizer --tool memcheck --report-api-errors no \
+			--error-exitcode 9 --target-processes application-only "$program" --must
 	done
 }
 

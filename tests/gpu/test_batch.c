@@ -200,9 +200,9 @@ static bool bad_data(lade_status status)
 	       status == LADE_E_RANGE;
 }
 
-/* One segment that is decoded as it lies there has one verdict.  Of several, of a range or rows, and
- * where a wrong size is told, any of several faults may be the one; and what lies behind a range
- * need not be looked at. */
+/* One segment that is decoded as it lies there has one verdict.  Of several, of a range or rows,
+ * and where a wrong size is told, any of several faults may be the one; and what lies behind a
+ * range need not be looked at. */
 static bool same_verdict(const one *o, const lade_item *item, const lade_result *got,
                          const lade_result *host)
 {

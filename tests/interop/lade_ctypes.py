@@ -63,6 +63,8 @@ class BatchOptions(ctypes.Structure):
         ("dict", _pointer),
         ("item_errors", ctypes.POINTER(LadeError)),
         ("stream", _pointer),
+        ("where", ctypes.c_int),
+        ("device", ctypes.c_int32),
     ]
 
 
