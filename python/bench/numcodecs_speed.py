@@ -83,10 +83,10 @@ def best(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
     return found
 
 
-def threaded(codec: Any, chunks: list[Any], outs: list[Any], count: int) -> float:
-    """Seconds for all chunks by so many threads, the best of 9."""
+def threaded(codec: Any, chunks: list[Any], outs: list[Any], count: int, rounds: int) -> float:
+    """Seconds for all chunks by so many threads, the best of many short runs."""
     found = 1e9
-    for _ in range(9):
+    for _ in range(rounds):
         gate = threading.Barrier(count + 1)
 
         def work(mine: range, gate: threading.Barrier = gate) -> None:
@@ -139,13 +139,13 @@ def main() -> None:
     for name, mine, theirs in cases():
         if wanted and name not in wanted:
             continue
-        size = 1 << 20
+        size = 1 << 18
         arr = data(name, size)
         gains = []
         for codec in (mine, theirs):
-            chunks = [bytes(memoryview(codec.encode(arr))) for _ in range(32)]
+            chunks = [bytes(memoryview(codec.encode(arr))) for _ in range(16)]
             outs = [np.empty_like(arr) for _ in chunks]
-            one, two = (threaded(codec, chunks, outs, n) for n in (1, 2))
+            one, two = (threaded(codec, chunks, outs, n, int(600 * seconds)) for n in (1, 2))
             gains.append(one / two)
         print(f"{name:18} {size:8} {gains[0]:6.2f} {gains[1]:7.2f}", flush=True)
 

@@ -13,9 +13,6 @@ import numpy as np
 from ._buffers import store, typed
 from ._filters import Filter
 
-# Elements that pass through all steps while they are in the processor's cache.
-_BLOCK = 16384
-
 
 class Quantize(Filter):
     """Rounds reals to a power of two below 10**-digits; lossy.
@@ -23,7 +20,7 @@ class Quantize(Filter):
     dtype: of the decoded elements, a real one.
     astype: of the encoded ones, a real one.
 
-    numpy calculates, block after block: faster than the library.
+    numpy calculates, in place: faster than the library.
     """
 
     codec_id = "quantize"
@@ -45,20 +42,13 @@ class Quantize(Filter):
         """The encoded elements, in the source's shape and order."""
         arr = typed(buf, self.dtype)
         scale = self._scale()
-        if not (arr.flags.forc and self.dtype.isnative and self.dtype.itemsize >= 4):
-            return (np.around(scale * arr) / scale).astype(self.astype, copy=False)
-        enc = np.empty_like(arr, dtype=self.astype)
-        source, target = arr.reshape(-1, order="A"), enc.reshape(-1, order="A")
-        room = None if self.astype == self.dtype else np.empty(min(arr.size, _BLOCK), self.dtype)
-        for at in range(0, arr.size, _BLOCK):
-            part = source[at : at + _BLOCK]
-            step = target[at : at + _BLOCK] if room is None else room[: part.size]
-            np.multiply(part, scale, out=step)
-            np.rint(step, out=step)
-            np.divide(step, scale, out=step)
-            if room is not None:
-                target[at : at + _BLOCK] = step
-        return enc
+        enc = np.asarray(scale * arr)
+        if enc.dtype.itemsize < 4 or not 2.0**-100 < scale < 2.0**100:
+            return np.asarray(np.around(enc) / scale).astype(self.astype, copy=False)
+        np.rint(enc, out=enc)
+        # A power of two: the products are the quotients.
+        np.multiply(enc, 1 / scale, out=enc)
+        return enc.astype(self.astype, copy=False)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """The elements as 'dtype', or 'out'."""
