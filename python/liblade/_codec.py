@@ -145,9 +145,27 @@ def _bitshuffle(mode: BitshuffleMode, size: int) -> list[str]:
 
 
 class Codec(_lade.CodecBase):
-    """Encodes and decodes arrays; see python/README.md for what each keyword does.
+    """Encodes and decodes arrays on the host and on devices.
 
-    Codecs do not change once they are made: any number of threads may use one.
+    A codec does not change once it is made: any number of threads may use one.
+
+    algorithm: a name in any case ("LZ4", "Snappy", "Deflate", "Gzip", "Zstd", "zlib", "Blosc"), or
+        a pipeline as text ("shuffle(4)|zstd(9)"); "": NVCOMP_NATIVE tells it when decoding.
+    level: the algorithm's own scale.  filters: stages before it, ["delta(<i4)", "shuffle(4)"].
+    uncomp_chunk_size: decoded bytes of a chunk of NVCOMP_NATIVE, 16 to 1 GiB.
+    bitstream_kind: what is around the bytes.  checksum_policy: of NVCOMP_NATIVE.
+    data_type: the elements' type, a hint to LZ4 and the size that bitshuffle_mode works with.
+    algorithm_type: 0 (fast) to 5 (small) for Deflate and Gzip, in place of a level.
+    cuda_stream: orders the work on a device with other work there.  device_id: the device that
+        works when where="device".
+    threads: that a call uses at most; 0: as many as the process may run.
+    strict: LZ4 and Snappy are taken only as their formats' texts have them (docs/verdicts.md).
+    where: "host" or "device" does the work; "auto": whichever is done first.
+    use_de_sort, execution_policy, decompress_backend: nvCOMP's, without effect.
+    The others are options of ANS, Bitcomp and Cascaded, which are not in the library yet.
+
+    Raises ValueError for an option that cannot be, TypeError for an unknown keyword,
+    NotImplementedError for what the library lacks.
     """
 
     def __init__(
@@ -298,7 +316,7 @@ class Codec(_lade.CodecBase):
             if known not in _LEVELLED:
                 raise ValueError(f"level: {name} has none")
             options.append(f"level={int(level)}")
-        if known == "lz4" and size > 1:
+        if known in ("lz4", "snappy") and size > 1:
             options.append(f"elem={size}")
         stages.append(f"{known}({','.join(options)})" if options else known)
         return "|".join(stages)

@@ -146,7 +146,8 @@ class CodecBase:
         compression_config: Any = None,
         *,
         errors: Literal["raise"] = "raise",
-    ) -> BatchArray: ...
+    ) -> BatchArray:
+        """Encodes one array, a list of them, or a BatchArray; see help(Codec.encode)."""
     @overload
     def encode(
         self,
@@ -185,7 +186,8 @@ class CodecBase:
         errors: Literal["raise"] = "raise",
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
-    ) -> BatchArray: ...
+    ) -> BatchArray:
+        """Decodes one array, a list of them, or a BatchArray; see help(Codec.decode)."""
     @overload
     def decode(
         self,
@@ -223,17 +225,20 @@ class CodecBase:
         element_range: _Range | None = None,
     ) -> Array | Error: ...
     @overload
-    def encode_into(self, src: _Many, out: _Many) -> list[int]: ...
+    def encode_into(self, src: _Many, out: _Many) -> list[int]:
+        """Encodes into memory that is there, and gives the count of bytes."""
     @overload
     def encode_into(self, src: Any, out: Any) -> int: ...
     @overload
     def decode_into(
         self, src: _Many, out: _Many, *, byte_range: _Range | None = None
-    ) -> list[int]: ...
+    ) -> list[int]:
+        """Decodes into memory that is there, and gives the count of bytes."""
     @overload
     def decode_into(self, src: Any, out: Any, *, byte_range: _Range | None = None) -> int: ...
     @overload
-    def get_max_comp_buffer_size(self, source: int, /) -> int: ...
+    def get_max_comp_buffer_size(self, source: int, /) -> int:
+        """The most bytes that encoding an array, or so many bytes, can give; ValueError."""
     @overload
     def get_max_comp_buffer_size(self, source: Any, /) -> Any: ...
     def get_uncomp_buffer_size(self, source: Any, /) -> Any:

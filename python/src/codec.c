@@ -525,24 +525,47 @@ static PyObject *get_lossy(PyObject *self, void *unused)
 static PyMethodDef methods[] = {
 	{"encode", FAST(codec_encode), METH_FASTCALL | METH_KEYWORDS,
          "encode($self, /, array, out=None, compression_config=None, *, errors='raise')\n--\n\n"
-         "Encodes one array, a list of them, or a BatchArray."},
+         "Encodes one array, a list of them, or a BatchArray.\n\n"
+         "array: anything with memory, of any type, shape and strides; its bytes in C order "
+         "count.\n"
+         "out: writable memory of at least get_max_comp_buffer_size() bytes to be sure, for each\n"
+         "    array; an Array that encode() or decode() made grows as needed.\n"
+         "errors: 'raise' the first item's, or 'return' an exception in the item's place.\n\n"
+         "Gives an Array of bytes ('|u1', one dimension), or a BatchArray.  Raises TypeError for "
+         "what\n"
+         "has no memory, InputError (a ValueError) where 'out' is too small."},
 	{"decode", FAST(codec_decode), METH_FASTCALL | METH_KEYWORDS,
          "decode($self, /, src, data_type='', out=None, decompression_config=None, *, "
          "errors='raise', "
          "byte_range=None, element_range=None)\n--\n\n"
-         "Decodes one array, a list of them, or a BatchArray."},
+         "Decodes one array, a list of them, or a BatchArray.\n\n"
+         "src: encoded bytes, anything with memory.\n"
+         "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has.\n"
+         "out: writable memory for each result; on the host with any strides.\n"
+         "decompression_config: sizes that are known, for formats that do not tell them.\n"
+         "errors: 'raise' the first item's, or 'return' an exception in the item's place.\n"
+         "byte_range, element_range: (start, stop) of the decoded side; stop None: to the end.\n\n"
+         "Gives an Array of one dimension (or on 'out', with its shape), or a BatchArray.  Raises\n"
+         "CorruptError (a RuntimeError) with the item's index and the bad byte's offset, "
+         "InputError\n"
+         "(a ValueError) where 'out' is too small or a range passes the end."},
 	{"encode_into", FAST(codec_encode_into), METH_FASTCALL | METH_KEYWORDS,
          "encode_into($self, /, src, out)\n--\n\n"
-         "Encodes into memory that is there; gives the count of bytes."},
+         "Encodes into memory that is there, and gives the count of bytes; for a list, a list.\n"
+         "Nothing is allocated.  Raises as encode()."},
 	{"decode_into", FAST(codec_decode_into), METH_FASTCALL | METH_KEYWORDS,
          "decode_into($self, /, src, out, *, byte_range=None)\n--\n\n"
-         "Decodes into memory that is there; gives the count of bytes."},
+         "Decodes into memory that is there, and gives the count of bytes; for a list, a list.\n"
+         "Nothing is allocated, unless the strides of 'out' are more than rows.  Raises as "
+         "decode()."},
 	{"get_max_comp_buffer_size", codec_max_size, METH_O,
          "get_max_comp_buffer_size($self, source, /)\n--\n\n"
-         "The most bytes that encoding an array, or so many bytes, can give."},
+         "The most bytes that encoding an array, or so many bytes, can give; for a list, a list.\n"
+         "ValueError where the format cannot hold so much."},
 	{"get_uncomp_buffer_size", codec_decoded_size, METH_O,
-         "get_uncomp_buffer_size($self, source, /)\n--\n\nThe bytes that an encoded array decodes "
-         "to."},
+         "get_uncomp_buffer_size($self, source, /)\n--\n\n"
+         "The bytes that an encoded array decodes to; for a list, a list.  It is the data's own\n"
+         "claim; RAW of LZ4 and the Deflate family makes none, and is decoded to find out."},
 	{"_explain", codec_explain, METH_VARARGS, NULL},
 	{0},
 };

@@ -397,3 +397,24 @@ def test_decode_into_never_resizes(kind):
     with pytest.raises(ValueError):
         codec.decode_into(codec.encode(TEXT), out)
     assert out.shape == shape
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_strides_round_trip(data):
+    ndim = data.draw(st.integers(1, 4))
+    base = np.arange(6**ndim, dtype=data.draw(st.sampled_from(["u1", "<i2", "<f8"])))
+    base = base.reshape((6,) * ndim).transpose(data.draw(st.permutations(range(ndim))))
+    key = tuple(slice(data.draw(st.none() | st.integers(-7, 7)),
+                      data.draw(st.none() | st.integers(-7, 7)),
+                      data.draw(st.sampled_from([None, 1, 2, 3, -1, -2]))) for _ in range(ndim))
+    view = base[key]
+    codec = Codec(algorithm="LZ4", bitstream_kind=data.draw(st.sampled_from(KINDS)))
+    encoded = codec.encode(view)
+    assert codec.decode(encoded).tobytes() == view.tobytes()
+    canvas = np.zeros_like(base)
+    mask = np.zeros(base.shape, bool)
+    mask[key] = True
+    codec.decode(encoded, out=canvas[key])
+    assert (canvas[key] == view).all() and not canvas[~mask].any()
+    assert (np.asarray(liblade.as_array(base)[key]) == view).all()
