@@ -1,10 +1,10 @@
 """The speed of liblade.numcodecs as a multiple of numcodecs', in one process.
 
-    python python/bench/numcodecs_speed.py [seconds a case] [codec ...]
+    python bench/python/bench_numcodecs.py [seconds a case] [codec ...]
 
 Each row is a codec and a size of chunk: numcodecs' processor time over ours, of the best of
-interleaved runs, for encode(), decode() and decode(out=); above 1 we are faster.  Then the gain of a second
-Python thread, each thread with chunks of its own.  Blosc's own threads are off in both.
+interleaved runs, for encode(), decode() and decode(out=); above 1 we are faster.  Then the gain of
+a second Python thread, each thread with chunks of its own.  Blosc's own threads are off in both.
 
 SPDX-License-Identifier: Apache-2.0
 """
