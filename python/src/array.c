@@ -201,9 +201,9 @@ py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t st
 	return array;
 }
 
-bool py_array_resizable(const py_array *array)
+bool py_array_resizable(const py_array *array, Py_ssize_t pins)
 {
-	return array->exports == 0 && !array->exposed && !array->readonly && !array->has_view &&
+	return array->exports == pins && !array->exposed && !array->readonly && !array->has_view &&
 	       array->contiguous && array->ndim <= 1 &&
 	       (array->block || (!array->owner && !array->data));
 }
@@ -301,17 +301,21 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		               : py_array_new(st, array->size, LADE_PLACE_HOST, 0);
 		if (!flat)
 			goto fail;
+		array->exports++;
 		Py_BEGIN_ALLOW_THREADS
 		py_gather(array, flat->data);
 		Py_END_ALLOW_THREADS
+		array->exports--;
 	}
 	if (flat != out) {
 		lade_cspan from = {flat ? flat->data : array->data, array->size,
 		                   flat ? flat->place : array->place};
 		lade_span to = {out->data, out->size, place};
+		array->exports++;
 		Py_BEGIN_ALLOW_THREADS
 		status = py_move(lade_engine_default(), st->copy, from, to, stream, &err);
 		Py_END_ALLOW_THREADS
+		array->exports--;
 		if (status) {
 			py_raise(st, &err, SIZE_MAX);
 			goto fail;

@@ -126,9 +126,7 @@ static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
 	flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
 	if (!flat)
 		return false;
-	PY_REPLACE(mem->array, flat);
-	mem->data = flat->data;
-	mem->size = flat->size;
+	py_mem_replace(mem, flat);
 	return true;
 }
 
@@ -485,7 +483,7 @@ static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
 	                      : (size_t)PY_SSIZE_T_MAX;
 
 	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
-	       item->dst.size < most && py_array_resizable(mem->array)) {
+	       item->dst.size < most && py_array_resizable(mem->array, 1)) {
 		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
 		size_t first = guess(work->segments[0].size);
 		if (!py_array_grow(mem->array, cap < first ? first : cap))
@@ -509,7 +507,11 @@ static PyObject *into_new(const py_call *call, py_work *work)
 		return NULL;
 	if (!call->batch && !call->return_errors) {
 		py_mem mem = {.array = block};
-		if (go_growing(call, work, &mem) && raise_work(call, work))
+		bool done;
+		block->exports++;
+		done = go_growing(call, work, &mem);
+		block->exports--;
+		if (done && raise_work(call, work))
 			return single(call, work, block);
 		Py_DECREF(block);
 		return NULL;
@@ -543,8 +545,22 @@ out:
 
 /* ---- with out= -------------------------------------------------------------------------- */
 
+/* Decoders may read twice what they check once: nobody is to write there meanwhile. */
+static bool apart(const py_work *work, size_t i)
+{
+	const lade_segment *src = &work->segments[i];
+	const lade_span *dst = &work->items[i].dst;
+	uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
+
+	if (from + src->size <= to || to + dst->size <= from || !src->size || !dst->size ||
+	    src->place.device != dst->place.device)
+		return true;
+	PyErr_SetString(PyExc_ValueError, "out: the destination overlaps the source");
+	return false;
+}
+
 /* Points an item at its destination; strided memory as rows, or by way of a scratch array. */
-static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
+static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
 	lade_item *item = &work->items[i];
 	py_array *array = mem->array;
@@ -553,7 +569,7 @@ static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	item->dst = (lade_span){mem->data, mem->size, mem->place};
 	if (!array)
 		return true;
-	if (!call->into && py_array_resizable(array)) {
+	if (!call->into && py_array_resizable(array, 1)) {
 		cap = item_cap(call, work, i);
 		if (cap == SIZE_MAX && call->batch)
 			cap = guess(work->segments[i].size);
@@ -585,6 +601,11 @@ static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	return true;
 }
 
+static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
+{
+	return place_out(call, work, i, mem) && apart(work, i);
+}
+
 static void unload(py_work *work, size_t i, py_mem *mem)
 {
 	if (mem->scratch && !work->results[i].status) {
@@ -599,7 +620,7 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 {
 	py_dtype dtype = call->dtype;
 
-	if ((PyObject *)array == object && py_array_resizable(array)) {
+	if ((PyObject *)array == object && py_array_resizable(array, 1)) {
 		if (!fits(call, size, 0) || !py_array_flat(array, dtype, size))
 			return NULL;
 		return (py_array *)Py_NewRef(array);
@@ -610,6 +631,15 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 		return NULL;
 	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
 	                     false, array->stream);
+}
+
+/* A buffer's destination becomes an Array for the result. */
+static void out_array(py_state *st, PyObject *object, py_mem *mem)
+{
+	py_array *array = py_array_from(st, object, 0);
+
+	if (array)
+		py_mem_replace(mem, array);
 }
 
 static PyObject *into_one(const py_call *call, py_work *work)
@@ -635,7 +665,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 		out = PyLong_FromSize_t(work->results[0].size);
 	} else {
 		if (!mem.array)
-			mem.array = py_array_from(st, call->out, 0);
+			out_array(st, call->out, &mem);
 		if (mem.array)
 			out = (PyObject *)on_out(call, mem.array, call->out, work->results[0].size);
 	}
@@ -685,7 +715,7 @@ static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
 		py_array *array = holds->mems[i].array, *extra;
 		bool small = !call->encode && work->results[i].status == LADE_E_NOSPACE &&
 		             work->sizes[i] == LADE_SIZE_UNKNOWN && !call->into && array &&
-		             py_array_resizable(array);
+		             py_array_resizable(array, 1);
 		if (!work->results[i].status || (!small && call->return_errors))
 			continue;
 		if (!small)
@@ -746,7 +776,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			plain &= mem->place.kind == holds.mems[0].place.kind &&
 			         mem->place.device == holds.mems[0].place.device &&
 			         (!mem->array ||
-			          (mem->array->contiguous && !py_array_resizable(mem->array)));
+			          (mem->array->contiguous && !py_array_resizable(mem->array, 1)));
 		} else {
 			work->items[i].dst = (lade_span){table->pieces[i].data,
 			                                 table->pieces[i].size, table->place};
@@ -793,7 +823,7 @@ out:
 
 static bool may_grow(py_state *st, PyObject *object)
 {
-	return Py_TYPE(object) == st->array_type && py_array_resizable((py_array *)object);
+	return Py_TYPE(object) == st->array_type && py_array_resizable((py_array *)object, 0);
 }
 
 /* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */

@@ -332,6 +332,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 			return false;
 	}
 	out->array = array;
+	array->exports++;
 	out->data = array->data;
 	out->size = array->size;
 	out->place = array->place;
@@ -349,6 +350,18 @@ void py_mem_release(py_mem *mem)
 		PyMem_Free(mem->view);
 		mem->view = NULL;
 	}
+	if (mem->array)
+		mem->array->exports--;
 	Py_CLEAR(mem->array);
 	Py_CLEAR(mem->scratch);
+}
+
+void py_mem_replace(py_mem *mem, py_array *array)
+{
+	array->exports++;
+	if (mem->array)
+		mem->array->exports--;
+	PY_REPLACE(mem->array, array);
+	mem->data = array->data;
+	mem->size = array->size;
 }

@@ -120,8 +120,9 @@ void py_array_shrink(py_array *array, size_t size);
 bool py_array_grow(py_array *array, size_t cap);
 /* Two flat arrays of bytes with memory of their own exchange it. */
 void py_array_swap(py_array *a, py_array *b);
-/* True when the array's memory is its own and nobody else looks at it. */
-bool py_array_resizable(const py_array *array);
+/* True when the array's memory is its own, and nobody looks at it but the caller, who counts as
+ * 'pins' of its exports. */
+bool py_array_resizable(const py_array *array, Py_ssize_t pins);
 /* A flat view of 'size' bytes at 'data' that keeps 'owner'. */
 py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
                         lade_place place, py_dtype dtype, bool readonly, uintptr_t stream);
@@ -141,7 +142,8 @@ void py_dlpack_device(lade_place place, int *type, int *id);
 
 /*
  * The memory of one source or destination for the time of a call.  'array' is there when the
- * object had to become an Array; 'view' when a buffer is held.
+ * object had to become an Array, or is one: it is not resized meanwhile, by other threads or as
+ * the destination of the same call.  'view' is there when a buffer is held.
  */
 typedef struct py_mem {
 	char *data;
@@ -155,6 +157,8 @@ typedef struct py_mem {
 /* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
 bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out);
 void py_mem_release(py_mem *mem);
+/* Puts another array (the caller's reference to it) into the place of the one that is held. */
+void py_mem_replace(py_mem *mem, py_array *array);
 bool py_is_list(PyObject *object); /* a list or tuple */
 
 /* ---- strides ---------------------------------------------------------------------------- */

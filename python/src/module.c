@@ -297,8 +297,7 @@ static PyObject *checksums(PyObject *module, PyObject *args)
 				py_mem_release(mem);
 				goto out;
 			}
-			PY_REPLACE(mem->array, flat);
-			mem->data = flat->data;
+			py_mem_replace(mem, flat);
 		}
 		spans[held] = (lade_cspan){mem->data, mem->size, mem->place};
 	}

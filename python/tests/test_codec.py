@@ -156,6 +156,20 @@ def test_our_own_array_grows(algorithm, kind):
     view.release()
 
 
+def test_source_and_destination_must_be_apart(algorithm, kind):
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    a = codec.encode(TEXT)
+    before = a.tobytes()
+    for call in (lambda: codec.decode(a, out=a), lambda: codec.encode(a, out=a),
+                 lambda: codec.decode([a], out=[a]), lambda: codec.decode_into(a, a)):
+        with pytest.raises(ValueError, match="overlaps the source"):
+            call()
+    assert a.tobytes() == before
+    room = np.zeros(100000, "u1")
+    size = codec.encode_into(TEXT, room)
+    assert codec.decode_into(room[:size], room[size:]) == len(TEXT)
+
+
 def test_strided_destinations(algorithm, kind):
     codec = Codec(algorithm=algorithm, bitstream_kind=kind)
     x = np.arange(24 * 10, dtype="<i4").reshape(4, 6, 10)

@@ -114,6 +114,28 @@ def test_threads(shared):
     assert not failures
 
 
+def test_one_array_as_everyones_destination():
+    codec = Codec(algorithm="Zstd", bitstream_kind=1)
+    data = [os.urandom(1000 * i) + bytes(50000 * i) for i in range(1, 9)]
+    encoded = [codec.encode(d) for d in data]
+    shared = codec.encode(b"")
+
+    def work(i):
+        for _ in range(50):
+            try:
+                codec.decode(encoded[i], out=shared)  # grows, or finds it in use
+                shared.tobytes(), codec.encode(shared), shared[:10]
+            except ValueError:
+                pass
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert codec.decode(encoded[7], out=shared).tobytes() == data[7]
+
+
 def test_the_gil_is_released():
     codec = Codec(algorithm="Zstd", level=19, bitstream_kind=1, threads=1)
     data = np.random.default_rng(0).integers(0, 50, 1 << 20, dtype="u1")
