@@ -271,6 +271,7 @@ class Codec(_lade.CodecBase):
             cuda_stream,
         )
         self._name = algorithm.strip()
+        self._stream = cuda_stream  # an object's stream lives as long as the codec
 
     @staticmethod
     def _pipeline_text(
