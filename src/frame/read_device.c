@@ -282,7 +282,8 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 			return refuse(r, p, worker, err);
 		status = lade__block_verify(coder, at->index, &p->chunk, at->off, p->dst, err);
 		break;
-	case LADE_E_UNSUPPORTED:
+	case LADE_E_UNSUPPORTED: /* what kernels do not take, as chunks above 1 GiB, the host may */
+	case LADE_E_LIMIT:
 		status = lade__block_decode(coder, worker, at->index, &p->chunk, p->body, at->off,
 		                            p->dst, err);
 		break;
