@@ -190,3 +190,11 @@ def test_corrupt_chunk(tmp_path: pathlib.Path) -> None:
     np.testing.assert_array_equal(array[:50, :40], TEMPERATURES[:50, :40])
     with pytest.raises(RuntimeError, match="Zstd decompression error"):
         array[60:70, 50:60]
+
+
+def test_page() -> None:
+    """The program of docs/python-numcodecs.md runs."""
+    page = pathlib.Path(__file__).parents[2] / "docs" / "python-numcodecs.md"
+    if not page.exists():
+        pytest.skip("the documents are not here")
+    exec(page.read_text().split("```python\n")[1].split("```")[0], {})

@@ -11,7 +11,7 @@ build=$(cd "${1:?usage: run.sh BUILD [PYTEST ARGUMENT...]}" && pwd)/python
 shift
 mkdir -p "$build"
 # Of these only numpy is wanted by the package, and only by liblade.numcodecs.
-packages=(pytest hypothesis numpy mypy numcodecs cramjam zstandard lz4)
+packages=(pytest hypothesis numpy mypy numcodecs cramjam zstandard lz4 zarr)
 
 fits() { # interpreter
 	"$1" -c 'import sys, venv, ensurepip
