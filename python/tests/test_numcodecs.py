@@ -571,6 +571,21 @@ def test_garbage(codec: Any) -> None:
         codec.decode(b"")
 
 
+def test_hostile_sizes() -> None:
+    """A frame that claims more than memory is corrupt, and a MemoryError is one of memory."""
+    claim = b"\x28\xb5\x2f\xfd\xe0" + (1 << 61).to_bytes(8, "little") + b"\x01\x00\x00"
+    with pytest.raises(liblade.CorruptError, match="claims 2305843009213693952 bytes, 16 give"):
+        ours.Zstd().decode(claim)
+    with pytest.raises((RuntimeError, ValueError)):
+        ours.Zstd().decode(claim, out=bytearray(10))
+    with pytest.raises((RuntimeError, MemoryError)):
+        ours.LZ4().decode(b"\xff\xff\xff\xff\x00")
+    header = bytearray(raw(ours.Blosc().encode(bytes(1000))))
+    header[4:8] = (2**31 - 17).to_bytes(4, "little")
+    with pytest.raises(RuntimeError):
+        ours.Blosc().decode(header)
+
+
 def test_error_texts() -> None:
     """Errors name the thing and both numbers."""
     enc = bytearray(raw(ours.CRC32C().encode(b"123456789")))

@@ -16,8 +16,6 @@ from ._buffers import Bytes, pipeline, size_of, source
 DEFAULT_CLEVEL = 0
 MAX_CLEVEL = 22
 _MIN_CLEVEL = -131072
-# A block of 4 bytes gives at most 128 KiB.
-_RATIO_MAX = 32768
 
 
 class Zstd(Compressor):
@@ -49,7 +47,7 @@ class Zstd(Compressor):
 
     def _grow(self, buf: Any) -> Any:
         """Decodes a frame that does not tell its size and is smaller than one could guess."""
-        most = _RATIO_MAX * max(size_of(buf), 1)
+        most = self._ratio * max(size_of(buf), 1)
         room = min(1 << 20, most)
         while True:
             dec = np.empty(room, np.uint8)
