@@ -1,4 +1,4 @@
-"""Every allocation of the interpreter's that a call makes fails in turn: an exception, no crash, and
+"""Every allocation of the interpreter that a call makes fails in turn: an exception, no crash, and
 the next call works.
 
 SPDX-License-Identifier: Apache-2.0
