@@ -186,8 +186,7 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block,
 	                           a.block_size, err));
 out:
-	if (arrays)
-		async_end(&a);
+	async_end(&a);
 	return status;
 }
 

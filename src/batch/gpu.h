@@ -111,6 +111,20 @@ typedef struct lade__gpu_copy {
 } lade__gpu_copy;
 
 #define LADE__GPU_PIECE 16384u
+
+typedef struct lade__gpu_copy_list {
+	lade__address list, sizes, statuses;
+	uint32_t count, pieces;
+} lade__gpu_copy_list;
+
+static inline uint64_t lade__gpu_pieces(uint64_t size)
+{
+	return (size + (LADE__GPU_PIECE - 1)) / LADE__GPU_PIECE;
+}
+
+/* Enqueues the copying kernel on an entered device; nothing for a list of no pieces. */
+lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream,
+                                  lade__gpu_copy_list copies, lade_error *err);
 #define LADE__GPU_PUT_WORDS 500u
 
 /*

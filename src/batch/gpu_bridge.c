@@ -21,8 +21,6 @@
 /* Rows of a source that start closer than this come with what is between them: an entry of 64 bytes
  * for each would be too much. */
 #define ROWS_APART ((size_t)256)
-#define COPY_THREADS 256u
-#define COPY_BLOCKS 128u
 
 /* An item of a wave: with its spans replaced by those in pinned memory. */
 typedef struct crossing {
@@ -94,10 +92,7 @@ static bool is_drivers(const lade__device *device, const lade__gpu_copy *list, s
 lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
                              lade__gpu_copy *list, size_t count, lade_error *err)
 {
-	struct {
-		lade__address list, sizes, statuses;
-		uint32_t count, pieces;
-	} copies = {.count = (uint32_t)count};
+	lade__gpu_copy_list copies = {.count = (uint32_t)count};
 	size_t bytes = count * sizeof *list;
 	uint64_t pieces = 0;
 	lade_status status;
@@ -105,7 +100,7 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
 		return copies_by_driver(device, stream, list, count, err);
 	for (size_t i = 0; i < count; i++) {
 		list[i].first = (uint32_t)pieces;
-		pieces += (list[i].size + LADE__GPU_PIECE - 1) / LADE__GPU_PIECE;
+		pieces += lade__gpu_pieces(list[i].size);
 	}
 	if (pieces == 0)
 		return LADE_OK;
@@ -114,12 +109,7 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
 	copies.pieces = (uint32_t)pieces;
 	TRY(lade__gpu_alloc(engine, device, stream, bytes, &copies.list, err));
 	TRY(lade__gpu_put(device, stream, copies.list, list, bytes, err));
-	unsigned blocks = (copies.pieces + COPY_THREADS / 32 - 1) / (COPY_THREADS / 32);
-	lade__launch launch = {.blocks = blocks < COPY_BLOCKS ? blocks : COPY_BLOCKS,
-	                       .threads = COPY_THREADS,
-	                       .stream = stream};
-	void *arguments[] = {&copies};
-	TRY(lade__kernel_launch(device, LADE__KERNEL_COPY, &launch, arguments, err));
+	TRY(lade__gpu_copy_kernel(device, stream, copies, err));
 out:
 	lade__gpu_free(engine, device, stream, copies.list, bytes);
 	return status;

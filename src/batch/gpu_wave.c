@@ -32,11 +32,6 @@ static size_t round_in(size_t size)
 	return (size + (IN_ALIGN - 1)) / IN_ALIGN * IN_ALIGN;
 }
 
-static uint64_t pieces_of(uint64_t size)
-{
-	return (size + (LADE__GPU_PIECE - 1)) / LADE__GPU_PIECE;
-}
-
 /* Whether a unit's source stands right behind that of the one before, in memory that the device
  * can copy from: then they are staged as they stand.  What lies between them is on one page. */
 static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
@@ -118,14 +113,14 @@ lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *ro
 		sources run = run_from(w, i);
 		if (run.size && !run.by_driver) {
 			w->copies_in++;
-			w->pieces_in += pieces_of(run.size);
+			w->pieces_in += lade__gpu_pieces(run.size);
 		}
 		i = run.end;
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (units[i].stage_out) {
 			w->copies_out++;
-			w->pieces_out += pieces_of(units[i].size);
+			w->pieces_out += lade__gpu_pieces(units[i].size);
 		}
 	}
 	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 ||
@@ -177,7 +172,7 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 				                              .size = run.size,
 				                              .unit = (uint32_t)i,
 				                              .first = (uint32_t)in_first};
-				in_first += pieces_of(run.size);
+				in_first += lade__gpu_pieces(run.size);
 			}
 		}
 		if (u->stage_out) {
@@ -192,20 +187,14 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 			                               .at = u->to_host ? 0 : u->at,
 			                               .unit = (uint32_t)i,
 			                               .first = (uint32_t)out_first};
-			out_first += pieces_of(u->size);
+			out_first += lade__gpu_pieces(u->size);
 		}
 	}
 	uint8_t *end = (uint8_t *)out_copy;
 	memset(end, 0, w->tables_size - (size_t)(end - (uint8_t *)tables));
 }
 
-/* struct lade_gpu_copies of cuda/copy.cu. */
-typedef struct copies {
-	lade__address list, sizes, statuses;
-	uint32_t count, pieces;
-} copies;
-
-static lade_status enqueue_copies(lade__device *device, lade_stream stream, copies c,
+lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream, lade__gpu_copy_list c,
                                   lade_error *err)
 {
 	if (c.pieces == 0)
@@ -240,9 +229,9 @@ static lade_status copy_run(lade__device *device, lade_stream stream, const lade
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
                               lade__address base, lade_error *err)
 {
-	copies in = {.list = base + 32 * w->count,
-	             .count = (uint32_t)w->copies_in,
-	             .pieces = (uint32_t)w->pieces_in};
+	lade__gpu_copy_list in = {.list = base + 32 * w->count,
+	                          .count = (uint32_t)w->copies_in,
+	                          .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
 		sources run = run_from(w, i);
@@ -250,7 +239,7 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 			status = copy_run(device, stream, w, base, i, &run, err);
 		i = run.end;
 	}
-	return status == LADE_OK ? enqueue_copies(device, stream, in, err) : status;
+	return status == LADE_OK ? lade__gpu_copy_kernel(device, stream, in, err) : status;
 }
 
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
@@ -278,12 +267,12 @@ lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const l
                                lade_error *err)
 {
 	size_t n = w->count;
-	copies out = {.list = base + 32 * n + w->copies_in * sizeof(lade__gpu_copy),
-	              .sizes = size ? size : base + w->result_off,
-	              .statuses = status ? status : base + w->result_off + 8 * n,
-	              .count = (uint32_t)w->copies_out,
-	              .pieces = (uint32_t)w->pieces_out};
-	return enqueue_copies(device, stream, out, err);
+	lade__gpu_copy_list out = {.list = base + 32 * n + w->copies_in * sizeof(lade__gpu_copy),
+	                           .sizes = size ? size : base + w->result_off,
+	                           .statuses = status ? status : base + w->result_off + 8 * n,
+	                           .count = (uint32_t)w->copies_out,
+	                           .pieces = (uint32_t)w->pieces_out};
+	return lade__gpu_copy_kernel(device, stream, out, err);
 }
 
 lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,
