@@ -15,7 +15,7 @@
 #include <lz4hc.h>
 #include <snappy-c.h>
 
-#include "lz_scalar.h"
+#include "lz_data.h"
 
 /* ---- batches ------------------------------------------------------------------------------------
  */
@@ -137,31 +137,6 @@ static void check_sizes(const std::vector<bytes> &in, uint64_t seed)
 		assert_int_equal(got[i], want.ok ? want.out.size() : 0);
 		guard_free(&from[i]);
 	}
-}
-
-/* ---- data
- * ------------------------------------------------------------------------------------------ */
-
-static bytes make_data(rng *r, size_t size)
-{
-	bytes v(size);
-	uint64_t kind = rng_below(r, 6), period = 1 + rng_below(r, 300);
-	for (size_t i = 0; i < size; i++) {
-		if (kind == 0)
-			v[i] = (uint8_t)rng_next(r);
-		else if (kind == 1)
-			v[i] = (uint8_t)(i % period);
-		else if (kind == 2)
-			v[i] = (uint8_t)((i / 8 * 40 + rng_below(r, 3)) >> (8 * (i % 8)));
-		else if (kind == 3)
-			v[i] = "the quick brown fox jumps"[rng_below(r, 25) % (1 + i % 25)];
-		else if (kind == 4)
-			v[i] = rng_below(r, 40) ? 0 : (uint8_t)rng_next(r);
-		else
-			v[i] = i < period || rng_below(r, 20) == 0 ? (uint8_t)rng_next(r)
-			                                           : v[i - period];
-	}
-	return v;
 }
 
 static bytes encode(rng *r, bool snappy, const bytes &raw)
