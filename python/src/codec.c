@@ -366,25 +366,22 @@ static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 	return true;
 }
 
-static PyObject *codec_max_size(PyObject *self, PyObject *source)
+/* What 'ask' says of one source, or a list of what it says of each of several. */
+static PyObject *size_of_each(py_codec *codec, PyObject *source,
+                              PyObject *(*ask)(py_codec *codec, PyObject *source))
 {
-	py_codec *codec = (py_codec *)self;
 	PyObject *items, *list;
 	Py_ssize_t count;
-	size_t bound;
 
-	if (!ready(codec, true))
-		return NULL;
 	if (!is_many(codec, source))
-		return bound_of(codec, source, &bound) ? PyLong_FromSize_t(bound) : NULL;
+		return ask(codec, source);
 	items = PySequence_Tuple(source);
 	if (!items)
 		return NULL;
 	count = PyTuple_Size(items);
 	list = PyList_New(count);
 	for (Py_ssize_t i = 0; list && i < count; i++) {
-		PyObject *one = bound_of(codec, PyTuple_GetItem(items, i), &bound)
-		                        ? PyLong_FromSize_t(bound) : NULL;
+		PyObject *one = ask(codec, PyTuple_GetItem(items, i));
 		if (!one || PyList_SetItem(list, i, one))
 			Py_CLEAR(list);
 	}
@@ -392,31 +389,32 @@ static PyObject *codec_max_size(PyObject *self, PyObject *source)
 	return list;
 }
 
+static PyObject *max_size(py_codec *codec, PyObject *source)
+{
+	size_t bound;
+
+	return bound_of(codec, source, &bound) ? PyLong_FromSize_t(bound) : NULL;
+}
+
+static PyObject *decoded_size(py_codec *codec, PyObject *source)
+{
+	uint64_t size;
+
+	return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size) : NULL;
+}
+
+static PyObject *codec_max_size(PyObject *self, PyObject *source)
+{
+	py_codec *codec = (py_codec *)self;
+
+	return ready(codec, true) ? size_of_each(codec, source, max_size) : NULL;
+}
+
 static PyObject *codec_decoded_size(PyObject *self, PyObject *source)
 {
 	py_codec *codec = (py_codec *)self;
-	PyObject *items, *list;
-	Py_ssize_t count;
-	uint64_t size;
 
-	if (!ready(codec, false))
-		return NULL;
-	if (!is_many(codec, source))
-		return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size)
-		                                          : NULL;
-	items = PySequence_Tuple(source);
-	if (!items)
-		return NULL;
-	count = PyTuple_Size(items);
-	list = PyList_New(count);
-	for (Py_ssize_t i = 0; list && i < count; i++) {
-		PyObject *one = py_call_size(codec, PyTuple_GetItem(items, i), &size)
-		                        ? PyLong_FromUnsignedLongLong(size) : NULL;
-		if (!one || PyList_SetItem(list, i, one))
-			Py_CLEAR(list);
-	}
-	Py_DECREF(items);
-	return list;
+	return ready(codec, false) ? size_of_each(codec, source, decoded_size) : NULL;
 }
 
 /* ---- explain ---------------------------------------------------------------------------- */
