@@ -9,8 +9,8 @@
 
 /* Pieces of a result's block begin at multiples of this. */
 #define PIECE_ALIGN 16
-/* No format here makes more of a byte than Deflate, 1032 to 1. */
-#define RATIO_MAX 1100
+/* No format here makes more of a byte than Zstd, of whose blocks 4 bytes give 128 KiB. */
+#define RATIO_MAX 32768
 
 /* ---- holding ---------------------------------------------------------------------------- */
 
@@ -246,15 +246,20 @@ static size_t guess(size_t encoded)
 	return cap < 8192 ? 8192 : cap;
 }
 
+/* The most bytes that 'size' bytes can decode to. */
+static size_t decoded_most(size_t size)
+{
+	return size > (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8 ? (size_t)PY_SSIZE_T_MAX
+	                                                     : (size + 8) * RATIO_MAX;
+}
+
 /*
  * Decodes an item again that had too little room, with four times as much each time.  False with an
  * exception set; when it fails for another reason the work says so.
  */
 static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 {
-	size_t most = work->segments[i].size > (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8192
-	                      ? (size_t)PY_SSIZE_T_MAX
-	                      : (work->segments[i].size + 7) * RATIO_MAX;
+	size_t most = decoded_most(work->segments[i].size);
 	py_work one;
 
 	*got = NULL;
@@ -478,9 +483,7 @@ static py_array *lay_out(const py_call *call, py_work *work)
 static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
 {
 	lade_item *item = work->items;
-	size_t most = work->segments[0].size < (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8
-	                      ? (work->segments[0].size + 8) * RATIO_MAX
-	                      : (size_t)PY_SSIZE_T_MAX;
+	size_t most = decoded_most(work->segments[0].size);
 
 	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
 	       item->dst.size < most && py_array_resizable(mem->array, 1)) {

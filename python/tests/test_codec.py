@@ -432,3 +432,13 @@ def test_any_strides_round_trip(data):
     codec.decode(encoded, out=canvas[key])
     assert (canvas[key] == view).all() and not canvas[~mask].any()
     assert (np.asarray(liblade.as_array(base)[key]) == view).all()
+
+
+def test_zstd_of_long_runs_that_does_not_tell_its_size():
+    blocks = 20  # of 128 KiB, four bytes each
+    frame = b"\x28\xb5\x2f\xfd\x00\x38"
+    for i in range(blocks):
+        frame += struct.pack("<I", 131072 << 3 | 1 << 1 | (i == blocks - 1))[:3] + b"x"
+    codec = Codec(algorithm="Zstd", bitstream_kind=BitstreamKind.RAW)
+    assert bytes(codec.decode(frame)) == b"x" * (blocks << 17)
+    assert [bytes(a) for a in codec.decode([frame, frame])] == [b"x" * (blocks << 17)] * 2
