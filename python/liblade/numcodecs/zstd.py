@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._errors import InputError
 from ._base import Compressor
-from ._buffers import Bytes, pipeline, size_of, source
 
 DEFAULT_CLEVEL = 0
 MAX_CLEVEL = 22
@@ -36,29 +32,6 @@ class Zstd(Compressor):
     def _pipeline(self, buf: Any) -> tuple[str, int]:
         level = min(max(self.level, _MIN_CLEVEL), MAX_CLEVEL)
         return f"zstd({level},checksum={'true' if self.checksum else 'false'})", 1
-
-    def decode(self, buf: Any, out: Any = None) -> Any:
-        try:
-            return super().decode(buf, out)
-        except InputError as e:
-            if out is not None or e.status != "LADE_E_NOSPACE":
-                raise
-            return self._grow(source(buf))
-
-    def _grow(self, buf: Any) -> Any:
-        """Decodes a frame that does not tell its size and is smaller than one could guess."""
-        most = self._ratio * max(size_of(buf), 1)
-        room = min(1 << 20, most)
-        while True:
-            dec = np.empty(room, np.uint8)
-            try:
-                have = pipeline(*self._decoder).decode_into(buf, dec)
-            except InputError:
-                if room == most:
-                    raise
-                room = min(room * 4, most)
-            else:
-                return Bytes(dec[:have].copy())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(level={self.level!r})"
