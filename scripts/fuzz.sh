@@ -2,6 +2,7 @@
 # fuzz.sh BUILD SECONDS [keep]: replays the corpus of every fuzz target, then fuzzes for SECONDS in
 # all, as many targets at a time as there are CPUs.  'keep' merges what widens the coverage into
 # tests/fuzz/corpus.  Without clang only the corpus is replayed, by a program that gcc builds.
+# FUZZ_SEED, where set, is libFuzzer's seed: the same walk each time, for a gate.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,7 +47,8 @@ run_target() { # target
 	fi
 	[ -e "tests/fuzz/$name.dict" ] && dict=(-dict="tests/fuzz/$name.dict")
 	if ! "$build/tests/fuzz/$name" -max_total_time="$each" -timeout=20 -rss_limit_mb=3000 \
-		-max_len=65536 -len_control=50 -artifact_prefix="$build/crashes/$name-" \
+		-max_len=65536 -len_control=50 -seed="${FUZZ_SEED:-0}" \
+		-artifact_prefix="$build/crashes/$name-" \
 		-print_final_stats=1 "${dict[@]}" "$work" "$corpus" >"$log" 2>&1; then
 		tail -40 "$log"
 		echo "FAILED: $name; the input is in $build/crashes"

@@ -29,6 +29,8 @@
 
 #define LEGACY_BLOCK ((size_t)8 << 20)
 
+#define UNTOLD UINT64_MAX
+
 typedef enum place { BETWEEN = 0, IN_ZSTD, IN_LZ4, IN_LEGACY } place;
 
 typedef struct frames {
@@ -36,6 +38,7 @@ typedef struct frames {
 	bool any;  /* a frame has begun */
 	bool full; /* the last call filled the destination; more may be waiting inside */
 	uint64_t frame_off;
+	uint64_t content, produced; /* of a zstd frame: what it says (or UNTOLD) and what came */
 	ZSTD_DCtx *zstd;
 	LZ4F_dctx *lz4;
 	uint8_t *block; /* a decoded legacy block: bytes [pos, end) are still to be given out */
@@ -58,8 +61,7 @@ static void stop(lade_foreign_reader *r)
 	lade__host_free(r->alloc, s->block, LEGACY_BLOCK);
 }
 
-static lade_status truncated(const frames *s, const lade__in *in, const char *what,
-                             lade_error *err)
+static lade_status truncated(const frames *s, const lade__in *in, const char *what, lade_error *err)
 {
 	return lade_fail(err, LADE_E_TRUNCATED, in->off + lade__in_have(in),
 	                 "the %s that begins at byte %" PRIu64 " ends too early, at byte %" PRIu64,
@@ -74,11 +76,14 @@ static lade_status truncated(const frames *s, const lade__in *in, const char *wh
  */
 static lade_status zstd_check_header(lade_foreign_reader *r, lade_error *err)
 {
+	frames *s = r->state;
 	static const uint8_t dict_sizes[] = {0, 1, 2, 4}, content_sizes[] = {0, 2, 4, 8};
 	lade_status status = lade__in_want(&r->in, ZSTD_HEADER_MAX, err);
 	const uint8_t *p = lade__in_at(&r->in);
 	size_t have = lade__in_have(&r->in);
 
+	s->content = UNTOLD;
+	s->produced = 0;
 	if (status != LADE_OK || have < 5)
 		return status;
 	unsigned descriptor = p[4];
@@ -91,14 +96,15 @@ static lade_status zstd_check_header(lade_foreign_reader *r, lade_error *err)
 	if (have < dict_at + dict_size + content_size)
 		return LADE_OK;
 
-	uint64_t window = 0;
+	uint64_t content = content_size == 2 ? 256 : 0;
+	for (size_t i = 0; i < content_size; i++)
+		content += (uint64_t)p[dict_at + dict_size + i] << (8 * i);
+	if (content_size)
+		s->content = content;
+	uint64_t window = content;
 	if (!single) {
 		uint64_t base = (uint64_t)1 << (10 + (p[5] >> 3));
 		window = base + base / 8 * (p[5] & 7);
-	} else {
-		for (size_t i = 0; i < content_size; i++)
-			window |= (uint64_t)p[dict_at + dict_size + i] << (8 * i);
-		window += content_size == 2 ? 256 : 0;
 	}
 	if (window > r->max_window)
 		return lade_fail(err, LADE_E_LIMIT, r->in.off,
@@ -189,6 +195,13 @@ static lade_status zstd_step(lade_foreign_reader *r, uint8_t *dst, size_t cap, s
 	lade__in_take(in, from.pos);
 	*got = to.pos;
 	s->full = to.pos == cap;
+	s->produced += to.pos;
+	/* libzstd 1.5.4 does not look where a frame that comes in parts ends in an empty block. */
+	if (rc == 0 && s->content != UNTOLD && s->produced != s->content)
+		return lade_fail(err, LADE_E_CORRUPT, in->off,
+		                 "the zstd frame that begins at byte %" PRIu64
+		                 " says that it holds %" PRIu64 " bytes, and holds %" PRIu64,
+		                 s->frame_off, s->content, s->produced);
 	if (rc == 0)
 		s->at = BETWEEN;
 	else if (from.pos == 0 && to.pos == 0 && in->eof)

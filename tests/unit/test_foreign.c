@@ -584,6 +584,29 @@ static void wants_the_dictionary(void **state)
 	drop(&data);
 }
 
+/*
+ * A zstd frame that says how much it holds must hold it, also where it ends in an empty block and
+ * comes in small pieces: libzstd 1.5.4 itself looks only when it gets the frame whole.
+ */
+static void zst_content_size_is_checked(void **state)
+{
+	/* Magic, descriptor (one segment, a size of one byte), 5 bytes said; then empty blocks of
+	 * three zero bytes each, more than are read ahead; the last one's first byte is 1. */
+	uint8_t file[6 + 3 * 26] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 5};
+
+	(void)state;
+	file[sizeof file - 3] = 1;
+	for (size_t step = 1; step <= sizeof file; step++) {
+		bytes out = {0};
+		lade_error err = {0};
+		assert_int_equal(decode(LADE_FORMAT_ZST, file, sizeof file, step, 100, NULL, &out,
+		                        &err),
+		                 LADE_E_CORRUPT);
+		assert_int_equal(out.size, 0);
+		drop(&out);
+	}
+}
+
 /* What is written is read by the formats' own libraries, whatever the pieces and threads. */
 static void check_written(lade_format format, const bytes *file, const bytes *data)
 {
@@ -878,6 +901,7 @@ int main(void)
 		cmocka_unit_test(passes_on_input_failures),
 		cmocka_unit_test(limits_windows),
 		cmocka_unit_test(wants_the_dictionary),
+		cmocka_unit_test(zst_content_size_is_checked),
 		cmocka_unit_test(writes_what_others_read),
 		cmocka_unit_test(writes_noise),
 		cmocka_unit_test(writer_passes_on_failures),
