@@ -34,6 +34,14 @@ LADE_API lade_status lade_engine_new(const lade_engine_options *options, lade_en
                                      lade_error *err);
 LADE_API void lade_engine_free(lade_engine *engine); /* NULL is fine */
 
+/*
+ * Gives back what an engine keeps for its next calls and no call uses: scratch memory, and of
+ * devices pinned memory (up to 256 MiB for each call that ran at the same time), streams and
+ * events.  It waits for enqueued calls whose tables are in such memory.  What a device's pool holds
+ * in reserve is lade_device_trim()'s.  NULL is fine.
+ */
+LADE_API void lade_engine_trim(lade_engine *engine);
+
 /* The process's shared engine, made with the defaults at the first call; NULL: out of memory.
  * Not to be freed. */
 LADE_API lade_engine *lade_engine_default(void);
@@ -151,9 +159,9 @@ LADE_API lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec
  * The decoded sizes of 'count' items without decoding them: from the formats' headers, or the
  * segments' 'decoded_size' where given.  'sizes[i]' is LADE_SIZE_UNKNOWN where the format does not
  * tell (raw LZ4, raw Deflate) or the header is bad; 'results', if not NULL, says which.  The
- * items' destinations and ranges are not looked at.  A segment on a device is copied to the host
- * first, whole, behind the work of the default stream: lade_decoded_sizes_arrays_async()
- * (async.h) reads there what lies there.
+ * items' destinations and ranges are not looked at.  Of a segment on a device the header is
+ * brought to the host first (all of it where that has no bound: Zstd, LZ4 frames), behind the work
+ * of the default stream: lade_decoded_sizes_arrays_async() (async.h) reads there what lies there.
  * Returns: as lade_decode_into(); LADE_E_UNKNOWN_SIZE is a failure too
  */
 LADE_API lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec,

@@ -116,6 +116,10 @@ struct lade_algorithm {
 	/* Whether there is any input that this stage does not give back to the bit.  NULL:
 	 * LADE_ALGORITHM_LOSSY says it. */
 	bool (*is_lossy)(const lade_stage *stage);
+
+	/* The bytes at the start of 'src' that decoded_size() reads at most, so that no more of a
+	 * source on a device need be at hand; 0: it may read all of them. */
+	size_t header_size;
 };
 
 /* ---- implementations ---------------------------------------------------------------- */

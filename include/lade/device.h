@@ -55,7 +55,9 @@ LADE_API lade_status lade_device_count(int32_t *count, lade_error *err);
 
 /*
  * What a device is.  '*info' is valid for ever.
- * Fails: as lade_device_count(), and LADE_E_NO_DEVICE when there is no such number
+ * Fails: as lade_device_count(), and LADE_E_NO_DEVICE when there is no such number;
+ *        LADE_E_DEVICE, LADE_E_NOMEM when the driver does not tell what that one is: it counts,
+ *        and cannot be used
  */
 LADE_API lade_status lade_device_get_info(int32_t device, const lade_device_info **info,
                                           lade_error *err);
@@ -84,6 +86,7 @@ LADE_API lade_status lade_device_memory(int32_t device, uint64_t *free_size,
 /*
  * Gives the pool's reserve back to the device, but for 'keep' bytes.  Blocks whose free has not
  * been reached on their stream yet are not in the reserve: wait for the stream first.
+ * lade_engine_trim() gives back what engines keep.
  */
 LADE_API lade_status lade_device_trim(int32_t device, uint64_t keep, lade_error *err);
 

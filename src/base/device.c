@@ -88,7 +88,9 @@ static lade_status list_devices(lade_error *err)
 		d->driver = driver;
 		d->number = i;
 		pthread_mutex_init(&d->mutex, NULL);
-		TRY(look_at(d, err));
+		/* One that does not answer keeps its number, and does not hide the others. */
+		d->error.offset = LADE_NO_OFFSET;
+		d->status = look_at(d, &d->error);
 	}
 	known.count = count;
 out:
@@ -134,7 +136,13 @@ lade_status lade__device_get(int32_t number, lade__device **out, lade_error *err
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
 		                 "no device %d: there are %d, counted from 0", (int)number,
 		                 (int)count);
-	*out = &known.devices[number];
+	lade__device *d = &known.devices[number];
+	if (d->status != LADE_OK) {
+		if (err)
+			*err = d->error;
+		return d->status;
+	}
+	*out = d;
 	return LADE_OK;
 }
 

@@ -183,8 +183,7 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	                                       tables.total);
 	if (want != SIZE_MAX) /* else the pipe says what is wrong */
 		TRY(async_block(&a, want, err));
-	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block,
-	                           a.block_size, err));
+	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block, err));
 out:
 	async_end(&a);
 	return status;

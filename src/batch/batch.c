@@ -68,8 +68,10 @@ static size_t decoded_size_of(const call *c, const lade_item *item)
 void lade__outcome_init(lade__outcome *o, lade_result *results, const lade_batch_options *options,
                         lade_error *err)
 {
-	*o = (lade__outcome){.results = results, .item_errors = options->item_errors,
-	                     .first_bad = SIZE_MAX, .err = err};
+	*o = (lade__outcome){.results = results,
+	                     .item_errors = options ? options->item_errors : NULL,
+	                     .first_bad = SIZE_MAX,
+	                     .err = err};
 	pthread_mutex_init(&o->mutex, NULL);
 }
 
@@ -427,9 +429,11 @@ static lade_status run_all(call *c, lade_error *err)
 
 static const lade_batch_options default_options = {.struct_size = sizeof default_options};
 
-static lade_status check_call(const lade_engine *engine, const lade_item *items, size_t count,
-                              const lade_batch_options *options, lade_error *err)
+lade_status lade__call_check(const lade_engine *engine, const lade_item *items, size_t count,
+                             const lade_batch_options *options, lade_error *err)
 {
+	if (!options)
+		options = &default_options;
 	if (!engine)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "engine is NULL");
 	if (!items && count)
@@ -488,7 +492,7 @@ static lade_status run_call(lade_engine *engine, lade_direction direction, const
 {
 	if (!options)
 		options = &default_options;
-	lade_status status = check_call(engine, items, count, options, err);
+	lade_status status = lade__call_check(engine, items, count, options, err);
 	if (status != LADE_OK || count == 0)
 		return status;
 	lade__outcome outcome;
@@ -529,74 +533,6 @@ lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec, const l
 	return run_call(engine, LADE_ENCODE, spec, items, count, results, options, err);
 }
 
-static lade_status size_of_segment(const lade_spec *spec, const lade_segment *segment,
-                                   uint64_t *decoded, lade_error *err)
-{
-	if (lade_kind_is_host(segment->place.kind) || segment->size == 0)
-		return lade__spec_decoded_size(spec, segment->data, segment->size, decoded, err);
-	void *bytes = malloc(segment->size);
-	if (!bytes)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",
-		                 segment->size);
-	lade_status status = lade__gpu_fetch(segment->place.device, segment->data, segment->size,
-	                                     bytes, err);
-	if (status == LADE_OK)
-		status = lade__spec_decoded_size(spec, bytes, segment->size, decoded, err);
-	free(bytes);
-	return status;
-}
-
-static lade_status size_of_item(const lade_spec *spec, const lade_item *item, uint64_t *size,
-                                lade_error *err)
-{
-	*size = 0;
-	for (size_t i = 0; i < item->src_count; i++) {
-		const lade_segment *segment = &item->src[i];
-		uint64_t decoded = segment->decoded_size;
-		if (decoded == 0) {
-			lade_status status = size_of_segment(spec, segment, &decoded, err);
-			if (status != LADE_OK)
-				return status;
-		}
-		if (decoded >= LADE_SIZE_UNKNOWN - *size)
-			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-			                 "the segments' sizes overflow");
-		*size += decoded;
-	}
-	return LADE_OK;
-}
-
-lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const lade_item *items,
-                               size_t count, uint64_t *sizes, lade_result *results, lade_error *err)
-{
-	lade_status status = check_call(engine, items, count, &default_options, err);
-	if (status == LADE_OK && !sizes && count)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
-	if (status != LADE_OK)
-		return status;
-	lade__outcome outcome;
-	lade__outcome_init(&outcome, results, &default_options, err);
-	for (size_t i = 0; i < count; i++) {
-		const lade_spec *own = items[i].spec ? items[i].spec : spec;
-		lade_item item = items[i];
-		item.dst = (lade_span){0};
-		item.row_size = item.row_pitch = 0;
-		lade_error error;
-		status = own ? lade__item_check(&item, LADE_DECODE, &error) :
-			lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
-			          "neither the call nor the item has a spec");
-		if (status == LADE_OK)
-			status = size_of_item(own, &item, &sizes[i], &error);
-		if (status == LADE_OK) {
-			lade__outcome_done(&outcome, i, 0);
-			continue;
-		}
-		sizes[i] = LADE_SIZE_UNKNOWN;
-		lade__outcome_failed(&outcome, i, status, &error);
-	}
-	return lade__outcome_reset(&outcome);
-}
-
 lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direction direction,
                          const lade_item *items, size_t count, const lade_batch_options *options,
                          lade_candidate *candidates, size_t cap, size_t *candidate_count,
@@ -604,7 +540,7 @@ lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direct
 {
 	if (!options)
 		options = &default_options;
-	lade_status status = check_call(engine, items, count, options, err);
+	lade_status status = lade__call_check(engine, items, count, options, err);
 	if (status != LADE_OK)
 		return status;
 	if (!spec || !candidate_count || (!candidates && cap))

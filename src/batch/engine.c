@@ -81,6 +81,24 @@ lade_status lade_engine_new(const lade_engine_options *options, lade_engine **ou
 	return LADE_OK;
 }
 
+/* In a forked child the lists may have been caught in the middle of a change, and the workers of
+ * the parent's other threads in the middle of a call: begin anew.  What they held is lost, once. */
+static void workers_after_fork(lade_engine *engine)
+{
+	unsigned now = lade__fork_generation();
+	if (__atomic_load_n(&engine->generation, __ATOMIC_ACQUIRE) == now)
+		return;
+	lade__fork_lock();
+	if (engine->generation != now) {
+		pthread_mutex_init(&engine->workers_mutex, NULL);
+		engine->workers_free = engine->workers_all = NULL;
+		engine->lanes = NULL;
+		engine->sheets = NULL;
+		__atomic_store_n(&engine->generation, now, __ATOMIC_RELEASE);
+	}
+	lade__fork_unlock();
+}
+
 static void block_free(lade_worker *worker, lade__block *block)
 {
 	lade__host_free(lade__engine_host(worker->engine), block->data, block->size);
@@ -111,10 +129,28 @@ void lade_engine_free(lade_engine *engine)
 		next = worker->next_all;
 		worker_free(worker);
 	}
-	lade__gpu_lanes_free(engine);
+	lade__gpu_lanes_free(engine, engine->lanes, engine->sheets);
 	pthread_mutex_destroy(&engine->workers_mutex);
 	lade__registry_reset(&engine->registry);
 	free(engine);
+}
+
+void lade_engine_trim(lade_engine *engine)
+{
+	if (!engine)
+		return;
+	workers_after_fork(engine);
+	pthread_mutex_lock(&engine->workers_mutex);
+	for (lade_worker *w = engine->workers_free; w; w = w->next_free)
+		for (int i = 0; i < LADE__SCRATCH_COUNT; i++)
+			block_free(w, &w->scratch[i]);
+	struct lade__gpu_lane *lanes = engine->lanes;
+	struct lade__gpu_sheet *sheets = engine->sheets;
+	engine->lanes = NULL;
+	engine->sheets = NULL;
+	pthread_mutex_unlock(&engine->workers_mutex);
+	/* That may wait for a device, and other calls need the mutex meanwhile. */
+	lade__gpu_lanes_free(engine, lanes, sheets);
 }
 
 static lade_engine *default_engine;
@@ -144,24 +180,6 @@ lade_cpu lade_engine_cpu(const lade_engine *engine)
 }
 
 /* ---- workers ------------------------------------------------------------------------------ */
-
-/* In a forked child the lists may have been caught in the middle of a change, and the workers of
- * the parent's other threads in the middle of a call: begin anew.  What they held is lost, once. */
-static void workers_after_fork(lade_engine *engine)
-{
-	unsigned now = lade__fork_generation();
-	if (__atomic_load_n(&engine->generation, __ATOMIC_ACQUIRE) == now)
-		return;
-	lade__fork_lock();
-	if (engine->generation != now) {
-		pthread_mutex_init(&engine->workers_mutex, NULL);
-		engine->workers_free = engine->workers_all = NULL;
-		engine->lanes = NULL;
-		engine->sheets = NULL;
-		__atomic_store_n(&engine->generation, now, __ATOMIC_RELEASE);
-	}
-	lade__fork_unlock();
-}
 
 lade_worker *lade__worker_take(lade_engine *engine)
 {

@@ -141,6 +141,10 @@ lade_status lade__route_host(const lade_engine *engine, const lade_spec *spec,
                              lade_direction direction, size_t count, size_t size, bool has_dict,
                              bool strict, lade__route *route, lade_error *err);
 
+/* The arguments that calls over items share; 'options' NULL: the defaults.  Fails: LADE_E_ARG */
+lade_status lade__call_check(const lade_engine *engine, const lade_item *items, size_t count,
+                             const lade_batch_options *options, lade_error *err);
+
 /* ---- what became of a call's items -------------------------------------------------------- */
 
 /* Where a call tells what became of its items; several threads may tell at once. */
@@ -153,6 +157,7 @@ typedef struct lade__outcome {
 	lade_error *err;
 } lade__outcome;
 
+/* 'options' may be NULL. */
 void lade__outcome_init(lade__outcome *outcome, lade_result *results,
                         const lade_batch_options *options, lade_error *err);
 void lade__outcome_done(lade__outcome *outcome, size_t index, size_t size);

@@ -60,11 +60,12 @@ typedef struct lade__gpu_tables {
 size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *route, size_t count,
                                 uint64_t largest, uint64_t total);
 
-/* Enqueues the stages on an entered device. */
+/* Enqueues the stages on an entered device; 'workspace' is as large as lade__gpu_pipe_workspace()
+ * says. */
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
                                    const lade__gpu_tables *tables, lade__address workspace,
-                                   size_t workspace_size, lade_error *err);
+                                   lade_error *err);
 
 /* Whether what stands between a route's stages is as long as what is decoded. */
 bool lade__gpu_pipe_is_plain(const lade__route *route);
@@ -219,7 +220,8 @@ typedef struct lade__gpu_lane {
 	lade__gpu_slot slot[LADE__GPU_SLOTS];
 } lade__gpu_lane;
 
-/* A lane on an entered device; give takes it back. */
+/* A lane on an entered device; give takes it back, and frees what it has of pinned memory beyond
+ * what lanes keep. */
 lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade__gpu_lane **lane,
                                 lade_error *err);
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
@@ -231,9 +233,6 @@ lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, la
 
 /* Waits for all of a lane's work, whatever came of it. */
 void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);
-
-/* Frees all lanes and sheets; for lade_engine_free(). */
-void lade__gpu_lanes_free(lade_engine *engine);
 
 /* A slot's pinned memory, of at least 'size' bytes; nothing uses it any more. */
 lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
@@ -261,6 +260,9 @@ lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size
                                  lade__gpu_sheet **sheet, lade_error *err);
 lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
                                  lade__gpu_sheet *sheet, lade_error *err);
+
+/* Frees lists of lanes and sheets that no call uses. */
+void lade__gpu_lanes_free(lade_engine *engine, lade__gpu_lane *lanes, lade__gpu_sheet *sheets);
 
 /* ---- calls that wait ---------------------------------------------------------------------- */
 

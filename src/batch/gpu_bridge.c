@@ -107,7 +107,11 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
 	if (pieces > UINT32_MAX / 2)
 		return copies_by_driver(device, stream, list, count, err);
 	copies.pieces = (uint32_t)pieces;
-	TRY(lade__gpu_alloc(engine, device, stream, bytes, &copies.list, err));
+	status = lade__gpu_alloc(engine, device, stream, bytes, &copies.list, err);
+	if (status == LADE_E_NOMEM) /* slower, and it needs none */
+		return copies_by_driver(device, stream, list, count, err);
+	if (status != LADE_OK)
+		return status;
 	TRY(lade__gpu_put(device, stream, copies.list, list, bytes, err));
 	TRY(lade__gpu_copy_kernel(device, stream, copies, err));
 out:

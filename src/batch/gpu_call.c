@@ -27,6 +27,9 @@
 #define GATHER_RATE 8.0
 /* What a call on a device takes beside kernels and copies, in nanoseconds. */
 #define CALL_COST 30e3
+/* What lies on the host goes there when that is faster by this much: it crosses the link twice, and
+ * who named no device may have it busy with other work. */
+#define DETOUR 2.0
 
 typedef enum lies { ON_HOST, PINNED, NEAR } lies;
 
@@ -254,7 +257,8 @@ static void choose(const call *c, group *g, lade_candidate *candidates, size_t c
 	g->device_cost += (g->in == ON_HOST ? in / GATHER_RATE / copiers : 0) +
 	                  (g->out == ON_HOST ? out / GATHER_RATE / copiers : 0);
 	g->on_device = may_device && g->device_status == LADE_OK &&
-	               (!may_host || g->host_status != LADE_OK || g->device_cost < g->host_cost);
+	               (!may_host || g->host_status != LADE_OK ||
+	                g->device_cost * (near ? 1 : DETOUR) < g->host_cost);
 
 	for (size_t i = 0; i < of_host + of_device && i < cap; i++) {
 		lade_candidate *one = &candidates[i];
@@ -637,6 +641,25 @@ static void fail_all(call *c, const size_t *index, size_t count, lade_status sta
 		lade__outcome_failed(c->outcome, index[i], status, why);
 }
 
+/* Hands the items of a group whose device has no memory for them to the host, where that may. */
+static lade_status run_without(call *c, group *g, lade_status status, lade_error *why)
+{
+	bool near = g->in == NEAR || g->out == NEAR;
+	if (status != LADE_E_NOMEM || c->options->where != LADE_WHERE_AUTO ||
+	    g->host_status != LADE_OK)
+		return status;
+	size_t before = g->bridge_count;
+	for (size_t k = 0; k < g->own_count; k++) {
+		status = near ? add_bridge(c, g, g->own[k], why) : LADE_OK;
+		if (status != LADE_OK) {
+			g->bridge_count = before;
+			return status;
+		}
+		c->group_of[g->own[k]] = near ? SETTLED : FOR_HOST;
+	}
+	return LADE_OK;
+}
+
 /* What becomes of a device is no matter of the items that lie elsewhere. */
 static void run_group(call *c, group *g)
 {
@@ -646,12 +669,15 @@ static void run_group(call *c, group *g)
 		return;
 	lade_status status = lade__device_use(g->device, &device, &why);
 	if (status != LADE_OK) {
+		if (g->in != NEAR && g->out != NEAR)
+			status = run_without(c, g, status, &why);
 		fail_all(c, g->own, g->own_count, status, &why);
 		fail_all(c, g->bridge_index, g->bridge_count, status, &why);
 		return;
 	}
 	if (g->own_count) {
 		status = run_units(c, g, device, &why);
+		status = run_without(c, g, status, &why);
 		fail_all(c, g->own, g->own_count, status, &why);
 	}
 	if (g->bridge_count) {
@@ -716,9 +742,9 @@ lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const 
 	TRY(make_groups(&c, err));
 	TRY(check_stream(&c, err));
 	TRY(sort_items(&c, err));
-	TRY(run_host(&c, err));
 	for (size_t i = 0; i < c.group_count; i++)
 		run_group(&c, &c.groups[i]);
+	TRY(run_host(&c, err));
 out:
 	for (size_t i = 0; i < c.group_count; i++) {
 		free(c.groups[i].units);

@@ -16,6 +16,10 @@
 #define PINNED_ALIGN 256u
 #define PINNED_GRAIN 4096u
 
+/* A lane that no call uses keeps no more pinned memory than this: what a call with pageable memory
+ * on both sides takes, if its items are not larger than some megabytes. */
+#define LANE_KEEP ((size_t)256 << 20)
+
 /* Sheets have a power of two bytes from this on: they are never taken for larger ones, which would
  * give pinned memory back, and for that the driver waits for all work of the device. */
 #define SHEET_LEAST ((size_t)16 << 10)
@@ -144,6 +148,13 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
 
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 {
+	size_t kept = 0;
+	for (int i = 0; i < LADE__GPU_SLOTS; i++) {
+		lade__block *pinned = &lane->slot[i].pinned;
+		if (pinned->size > LANE_KEEP - kept)
+			pinned_free(engine, lane->device, pinned);
+		kept += pinned->size;
+	}
 	pthread_mutex_lock(&engine->workers_mutex);
 	lane->next = engine->lanes;
 	engine->lanes = lane;
@@ -261,20 +272,18 @@ lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade
 	return status;
 }
 
-void lade__gpu_lanes_free(lade_engine *engine)
+void lade__gpu_lanes_free(lade_engine *engine, lade__gpu_lane *lane, lade__gpu_sheet *sheet)
 {
 	lade__gpu_lane *lane_next;
-	for (lade__gpu_lane *lane = engine->lanes; lane; lane = lane_next) {
+	for (; lane; lane = lane_next) {
 		lane_next = lane->next;
 		lane_free(engine, lane);
 	}
 	lade__gpu_sheet *sheet_next;
-	for (lade__gpu_sheet *sheet = engine->sheets; sheet; sheet = sheet_next) {
+	for (; sheet; sheet = sheet_next) {
 		sheet_next = sheet->next;
 		sheet_free(engine, sheet);
 	}
-	engine->lanes = NULL;
-	engine->sheets = NULL;
 }
 
 /* ---- device memory --------------------------------------------------------------------------- */

@@ -131,7 +131,7 @@ static lade_status make_slots(lade__device *device, lade_stream stream, const la
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
                                    const lade__gpu_tables *t, lade__address workspace,
-                                   size_t workspace_size, lade_error *err)
+                                   lade_error *err)
 {
 	layout l = lay_out(engine, route, t->count, t->largest, t->total);
 	size_t stages = route->spec->count;
@@ -151,11 +151,6 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		                 (unsigned long long)t->largest,
 		                 t->largest ? "the workspace would be too large"
 		                            : "a spec of several stages needs the largest size");
-	if (workspace_size < l.end)
-		return lade_fail(
-			err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-			"the workspace has %zu bytes, %zu are needed (lade_workspace_size)",
-			workspace_size, l.end);
 	lade__gpu_work work = {.device = device,
 	                       .stream = stream,
 	                       .src = t->src,

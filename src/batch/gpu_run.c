@@ -409,14 +409,19 @@ out:
 }
 
 /* One block for all slots: blocks of their own would be reused from wave to wave by the pool, which
- * makes one wait for the other.  Every wave begins on the stream that takes it. */
+ * makes one wait for the other.  Every wave begins on the stream that takes it.  Where the device
+ * has no memory for all slots, fewer do. */
 static lade_status take_block(run *r, lade_stream stream, lade_error *err)
 {
 	lade_status status = lade__gpu_lane_follow(r->device, r->lane, stream, err);
-	if (status == LADE_OK)
+	if (status != LADE_OK)
+		return status;
+	for (;; r->slots /= 2) {
 		status = lade__gpu_alloc(r->engine, r->device, r->lane->in, r->slots * r->slot_size,
 		                         &r->block, err);
-	return status;
+		if (status != LADE_E_NOMEM || r->slots == 1)
+			return status;
+	}
 }
 
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,

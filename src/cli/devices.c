@@ -138,7 +138,8 @@ static void print_json(const report *reports, int32_t count, const char *why, co
 	json_text(&j, "kernels", kernels ? kernels : "");
 	json_open(&j, "devices", '[');
 	for (int32_t i = 0; i < count; i++)
-		add_json(&j, &reports[i], s);
+		if (reports[i].info)
+			add_json(&j, &reports[i], s);
 	json_close(&j, ']');
 	if (count == 0)
 		json_text(&j, "why", why);
@@ -151,7 +152,8 @@ static void print_text(const report *reports, int32_t count, const char *why, co
 
 	table_init(&t, "rlrrrrrrlll", titles);
 	for (int32_t i = 0; i < count; i++)
-		add_row(&t, &reports[i], s);
+		if (reports[i].info)
+			add_row(&t, &reports[i], s);
 	if (count > 0)
 		table_print(&t, stdout);
 	else

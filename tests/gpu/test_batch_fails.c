@@ -17,7 +17,9 @@ static const lade_place near = {LADE_DEVICE, 0}, pinned = {LADE_PINNED, 0};
 static pthread_mutex_t count_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	long blocks, bytes, calls;
-	long fail_at; /* by calls; 0: none */
+	long most;      /* bytes at a time */
+	long fail_at;   /* by calls; 0: none */
+	long fail_from; /* that one and all behind it */
 } counted[LADE_KIND_COUNT];
 
 static void *count_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
@@ -29,13 +31,17 @@ static void *count_alloc(void *ctx, size_t size, size_t align, lade_place place,
 	if (kind == LADE_HOST)
 		assert_null(stream);
 	pthread_mutex_lock(&count_mutex);
-	bool fails = ++counted[kind].calls == counted[kind].fail_at;
+	long call = ++counted[kind].calls;
+	bool fails = call == counted[kind].fail_at ||
+	             (counted[kind].fail_from && call >= counted[kind].fail_from);
 	pthread_mutex_unlock(&count_mutex);
 	void *p = fails ? NULL : a->alloc(a->ctx, size, align, place, stream);
 	if (p) {
 		pthread_mutex_lock(&count_mutex);
 		counted[kind].blocks++;
 		counted[kind].bytes += (long)size;
+		if (counted[kind].bytes > counted[kind].most)
+			counted[kind].most = counted[kind].bytes;
 		pthread_mutex_unlock(&count_mutex);
 	}
 	return p;
@@ -268,6 +274,171 @@ static void each_allocation_fails_in_turn(void **state)
 		}
 }
 
+/* ---- too little memory ------------------------------------------ */
+
+/* Items of LZ4 that a device is to decode, by AUTO. */
+#define MANY 8
+#define EACH ((size_t)30000)
+
+typedef struct many {
+	chunk chunk[MANY];
+	buffer src[MANY], dst[MANY];
+	lade_segment segment[MANY];
+	lade_item item[MANY];
+	lade_result result[MANY];
+} many;
+
+static many *many_new(lade_engine *engine, size_t count, size_t size, lade_place from,
+                      lade_place to, size_t room)
+{
+	many *m = calloc(1, sizeof *m);
+	rng r = {.s = 77};
+	for (size_t i = 0; i < count; i++) {
+		m->chunk[i] = chunk_of(engine, lz4, NULL, &r, size);
+		const chunk *c = &m->chunk[i];
+		m->src[i] = buffer_new(from, c->encoded_size, i % 16);
+		buffer_put(&m->src[i], c->encoded, c->encoded_size);
+		m->dst[i] = buffer_new(to, room, i % 16);
+		m->segment[i] = (lade_segment){m->src[i].data, c->encoded_size, from, 0};
+		m->item[i] = (lade_item){
+			.src = &m->segment[i], .src_count = 1, .dst = buffer_span(&m->dst[i])};
+	}
+	return m;
+}
+
+static void many_free(many *m, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		chunk_free(&m->chunk[i]);
+		buffer_free(&m->src[i]);
+		buffer_free(&m->dst[i]);
+	}
+	free(m);
+}
+
+static lade_status many_run(lade_engine *engine, many *m, size_t count, lade_where where,
+                            lade_error *err)
+{
+	lade_batch_options o = {.struct_size = sizeof o, .where = where};
+	return lade_decode_into(engine, lz4, m->item, count, m->result, &o, err);
+}
+
+static void many_right(const many *m, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *bytes = malloc(m->dst[i].size);
+		assert_int_equal(m->result[i].status, LADE_OK);
+		assert_int_equal(m->result[i].size, m->chunk[i].plain_size);
+		buffer_get(&m->dst[i], bytes, m->dst[i].size);
+		assert_memory_equal(bytes, m->chunk[i].plain, m->chunk[i].plain_size);
+		free(bytes);
+	}
+}
+
+/* Whether AUTO takes the device, where that has memory. */
+static bool taken(lade_engine *engine, const many *m)
+{
+	lade_candidate all[16];
+	size_t count;
+	bool device = false;
+	OK(lade_explain(engine, lz4, LADE_DECODE, m->item, MANY, NULL, all, 16, &count, err));
+	for (size_t i = 0; i < count; i++)
+		device |= all[i].chosen && all[i].place == LADE_DEVICE;
+	return device;
+}
+
+static void without_device_memory_the_host_decodes(void **state)
+{
+	(void)state;
+	static const lade_place from[] = {{LADE_DEVICE, 0}, {LADE_PINNED, 0}, {LADE_PINNED, 0}};
+	static const lade_place to[] = {{LADE_DEVICE, 0}, {LADE_DEVICE, 0}, {LADE_PINNED, 0}};
+	for (int k = 0; k < 3; k++) {
+		memset(counted, 0, sizeof counted);
+		lade_engine *engine = engine_new();
+		lade_error why = {.message = ""};
+		many *m = many_new(engine, MANY, EACH, from[k], to[k], EACH);
+		counted[LADE_DEVICE].fail_from = 1;
+		/* On the host's own, two crossings of the link are seldom worth it. */
+		assert_true(taken(engine, m) || k == 2);
+		OK(many_run(engine, m, MANY, LADE_WHERE_AUTO, err));
+		many_right(m, MANY);
+		assert_true(counted[LADE_DEVICE].calls > 0 || k == 2);
+		/* Where only the device is asked, that it has no memory is the answer. */
+		assert_int_equal(many_run(engine, m, MANY, LADE_WHERE_DEVICE, &why), LADE_E_NOMEM);
+		assert_non_null(strstr(why.message, "bytes of device memory"));
+		/* Nor is there pinned memory: then nothing is left to do. */
+		lade_engine_trim(engine);
+		counted[LADE_PINNED].fail_from = 1;
+		counted[LADE_PINNED].calls = 0;
+		lade_status status = many_run(engine, m, MANY, LADE_WHERE_AUTO, &why);
+		assert_int_equal(status, k == 2 ? LADE_OK : LADE_E_NOMEM);
+		counted[LADE_DEVICE].fail_from = counted[LADE_PINNED].fail_from = 0;
+		OK(many_run(engine, m, MANY, LADE_WHERE_AUTO, err));
+		many_right(m, MANY);
+		many_free(m, MANY);
+		lade_engine_free(engine);
+		all_given_back();
+	}
+}
+
+/* Fewer waves are in flight where there is no memory for all. */
+static void with_little_device_memory_it_goes_on(void **state)
+{
+	(void)state;
+	memset(counted, 0, sizeof counted);
+	lade_engine *engine = engine_new();
+	many *m = many_new(engine, MANY, 1000, pinned, pinned, (size_t)1 << 20);
+	int calls = emu ? emu->launches : 0;
+	counted[LADE_DEVICE].fail_at = 1;
+	OK(many_run(engine, m, MANY, LADE_WHERE_DEVICE, err));
+	many_right(m, MANY);
+	assert_int_equal(counted[LADE_DEVICE].calls, 2);
+	assert_true(!emu || emu->launches > calls);
+	many_free(m, MANY);
+	lade_engine_free(engine);
+	all_given_back();
+}
+
+/* ---- what is kept ------------------------------------------ */
+
+static void what_an_engine_keeps_is_bounded(void **state)
+{
+	(void)state;
+	memset(counted, 0, sizeof counted);
+	lade_engine *engine = engine_new();
+	many *m = many_new(engine, 2, 1000, LADE_PLACE_HOST, LADE_PLACE_HOST, 1000);
+	/* The room of one item is large; what it decodes to is not. */
+	size_t large = (size_t)300 << 20;
+	uint8_t *room = malloc(large);
+	lade_span own = m->item[1].dst;
+	m->item[1].dst = lade_host_span(room, large);
+	OK(many_run(engine, m, 2, LADE_WHERE_DEVICE, err));
+	m->item[1].dst = own;
+	assert_memory_equal(room, m->chunk[1].plain, 1000);
+	free(room);
+	assert_true(counted[LADE_PINNED].most > (long)large);
+	assert_in_range(counted[LADE_PINNED].bytes, 0, 256 << 20);
+	/* The next call finds what was kept. */
+	long calls = counted[LADE_PINNED].calls;
+	OK(many_run(engine, m, 1, LADE_WHERE_DEVICE, err));
+	OK(many_run(engine, m, 1, LADE_WHERE_DEVICE, err));
+	assert_true(counted[LADE_PINNED].calls <= calls + 1);
+	assert_true(counted[LADE_PINNED].bytes > 0 && counted[LADE_HOST].bytes > 0);
+	lade_engine_trim(engine);
+	assert_int_equal(counted[LADE_PINNED].blocks, 0);
+	if (emu)
+		assert_int_equal(emu->events, 0);
+	OK(many_run(engine, m, 2, LADE_WHERE_DEVICE, err));
+	many_right(m, 2);
+	works(engine, ASYNC_CALL);
+	lade_engine_trim(engine);
+	lade_engine_trim(NULL);
+	assert_int_equal(counted[LADE_PINNED].blocks + counted[LADE_DEVICE].blocks, 0);
+	many_free(m, 2);
+	lade_engine_free(engine);
+	all_given_back();
+}
+
 /* ---- the driver ------------------------------------------ */
 
 static void told(lade_status status, const lade_error *err)
@@ -405,6 +576,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(allocators_are_asked_and_paid_back, begin, end),
 		cmocka_unit_test_setup_teardown(each_allocation_fails_in_turn, begin, end),
+		cmocka_unit_test_setup_teardown(without_device_memory_the_host_decodes, begin, end),
+		cmocka_unit_test_setup_teardown(with_little_device_memory_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(what_an_engine_keeps_is_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(each_call_of_the_driver_fails_in_turn, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_does_not_spoil_the_host, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_that_is_lost, begin, end),

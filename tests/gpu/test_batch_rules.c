@@ -711,6 +711,130 @@ static void sizes_of_segments_on_devices(void **state)
 	list_free(l);
 }
 
+/* Only headers are brought: what lies behind is not even there. */
+static void sizes_need_headers_only(void **state)
+{
+	(void)state;
+	enum { COUNT = 40 };
+	static const char *const texts[] = {"snappy", "crc32c(location=start)|snappy",
+	                                    "shuffle(4)|blosc(cname=lz4,typesize=4)"};
+	lade_segment segment[COUNT];
+	lade_item item[COUNT];
+	uint64_t sizes[COUNT];
+	for (size_t k = 0; k < 3; k++) {
+		lade_spec *spec = spec_of(engine, texts[k]);
+		rng r = {.s = 5};
+		buffer head[COUNT];
+		for (size_t i = 0; i < COUNT; i++) {
+			chunk c = chunk_of(engine, spec, NULL, &r, 400 + 4 * i);
+			size_t has = c.encoded_size < 20 ? c.encoded_size : 20;
+			lade_place place = {LADE_DEVICE, i / 7 % 2 ? device_count - 1 : 0};
+			/* In a block of its own, at its end. */
+			head[i] = buffer_new(place, has, 3);
+			buffer_put(&head[i], c.encoded, has);
+			segment[i] = (lade_segment){head[i].data, c.encoded_size, place, 0};
+			if (k < 2) /* blosc's header says how much there is */
+				segment[i].size = (size_t)1 << 40;
+			item[i] = (lade_item){.spec = spec, .src = &segment[i], .src_count = 1};
+			chunk_free(&c);
+		}
+		if (emu)
+			emu->seed = k;
+		OK(lade_decoded_sizes(engine, NULL, item, COUNT, sizes, NULL, err));
+		for (size_t i = 0; i < COUNT; i++) {
+			assert_true(sizes[i] == 400 + 4 * i);
+			buffer_free(&head[i]);
+		}
+		lade_spec_unref(spec);
+	}
+	/* Segments of a host and of a device in one item, more than are brought at once. */
+	list *l = list_new(snappy, 2, 700, near, near, 700);
+	enum { MANY = 3000 };
+	lade_segment *many = calloc(MANY, sizeof *many);
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = i % 3 ? l->segment[i % 2]
+		                : (lade_segment){l->chunk[0].encoded, l->chunk[0].encoded_size,
+		                                 LADE_PLACE_HOST, 0};
+	lade_item one = {.src = many, .src_count = MANY};
+	OK(lade_decoded_sizes(engine, snappy, &one, 1, sizes, NULL, err));
+	assert_true(sizes[0] == 700 * MANY);
+	many[MANY - 1].size = 0;
+	FAILS(LADE_E_TRUNCATED,
+	      "item 0: ", lade_decoded_sizes(engine, snappy, &one, 1, sizes, NULL, err));
+	assert_true(sizes[0] == LADE_SIZE_UNKNOWN);
+	free(many);
+	list_free(l);
+}
+
+/* ---- ranges ------------------------------------------ */
+
+/*
+ * docs/verdicts.md, "Ranges": a fault behind the range may be told or not, by who decodes; the
+ * bytes are the same.  Here the last literals of a segment are cut off.
+ */
+static void faults_behind_a_range(void **state)
+{
+	(void)state;
+	enum { SIZE = 3000, OFF = 100, WANT = 500 };
+	static const struct {
+		lade_place from, to;
+		bool rows;
+		uint32_t flags;
+		lade_where where;
+		lade_status status;
+	} cases[] = {
+		/* liblz4 stops where the range does; into rows all is decoded */
+		{{LADE_HOST, 0}, {LADE_HOST, 0}, false, 0, LADE_WHERE_HOST, LADE_OK},
+		{{LADE_HOST, 0}, {LADE_HOST, 0}, true, 0, LADE_WHERE_HOST, LADE_E_TRUNCATED},
+		{{LADE_HOST, 0},
+	         {LADE_HOST, 0},
+	         false,
+	         LADE_BATCH_STRICT,
+	         LADE_WHERE_HOST,
+	         LADE_E_TRUNCATED},
+		/* over the bridge results have no rows */
+		{{LADE_DEVICE, 0}, {LADE_DEVICE, 0}, false, 0, LADE_WHERE_HOST, LADE_OK},
+		{{LADE_DEVICE, 0}, {LADE_DEVICE, 0}, true, 0, LADE_WHERE_HOST, LADE_OK},
+		/* kernels decode the segment */
+		{{LADE_DEVICE, 0}, {LADE_DEVICE, 0}, false, 0, LADE_WHERE_DEVICE, LADE_E_TRUNCATED},
+		{{LADE_DEVICE, 0}, {LADE_DEVICE, 0}, true, 0, LADE_WHERE_DEVICE, LADE_E_TRUNCATED},
+	};
+	rng r = {.s = 99};
+	chunk c = chunk_of(engine, lz4, NULL, &r, SIZE);
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		size_t extent = cases[k].rows ? WANT / 50 * 60 : WANT;
+		buffer src = buffer_new(cases[k].from, c.encoded_size, 1);
+		buffer dst = buffer_new(cases[k].to, extent, 1);
+		buffer_put(&src, c.encoded, c.encoded_size);
+		lade_segment segment = {src.data, c.encoded_size - 1, cases[k].from, SIZE};
+		lade_item item = {.src = &segment,
+		                  .src_count = 1,
+		                  .dst = buffer_span(&dst),
+		                  .range_off = OFF,
+		                  .range_size = WANT};
+		if (cases[k].rows) {
+			item.row_size = 50;
+			item.row_pitch = 60;
+		}
+		lade_batch_options o = {
+			.struct_size = sizeof o, .where = cases[k].where, .flags = cases[k].flags};
+		lade_result result;
+		lade_status status = lade_decode_into(engine, lz4, &item, 1, &result, &o, NULL);
+		if (status != cases[k].status)
+			print_error("case %zu: %s\n", k, lade_status_name(status));
+		assert_int_equal(status, cases[k].status);
+		uint8_t *image = malloc(extent);
+		buffer_get(&dst, image, extent);
+		for (size_t i = 0; status == LADE_OK && i < WANT; i++)
+			assert_int_equal(image[cases[k].rows ? i / 50 * 60 + i % 50 : i],
+			                 c.plain[OFF + i]);
+		free(image);
+		buffer_free(&src);
+		buffer_free(&dst);
+	}
+	chunk_free(&c);
+}
+
 /* ---- threads and processes ------------------------------------------ */
 
 static void *thread(void *arg)
@@ -813,6 +937,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(dictionaries_cross, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_explained, begin, end),
 		cmocka_unit_test_setup_teardown(sizes_of_segments_on_devices, begin, end),
+		cmocka_unit_test_setup_teardown(sizes_need_headers_only, begin, end),
+		cmocka_unit_test_setup_teardown(faults_behind_a_range, begin, end),
 		cmocka_unit_test_setup_teardown(threads_share_an_engine, begin, end),
 		cmocka_unit_test_setup_teardown(a_forked_child_works_on_the_host, begin, end),
 	};

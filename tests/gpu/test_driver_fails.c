@@ -256,6 +256,50 @@ static void a_device_that_lacks_things(void **state)
 	assert_int_equal(in_child(second_device_body, NULL), 0);
 }
 
+/* Opens with one call failing; tells which devices there are: bit 0 and 1; -1: none at all. */
+static int one_lost_body(void *ctx)
+{
+	const lade_device_info *info;
+	lade_error err = {.message = ""};
+	int32_t count = 7;
+	int bits = 0;
+	emu->fail_at = emu->calls + *(int *)ctx;
+	emu->fail_code = 999;
+	if (lade_device_count(&count, &err) != LADE_OK)
+		return count == 0 ? 10 : 99;
+	emu->fail_at = 0;
+	WANT(count == 2);
+	for (int32_t i = 0; i < 2; i++) {
+		lade_status status = lade_device_get_info(i, &info, &err);
+		if (status == LADE_OK) {
+			WANT(info && info->device == i &&
+			     lade_device_memory(i, &(uint64_t){0}, &(uint64_t){0}, &err) ==
+			             LADE_OK);
+			bits |= 1 << i;
+			continue;
+		}
+		WANT(!info && status == LADE_E_DEVICE && strstr(err.message, "UNKNOWN (999)"));
+		WANT(strstr(err.message, i ? "device 1: cu" : "device 0: cu"));
+		WANT(lade_device_check(i, &err) == LADE_E_DEVICE);
+	}
+	return bits;
+}
+
+static void a_bad_device_does_not_hide_the_others(void **state)
+{
+	(void)state;
+	int seen[4] = {0};
+	for (int at = 1; seen[3] == 0; at++) {
+		int bits = in_child(one_lost_body, &at);
+		assert_true(bits == 10 || (bits >= 1 && bits <= 3));
+		if (bits < 10)
+			seen[bits]++;
+	}
+	/* Name, address, UUID, memory and a dozen attributes of each. */
+	assert_in_range(seen[1], 10, 40);
+	assert_int_equal(seen[1], seen[2]);
+}
+
 static int alignment_body(void *ctx)
 {
 	(void)ctx;
@@ -389,6 +433,7 @@ int main(void)
 		cmocka_unit_test(no_devices),
 		cmocka_unit_test(numbers_are_checked),
 		cmocka_unit_test(a_device_that_lacks_things),
+		cmocka_unit_test(a_bad_device_does_not_hide_the_others),
 		cmocka_unit_test(alignment_is_kept),
 		cmocka_unit_test(a_code_without_a_name),
 		cmocka_unit_test(a_forked_child_is_refused),

@@ -135,6 +135,7 @@ const lade_algorithm lade__blosc = {
 	.doc = "the Blosc1 container: shuffled blocks (docs/format/blosc.md)",
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.header_size = BLOSC_HEADER_SIZE,
 };
 
 const lade_implementation lade__blosc_encode = {

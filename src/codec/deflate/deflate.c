@@ -198,6 +198,7 @@ const lade_algorithm lade__deflate = {
 	.doc = "a raw Deflate stream; RFC 1951",
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
+	.header_size = 1, /* it reads none */
 };
 
 const lade_implementation lade__deflate_encode = {

@@ -171,6 +171,7 @@ const lade_algorithm lade__gzip = {
 	.doc = "gzip members; RFC 1952",
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
+	.header_size = 1, /* it reads none */
 };
 
 const lade_implementation lade__gzip_encode = {

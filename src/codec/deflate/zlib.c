@@ -120,6 +120,7 @@ const lade_algorithm lade__zlib = {
 	.doc = "a zlib stream; RFC 1950",
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
+	.header_size = 1, /* it reads none */
 };
 
 const lade_implementation lade__zlib_encode = {

@@ -369,6 +369,7 @@ const lade_algorithm lade__lz4 = {
 	.doc = "a raw LZ4 block; lz4_Block_format.md of lz4/lz4",
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.header_size = 1, /* it reads none */
 };
 
 const lade_implementation lade__lz4_encode = {

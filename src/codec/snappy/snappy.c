@@ -199,6 +199,7 @@ const lade_algorithm lade__snappy = {
 	.doc = "raw Snappy; format_description.txt of google/snappy",
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.header_size = 5,
 };
 
 const lade_implementation lade__snappy_encode = {
