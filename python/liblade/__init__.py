@@ -32,6 +32,7 @@ from ._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from ._file import FileInfo, FileReader, FileWriter, open
 from ._lade import Array, BatchArray, __version__, as_array, as_arrays, from_dlpack
 from ._memory import (
     CudaStream,
@@ -95,6 +96,9 @@ __all__ = [
     "Explanation",
     "ExternalMemory",
     "FileError",
+    "FileInfo",
+    "FileReader",
+    "FileWriter",
     "InputError",
     "OutOfMemoryError",
     "UnsupportedError",
@@ -106,6 +110,7 @@ __all__ = [
     "checksum",
     "checksums",
     "from_dlpack",
+    "open",
     "set_device_allocator",
     "set_host_allocator",
     "set_pinned_allocator",

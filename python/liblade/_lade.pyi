@@ -254,6 +254,64 @@ class CodecBase:
         /,
     ) -> list[tuple[int, str, str, str, int, float, bool, str]]: ...
 
+@final
+class Reader:
+    """The reader of a file; liblade.open() makes one."""
+
+    def __new__(
+        cls,
+        fd: int,
+        object: Any,
+        name: str,
+        format: str,
+        threads: int,
+        checksum: bool,
+        strict: bool,
+        max_window: int,
+        /,
+    ) -> Self: ...
+    def readinto(self, buffer: Any, /) -> int: ...
+    def readall(self) -> bytes | None: ...
+    def seek(self, offset: int, /) -> int: ...
+    def tell(self) -> int: ...
+    def seekable(self) -> bool: ...
+    def info(
+        self,
+    ) -> tuple[
+        str,
+        int | None,
+        str | None,
+        int | None,
+        str | None,
+        tuple[int, ...] | None,
+        bool,
+        str | None,
+    ]: ...
+    def close(self) -> None: ...
+
+@final
+class Writer:
+    """The writer of a file; liblade.open() makes one."""
+
+    def __new__(
+        cls,
+        fd: int,
+        object: Any,
+        name: str,
+        format: str,
+        threads: int,
+        checksum: bool,
+        level: int,
+        spec: str,
+        chunk_size: int,
+        dtype: str | None,
+        shape: tuple[int, ...] | None,
+        fortran_order: bool,
+        /,
+    ) -> Self: ...
+    def write(self, data: Any, /) -> int: ...
+    def close(self, finish: bool, /) -> None: ...
+
 def as_array(source: Any, cuda_stream: Any = 0) -> Array:
     """The memory of any object as an Array; nothing is copied."""
 

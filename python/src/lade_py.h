@@ -45,7 +45,7 @@ typedef struct py_dropped {
 enum { PY_ALLOC_DEVICE, PY_ALLOC_PINNED, PY_ALLOC_HOST, PY_ALLOC_COUNT };
 
 typedef struct py_state {
-	PyTypeObject *array_type, *batch_type, *codec_type;
+	PyTypeObject *array_type, *batch_type, *codec_type, *reader_type, *writer_type;
 	PyObject *error[PY_STATUS_COUNT];      /* exception classes by status */
 	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
 	PyObject *stream_class;                /* CudaStream */

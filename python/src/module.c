@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "lade_py.h"
+#include "file.h"
 
 static py_state *state_of(PyObject *module)
 {
@@ -421,7 +421,9 @@ static int module_exec(PyObject *module)
 	st->array_type = add_type(module, &py_array_spec);
 	st->batch_type = st->array_type ? add_type(module, &py_batch_spec) : NULL;
 	st->codec_type = st->batch_type ? add_type(module, &py_codec_spec) : NULL;
-	if (!st->codec_type ||
+	st->reader_type = st->codec_type ? add_type(module, &py_reader_spec) : NULL;
+	st->writer_type = st->reader_type ? add_type(module, &py_writer_spec) : NULL;
+	if (!st->writer_type ||
 	    PyModule_AddStringConstant(module, "__version__", lade_version_text()))
 		return -1;
 	return 0;
@@ -436,6 +438,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(st->array_type);
 	Py_VISIT(st->batch_type);
 	Py_VISIT(st->codec_type);
+	Py_VISIT(st->reader_type);
+	Py_VISIT(st->writer_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_VISIT(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)
@@ -455,6 +459,8 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);
 	Py_CLEAR(st->codec_type);
+	Py_CLEAR(st->reader_type);
+	Py_CLEAR(st->writer_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_CLEAR(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)

@@ -1,0 +1,425 @@
+"""liblade.open(): formats, ways to read and write, places, failures.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import gzip
+import io
+import os
+import pathlib
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import liblade
+
+FORMATS = ["lade", "zst", "gz", "lz4"]
+rng = np.random.default_rng(5)
+TEXT = b"".join(b"line %d of %d\n" % (i, i * i) for i in range(90_000))
+NOISE = rng.integers(0, 7, 700_001, dtype="u1").tobytes()
+
+
+def encoded(data, format, **options):
+    box = io.BytesIO()
+    with liblade.open(box, "wb", format=format, **options) as f:
+        f.write(data)
+    return box.getvalue()
+
+
+class Pipe:
+    """An object that can only be read in order, in pieces of odd sizes."""
+
+    def __init__(self, data):
+        self.box = io.BytesIO(data)
+
+    def read(self, size):
+        return self.box.read(min(size, 4999))
+
+
+def opened(way, data, tmp_path):
+    if way == "path":
+        path = tmp_path / "data"
+        path.write_bytes(data)
+        return liblade.open(path)
+    return liblade.open({"memory": io.BytesIO, "pipe": Pipe}[way](data))
+
+
+@pytest.mark.parametrize("way", ["path", "memory", "pipe"])
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("data", [b"", b"x", NOISE, TEXT], ids=["none", "one", "noise", "text"])
+def test_round_trip(format, way, data, tmp_path):
+    options = {"chunk_size": 100_000} if format == "lade" else {}
+    stored = encoded(data, format, **options)
+    for read in (
+        lambda f: f.read(),
+        lambda f: b"".join(iter(lambda: f.read(3333), b"")),
+        lambda f: b"".join(iter(lambda: f.read1(), b"")),
+        lambda f: b"".join(f),
+        lambda f: f.readline() + f.peek()[:0] + b"".join(f.readlines()),
+    ):
+        with opened(way, stored, tmp_path) as f:
+            assert f.readable() and not f.writable() and not f.closed
+            assert f.info.format == format
+            assert read(f) == data and f.tell() == len(data)
+            assert f.read() == f.read(5) == b"" and f.info.size == len(data)
+        assert f.closed
+    with opened(way, stored, tmp_path) as f:
+        room = bytearray(len(data) + 5)
+        assert f.readinto(room) == len(data) and room == data + bytes(5)
+        assert f.readinto(room) == 0
+    with opened(way, stored, tmp_path) as f:
+        assert f.readlines() == data.splitlines(keepends=True)
+    if data:
+        array = np.zeros((len(data), 1), "u1")
+        with opened(way, stored, tmp_path) as f:
+            assert f.readinto(array) == len(data) and array.tobytes() == data
+
+
+@pytest.mark.parametrize("way", ["path", "memory"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_seek(format, way, tmp_path):
+    options = {"chunk_size": 65536} if format == "lade" else {}
+    with opened(way, encoded(TEXT, format, **options), tmp_path) as f:
+        assert f.seekable()
+        pick = random.Random(8)
+        for _ in range(60):
+            at, size = pick.randrange(len(TEXT)), pick.choice([1, 100, 70_000, 400_000])
+            whence = pick.randrange(3)
+            off = at - (0, f.tell(), len(TEXT))[whence]
+            assert f.seek(off, whence) == f.tell() == at
+            room = bytearray(size)
+            n = f.readinto(room)
+            assert n == min(size, len(TEXT) - at) and room[:n] == TEXT[at : at + n], at
+        assert f.seek(len(TEXT) + 99) == len(TEXT) and f.read(1) == b""
+        assert f.seek(0) == 0 and f.read(4) == b"line"
+        with pytest.raises(ValueError):
+            f.seek(-1)
+        with pytest.raises(ValueError):
+            f.seek(0, 7)
+
+
+def test_a_pipe_is_read_in_order():
+    for format in FORMATS:
+        f = liblade.open(Pipe(encoded(TEXT, format)))
+        assert not f.seekable() and f.read(10) == TEXT[:10]
+        with pytest.raises(io.UnsupportedOperation):
+            f.seek(0)
+        assert f.read() == TEXT[10:]
+    r, w = os.pipe()
+    stored = encoded(TEXT, "lade", chunk_size=4096)
+    writer = threading.Thread(target=lambda: (os.write(w, stored[:9]), os.write(w, stored[9:]),
+                                              os.close(w)))
+    writer.start()
+    with os.fdopen(r, "rb") as pipe, liblade.open(pipe) as f:
+        assert f.read() == TEXT and not f.seekable()
+    writer.join()
+
+
+def test_what_is_joined_is_read_as_one():
+    for format in FORMATS:
+        both = encoded(NOISE, format) + encoded(TEXT, format)
+        assert liblade.open(Pipe(both)).read() == NOISE + TEXT
+        if format != "lade":
+            assert liblade.open(io.BytesIO(both)).read() == NOISE + TEXT
+
+
+def test_other_tools(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    frame = pytest.importorskip("lz4.frame")
+    for end, tool in {"gz": gzip.open, "zst": zstandard.open, "lz4": frame.open}.items():
+        path = tmp_path / f"x.{end}"
+        with liblade.open(path, "wb") as f:
+            assert f.write(TEXT) == len(TEXT)
+        with tool(path, "rb") as f:
+            assert f.read() == TEXT
+        with tool(path, "wb") as f:
+            f.write(NOISE)
+        with liblade.open(path) as f:
+            assert f.read() == NOISE and f.info.format == end
+        with liblade.open(path, "ab") as f:
+            f.write(TEXT)
+        assert liblade.open(path).read() == NOISE + TEXT
+    with gzip.open(tmp_path / "x.gz") as f:
+        assert f.read() == NOISE + TEXT
+
+
+def test_writing(tmp_path):
+    path = tmp_path / "x.lade"
+    array = np.arange(60_000, dtype="<i4").reshape(200, 300)
+    with liblade.open(os.fsencode(path), "xb", spec="delta(<i4)|shuffle(4)|zstd(1)",
+                      chunk_size=8192, dtype=array.dtype, shape=array.shape, threads=2) as f:
+        assert f.writable() and not f.readable() and not f.seekable()
+        for row in array:
+            assert f.write(row) == row.nbytes
+    with liblade.open(str(path), threads=16) as f:
+        info = f.info
+        assert info.dtype == "<i4" and info.shape == (200, 300) and info.chunk_size == 8192
+        assert info.pipeline.startswith("delta(") and info.checksum == "xxh64"
+        assert info.size == array.nbytes and not info.fortran_order
+        back = np.empty_like(array)
+        assert f.readinto(back) == array.nbytes and (back == array).all()
+        assert f.name == str(path) and f.mode == "rb" and str(path) in repr(f)
+    with pytest.raises(FileExistsError):
+        liblade.open(path, "xb")
+    assert liblade.open(path).read() == array.tobytes()
+    for format in FORMATS:
+        assert encoded(NOISE, format, level=1) != encoded(NOISE, format, level=9)
+    assert liblade.open(io.BytesIO(encoded(b"abc", "lade", checksum=False))).info.checksum is None
+    lines = [b"a\n", b"b\n"]
+    with liblade.open(tmp_path / "l.gz", "wb") as f:
+        f.writelines(lines)
+    with liblade.open(tmp_path / "l.gz") as f:
+        assert list(f) == lines
+    with io.TextIOWrapper(liblade.open(tmp_path / "l.gz"), "ascii") as f:
+        assert f.read() == "a\nb\n"
+
+
+def test_refused(tmp_path):
+    path = tmp_path / "x.gz"
+    path.write_bytes(b"what is there")
+    for kwargs, kind, text in [
+        (dict(mode="r+b"), ValueError, "mode is 'r\\+b'"),
+        (dict(mode="wt"), ValueError, "mode"),
+        (dict(mode="wb", format="sz"), ValueError, "'sz'.*'lz4'"),
+        (dict(mode="wb", level=99), ValueError, "99"),
+        (dict(mode="wb", level=0), ValueError, "level is 0"),
+        (dict(mode="wb", spec="zstd"), ValueError, "of .lade, not of .gz"),
+        (dict(mode="wb", format="lade", spec="lz5"), ValueError, "lz5"),
+        (dict(mode="wb", format="lade", spec="lz4", level=3), ValueError, "stands in the spec"),
+        (dict(mode="wb", format="lade", dtype="q"), ValueError, "q"),
+        (dict(mode="wb", format="lade", shape=(-1,)), (ValueError, OverflowError), "negative"),
+        (dict(mode="wb", format="lade", chunk_size=8), ValueError, "chunk_size is 8"),
+        (dict(mode="ab", format="lade"), ValueError, "added to"),
+        (dict(mode="wb", strict=True), ValueError, "for reading"),
+        (dict(mode="rb", level=3), ValueError, "for writing"),
+        (dict(mode="rb", threads=-1), ValueError, "threads is -1"),
+        (dict(mode="rb", format="tar"), ValueError, "'tar'"),
+    ]:
+        with pytest.raises(kind, match=text):
+            liblade.open(path, **kwargs)
+    assert path.read_bytes() == b"what is there"
+    with pytest.raises(FileNotFoundError):
+        liblade.open(tmp_path / "nothing.gz")
+    with pytest.raises(IsADirectoryError):
+        liblade.open(tmp_path, "wb")
+    with pytest.raises(liblade.FileError, match="Is a directory"):
+        liblade.open(tmp_path)
+    with pytest.raises(TypeError, match="neither a path nor"):
+        liblade.open(7)
+    with pytest.raises(TypeError, match="neither a path nor"):
+        liblade.open(Pipe(b""), "wb")
+    with pytest.raises(ValueError, match="can be read, not written"):
+        liblade.open(tmp_path / "x.sz", "wb")
+    assert not (tmp_path / "x.sz").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_broken_files(format, tmp_path):
+    options = {"chunk_size": 65536} if format == "lade" else {}
+    stored = encoded(NOISE, format, **options)
+    path = tmp_path / "broken.bin"
+    for size in (1, 3, 17, len(stored) // 2, len(stored) - 1):
+        path.write_bytes(stored[:size])
+        for make in (lambda: liblade.open(path, format=format), lambda: liblade.open(
+                Pipe(stored[:size]), format=format)):
+            with pytest.raises(liblade.CorruptError) as e:
+                with make() as f:
+                    f.read()
+        with pytest.raises(liblade.CorruptError, match="broken.bin: "):
+            liblade.open(path).read()
+    bad = bytearray(stored)
+    bad[len(bad) // 2] ^= 0x55
+    path.write_bytes(bad)
+    f = liblade.open(path)
+    for _ in range(2):  # each time
+        with pytest.raises(liblade.CorruptError) as e:
+            f.read()
+        assert e.value.offset is None or 0 <= e.value.offset < len(stored)
+    if format == "lade":  # one bad chunk spoils no other
+        f.seek(0)
+        assert f.read(1000) == NOISE[:1000]
+    path.write_bytes(b"")
+    with pytest.raises(liblade.CorruptError, match="the file is empty"):
+        liblade.open(path)
+    path.write_bytes(b"plain text")
+    with pytest.raises(liblade.CorruptError, match="70 6c 61 69"):
+        liblade.open(path)
+
+
+def test_an_exception_leaves_a_file_without_its_end(tmp_path):
+    for format in ("lade", "zst", "lz4"):
+        path = tmp_path / f"x.{format}"
+        with pytest.raises(KeyError):
+            with liblade.open(path, "wb") as f:
+                f.write(TEXT)
+                raise KeyError("in between")
+        assert f.closed
+        with pytest.raises(liblade.CorruptError):
+            liblade.open(path).read()
+
+
+def test_closed(tmp_path):
+    path = tmp_path / "x.zst"
+    f = liblade.open(path, "wb")
+    f.write(b"abc")
+    raw = f.raw
+    f.close()
+    f.close()
+    g = liblade.open(path)
+    g.close()
+    g.close()
+    for call in (lambda: f.write(b"x"), lambda: g.read(), lambda: g.read(1), lambda: g.seek(0),
+                 lambda: g.tell(), lambda: next(g), lambda: g.readinto(bytearray(1)),
+                 lambda: g.seekable(), lambda: raw.write(b"x"),
+                 lambda: g.raw.readinto(bytearray(1)), lambda: g.raw.readall(), lambda: f.flush()):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    for make in (lambda: liblade.open(path), lambda: liblade.open(path, "wb")):
+        make()  # dropped: its descriptor is closed
+    assert not [fd for fd in os.listdir("/proc/self/fd") if os.path.realpath(
+        f"/proc/self/fd/{fd}") == str(path)]
+    with pytest.raises(io.UnsupportedOperation):
+        liblade.open(io.BytesIO(encoded(b"x", "gz"))).fileno()
+
+
+class Odd(io.BytesIO):
+    """Does as it is told."""
+
+    does = None
+
+    def read(self, size=-1):
+        if self.does == "raise":
+            raise LookupError("no such read")
+        if self.does == "none":
+            return None
+        if self.does == "more":
+            return b"x" * (size + 1)
+        return super().read(size)
+
+    def write(self, data):
+        if self.does == "raise":
+            raise LookupError("no such write")
+        return super().write(data[: 7 if self.does == "short" else len(data)])
+
+
+def test_what_an_object_does():
+    for format in FORMATS:
+        for does, kind in {"raise": LookupError, "none": BlockingIOError, "more": OSError}.items():
+            box = Odd(encoded(NOISE, format))
+            f = liblade.open(box)
+            box.does = does
+            with pytest.raises(kind):
+                f.read()
+            with pytest.raises(kind):
+                liblade.open(box)
+        box = Odd()
+        with liblade.open(box, "wb", format=format) as f:
+            box.does = "short"
+            f.write(NOISE[:5000])
+        box.does = None
+        box.seek(0)
+        assert liblade.open(box).read() == NOISE[:5000]
+        box.does = "raise"
+        with pytest.raises(LookupError):
+            with liblade.open(box, "wb", format=format) as f:
+                f.write(NOISE)
+        assert not box.closed
+
+
+def test_only_what_is_wanted_is_read():
+    class Counting(io.BytesIO):
+        count = 0
+
+        def read(self, size=-1):
+            data = super().read(size)
+            self.count += len(data)
+            return data
+
+    box = Counting(b"before" + encoded(NOISE, "lade", chunk_size=16384))
+    box.seek(6)
+    with liblade.open(box) as f:
+        box.count = 0
+        f.seek(500_000)
+        assert f.read(10) == NOISE[500_000:500_010] and box.count < 40_000
+        f.seek(0)
+        assert f.read() == NOISE
+
+
+def test_threads_share_a_reader():
+    f = liblade.open(io.BytesIO(encoded(TEXT, "lade", chunk_size=4096)), threads=4)
+    got = []
+
+    def work():
+        while piece := f.read(1000):
+            got.append(piece)
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert sum(map(len, got)) == len(TEXT)
+    assert sorted(got) == sorted(TEXT[i : i + 1000] for i in range(0, len(TEXT), 1000))
+
+
+def test_a_call_within_a_call():
+    class Nested(io.BytesIO):
+        reader = None
+
+        def read(self, size=-1):
+            if self.reader:
+                self.reader.raw.readinto(bytearray(1))
+            return super().read(size)
+
+    box = Nested(encoded(NOISE, "gz"))
+    box.reader = liblade.open(box)
+    box.reader.raw._handle.tell()
+    with pytest.raises(RuntimeError, match="in use"):
+        box.reader.seek(0)
+        box.reader.read()
+
+
+def test_huge(tmp_path):
+    path = tmp_path / "huge.lade"
+    piece = bytes(32 << 20)
+    with liblade.open(path, "wb", chunk_size=16 << 20, checksum=False) as f:
+        for _ in range(160):
+            f.write(piece)
+        f.write(b"end")
+    assert path.stat().st_size < 1 << 20
+    with liblade.open(path) as f:
+        assert f.info.size == (5 << 30) + 3
+        assert f.seek(-5, io.SEEK_END) == (5 << 30) - 2 and f.read() == b"\0\0end"
+        f.seek(4 << 30)
+        assert f.read(5) == bytes(5)
+    with pytest.raises(ValueError, match="limit|allowed|at most|16777216"):
+        liblade.open(path, max_window=1 << 20).read(1)
+
+
+def test_names(tmp_path):
+    name = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff" + b"n" * 150 + b".gz"))
+    name.write_bytes(b"\x1f\x8b\x08nonsense")
+    with pytest.raises(liblade.CorruptError, match="n.gz: ") as e:
+        liblade.open(name).read()
+    assert len(str(e.value)) < 240
+
+
+def test_in_a_subinterpreter():
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    code = """
+import io, liblade
+data = bytes(range(256)) * 4000
+box = io.BytesIO()
+with liblade.open(box, "wb", chunk_size=4096) as f:
+    f.write(data)
+box.seek(0)
+with liblade.open(box, threads=4) as f:
+    assert f.read() == data
+"""
+    one = interpreters.create()
+    try:
+        interpreters.run_string(one, code)
+    finally:
+        interpreters.destroy(one)
