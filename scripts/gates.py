@@ -25,7 +25,8 @@ BELOW = {
 # A public header includes public headers of its own layer and below.
 HEADER_LAYER = {
     "version": 0, "status": 0, "memory": 1, "dtype": 1, "cpu": 1, "device": 2, "codec": 2,
-    "spec": 3, "batch": 4, "checksum": 5, "async": 5, "frame": 6, "foreign": 7, "lade": 8,
+    "spec": 3, "batch": 4, "checksum": 5, "async": 5, "suggest": 5, "frame": 6,
+    "foreign": 7, "lade": 8,
 }
 breaches = []
 

@@ -21,6 +21,7 @@
 #include <lade/memory.h>
 #include <lade/spec.h>
 #include <lade/status.h>
+#include <lade/suggest.h>
 #include <lade/version.h>
 
 #endif

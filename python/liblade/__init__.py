@@ -41,7 +41,7 @@ from ._memory import (
     set_host_allocator,
     set_pinned_allocator,
 )
-from ._tools import algorithms, checksum, checksums
+from ._tools import Algorithm, Suggestion, Suggestions, algorithms, checksum, checksums, suggest
 
 # Members stand at the module's level too, as in nvCOMP; those of BitstreamKind do not.
 STRIDED_DEVICE = ArrayBufferKind.STRIDED_DEVICE
@@ -71,6 +71,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Algorithm",
     "Array",
     "ArrayBufferKind",
     "BatchArray",
@@ -101,6 +102,8 @@ __all__ = [
     "FileWriter",
     "InputError",
     "OutOfMemoryError",
+    "Suggestion",
+    "Suggestions",
     "UnsupportedError",
     "__cuda_version__",
     "__version__",
@@ -114,4 +117,5 @@ __all__ = [
     "set_device_allocator",
     "set_host_allocator",
     "set_pinned_allocator",
+    "suggest",
 ]

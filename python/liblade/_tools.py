@@ -1,4 +1,4 @@
-"""Checksums, and what the library knows.
+"""Checksums, what the library knows, and what suits some data.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,3 +33,109 @@ def checksums(name: str, sources: Iterable[Any]) -> list[int]:
 def checksum(name: str, source: Any) -> int:
     """The checksum of one array."""
     return _lade._checksums(name, (source,))[0]
+
+
+class Suggestion(NamedTuple):
+    """A pipeline that was tried on some data."""
+
+    pipeline: str
+    """Its text: algorithm= of a Codec, spec= of open()."""
+    ratio: float
+    """Decoded bytes over encoded bytes."""
+    encode_rate: float
+    """Decoded bytes a second."""
+    decode_rate: float
+    """Decoded bytes a second."""
+    best_for: tuple[str, ...]
+    """What it is the best one for: "speed", "between", "ratio"."""
+
+
+_GOALS = ("speed", "between", "ratio")
+
+
+class Suggestions(list[Suggestion]):
+    """Pipelines that were tried, the smallest first; str() and repr() are a table.
+
+    speed: the one with the least time to encode and decode, of those that save a third of what the
+        smallest saves.
+    between: the one with the least time to encode, store, load and decode.
+    ratio: the smallest; of those within half a percent the fastest.
+    All three are None when nothing saves 2 % of the bytes: store them as they are ("copy").
+    """
+
+    dtype: str | None
+    """The type that filters were made for; None: bytes."""
+    guessed: bool
+    """True if it stands for a size of elements that was found by trying."""
+    sample_size: int
+    """Bytes that were tried."""
+
+    def _best(self, goal: str) -> Suggestion | None:
+        return next((one for one in self if goal in one.best_for), None)
+
+    @property
+    def speed(self) -> Suggestion | None:
+        """Least time to encode and decode."""
+        return self._best("speed")
+
+    @property
+    def between(self) -> Suggestion | None:
+        """Least time to encode, store, load and decode."""
+        return self._best("between")
+
+    @property
+    def ratio(self) -> Suggestion | None:
+        """The smallest."""
+        return self._best("ratio")
+
+    def __repr__(self) -> str:
+        width = max((len(one.pipeline) for one in self), default=8)
+        rows = [f"{'pipeline':{width}} {'ratio':>8} {'encode MB/s':>12} {'decode MB/s':>12}"]
+        for one in self:
+            rates = f"{one.encode_rate / 1e6:12.0f} {one.decode_rate / 1e6:12.0f}"
+            goals = f"  best for {', '.join(one.best_for)}" if one.best_for else ""
+            rows.append(f"{one.pipeline:{width}} {one.ratio:8.3f} {rates}{goals}")
+        return "\n".join(rows)
+
+
+def suggest(
+    source: Any,
+    dtype: str | None = None,
+    *,
+    chunk_size: int = 1 << 20,
+    sample_size: int = 4 << 20,
+    threads: int = 1,
+    seconds: float = 0.05,
+    bandwidth: float = 500e6,
+) -> Suggestions:
+    """Tries pipelines on a sample of an array, and tells which suit it; takes some seconds.
+
+    source: anything with memory; what lies on a device is copied to the host.
+    dtype: of the elements; None: the array's, and for bytes the size is found by trying.
+    chunk_size: bytes of a chunk.  sample_size: bytes that are tried, from all over the array.
+    threads: that encode and decode; 0: all.  seconds: each is timed for so long.
+    bandwidth: bytes a second of the disk or network, for "between".
+
+    Raises ValueError for an empty array and for options that cannot be.
+    """
+    if chunk_size < 16 or sample_size < 16 or seconds <= 0 or bandwidth <= 0 or threads < 0:
+        raise ValueError(
+            f"chunk_size {chunk_size} and sample_size {sample_size} (16 or more), threads {threads}"
+            f" (not negative), seconds {seconds} or bandwidth {bandwidth} (more than 0) cannot be"
+        )
+    array = _lade.as_array(source)
+    if array.place == "device":
+        array = array.cpu()
+    if dtype is None and array.dtype != "|u1":
+        dtype = array.dtype
+        if dtype[1] not in "iuf" or array.item_size > 8:
+            dtype = next((f"u{n}" for n in (8, 4, 2) if array.item_size % n == 0), "u1")
+    sample, found, guessed, rows = _lade._suggest(
+        array, dtype, chunk_size, sample_size, threads, seconds, bandwidth
+    )
+    out = Suggestions(
+        Suggestion(*row[:4], tuple(name for i, name in enumerate(_GOALS) if row[4] >> i & 1))
+        for row in sorted(rows, key=lambda row: -row[1])
+    )
+    out.sample_size, out.dtype, out.guessed = sample, found, guessed
+    return out

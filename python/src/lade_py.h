@@ -270,6 +270,8 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 void py_raise(py_state *st, const lade_error *err, size_t index);
 PyObject *py_exception(py_state *st, const lade_error *err, size_t index);
 
+PyObject *py_suggest(PyObject *module, PyObject *args);
+
 /* Module-level helpers of arguments. */
 bool py_stream_arg(PyObject *object, uintptr_t *stream);
 

@@ -347,6 +347,7 @@ static PyMethodDef functions[] = {
 	{"_stream_free", stream_free, METH_VARARGS, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
+	{"_suggest", py_suggest, METH_VARARGS, NULL},
 	{0},
 };
 

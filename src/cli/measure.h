@@ -35,21 +35,20 @@ typedef struct measure_plan {
 	double seconds; /* for each direction, at least; 0: one pass */
 } measure_plan;
 
-typedef struct measure {
-	uint64_t size, encoded_size;
-	/* Of all the data: the median of the passes.  0 where encoding was not measured. */
-	double encode_seconds, decode_seconds;
-	size_t passes;                         /* of decoding */
-	bool lossy;
-} measure;
+/* Encoding that was not measured took 0 seconds. */
+typedef lade_measurement measure;
 
-/*
- * Encodes and decodes the data, in chunks, over and over.  The first pass is not timed: it is
- * compared with the data, byte by byte, unless the spec is lossy (then the size must be right).
- * Fails: LADE_E_CORRUPT when something else comes back, and what encoding and decoding fail with
- */
-lade_status measure_spec(lade_engine *engine, const lade_spec *spec, const measure_plan *plan,
-			 measure *out, lade_error *err);
+/* lade_measure() of the plan's data. */
+static inline lade_status measure_spec(lade_engine *engine, const lade_spec *spec,
+				       const measure_plan *plan, measure *out, lade_error *err)
+{
+	lade_measure_options o = {.struct_size = sizeof o,
+				  .chunk_size = plan->chunk_size,
+				  .threads = plan->threads,
+				  .seconds = plan->seconds};
+
+	return lade_measure(engine, spec, lade_host_cspan(plan->data, plan->size), &o, out, err);
+}
 
 /* What a device is given: bytes in its memory, or in the host's, pinned or not. */
 enum { MEASURE_RESIDENT, MEASURE_PINNED, MEASURE_PAGEABLE, MEASURE_GPU_WAYS };

@@ -1,8 +1,5 @@
 /*
- * suggest.c: 'lade suggest', which pipeline suits a file's data.
- *
- * Pieces spread over the file make the sample.  Filters are first sorted out by one quick pass
- * with LZ4 and one with Zstandard each; those that are left are timed with every codec.
+ * suggest.c: 'lade suggest', which pipeline suits a file's data: what lade_suggest() finds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +12,6 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/measure.h"
-#include "cli/pipeline.h"
 #include "cli/table.h"
 
 static const char help[] =
@@ -45,128 +41,18 @@ typedef struct settings {
 	uint64_t chunk_size, sample_size, threads, bandwidth;
 } settings;
 
-#define TRIALS_MAX 128
-
-typedef struct trial {
-	lade_spec *spec;
-	measure m;
-} trial;
-
-/* What a file's search works with. */
+/* A file, and what was found. */
 typedef struct search {
 	const settings *s;
-	lade_engine *engine;
 	const char *name;
-	measure_plan plan; /* over the sample */
 	uint64_t file_size;
-	lade_dtype dtype;
-	bool guessed; /* the dtype stands for an element size that was found by trying */
-	trial trials[TRIALS_MAX];
-	size_t count;
+	const lade_suggestions *found;
+	const lade_suggestion *best[3]; /* for each goal; NULL: nothing saves enough */
 } search;
 
-enum { SPEED, BETWEEN, RATIO, GOALS };
+enum { GOALS = 3 };
 static const char *const goal_names[GOALS] = {"speed", "between", "ratio"};
-
-/* ---- the sample ---- */
-
-/*
- * Copies pieces of the file, spread evenly, one behind the other.  A piece is a chunk, or an eighth
- * of the sample where that is less, so that there are at least eight places; it starts at a
- * multiple of 64 bytes, where an element starts whatever its size.
- */
-static uint8_t *take_sample(const sample *file, const settings *s, measure_plan *plan)
-{
-	size_t want = file->size < s->sample_size ? file->size : (size_t)s->sample_size;
-	size_t piece = want < file->size ? want / 8 : want;
-
-	piece = piece < s->chunk_size ? piece : (size_t)s->chunk_size;
-	if (piece > 64)
-		piece &= ~(size_t)63;
-	if (piece == 0)
-		piece = want;
-	size_t count = want / piece;
-	uint8_t *data = cli_need(malloc(want));
-	if (want == file->size) {
-		memcpy(data, file->data, want);
-	} else {
-		for (size_t i = 0; i < count; i++) {
-			/* i < count and piece * count <= size, so that a piece ends inside. */
-			size_t off = count > 1 ? (file->size - piece) / (count - 1) * i : 0;
-			memcpy(data + i * piece, file->data + (off & ~(size_t)63), piece);
-		}
-		want = count * piece;
-	}
-	*plan = (measure_plan){.data = data, .size = want, .chunk_size = piece};
-	return data;
-}
-
-/* ---- trying ---- */
-
-/* One pass, untimed rounds left out: the encoded size, or UINT64_MAX when it does not work. */
-static uint64_t try_size(search *x, const char *text)
-{
-	lade_spec *spec = NULL;
-	measure m;
-	measure_plan plan = x->plan;
-
-	plan.seconds = 0;
-	if (lade_spec_parse(NULL, text, &spec, NULL))
-		return UINT64_MAX;
-	lade_status status = measure_spec(x->engine, spec, &plan, &m, NULL);
-	lade_spec_unref(spec);
-	return status == LADE_OK ? m.encoded_size : UINT64_MAX;
-}
-
-/*
- * Finds the size of the elements of plain bytes: the one whose byte shuffle makes the data at
- * least 3 % smaller than none, and smallest.
- */
-static void guess_dtype(search *x)
-{
-	static const struct {
-		const char *text;
-		lade_dtype dtype;
-	} tries[] = {{"shuffle(2)|lz4", LADE_U2},
-	             {"shuffle(4)|lz4", LADE_U4},
-	             {"shuffle(8)|lz4", LADE_U8}};
-	uint64_t best = try_size(x, "lz4");
-
-	best -= best / 33;
-	for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-		uint64_t size = try_size(x, tries[i].text);
-		if (size < best) {
-			best = size;
-			x->dtype = tries[i].dtype;
-			x->guessed = true;
-		}
-	}
-}
-
-#define FILTERS_MAX 16
-
-/*
- * Chains of filters that may suit elements of a size.  Differences are taken of the bits as
- * whole numbers, whatever the type, so that nothing is lost.
- */
-static size_t make_filters(lade_dtype dtype, char (*out)[96])
-{
-	size_t n = lade_dtype_size(dtype), count = 0;
-
-	snprintf(out[count++], 96, "%s", "");
-	if (n <= 1) {
-		snprintf(out[count++], 96, "delta(u1)|");
-		return count;
-	}
-	snprintf(out[count++], 96, "shuffle(%zu)|", n);
-	snprintf(out[count++], 96, "bitshuffle(%zu)|", n);
-	snprintf(out[count++], 96, "delta(<u%zu)|", n);
-	snprintf(out[count++], 96, "delta(<u%zu)|shuffle(%zu)|", n, n);
-	snprintf(out[count++], 96, "delta(<u%zu)|bitshuffle(%zu)|", n, n);
-	snprintf(out[count++], 96, "delta(<i%zu)|zigzag(<i%zu)|shuffle(%zu)|", n, n, n);
-	snprintf(out[count++], 96, "delta(<i%zu)|zigzag(<i%zu)|bitshuffle(%zu)|", n, n, n);
-	return count;
-}
+static const uint32_t goal_bits[GOALS] = {LADE_GOAL_SPEED, LADE_GOAL_BETWEEN, LADE_GOAL_RATIO};
 
 static void show_progress(const char *text)
 {
@@ -174,118 +60,14 @@ static void show_progress(const char *text)
 		fprintf(stderr, "\r\033[K%s", text);
 }
 
-/* Times one pipeline and keeps it; one that does not work on this data is left out. */
-static void try_pipeline(search *x, const char *text)
+static void told(void *ctx, const char *pipeline, const lade_error *failed)
 {
-	trial *t = &x->trials[x->count];
-	lade_error err;
+	const search *x = ctx;
 
-	if (x->count == TRIALS_MAX)
-		return;
-	t->spec = NULL;
-	lade_status status = lade_spec_parse(NULL, text, &t->spec, &err);
-	if (status == LADE_OK) {
-		show_progress(lade_spec_text(t->spec));
-		status = measure_spec(x->engine, t->spec, &x->plan, &t->m, &err);
-	}
-	if (status == LADE_OK) {
-		x->count++;
-		return;
-	}
-	cli_note("%s: %s: %s", x->name, text, err.message);
-	lade_spec_unref(t->spec);
-}
-
-/* The index of the smallest of 'count' sizes that is not taken yet; it is taken then. */
-static size_t take_smallest(const uint64_t *sizes, bool *taken, size_t count)
-{
-	size_t best = count;
-
-	for (size_t i = 0; i < count; i++)
-		if (!taken[i] && (best == count || sizes[i] < sizes[best]))
-			best = i;
-	if (best < count)
-		taken[best] = true;
-	return best;
-}
-
-static void search_run(search *x)
-{
-	static const char *const codecs[] = {
-		"lz4",          "snappy",        "zstd(level=1)",   "zstd(level=3)",
-		"lz4(level=9)", "zstd(level=9)", "deflate(level=6)"};
-	char filters[FILTERS_MAX][96], text[160];
-	uint64_t by_lz4[FILTERS_MAX], by_zstd[FILTERS_MAX];
-	bool taken[FILTERS_MAX] = {true};
-
-	if (x->dtype == LADE_DTYPE_NONE && !x->s->has_dtype)
-		guess_dtype(x);
-	size_t count = make_filters(x->dtype, filters);
-	for (size_t i = 0; i < count; i++) {
-		show_progress(filters[i]);
-		snprintf(text, sizeof text, "%.95slz4", filters[i]);
-		by_lz4[i] = try_size(x, text);
-		snprintf(text, sizeof text, "%.95szstd(level=1)", filters[i]);
-		by_zstd[i] = try_size(x, text);
-	}
-	/* No filter at all is always timed; then the best two by either codec. */
-	take_smallest(by_zstd, taken, count);
-	take_smallest(by_zstd, taken, count);
-	take_smallest(by_lz4, taken, count);
-	take_smallest(by_lz4, taken, count);
-	for (size_t i = 0; i < count; i++) {
-		for (size_t c = 0; taken[i] && c < sizeof codecs / sizeof *codecs; c++) {
-			snprintf(text, sizeof text, "%.95s%s", filters[i], codecs[c]);
-			try_pipeline(x, text);
-		}
-	}
-	show_progress("");
-}
-
-/* ---- choosing ---- */
-
-static double codec_seconds(const measure *m)
-{
-	return m->encode_seconds + m->decode_seconds;
-}
-
-static double total_seconds(const measure *m, double bandwidth)
-{
-	return codec_seconds(m) + 2 * (double)m->encoded_size / bandwidth;
-}
-
-/*
- * The best trial for each goal (x->count is at least 1).  False when nothing saves 2 % of the
- * bytes: then storing the data as it is is best.
- */
-static bool choose(const search *x, size_t chosen[GOALS])
-{
-	double bandwidth = (double)x->s->bandwidth * 1e6;
-	uint64_t smallest = UINT64_MAX;
-
-	for (size_t i = 0; i < x->count; i++)
-		if (x->trials[i].m.encoded_size < smallest)
-			smallest = x->trials[i].m.encoded_size;
-	if ((double)smallest > 0.98 * (double)x->plan.size)
-		return false;
-	chosen[SPEED] = chosen[BETWEEN] = chosen[RATIO] = SIZE_MAX;
-	for (size_t i = 0; i < x->count; i++) {
-		const measure *m = &x->trials[i].m;
-		const measure *best[GOALS] = {0};
-		for (size_t g = 0; g < GOALS; g++)
-			best[g] = chosen[g] < x->count ? &x->trials[chosen[g]].m : NULL;
-		bool saves = m->encoded_size <= x->plan.size - (x->plan.size - smallest) / 3;
-		if (saves && (!best[SPEED] || codec_seconds(m) < codec_seconds(best[SPEED])))
-			chosen[SPEED] = i;
-		bool worth = (double)m->encoded_size <= 0.98 * (double)x->plan.size;
-		if (worth && (!best[BETWEEN] || total_seconds(m, bandwidth) <
-		                                        total_seconds(best[BETWEEN], bandwidth)))
-			chosen[BETWEEN] = i;
-		if ((double)m->encoded_size <= 1.005 * (double)smallest &&
-		    (!best[RATIO] || codec_seconds(m) < codec_seconds(best[RATIO])))
-			chosen[RATIO] = i;
-	}
-	return true;
+	if (failed)
+		cli_note("%s: %s: %s", x->name, pipeline, failed->message);
+	else
+		show_progress(pipeline);
 }
 
 /* ---- printing ---- */
@@ -328,9 +110,9 @@ static char *command_text(const search *x, const char *pipeline)
 }
 
 /* Adds a row; the trial's cells stand from column 'at' on. */
-static void set_trial(table *t, size_t at, const trial *from)
+static void set_trial(table *t, size_t at, const lade_suggestion *from)
 {
-	const measure *m = &from->m;
+	const measure *m = &from->measured;
 
 	table_row(t);
 	table_set(t, at, "%s", lade_spec_text(from->spec));
@@ -339,7 +121,7 @@ static void set_trial(table *t, size_t at, const trial *from)
 	table_set(t, at + 3, "%.0f", measure_decode_rate(m) / 1e6);
 }
 
-static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
+static void print_text(const search *x)
 {
 	static const char *const titles[] = {"for", "pipeline", "ratio", "encode MB/s",
 	                                     "decode MB/s"};
@@ -349,29 +131,29 @@ static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
 	table_style(stdout, "1");
 	printf("%s", x->name);
 	table_style(stdout, "0");
-	printf(": %s of %s tried, ", cli_format_size(x->plan.size, sampled),
+	printf(": %s of %s tried, ", cli_format_size(x->found->sample_size, sampled),
 	       cli_format_size(x->file_size, whole));
-	if (x->guessed)
-		printf("elements of %zu bytes (a guess)\n\n", lade_dtype_size(x->dtype));
+	if (x->found->guessed)
+		printf("elements of %zu bytes (a guess)\n\n", lade_dtype_size(x->found->dtype));
 	else
-		printf("%s\n\n", x->dtype ? lade_dtype_text(x->dtype) : "bytes");
+		printf("%s\n\n", x->found->dtype ? lade_dtype_text(x->found->dtype) : "bytes");
 	if (x->s->all) {
 		table_init(&t, "lrrr", titles + 1);
-		for (size_t i = 0; i < x->count; i++)
-			set_trial(&t, 0, &x->trials[i]);
+		for (size_t i = 0; i < x->found->count; i++)
+			set_trial(&t, 0, &x->found->items[i]);
 		table_print(&t, stdout);
 		table_free(&t);
 		putchar('\n');
 	}
 	table_init(&t, "llrrr", titles);
-	for (size_t g = 0; worth && g < GOALS; g++) {
-		set_trial(&t, 1, &x->trials[chosen[g]]);
+	for (size_t g = 0; x->best[0] && g < GOALS; g++) {
+		set_trial(&t, 1, x->best[g]);
 		table_set(&t, 0, "%s", goal_names[g]);
 	}
 	if (t.rows > 0)
 		table_print(&t, stdout);
 	table_free(&t);
-	if (!worth) {
+	if (!x->best[0]) {
 		printf("Nothing makes this data 2 %% smaller; store it as it is:\n");
 		char *command = command_text(x, "copy");
 		printf("  %s\n", command);
@@ -380,7 +162,7 @@ static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
 	}
 	putchar('\n');
 	for (size_t g = 0; g < GOALS; g++) {
-		char *command = command_text(x, lade_spec_text(x->trials[chosen[g]].spec));
+		char *command = command_text(x, lade_spec_text(x->best[g]->spec));
 		table_style(stdout, "2");
 		printf("%-8s", goal_names[g]);
 		table_style(stdout, "0");
@@ -389,36 +171,36 @@ static void print_text(const search *x, bool worth, const size_t chosen[GOALS])
 	}
 }
 
-static void json_trial(json *j, const search *x, const char *key, const trial *t)
+static void json_trial(json *j, const search *x, const char *key, const lade_suggestion *t)
 {
 	json_open(j, key, '{');
 	json_text(j, "pipeline", lade_spec_text(t->spec));
-	json_number(j, "ratio", measure_ratio(&t->m), 4);
-	json_number(j, "encode_MBs", measure_encode_rate(&t->m) / 1e6, 1);
-	json_number(j, "decode_MBs", measure_decode_rate(&t->m) / 1e6, 1);
+	json_number(j, "ratio", measure_ratio(&t->measured), 4);
+	json_number(j, "encode_MBs", measure_encode_rate(&t->measured) / 1e6, 1);
+	json_number(j, "decode_MBs", measure_decode_rate(&t->measured) / 1e6, 1);
 	char *command = command_text(x, lade_spec_text(t->spec));
 	json_text(j, "command", command);
 	free(command);
 	json_close(j, '}');
 }
 
-static void print_json(json *j, const search *x, bool worth, const size_t chosen[GOALS])
+static void print_json(json *j, const search *x)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "file", x->name);
 	json_uint(j, "size", x->file_size);
-	json_uint(j, "sample_size", x->plan.size);
-	json_text(j, "dtype", lade_dtype_text(x->dtype));
-	json_bool(j, "dtype_guessed", x->guessed);
-	json_bool(j, "compressible", worth);
+	json_uint(j, "sample_size", x->found->sample_size);
+	json_text(j, "dtype", lade_dtype_text(x->found->dtype));
+	json_bool(j, "dtype_guessed", x->found->guessed);
+	json_bool(j, "compressible", x->best[0] != NULL);
 	json_open(j, "suggestions", '{');
-	for (size_t g = 0; worth && g < GOALS; g++)
-		json_trial(j, x, goal_names[g], &x->trials[chosen[g]]);
+	for (size_t g = 0; x->best[0] && g < GOALS; g++)
+		json_trial(j, x, goal_names[g], x->best[g]);
 	json_close(j, '}');
 	if (x->s->all) {
 		json_open(j, "all", '[');
-		for (size_t i = 0; i < x->count; i++)
-			json_trial(j, x, NULL, &x->trials[i]);
+		for (size_t i = 0; i < x->found->count; i++)
+			json_trial(j, x, NULL, &x->found->items[i]);
 		json_close(j, ']');
 	}
 	json_close(j, '}');
@@ -428,34 +210,43 @@ static void print_json(json *j, const search *x, bool worth, const size_t chosen
 
 static int suggest_file(const settings *s, lade_engine *engine, const char *path, json *j)
 {
+	search x = {.s = s, .name = path};
+	lade_suggestions *found = NULL;
+	lade_error err;
 	sample file;
-	size_t chosen[GOALS] = {0};
 	int code = sample_open(path, &file);
 
 	if (code != CLI_OK)
 		return code;
-	search *x = cli_need(calloc(1, sizeof *x));
-	*x = (search){.s = s, .engine = engine, .name = path, .file_size = file.size};
-	x->dtype = s->has_dtype ? s->dtype : file.dtype;
-	uint8_t *data = take_sample(&file, s, &x->plan);
-	x->plan.threads = s->threads ? (unsigned)s->threads : lade_cpu_count();
-	x->plan.seconds = 0.05;
-	search_run(x);
-	if (x->count == 0) {
-		cli_error("%s: no pipeline could be tried", path);
-		code = CLI_FAILED;
-	} else {
-		bool worth = choose(x, chosen);
-		if (s->json)
-			print_json(j, x, worth, chosen);
-		else
-			print_text(x, worth, chosen);
+	x.file_size = file.size;
+	lade_suggest_options o = {.struct_size = sizeof o,
+				  .dtype = s->has_dtype ? s->dtype : file.dtype,
+				  .guess = !s->has_dtype,
+				  .chunk_size = (size_t)s->chunk_size,
+				  .sample_size = (size_t)s->sample_size,
+				  .threads = s->threads ? (unsigned)s->threads : lade_cpu_count(),
+				  .bandwidth = (double)s->bandwidth * 1e6,
+				  .progress = told,
+				  .progress_ctx = &x};
+	lade_status status =
+		lade_suggest(engine, lade_host_cspan(file.data, file.size), &o, &found, &err);
+	show_progress("");
+	if (status != LADE_OK) {
+		code = cli_lade_error(path, &err);
+		goto out;
 	}
+	x.found = found;
+	for (size_t g = 0; g < GOALS; g++)
+		for (size_t i = 0; i < found->count; i++)
+			if (found->items[i].goals & goal_bits[g])
+				x.best[g] = &found->items[i];
+	if (s->json)
+		print_json(j, &x);
+	else
+		print_text(&x);
 	fflush(stdout);
-	for (size_t i = 0; i < x->count; i++)
-		lade_spec_unref(x->trials[i].spec);
-	free(x);
-	free(data);
+out:
+	lade_suggestions_free(found);
 	sample_close(&file);
 	return code;
 }

@@ -333,6 +333,44 @@ static void checksums(void **state)
 	}
 }
 
+/* ---- trying pipelines ------------------------------------------------------------------- */
+
+static lade_status measure_scenario(void *ctx, lade_error *err)
+{
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_spec *spec = NULL;
+	lade_suggestions *found = NULL;
+	lade_measurement m;
+	lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
+	/* So few bytes that all trials together take a millisecond. */
+	lade_suggest_options quick = {.struct_size = sizeof quick,
+	                              .sample_size = 600,
+	                              .seconds = 1e-9};
+	DO(lade_engine_new(&options, &engine, err));
+	DO(lade_spec_parse(engine, "shuffle(4)|lz4", &spec, err));
+	DO(lade_measure(engine, spec, lade_host_cspan(plain, ITEM_SIZE), NULL, &m, err));
+	assert_true(m.encoded_size > 0 && m.encoded_size < m.size);
+	if (ctx) {
+		/* What there is no memory for is left out, as long as anything can be tried. */
+		DO(lade_suggest(engine, lade_host_cspan(plain, 1000), &quick, &found, err));
+		assert_true(found->count > 0);
+	}
+out:
+	lade_suggestions_free(found);
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
+	return status;
+}
+
+static void trying(void **state)
+{
+	(void)state;
+	static char suggest[] = "suggest";
+	assert_true(oom_run("lade_measure()", measure_scenario, NULL) > 10);
+	assert_true(oom_run("lade_suggest()", measure_scenario, suggest) > 100);
+}
+
 int main(void)
 {
 	fill();
@@ -344,6 +382,7 @@ int main(void)
 		cmocka_unit_test(an_engine_recovers),
 		cmocka_unit_test(dictionaries),
 		cmocka_unit_test(checksums),
+		cmocka_unit_test(trying),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
