@@ -23,6 +23,7 @@ LADE__CODEC(deflate)
 LADE__CODEC(zlib)
 LADE__CODEC(gzip)
 LADE__CODEC(blosc)
+LADE__CODEC(bitcomp)
 #undef LADE__CODEC
 
 /* The library's own decoders, for LADE_BATCH_STRICT. */

@@ -20,7 +20,10 @@ static const char *const specs[] = {"lz4",
                                     "gzip",
                                     "lz4f",
                                     "lz4f(1,checksum=true,block_checksum=true)",
-                                    "lz4f(1,linked=true,block_size=64k,content_size=false)"};
+                                    "lz4f(1,linked=true,block_size=64k,content_size=false)",
+                                    "bitcomp",
+                                    "bitcomp(<i2)",
+                                    "bitcomp(<u4)"};
 #define SPECS (sizeof specs / sizeof specs[0])
 
 /* Whether the format's own checksum covers the content. */

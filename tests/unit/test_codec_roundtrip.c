@@ -88,7 +88,8 @@ static void round_trip(codec *c, size_t size, int kind, rng *r)
 	assert_true(got <= bound);
 	decode_all_ways(c, packed.data, got, raw.data, size);
 	const char *name = c->stage.algorithm->name;
-	bool exact = !strcmp(name, "copy") || !strcmp(name, "snappy") || !strcmp(name, "lz4f");
+	bool exact = !strcmp(name, "copy") || !strcmp(name, "snappy") || !strcmp(name, "lz4f") ||
+	             !strcmp(name, "bitcomp");
 	if (size <= 5000)
 		encode_into_less(c, raw.data, size, packed.data, got, exact);
 	/* The source is read to its first byte and no further back, too. */
@@ -124,6 +125,9 @@ static const char *const specs[] = {
 	"lz4f(1,checksum=true,block_checksum=true,block_size=64k)",
 	"lz4f(1,block_size=64k,linked=true,content_size=false)",
 	"lz4f(4,block_size=64k,linked=true)",
+	"bitcomp",
+	"bitcomp(<i4)",
+	"bitcomp(<u8,algorithm=sparse)",
 };
 
 static void test_sizes(void **state)

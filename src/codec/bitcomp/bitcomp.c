@@ -1,0 +1,510 @@
+/*
+ * bitcomp.c: the codec bitcomp (docs/format/bitcomp.md): options, chunks, ranges; the sub-blocks
+ * are in block_size.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/bitcomp/bitcomp.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/try.h"
+#include "codec/codecs.h"
+
+#define SIZE_LIMIT ((uint64_t)1 << 34)
+#define HEADER LADE_BITCOMP_HEADER
+#define PART 16 /* sub-blocks of a thread's part */
+
+enum { DTYPE, ALGORITHM, MODE, DELTA };
+
+static const lade__bitcomp_kernels *kernels_of(lade_cpu cpu)
+{
+#if defined(__x86_64__)
+	if (cpu >= LADE_CPU_AVX512)
+		return &lade__bitcomp_avx512;
+	if (cpu >= LADE_CPU_AVX2)
+		return &lade__bitcomp_avx2;
+#endif
+	(void)cpu;
+	return &lade__bitcomp_plain;
+}
+
+static unsigned log_of(const lade_stage *stage)
+{
+	size_t size = lade_dtype_size((lade_dtype)stage->option[DTYPE].i);
+	return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+}
+
+/* Of delta, the largest power of two that is not above it. */
+static int exponent_of(const lade_stage *stage)
+{
+	int exponent;
+	frexp(stage->option[DELTA].f, &exponent);
+	return exponent - 1;
+}
+
+static lade_status check(const lade_stage *stage, lade_error *err)
+{
+	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
+	double delta = stage->option[DELTA].f;
+	if (lade_dtype_is_big(dtype) || !lade_dtype_size(dtype))
+		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
+		                 "bitcomp: dtype is %s, want a little-endian type of 1, 2, 4 or 8 "
+		                 "bytes",
+		                 lade_dtype_text(dtype));
+	if (!stage->option[MODE].i) {
+		if (delta == 0)
+			return LADE_OK;
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "bitcomp: delta is %g, want 0 where the mode is lossless", delta);
+	}
+	if (lade_dtype_class(dtype) != 'f')
+		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
+		                 "bitcomp: dtype is %s, want <f2, <f4 or <f8 for a lossy mode",
+		                 lade_dtype_text(dtype));
+	if (!(delta > 0) || !lade__bitcomp_exponent_fits(log_of(stage), exponent_of(stage)))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "bitcomp: delta is %g, want a positive number that %s can hold",
+		                 delta, lade_dtype_text(dtype));
+	return LADE_OK;
+}
+
+static bool is_lossy(const lade_stage *stage)
+{
+	return stage->option[MODE].i != 0;
+}
+
+static uint64_t blocks_of(uint64_t size)
+{
+	return size / BLOCK + (size % BLOCK != 0);
+}
+
+static uint64_t directory_of(uint64_t size)
+{
+	return HEADER + lade__bitcomp_up((size_t)(4 * blocks_of(size)));
+}
+
+/* A sub-block is never larger than raw, and all but the last are multiples of 16 then. */
+static size_t bound(const lade_stage *stage, size_t size)
+{
+	(void)stage;
+	return size > SIZE_LIMIT ? SIZE_MAX : (size_t)directory_of(size) + lade__bitcomp_up(size);
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+typedef struct header {
+	unsigned log, quant;
+	int exponent;
+	bool stored;
+	uint64_t size;
+} header;
+
+static lade_status header_read(const uint8_t *src, size_t size, header *h, lade_error *err)
+{
+	if (size < HEADER)
+		return lade_fail(err, LADE_E_TRUNCATED, size,
+		                 "bitcomp: the header wants %d bytes, %zu are there", HEADER, size);
+	if (src[0] != LADE_BITCOMP_MAGIC || src[1] != LADE_BITCOMP_VERSION)
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "bitcomp: magic and version are %02x %02x, want %02x %02x", src[0],
+		                 src[1], LADE_BITCOMP_MAGIC, LADE_BITCOMP_VERSION);
+	unsigned kind = src[2];
+	h->log = kind & LADE_BITCOMP_SIZE_LOG;
+	h->stored = kind & LADE_BITCOMP_STORED;
+	h->quant = kind >> LADE_BITCOMP_QUANT & 3;
+	h->exponent = (int16_t)lade__le16(src + 4);
+	h->size = lade__le64(src + 8);
+	bool fits = h->quant == 0 ? h->exponent == 0
+	                          : h->quant < 3 && h->log > 0 && !h->stored &&
+	                                    lade__bitcomp_exponent_fits(h->log, h->exponent);
+	if (kind & ~(unsigned)LADE_BITCOMP_KIND || src[3] || lade__le16(src + 6) || !fits)
+		return lade_fail(err, LADE_E_CORRUPT, 2,
+		                 "bitcomp: kind %02x with exponent %d is none that is defined",
+		                 kind, h->exponent);
+	if (h->size > SIZE_LIMIT)
+		return lade_fail(err, LADE_E_CORRUPT, 8,
+		                 "bitcomp: the decoded size is %llu, at most %llu is possible",
+		                 (unsigned long long)h->size, (unsigned long long)SIZE_LIMIT);
+	return LADE_OK;
+}
+
+static lade_status decoded_size(const lade_stage *stage, const void *src, size_t size,
+                                uint64_t *decoded, lade_error *err)
+{
+	header h;
+	lade_status status;
+	(void)stage;
+	if (!src && size)
+		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
+		                 "bitcomp: the size is in the data, which is not at hand");
+	TRY(header_read(src, size, &h, err));
+	*decoded = h.size;
+out:
+	return status;
+}
+
+/* The header, and with it that the source has the length that it says. */
+static lade_status chunk_read(lade_cspan span, header *h, lade_error *err)
+{
+	const uint8_t *src = lade__bytes(span);
+	lade_status status;
+	TRY(header_read(src, span.size, h, err));
+	uint64_t want = HEADER + h->size;
+	if (!h->stored && h->size) {
+		want = directory_of(h->size);
+		if (span.size >= want)
+			want = (uint64_t)16 *
+			       lade__le32(src + HEADER + 4 * (blocks_of(h->size) - 1));
+	}
+	if (span.size < want)
+		return lade_fail(err, LADE_E_TRUNCATED, span.size,
+		                 "bitcomp: the chunk wants %llu bytes, %zu are there",
+		                 (unsigned long long)want, span.size);
+	if (span.size > want)
+		return lade_fail(err, LADE_E_CORRUPT, want,
+		                 "bitcomp: the chunk ends at %llu, %zu bytes are there",
+		                 (unsigned long long)want, span.size);
+out:
+	return status;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* Checks sub-block 'src' of 'size' bytes, less than raw, that decodes to 'len' (section 4). */
+static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t len,
+                       lade__bitcomp_parts *p)
+{
+	unsigned log = h->log, each = log == 0 ? 16 : 8;
+	size_t values = (len + (1u << log) - 1) >> log, at = HEADER, payload = 0;
+	if (size < HEADER)
+		return false;
+	p->mode = src[0];
+	p->width = src[1];
+	p->words = src[2] + 1u;
+	p->step = src[3];
+	p->base = lade__le32(src + 4);
+	p->reference = lade__le64(src + 8);
+	p->units = (unsigned)((values + each - 1) / each);
+	if (p->mode & ~LADE_BITCOMP_MODE || (p->mode >> LADE_BITCOMP_FOLD & 3) == 3 ||
+	    p->step > 2 || p->width > 8u << log)
+		return false;
+	if (p->mode & LADE_BITCOMP_DICT && (log || p->mode & 15))
+		return false;
+	if (log == 3 && p->mode & LADE_BITCOMP_DELTA) {
+		if (size < HEADER + 16)
+			return false;
+		p->base = lade__le64(src + at);
+		at += 16;
+	}
+	p->dict = src + at;
+	if (p->mode & LADE_BITCOMP_DICT)
+		at += lade__bitcomp_up(p->words);
+	p->codes = src + at;
+	if (p->mode & LADE_BITCOMP_WIDTHS) {
+		size_t codes = (p->units + 1) / 2;
+		at += lade__bitcomp_up(codes);
+		if (size < at)
+			return false;
+		for (unsigned u = 0; u < p->units; u++) {
+			unsigned code = p->codes[u / 2] >> (4 * (u & 1)) & 15;
+			payload += lade__bitcomp_width(p->width, code, p->step);
+		}
+	} else {
+		payload = (size_t)p->width * p->units;
+	}
+	p->payload = src + at;
+	return at + lade__bitcomp_up(payload * (each / 8)) == size;
+}
+
+/* Sub-block i of a chunk that chunk_read() took, to 'dst', which has its decoded bytes. */
+static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k, lade_cspan span,
+                                uint64_t i, uint8_t *dst, lade_error *err)
+{
+	const uint8_t *src = lade__bytes(span), *ends = src + HEADER;
+	uint64_t begin = i ? (uint64_t)16 * lade__le32(ends + 4 * (i - 1)) : directory_of(h->size);
+	uint64_t end = (uint64_t)16 * lade__le32(ends + 4 * i);
+	size_t len = h->size - BLOCK * i < BLOCK ? (size_t)(h->size - BLOCK * i) : BLOCK;
+	uint8_t in[BLOCK + SLACK], out[BLOCK + SLACK];
+	lade__bitcomp_parts parts;
+	if (begin >= end || end > span.size || end - begin > lade__bitcomp_up(len))
+		return lade_fail(err, LADE_E_CORRUPT, HEADER + 4 * i,
+		                 "bitcomp: sub-block %llu is from %llu to %llu, of %zu bytes",
+		                 (unsigned long long)i, (unsigned long long)begin,
+		                 (unsigned long long)end, span.size);
+	size_t size = (size_t)(end - begin);
+	if (size == lade__bitcomp_up(len)) {
+		memcpy(dst, src + begin, len);
+	} else {
+		const uint8_t *from = src + begin;
+		if (span.size - end < SLACK) {
+			memcpy(in, from, size);
+			memset(in + size, 0, SLACK);
+			from = in;
+		}
+		if (!parts_read(h, from, size, len, &parts))
+			return lade_fail(
+				err, LADE_E_CORRUPT, begin,
+				"bitcomp: sub-block %llu of %zu bytes has mode %02x, width "
+				"%u, which do not make that",
+				(unsigned long long)i, size, src[begin], src[begin + 1]);
+		if (len == BLOCK) {
+			k->decode[h->log](&parts, dst);
+		} else {
+			k->decode[h->log](&parts, out);
+			memcpy(dst, out, len);
+		}
+	}
+	if (h->quant)
+		lade__bitcomp_restore(h->quant, h->log, h->exponent, dst, len >> h->log);
+	return LADE_OK;
+}
+
+static lade_status range_decode(const lade_run *run, const header *h, lade_cspan src, uint64_t off,
+                                lade_span dst, lade_error *err)
+{
+	const lade__bitcomp_kernels *k = kernels_of(run->cpu);
+	uint8_t *to = dst.data, block[BLOCK];
+	size_t left = dst.size;
+	while (left) {
+		uint64_t i = off / BLOCK, start = off % BLOCK;
+		size_t len = h->size - BLOCK * i < BLOCK ? (size_t)(h->size - BLOCK * i) : BLOCK;
+		size_t n = len - (size_t)start < left ? len - (size_t)start : left;
+		lade_status status = block_decode(h, k, src, i, n == len ? to : block, err);
+		if (status != LADE_OK)
+			return status;
+		if (n != len)
+			memcpy(to, block + start, n);
+		to += n;
+		off += n;
+		left -= n;
+	}
+	return LADE_OK;
+}
+
+static lade_status run_range(const lade_run *run, lade_cspan src, uint64_t off, lade_span dst,
+                             lade_error *err)
+{
+	header h;
+	lade_status status;
+	TRY(chunk_read(src, &h, err));
+	if (off > h.size || dst.size > h.size - off)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "bitcomp: the range %llu + %zu passes the end at %llu",
+		                 (unsigned long long)off, dst.size, (unsigned long long)h.size);
+	if (!h.stored)
+		return range_decode(run, &h, src, off, dst, err);
+	if (dst.size)
+		memcpy(dst.data, lade__bytes(src) + HEADER + off, dst.size);
+out:
+	return status;
+}
+
+static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
+                          lade_error *err)
+{
+	header h;
+	lade_status status;
+	*dst_size = 0;
+	TRY(header_read(lade__bytes(src), src.size, &h, err));
+	if (h.size > dst.size)
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "bitcomp: want %llu bytes, have %zu", (unsigned long long)h.size,
+		                 dst.size);
+	dst.size = (size_t)h.size;
+	TRY(run_range(run, src, 0, dst, err));
+	*dst_size = dst.size;
+out:
+	return status;
+}
+
+/* ---- decoding by several threads ------------------------------------------------------------- */
+
+static lade_status parts(const lade_run *run, lade_cspan src, size_t *part_count, size_t *size,
+                         lade_error *err)
+{
+	header h;
+	lade_status status;
+	(void)run;
+	TRY(chunk_read(src, &h, err));
+	*size = (size_t)h.size;
+	*part_count = h.stored ? 1 : (size_t)((blocks_of(h.size) + PART - 1) / PART);
+out:
+	return status;
+}
+
+static lade_status run_part(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
+                            lade_error *err)
+{
+	header h;
+	lade_status status;
+	TRY(chunk_read(src, &h, err));
+	uint64_t off = (uint64_t)part * PART * BLOCK;
+	uint64_t n = h.size - off < PART * BLOCK ? h.size - off : PART * BLOCK;
+	return range_decode(run, &h, src, off,
+	                    (lade_span){(uint8_t *)dst.data + off, (size_t)n, dst.place}, err);
+out:
+	return status;
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+/*
+ * What the encoder of a sub-block reads: whole groups of 512 bytes.  'aside' is used where the
+ * source is not that, or is quantised.
+ */
+static const uint8_t *values_of(const header *h, const uint8_t *src, size_t len, uint8_t *aside)
+{
+	size_t size = (size_t)1 << h->log;
+	if (len == BLOCK && !h->quant)
+		return src;
+	memcpy(aside, src, len);
+	if (h->quant)
+		lade__bitcomp_quantise(h->quant, h->log, h->exponent, aside, len >> h->log);
+	size_t end = (len + size - 1) & ~(size - 1);
+	memset(aside + len, 0, end - len);
+	for (; end % LADE_BITCOMP_GROUP; end += size)
+		memcpy(aside + end, aside + end - size, size);
+	return aside;
+}
+
+static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, size_t *dst_size,
+                          lade_error *err)
+{
+	const lade_stage *stage = run->stage;
+	const lade__bitcomp_kernels *k = kernels_of(run->cpu);
+	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
+	header h = {
+		.log = log_of(stage), .quant = (unsigned)stage->option[MODE].i, .size = span.size};
+	lade__bitcomp_how how = {.log = h.log,
+	                         .is_signed = lade_dtype_class(dtype) == 'i',
+	                         .sparse = stage->option[ALGORITHM].i == 1};
+	const uint8_t *src = lade__bytes(span);
+	uint8_t *to = dst.data, values[BLOCK], out[BLOCK + SLACK];
+	*dst_size = 0;
+	if (span.size > SIZE_LIMIT)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "bitcomp: %zu bytes, a chunk holds at most %llu", span.size,
+		                 (unsigned long long)SIZE_LIMIT);
+	if (h.quant) {
+		h.exponent = exponent_of(stage);
+		how.is_signed = h.quant == 1;
+	}
+	/* What does not fit is still counted, for the message. */
+	size_t at = (size_t)directory_of(span.size), room = dst.size;
+	if (at <= room && span.size)
+		memset(to + HEADER, 0, at - HEADER);
+	for (size_t off = 0, i = 0; off < span.size; off += BLOCK, i++) {
+		size_t len = span.size - off < BLOCK ? span.size - off : BLOCK;
+		const uint8_t *from = values_of(&h, src + off, len, values);
+		bool direct = at <= room && room - at >= sizeof out;
+		size_t size = k->encode[h.log](&how, from, len, direct ? to + at : out);
+		bool raw = !size;
+		if (raw)
+			size = lade__bitcomp_up(len);
+		if (at <= room && room - at >= size) {
+			if (raw) {
+				memcpy(to + at, from, len);
+				memset(to + at + len, 0, size - len);
+			} else if (!direct) {
+				memcpy(to + at, out, size);
+			}
+			lade__le_put(to + HEADER + 4 * i, (at + size) / 16, 4);
+		}
+		at += size;
+	}
+	if (!h.quant && at >= HEADER + span.size) {
+		h.stored = span.size != 0;
+		at = HEADER + span.size;
+		if (at <= room && span.size)
+			memcpy(to + HEADER, src, span.size);
+	}
+	if (at > room)
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "bitcomp: want %zu bytes, have %zu", at, room);
+	memset(to, 0, HEADER);
+	to[0] = LADE_BITCOMP_MAGIC;
+	to[1] = LADE_BITCOMP_VERSION;
+	to[2] = (uint8_t)(h.log | (h.stored ? LADE_BITCOMP_STORED : 0) |
+	                  h.quant << LADE_BITCOMP_QUANT);
+	lade__le_put(to + 4, (uint64_t)(int64_t)h.exponent, 2);
+	lade__le_put(to + 8, span.size, 8);
+	*dst_size = at;
+	return LADE_OK;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static double encode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	return lade__codec_cost(workload, 100, workload->cpu >= LADE_CPU_AVX2 ? 2.0 : 0.6);
+}
+
+static double decode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	return lade__codec_cost(workload, 50, workload->cpu >= LADE_CPU_AVX2 ? 5.0 : 2.0);
+}
+
+static const char *const algorithms[] = {"default", "sparse", NULL};
+static const char *const modes[] = {"lossless", "lossy_signed", "lossy_unsigned", NULL};
+
+static const lade_option options[] = {
+	{.name = "dtype",
+         .type = LADE_OPTION_DTYPE,
+         .fallback.i = LADE_U1,
+         .doc = "the elements' type, of 1, 2, 4 or 8 bytes"},
+	{.name = "algorithm",
+         .type = LADE_OPTION_ENUM,
+         .names = algorithms,
+         .doc = "sparse: tries fewer modes, for data near zero"},
+	{.name = "mode",
+         .type = LADE_OPTION_ENUM,
+         .names = modes,
+         .doc = "whether floats become multiples of delta"},
+	{.name = "delta",
+         .type = LADE_OPTION_FLOAT,
+         .doc = "of the lossy modes: errors are at most half of it"},
+};
+
+const lade_algorithm lade__bitcomp = {
+	.struct_size = sizeof(lade_algorithm),
+	.name = "bitcomp",
+	.id = 12,
+	.kind = LADE_STAGE_CODEC,
+	.flags = LADE_ALGORITHM_RANGES,
+	.options = options,
+	.option_count = sizeof options / sizeof *options,
+	.doc = "bit-packed elements; docs/format/bitcomp.md",
+	.check = check,
+	.bound = bound,
+	.decoded_size = decoded_size,
+	.is_lossy = is_lossy,
+};
+
+const lade_implementation lade__bitcomp_encode = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "bitcomp/lade",
+	.algorithm = "bitcomp",
+	.direction = LADE_ENCODE,
+	.place = LADE_HOST,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.cost = encode_cost,
+	.run = encode,
+};
+
+const lade_implementation lade__bitcomp_decode = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "bitcomp/lade",
+	.algorithm = "bitcomp",
+	.direction = LADE_DECODE,
+	.place = LADE_HOST,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.cost = decode_cost,
+	.run = decode,
+	.run_range = run_range,
+	.parts = parts,
+	.run_part = run_part,
+};

@@ -1,0 +1,82 @@
+/*
+ * bitcomp.h: the host's side of the format bitcomp: sub-blocks by instruction set, quantisation.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CODEC_BITCOMP_H
+#define LADE_CODEC_BITCOMP_H
+
+#include "codec/bitcomp/layout.h"
+
+#include <lade/codec.h>
+
+#define BLOCK LADE_BITCOMP_BLOCK
+/* Bytes that kernels may read behind a sub-block, and write behind a destination. */
+#define SLACK 64
+
+static inline size_t lade__bitcomp_up(size_t size)
+{
+	return (size + LADE_BITCOMP_UNIT - 1) & ~(size_t)(LADE_BITCOMP_UNIT - 1);
+}
+
+/* w(u) of section 2, from its code. */
+static inline unsigned lade__bitcomp_width(unsigned width, unsigned code, unsigned step)
+{
+	return code == 15 || code << step > width ? 0 : width - (code << step);
+}
+
+/* What an encoder of a sub-block may try. */
+typedef struct lade__bitcomp_how {
+	unsigned log;   /* log2 of the element's size */
+	bool is_signed; /* plain elements are compared as signed ones */
+	bool sparse;    /* no delta, no rotation, no dictionary */
+} lade__bitcomp_how;
+
+/* A sub-block's parts, checked (section 4): where the payload of 'units' units lies, and so on. */
+typedef struct lade__bitcomp_parts {
+	uint8_t mode, width, step;
+	uint64_t base, reference;
+	const uint8_t *dict, *codes, *payload;
+	unsigned words; /* of the dictionary */
+	unsigned units;
+} lade__bitcomp_parts;
+
+/*
+ * The kernels of one instruction set, by log2 of the element's size.
+ *
+ * encode: 'src' has whole groups of 512 bytes, of which 'len' are the sub-block's and the others
+ * repeat its last value.  Writes the sub-block to 'dst', which has BLOCK + SLACK bytes, and gives
+ * its size; 0: it would not be smaller than raw.
+ *
+ * decode: writes all values of all units to 'dst', which has BLOCK + SLACK bytes; SLACK bytes
+ * behind the sub-block are read.
+ */
+typedef struct lade__bitcomp_kernels {
+	lade_cpu cpu;
+	size_t (*encode[4])(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
+	                    uint8_t *dst);
+	void (*decode[4])(const lade__bitcomp_parts *parts, uint8_t *dst);
+} lade__bitcomp_kernels;
+
+extern const lade__bitcomp_kernels lade__bitcomp_plain;
+#if defined(__x86_64__)
+extern const lade__bitcomp_kernels lade__bitcomp_avx2, lade__bitcomp_avx512;
+#endif
+
+/*
+ * The ranks of byte values by their number in a sample: the most frequent is 0.  Numbers count as
+ * equal when their highest two bits are; then the lower value is first.
+ */
+void lade__bitcomp_ranks(const uint16_t count[256], uint8_t rank[256]);
+
+/*
+ * Section 5.  'quant' is 1 or 2, 'log' 1 to 3; 'count' elements, in place.
+ */
+void lade__bitcomp_quantise(unsigned quant, unsigned log, int exponent, uint8_t *data,
+                            size_t count);
+void lade__bitcomp_restore(unsigned quant, unsigned log, int exponent, uint8_t *data, size_t count);
+
+/* Whether a chunk of such elements may have this exponent. */
+bool lade__bitcomp_exponent_fits(unsigned log, int exponent);
+
+#endif

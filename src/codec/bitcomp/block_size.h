@@ -1,0 +1,548 @@
+/*
+ * block_size.h: sub-blocks of elements of one size; block.h includes it once for each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define NAME_(name, log) name##_##log
+#define NAME__(name, log) NAME_(name, log)
+#define NAME(name) NAME__(name, LOG)
+#define SIZE (1u << LOG)
+#define BITS (8u * SIZE)
+#define EACH (SIZE == 1 ? 16u : 8u) /* values of a unit */
+#define UNIT_BYTES (EACH * SIZE)
+#define SAMPLE_UNITS (2 * LADE_BITCOMP_GROUP / UNIT_BYTES)
+#define IN_VEC (VEC / SIZE)
+#define vec NAME(vec)
+#define wec NAME(wec)
+
+typedef ELEM vec __attribute__((vector_size(VEC)));
+typedef WORD wec __attribute__((vector_size(VEC)));
+
+INLINE vec NAME(load)(const void *p)
+{
+	vec v;
+	memcpy(&v, p, VEC);
+	return v;
+}
+
+INLINE void NAME(store)(void *p, vec v)
+{
+	memcpy(p, &v, VEC);
+}
+
+INLINE vec NAME(all)(ELEM v)
+{
+	return (vec){0} + v;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* The values of a unit from its bits; reads 8 bytes behind these at most. */
+INLINE void NAME(unpack)(const uint8_t *from, unsigned width, uint8_t *to)
+{
+	if (LOG == 0) {
+		store64(to, spread(load64(from), width, 8));
+		store64(to + 8, spread(load64(from + width), width, 8));
+	} else if (LOG == 1) {
+		/* 4 * width is at most 64 and begins at bit 0 or 4, which leaves room. */
+		store64(to, spread(load64(from), width, 16));
+		store64(to + 8, spread(load64(from + width / 2) >> (4 * width & 7), width, 16));
+	} else if (LOG == 2) {
+		for (unsigned i = 0; i < 8; i++) {
+			uint32_t v = (uint32_t)(load64(from + (i * width >> 3)) >> (i * width & 7) &
+			                        low_bits(width));
+			memcpy(to + 4 * i, &v, 4);
+		}
+	} else {
+		for (unsigned i = 0; i < 8; i++) {
+			unsigned shift = i * width & 7;
+			const uint8_t *at = from + (i * width >> 3);
+			uint64_t v = load64(at) >> shift;
+			if (width > 57)
+				v |= (uint64_t)at[8] << 1 << (63 - shift);
+			store64(to + 8 * i, v & low_bits(width));
+		}
+	}
+}
+
+/* The bits of a unit from its values; writes up to 8 bytes behind these. */
+INLINE void NAME(pack)(const uint8_t *from, unsigned width, uint8_t *to)
+{
+	if (LOG == 0) {
+		store64(to, squeeze(load64(from), width, 8));
+		store64(to + width, squeeze(load64(from + 8), width, 8));
+	} else if (LOG == 1) {
+		uint64_t a = squeeze(load64(from), width, 16);
+		uint64_t b = squeeze(load64(from + 8), width, 16);
+		if (width == 16) {
+			store64(to, a);
+			store64(to + 8, b);
+			return;
+		}
+		store64(to, a | b << 4 * width);
+		store64(to + 8, width ? b >> (64 - 4 * width) : 0);
+	} else {
+		uint64_t acc = 0;
+		unsigned have = 0;
+		for (unsigned i = 0; i < 8; i++) {
+			ELEM e;
+			memcpy(&e, from + SIZE * i, SIZE);
+			uint64_t v = e;
+			acc |= v << have;
+			if (have + width >= 64) {
+				store64(to, acc);
+				to += 8;
+				acc = v >> 1 >> (63 - have);
+				have += width - 64;
+			} else {
+				have += width;
+			}
+		}
+		store64(to, acc);
+	}
+}
+
+/* The bits that the largest of a unit's values needs. */
+INLINE unsigned NAME(need)(const uint8_t *from)
+{
+	uint64_t w = load64(from) | load64(from + 8);
+	for (unsigned i = 16; i < UNIT_BYTES; i += 8)
+		w |= load64(from + i);
+	if (LOG <= 2)
+		w |= w >> 32;
+	if (LOG <= 1)
+		w |= w >> 16;
+	if (LOG == 0)
+		w |= w >> 8;
+	return bits_of((ELEM)w);
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+INLINE vec NAME(folded)(vec d, unsigned fold)
+{
+	if (fold == LADE_BITCOMP_ZIGZAG)
+		return (d << 1) ^ (vec)((wec)d >> (BITS - 1));
+	if (fold == LADE_BITCOMP_ROTATED)
+		return d << 1 | d >> (BITS - 1);
+	return d;
+}
+
+/* The lesser and the greater of elements, of signed ones where 'flip' is their highest bit. */
+INLINE vec NAME(least)(vec a, vec b, vec flip)
+{
+	vec m = (vec)((a ^ flip) < (b ^ flip));
+	return (a & m) | (b & ~m);
+}
+
+INLINE vec NAME(most)(vec a, vec b, vec flip)
+{
+	vec m = (vec)((a ^ flip) < (b ^ flip));
+	return (b & m) | (a & ~m);
+}
+
+typedef struct NAME(range) {
+	ELEM low, high;
+} NAME(range);
+
+/*
+ * The t of section 3 (step 3 undone) of 'count' values from value 'first' on, whole groups, to
+ * 'to', and their range.  With delta the value before the first is 'base'.
+ */
+INLINE NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
+                              bool is_signed, ELEM base, uint8_t *to)
+{
+	unsigned fold = mode >> LADE_BITCOMP_FOLD & 3;
+	bool delta = mode & LADE_BITCOMP_DELTA;
+	ELEM top = (ELEM)1 << (BITS - 1);
+	vec flip = NAME(all)(fold == LADE_BITCOMP_PLAIN && (delta || is_signed) ? top : 0);
+	vec low = NAME(all)((ELEM) ~(ELEM)0) ^ flip, high = flip;
+	src += first * SIZE;
+	for (size_t i = 0; i < count; i += IN_VEC) {
+		vec v = NAME(load)(src + i * SIZE);
+		if (delta && first + i) {
+			v -= NAME(load)(src + i * SIZE - SIZE);
+		} else if (delta) {
+			uint8_t before[VEC];
+			memcpy(before, &base, SIZE);
+			memcpy(before + SIZE, src, VEC - SIZE);
+			v -= NAME(load)(before);
+		}
+		v = NAME(folded)(v, fold);
+		low = NAME(least)(v, low, flip);
+		high = NAME(most)(v, high, flip);
+		NAME(store)(to + i * SIZE, v);
+	}
+	NAME(range) r = {low[0], high[0]};
+	for (unsigned i = 1; i < IN_VEC; i++) {
+		r.low = (low[i] ^ flip[0]) < (r.low ^ flip[0]) ? low[i] : r.low;
+		r.high = (high[i] ^ flip[0]) > (r.high ^ flip[0]) ? high[i] : r.high;
+	}
+	return r;
+}
+
+/* The x of section 3 from the t, in place. */
+INLINE void NAME(refer)(uint8_t *t, size_t count, bool above, ELEM reference)
+{
+	vec ref = NAME(all)(reference);
+	for (size_t i = 0; i < count; i += IN_VEC) {
+		vec v = NAME(load)(t + i * SIZE);
+		NAME(store)(t + i * SIZE, above ? ref - v : v - ref);
+	}
+}
+
+/* What all units need; gives the most. */
+INLINE unsigned NAME(needs)(const uint8_t *x, size_t units, uint8_t *need)
+{
+	unsigned width = 0;
+	for (size_t u = 0; u < units; u++) {
+		need[u] = (uint8_t)NAME(need)(x + u * UNIT_BYTES);
+		width = need[u] > width ? need[u] : width;
+	}
+	return width;
+}
+
+/* The sum of all units' widths as codes can say them, and the step with which it is least. */
+INLINE size_t NAME(widths)(const uint8_t *need, size_t units, unsigned width, unsigned *step)
+{
+	size_t best = SIZE_MAX;
+	/* Up to 14 less than 'width' can be said with step 0: other steps would only lose. */
+	for (unsigned s = 0; s < (width > 14 ? 3 : 1); s++) {
+		uint8_t said[65];
+		size_t sum = 0;
+		for (unsigned n = 0; n <= width; n++)
+			said[n] = (uint8_t)lade__bitcomp_width(width, code_of(width, n, s), s);
+		for (size_t u = 0; u < units; u++)
+			sum += said[need[u]];
+		if (sum < best) {
+			best = sum;
+			*step = s;
+		}
+	}
+	return best;
+}
+
+/* What the x of a sample cost, in half bytes: with unit widths, or without, if that is less. */
+INLINE size_t NAME(cost)(const uint8_t *x, size_t units)
+{
+	uint8_t need[2 * LADE_BITCOMP_GROUP / UNIT_BYTES];
+	unsigned width = NAME(needs)(x, units, need), step = 0;
+	size_t each = EACH / 4;
+	size_t own = NAME(widths)(need, units, width, &step) * each + units,
+	       one = width * units * each;
+	return own < one ? own : one;
+}
+
+/* The sample: the groups a quarter and three quarters of the way. */
+INLINE size_t NAME(sample_at)(size_t groups, unsigned i)
+{
+	return (2 * i + 1) * groups / 4 * (LADE_BITCOMP_GROUP / SIZE);
+}
+
+/* The base that makes the first difference equal to the second. */
+INLINE ELEM NAME(base)(const uint8_t *src)
+{
+	ELEM first, second;
+	memcpy(&first, src, SIZE);
+	memcpy(&second, src + SIZE, SIZE);
+	return (ELEM)(2 * first - second);
+}
+
+/* The mode that does best for the sample, and its cost; rank: those of bytes, if it is the
+ * dictionary. */
+INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, size_t groups,
+                             uint8_t *rank, size_t *expected)
+{
+	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
+	static const uint8_t tries[] = {
+#define LADE_X(number, mode) mode,
+		LADE_BITCOMP_TRIES(LADE_X)
+#undef LADE_X
+	};
+	uint8_t t[2 * LADE_BITCOMP_GROUP];
+	size_t best = SIZE_MAX;
+	unsigned chosen = 0;
+	for (unsigned i = 0; i < (SIZE == 1 ? 4 : sizeof tries); i++) {
+		unsigned mode = tries[i];
+		if (how->sparse && i >= 2)
+			break;
+		NAME(range) r[2];
+		ELEM base = NAME(base)(src), ref;
+		for (unsigned k = 0; k < 2; k++)
+			r[k] = NAME(turn)(src, NAME(sample_at)(groups, k), IN_GROUP, mode,
+			                  how->is_signed, base, t + k * LADE_BITCOMP_GROUP);
+		ELEM flip = !(mode >> LADE_BITCOMP_FOLD & 3) &&
+		                            (mode & LADE_BITCOMP_DELTA || how->is_signed)
+		                    ? (ELEM)((ELEM)1 << (BITS - 1))
+		                    : 0;
+		if (mode & LADE_BITCOMP_ABOVE)
+			ref = r[0].high > r[1].high ? r[0].high : r[1].high;
+		else
+			ref = (r[0].low ^ flip) < (r[1].low ^ flip) ? r[0].low : r[1].low;
+		NAME(refer)(t, 2 * IN_GROUP, mode & LADE_BITCOMP_ABOVE, ref);
+		size_t cost = NAME(cost)(t, SAMPLE_UNITS);
+		if (cost < best) {
+			best = cost;
+			chosen = mode;
+		}
+	}
+	if (SIZE == 1 && !how->sparse) {
+		uint16_t count[256] = {0};
+		unsigned words = 0;
+		for (unsigned k = 0; k < 2; k++)
+			memcpy(t + k * LADE_BITCOMP_GROUP, src + NAME(sample_at)(groups, k),
+			       LADE_BITCOMP_GROUP);
+		for (unsigned i = 0; i < sizeof t; i++)
+			words += count[t[i]]++ == 0;
+		if (words <= LADE_BITCOMP_DICT_MOST) {
+			lade__bitcomp_ranks(count, rank);
+			for (unsigned i = 0; i < sizeof t; i++)
+				t[i] = rank[t[i]];
+			size_t cost = NAME(cost)(t, SAMPLE_UNITS);
+			if (cost < best) {
+				best = cost;
+				chosen = LADE_BITCOMP_DICT;
+			}
+		}
+	}
+	*expected = best;
+	return chosen;
+}
+
+/* Values to ranks; gives the words that the dictionary has. */
+INLINE unsigned NAME(look_up)(const uint8_t *src, size_t count, const uint8_t *rank, uint8_t *to)
+{
+	unsigned most = 0;
+	for (size_t i = 0; i < count; i++) {
+		to[i] = rank[src[i]];
+		most = to[i] > most ? to[i] : most;
+	}
+	return most + 1;
+}
+
+/* A sub-block as it would be written. */
+typedef struct NAME(plan) {
+	unsigned mode, words, width, step;
+	ELEM base, ref;
+	size_t fixed, size; /* bytes before the payload, and in all */
+	uint8_t need[BLOCK / UNIT_BYTES];
+	_Alignas(64) uint8_t x[BLOCK];
+} NAME(plan);
+
+static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
+                              unsigned mode, const uint8_t *rank, NAME(plan) * p)
+{
+	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
+	size_t count = groups * (LADE_BITCOMP_GROUP / SIZE);
+	unsigned units = (unsigned)((len + UNIT_BYTES - 1) / UNIT_BYTES);
+	p->words = 0;
+	p->base = mode & LADE_BITCOMP_DELTA ? NAME(base)(src) : 0;
+	p->ref = 0;
+	if (mode & LADE_BITCOMP_DICT) {
+		p->words = NAME(look_up)(src, count, rank, p->x);
+	} else {
+		NAME(range) r = NAME(turn)(src, 0, count, mode, how->is_signed, p->base, p->x);
+		p->ref = mode & LADE_BITCOMP_ABOVE ? r.high : r.low;
+		NAME(refer)(p->x, count, mode & LADE_BITCOMP_ABOVE, p->ref);
+	}
+	/* Of the units: what follows the last one repeats a value, and needs nothing more. */
+	unsigned width = NAME(needs)(p->x, units, p->need), step = 0;
+	size_t own = NAME(widths)(p->need, units, width, &step) * (EACH / 8);
+	size_t fixed = parts_size(LOG, mode, p->words, units);
+	size_t fixed_own = parts_size(LOG, mode | LADE_BITCOMP_WIDTHS, p->words, units);
+	size_t one_size = fixed + lade__bitcomp_up(width * units * (EACH / 8));
+	size_t own_size = fixed_own + lade__bitcomp_up(own);
+	bool widths = own_size < one_size;
+	p->mode = widths ? mode | LADE_BITCOMP_WIDTHS : mode;
+	p->width = width;
+	p->step = widths ? step : 0;
+	p->fixed = widths ? fixed_own : fixed;
+	p->size = widths ? own_size : one_size;
+}
+
+INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank, uint8_t *dst)
+{
+	memset(dst, 0, p->fixed);
+	dst[0] = (uint8_t)p->mode;
+	dst[1] = (uint8_t)p->width;
+	dst[2] = (uint8_t)(p->words ? p->words - 1 : 0);
+	dst[3] = (uint8_t)p->step;
+	memcpy(dst + 8, &p->ref, SIZE);
+	uint8_t *at = dst + LADE_BITCOMP_HEADER;
+	if (LOG == 3 && (p->mode & LADE_BITCOMP_DELTA)) {
+		memcpy(at, &p->base, SIZE);
+		at += 16;
+	} else if (LOG < 3) {
+		memcpy(dst + 4, &p->base, SIZE);
+	}
+	if (p->words) {
+		for (unsigned i = 0; i < 256; i++)
+			if (rank[i] < p->words)
+				at[rank[i]] = (uint8_t)i;
+		at += lade__bitcomp_up(p->words);
+	}
+	if (p->mode & LADE_BITCOMP_WIDTHS) {
+		for (size_t u = 0; u < units; u++)
+			at[u / 2] |=
+				(uint8_t)(code_of(p->width, p->need[u], p->step) << (4 * (u & 1)));
+		at = dst + p->fixed;
+		for (size_t u = 0; u < units; u++) {
+			unsigned code = code_of(p->width, p->need[u], p->step);
+			unsigned w = lade__bitcomp_width(p->width, code, p->step);
+			NAME(pack)(p->x + u * UNIT_BYTES, w, at);
+			at += w * (EACH / 8);
+		}
+	} else {
+		unsigned w = p->width;
+		for (size_t u = 0; u < units; u++, at += w * (EACH / 8))
+			NAME(pack)(p->x + u * UNIT_BYTES, w, at);
+	}
+	memset(at, 0, (size_t)(dst + p->size - at));
+}
+
+static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
+                                  uint8_t *dst)
+{
+	NAME(plan) first, second, *p = &first;
+	uint8_t rank[256] = {0};
+	size_t units = (len + UNIT_BYTES - 1) / UNIT_BYTES, expected;
+	unsigned mode = NAME(choose)(how, src, (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP,
+	                             rank, &expected);
+	NAME(make)(how, src, len, mode, rank, &first);
+	/* A few values far out, not in the sample: zigzag differences bear these best. */
+	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse) {
+		NAME(make)(how, src, len, LADE_BITCOMP_SECOND_MODE, rank, &second);
+		p = second.size < first.size ? &second : &first;
+	}
+	if (p->size >= lade__bitcomp_up(len))
+		return 0;
+	NAME(write)(p, units, rank, dst);
+	return p->size;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* A vector's sums up to each value, in 16 bytes each; 'sum' is all before these, in each value. */
+typedef ELEM NAME(quad) __attribute__((vector_size(16)));
+
+INLINE NAME(quad) NAME(sums)(NAME(quad) v)
+{
+	NAME(quad) zero = {0};
+#if LOG == 0
+	v += __builtin_shufflevector(zero, v, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+	                             29, 30);
+	v += __builtin_shufflevector(zero, v, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
+	                             28, 29);
+	v += __builtin_shufflevector(zero, v, 0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+	                             26, 27);
+	v += __builtin_shufflevector(zero, v, 0, 0, 0, 0, 0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22,
+	                             23);
+#elif LOG == 1
+	v += __builtin_shufflevector(zero, v, 0, 8, 9, 10, 11, 12, 13, 14);
+	v += __builtin_shufflevector(zero, v, 0, 0, 8, 9, 10, 11, 12, 13);
+	v += __builtin_shufflevector(zero, v, 0, 0, 0, 0, 8, 9, 10, 11);
+#elif LOG == 2
+	v += __builtin_shufflevector(zero, v, 0, 4, 5, 6);
+	v += __builtin_shufflevector(zero, v, 0, 0, 4, 5);
+#else
+	v += __builtin_shufflevector(zero, v, 0, 2);
+#endif
+	return v;
+}
+
+INLINE NAME(quad) NAME(last)(NAME(quad) v)
+{
+#if LOG == 0
+	return __builtin_shufflevector(v, v, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+	                               15, 15);
+#elif LOG == 1
+	return __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
+#elif LOG == 2
+	return __builtin_shufflevector(v, v, 3, 3, 3, 3);
+#else
+	return __builtin_shufflevector(v, v, 1, 1);
+#endif
+}
+
+INLINE void NAME(sum_up)(uint8_t *data, size_t bytes, ELEM base)
+{
+	NAME(quad) sum = (NAME(quad)){0} + base, v;
+	for (size_t i = 0; i < bytes; i += 16) {
+		memcpy(&v, data + i, 16);
+		v = NAME(sums)(v);
+		NAME(quad) all = NAME(last)(v);
+		v += sum;
+		sum += all;
+		memcpy(data + i, &v, 16);
+	}
+}
+
+/* Steps 2 and 3 of section 3, of a vector. */
+INLINE vec NAME(unfold)(vec x, vec ref, bool above, unsigned fold)
+{
+	vec u = above ? ref - x : ref + x;
+	if (fold == LADE_BITCOMP_ZIGZAG)
+		return u >> 1 ^ -(u & 1);
+	if (fold == LADE_BITCOMP_ROTATED)
+		return u >> 1 | u << (BITS - 1);
+	return u;
+}
+
+INLINE void NAME(back)(uint8_t *data, size_t bytes, ELEM reference, bool above, unsigned fold)
+{
+	vec ref = NAME(all)(reference);
+	for (size_t i = 0; i < bytes; i += VEC)
+		NAME(store)(data + i, NAME(unfold)(NAME(load)(data + i), ref, above, fold));
+}
+
+static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
+{
+	const uint8_t *from = p->payload;
+	size_t bytes = p->units * UNIT_BYTES;
+	unsigned fold = p->mode >> LADE_BITCOMP_FOLD & 3;
+	if (p->mode & LADE_BITCOMP_WIDTHS) {
+		for (size_t u = 0; u < p->units; u++) {
+			unsigned code = p->codes[u / 2] >> (4 * (u & 1)) & 15;
+			unsigned w = lade__bitcomp_width(p->width, code, p->step);
+			NAME(unpack)(from, w, dst + u * UNIT_BYTES);
+			from += w * (EACH / 8);
+		}
+	} else {
+		unsigned w = p->width;
+		for (size_t u = 0; u < p->units; u++, from += w * (EACH / 8))
+			NAME(unpack)(from, w, dst + u * UNIT_BYTES);
+	}
+	if (p->mode & LADE_BITCOMP_DICT) {
+		uint8_t word[256] = {0};
+		memcpy(word, p->dict, p->words);
+		for (size_t i = 0; i < bytes; i++)
+			dst[i] = word[dst[i]];
+		return;
+	}
+	/* Whole vectors: what is written behind the units is slack. */
+	ELEM ref = (ELEM)p->reference;
+	bool above = p->mode & LADE_BITCOMP_ABOVE;
+	if (fold == LADE_BITCOMP_ZIGZAG)
+		NAME(back)(dst, bytes, ref, above, LADE_BITCOMP_ZIGZAG);
+	else if (fold == LADE_BITCOMP_ROTATED)
+		NAME(back)(dst, bytes, ref, above, LADE_BITCOMP_ROTATED);
+	else if (ref || above)
+		NAME(back)(dst, bytes, ref, above, LADE_BITCOMP_PLAIN);
+	if (p->mode & LADE_BITCOMP_DELTA)
+		NAME(sum_up)(dst, bytes, (ELEM)p->base);
+}
+
+#undef NAME
+#undef NAME_
+#undef NAME__
+#undef SIZE
+#undef BITS
+#undef EACH
+#undef UNIT_BYTES
+#undef SAMPLE_UNITS
+#undef IN_VEC
+#undef vec
+#undef wec
+#undef ELEM
+#undef WORD
+#undef LOG

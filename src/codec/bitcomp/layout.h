@@ -1,0 +1,53 @@
+/*
+ * layout.h: the numbers of the format bitcomp (docs/format/bitcomp.md), for host and kernels.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CODEC_BITCOMP_LAYOUT_H
+#define LADE_CODEC_BITCOMP_LAYOUT_H
+
+/* ---- section 1, the chunk -------------------------------------------------------------------- */
+#define LADE_BITCOMP_MAGIC 0xBC
+#define LADE_BITCOMP_VERSION 1
+#define LADE_BITCOMP_HEADER 16
+#define LADE_BITCOMP_SIZE_LOG 3 /* of 'kind': log2 of the element's size */
+#define LADE_BITCOMP_STORED 4   /* no directory */
+#define LADE_BITCOMP_QUANT 3    /* shift of the quantisation's number */
+#define LADE_BITCOMP_KIND 0x1F  /* the bits that have a meaning */
+#define LADE_BITCOMP_BLOCK 8192 /* decoded bytes of a sub-block */
+#define LADE_BITCOMP_UNIT 16    /* sizes are multiples of it */
+
+/* ---- section 2, the sub-block ---------------------------------------------------------------- */
+#define LADE_BITCOMP_DELTA 1
+#define LADE_BITCOMP_FOLD 1 /* shift */
+#define LADE_BITCOMP_ABOVE 8
+#define LADE_BITCOMP_WIDTHS 16
+#define LADE_BITCOMP_DICT 32
+#define LADE_BITCOMP_MODE 0x3F
+#define LADE_BITCOMP_GROUP 512 /* a warp's step */
+
+#define LADE_BITCOMP_PLAIN 0 /* the folds */
+#define LADE_BITCOMP_ZIGZAG 1
+#define LADE_BITCOMP_ROTATED 2
+
+/* ---- what encoders try, in this order; the first of the cheapest is taken -------------------- */
+
+/* mode bits without unit widths: X(number, mode); the dictionary comes after them. */
+#define LADE_BITCOMP_TRIES(X) \
+	X(0, 0) \
+	X(1, LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD) \
+	X(2, LADE_BITCOMP_DELTA) \
+	X(3, LADE_BITCOMP_DELTA | LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD) \
+	X(4, LADE_BITCOMP_ROTATED << LADE_BITCOMP_FOLD) \
+	X(5, LADE_BITCOMP_ROTATED << LADE_BITCOMP_FOLD | LADE_BITCOMP_ABOVE)
+
+/* A sub-block that is larger than this is tried once more, in the second mode.  'expected' is the
+ * sample's cost in half bytes. */
+#define LADE_BITCOMP_SECOND(expected, units, sample_units) \
+	((expected) * (units) / (sample_units) + 64)
+#define LADE_BITCOMP_SECOND_MODE (LADE_BITCOMP_DELTA | LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD)
+
+/* Dictionaries are tried where no more different bytes than this are in the sample. */
+#define LADE_BITCOMP_DICT_MOST 192
+
+#endif
