@@ -27,9 +27,13 @@ static const char *const codecs[] = {
 	"lz4",          "snappy",        "zstd(level=1)",   "zstd(level=3)",
 	"lz4(level=9)", "zstd(level=9)", "deflate(level=6)"};
 
+/* Those that take the elements' type, and no filter. */
+static const char *const typed[] = {"cascaded"};
+
 #define CODEC_COUNT (sizeof codecs / sizeof *codecs)
-/* No filter, the best two by Zstandard, the best two by LZ4. */
-#define TRIALS_MAX (5 * CODEC_COUNT)
+#define TYPED_COUNT (sizeof typed / sizeof *typed)
+/* No filter, the best two by Zstandard, the best two by LZ4; those with types. */
+#define TRIALS_MAX (5 * CODEC_COUNT + TYPED_COUNT)
 
 typedef struct search {
 	lade_suggestions result; /* what the caller gets: it comes first */
@@ -213,6 +217,11 @@ static void search_run(search *x)
 			snprintf(text, sizeof text, "%.95s%s", filters[i], codecs[c]);
 			try_pipeline(x, text);
 		}
+	}
+	const char *type = lade_dtype_text(x->result.dtype ? x->result.dtype : LADE_U1);
+	for (size_t c = 0; c < TYPED_COUNT && !lade_dtype_is_big(x->result.dtype); c++) {
+		snprintf(text, sizeof text, "%s(%s)", typed[c], type);
+		try_pipeline(x, text);
 	}
 }
 

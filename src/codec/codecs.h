@@ -24,6 +24,7 @@ LADE__CODEC(zlib)
 LADE__CODEC(gzip)
 LADE__CODEC(blosc)
 LADE__CODEC(bitcomp)
+LADE__CODEC(cascaded)
 #undef LADE__CODEC
 
 /* The library's own decoders, for LADE_BATCH_STRICT. */

@@ -194,6 +194,7 @@ static void decoded_sizes_are_told(void **state)
 	             {"snappy|crc32c", true},
 	             {"shuffle(4)|zstd|xxh64(location=start)", true},
 	             {"blosc", true},
+	             {"cascaded(<u2,block=4096)", true},
 	             {"lz4", false},
 	             {"deflate", false},
 	             {"copy", true},

@@ -289,6 +289,7 @@ static void bounds_never_fall(void **state)
 	                                    "snappy",
 	                                    "gzip",
 	                                    "blosc",
+	                                    "cascaded(<i8)|crc32c",
 	                                    "packbits",
 	                                    "bitcomp(<i4)",
 	                                    "copy|xxh3",
