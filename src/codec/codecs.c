@@ -10,7 +10,7 @@
 static const lade_algorithm *const algorithms[] = {
 	&lade__copy,    &lade__lz4,  &lade__snappy, &lade__zstd,
 	&lade__deflate, &lade__zlib, &lade__gzip,   &lade__lz4f,
-	&lade__blosc,   &lade__bitcomp, &lade__cascaded,
+	&lade__blosc,   &lade__bitcomp, &lade__cascaded, &lade__ans,
 	NULL,
 };
 
@@ -28,6 +28,7 @@ static const lade_implementation *const implementations[] = {
 	&lade__blosc_encode,   &lade__blosc_decode,
 	&lade__bitcomp_encode, &lade__bitcomp_decode,
 	&lade__cascaded_encode, &lade__cascaded_decode,
+	&lade__ans_encode,     &lade__ans_decode,
 	&lade__lz4_encode_gpu, &lade__lz4_decode_gpu,
 	&lade__snappy_encode_gpu, &lade__snappy_decode_gpu,
 	NULL,

@@ -25,6 +25,7 @@ LADE__CODEC(gzip)
 LADE__CODEC(blosc)
 LADE__CODEC(bitcomp)
 LADE__CODEC(cascaded)
+LADE__CODEC(ans)
 #undef LADE__CODEC
 
 /* The library's own decoders, for LADE_BATCH_STRICT. */

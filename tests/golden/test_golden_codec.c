@@ -1,6 +1,6 @@
 /*
- * test_golden_codec.c: stored bytes of other programs decode to what they were made of; their
- * origin is in codec/ORIGIN.md.
+ * test_golden_codec.c: stored bytes, of other programs where the format is theirs, decode to what
+ * they were made of; their origin is in codec/ORIGIN.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +38,9 @@ static const struct {
 	{"raw.deflate", "deflate", false, false}, {"dict.deflate", "deflate", true, false},
 	{"dict.zz", "zlib", true, false},         {"raw.snappy", "snappy", false, true},
 	{"fast.lz4block", "lz4", false, false},   {"high.lz4block", "lz4", false, false},
-	{"dict.lz4block", "lz4", true, false},
+	{"dict.lz4block", "lz4", true, false},    {"bytes.ans", "ans", false, true},
+	{"halves.ans", "ans", false, true},       {"words.ans", "ans", false, true},
+	{"doubles.ans", "ans", false, true},
 };
 
 static void test_files_of_other_programs(void **state)

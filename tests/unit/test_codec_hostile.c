@@ -11,6 +11,8 @@ static const uint64_t seed = 0x1ade0bad;
 static const char *const specs[] = {"lz4",
                                     "lz4(9)",
                                     "snappy",
+                                    "ans",
+                                    "ans(i4)",
                                     "zstd",
                                     "zstd(1,checksum=true)",
                                     "zstd(15)",

@@ -111,6 +111,8 @@ static const char *const specs[] = {
 	"lz4(-5)",
 	"lz4(4)",
 	"snappy",
+	"ans",
+	"ans(f4,block=8192)",
 	"zstd(-3)",
 	"zstd(1)",
 	"zstd(3,checksum=true)",

@@ -287,6 +287,7 @@ static void bounds_never_fall(void **state)
 	                                    "bitshuffle(2,order=msb,block=8192)|lz4",
 	                                    "lz4",
 	                                    "snappy",
+                                    "ans(<f4,bits=11)",
 	                                    "gzip",
 	                                    "blosc",
 	                                    "cascaded(<i8)|crc32c",

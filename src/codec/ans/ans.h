@@ -1,0 +1,146 @@
+/*
+ * ans.h: the ANS format on the host (docs/format/ans.md): what the files of this folder share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CODEC_ANS_ANS_H
+#define LADE_CODEC_ANS_ANS_H
+
+#include "base/support.h"
+#include "codec/ans/layout.h"
+
+#include <lade/codec.h>
+
+/* The options' places in the algorithm's list. */
+enum {
+	ANS_OPTION_DTYPE = 0,
+	ANS_OPTION_BLOCK = 1,
+	ANS_OPTION_BITS = 2,
+};
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+/* An entry of a decoding table, | base 16 | symbol 8 | bits 8 |: the next entry's number is the
+ * base and the number in the lane's next bits. */
+#define ANS_ENTRY(base, symbol, bits) \
+	((uint32_t)(base) << 16 | (uint32_t)(symbol) << 8 | (uint32_t)(bits))
+
+/* A symbol of an encoding table: state X gives its low (X + bits) >> 16 bits away, and the rest,
+ * plus 'first', is the place of the next state in 'next'. */
+typedef struct lade__ans_symbol {
+	uint32_t bits;
+	int32_t first;
+} lade__ans_symbol;
+
+typedef struct lade__ans_encoder {
+	lade__ans_symbol symbol[256];
+	uint16_t start[256]; /* the first state that decodes to the symbol */
+	uint16_t next[1 << ANS_BITS_MAX];
+} lade__ans_encoder;
+
+/*
+ * Frequencies that sum to 1 << bits, at least 1 for each symbol that occurs, for the counts of a
+ * plane; the sum of the counts is from 1 to ANS_SIZE_MAX.
+ */
+void lade__ans_normalise(const uint32_t count[256], unsigned bits, uint16_t freq[256]);
+
+/* The bits that coding such a plane takes, about. */
+uint64_t lade__ans_estimate(const uint32_t count[256], const uint16_t freq[256], unsigned bits);
+
+/* And the fewest that any frequencies could: 'total' is the counts' sum. */
+uint64_t lade__ans_entropy(const uint32_t count[256], uint32_t total);
+
+/* Writes a table's description to 'out', which has room for ANS_TABLE_WORDS_MAX words of 4 bytes;
+ * gives the number of words. */
+unsigned lade__ans_describe(const uint16_t freq[256], uint8_t *out);
+
+/* Reads a description of 'words' words; false: it is not one of exactly so many. */
+bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t freq[256]);
+
+/* The tables of frequencies that sum to 1 << bits.  Entry X - (1 << bits) is that of state X. */
+void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *table);
+void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder);
+
+/* ---- the header ------------------------------------------------------------------------- */
+
+/* A checked header: all that it points at lies inside the chunk. */
+typedef struct lade__ans_info {
+	uint32_t size;  /* decoded bytes */
+	unsigned kind;  /* ANS_RAW, ANS_CONSTANT, ANS_CODED; the rest is of the last only */
+	unsigned width; /* bytes of an element */
+	unsigned bits, rows;
+	uint32_t block; /* decoded bytes of a sub-block */
+	uint32_t block_count;
+	uint32_t tail; /* bytes behind the last whole unit */
+	unsigned mode[8], value[8];
+	unsigned coded, raw;        /* byte positions of these modes */
+	uint32_t directory, tables; /* offsets */
+} lade__ans_info;
+
+/*
+ * Checks the header and the directory's first and last entry; reads at most the header.
+ * Fails: LADE_E_TRUNCATED, LADE_E_CORRUPT with the offset of the bad byte
+ */
+lade_status lade__ans_parse(const uint8_t *src, size_t size, lade__ans_info *info, lade_error *err);
+
+/* Elements in sub-block 'i': a multiple of ANS_UNIT. */
+static inline uint32_t lade__ans_elements(const lade__ans_info *info, uint32_t i)
+{
+	uint32_t left = info->size - info->tail - i * info->block;
+	return (left < info->block ? left : info->block) / info->width;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------ */
+
+/*
+ * Lanes' strings, each in ANS_PITCH bytes: little-endian numbers whose highest bit comes first.
+ * ANS_SLACK bytes before the first string may be read: a lane of a damaged sub-block takes at most
+ * 512 symbols of 11 bits from below its string's start before that is seen.  Behind a string's last
+ * byte at most 8 more are written or read.
+ */
+#define ANS_PITCH ((size_t)736)
+#define ANS_SLACK ((size_t)768)
+#define ANS_STRINGS_SIZE (ANS_SLACK + ANS_LANES * ANS_PITCH)
+
+/* What the kernels work on: the coded planes of one sub-block. */
+typedef struct lade__ans_lanes {
+	unsigned bits, coded;
+	uint32_t units;           /* a unit is 4 elements: 4 bytes of each plane */
+	uint8_t *plane[8];        /* units * 4 bytes each */
+	const uint32_t *table[8]; /* decoding */
+	const lade__ans_encoder *encoder[8];
+	uint8_t *strings;           /* of lane 0 */
+	uint32_t length[ANS_LANES]; /* bits of each string */
+} lade__ans_lanes;
+
+/* The kernels of one instruction set. */
+typedef struct lade__ans_kernels {
+	lade_cpu cpu;
+	/* Strings, of multiples of 16 bits, to planes; false: damaged. */
+	bool (*decode)(const lade__ans_lanes *lanes);
+	/* Planes to strings, and their lengths. */
+	void (*encode)(lade__ans_lanes *lanes);
+	/* Word r of string l is word r * 32 + l of 'words', for r < rows; and back. */
+	void (*gather)(uint8_t *strings, const uint8_t *words, unsigned rows);
+	void (*scatter)(const uint8_t *strings, uint8_t *words, unsigned rows);
+	/* Adds the counts of a plane's bytes. */
+	void (*count)(const uint8_t *plane, size_t size, uint32_t count[256]);
+} lade__ans_kernels;
+
+extern const lade__ans_kernels lade__ans_plain;
+#if defined(__x86_64__)
+extern const lade__ans_kernels lade__ans_avx2, lade__ans_avx512;
+#endif
+
+const lade__ans_kernels *lade__ans_kernels_of(lade_cpu cpu);
+
+/* ---- implementations -------------------------------------------------------------------- */
+
+lade_status lade__ans_run_encode(const lade_run *run, lade_cspan src, lade_span dst,
+                                 size_t *dst_size, lade_error *err);
+lade_status lade__ans_run_decode(const lade_run *run, lade_cspan src, lade_span dst,
+                                 size_t *dst_size, lade_error *err);
+lade_status lade__ans_run_range(const lade_run *run, lade_cspan src, uint64_t off, lade_span dst,
+                                lade_error *err);
+
+#endif

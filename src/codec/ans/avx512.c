@@ -1,0 +1,16 @@
+/*
+ * avx512.c: the loops of the ANS format for AVX-512.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi,bmi2")))
+#define LOW_BITS(v, n) _bzhi_u64((v), (n))
+#include "codec/ans/lanes.h"
+
+const lade__ans_kernels lade__ans_avx512 = {
+	LADE_CPU_AVX512, decode, encode, gather, scatter, count,
+};
+#endif

@@ -1,0 +1,272 @@
+/*
+ * decode.c: decodes chunks of the ANS format, whole or in part (docs/format/ans.md, section 6).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "codec/ans/ans.h"
+#include "filter/shuffle.h"
+
+#include <string.h>
+
+#define BLOCK_MAX ((size_t)1 << ANS_BLOCK_LOG_MAX)
+
+/* A worker's scratch. */
+typedef struct work {
+	uint32_t entries[ANS_ENTRIES_MAX];
+	uint8_t planes[BLOCK_MAX]; /* byte positions, block / width apart */
+	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
+	uint8_t strings[ANS_STRINGS_SIZE];
+	lade__ans_lanes lanes;
+} work;
+
+/* What decoding a chunk goes by. */
+typedef struct chunk {
+	lade__ans_info info;
+	const lade__ans_kernels *kernels;
+	const lade__shuffle_kernels *shuffle;
+	const uint8_t *src;
+	size_t src_size;
+	work *work;
+} chunk;
+
+static lade_status no_room(lade_error *err, size_t want, size_t have)
+{
+	return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "ans: want %zu bytes, have %zu", want,
+	                 have);
+}
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+/* Makes the tables, and the planes that are the same in every sub-block. */
+static lade_status prepare(chunk *c, lade_error *err)
+{
+	const lade__ans_info *info = &c->info;
+	work *w = c->work;
+	uint32_t at = info->tables, *table = w->entries;
+	uint32_t pitch = info->block / info->width;
+	unsigned k = 0;
+	w->lanes.bits = info->bits;
+	w->lanes.coded = info->coded;
+	w->lanes.strings = w->strings + ANS_SLACK;
+	for (unsigned p = 0; p < info->width; p++) {
+		uint16_t freq[256];
+		if (info->mode[p] == ANS_PLANE_CONSTANT)
+			memset(w->planes + p * pitch, (int)info->value[p], pitch);
+		if (info->mode[p] != ANS_PLANE_CODED)
+			continue;
+		if (!lade__ans_read(c->src + at, info->value[p], info->bits, freq))
+			return lade_fail(err, LADE_E_CORRUPT, at,
+			                 "ans: the table of byte %u in %u words is not one of "
+			                 "2^%u states",
+			                 p, info->value[p], info->bits);
+		lade__ans_decoder_of(freq, info->bits, table);
+		w->lanes.plane[k] = w->planes + p * pitch;
+		w->lanes.table[k++] = table;
+		table += (size_t)1 << info->bits;
+		at += 4 * info->value[p];
+	}
+	return LADE_OK;
+}
+
+/* ---- sub-blocks ------------------------------------------------------------------------- */
+
+static lade_status damaged(lade_error *err, uint64_t off, uint32_t block, const char *what)
+{
+	return lade_fail(err, LADE_E_CORRUPT, off, "ans: sub-block %u: %s", block, what);
+}
+
+/* The rows that not all lanes have: row by row, lane by lane, the low half of a word first. */
+static void gather_ragged(uint8_t *strings, const uint8_t *from, const unsigned *halves,
+                          unsigned full, unsigned most)
+{
+	for (unsigned r = full; 2 * r < most; r++) {
+		for (size_t l = 0; l < ANS_LANES; l++) {
+			if (halves[l] <= 2 * r)
+				continue;
+			size_t n = halves[l] == 2 * r + 1 ? 2 : 4;
+			memcpy(strings + l * ANS_PITCH + 4 * (size_t)r, from, n);
+			from += n;
+		}
+	}
+}
+
+/* Brings the lanes' strings from 'src', a sub-block's bytes behind its raw planes. */
+static lade_status open_lanes(const chunk *c, const uint8_t *src, size_t size, bool wide,
+                              uint32_t block, lade_error *err)
+{
+	work *w = c->work;
+	unsigned halves[ANS_LANES], sum = 0, most = 0;
+	size_t head = wide ? ANS_LANES : ANS_LANES / 2;
+	uint64_t off = (uint64_t)(src - c->src);
+	if (size < head)
+		return damaged(err, off, block, "too short for the lanes' lengths");
+	for (unsigned l = 0; l < ANS_LANES; l++) {
+		halves[l] = wide ? src[l] : src[l / 2] >> l % 2 * 4 & 15;
+		sum += halves[l];
+	}
+	size_t have = (size - head) / 2;
+	if (have < sum || (have - sum) % (2 * ANS_LANES) > 7)
+		return damaged(err, off, block, "its size does not fit the lanes' lengths");
+	size_t full = (have - sum) / (2 * ANS_LANES);
+	for (unsigned l = 0; l < ANS_LANES && full <= c->info.rows; l++) {
+		halves[l] += 2 * (unsigned)full;
+		most = halves[l] > most ? halves[l] : most;
+		w->lanes.length[l] = halves[l] * 16;
+	}
+	if (full > c->info.rows || most > 2 * c->info.rows)
+		return damaged(err, off, block, "a lane is longer than the header says");
+	c->kernels->gather(w->lanes.strings, src + head, (unsigned)full);
+	gather_ragged(w->lanes.strings, src + head + full * 4 * ANS_LANES, halves, (unsigned)full,
+	              most);
+	return LADE_OK;
+}
+
+/* Decodes sub-block 'i' to 'dst', which has room for all of it. */
+static lade_status decode_block(const chunk *c, uint32_t i, uint8_t *dst, lade_error *err)
+{
+	lade_status status;
+	const lade__ans_info *info = &c->info;
+	work *w = c->work;
+	const uint32_t mask = ((uint32_t)1 << ANS_OFF_BITS) - 1;
+	uint64_t at = info->directory + 4 * (uint64_t)i;
+	uint32_t entry = lade__le32(c->src + at), next = lade__le32(c->src + at + 4);
+	uint32_t kind = entry >> ANS_OFF_BITS, begin = entry & mask, end = next & mask;
+	size_t count = lade__ans_elements(info, i), size = count * info->width;
+	uint32_t pitch = info->block / info->width;
+	if (kind > ANS_STORED || begin * 16 < info->tables || end < begin ||
+	    (uint64_t)end * 16 > c->src_size)
+		return damaged(err, at, i, "its place in the directory cannot be");
+	const uint8_t *src = c->src + (size_t)begin * 16;
+	size_t left = (size_t)(end - begin) * 16;
+	if (kind == ANS_STORED) {
+		if (left != (size + 15) / 16 * 16)
+			return damaged(err, at, i, "its size is not that of its bytes");
+		memcpy(dst, src, size);
+		return LADE_OK;
+	}
+	if (left < info->raw * count)
+		return damaged(err, at, i, "too short for the raw bytes");
+	for (unsigned p = 0; p < info->width; p++) {
+		if (info->mode[p] != ANS_PLANE_RAW)
+			continue;
+		memcpy(w->planes + p * pitch, src, count);
+		src += count;
+		left -= count;
+	}
+	if (info->coded) {
+		w->lanes.units = (uint32_t)count / ANS_UNIT;
+		TRY(open_lanes(c, src, left, kind == ANS_WIDE, i, err));
+		if (info->width == 1)
+			w->lanes.plane[0] = dst;
+		if (!c->kernels->decode(&w->lanes))
+			return damaged(err, (uint64_t)(src - c->src), i,
+			               "the lanes' bits do not end with their symbols");
+	} else if (left > 15) {
+		return damaged(err, at, i, "its size is not that of its bytes");
+	}
+	if (info->width > 1)
+		c->shuffle->from_planes(w->planes, dst, count, info->width, pitch);
+	return LADE_OK;
+out:
+	return status;
+}
+
+/* ---- chunks ----------------------------------------------------------------------------- */
+
+/* Bytes [off, off + size) of a constant chunk. */
+static void fill(const uint8_t *value, unsigned width, uint64_t off, uint8_t *dst, size_t size)
+{
+	size_t first = size < 64 ? size : 64, n;
+	for (size_t i = 0; i < first; i++)
+		dst[i] = value[(off + i) % width];
+	for (size_t done = first; done < size; done += n) {
+		n = size - done < done ? size - done : done;
+		memcpy(dst + done, dst, n);
+	}
+}
+
+/* Bytes [off, off + size) of the chunk; the range lies in it. */
+static lade_status decode_range(chunk *c, size_t off, uint8_t *dst, size_t size, lade_error *err)
+{
+	const lade__ans_info *info = &c->info;
+	lade_status status = LADE_OK;
+	if (!size)
+		return LADE_OK;
+	if (info->kind == ANS_RAW) {
+		memcpy(dst, c->src + ANS_HEADER + off, size);
+		return LADE_OK;
+	}
+	if (info->kind == ANS_CONSTANT) {
+		fill(c->src + ANS_AT_VALUE, info->width, off, dst, size);
+		return LADE_OK;
+	}
+	TRY(prepare(c, err));
+	size_t end = off + size, body = info->size - info->tail;
+	for (size_t at = off; at < end && at < body;) {
+		uint32_t i = (uint32_t)(at / info->block);
+		size_t begin = (size_t)i * info->block;
+		size_t whole = lade__ans_elements(info, i) * (size_t)info->width;
+		size_t skip = at - begin, want = whole - skip < end - at ? whole - skip : end - at;
+		uint8_t *to = want == whole ? dst + (at - off) : c->work->result;
+		TRY(decode_block(c, i, to, err));
+		if (want < whole)
+			memcpy(dst + (at - off), to + skip, want);
+		at += want;
+	}
+	if (end > body) {
+		size_t from = off > body ? off - body : 0;
+		memcpy(dst + (body + from - off), c->src + c->src_size - info->tail + from,
+		       end - body - from);
+	}
+out:
+	return status;
+}
+
+static lade_status open_chunk(const lade_run *run, lade_cspan src, chunk *c, lade_error *err)
+{
+	lade_status status;
+	*c = (chunk){.src = lade__bytes(src), .src_size = src.size};
+	TRY(lade__ans_parse(c->src, src.size, &c->info, err));
+	if (c->info.kind != ANS_CODED)
+		return LADE_OK;
+	c->kernels = lade__ans_kernels_of(run->cpu);
+	c->shuffle = lade__shuffle_kernels_of(run->cpu);
+	c->work = lade_worker_scratch(run->worker, 0, sizeof *c->work);
+	if (!c->work)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "ans: no memory for %zu bytes aside", sizeof *c->work);
+out:
+	return status;
+}
+
+lade_status lade__ans_run_decode(const lade_run *run, lade_cspan src, lade_span dst,
+                                 size_t *dst_size, lade_error *err)
+{
+	lade_status status;
+	chunk c;
+	uint8_t nothing;
+	*dst_size = 0;
+	TRY(open_chunk(run, src, &c, err));
+	if (c.info.size > dst.size)
+		return no_room(err, c.info.size, dst.size);
+	TRY(decode_range(&c, 0, lade__room(dst, &nothing), c.info.size, err));
+	*dst_size = c.info.size;
+out:
+	return status;
+}
+
+lade_status lade__ans_run_range(const lade_run *run, lade_cspan src, uint64_t off, lade_span dst,
+                                lade_error *err)
+{
+	lade_status status;
+	chunk c;
+	TRY(open_chunk(run, src, &c, err));
+	if (off > c.info.size || dst.size > c.info.size - off)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "ans: the range %llu + %zu passes the end at %u",
+		                 (unsigned long long)off, dst.size, c.info.size);
+	TRY(decode_range(&c, (size_t)off, dst.data, dst.size, err));
+out:
+	return status;
+}

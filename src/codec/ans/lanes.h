@@ -1,0 +1,289 @@
+/*
+ * lanes.h: the loops over symbols, written once.  Included by the file of each instruction set,
+ * which defines TARGET, the function attribute that selects it, and LOW_BITS(v, n), the low bits
+ * of a 64-bit number, as many as the low byte of n says.  (docs/format/ans.md, section 5)
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/ans/ans.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+/* Lanes that one loop works on, so that their chains overlap. */
+#define TEAM 8
+
+INLINE uint64_t load_64(const uint8_t *p)
+{
+	uint64_t v;
+	memcpy(&v, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+INLINE void store_64(uint8_t *p, uint64_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	memcpy(p, &v, 8);
+}
+
+INLINE uint32_t load_32(const uint8_t *p)
+{
+	uint32_t v;
+	memcpy(&v, p, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap32(v);
+#endif
+	return v;
+}
+
+INLINE void store_32(uint8_t *p, uint32_t v)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap32(v);
+#endif
+	memcpy(p, &v, 4);
+}
+
+/* The units of lane 'lane': row g of a sub-block is 32 units, of which it has the (lane + g)th. */
+INLINE uint32_t unit_of(uint32_t lane, uint32_t row)
+{
+	return row * ANS_LANES + ((lane + row) % ANS_LANES);
+}
+
+/* ---- decoding --------------------------------------------------------------------------- */
+
+/*
+ * A lane while it decodes.  'left' bits of its string are not read yet; below 0 for a damaged one,
+ * and then for good.
+ */
+typedef struct lane_reader {
+	const uint8_t *string;
+	uint64_t state;
+	int64_t left;
+	uint32_t last; /* what the last symbol took, though it has no bits */
+} lane_reader;
+
+/* The state's leading 1 is the first bit that is not 0, and lies in the string's top half. */
+INLINE bool reader_open(lane_reader *r, const uint8_t *string, uint32_t length, unsigned bits)
+{
+	uint64_t top = load_64(string + length / 8 - 8);
+	*r = (lane_reader){.string = string};
+	if (!length || !(top >> 48))
+		return false;
+	unsigned zeros = (unsigned)__builtin_clzll(top);
+	r->left = (int64_t)length - zeros - bits - 1;
+	r->state = (top << zeros >> (63 - bits)) - (1U << bits);
+	return r->left >= 0;
+}
+
+/* The next 4 symbols of a plane, the first in the low byte.  They take at most 44 bits, and one
+ * load has 56 or more. */
+INLINE uint32_t reader_unit(lane_reader *r, const uint32_t *table)
+{
+	uint64_t window = load_64(r->string + (r->left >> 3) - 7);
+	uint64_t have = (uint64_t)(r->left & 7) + 56, state = r->state;
+	uint32_t out = 0, entry = 0;
+#pragma GCC unroll 4
+	for (unsigned k = 0; k < ANS_UNIT; k++) {
+		entry = table[state];
+		have -= entry; /* its low byte counts */
+		state = (entry >> 16) + LOW_BITS(window >> (have & 63), entry);
+		out |= (entry >> 8 & 0xFF) << 8 * k;
+	}
+	r->left = (r->left & ~(int64_t)7) - 56 + (int64_t)(have & 0xFF);
+	r->state = state;
+	r->last = entry & 0xFF;
+	return out;
+}
+
+/* Lanes [lane, lane + TEAM): the full rows together, each one's unit of the last row alone. */
+INLINE bool decode_team(const lade__ans_lanes *lanes, uint32_t lane)
+{
+	lane_reader reader[TEAM];
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	bool fine = true;
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++) {
+		bool open = reader_open(&reader[j], lanes->strings + (lane + j) * ANS_PITCH,
+		                        lanes->length[lane + j], lanes->bits);
+		bool has = rows || (lane + j + rows) % ANS_LANES < rest;
+		fine &= has ? open : !lanes->length[lane + j];
+	}
+	if (!fine)
+		return false;
+	for (uint32_t g = 0; g < rows; g++) {
+		for (unsigned p = 0; p < lanes->coded; p++) {
+#pragma GCC unroll 8
+			for (uint32_t j = 0; j < TEAM; j++)
+				store_32(lanes->plane[p] + 4 * unit_of(lane + j, g),
+				         reader_unit(&reader[j], lanes->table[p]));
+		}
+	}
+	for (uint32_t j = 0; j < TEAM; j++) {
+		lane_reader *r = &reader[j];
+		if ((lane + j + rows) % ANS_LANES < rest) {
+			for (unsigned p = 0; p < lanes->coded; p++)
+				store_32(lanes->plane[p] + 4 * unit_of(lane + j, rows),
+				         reader_unit(r, lanes->table[p]));
+		}
+		fine &= r->left + r->last == 0;
+	}
+	return fine;
+}
+
+static TARGET bool decode(const lade__ans_lanes *lanes)
+{
+	for (uint32_t lane = 0; lane < ANS_LANES; lane += TEAM) {
+		if (!decode_team(lanes, lane))
+			return false;
+	}
+	return true;
+}
+
+/* ---- encoding --------------------------------------------------------------------------- */
+
+/* A lane while it encodes, from its last symbol to its first: 'count' bits of 'bits' are not
+ * written yet, below 8 between units. */
+typedef struct lane_writer {
+	uint8_t *string;
+	uint64_t bits, state;
+	unsigned count;
+} lane_writer;
+
+INLINE void writer_bits(lane_writer *w, uint64_t value, unsigned size)
+{
+	w->bits |= LOW_BITS(value, size) << (w->count & 63);
+	w->count += size;
+}
+
+INLINE void writer_flush(lane_writer *w)
+{
+	store_64(w->string, w->bits);
+	w->string += w->count / 8;
+	w->bits >>= w->count & ~7U;
+	w->count &= 7;
+}
+
+/* Symbols 'k' to 0 of a unit: at most 44 bits. */
+INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32_t word, int k)
+{
+	uint64_t state = w->state;
+#pragma GCC unroll 4
+	for (; k >= 0; k--) {
+		lade__ans_symbol s = encoder->symbol[word >> 8 * k & 0xFF];
+		unsigned size = ((uint32_t)state + s.bits) >> 16;
+		writer_bits(w, state, size);
+		state = encoder->next[(int64_t)(state >> size) + s.first];
+	}
+	w->state = state;
+	writer_flush(w);
+}
+
+/* A lane's last unit: its last symbol only chooses the state. */
+INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t unit)
+{
+	unsigned p = lanes->coded - 1;
+	uint32_t word = load_32(lanes->plane[p] + 4 * unit);
+	w->state = lanes->encoder[p]->start[word >> 24];
+	writer_unit(w, lanes->encoder[p], word, 2);
+	while (p-- > 0)
+		writer_unit(w, lanes->encoder[p], load_32(lanes->plane[p] + 4 * unit), 3);
+}
+
+INLINE void encode_team(lade__ans_lanes *lanes, uint32_t lane)
+{
+	lane_writer writer[TEAM];
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	/* Lanes with a unit in the last, partial row begin there, the others one row before. */
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++) {
+		bool more = (lane + j + rows) % ANS_LANES < rest;
+		writer[j] = (lane_writer){.string = lanes->strings + (lane + j) * ANS_PITCH};
+		if (more)
+			writer_open(&writer[j], lanes, unit_of(lane + j, rows));
+		if (!more && rows)
+			writer_open(&writer[j], lanes, unit_of(lane + j, rows - 1));
+		else if (rows)
+			for (unsigned p = lanes->coded; p-- > 0;)
+				writer_unit(
+					&writer[j], lanes->encoder[p],
+					load_32(lanes->plane[p] + 4 * unit_of(lane + j, rows - 1)),
+					3);
+	}
+	for (uint32_t g = rows > 0 ? rows - 1 : 0; g-- > 0;) {
+		for (unsigned p = lanes->coded; p-- > 0;) {
+#pragma GCC unroll 8
+			for (uint32_t j = 0; j < TEAM; j++)
+				writer_unit(&writer[j], lanes->encoder[p],
+				            load_32(lanes->plane[p] + 4 * unit_of(lane + j, g)), 3);
+		}
+	}
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++) {
+		lane_writer *w = &writer[j];
+		bool has = rows || (lane + j) % ANS_LANES < rest;
+		if (has)
+			writer_bits(w, w->state, lanes->bits + 1);
+		uint32_t size = (uint32_t)(w->string - (lanes->strings + (lane + j) * ANS_PITCH));
+		lanes->length[lane + j] = (size * 8 + w->count + 15) / 16 * 16;
+		/* Zeros follow to the end of the last word. */
+		store_64(w->string, w->bits);
+	}
+}
+
+static TARGET void encode(lade__ans_lanes *lanes)
+{
+	for (uint32_t lane = 0; lane < ANS_LANES; lane += TEAM)
+		encode_team(lanes, lane);
+}
+
+/* ---- the rest --------------------------------------------------------------------------- */
+
+static TARGET void gather(uint8_t *strings, const uint8_t *words, unsigned rows)
+{
+	/* 16 rows at once: a line of each string. */
+	for (unsigned at = 0; at < rows; at += 16) {
+		unsigned n = rows - at < 16 ? rows - at : 16;
+		for (size_t l = 0; l < ANS_LANES; l++) {
+			for (unsigned r = at; r < at + n; r++)
+				memcpy(strings + l * ANS_PITCH + 4 * (size_t)r,
+				       words + 4 * (r * ANS_LANES + l), 4);
+		}
+	}
+}
+
+static TARGET void scatter(const uint8_t *strings, uint8_t *words, unsigned rows)
+{
+	for (unsigned at = 0; at < rows; at += 16) {
+		unsigned n = rows - at < 16 ? rows - at : 16;
+		for (size_t l = 0; l < ANS_LANES; l++) {
+			for (unsigned r = at; r < at + n; r++)
+				memcpy(words + 4 * (r * ANS_LANES + l),
+				       strings + l * ANS_PITCH + 4 * (size_t)r, 4);
+		}
+	}
+}
+
+/* Four tables, so that equal bytes in a row do not wait for one another. */
+static TARGET void count(const uint8_t *plane, size_t size, uint32_t sum[256])
+{
+	uint32_t part[4][256];
+	size_t i = 0;
+	memset(part, 0, sizeof part);
+	for (; i + 8 <= size; i += 8) {
+		uint64_t v = load_64(plane + i);
+#pragma GCC unroll 8
+		for (unsigned k = 0; k < 8; k++)
+			part[k % 4][v >> 8 * k & 0xFF]++;
+	}
+	for (; i < size; i++)
+		part[0][plane[i]]++;
+	for (unsigned s = 0; s < 256; s++)
+		sum[s] += part[0][s] + part[1][s] + part[2][s] + part[3][s];
+}

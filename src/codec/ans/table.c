@@ -1,0 +1,223 @@
+/*
+ * table.c: frequencies of the ANS format and the tables made of them (docs/format/ans.md,
+ * sections 3 and 4).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/ans/ans.h"
+
+#include <string.h>
+
+static unsigned log2_floor(uint32_t v)
+{
+	return 31 - (unsigned)__builtin_clz(v);
+}
+
+/* ---- frequencies ------------------------------------------------------------------------ */
+
+/*
+ * Symbols below one part get 1; what is left of the parts is shared by the others in proportion,
+ * which may put more of them below 1.  Gives the parts that are missing, below 0: too many.
+ */
+static int32_t share(const uint32_t count[256], uint64_t total, uint32_t parts, uint16_t freq[256])
+{
+	bool small[256] = {false};
+	uint64_t left = total;
+	uint32_t room = parts;
+	for (bool again = true; again;) {
+		again = false;
+		uint64_t left_now = left;
+		uint32_t room_now = room;
+		for (unsigned s = 0; s < 256; s++) {
+			if (!count[s] || small[s] || (uint64_t)count[s] * room_now >= left_now)
+				continue;
+			small[s] = again = true;
+			left -= count[s];
+			room--;
+		}
+	}
+	int32_t missing = (int32_t)parts;
+	for (unsigned s = 0; s < 256; s++) {
+		freq[s] = 0;
+		if (count[s])
+			freq[s] =
+				small[s]
+					? 1
+					: (uint16_t)(((uint64_t)count[s] * room + left / 2) / left);
+		missing -= freq[s];
+	}
+	return missing;
+}
+
+void lade__ans_normalise(const uint32_t count[256], unsigned bits, uint16_t freq[256])
+{
+	uint64_t total = 0;
+	for (unsigned s = 0; s < 256; s++)
+		total += count[s];
+	int32_t missing = share(count, total, (uint32_t)1 << bits, freq);
+	/* Rounding leaves a few parts: each goes where it saves most, or is taken where it costs
+	 * least.  At most one for each symbol; the sum never passes 256 too many. */
+	for (; missing; missing += missing > 0 ? -1 : 1) {
+		int at = -1;
+		double best = 0;
+		for (int s = 0; s < 256; s++) {
+			double slope;
+			if (!count[s] || (missing < 0 && freq[s] == 1))
+				continue;
+			slope = missing > 0 ? count[s] / (freq[s] + 0.5)
+			                    : -(count[s] / (freq[s] - 0.5));
+			if (at < 0 || slope > best) {
+				at = s;
+				best = slope;
+			}
+		}
+		freq[at] = (uint16_t)(freq[at] + (missing > 0 ? 1 : -1));
+	}
+}
+
+/* log2 in 1/65536, to 0.001: a cubic between the powers of two. */
+static uint32_t log2_parts(uint32_t v)
+{
+	unsigned q = log2_floor(v);
+	uint64_t m = (((uint64_t)v << 16) >> q) - 65536;
+	return (q << 16) +
+	       (uint32_t)(m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16));
+}
+
+uint64_t lade__ans_estimate(const uint32_t count[256], const uint16_t freq[256], unsigned bits)
+{
+	uint64_t sum = 0;
+	for (unsigned s = 0; s < 256; s++) {
+		if (count[s])
+			sum += (uint64_t)count[s] * ((bits << 16) - log2_parts(freq[s]));
+	}
+	return sum >> 16;
+}
+
+uint64_t lade__ans_entropy(const uint32_t count[256], uint32_t total)
+{
+	uint64_t sum = 0;
+	for (unsigned s = 0; s < 256; s++) {
+		if (count[s])
+			sum += (uint64_t)count[s] * (log2_parts(total) - log2_parts(count[s]));
+	}
+	return sum >> 16;
+}
+
+/* ---- descriptions ----------------------------------------------------------------------- */
+
+unsigned lade__ans_describe(const uint16_t freq[256], uint8_t *out)
+{
+	memset(out, 0, ANS_TABLE_WORDS_MAX * 4);
+	unsigned present = 0;
+	for (unsigned s = 0; s < 256; s++) {
+		if (!freq[s])
+			continue;
+		out[s / 8] = (uint8_t)(out[s / 8] | 1 << s % 8);
+		uint8_t *length = &out[32 + present / 2];
+		*length = (uint8_t)(*length | log2_floor(freq[s]) << present % 2 * 4);
+		present++;
+	}
+	size_t at = (32 + (size_t)(present + 1) / 2) * 8;
+	for (unsigned s = 0; s < 256; s++) {
+		for (unsigned b = 0; freq[s] && b < log2_floor(freq[s]); b++, at++)
+			out[at / 8] = (uint8_t)(out[at / 8] | (freq[s] >> b & 1) << at % 8);
+	}
+	return (unsigned)((at + 31) / 32);
+}
+
+bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t freq[256])
+{
+	size_t size = (size_t)words * 4;
+	unsigned present = 0;
+	if (size < 32)
+		return false;
+	for (unsigned i = 0; i < 32; i++)
+		present += (unsigned)__builtin_popcount(src[i]);
+	size_t at = (32 + (size_t)(present + 1) / 2) * 8;
+	if (at > size * 8)
+		return false;
+	uint32_t sum = 0;
+	unsigned nth = 0;
+	for (unsigned s = 0; s < 256; s++) {
+		freq[s] = 0;
+		if (!(src[s / 8] >> s % 8 & 1))
+			continue;
+		unsigned q = src[32 + nth / 2] >> nth % 2 * 4 & 15;
+		nth++;
+		if (q > bits || q > size * 8 - at)
+			return false;
+		uint32_t f = (uint32_t)1 << q;
+		for (unsigned b = 0; b < q; b++, at++)
+			f |= (uint32_t)(src[at / 8] >> at % 8 & 1) << b;
+		sum += f;
+		freq[s] = (uint16_t)f;
+	}
+	return sum == (uint32_t)1 << bits && (at + 31) / 32 == words;
+}
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+/*
+ * The spread: index i of the frequencies' sum lies in stripe Q = 19 i mod 32, at place
+ * (i / 32 + 5 Q) mod (L / 32) of it.  Symbols count their places in the order of (Q, i / 32).
+ * 19 * 27 = 513 = 16 * 32 + 1, so that i mod 32 = 27 Q mod 32.
+ */
+#define STRIPE_INVERSE 27
+
+static void symbols_of(const uint16_t freq[256], uint8_t *symbol)
+{
+	for (unsigned s = 0; s < 256; s++) {
+		memset(symbol, (int)s, freq[s]);
+		symbol += freq[s];
+	}
+}
+
+void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *table)
+{
+	uint8_t symbol[1 << ANS_BITS_MAX];
+	uint16_t high[256];
+	unsigned stripe = 1U << bits >> 5;
+	symbols_of(freq, symbol);
+	memcpy(high, freq, sizeof high);
+	for (unsigned q = 0; q < 32; q++) {
+		const uint8_t *from = symbol + q * STRIPE_INVERSE % 32;
+		for (unsigned j = 0; j < stripe; j++) {
+			uint8_t s = from[j * 32];
+			uint32_t y = high[s]++;
+			unsigned take = bits - log2_floor(y);
+			table[q * stripe + ((j + ANS_STRIPE_TURN * q) & (stripe - 1))] =
+				ANS_ENTRY((y << take) - (1U << bits), s, take);
+		}
+	}
+}
+
+void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder)
+{
+	uint8_t symbol[1 << ANS_BITS_MAX];
+	uint16_t place[256];
+	unsigned states = 1U << bits, stripe = states >> 5, first = 0;
+	symbols_of(freq, symbol);
+	for (unsigned s = 0; s < 256; s++) {
+		place[s] = (uint16_t)first;
+		if (freq[s]) {
+			unsigned most = bits - log2_floor(freq[s]);
+			encoder->symbol[s].bits = (most << 16) - ((uint32_t)freq[s] << most);
+			encoder->symbol[s].first = (int32_t)first - freq[s];
+		}
+		first += freq[s];
+	}
+	for (unsigned q = 0; q < 32; q++) {
+		const uint8_t *from = symbol + q * STRIPE_INVERSE % 32;
+		for (unsigned j = 0; j < stripe; j++) {
+			uint8_t s = from[j * 32];
+			encoder->next[place[s]++] =
+				(uint16_t)(states + q * stripe +
+			                   ((j + ANS_STRIPE_TURN * q) & (stripe - 1)));
+		}
+	}
+	for (unsigned s = 0; s < 256; s++) {
+		if (freq[s])
+			encoder->start[s] = encoder->next[place[s] - freq[s]];
+	}
+}

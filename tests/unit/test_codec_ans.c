@@ -1,0 +1,371 @@
+/*
+ * test_codec_ans.c: the ANS codec at every instruction set: the same bytes, ranges, all element
+ * types, what the header says, and damaged chunks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/ans/ans.h"
+
+#include "codec_test.h"
+
+static const uint64_t seed = 0x1ade0a25;
+
+/* Elements of 'width' bytes, whose position p is constant, noise, or skewed, by two bits of
+ * 'kinds'. */
+static void fill(uint8_t *data, size_t size, size_t width, unsigned kinds, rng *r)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned kind = kinds >> 2 * (i % width) & 3;
+		uint64_t v = rng_next(r);
+		unsigned steps = (unsigned)__builtin_ctzll(v | 1ULL << 40);
+		data[i] = kind == 0   ? 0x5A
+		          : kind == 1 ? (uint8_t)(v >> 48)
+		          : kind == 2 ? (uint8_t)(steps * 3)
+		                      : (uint8_t)((v >> 20 & 1) * steps + steps);
+	}
+}
+
+static lade_status decode_at(codec *c, lade_cpu cpu, const guard *in, guard *out, size_t *got,
+                             lade_error *err)
+{
+	c->dec.cpu = cpu;
+	return codec_decode(c, in->data, in->size, out->data, out->size, got, err);
+}
+
+/* All levels make the same bytes, and give the data back from them, whole and in part. */
+static void check_levels(const char *spec, const uint8_t *data, size_t size, rng *r)
+{
+	codec c = codec_open(spec);
+	size_t bound = codec_bound(&c, size), packed_size = 0, got;
+	uint8_t *packed = malloc(bound), *again = malloc(bound);
+	lade_cpu most = lade_cpu_detect();
+	lade_error err = {0};
+	for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= most; cpu++) {
+		guard in = guard_copy(data, size, cpu & 1);
+		c.enc.cpu = cpu;
+		assert_status(codec_encode(&c, in.data, size,
+		                           cpu == LADE_CPU_PLAIN ? packed : again, bound, &got,
+		                           &err),
+		              LADE_OK, err);
+		if (cpu == LADE_CPU_PLAIN)
+			packed_size = got;
+		assert_int_equal(got, packed_size);
+		if (cpu != LADE_CPU_PLAIN)
+			assert_memory_equal(packed, again, got);
+		guard_free(&in);
+	}
+	guard in = guard_copy(packed, packed_size, 1);
+	for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= most; cpu++) {
+		guard out = guard_new(size, 1);
+		assert_status(decode_at(&c, cpu, &in, &out, &got, &err), LADE_OK, err);
+		assert_int_equal(got, size);
+		if (size)
+			assert_memory_equal(out.data, data, size);
+		guard_free(&out);
+		for (int k = 0; k < 4 && size; k++) {
+			size_t off = rng_below(r, size), part = rng_below(r, size - off) + 1;
+			out = guard_new(part, k & 1);
+			c.dec.stage = &c.stage;
+			assert_status(c.decoder->run_range(&c.dec,
+			                                   lade_host_cspan(in.data, in.size), off,
+			                                   lade_host_span(out.data, part), &err),
+			              LADE_OK, err);
+			assert_memory_equal(out.data, data + off, part);
+			guard_free(&out);
+		}
+	}
+	guard_free(&in);
+	free(again);
+	free(packed);
+	codec_close(&c);
+}
+
+static void test_levels(void **state)
+{
+	(void)state;
+	static const char *const specs[] = {
+		"ans",
+		"ans(float8_e4m3,block=16384)",
+		"ans(<f2)",
+		"ans(bfloat16,block=8192,bits=11)",
+		"ans(<f4,bits=9)",
+		"ans(>i4)",
+		"ans(<i8)",
+		"ans(<f8,block=16384)",
+	};
+	static const size_t sizes[] = {0,   1,    3,    4,    31,    32,    127,   128,
+	                               129, 1000, 4096, 4100, 12321, 65536, 100007};
+	rng r = {seed};
+	printf("seed %llx\n", (unsigned long long)seed);
+	uint8_t *data = malloc(1 << 17);
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+		codec c = codec_open(specs[i]);
+		size_t width = lade_dtype_size((lade_dtype)c.stage.option[0].i);
+		codec_close(&c);
+		for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+			fill(data, sizes[k], width, (unsigned)rng_next(&r), &r);
+			check_levels(specs[i], data, sizes[k], &r);
+		}
+		fill(data, 70000, width, 0xAAAA, &r); /* all positions coded */
+		check_levels(specs[i], data, 70000, &r);
+		fill(data, 70000, width, 0x4444, &r); /* constant and noise only */
+		check_levels(specs[i], data, 70000, &r);
+	}
+	free(data);
+}
+
+/* One sub-block is noise among others that are not; and one lane gets all the noise. */
+static void test_mixed(void **state)
+{
+	(void)state;
+	rng r = {seed + 1};
+	enum { SIZE = 65536 };
+	uint8_t *data = malloc(SIZE);
+	fill(data, SIZE, 1, 2, &r);
+	fill(data + 8192, 4096, 1, 1, &r);
+	check_levels("ans", data, SIZE, &r);
+	memset(data, 7, SIZE);
+	for (size_t row = 0; row < SIZE / 128; row++)
+		fill(data + row * 128 + 4 * ((32 + 5 - row % 32) % 32), 4, 1, 1, &r);
+	check_levels("ans", data, SIZE, &r);
+	free(data);
+}
+
+static void test_kinds(void **state)
+{
+	(void)state;
+	rng r = {seed + 2};
+	enum { SIZE = 40000 };
+	uint8_t *data = malloc(SIZE), *packed = malloc(SIZE + ANS_HEADER);
+	codec c = codec_open("ans(<f4)");
+	lade_error err = {0};
+	size_t got;
+	fill(data, SIZE, 4, 1 << 0 | 2 << 4, &r); /* noise, constant, skewed, constant */
+	assert_status(codec_encode(&c, data, SIZE, packed, SIZE + ANS_HEADER, &got, &err), LADE_OK,
+	              err);
+	assert_int_equal(packed[ANS_AT_KIND], ANS_CODED);
+	assert_int_equal(packed[ANS_AT_PLANES], ANS_PLANE_RAW);
+	assert_int_equal(packed[ANS_AT_PLANES + 2], ANS_PLANE_CONSTANT);
+	assert_int_equal(packed[ANS_AT_PLANES + 3], 0x5A);
+	assert_int_equal(packed[ANS_AT_PLANES + 4], ANS_PLANE_CODED);
+	assert_int_equal(packed[ANS_AT_PLANES + 6], ANS_PLANE_CONSTANT);
+	assert_true(got < SIZE / 2);
+	fill(data, SIZE, 4, 0x55, &r);
+	assert_status(codec_encode(&c, data, SIZE, packed, SIZE + ANS_HEADER, &got, &err), LADE_OK,
+	              err);
+	assert_int_equal(packed[ANS_AT_KIND], ANS_RAW);
+	assert_int_equal(got, SIZE + ANS_HEADER);
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (uint8_t)(i % 4);
+	assert_status(codec_encode(&c, data, SIZE, packed, SIZE + ANS_HEADER, &got, &err), LADE_OK,
+	              err);
+	assert_int_equal(packed[ANS_AT_KIND], ANS_CONSTANT);
+	assert_int_equal(got, ANS_HEADER);
+	check_levels("ans(<f4)", data, SIZE, &r);
+	codec_close(&c);
+	free(packed);
+	free(data);
+}
+
+/* Damaged chunks of several sub-blocks: all levels agree; nothing beside the room is touched. */
+static void test_damaged(void **state)
+{
+	(void)state;
+	static const char *const specs[] = {"ans", "ans(<f2)", "ans(<i8)"};
+	static const size_t widths[] = {1, 2, 8};
+	rng r = {seed + 3};
+	enum { SIZE = 12000 };
+	uint8_t data[SIZE], packed[SIZE + ANS_HEADER], bad[SIZE + ANS_HEADER];
+	unsigned fine = 0;
+	for (size_t i = 0; i < 3; i++) {
+		codec c = codec_open(specs[i]);
+		lade_error err = {0};
+		size_t size, got;
+		fill(data, SIZE, widths[i], 0x1B6E, &r);
+		assert_status(codec_encode(&c, data, SIZE, packed, sizeof packed, &size, &err),
+		              LADE_OK, err);
+		for (int k = 0; k < 1500; k++) {
+			lade_status status[2];
+			memcpy(bad, packed, size);
+			for (size_t f = 0; f < 1 + (size_t)k % 3; f++)
+				bad[rng_below(&r, k % 4 ? size : 200)] ^=
+					(uint8_t)(1U << rng_below(&r, 8));
+			guard in = guard_copy(bad, size, k & 1), out[2];
+			for (int level = 0; level < 2; level++) {
+				out[level] = guard_new(SIZE, 1);
+				memset(out[level].data, 0, SIZE);
+				err = (lade_error){0};
+				status[level] =
+					decode_at(&c, level ? lade_cpu_detect() : LADE_CPU_PLAIN,
+				                  &in, &out[level], &got, &err);
+				if (status[level] != LADE_OK)
+					assert_true(err.message[0] && got == 0);
+			}
+			assert_int_equal(status[0], status[1]);
+			if (status[0] == LADE_OK)
+				assert_memory_equal(out[0].data, out[1].data, SIZE);
+			fine += status[0] == LADE_OK;
+			guard_free(&out[0]);
+			guard_free(&out[1]);
+			guard_free(&in);
+		}
+		codec_close(&c);
+	}
+	print_message("%u of 4500 are still chunks\n", fine);
+}
+
+/* Any frequencies that sum up come back from their description; the tables undo one another. */
+static void test_tables(void **state)
+{
+	(void)state;
+	rng r = {seed + 4};
+	static lade__ans_encoder encoder;
+	uint32_t table[1 << ANS_BITS_MAX], count[256];
+	uint16_t freq[256], back[256];
+	uint8_t text[ANS_TABLE_WORDS_MAX * 4];
+	for (int k = 0; k < 300; k++) {
+		unsigned bits = ANS_BITS_MIN + (unsigned)k % 3, sum = 0;
+		uint64_t any = 0;
+		for (unsigned s = 0; s < 256; s++) {
+			count[s] = rng_below(&r, 4) ? 0 : (uint32_t)rng_below(&r, 1 << k % 24) + 1;
+			if (k == 3)
+				count[s] = s == 99;
+			if (k == 5)
+				count[s] = s ? 1 : ANS_SIZE_MAX - 255;
+			any += count[s];
+		}
+		if (!any)
+			continue;
+		lade__ans_normalise(count, bits, freq);
+		for (unsigned s = 0; s < 256; s++) {
+			sum += freq[s];
+			assert_int_equal(!freq[s], !count[s]);
+		}
+		assert_int_equal(sum, 1 << bits);
+		unsigned words = lade__ans_describe(freq, text);
+		assert_true(words <= ANS_TABLE_WORDS_MAX);
+		assert_true(lade__ans_read(text, words, bits, back));
+		assert_memory_equal(freq, back, sizeof freq);
+		assert_false(lade__ans_read(text, words - 1, bits, back));
+		assert_false(lade__ans_read(text, words, bits ^ 1, back));
+		lade__ans_decoder_of(freq, bits, table);
+		lade__ans_encoder_of(freq, bits, &encoder);
+		for (uint32_t x = 0; x < 1U << bits; x++) {
+			uint32_t s = table[x] >> 8 & 0xFF, size = table[x] & 0xFF,
+				 low = table[x] >> 16;
+			uint32_t next = low + (1U << bits);
+			lade__ans_symbol e = encoder.symbol[s];
+			for (uint32_t v = 0; v < 1U << size; v += (1U << size) / 2 + 1) {
+				assert_int_equal((next + v + e.bits) >> 16, size);
+				assert_int_equal(
+					encoder.next[(int32_t)((next + v) >> size) + e.first],
+					x + (1U << bits));
+			}
+			assert_true(low + (1U << size) <= 1U << bits);
+		}
+	}
+}
+
+static void expect_bad(codec *c, const uint8_t *bad, size_t size, lade_status want, uint64_t off,
+                       const char *words)
+{
+	uint8_t out[8192];
+	lade_error err = {0};
+	size_t got;
+	assert_status(codec_decode(c, bad, size, out, sizeof out, &got, &err), want, err);
+	assert_true(strstr(err.message, words) != NULL);
+	assert_true(err.offset == off);
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	rng r = {seed + 5};
+	codec c = codec_open("ans");
+	uint8_t data[8192], packed[8192 + ANS_HEADER], bad[8192 + ANS_HEADER];
+	lade_error err = {0};
+	size_t size;
+	static const struct {
+		size_t at;
+		uint8_t value;
+		const char *words;
+	} rows[] = {
+		{0, 2, "version 2, want 1"},
+		{ANS_AT_KIND, 3, "kind is 3"},
+		{ANS_AT_WIDTH, 4, "width"},
+		{ANS_AT_BLOCK, 15, "2^15"},
+		{ANS_AT_SIZE + 3, 0x41, "decoded size"},
+		{ANS_AT_ROWS, 178, "words of a lane is 178"},
+		{ANS_AT_BITS, 8, "2^8"},
+		{ANS_AT_PLANES, 3, "mode is 3"},
+		{ANS_AT_PLANES + 1, 65, "size in words is 65"},
+		{12, 1, "sub-block 0 begins at"},
+	};
+	fill(data, sizeof data, 1, 2, &r);
+	assert_status(codec_encode(&c, data, sizeof data, packed, sizeof packed, &size, &err),
+	              LADE_OK, err);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		memcpy(bad, packed, size);
+		bad[rows[i].at] = rows[i].value;
+		size_t at = rows[i].at == ANS_AT_SIZE + 3 ? ANS_AT_SIZE : rows[i].at;
+		expect_bad(&c, bad, size, LADE_E_CORRUPT, at, rows[i].words);
+	}
+	memcpy(bad, packed, size);
+	bad[24] ^= 1; /* the table's bitmap */
+	expect_bad(&c, bad, size, LADE_E_CORRUPT, 24, "is not one of 2^");
+	expect_bad(&c, packed, 15, LADE_E_TRUNCATED, 15, "header wants 16 bytes, have 15");
+	expect_bad(&c, packed, size - 16, LADE_E_TRUNCATED, size - 16, "the chunk wants");
+	codec_close(&c);
+	lade_spec *spec = NULL;
+	assert_int_equal(lade_spec_parse(NULL, "ans(block=5000)", &spec, &err), LADE_E_ARG);
+	assert_int_equal(lade_spec_parse(NULL, "ans(bits=5)", &spec, &err), LADE_E_ARG);
+}
+
+/* The page's example, byte by byte. */
+static void test_example(void **state)
+{
+	(void)state;
+	static const uint8_t page[] = {
+		0x01, 0x02, 0x00, 0x0c, 0x02, 0x01, 0x00, 0x00, 0x01, 0x09, 0x02, 0x0a, 0x04, 0x00,
+		0x00, 0x00, 0x0d, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x00, 0x00, 0x00, 0x00, 0x0e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x68, 0x06, 0x5e, 0x98,
+		0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x22, 0x22, 0x21, 0x21, 0x22, 0x12,
+		0x22, 0x22, 0x22, 0x22, 0x21, 0x22, 0x12, 0x22, 0x22, 0x22, 0xe4, 0x85, 0x02, 0x00,
+		0x79, 0x1d, 0x02, 0x00, 0x73, 0x2b, 0x02, 0x00, 0x71, 0xcc, 0x08, 0x00, 0x80, 0x72,
+		0x0b, 0x11, 0x0a, 0x00, 0xc5, 0x71, 0xcf, 0x54, 0x28, 0x00, 0xa7, 0x1f, 0x02, 0x00,
+		0xa8, 0x17, 0x02, 0x00, 0x53, 0x3b, 0x02, 0x00, 0xc5, 0x71, 0x54, 0x87, 0x28, 0x00,
+		0x67, 0xcb, 0x01, 0x00, 0x98, 0x17, 0x0a, 0x00, 0xba, 0x0b, 0x02, 0x00, 0xd3, 0x1c,
+		0x02, 0x00, 0x91, 0x30, 0x02, 0x00, 0x67, 0xcb, 0x01, 0x00, 0xa4, 0x8a, 0x02, 0x00,
+		0x36, 0x73, 0xdf, 0xc8, 0x09, 0x00, 0x7b, 0xac, 0x08, 0x00, 0x8f, 0xb3, 0x08, 0x00,
+		0x76, 0x31, 0x02, 0x00, 0x36, 0x73, 0xa4, 0x8a, 0x02, 0x00, 0xdb, 0xd1, 0x01, 0x00,
+		0xff, 0x16, 0x0a, 0x00, 0xf0, 0x04, 0x02, 0x00, 0xe8, 0x0d, 0x02, 0x00, 0x50, 0x74,
+		0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x61, 0x61,
+	};
+	uint8_t data[258], out[sizeof page + 64];
+	lade_error err = {0};
+	size_t got;
+	for (size_t i = 0; i < sizeof data; i++)
+		data[i] = i % 7 == 0 ? 'c' : i % 5 == 0 ? 'b' : 'a';
+	codec c = codec_open("ans(bits=9)");
+	assert_status(codec_encode(&c, data, sizeof data, out, sizeof out, &got, &err), LADE_OK,
+	              err);
+	assert_int_equal(got, sizeof page);
+	assert_memory_equal(out, page, got);
+	uint8_t back[sizeof data];
+	assert_status(codec_decode(&c, page, sizeof page, back, sizeof back, &got, &err), LADE_OK,
+	              err);
+	assert_memory_equal(back, data, sizeof data);
+	codec_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_levels),  cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_tables),  cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_example),
+	};
+	return cmocka_run_group_tests(tests, codec_setup, codec_teardown);
+}
