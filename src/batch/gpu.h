@@ -15,7 +15,9 @@
  *	gpu_lane.c    streams, events and memory that an engine keeps or takes
  *	gpu_run.c     calls that wait, on the device
  *	gpu_bridge.c  calls that wait, on the host, of items that lie on a device
- *	gpu_call.c    which of these, item by item
+ *	gpu_group.c   which of these, for items that lie alike
+ *	gpu_call.c    calls that wait, from item to result
+ *	sizes.c       lade_decoded_sizes()
  *	async.c       the calls of lade/async.h
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -84,12 +86,22 @@ typedef struct lade__gpu_unit {
 	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
 	bool stage_out;  /* what follows says where the result goes */
 	bool to_host;    /* to pageable memory: through pinned */
+	bool last;       /* of its item's */
 	void *to;
 	size_t skip, size, row, pitch, at; /* as in lade__gpu_copy */
 	/* Where the staged source and the scratch for the result stand in a wave, counted from its
 	 * in_off and out_off; by lade__gpu_wave_plan(). */
 	size_t in_at, out_at;
 } lade__gpu_unit;
+
+/* Units in a row, in memory that grows. */
+typedef struct lade__gpu_list {
+	lade__gpu_unit *unit;
+	size_t count, cap;
+} lade__gpu_list;
+
+/* Sees to room for 'more' units behind those that are there.  Fails: LADE_E_NOMEM */
+lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *err);
 
 /*
  * The units of one item, at most item->src_count (1 when encoding) of them, for a device's number;
@@ -204,6 +216,7 @@ typedef struct lade__gpu_slot {
 	/* Events: its sources are there; its results are made; they are told; all is done. */
 	void *copied, *made, *told, *done;
 	lade__block pinned;
+	lade__gpu_list units;
 } lade__gpu_slot;
 
 /*
@@ -218,6 +231,7 @@ typedef struct lade__gpu_lane {
 	void *begin; /* an event */
 	lade_stream in, out, kernels[LADE__GPU_STREAMS];
 	lade__gpu_slot slot[LADE__GPU_SLOTS];
+	lade__gpu_list ahead; /* units that are in no wave yet */
 } lade__gpu_lane;
 
 /* A lane on an entered device; give takes it back, and frees what it has of pinned memory beyond
@@ -273,14 +287,33 @@ typedef struct lade__gpu_done {
 } lade__gpu_done;
 
 /*
+ * The units of a call, made while the first of them are on their way already.  What it says of all
+ * of them need not be exact: waves are cut by it.
+ */
+typedef struct lade__gpu_feed {
+	void *ctx;
+	/* Adds the units of the next items to a list until it has 'want', or sets '*end': there
+	 * are no more.  Fails: LADE_E_NOMEM */
+	lade_status (*more)(void *ctx, size_t want, lade__gpu_list *list, bool *end,
+	                    lade_error *err);
+	/* An item's last unit is done; its entry of 'done' says what came of it. */
+	void (*told)(void *ctx, size_t item);
+	lade__gpu_done *done; /* by item, LADE_OK and 0 before; a unit adds its bytes, or leaves
+	                       * its status where there is none yet */
+	size_t count;         /* units */
+	uint64_t in, out;     /* bytes of sources and results that are staged */
+	bool pageable;        /* some may be in pageable memory */
+} lade__gpu_feed;
+
+/*
  * Runs units of one route on an entered device, behind the work of 'stream', and waits.  Pageable
- * bytes are moved by up to 'threads' threads (0: the engine's).  'done' has an entry for each item,
- * LADE_OK and 0 before; a unit adds its bytes, or leaves its status where there is none yet.
- * Fails: when the device does; what then became of the items is not known
+ * bytes are moved by up to 'threads' threads (0: the engine's).
+ * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items is not known,
+ *        and the feed may not have come to its end
  */
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, unsigned threads, lade__gpu_unit *units,
-                          size_t count, lade__gpu_done *done, lade_error *err);
+                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
+                          lade_error *err);
 
 /*
  * Runs items on the host whose sources or destinations lie on an entered device: brings the sources

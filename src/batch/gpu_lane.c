@@ -20,6 +20,9 @@
  * on both sides takes, if its items are not larger than some megabytes. */
 #define LANE_KEEP ((size_t)256 << 20)
 
+/* Nor more units for each of its slots, with those ahead, than so many. */
+#define UNITS_KEEP ((size_t)1 << 12)
+
 /* Sheets have a power of two bytes from this on: they are never taken for larger ones, which would
  * give pinned memory back, and for that the driver waits for all work of the device. */
 #define SHEET_LEAST ((size_t)16 << 10)
@@ -73,6 +76,12 @@ static lade_stream *stream_at(lade__gpu_lane *lane, unsigned i)
 	return i == 0 ? &lane->in : i == 1 ? &lane->out : &lane->kernels[i - 2];
 }
 
+static void list_free(lade__gpu_list *list)
+{
+	free(list->unit);
+	*list = (lade__gpu_list){0};
+}
+
 static void event_free(lade__device *device, void *event)
 {
 	if (event)
@@ -98,6 +107,9 @@ static void lane_free(lade_engine *engine, lade__gpu_lane *lane)
 		event_free(device, lane->begin);
 		lade__device_leave(device);
 	}
+	for (int i = 0; i < LADE__GPU_SLOTS; i++)
+		list_free(&lane->slot[i].units);
+	list_free(&lane->ahead);
 	free(lane);
 }
 
@@ -154,7 +166,11 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 		if (pinned->size > LANE_KEEP - kept)
 			pinned_free(engine, lane->device, pinned);
 		kept += pinned->size;
+		if (lane->slot[i].units.cap > UNITS_KEEP)
+			list_free(&lane->slot[i].units);
 	}
+	if (lane->ahead.cap > UNITS_KEEP)
+		list_free(&lane->ahead);
 	pthread_mutex_lock(&engine->workers_mutex);
 	lane->next = engine->lanes;
 	engine->lanes = lane;

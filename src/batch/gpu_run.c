@@ -9,9 +9,11 @@
  *     kernels:                       | wave 1   |           (wave 2 on another stream)
  *     out:                                      | sizes 1 | ... | copy 1 | ...
  *
- * When the sizes of a wave are told, the host knows whether its results are as long as they can be;
- * then those that stand in a row go out by one copy of the driver, else a kernel copies just what
- * there is.
+ * Waves are planned as they are launched, from units that are made as they are wanted.
+ *
+ * When the sizes of a wave are told, the host knows what there is to copy.  Results that are as
+ * long as they can be and stand in a row go out by one copy of the driver, as do few and long ones;
+ * else a kernel copies them.
  *
  * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
  *
@@ -32,8 +34,19 @@
 #define WAVE_UNITS ((size_t)1 << 20)
 #define WAVE_FEW 48u
 
+/* Units of a wave with nothing to bring, so that kernels begin before all are planned; four such
+ * waves fill a device. */
+#define WAVE_RESIDENT ((size_t)2048)
+
 /* Of a device's memory all waves in flight take no more than this part, if units allow it. */
 #define MEMORY_SHIFT 3
+
+/* The first waves are smaller, so that kernels begin early, and so are the last, so that little is
+ * left to do when the last copy has come: each takes this part of what is left. */
+#define TAPER 3
+
+/* Units that the first wave is thought to take. */
+#define GUESS 64
 
 /* Waves in flight where pinned memory has to be had for each. */
 #define SLOTS_PAGEABLE 4u
@@ -41,26 +54,34 @@
 /* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
 #define ABREAST LADE__GPU_STREAMS
 
-/* More runs of results than these are a kernel's to copy. */
+/* More runs of results than these are a kernel's to copy, unless they are so long on average that
+ * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
 #define RUNS_MOST 32u
+#define RUN_LEAST ((size_t)128 << 10)
 
 /* Pageable bytes are gathered by threads in pieces of at least this. */
 #define GATHER_GRAIN ((size_t)1 << 20)
 
+/* Waves in flight are a ring of slots: 'flying' from 'first' on, of which the last 'unsettled' have
+ * not told their sizes yet. */
 typedef struct run {
 	lade_engine *engine;
 	const lade__route *route;
 	lade__device *device;
 	lade__gpu_lane *lane;
-	lade__gpu_unit *units;
-	size_t count;
-	lade__gpu_done *done;
-	lade__gpu_wave *waves;
-	size_t wave_count, wave_cap;
+	lade__gpu_feed *feed;
+	bool end;            /* of the feed */
 	lade__gpu_most most; /* of a wave */
+	size_t few_in, few_out; /* of a small one */
+	size_t guess;           /* units that the next wave takes, about */
+	bool single;            /* one wave is all */
 	unsigned slots, threads;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
+	lade__gpu_wave waves[LADE__GPU_SLOTS];
+	unsigned first, flying, unsettled;
+	size_t launched, units; /* waves so far, and their units */
+	uint64_t in, out;       /* bytes that these staged */
 } run;
 
 /* ---- pinned memory of a slot ------------------------------------------------------------- */
@@ -184,24 +205,54 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
-/* The units that the device has beside those of a wave, as far as they have come by then. */
-static size_t abreast(const run *r, size_t index)
+/* The units that the device has beside those of a wave, as far as they have come by then: those of
+ * waves like it, if so many are left. */
+static size_t abreast(const run *r, const lade__gpu_wave *w)
 {
-	size_t units = 0;
-	for (size_t i = index + 1; i < r->wave_count && i < index + ABREAST; i++)
-		units += r->waves[i].count;
-	return units;
+	size_t ahead = r->lane->ahead.count, done = r->units + w->count;
+	size_t left = !r->end && r->feed->count > done ? r->feed->count - done : ahead;
+	size_t units = (ABREAST - 1) * w->count;
+	return units < left ? units : left;
 }
 
-static lade_status wave_launch(run *r, size_t index, lade_error *err)
+/* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
+static lade_status take_units(run *r, lade__gpu_slot *slot, lade__gpu_wave *w, lade_error *err)
 {
-	const lade__gpu_wave *w = &r->waves[index];
-	unsigned k = (unsigned)(index % r->slots);
+	lade__gpu_list *ahead = &r->lane->ahead, rest = slot->units;
+	size_t left = ahead->count - w->count;
+	rest.count = 0;
+	lade_status status = lade__gpu_list_room(&rest, left, err);
+	slot->units = rest; /* it may have moved */
+	if (status != LADE_OK)
+		return status;
+	if (left)
+		memcpy(rest.unit, ahead->unit + w->count, left * sizeof *rest.unit);
+	slot->units = *ahead;
+	*ahead = rest;
+	ahead->count = left;
+	w->units = slot->units.unit;
+	return LADE_OK;
+}
+
+/* Launches the wave of the first units ahead in the next slot, which nothing uses. */
+static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error *err)
+{
+	unsigned k = (r->first + r->flying) % r->slots;
+	lade__gpu_wave *w = &r->waves[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
 	lade_stream in = r->lane->in, out = r->lane->out;
-	lade_stream kernels = r->lane->kernels[index % LADE__GPU_STREAMS];
+	lade_stream kernels = r->lane->kernels[r->launched % LADE__GPU_STREAMS];
 	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
+
+	*w = *planned;
+	TRY(take_units(r, slot, w, err));
+	r->units += w->count;
+	r->in += w->in_size;
+	r->out += w->out_size;
+	r->launched++;
+	r->flying++;
+	r->unsettled++;
 
 	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
 	parts p = parts_of(w, slot->pinned.data);
@@ -213,7 +264,7 @@ static lade_status wave_launch(run *r, size_t index, lade_error *err)
 	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
 	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base, 0, 0,
-	                          abreast(r, index), err));
+	                          abreast(r, w), err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, base + w->result_off,
@@ -231,54 +282,61 @@ static uint8_t *target(const lade__gpu_unit *u, const parts *p)
 	return u->to_host ? p->out + u->out_at : (uint8_t *)u->to + u->at;
 }
 
-/* Whether results 'i' and 'i + 1' stand in a row on both sides. */
-static bool in_a_row(const lade__gpu_unit *u, const parts *p)
+/* Whether there is anything of result 'i' to copy. */
+static bool has_bytes(const lade__gpu_wave *w, const parts *p, size_t i)
 {
-	return u[1].stage_out && u[1].out_at == u->out_at + u->cap &&
-	       target(&u[1], p) == target(u, p) + u->cap;
+	return w->units[i].stage_out && p->status[i] == LADE_OK && p->size[i];
 }
 
-/* The runs of a wave's results; 0: they are not all as long as they can be, or have rows, or are
- * parts of what was made. */
-static size_t count_runs(const lade__gpu_wave *w, const parts *p)
+/* Whether results 'i' and 'i + 1' stand in a row on both sides. */
+static bool in_a_row(const lade__gpu_wave *w, const parts *p, size_t i)
 {
-	size_t runs = 0;
+	const lade__gpu_unit *u = &w->units[i];
+	return i + 1 < w->count && has_bytes(w, p, i + 1) && p->size[i] == u->cap &&
+	       u[1].out_at == u->out_at + u->cap && target(&u[1], p) == target(u, p) + u->cap;
+}
+
+/* Whether the results of a wave are the driver's to copy: few runs or long ones, of whole results
+ * without rows. */
+static bool driver_copies(const lade__gpu_wave *w, const parts *p)
+{
+	size_t runs = 0, bytes = 0;
 	for (size_t i = 0; i < w->count; i++) {
 		const lade__gpu_unit *u = &w->units[i];
-		if (!u->stage_out)
+		if (!has_bytes(w, p, i))
 			continue;
-		if (p->status[i] != LADE_OK || p->size[i] != u->cap || u->skip ||
-		    u->size != u->cap || (u->row && !u->to_host))
-			return 0;
-		runs += !(i && u[-1].stage_out && in_a_row(u - 1, p));
+		if (p->size[i] > u->cap || u->skip || u->size != u->cap || (u->row && !u->to_host))
+			return false;
+		runs += !in_a_row(w, p, i);
+		bytes += (size_t)p->size[i];
 	}
-	return runs;
+	return runs <= RUNS_MOST || bytes / runs >= RUN_LEAST;
 }
 
 static int send(const run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
-                const lade__gpu_unit *first, const lade__gpu_unit *last)
+                size_t first, size_t last)
 {
+	const lade__gpu_unit *u = &w->units[first];
 	return r->device->driver->cuMemcpyDtoHAsync(
-		target(first, p), base + w->out_off + first->out_at,
-		last->out_at + last->cap - first->out_at, r->lane->out);
+		target(u, p), base + w->out_off + u->out_at,
+		w->units[last].out_at + (size_t)p->size[last] - u->out_at, r->lane->out);
 }
 
 static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
                              lade_error *err)
 {
 	int result = 0;
-	for (size_t i = 0; i < w->count && result == 0;) {
-		const lade__gpu_unit *first = &w->units[i], *last = first;
-		i++;
-		if (!first->stage_out || first->cap == 0)
+	for (size_t i = 0; i < w->count && result == 0; i++) {
+		size_t first = i;
+		if (!has_bytes(w, p, i))
 			continue;
-		while (i < w->count && in_a_row(last, p))
-			last = &w->units[i++];
-		result = send(r, w, p, base, first, last);
+		while (in_a_row(w, p, i))
+			i++;
+		result = send(r, w, p, base, first, i);
 		/* As in copy_run() of gpu_wave.c. */
-		if (result != LADE__CU_INVALID_VALUE || first == last)
+		if (result != LADE__CU_INVALID_VALUE || first == i)
 			continue;
-		for (result = 0; first <= last && result == 0; first++)
+		for (result = 0; first <= i && result == 0; first++)
 			result = send(r, w, p, base, first, first);
 	}
 	return lade__driver_check(r->device->driver, result, r->device->number,
@@ -286,21 +344,21 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 }
 
 /* Sends the results of a wave on their way, when it is known how long they are. */
-static lade_status wave_settle(run *r, size_t index, lade_error *err)
+static lade_status wave_settle(run *r, lade_error *err)
 {
-	const lade__gpu_wave *w = &r->waves[index];
-	unsigned k = (unsigned)(index % r->slots);
+	unsigned k = (r->first + r->flying - r->unsettled) % r->slots;
+	const lade__gpu_wave *w = &r->waves[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
 	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
 	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
 	parts p = parts_of(w, slot->pinned.data);
-	size_t runs = w->copies_out ? count_runs(w, &p) : 0;
-	if (runs && runs <= RUNS_MOST)
+	if (w->copies_out && driver_copies(w, &p))
 		TRY(send_runs(r, w, &p, base, err));
 	else
 		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, base, 0, 0, err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
+	r->unsettled--;
 out:
 	return status;
 }
@@ -308,7 +366,7 @@ out:
 /* Adds what became of a unit to its item. */
 static void unit_done(run *r, const lade__gpu_unit *u, uint32_t status, uint64_t size)
 {
-	lade__gpu_done *done = &r->done[u->item];
+	lade__gpu_done *done = &r->feed->done[u->item];
 	if (done->status != LADE_OK)
 		return;
 	if (status == LADE_OK && u->wanted && size != u->wanted)
@@ -320,28 +378,40 @@ static void unit_done(run *r, const lade__gpu_unit *u, uint32_t status, uint64_t
 	done->size = status == LADE_OK ? done->size + n : 0;
 }
 
-static lade_status wave_retire(run *r, size_t index, lade_error *err)
+/* Ends the first wave in flight, which is settled. */
+static lade_status wave_retire(run *r, lade_error *err)
 {
-	const lade__gpu_wave *w = &r->waves[index];
-	lade__gpu_slot *slot = &r->lane->slot[index % r->slots];
+	const lade__gpu_wave *w = &r->waves[r->first];
+	lade__gpu_slot *slot = &r->lane->slot[r->first];
 	lade_status status;
 	TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++) {
 		unit_done(r, &w->units[i], p.status[i], p.size[i]);
+		if (w->units[i].last)
+			r->feed->told(r->feed->ctx, w->units[i].item);
+	}
+	r->first = (r->first + 1) % r->slots;
+	r->flying--;
 out:
 	return status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- planning ------------------------------------------------------------------------------ */
 
-static size_t wave_size(size_t total, size_t most, size_t units, unsigned slots)
+/* The most bytes of a wave, and the most of the smallest ones: where units are large it takes some
+ * to fill a device. */
+static size_t wave_size(uint64_t total, size_t most, size_t units, unsigned slots, size_t limit,
+                        size_t *least)
 {
-	size_t size = total / slots, few = units ? total / units * WAVE_FEW : 0;
+	uint64_t size = total / slots, few = units ? total / units * WAVE_FEW : 0;
 	if (few > most)
-		most = few;
-	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : size;
+		most = few < limit ? (size_t)few : limit;
+	*least = few > WAVE_LEAST ? (few < most ? (size_t)few : most) : WAVE_LEAST;
+	if (total == 0)
+		return most;
+	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : (size_t)size;
 }
 
 static size_t memory_of(const run *r)
@@ -352,70 +422,65 @@ static size_t memory_of(const run *r)
 /* How large waves are, and how many in flight. */
 static void measure(run *r)
 {
-	size_t in = 0, out = 0, in_units = 0, out_units = 0;
+	const lade__gpu_feed *f = r->feed;
 	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
-	r->slots = LADE__GPU_SLOTS;
-	for (size_t i = 0; i < r->count; i++) {
-		const lade__gpu_unit *u = &r->units[i];
-		/* Beyond a wave's most the sums do not matter: no overflow. */
-		if (u->stage_in && in < SIZE_MAX / 2)
-			in += u->src_size < SIZE_MAX / 4 ? u->src_size : SIZE_MAX / 4;
-		if (u->stage_out && out < SIZE_MAX / 2)
-			out += u->cap < SIZE_MAX / 4 ? u->cap : SIZE_MAX / 4;
-		in_units += u->stage_in;
-		out_units += u->stage_out;
-		if (u->pageable || u->to_host)
-			r->slots = SLOTS_PAGEABLE;
-	}
-	r->most = (lade__gpu_most){.in = wave_size(in, WAVE_IN, in_units, r->slots),
-	                           .out = wave_size(out, WAVE_OUT, out_units, r->slots),
-	                           .between = limit};
-	r->most.in = r->most.in < limit / 2 ? r->most.in : limit / 2;
-	r->most.out = r->most.out < limit / 2 ? r->most.out : limit / 2;
+	r->slots = f->pageable ? SLOTS_PAGEABLE : LADE__GPU_SLOTS;
+	r->most = (lade__gpu_most){
+		.in = wave_size(f->in, WAVE_IN, f->count, r->slots, limit / 2, &r->few_in),
+		.out = wave_size(f->out, WAVE_OUT, f->count, r->slots, limit / 2, &r->few_out),
+		.between = limit};
 }
 
-static lade_status plan_waves(run *r, lade_error *err)
+/* The most bytes of the next wave on one side, of which 'left' are to come. */
+static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
 {
+	uint64_t size = total > done ? (total - done) / TAPER : 0;
+	if (total == 0 || r->single)
+		return most;
+	if (r->launched < 8 && size > WAVE_LEAST << r->launched)
+		size = WAVE_LEAST << r->launched;
+	size = size > least ? size : least;
+	return size < most ? (size_t)size : most;
+}
+
+/* Plans the wave of the first units ahead, within 'most'; of none at the feed's end. */
+static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
+{
+	lade__gpu_list *ahead = &r->lane->ahead;
+	size_t limit = r->feed->in || r->feed->out ? WAVE_UNITS : WAVE_RESIDENT;
 	lade_status status = LADE_OK;
-	for (size_t next = 0; next < r->count;) {
-		size_t left = r->count - next;
-		if (r->wave_count == r->wave_cap) {
-			size_t cap = r->wave_cap ? 2 * r->wave_cap : 32;
-			lade__gpu_wave *more = realloc(r->waves, cap * sizeof *more);
-			if (!more)
-				return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-				                 "no memory to plan %zu items", r->count);
-			r->waves = more;
-			r->wave_cap = cap;
-		}
-		lade__gpu_wave *w = &r->waves[r->wave_count];
-		TRY(lade__gpu_wave_plan(r->engine, r->route, r->units + next,
-		                        left < WAVE_UNITS ? left : WAVE_UNITS, &r->most, w, err));
-		next += w->count;
-		r->wave_count++;
-		r->slot_size = w->size > r->slot_size ? w->size : r->slot_size;
+	*w = (lade__gpu_wave){0};
+	for (;; r->guess *= 2) {
+		if (!r->end && ahead->count < r->guess)
+			TRY(r->feed->more(r->feed->ctx, r->guess, ahead, &r->end, err));
+		if (ahead->count == 0)
+			return LADE_OK;
+		size_t n = ahead->count < limit ? ahead->count : limit;
+		TRY(lade__gpu_wave_plan(r->engine, r->route, ahead->unit, n, most, w, err));
+		/* Where all of them fit, more may. */
+		if (w->count < n || n == limit || r->end)
+			break;
 	}
-	r->slot_size = lade__gpu_round(r->slot_size);
-	if (r->wave_count < r->slots)
-		r->slots = r->wave_count ? (unsigned)r->wave_count : 1;
-	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "%zu items are too large",
-		                 r->count);
-	/* Slots are alike: one large unit makes all of them large. */
-	while (r->slots > 1 && r->slots * r->slot_size > memory_of(r))
-		r->slots--;
+	r->guess = w->count + w->count / 8 + 1;
 out:
 	return status;
 }
 
-/* One block for all slots: blocks of their own would be reused from wave to wave by the pool, which
- * makes one wait for the other.  Every wave begins on the stream that takes it.  Where the device
- * has no memory for all slots, fewer do. */
-static lade_status take_block(run *r, lade_stream stream, lade_error *err)
+/* ---- device memory ------------------------------------------------------------------------- */
+
+/* One block for all slots, of at least 'size' bytes each: blocks of their own would be reused from
+ * wave to wave by the pool, which makes one wait for the other.  Where the device has no memory for
+ * all slots, fewer do. */
+static lade_status take_block(run *r, size_t size, lade_error *err)
 {
-	lade_status status = lade__gpu_lane_follow(r->device, r->lane, stream, err);
-	if (status != LADE_OK)
-		return status;
+	lade_status status;
+	/* The waves to come are not planned yet, and some may be larger. */
+	r->slot_size = lade__gpu_round(r->single ? size : size + size / 8);
+	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "a wave of %zu bytes is too large", size);
+	while (r->slots > 1 && r->slots * r->slot_size > memory_of(r))
+		r->slots--;
 	for (;; r->slots /= 2) {
 		status = lade__gpu_alloc(r->engine, r->device, r->lane->in, r->slots * r->slot_size,
 		                         &r->block, err);
@@ -424,46 +489,100 @@ static lade_status take_block(run *r, lade_stream stream, lade_error *err)
 	}
 }
 
+static void give_block(run *r)
+{
+	lade__gpu_free(r->engine, r->device, r->lane->in, r->block, r->slots * r->slot_size);
+	r->block = 0;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+static lade_status drain(run *r, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	while (r->unsettled)
+		TRY(wave_settle(r, err));
+	while (r->flying)
+		TRY(wave_retire(r, err));
+	r->first = 0;
+out:
+	return status;
+}
+
+/* Plans the first wave as large as waves are, by which the slots are measured. */
+static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
+{
+	lade__gpu_wave w;
+	lade_status status;
+	r->lane->ahead.count = 0;
+	r->guess = GUESS;
+	TRY(plan_next(r, &r->most, &w, err));
+	*nothing = w.count == 0;
+	if (*nothing)
+		return LADE_OK;
+	r->single = r->end && w.count == r->lane->ahead.count;
+	size_t waves = r->single ? 1 : r->feed->count / w.count + 3;
+	if (waves < r->slots)
+		r->slots = (unsigned)waves;
+	/* Every wave begins on the stream that the block is taken on. */
+	TRY(lade__gpu_lane_follow(r->device, r->lane, stream, err));
+	TRY(take_block(r, w.size, err));
+out:
+	return status;
+}
+
+static lade_status fly(run *r, lade_error *err)
+{
+	const lade__gpu_feed *f = r->feed;
+	lade_status status;
+	for (;;) {
+		lade__gpu_wave w;
+		lade__gpu_most most = {.in = taper(r, r->most.in, r->few_in, f->in, r->in),
+		                       .out = taper(r, r->most.out, r->few_out, f->out, r->out),
+		                       .between = r->most.between};
+		/* Half of the slots are behind the kernels, and the rest before them. */
+		if (r->unsettled == (r->slots > 1 ? r->slots / 2 : 1))
+			TRY(wave_settle(r, err));
+		if (r->flying == r->slots)
+			TRY(wave_retire(r, err));
+		TRY(plan_next(r, &most, &w, err));
+		if (w.count == 0)
+			break;
+		if (w.size > r->slot_size) {
+			TRY(drain(r, err));
+			give_block(r);
+			TRY(take_block(r, w.size, err));
+		}
+		TRY(wave_launch(r, &w, err));
+	}
+	TRY(drain(r, err));
+out:
+	return status;
+}
+
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, unsigned threads, lade__gpu_unit *units,
-                          size_t count, lade__gpu_done *done, lade_error *err)
+                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
+                          lade_error *err)
 {
 	run r = {.engine = engine,
 	         .threads = threads,
 	         .route = route,
 	         .device = device,
-	         .units = units,
-	         .count = count,
-	         .done = done};
-	lade_status status;
-	if (count == 0)
-		return LADE_OK;
+	         .feed = feed};
+	bool nothing = false;
+	lade_status status = lade__gpu_lane_take(engine, device, &r.lane, err);
+	if (status != LADE_OK)
+		return status;
 	measure(&r);
-	TRY(plan_waves(&r, err));
-	TRY(lade__gpu_lane_take(engine, device, &r.lane, err));
-	TRY(take_block(&r, stream, err));
-	/* Half of the slots are behind the kernels, and the rest before them. */
-	size_t settled = 0, retired = 0, depth = r.slots > 1 ? r.slots / 2 : 1;
-	for (size_t i = 0; i < r.wave_count; i++) {
-		if (i - settled == depth)
-			TRY(wave_settle(&r, settled++, err));
-		if (i - retired == r.slots)
-			TRY(wave_retire(&r, retired++, err));
-		TRY(wave_launch(&r, i, err));
-	}
-	while (settled < r.wave_count)
-		TRY(wave_settle(&r, settled++, err));
-	while (retired < r.wave_count)
-		TRY(wave_retire(&r, retired++, err));
+	TRY(begin(&r, stream, &nothing, err));
+	if (!nothing)
+		TRY(fly(&r, err));
 out:
-	if (r.lane) {
-		/* Nothing may still use the slots' memory or the caller's.  (Where there is no
-		 * block nothing was enqueued, and a wait would spoil another stream's capture.) */
-		if (status != LADE_OK && r.block)
-			lade__gpu_lane_wait(device, r.lane);
-		lade__gpu_free(engine, device, r.lane->in, r.block, r.slots * r.slot_size);
-		lade__gpu_lane_give(engine, r.lane);
-	}
-	free(r.waves);
+	/* Nothing may still use the slots' memory or the caller's.  (Where there is no block
+	 * nothing was enqueued, and a wait would spoil another stream's capture.) */
+	if (status != LADE_OK && r.block)
+		lade__gpu_lane_wait(device, r.lane);
+	give_block(&r);
+	lade__gpu_lane_give(engine, r.lane);
 	return status;
 }

@@ -6,7 +6,27 @@
 #include "base/try.h"
 #include "batch/gpu.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define LIST_LEAST ((size_t)64)
+
+lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *err)
+{
+	if (more <= list->cap - list->count)
+		return LADE_OK;
+	size_t want = more > SIZE_MAX / 2 - list->count ? SIZE_MAX : list->count + more;
+	size_t cap = want > 2 * list->cap ? want : 2 * list->cap;
+	cap = cap > LIST_LEAST ? cap : LIST_LEAST;
+	lade__gpu_unit *unit =
+		cap > SIZE_MAX / sizeof *unit ? NULL : realloc(list->unit, cap * sizeof *unit);
+	if (!unit)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory to plan %zu chunks",
+		                 want);
+	list->unit = unit;
+	list->cap = cap;
+	return LADE_OK;
+}
 
 /* Whether kernels on 'device' read and write such memory fast. */
 static bool is_near(lade_place place, int32_t device)

@@ -1,0 +1,409 @@
+/*
+ * gpu_group.c: which items of a call go which way.
+ *
+ * Items of one spec whose bytes lie alike make a group, and a group goes one way: of those that can
+ * do it the one with the lowest expected time is taken: what the implementations say, and the
+ * copies between the host and the device.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "batch/gpu_group.h"
+
+#include "base/support.h"
+#include "batch/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, older ones half and a quarter of
+ * it), and what one thread copies between pageable and pinned memory. */
+#define LINK_RATE 40.0
+#define GATHER_RATE 8.0
+/* What a call on a device takes beside kernels and copies, in nanoseconds. */
+#define CALL_COST 30e3
+/* What lies on the host goes there when that is faster by this much: it crosses the link twice, and
+ * who named no device may have it busy with other work. */
+#define DETOUR 2.0
+
+/* ---- where things lie ------------------------------------------------------------------------ */
+
+static lade__lies lies_at(lade_place place)
+{
+	return place.kind == LADE_HOST     ? LADE__ON_HOST
+	       : place.kind == LADE_PINNED ? LADE__IN_PINNED
+	                                   : LADE__NEAR;
+}
+
+bool lade__gpu_concerned(const lade_item *items, size_t count, const lade_batch_options *options)
+{
+	if (options->where == LADE_WHERE_DEVICE)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		bool pinned = options->where == LADE_WHERE_AUTO && items[i].src &&
+		              items[i].src_count && items[i].src[0].place.kind == LADE_PINNED &&
+		              items[i].dst.place.kind == LADE_PINNED;
+		if (pinned || items[i].dst.place.kind > LADE_PINNED)
+			return true;
+		for (size_t k = 0; items[i].src && k < items[i].src_count; k++)
+			if (items[i].src[k].place.kind > LADE_PINNED)
+				return true;
+	}
+	return false;
+}
+
+static uint64_t source_bytes(const lade_item *item)
+{
+	uint64_t total = 0;
+	for (size_t i = 0; i < item->src_count; i++)
+		total += item->src[i].size;
+	return total;
+}
+
+/* The device that an item lies on; the options' where it lies on none. */
+static int32_t device_of(const lade_item *item, const lade_batch_options *options)
+{
+	if (lies_at(item->dst.place) == LADE__NEAR)
+		return item->dst.place.device;
+	for (size_t i = 0; i < item->src_count; i++)
+		if (lies_at(item->src[i].place) == LADE__NEAR)
+			return item->src[i].place.device;
+	return options->device;
+}
+
+static lade__lies source_lies(const lade_item *item)
+{
+	lade__lies most = LADE__ON_HOST;
+	for (size_t i = 0; i < item->src_count; i++) {
+		lade__lies at = lies_at(item->src[i].place);
+		if (i == 0 || at == LADE__NEAR || (at == LADE__ON_HOST && most == LADE__IN_PINNED))
+			most = at;
+		if (at == LADE__NEAR)
+			break;
+	}
+	return most;
+}
+
+/* The bytes of an item's larger side. */
+static uint64_t item_bytes(const lade_item *item, lade_direction direction)
+{
+	uint64_t in = source_bytes(item);
+	return direction == LADE_DECODE && item->dst.size > in ? item->dst.size : in;
+}
+
+/* Sizes that no memory has would overflow where room for copies is counted. */
+static lade_status check_sizes(const lade_item *item, lade_error *err)
+{
+	size_t left = SIZE_MAX / 8;
+	bool fits = item->dst.size <= left;
+	for (size_t i = 0; fits && i < item->src_count; i++) {
+		fits = item->src[i].size <= left;
+		left -= fits ? item->src[i].size : 0;
+	}
+	return fits ? LADE_OK
+	            : lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                        "its spans have more than %zu bytes", SIZE_MAX / 8);
+}
+
+/* That there are such devices, where an item lies on others than its own. */
+static lade_status check_devices(const lade_item *item, int32_t own, lade_error *err)
+{
+	lade__device *there;
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < item->src_count && status == LADE_OK; i++) {
+		lade_place place = item->src[i].place;
+		if (lies_at(place) == LADE__NEAR && place.device != own)
+			status = lade__device_get(place.device, &there, err);
+	}
+	return status;
+}
+
+static void group_add(lade__gpu_group *g, lade_direction direction, const lade_item *item)
+{
+	uint64_t in = source_bytes(item), decoded = direction == LADE_DECODE ? item->dst.size : in;
+	g->count++;
+	g->in_bytes += in;
+	g->total += decoded;
+	if (item_bytes(item, direction) > g->largest)
+		g->largest = item_bytes(item, direction);
+}
+
+/* ---- which way ---------------------------------------------------------------------------- */
+
+lade_workload lade__gpu_workload(const lade__gpu_calling *c, const lade__gpu_group *g)
+{
+	unsigned threads = c->options->threads && c->options->threads < c->engine->threads
+	                           ? c->options->threads
+	                           : c->engine->threads;
+	lade_kind kind[] = {LADE_HOST, LADE_PINNED, LADE_DEVICE};
+	return (lade_workload){.direction = c->direction,
+	                       .count = g->count,
+	                       .total = g->total,
+	                       .largest = (size_t)g->largest,
+	                       .src = {kind[g->key.in], g->key.device < 0 ? 0 : g->key.device},
+	                       .dst = {kind[g->key.out], g->key.device < 0 ? 0 : g->key.device},
+	                       .threads = threads,
+	                       .has_dict = c->options->dict != NULL,
+	                       .strict = (c->options->flags & LADE_BATCH_STRICT) != 0,
+	                       .cpu = c->engine->cpu};
+}
+
+/* Whether there is such a device, with kernels. */
+static lade_status device_ready(int32_t number, lade_error *err)
+{
+	lade__device *device;
+	lade_status status = lade__device_get(number, &device, err);
+	if (status == LADE_OK && !device->info.kernels)
+		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                   "device %d: the library has no kernels for it", (int)number);
+	return status;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candidate *candidates,
+                      size_t cap, size_t *listed)
+{
+	lade_workload w = lade__gpu_workload(c, g);
+	size_t of_host = 0, of_device = 0;
+	bool may_host = c->options->where != LADE_WHERE_DEVICE;
+	bool may_device = c->options->where != LADE_WHERE_HOST;
+	bool near = g->key.in == LADE__NEAR || g->key.out == LADE__NEAR;
+	uint64_t out_bytes = c->direction == LADE_DECODE ? g->total : g->total / 2;
+	lade__device *there;
+	lade_error why;
+
+	g->host_status = lade__route_make(c->engine, g->key.spec, c->direction, LADE_HOST, &w,
+	                                  &g->host, candidates, cap, &of_host, &g->host_error);
+	size_t left = of_host < cap ? cap - of_host : 0;
+	/* That items are too large for kernels is told below. */
+	w.largest = lade__gpu_largest(w.largest);
+	g->device_status = lade__route_make(c->engine, g->key.spec, c->direction, LADE_DEVICE, &w,
+	                                    &g->dev, left ? candidates + of_host : NULL, left,
+	                                    &of_device, &g->device_error);
+	if (near && lade__device_get(g->key.device, &there, &why) != LADE_OK) {
+		g->host_status = g->device_status = lade_fail(
+			&g->host_error, why.status, why.offset, "its bytes lie on device %d: %s",
+			(int)g->key.device, why.message);
+		g->device_error = g->host_error;
+	}
+	/* What lies on the host goes to a device only where it is asked for, or pinned anyway. */
+	if (!near && c->options->where == LADE_WHERE_AUTO &&
+	    (g->key.in != LADE__IN_PINNED || g->key.out != LADE__IN_PINNED))
+		may_device = false;
+	if (g->device_status == LADE_OK && g->largest > LADE__GPU_CHUNK_MAX && g->count)
+		g->device_status = lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                             "an item of %llu bytes, kernels take %llu",
+		                             (unsigned long long)g->largest,
+		                             (unsigned long long)LADE__GPU_CHUNK_MAX);
+	if (g->device_status == LADE_OK && may_device)
+		g->device_status = device_ready(g->key.device, &g->device_error);
+
+	double in = (double)g->in_bytes, out = (double)out_bytes;
+	unsigned copiers = w.threads < 4 ? w.threads : 4;
+	g->host_cost = g->host.cost + (near ? CALL_COST : 0) +
+	               (g->key.in == LADE__NEAR ? in / LINK_RATE : 0) +
+	               (g->key.out == LADE__NEAR ? out / LINK_RATE : 0);
+	g->device_cost = CALL_COST + larger(g->dev.cost,
+	                                    larger(g->key.in == LADE__NEAR ? 0 : in / LINK_RATE,
+	                                           g->key.out == LADE__NEAR ? 0 : out / LINK_RATE));
+	g->device_cost += (g->key.in == LADE__ON_HOST ? in / GATHER_RATE / copiers : 0) +
+	                  (g->key.out == LADE__ON_HOST ? out / GATHER_RATE / copiers : 0);
+	g->on_device = may_device && g->device_status == LADE_OK &&
+	               (!may_host || g->host_status != LADE_OK ||
+	                g->device_cost * (near ? 1 : DETOUR) < g->host_cost);
+
+	for (size_t i = 0; i < of_host + of_device && i < cap; i++) {
+		lade_candidate *one = &candidates[i];
+		if (one->chosen && (i >= of_host) != g->on_device) {
+			one->chosen = false;
+			if (i >= of_host && !may_device)
+				snprintf(one->reason, sizeof one->reason, "%s",
+				         c->options->where == LADE_WHERE_HOST
+				                 ? "the host is asked"
+				                 : "the items lie on the host, and no device is "
+				                   "asked");
+			else if (i < of_host && !may_host)
+				snprintf(one->reason, sizeof one->reason, "the device is asked");
+			else if (i < of_host && g->host_status != LADE_OK)
+				snprintf(one->reason, sizeof one->reason, "%.80s",
+				         g->host_error.message);
+			else if (i >= of_host && g->device_status != LADE_OK)
+				snprintf(one->reason, sizeof one->reason, "%.80s",
+				         g->device_error.message);
+			else
+				snprintf(one->reason, sizeof one->reason,
+				         "with copies %.0f ns, the other way %.0f",
+				         i < of_host ? g->host_cost : g->device_cost,
+				         i < of_host ? g->device_cost : g->host_cost);
+		}
+	}
+	if (listed)
+		*listed = of_host + of_device;
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+static bool same_key(const lade__gpu_key *a, const lade__gpu_key *b)
+{
+	return a->spec == b->spec && a->device == b->device && a->in == b->in && a->out == b->out &&
+	       a->huge == b->huge;
+}
+
+static lade_status no_room(lade_error *err, size_t count)
+{
+	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory to plan %zu items", count);
+}
+
+/* The seat of a group, or the free one where it belongs. */
+static uint32_t *seat_of(const lade__gpu_calling *c, const lade__gpu_key *k)
+{
+	uint64_t hash = (uint64_t)((uintptr_t)k->spec >> 4) * 0x9E3779B97F4A7C15u >> 20;
+	size_t at = hash + 31 * (size_t)(uint32_t)k->device + 8 * k->in + 2 * k->out + k->huge;
+	for (;; at++) {
+		uint32_t *seat = &c->seats[at & (c->seat_count - 1)];
+		if (!*seat || same_key(&c->groups[*seat - 1]->key, k))
+			return seat;
+	}
+}
+
+/* Room for one group more. */
+static lade_status groups_grow(lade__gpu_calling *c, lade_error *err)
+{
+	size_t cap = c->group_cap ? 2 * c->group_cap : 8;
+	lade__gpu_group **more =
+		cap < UINT32_MAX / 4 ? realloc(c->groups, cap * sizeof *more) : NULL;
+	if (more)
+		c->groups = more;
+	uint32_t *seats = more ? calloc(2 * cap, sizeof *seats) : NULL;
+	if (!seats)
+		return no_room(err, c->count);
+	free(c->seats);
+	c->seats = seats;
+	c->seat_count = 2 * cap;
+	c->group_cap = cap;
+	for (size_t i = 0; i < c->group_count; i++)
+		*seat_of(c, &c->groups[i]->key) = (uint32_t)i + 1;
+	return LADE_OK;
+}
+
+static lade_status group_find(lade__gpu_calling *c, const lade__gpu_key *k, lade__gpu_group **out,
+                              lade_error *err)
+{
+	/* Neighbours are mostly alike. */
+	if (c->group_count && same_key(&c->groups[c->last]->key, k)) {
+		*out = c->groups[c->last];
+		return LADE_OK;
+	}
+	if (c->group_count == c->group_cap) {
+		lade_status status = groups_grow(c, err);
+		if (status != LADE_OK)
+			return status;
+	}
+	uint32_t *seat = seat_of(c, k);
+	if (!*seat) {
+		lade__gpu_group *g = calloc(1, sizeof *g);
+		if (!g)
+			return no_room(err, c->count);
+		g->key = *k;
+		g->index = (uint32_t)c->group_count;
+		c->groups[c->group_count] = g;
+		*seat = (uint32_t)++c->group_count;
+	}
+	c->last = *seat - 1;
+	*out = c->groups[c->last];
+	return LADE_OK;
+}
+
+static bool is_plain(const lade_item *item)
+{
+	return item->src_count == 1 && !item->row_size && !item->row_pitch && !item->range_off &&
+	       !item->range_size;
+}
+
+static bool same_place(lade_place a, lade_place b)
+{
+	return a.kind == b.kind && a.device == b.device;
+}
+
+/* Whether an item is like the one before it, which is plain and in a group, in all that decides
+ * about it: most are. */
+static bool is_like(const lade_item *item, const lade_item *before)
+{
+	const lade_segment *s = item->src;
+	return item->spec == before->spec && is_plain(item) && s && s->data && item->dst.data &&
+	       same_place(s->place, before->src->place) &&
+	       same_place(item->dst.place, before->dst.place) && s->size <= LADE__GPU_CHUNK_MAX &&
+	       item->dst.size <= LADE__GPU_CHUNK_MAX;
+}
+
+/* Gives one item a group, or tells what is wrong with it. */
+static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
+{
+	const lade_item *item = &c->items[i];
+	lade_error error;
+	lade__gpu_key k = {.spec = item->spec ? item->spec : c->spec};
+	lade_status status = lade__item_check(item, c->direction, &error);
+	if (status == LADE_OK)
+		status = check_sizes(item, &error);
+	if (status == LADE_OK && !k.spec)
+		status = lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "neither the call nor the item has a spec");
+	c->group_of[i] = LADE__SETTLED;
+	c->plain = false;
+	if (status == LADE_OK) {
+		k.device = device_of(item, c->options);
+		status = check_devices(item, k.device, &error);
+	}
+	if (status != LADE_OK) {
+		lade__outcome_failed(c->outcome, i, status, &error);
+		return LADE_OK;
+	}
+	k.in = source_lies(item);
+	k.out = lies_at(item->dst.place);
+	k.huge = item_bytes(item, c->direction) > LADE__GPU_CHUNK_MAX;
+	lade__gpu_group *g;
+	status = group_find(c, &k, &g, err);
+	if (status != LADE_OK)
+		return status;
+	c->group_of[i] = g->index;
+	c->plain = is_plain(item) && !k.huge;
+	group_add(g, c->direction, item);
+	return LADE_OK;
+}
+
+lade_status lade__gpu_sort(lade__gpu_calling *c, size_t end, lade_error *err)
+{
+	for (; c->sorted < end; c->sorted++) {
+		size_t i = c->sorted;
+		const lade_item *item = &c->items[i];
+		if (c->plain && is_like(item, item - 1)) {
+			c->group_of[i] = (uint32_t)c->last;
+			group_add(c->groups[c->last], c->direction, item);
+			continue;
+		}
+		lade_status status = sort_item(c, i, err);
+		if (status != LADE_OK)
+			return status;
+	}
+	return LADE_OK;
+}
+
+lade_status lade__gpu_join(const lade__gpu_calling *c, lade__gpu_group *g, lade_error *err)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		const lade_item *item = &c->items[i];
+		lade_status status = lade__item_check(item, c->direction, err);
+		if (status != LADE_OK)
+			return status;
+		if (i == 0) {
+			g->key.in = source_lies(item);
+			g->key.out = lies_at(item->dst.place);
+			g->key.device = device_of(item, c->options);
+		}
+		group_add(g, c->direction, item);
+	}
+	return LADE_OK;
+}
