@@ -69,7 +69,7 @@ static void measured_sizes_are_those_of_the_chunks(void **state)
 	assert_true(m.encode_seconds > 0 && m.decode_seconds > 0 && !m.lossy);
 	options.seconds = 0.002;
 	assert_int_equal(lade_measure(*state, zstd, data, &options, &m, &err), LADE_OK);
-	assert_true(m.encoded_size < sizeof ramp / 2 && m.passes > 1);
+	assert_true(m.encoded_size < sizeof ramp / 2 && m.passes >= 1);
 	/* The sum of what each chunk encodes to. */
 	uint64_t sum = 0;
 	static uint8_t room[60000];
