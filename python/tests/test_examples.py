@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+import liblade
+
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "examples" / "python").glob("*.py"))
 
@@ -33,3 +35,53 @@ def test_documents(name):
     scope = {}
     for block in blocks:
         exec(block, scope)
+
+
+# CuPy's names that examples/python/gpu_pools.py uses, on the driver that is there.
+POOL = '''
+import contextlib, ctypes, weakref
+
+driver = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+driver.cuInit(0)
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+
+
+class cuda:
+    class MemoryPool:
+        def __init__(self):
+            self.used = 0
+
+        def malloc(self, size):
+            address = ctypes.c_uint64()
+            driver.cuCtxPushCurrent_v2(context)
+            assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) == 0
+            driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+            memory = type("MemoryPointer", (), {"ptr": address.value})()
+            self.used += size
+            weakref.finalize(memory, self.free, address.value, size)
+            return memory
+
+        def free(self, address, size):
+            driver.cuCtxPushCurrent_v2(context)
+            driver.cuMemFree_v2(ctypes.c_uint64(address))
+            driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+            self.used -= size
+
+        def used_bytes(self):
+            return self.used
+
+    ExternalStream = contextlib.nullcontext
+'''
+
+
+def test_a_pool(tmp_path):
+    """The example of pools where there is a device, emulated too, with a pool in CuPy's stead."""
+    if liblade.__cuda_version__ is None:
+        pytest.skip("no GPU, or no driver of one")
+    (tmp_path / "cupy.py").write_text(POOL)
+    (tmp_path / "rmm.py").write_text("raise ImportError('not this one')")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run([sys.executable, ROOT / "examples/python/gpu_pools.py"], text=True,
+                          env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.startswith("cupy_pool: "), done.stderr

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# python.sh BUILD: the Python package: a wheel, built and installed into a virtual environment of
+# its own, BUILD/python/venv, with what its tests and its documents want.  Exit status 77: there is
+# no Python for it.
+#
+# Wants CPython 3.12 or later: PYTHON names one; else those on the PATH, pyenv's and uv's are looked
+# at; else uv is had from PyPI and asked to fetch one.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$(cd "${1:?usage: python.sh BUILD}" && pwd)/python
+mkdir -p "$build"
+# Of these only numpy is wanted by the package, and only by liblade.numcodecs.
+packages=(pytest hypothesis numpy mypy numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
+
+fits() { # interpreter
+	"$1" -c 'import sys, venv, ensurepip
+sys.exit(sys.version_info < (3, 12) or sys.implementation.name != "cpython")' 2>/dev/null
+}
+find_python() {
+	local one
+	for one in ${PYTHON:-} python3 python3.14 python3.13 python3.12 \
+		"$HOME"/.pyenv/versions/3.1[2-9]*/bin/python \
+		"$HOME"/.local/share/uv/python/cpython-3.1[2-9]*/bin/python3 \
+		"$build"/cpython/*/bin/python3; do
+		fits "$one" && command -v "$one" && return
+	done
+	export UV_PYTHON_INSTALL_DIR=$build/cpython
+	python3 -m venv "$build/uv" >&2 || return 1
+	"$build/uv/bin/pip" install --quiet --disable-pip-version-check uv >&2 || return 1
+	"$build/uv/bin/uv" python install 3.12 >&2 || return 1
+	for one in "$build"/cpython/*/bin/python3; do
+		fits "$one" && echo "$one" && return
+	done
+	return 1
+}
+
+if ! python=$(find_python); then
+	echo "skipped: CPython 3.12 or later is not here nor to be had (PYTHON=... names one)"
+	exit 77
+fi
+want="$python $("$python" --version) ${packages[*]}"
+if [ "$(cat "$build/packages" 2>/dev/null || true)" != "$want" ]; then
+	"$python" -m venv --clear "$build/venv"
+	"$build/venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+	echo "$want" >"$build/packages"
+fi
+venv=$build/venv/bin
+rm -rf "$build/wheel"
+"$venv/pip" wheel . --quiet --disable-pip-version-check --no-deps --wheel-dir "$build/wheel" \
+	-C build-dir="$build/objects" -C cmake.define.LADE_CUDA="${LADE_CUDA:-OFF}" \
+	>"$build/wheel.txt" 2>&1 || { cat "$build/wheel.txt"; exit 1; }
+case $(ls "$build/wheel") in
+*-cp312-abi3-*.whl | *-cp31[3-9]t-*.whl) ;;
+*)
+	echo "the wheel's name is wrong: $(ls "$build/wheel")"
+	exit 1
+	;;
+esac
+"$venv/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+	"$build"/wheel/*.whl
