@@ -33,6 +33,10 @@ typedef struct lade__gpu_work {
 	uint64_t total;   /* and of all; 0: not known */
 	lade__address workspace; /* aligned to 256 bytes */
 	size_t workspace_size;   /* at least what workspace() said */
+	/* Of a checksum: its chunks stand where the results want them, 'src' in 'dst' when encoding
+	 * and 'dst' in 'src' when decoding, where 'dst' and 'dst_cap' are not looked at. */
+	bool in_place;
+	bool ignore_checksums; /* they are taken off, and not compared */
 } lade__gpu_work;
 
 typedef struct lade__gpu_codec {

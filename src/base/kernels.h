@@ -13,30 +13,36 @@
  * prepared for it when it is loaded.  Image and function are names, no strings: the emulated device
  * of the tests compiles its table of kernels from them.
  */
-#define LADE__KERNELS(X)                                                          \
-	X(SELFTEST_ADD, selftest, lade_selftest_add, 0)                           \
-	X(COPY, copy, lade_copy, 0)                                               \
-	X(PUT, copy, lade_put, 0)                                                 \
-	X(SLOTS, copy, lade_slots, 0)                                             \
-	X(COMBINE, copy, lade_combine, 0)                                         \
-	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0)                   \
-	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0)                 \
-	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0)                 \
-	X(LZ4_DECODE_TEAM16, lz4_decode, lade_lz4_decode_team16, 74008)           \
-	X(LZ4_SIZE, lz4_decode, lade_lz4_size, 0)                                 \
-	X(SNAPPY_DECODE_SOLO, snappy_decode, lade_snappy_decode_solo, 0)          \
-	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0)        \
-	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0)        \
-	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 78104)  \
-	X(SNAPPY_SIZE, snappy_decode, lade_snappy_size, 0)                        \
-	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0)                             \
-	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0)                    \
-	X(LZ4_ENCODE_TEAM8, lz4_encode, lade_lz4_encode_team8, 73616)             \
-	X(LZ4_ENCODE_TEAM16, lz4_encode, lade_lz4_encode_team16, 146832)          \
-	X(SNAPPY_ENCODE_TEAM8, snappy_encode, lade_snappy_encode_team8, 73616)    \
+#define LADE__KERNELS(X) \
+	X(SELFTEST_ADD, selftest, lade_selftest_add, 0) \
+	X(COPY, copy, lade_copy, 0) \
+	X(PUT, copy, lade_put, 0) \
+	X(SLOTS, copy, lade_slots, 0) \
+	X(COMBINE, copy, lade_combine, 0) \
+	X(INSET, copy, lade_inset, 0) \
+	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0) \
+	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0) \
+	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0) \
+	X(LZ4_DECODE_TEAM16, lz4_decode, lade_lz4_decode_team16, 74008) \
+	X(LZ4_SIZE, lz4_decode, lade_lz4_size, 0) \
+	X(SNAPPY_DECODE_SOLO, snappy_decode, lade_snappy_decode_solo, 0) \
+	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0) \
+	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0) \
+	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 78104) \
+	X(SNAPPY_SIZE, snappy_decode, lade_snappy_size, 0) \
+	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0) \
+	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0) \
+	X(LZ4_ENCODE_TEAM8, lz4_encode, lade_lz4_encode_team8, 73616) \
+	X(LZ4_ENCODE_TEAM16, lz4_encode, lade_lz4_encode_team16, 146832) \
+	X(SNAPPY_ENCODE_TEAM8, snappy_encode, lade_snappy_encode_team8, 73616) \
 	X(SNAPPY_ENCODE_TEAM16, snappy_encode, lade_snappy_encode_team16, 146832) \
-	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0)               \
-	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0)
+	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0) \
+	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0) \
+	X(CRC32_UNITS, checksum, lade_crc32_units, 57344) \
+	X(ADLER32_UNITS, checksum, lade_adler32_units, 0) \
+	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \
+	X(CHECKSUM_FINISH, checksum, lade_checksum_finish, 0) \
+	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

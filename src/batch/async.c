@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "batch/gpu.h"
 #include "batch/spec.h"
+#include "checksum/gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,21 +65,15 @@ static void async_leave(async *a)
 }
 
 /* Opens the call: its device is entered until lade__device_leave(). */
-static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *spec,
-                               lade_direction direction, const lade_async_options *options,
-                               lade_workload *workload, lade_error *err)
+static lade_status async_open(async *a, lade_engine *engine, const lade_async_options *options,
+                              lade_error *err)
 {
 	void *context = NULL;
 	int capturing = 0;
 	lade_status status;
-	*a = (async){.engine = engine, .options = options, .mode = LADE__CAPTURE_RELAXED};
-	if (!engine || !spec)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
-		                 engine ? "spec" : "engine");
-	TRY(check_options(options, err));
-	workload->src = workload->dst = (lade_place){LADE_DEVICE, options->device};
-	TRY(lade__route_make(engine, spec, direction, LADE_DEVICE, workload, &a->route, NULL, 0,
-	                     NULL, err));
+	a->engine = engine;
+	a->options = options;
+	a->mode = LADE__CAPTURE_RELAXED;
 	TRY(lade__device_use(options->device, &a->device, err));
 	a->stream = options->stream;
 	/* Memory and events of the engine's have nothing to do with what others capture. */
@@ -101,6 +96,25 @@ static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *s
 out:
 	if (status != LADE_OK && a->device)
 		async_leave(a);
+	return status;
+}
+
+/* Likewise, with the route of a spec. */
+static lade_status async_begin(async *a, lade_engine *engine, const lade_spec *spec,
+                               lade_direction direction, const lade_async_options *options,
+                               lade_workload *workload, lade_error *err)
+{
+	lade_status status;
+	*a = (async){.engine = engine};
+	if (!engine || !spec)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "spec" : "engine");
+	TRY(check_options(options, err));
+	workload->src = workload->dst = (lade_place){LADE_DEVICE, options->device};
+	TRY(lade__route_make(engine, spec, direction, LADE_DEVICE, workload, &a->route, NULL, 0,
+	                     NULL, err));
+	TRY(async_open(a, engine, options, err));
+out:
 	return status;
 }
 
@@ -244,6 +258,58 @@ lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec
 		status = enqueue_sizes(&a, arrays, err);
 	async_end(&a);
 out:
+	return status;
+}
+
+lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
+                                        const lade_arrays *arrays, uint64_t *sums,
+                                        const lade_async_options *options, lade_error *err)
+{
+	async a = {0};
+	lade_status status;
+	if (!engine || !arrays)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "arrays" : "engine");
+	if (lade_checksum_size(kind) == 0)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "there is no checksum %d",
+		                 (int)kind);
+	if (arrays->count && (!arrays->src || !arrays->src_size || !sums))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "a table of arrays, or the one of sums, is NULL");
+	if (((uintptr_t)arrays->src | (uintptr_t)arrays->src_size | (uintptr_t)sums) % 8)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "a table of arrays, or the one of sums, is not aligned to 8 "
+		                 "bytes");
+	if (!lade__gpu_checksum_known(kind))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "%s: no implementation can compute it on a device",
+		                 lade_checksum_name(kind));
+	TRY(check_options(options, err));
+	TRY(async_open(&a, engine, options, err));
+	if (arrays->count > INT32_MAX) {
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                   "%zu items, a batch on a device has 2147483647 at most",
+		                   arrays->count);
+		goto out;
+	}
+	if (arrays->count == 0)
+		goto out;
+	size_t want = lade__gpu_checksum_workspace(kind, arrays->count, arrays->largest);
+	TRY(async_block(&a, want, err));
+	lade__gpu_work work = {.device = a.device,
+	                       .stream = a.stream,
+	                       .src = lade__address_of(arrays->src),
+	                       .src_size = lade__address_of(arrays->src_size),
+	                       .dst_size = lade__address_of(options->sizes),
+	                       .status = lade__address_of(options->statuses),
+	                       .count = arrays->count,
+	                       .largest = arrays->largest,
+	                       .total = arrays->total,
+	                       .workspace = a.block,
+	                       .workspace_size = a.block_size};
+	TRY(lade__gpu_checksum_tell(&work, kind, lade__address_of(sums), err));
+out:
+	async_end(&a);
 	return status;
 }
 

@@ -1,13 +1,12 @@
 /*
- * checksums.c: checksums of many buffers over an engine's threads.
+ * checksums.c: checksums of many buffers: on the host over an engine's threads, where they lie on
+ * devices by these.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/support.h"
 #include "batch/engine.h"
+#include "batch/gpu.h"
 #include "checksum/checksum.h"
-
-#include <stdio.h>
 
 /* Less work than this is done by the caller's thread alone: waking another takes about as long. */
 #define ALONE_MAX ((uint64_t)128 * 1024)
@@ -23,8 +22,9 @@ static void one(void *ctx, size_t index, lade_worker *worker)
 {
 	const job *j = ctx;
 	(void)worker;
-	j->sums[index] =
-		lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
+	if (lade_kind_is_host(j->spans[index].place.kind))
+		j->sums[index] =
+			lade__checksum(j->kind, j->cpu, j->spans[index].data, j->spans[index].size);
 }
 
 static lade_status span_check(const lade_cspan *span, size_t index, lade_error *err)
@@ -32,11 +32,14 @@ static lade_status span_check(const lade_cspan *span, size_t index, lade_error *
 	if (!span->data && span->size)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "span %zu is NULL and has %zu bytes", index, span->size);
-	if (span->place.kind == LADE_HOST)
-		return LADE_OK;
-	char what[32];
-	snprintf(what, sizeof what, "span %zu", index);
-	return lade__place_check(span->place, what, err);
+	if ((unsigned)span->place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "span %zu: memory kind %d is unknown", index,
+		                 (int)span->place.kind);
+	if (!lade_kind_is_host(span->place.kind) && span->place.device < 0)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "span %zu: device %d is none",
+		                 index, (int)span->place.device);
+	return LADE_OK;
 }
 
 lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
@@ -51,13 +54,22 @@ lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_c
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "lade_checksums: %zu spans, but the pointer to %s is NULL", count,
 		                 spans ? "the sums" : "them");
-	uint64_t total = 0;
+	uint64_t total = 0; /* on the host */
+	bool devices = false;
 	for (size_t i = 0; i < count; i++) {
 		const lade_cspan *s = &spans[i];
 		lade_status status = span_check(s, i, err);
 		if (status != LADE_OK)
 			return status;
-		total = s->size > UINT64_MAX - total ? UINT64_MAX : total + s->size;
+		if (!lade_kind_is_host(s->place.kind))
+			devices = true;
+		else
+			total = s->size > UINT64_MAX - total ? UINT64_MAX : total + s->size;
+	}
+	if (devices) {
+		lade_status status = lade__gpu_checksums(engine, kind, spans, count, sums, err);
+		if (status != LADE_OK)
+			return status;
 	}
 	job j = {kind, engine->cpu, spans, sums};
 	if (count > 1 && total > ALONE_MAX)

@@ -117,6 +117,7 @@ typedef struct lade__route {
 	lade_direction direction;
 	lade_kind place; /* LADE_HOST, or LADE_DEVICE */
 	double cost; /* nanoseconds expected for the whole workload */
+	bool ignore_checksums; /* false, unless who made it says so: devices heed it */
 	uint16_t entry[LADE_STAGES_MAX];
 } lade__route;
 

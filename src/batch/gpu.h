@@ -17,6 +17,7 @@
  *	gpu_bridge.c  calls that wait, on the host, of items that lie on a device
  *	gpu_group.c   which of these, for items that lie alike
  *	gpu_call.c    calls that wait, from item to result
+ *	gpu_checksums.c  checksums of what lies on devices
  *	sizes.c       lade_decoded_sizes()
  *	async.c       the calls of lade/async.h
  *
@@ -29,6 +30,7 @@
 #include "batch/engine.h"
 
 #include <lade/async.h>
+#include <lade/checksum.h>
 
 /* Blocks of device memory, and what lies in them, begin at multiples of this. */
 #define LADE__GPU_ALIGN 256u
@@ -345,6 +347,15 @@ lade_status lade__gpu_explain(lade_engine *engine, const lade_spec *spec, lade_d
                               const lade_item *items, size_t count,
                               const lade_batch_options *options, lade_candidate *candidates,
                               size_t cap, size_t *candidate_count, lade_error *err);
+
+/*
+ * The checksums of those of 'spans' that lie on devices; others are left alone.  Sizes and pointers
+ * have been looked at.
+ * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_UNSUPPORTED while the default
+ *        stream of the device is captured
+ */
+lade_status lade__gpu_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
+                                size_t count, uint64_t *sums, lade_error *err);
 
 /* Copies bytes that lie on a device to 'to'; waits. */
 lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to,

@@ -183,6 +183,7 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candi
 	g->device_status = lade__route_make(c->engine, g->key.spec, c->direction, LADE_DEVICE, &w,
 	                                    &g->dev, left ? candidates + of_host : NULL, left,
 	                                    &of_device, &g->device_error);
+	g->dev.ignore_checksums = (c->options->flags & LADE_BATCH_IGNORE_CHECKSUMS) != 0;
 	if (near && lade__device_get(g->key.device, &there, &why) != LADE_OK) {
 		g->host_status = g->device_status = lade_fail(
 			&g->host_error, why.status, why.offset, "its bytes lie on device %d: %s",

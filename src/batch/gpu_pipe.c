@@ -5,7 +5,12 @@
  * for each item.  Two such buffers, used in turn, serve any number of stages.  An item that fails
  * in one stage is left alone by those behind it.
  *
- *     workspace:  | what the stages want | status[] | 2 x ( address[] | cap[] | size[] | slots ) |
+ * A checksum behind another stage moves nothing: when encoding that stage writes to where the
+ * checksum's chunk has to stand, and when decoding the next stage reads it from there.  Tables of
+ * its own, a view, say where that is.
+ *
+ *     workspace:  | what the stages want | status[] | 2 x ( address[] | cap[] | size[] | slots )
+ *                 | a checksum: address[] | cap[] | size[] | ... |
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +18,7 @@
 #include "batch/gpu.h"
 #include "batch/spec.h"
 
-#define SLOTS_THREADS 256u
+#define TABLE_THREADS 256u
 
 static const lade__gpu_codec *codec_at(const lade_engine *engine, const lade__route *route,
                                        size_t stage)
@@ -43,10 +48,23 @@ static uint64_t slot_size(const lade__route *route, uint64_t largest)
 	return lade__gpu_round((size_t)most);
 }
 
-bool lade__gpu_pipe_is_plain(const lade__route *route)
+/* Whether a stage is a checksum that leaves its chunks where they are. */
+static bool is_view(const lade__route *route, size_t stage)
 {
-	for (size_t i = 0; i + 1 < route->spec->count; i++) {
+	return stage > 0 && route->spec->stage[stage].algorithm->kind == LADE_STAGE_CHECKSUM;
+}
+
+/* Whether what stands between a route's stages is as long as what is decoded, but for checksums if
+ * 'sums'. */
+static bool keeps_sizes(const lade__route *route, bool sums)
+{
+	size_t count = route->spec->count;
+	while (is_view(route, count - 1))
+		count--;
+	for (size_t i = 0; i + 1 < count; i++) {
 		const lade_stage *stage = &route->spec->stage[i];
+		if (sums && stage->algorithm->kind == LADE_STAGE_CHECKSUM)
+			continue;
 		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE) ||
 		    stage->algorithm->bound(stage, 1000) != 1000)
 			return false;
@@ -54,10 +72,21 @@ bool lade__gpu_pipe_is_plain(const lade__route *route)
 	return true;
 }
 
+bool lade__gpu_pipe_is_plain(const lade__route *route)
+{
+	return keeps_sizes(route, false);
+}
+
+/* Tables of a stage's sources or results, in device memory. */
+typedef struct rows {
+	lade__address address, cap, size;
+} rows;
+
 typedef struct layout {
 	size_t stages; /* bytes of the stages' own workspace */
 	size_t status, address[2], cap[2], size[2], slots[2];
-	size_t end; /* SIZE_MAX: too large */
+	size_t view[LADE_STAGES_MAX]; /* of the checksum's chunks, by stage */
+	size_t end;                   /* SIZE_MAX: too large */
 	uint64_t slot;
 } layout;
 
@@ -77,7 +106,7 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
                       uint64_t largest, uint64_t total)
 {
 	layout l = {0};
-	size_t stages = route->spec->count, buffers = stages > 2 ? 2 : stages - 1;
+	size_t stages = route->spec->count, writers = 0;
 	if (stages > 1 && largest == 0)
 		return (layout){.end = SIZE_MAX};
 	l.slot = stages > 1 ? slot_size(route, largest) : 0;
@@ -90,6 +119,7 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 		                      ->workspace(&route->spec->stage[i], count, each, all);
 		if (want > l.stages)
 			l.stages = want;
+		writers += !is_view(route, i);
 	}
 	if (l.stages == SIZE_MAX || l.slot == UINT64_MAX)
 		return (layout){.end = SIZE_MAX};
@@ -98,12 +128,15 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 	if (stages == 1)
 		return l;
 	l.status = take(&l, count, 4);
-	for (size_t k = 0; k < buffers; k++) {
+	for (size_t k = 0; k < 2 && k + 1 < writers; k++) {
 		l.address[k] = take(&l, count, 8);
 		l.cap[k] = take(&l, count, 8);
 		l.size[k] = take(&l, count, 8);
 		l.slots[k] = take(&l, count, l.slot);
 	}
+	for (size_t i = 0; i < stages; i++)
+		if (is_view(route, i))
+			l.view[i] = take(&l, count, 3 * sizeof(uint64_t));
 	return l;
 }
 
@@ -113,19 +146,98 @@ size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *ro
 	return lay_out(engine, route, count, largest, total).end;
 }
 
-/* Makes the tables of a buffer. */
-static lade_status make_slots(lade__device *device, lade_stream stream, const layout *l, size_t k,
-                              lade__address base, lade__address limit, size_t count,
-                              lade_error *err)
+/* A pipe on its way. */
+typedef struct pipe {
+	const lade_engine *engine;
+	const lade__route *route;
+	const lade__gpu_tables *tables;
+	const layout *l;
+	lade__gpu_work work;
+	lade__address base, limit;
+	unsigned turn;                 /* the buffer whose slots are free */
+	rows results[LADE_STAGES_MAX]; /* by stage */
+} pipe;
+
+static lade_status launch(const pipe *p, lade__kernel kernel, void **arguments, lade_error *err)
 {
-	lade__address address = base + l->address[k], cap = base + l->cap[k];
-	uint64_t slots = base + l->slots[k], stride = l->slot;
-	uint32_t n = (uint32_t)count;
-	void *arguments[] = {&address, &cap, &slots, &stride, &limit, &n};
-	lade__launch launch = {.blocks = (n + SLOTS_THREADS - 1) / SLOTS_THREADS,
-	                       .threads = SLOTS_THREADS,
-	                       .stream = stream};
-	return lade__kernel_launch(device, LADE__KERNEL_SLOTS, &launch, arguments, err);
+	unsigned count = (unsigned)p->tables->count;
+	lade__launch l = {.blocks = (count + TABLE_THREADS - 1) / TABLE_THREADS,
+	                  .threads = TABLE_THREADS,
+	                  .stream = p->work.stream};
+	return lade__kernel_launch(p->work.device, kernel, &l, arguments, err);
+}
+
+/* Where 'stage', which is not the last, writes to: makes the tables of a buffer. */
+static lade_status make_slots(pipe *p, size_t stage, rows *out, lade_error *err)
+{
+	unsigned k = p->turn;
+	uint64_t more = 0; /* than 'limit': the checksums in what it decodes to */
+	for (size_t i = 0; i < stage; i++) {
+		const lade_stage *s = &p->route->spec->stage[i];
+		if (s->algorithm->kind == LADE_STAGE_CHECKSUM)
+			more += s->algorithm->bound(s, 0);
+	}
+	uint64_t slots = p->base + p->l->slots[k], stride = p->l->slot;
+	uint32_t n = (uint32_t)p->tables->count;
+	*out = (rows){p->base + p->l->address[k], p->base + p->l->cap[k], p->base + p->l->size[k]};
+	void *arguments[] = {&out->address, &out->cap, &slots, &stride, &p->limit, &more, &n};
+	p->turn ^= 1;
+	return launch(p, LADE__KERNEL_SLOTS, arguments, err);
+}
+
+/* The chunks of checksum 'stage' within what it makes, or is made of, which is 'in'. */
+static lade_status make_view(const pipe *p, size_t stage, rows in, rows *out, lade_error *err)
+{
+	const lade_stage *s = &p->route->spec->stage[stage];
+	uint32_t n = (uint32_t)p->tables->count;
+	uint32_t less = (uint32_t)s->algorithm->bound(s, 0);
+	uint32_t first = lade__checksum_at_start(s) ? less : 0;
+	*out = (rows){.address = p->base + p->l->view[stage]};
+	out->cap = out->address + 8 * (uint64_t)n;
+	out->size = out->cap + 8 * (uint64_t)n;
+	void *arguments[] = {&in.address, &in.cap, &out->address, &out->cap, &first, &less, &n};
+	return launch(p, LADE__KERNEL_INSET, arguments, err);
+}
+
+/* Where 'stage' and, when encoding, the checksums behind it write to. */
+static lade_status make_results(pipe *p, size_t stage, lade_error *err)
+{
+	const lade__gpu_tables *t = p->tables;
+	bool encode = p->route->direction == LADE_ENCODE;
+	size_t stages = p->route->spec->count, last = stage;
+	lade_status status = LADE_OK;
+	if (is_view(p->route, stage)) {
+		if (encode)
+			return LADE_OK;
+		rows in = {.address = p->work.src};
+		return make_view(p, stage, in, &p->results[stage], err);
+	}
+	while (encode && last + 1 < stages && is_view(p->route, last + 1))
+		last++;
+	rows to = {t->dst, t->dst_cap, t->dst_size};
+	if (encode ? last + 1 < stages : last > 0)
+		TRY(make_slots(p, stage, &to, err));
+	for (; last > stage; last--) {
+		p->results[last] = to;
+		TRY(make_view(p, last, p->results[last], &to, err));
+	}
+	p->results[stage] = to;
+out:
+	return status;
+}
+
+static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error *err)
+{
+	if (t->count > INT32_MAX)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "%zu items, a batch on a device has 2147483647 at most", t->count);
+	if (l->end == SIZE_MAX)
+		return lade_fail(err, t->largest ? LADE_E_LIMIT : LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%zu items of up to %llu bytes: %s", t->count,
+		                 (unsigned long long)t->largest,
+		                 t->largest ? "the workspace would be too large"
+		                            : "a spec of several stages needs the largest size");
+	return LADE_OK;
 }
 
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
@@ -137,45 +249,44 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	size_t stages = route->spec->count;
 	/* An item's slot then has just the room that its destination has, and the verdict of the
 	 * codec is the host's. */
-	bool plain = route->direction == LADE_DECODE && lade__gpu_pipe_is_plain(route);
-	lade__address limit = plain ? t->dst_cap : 0;
+	bool limited = route->direction == LADE_DECODE && keeps_sizes(route, true);
 	lade_status status = LADE_OK;
 	if (t->count == 0)
 		return LADE_OK;
-	if (t->count > INT32_MAX)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%zu items, a batch on a device has 2147483647 at most", t->count);
-	if (l.end == SIZE_MAX)
-		return lade_fail(err, t->largest ? LADE_E_LIMIT : LADE_E_ARG, LADE_NO_OFFSET,
-		                 "%zu items of up to %llu bytes: %s", t->count,
-		                 (unsigned long long)t->largest,
-		                 t->largest ? "the workspace would be too large"
-		                            : "a spec of several stages needs the largest size");
-	lade__gpu_work work = {.device = device,
-	                       .stream = stream,
-	                       .src = t->src,
-	                       .src_size = t->src_size,
-	                       .count = t->count,
-	                       .in_flight = t->in_flight,
-	                       .largest = stages > 1 ? l.slot : t->largest,
-	                       .total = stages > 1 ? 0 : t->total,
-	                       .workspace = workspace,
-	                       .workspace_size = l.stages};
+	TRY(check(t, &l, err));
+	pipe p = {.engine = engine,
+	          .route = route,
+	          .tables = t,
+	          .l = &l,
+	          .base = workspace,
+	          .limit = limited ? t->dst_cap : 0};
+	p.work = (lade__gpu_work){.device = device,
+	                          .stream = stream,
+	                          .src = t->src,
+	                          .src_size = t->src_size,
+	                          .count = t->count,
+	                          .in_flight = t->in_flight,
+	                          .largest = stages > 1 ? l.slot : t->largest,
+	                          .total = stages > 1 ? 0 : t->total,
+	                          .workspace = workspace,
+	                          .workspace_size = l.stages,
+	                          .ignore_checksums = route->ignore_checksums};
 	for (size_t step = 0; step < stages; step++) {
-		size_t at = stage_of(route, step), k = step % 2;
+		size_t at = stage_of(route, step);
+		TRY(make_results(&p, at, err));
 		bool last = step + 1 == stages;
-		if (!last)
-			TRY(make_slots(device, stream, &l, k, workspace,
-			               limit, t->count, err));
-		work.stage = &route->spec->stage[at];
-		work.dst = last ? t->dst : workspace + l.address[k];
-		work.dst_cap = last ? t->dst_cap : workspace + l.cap[k];
-		work.dst_size = last ? t->dst_size : workspace + l.size[k];
-		work.status = last && t->status ? t->status : stages > 1 ? workspace + l.status : 0;
-		TRY(codec_at(engine, route, at)->enqueue(&work, err));
-		work.before = work.status;
-		work.src = work.dst;
-		work.src_size = work.dst_size;
+		p.work.stage = &route->spec->stage[at];
+		p.work.dst = p.results[at].address;
+		p.work.dst_cap = p.results[at].cap;
+		p.work.dst_size = p.results[at].size;
+		p.work.status = last && t->status ? t->status
+		                : stages > 1      ? workspace + l.status
+		                                  : 0;
+		p.work.in_place = is_view(route, at);
+		TRY(codec_at(engine, route, at)->enqueue(&p.work, err));
+		p.work.before = p.work.status;
+		p.work.src = p.work.dst;
+		p.work.src_size = p.work.dst_size;
 	}
 out:
 	return status;

@@ -55,6 +55,7 @@ lade_status lade__route_make(const lade_engine *engine, const lade_spec *spec,
 	route->direction = direction;
 	route->place = place;
 	route->cost = 0;
+	route->ignore_checksums = false;
 	workload->direction = direction;
 	for (size_t s = 0; s < spec->count; s++) {
 		const lade_algorithm *algorithm = spec->stage[s].algorithm;

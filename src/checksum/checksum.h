@@ -9,6 +9,9 @@
 
 #include <lade/checksum.h>
 
+/* A checksum's stage has this more than its number as its id (docs/format/spec.md). */
+#define LADE__CHECKSUM_ID 64
+
 /* Like lade_checksum_of(), with no instruction set above 'cpu' (never AUTO). */
 uint64_t lade__checksum(lade_checksum kind, lade_cpu cpu, const void *data, size_t size);
 

@@ -8,9 +8,7 @@
  */
 #include "base/builtin.h"
 #include "checksum/checksum.h"
-
-/* Of LADE_CHECKSUM_LIST's number n, in docs/format/spec.md. */
-#define ID_BASE 64
+#include "checksum/gpu.h"
 
 static const char *const locations[] = {"end", "start", NULL};
 
@@ -25,7 +23,7 @@ static const lade_option options[] = {
 
 static lade_checksum kind_of(const lade_stage *stage)
 {
-	return (lade_checksum)(stage->algorithm->id - ID_BASE);
+	return (lade_checksum)(stage->algorithm->id - LADE__CHECKSUM_ID);
 }
 
 /* Always the bytes and the checksum, neither more nor less. */
@@ -67,7 +65,7 @@ static double cost(void *ctx, const lade_workload *work)
 	static const lade_algorithm algorithm_##NAME = { \
 		.struct_size = sizeof(lade_algorithm), \
 		.name = text, \
-		.id = ID_BASE + (value), \
+		.id = LADE__CHECKSUM_ID + (value), \
 		.kind = LADE_STAGE_CHECKSUM, \
 		.flags = LADE_ALGORITHM_FIXED_SIZE, \
 		.options = options, \
@@ -108,7 +106,11 @@ static const lade_implementation *const implementations[] = {
 #define LADE_X(NAME, value, text, bytes) &encode_##NAME, &decode_##NAME,
 	LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
-		NULL,
+#define LADE_X(NAME, value, text, bytes) \
+	&lade__checksum_gpu[2 * (value)-2], &lade__checksum_gpu[2 * (value)-1],
+		LADE_CHECKSUM_LIST(LADE_X)
+#undef LADE_X
+			NULL,
 };
 
 const lade__set lade__checksums = {algorithms, implementations};

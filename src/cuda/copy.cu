@@ -128,16 +128,33 @@ extern "C" __global__ void lade_put(lade_gpu_put put)
 		put.to[i] = put.word[i];
 }
 
-/* Fills tables: address[i] = base + i * stride, size[i] = stride, or limit[i] where there is such a
- * table and that is less.  Map: thread = entry. */
+/* Fills tables: address[i] = base + i * stride, size[i] = stride, or limit[i] + more where there is
+ * such a table and that is less.  Map: thread = entry. */
 extern "C" __global__ void lade_slots(uint64_t *address, uint64_t *size, uint64_t base,
-                                      uint64_t stride, const uint64_t *limit, uint32_t count)
+                                      uint64_t stride, const uint64_t *limit, uint64_t more,
+                                      uint32_t count)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < count) {
 		address[i] = base + i * stride;
-		size[i] = limit && limit[i] < stride ? limit[i] : stride;
+		size[i] = limit && limit[i] < stride && limit[i] + more < stride
+		                  ? limit[i] + more
+		                  : stride;
 	}
+}
+
+/* Tables of what lies within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
+ * less, 0 at least.  'cap' and 'to_cap' may be NULL.  Map: thread = entry. */
+extern "C" __global__ void lade_inset(const uint64_t *address, const uint64_t *cap,
+                                      uint64_t *to_address, uint64_t *to_cap, uint32_t first,
+                                      uint32_t less, uint32_t count)
+{
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= count)
+		return;
+	to_address[i] = address[i] + first;
+	if (cap)
+		to_cap[i] = cap[i] > less ? cap[i] - less : 0;
 }
 
 /*

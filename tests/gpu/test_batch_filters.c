@@ -26,6 +26,11 @@ static const struct {
 	{"bitshuffle(4,order=lsb,block=8192)|lz4", false},
 	{"bitshuffle(4)|lz4", false},
 	{"bitshuffle(8,block=4096)|snappy", false},
+	{"crc32c", true},
+	{"adler32(start)|xxh64", true},
+	{"bitshuffle(2)|crc32(start)|bitshuffle(4)|xxh64|crc32-bzip2", true},
+	{"crc32|lz4|crc32c(start)|adler32", false},
+	{"bitshuffle(4)|snappy|xxh64(start)", false},
 };
 #define FORMS (sizeof forms / sizeof *forms)
 #define ITEMS 5

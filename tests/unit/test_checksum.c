@@ -298,7 +298,9 @@ static void test_stage_records(void **state)
 		}
 	}
 	assert_int_equal(count, 16);
-	assert_null(lade__checksums.implementations[32]);
+	for (size_t i = 32; i < 64; i++)
+		assert_int_equal(lade__checksums.implementations[i]->place, LADE_DEVICE);
+	assert_null(lade__checksums.implementations[64]);
 }
 
 int main(void)
