@@ -154,9 +154,11 @@ typedef struct lade_frame_read_options {
 	size_t max_chunk_size; /* refuse larger chunks with LADE_E_LIMIT; 0: 1 GiB */
 	/*
 	 * Where lade_frame_read() decodes; pipes are decoded on the host.  LADE_WHERE_AUTO is the
-	 * host.  LADE_WHERE_DEVICE: 'device' decodes what it has kernels for, many chunks at a
-	 * time, with the verdicts of LADE_FRAME_STRICT; the host reads, verifies checksums, and
-	 * decodes the rest.  Ranges in pinned memory are written by the device itself.
+	 * host, and for ranges on a device whichever is expected to be done first.
+	 * LADE_WHERE_DEVICE: a device (that of a range, else 'device') decodes what it has kernels
+	 * for, many chunks at a time, with the verdicts of LADE_FRAME_STRICT; the host reads,
+	 * verifies checksums, and decodes the rest.  Ranges in pinned memory are written by the
+	 * device itself.
 	 */
 	lade_where where;
 	int32_t device;
@@ -197,10 +199,12 @@ typedef struct lade_frame_range {
 
 /*
  * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each
- * once a call.  Ranges are memory that the host can write.  'results' as in lade_decode_into(); may
- * be NULL.
- * Fails: LADE_E_RANGE for a range past the end, LADE_E_UNSUPPORTED for one in device memory, and
- *        what decoding and reading fail with
+ * once a call.  Ranges may lie in memory of any kind; those on devices are written behind the work
+ * of the device's default stream.  A chunk that such a range wants whole is decoded where it goes,
+ * by the device where 'where' lets it; the host gets a copy to verify its checksum, unless the
+ * policy is LADE_NO_COMPUTE_NO_VERIFY.  'results' as in lade_decode_into(); may be NULL.
+ * Fails: LADE_E_RANGE for a range past the end, LADE_E_NO_DEVICE for one on a device that is not
+ *        there, and what decoding and reading fail with
  */
 LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges,
                                      size_t count, lade_result *results, lade_error *err);

@@ -332,6 +332,11 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
                              lade__gpu_copy *list, size_t count, lade_error *err);
 
+/* Runs copies on a device, behind the work of its default stream, and waits.  'pageable': some of
+ * the memory is. */
+lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade__gpu_copy *list,
+                               size_t count, bool pageable, lade_error *err);
+
 /* ---- calls -------------------------------------------------------------------------------- */
 
 /* Whether a call has to do with a device at all. */

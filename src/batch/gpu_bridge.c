@@ -119,6 +119,32 @@ out:
 	return status;
 }
 
+lade_status lade__gpu_copy_now(lade_engine *engine, int32_t number, lade__gpu_copy *list,
+                               size_t count, bool pageable, lade_error *err)
+{
+	lade__device *device;
+	lade__gpu_lane *lane = NULL;
+	bool begun = false;
+	lade_status status = count ? lade__device_use(number, &device, err) : LADE_OK;
+	if (status != LADE_OK || count == 0)
+		return status;
+	TRY(lade__gpu_lane_take(engine, device, &lane, err));
+	TRY(lade__gpu_lane_follow(device, lane, NULL, err));
+	begun = true;
+	if (pageable)
+		TRY(copies_by_driver(device, lane->in, list, count, err));
+	else
+		TRY(lade__gpu_copies(engine, device, lane->in, list, count, err));
+	TRY(LADE__CU(device, cuStreamSynchronize, lane->in));
+out:
+	if (status != LADE_OK && begun)
+		lade__gpu_lane_wait(device, lane);
+	if (lane)
+		lade__gpu_lane_give(engine, lane);
+	lade__device_leave(device);
+	return status;
+}
+
 static lade_status add_copy(wave *w, lade__gpu_copy copy, lade_error *err)
 {
 	if (copy.size == 0)

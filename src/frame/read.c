@@ -5,13 +5,15 @@
  * window.  Its pieces (this chunk, that range) are sorted by chunk by counting, and each chunk
  * that has pieces is one task for a worker: decoded once, to the first range that wants all of
  * it, or to scratch memory that is still in the cache when the pieces are copied out.  With a
- * device the window's chunks go to it many at a time (read_device.c).
+ * device, or ranges that lie on one, the window's chunks go many at a time (read_device.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "frame/read.h"
 
 #include "base/try.h"
+
+#include <lade/device.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,31 +23,35 @@ typedef lade__read_batch batch;
 
 /* ---- one chunk ------------------------------------------------------------------------------ */
 
-void lade__read_copy(const batch *b, const task *t, const uint8_t *decoded)
+lade__read_piece lade__read_piece_at(const batch *b, const task *t, size_t i)
 {
+	const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
 	uint64_t begin = t->at.index * b->frame->info.chunk_size;
 	uint64_t end = begin + t->at.chunk.decoded_size;
+	uint64_t from = range->off > begin ? range->off : begin;
+	uint64_t to = range->off + range->dst.size < end ? range->off + range->dst.size : end;
+	return (lade__read_piece){.dst = {(uint8_t *)range->dst.data + (size_t)(from - range->off),
+	                                  (size_t)(to - from), range->dst.place},
+	                          .from = (size_t)(from - begin)};
+}
+
+void lade__read_copy(const batch *b, const task *t, const uint8_t *decoded)
+{
 	for (size_t i = 0; i < t->count; i++) {
-		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
-		uint64_t from = range->off > begin ? range->off : begin;
-		uint64_t to =
-			range->off + range->dst.size < end ? range->off + range->dst.size : end;
-		uint8_t *dst = (uint8_t *)range->dst.data + (size_t)(from - range->off);
-		const uint8_t *src = decoded + (size_t)(from - begin);
-		if (dst != src)
-			memcpy(dst, src, (size_t)(to - from));
+		lade__read_piece p = lade__read_piece_at(b, t, i);
+		if (lade_kind_is_host(p.dst.place.kind) && p.dst.data != decoded + p.from)
+			memcpy(p.dst.data, decoded + p.from, p.dst.size);
 	}
 }
 
-uint8_t *lade__read_whole(const batch *b, const task *t, lade_place *place)
+uint8_t *lade__read_whole(const batch *b, const task *t, bool far, lade_place *place)
 {
-	uint64_t begin = t->at.index * b->frame->info.chunk_size;
-	uint64_t end = begin + t->at.chunk.decoded_size;
 	for (size_t i = 0; i < t->count; i++) {
-		const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
-		if (range->off <= begin && range->off + range->dst.size >= end) {
-			*place = range->dst.place;
-			return (uint8_t *)range->dst.data + (size_t)(begin - range->off);
+		lade__read_piece p = lade__read_piece_at(b, t, i);
+		if (p.dst.size == t->at.chunk.decoded_size &&
+		    lade_kind_is_host(p.dst.place.kind) != far) {
+			*place = p.dst.place;
+			return p.dst.data;
 		}
 	}
 	return NULL;
@@ -87,7 +93,7 @@ static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker
 	const lade__chunk *want = &t->at.chunk;
 	bool stored = want->flags == LADE_CHUNK_STORED;
 	lade_place place;
-	uint8_t *dst = lade__read_whole(b, t, &place), *buffer = NULL;
+	uint8_t *dst = lade__read_whole(b, t, false, &place), *buffer = NULL;
 	const uint8_t *src;
 	lade__chunk chunk;
 	lade_status status;
@@ -251,7 +257,7 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 			pieces[counts[from - first]++] = range;
 	}
 	b->pieces = pieces;
-	if (b->frame->options.where == LADE_WHERE_DEVICE)
+	if (b->frame->options.where == LADE_WHERE_DEVICE || b->far)
 		status = lade__read_on_device(b, task_count, err);
 	else
 		status = lade__engine_parallel(b->frame->engine, b->frame->options.threads,
@@ -312,11 +318,14 @@ static lade_status range_check(const lade_frame *frame, const lade_frame_range *
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "range %zu: memory kind %d is unknown", index,
 		                 (int)range->dst.place.kind);
-	if (!lade_kind_is_host(range->dst.place.kind))
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "range %zu: frames are not read into device memory yet: the host "
-		                 "verifies their checksums",
-		                 index);
+	if (!lade_kind_is_host(range->dst.place.kind)) {
+		const lade_device_info *there;
+		lade_error why;
+		lade_status status = lade_device_get_info(range->dst.place.device, &there, &why);
+		if (status != LADE_OK)
+			return lade_fail(err, status, LADE_NO_OFFSET, "range %zu: %s", index,
+			                 why.message);
+	}
 	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index,
@@ -356,6 +365,8 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 			range_fail(&b, i, 0, status, &bad);
 		if (status != LADE_OK || ranges[i].dst.size == 0)
 			continue;
+		if (!lade_kind_is_host(ranges[i].dst.place.kind))
+			b.far |= (uint64_t)1 << ranges[i].dst.place.device;
 		sorted &= s.count == 0 || s.order[s.count - 1].off <= ranges[i].off;
 		s.order[s.count++] = (ordered){ranges[i].off, i};
 	}

@@ -18,6 +18,7 @@ typedef struct lade__read_task {
 typedef struct lade__read_batch {
 	lade_frame *frame;
 	const lade_frame_range *ranges;
+	uint64_t far;          /* the devices that some of these lie on, a bit each */
 	lade_status *statuses; /* of the ranges */
 	lade__read_task *tasks;
 	const size_t *pieces; /* ranges, by task */
@@ -28,12 +29,22 @@ typedef struct lade__read_batch {
 	lade_error error;
 } lade__read_batch;
 
-/* Copies to each piece its part of the decoded bytes, but for those that are there already. */
+/* The i-th piece of a task: where it goes, and which of the chunk's decoded bytes it has. */
+typedef struct lade__read_piece {
+	lade_span dst;
+	size_t from; /* in the chunk */
+} lade__read_piece;
+lade__read_piece lade__read_piece_at(const lade__read_batch *batch, const lade__read_task *task,
+                                     size_t i);
+
+/* Copies to each piece on the host its part of the decoded bytes, but for those that are there
+ * already. */
 void lade__read_copy(const lade__read_batch *batch, const lade__read_task *task,
                      const uint8_t *decoded);
 
-/* Where a range wants all of the chunk, and what memory that is; NULL when none does. */
-uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *task,
+/* Where a range on the host, or on a device, wants all of the chunk, and what memory that is; NULL
+ * when none does. */
+uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *task, bool far,
                           lade_place *place);
 
 /* The index's claims about a chunk; what is wrong stands in its entry. */

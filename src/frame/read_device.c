@@ -4,15 +4,19 @@
  * A round takes chunks in their order until they fill a room of memory:
  *
  *	workers  read and check each block: header, padding, its own spec.  What has nothing to
- *	         decode, stored and constant chunks, they finish
+ *	         decode, stored and constant chunks, they finish, if it stays on the host
  *	device   decodes all payloads in one call, to where ranges want whole chunks, else to the
  *	         room
- *	workers  verify checksums and copy the pieces; what the device has no kernels for they
- *	         decode
+ *	         copies to the room what lies on it and the host has to look at
+ *	workers  verify checksums and copy the pieces on the host; what the device has no kernels
+ *	         for they decode
+ *	device   gets the pieces on devices that are not there yet
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "frame/read.h"
+
+#include "batch/gpu.h"
 
 #include <stdlib.h>
 
@@ -36,11 +40,17 @@ typedef struct lade__read_room {
 /* A task in a round. */
 typedef struct part {
 	const lade__read_task *task;
-	bool coded;         /* it has something to decode; what follows is for such */
+	bool taken;         /* what follows is for such; the others the host's way does */
+	bool coded;         /* it has something to decode */
 	bool ready;         /* the block is as it should be */
 	size_t block_at, at; /* its places in the room: of the block, of what it decodes to */
-	uint8_t *dst;
+	uint8_t *dst;        /* the decoded bytes on the host */
 	lade_place place;
+	uint8_t *far; /* where a device wants all of them; NULL: nowhere */
+	lade_place far_place;
+	bool bring;          /* what is decoded there the host has to look at */
+	bool there;          /* it has been decoded there */
+	bool decoded;        /* it stands at 'dst' */
 	const uint8_t *body; /* what follows the chunk's header */
 	lade__chunk chunk;
 	lade_spec *own;
@@ -57,6 +67,8 @@ typedef struct round {
 	lade_item *items;
 	lade_result *results;
 	lade_error *errors;
+	lade__gpu_copy *copies;
+	size_t copy_count, copy_cap;
 } round;
 
 /* ---- rooms ------------------------------------------------------------------------------- */
@@ -130,16 +142,23 @@ static size_t align_up(uint64_t size)
 static void plan_part(round *r, part *p)
 {
 	const lade_frame *frame = r->batch->frame;
-	const lade__chunk *want = &p->task->at.chunk;
-	p->coded = (want->flags & (LADE_CHUNK_STORED | LADE_CHUNK_CONSTANT)) == 0 &&
-	           lade__read_check(frame, &p->task->at, NULL) == LADE_OK;
-	if (!p->coded)
+	const lade__read_task *task = p->task;
+	const lade__chunk *want = &task->at.chunk;
+	bool far = false;
+	for (size_t i = 0; r->batch->far && i < task->count; i++)
+		far |= !lade_kind_is_host(lade__read_piece_at(r->batch, task, i).dst.place.kind);
+	p->coded = (want->flags & (LADE_CHUNK_STORED | LADE_CHUNK_CONSTANT)) == 0;
+	p->taken = (p->coded || far) && lade__read_check(frame, &task->at, NULL) == LADE_OK;
+	if (!p->taken)
 		return;
 	p->block_at = r->room_size;
 	if (!frame->source.base)
 		r->room_size += align_up(lade__chunk_block_size(want));
 	p->at = r->room_size;
-	p->dst = lade__read_whole(r->batch, p->task, &p->place);
+	/* Pieces on devices come from the room, but for one that is decoded where it goes. */
+	p->dst = far ? NULL : lade__read_whole(r->batch, task, false, &p->place);
+	p->far = p->coded ? lade__read_whole(r->batch, task, true, &p->far_place) : NULL;
+	p->bring = p->far && (frame->coder.verify || task->count > 1);
 	if (!p->dst)
 		r->room_size += align_up(want->decoded_size);
 }
@@ -180,6 +199,8 @@ static lade_status prepare(round *r, part *p, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	p->body = src + LADE__PART_HEADER;
+	if (!p->coded)
+		return LADE_OK;
 	status = lade__block_padding(at->index, &p->chunk, p->body, at->off, err);
 	if (status != LADE_OK)
 		return status;
@@ -192,7 +213,7 @@ static void prepare_run(void *ctx, size_t index, lade_worker *worker)
 	round *r = ctx;
 	part *p = &r->parts[index];
 	lade_error err = {.offset = LADE_NO_OFFSET};
-	if (!p->coded) {
+	if (!p->taken) {
 		lade__read_task_run(r->batch, r->first + index, worker);
 		return;
 	}
@@ -215,7 +236,8 @@ static void make_item(round *r, part *p, size_t item)
 	r->items[item] = (lade_item){.spec = p->own,
 	                             .src = &r->segments[item],
 	                             .src_count = 1,
-	                             .dst = {p->dst, p->chunk.decoded_size, p->place}};
+	                             .dst = {p->far ? p->far : p->dst, p->chunk.decoded_size,
+	                                     p->far ? p->far_place : p->place}};
 	r->errors[item] = (lade_error){.offset = LADE_NO_OFFSET};
 }
 
@@ -229,12 +251,12 @@ static void decode_all(round *r)
 	                              .flags = frame->coder.job.flags,
 	                              .dict = frame->coder.job.dict,
 	                              .item_errors = r->errors,
-	                              .where = LADE_WHERE_DEVICE,
+	                              .where = frame->options.where,
 	                              .device = frame->options.device};
 	lade_error error = {.offset = LADE_NO_OFFSET};
 	size_t n = 0;
 	for (size_t i = 0; i < r->count; i++)
-		if (r->parts[i].ready)
+		if (r->parts[i].ready && r->parts[i].coded)
 			make_item(r, &r->parts[i], n++);
 	if (n == 0)
 		return;
@@ -243,6 +265,87 @@ static void decode_all(round *r)
 	for (size_t i = 0; i < n; i++)
 		if (r->results[i].status != LADE_OK && r->errors[i].status == LADE_OK)
 			r->errors[i] = error;
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+/* Notes a copy; some part or other needs it. */
+static lade_status add_copy(round *r, const void *from, void *to, size_t size, lade_error *err)
+{
+	if (r->copy_count == r->copy_cap) {
+		size_t cap = r->copy_cap ? 2 * r->copy_cap : 64;
+		lade__gpu_copy *more = realloc(r->copies, cap * sizeof *more);
+		if (!more)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %zu copies", cap);
+		r->copies = more;
+		r->copy_cap = cap;
+	}
+	r->copies[r->copy_count++] = (lade__gpu_copy){
+		.src = lade__address_of(from), .dst = lade__address_of(to), .size = size};
+	return LADE_OK;
+}
+
+/* Brings what one device has decoded and the host has to look at. */
+static lade_status bring_from(round *r, int32_t device, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	r->copy_count = 0;
+	for (size_t i = 0; i < r->count && status == LADE_OK; i++) {
+		part *p = &r->parts[i];
+		if (!p->ready || !p->bring || r->results[p->item].status != LADE_OK)
+			continue;
+		if (p->far_place.device == device)
+			status = add_copy(r, p->far, p->dst, p->chunk.decoded_size, err);
+	}
+	if (status == LADE_OK)
+		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
+		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
+	for (size_t i = 0; i < r->count && status != LADE_OK; i++) {
+		part *p = &r->parts[i];
+		if (p->ready && p->bring && p->far_place.device == device) {
+			lade__read_fail(r->batch, p->task, status, err);
+			p->ready = false;
+		}
+	}
+	return status;
+}
+
+/* Sends the pieces that one device wants of what stands in the room. */
+static lade_status send_to(round *r, int32_t device, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	r->copy_count = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		const part *p = &r->parts[i];
+		for (size_t k = 0; p->decoded && k < p->task->count && status == LADE_OK; k++) {
+			lade__read_piece piece = lade__read_piece_at(r->batch, p->task, k);
+			bool there = p->there && piece.dst.data == p->far;
+			if (!lade_kind_is_host(piece.dst.place.kind) && !there &&
+			    piece.dst.place.device == device)
+				status = add_copy(r, p->dst + piece.from, piece.dst.data,
+				                  piece.dst.size, err);
+		}
+	}
+	if (status == LADE_OK)
+		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
+		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
+	for (size_t i = 0; i < r->count && status != LADE_OK; i++)
+		for (size_t k = 0; r->parts[i].decoded && k < r->parts[i].task->count; k++)
+			if (lade__read_piece_at(r->batch, r->parts[i].task, k).dst.place.device ==
+			    device)
+				lade__read_fail(r->batch, r->parts[i].task, status, err);
+	return status;
+}
+
+/* Does one of the two for each device that ranges lie on. */
+static void copy_all(round *r, lade_status (*one)(round *, int32_t, lade_error *))
+{
+	for (int32_t device = 0; device < LADE_DEVICES_MAX; device++) {
+		lade_error err = {.offset = LADE_NO_OFFSET};
+		if (r->batch->far >> device & 1)
+			one(r, device, &err);
+	}
 }
 
 /* ---- after the device -------------------------------------------------------------------- */
@@ -280,6 +383,9 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 	case LADE_OK:
 		if (result->size != p->chunk.decoded_size)
 			return refuse(r, p, worker, err);
+		p->there = p->far != NULL;
+		if (p->there && !p->bring)
+			return LADE_OK;
 		status = lade__block_verify(coder, at->index, &p->chunk, at->off, p->dst, err);
 		break;
 	case LADE_E_UNSUPPORTED: /* what kernels do not take, as chunks above 1 GiB, the host may */
@@ -294,7 +400,22 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 	default:
 		return refuse(r, p, worker, err);
 	}
-	if (status == LADE_OK)
+	return status;
+}
+
+/* Sees to it that a chunk's decoded bytes stand where its pieces on the host want them, and at
+ * 'dst' where copies to devices are to come. */
+static lade_status finish_part(const round *r, part *p, lade_worker *worker, lade_error *err)
+{
+	const lade__located *at = &p->task->at;
+	lade_status status;
+	if (p->coded)
+		status = finish(r, p, worker, err);
+	else
+		status = lade__block_decode(&r->batch->frame->coder, worker, at->index, &p->chunk,
+		                            p->body, at->off, p->dst, err);
+	p->decoded = status == LADE_OK && (!p->there || p->bring);
+	if (p->decoded)
 		lade__read_copy(r->batch, p->task, p->dst);
 	return status;
 }
@@ -306,7 +427,7 @@ static void finish_run(void *ctx, size_t index, lade_worker *worker)
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	if (!p->ready)
 		return;
-	lade_status status = finish(r, p, worker, &err);
+	lade_status status = finish_part(r, p, worker, &err);
 	if (status != LADE_OK)
 		lade__read_fail(r->batch, p->task, status, &err);
 }
@@ -325,9 +446,12 @@ static lade_status run_round(round *r, lade_error *err)
 	                                           prepare_run, r, err);
 	if (status == LADE_OK) {
 		decode_all(r);
+		copy_all(r, bring_from);
 		status = lade__engine_parallel(frame->engine, threads, r->count, 0, NULL,
 		                               finish_run, r, err);
 	}
+	if (status == LADE_OK)
+		copy_all(r, send_to);
 	for (size_t i = 0; i < r->count; i++)
 		lade_spec_unref(r->parts[i].own);
 	if (r->room)
@@ -357,5 +481,6 @@ lade_status lade__read_on_device(lade__read_batch *batch, size_t task_count, lad
 	free(r.items);
 	free(r.results);
 	free(r.errors);
+	free(r.copies);
 	return status;
 }

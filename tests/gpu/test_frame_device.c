@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/device.h"
 #include "frame_kit.h"
 #include "gpu/emulated.h"
 
@@ -64,26 +65,63 @@ typedef struct reading {
 	uint8_t *data;
 } reading;
 
-/* The ranges' bytes stand one behind the other in 'data', pinned or not. */
-static reading read_ranges(const kit_bytes *bytes, bool source, bool device, lade_policy policy,
-                           const lade_frame_range *ranges, size_t count, bool pinned)
+/* Where ranges lie: all alike, or each elsewhere. */
+enum { ON_HOST, PINNED, DEVICE_0, DEVICE_1, PLACES, ANYWHERE = PLACES, MEMORIES };
+
+static const lade_place places[PLACES] = {
+	{LADE_HOST, 0}, {LADE_PINNED, 0}, {LADE_DEVICE, 0}, {LADE_DEVICE, 1}};
+
+static void move(int32_t device, void *to, const void *from, size_t size)
 {
-	const lade_allocator *a = lade_allocator_default(pinned ? LADE_PINNED : LADE_HOST);
-	lade_place place = {pinned ? LADE_PINNED : LADE_HOST, 0};
+	lade__device *d;
+	lade_error *err = NULL;
+	assert_int_equal(lade__device_use(device, &d, NULL), LADE_OK);
+	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
+	                          size, NULL),
+	                 LADE_OK);
+	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
+	lade__device_leave(d);
+}
+
+/* A block of each place that is used, with a byte behind it that must stay. */
+static void blocks_new(uint8_t **block, size_t size, int memory)
+{
+	for (int k = 0; k < PLACES; k++) {
+		const lade_allocator *a = lade_allocator_default(places[k].kind);
+		uint8_t *fill = malloc(size);
+		block[k] = NULL;
+		if (memory == k || memory == ANYWHERE) {
+			block[k] = a->alloc(a->ctx, size, 64, places[k], NULL);
+			assert_non_null(block[k]);
+			memset(fill, 0xA5, size);
+			move(places[k].device, block[k], fill, size);
+		}
+		free(fill);
+	}
+}
+
+/* The ranges' bytes stand one behind the other in 'data', and so they do where they are read to. */
+static reading read_ranges(const kit_bytes *bytes, bool source, lade_frame_read_options o,
+                           const lade_frame_range *ranges, size_t count, int memory)
+{
 	lade_frame_range mine[RANGES];
-	lade_frame_read_options o = read_options(device, policy);
 	kit_input in = {.data = bytes->data, .size = bytes->size};
 	reading r = {.error.offset = LADE_NO_OFFSET};
+	uint8_t *block[PLACES];
 	lade_frame *frame;
-	size_t total = 0;
+	size_t total = 0, at = 0;
 	for (size_t i = 0; i < count; i++)
 		total += ranges[i].dst.size;
-	uint8_t *to = a->alloc(a->ctx, total + 1, 64, place, NULL);
-	assert_non_null(to);
-	memset(to, 0xA5, total + 1);
-	size_t at = 0;
+	/* Only the calls of what is tested are made to fail. */
+	int fail_at = emu->fail_at;
+	emu->fail_at = 0;
+	blocks_new(block, total + 1, memory);
+	emu->calls = 0;
+	emu->fail_at = fail_at;
 	for (size_t i = 0; i < count; i++) {
-		mine[i] = (lade_frame_range){ranges[i].off, {to + at, ranges[i].dst.size, place}};
+		size_t k = memory == ANYWHERE ? i % PLACES : (size_t)memory;
+		mine[i] = (lade_frame_range){ranges[i].off,
+		                             {block[k] + at, ranges[i].dst.size, places[k]}};
 		at += ranges[i].dst.size;
 	}
 	r.status = source ? lade_frame_open(engine, (lade_source){&in, in.size, kit_read_at}, &o,
@@ -94,11 +132,29 @@ static reading read_ranges(const kit_bytes *bytes, bool source, bool device, lad
 		r.status = lade_frame_read(frame, mine, count, r.results, &r.error);
 		lade_frame_close(frame);
 	}
-	assert_int_equal(to[total], 0xA5);
+	emu->fail_at = 0;
 	r.data = malloc(total + 1);
 	assert_non_null(r.data);
-	memcpy(r.data, to, total);
-	a->free(a->ctx, to, total + 1, 64, place, NULL);
+	for (size_t k = 0; k < PLACES; k++) {
+		const lade_allocator *a = lade_allocator_default(places[k].kind);
+		if (!block[k])
+			continue;
+		uint8_t *image = malloc(total + 1);
+		move(places[k].device, image, block[k], total + 1);
+		assert_int_equal(image[total], 0xA5);
+		at = 0;
+		for (size_t i = 0; i < count; i++) {
+			bool here = memory != ANYWHERE || i % PLACES == k;
+			for (size_t j = at; !here && j < at + ranges[i].dst.size; j++)
+				assert_int_equal(image[j], 0xA5);
+			if (here && ranges[i].dst.size)
+				memcpy(r.data + at, image + at, ranges[i].dst.size);
+			at += ranges[i].dst.size;
+		}
+		free(image);
+		a->free(a->ctx, block[k], total + 1, 64, places[k], NULL);
+	}
+	emu->fail_at = fail_at;
 	return r;
 }
 
@@ -106,13 +162,19 @@ static reading read_ranges(const kit_bytes *bytes, bool source, bool device, lad
 static lade_status compare(const kit_bytes *bytes, const lade_frame_range *ranges, size_t count,
                            lade_policy policy, rng *r)
 {
-	reading host = read_ranges(bytes, rng_below(r, 2), false, policy, ranges, count, false);
-	reading device = read_ranges(bytes, rng_below(r, 2), true, policy, ranges, count,
-	                             rng_below(r, 2));
+	lade_frame_read_options o = read_options(true, policy);
+	int memory = (int)rng_below(r, MEMORIES);
+	reading host = read_ranges(bytes, rng_below(r, 2), read_options(false, policy), ranges,
+	                           count, ON_HOST);
+	/* What lies on a device also comes there without being asked to. */
+	if (memory > PINNED && rng_below(r, 2))
+		o.where = rng_below(r, 2) ? LADE_WHERE_AUTO : LADE_WHERE_HOST;
+	reading device = read_ranges(bytes, rng_below(r, 2), o, ranges, count, memory);
 	if (host.status != device.status || strcmp(host.error.message, device.error.message) != 0)
-		fprintf(stderr, "seed %llu: host: %s: %s, device: %s: %s\n",
-		        (unsigned long long)seed, lade_status_name(host.status),
-		        host.error.message, lade_status_name(device.status), device.error.message);
+		fprintf(stderr, "seed %llu, memory %d, where %d: host: %s: %s, device: %s: %s\n",
+		        (unsigned long long)seed, memory, (int)o.where,
+		        lade_status_name(host.status), host.error.message,
+		        lade_status_name(device.status), device.error.message);
 	assert_int_equal(device.status, host.status);
 	if (host.status != LADE_OK) {
 		assert_string_equal(device.error.message, host.error.message);
@@ -153,7 +215,8 @@ static const char *const specs[] = {"lz4", "snappy", "shuffle(4)|lz4", "lz4|crc3
 static void ranges_are_the_hosts(void **state)
 {
 	(void)state;
-	for (int k = 0; k < 12; k++) {
+	int launched = 0;
+	for (int k = 0; k < 16; k++) {
 		rng r = {seed + (uint64_t)k};
 		size_t chunk = 64 + 64 * rng_below(&r, 100);
 		size_t size = 1 + rng_below(&r, 12 * chunk);
@@ -165,12 +228,16 @@ static void ranges_are_the_hosts(void **state)
 		lade_frame_range all = {0, {.size = size}};
 		assert_int_equal(compare(&bytes, &all, 1, LADE_COMPUTE_AND_VERIFY, &r), LADE_OK);
 		if (k % 4 < 2 && size > 8 * chunk)
-			assert_true(emu->launches > launches);
-		size_t count = random_ranges(ranges, chunk, size, &r);
-		compare(&bytes, ranges, count, LADE_COMPUTE_AND_VERIFY, &r);
+			launched += emu->launches > launches;
+		for (int i = 0; i < 3; i++) {
+			size_t count = random_ranges(ranges, chunk, size, &r);
+			compare(&bytes, ranges, count,
+			        i ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY, &r);
+		}
 		free(bytes.data);
 		free(data);
 	}
+	assert_true(launched > 1);
 }
 
 static void damage_is_told_as_on_the_host(void **state)
@@ -195,7 +262,7 @@ static void damage_is_told_as_on_the_host(void **state)
 	assert_true(failed > 30);
 }
 
-/* A range in a device's memory, and a device that is not there. */
+/* Devices and kinds of memory that are not there. */
 static void what_is_refused(void **state)
 {
 	(void)state;
@@ -205,11 +272,11 @@ static void what_is_refused(void **state)
 	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
 	lade_frame *frame;
 	lade_error err;
-	lade_frame_range range = {0, {back, sizeof back, {LADE_DEVICE, 0}}};
+	lade_frame_range range = {0, {back, sizeof back, {LADE_DEVICE, 7}}};
 	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
 	                 LADE_OK);
-	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_UNSUPPORTED);
-	assert_non_null(strstr(err.message, "device memory"));
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NO_DEVICE);
+	assert_string_equal(err.message, "range 0: no device 7: there are 2, counted from 0");
 	range.dst.place.kind = (lade_kind)9;
 	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_ARG);
 	lade_frame_close(frame);
@@ -237,9 +304,8 @@ static void what_is_refused(void **state)
 
 /* Every call of the driver fails in turn: the read fails with a device's status and all is given
  * back, or the bytes are right. */
-static void driver_calls_that_fail(void **state)
+static void driver_calls_fail(int memory)
 {
-	(void)state;
 	rng r = {seed};
 	uint8_t data[8000];
 	kit_bytes bytes = mixed_frame("lz4", 1000, sizeof data, data, &r);
@@ -249,12 +315,11 @@ static void driver_calls_that_fail(void **state)
 	for (int n = 1; n < 400; n++) {
 		lade_engine *shared = engine;
 		assert_int_equal(lade_engine_new(NULL, &engine, NULL), LADE_OK);
-		emu->calls = 0;
 		emu->fail_at = n;
 		emu->fail_code = 2; /* out of memory */
 		emu->failed = NULL;
-		reading one = read_ranges(&bytes, true, true, LADE_COMPUTE_AND_VERIFY, &all, 1,
-		                          false);
+		reading one = read_ranges(&bytes, true, read_options(true, LADE_COMPUTE_AND_VERIFY),
+		                          &all, 1, memory);
 		emu->fail_at = 0;
 		lade_engine_free(engine);
 		engine = shared;
@@ -271,6 +336,13 @@ static void driver_calls_that_fail(void **state)
 	assert_true(failed > 5);
 	assert_int_equal(emu->blocks, blocks);
 	free(bytes.data);
+}
+
+static void driver_calls_that_fail(void **state)
+{
+	(void)state;
+	driver_calls_fail(ON_HOST);
+	driver_calls_fail(DEVICE_1);
 }
 
 /* Rooms are kept with the frame, one for each that reads at once. */
