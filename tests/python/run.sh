@@ -22,6 +22,7 @@ config=$PWD/pyproject.toml allow=$PWD/python/tests/stubtest.txt
 )
 "$venv/python" -B -m pytest -q -p no:cacheprovider -rs python/tests "$@"
 if [ $# = 0 ]; then
+	scripts/wheel.sh "$build/.."
 	scripts/docs.sh "$build/.."
 	# Arrays on a device once more on the emulated one, where the library's tests were built:
 	# in a copy of the package whose kernels are that device's.
