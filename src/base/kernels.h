@@ -38,6 +38,10 @@
 	X(SNAPPY_ENCODE_TEAM16, snappy_encode, lade_snappy_encode_team16, 146832) \
 	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0) \
 	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0) \
+	X(ANS_DECODE, ans_decode, lade_ans_decode, 43008) \
+	X(ANS_DECODE_WIDE, ans_decode, lade_ans_decode_wide, 81920) \
+	X(ANS_SIZE, ans_decode, lade_ans_size, 0) \
+	X(ANS_ENCODE, ans_encode, lade_ans_encode, 41984) \
 	X(CRC32_UNITS, checksum, lade_crc32_units, 57344) \
 	X(ADLER32_UNITS, checksum, lade_adler32_units, 0) \
 	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \

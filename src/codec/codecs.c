@@ -31,6 +31,7 @@ static const lade_implementation *const implementations[] = {
 	&lade__ans_encode,     &lade__ans_decode,
 	&lade__lz4_encode_gpu, &lade__lz4_decode_gpu,
 	&lade__snappy_encode_gpu, &lade__snappy_decode_gpu,
+	&lade__ans_encode_gpu, &lade__ans_decode_gpu,
 	NULL,
 };
 

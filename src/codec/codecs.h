@@ -35,6 +35,8 @@ extern const lade_implementation lade__snappy_strict;
 /* Those for devices, in lz_gpu.c. */
 extern const lade_implementation lade__lz4_encode_gpu, lade__lz4_decode_gpu;
 extern const lade_implementation lade__snappy_encode_gpu, lade__snappy_decode_gpu;
+/* In ans/gpu.c. */
+extern const lade_implementation lade__ans_encode_gpu, lade__ans_decode_gpu;
 
 /* The option of LZ4 and Snappy that their encoders on devices look at; the last one of each. */
 #define LADE__ELEM_OPTION                                                                      \

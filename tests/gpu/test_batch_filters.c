@@ -26,6 +26,8 @@ static const struct {
 	{"bitshuffle(4,order=lsb,block=8192)|lz4", false},
 	{"bitshuffle(4)|lz4", false},
 	{"bitshuffle(8,block=4096)|snappy", false},
+	{"ans", false},
+	{"ans(<f4,block=8192)", false},
 	{"crc32c", true},
 	{"adler32(start)|xxh64", true},
 	{"bitshuffle(2)|crc32(start)|bitshuffle(4)|xxh64|crc32-bzip2", true},

@@ -61,9 +61,9 @@ static double decode_cost(void *ctx, const lade_workload *workload)
 
 static const lade_option options[] = {
 	[ANS_OPTION_DTYPE] = {.name = "dtype",
-                             .type = LADE_OPTION_DTYPE,
-                             .fallback = {.i = LADE_U1},
-                             .doc = "the elements' type: byte positions are coded apart"},
+                              .type = LADE_OPTION_DTYPE,
+                              .fallback = {.i = LADE_U1},
+                              .doc = "the elements' type: byte positions are coded apart"},
 	[ANS_OPTION_BLOCK] = {.name = "block",
                               .type = LADE_OPTION_INT,
                               .fallback = {.i = 4096},

@@ -45,15 +45,19 @@ enum {
 	ANS_BITS_MAX = 11,
 	ANS_ENTRIES_MAX = 4096, /* of all tables of a chunk */
 	ANS_LANES = 32,
-	ANS_UNIT = 4, /* elements that a lane decodes at once */
-	/* The most words of a lane: 512 symbols of 11 bits, the state's 12. */
-	ANS_ROWS_MAX = 177,
+	ANS_UNIT = 4,       /* elements that a lane decodes at once */
+	ANS_ROWS_MAX = 177, /* ANS_ROWS_OF at most */
 	/* The most 4-byte words of a table's description: the bitmap, 256 lengths of 4 bits, and
 	 * mantissas: at most 3 bits each when 256 frequencies sum to 2048. */
 	ANS_TABLE_WORDS_MAX = 8 + 32 + 24,
 	ANS_STRIPE_STEP = 19, /* of the spread */
 	ANS_STRIPE_TURN = 5,
 };
+
+/* The most words of a lane in sub-blocks of 'block' bytes: the bits of its symbols but the last,
+ * the state's, and 15 zeros. */
+#define ANS_ROWS_OF(block, width, coded, bits) \
+	(((block) / ANS_LANES / (width) * (coded) * (bits) + 16 + 31) / 32)
 
 /* Decoded bytes of a chunk at most. */
 #define ANS_SIZE_MAX ((uint32_t)1 << 30)

@@ -83,8 +83,6 @@ static lade_status parse_coded(const uint8_t *src, size_t size, lade__ans_info *
 		return lade_fail(err, LADE_E_CORRUPT, ANS_AT_BLOCK,
 		                 "ans: sub-blocks of 2^%u bytes, want 2^%d to 2^%d", log,
 		                 ANS_BLOCK_LOG_MIN, ANS_BLOCK_LOG_MAX);
-	if (info->rows > ANS_ROWS_MAX)
-		return corrupt(err, ANS_AT_ROWS, "the words of a lane", info->rows, ANS_ROWS_MAX);
 	if (info->bits < ANS_BITS_MIN || info->bits > ANS_BITS_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, ANS_AT_BITS,
 		                 "ans: tables of 2^%u states, want 2^%d to 2^%d", info->bits,
@@ -101,6 +99,9 @@ static lade_status parse_coded(const uint8_t *src, size_t size, lade__ans_info *
 	if (size < info->tables)
 		return cut(err, size, "the directory", info->tables);
 	TRY(parse_planes(src, info, &words, err));
+	uint32_t most = ANS_ROWS_OF(info->block, info->width, info->coded, info->bits);
+	if (info->rows > most)
+		return corrupt(err, ANS_AT_ROWS, "the words of a lane", info->rows, most);
 	uint32_t first = lade__le32(src + info->directory);
 	uint32_t last = lade__le32(src + info->tables - 4);
 	uint32_t body = (info->tables + 4 * words + 15) / 16;

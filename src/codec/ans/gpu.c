@@ -1,0 +1,152 @@
+/*
+ * gpu.c: ANS on devices: which kernel, with how many blocks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/gpu.h"
+#include "base/try.h"
+#include "codec/ans/ans.h"
+#include "codec/codecs.h"
+
+/* Dynamic shared memory of a block of 8 warps and of one of 16 (cuda/ans_decode.cu): room for the
+ * largest tables with the largest sub-block, and for a sub-block of usual data a warp. */
+#define SHARED ((size_t)43008)
+#define SHARED_WIDE ((size_t)81920)
+/* And of cuda/ans_encode.cu. */
+#define SHARED_ENCODE 41984
+
+/* A part of a chunk has at least so many bytes: 16 sub-blocks of the default size. */
+#define PART ((uint64_t)65536)
+
+/* The counter that parts are taken from stands at the workspace's start, a table behind it. */
+#define COUNTER 256
+
+static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
+{
+	(void)stage, (void)largest, (void)total;
+	return COUNTER + count * 2 * sizeof(uint32_t);
+}
+
+/* How many blocks share a chunk: where there are few chunks, enough to give each multiprocessor
+ * four. */
+static size_t parts_of(const lade__gpu_work *work)
+{
+	size_t most = 4 * (size_t)work->device->info.multiprocessors / work->count;
+	uint64_t want = work->largest ? (work->largest + PART - 1) / PART : 8;
+	want = want < most ? want : most;
+	return want > 1 ? (size_t)want : 1;
+}
+
+static lade_status decode(const lade__gpu_work *work, lade_error *err)
+{
+	const lade_device_info *info = &work->device->info;
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	size_t parts = parts_of(work), tasks = work->count * parts;
+	bool wide = tasks + work->in_flight <= info->multiprocessors &&
+	            info->block_shared_max >= SHARED_WIDE;
+	lade__kernel kernel = wide ? LADE__KERNEL_ANS_DECODE_WIDE : LADE__KERNEL_ANS_DECODE;
+	lade__launch launch = {.threads = wide ? 512 : 256,
+	                       .shared = wide ? SHARED_WIDE : SHARED,
+	                       .stream = work->stream};
+	lade__address done = work->workspace + COUNTER;
+	uint32_t part_count = (uint32_t)parts, bytes = (uint32_t)launch.shared;
+	void *arguments[] = {&batch, &done, &part_count, &bytes};
+	unsigned an_sm;
+	lade_status status;
+	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads, launch.shared, &an_sm,
+	                           err));
+	size_t most = (size_t)(an_sm ? an_sm : 1) * info->multiprocessors;
+	launch.blocks = (unsigned)(tasks < most ? tasks : most);
+	/* Without a counter block i takes the i-th part. */
+	if (launch.blocks < tasks)
+		batch.next = work->workspace;
+	if (parts > 1)
+		TRY(LADE__CU(work->device, cuMemsetD32Async, work->workspace, 0,
+		             COUNTER / sizeof(uint32_t) + 2 * work->count, work->stream));
+	else if (batch.next)
+		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
+out:
+	return status;
+}
+
+static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
+{
+	(void)stage, (void)count, (void)largest, (void)total;
+	return COUNTER;
+}
+
+static lade_status encode(const lade__gpu_work *work, lade_error *err)
+{
+	const lade_value *option = work->stage->option;
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	size_t width = lade_dtype_size((lade_dtype)option[ANS_OPTION_DTYPE].i);
+	uint32_t width_log = (uint32_t)__builtin_ctzll(width);
+	uint32_t block_log = (uint32_t)__builtin_ctzll((uint64_t)option[ANS_OPTION_BLOCK].i);
+	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i, bytes = SHARED_ENCODE;
+	void *arguments[] = {&batch, &width_log, &block_log, &bits, &bytes};
+	lade__launch launch = {.threads = 256, .shared = bytes, .stream = work->stream};
+	unsigned an_sm;
+	lade_status status;
+	TRY(lade__kernel_occupancy(work->device, LADE__KERNEL_ANS_ENCODE, launch.threads,
+	                           launch.shared, &an_sm, err));
+	size_t most = (size_t)(an_sm ? an_sm : 1) * work->device->info.multiprocessors;
+	launch.blocks = (unsigned)(work->count < most ? work->count : most);
+	/* Without a counter block i takes the i-th chunk. */
+	if (launch.blocks < work->count) {
+		batch.next = work->workspace;
+		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+	}
+	TRY(lade__kernel_launch(work->device, LADE__KERNEL_ANS_ENCODE, &launch, arguments, err));
+out:
+	return status;
+}
+
+static lade_status sizes(const lade__gpu_work *work, lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	void *arguments[] = {&batch};
+	lade__launch launch = {.blocks = (unsigned)((work->count + 127) / 128),
+	                       .threads = 128,
+	                       .stream = work->stream};
+	return lade__kernel_launch(work->device, LADE__KERNEL_ANS_SIZE, &launch, arguments, err);
+}
+
+/* Nanoseconds of the kernels: a sub-block's chain of symbols, or what the device does a byte. */
+static double decode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	if (workload->largest > (size_t)1 << 30)
+		return -1;
+	return 10e3 + (double)workload->total / 1000;
+}
+
+/* A block makes a chunk. */
+static double encode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	if (workload->largest > (size_t)1 << 30)
+		return -1;
+	double alone = 20e3 * ((double)workload->largest / 65536 + 0.5);
+	double all = (double)workload->total / 600;
+	return 5e3 + (alone > all ? alone : all);
+}
+
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
+
+#define RECORD(way, verb) \
+	const lade_implementation lade__ans_##verb##_gpu = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = "ans/cuda", \
+		.algorithm = "ans", \
+		.direction = way, \
+		.place = LADE_DEVICE, \
+		.priority = LADE_PRIORITY_BUILTIN, \
+		.ctx = (void *)(uintptr_t)&verb##_codec, \
+		.cost = verb##_cost, \
+	};
+RECORD(LADE_ENCODE, encode)
+RECORD(LADE_DECODE, decode)

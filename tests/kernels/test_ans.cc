@@ -1,0 +1,392 @@
+/*
+ * test_ans.cc: the ANS kernels on the emulated warp: what the host encodes they decode, what they
+ * encode the host decodes; all element types, sizes and alignments, chunks in parts; and damaged
+ * chunks, of which both say the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <lade/lade.h> /* before the kernels' LADE_DEVICE, which is no kind of memory */
+
+#include "kernel_test.h"
+#include "guard.h"
+
+#include "cuda/ans_decode.cu"
+#include "cuda/ans_encode.cu"
+
+#include <vector>
+
+typedef std::vector<uint8_t> bytes;
+
+/* ---- the host's side -------------------------------------------------------------------- */
+
+static lade_engine *engine;
+
+static int setup(void **state)
+{
+	(void)state;
+	lade_engine_options options = {};
+	options.struct_size = sizeof options;
+	options.threads = 1;
+	return lade_engine_new(&options, &engine, nullptr) == LADE_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	lade_engine_free(engine);
+	return 0;
+}
+
+/* Encodes or decodes by the host; the status. */
+static lade_status host_run(const char *text, bool encode, const bytes &in, bytes *out)
+{
+	lade_error err = {};
+	lade_spec *spec = nullptr;
+	lade_segment segment = {};
+	lade_item item = {};
+	lade_result result = {};
+	segment.data = in.data();
+	segment.size = in.size();
+	item.src = &segment;
+	item.src_count = 1;
+	item.dst = lade_host_span(out->data(), out->size());
+	if (lade_spec_parse(nullptr, text, &spec, &err) != LADE_OK)
+		fail_msg("%s: %s", text, err.message);
+	if (encode)
+		lade_encode_into(engine, spec, &item, 1, &result, nullptr, &err);
+	else
+		lade_decode_into(engine, spec, &item, 1, &result, nullptr, &err);
+	lade_spec_unref(spec);
+	if (result.status == LADE_OK)
+		out->resize(result.size);
+	return result.status;
+}
+
+static bytes host_encode(const char *text, const bytes &data)
+{
+	bytes out(data.size() + 16);
+	assert_int_equal(host_run(text, true, data, &out), LADE_OK);
+	return out;
+}
+
+/* As fill() of test_codec_ans.c: position p is constant, noise or skewed, by two bits of 'kinds'. */
+static bytes make(size_t size, size_t width, unsigned kinds, rng *r)
+{
+	bytes data(size);
+	for (size_t i = 0; i < size; i++) {
+		unsigned kind = kinds >> 2 * (i % width) & 3;
+		uint64_t v = rng_next(r);
+		unsigned steps = (unsigned)__builtin_ctzll(v | 1ull << 40);
+		data[i] = kind == 0   ? 0x5A
+			  : kind == 1 ? (uint8_t)(v >> 48)
+			  : kind == 2 ? (uint8_t)(steps * 3)
+				      : (uint8_t)((v >> 20 & 1) * steps + steps);
+	}
+	return data;
+}
+
+/* ---- launches --------------------------------------------------------------------------- */
+
+/* Buffers of a batch, each against a guard page, at odd addresses if 'odd'. */
+struct buffers {
+	std::vector<guard> g;
+	std::vector<uint8_t *> at;
+	std::vector<uint64_t> size;
+};
+
+static void add(buffers *b, size_t size, bool odd, rng *r)
+{
+	size_t skew = odd ? rng_below(r, 16) : 0;
+	/* The end is at the page; odd sizes make odd addresses. */
+	bool at_end = odd && rng_below(r, 2);
+	guard g = guard_new(size + skew, at_end);
+	if (size + skew)
+		memset(g.data, 0xC3, size + skew);
+	b->g.push_back(g);
+	b->at.push_back(g.data + skew);
+	b->size.push_back(size);
+}
+
+static void drop(buffers *b)
+{
+	for (auto &g : b->g)
+		guard_free(&g);
+}
+
+struct shape {
+	bool wide;
+	uint32_t parts, grid; /* grid 0: a block for each task */
+	bool odd;
+};
+
+static void decode(const std::vector<bytes> &in, const std::vector<size_t> &caps, const shape &s,
+                   uint64_t seed, rng *r, std::vector<bytes> *out, std::vector<uint32_t> *status)
+{
+	size_t n = in.size();
+	buffers src, dst;
+	std::vector<uint64_t> got(n, 77);
+	std::vector<lade_ans_parts> done(n);
+	uint32_t next = 0;
+	status->assign(n, 77);
+	for (size_t i = 0; i < n; i++) {
+		add(&src, in[i].size(), s.odd, r);
+		add(&dst, caps[i], s.odd, r);
+		if (in[i].size())
+			memcpy(src.at[i], in[i].data(), in[i].size());
+	}
+	lade_gpu_batch batch = {src.at.data(), src.size.data(), dst.at.data(), dst.size.data(),
+	                        got.data(), status->data(), nullptr, s.grid ? &next : nullptr,
+	                        (uint32_t)n};
+	emu_config config = {.kernel = "ans_decode"};
+	config.grid = s.grid ? s.grid : (uint32_t)n * s.parts;
+	config.block = s.wide ? 512 : 256;
+	config.shared = 43008;
+	config.resident = 2;
+	config.seed = seed;
+	emu_result ran = emu_launch(config, [&] {
+		if (s.wide)
+			lade_ans_decode_wide(batch, done.data(), s.parts, 43008);
+		else
+			lade_ans_decode(batch, done.data(), s.parts, 43008);
+	});
+	if (!ran.ok)
+		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);
+	assert_true(ran.ok);
+	out->clear();
+	for (size_t i = 0; i < n; i++) {
+		assert_true(got[i] <= caps[i] && ((*status)[i] == 0 || got[i] == 0));
+		out->push_back(bytes(dst.at[i], dst.at[i] + got[i]));
+	}
+	drop(&src);
+	drop(&dst);
+}
+
+static void expect(const char *text, const std::vector<bytes> &plain, const shape &s,
+                   uint64_t seed, rng *r)
+{
+	std::vector<bytes> packed, out;
+	std::vector<size_t> caps;
+	std::vector<uint32_t> status;
+	for (auto &p : plain) {
+		packed.push_back(host_encode(text, p));
+		caps.push_back(p.size() + rng_below(r, 2) * 50);
+	}
+	decode(packed, caps, s, seed, r, &out, &status);
+	for (size_t i = 0; i < plain.size(); i++)
+		if (status[i] || out[i] != plain[i])
+			fail_msg("%s: chunk %zu of %zu bytes, seed %llu: status %u", text, i,
+			         plain[i].size(), (unsigned long long)seed, status[i]);
+}
+
+/* Encodes by the kernel, with 'caps' for the results. */
+static void encode(uint32_t width, uint32_t block_log, uint32_t bits,
+                   const std::vector<bytes> &in, const std::vector<size_t> &caps, uint32_t grid,
+                   bool odd, uint64_t seed, rng *r, std::vector<bytes> *out,
+                   std::vector<uint32_t> *status)
+{
+	size_t n = in.size();
+	buffers src, dst;
+	std::vector<uint64_t> got(n, 77);
+	uint32_t next = 0;
+	status->assign(n, 77);
+	for (size_t i = 0; i < n; i++) {
+		add(&src, in[i].size(), odd, r);
+		add(&dst, caps[i], odd, r);
+		if (in[i].size())
+			memcpy(src.at[i], in[i].data(), in[i].size());
+	}
+	lade_gpu_batch batch = {src.at.data(), src.size.data(), dst.at.data(), dst.size.data(),
+	                        got.data(), status->data(), nullptr, grid ? &next : nullptr,
+	                        (uint32_t)n};
+	emu_config config = {.kernel = "ans_encode"};
+	config.grid = grid ? grid : (uint32_t)n;
+	config.block = 256;
+	config.shared = 41984;
+	config.resident = 2;
+	config.seed = seed;
+	emu_result ran = emu_launch(config, [&] {
+		lade_ans_encode(batch, (uint32_t)__builtin_ctz(width), block_log, bits, 41984);
+	});
+	if (!ran.ok)
+		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);
+	assert_true(ran.ok);
+	out->clear();
+	for (size_t i = 0; i < n; i++) {
+		assert_true(got[i] <= caps[i] && ((*status)[i] == 0 || got[i] == 0));
+		out->push_back(bytes(dst.at[i], dst.at[i] + got[i]));
+	}
+	drop(&src);
+	drop(&dst);
+}
+
+/* What the kernel makes is about as small as what the host does, and decodes there. */
+static void expect_encoded(const char *text, uint32_t width, uint32_t block_log, uint32_t bits,
+                           const std::vector<bytes> &plain, uint32_t grid, bool odd, uint64_t seed,
+                           rng *r)
+{
+	std::vector<bytes> out;
+	std::vector<size_t> caps;
+	std::vector<uint32_t> status;
+	for (auto &p : plain)
+		caps.push_back(p.size() + 16 + rng_below(r, 2) * 100);
+	encode(width, block_log, bits, plain, caps, grid, odd, seed, r, &out, &status);
+	for (size_t i = 0; i < plain.size(); i++) {
+		bytes back(plain[i].size());
+		size_t host = host_encode(text, plain[i]).size();
+		if (status[i] || host_run(text, false, out[i], &back) != LADE_OK || back != plain[i])
+			fail_msg("%s: chunk %zu of %zu bytes, seed %llu: status %u", text, i,
+			         plain[i].size(), (unsigned long long)seed, status[i]);
+		if (out[i].size() > host + host / 50 + 64)
+			fail_msg("%s: chunk %zu of %zu bytes: %zu, by the host %zu", text, i,
+			         plain[i].size(), out[i].size(), host);
+	}
+}
+
+/* ---- tests ------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *text;
+	uint32_t width, block_log, bits;
+} specs[] = {
+	{"ans", 1, 12, 0},
+	{"ans(bits=11,block=16384)", 1, 14, 11},
+	{"ans(<f2)", 2, 12, 0},
+	{"ans(<i4,bits=9)", 4, 12, 9},
+	{"ans(<f8,block=8192)", 8, 13, 0},
+};
+
+static void all_sizes(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = {0, 1, 31, 127, 128, 1000, 4096, 4100, 5003, 12000};
+	rng r = {20261121};
+	for (uint64_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+		std::vector<bytes> plain;
+		for (size_t size : sizes)
+			plain.push_back(make(size, specs[i].width, (unsigned)rng_next(&r), &r));
+		plain.push_back(make(9000, specs[i].width, 0xAAAA, &r));
+		plain.push_back(make(9000, specs[i].width, 0x4444, &r));
+		plain.push_back(make(3000, specs[i].width, 0, &r));
+		expect(specs[i].text, plain, {false, 1, 3 * (uint32_t)(i & 1), (i & 1) != 0}, i, &r);
+		expect_encoded(specs[i].text, specs[i].width, specs[i].block_log, specs[i].bits,
+		               plain, 3 * (uint32_t)(i & 1), (i & 1) != 0, i, &r);
+	}
+}
+
+/* The largest tables and sub-blocks, which leave room for one warp, and make it late. */
+static void tight(void **state)
+{
+	(void)state;
+	rng r = {5};
+	expect("ans(<i2,bits=11,block=16384)", {make(33000, 2, 0xFFFF, &r)}, {false, 1, 0, false}, 1,
+	       &r);
+	expect("ans(<i8,bits=9,block=16384)", {make(20000, 8, 0xAAAA, &r)}, {false, 1, 0, true}, 2,
+	       &r);
+}
+
+static void parts(void **state)
+{
+	(void)state;
+	rng r = {7};
+	for (uint64_t seed = 0; seed < 3; seed++)
+		expect("ans", {make(20001, 1, 2, &r), make(9000, 1, 1, &r), make(5000, 1, 0, &r),
+		               make(1, 1, 1, &r)},
+		       {seed == 1, 3, seed == 2 ? 4u : 0, seed != 0}, seed, &r);
+}
+
+/* What is too small, cut, or flipped: the same verdict as the host's, and the same bytes. */
+static void damaged(void **state)
+{
+	(void)state;
+	rng r = {20261122};
+	unsigned fine = 0, all = 0;
+	for (uint64_t i = 0; i < 24; i++) {
+		const char *text = specs[i % 5].text;
+		bytes data = make(4096 + rng_below(&r, 3000), specs[i % 5].width, 0x2E6B, &r);
+		bytes good = host_encode(text, data);
+		std::vector<bytes> bad, out;
+		std::vector<size_t> caps;
+		std::vector<uint32_t> status;
+		for (int k = 0; k < 8; k++) {
+			bytes b = good;
+			size_t span = k % 2 ? b.size() : b.size() < 100 ? b.size() : 100;
+			for (size_t f = rng_below(&r, 3) + 1; f-- > 0;)
+				b[rng_below(&r, span)] ^= (uint8_t)(1u << rng_below(&r, 8));
+			if (k == 5)
+				b.resize(rng_below(&r, b.size()));
+			if (k == 6)
+				b.resize(b.size() + 16);
+			bad.push_back(b);
+			caps.push_back(data.size() - (k == 7));
+		}
+		decode(bad, caps, {false, 1 + (uint32_t)(i % 2), 0, i % 3 == 0}, i, &r, &out,
+		       &status);
+		for (size_t k = 0; k < bad.size(); k++, all++) {
+			bytes want(caps[k]);
+			bool host = host_run(text, false, bad[k], &want) == LADE_OK;
+			if (host != (status[k] == 0))
+				fail_msg("%s, try %llu, chunk %zu: the host says %s, the kernel %u",
+				         text, (unsigned long long)i, k, host ? "OK" : "no",
+				         status[k]);
+			if (host)
+				assert_true(out[k] == want);
+			fine += host;
+		}
+	}
+	print_message("%u of %u are still chunks\n", fine, all);
+}
+
+/* Destinations of all sizes: a chunk that fits and decodes, or none. */
+static void small_room(void **state)
+{
+	(void)state;
+	rng r = {13};
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		std::vector<bytes> plain, out;
+		std::vector<size_t> caps;
+		std::vector<uint32_t> status;
+		for (int k = 0; k < 6; k++) {
+			plain.push_back(make(6000, 2, (unsigned)rng_next(&r), &r));
+			caps.push_back(k == 0 ? 6016 : k == 1 ? 15 : rng_below(&r, 6016));
+		}
+		encode(2, 12, 0, plain, caps, 0, seed & 1, seed, &r, &out, &status);
+		for (size_t i = 0; i < plain.size(); i++) {
+			bytes back(6000);
+			size_t host = host_encode("ans(<f2)", plain[i]).size();
+			assert_true(status[i] == 0 || status[i] == LADE_GPU_NOSPACE);
+			if (status[i] == 0)
+				assert_true(host_run("ans(<f2)", false, out[i], &back) == LADE_OK &&
+				            back == plain[i]);
+			else
+				assert_true(caps[i] < host + host / 50 + 64);
+		}
+	}
+}
+
+static void sizes(void **state)
+{
+	(void)state;
+	rng r = {11};
+	bytes a = host_encode("ans", make(5000, 1, 2, &r)), b = host_encode("ans", make(77, 1, 1, &r));
+	bytes c = {2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, d(15, 1);
+	const uint8_t *src[] = {a.data(), b.data(), c.data(), d.data()};
+	uint64_t size[] = {a.size(), b.size(), c.size(), d.size()}, got[4];
+	uint32_t status[4];
+	lade_gpu_batch batch = {src, size, nullptr, nullptr, got, status, nullptr, nullptr, 4};
+	emu_config config = {.kernel = "ans_size", .grid = 1, .block = 128};
+	assert_true(emu_launch(config, [&] { lade_ans_size(batch); }).ok);
+	assert_int_equal(got[0], 5000);
+	assert_int_equal(got[1], 77);
+	assert_int_equal(status[2], LADE_GPU_CORRUPT);
+	assert_int_equal(status[3], LADE_GPU_TRUNCATED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_sizes), cmocka_unit_test(tight), cmocka_unit_test(parts),
+		cmocka_unit_test(damaged),   cmocka_unit_test(small_room),
+		cmocka_unit_test(sizes),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
