@@ -46,7 +46,10 @@
 	X(ADLER32_UNITS, checksum, lade_adler32_units, 0) \
 	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \
 	X(CHECKSUM_FINISH, checksum, lade_checksum_finish, 0) \
-	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0)
+	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0) \
+	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 0) \
+	X(CASCADED_SIZE, cascaded_decode, lade_cascaded_size, 0) \
+	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

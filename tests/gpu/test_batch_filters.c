@@ -33,6 +33,9 @@ static const struct {
 	{"bitshuffle(2)|crc32(start)|bitshuffle(4)|xxh64|crc32-bzip2", true},
 	{"crc32|lz4|crc32c(start)|adler32", false},
 	{"bitshuffle(4)|snappy|xxh64(start)", false},
+	{"cascaded", true},
+	{"cascaded(<i4)", true},
+	{"bitshuffle(2)|cascaded(<i2,block=4096)", true},
 };
 #define FORMS (sizeof forms / sizeof *forms)
 #define ITEMS 5

@@ -41,7 +41,7 @@
  * A library's encoder looks for runs in blocks that have at most so many, and at most half as many
  * as elements: the lists of their starts stay small.  (A format's limit it is not.)
  */
-#define LADE_CASCADED_RUNS_TRIED 2048u
+#define LADE_CASCADED_RUNS_TRIED 1920u
 
 /* A chunk's header and what follows from it. */
 typedef struct lade_cascaded_chunk {

@@ -1,0 +1,461 @@
+/*
+ * cascaded_encode.cu: encodes chunks for the cascaded codec (docs/format/cascaded.md), to the bytes
+ * that the host's encoder gives (codec/cascaded/encode.c).
+ *
+ * A block of threads has a chunk, a warp a block of the format at a time.  The warp goes over the
+ * elements once for their range, the range of their differences and the numbers of runs of both;
+ * where there are few runs, it lists their starts, and measures what is left in the same way.  All
+ * cascades are then known to the bit, without any having been made.  Eight blocks' sizes are summed
+ * up, and each warp packs its own to its place: a lane makes a word of the elements that lie in it,
+ * each of which is found through the lists of starts.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cuda/cascaded.cuh"
+
+#define LADE_CAS_LIST LADE_CASCADED_RUNS_TRIED
+
+/* The host's lade__cascaded_choice. */
+struct lade_cas_choice {
+	uint32_t log2, block, is_signed, bitpack, tried;
+};
+
+/* A warp's shared memory: the first elements of the outer runs, or of a block's runs of
+ * differences; and of the runs of differences that outer runs leave, at most half as many. */
+struct lade_cas_lists {
+	uint16_t first[LADE_CAS_LIST], second[LADE_CAS_LIST / 2];
+};
+
+/* Elements of a block: x[0], x[1], ... at any address; or, through a list, x[via[0]], x[via[1]], ... */
+template <typename T> struct lade_cas_elements {
+	const uint8_t *x;
+	const uint16_t *via; /* or NULL */
+	uint32_t count;
+
+	__device__ __forceinline__ T at(uint32_t i) const
+	{
+		const uint8_t *p = x + (via ? via[i] : i) * (uint32_t)sizeof(T);
+		if (!((uintptr_t)p & (sizeof(T) - 1)))
+			return __ldg((const T *)lade_global(p));
+		unsigned long long v = 0;
+		for (uint32_t k = 0; k < sizeof(T); k++)
+			v |= (unsigned long long)__ldg(p + k) << (8 * k);
+		return (T)v;
+	}
+
+	/* Difference i; the first is the second. */
+	__device__ __forceinline__ T delta(uint32_t i) const
+	{
+		if (count < 2)
+			return 0;
+		i = i ? i : 1;
+		return (T)(at(i) - at(i - 1));
+	}
+};
+
+/* What elements are like; the ranges are of numbers after '^ flip', or '^ sign' for differences. */
+template <typename T> struct lade_cas_measured {
+	T low, high, delta_low, delta_high;
+	uint32_t runs, delta_runs;
+};
+
+/* A way to write a block. */
+template <typename T> struct lade_cas_plan {
+	lade_cascaded_block b;
+	T base, start;
+};
+
+/* ---- looking at elements ---------------------------------------------------------------- */
+
+/* What a lane sees of a step of 32 elements; made by lade_cas_look() for all lanes. */
+template <typename T> struct lade_cas_view {
+	T v, d;
+	bool starts, delta_starts; /* a run, or one of differences */
+};
+
+/* 'before' has the last element of the step before and its difference. */
+template <typename T>
+static __device__ __forceinline__ lade_cas_view<T>
+lade_cas_look(const lade_cas_elements<T> &e, uint32_t i, lade_cas_view<T> *before, uint32_t lane)
+{
+	lade_cas_view<T> s;
+	s.v = i < e.count ? e.at(i) : 0;
+	T last = (T)__shfl_up_sync(LADE_FULL, s.v, 1);
+	s.d = (T)(s.v - (lane ? last : before->v));
+	T last_d = (T)__shfl_up_sync(LADE_FULL, s.d, 1);
+	last_d = lane ? last_d : before->d;
+	s.starts = i == 0 || (i < e.count && s.d != 0);
+	s.delta_starts = i == 0 || (i < e.count && i > 1 && s.d != last_d);
+	before->v = (T)__shfl_sync(LADE_FULL, s.v, 31);
+	before->d = (T)__shfl_sync(LADE_FULL, s.d, 31);
+	return s;
+}
+
+template <typename T> static __device__ __forceinline__ T lade_cas_least(T v)
+{
+#pragma unroll
+	for (uint32_t d = 16; d; d /= 2) {
+		T other = (T)__shfl_xor_sync(LADE_FULL, v, d);
+		v = other < v ? other : v;
+	}
+	return v;
+}
+
+template <typename T> static __device__ __forceinline__ T lade_cas_most(T v)
+{
+	return (T)~lade_cas_least((T)~v);
+}
+
+template <typename T>
+static __device__ __forceinline__ lade_cas_measured<T>
+lade_cas_measure(const lade_cas_elements<T> &e, T flip, uint32_t lane)
+{
+	const T sign = (T)((T)1 << (8 * sizeof(T) - 1));
+	lade_cas_measured<T> m = {(T)~(T)0, 0, (T)~(T)0, 0, 0, 0};
+	lade_cas_view<T> before = {};
+	for (uint32_t from = 0; from < e.count; from += 32) {
+		uint32_t i = from + lane;
+		lade_cas_view<T> s = lade_cas_look(e, i, &before, lane);
+		if (i < e.count) {
+			T v = (T)(s.v ^ flip), d = (T)(s.d ^ sign);
+			m.low = v < m.low ? v : m.low;
+			m.high = v > m.high ? v : m.high;
+			if (i > 0) {
+				m.delta_low = d < m.delta_low ? d : m.delta_low;
+				m.delta_high = d > m.delta_high ? d : m.delta_high;
+			}
+		}
+		m.runs += __popc(__ballot_sync(LADE_FULL, s.starts));
+		m.delta_runs += __popc(__ballot_sync(LADE_FULL, s.delta_starts));
+	}
+	m.low = lade_cas_least(m.low);
+	m.high = lade_cas_most(m.high);
+	m.delta_low = e.count > 1 ? lade_cas_least(m.delta_low) : sign;
+	m.delta_high = e.count > 1 ? lade_cas_most(m.delta_high) : sign;
+	return m;
+}
+
+/* Lists the starts of runs, or of runs of differences, of which there are as many as the list has
+ * room for, at most.  Gives the longest. */
+template <typename T>
+static __device__ __forceinline__ uint32_t lade_cas_list(const lade_cas_elements<T> &e,
+                                                         bool of_deltas, uint16_t *list,
+                                                         uint32_t lane)
+{
+	lade_cas_view<T> before = {};
+	uint32_t runs = 0, longest = 0;
+	__syncwarp();
+	for (uint32_t from = 0; from < e.count; from += 32) {
+		lade_cas_view<T> s = lade_cas_look(e, from + lane, &before, lane);
+		bool starts = of_deltas ? s.delta_starts : s.starts;
+		uint32_t all = __ballot_sync(LADE_FULL, starts);
+		if (starts)
+			list[runs + __popc(all & ((1u << lane) - 1))] = (uint16_t)(from + lane);
+		runs += __popc(all);
+	}
+	__syncwarp();
+	for (uint32_t run = lane; run < runs; run += 32) {
+		uint32_t end = run + 1 < runs ? list[run + 1] : e.count, size = end - list[run];
+		longest = size > longest ? size : longest;
+	}
+	return lade_cas_most(longest);
+}
+
+/* ---- choosing --------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t lade_cas_bits(unsigned long long v)
+{
+	return v ? 64 - (uint32_t)__clzll((long long)v) : 0;
+}
+
+/* Takes a cascade if it is better than 'best'. */
+template <typename T>
+static __device__ __forceinline__ void
+lade_cas_consider(const lade_cas_choice &choice, lade_cas_plan<T> p, uint32_t layers,
+                  lade_cas_plan<T> *best)
+{
+	p.b.layers = layers;
+	lade_cascaded_block_fill(&p.b);
+	if (choice.tried >> layers & 1 && lade_cascaded_fits(&p.b, choice.log2, choice.block) &&
+	    p.b.units < best->b.units)
+		*best = p;
+}
+
+static __device__ __forceinline__ uint32_t lade_cas_runs_most(uint32_t count)
+{
+	return count / 2 < LADE_CAS_LIST ? count / 2 : LADE_CAS_LIST;
+}
+
+/* Tries the cascades that begin with 'layers', whose counts are known, on the elements 'e'.  Runs of
+ * differences are listed in 'list'. */
+template <typename T>
+static __device__ __forceinline__ void
+lade_cas_try(const lade_cas_choice &choice, const lade_cas_elements<T> &e,
+             const lade_cas_measured<T> &m, lade_cas_plan<T> p, uint32_t layers, uint16_t *list,
+             lade_cas_plan<T> *best, uint32_t lane)
+{
+	constexpr uint32_t WHOLE = 8 * sizeof(T);
+	const T sign = (T)((T)1 << (WHOLE - 1)), flip = choice.is_signed ? sign : 0;
+	uint32_t with_inner = layers | LADE_CASCADED_DELTA | LADE_CASCADED_INNER;
+	p.b.n1 = p.b.n2 = e.count;
+	p.b.inner_width = 0;
+	p.base = (T)(m.low ^ flip);
+	p.start = 0;
+	p.b.width = choice.bitpack ? lade_cas_bits((T)(m.high - m.low)) : WHOLE;
+	lade_cas_consider(choice, p, layers, best);
+	p.base = (T)(m.delta_low ^ sign);
+	p.start = (T)(e.at(0) - e.delta(0));
+	p.b.width = choice.bitpack ? lade_cas_bits((T)(m.delta_high - m.delta_low)) : WHOLE;
+	lade_cas_consider(choice, p, layers | LADE_CASCADED_DELTA, best);
+	if (!(choice.tried >> with_inner & 1) || m.delta_runs > lade_cas_runs_most(e.count))
+		return;
+	uint32_t longest = lade_cas_list(e, true, list, lane);
+	p.b.n2 = m.delta_runs;
+	p.b.inner_width =
+		choice.bitpack ? lade_cas_bits(longest - 1) : LADE_CASCADED_COUNT_WIDTH;
+	lade_cas_consider(choice, p, with_inner, best);
+}
+
+/* The best way to write the 'n' elements at 'x', and the lists that it wants; as many units as a raw
+ * block has if there is none. */
+template <typename T>
+static __device__ __noinline__ void lade_cas_choose(const lade_cas_choice &choice, const uint8_t *x,
+                                                    uint32_t n, lade_cas_lists *lists,
+                                                    lade_cas_plan<T> *out, uint32_t lane)
+{
+	const uint32_t outer = 1u << 1 | 1u << 3 | 1u << 7; /* cascades with outer runs */
+	const T flip = choice.is_signed ? (T)((T)1 << (8 * sizeof(T) - 1)) : 0;
+	lade_cas_elements<T> e = {x, nullptr, n};
+	lade_cas_plan<T> p = {}, best = {};
+	p.b.n = n;
+	best.b.units = lade_cascaded_units(n * (uint32_t)sizeof(T));
+	lade_cas_measured<T> m = lade_cas_measure(e, flip, lane);
+	lade_cas_try(choice, e, m, p, 0, lists->first, &best, lane);
+	if (choice.tried & outer && m.runs <= lade_cas_runs_most(n)) {
+		uint32_t longest = lade_cas_list(e, false, lists->first, lane);
+		lade_cas_elements<T> runs = {x, lists->first, m.runs};
+		p.b.outer_width =
+			choice.bitpack ? lade_cas_bits(longest - 1) : LADE_CASCADED_COUNT_WIDTH;
+		m = lade_cas_measure(runs, flip, lane);
+		lade_cas_try(choice, runs, m, p, LADE_CASCADED_OUTER, lists->second, &best, lane);
+		if (best.b.layers == (LADE_CASCADED_DELTA | LADE_CASCADED_INNER))
+			lade_cas_list(e, true, lists->first, lane);
+	}
+	*out = best;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void lade_cas_store_word(uint8_t *to, uint32_t word)
+{
+	to = lade_global(to);
+	if (!((uintptr_t)to & 3)) {
+		*(uint32_t *)to = word;
+		return;
+	}
+	for (uint32_t k = 0; k < 4; k++)
+		to[k] = (uint8_t)(word >> (8 * k));
+}
+
+/*
+ * Packs 'entries' of 'width' bits, which get(i) tells, to words from 'to' on.  A word's first entry is
+ * its first bit over the width: by the rounded reciprocal, which is exact, as bits times width are
+ * below 2^32.
+ */
+template <typename F>
+static __device__ __forceinline__ void lade_cas_pack(uint32_t entries, uint32_t width, uint8_t *to,
+                                                     uint32_t lane, F get)
+{
+	uint32_t words = lade_cascaded_words(entries, width);
+	uint32_t reciprocal = width > 1 ? 0xFFFFFFFFu / width + 1 : 0;
+	unsigned long long mask = lade_cas_mask(width);
+	for (uint32_t word = lane; word < words; word += 32) {
+		uint32_t i = width > 1 ? __umulhi(32 * word, reciprocal) : 32 * word, made = 0;
+		uint32_t skip = 32 * word - i * width;
+		made = (uint32_t)((get(i) & mask) >> skip);
+		for (uint32_t at = width - skip; at < 32 && ++i < entries; at += width)
+			made |= (uint32_t)((get(i) & mask) << at);
+		lade_cas_store_word(to + 4 * word, made);
+	}
+}
+
+/* Counts less one of the runs that start at 'list'. */
+static __device__ __forceinline__ void lade_cas_pack_counts(const uint16_t *list, uint32_t runs,
+                                                            uint32_t count, uint32_t width,
+                                                            uint8_t *to, uint32_t lane)
+{
+	lade_cas_pack(runs, width, to, lane, [=](uint32_t i) -> unsigned long long {
+		return (i + 1 < runs ? list[i + 1] : count) - list[i] - 1;
+	});
+}
+
+template <typename T>
+static __device__ __noinline__ void lade_cas_write(const lade_cas_plan<T> &p, const uint8_t *x,
+                                                   const lade_cas_lists *lists, uint8_t *to,
+                                                   uint32_t lane)
+{
+	const lade_cascaded_block &b = p.b;
+	bool outer = b.layers & LADE_CASCADED_OUTER, inner = b.layers & LADE_CASCADED_INNER;
+	bool delta = b.layers & LADE_CASCADED_DELTA;
+	unsigned long long base = p.base, start = p.start;
+	lade_cas_elements<T> e = {x, outer ? lists->first : nullptr, b.n1};
+	const uint16_t *list = outer ? lists->second : lists->first;
+	/* Header and the zeros behind the last array. */
+	uint32_t head[6] = {b.layers | b.width << 8 | b.outer_width << 16 | b.inner_width << 24,
+	                    (outer ? b.n1 : 0) | (inner ? b.n2 : 0) << 16,
+	                    (uint32_t)base,
+	                    (uint32_t)(base >> 32),
+	                    (uint32_t)start,
+	                    (uint32_t)(start >> 32)};
+	uint32_t end = b.values + lade_cascaded_words(b.n2, b.width);
+#pragma unroll
+	for (uint32_t k = 0; k < 6; k++)
+		if (k == lane && k < b.outer)
+			lade_cas_store_word(to + 4 * k, head[k]);
+	if (end + lane < 4 * b.units)
+		lade_cas_store_word(to + 4 * (end + lane), 0);
+	if (outer)
+		lade_cas_pack_counts(lists->first, b.n1, b.n, b.outer_width, to + 4 * b.outer,
+		                     lane);
+	if (inner)
+		lade_cas_pack_counts(list, b.n2, b.n1, b.inner_width, to + 4 * b.inner, lane);
+	lade_cas_pack(b.n2, b.width, to + 4 * b.values, lane,
+	              [=](uint32_t i) -> unsigned long long {
+		              i = inner ? list[i] : i;
+		              return (T)((delta ? e.delta(i) : e.at(i)) - (T)base);
+	              });
+}
+
+/* A raw block of 'bytes', with zeros up to a whole unit. */
+static __device__ __forceinline__ void lade_cas_write_raw(const uint8_t *x, uint32_t bytes,
+                                                          uint8_t *to, uint32_t lane)
+{
+	bool aligned = !(((uintptr_t)x | (uintptr_t)to) & 15);
+	uint32_t whole = aligned ? bytes & ~15u : 0;
+	for (uint32_t at = 16 * lane; at < whole; at += 512)
+		*(uint4 *)lade_global(to + at) = __ldg((const uint4 *)lade_global(x + at));
+	for (uint32_t at = whole + 4 * lane; at < ((bytes + 15) & ~15u); at += 128) {
+		uint32_t word = 0;
+		if (at + 4 <= bytes) {
+			word = lade_cas_word(x + at);
+		} else {
+			for (uint32_t k = 0; k < 4; k++)
+				if (at + k < bytes)
+					word |= (uint32_t)__ldg(x + at + k) << (8 * k);
+		}
+		lade_cas_store_word(to + at, word);
+	}
+}
+
+/* ---- chunks ----------------------------------------------------------------------------- */
+
+/* The chunk's header, and the zeros behind its directory. */
+static __device__ __forceinline__ void lade_cas_write_header(const lade_gpu_chunk &chunk,
+                                                             const lade_cascaded_chunk &c)
+{
+	uint32_t at = threadIdx.x;
+	if (at == 0) {
+		lade_cas_store_word(chunk.dst, LADE_CASCADED_VERSION | c.log2 << 8 | c.block << 16);
+		lade_cas_store_word(chunk.dst + 4, c.size);
+	}
+	if (at < 8)
+		chunk.dst[LADE_CASCADED_TAIL + at] =
+			at < c.size - c.body ? chunk.src[c.body + at] : 0;
+	if (c.blocks + at < 4 * (c.first - 1))
+		lade_cas_store_word(chunk.dst + LADE_CASCADED_HEADER + 4 * (c.blocks + at), 0);
+}
+
+/* What a block of threads is at. */
+struct lade_cas_job {
+	uint32_t item, units[LADE_CAS_WARPS];
+};
+
+/* Encodes a chunk; gives its units, or 0 where it does not fit.  For all threads. */
+template <typename T>
+static __device__ __forceinline__ uint32_t
+lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice &choice,
+                const lade_gpu_chunk &chunk, const lade_cascaded_chunk &c, uint32_t warp,
+                uint32_t lane)
+{
+	uint32_t cap = chunk.dst_cap / 16, at = c.first;
+	if (at > cap)
+		return 0;
+	lade_cas_write_header(chunk, c);
+	for (uint32_t from = 0; from < c.blocks; from += LADE_CAS_WARPS) {
+		uint32_t i = from + warp, bytes = 0, before = 0, all = 0;
+		const uint8_t *x = chunk.src + ((size_t)i << c.block);
+		lade_cas_plan<T> p;
+		p.b.units = 0;
+		if (i < c.blocks) {
+			bytes = lade_cascaded_block_bytes(&c, i);
+			lade_cas_choose<T>(choice, x, bytes / (uint32_t)sizeof(T), lists, &p, lane);
+		}
+		if (lane == 0)
+			job->units[warp] = p.b.units;
+		__syncthreads();
+		for (uint32_t k = 0; k < LADE_CAS_WARPS; k++) {
+			before += k < warp ? job->units[k] : 0;
+			all += job->units[k];
+		}
+		if (all > cap - at)
+			return 0;
+		if (i < c.blocks) {
+			uint8_t *to = chunk.dst + 16 * (size_t)(at + before);
+			if (p.b.units == lade_cascaded_units(bytes))
+				lade_cas_write_raw(x, bytes, to, lane);
+			else
+				lade_cas_write(p, x, lists, to, lane);
+			if (lane == 0)
+				lade_cas_store_word(chunk.dst + LADE_CASCADED_HEADER + 4 * i,
+				                    at + before + p.b.units);
+		}
+		at += all;
+		__syncthreads();
+	}
+	return at;
+}
+
+/*
+ * Map: a block of 256 threads a chunk; with 'next' blocks take chunks from it, else block i has the
+ * i-th.  Sources and destinations have any alignment and do not overlap.  Shared: 45.1 KiB.
+ */
+extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
+	lade_cascaded_encode(lade_gpu_batch batch, lade_cas_choice choice)
+{
+	LADE_SHARED(lade_cas_lists, lists, [LADE_CAS_WARPS]);
+	LADE_SHARED(lade_cas_job, job);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	for (bool again = true; again; again = batch.next != nullptr) {
+		__syncthreads();
+		if (threadIdx.x == 0)
+			job.item = batch.next ? atomicAdd(batch.next, 1) : blockIdx.x;
+		__syncthreads();
+		uint32_t i = job.item, units = 0;
+		if (i >= batch.count)
+			return;
+		lade_gpu_chunk chunk;
+		uint32_t status = lade_chunk_get(batch, i, &chunk);
+		/* All have looked at 'before' when one writes to what may be the same table. */
+		__syncthreads();
+		if (status == LADE_GPU_OK) {
+			lade_cascaded_chunk c = {choice.log2, choice.block, chunk.src_size, 0, 0, 0};
+			lade_cas_lists *l = &lists[warp];
+			lade_cascaded_chunk_fill(&c);
+			if (c.log2 == 0)
+				units = lade_cas_encode<uint8_t>(&job, l, choice, chunk, c, warp,
+				                                 lane);
+			else if (c.log2 == 1)
+				units = lade_cas_encode<uint16_t>(&job, l, choice, chunk, c, warp,
+				                                  lane);
+			else if (c.log2 == 2)
+				units = lade_cas_encode<uint32_t>(&job, l, choice, chunk, c, warp,
+				                                  lane);
+			else
+				units = lade_cas_encode<unsigned long long>(&job, l, choice, chunk,
+				                                            c, warp, lane);
+			status = units ? LADE_GPU_OK : LADE_GPU_NOSPACE;
+		}
+		if (threadIdx.x == 0)
+			lade_chunk_put(batch, i, status, 16 * units);
+	}
+}
