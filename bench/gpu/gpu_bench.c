@@ -2,7 +2,7 @@
  * gpu_bench.c: times liblade's codecs on a device, beside nvCOMP's, and checks every result.
  *
  *     gpu_bench --data=DIR [--sets=json.u1,...] [--chunks=16384,...] [--batches=1,...]
- *               [--total=655360000] [--formats=lz4,snappy] [--peers=liblade,nvcomp]
+ *               [--total=655360000] [--formats=lz4,snappy,...] [--peers=liblade,nvcomp]
  *               [--nvcomp=PATH] [--typed=NAME] [--repeats=5] [--device=0] [--quick]
  *               [--out=FILE] [--host=FILE] [--info=FILE]
  *
@@ -15,14 +15,18 @@
  * Rows: codec `lz4` is a peer's encoder and its decoder on what that encoder made, `lz4/cpu` a
  * decoder on what liblz4 made, and `lz4/liblade` and `lz4/nvcomp` the other peer's decoder on what
  * that peer's encoder made; `lz4-typed`, with --typed, where encoders are told the size of the
- * elements: NAME is the option of liblade's stage for it.  Every decoded byte is compared; what
- * encoders make is decoded on the host too.  The columns end with the percent of the copy roofline
- * that the rates come to.
+ * elements: NAME is the option of liblade's stage for it.  Of the codecs and filters of own.h each
+ * peer decodes its own encoder's bytes; `crc32`, `crc32c`, `adler32` and `xxh64` are sums, whose
+ * rates stand where encoders have theirs.  --formats names formats and codecs; without it all are
+ * run.  Every decoded byte is compared; what encoders make is decoded on the host too, and sums are
+ * compared with the host's.  The columns end with the percent of the copy roofline that the rates
+ * come to; sums only read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gpu.h"
 #include "nvcomp.h"
+#include "own.h"
 
 enum { LADE, NVCOMP, CPU, PEERS }; /* who encodes; the first two decode too */
 
@@ -63,11 +67,13 @@ typedef struct bench {
 	uint32_t *statuses;
 
 	/* The format at hand. */
-	const format *format;
-	char codec_name[32]; /* the format's, or "lz4-typed" */
+	const format *format; /* NULL: a codec of own.h, or none */
+	char codec_name[32];  /* the format's, or "lz4-typed" */
 	lade_spec *spec;
 	nvcomp_codec codec;
-	nvcomp_options nvcomp_options; /* of the encoder; the decoder's are the defaults */
+	nvcomp_options nvcomp_options, nvcomp_decoder; /* of the encoder and the decoder */
+	lade_checksum sum;                             /* of sums */
+	bool sizes_seen[9];                            /* sets with elements of that size */
 } bench;
 
 /* One peer's work on one batch. */
@@ -117,7 +123,7 @@ static void lade_call(work *w)
 static void nvcomp_call(work *w)
 {
 	bench *b = w->b;
-	nvcomp_options none = {{0}}, own = b->nvcomp_options;
+	nvcomp_options own = b->nvcomp_options;
 	int *statuses = (int *)b->statuses;
 	int result =
 		w->encode
@@ -127,8 +133,8 @@ static void nvcomp_call(work *w)
 			: b->codec.decompress((const void *const *)b->coded_at,
 	                                      as_sizes(b->coded_sizes), as_sizes(b->chunk_sizes),
 	                                      as_sizes(b->decoded_sizes), w->count, w->workspace,
-	                                      w->workspace_size, b->decoded_at, none, statuses,
-	                                      b->gpu.stream);
+	                                      w->workspace_size, b->decoded_at, b->nvcomp_decoder,
+	                                      statuses, b->gpu.stream);
 	if (result != 0)
 		snprintf(w->failed, sizeof w->failed, "nvCOMP's status %d", result);
 }
@@ -153,10 +159,9 @@ static work work_new(bench *b, int peer, bool encode, size_t count)
 		                        count, b->chunk, total, &w.workspace_size, &err) != LADE_OK)
 			snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
 	} else {
-		nvcomp_options none = {{0}};
 		int result = (encode ? b->codec.compress_temp : b->codec.decompress_temp)(
-			count, b->chunk, encode ? b->nvcomp_options : none, &w.workspace_size,
-			total, b->gpu.stream);
+			count, b->chunk, encode ? b->nvcomp_options : b->nvcomp_decoder,
+			&w.workspace_size, total, b->gpu.stream);
 		if (result != 0)
 			snprintf(w.failed, sizeof w.failed, "nvCOMP's status %d", result);
 	}
@@ -176,6 +181,7 @@ static void work_free(work *w)
 /* What threads of the host look at, and the least index at which something is wrong. */
 typedef struct check {
 	bench *b;
+	int peer;
 	uint64_t *sizes;
 	size_t bad;
 	pthread_mutex_t mutex;
@@ -201,10 +207,18 @@ static void decode_chunk(void *ctx, size_t i)
 {
 	check *c = ctx;
 	bench *b = c->b;
+	const unsigned char *coded = b->back + i * b->slot;
 	void *got = malloc(b->chunk);
-	if (!got || c->sizes[i] > b->slot ||
-	    !b->format->decode(b->back + i * b->slot, c->sizes[i], got, b->chunk) ||
-	    memcmp(got, b->set_data + i * b->chunk, b->chunk) != 0)
+	size_t made = b->chunk;
+	bool ok = got && c->sizes[i] <= b->slot;
+	if (ok && b->format)
+		ok = b->format->decode(coded, c->sizes[i], got, b->chunk);
+	else if (ok && c->peer == LADE)
+		ok = lade_decode(b->engine, b->spec, coded, c->sizes[i], got, b->chunk, &made,
+		                 NULL) == LADE_OK;
+	else if (ok)
+		memcpy(got, b->set_data + i * b->chunk, b->chunk); /* closed: only sizes are told */
+	if (!ok || made != b->chunk || memcmp(got, b->set_data + i * b->chunk, b->chunk) != 0)
 		note(c, i);
 	free(got);
 }
@@ -236,7 +250,11 @@ static uint64_t run_checked(work *w)
 {
 	bench *b = w->b;
 	uint64_t *sizes = bench_alloc(w->count * sizeof *sizes), sum = 0;
-	check c = {.b = b, .sizes = sizes, .bad = SIZE_MAX, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	check c = {.b = b,
+	           .peer = w->peer,
+	           .sizes = sizes,
+	           .bad = SIZE_MAX,
+	           .mutex = PTHREAD_MUTEX_INITIALIZER};
 	unsigned char *dst = w->encode ? b->coded : b->decoded;
 	size_t pitch = w->encode ? b->slot : b->chunk;
 	size_t look = w->count;
@@ -269,6 +287,7 @@ typedef struct row {
 	size_t count;
 	double ratio, encode_us, decode_us;
 	double encode_temp, decode_temp; /* bytes of workspace */
+	bool reads;                      /* and writes next to nothing */
 	const char *failed;
 } row;
 
@@ -280,7 +299,9 @@ static double rate(const bench *b, const row *r, double us)
 static void print_row(bench *b, const row *r)
 {
 	char ok[200] = "yes";
-	double roof = r->ratio > 0 ? gpu_roofline(b->copy_rate, r->ratio) / 1e9 : 0;
+	double roof = r->reads       ? b->copy_rate / 1e9
+	              : r->ratio > 0 ? gpu_roofline(b->copy_rate, r->ratio) / 1e9
+	                             : 0;
 	double encode = rate(b, r, r->encode_us), decode = rate(b, r, r->decode_us);
 	if (r->failed && r->failed[0]) {
 		snprintf(ok, sizeof ok, "NO: %s", r->failed);
@@ -331,7 +352,7 @@ static void bench_encoder(bench *b, int source, size_t count)
 	time_decoder(b, source, &own, &decoder);
 	print_row(b, &own);
 	int other = source == LADE ? NVCOMP : LADE;
-	if (!b->version[other][0])
+	if (!b->version[other][0] || !b->format)
 		return;
 	row cross = {.peer = other, .count = count, .ratio = own.ratio};
 	snprintf(cross.codec, sizeof cross.codec, "%s/%s", b->codec_name, peer_names[source]);
@@ -343,8 +364,15 @@ static void encode_chunk(void *ctx, size_t i)
 {
 	check *c = ctx;
 	bench *b = c->b;
-	c->sizes[i] = b->format->encode(b->set_data + i * b->chunk, b->chunk, b->back + i * b->slot,
-	                                b->slot);
+	const unsigned char *plain = b->set_data + i * b->chunk;
+	unsigned char *to = b->back + i * b->slot;
+	size_t made = 0;
+	if (b->format)
+		made = b->format->encode(plain, b->chunk, to, b->slot);
+	else if (lade_encode(b->engine, b->spec, plain, b->chunk, to, b->slot, &made, NULL) !=
+	         LADE_OK)
+		made = 0;
+	c->sizes[i] = made;
 }
 
 /* Encodes the set on the host and repeats it on the device. */
@@ -357,7 +385,7 @@ static uint64_t *encode_on_host(bench *b)
 	for (size_t i = 0; i < b->most; i++) {
 		sizes[i] = sizes[i % first];
 		if (sizes[i] == 0)
-			bench_die(b->format->name, "the host's encoder failed");
+			bench_die(b->codec_name, "the host's encoder failed");
 	}
 	for (size_t i = 0; i < b->most; i += first)
 		gpu_up(&b->gpu, b->coded + i * b->slot, b->back,
@@ -374,21 +402,22 @@ static void bench_encoders(bench *b, const size_t *batches, bool with_nvcomp)
 			bench_encoder(b, source, *count);
 }
 
-/* What the host's library encoded. */
+/* What the host encoded: the format's library, or liblade, whose codecs nvCOMP does not decode. */
 static void bench_cpu(bench *b, const size_t *batches)
 {
+	int last = b->format ? NVCOMP : LADE;
 	uint64_t *sizes = encode_on_host(b);
 	for (const size_t *count = batches; *count; count++) {
 		uint64_t sum = 0;
 		for (size_t i = 0; i < *count; i++)
 			sum += sizes[i];
-		for (int peer = LADE; peer <= NVCOMP; peer++) {
+		for (int peer = LADE; peer <= last; peer++) {
 			row r = {.peer = peer, .count = *count};
 			work decoder;
 			if (!b->version[peer][0])
 				continue;
 			r.ratio = (double)(*count * b->chunk) / (double)sum;
-			snprintf(r.codec, sizeof r.codec, "%s/cpu", b->format->name);
+			snprintf(r.codec, sizeof r.codec, "%s/cpu", b->codec_name);
 			time_decoder(b, peer, &r, &decoder);
 			print_row(b, &r);
 		}
@@ -421,6 +450,115 @@ static void bench_typed(bench *b, const size_t *batches)
 	bench_encoders(b, batches, strcmp(b->format->nvcomp, "LZ4") == 0 && elem <= 4);
 	b->nvcomp_options.word[0] = 0;
 	lade_spec_unref(b->spec);
+}
+
+/* ---- own codecs, filters, sums --------------------------------------------------------------- */
+
+/* Whether liblade has the stage and kernels for it; if not, a line says so. */
+static bool can_run(bench *b, const char *name, lade_direction direction)
+{
+	lade_error err = {.message = "there is no such algorithm"};
+	size_t size;
+	if (b->spec && lade_workspace_size(b->engine, b->spec, direction, 1, b->chunk, b->chunk,
+	                                   &size, &err) == LADE_OK)
+		return true;
+	fprintf(stderr, "%s, %s: no row: %s\n", name, b->set, err.message);
+	return false;
+}
+
+static void bench_own(bench *b, const own_codec *c, const elements *e, const size_t *batches)
+{
+	char text[128];
+	char versions[PEERS][sizeof b->version[0]];
+	memcpy(versions, b->version, sizeof versions);
+	snprintf(b->codec_name, sizeof b->codec_name, "%s", c->name);
+	own_spec(c, e, text, sizeof text);
+	b->format = NULL;
+	b->spec = lade_engine_find(b->engine, c->algorithm) ? spec_of(b, text) : NULL;
+	own_options(c, e, &b->nvcomp_options, &b->nvcomp_decoder);
+	bool decodes = b->version[LADE][0] && can_run(b, c->name, LADE_DECODE);
+	if (decodes && c->nvcomp)
+		bench_cpu(b, batches);
+	if (!decodes || !can_run(b, c->name, LADE_ENCODE))
+		b->version[LADE][0] = 0;
+	if (!c->nvcomp || (b->library.handle && !nvcomp_find(&b->library, c->nvcomp, &b->codec)))
+		b->version[NVCOMP][0] = 0;
+	bench_encoders(b, batches, true);
+	memcpy(b->version, versions, sizeof versions);
+	b->nvcomp_options = b->nvcomp_decoder = (nvcomp_options){{0}};
+	lade_spec_unref(b->spec);
+}
+
+static void sum_call(void *ctx)
+{
+	work *w = ctx;
+	bench *b = w->b;
+	lade_error err;
+	lade_async_options o = {.struct_size = sizeof o,
+	                        .device = b->options.device,
+	                        .stream = b->gpu.stream,
+	                        .workspace = w->workspace,
+	                        .workspace_size = w->workspace_size,
+	                        .statuses = b->statuses};
+	lade_arrays a = {.src = b->plain_at,
+	                 .src_size = b->chunk_sizes,
+	                 .count = w->count,
+	                 .largest = b->chunk,
+	                 .total = w->count * b->chunk};
+	if (lade_checksums_arrays_async(b->engine, b->sum, &a, b->coded_sizes, &o, &err) != LADE_OK)
+		snprintf(w->failed, sizeof w->failed, "%.150s", err.message);
+}
+
+static void compare_sum(void *ctx, size_t i)
+{
+	check *c = ctx;
+	bench *b = c->b;
+	const unsigned char *chunk = b->set_data + i % b->distinct * b->chunk;
+	if (c->sizes[i] != lade_checksum_of(b->sum, chunk, b->chunk))
+		note(c, i);
+}
+
+static void bench_sum(bench *b, lade_checksum kind, size_t count)
+{
+	row r = {.peer = LADE, .count = count, .reads = true};
+	uint64_t *sums = bench_alloc(count * sizeof *sums);
+	check c = {.b = b, .sizes = sums, .bad = SIZE_MAX, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	b->sum = kind;
+	b->spec = spec_of(b, lade_checksum_name(kind));
+	snprintf(r.codec, sizeof r.codec, "%s", lade_checksum_name(kind));
+	work w = work_new(b, LADE, true, count);
+	if (!w.failed[0])
+		sum_call(&w);
+	if (!w.failed[0]) {
+		gpu_wait(&b->gpu);
+		gpu_down(&b->gpu, sums, b->coded_sizes, count * sizeof *sums);
+		parallel_run(count, compare_sum, &c);
+		if (c.bad != SIZE_MAX)
+			snprintf(w.failed, sizeof w.failed, "chunk %zu: wrong sum", c.bad);
+	}
+	if (!w.failed[0])
+		r.encode_us = gpu_time(&b->gpu, b->options.repeats, sum_call, &w);
+	r.encode_temp = (double)w.workspace_size;
+	r.failed = w.failed;
+	print_row(b, &r);
+	work_free(&w);
+	lade_spec_unref(b->spec);
+	free(sums);
+}
+
+/* What is not LZ4 or Snappy. */
+static void bench_others(bench *b, const size_t *batches, bool first)
+{
+	static const lade_checksum kinds[] = {LADE_CRC32, LADE_CRC32C, LADE_ADLER32, LADE_XXH64};
+	elements e = elements_of(b->set);
+	for (size_t i = 0; i < OWN_COUNT; i++)
+		if (list_has(b->options.formats, own_codecs[i].name) &&
+		    own_takes(&own_codecs[i], &e, !b->sizes_seen[e.size]))
+			bench_own(b, &own_codecs[i], &e, batches);
+	for (size_t i = 0; first && i < sizeof kinds / sizeof *kinds && b->version[LADE][0]; i++)
+		if (list_has(b->options.formats, lade_checksum_name(kinds[i])))
+			for (const size_t *count = batches; *count; count++)
+				bench_sum(b, kinds[i], *count);
 }
 
 /* ---- host time --------------------------------------------------------------------------- */
@@ -537,6 +675,27 @@ static size_t slot_of(bench *b, size_t chunk)
 		for (size_t i = 0; i < 3; i++)
 			most = bounds[i] > most ? bounds[i] : most;
 	}
+	for (size_t k = 0; k < OWN_COUNT; k++) {
+		/* Elements of a byte are the most of them. */
+		elements e = elements_of("bytes.u1");
+		char text[128];
+		size_t bounds[2] = {0, 0};
+		nvcomp_codec codec;
+		nvcomp_options encode, decode;
+		own_spec(&own_codecs[k], &e, text, sizeof text);
+		own_options(&own_codecs[k], &e, &encode, &decode);
+		lade_spec *spec = lade_engine_find(b->engine, own_codecs[k].algorithm)
+		                          ? spec_of(b, text)
+		                          : NULL;
+		if (spec)
+			bounds[0] = lade_spec_bound(spec, chunk);
+		lade_spec_unref(spec);
+		if (b->library.handle && own_codecs[k].nvcomp &&
+		    nvcomp_find(&b->library, own_codecs[k].nvcomp, &codec))
+			codec.compress_bound(chunk, encode, &bounds[1]);
+		for (size_t i = 0; i < 2; i++)
+			most = bounds[i] > most ? bounds[i] : most;
+	}
 	return (most + 255) / 256 * 256;
 }
 
@@ -610,8 +769,10 @@ static void bench_set(bench *b, const char *name, bool first)
 			if (b->options.typed)
 				bench_typed(b, counts);
 		}
+		bench_others(b, counts, first);
 		tables_free(b);
 	}
+	b->sizes_seen[elements_of(name).size] = true;
 	free(b->set_data);
 }
 

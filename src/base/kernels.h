@@ -42,6 +42,11 @@
 	X(ANS_DECODE_WIDE, ans_decode, lade_ans_decode_wide, 81920) \
 	X(ANS_SIZE, ans_decode, lade_ans_size, 0) \
 	X(ANS_ENCODE, ans_encode, lade_ans_encode, 41984) \
+	X(SHUFFLE_ENCODE, shuffle, lade_shuffle_encode, 0) \
+	X(SHUFFLE_DECODE, shuffle, lade_shuffle_decode, 0) \
+	X(STREAM, stream, lade_stream, 0) \
+	X(DELTA_RANGES, stream, lade_delta_ranges, 0) \
+	X(DELTA_DECODE, stream, lade_delta_decode, 0) \
 	X(CRC32_UNITS, checksum, lade_crc32_units, 57344) \
 	X(ADLER32_UNITS, checksum, lade_adler32_units, 0) \
 	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \

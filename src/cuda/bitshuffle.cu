@@ -156,53 +156,31 @@ static __device__ __forceinline__ void lade_bits_chunk(uint32_t *s, const lade_g
 }
 
 template <bool ENCODE>
-static __device__ __forceinline__ void
-lade_bits_item(uint32_t *s, const lade_gpu_batch &batch, uint32_t size, bool msb, uint32_t block,
-               uint32_t i, uint32_t part, uint32_t parts, uint32_t lane)
-{
-	lade_gpu_chunk c;
-	uint32_t status = lade_chunk_get(batch, i, &c);
-	if (status == LADE_GPU_OK && c.dst_cap < c.src_size)
-		status = LADE_GPU_NOSPACE;
-	if (status == LADE_GPU_OK && c.src_size) {
-		/* One block that holds all is the same as none. */
-		if (!block || block > c.src_size)
-			block = c.src_size;
-		if (size == 1)
-			lade_bits_chunk<1, ENCODE>(s, c, msb, block, part, parts, lane);
-		else if (size == 2)
-			lade_bits_chunk<2, ENCODE>(s, c, msb, block, part, parts, lane);
-		else if (size == 4)
-			lade_bits_chunk<4, ENCODE>(s, c, msb, block, part, parts, lane);
-		else if (size == 8)
-			lade_bits_chunk<8, ENCODE>(s, c, msb, block, part, parts, lane);
-		else
-			status = LADE_GPU_ARG;
-	}
-	/* All warps of a chunk come to the same verdict, and one tells it.  Where 'before' and
-	 * 'status' are one table, the others may find it already, and agree. */
-	if (part == 0 && lane == 0)
-		lade_chunk_put(batch, i, status, status == LADE_GPU_OK ? c.src_size : 0);
-}
-
-/*
- * Each chunk has as many warps as the grid has for it, 'parts', at least one, and they take its
- * tiles in turn.
- */
-template <bool ENCODE>
 static __device__ __forceinline__ void lade_bits_batch(const lade_gpu_batch &batch, uint32_t size,
-                                                       uint32_t order, uint32_t block)
+                                                       uint32_t order, uint32_t form)
 {
 	LADE_SHARED(uint32_t, words, [LADE_TILE_WARPS][LADE_TILE_SHARED]);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
-	uint32_t warps = gridDim.x * LADE_TILE_WARPS;
-	uint32_t parts = warps < batch.count ? 1 : warps / batch.count;
-	uint64_t all = (uint64_t)batch.count * parts;
-	for (uint64_t at = (uint64_t)blockIdx.x * LADE_TILE_WARPS + warp; at < all; at += warps) {
-		uint32_t unit = (uint32_t)at; /* below the warps or below the count */
-		lade_bits_item<ENCODE>(words[warp], batch, size, order != 0, block, unit / parts,
-		                       unit % parts, parts, lane);
-	}
+	uint32_t lane = lade_lane(), *s = words[threadIdx.x / 32];
+	bool msb = order != 0;
+	lade_tile_batch(batch, [=](uint32_t i, uint32_t part, uint32_t parts) {
+		lade_gpu_chunk c;
+		uint32_t status = lade_tile_chunk(batch, i, &c);
+		if (status == LADE_GPU_OK && c.src_size) {
+			/* One block that holds all is the same as none. */
+			uint32_t block = form && form < c.src_size ? form : c.src_size;
+			if (size == 1)
+				lade_bits_chunk<1, ENCODE>(s, c, msb, block, part, parts, lane);
+			else if (size == 2)
+				lade_bits_chunk<2, ENCODE>(s, c, msb, block, part, parts, lane);
+			else if (size == 4)
+				lade_bits_chunk<4, ENCODE>(s, c, msb, block, part, parts, lane);
+			else if (size == 8)
+				lade_bits_chunk<8, ENCODE>(s, c, msb, block, part, parts, lane);
+			else
+				status = LADE_GPU_ARG;
+		}
+		lade_tile_verdict(batch, i, part, status, c.src_size, lane);
+	});
 }
 
 /*

@@ -347,4 +347,41 @@ static __device__ __forceinline__ void lade_tile_decode(uint32_t *s, const uint8
 	__syncwarp();
 }
 
+/* ---- batches ---------------------------------------------------------------------------- */
+
+/*
+ * Calls item(i, part, parts) for each chunk i of a batch: a chunk has as many warps as the grid has
+ * for it, 'parts', at least one, each of which is to take every so many-th tile.
+ */
+template <typename F>
+static __device__ __forceinline__ void lade_tile_batch(const lade_gpu_batch &batch, F item)
+{
+	uint32_t warps = gridDim.x * LADE_TILE_WARPS;
+	uint32_t parts = warps < batch.count ? 1 : warps / batch.count;
+	uint64_t all = (uint64_t)batch.count * parts;
+	for (uint64_t at = (uint64_t)blockIdx.x * LADE_TILE_WARPS + threadIdx.x / 32; at < all;
+	     at += warps) {
+		uint32_t unit = (uint32_t)at; /* below the warps or below the count */
+		item(unit / parts, unit % parts, parts);
+	}
+}
+
+/* Chunk 'i', which becomes as many bytes as it has. */
+static __device__ __forceinline__ uint32_t lade_tile_chunk(const lade_gpu_batch &batch, uint32_t i,
+                                                           lade_gpu_chunk *c)
+{
+	uint32_t status = lade_chunk_get(batch, i, c);
+	return status == LADE_GPU_OK && c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : status;
+}
+
+/* All warps of a chunk come to the same verdict, and one tells it.  Where 'before' and 'status' are
+ * one table, the others may find it already, and agree. */
+static __device__ __forceinline__ void lade_tile_verdict(const lade_gpu_batch &batch, uint32_t i,
+                                                         uint32_t part, uint32_t status,
+                                                         uint32_t size, uint32_t lane)
+{
+	if (part == 0 && lane == 0)
+		lade_chunk_put(batch, i, status, size);
+}
+
 #endif

@@ -31,9 +31,20 @@
 LADE__FILTERS(LADE_X)
 #undef LADE_X
 
-/* On devices. */
-extern const lade_implementation lade__filter_bitshuffle_encode_gpu,
-	lade__filter_bitshuffle_decode_gpu;
+/* On devices (gpu.c). */
+#define LADE__FILTERS_GPU(X) \
+	X(bitshuffle) \
+	X(shuffle) \
+	X(split) \
+	X(zigzag) \
+	X(byteswap) \
+	X(delta)
+
+#define LADE_X(name) \
+	extern const lade_implementation lade__filter_##name##_encode_gpu; \
+	extern const lade_implementation lade__filter_##name##_decode_gpu;
+LADE__FILTERS_GPU(LADE_X)
+#undef LADE_X
 
 /* ---- records ------------------------------------------------------------------------------ */
 

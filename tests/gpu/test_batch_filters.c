@@ -22,6 +22,21 @@ static const struct {
 	{"bitshuffle(4,block=96)", true},
 	{"bitshuffle(2,order=msb,block=8192)", true},
 	{"bitshuffle(4)|bitshuffle(1,order=msb)|bitshuffle(2)", true},
+	{"shuffle(2)", true},
+	{"shuffle(3)", true},
+	{"shuffle(4)", true},
+	{"shuffle(5)", true},
+	{"shuffle(8)", true},
+	{"shuffle(16)|shuffle(12)|shuffle(6)", true},
+	{"split(1)", true},
+	{"zigzag(<i4)|shuffle(4)", true},
+	{"byteswap(8)", true},
+	{"delta(<i8)|zigzag(<i8)", true},
+	{"delta(<u4)", true},
+	{"delta(<i2)|zigzag(<i2)|split(2)", true},
+	{"delta(u1)", true},
+	{"shuffle(8)|lz4", false},
+	{"delta(<i4)|bitshuffle(4)|lz4|crc32c", false},
 	{"bitshuffle(1,order=msb,block=8192)|lz4", false},
 	{"bitshuffle(4,order=lsb,block=8192)|lz4", false},
 	{"bitshuffle(4)|lz4", false},
@@ -91,13 +106,19 @@ static void on_device(lade_direction direction, const lade_spec *spec, rng *r,
 
 static void check_form(size_t form, rng *r)
 {
-	lade_spec *spec = spec_of(engine, forms[form].text);
+	const char *text = forms[form].text;
+	lade_spec *spec = spec_of(engine, text);
+	/* These take whole elements only. */
+	size_t whole =
+		strstr(text, "delta") || strstr(text, "zigzag") || strstr(text, "byteswap") ? 8 : 1;
 	chunk c[ITEMS];
 	uint8_t *plain[ITEMS], *encoded[ITEMS], *there[ITEMS], *back[ITEMS];
 	size_t size[ITEMS], stored[ITEMS], bound[ITEMS], got[ITEMS];
 	for (size_t i = 0; i < ITEMS; i++) {
 		size_t most = i == 0 ? 20 : emu ? 20000 : 200000;
-		c[i] = chunk_of(engine, spec, NULL, r, rng_below(r, most));
+		size_t n = rng_below(r, most);
+		n -= n % whole;
+		c[i] = chunk_of(engine, spec, NULL, r, n);
 		plain[i] = c[i].plain;
 		encoded[i] = c[i].encoded;
 		size[i] = c[i].plain_size;
@@ -154,6 +175,11 @@ static void refused(void **state)
 	} cases[] = {{"bitshuffle(3)", 96, LADE_E_UNSUPPORTED},
 	             {"bitshuffle(16)", 96, LADE_E_UNSUPPORTED},
 	             {"bitshuffle(2)", 95, LADE_E_NOSPACE},
+	             {"delta(<f4)", 96, LADE_E_UNSUPPORTED},
+	             {"delta(<i4,astype=<i2)", 96, LADE_E_UNSUPPORTED},
+	             {"zigzag(<i4)", 95, LADE_E_NOSPACE},
+	             {"split(5)", 96, LADE_E_DTYPE},
+	             {"shuffle(5)", 96, LADE_OK},
 	             {"bitshuffle(2)", 96, LADE_OK}};
 	lade_place place = {LADE_DEVICE, 0};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -664,7 +664,8 @@ static void what_is_explained(void **state)
 	explain(lz4, l, LADE_WHERE_HOST, LADE_HOST);
 	explain(lz4, l, LADE_WHERE_DEVICE, LADE_DEVICE);
 	explain(zstd, l, LADE_WHERE_AUTO, LADE_HOST);
-	explain(filtered, l, LADE_WHERE_AUTO, LADE_HOST);
+	explain(filtered, l, LADE_WHERE_HOST, LADE_HOST);
+	explain(filtered, l, LADE_WHERE_DEVICE, LADE_DEVICE);
 	lade_candidate all[32];
 	size_t count;
 	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
