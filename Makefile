@@ -11,6 +11,7 @@ help:
 	@echo "make test       the suite that CI runs; ten to twenty minutes on two cores"
 	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
 	@echo "make python     the Python package: a wheel in $(BUILD)/python/wheel, installed and tested"
+	@echo "make wheel      the same for other machines, with the libraries in it: $(BUILD)/python/dist"
 	@echo "make docs       the Python package's pages and reference: $(BUILD)/docs/html/index.html"
 	@echo "make fuzz       fuzz every target for SECONDS (default 600), and keep what is new"
 	@echo "make bench      the benchmark programs, built and run"
@@ -48,6 +49,12 @@ python:
 	@mkdir -p $(BUILD)
 	@tests/python/run.sh $(BUILD)
 
+wheel:
+	@scripts/deps.sh build
+	@scripts/nvcc.sh $(BUILD)
+	@LADE_CUDA=$(if $(NO_CUDA),OFF,AUTO) scripts/python.sh $(BUILD)
+	@scripts/wheel.sh $(BUILD)
+
 docs:
 	@scripts/deps.sh build
 	@mkdir -p $(BUILD)
@@ -71,4 +78,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: help deps nvcc build demo test test-long python docs fuzz bench install format clean
+.PHONY: help deps nvcc build demo test test-long python wheel docs fuzz bench install format clean

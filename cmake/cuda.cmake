@@ -94,3 +94,10 @@ message(STATUS "Kernels: ${nvcc_why}")
 set(LADE_CUDA_SOURCES ${PROJECT_BINARY_DIR}/cuda/images.c)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/images.c.in ${LADE_CUDA_SOURCES} @ONLY)
 set_source_files_properties(${LADE_CUDA_SOURCES} PROPERTIES OBJECT_DEPENDS "${cuda_images}")
+
+# A C file in place of the images: that of the emulated device, which the build of the tests makes
+# (tests/gpu/images.c); the Python package is tested so.
+set(LADE_IMAGE_FILE "" CACHE FILEPATH "a C file with images of kernels to take instead")
+if(LADE_IMAGE_FILE)
+  set(LADE_CUDA_SOURCES ${LADE_IMAGE_FILE})
+endif()

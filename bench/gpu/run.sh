@@ -2,15 +2,19 @@
 # run.sh [FOLDER]: makes the data, builds the GPU benchmarks, runs them all on this machine's first
 # device, and writes what they say to FOLDER (default bench/results): lade-<version>-<card>.csv (64
 # KiB chunks), -chunks.csv (other sizes), -host.csv (host time of calls), -fed.csv (fed from the
-# host) and -summary.md.  About five minutes on one H200 with 16 processors.
+# host) and -summary.md.  About ten minutes on one H200 with 16 processors, in parts of a set each:
+# what is done stands in WORK and is not done again, and a call ends in time, with status 75 when it
+# is to be called again.  The files are written by each call from what there is.
 #
 # Environment:
 #   LADE_NVCOMP  nvCOMP's library or its package's folder (pip install nvidia-libnvcomp-cu13); where
 #                it is not set Python is asked for the package; without it nvCOMP is left out
 #   BUILD        the build folder (default build); LADE_PACK: a folder of scripts/gpu/pack.sh with
 #                gpu_bench and fed_bench in it, on machines that cannot build
+#   WORK         where parts are noted and their rows kept (default BUILD/bench-work)
+#   LIMIT, MOST  seconds of a call and of a part (default 570 and 300)
 #   DATA, MIB    where the sets are made (default BUILD/bench-data), and their size (default 64)
-#   PARTS        what is run (default "rates chunks fed"); SETS, FORMATS, REPEATS,
+#   PARTS        what is run (default "rates chunks fed"); SETS, with commas; FORMATS, REPEATS,
 #                TOTAL: passed on
 #   FED_SETS     the sets of fed_bench (default: four of the twelve)
 # SPDX-License-Identifier: Apache-2.0
@@ -19,8 +23,10 @@ cd "$(dirname "$0")/../.."
 build=${BUILD:-build}
 data=${DATA:-$build/bench-data}
 out=${1:-bench/results}
+WORK=${WORK:-$build/bench-work}
 parts=${PARTS:-rates chunks fed}
 mkdir -p "$out" "$data"
+. scripts/gpu/parts.sh
 
 if [ -n "${LADE_PACK:-}" ]; then
 	bin=$LADE_PACK/bin
@@ -41,52 +47,74 @@ else
 	echo "without nvCOMP: pip install nvidia-libnvcomp-cu13"
 fi
 
-sets="tpch_orderkey.i8 tpch_price.i8 tpch_shipdate.i4 tpch_quantity.i8 timestamps.i8 json.u1
-	source.u1 float_smooth.f4 float_noisy.f4 bf16_weights.u2 sparse.i4 random.u1"
+sets=tpch_orderkey.i8,tpch_price.i8,tpch_shipdate.i4,tpch_quantity.i8,timestamps.i8,json.u1
+sets=$sets,source.u1,float_smooth.f4,float_noisy.f4,bf16_weights.u2,sparse.i4,random.u1
+sets=${SETS:-$sets}
+fed_sets=${FED_SETS:-${SETS:-json.u1,tpch_shipdate.i4,sparse.i4,random.u1}}
 started=$SECONDS
-echo "$sets" | xargs -n 1 |
-	xargs -P "$(nproc)" -I{} python3 bench/make_data.py "$data" "${MIB:-64}" {}
+tr ',' '\n' <<<"$sets,$fed_sets" | sort -u | while read -r set; do
+	[ -e "$data/$set" ] || echo "$set"
+done | xargs -r -P "$(nproc)" -I{} python3 bench/make_data.py "$data" "${MIB:-64}" {}
 echo "the data: $((SECONDS - started)) s"
 
-# Each part writes under a name of its own; the card and the version are known afterwards.
-temporary=$(mktemp -d)
-trap 'rm -rf "$temporary"' EXIT
-some=(${SETS:+--sets="$SETS"})
 common=(--data="$data" ${FORMATS:+--formats="$FORMATS"}
 	${REPEATS:+--repeats="$REPEATS"} ${TOTAL:+--total="$TOTAL"})
-failed=0
-part() { # name, command
-	local name=$1 began=$SECONDS
-	shift
-	case " $parts " in *" $name "*) ;; *) return 0 ;; esac
-	"$@" || { echo "$name: exit status $?" && failed=1; }
-	echo "$name: $((SECONDS - began)) s"
+wanted() { # kind
+	case " $parts " in *" $1 "*) return 0 ;; esac
+	return 1
 }
-part rates "$bin/gpu_bench" "${common[@]}" "${some[@]}" --typed=elem --out="$temporary/rates.csv" \
-	--host="$temporary/host.csv" --info="$temporary/rates.txt"
-part chunks "$bin/gpu_bench" "${common[@]}" "${some[@]}" --chunks=16384,262144,1048576 \
-	--out="$temporary/chunks.csv" --info="$temporary/chunks.txt"
-part fed "$bin/fed_bench" "${common[@]}" \
-	--sets="${FED_SETS:-${SETS:-json.u1,tpch_shipdate.i4,sparse.i4,random.u1}}" \
-	--out="$temporary/fed.csv" --info="$temporary/fed.txt"
-
-infos=()
-for kind in rates chunks fed; do
-	[ -e "$temporary/$kind.txt" ] && infos+=("$temporary/$kind.txt")
+measure() { # kind, set, program, options
+	local kind=$1 set=$2 program=$3
+	shift 3
+	! wanted "$kind" || part "$kind-$set" "$bin/$program" "${common[@]}" --sets="$set" "$@" \
+		--out="$WORK/$kind-$set.csv" --info="$WORK/$kind-$set.txt"
+}
+host=(--host="$WORK/host-${sets%%,*}.csv") # of one set: calls do not look at the data
+for set in ${sets//,/ }; do
+	measure rates "$set" gpu_bench --typed=elem "${host[@]}"
+	host=()
 done
-[ ${#infos[@]} -gt 0 ] || exit 1
-card=$(sed -n 's/^card: \(NVIDIA \)\?\([^,]*\),.*/\2/p' "${infos[0]}" | head -1 |
-	tr 'A-Z ' 'a-z-')
-version=$(sed -n 's/^liblade: //p' "${infos[0]}" | head -1)
-name=$out/lade-$version-$card
+for set in ${fed_sets//,/ }; do
+	measure fed "$set" fed_bench
+done
+for set in ${sets//,/ }; do
+	measure chunks "$set" gpu_bench --chunks=16384,262144,1048576
+done
+
+# The rows of all sets that are done, in the sets' order.
+infos=()
 csvs=()
 for kind in rates chunks host fed; do
-	[ -e "$temporary/$kind.csv" ] || continue
-	file=$name-$kind.csv
-	[ $kind = rates ] && file=$name.csv
-	mv "$temporary/$kind.csv" "$file"
-	csvs+=("$file")
+	rm -f "$WORK/$kind.csv"
+	for set in ${sets//,/ } ${fed_sets//,/ }; do
+		of=$kind
+		[ $kind = host ] && of=rates
+		file=$WORK/$kind-$set.csv
+		[ -e "$file" ] && part_done "$of-$set" || continue
+		grep -qsF "$set" <<<"${seen:-}" && continue
+		[ -e "$WORK/$kind.csv" ] || head -n 1 "$file" >"$WORK/$kind.csv"
+		tail -n +2 "$file" >>"$WORK/$kind.csv"
+		seen="${seen:-} $set"
+		# One note a kind is enough: they differ in the command's set.
+		[ $kind = host ] || [ -n "${info:-}" ] || info=$WORK/$kind-$set.txt
+	done
+	[ -z "${info:-}" ] || infos+=("$info")
+	[ ! -e "$WORK/$kind.csv" ] || csvs+=("$kind")
+	unset seen info
 done
-python3 bench/gpu/summary.py "${infos[@]/#/--info=}" "${csvs[@]}" >"$name-summary.md"
-cat "$name-summary.md"
-exit $failed
+if [ ${#csvs[@]} -gt 0 ]; then
+	card=$(sed -n 's/^card: \(NVIDIA \)\?\([^,]*\),.*/\2/p' "${infos[0]}" | head -n 1 |
+		tr 'A-Z ' 'a-z-')
+	version=$(sed -n 's/^liblade: //p' "${infos[0]}" | head -n 1)
+	name=$out/lade-$version-$card
+	files=()
+	for kind in "${csvs[@]}"; do
+		file=$name-$kind.csv
+		[ "$kind" = rates ] && file=$name.csv
+		cp "$WORK/$kind.csv" "$file"
+		files+=("$file")
+	done
+	python3 bench/gpu/summary.py "${infos[@]/#/--info=}" "${files[@]}" >"$name-summary.md"
+	cat "$name-summary.md"
+fi
+parts_end

@@ -44,7 +44,8 @@ def cases() -> list[tuple[str, Any, Any]]:
         ("shuffle(8)", ours.Shuffle(8), n.Shuffle(8)),
         ("delta(i4)", ours.Delta("<i4"), n.Delta("<i4")),
         ("crc32", ours.CRC32(), c.CRC32()),
-        ("crc32c", ours.CRC32C(), c.CRC32C()),
+        # numcodecs has it where google-crc32c is installed.
+        *([("crc32c", ours.CRC32C(), c.CRC32C())] if hasattr(c, "CRC32C") else []),
         ("adler32", ours.Adler32(), c.Adler32()),
         ("fletcher32", ours.Fletcher32(), n.fletcher32.Fletcher32()),
         ("fixedscaleoffset", ours.FixedScaleOffset(280, 100, **filters),

@@ -20,12 +20,21 @@
 extern "C" {
 #endif
 
+enum {
+	/* The tables of lade_arrays lie in host memory and are read at once: the call brings them
+	 * to the device, which is the quickest way for a host that knows many chunks. */
+	LADE_ASYNC_HOST_TABLES = 1,
+	/* Only with it: src_size lies on the device all the same, aligned to 8 bytes; the sizes
+	 * that an earlier call stored there, for one. */
+	LADE_ASYNC_DEVICE_SIZES = 2,
+};
+
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_async_options {
 	size_t struct_size; /* sizeof(lade_async_options) */
 	int32_t device;     /* where the kernels run */
 	lade_stream stream; /* of that device; NULL: its default stream */
-	uint32_t flags;     /* none yet: 0 */
+	uint32_t flags;     /* LADE_ASYNC_..., for batches of arrays; else 0 */
 
 	/*
 	 * Device memory, aligned to 256 bytes, in use until the work is done; lade_workspace_size()
@@ -81,6 +90,9 @@ LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spe
  * What the kernels find in them: a NULL with a size that is not 0 gives the item LADE_E_ARG, a
  * size above 1 GiB LADE_E_LIMIT, a decoded side larger than 'largest' LADE_E_LIMIT where the
  * workspace depends on it.  Pointers are trusted.
+ *
+ * With LADE_ASYNC_HOST_TABLES the tables are the host's, and the workspace has room for them as
+ * lade_workspace_size() counts it.
  */
 typedef struct lade_arrays {
 	const void *const *src;
@@ -103,8 +115,8 @@ LADE_API lade_status lade_encode_arrays_async(lade_engine *engine, const lade_sp
 /*
  * The decoded sizes of such a batch, without decoding it: to 'sizes' of the options, with what is
  * wrong to 'statuses'.  Of 'arrays' only src, src_size and count are looked at, and no workspace is
- * needed.  Of LZ4, which does not tell its size, all sequences are read; of Snappy the preamble.
- * Otherwise as lade_decode_arrays_async().
+ * needed (the host's tables want 16 bytes an item).  Of LZ4, which does not tell its size, all
+ * sequences are read; of Snappy the preamble.  Otherwise as lade_decode_arrays_async().
  * Fails: LADE_E_UNSUPPORTED for other codecs, and behind filters that change sizes
  */
 LADE_API lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec *spec,

@@ -106,6 +106,27 @@ LADE_API lade_status lade_stream_new(int32_t device, lade_stream *out, lade_erro
 LADE_API lade_status lade_stream_wait(int32_t device, lade_stream stream, lade_error *err);
 LADE_API void lade_stream_free(int32_t device, lade_stream stream); /* NULL is fine */
 
+/*
+ * A mark is a place in a stream: behind all work that was enqueued before it was made.  It serves
+ * who must know when memory that the work uses may be given back, or must order two streams.
+ *
+ * lade_mark_new() makes one and does not wait.
+ * lade_mark_passed() is true when that work is done, or will never be because the device failed; it
+ * does not wait.
+ * lade_mark_wait() returns when it is done, and tells of a failure in it.
+ * lade_stream_follow() lets what is enqueued on 'stream' from now on begin when the mark is passed;
+ * the stream is one of the mark's device, and nothing is waited for here.
+ * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM
+ * Owns:  the caller; a mark may be freed at any time, and what follows it still does
+ */
+typedef struct lade_mark lade_mark;
+LADE_API lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out,
+                                   lade_error *err);
+LADE_API bool lade_mark_passed(const lade_mark *mark);
+LADE_API lade_status lade_mark_wait(const lade_mark *mark, lade_error *err);
+LADE_API lade_status lade_stream_follow(const lade_mark *mark, lade_stream stream, lade_error *err);
+LADE_API void lade_mark_free(lade_mark *mark); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

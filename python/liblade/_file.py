@@ -57,6 +57,7 @@ class _RawReader(io.RawIOBase):
 
     def __init__(self, handle: _lade.Reader, name: Any) -> None:
         self._handle = handle
+        self._info = FileInfo(*handle.info())
         self.name = name
 
     def readable(self) -> bool:
@@ -106,7 +107,7 @@ class _RawReader(io.RawIOBase):
         return self._handle.seek(offset)
 
     def _size(self) -> int:
-        size = self._handle.info()[1]
+        size = self._handle.size()
         return self._handle.seek(2**63 - 1) if size is None else size
 
     def _check(self) -> None:
@@ -160,7 +161,8 @@ class FileReader(io.BufferedReader):
     @property
     def info(self) -> FileInfo:
         """What the file says about itself."""
-        return FileInfo(*self.raw._handle.info())
+        info = self.raw._info
+        return info if info.size is not None else info._replace(size=self.raw._handle.size())
 
 
 class FileWriter(io.BufferedWriter):

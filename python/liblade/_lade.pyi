@@ -69,6 +69,8 @@ class Array:
         self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int = 0
     ) -> Array:
         """The array on a device: itself, or a copy.  DeviceError without a GPU."""
+    def synchronize(self) -> None:
+        """Waits for the work that writes the array; raises what it failed with, each time."""
     def tobytes(self) -> bytes:
         """A copy of the elements' bytes, in C order."""
     def to_dlpack(self, cuda_stream: Any = None) -> Any:
@@ -97,6 +99,8 @@ class BatchArray:
     @property
     def buffer_sizes(self) -> list[int]:
         """Bytes of each array."""
+    def synchronize(self) -> None:
+        """Waits for the work that writes the arrays; raises the first failure, each time."""
     def cpu(self) -> BatchArray:
         """The arrays on the host: itself, or copies."""
     def cuda(
@@ -145,7 +149,7 @@ class CodecBase:
         out: _Many | None = None,
         compression_config: Any = None,
         *,
-        errors: Literal["raise"] = "raise",
+        errors: Literal["raise"] | None = None,
     ) -> BatchArray:
         """Encodes one array, a list of them, or a BatchArray; see help(Codec.encode)."""
     @overload
@@ -164,7 +168,7 @@ class CodecBase:
         out: Any = None,
         compression_config: Any = None,
         *,
-        errors: Literal["raise"] = "raise",
+        errors: Literal["raise"] | None = None,
     ) -> Array: ...
     @overload
     def encode(
@@ -183,7 +187,7 @@ class CodecBase:
         out: _Many | None = None,
         decompression_config: Any = None,
         *,
-        errors: Literal["raise"] = "raise",
+        errors: Literal["raise"] | None = None,
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
     ) -> BatchArray:
@@ -208,7 +212,7 @@ class CodecBase:
         out: Any = None,
         decompression_config: Any = None,
         *,
-        errors: Literal["raise"] = "raise",
+        errors: Literal["raise"] | None = None,
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
     ) -> Array: ...
@@ -274,6 +278,7 @@ class Reader:
     def readall(self) -> bytes | None: ...
     def seek(self, offset: int, /) -> int: ...
     def tell(self) -> int: ...
+    def size(self) -> int | None: ...
     def seekable(self) -> bool: ...
     def info(
         self,
@@ -324,7 +329,7 @@ def from_dlpack(source: Any, cuda_stream: Any = 0, *, copy: bool | None = None) 
 
 def _set_allocator(which: int, function: Callable[..., Any] | None, /) -> None: ...
 def _rebuild(data: bytes, dtype: str, shape: tuple[int, ...], /) -> Array: ...
-def _empty(size: int, kind: int = 0, device: int = 0, /) -> Array: ...
+def _empty(size: int, kind: int = 0, device: int = 0, stream: Any = 0, /) -> Array: ...
 def _memory_stats() -> tuple[int, int, int]: ...
 def _device_count() -> int: ...
 def _cuda_version() -> int | None: ...

@@ -183,6 +183,68 @@ static void give_block(py_array *array)
 	array->block = NULL;
 }
 
+/* ---- results of enqueued work ----------------------------------------------------------- */
+
+/* What a result says of the size goes into the array. */
+static bool settle_result(py_array *array)
+{
+	size_t size = py_results_size(array->results, array->result);
+	py_array *owner = (py_array *)array->owner;
+
+	if (size > array->cap || size % array->dtype.size) {
+		PyErr_Format(PyExc_ValueError, "%zu bytes are no multiple of the element's %u",
+		             size, (unsigned)array->dtype.size);
+		return false;
+	}
+	if (array->like_owner && owner && owner->size == size) {
+		if (!py_array_dims(array, owner->ndim))
+			return false;
+		array->dtype = owner->dtype;
+		for (int i = 0; i < owner->ndim; i++) {
+			array->shape[i] = owner->shape[i];
+			array->strides[i] = owner->strides[i];
+		}
+		array->size = size;
+	} else if (!py_array_flat(array, array->dtype, size)) {
+		return false;
+	}
+	array->unsized = false;
+	return true;
+}
+
+bool py_array_wait(py_array *array)
+{
+	if (!array->results)
+		return true;
+	return py_results_wait(array->st, array->results) &&
+	       py_results_check(array->st, array->results, array->result,
+	                        array->batched ? array->result : SIZE_MAX) &&
+	       (!array->unsized || settle_result(array));
+}
+
+bool py_array_sized(py_array *array)
+{
+	return !array->unsized || py_array_wait(array);
+}
+
+void py_array_tie(py_array *array, py_results *results, size_t i, bool unsized)
+{
+	py_results *old = array->results;
+
+	array->results = py_results_ref(results);
+	array->result = i;
+	array->unsized = unsized;
+	py_results_unref(old);
+}
+
+void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_object)
+{
+	array->stream = stream;
+	PY_REPLACE(array->stream_object, Py_XNewRef(stream_object));
+}
+
+/* ---- arrays ----------------------------------------------------------------------------- */
+
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream)
 {
 	py_array *array = py_array_empty(st);
@@ -286,6 +348,8 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 	lade_error err;
 	lade_status status;
 
+	if (!py_array_wait(array))
+		return NULL;
 	if (!array->contiguous && array->place.kind == LADE_DEVICE) {
 		PyErr_SetString(
 			PyExc_NotImplementedError,
@@ -344,6 +408,7 @@ int py_array_traverse(PyObject *self, visitproc visit, void *arg)
 	py_array *array = (py_array *)self;
 
 	Py_VISIT(array->owner);
+	Py_VISIT(array->stream_object);
 	if (array->has_view)
 		Py_VISIT(array->view.obj);
 	Py_VISIT(Py_TYPE(self));
@@ -392,6 +457,8 @@ void py_array_dealloc(PyObject *self)
 		PyBuffer_Release(&array->view);
 	unpin(array);
 	Py_XDECREF(array->owner);
+	Py_XDECREF(array->stream_object);
+	py_results_unref(array->results);
 	if (array->shape != array->dims)
 		PyMem_Free(array->shape);
 	release(self);

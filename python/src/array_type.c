@@ -34,6 +34,11 @@ bool py_stream_arg(PyObject *object, uintptr_t *stream)
 	return !PyErr_Occurred();
 }
 
+PyObject *py_stream_keeper(PyObject *object)
+{
+	return !object || object == Py_None || PyLong_Check(object) ? NULL : object;
+}
+
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"src", "cuda_stream", NULL};
@@ -72,6 +77,8 @@ static PyObject *tuple_of(const Py_ssize_t *values, int count)
 static PyObject *get_shape(PyObject *self, void *unused)
 {
 	(void)unused;
+	if (!py_array_sized((py_array *)self))
+		return NULL;
 	return tuple_of(((py_array *)self)->shape, ((py_array *)self)->ndim);
 }
 
@@ -94,13 +101,18 @@ static PyObject *array_repr(PyObject *self)
 {
 	py_array *array = (py_array *)self;
 	char place[40];
-	PyObject *shape = get_shape(self, NULL), *dtype = get_dtype(self, NULL), *text = NULL;
+	/* A repr waits for nothing. */
+	bool pending = array->results && !py_results_fetched(array->results);
+	PyObject *shape = array->unsized ? PyUnicode_FromString("(?)") : get_shape(self, NULL),
+		 *dtype = get_dtype(self, NULL), *text = NULL;
 
 	if (shape && dtype)
 		text = PyUnicode_FromFormat(
-			"<liblade.Array shape=%S dtype=%S on %s, %zu bytes%s%s>", shape, dtype,
-			place_text(array->place, place, sizeof(place)), array->size,
-			array->contiguous ? "" : ", strided", array->readonly ? ", read-only" : "");
+			"<liblade.Array shape=%S dtype=%S on %s, %s%zu bytes%s%s%s>", shape, dtype,
+			place_text(array->place, place, sizeof(place)),
+			array->unsized ? "at most " : "", array->size,
+			array->contiguous ? "" : ", strided", array->readonly ? ", read-only" : "",
+			pending ? ", not waited for" : "");
 	Py_XDECREF(shape);
 	Py_XDECREF(dtype);
 	return text;
@@ -120,11 +132,14 @@ static PyObject *get_number(PyObject *self, void *which)
 	py_array *array = (py_array *)self;
 
 	switch ((int)(intptr_t)which) {
-	case 0: return PyLong_FromSize_t(array->size);
+	case 0:
+		return py_array_wait(array) ? PyLong_FromSize_t(array->size) : NULL;
 	case 1: return PyLong_FromSize_t(array->cap > array->size ? array->cap : array->size);
 	case 2: return PyLong_FromSize_t(array->dtype.size);
 	case 3: return PyLong_FromLong(array->ndim);
-	case 4: return PyLong_FromSize_t(array->size / array->dtype.size);
+	case 4:
+		return py_array_sized(array) ? PyLong_FromSize_t(array->size / array->dtype.size)
+		                             : NULL;
 	case 5: return PyLong_FromLong(0);
 	case 6: array->exposed = true; return PyLong_FromVoidPtr(array->data);
 	case 7: return PyBool_FromLong(array->readonly);
@@ -146,6 +161,8 @@ static PyObject *interface(py_array *array, bool cuda)
 	char text[24];
 	PyObject *shape, *strides = NULL, *dict = NULL;
 
+	if (!(cuda ? py_array_sized(array) : py_array_wait(array)))
+		return NULL;
 	array->exposed = true;
 	py_dtype_text(array->dtype, text);
 	/* The protocol has no type string for what is not IEEE 754. */
@@ -161,10 +178,13 @@ static PyObject *interface(py_array *array, bool cuda)
 		                     PyBool_FromLong(array->readonly), "version", 3, "strides",
 		                     strides);
 	if (dict && cuda) {
-		/* All calls of the library wait for their work: nothing is left to wait for, unless
-		 * the array's source said so. */
-		PyObject *stream = array->stream ? PyLong_FromUnsignedLongLong(array->stream)
-		                                 : Py_NewRef(Py_None);
+		/* What was waited for needs no stream; 1 is the protocol's name of the default
+		 * stream. */
+		bool pending = array->results && !py_results_fetched(array->results);
+		PyObject *stream =
+			array->stream || pending
+				? PyLong_FromUnsignedLongLong(array->stream ? array->stream : 1)
+				: Py_NewRef(Py_None);
 		if (!stream || PyDict_SetItemString(dict, "stream", stream))
 			Py_CLEAR(dict);
 		Py_XDECREF(stream);
@@ -209,9 +229,34 @@ static PyObject *array_cpu(PyObject *self, PyObject *unused)
 	py_array *array = (py_array *)self;
 
 	(void)unused;
+	if (!py_array_wait(array))
+		return NULL;
 	if (lade_kind_is_host(array->place.kind))
 		return Py_NewRef(self);
 	return (PyObject *)py_array_copy(array, LADE_PLACE_HOST, array->stream);
+}
+
+bool py_array_synchronize(py_array *array)
+{
+	lade_error err;
+	lade_status status;
+
+	if (!py_array_wait(array))
+		return false;
+	if (array->place.kind != LADE_DEVICE || array->results)
+		return true;
+	Py_BEGIN_ALLOW_THREADS status =
+		lade_stream_wait(array->place.device, (lade_stream)array->stream, &err);
+	Py_END_ALLOW_THREADS if (status) py_raise(array->st, &err, SIZE_MAX);
+	return !status;
+}
+
+static PyObject *array_synchronize(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!py_array_synchronize((py_array *)self))
+		return NULL;
+	Py_RETURN_NONE;
 }
 
 static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -237,6 +282,8 @@ static PyObject *array_tobytes(PyObject *self, PyObject *unused)
 	PyObject *out = NULL;
 
 	(void)unused;
+	if (!py_array_wait(array))
+		return NULL;
 	if (array->contiguous && lade_kind_is_host(array->place.kind))
 		return PyBytes_FromStringAndSize(array->data, (Py_ssize_t)array->size);
 	host = py_array_copy(array, LADE_PLACE_HOST, array->stream);
@@ -276,24 +323,30 @@ static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
 	return Py_BuildValue("(ii)", type, id);
 }
 
+PyObject *py_reduce(const char *function, PyObject *args)
+{
+	PyObject *module = args ? PyImport_ImportModule("liblade._lade") : NULL, *make = NULL;
+	PyObject *out = NULL;
+
+	if (module)
+		make = PyObject_GetAttrString(module, function);
+	if (make)
+		out = PyTuple_Pack(2, make, args);
+	Py_XDECREF(module);
+	Py_XDECREF(make);
+	Py_XDECREF(args);
+	return out;
+}
+
 /* An array comes back from a pickle with its bytes, type and shape, on the host. */
 static PyObject *array_reduce(PyObject *self, PyObject *unused)
 {
-	PyObject *module = PyImport_ImportModule("liblade._lade"), *make = NULL, *data = NULL;
-	PyObject *out = NULL;
+	PyObject *data = array_tobytes(self, NULL);
 
 	(void)unused;
-	if (module)
-		make = PyObject_GetAttrString(module, "_rebuild");
-	if (make)
-		data = array_tobytes(self, NULL);
-	if (data)
-		out = Py_BuildValue("O(ONN)", make, data, get_dtype(self, NULL),
-		                    get_shape(self, NULL));
-	Py_XDECREF(module);
-	Py_XDECREF(make);
-	Py_XDECREF(data);
-	return out;
+	return data ? py_reduce("_rebuild", Py_BuildValue("(NNN)", data, get_dtype(self, NULL),
+	                                                  get_shape(self, NULL)))
+	            : NULL;
 }
 
 /* ---- indexing --------------------------------------------------------------------------- */
@@ -328,12 +381,17 @@ static int index_one(py_array *array, int from, PyObject *key, char **data, Py_s
 static PyObject *array_subscript(PyObject *self, PyObject *key)
 {
 	py_array *array = (py_array *)self, *view;
-	PyObject *keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
-	Py_ssize_t count = keys ? PyTuple_Size(keys) : -1, given = 0;
-	char *data = array->data;
+	PyObject *keys;
+	Py_ssize_t count, given = 0;
+	char *data;
 	int from = 0, to = 0;
 	Py_ssize_t shape[PY_NDIM_MAX], strides[PY_NDIM_MAX];
 
+	if (!py_array_sized(array))
+		return NULL;
+	keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+	count = keys ? PyTuple_Size(keys) : -1;
+	data = array->data;
 	for (Py_ssize_t k = 0; k < count; k++)
 		given += PyTuple_GetItem(keys, k) != Py_Ellipsis;
 	if (count < 0 || given > array->ndim || count - given > 1) {
@@ -371,8 +429,13 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 		view->shape[i] = shape[i];
 		view->strides[i] = strides[i];
 	}
-	if (!py_array_settle(view))
-		Py_CLEAR(view);
+	if (!py_array_settle(view)) {
+		Py_DECREF(view);
+		return NULL;
+	}
+	py_array_on_stream(view, array->stream, array->stream_object);
+	py_array_tie(view, array->results, array->result, false);
+	view->batched = array->batched;
 	return (PyObject *)view;
 }
 
@@ -380,6 +443,8 @@ static Py_ssize_t array_length(PyObject *self)
 {
 	py_array *array = (py_array *)self;
 
+	if (!py_array_sized(array))
+		return -1;
 	if (!array->ndim) {
 		PyErr_SetString(PyExc_TypeError, "len() of an array without dimensions");
 		return -1;
@@ -481,19 +546,22 @@ static PyGetSetDef getset[] = {
 
 static PyMethodDef methods[] = {
 	{"cpu", array_cpu, METH_NOARGS,
-	 "cpu($self, /)\n--\n\nThe array on the host: itself, or a copy."},
+         "cpu($self, /)\n--\n\nThe array on the host: itself, or a copy."},
+	{"synchronize", array_synchronize, METH_NOARGS,
+         "synchronize($self, /)\n--\n\n"
+         "Waits for the work that writes the array; raises what it failed with, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))array_cuda, METH_VARARGS | METH_KEYWORDS,
-	 "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
-	 "The array on a device: itself, or a copy."},
+         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
+         "The array on a device: itself, or a copy."},
 	{"tobytes", array_tobytes, METH_NOARGS,
-	 "tobytes($self, /)\n--\n\nA copy of the elements' bytes, in C order."},
+         "tobytes($self, /)\n--\n\nA copy of the elements' bytes, in C order."},
 	{"to_dlpack", (PyCFunction)(void (*)(void))array_to_dlpack, METH_VARARGS | METH_KEYWORDS,
-	 "to_dlpack($self, /, cuda_stream=None)\n--\n\nA DLPack capsule of the old kind."},
+         "to_dlpack($self, /, cuda_stream=None)\n--\n\nA DLPack capsule of the old kind."},
 	{"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
-	 "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-	 "A DLPack capsule; BufferError where that is not possible."},
+         "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+         "A DLPack capsule; BufferError where that is not possible."},
 	{"__dlpack_device__", array_dlpack_device, METH_NOARGS,
-	 "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},
+         "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},
 	{"__reduce__", array_reduce, METH_NOARGS, NULL},
 	{0},
 };

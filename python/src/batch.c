@@ -29,6 +29,60 @@ py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_plac
 	return batch;
 }
 
+/* ---- results of enqueued work ----------------------------------------------------------- */
+
+static size_t result_of(const py_batch *batch, size_t i)
+{
+	return (size_t)(batch->result + (Py_ssize_t)i * batch->result_step);
+}
+
+bool py_batch_wait(py_batch *batch)
+{
+	for (size_t i = 0; batch->arrays && i < batch->count; i++) {
+		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+		if (one->results && (!py_results_wait(batch->st, one->results) ||
+		                     !py_results_check(batch->st, one->results, one->result, i) ||
+		                     !py_array_wait(one)))
+			return false;
+	}
+	if (!batch->results)
+		return true;
+	if (!py_results_wait(batch->st, batch->results))
+		return false;
+	for (size_t i = 0; batch->unsized && i < batch->count; i++)
+		batch->pieces[i].size = py_results_size(batch->results, result_of(batch, i));
+	batch->unsized = false;
+	for (size_t i = 0; i < batch->count; i++) {
+		if (!py_results_check(batch->st, batch->results, result_of(batch, i), i))
+			return false;
+		if (batch->pieces[i].size % batch->dtype.size) {
+			PyErr_Format(PyExc_ValueError,
+			             "item %zu: %zu bytes are no multiple of the element's %u", i,
+			             batch->pieces[i].size, (unsigned)batch->dtype.size);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool py_batch_sized(py_batch *batch)
+{
+	return !batch->unsized || py_batch_wait(batch);
+}
+
+void py_batch_tie(py_batch *batch, py_results *results, bool unsized)
+{
+	py_results *old = batch->results;
+
+	batch->results = py_results_ref(results);
+	batch->result = 0;
+	batch->result_step = 1;
+	batch->unsized = unsized;
+	py_results_unref(old);
+}
+
+/* ---- making ----------------------------------------------------------------------------- */
+
 PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
 {
 	PyObject *items = PySequence_Tuple(sources), *arrays = NULL;
@@ -93,7 +147,7 @@ static bool table_open(py_state *st, PyObject *object, const char *name, table *
 	return true;
 }
 
-static bool table_get(const table *from, Py_ssize_t i, uint64_t *value)
+static inline bool table_get(const table *from, Py_ssize_t i, uint64_t *value)
 {
 	const char *p;
 	int64_t number;
@@ -185,6 +239,7 @@ static Py_ssize_t batch_length(PyObject *self)
 static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 {
 	py_batch *batch = (py_batch *)self;
+	py_array *one;
 	py_piece *piece;
 
 	if (i < 0 || (size_t)i >= batch->count) {
@@ -194,9 +249,14 @@ static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 	if (batch->arrays)
 		return Py_NewRef(PyTuple_GetItem(batch->arrays, i));
 	piece = &batch->pieces[i];
-	return (PyObject *)py_array_part(batch->st, batch->owner, piece->data, piece->size,
-	                                 batch->place, batch->dtype, batch->readonly,
-	                                 batch->stream);
+	one = py_array_part(batch->st, batch->owner, piece->data, piece->size, batch->place,
+	                    batch->dtype, batch->readonly, batch->stream);
+	if (one) {
+		py_array_on_stream(one, batch->stream, batch->stream_object);
+		py_array_tie(one, batch->results, result_of(batch, (size_t)i), batch->unsized);
+		one->batched = true;
+	}
+	return (PyObject *)one;
 }
 
 static PyObject *batch_subscript(PyObject *self, PyObject *key)
@@ -224,8 +284,13 @@ static PyObject *batch_subscript(PyObject *self, PyObject *key)
 	                       batch->stream);
 	for (Py_ssize_t i = 0; part && i < count; i++)
 		part->pieces[i] = batch->pieces[start + i * step];
-	if (part)
+	if (part) {
 		part->readonly = batch->readonly;
+		part->stream_object = Py_XNewRef(batch->stream_object);
+		py_batch_tie(part, batch->results, batch->unsized);
+		part->result = batch->result + start * batch->result_step;
+		part->result_step = batch->result_step * step;
+	}
 	return (PyObject *)part;
 }
 
@@ -238,9 +303,12 @@ static size_t size_of(const py_batch *batch, size_t i)
 static PyObject *get_sizes(PyObject *self, void *unused)
 {
 	py_batch *batch = (py_batch *)self;
-	PyObject *list = PyList_New((Py_ssize_t)batch->count);
+	PyObject *list;
 
 	(void)unused;
+	if (!py_batch_wait(batch))
+		return NULL;
+	list = PyList_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; list && i < batch->count; i++) {
 		PyObject *size = PyLong_FromSize_t(size_of(batch, i));
 		if (!size || PyList_SetItem(list, (Py_ssize_t)i, size))
@@ -249,21 +317,72 @@ static PyObject *get_sizes(PyObject *self, void *unused)
 	return list;
 }
 
+/* Pieces of one place go to one block in another by one call. */
+static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream)
+{
+	size_t total = 0, count = batch->count;
+	lade_item *items = NULL;
+	lade_segment *segments = NULL;
+	lade_batch_options options = {.struct_size = sizeof(options)};
+	py_batch *out = NULL;
+	py_array *block;
+	lade_error err;
+	lade_status status;
+
+	for (size_t i = 0; i < count; i++)
+		total += (batch->pieces[i].size + 15) & ~(size_t)15;
+	block = py_array_new(batch->st, total, place, place.kind == LADE_DEVICE ? stream : 0);
+	items = calloc(count + 1, sizeof(*items));
+	segments = calloc(count + 1, sizeof(*segments));
+	if (!items || !segments)
+		PyErr_NoMemory();
+	else if (block)
+		out = py_batch_pieces(batch->st, count, (PyObject *)block, place, batch->dtype,
+		                      block->stream);
+	total = 0;
+	for (size_t i = 0; out && i < count; i++) {
+		py_piece *from = &batch->pieces[i];
+		out->pieces[i] = (py_piece){block->data + total, from->size};
+		segments[i] = (lade_segment){from->data, from->size, batch->place, from->size};
+		items[i] = (lade_item){.src = &segments[i],
+		                       .src_count = 1,
+		                       .dst = {block->data + total, from->size, place}};
+		total += (from->size + 15) & ~(size_t)15;
+	}
+	if (out) {
+		options.stream =
+			(lade_stream)(batch->place.kind == LADE_DEVICE ? batch->stream : stream);
+		Py_BEGIN_ALLOW_THREADS status = lade_decode_into(
+			lade_engine_default(), batch->st->copy, items, count, NULL, &options, &err);
+		Py_END_ALLOW_THREADS if (status)
+		{
+			py_raise(batch->st, &err, SIZE_MAX);
+			Py_CLEAR(out);
+		}
+	}
+	free(items);
+	free(segments);
+	Py_XDECREF(block);
+	return (PyObject *)out;
+}
+
 static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int device_id)
 {
+	lade_place place = device ? (lade_place){LADE_DEVICE, device_id} : LADE_PLACE_HOST;
 	PyObject *arrays;
 	PyObject *out = NULL;
 
+	if (!py_batch_wait(batch))
+		return NULL;
+	if (batch->pieces)
+		return move_pieces(batch, place, stream);
 	arrays = PyTuple_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; arrays && i < batch->count; i++) {
-		py_array *one = (py_array *)batch_item((PyObject *)batch, (Py_ssize_t)i),
-			 *moved = NULL;
-		if (one && lade_kind_is_host(one->place.kind) != device)
+		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i), *moved;
+		if (lade_kind_is_host(one->place.kind) != device)
 			moved = (py_array *)Py_NewRef(one);
-		else if (one)
-			moved = py_array_copy(one, device ? (lade_place){LADE_DEVICE, device_id}
-			                                  : LADE_PLACE_HOST, stream);
-		Py_XDECREF(one);
+		else
+			moved = py_array_copy(one, place, stream);
 		if (!moved || PyTuple_SetItem(arrays, (Py_ssize_t)i, (PyObject *)moved))
 			Py_CLEAR(arrays);
 	}
@@ -288,6 +407,8 @@ static bool on(py_batch *batch, bool device)
 static PyObject *batch_cpu(PyObject *self, PyObject *unused)
 {
 	(void)unused;
+	if (!py_batch_wait((py_batch *)self))
+		return NULL;
 	if (on((py_batch *)self, false))
 		return Py_NewRef(self);
 	return batch_move((py_batch *)self, false, ((py_batch *)self)->stream, 0);
@@ -309,44 +430,45 @@ static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 	return batch_move((py_batch *)self, true, stream, device);
 }
 
+static PyObject *batch_synchronize(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!py_batch_wait((py_batch *)self))
+		return NULL;
+	Py_RETURN_NONE;
+}
+
 static PyObject *batch_repr(PyObject *self)
 {
 	py_batch *batch = (py_batch *)self;
+	bool pending = batch->results && !py_results_fetched(batch->results);
 	size_t total = 0;
 
 	for (size_t i = 0; i < batch->count; i++)
 		total += size_of(batch, i);
-	return PyUnicode_FromFormat("<liblade.BatchArray of %zu arrays on %s, %zu bytes%s>",
-	                            batch->count,
-	                            batch->arrays ? (on(batch, false)  ? "host"
-	                                             : on(batch, true) ? "device"
-	                                                               : "several places")
-	                                          : lade_kind_name(batch->place.kind),
-	                            total, batch->readonly ? ", read-only" : "");
+	return PyUnicode_FromFormat(
+		"<liblade.BatchArray of %zu arrays on %s, %s%zu bytes%s%s>", batch->count,
+		batch->arrays ? (on(batch, false)  ? "host"
+	                         : on(batch, true) ? "device"
+	                                           : "several places")
+			      : lade_kind_name(batch->place.kind),
+		batch->unsized ? "at most " : "", total, batch->readonly ? ", read-only" : "",
+		pending ? ", not waited for" : "");
 }
 
 static PyObject *batch_reduce(PyObject *self, PyObject *unused)
 {
-	PyObject *module = PyImport_ImportModule("liblade._lade"), *make = NULL, *items = NULL;
-	PyObject *out = NULL;
+	PyObject *items = PySequence_List(self);
 
 	(void)unused;
-	if (module)
-		make = PyObject_GetAttrString(module, "as_arrays");
-	if (make)
-		items = PySequence_List(self);
-	if (items)
-		out = Py_BuildValue("O(O)", make, items);
-	Py_XDECREF(module);
-	Py_XDECREF(make);
-	Py_XDECREF(items);
-	return out;
+	return items ? py_reduce("as_arrays", Py_BuildValue("(N)", items)) : NULL;
 }
 
 static int batch_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	Py_VISIT(((py_batch *)self)->owner);
 	Py_VISIT(((py_batch *)self)->arrays);
+	Py_VISIT(((py_batch *)self)->stream_object);
 	Py_VISIT(Py_TYPE(self));
 	return 0;
 }
@@ -369,6 +491,8 @@ static void batch_dealloc(PyObject *self)
 	PyObject_GC_UnTrack(self);
 	batch_clear(self);
 	PyMem_Free(((py_batch *)self)->pieces);
+	py_results_unref(((py_batch *)self)->results);
+	Py_XDECREF(((py_batch *)self)->stream_object);
 	release(self);
 	Py_DECREF(type);
 }
@@ -380,10 +504,13 @@ static PyGetSetDef getset[] = {
 
 static PyMethodDef methods[] = {
 	{"cpu", batch_cpu, METH_NOARGS,
-	 "cpu($self, /)\n--\n\nThe arrays on the host: itself, or copies."},
+         "cpu($self, /)\n--\n\nThe arrays on the host: itself, or copies."},
+	{"synchronize", batch_synchronize, METH_NOARGS,
+         "synchronize($self, /)\n--\n\n"
+         "Waits for the work that writes the arrays; raises the first failure, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))batch_cuda, METH_VARARGS | METH_KEYWORDS,
-	 "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
-	 "The arrays on a device: itself, or copies."},
+         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
+         "The arrays on a device: itself, or copies."},
 	{"__reduce__", batch_reduce, METH_NOARGS, NULL},
 	{0},
 };

@@ -12,100 +12,6 @@
 /* No format here makes more of a byte than Zstd, of whose blocks 4 bytes give 128 KiB. */
 #define RATIO_MAX 32768
 
-/* ---- holding ---------------------------------------------------------------------------- */
-
-static void holds_release(py_holds *holds)
-{
-	for (size_t i = 0; holds->mems && i < holds->count; i++)
-		py_mem_release(&holds->mems[i]);
-	if (holds->mems != &holds->one)
-		PyMem_Free(holds->mems);
-	Py_CLEAR(holds->items);
-	holds->mems = NULL;
-	holds->count = 0;
-}
-
-static void holds_capsule_free(PyObject *capsule)
-{
-	py_holds *holds = PyCapsule_GetPointer(capsule, "liblade.holds");
-
-	if (holds) {
-		holds_release(holds);
-		PyMem_Free(holds);
-	}
-}
-
-/* The holds as an object that a result can own; they are moved into it. */
-static PyObject *holds_capsule(py_holds *holds)
-{
-	py_holds *kept = PyMem_Malloc(sizeof(*kept));
-	PyObject *capsule;
-
-	if (!kept)
-		return PyErr_NoMemory();
-	*kept = *holds;
-	if (holds->mems == &holds->one)
-		kept->mems = &kept->one;
-	capsule = PyCapsule_New(kept, "liblade.holds", holds_capsule_free);
-	if (!capsule) {
-		PyMem_Free(kept);
-		return NULL;
-	}
-	*holds = (py_holds){0};
-	return capsule;
-}
-
-/* The name of an argument and its item go before the message of the exception that is set. */
-static void blame(const char *what, size_t i)
-{
-	PyObject *exception = PyErr_GetRaisedException();
-
-	if (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
-	    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError)) {
-		PyErr_Format((PyObject *)Py_TYPE(exception), "%s %zu: %S", what, i, exception);
-		Py_DECREF(exception);
-	} else {
-		PyErr_SetRaisedException(exception);
-	}
-}
-
-static bool is_batch(py_state *st, PyObject *object)
-{
-	return Py_TYPE(object) == st->batch_type;
-}
-
-/* Takes hold of one object (batch false), or of a list's. */
-static bool hold(py_state *st, PyObject *object, bool batch, bool writable, py_holds *holds)
-{
-	if (!batch) {
-		holds->mems = &holds->one;
-		if (!py_mem_get(st, object, writable, &holds->one)) {
-			holds->mems = NULL;
-			return false;
-		}
-		holds->count = 1;
-		return true;
-	}
-	holds->items = is_batch(st, object) ? Py_NewRef(((py_batch *)object)->arrays)
-	                                    : PySequence_Tuple(object);
-	if (!holds->items)
-		return false;
-	size_t count = (size_t)PyTuple_Size(holds->items);
-	holds->mems = PyMem_Malloc((count + 1) * sizeof(*holds->mems));
-	if (!holds->mems) {
-		PyErr_NoMemory();
-		return false;
-	}
-	for (; holds->count < count; holds->count++) {
-		PyObject *one = PyTuple_GetItem(holds->items, (Py_ssize_t)holds->count);
-		if (!py_mem_get(st, one, writable, &holds->mems[holds->count])) {
-			blame(writable ? "out" : "item", holds->count);
-			return false;
-		}
-	}
-	return true;
-}
-
 /* ---- sources ---------------------------------------------------------------------------- */
 
 /* Strided memory as rows where an item can take them, else as a copy. */
@@ -130,27 +36,25 @@ static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
 	return true;
 }
 
-static bool take_sources(const py_call *call, py_holds *holds, py_work *work)
+static bool is_table(const py_call *call)
 {
-	py_state *st = call->codec->st;
-	py_batch *batch =
-		call->batch && is_batch(st, call->source) ? (py_batch *)call->source : NULL;
-	size_t count = 1;
+	return call->batch && py_is_batch(call->codec->st, call->source) &&
+	       ((py_batch *)call->source)->pieces;
+}
 
-	if (batch && batch->pieces) {
-		count = batch->count;
-	} else {
-		if (!hold(st, call->source, call->batch, false, holds))
-			return false;
-		count = holds->count;
-	}
+/* The sources become the work's items. */
+static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
+{
+	py_batch *batch = is_table(call) ? (py_batch *)call->source : NULL;
+	size_t count = batch ? batch->count : holds->count;
+
 	if (!py_work_init(work, call->codec, count, call->return_errors)) {
 		PyErr_NoMemory();
 		return false;
 	}
 	for (size_t i = 0; i < count; i++) {
 		lade_segment *segment = &work->segments[i];
-		if (batch && batch->pieces) {
+		if (batch) {
 			*segment = (lade_segment){batch->pieces[i].data, batch->pieces[i].size,
 			                          batch->place, 0};
 		} else {
@@ -165,6 +69,59 @@ static bool take_sources(const py_call *call, py_holds *holds, py_work *work)
 	return true;
 }
 
+/* The call's stream goes on behind those that the sources are ready on. */
+static bool order_sources(const py_call *call, const py_holds *holds)
+{
+	const py_codec *codec = call->codec;
+	uintptr_t last = codec->stream;
+	py_batch *batch = holds->mems ? NULL : (py_batch *)call->source;
+
+	if (batch && batch->place.kind == LADE_DEVICE)
+		return py_follow(codec->st, batch->place.device, codec->stream, batch->stream);
+	for (size_t i = 0; i < holds->count; i++) {
+		const py_array *array = holds->mems[i].array;
+		if (!array || array->place.kind != LADE_DEVICE || array->stream == last)
+			continue;
+		last = array->stream;
+		if (!py_follow(codec->st, array->place.device, codec->stream, last))
+			return false;
+	}
+	return true;
+}
+
+/* Waits for sources that are still being written. */
+static bool wait_sources(const py_call *call, py_holds *holds)
+{
+	for (size_t i = 0; i < holds->count; i++) {
+		py_mem *mem = &holds->mems[i];
+		if (mem->array && mem->array->results) {
+			if (!py_array_wait(mem->array))
+				return false;
+			mem->size = mem->array->size;
+		}
+	}
+	return holds->mems || py_batch_wait((py_batch *)call->source);
+}
+
+/* Takes hold of the sources, in the order of the call's stream. */
+static bool take_sources(const py_call *call, py_holds *holds)
+{
+	return (is_table(call) || py_hold(call, call->source, false, holds)) &&
+	       order_sources(call, holds);
+}
+
+PyObject *py_call_config(const py_call *call, size_t count)
+{
+	PyObject *sizes = PyObject_GetAttrString(call->config, "_sizes");
+
+	if (!sizes || (PyTuple_Check(sizes) && (size_t)PyTuple_Size(sizes) == count))
+		return sizes;
+	PyErr_Format(PyExc_ValueError, "the config is for %zd arrays, and there are %zu",
+	             PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1, count);
+	Py_DECREF(sizes);
+	return NULL;
+}
+
 /* A config's sizes, as hints to formats that do not tell them. */
 static bool take_config(const py_call *call, py_work *work)
 {
@@ -172,26 +129,14 @@ static bool take_config(const py_call *call, py_work *work)
 
 	if (!call->config || call->config == Py_None)
 		return true;
-	sizes = PyObject_GetAttrString(call->config, "_sizes");
-	if (!sizes)
-		return false;
-	if (!PyTuple_Check(sizes) || (size_t)PyTuple_Size(sizes) != work->count) {
-		PyErr_Format(PyExc_ValueError, "the config is for %zd arrays, and there are %zu",
-		             PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1, work->count);
-		Py_DECREF(sizes);
-		return false;
-	}
-	for (size_t i = 0; i < work->count; i++) {
+	sizes = py_call_config(call, work->count);
+	for (size_t i = 0; sizes && !PyErr_Occurred() && i < work->count; i++) {
 		size_t size = PyLong_AsSize_t(PyTuple_GetItem(sizes, (Py_ssize_t)i));
-		if (PyErr_Occurred()) {
-			Py_DECREF(sizes);
-			return false;
-		}
 		if (!call->encode && call->codec->kind == PY_RAW)
 			work->segments[i].decoded_size = size;
 	}
-	Py_DECREF(sizes);
-	return true;
+	Py_XDECREF(sizes);
+	return !PyErr_Occurred();
 }
 
 /* ---- running ---------------------------------------------------------------------------- */
@@ -356,7 +301,7 @@ static bool retry(const py_call *call, py_work *work, PyObject *owners)
 
 /* ---- results ---------------------------------------------------------------------------- */
 
-static bool fits(const py_call *call, size_t size, size_t i)
+bool py_fits(const py_call *call, size_t size, size_t i)
 {
 	if (size % call->dtype.size == 0)
 		return true;
@@ -430,7 +375,7 @@ static PyObject *single(const py_call *call, py_work *work, py_array *block)
 	size_t size = work->results[0].size;
 
 	py_array_shrink(block, size);
-	if (!fits(call, size, 0) || !py_array_flat(block, call->dtype, size))
+	if (!py_fits(call, size, 0) || !py_array_flat(block, call->dtype, size))
 		Py_CLEAR(block);
 	return (PyObject *)block;
 }
@@ -532,7 +477,7 @@ static PyObject *into_new(const py_call *call, py_work *work)
 	                        call->dtype, block->stream);
 	for (size_t i = 0; batch && i < work->count; i++) {
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
-		if (!fits(call, work->results[i].size, i))
+		if (!py_fits(call, work->results[i].size, i))
 			Py_CLEAR(batch);
 	}
 	if (batch) {
@@ -572,6 +517,12 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	item->dst = (lade_span){mem->data, mem->size, mem->place};
 	if (!array)
 		return true;
+	if (array->place.kind == LADE_DEVICE &&
+	    !py_follow(array->st, array->place.device, call->codec->stream, array->stream))
+		return false;
+	if (array->results && array->unsized)
+		py_array_flat(array, PY_BYTES, array->cap);
+	py_array_tie(array, NULL, 0, false); /* what was in it does not count any more */
 	if (!call->into && py_array_resizable(array, 1)) {
 		cap = item_cap(call, work, i);
 		if (cap == SIZE_MAX && call->batch)
@@ -624,13 +575,13 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 	py_dtype dtype = call->dtype;
 
 	if ((PyObject *)array == object && py_array_resizable(array, 1)) {
-		if (!fits(call, size, 0) || !py_array_flat(array, dtype, size))
+		if (!py_fits(call, size, 0) || !py_array_flat(array, dtype, size))
 			return NULL;
 		return (py_array *)Py_NewRef(array);
 	}
 	if ((!call->typed && size == array->size && !call->encode) || !array->contiguous)
 		return (py_array *)Py_NewRef(array);
-	if (!fits(call, size, 0))
+	if (!py_fits(call, size, 0))
 		return NULL;
 	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
 	                     false, array->stream);
@@ -651,7 +602,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 	PyObject *out = NULL;
 	py_mem mem;
 
-	if (!py_mem_get(st, call->out, true, &mem))
+	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
 	if (!aim(call, work, 0, &mem) || !go_growing(call, work, &mem))
 		goto out;
@@ -741,7 +692,7 @@ static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
 static PyObject *into_many(const py_call *call, py_work *work)
 {
 	py_state *st = call->codec->st;
-	py_batch *table = is_batch(st, call->out) ? (py_batch *)call->out : NULL, *batch = NULL;
+	py_batch *table = py_is_batch(st, call->out) ? (py_batch *)call->out : NULL, *batch = NULL;
 	py_holds holds = {0};
 	PyObject *owner = NULL, *out = NULL;
 	size_t count;
@@ -753,6 +704,11 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			PyErr_SetString(PyExc_ValueError, "out: the memory is read-only");
 			return NULL;
 		}
+		if (!py_batch_sized(table) ||
+		    (table->place.kind == LADE_DEVICE &&
+		     !py_follow(st, table->place.device, call->codec->stream, table->stream)))
+			return NULL;
+		py_batch_tie(table, NULL, false);
 	} else {
 		if (!table && !py_is_list(call->out)) {
 			PyErr_Format(PyExc_TypeError,
@@ -760,7 +716,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			             work->count);
 			return NULL;
 		}
-		if (!hold(st, call->out, true, true, &holds))
+		if (!py_hold(call, call->out, true, &holds))
 			goto out;
 		count = holds.count;
 	}
@@ -773,7 +729,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		if (holds.mems) {
 			py_mem *mem = &holds.mems[i];
 			if (!aim(call, work, i, mem)) {
-				blame("out", i);
+				py_blame("out", i);
 				goto out;
 			}
 			plain &= mem->place.kind == holds.mems[0].place.kind &&
@@ -809,16 +765,16 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	                        call->codec->stream);
 	for (size_t i = 0; batch && i < count; i++) {
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
-		if (!fits(call, work->results[i].size, i))
+		if (!py_fits(call, work->results[i].size, i))
 			Py_CLEAR(batch);
 	}
-	if (batch && holds.mems && !(batch->owner = holds_capsule(&holds)))
+	if (batch && holds.mems && !(batch->owner = py_holds_capsule(&holds)))
 		Py_CLEAR(batch);
 	if (batch)
 		out = finish(call, work, batch);
 out:
 	Py_XDECREF(owner);
-	holds_release(&holds);
+	py_holds_release(&holds);
 	return out;
 }
 
@@ -852,6 +808,7 @@ static bool wants_sizes(const py_call *call)
 PyObject *py_call_run(py_call *call)
 {
 	py_holds holds = {0};
+	int32_t device;
 	PyObject *out = NULL;
 	py_work work;
 
@@ -859,7 +816,15 @@ PyObject *py_call_run(py_call *call)
 	work.items = NULL;
 	memset(&work, 0, offsetof(py_work, one_item));
 	work.items = &work.one_item;
-	if (!take_sources(call, &holds, &work) || !take_config(call, &work))
+	if (!take_sources(call, &holds))
+		goto out;
+	if (py_enqueue_fits(call, &holds, &device)) {
+		out = py_enqueue(call, device, &holds);
+		if (out || PyErr_Occurred())
+			goto out;
+	}
+	if (!wait_sources(call, &holds) || !fill_sources(call, &holds, &work) ||
+	    !take_config(call, &work))
 		goto out;
 	if (wants_sizes(call)) {
 		Py_BEGIN_ALLOW_THREADS
@@ -880,7 +845,7 @@ PyObject *py_call_run(py_call *call)
 		out = into_one(call, &work);
 out:
 	py_work_reset(&work);
-	holds_release(&holds);
+	py_holds_release(&holds);
 	return out;
 }
 
@@ -894,7 +859,8 @@ bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size)
 
 	memset(&work, 0, offsetof(py_work, one_item));
 	work.items = &work.one_item;
-	if (take_sources(&call, &holds, &work)) {
+	if (take_sources(&call, &holds) && wait_sources(&call, &holds) &&
+	    fill_sources(&call, &holds, &work)) {
 		Py_BEGIN_ALLOW_THREADS
 		py_work_sizes(&work);
 		Py_END_ALLOW_THREADS
@@ -902,7 +868,7 @@ bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size)
 		ok = raise_work(&call, &work);
 	}
 	py_work_reset(&work);
-	holds_release(&holds);
+	py_holds_release(&holds);
 	if (!ok || *size != LADE_SIZE_UNKNOWN)
 		return ok;
 	array = py_call_run(&call);

@@ -97,6 +97,7 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	codec->flags = flags;
 	codec->where = (lade_where)where;
 	codec->device = device;
+	codec->stream_object = Py_XNewRef(py_stream_keeper(stream));
 	if (kind >= PY_WITH_SIZE && codec->spec) {
 		/* docs/format/bare.md: the stage that wrote the first byte decides. */
 		stages = lade_spec_count(codec->spec);
@@ -111,6 +112,7 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static int codec_traverse(PyObject *self, visitproc visit, void *arg)
 {
+	Py_VISIT(((py_codec *)self)->stream_object);
 	Py_VISIT(Py_TYPE(self));
 	return 0;
 }
@@ -123,6 +125,7 @@ static void codec_dealloc(PyObject *self)
 
 	PyObject_GC_UnTrack(self);
 	lade_spec_unref(codec->spec);
+	Py_XDECREF(codec->stream_object);
 	if (codec->own) {
 		Py_BEGIN_ALLOW_THREADS
 		lade_engine_free(codec->own);
@@ -211,8 +214,10 @@ static bool read_errors(PyObject *errors, py_call *call)
 		call->return_errors = true;
 		return true;
 	}
-	if (PyUnicode_Check(errors) && !PyUnicode_CompareWithASCIIString(errors, "raise"))
+	if (PyUnicode_Check(errors) && !PyUnicode_CompareWithASCIIString(errors, "raise")) {
+		call->wait = true;
 		return true;
+	}
 	PyErr_Format(PyExc_ValueError, "errors is %R, it can be 'raise' or 'return'", errors);
 	return false;
 }
@@ -353,8 +358,10 @@ static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 			return false;
 	} else {
 		py_array *array = py_array_from(codec->st, source, 0);
-		if (!array)
+		if (!array || !py_array_sized(array)) {
+			Py_XDECREF(array);
 			return false;
+		}
 		size = array->size;
 		Py_DECREF(array);
 	}
@@ -522,26 +529,28 @@ static PyObject *get_lossy(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
 	{"encode", FAST(codec_encode), METH_FASTCALL | METH_KEYWORDS,
-         "encode($self, /, array, out=None, compression_config=None, *, errors='raise')\n--\n\n"
+         "encode($self, /, array, out=None, compression_config=None, *, errors=None)\n--\n\n"
          "Encodes one array, a list of them, or a BatchArray.\n\n"
          "array: anything with memory, of any type, shape and strides; its bytes in C order "
          "count.\n"
          "out: writable memory of at least get_max_comp_buffer_size() bytes to be sure, for each\n"
          "    array; an Array that encode() or decode() made grows as needed.\n"
-         "errors: 'raise' the first item's, or 'return' an exception in the item's place.\n\n"
+         "errors: 'raise' the first item's, or 'return' an exception in the item's place; both\n"
+         "    wait.  None raises, and for a result on a device when that is waited for.\n\n"
          "Gives an Array of bytes ('|u1', one dimension), or a BatchArray.  Raises TypeError for "
          "what\n"
          "has no memory, InputError (a ValueError) where 'out' is too small."},
 	{"decode", FAST(codec_decode), METH_FASTCALL | METH_KEYWORDS,
          "decode($self, /, src, data_type='', out=None, decompression_config=None, *, "
-         "errors='raise', "
+         "errors=None, "
          "byte_range=None, element_range=None)\n--\n\n"
          "Decodes one array, a list of them, or a BatchArray.\n\n"
          "src: encoded bytes, anything with memory.\n"
          "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has.\n"
          "out: writable memory for each result; on the host with any strides.\n"
          "decompression_config: sizes that are known, for formats that do not tell them.\n"
-         "errors: 'raise' the first item's, or 'return' an exception in the item's place.\n"
+         "errors: 'raise' the first item's, or 'return' an exception in the item's place; both\n"
+         "    wait.  None raises, and for a result on a device when that is waited for.\n"
          "byte_range, element_range: (start, stop) of the decoded side; stop None: to the end.\n\n"
          "Gives an Array of one dimension (or on 'out', with its shape), or a BatchArray.  Raises\n"
          "CorruptError (a RuntimeError) with the item's index and the bad byte's offset, "

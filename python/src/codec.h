@@ -25,10 +25,36 @@ typedef struct py_call {
 	py_dtype dtype;
 	uint64_t range_off, range_size;
 	bool into; /* the result is the count of bytes */
+	bool wait; /* failures are to be raised by the call itself */
 } py_call;
 
+/* ---- holds.c ---- */
+
+/* Takes hold of the one object, or the list's, of a call. */
+bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *holds);
+void py_holds_release(py_holds *holds);
+/* The holds as an object that a result can own; they are moved into it. */
+PyObject *py_holds_capsule(py_holds *holds);
+/* The name of an argument and its item go before the message of the exception that is set. */
+void py_blame(const char *what, size_t i);
+bool py_is_batch(py_state *st, PyObject *object);
+
+/* ---- call.c ---- */
+
 PyObject *py_call_run(py_call *call);
+/* Whether so many bytes are elements of the type that is asked for; ValueError. */
+bool py_fits(const py_call *call, size_t size, size_t i);
+/* The sizes of the call's config, a tuple of 'count'; a new reference. */
+PyObject *py_call_config(const py_call *call, size_t count);
 /* The decoded size of one source, by decoding where nothing else tells. */
 bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size);
+
+/* ---- enqueue.c ---- */
+
+/* Whether all sources lie on a device that can do the call. */
+bool py_enqueue_fits(const py_call *call, const py_holds *holds, int32_t *device);
+/* Enqueues it, and gives what the caller gets; 'holds' are moved into what is kept.  NULL without
+ * an exception: it cannot be enqueued, and nothing has happened. */
+PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds);
 
 #endif

@@ -189,8 +189,8 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 		return NULL;
 	array = from_capsule(st, capsule);
 	Py_DECREF(capsule);
-	if (array)
-		array->stream = type == DL_CUDA ? stream : 0;
+	if (array && type == DL_CUDA)
+		array->stream = stream;
 	return array;
 }
 
@@ -323,6 +323,26 @@ static PyObject *give(py_array *array, bool versioned, bool copied)
 	return capsule;
 }
 
+/* The consumer's stream goes on behind the array's; -1: the consumer sees to that itself. */
+static bool order(py_array *array, PyObject *stream)
+{
+	long long number = 1; /* DLPack's name of the default stream */
+
+	if (stream != Py_None) {
+		number = PyLong_AsLongLong(stream);
+		if (number == -1 && PyErr_Occurred())
+			return false;
+	}
+	if (!number || number < -1) {
+		PyErr_Format(PyExc_BufferError,
+		             "DLPack: stream %lld is not possible; 1 is the default stream",
+		             number);
+		return false;
+	}
+	return number == -1 || py_follow(array->st, array->place.device,
+	                                 number <= 2 ? 0 : (uintptr_t)number, array->stream);
+}
+
 PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_version,
                           PyObject *dl_device, PyObject *copy)
 {
@@ -338,6 +358,8 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 			return NULL;
 		versioned = major >= 1;
 	}
+	if (!py_array_sized(array))
+		return NULL;
 	py_dlpack_device(array->place, &type, &id);
 	if (type == DL_CPU && stream != Py_None) {
 		PyErr_SetString(PyExc_BufferError,
@@ -375,6 +397,8 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 		out = py_array_copy(array, place, array->stream);
 		copied = true;
 	} else {
+		if (type == DL_CUDA && !order(array, stream))
+			return NULL;
 		out = (py_array *)Py_NewRef(array);
 	}
 	if (!out)

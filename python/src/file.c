@@ -77,7 +77,7 @@ static lade_status run_handlers(py_file *file, lade_error *err)
 	return status;
 }
 
-bool py_file_begin(py_file *file)
+bool py_file_claim(py_file *file, const bool *ready)
 {
 	if (atomic_flag_test_and_set(&file->busy)) {
 		PyErr_SetString(PyExc_RuntimeError,
@@ -85,6 +85,18 @@ bool py_file_begin(py_file *file)
 		                "has not ended");
 		return false;
 	}
+	if (!*ready) {
+		atomic_flag_clear(&file->busy);
+		PyErr_SetString(PyExc_ValueError, "I/O operation on closed file");
+		return false;
+	}
+	return true;
+}
+
+bool py_file_begin(py_file *file, const bool *ready)
+{
+	if (!py_file_claim(file, ready))
+		return false;
 	file->caller = PyThread_get_thread_ident();
 	file->saved = PyEval_SaveThread();
 	return true;

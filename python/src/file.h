@@ -42,10 +42,13 @@ bool py_file_init(py_file *file, py_state *st, int fd, PyObject *object, const c
 void py_file_reset(py_file *file);
 
 /*
- * A call begins: false (and an exception) when another thread is in one.  The interpreter is let go
- * until the end, which raises what the object has raised, or the failure, and is false then.
+ * A call begins: false (and an exception) when another thread is in one, or when '*ready' is false:
+ * the file is closed.  The interpreter is let go until the end, which raises what the object has
+ * raised, or the failure, and is false then.  Everything below is for use in between.
  */
-bool py_file_begin(py_file *file);
+bool py_file_begin(py_file *file, const bool *ready);
+/* The same without letting go of the interpreter; to be ended by clearing 'busy'. */
+bool py_file_claim(py_file *file, const bool *ready);
 bool py_file_end(py_file *file, lade_status status, lade_error *err);
 
 lade_input py_file_input(py_file *file);

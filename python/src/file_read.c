@@ -24,8 +24,9 @@ typedef struct reader {
 	lade_frame *frame;         /* one of these three is there, or none before the first */
 	lade_frame_stream *stream; /* byte is wanted and at the end */
 	lade_foreign_reader *foreign;
-	uint64_t pos, size; /* of decoded bytes; LADE_SIZE_UNKNOWN until the end was seen */
-	bool ended;         /* streams: nothing follows 'pos' */
+	/* Of decoded bytes; LADE_SIZE_UNKNOWN until the end was seen.  Other threads may ask. */
+	_Atomic uint64_t pos, size;
+	bool ended; /* streams: nothing follows 'pos' */
 	uint8_t *cache;
 	size_t cache_cap, cache_size;
 	uint64_t cache_off;
@@ -244,11 +245,7 @@ static lade_status go_to(reader *r, uint64_t pos, lade_error *err)
 
 static bool begin(reader *r)
 {
-	if (!r->ready) {
-		PyErr_SetString(PyExc_ValueError, "I/O operation on closed file");
-		return false;
-	}
-	return py_file_begin(&r->file);
+	return py_file_begin(&r->file, &r->ready);
 }
 
 static PyObject *reader_readinto(PyObject *self, PyObject *buffer)
@@ -332,17 +329,23 @@ static PyObject *size_or_none(uint64_t size)
 	return size == LADE_SIZE_UNKNOWN ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(size);
 }
 
-/* (format, size, pipeline, chunk_size, dtype, shape, fortran_order, checksum) */
-static PyObject *reader_info(PyObject *self, PyObject *unused)
+static PyObject *reader_size(PyObject *self, PyObject *unused)
 {
-	reader *r = (reader *)self;
+	(void)unused;
+	return size_or_none(((reader *)self)->size);
+}
+
+/*
+ * (format, size, pipeline, chunk_size, dtype, shape, fortran_order, checksum), as the beginning of
+ * the file has them.
+ */
+static PyObject *info_of(const reader *r)
+{
 	const lade_frame_info *info = r->frame    ? lade_frame_get_info(r->frame)
 	                              : r->stream ? lade_frame_stream_get_info(r->stream)
 	                                          : NULL;
-	PyObject *shape,
-		*size = size_or_none(r->size == LADE_SIZE_UNKNOWN && info ? info->size : r->size);
+	PyObject *shape, *size = size_or_none(info ? info->size : r->size);
 
-	(void)unused;
 	if (!size)
 		return NULL;
 	if (!info)
@@ -363,6 +366,19 @@ static PyObject *reader_info(PyObject *self, PyObject *unused)
 	                     info->dtype ? lade_dtype_text(info->dtype) : NULL, shape,
 	                     info->fortran_order ? Py_True : Py_False,
 	                     info->checksum ? lade_checksum_name(info->checksum) : NULL);
+}
+
+static PyObject *reader_info(PyObject *self, PyObject *unused)
+{
+	reader *r = (reader *)self;
+	PyObject *out;
+
+	(void)unused;
+	if (!py_file_claim(&r->file, &r->ready))
+		return NULL;
+	out = info_of(r);
+	atomic_flag_clear(&r->file.busy);
+	return out;
 }
 
 /* ---- life ------------------------------------------------------------------------------- */
@@ -387,15 +403,13 @@ static PyObject *reader_close(PyObject *self, PyObject *unused)
 	reader *r = (reader *)self;
 
 	(void)unused;
-	/* Closed already; or another thread is reading, which keeps what it reads from. */
-	if (r->ready) {
-		if (atomic_flag_test_and_set(&r->file.busy)) {
-			PyErr_SetString(PyExc_RuntimeError,
-			                "the file is in use by another thread: it stays open");
-			return NULL;
-		}
-		reader_reset(r);
+	if (atomic_flag_test_and_set(&r->file.busy)) {
+		PyErr_SetString(PyExc_RuntimeError,
+		                "the file is in use by another thread: it stays open");
+		return NULL;
 	}
+	reader_reset(r);
+	atomic_flag_clear(&r->file.busy);
 	Py_RETURN_NONE;
 }
 
@@ -440,12 +454,12 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		.ignore_checksum = !checksum,
 		.max_window = max_window,
 	};
-	if (!py_file_begin(&r->file))
+	r->ready = true;
+	if (!begin(r))
 		goto fail;
 	status = start(r, &err);
 	if (!py_file_end(&r->file, status, &err))
 		goto fail;
-	r->ready = true;
 	return (PyObject *)r;
 fail:
 	Py_DECREF(r);
@@ -475,6 +489,7 @@ static PyMethodDef methods[] = {
 	{"readall", reader_readall, METH_NOARGS, NULL},
 	{"seek", reader_seek, METH_VARARGS, NULL},
 	{"tell", reader_tell, METH_NOARGS, NULL},
+	{"size", reader_size, METH_NOARGS, NULL},
 	{"seekable", reader_seekable, METH_NOARGS, NULL},
 	{"info", reader_info, METH_NOARGS, NULL},
 	{"close", reader_close, METH_NOARGS, NULL},

@@ -108,7 +108,8 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		py_raise(st, &err, SIZE_MAX);
 		goto fail;
 	}
-	if (!py_file_begin(&w->file))
+	w->ready = true;
+	if (!py_file_begin(&w->file, &w->ready))
 		goto fail;
 	if (w->spec)
 		status = lade_frame_writer_new(w->engine, py_file_output(&w->file), &options,
@@ -119,7 +120,6 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		                                 &err);
 	if (!py_file_end(&w->file, status, &err))
 		goto fail;
-	w->ready = true;
 	return (PyObject *)w;
 fail:
 	Py_DECREF(w);
@@ -155,11 +155,7 @@ static PyObject *writer_write(PyObject *self, PyObject *buffer)
 
 	if (PyObject_GetBuffer(buffer, &view, PyBUF_CONTIG_RO))
 		return NULL;
-	if (!w->ready) {
-		PyErr_SetString(PyExc_ValueError, "I/O operation on closed file");
-		goto fail;
-	}
-	if (!py_file_begin(&w->file))
+	if (!py_file_begin(&w->file, &w->ready))
 		goto fail;
 	if (w->frame)
 		status = lade_frame_writer_write(w->frame, view.buf, (size_t)view.len, &err);
@@ -185,9 +181,7 @@ static PyObject *writer_close(PyObject *self, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "p", &finish))
 		return NULL;
-	if (!w->ready)
-		Py_RETURN_NONE;
-	if (!py_file_begin(&w->file))
+	if (!py_file_begin(&w->file, &w->ready))
 		return NULL;
 	w->ready = false;
 	if (finish && w->frame)

@@ -135,33 +135,34 @@ static bool read_type(py_array *array, PyObject *dict)
 	return true;
 }
 
-/* Waits until what the interface's stream has to do for the array is done. */
-static bool wait_for(py_state *st, PyObject *dict, lade_place place)
+/* The interface's stream, on which the array is ready; nothing is waited for. */
+static bool take_stream(py_array *array, PyObject *dict, uintptr_t stream)
 {
 	PyObject *object = PyDict_GetItemString(dict, "stream");
-	uintptr_t stream;
-	lade_status status;
-	lade_error err;
+	uintptr_t number;
 
+	array->stream = stream;
 	if (!object || object == Py_None)
 		return true;
-	if (!py_stream_arg(object, &stream))
+	if (!py_stream_arg(object, &number))
 		return false;
-	if (!stream) {
+	if (!number) {
 		PyErr_SetString(
 			PyExc_ValueError,
 			"__cuda_array_interface__: stream 0 is not allowed, 1 is the default");
 		return false;
 	}
-	Py_BEGIN_ALLOW_THREADS
-	status = lade_stream_wait(place.device, stream <= 2 ? NULL : (lade_stream)stream, &err);
-	Py_END_ALLOW_THREADS
-	if (status)
-		py_raise(st, &err, SIZE_MAX);
-	return !status;
+	/* The default stream waits for those of the threads, 2 among them. */
+	array->stream = number <= 2 ? 0 : number;
+	if (!stream || stream == array->stream || !array->size)
+		return true;
+	number = array->stream;
+	array->stream = stream;
+	return py_follow(array->st, array->place.device, stream, number);
 }
 
-static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, bool cuda)
+static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, bool cuda,
+                                uintptr_t stream)
 {
 	py_array *array = py_array_empty(st);
 	PyObject *data, *mask;
@@ -212,7 +213,7 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		Py_XDECREF(device);
 		Py_XDECREF(id);
 		PyErr_Clear();
-		if (array->size && !wait_for(st, dict, array->place))
+		if (!take_stream(array, dict, stream))
 			goto fail;
 	}
 	return array;
@@ -253,14 +254,14 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 			return NULL;
 		}
 		Py_DECREF(value);
-		array = from_interface(st, object, dict, false);
+		array = from_interface(st, object, dict, false, 0);
 		Py_DECREF(dict);
 		return array;
 	}
 	for (int cuda = 1; cuda >= 0; cuda--) {
 		value = attribute(object, cuda ? st->name_cai : st->name_ai);
 		if (value) {
-			array = from_interface(st, object, value, cuda);
+			array = from_interface(st, object, value, cuda, stream);
 			Py_DECREF(value);
 			return array;
 		}
@@ -294,7 +295,7 @@ static bool not_writable(void)
 	return false;
 }
 
-bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
+bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream, py_mem *out)
 {
 	py_array *array;
 
@@ -327,7 +328,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 			PyMem_Free(view);
 			PyErr_Clear();
 		}
-		array = py_array_from(st, object, 0);
+		array = py_array_from(st, object, stream);
 		if (!array)
 			return false;
 	}
@@ -340,6 +341,20 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 		py_mem_release(out);
 		return not_writable();
 	}
+	return true;
+}
+
+bool py_mem_read(py_state *st, PyObject *object, py_mem *out)
+{
+	if (!py_mem_get(st, object, false, 0, out))
+		return false;
+	if (!out->array)
+		return true;
+	if (!py_array_synchronize(out->array)) {
+		py_mem_release(out);
+		return false;
+	}
+	out->size = out->array->size;
 	return true;
 }
 

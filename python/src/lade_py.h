@@ -42,6 +42,9 @@ typedef struct py_dropped {
 	PyObject *object;
 } py_dropped;
 
+typedef struct py_results py_results;
+typedef struct py_kept py_kept;
+
 enum { PY_ALLOC_DEVICE, PY_ALLOC_PINNED, PY_ALLOC_HOST, PY_ALLOC_COUNT };
 
 typedef struct py_state {
@@ -53,6 +56,9 @@ typedef struct py_state {
 	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
 	lade_spec *copy;                       /* what moves bytes between places */
 	_Atomic(py_dropped *) dropped;
+	py_kept *kept; /* what streams still use, the oldest first */
+	py_kept **kept_last;
+	atomic_flag kept_lock;
 	bool main_interpreter;
 	_Atomic size_t blocks, block_bytes;    /* allocated by arrays, and not yet freed */
 	_Atomic size_t block_count;            /* ever allocated */
@@ -98,6 +104,12 @@ typedef struct py_array {
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
 	uintptr_t stream; /* what orders the memory's use; 0: the default stream */
+	PyObject *stream_object; /* keeps the stream alive, or NULL */
+	py_results *results;     /* of the work that writes the memory, or NULL */
+	size_t result;           /* which of them */
+	bool unsized;            /* the results tell the size; until then it is what is there */
+	bool batched;            /* it is one of many: its number is told */
+	bool like_owner;         /* shaped as 'owner' is, if it has that size */
 	Py_ssize_t exports; /* buffers given out: no resizing meanwhile */
 	PyObject *weakrefs;
 } py_array;
@@ -128,8 +140,58 @@ py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
                         lade_place place, py_dtype dtype, bool readonly, uintptr_t stream);
 /* A copy in other memory, contiguous; waits until it is there. */
 py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream);
+/* Waits for the work that writes the array; raises what it failed with, each time. */
+bool py_array_wait(py_array *array);
+/* The same, and without results waits for the array's stream. */
+bool py_array_synchronize(py_array *array);
+/* Waits where only that tells the size. */
+bool py_array_sized(py_array *array);
+/* Ties an array to a result. */
+void py_array_tie(py_array *array, py_results *results, size_t i, bool unsized);
+/* Orders the array's use by another stream from now on. */
+void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_object);
 /* Drops what other threads left behind. */
 void py_drain(py_state *st);
+
+/* ---- results of enqueued work ----------------------------------------------------------- */
+
+/* The results that a source hangs on. */
+typedef struct py_parent {
+	py_results *results;
+	size_t item;
+} py_parent;
+
+struct py_codec;
+/* Room on the device for sizes and statuses; one reference, the caller's. */
+py_results *py_results_new(py_state *st, const struct py_codec *codec, int32_t device,
+                           size_t count);
+py_results *py_results_ref(py_results *r); /* NULL is fine */
+void py_results_unref(py_results *r);
+uint64_t *py_results_sizes(const py_results *r); /* device memory */
+uint32_t *py_results_statuses(const py_results *r);
+/* The items must have these sizes; the table, from malloc(), is the results' from now on. */
+void py_results_want(py_results *r, uint64_t *sizes);
+/* The sizes of item 'first' and later, to be read by work on the same stream; NULL once fetched. */
+const uint64_t *py_results_lend(py_results *r, size_t first);
+/* Once fetched: an item's size; false where it failed. */
+bool py_results_told(const py_results *r, size_t i, uint64_t *size);
+/* Item 'i', whose source is an item of 'parent', fails where that does; raises a known failure
+ * under the name of item 'index'. */
+bool py_results_after(py_state *st, py_results *r, size_t i, py_results *parent, size_t item,
+                      size_t index);
+bool py_results_fetched(const py_results *r);
+/* Waits for the work and fetches what became of it; an exception only where the device failed. */
+bool py_results_wait(py_state *st, py_results *r);
+/* Once fetched: raises what item 'i' failed with, under the name of item 'index'. */
+bool py_results_check(py_state *st, const py_results *r, size_t i, size_t index);
+size_t py_results_size(const py_results *r, size_t i);
+
+/* Keeps objects until all that was enqueued on a stream is done. */
+bool py_keep(py_state *st, int32_t device, uintptr_t stream, PyObject *objects);
+void py_kept_sweep(py_state *st); /* lets go of what is done */
+void py_kept_wait(py_state *st);
+/* Lets 'stream' go on behind what is enqueued on 'other'. */
+bool py_follow(py_state *st, int32_t device, uintptr_t stream, uintptr_t other);
 
 /* ---- intake ----------------------------------------------------------------------------- */
 
@@ -155,7 +217,9 @@ typedef struct py_mem {
 } py_mem;
 
 /* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
-bool py_mem_get(py_state *st, PyObject *object, bool writable, py_mem *out);
+bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream, py_mem *out);
+/* To be read at once: waits for what writes it. */
+bool py_mem_read(py_state *st, PyObject *object, py_mem *out);
 void py_mem_release(py_mem *mem);
 /* Puts another array (the caller's reference to it) into the place of the one that is held. */
 void py_mem_replace(py_mem *mem, py_array *array);
@@ -188,10 +252,18 @@ typedef struct py_batch {
 	PyObject *owner;  /* keeps the pieces alive */
 	PyObject *arrays; /* a tuple of Array */
 	uintptr_t stream;
+	PyObject *stream_object;        /* keeps the stream alive, or NULL */
+	py_results *results;            /* of the work that writes the pieces, or NULL */
+	Py_ssize_t result, result_step; /* which of them is the first piece's, and the next one's */
+	bool unsized;                   /* the results tell the sizes */
 } py_batch;
 
 extern PyType_Spec py_batch_spec;
 
+/* As those of Array; the index is the piece's. */
+bool py_batch_wait(py_batch *batch);
+bool py_batch_sized(py_batch *batch);
+void py_batch_tie(py_batch *batch, py_results *results, bool unsized);
 py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_place place,
                           py_dtype dtype, uintptr_t stream);
 PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
@@ -223,6 +295,8 @@ typedef struct py_codec {
 	lade_where where;
 	int32_t device;
 	uintptr_t stream;
+	PyObject *stream_object;     /* keeps the stream alive, or NULL */
+	_Atomic signed char able[2]; /* by direction: devices have all kernels 1, have not -1 */
 } py_codec;
 
 extern PyType_Spec py_codec_spec;
@@ -271,8 +345,12 @@ void py_raise(py_state *st, const lade_error *err, size_t index);
 PyObject *py_exception(py_state *st, const lade_error *err, size_t index);
 
 PyObject *py_suggest(PyObject *module, PyObject *args);
+/* What __reduce__ gives: a function of the module and its arguments (the reference is taken). */
+PyObject *py_reduce(const char *function, PyObject *args);
 
 /* Module-level helpers of arguments. */
 bool py_stream_arg(PyObject *object, uintptr_t *stream);
+/* The object again where the stream is its own and dies with it; no new reference. */
+PyObject *py_stream_keeper(PyObject *object);
 
 #endif

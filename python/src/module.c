@@ -130,8 +130,11 @@ static PyObject *empty(PyObject *module, PyObject *args)
 {
 	Py_ssize_t size;
 	int kind = LADE_HOST, device = 0;
+	PyObject *stream_object = NULL;
+	uintptr_t stream;
 
-	if (!PyArg_ParseTuple(args, "n|ii", &size, &kind, &device))
+	if (!PyArg_ParseTuple(args, "n|iiO", &size, &kind, &device, &stream_object) ||
+	    !py_stream_arg(stream_object, &stream))
 		return NULL;
 	if (size < 0 || kind < 0 || kind >= LADE_KIND_COUNT) {
 		PyErr_Format(PyExc_ValueError, "%zd bytes in memory of kind %d are not possible",
@@ -139,7 +142,7 @@ static PyObject *empty(PyObject *module, PyObject *args)
 		return NULL;
 	}
 	return (PyObject *)py_array_new(state_of(module), (size_t)size,
-	                                (lade_place){(lade_kind)kind, device}, 0);
+	                                (lade_place){(lade_kind)kind, device}, stream);
 }
 
 /* (blocks in use, their bytes, blocks ever taken): what tests of leaks and of out= look at. */
@@ -288,7 +291,7 @@ static PyObject *checksums(PyObject *module, PyObject *args)
 	}
 	for (; held < count; held++) {
 		py_mem *mem = &mems[held];
-		if (!py_mem_get(st, PyTuple_GetItem(items, (Py_ssize_t)held), false, mem))
+		if (!py_mem_read(st, PyTuple_GetItem(items, (Py_ssize_t)held), mem))
 			goto out;
 		if (mem->array && !mem->array->contiguous) {
 			py_array *flat =
@@ -407,6 +410,8 @@ static int module_exec(PyObject *module)
 	py_state *st = state_of(module);
 	lade_error err;
 
+	st->kept_last = (py_kept **)(void *)&st->kept;
+	atomic_flag_clear(&st->kept_lock);
 	if (lade_spec_parse(NULL, "copy", &st->copy, &err)) {
 		PyErr_SetString(PyExc_ImportError, err.message);
 		return -1;
@@ -457,6 +462,7 @@ static int module_clear(PyObject *module)
 
 	if (!st)
 		return 0;
+	py_kept_wait(st);
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);
 	Py_CLEAR(st->codec_type);

@@ -53,7 +53,7 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 	options.chunk_size = (size_t)chunk_size;
 	options.sample_size = (size_t)sample_size;
 	options.guess = dtype == NULL;
-	if (!py_mem_get(st, source, false, &mem))
+	if (!py_mem_read(st, source, &mem))
 		return NULL;
 	if (mem.array && !mem.array->contiguous) {
 		py_array *flat = py_array_copy(mem.array, LADE_PLACE_HOST, mem.array->stream);

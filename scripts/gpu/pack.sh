@@ -19,9 +19,11 @@ done
 mkdir -p "$folder/bin" "$folder/lib"
 rm -f "$folder"/bin/* "$folder"/lib/*
 programs=("$build/lade" "$build/tests/gpu/test_device" "$@")
-# The tests of batches, as far as they have been built.
-for program in "$build"/tests/gpu/test_{batch,batch_rules,batch_filters,batch_fails,async}; do
-	[ -x "$program" ] && programs+=("$program")
+# The tests of batches and the benchmarks, as far as they have been built.
+for program in "$build"/tests/gpu/test_{batch,async,two}* \
+	"$build"/bench/{hostile,gpu_bench,fed_bench}; do
+	case $program in *_emulated) continue ;; esac
+	[ -x "$program" ] && [ -f "$program" ] && programs+=("$program")
 done
 cp "${programs[@]}" "$folder/bin/"
 cp -L "$build"/liblade.so.? "$folder/lib/"
@@ -38,5 +40,5 @@ done
 # Lines of source that profilers show are in the kernels; the host's are not needed.
 strip --strip-debug "$folder"/bin/* "$folder"/lib/*.so* 2>/dev/null || true
 [ -e "$build/kernels.txt" ] && cp "$build/kernels.txt" "$folder/"
-cp "$here/run.sh" "$folder/run.sh"
+cp "$here/run.sh" "$here/parts.sh" "$folder/"
 echo "$folder: $(du -sm "$folder" | cut -f1) MiB; there: $folder/run.sh"

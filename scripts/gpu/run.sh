@@ -1,55 +1,86 @@
 #!/usr/bin/env bash
 # run.sh [NAME...]: runs a build on a machine with a GPU.  It stands in a folder that pack.sh filled
 # (by hand: set LADE_PACK to that folder).  Without names all steps are done:
-#   devices  lade devices, as text and as JSON
-#   check    lade devices --check
-#   test     test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
-#            batches, test_batch*, test_async*
-#   memcheck the same under compute-sanitizer, where that is there
-# Other names are programs of bin/.  Exit status: 0 when all went well.
+#   devices    lade devices, as text and as JSON, and --check
+#   test       test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
+#              batches, test_batch*, test_async*, test_two_devices
+#   mutants    a million damaged chunks for each kernel (bench/gpu/hostile.c), MUTANTS of them
+#   memcheck   the tests, and 10,240 damaged chunks for each kernel, under compute-sanitizer
+#   racecheck  512 damaged chunks for each kernel under its racecheck, and under synccheck
+# Other names are programs of bin/.  Steps have parts, which are done once: what is done and what it
+# said stands in WORK (default the folder's work/), and a call ends after LIMIT seconds (570).
+# Exit status: 0 when all went well, 75 when it is to be called again to go on.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 folder=${LADE_PACK:-$(cd "$(dirname "$0")" && pwd)}
+here=$(cd "$(dirname "$0")" && pwd)
 export LD_LIBRARY_PATH=$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-failures=()
+WORK=${WORK:-$folder/work}
+. "$here/parts.sh"
+hostile=$folder/bin/hostile
+mutants=${MUTANTS:-1000000}
+# The kernels of a part together take some minutes.
+families=(lz4_decode_solo,lz4_decode_team4,lz4_decode_team8,lz4_decode_team16,lz4_size
+	snappy_decode_solo,snappy_decode_team4,snappy_decode_team8,snappy_decode_team16,snappy_size
+	lz4_encode,lz4_encode_team8,lz4_encode_team16
+	snappy_encode,snappy_encode_team8,snappy_encode_team16
+	bitshuffle_encode,bitshuffle_decode)
 
-step() { # name, command
-	local name=$1 rc=0
-	echo "== $name"
-	"${@:2}" || rc=$?
-	[ $rc = 0 ] || failures+=("$name ($rc)")
+sanitizer() {
+	command -v compute-sanitizer >/dev/null && return 0
+	echo "skipped: there is no compute-sanitizer"
+	return 1
 }
-memcheck() {
-	command -v compute-sanitizer >/dev/null || {
-		echo "skipped: there is no compute-sanitizer"
-		return 0
-	}
-	# Errors that the test provokes, and expects, are the driver's and not the kernels'.
-	for program in "$folder"/bin/test_*; do
-		step "$(basename "$program") with memcheck" \
-			compute-sanitizer --tool memcheck --report-api-errors no \
-			--error-exitcode 9 --target-processes application-only "$program" --must
-	done
+# Errors that the tests provoke, and expect, are the driver's and not the kernels'.
+sanitized() { # part, tool, command
+	local name=$1 tool=$2
+	part "$name" compute-sanitizer --tool "$tool" --report-api-errors no --error-exitcode 9 \
+		--target-processes application-only "${@:3}"
 }
 
 names=("$@")
-[ $# = 0 ] && names=(devices check test memcheck)
+[ $# = 0 ] && names=(devices test mutants memcheck racecheck)
 for name in "${names[@]}"; do
 	case $name in
 	devices)
-		step devices "$folder/bin/lade" devices
-		step json "$folder/bin/lade" devices --json
+		part devices "$folder/bin/lade" devices
+		part json "$folder/bin/lade" devices --json
+		part check "$folder/bin/lade" devices --check
 		;;
-	check) step check "$folder/bin/lade" devices --check ;;
 	test)
 		for program in "$folder"/bin/test_*; do
-			step "$(basename "$program")" "$program" --must
+			part "$(basename "$program")" "$program" --must
 		done
 		;;
-	memcheck) memcheck ;;
-	*) step "$name" "$folder/bin/$name" ;;
+	mutants)
+		for family in "${families[@]}"; do
+			first=${family%%,*}
+			part "mutants-$first" "$hostile" --kernels="$family" --chunks="$mutants" \
+				--seconds=$((most - 30)) --out="$WORK/mutants-$first.csv"
+		done
+		;;
+	memcheck)
+		sanitizer || continue
+		for family in "${families[@]}"; do
+			sanitized "memcheck-${family%%,*}" memcheck "$hostile" --chunks=10240 \
+				--batch=1024 --kernels="$family"
+		done
+		for program in "$folder"/bin/test_*; do
+			sanitized "memcheck-$(basename "$program")" memcheck "$program" --must
+		done
+		;;
+	racecheck)
+		sanitizer || continue
+		for tool in racecheck synccheck; do
+			for family in "${families[@]}"; do
+				sanitized "$tool-${family%%,*}" $tool "$hostile" --chunks=512 \
+					--batch=256 --kernels="$family"
+			done
+		done
+		;;
+	*) part "$name" "$folder/bin/$name" ;;
 	esac
 done
-[ ${#failures[@]} = 0 ] && echo "all well" && exit 0
-echo "failed: ${failures[*]}"
-exit 1
+head -q -n 1 "$WORK"/mutants-*.csv 2>/dev/null | head -n 1 >"$WORK/hostile.csv"
+tail -q -n +2 "$WORK"/mutants-*.csv >>"$WORK/hostile.csv" 2>/dev/null
+parts_end

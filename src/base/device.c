@@ -8,6 +8,7 @@
 #include "base/try.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -244,4 +245,93 @@ void lade_stream_free(int32_t device, lade_stream stream)
 	/* A stream knows its context. */
 	if (stream && lade__device_get(device, &d, NULL) == LADE_OK)
 		d->driver->cuStreamDestroy(stream);
+}
+
+/* ---- marks ------------------------------------------------------------------------------ */
+
+#define EVENT_DISABLE_TIMING 2u
+
+struct lade_mark {
+	lade__device *device;
+	void *event;
+};
+
+lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out, lade_error *err)
+{
+	lade__device *d;
+	lade_mark *mark;
+
+	if (!out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
+	*out = NULL;
+	lade_status status = lade__device_use(device, &d, err);
+	if (status != LADE_OK)
+		return status;
+	mark = calloc(1, sizeof *mark);
+	if (!mark) {
+		lade__device_leave(d);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a mark");
+	}
+	mark->device = d;
+	status = LADE__CU(d, cuEventCreate, &mark->event, EVENT_DISABLE_TIMING);
+	if (status == LADE_OK) {
+		status = LADE__CU(d, cuEventRecord, mark->event, stream);
+		if (status != LADE_OK)
+			d->driver->cuEventDestroy(mark->event);
+	}
+	lade__device_leave(d);
+	if (status == LADE_OK)
+		*out = mark;
+	else
+		free(mark);
+	return status;
+}
+
+bool lade_mark_passed(const lade_mark *mark)
+{
+	lade__device *d;
+
+	if (lade__device_use(mark->device->number, &d, NULL) != LADE_OK)
+		return true;
+	int code = d->driver->cuEventQuery(mark->event);
+	lade__device_leave(d);
+	return code != LADE__CU_NOT_READY;
+}
+
+lade_status lade_mark_wait(const lade_mark *mark, lade_error *err)
+{
+	lade__device *d;
+	lade_status status = lade__device_use(mark->device->number, &d, err);
+
+	if (status != LADE_OK)
+		return status;
+	status = LADE__CU(d, cuEventSynchronize, mark->event);
+	lade__device_leave(d);
+	return status;
+}
+
+lade_status lade_stream_follow(const lade_mark *mark, lade_stream stream, lade_error *err)
+{
+	lade__device *d;
+	lade_status status = lade__device_use(mark->device->number, &d, err);
+
+	if (status != LADE_OK)
+		return status;
+	status = LADE__CU(d, cuStreamWaitEvent, stream, mark->event, 0);
+	lade__device_leave(d);
+	return status;
+}
+
+void lade_mark_free(lade_mark *mark)
+{
+	lade__device *d;
+
+	if (!mark)
+		return;
+	/* In a forked process the event is the parent's. */
+	if (lade__device_use(mark->device->number, &d, NULL) == LADE_OK) {
+		d->driver->cuEventDestroy(mark->event);
+		lade__device_leave(d);
+	}
+	free(mark);
 }

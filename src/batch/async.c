@@ -45,9 +45,10 @@ static lade_status check_options(const lade_async_options *o, lade_error *err)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "async options: struct_size is %zu, this library's is %zu",
 		                 o->struct_size, sizeof *o);
-	if (o->flags)
+	if (o->flags > (LADE_ASYNC_HOST_TABLES | LADE_ASYNC_DEVICE_SIZES) ||
+	    o->flags == LADE_ASYNC_DEVICE_SIZES)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "async options: flags 0x%x, there are none", o->flags);
+		                 "async options: flags 0x%x are not possible", o->flags);
 	if ((uintptr_t)o->workspace % LADE__GPU_ALIGN)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "the workspace is not aligned to %u bytes", LADE__GPU_ALIGN);
@@ -152,6 +153,53 @@ static void async_end(async *a)
 
 /* ---- device arrays --------------------------------------------------------------------------- */
 
+static size_t host_tables_size(const lade_async_options *o, size_t count, size_t tables)
+{
+	return o->flags & LADE_ASYNC_HOST_TABLES ? lade__gpu_round(8 * tables * count) : 0;
+}
+
+/* Brings the host's tables to 'at' on the device, and points 't' there. */
+static lade_status bring_tables(async *a, const lade_arrays *arrays, lade__address at,
+                                lade__gpu_tables *t, lade_error *err)
+{
+	const void *from[] = {arrays->src, arrays->src_size, arrays->dst, arrays->dst_cap};
+	lade__address *to[] = {&t->src, &t->src_size, &t->dst, &t->dst_cap};
+	size_t each = 8 * arrays->count, size = 0;
+	lade__gpu_sheet *sheet = NULL;
+	uint8_t *own = NULL, *tables;
+	lade_status status = LADE_OK;
+	if (a->options->flags & LADE_ASYNC_DEVICE_SIZES)
+		from[1] = NULL;
+	for (int i = 0; i < 4; i++)
+		size += from[i] ? each : 0;
+	bool pinned = size > PUT_MAX && !a->capturing;
+	if (pinned)
+		TRY(lade__gpu_sheet_take(a->engine, a->device, size, &sheet, err));
+	tables = pinned ? sheet->pinned.data : (own = malloc(size));
+	if (!tables) {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for %zu bytes of tables", size);
+		goto out;
+	}
+	for (size_t i = 0, off = 0; i < 4; i++) {
+		if (!from[i])
+			continue;
+		memcpy(tables + off, from[i], each);
+		*to[i] = at + off;
+		off += each;
+	}
+	status = pinned ? LADE__CU(a->device, cuMemcpyHtoDAsync, at, tables, size, a->stream)
+	                : lade__gpu_put(a->device, a->stream, at, tables, size, err);
+out:
+	free(own);
+	if (sheet) {
+		lade_status given = lade__gpu_sheet_give(a->engine, a->device, a->stream, sheet,
+		                                         status == LADE_OK ? err : NULL);
+		status = status == LADE_OK ? given : status;
+	}
+	return status;
+}
+
 static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_direction direction,
                               const lade_arrays *arrays, const lade_async_options *options,
                               lade_error *err)
@@ -195,9 +243,14 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	                           .total = arrays->total};
 	size_t want = lade__gpu_pipe_workspace(engine, &a.route, tables.count, tables.largest,
 	                                       tables.total);
-	if (want != SIZE_MAX) /* else the pipe says what is wrong */
-		TRY(async_block(&a, want, err));
-	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block, err));
+	size_t extra = host_tables_size(options, arrays->count, 4);
+	if (want < SIZE_MAX - extra) { /* else the pipe says what is wrong */
+		TRY(async_block(&a, extra + want, err));
+		if (extra)
+			TRY(bring_tables(&a, arrays, a.block, &tables, err));
+	}
+	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block + extra,
+	                           err));
 out:
 	async_end(&a);
 	return status;
@@ -229,6 +282,9 @@ static lade_status enqueue_sizes(async *a, const lade_arrays *arrays, lade_error
 	                       .src_size = lade__address_of(arrays->src_size),
 	                       .dst_size = lade__address_of(o->sizes),
 	                       .status = lade__address_of(o->statuses), .count = arrays->count};
+	lade_arrays sources = {
+		.src = arrays->src, .src_size = arrays->src_size, .count = arrays->count};
+	size_t extra = host_tables_size(o, arrays->count, 2);
 	if (!codec->sizes || !lade__gpu_pipe_is_plain(&a->route))
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "a device cannot tell the decoded sizes of %s",
@@ -237,6 +293,16 @@ static lade_status enqueue_sizes(async *a, const lade_arrays *arrays, lade_error
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "%zu items, a batch on a device has 2147483647 at most",
 		                 arrays->count);
+	if (extra) {
+		lade__gpu_tables tables = {.src_size = work.src_size};
+		lade_status status = async_block(a, extra, err);
+		if (status == LADE_OK)
+			status = bring_tables(a, &sources, a->block, &tables, err);
+		if (status != LADE_OK)
+			return status;
+		work.src = tables.src;
+		work.src_size = tables.src_size;
+	}
 	return codec->sizes(&work, err);
 }
 
@@ -325,18 +391,21 @@ typedef struct batch {
 	lade__gpu_wave wave;
 } batch;
 
-/* Whether the device's kernels reach a place; 'what' names it. */
-static lade_status check_place(const async *a, lade_place place, const char *what, lade_error *err)
+/* Whether the device's kernels reach a place: segment 'i', or the destination, SIZE_MAX. */
+static lade_status check_place(const async *a, lade_place place, size_t i, lade_error *err)
 {
-	if (place.kind == LADE_DEVICE && place.device != a->options->device)
+	char what[40] = "the destination";
+	bool elsewhere = place.kind == LADE_DEVICE && place.device != a->options->device;
+	if (!elsewhere && !(a->capturing && place.kind == LADE_PINNED))
+		return LADE_OK;
+	if (i != SIZE_MAX)
+		snprintf(what, sizeof what, "segment %zu", i);
+	if (elsewhere)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "%s lies on device %d, and the call is for device %d", what,
 		                 (int)place.device, (int)a->options->device);
-	if (a->capturing && place.kind == LADE_PINNED)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the stream is being captured: spans must be the device's own "
-		                 "memory");
-	return LADE_OK;
+	return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+	                 "the stream is being captured: spans must be the device's own memory");
 }
 
 /* Whether an item can be enqueued as it is; what lade__gpu_units() then says of it holds, too. */
@@ -353,9 +422,7 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "rows and ranges are for calls that wait");
 	for (size_t i = 0; i < item->src_count; i++) {
-		char what[40];
-		snprintf(what, sizeof what, "segment %zu", i);
-		status = check_place(a, item->src[i].place, what, err);
+		status = check_place(a, item->src[i].place, i, err);
 		if (status != LADE_OK)
 			return status;
 		if (item->src[i].place.kind == LADE_HOST && item->src[i].size)
@@ -367,7 +434,7 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 	if (item->dst.place.kind == LADE_HOST && item->dst.size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "the destination is pageable memory: a device cannot write there");
-	return check_place(a, item->dst.place, "the destination", err);
+	return check_place(a, item->dst.place, SIZE_MAX, err);
 }
 
 static size_t bound_of(const lade_spec *spec, const lade_item *item)
@@ -531,6 +598,12 @@ static lade_status run_items(lade_engine *engine, const lade_spec *spec, lade_di
 	if (!items && count) {
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items",
 		                   count);
+		goto out;
+	}
+	if (options->flags) {
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   "async options: flags 0x%x are for arrays, these are items",
+		                   options->flags);
 		goto out;
 	}
 	if (count == 0)

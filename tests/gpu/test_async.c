@@ -460,7 +460,8 @@ typedef struct tables {
 	lade_arrays arrays;
 } tables;
 
-/* 'change' items have wild entries; 'kind[i]' says which, 0: as it is. */
+/* Where the tables lie is told by b->options.flags.  Some items have wild entries; 'kind[i]' says
+ * which, 0: as it is. */
 static tables tables_new(rng *r, batch *b, uint8_t *kind)
 {
 	tables t;
@@ -491,7 +492,8 @@ static tables tables_new(rng *r, batch *b, uint8_t *kind)
 	}
 	buffer *all[] = {&t.src, &t.src_size, &t.dst, &t.dst_cap};
 	for (int k = 0; k < 4; k++) {
-		*all[k] = buffer_new(near, 8 * b->count, 0);
+		bool host = b->options.flags && !(k == 1 && b->options.flags & 2);
+		*all[k] = buffer_new(host ? LADE_PLACE_HOST : near, 8 * b->count, 0);
 		buffer_put(all[k], word[k], 8 * b->count);
 	}
 	t.arrays = (lade_arrays){(const void *const *)(void *)t.src.data,
@@ -514,9 +516,16 @@ static void tables_free(tables *t)
 
 static lade_status arrays_run(const batch *b, const tables *t, lade_error *err)
 {
-	return b->direction == LADE_DECODE
-	               ? lade_decode_arrays_async(engine, b->spec, &t->arrays, &b->options, err)
-	               : lade_encode_arrays_async(engine, b->spec, &t->arrays, &b->options, err);
+	const buffer *all[] = {&t->src, &t->src_size, &t->dst, &t->dst_cap};
+	lade_status status =
+		b->direction == LADE_DECODE
+			? lade_decode_arrays_async(engine, b->spec, &t->arrays, &b->options, err)
+			: lade_encode_arrays_async(engine, b->spec, &t->arrays, &b->options, err);
+	/* The host's are read at once. */
+	for (int k = 0; k < 4 && status == LADE_OK; k++)
+		if (all[k]->place.kind == LADE_HOST && all[k]->size)
+			memset(all[k]->data, 0xA5, all[k]->size);
+	return status;
 }
 
 static void arrays_hostile_too(void **state)
@@ -530,6 +539,7 @@ static void arrays_hostile_too(void **state)
 		batch *b = batch_new(&r, 1 + rng_below(&r, MOST), i % 2, false);
 		for (size_t k = 0; k < b->count; k++)
 			b->segment[k][0].decoded_size = 0;
+		b->options.flags = (uint32_t)(rng_below(&r, 2) ? 1 + 2 * rng_below(&r, 2) : 0);
 		tables t = tables_new(&r, b, kind);
 		t.arrays.largest += b->largest == 0;
 		if (i % 5 == 4 && lade_spec_count(b->spec) == 1)
@@ -636,7 +646,11 @@ static void what_is_refused(void **state)
 	o.struct_size--;
 	REFUSED(LADE_E_ARG, "struct_size");
 	o.flags = 1;
-	REFUSED(LADE_E_ARG, "flags");
+	REFUSED(LADE_E_ARG, "flags 0x1 are for arrays");
+	o.flags = 2;
+	REFUSED(LADE_E_ARG, "flags 0x2 are not possible");
+	o.flags = 5;
+	REFUSED(LADE_E_ARG, "flags 0x5");
 	o.device = 99;
 	REFUSED(LADE_E_NO_DEVICE, "99");
 	o.device = -1;
@@ -854,6 +868,11 @@ static void sizes_without_decoding(void **state)
 		lade_async_options o = {.struct_size = sizeof o, .stream = stream,
 		                        .sizes = (void *)results.data,
 		                        .statuses = (void *)(results.data + sizeof told)};
+		if (k % 2) {
+			arrays.src = (const void *const *)(void *)address;
+			arrays.src_size = size;
+			o.flags = LADE_ASYNC_HOST_TABLES;
+		}
 		int syncs = emu ? emu->syncs : 0;
 		OK(lade_decoded_sizes_arrays_async(engine, specs[k], &arrays, &o, err));
 		if (emu)

@@ -179,6 +179,48 @@ static void launches_are_quick_and_their_errors_told(void **state)
 	lade_stream_free(0, stream);
 }
 
+/* What is copied on one stream is found by a stream that follows it. */
+static void marks_and_streams_that_follow(void **state)
+{
+	(void)state;
+	enum { SIZE = 1 << 20 };
+	lade__device *d;
+	lade_stream first, second;
+	lade_mark *mark;
+
+	OK(lade_stream_new(0, &first, err));
+	OK(lade_stream_new(0, &second, err));
+	OK(lade__device_use(0, &d, err));
+	uint8_t *block = take(LADE_DEVICE, 0, SIZE, first);
+	uint8_t *back = take(LADE_PINNED, 0, SIZE, NULL);
+	for (int turn = 1; turn < 5; turn++) {
+		OK(LADE__CU(d, cuMemsetD8Async, lade__address_of(block), (unsigned char)turn, SIZE,
+		            first));
+		OK(lade_mark_new(0, first, &mark, err));
+		OK(lade_stream_follow(mark, second, err));
+		if (turn % 2)
+			lade_mark_free(mark); /* what follows it still does */
+		OK(LADE__CU(d, cuMemcpyDtoHAsync, back, lade__address_of(block), SIZE, second));
+		OK(lade_stream_wait(0, second, err));
+		for (size_t i = 0; i < SIZE; i += 999)
+			assert_int_equal(back[i], turn);
+		if (turn % 2 == 0) {
+			assert_true(lade_mark_passed(mark));
+			OK(lade_mark_wait(mark, err));
+			lade_mark_free(mark);
+		}
+	}
+	give(LADE_DEVICE, 0, block, SIZE, first);
+	give(LADE_PINNED, 0, back, SIZE, NULL);
+	lade__device_leave(d);
+	lade_stream_free(0, first);
+	lade_stream_free(0, second);
+	lade_error why;
+	FAILS(LADE_E_ARG, why, lade_mark_new(0, NULL, NULL, err));
+	FAILS(LADE_E_NO_DEVICE, why, lade_mark_new(77, NULL, &mark, err));
+	assert_null(mark);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static void pinned_memory(void **state)
@@ -481,6 +523,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_check_passes),
 		cmocka_unit_test(every_kernel_loads),
 		cmocka_unit_test(launches_are_quick_and_their_errors_told),
+		cmocka_unit_test(marks_and_streams_that_follow),
 		cmocka_unit_test(pinned_memory),
 		cmocka_unit_test(managed_memory),
 		cmocka_unit_test(device_memory),

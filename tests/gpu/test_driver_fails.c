@@ -73,6 +73,7 @@ static lade_status everything(lade_error *err)
 	uint64_t left, reserve;
 	int32_t count;
 	lade_stream stream = NULL;
+	lade_mark *mark = NULL;
 	lade_status status;
 
 	TRY(lade_device_count(&count, err));
@@ -85,8 +86,13 @@ static lade_status everything(lade_error *err)
 	TRY(lade_device_memory(0, &left, &reserve, err));
 	TRY(lade_device_trim(0, 1000, err));
 	TRY(lade_stream_wait(0, stream, err));
+	TRY(lade_mark_new(0, stream, &mark, err));
+	TRY(lade_stream_follow(mark, NULL, err));
+	TRY(lade_mark_wait(mark, err));
+	WANT(lade_mark_passed(mark));
 	TRY(lade_device_check(0, err));
 out:
+	lade_mark_free(mark);
 	lade_stream_free(0, stream);
 	return status;
 }
@@ -94,7 +100,7 @@ out:
 static int nothing_is_left(void)
 {
 	WANT(emu->streams == 0 && emu->blocks == 0 && emu->pushed == 0);
-	WANT(emu->pools <= 1 && emu->modules <= 1 && emu->retained <= 2);
+	WANT(emu->events <= 1 && emu->pools <= 1 && emu->modules <= 1 && emu->retained <= 2);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ static void every_call_is_refused(void **state)
 	int32_t count = 5;
 	const lade_device_info *info = (const void *)&count;
 	lade_stream stream = &count;
+	lade_mark *mark = (void *)&count;
 	uint64_t a, b;
 	lade__device *device;
 
@@ -52,6 +53,9 @@ static void every_call_is_refused(void **state)
 	assert_null(device);
 	lade_stream_free(0, NULL);
 	lade_stream_free(0, &count);
+	REFUSED(lade_mark_new(0, NULL, &mark, e));
+	assert_null(mark);
+	lade_mark_free(NULL);
 }
 
 static void the_reason_is_told(void **state)

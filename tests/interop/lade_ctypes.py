@@ -3,7 +3,7 @@
 """The library is $LADE_LIBRARY, or build/liblade.so of this tree.
 
     encode("zstd(level=3)", data) -> bytes
-    decode("zstd", data, size=None, dict=None) -> bytes
+    decode("zstd", data, size=None, dict=None, off=None) -> bytes
 
 Failures raise Error with .status (the name, "LADE_E_CORRUPT"), .offset and the message.
 """
@@ -136,14 +136,14 @@ class _Dict:
         lib.lade_dict_free(self.handle)
 
 
-def _run(function, spec, data, cap, dict=None, threads=0):
+def _run(function, spec, data, cap, dict=None, threads=0, off=0, count=0):
     spec = spec if isinstance(spec, Spec) else Spec(spec)
     data = bytes(data)
     source = ctypes.create_string_buffer(data, max(len(data), 1))
     target = ctypes.create_string_buffer(max(cap, 1))
     segment = Segment(ctypes.addressof(source), len(data))
     item = Item(src=ctypes.pointer(segment), src_count=1,
-                dst=Span(ctypes.addressof(target), cap))
+                dst=Span(ctypes.addressof(target), cap), range_off=off, range_size=count)
     options = BatchOptions(struct_size=ctypes.sizeof(BatchOptions), threads=threads)
     holder = _Dict(dict) if dict else None
     if holder:
@@ -174,9 +174,12 @@ def decoded_size(spec, data):
     return size.value
 
 
-def decode(spec, data, size=None, dict=None, threads=0):
-    """Decodes; 'size' is the destination's size, needed where the format does not tell."""
+def decode(spec, data, size=None, dict=None, threads=0, off=None):
+    """Decodes; 'size' is the destination's size, needed where the format does not tell; with
+    'off', the range of 'size' bytes from there on."""
     spec = spec if isinstance(spec, Spec) else Spec(spec)
+    if off is not None:
+        return _run(lib.lade_decode_into, spec, data, size, dict, threads, off, size)
     if size is None:
         try:
             size = decoded_size(spec, data)

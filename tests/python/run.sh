@@ -22,11 +22,22 @@ config=$PWD/pyproject.toml allow=$PWD/python/tests/stubtest.txt
 )
 "$venv/python" -B -m pytest -q -p no:cacheprovider -rs python/tests "$@"
 if [ $# = 0 ]; then
+	scripts/wheel.sh "$build/.."
 	scripts/docs.sh "$build/.."
-	# Arrays on a device once more on the emulated one, where the library's tests were built.
+	# Arrays on a device once more on the emulated one, where the library's tests were built:
+	# in a copy of the package whose kernels are that device's.
 	emulated=$(dirname "$build")/tests/gpu/emulated
 	if [ -e "$emulated/libcuda.so.1" ]; then
-		LD_LIBRARY_PATH=$emulated "$venv/python" -B -m pytest -q -p no:cacheprovider \
-			python/tests/test_device.py python/tests/test_examples.py::test_a_pool
+		rm -rf "$build/emulated" "$build/emulated-wheel"
+		"$venv/pip" wheel . --quiet --disable-pip-version-check --no-deps \
+			--wheel-dir "$build/emulated-wheel" -C build-dir="$build/objects" \
+			-C cmake.define.LADE_CUDA=OFF \
+			-C cmake.define.LADE_IMAGE_FILE="${emulated%/*}/images.c" \
+			>"$build/wheel.txt" 2>&1 || { cat "$build/wheel.txt"; exit 1; }
+		"$venv/pip" install --quiet --disable-pip-version-check --no-deps \
+			--target "$build/emulated" "$build"/emulated-wheel/*.whl
+		export PYTHONPATH=$build/emulated LD_LIBRARY_PATH=$emulated
+		"$venv/python" -B -m pytest -q -p no:cacheprovider python/tests/test_device.py \
+			python/tests/test_stream.py python/tests/test_examples.py::test_a_pool
 	fi
 fi
