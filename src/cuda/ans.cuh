@@ -23,6 +23,62 @@ LADE_ANS_APART void lade_ans_copy(uint8_t *dst, const uint8_t *src, uint32_t siz
 	lade_lz_run(dst, src, size, lane);
 }
 
+/* ---- shared memory ---------------------------------------------------------------------- */
+
+/*
+ * Addresses in shared memory as numbers, and loads and stores there: what pointers would give,
+ * without the turns that the compiler takes with them.
+ */
+#if LADE_ON_GPU
+typedef int32_t lade_ans_at;
+
+LADE_DEVICE lade_ans_at lade_ans_at_of(const void *p)
+{
+	return (lade_ans_at)__cvta_generic_to_shared(p);
+}
+
+LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
+{
+	uint32_t value;
+	asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+	return value;
+}
+
+LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_at at)
+{
+	uint32_t value;
+	asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+	return value;
+}
+
+LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
+{
+	asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(value) : "memory");
+}
+#else
+typedef int64_t lade_ans_at;
+
+LADE_DEVICE lade_ans_at lade_ans_at_of(const void *p)
+{
+	return (lade_ans_at)(intptr_t)p;
+}
+
+LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
+{
+	return *(const uint32_t *)(intptr_t)at;
+}
+
+LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_at at)
+{
+	return *(const uint16_t *)(intptr_t)at;
+}
+
+LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
+{
+	*(uint32_t *)(intptr_t)at = value;
+}
+#endif
+
 /* ---- the header ------------------------------------------------------------------------- */
 
 #define LADE_ANS_HEAD 1024 /* bytes of a chunk that a block keeps in shared memory */

@@ -81,38 +81,6 @@ LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, const 
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 /*
- * Addresses of words in shared memory as numbers, 4 a word, and loads from these: what pointers
- * would give, without the turns that the compiler takes with them.
- */
-#if LADE_ON_GPU
-typedef int32_t lade_ans_at;
-
-LADE_DEVICE lade_ans_at lade_ans_at_of(const uint32_t *p)
-{
-	return (lade_ans_at)__cvta_generic_to_shared(p);
-}
-
-LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
-{
-	uint32_t value;
-	asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
-	return value;
-}
-#else
-typedef int64_t lade_ans_at;
-
-LADE_DEVICE lade_ans_at lade_ans_at_of(const uint32_t *p)
-{
-	return (lade_ans_at)(intptr_t)p;
-}
-
-LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
-{
-	return *(const uint32_t *)(intptr_t)at;
-}
-#endif
-
-/*
  * A lane.  'now' and 'next' are two words of its string, of whose first one 'used' bits are read;
  * 'at' is where 'next' is in the lane's column, and goes below the first row, 'floor', in a damaged
  * string: that row is read again then.  The low 8 bits of 'used' and 'last' count.

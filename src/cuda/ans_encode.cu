@@ -24,6 +24,15 @@ struct lade_ans_plan {
 
 /* ---- bytes ------------------------------------------------------------------------------ */
 
+/* A word at any address. */
+LADE_ANS_APART uint32_t lade_ans_word_at(const uint8_t *from)
+{
+	uint32_t value = 0;
+	for (int b = 0; b < 4; b++)
+		value |= (uint32_t)__ldg(from + b) << 8 * b;
+	return value;
+}
+
 /* The planes of the unit at 'from': word p has byte p of the 4 elements. */
 template <int W> LADE_DEVICE void lade_ans_planes_of(const uint8_t *from, uint32_t *plane)
 {
@@ -37,11 +46,8 @@ template <int W> LADE_DEVICE void lade_ans_planes_of(const uint8_t *from, uint32
 			word[(k + 1) % W] = two.y;
 		}
 	} else {
-		for (int k = 0; k < W; k++) {
-			word[k] = 0;
-			for (int b = 0; b < 4; b++)
-				word[k] |= (uint32_t)__ldg(from + 4 * k + b) << 8 * b;
-		}
+		for (int k = 0; k < W; k++)
+			word[k] = lade_ans_word_at(from + 4 * k);
 	}
 	if (W == 1)
 		plane[0] = word[0];
@@ -183,7 +189,7 @@ LADE_DEVICE void lade_ans_put_bits(uint32_t *words, uint32_t at, uint32_t value,
 }
 
 /* A table's description (section 3), for a whole warp; gives its words. */
-LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], uint32_t lane)
+LADE_ANS_APART uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], uint32_t lane)
 {
 	uint32_t there = 0, taken = 0;
 	words[lane] = 0;
@@ -213,54 +219,70 @@ LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], 
 
 /* ---- lanes ------------------------------------------------------------------------------ */
 
-/* A lane: 'low' has 'have' bits, below 32 between flushes, that are not in its column yet. */
+/*
+ * A lane: 'low' has 'have' bits, below 32 between flushes, that are not in its column yet; the high
+ * 'bits' of 'taken' are what the symbols since the last flush gave.  'to' is where the next word goes;
+ * 'end', the column's last row, takes what is too much.
+ */
 struct lade_ans_writer {
-	uint32_t state, low, have, row, taken, bits;
+	lade_ans_at to, end;
+	uint32_t state, low, have, taken, bits;
 
-	/* Goes through a symbol, whose entry in its table is 'entry'. */
-	__device__ __forceinline__ void step(uint32_t entry, const uint16_t *next)
+	/* Goes through a symbol, whose entry in its table is 'entry'; 'next' is 2048 states before the
+	 * first. */
+	__device__ __forceinline__ void step(uint32_t entry, lade_ans_at next)
 	{
 		uint32_t nb = (uint32_t)((int32_t)(state + (uint32_t)((int32_t)entry >> 13)) >> 13);
 		taken = __funnelshift_r(taken, state, nb);
 		bits += nb;
-		state = next[(state >> nb) + (entry & 0x1FFF) - 2048];
+		uint32_t place = (state >> nb) + (entry & 0x1FFF);
+		state = lade_ans_load_half(next + (lade_ans_at)(2 * place));
 	}
 
-	/* Puts what two symbols gave behind the rest.  Rows from 'cap' on are counted only. */
-	__device__ __forceinline__ void flush(uint32_t *column, uint32_t cap)
+	/* After two symbols. */
+	__device__ __forceinline__ void flush()
 	{
-		put(__funnelshift_l(taken, 0, bits), bits, column, cap);
+		put(__funnelshift_l(taken, 0, bits), bits);
 		bits = 0;
 	}
 
-	__device__ __forceinline__ void put(uint32_t value, uint32_t size, uint32_t *column,
-	                                    uint32_t cap)
+	__device__ __forceinline__ void put(uint32_t value, uint32_t size)
 	{
 		low |= value << have;
 		uint32_t more = __funnelshift_l(value, 0, have);
 		have += size;
-		if (have >= 32) {
-			if (row < cap)
-				column[32 * row] = low;
-			row++;
-			low = more;
-			have -= 32;
-		}
+		bool full = have >= 32;
+		if (full)
+			lade_ans_save(to, low);
+		to += full ? 128 : 0;
+		to = to < end ? to : end;
+		low = full ? more : low;
+		have &= 31;
+	}
+
+	/*
+	 * The lane's last symbol only chooses the state, its first one.  The lowest state that the
+	 * symbol takes all its bits from leads there, and the bits are 0: they are taken back.
+	 */
+	__device__ __forceinline__ void open(uint32_t entry, uint32_t states)
+	{
+		uint32_t v = (uint32_t)((int32_t)entry >> 13);
+		uint32_t most = (v + 2 * states - 1) >> 13;
+		state = (most << 13) - v;
+		bits = 0 - most;
 	}
 };
 
 /* The tables of the planes, in shared memory. */
 struct lade_ans_tables {
-	const uint32_t *symbol; /* 256 of each coded plane */
-	const uint16_t *next;   /* 1 << bits of each */
+	lade_ans_at symbol; /* 256 entries of each coded plane */
+	lade_ans_at next;   /* 1 << bits states of each, 2048 of them later */
 };
 
-/* Unit 'from' of a lane, from its last symbol to its first.  'fresh': it is the lane's last unit,
- * whose last symbol only chooses the state. */
+/* The unit at 'from', from its last symbol to its first. */
 template <int W>
 LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, const lade_ans_tables &t,
-                                   lade_ans_writer *me, const uint8_t *from, bool fresh,
-                                   uint32_t *column, uint32_t cap)
+                                   lade_ans_writer *me, const uint8_t *from)
 {
 	uint32_t plane[W], k = p.coded;
 	lade_ans_planes_of<W>(from, plane);
@@ -269,34 +291,25 @@ LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, const lade_ans_tables
 		if ((p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
 			continue;
 		k--;
-		const uint32_t *symbol = t.symbol + 256 * k;
-		const uint16_t *next = t.next + (k << p.bits);
+		lade_ans_at symbol = t.symbol + (lade_ans_at)(1024 * k);
+		lade_ans_at next = t.next + (lade_ans_at)(2u << p.bits) * (lade_ans_at)k;
 		uint32_t word = plane[n];
-		uint32_t e3 = symbol[word >> 24], e2 = symbol[word >> 16 & 0xFF];
-		uint32_t e1 = symbol[word >> 8 & 0xFF], e0 = symbol[word & 0xFF];
-		if (fresh) {
-			/* The symbol's first state: 'place' and its frequency f - 2048 are where it
-			 * begins; f is the smallest state that the entry makes of X. */
-			uint32_t first = (e3 & 0x1FFF) - 2048;
-			uint32_t most = (uint32_t)((int32_t)e3 >> 13) + (2u << p.bits) - 1;
-			uint32_t nb = (uint32_t)((int32_t)most >> 13);
-			uint32_t freq = ((nb << 13) - (uint32_t)((int32_t)e3 >> 13)) >> nb;
-			me->state = next[first + freq];
-			fresh = false;
-		} else {
-			me->step(e3, next);
-		}
+		uint32_t e3 = lade_ans_load(symbol + (lade_ans_at)(word >> 22 & 0x3FC));
+		uint32_t e2 = lade_ans_load(symbol + (lade_ans_at)(word >> 14 & 0x3FC));
+		uint32_t e1 = lade_ans_load(symbol + (lade_ans_at)(word >> 6 & 0x3FC));
+		uint32_t e0 = lade_ans_load(symbol + (lade_ans_at)(word << 2 & 0x3FC));
+		me->step(e3, next);
 		me->step(e2, next);
-		me->flush(column, cap);
+		me->flush();
 		me->step(e1, next);
 		me->step(e0, next);
-		me->flush(column, cap);
+		me->flush();
 	}
 }
 
 /*
  * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A
- * lane that needs more than 'cap' rows counts them, but does not write them.
+ * lane for which the 'cap' rows are too few has more than they hold.
  */
 template <int W>
 LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, const lade_ans_tables &t,
@@ -304,22 +317,28 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, const lade_ans_t
                                         uint32_t cap, uint32_t lane)
 {
 	lade_ans_writer me = {};
-	uint32_t *column = columns + lane;
-	bool fresh = true;
-	for (uint32_t g = (units + 31) / 32; g-- > 0;) {
-		uint32_t unit = 32 * g + ((lane + g) & 31);
-		if (unit < units) {
-			lade_ans_put_unit<W>(p, t, &me, src + (size_t)4 * W * unit, fresh, column,
-			                     cap);
-			fresh = false;
-		}
-	}
-	if (fresh)
+	uint32_t rows = units / 32, last = 4 * W - 1;
+	if (((lane + rows) & 31) < units % 32)
+		rows++;
+	if (!rows)
 		return 0;
-	me.put(me.state, p.bits + 1, column, cap);
-	if (me.have && me.row < cap)
-		column[32 * me.row] = me.low;
-	return 2 * me.row + (me.have + 15) / 16;
+	me.to = lade_ans_at_of(columns + lane);
+	me.end = me.to + (lade_ans_at)(128 * cap);
+	/* The last coded plane's byte of the lane's last element. */
+	for (int n = 0; n < W; n++)
+		last = (p.modes >> 4 * n & 15) == ANS_PLANE_CODED ? (uint32_t)(3 * W + n) : last;
+	uint32_t unit = 32 * (rows - 1) + ((lane + rows - 1) & 31);
+	uint32_t symbol = __ldg(src + (size_t)4 * W * unit + last);
+	me.open(lade_ans_load(t.symbol + (lade_ans_at)(1024 * (p.coded - 1) + 4 * symbol)),
+	        1u << p.bits);
+	for (uint32_t g = rows; g-- > 0;)
+		lade_ans_put_unit<W>(p, t, &me,
+		                     src + (size_t)4 * W * (32 * g + ((lane + g) & 31)));
+	me.put(me.state, p.bits + 1);
+	uint32_t row = (uint32_t)(me.to - lade_ans_at_of(columns + lane)) / 128;
+	if (me.have)
+		lade_ans_save(me.to, me.low);
+	return 2 * row + (me.have + 15) / 16 + (row == cap ? 2 : 0);
 }
 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
@@ -335,7 +354,7 @@ struct lade_ans_made {
  * Packs the lanes' columns, which begin 32 bytes behind 'room': lengths before them, and ragged rows
  * behind the full ones.  In place, as a row goes at or before where it was.
  */
-LADE_DEVICE lade_ans_made lade_ans_pack(uint8_t *room, uint32_t halves, uint32_t lane)
+LADE_ANS_APART lade_ans_made lade_ans_pack(uint8_t *room, uint32_t halves, uint32_t lane)
 {
 	uint32_t *columns = (uint32_t *)(room + 32);
 	uint32_t least = __reduce_min_sync(LADE_FULL, halves);
@@ -393,7 +412,7 @@ LADE_DEVICE void lade_ans_put_raw(const lade_ans_plan &p, const uint8_t *src, ui
 }
 
 /* From shared memory, aligned to 16, by a whole warp. */
-LADE_DEVICE void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
+LADE_ANS_APART void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
 {
 	if (!((uintptr_t)dst & 15)) {
 		for (uint32_t i = lane; i < size / 16; i += 32)
@@ -437,7 +456,7 @@ LADE_DEVICE uint32_t *lade_ans_counts(const lade_ans_memory &r)
 }
 
 /* A plane's mode and frequencies, by a whole warp; 'freq' is of 1 << bits. */
-LADE_DEVICE void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t count[8],
+LADE_ANS_APART void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t count[8],
                                 uint32_t total, uint32_t bits, uint32_t freq[8], uint32_t lane)
 {
 	uint32_t present = 0, any = 0, log[8];
@@ -593,10 +612,10 @@ LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_memory &r, const lade_ans
                                         uint32_t units, uint8_t *room, uint32_t lane)
 {
 	lade_ans_made made = {room, 0, ANS_NARROW};
-	uint32_t bytes = 4 * W * units, cap = (p.slot - 48) / 128;
+	uint32_t bytes = 4 * W * units, cap = (p.slot - 48) / 128 - 1;
 	if (p.coded) {
-		lade_ans_tables t = {(const uint32_t *)r.dynamic,
-		                     (const uint16_t *)(r.dynamic + lade_ans_states_at(p))};
+		lade_ans_tables t = {lade_ans_at_of(r.dynamic),
+		                     lade_ans_at_of(r.dynamic + lade_ans_states_at(p)) - 4096};
 		uint32_t halves = lade_ans_put_units<W>(p, t, p.src + ((size_t)i << p.block_log),
 		                                        units, (uint32_t *)(room + 32), cap, lane);
 		uint32_t most = (__reduce_max_sync(LADE_FULL, halves) + 1) / 2;
@@ -647,7 +666,8 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 	uint32_t at = (tables + 4 * words + 15) / 16, columns = lade_ans_columns_at(p);
 	if (p.raw == W || p.limit < 16 * at + p.tail)
 		return 0;
-	/* Rows for symbols of 8 bits, and two more: what needs more is likely to be stored. */
+	/* Rows for symbols of 8 bits, and one more: what needs more is likely to be stored.  And a row
+	 * that takes what is too much. */
 	p.slot = 48 + 128 * (((p.coded << p.block_log) / W) / 128 + 2);
 	uint32_t active = (r.bytes - columns) / p.slot;
 	active = active < LADE_ANS_WARPS ? active : LADE_ANS_WARPS;
