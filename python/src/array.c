@@ -118,6 +118,7 @@ static bool from_callable(py_array *array, PyObject *function, size_t size, uint
 	Py_DECREF(wrapped);
 	if (!array->owner)
 		return false;
+	array->lent = true;
 	pointer = PyObject_GetAttrString(array->owner, "ptr");
 	if (!pointer)
 		return false;
@@ -267,7 +268,7 @@ bool py_array_resizable(const py_array *array, Py_ssize_t pins)
 {
 	return array->exports == pins && !array->exposed && !array->readonly && !array->has_view &&
 	       array->contiguous && array->ndim <= 1 &&
-	       (array->block || (!array->owner && !array->data));
+	       (array->block || array->lent || (!array->owner && !array->data));
 }
 
 bool py_array_grow(py_array *array, size_t cap)
@@ -277,6 +278,9 @@ bool py_array_grow(py_array *array, size_t cap)
 	if (array->cap >= cap)
 		return true;
 	give_block(array);
+	if (array->lent)
+		Py_CLEAR(array->owner);
+	array->lent = false;
 	return take_block(array, cap, place, array->stream) && py_array_flat(array, PY_BYTES, cap);
 }
 
@@ -290,12 +294,16 @@ void py_array_swap(py_array *a, py_array *b)
 	a->cap = b->cap;
 	a->place = b->place;
 	a->stream = b->stream;
+	a->owner = b->owner;
+	a->lent = b->lent;
 	b->data = old.data;
 	b->block = old.block;
 	b->block_size = old.block_size;
 	b->cap = old.cap;
 	b->place = old.place;
 	b->stream = old.stream;
+	b->owner = old.owner;
+	b->lent = old.lent;
 	/* The sizes follow from the capacities until somebody says better. */
 	(void)py_array_flat(a, PY_BYTES, a->cap);
 	(void)py_array_flat(b, PY_BYTES, b->cap);

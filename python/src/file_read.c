@@ -16,7 +16,8 @@
 #define CACHE_MOST ((size_t)8 << 20)
 
 typedef struct reader {
-	PyObject_HEAD py_file file;
+	PyObject_HEAD
+	py_file file;
 	lade_engine *engine, *own; /* the process's, or 'own' */
 	lade_format given, format;
 	lade_frame_read_options frame_options;

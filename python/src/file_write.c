@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 typedef struct writer {
-	PyObject_HEAD py_file file;
+	PyObject_HEAD
+	py_file file;
 	lade_engine *engine, *own; /* the process's, or 'own' */
 	lade_spec *spec;
 	lade_frame_writer *frame; /* one of these is there */

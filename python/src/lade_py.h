@@ -101,6 +101,7 @@ typedef struct py_array {
 	Py_ssize_t dims[8];
 	Py_buffer view;   /* of the source, if 'has_view' */
 	PyObject *owner;  /* keeps the memory alive; NULL with a view or a block */
+	bool lent;        /* it came with 'owner' from set_host_allocator()'s function or its kin's */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
 	uintptr_t stream; /* what orders the memory's use; 0: the default stream */

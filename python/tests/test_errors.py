@@ -146,3 +146,25 @@ def test_allocators():
     with pytest.raises(TypeError, match="cannot be called"):
         liblade.set_host_allocator(3)
     assert codec.decode(encoded).tobytes() == TEXT
+
+
+def test_results_of_unknown_size_grow_in_an_allocators_memory():
+    import ctypes
+
+    class Memory:
+        def __init__(self, size):
+            self.bytes = (ctypes.c_char * size)()
+            self.ptr = ctypes.addressof(self.bytes)
+
+    text = b"so many bytes come of so few; " * 100_000
+    codec = Codec(algorithm="LZ4", bitstream_kind=RAW)
+    encoded = codec.encode(text).tobytes()
+    sizes = []
+    liblade.set_host_allocator(lambda n, stream: sizes.append(n) or Memory(n))
+    try:
+        one = codec.decode(encoded)
+        many = codec.decode([encoded, encoded])
+        assert one.tobytes() == many[0].tobytes() == many[1].tobytes() == text
+    finally:
+        liblade.set_host_allocator(None)
+    assert len(sizes) > 2 and max(sizes) >= len(text)
