@@ -20,7 +20,7 @@ void py_drain(py_state *st)
 	list = atomic_exchange(&st->dropped, NULL);
 	while (list) {
 		py_dropped *next = list->next;
-		((py_array *)list->object)->exports--;
+		py_unpin((py_array *)list->object);
 		Py_DECREF(list->object);
 		free(list);
 		list = next;
@@ -130,13 +130,27 @@ static bool from_callable(py_array *array, PyObject *function, size_t size, uint
 	return !PyErr_Occurred();
 }
 
-static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t stream)
+/* A reference to the caller's own function for a kind of memory, or NULL. */
+static PyObject *function_of(py_state *st, lade_kind kind)
 {
 	static const int which[LADE_KIND_COUNT] = {PY_ALLOC_HOST, PY_ALLOC_PINNED, -1,
 	                                           PY_ALLOC_DEVICE};
+	PyObject *function;
+
+	if (which[kind] < 0)
+		return NULL;
+	while (atomic_flag_test_and_set_explicit(&st->allocator_lock, memory_order_acquire))
+		;
+	function = Py_XNewRef(st->allocator[which[kind]]);
+	atomic_flag_clear_explicit(&st->allocator_lock, memory_order_release);
+	return function;
+}
+
+static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t stream)
+{
 	py_state *st = array->st;
 	const lade_allocator *from = lade_allocator_default(place.kind);
-	PyObject *function = which[place.kind] < 0 ? NULL : st->allocator[which[place.kind]];
+	PyObject *function;
 	bool ok;
 
 	array->place = place;
@@ -145,8 +159,8 @@ static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t
 	array->cap = 0;
 	if (!size)
 		return true;
+	function = function_of(st, place.kind);
 	if (function) {
-		Py_INCREF(function);
 		ok = from_callable(array, function, size, stream);
 		Py_DECREF(function);
 		array->cap = ok ? size : 0;
@@ -273,21 +287,45 @@ bool py_array_resizable(const py_array *array, Py_ssize_t pins)
 
 bool py_array_grow(py_array *array, size_t cap)
 {
-	lade_place place = array->place;
+	py_array *larger;
+	bool ok;
 
 	if (array->cap >= cap)
 		return true;
-	give_block(array);
-	if (array->lent)
-		Py_CLEAR(array->owner);
-	array->lent = false;
-	return take_block(array, cap, place, array->stream) && py_array_flat(array, PY_BYTES, cap);
+	larger = py_array_new(array->st, cap, array->place, array->stream);
+	ok = larger && py_array_swap(array, larger) && py_array_flat(array, PY_BYTES, cap);
+	Py_XDECREF(larger);
+	return ok;
 }
 
-void py_array_swap(py_array *a, py_array *b)
+void py_pin(py_array *array)
 {
-	py_array old = *a;
+	/* An exchange is a few assignments, with no call of the interpreter in between. */
+	while (array->exports++ < 0)
+		array->exports--;
+}
 
+void py_unpin(py_array *array)
+{
+	array->exports--;
+}
+
+bool py_array_swap(py_array *a, py_array *b)
+{
+	Py_ssize_t mine = 1;
+	bool lent = a->lent;
+	void *data = a->data, *block = a->block;
+	size_t block_size = a->block_size, cap = a->cap;
+	lade_place place = a->place;
+	uintptr_t stream = a->stream;
+	PyObject *owner = a->owner;
+
+	if (!atomic_compare_exchange_strong(&a->exports, &mine, PY_SSIZE_T_MIN / 2)) {
+		PyErr_SetString(
+			PyExc_BufferError,
+			"out: the array is too small, and cannot grow while a view of it is held");
+		return false;
+	}
 	a->data = b->data;
 	a->block = b->block;
 	a->block_size = b->block_size;
@@ -296,17 +334,20 @@ void py_array_swap(py_array *a, py_array *b)
 	a->stream = b->stream;
 	a->owner = b->owner;
 	a->lent = b->lent;
-	b->data = old.data;
-	b->block = old.block;
-	b->block_size = old.block_size;
-	b->cap = old.cap;
-	b->place = old.place;
-	b->stream = old.stream;
-	b->owner = old.owner;
-	b->lent = old.lent;
-	/* The sizes follow from the capacities until somebody says better. */
+	b->data = data;
+	b->block = block;
+	b->block_size = block_size;
+	b->cap = cap;
+	b->place = place;
+	b->stream = stream;
+	b->owner = owner;
+	b->lent = lent;
+	/* The sizes follow from the capacities until somebody says better.  One dimension needs no
+	 * memory of its own. */
 	(void)py_array_flat(a, PY_BYTES, a->cap);
 	(void)py_array_flat(b, PY_BYTES, b->cap);
+	atomic_fetch_add(&a->exports, 1 - PY_SSIZE_T_MIN / 2);
+	return true;
 }
 
 void py_array_shrink(py_array *array, size_t size)
@@ -327,8 +368,8 @@ void py_array_shrink(py_array *array, size_t size)
 	array->block_size = array->cap = size;
 }
 
-py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
-                        lade_place place, py_dtype dtype, bool readonly, uintptr_t stream)
+py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size, lade_place place,
+                        py_dtype dtype, bool readonly, uintptr_t stream)
 {
 	py_array *array = py_array_empty(st);
 
@@ -336,7 +377,7 @@ py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size,
 		return NULL;
 	array->owner = Py_NewRef(owner);
 	if (Py_TYPE(owner) == st->array_type) {
-		((py_array *)owner)->exports++;
+		py_pin((py_array *)owner);
 		array->pins = true;
 	}
 	array->data = data;
@@ -373,21 +414,21 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		               : py_array_new(st, array->size, LADE_PLACE_HOST, 0);
 		if (!flat)
 			goto fail;
-		array->exports++;
+		py_pin(array);
 		Py_BEGIN_ALLOW_THREADS
 		py_gather(array, flat->data);
 		Py_END_ALLOW_THREADS
-		array->exports--;
+		py_unpin(array);
 	}
 	if (flat != out) {
 		lade_cspan from = {flat ? flat->data : array->data, array->size,
 		                   flat ? flat->place : array->place};
 		lade_span to = {out->data, out->size, place};
-		array->exports++;
+		py_pin(array);
 		Py_BEGIN_ALLOW_THREADS
 		status = py_move(lade_engine_default(), st->copy, from, to, stream, &err);
 		Py_END_ALLOW_THREADS
-		array->exports--;
+		py_unpin(array);
 		if (status) {
 			py_raise(st, &err, SIZE_MAX);
 			goto fail;
@@ -426,7 +467,7 @@ int py_array_traverse(PyObject *self, visitproc visit, void *arg)
 static void unpin(py_array *array)
 {
 	if (array->pins)
-		((py_array *)array->owner)->exports--;
+		py_unpin((py_array *)array->owner);
 	array->pins = false;
 }
 

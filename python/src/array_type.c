@@ -454,12 +454,10 @@ static Py_ssize_t array_length(PyObject *self)
 
 /* ---- buffer protocol -------------------------------------------------------------------- */
 
-static int array_getbuffer(PyObject *self, Py_buffer *view, int flags)
+static int fill_view(py_array *array, Py_buffer *view, int flags)
 {
-	py_array *array = (py_array *)self;
 	const char *format = py_dtype_format(array->dtype);
 
-	view->obj = NULL;
 	if (!lade_kind_is_host(array->place.kind)) {
 		PyErr_Format(PyExc_BufferError, "the array lies on device %d; cpu() copies it",
 		             (int)array->place.device);
@@ -505,15 +503,27 @@ static int array_getbuffer(PyObject *self, Py_buffer *view, int flags)
 		view->strides = NULL;
 	if ((flags & PyBUF_ND) != PyBUF_ND)
 		view->shape = NULL;
+	return 0;
+}
+
+static int array_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+	py_array *array = (py_array *)self;
+
+	view->obj = NULL;
+	py_pin(array);
+	if (fill_view(array, view, flags)) {
+		py_unpin(array);
+		return -1;
+	}
 	view->obj = Py_NewRef(self);
-	array->exports++;
 	return 0;
 }
 
 static void array_releasebuffer(PyObject *self, Py_buffer *view)
 {
 	PyMem_Free(view->internal);
-	((py_array *)self)->exports--;
+	py_unpin((py_array *)self);
 }
 
 /* ---- the type --------------------------------------------------------------------------- */

@@ -677,7 +677,10 @@ static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
 		if (!again(call, work, i, &extra))
 			return false;
 		if (extra) {
-			py_array_swap(array, extra);
+			if (!py_array_swap(array, extra)) {
+				Py_DECREF(extra);
+				return false;
+			}
 			work->items[i].dst.data = array->data;
 		}
 		if (!extra && !call->return_errors)

@@ -225,7 +225,7 @@ static void let_go(holder *held)
 
 	if (st->main_interpreter) {
 		PyGILState_STATE gil = PyGILState_Ensure();
-		held->array->exports--;
+		py_unpin(held->array);
 		Py_DECREF(held->array);
 		PyGILState_Release(gil);
 	} else {
@@ -319,7 +319,7 @@ static PyObject *give(py_array *array, bool versioned, bool copied)
 		free(held);
 		return NULL;
 	}
-	array->exports++;
+	py_pin(array);
 	return capsule;
 }
 

@@ -333,7 +333,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream,
 			return false;
 	}
 	out->array = array;
-	array->exports++;
+	py_pin(array);
 	out->data = array->data;
 	out->size = array->size;
 	out->place = array->place;
@@ -366,16 +366,16 @@ void py_mem_release(py_mem *mem)
 		mem->view = NULL;
 	}
 	if (mem->array)
-		mem->array->exports--;
+		py_unpin(mem->array);
 	Py_CLEAR(mem->array);
 	Py_CLEAR(mem->scratch);
 }
 
 void py_mem_replace(py_mem *mem, py_array *array)
 {
-	array->exports++;
+	py_pin(array);
 	if (mem->array)
-		mem->array->exports--;
+		py_unpin(mem->array);
 	PY_REPLACE(mem->array, array);
 	mem->data = array->data;
 	mem->size = array->size;

@@ -53,6 +53,7 @@ typedef struct py_state {
 	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
 	PyObject *stream_class;                /* CudaStream */
 	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
+	atomic_flag allocator_lock;            /* held for a pointer's reading or exchange */
 	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
 	lade_spec *copy;                       /* what moves bytes between places */
 	_Atomic(py_dropped *) dropped;
@@ -101,7 +102,7 @@ typedef struct py_array {
 	Py_ssize_t dims[8];
 	Py_buffer view;   /* of the source, if 'has_view' */
 	PyObject *owner;  /* keeps the memory alive; NULL with a view or a block */
-	bool lent;        /* it came with 'owner' from set_host_allocator()'s function or its kin's */
+	bool lent;        /* 'owner' is of set_host_allocator()'s function or its kin's */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
 	uintptr_t stream; /* what orders the memory's use; 0: the default stream */
@@ -111,7 +112,7 @@ typedef struct py_array {
 	bool unsized;            /* the results tell the size; until then it is what is there */
 	bool batched;            /* it is one of many: its number is told */
 	bool like_owner;         /* shaped as 'owner' is, if it has that size */
-	Py_ssize_t exports; /* buffers given out: no resizing meanwhile */
+	_Atomic Py_ssize_t exports; /* py_pin(): buffers given out; negative: memory is exchanged */
 	PyObject *weakrefs;
 } py_array;
 
@@ -129,10 +130,19 @@ bool py_array_settle(py_array *array);
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream);
 /* Gives the unused end of an array's own block back, where that is worth it. */
 void py_array_shrink(py_array *array, size_t size);
-/* Makes room for 'cap' bytes in an array that owns its memory; contents are lost. */
+/* Makes room for 'cap' bytes in an array that owns its memory; contents are lost.  Fails as the
+ * exchange below. */
 bool py_array_grow(py_array *array, size_t cap);
-/* Two flat arrays of bytes with memory of their own exchange it. */
-void py_array_swap(py_array *a, py_array *b);
+/*
+ * Two flat arrays of bytes with memory of their own exchange it.  'a' has one pin, the caller's,
+ * and 'b' nobody else knows; false and a BufferError when 'a' has got another pin since the
+ * caller has looked: other threads run while a call works, and without the interpreter's lock
+ * always.
+ */
+bool py_array_swap(py_array *a, py_array *b);
+/* From here on memory and shape stay as they are, until the other one. */
+void py_pin(py_array *array);
+void py_unpin(py_array *array);
 /* True when the array's memory is its own, and nobody looks at it but the caller, who counts as
  * 'pins' of its exports. */
 bool py_array_resizable(const py_array *array, Py_ssize_t pins);

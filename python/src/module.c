@@ -67,7 +67,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 static PyObject *set_allocator(PyObject *module, PyObject *args)
 {
 	py_state *st = state_of(module);
-	PyObject *function;
+	PyObject *function, *old;
 	int which;
 
 	if (!PyArg_ParseTuple(args, "iO", &which, &function))
@@ -82,7 +82,13 @@ static PyObject *set_allocator(PyObject *module, PyObject *args)
 		PyErr_Format(PyExc_TypeError, "%R cannot be called", function);
 		return NULL;
 	}
-	PY_REPLACE(st->allocator[which], Py_XNewRef(function));
+	Py_XINCREF(function);
+	while (atomic_flag_test_and_set_explicit(&st->allocator_lock, memory_order_acquire))
+		;
+	old = st->allocator[which];
+	st->allocator[which] = function;
+	atomic_flag_clear_explicit(&st->allocator_lock, memory_order_release);
+	Py_XDECREF(old);
 	Py_RETURN_NONE;
 }
 
@@ -412,6 +418,7 @@ static int module_exec(PyObject *module)
 
 	st->kept_last = (py_kept **)(void *)&st->kept;
 	atomic_flag_clear(&st->kept_lock);
+	atomic_flag_clear(&st->allocator_lock);
 	if (lade_spec_parse(NULL, "copy", &st->copy, &err)) {
 		PyErr_SetString(PyExc_ImportError, err.message);
 		return -1;
