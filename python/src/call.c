@@ -713,12 +713,6 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			return NULL;
 		py_batch_tie(table, NULL, false);
 	} else {
-		if (!table && !py_is_list(call->out)) {
-			PyErr_Format(PyExc_TypeError,
-			             "out: a list or a BatchArray is wanted for %zu arrays",
-			             work->count);
-			return NULL;
-		}
 		if (!py_hold(call, call->out, true, &holds))
 			goto out;
 		count = holds.count;
@@ -812,9 +806,15 @@ PyObject *py_call_run(py_call *call)
 {
 	py_holds holds = {0};
 	int32_t device;
-	PyObject *out = NULL;
+	PyObject *out = NULL, *rows = NULL;
+	py_state *st = call->codec->st;
 	py_work work;
 
+	if (call->batch && call->out && !py_is_batch(st, call->out) && !py_is_list(call->out)) {
+		call->out = rows = py_batch_rows(st, call->out, call->codec->stream);
+		if (!rows)
+			return NULL;
+	}
 	work.count = 0;
 	work.items = NULL;
 	memset(&work, 0, offsetof(py_work, one_item));
@@ -849,6 +849,7 @@ PyObject *py_call_run(py_call *call)
 out:
 	py_work_reset(&work);
 	py_holds_release(&holds);
+	Py_XDECREF(rows);
 	return out;
 }
 

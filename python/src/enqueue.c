@@ -251,10 +251,6 @@ static bool take_out(job *j, bool *fits)
 		j->outs = (py_batch *)call->out;
 		return take_outs(j, fits);
 	}
-	if (call->batch && !py_is_batch(st, call->out) && !py_is_list(call->out)) {
-		*fits = false;
-		return true;
-	}
 	if (!py_hold(call, call->out, true, &j->out))
 		return false;
 	*fits = j->out.count == j->count;
@@ -508,7 +504,7 @@ PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
 	j.batch = holds->mems ? NULL : (py_batch *)call->source;
 	j.count = j.batch ? j.batch->count : holds->count;
 	j.table = j.one_table;
-	if (j.count > 1 && !(j.table = malloc(4 * j.count * sizeof(*j.table))))
+	if (j.count > 1 && !(j.table = py_room_take(st, 4 * j.count * sizeof(*j.table))))
 		return PyErr_NoMemory();
 	if (!take_sources(&j) || !take_config(&j) || !take_destinations(&j, &fits) || !fits)
 		goto out;
@@ -524,7 +520,7 @@ PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
 		out = j.block || j.outs ? many_results(&j) : listed(&j, kept);
 out:
 	if (j.table != j.one_table)
-		free(j.table);
+		py_room_give(st, j.table);
 	free(j.wanted);
 	Py_XDECREF(kept);
 	Py_XDECREF(j.block);

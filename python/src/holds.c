@@ -10,7 +10,7 @@ void py_holds_release(py_holds *holds)
 	for (size_t i = 0; holds->mems && i < holds->count; i++)
 		py_mem_release(&holds->mems[i]);
 	if (holds->mems != &holds->one)
-		PyMem_Free(holds->mems);
+		py_room_give(holds->st, holds->mems);
 	Py_CLEAR(holds->items);
 	holds->mems = NULL;
 	holds->count = 0;
@@ -85,7 +85,8 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 	if (!holds->items)
 		return false;
 	size_t count = (size_t)PyTuple_Size(holds->items);
-	holds->mems = PyMem_Malloc((count + 1) * sizeof(*holds->mems));
+	holds->mems = py_room_take(st, (count + 1) * sizeof(*holds->mems));
+	holds->st = st;
 	if (!holds->mems) {
 		PyErr_NoMemory();
 		return false;

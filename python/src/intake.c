@@ -26,6 +26,12 @@ static bool has_objects(const char *format)
 	return false;
 }
 
+static bool no_objects(void)
+{
+	PyErr_SetString(PyExc_TypeError, "arrays of Python objects are not possible");
+	return false;
+}
+
 static py_array *from_buffer(py_state *st, PyObject *object)
 {
 	py_array *array = py_array_empty(st);
@@ -51,7 +57,7 @@ static py_array *from_buffer(py_state *st, PyObject *object)
 		}
 	}
 	if (has_objects(view->format)) {
-		PyErr_SetString(PyExc_TypeError, "arrays of Python objects are not possible");
+		no_objects();
 		goto fail;
 	}
 	if (!py_dtype_from_format(view->format, view->itemsize, &array->dtype)) {
@@ -118,10 +124,8 @@ static bool read_type(py_array *array, PyObject *dict)
 		PyErr_SetString(PyExc_ValueError, "array interface: typestr is missing");
 		return false;
 	}
-	if (text[1] == 'O') {
-		PyErr_SetString(PyExc_TypeError, "arrays of Python objects are not possible");
-		return false;
-	}
+	if (text[1] == 'O')
+		return no_objects();
 	if (py_dtype_parse(text, &array->dtype))
 		return true;
 	/* Times, strings and records are bytes of their size. */
@@ -311,6 +315,8 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream,
 	}
 	if (Py_TYPE(object) == st->array_type) {
 		array = (py_array *)Py_NewRef(object);
+	} else if (py_numpy_get(st, object, writable, out)) {
+		return true;
 	} else {
 		if (PyObject_CheckBuffer(object)) {
 			Py_buffer *view = PyMem_Malloc(sizeof(*view));
@@ -319,7 +325,16 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream,
 				return false;
 			}
 			if (!PyObject_GetBuffer(object, view,
-			                        writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO)) {
+			                        (writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) |
+			                                PyBUF_FORMAT)) {
+				/* A letter alone is never that of objects but for "O" itself. */
+				if (view->format && view->format[0] &&
+				    (view->format[0] == 'O' || view->format[1]) &&
+				    has_objects(view->format)) {
+					PyBuffer_Release(view);
+					PyMem_Free(view);
+					return no_objects();
+				}
 				out->view = view;
 				out->data = view->buf;
 				out->size = (size_t)view->len;

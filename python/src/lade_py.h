@@ -55,6 +55,9 @@ typedef struct py_state {
 	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
 	atomic_flag allocator_lock;            /* held for a pointer's reading or exchange */
 	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
+	PyTypeObject *numpy_array; /* numpy.ndarray, once one was seen; or NULL */
+	enum { NUMPY_UNKNOWN, NUMPY_KNOWN, NUMPY_OTHER } numpy;
+	_Atomic(void *) rooms[4];              /* for tables, kept between calls */
 	lade_spec *copy;                       /* what moves bytes between places */
 	_Atomic(py_dropped *) dropped;
 	py_kept *kept; /* what streams still use, the oldest first */
@@ -229,6 +232,8 @@ typedef struct py_mem {
 
 /* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
 bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream, py_mem *out);
+/* The same of a contiguous numpy array of numbers, which the caller keeps.  False: it is none. */
+bool py_numpy_get(py_state *st, PyObject *object, bool writable, py_mem *out);
 /* To be read at once: waits for what writes it. */
 bool py_mem_read(py_state *st, PyObject *object, py_mem *out);
 void py_mem_release(py_mem *mem);
@@ -281,6 +286,9 @@ PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
 PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
                          uintptr_t stream);
 
+/* The rows of an array of two or more dimensions. */
+PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream);
+
 /* ---- Codec ------------------------------------------------------------------------------ */
 
 typedef enum py_kind {
@@ -312,6 +320,13 @@ typedef struct py_codec {
 
 extern PyType_Spec py_codec_spec;
 
+/* ---- room for the tables of calls; no interpreter is needed -------------------------------- */
+
+/* As malloc() and free(); large ones are kept for the next call, which finds their pages there. */
+void *py_room_take(py_state *st, size_t size);
+void py_room_give(py_state *st, void *room); /* NULL is fine */
+void py_rooms_free(py_state *st);
+
 /* ---- work: no interpreter is needed there ----------------------------------------------- */
 
 /*
@@ -328,6 +343,7 @@ typedef struct py_work {
 	void **staged;          /* host copies of frames that lie on a device, or NULL */
 	uint64_t *sizes;
 	lade_error *item_errors; /* one for each, or NULL */
+	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
 	size_t failed;           /* the item it is about; SIZE_MAX: none */
 	lade_item one_item;
@@ -343,6 +359,12 @@ void py_work_reset(py_work *work);
 lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
 lade_status py_work_encode(py_work *work);
+lade_batch_options py_work_options(const py_work *work);
+/* One frame of a work: opened, with its size; read; written. */
+lade_status py_frame_open(py_work *work, size_t i, lade_error *err);
+lade_status py_frame_read(py_work *work, size_t i, lade_error *err);
+lade_status py_frame_write(py_work *work, size_t i, lade_error *err);
+size_t py_frame_bound(const py_codec *codec, size_t size);
 /* The most bytes that encoding 'size' can give; SIZE_MAX: too large. */
 size_t py_codec_bound(const py_codec *codec, size_t size);
 /* Moves bytes from any place to any other. */

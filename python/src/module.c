@@ -448,6 +448,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 
 	if (!st)
 		return 0;
+	Py_VISIT(st->numpy_array);
 	Py_VISIT(st->array_type);
 	Py_VISIT(st->batch_type);
 	Py_VISIT(st->codec_type);
@@ -470,6 +471,8 @@ static int module_clear(PyObject *module)
 	if (!st)
 		return 0;
 	py_kept_wait(st);
+	py_rooms_free(st);
+	Py_CLEAR(st->numpy_array);
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);
 	Py_CLEAR(st->codec_type);

@@ -1,19 +1,79 @@
 /*
- * work.c: what the calls of Codec do, without the interpreter: bare kinds and frames, their sizes,
- * memory on devices.
+ * work.c: what the calls of Codec do, without the interpreter: bare kinds, sizes, memory on
+ * devices.  Frames are in frames.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "lade_py.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- room -------------------------------------------------------------------------------- */
+
+/* Smaller ones the allocator keeps itself; larger ones are too much to keep. */
+#define ROOM_LEAST ((size_t)64 << 10)
+#define ROOM_MOST ((size_t)8 << 20)
+#define ROOM_COUNT (sizeof(((py_state *)NULL)->rooms) / sizeof(void *))
+
+/* What stands before it: the size of the whole. */
+typedef union room_head {
+	size_t cap;
+	max_align_t align;
+} room_head;
+
+void *py_room_take(py_state *st, size_t size)
+{
+	room_head *head;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size += sizeof(*head);
+	for (size_t i = 0; size >= ROOM_LEAST && i < ROOM_COUNT; i++) {
+		void *none = NULL;
+		head = atomic_exchange(&st->rooms[i], NULL);
+		if (head && head->cap >= size && head->cap / 2 <= size)
+			return head + 1;
+		if (head && !atomic_compare_exchange_strong(&st->rooms[i], &none, head))
+			free(head);
+	}
+	head = malloc(size);
+	if (!head)
+		return NULL;
+	head->cap = size;
+	return head + 1;
+}
+
+void py_room_give(py_state *st, void *room)
+{
+	room_head *head = room ? (room_head *)room - 1 : NULL;
+	bool keep = head && head->cap >= ROOM_LEAST && head->cap <= ROOM_MOST;
+
+	for (size_t i = 0; keep && i < ROOM_COUNT; i++) {
+		void *none = NULL;
+		if (atomic_compare_exchange_strong(&st->rooms[i], &none, head))
+			return;
+	}
+	free(keep ? atomic_exchange(&st->rooms[0], head) : head);
+}
+
+void py_rooms_free(py_state *st)
+{
+	for (size_t i = 0; i < ROOM_COUNT; i++)
+		free(atomic_exchange(&st->rooms[i], NULL));
+}
+
+/* ---- a batch ----------------------------------------------------------------------------- */
+
 bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_errors)
 {
+	size_t frames = codec->kind == PY_NATIVE ? sizeof(*work->frames) : 0;
+	size_t each = sizeof(*work->items) + sizeof(*work->segments) + sizeof(*work->results) +
+	              sizeof(*work->sizes) + frames;
+
 	memset(work, 0, sizeof(*work));
 	work->codec = codec;
-	work->count = count;
 	work->failed = SIZE_MAX;
 	if (count == 1) {
 		work->items = &work->one_item;
@@ -22,16 +82,17 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 		work->frames = &work->one_frame;
 		work->sizes = &work->one_size;
 	} else {
-		work->items = calloc(count + 1, sizeof(*work->items));
-		work->segments = calloc(count + 1, sizeof(*work->segments));
-		work->results = calloc(count + 1, sizeof(*work->results));
-		work->sizes = calloc(count + 1, sizeof(*work->sizes));
-		if (codec->kind == PY_NATIVE)
-			work->frames = calloc(count + 1, sizeof(*work->frames));
-		if (!work->items || !work->segments || !work->results || !work->sizes ||
-		    (codec->kind == PY_NATIVE && !work->frames))
+		work->room = count < SIZE_MAX / each ? py_room_take(codec->st, count * each) : NULL;
+		if (!work->room)
 			return false;
+		memset(work->room, 0, count * each);
+		work->items = work->room;
+		work->segments = (lade_segment *)(work->items + count);
+		work->results = (lade_result *)(work->segments + count);
+		work->sizes = (uint64_t *)(work->results + count);
+		work->frames = frames ? (lade_frame **)(work->sizes + count) : NULL;
 	}
+	work->count = count;
 	if (item_errors && !(work->item_errors = calloc(count + 1, sizeof(lade_error))))
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -51,13 +112,8 @@ void py_work_reset(py_work *work)
 	}
 	free(work->staged);
 	free(work->item_errors);
-	if (work->items != &work->one_item) {
-		free(work->items);
-		free(work->segments);
-		free(work->results);
-		free(work->sizes);
-		free(work->frames);
-	}
+	if (work->room)
+		py_room_give(work->codec->st, work->room);
 }
 
 /* Notes the failure of one item; the call's error is that of the first. */
@@ -72,7 +128,7 @@ static void note(py_work *work, size_t i, const lade_error *err)
 	}
 }
 
-static lade_batch_options options_of(const py_work *work)
+lade_batch_options py_work_options(const py_work *work)
 {
 	const py_codec *codec = work->codec;
 	lade_batch_options options = {
@@ -96,7 +152,8 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 	lade_batch_options options = {.struct_size = sizeof(options),
 	                              .stream = (lade_stream)stream};
 
-	err->status = LADE_OK;
+	if (err)
+		err->status = LADE_OK;
 	if (!engine)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for the engine");
 	if (!src.size)
@@ -147,40 +204,6 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 	return LADE_OK;
 }
 
-static lade_status open_frame(py_work *work, size_t i, lade_error *err)
-{
-	const py_codec *codec = work->codec;
-	lade_segment *segment = &work->segments[i];
-	const void *data = segment->data;
-	lade_frame_read_options options = {
-		.struct_size = sizeof(options),
-		.policy = codec->policy,
-		.flags = (codec->flags & LADE_BATCH_STRICT) ? LADE_FRAME_STRICT : 0,
-		.threads = codec->threads,
-		.where = codec->where,
-		.device = codec->device,
-	};
-
-	if (!lade_kind_is_host(segment->place.kind)) {
-		if (!work->staged)
-			work->staged = calloc(work->count, sizeof(*work->staged));
-		if (!work->staged || !(work->staged[i] = malloc(segment->size + 1)))
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "%zu bytes for a frame could not be allocated",
-			                 segment->size);
-		if (py_move(codec->engine, codec->st->copy,
-		            (lade_cspan){segment->data, segment->size, segment->place},
-		            lade_host_span(work->staged[i], segment->size), codec->stream, err))
-			return err->status;
-		data = work->staged[i];
-	}
-	if (lade_frame_open_memory(codec->engine, data, segment->size, &options, &work->frames[i],
-	                           err))
-		return err->status;
-	work->sizes[i] = lade_frame_get_info(work->frames[i])->size;
-	return LADE_OK;
-}
-
 lade_status py_work_sizes(py_work *work)
 {
 	const py_codec *codec = work->codec;
@@ -192,7 +215,7 @@ lade_status py_work_sizes(py_work *work)
 		return LADE_OK;
 	}
 	for (size_t i = 0; i < work->count; i++) {
-		lade_status status = codec->kind == PY_NATIVE ? open_frame(work, i, &err)
+		lade_status status = codec->kind == PY_NATIVE ? py_frame_open(work, i, &err)
 		                                              : take_prefix(work, i, &err);
 		if (status) {
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
@@ -204,49 +227,6 @@ lade_status py_work_sizes(py_work *work)
 
 /* ---- decoding --------------------------------------------------------------------------- */
 
-/* One frame, or a range of it, into its destination. */
-static lade_status read_frame(py_work *work, size_t i, lade_error *err)
-{
-	const py_codec *codec = work->codec;
-	lade_item *item = &work->items[i];
-	uint64_t off = item->range_off, size = work->sizes[i];
-	lade_frame_range range;
-	void *host = NULL;
-	lade_status status;
-
-	if (off > size || item->range_size > size - off)
-		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "bytes %llu to %llu are asked for, and there are %llu",
-		                 (unsigned long long)off,
-		                 (unsigned long long)(off + item->range_size),
-		                 (unsigned long long)size);
-	size = item->range_size ? item->range_size : size - off;
-	if (size > item->dst.size)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "the result has %llu bytes, the destination %zu",
-		                 (unsigned long long)size, item->dst.size);
-	if (size && !lade_kind_is_host(item->dst.place.kind)) {
-		host = malloc((size_t)size);
-		if (!host)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "%llu bytes on the host could not be allocated",
-			                 (unsigned long long)size);
-	}
-	range.off = off;
-	range.dst = item->dst;
-	range.dst.size = (size_t)size;
-	if (host)
-		range.dst = lade_host_span(host, (size_t)size);
-	status = size ? lade_frame_read(work->frames[i], &range, 1, NULL, err) : LADE_OK;
-	if (!status && host)
-		status =
-			py_move(codec->engine, codec->st->copy, lade_host_cspan(host, (size_t)size),
-		                item->dst, codec->stream, err);
-	free(host);
-	work->results[i] = (lade_result){status, status ? 0 : (size_t)size};
-	return status;
-}
-
 /* The index of the first item that failed. */
 static void find_failed(py_work *work)
 {
@@ -255,6 +235,14 @@ static void find_failed(py_work *work)
 		work->failed++;
 	if (work->failed == work->count)
 		work->failed = SIZE_MAX;
+}
+
+/* The bytes that a destination holds, gaps between rows not counted. */
+static size_t room_of(const lade_item *item)
+{
+	if (!item->row_pitch || item->dst.size < item->row_size)
+		return item->dst.size;
+	return ((item->dst.size - item->row_size) / item->row_pitch + 1) * item->row_size;
 }
 
 lade_status py_work_decode(py_work *work)
@@ -268,7 +256,7 @@ lade_status py_work_decode(py_work *work)
 	if (codec->kind == PY_NATIVE) {
 		for (size_t i = 0; i < work->count; i++)
 			if (work->frames[i] && !work->results[i].status &&
-			    read_frame(work, i, &err))
+			    py_frame_read(work, i, &err))
 				note(work, i, &err);
 		return work->err.status;
 	}
@@ -284,7 +272,7 @@ lade_status py_work_decode(py_work *work)
 			work->item_errors[0] = work->err;
 		return work->err.status;
 	}
-	options = options_of(work);
+	options = py_work_options(work);
 	if (lade_decode_into(codec->engine, codec->spec, work->items, work->count, work->results,
 	                     &options, &err)) {
 		work->err = err;
@@ -304,7 +292,7 @@ lade_status py_work_decode(py_work *work)
 		if (item[i].range_off || item[i].range_size ||
 		    (!work->results[i].status && want == got))
 			continue;
-		if (work->results[i].status == LADE_E_NOSPACE && item[i].dst.size >= want)
+		if (work->results[i].status == LADE_E_NOSPACE && room_of(&item[i]) >= want)
 			lade_fail(&err, LADE_E_CORRUPT, 0,
 			          "the data claims %llu bytes and has more",
 			          (unsigned long long)want);
@@ -323,95 +311,14 @@ lade_status py_work_decode(py_work *work)
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
-static lade_frame_options frame_options(const py_codec *codec, size_t size)
-{
-	lade_frame_options options = {
-		.struct_size = sizeof(options),
-		.spec = codec->spec,
-		.chunk_size = codec->chunk_size,
-		.policy = codec->policy,
-		.has_size = true,
-		.size = size,
-		.threads = codec->threads,
-	};
-
-	return options;
-}
-
 size_t py_codec_bound(const py_codec *codec, size_t size)
 {
-	lade_frame_options options;
 	size_t bound;
 
-	if (codec->kind == PY_NATIVE) {
-		options = frame_options(codec, size);
-		return lade_frame_bound(&options, size);
-	}
+	if (codec->kind == PY_NATIVE)
+		return py_frame_bound(codec, size);
 	bound = lade_spec_bound(codec->spec, size);
 	return bound > SIZE_MAX - codec->prefix ? SIZE_MAX : bound + codec->prefix;
-}
-
-typedef struct sink {
-	char *data;
-	size_t cap, size;
-} sink;
-
-static lade_status sink_write(void *ctx, const void *src, size_t size, lade_error *err)
-{
-	sink *to = ctx;
-
-	if (size > to->cap - to->size)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "the frame passes the destination's %zu bytes", to->cap);
-	memcpy(to->data + to->size, src, size);
-	to->size += size;
-	return LADE_OK;
-}
-
-static lade_status write_frame(py_work *work, size_t i, lade_error *err)
-{
-	const py_codec *codec = work->codec;
-	lade_item *item = &work->items[i];
-	const lade_segment *segment = &work->segments[i];
-	lade_frame_options options = frame_options(codec, segment->size);
-	lade_frame_writer *writer = NULL;
-	bool far_src = !lade_kind_is_host(segment->place.kind);
-	bool far_dst = !lade_kind_is_host(item->dst.place.kind);
-	const void *data = segment->data;
-	void *src = NULL, *dst = NULL;
-	sink to = {item->dst.data, item->dst.size, 0};
-	lade_output output = {&to, sink_write};
-	lade_status status = LADE_OK;
-
-	if ((far_src && !(src = malloc(segment->size + 1))) ||
-	    (far_dst && !(dst = malloc(item->dst.size + 1)))) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",
-		                   segment->size);
-		goto out;
-	}
-	if (far_src) {
-		status = py_move(codec->engine, codec->st->copy,
-		                 (lade_cspan){segment->data, segment->size, segment->place},
-		                 lade_host_span(src, segment->size), codec->stream, err);
-		data = src;
-	}
-	if (far_dst)
-		to.data = dst;
-	if (!status)
-		status = lade_frame_writer_new(codec->engine, output, &options, &writer, err);
-	if (!status && segment->size)
-		status = lade_frame_writer_write(writer, data, segment->size, err);
-	if (!status)
-		status = lade_frame_writer_finish(writer, err);
-	if (!status && far_dst)
-		status = py_move(codec->engine, codec->st->copy, lade_host_cspan(dst, to.size),
-		                 item->dst, codec->stream, err);
-	work->results[i] = (lade_result){status, status ? 0 : to.size};
-out:
-	lade_frame_writer_free(writer);
-	free(src);
-	free(dst);
-	return status;
 }
 
 /* Writes the size before an item's data, which went to 'prefix' bytes behind 'dst'. */
@@ -449,7 +356,7 @@ lade_status py_work_encode(py_work *work)
 
 	if (codec->kind == PY_NATIVE) {
 		for (size_t i = 0; i < work->count; i++)
-			if (write_frame(work, i, &err))
+			if (py_frame_write(work, i, &err))
 				note(work, i, &err);
 		return work->err.status;
 	}
@@ -478,7 +385,7 @@ lade_status py_work_encode(py_work *work)
 		dst->data = (char *)dst->data + prefix;
 		dst->size -= prefix;
 	}
-	options = options_of(work);
+	options = py_work_options(work);
 	if (lade_encode_into(codec->engine, codec->spec, work->items, work->count, work->results,
 	                     &options, &err)) {
 		work->err = err;

@@ -442,3 +442,75 @@ def test_zstd_of_long_runs_that_does_not_tell_its_size():
     codec = Codec(algorithm="Zstd", bitstream_kind=BitstreamKind.RAW)
     assert bytes(codec.decode(frame)) == b"x" * (blocks << 17)
     assert [bytes(a) for a in codec.decode([frame, frame])] == [b"x" * (blocks << 17)] * 2
+
+
+@pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)
+def test_rows_of_an_array_as_destinations(kind):
+    codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+    x = np.arange(600, dtype="<i2").reshape(6, 10, 10)
+    coded = codec.encode(list(x))
+    out = np.zeros((6, 10, 10), "<i2")
+    assert codec.decode(coded, out=out)[3].buffer_size == 200 and (out == x).all()
+    out = np.zeros((12, 10, 10), "<i2")
+    assert codec.decode_into(coded, out[::2]) == [200] * 6
+    assert (out[::2] == x).all() and not out[1::2].any()
+    for bad, error, text in (
+        (out[:5], ValueError, "out has 5 arrays, and there are 6"),
+        (out[:6, :5], liblade.InputError, "item 0: "),
+        (out[:6, ::2], ValueError, "the rows of the array are strided"),
+        (out[0, 0], TypeError, "a list or a BatchArray is wanted for many arrays, or an array"),
+        (bytes(50), TypeError, "a list or a BatchArray"),
+        (7, TypeError, "no memory to share"),
+    ):
+        with pytest.raises(error, match=text):
+            codec.decode(coded, out=bad)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        codec.decode(coded, out=x)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("algorithm", ["LZ4", "Zstd", "copy"])
+def test_too_small_is_told_as_such(kind, algorithm):
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    coded = codec.encode(np.arange(1000, dtype="<i4"))
+    room = np.zeros((40, 100), "<i4")
+    for out in (room[:20, :20], room[::2, :10], room.ravel()[:999], room[:3, :40:2],
+                bytearray(3999), room.T[:40, :20]):
+        with pytest.raises(liblade.InputError) as e:
+            codec.decode(coded, out=out)
+        assert e.value.status == "LADE_E_NOSPACE"
+
+
+def test_python_objects_are_no_bytes():
+    codec = Codec(algorithm="LZ4")
+    objects = np.array([{}, [], "x"] * 9, dtype=object)
+    record = np.zeros(5, dtype=[("a", "<i4"), ("b", object)])
+    for bad in (objects, objects[::2], objects.reshape(3, 9), record, record[::2]):
+        for call in (lambda x: codec.encode(x), lambda x: codec.encode([b"", x]),
+                     lambda x: codec.decode(codec.encode(b"abc" * 300), out=x),
+                     lambda x: codec.decode_into([codec.encode(b"abc")], [x]),
+                     liblade.as_array, lambda x: liblade.checksum("crc32c", x)):
+            with pytest.raises(TypeError, match="Python objects"):
+                call(bad)
+    assert codec.decode(codec.encode(np.zeros(5, "V4,<i4"))).buffer_size
+    # A field may have any name.
+    assert codec.encode(np.zeros(5, dtype=[("O", "<i4"), ("O:O", "<i2")]))
+
+
+def test_numpy_arrays_of_all_shapes():
+    codec = Codec(algorithm="copy", bitstream_kind=1)
+    for shape in ((), (1,), (0,), (1, 1), (3, 0, 2), (1, 5), (5, 1), (2, 3, 4)):
+        for dtype in ("<i4", ">f8", "|b1", "<c16", "M8[s]", "V3", "S5", "<U2", "<f2"):
+            x = np.zeros(shape, dtype)
+            assert codec.encode(x).buffer_size == x.nbytes
+            y = np.asfortranarray(np.ones(shape, dtype))
+            assert codec.encode(y).tobytes() == y.tobytes()
+            if x.nbytes and not dtype.startswith("M"):
+                assert codec.decode_into((bytes(range(256)) * 4)[1 : x.nbytes + 1], x) == x.nbytes
+                assert x.tobytes() == (bytes(range(256)) * 4)[1 : x.nbytes + 1]
+
+    class Sub(np.ndarray):
+        pass
+
+    assert codec.encode(np.arange(5).view(Sub)).buffer_size == 40

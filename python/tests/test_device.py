@@ -82,6 +82,54 @@ def test_codecs(algorithm, kind):
     assert got.cpu().tobytes() == X[100:200].tobytes()
 
 
+@pytest.mark.parametrize("where", ["auto", "host", "device"])
+@pytest.mark.parametrize("policy", [0, 3, 4])
+@pytest.mark.parametrize("algorithm", ["LZ4", "bitshuffle(4)|lz4", "Zstd"])
+def test_frames_there(algorithm, policy, where):
+    stream = liblade.CudaStream.make_new()
+    # Chunks of both kinds, coded and stored.
+    noise = np.random.default_rng(1).integers(0, 1 << 31, 1024, dtype="<i4")
+    data = np.concatenate([np.arange(5000, dtype="<i4") // 9, noise, noise // (1 << 24)])
+    codec = Codec(algorithm=algorithm, uncomp_chunk_size=4096, checksum_policy=policy,
+                  cuda_stream=stream)
+    frame = codec.encode(as_array(data).cuda(cuda_stream=stream))
+    reader = Codec(checksum_policy=policy, cuda_stream=stream,
+                   where="auto" if algorithm == "Zstd" else where)
+    got = reader.decode(frame, "<i4")
+    assert got.place == "device" and (np.asarray(got.cpu()) == data).all()
+    got = reader.decode([frame, frame.cpu(), frame], out=[as_array(data * 0).cuda(), data * 0,
+                                                          as_array(data * 0).cuda()])
+    assert all(a.tobytes() == data.tobytes() for a in got)
+    assert reader.decode(frame, byte_range=(4000, 9000)).tobytes() == data.tobytes()[4000:9000]
+    out = as_array(np.zeros_like(data)).cuda()[:]
+    assert reader.decode(frame.cpu(), out=out).tobytes() == data.tobytes()
+    with pytest.raises(ValueError, match="the destination 40$"):
+        reader.decode(frame, out=out[:10])
+    # Damage is told as the host tells it.
+    for at in (9, 500, frame.buffer_size // 2, frame.buffer_size - 20):
+        bad = bytearray(frame.tobytes())
+        bad[at] ^= 64
+        texts = []
+        for source in (bad, as_array(bad).cuda()):
+            try:
+                texts.append(reader.decode(source, errors="raise").tobytes())
+            except liblade.Error as e:
+                texts.append(str(e))
+        # Without checksums damage may give bytes, which the kernels' rules may refuse.
+        assert texts[0] == texts[1] or (policy == 0 and bytes in map(type, texts))
+    assert reader.decode(codec.encode(as_array(data[:0]).cuda())).buffer_size == 0
+
+
+def test_checksums_there():
+    data = [X.tobytes()[:n] for n in (0, 1, 5000, 40000)]
+    there = [as_array(d).cuda() for d in data]
+    for name in ("crc32c", "crc32", "adler32", "xxh64", "fletcher32", "xxh3"):
+        assert liblade.checksums(name, there) == liblade.checksums(name, data)
+    codec = Codec(algorithm="LZ4", bitstream_kind=1)
+    coded = codec.encode(as_array(X).cuda())  # nobody has waited for it
+    assert liblade.checksum("crc32c", coded) == liblade.checksum("crc32c", coded.tobytes())
+
+
 def test_corrupt_items_on_a_device():
     codec = Codec(algorithm="Zstd", bitstream_kind=1)
     good = codec.encode(X)

@@ -223,6 +223,9 @@ def test_destinations(stream):
         codec.encode([shaped, block[4600:]], out=outs)
     with pytest.raises(TypeError, match="a list or a BatchArray"):
         codec.encode([shaped], out=block)
+    rows = there(np.zeros((3, 2000), "<i4"), stream)
+    got = codec.decode([e, e, e], out=rows)
+    assert (np.asarray(rows.cpu()) == X).all() and got.buffer_sizes == [8000] * 3
     # On the host, and mixed: those calls wait.
     host = np.zeros_like(X)
     codec.decode(e, out=host)
