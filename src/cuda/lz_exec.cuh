@@ -33,6 +33,26 @@
 
 #define LADE_LZ_TILE 128u
 
+/*
+ * What the variants are that wait for a GPU to be compared on (docs/performance/gpu-lz.md, entries
+ * 14 and 15; scripts/gpu/variants.sh builds them).
+ *
+ * Which windows are functions that are called: 0 none, 1 those that are not full, 2 all.  What is
+ * called takes no registers where it is not.
+ *
+ * A byte of a match that repeats itself, whose offset is up to LADE_LZ_REDIRECT, is looked for as
+ * many offsets back at once as its word of 32 bytes, or its window, tells, not one; 0: none is.
+ */
+#ifndef LADE_LZ_SOLO_CALLS
+#define LADE_LZ_SOLO_CALLS 0
+#endif
+#ifndef LADE_LZ_TEAM_CALLS
+#define LADE_LZ_TEAM_CALLS 1
+#endif
+#ifndef LADE_LZ_REDIRECT
+#define LADE_LZ_REDIRECT 0
+#endif
+
 /* Of 32 bytes of the output: which of them begin a piece, and the piece that began last before
  * them, counted in bytes of the ring. */
 struct alignas(8) lade_lz_word {
@@ -184,6 +204,44 @@ static __device__ __forceinline__ void lade_lz_resolve(lade_lz_exec<W> *x, uint3
 		value[k] = ((const uint8_t *)x->value)[source[k] & ~FINAL];
 }
 
+/* a / b, for numbers below 2048, b above 0: half a step keeps the quotient further from a whole
+ * number, by a 4096th of it at least, than the division is wrong. */
+static __device__ __forceinline__ uint32_t lade_lz_quotient(uint32_t a, uint32_t b)
+{
+#if LADE_ON_GPU
+	return (uint32_t)__fdividef((float)a + 0.5f, (float)b);
+#else
+	return (uint32_t)(((float)a + 0.5f) / (float)b);
+#endif
+}
+
+/*
+ * Where the lane's bytes of a window come from, 'source' and 'low' being places in the window: all
+ * bytes of a match are alike at distances of its offset, so that a source may stand as many offsets
+ * further back as the match is known to reach, but not before 'low', where the window's own begin.
+ * 'bits' are the marks of the word's 32 bytes; 'wide': the piece that began last before them is the
+ * one that the window begins in.  Not inline: few windows want it, and it takes registers.
+ */
+static __device__ __noinline__ lade_lz_four lade_lz_redirect(uint32_t bits, bool wide,
+                                                             uint32_t word, uint32_t low,
+                                                             lade_lz_four source)
+{
+	uint32_t shift = 4 * (word & 7);
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		uint32_t in = source.of[k], at = 4 * word + k, offset = at - in, run = shift + k;
+		uint32_t begun = bits & ((2u << run) - 1);
+		/* Bytes of the match before this one: from where it begins in this word on, or the
+		 * word, or the window. */
+		run = begun ? run + (uint32_t)__clz((int)begun) - 31 : wide ? at : run;
+		run = in - low < run ? in - low : run;
+		/* What comes from outside is not below its own place. */
+		if (offset <= LADE_LZ_REDIRECT)
+			source.of[k] = (uint16_t)(in - lade_lz_quotient(run, offset) * offset);
+	}
+	return source;
+}
+
 /* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do.  The caller
  * sees to a barrier before and behind. */
 template <int W, bool FULL>
@@ -220,12 +278,24 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		                   : 0;
 	if (lade_team_any<W>(near)) {
 		uint32_t source[4];
+		bool again = false;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			uint64_t in = at[k] + k - (uint64_t)(uintptr_t)(base + w0);
 			source[k] = in < WINDOW && (FULL || in >= from - w0)
 			                    ? (uint32_t)in
 			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
+			again |= 4 * word + k - source[k] <= LADE_LZ_REDIRECT;
+		}
+		if (LADE_LZ_REDIRECT && again) {
+			lade_lz_four to = {{(uint16_t)source[0], (uint16_t)source[1],
+			                    (uint16_t)source[2], (uint16_t)source[3]}};
+			uint32_t first = x->word[w0 / 32 % (4 * x->TILES)].last;
+			to = lade_lz_redirect(mark.bits, mark.last == first, word,
+			                      FULL ? 0 : from - w0, to);
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++)
+				source[k] = to.of[k];
 		}
 		lade_lz_resolve<W>(x, word, source, value);
 	}
@@ -239,6 +309,26 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 			if (pos + k - from < end - from)
 				base[pos + k] = (uint8_t)value[k];
 	}
+}
+
+template <int W, bool FULL>
+static __device__ __noinline__ void lade_lz_window_called(lade_lz_exec<W> *x, uint8_t *base,
+                                                          uint32_t w0, uint32_t from, uint32_t end,
+                                                          uint32_t warp, uint32_t lane)
+{
+	lade_lz_window<W, FULL>(x, base, w0, from, end, warp, lane);
+}
+
+/* The same, called or not. */
+template <int W, bool FULL>
+static __device__ __forceinline__ void lade_lz_window_any(lade_lz_exec<W> *x, uint8_t *base,
+                                                          uint32_t w0, uint32_t from, uint32_t end,
+                                                          uint32_t warp, uint32_t lane)
+{
+	if constexpr ((W == 1 ? LADE_LZ_SOLO_CALLS : LADE_LZ_TEAM_CALLS) > (FULL ? 1 : 0))
+		lade_lz_window_called<W, FULL>(x, base, w0, from, end, warp, lane);
+	else
+		lade_lz_window<W, FULL>(x, base, w0, from, end, warp, lane);
 }
 
 /*
@@ -395,8 +485,8 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 		while (marked - w0 >= WINDOW) {
 			uint32_t n = WINDOW, first = w0 / 32;
 			if (o->done != w0) {
-				lade_lz_window<W, false>(x, o->base, w0, o->done, w0 + n, warp,
-				                         lane);
+				lade_lz_window_any<W, false>(x, o->base, w0, o->done, w0 + n, warp,
+				                             lane);
 			} else {
 				uint32_t one = x->word[first % (4 * x->TILES)].last;
 				n = one == x->word[(first + 4 * W) % (4 * x->TILES)].last
@@ -405,8 +495,8 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 				            : 0;
 				if (n == 0) {
 					n = WINDOW;
-					lade_lz_window<W, true>(x, o->base, w0, w0, w0 + n, warp,
-					                        lane);
+					lade_lz_window_any<W, true>(x, o->base, w0, w0, w0 + n,
+					                            warp, lane);
 				}
 			}
 			w0 += n;
@@ -417,7 +507,7 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 		}
 	} while (marked != end);
 	if (finish && o->done != end)
-		lade_lz_window<W, false>(x, o->base, w0, o->done, end, warp, lane);
+		lade_lz_window_any<W, false>(x, o->base, w0, o->done, end, warp, lane);
 }
 
 #endif
