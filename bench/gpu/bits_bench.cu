@@ -194,7 +194,7 @@ static void time_chunks(uint8_t *s, uint8_t *d, size_t chunk, size_t skew, size_
 		dst[i] = d + i * stride + skew;
 	}
 	tables t(src, dst, std::vector<uint64_t>(n, chunk));
-	size_t parts = (chunk + LADE_BITS_TILE - 1) / LADE_BITS_TILE;
+	size_t parts = (chunk + LADE_TILE_BYTES - 1) / LADE_BITS_TILE;
 	double us[2];
 	for (int encode = 0; encode < 2; encode++)
 		us[encode] = time_us([&] { launch(encode, t.batch, size, 1, block, parts); });
