@@ -361,18 +361,32 @@ lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
 	if (arrays->count == 0)
 		goto out;
 	size_t want = lade__gpu_checksum_workspace(kind, arrays->count, arrays->largest);
-	TRY(async_block(&a, want, err));
+	size_t extra = host_tables_size(options, arrays->count, 2);
+	lade__gpu_tables tables = {.src = lade__address_of(arrays->src),
+	                           .src_size = lade__address_of(arrays->src_size)};
+	if (want > SIZE_MAX - extra) {
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                   "the sums of %zu chunks would take too large a workspace",
+		                   arrays->count);
+		goto out;
+	}
+	TRY(async_block(&a, extra + want, err));
+	if (extra) {
+		lade_arrays sources = {
+			.src = arrays->src, .src_size = arrays->src_size, .count = arrays->count};
+		TRY(bring_tables(&a, &sources, a.block, &tables, err));
+	}
 	lade__gpu_work work = {.device = a.device,
 	                       .stream = a.stream,
-	                       .src = lade__address_of(arrays->src),
-	                       .src_size = lade__address_of(arrays->src_size),
+	                       .src = tables.src,
+	                       .src_size = tables.src_size,
 	                       .dst_size = lade__address_of(options->sizes),
 	                       .status = lade__address_of(options->statuses),
 	                       .count = arrays->count,
 	                       .largest = arrays->largest,
 	                       .total = arrays->total,
-	                       .workspace = a.block,
-	                       .workspace_size = a.block_size};
+	                       .workspace = a.block + extra,
+	                       .workspace_size = want};
 	TRY(lade__gpu_checksum_tell(&work, kind, lade__address_of(sums), err));
 out:
 	async_end(&a);

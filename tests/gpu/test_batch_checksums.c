@@ -163,6 +163,12 @@ static void check_arrays(lade_checksum kind, rng *r)
 	lade_async_options o = {.struct_size = sizeof o,
 	                        .device = 0,
 	                        .statuses = (uint32_t *)(void *)statuses.data};
+	bool on_host = rng_below(r, 2);
+	if (on_host) {
+		a.src = (const void *const *)(const void *)address;
+		a.src_size = size;
+		o.flags = LADE_ASYNC_HOST_TABLES;
+	}
 	OK(lade_checksums_arrays_async(engine, kind, &a, (uint64_t *)(void *)sums.data, &o, err));
 	OK(lade_stream_wait(0, NULL, err));
 	buffer_get(&sums, have, sizeof have);
