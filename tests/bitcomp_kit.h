@@ -11,7 +11,7 @@
 
 #include "guard.h"
 
-enum { KIT_BLOCK = 8192 };
+#define KIT_BLOCK ((size_t)8192)
 
 static inline uint64_t kit_get(const uint8_t *p, size_t size)
 {
@@ -254,12 +254,20 @@ static inline size_t kit_damage(uint8_t *p, size_t size, rng *r)
 	unsigned changes = 1 + (unsigned)rng_below(r, 3);
 	if (rng_below(r, 6) == 0)
 		size = (size_t)rng_below(r, size + 1);
+	/* Half of them in headers: the chunk's, or a sub-block's, where small numbers hurt. */
+	size_t blocks = size < 16 ? 0 : (kit_get(p + 8, 4) + KIT_BLOCK - 1) / KIT_BLOCK;
+	size_t first = 16 + kit_up(4 * blocks);
 	for (unsigned k = 0; size && k < changes; k++) {
-		size_t at = (size_t)rng_below(r, rng_below(r, 2) && size > 96 ? 96 : size);
+		size_t at = (size_t)rng_below(r, size);
+		if (rng_below(r, 2))
+			at = (size_t)rng_below(r, 8) +
+			     (rng_below(r, 2) ? first : 16 * rng_below(r, 2));
+		if (at >= size)
+			at = size - 1;
 		if (rng_below(r, 2))
 			p[at] ^= (uint8_t)(1u << rng_below(r, 8));
 		else
-			p[at] = (uint8_t)rng_next(r);
+			p[at] = (uint8_t)(rng_next(r) >> (rng_below(r, 2) ? 20 : 61));
 	}
 	return size;
 }

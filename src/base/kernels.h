@@ -54,7 +54,10 @@
 	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0) \
 	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 0) \
 	X(CASCADED_SIZE, cascaded_decode, lade_cascaded_size, 0) \
-	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0)
+	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0) \
+	X(BITCOMP_DECODE, bitcomp_decode, lade_bitcomp_decode, 67968) \
+	X(BITCOMP_SIZE, bitcomp_decode, lade_bitcomp_size, 0) \
+	X(BITCOMP_ENCODE, bitcomp_encode, lade_bitcomp_encode, 76160)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

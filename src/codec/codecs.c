@@ -33,6 +33,7 @@ static const lade_implementation *const implementations[] = {
 	&lade__snappy_encode_gpu, &lade__snappy_decode_gpu,
 	&lade__ans_encode_gpu, &lade__ans_decode_gpu,
 	&lade__cascaded_encode_gpu, &lade__cascaded_decode_gpu,
+	&lade__bitcomp_encode_gpu, &lade__bitcomp_decode_gpu,
 	NULL,
 };
 

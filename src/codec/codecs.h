@@ -41,6 +41,9 @@ extern const lade_implementation lade__ans_encode_gpu, lade__ans_decode_gpu;
 /* In cascaded_gpu.c. */
 extern const lade_implementation lade__cascaded_encode_gpu, lade__cascaded_decode_gpu;
 
+/* In bitcomp/bitcomp_gpu.c. */
+extern const lade_implementation lade__bitcomp_encode_gpu, lade__bitcomp_decode_gpu;
+
 /* The option of LZ4 and Snappy that their encoders on devices look at; the last one of each. */
 #define LADE__ELEM_OPTION                                                                      \
 	{                                                                                      \

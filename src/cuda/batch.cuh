@@ -97,6 +97,15 @@ template <typename T> static __device__ __forceinline__ T *lade_global(T *p)
 	return p;
 }
 
+/* The same of one to shared memory, for functions that are not inlined. */
+template <typename T> static __device__ __forceinline__ T *lade_shared(T *p)
+{
+#if LADE_ON_GPU
+	__builtin_assume(__isShared(p));
+#endif
+	return p;
+}
+
 static __device__ __forceinline__ uint32_t lade_lane()
 {
 	return threadIdx.x & 31;

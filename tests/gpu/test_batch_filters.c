@@ -51,6 +51,9 @@ static const struct {
 	{"cascaded", true},
 	{"cascaded(<i4)", true},
 	{"bitshuffle(2)|cascaded(<i2,block=4096)", true},
+	{"bitcomp(<i4)", false},
+	{"bitshuffle(2)|bitcomp", false},
+	{"bitcomp(<u8,algorithm=sparse)", false},
 };
 #define FORMS (sizeof forms / sizeof *forms)
 #define ITEMS 5

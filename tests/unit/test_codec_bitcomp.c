@@ -161,6 +161,31 @@ static void test_damaged_chunks(void **state)
 	codec_close(&c);
 }
 
+/* Every value of each byte that a chunk's and a sub-block's headers begin with. */
+static void test_header_values(void **state)
+{
+	(void)state;
+	rng r = {seed + 6};
+	static uint8_t chunk[ROOM];
+	codec c = codec_open("bitcomp");
+	/* With one width, with unit widths, with a dictionary. */
+	for (unsigned i = 0; i < 9; i++) {
+		unsigned log = i % 4, with = i < 4 ? 0 : i < 8 ? 16 : 32;
+		size_t coded;
+		do
+			coded = kit_any_chunk(log, 0, 1500, chunk, &r);
+		while (coded == 32 + kit_up(1500) || (chunk[32] & (with | 16)) != with);
+		for (size_t at = 0; at < 36; at += at == 7 ? 25 : 1)
+			for (unsigned value = 0; value < 256; value++) {
+				uint8_t was = chunk[at];
+				chunk[at] = (uint8_t)value;
+				decode_alike(&c, chunk, coded, 1500);
+				chunk[at] = was;
+			}
+	}
+	codec_close(&c);
+}
+
 static void test_ranges_and_parts(void **state)
 {
 	(void)state;
@@ -347,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_encoders),         cmocka_unit_test(test_modes_pay),
 		cmocka_unit_test(test_any_chunks),       cmocka_unit_test(test_damaged_chunks),
+		cmocka_unit_test(test_header_values),
 		cmocka_unit_test(test_ranges_and_parts), cmocka_unit_test(test_lossy),
 		cmocka_unit_test(test_lossy_saves),      cmocka_unit_test(test_options),
 	};

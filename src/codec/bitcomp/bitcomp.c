@@ -16,7 +16,10 @@
 #define HEADER LADE_BITCOMP_HEADER
 #define PART 16 /* sub-blocks of a thread's part */
 
-enum { DTYPE, ALGORITHM, MODE, DELTA };
+#define DTYPE LADE__BITCOMP_DTYPE
+#define ALGORITHM LADE__BITCOMP_ALGORITHM
+#define MODE LADE__BITCOMP_MODE
+#define DELTA LADE__BITCOMP_DELTA
 
 static const lade__bitcomp_kernels *kernels_of(lade_cpu cpu)
 {
@@ -30,18 +33,24 @@ static const lade__bitcomp_kernels *kernels_of(lade_cpu cpu)
 	return &lade__bitcomp_plain;
 }
 
-static unsigned log_of(const lade_stage *stage)
+lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage)
 {
-	size_t size = lade_dtype_size((lade_dtype)stage->option[DTYPE].i);
-	return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
-}
-
-/* Of delta, the largest power of two that is not above it. */
-static int exponent_of(const lade_stage *stage)
-{
-	int exponent;
-	frexp(stage->option[DELTA].f, &exponent);
-	return exponent - 1;
+	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
+	size_t size = lade_dtype_size(dtype);
+	lade__bitcomp_how how = {.log = size == 1   ? 0
+	                                : size == 2 ? 1
+	                                : size == 4 ? 2
+	                                            : 3,
+	                         .is_signed = lade_dtype_class(dtype) == 'i',
+	                         .sparse = stage->option[ALGORITHM].i == 1,
+	                         .quant = (unsigned)stage->option[MODE].i};
+	if (how.quant) {
+		/* Of delta, the largest power of two that is not above it. */
+		frexp(stage->option[DELTA].f, &how.exponent);
+		how.exponent--;
+		how.is_signed = how.quant == 1;
+	}
+	return how;
 }
 
 static lade_status check(const lade_stage *stage, lade_error *err)
@@ -63,7 +72,8 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
 		                 "bitcomp: dtype is %s, want <f2, <f4 or <f8 for a lossy mode",
 		                 lade_dtype_text(dtype));
-	if (!(delta > 0) || !lade__bitcomp_exponent_fits(log_of(stage), exponent_of(stage)))
+	lade__bitcomp_how how = lade__bitcomp_how_of(stage);
+	if (!(delta > 0) || !lade__bitcomp_exponent_fits(how.log, how.exponent))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "bitcomp: delta is %g, want a positive number that %s can hold",
 		                 delta, lade_dtype_text(dtype));
@@ -372,14 +382,10 @@ static const uint8_t *values_of(const header *h, const uint8_t *src, size_t len,
 static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {
-	const lade_stage *stage = run->stage;
 	const lade__bitcomp_kernels *k = kernels_of(run->cpu);
-	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
+	lade__bitcomp_how how = lade__bitcomp_how_of(run->stage);
 	header h = {
-		.log = log_of(stage), .quant = (unsigned)stage->option[MODE].i, .size = span.size};
-	lade__bitcomp_how how = {.log = h.log,
-	                         .is_signed = lade_dtype_class(dtype) == 'i',
-	                         .sparse = stage->option[ALGORITHM].i == 1};
+		.log = how.log, .quant = how.quant, .exponent = how.exponent, .size = span.size};
 	const uint8_t *src = lade__bytes(span);
 	uint8_t *to = dst.data, values[BLOCK], out[BLOCK + SLACK];
 	*dst_size = 0;
@@ -387,10 +393,6 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "bitcomp: %zu bytes, a chunk holds at most %llu", span.size,
 		                 (unsigned long long)SIZE_LIMIT);
-	if (h.quant) {
-		h.exponent = exponent_of(stage);
-		how.is_signed = h.quant == 1;
-	}
 	/* What does not fit is still counted, for the message. */
 	size_t at = (size_t)directory_of(span.size), room = dst.size;
 	if (at <= room && span.size)

@@ -25,12 +25,24 @@ static inline unsigned lade__bitcomp_width(unsigned width, unsigned code, unsign
 	return code == 15 || code << step > width ? 0 : width - (code << step);
 }
 
-/* What an encoder of a sub-block may try. */
+/* The options, by number. */
+enum {
+	LADE__BITCOMP_DTYPE,
+	LADE__BITCOMP_ALGORITHM,
+	LADE__BITCOMP_MODE,
+	LADE__BITCOMP_DELTA,
+};
+
+/* What an encoder does, from the options of its stage. */
 typedef struct lade__bitcomp_how {
 	unsigned log;   /* log2 of the element's size */
 	bool is_signed; /* plain elements are compared as signed ones */
 	bool sparse;    /* no delta, no rotation, no dictionary */
+	unsigned quant; /* the quantisation, 0 to 2, and its exponent */
+	int exponent;
 } lade__bitcomp_how;
+
+lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 
 /* A sub-block's parts, checked (section 4): where the payload of 'units' units lies, and so on. */
 typedef struct lade__bitcomp_parts {

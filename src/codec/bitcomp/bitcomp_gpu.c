@@ -1,0 +1,148 @@
+/*
+ * bitcomp_gpu.c: bitcomp on devices: how many warps a chunk gets.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/gpu.h"
+#include "base/try.h"
+#include "codec/bitcomp/bitcomp.h"
+#include "codec/codecs.h"
+
+/* Of cuda/bitcomp_decode.cu and bitcomp_encode.cu: warps of a block, and their shared memory. */
+#define WARPS 8u
+#define ROOM 8496u
+#define DESK 9520u
+
+/* Blocks that a multiprocessor holds, and the most of a launch. */
+#define RESIDENT 3u
+#define BLOCKS_MAX ((size_t)1 << 24)
+
+static uint64_t blocks_of(uint64_t size)
+{
+	return size / BLOCK + (size % BLOCK != 0);
+}
+
+/* Warps of a chunk: one for each sub-block of the largest, as far as a block has them. */
+static unsigned team_of(const lade__gpu_work *work)
+{
+	uint64_t blocks = work->largest ? blocks_of(work->largest) : WARPS;
+	return blocks > 4 ? 8 : blocks > 2 ? 4 : blocks > 1 ? 2 : 1;
+}
+
+/*
+ * Blocks of a chunk that has more sub-blocks than a team has warps.  Where others are much
+ * smaller, most of these would find nothing to do: then four times as many as an average chunk
+ * wants, or as fill the device.
+ */
+static unsigned spans_of(const lade__gpu_work *work)
+{
+	uint64_t spans = (blocks_of(work->largest) + WARPS - 1) / WARPS;
+	if (work->total) {
+		uint64_t average = 4 * (blocks_of(work->total / work->count) / WARPS + 1);
+		uint64_t fill =
+			(uint64_t)RESIDENT * work->device->info.multiprocessors / work->count;
+		uint64_t enough = average > fill ? average : fill;
+		spans = spans < enough ? spans : enough;
+	}
+	uint64_t most = work->count < BLOCKS_MAX ? BLOCKS_MAX / work->count : 1;
+	/* The count of a chunk's blocks stands in 16 bits. */
+	most = most < 0x7FFF ? most : 0x7FFF;
+	spans = spans < most ? spans : most;
+	return spans ? (unsigned)spans : 1;
+}
+
+/* A word for each chunk that several blocks may share. */
+static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
+{
+	(void)stage, (void)total;
+	return largest > WARPS * BLOCK ? count * sizeof(uint32_t) : 0;
+}
+
+static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
+{
+	(void)stage, (void)count, (void)largest, (void)total;
+	return 0;
+}
+
+static lade_status decode(const lade__gpu_work *work, lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	uint32_t team = team_of(work), spans = team == WARPS ? spans_of(work) : 1;
+	lade__address state = work->workspace;
+	void *arguments[] = {&batch, &team, &spans, &state};
+	size_t teams = WARPS / team;
+	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams * spans),
+	                       .threads = 32 * WARPS,
+	                       .shared = WARPS * ROOM,
+	                       .stream = work->stream};
+	lade_status status;
+	if (spans > 1)
+		TRY(LADE__CU(work->device, cuMemsetD32Async, state, 0, work->count, work->stream));
+	TRY(lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_DECODE, &launch, arguments,
+	                        err));
+out:
+	return status;
+}
+
+static lade_status sizes(const lade__gpu_work *work, lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	void *arguments[] = {&batch};
+	lade__launch launch = {.blocks = (unsigned)((work->count + 127) / 128),
+	                       .threads = 128,
+	                       .stream = work->stream};
+	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_SIZE, &launch, arguments,
+	                           err);
+}
+
+/* struct lade_bitcomp_how of cuda/bitcomp_encode.cu */
+typedef struct gpu_how {
+	uint32_t log, is_signed, sparse, quant;
+	int32_t exponent;
+} gpu_how;
+
+static lade_status encode(const lade__gpu_work *work, lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade__bitcomp_how h = lade__bitcomp_how_of(work->stage);
+	gpu_how how = {h.log, h.is_signed, h.sparse, h.quant, h.exponent};
+	uint32_t team = team_of(work);
+	void *arguments[] = {&batch, &how, &team};
+	size_t teams = WARPS / team;
+	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams),
+	                       .threads = 32 * WARPS,
+	                       .shared = WARPS * DESK,
+	                       .stream = work->stream};
+	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_ENCODE, &launch, arguments,
+	                           err);
+}
+
+/* Bytes a nanosecond of a GPU's kernel; not measured yet, and far above those of the host. */
+#define RATE 1000.0
+
+static double cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	if (workload->largest > (size_t)1 << 30)
+		return -1;
+	return 5000 + (double)workload->total / RATE;
+}
+
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
+
+#define RECORD(DIRECTION, way) \
+	const lade_implementation lade__bitcomp_##way##_gpu = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = "bitcomp/cuda", \
+		.algorithm = "bitcomp", \
+		.direction = DIRECTION, \
+		.place = LADE_DEVICE, \
+		.priority = LADE_PRIORITY_BUILTIN, \
+		.ctx = (void *)(uintptr_t)&way##_codec, \
+		.cost = cost, \
+	};
+RECORD(LADE_ENCODE, encode)
+RECORD(LADE_DECODE, decode)
