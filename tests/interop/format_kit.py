@@ -1,7 +1,13 @@
 # format_kit.py: data and chunks for test_formats.py: what encoders get, what no encoder makes, and
 # damage.
 # SPDX-License-Identifier: Apache-2.0
+import pathlib
 import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+
+import ans_reader  # noqa: E402
 
 FLOATS = {2: "e", 4: "f", 8: "d"}
 
@@ -191,4 +197,108 @@ def _raw_bitcomp(rng, length, size):
     return _pack(size, out)[:length]
 
 
-BUILDERS = {"bitcomp": bitcomp, "cascaded": cascaded}
+# ---- ans: docs/format/ans.md -------------------------------------------------------------------
+
+def _ans_table(rng, n):
+    """(description, {(symbol, y): state}, {symbol: frequency}) of a table at random."""
+    symbols = sorted(rng.sample(range(256), rng.choice((1, 2, 5, 40, 256))))
+    marks = rng.sample(range(1, 1 << n), len(symbols) - 1)
+    if rng.random() < 0.3:
+        marks = list(range(1, len(symbols)))  # all but the last one are rare
+    marks = [0, *sorted(marks), 1 << n]
+    present, lengths, mantissas, counts = Bits(), Bits(), Bits(), {}
+    present.put(sum(1 << s for s in symbols), 256)
+    for symbol, low, high in zip(symbols, marks, marks[1:]):
+        counts[symbol] = high - low
+        q = (high - low).bit_length() - 1
+        lengths.put(q, 4)
+        mantissas.put(high - low - (1 << q), q)
+    text = present.bytes(rng, 8) + lengths.bytes(rng, 8) + mantissas.bytes(rng, 8)
+    text = _padded(rng, text, 4)
+    states = {}
+    for i, (symbol, _, y) in enumerate(ans_reader.table_of(text, n)):
+        states[symbol, y] = (1 << n) + i
+    return text, states, counts
+
+
+def _ans_lane(rng, tables, n, groups):
+    """The string of a lane with symbols at random, as bytes."""
+    state, value, count = 0, 0, 0
+    for _ in range(groups):
+        for _, states, counts in reversed(tables):
+            for symbol in rng.choices(list(counts), k=4):
+                f = counts[symbol]
+                if not state:
+                    state = states[symbol, rng.randrange(f, 2 * f)]
+                    continue
+                b = n + 1 - f.bit_length()
+                b -= state >> b < f
+                value |= (state & (1 << b) - 1) << count
+                count += b
+                state = states[symbol, state >> b]
+    value |= state << count
+    return value.to_bytes(_ceil(count + n + 1, 16) * 2, "little")
+
+
+def _ans_sub_block(rng, w, count, modes, tables, n):
+    """(kind, bytes, words of the longest lane)"""
+    out = rng.randbytes(count * modes.count(1))
+    if rng.random() < 0.1:
+        return 2, _padded(rng, rng.randbytes(count * w)), 0
+    if not tables:
+        return rng.randrange(2), _padded(rng, out), 0
+    lanes, units = [], count // 4
+    for lane in range(32):
+        rows = [g for g in range(_ceil(units, 32)) if 32 * g + (lane + g) % 32 < units]
+        lanes.append(_ans_lane(rng, tables, n, len(rows)) if rows else b"")
+    halves = [len(lane) // 2 for lane in lanes]
+    for kind, width in ((0, 4), (1, 8)):
+        least = max(0, _ceil(max(halves) - (1 << width) + 1, 2))
+        if least <= min(halves) // 2 and (kind or rng.random() < 0.7):
+            break
+    else:
+        return 2, _padded(rng, rng.randbytes(count * w)), 0
+    full = rng.randint(least, min(halves) // 2)
+    lengths = Bits()
+    for h in halves:
+        lengths.put(h - 2 * full, width)
+    out += lengths.bytes(rng, 8)
+    for row in range(_ceil(max(halves), 2)):
+        out += b"".join(lane[4 * row:4 * row + 4] for lane in lanes)
+    return kind, _padded(rng, out), _ceil(max(halves), 2)
+
+
+def ans(rng):
+    """(chunk, decoded size)"""
+    log2_w, log2_b, n = rng.randrange(4), rng.choice((12, 12, 12, 13, 14)), rng.choice((9, 10, 11))
+    w, size = 1 << log2_w, rng.choice((rng.randrange(500), rng.randrange(9000)))
+    if size < 4 * w or rng.random() < 0.05:
+        return struct.pack("<4BIQ", 1, 0, log2_w, 0, size, 0) + rng.randbytes(size), size
+    if rng.random() < 0.05:
+        return struct.pack("<4BI", 1, 1, log2_w, 0, size) + rng.randbytes(w) + bytes(8 - w), size
+    modes = [rng.randrange(3) for _ in range(w)]
+    if w == 1:
+        modes = [2]
+    while modes.count(2) << n > 4096:
+        modes[modes.index(2)] = rng.randrange(2)
+    tables = [_ans_table(rng, n) for _ in range(modes.count(2))]
+    tail = size % (4 * w)
+    parts = [_ans_sub_block(rng, w, min(1 << log2_b, size - tail - at) // w, modes, tables, n)
+             for at in range(0, size - tail, 1 << log2_b)]
+    most = max(part[2] for part in parts)
+    if rng.random() < 0.5:
+        most = ((1 << log2_b) // (32 * w) * len(tables) * n + 47) // 32
+    sizes = iter([len(text) // 4 for text, _, _ in tables])
+    head = struct.pack("<4BI2B", 1, 2, log2_w, log2_b, size, most, n)
+    for mode in modes:
+        head += bytes([mode, next(sizes) if mode == 2 else 0 if mode else rng.randrange(256)])
+    head = _padded(rng, head, 4)
+    offset = _ceil(len(head) + 4 * (len(parts) + 1) + sum(len(table[0]) for table in tables), 16)
+    for kind, part, _ in parts:
+        head += struct.pack("<I", offset | kind << 28)
+        offset += len(part) // 16
+    head += struct.pack("<I", offset) + b"".join(table[0] for table in tables)
+    return _padded(rng, head) + b"".join(part[1] for part in parts) + rng.randbytes(tail), size
+
+
+BUILDERS = {"ans": ans, "bitcomp": bitcomp, "cascaded": cascaded}
