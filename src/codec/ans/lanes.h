@@ -1,7 +1,8 @@
 /*
  * lanes.h: the loops over symbols, written once.  Included by the file of each instruction set,
- * which defines TARGET, the function attribute that selects it, and LOW_BITS(v, n), the low bits
- * of a 64-bit number, as many as the low byte of n says.  (docs/format/ans.md, section 5)
+ * which defines TARGET, the function attribute that selects it; LOW_BITS(v, n), the low bits
+ * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE, where it has another
+ * decode().  (docs/format/ans.md, section 5)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 /* Lanes that one loop works on, so that their chains overlap. */
-#define TEAM 8
+#define TEAM 4
 
 INLINE uint64_t load_64(const uint8_t *p)
 {
@@ -102,6 +103,53 @@ INLINE uint32_t reader_unit(lane_reader *r, const uint32_t *table)
 	return out;
 }
 
+/* The lane's unit of the last, partial row, if it has one; whether the string ends there. */
+INLINE bool reader_close(lane_reader *r, const lade__ans_lanes *lanes, uint32_t lane)
+{
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	if ((lane + rows) % ANS_LANES < rest) {
+		for (unsigned p = 0; p < lanes->coded; p++)
+			store_32(lanes->plane[p] + 4 * unit_of(lane, rows),
+			         reader_unit(r, lanes->table[p]));
+	}
+	return r->left + r->last == 0;
+}
+
+#ifndef OWN_DECODE
+/* A unit of a plane for each lane of a team, symbol by symbol: so that the lanes' chains overlap
+ * without the processor having to look far ahead. */
+INLINE void reader_row(lane_reader *r, const uint32_t *table, uint32_t lane, uint32_t row,
+                       uint8_t *plane)
+{
+	uint64_t window[TEAM], have[TEAM], state[TEAM];
+	uint32_t out[TEAM], entry[TEAM];
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++) {
+		window[j] = load_64(r[j].string + (r[j].left >> 3) - 7);
+		have[j] = (uint64_t)(r[j].left & 7) + 56;
+		state[j] = r[j].state;
+		out[j] = 0;
+	}
+#pragma GCC unroll 4
+	for (unsigned k = 0; k < ANS_UNIT; k++) {
+#pragma GCC unroll 8
+		for (uint32_t j = 0; j < TEAM; j++) {
+			entry[j] = table[state[j]];
+			have[j] -= entry[j]; /* its low byte counts */
+			state[j] =
+				(entry[j] >> 16) + LOW_BITS(window[j] >> (have[j] & 63), entry[j]);
+			out[j] |= (entry[j] >> 8 & 0xFF) << 8 * k;
+		}
+	}
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++) {
+		r[j].left = (r[j].left & ~(int64_t)7) - 56 + (int64_t)(have[j] & 0xFF);
+		r[j].state = state[j];
+		r[j].last = entry[j] & 0xFF;
+		store_32(plane + 4 * unit_of(lane + j, row), out[j]);
+	}
+}
+
 /* Lanes [lane, lane + TEAM): the full rows together, each one's unit of the last row alone. */
 INLINE bool decode_team(const lade__ans_lanes *lanes, uint32_t lane)
 {
@@ -119,21 +167,11 @@ INLINE bool decode_team(const lade__ans_lanes *lanes, uint32_t lane)
 		return false;
 	for (uint32_t g = 0; g < rows; g++) {
 		for (unsigned p = 0; p < lanes->coded; p++) {
-#pragma GCC unroll 8
-			for (uint32_t j = 0; j < TEAM; j++)
-				store_32(lanes->plane[p] + 4 * unit_of(lane + j, g),
-				         reader_unit(&reader[j], lanes->table[p]));
+			reader_row(reader, lanes->table[p], lane, g, lanes->plane[p]);
 		}
 	}
-	for (uint32_t j = 0; j < TEAM; j++) {
-		lane_reader *r = &reader[j];
-		if ((lane + j + rows) % ANS_LANES < rest) {
-			for (unsigned p = 0; p < lanes->coded; p++)
-				store_32(lanes->plane[p] + 4 * unit_of(lane + j, rows),
-				         reader_unit(r, lanes->table[p]));
-		}
-		fine &= r->left + r->last == 0;
-	}
+	for (uint32_t j = 0; j < TEAM; j++)
+		fine &= reader_close(&reader[j], lanes, lane + j);
 	return fine;
 }
 
@@ -145,6 +183,7 @@ static TARGET bool decode(const lade__ans_lanes *lanes)
 	}
 	return true;
 }
+#endif
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
@@ -185,6 +224,29 @@ INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32
 	writer_flush(w);
 }
 
+/* A unit of a plane for each lane of a team, as reader_row(). */
+INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_t lane,
+                       uint32_t row, const uint8_t *plane)
+{
+	uint32_t word[TEAM];
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++)
+		word[j] = load_32(plane + 4 * unit_of(lane + j, row));
+#pragma GCC unroll 4
+	for (int k = 3; k >= 0; k--) {
+#pragma GCC unroll 8
+		for (uint32_t j = 0; j < TEAM; j++) {
+			lade__ans_symbol s = encoder->symbol[word[j] >> 8 * k & 0xFF];
+			unsigned size = ((uint32_t)w[j].state + s.bits) >> 16;
+			writer_bits(&w[j], w[j].state, size);
+			w[j].state = encoder->next[(int64_t)(w[j].state >> size) + s.first];
+		}
+	}
+#pragma GCC unroll 8
+	for (uint32_t j = 0; j < TEAM; j++)
+		writer_flush(&w[j]);
+}
+
 /* A lane's last unit: its last symbol only chooses the state. */
 INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t unit)
 {
@@ -218,10 +280,7 @@ INLINE void encode_team(lade__ans_lanes *lanes, uint32_t lane)
 	}
 	for (uint32_t g = rows > 0 ? rows - 1 : 0; g-- > 0;) {
 		for (unsigned p = lanes->coded; p-- > 0;) {
-#pragma GCC unroll 8
-			for (uint32_t j = 0; j < TEAM; j++)
-				writer_unit(&writer[j], lanes->encoder[p],
-				            load_32(lanes->plane[p] + 4 * unit_of(lane + j, g)), 3);
+			writer_row(writer, lanes->encoder[p], lane, g, lanes->plane[p]);
 		}
 	}
 #pragma GCC unroll 8
