@@ -42,13 +42,16 @@ struct lade_gpu_chunk {
 	uint32_t src_size, dst_cap;
 };
 
-/* Reads the source of chunk 'i'; anything but LADE_GPU_OK means that it must not be touched. */
-static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch &batch, uint32_t i,
-                                                           lade_gpu_chunk *chunk)
+/* The status that chunk 'i' has already. */
+static __device__ __forceinline__ uint32_t lade_before_get(const lade_gpu_batch &batch, uint32_t i)
 {
-	uint32_t before = batch.before ? batch.before[i] : LADE_GPU_OK;
-	if (before != LADE_GPU_OK)
-		return before;
+	return batch.before ? batch.before[i] : LADE_GPU_OK;
+}
+
+/* What the tables say of the source of a chunk that has no status yet. */
+static __device__ __forceinline__ uint32_t lade_source_look(const lade_gpu_batch &batch, uint32_t i,
+                                                            lade_gpu_chunk *chunk)
+{
 	uint64_t src_size = batch.src_size[i];
 	chunk->src = batch.src[i];
 	chunk->dst = nullptr;
@@ -61,11 +64,22 @@ static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch 
 	return LADE_GPU_OK;
 }
 
+/* Reads the source of chunk 'i'; anything but LADE_GPU_OK means that it must not be touched. */
+static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch &batch, uint32_t i,
+                                                           lade_gpu_chunk *chunk)
+{
+	uint32_t before = lade_before_get(batch, i);
+	return before != LADE_GPU_OK ? before : lade_source_look(batch, i, chunk);
+}
+
 /* And its destination. */
 static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
                                                           lade_gpu_chunk *chunk)
 {
-	uint32_t status = lade_source_get(batch, i, chunk);
+	uint32_t before = lade_before_get(batch, i);
+	if (before != LADE_GPU_OK)
+		return before;
+	uint32_t status = lade_source_look(batch, i, chunk);
 	if (status != LADE_GPU_OK && status != LADE_GPU_LIMIT)
 		return status;
 	uint64_t dst_cap = batch.dst_cap[i];
