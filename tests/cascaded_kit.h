@@ -40,7 +40,7 @@ static inline uint64_t kit_entry(const uint8_t *array, unsigned width, size_t i)
 static inline bool kit_expand(uint64_t *v, const uint8_t *counts, unsigned width, size_t runs,
                               size_t want)
 {
-	static uint64_t out[KIT_MOST];
+	static __thread uint64_t out[KIT_MOST];
 	size_t n = 0;
 	for (size_t r = 0; r < runs; r++) {
 		uint64_t count = kit_entry(counts, width, r) + 1;
@@ -67,7 +67,7 @@ static inline size_t kit_room(size_t elements, size_t size)
 static inline bool kit_block(const uint8_t *p, size_t stored, size_t n, size_t size, size_t block,
                              uint8_t *out)
 {
-	static uint64_t v[KIT_MOST];
+	static __thread uint64_t v[KIT_MOST];
 	bool outer = p[0] & 1, delta = p[0] & 2, inner = p[0] & 4;
 	size_t n1 = kit_number(p + 4, 2), n2 = kit_number(p + 6, 2);
 	if (p[0] > 7 || (inner && !delta) || p[1] > 8 * size || p[2] > 13 || p[3] > 13 ||
@@ -103,16 +103,27 @@ static inline bool kit_block(const uint8_t *p, size_t stored, size_t n, size_t s
 	return true;
 }
 
+/* What the header says alone. */
+static inline lade_status kit_size(const uint8_t *in, size_t size, size_t *total)
+{
+	*total = 0;
+	if (size < 16)
+		return LADE_E_TRUNCATED;
+	if (in[0] != 1 || in[1] > 3 || in[2] < 12 || in[2] > 13 || in[3] ||
+	    kit_number(in + 4, 4) > (size_t)1 << 30)
+		return LADE_E_CORRUPT;
+	*total = kit_number(in + 4, 4);
+	return LADE_OK;
+}
+
 static inline lade_status kit_decode(const uint8_t *in, size_t size, uint8_t *out, size_t cap,
                                      size_t *made)
 {
+	size_t total;
+	lade_status status = kit_size(in, size, &total);
 	*made = 0;
-	if (size < 16)
-		return LADE_E_TRUNCATED;
-	size_t total = kit_number(in + 4, 4);
-	if (in[0] != 1 || in[1] > 3 || in[2] < 12 || in[2] > 13 || in[3] ||
-	    total > (size_t)1 << 30)
-		return LADE_E_CORRUPT;
+	if (status != LADE_OK)
+		return status;
 	if (total > cap)
 		return LADE_E_NOSPACE;
 	size_t elem = (size_t)1 << in[1], block = (size_t)1 << in[2];

@@ -1,15 +1,16 @@
 /*
  * hostile.c: not a benchmark: damaged chunks, bad tables and too little room through each kernel of
- * LZ4, Snappy and the bit shuffle, in every launch shape, with guard zones around destinations.
+ * LZ4, Snappy, cascaded and the bit shuffle, in every launch shape, with guard zones around
+ * destinations.
  *
  *     hostile [--kernels=lz4_decode_solo,...] [--chunks=1000000] [--batch=16384] [--seed=1]
  *             [--seconds=N] [--device=0] [--out=FILE] [FILE...]
  *
  * Chunks of up to 16 KiB are cut from the FILEs (4 MiB of each; without any, from words of chance).
  *
- *     decoders    status, size and bytes against plain decoders (tests/lz_plain.h).  Encoded by
- *                 liblz4 and libsnappy; bits flipped, bytes replaced, runs of 0x00 and 0xFF, cut
- *                 short, all random, or as they are
+ *     decoders    status, size and bytes against plain decoders (tests/lz_plain.h, cascaded_kit.h).
+ *                 Encoded by liblz4, libsnappy and, for cascaded, liblade; bits flipped, bytes
+ *                 replaced, runs of 0x00 and 0xFF, cut short, all random, or as they are
  *     encoders    what they give decodes to the source; where the room is less than the bound,
  *                 LADE_E_NOSPACE will do.  Elements of 1, 2, 4 and 8 bytes
  *     bitshuffle  bytes against a plain shuffle: both ways, elements of 1 to 8 bytes, both orders,
@@ -24,6 +25,8 @@
 #include "gpu.h"
 
 #include "base/gpu.h"
+#include "cascaded_kit.h"
+#include "codec/cascaded/cascaded.h"
 #include "lz_plain.h"
 
 #define RAW_MOST ((size_t)16384)
@@ -60,9 +63,9 @@ static chance chance_of(uint64_t seed)
 /* ---- kernels ----------------------------------------------------------------------------- */
 
 /* What a batch is made of. */
-enum { LZ4_STREAMS, SNAPPY_STREAMS, PLAIN, BITS, FAMILIES };
+enum { LZ4_STREAMS, SNAPPY_STREAMS, CASCADED_STREAMS, PLAIN, BITS, FAMILIES };
 
-enum { DECODE, SIZE, ENCODE_LZ4, ENCODE_SNAPPY, SHUFFLE, UNSHUFFLE };
+enum { DECODE, SIZE, ENCODE_LZ4, ENCODE_SNAPPY, ENCODE_CASCADED, SHUFFLE, UNSHUFFLE };
 
 typedef struct target {
 	const char *name;
@@ -94,6 +97,9 @@ static const target targets[] = {
          73616},
 	{"snappy_encode_team16", LADE__KERNEL_SNAPPY_ENCODE_TEAM16, PLAIN, ENCODE_SNAPPY, 512, 1,
          146832},
+	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1, 0},
+	{"cascaded_size", LADE__KERNEL_CASCADED_SIZE, CASCADED_STREAMS, SIZE, 128, 128, 0},
+	{"cascaded_encode", LADE__KERNEL_CASCADED_ENCODE, PLAIN, ENCODE_CASCADED, 256, 1, 0},
 	{"bitshuffle_encode", LADE__KERNEL_BITSHUFFLE_ENCODE, BITS, SHUFFLE, 128, 0, 0},
 	{"bitshuffle_decode", LADE__KERNEL_BITSHUFFLE_DECODE, BITS, UNSHUFFLE, 128, 0, 0},
 };
@@ -127,6 +133,10 @@ typedef struct hostile {
 	unsigned char *image; /* what the destinations have; before that, the sources */
 	size_t src_all, dst_all;
 	uint32_t elem, msb, block; /* of encoders and the bit shuffle */
+	uint32_t parts;            /* of a chunk of cascaded's decoder */
+	lade__address joined;      /* its words, one a chunk */
+	lade_engine *engine;
+	lade_spec *cascaded[4]; /* by the logarithm of the elements' size */
 	uint64_t *got, *table;
 	uint32_t *status;
 	unsigned char *src_dev, *dst_dev;
@@ -170,7 +180,7 @@ static size_t damage(chance *g, unsigned char *s, size_t size)
 
 static bool streams(int family)
 {
-	return family == LZ4_STREAMS || family == SNAPPY_STREAMS;
+	return family == LZ4_STREAMS || family == SNAPPY_STREAMS || family == CASCADED_STREAMS;
 }
 
 /* What is wrong with a chunk's entries in the tables, if anything is; as lade_chunk_get() of
@@ -201,7 +211,21 @@ static void make_one(void *ctx, size_t i)
 	*c = (one){.raw = below(&g, 50) ? 1 + below(&g, most) : 0};
 	const unsigned char *raw = h->data + below(&g, h->data_size - c->raw);
 	size_t room = c->raw;
-	if (streams(h->family)) {
+	if (h->family == CASCADED_STREAMS) {
+		/* Noise as it is read gives raw blocks: half of the chunks are made for runs. */
+		unsigned log2 = (unsigned)below(&g, 4);
+		unsigned char made[RAW_MOST + 1];
+		lade_error err;
+		rng r = {next(&g)};
+		if (below(&g, 2)) {
+			kit_fill_mixed(made, c->raw, (size_t)1 << log2, &r);
+			raw = made;
+		}
+		bench_ok(lade_encode(h->engine, h->cascaded[log2], raw, c->raw, in, SLOT, &c->size,
+		                     &err),
+		         &err, "cascaded");
+		c->size = damage(&g, in, c->size);
+	} else if (streams(h->family)) {
 		const format *f = &formats[h->family == SNAPPY_STREAMS];
 		c->size = f->encode(raw, c->raw, in, SLOT);
 		c->size = damage(&g, in, c->size);
@@ -254,6 +278,7 @@ static void make_batch(hostile *h, int family, uint64_t seed)
 	h->elem = 1u << below(&g, 4);
 	h->msb = (uint32_t)below(&g, 2);
 	h->block = blocks[below(&g, 4)];
+	h->parts = 1 + (uint32_t)below(&g, 3);
 	parallel_run(h->n, make_one, h);
 	size_t src = 0, dst = 0;
 	for (size_t i = 0; i < h->n; i++) {
@@ -318,6 +343,9 @@ static uint32_t judge(const hostile *h, const one *c, const unsigned char *in, u
 		*made = c->size;
 		return LADE_OK;
 	}
+	if (t->family == CASCADED_STREAMS)
+		return (uint32_t)(t->what == SIZE ? kit_size(in, c->size, made)
+		                                  : kit_decode(in, c->size, room, cap, made));
 	if (t->what == SIZE && snappy) {
 		plain p = {.in = in, .in_size = c->size, .cap = UINT64_MAX};
 		lade_status status = plain_snappy_size(&p);
@@ -333,9 +361,10 @@ static bool encoded_right(const hostile *h, const one *c, const unsigned char *i
                           const unsigned char *out, size_t size, unsigned char *room)
 {
 	size_t made = 0;
-	lade_status status = h->target->what == ENCODE_SNAPPY
-	                             ? plain_snappy(out, size, room, c->size, &made)
-	                             : plain_lz4(out, size, room, c->size, &made);
+	int what = h->target->what;
+	lade_status status = what == ENCODE_CASCADED ? kit_decode(out, size, room, c->size, &made)
+	                     : what == ENCODE_SNAPPY ? plain_snappy(out, size, room, c->size, &made)
+	                                             : plain_lz4(out, size, room, c->size, &made);
 	return status == LADE_OK && made == c->size && memcmp(room, in, made) == 0;
 }
 
@@ -346,7 +375,7 @@ static void check_one(void *ctx, size_t i)
 	const one *c = &h->ones[i];
 	const unsigned char *in = h->in + i * SLOT, *out = h->image + c->at;
 	uint32_t got = h->status[i], want = c->status;
-	bool encodes = t->what == ENCODE_LZ4 || t->what == ENCODE_SNAPPY, wrong = false;
+	bool encodes = t->family == PLAIN, wrong = false;
 	/* A byte of a block of LZ4 gives at most 255. */
 	size_t room_size = t->what == SIZE ? 255 * c->size + 1 : SLOT + c->cap, made = 0;
 	unsigned char *room = bench_alloc(room_size);
@@ -357,7 +386,9 @@ static void check_one(void *ctx, size_t i)
 		                                          : LADE_OK;
 	if (want == LADE_OK && encodes) {
 		size_t bound = t->what == ENCODE_LZ4 ? (size_t)LZ4_compressBound((int)c->size)
-		                                     : snappy_max_compressed_length(c->size);
+		               : t->what == ENCODE_CASCADED
+		                       ? lade_spec_bound(h->cascaded[0], c->size)
+		                       : snappy_max_compressed_length(c->size);
 		if (got == LADE_E_NOSPACE && c->cap < bound)
 			want = got;
 		else if (got == LADE_OK)
@@ -413,9 +444,23 @@ static void run_target(hostile *h, const target *t, counts *c)
 {
 	const gpu *g = &h->gpu;
 	lade__gpu_batch batch = h->batch;
+	lade__cascaded_choice choice = {.log2 = (uint32_t)__builtin_ctz(h->elem),
+	                                .block = LADE_CASCADED_BLOCK_MIN + h->msb,
+	                                .is_signed = h->block != 0,
+	                                .bitpack = h->block != 4096,
+	                                .tried = 0xCF};
+	bool cascaded = t->family == CASCADED_STREAMS && t->what == DECODE;
 	void *arguments[] = {&batch, &h->elem, &h->msb, &h->block};
+	if (cascaded) {
+		arguments[1] = &h->parts;
+		arguments[2] = &h->joined;
+	} else if (t->what == ENCODE_CASCADED) {
+		arguments[1] = &choice;
+	}
 	/* The bit shuffle has three warps a chunk, which take its tiles in turns. */
 	size_t want = t->chunks ? (h->n + t->chunks - 1) / t->chunks : (h->n * 3 + 3) / 4;
+	if (cascaded)
+		want *= h->parts;
 	size_t most = 4 * (size_t)g->device->info.multiprocessors;
 	bool turns = t->chunks && t->what != SIZE && want > most;
 	size_t blocks = turns ? most : want;
@@ -430,6 +475,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 	                       .stream = g->stream};
 	gpu_fill(g, h->dst_dev, FILL, h->dst_all);
 	GPU(g, cuMemsetD32Async, h->batch.next, 0, 1, g->stream);
+	GPU(g, cuMemsetD32Async, h->joined, 0, h->n, g->stream);
 	GPU(g, cuMemsetD32Async, h->batch.status, STATUS_FILL, h->n, g->stream);
 	gpu_wait(g);
 	double begin = now_us();
@@ -501,6 +547,15 @@ static void hostile_new(hostile *h)
 	                             .before = device_table(h, 4),
 	                             .next = device_table(h, 4),
 	                             .count = (uint32_t)n};
+	h->joined = device_table(h, 4);
+	static const char *const specs[] = {"cascaded", "cascaded(<i2,block=4096)", "cascaded(<u4)",
+	                                    "cascaded(<i8)"};
+	lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_error err;
+	bench_ok(lade_engine_new(&options, &h->engine, &err), &err, "an engine");
+	for (int k = 0; k < 4; k++)
+		bench_ok(lade_spec_parse(h->engine, specs[k], &h->cascaded[k], &err), &err,
+		         specs[k]);
 }
 
 int main(int argc, char **argv)

@@ -25,6 +25,7 @@ families=(lz4_decode_solo,lz4_decode_team4,lz4_decode_team8,lz4_decode_team16,lz
 	snappy_decode_solo,snappy_decode_team4,snappy_decode_team8,snappy_decode_team16,snappy_size
 	lz4_encode,lz4_encode_team8,lz4_encode_team16
 	snappy_encode,snappy_encode_team8,snappy_encode_team16
+	cascaded_decode,cascaded_size,cascaded_encode
 	bitshuffle_encode,bitshuffle_decode)
 
 sanitizer() {
