@@ -1,4 +1,4 @@
-"""Codec: nvCOMP's keywords become the text of a pipeline.
+"""Codec: its constructor, its configs, what it tells of itself; keywords are read in _options.py.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,32 +20,7 @@ from ._enums import (
     DecompressBackend,
     ExecutionPolicy,
 )
-
-# nvCOMP's names (and ours) to the library's.
-_ALGORITHMS = {
-    "lz4": "lz4",
-    "snappy": "snappy",
-    "deflate": "deflate",
-    "gzip": "gzip",
-    "zstd": "zstd",
-    "zlib": "zlib",
-    "blosc": "blosc",
-    "lz4f": "lz4f",
-    "copy": "copy",
-}
-_NOT_YET = {"gdeflate": "GDeflate", "ans": "ANS", "bitcomp": "Bitcomp", "cascaded": "Cascaded"}
-
-# nvCOMP's algorithm_type of the Deflate family to libdeflate's levels: entropy coding alone has no
-# level of its own; 2 beats zlib's level 1, 4 its 6, and 5 is the smallest.
-_TYPE_LEVELS = {0: 1, 1: 1, 2: 3, 3: 5, 4: 8, 5: 12}
-
-_LEVELLED = {"lz4", "lz4f", "zstd", "deflate", "zlib", "gzip", "blosc"}
-
-_ELEMENTS = {
-    "|b1": 1, "|i1": 1, "|u1": 1, "<i2": 2, "<u2": 2, "<i4": 4, "<u4": 4, "<i8": 8, "<u8": 8,
-    "|f1": 1, "<f2": 2, "<f4": 4, "<f8": 8,
-}  # fmt: skip
-
+from ._options import pipeline_text
 
 @dataclass(frozen=True)
 class CompressConfig:
@@ -124,45 +99,32 @@ class Explanation(list[Candidate]):
         return "\n".join(rows)
 
 
-def _type_text(data_type: Any) -> str:
-    """A type string of an nvCOMP type string, a numpy dtype, or a numpy type."""
-    text = data_type
-    if not isinstance(text, str):
-        text = getattr(data_type, "str", None)
-        if not isinstance(text, str):
-            raise TypeError(f"data_type: {data_type!r} is no data type")
-    if text not in _ELEMENTS:
-        raise ValueError(f"data_type: {text!r} is not known; it can be {', '.join(_ELEMENTS)}")
-    return text
-
-
-def _bitshuffle(mode: BitshuffleMode, size: int) -> list[str]:
-    if mode == BitshuffleMode.NVCOMP_BITSHUFFLE_NONE:
-        return []
-    order = "msb" if mode == BitshuffleMode.NVCOMP_BITSHUFFLE_MSB_FIRST else "lsb"
-    # nvCOMP shuffles sub-chunks of 8 KiB on their own.
-    return [f"bitshuffle({size},order={order},block=8192)"]
-
-
 class Codec(_lade.CodecBase):
     """Encodes and decodes arrays on the host and on devices.
 
     A codec does not change once it is made: any number of threads may use one.
 
-    algorithm: a name in any case ("LZ4", "Snappy", "Deflate", "Gzip", "Zstd", "zlib", "Blosc"), or
-        a pipeline as text ("shuffle(4)|zstd(9)"); "": NVCOMP_NATIVE tells it when decoding.
+    algorithm: a name in any case ("LZ4", "Snappy", "Deflate", "Gzip", "Zstd", "ANS", "Bitcomp",
+        "Cascaded", "zlib", "Blosc"), or a pipeline as text ("shuffle(4)|zstd(9)"); "":
+        NVCOMP_NATIVE tells it when decoding.
     level: the algorithm's own scale.  filters: stages before it, ["delta(<i4)", "shuffle(4)"].
     uncomp_chunk_size: decoded bytes of a chunk of NVCOMP_NATIVE, 16 to 1 GiB.
     bitstream_kind: what is around the bytes.  checksum_policy: of NVCOMP_NATIVE.
-    data_type: the elements' type, a hint to LZ4 and the size that bitshuffle_mode works with.
-    algorithm_type: 0 (fast) to 5 (small) for Deflate and Gzip, in place of a level.
+    data_type: the elements' type: of ANS, Bitcomp and Cascaded; a hint to LZ4 and Snappy, and the
+        size that bitshuffle_mode works with.
+    algorithm_type: 0 (fast) to 5 (small) for Deflate and Gzip, in place of a level; of Bitcomp 0,
+        or 1 for sparse data.
+    mode: of Bitcomp lossless or lossy, where no value is further from its own than half of delta;
+        of Cascaded ASYMMETRIC (small) or SYMMETRIC (fast).
+    compression_level (0 to 7), fine_grained_encodings: of Cascaded; or nvCOMP 5's num_rles,
+        num_deltas, use_bitpack.  terminal_codecs, coarse_grained_encodings have one value each.
     cuda_stream: orders the work on a device with other work there.  device_id: the device that
         works when where="device".
     threads: that a call uses at most; 0: as many as the process may run.
     strict: LZ4 and Snappy are taken only as their formats' texts have them (docs/verdicts.md).
     where: "host" or "device" does the work; "auto": whichever is done first.
-    use_de_sort, execution_policy, decompress_backend: nvCOMP's, without effect.
-    The others are options of ANS, Bitcomp and Cascaded, which are not in the library yet.
+    decompress_backend, use_de_sort, execution_policy, states_per_lane, histogram_reduction_log2,
+        max_sub_chunk_count, skip_validate: nvCOMP's; looked at, and without effect here.
 
     Raises ValueError for an option that cannot be, TypeError for an unknown keyword,
     NotImplementedError for what the library lacks.
@@ -204,29 +166,29 @@ class Codec(_lade.CodecBase):
         strict: bool = False,
         where: str = "auto",
     ) -> None:
-        only = {
-            "num_rles": ("Cascaded", num_rles),
-            "num_deltas": ("Cascaded", num_deltas),
-            "use_bitpack": ("Cascaded", use_bitpack),
-            "mode": ("Bitcomp or Cascaded", mode),
-            "delta": ("Bitcomp", delta),
-            "states_per_lane": ("ANS", states_per_lane),
-            "histogram_reduction_log2": ("ANS", histogram_reduction_log2),
-            "max_sub_chunk_count": ("ANS", max_sub_chunk_count),
-            "skip_validate": ("ANS", skip_validate),
-            "compression_level": ("Cascaded", compression_level),
-            "terminal_codecs": ("Cascaded", terminal_codecs),
-            "fine_grained_encodings": ("Cascaded", fine_grained_encodings),
-            "coarse_grained_encodings": ("Cascaded", coarse_grained_encodings),
-        }
-        if not isinstance(algorithm, str):
-            raise TypeError(f"algorithm: {algorithm!r} is no str")
-        if algorithm.strip().lower() in _NOT_YET:
-            name = _NOT_YET[algorithm.strip().lower()]
-            raise NotImplementedError(f"liblade {_lade.__version__} has no {name} yet")
-        for keyword, (owner, value) in only.items():
-            if value is not None:
-                raise ValueError(f"{keyword} is an option of {owner}, not of {algorithm or 'this'}")
+        text = pipeline_text(
+            algorithm,
+            level,
+            data_type,
+            bitshuffle_mode,
+            filters,
+            {
+                "algorithm_type": algorithm_type,
+                "num_rles": num_rles,
+                "num_deltas": num_deltas,
+                "use_bitpack": use_bitpack,
+                "mode": mode,
+                "delta": delta,
+                "states_per_lane": states_per_lane,
+                "histogram_reduction_log2": histogram_reduction_log2,
+                "max_sub_chunk_count": max_sub_chunk_count,
+                "skip_validate": skip_validate,
+                "compression_level": compression_level,
+                "terminal_codecs": terminal_codecs,
+                "fine_grained_encodings": fine_grained_encodings,
+                "coarse_grained_encodings": coarse_grained_encodings,
+            },
+        )
         if DecompressBackend(decompress_backend) == (
             DecompressBackend.NVCOMP_DECOMPRESS_BACKEND_HARDWARE
         ):
@@ -241,14 +203,6 @@ class Codec(_lade.CodecBase):
         self._bitstream_kind = BitstreamKind(bitstream_kind)
         self._checksum_policy = ChecksumPolicy(checksum_policy)
         self._uncomp_chunk_size = int(uncomp_chunk_size)
-        text = self._pipeline_text(
-            algorithm,
-            level,
-            algorithm_type,
-            None if data_type is None else _type_text(data_type),
-            BitshuffleMode(bitshuffle_mode),
-            filters,
-        )
         self._state = {
             "device_id": device_id,
             "execution_policy": ExecutionPolicy(execution_policy),
@@ -272,55 +226,6 @@ class Codec(_lade.CodecBase):
         )
         self._name = algorithm.strip()
         self._stream = cuda_stream  # an object's stream lives as long as the codec
-
-    @staticmethod
-    def _pipeline_text(
-        algorithm: str,
-        level: int | None,
-        algorithm_type: int | None,
-        data_type: str | None,
-        bitshuffle_mode: BitshuffleMode,
-        filters: Sequence[str] | None,
-    ) -> str | None:
-        """The pipeline: filters, the bit shuffle, the codec."""
-        if isinstance(filters, str):
-            raise TypeError("filters: a list of texts is wanted, this is one text")
-        stages = list(filters or ())
-        size = _ELEMENTS[data_type] if data_type else 1
-        stages += _bitshuffle(bitshuffle_mode, size)
-        name = algorithm.strip()
-        if not name:
-            if stages or level is not None or algorithm_type is not None:
-                raise ValueError("filters, level and algorithm_type want an algorithm")
-            return None
-        known = _ALGORITHMS.get(name.lower())
-        if known is None and ("|" in name or "(" in name):
-            # A whole pipeline as text.
-            if level is not None or algorithm_type is not None:
-                raise ValueError(f"level and algorithm_type stand in the pipeline {name!r} itself")
-            return "|".join([*stages, name])
-        if known is None:
-            if level is None and algorithm_type is None:
-                # One stage of the library; it says so if there is none of the name.
-                return "|".join([*stages, name])
-            raise ValueError(f"level: {name!r} has none")
-        options = []
-        if algorithm_type is not None:
-            if known not in ("deflate", "gzip"):
-                raise ValueError(f"algorithm_type is an option of Deflate and Gzip, not of {name}")
-            if algorithm_type not in _TYPE_LEVELS:
-                raise ValueError(f"algorithm_type is {algorithm_type}, it can be from 0 to 5")
-            if level is not None:
-                raise ValueError("algorithm_type and level cannot both be given")
-            level = _TYPE_LEVELS[algorithm_type]
-        if level is not None:
-            if known not in _LEVELLED:
-                raise ValueError(f"level: {name} has none")
-            options.append(f"level={int(level)}")
-        if known in ("lz4", "snappy") and size > 1:
-            options.append(f"elem={size}")
-        stages.append(f"{known}({','.join(options)})" if options else known)
-        return "|".join(stages)
 
     # ---- configurations ------------------------------------------------------------------
 

@@ -54,7 +54,8 @@ def test_cuda_array_interface_in():
         as_array(Other())
 
 
-@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Zstd", "Deflate", "Gzip", "Blosc"])
+@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Zstd", "Deflate", "Gzip", "Blosc", "ANS",
+                                       "Bitcomp", "Cascaded"])
 @pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)
 def test_codecs(algorithm, kind):
     codec = Codec(algorithm=algorithm, bitstream_kind=kind)

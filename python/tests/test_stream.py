@@ -56,7 +56,8 @@ class Waits:
 
 
 @emulated
-@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "bitshuffle(4)|lz4"])
+@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "bitshuffle(4)|lz4", "ans(dtype=<i4)",
+                                       "cascaded(dtype=<i4)"])
 def test_nothing_waits(stream, algorithm):
     codec = raw(stream, algorithm)
     x, out = there(X, stream), there(np.zeros_like(X), stream)[:]

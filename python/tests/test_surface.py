@@ -113,14 +113,15 @@ def test_the_rest_is_there():
 
 
 @pytest.mark.parametrize("name", ["LZ4", "lz4", "Lz4", "SNAPPY", "snappy", "Zstd", "ZSTD", "zlib",
-                                  "deflate", "Gzip", "GZIP", "blosc"])
+                                  "deflate", "Gzip", "GZIP", "blosc", "ANS", "ans", "Bitcomp",
+                                  "BITCOMP", "Cascaded", "cascaded"])
 def test_names_in_any_case(name):
     codec = Codec(algorithm=name)
     assert codec.algorithm == name
     assert liblade.Codec().decode(codec.encode(b"abc" * 99)).tobytes() == b"abc" * 99
 
 
-@pytest.mark.parametrize("name", ["GDeflate", "Gdeflate", "ANS", "Bitcomp", "Cascaded", "cascaded"])
+@pytest.mark.parametrize("name", ["GDeflate", "Gdeflate", "gdeflate", "GDEFLATE"])
 def test_what_the_library_lacks(name):
     with pytest.raises(NotImplementedError, match=r"liblade \d+\.\d+\.\d+ has no \w+ yet"):
         Codec(algorithm=name)
@@ -133,10 +134,33 @@ def test_what_the_library_lacks(name):
     (dict(algorithm="LZ4", num_rles=2), ValueError, "num_rles is an option of Cascaded"),
     (dict(algorithm="LZ4", delta=0.1), ValueError, "delta is an option of Bitcomp"),
     (dict(algorithm="LZ4", states_per_lane=1), ValueError, "option of ANS"),
-    (dict(algorithm="LZ4", algorithm_type=1), ValueError, "option of Deflate and Gzip"),
-    (dict(algorithm="Gzip", algorithm_type=6), ValueError, "algorithm_type is 6, it can be from"),
+    (dict(algorithm="Bitcomp", num_deltas=2), ValueError, "option of Cascaded, not of Bitcomp"),
+    (dict(algorithm="ANS", mode=1), ValueError, "mode is an option of Bitcomp and Cascaded"),
+    (dict(compression_level=1), ValueError, "option of Cascaded, not of this"),
+    (dict(algorithm="bitcomp|copy", delta=1), ValueError, "option of Bitcomp, not of bitcomp"),
+    (dict(algorithm="LZ4", algorithm_type=1), ValueError, "of Deflate and Gzip and Bitcomp"),
+    (dict(algorithm="Gzip", algorithm_type=6), ValueError,
+     "algorithm_type is 6, it can be 0, 1, 2, 3, 4, 5"),
+    (dict(algorithm="Bitcomp", algorithm_type=2), ValueError, "is 2, it can be 0, 1$"),
+    (dict(algorithm="Bitcomp", mode=3), ValueError, "3 is not a valid BitcompMode"),
+    (dict(algorithm="Bitcomp", mode=1, delta=1), ValueError, "wants a data_type of <f2, <f4, <f8"),
+    (dict(algorithm="Bitcomp", mode=1, data_type="<f4"), ValueError, "wants one above 0"),
+    (dict(algorithm="Bitcomp", mode=2, data_type="<f4", delta=-1.0), ValueError, "delta is -1.0"),
+    (dict(algorithm="Bitcomp", delta=0.5), ValueError, "mode is BITCOMP_LOSSLESS"),
+    (dict(algorithm="Bitcomp", level=3), ValueError, "bitcomp has none"),
+    (dict(algorithm="ANS", states_per_lane=3), ValueError, "states_per_lane is 3"),
+    (dict(algorithm="ANS", histogram_reduction_log2=9), ValueError, "reduction_log2 is 9"),
+    (dict(algorithm="ANS", max_sub_chunk_count=2), ValueError, "max_sub_chunk_count is 2"),
+    (dict(algorithm="Cascaded", mode=0), ValueError, "0 is not a valid CascadedMode"),
+    (dict(algorithm="Cascaded", compression_level=8), ValueError, "compression_level is 8"),
+    (dict(algorithm="Cascaded", compression_level=1, level=1), ValueError, "cannot both"),
+    (dict(algorithm="Cascaded", fine_grained_encodings=8), ValueError, "encodings is 8"),
+    (dict(algorithm="Cascaded", coarse_grained_encodings=1), ValueError, "encodings is 1"),
+    (dict(algorithm="Cascaded", terminal_codecs=[]), ValueError, "terminal_codecs is 0"),
+    (dict(algorithm="Cascaded", num_rles=9), ValueError, "num_rles is 9"),
+    (dict(algorithm="Cascaded", num_rles=1, mode=1), ValueError, "num_rles is of nvCOMP 5"),
     (dict(algorithm="Gzip", algorithm_type=1, level=3), ValueError, "cannot both"),
-    (dict(algorithm="Snappy", level=3), ValueError, "Snappy has none"),
+    (dict(algorithm="Snappy", level=3), ValueError, "snappy has none"),
     (dict(level=3), ValueError, "want an algorithm"),
     (dict(filters=["shuffle(4)"]), ValueError, "want an algorithm"),
     (dict(algorithm="LZ4", filters="shuffle(4)"), TypeError, "a list of texts"),
@@ -158,6 +182,38 @@ def test_what_the_library_lacks(name):
 def test_refused_keywords(kwargs, kind, text):
     with pytest.raises(kind, match=text):
         Codec(**kwargs)
+
+
+@pytest.mark.parametrize("kwargs, pipeline", [
+    (dict(algorithm="ANS", states_per_lane=2, histogram_reduction_log2=8, max_sub_chunk_count=64,
+          skip_validate=True), "ans"),
+    (dict(algorithm="ANS", data_type="<f2"), "ans(dtype=<f2)"),
+    (dict(algorithm="ANS", data_type="|f1"), "ans(dtype=float8_e4m3)"),
+    (dict(algorithm="Bitcomp", algorithm_type=1, data_type="<u8", mode=0),
+     "bitcomp(dtype=<u8,algorithm=sparse)"),
+    (dict(algorithm="Bitcomp", data_type="<f8", delta=0.5,
+          mode=liblade.BitcompMode.BITCOMP_LOSSY_FP_TO_UNSIGNED),
+     "bitcomp(dtype=<f8,mode=lossy_unsigned,delta=0.5)"),
+    (dict(algorithm="Cascaded", num_rles=0), "cascaded(level=3,rles=0,deltas=1)"),
+    (dict(algorithm="Cascaded", num_deltas=0, use_bitpack=False),
+     "cascaded(level=3,rles=2,deltas=0,bitpack=false)"),
+    (dict(algorithm="Cascaded", level=7, mode=liblade.CascadedMode.ASYMMETRIC,
+          terminal_codecs=liblade.CascadedTerminalCodec.CASCADED_BITPACK,
+          coarse_grained_encodings=[liblade.CascadedCoarseGrainedEncoding.NONE]),
+     "cascaded(level=7)"),
+    (dict(algorithm="Cascaded", mode=liblade.CascadedMode.SYMMETRIC, data_type="<i4",
+          fine_grained_encodings=liblade.CascadedFineGrainedEncoding.DELTA
+          | liblade.CascadedFineGrainedEncoding.FOR, compression_level=1),
+     "cascaded(dtype=<i4,mode=fast,level=1,encodings=5)"),
+    (dict(algorithm="Cascaded", fine_grained_encodings=liblade.CascadedFineGrainedEncoding.NONE),
+     "cascaded(level=3,encodings=0)"),
+])
+def test_options_of_typed_codecs(kwargs, pipeline):
+    codec = Codec(**kwargs)
+    assert codec.pipeline == pipeline and codec.lossy == ("lossy" in pipeline)
+    data = bytes(range(250)) * 8
+    if not codec.lossy:
+        assert codec.decode(codec.encode(data)).tobytes() == data
 
 
 def test_accepted_keywords():
