@@ -10,8 +10,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(cd "${1:?usage: python.sh BUILD}" && pwd)/python
 mkdir -p "$build"
-# Of these only numpy is wanted by the package, and only by liblade.numcodecs.
-packages=(pytest hypothesis numpy mypy numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
+# Of these only numpy is wanted by the package, and only by liblade.numcodecs.  A free-threaded
+# interpreter gets those of 'others' that have a wheel for it; tests say what they miss.
+packages=(pytest hypothesis numpy mypy)
+others=(numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
 
 fits() { # interpreter
 	"$1" -c 'import sys, venv, ensurepip
@@ -39,10 +41,20 @@ if ! python=$(find_python); then
 	echo "skipped: CPython 3.12 or later is not here nor to be had (PYTHON=... names one)"
 	exit 77
 fi
-want="$python $("$python" --version) ${packages[*]}"
+want="$python $("$python" --version) ${packages[*]} ${others[*]}"
 if [ "$(cat "$build/packages" 2>/dev/null || true)" != "$want" ]; then
 	"$python" -m venv --clear "$build/venv"
-	"$build/venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+	pip=("$build/venv/bin/pip" install --quiet --disable-pip-version-check)
+	if "$python" -c 'import sysconfig
+raise SystemExit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then
+		"${pip[@]}" --only-binary :all: "${packages[@]}"
+		for one in "${others[@]}"; do
+			"${pip[@]}" --only-binary :all: "$one" 2>/dev/null ||
+				echo "no wheel of $one"
+		done
+	else
+		"${pip[@]}" "${packages[@]}" "${others[@]}"
+	fi
 	echo "$want" >"$build/packages"
 fi
 venv=$build/venv/bin

@@ -138,7 +138,7 @@ void py_array_shrink(py_array *array, size_t size);
 bool py_array_grow(py_array *array, size_t cap);
 /*
  * Two flat arrays of bytes with memory of their own exchange it.  'a' has one pin, the caller's,
- * and 'b' nobody else knows; false and a BufferError when 'a' has got another pin since the
+ * and 'b' nobody else knows; false and an InputError when 'a' has got another pin since the
  * caller has looked: other threads run while a call works, and without the interpreter's lock
  * always.
  */

@@ -198,6 +198,13 @@ SUB = textwrap.dedent("""
     else:
         raise AssertionError("no error")
     liblade.from_dlpack(liblade.as_array(bytearray(data))).tobytes()
+    import io  # an object is read by threads of the library, too
+    box = io.BytesIO()
+    with liblade.open(box, "wb", chunk_size=4096) as f:
+        f.write(data * 300)
+    box.seek(0)
+    with liblade.open(box, threads=4) as f:
+        assert f.read() == data * 300
 """)
 
 RUNNER = """

@@ -404,22 +404,3 @@ def test_names(tmp_path):
     with pytest.raises(liblade.CorruptError, match="n.gz: ") as e:
         liblade.open(name).read()
     assert len(str(e.value)) < 240
-
-
-def test_in_a_subinterpreter():
-    interpreters = pytest.importorskip("_xxsubinterpreters")
-    code = """
-import io, liblade
-data = bytes(range(256)) * 4000
-box = io.BytesIO()
-with liblade.open(box, "wb", chunk_size=4096) as f:
-    f.write(data)
-box.seek(0)
-with liblade.open(box, threads=4) as f:
-    assert f.read() == data
-"""
-    one = interpreters.create()
-    try:
-        interpreters.run_string(one, code)
-    finally:
-        interpreters.destroy(one)
