@@ -101,7 +101,9 @@ typedef struct lade_arrays {
 	const uint64_t *dst_cap;
 	size_t count;
 	uint64_t largest; /* no chunk's decoded side is larger: dst_cap or src_size; 0: not known */
-	uint64_t total;   /* nor that of all chunks together; 0: not known */
+	/* Nor that of all chunks together; 0: not known.  With a spec of several stages it makes
+	 * the workspace smaller, and chunks that then have no room there get LADE_E_NOSPACE. */
+	uint64_t total;
 } lade_arrays;
 
 /* As lade_decode_async() and lade_encode_async(). */

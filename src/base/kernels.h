@@ -18,6 +18,7 @@
 	X(COPY, copy, lade_copy, 0) \
 	X(PUT, copy, lade_put, 0) \
 	X(SLOTS, copy, lade_slots, 0) \
+	X(PACKED, copy, lade_packed, 0) \
 	X(COMBINE, copy, lade_combine, 0) \
 	X(INSET, copy, lade_inset, 0) \
 	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0) \

@@ -2,8 +2,9 @@
  * gpu_pipe.c: a route's stages on a device, one behind the other, over tables in device memory.
  *
  * Between two stages stand results of the one that are sources of the other: a slot of equal size
- * for each item.  Two such buffers, used in turn, serve any number of stages.  An item that fails
- * in one stage is left alone by those behind it.
+ * for each item, or, where sizes are known beforehand and their sum is less than that, one of its
+ * own size.  Two such buffers, used in turn, serve any number of stages.  An item that fails in one
+ * stage is left alone by those behind it.
  *
  * A checksum behind another stage moves nothing: when encoding that stage writes to where the
  * checksum's chunk has to stand, and when decoding the next stage reads it from there.  Tables of
@@ -19,6 +20,7 @@
 #include "batch/spec.h"
 
 #define TABLE_THREADS 256u
+#define PACKED_THREADS 1024u
 
 static const lade__gpu_codec *codec_at(const lade_engine *engine, const lade__route *route,
                                        size_t stage)
@@ -87,7 +89,8 @@ typedef struct layout {
 	size_t status, address[2], cap[2], size[2], slots[2];
 	size_t view[LADE_STAGES_MAX]; /* of the checksum's chunks, by stage */
 	size_t end;                   /* SIZE_MAX: too large */
-	uint64_t slot;
+	uint64_t slot;                /* bytes of the largest */
+	uint64_t packed;              /* bytes of all, one behind the other; 0: they are alike */
 } layout;
 
 /* The next 'count' entries of 'size' bytes; l->end becomes SIZE_MAX when they are too many. */
@@ -102,6 +105,30 @@ static size_t take(layout *l, size_t count, uint64_t size)
 	return at;
 }
 
+/* Bytes that checksums before 'stage' add to what it decodes to. */
+static uint64_t sums_before(const lade__route *route, size_t stage)
+{
+	uint64_t more = 0;
+	for (size_t i = 0; i < stage; i++) {
+		const lade_stage *s = &route->spec->stage[i];
+		if (s->algorithm->kind == LADE_STAGE_CHECKSUM)
+			more += s->algorithm->bound(s, 0);
+	}
+	return more;
+}
+
+/* The bytes of slots that are as long as their items; UINT64_MAX: that is not known, or is more
+ * than slots of equal size are.  It never grows when 'largest' or 'total' shrink. */
+static uint64_t packed_size(const lade__route *route, size_t count, uint64_t slot, uint64_t total)
+{
+	uint64_t each = sums_before(route, route->spec->count) + LADE__GPU_ALIGN;
+	if (total == 0 || !keeps_sizes(route, true) || total > UINT64_MAX / 4 ||
+	    count > UINT64_MAX / 4 / each)
+		return UINT64_MAX;
+	uint64_t packed = total + count * each;
+	return slot && packed / slot < count ? packed : UINT64_MAX;
+}
+
 static layout lay_out(const lade_engine *engine, const lade__route *route, size_t count,
                       uint64_t largest, uint64_t total)
 {
@@ -110,11 +137,14 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 	if (stages > 1 && largest == 0)
 		return (layout){.end = SIZE_MAX};
 	l.slot = stages > 1 ? slot_size(route, largest) : 0;
+	uint64_t each = stages > 1 ? l.slot : largest, all = total;
+	if (stages > 1) {
+		all = packed_size(route, count, l.slot, total);
+		l.packed = all == UINT64_MAX ? 0 : all;
+		if (!l.packed && (!each || count <= UINT64_MAX / each))
+			all = count * each;
+	}
 	for (size_t i = 0; i < stages; i++) {
-		uint64_t each = stages > 1 ? l.slot : largest;
-		uint64_t all = stages > 1 && each && count > UINT64_MAX / each ? UINT64_MAX
-		               : stages > 1                                    ? count * each
-		                                                               : total;
 		size_t want = codec_at(engine, route, i)
 		                      ->workspace(&route->spec->stage[i], count, each, all);
 		if (want > l.stages)
@@ -132,7 +162,7 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 		l.address[k] = take(&l, count, 8);
 		l.cap[k] = take(&l, count, 8);
 		l.size[k] = take(&l, count, 8);
-		l.slots[k] = take(&l, count, l.slot);
+		l.slots[k] = l.packed ? take(&l, 1, l.packed) : take(&l, count, l.slot);
 	}
 	for (size_t i = 0; i < stages; i++)
 		if (is_view(route, i))
@@ -171,18 +201,22 @@ static lade_status launch(const pipe *p, lade__kernel kernel, void **arguments, 
 static lade_status make_slots(pipe *p, size_t stage, rows *out, lade_error *err)
 {
 	unsigned k = p->turn;
-	uint64_t more = 0; /* than 'limit': the checksums in what it decodes to */
-	for (size_t i = 0; i < stage; i++) {
-		const lade_stage *s = &p->route->spec->stage[i];
-		if (s->algorithm->kind == LADE_STAGE_CHECKSUM)
-			more += s->algorithm->bound(s, 0);
-	}
-	uint64_t slots = p->base + p->l->slots[k], stride = p->l->slot;
+	/* When encoding, checksums up to the one that is a view of what is made. */
+	bool encode = p->route->direction == LADE_ENCODE;
+	uint64_t more = sums_before(p->route, encode ? p->route->spec->count : stage);
+	uint64_t slots = p->base + p->l->slots[k], stride = p->l->slot, room = p->l->packed;
 	uint32_t n = (uint32_t)p->tables->count;
 	*out = (rows){p->base + p->l->address[k], p->base + p->l->cap[k], p->base + p->l->size[k]};
-	void *arguments[] = {&out->address, &out->cap, &slots, &stride, &p->limit, &more, &n};
 	p->turn ^= 1;
-	return launch(p, LADE__KERNEL_SLOTS, arguments, err);
+	if (!room) {
+		lade__address limit = encode ? 0 : p->limit;
+		void *arguments[] = {&out->address, &out->cap, &slots, &stride, &limit, &more, &n};
+		return launch(p, LADE__KERNEL_SLOTS, arguments, err);
+	}
+	void *arguments[] = {&out->address, &out->cap, &slots, &room,
+	                     &stride,       &p->limit, &more,  &n};
+	lade__launch one = {.blocks = 1, .threads = PACKED_THREADS, .stream = p->work.stream};
+	return lade__kernel_launch(p->work.device, LADE__KERNEL_PACKED, &one, arguments, err);
 }
 
 /* The chunks of checksum 'stage' within what it makes, or is made of, which is 'in'. */
@@ -247,9 +281,9 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 {
 	layout l = lay_out(engine, route, t->count, t->largest, t->total);
 	size_t stages = route->spec->count;
-	/* An item's slot then has just the room that its destination has, and the verdict of the
-	 * codec is the host's. */
-	bool limited = route->direction == LADE_DECODE && keeps_sizes(route, true);
+	/* When decoding, an item's slot then has just the room that its destination has, and the
+	 * verdict of the codec is the host's. */
+	bool limited = keeps_sizes(route, true);
 	lade_status status = LADE_OK;
 	if (t->count == 0)
 		return LADE_OK;
@@ -259,7 +293,9 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	          .tables = t,
 	          .l = &l,
 	          .base = workspace,
-	          .limit = limited ? t->dst_cap : 0};
+	          .limit = !limited                          ? 0
+	                   : route->direction == LADE_DECODE ? t->dst_cap
+	                                                     : t->src_size};
 	p.work = (lade__gpu_work){.device = device,
 	                          .stream = stream,
 	                          .src = t->src,
@@ -267,7 +303,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	                          .count = t->count,
 	                          .in_flight = t->in_flight,
 	                          .largest = stages > 1 ? l.slot : t->largest,
-	                          .total = stages > 1 ? 0 : t->total,
+	                          .total = stages > 1 ? l.packed : t->total,
 	                          .workspace = workspace,
 	                          .workspace_size = l.stages,
 	                          .ignore_checksums = route->ignore_checksums};

@@ -1,6 +1,6 @@
 /*
  * test_async_memory.c: what enqueued batches do with memory: pinned memory for their tables, none
- * for destinations without bytes.
+ * for destinations without bytes, and a workspace as large as the items, not as the largest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -139,6 +139,114 @@ static void no_room_in_no_memory(void **state)
 	buffer_free(&statuses);
 }
 
+/* ---- one large item among many ------------------------------------------ */
+
+enum { SKEWED = 1100, LARGE = 40000 };
+
+static size_t skewed_size(size_t i)
+{
+	return i == 600 ? LARGE : 4 * (i % 13);
+}
+
+/* Decodes arrays of sizes between which 'spec' has room for all of 'told' bytes, and gives how many
+ * were done; the others had no room. */
+static size_t run_skewed(const lade_spec *spec, size_t workspace_size, uint64_t told)
+{
+	chunk *chunks = calloc(SKEWED, sizeof *chunks);
+	uint64_t *words = calloc(4 * SKEWED, sizeof *words);
+	lade_result *result = calloc(SKEWED, sizeof *result);
+	size_t in = 0, out = 0, done = 0;
+	rng r = {.s = 3};
+	for (size_t i = 0; i < SKEWED; i++) {
+		chunks[i] = chunk_of(engine, spec, NULL, &r, skewed_size(i));
+		in += chunks[i].encoded_size;
+		out += skewed_size(i);
+	}
+	buffer src = buffer_new(near, in, 1), dst = buffer_new(near, out, 1);
+	uint8_t *packed = malloc(in), *image = malloc(out);
+	in = out = 0;
+	for (size_t i = 0; i < SKEWED; i++) {
+		memcpy(packed + in, chunks[i].encoded, chunks[i].encoded_size);
+		words[i] = lade__address_of(src.data) + in;
+		words[SKEWED + i] = chunks[i].encoded_size;
+		words[2 * SKEWED + i] = lade__address_of(dst.data) + out;
+		words[3 * SKEWED + i] = skewed_size(i);
+		in += chunks[i].encoded_size;
+		out += skewed_size(i);
+	}
+	buffer_put(&src, packed, in);
+	buffer tables = buffer_new(near, 32 * SKEWED, 0), sizes = buffer_new(near, 8 * SKEWED, 0);
+	buffer statuses = buffer_new(near, 4 * SKEWED, 0);
+	buffer workspace = buffer_new(near, workspace_size, 0);
+	buffer_put(&tables, words, 32 * SKEWED);
+	const uint64_t *w = (const uint64_t *)(void *)tables.data;
+	lade_arrays arrays = {.src = (const void *const *)(const void *)w,
+	                      .src_size = w + SKEWED,
+	                      .dst = (void *const *)(const void *)(w + 2 * SKEWED),
+	                      .dst_cap = w + 3 * SKEWED,
+	                      .count = SKEWED,
+	                      .largest = LARGE,
+	                      .total = told};
+	lade_async_options o = {.struct_size = sizeof o,
+	                        .stream = stream,
+	                        .workspace = workspace.data,
+	                        .workspace_size = workspace_size,
+	                        .sizes = (uint64_t *)(void *)sizes.data,
+	                        .statuses = (uint32_t *)(void *)statuses.data};
+	OK(lade_decode_arrays_async(engine, spec, &arrays, &o, err));
+	lade_results_get(0, stream, o.sizes, o.statuses, SKEWED, result, NULL);
+	buffer_get(&dst, image, out);
+	out = 0;
+	for (size_t i = 0; i < SKEWED; i++) {
+		assert_true(result[i].status == LADE_OK || result[i].status == LADE_E_NOSPACE);
+		if (result[i].status == LADE_OK) {
+			assert_int_equal(result[i].size, skewed_size(i));
+			assert_memory_equal(image + out, chunks[i].plain, skewed_size(i));
+			done++;
+		}
+		out += skewed_size(i);
+		chunk_free(&chunks[i]);
+	}
+	buffer_free(&src);
+	buffer_free(&dst);
+	buffer_free(&tables);
+	buffer_free(&sizes);
+	buffer_free(&statuses);
+	buffer_free(&workspace);
+	free(chunks);
+	free(words);
+	free(result);
+	free(packed);
+	free(image);
+	return done;
+}
+
+static void skewed_sizes_want_little_workspace(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"bitshuffle(4)|lz4", "crc32c|bitshuffle(2)|snappy"};
+	uint64_t total = 0;
+	for (size_t i = 0; i < SKEWED; i++)
+		total += skewed_size(i);
+	for (size_t k = 0; k < 2; k++) {
+		lade_spec *spec = spec_of(engine, texts[k]);
+		size_t with, without, more;
+		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, 0, &without, err));
+		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, total, &with,
+		                       err));
+		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, 2 * LARGE, total, &more,
+		                       err));
+		assert_true(without > (size_t)SKEWED * LARGE);
+		assert_true(with < 4 * (total + SKEWED * 400));
+		assert_true(more >= with && more - with < with);
+		assert_int_equal(run_skewed(spec, with, total), SKEWED);
+		/* The tables have more than was told: what does not fit is not done. */
+		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, 1000, &with, err));
+		assert_in_range(run_skewed(spec, with, 1000), 700, SKEWED - 1);
+		lade_spec_unref(spec);
+	}
+}
+
 static void find(void *to, const char *name)
 {
 	void *symbol = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
@@ -150,6 +258,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(tables_of_many_sizes, begin, end),
 		cmocka_unit_test_setup_teardown(no_room_in_no_memory, begin, end),
+		cmocka_unit_test_setup_teardown(skewed_sizes_want_little_workspace, begin, end),
 	};
 	int rc;
 	if (!kit_begin(argc, argv, &rc))
