@@ -9,8 +9,43 @@
 #define TARGET \
 	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi,bmi2,lzcnt")))
 #define VEC 64
+#define BZHI _bzhi_u64
+#define LZCNT _lzcnt_u64
+#define MIN_OF_LOGS 4
+#define MIN_OF(log, a, b) MIN_OF_(log, (__m512i)(a), (__m512i)(b))
+#define MAX_OF(log, a, b) MAX_OF_(log, (__m512i)(a), (__m512i)(b))
+#define MIN_OF_(log, a, b) \
+	((log) == 0   ? _mm512_min_epu8(a, b) \
+	 : (log) == 1 ? _mm512_min_epu16(a, b) \
+	 : (log) == 2 ? _mm512_min_epu32(a, b) \
+	              : _mm512_min_epu64(a, b))
+#define MAX_OF_(log, a, b) \
+	((log) == 0   ? _mm512_max_epu8(a, b) \
+	 : (log) == 1 ? _mm512_max_epu16(a, b) \
+	 : (log) == 2 ? _mm512_max_epu32(a, b) \
+	              : _mm512_max_epu64(a, b))
 #define PEXT _pext_u64
 #define PDEP _pdep_u64
+
+#include "codec/bitcomp/block_avx2.h"
+
+/* As in avx2.c, rounded up to 64. */
+static TARGET void look_up(const uint8_t table[256], unsigned words, const uint8_t *from,
+                           size_t bytes, uint8_t *to)
+{
+	__m512i part[4];
+	for (unsigned k = 0; k < 4; k++)
+		part[k] = _mm512_loadu_si512(table + 64 * k);
+	for (size_t i = 0; i < bytes; i += 64) {
+		__m512i x = _mm512_loadu_si512(from + i);
+		__m512i out = _mm512_permutex2var_epi8(part[0], x, part[1]);
+		if (words > 128)
+			out = _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), out,
+			                             _mm512_permutex2var_epi8(part[2], x, part[3]));
+		_mm512_storeu_si512(to + i, out);
+	}
+}
+#define LOOK_UP look_up
 
 #include "codec/bitcomp/block.h"
 

@@ -48,6 +48,10 @@ INLINE void NAME(unpack)(const uint8_t *from, unsigned width, uint8_t *to)
 		store64(to, spread(load64(from), width, 16));
 		store64(to + 8, spread(load64(from + width / 2) >> (4 * width & 7), width, 16));
 	} else if (LOG == 2) {
+#ifdef UNPACK_WORDS
+		UNPACK_WORDS(from, width, to);
+		return;
+#endif
 		for (unsigned i = 0; i < 8; i++) {
 			uint32_t v = (uint32_t)(load64(from + (i * width >> 3)) >> (i * width & 7) &
 			                        low_bits(width));
@@ -65,29 +69,49 @@ INLINE void NAME(unpack)(const uint8_t *from, unsigned width, uint8_t *to)
 	}
 }
 
+/*
+ * Stores 'bits' bits of 'v', which begin 'have' bits, 0 to 7, behind 'to'; 'acc' has these in its
+ * lowest ones.  have + bits < 64.
+ */
+INLINE uint8_t *NAME(append)(uint8_t *to, uint64_t v, unsigned bits, uint64_t *acc, unsigned *have)
+{
+	*acc |= v << *have;
+	store64(to, *acc);
+	*have += bits;
+	to += *have / 8;
+	*acc >>= *have & 0x38;
+	*have &= 7;
+	return to;
+}
+
 /* The bits of a unit from its values; writes up to 8 bytes behind these. */
 INLINE void NAME(pack)(const uint8_t *from, unsigned width, uint8_t *to)
 {
+	uint64_t acc = 0;
+	unsigned have = 0;
 	if (LOG == 0) {
 		store64(to, squeeze(load64(from), width, 8));
 		store64(to + width, squeeze(load64(from + 8), width, 8));
 	} else if (LOG == 1) {
+		/* Each half is 4 * width bits; of the first, 0 or 4 stand in the second's byte. */
 		uint64_t a = squeeze(load64(from), width, 16);
 		uint64_t b = squeeze(load64(from + 8), width, 16);
-		if (width == 16) {
-			store64(to, a);
-			store64(to + 8, b);
-			return;
-		}
-		store64(to, a | b << 4 * width);
-		store64(to + 8, width ? b >> (64 - 4 * width) : 0);
-	} else {
-		uint64_t acc = 0;
-		unsigned have = 0;
+		unsigned whole = 4 * width & 0x78;
+		store64(to, a);
+		store64(to + whole / 8, b << (4 * width & 7) | a >> whole / 2 >> whole / 2);
+	} else if (LOG == 2 && width <= 28) {
+		for (unsigned i = 0; i < 32; i += 8)
+			to = NAME(append)(to, squeeze(load64(from + i), width, 32), 2 * width, &acc,
+			                  &have);
+	} else if (LOG == 2 || width <= 56) {
 		for (unsigned i = 0; i < 8; i++) {
-			ELEM e;
-			memcpy(&e, from + SIZE * i, SIZE);
-			uint64_t v = e;
+			ELEM v;
+			memcpy(&v, from + SIZE * i, SIZE);
+			to = NAME(append)(to, v, width, &acc, &have);
+		}
+	} else {
+		for (unsigned i = 0; i < 8; i++) {
+			uint64_t v = load64(from + 8 * i);
 			acc |= v << have;
 			if (have + width >= 64) {
 				store64(to, acc);
@@ -128,16 +152,24 @@ INLINE vec NAME(folded)(vec d, unsigned fold)
 	return d;
 }
 
-/* The lesser and the greater of elements, of signed ones where 'flip' is their highest bit. */
-INLINE vec NAME(least)(vec a, vec b, vec flip)
+/* The lesser and the greater, element by element. */
+INLINE vec NAME(least)(vec a, vec b)
 {
-	vec m = (vec)((a ^ flip) < (b ^ flip));
+#ifdef MIN_OF
+	if (LOG < MIN_OF_LOGS)
+		return (vec)MIN_OF(LOG, a, b);
+#endif
+	vec m = (vec)(a < b);
 	return (a & m) | (b & ~m);
 }
 
-INLINE vec NAME(most)(vec a, vec b, vec flip)
+INLINE vec NAME(most)(vec a, vec b)
 {
-	vec m = (vec)((a ^ flip) < (b ^ flip));
+#ifdef MIN_OF
+	if (LOG < MIN_OF_LOGS)
+		return (vec)MAX_OF(LOG, a, b);
+#endif
+	vec m = (vec)(a < b);
 	return (b & m) | (a & ~m);
 }
 
@@ -149,14 +181,13 @@ typedef struct NAME(range) {
  * The t of section 3 (step 3 undone) of 'count' values from value 'first' on, whole groups, to
  * 'to', and their range.  With delta the value before the first is 'base'.
  */
-INLINE NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
-                              bool is_signed, ELEM base, uint8_t *to)
+INLINE NAME(range) NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigned fold,
+                                 bool delta, bool is_signed, ELEM base, uint8_t *to)
 {
-	unsigned fold = mode >> LADE_BITCOMP_FOLD & 3;
-	bool delta = mode & LADE_BITCOMP_DELTA;
 	ELEM top = (ELEM)1 << (BITS - 1);
 	vec flip = NAME(all)(fold == LADE_BITCOMP_PLAIN && (delta || is_signed) ? top : 0);
-	vec low = NAME(all)((ELEM) ~(ELEM)0) ^ flip, high = flip;
+	/* With their highest bits turned, signed elements compare as unsigned ones. */
+	vec low = NAME(all)((ELEM) ~(ELEM)0), high = {0};
 	src += first * SIZE;
 	for (size_t i = 0; i < count; i += IN_VEC) {
 		vec v = NAME(load)(src + i * SIZE);
@@ -169,16 +200,36 @@ INLINE NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t count, un
 			v -= NAME(load)(before);
 		}
 		v = NAME(folded)(v, fold);
-		low = NAME(least)(v, low, flip);
-		high = NAME(most)(v, high, flip);
+		low = NAME(least)(v ^ flip, low);
+		high = NAME(most)(v ^ flip, high);
 		NAME(store)(to + i * SIZE, v);
 	}
 	NAME(range) r = {low[0], high[0]};
 	for (unsigned i = 1; i < IN_VEC; i++) {
-		r.low = (low[i] ^ flip[0]) < (r.low ^ flip[0]) ? low[i] : r.low;
-		r.high = (high[i] ^ flip[0]) > (r.high ^ flip[0]) ? high[i] : r.high;
+		r.low = low[i] < r.low ? low[i] : r.low;
+		r.high = high[i] > r.high ? high[i] : r.high;
 	}
+	r.low ^= flip[0];
+	r.high ^= flip[0];
 	return r;
+}
+
+/* The same with a loop for each fold. */
+static TARGET NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
+                                     bool is_signed, ELEM base, uint8_t *to)
+{
+#define TURN(fold, delta) \
+	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0):                      \
+		return NAME(turn_as)(src, first, count, fold, delta, is_signed, base, to);
+	switch (mode & ~(unsigned)LADE_BITCOMP_ABOVE) {
+		TURN(LADE_BITCOMP_ZIGZAG, false)
+		TURN(LADE_BITCOMP_ZIGZAG, true)
+		TURN(LADE_BITCOMP_ROTATED, false)
+		TURN(LADE_BITCOMP_PLAIN, true)
+	default:
+		TURN(LADE_BITCOMP_PLAIN, false)
+	}
+#undef TURN
 }
 
 /* The x of section 3 from the t, in place. */
@@ -191,44 +242,22 @@ INLINE void NAME(refer)(uint8_t *t, size_t count, bool above, ELEM reference)
 	}
 }
 
-/* What all units need; gives the most. */
+/* What all units need, and zeros up to a multiple of 8; gives the most. */
 INLINE unsigned NAME(needs)(const uint8_t *x, size_t units, uint8_t *need)
 {
-	unsigned width = 0;
-	for (size_t u = 0; u < units; u++) {
+	for (size_t u = 0; u < units; u++)
 		need[u] = (uint8_t)NAME(need)(x + u * UNIT_BYTES);
-		width = need[u] > width ? need[u] : width;
-	}
-	return width;
-}
-
-/* The sum of all units' widths as codes can say them, and the step with which it is least. */
-INLINE size_t NAME(widths)(const uint8_t *need, size_t units, unsigned width, unsigned *step)
-{
-	size_t best = SIZE_MAX;
-	/* Up to 14 less than 'width' can be said with step 0: other steps would only lose. */
-	for (unsigned s = 0; s < (width > 14 ? 3 : 1); s++) {
-		uint8_t said[65];
-		size_t sum = 0;
-		for (unsigned n = 0; n <= width; n++)
-			said[n] = (uint8_t)lade__bitcomp_width(width, code_of(width, n, s), s);
-		for (size_t u = 0; u < units; u++)
-			sum += said[need[u]];
-		if (sum < best) {
-			best = sum;
-			*step = s;
-		}
-	}
-	return best;
+	memset(need + units, 0, 8);
+	return most_of(need, units);
 }
 
 /* What the x of a sample cost, in half bytes: with unit widths, or without, if that is less. */
 INLINE size_t NAME(cost)(const uint8_t *x, size_t units)
 {
-	uint8_t need[2 * LADE_BITCOMP_GROUP / UNIT_BYTES];
+	uint8_t need[2 * LADE_BITCOMP_GROUP / UNIT_BYTES + 8];
 	unsigned width = NAME(needs)(x, units, need), step = 0;
 	size_t each = EACH / 4;
-	size_t own = NAME(widths)(need, units, width, &step) * each + units,
+	size_t own = widths_sum(need, units, width, &step) * each + units,
 	       one = width * units * each;
 	return own < one ? own : one;
 }
@@ -310,14 +339,10 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 }
 
 /* Values to ranks; gives the words that the dictionary has. */
-INLINE unsigned NAME(look_up)(const uint8_t *src, size_t count, const uint8_t *rank, uint8_t *to)
+INLINE unsigned NAME(ranks)(const uint8_t *src, size_t count, const uint8_t *rank, uint8_t *to)
 {
-	unsigned most = 0;
-	for (size_t i = 0; i < count; i++) {
-		to[i] = rank[src[i]];
-		most = to[i] > most ? to[i] : most;
-	}
-	return most + 1;
+	look_up_all(rank, most_of(src, count) + 1, src, count, to);
+	return most_of(to, count) + 1;
 }
 
 /* A sub-block as it would be written. */
@@ -325,7 +350,7 @@ typedef struct NAME(plan) {
 	unsigned mode, words, width, step;
 	ELEM base, ref;
 	size_t fixed, size; /* bytes before the payload, and in all */
-	uint8_t need[BLOCK / UNIT_BYTES];
+	uint8_t need[BLOCK / UNIT_BYTES + 8];
 	_Alignas(64) uint8_t x[BLOCK];
 } NAME(plan);
 
@@ -339,7 +364,7 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 	p->base = mode & LADE_BITCOMP_DELTA ? NAME(base)(src) : 0;
 	p->ref = 0;
 	if (mode & LADE_BITCOMP_DICT) {
-		p->words = NAME(look_up)(src, count, rank, p->x);
+		p->words = NAME(ranks)(src, count, rank, p->x);
 	} else {
 		NAME(range) r = NAME(turn)(src, 0, count, mode, how->is_signed, p->base, p->x);
 		p->ref = mode & LADE_BITCOMP_ABOVE ? r.high : r.low;
@@ -347,7 +372,7 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 	}
 	/* Of the units: what follows the last one repeats a value, and needs nothing more. */
 	unsigned width = NAME(needs)(p->x, units, p->need), step = 0;
-	size_t own = NAME(widths)(p->need, units, width, &step) * (EACH / 8);
+	size_t own = widths_sum(p->need, units, width, &step) * (EACH / 8);
 	size_t fixed = parts_size(LOG, mode, p->words, units);
 	size_t fixed_own = parts_size(LOG, mode | LADE_BITCOMP_WIDTHS, p->words, units);
 	size_t one_size = fixed + lade__bitcomp_up(width * units * (EACH / 8));
@@ -382,13 +407,18 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		at += lade__bitcomp_up(p->words);
 	}
 	if (p->mode & LADE_BITCOMP_WIDTHS) {
-		for (size_t u = 0; u < units; u++)
-			at[u / 2] |=
-				(uint8_t)(code_of(p->width, p->need[u], p->step) << (4 * (u & 1)));
+		uint8_t code[BLOCK / UNIT_BYTES + 8], width[BLOCK / UNIT_BYTES + 8];
+		for (size_t u = 0; u < units; u += 8) {
+			counts c = codes_of(counts_load(p->need + u), p->width, p->step);
+			counts_store(code + u, c);
+			counts_store(width + u, widths_of(c, p->width, p->step));
+		}
+		code[units] = 0;
+		for (size_t u = 0; u < units; u += 2)
+			at[u / 2] = (uint8_t)(code[u] | code[u + 1] << 4);
 		at = dst + p->fixed;
 		for (size_t u = 0; u < units; u++) {
-			unsigned code = code_of(p->width, p->need[u], p->step);
-			unsigned w = lade__bitcomp_width(p->width, code, p->step);
+			unsigned w = width[u];
 			NAME(pack)(p->x + u * UNIT_BYTES, w, at);
 			at += w * (EACH / 8);
 		}
@@ -515,8 +545,7 @@ static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
 	if (p->mode & LADE_BITCOMP_DICT) {
 		uint8_t word[256] = {0};
 		memcpy(word, p->dict, p->words);
-		for (size_t i = 0; i < bytes; i++)
-			dst[i] = word[dst[i]];
+		look_up_all(word, p->width < 8 ? 1u << p->width : 256, dst, bytes, dst);
 		return;
 	}
 	/* Whole vectors: what is written behind the units is slack. */
