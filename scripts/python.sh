@@ -12,8 +12,8 @@ build=$(cd "${1:?usage: python.sh BUILD}" && pwd)/python
 mkdir -p "$build"
 # Of these only numpy is wanted by the package, and only by liblade.numcodecs.  A free-threaded
 # interpreter gets those of 'others' that have a wheel for it; tests say what they miss.
-packages=(pytest hypothesis numpy mypy)
-others=(numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
+packages=(pytest hypothesis numpy)
+others=(mypy numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
 
 fits() { # interpreter
 	"$1" -c 'import sys, venv, ensurepip

@@ -5,28 +5,34 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-build=$(cd "${1:?usage: run.sh BUILD [PYTEST ARGUMENT...]}" && pwd)/python
+base=$(cd "${1:?usage: run.sh BUILD [PYTEST ARGUMENT...]}" && pwd)
+build=$base/python
 shift
 rc=0
-scripts/python.sh "$build/.." || rc=$?
+scripts/python.sh "$base" || rc=$?
 [ $rc = 77 ] && exit 0
 [ $rc = 0 ] || exit $rc
 venv=$build/venv/bin
+there() { # module...: no wheels of some for a free-threaded interpreter
+	"$venv/python" -c "import $1" 2>/dev/null || { echo "not installed: $1" && false; }
+}
 # Types, as the installed package gives them.
 config=$PWD/pyproject.toml allow=$PWD/python/tests/stubtest.txt
-(
-	cd "$build"
-	"$venv/mypy" --config-file="$config" -p liblade
-	"$venv/python" -m mypy.stubtest --mypy-config-file="$config" liblade \
-		--allowlist "$allow" --ignore-unused-allowlist
-)
+if there mypy; then
+	(
+		cd "$build"
+		"$venv/mypy" --config-file="$config" -p liblade
+		"$venv/python" -m mypy.stubtest --mypy-config-file="$config" liblade \
+			--allowlist "$allow" --ignore-unused-allowlist
+	)
+fi
 "$venv/python" -B -m pytest -q -p no:cacheprovider -rs python/tests "$@"
 if [ $# = 0 ]; then
-	scripts/wheel.sh "$build/.."
-	scripts/docs.sh "$build/.."
+	scripts/wheel.sh "$base"
+	if there sphinx,myst_parser,numcodecs; then scripts/docs.sh "$base"; fi
 	# Arrays on a device once more on the emulated one, where the library's tests were built:
 	# in a copy of the package whose kernels are that device's.
-	emulated=$(dirname "$build")/tests/gpu/emulated
+	emulated=$base/tests/gpu/emulated
 	if [ -e "$emulated/libcuda.so.1" ]; then
 		rm -rf "$build/emulated" "$build/emulated-wheel"
 		"$venv/pip" wheel . --quiet --disable-pip-version-check --no-deps \
