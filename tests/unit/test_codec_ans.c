@@ -167,6 +167,45 @@ static void test_kinds(void **state)
 	free(data);
 }
 
+/* A large chunk in parts, each on its own; small, raw and damaged ones have none. */
+static void test_parts(void **state)
+{
+	(void)state;
+	rng r = {seed + 6};
+	enum { SIZE = 700003 };
+	uint8_t *data = malloc(SIZE), *packed = malloc(SIZE + ANS_HEADER), *out = malloc(SIZE);
+	codec c = codec_open("ans(<i2)");
+	lade_error err = {0};
+	size_t size, count, told;
+	fill(data, SIZE, 2, 6, &r);
+	assert_status(codec_encode(&c, data, SIZE, packed, SIZE + ANS_HEADER, &size, &err), LADE_OK,
+	              err);
+	lade_cspan src = lade_host_cspan(packed, size);
+	c.dec.stage = &c.stage;
+	assert_status(c.decoder->parts(&c.dec, src, &count, &told, &err), LADE_OK, err);
+	assert_int_equal(count, 3);
+	assert_int_equal(told, SIZE);
+	memset(out, 0, SIZE);
+	for (size_t part = count; part-- > 0;)
+		assert_status(
+			c.decoder->run_part(&c.dec, src, part, lade_host_span(out, SIZE), &err),
+			LADE_OK, err);
+	assert_memory_equal(out, data, SIZE);
+	packed[0] = 9;
+	assert_int_equal(c.decoder->parts(&c.dec, src, &count, &told, &err), LADE_E_CORRUPT);
+	assert_int_equal(count, 0);
+	fill(data, SIZE, 2, 5, &r);
+	assert_status(codec_encode(&c, data, SIZE, packed, SIZE + ANS_HEADER, &size, &err), LADE_OK,
+	              err);
+	assert_status(c.decoder->parts(&c.dec, lade_host_cspan(packed, size), &count, &told, &err),
+	              LADE_OK, err);
+	assert_int_equal(count, 0);
+	codec_close(&c);
+	free(out);
+	free(packed);
+	free(data);
+}
+
 /* Damaged chunks of several sub-blocks: all levels agree; nothing beside the room is touched. */
 static void test_damaged(void **state)
 {
@@ -365,7 +404,7 @@ int main(void)
 		cmocka_unit_test(test_levels),  cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_tables),  cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_example), cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, codec_setup, codec_teardown);
 }

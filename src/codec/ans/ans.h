@@ -142,5 +142,9 @@ lade_status lade__ans_run_decode(const lade_run *run, lade_cspan src, lade_span 
                                  size_t *dst_size, lade_error *err);
 lade_status lade__ans_run_range(const lade_run *run, lade_cspan src, uint64_t off, lade_span dst,
                                 lade_error *err);
+lade_status lade__ans_run_parts(const lade_run *run, lade_cspan src, size_t *part_count,
+                                size_t *decoded_size, lade_error *err);
+lade_status lade__ans_run_part(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
+                               lade_error *err);
 
 #endif

@@ -113,4 +113,6 @@ const lade_implementation lade__ans_decode = {
 	.cost = decode_cost,
 	.run = lade__ans_run_decode,
 	.run_range = lade__ans_run_range,
+	.parts = lade__ans_run_parts,
+	.run_part = lade__ans_run_part,
 };

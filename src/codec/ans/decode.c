@@ -270,3 +270,36 @@ lade_status lade__ans_run_range(const lade_run *run, lade_cspan src, uint64_t of
 out:
 	return status;
 }
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+/* Decoded bytes of a part: whole sub-blocks, and enough that making the tables again hardly
+ * counts. */
+#define PART ((size_t)256 * 1024)
+
+lade_status lade__ans_run_parts(const lade_run *run, lade_cspan src, size_t *part_count,
+                                size_t *decoded_size, lade_error *err)
+{
+	lade__ans_info info;
+	lade_status status;
+	(void)run;
+	*part_count = *decoded_size = 0;
+	TRY(lade__ans_parse(lade__bytes(src), src.size, &info, err));
+	*decoded_size = info.size;
+	if (info.kind == ANS_CODED)
+		*part_count = (info.size + PART - 1) / PART;
+out:
+	return status;
+}
+
+lade_status lade__ans_run_part(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
+                               lade_error *err)
+{
+	lade_status status;
+	chunk c;
+	TRY(open_chunk(run, src, &c, err));
+	size_t off = part * PART, left = c.info.size - off;
+	TRY(decode_range(&c, off, (uint8_t *)dst.data + off, left < PART ? left : PART, err));
+out:
+	return status;
+}
