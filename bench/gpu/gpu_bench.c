@@ -73,7 +73,6 @@ typedef struct bench {
 	nvcomp_codec codec;
 	nvcomp_options nvcomp_options, nvcomp_decoder; /* of the encoder and the decoder */
 	lade_checksum sum;                             /* of sums */
-	bool sizes_seen[9];                            /* sets with elements of that size */
 } bench;
 
 /* One peer's work on one batch. */
@@ -547,15 +546,16 @@ static void bench_sum(bench *b, lade_checksum kind, size_t count)
 }
 
 /* What is not LZ4 or Snappy. */
-static void bench_others(bench *b, const size_t *batches, bool first)
+static void bench_others(bench *b, const size_t *batches)
 {
 	static const lade_checksum kinds[] = {LADE_CRC32, LADE_CRC32C, LADE_ADLER32, LADE_XXH64};
 	elements e = elements_of(b->set);
 	for (size_t i = 0; i < OWN_COUNT; i++)
 		if (list_has(b->options.formats, own_codecs[i].name) &&
-		    own_takes(&own_codecs[i], &e, !b->sizes_seen[e.size]))
+		    own_takes(&own_codecs[i], &e, b->set))
 			bench_own(b, &own_codecs[i], &e, batches);
-	for (size_t i = 0; first && i < sizeof kinds / sizeof *kinds && b->version[LADE][0]; i++)
+	bool sums = b->version[LADE][0] && e.size == 1 && own_sample(b->set);
+	for (size_t i = 0; sums && i < sizeof kinds / sizeof *kinds; i++)
 		if (list_has(b->options.formats, lade_checksum_name(kinds[i])))
 			for (const size_t *count = batches; *count; count++)
 				bench_sum(b, kinds[i], *count);
@@ -769,10 +769,9 @@ static void bench_set(bench *b, const char *name, bool first)
 			if (b->options.typed)
 				bench_typed(b, counts);
 		}
-		bench_others(b, counts, first);
+		bench_others(b, counts);
 		tables_free(b);
 	}
-	b->sizes_seen[elements_of(name).size] = true;
 	free(b->set_data);
 }
 

@@ -4,7 +4,8 @@
 #   devices    lade devices, as text and as JSON, and --check
 #   test       test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
 #              batches, test_batch*, test_async*, test_two_devices
-#   mutants    a million damaged chunks for each kernel (bench/gpu/hostile.c), MUTANTS of them
+#   mutants    a million damaged chunks for each kernel (bench/gpu/hostile.c) and pipeline
+#              (hostile_specs.c), MUTANTS of them
 #   memcheck   the tests, and 10,240 damaged chunks for each kernel, under compute-sanitizer
 #   racecheck  512 damaged chunks for each kernel under its racecheck, and under synccheck
 #   variants   not among all: each lz_bench_* (variants.sh) on the sets in the folder DATA
@@ -27,6 +28,14 @@ families=(lz4_decode_solo,lz4_decode_team4,lz4_decode_team8,lz4_decode_team16,lz
 	snappy_encode,snappy_encode_team8,snappy_encode_team16
 	cascaded_decode,cascaded_size,cascaded_encode
 	bitshuffle_encode,bitshuffle_decode)
+# And pipelines, by the name of their part (bench/gpu/hostile_specs.c).
+bits="bitcomp(dtype=<i4);bitcomp(dtype=<i8);bitcomp(dtype=<u2);bitcomp(dtype=u1,algorithm=sparse)"
+runs="cascaded(dtype=<i4);cascaded(dtype=<i8,mode=fast);cascaded(dtype=u1);cascaded(dtype=<u2)"
+pipelines=("ans=ans;ans(dtype=<f4);ans(dtype=bfloat16);ans(dtype=<i8)"
+	"bitcomp=$bits" "cascaded=$runs"
+	"filters=shuffle(4);shuffle(5);shuffle(12);split(2);zigzag(<i4);delta(<i8);delta(u1)"
+	"sums=crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32"
+	"several=delta(<i4)|bitshuffle(4)|lz4|xxh64(start);shuffle(2)|ans|crc32c;byteswap(8)")
 
 sanitizer() {
 	command -v compute-sanitizer >/dev/null && return 0
@@ -60,12 +69,21 @@ for name in "${names[@]}"; do
 			part "mutants-$first" "$hostile" --kernels="$family" --chunks="$mutants" \
 				--seconds=$((most - 30)) --out="$WORK/mutants-$first.csv"
 		done
+		for group in "${pipelines[@]}"; do
+			part "pipelines-${group%%=*}" "$hostile"_specs --specs="${group#*=}" \
+				--chunks="$mutants" --seconds=$((most - 30)) \
+				--out="$WORK/pipelines-${group%%=*}.csv"
+		done
 		;;
 	memcheck)
 		sanitizer || continue
 		for family in "${families[@]}"; do
 			sanitized "memcheck-${family%%,*}" memcheck "$hostile" --chunks=10240 \
 				--batch=1024 --kernels="$family"
+		done
+		for group in "${pipelines[@]}"; do
+			sanitized "memcheck-${group%%=*}" memcheck "$hostile"_specs --chunks=10240 \
+				--batch=1024 --specs="${group#*=}"
 		done
 		for program in "$folder"/bin/test_*; do
 			sanitized "memcheck-$(basename "$program")" memcheck "$program" --must

@@ -164,7 +164,7 @@ static __device__ __forceinline__ void lade_bits_batch(const lade_gpu_batch &bat
 	bool msb = order != 0;
 	lade_tile_batch(batch, [=](uint32_t i, uint32_t part, uint32_t parts) {
 		lade_gpu_chunk c;
-		uint32_t status = lade_tile_chunk(batch, i, &c);
+		uint32_t status = lade_tile_chunk(batch, i, 1, LADE_GPU_OK, &c);
 		if (status == LADE_GPU_OK && c.src_size) {
 			/* One block that holds all is the same as none. */
 			uint32_t block = form && form < c.src_size ? form : c.src_size;

@@ -89,7 +89,14 @@ static __device__ __forceinline__ uint32_t lade_sum_get(const lade_gpu_sums &s, 
 		return LADE_GPU_TRUNCATED;
 	c->src += s.first;
 	c->src_size -= s.extra;
-	return c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : LADE_GPU_OK;
+	return LADE_GPU_OK;
+}
+
+/* Whether a chunk that is copied has room for that; told when its checksum is right. */
+static __device__ __forceinline__ bool lade_sum_fits(const lade_gpu_sums &s,
+                                                     const lade_gpu_chunk &c)
+{
+	return s.use < LADE_SUM_DECODE || c.dst_cap >= c.src_size;
 }
 
 /* ---- units ------------------------------------------------------------------------------ */
@@ -141,8 +148,10 @@ static __device__ __forceinline__ void lade_sum_rows(T &work, const uint8_t *src
 	/* A first row may begin before the chunk. */
 	const uint8_t *row = src - before + (int64_t)stop - (int64_t)(rows * LADE_SUM_ROW);
 	row += 16 * lane;
-	/* Rows [first, last) are whole, and have none of the first four bytes. */
-	uint32_t first = stop < rows * LADE_SUM_ROW + before + 4 ? 1 : 0;
+	/* Rows [first, last) are whole, and have none of the first four bytes, which may lie in two
+	 * rows. */
+	uint32_t edge = rows * LADE_SUM_ROW + before + 4;
+	uint32_t first = stop >= edge ? 0 : stop + LADE_SUM_ROW >= edge ? 1 : 2;
 	uint32_t last = stop > before + size ? rows - 1 : rows;
 #pragma unroll 1
 	for (uint32_t r = 0; r < rows;) {
@@ -647,6 +656,8 @@ extern "C" __global__ void __launch_bounds__(256)
 			if (threadIdx.x == 0)
 				status = lade_sum_use(s, i, c, sum);
 		}
+		if (status == LADE_GPU_OK && !lade_sum_fits(s, c))
+			status = LADE_GPU_NOSPACE;
 		if (threadIdx.x == 0)
 			lade_chunk_put(s.batch, i, status,
 			               s.use == LADE_SUM_ENCODE ? c.src_size + s.extra : c.src_size);
@@ -663,7 +674,7 @@ extern "C" __global__ void __launch_bounds__(256) lade_checksum_copy(lade_gpu_su
 	for (lade_sum_turn t(s); t.k < s.parts; t.next(s)) {
 		uint32_t k = t.k, i = t.i;
 		lade_gpu_chunk c;
-		if (lade_sum_get(s, i, &c) != LADE_GPU_OK)
+		if (lade_sum_get(s, i, &c) != LADE_GPU_OK || !lade_sum_fits(s, c))
 			continue;
 		uint8_t *to = c.dst + (s.use == LADE_SUM_ENCODE ? s.first : 0);
 		for (uint64_t from = (uint64_t)k * s.unit; from < c.src_size;

@@ -122,9 +122,9 @@ static __device__ __forceinline__ void lade_bytes_batch(const lade_gpu_batch &ba
 	uint32_t lane = lade_lane(), *s = words[threadIdx.x / 32];
 	lade_tile_batch(batch, [=](uint32_t i, uint32_t part, uint32_t parts) {
 		lade_gpu_chunk c;
-		uint32_t status = size ? lade_tile_chunk(batch, i, &c) : LADE_GPU_ARG;
-		if (status == LADE_GPU_OK && c.src_size % size)
-			status = partial;
+		uint32_t status = LADE_GPU_ARG;
+		if (size)
+			status = lade_tile_chunk(batch, i, size, partial, &c);
 		if (status == LADE_GPU_OK) {
 			uint32_t count = c.src_size / size;
 			if (size == 2)

@@ -179,9 +179,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS)
 	uint32_t lane = lade_lane(), *s = words[threadIdx.x / 32];
 	lade_tile_batch(batch, [=](uint32_t i, uint32_t part, uint32_t parts) {
 		lade_gpu_chunk c;
-		uint32_t status = lade_tile_chunk(batch, i, &c);
-		if (status == LADE_GPU_OK && c.src_size & ((1u << log2) - 1))
-			status = partial;
+		uint32_t status = lade_tile_chunk(batch, i, 1u << log2, partial, &c);
 		if (status == LADE_GPU_OK)
 			lade_stream_chunk(s, c, op, log2, part, parts, lane);
 		lade_tile_verdict(batch, i, part, status, c.src_size, lane);
@@ -328,7 +326,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS)
 		lade_gpu_chunk c;
 		uint64_t sum = 0;
 		__syncthreads();
-		if (lade_tile_chunk(batch, i, &c) == LADE_GPU_OK)
+		if (lade_tile_chunk(batch, i, 1, LADE_GPU_OK, &c) == LADE_GPU_OK)
 			sum = lade_sum_run(log2, s, totals, c.src, nullptr,
 			                   lade_sum_part(c.src_size, part, parts), 0, lane);
 		if (threadIdx.x == 0)
@@ -353,9 +351,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS)
 	for (uint64_t at = blockIdx.x; at < all; at += gridDim.x) {
 		uint32_t part = (uint32_t)(at / batch.count), i = (uint32_t)(at % batch.count);
 		lade_gpu_chunk c;
-		uint32_t status = lade_tile_chunk(batch, i, &c);
-		if (status == LADE_GPU_OK && c.src_size & ((1u << log2) - 1))
-			status = corrupt;
+		uint32_t status = lade_tile_chunk(batch, i, 1u << log2, corrupt, &c);
 		/* All have done with 'totals'. */
 		__syncthreads();
 		if (status == LADE_GPU_OK) {

@@ -366,11 +366,15 @@ static __device__ __forceinline__ void lade_tile_batch(const lade_gpu_batch &bat
 	}
 }
 
-/* Chunk 'i', which becomes as many bytes as it has. */
+/* Chunk 'i', which becomes as many bytes as it has; 'partial' is the status of one that ends with a
+ * part of an element of 'size' bytes. */
 static __device__ __forceinline__ uint32_t lade_tile_chunk(const lade_gpu_batch &batch, uint32_t i,
+                                                           uint32_t size, uint32_t partial,
                                                            lade_gpu_chunk *c)
 {
 	uint32_t status = lade_chunk_get(batch, i, c);
+	if (status == LADE_GPU_OK && c->src_size % size)
+		status = partial;
 	return status == LADE_GPU_OK && c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : status;
 }
 

@@ -109,9 +109,10 @@ struct batch_kit {
 	std::vector<uint64_t> src_size, cap, got, sums, partial;
 	std::vector<uint32_t> status;
 
-	void add(size_t size, const uint8_t *data, size_t room)
+	void add(size_t size, const uint8_t *data, size_t room, int skew = -1)
 	{
-		from.push_back(place_new(size, rng_below(&r, 16), rng_below(&r, 2)));
+		from.push_back(skew < 0 ? place_new(size, rng_below(&r, 16), rng_below(&r, 2))
+					: place_new(size, (size_t)skew, false));
 		to.push_back(place_new(room, rng_below(&r, 16), rng_below(&r, 2)));
 		src.push_back(from.back().data);
 		dst.push_back(to.back().data);
@@ -192,7 +193,7 @@ static bytes random_bytes(size_t size)
 /* ---- tests ------------------------------------------------------------------------------- */
 
 static const size_t edges[] = {0, 1, 3, 4, 5, 15, 16, 17, 31, 32, 33, 511, 512, 513, 2047, 2048, 2065,
-                               4096, 6000};
+                               4096, 6000, 9000};
 
 static void check(lade_checksum kind, uint32_t unit, uint32_t parts, uint32_t grid, uint64_t seed,
                   const std::vector<size_t> &sizes)
@@ -219,8 +220,9 @@ static void all_kinds(void **state)
 {
 	(void)state;
 	for (int kind = LADE_CRC32; kind <= LADE_XXH64; kind++)
-		check((lade_checksum)kind, 1024, 7, 2, (uint64_t)kind % 5,
-		      std::vector<size_t>(edges, edges + sizeof edges / sizeof *edges));
+		for (uint32_t unit : {1024u, 4096u})
+			check((lade_checksum)kind, unit, 7168 / unit, 2, (uint64_t)kind % 5,
+			      std::vector<size_t>(edges, edges + sizeof edges / sizeof *edges));
 }
 
 /* More units than parts, more parts than a warp has lanes and than a block has threads; as many
@@ -234,6 +236,28 @@ static void units_and_parts(void **state)
 		for (uint32_t p : parts)
 			check(kind, 512, p, p % 3 + 1, p,
 			      {0, 100, 512, 513, 3000, p > 200 ? 150000u : 20000u});
+}
+
+/* A CRC's first four bytes, to which the register is added, in two vectors, two rows, two units. */
+static void first_bytes_apart(void **state)
+{
+	(void)state;
+	static const size_t ends[] = {16, 32, 2064, 2576, 4112, 6672};
+	for (lade_checksum kind : {LADE_CRC32C, LADE_CRC32_BZIP2}) {
+		batch_kit kit;
+		for (int skew = 12; skew < 16; skew++)
+			for (size_t end : ends)
+				for (size_t pad = 0; pad < 16; pad += 5)
+					if (end > (size_t)skew + pad) {
+						size_t size = end - (size_t)skew - pad;
+						bytes data = random_bytes(size);
+						kit.add(size, data.data(), 0, skew);
+					}
+		run(kind, kit.prepare(kind, LADE_SUM_TELL, 4096, 2), 2, 1);
+		for (size_t i = 0; i < kit.src.size(); i++)
+			assert_int_equal(kit.sums[i],
+			                 lade_checksum_of(kind, kit.src[i], (size_t)kit.src_size[i]));
+	}
 }
 
 /* The largest sums that a unit can have. */
@@ -358,7 +382,7 @@ int main(void)
 	r.s = 20261121;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kinds), cmocka_unit_test(units_and_parts),
-		cmocka_unit_test(adler_of_full_units), cmocka_unit_test(any_chunk),
+		cmocka_unit_test(first_bytes_apart), cmocka_unit_test(adler_of_full_units), cmocka_unit_test(any_chunk),
 		cmocka_unit_test(stages), cmocka_unit_test(verdicts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
