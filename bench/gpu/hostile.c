@@ -22,6 +22,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "damage.h"
 #include "gpu.h"
 
 #include "base/gpu.h"
@@ -35,30 +36,6 @@
 #define GUARD ((size_t)64)
 #define FILL 0xA5
 #define STATUS_FILL 0x77777777u
-
-/* ---- numbers of chance ------------------------------------------------------------------- */
-
-typedef struct chance {
-	uint64_t s;
-} chance;
-
-static uint64_t next(chance *g)
-{
-	g->s ^= g->s >> 12, g->s ^= g->s << 25, g->s ^= g->s >> 27;
-	return g->s * 0x2545F4914F6CDD1DULL;
-}
-
-static size_t below(chance *g, size_t n)
-{
-	return n ? (size_t)(next(g) % n) : 0;
-}
-
-static chance chance_of(uint64_t seed)
-{
-	chance g = {(seed + 1) * 0x9E3779B97F4A7C15ULL | 1};
-	next(&g);
-	return g;
-}
 
 /* ---- kernels ----------------------------------------------------------------------------- */
 
@@ -146,37 +123,7 @@ typedef struct hostile {
 	pthread_mutex_t mutex;
 } hostile;
 
-/* ---- damage ------------------------------------------------------------------------------ */
-
-static size_t damage(chance *g, unsigned char *s, size_t size)
-{
-	switch (below(g, 8)) {
-	case 0:
-		return below(g, size + 1);
-	case 1:
-		for (size_t i = 0; i < size; i++)
-			s[i] = (unsigned char)next(g);
-		break;
-	case 2:
-	case 3: {
-		unsigned char value = below(g, 2) ? 255 : 0;
-		size_t i = below(g, size), end = i + below(g, 600);
-		for (; i < end && i < size; i++)
-			s[i] = value;
-		break;
-	}
-	case 4:
-		for (size_t k = 1 + below(g, 5); k && size; k--)
-			s[below(g, size)] = (unsigned char)next(g);
-		break;
-	case 5:
-		break;
-	default:
-		for (size_t k = 1 + below(g, 4); k && size; k--)
-			s[below(g, size)] ^= (unsigned char)(1u << below(g, 8));
-	}
-	return size;
-}
+/* ---- chunks ------------------------------------------------------------------------------ */
 
 static bool streams(int family)
 {

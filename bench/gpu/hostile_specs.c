@@ -1,6 +1,6 @@
 /*
- * hostile_specs.c: not a benchmark: damaged chunks, bad tables and little room through pipelines
- * of stages that have kernels, with guard zones around destinations; what the host makes of the same
+ * hostile_specs.c: not a benchmark: damaged chunks, bad tables and little room through pipelines of
+ * stages that have kernels, with guard zones around destinations; what the host makes of the same
  * bytes is right.
  *
  *     hostile_specs [--specs='ans;lz4|crc32c'] [--chunks=1000000] [--batch=8192] [--seed=1]

@@ -2,7 +2,8 @@
 # run.sh [FOLDER]: makes the data, builds the GPU benchmarks, runs them all on this machine's first
 # device, and writes what they say to FOLDER (default bench/results): lade-<version>-<card>.csv (64
 # KiB chunks), -chunks.csv (other sizes), -host.csv (host time of calls), -fed.csv (fed from the
-# host) and -summary.md.  About ten minutes on one H200 with 16 processors, in parts of a set each:
+# host) and -summary.md.  On one H200 with 16 processors FORMATS=lz4,snappy takes about ten minutes;
+# all takes longer, and has not been timed.  In parts of a set each:
 # what is done stands in WORK and is not done again, and a call ends in time, with status 75 when it
 # is to be called again.  The files are written by each call from what there is.
 #
