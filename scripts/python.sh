@@ -61,7 +61,7 @@ venv=$build/venv/bin
 rm -rf "$build/wheel"
 "$venv/pip" wheel . --quiet --disable-pip-version-check --no-deps --wheel-dir "$build/wheel" \
 	-C build-dir="$build/objects" -C cmake.define.LADE_CUDA="${LADE_CUDA:-OFF}" \
-	-C cmake.define.LADE_IMAGE_FILE= \
+	-C cmake.define.LADE_IMAGE_FILE= ${LADE_NVCC:+-C cmake.define.LADE_NVCC="$LADE_NVCC"} \
 	>"$build/wheel.txt" 2>&1 || { cat "$build/wheel.txt"; exit 1; }
 case $(ls "$build/wheel") in
 *-cp312-abi3-*.whl | *-cp31[3-9]t-*.whl) ;;

@@ -307,6 +307,65 @@ def test_objects_may_die_at_once():
         assert EMU.blocks <= blocks + 2  # of the library's own
 
 
+@pytest.mark.parametrize("name", ["encode", "decode", "decode_out", "many", "many_out", "list"])
+def test_allocations_fail_in_turn(stream, name):
+    testcapi = pytest.importorskip("_testcapi", reason="this interpreter has no _testcapi")
+    if EMU and EMU.seed:
+        pytest.skip("the order of the device's work does not matter here")
+    codec = raw(stream)
+    x, out = there(X[:99], stream), there(np.zeros(396, "u1"), stream)[:]
+    e = codec.encode(x)
+    block = there(np.zeros(800, "u1"), stream)
+    outs = as_arrays(block, [0, 400], [400, 400])
+    config = codec.decompression_config(codec.compression_config(396))
+    calls = {
+        "encode": lambda: codec.encode(x),
+        "decode": lambda: codec.decode(e, "<i4", decompression_config=config),
+        "decode_out": lambda: codec.decode(e, out=out),
+        "many": lambda: codec.decode(codec.encode([x, x])),
+        "many_out": lambda: codec.decode([e, e], out=outs),
+        "list": lambda: codec.decode([e, e], out=[out, block[:400]]),
+    }
+    call = calls[name]
+    call().synchronize()
+    failures = 0
+    gc.disable()
+    try:
+        for start in range(200):
+            try:
+                testcapi.set_nomemory(start, start + 1)
+                result = call()
+                testcapi.remove_mem_hooks()
+                break
+            except MemoryError:
+                testcapi.remove_mem_hooks()
+                failures += 1
+        result.synchronize()
+    finally:
+        testcapi.remove_mem_hooks()
+        gc.enable()
+    assert 0 < failures < 199
+    assert codec.decode(e, out=out).tobytes() == X[:99].tobytes()
+
+
+@emulated
+def test_nothing_is_left(stream):
+    codec = raw(stream)
+    config = codec.decompression_config(codec.compression_config(80))
+    x = there(X[:20], stream)
+
+    def some():
+        for _ in range(100):
+            codec.decode(codec.encode(x), decompression_config=config)
+            codec.encode([x, x])
+        codec.encode(x).synchronize()
+        gc.collect()
+        return EMU.blocks, EMU.events, EMU.streams, liblade._lade._memory_stats()[:2]
+
+    some()
+    assert some() == some()
+
+
 def test_mixed_and_large_batches(stream):
     codec = raw(stream, "Snappy")
     count = 600 if EMU is None or EMU.seed == 0 else 60
