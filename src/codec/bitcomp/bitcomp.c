@@ -182,6 +182,39 @@ out:
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
+typedef uint8_t nibbles __attribute__((vector_size(16)));
+
+/* The widths of the units from their codes, of which there are 'units'; gives their sum. */
+static size_t widths_read(lade__bitcomp_parts *p)
+{
+	uint8_t codes[BLOCK / 32 + 16];
+	unsigned bytes = (p->units + 1) / 2;
+	/* Behind the last unit stand codes that say 0. */
+	memcpy(codes, p->codes, bytes);
+	memset(codes + bytes, 0xFF, 16);
+	if (p->units & 1)
+		codes[bytes - 1] |= 0xF0;
+	nibbles width = (nibbles){0} + p->width;
+	uint16_t sums[16] = {0};
+	for (unsigned i = 0; i < bytes; i += 16) {
+		nibbles c, w[2];
+		memcpy(&c, codes + i, 16);
+		for (unsigned k = 0; k < 2; k++) {
+			nibbles code = k ? c >> 4 : c & 15, less = code << p->step;
+			w[k] = (width - less) & (nibbles)(less < width) & (nibbles)(code != 15);
+		}
+		for (unsigned k = 0; k < 16; k++) {
+			p->widths[2 * (i + k)] = w[0][k];
+			p->widths[2 * (i + k) + 1] = w[1][k];
+			sums[k] = (uint16_t)(sums[k] + w[0][k] + w[1][k]);
+		}
+	}
+	size_t sum = 0;
+	for (unsigned k = 0; k < 16; k++)
+		sum += sums[k];
+	return sum;
+}
+
 /* Checks sub-block 'src' of 'size' bytes, less than raw, that decodes to 'len' (section 4). */
 static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t len,
                        lade__bitcomp_parts *p)
@@ -217,10 +250,7 @@ static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t 
 		at += lade__bitcomp_up(codes);
 		if (size < at)
 			return false;
-		for (unsigned u = 0; u < p->units; u++) {
-			unsigned code = p->codes[u / 2] >> (4 * (u & 1)) & 15;
-			payload += lade__bitcomp_width(p->width, code, p->step);
-		}
+		payload = widths_read(p);
 	} else {
 		payload = (size_t)p->width * p->units;
 	}

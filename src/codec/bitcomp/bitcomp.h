@@ -19,12 +19,6 @@ static inline size_t lade__bitcomp_up(size_t size)
 	return (size + LADE_BITCOMP_UNIT - 1) & ~(size_t)(LADE_BITCOMP_UNIT - 1);
 }
 
-/* w(u) of section 2, from its code. */
-static inline unsigned lade__bitcomp_width(unsigned width, unsigned code, unsigned step)
-{
-	return code == 15 || code << step > width ? 0 : width - (code << step);
-}
-
 /* The options, by number. */
 enum {
 	LADE__BITCOMP_DTYPE,
@@ -51,6 +45,7 @@ typedef struct lade__bitcomp_parts {
 	const uint8_t *dict, *codes, *payload;
 	unsigned words; /* of the dictionary */
 	unsigned units;
+	uint8_t widths[BLOCK / 16 + 32]; /* of units, with unit widths */
 } lade__bitcomp_parts;
 
 /*

@@ -532,8 +532,7 @@ static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
 	unsigned fold = p->mode >> LADE_BITCOMP_FOLD & 3;
 	if (p->mode & LADE_BITCOMP_WIDTHS) {
 		for (size_t u = 0; u < p->units; u++) {
-			unsigned code = p->codes[u / 2] >> (4 * (u & 1)) & 15;
-			unsigned w = lade__bitcomp_width(p->width, code, p->step);
+			unsigned w = p->widths[u];
 			NAME(unpack)(from, w, dst + u * UNIT_BYTES);
 			from += w * (EACH / 8);
 		}
