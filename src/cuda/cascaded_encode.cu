@@ -6,8 +6,9 @@
  * elements once for their range, the range of their differences and the numbers of runs of both;
  * where there are few runs, it lists their starts, and measures what is left in the same way.  All
  * cascades are then known to the bit, without any having been made.  Eight blocks' sizes are summed
- * up, and each warp packs its own to its place: a lane makes a word of the elements that lie in it,
- * each of which is found through the lists of starts.
+ * up, and each warp packs its own to its place.  Without runs a lane sets the bits of 16 bytes of
+ * elements in shared memory, from which words are stored; with runs it makes a word of the entries
+ * that lie in it, each of which is found through the lists of starts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -106,32 +107,119 @@ template <typename T> static __device__ __forceinline__ T lade_cas_most(T v)
 	return (T)~lade_cas_least((T)~v);
 }
 
+/* What a lane has seen so far. */
+template <typename T>
+static __device__ __forceinline__ lade_cas_measured<T> lade_cas_measured_none()
+{
+	return {(T)~(T)0, 0, (T)~(T)0, 0, 0, 0};
+}
+
+template <typename T>
+static __device__ __forceinline__ void lade_cas_measure_one(lade_cas_measured<T> *m, T v, T d)
+{
+	m->low = v < m->low ? v : m->low;
+	m->high = v > m->high ? v : m->high;
+	m->delta_low = d < m->delta_low ? d : m->delta_low;
+	m->delta_high = d > m->delta_high ? d : m->delta_high;
+}
+
+/* What all lanes have seen. */
+template <typename T>
+static __device__ __forceinline__ void lade_cas_measure_join(lade_cas_measured<T> *m)
+{
+	m->low = lade_cas_least(m->low);
+	m->high = lade_cas_most(m->high);
+	m->delta_low = lade_cas_least(m->delta_low);
+	m->delta_high = lade_cas_most(m->delta_high);
+}
+
+/* A lane's step of elements from x[first] on; those behind the last one are 0. */
+template <typename T>
+static __device__ __forceinline__ void lade_cas_load(const lade_cas_elements<T> &e, uint32_t first,
+                                                     T *v)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP;
+	const uint8_t *p = e.x + first * (uint32_t)sizeof(T);
+	if (!((uintptr_t)e.x & 15) && first + STEP <= e.count) {
+		uint4 all = __ldg((const uint4 *)lade_global(p));
+		uint32_t w[4] = {all.x, all.y, all.z, all.w};
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++) {
+			uint32_t bit = 8 * (uint32_t)sizeof(T) * k;
+			v[k] = (T)(w[bit / 32] >> (bit & 31));
+			if (sizeof(T) == 8)
+				v[k] = (T)(v[k] | (T)w[bit / 32 + 1] << (4 * sizeof(T)));
+		}
+		return;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < STEP; k++)
+		v[k] = first + k < e.count ? e.at(first + k) : 0;
+}
+
+/*
+ * A block's elements, at least two: a lane has 16 bytes of them at a time.  The first difference is
+ * made equal to the second, as when the block is written, and so starts no run.
+ */
+template <typename T>
+static __device__ __forceinline__ lade_cas_measured<T>
+lade_cas_measure_block(const lade_cas_elements<T> &e, T flip, uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
+	const T sign = (T)((T)1 << (8 * sizeof(T) - 1));
+	lade_cas_measured<T> m = lade_cas_measured_none<T>();
+	T before = 0, before_d = 0;
+	for (uint32_t group = 0; group < e.count; group += GROUP) {
+		uint32_t first = group + lane * STEP;
+		T v[STEP], d[STEP];
+		lade_cas_load(e, first, v);
+		T last = (T)__shfl_up_sync(LADE_FULL, v[STEP - 1], 1);
+		last = lane ? last : before;
+		d[0] = (T)(v[0] - last);
+#pragma unroll
+		for (uint32_t k = 1; k < STEP; k++)
+			d[k] = (T)(v[k] - v[k - 1]);
+		if (first == 0)
+			d[0] = d[1];
+		T last_d = (T)__shfl_up_sync(LADE_FULL, d[STEP - 1], 1);
+		last_d = lane ? last_d : before_d;
+		last_d = first ? last_d : d[0];
+		before = (T)__shfl_sync(LADE_FULL, v[STEP - 1], 31);
+		before_d = (T)__shfl_sync(LADE_FULL, d[STEP - 1], 31);
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++) {
+			if (first + k >= e.count)
+				break;
+			lade_cas_measure_one(&m, (T)(v[k] ^ flip), (T)(d[k] ^ sign));
+			m.runs += d[k] != 0 && first + k > 0;
+			m.delta_runs += d[k] != last_d;
+			last_d = d[k];
+		}
+	}
+	lade_cas_measure_join(&m);
+	m.runs = 1 + __shfl_sync(LADE_FULL, lade_warp_scan(m.runs, lane), 31);
+	m.delta_runs = 1 + __shfl_sync(LADE_FULL, lade_warp_scan(m.delta_runs, lane), 31);
+	return m;
+}
+
+/* Any elements, at least one. */
 template <typename T>
 static __device__ __forceinline__ lade_cas_measured<T>
 lade_cas_measure(const lade_cas_elements<T> &e, T flip, uint32_t lane)
 {
 	const T sign = (T)((T)1 << (8 * sizeof(T) - 1));
-	lade_cas_measured<T> m = {(T)~(T)0, 0, (T)~(T)0, 0, 0, 0};
+	lade_cas_measured<T> m = lade_cas_measured_none<T>();
 	lade_cas_view<T> before = {};
 	for (uint32_t from = 0; from < e.count; from += 32) {
 		uint32_t i = from + lane;
 		lade_cas_view<T> s = lade_cas_look(e, i, &before, lane);
-		if (i < e.count) {
-			T v = (T)(s.v ^ flip), d = (T)(s.d ^ sign);
-			m.low = v < m.low ? v : m.low;
-			m.high = v > m.high ? v : m.high;
-			if (i > 0) {
-				m.delta_low = d < m.delta_low ? d : m.delta_low;
-				m.delta_high = d > m.delta_high ? d : m.delta_high;
-			}
-		}
+		if (i < e.count)
+			lade_cas_measure_one(&m, (T)(s.v ^ flip),
+			                     (T)((i ? s.d : e.delta(0)) ^ sign));
 		m.runs += __popc(__ballot_sync(LADE_FULL, s.starts));
 		m.delta_runs += __popc(__ballot_sync(LADE_FULL, s.delta_starts));
 	}
-	m.low = lade_cas_least(m.low);
-	m.high = lade_cas_most(m.high);
-	m.delta_low = e.count > 1 ? lade_cas_least(m.delta_low) : sign;
-	m.delta_high = e.count > 1 ? lade_cas_most(m.delta_high) : sign;
+	lade_cas_measure_join(&m);
 	return m;
 }
 
@@ -229,7 +317,8 @@ static __device__ __noinline__ void lade_cas_choose(const lade_cas_choice &choic
 	lade_cas_plan<T> p = {}, best = {};
 	p.b.n = n;
 	best.b.units = lade_cascaded_units(n * (uint32_t)sizeof(T));
-	lade_cas_measured<T> m = lade_cas_measure(e, flip, lane);
+	lade_cas_measured<T> m = n > 1 ? lade_cas_measure_block(e, flip, lane)
+	                               : lade_cas_measure(e, flip, lane);
 	lade_cas_try(choice, e, m, p, 0, lists->first, &best, lane);
 	if (choice.tried & outer && m.runs <= lade_cas_runs_most(n)) {
 		uint32_t longest = lade_cas_list(e, false, lists->first, lane);
@@ -279,6 +368,72 @@ static __device__ __forceinline__ void lade_cas_pack(uint32_t entries, uint32_t 
 	}
 }
 
+/* The lane's elements less the base, as up to 128 bits from bit 'over' of r[0] on. */
+template <typename T>
+static __device__ __forceinline__ void lade_cas_gather(const T *v, T base, uint32_t have,
+                                                       uint32_t width, uint32_t over, uint32_t *r)
+{
+	constexpr uint32_t HALF = lade_cas<T>::STEP / 2;
+	unsigned long long mask = lade_cas_mask(width), low = 0, high = 0;
+	uint32_t half = HALF * width; /* at most 64 */
+#pragma unroll
+	for (uint32_t k = 0; k < HALF; k++) {
+		low |= k < have ? ((T)(v[k] - base) & mask) << (k * width) : 0;
+		high |= HALF + k < have ? ((T)(v[HALF + k] - base) & mask) << (k * width) : 0;
+	}
+	if (half < 64) {
+		low |= high << half;
+		high = high >> 1 >> (63 - half);
+	}
+	r[0] = (uint32_t)low << over;
+	r[1] = __funnelshift_l((uint32_t)low, (uint32_t)(low >> 32), over);
+	r[2] = __funnelshift_l((uint32_t)(low >> 32), (uint32_t)high, over);
+	r[3] = __funnelshift_l((uint32_t)high, (uint32_t)(high >> 32), over);
+	r[4] = __funnelshift_l((uint32_t)(high >> 32), 0, over);
+}
+
+/*
+ * Packs a block's elements or their differences, without lists: a lane takes 16 bytes of elements at
+ * a time, and sets their bits in 'buffer', shared memory of 129 words, from which whole words go to
+ * 'to'.  A group's bits are STEP * width words.
+ */
+template <typename T>
+static __device__ __forceinline__ void
+lade_cas_pack_block(const lade_cas_elements<T> &e, bool delta, T base, uint32_t width, uint8_t *to,
+                    uint32_t *buffer, uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
+	uint32_t words = lade_cascaded_words(e.count, width), each = STEP * width, done = 0;
+	uint32_t over = lane * each & 31;
+	T before = 0;
+	for (uint32_t group = 0; done < words; group += GROUP, done += each) {
+		uint32_t first = group + lane * STEP, r[5];
+		T v[STEP];
+		lade_cas_load(e, first, v);
+		if (delta) {
+			T last = (T)__shfl_up_sync(LADE_FULL, v[STEP - 1], 1);
+			last = lane ? last : before;
+			before = (T)__shfl_sync(LADE_FULL, v[STEP - 1], 31);
+#pragma unroll
+			for (uint32_t k = STEP - 1; k > 0; k--)
+				v[k] = (T)(v[k] - v[k - 1]);
+			v[0] = first ? (T)(v[0] - last) : e.delta(0);
+		}
+		for (uint32_t i = lane; i <= each; i += 32)
+			buffer[i] = 0;
+		__syncwarp();
+		lade_cas_gather(v, base, first < e.count ? e.count - first : 0, width, over, r);
+#pragma unroll
+		for (uint32_t k = 0; k < 5; k++)
+			if (r[k])
+				atomicOr(&buffer[lane * each / 32 + k], r[k]);
+		__syncwarp();
+		for (uint32_t i = lane; i < each && done + i < words; i += 32)
+			lade_cas_store_word(to + 4 * (done + i), buffer[i]);
+		__syncwarp();
+	}
+}
+
 /* Counts less one of the runs that start at 'list'. */
 static __device__ __forceinline__ void lade_cas_pack_counts(const uint16_t *list, uint32_t runs,
                                                             uint32_t count, uint32_t width,
@@ -291,7 +446,7 @@ static __device__ __forceinline__ void lade_cas_pack_counts(const uint16_t *list
 
 template <typename T>
 static __device__ __noinline__ void lade_cas_write(const lade_cas_plan<T> &p, const uint8_t *x,
-                                                   const lade_cas_lists *lists, uint8_t *to,
+                                                   lade_cas_lists *lists, uint8_t *to,
                                                    uint32_t lane)
 {
 	const lade_cascaded_block &b = p.b;
@@ -319,6 +474,11 @@ static __device__ __noinline__ void lade_cas_write(const lade_cas_plan<T> &p, co
 		                     lane);
 	if (inner)
 		lade_cas_pack_counts(list, b.n2, b.n1, b.inner_width, to + 4 * b.inner, lane);
+	if (!outer && !inner) {
+		lade_cas_pack_block(e, delta, p.base, b.width, to + 4 * b.values,
+		                    (uint32_t *)lists, lane);
+		return;
+	}
 	lade_cas_pack(b.n2, b.width, to + 4 * b.values, lane,
 	              [=](uint32_t i) -> unsigned long long {
 		              i = inner ? list[i] : i;
