@@ -11,9 +11,11 @@ cd "$(dirname "$0")/.."
 build=$(cd "${1:?usage: python.sh BUILD}" && pwd)/python
 mkdir -p "$build"
 # Of these only numpy is wanted by the package, and only by liblade.numcodecs.  A free-threaded
-# interpreter gets those of 'others' that have a wheel for it; tests say what they miss.
+# interpreter gets those of 'others' that have a wheel for it, and tests say what they miss; types
+# and documents are the same for all.
 packages=(pytest hypothesis numpy)
-others=(mypy numcodecs cramjam zstandard lz4 zarr sphinx myst-parser)
+others=(numcodecs cramjam zstandard lz4 zarr)
+common=(mypy sphinx myst-parser)
 
 fits() { # interpreter
 	"$1" -c 'import sys, venv, ensurepip
@@ -41,7 +43,7 @@ if ! python=$(find_python); then
 	echo "skipped: CPython 3.12 or later is not here nor to be had (PYTHON=... names one)"
 	exit 77
 fi
-want="$python $("$python" --version) ${packages[*]} ${others[*]}"
+want="$python $("$python" --version) ${packages[*]} ${others[*]} ${common[*]}"
 if [ "$(cat "$build/packages" 2>/dev/null || true)" != "$want" ]; then
 	"$python" -m venv --clear "$build/venv"
 	pip=("$build/venv/bin/pip" install --quiet --disable-pip-version-check)
@@ -53,7 +55,7 @@ raise SystemExit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then
 				echo "no wheel of $one"
 		done
 	else
-		"${pip[@]}" "${packages[@]}" "${others[@]}"
+		"${pip[@]}" "${packages[@]}" "${others[@]}" "${common[@]}"
 	fi
 	echo "$want" >"$build/packages"
 fi

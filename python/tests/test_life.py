@@ -153,7 +153,7 @@ def test_the_gil_is_released():
     during = ticks[0] - start
     done.set()
     t.join()
-    assert during > 5
+    assert during > 1  # a busy machine gives it few turns; the lock would give it none
 
 
 def test_pickled_codecs():
