@@ -28,7 +28,7 @@ static const char *const codecs[] = {
 	"lz4(level=9)", "zstd(level=9)", "deflate(level=6)"};
 
 /* Those that take the elements' type, and no filter. */
-static const char *const typed[] = {"cascaded", "ans"};
+static const char *const typed[] = {"bitcomp", "cascaded", "ans"};
 
 #define CODEC_COUNT (sizeof codecs / sizeof *codecs)
 #define TYPED_COUNT (sizeof typed / sizeof *typed)
