@@ -373,9 +373,10 @@ static __device__ __forceinline__ uint32_t lade_tile_chunk(const lade_gpu_batch 
                                                            lade_gpu_chunk *c)
 {
 	uint32_t status = lade_chunk_get(batch, i, c);
-	if (status == LADE_GPU_OK && c->src_size % size)
-		status = partial;
-	return status == LADE_GPU_OK && c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : status;
+	if (status != LADE_GPU_OK)
+		return status;
+	uint32_t verdict = c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : LADE_GPU_OK;
+	return partial != LADE_GPU_OK && c->src_size % size ? partial : verdict;
 }
 
 /* All warps of a chunk come to the same verdict, and one tells it.  Where 'before' and 'status' are
