@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -143,6 +144,19 @@ def test_other_tools(tmp_path):
         assert liblade.open(path).read() == NOISE + TEXT
     with gzip.open(tmp_path / "x.gz") as f:
         assert f.read() == NOISE + TEXT
+
+
+def test_formats_that_are_only_read():
+    box = io.BytesIO(zlib.compress(TEXT))
+    with liblade.open(box) as f:
+        assert f.info.format == "zz" and f.read() == TEXT
+        assert f.seek(5) == 5 and f.read(3) == TEXT[5:8]
+    # Framed Snappy: the identifier, and an uncompressed chunk with its masked CRC-32C.
+    crc = liblade.checksum("crc32c", b"snap")
+    crc = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    chunk = b"\x01\x08\0\0" + crc.to_bytes(4, "little") + b"snap"
+    with liblade.open(io.BytesIO(b"\xff\x06\0\0sNaPpY" + chunk * 3)) as f:
+        assert f.info.format == "sz" and f.read() == b"snap" * 3
 
 
 def test_writing(tmp_path):
