@@ -280,7 +280,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, lade_ans_lane *me, uint3
 	dst = lade_global(dst);
 	bool aligned = !((uintptr_t)dst & (W < 4 ? 4 * W - 1 : 15));
 	uint32_t rows = units / 32, row = 0;
-	if (W == 1 && w.states <= 1024 && aligned)
+	if (W == 1 && w.states <= 1024 && aligned && w.modes == ANS_PLANE_CODED)
 		for (; row + 3 <= rows; row += 3)
 			lade_ans_three(w.table, me, row, lane, dst);
 	for (; row < rows; row++)

@@ -467,9 +467,11 @@ LADE_ANS_APART void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const u
 	}
 	present = lade_ans_sum(present);
 	uint64_t least = lade_ans_bits_of(count, log), sum = least;
-	/* A plane is coded where that saves 1/64 of it, and more. */
-	uint32_t mode = present == 1 ? ANS_PLANE_CONSTANT
-			: least < (uint64_t)total * 126 ? ANS_PLANE_CODED : ANS_PLANE_RAW;
+	/* A plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
+	uint64_t bits_16 = least + 16 * (256 + 7 * present);
+	uint32_t mode = present == 1                        ? ANS_PLANE_CONSTANT
+			: bits_16 < (uint64_t)total * 126 ? ANS_PLANE_CODED
+							  : ANS_PLANE_RAW;
 	any = __reduce_max_sync(LADE_FULL, any);
 	if (mode == ANS_PLANE_CODED) {
 		lade_ans_normalise(count, total, bits, freq, lane);
@@ -666,9 +668,10 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 	uint32_t at = (tables + 4 * words + 15) / 16, columns = lade_ans_columns_at(p);
 	if (p.raw == W || p.limit < 16 * at + p.tail)
 		return 0;
-	/* Rows for symbols of 8 bits, and one more: what needs more is likely to be stored.  And a row
-	 * that takes what is too much. */
-	p.slot = 48 + 128 * (((p.coded << p.block_log) / W) / 128 + 2);
+	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end.  Not
+	 * so where other planes take less: a quarter more.  And a row that takes what is too much. */
+	uint32_t rows = ((p.coded << p.block_log) / W) / 128;
+	p.slot = 48 + 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 1);
 	uint32_t active = (r.bytes - columns) / p.slot;
 	active = active < LADE_ANS_WARPS ? active : LADE_ANS_WARPS;
 	uint8_t *room = r.dynamic + columns + warp * p.slot;

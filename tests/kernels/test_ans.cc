@@ -267,6 +267,9 @@ static void all_sizes(void **state)
 		plain.push_back(make(9000, specs[i].width, 0xAAAA, &r));
 		plain.push_back(make(9000, specs[i].width, 0x4444, &r));
 		plain.push_back(make(3000, specs[i].width, 0, &r));
+		/* Constant, but for the tail. */
+		plain.push_back(make(3001, specs[i].width, 0, &r));
+		plain.back().back() = 1;
 		expect(specs[i].text, plain, {false, 1, 3 * (uint32_t)(i & 1), (i & 1) != 0}, i, &r);
 		expect_encoded(specs[i].text, specs[i].width, specs[i].block_log, specs[i].bits,
 		               plain, 3 * (uint32_t)(i & 1), (i & 1) != 0, i, &r);

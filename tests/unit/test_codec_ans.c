@@ -206,6 +206,28 @@ static void test_parts(void **state)
 	free(data);
 }
 
+/* One plane of single bytes that is not coded: the tail alone is no constant's, or it is raw. */
+static void test_one_plane_not_coded(void **state)
+{
+	(void)state;
+	rng r = {seed + 7};
+	uint8_t data[67] = {0}, out[4096];
+	uint8_t raw[32 + 4096] = {1, 2, 0, 12, 0, 16, 0, 0, 0, 9, ANS_PLANE_RAW};
+	lade_error err = {0};
+	size_t got;
+	data[66] = 15;
+	check_levels("ans", data, sizeof data, &r);
+	raw[12] = 2; /* the sub-block begins at 32, */
+	raw[16] = 2; /* and ends 4096 bytes later */
+	raw[17] = 1;
+	fill(raw + 32, 4096, 1, 1, &r);
+	codec c = codec_open("ans");
+	assert_status(codec_decode(&c, raw, sizeof raw, out, sizeof out, &got, &err), LADE_OK, err);
+	assert_int_equal(got, 4096);
+	assert_memory_equal(out, raw + 32, 4096);
+	codec_close(&c);
+}
+
 /* Damaged chunks of several sub-blocks: all levels agree; nothing beside the room is touched. */
 static void test_damaged(void **state)
 {
@@ -401,10 +423,15 @@ static void test_example(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),  cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_tables),  cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_example), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_one_plane_not_coded),
 	};
 	return cmocka_run_group_tests(tests, codec_setup, codec_teardown);
 }

@@ -167,6 +167,8 @@ static lade_status decode_block(const chunk *c, uint32_t i, uint8_t *dst, lade_e
 	}
 	if (info->width > 1)
 		c->shuffle->from_planes(w->planes, dst, count, info->width, pitch);
+	else if (!info->coded)
+		memcpy(dst, w->planes, count);
 	return LADE_OK;
 out:
 	return status;

@@ -89,8 +89,10 @@ static void count_all(const chunk *c)
 	}
 }
 
-/* A plane is coded where that is estimated to save one byte of 64 and more. */
-#define WORTH(estimate, total) ((estimate) < (uint64_t)(total)*63 / 8)
+/* A plane is coded where that saves one byte of 64 and more, a table of 'present' symbols, of about
+ * so many bits, included. */
+#define TABLE_BITS(present) (256 + 7 * (present))
+#define WORTH(bits, total) ((bits) < (uint64_t)(total)*63 / 8)
 
 /*
  * Chooses each position's mode, and log2 of the states where 'bits' is 0: 10, and 11 where rare
@@ -114,7 +116,8 @@ static bool choose(chunk *c, unsigned bits)
 			continue;
 		uint64_t fewest = lade__ans_entropy(w->count[p], total);
 		info->value[p] = 0;
-		info->mode[p] = WORTH(fewest, total) ? ANS_PLANE_CODED : ANS_PLANE_RAW;
+		info->mode[p] = WORTH(fewest + TABLE_BITS(present), total) ? ANS_PLANE_CODED
+		                                                           : ANS_PLANE_RAW;
 		info->raw += info->mode[p] == ANS_PLANE_RAW;
 		if (info->mode[p] == ANS_PLANE_RAW)
 			continue;
