@@ -402,6 +402,7 @@ static void reader_reset(reader *r)
 static PyObject *reader_close(PyObject *self, PyObject *unused)
 {
 	reader *r = (reader *)self;
+	PyObject *object;
 
 	(void)unused;
 	if (atomic_flag_test_and_set(&r->file.busy)) {
@@ -409,8 +410,12 @@ static PyObject *reader_close(PyObject *self, PyObject *unused)
 		                "the file is in use by another thread: it stays open");
 		return NULL;
 	}
+	/* Dropping the object may end in a second call, from what it held. */
+	object = r->file.object;
+	r->file.object = NULL;
 	reader_reset(r);
 	atomic_flag_clear(&r->file.busy);
+	Py_XDECREF(object);
 	Py_RETURN_NONE;
 }
 

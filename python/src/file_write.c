@@ -182,6 +182,8 @@ static PyObject *writer_close(PyObject *self, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "p", &finish))
 		return NULL;
+	if (!w->ready)
+		Py_RETURN_NONE;
 	if (!py_file_begin(&w->file, &w->ready))
 		return NULL;
 	w->ready = false;

@@ -3,11 +3,13 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import gc
 import gzip
 import io
 import os
 import pathlib
 import random
+import sys
 import threading
 import zlib
 
@@ -418,3 +420,23 @@ def test_names(tmp_path):
     with pytest.raises(liblade.CorruptError, match="n.gz: ") as e:
         liblade.open(name).read()
     assert len(str(e.value)) < 240
+
+
+def test_a_file_object_that_holds_its_reader():
+    unraisable = []
+    hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
+    try:
+        for close in (False, True):
+            box = Odd(encoded(NOISE, "zst"))
+            box.reader = liblade.open(box)
+            if close:
+                box.reader.close()
+            box = Odd()
+            box.writer = liblade.open(box, "wb")
+            if close:
+                box.writer.close()
+            del box
+            gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert not unraisable
