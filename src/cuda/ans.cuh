@@ -162,8 +162,10 @@ LADE_DEVICE uint32_t lade_ans_planes(const lade_ans_head &h, lade_ans_info *info
 LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info *info)
 {
 	uint32_t block_log = info->block_log, width = 1u << info->width_log;
+	info->rows = lade_ans_byte(h, ANS_AT_ROWS);
+	info->bits = lade_ans_byte(h, ANS_AT_BITS);
 	if (block_log < ANS_BLOCK_LOG_MIN || block_log > ANS_BLOCK_LOG_MAX ||
-	    info->size < width * ANS_UNIT)
+	    info->bits < ANS_BITS_MIN || info->bits > ANS_BITS_MAX || info->size < width * ANS_UNIT)
 		return LADE_GPU_CORRUPT;
 	info->tail = info->size & (width * ANS_UNIT - 1);
 	info->block_count = (info->size - info->tail + (1u << block_log) - 1) >> block_log;
@@ -171,10 +173,6 @@ LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info 
 	info->tables = info->directory + 4 * (info->block_count + 1);
 	if (h.size < info->tables)
 		return LADE_GPU_TRUNCATED;
-	info->rows = lade_ans_byte(h, ANS_AT_ROWS);
-	info->bits = lade_ans_byte(h, ANS_AT_BITS);
-	if (info->bits < ANS_BITS_MIN || info->bits > ANS_BITS_MAX)
-		return LADE_GPU_CORRUPT;
 	uint32_t words = lade_ans_planes(h, info);
 	if (words == ~0u || info->coded << info->bits > ANS_ENTRIES_MAX ||
 	    info->rows > ANS_ROWS_OF(1u << block_log, width, info->coded, info->bits))
