@@ -295,7 +295,7 @@ static __device__ __forceinline__ bool lade_cas_block(lade_cas_warp *w, lade_sta
 	uint32_t begin = i ? lade_cas_word(ends + 4 * (i - 1)) : c.first;
 	uint32_t end = lade_cas_word(ends + 4 * i);
 	uint32_t bytes = lade_cascaded_block_bytes(&c, i), raw = lade_cascaded_units(bytes);
-	if (begin >= end || end - begin > raw || end > chunk.src_size / 16)
+	if (begin < c.first || begin >= end || end - begin > raw || end > chunk.src_size / 16)
 		return false;
 	const uint8_t *from = chunk.src + 16 * (size_t)begin;
 	uint8_t *to = chunk.dst + ((size_t)i << c.block);

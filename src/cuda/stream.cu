@@ -148,8 +148,12 @@ static __device__ __forceinline__ void lade_stream_chunk(uint32_t *s, const lade
 		 * same result, rather than have fewer. */
 		uint32_t first = at * LADE_TILE_BYTES, back = log2 == 3 ? 2 : 1, edge = 0;
 		first = c.src_size - first < bytes ? c.src_size - bytes : first;
+		/* The element before the tile, and no byte before that one: there may be none. */
+		uint32_t size = log2 < 2 ? 1u << log2 : 4;
 		if (op == LADE_STREAM_DIFF && first && lane < back)
-			edge = lade_tile_load_some(c.src + first - 4 * (back - lane), 4);
+			edge = lade_tile_load_some(c.src + first - size * (back - lane),
+						   (int32_t)size)
+			       << (32 - 8 * size);
 		lade_tile_get_plain<32>(s, c.src + first, bytes, lane);
 		__syncwarp();
 		if (op == LADE_STREAM_ZIG)

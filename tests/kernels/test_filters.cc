@@ -214,6 +214,29 @@ static void streams(void **state)
 			      (uint32_t)(1 + size % 3), size);
 }
 
+/* A last tile that reaches back has its first element right behind a guard page. */
+static void delta_reads_nothing_before(void **state)
+{
+	(void)state;
+	for (size_t size : {1, 2, 4, 8})
+		for (size_t n = 4096 + size; n < 4096 + 12; n += size) {
+			bytes in = random_bytes(n), want = reference(DELTA, size, in);
+			place from = place_new(n, 0, 0), to = place_new(n, 0, 0);
+			const uint8_t *src = from.data;
+			uint8_t *dst = to.data;
+			uint64_t count = n, got = 77;
+			uint32_t status = 77;
+			memcpy(from.data, in.data(), n);
+			lade_gpu_batch batch = {&src,    &count,  &dst,    &count, &got,
+			                        &status, nullptr, nullptr, 1};
+			run(DELTA, true, size, 1, batch, 1, n);
+			assert_int_equal(status, 0);
+			assert_memory_equal(dst, want.data(), n);
+			place_free(&from);
+			place_free(&to);
+		}
+}
+
 /* Several slabs, by one block and by several; carries go through all of them. */
 static void sums(void **state)
 {
@@ -284,7 +307,8 @@ int main(void)
 	r.s = 20261122;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shuffles), cmocka_unit_test(shuffles_aligned),
-		cmocka_unit_test(streams),  cmocka_unit_test(sums),
+		cmocka_unit_test(streams),
+		cmocka_unit_test(delta_reads_nothing_before),  cmocka_unit_test(sums),
 		cmocka_unit_test(any_chunk), cmocka_unit_test(verdicts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

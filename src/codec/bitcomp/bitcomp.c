@@ -268,7 +268,8 @@ static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k,
 	size_t len = h->size - BLOCK * i < BLOCK ? (size_t)(h->size - BLOCK * i) : BLOCK;
 	uint8_t in[BLOCK + SLACK], out[BLOCK + SLACK];
 	lade__bitcomp_parts parts;
-	if (begin >= end || end > span.size || end - begin > lade__bitcomp_up(len))
+	if (begin < directory_of(h->size) || begin >= end || end > span.size ||
+	    end - begin > lade__bitcomp_up(len))
 		return lade_fail(err, LADE_E_CORRUPT, HEADER + 4 * i,
 		                 "bitcomp: sub-block %llu is from %llu to %llu, of %zu bytes",
 		                 (unsigned long long)i, (unsigned long long)begin,

@@ -112,7 +112,7 @@ static lade_status decode_block(const decoder *d, uint32_t i, uint8_t *dst, lade
 	uint32_t end = lade__le32(ends + 4 * (size_t)i);
 	uint32_t last = (uint32_t)((d->end - d->src) / LADE_CASCADED_UNIT);
 	uint32_t bytes = lade_cascaded_block_bytes(c, i), raw = lade_cascaded_units(bytes);
-	if (begin >= end || end - begin > raw || end > last)
+	if (begin < c->first || begin >= end || end - begin > raw || end > last)
 		return lade_fail(err, LADE_E_CORRUPT, LADE_CASCADED_HEADER + 4 * (size_t)i,
 		                 "cascaded: block %u is from unit %u to %u, want 1 to %u units "
 		                 "before unit %u",
