@@ -118,6 +118,7 @@ typedef struct lade__gpu_sums {
 #define UNIT_USUAL 65536u
 #define UNIT_MOST 262144u
 #define PARTS_MOST 4096u
+#define PARTS_ALL (1u << 20) /* of all chunks, as long as they are fewer */
 #define PARTS_UNKNOWN 16u /* of a chunk whose size nobody tells */
 
 #define CRC_THREADS 512u
@@ -143,15 +144,19 @@ static uint64_t units_of(uint64_t size, uint32_t unit)
 	return (size + 15) / unit + ((size + 15) % unit != 0);
 }
 
-static uint32_t parts_of(uint64_t largest, uint32_t unit)
+/* What a chunk is cut into, so that one large chunk among many small ones does not cost a place for
+ * its parts in each: a part then makes several units. */
+static uint32_t parts_of(uint64_t largest, uint32_t unit, size_t count)
 {
 	uint64_t parts = largest ? units_of(largest, unit) : PARTS_UNKNOWN;
-	return parts < PARTS_MOST ? (uint32_t)parts : PARTS_MOST;
+	uint64_t most = count < PARTS_ALL / PARTS_MOST ? PARTS_MOST : PARTS_ALL / count;
+	parts = parts < most ? parts : most;
+	return parts ? (uint32_t)parts : 1;
 }
 
 size_t lade__gpu_checksum_workspace(lade_checksum kind, size_t count, uint64_t largest)
 {
-	size_t parts = kind == LADE_XXH64 ? 1 : parts_of(largest, UNIT_LEAST);
+	size_t parts = kind == LADE_XXH64 ? 1 : parts_of(largest, UNIT_LEAST, count);
 	return count > SIZE_MAX / 8 / parts ? SIZE_MAX : 8 * parts * count;
 }
 
@@ -222,7 +227,7 @@ static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade_
 	if (s->kind != XXH64 && s->use != STRIP) {
 		TRY(warps_of(work, s->kind, &warps, err));
 		s->unit = unit_of(work, warps);
-		s->parts = parts_of(work->largest, s->unit);
+		s->parts = parts_of(work->largest, s->unit, work->count);
 	}
 	crc = none;
 	if (s->kind == CRC) {
@@ -254,7 +259,7 @@ static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade_
 	if (s->copy) {
 		/* Before the verdicts, which may replace what is looked at. */
 		lade__gpu_sums c = *s;
-		c.parts = parts_of(work->largest, c.unit);
+		c.parts = parts_of(work->largest, c.unit, work->count);
 		void *copy[] = {&c};
 		TRY(launch_units(work, LADE__KERNEL_CHECKSUM_COPY, COPY_THREADS, 0,
 		                 (uint64_t)c.parts * work->count, copy, err));
