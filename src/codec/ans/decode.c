@@ -134,8 +134,9 @@ static lade_status decode_block(const chunk *c, uint32_t i, uint8_t *dst, lade_e
 	uint32_t kind = entry >> ANS_OFF_BITS, begin = entry & mask, end = next & mask;
 	size_t count = lade__ans_elements(info, i), size = count * info->width;
 	uint32_t pitch = info->block / info->width;
-	if (kind > ANS_STORED || begin * 16 < info->tables || end < begin ||
-	    (uint64_t)end * 16 > c->src_size)
+	uint32_t first = lade__le32(c->src + info->directory) & mask;
+	uint32_t last = lade__le32(c->src + info->tables - 4) & mask;
+	if (kind > ANS_STORED || begin < first || end < begin || end > last)
 		return damaged(err, at, i, "its place in the directory cannot be");
 	const uint8_t *src = c->src + (size_t)begin * 16;
 	size_t left = (size_t)(end - begin) * 16;
