@@ -38,10 +38,10 @@ extern const lade_implementation lade__snappy_encode_gpu, lade__snappy_decode_gp
 /* In ans/gpu.c. */
 extern const lade_implementation lade__ans_encode_gpu, lade__ans_decode_gpu;
 
-/* In cascaded_gpu.c. */
+/* In cascaded/gpu.c. */
 extern const lade_implementation lade__cascaded_encode_gpu, lade__cascaded_decode_gpu;
 
-/* In bitcomp/bitcomp_gpu.c. */
+/* In bitcomp/gpu.c. */
 extern const lade_implementation lade__bitcomp_encode_gpu, lade__bitcomp_decode_gpu;
 
 /* The option of LZ4 and Snappy that their encoders on devices look at; the last one of each. */

@@ -18,7 +18,7 @@ struct lade_bitcomp_room {
 	unsigned long long barrier;
 	uint64_t unused;
 };
-static_assert(sizeof(lade_bitcomp_room) == 8496, "bitcomp_gpu.c and kernels.h have this number");
+static_assert(sizeof(lade_bitcomp_room) == 8496, "bitcomp/gpu.c and kernels.h have this number");
 
 /* A sub-block in shared memory; places are in bytes from its begin. */
 struct lade_bitcomp_parts {

@@ -28,7 +28,7 @@ struct lade_bitcomp_desk {
 	unsigned long long barrier;
 	uint32_t size[2]; /* of the warp's sub-block, by turn */
 };
-static_assert(sizeof(lade_bitcomp_desk) == 9520, "bitcomp_gpu.c and kernels.h have this number");
+static_assert(sizeof(lade_bitcomp_desk) == 9520, "bitcomp/gpu.c and kernels.h have this number");
 
 /* How a sub-block is to be written. */
 struct lade_bitcomp_plan {

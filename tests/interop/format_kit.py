@@ -277,8 +277,6 @@ def ans(rng):
     if rng.random() < 0.05:
         return struct.pack("<4BI", 1, 1, log2_w, 0, size) + rng.randbytes(w) + bytes(8 - w), size
     modes = [rng.randrange(3) for _ in range(w)]
-    if w == 1:
-        modes = [2]
     while modes.count(2) << n > 4096:
         modes[modes.index(2)] = rng.randrange(2)
     tables = [_ans_table(rng, n) for _ in range(modes.count(2))]

@@ -308,7 +308,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shuffles), cmocka_unit_test(shuffles_aligned),
 		cmocka_unit_test(streams),
-		cmocka_unit_test(delta_reads_nothing_before),  cmocka_unit_test(sums),
+		cmocka_unit_test(delta_reads_nothing_before),
+		cmocka_unit_test(sums),
 		cmocka_unit_test(any_chunk), cmocka_unit_test(verdicts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * bitcomp_gpu.c: bitcomp on devices: how many warps a chunk gets.
+ * gpu.c: bitcomp on devices: how many warps a chunk gets.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -125,7 +125,7 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 static double cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	if (workload->largest > (size_t)1 << 30)
+	if (workload->largest > LADE__GPU_LARGEST)
 		return -1;
 	return 5000 + (double)workload->total / RATE;
 }

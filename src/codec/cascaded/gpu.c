@@ -1,5 +1,5 @@
 /*
- * cascaded_gpu.c: the cascaded codec on devices: which kernel, with how many blocks.
+ * gpu.c: the cascaded codec on devices: which kernel, with how many blocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -109,14 +109,14 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 static double decode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
-	return work->largest > LADE_CASCADED_SIZE_MAX ? -1 : 8000 + (double)work->total / 1000;
+	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (double)work->total / 1000;
 }
 
 static double encode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
 	double alone = (double)work->largest / 2, all = (double)work->total / 300;
-	return work->largest > LADE_CASCADED_SIZE_MAX ? -1 : 8000 + (alone > all ? alone : all);
+	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (alone > all ? alone : all);
 }
 
 static const lade__gpu_codec decode_codec = {workspace, decode, sizes};
