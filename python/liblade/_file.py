@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Sequence
@@ -104,6 +105,8 @@ class _RawReader(io.RawIOBase):
             raise ValueError(f"whence is {whence}, it can be 0, 1 or 2")
         if offset < 0:
             raise ValueError(f"a seek to {offset}, before the beginning")
+        if offset >= 1 << 63:
+            raise OverflowError(f"a seek to {offset}, no place in a file: they end at 2**63")
         return self._handle.seek(offset)
 
     def _size(self) -> int:
@@ -185,6 +188,15 @@ class FileWriter(io.BufferedWriter):
         self.close()
 
 
+def _open_to_write(path: str | bytes, kind: str) -> tuple[int, bool]:
+    """A descriptor, and whether the file was made for it."""
+    flags = _FLAGS[kind] | os.O_CLOEXEC
+    if kind != "x":
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, flags | os.O_EXCL, 0o666), True
+    return os.open(path, flags, 0o666), kind == "x"
+
+
 @overload
 def open(
     file: str | bytes | os.PathLike[Any] | IO[bytes],
@@ -261,7 +273,8 @@ def open(
     strict: as Codec's.  max_window: larger windows and chunks are refused; 0: the formats' bounds.
 
     Raises OSError for the file, ValueError for an option that cannot be, and when reading
-    CorruptError for what is no file of the format.
+    CorruptError for what is no file of the format.  Refused options leave a file as it is, and make
+    none; accepted ones empty it at once for "wb".
     """
     kind = mode.replace("b", "", 1)
     if kind not in _FLAGS:
@@ -309,20 +322,28 @@ def open(
     if level is not None and not -(1 << 31) < level < 1 << 31:
         raise ValueError(f"level is {level}")
     if dtype is not None and not isinstance(dtype, str):
-        dtype = getattr(dtype, "str", dtype)
-    fd = -1 if path is None else os.open(path, _FLAGS[kind] | os.O_CLOEXEC, 0o666)
-    writer = _lade.Writer(
-        fd,
-        file,
-        shown,
-        format,
-        threads,
-        checksum,
-        level or 0,
-        spec or ("zstd" if level is None else f"zstd({level})"),
-        chunk_size,
-        dtype,
-        None if shape is None else tuple(shape),
-        fortran_order,
-    )
+        given, dtype = dtype, getattr(dtype, "str", dtype)
+        if not isinstance(dtype, str):
+            raise TypeError(f"dtype: {given!r} is neither a dtype nor the name of one")
+    dims = None if shape is None else tuple(shape)
+    fd, made = (-1, False) if path is None else _open_to_write(path, kind)
+    try:
+        writer = _lade.Writer(
+            fd,
+            file,
+            shown,
+            format,
+            threads,
+            checksum,
+            level or 0,
+            spec or ("zstd" if level is None else f"zstd({level})"),
+            chunk_size,
+            dtype,
+            dims,
+            fortran_order,
+        )
+    except BaseException:
+        if path is not None and made:
+            os.unlink(path)
+        raise
     return FileWriter(_RawWriter(writer, name), _BUFFER)

@@ -323,29 +323,49 @@ lade_status py_file_rewind(py_file *file, lade_error *err)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* What the file held before is dropped with the first byte, so that refused options spoil nothing;
- * not where it is appended to, and what has no length (a pipe) refuses harmlessly. */
+/* What has no length (a pipe) refuses harmlessly. */
+lade_status py_file_empty(py_file *file, lade_error *err)
+{
+	if (file->fd >= 0 && !file->emptied && !(fcntl(file->fd, F_GETFL) & O_APPEND) &&
+	    ftruncate(file->fd, 0) && errno != EINVAL)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "truncating: %s", strerror(errno));
+	file->emptied = true;
+	return LADE_OK;
+}
+
+/* The library's first byte comes when it has accepted the options: refused ones spoil nothing. */
 static lade_status descriptor_write(py_file *file, const uint8_t *src, size_t size, lade_error *err)
 {
-	if (!file->written && !(fcntl(file->fd, F_GETFL) & O_APPEND) && ftruncate(file->fd, 0) &&
-	    errno != EINVAL)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "truncating: %s", strerror(errno));
-	file->written = true;
-	while (size) {
+	lade_status status = py_file_empty(file, err);
+
+	while (!status && size) {
 		ssize_t n = write(file->fd, src, size < PIECE * 64 ? size : PIECE * 64);
 		if (n < 0 && errno == EINTR) {
-			lade_status status = run_handlers(file, err);
-			if (status)
-				return status;
+			status = run_handlers(file, err);
 			continue;
 		}
 		if (n < 0)
 			return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "writing %zu bytes: %s",
 			                 size, strerror(errno));
+		file->some = file->some || n > 0;
 		src += n;
 		size -= (size_t)n;
 	}
-	return LADE_OK;
+	return status;
+}
+
+/* From a raw file None says that nothing was written; other objects may say nothing at all. */
+static bool would_block(PyObject *object)
+{
+	PyObject *io = PyImport_ImportModule("io");
+	PyObject *raw = io ? PyObject_GetAttrString(io, "RawIOBase") : NULL;
+	int is = raw ? PyObject_IsInstance(object, raw) : -1;
+
+	Py_XDECREF(io);
+	Py_XDECREF(raw);
+	if (is > 0)
+		PyErr_SetString(PyExc_BlockingIOError, "write() of the file object gave None");
+	return is != 0;
 }
 
 /* Objects get bytes of their own: they may keep them.  write() may take less than all. */
@@ -360,14 +380,16 @@ static bool call_write(py_file *file, const uint8_t *src, size_t size)
 		size_t took = PyLong_Check(count) ? PyLong_AsSize_t(count)
 		              : count == Py_None  ? n
 		                                  : 0;
+		bool nothing = count == Py_None && would_block(file->object);
 		Py_DECREF(count);
-		if (PyErr_Occurred())
+		if (nothing || PyErr_Occurred())
 			return false;
 		if (took == 0 || took > n) {
 			PyErr_Format(PyExc_OSError,
 			             "write() of the file object took %zu of %zu bytes", took, n);
 			return false;
 		}
+		file->some = true;
 		src += took;
 		size -= took;
 	}
@@ -397,10 +419,26 @@ lade_output py_file_output(py_file *file)
 
 /* ---- life ------------------------------------------------------------------------------- */
 
+/* Where an object says that it is. */
+static bool call_tell(py_file *file, uint64_t *place)
+{
+	PyObject *at = PyObject_CallMethod(file->object, "tell", NULL);
+	int over = 0;
+	long long n = at && PyLong_Check(at) ? PyLong_AsLongLongAndOverflow(at, &over) : -1;
+
+	if (at && (n < 0 || over))
+		PyErr_Format(PyExc_OSError, "tell() of the file object gave %R, no place in a file",
+		             at);
+	Py_XDECREF(at);
+	*place = (uint64_t)n;
+	return !PyErr_Occurred();
+}
+
 /* Whether it can be read anywhere, and from where. */
 static bool find_size(py_file *file)
 {
-	PyObject *can, *at, *end, *back;
+	PyObject *can, *went;
+	uint64_t end;
 	off_t here;
 	struct stat st;
 
@@ -424,18 +462,14 @@ static bool find_size(py_file *file)
 	Py_DECREF(can);
 	if (!file->anywhere)
 		return !PyErr_Occurred();
-	at = PyObject_CallMethod(file->object, "tell", NULL);
-	end = at ? PyObject_CallMethod(file->object, "seek", "ii", 0, 2) : NULL;
-	back = end ? PyObject_CallMethod(file->object, "seek", "O", at) : NULL;
-	if (back) {
-		file->start = PyLong_AsUnsignedLongLong(at);
-		file->size = PyLong_Check(end) ? PyLong_AsUnsignedLongLong(end) : 0;
-		file->size = file->size > file->start ? file->size - file->start : 0;
-	}
-	Py_XDECREF(at);
-	Py_XDECREF(end);
-	Py_XDECREF(back);
-	return !PyErr_Occurred();
+	if (!call_tell(file, &file->start))
+		return false;
+	went = PyObject_CallMethod(file->object, "seek", "ii", 0, 2);
+	Py_XDECREF(went);
+	if (!went || !call_tell(file, &end))
+		return false;
+	file->size = end > file->start ? end - file->start : 0;
+	return call_seek(file, 0);
 }
 
 bool py_file_init(py_file *file, py_state *st, int fd, PyObject *object, const char *name,

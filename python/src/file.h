@@ -18,7 +18,8 @@
 typedef struct py_file {
 	py_state *st;
 	int fd;       /* owned; -1: 'object' */
-	bool written; /* the descriptor has been written to */
+	bool emptied; /* the descriptor: what the file held before is gone */
+	bool some;    /* bytes have been written */
 	PyObject *object;
 	bool anywhere;  /* it can be read anywhere */
 	uint64_t start; /* where the data begin; 0 if not 'anywhere' */
@@ -54,6 +55,8 @@ bool py_file_end(py_file *file, lade_status status, lade_error *err);
 lade_input py_file_input(py_file *file);
 lade_source py_file_source(py_file *file);
 lade_output py_file_output(py_file *file);
+/* Drops what a descriptor's file held before, unless it is appended to.  Any number of times. */
+lade_status py_file_empty(py_file *file, lade_error *err);
 /* Looks at the next bytes: all of them that are there, up to 'size'. */
 lade_status py_file_peek(py_file *file, size_t size, const uint8_t **out, size_t *have,
                          lade_error *err);

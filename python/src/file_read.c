@@ -10,6 +10,7 @@
 #include "file.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Of the cache: what is decoded at once of small chunks, and of what is skipped. */
 #define CACHE_LEAST ((size_t)1 << 18)
@@ -419,26 +420,30 @@ static PyObject *reader_close(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-/* __new__(fd, object, name, format, threads, checksum, strict, max_window) */
+/* __new__(fd, object, name, format, threads, checksum, strict, max_window): it takes 'fd', also
+ * where it fails. */
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	py_state *st = PyType_GetModuleState(type);
-	int fd, checksum, strict;
+	int fd = -1, checksum, strict;
 	unsigned threads;
 	unsigned long long max_window;
 	const char *name, *format;
 	PyObject *object;
 	lade_status status = LADE_OK;
 	lade_error err = {.offset = LADE_NO_OFFSET};
+	reader *r = NULL;
 
 	(void)kwargs;
-	if (!st || !PyArg_ParseTuple(args, "iOssIppK", &fd, &object, &name, &format, &threads,
-	                             &checksum, &strict, &max_window))
+	if (st && PyArg_ParseTuple(args, "iOssIppK", &fd, &object, &name, &format, &threads,
+	                           &checksum, &strict, &max_window))
+		r = (reader *)make(type, 0);
+	if (!r) {
+		if (fd >= 0)
+			close(fd);
 		return NULL;
-	reader *r = (reader *)make(type, 0);
-	if (!r)
-		return NULL;
+	}
 	r->file.fd = -1;
 	r->size = LADE_SIZE_UNKNOWN;
 	r->given = lade_format_find(format);

@@ -16,6 +16,7 @@ typedef struct writer {
 	lade_spec *spec;
 	lade_frame_writer *frame; /* one of these is there */
 	lade_foreign_writer *foreign;
+	lade_format format;
 	bool ready;
 } writer;
 
@@ -58,13 +59,13 @@ static void writer_reset(writer *w)
 
 /*
  * __new__(fd, object, name, format, threads, checksum, level, spec, chunk_size, dtype, shape,
- * fortran_order)
+ * fortran_order): it takes 'fd', also where it fails.
  */
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	py_state *st = PyType_GetModuleState(type);
-	int fd, checksum, level, fortran_order;
+	int fd = -1, checksum, level, fortran_order;
 	unsigned threads;
 	Py_ssize_t chunk_size;
 	const char *name, *format, *spec, *dtype;
@@ -74,22 +75,26 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	lade_foreign_options foreign = {.struct_size = sizeof(foreign)};
 	lade_status status = LADE_OK;
 	lade_error err = {.offset = LADE_NO_OFFSET};
+	writer *w = NULL;
 
 	(void)kwargs;
-	if (!st ||
-	    !PyArg_ParseTuple(args, "iOssIpisnzOp", &fd, &object, &name, &format, &threads,
-	                      &checksum, &level, &spec, &chunk_size, &dtype, &dims, &fortran_order))
+	if (st &&
+	    PyArg_ParseTuple(args, "iOssIpisnzOp", &fd, &object, &name, &format, &threads,
+	                     &checksum, &level, &spec, &chunk_size, &dtype, &dims, &fortran_order))
+		w = (writer *)make(type, 0);
+	if (!w) {
+		if (fd >= 0)
+			close(fd);
 		return NULL;
-	writer *w = (writer *)make(type, 0);
-	if (!w)
-		return NULL;
+	}
 	w->file.fd = -1;
+	w->format = lade_format_find(format);
 	if (!py_file_init(&w->file, st, fd, object, name, true))
 		goto fail;
 	w->engine = py_engine(st, threads, &w->own);
 	if (!w->engine || (dims != Py_None && !read_shape(dims, shape, &options.ndim)))
 		goto fail;
-	if (lade_format_find(format) == LADE_FORMAT_LADE) {
+	if (w->format == LADE_FORMAT_LADE) {
 		status = lade_spec_parse(NULL, spec, &w->spec, &err);
 		if (!status && dtype)
 			status = lade_dtype_parse(dtype, &options.dtype, &err);
@@ -116,9 +121,10 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		status = lade_frame_writer_new(w->engine, py_file_output(&w->file), &options,
 		                               &w->frame, &err);
 	else
-		status = lade_foreign_writer_new(w->engine, lade_format_find(format),
-		                                 py_file_output(&w->file), &foreign, &w->foreign,
-		                                 &err);
+		status = lade_foreign_writer_new(w->engine, w->format, py_file_output(&w->file),
+		                                 &foreign, &w->foreign, &err);
+	if (!status)
+		status = py_file_empty(&w->file, &err);
 	if (!py_file_end(&w->file, status, &err))
 		goto fail;
 	return (PyObject *)w;
@@ -172,6 +178,25 @@ fail:
 	return NULL;
 }
 
+/*
+ * Sees to it that readers call a file without its end truncated.  A frame says so itself as soon as
+ * there is a byte of it.  The members of a .gz file are each complete, so the beginning of another
+ * one (RFC 1952, 2.3: deflate, no flags, no time, unknown system) says it.  The caller has a
+ * failure already: one in here tells nothing new.
+ */
+static void cut_short(writer *w)
+{
+	static const uint8_t gz[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255};
+	static const uint8_t zst[4] = {0x28, 0xB5, 0x2F, 0xFD};
+	lade_output out = py_file_output(&w->file);
+	lade_error ignored;
+
+	if (w->format == LADE_FORMAT_GZ)
+		(void)out.write(out.ctx, gz, sizeof(gz), &ignored);
+	else if (w->format == LADE_FORMAT_ZST && !w->file.some)
+		(void)out.write(out.ctx, zst, sizeof(zst), &ignored);
+}
+
 /* close(finish): without the end, readers say that the file is truncated. */
 static PyObject *writer_close(PyObject *self, PyObject *args)
 {
@@ -191,11 +216,18 @@ static PyObject *writer_close(PyObject *self, PyObject *args)
 		status = lade_frame_writer_finish(w->frame, &err);
 	else if (finish)
 		status = lade_foreign_writer_finish(w->foreign, &err);
+	if (!finish || status)
+		cut_short(w);
 	/* Some file systems tell only here that there was no room. */
 	if (w->file.fd >= 0 && close(w->file.fd) && !status)
 		status = lade_fail(&err, LADE_E_IO, LADE_NO_OFFSET, "closing: %s", strerror(errno));
 	w->file.fd = -1;
 	bool ok = py_file_end(&w->file, status, &err);
+	/* Without the end there is an exception already, which this one would hide. */
+	if (!ok && !finish && PyErr_ExceptionMatches(PyExc_Exception)) {
+		PyErr_Clear();
+		ok = true;
+	}
 	PyObject *raised = ok ? NULL : PyErr_GetRaisedException();
 	writer_reset(w);
 	if (ok)

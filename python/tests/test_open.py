@@ -264,16 +264,98 @@ def test_broken_files(format, tmp_path):
         liblade.open(path)
 
 
-def test_an_exception_leaves_a_file_without_its_end(tmp_path):
-    for format in ("lade", "zst", "lz4"):
-        path = tmp_path / f"x.{format}"
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_exception_leaves_a_file_without_its_end(format, tmp_path):
+    path = tmp_path / f"x.{format}"
+    noise = rng.bytes(65536)
+    for count in (0, 1, 48):  # none, in the buffer still, two MiB and more written
+        for where in (path, Odd()):
+            path.write_bytes(encoded(b"what was there", format))
+            with pytest.raises(KeyError):
+                with liblade.open(where, "wb", format=format, threads=2) as f:
+                    for _ in range(count):
+                        f.write(noise)
+                    raise KeyError("in between")
+            assert f.closed
+            stored = path.read_bytes() if where is path else where.getvalue()
+            for make in (io.BytesIO, Pipe):
+                with pytest.raises(liblade.CorruptError) as e:
+                    liblade.open(make(stored)).read()
+                assert e.value.status == "LADE_E_TRUNCATED", e.value
+            if format == "gz":
+                with pytest.raises(EOFError):
+                    gzip.decompress(stored)
+    if format != "lade":
+        path.write_bytes(encoded(TEXT, format))
         with pytest.raises(KeyError):
-            with liblade.open(path, "wb") as f:
-                f.write(TEXT)
-                raise KeyError("in between")
-        assert f.closed
+            with liblade.open(path, "ab"):
+                raise KeyError("before the first byte")
         with pytest.raises(liblade.CorruptError):
             liblade.open(path).read()
+
+
+def test_a_failed_end_is_no_end():
+    """The last member's write fails, then there is room again."""
+
+    class Short(io.BytesIO):
+        left = 1
+
+        def write(self, data):
+            self.left -= 1
+            if self.left == -1:
+                raise OSError("full")
+            return super().write(data)
+
+    box = Short()
+    f = liblade.open(box, "wb", format="gz", threads=1)
+    f.write(bytes(1 << 20))
+    f.write(b"the rest")
+    with pytest.raises(OSError, match="full"):
+        f.close()
+    with pytest.raises(EOFError):
+        gzip.decompress(box.getvalue())
+
+
+def test_when_a_file_is_emptied(tmp_path):
+    for format in FORMATS:
+        path = tmp_path / f"x.{format}"
+        path.write_bytes(encoded(TEXT, format))
+        old = path.read_bytes()
+        with pytest.raises(ValueError):
+            liblade.open(path, "wb", level=1000)
+        assert path.read_bytes() == old
+        f = liblade.open(path, "wb")
+        assert path.stat().st_size < 100
+        f.close()
+        assert liblade.open(path).read() == b""
+
+
+BAD = [
+    ("wb", dict(dtype=np.float32)), ("wb", dict(spec=5)), ("wb", dict(shape=5)),
+    ("xb", dict(shape=(-1,))), ("xb", dict(threads=1.5)), ("rb", dict(max_window=1.5)),
+    ("rb", dict(threads=1.5)), ("rb", dict(strict=np.zeros(2))), ("xb", dict(checksum=np.zeros(2))),
+    ("wb", dict(level=1000)), ("xb", dict(level=1000)), ("ab", dict(level=1000, format="gz")),
+]
+
+
+@pytest.mark.parametrize("mode, options", BAD, ids=str)
+def test_refused_options_leave_nothing(mode, options, tmp_path):
+    path = tmp_path / "x.lade"
+    for there in (True, False):
+        if there:
+            path.write_bytes(encoded(TEXT, "lade"))
+        gc.collect()
+        before = len(os.listdir("/proc/self/fd"))
+        with pytest.raises((TypeError, OverflowError, ValueError, OSError)) as e:
+            liblade.open(path, mode, **options)
+        del e
+        gc.collect()
+        assert len(os.listdir("/proc/self/fd")) == before and path.exists() == there
+        if there:
+            assert liblade.open(path).read() == TEXT
+            path.unlink()
+    if mode == "xb":
+        liblade.open(path, "xb", level=3).close()
 
 
 def test_closed(tmp_path):
@@ -317,7 +399,43 @@ class Odd(io.BytesIO):
     def write(self, data):
         if self.does == "raise":
             raise LookupError("no such write")
+        if self.does == "silent":
+            super().write(data)
+            return None
         return super().write(data[: 7 if self.does == "short" else len(data)])
+
+
+class Full(io.RawIOBase):
+    """Would block."""
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return None
+
+
+def test_places():
+    with liblade.open(io.BytesIO(encoded(NOISE, "lade"))) as f:
+        for at in (2**63, 2**64, 2**70):
+            with pytest.raises(OverflowError, match=str(at)):
+                f.raw.seek(at)
+        assert f.raw.seek(2**63 - 1) == len(NOISE)
+
+    class Lost(io.BytesIO):
+        place = -5
+
+        def tell(self):
+            return self.place
+
+        def seek(self, *where):
+            return 0
+
+    for place in (-5, 2**64, 2**70, None, "7"):
+        box = Lost(encoded(NOISE, "gz"))
+        box.place = place
+        with pytest.raises(OSError, match=f"tell\\(\\) of the file object gave {place!r}"):
+            liblade.open(box)
 
 
 def test_what_an_object_does():
@@ -337,6 +455,14 @@ def test_what_an_object_does():
         box.does = None
         box.seek(0)
         assert liblade.open(box).read() == NOISE[:5000]
+        box = Odd()
+        box.does = "silent"
+        with liblade.open(box, "wb", format=format) as f:
+            f.write(NOISE)
+        assert liblade.open(io.BytesIO(box.getvalue())).read() == NOISE
+        with pytest.raises(BlockingIOError):
+            with liblade.open(Full(), "wb", format=format) as f:
+                f.write(NOISE)
         box.does = "raise"
         with pytest.raises(LookupError):
             with liblade.open(box, "wb", format=format) as f:
