@@ -5,10 +5,11 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, SupportsIndex
 
 from . import _lade
 from ._enums import (
@@ -20,7 +21,7 @@ from ._enums import (
     DecompressBackend,
     ExecutionPolicy,
 )
-from ._options import pipeline_text
+from ._options import integer, member, pipeline_text
 
 @dataclass(frozen=True)
 class CompressConfig:
@@ -189,23 +190,27 @@ class Codec(_lade.CodecBase):
                 "coarse_grained_encodings": coarse_grained_encodings,
             },
         )
-        if DecompressBackend(decompress_backend) == (
-            DecompressBackend.NVCOMP_DECOMPRESS_BACKEND_HARDWARE
-        ):
+        backend = member("decompress_backend", DecompressBackend, decompress_backend)
+        if backend == DecompressBackend.NVCOMP_DECOMPRESS_BACKEND_HARDWARE:
             raise NotImplementedError("decompress_backend: there is no hardware backend")
         if use_de_sort:
             raise NotImplementedError("use_de_sort: there is no hardware backend")
         places = {"auto": 0, "host": 1, "device": 2}
         if where not in places:
             raise ValueError(f"where is {where!r}, it can be 'auto', 'host' or 'device'")
-        if not 0 <= threads <= 4096:
+        if not 0 <= integer("threads", threads) <= 4096:
             raise ValueError(f"threads is {threads}, it can be from 0 to 4096")
-        self._bitstream_kind = BitstreamKind(bitstream_kind)
-        self._checksum_policy = ChecksumPolicy(checksum_policy)
-        self._uncomp_chunk_size = int(uncomp_chunk_size)
+        if device_id is not None and not 0 <= integer("device_id", device_id) < 1 << 31:
+            raise ValueError(f"device_id is {device_id}, it can be from 0 to {(1 << 31) - 1}")
+        chunk_size = integer("uncomp_chunk_size", uncomp_chunk_size)
+        if not 16 <= chunk_size <= 1 << 30:
+            raise ValueError(f"uncomp_chunk_size is {chunk_size}, it can be from 16 to {1 << 30}")
+        self._bitstream_kind = member("bitstream_kind", BitstreamKind, bitstream_kind)
+        self._checksum_policy = member("checksum_policy", ChecksumPolicy, checksum_policy)
+        self._uncomp_chunk_size = chunk_size
         self._state = {
             "device_id": device_id,
-            "execution_policy": ExecutionPolicy(execution_policy),
+            "execution_policy": member("execution_policy", ExecutionPolicy, execution_policy),
             "threads": threads,
             "strict": strict,
             "where": where,
@@ -229,9 +234,14 @@ class Codec(_lade.CodecBase):
 
     # ---- configurations ------------------------------------------------------------------
 
-    def compression_config(self, sizes: int | Sequence[int]) -> CompressConfig:
+    def compression_config(self, sizes: SupportsIndex | Iterable[SupportsIndex]) -> CompressConfig:
         """A config for arrays of these sizes in bytes."""
-        many = (sizes,) if isinstance(sizes, int) else tuple(int(s) for s in sizes)
+        if isinstance(sizes, (str, bytes, bytearray)):
+            raise TypeError(f"compression_config: {sizes!r} is no size, nor a list of sizes")
+        try:
+            many: tuple[int, ...] = (operator.index(sizes),)  # type: ignore[arg-type]
+        except TypeError:
+            many = tuple(integer("compression_config: a size", s) for s in sizes)  # type: ignore
         if not many:
             raise ValueError("compression_config: no sizes are given")
         bounds = tuple(self.get_max_comp_buffer_size(s) for s in many)

@@ -66,9 +66,9 @@ class Array:
     def cpu(self) -> Array:
         """The array on the host: itself, or a copy."""
     def cuda(
-        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int = 0
+        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int | None = None
     ) -> Array:
-        """The array on a device: itself, or a copy.  DeviceError without a GPU."""
+        """The array on a device: itself, or a copy; None: on any.  DeviceError without a GPU."""
     def synchronize(self) -> None:
         """Waits for the work that writes the array; raises what it failed with, each time."""
     def tobytes(self) -> bytes:
@@ -87,6 +87,7 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's device type and number."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Array]: ...
     def __getitem__(self, key: Any, /) -> Array:
         """A part by integers, slices and ...; nothing is copied.  IndexError outside."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -104,9 +105,9 @@ class BatchArray:
     def cpu(self) -> BatchArray:
         """The arrays on the host: itself, or copies."""
     def cuda(
-        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int = 0
+        self, synchronize: bool = True, cuda_stream: Any = 0, device_id: int | None = None
     ) -> BatchArray:
-        """The arrays on a device: itself, or copies.  DeviceError without a GPU."""
+        """The arrays on a device: itself, or copies; None: any.  DeviceError without a GPU."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Array]: ...
     @overload
@@ -241,11 +242,11 @@ class CodecBase:
     @overload
     def decode_into(self, src: Any, out: Any, *, byte_range: _Range | None = None) -> int: ...
     @overload
-    def get_max_comp_buffer_size(self, source: int, /) -> int:
+    def get_max_comp_buffer_size(self, source: int) -> int:
         """The most bytes that encoding an array, or so many bytes, can give; ValueError."""
     @overload
-    def get_max_comp_buffer_size(self, source: Any, /) -> Any: ...
-    def get_uncomp_buffer_size(self, source: Any, /) -> Any:
+    def get_max_comp_buffer_size(self, source: Any) -> Any: ...
+    def get_uncomp_buffer_size(self, source: Any) -> Any:
         """The bytes that an encoded array decodes to; a list of them for a list."""
     def _explain(
         self,
@@ -324,6 +325,10 @@ def as_array(source: Any, cuda_stream: Any = 0) -> Array:
 def as_arrays(sources: Iterable[Any], cuda_stream: Any = 0) -> BatchArray: ...
 @overload
 def as_arrays(sources: Any, offsets: Any, sizes: Any, cuda_stream: Any = 0) -> BatchArray: ...
+@overload
+def as_arrays(
+    *, buffer: Any, offsets: Any, sizes: Any, cuda_stream: Any = 0
+) -> BatchArray: ...
 def from_dlpack(source: Any, cuda_stream: Any = 0, *, copy: bool | None = None) -> Array:
     """An Array from a DLPack capsule or an object that gives one."""
 

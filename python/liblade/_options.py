@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import enum
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,6 +49,14 @@ _ELEMENTS = {
     "|f1": 1, "<f2": 2, "<f4": 4, "<f8": 8, "bfloat16": 2,
 }  # fmt: skip
 _REALS = ("<f2", "<f4", "<f8")
+# numpy's types by their names.
+_NAMES = {
+    "bool": "|b1", "bool_": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2",
+    "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8",
+    "float16": "<f2", "float32": "<f4", "float64": "<f8", "bfloat16": "bfloat16",
+}  # fmt: skip
+# Whose elements have a type; of the others only bitshuffle_mode looks at it.
+_TYPED = ("ans", "bitcomp", "cascaded", "lz4", "snappy")
 
 # Whose keywords they are; those of no other algorithm may be given.
 _OWNERS = {
@@ -65,7 +75,26 @@ _OWNERS = {
     "fine_grained_encodings": ("cascaded",),
     "coarse_grained_encodings": ("cascaded",),
 }
-_TITLES = {"ans": "ANS"}
+_TITLES = {"ans": "ANS", "lz4": "LZ4"}
+
+
+def integer(name: str, value: Any) -> int:
+    """An integer of any type; floats, texts and bools are none."""
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{name} is {value!r}, an integer is wanted")
+
+
+def member[E: enum.Enum](name: str, kind: type[E], value: Any) -> E:
+    """A member of an enum, or its value."""
+    try:
+        return kind(value)
+    except ValueError:
+        members = ", ".join(f"{m.value} ({m.name})" for m in kind)
+        raise ValueError(f"{name} is {value!r}, it can be {members}") from None
 
 
 def _title(name: str) -> str:
@@ -74,10 +103,10 @@ def _title(name: str) -> str:
 
 def _type_text(data_type: Any) -> str:
     """A type string of an nvCOMP type string, a numpy dtype, or a numpy type."""
-    text = data_type
+    text = data_type if isinstance(data_type, str) else getattr(data_type, "str", None)
     if not isinstance(text, str):
-        text = getattr(data_type, "str", None)
-        if not isinstance(text, str):
+        text = _NAMES.get(str(getattr(data_type, "__name__", "")))
+        if text is None:
             raise TypeError(f"data_type: {data_type!r} is no data type")
     if text not in _ELEMENTS:
         raise ValueError(f"data_type: {text!r} is not known; it can be {', '.join(_ELEMENTS)}")
@@ -98,7 +127,7 @@ def _bitshuffle(mode: BitshuffleMode, size: int) -> list[str]:
 
 
 def _within(name: str, value: Any, allowed: Sequence[int]) -> int:
-    number = int(value)
+    number = integer(name, value)
     if number not in allowed:
         raise ValueError(f"{name} is {value!r}, it can be {', '.join(map(str, allowed))}")
     return number
@@ -126,7 +155,7 @@ def _bitcomp(given: Mapping[str, Any], data_type: str | None) -> list[str]:
     options = []
     if _within("algorithm_type", given.get("algorithm_type", 0), (0, 1)):
         options.append("algorithm=sparse")
-    mode = BitcompMode(given.get("mode", 0))
+    mode = member("mode", BitcompMode, given.get("mode", 0))
     delta = given.get("delta")
     if mode == BitcompMode.BITCOMP_LOSSLESS:
         if delta is not None:
@@ -154,7 +183,7 @@ def _cascaded(given: Mapping[str, Any]) -> list[str]:
         pack = "true" if given.get("use_bitpack", True) else "false"
         return [f"rles={rles}", f"deltas={deltas}", f"bitpack={pack}"]
     options = []
-    if CascadedMode(given.get("mode", 1)) == CascadedMode.SYMMETRIC:
+    if member("mode", CascadedMode, given.get("mode", 1)) == CascadedMode.SYMMETRIC:
         options.append("mode=fast")
     if "compression_level" in given:
         at = _within("compression_level", given["compression_level"], range(8))
@@ -191,7 +220,7 @@ def _options(known: str, level: int | None, given: Mapping[str, Any], data_type:
             raise ValueError(f"level: {known} has none")
         if any(option.startswith("level=") for option in options):
             raise ValueError("compression_level and level cannot both be given")
-        options.append(f"level={int(level)}")
+        options.append(f"level={integer('level', level)}")
     if data_type and known in ("ans", "bitcomp", "cascaded"):
         options.append(_dtype(data_type))
     if data_type and known in ("lz4", "snappy") and _ELEMENTS[data_type] > 1:
@@ -226,9 +255,17 @@ def pipeline_text(
             raise ValueError(f"{keyword} is an option of {owners}, not of {name or 'this'}")
     if isinstance(filters, str):
         raise TypeError("filters: a list of texts is wanted, this is one text")
-    element = None if data_type is None else _type_text(data_type)
+    typed = data_type is not None and not (isinstance(data_type, str) and not data_type)
+    element = _type_text(data_type) if typed else None
+    order = member("bitshuffle_mode", BitshuffleMode, bitshuffle_mode)
+    if element and known not in _TYPED and order == BitshuffleMode.NVCOMP_BITSHUFFLE_NONE:
+        owners = ", ".join(_title(o) for o in _TYPED[:-1])
+        raise ValueError(
+            f"data_type is an option of {owners} and {_title(_TYPED[-1])}, and of "
+            f"bitshuffle_mode, not of {name or 'this'}"
+        )
     stages = list(filters or ())
-    stages += _bitshuffle(BitshuffleMode(bitshuffle_mode), _ELEMENTS[element] if element else 1)
+    stages += _bitshuffle(order, _ELEMENTS[element] if element else 1)
     if not name:
         if stages or level is not None:
             raise ValueError("filters, bitshuffle_mode and level want an algorithm")

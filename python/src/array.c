@@ -109,6 +109,7 @@ bool py_array_settle(py_array *array)
 static bool from_callable(py_array *array, PyObject *function, size_t size, uintptr_t stream)
 {
 	PyObject *wrapped, *pointer = NULL;
+	bool ok;
 
 	wrapped = PyObject_CallMethod(array->st->stream_class, "borrow", "K",
 	                              (unsigned long long)stream);
@@ -122,12 +123,13 @@ static bool from_callable(py_array *array, PyObject *function, size_t size, uint
 	pointer = PyObject_GetAttrString(array->owner, "ptr");
 	if (!pointer)
 		return false;
-	array->data = PyLong_AsVoidPtr(pointer);
+	ok = py_address(pointer, "the allocator's ptr", &array->data);
 	Py_DECREF(pointer);
-	if (!array->data && !PyErr_Occurred())
-		PyErr_Format(PyExc_MemoryError, "the allocator gave %R with ptr 0 for %zu bytes",
-		             array->owner, size);
-	return !PyErr_Occurred();
+	if (!ok || array->data)
+		return ok;
+	PyErr_Format(PyExc_MemoryError, "the allocator gave %R with ptr 0 for %zu bytes",
+	             array->owner, size);
+	return false;
 }
 
 /* A reference to the caller's own function for a kind of memory, or NULL. */
@@ -166,7 +168,15 @@ static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t
 		array->cap = ok ? size : 0;
 		return ok;
 	}
+	/* What streams have passed gives its memory back first. */
+	if (place.kind != LADE_HOST)
+		py_kept_sweep(st);
 	array->block = from->alloc(from->ctx, size, BLOCK_ALIGN, place, (lade_stream)stream);
+	if (!array->block && place.kind != LADE_HOST) {
+		py_kept_sweep(st);
+		array->block = from->alloc(from->ctx, size, BLOCK_ALIGN, place,
+		                           (lade_stream)stream);
+	}
 	if (!array->block) {
 		lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
 		int32_t count;
@@ -401,6 +411,14 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 
 	if (!py_array_wait(array))
 		return NULL;
+	/* A stream is one device's: from one to another by way of the host. */
+	if (array->place.kind == LADE_DEVICE && place.kind == LADE_DEVICE &&
+	    array->place.device != place.device) {
+		flat = py_array_copy(array, LADE_PLACE_HOST, array->stream);
+		out = flat ? py_array_copy(flat, place, stream) : NULL;
+		Py_XDECREF(flat);
+		return out;
+	}
 	if (!array->contiguous && array->place.kind == LADE_DEVICE) {
 		PyErr_SetString(
 			PyExc_NotImplementedError,
@@ -435,6 +453,8 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 			py_raise(st, &err, SIZE_MAX);
 			goto fail;
 		}
+		if (array->place.kind == LADE_DEVICE)
+			py_kept_sweep(st);
 	}
 	if (!py_array_dims(out, array->ndim))
 		goto fail;

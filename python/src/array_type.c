@@ -21,17 +21,86 @@ static py_state *state_of(PyTypeObject *type)
 bool py_stream_arg(PyObject *object, uintptr_t *stream)
 {
 	PyObject *number;
+	char *handle;
+	bool ok;
 
 	if (!object || object == Py_None) {
 		*stream = 0;
 		return true;
 	}
 	number = PyLong_Check(object) ? Py_NewRef(object) : PyObject_GetAttrString(object, "ptr");
-	if (!number)
+	if (!number) {
+		if (PyErr_ExceptionMatches(PyExc_AttributeError))
+			PyErr_Format(PyExc_TypeError,
+			             "cuda_stream: %R is no stream: neither an integer nor an "
+			             "object with 'ptr'",
+			             object);
 		return false;
-	*stream = (uintptr_t)PyLong_AsVoidPtr(number);
+	}
+	ok = py_address(number, "cuda_stream", &handle);
+	*stream = (uintptr_t)handle;
 	Py_DECREF(number);
-	return !PyErr_Occurred();
+	return ok;
+}
+
+bool py_address(PyObject *object, const char *what, char **address)
+{
+	PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+	size_t value;
+
+	*address = NULL;
+	if (!number) {
+		if (!PyErr_Occurred())
+			PyErr_Format(PyExc_TypeError, "%s is %R, an integer is wanted", what,
+			             object);
+		return false;
+	}
+	value = PyLong_AsSize_t(number);
+	Py_DECREF(number);
+	if (value == (size_t)-1) {
+		if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_OverflowError))
+			PyErr_Format(PyExc_ValueError, "%s is %R, which is no address", what,
+			             object);
+		return false;
+	}
+	*address = (char *)value;
+	return true;
+}
+
+bool py_device_arg(py_state *st, PyObject *object, int32_t *device)
+{
+	const lade_device_info *info;
+	PyObject *number;
+	lade_status status;
+	lade_error err;
+	long long value;
+
+	*device = PY_DEVICE_ANY;
+	if (!object || object == Py_None)
+		return true;
+	number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+	if (!number) {
+		if (!PyErr_Occurred())
+			PyErr_Format(PyExc_TypeError, "device_id is %R, an integer is wanted",
+			             object);
+		return false;
+	}
+	value = PyLong_AsLongLong(number);
+	Py_DECREF(number);
+	if (PyErr_Occurred() || value < 0 || value > INT32_MAX) {
+		PyErr_Format(PyExc_ValueError, "device_id is %R, it can be from 0 to %d", object,
+		             INT32_MAX);
+		return false;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_device_get_info((int32_t)value, &info, &err);
+	Py_END_ALLOW_THREADS
+	if (status) {
+		py_raise(st, &err, SIZE_MAX);
+		return false;
+	}
+	*device = (int32_t)value;
+	return true;
 }
 
 PyObject *py_stream_keeper(PyObject *object)
@@ -243,11 +312,15 @@ bool py_array_synchronize(py_array *array)
 
 	if (!py_array_wait(array))
 		return false;
+	if (array->results)
+		py_kept_sweep(array->st);
 	if (array->place.kind != LADE_DEVICE || array->results)
 		return true;
 	Py_BEGIN_ALLOW_THREADS status =
 		lade_stream_wait(array->place.device, (lade_stream)array->stream, &err);
-	Py_END_ALLOW_THREADS if (status) py_raise(array->st, &err, SIZE_MAX);
+	Py_END_ALLOW_THREADS py_kept_sweep(array->st);
+	if (status)
+		py_raise(array->st, &err, SIZE_MAX);
 	return !status;
 }
 
@@ -263,16 +336,21 @@ static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"synchronize", "cuda_stream", "device_id", NULL};
 	py_array *array = (py_array *)self;
-	int synchronize = 1, device = 0;
-	PyObject *stream_object = NULL;
+	int synchronize = 1;
+	int32_t device;
+	PyObject *stream_object = NULL, *device_object = NULL;
 	uintptr_t stream;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOi:cuda", names, &synchronize,
-	                                 &stream_object, &device) ||
-	    !py_stream_arg(stream_object, &stream))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOO:cuda", names, &synchronize,
+	                                 &stream_object, &device_object) ||
+	    !py_stream_arg(stream_object, &stream) ||
+	    !py_device_arg(array->st, device_object, &device))
 		return NULL;
-	if (array->place.kind == LADE_DEVICE)
+	if (array->place.kind == LADE_DEVICE &&
+	    (device == PY_DEVICE_ANY || device == array->place.device))
 		return Py_NewRef(self);
+	if (device == PY_DEVICE_ANY)
+		device = 0;
 	return (PyObject *)py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream);
 }
 
@@ -439,6 +517,25 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 	return (PyObject *)view;
 }
 
+/* What iterators ask for; an IndexError ends them. */
+static PyObject *array_item(PyObject *self, Py_ssize_t i)
+{
+	PyObject *key = PyLong_FromSsize_t(i), *item = key ? array_subscript(self, key) : NULL;
+
+	Py_XDECREF(key);
+	return item;
+}
+
+static PyObject *array_iter(PyObject *self)
+{
+	if (!py_array_sized((py_array *)self))
+		return NULL;
+	if (((py_array *)self)->ndim)
+		return PySeqIter_New(self);
+	PyErr_SetString(PyExc_TypeError, "an array without dimensions has no items");
+	return NULL;
+}
+
 static Py_ssize_t array_length(PyObject *self)
 {
 	py_array *array = (py_array *)self;
@@ -561,8 +658,8 @@ static PyMethodDef methods[] = {
          "synchronize($self, /)\n--\n\n"
          "Waits for the work that writes the array; raises what it failed with, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))array_cuda, METH_VARARGS | METH_KEYWORDS,
-         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
-         "The array on a device: itself, or a copy."},
+         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=None)\n--\n\n"
+         "The array on a device: itself, or a copy.  device_id: which; None: any, or device 0."},
 	{"tobytes", array_tobytes, METH_NOARGS,
          "tobytes($self, /)\n--\n\nA copy of the elements' bytes, in C order."},
 	{"to_dlpack", (PyCFunction)(void (*)(void))array_to_dlpack, METH_VARARGS | METH_KEYWORDS,
@@ -593,6 +690,8 @@ static PyType_Slot slots[] = {
 	{Py_tp_methods, methods},
 	{Py_tp_members, members},
 	{Py_mp_subscript, array_subscript},
+	{Py_sq_item, array_item},
+	{Py_tp_iter, array_iter},
 	{Py_mp_length, array_length},
 	{Py_bf_getbuffer, array_getbuffer},
 	{Py_bf_releasebuffer, array_releasebuffer},

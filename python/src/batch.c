@@ -387,8 +387,8 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 			(lade_stream)(batch->place.kind == LADE_DEVICE ? batch->stream : stream);
 		Py_BEGIN_ALLOW_THREADS status = lade_decode_into(
 			lade_engine_default(), batch->st->copy, items, count, NULL, &options, &err);
-		Py_END_ALLOW_THREADS if (status)
-		{
+		Py_END_ALLOW_THREADS if (batch->place.kind == LADE_DEVICE) py_kept_sweep(batch->st);
+		if (status) {
 			py_raise(batch->st, &err, SIZE_MAX);
 			Py_CLEAR(out);
 		}
@@ -399,20 +399,23 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 	return (PyObject *)out;
 }
 
-static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int device_id)
+static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int32_t device_id)
 {
-	lade_place place = device ? (lade_place){LADE_DEVICE, device_id} : LADE_PLACE_HOST;
+	lade_place place = LADE_PLACE_HOST;
 	PyObject *arrays;
 	PyObject *out = NULL;
 
 	if (!py_batch_wait(batch))
 		return NULL;
+	if (device)
+		place = (lade_place){LADE_DEVICE, device_id == PY_DEVICE_ANY ? 0 : device_id};
 	if (batch->pieces)
 		return move_pieces(batch, place, stream);
 	arrays = PyTuple_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; arrays && i < batch->count; i++) {
 		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i), *moved;
-		if (lade_kind_is_host(one->place.kind) != device)
+		if (lade_kind_is_host(one->place.kind) != device &&
+		    (!device || device_id == PY_DEVICE_ANY || device_id == one->place.device))
 			moved = (py_array *)Py_NewRef(one);
 		else
 			moved = py_array_copy(one, place, stream);
@@ -437,6 +440,20 @@ static bool on(py_batch *batch, bool device)
 	return true;
 }
 
+/* Whether all arrays lie on a device, on that one if it is not PY_DEVICE_ANY. */
+static bool on_device(py_batch *batch, int32_t device)
+{
+	if (!on(batch, true) || device == PY_DEVICE_ANY)
+		return on(batch, true);
+	if (!batch->arrays)
+		return batch->place.device == device;
+	for (size_t i = 0; i < batch->count; i++)
+		if (((py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i))->place.device !=
+		    device)
+			return false;
+	return true;
+}
+
 static PyObject *batch_cpu(PyObject *self, PyObject *unused)
 {
 	(void)unused;
@@ -450,17 +467,27 @@ static PyObject *batch_cpu(PyObject *self, PyObject *unused)
 static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"synchronize", "cuda_stream", "device_id", NULL};
-	int synchronize = 1, device = 0;
-	PyObject *stream_object = NULL;
+	py_batch *batch = (py_batch *)self, *host;
+	PyObject *out;
+	int synchronize = 1;
+	int32_t device;
+	PyObject *stream_object = NULL, *device_object = NULL;
 	uintptr_t stream;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOi:cuda", names, &synchronize,
-	                                 &stream_object, &device) ||
-	    !py_stream_arg(stream_object, &stream))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOO:cuda", names, &synchronize,
+	                                 &stream_object, &device_object) ||
+	    !py_stream_arg(stream_object, &stream) ||
+	    !py_device_arg(batch->st, device_object, &device))
 		return NULL;
-	if (on((py_batch *)self, true))
+	if (on_device(batch, device))
 		return Py_NewRef(self);
-	return batch_move((py_batch *)self, true, stream, device);
+	if (!batch->pieces || batch->place.kind != LADE_DEVICE)
+		return batch_move(batch, true, stream, device);
+	/* A stream is one device's: from one to another by way of the host. */
+	host = (py_batch *)batch_move(batch, false, batch->stream, 0);
+	out = host ? batch_move(host, true, stream, device) : NULL;
+	Py_XDECREF(host);
+	return out;
 }
 
 static PyObject *batch_synchronize(PyObject *self, PyObject *unused)
@@ -468,6 +495,7 @@ static PyObject *batch_synchronize(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!py_batch_wait((py_batch *)self))
 		return NULL;
+	py_kept_sweep(((py_batch *)self)->st);
 	Py_RETURN_NONE;
 }
 
@@ -522,6 +550,8 @@ static void batch_dealloc(PyObject *self)
 	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
 	PyObject_GC_UnTrack(self);
+	if (((py_batch *)self)->weakrefs)
+		PyObject_ClearWeakRefs(self);
 	batch_clear(self);
 	PyMem_Free(((py_batch *)self)->pieces);
 	py_results_unref(((py_batch *)self)->results);
@@ -542,9 +572,14 @@ static PyMethodDef methods[] = {
          "synchronize($self, /)\n--\n\n"
          "Waits for the work that writes the arrays; raises the first failure, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))batch_cuda, METH_VARARGS | METH_KEYWORDS,
-         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=0)\n--\n\n"
-         "The arrays on a device: itself, or copies."},
+         "cuda($self, /, synchronize=True, cuda_stream=0, device_id=None)\n--\n\n"
+         "The arrays on a device: itself, or copies.  device_id: which; None: any, or device 0."},
 	{"__reduce__", batch_reduce, METH_NOARGS, NULL},
+	{0},
+};
+
+static PyMemberDef members[] = {
+	{"__weaklistoffset__", Py_T_PYSSIZET, offsetof(py_batch, weakrefs), Py_READONLY, NULL},
 	{0},
 };
 
@@ -557,6 +592,7 @@ static PyType_Slot slots[] = {
 	{Py_tp_iter, PySeqIter_New},
 	{Py_tp_getset, getset},
 	{Py_tp_methods, methods},
+	{Py_tp_members, members},
 	{Py_sq_length, batch_length},
 	{Py_sq_item, batch_item},
 	{Py_mp_length, batch_length},

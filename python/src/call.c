@@ -9,9 +9,6 @@
 
 /* Pieces of a result's block begin at multiples of this. */
 #define PIECE_ALIGN 16
-/* No format here makes more of a byte than Zstd, of whose blocks 4 bytes give 128 KiB. */
-#define RATIO_MAX 32768
-
 /* ---- sources ---------------------------------------------------------------------------- */
 
 /* Strided memory as rows where an item can take them, else as a copy. */
@@ -112,8 +109,11 @@ static bool take_sources(const py_call *call, py_holds *holds)
 
 PyObject *py_call_config(const py_call *call, size_t count)
 {
+	const char *name = call->encode ? "compression_config" : "decompression_config";
 	PyObject *sizes = PyObject_GetAttrString(call->config, "_sizes");
 
+	if (!sizes && PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError, "%s: %R is no config", name, call->config);
 	if (!sizes || (PyTuple_Check(sizes) && (size_t)PyTuple_Size(sizes) == count))
 		return sizes;
 	PyErr_Format(PyExc_ValueError, "the config is for %zd arrays, and there are %zu",
@@ -130,10 +130,17 @@ static bool take_config(const py_call *call, py_work *work)
 	if (!call->config || call->config == Py_None)
 		return true;
 	sizes = py_call_config(call, work->count);
+	if (sizes && !call->encode) {
+		work->wanted = malloc((work->count + 1) * sizeof(*work->wanted));
+		if (!work->wanted)
+			PyErr_NoMemory();
+	}
 	for (size_t i = 0; sizes && !PyErr_Occurred() && i < work->count; i++) {
-		size_t size = PyLong_AsSize_t(PyTuple_GetItem(sizes, (Py_ssize_t)i));
-		if (!call->encode && call->codec->kind == PY_RAW)
-			work->segments[i].decoded_size = size;
+		uint64_t size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
+		if (work->wanted)
+			work->wanted[i] = size;
+		if (work->wanted && call->codec->kind == PY_RAW)
+			work->segments[i].decoded_size = (size_t)size;
 	}
 	Py_XDECREF(sizes);
 	return !PyErr_Occurred();
@@ -191,20 +198,14 @@ static size_t guess(size_t encoded)
 	return cap < 8192 ? 8192 : cap;
 }
 
-/* The most bytes that 'size' bytes can decode to. */
-static size_t decoded_most(size_t size)
-{
-	return size > (size_t)PY_SSIZE_T_MAX / RATIO_MAX - 8 ? (size_t)PY_SSIZE_T_MAX
-	                                                     : (size + 8) * RATIO_MAX;
-}
-
 /*
  * Decodes an item again that had too little room, with four times as much each time.  False with an
  * exception set; when it fails for another reason the work says so.
  */
 static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 {
-	size_t most = decoded_most(work->segments[i].size);
+	/* No format that does not tell its size makes more of a byte than Zstd. */
+	size_t most = py_decoded_most("zstd", work->segments[i].size);
 	py_work one;
 
 	*got = NULL;
@@ -428,7 +429,7 @@ static py_array *lay_out(const py_call *call, py_work *work)
 static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
 {
 	lade_item *item = work->items;
-	size_t most = decoded_most(work->segments[0].size);
+	size_t most = py_decoded_most("zstd", work->segments[0].size);
 
 	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
 	       item->dst.size < most && py_array_resizable(mem->array, 1)) {

@@ -410,18 +410,30 @@ static PyObject *decoded_size(py_codec *codec, PyObject *source)
 	return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size) : NULL;
 }
 
-static PyObject *codec_max_size(PyObject *self, PyObject *source)
+static const char *const size_names[] = {"source", NULL};
+
+static PyObject *codec_max_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                PyObject *kwnames)
 {
 	py_codec *codec = (py_codec *)self;
+	PyObject *in[1] = {NULL};
 
-	return ready(codec, true) ? size_of_each(codec, source, max_size) : NULL;
+	if (!ready(codec, true) ||
+	    !parse("get_max_comp_buffer_size", args, nargs, kwnames, size_names, 1, in))
+		return NULL;
+	return size_of_each(codec, in[0], max_size);
 }
 
-static PyObject *codec_decoded_size(PyObject *self, PyObject *source)
+static PyObject *codec_decoded_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
 {
 	py_codec *codec = (py_codec *)self;
+	PyObject *in[1] = {NULL};
 
-	return ready(codec, false) ? size_of_each(codec, source, decoded_size) : NULL;
+	if (!ready(codec, false) ||
+	    !parse("get_uncomp_buffer_size", args, nargs, kwnames, size_names, 1, in))
+		return NULL;
+	return size_of_each(codec, in[0], decoded_size);
 }
 
 /* ---- explain ---------------------------------------------------------------------------- */
@@ -565,12 +577,12 @@ static PyMethodDef methods[] = {
          "Decodes into memory that is there, and gives the count of bytes; for a list, a list.\n"
          "Nothing is allocated, unless the strides of 'out' are more than rows.  Raises as "
          "decode()."},
-	{"get_max_comp_buffer_size", codec_max_size, METH_O,
-         "get_max_comp_buffer_size($self, source, /)\n--\n\n"
+	{"get_max_comp_buffer_size", FAST(codec_max_size), METH_FASTCALL | METH_KEYWORDS,
+         "get_max_comp_buffer_size($self, /, source)\n--\n\n"
          "The most bytes that encoding an array, or so many bytes, can give; for a list, a list.\n"
          "ValueError where the format cannot hold so much."},
-	{"get_uncomp_buffer_size", codec_decoded_size, METH_O,
-         "get_uncomp_buffer_size($self, source, /)\n--\n\n"
+	{"get_uncomp_buffer_size", FAST(codec_decoded_size), METH_FASTCALL | METH_KEYWORDS,
+         "get_uncomp_buffer_size($self, /, source)\n--\n\n"
          "The bytes that an encoded array decodes to; for a list, a list.  It is the data's own\n"
          "claim; RAW of LZ4 and the Deflate family makes none, and is decoded to find out."},
 	{"_explain", codec_explain, METH_VARARGS, NULL},

@@ -172,7 +172,10 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 	where = PyObject_CallMethodObjArgs(object, st->name_dlpack_device, NULL);
 	if (!where)
 		return NULL;
-	if (!PyArg_ParseTuple(where, "ii", &type, &id)) {
+	if (!PyTuple_Check(where) || !PyArg_ParseTuple(where, "ii", &type, &id)) {
+		PyErr_Format(PyExc_TypeError,
+		             "__dlpack_device__() gave %R, two integers in a tuple are wanted",
+		             where);
 		Py_DECREF(where);
 		return NULL;
 	}

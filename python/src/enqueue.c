@@ -21,6 +21,7 @@ typedef struct job {
 	uint64_t *table, one_table[4];
 	py_results *results;
 	uint64_t *wanted;      /* decoded sizes; NULL: not known */
+	bool from_config;      /* the caller told them */
 	const uint64_t *sizes; /* src_size on the device, or NULL */
 	py_holds out;          /* of a destination, or of a list's */
 	py_batch *outs;        /* the destinations, or NULL */
@@ -118,6 +119,7 @@ static bool take_config(job *j)
 	if (j->call->encode || !j->call->config || j->call->config == Py_None)
 		return true;
 	sizes = py_call_config(j->call, j->count);
+	j->from_config = true;
 	ok = sizes && new_wanted(j);
 	for (size_t i = 0; ok && i < j->count; i++) {
 		j->wanted[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
@@ -311,6 +313,7 @@ static bool take_destinations(job *j, bool *fits)
 static bool tie_results(job *j)
 {
 	py_state *st = j->call->codec->st;
+	py_want want = PY_WANT_CONFIG_ROOM;
 
 	for (size_t i = 0; i < j->count; i++) {
 		py_array *array = j->batch ? NULL : j->src->mems[i].array;
@@ -325,7 +328,10 @@ static bool tie_results(job *j)
 		                                j->call->batch ? i : SIZE_MAX))
 			return false;
 	}
-	py_results_want(j->results, j->wanted);
+	for (size_t i = 0; j->from_config && i < j->count; i++)
+		if (column(j, DST_CAP)[i] < j->wanted[i])
+			want = PY_WANT_CONFIG;
+	py_results_want(j->results, j->wanted, j->from_config ? want : PY_WANT_DATA);
 	j->wanted = NULL;
 	return true;
 }

@@ -120,8 +120,14 @@ static bool read_type(py_array *array, PyObject *dict)
 	char *end;
 	unsigned long size;
 
+	if (!object || PyErr_Occurred()) {
+		if (!PyErr_Occurred())
+			PyErr_SetString(PyExc_ValueError, "array interface: typestr is missing");
+		return false;
+	}
 	if (!text || strlen(text) < 3) {
-		PyErr_SetString(PyExc_ValueError, "array interface: typestr is missing");
+		PyErr_Format(text ? PyExc_ValueError : PyExc_TypeError,
+		             "array interface: typestr %R is not known", object);
 		return false;
 	}
 	if (text[1] == 'O')
@@ -188,7 +194,8 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		                "array interface: data must be (address, read-only)");
 		goto fail;
 	}
-	array->data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
+	if (!py_address(PyTuple_GetItem(data, 0), "array interface: the address", &array->data))
+		goto fail;
 	array->readonly = PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0;
 	if (PyErr_Occurred() || !read_type(array, dict) || !read_dims(array, dict) ||
 	    !py_array_settle(array))

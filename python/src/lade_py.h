@@ -183,8 +183,10 @@ py_results *py_results_ref(py_results *r); /* NULL is fine */
 void py_results_unref(py_results *r);
 uint64_t *py_results_sizes(const py_results *r); /* device memory */
 uint32_t *py_results_statuses(const py_results *r);
+/* Who told sizes: the data, or a config (with room for as much, or maybe not). */
+typedef enum py_want { PY_WANT_DATA, PY_WANT_CONFIG, PY_WANT_CONFIG_ROOM } py_want;
 /* The items must have these sizes; the table, from malloc(), is the results' from now on. */
-void py_results_want(py_results *r, uint64_t *sizes);
+void py_results_want(py_results *r, uint64_t *sizes, py_want want);
 /* The sizes of item 'first' and later, to be read by work on the same stream; NULL once fetched. */
 const uint64_t *py_results_lend(py_results *r, size_t first);
 /* Once fetched: an item's size; false where it failed. */
@@ -269,6 +271,7 @@ typedef struct py_batch {
 	PyObject *arrays; /* a tuple of Array */
 	uintptr_t stream;
 	PyObject *stream_object;        /* keeps the stream alive, or NULL */
+	PyObject *weakrefs;
 	py_results *results;            /* of the work that writes the pieces, or NULL */
 	Py_ssize_t result, result_step; /* which of them is the first piece's, and the next one's */
 	bool unsized;                   /* the results tell the sizes */
@@ -342,6 +345,7 @@ typedef struct py_work {
 	lade_frame **frames;    /* of a NATIVE decode, opened by py_work_sizes() */
 	void **staged;          /* host copies of frames that lie on a device, or NULL */
 	uint64_t *sizes;
+	uint64_t *wanted;        /* sizes that a config told, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
 	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
@@ -360,6 +364,8 @@ lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
 lade_status py_work_encode(py_work *work);
 lade_batch_options py_work_options(const py_work *work);
+/* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
+size_t py_decoded_most(const char *algorithm, size_t size);
 /* One frame of a work: opened, with its size; read; written. */
 lade_status py_frame_open(py_work *work, size_t i, lade_error *err);
 lade_status py_frame_read(py_work *work, size_t i, lade_error *err);
@@ -383,6 +389,11 @@ PyObject *py_reduce(const char *function, PyObject *args);
 
 /* Module-level helpers of arguments. */
 bool py_stream_arg(PyObject *object, uintptr_t *stream);
+/* The address that an integer is; 'what' names it in the TypeError or ValueError. */
+bool py_address(PyObject *object, const char *what, char **address);
+/* The number of a device that is there; PY_DEVICE_ANY for None and for no object. */
+#define PY_DEVICE_ANY (-1)
+bool py_device_arg(py_state *st, PyObject *object, int32_t *device);
 /* The object again where the stream is its own and dies with it; no new reference. */
 PyObject *py_stream_keeper(PyObject *object);
 

@@ -28,13 +28,25 @@ static PyObject *as_array(PyObject *module, PyObject *args, PyObject *kwargs)
 /* as_arrays(sources, cuda_stream=0), as_arrays(buffer, offsets, sizes, cuda_stream=0) */
 static PyObject *as_arrays(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"sources", "offsets", "sizes", "cuda_stream", NULL};
-	PyObject *source, *offsets = NULL, *sizes = NULL, *stream_object = NULL;
+	static char *names[] = {"sources", "offsets", "sizes", "cuda_stream", "buffer", NULL};
+	PyObject *source = NULL, *buffer = NULL, *offsets = NULL, *sizes = NULL;
+	PyObject *stream_object = NULL;
 	uintptr_t stream;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO:as_arrays", names, &source, &offsets,
-	                                 &sizes, &stream_object))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO$O:as_arrays", names, &source,
+	                                 &offsets, &sizes, &stream_object, &buffer))
 		return NULL;
+	if (!source == !buffer) {
+		PyErr_SetString(PyExc_TypeError,
+		                source ? "as_arrays() wants sources or buffer, not both"
+				       : "as_arrays() wants the argument 'sources' or 'buffer'");
+		return NULL;
+	}
+	if (buffer && (!offsets || !sizes)) {
+		PyErr_SetString(PyExc_TypeError, "as_arrays(buffer=) wants offsets and sizes");
+		return NULL;
+	}
+	source = source ? source : buffer;
 	if (offsets && !sizes && PyLong_Check(offsets)) {
 		stream_object = offsets;
 		offsets = NULL;
@@ -223,6 +235,7 @@ static PyObject *stream_wait(PyObject *module, PyObject *args)
 	Py_BEGIN_ALLOW_THREADS
 	status = lade_stream_wait(device, (lade_stream)stream, &err);
 	Py_END_ALLOW_THREADS
+	py_kept_sweep(state_of(module));
 	if (status) {
 		py_raise(state_of(module), &err, SIZE_MAX);
 		return NULL;
@@ -340,7 +353,8 @@ static PyMethodDef functions[] = {
 	 "as_array($module, /, source, cuda_stream=0)\n--\n\n"
 	 "The memory of any object as an Array; nothing is copied."},
 	{"as_arrays", KEYWORDS(as_arrays), METH_VARARGS | METH_KEYWORDS,
-	 "as_arrays($module, /, sources, offsets=None, sizes=None, cuda_stream=0)\n--\n\n"
+	 "as_arrays($module, /, sources=None, offsets=None, sizes=None, cuda_stream=0, *, "
+	 "buffer=None)\n--\n\n"
 	 "A list of objects, or the pieces of one buffer, as a BatchArray; nothing is copied."},
 	{"from_dlpack", KEYWORDS(from_dlpack), METH_VARARGS | METH_KEYWORDS,
 	 "from_dlpack($module, /, source, cuda_stream=0, *, copy=None)\n--\n\n"

@@ -28,6 +28,7 @@ struct py_results {
 	lade_result *results;
 	char name[32];      /* of the codec, for messages */
 	uint64_t *wanted;   /* sizes that are expected, or NULL */
+	py_want want;       /* ... and whose fault others are: the data's or the config's */
 	py_parent *parents; /* of the sources, or NULL */
 	unsigned depth;     /* of the longest line of parents */
 };
@@ -59,9 +60,13 @@ py_results *py_results_new(py_state *st, const py_codec *codec, int32_t device, 
 	r->count = count;
 	PyOS_snprintf(r->name, sizeof(r->name), "%s",
 	              lade_spec_stage(codec->spec, stages - 1)->algorithm->name);
-	if (count)
+	/* Where memory is short, what streams have passed meanwhile gives its own back. */
+	for (int try = 0; count && !r->block && try < 2; try++) {
+		if (try)
+			py_kept_sweep(st);
 		r->block = from->alloc(from->ctx, block_size(r), TABLE_ALIGN,
 		                       (lade_place){LADE_DEVICE, device}, r->stream);
+	}
 	if (count && !r->block) {
 		lade_error err;
 		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
@@ -116,9 +121,10 @@ uint32_t *py_results_statuses(const py_results *r)
 	return (uint32_t *)((uint64_t *)r->block + r->count);
 }
 
-void py_results_want(py_results *r, uint64_t *sizes)
+void py_results_want(py_results *r, uint64_t *sizes, py_want want)
 {
 	r->wanted = sizes;
+	r->want = want;
 }
 
 const uint64_t *py_results_lend(py_results *r, size_t first)
@@ -181,7 +187,8 @@ static bool fetch(py_results *r, lade_error *err)
 					*own = parent->results->results[parent->item];
 			}
 			if (!own->status && r->wanted && r->wanted[i] != own->size)
-				*own = (lade_result){LADE_E_CORRUPT, own->size};
+				*own = (lade_result){r->want ? LADE_E_VALUE : LADE_E_CORRUPT,
+				                     own->size};
 		}
 	}
 	if (ok) {
@@ -212,7 +219,15 @@ static PyObject *exception_of(py_state *st, const py_results *r, size_t i, size_
 	const lade_result *own = &r->results[i];
 	lade_error err;
 
-	if (own->status == LADE_E_CORRUPT && own->size && r->wanted)
+	if (own->status == LADE_E_VALUE && r->want)
+		lade_fail(&err, own->status, LADE_NO_OFFSET,
+		          "decompression_config: %llu bytes, and the data has %zu",
+		          (unsigned long long)r->wanted[i], own->size);
+	else if (own->status == LADE_E_NOSPACE && r->want == PY_WANT_CONFIG_ROOM)
+		lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+		          "decompression_config: %llu bytes, and the data has more",
+		          (unsigned long long)r->wanted[i]);
+	else if (own->status == LADE_E_CORRUPT && own->size && r->wanted)
 		lade_fail(&err, own->status, LADE_NO_OFFSET, "%s: %zu bytes, want %llu", r->name,
 		          own->size, (unsigned long long)r->wanted[i]);
 	else

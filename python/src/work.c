@@ -111,6 +111,7 @@ void py_work_reset(py_work *work)
 			free(work->staged[i]);
 	}
 	free(work->staged);
+	free(work->wanted);
 	free(work->item_errors);
 	if (work->room)
 		py_room_give(work->codec->st, work->room);
@@ -165,7 +166,55 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 	return lade_decode_into(engine, copy, &item, 1, NULL, &options, err);
 }
 
+/* Claims below are believed until the data is decoded. */
+#define CLAIM_LARGE ((uint64_t)1 << 20)
+#define CLAIM_RATIO 16
+
 /* ---- sizes ------------------------------------------------------------------------------ */
+
+/* Of algorithms whose bytes give only so many; of Zstd's blocks 4 bytes give 128 KiB. */
+static const struct ratio {
+	const char *algorithm;
+	size_t most;
+} ratios[] = {
+	{"lz4", 255},   {"snappy", 64}, {"deflate", 1032},
+	{"zlib", 1032}, {"gzip", 1032}, {"zstd", 32768},
+};
+
+size_t py_decoded_most(const char *algorithm, size_t size)
+{
+	size_t ratio = 0;
+
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++)
+		if (!strcmp(ratios[i].algorithm, algorithm))
+			ratio = ratios[i].most;
+	return !ratio || size > (size_t)PY_SSIZE_T_MAX / ratio - 8 ? (size_t)PY_SSIZE_T_MAX
+	                                                 : (size + 8) * ratio;
+}
+
+/* Looks at a claim that would take much memory for few bytes, before any is taken. */
+static lade_status check_claim(const py_work *work, lade_segment segment, uint64_t claim,
+                               lade_error *err)
+{
+	const py_codec *codec = work->codec;
+	size_t stages = lade_spec_count(codec->spec);
+	const char *name = lade_spec_stage(codec->spec, stages - 1)->algorithm->name;
+	size_t most = py_decoded_most(stages == 1 ? name : "", segment.size);
+	lade_item item = {.src = &segment, .src_count = 1};
+	uint64_t own = LADE_SIZE_UNKNOWN;
+
+	if (claim < CLAIM_LARGE || claim / CLAIM_RATIO < segment.size)
+		return LADE_OK;
+	if (claim > most)
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "the data claims %llu bytes, and %zu bytes of %s are %zu at most",
+		                 (unsigned long long)claim, segment.size, name, most);
+	lade_decoded_sizes(codec->engine, codec->spec, &item, 1, &own, NULL, NULL);
+	if (own != LADE_SIZE_UNKNOWN && own != claim)
+		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %llu bytes and has %llu",
+		                 (unsigned long long)claim, (unsigned long long)own);
+	return LADE_OK;
+}
 
 /*
  * Takes the size prefix off a segment of kinds WITH_SIZE and stores the size it claims.
@@ -174,7 +223,7 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 {
 	const py_codec *codec = work->codec;
-	lade_segment *segment = &work->segments[i];
+	lade_segment *segment = &work->segments[i], rest = *segment;
 	unsigned char prefix[16] = {0};
 	uint64_t size = 0;
 
@@ -192,11 +241,14 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 		if (prefix[b])
 			return lade_fail(err, LADE_E_CORRUPT, b,
 			                 "byte %zu before the data is %u, want 0", b, prefix[b]);
-	segment->data = (const char *)segment->data + codec->prefix;
-	segment->size -= codec->prefix;
 	if (size >= (uint64_t)PY_SSIZE_T_MAX)
 		return lade_fail(err, LADE_E_LIMIT, 0, "the data claims %llu bytes",
 		                 (unsigned long long)size);
+	rest.data = (const char *)rest.data + codec->prefix;
+	rest.size -= codec->prefix;
+	if (check_claim(work, rest, size, err))
+		return err->status;
+	*segment = rest;
 	/* For a range this lets the library take scratch; else the result is compared with it. */
 	if (work->items[i].range_off || work->items[i].range_size)
 		segment->decoded_size = (size_t)size;
@@ -245,7 +297,7 @@ static size_t room_of(const lade_item *item)
 	return ((item->dst.size - item->row_size) / item->row_pitch + 1) * item->row_size;
 }
 
-lade_status py_work_decode(py_work *work)
+static lade_status decode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
 	lade_batch_options options;
@@ -302,6 +354,56 @@ lade_status py_work_decode(py_work *work)
 			          (unsigned long long)want, (unsigned long long)got);
 		else
 			continue;
+		if (work->failed == i)
+			work->failed = SIZE_MAX;
+		note(work, i, &err);
+	}
+	return work->err.status;
+}
+
+/* What an item decodes to, whose size a config told: UINT64_MAX where it is more, and the config's
+ * own size where it fails for another reason. */
+static uint64_t true_size(const py_work *work, size_t i)
+{
+	uint64_t size = work->wanted[i];
+	py_work one;
+
+	if (!work->results[i].status)
+		return work->results[i].size;
+	if (work->codec->kind != PY_RAW || !py_work_init(&one, work->codec, 1, false))
+		return size;
+	one.segments[0] = work->segments[i];
+	one.segments[0].decoded_size = 0;
+	one.items[0] = work->items[i];
+	one.items[0].src = one.segments;
+	decode_all(&one);
+	if (!one.results[0].status)
+		size = one.results[0].size;
+	else if (one.results[0].status == LADE_E_NOSPACE && room_of(one.items) >= size)
+		size = UINT64_MAX;
+	py_work_reset(&one);
+	return size;
+}
+
+lade_status py_work_decode(py_work *work)
+{
+	lade_error err;
+
+	decode_all(work);
+	for (size_t i = 0; work->wanted && i < work->count; i++) {
+		unsigned long long want = work->wanted[i], got;
+		if (work->items[i].range_off || work->items[i].range_size)
+			continue;
+		got = true_size(work, i);
+		if (got == want)
+			continue;
+		if (got == UINT64_MAX)
+			lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+			          "decompression_config: %llu bytes, and the data has more", want);
+		else
+			lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+			          "decompression_config: %llu bytes, and the data has %llu", want,
+			          got);
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
 		note(work, i, &err);

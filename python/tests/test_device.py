@@ -184,3 +184,29 @@ def test_explain_tells_the_route():
     told = Codec(algorithm="Zstd").explain(65536, 100, source_place="device",
                                            destination_place="device")
     assert any(c.chosen and c.place == "host" for c in told)  # no kernel yet
+
+
+def test_the_device_that_is_asked_for():
+    count = liblade._lade._device_count()
+    a = as_array(X).cuda(device_id=0)
+    assert a.cuda() is a and a.cuda(device_id=0) is a
+    b = liblade.as_arrays(a, [0, 400], [400, 800])
+    c = liblade.as_arrays([a, a[:10]])
+    for one in (as_array(X), a, liblade.as_arrays([X, X]), b, c):
+        with pytest.raises(liblade.DeviceError, match=f"no device 9: there are {count}"):
+            one.cuda(device_id=9)
+        for bad in (-1, 2**31, 2**70):
+            with pytest.raises(ValueError, match="device_id is"):
+                one.cuda(device_id=bad)
+        with pytest.raises(TypeError, match="device_id is"):
+            one.cuda(device_id="x")
+    if count < 2:
+        pytest.skip("there is one device")
+    moved = a.cuda(device_id=1)
+    assert moved.device_id == 1 and moved.tobytes() == X.tobytes() and moved.dtype == "<i4"
+    assert moved.cuda() is moved and moved.cuda(device_id=0).device_id == 0
+    assert as_array(X).cuda(device_id=1).device_id == 1
+    for batch in (b, c):
+        other = batch.cuda(device_id=1)
+        assert [o.device_id for o in other] == [1, 1] and other.cuda(device_id=1) is other
+        assert [o.tobytes() for o in other] == [o.tobytes() for o in batch]

@@ -8,6 +8,7 @@ import gc
 import pickle
 import random
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -188,7 +189,10 @@ def test_sizes_are_read_where_no_config_tells_them(stream, algorithm):
         codec.decode(encoded[2], "<i4", out=there(bytes(7), stream)).cpu()
     # A config that is wrong.
     config = codec.decompression_config(codec.compression_config(5000))
-    with pytest.raises(liblade.CorruptError):
+    with pytest.raises(liblade.InputError, match="config: 5000 bytes, and the data has 4096"):
+        codec.decode(encoded[3], decompression_config=config).cpu()
+    config = codec.decompression_config(codec.compression_config(4000))
+    with pytest.raises(liblade.Error, match="config: 4000 bytes, and the data has"):
         codec.decode(encoded[3], decompression_config=config).cpu()
     with pytest.raises(ValueError, match="the config is for 1 arrays, and there are 5"):
         codec.decode(encoded, decompression_config=config)
@@ -346,6 +350,30 @@ def test_allocations_fail_in_turn(stream, name):
         gc.enable()
     assert 0 < failures < 199
     assert codec.decode(e, out=out).tobytes() == X[:99].tobytes()
+
+
+@pytest.mark.parametrize("wait", ["stream", "array", "cuda", "cpu"])
+def test_nothing_is_held_behind_the_stream(stream, wait):
+    codec = raw(stream)
+    e, x = codec.encode(X), there(X, stream)
+    q, out = there(e, stream), there(np.zeros_like(X), stream)[:]
+    got = codec.decode(q, out=out)
+    alive = [weakref.ref(o) for o in (q, out)]
+    if wait in ("stream", "cuda"):
+        del q, out, got
+        gc.collect()
+    if wait == "stream":
+        stream.synchronize()
+    elif wait == "array":
+        got.synchronize()
+    elif wait == "cuda":
+        x.cpu()  # waits for the stream
+        there(X, stream)
+    else:
+        assert got.cpu().tobytes() == X.tobytes()
+    q = out = got = None
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
 
 
 @emulated

@@ -1,0 +1,182 @@
+"""Arguments that cannot be are refused under their names; what may be given in several ways may.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import gc
+import struct
+import weakref
+import zlib
+
+import numpy as np
+import pytest
+
+import liblade
+from liblade import Codec, as_array, as_arrays
+
+X = np.arange(1000, dtype="<i4")
+LZ4 = Codec(algorithm="LZ4", bitstream_kind=1)
+
+
+@pytest.mark.parametrize("ptr, error", [
+    (-1, ValueError), (2**64, ValueError), (1.5, TypeError), ("x", TypeError), (None, TypeError),
+])  # fmt: skip
+def test_addresses(ptr, error):
+    class Memory:
+        def __init__(self, size, stream):
+            self.ptr = ptr
+
+    encoded = LZ4.encode(X)
+    liblade.set_host_allocator(Memory)
+    try:
+        with pytest.raises(error, match="the allocator's ptr is"):
+            LZ4.decode(encoded)
+    finally:
+        liblade.set_host_allocator(None)
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        bad = type("bad", (), {name: {**X.__array_interface__, "data": (ptr, False)}})()
+        with pytest.raises(error, match="array interface: the address is"):
+            as_array(bad)
+    if not isinstance(ptr, str) and ptr is not None:
+        with pytest.raises(error, match="cuda_stream"):
+            as_array(X, cuda_stream=type("s", (), {"ptr": ptr})())
+
+
+@pytest.mark.parametrize("typestr, error, match", [
+    ("zz", ValueError, "'zz' is not known"), ("", ValueError, "'' is not known"),
+    (None, TypeError, "None is not known"), (5, TypeError, "5 is not known"),
+])  # fmt: skip
+def test_typestr(typestr, error, match):
+    bad = type("bad", (), {"__array_interface__": {**X.__array_interface__, "typestr": typestr}})()
+    with pytest.raises(error, match=match):
+        as_array(bad)
+
+
+@pytest.mark.parametrize("where", [None, 5, (1,), (1, "x")])
+def test_dlpack_device(where):
+    class Bad:
+        def __dlpack__(self, **kwargs):
+            return X.__dlpack__()
+
+        def __dlpack_device__(self):
+            return where
+
+    with pytest.raises(TypeError, match="__dlpack_device__\\(\\) gave"):
+        liblade.from_dlpack(Bad())
+
+
+CLAIMS = [("LZ4", "<I", 2**32 - 1), ("Zstd", "<Q", 2**35), ("Deflate", "<Q", 2**35),
+          ("zlib", "<Q", 2**30), ("Gzip", "<Q", 2**62), ("Snappy", "<Q", 2**35)]  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm, form, claim", CLAIMS)
+@pytest.mark.parametrize("many", [False, True])
+def test_claims_are_looked_at_before_memory_is_taken(algorithm, form, claim, many):
+    codec = Codec(algorithm=algorithm, bitstream_kind=2)
+    good = codec.encode(X).tobytes()
+    cut = struct.calcsize(form)
+    for bytes_ in (b"\0" * 20, good[cut:]):
+        bad = struct.pack(form, claim) + bytes_
+        with pytest.raises(liblade.CorruptError, match=f"claims {claim} bytes.* [0-9]+") as e:
+            codec.decode([good, bad] if many else bad)
+        assert e.value.index == (1 if many else None)
+    got = codec.decode([good, bad, good], errors="return")
+    assert got[0].tobytes() == got[2].tobytes() == X.tobytes()
+    assert isinstance(got[1], liblade.CorruptError)
+
+
+def test_true_claims_are_believed():
+    for algorithm in ("LZ4", "Zstd", "Deflate", "zlib", "Gzip", "Snappy", "Cascaded", "ANS"):
+        codec = Codec(algorithm=algorithm, bitstream_kind=2)
+        data = bytes(8 << 20)
+        assert codec.decode(codec.encode(data)).tobytes() == data
+    codec = Codec(algorithm="zlib", bitstream_kind=2)
+    data = bytes(8 << 20)
+    small = struct.pack("<Q", len(data)) + zlib.compress(data, 9)
+    assert codec.decode(small).tobytes() == data
+
+
+def test_keywords_of_nvcomp_6():
+    batch = as_arrays(buffer=X, offsets=[0, 8], sizes=[4, 8])
+    assert [a.buffer_size for a in batch] == [4, 8]
+    for bad in ({}, {"buffer": X}, {"buffer": X, "offsets": [0]}):
+        with pytest.raises(TypeError, match="as_arrays"):
+            as_arrays(**bad)
+    with pytest.raises(TypeError, match="sources or buffer, not both"):
+        as_arrays(X, [0], [4], buffer=X)
+    assert LZ4.get_max_comp_buffer_size(source=X) == LZ4.get_max_comp_buffer_size(4000)
+    assert LZ4.get_uncomp_buffer_size(source=LZ4.encode(X)) == 4000
+    assert LZ4.compression_config(np.int64(5)).uncompressed_buffer_size == 5
+    assert LZ4.compression_config(np.array([5, 6])).uncompressed_buffer_sizes == (5, 6)
+    for bad in ("12", b"12", 5.5, [5.5], ["5"], None):
+        with pytest.raises(TypeError):
+            LZ4.compression_config(bad)
+
+
+def test_configs_that_are_no_configs():
+    encoded = LZ4.encode(X)
+    with pytest.raises(TypeError, match="decompression_config: 5 is no config"):
+        LZ4.decode(encoded, decompression_config=5)
+    for kind, size in ((0, 3996), (1, 3996), (1, 4004), (1, 100_000), (2, 3996), (2, 4004)):
+        codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+        encoded = codec.encode(X)
+        config = codec.decompression_config(codec.compression_config(size))
+        with pytest.raises(liblade.InputError, match=f"config: {size} bytes, and the data has"):
+            codec.decode(encoded, decompression_config=config)
+        with pytest.raises(liblade.InputError, match=f"{size} bytes, and the data has 4000"):
+            codec.decode(encoded, out=bytearray(4000), decompression_config=config)
+        config = codec.decompression_config(codec.compression_config([4000, size]))
+        with pytest.raises(liblade.InputError, match=f"item 1: .*config: {size}"):
+            codec.decode([encoded, encoded], decompression_config=config)
+        got = codec.decode([encoded] * 2, decompression_config=config, errors="return")
+        assert got[0].tobytes() == X.tobytes() and isinstance(got[1], liblade.InputError)
+
+
+@pytest.mark.parametrize("kwargs, error, match", [
+    ({"level": 3.5}, TypeError, "level is 3.5, an integer"),
+    ({"level": True}, TypeError, "level is True"),
+    ({"algorithm": "Cascaded", "num_rles": 1.7}, TypeError, "num_rles is 1.7"),
+    ({"uncomp_chunk_size": "65536"}, TypeError, "uncomp_chunk_size is '65536'"),
+    ({"uncomp_chunk_size": 2**70}, ValueError, "uncomp_chunk_size is"),
+    ({"threads": None}, TypeError, "threads is None"),
+    ({"device_id": -5}, ValueError, "device_id is -5"),
+    ({"device_id": 1.5}, TypeError, "device_id is 1.5"),
+    ({"algorithm": "Bitcomp", "mode": 5}, ValueError, "mode is 5, it can be 0"),
+    ({"cuda_stream": "x"}, TypeError, "cuda_stream: 'x'"),
+    ({"cuda_stream": -1}, ValueError, "cuda_stream is -1"),
+    ({"algorithm": "Zstd", "data_type": "<i4"}, ValueError, "data_type is an option of .*Zstd"),
+    ({"algorithm": "", "data_type": "<i4"}, ValueError, "data_type"),
+    ({"algorithm": "shuffle(4)|zstd", "data_type": "<i4"}, ValueError, "data_type"),
+    ({"algorithm": "ANS", "data_type": object}, TypeError, "data_type"),
+])  # fmt: skip
+def test_codec(kwargs, error, match):
+    with pytest.raises(error, match=match):
+        Codec(**{"algorithm": "LZ4", **kwargs})
+
+
+def test_data_types():
+    want = Codec(algorithm="ANS", data_type="<f4").pipeline
+    for given in (np.float32, np.dtype("f4"), "<f4"):
+        assert Codec(algorithm="ANS", data_type=given).pipeline == want
+    for algorithm in ("ANS", "Zstd", "LZ4", ""):
+        plain = Codec(algorithm=algorithm).pipeline
+        assert Codec(algorithm=algorithm, data_type="").pipeline == plain
+    assert "bitshuffle(4" in Codec(algorithm="Zstd", data_type="<i4", bitshuffle_mode=1).pipeline
+    assert Codec(algorithm="LZ4", level=np.int64(3)).pipeline == "lz4(level=3)"
+
+
+def test_iteration():
+    a = as_array(X[:6].reshape(2, 3))
+    assert [np.asarray(row).tolist() for row in a] == [[0, 1, 2], [3, 4, 5]]
+    assert [int(np.asarray(one)) for one in a[1]] == [3, 4, 5]
+    with pytest.raises(TypeError, match="without dimensions"):
+        iter(a[0, 0])
+
+
+def test_weak_references_to_batches():
+    batch = as_arrays([X, X])
+    ref = weakref.ref(batch)
+    assert ref() is batch
+    del batch
+    gc.collect()
+    assert ref() is None
