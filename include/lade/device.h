@@ -110,7 +110,9 @@ LADE_API void lade_stream_free(int32_t device, lade_stream stream); /* NULL is f
  * A mark is a place in a stream: behind all work that was enqueued before it was made.  It serves
  * who must know when memory that the work uses may be given back, or must order two streams.
  *
- * lade_mark_new() makes one and does not wait.
+ * lade_mark_new() makes one and does not wait.  Not on a stream that is being captured
+ * (LADE_E_UNSUPPORTED): what is captured runs later, as often as its graph is launched.  The others
+ * may be called while streams are captured, and spoil no capture.
  * lade_mark_passed() is true when that work is done, or will never be because the device failed; it
  * does not wait.
  * lade_mark_wait() returns when it is done, and tells of a failure in it.

@@ -273,7 +273,13 @@ lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out, l
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a mark");
 	}
 	mark->device = d;
-	status = LADE__CU(d, cuEventCreate, &mark->event, EVENT_DISABLE_TIMING);
+	int capturing = 0;
+	status = LADE__CU(d, cuStreamIsCapturing, stream, &capturing);
+	if (status == LADE_OK && capturing)
+		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                   "the stream is being captured: a mark there is passed by nothing");
+	if (status == LADE_OK)
+		status = LADE__CU(d, cuEventCreate, &mark->event, EVENT_DISABLE_TIMING);
 	if (status == LADE_OK) {
 		status = LADE__CU(d, cuEventRecord, mark->event, stream);
 		if (status != LADE_OK)
@@ -293,7 +299,12 @@ bool lade_mark_passed(const lade_mark *mark)
 
 	if (lade__device_use(mark->device->number, &d, NULL) != LADE_OK)
 		return true;
+	/* To ask has nothing to do with what others capture. */
+	int mode = LADE__CAPTURE_RELAXED;
+	bool relaxed = d->driver->cuThreadExchangeStreamCaptureMode(&mode) == 0;
 	int code = d->driver->cuEventQuery(mark->event);
+	if (relaxed)
+		d->driver->cuThreadExchangeStreamCaptureMode(&mode);
 	lade__device_leave(d);
 	return code != LADE__CU_NOT_READY;
 }
@@ -305,7 +316,12 @@ lade_status lade_mark_wait(const lade_mark *mark, lade_error *err)
 
 	if (status != LADE_OK)
 		return status;
-	status = LADE__CU(d, cuEventSynchronize, mark->event);
+	int mode = LADE__CAPTURE_RELAXED;
+	status = LADE__CU(d, cuThreadExchangeStreamCaptureMode, &mode);
+	if (status == LADE_OK) {
+		status = LADE__CU(d, cuEventSynchronize, mark->event);
+		d->driver->cuThreadExchangeStreamCaptureMode(&mode);
+	}
 	lade__device_leave(d);
 	return status;
 }

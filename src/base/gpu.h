@@ -62,8 +62,8 @@ typedef struct lade__gpu_codec {
 	lade_status (*sizes)(const lade__gpu_work *work, lade_error *err);
 } lade__gpu_codec;
 
-/* The most decoded bytes of a chunk that the kernels of liblade's own formats are given: with what
- * they make of it, at worst a 256th more, it stays below LADE_GPU_CHUNK_MAX of cuda/batch.cuh. */
+/* The most bytes of an item that kernels are given: also with what a codec adds to noise, at worst a
+ * 160th, a chunk stays below LADE_GPU_CHUNK_MAX of cuda/batch.cuh. */
 #define LADE__GPU_LARGEST ((size_t)1000 << 20)
 
 /* The device's form of 'work', as kernels take it: struct lade_gpu_batch of cuda/batch.cuh. */

@@ -40,14 +40,14 @@ static inline size_t lade__gpu_round(size_t size)
 	return (size + (LADE__GPU_ALIGN - 1)) / LADE__GPU_ALIGN * LADE__GPU_ALIGN;
 }
 
-/* What kernels are not given: more bytes than these in one item. */
+/* What the kernels of checksums are not given: more bytes than these in one item. */
 #define LADE__GPU_CHUNK_MAX ((uint64_t)1 << 30)
 
 /* The largest item as implementations are asked about it: kernels themselves tell of those that are
  * too large. */
 static inline size_t lade__gpu_largest(uint64_t largest)
 {
-	return (size_t)(largest < LADE__GPU_CHUNK_MAX ? largest : LADE__GPU_CHUNK_MAX);
+	return (size_t)(largest < LADE__GPU_LARGEST ? largest : LADE__GPU_LARGEST);
 }
 
 /* ---- a route's stages ------------------------------------------------------------------------ */

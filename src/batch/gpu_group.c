@@ -86,8 +86,13 @@ static lade__lies source_lies(const lade_item *item)
 /* The bytes of an item's larger side. */
 static uint64_t item_bytes(const lade_item *item, lade_direction direction)
 {
-	uint64_t in = source_bytes(item);
-	return direction == LADE_DECODE && item->dst.size > in ? item->dst.size : in;
+	uint64_t most = source_bytes(item);
+	if (direction == LADE_ENCODE)
+		return most;
+	most = item->dst.size > most ? item->dst.size : most;
+	for (size_t i = 0; i < item->src_count; i++)
+		most = item->src[i].decoded_size > most ? item->src[i].decoded_size : most;
+	return most;
 }
 
 /* Sizes that no memory has would overflow where room for copies is counted. */
@@ -194,11 +199,11 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candi
 	if (!near && c->options->where == LADE_WHERE_AUTO &&
 	    (g->key.in != LADE__IN_PINNED || g->key.out != LADE__IN_PINNED))
 		may_device = false;
-	if (g->device_status == LADE_OK && g->largest > LADE__GPU_CHUNK_MAX && g->count)
+	if (g->device_status == LADE_OK && g->key.huge && g->count)
 		g->device_status = lade_fail(&g->device_error, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                             "an item of %llu bytes, kernels take %llu",
 		                             (unsigned long long)g->largest,
-		                             (unsigned long long)LADE__GPU_CHUNK_MAX);
+		                             (unsigned long long)LADE__GPU_LARGEST);
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->key.device, &g->device_error);
 
@@ -336,8 +341,8 @@ static bool is_like(const lade_item *item, const lade_item *before)
 	const lade_segment *s = item->src;
 	return item->spec == before->spec && is_plain(item) && s && s->data && item->dst.data &&
 	       same_place(s->place, before->src->place) &&
-	       same_place(item->dst.place, before->dst.place) && s->size <= LADE__GPU_CHUNK_MAX &&
-	       item->dst.size <= LADE__GPU_CHUNK_MAX;
+	       same_place(item->dst.place, before->dst.place) && s->size <= LADE__GPU_LARGEST &&
+	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
 }
 
 /* Gives one item a group, or tells what is wrong with it. */
@@ -364,7 +369,8 @@ static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
 	}
 	k.in = source_lies(item);
 	k.out = lies_at(item->dst.place);
-	k.huge = item_bytes(item, c->direction) > LADE__GPU_CHUNK_MAX;
+	/* Kernels do not take it; in a group of its own it costs the others nothing. */
+	k.huge = item_bytes(item, c->direction) > LADE__GPU_LARGEST;
 	lade__gpu_group *g;
 	status = group_find(c, &k, &g, err);
 	if (status != LADE_OK)

@@ -298,7 +298,8 @@ static lade_status bring_from(round *r, int32_t device, lade_error *err)
 		if (p->far_place.device == device)
 			status = add_copy(r, p->far, p->dst, p->chunk.decoded_size, err);
 	}
-	if (status == LADE_OK)
+	/* Without a copy there may be no room. */
+	if (status == LADE_OK && r->copy_count)
 		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
 		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
 	for (size_t i = 0; i < r->count && status != LADE_OK; i++) {
@@ -327,14 +328,16 @@ static lade_status send_to(round *r, int32_t device, lade_error *err)
 				                  piece.dst.size, err);
 		}
 	}
-	if (status == LADE_OK)
+	/* Without a copy there may be no room. */
+	if (status == LADE_OK && r->copy_count)
 		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
 		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
 	for (size_t i = 0; i < r->count && status != LADE_OK; i++)
-		for (size_t k = 0; r->parts[i].decoded && k < r->parts[i].task->count; k++)
-			if (lade__read_piece_at(r->batch, r->parts[i].task, k).dst.place.device ==
-			    device)
+		for (size_t k = 0; r->parts[i].decoded && k < r->parts[i].task->count; k++) {
+			lade_place to = lade__read_piece_at(r->batch, r->parts[i].task, k).dst.place;
+			if (!lade_kind_is_host(to.kind) && to.device == device)
 				lade__read_fail(r->batch, r->parts[i].task, status, err);
+		}
 	return status;
 }
 

@@ -247,6 +247,42 @@ static void skewed_sizes_want_little_workspace(void **state)
 	}
 }
 
+/* Asking about a mark spoils no capture and is not misled by one; a captured stream has no marks. */
+static void marks_beside_captures(void **state)
+{
+	(void)state;
+	enum { SIZE = 1 << 20 };
+	lade__device *d;
+	lade_stream other;
+	lade_mark *mark, *none;
+	void *graph;
+	uint8_t *block;
+	int asked = 0;
+	OK(lade_stream_new(0, &other, err));
+	const lade_allocator *a = lade_allocator_default(LADE_DEVICE);
+	block = a->alloc(a->ctx, SIZE, 256, near, stream);
+	assert_non_null(block);
+	OK(lade__device_use(0, &d, err));
+	OK(LADE__CU(d, cuMemsetD8Async, lade__address_of(block), 1, SIZE, stream));
+	OK(lade_mark_new(0, stream, &mark, err));
+	assert_int_equal(capture_begin(other, 0), 0);
+	bool passed = lade_mark_passed(mark);
+	assert_int_equal(lade_mark_new(0, other, &none, NULL), LADE_E_UNSUPPORTED);
+	assert_null(none);
+	assert_int_equal(capture_end(other, &graph), 0);
+	assert_int_equal(graph_free(graph), 0);
+	/* The emulated device goes on with a stream only when it is asked. */
+	if (emu)
+		assert_false(passed);
+	while (!lade_mark_passed(mark))
+		assert_true(++asked < 100000000);
+	OK(lade_mark_wait(mark, err));
+	lade_mark_free(mark);
+	a->free(a->ctx, block, SIZE, 256, near, stream);
+	lade__device_leave(d);
+	lade_stream_free(0, other);
+}
+
 static void find(void *to, const char *name)
 {
 	void *symbol = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
@@ -259,6 +295,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(tables_of_many_sizes, begin, end),
 		cmocka_unit_test_setup_teardown(no_room_in_no_memory, begin, end),
 		cmocka_unit_test_setup_teardown(skewed_sizes_want_little_workspace, begin, end),
+		cmocka_unit_test_setup_teardown(marks_beside_captures, begin, end),
 	};
 	int rc;
 	if (!kit_begin(argc, argv, &rc))
