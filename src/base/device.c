@@ -277,7 +277,7 @@ lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out, l
 	status = LADE__CU(d, cuStreamIsCapturing, stream, &capturing);
 	if (status == LADE_OK && capturing)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "the stream is being captured: a mark there is passed by nothing");
+		                   "the stream is being captured: nothing passes a mark there");
 	if (status == LADE_OK)
 		status = LADE__CU(d, cuEventCreate, &mark->event, EVENT_DISABLE_TIMING);
 	if (status == LADE_OK) {

@@ -62,7 +62,7 @@ typedef struct lade__gpu_codec {
 	lade_status (*sizes)(const lade__gpu_work *work, lade_error *err);
 } lade__gpu_codec;
 
-/* The most bytes of an item that kernels are given: also with what a codec adds to noise, at worst a
+/* The most bytes of an item that kernels are given: with what a codec adds to noise, at worst a
  * 160th, a chunk stays below LADE_GPU_CHUNK_MAX of cuda/batch.cuh. */
 #define LADE__GPU_LARGEST ((size_t)1000 << 20)
 

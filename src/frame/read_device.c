@@ -334,9 +334,10 @@ static lade_status send_to(round *r, int32_t device, lade_error *err)
 		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
 	for (size_t i = 0; i < r->count && status != LADE_OK; i++)
 		for (size_t k = 0; r->parts[i].decoded && k < r->parts[i].task->count; k++) {
-			lade_place to = lade__read_piece_at(r->batch, r->parts[i].task, k).dst.place;
+			const lade__read_task *task = r->parts[i].task;
+			lade_place to = lade__read_piece_at(r->batch, task, k).dst.place;
 			if (!lade_kind_is_host(to.kind) && to.device == device)
-				lade__read_fail(r->batch, r->parts[i].task, status, err);
+				lade__read_fail(r->batch, task, status, err);
 		}
 	return status;
 }

@@ -247,7 +247,7 @@ static void skewed_sizes_want_little_workspace(void **state)
 	}
 }
 
-/* Asking about a mark spoils no capture and is not misled by one; a captured stream has no marks. */
+/* Asking about a mark spoils no capture, nor does one mislead it; captured streams have none. */
 static void marks_beside_captures(void **state)
 {
 	(void)state;

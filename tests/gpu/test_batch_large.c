@@ -231,10 +231,49 @@ static void kinds_that_come_later(void **state)
 	}
 }
 
+/* An item that claims a size no kernel takes costs its neighbours nothing, wherever it stands. */
+static void a_huge_claim_among_small(void **state)
+{
+	(void)state;
+	enum { ITEMS = 1500, SIZE = 64 };
+	static const size_t claims[] = {(size_t)1010 << 20, (size_t)1 << 50, (size_t)1 << 60};
+	static lade_segment segment[ITEMS];
+	static lade_item item[ITEMS];
+	static lade_result result[ITEMS];
+	uint8_t plain[SIZE] = {1, 2, 3}, coded[256];
+	size_t size, bad;
+	lade_spec *spec = spec_of(engine, "lz4");
+	OK(lade_encode(engine, spec, plain, SIZE, coded, sizeof coded, &size, err));
+	lade_place on = {LADE_DEVICE, 0};
+	buffer src = buffer_new(on, size, 0), dst = buffer_new(on, (size_t)ITEMS * SIZE, 0);
+	buffer_put(&src, coded, size);
+	for (size_t k = 0; k < 6; k++) {
+		bad = k % 2 ? 1400 : 500;
+		for (size_t i = 0; i < ITEMS; i++) {
+			segment[i] = (lade_segment){.data = src.data, .size = size, .place = on};
+			item[i] = (lade_item){.src = &segment[i],
+			                      .src_count = 1,
+			                      .dst = {dst.data + i * SIZE, SIZE, on}};
+		}
+		segment[bad].decoded_size = claims[k / 2];
+		item[bad].range_off = 1;
+		item[bad].range_size = 10;
+		lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+		assert_int_not_equal(lade_decode_into(engine, spec, item, ITEMS, result, &o, NULL),
+		                     LADE_OK);
+		for (size_t i = 0; i < ITEMS; i++)
+			assert_int_equal(result[i].status, i == bad ? LADE_E_LIMIT : LADE_OK);
+	}
+	buffer_free(&src);
+	buffer_free(&dst);
+	lade_spec_unref(spec);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(kinds_that_come_later, begin, end),
+		cmocka_unit_test_setup_teardown(a_huge_claim_among_small, begin, end),
 	};
 	int rc;
 	if (!kit_begin(argc, argv, &rc))
