@@ -30,21 +30,31 @@ static volatile sig_atomic_t signal_armed;
 static const int fatal[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
 #define FATAL_COUNT (sizeof fatal / sizeof fatal[0])
 
-/* SA_RESETHAND has put the default back: raising the signal again ends the program with it. */
+/*
+ * The signals are blocked here, and end the program by their default only when the file is gone: a
+ * second one may come at once (timeout(1) sends one to the process and one to its group).
+ */
 static void on_signal(int number)
 {
 	if (signal_armed)
 		unlink(signal_path);
+	signal(number, SIG_DFL);
 	raise(number);
+}
+
+static void fatal_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	for (size_t i = 0; i < FATAL_COUNT; i++)
+		sigaddset(set, fatal[i]);
 }
 
 void cli_out_catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal,
-	                           .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	struct sigaction action = {.sa_handler = on_signal};
 	struct sigaction old;
 
-	sigemptyset(&action.sa_mask);
+	fatal_signals(&action.sa_mask);
 	for (size_t i = 0; i < FATAL_COUNT; i++) {
 		/* What the parent had ignored (nohup) stays ignored. */
 		if (sigaction(fatal[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
@@ -58,9 +68,7 @@ static void block_signals(sigset_t *old)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < FATAL_COUNT; i++)
-		sigaddset(&set, fatal[i]);
+	fatal_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, old);
 }
 
