@@ -189,7 +189,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 /* Tables of what lies within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
- * less, 0 at least.  'cap' and 'to_cap' may be NULL.  Map: thread = entry. */
+ * less, 0 at least; of no address, NULL, nothing does, and it stays as it is, for the next stage to
+ * refuse.  'cap' and 'to_cap' may be NULL.  Map: thread = entry. */
 extern "C" __global__ void lade_inset(const uint64_t *address, const uint64_t *cap,
                                       uint64_t *to_address, uint64_t *to_cap, uint32_t first,
                                       uint32_t less, uint32_t count)
@@ -197,9 +198,10 @@ extern "C" __global__ void lade_inset(const uint64_t *address, const uint64_t *c
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i >= count)
 		return;
-	to_address[i] = address[i] + first;
+	uint64_t at = address[i];
+	to_address[i] = at ? at + first : 0;
 	if (cap)
-		to_cap[i] = cap[i] > less ? cap[i] - less : 0;
+		to_cap[i] = !at ? cap[i] : cap[i] > less ? cap[i] - less : 0;
 }
 
 /*

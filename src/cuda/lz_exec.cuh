@@ -281,9 +281,11 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		bool again = false;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
+			/* A window that is not full may reach over other memory, the chunk's source
+			 * even: only what lies in [from, end) is its own. */
 			uint64_t in = at[k] + k - (uint64_t)(uintptr_t)(base + w0);
-			source[k] = in < WINDOW && (FULL || in >= from - w0)
-			                    ? (uint32_t)in
+			bool inside = FULL ? in < WINDOW : in - (from - w0) < end - from;
+			source[k] = inside ? (uint32_t)in
 			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
 			again |= 4 * word + k - source[k] <= LADE_LZ_REDIRECT;
 		}

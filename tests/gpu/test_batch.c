@@ -158,6 +158,20 @@ static lade_item hosts(const one *o, const lade_item *item, int which)
 	return host;
 }
 
+static const char *describe(const one *o, const lade_item *item)
+{
+	static char text[300];
+	snprintf(text, sizeof text,
+	         "%s, %zu segments, %s %d %zu bytes (plain %zu, says %zu) -> %s %d %zu bytes, rows "
+	         "%zu/%zu, range %llu+%llu",
+	         texts[o->spec], item->src_count, lade_kind_name(o->src[0].place.kind),
+	         (int)o->src[0].place.device, o->segment[0].size, o->chunk[0].plain_size,
+	         o->segment[0].decoded_size, lade_kind_name(o->dst.place.kind),
+	         (int)o->dst.place.device, o->dst.size, item->row_size, item->row_pitch,
+	         (unsigned long long)item->range_off, (unsigned long long)item->range_size);
+	return text;
+}
+
 /* The result's bytes are the host's, and those between rows are as they were. */
 static void same_bytes(const one *o, const lade_item *item, size_t size, int which)
 {
@@ -166,7 +180,8 @@ static void same_bytes(const one *o, const lade_item *item, size_t size, int whi
 	size_t extent = row ? o->dst.size : size;
 	for (size_t i = 0; i < extent; i++)
 		if (image[lead + i] != host[lead + i]) {
-			print_error("byte %zu of %zu differs\n", i, size);
+			print_error("byte %zu of %zu is %02x, the host's %02x: %s\n", i, size,
+			            image[lead + i], host[lead + i], describe(o, item));
 			fail();
 		}
 	free(image);
@@ -212,20 +227,6 @@ static bool same_verdict(const one *o, const lade_item *item, const lade_result 
 	if (any && bad_data(host->status) && (bad_data(got->status) || (range && !got->status)))
 		return true;
 	return got->status == host->status && got->size == host->size;
-}
-
-static const char *describe(const one *o, const lade_item *item)
-{
-	static char text[300];
-	snprintf(text, sizeof text,
-	         "%s, %zu segments, %s %d %zu bytes (plain %zu, says %zu) -> %s %d %zu bytes, rows "
-	         "%zu/%zu, range %llu+%llu",
-	         texts[o->spec], item->src_count, lade_kind_name(o->src[0].place.kind),
-	         (int)o->src[0].place.device, o->segment[0].size, o->chunk[0].plain_size,
-	         o->segment[0].decoded_size, lade_kind_name(o->dst.place.kind),
-	         (int)o->dst.place.device, o->dst.size, item->row_size, item->row_pitch,
-	         (unsigned long long)item->range_off, (unsigned long long)item->range_size);
-	return text;
 }
 
 static void check_ones(const one *ones, const lade_item *items, size_t count,

@@ -315,6 +315,65 @@ static void no_room(void **state)
 		}
 }
 
+/* An item of arrays without an address is refused, also where a checksum stands before what is
+ * encoded or decoded; its neighbours are not. */
+static void no_address(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"lz4|xxh64(start)", "shuffle(4)|snappy|crc32(start)",
+	                                    "crc32c(start)|xxh64(start)"};
+	lade_place place = {LADE_DEVICE, 0};
+	uint64_t size[3] = {96, 96, 96}, cap[3] = {400, 400, 400}, told[3];
+	uint8_t text[96];
+	memset(text, 'a', sizeof text);
+	for (size_t k = 0; k < 2 * sizeof texts / sizeof *texts; k++) {
+		lade_spec *spec = spec_of(engine, texts[k / 2]);
+		bool decode = k % 2;
+		buffer src = buffer_new(place, 3 * 96, 0), dst = buffer_new(place, 3 * 400, 3);
+		uint64_t from[3], to[3];
+		uint32_t status[3];
+		for (size_t i = 0; i < 3; i++) {
+			from[i] = decode && i == 1 ? 0 : (uint64_t)(uintptr_t)(src.data + 96 * i);
+			to[i] = !decode && i == 1 ? 0 : (uint64_t)(uintptr_t)(dst.data + 400 * i);
+			chunk c = {.encoded = text, .encoded_size = 96};
+			if (decode) {
+				c = chunk_of(engine, spec, NULL, &(rng){.s = 5}, 40);
+				size[i] = c.encoded_size;
+				assert_true(size[i] <= 96);
+			}
+			move(0, src.data + 96 * i, c.encoded, c.encoded_size);
+			if (decode)
+				chunk_free(&c);
+		}
+		buffer sizes = words(told, 3), statuses = buffer_new(place, sizeof status, 0);
+		lade_arrays a = {.src = (const void *const *)(const void *)from,
+		                 .src_size = size,
+		                 .dst = (void *const *)(void *)to,
+		                 .dst_cap = cap,
+		                 .count = 3,
+		                 .largest = 400};
+		lade_async_options o = {.struct_size = sizeof o,
+		                        .flags = LADE_ASYNC_HOST_TABLES,
+		                        .sizes = (uint64_t *)(void *)sizes.data,
+		                        .statuses = (uint32_t *)(void *)statuses.data};
+		OK((decode ? lade_decode_arrays_async : lade_encode_arrays_async)(engine, spec, &a,
+		                                                                  &o, err));
+		OK(lade_stream_wait(0, NULL, err));
+		buffer_get(&sizes, told, sizeof told);
+		buffer_get(&statuses, status, sizeof status);
+		for (size_t i = 0; i < 3; i++) {
+			assert_int_equal(status[i], i == 1 ? LADE_E_ARG : LADE_OK);
+			assert_int_equal(told[i] != 0, i != 1);
+		}
+		free(buffer_image(&dst));
+		buffer_free(&src);
+		buffer_free(&dst);
+		buffer_free(&sizes);
+		buffer_free(&statuses);
+		lade_spec_unref(spec);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +384,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(bad_arrays, begin, end),
 		cmocka_unit_test_setup_teardown(damage, begin, end),
 		cmocka_unit_test_setup_teardown(no_room, begin, end),
+		cmocka_unit_test_setup_teardown(no_address, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);

@@ -270,6 +270,41 @@ static void bad_arguments(void **)
 	assert_int_equal(out[0], 9);
 }
 
+/* A source may lie as near to its destination as it likes, on either side, within what a window
+ * covers: its bytes are not those of the output. */
+static void sources_beside_destinations(void **)
+{
+	rng r = {0x5eed};
+	for (const kernel &k : kernels) {
+		for (uint32_t round = 0; round < 24; round++) {
+			bytes raw = make_data(&r, 1 + rng_below(&r, round % 3 ? 40 : 2500));
+			bytes s = encode(&r, k.snappy, raw);
+			size_t gap = round % 4 ? rng_below(&r, 300) : 0, lead = rng_below(&r, 128);
+			size_t first = round % 2 ? s.size() : raw.size();
+			alignas(128) static uint8_t memory[8192];
+			uint8_t *one = memory + 128 + lead, *other = one + first + gap;
+			memset(memory, 0xA5, sizeof memory);
+			const uint8_t *src = round % 2 ? one : other;
+			uint8_t *dst = round % 2 ? other : one;
+			memcpy((uint8_t *)src, s.data(), s.size());
+			uint64_t size = s.size(), cap = raw.size(), got = 77;
+			uint32_t status = 77, next = 0;
+			lade_gpu_batch batch = {&src, &size, &dst, &cap, &got,
+			                        &status, nullptr, &next, 1};
+			emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
+			config.seed = round;
+			emu_result e = emu_launch(config, [&] { k.run(batch); });
+			if (!e.ok)
+				print_error("%s: %s\n", k.name, e.message);
+			assert_true(e.ok);
+			assert_int_equal(status, LADE_GPU_OK);
+			assert_int_equal(got, raw.size());
+			assert_memory_equal(dst, raw.data(), raw.size());
+			assert_memory_equal(src, s.data(), s.size());
+		}
+	}
+}
+
 /* A chunk that failed before is not touched, and keeps its status. */
 static void failed_before(void **)
 {
@@ -303,6 +338,7 @@ int main(void)
 		cmocka_unit_test(long_runs),
 		cmocka_unit_test(damaged_streams),
 		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(sources_beside_destinations),
 		cmocka_unit_test(failed_before),
 	};
 	return cmocka_run_group_tests_name("kernel_lz", tests, NULL, NULL);
