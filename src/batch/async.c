@@ -29,7 +29,7 @@ typedef struct async {
 	lade_stream stream;
 	lade__route route;
 	bool capturing;
-	int mode; /* of captures, the thread's own */
+	int mode;            /* of captures, the thread's own */
 	lade__address block; /* the workspace: the caller's or the engine's */
 	size_t block_size;
 } async;
@@ -276,12 +276,14 @@ static lade_status enqueue_sizes(async *a, const lade_arrays *arrays, lade_error
 	const lade_async_options *o = a->options;
 	size_t last = a->route.spec->count - 1;
 	const lade__gpu_codec *codec = lade__route_at(a->engine, &a->route, last)->ctx;
-	lade__gpu_work work = {.device = a->device, .stream = a->stream,
+	lade__gpu_work work = {.device = a->device,
+	                       .stream = a->stream,
 	                       .stage = &a->route.spec->stage[last],
 	                       .src = lade__address_of(arrays->src),
 	                       .src_size = lade__address_of(arrays->src_size),
 	                       .dst_size = lade__address_of(o->sizes),
-	                       .status = lade__address_of(o->statuses), .count = arrays->count};
+	                       .status = lade__address_of(o->statuses),
+	                       .count = arrays->count};
 	lade_arrays sources = {
 		.src = arrays->src, .src_size = arrays->src_size, .count = arrays->count};
 	size_t extra = host_tables_size(o, arrays->count, 2);
@@ -666,6 +668,9 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 		return status;
 	/* What a batch of units has beside the stages' own: see gpu_wave.c and above. */
 	size_t pipe = lade__gpu_pipe_workspace(engine, &route, count, largest ? largest : 1, total);
+	/* Of arrays it may not be known, and some stages then want more. */
+	size_t unknown = largest ? 0 : lade__gpu_pipe_workspace(engine, &route, count, 0, total);
+	pipe = unknown != SIZE_MAX && unknown > pipe ? unknown : pipe;
 	if (count > INT32_MAX || pipe > SIZE_MAX / 2)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "%zu items of up to %llu bytes: the workspace is too large", count,

@@ -285,6 +285,7 @@ void lade__gpu_lanes_free(lade_engine *engine, lade__gpu_lane *lanes, lade__gpu_
 /* What became of an item. */
 typedef struct lade__gpu_done {
 	lade_status status;
+	bool told; /* all of its units are done */
 	size_t size;
 } lade__gpu_done;
 
@@ -298,7 +299,8 @@ typedef struct lade__gpu_feed {
 	 * are no more.  Fails: LADE_E_NOMEM */
 	lade_status (*more)(void *ctx, size_t want, lade__gpu_list *list, bool *end,
 	                    lade_error *err);
-	/* An item's last unit is done; its entry of 'done' says what came of it. */
+	/* An item's last unit is done; its entry of 'done', with 'told' set, says what came
+	 * of it. */
 	void (*told)(void *ctx, size_t item);
 	lade__gpu_done *done; /* by item, LADE_OK and 0 before; a unit adds its bytes, or leaves
 	                       * its status where there is none yet */
@@ -310,8 +312,8 @@ typedef struct lade__gpu_feed {
 /*
  * Runs units of one route on an entered device, behind the work of 'stream', and waits.  Pageable
  * bytes are moved by up to 'threads' threads (0: the engine's).
- * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items is not known,
- *        and the feed may not have come to its end
+ * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items that were
+ *        not told is not known, and the feed may not have come to its end
  */
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
                           lade_stream stream, unsigned threads, lade__gpu_feed *feed,

@@ -260,7 +260,7 @@ static void item_told(void *ctx, size_t index)
 		f->group->failed++;
 }
 
-/* Says of each item of a group that failed, why. */
+/* Says of each item of a group that was told and failed, why. */
 static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 {
 	bool first = true;
@@ -268,7 +268,7 @@ static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 		size_t i = g->own[k];
 		lade_status status = c->done[i].status;
 		lade_error error;
-		if (status == LADE_OK)
+		if (status == LADE_OK || !c->done[i].told)
 			continue;
 		if (first || c->outcome->item_errors)
 			detail(c, g, i, status, &error);
@@ -282,7 +282,7 @@ static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 
 /*
  * Runs a group's items on its device; '*why' is the device's failure, which the items that it met
- * have in common: those in 'own'.
+ * have in common: those in 'own' that were not told before.
  * Fails: when the call as a whole does
  */
 static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__device *device,
@@ -305,7 +305,7 @@ static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__dev
 	feed.done = c->done;
 	*why_status = lade__gpu_run(c->engine, &g->dev, device, c->options->stream,
 	                            c->options->threads, &feed, why);
-	if (*why_status == LADE_OK && g->failed)
+	if (g->failed)
 		tell_failed(c, g);
 	/* The others of the group share the failure, too. */
 	lade__gpu_list list = {0};
@@ -323,21 +323,24 @@ static void fail_all(lade__gpu_calling *c, const size_t *index, size_t count, la
 		lade__outcome_failed(c->outcome, index[i], status, why);
 }
 
-/* Hands the items of a group whose device has no memory for them to the host, where that may; else
- * they fail so. */
+/* Hands the items of a group that its device has not done, for want of memory or since it does not
+ * open, to the host, where that may; else they fail so.  Those that were told have found their
+ * end. */
 static lade_status run_without(lade__gpu_calling *c, lade__gpu_group *g, lade_status status,
-                               const lade_error *why, lade_error *err)
+                               const lade_error *why, bool host, lade_error *err)
 {
-	bool host = status == LADE_E_NOMEM && c->options->where == LADE_WHERE_AUTO &&
-	            g->host_status == LADE_OK;
-	if (!host) {
-		fail_all(c, g->own, g->own_count, status, why);
-		return LADE_OK;
-	}
+	host = host && c->options->where == LADE_WHERE_AUTO && g->host_status == LADE_OK;
 	for (size_t k = 0; k < g->own_count; k++) {
-		status = not_devices(c, g, g->own[k], LADE_OK, NULL, err);
-		if (status != LADE_OK)
-			return status;
+		size_t i = g->own[k];
+		if (c->done && c->done[i].told)
+			continue;
+		if (!host) {
+			lade__outcome_failed(c->outcome, i, status, why);
+			continue;
+		}
+		lade_status found = not_devices(c, g, i, LADE_OK, NULL, err);
+		if (found != LADE_OK)
+			return found;
 	}
 	return LADE_OK;
 }
@@ -375,15 +378,14 @@ static lade_status run_group(lade__gpu_calling *c, lade__gpu_group *g, lade_erro
 			status = more_units(&f, SORT_STEP, &list, &end, err);
 		free(list.unit);
 		fail_all(c, g->bridge, g->bridge_count, own, &why);
-		if (status == LADE_OK && !lade__gpu_is_near(g))
-			return run_without(c, g, own, &why, err);
-		fail_all(c, g->own, g->own_count, own, &why);
-		return status;
+		if (status != LADE_OK)
+			return status;
+		return run_without(c, g, own, &why, !lade__gpu_is_near(g), err);
 	}
 	if (g->on_device) {
 		TRY(run_units(c, g, device, &own, &why, err));
 		if (own != LADE_OK)
-			TRY(run_without(c, g, own, &why, err));
+			TRY(run_without(c, g, own, &why, own == LADE_E_NOMEM, err));
 	}
 	if (g->bridge_count) {
 		TRY(run_bridge(c, g, device, &bridge, &why, err));

@@ -70,8 +70,8 @@ typedef struct run {
 	lade__device *device;
 	lade__gpu_lane *lane;
 	lade__gpu_feed *feed;
-	bool end;            /* of the feed */
-	lade__gpu_most most; /* of a wave */
+	bool end;               /* of the feed */
+	lade__gpu_most most;    /* of a wave */
 	size_t few_in, few_out; /* of a small one */
 	size_t guess;           /* units that the next wave takes, about */
 	bool single;            /* one wave is all */
@@ -339,8 +339,8 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 		for (result = 0; first <= i && result == 0; first++)
 			result = send(r, w, p, base, first, first);
 	}
-	return lade__driver_check(r->device->driver, result, r->device->number,
-	                          "cuMemcpyDtoHAsync", err);
+	return lade__driver_check(r->device->driver, result, r->device->number, "cuMemcpyDtoHAsync",
+	                          err);
 }
 
 /* Sends the results of a wave on their way, when it is known how long they are. */
@@ -389,8 +389,10 @@ static lade_status wave_retire(run *r, lade_error *err)
 	TRY(spread_all(r, w, &p, true, err));
 	for (size_t i = 0; i < w->count; i++) {
 		unit_done(r, &w->units[i], p.status[i], p.size[i]);
-		if (w->units[i].last)
-			r->feed->told(r->feed->ctx, w->units[i].item);
+		if (!w->units[i].last)
+			continue;
+		r->feed->done[w->units[i].item].told = true;
+		r->feed->told(r->feed->ctx, w->units[i].item);
 	}
 	r->first = (r->first + 1) % r->slots;
 	r->flying--;

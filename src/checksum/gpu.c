@@ -119,7 +119,7 @@ typedef struct lade__gpu_sums {
 #define UNIT_MOST 262144u
 #define PARTS_MOST 4096u
 #define PARTS_ALL (1u << 20) /* of all chunks, as long as they are fewer */
-#define PARTS_UNKNOWN 16u /* of a chunk whose size nobody tells */
+#define PARTS_UNKNOWN 16u    /* of a chunk whose size nobody tells */
 
 #define CRC_THREADS 512u
 #define CRC_SHARED ((size_t)448 * 128)
@@ -141,7 +141,7 @@ bool lade__gpu_checksum_known(lade_checksum kind)
 /* Units of a chunk of 'size' bytes at any address. */
 static uint64_t units_of(uint64_t size, uint32_t unit)
 {
-	return (size + 15) / unit + ((size + 15) % unit != 0);
+	return size / unit + (size % unit + 15 + unit - 1) / unit;
 }
 
 /* What a chunk is cut into, so that one large chunk among many small ones does not cost a place for
@@ -154,10 +154,17 @@ static uint32_t parts_of(uint64_t largest, uint32_t unit, size_t count)
 	return parts ? (uint32_t)parts : 1;
 }
 
+/* What suffices for fewer and smaller chunks, too: parts_of() gives as many chunks as these no more
+ * parts together. */
 size_t lade__gpu_checksum_workspace(lade_checksum kind, size_t count, uint64_t largest)
 {
-	size_t parts = kind == LADE_XXH64 ? 1 : parts_of(largest, UNIT_LEAST, count);
-	return count > SIZE_MAX / 8 / parts ? SIZE_MAX : 8 * parts * count;
+	size_t places = count;
+	if (kind != LADE_XXH64 && count < PARTS_ALL) {
+		uint64_t parts = largest ? units_of(largest, UNIT_LEAST) : PARTS_UNKNOWN;
+		parts = parts < PARTS_MOST ? parts : PARTS_MOST;
+		places = parts * count < PARTS_ALL ? (size_t)(parts * count) : PARTS_ALL;
+	}
+	return places > SIZE_MAX / 8 ? SIZE_MAX : 8 * places;
 }
 
 /* Units large enough to be worth a warp's beginning and end, and small enough that there are two

@@ -219,6 +219,44 @@ static void bad_arrays(void **state)
 	OK(lade_checksums_arrays_async(engine, LADE_CRC32, &none, NULL, &o, err));
 }
 
+/* The workspace that is told for a batch suffices for any that is smaller, and for one whose
+ * largest chunk is not known where that is asked for. */
+static void workspaces(void **state)
+{
+	(void)state;
+	static const size_t counts[] = {1,       2,       255,     256,       257,
+	                                1000,    524287,  524288,  524289,    1048575,
+	                                1048576, 1048577, 2000000, 100000000, 2147483647};
+	static const uint64_t largests[] = {1,       4080,    4081,           65536,
+	                                    1 << 24, 1 << 30, UINT64_MAX - 3, UINT64_MAX};
+	lade_spec *spec = spec_of(engine, "crc32c");
+	size_t size, before = 0, over[8] = {0};
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++, before = 0)
+		for (size_t k = 0; k < 8; k++) {
+			OK(lade_workspace_size(engine, spec, LADE_DECODE, counts[i], largests[k], 0,
+			                       &size, err));
+			assert_true(size >= before && size >= over[k]);
+			before = over[k] = size;
+		}
+	uint64_t address = 0, told = 0, sum = 0;
+	buffer src = words(&address, 1), sizes = words(&told, 1), sums = words(&sum, 1);
+	OK(lade_workspace_size(engine, spec, LADE_DECODE, 1, 0, 0, &size, err));
+	buffer workspace = buffer_new((lade_place){LADE_DEVICE, 0}, size, 0);
+	lade_arrays a = {.src = (const void *const *)(const void *)src.data,
+	                 .src_size = (const uint64_t *)(const void *)sizes.data,
+	                 .count = 1};
+	lade_async_options o = {
+		.struct_size = sizeof o, .workspace = workspace.data, .workspace_size = size};
+	OK(lade_checksums_arrays_async(engine, LADE_CRC32C, &a, (uint64_t *)(void *)sums.data, &o,
+	                               err));
+	OK(lade_stream_wait(0, NULL, err));
+	buffer_free(&src);
+	buffer_free(&sizes);
+	buffer_free(&sums);
+	buffer_free(&workspace);
+	lade_spec_unref(spec);
+}
+
 /* ---- stages -------------------------------------------------------------------------------- */
 
 /* Damage is found, or not looked for. */
@@ -382,6 +420,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(driver_fails, begin, end),
 		cmocka_unit_test_setup_teardown(arrays, begin, end),
 		cmocka_unit_test_setup_teardown(bad_arrays, begin, end),
+		cmocka_unit_test_setup_teardown(workspaces, begin, end),
 		cmocka_unit_test_setup_teardown(damage, begin, end),
 		cmocka_unit_test_setup_teardown(no_room, begin, end),
 		cmocka_unit_test_setup_teardown(no_address, begin, end),

@@ -399,6 +399,143 @@ static void with_little_device_memory_it_goes_on(void **state)
 	all_given_back();
 }
 
+/* ---- the host in a device's place ------------------------------------------ */
+
+#define LETTERS ((size_t)8)
+static const uint8_t letters[LETTERS] = {'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a'};
+static long host_decodes;
+
+/* A decoder of the host that devices are much cheaper than; of 'letters' alone. */
+static lade_status decode_letters(const lade_run *run, lade_cspan from, lade_span to, size_t *size,
+                                  lade_error *err)
+{
+	(void)run, (void)from;
+	__atomic_fetch_add(&host_decodes, 1, __ATOMIC_RELAXED);
+	if (to.size < LETTERS)
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "no room for letters");
+	memcpy(to.data, letters, LETTERS);
+	*size = LETTERS;
+	return LADE_OK;
+}
+
+static double dear(void *ctx, const lade_workload *workload)
+{
+	(void)ctx, (void)workload;
+	return 1e12;
+}
+
+static lade_engine *engine_with_letters(void)
+{
+	lade_engine *engine = engine_new();
+	lade_implementation own = {.struct_size = sizeof own,
+	                           .name = "lz4/letters",
+	                           .algorithm = "lz4",
+	                           .direction = LADE_DECODE,
+	                           .priority = 10,
+	                           .cost = dear,
+	                           .run = decode_letters};
+	OK(lade_engine_add_implementation(engine, &own, err));
+	host_decodes = 0;
+	return engine;
+}
+
+/* The last item wants a larger block, for which there is no memory: those before it are done by
+ * then, and stay so; the host does that one alone. */
+static void what_was_told_is_not_done_again(void **state)
+{
+	(void)state;
+	enum { COUNT = 2049 }; /* a wave, and one item more */
+	size_t large = (size_t)4 << 20;
+	memset(counted, 0, sizeof counted);
+	lade_engine *engine = engine_with_letters();
+	lade_spec *spec = spec_of(engine, "shuffle(4)|lz4");
+	uint8_t encoded[64];
+	size_t size;
+	OK(lade_encode(engine, spec, letters, LETTERS, encoded, sizeof encoded, &size, err));
+	buffer from = buffer_new(near, size, 0);
+	buffer to = buffer_new(near, LETTERS * (COUNT - 1) + large, 0);
+	buffer_put(&from, encoded, size);
+	lade_segment segment = {.data = from.data, .size = size, .place = near};
+	lade_item *item = calloc(COUNT, sizeof *item);
+	lade_result *result = calloc(COUNT, sizeof *result);
+	for (size_t i = 0; i < COUNT; i++)
+		item[i] = (lade_item){
+			.src = &segment,
+			.src_count = 1,
+			.dst = {to.data + LETTERS * i, i + 1 < COUNT ? LETTERS : large, near}};
+	/* Whatever comes behind the first block. */
+	counted[LADE_DEVICE].fail_from = 2;
+	counted[LADE_DEVICE].calls = 0;
+	OK(lade_decode_into(engine, spec, item, COUNT, result, NULL, err));
+	assert_true(counted[LADE_DEVICE].calls > 1);
+	assert_int_equal(host_decodes, 1);
+	uint8_t *got = malloc(to.size);
+	buffer_get(&to, got, to.size);
+	for (size_t i = 0; i < COUNT; i++) {
+		assert_int_equal(result[i].status, LADE_OK);
+		assert_int_equal(result[i].size, LETTERS);
+		assert_memory_equal(got + LETTERS * i, letters, LETTERS);
+	}
+	/* Where only the device is asked, those are done as well. */
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	counted[LADE_DEVICE].calls = 0;
+	FAILS(LADE_E_NOMEM,
+	      "item 2048: ", lade_decode_into(engine, spec, item, COUNT, result, &o, err));
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(result[i].status, i + 1 < COUNT ? LADE_OK : LADE_E_NOMEM);
+	counted[LADE_DEVICE].fail_from = 0;
+	free(got);
+	free(item);
+	free(result);
+	buffer_free(&from);
+	buffer_free(&to);
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
+	all_given_back();
+}
+
+/* What lies in pinned memory on both sides is the host's where its device does not open. */
+static void a_device_that_does_not_open(void **state)
+{
+	(void)state;
+	if (!emu)
+		skip();
+	memset(counted, 0, sizeof counted);
+	lade_engine *engine = engine_with_letters();
+	uint8_t encoded[64];
+	lade_result result;
+	size_t size;
+	OK(lade_encode(engine, lz4, letters, LETTERS, encoded, sizeof encoded, &size, err));
+	buffer from = buffer_new(pinned, size, 0), to = buffer_new(pinned, LETTERS, 0);
+	buffer_put(&from, encoded, size);
+	lade_segment segment = {.data = from.data, .size = size, .place = pinned};
+	lade_item item = {.src = &segment, .src_count = 1, .dst = buffer_span(&to)};
+	for (int turn = 0; turn < 2; turn++) {
+		lade_batch_options o = {.struct_size = sizeof o,
+		                        .where = turn ? LADE_WHERE_DEVICE : LADE_WHERE_AUTO};
+		lade_error why = {.message = ""};
+		host_decodes = 0;
+		emu->failed = NULL;
+		emu->fail_code = 999;
+		emu->fail_at = emu->calls + 1;
+		lade_status status = lade_decode_into(engine, lz4, &item, 1, &result, &o, &why);
+		emu->fail_at = 0;
+		assert_non_null(emu->failed);
+		assert_non_null(strstr(emu->failed, "cuCtxPushCurrent"));
+		assert_int_equal(status, turn ? LADE_E_DEVICE : LADE_OK);
+		assert_int_equal(result.status, status);
+		assert_int_equal(host_decodes, turn ? 0 : 1);
+	}
+	/* And the device's, where it does. */
+	host_decodes = 0;
+	OK(lade_decode_into(engine, lz4, &item, 1, &result, NULL, err));
+	assert_int_equal(host_decodes, 0);
+	buffer_free(&from);
+	buffer_free(&to);
+	lade_engine_free(engine);
+	all_given_back();
+}
+
 /* ---- what is kept ------------------------------------------ */
 
 static void what_an_engine_keeps_is_bounded(void **state)
@@ -509,9 +646,8 @@ static void a_device_does_not_spoil_the_host(void **state)
 	uint8_t back[SIZE];
 	lade_segment s[2] = {{c->encoded, c->encoded_size, LADE_PLACE_HOST, 0},
 	                     {src[1][0].data, src[1][0].size, src[1][0].place, 0}};
-	lade_item items[2] = {
-		{.src = &s[0], .src_count = 1, .dst = lade_host_span(back, SIZE)},
-		{.src = &s[1], .src_count = 1, .dst = buffer_span(&dst[0])}};
+	lade_item items[2] = {{.src = &s[0], .src_count = 1, .dst = lade_host_span(back, SIZE)},
+	                      {.src = &s[1], .src_count = 1, .dst = buffer_span(&dst[0])}};
 	for (int at = 1;; at++) {
 		lade_engine *engine = engine_new();
 		lade_result results[2];
@@ -578,6 +714,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(each_allocation_fails_in_turn, begin, end),
 		cmocka_unit_test_setup_teardown(without_device_memory_the_host_decodes, begin, end),
 		cmocka_unit_test_setup_teardown(with_little_device_memory_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_told_is_not_done_again, begin, end),
+		cmocka_unit_test_setup_teardown(a_device_that_does_not_open, begin, end),
 		cmocka_unit_test_setup_teardown(what_an_engine_keeps_is_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(each_call_of_the_driver_fails_in_turn, begin, end),
 		cmocka_unit_test_setup_teardown(a_device_does_not_spoil_the_host, begin, end),
