@@ -5,8 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "kernel_test.h"
-#include "guard.h"
+#include "place.h"
 
 #include "cuda/bitshuffle.cu"
 
@@ -40,32 +39,6 @@ static bytes reference(const form &f, const bytes &in)
 		reference_block(f, in.size() - at < block ? in.size() - at : block, &in[at],
 		                &out[at]);
 	return out;
-}
-
-/* A buffer of 'size' bytes, 'skew' bytes behind a guard page (with a zone between) or before one.
- */
-struct place {
-	guard g;
-	size_t skew, size;
-	uint8_t *data;
-};
-
-static place place_new(size_t size, size_t skew, int at_end)
-{
-	place p = {guard_new(size + skew, at_end), skew, size, nullptr};
-	if (size + skew)
-		memset(p.g.data, 0xC3, size + skew);
-	p.data = p.g.data + (at_end ? 0 : skew);
-	return p;
-}
-
-/* Also wants the zone as it was. */
-static void place_free(place *p)
-{
-	const uint8_t *zone = p->data == p->g.data ? p->g.data + p->size : p->g.data;
-	for (size_t i = 0; i < p->skew; i++)
-		assert_int_equal(zone[i], 0xC3);
-	guard_free(&p->g);
 }
 
 static void launch(const form &f, bool encode, const std::vector<bytes> &in,
