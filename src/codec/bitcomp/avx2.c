@@ -12,19 +12,15 @@
 #define LZCNT _lzcnt_u64
 #define MIN_OF_LOGS 3 /* elements of 8 bytes have no such instruction */
 #define MIN_OF(log, a, b) MIN_OF_(log, (__m256i)(a), (__m256i)(b))
-#define MAX_OF(log, a, b) MAX_OF_(log, (__m256i)(a), (__m256i)(b))
 #define MIN_OF_(log, a, b) \
 	((log) == 0   ? _mm256_min_epu8(a, b) \
 	 : (log) == 1 ? _mm256_min_epu16(a, b) \
 	              : _mm256_min_epu32(a, b))
-#define MAX_OF_(log, a, b) \
-	((log) == 0   ? _mm256_max_epu8(a, b) \
-	 : (log) == 1 ? _mm256_max_epu16(a, b) \
-	              : _mm256_max_epu32(a, b))
 #define PEXT _pext_u64
 #define PDEP _pdep_u64
 
 #include "codec/bitcomp/block_avx2.h"
+#define LEAST_IN(log, v) least_in_32(log, (__m256i)(v))
 
 /* to[i] = table[from[i]] for 'bytes' bytes, rounded up to 32; all of them are below 'words'. */
 static TARGET void look_up(const uint8_t table[256], unsigned words, const uint8_t *from,

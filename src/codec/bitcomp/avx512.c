@@ -7,27 +7,32 @@
 #include <immintrin.h>
 
 #define TARGET \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi,bmi2,lzcnt")))
+	__attribute__(( \
+		target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
+	               "bmi,bmi2,lzcnt,popcnt")))
 #define VEC 64
 #define BZHI _bzhi_u64
 #define LZCNT _lzcnt_u64
 #define MIN_OF_LOGS 4
 #define MIN_OF(log, a, b) MIN_OF_(log, (__m512i)(a), (__m512i)(b))
-#define MAX_OF(log, a, b) MAX_OF_(log, (__m512i)(a), (__m512i)(b))
 #define MIN_OF_(log, a, b) \
 	((log) == 0   ? _mm512_min_epu8(a, b) \
 	 : (log) == 1 ? _mm512_min_epu16(a, b) \
 	 : (log) == 2 ? _mm512_min_epu32(a, b) \
 	              : _mm512_min_epu64(a, b))
-#define MAX_OF_(log, a, b) \
-	((log) == 0   ? _mm512_max_epu8(a, b) \
-	 : (log) == 1 ? _mm512_max_epu16(a, b) \
-	 : (log) == 2 ? _mm512_max_epu32(a, b) \
-	              : _mm512_max_epu64(a, b))
 #define PEXT _pext_u64
 #define PDEP _pdep_u64
 
 #include "codec/bitcomp/block_avx2.h"
+#define LEAST_IN(log, v) least_in_64(log, (__m512i)(v))
+
+INLINE_AVX2 uint64_t least_in_64(unsigned log, __m512i v)
+{
+	__m256i a = _mm512_castsi512_si256(v), b = _mm512_extracti64x4_epi64(v, 1);
+	return least_in_32(log, log == 3 ? _mm256_min_epu64(a, b) : least_of(log, a, b));
+}
+
+#include "codec/bitcomp/block_avx512.h"
 
 /* As in avx2.c, rounded up to 64. */
 static TARGET void look_up(const uint8_t table[256], unsigned words, const uint8_t *from,

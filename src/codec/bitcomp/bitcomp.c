@@ -472,7 +472,10 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 static double encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return lade__codec_cost(workload, 100, workload->cpu >= LADE_CPU_AVX2 ? 2.0 : 0.6);
+	return lade__codec_cost(workload, 100,
+	                        workload->cpu >= LADE_CPU_AVX512 ? 5.0
+	                        : workload->cpu >= LADE_CPU_AVX2 ? 3.0
+	                                                         : 1.3);
 }
 
 static double decode_cost(void *ctx, const lade_workload *workload)

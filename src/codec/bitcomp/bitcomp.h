@@ -14,6 +14,19 @@
 /* Bytes that kernels may read behind a sub-block, and write behind a destination. */
 #define SLACK 64
 
+/*
+ * For loops over sub-block 'src' that are at byte 'i': asks for a line of the next one's first or
+ * second half at every second line.  To the second cache, as the first one holds what is worked on.
+ * What is asked for may lie behind the source's end.
+ */
+#define PREFETCH_NEXT(src, i, half) \
+	do { \
+		if ((i) % 128 == 0) \
+			__builtin_prefetch((const void *)((uintptr_t)(src) + BLOCK + \
+			                                  (half)*BLOCK / 2 + (i) / 2), \
+			                   0, 2); \
+	} while (0)
+
 static inline size_t lade__bitcomp_up(size_t size)
 {
 	return (size + LADE_BITCOMP_UNIT - 1) & ~(size_t)(LADE_BITCOMP_UNIT - 1);

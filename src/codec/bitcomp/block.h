@@ -7,7 +7,12 @@
  */
 #include "codec/bitcomp/bitcomp.h"
 
+#include <limits.h>
 #include <string.h>
+
+#ifndef RANKS
+#define RANKS lade__bitcomp_ranks
+#endif
 
 #define INLINE static inline TARGET __attribute__((always_inline, unused))
 
@@ -80,58 +85,66 @@ INLINE size_t parts_size(unsigned log, unsigned mode, unsigned words, unsigned u
 	       lade__bitcomp_up(mode & LADE_BITCOMP_WIDTHS ? (units + 1) / 2 : 0);
 }
 
-/* 8 units' widths, and numbers of their size. */
-typedef uint16_t counts __attribute__((vector_size(16)));
-typedef uint8_t bytes8 __attribute__((vector_size(8)));
+/* Units' numbers of bits, a vector of bytes at once; arrays of them end with zeros up to one. */
+typedef uint8_t bvec __attribute__((vector_size(VEC)));
+typedef uint16_t pairs __attribute__((vector_size(VEC)));
+typedef uint8_t half_bytes __attribute__((vector_size(VEC / 2)));
 
-INLINE counts counts_load(const uint8_t *p)
+INLINE bvec bvec_load(const uint8_t *p)
 {
-	bytes8 b;
-	memcpy(&b, p, 8);
-	return __builtin_convertvector(b, counts);
+	bvec b;
+	memcpy(&b, p, VEC);
+	return b;
 }
 
-INLINE void counts_store(uint8_t *p, counts n)
+INLINE void bvec_store(uint8_t *p, bvec b)
 {
-	bytes8 b = __builtin_convertvector(n, bytes8);
-	memcpy(p, &b, 8);
+	memcpy(p, &b, VEC);
 }
 
-/* The codes of units that need 'n' bits: of the least widths that can be said. */
-INLINE counts codes_of(counts n, unsigned width, unsigned step)
+INLINE bvec bvec_least(bvec a, bvec b)
 {
-	counts code = ((counts){0} + (uint16_t)width - n) >> step;
-	counts large = (counts)(code > 14), none = (counts)(n == 0);
-	return (((code & ~large) | (large & 14)) & ~none) | (none & 15);
+#ifdef MIN_OF
+	return (bvec)MIN_OF(0, a, b);
+#else
+	bvec m = (bvec)(a < b);
+	return (a & m) | (b & ~m);
+#endif
 }
 
-/* What codes say. */
-INLINE counts widths_of(counts code, unsigned width, unsigned step)
+/* How much less than 'width' bits codes can say for units that need 'n', of those not 0. */
+INLINE bvec less_of(bvec n, unsigned width, unsigned step)
 {
-	return ((counts){0} + (uint16_t)width - (code << step)) & (counts)(code != 15);
+	bvec less = ((bvec){0} + (uint8_t)width - n) & (uint8_t)(0xFF << step);
+	return bvec_least(less, (bvec){0} + (uint8_t)(14 << step));
+}
+
+/* The widths that codes can say for units that need 'n' bits. */
+INLINE bvec widths_of(bvec n, unsigned width, unsigned step)
+{
+	return ((bvec){0} + (uint8_t)width - less_of(n, width, step)) & (bvec)(n != 0);
 }
 
 /*
- * The sum of all units' widths as codes can say them, and the step with which it is least.  'need'
- * has the units' bits, and zeros up to a multiple of 8.
+ * The sum of all units' widths as codes can say them, and the step with which it is least.
  */
 INLINE size_t widths_sum(const uint8_t *need, size_t units, unsigned width, unsigned *step)
 {
-	size_t best = SIZE_MAX;
-	counts all[3] = {{0}};
+	unsigned best = UINT_MAX;
+	pairs all[3] = {{0}};
 	/* 14 less than 'width' can be said with step 0: then other steps would only lose. */
 	unsigned steps = width > 14 ? 3 : 1;
-	for (size_t u = 0; u < units; u += 8) {
-		counts n = counts_load(need + u);
-		if (steps == 1)
-			all[0] += n;
-		for (unsigned s = 0; steps == 3 && s < 3; s++)
-			all[s] += widths_of(codes_of(n, width, s), width, s);
+	for (size_t u = 0; u < units; u += VEC) {
+		bvec n = bvec_load(need + u);
+		for (unsigned s = 0; s < steps; s++) {
+			pairs w = (pairs)(steps == 1 ? n : widths_of(n, width, s));
+			all[s] += (w & 0xFF) + (w >> 8);
+		}
 	}
 	for (unsigned s = 0; s < steps; s++) {
-		size_t sum = 0;
-		for (unsigned i = 0; i < 8; i++)
-			sum += all[s][i];
+		uint16_t sum = 0; /* at most the bits of 1 KiB */
+		for (unsigned i = 0; i < VEC / 2; i++)
+			sum = (uint16_t)(sum + all[s][i]);
 		if (sum < best) {
 			best = sum;
 			*step = s;
@@ -140,18 +153,34 @@ INLINE size_t widths_sum(const uint8_t *need, size_t units, unsigned width, unsi
 	return best;
 }
 
-/* The largest of bytes, of which there is a multiple of 8, or zeros up to one. */
+/* The units' widths as their codes say them, and the codes, two a byte. */
+INLINE void widths_put(const uint8_t *need, size_t units, unsigned width, unsigned step,
+                       uint8_t *widths, uint8_t *codes)
+{
+	for (size_t u = 0; u < units; u += VEC) {
+		bvec n = bvec_load(need + u), none = (bvec)(n == 0);
+		pairs code = (pairs)((less_of(n, width, step) >> step & ~none) | (none & 15));
+		half_bytes out =
+			__builtin_convertvector((code & 15) | (code >> 4 & 0xF0), half_bytes);
+		bvec_store(widths + u, widths_of(n, width, step));
+		memcpy(codes + u / 2, &out, VEC / 2);
+	}
+}
+
+/* The largest of bytes. */
 INLINE unsigned most_of(const uint8_t *p, size_t count)
 {
-	counts most = {0};
-	unsigned last = 0;
-	for (size_t i = 0; i < count; i += 8) {
-		counts n = counts_load(p + i), m = (counts)(n > most);
-		most = (n & m) | (most & ~m);
-	}
-	for (unsigned i = 0; i < 8; i++)
-		last = most[i] > last ? most[i] : last;
-	return last;
+	bvec least = ~(bvec){0};
+	unsigned last = 255;
+	for (size_t i = 0; i < count; i += VEC)
+		least = bvec_least(least, ~bvec_load(p + i));
+#ifdef LEAST_IN
+	last = (unsigned)LEAST_IN(0, least);
+#else
+	for (unsigned i = 0; i < VEC; i++)
+		last = least[i] < last ? least[i] : last;
+#endif
+	return 255 - last;
 }
 
 /* to[i] = table[from[i]], where these are below 'words'; may do whole vectors. */
@@ -165,6 +194,25 @@ INLINE void look_up_all(const uint8_t table[256], unsigned words, const uint8_t 
 	for (size_t i = 0; i < count; i++)
 		to[i] = table[from[i]];
 #endif
+}
+
+/* The numbers of byte values among 'size' bytes, fewer than 2^16; gives how many there are. */
+INLINE unsigned count_bytes(const uint8_t *from, size_t size, uint16_t count[256])
+{
+	/* Several tables, so that equal bytes in a row do not wait for one another. */
+	uint16_t part[4][256];
+	unsigned words = 0;
+	memset(part, 0, sizeof part);
+	for (size_t i = 0; i < size; i += 8) {
+		uint64_t v = load64(from + i);
+		for (unsigned k = 0; k < 8; k++)
+			part[k % 4][v >> 8 * k & 0xFF]++;
+	}
+	for (unsigned i = 0; i < 256; i++) {
+		count[i] = (uint16_t)(part[0][i] + part[1][i] + part[2][i] + part[3][i]);
+		words += count[i] != 0;
+	}
+	return words;
 }
 
 /* ---- the sizes of elements ------------------------------------------------------------------- */

@@ -1,19 +1,21 @@
 /*
- * block_avx2.h: what avx2.c and avx512.c share: the bits of a unit of elements of 4 bytes.
+ * block_avx2.h: what avx2.c and avx512.c share: the bits of a unit of elements of 4 bytes, and the
+ * least of a vector's elements.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stddef.h>
 #include <stdint.h>
 
+#define INLINE_AVX2 static inline TARGET __attribute__((always_inline, unused))
+#define LOAD_8(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 #define LOAD_16(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 
 /*
  * Eight values of 'width' bits, at most 32, from 'from' on; reads up to 16 bytes behind them.  The
  * second four begin 0 or 4 bits behind a byte's begin.
  */
-static inline TARGET __attribute__((always_inline)) void unpack_words(const uint8_t *from,
-                                                                      unsigned width, uint8_t *to)
+INLINE_AVX2 void unpack_words(const uint8_t *from, unsigned width, uint8_t *to)
 {
 	__m128i a = LOAD_16(from), b = LOAD_16(from + width / 2);
 	long long over = 4 * width & 7;
@@ -55,3 +57,32 @@ static inline TARGET __attribute__((always_inline)) void unpack_words(const uint
 	_mm256_storeu_si256((__m256i *)(void *)to, out);
 }
 #define UNPACK_WORDS unpack_words
+
+INLINE_AVX2 __m256i least_of(unsigned log, __m256i a, __m256i b)
+{
+	return log == 0   ? _mm256_min_epu8(a, b)
+	       : log == 1 ? _mm256_min_epu16(a, b)
+	                  : _mm256_min_epu32(a, b);
+}
+
+/* The least of a vector's elements. */
+INLINE_AVX2 uint64_t least_in_32(unsigned log, __m256i v)
+{
+	if (log == 3) {
+		uint64_t e[4], least;
+		_mm256_storeu_si256((__m256i *)(void *)e, v);
+		least = e[0] < e[1] ? e[0] : e[1];
+		least = e[2] < least ? e[2] : least;
+		return e[3] < least ? e[3] : least;
+	}
+	v = least_of(log, v, _mm256_permute4x64_epi64(v, 0x4E));
+	if (log == 2) {
+		v = least_of(log, v, _mm256_shuffle_epi32(v, 0x4E));
+		v = least_of(log, v, _mm256_shuffle_epi32(v, 0xB1));
+		return (uint32_t)_mm256_cvtsi256_si32(v);
+	}
+	/* Of bytes a word becomes the least of its two. */
+	if (log == 0)
+		v = least_of(0, v, _mm256_srli_epi16(v, 8));
+	return (uint16_t)_mm_extract_epi16(_mm_minpos_epu16(_mm256_castsi256_si128(v)), 0);
+}

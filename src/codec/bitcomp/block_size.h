@@ -126,6 +126,31 @@ INLINE void NAME(pack)(const uint8_t *from, unsigned width, uint8_t *to)
 	}
 }
 
+/* The bits of all units, of a width each, or of one width; gives their end. */
+INLINE uint8_t *NAME(pack_all)(const uint8_t *x, size_t units, const uint8_t *widths, uint8_t *to)
+{
+#ifdef PACK_ALL
+	return PACK_ALL(LOG, x, units, widths, to);
+#else
+	for (size_t u = 0; u < units; u++, x += UNIT_BYTES) {
+		NAME(pack)(x, widths[u], to);
+		to += widths[u] * (EACH / 8);
+	}
+	return to;
+#endif
+}
+
+INLINE uint8_t *NAME(pack_same)(const uint8_t *x, size_t units, unsigned width, uint8_t *to)
+{
+#ifdef PACK_SAME
+	return PACK_SAME(LOG, x, units, width, to);
+#else
+	for (size_t u = 0; u < units; u++, x += UNIT_BYTES, to += width * (EACH / 8))
+		NAME(pack)(x, width, to);
+	return to;
+#endif
+}
+
 /* The bits that the largest of a unit's values needs. */
 INLINE unsigned NAME(need)(const uint8_t *from)
 {
@@ -145,6 +170,8 @@ INLINE unsigned NAME(need)(const uint8_t *from)
 
 INLINE vec NAME(folded)(vec d, unsigned fold)
 {
+	if (fold == LADE_BITCOMP_ZIGZAG && LOG == 0)
+		return (d + d) ^ (vec)((wec)d < 0); /* bytes have no shifts */
 	if (fold == LADE_BITCOMP_ZIGZAG)
 		return (d << 1) ^ (vec)((wec)d >> (BITS - 1));
 	if (fold == LADE_BITCOMP_ROTATED)
@@ -152,7 +179,7 @@ INLINE vec NAME(folded)(vec d, unsigned fold)
 	return d;
 }
 
-/* The lesser and the greater, element by element. */
+/* The lesser, element by element. */
 INLINE vec NAME(least)(vec a, vec b)
 {
 #ifdef MIN_OF
@@ -163,31 +190,28 @@ INLINE vec NAME(least)(vec a, vec b)
 	return (a & m) | (b & ~m);
 }
 
-INLINE vec NAME(most)(vec a, vec b)
+/* The least of a vector's elements. */
+INLINE ELEM NAME(least_in)(vec v)
 {
-#ifdef MIN_OF
-	if (LOG < MIN_OF_LOGS)
-		return (vec)MAX_OF(LOG, a, b);
+#ifdef LEAST_IN
+	return (ELEM)LEAST_IN(LOG, v);
+#else
+	ELEM least = v[0];
+	for (unsigned i = 1; i < IN_VEC; i++)
+		least = v[i] < least ? v[i] : least;
+	return least;
 #endif
-	vec m = (vec)(a < b);
-	return (b & m) | (a & ~m);
 }
-
-typedef struct NAME(range) {
-	ELEM low, high;
-} NAME(range);
 
 /*
  * The t of section 3 (step 3 undone) of 'count' values from value 'first' on, whole groups, to
- * 'to', and their range.  With delta the value before the first is 'base'.
+ * 'to'.  With delta the value before the first is 'base'.  Gives the least and 'least', where t is
+ * XORed with 'flip' to be compared.  'ahead': these are all of a sub-block, and the next one is
+ * asked for.
  */
-INLINE NAME(range) NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigned fold,
-                                 bool delta, bool is_signed, ELEM base, uint8_t *to)
+INLINE vec NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigned fold, bool delta,
+                         vec flip, ELEM base, vec least, uint8_t *to, bool ahead)
 {
-	ELEM top = (ELEM)1 << (BITS - 1);
-	vec flip = NAME(all)(fold == LADE_BITCOMP_PLAIN && (delta || is_signed) ? top : 0);
-	/* With their highest bits turned, signed elements compare as unsigned ones. */
-	vec low = NAME(all)((ELEM) ~(ELEM)0), high = {0};
 	src += first * SIZE;
 	for (size_t i = 0; i < count; i += IN_VEC) {
 		vec v = NAME(load)(src + i * SIZE);
@@ -199,28 +223,34 @@ INLINE NAME(range) NAME(turn_as)(const uint8_t *src, size_t first, size_t count,
 			memcpy(before + SIZE, src, VEC - SIZE);
 			v -= NAME(load)(before);
 		}
+		if (ahead)
+			PREFETCH_NEXT(src, i * SIZE, 0);
 		v = NAME(folded)(v, fold);
-		low = NAME(least)(v ^ flip, low);
-		high = NAME(most)(v ^ flip, high);
+		least = NAME(least)(v ^ flip, least);
 		NAME(store)(to + i * SIZE, v);
 	}
-	NAME(range) r = {low[0], high[0]};
-	for (unsigned i = 1; i < IN_VEC; i++) {
-		r.low = low[i] < r.low ? low[i] : r.low;
-		r.high = high[i] > r.high ? high[i] : r.high;
-	}
-	r.low ^= flip[0];
-	r.high ^= flip[0];
-	return r;
+	return least;
+}
+
+/* What elements are XORed with, so that the least unsigned one is the reference of a mode. */
+INLINE ELEM NAME(flip)(unsigned mode, bool is_signed)
+{
+	ELEM top = (ELEM)1 << (BITS - 1);
+	if (mode & LADE_BITCOMP_ABOVE)
+		return (ELEM) ~(ELEM)0;
+	return !(mode >> LADE_BITCOMP_FOLD & 3) && (mode & LADE_BITCOMP_DELTA || is_signed) ? top
+	                                                                                    : 0;
 }
 
 /* The same with a loop for each fold. */
-static TARGET NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
-                                     bool is_signed, ELEM base, uint8_t *to)
+static TARGET vec NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
+                             ELEM flip, ELEM base, vec least, uint8_t *to, bool ahead)
 {
+	vec turned = NAME(all)(flip);
 #define TURN(fold, delta) \
 	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0):                      \
-		return NAME(turn_as)(src, first, count, fold, delta, is_signed, base, to);
+		return NAME(turn_as)(src, first, count, fold, delta, turned, base, least, to, \
+		                     ahead);
 	switch (mode & ~(unsigned)LADE_BITCOMP_ABOVE) {
 		TURN(LADE_BITCOMP_ZIGZAG, false)
 		TURN(LADE_BITCOMP_ZIGZAG, true)
@@ -232,30 +262,34 @@ static TARGET NAME(range) NAME(turn)(const uint8_t *src, size_t first, size_t co
 #undef TURN
 }
 
-/* The x of section 3 from the t, in place. */
-INLINE void NAME(refer)(uint8_t *t, size_t count, bool above, ELEM reference)
+/*
+ * The x of section 3 from the t of whole groups, in place, and the bits that each unit needs.
+ * 'src' is the sub-block where the t are from, so that the next one is asked for; NULL: only the
+ * bits count.
+ */
+INLINE void NAME(refer)(uint8_t *t, size_t groups, bool above, ELEM reference, uint8_t *need,
+                        const uint8_t *src)
 {
+#ifdef REFER
+	REFER(LOG, t, groups, above, reference, need, src);
+#else
 	vec ref = NAME(all)(reference);
-	for (size_t i = 0; i < count; i += IN_VEC) {
-		vec v = NAME(load)(t + i * SIZE);
-		NAME(store)(t + i * SIZE, above ? ref - v : v - ref);
+	size_t size = groups * LADE_BITCOMP_GROUP;
+	for (size_t i = 0; i < size; i += VEC) {
+		vec v = NAME(load)(t + i);
+		NAME(store)(t + i, above ? ref - v : v - ref);
+		if (src)
+			PREFETCH_NEXT(src, i, 1);
 	}
+	for (size_t i = 0; i < size; i += UNIT_BYTES)
+		*need++ = (uint8_t)NAME(need)(t + i);
+#endif
 }
 
-/* What all units need, and zeros up to a multiple of 8; gives the most. */
-INLINE unsigned NAME(needs)(const uint8_t *x, size_t units, uint8_t *need)
+/* What a sample costs, in half bytes: with unit widths, or without, if that is less. */
+INLINE size_t NAME(cost)(const uint8_t *need, size_t units)
 {
-	for (size_t u = 0; u < units; u++)
-		need[u] = (uint8_t)NAME(need)(x + u * UNIT_BYTES);
-	memset(need + units, 0, 8);
-	return most_of(need, units);
-}
-
-/* What the x of a sample cost, in half bytes: with unit widths, or without, if that is less. */
-INLINE size_t NAME(cost)(const uint8_t *x, size_t units)
-{
-	uint8_t need[2 * LADE_BITCOMP_GROUP / UNIT_BYTES + 8];
-	unsigned width = NAME(needs)(x, units, need), step = 0;
+	unsigned width = most_of(need, units), step = 0;
 	size_t each = EACH / 4;
 	size_t own = widths_sum(need, units, width, &step) * each + units,
 	       one = width * units * each;
@@ -288,46 +322,45 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 		LADE_BITCOMP_TRIES(LADE_X)
 #undef LADE_X
 	};
-	uint8_t t[2 * LADE_BITCOMP_GROUP];
+	enum { MOST = sizeof tries + 1, DICT = MOST - 1 };
+	/* Step by step for all modes, so that these do not wait for one another. */
+	_Alignas(64) uint8_t t[MOST][2 * LADE_BITCOMP_GROUP];
+	uint8_t need[MOST][SAMPLE_UNITS + VEC];
+	vec least[MOST];
 	size_t best = SIZE_MAX;
-	unsigned chosen = 0;
-	for (unsigned i = 0; i < (SIZE == 1 ? 4 : sizeof tries); i++) {
-		unsigned mode = tries[i];
-		if (how->sparse && i >= 2)
-			break;
-		NAME(range) r[2];
-		ELEM base = NAME(base)(src), ref;
+	unsigned chosen = 0, count = how->sparse ? 2 : SIZE == 1 ? 4 : sizeof tries;
+	ELEM base = NAME(base)(src);
+	for (unsigned i = 0; i < count; i++) {
+		ELEM flip = NAME(flip)(tries[i], how->is_signed);
+		least[i] = NAME(all)((ELEM) ~(ELEM)0);
 		for (unsigned k = 0; k < 2; k++)
-			r[k] = NAME(turn)(src, NAME(sample_at)(groups, k), IN_GROUP, mode,
-			                  how->is_signed, base, t + k * LADE_BITCOMP_GROUP);
-		ELEM flip = !(mode >> LADE_BITCOMP_FOLD & 3) &&
-		                            (mode & LADE_BITCOMP_DELTA || how->is_signed)
-		                    ? (ELEM)((ELEM)1 << (BITS - 1))
-		                    : 0;
-		if (mode & LADE_BITCOMP_ABOVE)
-			ref = r[0].high > r[1].high ? r[0].high : r[1].high;
-		else
-			ref = (r[0].low ^ flip) < (r[1].low ^ flip) ? r[0].low : r[1].low;
-		NAME(refer)(t, 2 * IN_GROUP, mode & LADE_BITCOMP_ABOVE, ref);
-		size_t cost = NAME(cost)(t, SAMPLE_UNITS);
+			least[i] = NAME(turn)(src, NAME(sample_at)(groups, k), IN_GROUP, tries[i],
+			                      flip, base, least[i], t[i] + k * LADE_BITCOMP_GROUP,
+			                      false);
+	}
+	for (unsigned i = 0; i < count; i++)
+		NAME(refer)
+	(t[i], 2, tries[i] & LADE_BITCOMP_ABOVE,
+	 NAME(least_in)(least[i]) ^ NAME(flip)(tries[i], how->is_signed), need[i], NULL);
+	for (unsigned i = 0; i < count; i++) {
+		memset(need[i] + SAMPLE_UNITS, 0, VEC);
+		size_t cost = NAME(cost)(need[i], SAMPLE_UNITS);
 		if (cost < best) {
 			best = cost;
-			chosen = mode;
+			chosen = tries[i];
 		}
 	}
 	if (SIZE == 1 && !how->sparse) {
-		uint16_t count[256] = {0};
-		unsigned words = 0;
+		uint16_t counts[256];
 		for (unsigned k = 0; k < 2; k++)
-			memcpy(t + k * LADE_BITCOMP_GROUP, src + NAME(sample_at)(groups, k),
+			memcpy(t[DICT] + k * LADE_BITCOMP_GROUP, src + NAME(sample_at)(groups, k),
 			       LADE_BITCOMP_GROUP);
-		for (unsigned i = 0; i < sizeof t; i++)
-			words += count[t[i]]++ == 0;
-		if (words <= LADE_BITCOMP_DICT_MOST) {
-			lade__bitcomp_ranks(count, rank);
-			for (unsigned i = 0; i < sizeof t; i++)
-				t[i] = rank[t[i]];
-			size_t cost = NAME(cost)(t, SAMPLE_UNITS);
+		if (count_bytes(t[DICT], sizeof t[DICT], counts) <= LADE_BITCOMP_DICT_MOST) {
+			RANKS(counts, rank);
+			look_up_all(rank, 256, t[DICT], sizeof t[DICT], t[DICT]);
+			memset(need[DICT] + SAMPLE_UNITS, 0, VEC);
+			NAME(refer)(t[DICT], 2, false, 0, need[DICT], NULL);
+			size_t cost = NAME(cost)(need[DICT], SAMPLE_UNITS);
 			if (cost < best) {
 				best = cost;
 				chosen = LADE_BITCOMP_DICT;
@@ -341,7 +374,12 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 /* Values to ranks; gives the words that the dictionary has. */
 INLINE unsigned NAME(ranks)(const uint8_t *src, size_t count, const uint8_t *rank, uint8_t *to)
 {
-	look_up_all(rank, most_of(src, count) + 1, src, count, to);
+	unsigned words = most_of(src, count) + 1;
+	for (size_t i = 0; i < count; i += LADE_BITCOMP_GROUP) {
+		look_up_all(rank, words, src + i, LADE_BITCOMP_GROUP, to + i);
+		for (size_t k = 0; k < LADE_BITCOMP_GROUP; k += 128)
+			PREFETCH_NEXT(src, i + k, 0);
+	}
 	return most_of(to, count) + 1;
 }
 
@@ -350,7 +388,7 @@ typedef struct NAME(plan) {
 	unsigned mode, words, width, step;
 	ELEM base, ref;
 	size_t fixed, size; /* bytes before the payload, and in all */
-	uint8_t need[BLOCK / UNIT_BYTES + 8];
+	uint8_t need[BLOCK / UNIT_BYTES + VEC];
 	_Alignas(64) uint8_t x[BLOCK];
 } NAME(plan);
 
@@ -366,12 +404,15 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 	if (mode & LADE_BITCOMP_DICT) {
 		p->words = NAME(ranks)(src, count, rank, p->x);
 	} else {
-		NAME(range) r = NAME(turn)(src, 0, count, mode, how->is_signed, p->base, p->x);
-		p->ref = mode & LADE_BITCOMP_ABOVE ? r.high : r.low;
-		NAME(refer)(p->x, count, mode & LADE_BITCOMP_ABOVE, p->ref);
+		ELEM flip = NAME(flip)(mode, how->is_signed);
+		vec least = NAME(turn)(src, 0, count, mode, flip, p->base,
+		                       NAME(all)((ELEM) ~(ELEM)0), p->x, true);
+		p->ref = NAME(least_in)(least) ^ flip;
 	}
+	NAME(refer)(p->x, groups, mode & LADE_BITCOMP_ABOVE, p->ref, p->need, src);
 	/* Of the units: what follows the last one repeats a value, and needs nothing more. */
-	unsigned width = NAME(needs)(p->x, units, p->need), step = 0;
+	memset(p->need + units, 0, VEC);
+	unsigned width = most_of(p->need, units), step = 0;
 	size_t own = widths_sum(p->need, units, width, &step) * (EACH / 8);
 	size_t fixed = parts_size(LOG, mode, p->words, units);
 	size_t fixed_own = parts_size(LOG, mode | LADE_BITCOMP_WIDTHS, p->words, units);
@@ -401,31 +442,21 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		memcpy(dst + 4, &p->base, SIZE);
 	}
 	if (p->words) {
+		uint8_t word[256];
 		for (unsigned i = 0; i < 256; i++)
-			if (rank[i] < p->words)
-				at[rank[i]] = (uint8_t)i;
+			word[rank[i]] = (uint8_t)i;
+		memcpy(at, word, p->words);
 		at += lade__bitcomp_up(p->words);
 	}
 	if (p->mode & LADE_BITCOMP_WIDTHS) {
-		uint8_t code[BLOCK / UNIT_BYTES + 8], width[BLOCK / UNIT_BYTES + 8];
-		for (size_t u = 0; u < units; u += 8) {
-			counts c = codes_of(counts_load(p->need + u), p->width, p->step);
-			counts_store(code + u, c);
-			counts_store(width + u, widths_of(c, p->width, p->step));
-		}
-		code[units] = 0;
-		for (size_t u = 0; u < units; u += 2)
-			at[u / 2] = (uint8_t)(code[u] | code[u + 1] << 4);
-		at = dst + p->fixed;
-		for (size_t u = 0; u < units; u++) {
-			unsigned w = width[u];
-			NAME(pack)(p->x + u * UNIT_BYTES, w, at);
-			at += w * (EACH / 8);
-		}
+		uint8_t codes[BLOCK / UNIT_BYTES / 2 + VEC], widths[BLOCK / UNIT_BYTES + VEC];
+		widths_put(p->need, units, p->width, p->step, widths, codes);
+		memcpy(at, codes, (units + 1) / 2);
+		if (units & 1)
+			at[units / 2] &= 15;
+		at = NAME(pack_all)(p->x, units, widths, dst + p->fixed);
 	} else {
-		unsigned w = p->width;
-		for (size_t u = 0; u < units; u++, at += w * (EACH / 8))
-			NAME(pack)(p->x + u * UNIT_BYTES, w, at);
+		at = NAME(pack_same)(p->x, units, p->width, at);
 	}
 	memset(at, 0, (size_t)(dst + p->size - at));
 }
