@@ -226,42 +226,16 @@ struct lade_ans_marks {
 	uint8_t fill[14]; /* to a multiple of 16 */
 };
 
-/* Word Q has the bits i for which 19 i mod 32 < Q: for the first warp of a block. */
-LADE_DEVICE void lade_ans_spread_init(uint32_t *below, uint32_t lane)
-{
-	uint32_t mask = 0;
-	for (uint32_t i = 0; i < 32; i++)
-		mask |= (uint32_t)((ANS_STRIPE_STEP * i & 31) < lane) << i;
-	below[lane] = mask;
-}
-
-/* Indices below 'x' whose stripe is below 'q'. */
-LADE_DEVICE uint32_t lade_ans_below(const uint32_t *below, uint32_t q, uint32_t x)
-{
-	return (x >> 5) * q + (uint32_t)__popc(below[q] & ((1u << (x & 31)) - 1));
-}
-
-/* What index i stands for. */
+/* What index i stands for: state L + i. */
 struct lade_ans_place {
-	uint32_t state; /* less L */
-	uint32_t symbol, first, freq, y;
+	uint32_t symbol, y;
 };
 
-LADE_DEVICE lade_ans_place lade_ans_place_of(const lade_ans_marks *m, const uint32_t *below,
-                                             uint32_t bits, uint32_t i)
+LADE_DEVICE lade_ans_place lade_ans_place_of(const lade_ans_marks *m, uint32_t i)
 {
-	lade_ans_place p;
-	uint32_t stripe = 1u << bits >> 5, q = ANS_STRIPE_STEP * i & 31;
 	uint32_t upto = m->mark[i >> 5] & (0xFFFFFFFFu >> (31 - (i & 31)));
-	uint32_t n = m->before[i >> 5] + (uint32_t)__popc(upto) - 1;
-	p.symbol = m->symbol[n];
-	p.first = m->first[n];
-	p.freq = m->first[n + 1] - p.first;
-	p.state = q * stripe + (((i >> 5) + ANS_STRIPE_TURN * q) & (stripe - 1));
-	/* Those before it: in lower stripes, and in its own one. */
-	p.y = p.freq + lade_ans_below(below, q, p.first + p.freq) -
-	      lade_ans_below(below, q, p.first) + ((i - p.first) >> 5);
-	return p;
+	uint32_t n = m->before[i >> 5] + (uint32_t)__popc(upto) - 1, first = m->first[n];
+	return {m->symbol[n], m->first[n + 1] - first + i - first};
 }
 
 /* From frequencies: lane l has those of symbols 8l to 8l + 7, which sum to 1 << bits over the warp.

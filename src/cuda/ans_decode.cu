@@ -66,15 +66,14 @@ LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t wo
 }
 
 /* The entries of all tables: | y 16 | symbol 8 | bits 8 |.  For a whole block. */
-LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, const uint32_t *below,
-                                uint32_t bits, uint32_t coded)
+LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, uint32_t bits,
+                                uint32_t coded)
 {
 	for (uint32_t e = threadIdx.x; e < coded << bits; e += blockDim.x) {
 		uint32_t k = e >> bits;
-		lade_ans_place p =
-			lade_ans_place_of(m + k, below, bits, e & ((1u << bits) - 1));
+		lade_ans_place p = lade_ans_place_of(m + k, e & ((1u << bits) - 1));
 		uint32_t take = bits - 31 + (uint32_t)__clz((int)p.y);
-		table[(k << bits) + p.state] = p.y << 16 | p.symbol << 8 | take;
+		table[e] = p.y << 16 | p.symbol << 8 | take;
 	}
 }
 
@@ -422,7 +421,6 @@ LADE_ANS_APART void lade_ans_stage(lade_stager *s, uint4 *to, const uint8_t *fro
 struct lade_ans_room {
 	uint4 *units;   /* dynamic shared memory */
 	uint32_t bytes; /* of it */
-	const uint32_t *below;
 	lade_stager stager; /* of this warp */
 };
 
@@ -464,7 +462,7 @@ LADE_DEVICE bool lade_ans_blocks(lade_ans_room *room, const lade_ans_head &h,
 	}
 	bool good = !__syncthreads_or(!fine);
 	if (good)
-		lade_ans_build(table, mark, room->below, info.bits, info.coded);
+		lade_ans_build(table, mark, info.bits, info.coded);
 	__syncthreads();
 	for (bool ahead = !late; i < end; i += active, ahead = false) {
 		uint8_t *dst = c.dst + ((size_t)i << info.block_log);
@@ -536,15 +534,12 @@ LADE_DEVICE void lade_ans_decode_batch(const lade_gpu_batch &batch, lade_ans_par
                                        uint32_t parts, uint32_t bytes)
 {
 	LADE_SHARED(uint32_t, head, [LADE_ANS_HEAD / 4]);
-	LADE_SHARED(uint32_t, below, [32]);
 	LADE_SHARED(unsigned long long, barrier, [WARPS]);
 	LADE_SHARED(uint32_t, turn);
 	LADE_SHARED_DYNAMIC(uint4, units);
 	uint32_t lane = lade_lane();
-	lade_ans_room room = {units, bytes, below, {}};
+	lade_ans_room room = {units, bytes, {}};
 	lade_stage_open(&room.stager, &barrier[threadIdx.x / 32], lane);
-	if (threadIdx.x < 32)
-		lade_ans_spread_init(below, lane);
 	do {
 		if (threadIdx.x == 0)
 			turn = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;

@@ -9,6 +9,9 @@
  */
 #include "cuda/ans.cuh"
 
+#ifndef LADE_ANS_BLOCKS
+#define LADE_ANS_BLOCKS 4
+#endif
 #define LADE_ANS_WARPS 8 /* of a block; at least as many as planes */
 
 /* What a block encodes a chunk by, the same for all of its threads. */
@@ -33,22 +36,40 @@ LADE_ANS_APART uint32_t lade_ans_word_at(const uint8_t *from)
 	return value;
 }
 
-/* The planes of the unit at 'from': word p has byte p of the 4 elements. */
-template <int W> LADE_DEVICE void lade_ans_planes_of(const uint8_t *from, uint32_t *plane)
+/* The words of the unit at 'from'; WHOLE: it is aligned to its size, or to 16. */
+template <int W, bool WHOLE>
+LADE_DEVICE void lade_ans_unit_get(const uint8_t *from, uint32_t *word)
 {
-	uint32_t word[W];
-	if (!((uintptr_t)from & (W < 4 ? 4 * W - 1 : 15))) {
-		if (W == 1)
-			word[0] = __ldg((const uint32_t *)from);
-		for (int k = 0; W > 1 && k < W; k += 2) {
-			uint2 two = __ldg((const uint2 *)(from + 4 * k));
-			word[k % W] = two.x;
-			word[(k + 1) % W] = two.y;
-		}
-	} else {
+	if (!WHOLE) {
+#pragma unroll
 		for (int k = 0; k < W; k++)
 			word[k] = lade_ans_word_at(from + 4 * k);
+	} else if (W == 1) {
+		word[0] = __ldg((const uint32_t *)from);
+	} else if (W == 2) {
+		uint2 two = __ldg((const uint2 *)from);
+		word[0] = two.x;
+		word[1 % W] = two.y;
+	} else {
+#pragma unroll
+		for (int k = 0; k < W; k += 4) {
+			uint4 four = __ldg((const uint4 *)(from + 4 * k));
+			word[k % W] = four.x;
+			word[(k + 1) % W] = four.y;
+			word[(k + 2) % W] = four.z;
+			word[(k + 3) % W] = four.w;
+		}
 	}
+}
+
+template <int W> LADE_DEVICE bool lade_ans_whole(const uint8_t *src)
+{
+	return !((uintptr_t)src & (W < 4 ? 4 * W - 1 : 15));
+}
+
+/* The planes of a unit: word p has byte p of the 4 elements. */
+template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane)
+{
 	if (W == 1)
 		plane[0] = word[0];
 	if (W == 2) {
@@ -70,18 +91,61 @@ template <int W> LADE_DEVICE void lade_ans_planes_of(const uint8_t *from, uint32
 	}
 }
 
-/* Adds up the planes' bytes: 8 KiB of counts are 8 / W copies, of which each warp has one. */
-template <int W> LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t *count)
+/* Counts a unit's bytes, or only marks that they occur. */
+template <int W>
+LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, bool marks, uint32_t *count, uint8_t *mark)
 {
-	uint32_t units = (p.size - p.tail) / (4 * W);
-	uint32_t *own = count + 256 * W * (threadIdx.x / 32 % (8 / W));
-	for (uint32_t u = threadIdx.x; u < units; u += blockDim.x) {
-		uint32_t plane[W];
-		lade_ans_planes_of<W>(p.src + (size_t)4 * W * u, plane);
+	uint32_t plane[W];
+	lade_ans_planes_of<W>(word, plane);
+	if (marks) {
 #pragma unroll
 		for (int k = 0; k < W; k++)
-			for (int b = 0; b < 32; b += 8)
-				atomicAdd(&own[256 * k + (plane[k] >> b & 0xFF)], 1u);
+#pragma unroll
+			for (int b = 0; b < 4; b++)
+				mark[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)] = 1;
+	} else {
+#pragma unroll
+		for (int k = 0; k < W; k++)
+#pragma unroll
+			for (int b = 0; b < 4; b++)
+				atomicAdd(&count[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)], 1u);
+	}
+}
+
+/*
+ * Adds up the planes' bytes: 8 KiB of counts are 8 / W copies, of which each warp has one.  A warp
+ * takes rows of 32 pieces of 16 bytes or a unit; of those whose number has a bit in common with
+ * 'sample', only marks say which bytes they have.
+ */
+template <int W, bool WHOLE>
+LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t sample, uint32_t *count,
+                                uint8_t *mark)
+{
+	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4, DEEP = !WHOLE ? 1 : W == 8 ? 2 : 4;
+	uint32_t bytes = p.size - p.tail, turn = threadIdx.x / 32;
+	uint32_t pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
+	count += 256 * W * (turn % (8 / W));
+	for (uint32_t at = threadIdx.x; at < pieces; at += DEEP * blockDim.x) {
+		uint32_t word[DEEP][WORDS];
+#pragma unroll
+		for (uint32_t j = 0; j < DEEP; j++)
+			if (at + j * blockDim.x < pieces)
+				lade_ans_unit_get<WORDS, WHOLE>(
+					p.src + (size_t)PIECE * (at + j * blockDim.x), word[j]);
+#pragma unroll
+		for (uint32_t j = 0; j < DEEP; j++, turn++) {
+			if (at + j * blockDim.x >= pieces)
+				break;
+#pragma unroll
+			for (uint32_t k = 0; k < WORDS; k += W)
+				lade_ans_count_unit<W>(word[j] + k, turn & sample, count, mark);
+		}
+	}
+	if (threadIdx.x < rest) {
+		uint32_t word[W];
+		lade_ans_unit_get<W, false>(p.src + (size_t)PIECE * pieces + 4 * W * threadIdx.x,
+		                            word);
+		lade_ans_count_unit<W>(word, sample, count, mark);
 	}
 }
 
@@ -91,9 +155,8 @@ template <int W> LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_
 LADE_DEVICE uint32_t lade_ans_log2(uint32_t v)
 {
 	uint32_t q = 31 - (uint32_t)__clz((int)v);
-	uint64_t m = (((uint64_t)v << 16) >> q) - 65536;
-	return (q << 16) +
-	       (uint32_t)(m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16));
+	uint32_t m = (q < 16 ? v << (16 - q) : v >> (q - 16)) - 65536;
+	return (q << 16) + m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16);
 }
 
 /* Sums over the warp, of numbers whose sum fits. */
@@ -102,34 +165,21 @@ LADE_DEVICE uint32_t lade_ans_sum(uint32_t v)
 	return __reduce_add_sync(LADE_FULL, v);
 }
 
-/* The bits that the warp's counts take, in 1/16, each with 'log' of its own in 1/65536 bits. */
-LADE_DEVICE uint64_t lade_ans_bits_of(const uint32_t count[8], const uint32_t log[8])
-{
-	uint64_t sum = 0;
-	for (int k = 0; k < 8; k++)
-		sum += (uint64_t)count[k] * log[k] >> 12;
-	for (uint32_t d = 16; d; d /= 2)
-		sum += (uint64_t)__shfl_xor_sync(LADE_FULL, (uint32_t)sum, d) |
-		       (uint64_t)__shfl_xor_sync(LADE_FULL, (uint32_t)(sum >> 32), d) << 32;
-	return sum;
-}
-
 /*
- * Frequencies that sum to 1 << bits, as lade__ans_normalise() makes them: lane l has symbols 8l to
- * 8l + 7.  For a whole warp.
+ * Frequencies that sum to 1 << bits, in proportion to the counts, whose sum is 'total' < 2^17: lane l
+ * has symbols 8l to 8l + 7; bit k of 'there' says that the k-th occurs.  For a whole warp.
  */
-LADE_ANS_APART void lade_ans_normalise(const uint32_t count[8], uint32_t total,
-                                                         uint32_t bits, uint32_t freq[8],
-                                                         uint32_t lane)
+LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t there, uint32_t total,
+                                    uint32_t bits, uint32_t freq[8], uint32_t lane)
 {
 	uint32_t left = total, room = 1u << bits, small = 0;
 	for (bool again = true; again;) {
 		uint32_t lost = 0, mark = 0;
+#pragma unroll
 		for (int k = 0; k < 8; k++) {
-			if (!count[k] || small >> k & 1 || (uint64_t)count[k] * room >= left)
-				continue;
-			mark |= 1u << k;
-			lost += count[k];
+			bool less = (there & ~small) >> k & 1 && count[k] * room < left;
+			mark |= (uint32_t)less << k;
+			lost += less ? count[k] : 0;
 		}
 		small |= mark;
 		left -= lade_ans_sum(lost);
@@ -137,45 +187,33 @@ LADE_ANS_APART void lade_ans_normalise(const uint32_t count[8], uint32_t total,
 		room -= lost;
 		again = lost > 0;
 	}
+	/* The others have at least one part: differences of rounded sums, which add up. */
 	uint32_t sum = 0;
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		sum += small >> k & 1 ? 0 : count[k];
+	sum = lade_warp_scan(sum, lane) - sum;
+	uint32_t before = (sum * room + left / 2) / left;
+#pragma unroll
 	for (int k = 0; k < 8; k++) {
-		freq[k] = !count[k] ? 0
-			  : small >> k & 1
-				  ? 1
-				  : (uint32_t)(((uint64_t)count[k] * room + left / 2) / left);
-		sum += freq[k];
-	}
-	int32_t missing = (int32_t)(1u << bits) - (int32_t)lade_ans_sum(sum);
-	/* Each missing part goes where it saves most; one too many is taken where it costs least. */
-	for (; missing; missing += missing > 0 ? -1 : 1) {
-		uint32_t best = 0, at = 0;
-		for (uint32_t k = 0; k < 8; k++) {
-			if (!count[k] || (missing < 0 && freq[k] == 1))
-				continue;
-			/* At most 2^30 / 1 counts a part, and never 0. */
-			uint32_t slope = 2 * count[k] / (2 * freq[k] + (missing > 0 ? 1 : ~0u)) + 1;
-			slope = missing > 0 ? slope : ~slope;
-			if (slope > best) {
-				best = slope;
-				at = k;
-			}
-		}
-		uint32_t most = __reduce_max_sync(LADE_FULL, best);
-		uint32_t who = __ballot_sync(LADE_FULL, best == most);
-		if (lane == 31 - (uint32_t)__clz((int)(who & (0 - who))))
-			for (uint32_t k = 0; k < 8; k++)
-				freq[k] += k != at ? 0 : missing > 0 ? 1 : ~0u;
+		bool one = small >> k & 1;
+		sum += one ? 0 : count[k];
+		uint32_t upto = (sum * room + left / 2) / left;
+		freq[k] = one ? 1 : upto - before;
+		before = upto;
 	}
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* A symbol, packed: state X gives its low nb = (X + bits) >> 13 bits away, and goes to 'next' of
- * (X >> nb) + place - 2048.  | bits, signed 19 | place 13 | */
+/*
+ * A symbol, packed.  With t = the entry + state X, the state gives its low nb = t >> 12 & 15 bits
+ * away and becomes (X >> nb) + (t >> 18).  Bits 16 and 17 of t are 0.
+ */
 LADE_DEVICE uint32_t lade_ans_symbol(uint32_t freq, uint32_t first, uint32_t bits)
 {
 	uint32_t most = bits - 31 + (uint32_t)__clz((int)freq);
-	return ((most << 13) - (freq << most)) << 13 | (first + 2048 - freq);
+	return (((1u << bits) + first - freq) << 18) + (most << 12) - (freq << most);
 }
 
 /* Puts the low 'size' <= 11 bits of 'value' at bit 'at' of zeroed words. */
@@ -189,12 +227,13 @@ LADE_DEVICE void lade_ans_put_bits(uint32_t *words, uint32_t at, uint32_t value,
 }
 
 /* A table's description (section 3), for a whole warp; gives its words. */
-LADE_ANS_APART uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], uint32_t lane)
 {
 	uint32_t there = 0, taken = 0;
 	words[lane] = 0;
 	words[lane + 32] = 0;
 	__syncwarp();
+#pragma unroll
 	for (uint32_t k = 0; k < 8; k++) {
 		there |= (uint32_t)(freq[k] > 0) << k;
 		taken += freq[k] ? 31 - (uint32_t)__clz((int)freq[k]) : 0;
@@ -204,6 +243,7 @@ LADE_ANS_APART uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8
 	uint32_t begin = 8 * (32 + (__shfl_sync(LADE_FULL, upto, 31) + 1) / 2);
 	uint32_t nth = upto - count, at = begin + end - taken;
 	lade_ans_put_bits(words, 8 * lane, there, 8);
+#pragma unroll
 	for (uint32_t k = 0; k < 8; k++) {
 		if (!freq[k])
 			continue;
@@ -220,196 +260,154 @@ LADE_ANS_APART uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 /*
- * A lane: 'low' has 'have' bits, below 32 between flushes, that are not in its column yet; the high
- * 'bits' of 'taken' are what the symbols since the last flush gave.  'to' is where the next word goes;
- * 'end', the column's last row, takes what is too much.
+ * A lane: 'last' has the 32 newest bits of its string, the newest one highest; the low 6 bits of
+ * 'at' are their number's.  'to' is where the next word goes.
  */
 struct lade_ans_writer {
-	lade_ans_at to, end;
-	uint32_t state, low, have, taken, bits;
+	lade_ans_at to;
+	uint32_t state, last, at;
 
-	/* Goes through a symbol, whose entry in its table is 'entry'; 'next' is 2048 states before the
-	 * first. */
-	__device__ __forceinline__ void step(uint32_t entry, lade_ans_at next)
+	/* Goes through a symbol; gives the bits taken, and multiples of 64. */
+	__device__ __forceinline__ uint32_t step(uint32_t entry)
 	{
-		uint32_t nb = (uint32_t)((int32_t)(state + (uint32_t)((int32_t)entry >> 13)) >> 13);
-		taken = __funnelshift_r(taken, state, nb);
-		bits += nb;
-		uint32_t place = (state >> nb) + (entry & 0x1FFF);
-		state = lade_ans_load_half(next + (lade_ans_at)(2 * place));
+		uint32_t t = entry + state, nb = t >> 12;
+		last = __funnelshift_r(last, state, nb);
+		state = __funnelshift_r(state, 0, nb) + (t >> 18);
+		return nb;
 	}
 
-	/* After two symbols. */
-	__device__ __forceinline__ void flush()
+	/* After 'more' bits: puts the word that they fill up.  'before' is what 'last' was. */
+	__device__ __forceinline__ void flush(uint32_t before, uint32_t more)
 	{
-		put(__funnelshift_l(taken, 0, bits), bits);
-		bits = 0;
-	}
-
-	__device__ __forceinline__ void put(uint32_t value, uint32_t size)
-	{
-		low |= value << have;
-		uint32_t more = __funnelshift_l(value, 0, have);
-		have += size;
-		bool full = have >= 32;
-		if (full)
-			lade_ans_save(to, low);
-		to += full ? 128 : 0;
-		to = to < end ? to : end;
-		low = full ? more : low;
-		have &= 31;
+		uint32_t now = at + more;
+		uint32_t word = __funnelshift_l(__funnelshift_r(0, before, more), last, now);
+		if ((now ^ at) & 32) {
+			lade_ans_save(to, word);
+			to += 128;
+		}
+		at = now;
 	}
 
 	/*
 	 * The lane's last symbol only chooses the state, its first one.  The lowest state that the
-	 * symbol takes all its bits from leads there, and the bits are 0: they are taken back.
+	 * symbol takes all its bits from leads there, and the bits are 0: they are taken back.  So
+	 * the first flush puts a word, in the row before the first.
 	 */
 	__device__ __forceinline__ void open(uint32_t entry, uint32_t states)
 	{
-		uint32_t v = (uint32_t)((int32_t)entry >> 13);
-		uint32_t most = (v + 2 * states - 1) >> 13;
-		state = (most << 13) - v;
-		bits = 0 - most;
+		uint32_t v = entry << 14, most = ((v >> 14) + 2 * states - 1) >> 12 & 15;
+		state = (most << 12) - (v >> 14);
+		last = 0;
+		at = 0 - most;
 	}
 };
 
-/* The tables of the planes, in shared memory. */
-struct lade_ans_tables {
-	lade_ans_at symbol; /* 256 entries of each coded plane */
-	lade_ans_at next;   /* 1 << bits states of each, 2048 of them later */
-};
-
-/* The unit at 'from', from its last symbol to its first. */
-template <int W>
-LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, const lade_ans_tables &t,
-                                   lade_ans_writer *me, const uint8_t *from)
+/* Four symbols of a plane, from the last to the first. */
+LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at symbol, uint32_t word)
 {
-	uint32_t plane[W], k = p.coded;
-	lade_ans_planes_of<W>(from, plane);
+	uint32_t e3 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443));
+	uint32_t e2 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4442));
+	uint32_t e1 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4441));
+	uint32_t e0 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4440));
+	uint32_t before = me->last;
+	uint32_t more = me->step(e3);
+	more += me->step(e2);
+	me->flush(before, more);
+	before = me->last;
+	more = me->step(e1);
+	more += me->step(e0);
+	me->flush(before, more);
+}
+
+/* The symbols of a unit, from the last to the first. */
+template <int W>
+LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, lade_ans_writer *me, lade_ans_at symbol,
+                                   lade_ans_at end, const uint32_t *word)
+{
+	uint32_t plane[W];
+	lade_ans_planes_of<W>(word, plane);
+	if (W > 1)
+		symbol += 1024 * (lade_ans_at)(p.coded - 1);
 #pragma unroll
 	for (int n = W - 1; n >= 0; n--) {
-		if ((p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
+		if (W > 1 && (p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
 			continue;
-		k--;
-		lade_ans_at symbol = t.symbol + (lade_ans_at)(1024 * k);
-		lade_ans_at next = t.next + (lade_ans_at)(2u << p.bits) * (lade_ans_at)k;
-		uint32_t word = plane[n];
-		uint32_t e3 = lade_ans_load(symbol + (lade_ans_at)(word >> 22 & 0x3FC));
-		uint32_t e2 = lade_ans_load(symbol + (lade_ans_at)(word >> 14 & 0x3FC));
-		uint32_t e1 = lade_ans_load(symbol + (lade_ans_at)(word >> 6 & 0x3FC));
-		uint32_t e0 = lade_ans_load(symbol + (lade_ans_at)(word << 2 & 0x3FC));
-		me->step(e3, next);
-		me->step(e2, next);
-		me->flush();
-		me->step(e1, next);
-		me->step(e0, next);
-		me->flush();
+		lade_ans_put_four(me, symbol, plane[n]);
+		symbol -= 1024;
 	}
+	me->to = me->to < end ? me->to : end;
 }
 
 /*
- * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A
- * lane for which the 'cap' rows are too few has more than they hold.
+ * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  There
+ * is room for a row before the columns, and for 'cap' + 2W rows; a lane that needs more than 'cap' has
+ * more than they hold.
  */
-template <int W>
-LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, const lade_ans_tables &t,
-                                        const uint8_t *src, uint32_t units, uint32_t *columns,
+template <int W, bool WHOLE>
+LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, lade_ans_at symbol,
+                                        const uint8_t *src, uint32_t units, lade_ans_at columns,
                                         uint32_t cap, uint32_t lane)
 {
-	lade_ans_writer me = {};
+	constexpr uint32_t AHEAD = !WHOLE ? 1 : W == 1 ? 4 : W == 2 ? 2 : 1;
+	lade_ans_writer me;
 	uint32_t rows = units / 32, last = 4 * W - 1;
 	if (((lane + rows) & 31) < units % 32)
 		rows++;
 	if (!rows)
 		return 0;
-	me.to = lade_ans_at_of(columns + lane);
-	me.end = me.to + (lade_ans_at)(128 * cap);
+	lade_ans_at begin = columns + (lade_ans_at)(4 * lane);
+	lade_ans_at end = begin + (lade_ans_at)(128 * cap);
+	me.to = begin - 128;
 	/* The last coded plane's byte of the lane's last element. */
+#pragma unroll
 	for (int n = 0; n < W; n++)
 		last = (p.modes >> 4 * n & 15) == ANS_PLANE_CODED ? (uint32_t)(3 * W + n) : last;
-	uint32_t unit = 32 * (rows - 1) + ((lane + rows - 1) & 31);
-	uint32_t symbol = __ldg(src + (size_t)4 * W * unit + last);
-	me.open(lade_ans_load(t.symbol + (lade_ans_at)(1024 * (p.coded - 1) + 4 * symbol)),
-	        1u << p.bits);
-	for (uint32_t g = rows; g-- > 0;)
-		lade_ans_put_unit<W>(p, t, &me,
-		                     src + (size_t)4 * W * (32 * g + ((lane + g) & 31)));
-	me.put(me.state, p.bits + 1);
-	uint32_t row = (uint32_t)(me.to - lade_ans_at_of(columns + lane)) / 128;
-	if (me.have)
-		lade_ans_save(me.to, me.low);
-	return 2 * row + (me.have + 15) / 16 + (row == cap ? 2 : 0);
+	/* Of row g the lane has the unit at turn + g, which counts to 32. */
+	const uint8_t *row = src + (size_t)(128 * W) * (rows - 1);
+	uint32_t turn = lane + rows - 1;
+	uint32_t byte = __ldg(row + 4 * W * (turn & 31) + last);
+	me.open(lade_ans_load(symbol + (lade_ans_at)(1024 * (p.coded - 1) + 4 * byte)), 1u << p.bits);
+	for (; rows % AHEAD; rows--, turn--, row -= 128 * W) {
+		uint32_t word[W];
+		lade_ans_unit_get<W, WHOLE>(row + 4 * W * (turn & 31), word);
+		lade_ans_put_unit<W>(p, &me, symbol, end, word);
+	}
+	uint32_t next[AHEAD][W];
+	if (rows) {
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++)
+			lade_ans_unit_get<W, WHOLE>(row - 128 * W * j + 4 * W * ((turn - j) & 31),
+			                            next[j]);
+	}
+	for (; rows; rows -= AHEAD) {
+		uint32_t word[AHEAD][W];
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++)
+#pragma unroll
+			for (int k = 0; k < W; k++)
+				word[j][k] = next[j][k];
+		if (rows > AHEAD) {
+			turn -= AHEAD;
+			row -= 128 * W * AHEAD;
+#pragma unroll
+			for (uint32_t j = 0; j < AHEAD; j++)
+				lade_ans_unit_get<W, WHOLE>(
+					row - 128 * W * j + 4 * W * ((turn - j) & 31), next[j]);
+		}
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++)
+			lade_ans_put_unit<W>(p, &me, symbol, end, word[j]);
+	}
+	uint32_t before = me.last;
+	me.last = __funnelshift_r(me.last, me.state, p.bits + 1);
+	me.flush(before, p.bits + 1);
+	uint32_t full = (uint32_t)(me.to - begin) / 128, have = me.at & 31;
+	if (have)
+		lade_ans_save(me.to, me.last >> (32 - have));
+	return 2 * full + (have + 15) / 16 + (full >= cap ? 2 : 0);
 }
 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
-
-/* What a warp has of its sub-block in shared memory: 'size' bytes behind the raw planes, from
- * 'bytes' on. */
-struct lade_ans_made {
-	uint8_t *bytes;
-	uint32_t size, kind;
-};
-
-/*
- * Packs the lanes' columns, which begin 32 bytes behind 'room': lengths before them, and ragged rows
- * behind the full ones.  In place, as a row goes at or before where it was.
- */
-LADE_ANS_APART lade_ans_made lade_ans_pack(uint8_t *room, uint32_t halves, uint32_t lane)
-{
-	uint32_t *columns = (uint32_t *)(room + 32);
-	uint32_t least = __reduce_min_sync(LADE_FULL, halves);
-	uint32_t most = __reduce_max_sync(LADE_FULL, halves), full = least / 2;
-	uint32_t d = halves - 2 * full, below = (1u << lane) - 1;
-	uint16_t *to = (uint16_t *)(columns + 32 * full);
-	lade_ans_made made = {room, 32, ANS_WIDE};
-	if (most - 2 * full < 16)
-		made = {room + 16, 16, ANS_NARROW};
-	__syncwarp();
-	for (uint32_t r = full; 2 * r < most; r++) {
-		bool some = halves > 2 * r, both = halves > 2 * r + 1;
-		uint32_t low = __ballot_sync(LADE_FULL, some), high = __ballot_sync(LADE_FULL, both);
-		uint32_t at = (uint32_t)__popc(low & below) + (uint32_t)__popc(high & below);
-		uint32_t word = some ? columns[32 * r + lane] : 0;
-		__syncwarp();
-		if (some)
-			to[at] = (uint16_t)word;
-		if (both)
-			to[at + 1] = (uint16_t)(word >> 16);
-		to += __popc(low) + __popc(high);
-		__syncwarp();
-	}
-	uint32_t next = __shfl_down_sync(LADE_FULL, d, 1);
-	if (made.kind == ANS_WIDE)
-		made.bytes[lane] = (uint8_t)d;
-	else if (!(lane & 1))
-		made.bytes[lane / 2] = (uint8_t)(d | next << 4);
-	made.size = (uint32_t)((uint8_t *)to - made.bytes);
-	__syncwarp();
-	return made;
-}
-
-/* Writes the raw planes of a sub-block, by a whole warp. */
-template <int W>
-LADE_DEVICE void lade_ans_put_raw(const lade_ans_plan &p, const uint8_t *src, uint32_t units,
-                                  uint8_t *dst, uint32_t lane)
-{
-	for (uint32_t u = lane; u < units; u += 32) {
-		uint32_t plane[W];
-		uint8_t *to = dst + 4 * u;
-		lade_ans_planes_of<W>(src + (size_t)4 * W * u, plane);
-#pragma unroll
-		for (int n = 0; n < W; n++) {
-			if ((p.modes >> 4 * n & 15) != ANS_PLANE_RAW)
-				continue;
-			if (!((uintptr_t)to & 3))
-				*(uint32_t *)to = plane[n];
-			else
-				for (int b = 0; b < 4; b++)
-					to[b] = (uint8_t)(plane[n] >> 8 * b);
-			to += 4 * units;
-		}
-	}
-}
 
 /* From shared memory, aligned to 16, by a whole warp. */
 LADE_ANS_APART void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
@@ -430,6 +428,88 @@ LADE_ANS_APART void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint3
 	}
 }
 
+/* What a warp has of its sub-block: a lane's halves in its column, and all lanes' numbers. */
+struct lade_ans_made {
+	uint32_t kind, size; /* in bytes, without raw planes */
+	uint32_t halves, least, most;
+};
+
+/* What the lanes' halves come to, for a whole warp. */
+LADE_DEVICE lade_ans_made lade_ans_measure(uint32_t halves)
+{
+	lade_ans_made made;
+	made.halves = halves;
+	made.least = __reduce_min_sync(LADE_FULL, halves) & ~1u;
+	made.most = __reduce_max_sync(LADE_FULL, halves);
+	made.kind = made.most - made.least < 16 ? ANS_NARROW : ANS_WIDE;
+	made.size = 2 * lade_ans_sum(halves) + (made.kind == ANS_NARROW ? 16 : 32);
+	return made;
+}
+
+/*
+ * Writes lengths, full rows, and ragged rows, by a whole warp.  'columns' are the warp's.
+ */
+LADE_ANS_APART void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
+                                       const lade_ans_made made, uint32_t lane)
+{
+	uint32_t d = made.halves - made.least, below = (1u << lane) - 1;
+	uint32_t next = __shfl_down_sync(LADE_FULL, d, 1);
+	if (made.kind == ANS_WIDE)
+		dst[lane] = (uint8_t)d;
+	else if (!(lane & 1))
+		dst[lane / 2] = (uint8_t)(d | next << 4);
+	dst += made.kind == ANS_WIDE ? 32 : 16;
+	lade_ans_put_shared(dst, (const uint8_t *)columns, 64 * made.least, lane);
+	dst += 64 * made.least;
+	bool even = !((uintptr_t)dst & 1);
+	for (uint32_t r = made.least; r < made.most; r += 2) {
+		bool some = made.halves > r, both = made.halves > r + 1;
+		uint32_t low = __ballot_sync(LADE_FULL, some), high = __ballot_sync(LADE_FULL, both);
+		uint32_t at = (uint32_t)__popc(low & below) + (uint32_t)__popc(high & below);
+		uint32_t word = some ? columns[16 * r + lane] : 0;
+		uint8_t *to = dst + 2 * at;
+		if (even) {
+			if (some)
+				*(uint16_t *)to = (uint16_t)word;
+			if (both)
+				*(uint16_t *)(to + 2) = (uint16_t)(word >> 16);
+		} else {
+			for (uint32_t b = 0; b < (both ? 4u : some ? 2u : 0u); b++)
+				to[b] = (uint8_t)(word >> 8 * b);
+		}
+		dst += 2 * (__popc(low) + __popc(high));
+	}
+}
+
+/* Writes the raw planes of a sub-block, by a whole warp. */
+template <int W>
+LADE_DEVICE void lade_ans_put_raw(const lade_ans_plan &p, const uint8_t *src, uint32_t units,
+                                  uint8_t *dst, uint32_t lane)
+{
+	bool whole = lade_ans_whole<W>(p.src);
+#pragma unroll 2
+	for (uint32_t u = lane; u < units; u += 32) {
+		uint32_t word[W], plane[W];
+		uint8_t *to = dst + 4 * u;
+		if (whole)
+			lade_ans_unit_get<W, true>(src + (size_t)4 * W * u, word);
+		else
+			lade_ans_unit_get<W, false>(src + (size_t)4 * W * u, word);
+		lade_ans_planes_of<W>(word, plane);
+#pragma unroll
+		for (int n = 0; n < W; n++) {
+			if ((p.modes >> 4 * n & 15) != ANS_PLANE_RAW)
+				continue;
+			if (!((uintptr_t)to & 3))
+				*(uint32_t *)to = plane[n];
+			else
+				for (int b = 0; b < 4; b++)
+					to[b] = (uint8_t)(plane[n] >> 8 * b);
+			to += 4 * units;
+		}
+	}
+}
+
 /* A word at any address. */
 LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 {
@@ -443,9 +523,8 @@ LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 struct lade_ans_memory {
 	uint8_t *dynamic;
 	uint32_t bytes; /* of it */
-	const uint32_t *below;
 	uint32_t *mode, *word;     /* of the planes; values or words of tables */
-	unsigned long long *least, *sum; /* of the coded planes, in 1/16 bits */
+	uint32_t *least, *sum;     /* of the coded planes, in 1/16 bits a count */
 	uint32_t *size;            /* of the warps' sub-blocks, in 16 bytes */
 	uint32_t *rows;
 };
@@ -455,54 +534,60 @@ LADE_DEVICE uint32_t *lade_ans_counts(const lade_ans_memory &r)
 	return (uint32_t *)(r.dynamic + r.bytes - 8192);
 }
 
-/* A plane's mode and frequencies, by a whole warp; 'freq' is of 1 << bits. */
-LADE_ANS_APART void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t count[8],
-                                uint32_t total, uint32_t bits, uint32_t freq[8], uint32_t lane)
+/* 256 bytes for each plane: which of its bytes occur. */
+LADE_DEVICE uint8_t *lade_ans_seen(const lade_ans_memory &r)
 {
-	uint32_t present = 0, any = 0, log[8];
-	for (uint32_t k = 0; k < 8; k++) {
-		present += count[k] > 0;
-		any = count[k] ? 8 * lane + k : any;
-		log[k] = count[k] ? lade_ans_log2(total) - lade_ans_log2(count[k]) : 0;
-	}
-	present = lade_ans_sum(present);
-	uint64_t least = lade_ans_bits_of(count, log), sum = least;
+	return r.dynamic + r.bytes - 8192 - 2048;
+}
+
+/* A plane's mode and frequencies, by a whole warp; 'freq' is of 1 << bits. */
+LADE_DEVICE void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t count[8],
+                                uint32_t there, uint32_t total, uint32_t bits, uint32_t freq[8],
+                                uint32_t lane)
+{
+	uint32_t any = there ? 8 * lane + 31 - (uint32_t)__clz((int)there) : 0, least = 0, sum = 0;
+	uint32_t all = lade_ans_log2(total), present = lade_ans_sum((uint32_t)__popc(there));
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		least += count[k] ? count[k] * ((all - lade_ans_log2(count[k])) >> 8) >> 4 : 0;
+	least = lade_ans_sum(least);
 	/* A plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
-	uint64_t bits_16 = least + 16 * (256 + 7 * present);
-	uint32_t mode = present == 1                        ? ANS_PLANE_CONSTANT
-			: bits_16 < (uint64_t)total * 126 ? ANS_PLANE_CODED
-							  : ANS_PLANE_RAW;
+	uint32_t mode = present == 1 ? ANS_PLANE_CONSTANT
+			: least + 16 * (256 + 7 * present) < total * 126 ? ANS_PLANE_CODED
+									 : ANS_PLANE_RAW;
 	any = __reduce_max_sync(LADE_FULL, any);
 	if (mode == ANS_PLANE_CODED) {
-		lade_ans_normalise(count, total, bits, freq, lane);
-		for (uint32_t k = 0; k < 8; k++)
-			log[k] = count[k] ? (bits << 16) - lade_ans_log2(freq[k]) : 0;
-		sum = lade_ans_bits_of(count, log);
+		lade_ans_normalise(count, there, total, bits, freq, lane);
+#pragma unroll
+		for (int k = 0; k < 8; k++)
+			sum += freq[k] ? count[k] * (((bits << 16) - lade_ans_log2(freq[k])) >> 8) >> 4
+				       : 0;
+		sum = lade_ans_sum(sum);
+	} else {
+		least = 0;
 	}
 	if (lane == 0) {
 		r.mode[n] = mode;
 		r.word[n] = mode == ANS_PLANE_CONSTANT ? any : 0;
-		r.least[n] = mode == ANS_PLANE_CODED ? least : 0;
-		r.sum[n] = mode == ANS_PLANE_CODED ? sum : 0;
+		r.least[n] = least;
+		r.sum[n] = sum;
 	}
 }
 
-/* Where the parts of the dynamic memory are, for a plan: symbols, states, descriptions, and then
- * marks or columns. */
-LADE_DEVICE uint32_t lade_ans_states_at(const lade_ans_plan &p)
+/* Where the parts of the dynamic memory are, for a plan: symbols, descriptions, columns. */
+LADE_DEVICE uint32_t lade_ans_texts_at(const lade_ans_plan &p)
 {
 	return 1024 * p.coded;
 }
 
-LADE_DEVICE uint32_t lade_ans_texts_at(const lade_ans_plan &p)
-{
-	return lade_ans_states_at(p) + 2 * (p.coded << p.bits);
-}
-
 LADE_DEVICE uint32_t lade_ans_columns_at(const lade_ans_plan &p)
 {
-	return lade_ans_texts_at(p) + 256 * p.coded;
+	return 1280 * p.coded;
 }
+
+#ifndef LADE_ANS_SAMPLE
+#define LADE_ANS_SAMPLE 8192
+#endif
 
 /*
  * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block.  The
@@ -510,24 +595,50 @@ LADE_DEVICE uint32_t lade_ans_columns_at(const lade_ans_plan &p)
  */
 template <int W> LADE_DEVICE void lade_ans_prepare(const lade_ans_memory &r, lade_ans_plan *p)
 {
-	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8], freq[8];
+	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8], freq[8], there = 0;
 	uint32_t *counts = lade_ans_counts(r);
-	uint32_t total = (p->size - p->tail) / W, wanted = p->bits, bits = wanted ? wanted : 10;
+	uint8_t *seen = lade_ans_seen(r);
+	uint32_t elements = (p->size - p->tail) / W, wanted = p->bits, bits = wanted ? wanted : 10;
+	uint32_t sample = elements >= 8 * LADE_ANS_SAMPLE   ? 7
+			  : elements >= 4 * LADE_ANS_SAMPLE ? 3
+			  : elements >= 2 * LADE_ANS_SAMPLE ? 1
+							    : 0;
 	for (uint32_t i = threadIdx.x; i < 2048; i += blockDim.x)
 		counts[i] = 0;
+	for (uint32_t i = threadIdx.x; i < 512; i += blockDim.x)
+		((uint32_t *)seen)[i] = 0;
 	__syncthreads();
-	lade_ans_count<W>(*p, counts);
+	if (lade_ans_whole<4>(p->src))
+		lade_ans_count<W, true>(*p, sample, counts, seen);
+	else
+		lade_ans_count<W, false>(*p, sample, counts, seen);
 	__syncthreads();
-	for (uint32_t k = 0; k < 8 && warp < W; k++) {
-		count[k] = 0;
-		for (uint32_t c = 0; c < 8 / W; c++)
-			count[k] += counts[256 * (W * c + warp) + 8 * lane + k];
+	uint32_t total = 0;
+	if (warp < W) {
+#pragma unroll
+		for (int k = 0; k < 8; k++) {
+			count[k] = 0;
+#pragma unroll
+			for (uint32_t c = 0; c < 8 / W; c++)
+				count[k] += counts[256 * (W * c + warp) + 8 * lane + k];
+			total += count[k];
+			there |= (uint32_t)(count[k] || seen[256 * warp + 8 * lane + k]) << k;
+		}
+		total = lade_ans_sum(total);
+		/* A sum below 2^17. */
+		uint32_t shift = total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
+		if (shift) {
+			total = 0;
+#pragma unroll
+			for (int k = 0; k < 8; k++)
+				total += count[k] = (count[k] >> shift) + (count[k] > 0);
+			total = lade_ans_sum(total);
+		}
+		lade_ans_judge(r, warp, count, there, total, bits, freq, lane);
 	}
-	if (warp < W)
-		lade_ans_judge(r, warp, count, total, bits, freq, lane);
 	__syncthreads();
-	uint64_t least = 0, sum = 0;
-	uint32_t mine = 0; /* coded planes before this warp's */
+	uint32_t least = 0, sum = 0, mine = 0; /* coded planes before this warp's */
+#pragma unroll
 	for (uint32_t n = 0; n < W; n++) {
 		p->modes |= r.mode[n] << 4 * n;
 		p->value |= (uint64_t)r.word[n] << 8 * n;
@@ -537,38 +648,28 @@ template <int W> LADE_DEVICE void lade_ans_prepare(const lade_ans_memory &r, lad
 		least += r.least[n];
 		sum += r.sum[n];
 	}
-	p->bits = wanted ? wanted : sum - least > least / 200 ? 11 : 10;
+	p->bits = wanted ? wanted : sum > least + least / 200 ? 11 : 10;
 	while (p->coded << p->bits > ANS_ENTRIES_MAX)
 		p->bits--;
 	__syncthreads();
 	if (warp < W && (p->modes >> 4 * warp & 15) == ANS_PLANE_CODED) {
-		lade_ans_marks *marks = (lade_ans_marks *)(r.dynamic + lade_ans_columns_at(*p));
 		uint32_t *text = (uint32_t *)(r.dynamic + lade_ans_texts_at(*p)) + 64 * mine;
 		uint32_t *symbol = (uint32_t *)r.dynamic + 256 * mine, first = 0;
 		if (p->bits != bits)
-			lade_ans_normalise(count, total, p->bits, freq, lane);
-		lade_ans_mark(marks + mine, freq, p->bits, lane);
+			lade_ans_normalise(count, there, total, p->bits, freq, lane);
 		uint32_t words = lade_ans_describe(text, freq, lane);
-		for (uint32_t k = 0; k < 8; k++)
+#pragma unroll
+		for (int k = 0; k < 8; k++)
 			first += freq[k];
 		first = lade_warp_scan(first, lane) - first;
-		for (uint32_t k = 0; k < 8; k++) {
+#pragma unroll
+		for (int k = 0; k < 8; k++) {
 			symbol[8 * lane + k] =
 				freq[k] ? lade_ans_symbol(freq[k], first, p->bits) : 0;
 			first += freq[k];
 		}
 		if (lane == 0)
 			r.word[warp] = words;
-	}
-	__syncthreads();
-	const lade_ans_marks *marks = (const lade_ans_marks *)(r.dynamic + lade_ans_columns_at(*p));
-	uint16_t *next = (uint16_t *)(r.dynamic + lade_ans_states_at(*p));
-	uint32_t states = 1u << p->bits;
-	for (uint32_t e = threadIdx.x; e < p->coded << p->bits; e += blockDim.x) {
-		uint32_t k = e >> p->bits;
-		lade_ans_place at =
-			lade_ans_place_of(marks + k, r.below, p->bits, e & (states - 1));
-		next[(k << p->bits) + at.first + at.y - at.freq] = (uint16_t)(states + at.state);
 	}
 	__syncthreads();
 }
@@ -611,25 +712,25 @@ LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan
 /* Encodes sub-block 'i' into the warp's columns; 'kind' ANS_STORED: that is no smaller. */
 template <int W>
 LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_memory &r, const lade_ans_plan &p, uint32_t i,
-                                        uint32_t units, uint8_t *room, uint32_t lane)
+                                        uint32_t units, lade_ans_at columns, uint32_t lane)
 {
-	lade_ans_made made = {room, 0, ANS_NARROW};
-	uint32_t bytes = 4 * W * units, cap = (p.slot - 48) / 128 - 1;
+	lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
+	uint32_t bytes = 4 * W * units, cap = p.slot / 128 - 1 - 2 * W;
 	if (p.coded) {
-		lade_ans_tables t = {lade_ans_at_of(r.dynamic),
-		                     lade_ans_at_of(r.dynamic + lade_ans_states_at(p)) - 4096};
-		uint32_t halves = lade_ans_put_units<W>(p, t, p.src + ((size_t)i << p.block_log),
-		                                        units, (uint32_t *)(room + 32), cap, lane);
-		uint32_t most = (__reduce_max_sync(LADE_FULL, halves) + 1) / 2;
-		made.kind = ANS_STORED;
-		if (most > cap)
-			return made;
-		made = lade_ans_pack(room, halves, lane);
-		if (lane == 0 && p.raw * 4 * units + made.size < bytes)
-			atomicMax(r.rows, most);
+		const uint8_t *src = p.src + ((size_t)i << p.block_log);
+		lade_ans_at symbol = lade_ans_at_of(r.dynamic);
+		made = lade_ans_measure(
+			lade_ans_whole<W>(p.src)
+				? lade_ans_put_units<W, true>(p, symbol, src, units, columns, cap, lane)
+				: lade_ans_put_units<W, false>(p, symbol, src, units, columns, cap,
+		                                               lane));
+		if (made.most > 2 * cap)
+			made.kind = ANS_STORED;
 	}
 	if (p.raw * 4 * units + made.size >= bytes)
 		made.kind = ANS_STORED;
+	if (lane == 0 && made.kind != ANS_STORED)
+		atomicMax(r.rows, (made.most + 1) / 2);
 	return made;
 }
 
@@ -671,18 +772,18 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end.  Not
 	 * so where other planes take less: a quarter more.  And a row that takes what is too much. */
 	uint32_t rows = ((p.coded << p.block_log) / W) / 128;
-	p.slot = 48 + 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 1);
+	p.slot = 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 1 + 2 * W);
 	uint32_t active = (r.bytes - columns) / p.slot;
 	active = active < LADE_ANS_WARPS ? active : LADE_ANS_WARPS;
-	uint8_t *room = r.dynamic + columns + warp * p.slot;
+	uint32_t *room = (uint32_t *)(r.dynamic + columns + warp * p.slot + 128);
 	for (uint32_t base = 0; base < p.block_count; base += active) {
 		uint32_t i = base + warp, units = 0, size = 0;
 		bool has = warp < active && i < p.block_count;
-		lade_ans_made made = {nullptr, 0, ANS_STORED};
+		lade_ans_made made = {ANS_STORED, 0, 0, 0, 0};
 		if (has) {
 			uint32_t left = p.size - p.tail - (i << p.block_log);
 			units = (left < 1u << p.block_log ? left : 1u << p.block_log) / (4 * W);
-			made = lade_ans_make<W>(r, p, i, units, room, lane);
+			made = lade_ans_make<W>(r, p, i, units, lade_ans_at_of(room), lane);
 			size = made.kind == ANS_STORED ? 4 * W * units
 						       : p.raw * 4 * units + made.size;
 		}
@@ -708,7 +809,8 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 			} else {
 				if (raw)
 					lade_ans_put_raw<W>(p, src, units, dst, lane);
-				lade_ans_put_shared(dst + raw, made.bytes, made.size, lane);
+				if (p.coded)
+					lade_ans_put_lanes(dst + raw, room, made, lane);
 			}
 			if (lane < (16 - (size & 15)) % 16)
 				dst[size + lane] = 0;
@@ -738,30 +840,21 @@ LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 	}
 }
 
-/*
- * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
- * shared: 'bytes' of dynamic memory, at least 40,960: tables, and the sub-blocks' columns
- * block:  256 threads
- *
- * 'width_log' is log2 of the element's bytes, 'block_log' of a sub-block's, 'bits' of the states,
- * or 0.  With batch.next blocks take chunks from it; else block i takes the i-th.
- */
-extern "C" __global__ void __launch_bounds__(256, 5)
-	lade_ans_encode(lade_gpu_batch batch, uint32_t width_log, uint32_t block_log, uint32_t bits,
-                        uint32_t bytes)
+/* The kernels' body, for elements of W bytes. */
+template <int W>
+LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t block_log,
+                                       uint32_t bits, uint32_t bytes)
 {
-	LADE_SHARED(uint32_t, below, [32]);
 	LADE_SHARED(uint32_t, mode, [8]);
 	LADE_SHARED(uint32_t, word, [8]);
-	LADE_SHARED(unsigned long long, least, [8]);
-	LADE_SHARED(unsigned long long, sum, [8]);
+	LADE_SHARED(uint32_t, least, [8]);
+	LADE_SHARED(uint32_t, sum, [8]);
 	LADE_SHARED(uint32_t, size, [LADE_ANS_WARPS]);
 	LADE_SHARED(uint32_t, rows);
 	LADE_SHARED(uint32_t, turn);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	lade_ans_memory r = {(uint8_t *)dynamic, bytes, below, mode, word, least, sum, size, &rows};
-	if (threadIdx.x < 32)
-		lade_ans_spread_init(below, lade_lane());
+	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, sum, size, &rows};
+	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	do {
 		if (threadIdx.x == 0) {
 			turn = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
@@ -776,16 +869,14 @@ extern "C" __global__ void __launch_bounds__(256, 5)
 		if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
 			status = LADE_GPU_LIMIT;
 		if (status == LADE_GPU_OK) {
-			lade_ans_plan p = {c.src, c.dst, c.src_size, 0, width_log, block_log, bits};
-			uint32_t unit = ANS_UNIT << width_log, most = ANS_HEADER + c.src_size;
-			p.tail = p.size & (unit - 1);
+			lade_ans_plan p = {lade_global(c.src), lade_global(c.dst), c.src_size, 0,
+			                   width_log, block_log, bits};
+			uint32_t most = ANS_HEADER + c.src_size;
+			p.tail = p.size & (ANS_UNIT * W - 1);
 			p.block_count = (p.size - p.tail + (1u << block_log) - 1) >> block_log;
 			p.limit = most - 1 < c.dst_cap ? most - 1 : c.dst_cap;
 			if (p.block_count)
-				done = width_log == 0   ? lade_ans_put_coded<1>(r, p)
-				       : width_log == 1 ? lade_ans_put_coded<2>(r, p)
-				       : width_log == 2 ? lade_ans_put_coded<4>(r, p)
-							: lade_ans_put_coded<8>(r, p);
+				done = lade_ans_put_coded<W>(r, p);
 			if (!done && most <= c.dst_cap)
 				lade_ans_put_stored(p);
 			if (!done)
@@ -796,4 +887,38 @@ extern "C" __global__ void __launch_bounds__(256, 5)
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, done);
 	} while (batch.next);
+}
+
+/*
+ * For elements of 1, 2, 4 and 8 bytes.
+ *
+ * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
+ * shared: 'bytes' of dynamic memory, at least 40,960: tables, and the sub-blocks' columns
+ * block:  256 threads
+ *
+ * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0.  With batch.next blocks
+ * take chunks from it; else block i takes the i-th.
+ */
+extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+	lade_ans_encode_1(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
+{
+	lade_ans_encode_batch<1>(batch, block_log, bits, bytes);
+}
+
+extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+	lade_ans_encode_2(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
+{
+	lade_ans_encode_batch<2>(batch, block_log, bits, bytes);
+}
+
+extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+	lade_ans_encode_4(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
+{
+	lade_ans_encode_batch<4>(batch, block_log, bits, bytes);
+}
+
+extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+	lade_ans_encode_8(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
+{
+	lade_ans_encode_batch<8>(batch, block_log, bits, bytes);
 }

@@ -48,13 +48,8 @@ def frequencies(text, n):
 
 def table_of(text, n):
     """The table of a description: for state X, entry X - L is (symbol, b, y)."""
-    table, index, columns = [None] * (1 << n), 0, (1 << n) // 32
-    for symbol, f in frequencies(text, n).items():
-        order = sorted((19 * i % 32, i // 32) for i in range(index, index + f))
-        for y, (q, row) in enumerate(order, f):
-            table[q * columns + (row + 5 * q) % columns] = (symbol, n + 1 - y.bit_length(), y)
-        index += f
-    return table
+    return [(symbol, n + 1 - y.bit_length(), y)
+            for symbol, f in frequencies(text, n).items() for y in range(f, 2 * f)]
 
 
 def decode_lane(bits, size, tables, n, groups):

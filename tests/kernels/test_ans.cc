@@ -205,7 +205,11 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits,
 	config.resident = 2;
 	config.seed = seed;
 	emu_result ran = emu_launch(config, [&] {
-		lade_ans_encode(batch, (uint32_t)__builtin_ctz(width), block_log, bits, 41984);
+		auto kernel = width == 1   ? lade_ans_encode_1
+			      : width == 2 ? lade_ans_encode_2
+			      : width == 4 ? lade_ans_encode_4
+					   : lade_ans_encode_8;
+		kernel(batch, block_log, bits, 41984);
 	});
 	if (!ran.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);
@@ -273,6 +277,21 @@ static void all_sizes(void **state)
 		expect(specs[i].text, plain, {false, 1, 3 * (uint32_t)(i & 1), (i & 1) != 0}, i, &r);
 		expect_encoded(specs[i].text, specs[i].width, specs[i].block_log, specs[i].bits,
 		               plain, 3 * (uint32_t)(i & 1), (i & 1) != 0, i, &r);
+	}
+}
+
+/* Chunks of which only some rows are counted: what occurs in the others alone has codes, too. */
+static void sampled(void **state)
+{
+	(void)state;
+	rng r = {11};
+	for (uint64_t seed = 0; seed < 2; seed++) {
+		std::vector<bytes> plain = {make(66001, 1, 2, &r), make(34000, 2, 0xE, &r)};
+		for (bytes &b : plain)
+			for (unsigned s = 100; s < 140; s++)
+				b[rng_below(&r, b.size())] = (uint8_t)s;
+		expect_encoded("ans", 1, 12, 0, {plain[0]}, 0, seed != 0, seed, &r);
+		expect_encoded("ans(<f2)", 2, 12, 0, {plain[1]}, 0, seed != 0, seed, &r);
 	}
 }
 
@@ -387,7 +406,8 @@ static void sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_sizes), cmocka_unit_test(tight), cmocka_unit_test(parts),
+		cmocka_unit_test(all_sizes),
+		cmocka_unit_test(sampled), cmocka_unit_test(tight), cmocka_unit_test(parts),
 		cmocka_unit_test(damaged),   cmocka_unit_test(small_room),
 		cmocka_unit_test(sizes),
 	};

@@ -26,16 +26,14 @@ enum {
 	((uint32_t)(base) << 16 | (uint32_t)(symbol) << 8 | (uint32_t)(bits))
 
 /* A symbol of an encoding table: state X gives its low (X + bits) >> 16 bits away, and the rest,
- * plus 'first', is the place of the next state in 'next'. */
+ * plus 'first', is the next state. */
 typedef struct lade__ans_symbol {
-	uint32_t bits;
-	int32_t first;
+	uint32_t bits, first;
 } lade__ans_symbol;
 
 typedef struct lade__ans_encoder {
 	lade__ans_symbol symbol[256];
 	uint16_t start[256]; /* the first state that decodes to the symbol */
-	uint16_t next[1 << ANS_BITS_MAX];
 } lade__ans_encoder;
 
 /*

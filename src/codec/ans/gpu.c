@@ -83,14 +83,14 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	const lade_value *option = work->stage->option;
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t width = lade_dtype_size((lade_dtype)option[ANS_OPTION_DTYPE].i);
-	uint32_t width_log = (uint32_t)__builtin_ctzll(width);
+	lade__kernel kernel = (lade__kernel)(LADE__KERNEL_ANS_ENCODE_1 + __builtin_ctzll(width));
 	uint32_t block_log = (uint32_t)__builtin_ctzll((uint64_t)option[ANS_OPTION_BLOCK].i);
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i, bytes = SHARED_ENCODE;
-	void *arguments[] = {&batch, &width_log, &block_log, &bits, &bytes};
+	void *arguments[] = {&batch, &block_log, &bits, &bytes};
 	lade__launch launch = {.threads = 256, .shared = bytes, .stream = work->stream};
 	unsigned an_sm;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, LADE__KERNEL_ANS_ENCODE, launch.threads,
+	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads,
 	                           launch.shared, &an_sm, err));
 	size_t most = (size_t)(an_sm ? an_sm : 1) * work->device->info.multiprocessors;
 	launch.blocks = (unsigned)(work->count < most ? work->count : most);
@@ -99,7 +99,7 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 		batch.next = work->workspace;
 		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
 	}
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_ANS_ENCODE, &launch, arguments, err));
+	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
 out:
 	return status;
 }

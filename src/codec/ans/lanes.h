@@ -218,7 +218,7 @@ INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32
 		lade__ans_symbol s = encoder->symbol[word >> 8 * k & 0xFF];
 		unsigned size = ((uint32_t)state + s.bits) >> 16;
 		writer_bits(w, state, size);
-		state = encoder->next[(int64_t)(state >> size) + s.first];
+		state = (state >> size) + s.first;
 	}
 	w->state = state;
 	writer_flush(w);
@@ -239,7 +239,7 @@ INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_
 			lade__ans_symbol s = encoder->symbol[word[j] >> 8 * k & 0xFF];
 			unsigned size = ((uint32_t)w[j].state + s.bits) >> 16;
 			writer_bits(&w[j], w[j].state, size);
-			w[j].state = encoder->next[(int64_t)(w[j].state >> size) + s.first];
+			w[j].state = (w[j].state >> size) + s.first;
 		}
 	}
 #pragma GCC unroll 8

@@ -50,8 +50,6 @@ enum {
 	/* The most 4-byte words of a table's description: the bitmap, 256 lengths of 4 bits, and
 	 * mantissas: at most 3 bits each when 256 frequencies sum to 2048. */
 	ANS_TABLE_WORDS_MAX = 8 + 32 + 24,
-	ANS_STRIPE_STEP = 19, /* of the spread */
-	ANS_STRIPE_TURN = 5,
 };
 
 /* The most words of a lane in sub-blocks of 'block' bytes: the bits of its symbols but the last,

@@ -158,66 +158,26 @@ bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t 
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/*
- * The spread: index i of the frequencies' sum lies in stripe Q = 19 i mod 32, at place
- * (i / 32 + 5 Q) mod (L / 32) of it.  Symbols count their places in the order of (Q, i / 32).
- * 19 * 27 = 513 = 16 * 32 + 1, so that i mod 32 = 27 Q mod 32.
- */
-#define STRIPE_INVERSE 27
-
-static void symbols_of(const uint16_t freq[256], uint8_t *symbol)
-{
-	for (unsigned s = 0; s < 256; s++) {
-		memset(symbol, (int)s, freq[s]);
-		symbol += freq[s];
-	}
-}
-
 void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *table)
 {
-	uint8_t symbol[1 << ANS_BITS_MAX];
-	uint16_t high[256];
-	unsigned stripe = 1U << bits >> 5;
-	symbols_of(freq, symbol);
-	memcpy(high, freq, sizeof high);
-	for (unsigned q = 0; q < 32; q++) {
-		const uint8_t *from = symbol + q * STRIPE_INVERSE % 32;
-		for (unsigned j = 0; j < stripe; j++) {
-			uint8_t s = from[j * 32];
-			uint32_t y = high[s]++;
+	for (unsigned s = 0; s < 256; s++) {
+		for (uint32_t y = freq[s]; y < 2U * freq[s]; y++) {
 			unsigned take = bits - log2_floor(y);
-			table[q * stripe + ((j + ANS_STRIPE_TURN * q) & (stripe - 1))] =
-				ANS_ENTRY((y << take) - (1U << bits), s, take);
+			*table++ = ANS_ENTRY((y << take) - (1U << bits), s, take);
 		}
 	}
 }
 
 void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder)
 {
-	uint8_t symbol[1 << ANS_BITS_MAX];
-	uint16_t place[256];
-	unsigned states = 1U << bits, stripe = states >> 5, first = 0;
-	symbols_of(freq, symbol);
+	unsigned first = 0;
 	for (unsigned s = 0; s < 256; s++) {
-		place[s] = (uint16_t)first;
 		if (freq[s]) {
 			unsigned most = bits - log2_floor(freq[s]);
 			encoder->symbol[s].bits = (most << 16) - ((uint32_t)freq[s] << most);
-			encoder->symbol[s].first = (int32_t)first - freq[s];
+			encoder->symbol[s].first = (1U << bits) + first - freq[s];
+			encoder->start[s] = (uint16_t)((1U << bits) + first);
 		}
 		first += freq[s];
-	}
-	for (unsigned q = 0; q < 32; q++) {
-		const uint8_t *from = symbol + q * STRIPE_INVERSE % 32;
-		for (unsigned j = 0; j < stripe; j++) {
-			uint8_t s = from[j * 32];
-			encoder->next[place[s]++] =
-				(uint16_t)(states + q * stripe +
-			                   ((j + ANS_STRIPE_TURN * q) & (stripe - 1)));
-		}
-	}
-	for (unsigned s = 0; s < 256; s++) {
-		if (freq[s])
-			encoder->start[s] = encoder->next[place[s] - freq[s]];
 	}
 }
