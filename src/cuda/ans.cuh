@@ -212,7 +212,7 @@ LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info)
 	return h.size < want ? LADE_GPU_TRUNCATED : h.size > want ? LADE_GPU_CORRUPT : LADE_GPU_OK;
 }
 
-/* ---- the spread ------------------------------------------------------------------------- */
+/* ---- states ----------------------------------------------------------------------------- */
 
 /*
  * What finds a frequency's symbol and y for each index (section 4).  Marks say where symbols begin

@@ -10,9 +10,9 @@
 #include "cuda/ans.cuh"
 
 #ifndef LADE_ANS_BLOCKS
-#define LADE_ANS_BLOCKS 4
+#define LADE_ANS_BLOCKS 2
 #endif
-#define LADE_ANS_WARPS 8 /* of a block; at least as many as planes */
+#define LADE_ANS_WARPS 16 /* of a block at most; at least as many as planes, 8 */
 
 /* What a block encodes a chunk by, the same for all of its threads. */
 struct lade_ans_plan {
@@ -21,7 +21,6 @@ struct lade_ans_plan {
 	uint32_t size, limit; /* decoded bytes; the most encoded ones */
 	uint32_t width_log, block_log, bits, block_count, tail;
 	uint32_t modes; /* of the planes, 4 bits each */
-	uint64_t value; /* of the constant planes, or words of the coded ones' tables */
 	uint32_t coded, raw, slot;
 };
 
@@ -91,61 +90,69 @@ template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint3
 	}
 }
 
-/* Counts a unit's bytes, or only marks that they occur. */
-template <int W>
-LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, bool marks, uint32_t *count, uint8_t *mark)
+/* Counts a unit's bytes; or, with MARKS, only marks that they occur, but for raw planes. */
+template <int W, bool MARKS>
+LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, uint32_t modes, uint32_t *count,
+                                     uint8_t *seen)
 {
 	uint32_t plane[W];
 	lade_ans_planes_of<W>(word, plane);
-	if (marks) {
 #pragma unroll
-		for (int k = 0; k < W; k++)
+	for (int k = 0; k < W; k++) {
+		if (MARKS && W > 1 && (modes >> 4 * k & 15) == ANS_PLANE_RAW)
+			continue;
 #pragma unroll
-			for (int b = 0; b < 4; b++)
-				mark[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)] = 1;
-	} else {
-#pragma unroll
-		for (int k = 0; k < W; k++)
-#pragma unroll
-			for (int b = 0; b < 4; b++)
-				atomicAdd(&count[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)], 1u);
+		for (int b = 0; b < 4; b++) {
+			uint32_t at = 256 * k + __byte_perm(plane[k], 0, 0x4440 + b);
+			if (MARKS)
+				seen[at] = 1;
+			else
+				atomicAdd(&count[at], 1u);
+		}
 	}
 }
 
 /*
- * Adds up the planes' bytes: 8 KiB of counts are 8 / W copies, of which each warp has one.  A warp
- * takes rows of 32 pieces of 16 bytes or a unit; of those whose number has a bit in common with
- * 'sample', only marks say which bytes they have.
+ * Counts bytes, of all planes, or marks them.  8 KiB of counts are 8 / W copies, of which each warp
+ * has one.  A warp takes every n-th row of 32 pieces of 16 bytes or a unit.  The first of each
+ * 'sample' + 1, a power of two, is counted, and the others are marked.
  */
-template <int W, bool WHOLE>
+template <int W, bool WHOLE, bool MARKS>
 LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t sample, uint32_t *count,
-                                uint8_t *mark)
+                                uint8_t *seen)
 {
-	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4, DEEP = !WHOLE ? 1 : W == 8 ? 2 : 4;
-	uint32_t bytes = p.size - p.tail, turn = threadIdx.x / 32;
+	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4;
+	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 8 ? 2 : 4;
+	uint32_t bytes = p.size - p.tail, warp = threadIdx.x / 32, step = MARKS ? 1 : sample + 1;
 	uint32_t pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
-	count += 256 * W * (turn % (8 / W));
-	for (uint32_t at = threadIdx.x; at < pieces; at += DEEP * blockDim.x) {
-		uint32_t word[DEEP][WORDS];
+	count += 256 * W * (warp % (8 / W));
+	/* Of row n of a warp, n + warp decides. */
+	for (uint32_t n = MARKS ? 0 : (0 - warp) & sample;; n += DEEP * step) {
+		uint32_t word[DEEP][WORDS], at = threadIdx.x + n * blockDim.x;
+		if (at >= pieces)
+			break;
 #pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++)
-			if (at + j * blockDim.x < pieces)
-				lade_ans_unit_get<WORDS, WHOLE>(
-					p.src + (size_t)PIECE * (at + j * blockDim.x), word[j]);
+		for (uint32_t j = 0; j < DEEP; j++) {
+			uint32_t piece = at + j * step * blockDim.x;
+			if (piece < pieces && (!MARKS || ((n + j + warp) & sample)))
+				lade_ans_unit_get<WORDS, WHOLE>(p.src + (size_t)PIECE * piece,
+				                                word[j]);
+		}
 #pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++, turn++) {
-			if (at + j * blockDim.x >= pieces)
-				break;
+		for (uint32_t j = 0; j < DEEP; j++) {
+			uint32_t piece = at + j * step * blockDim.x;
+			if (piece >= pieces || (MARKS && !((n + j + warp) & sample)))
+				continue;
 #pragma unroll
 			for (uint32_t k = 0; k < WORDS; k += W)
-				lade_ans_count_unit<W>(word[j] + k, turn & sample, count, mark);
+				lade_ans_count_unit<W, MARKS>(word[j] + k, p.modes, count, seen);
 		}
 	}
-	if (threadIdx.x < rest) {
+	if (!MARKS && threadIdx.x < rest) {
 		uint32_t word[W];
 		lade_ans_unit_get<W, false>(p.src + (size_t)PIECE * pieces + 4 * W * threadIdx.x,
 		                            word);
-		lade_ans_count_unit<W>(word, sample, count, mark);
+		lade_ans_count_unit<W, false>(word, 0, count, seen);
 	}
 }
 
@@ -302,8 +309,10 @@ struct lade_ans_writer {
 	}
 };
 
-/* Four symbols of a plane, from the last to the first. */
-LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at symbol, uint32_t word)
+/* Four symbols of a plane, from the last to the first: at most two words, the first one no later than
+ * at 'end'. */
+LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
+                                   uint32_t word)
 {
 	uint32_t e3 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443));
 	uint32_t e2 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4442));
@@ -317,6 +326,7 @@ LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at symbol, uint
 	more = me->step(e1);
 	more += me->step(e0);
 	me->flush(before, more);
+	me->to = me->to < end ? me->to : end;
 }
 
 /* The symbols of a unit, from the last to the first. */
@@ -332,15 +342,14 @@ LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, lade_ans_writer *me, 
 	for (int n = W - 1; n >= 0; n--) {
 		if (W > 1 && (p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
 			continue;
-		lade_ans_put_four(me, symbol, plane[n]);
+		lade_ans_put_four(me, symbol, end, plane[n]);
 		symbol -= 1024;
 	}
-	me->to = me->to < end ? me->to : end;
 }
 
 /*
  * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  There
- * is room for a row before the columns, and for 'cap' + 2W rows; a lane that needs more than 'cap' has
+ * is room for a row before the columns, and for 'cap' + 2 rows; a lane that needs more than 'cap' has
  * more than they hold.
  */
 template <int W, bool WHOLE>
@@ -524,7 +533,7 @@ struct lade_ans_memory {
 	uint8_t *dynamic;
 	uint32_t bytes; /* of it */
 	uint32_t *mode, *word;     /* of the planes; values or words of tables */
-	uint32_t *least, *sum;     /* of the coded planes, in 1/16 bits a count */
+	uint32_t *least, *extra;   /* of the coded planes, in 1/16 bits a count */
 	uint32_t *size;            /* of the warps' sub-blocks, in 16 bytes */
 	uint32_t *rows;
 };
@@ -540,38 +549,117 @@ LADE_DEVICE uint8_t *lade_ans_seen(const lade_ans_memory &r)
 	return r.dynamic + r.bytes - 8192 - 2048;
 }
 
-/* A plane's mode and frequencies, by a whole warp; 'freq' is of 1 << bits. */
-LADE_DEVICE void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t count[8],
-                                uint32_t there, uint32_t total, uint32_t bits, uint32_t freq[8],
-                                uint32_t lane)
+/* Lane l's 8 of 256 numbers in shared memory, aligned to 16 bytes. */
+LADE_DEVICE void lade_ans_eight(const uint32_t *from, uint32_t lane, uint32_t eight[8])
 {
-	uint32_t any = there ? 8 * lane + 31 - (uint32_t)__clz((int)there) : 0, least = 0, sum = 0;
-	uint32_t all = lade_ans_log2(total), present = lade_ans_sum((uint32_t)__popc(there));
+	const uint4 *two = (const uint4 *)from + 2 * lane;
+	uint4 low = two[0], high = two[1];
+	eight[0] = low.x, eight[1] = low.y, eight[2] = low.z, eight[3] = low.w;
+	eight[4] = high.x, eight[5] = high.y, eight[6] = high.z, eight[7] = high.w;
+}
+
+/*
+ * Adds up the copies of a plane's counts in the first one, scaled to a sum below 2^17, by a whole
+ * warp.
+ */
+template <int W>
+LADE_DEVICE void lade_ans_merge(uint32_t *counts, uint32_t lane)
+{
+	uint32_t count[8], more[8], total = 0;
+	lade_ans_eight(counts, lane, count);
 #pragma unroll
-	for (int k = 0; k < 8; k++)
-		least += count[k] ? count[k] * ((all - lade_ans_log2(count[k])) >> 8) >> 4 : 0;
-	least = lade_ans_sum(least);
-	/* A plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
-	uint32_t mode = present == 1 ? ANS_PLANE_CONSTANT
-			: least + 16 * (256 + 7 * present) < total * 126 ? ANS_PLANE_CODED
-									 : ANS_PLANE_RAW;
-	any = __reduce_max_sync(LADE_FULL, any);
-	if (mode == ANS_PLANE_CODED) {
-		lade_ans_normalise(count, there, total, bits, freq, lane);
+	for (uint32_t c = 1; c < 8 / W; c++) {
+		lade_ans_eight(counts + 256 * W * c, lane, more);
 #pragma unroll
 		for (int k = 0; k < 8; k++)
-			sum += freq[k] ? count[k] * (((bits << 16) - lade_ans_log2(freq[k])) >> 8) >> 4
-				       : 0;
-		sum = lade_ans_sum(sum);
-	} else {
-		least = 0;
+			count[k] += more[k];
 	}
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		total += count[k];
+	total = lade_ans_sum(total);
+	uint32_t shift = total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		count[k] = shift ? (count[k] >> shift) + (count[k] > 0) : count[k];
+	uint4 *two = (uint4 *)counts + 2 * lane;
+	two[0] = {count[0], count[1], count[2], count[3]};
+	two[1] = {count[4], count[5], count[6], count[7]};
+	__syncwarp();
+}
+
+/*
+ * A plane's mode, by a whole warp, and what it takes; one count stands for 1 << shift elements.  Gives
+ * which of the lane's symbols occur, a bit each.
+ */
+LADE_DEVICE void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t *counts,
+                                const uint8_t *seen, uint32_t shift, uint32_t lane)
+{
+	uint32_t count[8], there = 0, total = 0, least = 0, extra = 0;
+	lade_ans_eight(counts, lane, count);
+	uint2 marks = ((const uint2 *)seen)[lane];
+#pragma unroll
+	for (int k = 0; k < 8; k++) {
+		uint32_t mark = (k < 4 ? marks.x : marks.y) >> 8 * (k & 3) & 1;
+		there |= (count[k] ? 1u : mark) << k;
+		total += count[k];
+	}
+	uint32_t any = there ? 8 * lane + 31 - (uint32_t)__clz((int)there) : 0;
+	any = __reduce_max_sync(LADE_FULL, any);
+	uint32_t present = lade_ans_sum((uint32_t)__popc(there));
+	total = lade_ans_sum(total);
+	/* In 1/16 bits.  What 10 bits of states take more: symbols that are rarer than one state get
+	 * one, and the others lose it. */
+	uint32_t all = lade_ans_log2(total);
+#pragma unroll
+	for (int k = 0; k < 8; k++) {
+		uint32_t log = (all - lade_ans_log2(count[k] ? count[k] : 1)) >> 8;
+		least += count[k] * log >> 4;
+		if ((there >> k & 1) && 1024 * count[k] < total)
+			extra += ((total - 1024 * count[k]) * 23 >> 10) -
+				 (log > 2560 ? count[k] * (log - 2560) >> 4 : 0);
+	}
+	least = lade_ans_sum(least);
+	extra = lade_ans_sum(extra);
+	/* A plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
+	uint32_t mode = present == 1 ? ANS_PLANE_CONSTANT
+			: least + (16 * (256 + 7 * present) >> shift) < total * 126 ? ANS_PLANE_CODED
+										    : ANS_PLANE_RAW;
 	if (lane == 0) {
 		r.mode[n] = mode;
 		r.word[n] = mode == ANS_PLANE_CONSTANT ? any : 0;
-		r.least[n] = least;
-		r.sum[n] = sum;
+		r.least[n] = mode == ANS_PLANE_CODED ? least : 0;
+		r.extra[n] = mode == ANS_PLANE_CODED ? extra : 0;
 	}
+}
+
+/* A coded plane's table and its description, by a whole warp; gives the description's words. */
+LADE_ANS_APART uint32_t lade_ans_table(uint32_t *symbol, uint32_t *text, const uint32_t *counts,
+                                       const uint8_t *seen, uint32_t bits, uint32_t lane)
+{
+	uint32_t count[8], freq[8], there = 0, total = 0, first = 0;
+	lade_ans_eight(counts, lane, count);
+	uint2 marks = ((const uint2 *)seen)[lane];
+#pragma unroll
+	for (int k = 0; k < 8; k++) {
+		uint32_t mark = (k < 4 ? marks.x : marks.y) >> 8 * (k & 3) & 1;
+		there |= (count[k] ? 1u : mark) << k;
+		total += count[k];
+	}
+	lade_ans_normalise(count, there, lade_ans_sum(total), bits, freq, lane);
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		first += freq[k];
+	first = lade_warp_scan(first, lane) - first;
+#pragma unroll
+	for (int k = 0; k < 8; k++) {
+		count[k] = freq[k] ? lade_ans_symbol(freq[k], first, bits) : 0;
+		first += freq[k];
+	}
+	uint4 *two = (uint4 *)symbol + 2 * lane;
+	two[0] = {count[0], count[1], count[2], count[3]};
+	two[1] = {count[4], count[5], count[6], count[7]};
+	return lade_ans_describe(text, freq, lane);
 }
 
 /* Where the parts of the dynamic memory are, for a plan: symbols, descriptions, columns. */
@@ -585,8 +673,13 @@ LADE_DEVICE uint32_t lade_ans_columns_at(const lade_ans_plan &p)
 	return 1280 * p.coded;
 }
 
+/* How many elements are counted at least, where there are so many, and the fewest of all, a power of
+ * two: one in how many. */
 #ifndef LADE_ANS_SAMPLE
-#define LADE_ANS_SAMPLE 8192
+#define LADE_ANS_SAMPLE 2048
+#endif
+#ifndef LADE_ANS_SPARSE
+#define LADE_ANS_SPARSE 8
 #endif
 
 /*
@@ -595,79 +688,62 @@ LADE_DEVICE uint32_t lade_ans_columns_at(const lade_ans_plan &p)
  */
 template <int W> LADE_DEVICE void lade_ans_prepare(const lade_ans_memory &r, lade_ans_plan *p)
 {
-	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8], freq[8], there = 0;
+	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
 	uint32_t *counts = lade_ans_counts(r);
 	uint8_t *seen = lade_ans_seen(r);
-	uint32_t elements = (p->size - p->tail) / W, wanted = p->bits, bits = wanted ? wanted : 10;
-	uint32_t sample = elements >= 8 * LADE_ANS_SAMPLE   ? 7
-			  : elements >= 4 * LADE_ANS_SAMPLE ? 3
-			  : elements >= 2 * LADE_ANS_SAMPLE ? 1
-							    : 0;
-	for (uint32_t i = threadIdx.x; i < 2048; i += blockDim.x)
-		counts[i] = 0;
-	for (uint32_t i = threadIdx.x; i < 512; i += blockDim.x)
-		((uint32_t *)seen)[i] = 0;
+	uint32_t elements = (p->size - p->tail) / W, wanted = p->bits, shift = 0;
+	while (2 << shift <= LADE_ANS_SPARSE && elements >> (shift + 1) >= LADE_ANS_SAMPLE)
+		shift++;
+	uint32_t sample = (1u << shift) - 1;
+	bool whole = lade_ans_whole<4>(p->src);
+	/* The marks are in front of the counts. */
+	for (uint32_t i = threadIdx.x; i < (8192 + 2048) / 16; i += blockDim.x)
+		((uint4 *)seen)[i] = {0, 0, 0, 0};
 	__syncthreads();
-	if (lade_ans_whole<4>(p->src))
-		lade_ans_count<W, true>(*p, sample, counts, seen);
+	if (whole)
+		lade_ans_count<W, true, false>(*p, sample, counts, seen);
 	else
-		lade_ans_count<W, false>(*p, sample, counts, seen);
+		lade_ans_count<W, false, false>(*p, sample, counts, seen);
 	__syncthreads();
-	uint32_t total = 0;
-	if (warp < W) {
+	if (warp < W)
+		lade_ans_merge<W>(counts + 256 * warp, lane);
+	for (bool last = !sample;; last = true) {
+		if (warp < W && (p->modes >> 4 * warp & 15) != ANS_PLANE_RAW)
+			lade_ans_judge(r, warp, counts + 256 * warp, seen + 256 * warp, shift, lane);
+		__syncthreads();
+		uint32_t open = 0;
+		p->modes = 0;
 #pragma unroll
-		for (int k = 0; k < 8; k++) {
-			count[k] = 0;
-#pragma unroll
-			for (uint32_t c = 0; c < 8 / W; c++)
-				count[k] += counts[256 * (W * c + warp) + 8 * lane + k];
-			total += count[k];
-			there |= (uint32_t)(count[k] || seen[256 * warp + 8 * lane + k]) << k;
+		for (uint32_t n = 0; n < W; n++) {
+			p->modes |= r.mode[n] << 4 * n;
+			open += r.mode[n] != ANS_PLANE_RAW;
 		}
-		total = lade_ans_sum(total);
-		/* A sum below 2^17. */
-		uint32_t shift = total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
-		if (shift) {
-			total = 0;
-#pragma unroll
-			for (int k = 0; k < 8; k++)
-				total += count[k] = (count[k] >> shift) + (count[k] > 0);
-			total = lade_ans_sum(total);
-		}
-		lade_ans_judge(r, warp, count, there, total, bits, freq, lane);
+		if (last || !open)
+			break;
+		if (whole)
+			lade_ans_count<W, true, true>(*p, sample, counts, seen);
+		else
+			lade_ans_count<W, false, true>(*p, sample, counts, seen);
+		__syncthreads();
 	}
-	__syncthreads();
-	uint32_t least = 0, sum = 0, mine = 0; /* coded planes before this warp's */
+	uint32_t least = 0, extra = 0, mine = 0; /* coded planes before this warp's */
 #pragma unroll
 	for (uint32_t n = 0; n < W; n++) {
-		p->modes |= r.mode[n] << 4 * n;
-		p->value |= (uint64_t)r.word[n] << 8 * n;
-		mine += n < warp && r.mode[n] == ANS_PLANE_CODED;
-		p->coded += r.mode[n] == ANS_PLANE_CODED;
-		p->raw += r.mode[n] == ANS_PLANE_RAW;
+		uint32_t mode = p->modes >> 4 * n & 15;
+		mine += n < warp && mode == ANS_PLANE_CODED;
+		p->coded += mode == ANS_PLANE_CODED;
+		p->raw += mode == ANS_PLANE_RAW;
 		least += r.least[n];
-		sum += r.sum[n];
+		extra += r.extra[n];
 	}
-	p->bits = wanted ? wanted : sum > least + least / 200 ? 11 : 10;
+	p->bits = wanted ? wanted : extra > least / 200 ? 11 : 10;
 	while (p->coded << p->bits > ANS_ENTRIES_MAX)
 		p->bits--;
-	__syncthreads();
 	if (warp < W && (p->modes >> 4 * warp & 15) == ANS_PLANE_CODED) {
 		uint32_t *text = (uint32_t *)(r.dynamic + lade_ans_texts_at(*p)) + 64 * mine;
-		uint32_t *symbol = (uint32_t *)r.dynamic + 256 * mine, first = 0;
-		if (p->bits != bits)
-			lade_ans_normalise(count, there, total, p->bits, freq, lane);
-		uint32_t words = lade_ans_describe(text, freq, lane);
-#pragma unroll
-		for (int k = 0; k < 8; k++)
-			first += freq[k];
-		first = lade_warp_scan(first, lane) - first;
-#pragma unroll
-		for (int k = 0; k < 8; k++) {
-			symbol[8 * lane + k] =
-				freq[k] ? lade_ans_symbol(freq[k], first, p->bits) : 0;
-			first += freq[k];
-		}
+		uint32_t *symbol = (uint32_t *)r.dynamic + 256 * mine;
+		uint32_t words = lade_ans_table(symbol, text, counts + 256 * warp,
+		                                seen + 256 * warp, p->bits, lane);
 		if (lane == 0)
 			r.word[warp] = words;
 	}
@@ -715,7 +791,7 @@ LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_memory &r, const lade_ans
                                         uint32_t units, lade_ans_at columns, uint32_t lane)
 {
 	lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
-	uint32_t bytes = 4 * W * units, cap = p.slot / 128 - 1 - 2 * W;
+	uint32_t bytes = 4 * W * units, cap = p.slot / 128 - 3;
 	if (p.coded) {
 		const uint8_t *src = p.src + ((size_t)i << p.block_log);
 		lade_ans_at symbol = lade_ans_at_of(r.dynamic);
@@ -736,18 +812,21 @@ LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_memory &r, const lade_ans
 
 /* A chunk that repeats one element, whose bytes are the planes' values; 0: its tail does not, or it
  * would pass the limit. */
-LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_plan &p)
+LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_memory &r, const lade_ans_plan &p)
 {
 	uint32_t at = p.size - p.tail + threadIdx.x, mask = (1u << p.width_log) - 1;
+	uint64_t value = 0;
+	for (uint32_t n = 0; n <= mask; n++)
+		value |= (uint64_t)r.word[n] << 8 * n;
 	bool other = threadIdx.x < p.tail &&
-		     p.src[at] != (uint8_t)(p.value >> 8 * (at & mask));
+		     p.src[at] != (uint8_t)(value >> 8 * (at & mask));
 	if (__syncthreads_or(other) || p.limit < ANS_HEADER)
 		return 0;
 	if (threadIdx.x == 0) {
 		lade_ans_put_word(p.dst, ANS_VERSION | ANS_CONSTANT << 8 | p.width_log << 16);
 		lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
-		lade_ans_put_word(p.dst + ANS_AT_VALUE, (uint32_t)p.value);
-		lade_ans_put_word(p.dst + ANS_AT_VALUE + 4, (uint32_t)(p.value >> 32));
+		lade_ans_put_word(p.dst + ANS_AT_VALUE, (uint32_t)value);
+		lade_ans_put_word(p.dst + ANS_AT_VALUE + 4, (uint32_t)(value >> 32));
 	}
 	return ANS_HEADER;
 }
@@ -758,7 +837,7 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
 	lade_ans_prepare<W>(r, &p);
 	if (!p.coded && !p.raw) {
-		uint32_t size = lade_ans_put_constant(p);
+		uint32_t size = lade_ans_put_constant(r, p);
 		if (size)
 			return size;
 	}
@@ -772,9 +851,9 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end.  Not
 	 * so where other planes take less: a quarter more.  And a row that takes what is too much. */
 	uint32_t rows = ((p.coded << p.block_log) / W) / 128;
-	p.slot = 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 1 + 2 * W);
+	p.slot = 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 3);
 	uint32_t active = (r.bytes - columns) / p.slot;
-	active = active < LADE_ANS_WARPS ? active : LADE_ANS_WARPS;
+	active = active < blockDim.x / 32 ? active : blockDim.x / 32;
 	uint32_t *room = (uint32_t *)(r.dynamic + columns + warp * p.slot + 128);
 	for (uint32_t base = 0; base < p.block_count; base += active) {
 		uint32_t i = base + warp, units = 0, size = 0;
@@ -791,7 +870,7 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 			r.size[warp] = (size + 15) / 16;
 		__syncthreads();
 		uint32_t off = at, end = at;
-		for (uint32_t w = 0; w < LADE_ANS_WARPS; w++) {
+		for (uint32_t w = 0; w < blockDim.x / 32; w++) {
 			off += w < warp ? r.size[w] : 0;
 			end += r.size[w];
 		}
@@ -825,7 +904,8 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 /* The chunk as it is, by a whole block. */
 LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 {
-	uint32_t share = ((p.size + LADE_ANS_WARPS - 1) / LADE_ANS_WARPS + 127) & ~127u;
+	uint32_t warps = blockDim.x / 32;
+	uint32_t share = ((p.size + warps - 1) / warps + 127) & ~127u;
 	uint32_t begin = (uint64_t)share * (threadIdx.x / 32) < p.size
 				 ? share * (threadIdx.x / 32)
 				 : p.size;
@@ -848,12 +928,12 @@ LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t blo
 	LADE_SHARED(uint32_t, mode, [8]);
 	LADE_SHARED(uint32_t, word, [8]);
 	LADE_SHARED(uint32_t, least, [8]);
-	LADE_SHARED(uint32_t, sum, [8]);
+	LADE_SHARED(uint32_t, extra, [8]);
 	LADE_SHARED(uint32_t, size, [LADE_ANS_WARPS]);
 	LADE_SHARED(uint32_t, rows);
 	LADE_SHARED(uint32_t, turn);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, sum, size, &rows};
+	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, extra, size, &rows};
 	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	do {
 		if (threadIdx.x == 0) {
@@ -894,30 +974,30 @@ LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t blo
  *
  * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
  * shared: 'bytes' of dynamic memory, at least 40,960: tables, and the sub-blocks' columns
- * block:  256 threads
+ * block:  256 to 512 threads
  *
  * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0.  With batch.next blocks
  * take chunks from it; else block i takes the i-th.
  */
-extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
 	lade_ans_encode_1(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
 {
 	lade_ans_encode_batch<1>(batch, block_log, bits, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
 	lade_ans_encode_2(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
 {
 	lade_ans_encode_batch<2>(batch, block_log, bits, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
 	lade_ans_encode_4(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
 {
 	lade_ans_encode_batch<4>(batch, block_log, bits, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(256, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
 	lade_ans_encode_8(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes)
 {
 	lade_ans_encode_batch<8>(batch, block_log, bits, bytes);

@@ -200,7 +200,7 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits,
 	                        (uint32_t)n};
 	emu_config config = {.kernel = "ans_encode"};
 	config.grid = grid ? grid : (uint32_t)n;
-	config.block = 256;
+	config.block = seed & 1 ? 512 : 256;
 	config.shared = 41984;
 	config.resident = 2;
 	config.seed = seed;

@@ -14,6 +14,7 @@
 #define SHARED_WIDE ((size_t)81920)
 /* And of cuda/ans_encode.cu. */
 #define SHARED_ENCODE 41984
+#define SHARED_ENCODE_WIDE 81920
 
 /* A part of a chunk has at least so many bytes: 16 sub-blocks of the default size. */
 #define PART ((uint64_t)65536)
@@ -80,19 +81,24 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
+	const lade_device_info *info = &work->device->info;
 	const lade_value *option = work->stage->option;
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t width = lade_dtype_size((lade_dtype)option[ANS_OPTION_DTYPE].i);
 	lade__kernel kernel = (lade__kernel)(LADE__KERNEL_ANS_ENCODE_1 + __builtin_ctzll(width));
 	uint32_t block_log = (uint32_t)__builtin_ctzll((uint64_t)option[ANS_OPTION_BLOCK].i);
-	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i, bytes = SHARED_ENCODE;
+	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
+	bool wide = work->count + work->in_flight <= info->multiprocessors * 2 &&
+	            info->block_shared_max >= SHARED_ENCODE_WIDE;
+	uint32_t bytes = wide ? SHARED_ENCODE_WIDE : SHARED_ENCODE;
 	void *arguments[] = {&batch, &block_log, &bits, &bytes};
-	lade__launch launch = {.threads = 256, .shared = bytes, .stream = work->stream};
+	lade__launch launch = {
+		.threads = wide ? 512 : 256, .shared = bytes, .stream = work->stream};
 	unsigned an_sm;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads,
-	                           launch.shared, &an_sm, err));
-	size_t most = (size_t)(an_sm ? an_sm : 1) * work->device->info.multiprocessors;
+	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads, launch.shared, &an_sm,
+	                           err));
+	size_t most = (size_t)(an_sm ? an_sm : 1) * info->multiprocessors;
 	launch.blocks = (unsigned)(work->count < most ? work->count : most);
 	/* Without a counter block i takes the i-th chunk. */
 	if (launch.blocks < work->count) {
