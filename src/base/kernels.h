@@ -17,6 +17,7 @@
 	X(SELFTEST_ADD, selftest, lade_selftest_add, 0) \
 	X(COPY, copy, lade_copy, 0) \
 	X(PUT, copy, lade_put, 0) \
+	X(PUT_FEW, copy, lade_put_few, 0) \
 	X(SLOTS, copy, lade_slots, 0) \
 	X(PACKED, copy, lade_packed, 0) \
 	X(COMBINE, copy, lade_combine, 0) \

@@ -141,6 +141,7 @@ static inline uint64_t lade__gpu_pieces(uint64_t size)
 lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream,
                                   lade__gpu_copy_list copies, lade_error *err);
 #define LADE__GPU_PUT_WORDS 500u
+#define LADE__GPU_PUT_FEW 64u
 
 /*
  * A wave: units [first, first + count) of a list, and where its parts lie in one block of device

@@ -45,8 +45,9 @@
  * left to do when the last copy has come: each takes this part of what is left. */
 #define TAPER 3
 
-/* Units that the first wave is thought to take. */
+/* Units that the first wave is thought to take at least. */
 #define GUESS 64
+#define GUESS_MOST 4096
 
 /* Waves in flight where pinned memory has to be had for each. */
 #define SLOTS_PAGEABLE 4u
@@ -355,9 +356,10 @@ static lade_status wave_settle(run *r, lade_error *err)
 	parts p = parts_of(w, slot->pinned.data);
 	if (w->copies_out && driver_copies(w, &p))
 		TRY(send_runs(r, w, &p, base, err));
-	else
+	else if (w->copies_out)
 		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, base, 0, 0, err));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
+	if (w->copies_out)
+		TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
 	r->unsettled--;
 out:
 	return status;
@@ -383,8 +385,9 @@ static lade_status wave_retire(run *r, lade_error *err)
 {
 	const lade__gpu_wave *w = &r->waves[r->first];
 	lade__gpu_slot *slot = &r->lane->slot[r->first];
-	lade_status status;
-	TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
+	lade_status status = LADE_OK;
+	if (w->copies_out)
+		TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
 	for (size_t i = 0; i < w->count; i++) {
@@ -397,6 +400,19 @@ static lade_status wave_retire(run *r, lade_error *err)
 	r->first = (r->first + 1) % r->slots;
 	r->flying--;
 out:
+	return status;
+}
+
+/* Ends the waves whose results have come by now: while others are on their way nobody waits for
+ * that. */
+static lade_status retire_ready(run *r, lade_error *err)
+{
+	const lade__driver *driver = r->device->driver;
+	lade_status status = LADE_OK;
+	while (status == LADE_OK && r->flying > r->unsettled &&
+	       (!r->waves[r->first].copies_out ||
+	        driver->cuEventQuery(r->lane->slot[r->first].done) == 0))
+		status = wave_retire(r, err);
 	return status;
 }
 
@@ -431,6 +447,19 @@ static void measure(run *r)
 		.in = wave_size(f->in, WAVE_IN, f->count, r->slots, limit / 2, &r->few_in),
 		.out = wave_size(f->out, WAVE_OUT, f->count, r->slots, limit / 2, &r->few_out),
 		.between = limit};
+}
+
+/* Units that a wave of the most bytes takes, about. */
+static size_t guess_of(const run *r)
+{
+	const lade__gpu_feed *f = r->feed;
+	double part = 1, most;
+	if (f->in && (most = (double)r->most.in / (double)f->in) < part)
+		part = most;
+	if (f->out && (most = (double)r->most.out / (double)f->out) < part)
+		part = most;
+	size_t guess = (size_t)(1.125 * part * (double)f->count);
+	return guess > GUESS ? guess < GUESS_MOST ? guess : GUESS_MOST : GUESS;
 }
 
 /* The most bytes of the next wave on one side, of which 'left' are to come. */
@@ -502,8 +531,10 @@ static void give_block(run *r)
 static lade_status drain(run *r, lade_error *err)
 {
 	lade_status status = LADE_OK;
-	while (r->unsettled)
+	while (r->unsettled) {
 		TRY(wave_settle(r, err));
+		TRY(retire_ready(r, err));
+	}
 	while (r->flying)
 		TRY(wave_retire(r, err));
 	r->first = 0;
@@ -517,7 +548,7 @@ static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *
 	lade__gpu_wave w;
 	lade_status status;
 	r->lane->ahead.count = 0;
-	r->guess = GUESS;
+	r->guess = guess_of(r);
 	TRY(plan_next(r, &r->most, &w, err));
 	*nothing = w.count == 0;
 	if (*nothing)
@@ -545,6 +576,7 @@ static lade_status fly(run *r, lade_error *err)
 		/* Half of the slots are behind the kernels, and the rest before them. */
 		if (r->unsettled == (r->slots > 1 ? r->slots / 2 : 1))
 			TRY(wave_settle(r, err));
+		TRY(retire_ready(r, err));
 		if (r->flying == r->slots)
 			TRY(wave_retire(r, err));
 		TRY(plan_next(r, &most, &w, err));

@@ -285,12 +285,15 @@ lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__addres
 	lade_status status = LADE_OK;
 	for (size_t at = 0; at < size && status == LADE_OK; at += sizeof put.word) {
 		size_t n = size - at < sizeof put.word ? size - at : sizeof put.word;
+		lade__kernel kernel = n <= LADE__GPU_PUT_FEW * sizeof(uint64_t)
+		                              ? LADE__KERNEL_PUT_FEW
+		                              : LADE__KERNEL_PUT;
 		put.to = to + at;
 		put.words = n / 8;
 		memcpy(put.word, (const uint8_t *)from + at, n);
 		lade__launch launch = {.blocks = 1, .threads = 128, .stream = stream};
 		void *arguments[] = {&put};
-		status = lade__kernel_launch(device, LADE__KERNEL_PUT, &launch, arguments, err);
+		status = lade__kernel_launch(device, kernel, &launch, arguments, err);
 	}
 	return status;
 }

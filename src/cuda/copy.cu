@@ -113,19 +113,33 @@ extern "C" __global__ void __launch_bounds__(256) lade_copy(lade_gpu_copies c)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* What a launch carries in its arguments: 'words' of 'word' go to 'to'. */
+/* What a launch carries in its arguments: 'words' of 'word' go to 'to'.  Few have a kernel of their
+ * own, since a launch takes the host longer the more it carries. */
 #define LADE_PUT_WORDS 500u
-struct lade_gpu_put {
+#define LADE_PUT_FEW 64u
+template <uint32_t MOST> struct lade_gpu_put {
 	uint64_t *to;
 	uint64_t words;
-	uint64_t word[LADE_PUT_WORDS];
+	uint64_t word[MOST];
 };
 
-/* Map: thread = words; one block. */
-extern "C" __global__ void lade_put(lade_gpu_put put)
+template <uint32_t MOST>
+static __device__ __forceinline__ void lade_put_words(const lade_gpu_put<MOST> &put)
 {
-	for (uint32_t i = threadIdx.x; i < put.words && i < LADE_PUT_WORDS; i += blockDim.x)
+	for (uint32_t i = threadIdx.x; i < put.words && i < MOST; i += blockDim.x)
 		put.to[i] = put.word[i];
+}
+
+/* Map: thread = words; one block. */
+extern "C" __global__ void lade_put(lade_gpu_put<LADE_PUT_WORDS> put)
+{
+	lade_put_words(put);
+}
+
+/* Likewise. */
+extern "C" __global__ void lade_put_few(lade_gpu_put<LADE_PUT_FEW> put)
+{
+	lade_put_words(put);
 }
 
 /* Fills tables: address[i] = base + i * stride, size[i] = stride, or limit[i] + more where there is
