@@ -34,6 +34,9 @@ typedef struct lade__ans_symbol {
 typedef struct lade__ans_encoder {
 	lade__ans_symbol symbol[256];
 	uint16_t start[256]; /* the first state that decodes to the symbol */
+	/* The same for vectors, by bytes: the low and the high ones of 'first', and those of a
+	 * number of 16 bits, with which the bits to give away are (X + number) >> 12. */
+	_Alignas(64) uint8_t look_up[4][256];
 } lade__ans_encoder;
 
 /*
@@ -57,6 +60,15 @@ bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t 
 
 /* The tables of frequencies that sum to 1 << bits.  Entry X - (1 << bits) is that of state X. */
 void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *table);
+
+/*
+ * What an entry X - (1 << bits) says, taken apart: its symbol; and by symbol, modulo 2^16, what is
+ * added to the entry's number for y (section 4), and 'take', of which (take - number) >> 12 are the
+ * bits to take.
+ */
+void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, uint8_t *symbols,
+                           uint16_t add[256], uint16_t take[256]);
+
 void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder);
 
 /* ---- the header ------------------------------------------------------------------------- */
@@ -106,6 +118,9 @@ typedef struct lade__ans_lanes {
 	uint32_t units;           /* a unit is 4 elements: 4 bytes of each plane */
 	uint8_t *plane[8];        /* units * 4 bytes each */
 	const uint32_t *table[8]; /* decoding */
+	/* The same for vectors, by lade__ans_look_ups_of(): at multiples of 64 bytes. */
+	const uint8_t *symbols[8];
+	const uint16_t *add[8], *take[8];
 	const lade__ans_encoder *encoder[8];
 	uint8_t *strings;           /* of lane 0 */
 	uint32_t length[ANS_LANES]; /* bits of each string */
@@ -114,8 +129,9 @@ typedef struct lade__ans_lanes {
 /* The kernels of one instruction set. */
 typedef struct lade__ans_kernels {
 	lade_cpu cpu;
-	/* Strings, of multiples of 16 bits, to planes; false: damaged. */
-	bool (*decode)(const lade__ans_lanes *lanes);
+	/* Strings, of multiples of 16 bits, to planes, of 1 or 2 sub-blocks of a chunk; bit i of
+	 * the result: the strings of sub-block i are damaged. */
+	unsigned (*decode)(const lade__ans_lanes *lanes, unsigned count);
 	/* Planes to strings, and their lengths. */
 	void (*encode)(lade__ans_lanes *lanes);
 	/* Word r of string l is word r * 32 + l of 'words', for r < rows; and back. */

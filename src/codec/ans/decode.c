@@ -14,10 +14,13 @@
 /* A worker's scratch. */
 typedef struct work {
 	uint32_t entries[ANS_ENTRIES_MAX];
-	uint8_t planes[BLOCK_MAX]; /* byte positions, block / width apart */
+	_Alignas(64) uint8_t symbols[ANS_ENTRIES_MAX];
+	_Alignas(64) uint16_t add[8][256], take[8][256];
 	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
-	uint8_t strings[ANS_STRINGS_SIZE];
-	lade__ans_lanes lanes;
+	/* Of two sub-blocks that are decoded together: byte positions, block / width apart. */
+	uint8_t planes[2][BLOCK_MAX];
+	uint8_t strings[2][ANS_STRINGS_SIZE];
+	lade__ans_lanes lanes[2];
 } work;
 
 /* What decoding a chunk goes by. */
@@ -46,13 +49,13 @@ static lade_status prepare(chunk *c, lade_error *err)
 	uint32_t at = info->tables, *table = w->entries;
 	uint32_t pitch = info->block / info->width;
 	unsigned k = 0;
-	w->lanes.bits = info->bits;
-	w->lanes.coded = info->coded;
-	w->lanes.strings = w->strings + ANS_SLACK;
+	w->lanes[0].bits = info->bits;
+	w->lanes[0].coded = info->coded;
 	for (unsigned p = 0; p < info->width; p++) {
 		uint16_t freq[256];
 		if (info->mode[p] == ANS_PLANE_CONSTANT)
-			memset(w->planes + p * pitch, (int)info->value[p], pitch);
+			for (unsigned i = 0; i < 2; i++)
+				memset(w->planes[i] + p * pitch, (int)info->value[p], pitch);
 		if (info->mode[p] != ANS_PLANE_CODED)
 			continue;
 		if (!lade__ans_read(c->src + at, info->value[p], info->bits, freq))
@@ -61,10 +64,23 @@ static lade_status prepare(chunk *c, lade_error *err)
 			                 "2^%u states",
 			                 p, info->value[p], info->bits);
 		lade__ans_decoder_of(freq, info->bits, table);
-		w->lanes.plane[k] = w->planes + p * pitch;
-		w->lanes.table[k++] = table;
+		w->lanes[0].table[k] = table;
+		w->lanes[0].symbols[k] = w->symbols + (table - w->entries);
+		w->lanes[0].add[k] = w->add[k];
+		w->lanes[0].take[k] = w->take[k];
+		lade__ans_look_ups_of(freq, info->bits, w->symbols + (table - w->entries),
+		                      w->add[k], w->take[k]);
+		k++;
 		table += (size_t)1 << info->bits;
 		at += 4 * info->value[p];
+	}
+	w->lanes[1] = w->lanes[0];
+	for (unsigned i = 0; i < 2; i++) {
+		w->lanes[i].strings = w->strings[i] + ANS_SLACK;
+		for (unsigned p = k = 0; p < info->width; p++) {
+			if (info->mode[p] == ANS_PLANE_CODED)
+				w->lanes[i].plane[k++] = w->planes[i] + p * pitch;
+		}
 	}
 	return LADE_OK;
 }
@@ -84,18 +100,21 @@ static void gather_ragged(uint8_t *strings, const uint8_t *from, const unsigned 
 		for (size_t l = 0; l < ANS_LANES; l++) {
 			if (halves[l] <= 2 * r)
 				continue;
-			size_t n = halves[l] == 2 * r + 1 ? 2 : 4;
-			memcpy(strings + l * ANS_PITCH + 4 * (size_t)r, from, n);
-			from += n;
+			uint8_t *to = strings + l * ANS_PITCH + 4 * (size_t)r;
+			memcpy(to, from, 2);
+			from += 2;
+			if (halves[l] == 2 * r + 1)
+				continue;
+			memcpy(to + 2, from, 2);
+			from += 2;
 		}
 	}
 }
 
 /* Brings the lanes' strings from 'src', a sub-block's bytes behind its raw planes. */
-static lade_status open_lanes(const chunk *c, const uint8_t *src, size_t size, bool wide,
-                              uint32_t block, lade_error *err)
+static lade_status open_lanes(const chunk *c, lade__ans_lanes *lanes, const uint8_t *src,
+                              size_t size, bool wide, uint32_t block, lade_error *err)
 {
-	work *w = c->work;
 	unsigned halves[ANS_LANES], sum = 0, most = 0;
 	size_t head = wide ? ANS_LANES : ANS_LANES / 2;
 	uint64_t off = (uint64_t)(src - c->src);
@@ -112,66 +131,104 @@ static lade_status open_lanes(const chunk *c, const uint8_t *src, size_t size, b
 	for (unsigned l = 0; l < ANS_LANES && full <= c->info.rows; l++) {
 		halves[l] += 2 * (unsigned)full;
 		most = halves[l] > most ? halves[l] : most;
-		w->lanes.length[l] = halves[l] * 16;
+		lanes->length[l] = halves[l] * 16;
 	}
 	if (full > c->info.rows || most > 2 * c->info.rows)
 		return damaged(err, off, block, "a lane is longer than the header says");
-	c->kernels->gather(w->lanes.strings, src + head, (unsigned)full);
-	gather_ragged(w->lanes.strings, src + head + full * 4 * ANS_LANES, halves, (unsigned)full,
+	c->kernels->gather(lanes->strings, src + head, (unsigned)full);
+	gather_ragged(lanes->strings, src + head + full * 4 * ANS_LANES, halves, (unsigned)full,
 	              most);
 	return LADE_OK;
 }
 
-/* Decodes sub-block 'i' to 'dst', which has room for all of it. */
-static lade_status decode_block(const chunk *c, uint32_t i, uint8_t *dst, lade_error *err)
+/* A sub-block between its reading and its end. */
+typedef struct block {
+	uint32_t i;
+	uint8_t *dst; /* room for all of it */
+	bool coded;   /* its lanes are to be decoded */
+	uint64_t off; /* of these, in the chunk */
+} block;
+
+/* Reads all of a sub-block, the lanes' strings for decoding. */
+static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_error *err)
 {
 	lade_status status;
 	const lade__ans_info *info = &c->info;
 	work *w = c->work;
 	const uint32_t mask = ((uint32_t)1 << ANS_OFF_BITS) - 1;
-	uint64_t at = info->directory + 4 * (uint64_t)i;
+	uint64_t at = info->directory + 4 * (uint64_t)b->i;
 	uint32_t entry = lade__le32(c->src + at), next = lade__le32(c->src + at + 4);
 	uint32_t kind = entry >> ANS_OFF_BITS, begin = entry & mask, end = next & mask;
-	size_t count = lade__ans_elements(info, i), size = count * info->width;
+	size_t count = lade__ans_elements(info, b->i), size = count * info->width;
 	uint32_t pitch = info->block / info->width;
 	uint32_t first = lade__le32(c->src + info->directory) & mask;
 	uint32_t last = lade__le32(c->src + info->tables - 4) & mask;
+	b->coded = false;
 	if (kind > ANS_STORED || begin < first || end < begin || end > last)
-		return damaged(err, at, i, "its place in the directory cannot be");
+		return damaged(err, at, b->i, "its place in the directory cannot be");
 	const uint8_t *src = c->src + (size_t)begin * 16;
 	size_t left = (size_t)(end - begin) * 16;
 	if (kind == ANS_STORED) {
 		if (left != (size + 15) / 16 * 16)
-			return damaged(err, at, i, "its size is not that of its bytes");
-		memcpy(dst, src, size);
+			return damaged(err, at, b->i, "its size is not that of its bytes");
+		memcpy(b->dst, src, size);
 		return LADE_OK;
 	}
 	if (left < info->raw * count)
-		return damaged(err, at, i, "too short for the raw bytes");
+		return damaged(err, at, b->i, "too short for the raw bytes");
 	for (unsigned p = 0; p < info->width; p++) {
 		if (info->mode[p] != ANS_PLANE_RAW)
 			continue;
-		memcpy(w->planes + p * pitch, src, count);
+		memcpy(w->planes[slot] + p * pitch, src, count);
 		src += count;
 		left -= count;
 	}
+	b->off = (uint64_t)(src - c->src);
 	if (info->coded) {
-		w->lanes.units = (uint32_t)count / ANS_UNIT;
-		TRY(open_lanes(c, src, left, kind == ANS_WIDE, i, err));
+		lade__ans_lanes *lanes = &w->lanes[slot];
+		lanes->units = (uint32_t)count / ANS_UNIT;
 		if (info->width == 1)
-			w->lanes.plane[0] = dst;
-		if (!c->kernels->decode(&w->lanes))
-			return damaged(err, (uint64_t)(src - c->src), i,
-			               "the lanes' bits do not end with their symbols");
+			lanes->plane[0] = b->dst;
+		TRY(open_lanes(c, lanes, src, left, kind == ANS_WIDE, b->i, err));
+		b->coded = true;
 	} else if (left > 15) {
-		return damaged(err, at, i, "its size is not that of its bytes");
+		return damaged(err, at, b->i, "its size is not that of its bytes");
+	} else if (info->width > 1) {
+		c->shuffle->from_planes(w->planes[slot], b->dst, count, info->width, pitch);
+	} else {
+		memcpy(b->dst, w->planes[slot], count);
 	}
-	if (info->width > 1)
-		c->shuffle->from_planes(w->planes, dst, count, info->width, pitch);
-	else if (!info->coded)
-		memcpy(dst, w->planes, count);
 	return LADE_OK;
 out:
+	return status;
+}
+
+/* Decodes one or two sub-blocks; of errors the first one's counts. */
+static lade_status decode_blocks(const chunk *c, block *b, unsigned count, lade_error *err)
+{
+	const lade__ans_info *info = &c->info;
+	lade_status status = LADE_OK;
+	unsigned have = 0, bad = 0;
+	while (have < count && status == LADE_OK) {
+		status = read_block(c, have, &b[have], err);
+		have += status == LADE_OK;
+	}
+	if (have == 2 && b[0].coded && b[1].coded) {
+		bad = c->kernels->decode(c->work->lanes, 2);
+	} else {
+		for (unsigned k = 0; k < have; k++)
+			if (b[k].coded)
+				bad |= c->kernels->decode(&c->work->lanes[k], 1) << k;
+	}
+	for (unsigned k = 0; k < have; k++) {
+		if (bad >> k & 1)
+			return damaged(err, b[k].off, b[k].i,
+			               "the lanes' bits do not end with their symbols");
+		if (b[k].coded && info->width > 1)
+			c->shuffle->from_planes(c->work->planes[k], b[k].dst,
+			                        lade__ans_elements(info, b[k].i), info->width,
+			                        info->block / info->width);
+	}
 	return status;
 }
 
@@ -207,15 +264,29 @@ static lade_status decode_range(chunk *c, size_t off, uint8_t *dst, size_t size,
 	TRY(prepare(c, err));
 	size_t end = off + size, body = info->size - info->tail;
 	for (size_t at = off; at < end && at < body;) {
-		uint32_t i = (uint32_t)(at / info->block);
-		size_t begin = (size_t)i * info->block;
-		size_t whole = lade__ans_elements(info, i) * (size_t)info->width;
-		size_t skip = at - begin, want = whole - skip < end - at ? whole - skip : end - at;
-		uint8_t *to = want == whole ? dst + (at - off) : c->work->result;
-		TRY(decode_block(c, i, to, err));
-		if (want < whole)
-			memcpy(dst + (at - off), to + skip, want);
-		at += want;
+		block b[2] = {{.i = (uint32_t)(at / info->block)}};
+		size_t skip = at % info->block, want[2], done = 0;
+		unsigned count = 0;
+		/* Two whole ones, or one. */
+		for (; count < 2 && at + done < end && at + done < body; count++) {
+			b[count].i = b[0].i + count;
+			size_t whole = lade__ans_elements(info, b[count].i) * (size_t)info->width;
+			size_t left = whole - (count ? 0 : skip), room = end - at - done;
+			bool part = left != whole || room < whole;
+			if (part && count)
+				break;
+			want[count] = left < room ? left : room;
+			b[count].dst = part ? c->work->result : dst + (at + done - off);
+			done += want[count];
+			if (part) {
+				count++;
+				break;
+			}
+		}
+		TRY(decode_blocks(c, b, count, err));
+		if (b[0].dst == c->work->result)
+			memcpy(dst + (at - off), c->work->result + skip, want[0]);
+		at += done;
 	}
 	if (end > body) {
 		size_t from = off > body ? off - body : 0;

@@ -208,9 +208,16 @@ static size_t put_lanes(chunk *c, size_t at, size_t limit, uint32_t *kind)
 	for (unsigned r = full; 2 * r < most; r++) {
 		for (size_t l = 0; l < ANS_LANES; l++) {
 			unsigned halves = lanes->length[l] / 16;
-			size_t n = halves <= 2 * r ? 0 : halves == 2 * r + 1 ? 2 : 4;
-			memcpy(c->dst + at, lanes->strings + l * ANS_PITCH + 4 * (size_t)r, n);
-			at += n;
+			const uint8_t *from = lanes->strings + l * ANS_PITCH + 4 * (size_t)r;
+			if (halves <= 2 * r)
+				continue;
+			memcpy(c->dst + at, from, 2);
+			if (halves == 2 * r + 1) {
+				at += 2;
+				continue;
+			}
+			memcpy(c->dst + at + 2, from + 2, 2);
+			at += 4;
 		}
 	}
 	if ((most + 1) / 2 > c->info.rows)

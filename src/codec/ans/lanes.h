@@ -1,8 +1,8 @@
 /*
  * lanes.h: the loops over symbols, written once.  Included by the file of each instruction set,
  * which defines TARGET, the function attribute that selects it; LOW_BITS(v, n), the low bits
- * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE, where it has another
- * decode().  (docs/format/ans.md, section 5)
+ * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE and OWN_ENCODE, where
+ * it has another decode() or encode().  (docs/format/ans.md, section 5)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -175,13 +175,16 @@ INLINE bool decode_team(const lade__ans_lanes *lanes, uint32_t lane)
 	return fine;
 }
 
-static TARGET bool decode(const lade__ans_lanes *lanes)
+static TARGET unsigned decode(const lade__ans_lanes *lanes, unsigned count)
 {
-	for (uint32_t lane = 0; lane < ANS_LANES; lane += TEAM) {
-		if (!decode_team(lanes, lane))
-			return false;
+	unsigned damaged = 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t lane = 0;
+		while (lane < ANS_LANES && decode_team(&lanes[i], lane))
+			lane += TEAM;
+		damaged |= (unsigned)(lane < ANS_LANES) << i;
 	}
-	return true;
+	return damaged;
 }
 #endif
 
@@ -224,6 +227,45 @@ INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32
 	writer_flush(w);
 }
 
+/* A lane's last unit: its last symbol only chooses the state. */
+INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t unit)
+{
+	unsigned p = lanes->coded - 1;
+	uint32_t word = load_32(lanes->plane[p] + 4 * unit);
+	w->state = lanes->encoder[p]->start[word >> 24];
+	writer_unit(w, lanes->encoder[p], word, 2);
+	while (p-- > 0)
+		writer_unit(w, lanes->encoder[p], load_32(lanes->plane[p] + 4 * unit), 3);
+}
+
+/* What a lane has in the last full row and the partial one behind it, if there are such. */
+INLINE void writer_first(lane_writer *w, const lade__ans_lanes *lanes, uint32_t lane)
+{
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	bool more = (lane + rows) % ANS_LANES < rest;
+	*w = (lane_writer){.string = lanes->strings + lane * ANS_PITCH};
+	if (more)
+		writer_open(w, lanes, unit_of(lane, rows));
+	if (!more && rows)
+		writer_open(w, lanes, unit_of(lane, rows - 1));
+	else if (rows)
+		for (unsigned p = lanes->coded; p-- > 0;)
+			writer_unit(w, lanes->encoder[p],
+			            load_32(lanes->plane[p] + 4 * unit_of(lane, rows - 1)), 3);
+}
+
+/* The lane's first state, and its string's length. */
+INLINE void writer_last(lane_writer *w, lade__ans_lanes *lanes, uint32_t lane)
+{
+	if (lanes->units >= ANS_LANES || lane < lanes->units)
+		writer_bits(w, w->state, lanes->bits + 1);
+	uint32_t size = (uint32_t)(w->string - (lanes->strings + lane * ANS_PITCH));
+	lanes->length[lane] = (size * 8 + w->count + 15) / 16 * 16;
+	/* Zeros follow to the end of the last word. */
+	store_64(w->string, w->bits);
+}
+
+#ifndef OWN_ENCODE
 /* A unit of a plane for each lane of a team, as reader_row(). */
 INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_t lane,
                        uint32_t row, const uint8_t *plane)
@@ -247,53 +289,21 @@ INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_
 		writer_flush(&w[j]);
 }
 
-/* A lane's last unit: its last symbol only chooses the state. */
-INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t unit)
-{
-	unsigned p = lanes->coded - 1;
-	uint32_t word = load_32(lanes->plane[p] + 4 * unit);
-	w->state = lanes->encoder[p]->start[word >> 24];
-	writer_unit(w, lanes->encoder[p], word, 2);
-	while (p-- > 0)
-		writer_unit(w, lanes->encoder[p], load_32(lanes->plane[p] + 4 * unit), 3);
-}
-
 INLINE void encode_team(lade__ans_lanes *lanes, uint32_t lane)
 {
 	lane_writer writer[TEAM];
-	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
-	/* Lanes with a unit in the last, partial row begin there, the others one row before. */
+	uint32_t rows = lanes->units / ANS_LANES;
 #pragma GCC unroll 8
-	for (uint32_t j = 0; j < TEAM; j++) {
-		bool more = (lane + j + rows) % ANS_LANES < rest;
-		writer[j] = (lane_writer){.string = lanes->strings + (lane + j) * ANS_PITCH};
-		if (more)
-			writer_open(&writer[j], lanes, unit_of(lane + j, rows));
-		if (!more && rows)
-			writer_open(&writer[j], lanes, unit_of(lane + j, rows - 1));
-		else if (rows)
-			for (unsigned p = lanes->coded; p-- > 0;)
-				writer_unit(
-					&writer[j], lanes->encoder[p],
-					load_32(lanes->plane[p] + 4 * unit_of(lane + j, rows - 1)),
-					3);
-	}
+	for (uint32_t j = 0; j < TEAM; j++)
+		writer_first(&writer[j], lanes, lane + j);
 	for (uint32_t g = rows > 0 ? rows - 1 : 0; g-- > 0;) {
 		for (unsigned p = lanes->coded; p-- > 0;) {
 			writer_row(writer, lanes->encoder[p], lane, g, lanes->plane[p]);
 		}
 	}
 #pragma GCC unroll 8
-	for (uint32_t j = 0; j < TEAM; j++) {
-		lane_writer *w = &writer[j];
-		bool has = rows || (lane + j) % ANS_LANES < rest;
-		if (has)
-			writer_bits(w, w->state, lanes->bits + 1);
-		uint32_t size = (uint32_t)(w->string - (lanes->strings + (lane + j) * ANS_PITCH));
-		lanes->length[lane + j] = (size * 8 + w->count + 15) / 16 * 16;
-		/* Zeros follow to the end of the last word. */
-		store_64(w->string, w->bits);
-	}
+	for (uint32_t j = 0; j < TEAM; j++)
+		writer_last(&writer[j], lanes, lane + j);
 }
 
 static TARGET void encode(lade__ans_lanes *lanes)
@@ -301,6 +311,7 @@ static TARGET void encode(lade__ans_lanes *lanes)
 	for (uint32_t lane = 0; lane < ANS_LANES; lane += TEAM)
 		encode_team(lanes, lane);
 }
+#endif
 
 /* ---- the rest --------------------------------------------------------------------------- */
 

@@ -168,6 +168,20 @@ void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *tab
 	}
 }
 
+void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, uint8_t *symbols,
+                           uint16_t add[256], uint16_t take[256])
+{
+	unsigned first = 0;
+	for (unsigned s = 0; s < 256; s++) {
+		unsigned f = freq[s], log = f ? log2_floor(f) : 0;
+		memset(symbols + first, (int)s, f);
+		add[s] = (uint16_t)(f - first);
+		/* bits - log of them, and one fewer where y is 2 << log or more. */
+		take[s] = (uint16_t)(((bits - log) << 12) + (2U << log) - 1 - add[s]);
+		first += f;
+	}
+}
+
 void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder)
 {
 	unsigned first = 0;
@@ -177,6 +191,12 @@ void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_enc
 			encoder->symbol[s].bits = (most << 16) - ((uint32_t)freq[s] << most);
 			encoder->symbol[s].first = (1U << bits) + first - freq[s];
 			encoder->start[s] = (uint16_t)((1U << bits) + first);
+			uint32_t number = (most << 12) - ((uint32_t)freq[s] << most);
+			for (unsigned k = 0; k < 2; k++) {
+				encoder->look_up[k][s] =
+					(uint8_t)(encoder->symbol[s].first >> 8 * k);
+				encoder->look_up[2 + k][s] = (uint8_t)(number >> 8 * k);
+			}
 		}
 		first += freq[s];
 	}
