@@ -243,6 +243,16 @@ static PyObject *attribute(PyObject *object, PyObject *name)
 	return value;
 }
 
+/* Whether an object of some package's is a device's array.  It may have the buffer protocol just to
+ * refuse it, as CuPy's do, or for managed memory that its streams still write.  Interpreters' own
+ * types are not asked. */
+static bool is_cuda(py_state *st, PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+	return PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE &&
+	       PyObject_HasAttr((PyObject *)type, st->name_cai);
+}
+
 py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 {
 	PyObject *value;
@@ -250,7 +260,7 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 
 	if (Py_TYPE(object) == st->array_type)
 		return (py_array *)Py_NewRef(object);
-	if (PyObject_CheckBuffer(object)) {
+	if (PyObject_CheckBuffer(object) && !is_cuda(st, object)) {
 		array = from_buffer(st, object);
 		if (array || PyErr_ExceptionMatches(PyExc_TypeError))
 			return array;
@@ -284,6 +294,8 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 		Py_DECREF(value);
 		return py_array_from_dlpack(st, object, stream, Py_None);
 	}
+	if (!PyErr_Occurred() && PyObject_CheckBuffer(object))
+		return from_buffer(st, object);
 	if (!PyErr_Occurred())
 		PyErr_Format(
 			PyExc_TypeError,
@@ -325,7 +337,7 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream,
 	} else if (py_numpy_get(st, object, writable, out)) {
 		return true;
 	} else {
-		if (PyObject_CheckBuffer(object)) {
+		if (PyObject_CheckBuffer(object) && !is_cuda(st, object)) {
 			Py_buffer *view = PyMem_Malloc(sizeof(*view));
 			if (!view) {
 				PyErr_NoMemory();

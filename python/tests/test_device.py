@@ -54,6 +54,40 @@ def test_cuda_array_interface_in():
         as_array(Other())
 
 
+def test_buffers_of_device_arrays_are_not_asked_for():
+    # As CuPy's since version 14, and where memory is managed.
+    a, out = as_array(X).cuda(), as_array(np.zeros_like(X)).cuda()
+    asked = []
+
+    class Refuses:
+        def __init__(self, array):
+            self.__class__ = type("Own", (Refuses,), {
+                "__cuda_array_interface__": array.__cuda_array_interface__})
+
+        def __buffer__(self, flags):
+            asked.append(flags)
+            raise TypeError("not on the CPU")
+
+    assert as_array(Refuses(a)).ptr == a.ptr
+    codec = Codec(algorithm="LZ4", bitstream_kind=liblade.BitstreamKind.RAW)
+    encoded = codec.encode(Refuses(a))
+    assert encoded.place == "device"
+    codec.decode(encoded, out=Refuses(out)).synchronize()
+    assert (np.asarray(out.cpu()) == X).all() and not asked
+
+    class OnTheHost:
+        @property
+        def __cuda_array_interface__(self):
+            raise AttributeError("it is on the host")
+
+        def __buffer__(self, flags):
+            return memoryview(X)
+
+    b = as_array(OnTheHost())
+    assert b.place == "host" and b.tobytes() == X.tobytes()
+    assert codec.decode(codec.encode(OnTheHost()), "<i4").tobytes() == X.tobytes()
+
+
 @pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Zstd", "Deflate", "Gzip", "Blosc", "ANS",
                                        "Bitcomp", "Cascaded"])
 @pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)

@@ -94,7 +94,8 @@ class Numba:
         if not self.cuda.is_available():
             pytest.skip("numba has no GPU")
         self.stream = self.cuda.stream()
-        self.handle = int(self.stream.handle.value or 0)
+        handle = self.stream.handle
+        self.handle = int(getattr(handle, "value", handle) or 0)
 
     def put(self, x):
         return self.cuda.to_device(x, stream=self.stream)
