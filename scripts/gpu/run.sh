@@ -8,7 +8,6 @@
 #              (hostile_specs.c), MUTANTS of them
 #   memcheck   the tests, and 10,240 damaged chunks for each kernel, under compute-sanitizer
 #   racecheck  512 damaged chunks for each kernel under its racecheck, and under synccheck
-#   variants   not among all: each lz_bench_* (variants.sh) on the sets in the folder DATA
 # Other names are programs of bin/.  Steps have parts, which are done once: what is done and what it
 # said stands in WORK (default the folder's work/), and a call ends after LIMIT seconds (570).
 # Exit status: 0 when all went well, 75 when it is to be called again to go on.
@@ -96,12 +95,6 @@ for name in "${names[@]}"; do
 				sanitized "$tool-${family%%,*}" $tool "$hostile" --chunks=512 \
 					--batch=256 --kernels="$family"
 			done
-		done
-		;;
-	variants)
-		for program in "$folder"/bin/lz_bench_*; do
-			part "$(basename "$program")" "$program" -n 1,100,1000,10000 -r 5 \
-				"${DATA:?the folder of the sets}"/*
 		done
 		;;
 	*) part "$name" "$folder/bin/$name" ;;

@@ -110,6 +110,16 @@ LADE_DEVICE uint32_t lade_ld_global_byte(const uint8_t *from)
 #endif
 }
 
+/* Asks the second-level cache for the line of global memory that the byte is in. */
+LADE_DEVICE void lade_prefetch(const void *from)
+{
+#if LADE_ON_GPU
+	asm volatile("prefetch.global.L2 [%0];" : : "l"(from));
+#else
+	(void)from;
+#endif
+}
+
 /*
  * Copies from global to shared memory that do not pass through registers, sm_80 and later.  Both
  * sides are aligned to the size.  The bytes are there for the issuing thread after

@@ -42,21 +42,24 @@ struct lade_lz4 {
 	}
 
 	/* The sequence at 'p' < n.  '*slow': it is another one, as a length goes on. */
-	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t, lade_lz_sequence *q,
-	                                                uint32_t *next, bool *slow)
+	static __device__ __forceinline__ uint32_t
+	take(const uint8_t *src, uint32_t n, uint32_t begin, uint32_t position, uint32_t,
+	     const uint32_t *words, uint32_t shift, lade_lz_sequence *q, uint32_t *next, bool *slow)
 	{
 		/* All loads are unconditional; one behind the end is of the last byte. */
-		uint32_t end = n - 1, token = src[p], byte = src[p < end ? p + 1 : end];
+		uint32_t near = lade_lz_near(words, shift, position), p = begin + position;
+		uint32_t end = n - 1, token = near & 255, byte = near >> 8 & 255;
 		bool more = token >= 0xF0;
 		uint32_t from = p + (more ? 2 : 1), literals = (token >> 4) + (more ? byte : 0);
-		uint32_t at = from + literals;
+		bool far = more && byte == 255; /* nothing is known of what is behind it */
+		uint32_t at = far ? p : from + literals;
 		uint32_t low = src[at < end ? at : end], high = src[at + 1 < end ? at + 1 : end];
 		uint32_t then = src[at + 2 < end ? at + 2 : end];
 		bool longer = (token & 15) == 15, last = at == n;
 		uint32_t behind = at + (longer ? 3 : 2);
 		*slow = (more && byte == 255) || (longer && then == 255 && at < n);
 		*next = last ? LADE_LZ_STOP : behind;
+		q->match[0] = false;
 		q->match[1] = true;
 		q->size[0] = literals;
 		q->from[0] = from;
@@ -65,25 +68,31 @@ struct lade_lz4 {
 		return last || behind <= n || *slow ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 
-	/* Reads length bytes from '*at' on, 32 at a time; false where the source ends first.  A
+	/* Reads length bytes from '*at' on, 128 at a time; false where the source ends first.  A
 	 * length above a chunk's is cut to that or a little more: with a token before or 4 behind,
 	 * it is too much still. */
 	static __device__ __forceinline__ bool more(const uint8_t *src, uint32_t n, uint32_t lane,
 	                                            uint32_t *at, uint32_t *length)
 	{
 		for (;;) {
-			uint32_t p = *at + lane;
-			uint32_t byte = p < n ? src[p] : 0;
-			uint32_t ends = __ballot_sync(LADE_FULL, byte != 255);
+			uint32_t p = *at + 4 * lane, k = 4, byte = 255;
+#pragma unroll
+			for (uint32_t j = 4; j-- > 0;) {
+				uint32_t b = p + j < n ? src[p + j] : 0;
+				k = b != 255 ? j : k;
+				byte = b != 255 ? b : byte;
+			}
+			uint32_t ends = __ballot_sync(LADE_FULL, k < 4);
 			if (*length > LADE_GPU_CHUNK_MAX)
 				*length = LADE_GPU_CHUNK_MAX;
 			if (!ends) {
-				*length += 32 * 255;
-				*at += 32;
+				*length += 128 * 255;
+				*at += 128;
 				continue;
 			}
-			uint32_t k = __ffs(ends) - 1;
-			*length += 255 * k + __shfl_sync(LADE_FULL, byte, k);
+			uint32_t first = __ffs(ends) - 1;
+			k = 4 * first + __shfl_sync(LADE_FULL, k, first);
+			*length += 255 * k + __shfl_sync(LADE_FULL, byte, first);
 			*at += k + 1;
 			return *at <= n;
 		}

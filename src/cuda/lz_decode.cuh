@@ -26,7 +26,8 @@
  *   begin   what stands before the first token: where it stands, and the decoded size if told
  *   jumps   four positions read as tokens: where the next ones stand, in the segment
  *   take    a lane's sequence, and where the next token stands: at the source's end where it is
- *           wanting, LADE_LZ_STOP where none has to follow
+ *           wanting, LADE_LZ_STOP where none has to follow.  Called by lanes that have no token,
+ *           too, as if there were one where the segment begins: it is in bounds even so
  *   slow    the whole warp reads a token whose lengths take long to read
  *   end     the status of a chunk whose last token was right, by where 'take' led
  *   FULL    the status of a sequence that passes the output's end
@@ -49,11 +50,11 @@
  * the segment stays where it is. */
 template <int LEVELS> struct lade_lz_tables {
 	uint8_t on[LEVELS][256];
-	uint32_t words[33]; /* of the source, that hold the segment */
+	uint32_t words[34]; /* of the source, that hold the segment and some bytes more */
 };
 
 template <class F, int W> struct lade_lz_team {
-	static constexpr int LEVELS = (W == 1 ? 3 : 5) + F::TOKENS;
+	static constexpr int LEVELS = (W == 1 ? 2 : 5) + F::TOKENS;
 	static constexpr uint32_t SPAN = W == 1 ? 128 : F::SPAN;
 	lade_lz_exec<W> exec;
 	lade_lz_tables<LEVELS> tables[W];
@@ -79,16 +80,16 @@ static __device__ __forceinline__ void lade_lz_fetch(lade_lz_tables<LEVELS> *t, 
                                                      uint32_t n, uint32_t begin, uint32_t lane)
 {
 	uint32_t shift = (uint32_t)(uintptr_t)(src + begin) & 3;
-	if (begin >= shift && begin <= n && n - begin >= 132) {
+	if (begin >= shift && begin <= n && n - begin >= 136) {
 		const uint32_t *from = (const uint32_t *)(src + begin - shift);
 		lade_cp_async_4(&t->words[lane], from + lane);
-		if (lane == 0)
-			lade_cp_async_4(&t->words[32], from + 32);
+		if (lane < 2)
+			lade_cp_async_4(&t->words[32 + lane], from + 32 + lane);
 		lade_cp_async_commit();
 		return;
 	}
 #pragma unroll 1
-	for (uint32_t i = lane; i < 33; i += 32) {
+	for (uint32_t i = lane; i < 34; i += 32) {
 		uint32_t at = begin - shift + 4 * i, word = 0;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
@@ -141,7 +142,8 @@ static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_tables<LEV
 		uint32_t p = entry;
 #pragma unroll
 		for (uint32_t g = 1; g < 4; g++) {
-			p = t->on[ONE + 3][p];
+			/* A table that leads twice as far would cost more than three look-ups. */
+			p = t->on[ONE + 2][t->on[ONE + 2][p]];
 			if (lane >= 8 * g)
 				mine = p;
 		}
@@ -173,6 +175,14 @@ static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W>
 	return mine;
 }
 
+/* Four bytes of the segment from 'at' on, below its SPAN; those past the source's end are 0. */
+static __device__ __forceinline__ uint32_t lade_lz_near(const uint32_t *words, uint32_t shift,
+                                                        uint32_t at)
+{
+	at += shift;
+	return __funnelshift_r(words[at / 4], words[at / 4 + 1], 8 * at);
+}
+
 /* What the warp's lanes have read. */
 struct lade_lz_read {
 	uint32_t count;  /* lanes that have a token */
@@ -193,14 +203,18 @@ static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables
 	uint32_t next = LADE_LZ_STOP, second = LADE_LZ_STOP;
 	lade_lz_read r = {0, LADE_LZ_STOP, LADE_GPU_OK, false};
 	r.count = __popc(__ballot_sync(LADE_FULL, have));
-	*q = lade_lz_sequence{{0, 0}, {0, 0}, {false, false}};
-	if (have) {
-		if (F::TOKENS == 2) {
-			second = t->on[0][position];
-			second = second < SPAN ? begin + second : LADE_LZ_STOP;
-		}
-		r.status = F::take(lade_global(src), n, begin + position, second, q, &next, &slow);
+	position = have ? position : 0;
+	if (F::TOKENS == 2) {
+		second = t->on[0][position];
+		second = second < SPAN && begin + second < n ? second : LADE_LZ_STOP;
 	}
+	uint32_t shift = (uint32_t)(uintptr_t)(src + begin) & 3;
+	r.status = F::take(lade_global(src), n, begin, position, second, t->words, shift, q, &next,
+	                   &slow);
+	r.status = have ? r.status : LADE_GPU_OK;
+	q->size[0] = have ? q->size[0] : 0;
+	q->size[1] = have ? q->size[1] : 0;
+	slow = have && slow;
 	uint32_t slows = __ballot_sync(LADE_FULL, slow);
 	if (slows) {
 		uint32_t first = __ffs(slows) - 1;
@@ -404,7 +418,7 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 
 /* How many bytes a chunk decodes to: as above, with no output. */
 template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<4> *t,
+static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<3> *t,
                                                         const lade_gpu_chunk &c, uint32_t lane,
                                                         uint32_t *size)
 {
@@ -434,13 +448,20 @@ static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<4> *t,
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
+/* The thread's warp in its block.  All lanes have it from one of them, so that the compiler knows
+ * that it is the same for all, and with it what is addressed by it. */
+static __device__ __forceinline__ uint32_t lade_lz_warp()
+{
+	return __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
+}
+
 /* Map: block = WARPS warps, warp = one chunk at a time.  Shared: a team of one for each. */
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch)
 {
 	typedef lade_lz_team<F, 1> team_of_one;
 	LADE_SHARED(team_of_one, shared, [WARPS]);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	uint32_t lane = lade_lane(), warp = lade_lz_warp();
 	team_of_one *t = &shared[warp];
 	lade_lz_tables_init(&t->tables[0], lane);
 	uint32_t i = blockIdx.x * WARPS + warp;
@@ -470,7 +491,7 @@ template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS> *t,
                                                           const lade_gpu_batch &batch)
 {
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	uint32_t lane = lade_lane(), warp = lade_lz_warp();
 	lade_lz_tables_init(&t->tables[warp], lane);
 	uint32_t i = blockIdx.x;
 	for (;;) {
@@ -499,9 +520,9 @@ static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS>
 template <class F, int WARPS>
 static __device__ __forceinline__ void lade_lz_size_batch(const lade_gpu_batch &batch)
 {
-	LADE_SHARED(lade_lz_tables<4>, shared, [WARPS]);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
-	lade_lz_tables<4> *t = &shared[warp];
+	LADE_SHARED(lade_lz_tables<3>, shared, [WARPS]);
+	uint32_t lane = lade_lane(), warp = lade_lz_warp();
+	lade_lz_tables<3> *t = &shared[warp];
 	lade_lz_tables_init(t, lane);
 	uint32_t i = blockIdx.x * WARPS + warp;
 	for (;;) {

@@ -15,7 +15,7 @@
  * sequences.  A source inside the window is resolved first: each byte has the index of its source,
  * and indices are followed at once by all lanes, twice as far each round (pointer doubling), until
  * each ends at a byte from outside; that also resolves matches that overlap themselves.  A window
- * that lies in one piece is copied by words, with those after it that do as well.
+ * that lies in one piece is copied 16 bytes a lane, with those after it that do as well.
  *
  * Positions: v = output position + the low 7 bits of the destination's address, so that tiles are
  * aligned lines of memory, and only the first window and the last one are not full.
@@ -32,26 +32,7 @@
 #include "cuda/batch.cuh"
 
 #define LADE_LZ_TILE 128u
-
-/*
- * What the variants are that wait for a GPU to be compared on (docs/performance/gpu-lz.md, entries
- * 14 and 15; scripts/gpu/variants.sh builds them).
- *
- * Which windows are functions that are called: 0 none, 1 those that are not full, 2 all.  What is
- * called takes no registers where it is not.
- *
- * A byte of a match that repeats itself, whose offset is up to LADE_LZ_REDIRECT, is looked for as
- * many offsets back at once as its word of 32 bytes, or its window, tells, not one; 0: none is.
- */
-#ifndef LADE_LZ_SOLO_CALLS
-#define LADE_LZ_SOLO_CALLS 0
-#endif
-#ifndef LADE_LZ_TEAM_CALLS
-#define LADE_LZ_TEAM_CALLS 1
-#endif
-#ifndef LADE_LZ_REDIRECT
-#define LADE_LZ_REDIRECT 0
-#endif
+#define LADE_LZ_COPIES 2 /* units of 16 bytes that a lane has on the way: more would be spilled */
 
 /* Of 32 bytes of the output: which of them begin a piece, and the piece that began last before
  * them, counted in bytes of the ring. */
@@ -70,7 +51,8 @@ template <int W> struct lade_lz_exec {
 	static constexpr uint32_t TILES = W <= 4 ? 32 : 8 * W; /* that the rings cover */
 	static constexpr uint32_t REACH = (TILES - 1) * LADE_LZ_TILE;
 	static constexpr uint32_t PIECES = 256 * W;
-	static constexpr uint32_t FINAL = 0x8000; /* in an index: this byte comes from outside */
+	/* In an index: this byte comes from outside. */
+	static constexpr uint32_t FINAL = W == 1 ? 0x80 : 0x8000;
 	lade_lz_word word[4 * TILES];
 	uint64_t piece[PIECES];            /* the address of output byte v is piece + v */
 	lade_lz_four index[2][WINDOW / 4]; /* by byte: where in the window it is from */
@@ -204,42 +186,33 @@ static __device__ __forceinline__ void lade_lz_resolve(lade_lz_exec<W> *x, uint3
 		value[k] = ((const uint8_t *)x->value)[source[k] & ~FINAL];
 }
 
-/* a / b, for numbers below 2048, b above 0: half a step keeps the quotient further from a whole
- * number, by a 4096th of it at least, than the division is wrong. */
-static __device__ __forceinline__ uint32_t lade_lz_quotient(uint32_t a, uint32_t b)
+/* Four bytes of a table, at the places that the four of 'at' are. */
+static __device__ __forceinline__ uint32_t lade_lz_look(const uint32_t *table, uint32_t at)
 {
-#if LADE_ON_GPU
-	return (uint32_t)__fdividef((float)a + 0.5f, (float)b);
-#else
-	return (uint32_t)(((float)a + 0.5f) / (float)b);
-#endif
+	const uint8_t *t = (const uint8_t *)table;
+	uint32_t of[4] = {t[at & 255], t[at >> 8 & 255], t[at >> 16 & 255], t[at >> 24]};
+	return lade_lz_join(of);
 }
 
-/*
- * Where the lane's bytes of a window come from, 'source' and 'low' being places in the window: all
- * bytes of a match are alike at distances of its offset, so that a source may stand as many offsets
- * further back as the match is known to reach, but not before 'low', where the window's own begin.
- * 'bits' are the marks of the word's 32 bytes; 'wide': the piece that began last before them is the
- * one that the window begins in.  Not inline: few windows want it, and it takes registers.
- */
-static __device__ __noinline__ lade_lz_four lade_lz_redirect(uint32_t bits, bool wide,
-                                                             uint32_t word, uint32_t low,
-                                                             lade_lz_four source)
+/* The same for a team of one, whose indices are bytes. */
+static __device__ __forceinline__ void lade_lz_resolve_tile(lade_lz_exec<1> *x, uint32_t lane,
+                                                            uint32_t *source, uint32_t *value)
 {
-	uint32_t shift = 4 * (word & 7);
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		uint32_t in = source.of[k], at = 4 * word + k, offset = at - in, run = shift + k;
-		uint32_t begun = bits & ((2u << run) - 1);
-		/* Bytes of the match before this one: from where it begins in this word on, or the
-		 * word, or the window. */
-		run = begun ? run + (uint32_t)__clz((int)begun) - 31 : wide ? at : run;
-		run = in - low < run ? in - low : run;
-		/* What comes from outside is not below its own place. */
-		if (offset <= LADE_LZ_REDIRECT)
-			source.of[k] = (uint16_t)(in - lade_lz_quotient(run, offset) * offset);
+	constexpr uint32_t FINALS = 0x80808080;
+	uint32_t at = lade_lz_join(source);
+	x->value[lane] = lade_lz_join(value);
+	for (uint32_t round = 0;; round++) {
+		uint32_t *to = (uint32_t *)x->index[round & 1];
+		to[lane] = at;
+		__syncwarp();
+		at = lade_lz_look(to, at & ~FINALS);
+		if (!__any_sync(LADE_FULL, (at & FINALS) != FINALS))
+			break;
 	}
-	return source;
+	at &= ~FINALS;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		value[k] = ((const uint8_t *)x->value)[at >> (8 * k) & 255];
 }
 
 /* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do.  The caller
@@ -278,7 +251,6 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		                   : 0;
 	if (lade_team_any<W>(near)) {
 		uint32_t source[4];
-		bool again = false;
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			/* A window that is not full may reach over other memory, the chunk's source
@@ -287,19 +259,11 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 			bool inside = FULL ? in < WINDOW : in - (from - w0) < end - from;
 			source[k] = inside ? (uint32_t)in
 			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
-			again |= 4 * word + k - source[k] <= LADE_LZ_REDIRECT;
 		}
-		if (LADE_LZ_REDIRECT && again) {
-			lade_lz_four to = {{(uint16_t)source[0], (uint16_t)source[1],
-			                    (uint16_t)source[2], (uint16_t)source[3]}};
-			uint32_t first = x->word[w0 / 32 % (4 * x->TILES)].last;
-			to = lade_lz_redirect(mark.bits, mark.last == first, word,
-			                      FULL ? 0 : from - w0, to);
-#pragma unroll
-			for (uint32_t k = 0; k < 4; k++)
-				source[k] = to.of[k];
-		}
-		lade_lz_resolve<W>(x, word, source, value);
+		if constexpr (W == 1)
+			lade_lz_resolve_tile(x, lane, source, value);
+		else
+			lade_lz_resolve<W>(x, word, source, value);
 	}
 	if (shift == 0)
 		here->bits = 0;
@@ -313,40 +277,40 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 	}
 }
 
-template <int W, bool FULL>
+template <int W>
 static __device__ __noinline__ void lade_lz_window_called(lade_lz_exec<W> *x, uint8_t *base,
                                                           uint32_t w0, uint32_t from, uint32_t end,
                                                           uint32_t warp, uint32_t lane)
 {
-	lade_lz_window<W, FULL>(x, base, w0, from, end, warp, lane);
+	lade_lz_window<W, false>(x, base, w0, from, end, warp, lane);
 }
 
-/* The same, called or not. */
-template <int W, bool FULL>
-static __device__ __forceinline__ void lade_lz_window_any(lade_lz_exec<W> *x, uint8_t *base,
-                                                          uint32_t w0, uint32_t from, uint32_t end,
-                                                          uint32_t warp, uint32_t lane)
+/* One that is not full.  A chunk has two of them, so that a team's are called: that leaves it
+ * registers (a warp alone would spill more). */
+template <int W>
+static __device__ __forceinline__ void lade_lz_window_part(lade_lz_exec<W> *x, uint8_t *base,
+                                                           uint32_t w0, uint32_t from, uint32_t end,
+                                                           uint32_t warp, uint32_t lane)
 {
-	if constexpr ((W == 1 ? LADE_LZ_SOLO_CALLS : LADE_LZ_TEAM_CALLS) > (FULL ? 1 : 0))
-		lade_lz_window_called<W, FULL>(x, base, w0, from, end, warp, lane);
+	if constexpr (W == 1)
+		lade_lz_window<W, false>(x, base, w0, from, end, warp, lane);
 	else
-		lade_lz_window<W, FULL>(x, base, w0, from, end, warp, lane);
+		lade_lz_window_called<W>(x, base, w0, from, end, warp, lane);
 }
 
 /*
- * Copies 'size' bytes from 'src' to 'dst', by W warps: 'thread' is below 32 W.  'src' may lie
- * before 'dst' in one output, at least 'size' bytes off.  Stores are whole words; a word of the
- * source is read only where all four bytes belong to the run.
+ * Copies 'size' bytes from 'src' to 'dst', by a warp.  'src' may lie before 'dst' in one output, at
+ * least 'size' bytes off.  Stores are whole words; a word of the source is read only where all four
+ * bytes belong to the run.
  */
-template <int W = 1>
 static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *src, uint32_t size,
-                                                   uint32_t thread)
+                                                   uint32_t lane)
 {
 	uint32_t head = (uint32_t)(0 - (uintptr_t)dst) & 3;
 	if (head > size)
 		head = size;
-	if (thread < head)
-		dst[thread] = src[thread];
+	if (lane < head)
+		dst[lane] = src[lane];
 	dst += head;
 	src += head;
 	size -= head;
@@ -361,26 +325,82 @@ static __device__ __forceinline__ void lade_lz_run(uint8_t *dst, const uint8_t *
 	uint32_t end = whole > begin ? whole - 1 : begin;
 	if (end == begin)
 		end = begin = 0;
-	if (begin && thread < 4)
-		dst[thread] = src[thread];
-	uint32_t i = begin + thread;
+	if (begin && lane < 4)
+		dst[lane] = src[lane];
+	uint32_t i = begin + lane;
 #pragma unroll 1
-	for (; i + 96 * W < end; i += 128 * W) {
+	for (; i + 96 < end; i += 128) {
 		uint32_t w[4], v[4];
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
-			w[k] = from[i + 32 * W * k];
-			v[k] = from[i + 32 * W * k + 1];
+			w[k] = from[i + 32 * k];
+			v[k] = from[i + 32 * k + 1];
 		}
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
-			to[i + 32 * W * k] = __funnelshift_r(w[k], v[k], shift);
+			to[i + 32 * k] = __funnelshift_r(w[k], v[k], shift);
 	}
 #pragma unroll 1
-	for (; i < end; i += 32 * W)
+	for (; i < end; i += 32)
 		to[i] = __funnelshift_r(from[i], from[i + 1], shift);
-	for (uint32_t k = 4 * end + thread; k < size; k += 32 * W)
+	for (uint32_t k = 4 * end + lane; k < size; k += 32)
 		dst[k] = src[k];
+}
+
+/* The 16 bytes that begin 'before' bytes, below 16, into 'a' and go on in 'b'. */
+static __device__ __forceinline__ uint4 lade_lz_unit(uint4 a, uint4 b, uint32_t before)
+{
+	uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+#pragma unroll
+	for (uint32_t k = 0; k < 6; k++)
+		w[k] = before & 8 ? w[k + 2] : w[k];
+#pragma unroll
+	for (uint32_t k = 0; k < 5; k++)
+		w[k] = before & 4 ? w[k + 1] : w[k];
+	uint32_t shift = 8 * (before & 3);
+	return make_uint4(__funnelshift_r(w[0], w[1], shift), __funnelshift_r(w[1], w[2], shift),
+	                  __funnelshift_r(w[2], w[3], shift), __funnelshift_r(w[3], w[4], shift));
+}
+
+/*
+ * Copies 'size' bytes, whole tiles, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
+ * 'src' may lie before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
+ * made of two aligned ones of the source; of the first and the last one these may reach outside the
+ * run, so that their bytes go one by one.
+ */
+template <int W>
+static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t *src, uint32_t size,
+                                                    uint32_t thread)
+{
+	uint32_t edge = thread < 16 ? thread : size - 32 + thread, value = 0;
+	if (thread < 32)
+		value = lade_ld_global_byte(src + edge);
+	uint32_t before = (uint32_t)(uintptr_t)src & 15, last = size / 16 - 2;
+	const uint4 *from = (const uint4 *)lade_global(src - before);
+	uint4 *to = (uint4 *)lade_global(dst);
+	uint32_t i = 1 + thread;
+	if (last <= 32 * W) {
+		if (i <= last)
+			to[i] = lade_lz_unit(from[i], from[i + 1], before);
+		i = last + 1;
+	}
+	/* All loads are unconditional: what passes the end makes the last unit once more. */
+#pragma unroll 1
+	for (; i <= last; i += 32 * W * LADE_LZ_COPIES) {
+		uint4 a[LADE_LZ_COPIES], b[LADE_LZ_COPIES];
+#pragma unroll
+		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++) {
+			uint32_t unit = i + 32 * W * k < last ? i + 32 * W * k : last;
+			a[k] = from[unit];
+			b[k] = from[unit + 1];
+		}
+#pragma unroll
+		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++)
+			to[i + 32 * W * k < last ? i + 32 * W * k : last] =
+				lade_lz_unit(a[k], b[k], before);
+	}
+	if (thread < 32)
+		dst[edge] = (uint8_t)value;
 }
 
 /*
@@ -448,7 +468,7 @@ static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, cons
 	}
 	if (n < WINDOW)
 		return 0;
-	lade_lz_run<W>(o.base + w0, (const uint8_t *)(uintptr_t)from, n, 32 * warp + lane);
+	lade_lz_copy<W>(o.base + w0, (const uint8_t *)(uintptr_t)from, n, 32 * warp + lane);
 	/* Behind what is marked, the piece is the last one still. */
 	if (w0 + n > marked && warp == 0 && lane == 0)
 		x->word[(w0 + n) / 32 % (4 * x->TILES)] = lade_lz_word{0, piece};
@@ -470,10 +490,14 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 #pragma unroll
 	for (uint32_t k = 0; k < 2; k++) {
 		uint32_t at = k ? start + q.size[0] : start;
-		if (q.size[k])
-			x->piece[(piece + (k && q.size[0] ? 1 : 0)) % x->PIECES] =
-				q.match[k] ? (uint64_t)(uintptr_t)o->base - q.from[k]
-					   : (uint64_t)(uintptr_t)src + q.from[k] - at;
+		if (q.size[k]) {
+			uint64_t from = q.match[k] ? (uint64_t)(uintptr_t)o->base - q.from[k]
+			                           : (uint64_t)(uintptr_t)src + q.from[k] - at;
+			x->piece[(piece + (k && q.size[0] ? 1 : 0)) % x->PIECES] = from;
+			/* It will be read when it is marked and a window is full. */
+			if (q.match[k])
+				lade_prefetch((const void *)(uintptr_t)(from + at));
+		}
 	}
 	o->pieces += count;
 	uint32_t marked = o->end; /* pieces that begin before it are marked */
@@ -487,8 +511,7 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 		while (marked - w0 >= WINDOW) {
 			uint32_t n = WINDOW, first = w0 / 32;
 			if (o->done != w0) {
-				lade_lz_window_any<W, false>(x, o->base, w0, o->done, w0 + n, warp,
-				                             lane);
+				lade_lz_window_part<W>(x, o->base, w0, o->done, w0 + n, warp, lane);
 			} else {
 				uint32_t one = x->word[first % (4 * x->TILES)].last;
 				n = one == x->word[(first + 4 * W) % (4 * x->TILES)].last
@@ -497,8 +520,8 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 				            : 0;
 				if (n == 0) {
 					n = WINDOW;
-					lade_lz_window_any<W, true>(x, o->base, w0, w0, w0 + n,
-					                            warp, lane);
+					lade_lz_window<W, true>(x, o->base, w0, w0, w0 + n, warp,
+					                        lane);
 				}
 			}
 			w0 += n;
@@ -509,7 +532,7 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 		}
 	} while (marked != end);
 	if (finish && o->done != end)
-		lade_lz_window_any<W, false>(x, o->base, w0, o->done, end, warp, lane);
+		lade_lz_window_part<W>(x, o->base, w0, o->done, end, warp, lane);
 }
 
 #endif

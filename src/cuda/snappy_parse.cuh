@@ -24,21 +24,10 @@ struct lade_snappy {
 	                                                  uint32_t at, uint32_t count)
 	{
 		uint32_t v = 0;
-		for (uint32_t i = 0; i < count; i++)
-			v |= (at + i < n ? (uint32_t)src[at + i] : 255) << (8 * i);
+#pragma unroll 1
+		for (uint32_t i = count; i-- > 0;)
+			v = v << 8 | (at + i < n ? (uint32_t)src[at + i] : 255);
 		return v;
-	}
-
-	/* A literal's length, and how many bytes behind the tag it takes. */
-	static __device__ __forceinline__ uint32_t literal(const uint8_t *src, uint32_t n,
-	                                                   uint32_t p, uint32_t tag,
-	                                                   uint32_t *bytes)
-	{
-		uint32_t v = tag >> 2;
-		*bytes = v < 60 ? 0 : v - 59;
-		if (*bytes)
-			v = number(src, n, p + 1, *bytes);
-		return v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
 	}
 
 	/*
@@ -68,54 +57,51 @@ struct lade_snappy {
 		return to;
 	}
 
-	/* The element at 'p' < n, which becomes piece 'k'; 'tag', 'low', 'high': its bytes. */
+	/* The element at 'p' < n, which becomes piece 'k'; 'near': its first bytes. */
 	static __device__ __forceinline__ uint32_t element(const uint8_t *src, uint32_t n,
-	                                                   uint32_t p, uint32_t tag, uint32_t low,
-	                                                   uint32_t high, lade_lz_sequence *q,
-	                                                   uint32_t k, uint32_t *next)
+	                                                   uint32_t p, uint32_t near,
+	                                                   lade_lz_sequence *q, uint32_t k,
+	                                                   uint32_t *next)
 	{
-		uint32_t kind = tag & 3, size = (tag >> 2) + 1, bytes = kind;
-		uint32_t from = low | (kind == 1 ? tag >> 5 : high) << 8;
-		if (kind == 1)
-			size = 4 + (tag >> 2 & 7);
-		if (kind == 0) {
-			bytes = size;
-			from = p + 1;
+		uint32_t kind = near & 3, size = (near >> 2 & 63) + 1;
+		bool literal = kind == 0, longer = literal && size > 60;
+		uint32_t from = near >> 8 & 0xFFFF, bytes = literal ? size : kind;
+		if (kind == 1) {
+			size = 4 + (near >> 2 & 7);
+			from = (near >> 8 & 255) | (near << 3 & 0x700);
 		}
-		if (kind == 3) {
-			bytes = 4;
-			from = number(src, n, p + 1, 4);
-		} else if (kind == 0 && size > 60) {
-			size = literal(src, n, p, tag, &bytes);
-			from = p + 1 + bytes;
-			bytes += size;
+		from = literal ? p + 1 : from;
+		if (longer || kind == 3) {
+			bytes = longer ? size - 60 : 4;
+			uint32_t v = number(src, n, p + 1, bytes);
+			from = longer ? p + 1 + bytes : v;
+			if (longer) {
+				size = v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
+				bytes += size;
+			}
 		}
-		q->match[k] = kind != 0;
+		q->match[k] = !literal;
 		q->size[k] = size;
 		q->from[k] = from;
 		*next = p + 1 + bytes; /* the source's end is as good as LADE_LZ_STOP */
 		return bytes > n - p - 1 ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
 	}
 
-	/* The element at 'p' < n, and the one behind it where that is at 'second' < n.  Where the
-	 * first is cut, the second stays empty. */
-	static __device__ __forceinline__ uint32_t take(const uint8_t *src, uint32_t n, uint32_t p,
-	                                                uint32_t second, lade_lz_sequence *q,
-	                                                uint32_t *next, bool *)
+	/* The element at 'position', and the one behind it where that is at 'second', not
+	 * LADE_LZ_STOP.  Where the first is cut, the second stays empty. */
+	static __device__ __forceinline__ uint32_t
+	take(const uint8_t *src, uint32_t n, uint32_t begin, uint32_t position, uint32_t second,
+	     const uint32_t *words, uint32_t shift, lade_lz_sequence *q, uint32_t *next, bool *)
 	{
-		/* All loads are unconditional; one behind the end is of the last byte. */
-		uint32_t end = n - 1, byte[2][3];
-#pragma unroll
-		for (uint32_t k = 0; k < 3; k++) {
-			byte[0][k] = src[p + k < end ? p + k : end];
-			byte[1][k] = src[second < end - k ? second + k : end];
-		}
-		uint32_t status =
-			element(src, n, p, byte[0][0], byte[0][1], byte[0][2], q, 0, next);
-		if (status == LADE_GPU_OK && second < n)
-			status = element(src, n, second, byte[1][0], byte[1][1], byte[1][2], q, 1,
-			                 next);
-		return status;
+		bool two = second != LADE_LZ_STOP;
+		uint32_t near[2] = {lade_lz_near(words, shift, position),
+		                    lade_lz_near(words, shift, two ? second : 0)};
+		uint32_t then, status = element(src, n, begin + position, near[0], q, 0, next);
+		two = two && status == LADE_GPU_OK;
+		uint32_t other = element(src, n, begin + (two ? second : 0), near[1], q, 1, &then);
+		q->size[1] = two ? q->size[1] : 0;
+		*next = two ? then : *next;
+		return two ? other : status;
 	}
 
 	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t,
