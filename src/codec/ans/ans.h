@@ -62,12 +62,18 @@ bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t 
 void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *table);
 
 /*
- * What an entry X - (1 << bits) says, taken apart: its symbol; and by symbol, modulo 2^16, what is
- * added to the entry's number for y (section 4), and 'take', of which (take - number) >> 12 are the
- * bits to take.
+ * What entries X - (1 << bits) say, taken apart, for vectors.  Symbols that are present are
+ * numbered in their order.  'rank' has the number of entry 4 i's symbol; 'next' has, in two bits
+ * each, how far it is from there to those of entries 4 i to 4 i + 3.  By number: the symbol; and
+ * modulo 2^16, what is added to the entry's number for y (section 4).
  */
-void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, uint8_t *symbols,
-                           uint16_t add[256], uint16_t take[256]);
+typedef struct lade__ans_look_ups {
+	_Alignas(64) uint8_t rank[(1 << ANS_BITS_MAX) / 4];
+	uint8_t next[(1 << ANS_BITS_MAX) / 4], symbol[256];
+	uint16_t add[256];
+} lade__ans_look_ups;
+
+void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_look_ups *to);
 
 void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder);
 
@@ -118,9 +124,7 @@ typedef struct lade__ans_lanes {
 	uint32_t units;           /* a unit is 4 elements: 4 bytes of each plane */
 	uint8_t *plane[8];        /* units * 4 bytes each */
 	const uint32_t *table[8]; /* decoding */
-	/* The same for vectors, by lade__ans_look_ups_of(): at multiples of 64 bytes. */
-	const uint8_t *symbols[8];
-	const uint16_t *add[8], *take[8];
+	const lade__ans_look_ups *look_ups[8];
 	const lade__ans_encoder *encoder[8];
 	uint8_t *strings;           /* of lane 0 */
 	uint32_t length[ANS_LANES]; /* bits of each string */

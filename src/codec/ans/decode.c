@@ -14,8 +14,7 @@
 /* A worker's scratch. */
 typedef struct work {
 	uint32_t entries[ANS_ENTRIES_MAX];
-	_Alignas(64) uint8_t symbols[ANS_ENTRIES_MAX];
-	_Alignas(64) uint16_t add[8][256], take[8][256];
+	lade__ans_look_ups look_ups[8];
 	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
 	/* Of two sub-blocks that are decoded together: byte positions, block / width apart. */
 	uint8_t planes[2][BLOCK_MAX];
@@ -65,11 +64,8 @@ static lade_status prepare(chunk *c, lade_error *err)
 			                 p, info->value[p], info->bits);
 		lade__ans_decoder_of(freq, info->bits, table);
 		w->lanes[0].table[k] = table;
-		w->lanes[0].symbols[k] = w->symbols + (table - w->entries);
-		w->lanes[0].add[k] = w->add[k];
-		w->lanes[0].take[k] = w->take[k];
-		lade__ans_look_ups_of(freq, info->bits, w->symbols + (table - w->entries),
-		                      w->add[k], w->take[k]);
+		w->lanes[0].look_ups[k] = &w->look_ups[k];
+		lade__ans_look_ups_of(freq, info->bits, &w->look_ups[k]);
 		k++;
 		table += (size_t)1 << info->bits;
 		at += 4 * info->value[p];

@@ -1,6 +1,6 @@
 /*
  * decode_avx512.h: decoding with all 32 lanes in a register, 16 bits each, and look-ups by VPERMI2B
- * and VPERMI2W: states stand in the order of their symbols, so that a symbol, and two numbers for
+ * and VPERMI2W: states stand in the order of their symbols, so that a symbol, and one number for
  * it, say all.  Included by avx512.c after lanes.h.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -14,27 +14,28 @@ typedef struct wide_reader {
 /* Tables are read again each time: there are not registers enough to keep them. */
 #define RELOAD(table) __asm__ volatile("" : "+r"(table))
 
-/* The symbols of 'count' readers' states: in the low bytes, the high ones do not count. */
-INLINE void symbols_of(const uint8_t *symbols, unsigned bits, const wide_reader *r, unsigned count,
-                       __m512i out[2])
+/* What a table has for a quarter of the states, for 'count' readers' quarters: in the low bytes,
+ * the high ones do not count. */
+INLINE void quarters_of(const uint8_t *table, unsigned bits, const __m512i quarter[2],
+                        unsigned count, __m512i out[2])
 {
-	__m512i v[2][1 << (ANS_BITS_MAX - 7)];
-	RELOAD(symbols);
-#pragma GCC unroll 16
-	for (unsigned k = 0; k < 1U << (bits - 7); k++) {
-		__m512i a = _mm512_load_si512(symbols + 128 * k);
-		__m512i b = _mm512_load_si512(symbols + 128 * k + 64);
+	__m512i v[2][4];
+	RELOAD(table);
+#pragma GCC unroll 4
+	for (unsigned k = 0; k < 1U << (bits - 9); k++) {
+		__m512i a = _mm512_load_si512(table + 128 * k);
+		__m512i b = _mm512_load_si512(table + 128 * k + 64);
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < count; i++)
-			v[i][k] = _mm512_permutex2var_epi8(a, r[i].state, b);
+			v[i][k] = _mm512_permutex2var_epi8(a, quarter[i], b);
 	}
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++) {
-#pragma GCC unroll 4
-		for (unsigned b = 7; b < bits; b++) {
-			__mmask32 high = _mm512_test_epi16_mask(r[i].state,
-			                                        _mm512_set1_epi16((short)(1 << b)));
-#pragma GCC unroll 8
+#pragma GCC unroll 2
+		for (unsigned b = 9; b < bits; b++) {
+			__mmask32 high = _mm512_test_epi16_mask(
+				quarter[i], _mm512_set1_epi16((short)(1 << (b - 2))));
+#pragma GCC unroll 2
 			for (unsigned k = 0; k < 1U << (bits - 1 - b); k++)
 				v[i][k] =
 					_mm512_mask_blend_epi16(high, v[i][2 * k], v[i][2 * k + 1]);
@@ -43,8 +44,37 @@ INLINE void symbols_of(const uint8_t *symbols, unsigned bits, const wide_reader 
 	}
 }
 
-/* What a table of 256 numbers has for 'count' readers' symbols. */
-INLINE void numbers_of(const uint16_t number[256], const __m512i symbol[2], unsigned count,
+/* The numbers of 'count' readers' symbols, in the low bytes. */
+INLINE void ranks_of(const lade__ans_look_ups *look_ups, unsigned bits, const wide_reader *r,
+                     unsigned count, __m512i out[2])
+{
+	const __m512i three = _mm512_set1_epi16(3);
+	__m512i quarter[2], next[2];
+#pragma GCC unroll 2
+	for (unsigned i = 0; i < count; i++)
+		quarter[i] = _mm512_srli_epi16(r[i].state, 2);
+	quarters_of(look_ups->next, bits, quarter, count, next);
+	quarters_of(look_ups->rank, bits, quarter, count, out);
+#pragma GCC unroll 2
+	for (unsigned i = 0; i < count; i++) {
+		__m512i by = _mm512_and_si512(r[i].state, three);
+		next[i] = _mm512_srlv_epi16(next[i], _mm512_add_epi16(by, by));
+		out[i] = _mm512_add_epi16(out[i], _mm512_and_si512(next[i], three));
+	}
+}
+
+/* The symbols of numbers, a byte each. */
+INLINE __m512i symbols_of(const uint8_t symbol[256], __m512i rank)
+{
+	__m512i low = _mm512_permutex2var_epi8(_mm512_load_si512(symbol), rank,
+	                                       _mm512_load_si512(symbol + 64));
+	__m512i high = _mm512_permutex2var_epi8(_mm512_load_si512(symbol + 128), rank,
+	                                        _mm512_load_si512(symbol + 192));
+	return _mm512_mask_blend_epi8(_mm512_movepi8_mask(rank), low, high);
+}
+
+/* What a table has for the numbers of 'count' readers' symbols. */
+INLINE void numbers_of(const uint16_t number[256], const __m512i rank[2], unsigned count,
                        __m512i out[2])
 {
 	__m512i v[2][4];
@@ -55,12 +85,12 @@ INLINE void numbers_of(const uint16_t number[256], const __m512i symbol[2], unsi
 		__m512i b = _mm512_load_si512(number + 64 * k + 32);
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < count; i++)
-			v[i][k] = _mm512_permutex2var_epi16(a, symbol[i], b);
+			v[i][k] = _mm512_permutex2var_epi16(a, rank[i], b);
 	}
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++) {
-		__mmask32 six = _mm512_test_epi16_mask(symbol[i], _mm512_set1_epi16(64));
-		__mmask32 seven = _mm512_test_epi16_mask(symbol[i], _mm512_set1_epi16(128));
+		__mmask32 six = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(64));
+		__mmask32 seven = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(128));
 		out[i] = _mm512_mask_blend_epi16(seven,
 		                                 _mm512_mask_blend_epi16(six, v[i][0], v[i][1]),
 		                                 _mm512_mask_blend_epi16(six, v[i][2], v[i][3]));
@@ -110,22 +140,26 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *strings, __m512i wi
 INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned p,
                       unsigned bits, __m512i out[][2])
 {
-	const __m512i low_byte = _mm512_set1_epi16(0xFF);
-	__m512i window[2][4], symbol[ANS_UNIT][2];
+	const __m512i low_byte = _mm512_set1_epi16(0xFF), zero = _mm512_setzero_si512();
+	const lade__ans_look_ups *look_ups = lanes->look_ups[p];
+	__m512i window[2][4], rank[ANS_UNIT][2];
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++)
 		wide_window(&r[i], lanes[i].strings, window[i]);
 #pragma GCC unroll 4
 	for (unsigned k = 0; k < ANS_UNIT; k++) {
-		__m512i takes[2], adds[2];
-		symbols_of(lanes->symbols[p], bits, r, count, symbol[k]);
-		numbers_of(lanes->take[p], symbol[k], count, takes);
-		numbers_of(lanes->add[p], symbol[k], count, adds);
+		__m512i adds[2];
+		ranks_of(look_ups, bits, r, count, rank[k]);
+		numbers_of(look_ups->add, rank[k], count, adds);
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < count; i++) {
 			__m512i x = r[i].state, *w = window[i];
-			__m512i take = _mm512_srli_epi16(_mm512_sub_epi16(takes[i], x), 12);
 			__m512i y = _mm512_add_epi16(x, adds[i]);
+			/* As many as bring y's highest bit to its place. */
+			__m512i take = _mm512_packs_epi32(
+				_mm512_lzcnt_epi32(_mm512_unpacklo_epi16(y, zero)),
+				_mm512_lzcnt_epi32(_mm512_unpackhi_epi16(y, zero)));
+			take = _mm512_sub_epi16(take, _mm512_set1_epi16((short)(31 - bits)));
 			/* A shift by 16 gives 0. */
 			__m512i over = _mm512_sub_epi16(_mm512_set1_epi16(16), take);
 			x = _mm512_sub_epi16(_mm512_sllv_epi16(y, take),
@@ -141,9 +175,11 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; k < 2; k++)
-			out[i][k] = _mm512_ternarylogic_epi32(
-				symbol[2 * k][i], low_byte,
-				_mm512_slli_epi16(symbol[2 * k + 1][i], 8), 0xEA);
+			out[i][k] =
+				symbols_of(look_ups->symbol,
+			                   _mm512_ternarylogic_epi32(
+						   rank[2 * k][i], low_byte,
+						   _mm512_slli_epi16(rank[2 * k + 1][i], 8), 0xEA));
 }
 
 /* Stores a row: unit u is that of lane u - row. */

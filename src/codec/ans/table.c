@@ -168,17 +168,25 @@ void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *tab
 	}
 }
 
-void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, uint8_t *symbols,
-                           uint16_t add[256], uint16_t take[256])
+void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_look_ups *to)
 {
-	unsigned first = 0;
+	uint8_t rank[1 << ANS_BITS_MAX];
+	unsigned first = 0, present = 0;
 	for (unsigned s = 0; s < 256; s++) {
-		unsigned f = freq[s], log = f ? log2_floor(f) : 0;
-		memset(symbols + first, (int)s, f);
-		add[s] = (uint16_t)(f - first);
-		/* bits - log of them, and one fewer where y is 2 << log or more. */
-		take[s] = (uint16_t)(((bits - log) << 12) + (2U << log) - 1 - add[s]);
-		first += f;
+		if (!freq[s])
+			continue;
+		memset(rank + first, (int)present, freq[s]);
+		to->symbol[present] = (uint8_t)s;
+		to->add[present] = (uint16_t)(freq[s] - first);
+		first += freq[s];
+		present++;
+	}
+	for (unsigned i = 0; i < (1U << bits) / 4; i++) {
+		unsigned from = rank[4 * i];
+		to->rank[i] = (uint8_t)from;
+		to->next[i] =
+			(uint8_t)((rank[4 * i + 1] - from) << 2 | (rank[4 * i + 2] - from) << 4 |
+		                  (rank[4 * i + 3] - from) << 6);
 	}
 }
 
