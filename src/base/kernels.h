@@ -40,7 +40,7 @@
 	X(SNAPPY_ENCODE_TEAM16, snappy_encode, lade_snappy_encode_team16, 146832) \
 	X(BITSHUFFLE_ENCODE, bitshuffle, lade_bitshuffle_encode, 0) \
 	X(BITSHUFFLE_DECODE, bitshuffle, lade_bitshuffle_decode, 0) \
-	X(ANS_DECODE, ans_decode, lade_ans_decode, 43008) \
+	X(ANS_DECODE, ans_decode, lade_ans_decode, 55296) \
 	X(ANS_DECODE_WIDE, ans_decode, lade_ans_decode_wide, 81920) \
 	X(ANS_SIZE, ans_decode, lade_ans_size, 0) \
 	X(ANS_ENCODE_1, ans_encode, lade_ans_encode_1, 81920) \

@@ -81,7 +81,7 @@ LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
 
 /* ---- the header ------------------------------------------------------------------------- */
 
-#define LADE_ANS_HEAD 1024 /* bytes of a chunk that a block keeps in shared memory */
+#define LADE_ANS_HEAD 512 /* bytes of a chunk that a block keeps in shared memory */
 
 /* The first bytes of a chunk, in shared memory; words behind them come from where it lies. */
 struct lade_ans_head {
@@ -107,21 +107,23 @@ LADE_DEVICE uint32_t lade_ans_byte(const lade_ans_head &h, uint32_t off)
 	return lade_ans_word(h, off & ~3u) >> 8 * (off & 3) & 0xFF;
 }
 
-/* Brings the head, for a whole block. */
-LADE_DEVICE lade_ans_head lade_ans_head_get(uint32_t *words, const uint8_t *src, uint32_t size)
+/* Brings the head, for a whole warp. */
+LADE_DEVICE lade_ans_head lade_ans_head_get(uint32_t *words, const uint8_t *src, uint32_t size,
+                                            uint32_t lane)
 {
 	uint32_t n = size < LADE_ANS_HEAD ? size : LADE_ANS_HEAD;
-	for (uint32_t at = 4 * threadIdx.x; at < n; at += 4 * blockDim.x) {
-		uint32_t value = 0;
-		if (at + 4 <= n && !((uintptr_t)src & 3)) {
-			value = __ldg((const uint32_t *)(src + at));
-		} else {
-			for (uint32_t k = 0; k < 4 && at + k < n; k++)
-				value |= (uint32_t)__ldg(src + at + k) << 8 * k;
-		}
-		words[at / 4] = value;
-	}
-	__syncthreads();
+	uint32_t whole = (uintptr_t)src & 3 ? 0 : n & ~3u;
+#pragma unroll
+	for (uint32_t at = 4 * lane; at < LADE_ANS_HEAD; at += 128)
+		if (at < whole)
+			words[at / 4] = __ldg((const uint32_t *)(src + at));
+#pragma unroll 8
+	for (uint32_t at = whole + lane; at < n; at += 32)
+		((uint8_t *)words)[at] = __ldg(src + at);
+	/* To a whole word. */
+	if (n % 4 && lane < 4 - n % 4)
+		((uint8_t *)words)[n + lane] = 0;
+	__syncwarp();
 	return {words, src, size};
 }
 
@@ -133,33 +135,29 @@ struct lade_ans_info {
 	uint32_t coded, raw, directory, tables;
 };
 
-/* The planes' modes; gives the words of the tables, ~0: corrupt. */
-LADE_DEVICE uint32_t lade_ans_planes(const lade_ans_head &h, lade_ans_info *info)
+/* The planes' modes, for a whole warp; gives the words of the tables, ~0: corrupt. */
+LADE_DEVICE uint32_t lade_ans_planes(const lade_ans_head &h, lade_ans_info *info, uint32_t lane)
 {
-	uint32_t words = 0;
-	for (uint32_t p = 0; p < 1u << info->width_log; p++) {
-		uint32_t mode = lade_ans_byte(h, ANS_AT_PLANES + 2 * p);
-		uint32_t value = lade_ans_byte(h, ANS_AT_PLANES + 2 * p + 1);
-		info->modes |= mode << 4 * p;
-		if (mode == ANS_PLANE_CODED) {
-			info->coded++;
-			words += value;
-			if (value > ANS_TABLE_WORDS_MAX)
-				return ~0u;
-		} else if (mode == ANS_PLANE_RAW) {
-			info->raw++;
-			if (value)
-				return ~0u;
-		} else if (mode == ANS_PLANE_CONSTANT) {
-			info->value |= (uint64_t)value << 8 * p;
-		} else {
-			return ~0u;
-		}
-	}
-	return words;
+	bool is = lane < 1u << info->width_log;
+	uint32_t at = ANS_AT_PLANES + 2 * (lane & ((1u << ANS_WIDTH_LOG_MAX) - 1));
+	uint32_t mode = is ? lade_ans_byte(h, at) : (uint32_t)ANS_PLANE_CONSTANT;
+	uint32_t value = is ? lade_ans_byte(h, at + 1) : 0;
+	bool coded = mode == ANS_PLANE_CODED, constant = mode == ANS_PLANE_CONSTANT;
+	bool fine = coded ? value <= ANS_TABLE_WORDS_MAX
+			  : constant || (mode == ANS_PLANE_RAW && !value);
+	if (!__all_sync(LADE_FULL, fine))
+		return ~0u;
+	info->coded = (uint32_t)__popc(__ballot_sync(LADE_FULL, coded));
+	info->raw = (uint32_t)__popc(__ballot_sync(LADE_FULL, mode == ANS_PLANE_RAW));
+	info->modes = __reduce_or_sync(LADE_FULL, is ? mode << 4 * lane : 0);
+	uint32_t byte = constant ? value << 8 * (lane & 3) : 0;
+	info->value = __reduce_or_sync(LADE_FULL, lane < 4 ? byte : 0);
+	info->value |= (uint64_t)__reduce_or_sync(LADE_FULL, lane < 4 ? 0 : byte) << 32;
+	return __reduce_add_sync(LADE_FULL, coded ? value : 0);
 }
 
-LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info *info)
+LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info *info,
+                                          uint32_t lane)
 {
 	uint32_t block_log = info->block_log, width = 1u << info->width_log;
 	info->rows = lade_ans_byte(h, ANS_AT_ROWS);
@@ -173,7 +171,7 @@ LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info 
 	info->tables = info->directory + 4 * (info->block_count + 1);
 	if (h.size < info->tables)
 		return LADE_GPU_TRUNCATED;
-	uint32_t words = lade_ans_planes(h, info);
+	uint32_t words = lade_ans_planes(h, info, lane);
 	if (words == ~0u || info->coded << info->bits > ANS_ENTRIES_MAX ||
 	    info->rows > ANS_ROWS_OF(1u << block_log, width, info->coded, info->bits))
 		return LADE_GPU_CORRUPT;
@@ -188,8 +186,8 @@ LADE_DEVICE uint32_t lade_ans_parse_coded(const lade_ans_head &h, lade_ans_info 
 	return want > h.size ? LADE_GPU_TRUNCATED : want < h.size ? LADE_GPU_CORRUPT : LADE_GPU_OK;
 }
 
-/* Checks the header as lade__ans_parse() does. */
-LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info)
+/* Checks the header as lade__ans_parse() does, for a whole warp. */
+LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info, uint32_t lane)
 {
 	*info = lade_ans_info();
 	if (h.size < ANS_HEADER)
@@ -203,7 +201,7 @@ LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info)
 	    info->width_log > ANS_WIDTH_LOG_MAX || info->size > ANS_SIZE_MAX)
 		return LADE_GPU_CORRUPT;
 	if (info->kind == ANS_CODED)
-		return lade_ans_parse_coded(h, info);
+		return lade_ans_parse_coded(h, info, lane);
 	info->value = h.words[2] | (uint64_t)h.words[3] << 32;
 	uint32_t want = ANS_HEADER + (info->kind == ANS_RAW ? info->size : 0);
 	uint64_t most = info->kind == ANS_RAW ? 0 : ~(uint64_t)0 >> (64 - (8u << info->width_log));
@@ -215,33 +213,17 @@ LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info)
 /* ---- states ----------------------------------------------------------------------------- */
 
 /*
- * What finds a frequency's symbol and y for each index (section 4).  Marks say where symbols begin
- * among the indices; 'before' counts those of earlier words.
+ * What finds a state's symbol and y (section 4): for each 32 states, bits where symbols begin, and
+ * how many begin before them; and the present symbols.
  */
 struct lade_ans_marks {
-	uint32_t mark[(1 << ANS_BITS_MAX) / 32];
-	uint16_t before[(1 << ANS_BITS_MAX) / 32];
-	uint16_t first[257]; /* index at which the n-th present symbol begins; the last: states */
-	uint8_t symbol[256];
-	uint8_t fill[14]; /* to a multiple of 16 */
+	uint2 mark[(1 << ANS_BITS_MAX) / 32];
+	uint32_t symbol[256]; /* | symbol 8 | zeros | frequency less first state, 16, signed | */
 };
 
-/* What index i stands for: state L + i. */
-struct lade_ans_place {
-	uint32_t symbol, y;
-};
-
-LADE_DEVICE lade_ans_place lade_ans_place_of(const lade_ans_marks *m, uint32_t i)
-{
-	uint32_t upto = m->mark[i >> 5] & (0xFFFFFFFFu >> (31 - (i & 31)));
-	uint32_t n = m->before[i >> 5] + (uint32_t)__popc(upto) - 1, first = m->first[n];
-	return {m->symbol[n], m->first[n + 1] - first + i - first};
-}
-
-/* From frequencies: lane l has those of symbols 8l to 8l + 7, which sum to 1 << bits over the warp.
- * For a whole warp. */
-LADE_DEVICE void lade_ans_mark(lade_ans_marks *m, const uint32_t freq[8], uint32_t bits,
-                               uint32_t lane)
+/* From frequencies: lane l has those of symbols 8l to 8l + 7, which sum to the number of states
+ * over the warp.  For a whole warp. */
+LADE_DEVICE void lade_ans_mark(lade_ans_marks *m, const uint32_t freq[8], uint32_t lane)
 {
 	uint32_t present = 0, sum = 0;
 #pragma unroll
@@ -251,26 +233,33 @@ LADE_DEVICE void lade_ans_mark(lade_ans_marks *m, const uint32_t freq[8], uint32
 	}
 	uint32_t n = lade_warp_scan(present, lane) - present;
 	uint32_t at = lade_warp_scan(sum, lane) - sum;
-	m->mark[lane] = 0;
-	m->mark[lane + 32] = 0;
+	m->mark[lane].x = 0;
+	m->mark[lane + 32].x = 0;
 	__syncwarp();
 #pragma unroll
 	for (uint32_t k = 0; k < 8; k++) {
 		if (!freq[k])
 			continue;
-		m->symbol[n] = (uint8_t)(8 * lane + k);
-		m->first[n++] = (uint16_t)at;
-		atomicOr(&m->mark[at >> 5], 1u << (at & 31));
+		m->symbol[n++] = (8 * lane + k) << 24 | ((freq[k] - at) & 0xFFFF);
+		atomicOr(&m->mark[at >> 5].x, 1u << (at & 31));
 		at += freq[k];
 	}
-	if (lane == 31)
-		m->first[n] = (uint16_t)(1u << bits);
 	__syncwarp();
-	uint32_t low = (uint32_t)__popc(m->mark[2 * lane]);
-	uint32_t high = (uint32_t)__popc(m->mark[2 * lane + 1]);
+	uint32_t low = (uint32_t)__popc(m->mark[2 * lane].x);
+	uint32_t high = (uint32_t)__popc(m->mark[2 * lane + 1].x);
 	uint32_t before = lade_warp_scan(low + high, lane) - low - high;
-	m->before[2 * lane] = (uint16_t)before;
-	m->before[2 * lane + 1] = (uint16_t)(before + low);
+	m->mark[2 * lane].y = before;
+	m->mark[2 * lane + 1].y = before + low;
+}
+
+/* State L + i, as an entry of a decoder's table: | y 16 | symbol 8 | bits 8 |. */
+LADE_DEVICE uint32_t lade_ans_entry(const lade_ans_marks *m, uint32_t bits, uint32_t i)
+{
+	uint2 mark = m->mark[i >> 5];
+	uint32_t upto = mark.x << (31 - (i & 31));
+	uint32_t symbol = m->symbol[mark.y + (uint32_t)__popc(upto) - 1], y = symbol + i;
+	y &= 0xFFFF;
+	return y << 16 | symbol >> 24 << 8 | (bits - 31 + (uint32_t)__clz((int)y));
 }
 
 #endif

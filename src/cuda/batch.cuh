@@ -72,19 +72,20 @@ static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch 
 	return before != LADE_GPU_OK ? before : lade_source_look(batch, i, chunk);
 }
 
-/* And its destination. */
+/* And its destination.  All entries are asked for before one is looked at. */
 static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
                                                           lade_gpu_chunk *chunk)
 {
 	uint32_t before = lade_before_get(batch, i);
+	uint64_t dst_cap = batch.dst_cap[i];
+	uint8_t *dst = batch.dst[i];
+	uint32_t status = lade_source_look(batch, i, chunk);
 	if (before != LADE_GPU_OK)
 		return before;
-	uint32_t status = lade_source_look(batch, i, chunk);
 	if (status != LADE_GPU_OK && status != LADE_GPU_LIMIT)
 		return status;
-	uint64_t dst_cap = batch.dst_cap[i];
-	chunk->dst = batch.dst[i];
-	if (!chunk->dst && dst_cap)
+	chunk->dst = dst;
+	if (!dst && dst_cap)
 		return LADE_GPU_ARG;
 	chunk->dst_cap = dst_cap > LADE_GPU_CHUNK_MAX ? LADE_GPU_CHUNK_MAX : (uint32_t)dst_cap;
 	return status;

@@ -35,22 +35,53 @@ struct lade_stager {
 	uint32_t phase;
 };
 
+/* Makes a stager's barrier, by one thread; others may use it behind a __syncthreads(). */
+LADE_DEVICE void lade_stage_make(unsigned long long *barrier)
+{
+#if LADE_STAGE_BULK
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
+	             :
+	             : "r"((unsigned)__cvta_generic_to_shared(barrier))
+	             : "memory");
+	asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#else
+	(void)barrier;
+#endif
+}
+
 /* Once for each stager, before its first use. */
 LADE_DEVICE void lade_stage_open(lade_stager *s, unsigned long long *barrier, uint32_t lane)
 {
 	s->barrier = barrier;
 	s->phase = 0;
-#if LADE_STAGE_BULK
-	if (lane == 0) {
-		asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
-		             :
-		             : "r"((unsigned)__cvta_generic_to_shared(barrier))
-		             : "memory");
-		asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-	}
+	if (lane == 0)
+		lade_stage_make(barrier);
 	__syncwarp();
+}
+
+/*
+ * One thread's part of lade_stage_begin(), where all of that is one bulk copy: 'from' is aligned to
+ * 16 bytes and 'size' a multiple of that.  For the first use of a barrier by a warp's stager, which
+ * waits for it as for its own.  Only where LADE_STAGE_BULK.
+ */
+LADE_DEVICE void lade_stage_bulk(unsigned long long *barrier, uint4 *to, const uint8_t *from,
+                                 uint32_t size)
+{
+#if LADE_STAGE_BULK
+	unsigned bar = (unsigned)__cvta_generic_to_shared(barrier);
+	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+	             :
+	             : "r"(bar), "r"(size)
+	             : "memory");
+	if (size)
+		asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+			     "[%0], [%1], %2, [%3];"
+		             :
+		             : "r"((unsigned)__cvta_generic_to_shared(to)),
+		               "l"(__cvta_generic_to_global(from)), "r"(size), "r"(bar)
+		             : "memory");
 #else
-	(void)lane;
+	(void)barrier, (void)to, (void)from, (void)size;
 #endif
 }
 
@@ -103,20 +134,8 @@ LADE_DEVICE void lade_stage_begin(lade_stager *s, uint4 *to, const uint8_t *from
 #endif
 	__syncwarp();
 #if LADE_STAGE_BULK
-	if (lane == 0) {
-		unsigned bar = (unsigned)__cvta_generic_to_shared(s->barrier);
-		asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-		             :
-		             : "r"(bar), "r"(whole)
-		             : "memory");
-		if (whole)
-			asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
-			             "bytes [%0], [%1], %2, [%3];"
-			             :
-			             : "r"((unsigned)__cvta_generic_to_shared(to)),
-			               "l"(__cvta_generic_to_global(from)), "r"(whole), "r"(bar)
-			             : "memory");
-	}
+	if (lane == 0)
+		lade_stage_bulk(s->barrier, to, from, whole);
 #else
 	(void)s;
 	for (uint32_t at = 16 * lane; at < whole; at += 512)
@@ -126,6 +145,21 @@ LADE_DEVICE void lade_stage_begin(lade_stager *s, uint4 *to, const uint8_t *from
 	/* The range's end, or all of it. */
 	if (whole != size)
 		lade_stage_shifted(to + whole / 16, from + whole, size - whole, lane);
+}
+
+/* Has 'size' bytes at 'from' brought to the second-level cache, by one thread.  A hint. */
+LADE_DEVICE void lade_stage_ahead(const uint8_t *from, uint32_t size)
+{
+#if LADE_STAGE_BULK
+	uint32_t skip = (uint32_t)(0 - (uintptr_t)from) & 15;
+	if (size >= skip + 16)
+		asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+		             :
+		             : "l"(__cvta_generic_to_global(from + skip)), "r"((size - skip) & ~15u)
+		             : "memory");
+#else
+	(void)from, (void)size;
+#endif
 }
 
 /*

@@ -9,31 +9,36 @@
 #include "codec/codecs.h"
 
 /* Dynamic shared memory of a block of 8 warps and of one of 16 (cuda/ans_decode.cu): room for the
- * largest tables with the largest sub-block, and for a sub-block of usual data a warp. */
-#define SHARED ((size_t)43008)
+ * largest tables with the largest sub-block, and for a sub-block of usual data a warp.  Five of the
+ * first fill an H200's multiprocessor, and four with SHARED_FOUR; two of 16 warps do. */
+#define SHARED ((size_t)43776)
+#define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
 /* And of cuda/ans_encode.cu. */
 #define SHARED_ENCODE 41984
 #define SHARED_ENCODE_WIDE 81920
 
+/* Up to so many parts a multiprocessor get 16 warps each. */
+#define WIDE_AN_SM 2
+
 /* A part of a chunk has at least so many bytes: 16 sub-blocks of the default size. */
 #define PART ((uint64_t)65536)
 
-/* The counter that parts are taken from stands at the workspace's start, a table behind it. */
+/* The counter that chunks to encode are taken from. */
 #define COUNTER 256
 
 static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
                                uint64_t total)
 {
 	(void)stage, (void)largest, (void)total;
-	return COUNTER + count * 2 * sizeof(uint32_t);
+	return count * 2 * sizeof(uint32_t);
 }
 
 /* How many blocks share a chunk: where there are few chunks, enough to give each multiprocessor
- * four. */
+ * three. */
 static size_t parts_of(const lade__gpu_work *work)
 {
-	size_t most = 4 * (size_t)work->device->info.multiprocessors / work->count;
+	size_t most = 3 * (size_t)work->device->info.multiprocessors / work->count;
 	uint64_t want = work->largest ? (work->largest + PART - 1) / PART : 8;
 	want = want < most ? want : most;
 	return want > 1 ? (size_t)want : 1;
@@ -44,29 +49,24 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	const lade_device_info *info = &work->device->info;
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t parts = parts_of(work), tasks = work->count * parts;
-	bool wide = tasks + work->in_flight <= info->multiprocessors &&
+	size_t an_sm = (tasks + info->multiprocessors - 1) / info->multiprocessors;
+	bool wide = tasks + work->in_flight <= (size_t)info->multiprocessors * WIDE_AN_SM &&
 	            info->block_shared_max >= SHARED_WIDE;
 	lade__kernel kernel = wide ? LADE__KERNEL_ANS_DECODE_WIDE : LADE__KERNEL_ANS_DECODE;
-	lade__launch launch = {.threads = wide ? 512 : 256,
-	                       .shared = wide ? SHARED_WIDE : SHARED,
+	/* Six to eight blocks a multiprocessor are shared evenly by two rounds of four. */
+	lade__launch launch = {.blocks = (unsigned)tasks,
+	                       .threads = wide ? 512 : 256,
+	                       .shared = wide                     ? SHARED_WIDE
+	                                 : an_sm > 5 && an_sm < 9 ? SHARED_FOUR
+	                                                          : SHARED,
 	                       .stream = work->stream};
-	lade__address done = work->workspace + COUNTER;
+	lade__address done = work->workspace;
 	uint32_t part_count = (uint32_t)parts, bytes = (uint32_t)launch.shared;
 	void *arguments[] = {&batch, &done, &part_count, &bytes};
-	unsigned an_sm;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads, launch.shared, &an_sm,
-	                           err));
-	size_t most = (size_t)(an_sm ? an_sm : 1) * info->multiprocessors;
-	launch.blocks = (unsigned)(tasks < most ? tasks : most);
-	/* Without a counter block i takes the i-th part. */
-	if (launch.blocks < tasks)
-		batch.next = work->workspace;
 	if (parts > 1)
-		TRY(LADE__CU(work->device, cuMemsetD32Async, work->workspace, 0,
-		             COUNTER / sizeof(uint32_t) + 2 * work->count, work->stream));
-	else if (batch.next)
-		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
+		TRY(LADE__CU(work->device, cuMemsetD32Async, done, 0, 2 * work->count,
+		             work->stream));
 	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
 out:
 	return status;
