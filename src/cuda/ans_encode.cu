@@ -14,22 +14,32 @@
 #endif
 #define LADE_ANS_WARPS 16 /* of a block at most; at least as many as planes, 8 */
 
-/* What a block encodes a chunk by, the same for all of its threads. */
+/* A chunk that a block encodes, in shared memory. */
 struct lade_ans_plan {
 	const uint8_t *src;
 	uint8_t *dst;
 	uint32_t size, limit; /* decoded bytes; the most encoded ones */
-	uint32_t width_log, block_log, bits, block_count, tail;
-	uint32_t modes; /* of the planes, 4 bits each */
-	uint32_t coded, raw, slot;
+	uint32_t block_log, block_count, tail;
 };
+
+/* What becomes of its planes. */
+struct lade_ans_choice {
+	uint32_t modes; /* 4 bits each */
+	uint32_t coded, raw, bits;
+};
+
+LADE_DEVICE uint32_t lade_ans_mode(const lade_ans_choice &c, uint32_t n)
+{
+	return c.modes >> 4 * n & 15;
+}
 
 /* ---- bytes ------------------------------------------------------------------------------ */
 
 /* A word at any address. */
-LADE_ANS_APART uint32_t lade_ans_word_at(const uint8_t *from)
+LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
 {
 	uint32_t value = 0;
+#pragma unroll
 	for (int b = 0; b < 4; b++)
 		value |= (uint32_t)__ldg(from + b) << 8 * b;
 	return value;
@@ -90,69 +100,53 @@ template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint3
 	}
 }
 
-/* Counts a unit's bytes; or, with MARKS, only marks that they occur, but for raw planes. */
-template <int W, bool MARKS>
-LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, uint32_t modes, uint32_t *count,
-                                     uint8_t *seen)
+template <int W> LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, uint32_t *count)
 {
 	uint32_t plane[W];
 	lade_ans_planes_of<W>(word, plane);
 #pragma unroll
-	for (int k = 0; k < W; k++) {
-		if (MARKS && W > 1 && (modes >> 4 * k & 15) == ANS_PLANE_RAW)
-			continue;
+	for (int k = 0; k < W; k++)
 #pragma unroll
-		for (int b = 0; b < 4; b++) {
-			uint32_t at = 256 * k + __byte_perm(plane[k], 0, 0x4440 + b);
-			if (MARKS)
-				seen[at] = 1;
-			else
-				atomicAdd(&count[at], 1u);
-		}
-	}
+		for (int b = 0; b < 4; b++)
+			atomicAdd(&count[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)], 1u);
 }
 
 /*
- * Counts bytes, of all planes, or marks them.  8 KiB of counts are 8 / W copies, of which each warp
- * has one.  A warp takes every n-th row of 32 pieces of 16 bytes or a unit.  The first of each
- * 'sample' + 1, a power of two, is counted, and the others are marked.
+ * Counts the planes' bytes: 8 KiB of counts are 8 / W copies, of which each warp has one.  A thread
+ * takes pieces of 16 bytes, or of a unit.
  */
-template <int W, bool WHOLE, bool MARKS>
-LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t sample, uint32_t *count,
-                                uint8_t *seen)
+template <int W, bool WHOLE>
+LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t *count)
 {
 	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4;
-	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 8 ? 2 : 4;
-	uint32_t bytes = p.size - p.tail, warp = threadIdx.x / 32, step = MARKS ? 1 : sample + 1;
-	uint32_t pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
-	count += 256 * W * (warp % (8 / W));
-	/* Of row n of a warp, n + warp decides. */
-	for (uint32_t n = MARKS ? 0 : (0 - warp) & sample;; n += DEEP * step) {
-		uint32_t word[DEEP][WORDS], at = threadIdx.x + n * blockDim.x;
-		if (at >= pieces)
-			break;
+	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 8 ? 4 : 8;
+	const uint8_t *src = p.src;
+	uint32_t bytes = p.size - p.tail, pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
+	count += 256 * W * (threadIdx.x / 32 % (8 / W));
+	uint32_t at = threadIdx.x;
+	for (; at + (DEEP - 1) * blockDim.x < pieces; at += DEEP * blockDim.x) {
+		uint32_t word[DEEP][WORDS];
 #pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++) {
-			uint32_t piece = at + j * step * blockDim.x;
-			if (piece < pieces && (!MARKS || ((n + j + warp) & sample)))
-				lade_ans_unit_get<WORDS, WHOLE>(p.src + (size_t)PIECE * piece,
-				                                word[j]);
-		}
+		for (uint32_t j = 0; j < DEEP; j++)
+			lade_ans_unit_get<WORDS, WHOLE>(src + (size_t)PIECE * (at + j * blockDim.x),
+			                                word[j]);
 #pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++) {
-			uint32_t piece = at + j * step * blockDim.x;
-			if (piece >= pieces || (MARKS && !((n + j + warp) & sample)))
-				continue;
+		for (uint32_t j = 0; j < DEEP; j++)
 #pragma unroll
 			for (uint32_t k = 0; k < WORDS; k += W)
-				lade_ans_count_unit<W, MARKS>(word[j] + k, p.modes, count, seen);
-		}
+				lade_ans_count_unit<W>(word[j] + k, count);
 	}
-	if (!MARKS && threadIdx.x < rest) {
+	for (; at < pieces; at += blockDim.x) {
+		uint32_t word[WORDS];
+		lade_ans_unit_get<WORDS, WHOLE>(src + (size_t)PIECE * at, word);
+#pragma unroll
+		for (uint32_t k = 0; k < WORDS; k += W)
+			lade_ans_count_unit<W>(word + k, count);
+	}
+	if (threadIdx.x < rest) {
 		uint32_t word[W];
-		lade_ans_unit_get<W, false>(p.src + (size_t)PIECE * pieces + 4 * W * threadIdx.x,
-		                            word);
-		lade_ans_count_unit<W, false>(word, 0, count, seen);
+		lade_ans_unit_get<W, false>(src + (size_t)PIECE * pieces + 4 * W * threadIdx.x, word);
+		lade_ans_count_unit<W>(word, count);
 	}
 }
 
@@ -174,17 +168,18 @@ LADE_DEVICE uint32_t lade_ans_sum(uint32_t v)
 
 /*
  * Frequencies that sum to 1 << bits, in proportion to the counts, whose sum is 'total' < 2^17: lane l
- * has symbols 8l to 8l + 7; bit k of 'there' says that the k-th occurs.  For a whole warp.
+ * has symbols 8l to 8l + 7.  For a whole warp.
  */
-LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t there, uint32_t total,
-                                    uint32_t bits, uint32_t freq[8], uint32_t lane)
+LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t total, uint32_t bits,
+                                    uint32_t freq[8], uint32_t lane)
 {
 	uint32_t left = total, room = 1u << bits, small = 0;
+	/* Symbols of little more than one part get that. */
 	for (bool again = true; again;) {
-		uint32_t lost = 0, mark = 0;
+		uint32_t lost = 0, mark = 0, least = left + left / 64;
 #pragma unroll
 		for (int k = 0; k < 8; k++) {
-			bool less = (there & ~small) >> k & 1 && count[k] * room < left;
+			bool less = count[k] && !(small >> k & 1) && count[k] * room < least;
 			mark |= (uint32_t)less << k;
 			lost += less ? count[k] : 0;
 		}
@@ -194,18 +189,20 @@ LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t there, uin
 		room -= lost;
 		again = lost > 0;
 	}
-	/* The others have at least one part: differences of rounded sums, which add up. */
+	/* The others get differences of rounded sums, which add up.  A rounding errs by less than
+	 * 2^-10, so that none gets 0. */
 	uint32_t sum = 0;
 #pragma unroll
 	for (int k = 0; k < 8; k++)
 		sum += small >> k & 1 ? 0 : count[k];
 	sum = lade_warp_scan(sum, lane) - sum;
-	uint32_t before = (sum * room + left / 2) / left;
+	float scale = (float)room / (float)left;
+	uint32_t before = (uint32_t)((float)sum * scale + 0.5f);
 #pragma unroll
 	for (int k = 0; k < 8; k++) {
 		bool one = small >> k & 1;
 		sum += one ? 0 : count[k];
-		uint32_t upto = (sum * room + left / 2) / left;
+		uint32_t upto = (uint32_t)((float)sum * scale + 0.5f);
 		freq[k] = one ? 1 : upto - before;
 		before = upto;
 	}
@@ -309,77 +306,121 @@ struct lade_ans_writer {
 	}
 };
 
+/* The entries of a word's four symbols, from the last to the first. */
+LADE_DEVICE void lade_ans_entries(lade_ans_at symbol, uint32_t word, uint32_t entry[4])
+{
+#pragma unroll
+	for (int i = 0; i < 4; i++)
+		entry[i] = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443 - i));
+}
+
 /* Four symbols of a plane, from the last to the first: at most two words, the first one no later than
  * at 'end'. */
-LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
-                                   uint32_t word)
+LADE_DEVICE void lade_ans_put_four(lade_ans_writer *me, lade_ans_at end, const uint32_t entry[4])
 {
-	uint32_t e3 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443));
-	uint32_t e2 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4442));
-	uint32_t e1 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4441));
-	uint32_t e0 = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4440));
-	uint32_t before = me->last;
-	uint32_t more = me->step(e3);
-	more += me->step(e2);
+	uint32_t before = me->last, more = me->step(entry[0]);
+	more += me->step(entry[1]);
 	me->flush(before, more);
 	before = me->last;
-	more = me->step(e1);
-	more += me->step(e0);
+	more = me->step(entry[2]);
+	more += me->step(entry[3]);
 	me->flush(before, more);
 	me->to = me->to < end ? me->to : end;
 }
 
-/* The symbols of a unit, from the last to the first. */
-template <int W>
-LADE_DEVICE void lade_ans_put_unit(const lade_ans_plan &p, lade_ans_writer *me, lade_ans_at symbol,
-                                   lade_ans_at end, const uint32_t *word)
+/* The same of four words of single bytes, for symbols that take at most 10 bits: three of these fit
+ * between flushes. */
+LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
+                                      const uint32_t word[4])
 {
-	uint32_t plane[W];
-	lade_ans_planes_of<W>(word, plane);
-	if (W > 1)
-		symbol += 1024 * (lade_ans_at)(p.coded - 1);
+	uint32_t entry[16], before = me->last, more = 0;
+	lade_ans_entries(symbol, word[0], entry);
 #pragma unroll
-	for (int n = W - 1; n >= 0; n--) {
-		if (W > 1 && (p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
-			continue;
-		lade_ans_put_four(me, symbol, end, plane[n]);
-		symbol -= 1024;
+	for (int i = 0; i < 16; i++) {
+		/* The next word's, four symbols ahead. */
+		if (i % 4 == 0 && i < 12)
+			lade_ans_entries(symbol, word[i / 4 + 1], entry + i + 4);
+		more += me->step(entry[i]);
+		if (i % 3 == 2 || i == 15) {
+			me->flush(before, more);
+			before = me->last;
+			more = 0;
+		}
+		if (i == 8)
+			me->to = me->to < end ? me->to : end;
 	}
+	me->to = me->to < end ? me->to : end;
 }
 
 /*
- * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  There
- * is room for a row before the columns, and for 'cap' + 2 rows; a lane that needs more than 'cap' has
- * more than they hold.
+ * A unit: the coded planes' symbols, from the last to the first, and the raw ones' words, at 'raw' for
+ * the last and 'pitch' apart.
+ */
+template <int W>
+LADE_DEVICE void lade_ans_put_unit(const lade_ans_choice &c, lade_ans_writer *me, lade_ans_at symbol,
+                                   lade_ans_at end, lade_ans_at raw, lade_ans_at pitch,
+                                   const uint32_t *word)
+{
+	uint32_t plane[W];
+	lade_ans_planes_of<W>(word, plane);
+#pragma unroll
+	for (int n = W - 1; n >= 0; n--) {
+		uint32_t mode = W > 1 ? lade_ans_mode(c, (uint32_t)n) : (uint32_t)ANS_PLANE_CODED;
+		if (mode == ANS_PLANE_CODED) {
+			uint32_t entry[4];
+			lade_ans_entries(symbol, plane[n], entry);
+			lade_ans_put_four(me, end, entry);
+			symbol -= 1024;
+		} else if (mode == ANS_PLANE_RAW) {
+			lade_ans_save(raw, plane[n]);
+			raw -= pitch;
+		}
+	}
+}
+
+/* Where a warp works: tables, columns and raw planes in shared memory. */
+struct lade_ans_desk {
+	lade_ans_at symbol, columns, raw;
+	uint32_t cap; /* rows of the columns, before which there is one more, and behind which 3 */
+};
+
+/*
+ * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A lane
+ * that needs more rows than 'cap' has more halves than they hold.
  */
 template <int W, bool WHOLE>
-LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, lade_ans_at symbol,
-                                        const uint8_t *src, uint32_t units, lade_ans_at columns,
-                                        uint32_t cap, uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans_desk &desk,
+                                        const uint8_t *src, uint32_t units, uint32_t lane)
 {
-	constexpr uint32_t AHEAD = !WHOLE ? 1 : W == 1 ? 4 : W == 2 ? 2 : 1;
+	constexpr uint32_t AHEAD = !WHOLE ? 1 : W == 8 ? 2 : 4;
 	lade_ans_writer me;
 	uint32_t rows = units / 32, last = 4 * W - 1;
 	if (((lane + rows) & 31) < units % 32)
 		rows++;
 	if (!rows)
 		return 0;
-	lade_ans_at begin = columns + (lade_ans_at)(4 * lane);
-	lade_ans_at end = begin + (lade_ans_at)(128 * cap);
+	lade_ans_at begin = desk.columns + (lade_ans_at)(4 * lane);
+	lade_ans_at end = begin + (lade_ans_at)(128 * desk.cap);
+	/* The last planes' tables and words. */
+	lade_ans_at symbol = desk.symbol + (lade_ans_at)(1024 * (c.coded - 1));
+	lade_ans_at pitch = (lade_ans_at)(4 * units), raw = desk.raw + pitch * ((lade_ans_at)c.raw - 1);
 	me.to = begin - 128;
 	/* The last coded plane's byte of the lane's last element. */
 #pragma unroll
 	for (int n = 0; n < W; n++)
-		last = (p.modes >> 4 * n & 15) == ANS_PLANE_CODED ? (uint32_t)(3 * W + n) : last;
+		last = W == 1 || lade_ans_mode(c, (uint32_t)n) == ANS_PLANE_CODED ? (uint32_t)(3 * W + n)
+		                                                                 : last;
 	/* Of row g the lane has the unit at turn + g, which counts to 32. */
 	const uint8_t *row = src + (size_t)(128 * W) * (rows - 1);
 	uint32_t turn = lane + rows - 1;
 	uint32_t byte = __ldg(row + 4 * W * (turn & 31) + last);
-	me.open(lade_ans_load(symbol + (lade_ans_at)(1024 * (p.coded - 1) + 4 * byte)), 1u << p.bits);
-	for (; rows % AHEAD; rows--, turn--, row -= 128 * W) {
+	me.open(lade_ans_load(symbol + (lade_ans_at)(4 * byte)), 1u << c.bits);
+	raw += (lade_ans_at)(128 * (rows - 1));
+	for (; rows % AHEAD; rows--, turn--, row -= 128 * W, raw -= 128) {
 		uint32_t word[W];
 		lade_ans_unit_get<W, WHOLE>(row + 4 * W * (turn & 31), word);
-		lade_ans_put_unit<W>(p, &me, symbol, end, word);
+		lade_ans_put_unit<W>(c, &me, symbol, end, raw + (lade_ans_at)(4 * (turn & 31)), pitch,
+		                     word);
 	}
 	uint32_t next[AHEAD][W];
 	if (rows) {
@@ -388,38 +429,42 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_plan &p, lade_ans_at symb
 			lade_ans_unit_get<W, WHOLE>(row - 128 * W * j + 4 * W * ((turn - j) & 31),
 			                            next[j]);
 	}
-	for (; rows; rows -= AHEAD) {
+	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * W * AHEAD, raw -= 128 * AHEAD) {
 		uint32_t word[AHEAD][W];
 #pragma unroll
-		for (uint32_t j = 0; j < AHEAD; j++)
+		for (uint32_t j = 0; j < AHEAD; j++) {
+			uint32_t then = turn - j - AHEAD;
 #pragma unroll
 			for (int k = 0; k < W; k++)
 				word[j][k] = next[j][k];
-		if (rows > AHEAD) {
-			turn -= AHEAD;
-			row -= 128 * W * AHEAD;
-#pragma unroll
-			for (uint32_t j = 0; j < AHEAD; j++)
+			if (rows > AHEAD)
 				lade_ans_unit_get<W, WHOLE>(
-					row - 128 * W * j + 4 * W * ((turn - j) & 31), next[j]);
+					row - 128 * W * (j + AHEAD) + 4 * W * (then & 31), next[j]);
+			if (W > 1 || !WHOLE || c.bits > 10)
+				lade_ans_put_unit<W>(
+					c, &me, symbol, end,
+					raw - 128 * j + (lade_ans_at)(4 * ((turn - j) & 31)), pitch,
+					word[j]);
 		}
-#pragma unroll
-		for (uint32_t j = 0; j < AHEAD; j++)
-			lade_ans_put_unit<W>(p, &me, symbol, end, word[j]);
+		if (W == 1 && WHOLE && c.bits <= 10) {
+			uint32_t all[4] = {word[0][0], word[1 % AHEAD][0], word[2 % AHEAD][0],
+			                   word[3 % AHEAD][0]};
+			lade_ans_put_sixteen(&me, symbol, end, all);
+		}
 	}
 	uint32_t before = me.last;
-	me.last = __funnelshift_r(me.last, me.state, p.bits + 1);
-	me.flush(before, p.bits + 1);
+	me.last = __funnelshift_r(me.last, me.state, c.bits + 1);
+	me.flush(before, c.bits + 1);
 	uint32_t full = (uint32_t)(me.to - begin) / 128, have = me.at & 31;
 	if (have)
 		lade_ans_save(me.to, me.last >> (32 - have));
-	return 2 * full + (have + 15) / 16 + (full >= cap ? 2 : 0);
+	return 2 * full + (have + 15) / 16 + (full >= desk.cap ? 2 : 0);
 }
 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
 /* From shared memory, aligned to 16, by a whole warp. */
-LADE_ANS_APART void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
+LADE_DEVICE void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
 {
 	if (!((uintptr_t)dst & 15)) {
 		for (uint32_t i = lane; i < size / 16; i += 32)
@@ -458,7 +503,7 @@ LADE_DEVICE lade_ans_made lade_ans_measure(uint32_t halves)
 /*
  * Writes lengths, full rows, and ragged rows, by a whole warp.  'columns' are the warp's.
  */
-LADE_ANS_APART void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
+LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
                                        const lade_ans_made made, uint32_t lane)
 {
 	uint32_t d = made.halves - made.least, below = (1u << lane) - 1;
@@ -490,31 +535,25 @@ LADE_ANS_APART void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
 	}
 }
 
-/* Writes the raw planes of a sub-block, by a whole warp. */
+/* Brings the raw planes of a sub-block without coded ones, as lade_ans_put_units() does. */
 template <int W>
-LADE_DEVICE void lade_ans_put_raw(const lade_ans_plan &p, const uint8_t *src, uint32_t units,
-                                  uint8_t *dst, uint32_t lane)
+LADE_DEVICE void lade_ans_put_raw(const lade_ans_choice &c, const uint8_t *src, uint32_t units,
+                                  lade_ans_at raw, uint32_t lane)
 {
-	bool whole = lade_ans_whole<W>(p.src);
-#pragma unroll 2
 	for (uint32_t u = lane; u < units; u += 32) {
 		uint32_t word[W], plane[W];
-		uint8_t *to = dst + 4 * u;
-		if (whole)
+		lade_ans_at to = raw + (lade_ans_at)(4 * u);
+		if (lade_ans_whole<W>(src))
 			lade_ans_unit_get<W, true>(src + (size_t)4 * W * u, word);
 		else
 			lade_ans_unit_get<W, false>(src + (size_t)4 * W * u, word);
 		lade_ans_planes_of<W>(word, plane);
 #pragma unroll
 		for (int n = 0; n < W; n++) {
-			if ((p.modes >> 4 * n & 15) != ANS_PLANE_RAW)
+			if (lade_ans_mode(c, (uint32_t)n) != ANS_PLANE_RAW)
 				continue;
-			if (!((uintptr_t)to & 3))
-				*(uint32_t *)to = plane[n];
-			else
-				for (int b = 0; b < 4; b++)
-					to[b] = (uint8_t)(plane[n] >> 8 * b);
-			to += 4 * units;
+			lade_ans_save(to, plane[n]);
+			to += (lade_ans_at)(4 * units);
 		}
 	}
 }
@@ -531,330 +570,306 @@ LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 /* The shared memory of a block. */
 struct lade_ans_memory {
 	uint8_t *dynamic;
-	uint32_t bytes; /* of it */
-	uint32_t *mode, *word;     /* of the planes; values or words of tables */
-	uint32_t *least, *extra;   /* of the coded planes, in 1/16 bits a count */
-	uint32_t *size;            /* of the warps' sub-blocks, in 16 bytes */
+	uint32_t bytes;          /* of it */
+	uint32_t *mode, *word;   /* of the planes; values or words of tables */
+	uint32_t *least, *extra; /* of the coded planes, in 1/16 bits a count */
+	uint32_t *size;          /* of the warps' sub-blocks, in 16 bytes */
 	uint32_t *rows;
 };
 
+/* Where the parts of the dynamic memory are: symbols, descriptions, desks; or, at its end, counts. */
 LADE_DEVICE uint32_t *lade_ans_counts(const lade_ans_memory &r)
 {
 	return (uint32_t *)(r.dynamic + r.bytes - 8192);
 }
 
-/* 256 bytes for each plane: which of its bytes occur. */
-LADE_DEVICE uint8_t *lade_ans_seen(const lade_ans_memory &r)
+LADE_DEVICE uint32_t *lade_ans_text(const lade_ans_memory &r, uint32_t coded, uint32_t k)
 {
-	return r.dynamic + r.bytes - 8192 - 2048;
-}
-
-/* Lane l's 8 of 256 numbers in shared memory, aligned to 16 bytes. */
-LADE_DEVICE void lade_ans_eight(const uint32_t *from, uint32_t lane, uint32_t eight[8])
-{
-	const uint4 *two = (const uint4 *)from + 2 * lane;
-	uint4 low = two[0], high = two[1];
-	eight[0] = low.x, eight[1] = low.y, eight[2] = low.z, eight[3] = low.w;
-	eight[4] = high.x, eight[5] = high.y, eight[6] = high.z, eight[7] = high.w;
+	return (uint32_t *)(r.dynamic + 1024 * coded + 256 * k);
 }
 
 /*
- * Adds up the copies of a plane's counts in the first one, scaled to a sum below 2^17, by a whole
- * warp.
+ * A plane's counts, summed over the copies and scaled to a sum below 2^17, by a whole warp: lane l has
+ * symbols 8l to 8l + 7.  Gives the sum.
  */
 template <int W>
-LADE_DEVICE void lade_ans_merge(uint32_t *counts, uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_gather(const uint32_t *counts, uint32_t count[8], uint32_t lane)
 {
-	uint32_t count[8], more[8], total = 0;
-	lade_ans_eight(counts, lane, count);
+	uint32_t total = 0;
 #pragma unroll
-	for (uint32_t c = 1; c < 8 / W; c++) {
-		lade_ans_eight(counts + 256 * W * c, lane, more);
+	for (uint32_t c = 0; c < 8 / W; c++) {
+		const uint4 *two = (const uint4 *)(counts + 256 * W * c) + 2 * lane;
+		uint4 low = two[0], high = two[1];
+		uint32_t more[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
 		for (int k = 0; k < 8; k++)
-			count[k] += more[k];
+			count[k] = c ? count[k] + more[k] : more[k];
 	}
 #pragma unroll
 	for (int k = 0; k < 8; k++)
 		total += count[k];
 	total = lade_ans_sum(total);
 	uint32_t shift = total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
+	if (shift) {
+		total = 0;
 #pragma unroll
-	for (int k = 0; k < 8; k++)
-		count[k] = shift ? (count[k] >> shift) + (count[k] > 0) : count[k];
-	uint4 *two = (uint4 *)counts + 2 * lane;
-	two[0] = {count[0], count[1], count[2], count[3]};
-	two[1] = {count[4], count[5], count[6], count[7]};
-	__syncwarp();
+		for (int k = 0; k < 8; k++)
+			total += count[k] = (count[k] >> shift) + (count[k] > 0);
+		total = lade_ans_sum(total);
+	}
+	return total;
 }
 
-/*
- * A plane's mode, by a whole warp, and what it takes; one count stands for 1 << shift elements.  Gives
- * which of the lane's symbols occur, a bit each.
- */
-LADE_DEVICE void lade_ans_judge(const lade_ans_memory &r, uint32_t n, const uint32_t *counts,
-                                const uint8_t *seen, uint32_t shift, uint32_t lane)
+/* What a plane is worth: its mode, its value if constant, what it takes, and what 10 bits of states
+ * take more, in 1/16 bits a count. */
+struct lade_ans_verdict {
+	uint32_t mode, value, least, extra;
+};
+
+LADE_DEVICE lade_ans_verdict lade_ans_judge(const uint32_t count[8], uint32_t total, uint32_t lane)
 {
-	uint32_t count[8], there = 0, total = 0, least = 0, extra = 0;
-	lade_ans_eight(counts, lane, count);
-	uint2 marks = ((const uint2 *)seen)[lane];
+	lade_ans_verdict v = {ANS_PLANE_RAW, 0, 0, 0};
+	uint32_t present = 0, all = lade_ans_log2(total);
 #pragma unroll
 	for (int k = 0; k < 8; k++) {
-		uint32_t mark = (k < 4 ? marks.x : marks.y) >> 8 * (k & 3) & 1;
-		there |= (count[k] ? 1u : mark) << k;
-		total += count[k];
+		if (!count[k])
+			continue;
+		uint32_t log = (all - lade_ans_log2(count[k])) >> 8;
+		present++;
+		v.value = 8 * lane + k;
+		v.least += count[k] * log >> 4;
+		/* Symbols that are rarer than one state get one, and the others lose it. */
+		if (1024 * count[k] < total)
+			v.extra += ((total - 1024 * count[k]) * 23 >> 10) -
+				   (log > 2560 ? count[k] * (log - 2560) >> 4 : 0);
 	}
-	uint32_t any = there ? 8 * lane + 31 - (uint32_t)__clz((int)there) : 0;
-	any = __reduce_max_sync(LADE_FULL, any);
-	uint32_t present = lade_ans_sum((uint32_t)__popc(there));
-	total = lade_ans_sum(total);
-	/* In 1/16 bits.  What 10 bits of states take more: symbols that are rarer than one state get
-	 * one, and the others lose it. */
-	uint32_t all = lade_ans_log2(total);
-#pragma unroll
-	for (int k = 0; k < 8; k++) {
-		uint32_t log = (all - lade_ans_log2(count[k] ? count[k] : 1)) >> 8;
-		least += count[k] * log >> 4;
-		if ((there >> k & 1) && 1024 * count[k] < total)
-			extra += ((total - 1024 * count[k]) * 23 >> 10) -
-				 (log > 2560 ? count[k] * (log - 2560) >> 4 : 0);
-	}
-	least = lade_ans_sum(least);
-	extra = lade_ans_sum(extra);
+	present = lade_ans_sum(present);
+	v.least = lade_ans_sum(v.least);
+	v.extra = lade_ans_sum(v.extra);
 	/* A plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
-	uint32_t mode = present == 1 ? ANS_PLANE_CONSTANT
-			: least + (16 * (256 + 7 * present) >> shift) < total * 126 ? ANS_PLANE_CODED
-										    : ANS_PLANE_RAW;
-	if (lane == 0) {
-		r.mode[n] = mode;
-		r.word[n] = mode == ANS_PLANE_CONSTANT ? any : 0;
-		r.least[n] = mode == ANS_PLANE_CODED ? least : 0;
-		r.extra[n] = mode == ANS_PLANE_CODED ? extra : 0;
-	}
+	if (present == 1)
+		v = {ANS_PLANE_CONSTANT, __reduce_max_sync(LADE_FULL, v.value), 0, 0};
+	else if (v.least + 16 * (256 + 7 * present) < total * 126)
+		v = {ANS_PLANE_CODED, 0, v.least, v.extra};
+	else
+		v = {ANS_PLANE_RAW, 0, 0, 0};
+	return v;
 }
 
-/* A coded plane's table and its description, by a whole warp; gives the description's words. */
-LADE_ANS_APART uint32_t lade_ans_table(uint32_t *symbol, uint32_t *text, const uint32_t *counts,
-                                       const uint8_t *seen, uint32_t bits, uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t least,
+                                      uint32_t extra)
 {
-	uint32_t count[8], freq[8], there = 0, total = 0, first = 0;
-	lade_ans_eight(counts, lane, count);
-	uint2 marks = ((const uint2 *)seen)[lane];
-#pragma unroll
-	for (int k = 0; k < 8; k++) {
-		uint32_t mark = (k < 4 ? marks.x : marks.y) >> 8 * (k & 3) & 1;
-		there |= (count[k] ? 1u : mark) << k;
-		total += count[k];
+	uint32_t bits = wanted ? wanted : extra > least / 200 ? 11 : 10;
+	while (coded << bits > ANS_ENTRIES_MAX)
+		bits--;
+	return bits;
+}
+
+/* The k-th coded plane's table, or its description, by a whole warp. */
+LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8], uint32_t total,
+                                uint32_t k, const lade_ans_choice &c, uint32_t *words, uint32_t lane)
+{
+	uint32_t freq[8], first = 0;
+	lade_ans_normalise(count, total, c.bits, freq, lane);
+	if (words) {
+		uint32_t n = lade_ans_describe(lade_ans_text(r, c.coded, k), freq, lane);
+		if (lane == 0)
+			*words = n;
+		return;
 	}
-	lade_ans_normalise(count, there, lade_ans_sum(total), bits, freq, lane);
 #pragma unroll
-	for (int k = 0; k < 8; k++)
-		first += freq[k];
+	for (int i = 0; i < 8; i++)
+		first += freq[i];
 	first = lade_warp_scan(first, lane) - first;
 #pragma unroll
-	for (int k = 0; k < 8; k++) {
-		count[k] = freq[k] ? lade_ans_symbol(freq[k], first, bits) : 0;
-		first += freq[k];
+	for (int i = 0; i < 8; i++) {
+		uint32_t f = freq[i];
+		freq[i] = f ? lade_ans_symbol(f, first, c.bits) : 0;
+		first += f;
 	}
-	uint4 *two = (uint4 *)symbol + 2 * lane;
-	two[0] = {count[0], count[1], count[2], count[3]};
-	two[1] = {count[4], count[5], count[6], count[7]};
-	return lade_ans_describe(text, freq, lane);
+	uint4 *two = (uint4 *)(r.dynamic + 1024 * k) + 2 * lane;
+	two[0] = {freq[0], freq[1], freq[2], freq[3]};
+	two[1] = {freq[4], freq[5], freq[6], freq[7]};
 }
 
-/* Where the parts of the dynamic memory are, for a plan: symbols, descriptions, columns. */
-LADE_DEVICE uint32_t lade_ans_texts_at(const lade_ans_plan &p)
+/* The planes' modes and the states, when all verdicts are there. */
+template <int W>
+LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted)
 {
-	return 1024 * p.coded;
-}
-
-LADE_DEVICE uint32_t lade_ans_columns_at(const lade_ans_plan &p)
-{
-	return 1280 * p.coded;
-}
-
-/* How many elements are counted at least, where there are so many, and the fewest of all, a power of
- * two: one in how many. */
-#ifndef LADE_ANS_SAMPLE
-#define LADE_ANS_SAMPLE 2048
-#endif
-#ifndef LADE_ANS_SPARSE
-#define LADE_ANS_SPARSE 8
-#endif
-
-/*
- * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block.  The
- * n-th warp sees to the n-th plane.
- */
-template <int W> LADE_DEVICE void lade_ans_prepare(const lade_ans_memory &r, lade_ans_plan *p)
-{
-	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
-	uint32_t *counts = lade_ans_counts(r);
-	uint8_t *seen = lade_ans_seen(r);
-	uint32_t elements = (p->size - p->tail) / W, wanted = p->bits, shift = 0;
-	while (2 << shift <= LADE_ANS_SPARSE && elements >> (shift + 1) >= LADE_ANS_SAMPLE)
-		shift++;
-	uint32_t sample = (1u << shift) - 1;
-	bool whole = lade_ans_whole<4>(p->src);
-	/* The marks are in front of the counts. */
-	for (uint32_t i = threadIdx.x; i < (8192 + 2048) / 16; i += blockDim.x)
-		((uint4 *)seen)[i] = {0, 0, 0, 0};
-	__syncthreads();
-	if (whole)
-		lade_ans_count<W, true, false>(*p, sample, counts, seen);
-	else
-		lade_ans_count<W, false, false>(*p, sample, counts, seen);
-	__syncthreads();
-	if (warp < W)
-		lade_ans_merge<W>(counts + 256 * warp, lane);
-	for (bool last = !sample;; last = true) {
-		if (warp < W && (p->modes >> 4 * warp & 15) != ANS_PLANE_RAW)
-			lade_ans_judge(r, warp, counts + 256 * warp, seen + 256 * warp, shift, lane);
-		__syncthreads();
-		uint32_t open = 0;
-		p->modes = 0;
-#pragma unroll
-		for (uint32_t n = 0; n < W; n++) {
-			p->modes |= r.mode[n] << 4 * n;
-			open += r.mode[n] != ANS_PLANE_RAW;
-		}
-		if (last || !open)
-			break;
-		if (whole)
-			lade_ans_count<W, true, true>(*p, sample, counts, seen);
-		else
-			lade_ans_count<W, false, true>(*p, sample, counts, seen);
-		__syncthreads();
-	}
-	uint32_t least = 0, extra = 0, mine = 0; /* coded planes before this warp's */
+	lade_ans_choice c = {0, 0, 0, 0};
+	uint32_t least = 0, extra = 0;
 #pragma unroll
 	for (uint32_t n = 0; n < W; n++) {
-		uint32_t mode = p->modes >> 4 * n & 15;
-		mine += n < warp && mode == ANS_PLANE_CODED;
-		p->coded += mode == ANS_PLANE_CODED;
-		p->raw += mode == ANS_PLANE_RAW;
+		uint32_t mode = r.mode[n];
+		c.modes |= mode << 4 * n;
+		c.coded += mode == ANS_PLANE_CODED;
+		c.raw += mode == ANS_PLANE_RAW;
 		least += r.least[n];
 		extra += r.extra[n];
 	}
-	p->bits = wanted ? wanted : extra > least / 200 ? 11 : 10;
-	while (p->coded << p->bits > ANS_ENTRIES_MAX)
-		p->bits--;
-	if (warp < W && (p->modes >> 4 * warp & 15) == ANS_PLANE_CODED) {
-		uint32_t *text = (uint32_t *)(r.dynamic + lade_ans_texts_at(*p)) + 64 * mine;
-		uint32_t *symbol = (uint32_t *)r.dynamic + 256 * mine;
-		uint32_t words = lade_ans_table(symbol, text, counts + 256 * warp,
-		                                seen + 256 * warp, p->bits, lane);
-		if (lane == 0)
-			r.word[warp] = words;
+	c.bits = lade_ans_bits_of(wanted, c.coded, least, extra);
+	return c;
+}
+
+/*
+ * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block: a warp for
+ * each table and one for each description.
+ */
+template <int W>
+LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_ans_memory &r, const lade_ans_plan &p,
+                                             uint32_t wanted)
+{
+	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8];
+	uint32_t *counts = lade_ans_counts(r);
+	for (uint32_t i = threadIdx.x; i < 8192 / 16; i += blockDim.x)
+		((uint4 *)counts)[i] = {0, 0, 0, 0};
+	__syncthreads();
+	if (lade_ans_whole<4>(p.src))
+		lade_ans_count<W, true>(p, counts);
+	else
+		lade_ans_count<W, false>(p, counts);
+	__syncthreads();
+	/* Of a single plane two warps judge alike, and go on at once. */
+	for (uint32_t n = warp; n < (W == 1 ? 2 : W); n += blockDim.x / 32) {
+		uint32_t total = lade_ans_gather<W>(counts + 256 * (n % W), count, lane);
+		lade_ans_verdict v = lade_ans_judge(count, total, lane);
+		if (lane == 0 && n < W) {
+			r.mode[n] = v.mode;
+			r.least[n] = v.least;
+			r.extra[n] = v.extra;
+		}
+		/* The table's warp leaves the words of a coded plane to the description's. */
+		if (lane == 0 && (v.mode == ANS_PLANE_CODED ? false : n < W))
+			r.word[n] = v.value;
+		if (W == 1 && v.mode == ANS_PLANE_CODED) {
+			lade_ans_choice c = {ANS_PLANE_CODED, 1, 0,
+			                     lade_ans_bits_of(wanted, 1, v.least, v.extra)};
+			lade_ans_table(r, count, total, 0, c, n ? &r.word[0] : nullptr, lane);
+		}
 	}
 	__syncthreads();
+	lade_ans_choice c = lade_ans_choose<W>(r, wanted);
+	for (uint32_t i = warp; W > 1 && i < 2 * W; i += blockDim.x / 32) {
+		uint32_t n = i % W, k = 0;
+		if (lade_ans_mode(c, n) != ANS_PLANE_CODED)
+			continue;
+		for (uint32_t m = 0; m < n; m++)
+			k += lade_ans_mode(c, m) == ANS_PLANE_CODED;
+		uint32_t total = lade_ans_gather<W>(counts + 256 * n, count, lane);
+		lade_ans_table(r, count, total, k, c, i < W ? nullptr : &r.word[n], lane);
+	}
+	if (W > 1)
+		__syncthreads();
+	return c;
 }
 
 /* ---- chunks ----------------------------------------------------------------------------- */
 
 /* Writes what stands before the sub-blocks, but for the directory, by a whole block. */
-LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan &p, uint32_t directory,
-                                   uint32_t tables, uint32_t end)
+template <int W>
+LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan &p,
+                                   const lade_ans_choice &c, uint32_t directory, uint32_t tables,
+                                   uint32_t end)
 {
-	uint32_t width = 1u << p.width_log, at = tables, k = 0;
-	for (uint32_t n = 0; n < width; n++) {
-		if ((p.modes >> 4 * n & 15) != ANS_PLANE_CODED)
+	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
+	uint32_t at = tables, k = 0;
+	uint8_t *dst = p.dst;
+	for (uint32_t n = 0; n < W; n++) {
+		if (lade_ans_mode(c, n) != ANS_PLANE_CODED)
 			continue;
-		const uint32_t *text = (const uint32_t *)(r.dynamic + lade_ans_texts_at(p)) + 64 * k++;
+		const uint32_t *text = lade_ans_text(r, c.coded, k++);
 		for (uint32_t i = threadIdx.x; i < r.word[n]; i += blockDim.x)
-			lade_ans_put_word(p.dst + at + 4 * i, text[i]);
+			lade_ans_put_word(dst + at + 4 * i, text[i]);
 		at += 4 * r.word[n];
 	}
 	if (threadIdx.x < (16 - (at & 15)) % 16)
-		p.dst[at + threadIdx.x] = 0;
+		dst[at + threadIdx.x] = 0;
 	if (threadIdx.x < p.tail)
-		p.dst[16 * end + threadIdx.x] = p.src[p.size - p.tail + threadIdx.x];
+		dst[16 * end + threadIdx.x] = p.src[p.size - p.tail + threadIdx.x];
 	if (threadIdx.x != 0)
 		return;
-	lade_ans_put_word(p.dst, ANS_VERSION | ANS_CODED << 8 | p.width_log << 16 |
-					 p.block_log << 24);
-	lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
-	p.dst[ANS_AT_ROWS] = (uint8_t)*r.rows;
-	p.dst[ANS_AT_BITS] = (uint8_t)p.bits;
+	lade_ans_put_word(dst, ANS_VERSION | ANS_CODED << 8 | width_log << 16 | p.block_log << 24);
+	lade_ans_put_word(dst + ANS_AT_SIZE, p.size);
+	dst[ANS_AT_ROWS] = (uint8_t)*r.rows;
+	dst[ANS_AT_BITS] = (uint8_t)c.bits;
 	for (uint32_t n = ANS_AT_PLANES; n < directory; n++)
-		p.dst[n] = 0;
-	for (uint32_t n = 0; n < width; n++) {
-		p.dst[ANS_AT_PLANES + 2 * n] = (uint8_t)r.mode[n];
-		p.dst[ANS_AT_PLANES + 2 * n + 1] = (uint8_t)r.word[n];
+		dst[n] = 0;
+	for (uint32_t n = 0; n < W; n++) {
+		dst[ANS_AT_PLANES + 2 * n] = (uint8_t)r.mode[n];
+		dst[ANS_AT_PLANES + 2 * n + 1] = (uint8_t)r.word[n];
 	}
-	lade_ans_put_word(p.dst + tables - 4, end);
+	lade_ans_put_word(dst + tables - 4, end);
 }
 
-/* Encodes sub-block 'i' into the warp's columns; 'kind' ANS_STORED: that is no smaller. */
+/* Encodes a sub-block on the warp's desk; 'kind' ANS_STORED: that is no smaller. */
 template <int W>
-LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_memory &r, const lade_ans_plan &p, uint32_t i,
-                                        uint32_t units, lade_ans_at columns, uint32_t lane)
+LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_choice &c, const lade_ans_desk &desk,
+                                        const uint8_t *src, uint32_t units, uint32_t *rows,
+                                        uint32_t lane)
 {
 	lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
-	uint32_t bytes = 4 * W * units, cap = p.slot / 128 - 3;
-	if (p.coded) {
-		const uint8_t *src = p.src + ((size_t)i << p.block_log);
-		lade_ans_at symbol = lade_ans_at_of(r.dynamic);
-		made = lade_ans_measure(
-			lade_ans_whole<W>(p.src)
-				? lade_ans_put_units<W, true>(p, symbol, src, units, columns, cap, lane)
-				: lade_ans_put_units<W, false>(p, symbol, src, units, columns, cap,
-		                                               lane));
-		if (made.most > 2 * cap)
-			made.kind = ANS_STORED;
-	}
-	if (p.raw * 4 * units + made.size >= bytes)
+	if (!c.coded)
+		lade_ans_put_raw<W>(c, src, units, desk.raw, lane);
+	else if (lade_ans_whole<W>(src))
+		made = lade_ans_measure(lade_ans_put_units<W, true>(c, desk, src, units, lane));
+	else
+		made = lade_ans_measure(lade_ans_put_units<W, false>(c, desk, src, units, lane));
+	if (made.most > 2 * desk.cap || c.raw * 4 * units + made.size >= 4 * W * units)
 		made.kind = ANS_STORED;
-	if (lane == 0 && made.kind != ANS_STORED)
-		atomicMax(r.rows, (made.most + 1) / 2);
+	else if (lane == 0)
+		atomicMax(rows, (made.most + 1) / 2);
 	return made;
 }
 
 /* A chunk that repeats one element, whose bytes are the planes' values; 0: its tail does not, or it
  * would pass the limit. */
+template <int W>
 LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_memory &r, const lade_ans_plan &p)
 {
-	uint32_t at = p.size - p.tail + threadIdx.x, mask = (1u << p.width_log) - 1;
-	uint64_t value = 0;
-	for (uint32_t n = 0; n <= mask; n++)
-		value |= (uint64_t)r.word[n] << 8 * n;
-	bool other = threadIdx.x < p.tail &&
-		     p.src[at] != (uint8_t)(value >> 8 * (at & mask));
+	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
+	uint32_t at = p.size - p.tail + threadIdx.x;
+	bool other = threadIdx.x < p.tail && p.src[at] != r.word[at % W];
 	if (__syncthreads_or(other) || p.limit < ANS_HEADER)
 		return 0;
 	if (threadIdx.x == 0) {
-		lade_ans_put_word(p.dst, ANS_VERSION | ANS_CONSTANT << 8 | p.width_log << 16);
+		lade_ans_put_word(p.dst, ANS_VERSION | ANS_CONSTANT << 8 | width_log << 16);
 		lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
-		lade_ans_put_word(p.dst + ANS_AT_VALUE, (uint32_t)value);
-		lade_ans_put_word(p.dst + ANS_AT_VALUE + 4, (uint32_t)(value >> 32));
+		for (uint32_t n = 0; n < 8; n++)
+			p.dst[ANS_AT_VALUE + n] = n < W ? (uint8_t)r.word[n % W] : 0;
 	}
 	return ANS_HEADER;
 }
 
 /* The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block. */
-template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &r, lade_ans_plan p)
+template <int W>
+LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &r, const lade_ans_plan &p,
+                                        uint32_t bits)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
-	lade_ans_prepare<W>(r, &p);
-	if (!p.coded && !p.raw) {
-		uint32_t size = lade_ans_put_constant(r, p);
+	lade_ans_choice c = lade_ans_prepare<W>(r, p, bits);
+	if (!c.coded && !c.raw) {
+		uint32_t size = lade_ans_put_constant<W>(r, p);
 		if (size)
 			return size;
 	}
 	uint32_t directory = (ANS_AT_PLANES + 2 * W + 3) & ~3u, words = 0;
 	uint32_t tables = directory + 4 * (p.block_count + 1);
 	for (uint32_t n = 0; n < W; n++)
-		words += (p.modes >> 4 * n & 15) == ANS_PLANE_CODED ? r.word[n] : 0;
-	uint32_t at = (tables + 4 * words + 15) / 16, columns = lade_ans_columns_at(p);
-	if (p.raw == W || p.limit < 16 * at + p.tail)
+		words += lade_ans_mode(c, n) == ANS_PLANE_CODED ? r.word[n] : 0;
+	uint32_t at = (tables + 4 * words + 15) / 16;
+	/* Less than the raw chunk. */
+	uint32_t limit = p.limit - (p.limit == ANS_HEADER + p.size);
+	if (c.raw == W || limit < 16 * at + p.tail)
 		return 0;
 	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end.  Not
-	 * so where other planes take less: a quarter more.  And a row that takes what is too much. */
-	uint32_t rows = ((p.coded << p.block_log) / W) / 128;
-	p.slot = 128 * (rows + (W > 1 ? rows / 4 + 2 : 1) + 3);
-	uint32_t active = (r.bytes - columns) / p.slot;
+	 * so where other planes take less: a quarter more. */
+	uint32_t plane = (1u << p.block_log) / W, rows = c.coded * plane / 128;
+	uint32_t cap = rows + (W > 1 ? rows / 4 + 2 : 1), room = 128 * (cap + 4) + c.raw * plane;
+	uint32_t active = (r.bytes - 1280 * c.coded) / room;
 	active = active < blockDim.x / 32 ? active : blockDim.x / 32;
-	uint32_t *room = (uint32_t *)(r.dynamic + columns + warp * p.slot + 128);
+	uint8_t *own = r.dynamic + 1280 * c.coded + warp * room;
+	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), lade_ans_at_of(own + 128), 0, cap};
+	desk.raw = desk.columns + (lade_ans_at)(128 * (cap + 3));
 	for (uint32_t base = 0; base < p.block_count; base += active) {
 		uint32_t i = base + warp, units = 0, size = 0;
 		bool has = warp < active && i < p.block_count;
@@ -862,58 +877,55 @@ template <int W> LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &
 		if (has) {
 			uint32_t left = p.size - p.tail - (i << p.block_log);
 			units = (left < 1u << p.block_log ? left : 1u << p.block_log) / (4 * W);
-			made = lade_ans_make<W>(r, p, i, units, lade_ans_at_of(room), lane);
+			made = lade_ans_make<W>(c, desk, p.src + ((size_t)i << p.block_log), units,
+			                        r.rows, lane);
 			size = made.kind == ANS_STORED ? 4 * W * units
-						       : p.raw * 4 * units + made.size;
+						       : c.raw * 4 * units + made.size;
 		}
 		if (lane == 0)
 			r.size[warp] = (size + 15) / 16;
 		__syncthreads();
-		uint32_t off = at, end = at;
-		for (uint32_t w = 0; w < blockDim.x / 32; w++) {
-			off += w < warp ? r.size[w] : 0;
-			end += r.size[w];
-		}
-		if (16 * (uint64_t)end + p.tail > p.limit)
+		uint32_t mine = lane < blockDim.x / 32 ? r.size[lane] : 0;
+		uint32_t off = at + lade_ans_sum(lane < warp ? mine : 0);
+		at += lade_ans_sum(mine);
+		if (16 * (uint64_t)at + p.tail > limit)
 			return 0;
 		if (has) {
-			const uint8_t *src = p.src + ((size_t)i << p.block_log);
 			uint8_t *dst = p.dst + (size_t)16 * off;
-			uint32_t raw = p.raw * 4 * units;
+			uint32_t raw = c.raw * 4 * units;
 			if (lane == 0)
 				lade_ans_put_word(p.dst + directory + 4 * i,
 				                  off | made.kind << ANS_OFF_BITS);
 			if (made.kind == ANS_STORED) {
-				lade_ans_copy(dst, src, size, lane);
+				lade_ans_copy(dst, p.src + ((size_t)i << p.block_log), size, lane);
 			} else {
-				if (raw)
-					lade_ans_put_raw<W>(p, src, units, dst, lane);
-				if (p.coded)
-					lade_ans_put_lanes(dst + raw, room, made, lane);
+				__syncwarp();
+				lade_ans_put_shared(dst, own + 128 * (cap + 4), raw, lane);
+				if (c.coded)
+					lade_ans_put_lanes(dst + raw, (const uint32_t *)(own + 128),
+					                   made, lane);
 			}
 			if (lane < (16 - (size & 15)) % 16)
 				dst[size + lane] = 0;
 		}
-		at = end;
 		__syncthreads();
 	}
-	lade_ans_put_head(r, p, directory, tables, at);
+	lade_ans_put_head<W>(r, p, c, directory, tables, at);
 	return 16 * at + p.tail;
 }
 
 /* The chunk as it is, by a whole block. */
-LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
+template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 {
+	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	uint32_t warps = blockDim.x / 32;
 	uint32_t share = ((p.size + warps - 1) / warps + 127) & ~127u;
-	uint32_t begin = (uint64_t)share * (threadIdx.x / 32) < p.size
-				 ? share * (threadIdx.x / 32)
-				 : p.size;
-	uint32_t end = p.size - begin < share ? p.size : begin + share;
-	if (begin < end)
-		lade_ans_copy(p.dst + ANS_HEADER + begin, p.src + begin, end - begin, lade_lane());
+	uint64_t begin = (uint64_t)share * (threadIdx.x / 32);
+	if (begin < p.size)
+		lade_ans_copy(p.dst + ANS_HEADER + begin, p.src + begin,
+		              p.size - begin < share ? p.size - (uint32_t)begin : share, lade_lane());
 	if (threadIdx.x == 0) {
-		lade_ans_put_word(p.dst, ANS_VERSION | ANS_RAW << 8 | p.width_log << 16);
+		lade_ans_put_word(p.dst, ANS_VERSION | ANS_RAW << 8 | width_log << 16);
 		lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
 		lade_ans_put_word(p.dst + ANS_AT_VALUE, 0);
 		lade_ans_put_word(p.dst + ANS_AT_VALUE + 4, 0);
@@ -925,6 +937,7 @@ template <int W>
 LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t block_log,
                                        uint32_t bits, uint32_t bytes)
 {
+	LADE_SHARED(lade_ans_plan, plan);
 	LADE_SHARED(uint32_t, mode, [8]);
 	LADE_SHARED(uint32_t, word, [8]);
 	LADE_SHARED(uint32_t, least, [8]);
@@ -932,40 +945,46 @@ LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t blo
 	LADE_SHARED(uint32_t, size, [LADE_ANS_WARPS]);
 	LADE_SHARED(uint32_t, rows);
 	LADE_SHARED(uint32_t, turn);
+	LADE_SHARED(uint32_t, verdict);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
 	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, extra, size, &rows};
-	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	do {
 		if (threadIdx.x == 0) {
-			turn = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
+			uint32_t i = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
+			turn = i;
 			rows = 0;
+			lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
+			uint32_t status = i < batch.count ? lade_chunk_get(batch, i, &c) : LADE_GPU_ARG;
+			if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
+				status = LADE_GPU_LIMIT;
+			verdict = status;
+			uint32_t most = ANS_HEADER + c.src_size;
+			plan.src = c.src;
+			plan.dst = c.dst;
+			plan.size = c.src_size;
+			plan.limit = most <= c.dst_cap ? most : c.dst_cap;
+			plan.tail = c.src_size & (ANS_UNIT * W - 1);
+			plan.block_log = block_log;
+			plan.block_count =
+				(c.src_size - plan.tail + (1u << block_log) - 1) >> block_log;
 		}
 		__syncthreads();
-		uint32_t i = turn, done = 0;
-		if (i >= batch.count)
+		if (turn >= batch.count)
 			return;
-		lade_gpu_chunk c;
-		uint32_t status = lade_chunk_get(batch, i, &c);
-		if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
-			status = LADE_GPU_LIMIT;
+		uint32_t done = 0, status = verdict;
 		if (status == LADE_GPU_OK) {
-			lade_ans_plan p = {lade_global(c.src), lade_global(c.dst), c.src_size, 0,
-			                   width_log, block_log, bits};
-			uint32_t most = ANS_HEADER + c.src_size;
-			p.tail = p.size & (ANS_UNIT * W - 1);
-			p.block_count = (p.size - p.tail + (1u << block_log) - 1) >> block_log;
-			p.limit = most - 1 < c.dst_cap ? most - 1 : c.dst_cap;
-			if (p.block_count)
-				done = lade_ans_put_coded<W>(r, p);
-			if (!done && most <= c.dst_cap)
-				lade_ans_put_stored(p);
+			uint32_t most = ANS_HEADER + plan.size;
+			if (plan.block_count)
+				done = lade_ans_put_coded<W>(r, plan, bits);
+			if (!done && most <= plan.limit)
+				lade_ans_put_stored<W>(plan);
 			if (!done)
-				status = most <= c.dst_cap ? LADE_GPU_OK : LADE_GPU_NOSPACE;
+				status = most <= plan.limit ? LADE_GPU_OK : LADE_GPU_NOSPACE;
 			done = done ? done : most;
 		}
 		__syncthreads();
 		if (threadIdx.x == 0)
-			lade_chunk_put(batch, i, status, done);
+			lade_chunk_put(batch, turn, status, done);
 	} while (batch.next);
 }
 

@@ -15,8 +15,8 @@
 #define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
 /* And of cuda/ans_encode.cu. */
-#define SHARED_ENCODE 41984
-#define SHARED_ENCODE_WIDE 81920
+#define SHARED_ENCODE 55296
+#define SHARED_ENCODE_WIDE 110592
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
 #define WIDE_AN_SM 2
