@@ -14,9 +14,13 @@
 #define SHARED ((size_t)43776)
 #define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
-/* And of cuda/ans_encode.cu. */
-#define SHARED_ENCODE 55296
-#define SHARED_ENCODE_WIDE 110592
+/*
+ * Blocks of cuda/ans_encode.cu, for many chunks, some and few: 8 a multiprocessor hide each other's
+ * waits, and 16 warps make the most of one chunk.  The first has no room for sub-blocks of 16 KiB.
+ */
+static const struct shape {
+	unsigned threads, shared;
+} encode_shape[] = {{128, 27136}, {256, 55296}, {512, 110592}};
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
 #define WIDE_AN_SM 2
@@ -88,12 +92,13 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade__kernel kernel = (lade__kernel)(LADE__KERNEL_ANS_ENCODE_1 + __builtin_ctzll(width));
 	uint32_t block_log = (uint32_t)__builtin_ctzll((uint64_t)option[ANS_OPTION_BLOCK].i);
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
-	bool wide = work->count + work->in_flight <= info->multiprocessors * 2 &&
-	            info->block_shared_max >= SHARED_ENCODE_WIDE;
-	uint32_t bytes = wide ? SHARED_ENCODE_WIDE : SHARED_ENCODE;
+	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
+	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
+	struct shape shape = encode_shape[few ? 2 : items <= 8 * sms || block_log > 13 ? 1 : 0];
+	uint32_t bytes = shape.shared;
 	void *arguments[] = {&batch, &block_log, &bits, &bytes};
 	lade__launch launch = {
-		.threads = wide ? 512 : 256, .shared = bytes, .stream = work->stream};
+		.threads = shape.threads, .shared = shape.shared, .stream = work->stream};
 	unsigned an_sm;
 	lade_status status;
 	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads, launch.shared, &an_sm,
