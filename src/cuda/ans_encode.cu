@@ -12,10 +12,10 @@
 #ifndef LADE_ANS_BLOCKS
 #define LADE_ANS_BLOCKS 2
 #endif
+#define LADE_ANS_WARPS 16 /* of a block at most */
 
 /* A chunk that a block encodes, in shared memory. */
 struct lade_ans_plan {
-	uint32_t index, status; /* in the batch */
 	const uint8_t *src;
 	uint8_t *dst;
 	uint32_t size, limit; /* decoded bytes; the most encoded ones */
@@ -412,15 +412,8 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans
 		                                                                 : last;
 	/* Of row g the lane has the unit at turn + g, which counts to 32. */
 	const uint8_t *row = src + (size_t)(128 * W) * (rows - 1);
-	uint32_t turn = lane + rows - 1, next[AHEAD][W];
-	const uint8_t *late = row - 128 * W * (rows % AHEAD);
-	uint32_t later = turn - rows % AHEAD, byte = __ldg(row + 4 * W * (turn & 31) + last);
-	if (rows >= AHEAD) {
-#pragma unroll
-		for (uint32_t j = 0; j < AHEAD; j++)
-			lade_ans_unit_get<W, WHOLE>(late - 128 * W * j + 4 * W * ((later - j) & 31),
-			                            next[j]);
-	}
+	uint32_t turn = lane + rows - 1;
+	uint32_t byte = __ldg(row + 4 * W * (turn & 31) + last);
 	me.open(lade_ans_load(symbol + (lade_ans_at)(4 * byte)), 1u << c.bits);
 	raw += (lade_ans_at)(128 * (rows - 1));
 	for (; rows % AHEAD; rows--, turn--, row -= 128 * W, raw -= 128) {
@@ -428,6 +421,13 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans
 		lade_ans_unit_get<W, WHOLE>(row + 4 * W * (turn & 31), word);
 		lade_ans_put_unit<W>(c, &me, symbol, end, raw + (lade_ans_at)(4 * (turn & 31)), pitch,
 		                     word);
+	}
+	uint32_t next[AHEAD][W];
+	if (rows) {
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++)
+			lade_ans_unit_get<W, WHOLE>(row - 128 * W * j + 4 * W * ((turn - j) & 31),
+			                            next[j]);
 	}
 	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * W * AHEAD, raw -= 128 * AHEAD) {
 		uint32_t word[AHEAD][W];
@@ -573,12 +573,9 @@ struct lade_ans_memory {
 	uint32_t bytes;          /* of it */
 	uint32_t *mode, *word;   /* of the planes; values or words of tables */
 	uint32_t *least, *extra; /* of the coded planes, in 1/16 bits a count */
+	uint32_t *size;          /* of the warps' sub-blocks, in 16 bytes */
 	uint32_t *rows;
-	uint32_t *ticket;        /* the next sub-block that a warp takes */
-	unsigned long long *end; /* of the sub-blocks so far: | how many 32 | too much 1 | 16 bytes 31 | */
 };
-
-#define LADE_ANS_TOO_MUCH 0x80000000u
 
 /* Where the parts of the dynamic memory are: symbols, descriptions, desks; or, at its end, counts. */
 LADE_DEVICE uint32_t *lade_ans_counts(const lade_ans_memory &r)
@@ -695,33 +692,6 @@ LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8
 	two[1] = {freq[4], freq[5], freq[6], freq[7]};
 }
 
-/* The plan of chunk 'i', which may be none. */
-template <int W>
-LADE_DEVICE void lade_ans_plan_get(const lade_gpu_batch &batch, uint32_t i, uint32_t block_log,
-                                   lade_ans_plan *p)
-{
-	lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
-	uint32_t status = i < batch.count ? lade_chunk_get(batch, i, &c) : LADE_GPU_ARG;
-	uint32_t most = ANS_HEADER + c.src_size, tail = c.src_size & (ANS_UNIT * W - 1);
-	p->index = i;
-	p->status = status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX ? LADE_GPU_LIMIT : status;
-	p->src = c.src;
-	p->dst = c.dst;
-	p->size = c.src_size;
-	p->limit = most <= c.dst_cap ? most : c.dst_cap;
-	p->block_log = block_log;
-	p->block_count = (c.src_size - tail + (1u << block_log) - 1) >> block_log;
-	p->tail = tail;
-}
-
-/* The plan of the next chunk, by one thread. */
-template <int W>
-LADE_DEVICE void lade_ans_fetch(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_plan *p)
-{
-	uint32_t i = batch.next ? atomicAdd(batch.next, 1u) : batch.count;
-	lade_ans_plan_get<W>(batch, i, block_log, p);
-}
-
 /* The planes' modes and the states, when all verdicts are there. */
 template <int W>
 LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted)
@@ -743,22 +713,22 @@ LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t w
 
 /*
  * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block: a warp for
- * each table and one for each description.  Meanwhile the next chunk's plan comes.
+ * each table and one for each description.
  */
 template <int W>
-LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_ans_memory &r, const lade_gpu_batch &batch,
-                                             const lade_ans_plan &p, lade_ans_plan *next,
+LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_ans_memory &r, const lade_ans_plan &p,
                                              uint32_t wanted)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8];
 	uint32_t *counts = lade_ans_counts(r);
+	for (uint32_t i = threadIdx.x; i < 8192 / 16; i += blockDim.x)
+		((uint4 *)counts)[i] = {0, 0, 0, 0};
+	__syncthreads();
 	if (lade_ans_whole<4>(p.src))
 		lade_ans_count<W, true>(p, counts);
 	else
 		lade_ans_count<W, false>(p, counts);
 	__syncthreads();
-	if (threadIdx.x == blockDim.x - 32)
-		lade_ans_fetch<W>(batch, p.block_log, next);
 	/* Of a single plane two warps judge alike, and go on at once. */
 	for (uint32_t n = warp; n < (W == 1 ? 2 : W); n += blockDim.x / 32) {
 		uint32_t total = lade_ans_gather<W>(counts + 256 * (n % W), count, lane);
@@ -851,29 +821,6 @@ LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_choice &c, const lade_ans
 	return made;
 }
 
-/*
- * Waits for the sub-blocks before the i-th to have their places, and takes the next 'size' bytes for
- * it; gives the offset in 16 bytes, of which the first sub-block's is 'at', or LADE_ANS_TOO_MUCH: they
- * would pass the limit.  For a whole warp; those of earlier sub-blocks work already.
- */
-LADE_DEVICE uint32_t lade_ans_take(const lade_ans_memory &r, uint32_t i, uint32_t at, uint32_t size,
-                                    uint32_t tail, uint32_t limit, uint32_t lane)
-{
-	unsigned long long end = 0;
-	do
-		end = lade_ld_acquire_cta(r.end);
-	while ((uint32_t)(end >> 32) != i);
-	uint32_t off = (uint32_t)end, then = off + (size + 15) / 16;
-	if (off & LADE_ANS_TOO_MUCH || 16 * ((uint64_t)at + then) + tail > limit)
-		off = then = LADE_ANS_TOO_MUCH;
-	else
-		off += at;
-	__syncwarp();
-	if (lane == 0)
-		lade_st_release_cta(r.end, (unsigned long long)(i + 1) << 32 | then);
-	return off;
-}
-
 /* A chunk that repeats one element, whose bytes are the planes' values; 0: its tail does not, or it
  * would pass the limit. */
 template <int W>
@@ -895,11 +842,11 @@ LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_memory &r, const lade_
 
 /* The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &r, const lade_gpu_batch &batch,
-                                        const lade_ans_plan &p, lade_ans_plan *next, uint32_t bits)
+LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &r, const lade_ans_plan &p,
+                                        uint32_t bits)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
-	lade_ans_choice c = lade_ans_prepare<W>(r, batch, p, next, bits);
+	lade_ans_choice c = lade_ans_prepare<W>(r, p, bits);
 	if (!c.coded && !c.raw) {
 		uint32_t size = lade_ans_put_constant<W>(r, p);
 		if (size)
@@ -919,44 +866,50 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_ans_memory &r, const lade_gpu
 	uint32_t plane = (1u << p.block_log) / W, rows = c.coded * plane / 128;
 	uint32_t cap = rows + (W > 1 ? rows / 4 + 2 : 1), room = 128 * (cap + 4) + c.raw * plane;
 	uint32_t active = (r.bytes - 1280 * c.coded) / room;
+	active = active < blockDim.x / 32 ? active : blockDim.x / 32;
 	uint8_t *own = r.dynamic + 1280 * c.coded + warp * room;
 	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), lade_ans_at_of(own + 128), 0, cap};
 	desk.raw = desk.columns + (lade_ans_at)(128 * (cap + 3));
-	while (warp < active) {
-		uint32_t i = lane == 0 ? atomicAdd(r.ticket, 1u) : 0;
-		i = __shfl_sync(LADE_FULL, i, 0);
-		if (i >= p.block_count)
-			break;
-		const uint8_t *src = p.src + ((size_t)i << p.block_log);
-		uint32_t left = p.size - p.tail - (i << p.block_log);
-		uint32_t units = (left < 1u << p.block_log ? left : 1u << p.block_log) / (4 * W);
-		lade_ans_made made = lade_ans_make<W>(c, desk, src, units, r.rows, lane);
-		uint32_t raw = c.raw * 4 * units;
-		uint32_t size = made.kind == ANS_STORED ? 4 * W * units : raw + made.size;
-		uint32_t off = lade_ans_take(r, i, at, size, p.tail, limit, lane);
-		if (off & LADE_ANS_TOO_MUCH)
-			continue;
-		uint8_t *dst = p.dst + (size_t)16 * off;
-		if (lane == 0)
-			lade_ans_put_word(p.dst + directory + 4 * i,
-			                  off | made.kind << ANS_OFF_BITS);
-		if (made.kind == ANS_STORED) {
-			lade_ans_copy(dst, src, size, lane);
-		} else {
-			lade_ans_put_shared(dst, own + 128 * (cap + 4), raw, lane);
-			if (c.coded)
-				lade_ans_put_lanes(dst + raw, (const uint32_t *)(own + 128), made,
-				                   lane);
+	for (uint32_t base = 0; base < p.block_count; base += active) {
+		uint32_t i = base + warp, units = 0, size = 0;
+		bool has = warp < active && i < p.block_count;
+		lade_ans_made made = {ANS_STORED, 0, 0, 0, 0};
+		if (has) {
+			uint32_t left = p.size - p.tail - (i << p.block_log);
+			units = (left < 1u << p.block_log ? left : 1u << p.block_log) / (4 * W);
+			made = lade_ans_make<W>(c, desk, p.src + ((size_t)i << p.block_log), units,
+			                        r.rows, lane);
+			size = made.kind == ANS_STORED ? 4 * W * units
+						       : c.raw * 4 * units + made.size;
 		}
-		if (lane < (16 - (size & 15)) % 16)
-			dst[size + lane] = 0;
-		__syncwarp();
+		if (lane == 0)
+			r.size[warp] = (size + 15) / 16;
+		__syncthreads();
+		uint32_t mine = lane < blockDim.x / 32 ? r.size[lane] : 0;
+		uint32_t off = at + lade_ans_sum(lane < warp ? mine : 0);
+		at += lade_ans_sum(mine);
+		if (16 * (uint64_t)at + p.tail > limit)
+			return 0;
+		if (has) {
+			uint8_t *dst = p.dst + (size_t)16 * off;
+			uint32_t raw = c.raw * 4 * units;
+			if (lane == 0)
+				lade_ans_put_word(p.dst + directory + 4 * i,
+				                  off | made.kind << ANS_OFF_BITS);
+			if (made.kind == ANS_STORED) {
+				lade_ans_copy(dst, p.src + ((size_t)i << p.block_log), size, lane);
+			} else {
+				__syncwarp();
+				lade_ans_put_shared(dst, own + 128 * (cap + 4), raw, lane);
+				if (c.coded)
+					lade_ans_put_lanes(dst + raw, (const uint32_t *)(own + 128),
+					                   made, lane);
+			}
+			if (lane < (16 - (size & 15)) % 16)
+				dst[size + lane] = 0;
+		}
+		__syncthreads();
 	}
-	__syncthreads();
-	uint32_t end = (uint32_t)*r.end;
-	if (end & LADE_ANS_TOO_MUCH)
-		return 0;
-	at += end;
 	lade_ans_put_head<W>(r, p, c, directory, tables, at);
 	return 16 * at + p.tail;
 }
@@ -984,56 +937,62 @@ template <int W>
 LADE_DEVICE void lade_ans_encode_batch(const lade_gpu_batch &batch, uint32_t block_log,
                                        uint32_t bits, uint32_t bytes)
 {
-	LADE_SHARED(lade_ans_plan, plans, [2]);
+	LADE_SHARED(lade_ans_plan, plan);
 	LADE_SHARED(uint32_t, mode, [8]);
 	LADE_SHARED(uint32_t, word, [8]);
 	LADE_SHARED(uint32_t, least, [8]);
 	LADE_SHARED(uint32_t, extra, [8]);
+	LADE_SHARED(uint32_t, size, [LADE_ANS_WARPS]);
 	LADE_SHARED(uint32_t, rows);
-	LADE_SHARED(uint32_t, ticket);
-	LADE_SHARED(unsigned long long, end);
+	LADE_SHARED(uint32_t, turn);
+	LADE_SHARED(uint32_t, verdict);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, extra, &rows, &ticket, &end};
-	if (threadIdx.x == 0)
-		lade_ans_plan_get<W>(batch, batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x,
-		                     block_log, &plans[0]);
-	for (uint32_t round = 0;; round ^= 1) {
-		uint4 *counts = (uint4 *)lade_ans_counts(r);
-		for (uint32_t i = threadIdx.x; i < 8192 / 16; i += blockDim.x)
-			counts[i] = {0, 0, 0, 0};
-		__syncthreads();
-		const lade_ans_plan &plan = plans[round];
-		lade_ans_plan *next = &plans[round ^ 1];
-		if (plan.index >= batch.count)
-			return;
+	lade_ans_memory r = {(uint8_t *)dynamic, bytes, mode, word, least, extra, size, &rows};
+	do {
 		if (threadIdx.x == 0) {
+			uint32_t i = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
+			turn = i;
 			rows = 0;
-			ticket = 0;
-			end = 0;
+			lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
+			uint32_t status = i < batch.count ? lade_chunk_get(batch, i, &c) : LADE_GPU_ARG;
+			if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
+				status = LADE_GPU_LIMIT;
+			verdict = status;
+			uint32_t most = ANS_HEADER + c.src_size;
+			plan.src = c.src;
+			plan.dst = c.dst;
+			plan.size = c.src_size;
+			plan.limit = most <= c.dst_cap ? most : c.dst_cap;
+			plan.tail = c.src_size & (ANS_UNIT * W - 1);
+			plan.block_log = block_log;
+			plan.block_count =
+				(c.src_size - plan.tail + (1u << block_log) - 1) >> block_log;
 		}
-		bool some = plan.status == LADE_GPU_OK && plan.block_count;
-		uint32_t done = 0, status = plan.status;
-		if (some)
-			done = lade_ans_put_coded<W>(r, batch, plan, next, bits);
-		else if (threadIdx.x == 0)
-			lade_ans_fetch<W>(batch, block_log, next);
-		if (status == LADE_GPU_OK && !done) {
-			done = ANS_HEADER + plan.size;
-			if (done <= plan.limit)
+		__syncthreads();
+		if (turn >= batch.count)
+			return;
+		uint32_t done = 0, status = verdict;
+		if (status == LADE_GPU_OK) {
+			uint32_t most = ANS_HEADER + plan.size;
+			if (plan.block_count)
+				done = lade_ans_put_coded<W>(r, plan, bits);
+			if (!done && most <= plan.limit)
 				lade_ans_put_stored<W>(plan);
-			else
-				status = LADE_GPU_NOSPACE;
+			if (!done)
+				status = most <= plan.limit ? LADE_GPU_OK : LADE_GPU_NOSPACE;
+			done = done ? done : most;
 		}
+		__syncthreads();
 		if (threadIdx.x == 0)
-			lade_chunk_put(batch, plan.index, status, done);
-	}
+			lade_chunk_put(batch, turn, status, done);
+	} while (batch.next);
 }
 
 /*
  * For elements of 1, 2, 4 and 8 bytes.
  *
  * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
- * shared: 'bytes' of dynamic memory, at least 27,136: tables, and the sub-blocks' columns
+ * shared: 'bytes' of dynamic memory, at least 27,136, or 32,768 for sub-blocks of 16 KiB
  * block:  128 to 512 threads
  *
  * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0.  With batch.next blocks

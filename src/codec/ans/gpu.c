@@ -15,8 +15,9 @@
 #define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
 /*
- * Blocks of cuda/ans_encode.cu, for many chunks, some and few: 8 a multiprocessor hide each other's
- * waits, and 16 warps make the most of one chunk.  The first has no room for sub-blocks of 16 KiB.
+ * Blocks of cuda/ans_encode.cu, for many chunks of narrow elements, for others, and for few.  Eight
+ * blocks a multiprocessor hide each other's waits; 16 warps make the most of one chunk.  The first
+ * has no room for sub-blocks of 16 KiB.
  */
 static const struct shape {
 	unsigned threads, shared;
@@ -94,7 +95,8 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
 	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
 	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
-	struct shape shape = encode_shape[few ? 2 : items <= 8 * sms || block_log > 13 ? 1 : 0];
+	bool many = items > 8 * sms && block_log <= 13 && width <= 2;
+	struct shape shape = encode_shape[few ? 2 : many ? 0 : 1];
 	uint32_t bytes = shape.shared;
 	void *arguments[] = {&batch, &block_log, &bits, &bytes};
 	lade__launch launch = {
