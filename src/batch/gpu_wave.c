@@ -18,7 +18,6 @@
  * stand in pinned memory so near to each other that one copy brings several. */
 #define IN_ALIGN 16u
 #define NEAR 64u
-#define PAGE 4096u
 
 #define COPY_THREADS 256u
 /* Blocks of copies between the host and a device: enough bytes in flight for the link, and room for
@@ -33,13 +32,13 @@ static size_t round_in(size_t size)
 }
 
 /* Whether a unit's source stands right behind that of the one before, in memory that the device
- * can copy from: then they are staged as they stand.  What lies between them is on one page. */
+ * can copy from: then they are staged as they stand.  What lies between them, less than a page, is
+ * on pages that hold bytes of the one or the other. */
 static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
 {
 	uintptr_t end = (uintptr_t)before->src + before->src_size, at = (uintptr_t)unit->src;
 	return before->stage_in && unit->stage_in && !before->pageable && !unit->pageable &&
-	       before->foreign == unit->foreign && at >= end && at - end < NEAR &&
-	       (at == end || at / PAGE == (end - 1) / PAGE);
+	       before->foreign == unit->foreign && at >= end && at - end < NEAR;
 }
 
 /* A run of sources that one copy brings: units before 'end'.  Long runs are the driver's, as are

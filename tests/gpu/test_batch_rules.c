@@ -313,6 +313,55 @@ static void neighbours_of_two_allocations(void **state)
 	buffer_free(&dst);
 }
 
+/* A gap between two sources that a page ends in does not make two copies of them, the short one a
+ * kernel's. */
+static void a_gap_across_pages(void **state)
+{
+	(void)state;
+	enum { LONG = 300000, SHORT = 100 };
+	if (!emu)
+		skip();
+	const lade_allocator *a = lade_allocator_default(LADE_PINNED);
+	size_t room = LONG + 20000;
+	uint8_t *block = a->alloc(a->ctx, room, 4096, pinned, NULL), *plain = malloc(LONG);
+	buffer dst = buffer_new(near, LONG + SHORT, 0);
+	lade_segment segment[2];
+	lade_item item[2];
+	lade_result result[2];
+	uint8_t *encoded[2], *at;
+	size_t size[2], n[2] = {LONG, SHORT};
+	rng r = {.s = 3};
+	for (size_t i = 0; i < LONG; i++)
+		plain[i] = (uint8_t)rng_next(&r);
+	for (size_t i = 0; i < 2; i++) {
+		encoded[i] = malloc(n[i] + 5000);
+		OK(lade_encode(engine, lz4, plain, n[i], encoded[i], n[i] + 5000, &size[i], err));
+	}
+	/* The first ends 3 bytes before a page's end. */
+	at = (uint8_t *)(((uintptr_t)block + size[0] + 8191) / 4096 * 4096) - 3;
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t *from = i ? at + 11 : at - size[0];
+		memcpy(from, encoded[i], size[i]);
+		segment[i] = (lade_segment){from, size[i], pinned, 0};
+		item[i] = (lade_item){.src = &segment[i],
+		                      .src_count = 1,
+		                      .dst = {dst.data + i * LONG, n[i], near}};
+		free(encoded[i]);
+	}
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	int launches = emu->launches;
+	OK(lade_decode_into(engine, lz4, item, 2, result, &o, err));
+	assert_int_equal(emu->launches - launches, 1);
+	uint8_t *image = malloc(dst.size);
+	buffer_get(&dst, image, dst.size);
+	assert_memory_equal(image, plain, LONG);
+	assert_memory_equal(image + LONG, plain, SHORT);
+	free(image);
+	free(plain);
+	a->free(a->ctx, block, room, 4096, pinned, NULL);
+	buffer_free(&dst);
+}
+
 /* ---- many, and none ------------------------------------------ */
 
 static void none_and_empty(void **state)
@@ -928,6 +977,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(threads_are_no_more_than_asked, begin, end),
 		cmocka_unit_test_setup_teardown(each_item_a_spec, begin, end),
 		cmocka_unit_test_setup_teardown(neighbours_of_two_allocations, begin, end),
+		cmocka_unit_test_setup_teardown(a_gap_across_pages, begin, end),
 		cmocka_unit_test_setup_teardown(none_and_empty, begin, end),
 		cmocka_unit_test_setup_teardown(thousands, begin, end),
 		cmocka_unit_test_setup_teardown(one_item_does_not_spoil_the_others, begin, end),
