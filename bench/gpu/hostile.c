@@ -74,7 +74,7 @@ static const target targets[] = {
          73616},
 	{"snappy_encode_team16", LADE__KERNEL_SNAPPY_ENCODE_TEAM16, PLAIN, ENCODE_SNAPPY, 512, 1,
          146832},
-	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1, 0},
+	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1, 65920},
 	{"cascaded_size", LADE__KERNEL_CASCADED_SIZE, CASCADED_STREAMS, SIZE, 128, 128, 0},
 	{"cascaded_encode", LADE__KERNEL_CASCADED_ENCODE, PLAIN, ENCODE_CASCADED, 256, 1, 0},
 	{"bitshuffle_encode", LADE__KERNEL_BITSHUFFLE_ENCODE, BITS, SHUFFLE, 128, 0, 0},
@@ -409,7 +409,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 	if (cascaded)
 		want *= h->parts;
 	size_t most = 4 * (size_t)g->device->info.multiprocessors;
-	bool turns = t->chunks && t->what != SIZE && want > most;
+	bool turns = t->chunks && t->what != SIZE && !cascaded && want > most;
 	size_t blocks = turns ? most : want;
 	lade_error err;
 	if (t->what == SIZE)

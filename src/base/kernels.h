@@ -57,12 +57,12 @@
 	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \
 	X(CHECKSUM_FINISH, checksum, lade_checksum_finish, 0) \
 	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0) \
-	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 0) \
+	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 65920) \
 	X(CASCADED_SIZE, cascaded_decode, lade_cascaded_size, 0) \
 	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0) \
 	X(BITCOMP_DECODE, bitcomp_decode, lade_bitcomp_decode, 67968) \
 	X(BITCOMP_SIZE, bitcomp_decode, lade_bitcomp_size, 0) \
-	X(BITCOMP_ENCODE, bitcomp_encode, lade_bitcomp_encode, 76160)
+	X(BITCOMP_ENCODE, bitcomp_encode, lade_bitcomp_encode, 76032)
 
 typedef enum lade__kernel {
 #define LADE_X(name, image, function, shared) LADE__KERNEL_##name,

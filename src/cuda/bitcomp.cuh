@@ -8,7 +8,7 @@
 #define LADE_CUDA_BITCOMP_CUH
 
 #include "codec/bitcomp/layout.h"
-#include "cuda/lz_exec.cuh"
+#include "cuda/packed.cuh"
 #include "cuda/stage.cuh"
 
 #define LADE_BITCOMP_WARPS 8 /* of a block */
@@ -22,15 +22,6 @@ struct lade_bitcomp_head {
 	uint32_t blocks;
 };
 
-/* Four bytes at any address. */
-LADE_DEVICE uint32_t lade_bitcomp_le32(const uint8_t *p)
-{
-	if (!((uintptr_t)p & 3))
-		return __ldg((const uint32_t *)p);
-	return (uint32_t)__ldg(p) | (uint32_t)__ldg(p + 1) << 8 | (uint32_t)__ldg(p + 2) << 16 |
-	       (uint32_t)__ldg(p + 3) << 24;
-}
-
 /* A float type of the quantisation, by log2 of its size. */
 LADE_DEVICE int32_t lade_bitcomp_bias(uint32_t log)
 {
@@ -42,26 +33,23 @@ LADE_DEVICE int32_t lade_bitcomp_mantissa(uint32_t log)
 	return log == 1 ? 10 : log == 2 ? 23 : 52;
 }
 
-/* Checks what section 4 has before the destination. */
-LADE_DEVICE uint32_t lade_bitcomp_head_get(const uint8_t *src, uint32_t src_size,
-                                           lade_bitcomp_head *h)
+/* Reads the header's four words, and checks what section 4 has before the destination. */
+LADE_DEVICE uint32_t lade_bitcomp_head_of(uint32_t a, uint32_t b, uint32_t low, uint32_t high,
+                                          lade_bitcomp_head *h)
 {
-	if (src_size < LADE_BITCOMP_HEADER)
-		return LADE_GPU_TRUNCATED;
-	uint32_t a = lade_bitcomp_le32(src), b = lade_bitcomp_le32(src + 4);
-	uint32_t low = lade_bitcomp_le32(src + 8), high = lade_bitcomp_le32(src + 12);
 	uint32_t kind = a >> 16;
 	h->log = kind & LADE_BITCOMP_SIZE_LOG;
 	h->stored = kind & LADE_BITCOMP_STORED;
 	h->quant = kind >> LADE_BITCOMP_QUANT & 3;
 	h->exponent = (int16_t)b;
 	int32_t bias = lade_bitcomp_bias(h->log);
-	bool fits = h->quant == 0 ? h->exponent == 0
-	                          : h->quant < 3 && h->log > 0 && !h->stored &&
-	                                    h->exponent <= bias &&
-	                                    h->exponent >= 2 - bias - lade_bitcomp_mantissa(h->log);
+	bool fits = h->quant == 0
+	                    ? h->exponent == 0
+	                    : h->quant < 3 && h->log > 0 && !h->stored && h->exponent <= bias &&
+	                              h->exponent >= 2 - bias - lade_bitcomp_mantissa(h->log);
 	if ((a & 0xFFFF) != (LADE_BITCOMP_MAGIC | LADE_BITCOMP_VERSION << 8) ||
-	    kind & ~(uint32_t)LADE_BITCOMP_KIND || b >> 16 || !fits || high > 4 || (high == 4 && low))
+	    kind & ~(uint32_t)LADE_BITCOMP_KIND || b >> 16 || !fits || high > 4 ||
+	    (high == 4 && low))
 		return LADE_GPU_CORRUPT;
 	/* No destination of a batch has room for more than 2^30 bytes. */
 	if (high || low > LADE_GPU_CHUNK_MAX)
@@ -81,38 +69,6 @@ LADE_DEVICE uint32_t lade_bitcomp_first(uint32_t blocks)
 {
 	return LADE_BITCOMP_HEADER + lade_bitcomp_up(4 * blocks);
 }
-
-/* ---- elements in words ------------------------------------------------------------------- */
-
-/* By log2 of the size: the lowest and the highest bits of the elements in a word, and all but the
- * highest; an element in each place. */
-template <int LOG> struct lade_bitcomp_word {
-	static constexpr uint32_t LOW = LOG == 0 ? 0x01010101u : LOG == 1 ? 0x00010001u : 1u;
-	static constexpr uint32_t TOP = LOG == 0 ? 0x80808080u : LOG == 1 ? 0x80008000u : 1u << 31;
-	static constexpr uint32_t BITS = 8u << LOG;
-
-	static __device__ __forceinline__ uint32_t all(uint32_t v)
-	{
-		return LOG == 0 ? v * 0x01010101u : LOG == 1 ? v * 0x00010001u : v;
-	}
-
-	static __device__ __forceinline__ uint32_t add(uint32_t a, uint32_t b)
-	{
-		return LOG == 2 ? a + b : ((a & ~TOP) + (b & ~TOP)) ^ ((a ^ b) & TOP);
-	}
-
-	static __device__ __forceinline__ uint32_t sub(uint32_t a, uint32_t b)
-	{
-		return LOG == 2 ? a - b : ((a | TOP) - (b & ~TOP)) ^ ((a ^ ~b) & TOP);
-	}
-
-	/* All ones in each element whose lowest bit is set. */
-	static __device__ __forceinline__ uint32_t ones(uint32_t v)
-	{
-		v &= LOW;
-		return LOG == 2 ? 0 - v : v * ((1u << (BITS & 31)) - 1);
-	}
-};
 
 /* ---- quantisation (section 5) ------------------------------------------------------------ */
 
@@ -211,71 +167,6 @@ LADE_DEVICE void lade_bitcomp_rescale(uint8_t *p, uint32_t quant, uint32_t log, 
 		v = TO ? lade_bitcomp_quantised(s, v) : lade_bitcomp_restored(s, v);
 		lade_bitcomp_element_put(p + (i << log), log, v);
 	}
-}
-
-/* ---- memory ------------------------------------------------------------------------------ */
-
-/* lade_bitcomp_store() where 'to' is not aligned to 16 or less than 512 bytes are there. */
-static __device__ __noinline__ void lade_bitcomp_store_some(uint8_t *to, uint4 v, uint32_t left,
-                                                            uint32_t lane)
-{
-	uint32_t over = (uint32_t)(uintptr_t)to & 3, w[4] = {v.x, v.y, v.z, v.w};
-	uint8_t *mine = to + 16 * lane;
-	uint32_t *words = (uint32_t *)lade_global(mine - over);
-	uint32_t before = __shfl_up_sync(LADE_FULL, w[3], 1);
-	if (left < 512) {
-#pragma unroll
-		for (uint32_t i = 0; i < 16; i++)
-			if (16 * lane + i < left)
-				mine[i] = (uint8_t)(w[i / 4] >> 8 * (i & 3));
-		return;
-	}
-	/* Aligned words; the first lane's first one and the last lane's end in bytes. */
-	for (uint32_t i = over; over && lane == 0 && i < 4; i++)
-		mine[i - over] = (uint8_t)(w[0] >> 8 * (i - over));
-	if (!over || lane)
-		words[0] = __funnelshift_l(before, w[0], 8 * over);
-#pragma unroll
-	for (uint32_t k = 1; k < 4; k++)
-		words[k] = __funnelshift_l(w[k - 1], w[k], 8 * over);
-	for (uint32_t i = 0; lane == 31 && i < over; i++)
-		mine[16 - over + i] = (uint8_t)(w[3] >> 8 * (4 - over + i));
-}
-
-/* Stores a lane's 16 bytes at to + 16 lane, of the 'left' that there are from 'to' on: all lanes of
- * a warp together, at any address. */
-LADE_DEVICE void lade_bitcomp_store(uint8_t *to, const uint32_t *w, uint32_t left, uint32_t lane)
-{
-	uint4 v = make_uint4(w[0], w[1], w[2], w[3]);
-	if (!((uintptr_t)to & 15) && left >= 512)
-		((uint4 *)lade_global(to))[lane] = v;
-	else
-		lade_bitcomp_store_some(to, v, left, lane);
-}
-
-/* Copies between any addresses, a warp. */
-LADE_DEVICE void lade_bitcomp_copy(uint8_t *to, const uint8_t *from, uint32_t size, uint32_t lane)
-{
-	if (((uintptr_t)to | (uintptr_t)from) & 15) {
-		lade_lz_run(to, from, size, lane);
-		return;
-	}
-	const uint4 *a = (const uint4 *)lade_global(from);
-	uint4 *b = (uint4 *)lade_global(to);
-	uint32_t count = size / 16, i = lane;
-	for (; i + 96 < count; i += 128) {
-		uint4 v[4];
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			v[k] = __ldg(a + i + 32 * k);
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			b[i + 32 * k] = v[k];
-	}
-	for (; i < count; i += 32)
-		b[i] = __ldg(a + i);
-	for (i = 16 * count + lane; i < size; i += 32)
-		to[i] = __ldg(from + i);
 }
 
 #endif

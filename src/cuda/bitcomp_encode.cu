@@ -2,439 +2,15 @@
  * bitcomp_encode.cu: chunks to bitcomp (docs/format/bitcomp.md), a warp a sub-block.
  *
  * A warp brings its 8 KiB to shared memory and picks a mode by what the sample, two groups of 512
- * bytes, would cost in each; the same modes, sample and costs as the host's encoder, so that both
- * make the same bytes.  Two passes then leave what is to be packed in place and the bits that each
- * unit needs beside it; from these the size follows, and from the sizes of a chunk's sub-blocks
- * where each is to be.  A third pass packs: lanes set their bits in a window of one group in shared
- * memory, whose whole units of 16 bytes are stored.
+ * bytes, would cost in each; the same modes, sample and estimates as the host's encoder, so that both
+ * make the same bytes.  Two passes find the least of what the mode makes of the elements, and the
+ * bits that each unit needs, which stay in registers; from these the size follows.  A third packs, in
+ * place of the elements: lanes set their bits in words that have become 0.  From the sizes of a
+ * chunk's sub-blocks follows where each is to be, and bulk copies bring it there.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cuda/bitcomp.cuh"
-
-#define LADE_BITCOMP_UNITS_MAX 512 /* of a sub-block */
-
-/* Shared memory of a warp. */
-struct lade_bitcomp_desk {
-	uint4 units[LADE_BITCOMP_BLOCK / 16]; /* the elements; then what is packed */
-	union {
-		struct {
-			uint8_t need[LADE_BITCOMP_UNITS_MAX]; /* bits, by unit */
-			uint4 window[34];                     /* a group's bits, and a rest */
-		};
-		uint32_t count[256]; /* of bytes in the sample */
-	};
-	uint8_t rank[256];
-	unsigned long long barrier;
-	uint32_t size[2]; /* of the warp's sub-block, by turn */
-};
-static_assert(sizeof(lade_bitcomp_desk) == 9520, "bitcomp/gpu.c and kernels.h have this number");
-
-/* How a sub-block is to be written. */
-struct lade_bitcomp_plan {
-	uint32_t mode, words, width, step;
-	uint64_t base, reference;
-	uint32_t fixed, size; /* bytes before the payload, and in all */
-};
-
-/* ---- values ------------------------------------------------------------------------------ */
-
-/* Elements are compared as numbers of 32 bits, or 64. */
-template <int LOG> struct lade_bitcomp_number {
-	typedef uint32_t type;
-	static constexpr uint32_t BITS = 8u << LOG;
-	static constexpr uint32_t TOP = 1u << (BITS - 1);
-
-	static __device__ __forceinline__ uint32_t low(uint32_t v)
-	{
-		return __reduce_min_sync(LADE_FULL, v);
-	}
-
-	static __device__ __forceinline__ uint32_t high(uint32_t v)
-	{
-		return __reduce_max_sync(LADE_FULL, v);
-	}
-};
-
-template <> struct lade_bitcomp_number<3> {
-	typedef uint64_t type;
-	static constexpr uint64_t TOP = (uint64_t)1 << 63;
-
-	static __device__ __forceinline__ uint64_t low(uint64_t v)
-	{
-		return ~high(~v);
-	}
-
-	static __device__ __forceinline__ uint64_t high(uint64_t v)
-	{
-		uint32_t upper = __reduce_max_sync(LADE_FULL, (uint32_t)(v >> 32));
-		uint32_t lower = upper == (uint32_t)(v >> 32) ? (uint32_t)v : 0;
-		return (uint64_t)upper << 32 | __reduce_max_sync(LADE_FULL, lower);
-	}
-};
-
-/* A range of elements, whose highest bits are turned where they are signed. */
-template <int LOG> struct lade_bitcomp_range {
-	typename lade_bitcomp_number<LOG>::type low, high;
-};
-
-/* Takes the elements of a lane into a range; 'flip' turns their highest bits. */
-template <int LOG>
-LADE_DEVICE void lade_bitcomp_widen(lade_bitcomp_range<LOG> *r, const uint32_t *w, bool flip)
-{
-	if constexpr (LOG == 3) {
-		uint64_t turn = flip ? lade_bitcomp_number<3>::TOP : 0;
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k += 2) {
-			uint64_t v = ((uint64_t)w[k + 1] << 32 | w[k]) ^ turn;
-			r->low = v < r->low ? v : r->low;
-			r->high = v > r->high ? v : r->high;
-		}
-	} else {
-		constexpr uint32_t BITS = 8u << LOG, MASK = LADE_FULL >> (32 - BITS);
-		uint32_t turn = flip ? lade_bitcomp_word<LOG>::TOP : 0;
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++) {
-			uint32_t v = w[k] ^ turn;
-#pragma unroll
-			for (uint32_t i = 0; i < 32; i += BITS) {
-				uint32_t e = v >> i & MASK;
-				r->low = min(r->low, e);
-				r->high = max(r->high, e);
-			}
-		}
-	}
-}
-
-template <int LOG> LADE_DEVICE lade_bitcomp_range<LOG> lade_bitcomp_none()
-{
-	typedef typename lade_bitcomp_number<LOG>::type T;
-	return {(T) ~(T)0, 0};
-}
-
-/* Whether elements are compared as signed ones in a mode. */
-LADE_DEVICE bool lade_bitcomp_flips(uint32_t mode, bool is_signed)
-{
-	return !(mode >> LADE_BITCOMP_FOLD & 3) && (mode & LADE_BITCOMP_DELTA || is_signed);
-}
-
-/* The lane's t (section 3, step 3 undone) of group 'g'; 'base' is the value before the first. */
-template <int LOG>
-LADE_DEVICE void lade_bitcomp_turn(const uint4 *units, uint32_t g, uint32_t mode, uint64_t base,
-                                   uint32_t lane, uint32_t *w)
-{
-	typedef lade_bitcomp_word<LOG == 3 ? 2 : LOG> word;
-	uint32_t at = 32 * g + lane, fold = mode >> LADE_BITCOMP_FOLD & 3;
-	uint4 v = units[at];
-	w[0] = v.x;
-	w[1] = v.y;
-	w[2] = v.z;
-	w[3] = v.w;
-	if (mode & LADE_BITCOMP_DELTA) {
-		const uint32_t *before = (const uint32_t *)(units + at);
-		if (LOG == 3) {
-			uint64_t a = (uint64_t)w[1] << 32 | w[0], b = (uint64_t)w[3] << 32 | w[2];
-			uint64_t o = at ? ((const uint64_t *)before)[-1] : base;
-			b -= a;
-			a -= o;
-			w[0] = (uint32_t)a;
-			w[1] = (uint32_t)(a >> 32);
-			w[2] = (uint32_t)b;
-			w[3] = (uint32_t)(b >> 32);
-		} else {
-			constexpr uint32_t BITS = LOG == 3 ? 32 : 8u << LOG;
-			/* The element before stands highest in a word. */
-			uint32_t o = at ? before[-1] : (uint32_t)base << (32 - BITS);
-#pragma unroll
-			for (uint32_t k = 4; k-- > 0;) {
-				uint32_t left = k ? w[k ? k - 1 : 0] : o;
-				left = BITS == 32 ? left : __funnelshift_l(left, w[k], BITS);
-				w[k] = word::sub(w[k], left);
-			}
-		}
-	}
-	if (LOG == 3 && fold) {
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k += 2) {
-			uint32_t top = w[k + 1] >> 31, all = 0 - top;
-			w[k + 1] = __funnelshift_l(w[k], w[k + 1], 1);
-			w[k] <<= 1;
-			if (fold == LADE_BITCOMP_ZIGZAG) {
-				w[k] ^= all;
-				w[k + 1] ^= all;
-			} else {
-				w[k] |= top;
-			}
-		}
-	} else if (fold) {
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++) {
-			uint32_t top = w[k] >> (word::BITS - 1) & word::LOW;
-			w[k] = w[k] << 1 & ~word::LOW;
-			w[k] ^= fold == LADE_BITCOMP_ZIGZAG ? word::ones(top) : top;
-		}
-	}
-}
-
-/* The x from the t. */
-template <int LOG>
-LADE_DEVICE void lade_bitcomp_refer(uint32_t *w, bool above, uint64_t reference)
-{
-	typedef lade_bitcomp_word<LOG == 3 ? 2 : LOG> word;
-	if (LOG == 3) {
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k += 2) {
-			uint64_t v = ((uint64_t)w[k + 1] << 32 | w[k]) - reference;
-			v = above ? 0 - v : v;
-			w[k] = (uint32_t)v;
-			w[k + 1] = (uint32_t)(v >> 32);
-		}
-		return;
-	}
-	uint32_t all = word::all((uint32_t)reference);
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		w[k] = above ? word::sub(all, w[k]) : word::sub(w[k], all);
-}
-
-/* The bits that the unit's values need; all lanes of a unit give the same. */
-template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_need(const uint32_t *w)
-{
-	if (LOG == 3) {
-		uint32_t high = w[1] | w[3], low = w[0] | w[2];
-		uint32_t n = high ? 64 - (uint32_t)__clz((int)high) : 32 - (uint32_t)__clz((int)low);
-		n = max(n, __shfl_xor_sync(LADE_FULL, n, 1));
-		return max(n, __shfl_xor_sync(LADE_FULL, n, 2));
-	}
-	uint32_t v = w[0] | w[1] | w[2] | w[3];
-	if (LOG <= 1)
-		v = (v | v >> 16) & 0xFFFF;
-	if (LOG == 0)
-		v = (v | v >> 8) & 0xFF;
-	uint32_t n = 32 - (uint32_t)__clz((int)v);
-	return LOG == 2 ? max(n, __shfl_xor_sync(LADE_FULL, n, 1)) : n;
-}
-
-/* ---- widths ------------------------------------------------------------------------------ */
-
-LADE_DEVICE uint32_t lade_bitcomp_code(uint32_t width, uint32_t need, uint32_t step)
-{
-	return need == 0 ? 15 : min((width - need) >> step, 14u);
-}
-
-/* What the code says: at least 'need'. */
-LADE_DEVICE uint32_t lade_bitcomp_said(uint32_t width, uint32_t need, uint32_t step)
-{
-	return need == 0 ? 0 : width - (lade_bitcomp_code(width, need, step) << step);
-}
-
-/* Sums of widths by steps, kept side by side: of a lane at most 64 * 16 each. */
-struct lade_bitcomp_sums {
-	uint32_t sum[3];
-};
-
-LADE_DEVICE void lade_bitcomp_weigh(lade_bitcomp_sums *s, uint32_t width, uint32_t need)
-{
-#pragma unroll
-	for (uint32_t k = 0; k < 3; k++)
-		s->sum[k] += lade_bitcomp_said(width, need, k);
-}
-
-/* The least sum of all lanes and its step. */
-LADE_DEVICE uint32_t lade_bitcomp_least(const lade_bitcomp_sums &s, uint32_t width, uint32_t *step)
-{
-	uint32_t best = __reduce_add_sync(LADE_FULL, s.sum[0]);
-	*step = 0;
-	if (width <= 14)
-		return best;
-#pragma unroll
-	for (uint32_t k = 1; k < 3; k++) {
-		uint32_t sum = __reduce_add_sync(LADE_FULL, s.sum[k]);
-		if (sum < best) {
-			best = sum;
-			*step = k;
-		}
-	}
-	return best;
-}
-
-/* ---- choosing a mode --------------------------------------------------------------------- */
-
-template <int LOG> struct lade_bitcomp_shape {
-	static constexpr uint32_t EACH = LOG ? 8u << LOG : 16; /* bytes of a unit */
-	static constexpr uint32_t LANES = EACH / 16;           /* of a unit */
-	static constexpr uint32_t IN_GROUP = 512 / EACH;       /* units */
-	static constexpr uint32_t BYTES = LOG ? 1 : 2;         /* of a unit, for a bit of width */
-};
-
-/* What a sample of two groups costs, in half bytes, from the lane's units' needs. */
-template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_cost(uint32_t first, uint32_t second, uint32_t lane)
-{
-	typedef lade_bitcomp_shape<LOG> shape;
-	constexpr uint32_t UNITS = 2 * shape::IN_GROUP;
-	uint32_t width = __reduce_max_sync(LADE_FULL, max(first, second)), step;
-	lade_bitcomp_sums s = {};
-	if (lane % shape::LANES == 0) {
-		lade_bitcomp_weigh(&s, width, first);
-		lade_bitcomp_weigh(&s, width, second);
-	}
-	uint32_t own = lade_bitcomp_least(s, width, &step) * 2 * shape::BYTES + UNITS;
-	return min(own, width * UNITS * 2 * shape::BYTES);
-}
-
-/* The reference from a range of all lanes. */
-template <int LOG>
-LADE_DEVICE uint64_t lade_bitcomp_reference(const lade_bitcomp_range<LOG> &r, uint32_t mode,
-                                            bool flip)
-{
-	typedef lade_bitcomp_number<LOG> number;
-	uint64_t v = mode & LADE_BITCOMP_ABOVE ? number::high(r.high) : number::low(r.low);
-	return flip ? v ^ number::TOP : v;
-}
-
-/* plain.c, bucket_of() */
-LADE_DEVICE uint32_t lade_bitcomp_bucket(uint32_t count)
-{
-	uint32_t log = 32 - (uint32_t)__clz((int)count);
-	return count < 2 ? count : 2 * log - 2 + (count >> (log - 2) & 1);
-}
-
-/* Counts the sample's bytes and ranks all by that (lade__bitcomp_ranks()); gives how many there
- * are. */
-LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_desk *desk, const uint32_t *sample,
-                                        uint32_t lane)
-{
-#pragma unroll
-	for (uint32_t j = 0; j < 8; j++)
-		desk->count[32 * j + lane] = 0;
-	__syncwarp();
-#pragma unroll
-	for (uint32_t k = 0; k < 8; k++)
-#pragma unroll
-		for (uint32_t i = 0; i < 32; i += 8)
-			atomicAdd(&desk->count[sample[k] >> i & 0xFF], 1u);
-	__syncwarp();
-	/* Rank by bucket, from the last on, then by value. */
-	uint32_t bucket[8], words = 0;
-#pragma unroll
-	for (uint32_t j = 0; j < 8; j++) {
-		uint32_t count = desk->count[32 * j + lane];
-		bucket[j] = 31 - lade_bitcomp_bucket(count);
-		words += (uint32_t)__popc(__ballot_sync(LADE_FULL, count != 0));
-	}
-	__syncwarp();
-	/* The counts are done with; the first of them become those of buckets. */
-	desk->count[lane] = 0;
-	__syncwarp();
-#pragma unroll
-	for (uint32_t j = 0; j < 8; j++)
-		atomicAdd(&desk->count[bucket[j]], 1u);
-	__syncwarp();
-	uint32_t mine = desk->count[lane];
-	__syncwarp();
-	desk->count[lane] = lade_warp_scan(mine, lane) - mine;
-	__syncwarp();
-#pragma unroll
-	for (uint32_t j = 0; j < 8; j++) {
-		uint32_t alike = __match_any_sync(LADE_FULL, bucket[j]);
-		uint32_t below = (uint32_t)__popc(alike & ((1u << lane) - 1));
-		uint32_t first = desk->count[bucket[j]];
-		desk->rank[32 * j + lane] = (uint8_t)(first + below);
-		__syncwarp();
-		if (below == 0)
-			desk->count[bucket[j]] = first + (uint32_t)__popc(alike);
-		__syncwarp();
-	}
-	return words;
-}
-
-/* Bytes to ranks. */
-LADE_DEVICE void lade_bitcomp_rank(const uint8_t *rank, uint32_t *w)
-{
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		uint32_t a = rank[w[k] & 0xFF], b = rank[w[k] >> 8 & 0xFF];
-		uint32_t c = rank[w[k] >> 16 & 0xFF], d = rank[w[k] >> 24];
-		w[k] = __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-	}
-}
-
-/* The sample's groups: a quarter and three quarters of the way. */
-LADE_DEVICE uint32_t lade_bitcomp_sample(uint32_t groups, uint32_t k)
-{
-	return (2 * k + 1) * groups / 4;
-}
-
-/* What a mode costs for the sample. */
-template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_try(const uint4 *units, uint32_t groups, uint32_t mode,
-                                      bool is_signed, uint64_t base, uint32_t lane)
-{
-	uint32_t w[2][4], need[2];
-	bool flip = lade_bitcomp_flips(mode, is_signed);
-	lade_bitcomp_range<LOG> r = lade_bitcomp_none<LOG>();
-#pragma unroll
-	for (uint32_t k = 0; k < 2; k++) {
-		lade_bitcomp_turn<LOG>(units, lade_bitcomp_sample(groups, k), mode, base, lane,
-		                       w[k]);
-		lade_bitcomp_widen<LOG>(&r, w[k], flip);
-	}
-	uint64_t reference = lade_bitcomp_reference<LOG>(r, mode, flip);
-#pragma unroll
-	for (uint32_t k = 0; k < 2; k++) {
-		lade_bitcomp_refer<LOG>(w[k], mode & LADE_BITCOMP_ABOVE, reference);
-		need[k] = lade_bitcomp_need<LOG>(w[k]);
-	}
-	return lade_bitcomp_cost<LOG>(need[0], need[1], lane);
-}
-
-/* The mode that does best for the sample; '*expected' is its cost.  Leaves the ranks in 'desk'. */
-template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_desk *desk, uint32_t groups, bool is_signed,
-                                         bool sparse, uint64_t base, uint32_t *expected,
-                                         uint32_t lane)
-{
-	uint32_t best = LADE_FULL, chosen = 0, count = sparse ? 2 : LOG == 0 ? 4 : 6;
-#pragma unroll 1
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t mode = 0;
-#define LADE_X(number, value) mode = i == number ? value : mode;
-		LADE_BITCOMP_TRIES(LADE_X)
-#undef LADE_X
-		uint32_t cost = lade_bitcomp_try<LOG>(desk->units, groups, mode, is_signed, base,
-		                                      lane);
-		if (cost < best) {
-			best = cost;
-			chosen = mode;
-		}
-	}
-	if (LOG == 0 && !sparse) {
-		uint32_t w[8], need[2];
-#pragma unroll
-		for (uint32_t k = 0; k < 2; k++) {
-			uint4 v = desk->units[32 * lade_bitcomp_sample(groups, k) + lane];
-			w[4 * k] = v.x;
-			w[4 * k + 1] = v.y;
-			w[4 * k + 2] = v.z;
-			w[4 * k + 3] = v.w;
-		}
-		if (lade_bitcomp_ranks(desk, w, lane) <= LADE_BITCOMP_DICT_MOST) {
-#pragma unroll
-			for (uint32_t k = 0; k < 2; k++) {
-				lade_bitcomp_rank(desk->rank, w + 4 * k);
-				need[k] = lade_bitcomp_need<0>(w + 4 * k);
-			}
-			uint32_t cost = lade_bitcomp_cost<0>(need[0], need[1], lane);
-			if (cost < best) {
-				best = cost;
-				chosen = LADE_BITCOMP_DICT;
-			}
-		}
-	}
-	*expected = best;
-	return chosen;
-}
+#include "cuda/bitcomp_choose.cuh"
 
 /* ---- a sub-block ------------------------------------------------------------------------- */
 
@@ -446,10 +22,94 @@ LADE_DEVICE uint32_t lade_bitcomp_fixed(uint32_t log, uint32_t mode, uint32_t wo
 	       lade_bitcomp_up(mode & LADE_BITCOMP_WIDTHS ? (units + 1) / 2 : 0);
 }
 
-/*
- * Makes the x of all groups in place, and the needs.  Groups are taken from the last on, since the
- * first value of each needs the one before it as it was.
- */
+/* What units need, by lane, as a plan has it. */
+struct lade_bitcomp_needs {
+	uint32_t most, four[4];
+
+	/* After each four groups, of which there are four. */
+	__device__ __forceinline__ void take(const uint32_t *need)
+	{
+		four[0] = four[1];
+		four[1] = four[2];
+		four[2] = four[3];
+		four[3] = need[0] | need[1] << 8 | need[2] << 16 | need[3] << 24;
+		most = max(max(most, max(need[0], need[1])), max(need[2], need[3]));
+	}
+};
+
+/* Finds the least of all elements, turned as 'mode' says, and what units need then. */
+template <int LOG>
+LADE_DEVICE uint64_t lade_bitcomp_survey(const lade_bitcomp_desk *desk, uint32_t groups,
+                                         uint32_t units, uint32_t mode, uint2 flip, uint32_t lane,
+                                         lade_bitcomp_needs *needs)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	lade_bitcomp_low<LOG> low;
+	low.low = ~(decltype(low.low))0;
+#pragma unroll 1
+	for (uint32_t g = 0; g < groups; g += 2)
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++) {
+			uint32_t w[4];
+			lade_bitcomp_turn<LOG>(desk->units, &desk->last, min(g + k, groups - 1),
+			                       mode, flip, lane, w);
+			low.take(w);
+		}
+	uint64_t least = low.get();
+#pragma unroll 1
+	for (uint32_t g = 0; g < 16; g += 4) {
+		uint32_t need[4] = {};
+		if (g < groups)
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t w[4],
+					unit = (g + k) * shape::IN_GROUP + lane / shape::LANES;
+				lade_bitcomp_turn<LOG>(desk->units, &desk->last,
+				                       min(g + k, groups - 1), mode, flip, lane, w);
+				lade_bitcomp_refer<LOG>(w, least);
+				uint32_t n = lade_bitcomp_need<LOG>(w);
+				need[k] = unit < units ? n : 0;
+			}
+		needs->take(need);
+	}
+	return least;
+}
+
+/* Bytes become ranks in place; gives how many words the dictionary has. */
+LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t groups, uint32_t units,
+                                           uint32_t lane, lade_bitcomp_needs *needs)
+{
+	uint32_t most = 0;
+#pragma unroll 1
+	for (uint32_t g = 0; g < 16; g += 4) {
+		uint32_t need[4] = {};
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++) {
+			uint32_t w[4], at = 32 * (g + k) + lane;
+			if (g + k >= groups)
+				break;
+			uint4 v = desk->units[at];
+			w[0] = v.x;
+			w[1] = v.y;
+			w[2] = v.z;
+			w[3] = v.w;
+			lade_bitcomp_rank(desk->rank, w);
+			desk->units[at] = make_uint4(w[0], w[1], w[2], w[3]);
+#pragma unroll
+			for (uint32_t i = 0; i < 4; i++) {
+				most = lade_bitcomp_max2(most, w[i] & 0x00FF00FF);
+				most = lade_bitcomp_max2(most, w[i] >> 8 & 0x00FF00FF);
+			}
+			uint32_t n = lade_bitcomp_need<0>(w);
+			need[k] = at < units ? n : 0;
+		}
+		needs->take(need);
+	}
+	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
+}
+
+/* Plans a sub-block in a mode.  Elements stay as they are, but where ranks of a dictionary take their
+ * places. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32_t mode,
                                    bool is_signed, uint64_t base, lade_bitcomp_plan *p,
@@ -457,49 +117,23 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32
 {
 	typedef lade_bitcomp_shape<LOG> shape;
 	uint32_t groups = (len + 511) / 512, units = (len + shape::EACH - 1) / shape::EACH;
-	bool flip = lade_bitcomp_flips(mode, is_signed), dict = mode & LADE_BITCOMP_DICT;
+	lade_bitcomp_needs needs = {};
 	p->base = mode & LADE_BITCOMP_DELTA ? base : 0;
 	p->reference = 0;
 	p->words = 0;
-	if (!dict) {
-		lade_bitcomp_range<LOG> r = lade_bitcomp_none<LOG>();
-		for (uint32_t g = 0; g < groups; g++) {
-			uint32_t w[4];
-			lade_bitcomp_turn<LOG>(desk->units, g, mode, base, lane, w);
-			lade_bitcomp_widen<LOG>(&r, w, flip);
-		}
-		p->reference = lade_bitcomp_reference<LOG>(r, mode, flip);
+	if (LOG == 0 && mode & LADE_BITCOMP_DICT) {
+		p->words = lade_bitcomp_rank_all(desk, groups, units, lane, &needs);
+	} else {
+		uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
+		uint64_t least =
+			lade_bitcomp_survey<LOG>(desk, groups, units, mode, flip, lane, &needs);
+		p->reference = lade_bitcomp_turned<LOG>(least, flip);
 	}
-	uint32_t width = 0, most = 0;
-	for (uint32_t g = groups; g-- > 0;) {
-		uint32_t w[4];
-		lade_bitcomp_turn<LOG>(desk->units, g, mode, base, lane, w);
-		if (LOG == 0 && dict) {
-			lade_bitcomp_rank(desk->rank, w);
-			lade_bitcomp_range<0> r = {LADE_FULL, most};
-			lade_bitcomp_widen<0>(&r, w, false);
-			most = r.high;
-		} else {
-			lade_bitcomp_refer<LOG>(w, mode & LADE_BITCOMP_ABOVE, p->reference);
-		}
-		__syncwarp();
-		desk->units[32 * g + lane] = make_uint4(w[0], w[1], w[2], w[3]);
-		uint32_t need = lade_bitcomp_need<LOG>(w);
-		uint32_t unit = g * shape::IN_GROUP + lane / shape::LANES;
-		if (unit < units) {
-			width = max(width, need);
-			if (lane % shape::LANES == 0)
-				desk->need[unit] = (uint8_t)need;
-		}
-	}
-	__syncwarp();
-	p->width = width = __reduce_max_sync(LADE_FULL, width);
-	if (dict)
-		p->words = __reduce_max_sync(LADE_FULL, most) + 1;
-	lade_bitcomp_sums sums = {};
-	for (uint32_t u = lane; u < units; u += 32)
-		lade_bitcomp_weigh(&sums, width, desk->need[u]);
-	uint32_t own = lade_bitcomp_least(sums, width, &p->step) * shape::BYTES;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		p->need[k] = needs.four[k];
+	uint32_t width = p->width = __reduce_max_sync(LADE_FULL, needs.most);
+	uint32_t own = lade_bitcomp_widths<LOG>(p->need, width, lane, &p->step) * shape::BYTES;
 	uint32_t fixed = lade_bitcomp_fixed(LOG, mode, p->words, units);
 	uint32_t fixed_own = lade_bitcomp_fixed(LOG, mode | LADE_BITCOMP_WIDTHS, p->words, units);
 	uint32_t size = fixed + lade_bitcomp_up(width * units * shape::BYTES);
@@ -572,115 +206,184 @@ LADE_DEVICE void lade_bitcomp_put(uint8_t *to, uint4 v)
 	}
 }
 
-/* Writes what lade_bitcomp_make() planned to 'dst'. */
+/* The parts before the payload, to desk->fixed. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_write(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
-                                    uint32_t len, uint8_t *dst, uint32_t lane)
+LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+                                    uint32_t units, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	constexpr uint32_t LANES = shape::LANES, COUNT = 4 / LANES;
+	uint32_t at = 1;
+	desk->fixed[lane] = make_uint4(0, 0, 0, 0);
+	if (lane < LADE_BITCOMP_FIXED - 32)
+		desk->fixed[32 + lane] = make_uint4(0, 0, 0, 0);
+	__syncwarp();
+	if (lane == 0) {
+		uint32_t words = p.words ? p.words - 1 : 0;
+		uint32_t first = p.mode | p.width << 8 | words << 16 | p.step << 24;
+		desk->fixed[0] = make_uint4(first, LOG == 3 ? 0 : (uint32_t)p.base,
+		                            (uint32_t)p.reference, (uint32_t)(p.reference >> 32));
+	}
+	if (LOG == 3 && p.mode & LADE_BITCOMP_DELTA) {
+		if (lane == 0)
+			desk->fixed[1] =
+				make_uint4((uint32_t)p.base, (uint32_t)(p.base >> 32), 0, 0);
+		at = 2;
+	}
+	if (LOG == 0 && p.words) {
+		uint8_t *words = (uint8_t *)(desk->fixed + at);
+#pragma unroll
+		for (uint32_t v = lane; v < 256; v += 32)
+			if (desk->rank[v] < p.words)
+				words[desk->rank[v]] = (uint8_t)v;
+		at += lade_bitcomp_up(p.words) / 16;
+	}
+	if (p.mode & LADE_BITCOMP_WIDTHS) {
+		/* A byte has the codes of two units, of lanes side by side. */
+		uint8_t *codes = (uint8_t *)(desk->fixed + at);
+		uint32_t own[COUNT], said;
+		lade_bitcomp_own<LOG>(p.need, lane, own);
+#pragma unroll
+		for (uint32_t k = 0; k < COUNT; k++) {
+			uint32_t code = lade_bitcomp_codes(own[k], p.width, p.step, &said);
+			uint32_t next = __shfl_down_sync(LADE_FULL, code, LANES);
+			uint32_t group = 4 * COUNT * (lane % LANES) + 4 * k;
+			uint32_t unit = group * shape::IN_GROUP + lane / LANES;
+#pragma unroll
+			for (uint32_t i = 0; i < 4; i++) {
+				/* What is behind the last unit is 0. */
+				uint32_t u = unit + i * shape::IN_GROUP;
+				uint32_t high = u + 1 < units ? next >> 8 * i << 4 : 0;
+				if (lane / LANES % 2 == 0 && u < units)
+					codes[u / 2] = (uint8_t)((code >> 8 * i & 15) | high);
+			}
+		}
+	}
+	__syncwarp();
+}
+
+/*
+ * The lane's bits of two groups into words that were 0, from bits 'begin' on; no lane has more than
+ * 'most' bits of a group.  Where there are none a word becomes what it is: it may be any of the
+ * desk's up to 'fixed'.
+ */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_set(uint32_t *words, const uint32_t *begin, uint32_t (*w)[4],
+                                  const uint32_t *width, uint32_t most)
+{
+	uint32_t *to[2], by[2];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		to[k] = words + begin[k] / 32;
+		by[k] = begin[k] & 31;
+		lade_bitcomp_squeeze<LOG>(w[k], width[k]);
+		atomicOr(to[k], w[k][0] << by[k]);
+		atomicOr(to[k] + 1, __funnelshift_l(w[k][0], w[k][1], by[k]));
+	}
+#pragma unroll
+	for (uint32_t i = 2; i < 5; i++) {
+		if (most + 30 < 32 * i)
+			break;
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++)
+			atomicOr(to[k] + i,
+			         __funnelshift_l(w[k][i - 1], i < 4 ? w[k][i & 3] : 0, by[k]));
+	}
+}
+
+/*
+ * The payload, in place of the elements: the bits of a group never reach behind it.  Two groups are
+ * in registers when what is theirs becomes 0 and then their bits.
+ */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+                                   uint32_t len, bool is_signed, uint32_t lane)
 {
 	typedef lade_bitcomp_shape<LOG> shape;
 	constexpr uint32_t BITS_LOG = 4 - LOG;
 	uint32_t groups = (len + 511) / 512, units = (len + shape::EACH - 1) / shape::EACH;
-	uint32_t *window = (uint32_t *)desk->window, at = LADE_BITCOMP_HEADER;
 	bool widths = p.mode & LADE_BITCOMP_WIDTHS;
-	if (lane == 0) {
-		uint32_t words = p.words ? p.words - 1 : 0;
-		uint32_t first = p.mode | p.width << 8 | words << 16 | p.step << 24;
-		lade_bitcomp_put(dst, make_uint4(first, LOG == 3 ? 0 : (uint32_t)p.base,
-		                                 (uint32_t)p.reference,
-		                                 (uint32_t)(p.reference >> 32)));
-	}
-	if (LOG == 3 && p.mode & LADE_BITCOMP_DELTA) {
-		if (lane == 0)
-			lade_bitcomp_put(dst + at, make_uint4((uint32_t)p.base,
-			                                      (uint32_t)(p.base >> 32), 0, 0));
-		at += 16;
-	}
-	desk->window[lane] = make_uint4(0, 0, 0, 0);
-	if (lane < 2)
-		desk->window[32 + lane] = make_uint4(0, 0, 0, 0);
-	__syncwarp();
-	if (LOG == 0 && p.words) {
-		uint8_t *words = (uint8_t *)window;
-		for (uint32_t v = lane; v < 256; v += 32)
-			if (desk->rank[v] < p.words)
-				words[desk->rank[v]] = (uint8_t)v;
-		__syncwarp();
-		if (16 * lane < p.words)
-			lade_bitcomp_put(dst + at + 16 * lane, desk->window[lane]);
-		__syncwarp();
-		if (lane < 16)
-			desk->window[lane] = make_uint4(0, 0, 0, 0);
-		at += lade_bitcomp_up(p.words);
-	}
-	if (widths) {
-		/* A lane makes the codes of 32 units at a time. */
-		for (uint32_t first = 32 * lane; first < units; first += 1024) {
-			uint32_t w[4] = {};
+	uint2 flip =
+		LOG == 0 && p.words ? make_uint2(0, 0) : lade_bitcomp_flip<LOG>(p.mode, is_signed);
+	uint64_t least = lade_bitcomp_turned<LOG>(p.reference, flip);
+	uint32_t said[4], have = 0;
 #pragma unroll
-			for (uint32_t k = 0; k < 4; k++)
+	for (uint32_t k = 0; k < 4; k++)
+		lade_bitcomp_codes(p.need[k], p.width, p.step, &said[k]);
+#pragma unroll 1
+	for (uint32_t g = 0; g < groups; g += 2) {
+		uint32_t w[2][4], own[2], begin[2], all;
+		uint2 last = {};
 #pragma unroll
-				for (uint32_t i = 0; i < 8; i++) {
-					uint32_t u = first + 8 * k + i;
-					if (u < units)
-						w[k] |= lade_bitcomp_code(p.width, desk->need[u],
-						                          p.step)
-						        << 4 * i;
-				}
-			lade_bitcomp_put(dst + at + first / 2, make_uint4(w[0], w[1], w[2], w[3]));
-		}
-	}
-	__syncwarp();
-	/* 'have' bits are in the window already, less than 128. */
-	uint32_t have = 0, width = p.width;
-	uint8_t *to = dst + p.fixed;
-	for (uint32_t g = 0; g < groups; g++) {
-		uint4 v = desk->units[32 * g + lane];
-		uint32_t w[4] = {v.x, v.y, v.z, v.w}, unit = g * shape::IN_GROUP + lane / shape::LANES;
-		uint32_t begin, total;
-		if (widths) {
-			width = unit < units ? lade_bitcomp_said(p.width, desk->need[unit], p.step) : 0;
-			uint32_t mine = width << BITS_LOG, end = lade_warp_scan(mine, lane);
-			begin = have + end - mine;
-			total = __shfl_sync(LADE_FULL, end, 31);
-		} else {
-			width = unit < units ? p.width : 0;
-			begin = have + ((p.width * lane) << BITS_LOG);
-			uint32_t there = min(units - g * shape::IN_GROUP, shape::IN_GROUP);
-			total = (p.width * there * shape::LANES) << BITS_LOG;
-		}
-		if (width) {
-			uint32_t by = begin & 31, *bits = window + begin / 32;
-			lade_bitcomp_squeeze<LOG>(w, width);
-			atomicOr(bits, w[0] << by);
-#pragma unroll
-			for (uint32_t k = 0; k < 4; k++) {
-				uint32_t more = __funnelshift_l(w[k], k < 3 ? w[k < 3 ? k + 1 : 3] : 0,
-				                                by);
-				if (more)
-					atomicOr(bits + k + 1, more);
+		for (uint32_t k = 0; k < 2; k++) {
+			uint32_t group = min(g + k, groups - 1), at = 32 * group + lane;
+			uint4 v = desk->units[at];
+			w[k][0] = v.x;
+			w[k][1] = v.y;
+			w[k][2] = v.z;
+			w[k][3] = v.w;
+			if (p.mode & LADE_BITCOMP_DELTA) {
+				const uint2 *before = (const uint2 *)(desk->units + at) - 1;
+				lade_bitcomp_differ<LOG>(
+					w[k], *(group == g && lane == 0 ? &desk->last : before));
+				last = make_uint2(v.z, v.w);
 			}
-		}
-		__syncwarp();
-		/* Whole units of 16 bytes go out, the rest to the window's begin. */
-		have += total;
-		uint32_t whole = g + 1 < groups ? have / 128 : (have + 127) / 128;
-		uint4 zero = make_uint4(0, 0, 0, 0), rest = desk->window[have / 128];
+			lade_bitcomp_fold<LOG>(w[k], p.mode >> LADE_BITCOMP_FOLD & 3, flip);
+			lade_bitcomp_refer<LOG>(w[k], least);
+			own[k] = widths ? said[0] & 0xFF : p.width;
+			said[0] >>= 8;
+			/* What is behind the last unit makes no bits. */
+			uint32_t unit = (g + k) * shape::IN_GROUP + lane / shape::LANES;
+			if ((g + 2) * shape::IN_GROUP > units)
 #pragma unroll
-		for (uint32_t i = lane; i < 33; i += 32) {
-			if (i < whole)
-				lade_bitcomp_put(to + 16 * i, desk->window[i]);
+				for (uint32_t i = 0; i < 4; i++)
+					w[k][i] = unit < units ? w[k][i] : 0;
+		}
+		if (g & 2) {
+			said[0] = said[1];
+			said[1] = said[2];
+			said[2] = said[3];
+		}
+		if (widths) {
+			uint32_t mine = own[0] << BITS_LOG | own[1] << (BITS_LOG + 16);
+			uint32_t end = lade_warp_scan(mine, lane);
+			all = __shfl_sync(LADE_FULL, end, 31);
+			end -= mine;
+			begin[0] = have + (end & 0xFFFF);
+			begin[1] = have + (all & 0xFFFF) + (end >> 16);
+			all = (all & 0xFFFF) + (all >> 16);
+		} else {
+			uint32_t there = min(units - g * shape::IN_GROUP, 2 * shape::IN_GROUP);
+			begin[0] = have + ((p.width * lane) << BITS_LOG);
+			begin[1] = begin[0] + (g + 1 < groups ? p.width << (BITS_LOG + 5) : 0);
+			all = (p.width * there * shape::LANES) << BITS_LOG;
 		}
 		__syncwarp();
-		desk->window[lane] = zero;
-		if (lane < 2)
-			desk->window[32 + lane] = zero;
+		if (lane == 31)
+			desk->last = last;
+		uint32_t end = (have + all + 127) / 128;
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++) {
+			uint32_t unit = (have + 127) / 128 + 32 * k + lane;
+			if (unit < end)
+				desk->units[unit] = make_uint4(0, 0, 0, 0);
+		}
 		__syncwarp();
-		if (lane == 0)
-			desk->window[0] = rest;
-		__syncwarp();
-		to += 16 * whole;
-		have &= 127;
+		lade_bitcomp_set<LOG>((uint32_t *)desk->units, begin, w, own, p.width << BITS_LOG);
+		have += all;
 	}
+	__syncwarp();
+}
+
+/* Stores 'size' bytes, a multiple of 16, at any address, a warp. */
+LADE_DEVICE void lade_bitcomp_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
+{
+	if (!((uintptr_t)to & 15)) {
+		lade_stage_out(to, from, size, lane);
+		return;
+	}
+	for (uint32_t i = lane; i < size / 16; i += 32)
+		lade_bitcomp_put(to + 16 * i, from[i]);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------ */
@@ -691,22 +394,22 @@ struct lade_bitcomp_how {
 	int32_t exponent;
 };
 
-/* Brings 'len' bytes to 'units', quantised, filled up to whole groups with the last value. */
+/* The 'len' bytes in 'units' are quantised, and filled up to whole groups with the last value. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_fetch(lade_bitcomp_desk *desk, lade_stager *stager,
-                                    const uint8_t *from, uint32_t len, const lade_bitcomp_how &how,
-                                    uint32_t lane)
+LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_desk *desk, uint32_t len, uint32_t quant,
+                                      int32_t exponent, uint32_t lane)
 {
-	lade_stage_begin(stager, desk->units, from, len, lane);
-	lade_stage_wait<0>(stager);
-	if (LOG && how.quant)
-		lade_bitcomp_rescale<true>((uint8_t *)desk->units, how.quant, LOG, how.exponent,
-		                           len >> LOG, lane);
+	uint8_t *bytes = (uint8_t *)desk->units;
+	if (LOG && quant)
+		lade_bitcomp_rescale<true>(bytes, quant, LOG, exponent, len >> LOG, lane);
+	uint32_t whole = (len + 511) & ~511u;
+	/* lade_bitcomp_set() touches words behind the last group. */
+	if (lane < 2 && whole < LADE_BITCOMP_BLOCK)
+		desk->units[whole / 16 + lane] = make_uint4(0, 0, 0, 0);
 	if (len % 512) {
 		/* Bytes behind 'len' are 0 as far as its last 16, and so those of its element. */
-		uint8_t *bytes = (uint8_t *)desk->units;
 		constexpr uint32_t SIZE = 1u << LOG;
-		uint32_t end = (len + SIZE - 1) & ~(SIZE - 1), whole = (len + 511) & ~511u;
+		uint32_t end = (len + SIZE - 1) & ~(SIZE - 1);
 		__syncwarp();
 		for (uint32_t i = end + lane; i < whole; i += 32)
 			bytes[i] = bytes[end - SIZE + (i & (SIZE - 1))];
@@ -714,83 +417,122 @@ LADE_DEVICE void lade_bitcomp_fetch(lade_bitcomp_desk *desk, lade_stager *stager
 	__syncwarp();
 }
 
-/* Plans the sub-block at 'from'; false: it is raw. */
-template <int LOG>
-LADE_DEVICE bool lade_bitcomp_plan_of(lade_bitcomp_desk *desk, lade_stager *stager,
-                                      const uint8_t *from, uint32_t len,
-                                      const lade_bitcomp_how &how, lade_bitcomp_plan *p,
-                                      uint32_t lane)
+/* Brings bytes that are no more there, and are not quantised, once more. */
+LADE_DEVICE void lade_bitcomp_again(lade_bitcomp_desk *desk, const uint8_t *from, uint32_t len,
+                                    uint32_t lane)
 {
-	typedef lade_bitcomp_shape<LOG> shape;
-	uint32_t units = (len + shape::EACH - 1) / shape::EACH, expected;
-	lade_bitcomp_fetch<LOG>(desk, stager, from, len, how, lane);
-	/* The base that makes the first difference equal to the second. */
-	uint64_t base;
-	if (LOG == 3) {
-		const uint64_t *v = (const uint64_t *)desk->units;
-		base = 2 * v[0] - v[1];
-	} else {
-		const uint32_t *v = (const uint32_t *)desk->units;
-		constexpr uint32_t MASK = LADE_FULL >> (LOG == 3 ? 0 : 32 - (8 << LOG));
-		uint32_t second = LOG == 2 ? v[1] : v[0] >> (LOG == 0 ? 8 : 16);
-		base = (2 * v[0] - second) & MASK;
-	}
-	uint32_t mode = lade_bitcomp_choose<LOG>(desk, (len + 511) / 512, how.is_signed != 0,
-	                                         how.sparse != 0, base, &expected, lane);
-	lade_bitcomp_make<LOG>(desk, len, mode, how.is_signed != 0, base, p, lane);
-	if (p->size > LADE_BITCOMP_SECOND(expected, units, 2 * shape::IN_GROUP) && !how.sparse) {
-		/* Values far out that are not in the sample: the elements are wanted again. */
-		uint32_t size = p->size;
-		lade_bitcomp_fetch<LOG>(desk, stager, from, len, how, lane);
-		lade_bitcomp_make<LOG>(desk, len, LADE_BITCOMP_SECOND_MODE, how.is_signed != 0, base,
-		                       p, lane);
-		if (p->size >= size) {
-			lade_bitcomp_fetch<LOG>(desk, stager, from, len, how, lane);
-			lade_bitcomp_make<LOG>(desk, len, mode, how.is_signed != 0, base, p, lane);
-		}
-	}
-	return p->size < lade_bitcomp_up(len);
+	__syncwarp();
+	lade_stage_shifted(desk->units, from, len, lane);
+	__syncwarp();
+	lade_bitcomp_prepare<0>(desk, len, 0, 0, lane);
 }
 
-/* The sub-block as it is, rounded up. */
-template <int LOG>
-LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_desk *desk, lade_stager *stager,
-                                  const uint8_t *from, uint32_t len, uint8_t *to,
-                                  const lade_bitcomp_how &how, uint32_t lane)
+/* The base that makes the first difference equal to the second, also to desk->last. */
+template <int LOG> LADE_DEVICE uint64_t lade_bitcomp_base(lade_bitcomp_desk *desk, uint32_t lane)
 {
-	if (!how.quant) {
-		lade_bitcomp_copy(to, from, len, lane);
+	constexpr uint32_t OVER = LOG == 3 ? 0 : 32 - (8 << LOG);
+	const uint32_t *v = (const uint32_t *)desk->units;
+	uint64_t base;
+	if (LOG == 3) {
+		const uint64_t *wide = (const uint64_t *)desk->units;
+		base = 2 * wide[0] - wide[1];
 	} else {
-		lade_bitcomp_fetch<LOG>(desk, stager, from, len, how, lane);
-		const uint8_t *bytes = (const uint8_t *)desk->units;
-		for (uint32_t i = lane; i < len; i += 32)
-			to[i] = bytes[i];
+		uint32_t second = LOG == 2 ? v[1] : v[0] >> (LOG == 0 ? 8 : 16);
+		base = (2 * v[0] - second) & LADE_FULL >> OVER;
 	}
-	for (uint32_t i = len + lane; i < lade_bitcomp_up(len); i += 32)
-		to[i] = 0;
+	if (lane == 0)
+		desk->last = LOG == 3 ? make_uint2((uint32_t)base, (uint32_t)(base >> 32))
+		                      : make_uint2(0, (uint32_t)base << OVER);
+	__syncwarp();
+	return base;
+}
+
+/*
+ * Makes the sub-block of the 'len' bytes in desk->units, which were brought from 'from': its parts
+ * before the payload to desk->fixed, the payload to desk->units.  Gives its size, and the size of
+ * the former from bit 16 on; 0: it is raw, and the elements are there.  A function of its own, so
+ * that what the kernel keeps takes no registers here.
+ */
+template <int LOG>
+static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_desk *there,
+                                                          const uint8_t *from, uint32_t len,
+                                                          uint32_t flags, uint32_t quant,
+                                                          int32_t exponent, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	lade_bitcomp_desk *desk = lade_shared(there);
+	bool is_signed = flags & 1, sparse = flags & 2;
+	uint32_t units = (len + shape::EACH - 1) / shape::EACH, expected;
+	lade_bitcomp_prepare<LOG>(desk, len, quant, exponent, lane);
+	uint64_t base = lade_bitcomp_base<LOG>(desk, lane);
+	uint32_t mode = lade_bitcomp_choose<LOG>(desk, (len + 511) / 512, is_signed, sparse,
+	                                         &expected, lane);
+	if (expected >= LADE_BITCOMP_SAMPLE)
+		return 0;
+	lade_bitcomp_plan p;
+	lade_bitcomp_make<LOG>(desk, len, mode, is_signed, base, &p, lane);
+	if (p.size > LADE_BITCOMP_SECOND(expected, units, 2 * shape::IN_GROUP) && !sparse &&
+	    mode != LADE_BITCOMP_SECOND_MODE) {
+		/* Values far out that are not in the sample. */
+		uint32_t size = p.size;
+		bool words = LOG == 0 && p.words;
+		if (words)
+			lade_bitcomp_again(desk, from, len, lane);
+		lade_bitcomp_make<LOG>(desk, len, LADE_BITCOMP_SECOND_MODE, is_signed, base, &p,
+		                       lane);
+		if (p.size >= size)
+			lade_bitcomp_make<LOG>(desk, len, mode, is_signed, base, &p, lane);
+	}
+	if (p.size >= lade_bitcomp_up(len)) {
+		if (LOG == 0 && p.words)
+			lade_bitcomp_again(desk, from, len, lane);
+		return 0;
+	}
+	__syncwarp();
+	lade_bitcomp_begin<LOG>(desk, p, units, lane);
+	lade_bitcomp_pack<LOG>(desk, p, len, is_signed, lane);
+	return p.size | p.fixed << 16;
+}
+
+/* What is behind the elements of a raw sub-block is 0. */
+LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_desk *desk, uint32_t len, uint32_t lane)
+{
+	uint32_t at = len + lane;
+	if (at < lade_bitcomp_up(len))
+		((uint8_t *)desk->units)[at] = 0;
+	__syncwarp();
 }
 
 /*
  * A chunk, by warp 'rank' of a crew of 'team' whose desks are from 'desks' on.  A turn is a
  * sub-block a warp; the chunk is stored only where that is known after the first one.
  */
-template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_chunk(lade_bitcomp_desk *desks, lade_stager *stager,
                                         const lade_gpu_chunk &c, const lade_bitcomp_how &how,
                                         uint32_t rank, uint32_t team, uint32_t barrier,
                                         uint32_t lane, uint32_t *done)
 {
 	lade_bitcomp_desk *desk = desks + rank;
+	uint32_t flags = (how.is_signed ? 1 : 0) | (how.sparse ? 2 : 0);
 	uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
 	uint64_t at = lade_bitcomp_first(blocks);
 	bool stored = false;
 	for (uint32_t turn = 0; turn * team < blocks; turn++) {
 		uint32_t i = turn * team + rank, off = i * LADE_BITCOMP_BLOCK;
 		uint32_t len = i < blocks ? min(c.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK) : 0;
-		lade_bitcomp_plan p;
-		bool coded = len && lade_bitcomp_plan_of<LOG>(desk, stager, c.src + off, len, how, &p,
-		                                              lane);
-		uint32_t size = coded ? p.size : lade_bitcomp_up(len);
+		const uint8_t *from = c.src + off;
+		uint32_t made = 0;
+		if (len) {
+			lade_stage_begin(stager, desk->units, from, len, lane);
+			lade_stage_wait<0>(stager);
+#define LADE_MADE(LOG) lade_bitcomp_made<LOG>(desk, from, len, flags, how.quant, how.exponent, lane)
+			made = how.log == 0   ? LADE_MADE(0)
+			       : how.log == 1 ? LADE_MADE(1)
+			       : how.log == 2 ? LADE_MADE(2)
+			                      : LADE_MADE(3);
+#undef LADE_MADE
+		}
+		uint32_t size = made ? made & 0xFFFF : lade_bitcomp_up(len), fixed = made >> 16;
 		if (lane == 0)
 			desk->size[turn & 1] = size;
 		if (team > 1)
@@ -805,15 +547,20 @@ LADE_DEVICE uint32_t lade_bitcomp_chunk(lade_bitcomp_desk *desks, lade_stager *s
 		}
 		stored = !how.quant && blocks <= team &&
 		         at >= (uint64_t)LADE_BITCOMP_HEADER + c.src_size;
-		if (stored && LADE_BITCOMP_HEADER + (uint64_t)c.src_size <= c.dst_cap && len)
-			lade_bitcomp_copy(c.dst + LADE_BITCOMP_HEADER + off, c.src + off, len, lane);
+		if (stored && LADE_BITCOMP_HEADER + (uint64_t)c.src_size <= c.dst_cap && len) {
+			uint8_t *to = c.dst + LADE_BITCOMP_HEADER + off;
+			if (made || ((uintptr_t)to | len) & 15)
+				lade_packed_copy(to, from, len, lane);
+			else
+				lade_stage_out(to, desk->units, len, lane);
+		}
 		if (stored || at > c.dst_cap || !len)
 			continue;
 		uint8_t *to = c.dst + mine;
-		if (coded)
-			lade_bitcomp_write<LOG>(desk, p, len, to, lane);
-		else
-			lade_bitcomp_raw<LOG>(desk, stager, c.src + off, len, to, how, lane);
+		if (!made)
+			lade_bitcomp_raw(desk, len, lane);
+		lade_bitcomp_out(to, desk->fixed, fixed, lane);
+		lade_bitcomp_out(to + fixed, desk->units, size - fixed, lane);
 		uint8_t *end = c.dst + LADE_BITCOMP_HEADER + 4 * i;
 		if (lane < 4)
 			end[lane] = (uint8_t)((mine + size) / 16 >> 8 * lane);
@@ -823,12 +570,13 @@ LADE_DEVICE uint32_t lade_bitcomp_chunk(lade_bitcomp_desk *desks, lade_stager *s
 	if (at > c.dst_cap)
 		return LADE_GPU_NOSPACE;
 	if (rank == 0) {
-		uint32_t kind = LOG | (stored ? LADE_BITCOMP_STORED : 0) |
+		uint32_t kind = how.log | (stored ? LADE_BITCOMP_STORED : 0) |
 		                how.quant << LADE_BITCOMP_QUANT;
-		uint32_t word = lane == 0   ? LADE_BITCOMP_MAGIC | LADE_BITCOMP_VERSION << 8 | kind << 16
-		                : lane == 1 ? (uint32_t)how.exponent & 0xFFFF
-		                : lane == 2 ? c.src_size
-		                            : 0;
+		uint32_t word =
+			lane == 0   ? LADE_BITCOMP_MAGIC | LADE_BITCOMP_VERSION << 8 | kind << 16
+			: lane == 1 ? (uint32_t)how.exponent & 0xFFFF
+			: lane == 2 ? c.src_size
+				    : 0;
 		for (uint32_t k = 0; lane < 4 && k < 4; k++)
 			c.dst[4 * lane + k] = (uint8_t)(word >> 8 * k);
 		uint32_t first = stored ? 0 : lade_bitcomp_first(blocks);
@@ -844,7 +592,7 @@ LADE_DEVICE uint32_t lade_bitcomp_chunk(lade_bitcomp_desk *desks, lade_stager *s
  * take its sub-blocks in turns; a lane works on 16 bytes of 512.  Shared memory: 8 of
  * lade_bitcomp_desk, dynamic.  'next' is not used: the grid has all teams.
  */
-extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 2)
+extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	lade_bitcomp_encode(lade_gpu_batch batch, lade_bitcomp_how how, uint32_t team)
 {
 	LADE_SHARED_DYNAMIC(lade_bitcomp_desk, desks);
@@ -858,16 +606,9 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 2)
 	lade_gpu_chunk c;
 	uint32_t status = lade_chunk_get(batch, i, &c);
 	lade_bitcomp_desk *own = desks + warp - rank;
-	if (status != LADE_GPU_OK)
-		size = 0;
-	else if (how.log == 0)
-		status = lade_bitcomp_chunk<0>(own, &stager, c, how, rank, team, 1 + crew, lane, &size);
-	else if (how.log == 1)
-		status = lade_bitcomp_chunk<1>(own, &stager, c, how, rank, team, 1 + crew, lane, &size);
-	else if (how.log == 2)
-		status = lade_bitcomp_chunk<2>(own, &stager, c, how, rank, team, 1 + crew, lane, &size);
-	else
-		status = lade_bitcomp_chunk<3>(own, &stager, c, how, rank, team, 1 + crew, lane, &size);
+	if (status == LADE_GPU_OK)
+		status =
+			lade_bitcomp_chunk(own, &stager, c, how, rank, team, 1 + crew, lane, &size);
 	/* All warps of a chunk find the same; where 'before' is 'status', they find this. */
 	if (rank == 0 && lane == 0)
 		lade_chunk_put(batch, i, status, size);

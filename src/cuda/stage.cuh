@@ -184,4 +184,30 @@ template <int later> LADE_DEVICE void lade_stage_wait(lade_stager *s)
 	__syncwarp();
 }
 
+/*
+ * Stores 'size' bytes, a multiple of 16 up to 2^20, from shared to global memory, both aligned to 16:
+ * a warp.  What the warp's lanes wrote to 'from' is there; 'from' may be used again when it returns,
+ * but 'to' is not to be read before the kernel ends.
+ */
+LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
+{
+#if LADE_STAGE_BULK
+	asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+	__syncwarp();
+	if (lane == 0 && size) {
+		asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+		             :
+		             : "l"(__cvta_generic_to_global(to)),
+		               "r"((unsigned)__cvta_generic_to_shared(from)), "r"(size)
+		             : "memory");
+		asm volatile("cp.async.bulk.commit_group;" : : : "memory");
+		asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+	}
+#else
+	for (uint32_t i = lane; i < size / 16; i += 32)
+		((uint4 *)lade_global(to))[i] = from[i];
+#endif
+	__syncwarp();
+}
+
 #endif

@@ -286,13 +286,15 @@ INLINE void NAME(refer)(uint8_t *t, size_t groups, bool above, ELEM reference, u
 #endif
 }
 
-/* What a sample costs, in half bytes: with unit widths, or without, if that is less. */
+/* About what a sample costs, in half bytes: with widths that are what units need, or with one, if
+ * that is less. */
 INLINE size_t NAME(cost)(const uint8_t *need, size_t units)
 {
-	unsigned width = most_of(need, units), step = 0;
-	size_t each = EACH / 4;
-	size_t own = widths_sum(need, units, width, &step) * each + units,
-	       one = width * units * each;
+	unsigned width = most_of(need, units);
+	size_t each = EACH / 4, sum = 0;
+	for (size_t u = 0; u < units; u++)
+		sum += need[u];
+	size_t own = sum * each + units, one = width * units * each;
 	return own < one ? own : one;
 }
 
@@ -469,9 +471,12 @@ static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *s
 	size_t units = (len + UNIT_BYTES - 1) / UNIT_BYTES, expected;
 	unsigned mode = NAME(choose)(how, src, (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP,
 	                             rank, &expected);
+	if (expected >= LADE_BITCOMP_SAMPLE)
+		return 0;
 	NAME(make)(how, src, len, mode, rank, &first);
 	/* A few values far out, not in the sample: zigzag differences bear these best. */
-	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse) {
+	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse &&
+	    mode != LADE_BITCOMP_SECOND_MODE) {
 		NAME(make)(how, src, len, LADE_BITCOMP_SECOND_MODE, rank, &second);
 		p = second.size < first.size ? &second : &first;
 	}

@@ -11,7 +11,7 @@
 /* Of cuda/bitcomp_decode.cu and bitcomp_encode.cu: warps of a block, and their shared memory. */
 #define WARPS 8u
 #define ROOM 8496u
-#define DESK 9520u
+#define DESK 9504u
 
 /* Blocks that a multiprocessor holds, and the most of a launch. */
 #define RESIDENT 3u
@@ -70,8 +70,9 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	uint32_t team = team_of(work), spans = team == WARPS ? spans_of(work) : 1;
+	uint32_t team_log = team == 8 ? 3 : team / 2;
 	lade__address state = work->workspace;
-	void *arguments[] = {&batch, &team, &spans, &state};
+	void *arguments[] = {&batch, &team_log, &spans, &state};
 	size_t teams = WARPS / team;
 	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams * spans),
 	                       .threads = 32 * WARPS,
@@ -119,15 +120,17 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	                           err);
 }
 
-/* Bytes a nanosecond of a GPU's kernel; not measured yet, and far above those of the host. */
-#define RATE 1000.0
-
-static double cost(void *ctx, const lade_workload *workload)
+/* Nanoseconds of the kernels on one H200, as timed: docs/performance/bitcomp.md. */
+static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	if (workload->largest > LADE__GPU_LARGEST)
-		return -1;
-	return 5000 + (double)workload->total / RATE;
+	return workload->largest > LADE__GPU_LARGEST ? -1 : 8000 + (double)workload->total / 2400;
+}
+
+static double encode_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1500;
 }
 
 static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
@@ -142,7 +145,7 @@ static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
 		.place = LADE_DEVICE, \
 		.priority = LADE_PRIORITY_BUILTIN, \
 		.ctx = (void *)(uintptr_t)&way##_codec, \
-		.cost = cost, \
+		.cost = way##_cost, \
 	};
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)

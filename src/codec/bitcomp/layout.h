@@ -41,6 +41,9 @@
 	X(4, LADE_BITCOMP_ROTATED << LADE_BITCOMP_FOLD) \
 	X(5, LADE_BITCOMP_ROTATED << LADE_BITCOMP_FOLD | LADE_BITCOMP_ABOVE)
 
+/* What the sample is, in half bytes: a sub-block is raw at once where no mode makes that less. */
+#define LADE_BITCOMP_SAMPLE (2 * 2 * LADE_BITCOMP_GROUP)
+
 /* A sub-block that is larger than this is tried once more, in the second mode.  'expected' is the
  * sample's cost in half bytes. */
 #define LADE_BITCOMP_SECOND(expected, units, sample_units) \

@@ -8,18 +8,29 @@
 #include "codec/cascaded/cascaded.h"
 #include "codec/codecs.h"
 
-/* Of cuda/cascaded.cuh: the threads of a block, and the decoded bytes that it has at a time. */
+/* Of cuda/cascaded.cuh and cascaded_decode.cu: the threads of a block, its shared memory when it
+ * decodes, and the decoded bytes that it has at a time. */
 #define THREADS 256u
+#define SHARED (8 * 8240u)
 #define BLOCK_BYTES (8 * LADE_CASCADED_BLOCK_BYTES)
 
 /* The most parts of a chunk: their number fits 16 bits. */
 #define PARTS_MAX 4096u
 
-/* The words that a kernel wants to be 0: the counter that items are taken from; one a chunk. */
-static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
+/* A word for each chunk that several blocks may share. */
+static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
 {
-	(void)stage, (void)largest, (void)total;
-	return count < SIZE_MAX / 8 ? (count + 1) * sizeof(uint32_t) : SIZE_MAX;
+	(void)stage, (void)total;
+	return largest == 0 || largest > BLOCK_BYTES ? count * sizeof(uint32_t) : 0;
+}
+
+/* The counter that chunks are taken from. */
+static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
+                               uint64_t total)
+{
+	(void)stage, (void)count, (void)largest, (void)total;
+	return sizeof(uint32_t);
 }
 
 /*
@@ -35,32 +46,13 @@ static uint32_t parts_of(const lade__gpu_work *work, size_t resident)
 	return parts ? (uint32_t)parts : 1;
 }
 
-/* Launches for items that blocks of threads take; 'words' of the workspace are 0 then. */
-static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, size_t items,
-                          size_t words, size_t resident, lade__gpu_batch *batch, void **arguments,
-                          lade_error *err)
-{
-	lade__launch l = {.threads = THREADS, .stream = work->stream};
-	lade_status status;
-	/* Without a counter block i takes the i-th item. */
-	l.blocks = (unsigned)(items < resident ? items : resident);
-	if (l.blocks < items)
-		batch->next = work->workspace;
-	if (batch->next || words > 1)
-		TRY(LADE__CU(work->device, cuMemsetD32Async, work->workspace, 0, words,
-		             work->stream));
-	TRY(lade__kernel_launch(work->device, kernel, &l, arguments, err));
-out:
-	return status;
-}
-
 /* The blocks of a kernel that the device has at once, at least 1. */
-static lade_status resident_of(const lade__gpu_work *work, lade__kernel kernel, size_t *resident,
-                               lade_error *err)
+static lade_status resident_of(const lade__gpu_work *work, lade__kernel kernel, unsigned shared,
+                               size_t *resident, lade_error *err)
 {
 	unsigned an_sm;
 	lade_status status =
-		lade__kernel_occupancy(work->device, kernel, THREADS, 0, &an_sm, err);
+		lade__kernel_occupancy(work->device, kernel, THREADS, shared, &an_sm, err);
 	*resident = status == LADE_OK ? (size_t)an_sm * work->device->info.multiprocessors : 0;
 	*resident += *resident == 0;
 	return status;
@@ -69,14 +61,20 @@ static lade_status resident_of(const lade__gpu_work *work, lade__kernel kernel, 
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	lade__address joined = work->workspace + sizeof(uint32_t);
-	size_t resident;
+	lade__address joined = work->workspace;
+	uint32_t parts = 1;
+	lade__launch l = {.threads = THREADS, .shared = SHARED, .stream = work->stream};
 	lade_status status;
-	TRY(resident_of(work, LADE__KERNEL_CASCADED_DECODE, &resident, err));
-	uint32_t parts = parts_of(work, resident);
+	if (work->largest == 0 || work->largest > BLOCK_BYTES) {
+		size_t resident;
+		TRY(resident_of(work, LADE__KERNEL_CASCADED_DECODE, SHARED, &resident, err));
+		parts = parts_of(work, resident);
+	}
 	void *arguments[] = {&batch, &parts, &joined};
-	TRY(launch(work, LADE__KERNEL_CASCADED_DECODE, work->count * parts,
-	           parts > 1 ? work->count + 1 : 1, resident, &batch, arguments, err));
+	l.blocks = (unsigned)(work->count * parts);
+	if (parts > 1)
+		TRY(LADE__CU(work->device, cuMemsetD32Async, joined, 0, work->count, work->stream));
+	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_DECODE, &l, arguments, err));
 out:
 	return status;
 }
@@ -85,12 +83,18 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__cascaded_choice choice = lade__cascaded_choice_of(work->stage);
+	lade__launch l = {.threads = THREADS, .stream = work->stream};
 	size_t resident;
 	lade_status status;
-	TRY(resident_of(work, LADE__KERNEL_CASCADED_ENCODE, &resident, err));
+	TRY(resident_of(work, LADE__KERNEL_CASCADED_ENCODE, 0, &resident, err));
 	void *arguments[] = {&batch, &choice};
-	TRY(launch(work, LADE__KERNEL_CASCADED_ENCODE, work->count, 1, resident, &batch, arguments,
-	           err));
+	/* Without a counter block i takes the i-th chunk. */
+	l.blocks = (unsigned)(work->count < resident ? work->count : resident);
+	if (l.blocks < work->count) {
+		batch.next = work->workspace;
+		TRY(LADE__CU(work->device, cuMemsetD32Async, work->workspace, 0, 1, work->stream));
+	}
+	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_ENCODE, &l, arguments, err));
 out:
 	return status;
 }
@@ -99,28 +103,29 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch};
-	lade__launch l = {.blocks = (unsigned)((work->count + 127) / 128), .threads = 128,
+	lade__launch l = {.blocks = (unsigned)((work->count + 127) / 128),
+	                  .threads = 128,
 	                  .stream = work->stream};
 	return lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_SIZE, &l, arguments, err);
 }
 
-/* Nanoseconds of the kernels, by the rates that they are made for on one H200: not timed yet.  A
- * chunk is encoded by one block of threads. */
+/* Nanoseconds of the kernels on one H200, by what they were timed at: docs/performance/cascaded.md.
+ * A chunk is encoded by one block of threads. */
 static double decode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
-	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (double)work->total / 1000;
+	return work->largest > LADE__GPU_LARGEST ? -1 : 7500 + (double)work->total / 2400;
 }
 
 static double encode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
-	double alone = (double)work->largest / 2, all = (double)work->total / 300;
+	double alone = (double)work->largest / 2, all = (double)work->total / 740;
 	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (alone > all ? alone : all);
 }
 
-static const lade__gpu_codec decode_codec = {workspace, decode, sizes};
-static const lade__gpu_codec encode_codec = {workspace, encode, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
 
 #define RECORD(way, verb) \
 	const lade_implementation lade__cascaded_##verb##_gpu = { \
