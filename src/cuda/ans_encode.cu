@@ -119,7 +119,7 @@ template <int W, bool WHOLE>
 LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t *count)
 {
 	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4;
-	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 8 ? 4 : 8;
+	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 1 ? 8 : W == 2 ? 4 : 2;
 	const uint8_t *src = p.src;
 	uint32_t bytes = p.size - p.tail, pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
 	count += 256 * W * (threadIdx.x / 32 % (8 / W));
@@ -392,7 +392,7 @@ template <int W, bool WHOLE>
 LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans_desk &desk,
                                         const uint8_t *src, uint32_t units, uint32_t lane)
 {
-	constexpr uint32_t AHEAD = !WHOLE ? 1 : W == 8 ? 2 : 4;
+	constexpr uint32_t AHEAD = !WHOLE || W > 2 ? 1 : W == 2 ? 2 : 4;
 	lade_ans_writer me;
 	uint32_t rows = units / 32, last = 4 * W - 1;
 	if (((lane + rows) & 31) < units % 32)
@@ -412,8 +412,15 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans
 		                                                                 : last;
 	/* Of row g the lane has the unit at turn + g, which counts to 32. */
 	const uint8_t *row = src + (size_t)(128 * W) * (rows - 1);
-	uint32_t turn = lane + rows - 1;
-	uint32_t byte = __ldg(row + 4 * W * (turn & 31) + last);
+	uint32_t turn = lane + rows - 1, next[AHEAD][W];
+	const uint8_t *late = row - 128 * W * (rows % AHEAD);
+	uint32_t later = turn - rows % AHEAD, byte = __ldg(row + 4 * W * (turn & 31) + last);
+	if (rows >= AHEAD) {
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++)
+			lade_ans_unit_get<W, WHOLE>(late - 128 * W * j + 4 * W * ((later - j) & 31),
+			                            next[j]);
+	}
 	me.open(lade_ans_load(symbol + (lade_ans_at)(4 * byte)), 1u << c.bits);
 	raw += (lade_ans_at)(128 * (rows - 1));
 	for (; rows % AHEAD; rows--, turn--, row -= 128 * W, raw -= 128) {
@@ -421,13 +428,6 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans
 		lade_ans_unit_get<W, WHOLE>(row + 4 * W * (turn & 31), word);
 		lade_ans_put_unit<W>(c, &me, symbol, end, raw + (lade_ans_at)(4 * (turn & 31)), pitch,
 		                     word);
-	}
-	uint32_t next[AHEAD][W];
-	if (rows) {
-#pragma unroll
-		for (uint32_t j = 0; j < AHEAD; j++)
-			lade_ans_unit_get<W, WHOLE>(row - 128 * W * j + 4 * W * ((turn - j) & 31),
-			                            next[j]);
 	}
 	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * W * AHEAD, raw -= 128 * AHEAD) {
 		uint32_t word[AHEAD][W];
