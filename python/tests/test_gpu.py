@@ -113,9 +113,14 @@ class Numba:
         return a.__cuda_array_interface__["data"][0]
 
 
+# Streams that are given by their handles live on: liblade gives memory back on them later.
+LIBS = []
+
+
 @pytest.fixture(params=[Cupy, Torch, Numba], ids=lambda c: c.__name__)
 def lib(request):
-    return request.param()
+    LIBS.append(request.param())
+    return LIBS[-1]
 
 
 def test_no_copies(lib):
