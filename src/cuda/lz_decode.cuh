@@ -352,7 +352,7 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 			return LADE_GPU_NOSPACE;
 		cap = told;
 	}
-	lade_lz_out o = lade_lz_begin<W>(&t->exec, c.dst, warp, lane);
+	lade_lz_out o = lade_lz_begin<W>(&t->exec, c.src, n, c.dst, cap, warp, lane);
 	uint32_t shift = o.done;
 	uint32_t begin = at + warp * SPAN;
 	if (at < n)

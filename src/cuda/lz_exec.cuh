@@ -68,6 +68,7 @@ struct lade_lz_out {
 	uint32_t done;   /* v: the output before it is made */
 	uint32_t end;    /* v: what was handed in ends here */
 	uint32_t pieces; /* so many were handed in */
+	bool alike;      /* a source byte's address may be one's of the output but for its high half */
 };
 
 /* What a lane hands in: two pieces, each of 'size' bytes, or empty. */
@@ -95,18 +96,20 @@ template <int W> static __device__ __forceinline__ bool lade_team_any(bool what)
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-/* Begins a chunk's output. */
+/* Begins the output of a chunk of 'n' bytes at 'src', of at most 'cap' bytes. */
 template <int W>
-static __device__ __forceinline__ lade_lz_out lade_lz_begin(lade_lz_exec<W> *x, uint8_t *dst,
-                                                            uint32_t warp, uint32_t lane)
+static __device__ __forceinline__ lade_lz_out
+lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, uint32_t cap,
+              uint32_t warp, uint32_t lane)
 {
 	uint32_t shift = (uint32_t)(uintptr_t)dst & (LADE_LZ_TILE - 1);
+	uint32_t apart = (uint32_t)(uintptr_t)src - (uint32_t)(uintptr_t)(dst - shift);
 #pragma unroll 1
 	for (uint32_t i = 32 * warp + lane; i < 4 * x->TILES; i += 32 * W)
 		x->word[i] = lade_lz_word{0, (uint32_t)-8};
 	if (warp == 0 && lane == 0)
 		x->alone = (uint32_t)-16;
-	return lade_lz_out{dst - shift, shift, shift, 0};
+	return lade_lz_out{dst - shift, shift, shift, 0, apart < shift + cap || 0 - apart < n};
 }
 
 /* Notes the pieces that cover the words' beginnings in [first, end], of the sequence whose second
@@ -215,8 +218,9 @@ static __device__ __forceinline__ void lade_lz_resolve_tile(lade_lz_exec<1> *x, 
 		value[k] = ((const uint8_t *)x->value)[at >> (8 * k) & 255];
 }
 
-/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do.  The caller
- * sees to a barrier before and behind. */
+/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no source
+ * byte's address is like one of theirs but for its high half.  The caller sees to a barrier before
+ * and behind. */
 template <int W, bool FULL>
 static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_t *base,
                                                       uint32_t w0, uint32_t from, uint32_t end,
@@ -256,7 +260,7 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 			/* A window that is not full may reach over other memory, the chunk's source
 			 * even: only what lies in [from, end) is its own. */
 			uint64_t in = at[k] + k - (uint64_t)(uintptr_t)(base + w0);
-			bool inside = FULL ? in < WINDOW : in - (from - w0) < end - from;
+			bool inside = FULL ? (uint32_t)in < WINDOW : in - (from - w0) < end - from;
 			source[k] = inside ? (uint32_t)in
 			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
 		}
@@ -510,7 +514,7 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 		lade_team_sync<W>();
 		while (marked - w0 >= WINDOW) {
 			uint32_t n = WINDOW, first = w0 / 32;
-			if (o->done != w0) {
+			if (o->done != w0 || o->alike) {
 				lade_lz_window_part<W>(x, o->base, w0, o->done, w0 + n, warp, lane);
 			} else {
 				uint32_t one = x->word[first % (4 * x->TILES)].last;

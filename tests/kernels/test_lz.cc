@@ -14,6 +14,7 @@
 #include <lz4.h>
 #include <lz4hc.h>
 #include <snappy-c.h>
+#include <sys/mman.h>
 
 #include "lz_data.h"
 
@@ -305,6 +306,43 @@ static void sources_beside_destinations(void **)
 	}
 }
 
+/* A source may lie 4 GiB from the output, so that addresses are alike but for their high halves. */
+static void sources_far_from_destinations(void **)
+{
+	constexpr size_t FAR = (size_t)1 << 32, ROOM = 32768;
+	void *all = mmap(nullptr, FAR + ROOM, PROT_NONE,
+	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(all != MAP_FAILED);
+	uint8_t *low = (uint8_t *)all, *high = low + FAR;
+	assert_int_equal(mprotect(low, ROOM, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(mprotect(high, ROOM, PROT_READ | PROT_WRITE), 0);
+	rng r = {0xfa4};
+	for (const kernel &k : kernels) {
+		for (uint32_t round = 0; round < 8; round++) {
+			bytes raw = make_data(&r, 5000 + rng_below(&r, 3000));
+			bytes s = encode(&r, k.snappy, raw);
+			assert_true(s.size() <= ROOM / 2);
+			size_t lead = rng_below(&r, 4096), other = lead + rng_below(&r, 4096);
+			uint8_t *dst = (round % 2 ? low : high) + lead;
+			uint8_t *to = (round % 2 ? high : low) + (round % 4 < 2 ? lead : other);
+			const uint8_t *src = to;
+			memcpy(to, s.data(), s.size());
+			uint64_t size = s.size(), cap = raw.size(), got = 77;
+			uint32_t status = 77, next = 0;
+			lade_gpu_batch batch = {&src, &size, &dst, &cap, &got,
+			                        &status, nullptr, &next, 1};
+			emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
+			config.seed = round;
+			emu_result e = emu_launch(config, [&] { k.run(batch); });
+			assert_true(e.ok);
+			assert_int_equal(status, LADE_GPU_OK);
+			assert_int_equal(got, raw.size());
+			assert_memory_equal(dst, raw.data(), raw.size());
+		}
+	}
+	munmap(all, FAR + ROOM);
+}
+
 /* A chunk that failed before is not touched, and keeps its status. */
 static void failed_before(void **)
 {
@@ -339,6 +377,7 @@ int main(void)
 		cmocka_unit_test(damaged_streams),
 		cmocka_unit_test(bad_arguments),
 		cmocka_unit_test(sources_beside_destinations),
+		cmocka_unit_test(sources_far_from_destinations),
 		cmocka_unit_test(failed_before),
 	};
 	return cmocka_run_group_tests_name("kernel_lz", tests, NULL, NULL);
