@@ -429,27 +429,33 @@ LADE_DEVICE uint32_t lade_ans_put_units(const lade_ans_choice &c, const lade_ans
 		lade_ans_put_unit<W>(c, &me, symbol, end, raw + (lade_ans_at)(4 * (turn & 31)), pitch,
 		                     word);
 	}
-	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * W * AHEAD, raw -= 128 * AHEAD) {
-		uint32_t word[AHEAD][W];
+	bool three = W == 1 && WHOLE && c.bits <= 10;
+	for (; three && rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * AHEAD) {
+		uint32_t all[4];
 #pragma unroll
 		for (uint32_t j = 0; j < AHEAD; j++) {
-			uint32_t then = turn - j - AHEAD;
-#pragma unroll
-			for (int k = 0; k < W; k++)
-				word[j][k] = next[j][k];
+			all[j] = next[j][0];
 			if (rows > AHEAD)
 				lade_ans_unit_get<W, WHOLE>(
-					row - 128 * W * (j + AHEAD) + 4 * W * (then & 31), next[j]);
-			if (W > 1 || !WHOLE || c.bits > 10)
-				lade_ans_put_unit<W>(
-					c, &me, symbol, end,
-					raw - 128 * j + (lade_ans_at)(4 * ((turn - j) & 31)), pitch,
-					word[j]);
+					row - 128 * (j + AHEAD) + 4 * ((turn - j - AHEAD) & 31),
+					next[j]);
 		}
-		if (W == 1 && WHOLE && c.bits <= 10) {
-			uint32_t all[4] = {word[0][0], word[1 % AHEAD][0], word[2 % AHEAD][0],
-			                   word[3 % AHEAD][0]};
-			lade_ans_put_sixteen(&me, symbol, end, all);
+		lade_ans_put_sixteen(&me, symbol, end, all);
+	}
+	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * W * AHEAD, raw -= 128 * AHEAD) {
+#pragma unroll
+		for (uint32_t j = 0; j < AHEAD; j++) {
+			uint32_t word[W];
+#pragma unroll
+			for (int k = 0; k < W; k++)
+				word[k] = next[j][k];
+			if (rows > AHEAD)
+				lade_ans_unit_get<W, WHOLE>(row - 128 * W * (j + AHEAD) +
+				                                    4 * W * ((turn - j - AHEAD) & 31),
+				                            next[j]);
+			lade_ans_put_unit<W>(c, &me, symbol, end,
+			                     raw - 128 * j + (lade_ans_at)(4 * ((turn - j) & 31)),
+			                     pitch, word);
 		}
 	}
 	uint32_t before = me.last;
