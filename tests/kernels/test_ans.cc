@@ -347,14 +347,13 @@ static void damaged(void **state)
 		       &r, &out, &status);
 		for (size_t k = 0; k < bad.size(); k++, all++) {
 			bytes want(caps[k]);
-			bool host = host_run(text, false, bad[k], &want) == LADE_OK;
-			if (host != (status[k] == 0))
-				fail_msg("%s, try %llu, chunk %zu: the host says %s, the kernel %u",
-				         text, (unsigned long long)i, k, host ? "OK" : "no",
-				         status[k]);
-			if (host)
+			lade_status host = host_run(text, false, bad[k], &want);
+			if ((uint32_t)host != status[k])
+				fail_msg("%s, try %llu, chunk %zu: the host says %u, the kernel %u",
+				         text, (unsigned long long)i, k, (unsigned)host, status[k]);
+			if (host == LADE_OK)
 				assert_true(out[k] == want);
-			fine += host;
+			fine += host == LADE_OK;
 		}
 	}
 	print_message("%u of %u are still chunks\n", fine, all);
