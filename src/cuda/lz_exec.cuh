@@ -366,6 +366,12 @@ static __device__ __forceinline__ uint4 lade_lz_unit(uint4 a, uint4 b, uint32_t 
 	                  __funnelshift_r(w[2], w[3], shift), __funnelshift_r(w[3], w[4], shift));
 }
 
+/* 'unit', or the nearest of 1 to 'last'. */
+static __device__ __forceinline__ uint32_t lade_lz_unit_of(uint32_t unit, uint32_t last)
+{
+	return unit < 1 ? 1 : unit < last ? unit : last;
+}
+
 /*
  * Copies 'size' bytes, whole tiles, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
  * 'src' may lie before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
@@ -382,25 +388,26 @@ static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t 
 	uint32_t before = (uint32_t)(uintptr_t)src & 15, last = size / 16 - 2;
 	const uint4 *from = (const uint4 *)lade_global(src - before);
 	uint4 *to = (uint4 *)lade_global(dst);
-	uint32_t i = 1 + thread;
-	if (last <= 32 * W) {
-		if (i <= last)
+	uint32_t i = thread;
+	if (last < 32 * W) {
+		if (i && i <= last)
 			to[i] = lade_lz_unit(from[i], from[i + 1], before);
 		i = last + 1;
 	}
-	/* All loads are unconditional: what passes the end makes the last unit once more. */
+	/* All loads are unconditional: what passes the end makes the last unit once more, and who
+	 * has unit 0 the one behind it.  So a warp's stores are whole lines where 'dst' begins one. */
 #pragma unroll 1
 	for (; i <= last; i += 32 * W * LADE_LZ_COPIES) {
 		uint4 a[LADE_LZ_COPIES], b[LADE_LZ_COPIES];
 #pragma unroll
 		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++) {
-			uint32_t unit = i + 32 * W * k < last ? i + 32 * W * k : last;
+			uint32_t unit = lade_lz_unit_of(i + 32 * W * k, last);
 			a[k] = from[unit];
 			b[k] = from[unit + 1];
 		}
 #pragma unroll
 		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++)
-			to[i + 32 * W * k < last ? i + 32 * W * k : last] =
+			to[lade_lz_unit_of(i + 32 * W * k, last)] =
 				lade_lz_unit(a[k], b[k], before);
 	}
 	if (thread < 32)
