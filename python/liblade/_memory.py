@@ -12,9 +12,9 @@ from typing import Any
 class CudaStream:
     """A stream of a device: borrowed from somebody, or made here and freed with the object."""
 
-    __slots__ = ("__weakref__", "_device", "_free", "_ptr")
+    __slots__ = ("__weakref__", "_device", "_owner", "_ptr")
     _device: int
-    _free: Callable[[int, int], None] | None
+    _owner: object  # a capsule, which frees the stream when the last has gone that holds it
     _ptr: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -26,7 +26,7 @@ class CudaStream:
         self = cls.__new__(cls)
         self._ptr = int(getattr(cuda_stream, "ptr", cuda_stream))
         self._device = device_idx
-        self._free = None
+        self._owner = None
         return self
 
     @classmethod
@@ -35,16 +35,9 @@ class CudaStream:
         from . import _lade
 
         self = cls.__new__(cls)
-        self._free = None
         self._device = max(device_idx, 0)
-        self._ptr = _lade._stream_new(self._device)
-        self._free = _lade._stream_free
+        self._ptr, self._owner = _lade._stream_new(self._device)
         return self
-
-    def __del__(self) -> None:
-        free = getattr(self, "_free", None)
-        if free is not None:
-            free(self._device, self._ptr)
 
     def synchronize(self) -> None:
         """Waits for all work that was enqueued before."""

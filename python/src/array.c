@@ -268,6 +268,13 @@ void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_obje
 	PY_REPLACE(array->stream_object, Py_XNewRef(stream_object));
 }
 
+py_array *py_array_keep_stream(py_array *array, uintptr_t stream, PyObject *object)
+{
+	if (array && array->stream == stream && !array->stream_object)
+		array->stream_object = Py_XNewRef(py_stream_keeper(object));
+	return array;
+}
+
 /* ---- arrays ----------------------------------------------------------------------------- */
 
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream)
@@ -302,7 +309,9 @@ bool py_array_grow(py_array *array, size_t cap)
 
 	if (array->cap >= cap)
 		return true;
-	larger = py_array_new(array->st, cap, array->place, array->stream);
+	larger = py_array_keep_stream(
+		py_array_new(array->st, cap, array->place, array->stream), array->stream,
+		array->stream_object);
 	ok = larger && py_array_swap(array, larger) && py_array_flat(array, PY_BYTES, cap);
 	Py_XDECREF(larger);
 	return ok;
@@ -328,7 +337,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	size_t block_size = a->block_size, cap = a->cap;
 	lade_place place = a->place;
 	uintptr_t stream = a->stream;
-	PyObject *owner = a->owner;
+	PyObject *owner = a->owner, *stream_object = a->stream_object;
 
 	if (!atomic_compare_exchange_strong(&a->exports, &mine, PY_SSIZE_T_MIN / 2)) {
 		lade_error err;
@@ -344,6 +353,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	a->cap = b->cap;
 	a->place = b->place;
 	a->stream = b->stream;
+	a->stream_object = b->stream_object;
 	a->owner = b->owner;
 	a->lent = b->lent;
 	b->data = data;
@@ -352,6 +362,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	b->cap = cap;
 	b->place = place;
 	b->stream = stream;
+	b->stream_object = stream_object;
 	b->owner = owner;
 	b->lent = lent;
 	/* The sizes follow from the capacities until somebody says better.  One dimension needs no
@@ -425,7 +436,8 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 			"a strided array on a device cannot be copied; make it contiguous first");
 		return NULL;
 	}
-	out = py_array_new(st, array->size, place, stream);
+	out = py_array_keep_stream(py_array_new(st, array->size, place, stream), array->stream,
+	                           array->stream_object);
 	if (!out)
 		return NULL;
 	if (!array->contiguous) {

@@ -105,7 +105,15 @@ bool py_device_arg(py_state *st, PyObject *object, int32_t *device)
 
 PyObject *py_stream_keeper(PyObject *object)
 {
-	return !object || object == Py_None || PyLong_Check(object) ? NULL : object;
+	PyObject *owner;
+
+	if (!object || object == Py_None || PyLong_Check(object))
+		return NULL;
+	owner = PyCapsule_CheckExact(object) ? NULL : PyObject_GetAttrString(object, "_owner");
+	if (!owner)
+		PyErr_Clear();
+	Py_XDECREF(owner); /* the stream has it as well */
+	return owner && PyCapsule_CheckExact(owner) ? owner : object;
 }
 
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -119,7 +127,8 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	                                        &stream_object) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_from(st, source, stream);
+	return (PyObject *)py_array_keep_stream(py_array_from(st, source, stream), stream,
+	                                        stream_object);
 }
 
 static const char *place_text(lade_place place, char *text, size_t cap)
@@ -351,7 +360,9 @@ static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 		return Py_NewRef(self);
 	if (device == PY_DEVICE_ANY)
 		device = 0;
-	return (PyObject *)py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream);
+	return (PyObject *)py_array_keep_stream(
+		py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream), stream,
+		stream_object);
 }
 
 static PyObject *array_tobytes(PyObject *self, PyObject *unused)

@@ -399,6 +399,22 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 	return (PyObject *)out;
 }
 
+PyObject *py_batch_keep_stream(PyObject *out, uintptr_t stream, PyObject *object)
+{
+	py_batch *batch = (py_batch *)out;
+
+	if (!batch || batch->stream != stream)
+		return out;
+	if (!batch->stream_object)
+		batch->stream_object = Py_XNewRef(py_stream_keeper(object));
+	if (batch->owner && Py_TYPE(batch->owner) == batch->st->array_type)
+		py_array_keep_stream((py_array *)batch->owner, stream, object);
+	for (size_t i = 0; batch->arrays && i < batch->count; i++)
+		py_array_keep_stream(
+			(py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i), stream, object);
+	return out;
+}
+
 static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int32_t device_id)
 {
 	lade_place place = LADE_PLACE_HOST;
@@ -482,12 +498,13 @@ static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (on_device(batch, device))
 		return Py_NewRef(self);
 	if (!batch->pieces || batch->place.kind != LADE_DEVICE)
-		return batch_move(batch, true, stream, device);
+		return py_batch_keep_stream(batch_move(batch, true, stream, device), stream,
+		                            stream_object);
 	/* A stream is one device's: from one to another by way of the host. */
 	host = (py_batch *)batch_move(batch, false, batch->stream, 0);
 	out = host ? batch_move(host, true, stream, device) : NULL;
 	Py_XDECREF(host);
-	return out;
+	return py_batch_keep_stream(out, stream, stream_object);
 }
 
 static PyObject *batch_synchronize(PyObject *self, PyObject *unused)

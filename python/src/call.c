@@ -221,6 +221,7 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 		Py_XDECREF(*got);
 		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
 		                    call->codec->stream);
+		py_array_keep_stream(*got, call->codec->stream, call->codec->stream_object);
 		if (!*got) {
 			py_work_reset(&one);
 			return false;
@@ -415,6 +416,7 @@ static py_array *lay_out(const py_call *call, py_work *work)
 	if (place.kind != LADE_DEVICE)
 		place = LADE_PLACE_HOST;
 	block = py_array_new(call->codec->st, total, place, place.kind ? call->codec->stream : 0);
+	py_array_keep_stream(block, call->codec->stream, call->codec->stream_object);
 	total = 0;
 	for (size_t i = 0; block && i < work->count; i++) {
 		lade_span *dst = &work->items[i].dst;

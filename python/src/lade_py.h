@@ -164,6 +164,10 @@ bool py_array_sized(py_array *array);
 void py_array_tie(py_array *array, py_results *results, size_t i, bool unsized);
 /* Orders the array's use by another stream from now on. */
 void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_object);
+
+/* Where 'array', which may be NULL, is on 'stream': 'object' stays as long as its memory, which is
+ * given back on that stream.  The array again. */
+py_array *py_array_keep_stream(py_array *array, uintptr_t stream, PyObject *object);
 /* Drops what other threads left behind. */
 void py_drain(py_state *st);
 
@@ -286,6 +290,8 @@ void py_batch_tie(py_batch *batch, py_results *results, bool unsized);
 py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_place place,
                           py_dtype dtype, uintptr_t stream);
 PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
+/* As py_array_keep_stream(), of a batch and its arrays. */
+PyObject *py_batch_keep_stream(PyObject *out, uintptr_t stream, PyObject *object);
 PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
                          uintptr_t stream);
 
@@ -394,7 +400,8 @@ bool py_address(PyObject *object, const char *what, char **address);
 /* The number of a device that is there; PY_DEVICE_ANY for None and for no object. */
 #define PY_DEVICE_ANY (-1)
 bool py_device_arg(py_state *st, PyObject *object, int32_t *device);
-/* The object again where the stream is its own and dies with it; no new reference. */
+/* What to hold so that the stream lives: the owner in a CudaStream, or the object, where the stream
+ * is its own and dies with it; NULL: of a handle nobody knows.  No new reference. */
 PyObject *py_stream_keeper(PyObject *object);
 
 #endif

@@ -22,7 +22,8 @@ static PyObject *as_array(PyObject *module, PyObject *args, PyObject *kwargs)
 	                                 &stream_object) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_from(state_of(module), source, stream);
+	return (PyObject *)py_array_keep_stream(py_array_from(state_of(module), source, stream),
+	                                        stream, stream_object);
 }
 
 /* as_arrays(sources, cuda_stream=0), as_arrays(buffer, offsets, sizes, cuda_stream=0) */
@@ -54,13 +55,16 @@ static PyObject *as_arrays(PyObject *module, PyObject *args, PyObject *kwargs)
 	if (!py_stream_arg(stream_object, &stream))
 		return NULL;
 	if (!offsets && !sizes)
-		return py_batch_arrays(state_of(module), source, stream);
+		return py_batch_keep_stream(py_batch_arrays(state_of(module), source, stream),
+		                            stream, stream_object);
 	if (!offsets || !sizes) {
 		PyErr_SetString(PyExc_TypeError,
 		                "as_arrays() wants both offsets and sizes, or neither");
 		return NULL;
 	}
-	return py_batch_table(state_of(module), source, offsets, sizes, stream);
+	return py_batch_keep_stream(
+		py_batch_table(state_of(module), source, offsets, sizes, stream), stream,
+		stream_object);
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -73,7 +77,9 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 	                                 &stream_object, &copy) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_from_dlpack(state_of(module), source, stream, copy);
+	return (PyObject *)py_array_keep_stream(
+		py_array_from_dlpack(state_of(module), source, stream, copy), stream,
+		stream_object);
 }
 
 static PyObject *set_allocator(PyObject *module, PyObject *args)
@@ -159,8 +165,10 @@ static PyObject *empty(PyObject *module, PyObject *args)
 		             size, kind);
 		return NULL;
 	}
-	return (PyObject *)py_array_new(state_of(module), (size_t)size,
-	                                (lade_place){(lade_kind)kind, device}, stream);
+	return (PyObject *)py_array_keep_stream(
+		py_array_new(state_of(module), (size_t)size, (lade_place){(lade_kind)kind, device},
+	                     stream),
+		stream, stream_object);
 }
 
 /* (blocks in use, their bytes, blocks ever taken): what tests of leaks and of out= look at. */
@@ -203,9 +211,19 @@ static PyObject *cuda_version(PyObject *module, PyObject *unused)
 	return PyLong_FromLong(info->driver_version);
 }
 
+static void stream_end(PyObject *owner)
+{
+	lade_stream stream = PyCapsule_GetPointer(owner, NULL);
+
+	lade_stream_free((int32_t)(intptr_t)PyCapsule_GetContext(owner), stream);
+}
+
+/* The handle, and a capsule that owns the stream.  The collector of garbage, which ends objects in
+ * any order, does not see capsules: so that arrays that hold it give their memory back before. */
 static PyObject *stream_new(PyObject *module, PyObject *args)
 {
 	lade_stream stream = NULL;
+	PyObject *owner;
 	lade_status status;
 	lade_error err;
 	int device;
@@ -219,7 +237,16 @@ static PyObject *stream_new(PyObject *module, PyObject *args)
 		py_raise(state_of(module), &err, SIZE_MAX);
 		return NULL;
 	}
-	return PyLong_FromVoidPtr(stream);
+	owner = PyCapsule_New(stream, NULL, stream_end);
+	if (!owner) {
+		lade_stream_free(device, stream);
+		return NULL;
+	}
+	if (PyCapsule_SetContext(owner, (void *)(intptr_t)device)) {
+		Py_DECREF(owner);
+		return NULL;
+	}
+	return Py_BuildValue("(NN)", PyLong_FromVoidPtr(stream), owner);
 }
 
 static PyObject *stream_wait(PyObject *module, PyObject *args)
@@ -240,21 +267,6 @@ static PyObject *stream_wait(PyObject *module, PyObject *args)
 		py_raise(state_of(module), &err, SIZE_MAX);
 		return NULL;
 	}
-	Py_RETURN_NONE;
-}
-
-static PyObject *stream_free(PyObject *module, PyObject *args)
-{
-	uintptr_t stream;
-	PyObject *number;
-	int device;
-
-	(void)module;
-	if (!PyArg_ParseTuple(args, "iO", &device, &number) || !py_stream_arg(number, &stream))
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	lade_stream_free(device, (lade_stream)stream);
-	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;
 }
 
@@ -367,7 +379,6 @@ static PyMethodDef functions[] = {
 	{"_cuda_version", cuda_version, METH_NOARGS, NULL},
 	{"_stream_new", stream_new, METH_VARARGS, NULL},
 	{"_stream_wait", stream_wait, METH_VARARGS, NULL},
-	{"_stream_free", stream_free, METH_VARARGS, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
 	{"_suggest", py_suggest, METH_VARARGS, NULL},

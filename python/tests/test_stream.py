@@ -267,6 +267,38 @@ def test_streams_follow_each_other():
     assert there(X).__dlpack__(stream=-1) and there(X).__dlpack__(stream=two.ptr)
 
 
+@pytest.mark.parametrize("make", [
+    lambda s: there(X, s),
+    lambda s: as_array(there(X), cuda_stream=s),
+    lambda s: liblade.from_dlpack(there(X), cuda_stream=s, copy=True),
+    lambda s: liblade.as_arrays([X, X]).cuda(cuda_stream=s),
+    lambda s: liblade.as_arrays([X, X]).cuda(cuda_stream=s)[1],
+    lambda s: liblade.as_arrays(X, [0, 64], [64, 64]).cuda(cuda_stream=s)[1],
+    lambda s: raw(s).encode(there(X, s)),
+    lambda s: Codec(algorithm="LZ4", cuda_stream=s).encode(there(X, s)),
+    lambda s: Codec(algorithm="LZ4", cuda_stream=s).decode(Codec(algorithm="LZ4").encode(X).cuda()),
+    lambda s: raw(s).encode([there(X, s), X])[0],
+])
+def test_memory_keeps_its_stream(make):
+    """Memory is given back on its stream, which must live as long, whoever else forgets it."""
+    stream = liblade.CudaStream.make_new()
+    gone = weakref.ref(stream)
+    a = make(stream)
+    del stream
+    gc.collect()
+    a.synchronize()
+    del a
+    gc.collect()
+    assert not gone()
+    # And where the collector of garbage finds both at once.
+    stream = liblade.CudaStream.make_new()
+    garbage = [stream, make(stream), stream]
+    garbage.append(garbage)
+    del stream, garbage
+    gc.collect()
+    there(X).synchronize()
+
+
 def test_objects_may_die_at_once():
     rng = random.Random(EMU.seed if EMU else 1)
     streams = [0, liblade.CudaStream.make_new(), liblade.CudaStream.make_new()]
