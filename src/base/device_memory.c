@@ -22,6 +22,25 @@ enum {
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
+/* Other devices reach a pool's memory, and be it by the driver's copies, only where they were given
+ * access; those that cannot have it are left out. */
+static lade_status share_pool(lade__device *device, void *pool, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	int count = 0;
+
+	TRY(LADE__CU(device, cuDeviceGetCount, &count));
+	for (int i = 0; i < count; i++) {
+		lade__pool_access access = {.location_type = 1, .location_id = i, .flags = 3};
+		int can = 0;
+		if (i != device->number &&
+		    !device->driver->cuDeviceCanAccessPeer(&can, i, device->handle) && can)
+			TRY(LADE__CU(device, cuMemPoolSetAccess, pool, &access, 1));
+	}
+out:
+	return status;
+}
+
 static lade_status make_pool(lade__device *device, void **pool, lade_error *err)
 {
 	lade__pool_props props = {
@@ -35,6 +54,7 @@ static lade_status make_pool(lade__device *device, void **pool, lade_error *err)
 	*pool = NULL;
 	TRY(LADE__CU(device, cuMemPoolCreate, pool, &props));
 	TRY(LADE__CU(device, cuMemPoolSetAttribute, *pool, POOL_THRESHOLD, &threshold));
+	TRY(share_pool(device, *pool, err));
 out:
 	if (status != LADE_OK && *pool) {
 		device->driver->cuMemPoolDestroy(*pool);

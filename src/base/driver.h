@@ -49,6 +49,13 @@ typedef struct lade__pool_props {
 	unsigned char reserved[54];
 } lade__pool_props;
 
+/* CUmemAccessDesc. */
+typedef struct lade__pool_access {
+	int location_type; /* 1: CU_MEM_LOCATION_TYPE_DEVICE */
+	int location_id;
+	int flags; /* 3: CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+} lade__pool_access;
+
 /* CUmemcpyAttributes. */
 typedef struct lade__copy_attributes {
 	int source_order; /* 1: sources are read in stream order, 3: at any time from now on */
@@ -104,6 +111,9 @@ typedef struct lade__copy_attributes {
 	X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (void *pool, int what, void *value))  \
 	X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (void *pool, int what, void *value))  \
 	X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (void *pool, size_t keep))                        \
+	X(cuMemPoolSetAccess, "cuMemPoolSetAccess",                                             \
+	  (void *pool, const lade__pool_access *access, size_t count))                          \
+	X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *can, int device, int peer))     \
 	X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                   \
 	  (lade__address *ptr, size_t size, void *pool, void *stream))                          \
 	X(cuMemFreeAsync, "cuMemFreeAsync", (lade__address ptr, void *stream))                  \

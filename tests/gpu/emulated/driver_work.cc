@@ -133,11 +133,36 @@ API cuMemPoolCreate(void **out, const lade__pool_props *props)
 	REFUSE(props->alloc_type != 1 || props->location_type != 1, INVALID_VALUE);
 	REFUSE(of < 0 || of >= EMULATED_DEVICES || !emulated.device[of].pools, NOT_SUPPORTED);
 	dawdle();
-	pool *p = new pool{of, 0, 0, 0};
+	pool *p = new pool{of, 0, 0, 0, false};
 	pools.push_back(p);
 	handles.insert(p);
 	emulated.pools++;
 	*out = p;
+	return OK;
+}
+
+API cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	guard locked;
+	int rc = fails(__func__);
+	REFUSE(device < 0 || device >= EMULATED_DEVICES || peer < 0 || peer >= EMULATED_DEVICES,
+	       INVALID_DEVICE);
+	*can = device != peer;
+	return rc;
+}
+
+API cuMemPoolSetAccess(void *handle, const lade__pool_access *access, size_t count)
+{
+	ENTER;
+	pool *p = known<pool>(handle);
+	REFUSE(!p, INVALID_VALUE);
+	for (size_t i = 0; i < count; i++) {
+		int to = access[i].location_id;
+		REFUSE(access[i].location_type != 1 || to < 0 || to >= EMULATED_DEVICES ||
+		               to == p->device || access[i].flags != 3,
+		       INVALID_VALUE);
+		p->shared = true;
+	}
 	return OK;
 }
 
@@ -305,10 +330,19 @@ static int add_copy(stream *s, uint64_t dst, uint64_t src, size_t size, source_o
 	return stream_add(s, (op &&)o);
 }
 
+/* Memory of a pool of another device, which no other was given access to. */
+static bool out_of_reach(lade__address at, int device)
+{
+	const block *b = memory_find(at);
+	return b && b->from && b->device != device && !b->from->shared;
+}
+
 API cuMemcpyAsync(lade__address dst, lade__address src, size_t size, void *to)
 {
 	ENTER_DEVICE;
 	STREAM_HERE(s, to);
+	REFUSE(size && (out_of_reach(dst, device_now()) || out_of_reach(src, device_now())),
+	       INVALID_VALUE);
 	return add_copy(s, dst, src, size, IN_STREAM_ORDER);
 }
 

@@ -57,6 +57,7 @@ enum memory_kind {
 struct pool {
 	int device;
 	uint64_t used, reserved, threshold;
+	bool shared; /* other devices were given access */
 };
 
 struct block {
