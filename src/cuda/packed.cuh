@@ -214,6 +214,17 @@ LADE_DEVICE uint32_t lade_packed_bits(const uint32_t *s, uint32_t at)
 	return __funnelshift_r(s[at / 32], s[at / 32 + 1], at & 31);
 }
 
+/* 128 bits from bit 'at' on, and the word that the last of them are in. */
+LADE_DEVICE void lade_packed_window(const uint32_t *s, uint32_t at, uint32_t q[5])
+{
+#pragma unroll
+	for (uint32_t k = 0; k < 5; k++)
+		q[k] = s[at / 32 + k];
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		q[k] = __funnelshift_r(q[k], q[k + 1], at & 31);
+}
+
 /*
  * The lane's values, 'width' bits each from bit 'at' on, in their places in 16 bytes.
  */
@@ -234,12 +245,7 @@ LADE_DEVICE void lade_packed_unpack(const uint32_t *s, uint32_t at, uint32_t wid
 	/* 4 >> LOG values are in a word's place: word k begins k * fields bits on. */
 	constexpr uint32_t EACH = 4 >> LOG;
 	uint32_t q[5], fields = width * EACH, mask = lade_packed_mask(width);
-#pragma unroll
-	for (uint32_t k = 0; k < 5; k++)
-		q[k] = s[at / 32 + k];
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		q[k] = __funnelshift_r(q[k], q[k + 1], at & 31);
+	lade_packed_window(s, at, q);
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
 		uint32_t v = q[0];
@@ -367,12 +373,7 @@ LADE_DEVICE void lade_packed_look_up(const uint8_t *dict, const uint32_t *s, uin
                                      uint32_t width, uint32_t *w)
 {
 	uint32_t q[5], fields = 4 * width, mask = lade_packed_mask(width);
-#pragma unroll
-	for (uint32_t k = 0; k < 5; k++)
-		q[k] = s[at / 32 + k];
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		q[k] = __funnelshift_r(q[k], q[k + 1], at & 31);
+	lade_packed_window(s, at, q);
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
 		uint32_t v = q[0];
