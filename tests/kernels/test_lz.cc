@@ -271,6 +271,25 @@ static void bad_arguments(void **)
 	assert_int_equal(out[0], 9);
 }
 
+/* Kernel 'k' makes 'raw' at 'dst' of 's' at 'src', and leaves that as it is. */
+static void expect_decoded(const kernel &k, const uint8_t *src, const bytes &s, uint8_t *dst,
+                           const bytes &raw, uint32_t seed)
+{
+	uint64_t size = s.size(), cap = raw.size(), got = 77;
+	uint32_t status = 77, next = 0;
+	lade_gpu_batch batch = {&src, &size, &dst, &cap, &got, &status, nullptr, &next, 1};
+	emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
+	config.seed = seed;
+	emu_result e = emu_launch(config, [&] { k.run(batch); });
+	if (!e.ok)
+		print_error("%s: %s\n", k.name, e.message);
+	assert_true(e.ok);
+	assert_int_equal(status, LADE_GPU_OK);
+	assert_int_equal(got, raw.size());
+	assert_memory_equal(dst, raw.data(), raw.size());
+	assert_memory_equal(src, s.data(), s.size());
+}
+
 /* A source may lie as near to its destination as it likes, on either side, within what a window
  * covers: its bytes are not those of the output. */
 static void sources_beside_destinations(void **)
@@ -288,20 +307,7 @@ static void sources_beside_destinations(void **)
 			const uint8_t *src = round % 2 ? one : other;
 			uint8_t *dst = round % 2 ? other : one;
 			memcpy((uint8_t *)src, s.data(), s.size());
-			uint64_t size = s.size(), cap = raw.size(), got = 77;
-			uint32_t status = 77, next = 0;
-			lade_gpu_batch batch = {&src, &size, &dst, &cap, &got,
-			                        &status, nullptr, &next, 1};
-			emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
-			config.seed = round;
-			emu_result e = emu_launch(config, [&] { k.run(batch); });
-			if (!e.ok)
-				print_error("%s: %s\n", k.name, e.message);
-			assert_true(e.ok);
-			assert_int_equal(status, LADE_GPU_OK);
-			assert_int_equal(got, raw.size());
-			assert_memory_equal(dst, raw.data(), raw.size());
-			assert_memory_equal(src, s.data(), s.size());
+			expect_decoded(k, src, s, dst, raw, round);
 		}
 	}
 }
@@ -325,19 +331,8 @@ static void sources_far_from_destinations(void **)
 			size_t lead = rng_below(&r, 4096), other = lead + rng_below(&r, 4096);
 			uint8_t *dst = (round % 2 ? low : high) + lead;
 			uint8_t *to = (round % 2 ? high : low) + (round % 4 < 2 ? lead : other);
-			const uint8_t *src = to;
 			memcpy(to, s.data(), s.size());
-			uint64_t size = s.size(), cap = raw.size(), got = 77;
-			uint32_t status = 77, next = 0;
-			lade_gpu_batch batch = {&src, &size, &dst, &cap, &got,
-			                        &status, nullptr, &next, 1};
-			emu_config config = {.kernel = k.name, .block = k.threads, .shared = k.shared};
-			config.seed = round;
-			emu_result e = emu_launch(config, [&] { k.run(batch); });
-			assert_true(e.ok);
-			assert_int_equal(status, LADE_GPU_OK);
-			assert_int_equal(got, raw.size());
-			assert_memory_equal(dst, raw.data(), raw.size());
+			expect_decoded(k, to, s, dst, raw, round);
 		}
 	}
 	munmap(all, FAR + ROOM);
