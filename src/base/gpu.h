@@ -11,6 +11,7 @@
 #define LADE_BASE_GPU_H
 
 #include "base/device.h"
+#include "base/module.h"
 
 #include <lade/codec.h>
 
@@ -79,5 +80,32 @@ static inline lade__gpu_batch lade__gpu_batch_of(const lade__gpu_work *work, lad
 	                         .status = work->status, .before = work->before, .next = next,
 	                         .count = (uint32_t)work->count};
 }
+
+/* The blocks of a kernel that the device holds at once, at least 1. */
+lade_status lade__gpu_resident(const lade__gpu_work *work, lade__kernel kernel, unsigned threads,
+                               size_t shared, size_t *blocks, lade_error *err);
+
+/*
+ * Launches 'want' blocks, or as many as the device holds at once; 'launch' is without its blocks,
+ * and 'batch' the kernel's first argument.  Where these are fewer, blocks take chunks in turn by a
+ * counter, LADE__GPU_COUNTER bytes of workspace; without it block i takes the i-th chunks.
+ */
+#define LADE__GPU_COUNTER sizeof(uint32_t)
+lade_status lade__gpu_launch_turns(const lade__gpu_work *work, lade__kernel kernel,
+                                   lade__launch launch, size_t want, lade__gpu_batch *batch,
+                                   void **arguments, lade_error *err);
+
+/* Launches a kernel that tells sizes, for all chunks at once: 'chunks' a block of 128 threads. */
+lade_status lade__gpu_launch_sizes(const lade__gpu_work *work, lade__kernel kernel,
+                                   unsigned chunks, lade_error *err);
+
+/* The record of an implementation for devices; 'codec' is its lade__gpu_codec. */
+#define LADE__GPU_RECORD(text, way, codec, cost_of) \
+	{ \
+		.struct_size = sizeof(lade_implementation), .name = text "/cuda", \
+		.algorithm = text, .direction = way, .place = LADE_DEVICE, \
+		.priority = LADE_PRIORITY_BUILTIN, .ctx = (void *)(uintptr_t) & (codec), \
+		.cost = cost_of, \
+	}
 
 #endif

@@ -189,12 +189,11 @@ static uint32_t unit_of(const lade__gpu_work *work, uint64_t warps)
 static lade_status launch_units(const lade__gpu_work *work, lade__kernel kernel, unsigned threads,
                                 size_t shared, uint64_t want, void **arguments, lade_error *err)
 {
-	unsigned an_sm;
+	size_t most;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, kernel, threads, shared, &an_sm, err));
-	uint64_t most = (uint64_t)an_sm * work->device->info.multiprocessors;
+	TRY(lade__gpu_resident(work, kernel, threads, shared, &most, err));
 	uint64_t blocks = (want + threads / 32 - 1) / (threads / 32);
-	blocks = blocks < most ? blocks : most ? most : 1;
+	blocks = blocks < most ? blocks : most;
 	lade__launch launch = {.blocks = (unsigned)blocks,
 	                       .threads = threads,
 	                       .shared = shared,
@@ -332,19 +331,8 @@ static double cost(void *ctx, const lade_workload *workload)
 static const lade__gpu_codec encode_codec = {workspace, encode, NULL};
 static const lade__gpu_codec decode_codec = {workspace, decode, NULL};
 
-#define RECORD(NAME, text, DIRECTION, way) \
-	{ \
-		.struct_size = sizeof(lade_implementation), \
-		.name = text "/cuda", \
-		.algorithm = text, \
-		.direction = DIRECTION, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&way##_codec, \
-		.cost = cost, \
-	},
 #define LADE_X(NAME, value, text, bytes) \
-	[2 * (value)-2] = RECORD(NAME, text, LADE_ENCODE, encode)[2 * (value)-1] = \
-		RECORD(NAME, text, LADE_DECODE, decode)
+	[2 * (value)-2] = LADE__GPU_RECORD(text, LADE_ENCODE, encode_codec, cost), \
+		    [2 * (value)-1] = LADE__GPU_RECORD(text, LADE_DECODE, decode_codec, cost),
 const lade_implementation lade__checksum_gpu[] = {LADE_CHECKSUM_LIST(LADE_X)};
 #undef LADE_X

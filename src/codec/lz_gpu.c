@@ -45,7 +45,7 @@ static const shape snappy_encoder[] = ENCODER(SNAPPY);
 static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
 {
 	(void)stage, (void)count, (void)largest, (void)total;
-	return sizeof(uint32_t); /* the counter that chunks are taken from */
+	return LADE__GPU_COUNTER;
 }
 
 static const shape *choose(const lade__gpu_work *work, const shape *s)
@@ -66,20 +66,9 @@ static lade_status launch(const lade__gpu_work *work, const shape *shapes, const
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch, (void *)(uintptr_t)option};
 	lade__launch l = {.threads = s->threads, .shared = s->shared, .stream = work->stream};
-	unsigned an_sm;
-	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, s->kernel, s->threads, s->shared, &an_sm, err));
-	size_t want = (work->count + s->chunks - 1) / s->chunks;
-	size_t most = (size_t)an_sm * work->device->info.multiprocessors;
-	/* Without a counter block i takes the i-th chunks. */
-	l.blocks = (unsigned)(want < most ? want : most ? most : 1);
-	if (l.blocks < want) {
-		batch.next = work->workspace;
-		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
-	}
-	TRY(lade__kernel_launch(work->device, s->kernel, &l, arguments, err));
-out:
-	return status;
+	return lade__gpu_launch_turns(work, s->kernel, l,
+	                              (work->count + s->chunks - 1) / s->chunks, &batch, arguments,
+	                              err);
 }
 
 static lade_status lz4_decode(const lade__gpu_work *work, lade_error *err)
@@ -92,25 +81,14 @@ static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
 	return launch(work, snappy_decoder, NULL, err);
 }
 
-/* Launches for all chunks at once: 'chunks' a block of 128 threads. */
-static lade_status launch_sizes(const lade__gpu_work *work, lade__kernel kernel, unsigned chunks,
-                                lade_error *err)
-{
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	void *arguments[] = {&batch};
-	lade__launch l = {.blocks = (unsigned)((work->count + chunks - 1) / chunks),
-	                  .threads = 128, .stream = work->stream};
-	return lade__kernel_launch(work->device, kernel, &l, arguments, err);
-}
-
 static lade_status lz4_sizes(const lade__gpu_work *work, lade_error *err)
 {
-	return launch_sizes(work, LADE__KERNEL_LZ4_SIZE, 4, err);
+	return lade__gpu_launch_sizes(work, LADE__KERNEL_LZ4_SIZE, 4, err);
 }
 
 static lade_status snappy_sizes(const lade__gpu_work *work, lade_error *err)
 {
-	return launch_sizes(work, LADE__KERNEL_SNAPPY_SIZE, 128, err);
+	return lade__gpu_launch_sizes(work, LADE__KERNEL_SNAPPY_SIZE, 128, err);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */
@@ -177,16 +155,8 @@ static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode, NULL};
 static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode, NULL};
 
 #define RECORD(codec, way, verb) \
-	const lade_implementation lade__##codec##_##verb##_gpu = { \
-		.struct_size = sizeof(lade_implementation), \
-		.name = #codec "/cuda", \
-		.algorithm = #codec, \
-		.direction = way, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&codec##_##verb##_codec, \
-		.cost = verb##_cost, \
-	};
+	const lade_implementation lade__##codec##_##verb##_gpu = \
+		LADE__GPU_RECORD(#codec, way, codec##_##verb##_codec, verb##_cost);
 RECORD(lz4, LADE_ENCODE, encode)
 RECORD(lz4, LADE_DECODE, decode)
 RECORD(snappy, LADE_ENCODE, encode)

@@ -192,12 +192,10 @@ static lade_status delta_decode(const lade__gpu_work *work, lade_error *err)
 	lade__address partial = work->workspace;
 	uint32_t log2 = lade__log2(dtype_size(work)), corrupt = LADE_E_CORRUPT;
 	uint32_t parts = ranges_of(work->count, work->largest);
-	unsigned an_sm;
+	size_t resident;
 	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, LADE__KERNEL_DELTA_DECODE, 32 * WARPS, 0, &an_sm,
-	                           err));
+	TRY(lade__gpu_resident(work, LADE__KERNEL_DELTA_DECODE, 32 * WARPS, 0, &resident, err));
 	/* A chunk that is one block's needs no sums beforehand. */
-	size_t resident = (size_t)an_sm * work->device->info.multiprocessors;
 	if (work->count >= resident)
 		parts = 1;
 	lade__launch l = {.threads = 32 * WARPS, .stream = work->stream};
@@ -247,16 +245,8 @@ static double delta_cost(void *ctx, const lade_workload *workload)
 #define RECORD(filter, DIRECTION, way, workspace_fn, cost_fn) \
 	static const lade__gpu_codec filter##_##way##_codec = {workspace_fn, filter##_##way, \
 	                                                       NULL}; \
-	const lade_implementation lade__filter_##filter##_##way##_gpu = { \
-		.struct_size = sizeof(lade_implementation), \
-		.name = #filter "/cuda", \
-		.algorithm = #filter, \
-		.direction = DIRECTION, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&filter##_##way##_codec, \
-		.cost = cost_fn, \
-	};
+	const lade_implementation lade__filter_##filter##_##way##_gpu = \
+		LADE__GPU_RECORD(#filter, DIRECTION, filter##_##way##_codec, cost_fn);
 #define RECORDS(filter, workspace_fn, cost_fn) \
 	RECORD(filter, LADE_ENCODE, encode, workspace, cost_fn) \
 	RECORD(filter, LADE_DECODE, decode, workspace_fn, cost_fn)

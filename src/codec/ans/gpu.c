@@ -29,9 +29,6 @@ static const struct shape {
 /* A part of a chunk has at least so many bytes: 16 sub-blocks of the default size. */
 #define PART ((uint64_t)65536)
 
-/* The counter that chunks to encode are taken from. */
-#define COUNTER 256
-
 static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
                                uint64_t total)
 {
@@ -81,7 +78,7 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
                                uint64_t total)
 {
 	(void)stage, (void)count, (void)largest, (void)total;
-	return COUNTER;
+	return LADE__GPU_COUNTER;
 }
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
@@ -101,30 +98,12 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	void *arguments[] = {&batch, &block_log, &bits, &bytes};
 	lade__launch launch = {
 		.threads = shape.threads, .shared = shape.shared, .stream = work->stream};
-	unsigned an_sm;
-	lade_status status;
-	TRY(lade__kernel_occupancy(work->device, kernel, launch.threads, launch.shared, &an_sm,
-	                           err));
-	size_t most = (size_t)(an_sm ? an_sm : 1) * info->multiprocessors;
-	launch.blocks = (unsigned)(work->count < most ? work->count : most);
-	/* Without a counter block i takes the i-th chunk. */
-	if (launch.blocks < work->count) {
-		batch.next = work->workspace;
-		TRY(LADE__CU(work->device, cuMemsetD32Async, batch.next, 0, 1, work->stream));
-	}
-	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
-out:
-	return status;
+	return lade__gpu_launch_turns(work, kernel, launch, work->count, &batch, arguments, err);
 }
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	void *arguments[] = {&batch};
-	lade__launch launch = {.blocks = (unsigned)((work->count + 127) / 128),
-	                       .threads = 128,
-	                       .stream = work->stream};
-	return lade__kernel_launch(work->device, LADE__KERNEL_ANS_SIZE, &launch, arguments, err);
+	return lade__gpu_launch_sizes(work, LADE__KERNEL_ANS_SIZE, 128, err);
 }
 
 /* Nanoseconds of the kernels: a sub-block's chain of symbols, or what the device does a byte. */
@@ -151,15 +130,7 @@ static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
 static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
 
 #define RECORD(way, verb) \
-	const lade_implementation lade__ans_##verb##_gpu = { \
-		.struct_size = sizeof(lade_implementation), \
-		.name = "ans/cuda", \
-		.algorithm = "ans", \
-		.direction = way, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&verb##_codec, \
-		.cost = verb##_cost, \
-	};
+	const lade_implementation lade__ans_##verb##_gpu = \
+		LADE__GPU_RECORD("ans", way, verb##_codec, verb##_cost);
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)

@@ -89,13 +89,7 @@ out:
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	void *arguments[] = {&batch};
-	lade__launch launch = {.blocks = (unsigned)((work->count + 127) / 128),
-	                       .threads = 128,
-	                       .stream = work->stream};
-	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_SIZE, &launch, arguments,
-	                           err);
+	return lade__gpu_launch_sizes(work, LADE__KERNEL_BITCOMP_SIZE, 128, err);
 }
 
 /* struct lade_bitcomp_how of cuda/bitcomp_encode.cu */
@@ -137,15 +131,7 @@ static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
 static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
 
 #define RECORD(DIRECTION, way) \
-	const lade_implementation lade__bitcomp_##way##_gpu = { \
-		.struct_size = sizeof(lade_implementation), \
-		.name = "bitcomp/cuda", \
-		.algorithm = "bitcomp", \
-		.direction = DIRECTION, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&way##_codec, \
-		.cost = way##_cost, \
-	};
+	const lade_implementation lade__bitcomp_##way##_gpu = \
+		LADE__GPU_RECORD("bitcomp", DIRECTION, way##_codec, way##_cost);
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)

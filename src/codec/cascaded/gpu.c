@@ -30,7 +30,7 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
                                uint64_t total)
 {
 	(void)stage, (void)count, (void)largest, (void)total;
-	return sizeof(uint32_t);
+	return LADE__GPU_COUNTER;
 }
 
 /*
@@ -46,18 +46,6 @@ static uint32_t parts_of(const lade__gpu_work *work, size_t resident)
 	return parts ? (uint32_t)parts : 1;
 }
 
-/* The blocks of a kernel that the device has at once, at least 1. */
-static lade_status resident_of(const lade__gpu_work *work, lade__kernel kernel, unsigned shared,
-                               size_t *resident, lade_error *err)
-{
-	unsigned an_sm;
-	lade_status status =
-		lade__kernel_occupancy(work->device, kernel, THREADS, shared, &an_sm, err);
-	*resident = status == LADE_OK ? (size_t)an_sm * work->device->info.multiprocessors : 0;
-	*resident += *resident == 0;
-	return status;
-}
-
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
@@ -67,7 +55,8 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	lade_status status;
 	if (work->largest == 0 || work->largest > BLOCK_BYTES) {
 		size_t resident;
-		TRY(resident_of(work, LADE__KERNEL_CASCADED_DECODE, SHARED, &resident, err));
+		TRY(lade__gpu_resident(work, LADE__KERNEL_CASCADED_DECODE, THREADS, SHARED,
+		                       &resident, err));
 		parts = parts_of(work, resident);
 	}
 	void *arguments[] = {&batch, &parts, &joined};
@@ -84,29 +73,14 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__cascaded_choice choice = lade__cascaded_choice_of(work->stage);
 	lade__launch l = {.threads = THREADS, .stream = work->stream};
-	size_t resident;
-	lade_status status;
-	TRY(resident_of(work, LADE__KERNEL_CASCADED_ENCODE, 0, &resident, err));
 	void *arguments[] = {&batch, &choice};
-	/* Without a counter block i takes the i-th chunk. */
-	l.blocks = (unsigned)(work->count < resident ? work->count : resident);
-	if (l.blocks < work->count) {
-		batch.next = work->workspace;
-		TRY(LADE__CU(work->device, cuMemsetD32Async, work->workspace, 0, 1, work->stream));
-	}
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_ENCODE, &l, arguments, err));
-out:
-	return status;
+	return lade__gpu_launch_turns(work, LADE__KERNEL_CASCADED_ENCODE, l, work->count, &batch,
+	                              arguments, err);
 }
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	void *arguments[] = {&batch};
-	lade__launch l = {.blocks = (unsigned)((work->count + 127) / 128),
-	                  .threads = 128,
-	                  .stream = work->stream};
-	return lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_SIZE, &l, arguments, err);
+	return lade__gpu_launch_sizes(work, LADE__KERNEL_CASCADED_SIZE, 128, err);
 }
 
 /* Nanoseconds of the kernels on one H200, by what they were timed at: docs/performance/cascaded.md.
@@ -128,15 +102,7 @@ static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
 static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
 
 #define RECORD(way, verb) \
-	const lade_implementation lade__cascaded_##verb##_gpu = { \
-		.struct_size = sizeof(lade_implementation), \
-		.name = "cascaded/cuda", \
-		.algorithm = "cascaded", \
-		.direction = way, \
-		.place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, \
-		.ctx = (void *)(uintptr_t)&verb##_codec, \
-		.cost = verb##_cost, \
-	};
+	const lade_implementation lade__cascaded_##verb##_gpu = \
+		LADE__GPU_RECORD("cascaded", way, verb##_codec, verb##_cost);
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)
