@@ -68,10 +68,10 @@ static inline bool kit_block(const uint8_t *p, size_t stored, size_t n, size_t s
                              uint8_t *out)
 {
 	static __thread uint64_t v[KIT_MOST];
-	bool outer = p[0] & 1, delta = p[0] & 2, inner = p[0] & 4;
-	size_t n1 = kit_number(p + 4, 2), n2 = kit_number(p + 6, 2);
-	if (p[0] > 7 || (inner && !delta) || p[1] > 8 * size || p[2] > 13 || p[3] > 13 ||
-	    (!outer && (p[2] || n1)) || (!inner && (p[3] || n2)))
+	bool outer = p[0] & 1, delta = p[0] & 2, inner = p[0] & 4, parts = p[0] & 8;
+	size_t n1 = parts ? 0 : kit_number(p + 4, 2), n2 = parts ? 0 : kit_number(p + 6, 2);
+	if (p[0] > 31 || (inner && !delta) || (parts && (outer || inner)) || p[1] > 8 * size ||
+	    p[2] > 13 || p[3] > 13 || (!outer && (p[2] || n1)) || (!inner && (p[3] || n2)))
 		return false;
 	n1 = outer ? n1 : n;
 	n2 = inner ? n2 : n1;
@@ -80,16 +80,30 @@ static inline bool kit_block(const uint8_t *p, size_t stored, size_t n, size_t s
 	size_t at_outer = delta ? 24 : 16;
 	size_t at_inner = at_outer + (outer ? kit_bytes(n1, p[2]) : 0);
 	size_t at_values = at_inner + (inner ? kit_bytes(n2, p[3]) : 0);
-	size_t all = at_values + kit_bytes(n2, p[1]);
+	size_t all = at_values + (parts ? 0 : kit_bytes(n2, p[1]));
+	/* A part is 1024 bytes of elements; without parts, all are one. */
+	size_t each = parts ? 1024 / size : n2;
+	unsigned widths[8] = {p[1]};
+	for (size_t k = 0; parts && k * each < n2; k++) {
+		unsigned less = p[4 + k / 2] >> (k % 2 * 4) & 15;
+		widths[k] = p[1] > less ? p[1] - less : 0;
+		all += kit_bytes(n2 - k * each < each ? n2 - k * each : each, widths[k]);
+	}
 	if ((all + 15) / 16 * 16 != stored)
 		return false;
-	if ((outer || inner) && stored + kit_room(n2, size) +
-	                                        (outer && inner ? kit_room(n1, size) : 0) >
-	                                block / 2)
+	if ((outer || inner) &&
+	    stored + kit_room(n2, size) + (outer && inner ? kit_room(n1, size) : 0) > block / 2)
 		return false;
 	uint64_t base = kit_number(p + 8, 8);
-	for (size_t i = 0; i < n2; i++)
-		v[i] = base + kit_entry(p + at_values, p[1], i);
+	for (size_t i = 0, at = at_values; i < n2; i++) {
+		v[i] = base + kit_entry(p + at, widths[i / each], i % each);
+		if (p[0] & 16) {
+			v[i] &= ~0ull >> (64 - 8 * size);
+			v[i] = v[i] >> 1 | v[i] << (8 * size - 1);
+		}
+		if (i % each == each - 1)
+			at += kit_bytes(each, widths[i / each]);
+	}
 	if (inner && !kit_expand(v, p + at_inner, p[3], n2, n1))
 		return false;
 	uint64_t sum = delta ? kit_number(p + 16, 8) : 0;
@@ -163,6 +177,8 @@ enum {
 	KIT_KEYS,  /* sorted, repeated, mostly one apart */
 	KIT_LINES, /* of different slopes */
 	KIT_SPARSE,
+	KIT_SIGNED, /* reals of both signs, by their bits */
+	KIT_STEPS,  /* of a size that changes from part to part */
 	KIT_KINDS,
 };
 
@@ -182,6 +198,11 @@ static inline void kit_fill(uint8_t *p, size_t size, size_t elem, int kind, rng 
 			x += step;
 		else if (kind == KIT_WALK)
 			x += rng_below(r, step + 1) - step / 2;
+		else if (kind == KIT_SIGNED)
+			v = (rng_next(r) & mask & ~0ull >> (66 - 8 * elem)) |
+			    rng_below(r, 2) << (8 * elem - 1);
+		else if (kind == KIT_STEPS)
+			x += rng_next(r) & ~0ull >> (63 - (at >> 10) % 6);
 		else if (kind == KIT_SPARSE)
 			v = rng_below(r, 20) ? 0 : rng_next(r) & mask;
 		else if (kind != KIT_CONSTANT && left-- == 0) {

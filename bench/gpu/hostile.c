@@ -395,7 +395,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 	                                .block = LADE_CASCADED_BLOCK_MIN + h->msb,
 	                                .is_signed = h->block != 0,
 	                                .bitpack = h->block != 4096,
-	                                .tried = 0xCF};
+	                                .tried = 0x104CF};
 	bool cascaded = t->family == CASCADED_STREAMS && t->what == DECODE;
 	void *arguments[] = {&batch, &h->elem, &h->msb, &h->block};
 	if (cascaded) {

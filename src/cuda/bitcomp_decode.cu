@@ -85,7 +85,7 @@ LADE_DEVICE void lade_bitcomp_dict(lade_bitcomp_room *room, const lade_packed &p
 	__syncwarp();
 }
 
-template <int LOG, bool WIDTHS>
+template <int LOG, int WIDTHS>
 LADE_DEVICE void lade_bitcomp_any(lade_bitcomp_room *room, const lade_packed &p, uint8_t *dst,
                                   uint32_t len, uint32_t lane)
 {
@@ -111,9 +111,9 @@ static __device__ __noinline__ bool lade_bitcomp_block(lade_bitcomp_room *there,
 	                             lane, &p))
 		return false;
 	if (p.mode & LADE_BITCOMP_WIDTHS)
-		lade_bitcomp_any<LOG, true>(room, p, dst, len, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(room, p, dst, len, lane);
 	else
-		lade_bitcomp_any<LOG, false>(room, p, dst, len, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(room, p, dst, len, lane);
 	return true;
 }
 

@@ -209,11 +209,14 @@ static __device__ __forceinline__ void lade_cas_values(const lade_cas_warp *w,
 	uint32_t len = b.n2 << LOG;
 	lade_packed p = {};
 	p.mode = delta ? LADE_BITCOMP_DELTA : 0;
+	if (b.layers & LADE_CASCADED_ROTATED)
+		p.mode |= LADE_BITCOMP_ROTATED << LADE_BITCOMP_FOLD;
 	p.width = b.width;
+	p.step = b.less;
 	p.payload = 4 * b.values;
 	p.base = start;
 	p.reference = lade_cas_base(words);
-	lade_packed_get<LOG, false, SHARED>(words, p, to, len, lane);
+	lade_packed_get<LOG, LADE_PACKED_PARTS, SHARED>(words, p, to, len, lane);
 }
 
 /* A coded block of 'units' in shared memory, 'n' elements, with the chunk's 'block' from bit 16 of

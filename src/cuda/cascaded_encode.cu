@@ -94,12 +94,12 @@ lade_cas_look(const lade_cas_elements<T> &e, uint32_t i, lade_cas_view<T> *befor
 
 template <typename T> static __device__ __forceinline__ T lade_cas_least(T v)
 {
-#pragma unroll
-	for (uint32_t d = 16; d; d /= 2) {
-		T other = (T)__shfl_xor_sync(LADE_FULL, v, d);
-		v = other < v ? other : v;
-	}
-	return v;
+	if (sizeof(T) < 8)
+		return (T)__reduce_min_sync(LADE_FULL, (uint32_t)v);
+	unsigned long long all = v;
+	uint32_t high = __reduce_min_sync(LADE_FULL, (uint32_t)(all >> 32));
+	uint32_t mine = high == (uint32_t)(all >> 32) ? (uint32_t)all : LADE_FULL;
+	return (T)((unsigned long long)high << 32 | __reduce_min_sync(LADE_FULL, mine));
 }
 
 template <typename T> static __device__ __forceinline__ T lade_cas_most(T v)
@@ -157,6 +157,11 @@ static __device__ __forceinline__ void lade_cas_load(const lade_cas_elements<T> 
 		v[k] = first + k < e.count ? e.at(first + k) : 0;
 }
 
+template <typename T> static __device__ __forceinline__ T lade_cas_turned(T v)
+{
+	return (T)(v << 1 | v >> (8 * sizeof(T) - 1));
+}
+
 /*
  * A block's elements, at least two: a lane has 16 bytes of them at a time.  The first difference is
  * made equal to the second, as when the block is written, and so starts no run.
@@ -200,6 +205,62 @@ lade_cas_measure_block(const lade_cas_elements<T> &e, T flip, uint32_t lane)
 	m.runs = 1 + __shfl_sync(LADE_FULL, lade_warp_scan(m.runs, lane), 31);
 	m.delta_runs = 1 + __shfl_sync(LADE_FULL, lade_warp_scan(m.delta_runs, lane), 31);
 	return m;
+}
+
+/* The least of a block's elements when these are rotated left by one bit, and the most. */
+template <typename T>
+static __device__ __forceinline__ T lade_cas_rotated(const lade_cas_elements<T> &e, T *high,
+                                                     uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
+	T low = (T)~(T)0, most = 0;
+	for (uint32_t first = lane * STEP; first < e.count; first += GROUP) {
+		T v[STEP];
+		lade_cas_load(e, first, v);
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++) {
+			/* Behind the last element is the step's first one. */
+			T t = lade_cas_turned(first + k < e.count ? v[k] : v[0]);
+			low = t < low ? t : low;
+			most = t > most ? t : most;
+		}
+	}
+	*high = lade_cas_most(most);
+	return lade_cas_least(low);
+}
+
+/* What the widths of a block's parts are below 'width', which is that of all differences less 'low'. */
+template <typename T>
+static __device__ __forceinline__ uint32_t lade_cas_parts(const lade_cas_elements<T> &e, T low,
+                                                          uint32_t width, uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
+	uint32_t all = 0;
+	T before = 0, bits = 0;
+	for (uint32_t group = 0; group < e.count; group += GROUP) {
+		uint32_t first = group + lane * STEP;
+		T v[STEP];
+		lade_cas_load(e, first, v);
+		T last = (T)__shfl_up_sync(LADE_FULL, v[STEP - 1], 1);
+		last = lane ? last : before;
+		before = (T)__shfl_sync(LADE_FULL, v[STEP - 1], 31);
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++) {
+			/* The first difference is the second. */
+			T d = (T)(v[k] - (k ? v[k - 1] : last) - low);
+			bits |= first + k < e.count && first + k ? d : 0;
+		}
+		/* Two groups are a part. */
+		if (group & GROUP || group + GROUP >= e.count) {
+			uint32_t high = sizeof(T) < 8 ? 0 : (uint32_t)((unsigned long long)bits >> 32);
+			high = sizeof(T) < 8 ? 0 : __reduce_or_sync(LADE_FULL, high);
+			uint32_t rest = __reduce_or_sync(LADE_FULL, (uint32_t)bits);
+			uint32_t need = high ? 64 - __clz((int)high) : 32 - __clz((int)rest);
+			all |= min(width - need, 15u) << 4 * (group / (2 * GROUP));
+			bits = 0;
+		}
+	}
+	return all;
 }
 
 /* Any elements, at least one. */
@@ -263,7 +324,7 @@ lade_cas_consider(const lade_cas_choice &choice, lade_cas_plan<T> p, uint32_t la
                   lade_cas_plan<T> *best)
 {
 	p.b.layers = layers;
-	lade_cascaded_block_fill(&p.b);
+	lade_cascaded_block_fill(&p.b, choice.log2);
 	if (choice.tried >> layers & 1 && lade_cascaded_fits(&p.b, choice.log2, choice.block) &&
 	    p.b.units < best->b.units)
 		*best = p;
@@ -291,10 +352,21 @@ lade_cas_try(const lade_cas_choice &choice, const lade_cas_elements<T> &e,
 	p.start = 0;
 	p.b.width = choice.bitpack ? lade_cas_bits((T)(m.high - m.low)) : WHOLE;
 	lade_cas_consider(choice, p, layers, best);
+	if (choice.tried >> (layers | LADE_CASCADED_ROTATED) & 1 &&
+	    lade_cascaded_may_rotate(choice.log2, choice.is_signed, m.low, m.high)) {
+		T high, low = lade_cas_rotated(e, &high, lane);
+		p.base = low;
+		p.b.width = choice.bitpack ? lade_cas_bits((T)(high - low)) : WHOLE;
+		lade_cas_consider(choice, p, layers | LADE_CASCADED_ROTATED, best);
+	}
 	p.base = (T)(m.delta_low ^ sign);
 	p.start = (T)(e.at(0) - e.delta(0));
 	p.b.width = choice.bitpack ? lade_cas_bits((T)(m.delta_high - m.delta_low)) : WHOLE;
 	lade_cas_consider(choice, p, layers | LADE_CASCADED_DELTA, best);
+	if (choice.bitpack && !layers && best->b.layers == LADE_CASCADED_DELTA) {
+		p.b.less = lade_cas_parts(e, p.base, p.b.width, lane);
+		lade_cas_consider(choice, p, LADE_CASCADED_DELTA | LADE_CASCADED_PARTS, best);
+	}
 	if (!(choice.tried >> with_inner & 1) || m.delta_runs > lade_cas_runs_most(e.count))
 		return;
 	uint32_t longest = lade_cas_list(e, true, list, lane);
@@ -395,19 +467,23 @@ static __device__ __forceinline__ void lade_cas_gather(const T *v, T base, uint3
 /*
  * Packs a block's elements or their differences, without lists: a lane takes 16 bytes of elements at
  * a time, and sets their bits in 'buffer', shared memory of 129 words, from which whole words go to
- * 'to'.  A group's bits are STEP * width words.
+ * 'to'.  A group's bits are STEP words for each bit of its width.
  */
 template <typename T>
 static __device__ __forceinline__ void
-lade_cas_pack_block(const lade_cas_elements<T> &e, bool delta, T base, uint32_t width, uint8_t *to,
-                    uint32_t *buffer, uint32_t lane)
+lade_cas_pack_block(const lade_cas_elements<T> &e, const lade_cascaded_block &b, T base,
+                    uint8_t *to, uint32_t *buffer, uint32_t lane)
 {
 	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
-	uint32_t words = lade_cascaded_words(e.count, width), each = STEP * width, done = 0;
-	uint32_t over = lane * each & 31;
+	uint32_t words = lade_cascaded_values_words(&b, lade_cas<T>::LOG2), each, done = 0;
+	bool delta = b.layers & LADE_CASCADED_DELTA, rotated = b.layers & LADE_CASCADED_ROTATED;
+	uint32_t less = b.layers & LADE_CASCADED_PARTS ? b.less : 0, most = b.width;
 	T before = 0;
 	for (uint32_t group = 0; done < words; group += GROUP, done += each) {
 		uint32_t first = group + lane * STEP, r[5];
+		uint32_t width = most - min(less & 15, most);
+		less = group & GROUP ? less >> 4 : less;
+		each = STEP * width;
 		T v[STEP];
 		lade_cas_load(e, first, v);
 		if (delta) {
@@ -419,10 +495,15 @@ lade_cas_pack_block(const lade_cas_elements<T> &e, bool delta, T base, uint32_t 
 				v[k] = (T)(v[k] - v[k - 1]);
 			v[0] = first ? (T)(v[0] - last) : e.delta(0);
 		}
+		if (rotated)
+#pragma unroll
+			for (uint32_t k = 0; k < STEP; k++)
+				v[k] = lade_cas_turned(v[k]);
 		for (uint32_t i = lane; i <= each; i += 32)
 			buffer[i] = 0;
 		__syncwarp();
-		lade_cas_gather(v, base, first < e.count ? e.count - first : 0, width, over, r);
+		lade_cas_gather(v, base, first < e.count ? e.count - first : 0, width,
+		                lane * each & 31, r);
 #pragma unroll
 		for (uint32_t k = 0; k < 5; k++)
 			if (r[k])
@@ -457,12 +538,14 @@ static __device__ __noinline__ void lade_cas_write(const lade_cas_plan<T> &p, co
 	const uint16_t *list = outer ? lists->second : lists->first;
 	/* Header and the zeros behind the last array. */
 	uint32_t head[6] = {b.layers | b.width << 8 | b.outer_width << 16 | b.inner_width << 24,
-	                    (outer ? b.n1 : 0) | (inner ? b.n2 : 0) << 16,
+	                    b.layers & LADE_CASCADED_PARTS
+	                            ? b.less
+	                            : (outer ? b.n1 : 0) | (inner ? b.n2 : 0) << 16,
 	                    (uint32_t)base,
 	                    (uint32_t)(base >> 32),
 	                    (uint32_t)start,
 	                    (uint32_t)(start >> 32)};
-	uint32_t end = b.values + lade_cascaded_words(b.n2, b.width);
+	uint32_t end = b.values + lade_cascaded_values_words(&b, lade_cas<T>::LOG2);
 #pragma unroll
 	for (uint32_t k = 0; k < 6; k++)
 		if (k == lane && k < b.outer)
@@ -475,8 +558,7 @@ static __device__ __noinline__ void lade_cas_write(const lade_cas_plan<T> &p, co
 	if (inner)
 		lade_cas_pack_counts(list, b.n2, b.n1, b.inner_width, to + 4 * b.inner, lane);
 	if (!outer && !inner) {
-		lade_cas_pack_block(e, delta, p.base, b.width, to + 4 * b.values,
-		                    (uint32_t *)lists, lane);
+		lade_cas_pack_block(e, b, p.base, to + 4 * b.values, (uint32_t *)lists, lane);
 		return;
 	}
 	lade_cas_pack(b.n2, b.width, to + 4 * b.values, lane,

@@ -186,6 +186,10 @@ static __device__ __noinline__ void lade_packed_copy(uint8_t *to, const uint8_t 
 
 /* ---- what is packed ---------------------------------------------------------------------- */
 
+/* Widths of what is packed: one; one a unit; one for each two groups (of cascaded), which is 'width'
+ * less the lowest four bits of 'step', then less the next four. */
+enum lade_packed_widths { LADE_PACKED_ONE, LADE_PACKED_UNITS, LADE_PACKED_PARTS };
+
 /* Packed elements in shared memory, aligned to 16 bytes; places are in bytes from its begin.  'words'
  * is of the dictionary. */
 struct lade_packed {
@@ -419,13 +423,20 @@ template <int LOG, int G> struct lade_packed_place {
 	}
 
 	/* Of the groups from byte 'off' on.  Lanes behind the sub-block's end have no bits. */
-	template <bool WIDTHS> __device__ __forceinline__ void next(uint32_t off, uint32_t lane)
+	template <int WIDTHS> __device__ __forceinline__ void next(uint32_t off, uint32_t lane)
 	{
-		if constexpr (!WIDTHS) {
-			uint32_t group = width << (5 + BITS_LOG);
+		if constexpr (WIDTHS != LADE_PACKED_UNITS) {
+			uint32_t wide = width;
+			if (WIDTHS == LADE_PACKED_PARTS) {
+				static_assert(WIDTHS != LADE_PACKED_PARTS || G == 2, "a part");
+				wide -= min(step & 15, wide);
+				step >>= 4;
+			}
+			uint32_t group = wide << (5 + BITS_LOG);
 #pragma unroll
 			for (uint32_t g = 0; g < G; g++) {
-				uint32_t bit = at + ((width * lane) << BITS_LOG) + g * group;
+				uint32_t bit = at + ((wide * lane) << BITS_LOG) + g * group;
+				own[g] = wide;
 				begin[g] =
 					off + g * LADE_BITCOMP_GROUP + 16 * lane < len ? bit : none;
 			}
@@ -497,7 +508,7 @@ LADE_DEVICE bool lade_packed_is_short(const lade_packed &p)
 }
 
 /* The 'len' bytes of a sub-block that was checked and is short (see above), to 'dst'. */
-template <bool DELTA, bool WIDTHS, bool SHARED, int G>
+template <bool DELTA, int WIDTHS, bool SHARED, int G>
 LADE_DEVICE void lade_packed_make_short(const uint32_t *s, const lade_packed &p, uint8_t *dst,
                                         uint32_t len, bool fast, uint32_t lane)
 {
@@ -567,7 +578,7 @@ LADE_DEVICE void lade_packed_make_short(const uint32_t *s, const lade_packed &p,
 
 /* The 'len' bytes of a sub-block that was checked, to 'dst'; 'fast': they are whole pairs of groups,
  * and 'dst' is aligned to 16. */
-template <int LOG, bool DELTA, bool WIDTHS, bool SHARED, int G>
+template <int LOG, bool DELTA, int WIDTHS, bool SHARED, int G>
 LADE_DEVICE void lade_packed_make(const uint32_t *s, const lade_packed &p, uint8_t *dst,
                                   uint32_t len, bool fast, uint32_t lane)
 {
@@ -598,7 +609,7 @@ template <int G> LADE_DEVICE bool lade_packed_fast(const uint8_t *dst, uint32_t 
 }
 
 /* The 'len' bytes of what is packed at 's', to 'dst'. */
-template <int LOG, bool WIDTHS, bool SHARED>
+template <int LOG, int WIDTHS, bool SHARED>
 LADE_DEVICE void lade_packed_get(const uint32_t *s, const lade_packed &p, uint8_t *dst,
                                  uint32_t len, uint32_t lane)
 {
@@ -621,7 +632,7 @@ LADE_DEVICE void lade_packed_get(const uint32_t *s, const lade_packed &p, uint8_
 }
 
 /* The same of bytes that are words of a dictionary. */
-template <bool WIDTHS>
+template <int WIDTHS>
 LADE_DEVICE void lade_packed_get_words(const uint32_t *s, const uint8_t *dict, const lade_packed &p,
                                        uint8_t *dst, uint32_t len, uint32_t lane)
 {

@@ -9,7 +9,7 @@ import pathlib
 import struct
 import sys
 
-OUTER, DIFFERENCES, INNER = 1, 2, 4
+OUTER, DIFFERENCES, INNER, PARTS, ROTATED = 1, 2, 4, 8, 16
 
 
 class Bad(Exception):
@@ -46,7 +46,14 @@ def decode_block(block, size_e, n, room):
     """The n elements of a coded block; 'block' is its units, 'room' is half of a block's bytes."""
     want(len(block) >= 16, "a block's header")
     layers, width, outer_width, inner_width, outer, inner = struct.unpack_from("<4B2H", block)
-    want(layers < 8 and (layers & DIFFERENCES or not layers & INNER), "layers")
+    want(layers < 32 and (layers & DIFFERENCES or not layers & INNER), "layers")
+    parts = []  # entries and width of each
+    if layers & PARTS:
+        want(not layers & (OUTER | INNER), "parts beside runs")
+        each, less = 1024 // size_e, outer | inner << 16
+        parts = [(min(each, n - at), max(width - (less >> 4 * (at // each) & 15), 0))
+                 for at in range(0, n, each)]
+        outer = inner = 0
     want(width <= 8 * size_e, "width")
     for bit, bits, runs in ((OUTER, outer_width, outer), (INNER, inner_width, inner)):
         want(bits <= 13 if layers & bit else bits == runs == 0, "a layer's width and runs")
@@ -62,12 +69,19 @@ def decode_block(block, size_e, n, room):
     at_outer = 24 if layers & DIFFERENCES else 16
     at_inner = at_outer + 4 * ceil(outer * outer_width, 32)
     at_values = at_inner + 4 * ceil(inner * inner_width, 32)
-    end = at_values + 4 * ceil(n2 * width, 32)
+    if not layers & PARTS:
+        parts = [(n2, width)]
+    end = at_values + sum(4 * ceil(entries * bits, 32) for entries, bits in parts)
     want(16 * ceil(end, 16) == len(block), "a block's units")
 
     mask = (1 << 8 * size_e) - 1
     base = int.from_bytes(block[8:16], "little")
-    values = [base + v & mask for v in unpack(block, at_values, n2, width)]
+    values = []
+    for entries, bits in parts:
+        values += [base + v & mask for v in unpack(block, at_values, entries, bits)]
+        at_values += 4 * ceil(entries * bits, 32)
+    if layers & ROTATED:
+        values = [v >> 1 | (v & 1) << 8 * size_e - 1 for v in values]
     if layers & INNER:
         values = repeat(values, unpack(block, at_inner, inner, inner_width), n1, "inner counts")
     if layers & DIFFERENCES:

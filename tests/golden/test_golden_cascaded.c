@@ -24,9 +24,9 @@ static size_t read_file(const char *name, const char *suffix, uint8_t *to)
 static void good(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"u1-mixed", "i2-mixed", "i4-sparse", "u8-mixed",
-	                                    "i8-keys",  "u4-lines", "i8-whole",  "u8-tail",
-	                                    "u1-nothing"};
+	static const char *const names[] = {"u1-mixed",   "i2-mixed", "i4-sparse", "u8-mixed",
+	                                    "i8-keys",    "u4-lines", "i8-whole",  "u8-tail",
+	                                    "u1-nothing", "f4-signs", "f4-parts",  "i8-parts"};
 	static uint8_t in[CAP], want[CAP], out[CAP];
 	codec c = codec_open("cascaded");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -50,15 +50,24 @@ static void bad(void **state)
 		const char *name;
 		lade_status status;
 	} files[] = {
-		{"bad-version", LADE_E_CORRUPT},      {"bad-element", LADE_E_CORRUPT},
-		{"bad-block", LADE_E_CORRUPT},        {"bad-reserved", LADE_E_CORRUPT},
-		{"bad-size", LADE_E_CORRUPT},         {"bad-cut-header", LADE_E_TRUNCATED},
-		{"bad-cut-directory", LADE_E_TRUNCATED}, {"bad-cut", LADE_E_TRUNCATED},
-		{"bad-longer", LADE_E_CORRUPT},       {"bad-order", LADE_E_CORRUPT},
-		{"bad-layers", LADE_E_CORRUPT},       {"bad-inner-alone", LADE_E_CORRUPT},
-		{"bad-width", LADE_E_CORRUPT},        {"bad-count-width", LADE_E_CORRUPT},
-		{"bad-runs", LADE_E_CORRUPT},         {"bad-no-runs", LADE_E_CORRUPT},
+		{"bad-version", LADE_E_CORRUPT},
+		{"bad-element", LADE_E_CORRUPT},
+		{"bad-block", LADE_E_CORRUPT},
+		{"bad-reserved", LADE_E_CORRUPT},
+		{"bad-size", LADE_E_CORRUPT},
+		{"bad-cut-header", LADE_E_TRUNCATED},
+		{"bad-cut-directory", LADE_E_TRUNCATED},
+		{"bad-cut", LADE_E_TRUNCATED},
+		{"bad-longer", LADE_E_CORRUPT},
+		{"bad-order", LADE_E_CORRUPT},
+		{"bad-layers", LADE_E_CORRUPT},
+		{"bad-inner-alone", LADE_E_CORRUPT},
+		{"bad-width", LADE_E_CORRUPT},
+		{"bad-count-width", LADE_E_CORRUPT},
+		{"bad-runs", LADE_E_CORRUPT},
+		{"bad-no-runs", LADE_E_CORRUPT},
 		{"bad-outer-sum", LADE_E_CORRUPT},
+		{"bad-parts", LADE_E_CORRUPT},
 	};
 	static uint8_t in[CAP], out[CAP];
 	codec c = codec_open("cascaded");

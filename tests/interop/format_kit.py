@@ -109,7 +109,7 @@ def _counts(rng, runs, total):
 
 
 def _cascaded_block(rng, size, n, room):
-    layers = rng.choice((0, 1, 2, 3, 6, 7))
+    layers = rng.choice((0, 1, 2, 3, 6, 7, 8, 10)) | rng.choice((0, 0, 16))
     most = max(1, rng.choice((n, min(n, room // size))))
     n1 = rng.randint(1, most) if layers & 1 else n
     n2 = rng.randint(1, min(n1, most)) if layers & 4 else n1
@@ -117,9 +117,14 @@ def _cascaded_block(rng, size, n, room):
     inner = _counts(rng, n2, n1) if layers & 4 else (0, b"")
     width = rng.choice((0, 1, 8 * size, rng.randint(0, 8 * size), rng.randint(0, 8 * size)))
     values = Bits()
-    values.put(rng.getrandbits(n2 * width) if n2 * width else 0, n2 * width)
+    less, each = rng.getrandbits(32) & rng.getrandbits(32), 1024 // size if layers & 8 else n2
+    for k, at in enumerate(range(0, n2, each)):
+        bits = min(each, n2 - at) * max(width - (less >> 4 * k & 15 if layers & 8 else 0), 0)
+        values.put(rng.getrandbits(bits) if bits else 0, bits)
     head = struct.pack("<4B2H", layers, width, outer[0], inner[0], n1 if layers & 1 else 0,
                        n2 if layers & 4 else 0)
+    if layers & 8:
+        head = head[:4] + struct.pack("<I", less)
     head += rng.randbytes(16 if layers & 2 else 8)
     return _padded(rng, head + outer[1] + inner[1] + values.bytes(rng, 32))
 

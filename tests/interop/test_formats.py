@@ -219,6 +219,19 @@ def test_example_of_cascaded():
     assert lade.decode("cascaded", chunk) == data
 
 
+def test_examples_of_parts_of_cascaded():
+    signs = page_bytes("cascaded.md", "01 02 0d 00")
+    data = struct.pack("<32f", *(-1 if i in (1, 2, 4, 7, 11, 16, 22, 29) else 1 for i in range(32)))
+    assert agree("cascaded", signs, len(data)) == "LADE_OK"
+    assert lade.decode("cascaded", signs) == data
+    assert lade.encode("cascaded(<f4)", data) == signs
+    parts = page_bytes("cascaded.md", "01 03 0d 00")
+    data = struct.pack("<256q", *(3 * i + max(i - 126, 0) // 2 for i in range(256)))
+    assert agree("cascaded", parts, len(data)) == "LADE_OK"
+    assert lade.decode("cascaded", parts) == data
+    assert lade.encode("cascaded(<i8)", data) == parts
+
+
 def test_example_of_bitcomp():
     chunk = page_bytes("bitcomp.md", "bc 01 01 00")
     data = struct.pack("<40H", *(1000 + -i % 4 for i in range(40)))

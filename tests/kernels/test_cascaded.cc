@@ -179,12 +179,12 @@ static const struct {
 	const char *options;
 	uint32_t block, bitpack, tried;
 } encodings[] = {
-	{"", 13, 1, 0xCF},
-	{",mode=fast,block=4096", 12, 1, 0x0F},
-	{",level=1", 13, 1, 0x05},
-	{",encodings=2", 13, 1, 0x03},
+	{"", 13, 1, 0x104CF},
+	{",mode=fast,block=4096", 12, 1, 0x1040F},
+	{",level=1", 13, 1, 0x10405},
+	{",encodings=2", 13, 1, 0x10003},
 	{",rles=2,deltas=1", 13, 1, 0x81},
-	{",bitpack=false,block=4096", 12, 0, 0xCF},
+	{",bitpack=false,block=4096", 12, 0, 0x104CF},
 };
 
 /* What the host encodes to, byte by byte; with less room by 1 to 16 bytes, nothing. */

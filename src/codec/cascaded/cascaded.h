@@ -24,11 +24,11 @@ enum {
 
 /* What the options come to. */
 typedef struct lade__cascaded_choice {
-	uint32_t log2;     /* of the elements' size */
-	uint32_t block;    /* log2 of a block's bytes */
+	uint32_t log2;  /* of the elements' size */
+	uint32_t block; /* log2 of a block's bytes */
 	uint32_t is_signed;
-	uint32_t bitpack;  /* 0: arrays have their types' whole widths */
-	uint32_t tried;    /* bit 'layers' for each cascade that a block may get */
+	uint32_t bitpack; /* 0: arrays have their types' whole widths */
+	uint32_t tried;   /* bit 'layers' for each cascade that a block may get */
 } lade__cascaded_choice;
 
 lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage);

@@ -76,6 +76,24 @@ static bool counts_read(const decoder *d, const uint8_t *array, uint32_t runs, u
 	return sum == want;
 }
 
+/* The values of a block: their parts, or all of them. */
+static void values_read(const decoder *d, const uint8_t *block, const lade_cascaded_block *b,
+                        uint8_t *to)
+{
+	const uint32_t log2 = d->c.log2;
+	const uint8_t *from = block + 4 * (size_t)b->values;
+	uint32_t each = b->layers & LADE_CASCADED_PARTS ? 1u << (LADE_CASCADED_PART - log2) : b->n2;
+	for (uint32_t at = 0, k = 0; at < b->n2; at += each, k++) {
+		uint32_t n = b->n2 - at < each ? b->n2 - at : each;
+		uint32_t width = lade_cascaded_part_width(b, k);
+		d->kernels->unpack[log2](from, d->end, to + ((size_t)at << log2), n, width,
+		                         lade__le64(block + 8));
+		from += 4 * (size_t)lade_cascaded_words(n, width);
+	}
+	if (b->layers & LADE_CASCADED_ROTATED)
+		d->kernels->turn[log2](to, to, b->n2, 1);
+}
+
 /*
  * Decodes a coded block to 'dst', which has b->n elements; false: counts do not sum up.
  * The scratch arrays are large enough: the arrays fit in the room.
@@ -84,11 +102,10 @@ static bool decode_coded(const decoder *d, const uint8_t *block, const lade_casc
                          uint8_t *dst)
 {
 	const uint32_t log2 = d->c.log2;
-	uint64_t base = lade__le64(block + 8);
 	/* Where the values, the elements without inner runs, and those without outer ones go. */
 	uint8_t *at1 = b->layers & LADE_CASCADED_OUTER ? d->s->outer : dst;
 	uint8_t *at2 = b->layers & LADE_CASCADED_INNER ? d->s->inner : at1;
-	d->kernels->unpack[log2](block + 4 * (size_t)b->values, d->end, at2, b->n2, b->width, base);
+	values_read(d, block, b, at2);
 	if (b->layers & LADE_CASCADED_INNER) {
 		if (!counts_read(d, block + 4 * (size_t)b->inner, b->n2, b->inner_width, b->n1))
 			return false;

@@ -20,31 +20,53 @@
 static const char *const modes[] = {"strong", "fast", NULL};
 
 static const lade_option options[] = {
-	[LADE__CASCADED_DTYPE] = {.name = "dtype", .type = LADE_OPTION_DTYPE,
-	                          .fallback = {.i = LADE_U1}, .doc = "the elements' type"},
-	[LADE__CASCADED_MODE] = {.name = "mode", .type = LADE_OPTION_ENUM, .names = modes,
-	                         .doc = "fast: as level 2, no runs of differences"},
-	[LADE__CASCADED_LEVEL] = {.name = "level", .type = LADE_OPTION_INT, .always = true,
-	                          .fallback = {.i = 3}, .max = 7,
-	                          .doc = "how many cascades are tried; 3 and above: all"},
-	[LADE__CASCADED_ENCODINGS] = {.name = "encodings", .type = LADE_OPTION_INT,
-	                              .fallback = {.i = 3}, .max = 7,
-	                              .doc = "1: differences, 2: runs, 4: packing (always done)"},
-	[LADE__CASCADED_RLES] = {.name = "rles", .type = LADE_OPTION_INT, .fallback = {.i = -1},
-	                         .min = -1, .max = 7, .doc = "layers of runs; -1: chosen"},
-	[LADE__CASCADED_DELTAS] = {.name = "deltas", .type = LADE_OPTION_INT,
-	                           .fallback = {.i = -1}, .min = -1, .max = 3,
-	                           .doc = "layers of differences; -1: chosen"},
-	[LADE__CASCADED_BITPACK] = {.name = "bitpack", .type = LADE_OPTION_BOOL,
-	                            .fallback = {.i = 1}, .doc = "false: arrays of whole elements"},
-	[LADE__CASCADED_BLOCK] = {.name = "block", .type = LADE_OPTION_INT,
-	                          .fallback = {.i = 8192}, .min = 4096, .max = 8192,
-	                          .doc = "decoded bytes of a block, 4096 or 8192"},
+	[LADE__CASCADED_DTYPE] = {.name = "dtype",
+                                  .type = LADE_OPTION_DTYPE,
+                                  .fallback = {.i = LADE_U1},
+                                  .doc = "the elements' type"},
+	[LADE__CASCADED_MODE] = {.name = "mode",
+                                 .type = LADE_OPTION_ENUM,
+                                 .names = modes,
+                                 .doc = "fast: as level 2, no runs of differences"},
+	[LADE__CASCADED_LEVEL] = {.name = "level",
+                                  .type = LADE_OPTION_INT,
+                                  .always = true,
+                                  .fallback = {.i = 3},
+                                  .max = 7,
+                                  .doc = "how many cascades are tried; 3 and above: all"},
+	[LADE__CASCADED_ENCODINGS] = {.name = "encodings",
+                                      .type = LADE_OPTION_INT,
+                                      .fallback = {.i = 3},
+                                      .max = 7,
+                                      .doc = "1: differences, 2: runs, 4: packing (always done)"},
+	[LADE__CASCADED_RLES] = {.name = "rles",
+                                 .type = LADE_OPTION_INT,
+                                 .fallback = {.i = -1},
+                                 .min = -1,
+                                 .max = 7,
+                                 .doc = "layers of runs; -1: chosen"},
+	[LADE__CASCADED_DELTAS] = {.name = "deltas",
+                                   .type = LADE_OPTION_INT,
+                                   .fallback = {.i = -1},
+                                   .min = -1,
+                                   .max = 3,
+                                   .doc = "layers of differences; -1: chosen"},
+	[LADE__CASCADED_BITPACK] = {.name = "bitpack",
+                                    .type = LADE_OPTION_BOOL,
+                                    .fallback = {.i = 1},
+                                    .doc = "false: arrays of whole elements"},
+	[LADE__CASCADED_BLOCK] = {.name = "block",
+                                  .type = LADE_OPTION_INT,
+                                  .fallback = {.i = 8192},
+                                  .min = 4096,
+                                  .max = 8192,
+                                  .doc = "decoded bytes of a block, 4096 or 8192"},
 };
 
 #define BIT(layers) (1u << (layers))
 #define PACK BIT(0)
-#define DELTA BIT(LADE_CASCADED_DELTA)
+#define ROTATED BIT(LADE_CASCADED_ROTATED)
+#define DELTA (BIT(LADE_CASCADED_DELTA) | BIT(LADE_CASCADED_DELTA | LADE_CASCADED_PARTS))
 #define OUTER BIT(LADE_CASCADED_OUTER)
 #define OUTER_DELTA BIT(LADE_CASCADED_OUTER | LADE_CASCADED_DELTA)
 #define DELTA_INNER BIT(LADE_CASCADED_DELTA | LADE_CASCADED_INNER)
@@ -53,8 +75,8 @@ static const lade_option options[] = {
 static uint32_t tried_of(const lade_value *v)
 {
 	static const uint32_t by_level[] = {
-		PACK, PACK | DELTA, PACK | DELTA | OUTER | OUTER_DELTA,
-		PACK | DELTA | OUTER | OUTER_DELTA | DELTA_INNER | ALL_THREE};
+		PACK, PACK | ROTATED | DELTA, PACK | ROTATED | DELTA | OUTER | OUTER_DELTA,
+		PACK | ROTATED | DELTA | OUTER | OUTER_DELTA | DELTA_INNER | ALL_THREE};
 	int64_t level = v[LADE__CASCADED_LEVEL].i, rles = v[LADE__CASCADED_RLES].i;
 	int64_t deltas = v[LADE__CASCADED_DELTAS].i;
 	if (rles >= 0 || deltas >= 0) {
@@ -67,9 +89,9 @@ static uint32_t tried_of(const lade_value *v)
 		level = 2;
 	uint32_t tried = by_level[level < 3 ? level : 3];
 	if (!(v[LADE__CASCADED_ENCODINGS].i & 1))
-		tried &= PACK | OUTER;
+		tried &= PACK | ROTATED | OUTER;
 	if (!(v[LADE__CASCADED_ENCODINGS].i & 2))
-		tried &= PACK | DELTA;
+		tried &= PACK | ROTATED | DELTA;
 	return tried;
 }
 
@@ -80,7 +102,7 @@ lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage)
 	return (lade__cascaded_choice){
 		.log2 = lade__log2(lade_dtype_size(dtype)),
 		.block = v[LADE__CASCADED_BLOCK].i == 4096 ? LADE_CASCADED_BLOCK_MIN
-		                                           : LADE_CASCADED_BLOCK_MAX,
+	                                                   : LADE_CASCADED_BLOCK_MAX,
 		.is_signed = lade_dtype_class(dtype) == 'i',
 		.bitpack = v[LADE__CASCADED_BITPACK].i != 0,
 		.tried = tried_of(v),
@@ -141,10 +163,11 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 
 /* A worker's memory.  Runs are tried where they leave at most half of the elements. */
 typedef struct scratch {
-	uint8_t delta[LADE_CASCADED_BLOCK_BYTES];      /* differences of the elements */
-	uint8_t outer[HALF];                           /* the elements without outer runs */
-	uint8_t outer_delta[HALF];                     /* their differences */
-	uint8_t inner[HALF], outer_inner[HALF / 2];    /* 'delta', 'outer_delta' without runs */
+	uint8_t rotated[LADE_CASCADED_BLOCK_BYTES]; /* the elements, rotated */
+	uint8_t delta[LADE_CASCADED_BLOCK_BYTES];   /* their differences */
+	uint8_t outer[HALF];                        /* the elements without outer runs */
+	uint8_t outer_delta[HALF];                  /* their differences */
+	uint8_t inner[HALF], outer_inner[HALF / 2]; /* 'delta', 'outer_delta' without runs */
 	uint16_t outer_counts[LADE_CASCADED_RUNS_TRIED], inner_counts[LADE_CASCADED_RUNS_TRIED],
 		outer_inner_counts[LADE_CASCADED_RUNS_TRIED];
 	uint8_t packed[LADE_CASCADED_BLOCK_BYTES + 64];
@@ -154,7 +177,7 @@ typedef struct scratch {
 typedef struct plan {
 	lade_cascaded_block b;
 	uint64_t base, start;
-	const void *values;
+	const uint8_t *values;
 	const uint16_t *outer, *inner;
 } plan;
 
@@ -175,16 +198,34 @@ static uint64_t elem_mask(uint32_t log2)
 	return UINT64_MAX >> (64 - (8u << log2));
 }
 
-/* Base and width of 'count' values; differences, and elements of signed types, have signs. */
-static void values_measure(const encoder *e, plan *p, const void *values, uint32_t count,
-                           bool has_sign)
+/*
+ * Base and width of 'count' values, and what parts' widths are below that; differences and elements
+ * of signed types have signs.  Gives the range, without the signs' flip undone.
+ */
+static lade__cascaded_range values_measure(const encoder *e, plan *p, const uint8_t *values,
+                                           uint32_t count, bool has_sign)
 {
-	uint32_t log2 = e->choice.log2, bits = 8u << log2;
+	uint32_t log2 = e->choice.log2, bits = 8u << log2, each = 1u << (LADE_CASCADED_PART - log2);
 	uint64_t flip = has_sign ? (uint64_t)1 << (bits - 1) : 0;
-	lade__cascaded_range r = e->kernels->range[log2](values, count, flip);
+	lade__cascaded_range r = {UINT64_MAX, 0},
+			     part[LADE_CASCADED_BLOCK_BYTES >> LADE_CASCADED_PART];
+	uint32_t parts = 0;
+	for (uint32_t at = 0; at < count; at += each) {
+		uint32_t n = count - at < each ? count - at : each;
+		part[parts] = e->kernels->range[log2](values + ((size_t)at << log2), n, flip);
+		r.low = part[parts].low < r.low ? part[parts].low : r.low;
+		r.high = part[parts].high > r.high ? part[parts].high : r.high;
+		parts++;
+	}
 	p->values = values;
 	p->base = (r.low ^ flip) & elem_mask(log2);
 	p->b.width = e->choice.bitpack ? bits_of(r.high - r.low) : bits;
+	p->b.less = 0;
+	for (uint32_t k = 0; k < parts && e->choice.bitpack; k++) {
+		uint32_t less = p->b.width - bits_of(part[k].high - r.low);
+		p->b.less |= (less < 15 ? less : 15) << 4 * k;
+	}
+	return r;
 }
 
 static uint32_t counts_measure(const encoder *e, const uint16_t *counts, uint32_t runs)
@@ -208,7 +249,7 @@ static uint64_t differences(const encoder *e, const void *values, uint32_t count
 static void consider(const encoder *e, plan *p, uint32_t layers, plan *best)
 {
 	p->b.layers = layers;
-	lade_cascaded_block_fill(&p->b);
+	lade_cascaded_block_fill(&p->b, e->choice.log2);
 	if (e->choice.tried & BIT(layers) &&
 	    lade_cascaded_fits(&p->b, e->choice.log2, e->choice.block) &&
 	    p->b.units < best->b.units)
@@ -221,35 +262,57 @@ static uint32_t runs_most(uint32_t count)
 }
 
 /*
- * Tries the cascades that begin with 'layers' (none, or outer runs) on the p->b.n1 values, in the
- * order of their numbers: as they are, their differences, the runs of these.
+ * Tries the cascades that begin with 'layers' (none, or outer runs) on the p->b.n1 values, in this
+ * order: as they are, rotated where they may be numbers with signs of their own, their differences,
+ * with parts where these are the best so far, the runs of these.
  */
-static void consider_values(const encoder *e, plan *p, uint32_t layers, const void *values,
+static void consider_values(const encoder *e, plan *p, uint32_t layers, const uint8_t *values,
                             uint8_t *delta, uint8_t *inner, uint16_t *counts, plan *best)
 {
 	uint32_t n1 = p->b.n1, with_delta = layers | LADE_CASCADED_DELTA;
-	uint32_t with_inner = with_delta | LADE_CASCADED_INNER;
+	uint32_t with_inner = with_delta | LADE_CASCADED_INNER, log2 = e->choice.log2;
 	p->b.n2 = n1;
 	p->b.inner_width = 0;
 	if (e->choice.tried & BIT(layers)) {
-		values_measure(e, p, values, n1, e->choice.is_signed);
+		lade__cascaded_range r = values_measure(e, p, values, n1, e->choice.is_signed);
 		consider(e, p, layers, best);
+		if (e->choice.tried & BIT(layers | LADE_CASCADED_ROTATED) &&
+		    lade_cascaded_may_rotate(log2, e->choice.is_signed, r.low, r.high)) {
+			e->kernels->turn[log2](values, e->s->rotated, n1, (8u << log2) - 1);
+			values_measure(e, p, e->s->rotated, n1, false);
+			consider(e, p, layers | LADE_CASCADED_ROTATED, best);
+		}
 	}
 	if (!(e->choice.tried & (BIT(with_delta) | BIT(with_inner))))
 		return;
 	p->start = differences(e, values, n1, delta);
 	values_measure(e, p, delta, n1, true);
 	consider(e, p, with_delta, best);
+	if (best->b.layers == LADE_CASCADED_DELTA)
+		consider(e, p, with_delta | LADE_CASCADED_PARTS, best);
 	if (!(e->choice.tried & BIT(with_inner)))
 		return;
-	p->b.n2 = (uint32_t)e->kernels->runs[e->choice.log2](delta, n1, inner, counts,
-	                                                     runs_most(n1));
+	p->b.n2 = (uint32_t)e->kernels->runs[log2](delta, n1, inner, counts, runs_most(n1));
 	if (!p->b.n2)
 		return;
 	p->values = inner;
 	p->inner = counts;
 	p->b.inner_width = counts_measure(e, counts, p->b.n2);
 	consider(e, p, with_inner, best);
+}
+
+static void write_values(const encoder *e, const plan *best, uint8_t *to)
+{
+	const lade_cascaded_block *b = &best->b;
+	uint32_t log2 = e->choice.log2;
+	uint32_t each = b->layers & LADE_CASCADED_PARTS ? 1u << (LADE_CASCADED_PART - log2) : b->n2;
+	for (uint32_t at = 0, k = 0; at < b->n2; at += each, k++) {
+		uint32_t n = b->n2 - at < each ? b->n2 - at : each;
+		uint32_t width = lade_cascaded_part_width(b, k);
+		e->kernels->pack[log2](best->values + ((size_t)at << log2), n, width, best->base,
+		                       to);
+		to += 4 * (size_t)lade_cascaded_words(n, width);
+	}
 }
 
 /* Writes a coded block of 'best' to e->s->packed. */
@@ -273,8 +336,9 @@ static void write_block(const encoder *e, const plan *best)
 		lade__le_put(to + 6, b->n2, 2);
 		e->kernels->pack[1](best->inner, b->n2, b->inner_width, 1, to + 4 * b->inner);
 	}
-	e->kernels->pack[e->choice.log2](best->values, b->n2, b->width, best->base,
-	                                 to + 4 * b->values);
+	if (b->layers & LADE_CASCADED_PARTS)
+		lade__le_put(to + 4, b->less, 4);
+	write_values(e, best, to + 4 * b->values);
 }
 
 /* Encodes the block of 'n' elements at 'x'; gives its bytes and stores its units. */

@@ -27,6 +27,8 @@ typedef struct lade__cascaded_range {
  * range:  of 'count' elements, at least one
  * runs:   takes runs of equal elements out: values and lengths, and how many; 0 where there are
  *         more than 'most', which the arrays have room for
+ * turn:   dst[i] = src[i] rotated right by 'by' bits, 1 to one less than an element has; both may
+ *         be the same
  * pack:   the low 'width' bits of v[i] - base; 'dst' has 8 bytes behind the array, which become
  *         0 or stay
  */
@@ -38,6 +40,7 @@ typedef struct lade__cascaded_kernels {
 	lade__cascaded_range (*range[4])(const void *values, size_t count, uint64_t flip);
 	size_t (*runs[4])(const void *src, size_t count, void *values, uint16_t *counts,
 	                  size_t most);
+	void (*turn[4])(const void *src, void *dst, size_t count, unsigned by);
 	void (*pack[4])(const void *values, size_t count, unsigned width, uint64_t base,
 	                uint8_t *dst);
 } lade__cascaded_kernels;

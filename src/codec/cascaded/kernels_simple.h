@@ -151,6 +151,21 @@ RUNS(16)
 RUNS(32)
 RUNS(64)
 
+#define TURN(bits) \
+	static TARGET void turn##bits(const void *src, void *dst, size_t count, unsigned by) \
+	{ \
+		const any##bits *v = src; \
+		any##bits *to = dst; \
+		for (size_t i = 0; i < count; i++) \
+			to[i] = (uint##bits##_t)(v[i] >> by | \
+			                         (uint##bits##_t)(v[i] << (bits - by))); \
+	}
+
+TURN(8)
+TURN(16)
+TURN(32)
+TURN(64)
+
 /* 'held' keeps the bits that are not written yet, less than 64. */
 #define PACK(bits) \
 	static TARGET void pack##bits(const void *values, size_t count, unsigned width, \
@@ -183,9 +198,7 @@ PACK(64)
 
 #define CASCADED_KERNELS \
 	{ \
-		{unpack8, unpack16, unpack32, unpack64}, \
-		{expand8, expand16, expand32, expand64}, \
-		{range8, range16, range32, range64}, \
-		{runs8, runs16, runs32, runs64}, \
-		{pack8, pack16, pack32, pack64}, \
+		{unpack8, unpack16, unpack32, unpack64}, {expand8, expand16, expand32, expand64}, \
+			{range8, range16, range32, range64}, {runs8, runs16, runs32, runs64}, \
+			{turn8, turn16, turn32, turn64}, {pack8, pack16, pack32, pack64}, \
 	}

@@ -30,12 +30,17 @@
 
 #define LADE_CASCADED_COUNT_WIDTH 13u
 
-/* Bits of 'layers'.  Inner runs need differences. */
+/* Bits of 'layers'.  Inner runs need differences; parts have no runs beside them. */
 #define LADE_CASCADED_OUTER 1u
 #define LADE_CASCADED_DELTA 2u
 #define LADE_CASCADED_INNER 4u
+#define LADE_CASCADED_PARTS 8u
+#define LADE_CASCADED_ROTATED 16u
 #define LADE_CASCADED_RUNS (LADE_CASCADED_OUTER | LADE_CASCADED_INNER)
-#define LADE_CASCADED_LAYERS 8u
+#define LADE_CASCADED_LAYERS 32u
+
+/* log2 of a part's decoded bytes. */
+#define LADE_CASCADED_PART 10u
 
 /*
  * A library's encoder looks for runs in blocks that have at most so many, and at most half as many
@@ -45,17 +50,18 @@
 
 /* A chunk's header and what follows from it. */
 typedef struct lade_cascaded_chunk {
-	uint32_t log2;      /* of an element's bytes */
-	uint32_t block;     /* log2 of a block's bytes */
-	uint32_t size;      /* decoded bytes */
-	uint32_t body;      /* those in blocks, whole elements */
-	uint32_t blocks;    /* how many */
-	uint32_t first;     /* unit of block 0 */
+	uint32_t log2;   /* of an element's bytes */
+	uint32_t block;  /* log2 of a block's bytes */
+	uint32_t size;   /* decoded bytes */
+	uint32_t body;   /* those in blocks, whole elements */
+	uint32_t blocks; /* how many */
+	uint32_t first;  /* unit of block 0 */
 } lade_cascaded_chunk;
 
 /* A coded block: what its header says, and where its arrays are, in words of 4 bytes. */
 typedef struct lade_cascaded_block {
 	uint32_t layers, width, outer_width, inner_width;
+	uint32_t less;                 /* of parts: what their widths are below 'width' */
 	uint32_t n, n1, n2;            /* elements; without the outer runs; without any */
 	uint32_t outer, inner, values; /* the arrays' first words */
 	uint32_t units;
@@ -101,17 +107,44 @@ LADE_LAYOUT uint32_t lade_cascaded_words(uint32_t entries, uint32_t width)
 	return (entries * width + 31) / 32;
 }
 
+/* Whether an encoder tries elements rotated, which are from 'low' to 'high' as they are: of types
+ * without signs that have their highest bits set and not, as reals of both signs do. */
+LADE_LAYOUT bool lade_cascaded_may_rotate(uint32_t log2, bool is_signed, uint64_t low,
+                                          uint64_t high)
+{
+	return log2 && !is_signed && (low ^ high) >> ((8u << log2) - 1) & 1;
+}
+
+/* The width of part k, or of each, without parts. */
+LADE_LAYOUT uint32_t lade_cascaded_part_width(const lade_cascaded_block *b, uint32_t k)
+{
+	uint32_t less = b->layers & LADE_CASCADED_PARTS ? b->less >> 4 * k & 15 : 0;
+	return b->width > less ? b->width - less : 0;
+}
+
+/* Words of the values. */
+LADE_LAYOUT uint32_t lade_cascaded_values_words(const lade_cascaded_block *b, uint32_t log2)
+{
+	uint32_t each = 1u << (LADE_CASCADED_PART - log2), words = 0, k = 0;
+	if (!(b->layers & LADE_CASCADED_PARTS))
+		return lade_cascaded_words(b->n2, b->width);
+	for (uint32_t at = 0; at < b->n2; at += each, k++)
+		words += lade_cascaded_words(b->n2 - at < each ? b->n2 - at : each,
+		                             lade_cascaded_part_width(b, k));
+	return words;
+}
+
 /* Fills in where the arrays are, and the units. */
-LADE_LAYOUT void lade_cascaded_block_fill(lade_cascaded_block *b)
+LADE_LAYOUT void lade_cascaded_block_fill(lade_cascaded_block *b, uint32_t log2)
 {
 	b->outer = b->layers & LADE_CASCADED_DELTA ? 6 : 4;
-	b->inner = b->outer + (b->layers & LADE_CASCADED_OUTER
-	                               ? lade_cascaded_words(b->n1, b->outer_width)
-	                               : 0);
-	b->values = b->inner + (b->layers & LADE_CASCADED_INNER
-	                                ? lade_cascaded_words(b->n2, b->inner_width)
-	                                : 0);
-	b->units = (b->values + lade_cascaded_words(b->n2, b->width) + 3) / 4;
+	b->inner =
+		b->outer +
+		(b->layers & LADE_CASCADED_OUTER ? lade_cascaded_words(b->n1, b->outer_width) : 0);
+	b->values =
+		b->inner +
+		(b->layers & LADE_CASCADED_INNER ? lade_cascaded_words(b->n2, b->inner_width) : 0);
+	b->units = (b->values + lade_cascaded_values_words(b, log2) + 3) / 4;
 }
 
 /* Bytes of an array of elements, in whole units. */
@@ -137,7 +170,7 @@ LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32
                                           uint32_t units, uint32_t log2, uint32_t block,
                                           lade_cascaded_block *b)
 {
-	uint32_t outer_runs = word1 & 0xFFFF, inner_runs = word1 >> 16;
+	uint32_t outer_runs, inner_runs;
 	b->layers = word0 & 0xFF;
 	b->width = word0 >> 8 & 0xFF;
 	b->outer_width = word0 >> 16 & 0xFF;
@@ -145,8 +178,13 @@ LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32
 	if (b->layers >= LADE_CASCADED_LAYERS || b->width > 8u << log2 ||
 	    b->outer_width > LADE_CASCADED_COUNT_WIDTH ||
 	    b->inner_width > LADE_CASCADED_COUNT_WIDTH ||
-	    (b->layers & (LADE_CASCADED_INNER | LADE_CASCADED_DELTA)) == LADE_CASCADED_INNER)
+	    (b->layers & (LADE_CASCADED_INNER | LADE_CASCADED_DELTA)) == LADE_CASCADED_INNER ||
+	    (b->layers & LADE_CASCADED_PARTS && b->layers & LADE_CASCADED_RUNS))
 		return false;
+	b->less = b->layers & LADE_CASCADED_PARTS ? word1 : 0;
+	word1 = b->layers & LADE_CASCADED_PARTS ? 0 : word1;
+	outer_runs = word1 & 0xFFFF;
+	inner_runs = word1 >> 16;
 	if (!(b->layers & LADE_CASCADED_OUTER) && (outer_runs || b->outer_width))
 		return false;
 	if (!(b->layers & LADE_CASCADED_INNER) && (inner_runs || b->inner_width))
@@ -156,7 +194,7 @@ LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32
 	b->n2 = b->layers & LADE_CASCADED_INNER ? inner_runs : b->n1;
 	if (b->n2 == 0 || b->n2 > b->n1 || b->n1 > n)
 		return false;
-	lade_cascaded_block_fill(b);
+	lade_cascaded_block_fill(b, log2);
 	return b->units == units && lade_cascaded_fits(b, log2, block);
 }
 
