@@ -104,6 +104,22 @@ LADE_API void lade_frame_writer_free(lade_frame_writer *writer);
  * left out; SIZE_MAX: too large, or the options are not valid. */
 LADE_API size_t lade_frame_bound(const lade_frame_options *options, size_t size);
 
+/*
+ * A whole frame, from a device's memory to the same one's: the device encodes the chunks and puts
+ * the frame together, behind the work of 'stream', and the call waits for that once.  Chunks of one
+ * element are not marked as constant.  'options' as above; 'size' need not be told.
+ * Memory:  on the device, what lade_frame_bound() says and the codecs' workspace
+ * Fails:   LADE_E_ARG; LADE_E_UNSUPPORTED where the spans lie elsewhere, the device has no kernels
+ *          for the spec, a stage is lossy, a dictionary is given, the frame has more than 2^20
+ *          chunks, or the stream is captured (a writer does most of that); LADE_E_NOSPACE,
+ *          LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, and what encoding fails with
+ * Threads: any number of callers per engine
+ */
+LADE_API lade_status lade_frame_encode_device(lade_engine *engine,
+                                              const lade_frame_options *options, lade_cspan src,
+                                              lade_span dst, lade_stream stream,
+                                              size_t *dst_size, lade_error *err);
+
 /* ---- reading, anywhere ------------------------------------------------------------------ */
 
 enum {
@@ -185,6 +201,18 @@ LADE_API lade_status lade_frame_open_path(lade_engine *engine, const char *path,
                                           const lade_frame_read_options *options,
                                           lade_frame **out, lade_error *err);
 LADE_API void lade_frame_close(lade_frame *frame); /* NULL is fine */
+
+/*
+ * Likewise, of a frame in a device's memory: header and index come to the host, behind the work of
+ * 'stream' (of that device; NULL: its default stream), which must not be captured.  The memory is
+ * borrowed until the close.  lade_frame_read() of all of it to memory of the same device is done
+ * there, behind the stream's work, if the device has kernels for the spec.
+ * Fails: also LADE_E_UNSUPPORTED, LADE_E_NO_DEVICE, LADE_E_DEVICE
+ */
+LADE_API lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src,
+                                            lade_stream stream,
+                                            const lade_frame_read_options *options,
+                                            lade_frame **out, lade_error *err);
 
 /* What header and index say; valid until the close.  get_chunk: LADE_E_RANGE past the last one. */
 LADE_API const lade_frame_info *lade_frame_get_info(const lade_frame *frame);

@@ -13,22 +13,6 @@
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* A frame on a device, as a source. */
-typedef struct far_frame {
-	const py_codec *codec;
-	const lade_segment *segment;
-} far_frame;
-
-static lade_status read_far(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
-{
-	const far_frame *from = ctx;
-
-	return py_move(
-		from->codec->engine, from->codec->st->copy,
-		(lade_cspan){(const char *)from->segment->data + off, size, from->segment->place},
-		lade_host_span(dst, size), from->codec->stream, err);
-}
-
 static lade_frame_read_options read_options(const py_codec *codec)
 {
 	return (lade_frame_read_options){
@@ -72,26 +56,20 @@ static lade_status open_far(py_work *work, size_t i, lade_error *err)
 	const py_codec *codec = work->codec;
 	lade_segment *segment = &work->segments[i];
 	lade_frame_read_options options = read_options(codec);
-	far_frame *from = staged(work, i, sizeof(*from), err);
-	lade_source source = {from, segment->size, read_far};
-	lade_status status = from ? LADE_OK : LADE_E_NOMEM;
+	lade_cspan src = {segment->data, segment->size, segment->place};
 	void *copy;
+	lade_status status = lade_frame_open_device(codec->engine, src, (lade_stream)codec->stream,
+	                                            &options, &work->frames[i], err);
 
-	if (from)
-		*from = (far_frame){codec, segment};
-	if (!status)
-		status = lade_frame_open(codec->engine, source, &options, &work->frames[i], err);
 	if (status || near_able(codec, work->frames[i], segment->place))
 		return status;
 	lade_frame_close(work->frames[i]);
 	work->frames[i] = NULL;
-	free(from);
 	copy = staged(work, i, segment->size, err);
 	if (!copy)
 		return LADE_E_NOMEM;
-	status = py_move(codec->engine, codec->st->copy,
-	                 (lade_cspan){segment->data, segment->size, segment->place},
-	                 lade_host_span(copy, segment->size), codec->stream, err);
+	status = py_move(codec->engine, codec->st->copy, src, lade_host_span(copy, segment->size),
+	                 codec->stream, err);
 	return status ? status
 	              : lade_frame_open_memory(codec->engine, copy, segment->size, &options,
 	                                       &work->frames[i], err);
@@ -116,87 +94,6 @@ lade_status py_frame_open(py_work *work, size_t i, lade_error *err)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* The chunks of a frame as items of one batch, where they lie and where they go. */
-typedef struct chunks {
-	lade_item *items;
-	lade_segment *segments;
-	lade_cspan *spans; /* the decoded chunks */
-	uint64_t *sums;    /* as they are, and as they should be */
-	size_t count;
-} chunks;
-
-static void chunks_free(chunks *c)
-{
-	free(c->items);
-	free(c->segments);
-	free(c->spans);
-	free(c->sums);
-}
-
-/* False where a chunk is not as a batch can take it. */
-static bool chunks_plan(const py_work *work, size_t i, chunks *c)
-{
-	const lade_segment *all = &work->segments[i];
-	const lade_span *dst = &work->items[i].dst;
-	lade_frame *frame = work->frames[i];
-	size_t at = 0;
-
-	c->items = calloc(c->count + 1, sizeof(*c->items));
-	c->segments = calloc(c->count + 1, sizeof(*c->segments));
-	c->spans = calloc(c->count + 1, sizeof(*c->spans));
-	c->sums = calloc(2 * c->count + 1, sizeof(*c->sums));
-	if (!c->items || !c->segments || !c->spans || !c->sums)
-		return false;
-	for (size_t k = 0; k < c->count; k++) {
-		lade_frame_chunk chunk;
-		lade_item *item = &c->items[k];
-		if (lade_frame_get_chunk(frame, k, &chunk, NULL) ||
-		    (chunk.flags & ~(uint32_t)LADE_CHUNK_STORED) || chunk.off > all->size ||
-		    chunk.size > all->size - chunk.off || chunk.decoded_size > dst->size - at)
-			return false;
-		c->segments[k] = (lade_segment){(const char *)all->data + chunk.off, chunk.size,
-		                                all->place, chunk.decoded_size};
-		item->spec = chunk.flags ? work->codec->st->copy : lade_frame_get_info(frame)->spec;
-		item->src = &c->segments[k];
-		item->src_count = 1;
-		item->dst = (lade_span){(char *)dst->data + at, chunk.decoded_size, dst->place};
-		c->spans[k] = (lade_cspan){item->dst.data, chunk.decoded_size, dst->place};
-		c->sums[c->count + k] = chunk.checksum;
-		at += chunk.decoded_size;
-	}
-	return at == work->sizes[i];
-}
-
-/*
- * All of a frame, from a device's memory to the same device's.  False: it was not done, whatever
- * the reason; reading it the other way finds out, and says, what is wrong.
- */
-static bool read_near(py_work *work, size_t i)
-{
-	const py_codec *codec = work->codec;
-	const lade_frame_info *info = lade_frame_get_info(work->frames[i]);
-	lade_place from = work->segments[i].place, to = work->items[i].dst.place;
-	lade_batch_options options = py_work_options(work);
-	chunks c = {.count = (size_t)info->chunk_count};
-	bool done = false;
-
-	if (from.kind != LADE_DEVICE || to.kind != LADE_DEVICE || from.device != to.device ||
-	    work->items[i].range_off || work->items[i].range_size || info->chunk_count > 1u << 24 ||
-	    !near_able(codec, work->frames[i], from))
-		return false;
-	options.item_errors = NULL;
-	options.where = LADE_WHERE_AUTO; /* what is stored is copied, which is not the device's */
-	if (chunks_plan(work, i, &c) &&
-	    !lade_decode_into(codec->engine, info->spec, c.items, c.count, NULL, &options, NULL))
-		done = true;
-	if (done && info->checksum && codec->policy >= LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT)
-		done = !lade_checksums(codec->engine, info->checksum, c.spans, c.count, c.sums,
-		                       NULL) &&
-		       !memcmp(c.sums, c.sums + c.count, c.count * sizeof(*c.sums));
-	chunks_free(&c);
-	return done;
-}
-
 /* One frame, or a range of it, into its destination. */
 lade_status py_frame_read(py_work *work, size_t i, lade_error *err)
 {
@@ -220,9 +117,12 @@ lade_status py_frame_read(py_work *work, size_t i, lade_error *err)
 	range.off = off;
 	range.dst = item->dst;
 	range.dst.size = (size_t)size;
-	if (size && !read_near(work, i)) {
-		/* A frame is read to a device behind its default stream. */
-		if (item->dst.place.kind == LADE_DEVICE && codec->stream)
+	if (size) {
+		/* A frame is read to a device behind its default stream, but from there: not if it
+		 * came to the host. */
+		bool here = lade_kind_is_host(work->segments[i].place.kind) ||
+		            (work->staged && work->staged[i]);
+		if (item->dst.place.kind == LADE_DEVICE && codec->stream && here)
 			status = lade_stream_wait(item->dst.place.device,
 			                          (lade_stream)codec->stream, err);
 		if (!status)
@@ -273,6 +173,25 @@ static lade_status sink_write(void *ctx, const void *src, size_t size, lade_erro
 	return LADE_OK;
 }
 
+/* From a device's memory to the same device's.  False: it was not done, and another way finds out
+ * whether it can be. */
+static bool write_near(py_work *work, size_t i, const lade_frame_options *options,
+                       lade_status *status, lade_error *err)
+{
+	const py_codec *codec = work->codec;
+	const lade_segment *segment = &work->segments[i];
+	lade_cspan src = {segment->data, segment->size, segment->place};
+	size_t size = 0;
+
+	if (codec->where == LADE_WHERE_HOST || src.place.kind != LADE_DEVICE ||
+	    work->items[i].dst.place.kind != LADE_DEVICE)
+		return false;
+	*status = lade_frame_encode_device(codec->engine, options, src, work->items[i].dst,
+	                                   (lade_stream)codec->stream, &size, err);
+	work->results[i] = (lade_result){*status, size};
+	return !*status || *status == LADE_E_NOSPACE;
+}
+
 lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
 {
 	const py_codec *codec = work->codec;
@@ -288,6 +207,8 @@ lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
 	lade_output output = {&to, sink_write};
 	lade_status status = LADE_OK;
 
+	if (write_near(work, i, &options, &status, err))
+		return status;
 	if ((far_src && !(src = malloc(segment->size + 1))) ||
 	    (far_dst && !(dst = malloc(item->dst.size + 1)))) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",

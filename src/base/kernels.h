@@ -22,6 +22,9 @@
 	X(PACKED, copy, lade_packed, 0) \
 	X(COMBINE, copy, lade_combine, 0) \
 	X(INSET, copy, lade_inset, 0) \
+	X(FRAME_PLACE, frame, lade_frame_place, 0) \
+	X(FRAME_PACK, frame, lade_frame_pack, 0) \
+	X(FRAME_LOOK, frame, lade_frame_look, 0) \
 	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0) \
 	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0) \
 	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0) \

@@ -16,6 +16,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cuda/lz_exec.cuh"
+#include "cuda/xxh64.cuh"
 
 constexpr uint32_t LADE_GPU_CHECKSUM = 6;
 
@@ -391,22 +392,6 @@ extern "C" __global__ void __launch_bounds__(256) lade_adler32_units(lade_gpu_su
 
 /* ---- XXH64 ------------------------------------------------------------------------------ */
 
-#define LADE_XXH_1 0x9E3779B185EBCA87ull
-#define LADE_XXH_2 0xC2B2AE3D27D4EB4Full
-#define LADE_XXH_3 0x165667B19E3779F9ull
-#define LADE_XXH_4 0x85EBCA77C2B2AE63ull
-#define LADE_XXH_5 0x27D4EB2F165667C5ull
-
-static __device__ __forceinline__ uint64_t lade_xxh_turn(uint64_t v, uint32_t n)
-{
-	return v << n | v >> (64 - n);
-}
-
-static __device__ __forceinline__ uint64_t lade_xxh_round(uint64_t acc, uint64_t word)
-{
-	return lade_xxh_turn(acc + word * LADE_XXH_2, 31) * LADE_XXH_1;
-}
-
 /* The 8 bytes at 'at', any address; those from 'low' to before 'high' may be read. */
 static __device__ __forceinline__ uint64_t lade_xxh_load(const uint8_t *at, const uint8_t *low,
                                                          const uint8_t *high)
@@ -473,10 +458,8 @@ static __device__ __forceinline__ uint64_t lade_xxh_strand(uint64_t acc, const u
 static __device__ __forceinline__ uint64_t lade_xxh_tail(uint64_t h, const uint8_t *at,
                                                          const uint8_t *high)
 {
-	for (; high - at >= 8; at += 8) {
-		h ^= lade_xxh_round(0, lade_xxh_load(at, at, high));
-		h = lade_xxh_turn(h, 27) * LADE_XXH_1 + LADE_XXH_4;
-	}
+	for (; high - at >= 8; at += 8)
+		h = lade_xxh_word(h, lade_xxh_load(at, at, high));
 	if (high - at >= 4) {
 		uint32_t word = 0;
 #pragma unroll
@@ -490,11 +473,7 @@ static __device__ __forceinline__ uint64_t lade_xxh_tail(uint64_t h, const uint8
 		h ^= __ldg(at) * LADE_XXH_5;
 		h = lade_xxh_turn(h, 11) * LADE_XXH_1;
 	}
-	h ^= h >> 33;
-	h *= LADE_XXH_2;
-	h ^= h >> 29;
-	h *= LADE_XXH_3;
-	return h ^ h >> 32;
+	return lade_xxh_end(h);
 }
 
 /* XXH64, seed 0, by the four lanes of 'mask'; 'strand' is the lane's number among them. */

@@ -12,6 +12,7 @@
 #include "frame/read.h"
 
 #include "base/try.h"
+#include "frame/device.h"
 
 #include <lade/device.h>
 
@@ -339,6 +340,18 @@ static int by_off(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* All of a frame that lies on a device, decoded there.  False: it was not, and the usual way finds
+ * out, and tells, why. */
+static bool read_far(lade_frame *frame, const lade_frame_range *range, lade_result *result)
+{
+	if (range->off || range->dst.size != frame->info.size || !range->dst.data ||
+	    lade__far_decode(frame, range->dst, NULL) != LADE_OK)
+		return false;
+	if (result)
+		*result = (lade_result){LADE_OK, range->dst.size};
+	return true;
+}
+
 lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, size_t count,
                             lade_result *results, lade_error *err)
 {
@@ -347,6 +360,15 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 		                 frame ? "ranges" : "frame");
 	if (count == 0)
 		return LADE_OK;
+	if (frame->far && count == 1 && read_far(frame, ranges, results))
+		return LADE_OK;
+	/* What follows is done behind the default stream. */
+	if (frame->far && frame->far->stream) {
+		lade_status waited = lade_stream_wait(frame->far->frame.place.device,
+		                                      frame->far->stream, err);
+		if (waited != LADE_OK)
+			return waited;
+	}
 	batch b = {.frame = frame, .ranges = ranges, .failed = SIZE_MAX};
 	sweep s = {.order = calloc(count, sizeof *s.order)};
 	b.statuses = calloc(count, sizeof *b.statuses);

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "frame/device.h"
 #include "frame/read.h"
 
 #include "base/try.h"
@@ -62,6 +63,7 @@ void lade_frame_close(lade_frame *frame)
 	lade__read_rooms_free(frame);
 	free(frame->page_off);
 	lade__source_close(&frame->source);
+	lade__far_free(frame->far);
 	lade_spec_unref(frame->header.spec);
 	pthread_mutex_destroy(&frame->mutex);
 	free(frame);
@@ -207,6 +209,26 @@ lade_status lade_frame_open_path(lade_engine *engine, const char *path,
 	else
 		status = lade__source_path(&(*out)->source, path,
 		                           ((*out)->options.flags & LADE_FRAME_MAP) != 0, err);
+	return frame_open(*out, status, out, err);
+}
+
+lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src, lade_stream stream,
+                                   const lade_frame_read_options *options, lade_frame **out,
+                                   lade_error *err)
+{
+	lade_status status = frame_new(engine, options, out, err);
+	if (status != LADE_OK)
+		return status;
+	if (src.place.kind != LADE_DEVICE || (!src.data && src.size))
+		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                   src.data ? "the frame is not memory of a device"
+		                            : "src.data is NULL and has %zu bytes",
+		                   src.size);
+	if (status == LADE_OK)
+		status = lade__far_new(engine, src, stream, &(*out)->far, err);
+	if (status == LADE_OK)
+		lade__source_calls(&(*out)->source,
+		                   (lade_source){(*out)->far, src.size, lade__far_read});
 	return frame_open(*out, status, out, err);
 }
 

@@ -16,6 +16,7 @@ struct lade_frame {
 	lade_engine *engine;
 	lade_frame_read_options options;
 	lade__source source;
+	struct lade__far *far; /* of device.c; NULL where it lies elsewhere */
 	lade__header header;
 	lade__footer footer;
 	lade_frame_info info;
