@@ -75,7 +75,7 @@ static bool order_sources(const py_call *call, const py_holds *holds)
 
 	if (batch && batch->place.kind == LADE_DEVICE)
 		return py_follow(codec->st, batch->place.device, codec->stream, batch->stream);
-	for (size_t i = 0; i < holds->count; i++) {
+	for (size_t i = 0; holds->live && i < holds->count; i++) {
 		const py_array *array = holds->mems[i].array;
 		if (!array || array->place.kind != LADE_DEVICE || array->stream == last)
 			continue;
@@ -89,7 +89,7 @@ static bool order_sources(const py_call *call, const py_holds *holds)
 /* Waits for sources that are still being written. */
 static bool wait_sources(const py_call *call, py_holds *holds)
 {
-	for (size_t i = 0; i < holds->count; i++) {
+	for (size_t i = 0; holds->live && i < holds->count; i++) {
 		py_mem *mem = &holds->mems[i];
 		if (mem->array && mem->array->results) {
 			if (!py_array_wait(mem->array))
@@ -634,11 +634,15 @@ out:
 /* The counts of bytes written to each destination. */
 static PyObject *counts(const py_call *call, const py_work *work)
 {
-	PyObject *list = PyList_New((Py_ssize_t)work->count);
+	PyObject *list = PyList_New((Py_ssize_t)work->count), *size = NULL;
 
 	(void)call;
 	for (size_t i = 0; list && i < work->count; i++) {
-		PyObject *size = PyLong_FromSize_t(work->results[i].size);
+		/* Most are like the one before, which need not be made again. */
+		if (size && work->results[i].size == work->results[i - 1].size)
+			Py_INCREF(size);
+		else
+			size = PyLong_FromSize_t(work->results[i].size);
 		if (!size || PyList_SetItem(list, (Py_ssize_t)i, size))
 			Py_CLEAR(list);
 	}
@@ -746,7 +750,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		goto out;
 	if (!raise_work(call, work))
 		goto out;
-	for (size_t i = 0; holds.mems && i < count; i++)
+	for (size_t i = 0; holds.mems && holds.live && i < count; i++)
 		unload(work, i, &holds.mems[i]);
 	if (call->into) {
 		out = counts(call, work);

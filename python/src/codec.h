@@ -12,6 +12,7 @@
 typedef struct py_holds {
 	PyObject *items; /* a tuple: the objects themselves */
 	size_t count;
+	bool live;       /* something of 'mems' has to be given back */
 	py_state *st;    /* whose room 'mems' is */
 	py_mem *mems;    /* 'one' for one; NULL where a BatchArray holds all */
 	py_mem one;

@@ -7,13 +7,14 @@
 
 void py_holds_release(py_holds *holds)
 {
-	for (size_t i = 0; holds->mems && i < holds->count; i++)
+	for (size_t i = 0; holds->live && holds->mems && i < holds->count; i++)
 		py_mem_release(&holds->mems[i]);
 	if (holds->mems != &holds->one)
 		py_room_give(holds->st, holds->mems);
 	Py_CLEAR(holds->items);
 	holds->mems = NULL;
 	holds->count = 0;
+	holds->live = false;
 }
 
 static void holds_capsule_free(PyObject *capsule)
@@ -73,6 +74,7 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 
 	if (!call->batch) {
 		holds->mems = &holds->one;
+		holds->live = true;
 		if (!py_mem_get(st, object, writable, stream, &holds->one)) {
 			holds->mems = NULL;
 			return false;
@@ -93,10 +95,14 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 	}
 	for (; holds->count < count; holds->count++) {
 		PyObject *one = PyTuple_GetItem(holds->items, (Py_ssize_t)holds->count);
-		if (!py_mem_get(st, one, writable, stream, &holds->mems[holds->count])) {
+		py_mem *mem = &holds->mems[holds->count];
+		if (py_mem_simple(st, one, writable, mem))
+			continue;
+		if (!py_mem_get(st, one, writable, stream, mem)) {
 			py_blame(writable ? "out" : "item", holds->count);
 			return false;
 		}
+		holds->live |= mem->array || mem->view;
 	}
 	return true;
 }

@@ -318,24 +318,25 @@ static bool not_writable(void)
 	return false;
 }
 
+bool py_mem_simple(py_state *st, PyObject *object, bool writable, py_mem *out)
+{
+	*out = (py_mem){.place = LADE_PLACE_HOST};
+	if (!writable && PyBytes_CheckExact(object)) {
+		out->data = (char *)object + st->bytes_at;
+		out->size = (size_t)Py_SIZE(object);
+		return true;
+	}
+	return Py_TYPE(object) != st->array_type && py_numpy_get(st, object, writable, out);
+}
+
 bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream, py_mem *out)
 {
 	py_array *array;
 
-	out->array = out->scratch = NULL;
-	out->view = NULL;
-	out->place = LADE_PLACE_HOST;
-	if (!writable && PyBytes_CheckExact(object)) {
-		Py_ssize_t size;
-		if (PyBytes_AsStringAndSize(object, &out->data, &size))
-			return false;
-		out->size = (size_t)size;
+	if (py_mem_simple(st, object, writable, out))
 		return true;
-	}
 	if (Py_TYPE(object) == st->array_type) {
 		array = (py_array *)Py_NewRef(object);
-	} else if (py_numpy_get(st, object, writable, out)) {
-		return true;
 	} else {
 		if (PyObject_CheckBuffer(object) && !is_cuda(st, object)) {
 			Py_buffer *view = PyMem_Malloc(sizeof(*view));

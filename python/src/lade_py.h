@@ -55,6 +55,7 @@ typedef struct py_state {
 	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
 	atomic_flag allocator_lock;            /* held for a pointer's reading or exchange */
 	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
+	size_t bytes_at;           /* where the bytes of a bytes object begin */
 	PyTypeObject *numpy_array; /* numpy.ndarray, once one was seen; or NULL */
 	enum { NUMPY_UNKNOWN, NUMPY_KNOWN, NUMPY_OTHER } numpy;
 	_Atomic(void *) rooms[4];              /* for tables, kept between calls */
@@ -238,7 +239,9 @@ typedef struct py_mem {
 
 /* Contiguous objects give their memory, strided ones an Array that is not contiguous. */
 bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream, py_mem *out);
-/* The same of a contiguous numpy array of numbers, which the caller keeps.  False: it is none. */
+/* The same of bytes, and of a contiguous numpy array of numbers, which the caller keeps: nothing is
+ * to be released.  False: it is neither. */
+bool py_mem_simple(py_state *st, PyObject *object, bool writable, py_mem *out);
 bool py_numpy_get(py_state *st, PyObject *object, bool writable, py_mem *out);
 /* To be read at once: waits for what writes it. */
 bool py_mem_read(py_state *st, PyObject *object, py_mem *out);

@@ -439,6 +439,7 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 static int module_exec(PyObject *module)
 {
 	py_state *st = state_of(module);
+	PyObject *bytes;
 	lade_error err;
 
 	st->kept_last = (py_kept **)(void *)&st->kept;
@@ -449,6 +450,11 @@ static int module_exec(PyObject *module)
 		return -1;
 	}
 	st->main_interpreter = PyInterpreterState_GetID(PyInterpreterState_Get()) == 0;
+	bytes = PyBytes_FromStringAndSize(NULL, 1);
+	if (!bytes)
+		return -1;
+	st->bytes_at = (size_t)(PyBytes_AsString(bytes) - (char *)bytes);
+	Py_DECREF(bytes);
 	st->name_cai = PyUnicode_InternFromString("__cuda_array_interface__");
 	st->name_ai = PyUnicode_InternFromString("__array_interface__");
 	st->name_dlpack = PyUnicode_InternFromString("__dlpack__");

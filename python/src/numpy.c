@@ -28,6 +28,11 @@ typedef struct numpy_array {
 /* Of numpy's flags. */
 enum { C_CONTIGUOUS = 1, WRITEABLE = 0x400 };
 
+static bool is_number(char kind)
+{
+	return kind == 'b' || kind == 'i' || kind == 'u' || kind == 'f' || kind == 'c';
+}
+
 /* Contiguous numbers.  False: not so, or that cannot be told. */
 static bool look(PyObject *object, bool writable, char **data, size_t *size)
 {
@@ -35,7 +40,7 @@ static bool look(PyObject *object, bool writable, char **data, size_t *size)
 	int first = -1;
 
 	if (!(a->flags & C_CONTIGUOUS) || (writable && !(a->flags & WRITEABLE)) || a->ndim < 1 ||
-	    a->ndim > 64 || !strchr("biufc", a->descr->kind))
+	    a->ndim > 64 || !is_number(a->descr->kind))
 		return false;
 	for (int i = 0; i < a->ndim; i++) {
 		if (a->shape[i] < 1)
