@@ -66,13 +66,24 @@ LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t wo
 	return true;
 }
 
+/*
+ * State L + i, as an entry of a table: | where the next state's entry is if the bits that are taken
+ * are zeros, in bytes from the table's begin, 16 | symbol 8 | bits 8 |.  So an address is one
+ * addition behind the taken bits.
+ */
+LADE_DEVICE uint32_t lade_ans_step(const lade_ans_marks *m, uint32_t bits, uint32_t i)
+{
+	uint32_t entry = lade_ans_entry(m, bits, i);
+	return ((entry >> 16 << (entry & 0xFF)) - (1u << bits)) << 18 | (entry & 0xFFFF);
+}
+
 /* All tables, for a whole block. */
 LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, uint32_t bits,
                                 uint32_t coded)
 {
 #pragma unroll 1
 	for (uint32_t e = threadIdx.x; e < coded << bits; e += blockDim.x)
-		table[e] = lade_ans_entry(m + (e >> bits), bits, e & ((1u << bits) - 1));
+		table[e] = lade_ans_step(m + (e >> bits), bits, e & ((1u << bits) - 1));
 }
 
 /* ---- lanes ------------------------------------------------------------------------------ */
@@ -81,11 +92,13 @@ LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, uint32
  * A lane.  'now' and 'next' are two words of its string, of whose first one 'used' bits are read;
  * 'at' is where 'next' is in the lane's column, which begins at 'floor'.  Below that, 'next' is
  * anything: GPUs read other parts of the block's memory, as bound() keeps a
- * damaged string near.  The low 8 bits of 'used' and 'last' count.
+ * damaged string near.  The low 5 bits of 'used' and the low 8 of 'last' count, and bit 5 of 'used'
+ * against that of 'before', what it was at the last refill.  'place' is where the next symbol's
+ * entry is if its table is the first of 'tables'.
  */
 struct lade_ans_lane {
-	lade_ans_at at, floor;
-	uint32_t state, used, now, next, window, last;
+	lade_ans_at at, floor, tables, place;
+	uint32_t used, before, now, next, window, last;
 
 	/* 'halves' is not 0.  The state's leading 1 is in the first half. */
 	__device__ __forceinline__ bool open(lade_ans_at column, uint32_t halves, uint32_t bits)
@@ -97,8 +110,9 @@ struct lade_ans_lane {
 		next = at >= floor ? lade_ans_load(at) : 0;
 		uint32_t zeros = (uint32_t)__clz((int)now);
 		window = __funnelshift_l(next, now, zeros);
-		state = window >> (31 - bits);
+		place = tables + (lade_ans_at)(4 * ((window >> (31 - bits)) - (1u << bits)));
 		used = zeros + bits + 1;
+		before = 0;
 		last = 0;
 		bool fine = now != 0 && zeros - 16 * (halves & 1) <= 15;
 		refill();
@@ -110,23 +124,22 @@ struct lade_ans_lane {
 	{
 #if LADE_ON_GPU
 		asm volatile("{ .reg .pred more; .reg .s32 t;"
-			     " and.b32 t, %0, 32;"
+			     " lop3.b32 t, %0, %4, 32, 0x28;" /* (used ^ before) & 32 */
 			     " setp.ne.s32 more, t, 0;"
 			     " @more mov.b32 %1, %2;"
-			     " @more sub.s32 %3, %3, 128;"
-			     " @more ld.shared.u32 %2, [%3];"
-			     " and.b32 %0, %0, 31; }"
+			     " mad.lo.s32 %3, t, -4, %3;"
+			     " @more ld.shared.u32 %2, [%3]; }"
 			     : "+r"(used), "+r"(now), "+r"(next), "+r"(at)
-			     :
+			     : "r"(before)
 			     : "memory");
 #else
-		if (used & 32) {
+		if ((used ^ before) & 32) {
 			now = next;
 			at -= 128;
 			next = at >= floor ? lade_ans_load(at) : 0;
 		}
-		used &= 31;
 #endif
+		before = used;
 		window = __funnelshift_l(next, now, used);
 	}
 
@@ -136,11 +149,12 @@ struct lade_ans_lane {
 		at = at > floor - LADE_ANS_BELOW ? at : floor - LADE_ANS_BELOW;
 	}
 
-	/* The next symbol's entry in the table whose state 0 would be at 'table'. */
-	__device__ __forceinline__ uint32_t step(lade_ans_at table)
+	/* The next symbol's entry in the table that is 'table' bytes behind the first. */
+	__device__ __forceinline__ uint32_t step(uint32_t table)
 	{
-		uint32_t entry = lade_ans_load(table + (lade_ans_at)(4 * state));
-		state = __funnelshift_l(window, entry >> 16, entry);
+		uint32_t entry = lade_ans_load(place + (lade_ans_at)table);
+		place = tables + (lade_ans_at)(entry >> 16) +
+			4 * (lade_ans_at)__funnelshift_l(window, 0, entry);
 		window = __funnelshift_l(0, window, entry);
 		used += entry;
 		last = entry;
@@ -148,7 +162,7 @@ struct lade_ans_lane {
 	}
 
 	/* The 4 symbols of a plane in a unit. */
-	__device__ __forceinline__ uint32_t unit(lade_ans_at table)
+	__device__ __forceinline__ uint32_t unit(uint32_t table)
 	{
 		uint32_t a = step(table), b = step(table);
 		refill();
@@ -167,7 +181,7 @@ struct lade_ans_lane {
 	__device__ __forceinline__ bool done() const
 	{
 		return (int32_t)(at - floor) / 4 + 64 + (int32_t)(last & 0xFF) ==
-		       (int32_t)(used & 0xFF);
+		       (int32_t)(used & 31);
 	}
 };
 
@@ -207,8 +221,7 @@ template <int N> LADE_DEVICE void lade_ans_store(uint8_t *to, const uint32_t *wo
 
 /* What the lanes of a sub-block decode by. */
 struct lade_ans_work {
-	lade_ans_at table; /* where the entry of state 0 would be */
-	lade_ans_at raw;   /* planes, 'count' bytes each */
+	lade_ans_at raw; /* planes, 'count' bytes each */
 	uint32_t modes, bits, count;
 };
 
@@ -219,14 +232,14 @@ LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info
                                lade_ans_lane *me, lade_ans_at raw, uint32_t coded, uint8_t *dst,
                                bool aligned)
 {
-	lade_ans_at table = w.table;
+	uint32_t table = 0;
 	uint32_t plane[W > 4 ? 4 : W], word[W];
 #pragma unroll
 	for (int p = 0; p < W; p++) {
 		uint32_t *to = &plane[p % 4];
 		if (w.modes & (uint32_t)ANS_PLANE_CODED << 4 * p) {
 			*to = READY ? coded : me->unit(table);
-			table += (lade_ans_at)(4u << w.bits);
+			table += 4u << w.bits;
 		} else if (w.modes & (uint32_t)ANS_PLANE_RAW << 4 * p) {
 			*to = lade_ans_load(raw);
 			raw += (lade_ans_at)w.count;
@@ -271,13 +284,51 @@ LADE_DEVICE void lade_ans_rows(const lade_ans_work &w, lade_ans_lane *me, uint32
 	uint32_t e[4 * ROWS];
 #pragma unroll
 	for (int k = 0; k < 4 * ROWS; k++) {
-		e[k] = me->step(w.table);
+		e[k] = me->step(0);
 		if (k % EVERY == EVERY - 1 || k == 4 * ROWS - 1)
 			me->refill();
 		if (k % 4 == 3)
 			word[k / 4] = lade_ans_lane::join(e[k - 3], e[k - 2], e[k - 1], e[k]);
 	}
 	me->bound();
+}
+
+/* Row ROW of 16, of bytes, of which three take at most 32 bits. */
+template <int ROW>
+LADE_DEVICE void lade_ans_byte_row(lade_ans_lane *me, uint32_t *to, uint32_t turn)
+{
+	uint32_t e[4];
+#pragma unroll
+	for (int k = 0; k < 4; k++) {
+		e[k] = me->step(0);
+		if ((4 * ROW + k) % 3 == 2 || 4 * ROW + k == 63)
+			me->refill();
+	}
+	if (ROW % 8 == 7)
+		me->bound();
+	lade_ans_put_row<ROW>(to + (turn + ROW) % 32,
+	                      lade_ans_lane::join(e[0], e[1], e[2], e[3]));
+}
+
+/* 16 rows of bytes. */
+LADE_DEVICE void lade_ans_byte_rows(lade_ans_lane *me, uint32_t *to, uint32_t turn)
+{
+	lade_ans_byte_row<0>(me, to, turn);
+	lade_ans_byte_row<1>(me, to, turn);
+	lade_ans_byte_row<2>(me, to, turn);
+	lade_ans_byte_row<3>(me, to, turn);
+	lade_ans_byte_row<4>(me, to, turn);
+	lade_ans_byte_row<5>(me, to, turn);
+	lade_ans_byte_row<6>(me, to, turn);
+	lade_ans_byte_row<7>(me, to, turn);
+	lade_ans_byte_row<8>(me, to, turn);
+	lade_ans_byte_row<9>(me, to, turn);
+	lade_ans_byte_row<10>(me, to, turn);
+	lade_ans_byte_row<11>(me, to, turn);
+	lade_ans_byte_row<12>(me, to, turn);
+	lade_ans_byte_row<13>(me, to, turn);
+	lade_ans_byte_row<14>(me, to, turn);
+	lade_ans_byte_row<15>(me, to, turn);
 }
 
 /* All units of a sub-block. */
@@ -287,24 +338,32 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 {
 	dst = lade_global(dst);
 	bool aligned = !((uintptr_t)dst & (W < 4 ? 4 * W - 1 : 15));
-	uint32_t turn = lane, word[3];
+	uint32_t turn = lane, word[4];
 	lade_ans_at raw = w.raw;
 	int32_t left = (int32_t)units;
-	if (W < 8 && aligned && info.coded == 1) {
+	bool alone = W < 8 && aligned && info.coded == 1;
+	/* A whole sub-block of bytes is two of these; of other elements, some of the next. */
+	if (W == 1 && alone && w.bits <= 10) {
 #pragma unroll 1
-		for (; left >= 96; left -= 96, turn += 3, raw += 384, dst += 384 * W) {
+		for (; left >= 512; left -= 512, turn += 16, dst += 2048)
+			lade_ans_byte_rows(me, (uint32_t *)dst, turn);
+	}
+	if (alone) {
+#pragma unroll 1
+		for (; left >= 128; left -= 128, turn += 4, raw += 512, dst += 512 * W) {
 			if (w.bits <= 10)
-				lade_ans_rows<3, 3>(w, me, word);
+				lade_ans_rows<4, 3>(w, me, word);
 			else
-				lade_ans_rows<3, 2>(w, me, word);
+				lade_ans_rows<4, 2>(w, me, word);
 			if (W == 1) {
 				uint32_t *to = (uint32_t *)dst;
 				lade_ans_put_row<0>(to + turn % 32, word[0]);
 				lade_ans_put_row<1>(to + (turn + 1) % 32, word[1]);
 				lade_ans_put_row<2>(to + (turn + 2) % 32, word[2]);
+				lade_ans_put_row<3>(to + (turn + 3) % 32, word[3]);
 			} else {
 #pragma unroll
-				for (uint32_t k = 0; k < 3; k++) {
+				for (uint32_t k = 0; k < 4; k++) {
 					uint32_t place = 32 * k + (turn + k) % 32;
 					lade_ans_unit<W, true>(w, info, me,
 					                       raw + (lade_ans_at)(4 * place),
@@ -313,7 +372,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 			}
 		}
 	}
-	if (W == 1 && aligned && info.coded == 1) {
+	if (W == 1 && alone) {
 #pragma unroll 1
 		for (; left >= 32; left -= 32, turn++, dst += 128) {
 			lade_ans_rows<1, 2>(w, me, word);
@@ -453,10 +512,10 @@ LADE_DEVICE bool lade_ans_block(const lade_ans_task &plan, const lade_ans_place_
 	const lade_ans_info &info = plan.info;
 	uint32_t count = lade_ans_count(info, i), raw = info.raw * count, units = count / 4;
 	uint32_t bits = info.bits;
-	lade_ans_work w = {lade_ans_at_of(tables) - (lade_ans_at)(4u << bits),
-	                   lade_ans_at_of(bytes), info.modes, bits, count};
+	lade_ans_work w = {lade_ans_at_of(bytes), info.modes, bits, count};
 	uint8_t *dst = plan.dst + ((size_t)i << info.block_log);
 	lade_ans_lane me = lade_ans_lane();
+	me.tables = lade_ans_at_of(tables);
 	bool has = ((lane + (units & ~31u) / 32) & 31) < units % 32 || units >= 32, fine = true;
 	if (info.coded) {
 		bool wide = p.kind == ANS_WIDE;
