@@ -66,13 +66,35 @@ static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t
 	unsigned elem = 1u << log, bits = 8 * elem, each = log ? 8 : 16, most = bits;
 	size_t values = (len + elem - 1) / elem, units = (values + each - 1) / each, at = 16,
 	       sum = 0;
-	if (size < 16 || (p[0] & 0xC0) || p[3] > 2 || p[1] > most)
+	if (size < 16 || (p[0] & 0x80) || p[3] > 2 || p[1] > most)
 		return false;
 	bool delta = p[0] & 1, above = p[0] & 8, own = p[0] & 16, dict = p[0] & 32;
 	unsigned fold = p[0] >> 1 & 3, width = p[1];
 	if (fold == 3 || (dict && (log || delta || fold || above)))
 		return false;
 	uint64_t base = kit_get(p + 4, elem < 4 ? elem : 4), reference = kit_get(p + 8, elem);
+	if (p[0] & 64) {
+		size_t set = 0, to = 16 + kit_up((values + 7) / 8);
+		if (!log || (p[0] & ~66) || size < to)
+			return false;
+		memset(out, 0, len);
+		for (size_t i = 0; i < values; i++) {
+			if (!(p[16 + i / 8] >> i % 8 & 1))
+				continue;
+			uint64_t x = 0;
+			for (unsigned k = 0; k < width; k++) {
+				size_t bit = 8 * to + set * width + k;
+				if (bit < 8 * size)
+					x |= (uint64_t)(p[bit / 8] >> bit % 8 & 1) << k;
+			}
+			set++;
+			x = (reference + x) & kit_low(bits);
+			x = fold ? x >> 1 ^ (0 - (x & 1)) : x;
+			for (unsigned k = 0; k < elem && i * elem + k < len; k++)
+				out[i * elem + k] = (uint8_t)(x >> 8 * k);
+		}
+		return to + kit_up((set * width + 7) / 8) == size;
+	}
 	if (!delta)
 		base = 0;
 	if (delta && log == 3) {
@@ -185,6 +207,8 @@ static inline size_t kit_any_block(unsigned log, size_t len, uint8_t *p, rng *r)
 		if (log == 0 && rng_below(r, 3) == 0)
 			mode = 32;
 		mode |= (uint8_t)(rng_below(r, 2) << 4);
+		if (log && rng_below(r, 4) == 0)
+			mode = (uint8_t)(64 | rng_below(r, 2) << 1);
 		unsigned width = (unsigned)rng_below(r, bits + 1);
 		if (tries > 20)
 			width = 0;
@@ -193,6 +217,28 @@ static inline size_t kit_any_block(unsigned log, size_t len, uint8_t *p, rng *r)
 		p[0] = mode;
 		p[1] = (uint8_t)width;
 		p[3] = (uint8_t)rng_below(r, 3);
+		if (mode & 64) {
+			/* Few bits, many, or any. */
+			size_t mask = kit_up((values + 7) / 8), set = 0;
+			uint64_t few = rng_below(r, 3);
+			if (at + mask >= kit_up(len))
+				continue;
+			for (size_t i = 0; i < mask; i++) {
+				uint64_t x = rng_next(r);
+				p[at + i] = (uint8_t)(few == 0   ? x & x >> 8 & x >> 16
+				                      : few == 1 ? x | x >> 8
+				                                 : x);
+			}
+			for (size_t i = 0; i < values; i++)
+				set += p[at + i / 8] >> i % 8 & 1;
+			sum = kit_up((set * width + 7) / 8);
+			at += mask;
+			if (at + sum >= kit_up(len))
+				continue;
+			for (size_t i = 0; i < sum; i++)
+				p[at + i] = (uint8_t)(rng_next(r) >> 20);
+			return at + sum;
+		}
 		at += (mode & 1) && log == 3 ? 16 : 0;
 		size_t dict = mode & 32 ? kit_up(p[2] + 1u) : 0;
 		size_t codes = mode & 16 ? kit_up((units + 1) / 2) : 0;

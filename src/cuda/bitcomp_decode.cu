@@ -40,6 +40,9 @@ LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t un
 		return false;
 	if (p->mode & LADE_BITCOMP_DICT && (LOG || p->mode & 15))
 		return false;
+	/* Of other sizes masks are lade_bitcomp_masked()'s. */
+	if (p->mode & LADE_BITCOMP_MASK)
+		return false;
 	if (LOG == 3 && p->mode & LADE_BITCOMP_DELTA) {
 		if (size < LADE_BITCOMP_HEADER + 16)
 			return false;
@@ -98,6 +101,95 @@ LADE_DEVICE void lade_bitcomp_any(lade_bitcomp_room *room, const lade_packed &p,
 	}
 }
 
+/* The lane's elements that lie together in 'w', the first ones, to where 'bits' are set; 0 elsewhere. */
+template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint32_t *w)
+{
+	constexpr uint32_t VALUES = 16 >> LOG;
+	uint32_t q[4] = {w[0], w[1], w[2], w[3]};
+#pragma unroll
+	for (uint32_t k = 0; k < VALUES; k++) {
+		bool has = bits >> k & 1;
+		if (LOG == 3) {
+			w[2 * (k & 1)] = has ? q[0] : 0;
+			w[2 * (k & 1) + 1] = has ? q[1] : 0;
+			q[0] = has ? q[2] : q[0];
+			q[1] = has ? q[3] : q[1];
+		} else if (LOG == 2) {
+			w[k & 3] = has ? q[0] : 0;
+#pragma unroll
+			for (uint32_t j = 0; j < 3; j++)
+				if (j + k < 3)
+					q[j] = has ? q[j + 1] : q[j];
+		} else {
+			uint32_t by = has ? 16 : 0, one = has ? q[0] & 0xFFFF : 0;
+			w[k / 2 & 3] = k & 1 ? w[k / 2 & 3] | one << 16 : one;
+#pragma unroll
+			for (uint32_t j = 0; j < 3; j++)
+				q[j] = __funnelshift_r(q[j], q[j + 1], by);
+			q[3] >>= by;
+		}
+	}
+}
+
+/*
+ * A sub-block with a mask, if there is nothing wrong with it.  What is set before each word of the
+ * mask is counted first, so that a lane finds its elements' bits alone.  A function of its own, for
+ * the registers' sake.
+ */
+template <int LOG>
+static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there,
+                                                        uint8_t *dst, uint32_t size, uint32_t len,
+                                                        uint32_t lane)
+{
+	constexpr uint32_t SIZE = 1u << LOG, VALUES = 16 >> LOG, GROUP = 512 >> LOG;
+	lade_bitcomp_room *room = lade_shared(there);
+	const uint32_t *s = (const uint32_t *)room->units;
+	uint32_t n = (len + SIZE - 1) >> LOG, width = s[0] >> 8 & 0xFF, set = 0;
+	uint32_t at = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
+	lade_packed p = {};
+	p.mode = s[0] & 0xFF;
+	p.reference = (uint64_t)s[3] << 32 | s[2];
+	lade_packed_undo undo = lade_packed_undo_of<LOG>(p);
+	if (size < at || s[0] & 0xFF & ~LADE_BITCOMP_MASKED || width > 8 * SIZE || s[0] >> 24 > 2)
+		return false;
+	const uint32_t *mask = s + LADE_BITCOMP_HEADER / 4;
+	uint16_t *before = (uint16_t *)room->dict; /* of at most 128 words */
+	for (uint32_t i = lane; 32 * (i - lane) < n; i += 32) {
+		uint32_t own = 0;
+		if (32 * i < n)
+			own = __popc(mask[i] & lade_packed_mask(min(n - 32 * i, 32u)));
+		uint32_t all = lade_warp_scan(own, lane);
+		if (32 * i < n)
+			before[i] = (uint16_t)(set + all - own);
+		set += __shfl_sync(LADE_FULL, all, 31);
+	}
+	__syncwarp();
+	if (at + lade_bitcomp_up((set * width + 7) / 8) != size)
+		return false;
+	bool fast = lade_packed_fast<2>(dst, len);
+	at *= 8;
+#pragma unroll 1
+	for (uint32_t off = 0; off < len; off += 2 * LADE_BITCOMP_GROUP) {
+		uint32_t w[2][4], bits[2];
+#pragma unroll
+		for (uint32_t g = 0; g < 2; g++) {
+			/* Lanes behind the last element take the first ones, for nothing. */
+			uint32_t i = (off >> LOG) + g * GROUP + lane * VALUES;
+			i = i < n ? i : 0;
+			uint32_t word = mask[i / 32], rank = before[i / 32];
+			rank += __popc(word & ((1u << (i & 31)) - 1));
+			bits[g] = word >> (i & 31);
+			lade_packed_unpack<LOG>(s, at + rank * width, width, w[g]);
+		}
+		lade_packed_unfold<LOG, 2>(undo, w);
+#pragma unroll
+		for (uint32_t g = 0; g < 2; g++)
+			lade_bitcomp_spread_out<LOG>(bits[g], w[g]);
+		lade_packed_store_all<false, 2>(dst + off, w, len - off, fast, lane);
+	}
+	return true;
+}
+
 /* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of its
  * own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
 template <int LOG>
@@ -107,6 +199,8 @@ static __device__ __noinline__ bool lade_bitcomp_block(lade_bitcomp_room *there,
 	lade_bitcomp_room *room = lade_shared(there);
 	constexpr uint32_t EACH = lade_packed_place<LOG, 2>::EACH;
 	lade_packed p;
+	if (LOG && room->units[0].x & LADE_BITCOMP_MASK)
+		return lade_bitcomp_masked<LOG ? LOG : 1>(room, dst, size, len, lane);
 	if (!lade_bitcomp_check<LOG>((const uint8_t *)room->units, size, (len + EACH - 1) / EACH,
 	                             lane, &p))
 		return false;

@@ -108,6 +108,27 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t gro
 	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
 }
 
+/* How many of the 'n' elements are not 0. */
+template <int LOG>
+LADE_DEVICE uint32_t lade_bitcomp_some(const lade_bitcomp_desk *desk, uint32_t n, uint32_t lane)
+{
+	uint32_t some = 0;
+#pragma unroll 2
+	for (uint32_t at = lane; at << (4 - LOG) < n; at += 32) {
+		uint4 v = desk->units[at];
+		uint32_t w[4] = {v.x, v.y, v.z, v.w}, left = n - (at << (4 - LOG)), bits = 0;
+#pragma unroll
+		for (uint32_t k = 0; k < 16 >> LOG; k++) {
+			uint32_t x = LOG == 3   ? w[2 * (k & 1)] | w[2 * (k & 1) + 1]
+			             : LOG == 2 ? w[k & 3]
+			                        : w[k / 2 & 3] >> 16 * (k & 1) & 0xFFFF;
+			bits += x != 0 && k < left;
+		}
+		some += bits;
+	}
+	return __reduce_add_sync(LADE_FULL, some);
+}
+
 /* Plans a sub-block in a mode.  Elements stay as they are, but where ranks of a dictionary take their
  * places. */
 template <int LOG>
@@ -143,6 +164,18 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32
 	p->step = widths ? p->step : 0;
 	p->fixed = widths ? fixed_own : fixed;
 	p->size = widths ? size_own : size;
+	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->reference == 0) {
+		uint32_t n = (len + (1u << LOG) - 1) >> LOG;
+		uint32_t bits = lade_bitcomp_some<LOG>(desk, n, lane) * width;
+		fixed = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
+		size = fixed + lade_bitcomp_up((bits + 7) / 8);
+		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
+			p->mode = mode | LADE_BITCOMP_MASK;
+			p->step = 0;
+			p->fixed = fixed;
+			p->size = size;
+		}
+	}
 }
 
 /* The words that a lane's elements make as bits side by side: 16 >> LOG of 'width' bits. */
@@ -375,6 +408,63 @@ LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_p
 	__syncwarp();
 }
 
+/*
+ * The same with a mask, which goes behind the header in desk->fixed, where there is 0.  A
+ * function of its own, for the registers' sake.
+ */
+template <int LOG>
+static __device__ __noinline__ void lade_bitcomp_pack_masked(lade_bitcomp_desk *there,
+                                                             uint32_t width, bool zigzag,
+                                                             uint32_t len, uint32_t lane)
+{
+	constexpr uint32_t VALUES = 16 >> LOG;
+	lade_bitcomp_desk *desk = lade_shared(there);
+	uint32_t n = (len + (1u << LOG) - 1) >> LOG, have = 0;
+	uint32_t *words = (uint32_t *)desk->units, *mask = (uint32_t *)(desk->fixed + 1);
+#pragma unroll 1
+	for (uint32_t at = lane; (at - lane) << (4 - LOG) < n; at += 32) {
+		uint4 v = desk->units[at];
+		uint32_t w[4] = {v.x, v.y, v.z, v.w}, i = at << (4 - LOG), bits = 0;
+		lade_bitcomp_fold<LOG>(w, zigzag ? LADE_BITCOMP_ZIGZAG : LADE_BITCOMP_PLAIN,
+		                       make_uint2(0, 0));
+#pragma unroll
+		for (uint32_t k = 0; k < VALUES; k++) {
+			uint32_t x = LOG == 3   ? w[2 * (k & 1)] | w[2 * (k & 1) + 1]
+			             : LOG == 2 ? w[k & 3]
+			                        : w[k / 2 & 3] >> 16 * (k & 1) & 0xFFFF;
+			bits |= (x != 0 && i + k < n ? 1u : 0) << k;
+		}
+		uint32_t mine = __popc(bits) * width, end = lade_warp_scan(mine, lane);
+		uint32_t all = __shfl_sync(LADE_FULL, end, 31), bit = have + end - mine;
+		/* What was read becomes 0 as far as bits come to it. */
+		__syncwarp();
+		uint32_t unit = (have + 127) / 128 + lane;
+		if (unit < (have + all + 127) / 128)
+			desk->units[unit] = make_uint4(0, 0, 0, 0);
+		__syncwarp();
+		if (bits)
+			atomicOr(&mask[i / 32], bits << (i & 31));
+#pragma unroll
+		for (uint32_t k = 0; k < VALUES; k++) {
+			if (!(bits >> k & 1))
+				continue;
+			uint32_t *to = words + bit / 32, by = bit & 31;
+			uint32_t x = LOG == 3   ? w[2 * (k & 1)]
+			             : LOG == 2 ? w[k & 3]
+			                        : w[k / 2 & 3] >> 16 * (k & 1) & 0xFFFF;
+			uint32_t y = LOG == 3 ? w[2 * (k & 1) + 1] : 0;
+			atomicOr(to, x << by);
+			if (by + width > 32)
+				atomicOr(to + 1, __funnelshift_l(x, y, by));
+			if (LOG == 3 && by + width > 64)
+				atomicOr(to + 2, __funnelshift_l(y, 0, by));
+			bit += width;
+		}
+		have += all;
+		__syncwarp();
+	}
+}
+
 /* Stores 'size' bytes, a multiple of 16, at any address, a warp. */
 LADE_DEVICE void lade_bitcomp_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
 {
@@ -490,7 +580,11 @@ static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_desk *the
 	}
 	__syncwarp();
 	lade_bitcomp_begin<LOG>(desk, p, units, lane);
-	lade_bitcomp_pack<LOG>(desk, p, len, is_signed, lane);
+	if (LOG && p.mode & LADE_BITCOMP_MASK)
+		lade_bitcomp_pack_masked<LOG ? LOG : 1>(
+			desk, p.width, p.mode >> LADE_BITCOMP_FOLD & 3, len, lane);
+	else
+		lade_bitcomp_pack<LOG>(desk, p, len, is_signed, lane);
 	return p.size | p.fixed << 16;
 }
 

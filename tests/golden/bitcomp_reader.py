@@ -9,7 +9,7 @@ import pathlib
 import struct
 import sys
 
-DELTA, FROM_ABOVE, UNIT_WIDTHS, DICTIONARY = 1, 8, 16, 32
+DELTA, FROM_ABOVE, UNIT_WIDTHS, DICTIONARY, MASK = 1, 8, 16, 32, 64
 PLAIN, ZIGZAG, ROTATION = 0, 1, 2  # folds
 SIGNED, UNSIGNED = 1, 2            # quantisations
 FLOATS = {2: (10, 5), 4: (23, 8), 8: (52, 11)}  # bits of mantissa and of exponent
@@ -36,13 +36,33 @@ def unit_widths(width, step, codes, units):
         yield 0 if code == 15 else max(width - (code << step), 0)
 
 
+def masked_elements(data, n, width, zigzag, largest):
+    at = 16 + pad((n + 7) // 8)
+    want(at <= len(data), "a mask")
+    mask = int.from_bytes(data[16:at], "little") & (1 << n) - 1
+    want(at + pad((mask.bit_count() * width + 7) // 8) == len(data), "a sub-block's size")
+    reference = int.from_bytes(data[8:16], "little")
+    payload, out = int.from_bytes(data[at:], "little"), []
+    for i in range(n):
+        if not mask >> i & 1:
+            out.append(0)
+            continue
+        u = reference + (payload & (1 << width) - 1) & largest
+        payload >>= width
+        out.append(u >> 1 ^ -(u & 1) & largest if zigzag else u)
+    return out
+
+
 def decode_sub_block(data, size, n):
     """The n elements of 'size' bytes of a sub-block that is not raw."""
     want(len(data) >= 16, "a sub-block's header")
     mode, width, words, step = data[:4]
     fold, bits, mask = mode >> 1 & 3, 8 * size, (1 << 8 * size) - 1
-    want(mode < 64 and fold <= ROTATION and step <= 2 and width <= bits, "mode, width and step")
+    want(mode < 128 and fold <= ROTATION and step <= 2 and width <= bits, "mode, width and step")
     want(not mode & DICTIONARY or size == 1 and not mode & 15, "a dictionary's mode")
+    if mode & MASK:
+        want(size > 1 and mode in (MASK, MASK | ZIGZAG << 1), "a mask's mode")
+        return masked_elements(data, n, width, fold == ZIGZAG, mask)
     base = int.from_bytes(data[4:8], "little")
     reference = int.from_bytes(data[8:16], "little")
     at, dictionary = 16, b""

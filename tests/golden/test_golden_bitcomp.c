@@ -9,7 +9,8 @@
 static const char *const names[] = {
 	"any-1",    "any-2",    "any-4",    "any-8",    "floats-i2", "floats-i4", "jumps-i4",
 	"lossy-f2", "lossy-f4", "lossy-f8", "noise-i4", "one-i2",    "range-u8",  "sparse-i4",
-	"steps-u1", "steps-u8", "words-u1", "zero-i2",  "zero-u8",
+	"steps-u1", "steps-u8", "words-u1", "zero-i2",  "zero-u8",   "mask-i2",   "mask-i4",
+	"mask-u8",
 };
 
 static guard read_file(const char *name, const char *ending)

@@ -153,9 +153,17 @@ def _bitcomp_sub_block(rng, size, n):
     mode = rng.choice((0, 1)) | rng.choice((0, 2, 4)) | rng.choice((0, 8)) | rng.choice((0, 16))
     if size == 1 and rng.random() < 0.4:
         mode = 32 | rng.choice((0, 16))
+    if size > 1 and rng.random() < 0.2:
+        mode = rng.choice((64, 66))
     width, step, words = rng.randint(0, 8 * size), rng.randrange(3), rng.randrange(256)
     out = bytes([mode, width, words, step])
     out += (bytes(4) if size == 8 else rng.randbytes(4)) + rng.randbytes(8)
+    if mode & 64:
+        mask = rng.getrandbits(n) & rng.getrandbits(n) & rng.getrandbits(n)
+        bits = Bits()
+        bits.put(mask, n)
+        payload = rng.randbytes((mask.bit_count() * width + 7) // 8)
+        return out + _padded(rng, bits.bytes(rng, 8)) + _padded(rng, payload)
     if mode & 1 and size == 8:
         out += rng.randbytes(8) + bytes(8)
     if mode & 32:

@@ -236,6 +236,11 @@ def test_example_of_bitcomp():
     chunk = page_bytes("bitcomp.md", "bc 01 01 00")
     data = struct.pack("<40H", *(1000 + -i % 4 for i in range(40)))
     assert data[:12] == struct.pack("<6H", 1000, 1003, 1002, 1001, 1000, 1003)
+    chunk_of_mask = page_bytes("bitcomp.md", "bc 01 02 00")
+    sparse = struct.pack("<512i", *(0 if i % 8 else (1 << 20) - 1 if i else 5 for i in range(512)))
+    assert agree("bitcomp", chunk_of_mask, len(sparse)) == "LADE_OK"
+    assert lade.decode("bitcomp", chunk_of_mask) == sparse
+    assert lade.encode("bitcomp(<i4)", sparse) == chunk_of_mask
     assert (len(chunk), len(data)) == (64, 80)
     assert agree("bitcomp", chunk, len(data)) == "LADE_OK"
     assert lade.decode("bitcomp", chunk) == data

@@ -157,14 +157,14 @@ static void header_values(void **state)
 {
 	(void)state;
 	rng r = {20261350};
-	/* With one width, with unit widths, with a dictionary. */
-	for (unsigned i = 0; i < 9; i++) {
-		unsigned log = i % 4, with = i < 4 ? 0 : i < 8 ? 16 : 32;
+	/* With one width, with unit widths, with a dictionary, with a mask. */
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned log = i % 4, with = i < 4 ? 0 : i < 8 ? 16 : i == 8 ? 32 : 64;
 		std::vector<bytes> chunks;
 		bytes chunk;
 		do
 			chunk = any_chunk(log, 0, 700, &r);
-		while (chunk.size() == 32 + kit_up(700) || (chunk[32] & (with | 16)) != with);
+		while (chunk.size() == 32 + kit_up(700) || (chunk[32] & (with | 80)) != with);
 		for (size_t at = 0; at < 36; at += at == 7 ? 25 : 1)
 			for (unsigned value : {0u, 1u, 2u, 3u, 4u, 7u, 8u, 9u, 16u, 17u, 32u, 33u, 64u,
 			                       65u, 128u, 255u}) {

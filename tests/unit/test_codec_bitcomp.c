@@ -168,13 +168,13 @@ static void test_header_values(void **state)
 	rng r = {seed + 6};
 	static uint8_t chunk[ROOM];
 	codec c = codec_open("bitcomp");
-	/* With one width, with unit widths, with a dictionary. */
-	for (unsigned i = 0; i < 9; i++) {
-		unsigned log = i % 4, with = i < 4 ? 0 : i < 8 ? 16 : 32;
+	/* With one width, with unit widths, with a dictionary, with a mask. */
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned log = i % 4, with = i < 4 ? 0 : i < 8 ? 16 : i == 8 ? 32 : 64;
 		size_t coded;
 		do
 			coded = kit_any_chunk(log, 0, 1500, chunk, &r);
-		while (coded == 32 + kit_up(1500) || (chunk[32] & (with | 16)) != with);
+		while (coded == 32 + kit_up(1500) || (chunk[32] & (with | 80)) != with);
 		for (size_t at = 0; at < 36; at += at == 7 ? 25 : 1)
 			for (unsigned value = 0; value < 256; value++) {
 				uint8_t was = chunk[at];
@@ -370,11 +370,11 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encoders),         cmocka_unit_test(test_modes_pay),
-		cmocka_unit_test(test_any_chunks),       cmocka_unit_test(test_damaged_chunks),
-		cmocka_unit_test(test_header_values),
-		cmocka_unit_test(test_ranges_and_parts), cmocka_unit_test(test_lossy),
-		cmocka_unit_test(test_lossy_saves),      cmocka_unit_test(test_options),
+		cmocka_unit_test(test_encoders),      cmocka_unit_test(test_modes_pay),
+		cmocka_unit_test(test_any_chunks),    cmocka_unit_test(test_damaged_chunks),
+		cmocka_unit_test(test_header_values), cmocka_unit_test(test_ranges_and_parts),
+		cmocka_unit_test(test_lossy),         cmocka_unit_test(test_lossy_saves),
+		cmocka_unit_test(test_options),
 	};
 	return cmocka_run_group_tests(tests, codec_setup, codec_teardown);
 }

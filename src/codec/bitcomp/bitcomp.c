@@ -215,6 +215,32 @@ static size_t widths_read(lade__bitcomp_parts *p)
 	return sum;
 }
 
+/* How many of the first 'count' bits are set. */
+static size_t bits_set(const uint8_t *mask, size_t count)
+{
+	size_t set = 0;
+	for (size_t i = 0; i < count; i += 64) {
+		uint64_t m = lade__le64(mask + i / 8);
+		set += (size_t)__builtin_popcountll(count - i < 64 ? m << (64 - (count - i)) : m);
+	}
+	return set;
+}
+
+/* The parts behind the header of a sub-block with a mask, of 'values'. */
+static bool mask_read(const uint8_t *src, size_t size, size_t values, unsigned each,
+                      lade__bitcomp_parts *p)
+{
+	size_t at = HEADER + lade__bitcomp_up((values + 7) / 8), set;
+	if (size < at)
+		return false;
+	set = bits_set(src + HEADER, values);
+	p->mask = src + HEADER;
+	p->payload = src + at;
+	p->values = (unsigned)values;
+	p->units = (unsigned)((set + each - 1) / each);
+	return at + lade__bitcomp_up((set * p->width + 7) / 8) == size;
+}
+
 /* Checks sub-block 'src' of 'size' bytes, less than raw, that decodes to 'len' (section 4). */
 static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t len,
                        lade__bitcomp_parts *p)
@@ -235,6 +261,10 @@ static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t 
 		return false;
 	if (p->mode & LADE_BITCOMP_DICT && (log || p->mode & 15))
 		return false;
+	if (p->mode & LADE_BITCOMP_MASK && (!log || p->mode & ~LADE_BITCOMP_MASKED))
+		return false;
+	if (p->mode & LADE_BITCOMP_MASK)
+		return mask_read(src, size, values, each, p);
 	if (log == 3 && p->mode & LADE_BITCOMP_DELTA) {
 		if (size < HEADER + 16)
 			return false;

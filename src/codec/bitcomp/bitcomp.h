@@ -55,8 +55,9 @@ lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 typedef struct lade__bitcomp_parts {
 	uint8_t mode, width, step;
 	uint64_t base, reference;
-	const uint8_t *dict, *codes, *payload;
-	unsigned words; /* of the dictionary */
+	const uint8_t *dict, *codes, *mask, *payload;
+	unsigned words;  /* of the dictionary */
+	unsigned values; /* with a mask: those of the sub-block, of which 'units' have the others */
 	unsigned units;
 	uint8_t widths[BLOCK / 16 + 32]; /* of units, with unit widths */
 } lade__bitcomp_parts;
@@ -68,8 +69,8 @@ typedef struct lade__bitcomp_parts {
  * repeat its last value.  Writes the sub-block to 'dst', which has BLOCK + SLACK bytes, and gives
  * its size; 0: it would not be smaller than raw.
  *
- * decode: writes all values of all units to 'dst', which has BLOCK + SLACK bytes; SLACK bytes
- * behind the sub-block are read.
+ * decode: writes all values of all units, or with a mask all values, to 'dst', which has BLOCK +
+ * SLACK bytes; SLACK bytes behind the sub-block are read.
  */
 typedef struct lade__bitcomp_kernels {
 	lade_cpu cpu;

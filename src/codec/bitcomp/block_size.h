@@ -389,10 +389,26 @@ INLINE unsigned NAME(ranks)(const uint8_t *src, size_t count, const uint8_t *ran
 typedef struct NAME(plan) {
 	unsigned mode, words, width, step;
 	ELEM base, ref;
+	size_t values;
 	size_t fixed, size; /* bytes before the payload, and in all */
 	uint8_t need[BLOCK / UNIT_BYTES + VEC];
 	_Alignas(64) uint8_t x[BLOCK];
 } NAME(plan);
+
+/* How many of a plan's values are not 0; those behind the last one repeat it. */
+INLINE size_t NAME(some)(const NAME(plan) * p, size_t count)
+{
+	vec none = NAME(all)(0);
+	size_t some, last = p->values - 1;
+	ELEM behind;
+	for (size_t i = 0; i < count; i += IN_VEC)
+		none -= (vec)(NAME(load)(p->x + i * SIZE) == 0);
+	some = count;
+	for (unsigned i = 0; i < IN_VEC; i++)
+		some -= none[i];
+	memcpy(&behind, p->x + last * SIZE, SIZE);
+	return behind ? some - (count - p->values) : some;
+}
 
 static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
                               unsigned mode, const uint8_t *rank, NAME(plan) * p)
@@ -426,6 +442,43 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 	p->step = widths ? step : 0;
 	p->fixed = widths ? fixed_own : fixed;
 	p->size = widths ? own_size : one_size;
+	p->values = (len + SIZE - 1) / SIZE;
+	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->ref == 0) {
+		fixed = LADE_BITCOMP_HEADER + lade__bitcomp_up((p->values + 7) / 8);
+		size_t size = fixed + lade__bitcomp_up((NAME(some)(p, count) * width + 7) / 8);
+		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
+			p->mode = mode | LADE_BITCOMP_MASK;
+			p->step = 0;
+			p->fixed = fixed;
+			p->size = size;
+		}
+	}
+}
+
+/* The mask of a plan's values, to 'mask', and the bits of those that are not 0; gives their end. */
+static TARGET uint8_t *NAME(write_masked)(const NAME(plan) * p, uint8_t *mask, uint8_t *to)
+{
+	_Alignas(64) uint8_t x[BLOCK + 2 * VEC];
+	size_t some = 0;
+#ifdef MASK_OUT
+	some = MASK_OUT(LOG, p->x, p->values, mask, x);
+#else
+	for (size_t i = 0; i < p->values; i += 64) {
+		const uint8_t *from = p->x + i * SIZE;
+		size_t count = p->values - i < 64 ? p->values - i : 64;
+		uint64_t m = 0;
+		for (size_t k = 0; k < count; k++) {
+			ELEM v;
+			memcpy(&v, from + k * SIZE, SIZE);
+			m |= (uint64_t)(v != 0) << k;
+		}
+		memcpy(mask + i / 8, &m, (count + 7) / 8);
+		for (; m; m &= m - 1, some++)
+			memcpy(x + some * SIZE, from + (unsigned)__builtin_ctzll(m) * SIZE, SIZE);
+	}
+#endif
+	memset(x + some * SIZE, 0, 64);
+	return NAME(pack_same)(x, (some + EACH - 1) / EACH, p->width, to);
 }
 
 INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank, uint8_t *dst)
@@ -450,7 +503,9 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		memcpy(at, word, p->words);
 		at += lade__bitcomp_up(p->words);
 	}
-	if (p->mode & LADE_BITCOMP_WIDTHS) {
+	if (p->mode & LADE_BITCOMP_MASK) {
+		at = NAME(write_masked)(p, at, dst + p->fixed);
+	} else if (p->mode & LADE_BITCOMP_WIDTHS) {
 		uint8_t codes[BLOCK / UNIT_BYTES / 2 + VEC], widths[BLOCK / UNIT_BYTES + VEC];
 		widths_put(p->need, units, p->width, p->step, widths, codes);
 		memcpy(at, codes, (units + 1) / 2);
@@ -460,7 +515,8 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 	} else {
 		at = NAME(pack_same)(p->x, units, p->width, at);
 	}
-	memset(at, 0, (size_t)(dst + p->size - at));
+	if (at < dst + p->size)
+		memset(at, 0, (size_t)(dst + p->size - at));
 }
 
 static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
@@ -561,8 +617,34 @@ INLINE void NAME(back)(uint8_t *data, size_t bytes, ELEM reference, bool above, 
 		NAME(store)(data + i, NAME(unfold)(NAME(load)(data + i), ref, above, fold));
 }
 
+/* With a mask: the values that are not 0, then their places. */
+static TARGET void NAME(decode_masked)(const lade__bitcomp_parts *p, uint8_t *dst)
+{
+	_Alignas(64) uint8_t x[BLOCK + SLACK];
+	const uint8_t *from = p->payload, *next = x;
+	unsigned w = p->width;
+	for (size_t u = 0; u < p->units; u++, from += w * (EACH / 8))
+		NAME(unpack)(from, w, x + u * UNIT_BYTES);
+	if (p->mode & LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD)
+		NAME(back)
+	(x, p->units * UNIT_BYTES, (ELEM)p->reference, false, LADE_BITCOMP_ZIGZAG);
+	else if (p->reference)
+		NAME(back)(x, p->units * UNIT_BYTES, (ELEM)p->reference, false, LADE_BITCOMP_PLAIN);
+	memset(dst, 0, p->values * SIZE);
+	for (size_t i = 0; i < p->values; i += 64) {
+		uint64_t m = load64(p->mask + i / 8);
+		m &= low_bits(p->values - i < 64 ? (unsigned)(p->values - i) : 64);
+		for (; m; m &= m - 1, next += SIZE)
+			memcpy(dst + (i + (unsigned)__builtin_ctzll(m)) * SIZE, next, SIZE);
+	}
+}
+
 static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
 {
+	if (LOG && p->mode & LADE_BITCOMP_MASK) {
+		NAME(decode_masked)(p, dst);
+		return;
+	}
 	const uint8_t *from = p->payload;
 	size_t bytes = p->units * UNIT_BYTES;
 	unsigned fold = p->mode >> LADE_BITCOMP_FOLD & 3;

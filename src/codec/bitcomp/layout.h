@@ -23,7 +23,10 @@
 #define LADE_BITCOMP_ABOVE 8
 #define LADE_BITCOMP_WIDTHS 16
 #define LADE_BITCOMP_DICT 32
-#define LADE_BITCOMP_MODE 0x3F
+#define LADE_BITCOMP_MASK 64
+#define LADE_BITCOMP_MODE 0x7F
+/* What may be beside a mask. */
+#define LADE_BITCOMP_MASKED (LADE_BITCOMP_MASK | (unsigned)LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD)
 #define LADE_BITCOMP_GROUP 512 /* a warp's step */
 
 #define LADE_BITCOMP_PLAIN 0 /* the folds */
@@ -49,6 +52,9 @@
 #define LADE_BITCOMP_SECOND(expected, units, sample_units) \
 	((expected) * (units) / (sample_units) + 64)
 #define LADE_BITCOMP_SECOND_MODE (LADE_BITCOMP_DELTA | LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD)
+
+/* A mask is used where that saves more than this of a sub-block. */
+#define LADE_BITCOMP_MASK_LEAST 128
 
 /* Dictionaries are tried where no more different bytes than this are in the sample. */
 #define LADE_BITCOMP_DICT_MOST 192
