@@ -72,10 +72,11 @@ static void launch(bool encode, const lade_gpu_batch &b, uint32_t size, uint32_t
                    uint32_t block, size_t parts)
 {
 	unsigned grid = (unsigned)((b.count * parts + 3) / 4);
+	lade_filters f = {0, size, LADE_ROWS_BITS, msb, block, LADE_GPU_OK, 0};
 	if (encode)
-		lade_bitshuffle_encode<<<grid, 128>>>(b, size, msb, block);
+		lade_bitshuffle_encode<<<grid, 128>>>(b, f);
 	else
-		lade_bitshuffle_decode<<<grid, 128>>>(b, size, msb, block);
+		lade_bitshuffle_decode<<<grid, 128>>>(b, f);
 	CK(cudaGetLastError());
 }
 

@@ -3,6 +3,7 @@
  *
  *     gpu_bench --data=DIR [--sets=json.u1,...] [--chunks=16384,...] [--batches=1,...]
  *               [--total=655360000] [--formats=lz4,snappy,...] [--peers=liblade,nvcomp]
+ *               [--specs='shuffle(4)|lz4;...']
  *               [--nvcomp=PATH] [--typed=NAME] [--repeats=5] [--device=0] [--quick]
  *               [--out=FILE] [--host=FILE] [--info=FILE]
  *
@@ -18,9 +19,10 @@
  * elements: NAME is the option of liblade's stage for it.  Of the codecs and filters of own.h each
  * peer decodes its own encoder's bytes; `crc32`, `crc32c`, `adler32` and `xxh64` are sums, whose
  * rates stand where encoders have theirs.  --formats names formats and codecs; without it all are
- * run.  Every decoded byte is compared; what encoders make is decoded on the host too, and sums are
- * compared with the host's.  The columns end with the percent of the copy roofline that the rates
- * come to; sums only read.
+ * run.  With --specs there are rows of these pipelines and no others (with ; for , in their
+ * names).  Every decoded byte is compared; what encoders make is decoded on the host too, and sums
+ * are compared with the host's.  The columns end with the percent of the copy roofline that the
+ * rates come to; sums only read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +35,7 @@ enum { LADE, NVCOMP, CPU, PEERS }; /* who encodes; the first two decode too */
 static const char *const peer_names[PEERS] = {"liblade", "nvcomp", "cpu"};
 
 typedef struct options {
-	const char *data, *sets, *formats, *peers, *nvcomp, *typed, *out, *host, *info;
+	const char *data, *sets, *formats, *specs, *peers, *nvcomp, *typed, *out, *host, *info;
 	size_t chunks[LIST_MOST + 1], batches[LIST_MOST + 1];
 	size_t total, repeats;
 	int32_t device;
@@ -68,7 +70,7 @@ typedef struct bench {
 
 	/* The format at hand. */
 	const format *format; /* NULL: a codec of own.h, or none */
-	char codec_name[32];  /* the format's, or "lz4-typed" */
+	char codec_name[64];  /* the format's, or "lz4-typed", or a spec */
 	lade_spec *spec;
 	nvcomp_codec codec;
 	nvcomp_options nvcomp_options, nvcomp_decoder; /* of the encoder and the decoder */
@@ -282,7 +284,7 @@ static uint64_t run_checked(work *w)
 
 typedef struct row {
 	int peer;
-	char codec[64];
+	char codec[80];
 	size_t count;
 	double ratio, encode_us, decode_us;
 	double encode_temp, decode_temp; /* bytes of workspace */
@@ -486,6 +488,27 @@ static void bench_own(bench *b, const own_codec *c, const elements *e, const siz
 	memcpy(b->version, versions, sizeof versions);
 	b->nvcomp_options = b->nvcomp_decoder = (nvcomp_options){{0}};
 	lade_spec_unref(b->spec);
+}
+
+/* Pipelines, which nvCOMP has not. */
+static void bench_specs(bench *b, const size_t *batches)
+{
+	const char *at = b->options.specs;
+	while (*at) {
+		char text[sizeof b->codec_name];
+		size_t size = strcspn(at, ";");
+		snprintf(text, sizeof text, "%.*s", (int)size, at);
+		at += size + (at[size] == ';');
+		b->format = NULL;
+		b->spec = spec_of(b, text);
+		for (char *p = text; *p; p++)
+			*p = *p == ',' ? ';' : *p;
+		snprintf(b->codec_name, sizeof b->codec_name, "%s", text);
+		if (can_run(b, text, LADE_DECODE) && can_run(b, text, LADE_ENCODE))
+			for (const size_t *count = batches; *count; count++)
+				bench_encoder(b, LADE, *count);
+		lade_spec_unref(b->spec);
+	}
 }
 
 static void sum_call(void *ctx)
@@ -752,7 +775,9 @@ static void bench_set(bench *b, const char *name, bool first)
 		bool batches = *chunk == 64 * KIB;
 		const size_t *counts = batches ? b->options.batches : all;
 		tables_new(b, *chunk, all[0]);
-		for (size_t f = 0; f < FORMAT_COUNT; f++) {
+		if (b->options.specs)
+			bench_specs(b, counts);
+		for (size_t f = 0; f < FORMAT_COUNT && !b->options.specs; f++) {
 			b->format = &formats[f];
 			if (!list_has(b->options.formats, b->format->name))
 				continue;
@@ -769,7 +794,8 @@ static void bench_set(bench *b, const char *name, bool first)
 			if (b->options.typed)
 				bench_typed(b, counts);
 		}
-		bench_others(b, counts);
+		if (!b->options.specs)
+			bench_others(b, counts);
 		tables_free(b);
 	}
 	free(b->set_data);
@@ -795,6 +821,8 @@ static options parse(int argc, char **argv)
 			o.total = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--formats", a)))
 			o.formats = v;
+		else if ((v = bench_option("--specs", a)))
+			o.specs = v;
 		else if ((v = bench_option("--peers", a)))
 			o.peers = v;
 		else if ((v = bench_option("--nvcomp", a)))

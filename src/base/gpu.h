@@ -27,6 +27,8 @@ typedef struct lade__gpu_work {
 	lade__device *device; /* entered */
 	lade_stream stream;
 	const lade_stage *stage;
+	size_t stages; /* from 'stage' on, in the order of encoding, that are done at once: 1, or
+	                * what the codec's join() said */
 	lade__address src, src_size, dst, dst_cap, dst_size, status, before;
 	size_t count;     /* 1 to 2^31 - 1 */
 	size_t in_flight; /* items of other batches that the device has at the same time, about */
@@ -61,6 +63,14 @@ typedef struct lade__gpu_codec {
 	 * is none.
 	 */
 	lade_status (*sizes)(const lade__gpu_work *work, lade_error *err);
+
+	/*
+	 * How many of 'count' stages, the first of them this codec's and the others of codecs with
+	 * the same join(), one enqueue() can do at once, at least 1; 'stage' is in the order of
+	 * encoding, whatever the direction.  The workspace is the most that any of them wants.
+	 * NULL: 1.
+	 */
+	size_t (*join)(const lade_stage *stage, size_t count);
 } lade__gpu_codec;
 
 /* The most bytes of an item that kernels are given: with what a codec adds to noise, at worst a

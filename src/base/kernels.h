@@ -55,6 +55,9 @@
 	X(STREAM, stream, lade_stream, 0) \
 	X(DELTA_RANGES, stream, lade_delta_ranges, 0) \
 	X(DELTA_DECODE, stream, lade_delta_decode, 0) \
+	X(FILTERS_ENCODE, filters, lade_filters_encode, 0) \
+	X(FILTERS_DECODE, filters, lade_filters_decode, 0) \
+	X(FILTERS_SUM, filters, lade_filters_sum, 0) \
 	X(CRC32_UNITS, checksum, lade_crc32_units, 57344) \
 	X(ADLER32_UNITS, checksum, lade_adler32_units, 0) \
 	X(XXH64_UNITS, checksum, lade_xxh64_units, 0) \

@@ -4,7 +4,8 @@
  * Between two stages stand results of the one that are sources of the other: a slot of equal size
  * for each item, or, where sizes are known beforehand and their sum is less than that, one of its
  * own size.  Two such buffers, used in turn, serve any number of stages.  An item that fails in one
- * stage is left alone by those behind it.
+ * stage is left alone by those behind it.  Stages that their codecs join are done at once, as one
+ * step, and nothing stands between them.
  *
  * A checksum behind another stage moves nothing: when encoding that stage writes to where the
  * checksum's chunk has to stand, and when decoding the next stage reads it from there.  Tables of
@@ -28,10 +29,30 @@ static const lade__gpu_codec *codec_at(const lade_engine *engine, const lade__ro
 	return lade__route_at(engine, route, stage)->ctx;
 }
 
-/* The stage that runs as the 'step'-th. */
-static size_t stage_of(const lade__route *route, size_t step)
+/* How many stages from 'first' on, in the order of encoding, are one step. */
+static size_t join(const lade_engine *engine, const lade__route *route, size_t first)
 {
-	return route->direction == LADE_ENCODE ? step : route->spec->count - 1 - step;
+	const lade__gpu_codec *codec = codec_at(engine, route, first);
+	size_t count = 1;
+	while (first + count < route->spec->count && codec->join &&
+	       codec_at(engine, route, first + count)->join == codec->join)
+		count++;
+	return count > 1 ? codec->join(&route->spec->stage[first], count) : 1;
+}
+
+/* The steps of a route, each by its first stage, in the order of encoding; behind the last
+ * stands the count of stages. */
+typedef struct steps {
+	size_t first[LADE_STAGES_MAX + 1], count;
+} steps;
+
+static steps steps_of(const lade_engine *engine, const lade__route *route)
+{
+	steps s = {.count = 0};
+	for (size_t at = 0; at < route->spec->count; at += join(engine, route, at))
+		s.first[s.count++] = at;
+	s.first[s.count] = route->spec->count;
+	return s;
 }
 
 /* The most bytes that stand between the stages: what encoding 'largest' bytes can give anywhere. */
@@ -149,8 +170,10 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 		                      ->workspace(&route->spec->stage[i], count, each, all);
 		if (want > l.stages)
 			l.stages = want;
-		writers += !is_view(route, i);
 	}
+	steps s = steps_of(engine, route);
+	for (size_t i = 0; i < s.count; i++)
+		writers += !is_view(route, s.first[i]);
 	if (l.stages == SIZE_MAX || l.slot == UINT64_MAX)
 		return (layout){.end = SIZE_MAX};
 	l.stages = lade__gpu_round(l.stages);
@@ -307,11 +330,14 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	                          .workspace = workspace,
 	                          .workspace_size = l.stages,
 	                          .ignore_checksums = route->ignore_checksums};
-	for (size_t step = 0; step < stages; step++) {
-		size_t at = stage_of(route, step);
+	steps s = steps_of(engine, route);
+	for (size_t step = 0; step < s.count; step++) {
+		bool encode = route->direction == LADE_ENCODE, last = step + 1 == s.count;
+		size_t i = encode ? step : s.count - 1 - step, first = s.first[i];
+		size_t at = encode ? s.first[i + 1] - 1 : first; /* what it makes is this stage's */
 		TRY(make_results(&p, at, err));
-		bool last = step + 1 == stages;
-		p.work.stage = &route->spec->stage[at];
+		p.work.stage = &route->spec->stage[first];
+		p.work.stages = s.first[i + 1] - first;
 		p.work.dst = p.results[at].address;
 		p.work.dst_cap = p.results[at].cap;
 		p.work.dst_size = p.results[at].size;
@@ -319,7 +345,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		                : stages > 1      ? workspace + l.status
 		                                  : 0;
 		p.work.in_place = is_view(route, at);
-		TRY(codec_at(engine, route, at)->enqueue(&p.work, err));
+		TRY(codec_at(engine, route, first)->enqueue(&p.work, err));
 		p.work.before = p.work.status;
 		p.work.src = p.work.dst;
 		p.work.src_size = p.work.dst_size;

@@ -149,10 +149,10 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode, lz4_sizes};
-static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode, snappy_sizes};
-static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode, NULL};
-static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode, NULL};
+static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode, lz4_sizes, NULL};
+static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode, snappy_sizes, NULL};
+static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode, NULL, NULL};
+static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode, NULL, NULL};
 
 #define RECORD(codec, way, verb) \
 	const lade_implementation lade__##codec##_##verb##_gpu = \

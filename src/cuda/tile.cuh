@@ -1,8 +1,8 @@
 /*
  * tile.cuh: how a warp brings a tile of up to 4 KiB, which lies at any address, to shared memory
  * and back, and how it exchanges one for rows of bytes or bits of equal weight, which lie anywhere.
- * The filters that transpose (bitshuffle.cu, shuffle.cu) and those that go from element to element
- * (stream.cu) are made of it.
+ * The filters that transpose (bitshuffle.cu, shuffle.cu), those that go from element to element
+ * (stream.cu), and several of both at once (filters.cu) are made of it.
  *
  * A tile is lines of 128 bytes, a word a lane.  Those that transpose give a lane sets of words, as a
  * shape S says:
@@ -25,6 +25,22 @@
 #define LADE_CUDA_TILE_CUH
 
 #include "cuda/batch.cuh"
+
+/*
+ * Filters that follow each other and are done as one.  The host's form is struct filters
+ * (filter/gpu.c).
+ */
+struct lade_filters {
+	uint32_t ops;     /* what is done to elements (words.cuh) */
+	uint32_t size;    /* bytes of an element: not 0, and 1, 2, 4 or 8 where 'ops' is not 0 */
+	uint32_t rows;    /* LADE_ROWS_...: what is in the place of elements on the encoded side */
+	uint32_t msb;     /* of bits: the highest one's row comes first */
+	uint32_t block;   /* and: a multiple of 8 * size whose bits are exchanged by themselves; 0: all */
+	uint32_t partial; /* the status of chunks that end with a part of an element; LADE_GPU_OK: its
+	                   * bytes are kept as they are, which is for rows alone */
+	uint32_t late;    /* and: that is seen behind a lack of room */
+};
+constexpr uint32_t LADE_ROWS_NONE = 0, LADE_ROWS_BYTES = 1, LADE_ROWS_BITS = 2;
 
 #define LADE_TILE_BYTES 4096 /* of a tile of 32 lines */
 #define LADE_TILE_WARPS 4    /* of a block */
@@ -309,15 +325,29 @@ static __device__ __forceinline__ void lade_tile_put_rows(uint32_t *s, uint8_t *
 	__syncwarp();
 }
 
-/* Elements to rows.  Reads S::PLAIN * groups bytes of 'src', writes 'groups' bytes of each row. */
-template <typename S>
+/* A tile of elements to elements: 'work' is done to it in shared memory. */
+template <typename F>
+static __device__ __forceinline__ void lade_tile_plain(uint32_t *s, const uint8_t *src, uint8_t *dst,
+                                                       uint32_t bytes, uint32_t lane, F work)
+{
+	lade_tile_get_plain<32>(s, src, bytes, lane);
+	__syncwarp();
+	work();
+	lade_tile_put_plain<32>(s, dst, bytes, lane);
+	__syncwarp();
+}
+
+/* Elements to rows, with 'work' done to the elements first.  Reads S::PLAIN * groups bytes of 'src',
+ * writes 'groups' bytes of each row. */
+template <typename S, typename F>
 static __device__ __forceinline__ void lade_tile_encode(uint32_t *s, const uint8_t *src,
                                                         uint8_t *dst, const lade_tile &t,
-                                                        uint32_t lane)
+                                                        uint32_t lane, F work)
 {
 	uint32_t w[S::ALL];
 	lade_tile_get_plain<S::ALL>(s, src, S::PLAIN * t.groups, lane);
 	__syncwarp();
+	work();
 #pragma unroll
 	for (uint32_t k = 0; k < S::ALL; k++)
 		w[k] = s[S::slot(k, lane)];
@@ -328,11 +358,10 @@ static __device__ __forceinline__ void lade_tile_encode(uint32_t *s, const uint8
 	lade_tile_put_rows<S>(s, dst, t, w, lane);
 }
 
-/* Rows to elements, likewise. */
+/* Rows to elements in shared memory, where zeros follow. */
 template <typename S>
-static __device__ __forceinline__ void lade_tile_decode(uint32_t *s, const uint8_t *src,
-                                                        uint8_t *dst, const lade_tile &t,
-                                                        uint32_t lane)
+static __device__ __forceinline__ void lade_tile_get(uint32_t *s, const uint8_t *src,
+                                                     const lade_tile &t, uint32_t lane)
 {
 	uint32_t w[S::ALL];
 	lade_tile_get_rows<S>(s, src, t, w, lane);
@@ -343,6 +372,16 @@ static __device__ __forceinline__ void lade_tile_decode(uint32_t *s, const uint8
 	for (uint32_t k = 0; k < S::ALL; k++)
 		s[S::slot(k, lane)] = w[k];
 	__syncwarp();
+}
+
+/* Rows to elements, likewise; 'work' is done to these. */
+template <typename S, typename F>
+static __device__ __forceinline__ void lade_tile_decode(uint32_t *s, const uint8_t *src,
+                                                        uint8_t *dst, const lade_tile &t,
+                                                        uint32_t lane, F work)
+{
+	lade_tile_get<S>(s, src, t, lane);
+	work();
 	lade_tile_put_plain<S::ALL>(s, dst, S::PLAIN * t.groups, lane);
 	__syncwarp();
 }
@@ -366,17 +405,16 @@ static __device__ __forceinline__ void lade_tile_batch(const lade_gpu_batch &bat
 	}
 }
 
-/* Chunk 'i', which becomes as many bytes as it has; 'partial' is the status of one that ends with a
- * part of an element of 'size' bytes. */
+/* Chunk 'i', which becomes as many bytes as it has. */
 static __device__ __forceinline__ uint32_t lade_tile_chunk(const lade_gpu_batch &batch, uint32_t i,
-                                                           uint32_t size, uint32_t partial,
-                                                           lade_gpu_chunk *c)
+                                                           const lade_filters &f, lade_gpu_chunk *c)
 {
 	uint32_t status = lade_chunk_get(batch, i, c);
 	if (status != LADE_GPU_OK)
 		return status;
 	uint32_t verdict = c->dst_cap < c->src_size ? LADE_GPU_NOSPACE : LADE_GPU_OK;
-	return partial != LADE_GPU_OK && c->src_size % size ? partial : verdict;
+	bool part = f.partial != LADE_GPU_OK && c->src_size % f.size;
+	return part && !(f.late && verdict != LADE_GPU_OK) ? f.partial : verdict;
 }
 
 /* All warps of a chunk come to the same verdict, and one tells it.  Where 'before' and 'status' are

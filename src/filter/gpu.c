@@ -1,13 +1,12 @@
 /*
- * gpu.c: filters on devices: the shuffles, zigzag, byteswap, and delta of integers; with how many
- * warps, and what the kernels cannot do.
+ * gpu.c: filters on devices: the shuffles, zigzag, byteswap, and delta of integers; which of them
+ * are done at once, with how many warps, and what the kernels cannot do.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/gpu.h"
 #include "base/try.h"
 #include "filter/filters.h"
-#include "filter/stream.h"
 
 /* Of cuda/tile.cuh: bytes of a warp's tile, and the warps of a block. */
 #define TILE 4096u
@@ -50,10 +49,78 @@ static size_t parts_of(const lade__gpu_work *work)
 	return parts ? (size_t)parts : 1;
 }
 
-/* A kernel whose warps take tiles; 'arguments' has the batch first. */
-static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, void **arguments,
+/* ---- filters that follow each other --------------------------------------------------------- */
+
+/* Of cuda/tile.cuh, and the bits of 'ops' of cuda/words.cuh. */
+typedef struct filters {
+	uint32_t ops, size, rows, msb, block, partial, late;
+} filters;
+enum { ROWS_NONE, ROWS_BYTES, ROWS_BITS };
+enum { ZAG = 1, SWAP = 2, DIFF = 4, ZIG = 8 };
+
+/*
+ * Adds a stage to those before it, in the order of encoding; false: they cannot be done at once.
+ * One pass swaps bytes, takes differences, zigzags and then shuffles, each or not, all of them
+ * elements of one size.  Sums need blocks of rows of bits that are whole tiles.
+ */
+static bool add(filters *f, const lade_stage *stage)
+{
+	const lade_algorithm *a = stage->algorithm;
+	const lade_value *option = stage->option;
+	bool bytes = a == &lade__filter_shuffle || a == &lade__filter_split;
+	bool bits = a == &lade__filter_bitshuffle, swap = a == &lade__filter_byteswap;
+	uint32_t op = swap                        ? SWAP
+	              : a == &lade__filter_delta  ? DIFF
+	              : a == &lade__filter_zigzag ? ZIG
+	                                          : 0;
+	uint32_t size = op && !swap ? (uint32_t)lade_dtype_size(lade__filter_dtype(stage, 0))
+	                            : (uint32_t)option[0].i;
+	uint32_t block = bits ? (uint32_t)option[2].i : 0;
+	if (f->size) {
+		if (size != f->size || f->rows || (op && f->ops >= op) || (bytes && size == 1))
+			return false;
+		if (f->ops & DIFF && block % TILE)
+			return false;
+	}
+	f->size = size;
+	f->ops |= op;
+	f->rows = bytes ? ROWS_BYTES : bits ? ROWS_BITS : ROWS_NONE;
+	f->msb = bits && option[1].i;
+	f->block = block;
+	/* The shuffles take parts of elements, as they are, and see a lack of room before the
+	 * others see a part. */
+	f->partial |= op || a == &lade__filter_split;
+	f->late = f->partial && f->rows && a != &lade__filter_split;
+	return true;
+}
+
+static size_t join(const lade_stage *stage, size_t count)
+{
+	filters f = {0};
+	size_t n = 0;
+	while (n < count && add(&f, &stage[n]))
+		n++;
+	return n;
+}
+
+static filters filters_of(const lade__gpu_work *work, bool encode)
+{
+	filters f = {0};
+	for (size_t i = 0; i < work->stages; i++)
+		add(&f, &work->stage[i]);
+	if (!encode && f.ops & ZIG)
+		f.ops = (f.ops & ~(uint32_t)ZIG) | ZAG;
+	f.partial = !f.partial ? LADE_OK : encode ? LADE_E_DTYPE : LADE_E_CORRUPT;
+	f.late = !encode && f.late;
+	return f;
+}
+
+/* A kernel whose warps take tiles. */
+static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, filters f,
                           lade_error *err)
 {
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	void *arguments[] = {&batch, &f};
 	size_t warps = work->count * parts_of(work);
 	if (warps > WARPS_MAX)
 		warps = WARPS_MAX;
@@ -61,102 +128,6 @@ static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, void 
 	                  .threads = 32 * WARPS,
 	                  .stream = work->stream};
 	return lade__kernel_launch(work->device, kernel, &l, arguments, err);
-}
-
-/* ---- shuffles ------------------------------------------------------------------------------- */
-
-static lade_status bits(const lade__gpu_work *work, lade__kernel kernel, lade_error *err)
-{
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	const lade_value *option = work->stage->option;
-	uint32_t size = (uint32_t)option[0].i, order = (uint32_t)option[1].i;
-	uint32_t block = (uint32_t)option[2].i;
-	void *arguments[] = {&batch, &size, &order, &block};
-	return launch(work, kernel, arguments, err);
-}
-
-static lade_status bitshuffle_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return bits(work, LADE__KERNEL_BITSHUFFLE_ENCODE, err);
-}
-
-static lade_status bitshuffle_decode(const lade__gpu_work *work, lade_error *err)
-{
-	return bits(work, LADE__KERNEL_BITSHUFFLE_DECODE, err);
-}
-
-/* 'partial' is what becomes of chunks that end with a part of an element. */
-static lade_status bytes(const lade__gpu_work *work, lade__kernel kernel, lade_status partial,
-                         lade_error *err)
-{
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	uint32_t size = (uint32_t)work->stage->option[0].i, verdict = (uint32_t)partial;
-	void *arguments[] = {&batch, &size, &verdict};
-	return launch(work, kernel, arguments, err);
-}
-
-static lade_status shuffle_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return bytes(work, LADE__KERNEL_SHUFFLE_ENCODE, LADE_OK, err);
-}
-
-static lade_status shuffle_decode(const lade__gpu_work *work, lade_error *err)
-{
-	return bytes(work, LADE__KERNEL_SHUFFLE_DECODE, LADE_OK, err);
-}
-
-static lade_status split_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return bytes(work, LADE__KERNEL_SHUFFLE_ENCODE, LADE_E_DTYPE, err);
-}
-
-static lade_status split_decode(const lade__gpu_work *work, lade_error *err)
-{
-	return bytes(work, LADE__KERNEL_SHUFFLE_DECODE, LADE_E_CORRUPT, err);
-}
-
-/* ---- from element to element ---------------------------------------------------------------- */
-
-/* LADE_STREAM_... of cuda/stream.cu. */
-enum { ZIG, ZAG, SWAP, DIFF };
-
-static lade_status stream(const lade__gpu_work *work, uint32_t op, size_t size, lade_status partial,
-                          lade_error *err)
-{
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	uint32_t log2 = lade__log2(size), verdict = (uint32_t)partial;
-	void *arguments[] = {&batch, &op, &log2, &verdict};
-	return launch(work, LADE__KERNEL_STREAM, arguments, err);
-}
-
-static size_t dtype_size(const lade__gpu_work *work)
-{
-	return lade_dtype_size(lade__filter_dtype(work->stage, 0));
-}
-
-static lade_status zigzag_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return stream(work, ZIG, dtype_size(work), LADE_E_DTYPE, err);
-}
-
-static lade_status zigzag_decode(const lade__gpu_work *work, lade_error *err)
-{
-	return stream(work, ZAG, dtype_size(work), LADE_E_CORRUPT, err);
-}
-
-static lade_status byteswap_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return stream(work, SWAP, (size_t)work->stage->option[0].i, LADE_E_DTYPE, err);
-}
-
-static lade_status byteswap_decode(const lade__gpu_work *work, lade_error *err)
-{
-	return stream(work, SWAP, (size_t)work->stage->option[0].i, LADE_E_CORRUPT, err);
-}
-
-static lade_status delta_encode(const lade__gpu_work *work, lade_error *err)
-{
-	return stream(work, DIFF, dtype_size(work), LADE_E_DTYPE, err);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -186,32 +157,60 @@ static size_t delta_workspace(const lade_stage *stage, size_t count, uint64_t la
 	return sizeof(uint64_t) * count * (ranges_of(count, largest) - 1);
 }
 
-static lade_status delta_decode(const lade__gpu_work *work, lade_error *err)
+static lade_status sum(const lade__gpu_work *work, filters f, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__address partial = work->workspace;
-	uint32_t log2 = lade__log2(dtype_size(work)), corrupt = LADE_E_CORRUPT;
 	uint32_t parts = ranges_of(work->count, work->largest);
 	size_t resident;
 	lade_status status;
-	TRY(lade__gpu_resident(work, LADE__KERNEL_DELTA_DECODE, 32 * WARPS, 0, &resident, err));
+	bool alone = work->stages == 1;
+	lade__kernel kernel = alone ? LADE__KERNEL_DELTA_DECODE : LADE__KERNEL_FILTERS_SUM;
+	TRY(lade__gpu_resident(work, kernel, 32 * WARPS, 0, &resident, err));
 	/* A chunk that is one block's needs no sums beforehand. */
 	if (work->count >= resident)
 		parts = 1;
 	lade__launch l = {.threads = 32 * WARPS, .stream = work->stream};
 	uint64_t blocks = (uint64_t)work->count * (parts - 1);
+	uint32_t ranges = 1;
+	void *arguments[] = {&batch, &f, &parts, &partial, &ranges};
 	if (parts > 1) {
-		void *arguments[] = {&batch, &log2, &parts, &partial};
 		l.blocks = (unsigned)blocks; /* of RANGES_ROOM / 8 sums at most */
-		TRY(lade__kernel_launch(work->device, LADE__KERNEL_DELTA_RANGES, &l, arguments,
-		                        err));
+		TRY(lade__kernel_launch(work->device, alone ? LADE__KERNEL_DELTA_RANGES : kernel,
+		                        &l, arguments, err));
 	}
+	ranges = 0;
 	blocks += work->count;
-	void *arguments[] = {&batch, &log2, &parts, &partial, &corrupt};
 	l.blocks = (unsigned)(blocks < WARPS_MAX ? blocks : WARPS_MAX);
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_DELTA_DECODE, &l, arguments, err));
+	TRY(lade__kernel_launch(work->device, kernel, &l, arguments, err));
 out:
 	return status;
+}
+
+/* ---- both ways ------------------------------------------------------------------------------ */
+
+static lade_status filter_encode(const lade__gpu_work *work, lade_error *err)
+{
+	filters f = filters_of(work, true);
+	return launch(work,
+	              work->stages > 1       ? LADE__KERNEL_FILTERS_ENCODE
+	              : f.rows == ROWS_BYTES ? LADE__KERNEL_SHUFFLE_ENCODE
+	              : f.rows == ROWS_BITS  ? LADE__KERNEL_BITSHUFFLE_ENCODE
+	                                     : LADE__KERNEL_STREAM,
+	              f, err);
+}
+
+static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
+{
+	filters f = filters_of(work, false);
+	if (f.ops & DIFF)
+		return sum(work, f, err);
+	return launch(work,
+	              work->stages > 1       ? LADE__KERNEL_FILTERS_DECODE
+	              : f.rows == ROWS_BYTES ? LADE__KERNEL_SHUFFLE_DECODE
+	              : f.rows == ROWS_BITS  ? LADE__KERNEL_BITSHUFFLE_DECODE
+	                                     : LADE__KERNEL_STREAM,
+	              f, err);
 }
 
 /* ---- costs ---------------------------------------------------------------------------------- */
@@ -243,8 +242,8 @@ static double delta_cost(void *ctx, const lade_workload *workload)
 /* ---- records -------------------------------------------------------------------------------- */
 
 #define RECORD(filter, DIRECTION, way, workspace_fn, cost_fn) \
-	static const lade__gpu_codec filter##_##way##_codec = {workspace_fn, filter##_##way, \
-	                                                       NULL}; \
+	static const lade__gpu_codec filter##_##way##_codec = {workspace_fn, filter_##way, NULL, \
+	                                                       join}; \
 	const lade_implementation lade__filter_##filter##_##way##_gpu = \
 		LADE__GPU_RECORD(#filter, DIRECTION, filter##_##way##_codec, cost_fn);
 #define RECORDS(filter, workspace_fn, cost_fn) \

@@ -6,6 +6,8 @@
  */
 #include "gpu/batch_kit.h"
 
+#include <lade/async.h>
+
 #include <string.h>
 
 static lade_engine *engine;
@@ -35,6 +37,12 @@ static const struct {
 	{"delta(<u4)", true},
 	{"delta(<i2)|zigzag(<i2)|split(2)", true},
 	{"delta(u1)", true},
+	{"byteswap(4)|delta(<i4)|zigzag(<i4)|shuffle(4)", true},
+	{"delta(<u8)|bitshuffle(8,block=4096)|crc32c", true},
+	{"delta(<i2)|bitshuffle(2,block=96)", true},
+	{"shuffle(4)|delta(<i4)|zigzag(<i4)|delta(<i4)|delta(<i4)", true},
+	{"byteswap(2)|zigzag(<i2)|bitshuffle(2)|zigzag(<i4)|split(4)", true},
+	{"delta(u1)|shuffle(1)", true},
 	{"shuffle(8)|lz4", false},
 	{"delta(<i4)|bitshuffle(4)|lz4|crc32c", false},
 	{"bitshuffle(1,order=msb,block=8192)|lz4", false},
@@ -201,11 +209,37 @@ static void refused(void **state)
 	}
 }
 
+/* Filters that are done at once have nothing between them; others have the chunks. */
+static void one_pass(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool joined;
+	} cases[] = {{"byteswap(4)|delta(<i4)|zigzag(<i4)|shuffle(4)", true},
+	             {"delta(<i8)|bitshuffle(8,block=8192)", true},
+	             {"zigzag(<i2)|bitshuffle(2,block=16)", true},
+	             {"delta(<i2)|bitshuffle(2,block=16)", false},
+	             {"zigzag(<i4)|shuffle(2)", false},
+	             {"shuffle(4)|zigzag(<i4)", false},
+	             {"zigzag(<i4)|delta(<i4)", false}};
+	for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+		lade_spec *spec = spec_of(engine, cases[i / 2].text);
+		lade_direction direction = i % 2 ? LADE_ENCODE : LADE_DECODE;
+		size_t size;
+		OK(lade_workspace_size(engine, spec, direction, 100, 65536, 6553600, &size, err));
+		if ((size < 6553600) != cases[i / 2].joined)
+			fail_msg("%s: a workspace of %zu bytes", cases[i / 2].text, size);
+		lade_spec_unref(spec);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(both_ways, begin, end),
 		cmocka_unit_test_setup_teardown(refused, begin, end),
+		cmocka_unit_test_setup_teardown(one_pass, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);

@@ -9,37 +9,7 @@
 
 #include "cuda/bitshuffle.cu"
 
-#include <vector>
-
-typedef std::vector<uint8_t> bytes;
-
-struct form {
-	uint32_t size, msb, block;
-};
-
-/* One block; 'from' and 'to' are its bytes. */
-static void reference_block(const form &f, size_t size, const uint8_t *from, uint8_t *to)
-{
-	size_t bits = 8 * f.size, pitch = size / bits;
-	for (size_t i = 0; i < size; i++)
-		to[i] = i < pitch * bits ? 0 : from[i];
-	for (size_t e = 0; e < 8 * pitch; e++)
-		for (size_t b = 0; b < bits; b++) {
-			unsigned bit = from[e * f.size + b / 8] >> (b % 8) & 1;
-			size_t row = f.msb ? bits - 1 - b : b;
-			to[row * pitch + e / 8] |= (uint8_t)(bit << (e % 8));
-		}
-}
-
-static bytes reference(const form &f, const bytes &in)
-{
-	bytes out(in.size());
-	size_t block = f.block ? f.block : in.size();
-	for (size_t at = 0; at < in.size(); at += block)
-		reference_block(f, in.size() - at < block ? in.size() - at : block, &in[at],
-		                &out[at]);
-	return out;
-}
+#include "bits_reference.h"
 
 static void launch(const form &f, bool encode, const std::vector<bytes> &in,
                    const std::vector<bytes> &want, uint32_t grid, uint64_t seed, rng *r)
@@ -66,11 +36,12 @@ static void launch(const form &f, bool encode, const std::vector<bytes> &in,
 	                        status.data(), nullptr,      nullptr,    (uint32_t)n};
 	emu_config config = {.kernel = encode ? "encode" : "decode", .grid = grid, .block = 128};
 	config.seed = seed;
+	lade_filters filters = {0, f.size, LADE_ROWS_BITS, f.msb, f.block, 0, 0};
 	emu_result done = emu_launch(config, [&] {
 		if (encode)
-			lade_bitshuffle_encode(batch, f.size, f.msb, f.block);
+			lade_bitshuffle_encode(batch, filters);
 		else
-			lade_bitshuffle_decode(batch, f.size, f.msb, f.block);
+			lade_bitshuffle_decode(batch, filters);
 	});
 	if (!done.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, done.message);
@@ -100,7 +71,7 @@ static void check(const form &f, const std::vector<size_t> &sizes, uint32_t grid
 	std::vector<bytes> plain, rows;
 	for (size_t size : sizes) {
 		plain.push_back(random_bytes(r, size));
-		rows.push_back(reference(f, plain.back()));
+		rows.push_back(bits_reference(f, plain.back()));
 	}
 	launch(f, true, plain, rows, grid, seed, r);
 	launch(f, false, rows, plain, grid, seed, r);
@@ -171,7 +142,7 @@ static void verdicts(void **state)
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		bytes in(5000, 0x5A), out(5000, 0xEE), want;
 		form f = {4, 0, 0};
-		want = reference(f, in);
+		want = bits_reference(f, in);
 		const uint8_t *src[5] = {in.data(), in.data(), in.data(), nullptr, in.data()};
 		uint64_t sizes[5] = {100, 100, 5000, 8, 1ull << 40},
 			 caps[5] = {100, 99, 5000, 8, 8};
@@ -181,7 +152,7 @@ static void verdicts(void **state)
 		lade_gpu_batch batch = {src, sizes, dst, caps, got, status, status, nullptr, 5};
 		emu_config config = {.kernel = "encode", .grid = 5, .block = 128};
 		config.seed = seed;
-		assert_true(emu_launch(config, [&] { lade_bitshuffle_encode(batch, 4, 0, 0); }).ok);
+		assert_true(emu_launch(config, [&] { lade_bitshuffle_encode(batch, {0, 4, LADE_ROWS_BITS, 0, 0, 0, 0}); }).ok);
 		static const uint32_t verdict[5] = {LADE_GPU_CORRUPT, LADE_GPU_NOSPACE, LADE_GPU_OK,
 		                                    LADE_GPU_ARG, LADE_GPU_LIMIT};
 		for (int i = 0; i < 5; i++) {
@@ -190,7 +161,7 @@ static void verdicts(void **state)
 		}
 		assert_memory_equal(out.data(), want.data(), 5000);
 		memset(status, 0, sizeof status);
-		assert_true(emu_launch(config, [&] { lade_bitshuffle_decode(batch, 3, 0, 0); }).ok);
+		assert_true(emu_launch(config, [&] { lade_bitshuffle_decode(batch, {0, 3, LADE_ROWS_BITS, 0, 0, 0, 0}); }).ok);
 		assert_int_equal(status[2], LADE_GPU_ARG);
 		assert_memory_equal(out.data(), want.data(), 5000);
 	}

@@ -127,8 +127,8 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1500;
 }
 
-static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL};
-static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes};
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL};
 
 #define RECORD(DIRECTION, way) \
 	const lade_implementation lade__bitcomp_##way##_gpu = \
