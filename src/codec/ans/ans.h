@@ -71,6 +71,7 @@ typedef struct lade__ans_look_ups {
 	_Alignas(64) uint8_t rank[(1 << ANS_BITS_MAX) / 4];
 	uint8_t next[(1 << ANS_BITS_MAX) / 4], symbol[256];
 	uint16_t add[256];
+	unsigned count; /* of symbols */
 } lade__ans_look_ups;
 
 void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_look_ups *to);
@@ -109,12 +110,13 @@ static inline uint32_t lade__ans_elements(const lade__ans_info *info, uint32_t i
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 /*
- * Lanes' strings, each in ANS_PITCH bytes: little-endian numbers whose highest bit comes first.
+ * Lanes' strings, each in ANS_PITCH bytes, an odd number of lines, and aligned to lines:
+ * little-endian numbers whose highest bit comes first.
  * ANS_SLACK bytes before the first string may be read: a lane of a damaged sub-block takes at most
  * 512 symbols of 11 bits from below its string's start before that is seen.  Behind a string's last
  * byte at most 8 more are written or read.
  */
-#define ANS_PITCH ((size_t)736)
+#define ANS_PITCH ((size_t)832)
 #define ANS_SLACK ((size_t)768)
 #define ANS_STRINGS_SIZE (ANS_SLACK + ANS_LANES * ANS_PITCH)
 
@@ -133,13 +135,20 @@ typedef struct lade__ans_lanes {
 /* The kernels of one instruction set. */
 typedef struct lade__ans_kernels {
 	lade_cpu cpu;
+	bool by_look_ups; /* decodes full rows by these, and only others by tables */
 	/* Strings, of multiples of 16 bits, to planes, of 1 or 2 sub-blocks of a chunk; bit i of
 	 * the result: the strings of sub-block i are damaged. */
 	unsigned (*decode)(const lade__ans_lanes *lanes, unsigned count);
 	/* Planes to strings, and their lengths. */
 	void (*encode)(lade__ans_lanes *lanes);
-	/* Word r of string l is word r * 32 + l of 'words', for r < rows; and back. */
-	void (*gather)(uint8_t *strings, const uint8_t *words, unsigned rows);
+	/*
+	 * Strings of 'halves' half words from a sub-block's words: word r of string l is word
+	 * r * 32 + l, for r < full; then the rows that not all have, row by row, lane by lane, the
+	 * low half of a word first.  May write 0 behind a string, in its ANS_PITCH bytes.
+	 */
+	void (*gather)(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
+	               unsigned full);
+	/* Word r of string l to word r * 32 + l of 'words', for r < rows. */
 	void (*scatter)(const uint8_t *strings, uint8_t *words, unsigned rows);
 	/* Adds the counts of a plane's bytes. */
 	void (*count)(const uint8_t *plane, size_t size, uint32_t count[256]);

@@ -9,16 +9,18 @@
 #define TARGET \
 	__attribute__(( \
 		target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
-	               "bmi,bmi2,lzcnt")))
+	               "bmi,bmi2,lzcnt,popcnt")))
 #define LOW_BITS(v, n) _bzhi_u64((v), (n))
 #define OWN_DECODE
 #define OWN_ENCODE
+#define OWN_ROWS
 #include "codec/ans/lanes.h"
 
 #include "codec/ans/decode_avx512.h"
 #include "codec/ans/encode_avx512.h"
+#include "codec/ans/rows_avx512.h"
 
 const lade__ans_kernels lade__ans_avx512 = {
-	LADE_CPU_AVX512, decode, encode, gather, scatter, count,
+	LADE_CPU_AVX512, true, decode, encode, gather, scatter, count,
 };
 #endif

@@ -18,7 +18,7 @@ typedef struct work {
 	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
 	/* Of two sub-blocks that are decoded together: byte positions, block / width apart. */
 	uint8_t planes[2][BLOCK_MAX];
-	uint8_t strings[2][ANS_STRINGS_SIZE];
+	_Alignas(64) uint8_t strings[2][ANS_STRINGS_SIZE];
 	lade__ans_lanes lanes[2];
 } work;
 
@@ -48,6 +48,8 @@ static lade_status prepare(chunk *c, lade_error *err)
 	uint32_t at = info->tables, *table = w->entries;
 	uint32_t pitch = info->block / info->width;
 	unsigned k = 0;
+	/* Of full rows are all sub-blocks but perhaps the last. */
+	bool ragged = lade__ans_elements(info, info->block_count - 1) % (ANS_UNIT * ANS_LANES);
 	w->lanes[0].bits = info->bits;
 	w->lanes[0].coded = info->coded;
 	for (unsigned p = 0; p < info->width; p++) {
@@ -62,7 +64,8 @@ static lade_status prepare(chunk *c, lade_error *err)
 			                 "ans: the table of byte %u in %u words is not one of "
 			                 "2^%u states",
 			                 p, info->value[p], info->bits);
-		lade__ans_decoder_of(freq, info->bits, table);
+		if (!c->kernels->by_look_ups || ragged)
+			lade__ans_decoder_of(freq, info->bits, table);
 		w->lanes[0].table[k] = table;
 		w->lanes[0].look_ups[k] = &w->look_ups[k];
 		lade__ans_look_ups_of(freq, info->bits, &w->look_ups[k]);
@@ -86,25 +89,6 @@ static lade_status prepare(chunk *c, lade_error *err)
 static lade_status damaged(lade_error *err, uint64_t off, uint32_t block, const char *what)
 {
 	return lade_fail(err, LADE_E_CORRUPT, off, "ans: sub-block %u: %s", block, what);
-}
-
-/* The rows that not all lanes have: row by row, lane by lane, the low half of a word first. */
-static void gather_ragged(uint8_t *strings, const uint8_t *from, const unsigned *halves,
-                          unsigned full, unsigned most)
-{
-	for (unsigned r = full; 2 * r < most; r++) {
-		for (size_t l = 0; l < ANS_LANES; l++) {
-			if (halves[l] <= 2 * r)
-				continue;
-			uint8_t *to = strings + l * ANS_PITCH + 4 * (size_t)r;
-			memcpy(to, from, 2);
-			from += 2;
-			if (halves[l] == 2 * r + 1)
-				continue;
-			memcpy(to + 2, from, 2);
-			from += 2;
-		}
-	}
 }
 
 /* Brings the lanes' strings from 'src', a sub-block's bytes behind its raw planes. */
@@ -131,9 +115,7 @@ static lade_status open_lanes(const chunk *c, lade__ans_lanes *lanes, const uint
 	}
 	if (full > c->info.rows || most > 2 * c->info.rows)
 		return damaged(err, off, block, "a lane is longer than the header says");
-	c->kernels->gather(lanes->strings, src + head, (unsigned)full);
-	gather_ragged(lanes->strings, src + head + full * 4 * ANS_LANES, halves, (unsigned)full,
-	              most);
+	c->kernels->gather(lanes->strings, src + head, halves, (unsigned)full);
 	return LADE_OK;
 }
 

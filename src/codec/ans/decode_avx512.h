@@ -63,24 +63,26 @@ INLINE void ranks_of(const lade__ans_look_ups *look_ups, unsigned bits, const wi
 	}
 }
 
-/* The symbols of numbers, a byte each. */
-INLINE __m512i symbols_of(const uint8_t symbol[256], __m512i rank)
+/* The symbols of numbers, a byte each; 'many': there are more than 128. */
+INLINE __m512i symbols_of(const uint8_t symbol[256], bool many, __m512i rank)
 {
 	__m512i low = _mm512_permutex2var_epi8(_mm512_load_si512(symbol), rank,
 	                                       _mm512_load_si512(symbol + 64));
+	if (!many)
+		return low;
 	__m512i high = _mm512_permutex2var_epi8(_mm512_load_si512(symbol + 128), rank,
 	                                        _mm512_load_si512(symbol + 192));
 	return _mm512_mask_blend_epi8(_mm512_movepi8_mask(rank), low, high);
 }
 
-/* What a table has for the numbers of 'count' readers' symbols. */
-INLINE void numbers_of(const uint16_t number[256], const __m512i rank[2], unsigned count,
+/* What a table has for the numbers of 'count' readers' symbols; 'many': there are more than 128. */
+INLINE void numbers_of(const uint16_t number[256], bool many, const __m512i rank[2], unsigned count,
                        __m512i out[2])
 {
 	__m512i v[2][4];
 	RELOAD(number);
 #pragma GCC unroll 4
-	for (unsigned k = 0; k < 4; k++) {
+	for (unsigned k = 0; k < 2U << many; k++) {
 		__m512i a = _mm512_load_si512(number + 64 * k);
 		__m512i b = _mm512_load_si512(number + 64 * k + 32);
 #pragma GCC unroll 2
@@ -90,6 +92,10 @@ INLINE void numbers_of(const uint16_t number[256], const __m512i rank[2], unsign
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++) {
 		__mmask32 six = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(64));
+		if (!many) {
+			out[i] = _mm512_mask_blend_epi16(six, v[i][0], v[i][1]);
+			continue;
+		}
 		__mmask32 seven = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(128));
 		out[i] = _mm512_mask_blend_epi16(seven,
 		                                 _mm512_mask_blend_epi16(six, v[i][0], v[i][1]),
@@ -138,9 +144,9 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *strings, __m512i wi
  * another's look-ups: words of two symbols each, the first ones and the last ones.
  */
 INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned p,
-                      unsigned bits, __m512i out[][2])
+                      unsigned bits, bool many, __m512i out[][2])
 {
-	const __m512i low_byte = _mm512_set1_epi16(0xFF), zero = _mm512_setzero_si512();
+	const __m512i low_byte = _mm512_set1_epi16(0xFF);
 	const lade__ans_look_ups *look_ups = lanes->look_ups[p];
 	__m512i window[2][4], rank[ANS_UNIT][2];
 #pragma GCC unroll 2
@@ -150,16 +156,16 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 	for (unsigned k = 0; k < ANS_UNIT; k++) {
 		__m512i adds[2];
 		ranks_of(look_ups, bits, r, count, rank[k]);
-		numbers_of(look_ups->add, rank[k], count, adds);
+		numbers_of(look_ups->add, many, rank[k], count, adds);
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < count; i++) {
 			__m512i x = r[i].state, *w = window[i];
 			__m512i y = _mm512_add_epi16(x, adds[i]);
 			/* As many as bring y's highest bit to its place. */
-			__m512i take = _mm512_packs_epi32(
-				_mm512_lzcnt_epi32(_mm512_unpacklo_epi16(y, zero)),
-				_mm512_lzcnt_epi32(_mm512_unpackhi_epi16(y, zero)));
-			take = _mm512_sub_epi16(take, _mm512_set1_epi16((short)(31 - bits)));
+			__m512i take =
+				_mm512_or_si512(_mm512_lzcnt_epi32(_mm512_slli_epi32(y, 16)),
+			                        _mm512_slli_epi32(_mm512_lzcnt_epi32(y), 16));
+			take = _mm512_sub_epi16(take, _mm512_set1_epi16((short)(15 - bits)));
 			/* A shift by 16 gives 0. */
 			__m512i over = _mm512_sub_epi16(_mm512_set1_epi16(16), take);
 			x = _mm512_sub_epi16(_mm512_sllv_epi16(y, take),
@@ -176,7 +182,7 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; k < 2; k++)
 			out[i][k] =
-				symbols_of(look_ups->symbol,
+				symbols_of(look_ups->symbol, many,
 			                   _mm512_ternarylogic_epi32(
 						   rank[2 * k][i], low_byte,
 						   _mm512_slli_epi16(rank[2 * k + 1][i], 8), 0xEA));
@@ -199,12 +205,13 @@ INLINE void wide_store(uint8_t *to, uint32_t row, const __m512i out[2])
 }
 
 /* The full rows of 'count' sub-blocks of one length. */
-INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned bits)
+INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned bits,
+                      bool many)
 {
 	for (uint32_t g = 0; g < lanes->units / ANS_LANES; g++) {
 		for (unsigned p = 0; p < lanes->coded; p++) {
 			__m512i out[2][2];
-			wide_unit(r, count, lanes, p, bits, out);
+			wide_unit(r, count, lanes, p, bits, many, out);
 #pragma GCC unroll 2
 			for (unsigned i = 0; i < count; i++)
 				wide_store(lanes[i].plane[p] + 4 * ANS_LANES * (size_t)g, g,
@@ -259,12 +266,22 @@ INLINE unsigned decode_some(const lade__ans_lanes *lanes, unsigned count)
 		damaged |= (unsigned)!wide_open(&r[i], &lanes[i]) << i;
 	if (damaged)
 		return damaged;
-	if (lanes->bits == 9)
-		wide_rows(r, count, lanes, 9);
-	else if (lanes->bits == 10)
-		wide_rows(r, count, lanes, 10);
-	else
-		wide_rows(r, count, lanes, 11);
+	bool many = false;
+	for (unsigned p = 0; p < lanes->coded; p++)
+		many |= lanes->look_ups[p]->count > 128;
+#define ROWS(bits) \
+	case bits: \
+		if (many) \
+			wide_rows(r, count, lanes, bits, true); \
+		else \
+			wide_rows(r, count, lanes, bits, false); \
+		break;
+	switch (lanes->bits) {
+		ROWS(9)
+		ROWS(10)
+		ROWS(11)
+	}
+#undef ROWS
 	for (unsigned i = 0; i < count; i++)
 		damaged |= (unsigned)!wide_close(&r[i], &lanes[i]) << i;
 	return damaged;

@@ -17,7 +17,7 @@ typedef struct work {
 	uint16_t freq[8][256];
 	lade__ans_encoder encoder[8];
 	uint8_t planes[BLOCK_MAX];
-	uint8_t strings[ANS_STRINGS_SIZE];
+	_Alignas(64) uint8_t strings[ANS_STRINGS_SIZE];
 	lade__ans_lanes lanes;
 } work;
 

@@ -1,8 +1,9 @@
 /*
  * lanes.h: the loops over symbols, written once.  Included by the file of each instruction set,
  * which defines TARGET, the function attribute that selects it; LOW_BITS(v, n), the low bits
- * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE and OWN_ENCODE, where
- * it has another decode() or encode().  (docs/format/ans.md, section 5)
+ * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE, OWN_ENCODE and OWN_ROWS,
+ * where it has another decode(), encode(), or gather() and scatter().  (docs/format/ans.md,
+ * section 5)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -315,15 +316,34 @@ static TARGET void encode(lade__ans_lanes *lanes)
 
 /* ---- the rest --------------------------------------------------------------------------- */
 
-static TARGET void gather(uint8_t *strings, const uint8_t *words, unsigned rows)
+#ifndef OWN_ROWS
+static TARGET void gather(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
+                          unsigned full)
 {
+	unsigned most = 0;
 	/* 16 rows at once: a line of each string. */
-	for (unsigned at = 0; at < rows; at += 16) {
-		unsigned n = rows - at < 16 ? rows - at : 16;
+	for (unsigned at = 0; at < full; at += 16) {
+		unsigned n = full - at < 16 ? full - at : 16;
 		for (size_t l = 0; l < ANS_LANES; l++) {
 			for (unsigned r = at; r < at + n; r++)
 				memcpy(strings + l * ANS_PITCH + 4 * (size_t)r,
 				       words + 4 * (r * ANS_LANES + l), 4);
+		}
+	}
+	words += 4 * (size_t)full * ANS_LANES;
+	for (size_t l = 0; l < ANS_LANES; l++)
+		most = halves[l] > most ? halves[l] : most;
+	for (unsigned r = full; 2 * r < most; r++) {
+		for (size_t l = 0; l < ANS_LANES; l++) {
+			if (halves[l] <= 2 * r)
+				continue;
+			uint8_t *to = strings + l * ANS_PITCH + 4 * (size_t)r;
+			memcpy(to, words, 2);
+			words += 2;
+			if (halves[l] == 2 * r + 1)
+				continue;
+			memcpy(to + 2, words, 2);
+			words += 2;
 		}
 	}
 }
@@ -339,6 +359,7 @@ static TARGET void scatter(const uint8_t *strings, uint8_t *words, unsigned rows
 		}
 	}
 }
+#endif
 
 /* Four tables, so that equal bytes in a row do not wait for one another. */
 static TARGET void count(const uint8_t *plane, size_t size, uint32_t sum[256])

@@ -181,6 +181,7 @@ void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_lo
 		first += freq[s];
 		present++;
 	}
+	to->count = present;
 	for (unsigned i = 0; i < (1U << bits) / 4; i++) {
 		unsigned from = rank[4 * i];
 		to->rank[i] = (uint8_t)from;

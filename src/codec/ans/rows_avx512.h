@@ -1,0 +1,114 @@
+/*
+ * rows_avx512.h: rows of 32 words to the lanes' strings, and back: 16 rows of 16 lanes are
+ * transposed in registers.  Included by avx512.c after lanes.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+/* Rows of 16 words become columns. */
+INLINE void transpose(__m512i v[16])
+{
+	__m512i t[16];
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < 16; i += 2) {
+		t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+		t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+	}
+	/* Of four rows: v[i + j] has column j of each quarter. */
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < 16; i += 4) {
+		v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+		v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+		v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+		v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+	}
+	/* The quarters of four such, transposed. */
+#pragma GCC unroll 4
+	for (unsigned j = 0; j < 4; j++) {
+		__m512i a = _mm512_shuffle_i32x4(v[j], v[4 + j], 0x88);
+		__m512i b = _mm512_shuffle_i32x4(v[j], v[4 + j], 0xDD);
+		__m512i c = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0x88);
+		__m512i d = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0xDD);
+		t[j] = _mm512_shuffle_i32x4(a, c, 0x88);
+		t[8 + j] = _mm512_shuffle_i32x4(a, c, 0xDD);
+		t[4 + j] = _mm512_shuffle_i32x4(b, d, 0x88);
+		t[12 + j] = _mm512_shuffle_i32x4(b, d, 0xDD);
+	}
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < 16; i++)
+		v[i] = t[i];
+}
+
+/* A row that not all lanes have: lane l has its low half if low[l] is above 2 * row, and its high
+ * half if it is above 2 * row + 1.  The others are 0.  Gives what follows. */
+INLINE const uint8_t *ragged_row(const uint8_t *from, __m512i halves, unsigned row,
+                                 uint8_t out[128])
+{
+	__m512i at = _mm512_set1_epi16((short)(2 * row));
+	uint64_t has = _pdep_u64(_mm512_cmpgt_epu16_mask(halves, at), 0x5555555555555555);
+	at = _mm512_add_epi16(at, _mm512_set1_epi16(1));
+	has |= _pdep_u64(_mm512_cmpgt_epu16_mask(halves, at), 0xAAAAAAAAAAAAAAAA);
+	for (unsigned k = 0; k < 2; k++) {
+		uint32_t some = (uint32_t)(has >> 32 * k);
+		unsigned count = (unsigned)__builtin_popcount(some);
+		__m512i v = _mm512_maskz_loadu_epi16(_bzhi_u32(UINT32_MAX, count), from);
+		_mm512_store_si512(out + 64 * k, _mm512_maskz_expand_epi16(some, v));
+		from += 2 * count;
+	}
+	return from;
+}
+
+static TARGET void gather(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
+                          unsigned full)
+{
+	__m512i low = _mm512_loadu_si512(halves), high = _mm512_loadu_si512(halves + 16);
+	unsigned rows = (_mm512_reduce_max_epu32(_mm512_max_epu32(low, high)) + 1) / 2;
+	__m512i own = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(low)),
+	                                 _mm512_cvtepi32_epi16(high), 1);
+	_Alignas(64) uint8_t aside[16 * 128];
+	for (unsigned at = 0; at < rows; at += 16) {
+		const uint8_t *from = words;
+		words += 16 * 128;
+		if (at + 16 > full) {
+			/* Some are ragged, or behind the last one. */
+			unsigned here = full > at ? full - at : 0;
+			memcpy(aside, from, 128 * here);
+			words = from + 128 * here;
+			unsigned past = rows - at < 16 ? rows - at : 16;
+			memset(aside + 128 * past, 0, 128 * (16 - past));
+			for (unsigned r = at + here; r < at + 16 && r < rows; r++)
+				words = ragged_row(words, own, r, aside + 128 * (r - at));
+			from = aside;
+		}
+		for (unsigned half = 0; half < 2; half++) {
+			__m512i v[16];
+#pragma GCC unroll 16
+			for (unsigned r = 0; r < 16; r++)
+				v[r] = _mm512_loadu_si512(from + 128 * r + 64 * half);
+			transpose(v);
+			uint8_t *to = strings + 16 * half * ANS_PITCH + 4 * (size_t)at;
+#pragma GCC unroll 16
+			for (unsigned l = 0; l < 16; l++)
+				_mm512_storeu_si512(to + l * ANS_PITCH, v[l]);
+		}
+	}
+}
+
+static TARGET void scatter(const uint8_t *strings, uint8_t *words, unsigned rows)
+{
+	for (unsigned at = 0; at < rows; at += 16) {
+		for (unsigned half = 0; half < 2; half++) {
+			const uint8_t *from = strings + 16 * half * ANS_PITCH + 4 * (size_t)at;
+			__m512i v[16];
+#pragma GCC unroll 16
+			for (unsigned l = 0; l < 16; l++)
+				v[l] = _mm512_loadu_si512(from + l * ANS_PITCH);
+			transpose(v);
+#pragma GCC unroll 16
+			for (unsigned r = 0; r < 16; r++)
+				if (at + r < rows)
+					_mm512_storeu_si512(
+						words + 128 * (size_t)(at + r) + 64 * half, v[r]);
+		}
+	}
+}
