@@ -3,8 +3,9 @@
     lat,BYTES,ALGORITHM,KIND,comp=,enc_us=,dec_us=,dec_cfg_us=,enc_host_us=,dec_host_us=
     batch,CHUNKS,as_arrays_us=,dec_us=,dec_cfg_us=,host_us=
 
-"lat" is one array from the device to the device, waited for; "cfg": with a config and out=; "host"
-ends when the call returns.  "batch" decodes chunks of 4 KiB of easy text that one buffer holds, by
+"lat" is one array from the device to the device, waited for, also large ones as frames where the
+device has kernels; "cfg": with a config and out=; "host" ends when the call returns.
+"batch" decodes chunks of 4 KiB of easy text that one buffer holds, by
 offsets; as_arrays for the sources is timed apart.  The least of many runs counts.
 
     python bench_device.py [LEAST-SECONDS-A-ROW]
@@ -105,6 +106,10 @@ def main():
         for algorithm in ALGORITHMS:
             for kind in (liblade.BitstreamKind.NVCOMP_NATIVE, liblade.BitstreamKind.RAW):
                 lat(size, algorithm, kind, stream)
+    for size in (16 << 20, 256 << 20):
+        for algorithm in ALGORITHMS:
+            if algorithm not in ("Zstd", "Deflate", "Gzip"):
+                lat(size, algorithm, liblade.BitstreamKind.NVCOMP_NATIVE, stream)
     for count in (100, 1000, 10000):
         batch(count, stream)
 

@@ -30,7 +30,7 @@ enum { BLOSCLZ, LZ4, LZ4HC, SNAPPY, ZLIB, ZSTD };
 
 static lade_engine *engine;
 static lade_worker *worker;
-static void *codec_state;
+static void *codec_state, *encode_state;
 
 static int setup(void **state)
 {
@@ -40,13 +40,15 @@ static int setup(void **state)
 		return -1;
 	worker = lade__worker_take(engine);
 	codec_state = lade__blosc_decode.state_new(NULL, lade_allocator_default(LADE_HOST));
-	return worker && codec_state ? 0 : -1;
+	encode_state = lade__blosc_encode.state_new(NULL, lade_allocator_default(LADE_HOST));
+	return worker && codec_state && encode_state ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	lade__blosc_decode.state_free(NULL, codec_state);
+	lade__blosc_encode.state_free(NULL, encode_state);
 	lade__worker_give(worker);
 	lade_engine_free(engine);
 	return 0;
@@ -89,6 +91,7 @@ static void fill(uint8_t *p, size_t size, int kind, rng *r)
 static size_t encode(const lade_stage *stage, const void *src, size_t size, void *dst, size_t cap)
 {
 	lade_run run = run_of(stage, LADE_CPU_PLAIN);
+	run.state = encode_state;
 	size_t n = 99;
 	lade_error err;
 	lade_status status = lade__blosc_encode.run(&run, lade_host_cspan(src, size),
@@ -234,12 +237,14 @@ static void test_encode_small_room(void **state)
 		for (int cname = 0; cname < CNAMES; cname++) {
 			lade_stage stage = stage_of(cname, 5, 1, 4, 256);
 			lade_run run = run_of(&stage, LADE_CPU_PLAIN);
+			lade_run encoding = run;
 			size_t failures = 0;
+			encoding.state = encode_state;
 			for (size_t cap = 0; cap <= SIZE + BLOSC_HEADER_SIZE; cap++) {
 				guard out = guard_new(cap, 1);
 				size_t n = 99;
 				lade_status status = lade__blosc_encode.run(
-					&run, lade_host_cspan(data, SIZE),
+					&encoding, lade_host_cspan(data, SIZE),
 					lade_host_span(out.data, cap), &n, NULL);
 				failures += status != LADE_OK;
 				if (status != LADE_OK) {
@@ -577,6 +582,7 @@ static void test_sizes(void **state)
 	assert_true(lade__blosc.bound(&stage, BLOSC_NBYTES_MAX) == INT32_MAX);
 	assert_true(lade__blosc.bound(&stage, BLOSC_NBYTES_MAX + 1) == SIZE_MAX);
 	lade_run run = run_of(&stage, LADE_CPU_PLAIN);
+	run.state = encode_state;
 	uint8_t out[64];
 	size_t n;
 	/* The size is refused before a byte is read. */
@@ -715,11 +721,52 @@ static void test_blosclz_streams(void **state)
 	free(want);
 }
 
+/* What is written without c-blosc has c-blosc's bytes. */
+static void test_same_bytes(void **state)
+{
+	(void)state;
+	static const int elements[] = {1, 2, 3, 4, 7, 8, 16, 17, 32, 255};
+	static const int codecs[] = {LZ4, ZSTD};
+	rng r = {seed + 77};
+	size_t most = (size_t)3 << 20, stored = 0;
+	uint8_t *src = malloc(most), *ours = malloc(most + 16), *theirs = malloc(most + 16);
+	for (int i = 0; i < 400; i++) {
+		int cname = codecs[i % 2], typesize = elements[rng_below(&r, 10)];
+		/* Each level of each codec, and then the quick ones. */
+		int level = i < 18 ? 1 + i / 2 : 1 + (int)rng_below(&r, i % 8 ? 4 : 9);
+		int shuffle = (int)rng_below(&r, 3), kind = i < 18 ? 0 : (int)rng_below(&r, 3);
+		size_t size = 128 + rng_below(&r, i % 10 ? 20000 : i % 50 ? 300000 : most - 128);
+		size = i < 18 ? 100000 : size;
+		size_t got = 0, cap = size + 16 - (rng_below(&r, 4) ? 0 : rng_below(&r, size / 2));
+		lade_stage stage = stage_of(cname, level, shuffle, typesize, 0);
+		lade_run run = run_of(&stage, i % 3 ? lade_cpu_detect() : LADE_CPU_PLAIN);
+		run.state = encode_state;
+		fill(src, size, kind, &r);
+		int want = blosc_compress_ctx(level, shuffle, (size_t)typesize, size, src, theirs,
+		                              cap, cname == LZ4 ? "lz4" : "zstd", 0, 1);
+		lade_status status = lade__blosc_encode.run(&run, lade_host_cspan(src, size),
+		                                            lade_host_span(ours, cap), &got, NULL);
+		if (got != (size_t)want || memcmp(ours, theirs, got))
+			fprintf(stderr, "%d: codec %d, level %d, shuffle %d, elements of %d, %zu "
+			        "bytes to %zu: %zu, want %d\n", i, cname, level, shuffle, typesize,
+			        size, cap, got, want);
+		assert_int_equal(status, want > 0 ? LADE_OK : LADE_E_NOSPACE);
+		assert_int_equal(got, want);
+		assert_memory_equal(ours, theirs, got);
+		stored += got == size + 16;
+	}
+	assert_true(stored > 5);
+	free(src);
+	free(ours);
+	free(theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trips),
 		cmocka_unit_test(test_many_blocks),
+		cmocka_unit_test(test_same_bytes),
 		cmocka_unit_test(test_encode_small_room),
 		cmocka_unit_test(test_blocks_in_any_order),
 		cmocka_unit_test(test_truncated_everywhere),

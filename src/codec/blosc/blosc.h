@@ -74,6 +74,16 @@ lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *in
 bool lade__blosclz_decode(const uint8_t *src, size_t src_size, uint8_t *dst, size_t dst_size,
                           size_t *bad);
 
+/*
+ * Encodes at least 128 bytes to LZ4 or Zstandard streams in blocks of c-blosc's choice, to at most
+ * 'cap' bytes of 'dst'; what is not smaller is stored.  'run' has a state of the other two, and a
+ * level that is not 0.
+ */
+lade_status lade__blosc_blocks(const lade_run *run, bool zstd, lade_cspan src, lade_span dst,
+                               size_t cap, size_t *dst_size, lade_error *err);
+void *lade__blosc_blocks_new(void *ctx, const lade_allocator *host);
+void lade__blosc_blocks_free(void *ctx, void *state);
+
 /* The options' places in the algorithm's list. */
 enum {
 	BLOSC_OPTION_CNAME = 0,

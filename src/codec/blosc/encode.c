@@ -1,5 +1,6 @@
 /*
- * encode.c: the Blosc1 codec's options and sizes, and its encoder, which is c-blosc.
+ * encode.c: the Blosc1 codec's options and sizes, and its encoder: blocks.c for what is written
+ * most, c-blosc for the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +11,7 @@
 
 /* The index is the option's value; c-blosc knows the codecs by these names. */
 static const char *const cnames[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd", NULL};
-enum { CNAME_LZ4 = 1 };
+enum { CNAME_LZ4 = 1, CNAME_ZSTD = 5 };
 
 /* The index is c-blosc's BLOSC_NOSHUFFLE, BLOSC_SHUFFLE, BLOSC_BITSHUFFLE. */
 static const char *const shuffles[] = {"noshuffle", "shuffle", "bitshuffle", NULL};
@@ -103,6 +104,10 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	size_t cap = bound(run->stage, src.size);
 	if (cap > dst.size)
 		cap = dst.size;
+	int64_t inside = option[BLOSC_OPTION_CNAME].i;
+	if ((inside == CNAME_LZ4 || inside == CNAME_ZSTD) && src.size >= BLOCKS_FROM &&
+	    option[BLOSC_OPTION_LEVEL].i && !option[BLOSC_OPTION_BLOCKSIZE].i)
+		return lade__blosc_blocks(run, inside == CNAME_ZSTD, src, dst, cap, dst_size, err);
 	int n = blosc_compress_ctx(
 		(int)option[BLOSC_OPTION_LEVEL].i, (int)option[BLOSC_OPTION_SHUFFLE].i,
 		(size_t)option[BLOSC_OPTION_TYPESIZE].i, src.size, lade__bytes(src), dst.data, cap,
@@ -140,11 +145,13 @@ const lade_algorithm lade__blosc = {
 
 const lade_implementation lade__blosc_encode = {
 	.struct_size = sizeof(lade_implementation),
-	.name = "blosc/c-blosc",
+	.name = "blosc/lade",
 	.algorithm = "blosc",
 	.direction = LADE_ENCODE,
 	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
+	.state_new = lade__blosc_blocks_new,
+	.state_free = lade__blosc_blocks_free,
 	.run = encode,
 };
