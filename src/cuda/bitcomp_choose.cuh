@@ -18,18 +18,39 @@ struct lade_bitcomp_desk {
 		uint4 fixed[LADE_BITCOMP_FIXED]; /* what is before the payload */
 		uint32_t count[256];             /* of bytes in the sample */
 	};
-	uint8_t rank[256];
 	uint2 last; /* the 8 bytes before the elements that come next */
 	unsigned long long barrier;
 	uint32_t size[2]; /* of the warp's sub-block, by turn */
+	lade_gpu_chunk chunk;
+	uint64_t end; /* of what was made in the turns before, from the chunk's begin on */
+	uint32_t turn;
+	/* The sub-block at work. */
+	uint32_t len, quant;
+	int32_t exponent;
+	const uint8_t *from;
+	uint64_t unused;
 };
-static_assert(sizeof(lade_bitcomp_desk) == 9504, "bitcomp/gpu.c and kernels.h have this number");
+
+/* Shared memory of a block.  What a byte becomes stands at addresses of which the byte is the lowest
+ * eighth. */
+struct lade_bitcomp_office {
+	uint8_t rank[LADE_BITCOMP_WARPS][256];
+	lade_bitcomp_desk desks[LADE_BITCOMP_WARPS];
+};
+static_assert(sizeof(lade_bitcomp_office) == 76544, "bitcomp/gpu.c and kernels.h have this number");
+
+/* The ranks of the warp at 'desk'. */
+LADE_DEVICE uint8_t *lade_bitcomp_rank_of(lade_bitcomp_desk *desk)
+{
+	uint32_t warp = threadIdx.x / 32;
+	return (uint8_t *)(desk - warp) - 256 * (LADE_BITCOMP_WARPS - warp);
+}
 
 /* How a sub-block is to be written.  Byte j of need[k] is what the lane's unit of group 4 k + j
  * needs. */
 struct lade_bitcomp_plan {
 	uint32_t mode, words, width, step;
-	uint64_t base, reference;
+	uint64_t reference;
 	uint32_t fixed, size; /* bytes before the payload, and in all */
 	uint32_t need[4];
 };
@@ -41,6 +62,7 @@ template <int LOG> struct lade_bitcomp_shape {
 	static constexpr uint32_t LANES = EACH / 16;           /* of a unit */
 	static constexpr uint32_t IN_GROUP = 512 / EACH;       /* units */
 	static constexpr uint32_t BYTES = LOG ? 1 : 2;         /* of a unit, for a bit of width */
+	static constexpr uint32_t OVER = LOG == 3 ? 0 : 32 - (8 << LOG); /* bits of a word above one */
 };
 
 /* The lesser of each half. */
@@ -63,6 +85,12 @@ LADE_DEVICE uint32_t lade_bitcomp_max2(uint32_t a, uint32_t b)
 #endif
 }
 
+/* The second and fourth byte, in halves. */
+LADE_DEVICE uint32_t lade_bitcomp_odd(uint32_t w)
+{
+	return __byte_perm(w, 0, 0x4341);
+}
+
 /* The least element of all that a warp's lanes take. */
 template <int LOG> struct lade_bitcomp_low {
 	uint32_t low;
@@ -73,7 +101,7 @@ template <int LOG> struct lade_bitcomp_low {
 		for (uint32_t k = 0; k < 4; k++)
 			if (LOG == 0) {
 				low = lade_bitcomp_min2(low, w[k] & 0x00FF00FF);
-				low = lade_bitcomp_min2(low, w[k] >> 8 & 0x00FF00FF);
+				low = lade_bitcomp_min2(low, lade_bitcomp_odd(w[k]));
 			} else if (LOG == 1) {
 				low = lade_bitcomp_min2(low, w[k]);
 			} else {
@@ -155,11 +183,11 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_differ(uint32_t *w, uint2 befor
 	}
 }
 
-/* Step 3 undone, and what is turned over. */
-template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold, uint2 flip)
+/* Step 3 undone; 'fold' is not 0. */
+template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold)
 {
 	typedef lade_packed_word<LOG == 3 ? 2 : LOG> word;
-	if (LOG == 3 && fold) {
+	if (LOG == 3) {
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k += 2) {
 			uint32_t top = w[k + 1] >> 31, all = 0 - top;
@@ -172,7 +200,7 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold
 				w[k] |= top;
 			}
 		}
-	} else if (fold) {
+	} else {
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			uint32_t top = w[k] >> (word::BITS - 1) & word::LOW;
@@ -180,25 +208,27 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold
 			w[k] ^= fold == LADE_BITCOMP_ZIGZAG ? word::ones(top) : top;
 		}
 	}
-#pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		w[k] ^= k & 1 || LOG < 3 ? flip.y : flip.x;
 }
 
-/* The lane's 16 bytes of group 'g', turned as 'mode' says; 'last' is what is before the elements. */
+/* The lane's 16 bytes of two groups turned as 'mode' says; 'a' and 'b' are the 8 bytes before these. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_turn(const uint4 *units, const uint2 *last, uint32_t g, uint32_t mode,
-                                   uint2 flip, uint32_t lane, uint32_t *w)
+LADE_DEVICE void lade_bitcomp_turn(uint32_t (*w)[4], const uint2 *a, const uint2 *b, uint32_t mode,
+                                   uint2 flip)
 {
-	uint32_t at = 32 * g + lane;
-	uint4 v = units[at];
-	w[0] = v.x;
-	w[1] = v.y;
-	w[2] = v.z;
-	w[3] = v.w;
-	if (mode & LADE_BITCOMP_DELTA)
-		lade_bitcomp_differ<LOG>(w, *(at ? (const uint2 *)(units + at) - 1 : last));
-	lade_bitcomp_fold<LOG>(w, mode >> LADE_BITCOMP_FOLD & 3, flip);
+	uint32_t fold = mode >> LADE_BITCOMP_FOLD & 3;
+	if (mode & LADE_BITCOMP_DELTA) {
+		lade_bitcomp_differ<LOG>(w[0], *a);
+		lade_bitcomp_differ<LOG>(w[1], *b);
+	}
+	if (fold)
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++)
+			lade_bitcomp_fold<LOG>(w[k], fold);
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++)
+#pragma unroll
+		for (uint32_t i = 0; i < 4; i++)
+			w[k][i] ^= i & 1 || LOG < 3 ? flip.y : flip.x;
 }
 
 /* The least taken off.  None is below it, so that elements need no care in words. */
@@ -236,6 +266,47 @@ template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_need(const uint32_t *w)
 		v = (v | v >> 8) & 0xFF;
 	uint32_t n = 32 - (uint32_t)__clz((int)v);
 	return LOG == 2 ? max(n, __shfl_xor_sync(LADE_FULL, n, 1)) : n;
+}
+
+/* The greatest of the lane's elements of two groups, which have fewer than 64 bits; below 32 bits
+ * they are halves of the first word. */
+template <int LOG> LADE_DEVICE void lade_bitcomp_tops(const uint32_t (*w)[4], uint32_t *top)
+{
+	uint32_t m[2];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++)
+		if (LOG == 2) {
+			top[k] = max(max(w[k][0], w[k][1]), max(w[k][2], w[k][3]));
+		} else {
+			m[k] = 0;
+#pragma unroll
+			for (uint32_t i = 0; i < 4; i++)
+				if (LOG == 0) {
+					m[k] = lade_bitcomp_max2(m[k], w[k][i] & 0x00FF00FF);
+					m[k] = lade_bitcomp_max2(m[k], lade_bitcomp_odd(w[k][i]));
+				} else {
+					m[k] = lade_bitcomp_max2(m[k], w[k][i]);
+				}
+		}
+	if (LOG < 2)
+		top[0] = lade_bitcomp_max2(__byte_perm(m[0], m[1], 0x5410),
+		                           __byte_perm(m[0], m[1], 0x7632));
+}
+
+/* The bits that two groups' units need, in halves of a word, where the greatest are 'top'; all lanes
+ * of a unit give the same. */
+template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_top_needs(const uint32_t *top, uint32_t least)
+{
+	if (LOG < 2) {
+		uint32_t v = top[0] - least * 0x00010001;
+		return (32 - (uint32_t)__clz((int)(v & 0xFFFF))) |
+		       (32 - (uint32_t)__clz((int)(v >> 16))) << 16;
+	}
+	uint32_t a = (uint32_t)__clz((int)(top[0] - least));
+	uint32_t b = (uint32_t)__clz((int)(top[LOG < 2 ? 0 : 1] - least));
+	uint32_t n = 0x00200020 - (a | b << 16);
+	n = lade_bitcomp_max2(n, __shfl_xor_sync(LADE_FULL, n, 1));
+	return LOG == 2 ? n : lade_bitcomp_max2(n, __shfl_xor_sync(LADE_FULL, n, 2));
 }
 
 /* ---- widths ------------------------------------------------------------------------------ */
@@ -338,6 +409,7 @@ LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_desk *desk, const uint32_t 
 		for (uint32_t i = 0; i < 32; i += 8)
 			atomicAdd(&desk->count[sample[k] >> i & 0xFF], 1u);
 	__syncwarp();
+	uint8_t *rank = lade_bitcomp_rank_of(desk);
 	/* Rank by bucket, from the last on, then by value. */
 	uint32_t bucket[8], words = 0;
 #pragma unroll
@@ -363,7 +435,7 @@ LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_desk *desk, const uint32_t 
 		uint32_t alike = __match_any_sync(LADE_FULL, bucket[j]);
 		uint32_t below = (uint32_t)__popc(alike & ((1u << lane) - 1));
 		uint32_t first = desk->count[bucket[j]];
-		desk->rank[32 * j + lane] = (uint8_t)(first + below);
+		rank[32 * j + lane] = (uint8_t)(first + below);
 		__syncwarp();
 		if (below == 0)
 			desk->count[bucket[j]] = first + (uint32_t)__popc(alike);
@@ -372,14 +444,28 @@ LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_desk *desk, const uint32_t 
 	return words;
 }
 
+/* The rank of byte 'k' of a word. */
+template <int k> LADE_DEVICE uint32_t lade_bitcomp_rank_byte(const uint8_t *rank, uint32_t w)
+{
+#if LADE_ON_GPU
+	uint32_t at = __byte_perm(w, (uint32_t)__cvta_generic_to_shared(rank), 0x7650 + k), value;
+	asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+	return value;
+#else
+	return rank[w >> 8 * k & 0xFF];
+#endif
+}
+
 /* Bytes to ranks. */
 LADE_DEVICE void lade_bitcomp_rank(const uint8_t *rank, uint32_t *w)
 {
 #pragma unroll
-	for (uint32_t k = 0; k < 4; k++) {
-		uint32_t a = rank[w[k] & 0xFF], b = rank[w[k] >> 8 & 0xFF];
-		uint32_t c = rank[w[k] >> 16 & 0xFF], d = rank[w[k] >> 24];
-		w[k] = __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t a = lade_bitcomp_rank_byte<0>(rank, w[i]);
+		uint32_t b = lade_bitcomp_rank_byte<1>(rank, w[i]);
+		uint32_t c = lade_bitcomp_rank_byte<2>(rank, w[i]);
+		uint32_t d = lade_bitcomp_rank_byte<3>(rank, w[i]);
+		w[i] = (a + b * 256) + (c + d * 256) * 65536;
 	}
 }
 
@@ -399,20 +485,26 @@ LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *
 	lade_bitcomp_low<LOG> low;
 	low.low = ~(decltype(low.low))0;
 #pragma unroll
-	for (uint32_t k = 0; k < 2; k++) {
+	for (uint32_t k = 0; k < 2; k++)
 #pragma unroll
 		for (uint32_t i = 0; i < 4; i++)
 			w[k][i] = sample[k][i];
-		if (mode & LADE_BITCOMP_DELTA)
-			lade_bitcomp_differ<LOG>(w[k], before[k]);
-		lade_bitcomp_fold<LOG>(w[k], mode >> LADE_BITCOMP_FOLD & 3, flip);
-		low.take(w[k]);
-	}
-	uint64_t least = low.get();
+	lade_bitcomp_turn<LOG>(w, before, before + 1, mode, flip);
+	low.take(w[0]);
+	low.take(w[1]);
+	if constexpr (LOG < 3) {
+		uint32_t top[2];
+		lade_bitcomp_tops<LOG>(w, top);
+		uint32_t both = lade_bitcomp_top_needs<LOG>(top, (uint32_t)low.get());
+		need[0] = both & 0xFFFF;
+		need[1] = both >> 16;
+	} else {
+		uint64_t least = low.get();
 #pragma unroll
-	for (uint32_t k = 0; k < 2; k++) {
-		lade_bitcomp_refer<LOG>(w[k], least);
-		need[k] = lade_bitcomp_need<LOG>(w[k]);
+		for (uint32_t k = 0; k < 2; k++) {
+			lade_bitcomp_refer<LOG>(w[k], least);
+			need[k] = lade_bitcomp_need<LOG>(w[k]);
+		}
 	}
 	return lade_bitcomp_cost<LOG>(need[0], need[1]);
 }
@@ -444,13 +536,12 @@ LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_desk *desk, uint32_t group
 #undef LADE_X
 	if (LOG == 0 && !sparse &&
 	    lade_bitcomp_ranks(desk, sample[0], lane) <= LADE_BITCOMP_DICT_MOST) {
-		uint32_t need[2];
-#pragma unroll
-		for (uint32_t k = 0; k < 2; k++) {
-			lade_bitcomp_rank(desk->rank, sample[k]);
-			need[k] = lade_bitcomp_need<0>(sample[k]);
-		}
-		uint32_t cost = lade_bitcomp_cost<0>(need[0], need[1]);
+		uint32_t top;
+		lade_bitcomp_rank(lade_bitcomp_rank_of(desk), sample[0]);
+		lade_bitcomp_rank(lade_bitcomp_rank_of(desk), sample[1]);
+		lade_bitcomp_tops<0>(sample, &top);
+		uint32_t both = lade_bitcomp_top_needs<0>(&top, 0);
+		uint32_t cost = lade_bitcomp_cost<0>(both & 0xFFFF, both >> 16);
 		chosen = cost < best ? LADE_BITCOMP_DICT : chosen;
 		best = min(cost, best);
 	}

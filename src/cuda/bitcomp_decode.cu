@@ -10,25 +10,87 @@
  */
 #include "cuda/bitcomp.cuh"
 
-/* Shared memory of a warp: a sub-block, zeros that lanes load behind it, the dictionary. */
+/* Shared memory of a block: of each warp a sub-block, and zeros that lanes load behind it, or the whole
+ * of a chunk; dictionaries. */
 #define LADE_BITCOMP_STAGE (LADE_BITCOMP_BLOCK / 16 + 2)
-struct lade_bitcomp_room {
-	uint4 units[LADE_BITCOMP_STAGE];
-	uint32_t dict[64];
-	unsigned long long barrier;
-	uint64_t unused;
+struct lade_bitcomp_rooms {
+	uint4 units[LADE_BITCOMP_WARPS][LADE_BITCOMP_STAGE];
+	uint32_t dict[LADE_BITCOMP_WARPS][64];
+	unsigned long long barrier[LADE_BITCOMP_WARPS];
 };
-static_assert(sizeof(lade_bitcomp_room) == 8496, "bitcomp/gpu.c and kernels.h have this number");
+static_assert(sizeof(lade_bitcomp_rooms) == 67904, "bitcomp/gpu.c and kernels.h have this number");
 
-/* Checks a sub-block of 'size' bytes with 'units' units (section 4); all lanes give the same. */
+/* The most bytes of a chunk that is asked for before its turn. */
+#define LADE_BITCOMP_AHEAD (1u << 14)
+
+/* The most bytes of a chunk of 8 sub-blocks. */
+#define LADE_BITCOMP_WHOLE                                                                         \
+	(LADE_BITCOMP_HEADER + 4 * LADE_BITCOMP_WARPS + LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK)
+
+/*
+ * How a chunk of up to LADE_BITCOMP_WHOLE bytes comes to shared memory before anything is known of it:
+ * in pieces of 2^log bytes from the header's end on, each brought by one warp and with a barrier of its
+ * own; the first one has the header too, the last one what is left.  'apart': they are to be waited
+ * for, else they are there.
+ */
+struct lade_bitcomp_pieces {
+	unsigned long long *barrier;
+	uint32_t log;
+	bool apart;
+};
+
+/* Begins to bring the warp's piece of a chunk of 'size' bytes; it and its address are aligned to 16. */
+LADE_DEVICE void lade_bitcomp_bring(lade_bitcomp_pieces *pieces, lade_stager *stager, uint4 *window,
+                                    const uint8_t *src, uint32_t size, uint32_t warp, uint32_t lane)
+{
+	/* A piece of a stored chunk is a sub-block. */
+	uint32_t units = size / 16 - min(size / 16, 4u);
+	pieces->log = 36 - (uint32_t)__clz((int)(units / LADE_BITCOMP_WARPS));
+	uint32_t next = LADE_BITCOMP_HEADER + ((warp + 1) << pieces->log);
+	uint32_t from = warp ? min(next - (1u << pieces->log), size) : 0;
+	uint32_t to = warp + 1 < LADE_BITCOMP_WARPS ? min(next, size) : size;
+	lade_stage_begin(stager, window + from / 16, src + from, to - from, lane);
+	if (warp == 0 && lane < 2)
+		window[size / 16 + lane] = make_uint4(0, 0, 0, 0);
+	pieces->apart = LADE_STAGE_BULK;
+	if (!pieces->apart) {
+		lade_stage_wait<0>(stager);
+		__syncthreads();
+	}
+}
+
+/* Waits for the pieces with bytes from 'begin' to 'end', which is behind the header. */
+LADE_DEVICE void lade_bitcomp_await(const lade_bitcomp_pieces &pieces, uint32_t begin, uint32_t end)
+{
+	if (!pieces.apart || begin >= end)
+		return;
+	begin -= min(begin, (uint32_t)LADE_BITCOMP_HEADER);
+	uint32_t last = (end - 1 - LADE_BITCOMP_HEADER) >> pieces.log;
+	last = min(last, LADE_BITCOMP_WARPS - 1u);
+	for (uint32_t k = min(begin >> pieces.log, last); k <= last; k++) {
+		lade_stager stager = {pieces.barrier + k, 0};
+		lade_stage_wait<0>(&stager);
+	}
+}
+
+/* Waits for the warp's own piece. */
+LADE_DEVICE void lade_bitcomp_await_own(const lade_bitcomp_pieces &pieces, uint32_t warp)
+{
+	lade_stager stager = {pieces.barrier + warp, 0};
+	if (pieces.apart)
+		lade_stage_wait<0>(&stager);
+}
+
+/* Checks a sub-block of 'size' bytes with 'units' units (section 4); all lanes give the same.  The
+ * plan is of what is behind the first 'skip' units, a multiple of 8, but for the base. */
 template <int LOG>
-LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t units, uint32_t lane,
-                                    lade_packed *p)
+LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t units, uint32_t skip,
+                                    uint32_t lane, lade_packed *p)
 {
 	if (size < LADE_BITCOMP_HEADER)
 		return false;
 	uint4 a = *(const uint4 *)s;
-	uint32_t at = LADE_BITCOMP_HEADER, sum = 0;
+	uint32_t at = LADE_BITCOMP_HEADER, sum = 0, before = 0;
 	p->mode = a.x & 0xFF;
 	p->width = a.x >> 8 & 0xFF;
 	p->words = (a.x >> 16 & 0xFF) + 1;
@@ -59,43 +121,47 @@ LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t un
 			return false;
 		const uint32_t *codes = (const uint32_t *)(s + p->codes);
 		for (uint32_t i = lane; 8 * i < units; i += 32) {
-			uint32_t word = codes[i];
+			uint32_t word = codes[i], sum_before = sum;
 #pragma unroll
 			for (uint32_t k = 0; k < 8; k++) {
 				uint32_t w =
 					lade_packed_width(p->width, word >> 4 * k & 15, p->step);
 				sum += 8 * i + k < units ? w : 0;
 			}
+			before += 8 * i < skip ? sum - sum_before : 0;
 		}
 		sum = __reduce_add_sync(LADE_FULL, sum);
+		before = skip ? __reduce_add_sync(LADE_FULL, before) : 0;
 	} else {
 		sum = p->width * units;
+		before = p->width * skip;
 	}
-	p->payload = at;
+	p->codes += skip / 2;
+	p->payload = at + (LOG == 0 ? 2 * before : before);
 	return at + lade_bitcomp_up(LOG == 0 ? 2 * sum : sum) == size;
 }
 
 /* The dictionary of a sub-block that was checked; what it has no word for is 0. */
-LADE_DEVICE void lade_bitcomp_dict(lade_bitcomp_room *room, const lade_packed &p, uint32_t lane)
+LADE_DEVICE void lade_bitcomp_dict(uint32_t *dict, const uint32_t *s, const lade_packed &p,
+                                   uint32_t lane)
 {
-	const uint32_t *words = (const uint32_t *)((const uint8_t *)room->units + p.dict);
+	const uint32_t *words = s + p.dict / 4;
 #pragma unroll
 	for (uint32_t k = 0; k < 2; k++) {
 		uint32_t word = lane + 32 * k, v = 4 * word < p.words ? words[word] : 0;
 		uint32_t left = 4 * word < p.words ? p.words - 4 * word : 0;
-		room->dict[word] = v & lade_packed_mask(min(8 * left, 32u));
+		dict[word] = v & lade_packed_mask(min(8 * left, 32u));
 	}
 	__syncwarp();
 }
 
 template <int LOG, int WIDTHS>
-LADE_DEVICE void lade_bitcomp_any(lade_bitcomp_room *room, const lade_packed &p, uint8_t *dst,
-                                  uint32_t len, uint32_t lane)
+LADE_DEVICE void lade_bitcomp_any(const uint32_t *s, uint32_t *dict, const lade_packed &p,
+                                  uint8_t *dst, uint32_t len, uint32_t lane)
 {
-	const uint32_t *s = (const uint32_t *)room->units;
 	if (LOG == 0 && p.mode & LADE_BITCOMP_DICT) {
-		lade_bitcomp_dict(room, p, lane);
-		lade_packed_get_words<WIDTHS>(s, (const uint8_t *)room->dict, p, dst, len, lane);
+		lade_bitcomp_dict(dict, s, p, lane);
+		lade_packed_get_words<WIDTHS>(s, (const uint8_t *)dict, p, dst, len, lane);
 	} else {
 		lade_packed_get<LOG, WIDTHS, false>(s, p, dst, len, lane);
 	}
@@ -132,18 +198,17 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint3
 }
 
 /*
- * A sub-block with a mask, if there is nothing wrong with it.  What is set before each word of the
- * mask is counted first, so that a lane finds its elements' bits alone.  A function of its own, for
- * the registers' sake.
+ * A sub-block with a mask, if there is nothing wrong with it: of its bytes those from 'off', a multiple
+ * of 512, to 'end'.  What is set before each word of the mask is counted first, so that a lane finds
+ * its elements' bits alone.  A function of its own, for the registers' sake.
  */
 template <int LOG>
-static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there,
+static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint32_t *words,
                                                         uint8_t *dst, uint32_t size, uint32_t len,
-                                                        uint32_t lane)
+                                                        uint32_t off, uint32_t end, uint32_t lane)
 {
 	constexpr uint32_t SIZE = 1u << LOG, VALUES = 16 >> LOG, GROUP = 512 >> LOG;
-	lade_bitcomp_room *room = lade_shared(there);
-	const uint32_t *s = (const uint32_t *)room->units;
+	const uint32_t *s = (const uint32_t *)lade_shared(units);
 	uint32_t n = (len + SIZE - 1) >> LOG, width = s[0] >> 8 & 0xFF, set = 0;
 	uint32_t at = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
 	lade_packed p = {};
@@ -153,7 +218,7 @@ static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there
 	if (size < at || s[0] & 0xFF & ~LADE_BITCOMP_MASKED || width > 8 * SIZE || s[0] >> 24 > 2)
 		return false;
 	const uint32_t *mask = s + LADE_BITCOMP_HEADER / 4;
-	uint16_t *before = (uint16_t *)room->dict; /* of at most 128 words */
+	uint16_t *before = (uint16_t *)lade_shared(words); /* of at most 128 words */
 	for (uint32_t i = lane; 32 * (i - lane) < n; i += 32) {
 		uint32_t own = 0;
 		if (32 * i < n)
@@ -166,10 +231,10 @@ static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there
 	__syncwarp();
 	if (at + lade_bitcomp_up((set * width + 7) / 8) != size)
 		return false;
-	bool fast = lade_packed_fast<2>(dst, len);
+	bool fast = end > off && lade_packed_fast<2>(dst, end - off);
 	at *= 8;
 #pragma unroll 1
-	for (uint32_t off = 0; off < len; off += 2 * LADE_BITCOMP_GROUP) {
+	for (; off < end; off += 2 * LADE_BITCOMP_GROUP) {
 		uint32_t w[2][4], bits[2];
 #pragma unroll
 		for (uint32_t g = 0; g < 2; g++) {
@@ -185,7 +250,7 @@ static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there
 #pragma unroll
 		for (uint32_t g = 0; g < 2; g++)
 			lade_bitcomp_spread_out<LOG>(bits[g], w[g]);
-		lade_packed_store_all<false, 2>(dst + off, w, len - off, fast, lane);
+		lade_packed_store_all<false, 2>(dst + off, w, end - off, fast, lane);
 	}
 	return true;
 }
@@ -193,21 +258,24 @@ static __device__ __noinline__ bool lade_bitcomp_masked(lade_bitcomp_room *there
 /* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of its
  * own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
 template <int LOG>
-static __device__ __noinline__ bool lade_bitcomp_block(lade_bitcomp_room *there, uint8_t *dst,
-                                                       uint32_t size, uint32_t len, uint32_t lane)
+static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units, uint32_t *words,
+                                                       uint8_t *dst, uint32_t size, uint32_t len,
+                                                       uint32_t lane)
 {
-	lade_bitcomp_room *room = lade_shared(there);
 	constexpr uint32_t EACH = lade_packed_place<LOG, 2>::EACH;
+	const uint32_t *s = (const uint32_t *)lade_shared(units);
+	uint32_t *dict = lade_shared(words);
 	lade_packed p;
-	if (LOG && room->units[0].x & LADE_BITCOMP_MASK)
-		return lade_bitcomp_masked<LOG ? LOG : 1>(room, dst, size, len, lane);
-	if (!lade_bitcomp_check<LOG>((const uint8_t *)room->units, size, (len + EACH - 1) / EACH,
-	                             lane, &p))
+	if (LOG && s[0] & LADE_BITCOMP_MASK)
+		return lade_bitcomp_masked<LOG ? LOG : 1>(units, words, dst, size, len, 0, len,
+		                                          lane);
+	if (!lade_bitcomp_check<LOG>((const uint8_t *)s, size, (len + EACH - 1) / EACH, 0, lane,
+	                             &p))
 		return false;
 	if (p.mode & LADE_BITCOMP_WIDTHS)
-		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(room, p, dst, len, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(s, dict, p, dst, len, lane);
 	else
-		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(room, p, dst, len, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(s, dict, p, dst, len, lane);
 	return true;
 }
 
@@ -237,44 +305,53 @@ LADE_DEVICE uint32_t lade_bitcomp_open(const lade_gpu_chunk &c, const lade_front
 }
 
 /* Sub-block k of a chunk: false: it is corrupt. */
-LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_room *room, lade_told *told, const lade_gpu_chunk &c,
-                                  const lade_front &front, const lade_bitcomp_head &h, uint32_t k,
+LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
+                                  const lade_bitcomp_pieces &pieces, bool whole,
+                                  const lade_gpu_chunk &c, const lade_front &front,
+                                  const lade_bitcomp_head &h, uint32_t k, uint32_t warp,
                                   uint32_t lane)
 {
 	uint32_t off = k * LADE_BITCOMP_BLOCK, first = lade_bitcomp_first(h.blocks);
 	uint32_t len = min(h.size - off, (uint32_t)LADE_BITCOMP_BLOCK), part = lade_bitcomp_up(len);
-	const uint8_t *from = c.src + LADE_BITCOMP_HEADER + off;
+	uint64_t begin = LADE_BITCOMP_HEADER + off;
 	uint8_t *to = c.dst + off;
 	if (!h.stored) {
-		uint64_t begin = first, end = (uint64_t)16 * lade_front_word(front, k + 4);
-		if (k)
-			begin = (uint64_t)16 * lade_front_word(front, k + 3);
+		uint64_t end = (uint64_t)16 * lade_front_word(front, k + 4);
+		begin = k ? (uint64_t)16 * lade_front_word(front, k + 3) : first;
 		if (begin < first || begin >= end || end > c.src_size || end - begin > part)
 			return false;
-		from = c.src + begin;
 		part = (uint32_t)(end - begin);
 	}
+	const uint8_t *from = c.src + begin;
 	bool raw = part == lade_bitcomp_up(len);
 	if (raw && (h.quant || ((uintptr_t)to | (uintptr_t)from | len) & 15)) {
 		lade_packed_copy(to, from, len, lane);
 		return true;
 	}
-	lade_stager stager = {&room->barrier, told->staged & 1};
-	__syncwarp();
-	if (lane == 0)
-		told->staged++;
-	lade_stage_begin(&stager, room->units, from, part, lane);
-	if (lane < 2)
-		room->units[part / 16 + lane] = make_uint4(0, 0, 0, 0);
-	lade_stage_wait<0>(&stager);
+	uint4 *units = rooms->units[warp];
+	if (whole) {
+		units = rooms->units[0] + begin / 16;
+		lade_bitcomp_await(pieces, (uint32_t)begin, (uint32_t)begin + part);
+	} else {
+		lade_stager stager = {&rooms->barrier[warp], told->staged & 1};
+		__syncwarp();
+		if (lane == 0)
+			told->staged++;
+		lade_stage_begin(&stager, units, from, part, lane);
+		if (lane < 2)
+			units[part / 16 + lane] = make_uint4(0, 0, 0, 0);
+		lade_stage_wait<0>(&stager);
+	}
 	if (raw) {
-		lade_stage_out(to, room->units, len, lane);
+		lade_stage_out(to, units, len, lane);
 		return true;
 	}
-	return h.log == 0   ? lade_bitcomp_block<0>(room, to, part, len, lane)
-	       : h.log == 1 ? lade_bitcomp_block<1>(room, to, part, len, lane)
-	       : h.log == 2 ? lade_bitcomp_block<2>(room, to, part, len, lane)
-	                    : lade_bitcomp_block<3>(room, to, part, len, lane);
+#define LADE_ONE(LOG) lade_bitcomp_block<LOG>(units, rooms->dict[warp], to, part, len, lane)
+	return h.log == 0   ? LADE_ONE(0)
+	       : h.log == 1 ? LADE_ONE(1)
+	       : h.log == 2 ? LADE_ONE(2)
+	                    : LADE_ONE(3);
+#undef LADE_ONE
 }
 
 /* Makes floats of the integers at 'dst', which the warp has stored, as the header at 'src' says.
@@ -289,20 +366,56 @@ static __device__ __noinline__ void lade_bitcomp_restore(const uint8_t *src, uin
 		lade_bitcomp_rescale<false>(dst, h.quant, h.log, h.exponent, len >> h.log, lane);
 }
 
-/* Finds the chunk, and makes the warp's sub-block whose turn it is, if there is one; gives the chunk's
- * status as far as it is known then. */
-LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_room *room, const lade_gpu_batch &batch,
-                                       const lade_spot &at, uint32_t ranks, lade_told *told)
+/*
+ * Finds the chunk, and makes the warp's sub-block whose turn it is, if there is one; gives the chunk's
+ * status as far as it is known then.  'ahead' is not 0 where a block has one chunk, and the chunk one
+ * block: how many chunks later this block's place is free again.
+ */
+LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_rooms *rooms, const lade_gpu_batch &batch,
+                                       const lade_spot &at, uint32_t ranks, uint32_t ahead,
+                                       lade_told *told)
 {
 	lade_gpu_chunk c;
 	lade_bitcomp_head h;
+	lade_bitcomp_pieces pieces = {rooms->barrier, 0, false};
+	const uint8_t *later = nullptr;
+	uint64_t later_size = 0;
+	if (ahead && at.k == 0 && batch.count - at.i > ahead &&
+	    lade_before_get(batch, at.i + ahead) == LADE_GPU_OK) {
+		later = batch.src[at.i + ahead];
+		later_size = batch.src_size[at.i + ahead];
+	}
 	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get(batch, at.i, &c);
+	/* What fits the second-level cache together with all that is written meanwhile. */
+	if (at.lane == 0 && later && later_size <= LADE_BITCOMP_AHEAD)
+		lade_stage_ahead(later, (uint32_t)later_size);
 	if (status != LADE_GPU_OK)
 		return status;
-	lade_front front = lade_front_get(c, at.lane);
+	bool whole = ahead && told->turn == 0 && c.src_size <= LADE_BITCOMP_WHOLE &&
+	             c.src_size > LADE_BITCOMP_HEADER && !(((uintptr_t)c.src | c.src_size) & 15);
+	lade_front front = {c.src, 0};
+	if (whole) {
+		lade_stager stager = {&rooms->barrier[at.warp], 0};
+		__syncwarp();
+		if (at.lane == 0)
+			told->staged++;
+		lade_bitcomp_bring(&pieces, &stager, rooms->units[0], c.src, c.src_size, at.warp,
+		                   at.lane);
+		lade_bitcomp_await(pieces, 0, min(c.src_size, 128u));
+		if (4 * at.lane + 4 <= c.src_size)
+			front.word = ((const uint32_t *)rooms->units[0])[at.lane];
+	} else {
+		front = lade_front_get(c, at.lane);
+	}
 	status = lade_bitcomp_open(c, front, &h);
+	/* Nothing is on its way when the block ends. */
+	lade_bitcomp_await_own(pieces, at.warp);
 	if (status != LADE_GPU_OK)
 		return status;
+	if (whole && h.blocks > LADE_BITCOMP_WARPS) {
+		whole = false;
+		__syncthreads();
+	}
 	if (at.lane == 0) {
 		told->size = h.size;
 		told->more = k < h.blocks && h.blocks - k > ranks;
@@ -310,34 +423,36 @@ LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_room *room, const lade_gpu_b
 	}
 	if (k >= h.blocks)
 		return LADE_GPU_OK;
-	return lade_bitcomp_one(room, told, c, front, h, k, at.lane) ? LADE_GPU_OK
-	                                                             : LADE_GPU_CORRUPT;
+	return lade_bitcomp_one(rooms, told, pieces, whole, c, front, h, k, at.warp, at.lane)
+	               ? LADE_GPU_OK
+	               : LADE_GPU_CORRUPT;
 }
 
 /*
  * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8), or,
  * with 8, 'spans' blocks; a warp takes sub-blocks in turn; a lane makes 16 bytes of 512.  Shared
- * memory: 8 of lade_bitcomp_room, dynamic.  'state' has a word for each chunk that is 0 at the start,
- * used where 'spans' is above 1.  'next' is not used: the grid has all teams.
+ * memory: a lade_bitcomp_rooms, dynamic.  'state' has a word for each chunk that is 0 at the start,
+ * used where 'spans' is above 1.  'ahead' is 0, or, where a chunk has 8 warps, how many blocks are
+ * resident.  'next' is not used: the grid has all teams.
  *
  * Warps do not wait for one another before the chunk is done: all of a team read its header.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	lade_bitcomp_decode(lade_gpu_batch batch, uint32_t team_log, uint32_t spans,
-                            uint32_t *state)
+                            uint32_t ahead, uint32_t *state)
 {
-	LADE_SHARED_DYNAMIC(lade_bitcomp_room, rooms);
+	LADE_SHARED_DYNAMIC(lade_bitcomp_rooms, rooms);
 	LADE_SHARED(lade_told, told, [LADE_BITCOMP_WARPS]);
 	lade_spot at = lade_spot_of(team_log, spans);
 	if (at.lane == 0)
 		told[at.warp] = {};
 	lade_stager stager;
-	lade_stage_open(&stager, &rooms[at.warp].barrier, at.lane);
-	__syncwarp();
+	lade_stage_open(&stager, &rooms->barrier[at.warp], at.lane);
+	__syncthreads();
 	for (bool more = at.i < batch.count; more;) {
 		uint32_t ranks = spans << team_log;
 		uint32_t status =
-			lade_bitcomp_turn(&rooms[at.warp], batch, at, ranks, &told[at.warp]);
+			lade_bitcomp_turn(rooms, batch, at, ranks, ahead, &told[at.warp]);
 		/* What was known before is found again, for the registers' sake. */
 		at = lade_spot_of(team_log, spans);
 		lade_told *mine = &told[at.warp];
@@ -377,6 +492,211 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 			status = LADE_GPU_CORRUPT;
 	}
 	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? told[at.warp].size : 0);
+}
+
+/* ---- few chunks -------------------------------------------------------------------------- */
+
+/*
+ * Where there are no more chunks than multiprocessors, a block has one, which it brings to shared memory
+ * before it knows anything of it, and each sub-block has several warps, each for its part of the groups.
+ * With delta a warp sums from 0 on, and what the parts before come to is added at the end.
+ */
+#define LADE_BITCOMP_PARTS 2                                         /* warps of a sub-block */
+#define LADE_BITCOMP_PART (LADE_BITCOMP_BLOCK / LADE_BITCOMP_PARTS)  /* bytes */
+#define LADE_BITCOMP_CROWD (LADE_BITCOMP_WARPS * LADE_BITCOMP_PARTS) /* warps of a block */
+
+struct lade_bitcomp_hall {
+	uint4 window[LADE_BITCOMP_WARPS * LADE_BITCOMP_STAGE];
+	uint4 sums[LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK / 16];
+	uint32_t dict[LADE_BITCOMP_CROWD][64];
+	unsigned long long barrier[LADE_BITCOMP_CROWD];
+};
+
+/* Adds what the parts before 'part' come to, to those of 'sums' from the part on, and stores them. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_add(const uint4 *sums, uint32_t part, uint8_t *to, uint32_t len,
+                                  uint32_t lane)
+{
+	typedef lade_packed_word<LOG == 3 ? 2 : LOG> word;
+	const uint8_t *bytes = (const uint8_t *)sums;
+	uint64_t more = 0;
+	for (uint32_t j = 1; j <= part; j++)
+		more += lade_bitcomp_element(bytes + j * LADE_BITCOMP_PART - (1 << LOG), LOG);
+	constexpr uint32_t MASK = LOG == 0 ? 0xFFu : LOG == 1 ? 0xFFFFu : LADE_FULL;
+	uint32_t all = word::all((uint32_t)more & MASK);
+	const uint4 *from = sums + part * (LADE_BITCOMP_PART / 16) + lane;
+	bool fast = lade_packed_fast<2>(to, len);
+#pragma unroll 2
+	for (uint32_t off = 0; off < len; off += 2 * LADE_BITCOMP_GROUP) {
+		uint32_t w[2][4];
+#pragma unroll
+		for (uint32_t g = 0; g < 2; g++) {
+			uint4 v = {};
+			if (off + g * LADE_BITCOMP_GROUP + 16 * lane < len)
+				v = from[off / 16 + 32 * g];
+			if (LOG == 3) {
+				uint64_t a = ((uint64_t)v.y << 32 | v.x) + more;
+				uint64_t b = ((uint64_t)v.w << 32 | v.z) + more;
+				v = make_uint4((uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b,
+				               (uint32_t)(b >> 32));
+			} else {
+				v = make_uint4(word::add(v.x, all), word::add(v.y, all),
+				               word::add(v.z, all), word::add(v.w, all));
+			}
+			w[g][0] = v.x;
+			w[g][1] = v.y;
+			w[g][2] = v.z;
+			w[g][3] = v.w;
+		}
+		lade_packed_store_all<false, 2>(to + off, w, len - off, fast, lane);
+	}
+}
+
+/* The warp's part of a sub-block of 'size' bytes, which is 'len' decoded: false: it is corrupt. */
+template <int LOG>
+LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, uint8_t *to,
+                                   uint32_t size, uint32_t len, uint32_t warp, uint32_t lane)
+{
+	constexpr uint32_t EACH = lade_packed_place<LOG, 2>::EACH, PART = LADE_BITCOMP_PART;
+	const uint32_t *s = (const uint32_t *)units;
+	uint32_t part = warp % LADE_BITCOMP_PARTS, turn = warp / LADE_BITCOMP_PARTS;
+	uint32_t left = len > part * PART ? min(len - part * PART, PART) : 0;
+	lade_packed p;
+	if (LOG && s[0] & LADE_BITCOMP_MASK)
+		return lade_bitcomp_masked<LOG ? LOG : 1>(units, hall->dict[warp], to, size, len,
+		                                          part * PART, part * PART + left, lane);
+	if (!lade_bitcomp_check<LOG>((const uint8_t *)s, size, (len + EACH - 1) / EACH,
+	                             part * PART / EACH, lane, &p))
+		return false;
+	uint8_t *mine = to + part * PART;
+	if (p.mode & LADE_BITCOMP_DELTA) {
+		uint4 *sums = hall->sums + turn * (LADE_BITCOMP_BLOCK / 16);
+		uint8_t *own = (uint8_t *)(sums + part * PART / 16);
+		p.base = part ? 0 : p.base;
+		if (p.mode & LADE_BITCOMP_WIDTHS)
+			lade_packed_get<LOG, LADE_PACKED_UNITS, true>(s, p, own, left, lane);
+		else
+			lade_packed_get<LOG, LADE_PACKED_ONE, true>(s, p, own, left, lane);
+		lade_bar_sync(1 + turn, 32 * LADE_BITCOMP_PARTS);
+		if (left)
+			lade_bitcomp_add<LOG>(sums, part, mine, left, lane);
+	} else if (p.mode & LADE_BITCOMP_WIDTHS) {
+		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(s, hall->dict[warp], p, mine, left, lane);
+	} else {
+		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(s, hall->dict[warp], p, mine, left, lane);
+	}
+	return true;
+}
+
+/* Sub-block k of a chunk, one warp's part of it: false: it is corrupt.  'whole': the chunk is in the
+ * hall's window. */
+LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_stager *stager,
+                                    const lade_gpu_chunk &c, const lade_front &front,
+                                    const lade_bitcomp_head &h, bool whole, uint32_t k,
+                                    uint32_t warp, uint32_t lane)
+{
+	constexpr uint32_t PART = LADE_BITCOMP_PART;
+	uint32_t off = k * LADE_BITCOMP_BLOCK, first = lade_bitcomp_first(h.blocks);
+	uint32_t len = min(h.size - off, (uint32_t)LADE_BITCOMP_BLOCK), size = lade_bitcomp_up(len);
+	uint32_t part = warp % LADE_BITCOMP_PARTS, turn = warp / LADE_BITCOMP_PARTS;
+	uint64_t begin = LADE_BITCOMP_HEADER + off;
+	uint8_t *to = c.dst + off;
+	if (!h.stored) {
+		uint64_t end = (uint64_t)16 * lade_front_word(front, k + 4);
+		begin = k ? (uint64_t)16 * lade_front_word(front, k + 3) : first;
+		if (begin < first || begin >= end || end > c.src_size || end - begin > size)
+			return false;
+		size = (uint32_t)(end - begin);
+	}
+	if (size == lade_bitcomp_up(len)) {
+		uint32_t left = len > part * PART ? min(len - part * PART, PART) : 0;
+		to += part * PART;
+		begin += part * PART;
+		if (whole && !(((uintptr_t)to | left) & 15))
+			lade_stage_out(to, hall->window + begin / 16, left, lane);
+		else
+			lade_packed_copy(to, c.src + begin, left, lane);
+		return true;
+	}
+	const uint4 *units = hall->window + begin / 16;
+	if (!whole) {
+		uint4 *room = hall->window + turn * LADE_BITCOMP_STAGE;
+		lade_bar_sync(1 + turn, 32 * LADE_BITCOMP_PARTS);
+		if (part == 0) {
+			lade_stage_begin(stager, room, c.src + begin, size, lane);
+			if (lane < 2)
+				room[size / 16 + lane] = make_uint4(0, 0, 0, 0);
+			lade_stage_wait<0>(stager);
+		}
+		lade_bar_sync(1 + turn, 32 * LADE_BITCOMP_PARTS);
+		units = room;
+	}
+#define LADE_PART(LOG) lade_bitcomp_part<LOG>(hall, units, to, size, len, warp, lane)
+	return h.log == 0   ? LADE_PART(0)
+	       : h.log == 1 ? LADE_PART(1)
+	       : h.log == 2 ? LADE_PART(2)
+	                    : LADE_PART(3);
+#undef LADE_PART
+}
+
+LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batch &batch)
+{
+	constexpr uint32_t WARPS = LADE_BITCOMP_CROWD, PART = LADE_BITCOMP_PART;
+	uint32_t i = blockIdx.x, lane = lade_lane(), warp = threadIdx.x / 32, size = 0;
+	lade_gpu_chunk c;
+	lade_stager stager;
+	lade_stage_open(&stager, &hall->barrier[warp], lane);
+	uint32_t status = lade_chunk_get(batch, i, &c);
+	if (status == LADE_GPU_OK) {
+		/* A share for each warp. */
+		uint32_t all = min(c.src_size, (uint32_t)LADE_BITCOMP_WHOLE), units = (all + 15) / 16;
+		uint32_t each = (units + WARPS - 1) / WARPS, from = min(16 * warp * each, all);
+		lade_stage_begin(&stager, hall->window + from / 16, c.src + from,
+		                 min(16 * each, all - from), lane);
+		if (warp == 0 && lane < 2)
+			hall->window[units + lane] = make_uint4(0, 0, 0, 0);
+		lade_stage_wait<0>(&stager);
+		__syncthreads();
+		lade_front front = {c.src, 0};
+		if (4 * lane + 4 <= all)
+			front.word = ((const uint32_t *)hall->window)[lane];
+		lade_bitcomp_head h;
+		status = lade_bitcomp_open(c, front, &h);
+		bool good = true;
+		if (status == LADE_GPU_OK) {
+			bool whole = h.blocks <= LADE_BITCOMP_WARPS && c.src_size == all;
+			if (!whole)
+				__syncthreads();
+			size = h.size;
+			uint32_t turn = warp / LADE_BITCOMP_PARTS, part = warp % LADE_BITCOMP_PARTS;
+			for (uint32_t k = turn; good && k < h.blocks; k += LADE_BITCOMP_WARPS) {
+				good = lade_bitcomp_share(hall, &stager, c, front, h, whole, k,
+				                          warp, lane);
+				uint32_t off = k * LADE_BITCOMP_BLOCK + part * PART;
+				if (good && h.quant && off < size)
+					lade_bitcomp_restore(c.src, c.dst + off,
+					                     min(size - off, PART), lane);
+			}
+		}
+		if (__syncthreads_or(!good))
+			status = LADE_GPU_CORRUPT;
+	}
+	if (threadIdx.x == 0)
+		lade_chunk_put(batch, i, status, status == LADE_GPU_OK ? size : 0);
+}
+
+static_assert(sizeof(lade_bitcomp_hall) == 135552, "bitcomp/gpu.c and kernels.h have this number");
+
+/*
+ * Map: a block is 512 threads, 16 warps, and has a chunk; two warps have a sub-block, and take more in
+ * turn; a lane makes 16 bytes of 512.  Shared memory: a lade_bitcomp_hall, dynamic.  'next' is not
+ * used: the grid is the batch.
+ */
+extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_CROWD, 1)
+	lade_bitcomp_decode_few(lade_gpu_batch batch)
+{
+	LADE_SHARED_DYNAMIC(lade_bitcomp_hall, hall);
+	lade_bitcomp_chunk(hall, batch);
 }
 
 /* The decoded sizes.  Map: thread = chunk; blocks of any size. */

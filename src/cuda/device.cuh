@@ -30,12 +30,14 @@
  *	LADE_SHARED_DYNAMIC(uint8_t, bytes);      a pointer to the launch's dynamic part
  *
  * All are aligned to 16 bytes, and hold garbage until written.  The dynamic part of a kernel is
- * one: each LADE_SHARED_DYNAMIC points to its start.
+ * one: each LADE_SHARED_DYNAMIC points to its start.  LADE_SHARED_DYNAMIC_AT(256, type, name) has it
+ * aligned to more on GPUs.
  */
 #if LADE_ON_GPU
 #define LADE_SHARED(type, name, ...) __shared__ __align__(16) type name __VA_ARGS__
-#define LADE_SHARED_DYNAMIC(type, name)                                                            \
-	extern __shared__ __align__(16) unsigned char lade__dynamic[];                             \
+#define LADE_SHARED_DYNAMIC(type, name) LADE_SHARED_DYNAMIC_AT(16, type, name)
+#define LADE_SHARED_DYNAMIC_AT(align, type, name)                                                  \
+	extern __shared__ __align__(align) unsigned char lade__dynamic[];                          \
 	type *name = reinterpret_cast<type *>(lade__dynamic)
 #else
 #define LADE_SHARED(type, name, ...)                                                               \
@@ -44,6 +46,7 @@
 	lade__type_##name &name = *static_cast<lade__type_##name *>(                               \
 		emu_shared(&lade__key_##name, #name, sizeof(lade__type_##name), 16))
 #define LADE_SHARED_DYNAMIC(type, name) type *name = static_cast<type *>(emu_shared_dynamic())
+#define LADE_SHARED_DYNAMIC_AT(align, type, name) LADE_SHARED_DYNAMIC(type, name)
 #endif
 
 /*

@@ -55,16 +55,25 @@ static void decode(const std::vector<bytes> &chunks, const std::vector<size_t> &
 	}
 	lade_gpu_batch batch = {src.data(),    sizes.data(), dst.data(), caps.data(), got.data(),
 	                        status.data(), nullptr,      nullptr,    (uint32_t)n};
-	uint32_t teams = LADE_BITCOMP_WARPS / team;
+	uint32_t teams = team < LADE_BITCOMP_WARPS ? LADE_BITCOMP_WARPS / team : 1;
 	emu_config config = {.kernel = "lade_bitcomp_decode",
 	                     .grid = (unsigned)((n + teams - 1) / teams) * spans,
 	                     .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = LADE_BITCOMP_WARPS * sizeof(lade_bitcomp_room)};
+	                     .shared = sizeof(lade_bitcomp_rooms)};
+	if (team > LADE_BITCOMP_WARPS) {
+		config.kernel = "lade_bitcomp_decode_few";
+		config.grid = (unsigned)n;
+		config.block = 32 * team;
+		config.shared = sizeof(lade_bitcomp_hall);
+	}
 	config.seed = seed;
-	emu_result done = emu_launch(
-		config, [&] {
-			lade_bitcomp_decode(batch, team == 8 ? 3 : team / 2, spans, state.data());
-		});
+	emu_result done = emu_launch(config, [&] {
+		if (team > LADE_BITCOMP_WARPS)
+			lade_bitcomp_decode_few(batch);
+		else
+			lade_bitcomp_decode(batch, team == 8 ? 3 : team / 2, spans,
+			                    team == 8 && spans == 1 ? 2 : 0, state.data());
+	});
 	if (!done.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, done.message);
 	assert_true(done.ok);
@@ -130,6 +139,7 @@ static void any_chunks(void **state)
 		}
 		uint32_t team = 1u << seed % 4;
 		decode(chunks, room, team, team == 8 ? 1 + (uint32_t)(seed / 4) : 1, seed, &r);
+		decode(chunks, room, 16, 1, seed, &r);
 	}
 }
 
@@ -149,6 +159,8 @@ static void damaged_chunks(void **state)
 			room.push_back(i % 9 ? size : rng_below(&r, size + 1));
 		}
 		decode(chunks, room, 4, 1, seed, &r);
+		decode(chunks, room, 8, 1, seed, &r);
+		decode(chunks, room, 16, 1, seed, &r);
 	}
 }
 
@@ -187,6 +199,8 @@ static void shared_chunks(void **state)
 			chunks[i][16 + 4 * 11] ^= 1;
 	}
 	decode(chunks, {100000, 100001, 100002}, 8, 2, 3, &r);
+	decode(chunks, {100000, 100001, 100002}, 8, 1, 3, &r);
+	decode(chunks, {100000, 100001, 100002}, 16, 1, 3, &r);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */
@@ -260,9 +274,9 @@ static void encode(const form &f, const std::vector<bytes> &data, uint32_t team,
 	emu_config config = {.kernel = "lade_bitcomp_encode",
 	                     .grid = (unsigned)((n + teams - 1) / teams),
 	                     .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = LADE_BITCOMP_WARPS * sizeof(lade_bitcomp_desk)};
+	                     .shared = sizeof(lade_bitcomp_office)};
 	config.seed = seed;
-	emu_result done = emu_launch(config, [&] { lade_bitcomp_encode(batch, f.how, team); });
+	emu_result done = emu_launch(config, [&] { lade_bitcomp_encode(batch, f.how, team == 8 ? 3 : team / 2); });
 	if (!done.ok)
 		print_error("%s, seed %llu: %s\n", f.spec, (unsigned long long)seed, done.message);
 	assert_true(done.ok);

@@ -10,8 +10,9 @@
 
 /* Of cuda/bitcomp_decode.cu and bitcomp_encode.cu: warps of a block, and their shared memory. */
 #define WARPS 8u
-#define ROOM 8496u
-#define DESK 9504u
+#define ROOMS 67904u
+#define OFFICE 76544u
+#define HALL 135552u
 
 /* Blocks that a multiprocessor holds, and the most of a launch. */
 #define RESIDENT 3u
@@ -27,6 +28,11 @@ static unsigned team_of(const lade__gpu_work *work)
 {
 	uint64_t blocks = work->largest ? blocks_of(work->largest) : WARPS;
 	return blocks > 4 ? 8 : blocks > 2 ? 4 : blocks > 1 ? 2 : 1;
+}
+
+static uint32_t log_of(unsigned team)
+{
+	return team == 8 ? 3 : team / 2;
 }
 
 /*
@@ -66,17 +72,35 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 	return 0;
 }
 
+/* Where each block can have a multiprocessor of its own, which has no room for two of these. */
+static lade_status decode_few(const lade__gpu_work *work, lade_error *err)
+{
+	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	void *arguments[] = {&batch};
+	lade__launch launch = {.blocks = (unsigned)work->count,
+	                       .threads = 64 * WARPS,
+	                       .shared = HALL,
+	                       .stream = work->stream};
+	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_DECODE_FEW, &launch,
+	                           arguments, err);
+}
+
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	uint32_t team = team_of(work), spans = team == WARPS ? spans_of(work) : 1;
-	uint32_t team_log = team == 8 ? 3 : team / 2;
+	const lade_device_info *info = &work->device->info;
+	if (team == WARPS && spans == 1 && work->count <= info->multiprocessors &&
+	    info->block_shared_max >= HALL)
+		return decode_few(work, err);
+	uint32_t team_log = log_of(team);
+	uint32_t ahead = team == WARPS && spans == 1 ? RESIDENT * info->multiprocessors : 0;
 	lade__address state = work->workspace;
-	void *arguments[] = {&batch, &team_log, &spans, &state};
+	void *arguments[] = {&batch, &team_log, &spans, &ahead, &state};
 	size_t teams = WARPS / team;
 	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams * spans),
 	                       .threads = 32 * WARPS,
-	                       .shared = WARPS * ROOM,
+	                       .shared = ROOMS,
 	                       .stream = work->stream};
 	lade_status status;
 	if (spans > 1)
@@ -103,12 +127,12 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__bitcomp_how h = lade__bitcomp_how_of(work->stage);
 	gpu_how how = {h.log, h.is_signed, h.sparse, h.quant, h.exponent};
-	uint32_t team = team_of(work);
-	void *arguments[] = {&batch, &how, &team};
+	uint32_t team = team_of(work), team_log = log_of(team);
+	void *arguments[] = {&batch, &how, &team_log};
 	size_t teams = WARPS / team;
 	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams),
 	                       .threads = 32 * WARPS,
-	                       .shared = WARPS * DESK,
+	                       .shared = OFFICE,
 	                       .stream = work->stream};
 	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_ENCODE, &launch, arguments,
 	                           err);
@@ -124,7 +148,7 @@ static double decode_cost(void *ctx, const lade_workload *workload)
 static double encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1500;
+	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1900;
 }
 
 static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL};
