@@ -740,7 +740,7 @@ LADE_DEVICE void lade_ans_decode_part(const lade_gpu_batch &batch, lade_ans_part
 	if (threadIdx.x < 32) {
 		lade_gpu_chunk c = lade_gpu_chunk();
 		lade_ans_info info = lade_ans_info();
-		uint32_t status = lade_chunk_get(batch, i, &c);
+		uint32_t status = lade_chunk_get_now(batch, i, &c);
 		if (status == LADE_GPU_OK) {
 			lade_ans_head head = lade_ans_head_get(words, c.src, c.src_size, lane);
 			status = lade_ans_parse(head, &info, lane);

@@ -91,6 +91,40 @@ static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &
 	return status;
 }
 
+/* An entry of a batch's table, loaded where this stands: compilers put loads behind the tests that
+ * precede their use, and each such test is one more wait for memory. */
+static __device__ __forceinline__ uint64_t lade_entry_get(const uint64_t *from)
+{
+#if LADE_ON_GPU
+	uint64_t value;
+	asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(from));
+	return value;
+#else
+	return *from;
+#endif
+}
+
+/* lade_chunk_get() in one wait, where it is the first thing that a block does. */
+static __device__ __forceinline__ uint32_t lade_chunk_get_now(const lade_gpu_batch &batch,
+                                                              uint32_t i, lade_gpu_chunk *chunk)
+{
+	uint64_t src = lade_entry_get((const uint64_t *)batch.src + i);
+	uint64_t src_size = lade_entry_get(batch.src_size + i);
+	uint64_t dst = lade_entry_get((const uint64_t *)batch.dst + i);
+	uint64_t dst_cap = lade_entry_get(batch.dst_cap + i);
+	uint32_t before = lade_before_get(batch, i);
+	bool small = src_size <= LADE_GPU_CHUNK_MAX;
+	chunk->src = (const uint8_t *)(uintptr_t)src;
+	chunk->dst = (uint8_t *)(uintptr_t)dst;
+	chunk->src_size = small ? (uint32_t)src_size : 0;
+	chunk->dst_cap = dst_cap > LADE_GPU_CHUNK_MAX ? LADE_GPU_CHUNK_MAX : (uint32_t)dst_cap;
+	if (before != LADE_GPU_OK)
+		return before;
+	if ((!src && src_size) || (!dst && dst_cap))
+		return LADE_GPU_ARG;
+	return small ? LADE_GPU_OK : LADE_GPU_LIMIT;
+}
+
 /* Called by one lane when a chunk is done. */
 static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batch, uint32_t i,
                                                       uint32_t status, uint32_t size)
