@@ -49,38 +49,39 @@ typedef struct target {
 	lade__kernel kernel;
 	int family, what;
 	unsigned threads, chunks; /* a block's; chunks 0: each block takes some of all */
-	size_t shared;
 } target;
 
 static const target targets[] = {
-	{"lz4_decode_solo", LADE__KERNEL_LZ4_DECODE_SOLO, LZ4_STREAMS, DECODE, 128, 4, 0},
-	{"lz4_decode_team4", LADE__KERNEL_LZ4_DECODE_TEAM4, LZ4_STREAMS, DECODE, 128, 1, 0},
-	{"lz4_decode_team8", LADE__KERNEL_LZ4_DECODE_TEAM8, LZ4_STREAMS, DECODE, 256, 1, 0},
-	{"lz4_decode_team16", LADE__KERNEL_LZ4_DECODE_TEAM16, LZ4_STREAMS, DECODE, 512, 1, 74072},
-	{"lz4_size", LADE__KERNEL_LZ4_SIZE, LZ4_STREAMS, SIZE, 128, 4, 0},
-	{"snappy_decode_solo", LADE__KERNEL_SNAPPY_DECODE_SOLO, SNAPPY_STREAMS, DECODE, 128, 4, 0},
-	{"snappy_decode_team4", LADE__KERNEL_SNAPPY_DECODE_TEAM4, SNAPPY_STREAMS, DECODE, 128, 1,
-         0},
-	{"snappy_decode_team8", LADE__KERNEL_SNAPPY_DECODE_TEAM8, SNAPPY_STREAMS, DECODE, 256, 1,
-         0},
-	{"snappy_decode_team16", LADE__KERNEL_SNAPPY_DECODE_TEAM16, SNAPPY_STREAMS, DECODE, 512, 1,
-         78168},
-	{"snappy_size", LADE__KERNEL_SNAPPY_SIZE, SNAPPY_STREAMS, SIZE, 128, 128, 0},
-	{"lz4_encode", LADE__KERNEL_LZ4_ENCODE, PLAIN, ENCODE_LZ4, 160, 5, 0},
-	{"lz4_encode_team8", LADE__KERNEL_LZ4_ENCODE_TEAM8, PLAIN, ENCODE_LZ4, 256, 1, 73616},
-	{"lz4_encode_team16", LADE__KERNEL_LZ4_ENCODE_TEAM16, PLAIN, ENCODE_LZ4, 512, 1, 146832},
-	{"snappy_encode", LADE__KERNEL_SNAPPY_ENCODE, PLAIN, ENCODE_SNAPPY, 160, 5, 0},
-	{"snappy_encode_team8", LADE__KERNEL_SNAPPY_ENCODE_TEAM8, PLAIN, ENCODE_SNAPPY, 256, 1,
-         73616},
-	{"snappy_encode_team16", LADE__KERNEL_SNAPPY_ENCODE_TEAM16, PLAIN, ENCODE_SNAPPY, 512, 1,
-         146832},
-	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1, 65920},
-	{"cascaded_size", LADE__KERNEL_CASCADED_SIZE, CASCADED_STREAMS, SIZE, 128, 128, 0},
-	{"cascaded_encode", LADE__KERNEL_CASCADED_ENCODE, PLAIN, ENCODE_CASCADED, 256, 1, 0},
-	{"bitshuffle_encode", LADE__KERNEL_BITSHUFFLE_ENCODE, BITS, SHUFFLE, 128, 0, 0},
-	{"bitshuffle_decode", LADE__KERNEL_BITSHUFFLE_DECODE, BITS, UNSHUFFLE, 128, 0, 0},
+	{"lz4_decode_solo", LADE__KERNEL_LZ4_DECODE_SOLO, LZ4_STREAMS, DECODE, 128, 4},
+	{"lz4_decode_team4", LADE__KERNEL_LZ4_DECODE_TEAM4, LZ4_STREAMS, DECODE, 128, 1},
+	{"lz4_decode_team8", LADE__KERNEL_LZ4_DECODE_TEAM8, LZ4_STREAMS, DECODE, 256, 1},
+	{"lz4_decode_team16", LADE__KERNEL_LZ4_DECODE_TEAM16, LZ4_STREAMS, DECODE, 512, 1},
+	{"lz4_size", LADE__KERNEL_LZ4_SIZE, LZ4_STREAMS, SIZE, 128, 4},
+	{"snappy_decode_solo", LADE__KERNEL_SNAPPY_DECODE_SOLO, SNAPPY_STREAMS, DECODE, 128, 4},
+	{"snappy_decode_team4", LADE__KERNEL_SNAPPY_DECODE_TEAM4, SNAPPY_STREAMS, DECODE, 128, 1},
+	{"snappy_decode_team8", LADE__KERNEL_SNAPPY_DECODE_TEAM8, SNAPPY_STREAMS, DECODE, 256, 1},
+	{"snappy_decode_team16", LADE__KERNEL_SNAPPY_DECODE_TEAM16, SNAPPY_STREAMS, DECODE, 512, 1},
+	{"snappy_size", LADE__KERNEL_SNAPPY_SIZE, SNAPPY_STREAMS, SIZE, 128, 128},
+	{"lz4_encode", LADE__KERNEL_LZ4_ENCODE, PLAIN, ENCODE_LZ4, 160, 5},
+	{"lz4_encode_team8", LADE__KERNEL_LZ4_ENCODE_TEAM8, PLAIN, ENCODE_LZ4, 256, 1},
+	{"lz4_encode_team16", LADE__KERNEL_LZ4_ENCODE_TEAM16, PLAIN, ENCODE_LZ4, 512, 1},
+	{"snappy_encode", LADE__KERNEL_SNAPPY_ENCODE, PLAIN, ENCODE_SNAPPY, 160, 5},
+	{"snappy_encode_team8", LADE__KERNEL_SNAPPY_ENCODE_TEAM8, PLAIN, ENCODE_SNAPPY, 256, 1},
+	{"snappy_encode_team16", LADE__KERNEL_SNAPPY_ENCODE_TEAM16, PLAIN, ENCODE_SNAPPY, 512, 1},
+	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1},
+	{"cascaded_size", LADE__KERNEL_CASCADED_SIZE, CASCADED_STREAMS, SIZE, 128, 128},
+	{"cascaded_encode", LADE__KERNEL_CASCADED_ENCODE, PLAIN, ENCODE_CASCADED, 256, 1},
+	{"bitshuffle_encode", LADE__KERNEL_BITSHUFFLE_ENCODE, BITS, SHUFFLE, 128, 0},
+	{"bitshuffle_decode", LADE__KERNEL_BITSHUFFLE_DECODE, BITS, UNSHUFFLE, 128, 0},
 };
 #define TARGETS (sizeof targets / sizeof *targets)
+
+/* The dynamic shared memory of each kernel. */
+static const size_t shared[] = {
+#define LADE_X(name, image, function, bytes) bytes,
+	LADE__KERNELS(LADE_X)
+#undef LADE_X
+};
 
 /* ---- a batch ----------------------------------------------------------------------------- */
 
@@ -418,7 +419,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 		batch.next = 0;
 	lade__launch launch = {.blocks = (unsigned)blocks,
 	                       .threads = t->threads,
-	                       .shared = t->shared,
+	                       .shared = shared[t->kernel],
 	                       .stream = g->stream};
 	gpu_fill(g, h->dst_dev, FILL, h->dst_all);
 	GPU(g, cuMemsetD32Async, h->batch.next, 0, 1, g->stream);

@@ -199,6 +199,32 @@ def test_other_streams_follow(lib):
         assert (lib.get(lib.from_dlpack(got)) == X).all()
 
 
+@pytest.mark.parametrize("algorithm", ["LZ4", "ANS", "Bitcomp", "Cascaded"])
+def test_damaged_frames(algorithm):
+    seed = int(np.random.default_rng().integers(1 << 32))
+    rng = np.random.default_rng(seed)
+    data = X[: 40000 + int(rng.integers(1000))]
+    codec = Codec(algorithm=algorithm, data_type="<i4", uncomp_chunk_size=8192, checksum_policy=3)
+    frame = codec.encode(as_array(data).cuda()).tobytes()
+    guarded = as_array(np.full(data.size + 64, 0x5A5A5A5A, "<i4")).cuda()
+    refused = 0
+    for _ in range(400):
+        bad = np.frombuffer(frame, "u1").copy()
+        for at in rng.integers(bad.size, size=int(rng.integers(1, 4))):
+            bad[at] = rng.integers(256)
+        bad = bad[: bad.size - int(rng.integers(40)) * int(rng.integers(2))]
+        try:
+            out = codec.decode(as_array(bad).cuda(), out=guarded[: data.size])
+            assert out.tobytes() == data.tobytes(), f"seed {seed}: other bytes, and no error"
+        except liblade.Error:
+            refused += 1
+        beyond = np.asarray(guarded[data.size :].cpu()).view("<i4")
+        assert (beyond == 0x5A5A5A5A).all(), f"seed {seed}: written behind the destination"
+    assert refused > 300, f"seed {seed}: {refused} of 400 refused"
+    got = codec.decode(as_array(np.frombuffer(frame, "u1")).cuda())
+    assert got.tobytes() == data.tobytes(), f"seed {seed}: a good frame after the bad ones"
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e4m3fn", "int8", "int64"])
 def test_types_of_torch(name):
     t = Torch()
