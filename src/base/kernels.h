@@ -28,12 +28,12 @@
 	X(LZ4_DECODE_SOLO, lz4_decode, lade_lz4_decode_solo, 0) \
 	X(LZ4_DECODE_TEAM4, lz4_decode, lade_lz4_decode_team4, 0) \
 	X(LZ4_DECODE_TEAM8, lz4_decode, lade_lz4_decode_team8, 0) \
-	X(LZ4_DECODE_TEAM16, lz4_decode, lade_lz4_decode_team16, 74072) \
+	X(LZ4_DECODE_TEAM16, lz4_decode, lade_lz4_decode_team16, 76256) \
 	X(LZ4_SIZE, lz4_decode, lade_lz4_size, 0) \
 	X(SNAPPY_DECODE_SOLO, snappy_decode, lade_snappy_decode_solo, 0) \
 	X(SNAPPY_DECODE_TEAM4, snappy_decode, lade_snappy_decode_team4, 0) \
 	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0) \
-	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 78168) \
+	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 80352) \
 	X(SNAPPY_SIZE, snappy_decode, lade_snappy_size, 0) \
 	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0) \
 	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0) \

@@ -28,8 +28,8 @@ typedef struct shape {
 		{LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 12},                          \
 		{LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0},                            \
 	}
-static const shape lz4_decoder[] = DECODER(LZ4, 74072);
-static const shape snappy_decoder[] = DECODER(SNAPPY, 78168);
+static const shape lz4_decoder[] = DECODER(LZ4, 76256);
+static const shape snappy_decoder[] = DECODER(SNAPPY, 80352);
 
 #define ENCODER(codec)                                                                         \
 	{                                                                                      \

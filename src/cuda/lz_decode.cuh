@@ -48,13 +48,14 @@
 
 /* A segment's tables: where the chain stands 1, 2, 4, .. tokens behind a position.  What is outside
  * the segment stays where it is. */
-template <int LEVELS> struct lade_lz_tables {
-	uint8_t on[LEVELS][256];
+template <int LEVELS> struct alignas(16) lade_lz_tables {
+	uint8_t on[LEVELS < 4 ? 4 : LEVELS][256]; /* room for lade_lz_spare(), too */
 	uint32_t words[34]; /* of the source, that hold the segment and some bytes more */
 };
 
 template <class F, int W> struct lade_lz_team {
-	static constexpr int LEVELS = (W == 1 ? 2 : 5) + F::TOKENS;
+	/* A small team's walk does without the last table: it looks twice in the one before. */
+	static constexpr int LEVELS = (W == 1 ? 2 : W <= 4 ? 4 : 5) + F::TOKENS;
 	static constexpr uint32_t SPAN = W == 1 ? 128 : F::SPAN;
 	lade_lz_exec<W> exec;
 	lade_lz_tables<LEVELS> tables[W];
@@ -114,13 +115,12 @@ lade_lz_tables_make(lade_lz_tables<LEVELS> *t, const uint8_t *src, uint32_t begi
 	if (4 * lane >= SPAN)
 		to = places;
 	((uint32_t *)t->on[0])[lane] = to;
+	uint32_t at[4] = {to & 255, to >> 8 & 255, to >> 16 & 255, to >> 24};
 	__syncwarp();
 #pragma unroll
 	for (int k = 1; k < LEVELS; k++) {
-		const uint8_t *on = t->on[k - 1];
-		to = __byte_perm(__byte_perm(on[to & 255], on[to >> 8 & 255], 0x40),
-		                 __byte_perm(on[to >> 16 & 255], on[to >> 24], 0x40), 0x5410);
-		((uint32_t *)t->on[k])[lane] = to;
+		lade_lz_look(t->on[k - 1], at);
+		((uint32_t *)t->on[k])[lane] = lade_lz_join(at);
 		__syncwarp();
 	}
 }
@@ -168,6 +168,8 @@ static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W>
 		if (at < SPAN) {
 			mine = s == warp ? at : mine;
 			at = t->tables[s].on[LAST][at];
+			if (W <= 4)
+				at = t->tables[s].on[LAST][at];
 			at = at == LADE_LZ_NONE ? LADE_LZ_STOP : at;
 		}
 		at -= SPAN;
@@ -331,6 +333,14 @@ static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<
 	return s;
 }
 
+/* Room for the lane in the tables, whose lower halves are free when its sequence has been read. */
+template <int LEVELS>
+static __device__ __forceinline__ lade_lz_place *lade_lz_spare(lade_lz_tables<LEVELS> *t,
+                                                               uint32_t lane)
+{
+	return (lade_lz_place *)t->on[lane / 8] + (lane & 7);
+}
+
 /*
  * Lengths do not wrap: a sequence has at most 2^30 literals and a match of 2^30 and some, and in
  * a round, or in what is kept of it, only the last one's are above 1,000.
@@ -410,7 +420,7 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 			lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
 		}
 		lade_lz_make<W>(&t->exec, &o, c.src, q, start, piece, o.end + total, pieces,
-		                at >= n, warp, lane);
+		                at >= n, lade_lz_spare(&t->tables[warp], lane), warp, lane);
 	}
 	*size = o.end - shift;
 	return F::end(at, *size, cap); /* where the size is told, it is 'cap' */

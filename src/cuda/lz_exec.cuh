@@ -40,6 +40,11 @@ struct alignas(8) lade_lz_word {
 	uint32_t bits, last;
 };
 
+/* Where a lane's sequence lies in the output: its first v, its first piece, its pieces' sizes. */
+struct alignas(16) lade_lz_place {
+	uint32_t start, piece, size[2];
+};
+
 struct alignas(8) lade_lz_four {
 	uint16_t of[4];
 };
@@ -52,11 +57,12 @@ template <int W> struct lade_lz_exec {
 	static constexpr uint32_t REACH = (TILES - 1) * LADE_LZ_TILE;
 	static constexpr uint32_t PIECES = 256 * W;
 	/* In an index: this byte comes from outside. */
-	static constexpr uint32_t FINAL = W == 1 ? 0x80 : 0x8000;
+	static constexpr uint32_t ROOT = WINDOW;
 	lade_lz_word word[4 * TILES];
 	uint64_t piece[PIECES];            /* the address of output byte v is piece + v */
-	lade_lz_four index[2][WINDOW / 4]; /* by byte: where in the window it is from */
-	uint32_t value[WINDOW / 4];        /* by byte: the value, of those from outside */
+	/* By byte: where in the window it is from; roots, which lead to themselves; their values.
+	 * (A team of one has bytes, and what stands here first in half of it.) */
+	lade_lz_four source[W == 1 ? 2 : 3][WINDOW / 4];
 	uint32_t alone;                    /* the piece that a window lay in, as in lade_lz_word */
 	uint32_t since;                    /* v: .. from here on, and those behind it */
 	uint32_t next;                     /* v: where the next piece begins */
@@ -68,7 +74,7 @@ struct lade_lz_out {
 	uint32_t done;   /* v: the output before it is made */
 	uint32_t end;    /* v: what was handed in ends here */
 	uint32_t pieces; /* so many were handed in */
-	bool alike;      /* a source byte's address may be one's of the output but for its high half */
+	uint32_t full;   /* windows from this v on may be full */
 };
 
 /* What a lane hands in: two pieces, each of 'size' bytes, or empty. */
@@ -107,9 +113,23 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 #pragma unroll 1
 	for (uint32_t i = 32 * warp + lane; i < 4 * x->TILES; i += 32 * W)
 		x->word[i] = lade_lz_word{0, (uint32_t)-8};
+	/* Roots lead to themselves. */
+	uint32_t word = 32 * warp + lane, root = 2 * (x->ROOT + 4 * word);
+	if (W == 1)
+		((uint32_t *)x->source[0])[32 + lane] = 0x83828180 + 0x04040404 * lane;
+	else
+		x->source[1][word] = lade_lz_four{{(uint16_t)root, (uint16_t)(root + 2),
+		                                   (uint16_t)(root + 4), (uint16_t)(root + 6)}};
 	if (warp == 0 && lane == 0)
 		x->alone = (uint32_t)-16;
-	return lade_lz_out{dst - shift, shift, shift, 0, apart < shift + cap || 0 - apart < n};
+	/* A source byte's address may be one's of the output but for its high half. */
+	bool alike = apart < shift + cap || 0 - apart < n;
+	uint32_t full = alike ? LADE_FULL : shift ? LADE_LZ_TILE : 0;
+#if LADE_ON_GPU
+	if (W == 1)
+		asm volatile("" : "+r"(full)); /* else it would be told anew for each window */
+#endif
+	return lade_lz_out{dst - shift, shift, shift, 0, full};
 }
 
 /* Notes the pieces that cover the words' beginnings in [first, end], of the sequence whose second
@@ -127,10 +147,10 @@ static __device__ __forceinline__ void lade_lz_cover(lade_lz_exec<W> *x, uint32_
 /* Marks what of the lane's sequence lies in [lo, hi); 'start' is its first v, 'piece' its first
  * piece. */
 template <int W>
-static __device__ __forceinline__ void lade_lz_mark(lade_lz_exec<W> *x, const lade_lz_sequence &q,
-                                                    uint32_t start, uint32_t piece, uint32_t lo,
-                                                    uint32_t hi, uint32_t lane)
+static __device__ __forceinline__ void lade_lz_mark(lade_lz_exec<W> *x, const lade_lz_place &q,
+                                                    uint32_t lo, uint32_t hi, uint32_t lane)
 {
+	uint32_t start = q.start, piece = q.piece;
 	uint32_t mid = start + q.size[0], end = mid + q.size[1];
 	if (q.size[0] && start - lo < hi - lo)
 		atomicOr(&x->word[start / 32 % (4 * x->TILES)].bits, 1u << (start & 31));
@@ -161,61 +181,61 @@ static __device__ __forceinline__ uint32_t lade_lz_join(const uint32_t *value)
 	                   __byte_perm(value[2], value[3], 0x40), 0x5410);
 }
 
-/* The values of a window's bytes where some come from the window itself: 'source' is where in the
- * window, or the byte's own place | FINAL where it comes from outside, and then 'value' is it. */
-template <int W>
-static __device__ __forceinline__ void lade_lz_resolve(lade_lz_exec<W> *x, uint32_t word,
-                                                       uint32_t *source, uint32_t *value)
+/* Bytes of a table, at the places that the four of 'at' are, come into 'at'. */
+static __device__ __forceinline__ void lade_lz_look(const void *table, uint32_t *at)
 {
-	constexpr uint32_t FINAL = lade_lz_exec<W>::FINAL;
-	x->value[word] = lade_lz_join(value);
-	/* After round r an index is 2^r sources away, or at a byte from outside. */
-	for (uint32_t round = 0;; round++) {
-		lade_lz_four *to = x->index[round & 1];
-		to[word] = lade_lz_four{{(uint16_t)source[0], (uint16_t)source[1],
-		                         (uint16_t)source[2], (uint16_t)source[3]}};
-		lade_team_sync<W>();
-		bool open = false;
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++) {
-			source[k] = ((const uint16_t *)to)[source[k] & ~FINAL];
-			open |= !(source[k] & FINAL);
-		}
-		if (!lade_team_any<W>(open))
-			break;
-	}
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		value[k] = ((const uint8_t *)x->value)[source[k] & ~FINAL];
+		at[k] = ((const uint8_t *)table)[at[k]];
 }
 
-/* Four bytes of a table, at the places that the four of 'at' are. */
-static __device__ __forceinline__ uint32_t lade_lz_look(const uint32_t *table, uint32_t at)
+/*
+ * The values of a tile's bytes, four a lane, where some come from the tile itself: 'at' says where
+ * in the tile, or is the byte's own place | ROOT where it is from outside, and then 'value' is it.
+ */
+static __device__ __forceinline__ uint32_t lade_lz_resolve_tile(lade_lz_exec<1> *x, uint32_t lane,
+                                                                uint32_t *at,
+                                                                const uint32_t *value)
 {
-	const uint8_t *t = (const uint8_t *)table;
-	uint32_t of[4] = {t[at & 255], t[at >> 8 & 255], t[at >> 16 & 255], t[at >> 24]};
-	return lade_lz_join(of);
-}
-
-/* The same for a team of one, whose indices are bytes. */
-static __device__ __forceinline__ void lade_lz_resolve_tile(lade_lz_exec<1> *x, uint32_t lane,
-                                                            uint32_t *source, uint32_t *value)
-{
-	constexpr uint32_t FINALS = 0x80808080;
-	uint32_t at = lade_lz_join(source);
-	x->value[lane] = lade_lz_join(value);
-	for (uint32_t round = 0;; round++) {
-		uint32_t *to = (uint32_t *)x->index[round & 1];
-		to[lane] = at;
+	/* After round r an index is 2^r sources away, or at a byte from outside, whose value stands
+	 * at its index with ROOT.  All that can be is done before the values are waited for. */
+	constexpr uint32_t ROOT = lade_lz_exec<1>::ROOT;
+	uint32_t *index = (uint32_t *)x->source[0], *values = (uint32_t *)x->source[1];
+	do {
+		index[lane] = lade_lz_join(at);
 		__syncwarp();
-		at = lade_lz_look(to, at & ~FINALS);
-		if (!__any_sync(LADE_FULL, (at & FINALS) != FINALS))
-			break;
-	}
-	at &= ~FINALS;
+		lade_lz_look(index, at);
+	} while (__any_sync(LADE_FULL, !(at[0] & at[1] & at[2] & at[3] & ROOT)));
+	values[32 + lane] = lade_lz_join(value);
+	__syncwarp();
+	lade_lz_look(values, at);
+	return lade_lz_join(at);
+}
+
+/* The same for a team's window; indices are of 16 bits, and doubled, so that they are offsets. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_lz_resolve(lade_lz_exec<W> *x, uint32_t word,
+                                                           uint32_t *at, const uint32_t *value)
+{
+	constexpr uint32_t ROOT = 2 * lade_lz_exec<W>::ROOT;
+	const uint8_t *from = (const uint8_t *)x->source[0];
+	x->source[2][word] = lade_lz_four{{(uint16_t)value[0], (uint16_t)value[1],
+	                                   (uint16_t)value[2], (uint16_t)value[3]}};
+	uint32_t roots;
+	do {
+		x->source[0][word] = lade_lz_four{{(uint16_t)at[0], (uint16_t)at[1],
+		                                   (uint16_t)at[2], (uint16_t)at[3]}};
+		lade_team_sync<W>();
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			at[k] = *(const uint16_t *)(from + at[k]);
+		roots = at[0] & at[1] & at[2] & at[3] & ROOT;
+	} while (lade_team_any<W>(!roots));
+	from = (const uint8_t *)x->source[1];
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		value[k] = ((const uint8_t *)x->value)[at >> (8 * k) & 255];
+		at[k] = *(const uint16_t *)(from + at[k]);
+	return lade_lz_join(at);
 }
 
 /* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no source
@@ -234,7 +254,7 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 	uint32_t piece = mark.last + 8 * __popc(mark.bits & ((2u << shift) - 1));
 	uint32_t own = mark.bits >> shift;
 	uint64_t at[4];
-	uint32_t value[4], low = (uint32_t)(uintptr_t)(base + w0) - 3;
+	uint32_t value[4], low = (uint32_t)(uintptr_t)(base + w0);
 	bool near = false;
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
@@ -246,38 +266,42 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		                         pos
 		               : 0;
 		/* Perhaps of the window; what is 2^32 off or just before it is told below. */
-		near |= active && (uint32_t)at[k] - low < WINDOW + 3;
+		near |= active && (uint32_t)at[k] + k - low < WINDOW;
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
 		value[k] = FULL || pos + k - from < end - from
 		                   ? lade_ld_global_byte((const uint8_t *)(uintptr_t)at[k] + k)
 		                   : 0;
+	uint32_t made;
 	if (lade_team_any<W>(near)) {
 		uint32_t source[4];
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			/* A window that is not full may reach over other memory, the chunk's source
 			 * even: only what lies in [from, end) is its own. */
-			uint64_t in = at[k] + k - (uint64_t)(uintptr_t)(base + w0);
+			uint64_t in = FULL ? (uint32_t)at[k] + k - low
+			                   : at[k] + k - (uint64_t)(uintptr_t)(base + w0);
 			bool inside = FULL ? (uint32_t)in < WINDOW : in - (from - w0) < end - from;
-			source[k] = inside ? (uint32_t)in
-			                    : (4 * word + k) | lade_lz_exec<W>::FINAL;
+			source[k] = (inside ? (uint32_t)in : 4 * word + k + x->ROOT) *
+			            (W == 1 ? 1 : 2);
 		}
 		if constexpr (W == 1)
-			lade_lz_resolve_tile(x, lane, source, value);
+			made = lade_lz_resolve_tile(x, lane, source, value);
 		else
-			lade_lz_resolve<W>(x, word, source, value);
+			made = lade_lz_resolve<W>(x, word, source, value);
+	} else {
+		made = lade_lz_join(value);
 	}
 	if (shift == 0)
 		here->bits = 0;
 	if (FULL || (pos - from < end - from && pos + 3 - from < end - from)) {
-		*(uint32_t *)lade_global(base + pos) = lade_lz_join(value);
+		*(uint32_t *)lade_global(base + pos) = made;
 	} else {
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
 			if (pos + k - from < end - from)
-				base[pos + k] = (uint8_t)value[k];
+				base[pos + k] = (uint8_t)(made >> (8 * k));
 	}
 }
 
@@ -421,7 +445,7 @@ static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t 
  */
 template <int W>
 static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, const lade_lz_out &o,
-                                                        const lade_lz_sequence &q, uint32_t start,
+                                                        const lade_lz_place *place,
                                                         uint32_t piece, uint32_t w0,
                                                         uint32_t marked, uint32_t warp,
                                                         uint32_t lane)
@@ -450,8 +474,9 @@ static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, cons
 	}
 	lade_team_sync<W>();
 	if (all) {
-		uint32_t mid = start + q.size[0];
-		uint32_t mine = q.size[0] && start >= marked ? start
+		lade_lz_place q = *place;
+		uint32_t mid = q.start + q.size[0];
+		uint32_t mine = q.size[0] && q.start >= marked ? q.start
 		                : q.size[1] && mid >= marked ? mid
 		                                             : o.end;
 		mine = __reduce_min_sync(LADE_FULL, mine);
@@ -490,12 +515,13 @@ static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, cons
  * Hands in the sequences of all lanes, which go on where the output so far ends: 'start' is the
  * lane's first v, 'piece' its first piece, both in the order of warps and lanes; they end at v
  * 'end' with 'count' pieces.  'finish': there are no more, so that what is left over is made, too.
+ * 'place' is room for the lane, so that it need not hold in registers what is seldom read again.
  */
 template <int W>
 static __device__ __forceinline__ void
 lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_lz_sequence &q,
              uint32_t start, uint32_t piece, uint32_t end, uint32_t count, bool finish,
-             uint32_t warp, uint32_t lane)
+             lade_lz_place *place, uint32_t warp, uint32_t lane)
 {
 	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW;
 #pragma unroll
@@ -514,19 +540,21 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 	uint32_t marked = o->end; /* pieces that begin before it are marked */
 	o->end = end;
 	uint32_t w0 = o->done / LADE_LZ_TILE * LADE_LZ_TILE;
-	do {
+	lade_lz_place own = {start, piece, {q.size[0], q.size[1]}};
+	*place = own;
+	for (;;) {
 		uint32_t hi = end - w0 < x->REACH ? end : w0 + x->REACH;
-		lade_lz_mark<W>(x, q, start, piece, marked, hi, lane);
+		lade_lz_mark<W>(x, own, marked, hi, lane);
 		marked = hi;
 		lade_team_sync<W>();
 		while (marked - w0 >= WINDOW) {
 			uint32_t n = WINDOW, first = w0 / 32;
-			if (o->done != w0 || o->alike) {
+			if (w0 < o->full) {
 				lade_lz_window_part<W>(x, o->base, w0, o->done, w0 + n, warp, lane);
 			} else {
 				uint32_t one = x->word[first % (4 * x->TILES)].last;
 				n = one == x->word[(first + 4 * W) % (4 * x->TILES)].last
-				            ? lade_lz_long<W>(x, *o, q, start, one, w0, marked,
+				            ? lade_lz_long<W>(x, *o, place, one, w0, marked,
 				                              warp, lane)
 				            : 0;
 				if (n == 0) {
@@ -541,7 +569,10 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 				marked = w0;
 			lade_team_sync<W>();
 		}
-	} while (marked != end);
+		if (marked == end)
+			break;
+		own = *place;
+	}
 	if (finish && o->done != end)
 		lade_lz_window_part<W>(x, o->base, w0, o->done, end, warp, lane);
 }

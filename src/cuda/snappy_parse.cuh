@@ -57,51 +57,64 @@ struct lade_snappy {
 		return to;
 	}
 
-	/* The element at 'p' < n, which becomes piece 'k'; 'near': its first bytes. */
-	static __device__ __forceinline__ uint32_t element(const uint8_t *src, uint32_t n,
-	                                                   uint32_t p, uint32_t near,
-	                                                   lade_lz_sequence *q, uint32_t k,
-	                                                   uint32_t *next)
+	/* The element at 'p', which becomes piece 'k', by its first bytes, 'near'; but for one that
+	 * is 'rare'.  It takes '*bytes' behind its tag. */
+	static __device__ __forceinline__ void element(uint32_t p, uint32_t near,
+	                                               lade_lz_sequence *q, uint32_t k,
+	                                               uint32_t *bytes, bool *rare)
 	{
 		uint32_t kind = near & 3, size = (near >> 2 & 63) + 1;
-		bool literal = kind == 0, longer = literal && size > 60;
-		uint32_t from = near >> 8 & 0xFFFF, bytes = literal ? size : kind;
+		uint32_t from = near >> 8 & 0xFFFF;
+		bool literal = kind == 0;
+		*bytes = literal ? size : kind;
+		*rare = kind == 3 || (literal && size > 60);
 		if (kind == 1) {
 			size = 4 + (near >> 2 & 7);
 			from = (near >> 8 & 255) | (near << 3 & 0x700);
 		}
-		from = literal ? p + 1 : from;
-		if (longer || kind == 3) {
-			bytes = longer ? size - 60 : 4;
-			uint32_t v = number(src, n, p + 1, bytes);
-			from = longer ? p + 1 + bytes : v;
-			if (longer) {
-				size = v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
-				bytes += size;
-			}
-		}
 		q->match[k] = !literal;
 		q->size[k] = size;
-		q->from[k] = from;
-		*next = p + 1 + bytes; /* the source's end is as good as LADE_LZ_STOP */
-		return bytes > n - p - 1 ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+		q->from[k] = literal ? p + 1 : from;
+	}
+
+	/* What is rare: a literal with length bytes, or an offset of four. */
+	static __device__ __forceinline__ void other(const uint8_t *src, uint32_t n, uint32_t p,
+	                                             lade_lz_sequence *q, uint32_t k,
+	                                             uint32_t *bytes)
+	{
+		*bytes = q->match[k] ? 4 : q->size[k] - 60;
+		q->from[k] = number(src, n, p + 1, *bytes);
+		if (!q->match[k]) {
+			uint32_t v = q->from[k];
+			q->size[k] = v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
+			q->from[k] = p + 1 + *bytes;
+			*bytes += q->size[k];
+		}
 	}
 
 	/* The element at 'position', and the one behind it where that is at 'second', not
-	 * LADE_LZ_STOP.  Where the first is cut, the second stays empty. */
+	 * LADE_LZ_STOP: then the first one ends in the source. */
 	static __device__ __forceinline__ uint32_t
 	take(const uint8_t *src, uint32_t n, uint32_t begin, uint32_t position, uint32_t second,
 	     const uint32_t *words, uint32_t shift, lade_lz_sequence *q, uint32_t *next, bool *)
 	{
-		bool two = second != LADE_LZ_STOP;
+		bool two = second != LADE_LZ_STOP, rare[2];
+		second = two ? second : position;
 		uint32_t near[2] = {lade_lz_near(words, shift, position),
-		                    lade_lz_near(words, shift, two ? second : 0)};
-		uint32_t then, status = element(src, n, begin + position, near[0], q, 0, next);
-		two = two && status == LADE_GPU_OK;
-		uint32_t other = element(src, n, begin + (two ? second : 0), near[1], q, 1, &then);
+		                    lade_lz_near(words, shift, second)};
+		uint32_t bytes[2];
+		element(begin + position, near[0], q, 0, &bytes[0], &rare[0]);
+		element(begin + second, near[1], q, 1, &bytes[1], &rare[1]);
+		if (rare[0] || rare[1]) {
+			if (rare[0])
+				other(src, n, begin + position, q, 0, &bytes[0]);
+			if (rare[1])
+				other(src, n, begin + second, q, 1, &bytes[1]);
+		}
+		/* Where there is no second one it is the first once more. */
 		q->size[1] = two ? q->size[1] : 0;
-		*next = two ? then : *next;
-		return two ? other : status;
+		*next = begin + second + 1 + bytes[1]; /* the source's end is as good as STOP */
+		return *next > n ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
 	}
 
 	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t,
