@@ -55,6 +55,12 @@ LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
 {
 	asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(value) : "memory");
 }
+
+/* Adds 1, as one atomic operation. */
+LADE_DEVICE void lade_ans_bump(lade_ans_at at)
+{
+	asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at) : "memory");
+}
 #else
 typedef int64_t lade_ans_at;
 
@@ -76,6 +82,11 @@ LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_at at)
 LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
 {
 	*(uint32_t *)(intptr_t)at = value;
+}
+
+LADE_DEVICE void lade_ans_bump(lade_ans_at at)
+{
+	atomicAdd((uint32_t *)(intptr_t)at, 1u);
 }
 #endif
 

@@ -1,6 +1,6 @@
 /*
- * ans_count.cuh: what the encoder of ANS (docs/format/ans.md, section 7) makes of a chunk before its
- * first symbol: the bytes of each position, their counts, frequencies and the text of a table.
+ * ans_count.cuh: what the encoder of ANS (docs/format/ans.md, section 7) makes of a chunk's counts
+ * before its first symbol: modes of planes, frequencies, tables, and their text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,6 +8,12 @@
 #define LADE_CUDA_ANS_COUNT_CUH
 
 #include "cuda/ans.cuh"
+
+/* Sums over the warp, of numbers whose sum fits. */
+LADE_DEVICE uint32_t lade_ans_sum(uint32_t v)
+{
+	return __reduce_add_sync(LADE_FULL, v);
+}
 
 /* A chunk that a block encodes, in shared memory. */
 struct lade_ans_plan {
@@ -17,132 +23,36 @@ struct lade_ans_plan {
 	uint32_t block_log, block_count, tail;
 };
 
-/* What becomes of its planes. */
+/* What becomes of its planes: those that are coded, and those that are raw, a bit each. */
 struct lade_ans_choice {
-	uint32_t modes; /* 4 bits each */
 	uint32_t coded, raw, bits;
 };
 
-LADE_DEVICE uint32_t lade_ans_mode(const lade_ans_choice &c, uint32_t n)
-{
-	return c.modes >> 4 * n & 15;
-}
+/* A chunk that a block has taken. */
+struct lade_ans_taken {
+	lade_ans_plan plan;
+	uint32_t i, status;
+};
 
-/* ---- bytes ------------------------------------------------------------------------------ */
-
-/* A word at any address. */
-LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
+/* What the batch says of chunk t->i, by one thread.  Of one that must not be touched there are no bytes. */
+template <int W>
+LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_taken *t)
 {
-	uint32_t value = 0;
-#pragma unroll
-	for (int b = 0; b < 4; b++)
-		value |= (uint32_t)__ldg(from + b) << 8 * b;
-	return value;
-}
-
-/* The words of the unit at 'from'; WHOLE: it is aligned to its size, or to 16. */
-template <int W, bool WHOLE>
-LADE_DEVICE void lade_ans_unit_get(const uint8_t *from, uint32_t *word)
-{
-	if (!WHOLE) {
-#pragma unroll
-		for (int k = 0; k < W; k++)
-			word[k] = lade_ans_word_at(from + 4 * k);
-	} else if (W == 1) {
-		word[0] = __ldg((const uint32_t *)from);
-	} else if (W == 2) {
-		uint2 two = __ldg((const uint2 *)from);
-		word[0] = two.x;
-		word[1 % W] = two.y;
-	} else {
-#pragma unroll
-		for (int k = 0; k < W; k += 4) {
-			uint4 four = __ldg((const uint4 *)(from + 4 * k));
-			word[k % W] = four.x;
-			word[(k + 1) % W] = four.y;
-			word[(k + 2) % W] = four.z;
-			word[(k + 3) % W] = four.w;
-		}
-	}
-}
-
-template <int W> LADE_DEVICE bool lade_ans_whole(const uint8_t *src)
-{
-	return !((uintptr_t)src & (W < 4 ? 4 * W - 1 : 15));
-}
-
-/* The planes of a unit: word p has byte p of the 4 elements. */
-template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane)
-{
-	if (W == 1)
-		plane[0] = word[0];
-	if (W == 2) {
-		plane[0] = __byte_perm(word[0], word[1 % W], 0x6420);
-		plane[1 % W] = __byte_perm(word[0], word[1 % W], 0x7531);
-	}
-	/* Four planes of 4 elements, whose words lie 'step' apart. */
-	constexpr int step = W / 4 ? W / 4 : 1;
-#pragma unroll
-	for (int h = 0; h < W / 4; h++) {
-		uint32_t a = __byte_perm(word[h], word[(h + step) % W], 0x5140);
-		uint32_t b = __byte_perm(word[h], word[(h + step) % W], 0x7362);
-		uint32_t c = __byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x5140);
-		uint32_t d = __byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x7362);
-		plane[(4 * h) % W] = __byte_perm(a, c, 0x5410);
-		plane[(4 * h + 1) % W] = __byte_perm(a, c, 0x7632);
-		plane[(4 * h + 2) % W] = __byte_perm(b, d, 0x5410);
-		plane[(4 * h + 3) % W] = __byte_perm(b, d, 0x7632);
-	}
-}
-
-template <int W> LADE_DEVICE void lade_ans_count_unit(const uint32_t *word, uint32_t *count)
-{
-	uint32_t plane[W];
-	lade_ans_planes_of<W>(word, plane);
-#pragma unroll
-	for (int k = 0; k < W; k++)
-#pragma unroll
-		for (int b = 0; b < 4; b++)
-			atomicAdd(&count[256 * k + __byte_perm(plane[k], 0, 0x4440 + b)], 1u);
-}
-
-/*
- * Counts the planes' bytes: 8 KiB of counts are 8 / W copies, of which each warp has one.  A thread
- * takes pieces of 16 bytes, or of a unit.
- */
-template <int W, bool WHOLE>
-LADE_DEVICE void lade_ans_count(const lade_ans_plan &p, uint32_t *count)
-{
-	constexpr uint32_t PIECE = W == 8 ? 32 : 16, WORDS = PIECE / 4;
-	constexpr uint32_t DEEP = !WHOLE ? 1 : W == 1 ? 8 : W == 2 ? 4 : 2;
-	const uint8_t *src = p.src;
-	uint32_t bytes = p.size - p.tail, pieces = bytes / PIECE, rest = bytes % PIECE / (4 * W);
-	count += 256 * W * (threadIdx.x / 32 % (8 / W));
-	uint32_t at = threadIdx.x;
-	for (; at + (DEEP - 1) * blockDim.x < pieces; at += DEEP * blockDim.x) {
-		uint32_t word[DEEP][WORDS];
-#pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++)
-			lade_ans_unit_get<WORDS, WHOLE>(src + (size_t)PIECE * (at + j * blockDim.x),
-			                                word[j]);
-#pragma unroll
-		for (uint32_t j = 0; j < DEEP; j++)
-#pragma unroll
-			for (uint32_t k = 0; k < WORDS; k += W)
-				lade_ans_count_unit<W>(word[j] + k, count);
-	}
-	for (; at < pieces; at += blockDim.x) {
-		uint32_t word[WORDS];
-		lade_ans_unit_get<WORDS, WHOLE>(src + (size_t)PIECE * at, word);
-#pragma unroll
-		for (uint32_t k = 0; k < WORDS; k += W)
-			lade_ans_count_unit<W>(word + k, count);
-	}
-	if (threadIdx.x < rest) {
-		uint32_t word[W];
-		lade_ans_unit_get<W, false>(src + (size_t)PIECE * pieces + 4 * W * threadIdx.x, word);
-		lade_ans_count_unit<W>(word, count);
-	}
+	lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
+	uint32_t status = t->i < batch.count ? lade_chunk_get(batch, t->i, &c) : LADE_GPU_ARG;
+	if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
+		status = LADE_GPU_LIMIT;
+	if (status != LADE_GPU_OK)
+		c.src_size = 0;
+	uint32_t most = ANS_HEADER + c.src_size;
+	t->status = status;
+	t->plan.src = c.src;
+	t->plan.dst = c.dst;
+	t->plan.size = c.src_size;
+	t->plan.limit = most <= c.dst_cap ? most : c.dst_cap;
+	t->plan.tail = c.src_size & (ANS_UNIT * W - 1);
+	t->plan.block_log = block_log;
+	t->plan.block_count = (c.src_size - t->plan.tail + (1u << block_log) - 1) >> block_log;
 }
 
 /* ---- frequencies ------------------------------------------------------------------------ */
@@ -153,12 +63,6 @@ LADE_DEVICE uint32_t lade_ans_log2(uint32_t v)
 	uint32_t q = 31 - (uint32_t)__clz((int)v);
 	uint32_t m = (q < 16 ? v << (16 - q) : v >> (q - 16)) - 65536;
 	return (q << 16) + m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16);
-}
-
-/* Sums over the warp, of numbers whose sum fits. */
-LADE_DEVICE uint32_t lade_ans_sum(uint32_t v)
-{
-	return __reduce_add_sync(LADE_FULL, v);
 }
 
 /*
@@ -254,6 +158,161 @@ LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], 
 	}
 	__syncwarp();
 	return (begin + __shfl_sync(LADE_FULL, end, 31) + 31) / 32;
+}
+
+/* ---- a chunk's plan --------------------------------------------------------------------- */
+
+#define LADE_ANS_WARPS 16 /* of a block at most */
+
+/* What a block keeps of a chunk beside its dynamic memory. */
+struct lade_ans_facts {
+	uint32_t mode[8], word[8];   /* of the planes; values or words of tables */
+	uint32_t least[8], extra[8]; /* of the coded planes, in 1/16 bits a count */
+	uint32_t size[LADE_ANS_WARPS]; /* of the warps' sub-blocks, in 16 bytes */
+	uint32_t rows;
+	lade_ans_choice choice;
+};
+
+/* The shared memory of a block. */
+struct lade_ans_memory {
+	uint8_t *dynamic;
+	uint32_t bytes; /* of it */
+	lade_ans_facts *facts;
+};
+
+/* The dynamic memory has symbols, descriptions, and desks or, at its end, counts. */
+LADE_DEVICE uint32_t *lade_ans_text(const lade_ans_memory &r, uint32_t coded, uint32_t k)
+{
+	return (uint32_t *)(r.dynamic + 1024 * coded + 256 * k);
+}
+
+/*
+ * A plane's counts, summed over the copies and scaled to a sum below 2^17, by a whole warp: lane l has
+ * symbols 8l to 8l + 7.  Gives the sum.
+ */
+template <int W>
+LADE_DEVICE uint32_t lade_ans_gather(const uint32_t *counts, uint32_t count[8], uint32_t lane)
+{
+	uint32_t total = 0;
+#pragma unroll
+	for (uint32_t c = 0; c < 8 / W; c++) {
+		const uint4 *two = (const uint4 *)(counts + 256 * W * c) + 2 * lane;
+		uint4 low = two[0], high = two[1];
+		uint32_t more[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+		for (int k = 0; k < 8; k++)
+			count[k] = c ? count[k] + more[k] : more[k];
+	}
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		total += count[k];
+	total = lade_ans_sum(total);
+	uint32_t shift = total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
+	if (shift) {
+		total = 0;
+#pragma unroll
+		for (int k = 0; k < 8; k++)
+			total += count[k] = (count[k] >> shift) + (count[k] > 0);
+		total = lade_ans_sum(total);
+	}
+	return total;
+}
+
+/* What a plane is worth: its mode, its value if constant, what it takes, and what 10 bits of states
+ * take more, in 1/16 bits a count. */
+struct lade_ans_verdict {
+	uint32_t mode, value, least, extra;
+};
+
+/* A symbol's part of 'least' and 'extra'; 'all' is log2 of the total. */
+LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all, lade_ans_verdict *v)
+{
+	uint32_t log = (all - lade_ans_log2(count)) >> 8;
+	v->least += count * log >> 4;
+	/* Symbols that are rarer than one state get one, and the others lose it. */
+	if (1024 * count < total)
+		v->extra += ((total - 1024 * count) * 23 >> 10) -
+			    (log > 2560 ? count * (log - 2560) >> 4 : 0);
+}
+
+/* The verdict, from sums over all symbols, of which 'present' occur; 'value' is one that does.  A
+ * plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
+LADE_DEVICE lade_ans_verdict lade_ans_verdict_of(const lade_ans_verdict &v, uint32_t present,
+                                                 uint32_t total)
+{
+	if (present == 1)
+		return {ANS_PLANE_CONSTANT, v.value, 0, 0};
+	if (v.least + 16 * (256 + 7 * present) < total * 126)
+		return {ANS_PLANE_CODED, 0, v.least, v.extra};
+	return {ANS_PLANE_RAW, 0, 0, 0};
+}
+
+LADE_DEVICE lade_ans_verdict lade_ans_judge(const uint32_t count[8], uint32_t total, uint32_t lane)
+{
+	lade_ans_verdict v = {ANS_PLANE_RAW, 0, 0, 0};
+	uint32_t present = 0, all = lade_ans_log2(total);
+#pragma unroll
+	for (int k = 0; k < 8; k++) {
+		if (!count[k])
+			continue;
+		present++;
+		v.value = 8 * lane + k;
+		lade_ans_judge_one(count[k], total, all, &v);
+	}
+	v.least = lade_ans_sum(v.least);
+	v.extra = lade_ans_sum(v.extra);
+	v.value = __reduce_max_sync(LADE_FULL, v.value);
+	return lade_ans_verdict_of(v, lade_ans_sum(present), total);
+}
+
+LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t least,
+                                      uint32_t extra)
+{
+	uint32_t bits = wanted ? wanted : extra > least / 200 ? 11 : 10;
+	while (coded << bits > ANS_ENTRIES_MAX)
+		bits--;
+	return bits;
+}
+
+/* The k-th coded plane's table, or its description, by a whole warp. */
+LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8], uint32_t total,
+                                uint32_t k, const lade_ans_choice &c, uint32_t *words, uint32_t lane)
+{
+	uint32_t freq[8], first = 0;
+	lade_ans_normalise(count, total, c.bits, freq, lane);
+	if (words) {
+		uint32_t n = lade_ans_describe(lade_ans_text(r, (uint32_t)__popc((int)c.coded), k),
+		                               freq, lane);
+		if (lane == 0)
+			*words = n;
+		return;
+	}
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		first += freq[i];
+	first = lade_warp_scan(first, lane) - first;
+#pragma unroll
+	for (int i = 0; i < 8; i++) {
+		uint32_t f = freq[i];
+		freq[i] = f ? lade_ans_symbol(f, first, c.bits) : 0;
+		first += f;
+	}
+	uint4 *two = (uint4 *)(r.dynamic + 1024 * k) + 2 * lane;
+	two[0] = {freq[0], freq[1], freq[2], freq[3]};
+	two[1] = {freq[4], freq[5], freq[6], freq[7]};
+}
+
+/* The planes' modes and the states, when all verdicts are there, for a whole warp. */
+template <int W>
+LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted, uint32_t lane)
+{
+	bool is = lane < W;
+	uint32_t mode = is ? r.facts->mode[lane] : (uint32_t)ANS_PLANE_CONSTANT;
+	uint32_t least = lade_ans_sum(is ? r.facts->least[lane] : 0);
+	uint32_t extra = lade_ans_sum(is ? r.facts->extra[lane] : 0);
+	uint32_t coded = __ballot_sync(LADE_FULL, mode == ANS_PLANE_CODED);
+	uint32_t raw = __ballot_sync(LADE_FULL, mode == ANS_PLANE_RAW);
+	return {coded, raw, lade_ans_bits_of(wanted, (uint32_t)__popc((int)coded), least, extra)};
 }
 
 #endif

@@ -15,13 +15,18 @@
 #define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
 /*
- * Blocks of cuda/ans_encode.cu, for many chunks of narrow elements, for others, and for few.  Eight
- * blocks a multiprocessor hide each other's waits; 16 warps make the most of one chunk.  The first
- * has no room for sub-blocks of 16 KiB.
+ * Blocks of cuda/ans_encode.cu for bytes: for many chunks, for others, and for few.  Eight blocks a
+ * multiprocessor hide each other's waits; 16 warps make the most of one chunk.  The first has no
+ * room for sub-blocks of 16 KiB.
  */
 static const struct shape {
 	unsigned threads, shared;
 } encode_shape[] = {{128, 27136}, {256, 55296}, {512, 110592}};
+
+/* And for wide elements, with so much of that for the chunk: two of these fill an H200's
+ * multiprocessor. */
+static const struct shape encode_wide_shape = {512, 114688};
+#define HOLD 65536
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
 #define WIDE_AN_SM 2
@@ -92,10 +97,10 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
 	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
 	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
-	bool many = items > 8 * sms && block_log <= 13 && width <= 2;
-	struct shape shape = encode_shape[few ? 2 : many ? 0 : 1];
-	uint32_t bytes = shape.shared;
-	void *arguments[] = {&batch, &block_log, &bits, &bytes};
+	bool many = items > 8 * sms && block_log <= 13;
+	struct shape shape = width > 1 ? encode_wide_shape : encode_shape[few ? 2 : many ? 0 : 1];
+	uint32_t bytes = shape.shared, hold = HOLD;
+	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold};
 	lade__launch launch = {
 		.threads = shape.threads, .shared = shape.shared, .stream = work->stream};
 	return lade__gpu_launch_turns(work, kernel, launch, work->count, &batch, arguments, err);
