@@ -15,15 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes a nanosecond: what a link carries (a PCIe 5 x16 link: 55, older ones half and a quarter of
- * it), and what one thread copies between pageable and pinned memory. */
-#define LINK_RATE 40.0
+/* Bytes a nanosecond: what waves reach over a link, of PCIe 5 as devices of 9.0 and above have it and
+ * of PCIe 4, and what one thread copies between pageable and pinned memory. */
+#define LINK_RATE 50.0
+#define LINK_RATE_8 24.0
 #define GATHER_RATE 8.0
 /* What a call on a device takes beside kernels and copies, in nanoseconds. */
 #define CALL_COST 30e3
-/* What lies on the host goes there when that is faster by this much: it crosses the link twice, and
- * who named no device may have it busy with other work. */
-#define DETOUR 2.0
+/* What lies on the host goes there when that is faster by this much, with another CALL_COST: who
+ * named no device may have it busy with other work. */
+#define DETOUR 1.25
 
 /* ---- where things lie ------------------------------------------------------------------------ */
 
@@ -168,6 +169,40 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
+static double link_rate(int32_t number)
+{
+	lade__device *device;
+	bool known = lade__device_get(number, &device, NULL) == LADE_OK;
+	return known && device->info.major < 9 ? LINK_RATE_8 : LINK_RATE;
+}
+
+/* Why the chosen implementation of a stage is not taken: its group goes the other way. */
+static void other_way(const lade__gpu_calling *c, const lade__gpu_group *g, bool near,
+                      bool may_device, lade_candidate *one)
+{
+	bool host = one->place != LADE_DEVICE;
+	double own = host ? g->host_cost : g->device_cost;
+	double other = host ? g->device_cost : g->host_cost;
+	one->chosen = false;
+	if (!host && !may_device)
+		snprintf(one->reason, sizeof one->reason, "%s",
+		         c->options->where == LADE_WHERE_HOST
+		                 ? "the host is asked"
+		                 : "the items lie on the host, and no device is asked");
+	else if (host && c->options->where == LADE_WHERE_DEVICE)
+		snprintf(one->reason, sizeof one->reason, "the device is asked");
+	else if ((host ? g->host_status : g->device_status) != LADE_OK)
+		snprintf(one->reason, sizeof one->reason, "%.80s",
+		         host ? g->host_error.message : g->device_error.message);
+	else if (!near && own < other)
+		snprintf(one->reason, sizeof one->reason,
+		         "with copies %.0f ns, the host %.0f: nobody asked, and that gains little",
+		         own, other);
+	else
+		snprintf(one->reason, sizeof one->reason, "with copies %.0f ns, the other way %.0f",
+		         own, other);
+}
+
 void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candidate *candidates,
                       size_t cap, size_t *listed)
 {
@@ -207,45 +242,25 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candi
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->key.device, &g->device_error);
 
+	double rate = may_device || near ? link_rate(g->key.device) : LINK_RATE;
 	double in = (double)g->in_bytes, out = (double)out_bytes;
 	unsigned copiers = w.threads < 4 ? w.threads : 4;
 	g->host_cost = g->host.cost + (near ? CALL_COST : 0) +
-	               (g->key.in == LADE__NEAR ? in / LINK_RATE : 0) +
-	               (g->key.out == LADE__NEAR ? out / LINK_RATE : 0);
-	g->device_cost = CALL_COST + larger(g->dev.cost,
-	                                    larger(g->key.in == LADE__NEAR ? 0 : in / LINK_RATE,
-	                                           g->key.out == LADE__NEAR ? 0 : out / LINK_RATE));
+	               (g->key.in == LADE__NEAR ? in / rate : 0) +
+	               (g->key.out == LADE__NEAR ? out / rate : 0);
+	g->device_cost =
+		CALL_COST + larger(g->dev.cost, larger(g->key.in == LADE__NEAR ? 0 : in / rate,
+	                                               g->key.out == LADE__NEAR ? 0 : out / rate));
 	g->device_cost += (g->key.in == LADE__ON_HOST ? in / GATHER_RATE / copiers : 0) +
 	                  (g->key.out == LADE__ON_HOST ? out / GATHER_RATE / copiers : 0);
-	g->on_device = may_device && g->device_status == LADE_OK &&
-	               (!may_host || g->host_status != LADE_OK ||
-	                g->device_cost * (near ? 1 : DETOUR) < g->host_cost);
+	g->on_device =
+		may_device && g->device_status == LADE_OK &&
+		(!may_host || g->host_status != LADE_OK ||
+	         (near ? g->device_cost : (g->device_cost + CALL_COST) * DETOUR) < g->host_cost);
 
-	for (size_t i = 0; i < of_host + of_device && i < cap; i++) {
-		lade_candidate *one = &candidates[i];
-		if (one->chosen && (i >= of_host) != g->on_device) {
-			one->chosen = false;
-			if (i >= of_host && !may_device)
-				snprintf(one->reason, sizeof one->reason, "%s",
-				         c->options->where == LADE_WHERE_HOST
-				                 ? "the host is asked"
-				                 : "the items lie on the host, and no device is "
-				                   "asked");
-			else if (i < of_host && !may_host)
-				snprintf(one->reason, sizeof one->reason, "the device is asked");
-			else if (i < of_host && g->host_status != LADE_OK)
-				snprintf(one->reason, sizeof one->reason, "%.80s",
-				         g->host_error.message);
-			else if (i >= of_host && g->device_status != LADE_OK)
-				snprintf(one->reason, sizeof one->reason, "%.80s",
-				         g->device_error.message);
-			else
-				snprintf(one->reason, sizeof one->reason,
-				         "with copies %.0f ns, the other way %.0f",
-				         i < of_host ? g->host_cost : g->device_cost,
-				         i < of_host ? g->device_cost : g->host_cost);
-		}
-	}
+	for (size_t i = 0; i < of_host + of_device && i < cap; i++)
+		if (candidates[i].chosen && (i >= of_host) != g->on_device)
+			other_way(c, g, near, may_device, &candidates[i]);
 	if (listed)
 		*listed = of_host + of_device;
 }
