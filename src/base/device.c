@@ -38,7 +38,7 @@ static const struct {
 	{36, offsetof(lade_device_info, memory_clock_khz)},
 	{37, offsetof(lade_device_info, memory_bus_bits)},
 };
-enum { ATTRIBUTE_MANAGED = 83, ATTRIBUTE_POOLS = 115 };
+enum { ATTRIBUTE_MANAGED = 83, ATTRIBUTE_HOST_TABLES = 100, ATTRIBUTE_POOLS = 115 };
 
 static lade_status look_at(lade__device *d, lade_error *err)
 {
@@ -63,6 +63,8 @@ static lade_status look_at(lade__device *d, lade_error *err)
 	}
 	TRY(LADE__CU(d, cuDeviceGetAttribute, &value, ATTRIBUTE_MANAGED, d->handle));
 	info->managed = value != 0;
+	TRY(LADE__CU(d, cuDeviceGetAttribute, &value, ATTRIBUTE_HOST_TABLES, d->handle));
+	d->reads_pageable = value != 0;
 	TRY(LADE__CU(d, cuDeviceGetAttribute, &value, ATTRIBUTE_POOLS, d->handle));
 	info->pools = value != 0;
 	info->kernels = lade__arch_for(lade__image_archs, info->major, info->minor);

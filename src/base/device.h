@@ -19,7 +19,8 @@ typedef struct lade__device {
 	int32_t number;
 	int handle; /* CUdevice */
 	lade_device_info info;
-	lade_status status; /* of looking at it; a device that could not be is of no use */
+	bool reads_pageable; /* by the host's page tables: copies may read it when they run */
+	lade_status status;  /* of looking at it; a device that could not be is of no use */
 	lade_error error;
 	pthread_mutex_t mutex; /* held by who makes one of the following */
 	void *context;         /* the primary one; NULL until lade__device_enter().  Atomic. */

@@ -5,7 +5,7 @@
  */
 #include "base/support.h"
 
-/* Threads share caches and memory: of 16 each is three quarters as fast as one alone (LZ4, Snappy). */
+/* Threads share caches and memory: of 16 each is three quarters as fast as one alone (LZ4). */
 #define SHARING 48
 
 double lade__codec_cost(const lade_workload *workload, double chunk_ns, double rate)

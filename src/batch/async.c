@@ -19,7 +19,9 @@
 
 #define COMBINE_THREADS 256u
 
-/* Tables of up to so many bytes go in kernels' arguments, which is cheaper than pinned memory. */
+/* Tables of up to so many bytes the driver takes from pageable memory at once, which is cheaper
+ * than pinned memory; under capture, and where copies would read that memory later, they go in
+ * kernels' arguments. */
 #define PUT_MAX ((size_t)3 * 8 * LADE__GPU_PUT_WORDS)
 
 typedef struct async {
@@ -158,6 +160,15 @@ static size_t host_tables_size(const lade_async_options *o, size_t count, size_t
 	return o->flags & LADE_ASYNC_HOST_TABLES ? lade__gpu_round(8 * tables * count) : 0;
 }
 
+/* Copies bytes of pinned memory, or few others, which need not stay. */
+static lade_status send_bytes(const async *a, lade__address to, const void *from, size_t size,
+                              bool pinned, lade_error *err)
+{
+	if (!pinned && (a->capturing || a->device->reads_pageable))
+		return lade__gpu_put(a->device, a->stream, to, from, size, err);
+	return LADE__CU(a->device, cuMemcpyHtoDAsync, to, from, size, a->stream);
+}
+
 /* Brings the host's tables to 'at' on the device, and points 't' there. */
 static lade_status bring_tables(async *a, const lade_arrays *arrays, lade__address at,
                                 lade__gpu_tables *t, lade_error *err)
@@ -188,8 +199,7 @@ static lade_status bring_tables(async *a, const lade_arrays *arrays, lade__addre
 		*to[i] = at + off;
 		off += each;
 	}
-	status = pinned ? LADE__CU(a->device, cuMemcpyHtoDAsync, at, tables, size, a->stream)
-	                : lade__gpu_put(a->device, a->stream, at, tables, size, err);
+	status = send_bytes(a, at, tables, size, pinned, err);
 out:
 	free(own);
 	if (sheet) {
@@ -463,6 +473,7 @@ static lade_status make_units(const async *a, const lade_spec *spec, lade_direct
                               batch *b, lade_error *err)
 {
 	size_t most = 0;
+	bool plain = false; /* the item before, which has one unit then */
 	for (size_t i = 0; i < b->count; i++)
 		most += b->items[i].src_count ? b->items[i].src_count : 1;
 	b->units = most < SIZE_MAX / sizeof *b->units ? malloc(most * sizeof *b->units) : NULL;
@@ -473,6 +484,16 @@ static lade_status make_units(const async *a, const lade_spec *spec, lade_direct
 	for (size_t i = 0; i < b->count; i++) {
 		lade_error why;
 		size_t n = 0;
+		lade__gpu_unit *next = b->units + b->unit_count;
+		bool was_plain = plain;
+		plain = lade__item_is_plain(&b->items[i]);
+		if (was_plain && lade__item_is_like(&b->items[i], &b->items[i - 1]) &&
+		    lade__gpu_unit_like(&b->items[i], i, direction, bound_of(spec, &b->items[i]),
+		                        next - 1, next)) {
+			b->first[i] = (uint32_t)b->unit_count++;
+			b->combine |= next->wanted != 0;
+			continue;
+		}
 		lade_status status = check_item(a, spec, &b->items[i], direction, &why);
 		if (status == LADE_OK)
 			status = lade__gpu_units(&b->items[i], i, direction, a->options->device,
@@ -507,26 +528,6 @@ static void fill_combine(const batch *b, uint8_t *tables)
 		wanted[i] = b->units[i].wanted;
 }
 
-static lade_status upload(const async *a, const batch *b, size_t extra, const uint8_t *tables,
-                          bool pinned, lade_error *err)
-{
-	lade__address to = a->block, behind = a->block + b->wave.size;
-	size_t size = b->wave.tables_size;
-	lade_status status;
-	if (!pinned) {
-		status = lade__gpu_put(a->device, a->stream, to, tables, size, err);
-		if (status == LADE_OK)
-			status = lade__gpu_put(a->device, a->stream, behind, tables + size, extra,
-			                       err);
-		return status;
-	}
-	status = LADE__CU(a->device, cuMemcpyHtoDAsync, to, tables, size, a->stream);
-	if (status == LADE_OK && extra)
-		status = LADE__CU(a->device, cuMemcpyHtoDAsync, behind, tables + size, extra,
-		                  a->stream);
-	return status;
-}
-
 static lade_status send_tables(async *a, const batch *b, size_t extra, lade_error *err)
 {
 	size_t size = b->wave.tables_size + extra;
@@ -547,7 +548,10 @@ static lade_status send_tables(async *a, const batch *b, size_t extra, lade_erro
 		memset(tables + b->wave.tables_size, 0, extra);
 		fill_combine(b, tables + b->wave.tables_size);
 	}
-	TRY(upload(a, b, extra, tables, pinned, err));
+	TRY(send_bytes(a, a->block, tables, b->wave.tables_size, pinned, err));
+	if (extra)
+		TRY(send_bytes(a, a->block + b->wave.size, tables + b->wave.tables_size, extra,
+		               pinned, err));
 out:
 	free(own);
 	if (sheet) {
@@ -592,7 +596,7 @@ static lade_status enqueue_batch(async *a, batch *b, lade_error *err)
 	TRY(async_block(a, b->wave.size + extra, err));
 	TRY(send_tables(a, b, extra, err));
 	TRY(lade__gpu_wave_in(a->device, a->stream, &b->wave, a->block, err));
-	TRY(lade__gpu_wave_stages(a->engine, &a->route, a->device, a->stream, &b->wave, a->block,
+	TRY(lade__gpu_wave_stages(a->engine, &a->route, a->device, a->stream, &b->wave, a->block, 0,
 	                          sizes, statuses, 0, err));
 	TRY(lade__gpu_wave_out(a->device, a->stream, &b->wave, a->block, sizes, statuses, err));
 	if (b->combine && (o->sizes || o->statuses))

@@ -116,6 +116,45 @@ lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction 
                             int32_t device, size_t bound, lade__gpu_unit *units, size_t *count,
                             lade_error *err);
 
+/* Of one segment, without rows or range. */
+static inline bool lade__item_is_plain(const lade_item *item)
+{
+	return item->src_count == 1 && !item->row_size && !item->row_pitch && !item->range_off &&
+	       !item->range_size;
+}
+
+/* Whether an item is like the one before it, which is plain and right, in all that decides about
+ * it: most are. */
+static inline bool lade__item_is_like(const lade_item *item, const lade_item *before)
+{
+	const lade_segment *s = item->src;
+	return item->spec == before->spec && lade__item_is_plain(item) && s && s->data &&
+	       item->dst.data && s->place.kind == before->src->place.kind &&
+	       s->place.device == before->src->place.device &&
+	       item->dst.place.kind == before->dst.place.kind &&
+	       item->dst.place.device == before->dst.place.device && s->size <= LADE__GPU_LARGEST &&
+	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
+}
+
+/* The unit of such an item, where the result needs no copy: that of the one before, 'before', with
+ * its own bytes.  False: it is for lade__gpu_units(). */
+static inline bool lade__gpu_unit_like(const lade_item *item, size_t index,
+                                       lade_direction direction, size_t bound,
+                                       const lade__gpu_unit *before, lade__gpu_unit *unit)
+{
+	size_t cap = direction == LADE_ENCODE && bound < item->dst.size ? bound : item->dst.size;
+	if (before->stage_out || !before->src_size || !before->cap || !item->src->size || !cap)
+		return false;
+	*unit = *before;
+	unit->item = index;
+	unit->src = item->src->data;
+	unit->src_size = item->src->size;
+	unit->dst = item->dst.data;
+	unit->cap = cap;
+	unit->wanted = direction == LADE_DECODE ? item->src->decoded_size : 0;
+	return true;
+}
+
 /* ---- waves ----------------------------------------------------------------------------------- */
 
 /* struct lade_gpu_copy, lade_gpu_copies and lade_gpu_put of cuda/copy.cu. */
@@ -184,16 +223,18 @@ void lade__gpu_wave_fill(const lade__gpu_wave *wave, lade__address base, void *p
 
 /*
  * Enqueue, in this order and behind the tables and pageable sources: the copies of other sources,
- * the stages, the copies of results.  'size' and 'status' are tables for the results, 0 for those
- * of the block.  'in_flight' is how many units waves beside this one have, about.
+ * the stages, the copies of results.  'host_tables', if not 0, is the pinned memory in which a
+ * single stage finds what the host has filled, where no kernel copies either; else that is in the
+ * block.  'size' and 'status' are tables for the results, 0 for those of the block.  'in_flight' is
+ * how many units waves beside this one have, about.
  */
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
                               lade__address base, lade_error *err);
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
                                   lade__device *device, lade_stream stream,
                                   const lade__gpu_wave *wave, lade__address base,
-                                  lade__address size, lade__address status, size_t in_flight,
-                                  lade_error *err);
+                                  lade__address host_tables, lade__address size,
+                                  lade__address status, size_t in_flight, lade_error *err);
 lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
                                lade__address base, lade__address size, lade__address status,
                                lade_error *err);
@@ -212,7 +253,7 @@ typedef struct lade__gpu_combine {
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 #define LADE__GPU_SLOTS 16
-#define LADE__GPU_STREAMS 4
+#define LADE__GPU_STREAMS 12
 
 /* What one wave in flight has of its own. */
 typedef struct lade__gpu_slot {
@@ -225,14 +266,16 @@ typedef struct lade__gpu_slot {
 /*
  * What one call at a time uses of a device; the engine keeps lanes between calls.  Copies in and
  * copies out have a stream each, of the higher priority, so that kernels which fill the device do
- * not keep them waiting; the waves' kernels take turns on a few.  (With more streams than the eight
- * queues of a device a wave would wait for others that happen to share its own.)
+ * not keep them waiting; the waves' kernels take turns on a few, each behind those of the wave that
+ * had its stream before.
  */
 typedef struct lade__gpu_lane {
 	struct lade__gpu_lane *next;
 	int32_t device;
 	void *begin; /* an event */
-	lade_stream in, out, kernels[LADE__GPU_STREAMS];
+	lade_stream in, out;
+	lade_stream kernels[LADE__GPU_STREAMS]; /* those that were wanted so far */
+	int least;                              /* the priority of these */
 	lade__gpu_slot slot[LADE__GPU_SLOTS];
 	lade__gpu_list ahead; /* units that are in no wave yet */
 } lade__gpu_lane;
@@ -247,6 +290,10 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
  * captured */
 lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
                                   lade_error *err);
+
+/* The stream of a wave's kernels, by the wave's number in the call. */
+lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, size_t wave,
+                                   lade_stream *out, lade_error *err);
 
 /* Waits for all of a lane's work, whatever came of it. */
 void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);
@@ -339,6 +386,9 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
  * the memory is. */
 lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade__gpu_copy *list,
                                size_t count, bool pageable, lade_error *err);
+
+/* Bytes a nanosecond that waves reach over a device's link. */
+double lade__gpu_link_rate(int32_t device);
 
 /* ---- calls -------------------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define WAVE_BYTES ((size_t)16 << 20)
-#define SLOTS LADE__GPU_STREAMS /* each with a stream of its own */
+#define SLOTS 4 /* each with a stream of its own */
 #define WAVE_ITEMS ((size_t)1 << 14)
 /* Rows of a source that start closer than this come with what is between them: an entry of 64 bytes
  * for each would be too much. */
@@ -254,9 +254,11 @@ static void wave_reset(wave *w)
 static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade_error *err)
 {
 	lade__gpu_slot *slot = &b->lane->slot[k];
-	lade_stream stream = b->lane->kernels[k];
+	lade_stream stream;
 	size_t in = 0, out = 0, segments = 0, n = 0;
-	lade_status status = LADE_OK;
+	lade_status status = lade__gpu_lane_kernels(b->device, b->lane, k, &stream, err);
+	if (status != LADE_OK)
+		return status;
 	for (; first + n < b->count; n++) {
 		size_t more_in, more_out;
 		measure(b, &b->items[first + n], &more_in, &more_out);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Items are looked at in steps of so many: the first of them are on their way meanwhile. */
-#define SORT_STEP ((size_t)1024)
+#define SORT_STEP ((size_t)256)
 
 static lade_status no_room(lade_error *err, size_t count)
 {
@@ -288,7 +288,7 @@ static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__device *device,
                              lade_status *why_status, lade_error *why, lade_error *err)
 {
-	double all = c->sorted ? (double)c->count / (double)c->sorted : 1;
+	double all = lade__gpu_all(c);
 	feeder f = {c, g};
 	lade__gpu_feed feed = {
 		.ctx = &f,

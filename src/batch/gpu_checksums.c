@@ -27,6 +27,7 @@ static lade_status by_kernels(lade_engine *engine, lade__device *device, lade_ch
 	size_t n = t->count, words = 3 * 8 * n, room = lade__gpu_round(words + 4 * n);
 	size_t work_size = lade__gpu_checksum_workspace(kind, n, t->largest);
 	lade__gpu_lane *lane = NULL;
+	lade_stream stream = NULL;
 	lade__address block = 0;
 	bool begun = false;
 	lade_status status;
@@ -34,7 +35,7 @@ static lade_status by_kernels(lade_engine *engine, lade__device *device, lade_ch
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "too many spans: %zu", n);
 	TRY(lade__gpu_lane_take(engine, device, &lane, err));
 	TRY(lade__gpu_lane_follow(device, lane, NULL, err));
-	lade_stream stream = lane->kernels[0];
+	TRY(lade__gpu_lane_kernels(device, lane, 0, &stream, err));
 	begun = true;
 	TRY(lade__gpu_alloc(engine, device, stream, room + work_size, &block, err));
 	TRY(LADE__CU(device, cuMemcpyHtoDAsync, block, t->words, 2 * 8 * n, stream));

@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes a nanosecond: what waves reach over a link, of PCIe 5 as devices of 9.0 and above have it and
- * of PCIe 4, and what one thread copies between pageable and pinned memory. */
+/* Bytes a nanosecond: what waves reach over a link, of PCIe 5 as devices of 9.0 and above have it
+ * and of PCIe 4, and what one thread copies between pageable and pinned memory. */
 #define LINK_RATE 50.0
 #define LINK_RATE_8 24.0
 #define GATHER_RATE 8.0
@@ -141,9 +141,10 @@ lade_workload lade__gpu_workload(const lade__gpu_calling *c, const lade__gpu_gro
 	                           ? c->options->threads
 	                           : c->engine->threads;
 	lade_kind kind[] = {LADE_HOST, LADE_PINNED, LADE_DEVICE};
+	double all = lade__gpu_all(c);
 	return (lade_workload){.direction = c->direction,
-	                       .count = g->count,
-	                       .total = g->total,
+	                       .count = (size_t)((double)g->count * all),
+	                       .total = (uint64_t)((double)g->total * all),
 	                       .largest = (size_t)g->largest,
 	                       .src = {kind[g->key.in], g->key.device < 0 ? 0 : g->key.device},
 	                       .dst = {kind[g->key.out], g->key.device < 0 ? 0 : g->key.device},
@@ -169,7 +170,7 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-static double link_rate(int32_t number)
+double lade__gpu_link_rate(int32_t number)
 {
 	lade__device *device;
 	bool known = lade__device_get(number, &device, NULL) == LADE_OK;
@@ -211,6 +212,7 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candi
 	bool may_host = c->options->where != LADE_WHERE_DEVICE;
 	bool may_device = c->options->where != LADE_WHERE_HOST;
 	bool near = g->key.in == LADE__NEAR || g->key.out == LADE__NEAR;
+	double all = lade__gpu_all(c);
 	uint64_t out_bytes = c->direction == LADE_DECODE ? g->total : g->total / 2;
 	lade__device *there;
 	lade_error why;
@@ -242,8 +244,8 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g, lade_candi
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->key.device, &g->device_error);
 
-	double rate = may_device || near ? link_rate(g->key.device) : LINK_RATE;
-	double in = (double)g->in_bytes, out = (double)out_bytes;
+	double rate = may_device || near ? lade__gpu_link_rate(g->key.device) : LINK_RATE;
+	double in = (double)g->in_bytes * all, out = (double)out_bytes * all;
 	unsigned copiers = w.threads < 4 ? w.threads : 4;
 	g->host_cost = g->host.cost + (near ? CALL_COST : 0) +
 	               (g->key.in == LADE__NEAR ? in / rate : 0) +
@@ -338,28 +340,6 @@ static lade_status group_find(lade__gpu_calling *c, const lade__gpu_key *k, lade
 	return LADE_OK;
 }
 
-static bool is_plain(const lade_item *item)
-{
-	return item->src_count == 1 && !item->row_size && !item->row_pitch && !item->range_off &&
-	       !item->range_size;
-}
-
-static bool same_place(lade_place a, lade_place b)
-{
-	return a.kind == b.kind && a.device == b.device;
-}
-
-/* Whether an item is like the one before it, which is plain and in a group, in all that decides
- * about it: most are. */
-static bool is_like(const lade_item *item, const lade_item *before)
-{
-	const lade_segment *s = item->src;
-	return item->spec == before->spec && is_plain(item) && s && s->data && item->dst.data &&
-	       same_place(s->place, before->src->place) &&
-	       same_place(item->dst.place, before->dst.place) && s->size <= LADE__GPU_LARGEST &&
-	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
-}
-
 /* Gives one item a group, or tells what is wrong with it. */
 static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
 {
@@ -391,7 +371,7 @@ static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	c->group_of[i] = g->index;
-	c->plain = is_plain(item) && !k.huge;
+	c->plain = lade__item_is_plain(item) && !k.huge;
 	group_add(g, c->direction, item);
 	return LADE_OK;
 }
@@ -401,7 +381,7 @@ lade_status lade__gpu_sort(lade__gpu_calling *c, size_t end, lade_error *err)
 	for (; c->sorted < end; c->sorted++) {
 		size_t i = c->sorted;
 		const lade_item *item = &c->items[i];
-		if (c->plain && is_like(item, item - 1)) {
+		if (c->plain && lade__item_is_like(item, item - 1)) {
 			c->group_of[i] = (uint32_t)c->last;
 			group_add(c->groups[c->last], c->direction, item);
 			continue;

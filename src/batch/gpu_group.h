@@ -58,6 +58,13 @@ typedef struct lade__gpu_calling {
 	lade__gpu_done *done; /* by item; NULL: no group is a device's */
 } lade__gpu_calling;
 
+/* How many times as many items there are as have been looked at: a group that is chosen before that
+ * is done is thought to go on so. */
+static inline double lade__gpu_all(const lade__gpu_calling *c)
+{
+	return c->sorted ? (double)c->count / (double)c->sorted : 1;
+}
+
 /* Whether a group's items lie on its device, on one side at least. */
 static inline bool lade__gpu_is_near(const lade__gpu_group *g)
 {

@@ -21,7 +21,7 @@
 #define LANE_KEEP ((size_t)256 << 20)
 
 /* Nor more units for each of its slots, with those ahead, than so many. */
-#define UNITS_KEEP ((size_t)1 << 12)
+#define UNITS_KEEP ((size_t)1 << 13)
 
 /* Sheets have a power of two bytes from this on: they are never taken for larger ones, which would
  * give pinned memory back, and for that the driver waits for all work of the device. */
@@ -132,9 +132,10 @@ static lade_status lane_new(lade_engine *engine, lade__device *device, lade__gpu
 		TRY(LADE__CU(device, cuEventCreate, &slot->done, EVENT_NO_TIMING));
 	}
 	TRY(LADE__CU(device, cuCtxGetStreamPriorityRange, &least, &greatest));
-	for (unsigned i = 0; i < STREAMS; i++)
+	lane->least = least;
+	for (unsigned i = 0; i < 2; i++)
 		TRY(LADE__CU(device, cuStreamCreateWithPriority, stream_at(lane, i),
-		             STREAM_NON_BLOCKING, i < 2 ? greatest : least));
+		             STREAM_NON_BLOCKING, greatest));
 	*out = lane;
 	return LADE_OK;
 out:
@@ -189,7 +190,24 @@ lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, la
 		                 "lade_decode_async() or lade_encode_async()");
 	TRY(LADE__CU(device, cuEventRecord, lane->begin, stream));
 	for (unsigned i = 0; i < STREAMS; i++)
-		TRY(LADE__CU(device, cuStreamWaitEvent, *stream_at(lane, i), lane->begin, 0));
+		if (*stream_at(lane, i))
+			TRY(LADE__CU(device, cuStreamWaitEvent, *stream_at(lane, i), lane->begin,
+			             0));
+out:
+	return status;
+}
+
+lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, size_t wave,
+                                   lade_stream *out, lade_error *err)
+{
+	lade_stream *stream = &lane->kernels[wave % LADE__GPU_STREAMS];
+	lade_status status = LADE_OK;
+	if (!*stream) {
+		TRY(LADE__CU(device, cuStreamCreateWithPriority, stream, STREAM_NON_BLOCKING,
+		             lane->least));
+		TRY(LADE__CU(device, cuStreamWaitEvent, *stream, lane->begin, 0));
+	}
+	*out = *stream;
 out:
 	return status;
 }
@@ -197,7 +215,8 @@ out:
 void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane)
 {
 	for (unsigned i = 0; i < STREAMS; i++)
-		device->driver->cuStreamSynchronize(*stream_at(lane, i));
+		if (*stream_at(lane, i))
+			device->driver->cuStreamSynchronize(*stream_at(lane, i));
 }
 
 lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,

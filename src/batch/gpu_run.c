@@ -21,29 +21,31 @@
  */
 #include "base/try.h"
 #include "batch/gpu.h"
+#include "batch/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A wave brings at most about so many bytes in and out; small totals make smaller waves, so that
- * there are some to overlap, and large units larger ones, since few of them do not fill a device. A
- * unit is never cut. */
-#define WAVE_IN ((size_t)8 << 20)
+/* A wave brings at most about so many bytes in (half of that where it also brings some out) and
+ * out; large units make other waves, since it takes some to fill a device.  A unit is never cut. */
+#define WAVE_IN ((size_t)16 << 20)
 #define WAVE_OUT ((size_t)24 << 20)
 #define WAVE_LEAST ((size_t)1 << 20)
 #define WAVE_UNITS ((size_t)1 << 20)
 #define WAVE_FEW 48u
 
-/* Units of a wave with nothing to bring, so that kernels begin before all are planned; four such
- * waves fill a device. */
+/* Units of the first wave with nothing to bring, so that kernels begin before all are planned, and
+ * of later ones; four of these fill a device. */
+#define WAVE_SOON ((size_t)256)
 #define WAVE_RESIDENT ((size_t)2048)
 
 /* Of a device's memory all waves in flight take no more than this part, if units allow it. */
 #define MEMORY_SHIFT 3
 
-/* The first waves are smaller, so that kernels begin early, and so are the last, so that little is
- * left to do when the last copy has come: each takes this part of what is left. */
-#define TAPER 3
+/* The first waves are smaller, so that kernels begin early: each may have twice as much as the one
+ * before.  And so are the last, so that little is left to do when the last copy has come: each
+ * takes this part of what is left; but not where kernels are slower than the link. */
+#define TAPER 4
 
 /* Units that the first wave is thought to take at least. */
 #define GUESS 64
@@ -53,7 +55,7 @@
 #define SLOTS_PAGEABLE 4u
 
 /* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
-#define ABREAST LADE__GPU_STREAMS
+#define ABREAST 4
 
 /* More runs of results than these are a kernel's to copy, unless they are so long on average that
  * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
@@ -74,8 +76,8 @@ typedef struct run {
 	bool end;               /* of the feed */
 	lade__gpu_most most;    /* of a wave */
 	size_t few_in, few_out; /* of a small one */
-	size_t guess;           /* units that the next wave takes, about */
 	bool single;            /* one wave is all */
+	bool busy;              /* the kernels are expected to take longer than the link */
 	unsigned slots, threads;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
@@ -206,14 +208,20 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
-/* The units that the device has beside those of a wave, as far as they have come by then: those of
- * waves like it, if so many are left. */
+/*
+ * The units that the device has beside those of a wave, about.  Where kernels are slower than the
+ * link, in the end all are there.  Else the device has those of a few waves like it; and with what
+ * is left, twice, the last waves have kernels with more warps for a chunk, but do not crowd each
+ * other.
+ */
 static size_t abreast(const run *r, const lade__gpu_wave *w)
 {
 	size_t ahead = r->lane->ahead.count, done = r->units + w->count;
 	size_t left = !r->end && r->feed->count > done ? r->feed->count - done : ahead;
 	size_t units = (ABREAST - 1) * w->count;
-	return units < left ? units : left;
+	if (r->busy)
+		return r->units + left;
+	return units < 2 * left ? units : 2 * left;
 }
 
 /* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
@@ -241,12 +249,12 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 	unsigned k = (r->first + r->flying) % r->slots;
 	lade__gpu_wave *w = &r->waves[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade_stream in = r->lane->in, out = r->lane->out;
-	lade_stream kernels = r->lane->kernels[r->launched % LADE__GPU_STREAMS];
+	lade_stream in = r->lane->in, out = r->lane->out, kernels;
 	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
 
 	*w = *planned;
+	TRY(lade__gpu_lane_kernels(r->device, r->lane, r->launched, &kernels, err));
 	TRY(take_units(r, slot, w, err));
 	r->units += w->count;
 	r->in += w->in_size;
@@ -259,13 +267,18 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 	parts p = parts_of(w, slot->pinned.data);
 	lade__gpu_wave_fill(w, base, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
-	TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, in));
+	/* Each copy in the row costs the link microseconds; a kernel's reads of tables do not. */
+	bool read_there =
+		w->in_size && !w->copies_in && !w->copies_out && r->route->spec->count == 1;
+	if (!read_there)
+		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, in));
 	TRY(send_gathered(r, w, &p, in, base, err));
 	TRY(lade__gpu_wave_in(r->device, in, w, base, err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
-	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base, 0, 0,
-	                          abreast(r, w), err));
+	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base,
+	                          read_there ? lade__address_of(p.tables) : 0, 0, 0, abreast(r, w),
+	                          err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, base + w->result_off,
@@ -420,16 +433,15 @@ static lade_status retire_ready(run *r, lade_error *err)
 
 /* The most bytes of a wave, and the most of the smallest ones: where units are large it takes some
  * to fill a device. */
-static size_t wave_size(uint64_t total, size_t most, size_t units, unsigned slots, size_t limit,
-                        size_t *least)
+static size_t wave_size(uint64_t total, size_t most, size_t units, size_t limit, size_t *least)
 {
-	uint64_t size = total / slots, few = units ? total / units * WAVE_FEW : 0;
-	if (few > most)
+	uint64_t size = total / TAPER, few = units ? total / units * WAVE_FEW : 0;
+	if (few > most / 2)
 		most = few < limit ? (size_t)few : limit;
 	*least = few > WAVE_LEAST ? (few < most ? (size_t)few : most) : WAVE_LEAST;
 	if (total == 0)
 		return most;
-	return size > most ? most : size < WAVE_LEAST ? WAVE_LEAST : (size_t)size;
+	return size > most ? most : size < *least ? *least : (size_t)size;
 }
 
 static size_t memory_of(const run *r)
@@ -437,27 +449,30 @@ static size_t memory_of(const run *r)
 	return (size_t)(r->device->info.memory_size >> MEMORY_SHIFT);
 }
 
-/* How large waves are, and how many in flight. */
+/* How large waves are, how many in flight, and what is slower. */
 static void measure(run *r)
 {
 	const lade__gpu_feed *f = r->feed;
 	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
+	uint64_t link = f->in > f->out ? f->in : f->out;
+	r->busy = r->route->cost > (double)link / lade__gpu_link_rate(r->device->number);
 	r->slots = f->pageable ? SLOTS_PAGEABLE : LADE__GPU_SLOTS;
 	r->most = (lade__gpu_most){
-		.in = wave_size(f->in, WAVE_IN, f->count, r->slots, limit / 2, &r->few_in),
-		.out = wave_size(f->out, WAVE_OUT, f->count, r->slots, limit / 2, &r->few_out),
+		.in = wave_size(f->in, f->out ? WAVE_IN / 2 : WAVE_IN, f->count, limit / 2,
+		                &r->few_in),
+		.out = wave_size(f->out, WAVE_OUT, f->count, limit / 2, &r->few_out),
 		.between = limit};
 }
 
-/* Units that a wave of the most bytes takes, about. */
-static size_t guess_of(const run *r)
+/* Units that a wave of so many bytes takes, about. */
+static size_t guess_of(const run *r, const lade__gpu_most *most)
 {
 	const lade__gpu_feed *f = r->feed;
-	double part = 1, most;
-	if (f->in && (most = (double)r->most.in / (double)f->in) < part)
-		part = most;
-	if (f->out && (most = (double)r->most.out / (double)f->out) < part)
-		part = most;
+	double part = 1;
+	if (f->in && (double)most->in < part * (double)f->in)
+		part = (double)most->in / (double)f->in;
+	if (f->out && (double)most->out < part * (double)f->out)
+		part = (double)most->out / (double)f->out;
 	size_t guess = (size_t)(1.125 * part * (double)f->count);
 	return guess > GUESS ? guess < GUESS_MOST ? guess : GUESS_MOST : GUESS;
 }
@@ -465,7 +480,7 @@ static size_t guess_of(const run *r)
 /* The most bytes of the next wave on one side, of which 'left' are to come. */
 static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
 {
-	uint64_t size = total > done ? (total - done) / TAPER : 0;
+	uint64_t size = total > done ? (total - done) / (r->busy ? 1 : TAPER) : 0;
 	if (total == 0 || r->single)
 		return most;
 	if (r->launched < 8 && size > WAVE_LEAST << r->launched)
@@ -474,16 +489,37 @@ static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uin
 	return size < most ? (size_t)size : most;
 }
 
+/* The most of the next wave. */
+static lade__gpu_most next_most(const run *r)
+{
+	const lade__gpu_feed *f = r->feed;
+	return (lade__gpu_most){.in = taper(r, r->most.in, r->few_in, f->in, r->in),
+	                        .out = taper(r, r->most.out, r->few_out, f->out, r->out),
+	                        .between = r->most.between};
+}
+
+/* The most units of the next wave, but for what they bring. */
+static size_t next_units(const run *r)
+{
+	if (r->feed->in || r->feed->out)
+		return WAVE_UNITS;
+	return r->launched < 8 && WAVE_SOON << r->launched < WAVE_RESIDENT
+	               ? WAVE_SOON << r->launched
+	               : WAVE_RESIDENT;
+}
+
 /* Plans the wave of the first units ahead, within 'most'; of none at the feed's end. */
 static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
 {
 	lade__gpu_list *ahead = &r->lane->ahead;
-	size_t limit = r->feed->in || r->feed->out ? WAVE_UNITS : WAVE_RESIDENT;
+	size_t limit = next_units(r), guess = guess_of(r, most);
 	lade_status status = LADE_OK;
 	*w = (lade__gpu_wave){0};
-	for (;; r->guess *= 2) {
-		if (!r->end && ahead->count < r->guess)
-			TRY(r->feed->more(r->feed->ctx, r->guess, ahead, &r->end, err));
+	for (;; guess *= 2) {
+		/* One more, so that it is seen that there are more. */
+		guess = guess < limit ? guess : limit + 1;
+		if (!r->end && ahead->count < guess)
+			TRY(r->feed->more(r->feed->ctx, guess, ahead, &r->end, err));
 		if (ahead->count == 0)
 			return LADE_OK;
 		size_t n = ahead->count < limit ? ahead->count : limit;
@@ -492,7 +528,6 @@ static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave 
 		if (w->count < n || n == limit || r->end)
 			break;
 	}
-	r->guess = w->count + w->count / 8 + 1;
 out:
 	return status;
 }
@@ -542,14 +577,24 @@ out:
 	return status;
 }
 
-/* Plans the first wave as large as waves are, by which the slots are measured. */
+/* How many times larger than the first wave others may be. */
+static double growth(const run *r, const lade__gpu_most *first)
+{
+	double in = (double)r->most.in / (double)first->in;
+	double out = (double)r->most.out / (double)first->out;
+	if (!r->feed->in && !r->feed->out)
+		return (double)(WAVE_RESIDENT / WAVE_SOON);
+	return in > out ? in : out;
+}
+
+/* Plans the first wave, by which the slots are measured. */
 static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
 {
 	lade__gpu_wave w;
 	lade_status status;
+	lade__gpu_most most = next_most(r);
 	r->lane->ahead.count = 0;
-	r->guess = guess_of(r);
-	TRY(plan_next(r, &r->most, &w, err));
+	TRY(plan_next(r, &most, &w, err));
 	*nothing = w.count == 0;
 	if (*nothing)
 		return LADE_OK;
@@ -559,7 +604,8 @@ static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *
 		r->slots = (unsigned)waves;
 	/* Every wave begins on the stream that the block is taken on. */
 	TRY(lade__gpu_lane_follow(r->device, r->lane, stream, err));
-	TRY(take_block(r, w.size, err));
+	double size = r->single ? (double)w.size : (double)w.size * growth(r, &most);
+	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
 out:
 	return status;
 }
@@ -570,11 +616,10 @@ static lade_status fly(run *r, lade_error *err)
 	lade_status status;
 	for (;;) {
 		lade__gpu_wave w;
-		lade__gpu_most most = {.in = taper(r, r->most.in, r->few_in, f->in, r->in),
-		                       .out = taper(r, r->most.out, r->few_out, f->out, r->out),
-		                       .between = r->most.between};
-		/* Half of the slots are behind the kernels, and the rest before them. */
-		if (r->unsettled == (r->slots > 1 ? r->slots / 2 : 1))
+		lade__gpu_most most = next_most(r);
+		/* Where results are to be copied half of the slots are behind the kernels, and
+		 * the rest before them. */
+		if (r->unsettled == (f->out && r->slots > 1 ? r->slots / 2 : r->slots))
 			TRY(wave_settle(r, err));
 		TRY(retire_ready(r, err));
 		if (r->flying == r->slots)

@@ -243,14 +243,16 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
                                   lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                                  lade__address base, lade__address size, lade__address status,
-                                  size_t in_flight, lade_error *err)
+                                  lade__address base, lade__address host_tables,
+                                  lade__address size, lade__address status, size_t in_flight,
+                                  lade_error *err)
 {
 	size_t n = w->count;
-	lade__gpu_tables tables = {.src = base,
-	                           .src_size = base + 8 * n,
-	                           .dst = base + 16 * n,
-	                           .dst_cap = base + 24 * n,
+	lade__address at = host_tables ? host_tables : base;
+	lade__gpu_tables tables = {.src = at,
+	                           .src_size = at + 8 * n,
+	                           .dst = at + 16 * n,
+	                           .dst_cap = at + 24 * n,
 	                           .dst_size = size ? size : base + w->result_off,
 	                           .status = status ? status : base + w->result_off + 8 * n,
 	                           .count = n,

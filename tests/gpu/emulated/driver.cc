@@ -243,6 +243,7 @@ API cuDeviceGetAttribute(int *value, int attribute, int device)
 		{88, 0}, /* pageable memory from kernels */
 		{89, 1}, /* managed memory from both sides at once */
 		{97, 227 << 10}, /* shared memory of a block that asks for it */
+		{100, 0}, /* the host's page tables for that */
 		{115, emulated.device[device].pools},
 	};
 	for (const auto &v : values)
