@@ -37,7 +37,7 @@ static const char every_spec[] =
 	"cascaded(dtype=<i4);cascaded(dtype=<i8,mode=fast);cascaded(dtype=u1);cascaded(dtype=<u2);"
 	"shuffle(4);shuffle(5);shuffle(12);split(2);zigzag(<i4);byteswap(8);delta(<i8);delta(u1);"
 	"delta(<i4)|zigzag(<i4)|shuffle(4);byteswap(8)|delta(<i8)|bitshuffle(8);"
-	"zigzag(<i2)|split(2);delta(<i4)|zigzag(<i4)|shuffle(4)|lz4;"
+	"shuffle(4)|lz4;split(2)|snappy;zigzag(<i2)|split(2);delta(<i4)|zigzag(<i4)|shuffle(4)|lz4;"
 	"crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32;delta(<i4)|bitshuffle(4)|lz4|xxh64("
         "start);"
 	"shuffle(2)|ans|crc32c";

@@ -34,6 +34,7 @@ pipelines=("ans=ans;ans(dtype=<f4);ans(dtype=bfloat16);ans(dtype=<i8)"
 	"bitcomp=$bits" "cascaded=$runs"
 	"filters=shuffle(4);shuffle(5);shuffle(12);split(2);zigzag(<i4);delta(<i8);delta(u1)"
 	"sums=crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32"
+	"fused=shuffle(4)|lz4;shuffle(2)|snappy;split(8)|lz4;delta(<i4)|zigzag(<i4)|shuffle(4)"
 	"several=delta(<i4)|bitshuffle(4)|lz4|xxh64(start);shuffle(2)|ans|crc32c;byteswap(8)")
 
 sanitizer() {

@@ -40,6 +40,13 @@ typedef struct lade__gpu_work {
 	 * and 'dst' in 'src' when decoding, where 'dst' and 'dst_cap' are not looked at. */
 	bool in_place;
 	bool ignore_checksums; /* they are taken off, and not compared */
+	/* Of a decoder that unshuffles (lade__gpu_codec): 'dst' is scratch memory, from where what
+	 * was decoded goes to the addresses in 'to', elements of 'unshuffle' bytes, 2, 4 or 8, put
+	 * together again.  'partial' is the status of chunks that end with a part of an element;
+	 * LADE_OK: that stays.  unshuffle = 0: it is not wanted. */
+	uint32_t unshuffle;
+	lade_status partial;
+	lade__address to;
 } lade__gpu_work;
 
 typedef struct lade__gpu_codec {
@@ -71,6 +78,13 @@ typedef struct lade__gpu_codec {
 	 * NULL: 1.
 	 */
 	size_t (*join)(const lade_stage *stage, size_t count);
+
+	/* Of a decoder: it does what lade__gpu_work has of 'unshuffle'. */
+	bool unshuffles;
+
+	/* Of a filter's decoder: whether a codec's decoder can do for it what such 'count' stages
+	 * do, and if so, what 'work' must say.  NULL: no. */
+	bool (*unshuffle)(const lade_stage *stage, size_t count, lade__gpu_work *work);
 } lade__gpu_codec;
 
 /* The most bytes of an item that kernels are given: with what a codec adds to noise, at worst a

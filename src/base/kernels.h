@@ -35,6 +35,14 @@
 	X(SNAPPY_DECODE_TEAM8, snappy_decode, lade_snappy_decode_team8, 0) \
 	X(SNAPPY_DECODE_TEAM16, snappy_decode, lade_snappy_decode_team16, 80352) \
 	X(SNAPPY_SIZE, snappy_decode, lade_snappy_size, 0) \
+	X(LZ4_UNSHUFFLE_SOLO, lz4_unshuffle, lade_lz4_unshuffle_solo, 0) \
+	X(LZ4_UNSHUFFLE_TEAM4, lz4_unshuffle, lade_lz4_unshuffle_team4, 0) \
+	X(LZ4_UNSHUFFLE_TEAM8, lz4_unshuffle, lade_lz4_unshuffle_team8, 0) \
+	X(LZ4_UNSHUFFLE_TEAM16, lz4_unshuffle, lade_lz4_unshuffle_team16, 76256) \
+	X(SNAPPY_UNSHUFFLE_SOLO, snappy_unshuffle, lade_snappy_unshuffle_solo, 0) \
+	X(SNAPPY_UNSHUFFLE_TEAM4, snappy_unshuffle, lade_snappy_unshuffle_team4, 0) \
+	X(SNAPPY_UNSHUFFLE_TEAM8, snappy_unshuffle, lade_snappy_unshuffle_team8, 0) \
+	X(SNAPPY_UNSHUFFLE_TEAM16, snappy_unshuffle, lade_snappy_unshuffle_team16, 80352) \
 	X(LZ4_ENCODE, lz4_encode, lade_lz4_encode, 0) \
 	X(SNAPPY_ENCODE, snappy_encode, lade_snappy_encode, 0) \
 	X(LZ4_ENCODE_TEAM8, lz4_encode, lade_lz4_encode_team8, 73616) \

@@ -283,6 +283,22 @@ out:
 	return status;
 }
 
+/*
+ * Whether the decoder of step 'i' does the step behind it as well: its results are as large as
+ * those, and their room is the same, because slots have just that of the destinations.
+ */
+static bool takes_next(pipe *p, const steps *s, size_t i)
+{
+	const lade__route *route = p->route;
+	if (route->direction == LADE_ENCODE || i == 0 || !p->limit)
+		return false;
+	const lade__gpu_codec *codec = codec_at(p->engine, route, s->first[i]);
+	const lade__gpu_codec *next = codec_at(p->engine, route, s->first[i - 1]);
+	return codec->unshuffles && next->unshuffle &&
+	       next->unshuffle(&route->spec->stage[s->first[i - 1]], s->first[i] - s->first[i - 1],
+	                       &p->work);
+}
+
 static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error *err)
 {
 	if (t->count > INT32_MAX)
@@ -340,6 +356,14 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		p.work.stages = s.first[i + 1] - first;
 		p.work.dst = p.results[at].address;
 		p.work.dst_cap = p.results[at].cap;
+		if (takes_next(&p, &s, i)) {
+			at = s.first[i - 1];
+			last = ++step + 1 == s.count;
+			TRY(make_results(&p, at, err));
+			p.work.to = p.results[at].address;
+		} else {
+			p.work.unshuffle = 0;
+		}
 		p.work.dst_size = p.results[at].size;
 		p.work.status = last && t->status ? t->status
 		                : stages > 1      ? workspace + l.status
@@ -347,7 +371,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		p.work.in_place = is_view(route, at);
 		TRY(codec_at(engine, route, first)->enqueue(&p.work, err));
 		p.work.before = p.work.status;
-		p.work.src = p.work.dst;
+		p.work.src = p.results[at].address;
 		p.work.src_size = p.work.dst_size;
 	}
 out:

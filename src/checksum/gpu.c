@@ -328,8 +328,8 @@ static double cost(void *ctx, const lade_workload *workload)
 	return 8000 + (double)workload->total / RATE;
 }
 
-static const lade__gpu_codec encode_codec = {workspace, encode, NULL, NULL};
-static const lade__gpu_codec decode_codec = {workspace, decode, NULL, NULL};
+static const lade__gpu_codec encode_codec = {workspace, encode, NULL, NULL, false, NULL};
+static const lade__gpu_codec decode_codec = {workspace, decode, NULL, NULL, false, NULL};
 
 #define LADE_X(NAME, value, text, bytes) \
 	[2 * (value)-2] = LADE__GPU_RECORD(text, LADE_ENCODE, encode_codec, cost), \

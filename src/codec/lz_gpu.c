@@ -21,15 +21,17 @@ typedef struct shape {
 	unsigned most;
 } shape;
 
-#define DECODER(codec, crew)                                                                   \
+#define DECODER(codec, what, crew)                                                             \
 	{                                                                                      \
-		{LADE__KERNEL_##codec##_DECODE_TEAM16, 512, 1, crew, 2},                       \
-		{LADE__KERNEL_##codec##_DECODE_TEAM8, 256, 1, 0, 4},                           \
-		{LADE__KERNEL_##codec##_DECODE_TEAM4, 128, 1, 0, 12},                          \
-		{LADE__KERNEL_##codec##_DECODE_SOLO, 128, 4, 0, 0},                            \
+		{LADE__KERNEL_##codec##_##what##_TEAM16, 512, 1, crew, 2},                     \
+		{LADE__KERNEL_##codec##_##what##_TEAM8, 256, 1, 0, 4},                         \
+		{LADE__KERNEL_##codec##_##what##_TEAM4, 128, 1, 0, 12},                        \
+		{LADE__KERNEL_##codec##_##what##_SOLO, 128, 4, 0, 0},                          \
 	}
-static const shape lz4_decoder[] = DECODER(LZ4, 76256);
-static const shape snappy_decoder[] = DECODER(SNAPPY, 80352);
+static const shape lz4_decoder[] = DECODER(LZ4, DECODE, 76256);
+static const shape snappy_decoder[] = DECODER(SNAPPY, DECODE, 80352);
+static const shape lz4_unshuffle[] = DECODER(LZ4, UNSHUFFLE, 76256);
+static const shape snappy_unshuffle[] = DECODER(SNAPPY, UNSHUFFLE, 80352);
 
 #define ENCODER(codec)                                                                         \
 	{                                                                                      \
@@ -59,7 +61,7 @@ static const shape *choose(const lade__gpu_work *work, const shape *s)
 }
 
 /* 'option' is the kernel's second argument; NULL: it has none. */
-static lade_status launch(const lade__gpu_work *work, const shape *shapes, const uint32_t *option,
+static lade_status launch(const lade__gpu_work *work, const shape *shapes, const void *option,
                           lade_error *err)
 {
 	const shape *s = choose(work, shapes);
@@ -71,14 +73,27 @@ static lade_status launch(const lade__gpu_work *work, const shape *shapes, const
 	                              err);
 }
 
+/* struct lade_lz_unshuffle of cuda/unshuffle.cuh. */
+typedef struct unshuffle {
+	lade__address dst;
+	uint32_t size, partial;
+} unshuffle;
+
+static lade_status decode(const lade__gpu_work *work, const shape *plain, const shape *shuffled,
+                          lade_error *err)
+{
+	unshuffle u = {work->to, work->unshuffle, (uint32_t)work->partial};
+	return u.size ? launch(work, shuffled, &u, err) : launch(work, plain, NULL, err);
+}
+
 static lade_status lz4_decode(const lade__gpu_work *work, lade_error *err)
 {
-	return launch(work, lz4_decoder, NULL, err);
+	return decode(work, lz4_decoder, lz4_unshuffle, err);
 }
 
 static lade_status snappy_decode(const lade__gpu_work *work, lade_error *err)
 {
-	return launch(work, snappy_decoder, NULL, err);
+	return decode(work, snappy_decoder, snappy_unshuffle, err);
 }
 
 static lade_status lz4_sizes(const lade__gpu_work *work, lade_error *err)
@@ -149,10 +164,18 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static const lade__gpu_codec lz4_decode_codec = {workspace, lz4_decode, lz4_sizes, NULL};
-static const lade__gpu_codec snappy_decode_codec = {workspace, snappy_decode, snappy_sizes, NULL};
-static const lade__gpu_codec lz4_encode_codec = {workspace, lz4_encode, NULL, NULL};
-static const lade__gpu_codec snappy_encode_codec = {workspace, snappy_encode, NULL, NULL};
+static const lade__gpu_codec lz4_decode_codec = {.workspace = workspace,
+                                                  .enqueue = lz4_decode,
+                                                  .sizes = lz4_sizes,
+                                                  .unshuffles = true};
+static const lade__gpu_codec snappy_decode_codec = {.workspace = workspace,
+                                                  .enqueue = snappy_decode,
+                                                  .sizes = snappy_sizes,
+                                                  .unshuffles = true};
+static const lade__gpu_codec lz4_encode_codec = {.workspace = workspace,
+                                                  .enqueue = lz4_encode};
+static const lade__gpu_codec snappy_encode_codec = {.workspace = workspace,
+                                                  .enqueue = snappy_encode};
 
 #define RECORD(codec, way, verb) \
 	const lade_implementation lade__##codec##_##verb##_gpu = \

@@ -465,9 +465,19 @@ static __device__ __forceinline__ uint32_t lade_lz_warp()
 	return __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
 }
 
+/* What becomes of a chunk that has been decoded: nothing more. */
+struct lade_lz_plain {
+	template <int W>
+	__device__ __forceinline__ uint32_t done(const lade_gpu_chunk &, uint32_t, uint32_t, uint32_t,
+	                                         uint32_t) const
+	{
+		return LADE_GPU_OK;
+	}
+};
+
 /* Map: block = WARPS warps, warp = one chunk at a time.  Shared: a team of one for each. */
-template <class F, int WARPS>
-static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch)
+template <class F, int WARPS, class D = lade_lz_plain>
+static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch, D then = D())
 {
 	typedef lade_lz_team<F, 1> team_of_one;
 	LADE_SHARED(team_of_one, shared, [WARPS]);
@@ -487,6 +497,8 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_chunk<F, 1>(t, c, 0, lane, &size);
+		if (status == LADE_GPU_OK)
+			status = then.template done<1>(c, i, size, 0, lane);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
 		__syncwarp();
@@ -497,9 +509,9 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 
 /* Map: block = one chunk at a time, warp = every WARPS-th segment of its source.  Shared: the
  * team's, at 't'. */
-template <class F, int WARPS>
+template <class F, int WARPS, class D = lade_lz_plain>
 static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS> *t,
-                                                          const lade_gpu_batch &batch)
+                                                          const lade_gpu_batch &batch, D then = D())
 {
 	uint32_t lane = lade_lane(), warp = lade_lz_warp();
 	lade_lz_tables_init(&t->tables[warp], lane);
@@ -517,6 +529,8 @@ static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS>
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_chunk<F, WARPS>(t, c, warp, lane, &size);
+		if (status == LADE_GPU_OK)
+			status = then.template done<WARPS>(c, i, size, warp, lane);
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, size);
 		if (!batch.next)

@@ -115,6 +115,18 @@ static filters filters_of(const lade__gpu_work *work, bool encode)
 	return f;
 }
 
+/* A decoder can undo a shuffle of bytes alone. */
+static bool unshuffle(const lade_stage *stage, size_t count, lade__gpu_work *work)
+{
+	lade__gpu_work own = {.stage = stage, .stages = count};
+	filters f = filters_of(&own, false);
+	if (count > 1 || f.rows != ROWS_BYTES || (f.size != 2 && f.size != 4 && f.size != 8))
+		return false;
+	work->unshuffle = f.size;
+	work->partial = (lade_status)f.partial;
+	return true;
+}
+
 /* A kernel whose warps take tiles. */
 static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, filters f,
                           lade_error *err)
@@ -242,8 +254,8 @@ static double delta_cost(void *ctx, const lade_workload *workload)
 /* ---- records -------------------------------------------------------------------------------- */
 
 #define RECORD(filter, DIRECTION, way, workspace_fn, cost_fn) \
-	static const lade__gpu_codec filter##_##way##_codec = {workspace_fn, filter_##way, NULL, \
-	                                                       join}; \
+	static const lade__gpu_codec filter##_##way##_codec = { \
+		workspace_fn, filter_##way, NULL, join, false, unshuffle}; \
 	const lade_implementation lade__filter_##filter##_##way##_gpu = \
 		LADE__GPU_RECORD(#filter, DIRECTION, filter##_##way##_codec, cost_fn);
 #define RECORDS(filter, workspace_fn, cost_fn) \

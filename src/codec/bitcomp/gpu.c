@@ -151,8 +151,8 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1900;
 }
 
-static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL};
-static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL};
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL, false, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL, false, NULL};
 
 #define RECORD(DIRECTION, way) \
 	const lade_implementation lade__bitcomp_##way##_gpu = \

@@ -98,8 +98,8 @@ static double encode_cost(void *ctx, const lade_workload *work)
 	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (alone > all ? alone : all);
 }
 
-static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL};
-static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL};
+static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL, false, NULL};
+static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL, false, NULL};
 
 #define RECORD(way, verb) \
 	const lade_implementation lade__cascaded_##verb##_gpu = \
