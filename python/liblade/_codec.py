@@ -123,7 +123,8 @@ class Codec(_lade.CodecBase):
         works when where="device".
     threads: that a call uses at most; 0: as many as the process may run.
     strict: LZ4 and Snappy are taken only as their formats' texts have them (docs/verdicts.md).
-    where: "host" or "device" does the work; "auto": whichever is done first.
+    where: "host" or "device" does the work; "auto": whichever is done first.  NVCOMP_NATIVE is
+        encoded on a device only from its memory to its memory, and else by the host.
     decompress_backend, use_de_sort, execution_policy, states_per_lane, histogram_reduction_log2,
         max_sub_chunk_count, skip_validate: nvCOMP's; looked at, and without effect here.
 
@@ -282,23 +283,33 @@ class Codec(_lade.CodecBase):
         if direction not in ("encode", "decode"):
             raise ValueError(f"direction is {direction!r}, it can be 'encode' or 'decode'")
         place = "host"
-        if isinstance(source, int):
-            size = source
+        if hasattr(source, "__index__") and not hasattr(source, "__len__"):
+            size = integer("source", source)
         else:
             many = isinstance(source, (list, tuple, _lade.BatchArray))
+            if many and not len(source):
+                raise ValueError("source is an empty list: there is nothing to explain")
             first = _lade.as_array(source[0] if many else source)
             place = first.place
             count = (len(source) if many else 1) if count is None else count
             size = first.buffer_size
             if direction == "decode":
                 size = self.get_uncomp_buffer_size(first)
+        count = 1 if count is None else integer("count", count)
+        for name, value, least, most in (
+            ("source", size, 0, (1 << 63) - 1),
+            ("count", count, 1, 1 << 24),
+            ("device_id", integer("device_id", device_id), 0, (1 << 31) - 1),
+        ):
+            if not least <= value <= most:
+                raise ValueError(f"{name} is {value}, it can be from {least} to {most}")
         src, dst = source_place or place, destination_place or place
         for name in (src, dst):
             if name not in kinds:
                 raise ValueError(f"place {name!r}, it can be {', '.join(kinds)}")
         rows = self._explain(
             size,
-            count or 1,
+            count,
             direction == "encode",
             kinds.index(src),
             kinds.index(dst),

@@ -116,7 +116,7 @@ class BatchArray:
     def __getitem__(self, key: slice, /) -> BatchArray: ...
 
 type _Many = list[Any] | tuple[Any, ...] | BatchArray
-type _Range = tuple[int, int | None]
+type _Range = tuple[SupportsIndex, SupportsIndex | None]
 
 @disjoint_base
 class CodecBase:
@@ -147,7 +147,7 @@ class CodecBase:
     def encode(
         self,
         array: _Many,
-        out: _Many | None = None,
+        out: Any = None,
         compression_config: Any = None,
         *,
         errors: Literal["raise"] | None = None,
@@ -157,7 +157,7 @@ class CodecBase:
     def encode(
         self,
         array: _Many,
-        out: _Many | None = None,
+        out: Any = None,
         compression_config: Any = None,
         *,
         errors: Literal["return"],
@@ -185,7 +185,7 @@ class CodecBase:
         self,
         src: _Many,
         data_type: Any = "",
-        out: _Many | None = None,
+        out: Any = None,
         decompression_config: Any = None,
         *,
         errors: Literal["raise"] | None = None,
@@ -198,7 +198,7 @@ class CodecBase:
         self,
         src: _Many,
         data_type: Any = "",
-        out: _Many | None = None,
+        out: Any = None,
         decompression_config: Any = None,
         *,
         errors: Literal["return"],
@@ -230,13 +230,13 @@ class CodecBase:
         element_range: _Range | None = None,
     ) -> Array | Error: ...
     @overload
-    def encode_into(self, src: _Many, out: _Many) -> list[int]:
+    def encode_into(self, src: _Many, out: Any) -> list[int]:
         """Encodes into memory that is there, and gives the count of bytes."""
     @overload
     def encode_into(self, src: Any, out: Any) -> int: ...
     @overload
     def decode_into(
-        self, src: _Many, out: _Many, *, byte_range: _Range | None = None
+        self, src: _Many, out: Any, *, byte_range: _Range | None = None
     ) -> list[int]:
         """Decodes into memory that is there, and gives the count of bytes."""
     @overload

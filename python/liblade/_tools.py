@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -118,10 +119,12 @@ def suggest(
 
     Raises ValueError for an empty array and for options that cannot be.
     """
-    if chunk_size < 16 or sample_size < 16 or seconds <= 0 or bandwidth <= 0 or threads < 0:
+    sizes = chunk_size >= 16 and sample_size >= 16 and threads >= 0
+    if not (sizes and 0 < seconds < math.inf and 0 < bandwidth < math.inf):
         raise ValueError(
             f"chunk_size {chunk_size} and sample_size {sample_size} (16 or more), threads {threads}"
-            f" (not negative), seconds {seconds} or bandwidth {bandwidth} (more than 0) cannot be"
+            f" (not negative), seconds {seconds} or bandwidth {bandwidth} (above 0, finite) cannot"
+            " be"
         )
     array = _lade.as_array(source)
     if array.place == "device":

@@ -743,6 +743,10 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		} else {
 			work->items[i].dst = (lade_span){table->pieces[i].data,
 			                                 table->pieces[i].size, table->place};
+			if (!apart(work, i)) {
+				py_blame("out", i);
+				goto out;
+			}
 		}
 	}
 	go(call, work);

@@ -179,24 +179,38 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 	return true;
 }
 
+/* One end of a range: an integer of any type. */
+static bool read_end(const char *name, PyObject *given, unsigned long long *end)
+{
+	PyObject *number = PyNumber_Index(given);
+
+	if (!number) {
+		if (PyErr_ExceptionMatches(PyExc_TypeError))
+			PyErr_Format(PyExc_TypeError, "%s: %R is no integer", name, given);
+		return false;
+	}
+	*end = PyLong_AsUnsignedLongLong(number);
+	if (PyErr_Occurred())
+		PyErr_Format(PyExc_ValueError, "%s: %S is below 0 or too large", name, number);
+	Py_DECREF(number);
+	return !PyErr_Occurred();
+}
+
 /* (start, stop) in units of 'unit' bytes; stop None: to the end. */
 static bool read_range(const char *name, PyObject *range, size_t unit, py_call *call)
 {
+	const unsigned long long most = ULLONG_MAX / 2 / unit;
 	PyObject *start, *stop;
-	unsigned long long from, to;
+	unsigned long long from, to = most;
 
 	if (!PyTuple_Check(range) || !PyArg_ParseTuple(range, "OO", &start, &stop)) {
 		PyErr_Clear();
 		PyErr_Format(PyExc_TypeError, "%s: a tuple (start, stop) is wanted", name);
 		return false;
 	}
-	from = PyLong_AsUnsignedLongLong(start);
-	if (PyErr_Occurred())
+	if (!read_end(name, start, &from) || (stop != Py_None && !read_end(name, stop, &to)))
 		return false;
-	to = stop == Py_None ? ULLONG_MAX / 2 : PyLong_AsUnsignedLongLong(stop);
-	if (PyErr_Occurred())
-		return false;
-	if (from >= to || to > ULLONG_MAX / 2 || from > ULLONG_MAX / 2 / unit) {
+	if (from >= to || to > most) {
 		PyErr_Format(PyExc_ValueError, "%s: %llu to %llu is empty or too large", name, from,
 		             to);
 		return false;
@@ -313,7 +327,7 @@ static PyObject *codec_decode(PyObject *self, PyObject *const *args, Py_ssize_t 
 	if (in[5] && in[5] != Py_None && !read_range("byte_range", in[5], 1, &call))
 		return NULL;
 	if (in[6] && in[6] != Py_None) {
-		if (call.range_off || call.range_size) {
+		if (in[5] && in[5] != Py_None) {
 			PyErr_SetString(PyExc_ValueError,
 			                "byte_range and element_range cannot both be given");
 			return NULL;
@@ -348,12 +362,24 @@ static PyObject *codec_decode_into(PyObject *self, PyObject *const *args, Py_ssi
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
+/* A count of bytes: an integer of any type, those of numpy's among them that have memory, too. */
+static bool is_size(PyObject *source)
+{
+	return PyLong_Check(source) || (PyIndex_Check(source) && !PySequence_Check(source));
+}
+
 static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 {
 	size_t size;
 
-	if (PyLong_Check(source)) {
-		size = PyLong_AsSize_t(source);
+	if (is_size(source)) {
+		PyObject *number = PyNumber_Index(source);
+		if (!number)
+			return false;
+		size = PyLong_AsSize_t(number);
+		if (PyErr_Occurred())
+			PyErr_Format(PyExc_ValueError, "an array cannot have %S bytes", number);
+		Py_DECREF(number);
 		if (PyErr_Occurred())
 			return false;
 	} else {
@@ -373,6 +399,30 @@ static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 	return true;
 }
 
+/* The exception that is set tells which of several it is of. */
+static void name_item(Py_ssize_t i)
+{
+	PyObject *exception = PyErr_GetRaisedException(), *message, *status, *offset, *named = NULL;
+	bool ours = PyObject_HasAttrString(exception, "status");
+
+	if (ours) {
+		message = PyUnicode_FromFormat("item %zd: %S", i, exception);
+		status = PyObject_GetAttrString(exception, "status");
+		offset = PyObject_GetAttrString(exception, "offset");
+		if (message && status && offset)
+			named = PyObject_CallFunction((PyObject *)Py_TYPE(exception), "OOOn",
+			                              message, status, offset, i);
+		Py_XDECREF(message);
+		Py_XDECREF(status);
+		Py_XDECREF(offset);
+		PyErr_Clear();
+	}
+	PyErr_SetRaisedException(named ? named : Py_NewRef(exception));
+	Py_DECREF(exception);
+	if (!ours)
+		py_blame("item", (size_t)i);
+}
+
 /* What 'ask' says of one source, or a list of what it says of each of several. */
 static PyObject *size_of_each(py_codec *codec, PyObject *source,
                               PyObject *(*ask)(py_codec *codec, PyObject *source))
@@ -389,6 +439,8 @@ static PyObject *size_of_each(py_codec *codec, PyObject *source,
 	list = PyList_New(count);
 	for (Py_ssize_t i = 0; list && i < count; i++) {
 		PyObject *one = ask(codec, PyTuple_GetItem(items, i));
+		if (!one)
+			name_item(i);
 		if (!one || PyList_SetItem(list, i, one))
 			Py_CLEAR(list);
 	}
@@ -559,7 +611,8 @@ static PyMethodDef methods[] = {
          "Decodes one array, a list of them, or a BatchArray.\n\n"
          "src: encoded bytes, anything with memory.\n"
          "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has.\n"
-         "out: writable memory for each result; on the host with any strides.\n"
+         "out: writable memory for each result, apart from the others' and from the source;\n"
+         "    on the host with any strides.\n"
          "decompression_config: sizes that are known, for formats that do not tell them.\n"
          "errors: 'raise' the first item's, or 'return' an exception in the item's place; both\n"
          "    wait.  None raises, and for a result on a device when that is waited for.\n"

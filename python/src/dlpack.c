@@ -192,6 +192,12 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 		return NULL;
 	array = from_capsule(st, capsule);
 	Py_DECREF(capsule);
+	if (array && array->place.kind == LADE_DEVICE && Py_TYPE(object) == st->array_type) {
+		/* One of ours: what became of it is told here, too. */
+		const py_array *from = (const py_array *)object;
+		py_array_tie(array, from->results, from->result, false);
+		array->batched = from->batched;
+	}
 	if (array && type == DL_CUDA)
 		array->stream = stream;
 	return array;

@@ -132,6 +132,62 @@ def test_configs_that_are_no_configs():
         assert got[0].tobytes() == X.tobytes() and isinstance(got[1], liblade.InputError)
 
 
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_ranges_whose_bytes_pass_64_bits(kind):
+    codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+    encoded = codec.encode(X)
+    for start, stop in ((0, 2**62), (0, 2**62 + 1), (10, 2**62 + 11), (0, 2**63 - 1),
+                        (2**61, None)):
+        with pytest.raises(ValueError, match=f"element_range: {start} to .* too large"):
+            codec.decode(encoded, "<i4", element_range=(start, stop))
+
+
+@pytest.mark.parametrize("given, error, match", [
+    ((-5, 10), ValueError, "byte_range: -5 is below 0"),
+    ((0, 2**70), ValueError, f"byte_range: {2**70} is below 0 or too large"),
+    ((0.5, 2), TypeError, "byte_range: 0.5 is no integer"),
+    ((None, 2), TypeError, "byte_range: None is no integer"),
+])  # fmt: skip
+def test_ranges(given, error, match):
+    encoded = LZ4.encode(X)
+    with pytest.raises(error, match=match):
+        LZ4.decode(encoded, byte_range=given)
+    with pytest.raises(error, match=match):
+        LZ4.decode_into(encoded, bytearray(4000), byte_range=given)
+    with pytest.raises(ValueError, match="both"):
+        LZ4.decode(encoded, byte_range=(0, None), element_range=(0, 1))
+    part = LZ4.decode(encoded, byte_range=(np.int64(4), np.uint8(12)))
+    assert part.tobytes() == X.tobytes()[4:12]
+
+
+def test_sizes():
+    for bad in (-1, 2**64):
+        for call in (LZ4.get_max_comp_buffer_size, LZ4.compression_config):
+            with pytest.raises(ValueError, match=f"an array cannot have {bad} bytes"):
+                call(bad)
+    want = LZ4.get_max_comp_buffer_size(4000)
+    assert LZ4.get_max_comp_buffer_size(np.int32(4000)) == want
+    assert LZ4.get_max_comp_buffer_size(np.array(4000)) == LZ4.get_max_comp_buffer_size(8)
+    codec = Codec(algorithm="LZ4")
+    with pytest.raises(liblade.CorruptError, match=r"item 1: not a \.lade frame") as e:
+        codec.get_uncomp_buffer_size([codec.encode(X), b"no"])
+    assert (e.value.index, e.value.status) == (1, "LADE_E_CORRUPT")
+    with pytest.raises(TypeError, match="item 1: .*no memory to share"):
+        codec.decompression_config([codec.encode(X), 5])
+
+
+@pytest.mark.parametrize("source, kwargs, match", [
+    ([], {}, "source is an empty list"), (-1, {}, "source is -1, it can be from 0"),
+    (2**80, {}, f"source is {2**80}"), (9, {"count": 0}, "count is 0, it can be from 1 to"),
+    (9, {"count": -1}, "count is -1"), (9, {"device_id": -1}, "device_id is -1"),
+    (9, {"device_id": 2**31}, "device_id is 2147483648"), (9, {"direction": "up"}, "is 'up'"),
+])  # fmt: skip
+def test_explain(source, kwargs, match):
+    with pytest.raises(ValueError, match=match):
+        LZ4.explain(source, **kwargs)
+    assert LZ4.explain(np.int64(2**20)) == LZ4.explain(2**20) != LZ4.explain(8)
+
+
 @pytest.mark.parametrize("kwargs, error, match", [
     ({"level": 3.5}, TypeError, "level is 3.5, an integer"),
     ({"level": True}, TypeError, "level is True"),

@@ -165,6 +165,15 @@ def test_source_and_destination_must_be_apart(algorithm, kind):
         with pytest.raises(ValueError, match="overlaps the source"):
             call()
     assert a.tobytes() == before
+    room = np.zeros(200000, "u1")
+    room[:a.buffer_size] = np.asarray(a)
+    sources = liblade.as_arrays(room, [0, 0], [a.buffer_size] * 2)
+    for places in ([a.buffer_size // 2, 100000], [150000, a.buffer_size - 1]):
+        outs = liblade.as_arrays(room, places, [len(TEXT)] * 2)
+        for call in (lambda: codec.decode(sources, out=outs),
+                     lambda: codec.decode_into(sources, outs)):
+            with pytest.raises(ValueError, match=f"out {places[0] > 1e5:d}: .*overlaps the source"):
+                call()
     room = np.zeros(100000, "u1")
     size = codec.encode_into(TEXT, room)
     assert codec.decode_into(room[:size], room[size:]) == len(TEXT)

@@ -105,6 +105,9 @@ def test_failures_are_told_each_time(stream):
         for read in readings(result) * 2:
             with pytest.raises(liblade.CorruptError, match="^lz4: .* the device says") as e:
                 read()
+            for same in (lambda r: r[:5], liblade.as_array, liblade.from_dlpack):
+                with pytest.raises(liblade.CorruptError, match="the device says"):
+                    same(result).cpu()
             assert e.value.index is None and e.value.status.startswith("LADE_E_")
     with pytest.raises(liblade.CorruptError):
         out.cpu()  # the destination itself tells, too

@@ -48,6 +48,7 @@ def test_refused():
         liblade.suggest(b"abc", "q9")
     with pytest.raises(TypeError, match="no memory to share"):
         liblade.suggest(3)
-    for bad in ({"seconds": 0}, {"chunk_size": 3}, {"bandwidth": -1}, {"threads": -1}):
+    for bad in ({"seconds": 0}, {"chunk_size": 3}, {"bandwidth": -1}, {"threads": -1},
+                {"seconds": float("nan")}, {"seconds": float("inf")}, {"bandwidth": float("nan")}):
         with pytest.raises(ValueError, match="cannot be"):
             liblade.suggest(b"abc", **bad)

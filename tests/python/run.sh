@@ -22,6 +22,7 @@ if there mypy; then
 	(
 		cd "$build"
 		"$venv/mypy" --config-file="$config" -p liblade
+		"$venv/mypy" --config-file="$config" "${config%/*}/python/tests/typed_calls.py"
 		"$venv/python" -m mypy.stubtest --mypy-config-file="$config" liblade \
 			--allowlist "$allow" --ignore-unused-allowlist
 	)

@@ -1,0 +1,41 @@
+"""The types of calls that documents show: mypy reads this (tests/python/run.sh), nobody runs it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import io
+from typing import assert_type
+
+import liblade
+from liblade import Array, BatchArray, Codec, Error
+
+codec = Codec(algorithm="LZ4", bitstream_kind=liblade.BitstreamKind.RAW)
+x = bytearray(4000)
+rows = memoryview(x).cast("B", (4, 1000))
+
+one = codec.encode(x)
+many = codec.encode([x, x])
+assert_type(one, Array)
+assert_type(many, BatchArray)
+assert_type(codec.encode(x, errors="return"), Array | Error)
+assert_type(codec.encode([x], errors="return"), list[Array | Error])
+assert_type(codec.decode(one, "<i4", x), Array)
+assert_type(codec.decode(many, "<i4", [x, x]), BatchArray)
+assert_type(codec.decode(many, "<i4", many), BatchArray)
+assert_type(codec.decode((x, x), out=rows), BatchArray)
+assert_type(codec.decode(many, out=rows, errors="return"), list[Array | Error])
+assert_type(codec.decode(one, "<i4", element_range=(3, None)), Array)
+assert_type(codec.decode_into(one, x), int)
+assert_type(codec.decode_into(many, rows), list[int])
+assert_type(codec.encode_into(many, rows), list[int])
+assert_type(many[0], Array)
+assert_type(many[1:], BatchArray)
+assert_type(codec.get_max_comp_buffer_size(4000), int)
+with liblade.open(io.BytesIO(), "wb", format="gz") as writer:
+    assert_type(writer.write(x), int)
+with liblade.open(io.BytesIO()) as reader:
+    assert_type(reader.read(), bytes)
+    assert_type(reader.info.shape, tuple[int, ...] | None)
+found = liblade.suggest(x).between
+if found:
+    assert_type(found.pipeline, str)
