@@ -22,9 +22,11 @@ class CudaStream:
 
     @classmethod
     def borrow(cls, cuda_stream: int | Any, device_idx: int = -1) -> CudaStream:
-        """A stream that is somebody else's: its handle, or an object with 'ptr'."""
+        """A stream that is somebody else's: its handle, or CuPy's, torch's or numba's object."""
+        from . import _lade
+
         self = cls.__new__(cls)
-        self._ptr = int(getattr(cuda_stream, "ptr", cuda_stream))
+        self._ptr = _lade._stream_handle(cuda_stream)
         self._device = device_idx
         self._owner = None
         return self

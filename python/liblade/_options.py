@@ -255,6 +255,10 @@ def pipeline_text(
             raise ValueError(f"{keyword} is an option of {owners}, not of {name or 'this'}")
     if isinstance(filters, str):
         raise TypeError("filters: a list of texts is wanted, this is one text")
+    filters = list(filters or ())
+    for one in filters:
+        if not isinstance(one, str):
+            raise TypeError(f"filters: {one!r} is no text")
     typed = data_type is not None and not (isinstance(data_type, str) and not data_type)
     element = _type_text(data_type) if typed else None
     order = member("bitshuffle_mode", BitshuffleMode, bitshuffle_mode)
@@ -264,7 +268,7 @@ def pipeline_text(
             f"data_type is an option of {owners} and {_title(_TYPED[-1])}, and of "
             f"bitshuffle_mode, not of {name or 'this'}"
         )
-    stages = list(filters or ())
+    stages = filters
     stages += _bitshuffle(order, _ELEMENTS[element] if element else 1)
     if not name:
         if stages or level is not None:

@@ -18,6 +18,49 @@ static py_state *state_of(PyTypeObject *type)
 	return NULL;
 }
 
+/* What stands in a stream object of another package; NULL without an exception: no such thing. */
+static PyObject *attribute(PyObject *object, const char *name)
+{
+	PyObject *value = PyObject_GetAttrString(object, name), *inner;
+
+	if (!value) {
+		if (PyErr_ExceptionMatches(PyExc_AttributeError))
+			PyErr_Clear();
+		return NULL;
+	}
+	if (PyCallable_Check(value)) {
+		inner = PyObject_CallNoArgs(value);
+	} else if (!PyIndex_Check(value) && PyObject_HasAttrString(value, "value")) {
+		/* A pointer of ctypes, which says None for 0. */
+		inner = PyObject_GetAttrString(value, "value");
+		if (inner == Py_None) {
+			Py_DECREF(inner);
+			inner = PyLong_FromLong(0);
+		}
+	} else {
+		return value;
+	}
+	Py_DECREF(value);
+	return inner;
+}
+
+/* The handle of a stream of liblade's or CuPy's, of any that has the protocol of CUDA's own
+ * packages (a version and the handle), of torch's and numba's. */
+static PyObject *stream_handle(PyObject *stream)
+{
+	static const char *const names[] = {"ptr", "__cuda_stream__", "cuda_stream", "handle"};
+	PyObject *handle = NULL, *pair;
+
+	for (size_t i = 0; !handle && !PyErr_Occurred() && i < 4; i++)
+		handle = attribute(stream, names[i]);
+	if (!handle || !PyTuple_Check(handle))
+		return handle;
+	pair = handle;
+	handle = Py_XNewRef(PyTuple_GetItem(pair, 1));
+	Py_DECREF(pair);
+	return handle;
+}
+
 bool py_stream_arg(PyObject *object, uintptr_t *stream)
 {
 	PyObject *number;
@@ -28,12 +71,13 @@ bool py_stream_arg(PyObject *object, uintptr_t *stream)
 		*stream = 0;
 		return true;
 	}
-	number = PyLong_Check(object) ? Py_NewRef(object) : PyObject_GetAttrString(object, "ptr");
+	number = PyLong_Check(object) ? Py_NewRef(object) : stream_handle(object);
 	if (!number) {
-		if (PyErr_ExceptionMatches(PyExc_AttributeError))
+		if (!PyErr_Occurred())
 			PyErr_Format(PyExc_TypeError,
 			             "cuda_stream: %R is no stream: neither an integer nor an "
-			             "object with 'ptr'",
+			             "object with 'ptr', '__cuda_stream__', 'cuda_stream' or "
+			             "'handle'",
 			             object);
 		return false;
 	}

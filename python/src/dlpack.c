@@ -352,21 +352,30 @@ static bool order(py_array *array, PyObject *stream)
 	                                 number <= 2 ? 0 : (uintptr_t)number, array->stream);
 }
 
+/* An argument that is None, or two integers in a tuple. */
+static bool read_pair(const char *name, PyObject *pair, int *first, int *second)
+{
+	if (pair == Py_None)
+		return true;
+	if (PyTuple_Check(pair) && PyArg_ParseTuple(pair, "ii", first, second))
+		return true;
+	PyErr_Format(PyExc_TypeError, "DLPack: %s is %R, two integers in a tuple are wanted", name,
+	             pair);
+	return false;
+}
+
 PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_version,
                           PyObject *dl_device, PyObject *copy)
 {
-	bool versioned = false, copied = false;
-	int type, id, want_type = 0, want_id = 0;
-	long major, minor;
+	bool versioned, copied = false;
+	int type, id, want_type = 0, want_id = 0, major = 0, minor = 0;
 	py_array *out = NULL;
 	PyObject *capsule;
 
-	if (max_version != Py_None) {
-		if (!PyTuple_Check(max_version) ||
-		    !PyArg_ParseTuple(max_version, "ll", &major, &minor))
-			return NULL;
-		versioned = major >= 1;
-	}
+	if (!read_pair("max_version", max_version, &major, &minor) ||
+	    !read_pair("dl_device", dl_device, &want_type, &want_id))
+		return NULL;
+	versioned = major >= 1;
 	if (!py_array_sized(array))
 		return NULL;
 	py_dlpack_device(array->place, &type, &id);
@@ -375,16 +384,11 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 		                "DLPack: a stream was given for an array on the host");
 		return NULL;
 	}
-	if (dl_device != Py_None) {
-		if (!PyTuple_Check(dl_device) ||
-		    !PyArg_ParseTuple(dl_device, "ii", &want_type, &want_id))
-			return NULL;
-		if ((want_type != type || want_id != id) && want_type != DL_CPU &&
-		    want_type != DL_CUDA) {
-			PyErr_Format(PyExc_BufferError, "DLPack: device type %d is not supported",
-			             want_type);
-			return NULL;
-		}
+	if (dl_device != Py_None && (want_type != type || want_id != id) && want_type != DL_CPU &&
+	    want_type != DL_CUDA) {
+		PyErr_Format(PyExc_BufferError, "DLPack: device type %d is not supported",
+		             want_type);
+		return NULL;
 	}
 	/* The old struct cannot tell that memory is read-only. */
 	if (array->readonly && !versioned && copy == Py_False) {

@@ -270,6 +270,15 @@ static PyObject *stream_wait(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+/* The handle of any stream. */
+static PyObject *stream_handle(PyObject *module, PyObject *object)
+{
+	uintptr_t stream;
+
+	(void)module;
+	return py_stream_arg(object, &stream) ? PyLong_FromSize_t(stream) : NULL;
+}
+
 /* The algorithms: (name, kind, document) of each. */
 static PyObject *algorithms(PyObject *module, PyObject *unused)
 {
@@ -379,6 +388,7 @@ static PyMethodDef functions[] = {
 	{"_cuda_version", cuda_version, METH_NOARGS, NULL},
 	{"_stream_new", stream_new, METH_VARARGS, NULL},
 	{"_stream_wait", stream_wait, METH_VARARGS, NULL},
+	{"_stream_handle", stream_handle, METH_O, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
 	{"_suggest", py_suggest, METH_VARARGS, NULL},

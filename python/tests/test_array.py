@@ -240,6 +240,10 @@ def test_dlpack_out():
         as_array(np.zeros(3, ">i2")).__dlpack__()
     with pytest.raises(TypeError):
         a.__dlpack__(None)
+    for name in ("max_version", "dl_device"):
+        for bad in (5, (1,), (1, "x"), [1, 0]):
+            with pytest.raises(TypeError, match=f"{name} is .*, two integers in a tuple"):
+                a.__dlpack__(**{name: bad})
 
 
 def test_dlpack_capsules_leave_nothing():

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import ctypes
 import inspect
 
 import pytest
@@ -165,6 +166,7 @@ def test_what_the_library_lacks(name):
     (dict(filters=["shuffle(4)"]), ValueError, "want an algorithm"),
     (dict(algorithm="LZ4", filters="shuffle(4)"), TypeError, "a list of texts"),
     (dict(algorithm="LZ4", filters=["shufle(4)"]), ValueError, "shufle"),
+    (dict(algorithm="LZ4", filters=[4]), TypeError, "filters: 4 is no text"),
     (dict(algorithm="LZ4", data_type="<i3"), ValueError, "'<i3' is not known"),
     (dict(algorithm="LZ4", data_type=7), TypeError, "no data type"),
     (dict(algorithm="LZ4", bitstream_kind=4), ValueError, "bitstream_kind is 4"),
@@ -257,7 +259,25 @@ def test_without_algorithm():
         Codec().decode(b"", errors="ignore")
 
 
+@pytest.mark.parametrize("name, value", [
+    ("ptr", 77), ("cuda_stream", 77), ("handle", 77), ("handle", ctypes.c_void_p(77)),
+    ("__cuda_stream__", (0, 77)), ("__cuda_stream__", lambda self: (0, 77)),
+])  # fmt: skip
+def test_streams_of_other_packages(name, value):
+    theirs = type("Stream", (), {name: value})()  # CuPy's, torch's, numba's, CUDA's own protocol
+    assert liblade.CudaStream.borrow(theirs).ptr == 77
+    Codec(algorithm="LZ4", cuda_stream=theirs)
+    assert liblade.as_array(b"abc", cuda_stream=theirs).tobytes() == b"abc"
+
+
 def test_streams_and_external_memory():
+    default = type("Stream", (), {"handle": ctypes.c_void_p(0)})()
+    assert liblade.CudaStream.borrow(default).is_special
+    for bad, error in ((-1, ValueError), (2**64, ValueError), (1.5, TypeError), ("x", TypeError),
+                       (type("s", (), {"ptr": 1.5})(), TypeError),
+                       (type("s", (), {"__cuda_stream__": (0,)})(), IndexError)):
+        with pytest.raises(error):
+            liblade.CudaStream.borrow(bad)
     s = liblade.CudaStream.borrow(0)
     assert s.ptr == 0 and s.is_special and s.device == -1
     assert liblade.CudaStream.borrow(s, 3).device == 3 and int(liblade.CudaStream.borrow(77)) == 77
