@@ -398,7 +398,9 @@ static void run_target(hostile *h, const target *t, counts *c)
 	                                .bitpack = h->block != 4096,
 	                                .tried = 0x104CF};
 	bool cascaded = t->family == CASCADED_STREAMS && t->what == DECODE;
-	void *arguments[] = {&batch, &h->elem, &h->msb, &h->block};
+	/* lade_filters of cuda/tile.cuh: rows of bits, 2, and nothing else. */
+	uint32_t bits[7] = {0, h->elem, 2, h->msb, h->block, 0, 0};
+	void *arguments[] = {&batch, bits, NULL};
 	if (cascaded) {
 		arguments[1] = &h->parts;
 		arguments[2] = &h->joined;

@@ -279,7 +279,7 @@ template <int ROW> LADE_DEVICE void lade_ans_put_row(uint32_t *to, uint32_t word
 /* The symbols of ROWS rows of the one coded plane, a word a row; EVERY symbols take at most 32
  * bits. */
 template <int ROWS, int EVERY>
-LADE_DEVICE void lade_ans_rows(const lade_ans_work &w, lade_ans_lane *me, uint32_t *word)
+LADE_DEVICE void lade_ans_rows(lade_ans_lane *me, uint32_t *word)
 {
 	uint32_t e[4 * ROWS];
 #pragma unroll
@@ -352,9 +352,9 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 #pragma unroll 1
 		for (; left >= 128; left -= 128, turn += 4, raw += 512, dst += 512 * W) {
 			if (w.bits <= 10)
-				lade_ans_rows<4, 3>(w, me, word);
+				lade_ans_rows<4, 3>(me, word);
 			else
-				lade_ans_rows<4, 2>(w, me, word);
+				lade_ans_rows<4, 2>(me, word);
 			if (W == 1) {
 				uint32_t *to = (uint32_t *)dst;
 				lade_ans_put_row<0>(to + turn % 32, word[0]);
@@ -375,7 +375,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 	if (W == 1 && alone) {
 #pragma unroll 1
 		for (; left >= 32; left -= 32, turn++, dst += 128) {
-			lade_ans_rows<1, 2>(w, me, word);
+			lade_ans_rows<1, 2>(me, word);
 			lade_ans_put_row<0>((uint32_t *)dst + turn % 32, word[0]);
 		}
 	}
