@@ -206,6 +206,7 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 {
 	/* No format that does not tell its size makes more of a byte than Zstd. */
 	size_t most = py_decoded_most("zstd", work->segments[i].size);
+	size_t first = guess(work->segments[i].size);
 	py_work one;
 
 	*got = NULL;
@@ -218,6 +219,7 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 	one.items[0].src = one.segments;
 	for (size_t cap = work->items[i].dst.size; cap < most;) {
 		cap = cap > most / 4 ? most : cap * 4;
+		cap = cap < first ? first : cap; /* it may have said that it has nothing */
 		Py_XDECREF(*got);
 		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
 		                    call->codec->stream);
@@ -269,14 +271,13 @@ static bool tell(const py_call *call, py_work *work, size_t i)
 }
 
 /*
- * Goes through the items that failed: those whose size nobody knew get more room.  At the end the
- * work's error is that of the first item that cannot be decoded.
+ * Goes through the items that failed: those whose size nobody knew, or that tell a wrong one, get
+ * more room.  At the end the work's error is that of the first item that cannot be decoded.
  */
 static bool retry(const py_call *call, py_work *work, PyObject *owners)
 {
 	for (size_t i = 0; i < work->count; i++) {
-		bool small = work->results[i].status == LADE_E_NOSPACE &&
-		             work->sizes[i] == LADE_SIZE_UNKNOWN && !call->range_size;
+		bool small = work->results[i].status == LADE_E_NOSPACE && !call->range_size;
 		py_array *extra;
 		int failed;
 		if (!work->results[i].status || (call->return_errors && !small))

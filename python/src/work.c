@@ -177,7 +177,7 @@ static const struct ratio {
 	const char *algorithm;
 	size_t most;
 } ratios[] = {
-	{"lz4", 255},   {"snappy", 64}, {"deflate", 1032},
+	{"lz4", 255},   {"lz4f", 255},  {"snappy", 64},  {"deflate", 1032},
 	{"zlib", 1032}, {"gzip", 1032}, {"zstd", 32768},
 };
 
@@ -192,14 +192,32 @@ size_t py_decoded_most(const char *algorithm, size_t size)
 	                                                 : (size + 8) * ratio;
 }
 
+/* Filters make at most so many bytes of one: bits to booleans, and types to wider ones. */
+#define FILTER_RATIO 16
+
+/* The most that a pipeline makes of 'size' bytes. */
+static size_t pipeline_most(const lade_spec *spec, size_t size)
+{
+	for (size_t i = lade_spec_count(spec); i-- > 0;) {
+		const lade_algorithm *a = lade_spec_stage(spec, i)->algorithm;
+		if (a->kind == LADE_STAGE_CODEC)
+			size = py_decoded_most(a->name, size);
+		else if (a->kind == LADE_STAGE_FILTER)
+			size = size > (size_t)PY_SSIZE_T_MAX / FILTER_RATIO ? (size_t)PY_SSIZE_T_MAX
+			                                                   : size * FILTER_RATIO;
+	}
+	return size;
+}
+
 /* Looks at a claim that would take much memory for few bytes, before any is taken. */
 static lade_status check_claim(const py_work *work, lade_segment segment, uint64_t claim,
                                lade_error *err)
 {
 	const py_codec *codec = work->codec;
-	size_t stages = lade_spec_count(codec->spec);
-	const char *name = lade_spec_stage(codec->spec, stages - 1)->algorithm->name;
-	size_t most = py_decoded_most(stages == 1 ? name : "", segment.size);
+	bool one = lade_spec_count(codec->spec) == 1;
+	const char *name = one ? lade_spec_stage(codec->spec, 0)->algorithm->name
+	                       : lade_spec_text(codec->spec);
+	size_t most = pipeline_most(codec->spec, segment.size);
 	lade_item item = {.src = &segment, .src_count = 1};
 	uint64_t own = LADE_SIZE_UNKNOWN;
 

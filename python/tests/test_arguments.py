@@ -66,7 +66,8 @@ def test_dlpack_device(where):
 
 
 CLAIMS = [("LZ4", "<I", 2**32 - 1), ("Zstd", "<Q", 2**35), ("Deflate", "<Q", 2**35),
-          ("zlib", "<Q", 2**30), ("Gzip", "<Q", 2**62), ("Snappy", "<Q", 2**35)]  # fmt: skip
+          ("zlib", "<Q", 2**30), ("Gzip", "<Q", 2**62), ("Snappy", "<Q", 2**35),
+          ("bitshuffle(4)|lz4|crc32c", "<Q", 2**60), ("delta(<i4)|zstd", "<Q", 2**40)]  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm, form, claim", CLAIMS)

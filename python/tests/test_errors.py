@@ -84,6 +84,31 @@ def test_offsets_and_numbers():
         Codec(algorithm="LZ4", bitstream_kind=3).decode(bytes(5) + b"\1" + bytes(10))
 
 
+def test_wrong_sizes_are_corrupt_in_a_list_too():
+    codec = Codec(algorithm="lz4f", bitstream_kind=1)
+    good = codec.encode(bytes(range(200)) * 2).tobytes()
+    told = 0
+    for at in range(15 * 8, len(good) * 8):  # behind the header, which has a checksum
+        bad = bytearray(good)
+        bad[at // 8] ^= 1 << at % 8
+        try:
+            codec.decode(bad)
+        except liblade.Error as e:
+            told += 1
+            (same,) = codec.decode([bad], errors="return")
+            assert type(same) is type(e) and str(same) == f"item 0: {e}"
+            with pytest.raises(type(e), match="item 1: ") as many:
+                codec.decode([good, bad])
+            assert many.value.index == 1
+    assert told > 40
+    # A size of nothing before something.
+    codec = Codec(algorithm="Zstd", bitstream_kind=2)
+    bad = bytes(8) + codec.encode(bytes(99999)).tobytes()[8:]
+    for call in (lambda: codec.decode(bad), lambda: codec.decode([bad])):
+        with pytest.raises(liblade.Error):
+            call()
+
+
 def test_hostile_sizes():
     zstd = Codec(algorithm="Zstd", bitstream_kind=2)
     with pytest.raises((MemoryError, liblade.Error)):
