@@ -282,11 +282,6 @@ lade_status py_work_sizes(py_work *work)
 	if (codec->kind == PY_RAW) {
 		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
 		                   work->sizes, NULL, NULL);
-		/* No memory for what cannot be: the decoder finds out what is wrong. */
-		for (size_t i = 0; i < work->count; i++)
-			if (work->sizes[i] != LADE_SIZE_UNKNOWN && work->sizes[i] >= CLAIM_LARGE &&
-			    work->sizes[i] > pipeline_most(codec->spec, work->segments[i].size))
-				work->sizes[i] = LADE_SIZE_UNKNOWN;
 		return LADE_OK;
 	}
 	for (size_t i = 0; i < work->count; i++) {

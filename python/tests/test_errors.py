@@ -109,20 +109,6 @@ def test_wrong_sizes_are_corrupt_in_a_list_too():
             call()
 
 
-def test_sizes_that_cannot_be_spoil_no_other_item():
-    codec = Codec(algorithm="Zstd", bitstream_kind=1)
-    good = codec.encode(b"good" * 9).tobytes()
-    # A frame of one segment with 8 bytes of size, 2**50; an empty block is all of it.
-    bad = bytes.fromhex("28b52ffd e0") + (1 << 50).to_bytes(8, "little") + bytes.fromhex("010000")
-    got = codec.decode([good, bad, good], errors="return")
-    assert got[0].tobytes() == got[2].tobytes() == b"good" * 9
-    assert isinstance(got[1], liblade.Error) and got[1].index == 1
-    assert not isinstance(got[1], MemoryError)
-    with pytest.raises(liblade.Error, match="item 1: ") as e:
-        codec.decode([good, bad])
-    assert e.value.index == 1
-
-
 def test_hostile_sizes():
     zstd = Codec(algorithm="Zstd", bitstream_kind=2)
     with pytest.raises((MemoryError, liblade.Error)):
