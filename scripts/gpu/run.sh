@@ -73,6 +73,13 @@ for name in "${names[@]}"; do
 			part "pipelines-${group%%=*}" "$hostile"_specs --specs="${group#*=}" \
 				--chunks="$mutants" --seconds=$((most - 30)) \
 				--out="$WORK/pipelines-${group%%=*}.csv"
+			# Few chunks have other kernels: teams, and two warps a sub-block.
+			for batch in 100 400 1000; do
+				part "pipelines-${group%%=*}-$batch" "$hostile"_specs \
+					--specs="${group#*=}" --chunks=$((mutants / 10)) \
+					--batch=$batch --seconds=$((most - 30)) \
+					--out="$WORK/pipelines-${group%%=*}-$batch.csv"
+			done
 		done
 		;;
 	memcheck)
