@@ -180,4 +180,34 @@ static __device__ __forceinline__ uint32_t lade_warp_scan(uint32_t v, uint32_t l
 	return v;
 }
 
+/* The same of 64 bits. */
+static __device__ __forceinline__ uint64_t lade_warp_scan_wide(uint64_t v, uint32_t lane)
+{
+#pragma unroll
+	for (uint32_t d = 1; d < 32; d *= 2) {
+		uint64_t before = __shfl_up_sync(LADE_FULL, v, d);
+		v += lane >= d ? before : 0;
+	}
+	return v;
+}
+
+/*
+ * What stands before 'mine' where the 1024 threads of a block have one each, for the whole block;
+ * all of them together are added to '*all'.  'sum' is shared memory of 32 words, which no thread may
+ * use again before the block's next barrier.
+ */
+static __device__ __forceinline__ uint64_t lade_block_before(uint64_t *sum, uint64_t mine,
+                                                             uint64_t *all)
+{
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	uint64_t end = lade_warp_scan_wide(mine, lane);
+	if (lane == 31)
+		sum[warp] = end;
+	__syncthreads();
+	uint64_t warps = lade_warp_scan_wide(sum[lane], lane);
+	uint64_t before = __shfl_sync(LADE_FULL, warps, warp ? warp - 1 : 0);
+	*all += __shfl_sync(LADE_FULL, warps, 31);
+	return (warp ? before : 0) + end - mine;
+}
+
 #endif

@@ -134,31 +134,14 @@ extern "C" __global__ void __launch_bounds__(1024)
                     const uint64_t *limit, uint64_t more, uint32_t count)
 {
 	LADE_SHARED(uint64_t, sum, [32]);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
 	uint64_t before = 0; /* entries of the rounds so far */
 	for (uint64_t first = 0; first < count; first += 1024) {
 		uint64_t i = first + threadIdx.x, mine = 0;
 		if (i < count)
 			mine = limit[i] < stride && limit[i] + more < stride ? limit[i] + more
 			                                                     : stride;
-		uint64_t whole = (mine + 255) / 256 * 256, end = whole;
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d *= 2) {
-			uint64_t other = __shfl_up_sync(LADE_FULL, end, d);
-			end += lane >= d ? other : 0;
-		}
-		if (lane == 31)
-			sum[warp] = end;
-		__syncthreads();
-		uint64_t all = sum[lane];
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d *= 2) {
-			uint64_t other = __shfl_up_sync(LADE_FULL, all, d);
-			all += lane >= d ? other : 0;
-		}
-		uint64_t warps = __shfl_sync(LADE_FULL, all, warp ? warp - 1 : 0);
-		uint64_t at = before + (warp ? warps : 0) + end - whole;
-		before += __shfl_sync(LADE_FULL, all, 31);
+		uint64_t whole = (mine + 255) / 256 * 256, at = before;
+		at += lade_block_before(sum, whole, &before);
 		if (i < count) {
 			bool in = at < room;
 			address[i] = base + (in ? at : 0);

@@ -112,7 +112,6 @@ extern "C" __global__ void __launch_bounds__(1024) lade_frame_place(lade_gpu_fra
 {
 	LADE_SHARED(uint64_t, sum, [32]);
 	LADE_SHARED(uint32_t, worst);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
 	uint64_t before = f.header_size, pages = 0;
 	if (threadIdx.x == 0)
 		worst = UINT32_MAX; /* the first chunk that could not be encoded */
@@ -128,24 +127,8 @@ extern "C" __global__ void __launch_bounds__(1024) lade_frame_place(lade_gpu_fra
 			if (bad)
 				atomicMin(&worst, (uint32_t)i);
 		}
-		uint64_t end = mine;
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d *= 2) {
-			uint64_t other = __shfl_up_sync(LADE_FULL, end, d);
-			end += lane >= d ? other : 0;
-		}
-		if (lane == 31)
-			sum[warp] = end;
-		__syncthreads();
-		uint64_t all = sum[lane];
-#pragma unroll
-		for (uint32_t d = 1; d < 32; d *= 2) {
-			uint64_t other = __shfl_up_sync(LADE_FULL, all, d);
-			all += lane >= d ? other : 0;
-		}
-		uint64_t warps = __shfl_sync(LADE_FULL, all, warp ? warp - 1 : 0);
-		uint64_t at = before + (warp ? warps : 0) + end - mine;
-		before += __shfl_sync(LADE_FULL, all, 31);
+		uint64_t at = before;
+		at += lade_block_before(sum, mine, &before);
 		if (i < f.count) {
 			uint32_t decoded = lade_frame_decoded(f.size, f.chunk_size, i);
 			uint64_t word[3] = {LADE_FRAME_CHUNK_MARK | entry << 32,

@@ -143,6 +143,22 @@ static size_t part(size_t *end, size_t size)
 	return at;
 }
 
+/* The tables of 'count' chunks, in columns of 'n': source, size, destination and room at 'at',
+ * sizes and statuses at 'results'. */
+static lade__gpu_tables tables_of(lade__address at, lade__address results, size_t n, size_t count,
+                                  uint64_t largest, uint64_t total)
+{
+	return (lade__gpu_tables){.src = at,
+	                          .src_size = at + 8 * n,
+	                          .dst = at + 16 * n,
+	                          .dst_cap = at + 24 * n,
+	                          .dst_size = results,
+	                          .status = results + 8 * n,
+	                          .count = count,
+	                          .largest = largest,
+	                          .total = total};
+}
+
 /* Enqueues the checksums of 'count' pieces; their tables are on the device. */
 static lade_status call_sums(const call *c, lade_checksum kind, lade__address src,
                              lade__address size, size_t count, uint64_t largest, uint64_t total,
@@ -240,15 +256,8 @@ static lade_status encoding_run(const call *c, const encoding *e, lade_cspan src
 	size_t n = e->count;
 	bool sums = n && info->checksum != LADE_CHECKSUM_NONE;
 	lade_status status;
-	lade__gpu_tables tables = {.src = at,
-	                           .src_size = at + 8 * n,
-	                           .dst = at + 16 * n,
-	                           .dst_cap = at + 24 * n,
-	                           .dst_size = c->block + e->results,
-	                           .status = c->block + e->results + 8 * n,
-	                           .count = n,
-	                           .largest = e->largest,
-	                           .total = info->size};
+	lade__gpu_tables tables =
+		tables_of(at, c->block + e->results, n, n, e->largest, info->size);
 	if (n)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &e->route, c->device, c->stream, &tables,
 		                           c->block + e->pipe, err));
@@ -550,15 +559,8 @@ static lade_status decoding_run(const call *c, decoding *d, lade__address answer
 	lade__address at = c->block + d->tables;
 	size_t n = d->count;
 	lade_status status;
-	lade__gpu_tables tables = {.src = at,
-	                           .src_size = at + 8 * n,
-	                           .dst = at + 16 * n,
-	                           .dst_cap = at + 24 * n,
-	                           .dst_size = c->block + d->results,
-	                           .status = c->block + d->results + 8 * n,
-	                           .count = d->coded,
-	                           .largest = d->largest,
-	                           .total = info->size};
+	lade__gpu_tables tables =
+		tables_of(at, c->block + d->results, n, d->coded, d->largest, info->size);
 	if (d->coded)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &d->route, c->device, c->stream, &tables,
 		                           c->block + d->pipe, err));
