@@ -81,12 +81,6 @@ lade_status lade__outcome_reset(lade__outcome *o)
 	return o->first_bad < SIZE_MAX ? o->bad_status : LADE_OK;
 }
 
-void lade__outcome_done(lade__outcome *o, size_t index, size_t size)
-{
-	if (o->results)
-		o->results[index] = (lade_result){LADE_OK, size};
-}
-
 void lade__outcome_failed(lade__outcome *o, size_t index, lade_status status,
                           const lade_error *error)
 {

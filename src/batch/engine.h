@@ -161,9 +161,14 @@ typedef struct lade__outcome {
 /* 'options' may be NULL. */
 void lade__outcome_init(lade__outcome *outcome, lade_result *results,
                         const lade_batch_options *options, lade_error *err);
-void lade__outcome_done(lade__outcome *outcome, size_t index, size_t size);
 void lade__outcome_failed(lade__outcome *outcome, size_t index, lade_status status,
                           const lade_error *error);
+
+static inline void lade__outcome_done(lade__outcome *outcome, size_t index, size_t size)
+{
+	if (outcome->results)
+		outcome->results[index] = (lade_result){LADE_OK, size};
+}
 
 /* Ends it; the status of the first item that failed. */
 lade_status lade__outcome_reset(lade__outcome *outcome);

@@ -88,12 +88,14 @@ typedef struct lade__gpu_unit {
 	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
 	bool stage_out;  /* what follows says where the result goes */
 	bool to_host;    /* to pageable memory: through pinned */
-	bool last;       /* of its item's */
+	bool part, last; /* one of several of its item; the last of these, or the only one */
 	void *to;
 	size_t skip, size, row, pitch, at; /* as in lade__gpu_copy */
-	/* Where the staged source and the scratch for the result stand in a wave, counted from its
-	 * in_off and out_off; by lade__gpu_wave_plan(). */
-	size_t in_at, out_at;
+	/* By lade__gpu_wave_plan(): where the staged source and the scratch for the result stand in
+	 * a wave, counted from its in_off and out_off; and the sources that one copy brings from
+	 * this one on: how many, and their bytes with what is between them.  run_size 0: this one
+	 * comes with another, or is not copied by the device. */
+	size_t in_at, out_at, run_count, run_size;
 } lade__gpu_unit;
 
 /* Units in a row, in memory that grows. */
@@ -136,20 +138,25 @@ static inline bool lade__item_is_like(const lade_item *item, const lade_item *be
 	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
 }
 
-/* The unit of such an item, where the result needs no copy: that of the one before, 'before', with
- * its own bytes.  False: it is for lade__gpu_units(). */
+/* The unit of such an item: that of the one before, 'before', with its own bytes.  False: it is for
+ * lade__gpu_units(). */
 static inline bool lade__gpu_unit_like(const lade_item *item, size_t index,
                                        lade_direction direction, size_t bound,
                                        const lade__gpu_unit *before, lade__gpu_unit *unit)
 {
 	size_t cap = direction == LADE_ENCODE && bound < item->dst.size ? bound : item->dst.size;
-	if (before->stage_out || !before->src_size || !before->cap || !item->src->size || !cap)
+	if (!before->src_size || !before->cap || !item->src->size || !cap)
 		return false;
 	*unit = *before;
 	unit->item = index;
 	unit->src = item->src->data;
 	unit->src_size = item->src->size;
-	unit->dst = item->dst.data;
+	if (unit->stage_out) {
+		unit->to = item->dst.data;
+		unit->size = cap;
+	} else {
+		unit->dst = item->dst.data;
+	}
 	unit->cap = cap;
 	unit->wanted = direction == LADE_DECODE ? item->src->decoded_size : 0;
 	return true;
@@ -190,6 +197,7 @@ typedef struct lade__gpu_wave {
 	lade__gpu_unit *units;
 	size_t count;
 	uint64_t largest, total; /* of the decoded side */
+	bool pageable_in, pageable_out; /* the host gathers or spreads some */
 	size_t copies_in, copies_out;
 	uint64_t pieces_in, pieces_out;
 	size_t in_size, out_size; /* staged sources and results, each rounded up */
@@ -330,13 +338,6 @@ void lade__gpu_lanes_free(lade_engine *engine, lade__gpu_lane *lanes, lade__gpu_
 
 /* ---- calls that wait ---------------------------------------------------------------------- */
 
-/* What became of an item. */
-typedef struct lade__gpu_done {
-	lade_status status;
-	bool told; /* all of its units are done */
-	size_t size;
-} lade__gpu_done;
-
 /*
  * The units of a call, made while the first of them are on their way already.  What it says of all
  * of them need not be exact: waves are cut by it.
@@ -347,14 +348,13 @@ typedef struct lade__gpu_feed {
 	 * are no more.  Fails: LADE_E_NOMEM */
 	lade_status (*more)(void *ctx, size_t want, lade__gpu_list *list, bool *end,
 	                    lade_error *err);
-	/* An item's last unit is done; its entry of 'done', with 'told' set, says what came
-	 * of it. */
-	void (*told)(void *ctx, size_t item);
-	lade__gpu_done *done; /* by item, LADE_OK and 0 before; a unit adds its bytes, or leaves
-	                       * its status where there is none yet */
-	size_t count;         /* units */
-	uint64_t in, out;     /* bytes of sources and results that are staged */
-	bool pageable;        /* some may be in pageable memory */
+	/* Units are done, in the order in which they were made; statuses and sizes are as the
+	 * kernels left them.  Fails: LADE_E_NOMEM */
+	lade_status (*told)(void *ctx, const lade__gpu_unit *units, size_t count,
+	                    const uint32_t *statuses, const uint64_t *sizes, lade_error *err);
+	size_t count;     /* units */
+	uint64_t in, out; /* bytes of sources and results that are staged */
+	bool pageable;    /* some may be in pageable memory */
 } lade__gpu_feed;
 
 /*

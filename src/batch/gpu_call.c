@@ -23,21 +23,20 @@ static lade_status no_room(lade_error *err, size_t count)
 
 /* ---- items that a device does not take ------------------------------------------------------ */
 
-/* Adds an index to a list. */
-static lade_status index_add(const lade__gpu_calling *c, size_t **list, size_t *count, size_t *cap,
-                             size_t index, lade_error *err)
+static lade_status bridge_add(const lade__gpu_calling *c, lade__gpu_group *g, size_t index,
+                              lade_error *err)
 {
-	if (*count == *cap) {
-		size_t more = *cap ? 2 * *cap : 64;
+	if (g->bridge_count == g->bridge_cap) {
+		size_t more = g->bridge_cap ? 2 * g->bridge_cap : 64;
 		size_t *grown = more > SIZE_MAX / sizeof *grown
 		                        ? NULL
-		                        : realloc(*list, more * sizeof *grown);
+		                        : realloc(g->bridge, more * sizeof *grown);
 		if (!grown)
 			return no_room(err, c->count);
-		*list = grown;
-		*cap = more;
+		g->bridge = grown;
+		g->bridge_cap = more;
 	}
-	(*list)[(*count)++] = index;
+	g->bridge[g->bridge_count++] = index;
 	return LADE_OK;
 }
 
@@ -57,7 +56,7 @@ static lade_status not_devices(lade__gpu_calling *c, lade__gpu_group *g, size_t 
 	if (!host)
 		lade__outcome_failed(c->outcome, index, status, error);
 	else if (lade__gpu_is_near(g))
-		return index_add(c, &g->bridge, &g->bridge_count, &g->bridge_cap, index, err);
+		return bridge_add(c, g, index, err);
 	return LADE_OK;
 }
 
@@ -201,7 +200,7 @@ typedef struct feeder {
 	lade__gpu_group *group;
 } feeder;
 
-/* Adds an item's units to a list. */
+/* Adds the units of an item to a list. */
 static lade_status add_units(lade__gpu_calling *c, lade__gpu_group *g, size_t index,
                              lade__gpu_list *list, lade_error *err)
 {
@@ -225,9 +224,32 @@ static lade_status add_units(lade__gpu_calling *c, lade__gpu_group *g, size_t in
 		c->group_of[index] = LADE__SETTLED;
 		return LADE_OK;
 	}
+	for (size_t i = 0; i < n; i++)
+		units[i].part = n > 1;
 	units[n - 1].last = true;
 	list->count += n;
-	return index_add(c, &g->own, &g->own_count, &g->own_cap, index, err);
+	return LADE_OK;
+}
+
+/* Adds units of items that are like the one before, whose unit is the list's last, until it has
+ * 'want' or no room. */
+static void add_like(lade__gpu_calling *c, lade__gpu_group *g, size_t want, lade__gpu_list *list)
+{
+	lade__gpu_unit *unit = list->unit + list->count;
+	/* Not the last one: bytes that were just written are slow to copy. */
+	const lade__gpu_unit *before = unit - 1;
+	if (list->count == 0 || before->item + 1 != g->cursor || g->cursor <= c->plain)
+		return;
+	if (want > list->cap)
+		want = list->cap;
+	for (; g->cursor < c->sorted && list->count < want; list->count++, g->cursor++, unit++) {
+		const lade_item *item = &c->items[g->cursor];
+		size_t bound = c->direction == LADE_ENCODE
+		                       ? lade_spec_bound(g->key.spec, item->src->size)
+		                       : 0;
+		if (!lade__gpu_unit_like(item, g->cursor, c->direction, bound, before, unit))
+			break;
+	}
 }
 
 /* Items are sorted as far as they are wanted. */
@@ -245,31 +267,66 @@ static lade_status more_units(void *ctx, size_t want, lade__gpu_list *list, bool
 				err);
 		else if (c->group_of[g->cursor++] == g->index)
 			status = add_units(c, g, g->cursor - 1, list, err);
+		add_like(c, g, want, list);
 	}
 	*end = g->cursor == c->count;
 	return status;
 }
 
-static void item_told(void *ctx, size_t index)
+/* Adds what became of a unit, one of several of its item, or one that failed.  Fails:
+ * LADE_E_NOMEM */
+static lade_status add_done(feeder *f, const lade__gpu_unit *u, lade_status status, size_t size,
+                            lade_error *err)
 {
-	feeder *f = ctx;
-	lade__gpu_done done = f->call->done[index];
-	if (done.status == LADE_OK)
-		lade__outcome_done(f->call->outcome, index, done.size);
-	else
-		f->group->failed++;
+	lade__gpu_calling *c = f->call;
+	if (!c->done)
+		c->done = calloc(c->count, sizeof *c->done);
+	if (!c->done)
+		return no_room(err, c->count);
+	lade__gpu_done *done = &c->done[u->item];
+	if (done->status == LADE_OK)
+		*done = (lade__gpu_done){status, done->size + size};
+	if (!u->last)
+		return LADE_OK;
+	if (done->status == LADE_OK)
+		lade__outcome_done(c->outcome, u->item, done->size);
+	f->group->failed |= done->status != LADE_OK;
+	c->group_of[u->item] = done->status == LADE_OK ? LADE__SETTLED : LADE__REFUSED;
+	return LADE_OK;
 }
 
-/* Says of each item of a group that was told and failed, why. */
+static lade_status units_told(void *ctx, const lade__gpu_unit *u, size_t count,
+                              const uint32_t *statuses, const uint64_t *sizes, lade_error *err)
+{
+	feeder *f = ctx;
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < count && status == LADE_OK; i++, u++) {
+		lade_status own = (lade_status)statuses[i];
+		size_t size = sizes[i] > u->skip ? (size_t)sizes[i] - u->skip : 0;
+		if (own == LADE_OK && u->wanted && sizes[i] != u->wanted)
+			own = LADE_E_CORRUPT;
+		if (u->stage_out && size > u->size)
+			size = u->size;
+		if (own == LADE_OK && !u->part) {
+			lade__outcome_done(f->call->outcome, u->item, size);
+			f->call->group_of[u->item] = LADE__SETTLED;
+		} else {
+			status = add_done(f, u, own, size, err);
+		}
+	}
+	return status;
+}
+
+/* Says of each item of a group that its device has refused, why. */
 static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 {
 	bool first = true;
-	for (size_t k = 0; k < g->own_count; k++) {
-		size_t i = g->own[k];
-		lade_status status = c->done[i].status;
+	for (size_t i = 0; i < g->cursor; i++) {
 		lade_error error;
-		if (status == LADE_OK || !c->done[i].told)
+		if (c->group_of[i] != LADE__REFUSED)
 			continue;
+		lade_status status = c->done[i].status;
+		c->group_of[i] = LADE__SETTLED;
 		if (first || c->outcome->item_errors)
 			detail(c, g, i, status, &error);
 		else
@@ -281,8 +338,8 @@ static void tell_failed(const lade__gpu_calling *c, const lade__gpu_group *g)
 }
 
 /*
- * Runs a group's items on its device; '*why' is the device's failure, which the items that it met
- * have in common: those in 'own' that were not told before.
+ * Runs a group's items on its device; '*why' is the device's failure, which those that have not
+ * found their end have in common.
  * Fails: when the call as a whole does
  */
 static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__device *device,
@@ -293,16 +350,11 @@ static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__dev
 	lade__gpu_feed feed = {
 		.ctx = &f,
 		.more = more_units,
-		.told = item_told,
+		.told = units_told,
 		.count = (size_t)((double)g->count * all),
 		.in = g->key.in == LADE__NEAR ? 0 : (uint64_t)((double)g->in_bytes * all),
 		.out = g->key.out == LADE__NEAR ? 0 : (uint64_t)((double)g->total * all),
 		.pageable = g->key.in == LADE__ON_HOST || g->key.out == LADE__ON_HOST};
-	if (!c->done)
-		c->done = calloc(c->count, sizeof *c->done);
-	if (!c->done)
-		return no_room(err, c->count);
-	feed.done = c->done;
 	*why_status = lade__gpu_run(c->engine, &g->dev, device, c->options->stream,
 	                            c->options->threads, &feed, why);
 	if (g->failed)
@@ -324,15 +376,13 @@ static void fail_all(lade__gpu_calling *c, const size_t *index, size_t count, la
 }
 
 /* Hands the items of a group that its device has not done, for want of memory or since it does not
- * open, to the host, where that may; else they fail so.  Those that were told have found their
- * end. */
+ * open, to the host, where that may; else they fail so. */
 static lade_status run_without(lade__gpu_calling *c, lade__gpu_group *g, lade_status status,
                                const lade_error *why, bool host, lade_error *err)
 {
 	host = host && c->options->where == LADE_WHERE_AUTO && g->host_status == LADE_OK;
-	for (size_t k = 0; k < g->own_count; k++) {
-		size_t i = g->own[k];
-		if (c->done && c->done[i].told)
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->group_of[i] != g->index)
 			continue;
 		if (!host) {
 			lade__outcome_failed(c->outcome, i, status, why);
@@ -460,7 +510,6 @@ out:
 static void call_reset(lade__gpu_calling *c)
 {
 	for (size_t i = 0; i < c->group_count; i++) {
-		free(c->groups[i]->own);
 		free(c->groups[i]->bridge);
 		free(c->groups[i]);
 	}
@@ -480,7 +529,8 @@ lade_status lade__gpu_call(lade_engine *engine, lade_direction direction, const 
 	                       .items = items,
 	                       .count = count,
 	                       .options = options,
-	                       .outcome = outcome};
+	                       .outcome = outcome,
+	                       .plain = SIZE_MAX};
 	lade_status status = LADE_OK;
 	c.group_of = malloc(c.count * sizeof *c.group_of);
 	if (!c.group_of)

@@ -133,6 +133,20 @@ static void group_add(lade__gpu_group *g, lade_direction direction, const lade_i
 		g->largest = item_bytes(item, direction);
 }
 
+/* Likewise, of one segment. */
+static void group_add_like(lade__gpu_group *g, lade_direction direction, const lade_item *item)
+{
+	uint64_t in = item->src->size, told = item->src->decoded_size;
+	uint64_t decoded = direction == LADE_DECODE ? item->dst.size : in;
+	uint64_t most = decoded > in ? decoded : in;
+	if (direction == LADE_DECODE && told > most)
+		most = told;
+	g->count++;
+	g->in_bytes += in;
+	g->total += decoded;
+	g->largest = most > g->largest ? most : g->largest;
+}
+
 /* ---- which way ---------------------------------------------------------------------------- */
 
 lade_workload lade__gpu_workload(const lade__gpu_calling *c, const lade__gpu_group *g)
@@ -353,7 +367,7 @@ static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
 		status = lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "neither the call nor the item has a spec");
 	c->group_of[i] = LADE__SETTLED;
-	c->plain = false;
+	c->plain = SIZE_MAX;
 	if (status == LADE_OK) {
 		k.device = device_of(item, c->options);
 		status = check_devices(item, k.device, &error);
@@ -371,7 +385,8 @@ static lade_status sort_item(lade__gpu_calling *c, size_t i, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	c->group_of[i] = g->index;
-	c->plain = lade__item_is_plain(item) && !k.huge;
+	if (lade__item_is_plain(item) && !k.huge)
+		c->plain = i;
 	group_add(g, c->direction, item);
 	return LADE_OK;
 }
@@ -381,9 +396,9 @@ lade_status lade__gpu_sort(lade__gpu_calling *c, size_t end, lade_error *err)
 	for (; c->sorted < end; c->sorted++) {
 		size_t i = c->sorted;
 		const lade_item *item = &c->items[i];
-		if (c->plain && lade__item_is_like(item, item - 1)) {
+		if (c->plain < i && lade__item_is_like(item, item - 1)) {
 			c->group_of[i] = (uint32_t)c->last;
-			group_add(c->groups[c->last], c->direction, item);
+			group_add_like(c->groups[c->last], c->direction, item);
 			continue;
 		}
 		lade_status status = sort_item(c, i, err);

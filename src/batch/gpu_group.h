@@ -29,16 +29,22 @@ typedef struct lade__gpu_group {
 	lade__route host, dev;
 	double host_cost, device_cost;
 	bool chosen, on_device, ran;
-	size_t cursor;                   /* items before it have been taken to the device */
-	size_t *own, own_count, own_cap; /* these */
-	size_t failed;                   /* how many of them did */
+	size_t cursor; /* items before it have been taken to the device */
+	bool failed;   /* some of these did */
 	size_t *bridge, bridge_count, bridge_cap; /* the items that go over the bridge */
 } lade__gpu_group;
 
-/* In place of a group's index: an item that has failed or found its way already, and one that the
- * host does of a group that a device does. */
+/* In place of a group's index: an item that has failed or found its way already, one that the host
+ * does of a group that a device does, and one that its device has refused: why is to be told. */
 #define LADE__SETTLED UINT32_MAX
 #define LADE__FOR_HOST (UINT32_MAX - 1)
+#define LADE__REFUSED (UINT32_MAX - 2)
+
+/* What has become so far of an item of several units, or that its device has refused. */
+typedef struct lade__gpu_done {
+	lade_status status;
+	size_t size;
+} lade__gpu_done;
 
 typedef struct lade__gpu_calling {
 	lade_engine *engine;
@@ -53,9 +59,10 @@ typedef struct lade__gpu_calling {
 	uint32_t *seats; /* a hash table of the groups' index + 1, at most half full */
 	size_t seat_count;
 	size_t sorted;        /* items before it have a group */
-	bool plain;           /* the one before it is of one segment, without rows or range */
-	uint32_t *group_of;   /* by item: index, LADE__SETTLED or LADE__FOR_HOST */
-	lade__gpu_done *done; /* by item; NULL: no group is a device's */
+	size_t plain;         /* of those: from this one on they are alike, each of one segment,
+	                       * without rows or range; SIZE_MAX: the last one is not */
+	uint32_t *group_of;   /* by item: index, or one of the above */
+	lade__gpu_done *done; /* by item; NULL: not wanted yet */
 } lade__gpu_calling;
 
 /* How many times as many items there are as have been looked at: a group that is chosen before that

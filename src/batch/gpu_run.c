@@ -95,18 +95,14 @@ typedef struct parts {
 	const uint32_t *status;
 } parts;
 
-static bool any_pageable(const lade__gpu_wave *w, bool out)
+static size_t gathered_size(const lade__gpu_wave *w)
 {
-	for (size_t i = 0; i < w->count; i++)
-		if (out ? w->units[i].to_host : w->units[i].pageable)
-			return true;
-	return false;
+	return w->pageable_in ? lade__gpu_round(w->in_size) : 0;
 }
 
 static size_t pinned_size(const lade__gpu_wave *w)
 {
-	return w->in_off + (any_pageable(w, false) ? lade__gpu_round(w->in_size) : 0) +
-	       (any_pageable(w, true) ? w->out_size : 0);
+	return w->in_off + gathered_size(w) + (w->pageable_out ? w->out_size : 0);
 }
 
 static parts parts_of(const lade__gpu_wave *w, void *pinned)
@@ -116,8 +112,7 @@ static parts parts_of(const lade__gpu_wave *w, void *pinned)
 	               .size = (uint64_t *)(at + w->result_off),
 	               .status = (uint32_t *)(at + w->result_off + 8 * w->count),
 	               .in = at + w->in_off,
-	               .out = at + w->in_off +
-	                      (any_pageable(w, false) ? lade__gpu_round(w->in_size) : 0)};
+	               .out = at + w->in_off + gathered_size(w)};
 }
 
 /* ---- pageable bytes ----------------------------------------------------------------------- */
@@ -178,7 +173,7 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 {
 	size_t total = out ? w->out_size : w->in_size;
 	spread s = {w, p, out, GATHER_GRAIN};
-	if (!any_pageable(w, out))
+	if (!(out ? w->pageable_out : w->pageable_in))
 		return LADE_OK;
 	return lade__engine_parallel(r->engine, r->threads, total / s.grain + 1, 1, NULL,
 	                             spread_block, &s, err);
@@ -189,7 +184,7 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
                                  lade_stream stream, lade__address base, lade_error *err)
 {
 	lade_status status = LADE_OK;
-	for (size_t i = 0; i < w->count && status == LADE_OK;) {
+	for (size_t i = w->pageable_in ? 0 : w->count; i < w->count && status == LADE_OK;) {
 		const lade__gpu_unit *first = &w->units[i], *last = first;
 		if (!first->pageable) {
 			i++;
@@ -378,21 +373,6 @@ out:
 	return status;
 }
 
-/* Adds what became of a unit to its item. */
-static void unit_done(run *r, const lade__gpu_unit *u, uint32_t status, uint64_t size)
-{
-	lade__gpu_done *done = &r->feed->done[u->item];
-	if (done->status != LADE_OK)
-		return;
-	if (status == LADE_OK && u->wanted && size != u->wanted)
-		status = LADE_E_CORRUPT;
-	done->status = (lade_status)status;
-	size_t n = size > u->skip ? (size_t)size - u->skip : 0;
-	if (u->stage_out && n > u->size)
-		n = u->size;
-	done->size = status == LADE_OK ? done->size + n : 0;
-}
-
 /* Ends the first wave in flight, which is settled. */
 static lade_status wave_retire(run *r, lade_error *err)
 {
@@ -403,13 +383,7 @@ static lade_status wave_retire(run *r, lade_error *err)
 		TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
-	for (size_t i = 0; i < w->count; i++) {
-		unit_done(r, &w->units[i], p.status[i], p.size[i]);
-		if (!w->units[i].last)
-			continue;
-		r->feed->done[w->units[i].item].told = true;
-		r->feed->told(r->feed->ctx, w->units[i].item);
-	}
+	TRY(r->feed->told(r->feed->ctx, w->units, w->count, p.status, p.size, err));
 	r->first = (r->first + 1) % r->slots;
 	r->flying--;
 out:

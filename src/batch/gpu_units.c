@@ -137,8 +137,10 @@ lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction 
 	for (size_t i = 0; i < item->src_count; i++) {
 		if (item->src[i].decoded_size == 0)
 			return for_the_host(
-				ranged ? "a range of what does not tell its decoded size"
-				       : "segments that do not tell their decoded size",
+				ranged ? "a range of what does not tell its decoded size: set the "
+					 "segment's decoded_size"
+				       : "segments that do not tell their decoded size: set the "
+					 "segments' decoded_size",
 				err);
 		if (item->src[i].decoded_size > SIZE_MAX / 4 - total)
 			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,

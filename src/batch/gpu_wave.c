@@ -41,61 +41,73 @@ static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
 	       before->foreign == unit->foreign && at >= end && at - end < NEAR;
 }
 
-/* A run of sources that one copy brings: units before 'end'.  Long runs are the driver's, as are
- * those of other devices, which kernels do not reach; short ones a kernel's, which takes many at
- * once. */
+/* Long runs of sources are the driver's to copy, as are those of other devices, which kernels do
+ * not reach; short ones a kernel's, which takes many at once. */
 #define RUN_LEAST ((size_t)256 << 10)
 
-typedef struct sources {
-	size_t end, size; /* size 0: the unit's source is not copied here */
-	bool by_driver;
-} sources;
-
-static sources run_from(const lade__gpu_wave *w, size_t i)
+static bool is_drivers(const lade__gpu_unit *first)
 {
-	const lade__gpu_unit *first = &w->units[i];
-	sources run = {.end = i + 1};
-	if (!first->stage_in || first->pageable)
-		return run;
-	while (run.end < w->count && follows(&w->units[run.end], &w->units[run.end - 1]))
-		run.end++;
-	const lade__gpu_unit *last = &w->units[run.end - 1];
-	run.size = last->in_at + last->src_size - first->in_at;
-	run.by_driver = first->foreign || run.size >= RUN_LEAST;
-	return run;
+	return first->foreign || first->run_size >= RUN_LEAST;
 }
 
-/* Gives units their places until one would be too many; returns how many have one. */
-static size_t place_units(const lade_engine *engine, const lade__route *route, lade__gpu_wave *w,
-                          size_t count, const lade__gpu_most *most)
+/* Counts a run that has come to its end. */
+static void count_run(lade__gpu_wave *w, const lade__gpu_unit *first)
 {
+	if (first && !is_drivers(first)) {
+		w->copies_in++;
+		w->pieces_in += lade__gpu_pieces(first->run_size);
+	}
+}
+
+/* Gives units their places until one would be too many; counts those that have one, and what there
+ * is to copy. */
+static void place_units(const lade_engine *engine, const lade__route *route, lade__gpu_wave *w,
+                        size_t count, const lade__gpu_most *most)
+{
+	bool decode = route->direction == LADE_DECODE, stages = route->spec->count > 1;
 	size_t between = 0; /* what stands between the stages, for a unit like the largest */
-	for (size_t i = 0; i < count; i++) {
-		lade__gpu_unit *u = &w->units[i];
-		uint64_t decoded = route->direction == LADE_DECODE ? u->cap : u->src_size;
-		if (u->cap > SIZE_MAX / 8 - w->out_size ||
-		    u->src_size > SIZE_MAX / 8 - w->in_size || w->total > SIZE_MAX / 8 - decoded)
-			return i;
+	lade__gpu_unit *run = NULL, *u = w->units;
+	for (size_t i = 0; i < count; i++, u++) {
+		uint64_t decoded = decode ? u->cap : u->src_size;
 		size_t in = w->in_size, out = w->out_size;
-		u->in_at =
-			i && follows(u, u - 1)
-				? u[-1].in_at + (size_t)((uintptr_t)u->src - (uintptr_t)u[-1].src)
-				: round_in(in);
+		if (u->cap > SIZE_MAX / 8 - out || u->src_size > SIZE_MAX / 8 - in ||
+		    w->total > SIZE_MAX / 8 - decoded)
+			break;
+		bool more = i && follows(u, u - 1);
+		u->in_at = more ? u[-1].in_at + (size_t)((uintptr_t)u->src - (uintptr_t)u[-1].src)
+		                : round_in(in);
 		u->out_at = out;
 		if (u->stage_in)
 			in = u->in_at + u->src_size;
 		if (u->stage_out)
 			out += lade__gpu_round(u->cap);
-		if (route->spec->count > 1 && (i == 0 || decoded > w->largest))
+		if (stages && (i == 0 || decoded > w->largest))
 			between = lade__gpu_pipe_workspace(engine, route, 1, decoded + !decoded, 0);
-		if (i && (in > most->in || out > most->out || between > most->between / (i + 1)))
-			return i;
+		if (i && (in > most->in || out > most->out ||
+		          (stages && between > most->between / (i + 1))))
+			break;
+		u->run_size = u->run_count = 0;
+		if (!more) {
+			count_run(w, run);
+			run = u->stage_in && !u->pageable ? u : NULL;
+		}
+		if (run) {
+			run->run_count++;
+			run->run_size = in - run->in_at;
+		}
+		if (u->stage_out) {
+			w->copies_out++;
+			w->pieces_out += lade__gpu_pieces(u->size);
+		}
+		w->pageable_in |= u->pageable;
+		w->pageable_out |= u->stage_out && u->to_host;
 		w->in_size = in;
 		w->out_size = out;
 		w->total += decoded;
 		w->largest = decoded > w->largest ? decoded : w->largest;
+		w->count++;
 	}
-	return count;
+	count_run(w, run);
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
@@ -103,25 +115,11 @@ lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *ro
                                 lade__gpu_wave *w, lade_error *err)
 {
 	*w = (lade__gpu_wave){.units = units};
-	w->count = place_units(engine, route, w, count, most);
+	place_units(engine, route, w, count, most);
 	if (count && w->count == 0)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "item %zu is too large",
 		                 units[0].item);
 	count = w->count;
-	for (size_t i = 0; i < count;) {
-		sources run = run_from(w, i);
-		if (run.size && !run.by_driver) {
-			w->copies_in++;
-			w->pieces_in += lade__gpu_pieces(run.size);
-		}
-		i = run.end;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (units[i].stage_out) {
-			w->copies_out++;
-			w->pieces_out += lade__gpu_pieces(units[i].size);
-		}
-	}
 	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 ||
 	    w->pieces_out > UINT32_MAX / 2)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -153,7 +151,6 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 	lade__gpu_copy *in_copy = (lade__gpu_copy *)(cap + w->count),
 		       *out_copy = in_copy + w->copies_in;
 	uint64_t in_first = 0, out_first = 0;
-	size_t next = 0; /* where the next run of sources begins */
 	for (size_t i = 0; i < w->count; i++) {
 		const lade__gpu_unit *u = &w->units[i];
 		lade__address staged = base + w->in_off + u->in_at,
@@ -162,17 +159,13 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 		src_size[i] = u->src_size;
 		dst[i] = u->stage_out ? scratch : lade__address_of(u->dst);
 		cap[i] = u->cap;
-		if (i == next) {
-			sources run = run_from(w, i);
-			next = run.end;
-			if (run.size && !run.by_driver) {
-				*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src),
-				                              .dst = staged,
-				                              .size = run.size,
-				                              .unit = (uint32_t)i,
-				                              .first = (uint32_t)in_first};
-				in_first += lade__gpu_pieces(run.size);
-			}
+		if (u->run_size && !is_drivers(u)) {
+			*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src),
+			                              .dst = staged,
+			                              .size = u->run_size,
+			                              .unit = (uint32_t)i,
+			                              .first = (uint32_t)in_first};
+			in_first += lade__gpu_pieces(u->run_size);
 		}
 		if (u->stage_out) {
 			/* Pageable results go where the host finds them, plain. */
@@ -208,20 +201,19 @@ lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream, lade
 
 /* Neighbours may be allocations of their own, and a copy over the end of one the driver refuses:
  * then each goes by itself. */
-static lade_status copy_run(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                            lade__address base, size_t i, const sources *run, lade_error *err)
+static lade_status copy_run(lade__device *device, lade_stream stream, const lade__gpu_unit *u,
+                            lade__address to, lade_error *err)
 {
-	const lade__gpu_unit *u = &w->units[i];
-	lade__address to = base + w->in_off;
+	size_t count = u->run_count;
 	lade_status status = LADE_OK;
 	int result = device->driver->cuMemcpyAsync(to + u->in_at, lade__address_of(u->src),
-	                                           run->size, stream);
-	if (result != LADE__CU_INVALID_VALUE || run->end - i == 1)
+	                                           u->run_size, stream);
+	if (result != LADE__CU_INVALID_VALUE || count == 1)
 		return lade__driver_check(device->driver, result, device->number, "cuMemcpyAsync",
 		                          err);
-	for (; i < run->end && status == LADE_OK; i++)
-		status = LADE__CU(device, cuMemcpyAsync, to + w->units[i].in_at,
-		                  lade__address_of(w->units[i].src), w->units[i].src_size, stream);
+	for (; count && status == LADE_OK; count--, u++)
+		status = LADE__CU(device, cuMemcpyAsync, to + u->in_at, lade__address_of(u->src),
+		                  u->src_size, stream);
 	return status;
 }
 
@@ -233,10 +225,10 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 	                          .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
-		sources run = run_from(w, i);
-		if (run.size && run.by_driver)
-			status = copy_run(device, stream, w, base, i, &run, err);
-		i = run.end;
+		const lade__gpu_unit *u = &w->units[i];
+		if (u->run_size && is_drivers(u))
+			status = copy_run(device, stream, u, base + w->in_off, err);
+		i += u->run_size ? u->run_count : 1;
 	}
 	return status == LADE_OK ? lade__gpu_copy_kernel(device, stream, in, err) : status;
 }
