@@ -8,7 +8,13 @@
 #include <string.h>
 
 /* Pieces of a result's block begin at multiples of this. */
-#define PIECE_ALIGN 16
+#define PIECE_ALIGN ((size_t)16)
+
+static size_t padded(size_t size)
+{
+	return (size + PIECE_ALIGN - 1) & ~(PIECE_ALIGN - 1);
+}
+
 /* ---- sources ---------------------------------------------------------------------------- */
 
 /* Strided memory as rows where an item can take them, else as a copy. */
@@ -198,6 +204,16 @@ static size_t guess(size_t encoded)
 	return cap < 8192 ? 8192 : cap;
 }
 
+/* Whether the exception that is set, which is cleared then, is one of memory. */
+static bool is_no_memory(void)
+{
+	bool is = PyErr_ExceptionMatches(PyExc_MemoryError);
+
+	if (is)
+		PyErr_Clear();
+	return is;
+}
+
 /*
  * Decodes an item again that had too little room, with four times as much each time.  False with an
  * exception set; when it fails for another reason the work says so.
@@ -217,6 +233,11 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 	one.segments[0] = work->segments[i];
 	one.items[0] = work->items[i];
 	one.items[0].src = one.segments;
+	one.sizes[0] = work->sizes[i];
+	if (work->sizes[i] < (uint64_t)PY_SSIZE_T_MAX && work->sizes[i] > first) {
+		first = (size_t)work->sizes[i]; /* it may have been left out of the block */
+		most = most < first ? first : most;
+	}
 	for (size_t cap = work->items[i].dst.size; cap < most;) {
 		cap = cap > most / 4 ? most : cap * 4;
 		cap = cap < first ? first : cap; /* it may have said that it has nothing */
@@ -224,6 +245,12 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
 		                    call->codec->stream);
 		py_array_keep_stream(*got, call->codec->stream, call->codec->stream_object);
+		if (!*got && call->return_errors && is_no_memory()) {
+			one.results[0] = (lade_result){LADE_E_NOMEM, 0};
+			lade_fail(&one.err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			          "%zu bytes could not be allocated", cap);
+			break;
+		}
 		if (!*got) {
 			py_work_reset(&one);
 			return false;
@@ -262,6 +289,7 @@ static bool tell(const py_call *call, py_work *work, size_t i)
 	one.segments[0] = work->segments[i];
 	one.items[0] = work->items[i];
 	one.items[0].src = one.segments;
+	one.sizes[0] = work->sizes[i];
 	go(call, &one);
 	work->err = one.err;
 	work->err.status = work->results[i].status;
@@ -359,14 +387,14 @@ static void compact(py_array *block, py_batch *batch)
 		return;
 	for (size_t i = 0; i < batch->count; i++) {
 		memmove(block->data + at, batch->pieces[i].data, batch->pieces[i].size);
-		at += (batch->pieces[i].size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+		at += padded(batch->pieces[i].size);
 	}
 	at = at < block->size ? at : block->size;
 	py_array_shrink(block, at);
 	at = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->pieces[i].data = block->data + at;
-		at += (batch->pieces[i].size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+		at += padded(batch->pieces[i].size);
 	}
 	block->size = at < block->cap ? at : block->cap;
 	block->shape[0] = (Py_ssize_t)block->size;
@@ -381,6 +409,29 @@ static PyObject *single(const py_call *call, py_work *work, py_array *block)
 	if (!py_fits(call, size, 0) || !py_array_flat(block, call->dtype, size))
 		Py_CLEAR(block);
 	return (PyObject *)block;
+}
+
+/* Whether items may go without room at first, and get their own, or an error, from retry(). */
+static bool may_leave_out(const py_call *call)
+{
+	return call->return_errors && !call->encode && call->codec->kind != PY_NATIVE &&
+	       !call->range_off && !call->range_size;
+}
+
+/* Takes the room of the item that wants most; how much that was. */
+static size_t leave_out_largest(py_work *work)
+{
+	lade_item *largest = work->items;
+	size_t had = 0;
+
+	for (size_t i = 0; i < work->count; i++)
+		if (work->items[i].dst.size > largest->dst.size)
+			largest = &work->items[i];
+	if (work->count) {
+		had = largest->dst.size;
+		largest->dst.size = 0;
+	}
+	return had;
 }
 
 /* Gives the items their places in one block: 'caps' of them, or a guess. */
@@ -412,18 +463,27 @@ static py_array *lay_out(const py_call *call, py_work *work)
 			return NULL;
 		}
 		work->items[i].dst.size = cap;
-		total += call->batch ? (cap + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1) : cap;
+		total += call->batch ? padded(cap) : cap;
 	}
 	if (place.kind != LADE_DEVICE)
 		place = LADE_PLACE_HOST;
-	block = py_array_new(call->codec->st, total, place, place.kind ? call->codec->stream : 0);
+	while (!(block = py_array_new(call->codec->st, total, place,
+	                              place.kind ? call->codec->stream : 0)) &&
+	       may_leave_out(call) && is_no_memory()) {
+		size_t less = leave_out_largest(work);
+		if (!less) {
+			PyErr_Format(PyExc_MemoryError, "%zu bytes could not be allocated", total);
+			return NULL;
+		}
+		total -= call->batch ? padded(less) : less;
+	}
 	py_array_keep_stream(block, call->codec->stream, call->codec->stream_object);
 	total = 0;
 	for (size_t i = 0; block && i < work->count; i++) {
 		lade_span *dst = &work->items[i].dst;
 		dst->data = block->data ? block->data + total : NULL;
 		dst->place = place;
-		total += (dst->size + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+		total += padded(dst->size);
 	}
 	return block;
 }

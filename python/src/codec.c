@@ -637,7 +637,9 @@ static PyMethodDef methods[] = {
 	{"get_uncomp_buffer_size", FAST(codec_decoded_size), METH_FASTCALL | METH_KEYWORDS,
          "get_uncomp_buffer_size($self, /, source)\n--\n\n"
          "The bytes that an encoded array decodes to; for a list, a list.  It is the data's own\n"
-         "claim; RAW of LZ4 and the Deflate family makes none, and is decoded to find out."},
+         "claim, and CorruptError where that is more than they can give; RAW of LZ4 and the "
+         "Deflate\n"
+         "family makes none, and is decoded to find out."},
 	{"_explain", codec_explain, METH_VARARGS, NULL},
 	{0},
 };

@@ -131,7 +131,8 @@ static bool take_config(job *j)
 	return ok;
 }
 
-/* The sizes as the data tells them, which waits.  False: not all can be had so. */
+/* The sizes as the data tells them, which waits.  False: not all can be had so, or one cannot be,
+ * and the waiting call says which. */
 static bool read_sizes(job *j)
 {
 	const py_codec *codec = j->call->codec;
@@ -156,7 +157,8 @@ static bool read_sizes(job *j)
 		goto out;
 	ok = true;
 	for (size_t i = 0; ok && i < j->count; i++)
-		ok = py_results_told(r, i, &j->wanted[i]);
+		ok = py_results_told(r, i, &j->wanted[i]) &&
+		     py_claim_can_be(codec, (size_t)column(j, SRC_SIZE)[i], j->wanted[i]);
 out:
 	py_results_unref(r);
 	return ok;

@@ -373,6 +373,8 @@ lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
 lade_status py_work_encode(py_work *work);
 lade_batch_options py_work_options(const py_work *work);
+/* Whether 'size' encoded bytes can decode to so many as they claim. */
+bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);
 /* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
 size_t py_decoded_most(const char *algorithm, size_t size);
 /* One frame of a work: opened, with its size; read; written. */

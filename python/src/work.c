@@ -172,13 +172,15 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
-/* Of algorithms whose bytes give only so many; of Zstd's blocks 4 bytes give 128 KiB. */
+/* Of algorithms whose bytes give only so many; of Zstd's blocks 4 bytes give 128 KiB, and of those
+ * of Bitcomp and Cascaded 4 in the directory alone 8 KiB. */
 static const struct ratio {
 	const char *algorithm;
 	size_t most;
 } ratios[] = {
 	{"lz4", 255},   {"lz4f", 255},  {"snappy", 64},  {"deflate", 1032},
-	{"zlib", 1032}, {"gzip", 1032}, {"zstd", 32768},
+	{"zlib", 1032}, {"gzip", 1032}, {"zstd", 32768},   {"bitcomp", 2048},
+	{"cascaded", 2048},
 };
 
 size_t py_decoded_most(const char *algorithm, size_t size)
@@ -209,25 +211,49 @@ static size_t pipeline_most(const lade_spec *spec, size_t size)
 	return size;
 }
 
+static bool is_large(uint64_t claim, size_t size)
+{
+	return claim >= CLAIM_LARGE && claim / CLAIM_RATIO >= size;
+}
+
+bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim)
+{
+	return !is_large(claim, size) || claim <= pipeline_most(codec->spec, size);
+}
+
+/* What a segment's own bytes say that they decode to. */
+static uint64_t own_claim(const py_codec *codec, lade_segment segment)
+{
+	lade_item item = {.src = &segment, .src_count = 1};
+	uint64_t claim = LADE_SIZE_UNKNOWN;
+
+	lade_decoded_sizes(codec->engine, codec->spec, &item, 1, &claim, NULL, NULL);
+	return claim;
+}
+
+static lade_status refuse_claim(const py_codec *codec, size_t size, uint64_t claim, lade_error *err)
+{
+	bool one = lade_spec_count(codec->spec) == 1;
+
+	return lade_fail(err, LADE_E_CORRUPT, 0,
+	                 "the data claims %llu bytes, and %zu bytes of %s are %zu at most",
+	                 (unsigned long long)claim, size,
+	                 one ? lade_spec_stage(codec->spec, 0)->algorithm->name
+	                     : lade_spec_text(codec->spec),
+	                 pipeline_most(codec->spec, size));
+}
+
 /* Looks at a claim that would take much memory for few bytes, before any is taken. */
-static lade_status check_claim(const py_work *work, lade_segment segment, uint64_t claim,
+static lade_status check_claim(const py_codec *codec, lade_segment segment, uint64_t claim,
                                lade_error *err)
 {
-	const py_codec *codec = work->codec;
-	bool one = lade_spec_count(codec->spec) == 1;
-	const char *name = one ? lade_spec_stage(codec->spec, 0)->algorithm->name
-	                       : lade_spec_text(codec->spec);
-	size_t most = pipeline_most(codec->spec, segment.size);
-	lade_item item = {.src = &segment, .src_count = 1};
-	uint64_t own = LADE_SIZE_UNKNOWN;
+	uint64_t own;
 
-	if (claim < CLAIM_LARGE || claim / CLAIM_RATIO < segment.size)
+	if (!is_large(claim, segment.size))
 		return LADE_OK;
-	if (claim > most)
-		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %llu bytes, and %zu bytes of %s are %zu at most",
-		                 (unsigned long long)claim, segment.size, name, most);
-	lade_decoded_sizes(codec->engine, codec->spec, &item, 1, &own, NULL, NULL);
+	if (!py_claim_can_be(codec, segment.size, claim))
+		return refuse_claim(codec, segment.size, claim, err);
+	own = own_claim(codec, segment);
 	if (own != LADE_SIZE_UNKNOWN && own != claim)
 		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %llu bytes and has %llu",
 		                 (unsigned long long)claim, (unsigned long long)own);
@@ -264,7 +290,7 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 		                 (unsigned long long)size);
 	rest.data = (const char *)rest.data + codec->prefix;
 	rest.size -= codec->prefix;
-	if (check_claim(work, rest, size, err))
+	if (check_claim(codec, rest, size, err))
 		return err->status;
 	*segment = rest;
 	/* For a range this lets the library take scratch; else the result is compared with it. */
@@ -282,7 +308,18 @@ lade_status py_work_sizes(py_work *work)
 	if (codec->kind == PY_RAW) {
 		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
 		                   work->sizes, NULL, NULL);
-		return LADE_OK;
+		for (size_t i = 0; i < work->count; i++) {
+			uint64_t claim = work->sizes[i];
+			size_t size = work->segments[i].size;
+			if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, size, claim))
+				continue;
+			work->sizes[i] = LADE_SIZE_UNKNOWN;
+			if (work->wanted)
+				continue; /* a config's claim: decoding tells what is right */
+			refuse_claim(codec, size, claim, &err);
+			note(work, i, &err);
+		}
+		return work->err.status;
 	}
 	for (size_t i = 0; i < work->count; i++) {
 		lade_status status = codec->kind == PY_NATIVE ? py_frame_open(work, i, &err)
@@ -315,6 +352,28 @@ static size_t room_of(const lade_item *item)
 	return ((item->dst.size - item->row_size) / item->row_pitch + 1) * item->row_size;
 }
 
+/* RAW bytes that claim more than they can give are corrupt: no room would do. */
+static void blame_claims(py_work *work)
+{
+	const py_codec *codec = work->codec;
+	lade_error err;
+
+	for (size_t i = 0; work->err.status && i < work->count; i++) {
+		lade_segment segment = work->segments[i];
+		uint64_t claim;
+		if (work->results[i].status != LADE_E_NOSPACE)
+			continue;
+		segment.decoded_size = 0; /* a config's word is not theirs */
+		claim = own_claim(codec, segment);
+		if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, segment.size, claim))
+			continue;
+		refuse_claim(codec, segment.size, claim, &err);
+		if (work->failed == i)
+			work->failed = SIZE_MAX;
+		note(work, i, &err);
+	}
+}
+
 static lade_status decode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
@@ -340,6 +399,7 @@ static lade_status decode_all(py_work *work)
 		work->failed = work->err.status ? 0 : SIZE_MAX;
 		if (work->err.status && work->item_errors)
 			work->item_errors[0] = work->err;
+		blame_claims(work);
 		return work->err.status;
 	}
 	options = py_work_options(work);
@@ -348,8 +408,10 @@ static lade_status decode_all(py_work *work)
 		work->err = err;
 		find_failed(work);
 	}
-	if (codec->kind == PY_RAW)
+	if (codec->kind == PY_RAW) {
+		blame_claims(work);
 		return work->err.status;
+	}
 	for (size_t i = 0; i < work->count; i++) {
 		uint64_t want = work->sizes[i], got = work->results[i].size;
 		/* What failed before was decoded for nothing: its error is the first one. */

@@ -109,6 +109,77 @@ def test_wrong_sizes_are_corrupt_in_a_list_too():
             call()
 
 
+# Bytes of each format that claim far more than they can give.
+IMPOSSIBLE = {
+    # A frame of one segment with 8 bytes of size, 2**50; an empty block is all of it.
+    "Zstd": bytes.fromhex("28b52ffd e0") + (1 << 50).to_bytes(8, "little") + bytes.fromhex("010000"),
+    "Snappy": bytes.fromhex("ffffffff0f 0000"),
+    "Bitcomp": bytes.fromhex("bc01000000000000") + (1 << 34).to_bytes(8, "little") + bytes(32),
+    "Cascaded": bytes.fromhex("01000d00 00000040") + bytes(32),
+}
+
+
+@pytest.mark.parametrize("algorithm", IMPOSSIBLE)
+def test_sizes_that_cannot_be_are_that_items_error(algorithm):
+    codec = Codec(algorithm=algorithm, bitstream_kind=RAW)
+    good = codec.encode(b"good" * 9).tobytes()
+    bad = IMPOSSIBLE[algorithm]
+    claims = f"the data claims [0-9]+ bytes, and {len(bad)} bytes of {algorithm.lower()} are [0-9]+ at"
+    for items in ([good, bad, good, bad], [good, bad, good, b""]):
+        outs = [bytearray(36) for _ in items]
+        for out in (None, outs, [liblade.as_array(o) for o in outs]):
+            got = codec.decode(items, out=out, errors="return")
+            assert got[0].tobytes() == got[2].tobytes() == b"good" * 9
+            assert type(got[1]) is liblade.CorruptError and got[1].index == 1
+            assert isinstance(got[3], liblade.Error) and got[3].index == 3
+            for i in range(2):
+                with pytest.raises(liblade.CorruptError, match="item 1: " + claims) as e:
+                    codec.decode(items, out=out)
+                assert e.value.index == 1
+    for call in (codec.decode, codec.get_uncomp_buffer_size, codec.decompression_config,
+                 lambda b: codec.decode(b, out=bytearray(36)),
+                 lambda b: codec.decode_into(b, bytearray(36))):
+        with pytest.raises(liblade.CorruptError, match=claims):
+            call(bad)
+    with pytest.raises(liblade.CorruptError, match="item 1: " + claims):
+        codec.get_uncomp_buffer_size([good, bad])
+    assert type(codec.decode(bad, errors="return")) is liblade.CorruptError
+    # An item before it that fails for another reason is named first.
+    with pytest.raises(liblade.Error, match="item 0: "):
+        codec.decode([b"", bad])
+    # A config that cannot be is the config's fault.
+    config = codec.decompression_config(codec.compression_config(1 << 50 if algorithm == "Zstd" else 1 << 29))
+    with pytest.raises(liblade.InputError, match="decompression_config: [0-9]+ bytes, and the data has 36"):
+        codec.decode(good, decompression_config=config)
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_items_without_memory_spoil_no_others(kind):
+    codec = Codec(algorithm="Zstd", bitstream_kind=kind)
+    data = [bytes(99_999), b"good" * 9, bytes(1_000_000), b"more" * 9]
+    encoded = [codec.encode(d).tobytes() for d in data]
+
+    class Memory:
+        def __init__(self, size):
+            if size > 100_100:
+                raise MemoryError("no more")
+            self.block = bytearray(size)
+            self.ptr = liblade.as_array(self.block).ptr
+
+    liblade.set_host_allocator(lambda n, stream: Memory(n))
+    try:
+        got = codec.decode(encoded, errors="return")
+        one = codec.decode(encoded[2], errors="return")
+        with pytest.raises(MemoryError, match="no more"):
+            codec.decode(encoded)
+    finally:
+        liblade.set_host_allocator(None)
+    assert [g.tobytes() == d for g, d in zip(got[:2] + got[3:], data[:2] + data[3:])] == [True] * 3
+    assert type(got[2]) is type(one) is liblade.OutOfMemoryError
+    assert got[2].index == 2 and str(got[2]) == "item 2: 1000000 bytes could not be allocated"
+    assert one.index is None and str(one) == "1000000 bytes could not be allocated"
+
+
 def test_hostile_sizes():
     zstd = Codec(algorithm="Zstd", bitstream_kind=2)
     with pytest.raises((MemoryError, liblade.Error)):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._codec import Codec
 from .._errors import CorruptError
-from ._buffers import Bytes, pipeline, size_of, source, target
+from ._buffers import Bytes, pipeline, source, target
 from ._numcodecs import NumCodec
 
 
@@ -21,8 +21,6 @@ class Compressor(NumCodec):  # type: ignore[misc, unused-ignore]
     """The pipeline that decodes, and its bitstream kind."""
     _corrupt: ClassVar[str] = ""
     """What messages about corrupt data begin with, where the library's do not name the format."""
-    _ratio: ClassVar[int] = 32768
-    """The most bytes that one encoded byte gives (Zstandard: a block of 4 gives 128 KiB)."""
     max_buffer_size: int | None = None
 
     def _pipeline(self, buf: Any) -> tuple[str, int]:
@@ -57,10 +55,3 @@ class Compressor(NumCodec):  # type: ignore[misc, unused-ignore]
             if not self._corrupt:
                 raise
             raise type(e)(f"{self._corrupt}: {e}", e.status, e.offset, e.index) from None
-        except MemoryError:
-            # Nothing was decoded yet: the data may claim more than it can give.
-            claim, most = codec.get_uncomp_buffer_size(buf), self._ratio * size_of(buf)
-            if claim <= most:
-                raise
-            text = f"{self._corrupt or self.codec_id}: the data claims {claim} bytes"
-            raise CorruptError(f"{text}, {size_of(buf)} give at most {most}") from None
