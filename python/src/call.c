@@ -760,6 +760,17 @@ static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
 	return true;
 }
 
+static bool outs_apart(const py_call *call, const py_work *work)
+{
+	py_regions outs = {&work->items->dst.data, sizeof(lade_item),
+	                   offsetof(lade_item, dst.size) - offsetof(lade_item, dst.data),
+	                   offsetof(lade_item, row_size) - offsetof(lade_item, dst.data)};
+
+	if (call->encode)
+		outs.rows_at = 0; /* the rows are the source's */
+	return py_regions_apart(call->codec->st, &outs, work->count);
+}
+
 static PyObject *into_many(const py_call *call, py_work *work)
 {
 	py_state *st = call->codec->st;
@@ -810,6 +821,8 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			}
 		}
 	}
+	if (!outs_apart(call, work))
+		goto out;
 	go(call, work);
 	if (work->err.status && holds.mems && !grow_outs(call, work, &holds))
 		goto out;

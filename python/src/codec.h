@@ -41,6 +41,19 @@ PyObject *py_holds_capsule(py_holds *holds);
 void py_blame(const char *what, size_t i);
 bool py_is_batch(py_state *st, PyObject *object);
 
+/* ---- overlap.c ---- */
+
+/* Destinations in a table: each has its address first, and bytes behind that its size (an address
+ * and a size_t) and, where 'rows_at' is not 0, the size of its rows and their pitch. */
+typedef struct py_regions {
+	const void *first;
+	size_t step, size_at, rows_at;
+} py_regions;
+
+/* ValueError where two share memory; of strided ones only those that begin near each other, and
+ * whose rows have one pitch, are compared. */
+bool py_regions_apart(py_state *st, const py_regions *regions, size_t count);
+
 /* ---- call.c ---- */
 
 PyObject *py_call_run(py_call *call);

@@ -246,6 +246,14 @@ static bool take_outs(job *j, bool *fits)
 	return true;
 }
 
+/* Whether the destinations lie apart from each other. */
+static bool outs_apart(const job *j)
+{
+	py_regions outs = {column(j, DST), sizeof(uint64_t), j->count * sizeof(uint64_t), 0};
+
+	return py_regions_apart(j->call->codec->st, &outs, j->count);
+}
+
 static bool take_out(job *j, bool *fits)
 {
 	const py_call *call = j->call;
@@ -253,7 +261,7 @@ static bool take_out(job *j, bool *fits)
 
 	if (call->batch && py_is_batch(st, call->out) && ((py_batch *)call->out)->pieces) {
 		j->outs = (py_batch *)call->out;
-		return take_outs(j, fits);
+		return take_outs(j, fits) && (!*fits || outs_apart(j));
 	}
 	if (!py_hold(call, call->out, true, &j->out))
 		return false;
@@ -265,7 +273,7 @@ static bool take_out(job *j, bool *fits)
 			return false;
 		}
 	}
-	return true;
+	return !*fits || outs_apart(j);
 }
 
 /* One block for all. */

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import gc
+import re
 import struct
 import weakref
 import zlib
@@ -237,3 +238,66 @@ def test_weak_references_to_batches():
     del batch
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_destinations_of_a_list_that_overlap_each_other_are_refused(seed):
+    """Both are named, in any order and of any sizes, and nothing is written."""
+    rng = np.random.default_rng(seed)
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1)
+    count = (2, 3, 50, 1000)[seed]
+    sizes = rng.integers(1, 9 if seed % 2 else 3000, count)
+    encoded = [codec.encode(bytes(int(n))).tobytes() for n in sizes]
+    gap = (0, 3, 100_000 if seed == 2 else 0, 0)[seed]  # too far apart for a table
+    starts = np.concatenate(([0], np.cumsum(sizes + gap)))
+    room = np.full(int(starts[-1]) + 1, 7, np.uint8)
+    order = rng.permutation(count)
+    for places in (range(count), range(count)[::-1], order):
+        room[:] = 7
+        items = [encoded[p] for p in places]
+        outs = [room[starts[p] : starts[p] + sizes[p]] for p in places]
+        assert codec.decode_into(items, outs) == [sizes[p] for p in places]
+        a, b = sorted(int(x) for x in rng.choice(count, 2, replace=False))
+        bad = list(outs)
+        at = int(starts[places[a]])
+        bad[b] = room[at : at + int(sizes[places[b]])]
+        room[:] = 7
+        for call in (codec.decode_into, codec.decode):
+            with pytest.raises(ValueError, match="out: the destinations of items ") as e:
+                call(items, out=bad)
+            named = [bad[int(n)] for n in re.findall("[0-9]+", str(e.value))]
+            assert len(named) == 2 and np.shares_memory(*named)
+        assert (room == 7).all()
+    a = bytearray(4000)
+    one = codec.encode(X[:1000].tobytes()).tobytes()
+    for many in (a, memoryview(a)), (liblade.as_array(a),) * 2:
+        with pytest.raises(ValueError, match="destinations of items 0 and 1 overlap"):
+            codec.decode([one, one], out=many)
+    with pytest.raises(ValueError, match="destinations of items 1 and 2 overlap"):
+        LZ4.encode([X, X, X], [bytearray(100_000), a, a])
+    table = liblade.as_arrays(a, [0, 2000, 1000], [1000, 1000, 1001])
+    with pytest.raises(ValueError, match="destinations of items 1 and 2 overlap"):
+        codec.decode([one] * 3, out=table)
+    empty, nothing = codec.encode(b"").tobytes(), memoryview(a)[5:5]
+    assert codec.decode_into([one, empty, empty], [a, nothing, nothing]) == [4000, 0, 0]
+
+
+def test_strided_destinations_lie_apart_or_are_refused():
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1)
+    big = np.zeros((100, 64), "u1")
+    part = codec.encode(np.ones((10, 16), "u1")).tobytes()
+    tiles = [big[i : i + 10, j : j + 16] for i in range(0, 100, 10) for j in range(0, 64, 16)]
+    for outs in (tiles, tiles[::-1], tiles[::2] + tiles[1::2]):
+        big[:] = 0
+        assert set(codec.decode_into([part] * len(outs), outs)) == {160}
+        assert (big == 1).all()
+    for bad in (big[0:10, 15:31], big[5:15, 0:16], big[9:19, 40:56], big[0:10, 0:16]):
+        with pytest.raises(ValueError, match="destinations of items [0-9]+ and 40 overlap"):
+            codec.decode_into([part] * 41, [*tiles, bad])
+    # A row between rows, and one on them.
+    two, row = big[0:20:2], big[3]
+    wide = codec.encode(np.ones((10, 64), "u1")).tobytes()
+    line = codec.encode(np.ones(64, "u1")).tobytes()
+    assert codec.decode_into([wide, line], [two, row]) == [640, 64]
+    with pytest.raises(ValueError, match="items 0 and 1 overlap"):
+        codec.decode_into([wide, line], [two, big[2]])
