@@ -123,8 +123,9 @@ class Codec(_lade.CodecBase):
         works when where="device".
     threads: that a call uses at most; 0: as many as the process may run.
     strict: LZ4 and Snappy are taken only as their formats' texts have them (docs/verdicts.md).
-    where: "host" or "device" does the work; "auto": whichever is done first.  NVCOMP_NATIVE is
-        encoded on a device only from its memory to its memory, and else by the host.
+    where: "host" or "device" does the work; "auto": whichever is done first.  Of NVCOMP_NATIVE
+        "device" leaves to the host what the device has no kernels for, and "auto" encodes on a
+        device only from its memory to its memory.
     decompress_backend, use_de_sort, execution_policy, states_per_lane, histogram_reduction_log2,
         max_sub_chunk_count, skip_validate: nvCOMP's; looked at, and without effect here.
 

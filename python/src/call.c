@@ -128,7 +128,7 @@ PyObject *py_call_config(const py_call *call, size_t count)
 	return NULL;
 }
 
-/* A config's sizes, as hints to formats that do not tell them. */
+/* A config's sizes: those of the arrays, or hints to formats that do not tell their own. */
 static bool take_config(const py_call *call, py_work *work)
 {
 	PyObject *sizes;
@@ -136,16 +136,12 @@ static bool take_config(const py_call *call, py_work *work)
 	if (!call->config || call->config == Py_None)
 		return true;
 	sizes = py_call_config(call, work->count);
-	if (sizes && !call->encode) {
-		work->wanted = malloc((work->count + 1) * sizeof(*work->wanted));
-		if (!work->wanted)
-			PyErr_NoMemory();
-	}
+	if (sizes && !(work->wanted = malloc((work->count + 1) * sizeof(*work->wanted))))
+		PyErr_NoMemory();
 	for (size_t i = 0; sizes && !PyErr_Occurred() && i < work->count; i++) {
 		uint64_t size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
-		if (work->wanted)
-			work->wanted[i] = size;
-		if (work->wanted && call->codec->kind == PY_RAW)
+		work->wanted[i] = size;
+		if (!call->encode && call->codec->kind == PY_RAW)
 			work->segments[i].decoded_size = (size_t)size;
 	}
 	Py_XDECREF(sizes);
@@ -179,10 +175,7 @@ static size_t item_cap(const py_call *call, const py_work *work, size_t i)
 	uint64_t size;
 
 	if (call->encode) {
-		size_t n = work->segments[i].size;
-		if (item->row_pitch)
-			n = ((n - item->row_size) / item->row_pitch + 1) * item->row_size;
-		return py_codec_bound(call->codec, n);
+		return py_codec_bound(call->codec, py_work_source_size(work, i));
 	}
 	if (work->results[i].status)
 		return 0;

@@ -599,6 +599,8 @@ static PyMethodDef methods[] = {
          "count.\n"
          "out: writable memory of at least get_max_comp_buffer_size() bytes to be sure, for each\n"
          "    array; an Array that encode() or decode() made grows as needed.\n"
+         "compression_config: for arrays of just these sizes, else InputError; nothing hangs on "
+         "it.\n"
          "errors: 'raise' the first item's, or 'return' an exception in the item's place; both\n"
          "    wait.  None raises, and for a result on a device when that is waited for.\n\n"
          "Gives an Array of bytes ('|u1', one dimension), or a BatchArray.  Raises TypeError for "

@@ -110,20 +110,37 @@ static bool new_wanted(job *j)
 	return j->wanted || PyErr_NoMemory() != NULL;
 }
 
+/* Whether an array to encode has its config's size, or at least as much where only the device knows
+ * how much that is. */
+static bool fits_config(const job *j, size_t i, uint64_t want)
+{
+	size_t have = (size_t)column(j, SRC_SIZE)[i];
+	lade_error err;
+
+	if ((j->sizes && want < have) || py_config_fits(want, have, &err))
+		return true;
+	py_raise(j->call->codec->st, &err, j->call->batch ? i : SIZE_MAX);
+	return false;
+}
+
 /* The sizes of a config. */
 static bool take_config(job *j)
 {
+	bool encode = j->call->encode;
 	PyObject *sizes;
 	bool ok;
 
-	if (j->call->encode || !j->call->config || j->call->config == Py_None)
+	if (!j->call->config || j->call->config == Py_None)
 		return true;
 	sizes = py_call_config(j->call, j->count);
-	j->from_config = true;
-	ok = sizes && new_wanted(j);
+	j->from_config = !encode;
+	ok = sizes && (encode || new_wanted(j));
 	for (size_t i = 0; ok && i < j->count; i++) {
-		j->wanted[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
-		ok = j->wanted[i] <= (uint64_t)PY_SSIZE_T_MAX;
+		uint64_t size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
+		if (encode)
+			ok = fits_config(j, i, size);
+		else
+			ok = (j->wanted[i] = size) <= (uint64_t)PY_SSIZE_T_MAX;
 	}
 	Py_XDECREF(sizes);
 	if (!ok && !PyErr_Occurred())

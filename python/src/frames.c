@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+/* A device's memory is aligned as all of its blocks are. */
+#define ROOM_ALIGN 256
+
 /* ---- opening ---------------------------------------------------------------------------- */
 
 static lade_frame_read_options read_options(const py_codec *codec)
@@ -94,6 +97,17 @@ lade_status py_frame_open(py_work *work, size_t i, lade_error *err)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
+/* What lies on the host goes to the codec's device only if that is there. */
+static lade_status find_device(const py_codec *codec, lade_place src, lade_place dst,
+                               lade_error *err)
+{
+	const lade_device_info *info;
+
+	if (codec->where != LADE_WHERE_DEVICE || src.kind == LADE_DEVICE || dst.kind == LADE_DEVICE)
+		return LADE_OK;
+	return lade_device_get_info(codec->device, &info, err);
+}
+
 /* One frame, or a range of it, into its destination. */
 lade_status py_frame_read(py_work *work, size_t i, lade_error *err)
 {
@@ -101,7 +115,11 @@ lade_status py_frame_read(py_work *work, size_t i, lade_error *err)
 	lade_item *item = &work->items[i];
 	uint64_t off = item->range_off, size = work->sizes[i];
 	lade_frame_range range;
-	lade_status status = LADE_OK;
+	lade_status status =
+		find_device(codec, work->segments[i].place, item->dst.place, err);
+
+	if (status)
+		return status;
 
 	if (off > size || item->range_size > size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
@@ -173,23 +191,83 @@ static lade_status sink_write(void *ctx, const void *src, size_t size, lade_erro
 	return LADE_OK;
 }
 
-/* From a device's memory to the same device's.  False: it was not done, and another way finds out
- * whether it can be. */
+/* Memory of a device for one frame, in the order of the codec's stream; its data NULL: none. */
+static lade_span device_room(const py_codec *codec, size_t size, int32_t device)
+{
+	const lade_allocator *from = lade_allocator_default(LADE_DEVICE);
+	lade_place place = {LADE_DEVICE, device};
+
+	return (lade_span){from->alloc(from->ctx, size, ROOM_ALIGN, place,
+	                               (lade_stream)codec->stream),
+	                   size, place};
+}
+
+static void give_device_room(const py_codec *codec, lade_span room)
+{
+	const lade_allocator *to = lade_allocator_default(LADE_DEVICE);
+
+	if (room.data)
+		to->free(to->ctx, room.data, room.size, ROOM_ALIGN, room.place,
+		         (lade_stream)codec->stream);
+}
+
+/* By the device, from and to wherever: what lies elsewhere goes through memory of its own. */
+static lade_status write_through(const py_codec *codec, const lade_frame_options *options,
+                                 lade_cspan src, lade_span dst, size_t *size, lade_error *err)
+{
+	bool far_src = src.place.kind == LADE_DEVICE, far_dst = dst.place.kind == LADE_DEVICE;
+	int32_t device = far_src   ? src.place.device
+	                 : far_dst ? dst.place.device
+	                           : codec->device;
+	lade_span from = {NULL, 0, {LADE_HOST, 0}}, to = from;
+	lade_status status = LADE_OK;
+
+	if (!far_src) {
+		from = device_room(codec, src.size, device);
+		status = from.data ? py_move(codec->engine, codec->st->copy, src, from,
+		                             codec->stream, err)
+		                   : LADE_E_NOMEM;
+		src.data = from.data;
+		src.place = from.place;
+	}
+	if (!far_dst && !status) {
+		to = device_room(codec, py_frame_bound(codec, src.size), device);
+		status = to.data ? LADE_OK : LADE_E_NOMEM;
+	}
+	if (!status)
+		status = lade_frame_encode_device(codec->engine, options, src, far_dst ? dst : to,
+		                                  (lade_stream)codec->stream, size, err);
+	if (!status && !far_dst)
+		status = *size > dst.size
+		                 ? LADE_E_NOSPACE
+		                 : py_move(codec->engine, codec->st->copy,
+		                           (lade_cspan){to.data, *size, to.place}, dst,
+		                           codec->stream, err);
+	give_device_room(codec, from);
+	give_device_room(codec, to);
+	return status;
+}
+
+/* By a device: from its memory to its memory, or where the codec says so.  False: it was not done,
+ * and the host finds out whether it can be. */
 static bool write_near(py_work *work, size_t i, const lade_frame_options *options,
                        lade_status *status, lade_error *err)
 {
 	const py_codec *codec = work->codec;
 	const lade_segment *segment = &work->segments[i];
 	lade_cspan src = {segment->data, segment->size, segment->place};
+	lade_span dst = work->items[i].dst;
+	bool near = src.place.kind == LADE_DEVICE && dst.place.kind == LADE_DEVICE;
 	size_t size = 0;
 
-	if (codec->where == LADE_WHERE_HOST || src.place.kind != LADE_DEVICE ||
-	    work->items[i].dst.place.kind != LADE_DEVICE)
+	if (codec->where == LADE_WHERE_HOST ||
+	    (!near && (codec->where != LADE_WHERE_DEVICE || !src.size)))
 		return false;
-	*status = lade_frame_encode_device(codec->engine, options, src, work->items[i].dst,
-	                                   (lade_stream)codec->stream, &size, err);
+	*status = near ? lade_frame_encode_device(codec->engine, options, src, dst,
+	                                          (lade_stream)codec->stream, &size, err)
+	               : write_through(codec, options, src, dst, &size, err);
 	work->results[i] = (lade_result){*status, size};
-	return !*status || *status == LADE_E_NOSPACE;
+	return !*status || (near && *status == LADE_E_NOSPACE);
 }
 
 lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
@@ -205,10 +283,13 @@ lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
 	void *src = NULL, *dst = NULL;
 	sink to = {item->dst.data, item->dst.size, 0};
 	lade_output output = {&to, sink_write};
-	lade_status status = LADE_OK;
+	lade_status status = find_device(codec, segment->place, item->dst.place, err);
 
+	if (status)
+		return status;
 	if (write_near(work, i, &options, &status, err))
 		return status;
+	status = LADE_OK;
 	if ((far_src && !(src = malloc(segment->size + 1))) ||
 	    (far_dst && !(dst = malloc(item->dst.size + 1)))) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",

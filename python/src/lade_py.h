@@ -354,7 +354,7 @@ typedef struct py_work {
 	lade_frame **frames;    /* of a NATIVE decode, opened by py_work_sizes() */
 	void **staged;          /* host copies of frames that lie on a device, or NULL */
 	uint64_t *sizes;
-	uint64_t *wanted;        /* sizes that a config told, or NULL */
+	uint64_t *wanted;        /* decoded sizes that a config told, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
 	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
@@ -372,6 +372,9 @@ void py_work_reset(py_work *work);
 lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
 lade_status py_work_encode(py_work *work);
+size_t py_work_source_size(const py_work *work, size_t i);
+/* Whether an array has the size that its compression_config was made for. */
+bool py_config_fits(uint64_t want, size_t have, lade_error *err);
 lade_batch_options py_work_options(const py_work *work);
 /* Whether 'size' encoded bytes can decode to so many as they claim. */
 bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);

@@ -57,9 +57,9 @@ static bool refuse(size_t a, size_t b)
 }
 
 /*
- * Contiguous ones by a table of slots, each as wide as the largest power of two that all sizes reach:
- * two in one slot overlap, and else the table has them in order.  Sorting 10,000 takes ten times as
- * long.  False where such a table would be too large; '*apart' is the answer.
+ * Contiguous ones by a table of slots, each as wide as the largest power of two that all sizes
+ * reach: two in one slot overlap, and else the table has them in order.  Sorting 10,000 takes ten
+ * times as long.  False where such a table would be too large; '*apart' is the answer.
  */
 static bool slots_apart(py_state *st, const py_regions *r, size_t count, bool *apart)
 {

@@ -528,7 +528,17 @@ static lade_status put_prefix(py_work *work, size_t i, lade_error *err)
 	               codec->stream, err);
 }
 
-lade_status py_work_encode(py_work *work)
+size_t py_work_source_size(const py_work *work, size_t i)
+{
+	const lade_item *item = &work->items[i];
+	size_t size = work->segments[i].size;
+
+	return item->row_pitch && size
+	               ? ((size - item->row_size) / item->row_pitch + 1) * item->row_size
+	               : size;
+}
+
+static lade_status encode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
 	lade_batch_options options;
@@ -557,11 +567,7 @@ lade_status py_work_encode(py_work *work)
 		lade_span *dst = &item[i].dst;
 		/* Too small for the prefix: the encoder finds no room at all. */
 		size_t prefix = codec->prefix < dst->size ? codec->prefix : dst->size;
-		work->sizes[i] = segment[i].size;
-		if (item[i].row_pitch && segment[i].size)
-			work->sizes[i] =
-				((segment[i].size - item[i].row_size) / item[i].row_pitch + 1) *
-				item[i].row_size;
+		work->sizes[i] = py_work_source_size(work, i);
 		if (prefix < codec->prefix)
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
 		dst->data = (char *)dst->data + prefix;
@@ -582,4 +588,28 @@ lade_status py_work_encode(py_work *work)
 			note(work, i, &err);
 	}
 	return work->err.status;
+}
+
+lade_status py_work_encode(py_work *work)
+{
+	lade_error err;
+
+	encode_all(work);
+	for (size_t i = 0; work->wanted && i < work->count; i++) {
+		size_t have = py_work_source_size(work, i);
+		if (!py_config_fits(work->wanted[i], have, &err)) {
+			if (work->failed == i)
+				work->failed = SIZE_MAX;
+			note(work, i, &err);
+		}
+	}
+	return work->err.status;
+}
+
+bool py_config_fits(uint64_t want, size_t have, lade_error *err)
+{
+	return want == have ||
+	       !lade_fail(err, LADE_E_VALUE, LADE_NO_OFFSET,
+	                  "compression_config: %llu bytes, and the array has %zu",
+	                  (unsigned long long)want, have);
 }

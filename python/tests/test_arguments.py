@@ -301,3 +301,25 @@ def test_strided_destinations_lie_apart_or_are_refused():
     assert codec.decode_into([wide, line], [two, row]) == [640, 64]
     with pytest.raises(ValueError, match="items 0 and 1 overlap"):
         codec.decode_into([wide, line], [two, big[2]])
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_a_compression_config_is_for_arrays_of_its_sizes(kind):
+    codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+    config = codec.compression_config(X.nbytes)
+    assert codec.encode(X, compression_config=config).tobytes() == codec.encode(X).tobytes()
+    text = "compression_config: 4000 bytes, and the array has 2000"
+    out = bytearray(9000)
+    for call in (lambda: codec.encode(X[:500], None, config),
+                 lambda: codec.encode(X[::2], out, config)):  # fmt: skip
+        with pytest.raises(liblade.InputError, match="^" + text):
+            call()
+    several = codec.compression_config([4000, 4000, 2000])
+    with pytest.raises(liblade.InputError, match="item 1: " + text) as e:
+        codec.encode([X, X[:500], X[:500]], compression_config=several)
+    assert e.value.index == 1 and isinstance(e.value, ValueError)
+    got = codec.encode([X, X[:500], X[:500]], compression_config=several, errors="return")
+    assert [isinstance(g, liblade.InputError) for g in got] == [False, True, False]
+    assert Codec(algorithm="LZ4", bitstream_kind=kind).decode(got[2]).tobytes() == X[:500].tobytes()
+    with pytest.raises(ValueError, match="for 3 arrays, and there are 1"):
+        codec.encode(X, compression_config=several)

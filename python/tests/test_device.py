@@ -266,3 +266,57 @@ def test_the_device_that_is_asked_for():
         other = batch.cuda(device_id=1)
         assert [o.device_id for o in other] == [1, 1] and other.cuda(device_id=1) is other
         assert [o.tobytes() for o in other] == [o.tobytes() for o in batch]
+
+
+def test_the_device_that_was_named_does_the_work_or_is_missed():
+    for kind in range(4):
+        for number in range(liblade._lade._device_count()):
+            codec = Codec(algorithm="LZ4", bitstream_kind=kind, where="device", device_id=number)
+            frame = codec.encode(X)
+            assert frame.place == "host" and frame.buffer_size < X.nbytes
+            assert (np.asarray(codec.decode(frame, "<i4")) == X).all()
+            host = Codec(algorithm="LZ4", bitstream_kind=kind)
+            assert codec.encode(b"").buffer_size == host.encode(b"").buffer_size
+            there = codec.decode(codec.encode(as_array(X).cuda()), "<i4")
+            assert there.place == "device" and (np.asarray(there.cpu()) == X).all()
+            with pytest.raises(liblade.InputError):
+                codec.encode(X, bytearray(10))
+        missing = Codec(algorithm="LZ4", bitstream_kind=kind, where="device", device_id=99)
+        for call, what in ((missing.encode, X), (missing.decode, frame),
+                           (missing.encode, [X, X]), (missing.decode, [frame, frame])):  # fmt: skip
+            with pytest.raises(liblade.DeviceError, match="no device 99"):
+                call(what)
+    if EMU:
+        codec = Codec(algorithm="LZ4", where="device")
+        before = EMU.launches
+        codec.encode(X)
+        assert EMU.launches > before
+    codec = Codec(algorithm="zstd", where="device")  # what has no kernels is the host's work
+    assert (np.asarray(codec.decode(codec.encode(X), "<i4")) == X).all()
+
+
+def test_configs_and_destinations_on_a_device_are_looked_at():
+    codec = Codec(algorithm="LZ4", bitstream_kind=1)
+    a = as_array(X).cuda()
+    config = codec.compression_config([X.nbytes, 4])
+    text = "compression_config: 4 bytes, and the array has 40000"
+    with pytest.raises(liblade.InputError, match="item 1: " + text):
+        codec.encode([a, a], compression_config=config)
+    config = codec.compression_config(X.nbytes)
+    once = codec.encode(a, compression_config=config)
+    with pytest.raises(liblade.InputError, match="config: 40000 bytes, and the array has 100"):
+        codec.encode(once[:100], compression_config=config)
+    room = as_array(np.zeros(100_000, "u1")).cuda()
+    table = liblade.as_arrays(room, [0, 39999], [40000, 40000])
+    for outs in ([room[:40000], room[39999:79999]], table):
+        with pytest.raises(ValueError, match="the destinations of items 0 and 1 overlap"):
+            codec.decode([once, once], out=outs)
+    codec.decode([once, once], out=[room[40000:80000], room[:40000]]).synchronize()
+    assert room[:80000].tobytes() == X.tobytes() * 2
+    snappy = Codec(algorithm="Snappy", bitstream_kind=1)
+    bad = as_array(bytes.fromhex("ffffffff0f 0000")).cuda()
+    good = snappy.encode(a)
+    with pytest.raises(liblade.CorruptError, match="item 1: the data claims 4294967295 bytes"):
+        snappy.decode([good, bad])
+    got = snappy.decode([good, bad], errors="return")
+    assert got[0].tobytes() == X.tobytes() and got[1].index == 1

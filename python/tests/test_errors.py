@@ -112,7 +112,7 @@ def test_wrong_sizes_are_corrupt_in_a_list_too():
 # Bytes of each format that claim far more than they can give.
 IMPOSSIBLE = {
     # A frame of one segment with 8 bytes of size, 2**50; an empty block is all of it.
-    "Zstd": bytes.fromhex("28b52ffd e0") + (1 << 50).to_bytes(8, "little") + bytes.fromhex("010000"),
+    "Zstd": b"\x28\xb5\x2f\xfd\xe0" + (1 << 50).to_bytes(8, "little") + b"\1\0\0",
     "Snappy": bytes.fromhex("ffffffff0f 0000"),
     "Bitcomp": bytes.fromhex("bc01000000000000") + (1 << 34).to_bytes(8, "little") + bytes(32),
     "Cascaded": bytes.fromhex("01000d00 00000040") + bytes(32),
@@ -124,7 +124,7 @@ def test_sizes_that_cannot_be_are_that_items_error(algorithm):
     codec = Codec(algorithm=algorithm, bitstream_kind=RAW)
     good = codec.encode(b"good" * 9).tobytes()
     bad = IMPOSSIBLE[algorithm]
-    claims = f"the data claims [0-9]+ bytes, and {len(bad)} bytes of {algorithm.lower()} are [0-9]+ at"
+    claims = f"the data claims [0-9]+ bytes, and {len(bad)} bytes of {algorithm.lower()} are "
     for items in ([good, bad, good, bad], [good, bad, good, b""]):
         outs = [bytearray(36) for _ in items]
         for out in (None, outs, [liblade.as_array(o) for o in outs]):
@@ -148,8 +148,9 @@ def test_sizes_that_cannot_be_are_that_items_error(algorithm):
     with pytest.raises(liblade.Error, match="item 0: "):
         codec.decode([b"", bad])
     # A config that cannot be is the config's fault.
-    config = codec.decompression_config(codec.compression_config(1 << 50 if algorithm == "Zstd" else 1 << 29))
-    with pytest.raises(liblade.InputError, match="decompression_config: [0-9]+ bytes, and the data has 36"):
+    size = 1 << (50 if algorithm == "Zstd" else 29)
+    config = codec.decompression_config(codec.compression_config(size))
+    with pytest.raises(liblade.InputError, match=f"config: {size} bytes, and the data has 36"):
         codec.decode(good, decompression_config=config)
 
 
