@@ -6,6 +6,7 @@
 #ifndef LADE_BENCH_DAMAGE_H
 #define LADE_BENCH_DAMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,22 @@ static inline chance chance_of(uint64_t seed)
 	chance g = {(seed + 1) * 0x9E3779B97F4A7C15ULL | 1};
 	next(&g);
 	return g;
+}
+
+/* 'size' bytes of words, and now and then some from up to 64 KiB before, as chance has it. */
+static inline void words(unsigned char *to, size_t size)
+{
+	static const unsigned char word[][4] = {"a ", "chun", "of ", "word", "0.25", "\0\0\0\7"};
+	chance g = chance_of(4);
+	for (size_t i = 0; i < size;) {
+		bool far = i > 65536 && below(&g, 50) == 0;
+		size_t n = far ? 4 + below(&g, 400) : 4;
+		const unsigned char *from = word[below(&g, 6)];
+		if (far)
+			from = to + i - n - below(&g, 65536 - n);
+		for (; n && i < size; n--)
+			to[i++] = *from++;
+	}
 }
 
 /* Bits flipped, bytes replaced, runs of 0x00 and 0xFF, cut short, all random, or as it is; gives

@@ -4,9 +4,10 @@
  * destinations.
  *
  *     hostile [--kernels=lz4_decode_solo,...] [--chunks=1000000] [--batch=16384] [--seed=1]
- *             [--seconds=N] [--device=0] [--out=FILE] [FILE...]
+ *             [--size=16384] [--seconds=N] [--device=0] [--out=FILE] [FILE...]
  *
- * Chunks of up to 16 KiB are cut from the FILEs (4 MiB of each; without any, from words of chance).
+ * Chunks of up to SIZE bytes are cut from the FILEs (4 MiB of each; without any, from words of
+ * chance); a batch has 256 MiB at most.
  *
  *     decoders    status, size and bytes against plain decoders (tests/lz_plain.h, cascaded_kit.h).
  *                 Encoded by liblz4, libsnappy and, for cascaded, liblade; bits flipped, bytes
@@ -30,9 +31,8 @@
 #include "codec/cascaded/cascaded.h"
 #include "lz_plain.h"
 
-#define RAW_MOST ((size_t)16384)
-/* A chunk's bytes on either side: encoded at most, and room to spare. */
-#define SLOT (RAW_MOST + RAW_MOST / 6 + 1024)
+/* All chunks of a batch, before they are encoded, at most. */
+#define RAW_ALL ((size_t)256 << 20)
 #define GUARD ((size_t)64)
 #define FILL 0xA5
 #define STATUS_FILL 0x77777777u
@@ -103,11 +103,13 @@ typedef struct counts {
 typedef struct hostile {
 	gpu gpu;
 	size_t n, data_size;
+	size_t most; /* the largest chunk, before it is encoded */
+	size_t slot; /* a chunk's bytes on either side: encoded at most, and room to spare */
 	unsigned char *data;
 	uint64_t seed;
 	int family;
 	one *ones;
-	unsigned char *in;    /* SLOT bytes a chunk */
+	unsigned char *in;    /* 'slot' bytes a chunk */
 	unsigned char *image; /* what the destinations have; before that, the sources */
 	size_t src_all, dst_all;
 	uint32_t elem, msb, block; /* of encoders and the bit shuffle */
@@ -154,28 +156,29 @@ static void make_one(void *ctx, size_t i)
 	hostile *h = ctx;
 	one *c = &h->ones[i];
 	chance g = chance_of(h->seed + i);
-	unsigned char *in = h->in + i * SLOT;
-	size_t most = below(&g, 4) ? 4096 : RAW_MOST;
+	unsigned char *in = h->in + i * h->slot;
+	size_t most = below(&g, 4) ? (h->most + 3) / 4 : h->most;
 	*c = (one){.raw = below(&g, 50) ? 1 + below(&g, most) : 0};
 	const unsigned char *raw = h->data + below(&g, h->data_size - c->raw);
 	size_t room = c->raw;
 	if (h->family == CASCADED_STREAMS) {
 		/* Noise as it is read gives raw blocks: half of the chunks are made for runs. */
 		unsigned log2 = (unsigned)below(&g, 4);
-		unsigned char made[RAW_MOST + 1];
+		unsigned char *made = bench_alloc(c->raw + 1);
 		lade_error err;
 		rng r = {next(&g)};
 		if (below(&g, 2)) {
 			kit_fill_mixed(made, c->raw, (size_t)1 << log2, &r);
 			raw = made;
 		}
-		bench_ok(lade_encode(h->engine, h->cascaded[log2], raw, c->raw, in, SLOT, &c->size,
-		                     &err),
+		bench_ok(lade_encode(h->engine, h->cascaded[log2], raw, c->raw, in, h->slot,
+		                     &c->size, &err),
 		         &err, "cascaded");
+		free(made);
 		c->size = damage(&g, in, c->size);
 	} else if (streams(h->family)) {
 		const format *f = &formats[h->family == SNAPPY_STREAMS];
-		c->size = f->encode(raw, c->raw, in, SLOT);
+		c->size = f->encode(raw, c->raw, in, h->slot);
 		c->size = damage(&g, in, c->size);
 	} else {
 		memcpy(in, raw, c->raw);
@@ -193,7 +196,7 @@ static void make_one(void *ctx, size_t i)
 static void pack_one(void *ctx, size_t i)
 {
 	hostile *h = ctx;
-	memcpy(h->image + h->ones[i].from, h->in + i * SLOT, h->ones[i].size);
+	memcpy(h->image + h->ones[i].from, h->in + i * h->slot, h->ones[i].size);
 }
 
 static void make_tables(hostile *h)
@@ -321,11 +324,11 @@ static void check_one(void *ctx, size_t i)
 	hostile *h = ctx;
 	const target *t = h->target;
 	const one *c = &h->ones[i];
-	const unsigned char *in = h->in + i * SLOT, *out = h->image + c->at;
+	const unsigned char *in = h->in + i * h->slot, *out = h->image + c->at;
 	uint32_t got = h->status[i], want = c->status;
 	bool encodes = t->family == PLAIN, wrong = false;
 	/* A byte of a block of LZ4 gives at most 255. */
-	size_t room_size = t->what == SIZE ? 255 * c->size + 1 : SLOT + c->cap, made = 0;
+	size_t room_size = t->what == SIZE ? 255 * c->size + 1 : h->slot + c->cap, made = 0;
 	unsigned char *room = bench_alloc(room_size);
 	/* Nobody looks at destinations for sizes. */
 	if (t->what == SIZE && want != c->before)
@@ -460,15 +463,11 @@ static void read_data(hostile *h, const char *path)
 
 static void make_data(hostile *h)
 {
-	static const char *const words[] = {"a ", "chunk ", "of ", "words ", "0.25,", "\0\0\0\7"};
-	chance g = chance_of(4);
-	h->data_size = (size_t)1 << 20;
+	h->data_size = (size_t)4 << 20;
+	while (h->data_size <= h->most)
+		h->data_size *= 2;
 	h->data = bench_alloc(h->data_size);
-	for (size_t i = 0; i < h->data_size;) {
-		const char *word = words[below(&g, 6)];
-		for (size_t k = 0; k < 4 && i < h->data_size; k++)
-			h->data[i++] = (unsigned char)word[k];
-	}
+	words(h->data, h->data_size);
 }
 
 static lade__address device_table(const hostile *h, size_t size)
@@ -478,10 +477,10 @@ static lade__address device_table(const hostile *h, size_t size)
 
 static void hostile_new(hostile *h)
 {
-	size_t n = h->n, all = n * (SLOT + GUARD + 1024);
+	size_t n = h->n, all = n * (h->slot + GUARD + 1024);
 	pthread_mutex_init(&h->mutex, NULL);
 	h->ones = bench_alloc(n * sizeof *h->ones);
-	h->in = bench_alloc(n * SLOT);
+	h->in = bench_alloc(n * h->slot);
 	h->image = bench_alloc(all);
 	h->got = bench_alloc(8 * n);
 	h->table = bench_alloc(8 * n);
@@ -510,7 +509,7 @@ static void hostile_new(hostile *h)
 
 int main(int argc, char **argv)
 {
-	hostile h = {.n = 16384};
+	hostile h = {.n = 16384, .most = 16384};
 	const char *kernels = NULL, *out_path = NULL, *value;
 	uint64_t seed = 1;
 	size_t chunks = 1000000;
@@ -524,6 +523,8 @@ int main(int argc, char **argv)
 			chunks = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--batch", argv[i])))
 			h.n = strtoull(value, NULL, 0);
+		else if ((value = bench_option("--size", argv[i])))
+			h.most = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--seed", argv[i])))
 			seed = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--seconds", argv[i])))
@@ -537,9 +538,13 @@ int main(int argc, char **argv)
 		else
 			read_data(&h, argv[i]);
 	}
-	if (h.data_size <= RAW_MOST)
+	if (h.most == 0 || h.most > RAW_ALL)
+		bench_die("--size", "1 byte to 256 MiB are wanted");
+	if (h.data_size <= h.most)
 		make_data(&h);
+	h.slot = h.most + h.most / 6 + 1024;
 	h.n = h.n > chunks ? chunks : h.n;
+	h.n = h.n > RAW_ALL / h.most ? RAW_ALL / h.most : h.n;
 	if (h.n == 0)
 		bench_die("--chunks", "at least 1 is wanted");
 	h.gpu = gpu_open(device);

@@ -4,9 +4,10 @@
  * bytes is right.
  *
  *     hostile_specs [--specs='ans;lz4|crc32c'] [--chunks=1000000] [--batch=8192] [--seed=1]
- *                   [--seconds=N] [--device=0] [--out=FILE] [FILE...]
+ *                   [--size=16384] [--seconds=N] [--device=0] [--out=FILE] [FILE...]
  *
- * Chunks of up to 16 KiB are cut from the FILEs (4 MiB of each; without any, from words of chance).
+ * Chunks of up to SIZE bytes are cut from the FILEs (4 MiB of each; without any, from words of
+ * chance); a batch has 128 MiB at most.
  *
  *     decode  lade_decode_arrays_async() of what the host encoded and damage.h damaged, against the
  *             host's strict decoders: whether it decodes, to which size and bytes.  A chunk that
@@ -26,7 +27,8 @@
 
 #include <lade/async.h>
 
-#define RAW_MOST ((size_t)16384)
+/* All chunks of a batch, before they are encoded, at most. */
+#define RAW_ALL ((size_t)128 << 20)
 #define GUARD ((size_t)64)
 #define FILL 0xA5
 
@@ -63,6 +65,7 @@ typedef struct hostile {
 	const char *text;
 	lade_direction direction;
 	size_t n, slot, data_size;
+	size_t most; /* the largest chunk, before it is encoded */
 	uint64_t seed;
 	unsigned char *data, *in, *image;
 	one *ones;
@@ -117,7 +120,8 @@ static void make_one(void *ctx, size_t i)
 	one *c = &h->ones[i];
 	chance g = chance_of(h->seed + i);
 	unsigned char *in = h->in + i * h->slot;
-	size_t raw_size = below(&g, 50) ? 1 + below(&g, below(&g, 4) ? 4096 : RAW_MOST) : 0;
+	size_t most = below(&g, 4) ? (h->most + 3) / 4 : h->most;
+	size_t raw_size = below(&g, 50) ? 1 + below(&g, most) : 0;
 	/* Most stages refuse parts of elements. */
 	raw_size -= below(&g, 16) ? raw_size % 8 : 0;
 	const unsigned char *raw = h->data + below(&g, h->data_size - raw_size);
@@ -276,21 +280,17 @@ static void read_data(hostile *h, const char *path)
 
 static void make_data(hostile *h)
 {
-	static const char *const words[] = {"a ", "chunk ", "of ", "words ", "0.25,", "\0\0\0\7"};
-	chance g = chance_of(4);
-	h->data_size = (size_t)1 << 20;
+	h->data_size = (size_t)4 << 20;
+	while (h->data_size <= h->most)
+		h->data_size *= 2;
 	h->data = bench_alloc(h->data_size);
-	for (size_t i = 0; i < h->data_size;) {
-		const char *word = words[below(&g, 6)];
-		for (size_t k = 0; k < 4 && i < h->data_size; k++)
-			h->data[i++] = (unsigned char)word[k];
-	}
+	words(h->data, h->data_size);
 }
 
 static void hostile_new(hostile *h)
 {
 	/* No stage doubles its bytes, nor do pipelines of a few. */
-	h->slot = 2 * RAW_MOST + 1024;
+	h->slot = 2 * h->most + 1024;
 	size_t n = h->n, all = n * (2 * h->slot + GUARD);
 	pthread_mutex_init(&h->mutex, NULL);
 	h->ones = bench_alloc(n * sizeof *h->ones);
@@ -313,7 +313,7 @@ static bool run_spec(hostile *h, size_t chunks, uint64_t seed, double until, FIL
 	lade_error err;
 	size_t size;
 	const char *way = h->direction == LADE_ENCODE ? "encode" : "decode";
-	if (lade_workspace_size(h->engine, h->spec, h->direction, 1, RAW_MOST, 0, &size, &err) !=
+	if (lade_workspace_size(h->engine, h->spec, h->direction, 1, h->most, 0, &size, &err) !=
 	    LADE_OK) {
 		fprintf(stderr, "%s, %s: no row: %s\n", h->text, way, err.message);
 		return true;
@@ -331,7 +331,7 @@ static bool run_spec(hostile *h, size_t chunks, uint64_t seed, double until, FIL
 
 int main(int argc, char **argv)
 {
-	hostile h = {.n = 8192};
+	hostile h = {.n = 8192, .most = 16384};
 	const char *specs = every_spec, *out_path = NULL, *value;
 	uint64_t seed = 1;
 	size_t chunks = 1000000;
@@ -343,6 +343,8 @@ int main(int argc, char **argv)
 			chunks = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--batch", argv[i])))
 			h.n = strtoull(value, NULL, 0);
+		else if ((value = bench_option("--size", argv[i])))
+			h.most = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--seed", argv[i])))
 			seed = strtoull(value, NULL, 0);
 		else if ((value = bench_option("--seconds", argv[i])))
@@ -356,9 +358,12 @@ int main(int argc, char **argv)
 		else
 			read_data(&h, argv[i]);
 	}
-	if (h.data_size <= RAW_MOST)
+	if (h.most == 0 || h.most > RAW_ALL)
+		bench_die("--size", "1 byte to 128 MiB are wanted");
+	if (h.data_size <= h.most)
 		make_data(&h);
 	h.n = h.n > chunks ? chunks : h.n;
+	h.n = h.n > RAW_ALL / h.most ? RAW_ALL / h.most : h.n;
 	if (h.n == 0)
 		bench_die("--chunks", "at least 1 is wanted");
 	h.gpu = gpu_open(h.device);

@@ -5,7 +5,7 @@
 #   test       test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
 #              batches, test_batch*, test_async*, test_two_devices
 #   mutants    a million damaged chunks for each kernel (bench/gpu/hostile.c) and pipeline
-#              (hostile_specs.c), MUTANTS of them
+#              (hostile_specs.c), MUTANTS of them; fewer that are larger than 16 KiB
 #   memcheck   the tests, and 10,240 damaged chunks for each kernel, under compute-sanitizer
 #   racecheck  512 damaged chunks for each kernel under its racecheck, and under synccheck
 # Other names are programs of bin/.  Steps have parts, which are done once: what is done and what it
@@ -20,6 +20,8 @@ WORK=${WORK:-$folder/work}
 . "$here/parts.sh"
 hostile=$folder/bin/hostile
 mutants=${MUTANTS:-1000000}
+# Chunks of many sub-blocks, with matches from far: 'size count' each.
+larger=("65536 $((mutants / 20))" "1048576 $((mutants / 1000))")
 # The kernels of a part together take some minutes.
 families=(lz4_decode_solo,lz4_decode_team4,lz4_decode_team8,lz4_decode_team16,lz4_size
 	snappy_decode_solo,snappy_decode_team4,snappy_decode_team8,snappy_decode_team16,snappy_size
@@ -68,6 +70,12 @@ for name in "${names[@]}"; do
 			first=${family%%,*}
 			part "mutants-$first" "$hostile" --kernels="$family" --chunks="$mutants" \
 				--seconds=$((most - 30)) --out="$WORK/mutants-$first.csv"
+			for size in "${larger[@]}"; do
+				part "mutants-$first-${size% *}" "$hostile" --kernels="$family" \
+					--size="${size% *}" --chunks="${size#* }" \
+					--seconds=$((most - 30)) \
+					--out="$WORK/large-$first-${size% *}.csv"
+			done
 		done
 		for group in "${pipelines[@]}"; do
 			part "pipelines-${group%%=*}" "$hostile"_specs --specs="${group#*=}" \
@@ -79,6 +87,12 @@ for name in "${names[@]}"; do
 					--specs="${group#*=}" --chunks=$((mutants / 10)) \
 					--batch=$batch --seconds=$((most - 30)) \
 					--out="$WORK/pipelines-${group%%=*}-$batch.csv"
+			done
+			for size in "${larger[@]}"; do
+				part "pipelines-${group%%=*}-${size% *}" "$hostile"_specs \
+					--specs="${group#*=}" --size="${size% *}" \
+					--chunks="${size#* }" --seconds=$((most - 30)) \
+					--out="$WORK/pipelines-${group%%=*}-${size% *}.csv"
 			done
 		done
 		;;

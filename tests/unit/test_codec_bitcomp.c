@@ -367,9 +367,23 @@ static void test_options(void **state)
 	}
 }
 
+/* The message names the steps that there are. */
+static void test_delta_out_of_range(void **state)
+{
+	(void)state;
+	lade_spec *spec = NULL;
+	lade_error err = {0};
+	assert_int_equal(lade_spec_parse(NULL, "bitcomp(<f4,mode=lossy_signed,delta=1e-46)", &spec,
+	                                 &err),
+	                 LADE_E_ARG);
+	assert_string_equal(err.message, "bitcomp: delta is 1e-46, want at least 2.8026e-45 and "
+	                                 "less than 3.40282e+38 for <f4");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_delta_out_of_range),
 		cmocka_unit_test(test_encoders),      cmocka_unit_test(test_modes_pay),
 		cmocka_unit_test(test_any_chunks),    cmocka_unit_test(test_damaged_chunks),
 		cmocka_unit_test(test_header_values), cmocka_unit_test(test_ranges_and_parts),

@@ -73,10 +73,12 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 		                 "bitcomp: dtype is %s, want <f2, <f4 or <f8 for a lossy mode",
 		                 lade_dtype_text(dtype));
 	lade__bitcomp_how how = lade__bitcomp_how_of(stage);
+	lade__bitcomp_exponents e = lade__bitcomp_exponents_of(how.log);
 	if (!(delta > 0) || !lade__bitcomp_exponent_fits(how.log, how.exponent))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "bitcomp: delta is %g, want a positive number that %s can hold",
-		                 delta, lade_dtype_text(dtype));
+		                 "bitcomp: delta is %g, want at least %g and less than %g for %s",
+		                 delta, ldexp(1, e.least), ldexp(1, e.most + 1),
+		                 lade_dtype_text(dtype));
 	return LADE_OK;
 }
 

@@ -97,7 +97,16 @@ void lade__bitcomp_quantise(unsigned quant, unsigned log, int exponent, uint8_t 
                             size_t count);
 void lade__bitcomp_restore(unsigned quant, unsigned log, int exponent, uint8_t *data, size_t count);
 
-/* Whether a chunk of such elements may have this exponent. */
-bool lade__bitcomp_exponent_fits(unsigned log, int exponent);
+/* Of chunks of such elements, the exponents that there are. */
+typedef struct lade__bitcomp_exponents {
+	int least, most;
+} lade__bitcomp_exponents;
+lade__bitcomp_exponents lade__bitcomp_exponents_of(unsigned log);
+
+static inline bool lade__bitcomp_exponent_fits(unsigned log, int exponent)
+{
+	lade__bitcomp_exponents e = lade__bitcomp_exponents_of(log);
+	return exponent >= e.least && exponent <= e.most;
+}
 
 #endif

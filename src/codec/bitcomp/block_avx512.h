@@ -133,9 +133,9 @@ INLINE_512 void refer(unsigned log, uint8_t *t, size_t groups, bool above, uint6
 		F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7), F(8), F(9), F(10), F(11), F(12), \
 			F(13), F(14), F(15), F(16) \
 	}
-#define OVER(w) ((w) % 2 ? 4 * (w)-4 : 64)
+#define OVER(w) ((uint8_t)((w) % 2 ? 4 * (w)-4 : 64))
 #define MOVE(w) ((w) % 2 ? 4 : 0)
-#define ONES(w) ((w) > 8 ? 0 : (1 << (w)) - 1)
+#define ONES(w) ((uint8_t)((w) > 8 ? 0 : (1 << (w)) - 1))
 #define ONES_FIRST(w) ((1 << (w) / 2) - 1)
 #define ONES_SECOND(w) ((1 << ((w) - (w) / 2)) - 1)
 
@@ -249,8 +249,10 @@ INLINE_512 uint8_t *pack_quarters(unsigned log, const uint8_t *x, size_t units,
 #define SECOND(e, j) ((8 * (j) + 7) / (e))
 #define PLACE(e, j, i) ((j) - (i) * (e) / 8)
 #define FROM(e, g, j, i, all) (8 * (g) * (i) + (PLACE(e, j, i) < 8 ? PLACE(e, j, i) : (all)))
-#define FROM_FIRST(w, e, g, j, all) ((j) < (w) ? FROM(e, g, j, FIRST(e, j), all) : 0)
-#define FROM_SECOND(w, e, g, j, all) ((j) < (w) ? FROM(e, g, j, SECOND(e, j), all) : 0)
+#define FROM_FIRST(w, e, g, j, all) \
+	((uint8_t)((j) < (w) ? FROM(e, g, j, FIRST(e, j), all) : 0))
+#define FROM_SECOND(w, e, g, j, all) \
+	((uint8_t)((j) < (w) ? FROM(e, g, j, SECOND(e, j), all) : 0))
 #define MOVED(e, g, i) ((i) / (g) * (e)&7)
 
 #define FROM_8(F, w, e, g, j, all) \

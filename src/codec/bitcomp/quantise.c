@@ -26,10 +26,10 @@ static unsigned mantissa_of(unsigned log)
 	return log == 1 ? 10 : log == 2 ? 23 : 52;
 }
 
-bool lade__bitcomp_exponent_fits(unsigned log, int exponent)
+lade__bitcomp_exponents lade__bitcomp_exponents_of(unsigned log)
 {
 	int b = bias_of(log);
-	return exponent >= 2 - b - (int)mantissa_of(log) && exponent <= b;
+	return (lade__bitcomp_exponents){2 - b - (int)mantissa_of(log), b};
 }
 
 static inline scale scale_of(unsigned quant, unsigned log, int exponent)
