@@ -329,8 +329,10 @@ bool py_fits(const py_call *call, size_t size, size_t i)
 {
 	if (size % call->dtype.size == 0)
 		return true;
-	PyErr_Format(PyExc_ValueError, "item %zu: %zu bytes are no multiple of the element's %u", i,
-	             size, (unsigned)call->dtype.size);
+	PyErr_Format(PyExc_ValueError, "%zu bytes are no multiple of the element's %u", size,
+	             (unsigned)call->dtype.size);
+	if (call->batch)
+		py_blame("item", i);
 	return false;
 }
 

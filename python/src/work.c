@@ -172,26 +172,32 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
-/* Of algorithms whose bytes give only so many; of Zstd's blocks 4 bytes give 128 KiB, and of those
- * of Bitcomp and Cascaded 4 in the directory alone 8 KiB. */
-static const struct ratio {
+/* Of algorithms whose bytes give only so many, and of those whose chunks hold only so many; 0: any.
+ * Of Zstd's blocks 4 bytes give 128 KiB, and of those of Bitcomp and Cascaded 4 in the directory
+ * alone 8 KiB. */
+static const struct limit {
 	const char *algorithm;
-	size_t most;
-} ratios[] = {
-	{"lz4", 255},   {"lz4f", 255},  {"snappy", 64},  {"deflate", 1032},
-	{"zlib", 1032}, {"gzip", 1032}, {"zstd", 32768},   {"bitcomp", 2048},
-	{"cascaded", 2048},
+	size_t ratio, most;
+} limits[] = {
+	{"lz4", 255, 0},       {"lz4f", 255, 0},
+	{"snappy", 64, 0},     {"deflate", 1032, 0},
+	{"zlib", 1032, 0},     {"gzip", 1032, 0},
+	{"zstd", 32768, 0},    {"bitcomp", 2048, 0},
+	{"cascaded", 2048, 0}, {"blosc", 0, (size_t)1 << 31},
+	{"ans", 0, (size_t)1 << 30},
 };
 
 size_t py_decoded_most(const char *algorithm, size_t size)
 {
-	size_t ratio = 0;
+	const struct limit *its = NULL;
 
-	for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++)
-		if (!strcmp(ratios[i].algorithm, algorithm))
-			ratio = ratios[i].most;
-	return !ratio || size > (size_t)PY_SSIZE_T_MAX / ratio - 8 ? (size_t)PY_SSIZE_T_MAX
-	                                                 : (size + 8) * ratio;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (!strcmp(limits[i].algorithm, algorithm))
+			its = &limits[i];
+	if (its && its->most)
+		return its->most;
+	return !its || size > (size_t)PY_SSIZE_T_MAX / its->ratio - 8 ? (size_t)PY_SSIZE_T_MAX
+	                                                     : (size + 8) * its->ratio;
 }
 
 /* Filters make at most so many bytes of one: bits to booleans, and types to wider ones. */
@@ -260,6 +266,21 @@ static lade_status check_claim(const py_codec *codec, lade_segment segment, uint
 	return LADE_OK;
 }
 
+/* Whether bytes of another kind are a frame: a codec of the default kind made them. */
+static bool is_frame(lade_segment segment)
+{
+	static const unsigned char magic[8] = {0x89, 'L', 'A', 'D', 'E', '\r', '\n', 0x1a};
+
+	return lade_kind_is_host(segment.place.kind) && segment.size >= sizeof(magic) &&
+	       !memcmp(segment.data, magic, sizeof(magic));
+}
+
+static lade_status refuse_frame(lade_error *err)
+{
+	return lade_fail(err, LADE_E_CORRUPT, 0,
+	                 "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes");
+}
+
 /*
  * Takes the size prefix off a segment of kinds WITH_SIZE and stores the size it claims.
  * |size 4 or 8| RAW, or with zeros up to byte 16 (docs/format/bare.md).
@@ -324,6 +345,8 @@ lade_status py_work_sizes(py_work *work)
 	for (size_t i = 0; i < work->count; i++) {
 		lade_status status = codec->kind == PY_NATIVE ? py_frame_open(work, i, &err)
 		                                              : take_prefix(work, i, &err);
+		if (status && codec->kind != PY_NATIVE && is_frame(work->segments[i]))
+			refuse_frame(&err);
 		if (status) {
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
 			note(work, i, &err);
@@ -352,8 +375,8 @@ static size_t room_of(const lade_item *item)
 	return ((item->dst.size - item->row_size) / item->row_pitch + 1) * item->row_size;
 }
 
-/* RAW bytes that claim more than they can give are corrupt: no room would do. */
-static void blame_claims(py_work *work)
+/* What RAW bytes that failed are: with more claimed than they can give no room would do. */
+static void explain_failures(py_work *work)
 {
 	const py_codec *codec = work->codec;
 	lade_error err;
@@ -361,13 +384,19 @@ static void blame_claims(py_work *work)
 	for (size_t i = 0; work->err.status && i < work->count; i++) {
 		lade_segment segment = work->segments[i];
 		uint64_t claim;
-		if (work->results[i].status != LADE_E_NOSPACE)
+		lade_status status = work->results[i].status;
+		if (status && status != LADE_E_NOMEM && is_frame(segment)) {
+			refuse_frame(&err);
+		} else if (status == LADE_E_NOSPACE) {
+			segment.decoded_size = 0; /* a config's word is not theirs */
+			claim = own_claim(codec, segment);
+			if (claim == LADE_SIZE_UNKNOWN ||
+			    py_claim_can_be(codec, segment.size, claim))
+				continue;
+			refuse_claim(codec, segment.size, claim, &err);
+		} else {
 			continue;
-		segment.decoded_size = 0; /* a config's word is not theirs */
-		claim = own_claim(codec, segment);
-		if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, segment.size, claim))
-			continue;
-		refuse_claim(codec, segment.size, claim, &err);
+		}
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
 		note(work, i, &err);
@@ -399,7 +428,7 @@ static lade_status decode_all(py_work *work)
 		work->failed = work->err.status ? 0 : SIZE_MAX;
 		if (work->err.status && work->item_errors)
 			work->item_errors[0] = work->err;
-		blame_claims(work);
+		explain_failures(work);
 		return work->err.status;
 	}
 	options = py_work_options(work);
@@ -409,13 +438,15 @@ static lade_status decode_all(py_work *work)
 		find_failed(work);
 	}
 	if (codec->kind == PY_RAW) {
-		blame_claims(work);
+		explain_failures(work);
 		return work->err.status;
 	}
 	for (size_t i = 0; i < work->count; i++) {
 		uint64_t want = work->sizes[i], got = work->results[i].size;
 		/* What failed before was decoded for nothing: its error is the first one. */
 		if (want == LADE_SIZE_UNKNOWN && take_prefix(work, i, &err)) {
+			if (is_frame(segment[i]))
+				refuse_frame(&err);
 			if (work->failed == i)
 				work->failed = SIZE_MAX;
 			note(work, i, &err);

@@ -181,6 +181,19 @@ def test_items_without_memory_spoil_no_others(kind):
     assert one.index is None and str(one) == "1000000 bytes could not be allocated"
 
 
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("algorithm", ["LZ4", "Zstd", "Gzip", "Blosc"])
+def test_frames_for_codecs_of_another_kind_are_told_as_such(algorithm, kind):
+    frame = Codec(algorithm=algorithm).encode(TEXT)
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    text = "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes"
+    with pytest.raises(liblade.CorruptError, match="^" + text):
+        codec.decode(frame)
+    with pytest.raises(liblade.CorruptError, match="item 1: " + text):
+        codec.decode([codec.encode(TEXT), frame])
+    assert str(codec.decode([frame, b""], errors="return")[0]) == "item 0: " + text
+
+
 def test_hostile_sizes():
     zstd = Codec(algorithm="Zstd", bitstream_kind=2)
     with pytest.raises((MemoryError, liblade.Error)):
