@@ -4,10 +4,11 @@
  *
  * CRCs and Adler-32 are sums over bytes with weights that depend on the distance from the end.  A
  * chunk is cut into units, each a warp's, counted from its end on: unit k has the bytes whose
- * distance is above k * unit and not above (k + 1) * unit, where the end is the first address behind
- * the chunk that is a multiple of 16.  So units, and their rows of 512 bytes, are read in vectors of
- * 16 bytes each at its own alignment, and only the first row and the last one are not whole.
- * XXH64 is one chain from the first byte to the last, in four strands: four lanes make a chunk.
+ * distance is above k * unit and not above (k + 1) * unit, where the end is the first address
+ * behind the chunk that is a multiple of 16.  So units, and their rows of 512 bytes, are read in
+ * vectors of 16 bytes each at its own alignment, and only the first row and the last one are not
+ * whole.  XXH64 is one chain from the first byte to the last, in four strands: four lanes make a
+ * chunk.
  *
  *     units   a warp each, or four lanes a chunk for XXH64, to partial[unit * count + chunk]
  *     finish  a block for each chunk: partial results to the checksum, and what is done with it
@@ -135,8 +136,8 @@ static __device__ __forceinline__ uint32_t lade_sum_count(const uint8_t *src, ui
 	return size ? ((end & ~15u) + (unit - 1)) / unit : 0;
 }
 
-/* Hands the rows of unit 'k', which there is, to 'work', first to last, as the lane's vectors.  By a
- * whole warp. */
+/* Hands the rows of unit 'k', which there is, to 'work', first to last, as the lane's vectors.  By
+ * a whole warp. */
 template <typename T>
 static __device__ __forceinline__ void lade_sum_rows(T &work, const uint8_t *src, uint32_t size,
                                                      uint32_t unit, uint32_t k, uint32_t lane,
@@ -172,8 +173,8 @@ static __device__ __forceinline__ void lade_sum_rows(T &work, const uint8_t *src
 	}
 }
 
-/* The parts 'k' of chunks 'i' that a warp makes: first ones of all chunks, then the second ones, and
- * of these every so many-th.  So warps get like shares of those that have anything to do. */
+/* The parts 'k' of chunks 'i' that a warp makes: first ones of all chunks, then the second ones,
+ * and of these every so many-th.  So warps get like shares of those that have anything to do. */
 struct lade_sum_turn {
 	uint32_t k, i, warps;
 
@@ -367,9 +368,11 @@ struct lade_adler_work {
 	/* | by distance 32 | plain 32 |, both below LADE_ADLER, in every lane. */
 	__device__ __forceinline__ uint64_t end(uint32_t lane)
 	{
-		uint64_t far = (uint64_t)rows * LADE_SUM_ROW + (uint64_t)a * (16 * (31 - lane)) + near;
+		uint64_t far =
+			(uint64_t)rows * LADE_SUM_ROW + (uint64_t)a * (16 * (31 - lane)) + near;
 		uint32_t plain = __reduce_add_sync(LADE_FULL, a % LADE_ADLER) % LADE_ADLER;
-		uint32_t by = __reduce_add_sync(LADE_FULL, (uint32_t)(far % LADE_ADLER)) % LADE_ADLER;
+		uint32_t by =
+			__reduce_add_sync(LADE_FULL, (uint32_t)(far % LADE_ADLER)) % LADE_ADLER;
 		return (uint64_t)by << 32 | plain;
 	}
 
@@ -577,7 +580,8 @@ static __device__ __forceinline__ uint32_t lade_adler_finish(const lade_gpu_sums
 	uint32_t a = 0, b = 0;
 	for (uint32_t k = threadIdx.x; k < units; k += blockDim.x) {
 		uint64_t part = s.partial[(uint64_t)k * s.batch.count + i];
-		uint32_t plain = (uint32_t)part, far = (uint32_t)((uint64_t)k * s.unit % LADE_ADLER);
+		uint32_t plain = (uint32_t)part,
+			 far = (uint32_t)((uint64_t)k * s.unit % LADE_ADLER);
 		a = (a + plain) % LADE_ADLER;
 		b = (uint32_t)((b + (part >> 32) + (uint64_t)far * plain) % LADE_ADLER);
 	}
@@ -611,8 +615,8 @@ static __device__ __forceinline__ uint32_t lade_sum_use(const lade_gpu_sums &s, 
 }
 
 /*
- * Map: block = chunks in turn, thread = every so many-th of its parts.  A block is 32 or 256 threads;
- * 256 where 'parts' is above 32.  Shared memory: 32 bytes.
+ * Map: block = chunks in turn, thread = every so many-th of its parts.  A block is 32 or 256
+ * threads; 256 where 'parts' is above 32.  Shared memory: 32 bytes.
  */
 extern "C" __global__ void __launch_bounds__(256)
 	lade_checksum_finish(lade_gpu_sums s, lade_gpu_crc crc)
@@ -629,9 +633,9 @@ extern "C" __global__ void __launch_bounds__(256)
 			if (s.kind != LADE_SUM_XXH64)
 				units = lade_sum_count(c.src, c.src_size, s.unit);
 			units = units < s.parts ? units : s.parts;
-			sum = s.kind == LADE_SUM_CRC     ? lade_crc_finish(s, crc, i, c, units, shared)
+			sum = s.kind == LADE_SUM_CRC ? lade_crc_finish(s, crc, i, c, units, shared)
 			      : s.kind == LADE_SUM_ADLER ? lade_adler_finish(s, i, c, units, shared)
-							 : s.partial[i];
+			                                 : s.partial[i];
 			if (threadIdx.x == 0)
 				status = lade_sum_use(s, i, c, sum);
 		}
@@ -639,7 +643,8 @@ extern "C" __global__ void __launch_bounds__(256)
 			status = LADE_GPU_NOSPACE;
 		if (threadIdx.x == 0)
 			lade_chunk_put(s.batch, i, status,
-			               s.use == LADE_SUM_ENCODE ? c.src_size + s.extra : c.src_size);
+			               s.use == LADE_SUM_ENCODE ? c.src_size + s.extra
+			                                        : c.src_size);
 	}
 }
 

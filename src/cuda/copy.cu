@@ -9,10 +9,10 @@
 
 /*
  * One copy: 'size' bytes from 'src' on become bytes 'at' and on of what is at 'dst': rows of 'row'
- * bytes that start 'pitch' apart, or (row 0) one run.  What the host can say is the most bytes; with
- * tables of sizes and statuses ('sizes', 'statuses' of the launch) entry 'unit' tells how many there
- * are: nothing is copied where the status is not 0, and else those of the unit's bytes [skip, skip +
- * size) that exist; 'src' is where byte 'skip' of them lies.
+ * bytes that start 'pitch' apart, or (row 0) one run.  What the host can say is the most bytes;
+ * with tables of sizes and statuses ('sizes', 'statuses' of the launch) entry 'unit' tells how many
+ * there are: nothing is copied where the status is not 0, and else those of the unit's bytes [skip,
+ * skip + size) that exist; 'src' is where byte 'skip' of them lies.
  * The host's form is lade__gpu_copy (batch/gpu.h).
  */
 struct lade_gpu_copy {
@@ -124,14 +124,14 @@ extern "C" __global__ void lade_slots(uint64_t *address, uint64_t *size, uint64_
 }
 
 /*
- * The same for entries of different sizes, one behind the other: size[i] = limit[i] + more, 'stride'
- * at most, and each begins at a multiple of 256 bytes of the 'room' bytes at 'base'.  What the limits
- * have more than fits there gets no room.
+ * The same for entries of different sizes, one behind the other: size[i] = limit[i] + more,
+ * 'stride' at most, and each begins at a multiple of 256 bytes of the 'room' bytes at 'base'.  What
+ * the limits have more than fits there gets no room.
  * Map: one block of 1024, thread = entry, 1024 at a time.  Shared: a sum for each warp.
  */
 extern "C" __global__ void __launch_bounds__(1024)
-	lade_packed(uint64_t *address, uint64_t *size, uint64_t base, uint64_t room, uint64_t stride,
-                    const uint64_t *limit, uint64_t more, uint32_t count)
+	lade_packed(uint64_t *address, uint64_t *size, uint64_t base, uint64_t room,
+	            uint64_t stride, const uint64_t *limit, uint64_t more, uint32_t count)
 {
 	LADE_SHARED(uint64_t, sum, [32]);
 	uint64_t before = 0; /* entries of the rounds so far */

@@ -30,8 +30,8 @@
  *	LADE_SHARED_DYNAMIC(uint8_t, bytes);      a pointer to the launch's dynamic part
  *
  * All are aligned to 16 bytes, and hold garbage until written.  The dynamic part of a kernel is
- * one: each LADE_SHARED_DYNAMIC points to its start.  LADE_SHARED_DYNAMIC_AT(256, type, name) has it
- * aligned to more on GPUs.
+ * one: each LADE_SHARED_DYNAMIC points to its start.  LADE_SHARED_DYNAMIC_AT(256, type, name) has
+ * it aligned to more on GPUs.
  */
 #if LADE_ON_GPU
 #define LADE_SHARED(type, name, ...) __shared__ __align__(16) type name __VA_ARGS__

@@ -49,8 +49,8 @@ static __device__ __forceinline__ void lade_bytes_chunk(uint32_t *s, const lade_
 	}
 }
 
-/* The same byte by byte: those of the shuffled side are the lanes' neighbours when encoding, those of
- * the elements when decoding, so that what is written lies together. */
+/* The same byte by byte: those of the shuffled side are the lanes' neighbours when encoding, those
+ * of the elements when decoding, so that what is written lies together. */
 template <bool ENCODE>
 static __device__ __forceinline__ void lade_bytes_any(const lade_gpu_chunk &c, uint32_t size,
                                                       uint32_t count, uint32_t part, uint32_t parts,
@@ -138,8 +138,9 @@ static __device__ __forceinline__ void lade_bits_chunk(uint32_t *s, const lade_g
 				c.dst[end + i] = __ldg(c.src + end + i);
 		} else if (bytes) {
 			edge = lade_words_edge(ops, SIZE, c.src + end, end, lane);
-			lade_tile_plain(s, c.src + end, c.dst + end, bytes, lane,
-			                [=]() { lade_words<SIZE, LADE_FILTER_LINES>(ops, s, edge, lane); });
+			lade_tile_plain(s, c.src + end, c.dst + end, bytes, lane, [=]() {
+				lade_words<SIZE, LADE_FILTER_LINES>(ops, s, edge, lane);
+			});
 		}
 	}
 }

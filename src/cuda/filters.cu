@@ -50,9 +50,9 @@ static __device__ __forceinline__ void lade_filters_batch(const lade_gpu_batch &
 
 /*
  * Map: a block is 128 threads, each warp of it on its own; the grid has less than 2^28 blocks, best
- * a warp for each tile.  Elements have 1, 2, 4 or 8 bytes, 2 at least where there are rows of bytes.
- * Sources and destinations have any alignment and do not overlap.  'next' is not used.  Shared
- * memory: 16.5 KiB, a tile a warp.
+ * a warp for each tile.  Elements have 1, 2, 4 or 8 bytes, 2 at least where there are rows of
+ * bytes.  Sources and destinations have any alignment and do not overlap.  'next' is not used.
+ * Shared memory: 16.5 KiB, a tile a warp.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS, 7)
 	lade_filters_encode(lade_gpu_batch batch, lade_filters f)

@@ -79,7 +79,7 @@ struct lade_gpu_frame {
 	uint8_t *dst;
 	uint64_t *off;   /* made here: where each chunk stands, each page, and the list */
 	uint64_t *entry; /* and each chunk's entry in the index */
-	uint64_t *told;  /* bytes of the frame, and a status; where that is not 0 nothing is packed */
+	uint64_t *told;  /* bytes of the frame, and a status; unless that is 0 nothing is packed */
 	uint64_t *answer; /* the same, where the host finds it */
 	uint64_t size, cap, slot, header_check;
 	uint32_t count, chunk_size, header_size;
@@ -141,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(1024) lade_frame_place(lade_gpu_fra
 				for (uint32_t k = 0; k < 3; k++)
 					lade_frame_put(to + 8 * k, word[k]);
 				lade_frame_put(to + 24, lade_frame_check(word, i));
-				for (uint64_t k = LADE_FRAME_HEADER + (uint32_t)entry; k < mine; k++)
+				for (uint64_t k = LADE_FRAME_HEADER + (uint32_t)entry; k < mine;
+				     k++)
 					to[k] = 0;
 			}
 		}

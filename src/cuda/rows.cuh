@@ -2,8 +2,8 @@
  * rows.cuh: the shapes of rows of bytes and of bits (tile.cuh), and where a tile's rows lie in a
  * chunk (docs/format/filters.md, sections 1, 2 and 5).
  *
- * Of bytes a set is four elements, 'size' words that lie together; by byte permutations it becomes a
- * word of each row.  A lane has as many sets as make 32 words, about:
+ * Of bytes a set is four elements, 'size' words that lie together; by byte permutations it becomes
+ * a word of each row.  A lane has as many sets as make 32 words, about:
  *
  *     size          2    3    4    6    8    12   16
  *     sets a lane   16   10   8    5    4    2    2

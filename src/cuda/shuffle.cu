@@ -1,8 +1,8 @@
 /*
  * shuffle.cu: the byte shuffle of chunks and back (docs/format/filters.md, sections 1 and 5),.
  *
- * A warp makes a tile (tile.cuh) of elements of 2, 3, 4, 6, 8, 12 and 16 bytes (rows.cuh).  Elements
- * of other sizes go byte by byte.
+ * A warp makes a tile (tile.cuh) of elements of 2, 3, 4, 6, 8, 12 and 16 bytes (rows.cuh).
+ * Elements of other sizes go byte by byte.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 /*
- * stream.cu: the filters that go from element to element, for elements of 1, 2, 4 and 8 bytes: zigzag
- * and byteswap both ways, delta of integers (docs/format/filters.md, sections 3, 4 and 12).
+ * stream.cu: the filters that go from element to element, for elements of 1, 2, 4 and 8 bytes:
+ * zigzag and byteswap both ways, delta of integers (docs/format/filters.md, sections 3, 4 and 12).
  *
  * A warp brings a tile (tile.cuh) to shared memory, works on its words (words.cuh), and takes it
  * back.  Sums are a block's work (sums.cuh).

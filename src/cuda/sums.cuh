@@ -1,7 +1,7 @@
 /*
- * sums.cuh: the way back from differences, by blocks: each warp adds up a tile, a lane 128 bytes that
- * lie together, and then knows where the lane's sums begin.  Where chunks are few, each is cut into
- * ranges, whose sums another kernel makes first.
+ * sums.cuh: the way back from differences, by blocks: each warp adds up a tile, a lane 128 bytes
+ * that lie together, and then knows where the lane's sums begin.  Where chunks are few, each is cut
+ * into ranges, whose sums another kernel makes first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,7 +56,8 @@ static __device__ __forceinline__ void lade_sum_get(uint32_t *s, const lade_filt
 		lade_words_any<LADE_FILTER_LINES>(LADE_WORDS_ZAG, f.size, s, 0, lane);
 }
 
-/* The sum of the lane's words of a tile, 32 that lie together; bits above an element's are not 0. */
+/* The sum of the lane's words of a tile, 32 that lie together; bits above an element's are not
+ * 0. */
 static __device__ __forceinline__ uint64_t lade_sum_total(uint32_t size, const uint32_t *w)
 {
 	uint64_t wide = 0;
@@ -109,8 +110,8 @@ static __device__ __forceinline__ uint64_t lade_sum_warp(uint64_t v, uint32_t la
 
 /*
  * Bytes [begin, end) of a chunk, by a whole block: sums from 'before' on to the same bytes of the
- * destination, or, unless 'store', only their sum, which is returned.  'totals' are the warps' sums, of the slab at
- * hand and of the one before, which warps may still look at.
+ * destination, or, unless 'store', only their sum, which is returned.  'totals' are the warps'
+ * sums, of the slab at hand and of the one before, which warps may still look at.
  */
 static __device__ __forceinline__ uint64_t
 lade_sum_run(const lade_filters &f, uint32_t *s, uint64_t (*totals)[LADE_TILE_WARPS],
@@ -155,7 +156,8 @@ lade_sum_run(const lade_filters &f, uint32_t *s, uint64_t (*totals)[LADE_TILE_WA
 				s[33 * lane + k] = w[k];
 			__syncwarp();
 			if (f.ops & LADE_WORDS_SWAP)
-				lade_words_any<LADE_FILTER_LINES>(LADE_WORDS_SWAP, f.size, s, 0, lane);
+				lade_words_any<LADE_FILTER_LINES>(LADE_WORDS_SWAP, f.size, s, 0,
+				                                  lane);
 			lade_tile_put_plain<32>(s, c.dst + at, bytes, lane);
 			__syncwarp();
 		}
@@ -165,13 +167,13 @@ lade_sum_run(const lade_filters &f, uint32_t *s, uint64_t (*totals)[LADE_TILE_WA
 }
 
 /*
- * With 'ranges' the sums of all ranges but the last of each chunk, to partial[part * count + chunk];
- * else the chunks, 'partial' being these sums, where 'parts' is above 1.
+ * With 'ranges' the sums of all ranges but the last of each chunk, to partial[part * count +
+ * chunk]; else the chunks, 'partial' being these sums, where 'parts' is above 1.
  *
- * Map: block = ranges in turn, 'parts' of a chunk; a block is 128 threads, warp = a tile of the slab
- * at hand.  Elements have 1, 2, 4 or 8 bytes, 2 at least where there are rows of bytes, and blocks of
- * rows of bits are whole tiles.  Sources and destinations have any alignment and do not overlap.
- * 'next' is not used.  Shared memory: 16.6 KiB.
+ * Map: block = ranges in turn, 'parts' of a chunk; a block is 128 threads, warp = a tile of the
+ * slab at hand.  Elements have 1, 2, 4 or 8 bytes, 2 at least where there are rows of bytes, and
+ * blocks of rows of bits are whole tiles.  Sources and destinations have any alignment and do not
+ * overlap.  'next' is not used.  Shared memory: 16.6 KiB.
  */
 static __device__ __forceinline__ void lade_sum_batch(const lade_gpu_batch &batch,
                                                       const lade_filters &f, uint32_t parts,

@@ -4,8 +4,8 @@
  * The filters that transpose (bitshuffle.cu, shuffle.cu), those that go from element to element
  * (stream.cu), and several of both at once (filters.cu) are made of it.
  *
- * A tile is lines of 128 bytes, a word a lane.  Those that transpose give a lane sets of words, as a
- * shape S says:
+ * A tile is lines of 128 bytes, a word a lane.  Those that transpose give a lane sets of words, as
+ * a shape S says:
  *
  *     ALL      words of a lane, 32 at most; lines of a tile
  *     SETS     sets of a lane; WORDS words each, which are transposed by to_rows() and from_rows()
@@ -35,9 +35,10 @@ struct lade_filters {
 	uint32_t size;    /* bytes of an element: not 0, and 1, 2, 4 or 8 where 'ops' is not 0 */
 	uint32_t rows;    /* LADE_ROWS_...: what is in the place of elements on the encoded side */
 	uint32_t msb;     /* of bits: the highest one's row comes first */
-	uint32_t block;   /* and: a multiple of 8 * size whose bits are exchanged by themselves; 0: all */
-	uint32_t partial; /* the status of chunks that end with a part of an element; LADE_GPU_OK: its
-	                   * bytes are kept as they are, which is for rows alone */
+	uint32_t block;   /* and: a multiple of 8 * size whose bits are exchanged by themselves; 0:
+	                   * all */
+	uint32_t partial; /* the status of chunks that end with a part of an element; LADE_GPU_OK:
+	                   * its bytes are kept as they are, which is for rows alone */
 	uint32_t late;    /* and: that is seen behind a lack of room */
 };
 constexpr uint32_t LADE_ROWS_NONE = 0, LADE_ROWS_BYTES = 1, LADE_ROWS_BITS = 2;
@@ -141,7 +142,8 @@ static __device__ __forceinline__ void lade_tile_get_plain(uint32_t *s, const ui
 				   : 0;
 #pragma unroll
 		for (uint32_t k = 0; k < WORDS; k++) {
-			uint32_t after = lane || k == WORDS - 1 ? w[k] : w[k < WORDS - 1 ? k + 1 : k];
+			uint32_t after =
+				lane || k == WORDS - 1 ? w[k] : w[k < WORDS - 1 ? k + 1 : k];
 			after = __shfl_sync(LADE_FULL, after, (lane + 1) & 31);
 			if (k == WORDS - 1 && lane == 31)
 				after = end;
@@ -327,8 +329,9 @@ static __device__ __forceinline__ void lade_tile_put_rows(uint32_t *s, uint8_t *
 
 /* A tile of elements to elements: 'work' is done to it in shared memory. */
 template <typename F>
-static __device__ __forceinline__ void lade_tile_plain(uint32_t *s, const uint8_t *src, uint8_t *dst,
-                                                       uint32_t bytes, uint32_t lane, F work)
+static __device__ __forceinline__ void lade_tile_plain(uint32_t *s, const uint8_t *src,
+                                                       uint8_t *dst, uint32_t bytes, uint32_t lane,
+                                                       F work)
 {
 	lade_tile_get_plain<32>(s, src, bytes, lane);
 	__syncwarp();
@@ -337,8 +340,8 @@ static __device__ __forceinline__ void lade_tile_plain(uint32_t *s, const uint8_
 	__syncwarp();
 }
 
-/* Elements to rows, with 'work' done to the elements first.  Reads S::PLAIN * groups bytes of 'src',
- * writes 'groups' bytes of each row. */
+/* Elements to rows, with 'work' done to the elements first.  Reads S::PLAIN * groups bytes of
+ * 'src', writes 'groups' bytes of each row. */
 template <typename S, typename F>
 static __device__ __forceinline__ void lade_tile_encode(uint32_t *s, const uint8_t *src,
                                                         uint8_t *dst, const lade_tile &t,

@@ -1,6 +1,6 @@
 /*
- * unshuffle.cuh: the byte shuffle behind an LZ decoder, in its own kernel: the team that has decoded a
- * chunk to scratch memory takes it from there to its destination, while others decode.
+ * unshuffle.cuh: the byte shuffle behind an LZ decoder, in its own kernel: the team that has
+ * decoded a chunk to scratch memory takes it from there to its destination, while others decode.
  *
  * A lane takes a word of each row, four elements; nothing goes by shared memory, and the code is
  * short: it shares the caches with the decoder's (docs/performance/gpu-filters.md).
@@ -13,8 +13,8 @@
 #include "cuda/lz_decode.cuh"
 #include "cuda/rows.cuh"
 
-/* The word at 'from', whose aligned words may be read; EVEN: it is one.  The same kernel has written
- * it: it must not come from the cache of what is constant. */
+/* The word at 'from', whose aligned words may be read; EVEN: it is one.  The same kernel has
+ * written it: it must not come from the cache of what is constant. */
 template <bool EVEN>
 static __device__ __forceinline__ uint32_t lade_unshuffle_word(const uint8_t *from)
 {
@@ -50,8 +50,9 @@ static __device__ __forceinline__ void lade_unshuffle_put(uint8_t *to, const uin
 
 /* A chunk of 'size' bytes, by each of 'parts' warps its part. */
 template <uint32_t SIZE, bool EVEN>
-static __device__ __forceinline__ void lade_unshuffle(const uint8_t *src, uint8_t *dst, uint32_t size,
-                                                      uint32_t part, uint32_t parts, uint32_t lane)
+static __device__ __forceinline__ void lade_unshuffle(const uint8_t *src, uint8_t *dst,
+                                                      uint32_t size, uint32_t part, uint32_t parts,
+                                                      uint32_t lane)
 {
 	constexpr uint32_t TURN = 16 / SIZE; /* groups of four elements of a lane at once */
 	uint32_t n = size / SIZE, groups = n / 4;
@@ -81,16 +82,17 @@ static __device__ __forceinline__ void lade_unshuffle(const uint8_t *src, uint8_
 		dst[k] = __ldcg(src + (k < n * SIZE ? k % SIZE * n + k / SIZE : k));
 }
 
-/* For the batches of lz_decode.cuh, whose destinations are scratch memory then: elements have 'size'
- * bytes, 2, 4 or 8, and chunks go to the addresses in 'dst', which have as much room.  'partial' is
- * the status of those that end with a part of an element; LADE_GPU_OK: its bytes stay as they are. */
+/* For the batches of lz_decode.cuh, whose destinations are scratch memory then: elements have
+ * 'size' bytes, 2, 4 or 8, and chunks go to the addresses in 'dst', which have as much room.
+ * 'partial' is the status of those that end with a part of an element; LADE_GPU_OK: its bytes stay
+ * as they are. */
 struct lade_lz_unshuffle {
 	uint8_t *const *dst;
 	uint32_t size, partial;
 
 	template <int W>
-	__device__ __forceinline__ uint32_t done(const lade_gpu_chunk &c, uint32_t i, uint32_t bytes,
-	                                         uint32_t warp, uint32_t lane) const
+	__device__ __forceinline__ uint32_t done(const lade_gpu_chunk &c, uint32_t i,
+	                                         uint32_t bytes, uint32_t warp, uint32_t lane) const
 	{
 		const uint8_t *src = lade_global((const uint8_t *)c.dst);
 		uint8_t *to = lade_global(dst[i]);

@@ -1,6 +1,6 @@
 /*
- * words.cuh: what filters do to the words of a tile in shared memory (tile.cuh), each of which holds
- * several elements, or half of one.
+ * words.cuh: what filters do to the words of a tile in shared memory (tile.cuh), each of which
+ * holds several elements, or half of one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,9 @@ constexpr uint32_t LADE_WORDS_ZAG = 1, LADE_WORDS_SWAP = 2, LADE_WORDS_DIFF = 4,
 
 /* The highest bit of each element of SIZE bytes, 1, 2 or 4; and the lowest. */
 template <uint32_t SIZE> struct lade_lanes {
-	static constexpr uint32_t HIGH = SIZE == 1 ? 0x80808080u : SIZE == 2 ? 0x80008000u : 0x80000000u;
+	static constexpr uint32_t HIGH = SIZE == 1   ? 0x80808080u
+	                                 : SIZE == 2 ? 0x80008000u
+	                                             : 0x80000000u;
 	static constexpr uint32_t LOW = SIZE == 1 ? 0x01010101u : SIZE == 2 ? 0x00010001u : 1;
 	static constexpr uint32_t FULL = SIZE == 1 ? 0xFF : SIZE == 2 ? 0xFFFF : 0xFFFFFFFFu;
 

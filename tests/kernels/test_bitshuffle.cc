@@ -1,7 +1,7 @@
 /*
  * test_bitshuffle.cc: the bit shuffle's kernels on the emulated warp, against a reference written
- * bit by bit: all sizes, orders and blocks, any length and alignment, every buffer at a guard page or
- * between guard zones.
+ * bit by bit: all sizes, orders and blocks, any length and alignment, every buffer at a guard page
+ * or between guard zones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -152,7 +152,10 @@ static void verdicts(void **state)
 		lade_gpu_batch batch = {src, sizes, dst, caps, got, status, status, nullptr, 5};
 		emu_config config = {.kernel = "encode", .grid = 5, .block = 128};
 		config.seed = seed;
-		assert_true(emu_launch(config, [&] { lade_bitshuffle_encode(batch, {0, 4, LADE_ROWS_BITS, 0, 0, 0, 0}); }).ok);
+		assert_true(emu_launch(config, [&] {
+				    lade_bitshuffle_encode(batch,
+				                           {0, 4, LADE_ROWS_BITS, 0, 0, 0, 0});
+			    }).ok);
 		static const uint32_t verdict[5] = {LADE_GPU_CORRUPT, LADE_GPU_NOSPACE, LADE_GPU_OK,
 		                                    LADE_GPU_ARG, LADE_GPU_LIMIT};
 		for (int i = 0; i < 5; i++) {
@@ -161,7 +164,10 @@ static void verdicts(void **state)
 		}
 		assert_memory_equal(out.data(), want.data(), 5000);
 		memset(status, 0, sizeof status);
-		assert_true(emu_launch(config, [&] { lade_bitshuffle_decode(batch, {0, 3, LADE_ROWS_BITS, 0, 0, 0, 0}); }).ok);
+		assert_true(emu_launch(config, [&] {
+				    lade_bitshuffle_decode(batch,
+				                           {0, 3, LADE_ROWS_BITS, 0, 0, 0, 0});
+			    }).ok);
 		assert_int_equal(status[2], LADE_GPU_ARG);
 		assert_memory_equal(out.data(), want.data(), 5000);
 	}

@@ -171,7 +171,8 @@ static void run(lade_checksum kind, const lade_gpu_sums &s, uint32_t grid, uint6
 	if (s.use == LADE_SUM_STRIP)
 		;
 	else if (s.kind == LADE_SUM_CRC)
-		launch("crc32", grid, 512, LADE_CRC_SHARED, seed, [&] { lade_crc32_units(s, crc); });
+		launch("crc32", grid, 512, LADE_CRC_SHARED, seed,
+		       [&] { lade_crc32_units(s, crc); });
 	else if (s.kind == LADE_SUM_ADLER)
 		launch("adler32", grid, 64, 0, seed, [&] { lade_adler32_units(s); });
 	else
@@ -192,8 +193,8 @@ static bytes random_bytes(size_t size)
 
 /* ---- tests ------------------------------------------------------------------------------- */
 
-static const size_t edges[] = {0, 1, 3, 4, 5, 15, 16, 17, 31, 32, 33, 511, 512, 513, 2047, 2048, 2065,
-                               4096, 6000, 9000};
+static const size_t edges[] = {0,  1,   3,   4,   5,    15,   16,   17,   31,   32,
+                               33, 511, 512, 513, 2047, 2048, 2065, 4096, 6000, 9000};
 
 static void check(lade_checksum kind, uint32_t unit, uint32_t parts, uint32_t grid, uint64_t seed,
                   const std::vector<size_t> &sizes)
@@ -209,7 +210,8 @@ static void check(lade_checksum kind, uint32_t unit, uint32_t parts, uint32_t gr
 	for (size_t i = 0; i < sizes.size(); i++) {
 		uint64_t want = lade_checksum_of(kind, kit.src[i], sizes[i]);
 		if (kit.status[i] || kit.sums[i] != want || kit.got[i] != sizes[i])
-			fail_msg("%s of %zu bytes at %p, units of %u, %u parts: status %u, %llx, want %llx",
+			fail_msg("%s of %zu bytes at %p, units of %u, %u parts: status %u, %llx, "
+			         "want %llx",
 			         lade_checksum_name(kind), sizes[i], (const void *)kit.src[i], unit,
 			         parts, kit.status[i], (unsigned long long)kit.sums[i],
 			         (unsigned long long)want);
@@ -255,8 +257,8 @@ static void first_bytes_apart(void **state)
 					}
 		run(kind, kit.prepare(kind, LADE_SUM_TELL, 4096, 2), 2, 1);
 		for (size_t i = 0; i < kit.src.size(); i++)
-			assert_int_equal(kit.sums[i],
-			                 lade_checksum_of(kind, kit.src[i], (size_t)kit.src_size[i]));
+			assert_int_equal(kit.sums[i], lade_checksum_of(kind, kit.src[i],
+			                                               (size_t)kit.src_size[i]));
 	}
 }
 
@@ -345,7 +347,8 @@ static void around(lade_checksum kind, bool at_start, bool copy, uint64_t seed)
 static void stages(void **state)
 {
 	(void)state;
-	static const lade_checksum kinds[] = {LADE_CRC32, LADE_CRC32_MPEG2, LADE_ADLER32, LADE_XXH64};
+	static const lade_checksum kinds[] = {LADE_CRC32, LADE_CRC32_MPEG2, LADE_ADLER32,
+	                                      LADE_XXH64};
 	for (lade_checksum kind : kinds)
 		for (unsigned form = 0; form < 4; form++)
 			around(kind, form & 1, form >> 1, form);
@@ -381,9 +384,10 @@ int main(void)
 {
 	r.s = 20261121;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_kinds), cmocka_unit_test(units_and_parts),
-		cmocka_unit_test(first_bytes_apart), cmocka_unit_test(adler_of_full_units), cmocka_unit_test(any_chunk),
-		cmocka_unit_test(stages), cmocka_unit_test(verdicts),
+		cmocka_unit_test(all_kinds),         cmocka_unit_test(units_and_parts),
+		cmocka_unit_test(first_bytes_apart), cmocka_unit_test(adler_of_full_units),
+		cmocka_unit_test(any_chunk),         cmocka_unit_test(stages),
+		cmocka_unit_test(verdicts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /*
- * test_filters.cc: the kernels of shuffle, split, zigzag, byteswap and delta, and of several of them
- * and the bit shuffle at once, on the emulated warp, against references written element by element:
- * all sizes of elements, any length and alignment, every buffer at a guard page or between guard
- * zones.
+ * test_filters.cc: the kernels of shuffle, split, zigzag, byteswap and delta, and of several of
+ * them and the bit shuffle at once, on the emulated warp, against references written element by
+ * element: all sizes of elements, any length and alignment, every buffer at a guard page or between
+ * guard zones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,8 @@ static bytes reference_of(filter f, size_t size, const bytes &in)
 			for (size_t j = 0; j < size; j++)
 				out[i * size + j] = in[i * size + size - 1 - j];
 		} else if (f == DELTA) {
-			put(out, size, i, element(in, size, i) - (i ? element(in, size, i - 1) : 0));
+			put(out, size, i,
+			    element(in, size, i) - (i ? element(in, size, i - 1) : 0));
 		} else {
 			uint64_t v = element(in, size, i) << (64 - 8 * size);
 			int64_t x = (int64_t)v >> (64 - 8 * size);
@@ -83,8 +84,9 @@ static void run(const chain &c, bool encode, uint32_t parts, lade_gpu_batch batc
 	emu_config config = {.kernel = "filter", .grid = grid, .block = 128};
 	config.seed = seed;
 	lade_filters f = {0, (uint32_t)c.size, LADE_ROWS_NONE, c.msb, c.block, 0, 0};
-	f.ops = (c.filters & BYTESWAP ? LADE_WORDS_SWAP : 0) | (c.filters & DELTA ? LADE_WORDS_DIFF : 0) |
-		(c.filters & ZIGZAG ? (encode ? LADE_WORDS_ZIG : LADE_WORDS_ZAG) : 0);
+	f.ops = (c.filters & BYTESWAP ? LADE_WORDS_SWAP : 0) |
+	        (c.filters & DELTA ? LADE_WORDS_DIFF : 0) |
+	        (c.filters & ZIGZAG ? (encode ? LADE_WORDS_ZIG : LADE_WORDS_ZAG) : 0);
 	f.rows = c.filters & SHUFFLE      ? LADE_ROWS_BYTES
 	         : c.filters & BITSHUFFLE ? LADE_ROWS_BITS
 	                                  : LADE_ROWS_NONE;
@@ -201,7 +203,8 @@ static void shuffles_aligned(void **state)
 	(void)state;
 	for (size_t size : {2, 3, 4, 8, 16})
 		for (unsigned round = 0; round < 3; round++)
-			check({SHUFFLE, size, 0, 0}, 1, {8192 + 64 * size * round, 12288, 12288}, 2, round);
+			check({SHUFFLE, size, 0, 0}, 1, {8192 + 64 * size * round, 12288, 12288}, 2,
+			      round);
 }
 
 static void streams(void **state)
@@ -209,7 +212,8 @@ static void streams(void **state)
 	(void)state;
 	for (filter f : {ZIGZAG, BYTESWAP, DELTA})
 		for (size_t size = 1; size <= 8; size *= 2)
-			check({f, size, 0, 0}, 1, {0, size, 3 * size, 128, 1000, 4088, 4096, 4104, 8192, 13000},
+			check({f, size, 0, 0}, 1,
+			      {0, size, 3 * size, 128, 1000, 4088, 4096, 4104, 8192, 13000},
 			      (uint32_t)(1 + size % 3), size);
 }
 
@@ -242,7 +246,8 @@ static void sums(void **state)
 	(void)state;
 	for (size_t size = 1; size <= 8; size *= 2)
 		for (uint32_t parts : {1u, 2u, 3u, 40u})
-			check({DELTA, size, 0, 0}, parts, {16384, 16392, 40, 70000, 0}, 3, parts + size);
+			check({DELTA, size, 0, 0}, parts, {16384, 16392, 40, 70000, 0}, 3,
+			      parts + size);
 }
 
 /* All that can be done at once: about a group of bits, a tile, two, and several slabs. */
@@ -256,9 +261,11 @@ static void chains(void **state)
 		for (unsigned op : ops)
 			for (unsigned rows : {0u, (unsigned)SHUFFLE, (unsigned)BITSHUFFLE}) {
 				turn++;
-				if ((rows == 0 && !(op & (op - 1))) || (rows == SHUFFLE && size == 1))
+				if ((rows == 0 && !(op & (op - 1))) ||
+				    (rows == SHUFFLE && size == 1))
 					continue;
-				chain c = {op | rows, size, turn & 1, turn & 2 ? 4096 * (turn % 3) : 0};
+				chain c = {op | rows, size, turn & 1,
+				           turn & 2 ? 4096 * (turn % 3) : 0};
 				check(c, 1 + turn % 3,
 				      {0, size, 8 * size - size, 9 * size, 4096, 4096 + 7 * size,
 				       8192 + 31 * size, 17000},
@@ -308,8 +315,13 @@ static void verdicts(void **state)
 		config.seed = kernel;
 		std::vector<uint64_t> partial(14);
 		/* The filters alone do not know of a part that is seen late. */
-		lade_filters f = {kernel == 2 ? LADE_WORDS_DIFF : LADE_WORDS_SWAP, 4, LADE_ROWS_NONE,
-		                  0, 0, 9, kernel > 3};
+		lade_filters f = {kernel == 2 ? LADE_WORDS_DIFF : LADE_WORDS_SWAP,
+		                  4,
+		                  LADE_ROWS_NONE,
+		                  0,
+		                  0,
+		                  9,
+		                  kernel > 3};
 		assert_true(emu_launch(config, [&] {
 			            if (kernel == 0)
 				            lade_shuffle_encode(batch, f);
