@@ -19,8 +19,8 @@
  *
  * The table holds 4,096 positions, modulo 65,536: what it gives is a distance of 1 to 65,535, and
  * whatever it says is compared with the bytes, so that entries of an earlier 64 KiB do no harm.
- * Positions inside of a match, but for its first three bytes, are not entered.  Where two lanes
- * enter one slot, the device says which wins; the stream is right with either.
+ * Positions inside of a match, but for its first three bytes, are not entered, nor is every literal.
+ * Where two lanes enter one slot, the device says which wins; the stream is right with either.
  *
  * Solo, a warp encodes a chunk.  In a team each warp encodes a part of it; the tables that the
  * parts begin with are made by all before, so that their matches reach back over the parts, and
@@ -440,6 +440,13 @@ LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade
 	}
 	/* Of those that repeat each other the last is. */
 	entered &= ~((k.repeats & entered) >> near);
+	/* Of two literals before a match, where elements are bytes, the second one is: the table holds
+	 * as many again, and a match that is found there grows by the first at its front. */
+	uint64_t picked = w.picked[0];
+	for (uint32_t r = 1; r < LADE_LZ_ROWS; r++)
+		picked |= (uint64_t)w.picked[r] << (32 * r);
+	if (shift == 0)
+		entered &= ~(picked >> 2) | picked;
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		uint32_t pos = at + ((32 * r + lane) << shift);
@@ -746,8 +753,8 @@ static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_crew *crew
 
 /*
  * The tables of all parts: first each warp enters the positions of its own part (the last 64 KiB
- * of it), then each slot is handed on from part to part, so that a part begins with what stands
- * before it.
+ * of it) but for those that encoding would find inside of a match at the near distance, then each
+ * slot is handed on from part to part, so that a part begins with what stands before it.
  */
 LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &e, uint32_t parts,
                                 uint32_t each, uint32_t shift)
@@ -759,19 +766,40 @@ LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &
 		lade_lz_empty(f, lane);
 		at = to - at > 65536 ? to - 65536 : at;
 		at = ((at < e.first ? e.first : at) + (1u << shift) - 1) >> shift << shift;
+		uint32_t near = LADE_LZ_NEAR >> shift;
+		uint32_t begun = lane >= near; /* there are words before it to compare with */
+		uint32_t before = 0, repeats = 0; /* of the row before: words; which repeat others */
 		/* The last part's table is handed on to none. */
 		for (; at < to && warp + 1 < parts; at += 128 << shift) {
-			uint32_t slot[4];
+			uint32_t word[4];
+			bool in[4];
 #pragma unroll
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t pos = at + ((32 * k + lane) << shift);
-				slot[k] = lade_lz_slot(lade_lz_word(e, pos < to ? pos : at));
+				word[k] = lade_lz_word(e, pos < to ? pos : at);
 			}
 #pragma unroll
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t pos = at + ((32 * k + lane) << shift);
-				if (pos < to)
-					f->table[slot[k]] = (uint16_t)pos;
+				uint32_t other = lane >= 32 - near ? before : word[k];
+				other = __shfl_sync(LADE_FULL, other, (int)((lane - near) & 31));
+				bool again = begun && other == word[k];
+				uint32_t row = __ballot_sync(LADE_FULL, again);
+				/* Behind a word that repeats the one 8 before, there is a match. */
+				uint32_t inside = shift < 2 ? __funnelshift_l(repeats, row, 1) : 0;
+				if (shift == 0)
+					inside |= __funnelshift_l(repeats, row, 2) |
+					          __funnelshift_l(repeats, row, 3);
+				in[k] = pos < to && (again || !(inside >> lane & 1));
+				before = word[k];
+				repeats = row;
+				begun = 1;
+			}
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t pos = at + ((32 * k + lane) << shift);
+				if (in[k])
+					f->table[lade_lz_slot(word[k])] = (uint16_t)pos;
 				__syncwarp();
 			}
 		}
