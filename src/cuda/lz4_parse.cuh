@@ -17,6 +17,7 @@
 struct lade_lz4 {
 	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
 	static constexpr int TOKENS = 1;
+	static constexpr bool SLOW = true;
 	static constexpr uint32_t FULL = LADE_GPU_NOSPACE;
 
 	/*

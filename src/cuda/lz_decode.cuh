@@ -28,7 +28,7 @@
  *   take    a lane's sequence, and where the next token stands: at the source's end where it is
  *           wanting, LADE_LZ_STOP where none has to follow.  Called by lanes that have no token,
  *           too, as if there were one where the segment begins: it is in bounds even so
- *   slow    the whole warp reads a token whose lengths take long to read
+ *   slow    the whole warp reads a token whose lengths take long to read; SLOW: there are some
  *   end     the status of a chunk whose last token was right, by where 'take' led
  *   FULL    the status of a sequence that passes the output's end
  *
@@ -62,8 +62,7 @@ template <class F, int W> struct lade_lz_team {
 	uint32_t total[W], pieces[W], exit[W]; /* of a segment */
 	uint32_t chunk;
 };
-#define LADE_LZ_CUT 0x80000000u  /* in 'pieces': what comes behind this segment is dropped */
-#define LADE_LZ_USED 0x40000000u /* and: it has a token */
+#define LADE_LZ_CUT 0x80000000u /* in 'pieces': what comes behind this segment is dropped */
 #define LADE_LZ_COUNT 0xFFFFu
 
 template <int LEVELS>
@@ -165,8 +164,11 @@ static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W>
 	uint32_t at = 0, mine = LADE_LZ_NONE;
 #pragma unroll 8
 	for (uint32_t s = 0; s < W; s++) {
+		if (s == warp) {
+			mine = at < SPAN ? at : mine;
+			break;
+		}
 		if (at < SPAN) {
-			mine = s == warp ? at : mine;
 			at = t->tables[s].on[LAST][at];
 			if (W <= 4)
 				at = t->tables[s].on[LAST][at];
@@ -188,7 +190,7 @@ static __device__ __forceinline__ uint32_t lade_lz_near(const uint32_t *words, u
 /* What the warp's lanes have read. */
 struct lade_lz_read {
 	uint32_t count;  /* lanes that have a token */
-	uint32_t exit;   /* where the token behind the last of them stands, or LADE_LZ_STOP */
+	uint32_t exit;   /* where the token behind the last stands, or LADE_LZ_STOP; 0: none is */
 	uint32_t status; /* the lane's own */
 	bool cut;        /* the tables are wrong behind the last one */
 };
@@ -217,7 +219,7 @@ static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables
 	q->size[0] = have ? q->size[0] : 0;
 	q->size[1] = have ? q->size[1] : 0;
 	slow = have && slow;
-	uint32_t slows = __ballot_sync(LADE_FULL, slow);
+	uint32_t slows = F::SLOW ? __ballot_sync(LADE_FULL, slow) : 0;
 	if (slows) {
 		uint32_t first = __ffs(slows) - 1;
 		uint32_t p = begin + __shfl_sync(LADE_FULL, position, first);
@@ -235,7 +237,8 @@ static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables
 		r.count = first + 1;
 		r.cut = true;
 	}
-	r.exit = __shfl_sync(LADE_FULL, next, r.count - 1);
+	next = __shfl_sync(LADE_FULL, next, r.count - 1);
+	r.exit = r.count ? next : 0;
 	return r;
 }
 
@@ -295,13 +298,14 @@ template <class F, int W>
 static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<F, W> *t,
                                                              uint32_t warp, uint32_t lane)
 {
-	lade_lz_sum s = {0, 0, 0, 0, LADE_LZ_STOP, true};
+	/* Exits ascend, so that the last one is the largest. */
+	lade_lz_sum s = {0, 0, 0, 0, 0, true};
 	if (W <= 8) {
 		bool open = true;
 #pragma unroll
 		for (uint32_t i = 0; i < W; i++) {
-			uint32_t flags = t->pieces[i], pieces = flags & LADE_LZ_COUNT;
-			uint32_t total = t->total[i];
+			uint32_t flags = t->pieces[i], pieces = F::SLOW ? flags & LADE_LZ_COUNT : flags;
+			uint32_t total = t->total[i], exit = t->exit[i];
 			if (i == warp) {
 				s.before = s.total;
 				s.pieces_before = s.pieces;
@@ -310,21 +314,24 @@ static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<
 			if (open) {
 				s.total += total;
 				s.pieces += pieces;
-				s.exit = flags & LADE_LZ_USED ? t->exit[i] : s.exit;
+				s.exit = exit > s.exit ? exit : s.exit;
 			}
-			open = open && !(flags & LADE_LZ_CUT);
+			open = open && !(F::SLOW && flags & LADE_LZ_CUT);
 		}
 		return s;
 	}
 	/* Lane i has segment i. */
 	uint32_t its = lane < W ? t->total[lane] : 0, flags = lane < W ? t->pieces[lane] : 0;
-	uint32_t cut = __ballot_sync(LADE_FULL, (flags & LADE_LZ_CUT) != 0);
-	uint32_t kept = cut ? cut ^ (cut - 1) : LADE_FULL;
-	uint32_t used = __ballot_sync(LADE_FULL, (flags & LADE_LZ_USED) != 0);
-	s.exit = t->exit[31 - __clz((int)(used & kept))];
-	its = kept >> lane & 1 ? its : 0;
-	flags = kept >> lane & 1 ? flags & LADE_LZ_COUNT : 0;
+	uint32_t exit = lane < W ? t->exit[lane] : 0, kept = LADE_FULL;
+	if (F::SLOW) {
+		uint32_t cut = __ballot_sync(LADE_FULL, (flags & LADE_LZ_CUT) != 0);
+		kept = cut ? cut ^ (cut - 1) : LADE_FULL;
+		its = kept >> lane & 1 ? its : 0;
+		exit = kept >> lane & 1 ? exit : 0;
+		flags = kept >> lane & 1 ? flags & LADE_LZ_COUNT : 0;
+	}
 	uint32_t ends = lade_warp_scan(its, lane), counts = lade_warp_scan(flags, lane);
+	s.exit = __reduce_max_sync(LADE_FULL, exit);
 	s.before = __shfl_sync(LADE_FULL, ends - its, warp);
 	s.pieces_before = __shfl_sync(LADE_FULL, counts - flags, warp);
 	s.total = __shfl_sync(LADE_FULL, ends, 31);
@@ -392,8 +399,7 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 		if (W > 1) {
 			if (lane == 0) {
 				t->total[warp] = total;
-				t->pieces[warp] = pieces | (r.cut ? LADE_LZ_CUT : 0) |
-				                  (r.count ? LADE_LZ_USED : 0);
+				t->pieces[warp] = pieces | (r.cut ? LADE_LZ_CUT : 0);
 				t->exit[warp] = r.exit;
 			}
 			lade_team_sync<W>();
@@ -465,6 +471,19 @@ static __device__ __forceinline__ uint32_t lade_lz_warp()
 	return __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
 }
 
+/* The same of an address in shared memory. */
+template <typename T> static __device__ __forceinline__ T *lade_lz_uniform(T *t)
+{
+#if LADE_ON_GPU
+	uint32_t at = (uint32_t)__cvta_generic_to_shared(t);
+	asm volatile("" : "+r"(at));
+	at = __shfl_sync(LADE_FULL, at, 0);
+	return (T *)__cvta_shared_to_generic(at);
+#else
+	return t;
+#endif
+}
+
 /* What becomes of a chunk that has been decoded: nothing more. */
 struct lade_lz_plain {
 	template <int W>
@@ -514,6 +533,7 @@ static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS>
                                                           const lade_gpu_batch &batch, D then = D())
 {
 	uint32_t lane = lade_lane(), warp = lade_lz_warp();
+	t = lade_lz_uniform(t);
 	lade_lz_tables_init(&t->tables[warp], lane);
 	uint32_t i = blockIdx.x;
 	for (;;) {
@@ -526,7 +546,7 @@ static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS>
 		if (i >= batch.count)
 			break;
 		lade_gpu_chunk c;
-		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
+		uint32_t size = 0, status = lade_chunk_get_now(batch, i, &c);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_chunk<F, WARPS>(t, c, warp, lane, &size);
 		if (status == LADE_GPU_OK)

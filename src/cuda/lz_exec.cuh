@@ -60,8 +60,9 @@ template <int W> struct lade_lz_exec {
 	static constexpr uint32_t ROOT = WINDOW;
 	lade_lz_word word[4 * TILES];
 	uint64_t piece[PIECES];            /* the address of output byte v is piece + v */
-	/* By byte: where in the window it is from; roots, which lead to themselves; their values.
-	 * (A team of one has bytes, and what stands here first in half of it.) */
+	/* By byte: where in the window it is from, in two tables by turns; then the values of those
+	 * from outside.  (A team of one has one table, of bytes, roots behind it, which lead to
+	 * themselves; then values.) */
 	lade_lz_four source[W == 1 ? 2 : 3][WINDOW / 4];
 	uint32_t alone;                    /* the piece that a window lay in, as in lade_lz_word */
 	uint32_t since;                    /* v: .. from here on, and those behind it */
@@ -114,12 +115,8 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 	for (uint32_t i = 32 * warp + lane; i < 4 * x->TILES; i += 32 * W)
 		x->word[i] = lade_lz_word{0, (uint32_t)-8};
 	/* Roots lead to themselves. */
-	uint32_t word = 32 * warp + lane, root = 2 * (x->ROOT + 4 * word);
 	if (W == 1)
 		((uint32_t *)x->source[0])[32 + lane] = 0x83828180 + 0x04040404 * lane;
-	else
-		x->source[1][word] = lade_lz_four{{(uint16_t)root, (uint16_t)(root + 2),
-		                                   (uint16_t)(root + 4), (uint16_t)(root + 6)}};
 	if (warp == 0 && lane == 0)
 		x->alone = (uint32_t)-16;
 	/* A source byte's address may be one's of the output but for its high half. */
@@ -212,29 +209,46 @@ static __device__ __forceinline__ uint32_t lade_lz_resolve_tile(lade_lz_exec<1> 
 	return lade_lz_join(at);
 }
 
-/* The same for a team's window; indices are of 16 bits, and doubled, so that they are offsets. */
+/* Those of 'at' that are no roots are looked up in one table, all four go into the other; whether
+ * some of the team's are no roots still. */
 template <int W>
-static __device__ __forceinline__ uint32_t lade_lz_resolve(lade_lz_exec<W> *x, uint32_t word,
-                                                           uint32_t *at, const uint32_t *value)
+static __device__ __forceinline__ bool lade_lz_round(lade_lz_exec<W> *x, uint32_t word,
+                                                     uint32_t *at, uint32_t table)
 {
 	constexpr uint32_t ROOT = 2 * lade_lz_exec<W>::ROOT;
-	const uint8_t *from = (const uint8_t *)x->source[0];
-	x->source[2][word] = lade_lz_four{{(uint16_t)value[0], (uint16_t)value[1],
-	                                   (uint16_t)value[2], (uint16_t)value[3]}};
-	uint32_t roots;
-	do {
-		x->source[0][word] = lade_lz_four{{(uint16_t)at[0], (uint16_t)at[1],
-		                                   (uint16_t)at[2], (uint16_t)at[3]}};
-		lade_team_sync<W>();
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			at[k] = *(const uint16_t *)(from + at[k]);
-		roots = at[0] & at[1] & at[2] & at[3] & ROOT;
-	} while (lade_team_any<W>(!roots));
-	from = (const uint8_t *)x->source[1];
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		at[k] = *(const uint16_t *)(from + at[k]);
+		if (!(at[k] & ROOT))
+			at[k] = *(const uint16_t *)((const uint8_t *)x->source[table] + at[k]);
+	x->source[1 - table][word] = lade_lz_four{{(uint16_t)at[0], (uint16_t)at[1],
+	                                           (uint16_t)at[2], (uint16_t)at[3]}};
+	return lade_team_any<W>(!(at[0] & at[1] & at[2] & at[3] & ROOT));
+}
+
+/*
+ * The same for a team's window, where 'near' says whether some of the lane's bytes come from it;
+ * indices are of 16 bits, and doubled, so that they are offsets.  They stand in two tables in turn,
+ * so that the vote whether some are to be followed is the barrier before they are.
+ */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_lz_resolve(lade_lz_exec<W> *x, uint32_t word,
+                                                           bool near, uint32_t *at,
+                                                           const uint32_t *value)
+{
+	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW;
+	x->source[0][word] = lade_lz_four{{(uint16_t)at[0], (uint16_t)at[1], (uint16_t)at[2],
+	                                   (uint16_t)at[3]}};
+	bool more = lade_team_any<W>(near);
+	uint32_t joined = lade_lz_join(value);
+	if (!more)
+		return joined;
+	((uint32_t *)x->source[2])[word] = joined;
+	while (lade_lz_round<W>(x, word, at, 0) && lade_lz_round<W>(x, word, at, 1)) {
+	}
+	/* Half of a root's offset is WINDOW and its place. */
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		at[k] = ((const uint8_t *)x->source)[3 * WINDOW + at[k] / 2];
 	return lade_lz_join(at);
 }
 
@@ -273,9 +287,8 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		value[k] = FULL || pos + k - from < end - from
 		                   ? lade_ld_global_byte((const uint8_t *)(uintptr_t)at[k] + k)
 		                   : 0;
-	uint32_t made;
-	if (lade_team_any<W>(near)) {
-		uint32_t source[4];
+	uint32_t made, source[4];
+	if (W > 1 || __any_sync(LADE_FULL, near)) {
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			/* A window that is not full may reach over other memory, the chunk's source
@@ -289,7 +302,7 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		if constexpr (W == 1)
 			made = lade_lz_resolve_tile(x, lane, source, value);
 		else
-			made = lade_lz_resolve<W>(x, word, source, value);
+			made = lade_lz_resolve<W>(x, word, near, source, value);
 	} else {
 		made = lade_lz_join(value);
 	}

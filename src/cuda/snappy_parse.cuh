@@ -17,6 +17,7 @@
 struct lade_snappy {
 	static constexpr uint32_t SPAN = 128; /* an element takes 2 bytes at least */
 	static constexpr int TOKENS = 2;
+	static constexpr bool SLOW = false;
 	static constexpr uint32_t FULL = LADE_GPU_CORRUPT; /* it passes the size that is told */
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
@@ -77,13 +78,15 @@ struct lade_snappy {
 		q->from[k] = literal ? p + 1 : from;
 	}
 
-	/* What is rare: a literal with length bytes, or an offset of four. */
+	/* What is rare: a literal with length bytes, or an offset of four.  Length bytes past the
+	 * source's end may be anything, as the literal passes it, too. */
 	static __device__ __forceinline__ void other(const uint8_t *src, uint32_t n, uint32_t p,
-	                                             lade_lz_sequence *q, uint32_t k,
+	                                             uint32_t near, lade_lz_sequence *q, uint32_t k,
 	                                             uint32_t *bytes)
 	{
 		*bytes = q->match[k] ? 4 : q->size[k] - 60;
-		q->from[k] = number(src, n, p + 1, *bytes);
+		q->from[k] = *bytes < 4 ? near >> 8 & (0xFFFFFFu >> (24 - 8 * *bytes))
+		                        : number(src, n, p + 1, 4);
 		if (!q->match[k]) {
 			uint32_t v = q->from[k];
 			q->size[k] = v < LADE_GPU_CHUNK_MAX ? v + 1 : LADE_GPU_CHUNK_MAX + 1;
@@ -107,9 +110,9 @@ struct lade_snappy {
 		element(begin + second, near[1], q, 1, &bytes[1], &rare[1]);
 		if (rare[0] || rare[1]) {
 			if (rare[0])
-				other(src, n, begin + position, q, 0, &bytes[0]);
+				other(src, n, begin + position, near[0], q, 0, &bytes[0]);
 			if (rare[1])
-				other(src, n, begin + second, q, 1, &bytes[1]);
+				other(src, n, begin + second, near[1], q, 1, &bytes[1]);
 		}
 		/* Where there is no second one it is the first once more. */
 		q->size[1] = two ? q->size[1] : 0;
@@ -127,20 +130,27 @@ struct lade_snappy {
 	static __device__ __forceinline__ uint32_t begin(const uint8_t *src, uint32_t n,
 	                                                 uint32_t *entry, uint32_t *size)
 	{
+		if (n == 0)
+			return LADE_GPU_TRUNCATED;
+		/* All five are asked for at once; one behind the end is the last one again. */
+		uint32_t byte[5], last = 5;
+#pragma unroll
+		for (uint32_t i = 0; i < 5; i++)
+			byte[i] = lade_ld_global_byte(src + (i < n ? i : n - 1));
 		uint64_t v = 0;
-		for (uint32_t i = 0; i < 5; i++) {
-			if (i >= n)
-				return LADE_GPU_TRUNCATED;
-			v |= (uint64_t)(src[i] & 127) << (7 * i);
-			if (src[i] < 128) {
-				*entry = i + 1;
-				*size = (uint32_t)v;
-				return v > 0xFFFFFFFFu          ? LADE_GPU_CORRUPT
-				       : v > LADE_GPU_CHUNK_MAX ? LADE_GPU_LIMIT
-				                                : LADE_GPU_OK;
-			}
+#pragma unroll
+		for (uint32_t i = 5; i-- > 0;) {
+			v = v << 7 | (byte[i] & 127);
+			last = byte[i] < 128 ? i : last;
 		}
-		return LADE_GPU_CORRUPT;
+		if (last == 5)
+			return n < 5 ? LADE_GPU_TRUNCATED : LADE_GPU_CORRUPT;
+		v &= ((uint64_t)128 << (7 * last)) - 1;
+		*entry = last + 1;
+		*size = (uint32_t)v;
+		return v > 0xFFFFFFFFu          ? LADE_GPU_CORRUPT
+		       : v > LADE_GPU_CHUNK_MAX ? LADE_GPU_LIMIT
+		                                : LADE_GPU_OK;
 	}
 
 	/* The stream gives as many bytes as it tells; not more, which is seen before. */
