@@ -138,10 +138,12 @@ LADE_DEVICE lade_ans_head lade_ans_head_get(uint32_t *words, const uint8_t *src,
 	return {words, src, size};
 }
 
+#define LADE_ANS_CROSSED (1u << 31) /* the elements are */
+
 /* A checked header; see lade__ans_info of codec/ans/ans.h. */
 struct lade_ans_info {
 	uint64_t value;  /* of a constant chunk, or of its constant planes, a byte each */
-	uint32_t modes;  /* of the planes, 4 bits each */
+	uint32_t modes;  /* of the planes, 4 bits each, and LADE_ANS_CROSSED */
 	uint32_t size, kind, width_log, block_log, bits, rows, block_count, tail;
 	uint32_t coded, raw, directory, tables;
 };
@@ -161,6 +163,7 @@ LADE_DEVICE uint32_t lade_ans_planes(const lade_ans_head &h, lade_ans_info *info
 	info->coded = (uint32_t)__popc(__ballot_sync(LADE_FULL, coded));
 	info->raw = (uint32_t)__popc(__ballot_sync(LADE_FULL, mode == ANS_PLANE_RAW));
 	info->modes = __reduce_or_sync(LADE_FULL, is ? mode << 4 * lane : 0);
+	info->modes |= h.words[0] & ANS_CROSSED << 16 ? LADE_ANS_CROSSED : 0;
 	uint32_t byte = constant ? value << 8 * (lane & 3) : 0;
 	info->value = __reduce_or_sync(LADE_FULL, lane < 4 ? byte : 0);
 	info->value |= (uint64_t)__reduce_or_sync(LADE_FULL, lane < 4 ? 0 : byte) << 32;
@@ -206,6 +209,8 @@ LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info,
 	uint32_t first = h.words[0];
 	info->kind = first >> 8 & 0xFF;
 	info->width_log = first >> 16 & 0xFF;
+	if (info->width_log == (ANS_CROSSED | 1) && info->kind == ANS_CODED)
+		info->width_log = 1;
 	info->block_log = first >> 24;
 	info->size = h.words[1];
 	if ((first & 0xFF) != ANS_VERSION || info->kind > ANS_CODED ||

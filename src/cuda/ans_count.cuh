@@ -21,6 +21,7 @@ struct lade_ans_plan {
 	uint8_t *dst;
 	uint32_t size, limit; /* decoded bytes; the most encoded ones */
 	uint32_t block_log, block_count, tail;
+	bool crossed; /* its elements */
 };
 
 /* What becomes of its planes: those that are coded, and those that are raw, a bit each. */
@@ -51,6 +52,7 @@ LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, 
 	t->plan.size = c.src_size;
 	t->plan.limit = most <= c.dst_cap ? most : c.dst_cap;
 	t->plan.tail = c.src_size & (ANS_UNIT * W - 1);
+	t->plan.crossed = false;
 	t->plan.block_log = block_log;
 	t->plan.block_count = (c.src_size - t->plan.tail + (1u << block_log) - 1) >> block_log;
 }

@@ -256,6 +256,11 @@ LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info
 	}
 	if (W == 1)
 		word[0] = plane[0];
+	if (W == 2 && w.modes & LADE_ANS_CROSSED) {
+		uint32_t high = (plane[W > 1] & 0x7F7F7F7F) | (plane[0] & 0x80808080);
+		plane[0] = (plane[0] & 0x7F7F7F7F) | (plane[W > 1] & 0x80808080);
+		plane[W > 1] = high;
+	}
 	if (W == 2) {
 		word[0] = __byte_perm(plane[0], plane[W > 1], 0x5140);
 		word[W > 1] = __byte_perm(plane[0], plane[W > 1], 0x7362);

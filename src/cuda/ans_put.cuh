@@ -297,7 +297,8 @@ LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan
 	/* A byte each. */
 	uint32_t n = (i - ANS_AT_PLANES) / 2, value = 0;
 	if (i < 4)
-		value = (ANS_VERSION | ANS_CODED << 8 | width_log << 16 | p.block_log << 24) >> 8 * i;
+		value = (ANS_VERSION | ANS_CODED << 8 | width_log << 16 |
+		         (p.crossed ? ANS_CROSSED << 16 : 0) | p.block_log << 24) >> 8 * i;
 	else if (i < ANS_AT_ROWS)
 		value = p.size >> 8 * (i - ANS_AT_SIZE);
 	else if (i < ANS_AT_PLANES)

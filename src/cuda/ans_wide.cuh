@@ -23,23 +23,71 @@ struct lade_ans_hold {
 	lade_stager *way; /* the warp's */
 };
 
+/* log2 of a warp's share. */
+LADE_DEVICE uint32_t lade_ans_hold_log(const lade_ans_hold &h)
+{
+	return 5 + (uint32_t)__clz((int)blockDim.x) - (uint32_t)__clz((int)h.size);
+}
+
 /* Begins to bring the warp's share of the chunk's q-th part, and with it what was there goes. */
+template <int W>
 LADE_DEVICE void lade_ans_hold_begin(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
                                      uint32_t lane)
 {
-	uint32_t share = h.size / (blockDim.x / 32), own = share * (threadIdx.x / 32);
+	/* Either is spilt elsewhere. */
+	uint32_t share = W == 2 ? 1u << lade_ans_hold_log(h) : h.size / (blockDim.x / 32), own = share * (threadIdx.x / 32);
 	uint32_t at = q * h.size + own, end = p.size - p.tail, left = at < end ? end - at : 0;
 	lade_stage_begin(h.way, (uint4 *)(h.bytes + own), p.src + at, left < share ? left : share,
 	                 lane);
 }
 
+/*
+ * Whether the elements of 2 bytes of the chunk's first part are to be crossed: a quarter and more of
+ * those that are looked at, 32 of each warp's share, are negative, and a quarter and more are not.
+ * By a whole block, in place of its __syncthreads().
+ */
+LADE_DEVICE bool lade_ans_hold_signs(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t lane)
+{
+	uint32_t log = lade_ans_hold_log(h), own = threadIdx.x / 32 << log;
+	uint32_t at = own + (lane << (log - 5)) + 4 * (lane & 7), end = p.size - p.tail;
+	uint32_t looked = end < h.size ? (end + (1u << log) - 1) >> log << 5 : blockDim.x;
+	at = at < end ? at : end - 2;
+	uint32_t negative = (uint32_t)__syncthreads_count(own < end && h.bytes[at + 1] >> 7);
+	return 4 * negative >= looked && 4 * (looked - negative) >= looked;
+}
+
+/* Exchanges bits 7 and 15 of a word's two elements. */
+LADE_DEVICE uint32_t lade_ans_cross(uint32_t word)
+{
+	return (word & 0x7F7F7F7F) | (__byte_perm(word, 0, 0x2301) & 0x80808080);
+}
+
+/* In the warp's share of the q-th part. */
+LADE_DEVICE void lade_ans_hold_cross(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+                                    uint32_t lane)
+{
+	uint32_t log = lade_ans_hold_log(h), share = 1u << log, own = threadIdx.x / 32 << log;
+	uint32_t at = q * h.size + own, end = p.size - p.tail, left = at < end ? end - at : 0;
+	uint4 *bytes = (uint4 *)(h.bytes + own);
+	left = left < share ? left : share;
+#pragma unroll 1
+	for (uint32_t i = lane; 16 * i < left; i += 32) {
+		uint4 v = bytes[i];
+		bytes[i] = make_uint4(lade_ans_cross(v.x), lade_ans_cross(v.y), lade_ans_cross(v.z),
+		                      lade_ans_cross(v.w));
+	}
+}
+
 /* Another part than the one that is there, by a whole block. */
+template <int W>
 LADE_DEVICE void lade_ans_hold_other(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
                                      uint32_t lane)
 {
 	__syncthreads();
-	lade_ans_hold_begin(h, p, q, lane);
+	lade_ans_hold_begin<W>(h, p, q, lane);
 	lade_stage_wait<0>(h.way);
+	if (W == 2 && p.crossed)
+		lade_ans_hold_cross(h, p, q, lane);
 	__syncthreads();
 }
 
@@ -330,7 +378,7 @@ LADE_DEVICE uint32_t lade_ans_count_wanted(const lade_ans_hold &h, const lade_an
 	} else {
 		for (uint32_t at = 0; at < bytes; at += h.size) {
 			if (at)
-				lade_ans_hold_other(h, p, at / h.size, lane);
+				lade_ans_hold_other<W>(h, p, at / h.size, lane);
 			lade_ans_count_planes<W>(h.bytes, bytes - at < h.size ? bytes - at : h.size,
 			                         all, counts);
 		}
@@ -579,7 +627,7 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 	for (uint32_t base = 0, held = 0; base < p.block_count;) {
 		uint32_t end = held + per < p.block_count ? held + per : p.block_count;
 		if (base == held && p.block_count > per)
-			lade_ans_hold_other(h, p, held / per, lane);
+			lade_ans_hold_other<W>(h, p, held / per, lane);
 		uint32_t i = base + warp, units = 0, size = 0;
 		bool has = warp < active && i < end;
 		const uint8_t *src = h.bytes + ((i - held) << p.block_log);
@@ -608,7 +656,7 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 			base = held = end;
 		if (active == warps && per == warps && p.block_count <= per) {
 			/* Nobody else reads the warp's part. */
-			lade_ans_hold_begin(h, next->plan, 0, lane);
+			lade_ans_hold_begin<W>(h, next->plan, 0, lane);
 			*ahead = true;
 		} else {
 			__syncthreads();
@@ -618,10 +666,10 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 	return 16 * at + p.tail;
 }
 
-/* The kernels' body, for elements of W bytes. */
+/* The kernels' body, for elements of W bytes; 'signs': of bfloat16, which is crossed where these vary. */
 template <int W>
 LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t block_log, uint32_t bits,
-                                      uint32_t bytes, uint32_t hold)
+                                      uint32_t bytes, uint32_t hold, bool signs)
 {
 	LADE_SHARED(lade_ans_taken, taken, [2]);
 	LADE_SHARED(lade_ans_facts, facts);
@@ -645,7 +693,7 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 		if (t.i >= batch.count)
 			return;
 		if (!ahead)
-			lade_ans_hold_begin(h, t.plan, 0, lane);
+			lade_ans_hold_begin<W>(h, t.plan, 0, lane);
 		ahead = false;
 		if (threadIdx.x == 0)
 			facts.rows = 0;
@@ -653,7 +701,14 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 		for (uint32_t i = threadIdx.x; i < COUNTS / 16; i += blockDim.x)
 			counts[i] = {0, 0, 0, 0};
 		lade_stage_wait<0>(&way);
-		__syncthreads();
+		if (W != 2 || !signs) {
+			__syncthreads();
+		} else if (lade_ans_hold_signs(h, t.plan, lane)) {
+			lade_ans_hold_cross(h, t.plan, 0, lane);
+			if (threadIdx.x == 0)
+				taken[k].plan.crossed = true;
+			__syncthreads();
+		}
 		uint32_t done = 0;
 		if (t.status == LADE_GPU_OK && t.plan.block_count) {
 			done = lade_ans_put_coded<W>(batch, r, h, t.plan, &taken[k ^ 1], part, bits,

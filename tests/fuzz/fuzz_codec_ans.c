@@ -5,6 +5,7 @@
  */
 #include "fuzz/fuzz_codec.h"
 
-static const char *const specs[] = {"ans", "ans(<f2,bits=9)", "ans(<i4,bits=11)", "ans(<f8)"};
+static const char *const specs[] = {"ans", "ans(<f2,bits=9)", "ans(<i4,bits=11)", "ans(<f8)",
+                                    "ans(bfloat16)"};
 
 FUZZ_CODEC(specs)

@@ -128,7 +128,15 @@ def decode_sub_block(data, kind, w, count, planes, tables, n, most):
     return bytes(out)
 
 
-def decode_coded(data, w, log2_b, size, cap, first, past):
+def uncrossed(data):
+    """Elements of 2 bytes, whose bits 7 and 15 had changed places."""
+    out = bytearray()
+    for (v,) in struct.iter_unpack("<H", data):
+        out += struct.pack("<H", v & 0x7F7F | v >> 8 & 0x80 | v << 8 & 0x8000)
+    return bytes(out)
+
+
+def decode_coded(data, w, crossed, log2_b, size, cap, first, past):
     tail = size % (4 * w)
     whole = size - tail
     blocks = -(-whole >> log2_b)
@@ -169,6 +177,8 @@ def decode_coded(data, w, log2_b, size, cap, first, past):
         part = data[offsets[i]:offsets[i + 1]]
         kind = entries[i] >> 28
         part = decode_sub_block(part, kind, w, length // w, planes, tables, n, most)
+        if crossed and kind != STORED:
+            part = uncrossed(part)
         out += part[max(first - at, 0):min(past - at, length)]
     rest = len(data) - tail
     return bytes(out + data[rest + max(first - whole, 0):rest + max(past - whole, 0)])
@@ -177,13 +187,15 @@ def decode_coded(data, w, log2_b, size, cap, first, past):
 def decode(data, cap=1 << 64, first=0, past=1 << 64):
     """The bytes first to past - 1 of a chunk, for a destination of 'cap' bytes; raises Bad."""
     want(len(data) >= 16, "the header", "LADE_E_TRUNCATED")
-    version, kind, log2_w, log2_b, size = struct.unpack_from("<4BI", data)
+    version, kind, form, log2_b, size = struct.unpack_from("<4BI", data)
+    crossed = kind == CODED and form == 16 | 1
+    log2_w = form - 16 * crossed
     want(version == 1 and kind <= CODED and log2_w <= 3 and size <= 1 << 30, "the header's fields")
     past = min(past, size)
     w = 1 << log2_w
     if kind == CODED:
         want(12 <= log2_b <= 14, "the size of sub-blocks")
-        return decode_coded(data, w, log2_b, size, cap, first, past)
+        return decode_coded(data, w, crossed, log2_b, size, cap, first, past)
     want(log2_b == 0, "the size of sub-blocks in a chunk that has none")
     want(not any(data[8 + (w if kind == CONSTANT else 0):16]), "the header's zeros")
     end = 16 + (size if kind == RAW else 0)

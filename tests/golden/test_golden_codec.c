@@ -40,7 +40,7 @@ static const struct {
 	{"fast.lz4block", "lz4", false, false},   {"high.lz4block", "lz4", false, false},
 	{"dict.lz4block", "lz4", true, false},    {"bytes.ans", "ans", false, true},
 	{"halves.ans", "ans", false, true},       {"words.ans", "ans", false, true},
-	{"doubles.ans", "ans", false, true},
+	{"doubles.ans", "ans", false, true},      {"bfloats.ans", "ans", false, true},
 };
 
 static void test_files_of_other_programs(void **state)

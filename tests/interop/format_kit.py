@@ -289,6 +289,7 @@ def ans(rng):
         return struct.pack("<4BIQ", 1, 0, log2_w, 0, size, 0) + rng.randbytes(size), size
     if rng.random() < 0.05:
         return struct.pack("<4BI", 1, 1, log2_w, 0, size) + rng.randbytes(w) + bytes(8 - w), size
+    form = log2_w | (16 if w == 2 and rng.random() < 0.5 else 0)
     modes = [rng.randrange(3) for _ in range(w)]
     while modes.count(2) << n > 4096:
         modes[modes.index(2)] = rng.randrange(2)
@@ -300,7 +301,7 @@ def ans(rng):
     if rng.random() < 0.5:
         most = ((1 << log2_b) // (32 * w) * len(tables) * n + 47) // 32
     sizes = iter([len(text) // 4 for text, _, _ in tables])
-    head = struct.pack("<4BI2B", 1, 2, log2_w, log2_b, size, most, n)
+    head = struct.pack("<4BI2B", 1, 2, form, log2_b, size, most, n)
     for mode in modes:
         head += bytes([mode, next(sizes) if mode == 2 else 0 if mode else rng.randrange(256)])
     head = _padded(rng, head, 4)

@@ -85,6 +85,20 @@ static bytes make(size_t size, size_t width, unsigned kinds, rng *r)
 	return data;
 }
 
+/* bfloat16 around 1, of which as many are negative as not: they are crossed. */
+static bytes make_floats(size_t size, rng *r)
+{
+	bytes data(size);
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		uint64_t v = rng_next(r);
+		unsigned bits = (127 - (unsigned)__builtin_ctzll(v | 1ull << 40)) << 7;
+		bits |= (unsigned)(v >> 57) | (unsigned)(v >> 48 & 1) << 15;
+		data[i] = (uint8_t)bits;
+		data[i + 1] = (uint8_t)(bits >> 8);
+	}
+	return data;
+}
+
 /* ---- launches --------------------------------------------------------------------------- */
 
 /* Buffers of a batch, each against a guard page, at odd addresses if 'odd'. */
@@ -179,7 +193,7 @@ static void expect(const char *text, const std::vector<bytes> &plain, const shap
 }
 
 /* Encodes by the kernel, with 'caps' for the results. */
-static void encode(uint32_t width, uint32_t block_log, uint32_t bits,
+static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs,
                    const std::vector<bytes> &in, const std::vector<size_t> &caps, uint32_t grid,
                    bool odd, uint64_t seed, rng *r, std::vector<bytes> *out,
                    std::vector<uint32_t> *status)
@@ -208,10 +222,12 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits,
 	config.seed = seed;
 	emu_result ran = emu_launch(config, [&] {
 		auto kernel = width == 1   ? lade_ans_encode_1
-			      : width == 2 ? lade_ans_encode_2
 			      : width == 4 ? lade_ans_encode_4
 					   : lade_ans_encode_8;
-		kernel(batch, block_log, bits, 77824, hold);
+		if (width == 2)
+			lade_ans_encode_2(batch, block_log, bits, 77824, hold, signs);
+		else
+			kernel(batch, block_log, bits, 77824, hold);
 	});
 	if (!ran.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);
@@ -235,7 +251,8 @@ static void expect_encoded(const char *text, uint32_t width, uint32_t block_log,
 	std::vector<uint32_t> status;
 	for (auto &p : plain)
 		caps.push_back(p.size() + 16 + rng_below(r, 2) * 100);
-	encode(width, block_log, bits, plain, caps, grid, odd, seed, r, &out, &status);
+	bool signs = strstr(text, "bfloat16") != nullptr;
+	encode(width, block_log, bits, signs, plain, caps, grid, odd, seed, r, &out, &status);
 	for (size_t i = 0; i < plain.size(); i++) {
 		bytes back(plain[i].size());
 		size_t host = host_encode(text, plain[i]).size();
@@ -259,6 +276,7 @@ static const struct {
 	{"ans(<f2)", 2, 12, 0},
 	{"ans(<i4,bits=9)", 4, 12, 9},
 	{"ans(<f8,block=8192)", 8, 13, 0},
+	{"ans(bfloat16)", 2, 12, 0},
 };
 
 static void all_sizes(void **state)
@@ -272,6 +290,8 @@ static void all_sizes(void **state)
 			plain.push_back(make(size, specs[i].width, (unsigned)rng_next(&r), &r));
 		plain.push_back(make(9000, specs[i].width, 0xAAAA, &r));
 		plain.push_back(make(9000, specs[i].width, 0x4444, &r));
+		plain.push_back(make_floats(9003, &r));
+		plain.push_back(make_floats(60, &r));
 		plain.push_back(make(3000, specs[i].width, 0, &r));
 		/* Constant, but for the tail. */
 		plain.push_back(make(3001, specs[i].width, 0, &r));
@@ -294,6 +314,8 @@ static void large(void **state)
 				b[rng_below(&r, b.size())] = (uint8_t)s;
 		expect_encoded("ans", 1, 12, 0, {plain[0]}, 0, seed != 0, seed, &r);
 		expect_encoded("ans(<f2)", 2, 12, 0, {plain[1]}, 0, seed != 0, seed, &r);
+		expect_encoded("ans(bfloat16)", 2, 12, 0, {make_floats(90000, &r), plain[1]}, 0,
+		               seed != 0, seed, &r);
 	}
 }
 
@@ -350,8 +372,10 @@ static void damaged(void **state)
 	rng r = {20261122};
 	unsigned fine = 0, all = 0;
 	for (uint64_t i = 0; i < 24; i++) {
-		const char *text = specs[i % 5].text;
-		bytes data = make(4096 + rng_below(&r, 3000), specs[i % 5].width, 0x2E6B, &r);
+		const char *text = specs[i % 6].text;
+		size_t size = 4096 + rng_below(&r, 3000);
+		bytes data = i % 6 == 5 ? make_floats(size, &r)
+		                        : make(size, specs[i % 6].width, 0x2E6B, &r);
 		bytes good = host_encode(text, data);
 		std::vector<bytes> bad, out;
 		std::vector<size_t> caps;
@@ -398,7 +422,7 @@ static void small_room(void **state)
 			plain.push_back(make(6000, 2, (unsigned)rng_next(&r), &r));
 			caps.push_back(k == 0 ? 6016 : k == 1 ? 15 : rng_below(&r, 6016));
 		}
-		encode(2, 12, 0, plain, caps, 0, seed & 1, seed, &r, &out, &status);
+		encode(2, 12, 0, false, plain, caps, 0, seed & 1, seed, &r, &out, &status);
 		for (size_t i = 0; i < plain.size(); i++) {
 			bytes back(6000);
 			size_t host = host_encode("ans(<f2)", plain[i]).size();
@@ -409,6 +433,23 @@ static void small_room(void **state)
 			else
 				assert_true(caps[i] < host + host / 50 + 64);
 		}
+	}
+}
+
+/* Both cross elements whose signs vary. */
+static void signs(void **state)
+{
+	(void)state;
+	rng r = {19};
+	std::vector<bytes> plain = {make_floats(40000, &r), make_floats(40000, &r)}, out;
+	std::vector<uint32_t> status;
+	for (size_t i = 0; i < plain[1].size(); i += 2)
+		plain[1][i + 1] &= 0x7F;
+	encode(2, 12, 0, true, plain, {40016, 40016}, 0, false, 3, &r, &out, &status);
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t form = i ? 1 : 1 | ANS_CROSSED;
+		assert_int_equal(out[i][ANS_AT_FORM], form);
+		assert_int_equal(host_encode("ans(bfloat16)", plain[i])[ANS_AT_FORM], form);
 	}
 }
 
@@ -435,7 +476,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_sizes),
 		cmocka_unit_test(large), cmocka_unit_test(mixed), cmocka_unit_test(tight), cmocka_unit_test(parts),
-		cmocka_unit_test(damaged),   cmocka_unit_test(small_room),
+		cmocka_unit_test(damaged),   cmocka_unit_test(signs),
+		cmocka_unit_test(small_room),
 		cmocka_unit_test(sizes),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -167,6 +167,50 @@ static void test_kinds(void **state)
 	free(data);
 }
 
+/* bfloat16 of both signs, noise around 1, is crossed; with signs that are alike, or as another one,
+ * it is not. */
+static void test_signs(void **state)
+{
+	(void)state;
+	rng r = {seed + 8};
+	enum { COUNT = 40001, SIZE = 2 * COUNT + 1 };
+	static const struct {
+		const char *spec;
+		unsigned signs, form;
+	} rows[] = {
+		{"ans(bfloat16)", 2, 1 | ANS_CROSSED}, {"ans(bfloat16)", 1, 1},
+		{"ans(bfloat16)", 40, 1},           {"ans(<u2)", 2, 1},
+		{"ans(<f2)", 2, 1},                 {"ans(bfloat16,bits=9)", 3, 1 | ANS_CROSSED},
+	};
+	uint8_t *data = malloc(SIZE), *packed = malloc(SIZE + ANS_HEADER);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		size_t size[2];
+		for (size_t k = 0; k < COUNT; k++) {
+			uint64_t v = rng_next(&r), sign = rng_below(&r, rows[i].signs) == 1;
+			unsigned steps = (unsigned)__builtin_ctzll(v | 1ULL << 40);
+			lade__le_put(data + 2 * k, sign << 15 | (127 - steps) << 7 | v >> 57, 2);
+		}
+		data[SIZE - 1] = 0x80;
+		codec c = codec_open(rows[i].spec);
+		lade_error err = {0};
+		for (unsigned k = 0; k < 2; k++) {
+			assert_status(codec_encode(&c, data, k ? SIZE : 40, packed,
+			                           SIZE + ANS_HEADER, &size[k], &err),
+			              LADE_OK, err);
+		}
+		assert_int_equal(packed[ANS_AT_FORM], rows[i].form);
+		/* The exponents take 2 bits, and beside the signs 2.5. */
+		if (rows[i].form & ANS_CROSSED)
+			assert_true(size[1] < SIZE * 85 / 128);
+		codec_close(&c);
+		check_levels(rows[i].spec, data, SIZE, &r);
+		check_levels(rows[i].spec, data, 9, &r);
+		check_levels(rows[i].spec, data, 4096 + 40, &r);
+	}
+	free(packed);
+	free(data);
+}
+
 /* A large chunk in parts, each on its own; small, raw and damaged ones have none. */
 static void test_parts(void **state)
 {
@@ -232,17 +276,18 @@ static void test_one_plane_not_coded(void **state)
 static void test_damaged(void **state)
 {
 	(void)state;
-	static const char *const specs[] = {"ans", "ans(<f2)", "ans(<i8)"};
-	static const size_t widths[] = {1, 2, 8};
+	static const char *const specs[] = {"ans", "ans(<f2)", "ans(bfloat16)", "ans(<i8)"};
+	static const size_t widths[] = {1, 2, 2, 8};
 	rng r = {seed + 3};
 	enum { SIZE = 12000 };
 	uint8_t data[SIZE], packed[SIZE + ANS_HEADER], bad[SIZE + ANS_HEADER];
 	unsigned fine = 0;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		codec c = codec_open(specs[i]);
 		lade_error err = {0};
 		size_t size, got;
-		fill(data, SIZE, widths[i], 0x1B6E, &r);
+		/* Positions are skewed and noise in turn; the signs of bfloat16 are noise. */
+		fill(data, SIZE, widths[i], i == 2 ? 6 : 0x1B6E, &r);
 		assert_status(codec_encode(&c, data, SIZE, packed, sizeof packed, &size, &err),
 		              LADE_OK, err);
 		for (int k = 0; k < 1500; k++) {
@@ -272,7 +317,7 @@ static void test_damaged(void **state)
 		}
 		codec_close(&c);
 	}
-	print_message("%u of 4500 are still chunks\n", fine);
+	print_message("%u of 6000 are still chunks\n", fine);
 }
 
 /* Any frequencies that sum up come back from their description; the tables undo one another. */
@@ -351,7 +396,8 @@ static void test_messages(void **state)
 	} rows[] = {
 		{0, 2, "version 2, want 1"},
 		{ANS_AT_KIND, 3, "kind is 3"},
-		{ANS_AT_WIDTH, 4, "width"},
+		{ANS_AT_FORM, 4, "width"},
+		{ANS_AT_FORM, ANS_CROSSED, "width"},
 		{ANS_AT_BLOCK, 15, "2^15"},
 		{ANS_AT_SIZE + 3, 0x41, "decoded size"},
 		{ANS_AT_ROWS, 178, "words of a lane is 178"},
@@ -424,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_signs),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_messages),

@@ -83,8 +83,9 @@ void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_enc
 /* A checked header: all that it points at lies inside the chunk. */
 typedef struct lade__ans_info {
 	uint32_t size;  /* decoded bytes */
-	unsigned kind;  /* ANS_RAW, ANS_CONSTANT, ANS_CODED; the rest is of the last only */
-	unsigned width; /* bytes of an element */
+	unsigned kind;  /* ANS_RAW, ANS_CONSTANT, ANS_CODED */
+	unsigned width; /* bytes of an element; the rest is of coded chunks only */
+	bool crossed;   /* bits 7 and 15 */
 	unsigned bits, rows;
 	uint32_t block; /* decoded bytes of a sub-block */
 	uint32_t block_count;
@@ -150,6 +151,11 @@ typedef struct lade__ans_kernels {
 	               unsigned full);
 	/* Word r of string l to word r * 32 + l of 'words', for r < rows. */
 	void (*scatter)(const uint8_t *strings, uint8_t *words, unsigned rows);
+	/*
+	 * Exchanges the high bits of 'count' bytes of two planes, 'pitch' apart.
+	 */
+	void (*cross)(const uint8_t *restrict from, uint8_t *restrict to, size_t pitch,
+	              size_t count);
 	/* Adds the counts of a plane's bytes. */
 	void (*count)(const uint8_t *plane, size_t size, uint32_t count[256]);
 } lade__ans_kernels;

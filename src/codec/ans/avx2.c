@@ -11,6 +11,6 @@
 #include "codec/ans/lanes.h"
 
 const lade__ans_kernels lade__ans_avx2 = {
-	LADE_CPU_AVX2, false, decode, encode, gather, scatter, count,
+	LADE_CPU_AVX2, false, decode, encode, gather, scatter, cross, count,
 };
 #endif

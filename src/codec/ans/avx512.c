@@ -21,6 +21,6 @@
 #include "codec/ans/rows_avx512.h"
 
 const lade__ans_kernels lade__ans_avx512 = {
-	LADE_CPU_AVX512, true, decode, encode, gather, scatter, count,
+	LADE_CPU_AVX512, true, decode, encode, gather, scatter, cross, count,
 };
 #endif

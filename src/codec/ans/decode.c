@@ -17,7 +17,7 @@ typedef struct work {
 	lade__ans_look_ups look_ups[8];
 	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
 	/* Of two sub-blocks that are decoded together: byte positions, block / width apart. */
-	uint8_t planes[2][BLOCK_MAX];
+	uint8_t planes[2][BLOCK_MAX], uncrossed[BLOCK_MAX];
 	_Alignas(64) uint8_t strings[2][ANS_STRINGS_SIZE];
 	lade__ans_lanes lanes[2];
 } work;
@@ -127,6 +127,19 @@ typedef struct block {
 	uint64_t off; /* of these, in the chunk */
 } block;
 
+/* A sub-block's elements, of its planes. */
+static void join(const chunk *c, unsigned slot, uint8_t *dst, size_t count)
+{
+	const lade__ans_info *info = &c->info;
+	const uint8_t *planes = c->work->planes[slot];
+	size_t pitch = info->block / info->width;
+	if (info->crossed) {
+		c->kernels->cross(planes, c->work->uncrossed, pitch, count);
+		planes = c->work->uncrossed;
+	}
+	c->shuffle->from_planes(planes, dst, count, info->width, pitch);
+}
+
 /* Reads all of a sub-block, the lanes' strings for decoding. */
 static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_error *err)
 {
@@ -172,7 +185,7 @@ static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_erro
 	} else if (left > 15) {
 		return damaged(err, at, b->i, "its size is not that of its bytes");
 	} else if (info->width > 1) {
-		c->shuffle->from_planes(w->planes[slot], b->dst, count, info->width, pitch);
+		join(c, slot, b->dst, count);
 	} else {
 		memcpy(b->dst, w->planes[slot], count);
 	}
@@ -203,9 +216,7 @@ static lade_status decode_blocks(const chunk *c, block *b, unsigned count, lade_
 			return damaged(err, b[k].off, b[k].i,
 			               "the lanes' bits do not end with their symbols");
 		if (b[k].coded && info->width > 1)
-			c->shuffle->from_planes(c->work->planes[k], b[k].dst,
-			                        lade__ans_elements(info, b[k].i), info->width,
-			                        info->block / info->width);
+			join(c, k, b[k].dst, lade__ans_elements(info, b[k].i));
 	}
 	return status;
 }

@@ -16,7 +16,7 @@ typedef struct work {
 	uint32_t count[8][256];
 	uint16_t freq[8][256];
 	lade__ans_encoder encoder[8];
-	uint8_t planes[BLOCK_MAX];
+	uint8_t planes[BLOCK_MAX], crossed[BLOCK_MAX];
 	_Alignas(64) uint8_t strings[ANS_STRINGS_SIZE];
 	lade__ans_lanes lanes;
 } work;
@@ -39,7 +39,9 @@ static void put_header(uint8_t *dst, const lade__ans_info *info, unsigned block_
 	memset(dst, 0, ANS_HEADER);
 	dst[0] = ANS_VERSION;
 	dst[ANS_AT_KIND] = (uint8_t)info->kind;
-	dst[ANS_AT_WIDTH] = (uint8_t)__builtin_ctz(info->width);
+	dst[ANS_AT_FORM] = (uint8_t)__builtin_ctz(info->width);
+	if (info->crossed)
+		dst[ANS_AT_FORM] |= ANS_CROSSED;
 	dst[ANS_AT_BLOCK] = (uint8_t)block_log;
 	lade__le_put(dst + ANS_AT_SIZE, info->size, 4);
 }
@@ -61,15 +63,32 @@ static lade_status put_simple(chunk *c, lade_span dst, size_t *dst_size, lade_er
 
 /* ---- what becomes of the byte positions ------------------------------------------------- */
 
+/* Whether signs of bfloat16 are noise: of the elements of 32 units at least a quarter are negative,
+ * and a quarter are not. */
+static bool signs_vary(const chunk *c)
+{
+	uint64_t units = c->info.size / (2 * ANS_UNIT);
+	unsigned negative = 0, most = 32 * ANS_UNIT;
+	for (uint64_t k = 0; k < 32; k++) {
+		const uint8_t *unit = c->src + k * units / 32 * (2 * ANS_UNIT);
+		for (unsigned i = 0; i < ANS_UNIT; i++)
+			negative += unit[2 * i + 1] >> 7;
+	}
+	return negative >= most / 4 && negative <= most - most / 4;
+}
+
 /* The planes of sub-block 'i', block / width apart; of single bytes the source itself. */
 static const uint8_t *planes_of(const chunk *c, uint32_t i, size_t count)
 {
 	const uint8_t *src = c->src + (size_t)i * c->info.block;
 	if (c->info.width == 1)
 		return src;
-	c->shuffle->to_planes(src, c->work->planes, count, c->info.width,
-	                      c->info.block / c->info.width);
-	return c->work->planes;
+	size_t pitch = c->info.block / c->info.width;
+	c->shuffle->to_planes(src, c->work->planes, count, c->info.width, pitch);
+	if (!c->info.crossed)
+		return c->work->planes;
+	c->kernels->cross(c->work->planes, c->work->crossed, pitch, count);
+	return c->work->crossed;
 }
 
 static void count_all(const chunk *c)
@@ -311,6 +330,8 @@ lade_status lade__ans_run_encode(const lade_run *run, lade_cspan src, lade_span 
 		if (!c.work)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "ans: no memory for %zu bytes aside", sizeof *c.work);
+		if (run->stage->option[ANS_OPTION_DTYPE].i == LADE_BF16)
+			c.info.crossed = signs_vary(&c);
 		if (c.dst_size > ANS_HEADER + src.size - 1)
 			c.dst_size = ANS_HEADER + src.size - 1;
 		if (put_coded(&c, bits, dst_size))

@@ -99,8 +99,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
 	bool many = items > 8 * sms && block_log <= 13;
 	struct shape shape = width > 1 ? encode_wide_shape : encode_shape[few ? 2 : many ? 0 : 1];
-	uint32_t bytes = shape.shared, hold = HOLD;
-	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold};
+	uint32_t bytes = shape.shared, hold = HOLD, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
+	/* Only the kernel for halves takes the last one. */
+	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold, &signs};
 	lade__launch launch = {
 		.threads = shape.threads, .shared = shape.shared, .stream = work->stream};
 	return lade__gpu_launch_turns(work, kernel, launch, work->count, &batch, arguments, err);

@@ -361,6 +361,16 @@ static TARGET void scatter(const uint8_t *strings, uint8_t *words, unsigned rows
 }
 #endif
 
+static TARGET void cross(const uint8_t *restrict from, uint8_t *restrict to, size_t pitch,
+                         size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t low = from[i], high = from[pitch + i];
+		to[i] = (uint8_t)((low & 0x7F) | (high & 0x80));
+		to[pitch + i] = (uint8_t)((high & 0x7F) | (low & 0x80));
+	}
+}
+
 /* Four tables, so that equal bytes in a row do not wait for one another. */
 static TARGET void count(const uint8_t *plane, size_t size, uint32_t sum[256])
 {

@@ -19,13 +19,15 @@ enum {
 
 	/* Places in the header. */
 	ANS_AT_KIND = 1,
-	ANS_AT_WIDTH = 2, /* log2 of the element's bytes */
+	ANS_AT_FORM = 2,  /* log2 of the element's bytes, and ANS_CROSSED */
 	ANS_AT_BLOCK = 3, /* log2 of a sub-block's decoded bytes */
 	ANS_AT_SIZE = 4,
 	ANS_AT_VALUE = 8, /* of a constant chunk */
 	ANS_AT_ROWS = 8,  /* of a coded one: the most words of a lane */
 	ANS_AT_BITS = 9,  /* log2 of the states */
 	ANS_AT_PLANES = 10,
+
+	ANS_CROSSED = 16, /* bits 7 and 15 of 2-byte elements have changed places, if coded */
 
 	/* Modes of byte positions. */
 	ANS_PLANE_CONSTANT = 0,

@@ -134,12 +134,15 @@ lade_status lade__ans_parse(const uint8_t *src, size_t size, lade__ans_info *inf
 	info->size = lade__le32(src + ANS_AT_SIZE);
 	if (info->kind > ANS_CODED)
 		return corrupt(err, ANS_AT_KIND, "the chunk's kind", info->kind, ANS_CODED);
-	if (src[ANS_AT_WIDTH] > ANS_WIDTH_LOG_MAX)
-		return corrupt(err, ANS_AT_WIDTH, "the element's width, as a power of two,",
-		               src[ANS_AT_WIDTH], ANS_WIDTH_LOG_MAX);
+	unsigned width_log = src[ANS_AT_FORM];
+	info->crossed = info->kind == ANS_CODED && width_log == (ANS_CROSSED | 1);
+	width_log -= info->crossed ? ANS_CROSSED : 0;
+	if (width_log > ANS_WIDTH_LOG_MAX)
+		return corrupt(err, ANS_AT_FORM, "the element's width, as a power of two,",
+		               width_log, ANS_WIDTH_LOG_MAX);
 	if (info->size > ANS_SIZE_MAX)
 		return corrupt(err, ANS_AT_SIZE, "the decoded size", info->size, ANS_SIZE_MAX);
-	info->width = 1U << src[ANS_AT_WIDTH];
+	info->width = 1U << width_log;
 	if (info->kind == ANS_CODED)
 		return parse_coded(src, size, info, err);
 	return parse_simple(src, size, info, err);

@@ -8,7 +8,7 @@
 #include "codec/ans/lanes.h"
 
 const lade__ans_kernels lade__ans_plain = {
-	LADE_CPU_PLAIN, false, decode, encode, gather, scatter, count,
+	LADE_CPU_PLAIN, false, decode, encode, gather, scatter, cross, count,
 };
 
 const lade__ans_kernels *lade__ans_kernels_of(lade_cpu cpu)
