@@ -65,7 +65,7 @@ void lade__ans_decoder_of(const uint16_t freq[256], unsigned bits, uint32_t *tab
  * What entries X - (1 << bits) say, taken apart, for vectors.  Symbols that are present are
  * numbered in their order.  'rank' has the number of entry 4 i's symbol; 'next' has, in two bits
  * each, how far it is from there to those of entries 4 i to 4 i + 3.  By number: the symbol; and
- * modulo 2^16, what is added to the entry's number for y (section 4).
+ * modulo 2^16, what is added to the state for y (section 4).
  */
 typedef struct lade__ans_look_ups {
 	_Alignas(64) uint8_t rank[(1 << ANS_BITS_MAX) / 4];
@@ -116,6 +116,7 @@ static inline uint32_t lade__ans_elements(const lade__ans_info *info, uint32_t i
  * ANS_SLACK bytes before the first string may be read: a lane of a damaged sub-block takes at most
  * 512 symbols of 11 bits from below its string's start before that is seen.  Behind a string's last
  * byte at most 8 more are written or read.
+ * Decoders by look-ups have rows of 32 halves there instead: half r of all strings in row r.
  */
 #define ANS_PITCH ((size_t)832)
 #define ANS_SLACK ((size_t)768)
@@ -136,7 +137,7 @@ typedef struct lade__ans_lanes {
 /* The kernels of one instruction set. */
 typedef struct lade__ans_kernels {
 	lade_cpu cpu;
-	bool by_look_ups; /* decodes full rows by these, and only others by tables */
+	bool by_look_ups; /* decodes by these, and not by tables */
 	/* Strings, of multiples of 16 bits, to planes, of 1 or 2 sub-blocks of a chunk; bit i of
 	 * the result: the strings of sub-block i are damaged. */
 	unsigned (*decode)(const lade__ans_lanes *lanes, unsigned count);
@@ -145,15 +146,14 @@ typedef struct lade__ans_kernels {
 	/*
 	 * Strings of 'halves' half words from a sub-block's words: word r of string l is word
 	 * r * 32 + l, for r < full; then the rows that not all have, row by row, lane by lane, the
-	 * low half of a word first.  May write 0 behind a string, in its ANS_PITCH bytes.
+	 * low half of a word first.  May write 0 behind a string, in its ANS_PITCH bytes.  For
+	 * decode() alone: to strings, or to rows.
 	 */
 	void (*gather)(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
 	               unsigned full);
 	/* Word r of string l to word r * 32 + l of 'words', for r < rows. */
 	void (*scatter)(const uint8_t *strings, uint8_t *words, unsigned rows);
-	/*
-	 * Exchanges the high bits of 'count' bytes of two planes, 'pitch' apart.
-	 */
+	/* Exchanges the high bits of 'count' bytes of two planes, 'pitch' apart. */
 	void (*cross)(const uint8_t *restrict from, uint8_t *restrict to, size_t pitch,
 	              size_t count);
 	/* Adds the counts of a plane's bytes. */

@@ -48,8 +48,6 @@ static lade_status prepare(chunk *c, lade_error *err)
 	uint32_t at = info->tables, *table = w->entries;
 	uint32_t pitch = info->block / info->width;
 	unsigned k = 0;
-	/* Of full rows are all sub-blocks but perhaps the last. */
-	bool ragged = lade__ans_elements(info, info->block_count - 1) % (ANS_UNIT * ANS_LANES);
 	w->lanes[0].bits = info->bits;
 	w->lanes[0].coded = info->coded;
 	for (unsigned p = 0; p < info->width; p++) {
@@ -64,11 +62,12 @@ static lade_status prepare(chunk *c, lade_error *err)
 			                 "ans: the table of byte %u in %u words is not one of "
 			                 "2^%u states",
 			                 p, info->value[p], info->bits);
-		if (!c->kernels->by_look_ups || ragged)
+		if (c->kernels->by_look_ups)
+			lade__ans_look_ups_of(freq, info->bits, &w->look_ups[k]);
+		else
 			lade__ans_decoder_of(freq, info->bits, table);
 		w->lanes[0].table[k] = table;
 		w->lanes[0].look_ups[k] = &w->look_ups[k];
-		lade__ans_look_ups_of(freq, info->bits, &w->look_ups[k]);
 		k++;
 		table += (size_t)1 << info->bits;
 		at += 4 * info->value[p];

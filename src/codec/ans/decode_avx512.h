@@ -6,10 +6,23 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/* Readers of 32 lanes, lane 0 first; 'left' is below 0 for damaged strings. */
+/* Readers of 32 lanes, lane 0 first: states with their leading 1; 'left' is below 0 for damaged
+ * strings.  These lie as rows: of the lowest 16 bits of all lanes, of the next ones, .... */
 typedef struct wide_reader {
 	__m512i state, left, last;
 } wide_reader;
+
+/* 32 halves of strings.  The rows of all halves have room, and 11 before them can be read. */
+#define ROW_SIZE 64
+_Static_assert(2 * ANS_ROWS_MAX * ROW_SIZE <= ANS_LANES * ANS_PITCH && 11 * ROW_SIZE <= ANS_SLACK,
+               "rows lie where strings do");
+
+/* Of numbers above 0. */
+INLINE __m512i leading_zeros(__m512i v)
+{
+	return _mm512_or_si512(_mm512_lzcnt_epi32(_mm512_slli_epi32(v, 16)),
+	                       _mm512_slli_epi32(_mm512_lzcnt_epi32(v), 16));
+}
 
 /* Tables are read again each time: there are not registers enough to keep them. */
 #define RELOAD(table) __asm__ volatile("" : "+r"(table))
@@ -63,26 +76,34 @@ INLINE void ranks_of(const lade__ans_look_ups *look_ups, unsigned bits, const wi
 	}
 }
 
-/* The symbols of numbers, a byte each; 'many': there are more than 128. */
-INLINE __m512i symbols_of(const uint8_t symbol[256], bool many, __m512i rank)
+/* log2 of what tables by the symbols' numbers have, for so many symbols: 6, 7 or 8. */
+INLINE unsigned size_log_of(unsigned symbols)
 {
-	__m512i low = _mm512_permutex2var_epi8(_mm512_load_si512(symbol), rank,
-	                                       _mm512_load_si512(symbol + 64));
-	if (!many)
+	return symbols <= 64 ? 6 : symbols <= 128 ? 7 : 8;
+}
+
+/* The symbols of numbers, a byte each. */
+INLINE __m512i symbols_of(const uint8_t symbol[256], unsigned size_log, __m512i rank)
+{
+	__m512i first = _mm512_load_si512(symbol);
+	if (size_log == 6)
+		return _mm512_permutexvar_epi8(rank, first);
+	__m512i low = _mm512_permutex2var_epi8(first, rank, _mm512_load_si512(symbol + 64));
+	if (size_log == 7)
 		return low;
 	__m512i high = _mm512_permutex2var_epi8(_mm512_load_si512(symbol + 128), rank,
 	                                        _mm512_load_si512(symbol + 192));
 	return _mm512_mask_blend_epi8(_mm512_movepi8_mask(rank), low, high);
 }
 
-/* What a table has for the numbers of 'count' readers' symbols; 'many': there are more than 128. */
-INLINE void numbers_of(const uint16_t number[256], bool many, const __m512i rank[2], unsigned count,
-                       __m512i out[2])
+/* What a table has for the numbers of 'count' readers' symbols. */
+INLINE void numbers_of(const uint16_t number[256], unsigned size_log, const __m512i rank[2],
+                       unsigned count, __m512i out[2])
 {
 	__m512i v[2][4];
 	RELOAD(number);
 #pragma GCC unroll 4
-	for (unsigned k = 0; k < 2U << many; k++) {
+	for (unsigned k = 0; k < 1U << (size_log - 6); k++) {
 		__m512i a = _mm512_load_si512(number + 64 * k);
 		__m512i b = _mm512_load_si512(number + 64 * k + 32);
 #pragma GCC unroll 2
@@ -91,49 +112,87 @@ INLINE void numbers_of(const uint16_t number[256], bool many, const __m512i rank
 	}
 #pragma GCC unroll 2
 	for (unsigned i = 0; i < count; i++) {
-		__mmask32 six = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(64));
-		if (!many) {
-			out[i] = _mm512_mask_blend_epi16(six, v[i][0], v[i][1]);
-			continue;
+#pragma GCC unroll 2
+		for (unsigned b = 6; b < size_log; b++) {
+			__mmask32 high = _mm512_test_epi16_mask(rank[i],
+			                                        _mm512_set1_epi16((short)(1 << b)));
+#pragma GCC unroll 2
+			for (unsigned k = 0; k < 1U << (size_log - 1 - b); k++)
+				v[i][k] = _mm512_mask_blend_epi16(high, v[i][2 * k],
+				                                  v[i][2 * k + 1]);
 		}
-		__mmask32 seven = _mm512_test_epi16_mask(rank[i], _mm512_set1_epi16(128));
-		out[i] = _mm512_mask_blend_epi16(seven,
-		                                 _mm512_mask_blend_epi16(six, v[i][0], v[i][1]),
-		                                 _mm512_mask_blend_epi16(six, v[i][2], v[i][3]));
+		out[i] = v[i][0];
 	}
 }
 
-/* The next 48 bits of each lane and more: 16 a vector, of which the highest come first. */
-INLINE void wide_window(const wide_reader *r, const uint8_t *strings, __m512i window[4])
+/* Halves t - 1 to t - 4 of each lane, where 'below' is what its t is below 'top', the highest one:
+ * less than 'spread'.  A row for all lanes, and then that of each lane by the bits of 'below'. */
+INLINE void near_halves(const uint8_t *rows, int top, unsigned spread, __m512i below,
+                        __m512i half[4])
 {
-	const __m512i iota =
-		_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-	const __m512i pitch = _mm512_set1_epi32((int)ANS_PITCH);
-	/* Words 3 of 8 lanes and of 8 more, then words 2; words 1 and 0. */
-	const __m512i upper = _mm512_setr_epi64(
-		0x000F000B00070003, 0x001F001B00170013, 0x002F002B00270023, 0x003F003B00370033,
-		0x000E000A00060002, 0x001E001A00160012, 0x002E002A00260022, 0x003E003A00360032);
-	const __m512i lower = _mm512_sub_epi16(upper, _mm512_set1_epi16(2));
-	__m512i byte = _mm512_srai_epi16(r->left, 3), string = _mm512_mullo_epi32(iota, pitch);
-	__m512i v[4], high[2], low[2];
-#pragma GCC unroll 2
-	for (unsigned k = 0; k < 2; k++) {
-		__m256i half =
-			k ? _mm512_extracti64x4_epi64(byte, 1) : _mm512_castsi512_si256(byte);
-		__m512i at = _mm512_add_epi32(string, _mm512_cvtepi16_epi32(half));
-		const uint8_t *from = strings + k * 16 * ANS_PITCH - 7;
-		v[2 * k] = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), from, 1);
-		v[2 * k + 1] = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), from, 1);
-		high[k] = _mm512_permutex2var_epi16(v[2 * k], upper, v[2 * k + 1]);
-		low[k] = _mm512_permutex2var_epi16(v[2 * k], lower, v[2 * k + 1]);
+	__m512i v[11];
+#pragma GCC unroll 11
+	for (unsigned k = 0; k < spread + 3; k++)
+		v[k] = _mm512_load_si512(rows + (top - 1 - (int)k) * ROW_SIZE);
+#pragma GCC unroll 3
+	for (unsigned step = spread / 2; step > 0; step /= 2) {
+		__mmask32 far = _mm512_test_epi16_mask(below, _mm512_set1_epi16((short)step));
+#pragma GCC unroll 7
+		for (unsigned k = 0; k < step + 3; k++)
+			v[k] = _mm512_mask_blend_epi16(far, v[k], v[k + step]);
 	}
-	window[0] = _mm512_inserti64x4(high[0], _mm512_castsi512_si256(high[1]), 1);
-	window[1] = _mm512_shuffle_i64x2(high[0], high[1], 0xEE);
-	window[2] = _mm512_inserti64x4(low[0], _mm512_castsi512_si256(low[1]), 1);
-	window[3] = _mm512_shuffle_i64x2(low[0], low[1], 0xEE);
-	/* The byte at 'left' has 8 - left % 8 bits that are read already. */
-	__m512i seven = _mm512_set1_epi16(7);
-	__m512i over = _mm512_sub_epi16(_mm512_set1_epi16(8), _mm512_and_si512(r->left, seven));
+#pragma GCC unroll 4
+	for (unsigned k = 0; k < 4; k++)
+		half[k] = v[k];
+}
+
+/* The same of lanes that are anywhere.  What is below the rows does not count. */
+static TARGET __attribute__((noinline)) void
+far_halves(const uint8_t *rows, const int16_t t[ANS_LANES], uint16_t half[4][ANS_LANES])
+{
+	for (int k = 0; k < 4; k++) {
+		for (int l = 0; l < ANS_LANES; l++) {
+			int row = t[l] - 1 - k;
+			memcpy(&half[k][l], rows + (row < 0 ? -1 : row) * ROW_SIZE + 2 * l, 2);
+		}
+	}
+}
+
+/* The highest of 32 numbers, or 0. */
+INLINE int highest_of(__m512i v)
+{
+	__m256i half =
+		_mm256_max_epi16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+	__m128i few =
+		_mm_max_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+	/* The lowest of their complements. */
+	few = _mm_minpos_epu16(_mm_subs_epu16(_mm_set1_epi16(INT16_MAX),
+	                                      _mm_max_epi16(few, _mm_setzero_si128())));
+	return INT16_MAX - _mm_extract_epi16(few, 0);
+}
+
+/* The next 48 bits of each lane, and some: 16 a vector, of which the highest come first. */
+INLINE void wide_window(const wide_reader *r, const uint8_t *rows, __m512i window[4])
+{
+	__m512i t = _mm512_srai_epi16(_mm512_add_epi16(r->left, _mm512_set1_epi16(15)), 4);
+	int top = highest_of(t);
+	__m512i below = _mm512_sub_epi16(_mm512_set1_epi16((short)top), t);
+	if (!_mm512_cmpgt_epu16_mask(below, _mm512_set1_epi16(3))) {
+		near_halves(rows, top, 4, below, window);
+	} else if (!_mm512_cmpgt_epu16_mask(below, _mm512_set1_epi16(7))) {
+		near_halves(rows, top, 8, below, window);
+	} else {
+		int16_t own[ANS_LANES];
+		_Alignas(64) uint16_t half[4][ANS_LANES];
+		_mm512_storeu_si512(own, t);
+		far_halves(rows, own, half);
+#pragma GCC unroll 4
+		for (unsigned k = 0; k < 4; k++)
+			window[k] = _mm512_load_si512(half[k]);
+	}
+	/* The first half's bits that are read already. */
+	__m512i over = _mm512_and_si512(_mm512_sub_epi16(_mm512_setzero_si512(), r->left),
+	                                _mm512_set1_epi16(15));
 #pragma GCC unroll 3
 	for (unsigned k = 0; k < 3; k++)
 		window[k] = _mm512_shldv_epi16(window[k], window[k + 1], over);
@@ -144,7 +203,7 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *strings, __m512i wi
  * another's look-ups: words of two symbols each, the first ones and the last ones.
  */
 INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned p,
-                      unsigned bits, bool many, __m512i out[][2])
+                      unsigned bits, unsigned size_log, __m512i out[][2])
 {
 	const __m512i low_byte = _mm512_set1_epi16(0xFF);
 	const lade__ans_look_ups *look_ups = lanes->look_ups[p];
@@ -156,21 +215,14 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 	for (unsigned k = 0; k < ANS_UNIT; k++) {
 		__m512i adds[2];
 		ranks_of(look_ups, bits, r, count, rank[k]);
-		numbers_of(look_ups->add, many, rank[k], count, adds);
+		numbers_of(look_ups->add, size_log, rank[k], count, adds);
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < count; i++) {
-			__m512i x = r[i].state, *w = window[i];
-			__m512i y = _mm512_add_epi16(x, adds[i]);
+			__m512i *w = window[i], y = _mm512_add_epi16(r[i].state, adds[i]);
 			/* As many as bring y's highest bit to its place. */
-			__m512i take =
-				_mm512_or_si512(_mm512_lzcnt_epi32(_mm512_slli_epi32(y, 16)),
-			                        _mm512_slli_epi32(_mm512_lzcnt_epi32(y), 16));
-			take = _mm512_sub_epi16(take, _mm512_set1_epi16((short)(15 - bits)));
-			/* A shift by 16 gives 0. */
-			__m512i over = _mm512_sub_epi16(_mm512_set1_epi16(16), take);
-			x = _mm512_sub_epi16(_mm512_sllv_epi16(y, take),
-			                     _mm512_set1_epi16((short)(1 << bits)));
-			r[i].state = _mm512_add_epi16(x, _mm512_srlv_epi16(w[0], over));
+			__m512i take = _mm512_sub_epi16(leading_zeros(y),
+			                                _mm512_set1_epi16((short)(15 - bits)));
+			r[i].state = _mm512_shldv_epi16(y, w[0], take);
 			w[0] = _mm512_shldv_epi16(w[0], w[1], take);
 			w[1] = _mm512_shldv_epi16(w[1], w[2], take);
 			w[2] = _mm512_sllv_epi16(w[2], take);
@@ -182,79 +234,101 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; k < 2; k++)
 			out[i][k] =
-				symbols_of(look_ups->symbol, many,
+				symbols_of(look_ups->symbol, size_log,
 			                   _mm512_ternarylogic_epi32(
 						   rank[2 * k][i], low_byte,
 						   _mm512_slli_epi16(rank[2 * k + 1][i], 8), 0xEA));
 }
 
-/* Stores a row: unit u is that of lane u - row. */
-INLINE void wide_store(uint8_t *to, uint32_t row, const __m512i out[2])
+/* Stores the first 'count' units of a row, of which unit u is that of lane u - row. */
+INLINE void wide_store(uint8_t *to, uint32_t row, uint32_t count, const __m512i out[2])
 {
 	const __m512i units =
 		_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 	__m512i lane = _mm512_sub_epi32(units, _mm512_set1_epi32((int)row));
+	uint32_t there = count < ANS_LANES ? _bzhi_u32(UINT32_MAX, count) : UINT32_MAX;
 	for (unsigned k = 0; k < 2; k++) {
 		/* Word 'lane' of the first vector, and the same of the second. */
 		__m512i l = _mm512_and_si512(lane, _mm512_set1_epi32(31));
 		l = _mm512_or_si512(l, _mm512_slli_epi32(l, 16));
 		l = _mm512_or_si512(l, _mm512_set1_epi32(32 << 16));
-		_mm512_storeu_si512(to + 64 * k, _mm512_permutex2var_epi16(out[0], l, out[1]));
+		_mm512_mask_storeu_epi32(to + 64 * k, (__mmask16)(there >> 16 * k),
+		                         _mm512_permutex2var_epi16(out[0], l, out[1]));
 		lane = _mm512_add_epi32(lane, _mm512_set1_epi32(16));
 	}
 }
 
-/* The full rows of 'count' sub-blocks of one length. */
-INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned bits,
-                      bool many)
+/* The lanes that have a unit of the last, partial row. */
+INLINE __mmask32 lanes_of_rest(const lade__ans_lanes *lanes)
 {
-	for (uint32_t g = 0; g < lanes->units / ANS_LANES; g++) {
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	uint64_t first = _bzhi_u32(UINT32_MAX, rest);
+	/* Unit u is lane (u - rows) mod 32's. */
+	return (__mmask32)((first << 32 | first) >> rows % ANS_LANES);
+}
+
+/* Sub-blocks of one length; in a partial row the lanes that have none stay where they are. */
+INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned bits,
+                      unsigned size_log)
+{
+	for (uint32_t g = 0; g * ANS_LANES < lanes->units; g++) {
+		uint32_t units = lanes->units - g * ANS_LANES;
+		wide_reader old[2];
+		if (units < ANS_LANES)
+			memcpy(old, r, count * sizeof *r);
 		for (unsigned p = 0; p < lanes->coded; p++) {
 			__m512i out[2][2];
-			wide_unit(r, count, lanes, p, bits, many, out);
+			wide_unit(r, count, lanes, p, bits, size_log, out);
 #pragma GCC unroll 2
 			for (unsigned i = 0; i < count; i++)
-				wide_store(lanes[i].plane[p] + 4 * ANS_LANES * (size_t)g, g,
+				wide_store(lanes[i].plane[p] + 4 * ANS_LANES * (size_t)g, g, units,
 				           out[i]);
 		}
+		if (units >= ANS_LANES)
+			continue;
+		__mmask32 has = lanes_of_rest(lanes);
+#pragma GCC unroll 2
+		for (unsigned i = 0; i < count; i++) {
+			r[i].state = _mm512_mask_mov_epi16(old[i].state, has, r[i].state);
+			r[i].left = _mm512_mask_mov_epi16(old[i].left, has, r[i].left);
+			r[i].last = _mm512_mask_mov_epi16(old[i].last, has, r[i].last);
+		}
 	}
+}
+
+/* The lanes that have symbols. */
+INLINE __mmask32 lanes_of(const lade__ans_lanes *lanes)
+{
+	return lanes->units < ANS_LANES ? lanes_of_rest(lanes) : UINT32_MAX;
 }
 
 /* False: a lane's state cannot be read, or it has one though it has no symbols. */
 INLINE bool wide_open(wide_reader *r, const lade__ans_lanes *lanes)
 {
-	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
-	int16_t state[ANS_LANES], left[ANS_LANES];
-	bool fine = true;
-	for (uint32_t l = 0; l < ANS_LANES; l++) {
-		lane_reader reader;
-		bool open = reader_open(&reader, lanes->strings + l * ANS_PITCH, lanes->length[l],
-		                        lanes->bits);
-		bool has = rows || (l + rows) % ANS_LANES < rest;
-		fine &= has ? open : !lanes->length[l];
-		state[l] = (int16_t)reader.state;
-		left[l] = (int16_t)reader.left;
-	}
-	*r = (wide_reader){_mm512_loadu_si512(state), _mm512_loadu_si512(left),
-	                   _mm512_setzero_si512()};
-	return fine;
+	__m512i low = _mm512_loadu_si512(lanes->length), window[4];
+	__m512i high = _mm512_loadu_si512(lanes->length + 16);
+	__mmask32 has = lanes_of(lanes), fine;
+	r->left = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(low)),
+	                             _mm512_cvtepi32_epi16(high), 1);
+	if (_mm512_test_epi16_mask(r->left, r->left) != has)
+		return false;
+	wide_window(r, lanes->strings, window);
+	/* The state's leading 1 is the first bit that is not 0, and lies in the first half. */
+	fine = _mm512_test_epi16_mask(window[0], window[0]);
+	__m512i zeros = leading_zeros(window[0]);
+	r->state = _mm512_srl_epi16(_mm512_shldv_epi16(window[0], window[1], zeros),
+	                            _mm_cvtsi32_si128(15 - (int)lanes->bits));
+	r->left = _mm512_sub_epi16(r->left, zeros);
+	r->left = _mm512_sub_epi16(r->left, _mm512_set1_epi16((short)(lanes->bits + 1)));
+	r->last = _mm512_setzero_si512();
+	fine &= ~_mm512_movepi16_mask(r->left);
+	return (fine & has) == has;
 }
 
 INLINE bool wide_close(const wide_reader *r, const lade__ans_lanes *lanes)
 {
-	int16_t state[ANS_LANES], left[ANS_LANES], last[ANS_LANES];
-	bool fine = true;
-	_mm512_storeu_si512(state, r->state);
-	_mm512_storeu_si512(left, r->left);
-	_mm512_storeu_si512(last, r->last);
-	for (uint32_t l = 0; l < ANS_LANES; l++) {
-		lane_reader reader = {.string = lanes->strings + l * ANS_PITCH,
-		                      .state = (uint16_t)state[l],
-		                      .left = left[l],
-		                      .last = (uint16_t)last[l]};
-		fine &= reader_close(&reader, lanes, l);
-	}
-	return fine;
+	__m512i over = _mm512_add_epi16(r->left, r->last);
+	return !(_mm512_test_epi16_mask(over, over) & lanes_of(lanes));
 }
 
 /* With constants for 'count' and the bits; gives which are damaged. */
@@ -266,22 +340,27 @@ INLINE unsigned decode_some(const lade__ans_lanes *lanes, unsigned count)
 		damaged |= (unsigned)!wide_open(&r[i], &lanes[i]) << i;
 	if (damaged)
 		return damaged;
-	bool many = false;
-	for (unsigned p = 0; p < lanes->coded; p++)
-		many |= lanes->look_ups[p]->count > 128;
-#define ROWS(bits) \
-	case bits: \
-		if (many) \
-			wide_rows(r, count, lanes, bits, true); \
-		else \
-			wide_rows(r, count, lanes, bits, false); \
-		break;
-	switch (lanes->bits) {
-		ROWS(9)
-		ROWS(10)
-		ROWS(11)
+	unsigned size_log = 6;
+	for (unsigned p = 0; p < lanes->coded; p++) {
+		unsigned own = size_log_of(lanes->look_ups[p]->count);
+		size_log = own > size_log ? own : size_log;
 	}
+	switch (10 * lanes->bits + size_log) {
+#define ROWS(bits, size_log) \
+	case 10 * bits + size_log: \
+		wide_rows(r, count, lanes, bits, size_log); \
+		break;
+		ROWS(9, 6)
+		ROWS(9, 7)
+		ROWS(9, 8)
+		ROWS(10, 6)
+		ROWS(10, 7)
+		ROWS(10, 8)
+		ROWS(11, 6)
+		ROWS(11, 7)
+		ROWS(11, 8)
 #undef ROWS
+	}
 	for (unsigned i = 0; i < count; i++)
 		damaged |= (unsigned)!wide_close(&r[i], &lanes[i]) << i;
 	return damaged;

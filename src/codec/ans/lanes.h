@@ -60,6 +60,7 @@ INLINE uint32_t unit_of(uint32_t lane, uint32_t row)
 
 /* ---- decoding --------------------------------------------------------------------------- */
 
+#ifndef OWN_DECODE
 /*
  * A lane while it decodes.  'left' bits of its string are not read yet; below 0 for a damaged one,
  * and then for good.
@@ -116,7 +117,6 @@ INLINE bool reader_close(lane_reader *r, const lade__ans_lanes *lanes, uint32_t 
 	return r->left + r->last == 0;
 }
 
-#ifndef OWN_DECODE
 /* A unit of a plane for each lane of a team, symbol by symbol: so that the lanes' chains overlap
  * without the processor having to look far ahead. */
 INLINE void reader_row(lane_reader *r, const uint32_t *table, uint32_t lane, uint32_t row,

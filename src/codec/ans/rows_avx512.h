@@ -1,6 +1,6 @@
 /*
- * rows_avx512.h: rows of 32 words to the lanes' strings, and back: 16 rows of 16 lanes are
- * transposed in registers.  Included by avx512.c after lanes.h.
+ * rows_avx512.h: rows of 32 words to rows of halves, for decoding; and of the encoder's strings, of
+ * which 16 words of 16 lanes are transposed in registers.  Included by avx512.c after lanes.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,39 +58,31 @@ INLINE const uint8_t *ragged_row(const uint8_t *from, __m512i halves, unsigned r
 	return from;
 }
 
+/* To rows of the words' low halves and of their high ones, in turn. */
 static TARGET void gather(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
                           unsigned full)
 {
+	const __m512i even = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38,
+	                                      36, 34, 32, 30, 28, 26, 24, 22, 20, 18, 16, 14, 12,
+	                                      10, 8, 6, 4, 2, 0);
+	const __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
 	__m512i low = _mm512_loadu_si512(halves), high = _mm512_loadu_si512(halves + 16);
 	unsigned rows = (_mm512_reduce_max_epu32(_mm512_max_epu32(low, high)) + 1) / 2;
 	__m512i own = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(low)),
 	                                 _mm512_cvtepi32_epi16(high), 1);
-	_Alignas(64) uint8_t aside[16 * 128];
-	for (unsigned at = 0; at < rows; at += 16) {
+	_Alignas(64) uint8_t aside[128];
+	for (unsigned r = 0; r < rows; r++) {
 		const uint8_t *from = words;
-		words += 16 * 128;
-		if (at + 16 > full) {
-			/* Some are ragged, or behind the last one. */
-			unsigned here = full > at ? full - at : 0;
-			memcpy(aside, from, 128 * here);
-			words = from + 128 * here;
-			unsigned past = rows - at < 16 ? rows - at : 16;
-			memset(aside + 128 * past, 0, 128 * (16 - past));
-			for (unsigned r = at + here; r < at + 16 && r < rows; r++)
-				words = ragged_row(words, own, r, aside + 128 * (r - at));
+		if (r < full) {
+			words += 128;
+		} else {
+			words = ragged_row(words, own, r, aside);
 			from = aside;
 		}
-		for (unsigned half = 0; half < 2; half++) {
-			__m512i v[16];
-#pragma GCC unroll 16
-			for (unsigned r = 0; r < 16; r++)
-				v[r] = _mm512_loadu_si512(from + 128 * r + 64 * half);
-			transpose(v);
-			uint8_t *to = strings + 16 * half * ANS_PITCH + 4 * (size_t)at;
-#pragma GCC unroll 16
-			for (unsigned l = 0; l < 16; l++)
-				_mm512_storeu_si512(to + l * ANS_PITCH, v[l]);
-		}
+		__m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + 64);
+		uint8_t *to = strings + 128 * (size_t)r;
+		_mm512_store_si512(to, _mm512_permutex2var_epi16(a, even, b));
+		_mm512_store_si512(to + 64, _mm512_permutex2var_epi16(a, odd, b));
 	}
 }
 

@@ -177,7 +177,7 @@ void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_lo
 			continue;
 		memset(rank + first, (int)present, freq[s]);
 		to->symbol[present] = (uint8_t)s;
-		to->add[present] = (uint16_t)(freq[s] - first);
+		to->add[present] = (uint16_t)(freq[s] - first - (1U << bits));
 		first += freq[s];
 		present++;
 	}
