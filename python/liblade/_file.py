@@ -291,8 +291,8 @@ def open(
     path = None
     if isinstance(file, (str, bytes, os.PathLike)):
         path = os.fspath(file)
-    elif not hasattr(file, "read" if kind == "r" else "write"):
-        raise TypeError(f"file: {file!r} is neither a path nor a file object to {kind}")
+    elif not hasattr(file, method := "read" if kind == "r" else "write"):
+        raise TypeError(f"file: {file!r} is neither a path nor an object with {method}()")
     name = path if path is not None else getattr(file, "name", None)
     text = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
     # A lone surrogate stands for a byte that is no text.

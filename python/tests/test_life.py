@@ -10,6 +10,7 @@ import pickle
 import resource
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 
@@ -154,6 +155,16 @@ def test_the_gil_is_released():
     done.set()
     t.join()
     assert during > 1  # a busy machine gives it few turns; the lock would give it none
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="has the GIL always")
+def test_the_gil_stays_off():
+    """Importing a module that did not say that it can do without would turn it on."""
+    code = "import sys, liblade; print(sys._is_gil_enabled())"
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_pickled_codecs():

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # run.sh BUILD [PYTEST ARGUMENT...]: the Python package: a wheel, installed into a virtual
 # environment in BUILD/python (scripts/python.sh), its types checked, its tests run, its reference
-# built.  Without CPython 3.12 or later the step says so and is skipped.
+# built.  Without CPython 3.12 or later the step says so and is skipped.  Then the same tests by a
+# free-threaded interpreter, with a build of its own in BUILD/python/free, where there is one:
+# FREE_THREADED names one; else the PATH, pyenv's, uv's, and what uv gets are looked at.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -43,8 +45,36 @@ if [ $# = 0 ]; then
 			>"$build/wheel.txt" 2>&1 || { cat "$build/wheel.txt"; exit 1; }
 		"$venv/pip" install --quiet --disable-pip-version-check --no-deps \
 			--target "$build/emulated" "$build"/emulated-wheel/*.whl
-		export PYTHONPATH=$build/emulated LD_LIBRARY_PATH=$emulated
-		"$venv/python" -B -m pytest -q -p no:cacheprovider python/tests/test_device.py \
-			python/tests/test_stream.py python/tests/test_examples.py::test_a_pool
+		PYTHONPATH=$build/emulated LD_LIBRARY_PATH=$emulated \
+			"$venv/python" -B -m pytest -q -p no:cacheprovider \
+			python/tests/test_device.py python/tests/test_stream.py \
+			python/tests/test_examples.py::test_a_pool
+	fi
+fi
+
+# A free-threaded interpreter that runs without its lock, with what a virtual environment wants.
+is_free() { # interpreter
+	"$1" -c 'import sys, sysconfig, venv, ensurepip
+sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))' 2>/dev/null
+}
+find_free() {
+	local one
+	for one in ${FREE_THREADED:-} python3.14t python3.13t \
+		"$HOME"/.pyenv/versions/3.1[3-9]*t/bin/python \
+		"$HOME"/.local/share/uv/python/cpython-3.1[3-9]*freethreaded*/bin/python3; do
+		is_free "$one" && command -v "$one" && return
+	done
+	command -v uv >/dev/null && timeout 60 uv python install --quiet 3.13t 2>/dev/null &&
+		one=$(uv python find 3.13t 2>/dev/null) && is_free "$one" && echo "$one"
+}
+if [ $# = 0 ]; then
+	if free=$(find_free); then
+		mkdir -p "$build/free"
+		PYTHON=$free scripts/python.sh "$build/free"
+		"$build/free/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider -rs \
+			python/tests
+	else
+		echo "skipped: the free-threaded build: no such CPython is here nor to be had" \
+			"(FREE_THREADED=... names one)"
 	fi
 fi
