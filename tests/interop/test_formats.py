@@ -98,11 +98,11 @@ def quantised(rng):
 
 def golden(codec):
     """(path, chunk, what it decodes to, or None where it is bad)"""
-    folder = GOLDEN / ("codec" if codec == "ans" else codec)
-    for path in sorted(folder.iterdir()):
-        if codec == "ans" and path.suffix == ".ans":
-            yield path, path.read_bytes(), (folder / "data").read_bytes()
-        elif codec == "bitcomp" and path.suffix == ".chunk":
+    if codec == "ans":
+        for path in sorted((GOLDEN / "codec").glob("*.ans")):
+            yield path, path.read_bytes(), path.with_name("data").read_bytes()
+    for path in sorted((GOLDEN / codec).iterdir()):
+        if path.suffix == ".chunk":
             yield path, path.read_bytes(), path.with_suffix(".data").read_bytes()
         elif codec == "cascaded" and path.suffix == "" and path.name.startswith("bad-"):
             yield path, path.read_bytes(), None
@@ -119,6 +119,21 @@ def test_golden(codec):
             assert agree(codec, chunk, 20_000) not in ("LADE_OK", "LADE_E_NOSPACE"), path
         else:
             assert READERS[codec].decode(chunk) == data, path
+
+
+def test_reserved():
+    """What version 1 reserves is refused."""
+    count = collections.Counter()
+    for line in (GOLDEN / "reserved.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, at, bits, what = line.split(" ", 3)
+        codec, chunk = name.split("/")[0], bytearray((GOLDEN / name).read_bytes())
+        assert agree(codec, chunk, 1 << 16) == "LADE_OK", name
+        chunk[int(at)] ^= int(bits)
+        assert agree(codec, chunk, 1 << 16) == "LADE_E_CORRUPT", f"{name}: {what}"
+        count[codec] += 1
+    assert sorted(count) == CODECS and min(count.values()) >= 18
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -1,23 +1,27 @@
 /*
- * test_golden_bitcomp.c: stored chunks of bitcomp decode to what is stored beside them; their
- * origin is in bitcomp/ORIGIN.md.
+ * test_golden_own.c: stored chunks of ANS and bitcomp decode to what is stored beside them; their
+ * origin is in ans/ORIGIN.md and bitcomp/ORIGIN.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec_test.h"
 
-static const char *const names[] = {
+static const char *const of_ans[] = {
+	"doubles-f8", "lane-u1", "one-u2", "planes-u4", "raw-u1", "stored-u1", NULL,
+};
+
+static const char *const of_bitcomp[] = {
 	"any-1",    "any-2",    "any-4",    "any-8",    "floats-i2", "floats-i4", "jumps-i4",
 	"lossy-f2", "lossy-f4", "lossy-f8", "noise-i4", "one-i2",    "range-u8",  "sparse-i4",
 	"steps-u1", "steps-u8", "words-u1", "zero-i2",  "zero-u8",   "mask-i2",   "mask-i4",
-	"mask-u8",
+	"mask-u8",  NULL,
 };
 
-static guard read_file(const char *name, const char *ending)
+static guard read_file(const char *folder, const char *name, const char *ending)
 {
 	static uint8_t data[1 << 16];
 	char path[512];
-	snprintf(path, sizeof path, "%s/golden/bitcomp/%s.%s", LADE_TESTS_DIR, name, ending);
+	snprintf(path, sizeof path, "%s/golden/%s/%s.%s", LADE_TESTS_DIR, folder, name, ending);
 	FILE *f = fopen(path, "rb");
 	if (!f)
 		fail_msg("%s: cannot be opened", path);
@@ -27,12 +31,12 @@ static guard read_file(const char *name, const char *ending)
 	return guard_copy(data, size, 1);
 }
 
-static void test_stored_chunks(void **state)
+static void decode_all(const char *name, const char *const *names)
 {
-	(void)state;
-	codec c = codec_open("bitcomp");
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		guard chunk = read_file(names[i], "chunk"), data = read_file(names[i], "data");
+	codec c = codec_open(name);
+	for (size_t i = 0; names[i]; i++) {
+		guard chunk = read_file(name, names[i], "chunk");
+		guard data = read_file(name, names[i], "data");
 		for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
 			guard out = guard_new(data.size, 1);
 			lade_error err = {0};
@@ -49,6 +53,13 @@ static void test_stored_chunks(void **state)
 		guard_free(&data);
 	}
 	codec_close(&c);
+}
+
+static void test_stored_chunks(void **state)
+{
+	(void)state;
+	decode_all("ans", of_ans);
+	decode_all("bitcomp", of_bitcomp);
 }
 
 int main(void)
