@@ -284,16 +284,58 @@ lade_cas_measure(const lade_cas_elements<T> &e, T flip, uint32_t lane)
 	return m;
 }
 
-/* Lists the starts of runs, or of runs of differences, of which there are as many as the list has
- * room for, at most.  Gives the longest. */
+/* Lists the starts of runs, or of runs of differences, of elements that lie together: a lane has 16
+ * bytes of them at a time.  Gives their number. */
 template <typename T>
-static __device__ __forceinline__ uint32_t lade_cas_list(const lade_cas_elements<T> &e,
-                                                         bool of_deltas, uint16_t *list,
-                                                         uint32_t lane)
+static __device__ __forceinline__ uint32_t lade_cas_list_block(const lade_cas_elements<T> &e,
+                                                               bool of_deltas, uint16_t *list,
+                                                               uint32_t lane)
+{
+	constexpr uint32_t STEP = lade_cas<T>::STEP, GROUP = lade_cas<T>::GROUP;
+	uint32_t runs = 0;
+	T before = 0, before_d = 0;
+	for (uint32_t group = 0; group < e.count; group += GROUP) {
+		uint32_t first = group + lane * STEP, starts = 0;
+		T v[STEP], d[STEP];
+		lade_cas_load(e, first, v);
+		T last = (T)__shfl_up_sync(LADE_FULL, v[STEP - 1], 1);
+		d[0] = (T)(v[0] - (lane ? last : before));
+		before = (T)__shfl_sync(LADE_FULL, v[STEP - 1], 31);
+#pragma unroll
+		for (uint32_t k = 1; k < STEP; k++)
+			d[k] = (T)(v[k] - v[k - 1]);
+		T last_d = 0;
+		if (of_deltas) {
+			last_d = (T)__shfl_up_sync(LADE_FULL, d[STEP - 1], 1);
+			last_d = lane ? last_d : before_d;
+			before_d = (T)__shfl_sync(LADE_FULL, d[STEP - 1], 31);
+		}
+		/* The first element starts one; the second one starts none of differences. */
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++) {
+			bool is = d[k] != last_d && !(of_deltas && first + k == 1);
+			starts |= first + k < e.count && (is || first + k == 0) ? 1u << k : 0;
+			last_d = of_deltas ? d[k] : 0;
+		}
+		uint32_t mine = __popc(starts), end = lade_warp_scan(mine, lane);
+		uint32_t at = runs + end - mine;
+		runs += __shfl_sync(LADE_FULL, end, 31);
+#pragma unroll
+		for (uint32_t k = 0; k < STEP; k++)
+			if (starts >> k & 1)
+				list[at++] = (uint16_t)(first + k);
+	}
+	return runs;
+}
+
+/* The same of elements that a list tells. */
+template <typename T>
+static __device__ __forceinline__ uint32_t lade_cas_list_via(const lade_cas_elements<T> &e,
+                                                             bool of_deltas, uint16_t *list,
+                                                             uint32_t lane)
 {
 	lade_cas_view<T> before = {};
-	uint32_t runs = 0, longest = 0;
-	__syncwarp();
+	uint32_t runs = 0;
 	for (uint32_t from = 0; from < e.count; from += 32) {
 		lade_cas_view<T> s = lade_cas_look(e, from + lane, &before, lane);
 		bool starts = of_deltas ? s.delta_starts : s.starts;
@@ -302,6 +344,21 @@ static __device__ __forceinline__ uint32_t lade_cas_list(const lade_cas_elements
 			list[runs + __popc(all & ((1u << lane) - 1))] = (uint16_t)(from + lane);
 		runs += __popc(all);
 	}
+	return runs;
+}
+
+/* Lists the starts of runs, or of runs of differences, of which there are as many as the list has
+ * room for, at most.  Gives the longest. */
+template <typename T>
+static __device__ __forceinline__ uint32_t lade_cas_list(const lade_cas_elements<T> &e,
+                                                         bool of_deltas, uint16_t *list,
+                                                         uint32_t lane)
+{
+	uint32_t longest = 0;
+	__syncwarp();
+	/* Sixteen bytes a lane would cost registers on the stack. */
+	uint32_t runs = e.via || sizeof(T) == 1 ? lade_cas_list_via(e, of_deltas, list, lane)
+	                                        : lade_cas_list_block(e, of_deltas, list, lane);
 	__syncwarp();
 	for (uint32_t run = lane; run < runs; run += 32) {
 		uint32_t end = run + 1 < runs ? list[run + 1] : e.count, size = end - list[run];
