@@ -378,17 +378,19 @@ LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_rooms *rooms, const lade_gpu
 	lade_gpu_chunk c;
 	lade_bitcomp_head h;
 	lade_bitcomp_pieces pieces = {rooms->barrier, 0, false};
-	const uint8_t *later = nullptr;
-	uint64_t later_size = 0;
-	if (ahead && at.k == 0 && batch.count - at.i > ahead &&
-	    lade_before_get(batch, at.i + ahead) == LADE_GPU_OK) {
-		later = batch.src[at.i + ahead];
-		later_size = batch.src_size[at.i + ahead];
+	uint64_t later = 0, later_size = 0;
+	uint32_t later_before = LADE_GPU_OK;
+	/* Both chunks' entries in one wait. */
+	if (ahead && at.k == 0 && batch.count - at.i > ahead) {
+		later = lade_entry_get((const uint64_t *)batch.src + at.i + ahead);
+		later_size = lade_entry_get(batch.src_size + at.i + ahead);
+		later_before = lade_before_get(batch, at.i + ahead);
 	}
-	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get(batch, at.i, &c);
+	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get_now(batch, at.i, &c);
 	/* What fits the second-level cache together with all that is written meanwhile. */
-	if (at.lane == 0 && later && later_size <= LADE_BITCOMP_AHEAD)
-		lade_stage_ahead(later, (uint32_t)later_size);
+	if (at.lane == 0 && later && later_before == LADE_GPU_OK &&
+	    later_size <= LADE_BITCOMP_AHEAD)
+		lade_stage_ahead((const uint8_t *)(uintptr_t)later, (uint32_t)later_size);
 	if (status != LADE_GPU_OK)
 		return status;
 	bool whole = ahead && told->turn == 0 && c.src_size <= LADE_BITCOMP_WHOLE &&
@@ -644,9 +646,9 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 	constexpr uint32_t WARPS = LADE_BITCOMP_CROWD, PART = LADE_BITCOMP_PART;
 	uint32_t i = blockIdx.x, lane = lade_lane(), warp = threadIdx.x / 32, size = 0;
 	lade_gpu_chunk c;
+	uint32_t status = lade_chunk_get_now(batch, i, &c);
 	lade_stager stager;
 	lade_stage_open(&stager, &hall->barrier[warp], lane);
-	uint32_t status = lade_chunk_get(batch, i, &c);
 	if (status == LADE_GPU_OK) {
 		/* A share for each warp. */
 		uint32_t all = min(c.src_size, (uint32_t)LADE_BITCOMP_WHOLE), units = (all + 15) / 16;

@@ -328,7 +328,7 @@ static __device__ __forceinline__ uint32_t lade_cas_turn(lade_cas_warp *w,
 {
 	lade_gpu_chunk chunk;
 	lade_cascaded_chunk c;
-	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get(batch, at.i, &chunk);
+	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get_now(batch, at.i, &chunk);
 	if (status != LADE_GPU_OK)
 		return status;
 	lade_front front = lade_front_get(chunk, at.lane);
