@@ -7,7 +7,8 @@
 #include "codec_test.h"
 
 static const char *const of_ans[] = {
-	"doubles-f8", "lane-u1", "one-u2", "planes-u4", "raw-u1", "stored-u1", NULL,
+	"doubles-f8", "lane-u1", "one-u2", "planes-u4", "raw-u1",
+	"signs-bf16", "stored-u1", NULL,
 };
 
 static const char *const of_bitcomp[] = {
