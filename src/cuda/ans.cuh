@@ -90,6 +90,18 @@ LADE_DEVICE void lade_ans_bump(lade_ans_at at)
 }
 #endif
 
+/* The bytes of 'a', of which each has its high bit from 'b'. */
+LADE_DEVICE uint32_t lade_ans_cross(uint32_t a, uint32_t b)
+{
+#if LADE_ON_GPU
+	uint32_t value;
+	asm("lop3.b32 %0, %1, %2, 0x80808080, 0xD8;" : "=r"(value) : "r"(a), "r"(b));
+	return value;
+#else
+	return (a & 0x7F7F7F7F) | (b & 0x80808080);
+#endif
+}
+
 /* ---- the header ------------------------------------------------------------------------- */
 
 #define LADE_ANS_HEAD 512 /* bytes of a chunk that a block keeps in shared memory */

@@ -257,9 +257,9 @@ LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info
 	if (W == 1)
 		word[0] = plane[0];
 	if (W == 2 && w.modes & LADE_ANS_CROSSED) {
-		uint32_t high = (plane[W > 1] & 0x7F7F7F7F) | (plane[0] & 0x80808080);
-		plane[0] = (plane[0] & 0x7F7F7F7F) | (plane[W > 1] & 0x80808080);
-		plane[W > 1] = high;
+		uint32_t low = plane[0];
+		plane[0] = lade_ans_cross(low, plane[W > 1]);
+		plane[W > 1] = lade_ans_cross(plane[W > 1], low);
 	}
 	if (W == 2) {
 		word[0] = __byte_perm(plane[0], plane[W > 1], 0x5140);
@@ -336,6 +336,30 @@ LADE_DEVICE void lade_ans_byte_rows(lade_ans_lane *me, uint32_t *to, uint32_t tu
 	lade_ans_byte_row<15>(me, to, turn);
 }
 
+/*
+ * A unit of floats, of which all planes but the last are raw: the first at 'raw', the others 'count'
+ * bytes each behind it.  'crossed' has ones for the bits of bytes that have changed places.
+ */
+template <int W>
+LADE_DEVICE void lade_ans_float(const lade_ans_work &w, lade_ans_at raw, uint32_t coded,
+                                uint32_t crossed, uint8_t *dst)
+{
+	uint32_t plane[4], word[4];
+#pragma unroll
+	for (int p = 0; p < W - 1; p++)
+		plane[p] = lade_ans_load(raw + (lade_ans_at)(p * w.count));
+	plane[W - 1] = coded;
+	if (W == 2) {
+		uint32_t low = (plane[0] & ~crossed) | (coded & crossed);
+		uint32_t high = (coded & ~crossed) | (plane[0] & crossed);
+		word[0] = __byte_perm(low, high, 0x5140);
+		word[1] = __byte_perm(low, high, 0x7362);
+	} else {
+		lade_ans_turn(plane, word);
+	}
+	lade_ans_store<W>(dst, word, true);
+}
+
 /* All units of a sub-block. */
 template <int W>
 LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &info,
@@ -352,6 +376,25 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 #pragma unroll 1
 		for (; left >= 512; left -= 512, turn += 16, dst += 2048)
 			lade_ans_byte_rows(me, (uint32_t *)dst, turn);
+	}
+	/* All planes but the last are raw. */
+	constexpr uint32_t FLOATS = W == 2 ? ANS_PLANE_CODED << 4 | ANS_PLANE_RAW
+					   : ANS_PLANE_CODED << 12 | ANS_PLANE_RAW * 0x111;
+	if ((W == 2 || W == 4) && alone && (w.modes & ~LADE_ANS_CROSSED) == FLOATS) {
+		uint32_t crossed = w.modes & LADE_ANS_CROSSED ? 0x80808080 : 0;
+#pragma unroll 1
+		for (; left >= 128; left -= 128, turn += 4, raw += 512, dst += 512 * W) {
+			if (w.bits <= 10)
+				lade_ans_rows<4, 3>(me, word);
+			else
+				lade_ans_rows<4, 2>(me, word);
+#pragma unroll
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t place = 32 * k + (turn + k) % 32;
+				lade_ans_float<(W == 2 ? 2 : 4)>(w, raw + (lade_ans_at)(4 * place), word[k],
+				                  crossed, dst + 4 * W * place);
+			}
+		}
 	}
 	if (alone) {
 #pragma unroll 1

@@ -56,13 +56,7 @@ LADE_DEVICE bool lade_ans_hold_signs(const lade_ans_hold &h, const lade_ans_plan
 	return 4 * negative >= looked && 4 * (looked - negative) >= looked;
 }
 
-/* Exchanges bits 7 and 15 of a word's two elements. */
-LADE_DEVICE uint32_t lade_ans_cross(uint32_t word)
-{
-	return (word & 0x7F7F7F7F) | (__byte_perm(word, 0, 0x2301) & 0x80808080);
-}
-
-/* In the warp's share of the q-th part. */
+/* Exchanges bits 7 and 15 of the elements in the warp's share of the q-th part. */
 LADE_DEVICE void lade_ans_hold_cross(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
                                     uint32_t lane)
 {
@@ -73,8 +67,11 @@ LADE_DEVICE void lade_ans_hold_cross(const lade_ans_hold &h, const lade_ans_plan
 #pragma unroll 1
 	for (uint32_t i = lane; 16 * i < left; i += 32) {
 		uint4 v = bytes[i];
-		bytes[i] = make_uint4(lade_ans_cross(v.x), lade_ans_cross(v.y), lade_ans_cross(v.z),
-		                      lade_ans_cross(v.w));
+		v.x = lade_ans_cross(v.x, __byte_perm(v.x, 0, 0x2301));
+		v.y = lade_ans_cross(v.y, __byte_perm(v.y, 0, 0x2301));
+		v.z = lade_ans_cross(v.z, __byte_perm(v.z, 0, 0x2301));
+		v.w = lade_ans_cross(v.w, __byte_perm(v.w, 0, 0x2301));
+		bytes[i] = v;
 	}
 }
 

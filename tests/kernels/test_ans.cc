@@ -436,7 +436,7 @@ static void small_room(void **state)
 	}
 }
 
-/* Both cross elements whose signs vary. */
+/* Both cross elements whose signs vary; floats of which all bytes but the last are noise. */
 static void signs(void **state)
 {
 	(void)state;
@@ -450,6 +450,12 @@ static void signs(void **state)
 		uint8_t form = i ? 1 : 1 | ANS_CROSSED;
 		assert_int_equal(out[i][ANS_AT_FORM], form);
 		assert_int_equal(host_encode("ans(bfloat16)", plain[i])[ANS_AT_FORM], form);
+	}
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		shape s = {usual, 1, seed == 3, seed == 2};
+		expect("ans(bfloat16)", plain, s, seed, &r);
+		expect("ans(bfloat16,bits=11)", plain, s, seed, &r);
+		expect("ans(<f4)", {make(40000, 4, 0x95, &r)}, s, seed, &r);
 	}
 }
 
