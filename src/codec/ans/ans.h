@@ -134,12 +134,15 @@ typedef struct lade__ans_lanes {
 	uint32_t length[ANS_LANES]; /* bits of each string */
 } lade__ans_lanes;
 
+/* Sub-blocks that are decoded side by side, so that they hide each other's waits. */
+#define ANS_SIDE 4
+
 /* The kernels of one instruction set. */
 typedef struct lade__ans_kernels {
 	lade_cpu cpu;
 	bool by_look_ups; /* decodes by these, and not by tables */
-	/* Strings, of multiples of 16 bits, to planes, of 1 or 2 sub-blocks of a chunk; bit i of
-	 * the result: the strings of sub-block i are damaged. */
+	/* Strings, of multiples of 16 bits, to planes, of up to ANS_SIDE sub-blocks of a chunk; bit
+	 * i of the result: the strings of sub-block i are damaged. */
 	unsigned (*decode)(const lade__ans_lanes *lanes, unsigned count);
 	/* Planes to strings, and their lengths. */
 	void (*encode)(lade__ans_lanes *lanes);

@@ -16,10 +16,10 @@ typedef struct work {
 	uint32_t entries[ANS_ENTRIES_MAX];
 	lade__ans_look_ups look_ups[8];
 	uint8_t result[BLOCK_MAX]; /* of a sub-block that is wanted in part */
-	/* Of two sub-blocks that are decoded together: byte positions, block / width apart. */
-	uint8_t planes[2][BLOCK_MAX], uncrossed[BLOCK_MAX];
-	_Alignas(64) uint8_t strings[2][ANS_STRINGS_SIZE];
-	lade__ans_lanes lanes[2];
+	/* Of sub-blocks that are decoded together: byte positions, block / width apart. */
+	uint8_t planes[ANS_SIDE][BLOCK_MAX], uncrossed[BLOCK_MAX];
+	_Alignas(64) uint8_t strings[ANS_SIDE][ANS_STRINGS_SIZE];
+	lade__ans_lanes lanes[ANS_SIDE];
 } work;
 
 /* What decoding a chunk goes by. */
@@ -53,7 +53,7 @@ static lade_status prepare(chunk *c, lade_error *err)
 	for (unsigned p = 0; p < info->width; p++) {
 		uint16_t freq[256];
 		if (info->mode[p] == ANS_PLANE_CONSTANT)
-			for (unsigned i = 0; i < 2; i++)
+			for (unsigned i = 0; i < ANS_SIDE; i++)
 				memset(w->planes[i] + p * pitch, (int)info->value[p], pitch);
 		if (info->mode[p] != ANS_PLANE_CODED)
 			continue;
@@ -72,8 +72,9 @@ static lade_status prepare(chunk *c, lade_error *err)
 		table += (size_t)1 << info->bits;
 		at += 4 * info->value[p];
 	}
-	w->lanes[1] = w->lanes[0];
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 1; i < ANS_SIDE; i++)
+		w->lanes[i] = w->lanes[0];
+	for (unsigned i = 0; i < ANS_SIDE; i++) {
 		w->lanes[i].strings = w->strings[i] + ANS_SLACK;
 		for (unsigned p = k = 0; p < info->width; p++) {
 			if (info->mode[p] == ANS_PLANE_CODED)
@@ -122,8 +123,9 @@ static lade_status open_lanes(const chunk *c, lade__ans_lanes *lanes, const uint
 typedef struct block {
 	uint32_t i;
 	uint8_t *dst; /* room for all of it */
-	bool coded;   /* its lanes are to be decoded */
-	uint64_t off; /* of these, in the chunk */
+	bool coded;    /* its lanes are to be decoded */
+	unsigned slot; /* its place in the scratch */
+	uint64_t off;  /* of these, in the chunk */
 } block;
 
 /* A sub-block's elements, of its planes. */
@@ -140,7 +142,7 @@ static void join(const chunk *c, unsigned slot, uint8_t *dst, size_t count)
 }
 
 /* Reads all of a sub-block, the lanes' strings for decoding. */
-static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_error *err)
+static lade_status read_block(const chunk *c, block *b, lade_error *err)
 {
 	lade_status status;
 	const lade__ans_info *info = &c->info;
@@ -169,13 +171,13 @@ static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_erro
 	for (unsigned p = 0; p < info->width; p++) {
 		if (info->mode[p] != ANS_PLANE_RAW)
 			continue;
-		memcpy(w->planes[slot] + p * pitch, src, count);
+		memcpy(w->planes[b->slot] + p * pitch, src, count);
 		src += count;
 		left -= count;
 	}
 	b->off = (uint64_t)(src - c->src);
 	if (info->coded) {
-		lade__ans_lanes *lanes = &w->lanes[slot];
+		lade__ans_lanes *lanes = &w->lanes[b->slot];
 		lanes->units = (uint32_t)count / ANS_UNIT;
 		if (info->width == 1)
 			lanes->plane[0] = b->dst;
@@ -184,38 +186,37 @@ static lade_status read_block(const chunk *c, unsigned slot, block *b, lade_erro
 	} else if (left > 15) {
 		return damaged(err, at, b->i, "its size is not that of its bytes");
 	} else if (info->width > 1) {
-		join(c, slot, b->dst, count);
+		join(c, b->slot, b->dst, count);
 	} else {
-		memcpy(b->dst, w->planes[slot], count);
+		memcpy(b->dst, w->planes[b->slot], count);
 	}
 	return LADE_OK;
 out:
 	return status;
 }
 
-/* Decodes one or two sub-blocks; of errors the first one's counts. */
+/* Decodes up to ANS_SIDE sub-blocks; of errors the first one's counts. */
 static lade_status decode_blocks(const chunk *c, block *b, unsigned count, lade_error *err)
 {
 	const lade__ans_info *info = &c->info;
 	lade_status status = LADE_OK;
-	unsigned have = 0, bad = 0;
+	unsigned have = 0, coded = 0, bad = 0;
 	while (have < count && status == LADE_OK) {
-		status = read_block(c, have, &b[have], err);
+		b[have].slot = coded;
+		status = read_block(c, &b[have], err);
+		coded += status == LADE_OK && b[have].coded;
 		have += status == LADE_OK;
 	}
-	if (have == 2 && b[0].coded && b[1].coded) {
-		bad = c->kernels->decode(c->work->lanes, 2);
-	} else {
-		for (unsigned k = 0; k < have; k++)
-			if (b[k].coded)
-				bad |= c->kernels->decode(&c->work->lanes[k], 1) << k;
-	}
+	if (coded)
+		bad = c->kernels->decode(c->work->lanes, coded);
 	for (unsigned k = 0; k < have; k++) {
-		if (bad >> k & 1)
+		if (!b[k].coded)
+			continue;
+		if (bad >> b[k].slot & 1)
 			return damaged(err, b[k].off, b[k].i,
 			               "the lanes' bits do not end with their symbols");
-		if (b[k].coded && info->width > 1)
-			join(c, k, b[k].dst, lade__ans_elements(info, b[k].i));
+		if (info->width > 1)
+			join(c, b[k].slot, b[k].dst, lade__ans_elements(info, b[k].i));
 	}
 	return status;
 }
@@ -252,11 +253,11 @@ static lade_status decode_range(chunk *c, size_t off, uint8_t *dst, size_t size,
 	TRY(prepare(c, err));
 	size_t end = off + size, body = info->size - info->tail;
 	for (size_t at = off; at < end && at < body;) {
-		block b[2] = {{.i = (uint32_t)(at / info->block)}};
-		size_t skip = at % info->block, want[2], done = 0;
+		block b[ANS_SIDE] = {{.i = (uint32_t)(at / info->block)}};
+		size_t skip = at % info->block, want[ANS_SIDE], done = 0;
 		unsigned count = 0;
-		/* Two whole ones, or one. */
-		for (; count < 2 && at + done < end && at + done < body; count++) {
+		/* Whole ones, or one. */
+		for (; count < ANS_SIDE && at + done < end && at + done < body; count++) {
 			b[count].i = b[0].i + count;
 			size_t whole = lade__ans_elements(info, b[count].i) * (size_t)info->width;
 			size_t left = whole - (count ? 0 : skip), room = end - at - done;

@@ -29,20 +29,20 @@ INLINE __m512i leading_zeros(__m512i v)
 
 /* What a table has for a quarter of the states, for 'count' readers' quarters: in the low bytes,
  * the high ones do not count. */
-INLINE void quarters_of(const uint8_t *table, unsigned bits, const __m512i quarter[2],
-                        unsigned count, __m512i out[2])
+INLINE void quarters_of(const uint8_t *table, unsigned bits, const __m512i quarter[],
+                        unsigned count, __m512i out[])
 {
-	__m512i v[2][4];
+	__m512i v[ANS_SIDE][4];
 	RELOAD(table);
 #pragma GCC unroll 4
 	for (unsigned k = 0; k < 1U << (bits - 9); k++) {
 		__m512i a = _mm512_load_si512(table + 128 * k);
 		__m512i b = _mm512_load_si512(table + 128 * k + 64);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (unsigned i = 0; i < count; i++)
 			v[i][k] = _mm512_permutex2var_epi8(a, quarter[i], b);
 	}
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++) {
 #pragma GCC unroll 2
 		for (unsigned b = 9; b < bits; b++) {
@@ -59,27 +59,21 @@ INLINE void quarters_of(const uint8_t *table, unsigned bits, const __m512i quart
 
 /* The numbers of 'count' readers' symbols, in the low bytes. */
 INLINE void ranks_of(const lade__ans_look_ups *look_ups, unsigned bits, const wide_reader *r,
-                     unsigned count, __m512i out[2])
+                     unsigned count, __m512i out[])
 {
 	const __m512i three = _mm512_set1_epi16(3);
-	__m512i quarter[2], next[2];
-#pragma GCC unroll 2
+	__m512i quarter[ANS_SIDE], next[ANS_SIDE];
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++)
 		quarter[i] = _mm512_srli_epi16(r[i].state, 2);
 	quarters_of(look_ups->next, bits, quarter, count, next);
 	quarters_of(look_ups->rank, bits, quarter, count, out);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++) {
 		__m512i by = _mm512_and_si512(r[i].state, three);
 		next[i] = _mm512_srlv_epi16(next[i], _mm512_add_epi16(by, by));
 		out[i] = _mm512_add_epi16(out[i], _mm512_and_si512(next[i], three));
 	}
-}
-
-/* log2 of what tables by the symbols' numbers have, for so many symbols: 6, 7 or 8. */
-INLINE unsigned size_log_of(unsigned symbols)
-{
-	return symbols <= 64 ? 6 : symbols <= 128 ? 7 : 8;
 }
 
 /* The symbols of numbers, a byte each. */
@@ -97,20 +91,20 @@ INLINE __m512i symbols_of(const uint8_t symbol[256], unsigned size_log, __m512i 
 }
 
 /* What a table has for the numbers of 'count' readers' symbols. */
-INLINE void numbers_of(const uint16_t number[256], unsigned size_log, const __m512i rank[2],
-                       unsigned count, __m512i out[2])
+INLINE void numbers_of(const uint16_t number[256], unsigned size_log, const __m512i rank[],
+                       unsigned count, __m512i out[])
 {
-	__m512i v[2][4];
+	__m512i v[ANS_SIDE][4];
 	RELOAD(number);
 #pragma GCC unroll 4
 	for (unsigned k = 0; k < 1U << (size_log - 6); k++) {
 		__m512i a = _mm512_load_si512(number + 64 * k);
 		__m512i b = _mm512_load_si512(number + 64 * k + 32);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (unsigned i = 0; i < count; i++)
 			v[i][k] = _mm512_permutex2var_epi16(a, rank[i], b);
 	}
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++) {
 #pragma GCC unroll 2
 		for (unsigned b = 6; b < size_log; b++) {
@@ -198,6 +192,41 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *rows, __m512i windo
 		window[k] = _mm512_shldv_epi16(window[k], window[k + 1], over);
 }
 
+/* What a table has for quarters of at most 256, a byte each. */
+INLINE __m512i bytes_of(const uint8_t *table, unsigned bits, __m512i quarter)
+{
+	__m512i low = _mm512_permutex2var_epi8(_mm512_load_si512(table), quarter,
+	                                       _mm512_load_si512(table + 64));
+	if (bits == 9)
+		return low;
+	__m512i high = _mm512_permutex2var_epi8(_mm512_load_si512(table + 128), quarter,
+	                                        _mm512_load_si512(table + 192));
+	return _mm512_mask_blend_epi8(_mm512_movepi8_mask(quarter), low, high);
+}
+
+/* ranks_of() two readers of at most 1024 states: those of the second one are in the high bytes, so
+ * that both take one look-up. */
+INLINE void ranks_of_two(const lade__ans_look_ups *look_ups, unsigned bits, const wide_reader r[2],
+                         __m512i out[2])
+{
+	const __m512i low_byte = _mm512_set1_epi16(0xFF);
+	const __m512i place = _mm512_set1_epi64(0x3830282018100800);
+	const uint8_t *next_of = look_ups->next, *rank_of = look_ups->rank;
+	RELOAD(next_of);
+	RELOAD(rank_of);
+	/* Bits of the first where the mask is 1, and of the second. */
+	__m512i quarter = _mm512_ternarylogic_epi32(low_byte, _mm512_srli_epi16(r[0].state, 2),
+	                                            _mm512_slli_epi16(r[1].state, 6), 0xCA);
+	__m512i by = _mm512_ternarylogic_epi32(low_byte, _mm512_slli_epi16(r[0].state, 1),
+	                                       _mm512_slli_epi16(r[1].state, 9), 0xCA);
+	/* Where the two bits of each byte begin in the 64 around it. */
+	by = _mm512_ternarylogic_epi32(place, by, _mm512_set1_epi8(6), 0xF8);
+	__m512i next = _mm512_multishift_epi64_epi8(by, bytes_of(next_of, bits, quarter));
+	next = _mm512_and_si512(next, _mm512_set1_epi8(3));
+	out[0] = _mm512_add_epi8(bytes_of(rank_of, bits, quarter), next);
+	out[1] = _mm512_srli_epi16(out[0], 8);
+}
+
 /*
  * As reader_unit(), for all lanes of 'count' sub-blocks, step by step, so that these wait for one
  * another's look-ups: words of two symbols each, the first ones and the last ones.
@@ -207,16 +236,20 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 {
 	const __m512i low_byte = _mm512_set1_epi16(0xFF);
 	const lade__ans_look_ups *look_ups = lanes->look_ups[p];
-	__m512i window[2][4], rank[ANS_UNIT][2];
-#pragma GCC unroll 2
+	__m512i window[ANS_SIDE][4], rank[ANS_UNIT][ANS_SIDE];
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++)
 		wide_window(&r[i], lanes[i].strings, window[i]);
 #pragma GCC unroll 4
 	for (unsigned k = 0; k < ANS_UNIT; k++) {
-		__m512i adds[2];
-		ranks_of(look_ups, bits, r, count, rank[k]);
+		__m512i adds[ANS_SIDE];
+		if (count % 2 == 0 && bits <= 10)
+			for (unsigned i = 0; i < count; i += 2)
+				ranks_of_two(look_ups, bits, r + i, rank[k] + i);
+		else
+			ranks_of(look_ups, bits, r, count, rank[k]);
 		numbers_of(look_ups->add, size_log, rank[k], count, adds);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (unsigned i = 0; i < count; i++) {
 			__m512i *w = window[i], y = _mm512_add_epi16(r[i].state, adds[i]);
 			/* As many as bring y's highest bit to its place. */
@@ -230,7 +263,7 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 			r[i].last = take;
 		}
 	}
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; k < 2; k++)
 			out[i][k] =
@@ -273,13 +306,13 @@ INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 {
 	for (uint32_t g = 0; g * ANS_LANES < lanes->units; g++) {
 		uint32_t units = lanes->units - g * ANS_LANES;
-		wide_reader old[2];
+		wide_reader old[ANS_SIDE];
 		if (units < ANS_LANES)
 			memcpy(old, r, count * sizeof *r);
 		for (unsigned p = 0; p < lanes->coded; p++) {
-			__m512i out[2][2];
+			__m512i out[ANS_SIDE][2];
 			wide_unit(r, count, lanes, p, bits, size_log, out);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 			for (unsigned i = 0; i < count; i++)
 				wide_store(lanes[i].plane[p] + 4 * ANS_LANES * (size_t)g, g, units,
 				           out[i]);
@@ -287,7 +320,7 @@ INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 		if (units >= ANS_LANES)
 			continue;
 		__mmask32 has = lanes_of_rest(lanes);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (unsigned i = 0; i < count; i++) {
 			r[i].state = _mm512_mask_mov_epi16(old[i].state, has, r[i].state);
 			r[i].left = _mm512_mask_mov_epi16(old[i].left, has, r[i].left);
@@ -331,36 +364,55 @@ INLINE bool wide_close(const wide_reader *r, const lade__ans_lanes *lanes)
 	return !(_mm512_test_epi16_mask(over, over) & lanes_of(lanes));
 }
 
-/* With constants for 'count' and the bits; gives which are damaged. */
-INLINE unsigned decode_some(const lade__ans_lanes *lanes, unsigned count)
+/* wide_rows() with constants. */
+#define ROWS(name, count, bits, size_log) \
+	static TARGET __attribute__((noinline)) void name(wide_reader *all, \
+	                                                  const lade__ans_lanes *lanes) \
+	{ \
+		wide_reader r[ANS_SIDE]; \
+		memcpy(r, all, (count) * sizeof *r); \
+		wide_rows(r, count, lanes, bits, size_log); \
+		memcpy(all, r, (count) * sizeof *r); \
+	}
+ROWS(one_9, 1, 9, 8)
+ROWS(one_10, 1, 10, 8)
+ROWS(one_11, 1, 11, 8)
+ROWS(two_9, 2, 9, 8)
+ROWS(two_10, 2, 10, 8)
+ROWS(two_11, 2, 11, 8)
+ROWS(four_9, 4, 9, 8)
+ROWS(four_10, 4, 10, 8)
+ROWS(four_11, 4, 11, 8)
+ROWS(four_10_many, 4, 10, 7)
+ROWS(four_10_few, 4, 10, 6)
+#undef ROWS
+
+typedef void rows_function(wide_reader *r, const lade__ans_lanes *lanes);
+
+/* Few symbols with the usual number of states have loops of their own. */
+static rows_function *rows_of(unsigned count, const lade__ans_lanes *lanes)
 {
-	wide_reader r[2];
+	static rows_function *const rows[][3] = {{one_9, one_10, one_11},
+	                                         {two_9, two_10, two_11},
+	                                         {four_9, four_10, four_11}};
+	unsigned most = 0;
+	for (unsigned p = 0; p < lanes->coded; p++)
+		most = lanes->look_ups[p]->count > most ? lanes->look_ups[p]->count : most;
+	if (count == 4 && lanes->bits == 10 && most <= 128)
+		return most <= 64 ? four_10_few : four_10_many;
+	return rows[count / 2][lanes->bits - ANS_BITS_MIN];
+}
+
+/* 1, 2, or 4 sub-blocks of one length; gives which are damaged. */
+static TARGET unsigned decode_some(const lade__ans_lanes *lanes, unsigned count)
+{
+	wide_reader r[ANS_SIDE];
 	unsigned damaged = 0;
 	for (unsigned i = 0; i < count; i++)
 		damaged |= (unsigned)!wide_open(&r[i], &lanes[i]) << i;
 	if (damaged)
 		return damaged;
-	unsigned size_log = 6;
-	for (unsigned p = 0; p < lanes->coded; p++) {
-		unsigned own = size_log_of(lanes->look_ups[p]->count);
-		size_log = own > size_log ? own : size_log;
-	}
-	switch (10 * lanes->bits + size_log) {
-#define ROWS(bits, size_log) \
-	case 10 * bits + size_log: \
-		wide_rows(r, count, lanes, bits, size_log); \
-		break;
-		ROWS(9, 6)
-		ROWS(9, 7)
-		ROWS(9, 8)
-		ROWS(10, 6)
-		ROWS(10, 7)
-		ROWS(10, 8)
-		ROWS(11, 6)
-		ROWS(11, 7)
-		ROWS(11, 8)
-#undef ROWS
-	}
+	rows_of(count, lanes)(r, lanes);
 	for (unsigned i = 0; i < count; i++)
 		damaged |= (unsigned)!wide_close(&r[i], &lanes[i]) << i;
 	return damaged;
@@ -368,14 +420,20 @@ INLINE unsigned decode_some(const lade__ans_lanes *lanes, unsigned count)
 
 static TARGET unsigned decode(const lade__ans_lanes *lanes, unsigned count)
 {
-	if (count == 2 && lanes[0].units == lanes[1].units) {
-		unsigned damaged = decode_some(lanes, 2);
-		/* What could not be opened leaves open what the other one is. */
-		if (damaged != 2)
-			return damaged;
-	}
 	unsigned damaged = 0;
-	for (unsigned i = 0; i < count; i++)
-		damaged |= decode_some(&lanes[i], 1) << i;
+	for (unsigned i = 0, n; i < count; i += n) {
+		n = count - i >= 4 ? 4 : count - i >= 2 ? 2 : 1;
+		/* Only a chunk's last one may be shorter. */
+		while (n > 1 && lanes[i + n - 1].units != lanes[i].units)
+			n /= 2;
+		unsigned bad = decode_some(&lanes[i], n);
+		if (bad && n > 1) {
+			/* One leaves open what the others are. */
+			bad = 0;
+			for (unsigned k = 0; k < n; k++)
+				bad |= decode_some(&lanes[i + k], 1) << k;
+		}
+		damaged |= bad << i;
+	}
 	return damaged;
 }
