@@ -80,6 +80,52 @@ static double time_us(int reps, const variant &v, lade_gpu_batch b, int grid)
 	return 1e3 * t[t.size() / 2];
 }
 
+/* The chunks of 'host', encoded, 'slot' bytes apart; and their sizes. */
+static std::vector<char> encoded(const std::vector<char> &host, size_t chunk, size_t slot,
+                                 size_t count, bool snappy, std::vector<uint64_t> &size)
+{
+	std::vector<char> comp(count * slot);
+	std::vector<std::thread> pool;
+	for (int t = 0; t < 16; t++)
+		pool.emplace_back([&, t] {
+			for (size_t i = t; i < count; i += 16) {
+				const char *from = &host[i * chunk];
+				char *to = &comp[i * slot];
+				size_t n = slot;
+				if (snappy)
+					snappy_compress(from, chunk, to, &n);
+				else
+					n = LZ4_compress_default(from, to, (int)chunk, (int)slot);
+				size[i] = n;
+			}
+		});
+	for (auto &t : pool)
+		t.join();
+	return comp;
+}
+
+/* Whether all chunks were decoded, and the first 'look' of them to what 'host' has. */
+static bool right(const char *name, const char *data, const lade_gpu_batch &b, const uint8_t *made,
+                  const std::vector<char> &host, size_t chunk, size_t look)
+{
+	size_t n = b.count, bad = 0, same = 0;
+	std::vector<uint32_t> status(n);
+	std::vector<uint64_t> size(n);
+	std::vector<char> back(look * chunk);
+	CK(cudaMemcpy(status.data(), b.status, n * 4, cudaMemcpyDeviceToHost));
+	CK(cudaMemcpy(size.data(), b.dst_size, n * 8, cudaMemcpyDeviceToHost));
+	CK(cudaMemcpy(back.data(), made, look * chunk, cudaMemcpyDeviceToHost));
+	for (size_t i = 0; i < n; i++)
+		bad += status[i] != 0 || size[i] != chunk;
+	while (same < look * chunk && back[same] == host[same])
+		same++;
+	if (bad == 0 && same == look * chunk)
+		return true;
+	fprintf(stderr, "%s %s n=%zu: %zu bad, first status %u, differs at %zu\n", name, data, n, bad,
+	        status[0], same);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	size_t chunk = 65536;
@@ -119,25 +165,9 @@ int main(int argc, char **argv)
 		std::vector<char> host((std::istreambuf_iterator<char>(in)), {});
 		size_t per = std::min(host.size() / chunk, most);
 		for (int snappy = 0; snappy < 2; snappy++) {
-			std::vector<char> comp(per * slot);
 			std::vector<uint64_t> size(most);
-			std::vector<std::thread> pool;
-			for (int t = 0; t < 16; t++)
-				pool.emplace_back([&, t] {
-					for (size_t i = t; i < per; i += 16) {
-						size_t n = slot;
-						if (snappy)
-							snappy_compress(&host[i * chunk], chunk,
-							                &comp[i * slot], &n);
-						else
-							n = LZ4_compress_default(
-								&host[i * chunk], &comp[i * slot],
-								(int)chunk, (int)slot);
-						size[i] = n;
-					}
-				});
-			for (auto &t : pool)
-				t.join();
+			std::vector<char> comp =
+				encoded(host, chunk, slot, per, snappy != 0, size);
 			std::vector<const uint8_t *> src(most);
 			std::vector<uint8_t *> dst(most);
 			std::vector<uint64_t> cap(most, chunk);
@@ -187,27 +217,8 @@ int main(int argc, char **argv)
 					CK(cudaMemset(next, 0, 4));
 					v.fn<<<grid, v.block, v.shared>>>(b);
 					CK(cudaDeviceSynchronize());
-					std::vector<uint32_t> st(n);
-					std::vector<uint64_t> out(n);
-					CK(cudaMemcpy(st.data(), b.status, n * 4,
-					              cudaMemcpyDeviceToHost));
-					CK(cudaMemcpy(out.data(), b.dst_size, n * 8,
-					              cudaMemcpyDeviceToHost));
-					size_t bad = 0, look = std::min(n, per);
-					for (size_t i = 0; i < n; i++)
-						bad += st[i] != 0 || out[i] != chunk;
-					std::vector<char> back(look * chunk);
-					CK(cudaMemcpy(back.data(), d_dst, look * chunk,
-					              cudaMemcpyDeviceToHost));
-					size_t diff = 0;
-					while (diff < look * chunk && back[diff] == host[diff])
-						diff++;
-					bool ok = bad == 0 && diff == look * chunk;
-					if (!ok)
-						fprintf(stderr,
-						        "%s %s n=%zu: %zu bad, first status %u, "
-						        "differs at %zu\n",
-						        v.name, base.c_str(), n, bad, st[0], diff);
+					bool ok = right(v.name, base.c_str(), b, d_dst, host, chunk,
+					                std::min(n, per));
 					double us = time_us(reps, v, b, grid);
 					printf("liblade,0.1.0,%s,%s,%zu,%zu,%.3f,,%.2f,,%.1f,%s\n",
 					       v.name, base.c_str(), chunk, n,

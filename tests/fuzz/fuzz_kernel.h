@@ -34,6 +34,7 @@ struct fuzz_case {
 	size_t src_skew, dst_skew, room;
 	const uint8_t *chunk;
 	size_t size;
+	size_t slack; /* bytes behind destinations that may be read, 0 unless it is set */
 };
 
 static inline bool fuzz_read(const uint8_t *data, size_t size, fuzz_case *c)
@@ -42,7 +43,7 @@ static inline bool fuzz_read(const uint8_t *data, size_t size, fuzz_case *c)
 		return false;
 	*c = {data[0] & 127u, 1u + (data[0] >> 7), data[1], data[2] % FUZZ_LINE,
 	      data[3] % FUZZ_LINE, (size_t)data[4] | (size_t)data[5] << 8, data + FUZZ_HEAD,
-	      size - FUZZ_HEAD};
+	      size - FUZZ_HEAD, 0};
 	return true;
 }
 
@@ -98,7 +99,7 @@ static inline void fuzz_launch(const fuzz_case &c, emu_config config, fuzz_want 
 	if (c.size)
 		memcpy(src.data, c.chunk, c.size);
 	for (uint32_t i = 0; i < c.count; i++) {
-		dst[i] = fuzz_buffer_new(want.bytes ? c.room : 0, c.dst_skew);
+		dst[i] = fuzz_buffer_new(want.bytes ? c.room + c.slack : 0, c.dst_skew);
 		from[i] = src.data;
 		to[i] = dst[i].data;
 		size[i] = c.size;
@@ -120,6 +121,9 @@ static inline void fuzz_launch(const fuzz_case &c, emu_config config, fuzz_want 
 			          status[i], (unsigned long long)got[i], want.status, want.size);
 		if (want.bytes && want.size && memcmp(to[i], want.bytes, want.size) != 0)
 			FUZZ_FAIL("%s: other bytes than the host's", config.kernel);
+		for (size_t k = c.room; want.bytes && k < c.room + c.slack; k++)
+			if (to[i][k] != FUZZ_ZONE)
+				FUZZ_FAIL("%s wrote behind its room", config.kernel);
 		fuzz_buffer_free(&dst[i]);
 	}
 	fuzz_buffer_free(&src);
