@@ -17,6 +17,21 @@
 #define LADE_ANS_APART static __device__
 #endif
 
+/* A number that the compiler takes for another one, so that it does not keep what is made of it: in
+ * kernels with more to keep than registers. */
+LADE_DEVICE uint32_t lade_ans_anew(uint32_t number)
+{
+#if LADE_ON_GPU
+	asm volatile("" : "+r"(number));
+#endif
+	return number;
+}
+
+LADE_DEVICE uint32_t lade_ans_thread()
+{
+	return lade_ans_anew(threadIdx.x);
+}
+
 /* Copies to any address, by a whole warp. */
 LADE_ANS_APART void lade_ans_copy(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t lane)
 {

@@ -9,27 +9,16 @@
 
 #include "cuda/ans_put.cuh"
 
-/* The word at 'from'; WHOLE: it is aligned. */
-template <bool WHOLE> LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
-{
-	uint32_t value = WHOLE ? __ldg((const uint32_t *)from) : 0;
-#pragma unroll
-	for (int b = WHOLE ? 4 : 0; b < 4; b++)
-		value |= (uint32_t)__ldg(from + b) << 8 * b;
-	return value;
-}
-
 /* ---- counts ----------------------------------------------------------------------------- */
 
 /* 16 KiB of counts: symbol s has words 16 s to 16 s + 15, of which two lanes share one. */
 #define LADE_ANS_SPREAD 16384
 
-LADE_DEVICE void lade_ans_count_word(uint32_t word, uint8_t *own)
+LADE_DEVICE void lade_ans_count_word(uint32_t word, lade_ans_at own)
 {
-	atomicAdd((uint32_t *)(own + (word << 6 & 0x3FC0)), 1u);
-	atomicAdd((uint32_t *)(own + (word >> 2 & 0x3FC0)), 1u);
-	atomicAdd((uint32_t *)(own + (word >> 10 & 0x3FC0)), 1u);
-	atomicAdd((uint32_t *)(own + (word >> 18 & 0x3FC0)), 1u);
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		lade_ans_bump(own + 64 * (lade_ans_at)__byte_perm(word, 0, 0x4440 + k));
 }
 
 /* Counts the bytes of the chunk's units.  A thread takes pieces of 16 bytes, or words. */
@@ -38,7 +27,7 @@ template <bool WHOLE> LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan 
 	constexpr uint32_t DEEP = WHOLE ? 8 : 1;
 	const uint8_t *src = p.src;
 	uint32_t bytes = p.size - p.tail, pieces = bytes / 16, rest = bytes % 16 / 4, at = threadIdx.x;
-	uint8_t *own = (uint8_t *)(counts + (threadIdx.x & 15));
+	lade_ans_at own = lade_ans_at_of(counts + (threadIdx.x & 15));
 	for (; at + (DEEP - 1) * blockDim.x < pieces; at += DEEP * blockDim.x) {
 		uint32_t word[DEEP][4];
 #pragma unroll
@@ -106,9 +95,10 @@ LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk
 		rows++;
 	if (!rows)
 		return 0;
-	lade_ans_at begin = desk.columns + (lade_ans_at)(4 * lane);
-	lade_ans_at end = begin + (lade_ans_at)(128 * desk.rows);
-	me.to = begin - 128;
+	lade_ans_at begin = lade_ans_at_of(desk.top + lane);
+	lade_ans_at end = begin - (lade_ans_at)(128 * desk.rows);
+	const lade_ans_at symbols[4] = {desk.symbol, desk.symbol, desk.symbol, desk.symbol};
+	me.to = begin;
 	/* Of row g the lane has the unit at turn + g, which counts to 32. */
 	const uint8_t *row = src + (size_t)128 * (rows - 1);
 	uint32_t turn = lane + rows - 1, next[AHEAD];
@@ -133,7 +123,7 @@ LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk
 				                                  4 * ((turn - j - AHEAD) & 31));
 		}
 		if (WHOLE && bits <= 10) {
-			lade_ans_put_sixteen(&me, desk.symbol, end, all);
+			lade_ans_put_sixteen(&me, symbols, end, all);
 			continue;
 		}
 #pragma unroll
@@ -195,11 +185,12 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 	if (c.raw || !lade_ans_fits(p, at))
 		return 0;
 	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end. */
-	uint32_t rows = c.coded << p.block_log >> 7, room = 128 * (rows + 5);
+	uint32_t rows = (c.coded << p.block_log >> 7) + 1, room = 128 * (rows + 3);
 	uint32_t active = (r.bytes - 1280 * c.coded) / room;
 	active = active < warps ? active : warps;
-	uint8_t *own = r.dynamic + 1280 * c.coded + warp * room + 128;
-	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), lade_ans_at_of(own), rows + 1};
+	const uint8_t *own = r.dynamic + 1280 * c.coded + warp * room;
+	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), (const uint32_t *)(own + room) - 32, rows};
+	uint32_t high = 0;
 	for (uint32_t base = 0; base < p.block_count; base += active) {
 		uint32_t i = base + warp, units = 0, size = 0;
 		bool has = warp < active && i < p.block_count;
@@ -214,9 +205,12 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 			else if (c.coded)
 				made = lade_ans_measure(
 					lade_ans_put_units<false>(c.bits, desk, src, units, lane));
-			size = lade_ans_settle<1>(r, desk, c, &made, units, lane);
+			size = lade_ans_settle<1>(desk, c, &made, units);
+			high = high < made.most ? made.most : high;
 		}
-		uint32_t off = lade_ans_place(r, &at, size);
+		high = (high + 1) / 2;
+		uint32_t off = lade_ans_place(r, &at, &high, (size + 15) / 16);
+		high *= 2;
 		if (!lade_ans_fits(p, at))
 			return 0;
 		if (has) {
@@ -225,7 +219,7 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 				lade_ans_copy(dst, src, size, lane);
 			} else if (c.coded) {
 				__syncwarp();
-				lade_ans_put_lanes(dst, (const uint32_t *)own, made, lane);
+				lade_ans_put_lanes<false>(dst, desk.top, made, lane);
 			}
 			if (lane < (16 - (size & 15)) % 16)
 				dst[size + lane] = 0;
@@ -233,7 +227,7 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 		__syncthreads();
 	}
 	if (threadIdx.x < 64)
-		lade_ans_put_head<1>(r, p, at);
+		lade_ans_put_head<1>(r, p, high / 2, at);
 	return 16 * at + p.tail;
 }
 
@@ -248,7 +242,6 @@ LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t blo
 	do {
 		if (threadIdx.x == 0) {
 			taken.i = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
-			facts.rows = 0;
 			lade_ans_take<1>(batch, block_log, &taken);
 		}
 		__syncthreads();
@@ -258,6 +251,7 @@ LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t blo
 		if (taken.status == LADE_GPU_OK && taken.plan.block_count)
 			done = lade_ans_put_coded_bytes(r, taken.plan, bits);
 		lade_ans_finish<1>(batch, taken, done);
+		__syncthreads();
 	} while (batch.next);
 }
 

@@ -40,7 +40,7 @@ template <int W>
 LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_taken *t)
 {
 	lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
-	uint32_t status = t->i < batch.count ? lade_chunk_get(batch, t->i, &c) : LADE_GPU_ARG;
+	uint32_t status = t->i < batch.count ? lade_chunk_get_now(batch, t->i, &c) : LADE_GPU_ARG;
 	if (status == LADE_GPU_OK && c.src_size > ANS_SIZE_MAX)
 		status = LADE_GPU_LIMIT;
 	if (status != LADE_GPU_OK)
@@ -67,45 +67,35 @@ LADE_DEVICE uint32_t lade_ans_log2(uint32_t v)
 	return (q << 16) + m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16);
 }
 
+/* A count less what one state stands for: a symbol gets that state, and others in proportion to this. */
+LADE_DEVICE uint32_t lade_ans_above(uint32_t count, uint32_t total, uint32_t bits)
+{
+	uint32_t least = total >> bits;
+	return count > least ? count - least : 0;
+}
+
 /*
- * Frequencies that sum to 1 << bits, in proportion to the counts, whose sum is 'total' < 2^17: lane l
- * has symbols 8l to 8l + 7.  For a whole warp.
+ * Frequencies that sum to 1 << bits, of counts whose sum is about 'total' < 2^17 + 256: lane l has
+ * symbols 8l to 8l + 7.  'first' is the sum of those below.  For a whole warp.
  */
 LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t total, uint32_t bits,
-                                    uint32_t freq[8], uint32_t lane)
+                                    uint32_t freq[8], uint32_t *first, uint32_t lane)
 {
-	uint32_t left = total, room = 1u << bits, small = 0;
-	/* Symbols of little more than one part get that. */
-	for (bool again = true; again;) {
-		uint32_t lost = 0, mark = 0, least = left + left / 64;
-#pragma unroll
-		for (int k = 0; k < 8; k++) {
-			bool less = count[k] && !(small >> k & 1) && count[k] * room < least;
-			mark |= (uint32_t)less << k;
-			lost += less ? count[k] : 0;
-		}
-		small |= mark;
-		left -= lade_ans_sum(lost);
-		lost = lade_ans_sum((uint32_t)__popc(mark));
-		room -= lost;
-		again = lost > 0;
-	}
-	/* The others get differences of rounded sums, which add up.  A rounding errs by less than
-	 * 2^-10, so that none gets 0. */
-	uint32_t sum = 0;
+	uint32_t mine = 0;
 #pragma unroll
 	for (int k = 0; k < 8; k++)
-		sum += small >> k & 1 ? 0 : count[k];
-	sum = lade_warp_scan(sum, lane) - sum;
-	float scale = (float)room / (float)left;
-	uint32_t before = (uint32_t)((float)sum * scale + 0.5f);
+		mine += lade_ans_above(count[k], total, bits) | (count[k] ? 1u << 20 : 0);
+	uint32_t upto = lade_warp_scan(mine, lane), below = upto - mine;
+	uint32_t all = __shfl_sync(LADE_FULL, upto, 31);
+	float scale = (float)((1u << bits) - (all >> 20)) / (float)(all & 0xFFFFF);
+	uint32_t sum = below & 0xFFFFF, before = (uint32_t)((float)sum * scale + 0.5f);
+	*first = before + (below >> 20);
 #pragma unroll
 	for (int k = 0; k < 8; k++) {
-		bool one = small >> k & 1;
-		sum += one ? 0 : count[k];
-		uint32_t upto = (uint32_t)((float)sum * scale + 0.5f);
-		freq[k] = one ? 1 : upto - before;
-		before = upto;
+		sum += lade_ans_above(count[k], total, bits);
+		uint32_t next = (uint32_t)((float)sum * scale + 0.5f);
+		freq[k] = count[k] ? next - before + 1 : 0;
+		before = next;
 	}
 }
 
@@ -170,8 +160,7 @@ LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], 
 struct lade_ans_facts {
 	uint32_t mode[8], word[8];   /* of the planes; values or words of tables */
 	uint32_t least[8], extra[8]; /* of the coded planes, in 1/16 bits a count */
-	uint32_t size[LADE_ANS_WARPS]; /* of the warps' sub-blocks, in 16 bytes */
-	uint32_t rows;
+	uint32_t size[LADE_ANS_WARPS]; /* | rows 16 | of the warps' sub-blocks, in 16 bytes, 16 | */
 	lade_ans_choice choice;
 };
 
@@ -280,8 +269,8 @@ LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t 
 LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8], uint32_t total,
                                 uint32_t k, const lade_ans_choice &c, uint32_t *words, uint32_t lane)
 {
-	uint32_t freq[8], first = 0;
-	lade_ans_normalise(count, total, c.bits, freq, lane);
+	uint32_t freq[8], first;
+	lade_ans_normalise(count, total, c.bits, freq, &first, lane);
 	if (words) {
 		uint32_t n = lade_ans_describe(lade_ans_text(r, (uint32_t)__popc((int)c.coded), k),
 		                               freq, lane);
@@ -289,10 +278,6 @@ LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8
 			*words = n;
 		return;
 	}
-#pragma unroll
-	for (int i = 0; i < 8; i++)
-		first += freq[i];
-	first = lade_warp_scan(first, lane) - first;
 #pragma unroll
 	for (int i = 0; i < 8; i++) {
 		uint32_t f = freq[i];

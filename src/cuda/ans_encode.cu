@@ -13,23 +13,19 @@
 #include "cuda/ans_bytes.cuh"
 #include "cuda/ans_wide.cuh"
 
-#ifndef LADE_ANS_BLOCKS
-#define LADE_ANS_BLOCKS 2
-#endif
-
 /*
  * For elements of 1, 2, 4 and 8 bytes.
  *
  * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
  * shared: 'bytes' of dynamic memory.  For bytes at least 27,136, or 32,768 for sub-blocks of 16 KiB.
- *         For others 'hold' for the chunk, a power of two, of a sub-block and of 32 bytes a thread at
- *         least, and 22,528 more, or 31,488 for sub-blocks of 16 KiB
- * block:  128 to 512 threads; for wide elements 256 or 512
+ *         For others 'hold' for the chunk, a multiple of 32,768, and 2,304 times a width more, so
+ *         that with 65,536 three blocks share a multiprocessor, or two for elements of 8 bytes
+ * block:  128 to 512 threads; 256 for wide elements
  *
  * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0; 'signs' is 1 where elements
  * are bfloat16.  With batch.next blocks take chunks from it; else block i takes the i-th.
  */
-extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(512, 2)
 	lade_ans_encode_1(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold)
 {
@@ -37,21 +33,21 @@ extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
 	lade_ans_encode_bytes(batch, block_log, bits, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(256, 3)
 	lade_ans_encode_2(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold, uint32_t signs)
 {
 	lade_ans_encode_wide<2>(batch, block_log, bits, bytes, hold, signs != 0);
 }
 
-extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(256, 3)
 	lade_ans_encode_4(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold)
 {
 	lade_ans_encode_wide<4>(batch, block_log, bits, bytes, hold, false);
 }
 
-extern "C" __global__ void __launch_bounds__(512, LADE_ANS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(256, 2)
 	lade_ans_encode_8(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold)
 {

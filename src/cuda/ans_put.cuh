@@ -13,11 +13,12 @@
 
 /*
  * A lane: 'last' has the 32 newest bits of its string, the newest one highest; the low 6 bits of
- * 'at' are their number's.  'to' is where the next word goes.
+ * 'at' are their number's.  'to' is where the next word goes: words go down, a row each, so that a
+ * column can take the place of the symbols that it is made of.
  */
 struct lade_ans_writer {
 	lade_ans_at to;
-	uint32_t state, last, at;
+	uint32_t state, last, at, mask;
 
 	/* Goes through a symbol; gives the bits taken, and multiples of 64. */
 	__device__ __forceinline__ uint32_t step(uint32_t entry)
@@ -35,22 +36,22 @@ struct lade_ans_writer {
 		uint32_t word = __funnelshift_l(__funnelshift_r(0, before, more), last, now);
 		if ((now ^ at) & 32) {
 			lade_ans_save(to, word);
-			to += 128;
+			to -= 128;
 		}
 		at = now;
 	}
 
 	/*
-	 * The lane's last symbol only chooses the state, its first one.  The lowest state that the
-	 * symbol takes all its bits from leads there, and the bits are 0: they are taken back.  So
-	 * the first flush puts a word, in the row before the first.
+	 * The lane's last symbol only chooses the state, its first one.  That is where a step from
+	 * the symbol's frequency leads that takes no bits: 'mask' takes these out of its entry.
 	 */
 	__device__ __forceinline__ void open(uint32_t entry, uint32_t states)
 	{
-		uint32_t v = entry << 14, most = ((v >> 14) + 2 * states - 1) >> 12 & 15;
-		state = (most << 12) - (v >> 14);
+		uint32_t low = entry << 14 >> 14, most = (low + 2 * states - 1) >> 12;
+		state = ((most << 12) - low) >> most;
 		last = 0;
-		at = 0 - most;
+		at = 0;
+		mask = ~0x3FFFFu;
 	}
 
 	/* The state, and the last word; gives the halves, and two more where 'rows' do not hold them. */
@@ -59,7 +60,7 @@ struct lade_ans_writer {
 		uint32_t before = last;
 		last = __funnelshift_r(last, state, bits + 1);
 		flush(before, bits + 1);
-		uint32_t full = (uint32_t)(to - begin) / 128, have = at & 31;
+		uint32_t full = (uint32_t)(begin - to) / 128, have = at & 31;
 		if (have)
 			lade_ans_save(to, last >> (32 - have));
 		return 2 * full + (have + 15) / 16 + (full >= rows ? 2 : 0);
@@ -74,34 +75,37 @@ LADE_DEVICE void lade_ans_entries(lade_ans_at symbol, uint32_t word, uint32_t en
 		entry[i] = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443 - i));
 }
 
-/* A plane's word of a unit, from its last symbol to its first: at most two words of bits, the first
- * one no later than at 'end'. */
+/* A plane's word of a unit, from its last symbol to its first: at most two words of bits, and no
+ * more are to come where they would pass 'end'. */
 LADE_DEVICE void lade_ans_put_one(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
                                   uint32_t word)
 {
 	uint32_t entry[4], before = me->last, more;
 	lade_ans_entries(symbol, word, entry);
-	more = me->step(entry[0]);
+	more = me->step(entry[0] & me->mask);
+	me->mask = ~0u;
 	more += me->step(entry[1]);
 	me->flush(before, more);
 	before = me->last;
 	more = me->step(entry[2]);
 	more += me->step(entry[3]);
 	me->flush(before, more);
-	me->to = me->to < end ? me->to : end;
+	me->to = me->to > end ? me->to : end;
 }
 
 /* The same of four units, for symbols that take at most 10 bits: three of these fit between flushes. */
-LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
-                                      const uint32_t word[4])
+LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_at symbol[4],
+                                      lade_ans_at end, const uint32_t word[4])
 {
 	uint32_t entry[16], before = me->last, more = 0;
-	lade_ans_entries(symbol, word[0], entry);
+	lade_ans_entries(symbol[0], word[0], entry);
+	entry[0] &= me->mask;
+	me->mask = ~0u;
 #pragma unroll
 	for (int i = 0; i < 16; i++) {
 		/* The next word's, four symbols ahead. */
 		if (i % 4 == 0 && i < 12)
-			lade_ans_entries(symbol, word[i / 4 + 1], entry + i + 4);
+			lade_ans_entries(symbol[i / 4 + 1], word[i / 4 + 1], entry + i + 4);
 		more += me->step(entry[i]);
 		if (i % 3 == 2 || i == 15) {
 			me->flush(before, more);
@@ -109,36 +113,69 @@ LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, lade_ans_at symbol, l
 			more = 0;
 		}
 		if (i == 8)
-			me->to = me->to < end ? me->to : end;
+			me->to = me->to > end ? me->to : end;
 	}
-	me->to = me->to < end ? me->to : end;
+	me->to = me->to > end ? me->to : end;
 }
 
-/* Where a warp works: tables and columns in shared memory. */
+/*
+ * Where a warp works: tables, and the first row of its columns, in shared memory.  These have 'rows',
+ * and three more below, whose words are not used.
+ */
 struct lade_ans_desk {
-	lade_ans_at symbol, columns;
-	uint32_t rows; /* of the columns, before which there is one more, and behind which 3 */
+	lade_ans_at symbol;
+	const uint32_t *top;
+	uint32_t rows;
 };
+
+/* The word at 'from'; WHOLE: it is aligned. */
+template <bool WHOLE> LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
+{
+	uint32_t value = WHOLE ? __ldg((const uint32_t *)from) : 0;
+#pragma unroll
+	for (int b = WHOLE ? 4 : 0; b < 4; b++)
+		value |= (uint32_t)__ldg(from + b) << 8 * b;
+	return value;
+}
 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
-/* From shared memory, aligned to 16, by a whole warp. */
-LADE_DEVICE void lade_ans_put_shared(uint8_t *dst, const uint8_t *from, uint32_t size, uint32_t lane)
+/* A word at any address. */
+LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 {
-	if (!((uintptr_t)dst & 15)) {
-		for (uint32_t i = lane; i < size / 16; i += 32)
-			((uint4 *)dst)[i] = ((const uint4 *)from)[i];
-		for (uint32_t i = (size & ~15u) + lane; i < size; i += 32)
-			dst[i] = from[i];
-	} else if (!((uintptr_t)dst & 3)) {
-		for (uint32_t i = lane; i < size / 4; i += 32)
-			((uint32_t *)dst)[i] = ((const uint32_t *)from)[i];
-		for (uint32_t i = (size & ~3u) + lane; i < size; i += 32)
-			dst[i] = from[i];
-	} else {
-		for (uint32_t i = lane; i < size; i += 32)
-			dst[i] = from[i];
+	for (int b = 0; b < 4; b++)
+		dst[b] = (uint8_t)(value >> 8 * b);
+}
+
+/* Writes rows of 32 words that lie 'step' words apart in shared memory, up to 'size' bytes, which are a
+ * multiple of 4, by a whole warp.  WORDS: 'dst' is aligned to 4. */
+template <bool WORDS>
+LADE_DEVICE void lade_ans_put_rows(uint8_t *dst, const uint32_t *from, int32_t step, uint32_t size,
+                                   uint32_t lane)
+{
+	dst = lade_global(dst);
+	if (((uintptr_t)dst | size) & 15) {
+		from += lane;
+#pragma unroll 1
+		for (uint32_t at = 4 * lane; at < size; at += 128, from += step) {
+			if (WORDS || !((uintptr_t)dst & 3))
+				*(uint32_t *)(dst + at) = *from;
+			else
+				lade_ans_put_word(dst + at, *from);
+		}
+		return;
 	}
+	from += step * (int32_t)(lane / 8) + 4 * (int32_t)(lane & 7);
+	dst += 16 * lane;
+	uint32_t at = 16 * lane;
+#pragma unroll 1
+	for (; at + 512 < size; at += 1024, dst += 1024, from += 8 * step) {
+		uint4 one = *(const uint4 *)from, two = *(const uint4 *)(from + 4 * step);
+		*(uint4 *)dst = one;
+		*(uint4 *)(dst + 512) = two;
+	}
+	if (at < size)
+		*(uint4 *)dst = *(const uint4 *)from;
 }
 
 /* What a warp has of its sub-block: a lane's halves in its column, and all lanes' numbers. */
@@ -159,11 +196,11 @@ LADE_DEVICE lade_ans_made lade_ans_measure(uint32_t halves)
 	return made;
 }
 
-/*
- * Writes lengths, full rows, and ragged rows, by a whole warp.  'columns' are the warp's.
- */
-LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
-                                       const lade_ans_made made, uint32_t lane)
+/* Writes lengths, full rows, and ragged rows, by a whole warp, from columns below 'top'.  WORDS: 'dst'
+ * is aligned to 4. */
+template <bool WORDS>
+LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *top, const lade_ans_made made,
+                                    uint32_t lane)
 {
 	dst = lade_global(dst);
 	uint32_t d = made.halves - made.least, below = (1u << lane) - 1;
@@ -173,14 +210,16 @@ LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
 	else if (!(lane & 1))
 		dst[lane / 2] = (uint8_t)(d | next << 4);
 	dst += made.kind == ANS_WIDE ? 32 : 16;
-	lade_ans_put_shared(dst, (const uint8_t *)columns, 64 * made.least, lane);
+	lade_ans_put_rows<WORDS>(dst, top, -32, 64 * made.least, lane);
 	dst += 64 * made.least;
-	bool even = !((uintptr_t)dst & 1);
-	for (uint32_t r = made.least; r < made.most; r += 2) {
+	top += lane;
+	top -= 16 * made.least;
+	bool even = WORDS || !((uintptr_t)dst & 1);
+	for (uint32_t r = made.least; r < made.most; r += 2, top -= 32) {
 		bool some = made.halves > r, both = made.halves > r + 1;
 		uint32_t low = __ballot_sync(LADE_FULL, some), high = __ballot_sync(LADE_FULL, both);
 		uint32_t at = (uint32_t)__popc(low & below) + (uint32_t)__popc(high & below);
-		uint32_t word = some ? columns[16 * r + lane] : 0;
+		uint32_t word = some ? *top : 0;
 		uint8_t *to = dst + 2 * at;
 		if (even) {
 			if (some)
@@ -193,13 +232,6 @@ LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *columns,
 		}
 		dst += 2 * (__popc(low) + __popc(high));
 	}
-}
-
-/* A word at any address. */
-LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
-{
-	for (int b = 0; b < 4; b++)
-		dst[b] = (uint8_t)(value >> 8 * b);
 }
 
 /* ---- chunks ----------------------------------------------------------------------------- */
@@ -230,31 +262,32 @@ LADE_DEVICE bool lade_ans_fits(const lade_ans_plan &p, uint64_t at)
 	return 16 * at + p.tail <= p.limit - (p.limit == ANS_HEADER + p.size);
 }
 
-/* Whether a sub-block is stored, which is its kind; gives its bytes.  For a whole warp. */
+/* Whether a sub-block is stored, which is its kind; gives its bytes. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_settle(const lade_ans_memory &r, const lade_ans_desk &desk,
-                                     const lade_ans_choice &c, lade_ans_made *made, uint32_t units,
-                                     uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_settle(const lade_ans_desk &desk, const lade_ans_choice &c,
+                                     lade_ans_made *made, uint32_t units)
 {
 	uint32_t size = (uint32_t)__popc((int)c.raw) * 4 * units + made->size;
 	if (made->most > 2 * desk.rows || size >= 4 * W * units) {
 		made->kind = ANS_STORED;
+		made->most = 0;
 		return 4 * W * units;
 	}
-	if (lane == 0)
-		atomicMax(&r.facts->rows, (made->most + 1) / 2);
 	return size;
 }
 
-/* The place of the warp's sub-block, in 16 bytes; the next one is at 'at' afterwards.  By a whole
- * block. */
-LADE_DEVICE uint32_t lade_ans_place(const lade_ans_memory &r, uint32_t *at, uint32_t size)
+/* The place of the warp's sub-blocks, whose 'size' is in 16 bytes like it; the next one is at 'at'
+ * afterwards, and 'rows' are no less than all warps'.  By a whole block. */
+LADE_DEVICE uint32_t lade_ans_place(const lade_ans_memory &r, uint32_t *at, uint32_t *rows,
+                                    uint32_t size)
 {
-	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
+	uint32_t thread = lade_ans_thread(), warp = thread / 32, lane = thread & 31;
 	if (lane == 0)
-		r.facts->size[warp] = (size + 15) / 16;
+		r.facts->size[warp] = *rows << 16 | size;
 	__syncthreads();
 	uint32_t mine = lane < blockDim.x / 32 ? r.facts->size[lane] : 0;
+	*rows = __reduce_max_sync(LADE_FULL, mine) >> 16;
+	mine &= 0xFFFF;
 	uint32_t off = *at + lade_ans_sum(lane < warp ? mine : 0);
 	*at += lade_ans_sum(mine);
 	return off;
@@ -265,20 +298,21 @@ template <int W>
 LADE_DEVICE uint8_t *lade_ans_put_entry(const lade_ans_plan &p, uint32_t i, uint32_t off,
                                         uint32_t kind, uint32_t lane)
 {
-	uint8_t *dst = lade_global(p.dst);
-	if (lane == 0)
-		lade_ans_put_word(dst + lade_ans_directory<W>() + 4 * i, off | kind << ANS_OFF_BITS);
-	return dst + (size_t)16 * off;
+	uint8_t *dst = lade_global(p.dst), *to = dst + (size_t)16 * off;
+	off |= kind << ANS_OFF_BITS;
+	if (lane < 4)
+		dst[lade_ans_directory<W>() + 4 * i + lane] = (uint8_t)(off >> 8 * lane);
+	return to;
 }
 
 /* Writes what stands before the sub-blocks, but for the directory, by at least 64 threads. */
 template <int W>
 LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan &p,
-                                   uint32_t end)
+                                   uint32_t rows, uint32_t end)
 {
 	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	const lade_ans_choice &c = r.facts->choice;
-	uint32_t at = lade_ans_tables<W>(p), i = threadIdx.x;
+	uint32_t at = lade_ans_tables<W>(p), i = lade_ans_thread();
 	const uint32_t *text = lade_ans_text(r, (uint32_t)__popc((int)c.coded), 0);
 	uint8_t *dst = lade_global(p.dst);
 #pragma unroll
@@ -302,7 +336,7 @@ LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan
 	else if (i < ANS_AT_ROWS)
 		value = p.size >> 8 * (i - ANS_AT_SIZE);
 	else if (i < ANS_AT_PLANES)
-		value = i == ANS_AT_ROWS ? r.facts->rows : c.bits;
+		value = i == ANS_AT_ROWS ? rows : c.bits;
 	else if (n < W)
 		value = i & 1 ? r.facts->word[n] : r.facts->mode[n];
 	if (i < lade_ans_directory<W>())
@@ -348,7 +382,7 @@ template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 	}
 }
 
-/* What a chunk without a coded form gets, and its result, by a whole block, which then may go on. */
+/* What a chunk without a coded form gets, and its result, by a whole block. */
 template <int W>
 LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_taken &t, uint32_t done)
 {
@@ -360,7 +394,6 @@ LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_tak
 			status = LADE_GPU_NOSPACE;
 		done = most;
 	}
-	__syncthreads();
 	if (threadIdx.x == 0)
 		lade_chunk_put(batch, t.i, status, done);
 }

@@ -1,10 +1,12 @@
 /*
  * ans_wide.cuh: chunks of elements of 2, 4 and 8 bytes to the ANS format (docs/format/ans.md, section
- * 7), by a block that holds 64 KiB of them in shared memory.
+ * 7), by a block of 8 warps that holds 64 KiB of them in shared memory.
  *
- * The planes that 1,024 elements show to be noise are not counted.  While a chunk is coded the next
- * one is brought to the second-level cache, and each warp asks for its part of that as soon as its
- * sub-block is written.
+ * A warp has two sub-blocks of 4 KiB, which only it touches: it counts them, puts their planes apart
+ * where they stand, raw ones below, and writes the columns of the others from the top down over the
+ * symbols that they are made of.  The planes that 1,024 elements show to be noise are not counted.
+ * While a chunk is coded the next one is brought to the second-level cache, and each warp asks for its
+ * part of that as soon as its sub-blocks are written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,78 +16,110 @@
 #include "cuda/ans_put.cuh"
 #include "cuda/stage.cuh"
 
+#define LADE_ANS_GROUP 8   /* warps of a block: a thread for each symbol */
+#define LADE_ANS_TILE 4096 /* bytes of the usual sub-block */
+
 /* ---- the chunk in shared memory --------------------------------------------------------- */
 
-/* A block's part of a chunk. */
+/* A block's part of a chunk, of which each warp has 'own' bytes, whole tiles, wherever they begin. */
 struct lade_ans_hold {
-	uint8_t *bytes;
-	uint32_t size;    /* of the memory */
-	lade_stager *way; /* the warp's */
+	uint8_t *bytes;   /* the warp's */
+	uint32_t own;
+	lade_stager way; /* the warp's */
+	lade_ans_taken *taken; /* the block's chunk and the next one, in turn as the barrier's phases */
 };
 
-/* log2 of a warp's share. */
-LADE_DEVICE uint32_t lade_ans_hold_log(const lade_ans_hold &h)
+/* The chunk that the block works on, behind the turn of the barrier that brought it; and the next. */
+LADE_DEVICE const lade_ans_taken &lade_ans_hold_now(const lade_ans_hold &h)
 {
-	return 5 + (uint32_t)__clz((int)blockDim.x) - (uint32_t)__clz((int)h.size);
+	return h.taken[lade_ans_anew(h.way.phase) ^ 1];
+}
+
+LADE_DEVICE lade_ans_taken *lade_ans_hold_next(const lade_ans_hold &h)
+{
+	return &h.taken[lade_ans_anew(h.way.phase)];
+}
+
+/* Tiles of the q-th part of a chunk that each warp gets, so that all have some: no more than fit. */
+LADE_DEVICE uint32_t lade_ans_hold_tiles(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q)
+{
+	uint32_t all = h.own * LADE_ANS_GROUP, left = p.size - p.tail - q * all;
+	left = left < all ? left : all;
+	return (left + LADE_ANS_GROUP * LADE_ANS_TILE - 1) / (LADE_ANS_GROUP * LADE_ANS_TILE);
+}
+
+/* The warp's share of the q-th part: where it begins in the chunk; gives its bytes, which may be 0. */
+LADE_DEVICE uint32_t lade_ans_hold_share(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+                                         uint32_t *at)
+{
+	uint32_t share = LADE_ANS_TILE * lade_ans_hold_tiles(h, p, q), end = p.size - p.tail;
+	*at = q * LADE_ANS_GROUP * h.own + share * (lade_ans_thread() / 32);
+	uint32_t left = *at < end ? end - *at : 0;
+	return left < share ? left : share;
+}
+
+/* Out of line: few sources are not aligned. */
+LADE_ANS_APART void lade_ans_hold_shifted(uint8_t *to, const uint8_t *from, uint32_t size, uint32_t lane)
+{
+	lade_stage_shifted((uint4 *)lade_shared(to), from, size, lane);
 }
 
 /* Begins to bring the warp's share of the chunk's q-th part, and with it what was there goes. */
-template <int W>
-LADE_DEVICE void lade_ans_hold_begin(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
                                      uint32_t lane)
 {
-	/* Either is spilt elsewhere. */
-	uint32_t share = W == 2 ? 1u << lade_ans_hold_log(h) : h.size / (blockDim.x / 32), own = share * (threadIdx.x / 32);
-	uint32_t at = q * h.size + own, end = p.size - p.tail, left = at < end ? end - at : 0;
-	lade_stage_begin(h.way, (uint4 *)(h.bytes + own), p.src + at, left < share ? left : share,
-	                 lane);
+	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
+	const uint8_t *from = p.src + at;
+	uint32_t whole = (uintptr_t)from & 15 ? 0 : size & ~15u;
+	lade_stage_begin(&h.way, (uint4 *)h.bytes, (const uint8_t *)((uintptr_t)from & ~(uintptr_t)15),
+	                 whole & ~15u, lane);
+	if (whole != size)
+		lade_ans_hold_shifted(h.bytes + whole, from + whole, size - whole, lane);
 }
+
+/* A turn of the barrier, which has two phases on sm_80 as well. */
+LADE_DEVICE void lade_ans_hold_turn(lade_ans_hold &h)
+{
+	lade_stage_wait<0>(&h.way);
+#if !LADE_STAGE_BULK
+	h.way.phase ^= 1;
+#endif
+}
+
+/* Waits for it, and gives its bytes.  What the last tile has behind them is 0. */
+LADE_DEVICE uint32_t lade_ans_hold_wait(lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+                                        uint32_t lane)
+{
+	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
+	lade_ans_hold_turn(h);
+	for (at = ((size + 15) & ~15u) + 16 * lane; at < ((size + LADE_ANS_TILE - 1) & ~(LADE_ANS_TILE - 1u));
+	     at += 512)
+		*(uint4 *)(h.bytes + at) = {0, 0, 0, 0};
+	__syncwarp();
+	return size;
+}
+
+/* Turns the barrier so that its phase is the one given: the kernel counts on one turn a chunk. */
+LADE_DEVICE void lade_ans_hold_phase(lade_ans_hold &h, uint32_t phase, uint32_t lane)
+{
+	if (h.way.phase == phase)
+		return;
+	lade_stage_begin(&h.way, (uint4 *)h.bytes, nullptr, 0, lane);
+	lade_ans_hold_turn(h);
+}
+
+#define LADE_ANS_SIGNS 0x80808080u /* the highest bits of 4 bytes */
 
 /*
- * Whether the elements of 2 bytes of the chunk's first part are to be crossed: a quarter and more of
- * those that are looked at, 32 of each warp's share, are negative, and a quarter and more are not.
- * By a whole block, in place of its __syncthreads().
+ * Whether elements of 2 bytes are to be crossed: of 32 that are spread over the chunk's first part a
+ * quarter and more are negative, and a quarter and more are not.  Gives the lane's; for all warps
+ * alike, from global memory.
  */
-LADE_DEVICE bool lade_ans_hold_signs(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t lane)
+LADE_DEVICE bool lade_ans_hold_sign(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t lane)
 {
-	uint32_t log = lade_ans_hold_log(h), own = threadIdx.x / 32 << log;
-	uint32_t at = own + (lane << (log - 5)) + 4 * (lane & 7), end = p.size - p.tail;
-	uint32_t looked = end < h.size ? (end + (1u << log) - 1) >> log << 5 : blockDim.x;
-	at = at < end ? at : end - 2;
-	uint32_t negative = (uint32_t)__syncthreads_count(own < end && h.bytes[at + 1] >> 7);
-	return 4 * negative >= looked && 4 * (looked - negative) >= looked;
-}
-
-/* Exchanges bits 7 and 15 of the elements in the warp's share of the q-th part. */
-LADE_DEVICE void lade_ans_hold_cross(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
-                                    uint32_t lane)
-{
-	uint32_t log = lade_ans_hold_log(h), share = 1u << log, own = threadIdx.x / 32 << log;
-	uint32_t at = q * h.size + own, end = p.size - p.tail, left = at < end ? end - at : 0;
-	uint4 *bytes = (uint4 *)(h.bytes + own);
-	left = left < share ? left : share;
-#pragma unroll 1
-	for (uint32_t i = lane; 16 * i < left; i += 32) {
-		uint4 v = bytes[i];
-		v.x = lade_ans_cross(v.x, __byte_perm(v.x, 0, 0x2301));
-		v.y = lade_ans_cross(v.y, __byte_perm(v.y, 0, 0x2301));
-		v.z = lade_ans_cross(v.z, __byte_perm(v.z, 0, 0x2301));
-		v.w = lade_ans_cross(v.w, __byte_perm(v.w, 0, 0x2301));
-		bytes[i] = v;
-	}
-}
-
-/* Another part than the one that is there, by a whole block. */
-template <int W>
-LADE_DEVICE void lade_ans_hold_other(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
-                                     uint32_t lane)
-{
-	__syncthreads();
-	lade_ans_hold_begin<W>(h, p, q, lane);
-	lade_stage_wait<0>(h.way);
-	if (W == 2 && p.crossed)
-		lade_ans_hold_cross(h, p, q, lane);
-	__syncthreads();
+	uint32_t part = LADE_ANS_GROUP * h.own, bytes = p.size - p.tail;
+	uint32_t element = ((bytes < part ? bytes : part) / 2 - 1) * lane / 31;
+	return bytes && __ldg(p.src + 2 * element + 1) >> 7;
 }
 
 /* A unit. */
@@ -106,25 +140,21 @@ template <int W> LADE_DEVICE void lade_ans_unit_get(const uint8_t *from, uint32_
 	}
 }
 
-/* Plane n of a unit: byte n of the 4 elements. */
-template <int W> LADE_DEVICE uint32_t lade_ans_plane_of(const uint32_t *word, uint32_t n)
+/* 'a', with the bits of 'mask' from 'b'. */
+LADE_DEVICE uint32_t lade_ans_select(uint32_t a, uint32_t b, uint32_t mask)
 {
-	if (W == 2)
-		return __byte_perm(word[0], word[1], 0x6420 + 0x1111 * n);
-	uint32_t four[4], pair = 0x40 + 0x11 * (n & 3);
-#pragma unroll
-	for (int j = 0; j < 4; j++)
-		four[j] = W == 4 ? word[j % W] : n & 4 ? word[(2 * j + 1) % W] : word[2 * j % W];
-	return __byte_perm(__byte_perm(four[0], four[1], pair), __byte_perm(four[2], four[3], pair),
-	                   0x5410);
+	return (a & ~mask) | (b & mask);
 }
 
-/* All planes of a unit. */
-template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane)
+/* All planes of a unit.  'cross' are the bits that the planes of 2-byte elements exchange. */
+template <int W>
+LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane, uint32_t cross)
 {
 	if (W == 2) {
-		plane[0] = __byte_perm(word[0], word[1 % W], 0x6420);
-		plane[1 % W] = __byte_perm(word[0], word[1 % W], 0x7531);
+		uint32_t low = __byte_perm(word[0], word[1 % W], 0x6420);
+		uint32_t high = __byte_perm(word[0], word[1 % W], 0x7531);
+		plane[0] = lade_ans_select(low, high, cross);
+		plane[1 % W] = lade_ans_select(high, low, cross);
 	}
 	/* Four planes of 4 elements, whose words lie 'step' apart. */
 	constexpr int step = W / 4 ? W / 4 : 1;
@@ -141,63 +171,21 @@ template <int W> LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint3
 	}
 }
 
-/* The word of plane n of the unit that the lane has in row g, where turn is lane + g. */
-template <int W>
-LADE_DEVICE uint32_t lade_ans_row_word(const uint8_t *row, uint32_t turn, uint32_t n)
-{
-	uint32_t word[W];
-	lade_ans_unit_get<W>(row + 4 * W * (turn & 31), word);
-	return lade_ans_plane_of<W>(word, n);
-}
-
 /* ---- counts ----------------------------------------------------------------------------- */
 
-#define LADE_ANS_LOOK 1024 /* elements that show noise, of at least eight times as many */
-
-/* Memory of a block for counts, and for those of what it looks at. */
-template <int W> struct lade_ans_counters {
-	static constexpr uint32_t BYTES = 8192, ALL = BYTES + 1024 * W;
-};
-
-/* Counts the planes of these elements, which are spread over the chunk in 8 rows. */
-template <int W>
-LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t units, lade_ans_at count, uint32_t lane)
-{
-	constexpr uint32_t ROWS = LADE_ANS_LOOK / 128;
-	for (uint32_t row = threadIdx.x / 32; row < ROWS; row += blockDim.x / 32) {
-		uint32_t u = units / ROWS * row + 32 * (3 * row & 7) + lane, word[W];
-		lade_ans_unit_get<W>(held + 4 * W * u, word);
-#pragma unroll
-		for (int k = 0; k < 4 * W; k++)
-			lade_ans_bump(count + 1024 * (k % W) +
-			              4 * (lade_ans_at)__byte_perm(word[k / 4], 0, 0x4440 + k % 4));
-	}
-}
-
-/* The planes that are not noise by these counts, for a whole warp: the sum of c (c - 1) would be 4,092
- * for even chances, and is below 4,700 where the entropy is above 7.8 bits. */
-template <int W> LADE_DEVICE uint32_t lade_ans_worth(const uint32_t *count, uint32_t lane)
-{
-	uint32_t worth = 0;
-#pragma unroll
-	for (uint32_t n = 0; n < W; n++) {
-		const uint4 *two = (const uint4 *)(count + 256 * n);
-		uint4 a = two[lane], b = two[lane + 32];
-		uint32_t sum = a.x * a.x + a.y * a.y + a.z * a.z + a.w * a.w + b.x * b.x + b.y * b.y +
-			       b.z * b.z + b.w * b.w;
-		worth |= (uint32_t)(lade_ans_sum(sum) >= LADE_ANS_LOOK + 4700) << n;
-	}
-	return worth;
-}
+#define LADE_ANS_LOOK 1024 /* elements, or more, that show noise, of at least eight times as many */
 
 /* Counts plane n in 16 bytes. */
 template <int W>
-LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, lade_ans_at count)
+LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, uint32_t cross,
+                                      lade_ans_at count)
 {
 	uint32_t word[4], byte = 0x4440 + (n & 3);
 	lade_ans_unit_get<4>(from, word);
 #pragma unroll
 	for (int j = 0; j < (W == 8 ? 2 : 4); j++) {
+		if (W == 2)
+			word[j] = lade_ans_select(word[j], __byte_perm(word[j], 0, 0x2301), cross);
 		uint32_t w = W < 8 ? word[j] : n & 4 ? word[(2 * j + 1) % 4] : word[2 * j % 4];
 		lade_ans_bump(count + 4 * (lade_ans_at)__byte_perm(w, 0, byte));
 		if (W == 2)
@@ -205,292 +193,166 @@ LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, lade_ans_
 	}
 }
 
-/* Counts the wanted planes of 'bytes' of whole units, by a whole block: 8 KiB of counts are 8 / W
- * copies, of which each warp has one. */
+/* Counts plane n of 'bytes' of whole units, by a whole warp. */
 template <int W>
-LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t bytes, uint32_t wanted,
-                                       uint32_t *counts)
+LADE_DEVICE void lade_ans_count_share(const uint8_t *from, uint32_t bytes, uint32_t n, uint32_t cross,
+                                      lade_ans_at count, uint32_t lane)
 {
-	uint32_t pieces = bytes / 16, step = 16 * blockDim.x;
-	lade_ans_at count = lade_ans_at_of(counts + 256 * W * (threadIdx.x / 32 % (8 / W)));
-	for (uint32_t m = wanted; m; m &= m - 1) {
-		uint32_t n = (uint32_t)__ffs((int)m) - 1, at = threadIdx.x;
-		lade_ans_at plane = count + (lade_ans_at)(1024 * n);
-		const uint8_t *from = held + 16 * at;
+	uint32_t pieces = bytes / 16, at = lane;
+	/* Half a piece. */
+	if (W == 2 && bytes % 16 && lane < 4) {
+		const uint8_t *element = from + 16 * pieces + 2 * lane;
+		uint32_t byte = lade_ans_select(element[n], element[1 - n], cross & 0xFF);
+		lade_ans_bump(count + 4 * (lade_ans_at)byte);
+	}
+	from += 16 * lane;
 #pragma unroll 1
-		for (; at + 3 * blockDim.x < pieces; at += 4 * blockDim.x, from += 4 * step) {
-			lade_ans_count_piece<W>(from, n, plane);
-			lade_ans_count_piece<W>(from + step, n, plane);
-			lade_ans_count_piece<W>(from + 2 * step, n, plane);
-			lade_ans_count_piece<W>(from + 3 * step, n, plane);
-		}
+	for (; at + 96 < pieces; at += 128, from += 2048) {
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			lade_ans_count_piece<W>(from + 512 * j, n, cross, count);
+	}
 #pragma unroll 1
-		for (; at < pieces; at += blockDim.x, from += step)
-			lade_ans_count_piece<W>(from, n, plane);
-		/* Half a piece. */
-		if (W == 2 && bytes % 16 && threadIdx.x < 4)
-			lade_ans_bump(plane + 4 * (lade_ans_at)held[16 * pieces + 2 * threadIdx.x + n]);
+	for (; at < pieces; at += 32, from += 512)
+		lade_ans_count_piece<W>(from, n, cross, count);
+}
+
+/* Counts planes of the warp's share of a part. */
+template <int W>
+LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t have, uint32_t planes, uint32_t cross,
+                                       lade_ans_at count, uint32_t lane)
+{
+#pragma unroll 1
+	for (uint32_t m = planes; m; m &= m - 1) {
+		uint32_t n = (uint32_t)__ffs((int)m) - 1;
+		lade_ans_count_share<W>(held, have, n, cross, count + (lade_ans_at)(1024 * n), lane);
 	}
 }
 
-/* ---- sub-blocks ------------------------------------------------------------------------- */
-
-/*
- * Encodes a sub-block of which plane n alone is coded into the columns, for a whole warp; gives the
- * lane's halves.  A lane that needs more rows than these have has more halves than they hold.
- */
+/* Counts all planes of the parts of a chunk that are not in shared memory.  Out of line, as are all
+ * things that few chunks need. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_put_plane(uint32_t n, uint32_t bits, const lade_ans_desk &desk,
-                                        const uint8_t *src, uint32_t units, uint32_t lane)
+LADE_ANS_APART void lade_ans_count_others(lade_ans_hold h, const lade_ans_plan *p, uint32_t cross,
+                                          lade_ans_at count)
 {
-	constexpr uint32_t ROW = 128 * W;
-	lade_ans_writer me;
-	uint32_t rows = units / 32, left = rows & ~3u, next[4], first = 0;
-	const uint8_t *row = src + ROW * left;
-	if (left) {
-#pragma unroll
-		for (uint32_t j = 0; j < 4; j++)
-			next[j] = lade_ans_row_word<W>(row - ROW * (j + 1), lane + left - 1 - j, n);
-		first = next[0];
+	uint32_t lane = lade_lane(), phase = h.way.phase;
+	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
+	h.bytes = lade_shared(h.bytes);
+	for (uint32_t q = 1; q * LADE_ANS_GROUP * h.own < bytes; q++) {
+		lade_ans_hold_begin(h, *lade_shared(p), q, lane);
+		uint32_t have = lade_ans_hold_wait(h, *lade_shared(p), q, lane);
+		lade_ans_count_planes<W>(h.bytes, have, (1u << W) - 1, cross, count, lane);
 	}
-	rows += ((lane + rows) & 31) < units % 32;
-	if (!rows)
-		return 0;
-	if (rows != left)
-		first = lade_ans_row_word<W>(src + ROW * (rows - 1), lane + rows - 1, n);
-	lade_ans_at begin = desk.columns + (lade_ans_at)(4 * lane);
-	lade_ans_at end = begin + (lade_ans_at)(128 * desk.rows);
-	me.to = begin - 128;
-	me.open(lade_ans_load(desk.symbol + (lade_ans_at)(first >> 24 << 2)), 1u << bits);
-	/* What is more than fours of rows. */
-#pragma unroll 1
-	for (; rows > left; rows--)
-		lade_ans_put_one(&me, desk.symbol, end,
-		                 lade_ans_row_word<W>(src + ROW * (rows - 1), lane + rows - 1, n));
-	for (uint32_t turn = lane + left - 5; left; left -= 4, turn -= 4, row -= 4 * ROW) {
-		uint32_t word[4];
-#pragma unroll
-		for (uint32_t j = 0; j < 4; j++) {
-			word[j] = next[j];
-			if (left > 4)
-				next[j] = lade_ans_row_word<W>(row - ROW * (j + 5), turn - j, n);
-		}
-		if (bits <= 10) {
-			lade_ans_put_sixteen(&me, desk.symbol, end, word);
-			continue;
-		}
-#pragma unroll
-		for (uint32_t j = 0; j < 4; j++)
-			lade_ans_put_one(&me, desk.symbol, end, word[j]);
-	}
-	return me.close(begin, bits, desk.rows);
+	lade_ans_hold_phase(h, phase, lane);
 }
 
-/* The same of some coded planes. */
-template <int W>
-LADE_DEVICE uint32_t lade_ans_put_planes(uint32_t coded, uint32_t bits, const lade_ans_desk &desk,
-                                         const uint8_t *src, uint32_t units, uint32_t lane)
-{
-	lade_ans_writer me;
-	uint32_t rows = units / 32;
-	rows += ((lane + rows) & 31) < units % 32;
-	if (!rows)
-		return 0;
-	lade_ans_at begin = desk.columns + (lade_ans_at)(4 * lane);
-	lade_ans_at end = begin + (lade_ans_at)(128 * desk.rows);
-	lade_ans_at symbol = desk.symbol + (lade_ans_at)(1024 * ((uint32_t)__popc((int)coded) - 1));
-	const uint8_t *row = src + 128 * W * (rows - 1);
-	uint32_t turn = lane + rows - 1, next[W];
-	uint32_t byte = lade_ans_row_word<W>(row, turn, 31 - (uint32_t)__clz((int)coded)) >> 24;
-	me.to = begin - 128;
-	me.open(lade_ans_load(symbol + (lade_ans_at)(4 * byte)), 1u << bits);
-	lade_ans_unit_get<W>(row + 4 * W * (turn & 31), next);
-	for (; rows; rows--, row -= 128 * W) {
-		uint32_t plane[W];
-		lade_ans_at table = symbol;
-		lade_ans_planes_of<W>(next, plane);
-		turn--;
-		if (rows > 1)
-			lade_ans_unit_get<W>(row - 128 * W + 4 * W * (turn & 31), next);
-#pragma unroll
-		for (int n = W - 1; n >= 0; n--) {
-			if (!(coded >> n & 1))
-				continue;
-			lade_ans_put_one(&me, table, end, plane[n]);
-			table -= 1024;
-		}
-	}
-	return me.close(begin, bits, desk.rows);
-}
+/* Bytes of a warp's share that it looks at, so that the block has LADE_ANS_LOOK elements. */
+template <int W> struct lade_ans_look_of {
+	static constexpr uint32_t BYTES = W == 8 ? 1024 : 512, ALL = LADE_ANS_GROUP * BYTES / W;
+	/* The sum of c (c - 1) would be ALL (ALL - 1) / 256 for even chances, and is below 1.15 of
+	 * that where the entropy is above 7.8 bits. */
+	static constexpr uint32_t NOISE = ALL + ALL / 16 * (ALL / 16) / 1024 * 1175;
+};
 
-/* Writes a sub-block's raw planes, to words or at any address, by a whole warp. */
-template <int W, bool WORDS>
-LADE_DEVICE void lade_ans_put_raw(uint8_t *dst, uint32_t raw, const uint8_t *src, uint32_t units,
-                                  uint32_t lane)
-{
-	dst = lade_global(dst) + 4 * lane;
-	src += 4 * W * lane;
-#pragma unroll 1
-	for (uint32_t m = raw; m; m &= m - 1, dst += 4 * units) {
-		uint32_t n = (uint32_t)__ffs((int)m) - 1, u = lane, word[W];
-		const uint8_t *from = src;
-		uint8_t *to = dst;
-#pragma unroll 1
-		for (; WORDS && u + 96 < units; u += 128, from += 512 * W, to += 512) {
-#pragma unroll
-			for (int j = 0; j < 4; j++) {
-				lade_ans_unit_get<W>(from + 128 * W * j, word);
-				*(uint32_t *)(to + 128 * j) = lade_ans_plane_of<W>(word, n);
-			}
-		}
-#pragma unroll 1
-		for (; u < units; u += 32, from += 128 * W, to += 128) {
-			lade_ans_unit_get<W>(from, word);
-			if (WORDS)
-				*(uint32_t *)to = lade_ans_plane_of<W>(word, n);
-			else
-				lade_ans_put_word(to, lade_ans_plane_of<W>(word, n));
-		}
-	}
-}
-
-/*
- * Counts the planes that need not be kept as they are, by a whole block; gives these.  The last one is
- * always counted, while others are looked at: in floats it is the one that is coded.
- */
+/* Counts all planes but the last one there. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_count_wanted(const lade_ans_hold &h, const lade_ans_plan &p,
-                                           uint32_t *looked, uint32_t lane)
+LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t cross, lade_ans_at count, uint32_t lane)
 {
-	uint32_t bytes = p.size - p.tail, all = (1u << W) - 1, last = 1u << (W - 1);
-	uint32_t *counts = looked + 256 * W;
-	if (bytes <= h.size && bytes >= 8 * LADE_ANS_LOOK * W) {
-		lade_ans_look<W>(h.bytes, bytes / (4 * W), lade_ans_at_of(looked), lane);
-		lade_ans_count_planes<W>(h.bytes, bytes, last, counts);
-		__syncthreads();
-		all = lade_ans_worth<W>(looked, lane) | last;
-		if (all == last)
-			return all;
-		lade_ans_count_planes<W>(h.bytes, bytes, all & ~last, counts);
-	} else {
-		for (uint32_t at = 0; at < bytes; at += h.size) {
-			if (at)
-				lade_ans_hold_other<W>(h, p, at / h.size, lane);
-			lade_ans_count_planes<W>(h.bytes, bytes - at < h.size ? bytes - at : h.size,
-			                         all, counts);
-		}
-	}
-	__syncthreads();
-	return all;
+	constexpr uint32_t BYTES = lade_ans_look_of<W>::BYTES;
+	held += 3 * BYTES * (lade_ans_thread() / 32) % LADE_ANS_TILE + 16 * lane;
+#pragma unroll
+	for (uint32_t at = 0; at < BYTES; at += 512)
+#pragma unroll
+		for (uint32_t n = 0; n < W - 1; n++)
+			lade_ans_count_piece<W>(held + at, n, cross, count + (lade_ans_at)(1024 * n));
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/*
- * Eight warps make a plane's verdict and table, a symbol a thread.  The functions are for the whole
- * group.
- */
-struct lade_ans_group {
-	uint4 *part; /* in shared memory: two times what its warps tell each other */
-	uint32_t turn, id, warp;
+/* What warps tell each other of planes, and of numbers that they sum up; and what the lanes of a warp
+ * keep of its sub-blocks. */
+template <int W> struct lade_ans_told {
+	uint4 plane[W][LADE_ANS_GROUP];
+	uint32_t sum[2][LADE_ANS_GROUP];
+	uint8_t halves[LADE_ANS_GROUP][2][32];
 };
+#define LADE_ANS_IS_STORED 255 /* in place of halves, of which a sub-block of 16 KiB has 252 */
 
-/* What the warps have: the one of lane 31 of warp l to lane l, and zeros to lanes from 8 on. */
-LADE_DEVICE uint4 lade_ans_gathered(lade_ans_group *g, uint4 mine, uint32_t lane)
+/* The sum of a number that is below the thread's, with what all have in 'all', by a whole block.
+ * Two calls in a row use two of the sums. */
+LADE_DEVICE uint32_t lade_ans_below(uint32_t *sum, uint32_t mine, uint32_t *all, uint32_t lane)
 {
-	uint4 *part = g->part + 8 * g->turn, got = {0, 0, 0, 0};
-	g->turn ^= 1;
+	uint32_t upto = lade_warp_scan(mine, lane), warp = lade_ans_thread() / 32;
 	if (lane == 31)
-		part[g->warp] = mine;
-	lade_bar_sync(1 + g->id, 256);
-	if (lane < 8)
-		got = part[lane];
-	return got;
+		sum[warp] = upto;
+	__syncthreads();
+	uint32_t got = lane < LADE_ANS_GROUP ? sum[lane] : 0;
+	*all = lade_ans_sum(got);
+	return lade_ans_sum(lane < warp ? got : 0) + upto - mine;
 }
 
-/* The sum of a number that is below the thread's, with what all have in 'all'. */
-LADE_DEVICE uint32_t lade_ans_below(lade_ans_group *g, uint32_t mine, uint32_t *all, uint32_t lane)
+/* Counts are taken in so many, so that their sum is below 2^17. */
+LADE_DEVICE uint32_t lade_ans_shift(uint32_t total)
 {
-	uint32_t upto = lade_warp_scan(mine, lane);
-	uint4 got = lade_ans_gathered(g, {upto, 0, 0, 0}, lane);
-	*all = lade_ans_sum(got.x);
-	return lade_ans_sum(lane < g->warp ? got.x : 0) + upto - mine;
+	return total >> 16 ? 16 - (uint32_t)__clz((int)total) : 0;
 }
 
-/* The thread's count of a plane, scaled so that the sum, 'total', is below 2^17. */
-template <int W>
-LADE_DEVICE uint32_t lade_ans_count_of(lade_ans_group *g, const uint32_t *counts, uint32_t *total,
-                                       uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_scaled(uint32_t count, uint32_t shift)
 {
-	uint32_t count = 0, shift = *total >> 16 ? 16 - (uint32_t)__clz((int)*total) : 0;
-#pragma unroll
-	for (uint32_t c = 0; c < 8 / W; c++)
-		count += counts[256 * W * c + 32 * g->warp + lane];
-	if (shift) {
-		count = (count >> shift) + (count > 0);
-		lade_ans_below(g, count, total, lane);
-	}
-	return count;
+	return (count >> shift) + (shift && count);
 }
 
-LADE_DEVICE lade_ans_verdict lade_ans_judge_group(lade_ans_group *g, uint32_t count, uint32_t total,
-                                                  uint32_t lane)
+/* A warp's part of a plane's verdict; the threads have counts, which sum to about 'total'. */
+LADE_DEVICE void lade_ans_judge_part(uint4 *part, uint32_t count, uint32_t total, uint32_t lane)
 {
-	lade_ans_verdict v = {ANS_PLANE_RAW, count ? 32 * g->warp + lane : 0, 0, 0};
-	uint32_t present = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, count > 0));
+	uint32_t thread = lade_ans_thread();
+	lade_ans_verdict v = {0, count ? thread : 0, 0, 0};
 	if (count)
 		lade_ans_judge_one(count, total, lade_ans_log2(total), &v);
-	uint4 got = lade_ans_gathered(g, {lade_ans_sum(v.least), lade_ans_sum(v.extra), present,
-	                                  __reduce_max_sync(LADE_FULL, v.value)}, lane);
-	v.least = lade_ans_sum(got.x);
-	v.extra = lade_ans_sum(got.y);
-	v.value = __reduce_max_sync(LADE_FULL, got.w);
+	uint32_t present = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, count > 0));
+	uint4 mine = {lade_ans_sum(v.least), lade_ans_sum(v.extra), present,
+	              __reduce_max_sync(LADE_FULL, v.value)};
+	if (lane == 0)
+		part[thread / 32] = mine;
+}
+
+/* The verdict, of the parts of all warps. */
+LADE_DEVICE lade_ans_verdict lade_ans_judge_parts(const uint4 *part, uint32_t total, uint32_t lane)
+{
+	uint4 got = {0, 0, 0, 0};
+	if (lane < LADE_ANS_GROUP)
+		got = part[lane];
+	lade_ans_verdict v = {0, __reduce_max_sync(LADE_FULL, got.w), lade_ans_sum(got.x),
+	                      lade_ans_sum(got.y)};
 	return lade_ans_verdict_of(v, lade_ans_sum(got.z), total);
 }
 
-/* The thread's symbol's frequency, as lade_ans_normalise() makes it, and the sum of those below. */
-LADE_DEVICE uint32_t lade_ans_frequency(lade_ans_group *g, uint32_t count, uint32_t total,
-                                        uint32_t bits, uint32_t *first, uint32_t lane)
+/* The k-th coded plane's table and its description, by a whole block; gives the words of that. */
+LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, uint32_t (*sum)[LADE_ANS_GROUP],
+                                          uint32_t count, uint32_t total, uint32_t k,
+                                          const lade_ans_choice &c, uint32_t lane)
 {
-	uint32_t left = total, room = 1u << bits, all;
-	bool small = false;
-	for (bool again = true; again;) {
-		bool less = count && !small && count * room < left + left / 64;
-		uint32_t some = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, less));
-		uint4 got = lade_ans_gathered(g, {lade_ans_sum(less ? count : 0), some, 0, 0}, lane);
-		small |= less;
-		left -= lade_ans_sum(got.x);
-		some = lade_ans_sum(got.y);
-		room -= some;
-		again = some > 0;
-	}
-	/* Counts below, and small ones among them. */
-	uint32_t below = lade_ans_below(g, small ? 1u << 20 : count, &all, lane);
-	uint32_t sum = below & 0xFFFFF;
-	float scale = (float)room / (float)left;
-	uint32_t before = (uint32_t)((float)sum * scale + 0.5f);
-	*first = before + (below >> 20);
-	return small ? 1 : (uint32_t)((float)(sum + count) * scale + 0.5f) - before;
-}
-
-/* The k-th coded plane's table and its description; gives the words of that. */
-LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, lade_ans_group *g, uint32_t count,
-                                          uint32_t total, uint32_t k, const lade_ans_choice &c,
-                                          uint32_t lane)
-{
-	uint32_t s = 32 * g->warp + lane, first, all;
+	uint32_t s = lade_ans_thread(), all;
 	uint32_t *text = lade_ans_text(r, (uint32_t)__popc((int)c.coded), k);
-	uint32_t freq = lade_ans_frequency(g, count, total, c.bits, &first, lane);
-	uint32_t q = freq ? 31 - (uint32_t)__clz((int)freq) : 0;
-	((uint32_t *)(r.dynamic + 1024 * k))[s] = freq ? lade_ans_symbol(freq, first, c.bits) : 0;
+	uint32_t above = lade_ans_above(count, total, c.bits);
+	/* Counts below, of less than 2^18, and symbols, as in lade_ans_normalise(). */
+	uint32_t below = lade_ans_below(sum[0], above | (count ? 1u << 20 : 0), &all, lane);
 	if (s < 64)
 		text[s] = 0;
+	float scale = (float)((1u << c.bits) - (all >> 20)) / (float)(all & 0xFFFFF);
+	float under = (float)(below & 0xFFFFF);
+	uint32_t first = (uint32_t)(under * scale + 0.5f);
+	uint32_t freq = (uint32_t)((under + (float)above) * scale + 0.5f) - first;
+	first += below >> 20;
+	freq = count ? freq + 1 : 0;
+	uint32_t q = freq ? 31 - (uint32_t)__clz((int)freq) : 0;
+	((uint32_t *)(r.dynamic + 1024 * k))[s] = freq ? lade_ans_symbol(freq, first, c.bits) : 0;
 	/* Symbols below, and the bits of their mantissas. */
-	uint32_t below = lade_ans_below(g, freq ? q << 10 | 1 : 0, &all, lane);
+	below = lade_ans_below(sum[1], freq ? q << 10 | 1 : 0, &all, lane);
 	uint32_t there = __ballot_sync(LADE_FULL, freq > 0);
 	uint32_t begin = 8 * (32 + ((all & 1023) + 1) / 2);
 	if (lane == 0)
-		text[g->warp] = there;
+		text[s / 32] = there;
 	if (freq) {
 		lade_ans_put_bits(text, 256 + 4 * (below & 1023), q, 4);
 		lade_ans_put_bits(text, begin + (below >> 10), freq - (1u << q), q);
@@ -498,169 +360,450 @@ LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, lade_ans_gro
 	return (begin + (all >> 10) + 31) / 32;
 }
 
-/* Writes down a plane's verdict, by one lane. */
-LADE_DEVICE void lade_ans_note(const lade_ans_memory &r, uint32_t n, const lade_ans_verdict &v)
-{
-	r.facts->mode[n] = v.mode;
-	r.facts->least[n] = v.least;
-	r.facts->extra[n] = v.extra;
-	r.facts->word[n] = v.value;
-}
-
-/* The n-th bit that is set, or 32. */
-LADE_DEVICE uint32_t lade_ans_nth(uint32_t set, uint32_t n)
-{
-	for (; n; n--)
-		set &= set - 1;
-	return set ? (uint32_t)__ffs((int)set) - 1 : 32;
-}
-
 /*
  * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block, of which
- * the last warp takes the next chunk.
+ * the last thread takes the next chunk.  Gives the choice, and the words of all descriptions.  The
+ * counts are 0 before and afterwards.
  */
 template <int W>
-LADE_DEVICE void lade_ans_prepare(const lade_gpu_batch &batch, const lade_ans_memory &r,
-                                             const lade_ans_hold &h, const lade_ans_plan &p,
-                                             lade_ans_taken *next, uint4 *part, uint32_t bits)
+LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const lade_ans_memory &r,
+                                             lade_ans_hold &h, uint32_t have, uint32_t cross,
+                                             lade_ans_told<W> *told, uint32_t bits, uint32_t *words)
 {
-	uint32_t warp = threadIdx.x / 32, groups = blockDim.x / 256, lane = lade_lane(), turn = 0;
-	bool taker = threadIdx.x == blockDim.x - 1;
-	if (taker)
+	constexpr uint32_t ALL = (1u << W) - 1, LAST = 1u << (W - 1);
+	uint32_t thread = lade_ans_thread(), lane = thread & 31, warp = thread / 32;
+	const lade_ans_plan &p = lade_ans_hold_now(h).plan;
+	uint32_t turn = 0, bytes = p.size - p.tail;
+	if (thread == 32 * LADE_ANS_GROUP - 1)
 		turn = batch.next ? atomicAdd(batch.next, 1u) : batch.count;
-	uint32_t *looked = (uint32_t *)(r.dynamic + r.bytes - lade_ans_counters<W>::ALL);
-	uint32_t *counts = looked + 256 * W, wanted = lade_ans_count_wanted<W>(h, p, looked, lane);
-	lade_ans_group g = {part + 16 * (warp / 8), 0, warp / 8, warp % 8};
-	if (threadIdx.x < W && !(wanted >> threadIdx.x & 1))
-		lade_ans_note(r, threadIdx.x, {ANS_PLANE_RAW, 0, 0, 0});
-	for (uint32_t i = g.id; i < (uint32_t)__popc((int)wanted); i += groups) {
-		uint32_t n = lade_ans_nth(wanted, i), total = (p.size - p.tail) / W;
-		uint32_t count = lade_ans_count_of<W>(&g, counts + 256 * n, &total, lane);
-		lade_ans_verdict v = lade_ans_judge_group(&g, count, total, lane);
-		if (g.warp == 0 && lane == 0)
-			lade_ans_note(r, n, v);
-	}
+	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - 1024 * W);
+	lade_ans_at count = lade_ans_at_of(counts);
+	/* Whole tiles for all warps to look at. */
+	bool look = bytes <= LADE_ANS_GROUP * h.own &&
+	            bytes >= LADE_ANS_TILE * (7 * lade_ans_hold_tiles(h, p, 0) + 1);
+	uint32_t judged = look ? LAST : ALL, wanted = ALL;
+	if (look)
+		lade_ans_look<W>(h.bytes, cross, count, lane);
+	lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
+	if (bytes > LADE_ANS_GROUP * h.own)
+		lade_ans_count_others<W>(h, &p, cross, count);
 	__syncthreads();
-	lade_ans_choice c = lade_ans_choose<W>(r, bits, lane);
-	if (threadIdx.x == 0)
+	uint32_t total = bytes / W, shift = lade_ans_shift(total);
+	total >>= shift;
+	counts += thread;
+	for (;;) {
+#pragma unroll 1
+		for (uint32_t m = judged; m; m &= m - 1) {
+			uint32_t n = (uint32_t)__ffs((int)m) - 1;
+			lade_ans_judge_part(told->plane[n], lade_ans_scaled(counts[256 * n], shift),
+			                    total, lane);
+		}
+		if (look) {
+#pragma unroll
+			for (uint32_t n = 0; n < W - 1; n++) {
+				uint32_t some = counts[256 * n];
+				counts[256 * n] = 0;
+				some = lade_ans_sum(some * some);
+				if (lane == 0)
+					told->plane[n][warp].x = some;
+			}
+		}
+		__syncthreads();
+		if (!look)
+			break;
+		wanted = LAST;
+#pragma unroll
+		for (uint32_t n = 0; n < W - 1; n++) {
+			uint32_t some = lane < LADE_ANS_GROUP ? told->plane[n][lane].x : 0;
+			wanted |= (uint32_t)(lade_ans_sum(some) >= lade_ans_look_of<W>::NOISE) << n;
+		}
+		if (wanted == LAST)
+			break;
+		look = false;
+		judged = wanted & ~LAST;
+		lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
+		__syncthreads();
+	}
+	lade_ans_choice c = {0, ALL & ~wanted, bits};
+	uint32_t least = 0, extra = 0;
+	if (thread < W && !(wanted >> thread & 1))
+		r.facts->mode[thread] = ANS_PLANE_RAW, r.facts->word[thread] = 0;
+#pragma unroll 1
+	for (uint32_t m = wanted; m; m &= m - 1) {
+		uint32_t n = (uint32_t)__ffs((int)m) - 1;
+		lade_ans_verdict v = lade_ans_judge_parts(told->plane[n], total, lane);
+		c.coded |= (uint32_t)(v.mode == ANS_PLANE_CODED) << n;
+		c.raw |= (uint32_t)(v.mode == ANS_PLANE_RAW) << n;
+		least += v.least;
+		extra += v.extra;
+		if (thread == 0) {
+			r.facts->mode[n] = v.mode;
+			r.facts->word[n] = v.value;
+		}
+	}
+	c.bits = lade_ans_bits_of(bits, (uint32_t)__popc((int)c.coded), least, extra);
+	*words = 0;
+	uint32_t k = 0;
+#pragma unroll 1
+	for (uint32_t m = c.coded; m; m &= m - 1, k++) {
+		uint32_t n = (uint32_t)__ffs((int)m) - 1;
+		uint32_t some = lade_ans_table_group(r, told->sum, lade_ans_scaled(counts[256 * n], shift),
+		                                     total, k, c, lane);
+		if (thread == 0)
+			r.facts->word[n] = some;
+		*words += some;
+	}
+#pragma unroll
+	for (uint32_t n = 0; n < W; n++)
+		counts[256 * n] = 0;
+	if (thread == 0)
 		r.facts->choice = c;
-	for (uint32_t k = g.id; k < (uint32_t)__popc((int)c.coded); k += groups) {
-		uint32_t n = lade_ans_nth(c.coded, k), total = (p.size - p.tail) / W;
-		uint32_t count = lade_ans_count_of<W>(&g, counts + 256 * n, &total, lane);
-		uint32_t words = lade_ans_table_group(r, &g, count, total, k, c, lane);
-		if (g.warp == 0 && lane == 0)
-			r.facts->word[n] = words;
-	}
-	if (taker) {
+	if (thread == 32 * LADE_ANS_GROUP - 1) {
+		lade_ans_taken *next = lade_ans_hold_next(h);
 		next->i = turn;
-		lade_ans_take<W>(batch, p.block_log, next);
-		lade_stage_ahead(next->plan.src,
-		                 next->plan.size < h.size ? next->plan.size : h.size);
+		lade_ans_take<W>(batch, lade_ans_hold_now(h).plan.block_log, next);
+		lade_stage_ahead(next->plan.src, next->plan.size < LADE_ANS_GROUP * h.own
+		                                         ? next->plan.size
+		                                         : LADE_ANS_GROUP * h.own);
 	}
 	__syncthreads();
+	return c;
+}
+
+/* ---- sub-blocks ------------------------------------------------------------------------- */
+
+/*
+ * A sub-block's memory: planes that are raw, from its begin on, and at its end those that are coded,
+ * which have rows of 32 words in turn.  A row of these lies so that a lane's units are in its column.
+ */
+template <int W>
+LADE_DEVICE void lade_ans_put_row(uint8_t *to, const lade_ans_choice &c, const uint32_t *plane,
+                                  uint32_t g, uint32_t block, uint32_t lane)
+{
+	uint32_t *raw = (uint32_t *)to + 32 * g + lane;
+	uint32_t count = (uint32_t)__popc((int)c.coded);
+	uint32_t *coded = (uint32_t *)to + (W - count) * (block / 4 / W) + 32 * g * count +
+	                  ((lane - g) & 31);
+#pragma unroll
+	for (uint32_t n = 0; n < W; n++) {
+		if (c.raw >> n & 1) {
+			*raw = plane[n];
+			raw += block / 4 / W;
+		} else if (c.coded >> n & 1) {
+			*coded = plane[n];
+			coded += 32;
+		}
+	}
+}
+
+/* Puts the planes of a tile apart, by a whole warp. */
+template <int W>
+LADE_DEVICE void lade_ans_apart(uint8_t *tile, const lade_ans_choice &c, uint32_t cross, uint32_t lane)
+{
+	constexpr uint32_t ROWS = 32 / W, PLANE = LADE_ANS_TILE / W;
+	uint32_t word[32];
+	uint8_t *at = tile + 4 * lane;
+#pragma unroll
+	for (uint32_t g = 0; g < ROWS; g++) {
+		uint32_t unit[W];
+		lade_ans_unit_get<W>(tile + 128 * W * g + 4 * W * lane, unit);
+		lade_ans_planes_of<W>(unit, word + W * g, cross);
+	}
+	__syncwarp();
+	uint32_t count = (uint32_t)__popc((int)c.coded);
+	uint8_t *coded = tile + (W - count) * PLANE;
+#pragma unroll
+	for (uint32_t n = 0; n < W; n++) {
+		if (c.raw >> n & 1) {
+#pragma unroll
+			for (uint32_t g = 0; g < ROWS; g++)
+				*(uint32_t *)(at + 128 * g) = word[W * g + n];
+			at += PLANE;
+		} else if (c.coded >> n & 1) {
+			uint8_t *row = coded;
+			uint32_t mine = lade_ans_anew(4 * lane);
+#pragma unroll
+			for (uint32_t g = 0; g < ROWS; g++, row += 128 * count)
+				*(uint32_t *)(row + ((mine - 4 * g) & 124)) = word[W * g + n];
+			coded += 128;
+		}
+	}
+	__syncwarp();
+}
+
+/* The same of a sub-block of any size, from global memory at any address. */
+template <int W>
+LADE_DEVICE void lade_ans_fetch(uint8_t *to, const uint8_t *src, const lade_ans_choice &c,
+                                uint32_t cross, uint32_t block, uint32_t units, uint32_t lane)
+{
+	for (uint32_t g = 0; 32 * g < units; g++) {
+		uint32_t unit[W], plane[W], u = 32 * g + lane;
+#pragma unroll
+		for (uint32_t k = 0; k < W; k++) {
+			const uint8_t *from = src + 4 * (W * u + k);
+			unit[k] = 0;
+			if (u < units)
+				unit[k] = (uintptr_t)from & 3 ? lade_ans_word_at<false>(from)
+							      : lade_ans_word_at<true>(from);
+		}
+		lade_ans_planes_of<W>(unit, plane, cross);
+		lade_ans_put_row<W>(to, c, plane, g, block, lane);
+	}
+	__syncwarp();
+}
+
+/* The tables of words' planes, from the last one on, in turn. */
+template <bool ONE> struct lade_ans_in_turn {
+	lade_ans_at symbol;
+	uint32_t count, k;
+
+	__device__ __forceinline__ lade_ans_at next()
+	{
+		lade_ans_at at = symbol + (ONE ? 0 : (lade_ans_at)(1024 * k));
+		if (!ONE)
+			k = k ? k - 1 : count - 1;
+		return at;
+	}
+};
+
+/*
+ * Encodes a sub-block's coded planes, of which there are 'count', into the columns, for a whole warp;
+ * gives the lane's halves.  'own' is the first of the lane's words.  A lane that needs more rows than
+ * the columns have has more halves than they hold, and so has one that came to a word which had not
+ * been read.
+ */
+template <bool ONE>
+LADE_DEVICE uint32_t lade_ans_put_words(uint32_t count, uint32_t bits, const lade_ans_desk &desk,
+                                        const uint32_t *own, uint32_t units, uint32_t lane)
+{
+	lade_ans_writer me;
+	uint32_t rows = units / 32, left = rows * count & ~3u, next[4];
+	rows += ((lane + rows) & 31) < units % 32;
+	uint32_t words = rows * count;
+	if (!words)
+		return 0;
+	lade_ans_at begin = lade_ans_at_of(desk.top + lane), first = lade_ans_at_of(own);
+	lade_ans_at end = begin - (lade_ans_at)(128 * desk.rows);
+	lade_ans_in_turn<ONE> turn = {desk.symbol, count, count - 1};
+	lade_ans_at from = first + (lade_ans_at)(128 * left);
+	if (left) {
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			next[j] = lade_ans_load(from - 128 * (j + 1));
+	}
+	lade_ans_at last = first + (lade_ans_at)(128 * (words - 1));
+	me.to = begin;
+	me.open(lade_ans_load(desk.symbol + (lade_ans_at)(1024 * (count - 1)) +
+	                      (lade_ans_at)(lade_ans_load(last) >> 24 << 2)),
+	        1u << bits);
+	/* What is more than fours of words. */
+	bool over = false;
+#pragma unroll 1
+	for (; words > left; words--, last -= 128) {
+		lade_ans_put_one(&me, turn.next(), end, lade_ans_load(last));
+		over |= words > left + 1 && me.to < last - 128;
+	}
+	for (from -= 512 + 128; left; left -= 4, from -= 512) {
+		uint32_t word[4];
+		lade_ans_at symbol[4];
+#pragma unroll
+		for (int j = 0; j < 4; j++) {
+			word[j] = next[j];
+			symbol[j] = turn.next();
+			if (left > 4)
+				next[j] = lade_ans_load(from - 128 * j);
+		}
+		if (bits <= 10) {
+			lade_ans_put_sixteen(&me, symbol, end, word);
+		} else {
+#pragma unroll
+			for (int j = 0; j < 4; j++)
+				lade_ans_put_one(&me, symbol[j], end, word[j]);
+		}
+		/* The words above 'from' - 512 are read. */
+		over |= left > 8 && me.to < from - 512;
+	}
+	uint32_t halves = me.close(begin, bits, desk.rows);
+	return over ? 2 * desk.rows + 2 : halves;
 }
 
 /* ---- a chunk ---------------------------------------------------------------------------- */
 
-/* Encodes a sub-block into the columns, for a whole warp. */
-template <int W>
-LADE_DEVICE lade_ans_made lade_ans_make(const lade_ans_choice &c, const lade_ans_desk &desk,
-                                        const uint8_t *src, uint32_t units, uint32_t lane)
+/* Encodes a sub-block into the columns, for a whole warp; gives the lane's halves. */
+LADE_DEVICE uint32_t lade_ans_make(const lade_ans_choice &c, const lade_ans_desk &desk,
+                                   const uint32_t *own, uint32_t units, uint32_t lane)
 {
-	lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
-	if (c.coded & (c.coded - 1))
-		made = lade_ans_measure(
-			lade_ans_put_planes<W>(c.coded, c.bits, desk, src, units, lane));
-	else if (c.coded)
-		made = lade_ans_measure(lade_ans_put_plane<W>((uint32_t)__ffs((int)c.coded) - 1, c.bits,
-		                                              desk, src, units, lane));
-	return made;
+	uint32_t count = (uint32_t)__popc((int)c.coded);
+	return count > 1   ? lade_ans_put_words<false>(count, c.bits, desk, own, units, lane)
+	       : count > 0 ? lade_ans_put_words<true>(1, c.bits, desk, own, units, lane)
+			   : 0;
 }
 
-/* Writes it where it belongs, for a whole warp. */
-template <int W>
-LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c,
-                                    const lade_ans_made &made, const uint32_t *columns,
-                                    const uint8_t *src, uint32_t units, uint32_t lane)
+/* Writes it where it belongs, for a whole warp.  WORDS: 'dst' is aligned to 4. */
+template <int W, bool WORDS>
+LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c, const lade_ans_made &made,
+                                    const uint8_t *from, uint32_t block, uint32_t units,
+                                    uint32_t lane)
 {
-	if (c.raw && !((uintptr_t)dst & 3))
-		lade_ans_put_raw<W, true>(dst, c.raw, src, units, lane);
-	else if (c.raw)
-		lade_ans_put_raw<W, false>(dst, c.raw, src, units, lane);
+	uint32_t raw = (uint32_t)__popc((int)c.raw);
+	if (4 * W * units == block) {
+		lade_ans_put_rows<WORDS>(dst, (const uint32_t *)from, 32, raw * (block / W), lane);
+	} else {
+		for (uint32_t n = 0; n < raw; n++)
+			lade_ans_put_rows<WORDS>(dst + n * 4 * units,
+			                  (const uint32_t *)(from + n * (block / W)), 32, 4 * units,
+			                  lane);
+	}
 	if (c.coded)
-		lade_ans_put_lanes(dst + (uint32_t)__popc((int)c.raw) * 4 * units, columns, made, lane);
+		lade_ans_put_lanes<WORDS>(dst + raw * 4 * units, (const uint32_t *)(from + block) - 32, made,
+		                   lane);
+}
+
+/* Copies words from global memory, by a whole warp: few sub-blocks are stored. */
+LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t lane)
+{
+#pragma unroll 1
+	for (uint32_t at = 4 * lane; at < size; at += 128)
+		*(uint32_t *)(dst + at) = __ldg((const uint32_t *)(src + at));
 }
 
 /*
- * The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block.  'ahead': the warp
- * has begun to bring its share of the next chunk.
+ * Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0: that
+ * would pass the limit.  By a whole block.  HELD: these are tiles, all of which are in shared memory, and
+ * source and destination are aligned to 16.
  */
+template <int W, bool HELD>
+LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold &h,
+                                        const lade_ans_plan *all, lade_ans_told<W> *told,
+                                        uint32_t at)
+{
+	const lade_ans_plan &plan = HELD ? lade_ans_hold_now(h).plan : *all;
+	uint32_t warp = lade_ans_thread() / 32, lane = lade_ans_thread() & 31;
+	uint32_t block_log = HELD ? 12 : plan.block_log, block = 1u << block_log;
+	bool tiles = HELD || block == LADE_ANS_TILE;
+	bool one = tiles && plan.size - plan.tail <= LADE_ANS_GROUP * h.own;
+	/* Larger sub-blocks than tiles take the memory of several warps. */
+	uint32_t active = tiles ? LADE_ANS_GROUP : LADE_ANS_GROUP * h.own >> block_log;
+	active = active < LADE_ANS_GROUP ? active : LADE_ANS_GROUP;
+	uint8_t *own = tiles ? h.bytes : h.bytes - warp * h.own + warp * block;
+	uint32_t high = 0;
+	for (uint32_t base = 0, q = 0; base < plan.block_count; q++) {
+		uint32_t per = tiles ? lade_ans_hold_tiles(h, plan, q) : 1;
+		if (!HELD && tiles && !one) {
+			lade_ans_hold_begin(h, plan, q, lane);
+			lade_ans_hold_wait(h, plan, q, lane);
+		}
+		uint32_t i = base + per * warp, end = warp < active ? i + per : i;
+		end = end < plan.block_count ? end : plan.block_count;
+		uint32_t size = 0;
+		uint8_t *from = own, *halves = told->halves[warp][0] + lane;
+#pragma unroll 1
+		for (uint32_t b = i; b < end; b++, from += block) {
+			/* Read anew, here and below, as registers are few. */
+			const lade_ans_choice c = r.facts->choice;
+			const lade_ans_plan &p = HELD ? lade_ans_hold_now(h).plan : *all;
+			uint32_t left = p.size - p.tail - (b << block_log);
+			uint32_t units = (left < block ? left : block) / (4 * W);
+			uint32_t cross = W == 2 && p.crossed ? LADE_ANS_SIGNS : 0;
+			if (tiles)
+				lade_ans_apart<W>(from, c, cross, lane);
+			else
+				lade_ans_fetch<W>(from, p.src + ((size_t)b << block_log), c, cross,
+				                  block, units, lane);
+			/* Columns have the coded planes' rows, and three more below. */
+			uint32_t count = (uint32_t)__popc((int)c.coded), most = block / 128 - 3;
+			uint32_t rows = count * (block / W) / 128;
+			lade_ans_desk desk = {lade_ans_at_of(r.dynamic),
+			                      (const uint32_t *)(from + block) - 32,
+			                      rows < most ? rows : most};
+			const uint32_t *first =
+				(const uint32_t *)(from + (W - count) * (block / W)) + lane;
+			uint32_t some = lade_ans_make(c, desk, first, units, lane);
+			lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
+			if (count)
+				made = lade_ans_measure(some);
+			uint32_t s = lade_ans_settle<W>(desk, c, &made, units);
+			high = high < (made.most + 1) / 2 ? (made.most + 1) / 2 : high;
+			size += (s + 15) / 16;
+			halves[32 * (b - i)] = (uint8_t)(made.kind == ANS_STORED ? LADE_ANS_IS_STORED
+			                                                         : some);
+		}
+		uint32_t off = lade_ans_place(r, &at, &high, size);
+		const lade_ans_plan &same = HELD ? lade_ans_hold_now(h).plan : *all;
+		if (!lade_ans_fits(same, at))
+			return 0;
+		if (HELD || base + per * active >= same.block_count)
+			lade_ans_put_head<W>(r, same, high, at);
+		from = own;
+#pragma unroll 1
+		for (uint32_t b = i; b < end; b++, from += block) {
+			const lade_ans_choice c = r.facts->choice;
+			const lade_ans_plan &p = HELD ? lade_ans_hold_now(h).plan : *all;
+			uint32_t left = p.size - p.tail - (b << block_log);
+			uint32_t units = (left < block ? left : block) / (4 * W);
+			uint32_t some = halves[32 * (b - i)], s = 4 * units;
+			/* Measured again, which takes fewer registers than to keep it. */
+			lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
+			if (c.coded && some != LADE_ANS_IS_STORED)
+				made = lade_ans_measure(some);
+			if (some == LADE_ANS_IS_STORED)
+				made.kind = ANS_STORED, s *= W;
+			else
+				s = s * (uint32_t)__popc((int)c.raw) + made.size;
+			uint8_t *dst = lade_ans_put_entry<W>(p, b, off, made.kind, lane);
+			if (HELD && made.kind == ANS_STORED)
+				lade_ans_put_stored_words(dst, p.src + ((size_t)b << block_log), s, lane);
+			else if (made.kind == ANS_STORED)
+				lade_ans_copy(dst, p.src + ((size_t)b << block_log), s, lane);
+			else
+				lade_ans_put_block<W, HELD>(dst, c, made, from, block, units, lane);
+			if (lane < (16 - (s & 15)) % 16)
+				dst[s + lane] = 0;
+			off += (s + 15) / 16;
+		}
+		if (HELD)
+			return at;
+		base += per * active;
+		__syncthreads();
+	}
+	return at;
+}
+
+/* The same of other addresses, and of larger chunks and sub-blocks, out of line. */
+template <int W>
+LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h, const lade_ans_plan *p,
+                                            lade_ans_told<W> *told, uint32_t at)
+{
+	uint32_t phase = h.way.phase;
+	r.facts = lade_shared(r.facts);
+	at = lade_ans_put_parts<W, false>(r, h, lade_shared(p), lade_shared(told), at);
+	lade_ans_hold_phase(h, phase, lade_lane());
+	return at;
+}
+
+/* The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block. */
 template <int W>
 LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_ans_memory &r,
-                                        const lade_ans_hold &h, const lade_ans_plan &p,
-                                        lade_ans_taken *next, uint4 *part, uint32_t bits,
-                                        bool *ahead)
+                                        lade_ans_hold &h, uint32_t have, uint32_t cross,
+                                        lade_ans_told<W> *told, uint32_t bits)
 {
-	uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = lade_lane();
-	lade_ans_prepare<W>(batch, r, h, p, next, part, bits);
-	const lade_ans_choice &c = r.facts->choice;
+	uint32_t words;
+	const lade_ans_choice c = lade_ans_prepare<W>(batch, r, h, have, cross, told, bits, &words);
+	const lade_ans_plan &p = lade_ans_hold_now(h).plan;
 	if (!c.coded && !c.raw) {
 		uint32_t size = lade_ans_put_constant<W>(r, p);
 		if (size)
 			return size;
 	}
-	uint32_t at = lade_ans_body<W>(r, p, lane);
+	uint32_t at = (lade_ans_tables<W>(p) + 4 * words + 15) / 16;
 	if (c.raw == (1u << W) - 1 || !lade_ans_fits(p, at))
 		return 0;
-	/* Columns for symbols of 8 bits, and one row more: what needs more of these is stored in the
-	 * end.  Not so where other coded planes take less: a quarter more. */
-	uint32_t block = 1u << p.block_log, coded = (uint32_t)__popc((int)c.coded);
-	uint32_t rows = coded * (block / W) / 128, active = warps, per = h.size >> p.block_log;
-	rows += coded > 1 ? rows / 4 + 2 : 1;
-	uint8_t *own = r.dynamic + 1280 * coded + warp * 128 * (rows + 4) + 128;
-	if (active * 128 * (rows + 4) > r.bytes - 1280 * coded)
-		active = (r.bytes - 1280 * coded) / (128 * (rows + 4));
-	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), lade_ans_at_of(own), rows};
-	for (uint32_t base = 0, held = 0; base < p.block_count;) {
-		uint32_t end = held + per < p.block_count ? held + per : p.block_count;
-		if (base == held && p.block_count > per)
-			lade_ans_hold_other<W>(h, p, held / per, lane);
-		uint32_t i = base + warp, units = 0, size = 0;
-		bool has = warp < active && i < end;
-		const uint8_t *src = h.bytes + ((i - held) << p.block_log);
-		lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
-		if (has) {
-			uint32_t left = p.size - p.tail - (i << p.block_log);
-			units = (left < block ? left : block) / (4 * W);
-			made = lade_ans_make<W>(c, desk, src, units, lane);
-			size = lade_ans_settle<W>(r, desk, c, &made, units, lane);
-		}
-		uint32_t off = lade_ans_place(r, &at, size);
-		if (!lade_ans_fits(p, at))
-			return 0;
-		if (has) {
-			uint8_t *dst = lade_ans_put_entry<W>(p, i, off, made.kind, lane);
-			if (made.kind == ANS_STORED)
-				lade_ans_copy(dst, p.src + ((size_t)i << p.block_log), size, lane);
-			else
-				lade_ans_put_block<W>(dst, c, made, (const uint32_t *)own, src, units,
-				                      lane);
-			if (lane < (16 - (size & 15)) % 16)
-				dst[size + lane] = 0;
-		}
-		base += active;
-		if (base >= end)
-			base = held = end;
-		if (active == warps && per == warps && p.block_count <= per) {
-			/* Nobody else reads the warp's part. */
-			lade_ans_hold_begin<W>(h, next->plan, 0, lane);
-			*ahead = true;
-		} else {
-			__syncthreads();
-		}
-	}
-	lade_ans_put_head<W>(r, p, at);
-	return 16 * at + p.tail;
+	if (p.block_log == 12 && p.size - p.tail <= LADE_ANS_GROUP * h.own &&
+	    !(((uintptr_t)p.src | (uintptr_t)p.dst) & 15))
+		at = lade_ans_put_parts<W, true>(r, h, nullptr, told, at);
+	else
+		at = lade_ans_put_others<W>(r, h, &p, told, at);
+	return at ? 16 * at + lade_ans_hold_now(h).plan.tail : 0;
 }
 
 /* The kernels' body, for elements of W bytes; 'signs': of bfloat16, which is crossed where these vary. */
@@ -670,51 +813,44 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 {
 	LADE_SHARED(lade_ans_taken, taken, [2]);
 	LADE_SHARED(lade_ans_facts, facts);
-	LADE_SHARED(unsigned long long, barrier, [LADE_ANS_WARPS]);
-	LADE_SHARED(uint4, part, [32]);
+	LADE_SHARED(unsigned long long, barrier, [LADE_ANS_GROUP]);
+	LADE_SHARED(lade_ans_told<W>, told);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	constexpr uint32_t COUNTS = lade_ans_counters<W>::ALL;
-	uint32_t lane = lade_lane();
-	lade_stager way;
-	lade_stage_open(&way, &barrier[threadIdx.x / 32], lane);
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32, own = hold / LADE_ANS_GROUP;
 	lade_ans_memory r = {(uint8_t *)dynamic + hold, bytes - hold, &facts};
-	lade_ans_hold h = {(uint8_t *)dynamic, hold, &way};
-	bool ahead = false;
+	lade_ans_hold h = {(uint8_t *)dynamic + own * warp, own, {nullptr, 0}, taken};
+	lade_stage_open(&h.way, &barrier[warp], lane);
 	if (threadIdx.x == 0) {
 		taken[0].i = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
 		lade_ans_take<W>(batch, block_log, &taken[0]);
 	}
+	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - 1024 * W);
+#pragma unroll
+	for (uint32_t n = 0; n < W; n++)
+		counts[256 * n + threadIdx.x] = 0;
 	__syncthreads();
-	for (uint32_t k = 0;; k ^= 1) {
-		const lade_ans_taken &t = taken[k];
-		if (t.i >= batch.count)
-			return;
-		if (!ahead)
-			lade_ans_hold_begin<W>(h, t.plan, 0, lane);
-		ahead = false;
-		if (threadIdx.x == 0)
-			facts.rows = 0;
-		uint4 *counts = (uint4 *)(r.dynamic + r.bytes - COUNTS);
-		for (uint32_t i = threadIdx.x; i < COUNTS / 16; i += blockDim.x)
-			counts[i] = {0, 0, 0, 0};
-		lade_stage_wait<0>(&way);
-		if (W != 2 || !signs) {
-			__syncthreads();
-		} else if (lade_ans_hold_signs(h, t.plan, lane)) {
-			lade_ans_hold_cross(h, t.plan, 0, lane);
-			if (threadIdx.x == 0)
-				taken[k].plan.crossed = true;
-			__syncthreads();
-		}
-		uint32_t done = 0;
+	while (lade_ans_hold_next(h)->i < batch.count) {
+		/* Nobody else touches the warp's memory now. */
+		lane = lade_ans_thread() & 31;
+		lade_ans_hold_begin(h, lade_ans_hold_next(h)->plan, 0, lane);
+		bool negative = W == 2 && signs && lade_ans_hold_sign(h, lade_ans_hold_next(h)->plan, lane);
+		uint32_t done = 0, have = lade_ans_hold_wait(h, lade_ans_hold_next(h)->plan, 0, lane);
+		uint32_t cross = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, negative));
+		const lade_ans_taken &t = lade_ans_hold_now(h);
+		cross = cross >= 8 && cross <= 24 ? LADE_ANS_SIGNS : 0;
+		if (W == 2 && cross && threadIdx.x == 0)
+			h.taken[h.way.phase ^ 1].plan.crossed = true;
 		if (t.status == LADE_GPU_OK && t.plan.block_count) {
-			done = lade_ans_put_coded<W>(batch, r, h, t.plan, &taken[k ^ 1], part, bits,
-			                             &ahead);
-		} else if (threadIdx.x == 0) {
-			taken[k ^ 1].i = batch.next ? atomicAdd(batch.next, 1u) : batch.count;
-			lade_ans_take<W>(batch, block_log, &taken[k ^ 1]);
+			done = lade_ans_put_coded<W>(batch, r, h, have, cross, &told, bits);
+		} else {
+			if (threadIdx.x == 0) {
+				lade_ans_taken *next = lade_ans_hold_next(h);
+				next->i = batch.next ? atomicAdd(batch.next, 1u) : batch.count;
+				lade_ans_take<W>(batch, block_log, next);
+			}
+			__syncthreads();
 		}
-		lade_ans_finish<W>(batch, t, done);
+		lade_ans_finish<W>(batch, lade_ans_hold_now(h), done);
 	}
 }
 

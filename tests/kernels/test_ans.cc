@@ -214,10 +214,9 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 	                        (uint32_t)n};
 	emu_config config = {.kernel = "ans_encode"};
 	config.grid = grid ? grid : (uint32_t)n;
-	uint32_t threads = block_log > 13 ? 256 : (width > 1 ? 256u : 128u) << seed % (width > 1 ? 2 : 3);
-	uint32_t hold = block_log > 13 ? 16384 : threads < 256 ? 16384 : 32768;
-	config.block = threads;
-	config.shared = 77824;
+	uint32_t hold = 32768 << seed % 2, shared = width > 1 ? hold + 2304 * width : 77824;
+	config.block = width > 1 || block_log > 13 ? 256 : 128u << seed % 3;
+	config.shared = shared;
 	config.resident = 2;
 	config.seed = seed;
 	emu_result ran = emu_launch(config, [&] {
@@ -225,9 +224,9 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 			      : width == 4 ? lade_ans_encode_4
 					   : lade_ans_encode_8;
 		if (width == 2)
-			lade_ans_encode_2(batch, block_log, bits, 77824, hold, signs);
+			lade_ans_encode_2(batch, block_log, bits, shared, hold, signs);
 		else
-			kernel(batch, block_log, bits, 77824, hold);
+			kernel(batch, block_log, bits, shared, hold);
 	});
 	if (!ran.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);

@@ -23,10 +23,11 @@ static const struct shape {
 	unsigned threads, shared;
 } encode_shape[] = {{128, 27136}, {256, 55296}, {512, 110592}};
 
-/* And for wide elements, with so much of that for the chunk: two of these fill an H200's
- * multiprocessor. */
-static const struct shape encode_wide_shape = {512, 114688};
+/* And for wide elements, with so much for the chunk and so much for tables: three of these fill an
+ * H200's multiprocessor, or two for elements of 8 bytes. */
+#define THREADS_WIDE 256
 #define HOLD 65536
+#define SHARED_TABLES(width) (2304 * (unsigned)(width))
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
 #define WIDE_AN_SM 2
@@ -98,7 +99,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
 	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
 	bool many = items > 8 * sms && block_log <= 13;
-	struct shape shape = width > 1 ? encode_wide_shape : encode_shape[few ? 2 : many ? 0 : 1];
+	struct shape shape = encode_shape[few ? 2 : many ? 0 : 1];
+	if (width > 1)
+		shape = (struct shape){THREADS_WIDE, HOLD + SHARED_TABLES(width)};
 	uint32_t bytes = shape.shared, hold = HOLD, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
 	/* Only the kernel for halves takes the last one. */
 	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold, &signs};
