@@ -12,10 +12,11 @@ typedef struct wide_reader {
 	__m512i state, left, last;
 } wide_reader;
 
-/* 32 halves of strings.  The rows of all halves have room, and 11 before them can be read. */
+/* 32 halves of strings; where these rows lie in the room for strings: at its end, so that 19 before
+ * them can be read. */
 #define ROW_SIZE 64
-_Static_assert(2 * ANS_ROWS_MAX * ROW_SIZE <= ANS_LANES * ANS_PITCH && 11 * ROW_SIZE <= ANS_SLACK,
-               "rows lie where strings do");
+#define ROWS_AT (ANS_LANES * ANS_PITCH - 2 * ANS_ROWS_MAX * ROW_SIZE)
+_Static_assert(ANS_SLACK + ROWS_AT >= 19 * ROW_SIZE && ROWS_AT % ROW_SIZE == 0, "room for rows");
 
 /* Of numbers above 0. */
 INLINE __m512i leading_zeros(__m512i v)
@@ -124,14 +125,14 @@ INLINE void numbers_of(const uint16_t number[256], unsigned size_log, const __m5
 INLINE void near_halves(const uint8_t *rows, int top, unsigned spread, __m512i below,
                         __m512i half[4])
 {
-	__m512i v[11];
-#pragma GCC unroll 11
+	__m512i v[19];
+#pragma GCC unroll 19
 	for (unsigned k = 0; k < spread + 3; k++)
 		v[k] = _mm512_load_si512(rows + (top - 1 - (int)k) * ROW_SIZE);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
 	for (unsigned step = spread / 2; step > 0; step /= 2) {
 		__mmask32 far = _mm512_test_epi16_mask(below, _mm512_set1_epi16((short)step));
-#pragma GCC unroll 7
+#pragma GCC unroll 11
 		for (unsigned k = 0; k < step + 3; k++)
 			v[k] = _mm512_mask_blend_epi16(far, v[k], v[k + step]);
 	}
@@ -140,15 +141,24 @@ INLINE void near_halves(const uint8_t *rows, int top, unsigned spread, __m512i b
 		half[k] = v[k];
 }
 
-/* The same of lanes that are anywhere.  What is below the rows does not count. */
-static TARGET __attribute__((noinline)) void
-far_halves(const uint8_t *rows, const int16_t t[ANS_LANES], uint16_t half[4][ANS_LANES])
+/* The same of lanes that are anywhere, those in 16 rows at a time.  'top' is not below 0; of lanes
+ * whose t is, nothing counts. */
+static TARGET __attribute__((noinline)) void far_halves(const uint8_t *rows, int top,
+                                                        const __m512i *all, __m512i half[4])
 {
-	for (int k = 0; k < 4; k++) {
-		for (int l = 0; l < ANS_LANES; l++) {
-			int row = t[l] - 1 - k;
-			memcpy(&half[k][l], rows + (row < 0 ? -1 : row) * ROW_SIZE + 2 * l, 2);
-		}
+	__m512i below = _mm512_min_epu16(*all, _mm512_set1_epi16((short)top));
+	__m512i group = _mm512_srli_epi16(below, 4);
+	__mmask32 left = UINT32_MAX;
+	for (int g = 0; left; g++) {
+		__mmask32 here = _mm512_cmpeq_epi16_mask(group, _mm512_set1_epi16((short)g));
+		__m512i found[4];
+		if (!here)
+			continue;
+		near_halves(rows, top - 16 * g, 16, below, found);
+#pragma GCC unroll 4
+		for (unsigned k = 0; k < 4; k++)
+			half[k] = _mm512_mask_mov_epi16(half[k], here, found[k]);
+		left &= ~here;
 	}
 }
 
@@ -176,13 +186,11 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *rows, __m512i windo
 	} else if (!_mm512_cmpgt_epu16_mask(below, _mm512_set1_epi16(7))) {
 		near_halves(rows, top, 8, below, window);
 	} else {
-		int16_t own[ANS_LANES];
-		_Alignas(64) uint16_t half[4][ANS_LANES];
-		_mm512_storeu_si512(own, t);
-		far_halves(rows, own, half);
+		__m512i half[4];
+		far_halves(rows, top, &below, half);
 #pragma GCC unroll 4
 		for (unsigned k = 0; k < 4; k++)
-			window[k] = _mm512_load_si512(half[k]);
+			window[k] = half[k];
 	}
 	/* The first half's bits that are read already. */
 	__m512i over = _mm512_and_si512(_mm512_sub_epi16(_mm512_setzero_si512(), r->left),
@@ -239,7 +247,7 @@ INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 	__m512i window[ANS_SIDE][4], rank[ANS_UNIT][ANS_SIDE];
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < count; i++)
-		wide_window(&r[i], lanes[i].strings, window[i]);
+		wide_window(&r[i], lanes[i].strings + ROWS_AT, window[i]);
 #pragma GCC unroll 4
 	for (unsigned k = 0; k < ANS_UNIT; k++) {
 		__m512i adds[ANS_SIDE];
@@ -345,7 +353,7 @@ INLINE bool wide_open(wide_reader *r, const lade__ans_lanes *lanes)
 	                             _mm512_cvtepi32_epi16(high), 1);
 	if (_mm512_test_epi16_mask(r->left, r->left) != has)
 		return false;
-	wide_window(r, lanes->strings, window);
+	wide_window(r, lanes->strings + ROWS_AT, window);
 	/* The state's leading 1 is the first bit that is not 0, and lies in the first half. */
 	fine = _mm512_test_epi16_mask(window[0], window[0]);
 	__m512i zeros = leading_zeros(window[0]);

@@ -80,7 +80,7 @@ static TARGET void gather(uint8_t *strings, const uint8_t *words, const unsigned
 			from = aside;
 		}
 		__m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + 64);
-		uint8_t *to = strings + 128 * (size_t)r;
+		uint8_t *to = strings + ROWS_AT + 128 * (size_t)r;
 		_mm512_store_si512(to, _mm512_permutex2var_epi16(a, even, b));
 		_mm512_store_si512(to + 64, _mm512_permutex2var_epi16(a, odd, b));
 	}
