@@ -141,27 +141,6 @@ INLINE void near_halves(const uint8_t *rows, int top, unsigned spread, __m512i b
 		half[k] = v[k];
 }
 
-/* The same of lanes that are anywhere, those in 16 rows at a time.  'top' is not below 0; of lanes
- * whose t is, nothing counts. */
-static TARGET __attribute__((noinline)) void far_halves(const uint8_t *rows, int top,
-                                                        const __m512i *all, __m512i half[4])
-{
-	__m512i below = _mm512_min_epu16(*all, _mm512_set1_epi16((short)top));
-	__m512i group = _mm512_srli_epi16(below, 4);
-	__mmask32 left = UINT32_MAX;
-	for (int g = 0; left; g++) {
-		__mmask32 here = _mm512_cmpeq_epi16_mask(group, _mm512_set1_epi16((short)g));
-		__m512i found[4];
-		if (!here)
-			continue;
-		near_halves(rows, top - 16 * g, 16, below, found);
-#pragma GCC unroll 4
-		for (unsigned k = 0; k < 4; k++)
-			half[k] = _mm512_mask_mov_epi16(half[k], here, found[k]);
-		left &= ~here;
-	}
-}
-
 /* The highest of 32 numbers, or 0. */
 INLINE int highest_of(__m512i v)
 {
@@ -173,6 +152,25 @@ INLINE int highest_of(__m512i v)
 	few = _mm_minpos_epu16(_mm_subs_epu16(_mm_set1_epi16(INT16_MAX),
 	                                      _mm_max_epi16(few, _mm_setzero_si128())));
 	return INT16_MAX - _mm_extract_epi16(few, 0);
+}
+
+/* The same of lanes that are anywhere: of the highest ones, and those within 16 rows below them;
+ * then of the highest of the others.  Below the rows nothing counts. */
+static TARGET __attribute__((noinline)) void far_halves(const uint8_t *rows, const __m512i *all,
+                                                        __m512i half[4])
+{
+	__m512i t = _mm512_max_epi16(*all, _mm512_setzero_si512());
+	for (__mmask32 left = UINT32_MAX; left;) {
+		int top = highest_of(_mm512_maskz_mov_epi16(left, t));
+		__m512i below = _mm512_sub_epi16(_mm512_set1_epi16((short)top), t), found[4];
+		__mmask32 here =
+			_mm512_mask_cmplt_epu16_mask(left, below, _mm512_set1_epi16(16));
+		near_halves(rows, top, 16, below, found);
+#pragma GCC unroll 4
+		for (unsigned k = 0; k < 4; k++)
+			half[k] = _mm512_mask_mov_epi16(half[k], here, found[k]);
+		left &= ~here;
+	}
 }
 
 /* The next 48 bits of each lane, and some: 16 a vector, of which the highest come first. */
@@ -187,7 +185,7 @@ INLINE void wide_window(const wide_reader *r, const uint8_t *rows, __m512i windo
 		near_halves(rows, top, 8, below, window);
 	} else {
 		__m512i half[4];
-		far_halves(rows, top, &below, half);
+		far_halves(rows, &t, half);
 #pragma GCC unroll 4
 		for (unsigned k = 0; k < 4; k++)
 			window[k] = half[k];
