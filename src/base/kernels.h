@@ -74,8 +74,8 @@
 	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 65920) \
 	X(CASCADED_SIZE, cascaded_decode, lade_cascaded_size, 0) \
 	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0) \
-	X(BITCOMP_DECODE, bitcomp_decode, lade_bitcomp_decode, 67904) \
-	X(BITCOMP_DECODE_FEW, bitcomp_decode, lade_bitcomp_decode_few, 135552) \
+	X(BITCOMP_DECODE, bitcomp_decode, lade_bitcomp_decode, 76224) \
+	X(BITCOMP_DECODE_FEW, bitcomp_decode, lade_bitcomp_decode_few, 152192) \
 	X(BITCOMP_SIZE, bitcomp_decode, lade_bitcomp_size, 0) \
 	X(BITCOMP_ENCODE, bitcomp_encode, lade_bitcomp_encode, 76544)
 

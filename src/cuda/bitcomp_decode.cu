@@ -3,22 +3,28 @@
  *
  * A warp brings its sub-block to shared memory with one copy, checks it as a whole, and makes 512
  * bytes a step: a lane takes 16 bytes of elements from at most five words of bits that lie
- * together, and stores them at once.  Where units have widths of their own, a scan over the lanes
- * says where a lane's bits begin; with delta another one gives the sums so far.
+ * together, and stores them at once.  Where units have widths of their own, the check leaves a table of
+ * where their bits begin; with delta a scan over the lanes gives the sums so far.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cuda/bitcomp.cuh"
 
+/* What a warp looks up: the dictionary, and where units' bits begin (512 units, and the end). */
+struct __align__(16) lade_bitcomp_tables {
+	uint32_t dict[64];
+	uint16_t places[520];
+};
+
 /* Shared memory of a block: of each warp a sub-block, and zeros that lanes load behind it, or the whole
- * of a chunk; dictionaries. */
+ * of a chunk. */
 #define LADE_BITCOMP_STAGE (LADE_BITCOMP_BLOCK / 16 + 2)
 struct lade_bitcomp_rooms {
 	uint4 units[LADE_BITCOMP_WARPS][LADE_BITCOMP_STAGE];
-	uint32_t dict[LADE_BITCOMP_WARPS][64];
+	lade_bitcomp_tables tables[LADE_BITCOMP_WARPS];
 	unsigned long long barrier[LADE_BITCOMP_WARPS];
 };
-static_assert(sizeof(lade_bitcomp_rooms) == 67904, "bitcomp/gpu.c and kernels.h have this number");
+static_assert(sizeof(lade_bitcomp_rooms) == 76224, "bitcomp/gpu.c and kernels.h have this number");
 
 /* The most bytes of a chunk that is asked for before its turn. */
 #define LADE_BITCOMP_AHEAD (1u << 14)
@@ -81,16 +87,65 @@ LADE_DEVICE void lade_bitcomp_await_own(const lade_bitcomp_pieces &pieces, uint3
 		lade_stage_wait<0>(&stager);
 }
 
+/* The widths of eight units by their codes: in bytes, of the even ones and of the odd ones. */
+LADE_DEVICE uint2 lade_bitcomp_widths(uint32_t codes, uint32_t width, uint32_t step)
+{
+	const uint32_t ONES = 0x01010101;
+	uint32_t w[2];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t c = codes >> 4 * k & 15 * ONES;
+		/* A byte is at least 128 where the width is not below 0, at most 128 + 64. */
+		uint32_t all = (128 + width) * ONES - (c << step);
+		w[k] = all & (all >> 7 & ~((c + ONES) >> 4) & ONES) * 127;
+	}
+	return make_uint2(w[0], w[1]);
+}
+
+/* Fills 'places' of 'units' units, of which the first one's bits begin at 'at'; gives where the last one's
+ * end.  'p' has what all widths are made of. */
+template <int LOG>
+LADE_DEVICE uint32_t lade_bitcomp_places(const uint32_t *codes, const lade_packed &p, uint32_t at,
+                                         uint32_t units, uint16_t *places, uint32_t lane)
+{
+	uint32_t i = lane;
+	/* A lane has eight units, whose places are 16 bytes; those behind the last one have no bits. */
+#pragma unroll 1
+	for (; 8 * (i - lane) < units; i += 32) {
+		uint32_t have = units - min(8 * i, units);
+		uint32_t word = have ? codes[i] : LADE_FULL;
+		word |= have < 8 ? LADE_FULL << 4 * have : 0;
+		uint2 w = lade_bitcomp_widths(word, p.width, p.step);
+		if (LOG == 0)
+			w = make_uint2(2 * w.x, 2 * w.y);
+		/* Two units each; the first two and the last two of these. */
+		uint32_t two = w.x + w.y, four = (two & 0x00FF00FF) + __byte_perm(two, 0, 0x4341);
+		uint32_t mine = (four & 0xFFFF) + (four >> 16), end = lade_warp_scan(mine, lane);
+		uint32_t b0 = (at + end - mine) * 0x00010001, b1 = b0 + __byte_perm(two, 0, 0x4040);
+		uint32_t b2 = b0 + __byte_perm(four, 0, 0x1010);
+		uint32_t b3 = b2 + __byte_perm(two, 0, 0x4242);
+		((uint4 *)places)[i] = make_uint4(b0 + __byte_perm(w.x, 0, 0x4044),
+		                                  b1 + __byte_perm(w.x, 0, 0x4144),
+		                                  b2 + __byte_perm(w.x, 0, 0x4244),
+		                                  b3 + __byte_perm(w.x, 0, 0x4344));
+		at += __shfl_sync(LADE_FULL, end, 31);
+	}
+	if (lane == 0)
+		places[8 * i] = (uint16_t)at;
+	__syncwarp();
+	return at;
+}
+
 /* Checks a sub-block of 'size' bytes with 'units' units (section 4); all lanes give the same.  The
  * plan is of what is behind the first 'skip' units, a multiple of 8, but for the base. */
 template <int LOG>
 LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t units, uint32_t skip,
-                                    uint32_t lane, lade_packed *p)
+                                    uint16_t *places, uint32_t lane, lade_packed *p)
 {
 	if (size < LADE_BITCOMP_HEADER)
 		return false;
 	uint4 a = *(const uint4 *)s;
-	uint32_t at = LADE_BITCOMP_HEADER, sum = 0, before = 0;
+	uint32_t at = LADE_BITCOMP_HEADER;
 	p->mode = a.x & 0xFF;
 	p->width = a.x >> 8 & 0xFF;
 	p->words = (a.x >> 16 & 0xFF) + 1;
@@ -114,31 +169,16 @@ LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t un
 	p->dict = at;
 	if (p->mode & LADE_BITCOMP_DICT)
 		at += lade_bitcomp_up(p->words);
-	p->codes = at;
-	if (p->mode & LADE_BITCOMP_WIDTHS) {
-		at += lade_bitcomp_up((units + 1) / 2);
-		if (size < at)
-			return false;
-		const uint32_t *codes = (const uint32_t *)(s + p->codes);
-		for (uint32_t i = lane; 8 * i < units; i += 32) {
-			uint32_t word = codes[i], sum_before = sum;
-#pragma unroll
-			for (uint32_t k = 0; k < 8; k++) {
-				uint32_t w =
-					lade_packed_width(p->width, word >> 4 * k & 15, p->step);
-				sum += 8 * i + k < units ? w : 0;
-			}
-			before += 8 * i < skip ? sum - sum_before : 0;
-		}
-		sum = __reduce_add_sync(LADE_FULL, sum);
-		before = skip ? __reduce_add_sync(LADE_FULL, before) : 0;
-	} else {
-		sum = p->width * units;
-		before = p->width * skip;
-	}
-	p->codes += skip / 2;
-	p->payload = at + (LOG == 0 ? 2 * before : before);
-	return at + lade_bitcomp_up(LOG == 0 ? 2 * sum : sum) == size;
+	p->places = places + skip;
+	p->payload = at + ((p->width * skip) << (LOG == 0));
+	if (!(p->mode & LADE_BITCOMP_WIDTHS))
+		return at + lade_bitcomp_up((p->width * units) << (LOG == 0)) == size;
+	const uint32_t *codes = (const uint32_t *)(s + at);
+	at += lade_bitcomp_up((units + 1) / 2);
+	if (size < at)
+		return false;
+	uint32_t end = lade_bitcomp_places<LOG>(codes, *p, at, units, places, lane);
+	return at + lade_bitcomp_up(end - at) == size;
 }
 
 /* The dictionary of a sub-block that was checked; what it has no word for is 0. */
@@ -258,19 +298,19 @@ static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint
 /* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of its
  * own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
 template <int LOG>
-static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units, uint32_t *words,
-                                                       uint8_t *dst, uint32_t size, uint32_t len,
-                                                       uint32_t lane)
+static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units,
+                                                       lade_bitcomp_tables *tables, uint8_t *dst,
+                                                       uint32_t size, uint32_t len, uint32_t lane)
 {
 	constexpr uint32_t EACH = lade_packed_place<LOG, 2>::EACH;
 	const uint32_t *s = (const uint32_t *)lade_shared(units);
-	uint32_t *dict = lade_shared(words);
+	uint32_t *dict = lade_shared(tables)->dict;
 	lade_packed p;
 	if (LOG && s[0] & LADE_BITCOMP_MASK)
-		return lade_bitcomp_masked<LOG ? LOG : 1>(units, words, dst, size, len, 0, len,
+		return lade_bitcomp_masked<LOG ? LOG : 1>(units, dict, dst, size, len, 0, len,
 		                                          lane);
-	if (!lade_bitcomp_check<LOG>((const uint8_t *)s, size, (len + EACH - 1) / EACH, 0, lane,
-	                             &p))
+	if (!lade_bitcomp_check<LOG>((const uint8_t *)s, size, (len + EACH - 1) / EACH, 0,
+	                             lade_shared(tables)->places, lane, &p))
 		return false;
 	if (p.mode & LADE_BITCOMP_WIDTHS)
 		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(s, dict, p, dst, len, lane);
@@ -346,7 +386,7 @@ LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
 		lade_stage_out(to, units, len, lane);
 		return true;
 	}
-#define LADE_ONE(LOG) lade_bitcomp_block<LOG>(units, rooms->dict[warp], to, part, len, lane)
+#define LADE_ONE(LOG) lade_bitcomp_block<LOG>(units, &rooms->tables[warp], to, part, len, lane)
 	return h.log == 0   ? LADE_ONE(0)
 	       : h.log == 1 ? LADE_ONE(1)
 	       : h.log == 2 ? LADE_ONE(2)
@@ -510,7 +550,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 struct lade_bitcomp_hall {
 	uint4 window[LADE_BITCOMP_WARPS * LADE_BITCOMP_STAGE];
 	uint4 sums[LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK / 16];
-	uint32_t dict[LADE_BITCOMP_CROWD][64];
+	lade_bitcomp_tables tables[LADE_BITCOMP_CROWD];
 	unsigned long long barrier[LADE_BITCOMP_CROWD];
 };
 
@@ -563,12 +603,13 @@ LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, 
 	const uint32_t *s = (const uint32_t *)units;
 	uint32_t part = warp % LADE_BITCOMP_PARTS, turn = warp / LADE_BITCOMP_PARTS;
 	uint32_t left = len > part * PART ? min(len - part * PART, PART) : 0;
+	lade_bitcomp_tables *tables = &hall->tables[warp];
 	lade_packed p;
 	if (LOG && s[0] & LADE_BITCOMP_MASK)
-		return lade_bitcomp_masked<LOG ? LOG : 1>(units, hall->dict[warp], to, size, len,
+		return lade_bitcomp_masked<LOG ? LOG : 1>(units, tables->dict, to, size, len,
 		                                          part * PART, part * PART + left, lane);
 	if (!lade_bitcomp_check<LOG>((const uint8_t *)s, size, (len + EACH - 1) / EACH,
-	                             part * PART / EACH, lane, &p))
+	                             part * PART / EACH, tables->places, lane, &p))
 		return false;
 	uint8_t *mine = to + part * PART;
 	if (p.mode & LADE_BITCOMP_DELTA) {
@@ -583,9 +624,9 @@ LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, 
 		if (left)
 			lade_bitcomp_add<LOG>(sums, part, mine, left, lane);
 	} else if (p.mode & LADE_BITCOMP_WIDTHS) {
-		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(s, hall->dict[warp], p, mine, left, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_UNITS>(s, tables->dict, p, mine, left, lane);
 	} else {
-		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(s, hall->dict[warp], p, mine, left, lane);
+		lade_bitcomp_any<LOG, LADE_PACKED_ONE>(s, tables->dict, p, mine, left, lane);
 	}
 	return true;
 }
@@ -687,7 +728,7 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 		lade_chunk_put(batch, i, status, status == LADE_GPU_OK ? size : 0);
 }
 
-static_assert(sizeof(lade_bitcomp_hall) == 135552, "bitcomp/gpu.c and kernels.h have this number");
+static_assert(sizeof(lade_bitcomp_hall) == 152192, "bitcomp/gpu.c and kernels.h have this number");
 
 /*
  * Map: a block is 512 threads, 16 warps, and has a chunk; two warps have a sub-block, and take more in

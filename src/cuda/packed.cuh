@@ -4,8 +4,8 @@
  *
  * A warp makes groups of 512 bytes: a lane takes 16 bytes of elements from at most five words of bits
  * that lie together, and stores them at once.  Where units have widths of their own (sections 2 and 3
- * of docs/format/bitcomp.md, whose terms are used here), a scan over the lanes says where a lane's
- * bits begin; with delta another one gives the sums so far.
+ * of docs/format/bitcomp.md, whose terms are used here), a table says where a lane's bits begin; with
+ * delta a scan over the lanes gives the sums so far.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -191,18 +191,13 @@ static __device__ __noinline__ void lade_packed_copy(uint8_t *to, const uint8_t 
 enum lade_packed_widths { LADE_PACKED_ONE, LADE_PACKED_UNITS, LADE_PACKED_PARTS };
 
 /* Packed elements in shared memory, aligned to 16 bytes; places are in bytes from its begin.  'words'
- * is of the dictionary. */
+ * is of the dictionary; 'places' says where each unit's bits begin, and where the last one's end, for
+ * LADE_PACKED_UNITS: as many units as whole steps have, those that are not there with no bits. */
 struct lade_packed {
-	uint32_t mode, width, step, codes, payload, dict, words;
+	uint32_t mode, width, step, payload, dict, words;
+	const uint16_t *places;
 	uint64_t base, reference;
 };
-
-/* w(u) of section 2. */
-LADE_DEVICE uint32_t lade_packed_width(uint32_t width, uint32_t code, uint32_t step)
-{
-	int32_t w = (int32_t)width - (int32_t)(code << step);
-	return code == 15 ? 0 : (uint32_t)max(w, 0);
-}
 
 /* ---- a lane's elements ------------------------------------------------------------------- */
 
@@ -403,20 +398,17 @@ template <int LOG, int G> struct lade_packed_place {
 	static constexpr uint32_t SHARE = LOG < 2 ? 0 : LOG - 1;    /* log2 of a unit's lanes */
 	static constexpr uint32_t EACH = LOG ? 8u << LOG : 16;      /* bytes of a unit */
 
-	const uint8_t *codes;
-	uint32_t at, none, width, step, units, unit, len;
+	const uint16_t *places;
+	uint32_t at, none, width, step, len;
 	uint32_t begin[G], own[G]; /* the lane's first bits and widths */
 
-	__device__ __forceinline__ void open(const uint8_t *s, const lade_packed &p, uint32_t bytes,
-	                                     uint32_t lane)
+	__device__ __forceinline__ void open(const lade_packed &p, uint32_t bytes, uint32_t lane)
 	{
-		codes = s + p.codes;
+		places = p.places + (lane >> SHARE);
 		at = none = 8 * p.payload;
 		width = p.width;
 		step = p.step;
 		len = bytes;
-		units = (len + EACH - 1) / EACH;
-		unit = lane >> SHARE;
 #pragma unroll
 		for (uint32_t g = 0; g < G; g++)
 			own[g] = width;
@@ -442,27 +434,15 @@ template <int LOG, int G> struct lade_packed_place {
 			}
 			at += G * group;
 		} else {
-			uint32_t mine[G], end[G / 2];
+			uint32_t part = lane & ((1u << SHARE) - 1);
 #pragma unroll
 			for (uint32_t g = 0; g < G; g++) {
-				uint32_t u = unit + g * UNITS;
-				uint32_t code = u < units ? codes[u / 2] >> 4 * (u & 1) & 15 : 15;
-				own[g] = lade_packed_width(width, code, step);
-				mine[g] = own[g] << BITS_LOG;
+				uint32_t from = places[g * UNITS];
+				own[g] = places[g * UNITS + 1] - from;
+				own[g] >>= LOG == 0 ? 1 : 0;
+				begin[g] = 8 * from + ((part * own[g]) << BITS_LOG);
 			}
-			unit += G * UNITS;
-			/* A group has at most 4096 bits: one scan is enough for two of them. */
-#pragma unroll
-			for (uint32_t g = 0; g < G; g += 2)
-				end[g / 2] = lade_warp_scan(mine[g] | mine[g + 1] << 16, lane);
-#pragma unroll
-			for (uint32_t g = 0; g < G; g += 2) {
-				uint32_t all = __shfl_sync(LADE_FULL, end[g / 2], 31);
-				begin[g] = at + (end[g / 2] & 0xFFFF) - mine[g];
-				at += all & 0xFFFF;
-				begin[g + 1] = at + (end[g / 2] >> 16) - mine[g + 1];
-				at += all >> 16;
-			}
+			places += G * UNITS;
 		}
 	}
 };
@@ -519,7 +499,7 @@ LADE_DEVICE void lade_packed_make_short(const uint32_t *s, const lade_packed &p,
 	/* What is to be added to the lane's first value of a group. */
 	uint64_t more = DELTA ? p.base + (2 * lane + 1) * step : p.reference + (above & 1);
 	lade_packed_place<3, G> place;
-	place.open((const uint8_t *)s, p, len, lane);
+	place.open(p, len, lane);
 #pragma unroll 1
 	for (uint32_t off = 0; off < len; off += G * LADE_BITCOMP_GROUP) {
 		uint32_t x[G][2], w[G][4];
@@ -585,7 +565,7 @@ LADE_DEVICE void lade_packed_make(const uint32_t *s, const lade_packed &p, uint8
 	lade_packed_undo undo = lade_packed_undo_of<LOG>(p);
 	uint64_t sum = p.base;
 	lade_packed_place<LOG, G> place;
-	place.open((const uint8_t *)s, p, len, lane);
+	place.open(p, len, lane);
 #pragma unroll 1
 	for (uint32_t off = 0; off < len; off += G * LADE_BITCOMP_GROUP) {
 		uint32_t w[G][4];
@@ -639,7 +619,7 @@ LADE_DEVICE void lade_packed_get_words(const uint32_t *s, const uint8_t *dict, c
 	constexpr int G = 2;
 	bool fast = lade_packed_fast<G>(dst, len);
 	lade_packed_place<0, G> place;
-	place.open((const uint8_t *)s, p, len, lane);
+	place.open(p, len, lane);
 #pragma unroll 1
 	for (uint32_t off = 0; off < len; off += G * LADE_BITCOMP_GROUP) {
 		uint32_t w[G][4];

@@ -10,9 +10,9 @@
 
 /* Of cuda/bitcomp_decode.cu and bitcomp_encode.cu: warps of a block, and their shared memory. */
 #define WARPS 8u
-#define ROOMS 67904u
+#define ROOMS 76224u
 #define OFFICE 76544u
-#define HALL 135552u
+#define HALL 152192u
 
 /* Blocks that a multiprocessor holds, and the most of a launch. */
 #define RESIDENT 3u
