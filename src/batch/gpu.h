@@ -198,6 +198,7 @@ typedef struct lade__gpu_wave {
 	size_t count;
 	uint64_t largest, total; /* of the decoded side */
 	bool pageable_in, pageable_out; /* the host gathers or spreads some */
+	bool few_runs;                  /* of sources: the driver copies them all */
 	size_t copies_in, copies_out;
 	uint64_t pieces_in, pieces_out;
 	size_t in_size, out_size; /* staged sources and results, each rounded up */
@@ -261,7 +262,8 @@ typedef struct lade__gpu_combine {
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 #define LADE__GPU_SLOTS 16
-#define LADE__GPU_STREAMS 12
+/* With more, the link is slower, and waves wait for others that share a queue of the device's. */
+#define LADE__GPU_STREAMS 8
 
 /* What one wave in flight has of its own. */
 typedef struct lade__gpu_slot {
@@ -280,7 +282,7 @@ typedef struct lade__gpu_slot {
 typedef struct lade__gpu_lane {
 	struct lade__gpu_lane *next;
 	int32_t device;
-	void *begin; /* an event */
+	void *begin; /* an event, for lade__gpu_lane_follow() */
 	lade_stream in, out;
 	lade_stream kernels[LADE__GPU_STREAMS]; /* those that were wanted so far */
 	int least;                              /* the priority of these */
@@ -294,10 +296,10 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
                                 lade_error *err);
 void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
 
-/* A lane's streams begin when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while it is
- * captured */
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
-                                  lade_error *err);
+/* A lane's stream 'own' goes on when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while
+ * that is captured */
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream own,
+                                  lade_stream stream, lade_error *err);
 
 /* The stream of a wave's kernels, by the wave's number in the call. */
 lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, size_t wave,

@@ -129,7 +129,7 @@ lade_status lade__gpu_copy_now(lade_engine *engine, int32_t number, lade__gpu_co
 	if (status != LADE_OK || count == 0)
 		return status;
 	TRY(lade__gpu_lane_take(engine, device, &lane, err));
-	TRY(lade__gpu_lane_follow(device, lane, NULL, err));
+	TRY(lade__gpu_lane_follow(device, lane, lane->in, NULL, err));
 	begun = true;
 	if (pageable)
 		TRY(copies_by_driver(device, lane->in, list, count, err));
@@ -393,7 +393,11 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	bool begun = false;
 	lade_status status;
 	TRY(lade__gpu_lane_take(engine, device, &b.lane, err));
-	TRY(lade__gpu_lane_follow(device, b.lane, options->stream, err));
+	for (unsigned k = 0; k < SLOTS; k++) {
+		lade_stream own;
+		TRY(lade__gpu_lane_kernels(device, b.lane, k, &own, err));
+		TRY(lade__gpu_lane_follow(device, b.lane, own, options->stream, err));
+	}
 	begun = true;
 	size_t next = 0;
 	unsigned k = 0; /* the wave that is worked on; the one behind it is on its way */

@@ -34,8 +34,8 @@ static lade_status by_kernels(lade_engine *engine, lade__device *device, lade_ch
 	if (work_size > SIZE_MAX - room)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "too many spans: %zu", n);
 	TRY(lade__gpu_lane_take(engine, device, &lane, err));
-	TRY(lade__gpu_lane_follow(device, lane, NULL, err));
 	TRY(lade__gpu_lane_kernels(device, lane, 0, &stream, err));
+	TRY(lade__gpu_lane_follow(device, lane, stream, NULL, err));
 	begun = true;
 	TRY(lade__gpu_alloc(engine, device, stream, room + work_size, &block, err));
 	TRY(LADE__CU(device, cuMemcpyHtoDAsync, block, t->words, 2 * 8 * n, stream));

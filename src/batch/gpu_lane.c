@@ -178,8 +178,8 @@ void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane)
 	pthread_mutex_unlock(&engine->workers_mutex);
 }
 
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream stream,
-                                  lade_error *err)
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream own,
+                                  lade_stream stream, lade_error *err)
 {
 	int capturing = 0;
 	lade_status status;
@@ -189,10 +189,7 @@ lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, la
 		                 "the stream is being captured, and this call waits: use "
 		                 "lade_decode_async() or lade_encode_async()");
 	TRY(LADE__CU(device, cuEventRecord, lane->begin, stream));
-	for (unsigned i = 0; i < STREAMS; i++)
-		if (*stream_at(lane, i))
-			TRY(LADE__CU(device, cuStreamWaitEvent, *stream_at(lane, i), lane->begin,
-			             0));
+	TRY(LADE__CU(device, cuStreamWaitEvent, own, lane->begin, 0));
 out:
 	return status;
 }
@@ -202,13 +199,10 @@ lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, s
 {
 	lade_stream *stream = &lane->kernels[wave % LADE__GPU_STREAMS];
 	lade_status status = LADE_OK;
-	if (!*stream) {
-		TRY(LADE__CU(device, cuStreamCreateWithPriority, stream, STREAM_NON_BLOCKING,
-		             lane->least));
-		TRY(LADE__CU(device, cuStreamWaitEvent, *stream, lane->begin, 0));
-	}
+	if (!*stream)
+		status = LADE__CU(device, cuStreamCreateWithPriority, stream, STREAM_NON_BLOCKING,
+		                  lane->least);
 	*out = *stream;
-out:
 	return status;
 }
 

@@ -26,13 +26,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wave brings at most about so many bytes in (half of that where it also brings some out) and
- * out; large units make other waves, since it takes some to fill a device.  A unit is never cut. */
-#define WAVE_IN ((size_t)16 << 20)
-#define WAVE_OUT ((size_t)24 << 20)
-#define WAVE_LEAST ((size_t)1 << 20)
+/*
+ * How a call's work is cut into waves.  Each brings at most 'in' bytes of sources, many, since the
+ * link stands still for microseconds between two copies, and at most WAVE_OUT bytes of results, and
+ * at least 'least'.  The first ones bring less, so that kernels begin early: WAVE_FIRST twice, then
+ * 'growth' times as much as the one before.  So do the last, so that little is left to do when the
+ * last copy has come: each the part 'taper' of what is left.  It takes some large units to fill a
+ * device: waves have 'few' at least, and where these have WAVE_LARGE bytes all waves are alike.  A
+ * unit is never cut.  'slots' waves are in flight: the link is the slower the more streams wait.
+ */
+typedef struct cut {
+	size_t in, least, few;
+	unsigned growth, taper, slots;
+} cut;
+
+#define MIB ((size_t)1 << 20)
+
+static const cut cut_in = {32 * MIB, 2 * MIB, 40, 4, 3, 8};
+/* Where kernels are slower than the link: the device has work enough in the end. */
+static const cut cut_slow = {8 * MIB, 2 * MIB, 40, 2, 1, 8};
+/* Where the host gathers sources or spreads results, in pinned memory for each wave. */
+static const cut cut_pageable = {16 * MIB, 2 * MIB, 40, 4, 3, 4};
+/* Where results are brought out. */
+static const cut cut_out = {8 * MIB, MIB, 48, 2, 4, LADE__GPU_SLOTS};
+#define WAVE_OUT (24 * MIB)
+#define WAVE_FIRST MIB
+#define WAVE_LARGE (8 * MIB)
+
+/* No wave has more than this part of a call's bytes, so that there are some to overlap. */
+#define CUT_PARTS 3
+
 #define WAVE_UNITS ((size_t)1 << 20)
-#define WAVE_FEW 48u
 
 /* Units of the first wave with nothing to bring, so that kernels begin before all are planned, and
  * of later ones; four of these fill a device. */
@@ -42,21 +66,16 @@
 /* Of a device's memory all waves in flight take no more than this part, if units allow it. */
 #define MEMORY_SHIFT 3
 
-/* The first waves are smaller, so that kernels begin early: each may have twice as much as the one
- * before.  And so are the last, so that little is left to do when the last copy has come: each
- * takes this part of what is left; but not where kernels are slower than the link. */
-#define TAPER 4
-
 /* Units that the first wave is thought to take at least. */
 #define GUESS 64
 #define GUESS_MOST 4096
 
-/* Waves in flight where pinned memory has to be had for each. */
-#define SLOTS_PAGEABLE 4u
-
 /* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
 #define ABREAST 4
 
+/* So many units are thought to be there beside a wave's own where another is in flight and results
+ * stay: the largest teams crowd each other. */
+#define ABREAST_LEAST 200
 /* More runs of results than these are a kernel's to copy, unless they are so long on average that
  * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
 #define RUNS_MOST 32u
@@ -78,6 +97,7 @@ typedef struct run {
 	size_t few_in, few_out; /* of a small one */
 	bool single;            /* one wave is all */
 	bool busy;              /* the kernels are expected to take longer than the link */
+	const cut *cut;
 	unsigned slots, threads;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
@@ -205,18 +225,18 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /*
  * The units that the device has beside those of a wave, about.  Where kernels are slower than the
- * link, in the end all are there.  Else the device has those of a few waves like it; and with what
- * is left, twice, the last waves have kernels with more warps for a chunk, but do not crowd each
- * other.
+ * link, in the end all are there.  Else the device has those of a few waves like it, and the last
+ * ones, with less to come, get kernels with more warps for a chunk.
  */
 static size_t abreast(const run *r, const lade__gpu_wave *w)
 {
-	size_t ahead = r->lane->ahead.count, done = r->units + w->count;
-	size_t left = !r->end && r->feed->count > done ? r->feed->count - done : ahead;
-	size_t units = (ABREAST - 1) * w->count;
+	size_t ahead = r->lane->ahead.count, count = r->feed->count; /* which is a guess */
+	size_t left = !r->end && count > r->units ? count - r->units : ahead;
+	size_t few = (ABREAST - 1) * w->count;
 	if (r->busy)
-		return r->units + left;
-	return units < 2 * left ? units : 2 * left;
+		return r->units - w->count + left;
+	few = few < left ? few : left;
+	return few > ABREAST_LEAST || r->flying == 1 || r->feed->out ? few : ABREAST_LEAST;
 }
 
 /* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
@@ -405,14 +425,14 @@ static lade_status retire_ready(run *r, lade_error *err)
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-/* The most bytes of a wave, and the most of the smallest ones: where units are large it takes some
- * to fill a device. */
-static size_t wave_size(uint64_t total, size_t most, size_t units, size_t limit, size_t *least)
+/* The most bytes of a wave, and of the smallest ones. */
+static size_t wave_size(const cut *c, uint64_t total, size_t most, size_t units, size_t limit,
+                        size_t *least)
 {
-	uint64_t size = total / TAPER, few = units ? total / units * WAVE_FEW : 0;
-	if (few > most / 2)
+	uint64_t size = total / CUT_PARTS, few = units ? total / units * c->few : 0;
+	if (few > WAVE_LARGE)
 		most = few < limit ? (size_t)few : limit;
-	*least = few > WAVE_LEAST ? (few < most ? (size_t)few : most) : WAVE_LEAST;
+	*least = few > c->least ? (few < most ? (size_t)few : most) : c->least;
 	if (total == 0)
 		return most;
 	return size > most ? most : size < *least ? *least : (size_t)size;
@@ -430,11 +450,15 @@ static void measure(run *r)
 	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
 	uint64_t link = f->in > f->out ? f->in : f->out;
 	r->busy = r->route->cost > (double)link / lade__gpu_link_rate(r->device->number);
-	r->slots = f->pageable ? SLOTS_PAGEABLE : LADE__GPU_SLOTS;
+	const cut *c = f->pageable ? &cut_pageable
+	               : f->out    ? &cut_out
+	               : r->busy   ? &cut_slow
+	                           : &cut_in;
+	r->cut = c;
+	r->slots = c->slots;
 	r->most = (lade__gpu_most){
-		.in = wave_size(f->in, f->out ? WAVE_IN / 2 : WAVE_IN, f->count, limit / 2,
-		                &r->few_in),
-		.out = wave_size(f->out, WAVE_OUT, f->count, limit / 2, &r->few_out),
+		.in = wave_size(c, f->in, c->in, f->count, limit / 2, &r->few_in),
+		.out = wave_size(c, f->out, WAVE_OUT, f->count, limit / 2, &r->few_out),
 		.between = limit};
 }
 
@@ -454,12 +478,18 @@ static size_t guess_of(const run *r, const lade__gpu_most *most)
 /* The most bytes of the next wave on one side, of which 'left' are to come. */
 static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
 {
-	uint64_t size = total > done ? (total - done) / (r->busy ? 1 : TAPER) : 0;
+	uint64_t left = total > done ? total - done : 0;
+	uint64_t size = left / (r->busy ? 1 : r->cut->taper);
+	uint64_t grown = least > r->cut->least ? least : WAVE_FIRST;
 	if (total == 0 || r->single)
 		return most;
-	if (r->launched < 8 && size > WAVE_LEAST << r->launched)
-		size = WAVE_LEAST << r->launched;
+	for (size_t i = 1; i < r->launched && grown < most; i++)
+		grown *= r->cut->growth;
 	size = size > least ? size : least;
+	if (size > grown)
+		size = grown;
+	else if (left < size + least / 2) /* no wave for so little; and 'total' is a guess */
+		size = left + least / 2;
 	return size < most ? (size_t)size : most;
 }
 
@@ -577,7 +607,7 @@ static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *
 	if (waves < r->slots)
 		r->slots = (unsigned)waves;
 	/* Every wave begins on the stream that the block is taken on. */
-	TRY(lade__gpu_lane_follow(r->device, r->lane, stream, err));
+	TRY(lade__gpu_lane_follow(r->device, r->lane, r->lane->in, stream, err));
 	double size = r->single ? (double)w.size : (double)w.size * growth(r, &most);
 	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
 out:

@@ -42,18 +42,20 @@ static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
 }
 
 /* Long runs of sources are the driver's to copy, as are those of other devices, which kernels do
- * not reach; short ones a kernel's, which takes many at once. */
+ * not reach; short ones a kernel's, which takes many at once, but wants a list of them copied
+ * first: not worth it for a few. */
 #define RUN_LEAST ((size_t)256 << 10)
+#define RUNS_FEW 4u
 
-static bool is_drivers(const lade__gpu_unit *first)
+static bool is_drivers(const lade__gpu_wave *w, const lade__gpu_unit *first)
 {
-	return first->foreign || first->run_size >= RUN_LEAST;
+	return first->foreign || first->run_size >= RUN_LEAST || w->few_runs;
 }
 
 /* Counts a run that has come to its end. */
 static void count_run(lade__gpu_wave *w, const lade__gpu_unit *first)
 {
-	if (first && !is_drivers(first)) {
+	if (first && !is_drivers(w, first)) {
 		w->copies_in++;
 		w->pieces_in += lade__gpu_pieces(first->run_size);
 	}
@@ -108,6 +110,9 @@ static void place_units(const lade_engine *engine, const lade__route *route, lad
 		w->count++;
 	}
 	count_run(w, run);
+	w->few_runs = w->copies_in <= RUNS_FEW;
+	if (w->few_runs)
+		w->copies_in = 0, w->pieces_in = 0;
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
@@ -159,7 +164,7 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 		src_size[i] = u->src_size;
 		dst[i] = u->stage_out ? scratch : lade__address_of(u->dst);
 		cap[i] = u->cap;
-		if (u->run_size && !is_drivers(u)) {
+		if (u->run_size && !is_drivers(w, u)) {
 			*in_copy++ = (lade__gpu_copy){.src = lade__address_of(u->src),
 			                              .dst = staged,
 			                              .size = u->run_size,
@@ -226,7 +231,7 @@ lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const la
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
 		const lade__gpu_unit *u = &w->units[i];
-		if (u->run_size && is_drivers(u))
+		if (u->run_size && is_drivers(w, u))
 			status = copy_run(device, stream, u, base + w->in_off, err);
 		i += u->run_size ? u->run_count : 1;
 	}

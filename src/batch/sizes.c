@@ -80,7 +80,7 @@ static lade_status fetch_run(fetch *f, lade__device *device, size_t first, size_
 				(lade__gpu_copy){.src = lade__address_of(f->list[i].segment->data),
 			                         .dst = lade__address_of(to + f->list[i].at),
 			                         .size = f->list[i].need};
-	TRY(lade__gpu_lane_follow(device, lane, NULL, err));
+	TRY(lade__gpu_lane_follow(device, lane, lane->in, NULL, err));
 	begun = true;
 	TRY(lade__gpu_copies(f->engine, device, lane->in, f->copies, n, err));
 	TRY(LADE__CU(device, cuStreamSynchronize, lane->in));
