@@ -9,12 +9,21 @@
  */
 #include "lade_py.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* A device's memory is aligned as all of its blocks are. */
 #define ROOM_ALIGN 256
+/* Frames of more chunks are worth several threads. */
+#define SHORT_CHUNKS 4
 
 /* ---- opening ---------------------------------------------------------------------------- */
+
+/* Whether a frame of several is left to one thread of those that go through them all. */
+static bool is_short(const py_work *work, uint64_t size, size_t chunk_size)
+{
+	return work->count > 1 && size / SHORT_CHUNKS <= chunk_size;
+}
 
 static lade_frame_read_options read_options(const py_codec *codec)
 {
@@ -78,16 +87,37 @@ static lade_status open_far(py_work *work, size_t i, lade_error *err)
 	                                       &work->frames[i], err);
 }
 
-lade_status py_frame_open(py_work *work, size_t i, lade_error *err)
+/* Only an open frame tells whether it is short, but mostly its bytes do. */
+static lade_status open_near(py_work *work, size_t i, lade_error *err)
 {
 	const py_codec *codec = work->codec;
-	lade_segment *segment = &work->segments[i];
+	const lade_segment *segment = &work->segments[i];
 	lade_frame_read_options options = read_options(codec);
-	lade_status status;
+	bool guess = is_short(work, segment->size, codec->chunk_size);
 
-	if (lade_kind_is_host(segment->place.kind))
+	for (;;) {
+		const lade_frame_info *info;
+		lade_status status;
+		options.threads = guess ? 1 : codec->threads;
 		status = lade_frame_open_memory(codec->engine, segment->data, segment->size,
 		                                &options, &work->frames[i], err);
+		if (status)
+			return status;
+		info = lade_frame_get_info(work->frames[i]);
+		if (is_short(work, info->size, info->chunk_size) == guess)
+			return LADE_OK;
+		guess = !guess;
+		lade_frame_close(work->frames[i]);
+		work->frames[i] = NULL;
+	}
+}
+
+lade_status py_frame_open(py_work *work, size_t i, lade_error *err)
+{
+	lade_status status;
+
+	if (lade_kind_is_host(work->segments[i].place.kind))
+		status = open_near(work, i, err);
 	else
 		status = open_far(work, i, err);
 	if (!status)
@@ -109,7 +139,7 @@ static lade_status find_device(const py_codec *codec, lade_place src, lade_place
 }
 
 /* One frame, or a range of it, into its destination. */
-lade_status py_frame_read(py_work *work, size_t i, lade_error *err)
+static lade_status read_frame(py_work *work, size_t i, lade_error *err)
 {
 	const py_codec *codec = work->codec;
 	lade_item *item = &work->items[i];
@@ -270,7 +300,7 @@ static bool write_near(py_work *work, size_t i, const lade_frame_options *option
 	return !*status || (near && *status == LADE_E_NOSPACE);
 }
 
-lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
+static lade_status write_frame(py_work *work, size_t i, lade_error *err)
 {
 	const py_codec *codec = work->codec;
 	lade_item *item = &work->items[i];
@@ -287,6 +317,8 @@ lade_status py_frame_write(py_work *work, size_t i, lade_error *err)
 
 	if (status)
 		return status;
+	if (is_short(work, segment->size, codec->chunk_size))
+		options.threads = 1;
 	if (write_near(work, i, &options, &status, err))
 		return status;
 	status = LADE_OK;
@@ -319,4 +351,98 @@ out:
 	free(src);
 	free(dst);
 	return status;
+}
+
+/* ---- many ------------------------------------------------------------------------------- */
+
+/* Decoded bytes that are worth a thread, and what it takes of a work at once. */
+#define CREW_BYTES ((size_t)512 << 10)
+#define CREW_TURN ((size_t)64 << 10)
+
+typedef struct crew {
+	py_work *work;
+	lade_status (*run)(py_work *work, size_t i, lade_error *err);
+	size_t turn; /* items that a thread takes at once */
+	atomic_size_t next;
+	pthread_mutex_t lock; /* around py_work_note() */
+} crew;
+
+/* What lies on a device is gone through in the stream's order. */
+static bool is_for_crew(const py_work *work, size_t i)
+{
+	const lade_frame_info *info = work->frames[i] ? lade_frame_get_info(work->frames[i]) : NULL;
+
+	return work->codec->where != LADE_WHERE_DEVICE &&
+	       lade_kind_is_host(work->segments[i].place.kind) &&
+	       lade_kind_is_host(work->items[i].dst.place.kind) &&
+	       is_short(work, info ? info->size : work->segments[i].size,
+	                info ? info->chunk_size : work->codec->chunk_size);
+}
+
+static void *crew_run(void *arg)
+{
+	crew *c = arg;
+	lade_error err;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&c->next, c->turn), end = i + c->turn;
+		if (i >= c->work->count)
+			return NULL;
+		for (end = end < c->work->count ? end : c->work->count; i < end; i++) {
+			if (!is_for_crew(c->work, i) || !c->run(c->work, i, &err))
+				continue;
+			pthread_mutex_lock(&c->lock);
+			py_work_note(c->work, i, &err);
+			pthread_mutex_unlock(&c->lock);
+		}
+	}
+}
+
+/*
+ * Runs the items of a work.  The engine shares out the chunks of one frame, but a list may have
+ * many of few chunks: threads of this call go through those.
+ */
+static void run_all(py_work *work, lade_status (*run)(py_work *work, size_t i, lade_error *err))
+{
+	const py_codec *codec = work->codec;
+	crew c = {.work = work, .run = run, .turn = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
+	size_t threads = codec->threads ? codec->threads : lade_engine_threads(codec->engine);
+	size_t bytes = 0, started = 0;
+	pthread_t *crowd = NULL;
+	lade_error err;
+
+	for (size_t i = 0; i < work->count; i++)
+		if (is_for_crew(work, i))
+			bytes += work->frames[i] ? work->sizes[i] : work->segments[i].size;
+	threads = threads < work->count ? threads : work->count;
+	threads = threads < bytes / CREW_BYTES + 1 ? threads : bytes / CREW_BYTES + 1;
+	c.turn = work->count / (bytes / CREW_TURN + 1) + 1;
+	if (threads > 1)
+		crowd = malloc((threads - 1) * sizeof(*crowd));
+	while (crowd && started + 1 < threads &&
+	       !pthread_create(&crowd[started], NULL, crew_run, &c))
+		started++;
+	crew_run(&c);
+	while (started)
+		pthread_join(crowd[--started], NULL);
+	free(crowd);
+	pthread_mutex_destroy(&c.lock);
+	for (size_t i = 0; i < work->count; i++)
+		if (!is_for_crew(work, i) && run(work, i, &err))
+			py_work_note(work, i, &err);
+}
+
+static lade_status read_opened(py_work *work, size_t i, lade_error *err)
+{
+	return work->frames[i] && !work->results[i].status ? read_frame(work, i, err) : LADE_OK;
+}
+
+void py_frames_read(py_work *work)
+{
+	run_all(work, read_opened);
+}
+
+void py_frames_write(py_work *work)
+{
+	run_all(work, write_frame);
 }

@@ -366,6 +366,8 @@ typedef struct py_work {
 	uint64_t one_size;
 } py_work;
 
+/* Notes the failure of one item; the call's error is that of the first. */
+void py_work_note(py_work *work, size_t i, const lade_error *err);
 bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_errors);
 void py_work_reset(py_work *work);
 /* Decoded sizes into work->sizes; LADE_SIZE_UNKNOWN where only decoding tells. */
@@ -380,10 +382,10 @@ lade_batch_options py_work_options(const py_work *work);
 bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);
 /* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
 size_t py_decoded_most(const char *algorithm, size_t size);
-/* One frame of a work: opened, with its size; read; written. */
+/* The frames of a work: one opened, with its size; all read, or written. */
 lade_status py_frame_open(py_work *work, size_t i, lade_error *err);
-lade_status py_frame_read(py_work *work, size_t i, lade_error *err);
-lade_status py_frame_write(py_work *work, size_t i, lade_error *err);
+void py_frames_read(py_work *work);
+void py_frames_write(py_work *work);
 size_t py_frame_bound(const py_codec *codec, size_t size);
 /* The most bytes that encoding 'size' can give; SIZE_MAX: too large. */
 size_t py_codec_bound(const py_codec *codec, size_t size);

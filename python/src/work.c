@@ -117,8 +117,7 @@ void py_work_reset(py_work *work)
 		py_room_give(work->codec->st, work->room);
 }
 
-/* Notes the failure of one item; the call's error is that of the first. */
-static void note(py_work *work, size_t i, const lade_error *err)
+void py_work_note(py_work *work, size_t i, const lade_error *err)
 {
 	work->results[i] = (lade_result){err->status, 0};
 	if (work->item_errors)
@@ -338,7 +337,7 @@ lade_status py_work_sizes(py_work *work)
 			if (work->wanted)
 				continue; /* a config's claim: decoding tells what is right */
 			refuse_claim(codec, size, claim, &err);
-			note(work, i, &err);
+			py_work_note(work, i, &err);
 		}
 		return work->err.status;
 	}
@@ -349,7 +348,7 @@ lade_status py_work_sizes(py_work *work)
 			refuse_frame(&err);
 		if (status) {
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
-			note(work, i, &err);
+			py_work_note(work, i, &err);
 		}
 	}
 	return work->err.status;
@@ -399,7 +398,7 @@ static void explain_failures(py_work *work)
 		}
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
-		note(work, i, &err);
+		py_work_note(work, i, &err);
 	}
 }
 
@@ -412,10 +411,7 @@ static lade_status decode_all(py_work *work)
 	lade_error err;
 
 	if (codec->kind == PY_NATIVE) {
-		for (size_t i = 0; i < work->count; i++)
-			if (work->frames[i] && !work->results[i].status &&
-			    py_frame_read(work, i, &err))
-				note(work, i, &err);
+		py_frames_read(work);
 		return work->err.status;
 	}
 	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where &&
@@ -449,7 +445,7 @@ static lade_status decode_all(py_work *work)
 				refuse_frame(&err);
 			if (work->failed == i)
 				work->failed = SIZE_MAX;
-			note(work, i, &err);
+			py_work_note(work, i, &err);
 			continue;
 		}
 		if (item[i].range_off || item[i].range_size ||
@@ -467,7 +463,7 @@ static lade_status decode_all(py_work *work)
 			continue;
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
-		note(work, i, &err);
+		py_work_note(work, i, &err);
 	}
 	return work->err.status;
 }
@@ -517,7 +513,7 @@ lade_status py_work_decode(py_work *work)
 			          got);
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
-		note(work, i, &err);
+		py_work_note(work, i, &err);
 	}
 	return work->err.status;
 }
@@ -578,9 +574,7 @@ static lade_status encode_all(py_work *work)
 	lade_error err;
 
 	if (codec->kind == PY_NATIVE) {
-		for (size_t i = 0; i < work->count; i++)
-			if (py_frame_write(work, i, &err))
-				note(work, i, &err);
+		py_frames_write(work);
 		return work->err.status;
 	}
 	if (work->count == 1 && !codec->threads && !codec->where && !item->row_pitch &&
@@ -616,7 +610,7 @@ static lade_status encode_all(py_work *work)
 			item[i].dst.size += codec->prefix;
 		}
 		if (!work->results[i].status && put_prefix(work, i, &err))
-			note(work, i, &err);
+			py_work_note(work, i, &err);
 	}
 	return work->err.status;
 }
@@ -631,7 +625,7 @@ lade_status py_work_encode(py_work *work)
 		if (!py_config_fits(work->wanted[i], have, &err)) {
 			if (work->failed == i)
 				work->failed = SIZE_MAX;
-			note(work, i, &err);
+			py_work_note(work, i, &err);
 		}
 	}
 	return work->err.status;

@@ -523,3 +523,37 @@ def test_numpy_arrays_of_all_shapes():
         pass
 
     assert codec.encode(np.arange(5).view(Sub)).buffer_size == 40
+
+
+@pytest.mark.parametrize("threads", [0, 1, 7])
+def test_many_frames_of_one_call_are_shared_out(threads):
+    codec = Codec(algorithm="LZ4", threads=threads, uncomp_chunk_size=20_000)
+    rng = np.random.default_rng(threads)
+    sizes = [*rng.integers(0, 100_000, 60), 0, 900_000, 1]
+    data = [rng.integers(0, 9, n, dtype="u1") for n in sizes]
+    batch = codec.encode(data)
+    alone = [codec.encode(d).tobytes() for d in data]
+    assert [b.tobytes() for b in batch] == alone
+    assert all(g.tobytes() == d.tobytes() for g, d in zip(codec.decode(batch), data))
+    outs = [np.zeros(n, "u1") for n in sizes]
+    assert codec.decode_into(alone, outs) == list(sizes)
+    assert all((o == d).all() for o, d in zip(outs, data))
+    bad = {int(i) for i in rng.choice(60, 9, replace=False)}
+    items = [a[:-3] if i in bad else a for i, a in enumerate(alone)]
+    for out in (None, outs):
+        with pytest.raises(liblade.CorruptError, match=f"^item {min(bad)}: ") as e:
+            codec.decode(items, out=out)
+        assert e.value.index == min(bad)
+        got = codec.decode(items, out=out, errors="return")
+        assert {i for i, g in enumerate(got) if isinstance(g, liblade.Error)} == bad
+        assert {g.index for g in got if isinstance(g, liblade.Error)} == bad
+        assert all(g.tobytes() == d.tobytes() for i, (g, d) in enumerate(zip(got, data))
+                   if i not in bad)  # fmt: skip
+    # What is wrong comes out only when chunks are decoded.
+    items = [a[:90] + b"\xff" * 9 + a[99:] if i in bad and len(a) > 300 else a
+             for i, a in enumerate(alone)]  # fmt: skip
+    wrong = [i for i, (a, b) in enumerate(zip(items, alone)) if a != b]
+    with pytest.raises(liblade.CorruptError, match=f"^item {wrong[0]}: "):
+        codec.decode_into(items, outs)
+    with pytest.raises(liblade.InputError, match="^item 3: "):
+        codec.encode_into(data, [bytearray(5 if i in (3, 50) else 2_000_000) for i in range(63)])
