@@ -244,8 +244,10 @@ static __device__ __noinline__ bool lade_cas_coded(lade_cas_warp *there, uint32_
 	uint8_t *values = (uint8_t *)(w->units + units + LADE_CAS_PAD);
 	lade_cas_values<true, LOG>(w, b, delta && !inner, first, values, lane);
 	__syncwarp();
-	/* A group has 64 differences at most, from -2^25 on and less than 2^25. */
-	bool small = b.width <= 24 && lade_cas_base(words) + (1u << 24) < 1u << 25;
+	/* A group has 64 differences at most, from -2^25 on and less than 2^25; not so where a bit
+	 * of these is turned to the top. */
+	bool small = b.width <= 24 && lade_cas_base(words) + (1u << 24) < 1u << 25 &&
+	             !(b.layers & LADE_CASCADED_ROTATED);
 	lade_cas_runs in = {words + b.inner, b.n2, b.inner_width};
 	lade_cas_runs out = {words + b.outer, b.n1, b.outer_width};
 	if (inner) {
