@@ -25,7 +25,7 @@ long_lines() { # file
 if [ $# -gt 0 ]; then
 	for file in "$@"; do long_lines "$file"; done | format
 else
-	git diff -U0 HEAD -- '*.c' '*.h' | awk '
+	git diff -U0 HEAD -- '*.c' '*.h' '*.cc' '*.cu' '*.cuh' | awk '
 		/^\+\+\+ b\// { file = substr($2, 3) }
 		/^@@/ {
 			split($3, a, /[+,]/)

@@ -121,8 +121,8 @@ static bool right(const char *name, const char *data, const lade_gpu_batch &b, c
 		same++;
 	if (bad == 0 && same == look * chunk)
 		return true;
-	fprintf(stderr, "%s %s n=%zu: %zu bad, first status %u, differs at %zu\n", name, data, n, bad,
-	        status[0], same);
+	fprintf(stderr, "%s %s n=%zu: %zu bad, first status %u, differs at %zu\n", name, data, n,
+	        bad, status[0], same);
 	return false;
 }
 

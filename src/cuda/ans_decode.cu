@@ -10,8 +10,8 @@
 #include "cuda/stage.cuh"
 
 #define LADE_ANS_TEXT 96 /* words of a description, and zeros */
-/* Bytes below its column to which a lane of a damaged string is brought back now and then.  With what
- * its symbols take until then this is less than the tables, which lie before the columns. */
+/* Bytes below its column to which a lane of a damaged string is brought back now and then.  With
+ * what its symbols take until then this is less than the tables, which lie before the columns. */
 #define LADE_ANS_BELOW 1024
 #define LADE_ANS_RAGGED 4 /* ragged rows at a time */
 
@@ -337,8 +337,8 @@ LADE_DEVICE void lade_ans_byte_rows(lade_ans_lane *me, uint32_t *to, uint32_t tu
 }
 
 /*
- * A unit of floats, of which all planes but the last are raw: the first at 'raw', the others 'count'
- * bytes each behind it.  'crossed' has ones for the bits of bytes that have changed places.
+ * A unit of floats, of which all planes but the last are raw: the first at 'raw', the others
+ * 'count' bytes each behind it.  'crossed' has ones for the bits of bytes that have changed places.
  */
 template <int W>
 LADE_DEVICE void lade_ans_float(const lade_ans_work &w, lade_ans_at raw, uint32_t coded,
@@ -391,8 +391,9 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 #pragma unroll
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t place = 32 * k + (turn + k) % 32;
-				lade_ans_float<(W == 2 ? 2 : 4)>(w, raw + (lade_ans_at)(4 * place), word[k],
-				                  crossed, dst + 4 * W * place);
+				lade_ans_float<(W == 2 ? 2 : 4)>(w, raw + (lade_ans_at)(4 * place),
+				                                 word[k], crossed,
+				                                 dst + 4 * W * place);
 			}
 		}
 	}

@@ -3,10 +3,10 @@
  *
  * A block makes a chunk: it counts the bytes of each position, makes tables, and then each warp
  * encodes a sub-block into shared memory, from its last symbols to its first, until it is known
- * where the sub-blocks go.  Bytes are coded for the most part, and look-ups bound that: small blocks
- * that read a chunk twice keep all parts of a multiprocessor busy (ans_bytes.cuh).  Of wide elements
- * it is a plane or two, and the steps around it bound that: large blocks that read a chunk once
- * (ans_wide.cuh).
+ * where the sub-blocks go.  Bytes are coded for the most part, and look-ups bound that: small
+ * blocks that read a chunk twice keep all parts of a multiprocessor busy (ans_bytes.cuh).  Of wide
+ * elements it is a plane or two, and the steps around it bound that: large blocks that read a chunk
+ * once (ans_wide.cuh).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,13 +17,14 @@
  * For elements of 1, 2, 4 and 8 bytes.
  *
  * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
- * shared: 'bytes' of dynamic memory.  For bytes at least 27,136, or 32,768 for sub-blocks of 16 KiB.
+ * shared: 'bytes' of dynamic memory.  For bytes at least 27,136, or 32,768 for sub-blocks of 16
+ * KiB.
  *         For others 'hold' for the chunk, a multiple of 32,768, and 2,304 times a width more, so
  *         that with 65,536 three blocks share a multiprocessor, or two for elements of 8 bytes
  * block:  128 to 512 threads; 256 for wide elements
  *
- * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0; 'signs' is 1 where elements
- * are bfloat16.  With batch.next blocks take chunks from it; else block i takes the i-th.
+ * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0; 'signs' is 1 where
+ * elements are bfloat16.  With batch.next blocks take chunks from it; else block i takes the i-th.
  */
 extern "C" __global__ void __launch_bounds__(512, 2)
 	lade_ans_encode_1(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,

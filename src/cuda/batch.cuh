@@ -193,8 +193,8 @@ static __device__ __forceinline__ uint64_t lade_warp_scan_wide(uint64_t v, uint3
 
 /*
  * What stands before 'mine' where the 1024 threads of a block have one each, for the whole block;
- * all of them together are added to '*all'.  'sum' is shared memory of 32 words, which no thread may
- * use again before the block's next barrier.
+ * all of them together are added to '*all'.  'sum' is shared memory of 32 words, which no thread
+ * may use again before the block's next barrier.
  */
 static __device__ __forceinline__ uint64_t lade_block_before(uint64_t *sum, uint64_t mine,
                                                              uint64_t *all)

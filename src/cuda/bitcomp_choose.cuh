@@ -31,8 +31,8 @@ struct lade_bitcomp_desk {
 	uint64_t unused;
 };
 
-/* Shared memory of a block.  What a byte becomes stands at addresses of which the byte is the lowest
- * eighth. */
+/* Shared memory of a block.  What a byte becomes stands at addresses of which the byte is the
+ * lowest eighth. */
 struct lade_bitcomp_office {
 	uint8_t rank[LADE_BITCOMP_WARPS][256];
 	lade_bitcomp_desk desks[LADE_BITCOMP_WARPS];
@@ -62,7 +62,8 @@ template <int LOG> struct lade_bitcomp_shape {
 	static constexpr uint32_t LANES = EACH / 16;           /* of a unit */
 	static constexpr uint32_t IN_GROUP = 512 / EACH;       /* units */
 	static constexpr uint32_t BYTES = LOG ? 1 : 2;         /* of a unit, for a bit of width */
-	static constexpr uint32_t OVER = LOG == 3 ? 0 : 32 - (8 << LOG); /* bits of a word above one */
+	/* The bits of a word above an element. */
+	static constexpr uint32_t OVER = LOG == 3 ? 0 : 32 - (8 << LOG);
 };
 
 /* The lesser of each half. */
@@ -210,7 +211,8 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold
 	}
 }
 
-/* The lane's 16 bytes of two groups turned as 'mode' says; 'a' and 'b' are the 8 bytes before these. */
+/* The lane's 16 bytes of two groups turned as 'mode' says; 'a' and 'b' are the 8 bytes before
+ * these. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_turn(uint32_t (*w)[4], const uint2 *a, const uint2 *b, uint32_t mode,
                                    uint2 flip)
@@ -293,8 +295,8 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_tops(const uint32_t (*w)[4], ui
 		                           __byte_perm(m[0], m[1], 0x7632));
 }
 
-/* The bits that two groups' units need, in halves of a word, where the greatest are 'top'; all lanes
- * of a unit give the same. */
+/* The bits that two groups' units need, in halves of a word, where the greatest are 'top'; all
+ * lanes of a unit give the same. */
 template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_top_needs(const uint32_t *top, uint32_t least)
 {
 	if (LOG < 2) {

@@ -2,11 +2,11 @@
  * bitcomp_encode.cu: chunks to bitcomp (docs/format/bitcomp.md), a warp a sub-block.
  *
  * A warp brings its 8 KiB to shared memory and picks a mode by what the sample, two groups of 512
- * bytes, would cost in each; the same modes, sample and estimates as the host's encoder, so that both
- * make the same bytes.  Two passes find the least of what the mode makes of the elements, and the
- * bits that each unit needs, which stay in registers; from these the size follows.  A third packs, in
- * place of the elements: lanes set their bits in words that have become 0.  From the sizes of a
- * chunk's sub-blocks follows where each is to be, and bulk copies bring it there.
+ * bytes, would cost in each; the same modes, sample and estimates as the host's encoder, so that
+ * both make the same bytes.  Two passes find the least of what the mode makes of the elements, and
+ * the bits that each unit needs, which stay in registers; from these the size follows.  A third
+ * packs, in place of the elements: lanes set their bits in words that have become 0.  From the
+ * sizes of a chunk's sub-blocks follows where each is to be, and bulk copies bring it there.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,8 +22,8 @@ LADE_DEVICE uint32_t lade_bitcomp_fixed(uint32_t log, uint32_t mode, uint32_t wo
 	       lade_bitcomp_up(mode & LADE_BITCOMP_WIDTHS ? (units + 1) / 2 : 0);
 }
 
-/* What elements have that are turned: the least, and what the lane's units have for greatest ones, as
- * lade_bitcomp_tops() gives them; of elements of 8 bytes, of their low halves. */
+/* What elements have that are turned: the least, and what the lane's units have for greatest ones,
+ * as lade_bitcomp_tops() gives them; of elements of 8 bytes, of their low halves. */
 template <int LOG> struct lade_bitcomp_range {
 	static constexpr uint32_t TOPS = LOG < 2 ? 8 : 16, FOUR = TOPS / 4;
 	uint32_t low, all_high, any_high, top[TOPS];
@@ -213,7 +213,8 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t gro
 	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
 }
 
-/* Which of a lane's elements, number 'at' of 16 bytes, are not 'zero', and of the 'n' that there are. */
+/* Which of a lane's elements, number 'at' of 16 bytes, are not 'zero', and of the 'n' that there
+ * are. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_there(uint4 v, uint2 zero, uint32_t n, uint32_t at)
 {
@@ -615,7 +616,8 @@ LADE_DEVICE bool lade_bitcomp_is_stored(const lade_bitcomp_how &how, const lade_
 	       end >= (uint64_t)LADE_BITCOMP_HEADER + c.src_size;
 }
 
-/* The sub-block's bytes in 'units' are quantised, and filled up to whole groups with the last value. */
+/* The sub-block's bytes in 'units' are quantised, and filled up to whole groups with the last
+ * value. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_desk *desk, uint32_t lane)
 {
@@ -732,9 +734,9 @@ LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_desk *desk, uint32_t len, uint32_
 }
 
 /*
- * A turn of a crew of 2^team_log warps that have a chunk: a sub-block a warp.  Gives whether there is
- * another one.  Nothing but a few words is kept in registers while a sub-block is made: what a warp
- * knows is at its desk, or found again.
+ * A turn of a crew of 2^team_log warps that have a chunk: a sub-block a warp.  Gives whether there
+ * is another one.  Nothing but a few words is kept in registers while a sub-block is made: what a
+ * warp knows is at its desk, or found again.
  */
 LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_desk *desks, const lade_bitcomp_how &how,
                                     uint32_t team_log)
@@ -842,8 +844,8 @@ LADE_DEVICE uint32_t lade_bitcomp_finish(const lade_bitcomp_desk *desk, const la
 }
 
 /*
- * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8), which
- * take its sub-blocks in turns; a lane works on 16 bytes of 512.  Shared memory: a
+ * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8),
+ * which take its sub-blocks in turns; a lane works on 16 bytes of 512.  Shared memory: a
  * lade_bitcomp_office, dynamic.  'next' is not used: the grid has all teams.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)

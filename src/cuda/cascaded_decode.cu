@@ -3,10 +3,10 @@
  *
  * A warp has a block of the format at a time.  It stages the block in shared memory and unpacks it
  * in groups of 512 decoded bytes: a lane makes 16 bytes of adjacent elements, whose bits lie in at
- * most five words, and stores them at once.  Differences are summed up in the lane, over the warp by
- * shuffles, and from group to group.  Runs: the counts are summed up, 32 at a time, and each sets the
- * bit of its run's first element in a bitmap; a lane counts the bits up to its elements, which is the
- * number of their run.
+ * most five words, and stores them at once.  Differences are summed up in the lane, over the warp
+ * by shuffles, and from group to group.  Runs: the counts are summed up, 32 at a time, and each
+ * sets the bit of its run's first element in a bitmap; a lane counts the bits up to its elements,
+ * which is the number of their run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -27,7 +27,8 @@ struct lade_cas_lists {
 	uint16_t first[LADE_CAS_LIST], second[LADE_CAS_LIST / 2];
 };
 
-/* Elements of a block: x[0], x[1], ... at any address; or, through a list, x[via[0]], x[via[1]], ... */
+/* Elements of a block: x[0], x[1], ... at any address; or, through a list, x[via[0]], x[via[1]],
+ * ... */
 template <typename T> struct lade_cas_elements {
 	const uint8_t *x;
 	const uint16_t *via; /* or NULL */
@@ -229,7 +230,8 @@ static __device__ __forceinline__ T lade_cas_rotated(const lade_cas_elements<T> 
 	return lade_cas_least(low);
 }
 
-/* What the widths of a block's parts are below 'width', which is that of all differences less 'low'. */
+/* What the widths of a block's parts are below 'width', which is that of all differences less
+ * 'low'. */
 template <typename T>
 static __device__ __forceinline__ uint32_t lade_cas_parts(const lade_cas_elements<T> &e, T low,
                                                           uint32_t width, uint32_t lane)
@@ -252,7 +254,8 @@ static __device__ __forceinline__ uint32_t lade_cas_parts(const lade_cas_element
 		}
 		/* Two groups are a part. */
 		if (group & GROUP || group + GROUP >= e.count) {
-			uint32_t high = sizeof(T) < 8 ? 0 : (uint32_t)((unsigned long long)bits >> 32);
+			uint32_t high =
+				sizeof(T) < 8 ? 0 : (uint32_t)((unsigned long long)bits >> 32);
 			high = sizeof(T) < 8 ? 0 : __reduce_or_sync(LADE_FULL, high);
 			uint32_t rest = __reduce_or_sync(LADE_FULL, (uint32_t)bits);
 			uint32_t need = high ? 64 - __clz((int)high) : 32 - __clz((int)rest);
@@ -392,8 +395,8 @@ static __device__ __forceinline__ uint32_t lade_cas_runs_most(uint32_t count)
 	return count / 2 < LADE_CAS_LIST ? count / 2 : LADE_CAS_LIST;
 }
 
-/* Tries the cascades that begin with 'layers', whose counts are known, on the elements 'e'.  Runs of
- * differences are listed in 'list'. */
+/* Tries the cascades that begin with 'layers', whose counts are known, on the elements 'e'.  Runs
+ * of differences are listed in 'list'. */
 template <typename T>
 static __device__ __forceinline__ void
 lade_cas_try(const lade_cas_choice &choice, const lade_cas_elements<T> &e,
@@ -433,8 +436,8 @@ lade_cas_try(const lade_cas_choice &choice, const lade_cas_elements<T> &e,
 	lade_cas_consider(choice, p, with_inner, best);
 }
 
-/* The best way to write the 'n' elements at 'x', and the lists that it wants; as many units as a raw
- * block has if there is none. */
+/* The best way to write the 'n' elements at 'x', and the lists that it wants; as many units as a
+ * raw block has if there is none. */
 template <typename T>
 static __device__ __noinline__ void lade_cas_choose(const lade_cas_choice &choice, const uint8_t *x,
                                                     uint32_t n, lade_cas_lists *lists,
@@ -476,9 +479,9 @@ static __device__ __forceinline__ void lade_cas_store_word(uint8_t *to, uint32_t
 }
 
 /*
- * Packs 'entries' of 'width' bits, which get(i) tells, to words from 'to' on.  A word's first entry is
- * its first bit over the width: by the rounded reciprocal, which is exact, as bits times width are
- * below 2^32.
+ * Packs 'entries' of 'width' bits, which get(i) tells, to words from 'to' on.  A word's first entry
+ * is its first bit over the width: by the rounded reciprocal, which is exact, as bits times width
+ * are below 2^32.
  */
 template <typename F>
 static __device__ __forceinline__ void lade_cas_pack(uint32_t entries, uint32_t width, uint8_t *to,
@@ -522,9 +525,9 @@ static __device__ __forceinline__ void lade_cas_gather(const T *v, T base, uint3
 }
 
 /*
- * Packs a block's elements or their differences, without lists: a lane takes 16 bytes of elements at
- * a time, and sets their bits in 'buffer', shared memory of 129 words, from which whole words go to
- * 'to'.  A group's bits are STEP words for each bit of its width.
+ * Packs a block's elements or their differences, without lists: a lane takes 16 bytes of elements
+ * at a time, and sets their bits in 'buffer', shared memory of 129 words, from which whole words go
+ * to 'to'.  A group's bits are STEP words for each bit of its width.
  */
 template <typename T>
 static __device__ __forceinline__ void
@@ -737,7 +740,8 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
 		/* All have looked at 'before' when one writes to what may be the same table. */
 		__syncthreads();
 		if (status == LADE_GPU_OK) {
-			lade_cascaded_chunk c = {choice.log2, choice.block, chunk.src_size, 0, 0, 0};
+			lade_cascaded_chunk c = {
+				choice.log2, choice.block, chunk.src_size, 0, 0, 0};
 			lade_cas_lists *l = &lists[warp];
 			lade_cascaded_chunk_fill(&c);
 			if (c.log2 == 0)

@@ -1,6 +1,7 @@
 /*
- * lz4_unshuffle.cu: LZ4 blocks, in batches, of what was shuffled by bytes: the kernels of lz4_decode.cu,
- * which then undo the shuffle.  The batch's destinations are scratch memory, those of 'u' the chunks'.
+ * lz4_unshuffle.cu: LZ4 blocks, in batches, of what was shuffled by bytes: the kernels of
+ * lz4_decode.cu, which then undo the shuffle.  The batch's destinations are scratch memory, those
+ * of 'u' the chunks'.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -19,8 +19,9 @@
  *
  * The table holds 4,096 positions, modulo 65,536: what it gives is a distance of 1 to 65,535, and
  * whatever it says is compared with the bytes, so that entries of an earlier 64 KiB do no harm.
- * Positions inside of a match, but for its first three bytes, are not entered, nor is every literal.
- * Where two lanes enter one slot, the device says which wins; the stream is right with either.
+ * Positions inside of a match, but for its first three bytes, are not entered, nor is every
+ * literal.  Where two lanes enter one slot, the device says which wins; the stream is right with
+ * either.
  *
  * Solo, a warp encodes a chunk.  In a team each warp encodes a part of it; the tables that the
  * parts begin with are made by all before, so that their matches reach back over the parts, and
@@ -440,8 +441,8 @@ LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade
 	}
 	/* Of those that repeat each other the last is. */
 	entered &= ~((k.repeats & entered) >> near);
-	/* Of two literals before a match, where elements are bytes, the second one is: the table holds
-	 * as many again, and a match that is found there grows by the first at its front. */
+	/* Of two literals before a match, where elements are bytes, the second one is: the table
+	 * holds as many again, and a match that is found there grows by the first at its front. */
 	uint64_t picked = w.picked[0];
 	for (uint32_t r = 1; r < LADE_LZ_ROWS; r++)
 		picked |= (uint64_t)w.picked[r] << (32 * r);
@@ -768,7 +769,7 @@ LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &
 		at = ((at < e.first ? e.first : at) + (1u << shift) - 1) >> shift << shift;
 		uint32_t near = LADE_LZ_NEAR >> shift;
 		uint32_t begun = lane >= near; /* there are words before it to compare with */
-		uint32_t before = 0, repeats = 0; /* of the row before: words; which repeat others */
+		uint32_t before = 0, repeats = 0; /* the row before: words; which repeat others */
 		/* The last part's table is handed on to none. */
 		for (; at < to && warp + 1 < parts; at += 128 << shift) {
 			uint32_t word[4];

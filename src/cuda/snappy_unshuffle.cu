@@ -1,6 +1,7 @@
 /*
- * snappy_unshuffle.cu: raw Snappy streams, in batches, of what was shuffled by bytes: the kernels of snappy_decode.cu,
- * which then undo the shuffle.  The batch's destinations are scratch memory, those of 'u' the chunks'.
+ * snappy_unshuffle.cu: raw Snappy streams, in batches, of what was shuffled by bytes: the kernels
+ * of snappy_decode.cu, which then undo the shuffle.  The batch's destinations are scratch memory,
+ * those of 'u' the chunks'.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -185,9 +185,9 @@ template <int later> LADE_DEVICE void lade_stage_wait(lade_stager *s)
 }
 
 /*
- * Stores 'size' bytes, a multiple of 16 up to 2^20, from shared to global memory, both aligned to 16:
- * a warp.  What the warp's lanes wrote to 'from' is there; 'from' may be used again when it returns,
- * but 'to' is not to be read before the kernel ends.
+ * Stores 'size' bytes, a multiple of 16 up to 2^20, from shared to global memory, both aligned to
+ * 16: a warp.  What the warp's lanes wrote to 'from' is there; 'from' may be used again when it
+ * returns, but 'to' is not to be read before the kernel ends.
  */
 LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
 {

@@ -69,7 +69,8 @@ static bytes host_encode(const char *text, const bytes &data)
 	return out;
 }
 
-/* As fill() of test_codec_ans.c: position p is constant, noise or skewed, by two bits of 'kinds'. */
+/* As fill() of test_codec_ans.c: position p is constant, noise or skewed, by two bits of
+ * 'kinds'. */
 static bytes make(size_t size, size_t width, unsigned kinds, rng *r)
 {
 	bytes data(size);
@@ -255,7 +256,8 @@ static void expect_encoded(const char *text, uint32_t width, uint32_t block_log,
 	for (size_t i = 0; i < plain.size(); i++) {
 		bytes back(plain[i].size());
 		size_t host = host_encode(text, plain[i]).size();
-		if (status[i] || host_run(text, false, out[i], &back) != LADE_OK || back != plain[i])
+		if (status[i] || host_run(text, false, out[i], &back) != LADE_OK ||
+		    back != plain[i])
 			fail_msg("%s: chunk %zu of %zu bytes, seed %llu: status %u", text, i,
 			         plain[i].size(), (unsigned long long)seed, status[i]);
 		if (out[i].size() > host + host / share + 64)
@@ -319,8 +321,8 @@ static void large(void **state)
 }
 
 /*
- * Stretches of noise and of what is not, so that some lanes take more bits than their bytes had, and
- * planes that are noise in some of the places that are looked at first.
+ * Stretches of noise and of what is not, so that some lanes take more bits than their bytes had,
+ * and planes that are noise in some of the places that are looked at first.
  */
 static void mixed(void **state)
 {
@@ -462,7 +464,8 @@ static void sizes(void **state)
 {
 	(void)state;
 	rng r = {11};
-	bytes a = host_encode("ans", make(5000, 1, 2, &r)), b = host_encode("ans", make(77, 1, 1, &r));
+	bytes a = host_encode("ans", make(5000, 1, 2, &r)),
+	      b = host_encode("ans", make(77, 1, 1, &r));
 	bytes c = {2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, d(15, 1);
 	const uint8_t *src[] = {a.data(), b.data(), c.data(), d.data()};
 	uint64_t size[] = {a.size(), b.size(), c.size(), d.size()}, got[4];
@@ -479,10 +482,10 @@ static void sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_sizes),
-		cmocka_unit_test(large), cmocka_unit_test(mixed), cmocka_unit_test(tight), cmocka_unit_test(parts),
-		cmocka_unit_test(damaged),   cmocka_unit_test(signs),
-		cmocka_unit_test(small_room),
+		cmocka_unit_test(all_sizes), cmocka_unit_test(large),
+		cmocka_unit_test(mixed),     cmocka_unit_test(tight),
+		cmocka_unit_test(parts),     cmocka_unit_test(damaged),
+		cmocka_unit_test(signs),     cmocka_unit_test(small_room),
 		cmocka_unit_test(sizes),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

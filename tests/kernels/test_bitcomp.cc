@@ -153,7 +153,8 @@ static void damaged_chunks(void **state)
 		for (unsigned i = 0; i < 150; i++) {
 			size_t size = i % 10 ? rng_below(&r, 700) : 8000 + rng_below(&r, 2000);
 			unsigned log = i % 4;
-			bytes chunk = any_chunk(log, log && i % 5 == 0 ? 1 + i / 5 % 2 : 0, size, &r);
+			bytes chunk =
+				any_chunk(log, log && i % 5 == 0 ? 1 + i / 5 % 2 : 0, size, &r);
 			chunk.resize(kit_damage(chunk.data(), chunk.size(), &r));
 			chunks.push_back(chunk);
 			room.push_back(i % 9 ? size : rng_below(&r, size + 1));
@@ -178,8 +179,8 @@ static void header_values(void **state)
 			chunk = any_chunk(log, 0, 700, &r);
 		while (chunk.size() == 32 + kit_up(700) || (chunk[32] & (with | 80)) != with);
 		for (size_t at = 0; at < 36; at += at == 7 ? 25 : 1)
-			for (unsigned value : {0u, 1u, 2u, 3u, 4u, 7u, 8u, 9u, 16u, 17u, 32u, 33u, 64u,
-			                       65u, 128u, 255u}) {
+			for (unsigned value : {0u, 1u, 2u, 3u, 4u, 7u, 8u, 9u, 16u, 17u, 32u, 33u,
+			                       64u, 65u, 128u, 255u}) {
 				chunks.push_back(chunk);
 				chunks.back()[at] = (uint8_t)value;
 			}
@@ -276,7 +277,8 @@ static void encode(const form &f, const std::vector<bytes> &data, uint32_t team,
 	                     .block = 32 * LADE_BITCOMP_WARPS,
 	                     .shared = sizeof(lade_bitcomp_office)};
 	config.seed = seed;
-	emu_result done = emu_launch(config, [&] { lade_bitcomp_encode(batch, f.how, team == 8 ? 3 : team / 2); });
+	emu_result done = emu_launch(
+		config, [&] { lade_bitcomp_encode(batch, f.how, team == 8 ? 3 : team / 2); });
 	if (!done.ok)
 		print_error("%s, seed %llu: %s\n", f.spec, (unsigned long long)seed, done.message);
 	assert_true(done.ok);

@@ -1,7 +1,7 @@
 /*
  * test_cascaded.cc: the kernels of the cascaded codec on the emulated warp: what the host encodes
- * is decoded, what they encode is what the host does, damaged chunks get the plain decoder's verdict
- * and bytes; any length and alignment, buffers at guard pages or between guard zones.
+ * is decoded, what they encode is what the host does, damaged chunks get the plain decoder's
+ * verdict and bytes; any length and alignment, buffers at guard pages or between guard zones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -93,10 +93,11 @@ static void decode(const std::vector<bytes> &in, const std::vector<size_t> &caps
 			kit_decode(in[i].data(), in[i].size(), want.data(), caps[i], &made);
 		if (k.status[i] != (uint32_t)verdict || k.got[i] != made ||
 		    (made && memcmp(k.dst[i], want.data(), made)))
-			fail_msg("chunk %zu of %zu bytes, %u parts: status %u, want %u; %llu bytes, "
-			         "want %zu",
-			         i, in[i].size(), parts, k.status[i], (unsigned)verdict,
-			         (unsigned long long)k.got[i], made);
+			fail_msg(
+				"chunk %zu of %zu bytes, %u parts: status %u, want %u; %llu bytes, "
+				"want %zu",
+				i, in[i].size(), parts, k.status[i], (unsigned)verdict,
+				(unsigned long long)k.got[i], made);
 		*good += verdict == LADE_OK;
 	}
 	kit_close(&k);
@@ -228,11 +229,13 @@ static void like_the_host(void **state)
 			std::vector<bytes> data;
 			for (unsigned s = 0; s < 4; s++)
 				data.push_back(data_of(sizes[rng_below(&r, 10)], t, kind, &r));
-			encode(t, (unsigned)rng_below(&r, 6), data, kind & 1, (uint64_t)kind + t, &r);
+			encode(t, (unsigned)rng_below(&r, 6), data, kind & 1, (uint64_t)kind + t,
+			       &r);
 		}
 	for (unsigned form = 0; form < 6; form++)
 		for (unsigned t = 0; t < 4; t++)
-			encode(t, form, {data_of(16400, t, KIT_KINDS, &r), data_of(700, t, KIT_KEYS, &r)},
+			encode(t, form,
+			       {data_of(16400, t, KIT_KINDS, &r), data_of(700, t, KIT_KEYS, &r)},
 			       false, form, &r);
 }
 
@@ -257,9 +260,10 @@ static void damaged(void **state)
 			else if (i == 1)
 				hurt.resize(hurt.size() + 16);
 			for (uint64_t n = rng_below(&r, 3); n && hurt.size() > 0; n--) {
-				size_t at = rng_below(&r, 2) ? rng_below(&r, hurt.size())
-				                             : rng_below(&r, hurt.size()) / 16 * 16 +
-				                                       rng_below(&r, 8);
+				size_t at = rng_below(&r, 2)
+				                    ? rng_below(&r, hurt.size())
+				                    : rng_below(&r, hurt.size()) / 16 * 16 +
+				                              rng_below(&r, 8);
 				if (at < hurt.size())
 					hurt[at] ^= (uint8_t)(1 << rng_below(&r, 8));
 			}
@@ -272,7 +276,8 @@ static void damaged(void **state)
 	assert_true(good > 20 && good < all - 20);
 }
 
-/* Differences with inner runs that are rotated, which no encoder writes: small ones become large. */
+/* Differences with inner runs that are rotated, which no encoder writes: small ones become
+ * large. */
 static void turned(void **state)
 {
 	(void)state;
