@@ -235,10 +235,12 @@ static lade_status add_units(lade__gpu_calling *c, lade__gpu_group *g, size_t in
  * 'want' or no room. */
 static void add_like(lade__gpu_calling *c, lade__gpu_group *g, size_t want, lade__gpu_list *list)
 {
+	if (list->count == 0)
+		return;
 	lade__gpu_unit *unit = list->unit + list->count;
-	/* Not the last one: bytes that were just written are slow to copy. */
+	/* Of all that follow: bytes that were just written are slow to copy. */
 	const lade__gpu_unit *before = unit - 1;
-	if (list->count == 0 || before->item + 1 != g->cursor || g->cursor <= c->plain)
+	if (before->item + 1 != g->cursor || g->cursor <= c->plain)
 		return;
 	if (want > list->cap)
 		want = list->cap;
