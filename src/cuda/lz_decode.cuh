@@ -245,8 +245,10 @@ static __device__ __forceinline__ lade_lz_read lade_lz_take(const lade_lz_tables
 /* Whether the matches' offsets are right. */
 static __device__ __forceinline__ bool lade_lz_right(const lade_lz_sequence &q, uint32_t start)
 {
-	return !(q.size[0] && q.match[0] && q.from[0] - 1 >= start) &&
-	       !(q.size[1] && q.match[1] && q.from[1] - 1 >= start + q.size[0]);
+	/* Without branches. */
+	bool first = (q.size[0] != 0) & q.match[0] & (q.from[0] - 1 >= start);
+	bool second = (q.size[1] != 0) & q.match[1] & (q.from[1] - 1 >= start + q.size[0]);
+	return !(first | second);
 }
 
 /*
@@ -415,8 +417,8 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 				start = o.end;
 			}
 		}
-		bool bad = r.status != LADE_GPU_OK || !lade_lz_right(q, start - shift) ||
-		           total > cap + shift - o.end;
+		bool bad = (r.status != LADE_GPU_OK) | !lade_lz_right(q, start - shift) |
+		           (total > cap + shift - o.end);
 		if (lade_team_any<W>(bad)) {
 			r.status = lade_lz_check<F>(r.status, q, start - shift, cap);
 			return lade_lz_failed<F, W>(t, r.status, warp, lane);

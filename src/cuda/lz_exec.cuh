@@ -67,6 +67,7 @@ template <int W> struct lade_lz_exec {
 	uint32_t alone;                    /* the piece that a window lay in, as in lade_lz_word */
 	uint32_t since;                    /* v: .. from here on, and those behind it */
 	uint32_t next;                     /* v: where the next piece begins */
+	uint32_t longs; /* v: where sequences ended of which one had a piece of a window or more */
 };
 
 /* Where a team stands in its output; all its lanes have the same. */
@@ -117,14 +118,15 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 	/* Roots lead to themselves. */
 	if (W == 1)
 		((uint32_t *)x->source[0])[32 + lane] = 0x83828180 + 0x04040404 * lane;
-	if (warp == 0 && lane == 0)
+	if (warp == 0 && lane == 0) {
 		x->alone = (uint32_t)-16;
+		x->longs = 0;
+	}
 	/* A source byte's address may be one's of the output but for its high half. */
 	bool alike = apart < shift + cap || 0 - apart < n;
 	uint32_t full = alike ? LADE_FULL : shift ? LADE_LZ_TILE : 0;
 #if LADE_ON_GPU
-	if (W == 1)
-		asm volatile("" : "+r"(full)); /* else it would be told anew for each window */
+	asm volatile("" : "+r"(full)); /* else it would be told anew for each window */
 #endif
 	return lade_lz_out{dst - shift, shift, shift, 0, full};
 }
@@ -156,8 +158,15 @@ static __device__ __forceinline__ void lade_lz_mark(lade_lz_exec<W> *x, const la
 	uint32_t first = (start > lo ? start : lo) / 32 + 1, last = (end < hi ? end : hi) / 32;
 	piece *= 8;
 	uint32_t then = piece + (q.size[0] ? 8 : 0);
+	if (W > 1) {
+		if (first <= last)
+			x->word[first % (4 * x->TILES)].last = first * 32 > mid ? then : piece;
+		if (!__any_sync(LADE_FULL, last > first))
+			return;
+		first++;
+	}
 	/* Long ones by all lanes. */
-	bool wide = last >= first + 8 && last != LADE_FULL;
+	bool wide = last >= first + 8;
 	uint32_t many = __ballot_sync(LADE_FULL, wide);
 	if (!wide)
 		lade_lz_cover<W>(x, first, 1, last, mid, piece, then);
@@ -252,6 +261,22 @@ static __device__ __forceinline__ uint32_t lade_lz_resolve(lade_lz_exec<W> *x, u
 	return lade_lz_join(at);
 }
 
+/* A byte of global memory unless it is 'not_wanted': then it is any value. */
+static __device__ __forceinline__ uint32_t lade_lz_byte_unless(const uint8_t *from, bool not_wanted)
+{
+#if LADE_ON_GPU
+	/* No move, which would wait for the load, follows it. */
+	uint32_t value;
+	asm volatile("{ .reg .pred p; setp.eq.u32 p, %2, 0; @p ld.global.u8 %0, [%1]; }"
+	             : "=&r"(value)
+	             : "l"(from), "r"((uint32_t)not_wanted)
+	             : "memory");
+	return value;
+#else
+	return not_wanted ? 0xA5 : *from;
+#endif
+}
+
 /* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no source
  * byte's address is like one of theirs but for its high half.  The caller sees to a barrier before
  * and behind. */
@@ -283,10 +308,15 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		near |= active && (uint32_t)at[k] + k - low < WINDOW;
 	}
 #pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		value[k] = FULL || pos + k - from < end - from
-		                   ? lade_ld_global_byte((const uint8_t *)(uintptr_t)at[k] + k)
-		                   : 0;
+	for (uint32_t k = 0; k < 4; k++) {
+		const uint8_t *byte = (const uint8_t *)(uintptr_t)at[k] + k;
+		if (FULL && W > 1) /* what is of the window is not made yet */
+			value[k] = lade_lz_byte_unless(byte,
+			                               (uint32_t)at[k] + k - low < WINDOW);
+		else
+			value[k] = FULL || pos + k - from < end - from ? lade_ld_global_byte(byte)
+			                                               : 0;
+	}
 	uint32_t made, source[4];
 	if (W > 1 || __any_sync(LADE_FULL, near)) {
 #pragma unroll
@@ -555,6 +585,8 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 	uint32_t w0 = o->done / LADE_LZ_TILE * LADE_LZ_TILE;
 	lade_lz_place own = {start, piece, {q.size[0], q.size[1]}};
 	*place = own;
+	if (W > 1 && (q.size[0] >= WINDOW || q.size[1] >= WINDOW))
+		x->longs = end;
 	for (;;) {
 		uint32_t hi = end - w0 < x->REACH ? end : w0 + x->REACH;
 		lade_lz_mark<W>(x, own, marked, hi, lane);
@@ -565,11 +597,13 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 			if (w0 < o->full) {
 				lade_lz_window_part<W>(x, o->base, w0, o->done, w0 + n, warp, lane);
 			} else {
-				uint32_t one = x->word[first % (4 * x->TILES)].last;
-				n = one == x->word[(first + 4 * W) % (4 * x->TILES)].last
-				            ? lade_lz_long<W>(x, *o, place, one, w0, marked,
-				                              warp, lane)
-				            : 0;
+				n = 0;
+				if (W == 1 || x->longs == end) {
+					uint32_t one = x->word[first % (4 * x->TILES)].last;
+					if (one == x->word[(first + 4 * W) % (4 * x->TILES)].last)
+						n = lade_lz_long<W>(x, *o, place, one, w0, marked,
+						                    warp, lane);
+				}
 				if (n == 0) {
 					n = WINDOW;
 					lade_lz_window<W, true>(x, o->base, w0, w0, w0 + n, warp,
