@@ -100,6 +100,12 @@ template <int LOG> struct lade_packed_word {
 
 	static __device__ __forceinline__ uint32_t add(uint32_t a, uint32_t b)
 	{
+#if LADE_ON_GPU && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+		if (LOG == 1) {
+			asm("add.u16x2 %0, %0, %1;" : "+r"(a) : "r"(b));
+			return a;
+		}
+#endif
 		return LOG == 2 ? a + b : ((a & ~TOP) + (b & ~TOP)) ^ ((a ^ b) & TOP);
 	}
 
