@@ -1,6 +1,6 @@
 /*
- * ans_bytes.cuh: chunks of bytes to the ANS format (docs/format/ans.md, section 7): a block reads its
- * chunk twice, to count it and to encode it.
+ * ans_bytes.cuh: chunks of bytes to the ANS format (docs/format/ans.md, section 7): a block reads
+ * its chunk twice, to count it and to encode it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,11 +22,13 @@ LADE_DEVICE void lade_ans_count_word(uint32_t word, lade_ans_at own)
 }
 
 /* Counts the bytes of the chunk's units.  A thread takes pieces of 16 bytes, or words. */
-template <bool WHOLE> LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan &p, uint32_t *counts)
+template <bool WHOLE>
+LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan &p, uint32_t *counts)
 {
 	constexpr uint32_t DEEP = WHOLE ? 8 : 1;
 	const uint8_t *src = p.src;
-	uint32_t bytes = p.size - p.tail, pieces = bytes / 16, rest = bytes % 16 / 4, at = threadIdx.x;
+	uint32_t bytes = p.size - p.tail, pieces = bytes / 16, rest = bytes % 16 / 4,
+		 at = threadIdx.x;
 	lade_ans_at own = lade_ans_at_of(counts + (threadIdx.x & 15));
 	for (; at + (DEEP - 1) * blockDim.x < pieces; at += DEEP * blockDim.x) {
 		uint32_t word[DEEP][4];
@@ -52,10 +54,11 @@ template <bool WHOLE> LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan 
 	}
 	for (; at < pieces; at += blockDim.x)
 		for (uint32_t k = 0; k < 4; k++)
-			lade_ans_count_word(lade_ans_word_at<WHOLE>(src + (size_t)16 * at + 4 * k), own);
+			lade_ans_count_word(lade_ans_word_at<WHOLE>(src + (size_t)16 * at + 4 * k),
+			                    own);
 	if (threadIdx.x < rest)
-		lade_ans_count_word(lade_ans_word_at<WHOLE>(src + (size_t)16 * pieces + 4 * threadIdx.x),
-		                    own);
+		lade_ans_count_word(
+			lade_ans_word_at<WHOLE>(src + (size_t)16 * pieces + 4 * threadIdx.x), own);
 }
 
 /* Sums of the counts to their first KiB, by a whole block. */
@@ -81,12 +84,12 @@ LADE_DEVICE void lade_ans_fold(uint32_t *counts)
 /* ---- a chunk ---------------------------------------------------------------------------- */
 
 /*
- * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A lane
- * that needs more rows than these have has more halves than they hold.
+ * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A
+ * lane that needs more rows than these have has more halves than they hold.
  */
 template <bool WHOLE>
-LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk, const uint8_t *src,
-                                        uint32_t units, uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk,
+                                        const uint8_t *src, uint32_t units, uint32_t lane)
 {
 	constexpr uint32_t AHEAD = WHOLE ? 4 : 1;
 	lade_ans_writer me;
@@ -164,7 +167,8 @@ LADE_DEVICE void lade_ans_prepare_bytes(const lade_ans_memory &r, const lade_ans
 		if (lane == 0 && warp == 0 && !coded)
 			r.facts->word[0] = v.value;
 		if (coded)
-			lade_ans_table(r, count, total, 0, c, warp ? &r.facts->word[0] : nullptr, lane);
+			lade_ans_table(r, count, total, 0, c, warp ? &r.facts->word[0] : nullptr,
+			               lane);
 	}
 	__syncthreads();
 }
@@ -184,7 +188,8 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 	uint32_t at = lade_ans_body<1>(r, p, lane);
 	if (c.raw || !lade_ans_fits(p, at))
 		return 0;
-	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the end. */
+	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the
+	 * end. */
 	uint32_t rows = (c.coded << p.block_log >> 7) + 1, room = 128 * (rows + 3);
 	uint32_t active = (r.bytes - 1280 * c.coded) / room;
 	active = active < warps ? active : warps;
@@ -232,8 +237,8 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 }
 
 /* The kernel's body. */
-LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t block_log, uint32_t bits,
-                                       uint32_t bytes)
+LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t block_log,
+                                       uint32_t bits, uint32_t bytes)
 {
 	LADE_SHARED(lade_ans_taken, taken);
 	LADE_SHARED(lade_ans_facts, facts);

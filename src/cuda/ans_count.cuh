@@ -35,7 +35,8 @@ struct lade_ans_taken {
 	uint32_t i, status;
 };
 
-/* What the batch says of chunk t->i, by one thread.  Of one that must not be touched there are no bytes. */
+/* What the batch says of chunk t->i, by one thread.  Of one that must not be touched there are no
+ * bytes. */
 template <int W>
 LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_taken *t)
 {
@@ -67,7 +68,8 @@ LADE_DEVICE uint32_t lade_ans_log2(uint32_t v)
 	return (q << 16) + m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16);
 }
 
-/* A count less what one state stands for: a symbol gets that state, and others in proportion to this. */
+/* A count less what one state stands for: a symbol gets that state, and others in proportion to
+ * this. */
 LADE_DEVICE uint32_t lade_ans_above(uint32_t count, uint32_t total, uint32_t bits)
 {
 	uint32_t least = total >> bits;
@@ -178,8 +180,8 @@ LADE_DEVICE uint32_t *lade_ans_text(const lade_ans_memory &r, uint32_t coded, ui
 }
 
 /*
- * A plane's counts, summed over the copies and scaled to a sum below 2^17, by a whole warp: lane l has
- * symbols 8l to 8l + 7.  Gives the sum.
+ * A plane's counts, summed over the copies and scaled to a sum below 2^17, by a whole warp: lane l
+ * has symbols 8l to 8l + 7.  Gives the sum.
  */
 template <int W>
 LADE_DEVICE uint32_t lade_ans_gather(const uint32_t *counts, uint32_t count[8], uint32_t lane)
@@ -216,7 +218,8 @@ struct lade_ans_verdict {
 };
 
 /* A symbol's part of 'least' and 'extra'; 'all' is log2 of the total. */
-LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all, lade_ans_verdict *v)
+LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all,
+                                    lade_ans_verdict *v)
 {
 	uint32_t log = (all - lade_ans_log2(count)) >> 8;
 	v->least += count * log >> 4;
@@ -267,7 +270,8 @@ LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t 
 
 /* The k-th coded plane's table, or its description, by a whole warp. */
 LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8], uint32_t total,
-                                uint32_t k, const lade_ans_choice &c, uint32_t *words, uint32_t lane)
+                                uint32_t k, const lade_ans_choice &c, uint32_t *words,
+                                uint32_t lane)
 {
 	uint32_t freq[8], first;
 	lade_ans_normalise(count, total, c.bits, freq, &first, lane);
@@ -291,7 +295,8 @@ LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8
 
 /* The planes' modes and the states, when all verdicts are there, for a whole warp. */
 template <int W>
-LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted, uint32_t lane)
+LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted,
+                                            uint32_t lane)
 {
 	bool is = lane < W;
 	uint32_t mode = is ? r.facts->mode[lane] : (uint32_t)ANS_PLANE_CONSTANT;

@@ -1,6 +1,6 @@
 /*
- * ans_put.cuh: how warps of the encoder of ANS (docs/format/ans.md, sections 5 and 7) take symbols to
- * bits, and write sub-blocks and what stands around them.
+ * ans_put.cuh: how warps of the encoder of ANS (docs/format/ans.md, sections 5 and 7) take symbols
+ * to bits, and write sub-blocks and what stands around them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,8 @@ struct lade_ans_writer {
 		mask = ~0x3FFFFu;
 	}
 
-	/* The state, and the last word; gives the halves, and two more where 'rows' do not hold them. */
+	/* The state, and the last word; gives the halves, and two more where 'rows' do not hold
+	 * them. */
 	__device__ __forceinline__ uint32_t close(lade_ans_at begin, uint32_t bits, uint32_t rows)
 	{
 		uint32_t before = last;
@@ -72,7 +73,8 @@ LADE_DEVICE void lade_ans_entries(lade_ans_at symbol, uint32_t word, uint32_t en
 {
 #pragma unroll
 	for (int i = 0; i < 4; i++)
-		entry[i] = lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443 - i));
+		entry[i] =
+			lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443 - i));
 }
 
 /* A plane's word of a unit, from its last symbol to its first: at most two words of bits, and no
@@ -93,7 +95,8 @@ LADE_DEVICE void lade_ans_put_one(lade_ans_writer *me, lade_ans_at symbol, lade_
 	me->to = me->to > end ? me->to : end;
 }
 
-/* The same of four units, for symbols that take at most 10 bits: three of these fit between flushes. */
+/* The same of four units, for symbols that take at most 10 bits: three of these fit between
+ * flushes. */
 LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_at symbol[4],
                                       lade_ans_at end, const uint32_t word[4])
 {
@@ -119,8 +122,8 @@ LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_at sym
 }
 
 /*
- * Where a warp works: tables, and the first row of its columns, in shared memory.  These have 'rows',
- * and three more below, whose words are not used.
+ * Where a warp works: tables, and the first row of its columns, in shared memory.  These have
+ * 'rows', and three more below, whose words are not used.
  */
 struct lade_ans_desk {
 	lade_ans_at symbol;
@@ -147,8 +150,8 @@ LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 		dst[b] = (uint8_t)(value >> 8 * b);
 }
 
-/* Writes rows of 32 words that lie 'step' words apart in shared memory, up to 'size' bytes, which are a
- * multiple of 4, by a whole warp.  WORDS: 'dst' is aligned to 4. */
+/* Writes rows of 32 words that lie 'step' words apart in shared memory, up to 'size' bytes, which
+ * are a multiple of 4, by a whole warp.  WORDS: 'dst' is aligned to 4. */
 template <bool WORDS>
 LADE_DEVICE void lade_ans_put_rows(uint8_t *dst, const uint32_t *from, int32_t step, uint32_t size,
                                    uint32_t lane)
@@ -196,8 +199,8 @@ LADE_DEVICE lade_ans_made lade_ans_measure(uint32_t halves)
 	return made;
 }
 
-/* Writes lengths, full rows, and ragged rows, by a whole warp, from columns below 'top'.  WORDS: 'dst'
- * is aligned to 4. */
+/* Writes lengths, full rows, and ragged rows, by a whole warp, from columns below 'top'.  WORDS:
+ * 'dst' is aligned to 4. */
 template <bool WORDS>
 LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *top, const lade_ans_made made,
                                     uint32_t lane)
@@ -217,7 +220,8 @@ LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *top, const lad
 	bool even = WORDS || !((uintptr_t)dst & 1);
 	for (uint32_t r = made.least; r < made.most; r += 2, top -= 32) {
 		bool some = made.halves > r, both = made.halves > r + 1;
-		uint32_t low = __ballot_sync(LADE_FULL, some), high = __ballot_sync(LADE_FULL, both);
+		uint32_t low = __ballot_sync(LADE_FULL, some),
+			 high = __ballot_sync(LADE_FULL, both);
 		uint32_t at = (uint32_t)__popc(low & below) + (uint32_t)__popc(high & below);
 		uint32_t word = some ? *top : 0;
 		uint8_t *to = dst + 2 * at;
@@ -252,7 +256,8 @@ template <int W>
 LADE_DEVICE uint32_t lade_ans_body(const lade_ans_memory &r, const lade_ans_plan &p, uint32_t lane)
 {
 	bool coded = r.facts->choice.coded >> lane & 1;
-	return (lade_ans_tables<W>(p) + 4 * lade_ans_sum(coded ? r.facts->word[lane & 7] : 0) + 15) /
+	return (lade_ans_tables<W>(p) + 4 * lade_ans_sum(coded ? r.facts->word[lane & 7] : 0) +
+	        15) /
 	       16;
 }
 
@@ -373,7 +378,8 @@ template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 	uint64_t begin = (uint64_t)share * (threadIdx.x / 32);
 	if (begin < p.size)
 		lade_ans_copy(p.dst + ANS_HEADER + begin, p.src + begin,
-		              p.size - begin < share ? p.size - (uint32_t)begin : share, lade_lane());
+		              p.size - begin < share ? p.size - (uint32_t)begin : share,
+		              lade_lane());
 	if (threadIdx.x == 0) {
 		lade_ans_put_word(p.dst, ANS_VERSION | ANS_RAW << 8 | width_log << 16);
 		lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
@@ -384,7 +390,8 @@ template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 
 /* What a chunk without a coded form gets, and its result, by a whole block. */
 template <int W>
-LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_taken &t, uint32_t done)
+LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_taken &t,
+                                 uint32_t done)
 {
 	uint32_t status = t.status, most = ANS_HEADER + t.plan.size;
 	if (status == LADE_GPU_OK && !done) {

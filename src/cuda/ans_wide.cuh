@@ -1,12 +1,12 @@
 /*
- * ans_wide.cuh: chunks of elements of 2, 4 and 8 bytes to the ANS format (docs/format/ans.md, section
- * 7), by a block of 8 warps that holds 64 KiB of them in shared memory.
+ * ans_wide.cuh: chunks of elements of 2, 4 and 8 bytes to the ANS format (docs/format/ans.md,
+ * section 7), by a block of 8 warps that holds 64 KiB of them in shared memory.
  *
- * A warp has two sub-blocks of 4 KiB, which only it touches: it counts them, puts their planes apart
- * where they stand, raw ones below, and writes the columns of the others from the top down over the
- * symbols that they are made of.  The planes that 1,024 elements show to be noise are not counted.
- * While a chunk is coded the next one is brought to the second-level cache, and each warp asks for its
- * part of that as soon as its sub-blocks are written.
+ * A warp has two sub-blocks of 4 KiB, which only it touches: it counts them, puts their planes
+ * apart where they stand, raw ones below, and writes the columns of the others from the top down
+ * over the symbols that they are made of.  The planes that 1,024 elements show to be noise are not
+ * counted.  While a chunk is coded the next one is brought to the second-level cache, and each warp
+ * asks for its part of that as soon as its sub-blocks are written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,15 +21,17 @@
 
 /* ---- the chunk in shared memory --------------------------------------------------------- */
 
-/* A block's part of a chunk, of which each warp has 'own' bytes, whole tiles, wherever they begin. */
+/* A block's part of a chunk, of which each warp has 'own' bytes, whole tiles, wherever they
+ * begin. */
 struct lade_ans_hold {
 	uint8_t *bytes;   /* the warp's */
 	uint32_t own;
 	lade_stager way; /* the warp's */
-	lade_ans_taken *taken; /* the block's chunk and the next one, in turn as the barrier's phases */
+	lade_ans_taken *taken; /* the block's chunk and the next, in turn as the barrier's phases */
 };
 
-/* The chunk that the block works on, behind the turn of the barrier that brought it; and the next. */
+/* The chunk that the block works on, behind the turn of the barrier that brought it; and the
+ * next. */
 LADE_DEVICE const lade_ans_taken &lade_ans_hold_now(const lade_ans_hold &h)
 {
 	return h.taken[lade_ans_anew(h.way.phase) ^ 1];
@@ -40,7 +42,8 @@ LADE_DEVICE lade_ans_taken *lade_ans_hold_next(const lade_ans_hold &h)
 	return &h.taken[lade_ans_anew(h.way.phase)];
 }
 
-/* Tiles of the q-th part of a chunk that each warp gets, so that all have some: no more than fit. */
+/* Tiles of the q-th part of a chunk that each warp gets, so that all have some: no more than
+ * fit. */
 LADE_DEVICE uint32_t lade_ans_hold_tiles(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q)
 {
 	uint32_t all = h.own * LADE_ANS_GROUP, left = p.size - p.tail - q * all;
@@ -48,7 +51,8 @@ LADE_DEVICE uint32_t lade_ans_hold_tiles(const lade_ans_hold &h, const lade_ans_
 	return (left + LADE_ANS_GROUP * LADE_ANS_TILE - 1) / (LADE_ANS_GROUP * LADE_ANS_TILE);
 }
 
-/* The warp's share of the q-th part: where it begins in the chunk; gives its bytes, which may be 0. */
+/* The warp's share of the q-th part: where it begins in the chunk; gives its bytes, which may be
+ * 0. */
 LADE_DEVICE uint32_t lade_ans_hold_share(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
                                          uint32_t *at)
 {
@@ -59,7 +63,8 @@ LADE_DEVICE uint32_t lade_ans_hold_share(const lade_ans_hold &h, const lade_ans_
 }
 
 /* Out of line: few sources are not aligned. */
-LADE_ANS_APART void lade_ans_hold_shifted(uint8_t *to, const uint8_t *from, uint32_t size, uint32_t lane)
+LADE_ANS_APART void lade_ans_hold_shifted(uint8_t *to, const uint8_t *from, uint32_t size,
+                                          uint32_t lane)
 {
 	lade_stage_shifted((uint4 *)lade_shared(to), from, size, lane);
 }
@@ -71,8 +76,8 @@ LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold &h, const lade_ans_plan &p, u
 	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
 	const uint8_t *from = p.src + at;
 	uint32_t whole = (uintptr_t)from & 15 ? 0 : size & ~15u;
-	lade_stage_begin(&h.way, (uint4 *)h.bytes, (const uint8_t *)((uintptr_t)from & ~(uintptr_t)15),
-	                 whole & ~15u, lane);
+	lade_stage_begin(&h.way, (uint4 *)h.bytes,
+	                 (const uint8_t *)((uintptr_t)from & ~(uintptr_t)15), whole & ~15u, lane);
 	if (whole != size)
 		lade_ans_hold_shifted(h.bytes + whole, from + whole, size - whole, lane);
 }
@@ -92,8 +97,8 @@ LADE_DEVICE uint32_t lade_ans_hold_wait(lade_ans_hold &h, const lade_ans_plan &p
 {
 	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
 	lade_ans_hold_turn(h);
-	for (at = ((size + 15) & ~15u) + 16 * lane; at < ((size + LADE_ANS_TILE - 1) & ~(LADE_ANS_TILE - 1u));
-	     at += 512)
+	for (at = ((size + 15) & ~15u) + 16 * lane;
+	     at < ((size + LADE_ANS_TILE - 1) & ~(LADE_ANS_TILE - 1u)); at += 512)
 		*(uint4 *)(h.bytes + at) = {0, 0, 0, 0};
 	__syncwarp();
 	return size;
@@ -111,8 +116,8 @@ LADE_DEVICE void lade_ans_hold_phase(lade_ans_hold &h, uint32_t phase, uint32_t 
 #define LADE_ANS_SIGNS 0x80808080u /* the highest bits of 4 bytes */
 
 /*
- * Whether elements of 2 bytes are to be crossed: of 32 that are spread over the chunk's first part a
- * quarter and more are negative, and a quarter and more are not.  Gives the lane's; for all warps
+ * Whether elements of 2 bytes are to be crossed: of 32 that are spread over the chunk's first part
+ * a quarter and more are negative, and a quarter and more are not.  Gives the lane's; for all warps
  * alike, from global memory.
  */
 LADE_DEVICE bool lade_ans_hold_sign(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t lane)
@@ -162,8 +167,10 @@ LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane, uint3
 	for (int h = 0; h < W / 4; h++) {
 		uint32_t a = __byte_perm(word[h], word[(h + step) % W], 0x5140);
 		uint32_t b = __byte_perm(word[h], word[(h + step) % W], 0x7362);
-		uint32_t c = __byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x5140);
-		uint32_t d = __byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x7362);
+		uint32_t c =
+			__byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x5140);
+		uint32_t d =
+			__byte_perm(word[(h + 2 * step) % W], word[(h + 3 * step) % W], 0x7362);
 		plane[(4 * h) % W] = __byte_perm(a, c, 0x5410);
 		plane[(4 * h + 1) % W] = __byte_perm(a, c, 0x7632);
 		plane[(4 * h + 2) % W] = __byte_perm(b, d, 0x5410);
@@ -195,8 +202,8 @@ LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, uint32_t 
 
 /* Counts plane n of 'bytes' of whole units, by a whole warp. */
 template <int W>
-LADE_DEVICE void lade_ans_count_share(const uint8_t *from, uint32_t bytes, uint32_t n, uint32_t cross,
-                                      lade_ans_at count, uint32_t lane)
+LADE_DEVICE void lade_ans_count_share(const uint8_t *from, uint32_t bytes, uint32_t n,
+                                      uint32_t cross, lade_ans_at count, uint32_t lane)
 {
 	uint32_t pieces = bytes / 16, at = lane;
 	/* Half a piece. */
@@ -219,13 +226,14 @@ LADE_DEVICE void lade_ans_count_share(const uint8_t *from, uint32_t bytes, uint3
 
 /* Counts planes of the warp's share of a part. */
 template <int W>
-LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t have, uint32_t planes, uint32_t cross,
-                                       lade_ans_at count, uint32_t lane)
+LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t have, uint32_t planes,
+                                       uint32_t cross, lade_ans_at count, uint32_t lane)
 {
 #pragma unroll 1
 	for (uint32_t m = planes; m; m &= m - 1) {
 		uint32_t n = (uint32_t)__ffs((int)m) - 1;
-		lade_ans_count_share<W>(held, have, n, cross, count + (lade_ans_at)(1024 * n), lane);
+		lade_ans_count_share<W>(held, have, n, cross, count + (lade_ans_at)(1024 * n),
+		                        lane);
 	}
 }
 
@@ -256,7 +264,8 @@ template <int W> struct lade_ans_look_of {
 
 /* Counts all planes but the last one there. */
 template <int W>
-LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t cross, lade_ans_at count, uint32_t lane)
+LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t cross, lade_ans_at count,
+                               uint32_t lane)
 {
 	constexpr uint32_t BYTES = lade_ans_look_of<W>::BYTES;
 	held += 3 * BYTES * (lade_ans_thread() / 32) % LADE_ANS_TILE + 16 * lane;
@@ -264,13 +273,14 @@ LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t cross, lade_ans_at 
 	for (uint32_t at = 0; at < BYTES; at += 512)
 #pragma unroll
 		for (uint32_t n = 0; n < W - 1; n++)
-			lade_ans_count_piece<W>(held + at, n, cross, count + (lade_ans_at)(1024 * n));
+			lade_ans_count_piece<W>(held + at, n, cross,
+			                        count + (lade_ans_at)(1024 * n));
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* What warps tell each other of planes, and of numbers that they sum up; and what the lanes of a warp
- * keep of its sub-blocks. */
+/* What warps tell each other of planes, and of numbers that they sum up; and what the lanes of a
+ * warp keep of its sub-blocks. */
 template <int W> struct lade_ans_told {
 	uint4 plane[W][LADE_ANS_GROUP];
 	uint32_t sum[2][LADE_ANS_GROUP];
@@ -361,9 +371,9 @@ LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, uint32_t (*s
 }
 
 /*
- * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block, of which
- * the last thread takes the next chunk.  Gives the choice, and the words of all descriptions.  The
- * counts are 0 before and afterwards.
+ * Counts, chooses the planes' modes and the states, and makes the tables, by a whole block, of
+ * which the last thread takes the next chunk.  Gives the choice, and the words of all descriptions.
+ * The counts are 0 before and afterwards.
  */
 template <int W>
 LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const lade_ans_memory &r,
@@ -447,8 +457,8 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 #pragma unroll 1
 	for (uint32_t m = c.coded; m; m &= m - 1, k++) {
 		uint32_t n = (uint32_t)__ffs((int)m) - 1;
-		uint32_t some = lade_ans_table_group(r, told->sum, lade_ans_scaled(counts[256 * n], shift),
-		                                     total, k, c, lane);
+		uint32_t some = lade_ans_table_group(
+			r, told->sum, lade_ans_scaled(counts[256 * n], shift), total, k, c, lane);
 		if (thread == 0)
 			r.facts->word[n] = some;
 		*words += some;
@@ -473,8 +483,9 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
 /*
- * A sub-block's memory: planes that are raw, from its begin on, and at its end those that are coded,
- * which have rows of 32 words in turn.  A row of these lies so that a lane's units are in its column.
+ * A sub-block's memory: planes that are raw, from its begin on, and at its end those that are
+ * coded, which have rows of 32 words in turn.  A row of these lies so that a lane's units are in
+ * its column.
  */
 template <int W>
 LADE_DEVICE void lade_ans_put_row(uint8_t *to, const lade_ans_choice &c, const uint32_t *plane,
@@ -498,7 +509,8 @@ LADE_DEVICE void lade_ans_put_row(uint8_t *to, const lade_ans_choice &c, const u
 
 /* Puts the planes of a tile apart, by a whole warp. */
 template <int W>
-LADE_DEVICE void lade_ans_apart(uint8_t *tile, const lade_ans_choice &c, uint32_t cross, uint32_t lane)
+LADE_DEVICE void lade_ans_apart(uint8_t *tile, const lade_ans_choice &c, uint32_t cross,
+                                uint32_t lane)
 {
 	constexpr uint32_t ROWS = 32 / W, PLANE = LADE_ANS_TILE / W;
 	uint32_t word[32];
@@ -567,10 +579,10 @@ template <bool ONE> struct lade_ans_in_turn {
 };
 
 /*
- * Encodes a sub-block's coded planes, of which there are 'count', into the columns, for a whole warp;
- * gives the lane's halves.  'own' is the first of the lane's words.  A lane that needs more rows than
- * the columns have has more halves than they hold, and so has one that came to a word which had not
- * been read.
+ * Encodes a sub-block's coded planes, of which there are 'count', into the columns, for a whole
+ * warp; gives the lane's halves.  'own' is the first of the lane's words.  A lane that needs more
+ * rows than the columns have has more halves than they hold, and so has one that came to a word
+ * which had not been read.
  */
 template <bool ONE>
 LADE_DEVICE uint32_t lade_ans_put_words(uint32_t count, uint32_t bits, const lade_ans_desk &desk,
@@ -641,9 +653,9 @@ LADE_DEVICE uint32_t lade_ans_make(const lade_ans_choice &c, const lade_ans_desk
 
 /* Writes it where it belongs, for a whole warp.  WORDS: 'dst' is aligned to 4. */
 template <int W, bool WORDS>
-LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c, const lade_ans_made &made,
-                                    const uint8_t *from, uint32_t block, uint32_t units,
-                                    uint32_t lane)
+LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c,
+                                    const lade_ans_made &made, const uint8_t *from, uint32_t block,
+                                    uint32_t units, uint32_t lane)
 {
 	uint32_t raw = (uint32_t)__popc((int)c.raw);
 	if (4 * W * units == block) {
@@ -655,12 +667,13 @@ LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c, cons
 			                  lane);
 	}
 	if (c.coded)
-		lade_ans_put_lanes<WORDS>(dst + raw * 4 * units, (const uint32_t *)(from + block) - 32, made,
-		                   lane);
+		lade_ans_put_lanes<WORDS>(dst + raw * 4 * units,
+		                          (const uint32_t *)(from + block) - 32, made, lane);
 }
 
 /* Copies words from global memory, by a whole warp: few sub-blocks are stored. */
-LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t lane)
+LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uint32_t size,
+                                           uint32_t lane)
 {
 #pragma unroll 1
 	for (uint32_t at = 4 * lane; at < size; at += 128)
@@ -668,9 +681,9 @@ LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uin
 }
 
 /*
- * Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0: that
- * would pass the limit.  By a whole block.  HELD: these are tiles, all of which are in shared memory, and
- * source and destination are aligned to 16.
+ * Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0:
+ * that would pass the limit.  By a whole block.  HELD: these are tiles, all of which are in shared
+ * memory, and source and destination are aligned to 16.
  */
 template <int W, bool HELD>
 LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold &h,
@@ -725,8 +738,8 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 			uint32_t s = lade_ans_settle<W>(desk, c, &made, units);
 			high = high < (made.most + 1) / 2 ? (made.most + 1) / 2 : high;
 			size += (s + 15) / 16;
-			halves[32 * (b - i)] = (uint8_t)(made.kind == ANS_STORED ? LADE_ANS_IS_STORED
-			                                                         : some);
+			halves[32 * (b - i)] =
+				(uint8_t)(made.kind == ANS_STORED ? LADE_ANS_IS_STORED : some);
 		}
 		uint32_t off = lade_ans_place(r, &at, &high, size);
 		const lade_ans_plan &same = HELD ? lade_ans_hold_now(h).plan : *all;
@@ -752,7 +765,8 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 				s = s * (uint32_t)__popc((int)c.raw) + made.size;
 			uint8_t *dst = lade_ans_put_entry<W>(p, b, off, made.kind, lane);
 			if (HELD && made.kind == ANS_STORED)
-				lade_ans_put_stored_words(dst, p.src + ((size_t)b << block_log), s, lane);
+				lade_ans_put_stored_words(dst, p.src + ((size_t)b << block_log), s,
+				                          lane);
 			else if (made.kind == ANS_STORED)
 				lade_ans_copy(dst, p.src + ((size_t)b << block_log), s, lane);
 			else
@@ -771,8 +785,9 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 
 /* The same of other addresses, and of larger chunks and sub-blocks, out of line. */
 template <int W>
-LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h, const lade_ans_plan *p,
-                                            lade_ans_told<W> *told, uint32_t at)
+LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h,
+                                            const lade_ans_plan *p, lade_ans_told<W> *told,
+                                            uint32_t at)
 {
 	uint32_t phase = h.way.phase;
 	r.facts = lade_shared(r.facts);
@@ -806,10 +821,11 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 	return at ? 16 * at + lade_ans_hold_now(h).plan.tail : 0;
 }
 
-/* The kernels' body, for elements of W bytes; 'signs': of bfloat16, which is crossed where these vary. */
+/* The kernels' body, for elements of W bytes; 'signs': of bfloat16, which is crossed where these
+ * vary. */
 template <int W>
-LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t block_log, uint32_t bits,
-                                      uint32_t bytes, uint32_t hold, bool signs)
+LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t block_log,
+                                      uint32_t bits, uint32_t bytes, uint32_t hold, bool signs)
 {
 	LADE_SHARED(lade_ans_taken, taken, [2]);
 	LADE_SHARED(lade_ans_facts, facts);
@@ -833,8 +849,10 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 		/* Nobody else touches the warp's memory now. */
 		lane = lade_ans_thread() & 31;
 		lade_ans_hold_begin(h, lade_ans_hold_next(h)->plan, 0, lane);
-		bool negative = W == 2 && signs && lade_ans_hold_sign(h, lade_ans_hold_next(h)->plan, lane);
-		uint32_t done = 0, have = lade_ans_hold_wait(h, lade_ans_hold_next(h)->plan, 0, lane);
+		bool negative =
+			W == 2 && signs && lade_ans_hold_sign(h, lade_ans_hold_next(h)->plan, lane);
+		uint32_t done = 0,
+			 have = lade_ans_hold_wait(h, lade_ans_hold_next(h)->plan, 0, lane);
 		uint32_t cross = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, negative));
 		const lade_ans_taken &t = lade_ans_hold_now(h);
 		cross = cross >= 8 && cross <= 24 ? LADE_ANS_SIGNS : 0;

@@ -3,8 +3,8 @@
  *
  * A warp brings its sub-block to shared memory with one copy, checks it as a whole, and makes 512
  * bytes a step: a lane takes 16 bytes of elements from at most five words of bits that lie
- * together, and stores them at once.  Where units have widths of their own, the check leaves a table of
- * where their bits begin; with delta a scan over the lanes gives the sums so far.
+ * together, and stores them at once.  Where units have widths of their own, the check leaves a
+ * table of where their bits begin; with delta a scan over the lanes gives the sums so far.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,8 +16,8 @@ struct __align__(16) lade_bitcomp_tables {
 	uint16_t places[520];
 };
 
-/* Shared memory of a block: of each warp a sub-block, and zeros that lanes load behind it, or the whole
- * of a chunk. */
+/* Shared memory of a block: of each warp a sub-block, and zeros that lanes load behind it, or the
+ * whole of a chunk. */
 #define LADE_BITCOMP_STAGE (LADE_BITCOMP_BLOCK / 16 + 2)
 struct lade_bitcomp_rooms {
 	uint4 units[LADE_BITCOMP_WARPS][LADE_BITCOMP_STAGE];
@@ -34,10 +34,10 @@ static_assert(sizeof(lade_bitcomp_rooms) == 76224, "bitcomp/gpu.c and kernels.h 
 	(LADE_BITCOMP_HEADER + 4 * LADE_BITCOMP_WARPS + LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK)
 
 /*
- * How a chunk of up to LADE_BITCOMP_WHOLE bytes comes to shared memory before anything is known of it:
- * in pieces of 2^log bytes from the header's end on, each brought by one warp and with a barrier of its
- * own; the first one has the header too, the last one what is left.  'apart': they are to be waited
- * for, else they are there.
+ * How a chunk of up to LADE_BITCOMP_WHOLE bytes comes to shared memory before anything is known of
+ * it: in pieces of 2^log bytes from the header's end on, each brought by one warp and with a
+ * barrier of its own; the first one has the header too, the last one what is left.  'apart': they
+ * are to be waited for, else they are there.
  */
 struct lade_bitcomp_pieces {
 	unsigned long long *barrier;
@@ -45,7 +45,8 @@ struct lade_bitcomp_pieces {
 	bool apart;
 };
 
-/* Begins to bring the warp's piece of a chunk of 'size' bytes; it and its address are aligned to 16. */
+/* Begins to bring the warp's piece of a chunk of 'size' bytes; it and its address are aligned to
+ * 16. */
 LADE_DEVICE void lade_bitcomp_bring(lade_bitcomp_pieces *pieces, lade_stager *stager, uint4 *window,
                                     const uint8_t *src, uint32_t size, uint32_t warp, uint32_t lane)
 {
@@ -102,14 +103,15 @@ LADE_DEVICE uint2 lade_bitcomp_widths(uint32_t codes, uint32_t width, uint32_t s
 	return make_uint2(w[0], w[1]);
 }
 
-/* Fills 'places' of 'units' units, of which the first one's bits begin at 'at'; gives where the last one's
- * end.  'p' has what all widths are made of. */
+/* Fills 'places' of 'units' units, of which the first one's bits begin at 'at'; gives where the
+ * last one's end.  'p' has what all widths are made of. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_places(const uint32_t *codes, const lade_packed &p, uint32_t at,
                                          uint32_t units, uint16_t *places, uint32_t lane)
 {
 	uint32_t i = lane;
-	/* A lane has eight units, whose places are 16 bytes; those behind the last one have no bits. */
+	/* A lane has eight units, whose places are 16 bytes; those behind the last one have no
+	 * bits. */
 #pragma unroll 1
 	for (; 8 * (i - lane) < units; i += 32) {
 		uint32_t have = units - min(8 * i, units);
@@ -207,7 +209,8 @@ LADE_DEVICE void lade_bitcomp_any(const uint32_t *s, uint32_t *dict, const lade_
 	}
 }
 
-/* The lane's elements that lie together in 'w', the first ones, to where 'bits' are set; 0 elsewhere. */
+/* The lane's elements that lie together in 'w', the first ones, to where 'bits' are set; 0
+ * elsewhere. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint32_t *w)
 {
 	constexpr uint32_t VALUES = 16 >> LOG;
@@ -238,9 +241,9 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint3
 }
 
 /*
- * A sub-block with a mask, if there is nothing wrong with it: of its bytes those from 'off', a multiple
- * of 512, to 'end'.  What is set before each word of the mask is counted first, so that a lane finds
- * its elements' bits alone.  A function of its own, for the registers' sake.
+ * A sub-block with a mask, if there is nothing wrong with it: of its bytes those from 'off', a
+ * multiple of 512, to 'end'.  What is set before each word of the mask is counted first, so that a
+ * lane finds its elements' bits alone.  A function of its own, for the registers' sake.
  */
 template <int LOG>
 static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint32_t *words,
@@ -295,8 +298,8 @@ static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint
 	return true;
 }
 
-/* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of its
- * own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
+/* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of
+ * its own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
 template <int LOG>
 static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units,
                                                        lade_bitcomp_tables *tables, uint8_t *dst,
@@ -407,9 +410,9 @@ static __device__ __noinline__ void lade_bitcomp_restore(const uint8_t *src, uin
 }
 
 /*
- * Finds the chunk, and makes the warp's sub-block whose turn it is, if there is one; gives the chunk's
- * status as far as it is known then.  'ahead' is not 0 where a block has one chunk, and the chunk one
- * block: how many chunks later this block's place is free again.
+ * Finds the chunk, and makes the warp's sub-block whose turn it is, if there is one; gives the
+ * chunk's status as far as it is known then.  'ahead' is not 0 where a block has one chunk, and the
+ * chunk one block: how many chunks later this block's place is free again.
  */
 LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_rooms *rooms, const lade_gpu_batch &batch,
                                        const lade_spot &at, uint32_t ranks, uint32_t ahead,
@@ -539,9 +542,10 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 /* ---- few chunks -------------------------------------------------------------------------- */
 
 /*
- * Where there are no more chunks than multiprocessors, a block has one, which it brings to shared memory
- * before it knows anything of it, and each sub-block has several warps, each for its part of the groups.
- * With delta a warp sums from 0 on, and what the parts before come to is added at the end.
+ * Where there are no more chunks than multiprocessors, a block has one, which it brings to shared
+ * memory before it knows anything of it, and each sub-block has several warps, each for its part of
+ * the groups.  With delta a warp sums from 0 on, and what the parts before come to is added at the
+ * end.
  */
 #define LADE_BITCOMP_PARTS 2                                         /* warps of a sub-block */
 #define LADE_BITCOMP_PART (LADE_BITCOMP_BLOCK / LADE_BITCOMP_PARTS)  /* bytes */
@@ -554,7 +558,8 @@ struct lade_bitcomp_hall {
 	unsigned long long barrier[LADE_BITCOMP_CROWD];
 };
 
-/* Adds what the parts before 'part' come to, to those of 'sums' from the part on, and stores them. */
+/* Adds what the parts before 'part' come to, to those of 'sums' from the part on, and stores
+ * them. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_add(const uint4 *sums, uint32_t part, uint8_t *to, uint32_t len,
                                   uint32_t lane)
@@ -631,8 +636,8 @@ LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, 
 	return true;
 }
 
-/* Sub-block k of a chunk, one warp's part of it: false: it is corrupt.  'whole': the chunk is in the
- * hall's window. */
+/* Sub-block k of a chunk, one warp's part of it: false: it is corrupt.  'whole': the chunk is in
+ * the hall's window. */
 LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_stager *stager,
                                     const lade_gpu_chunk &c, const lade_front &front,
                                     const lade_bitcomp_head &h, bool whole, uint32_t k,
@@ -692,7 +697,8 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 	lade_stage_open(&stager, &hall->barrier[warp], lane);
 	if (status == LADE_GPU_OK) {
 		/* A share for each warp. */
-		uint32_t all = min(c.src_size, (uint32_t)LADE_BITCOMP_WHOLE), units = (all + 15) / 16;
+		uint32_t all = min(c.src_size, (uint32_t)LADE_BITCOMP_WHOLE),
+			 units = (all + 15) / 16;
 		uint32_t each = (units + WARPS - 1) / WARPS, from = min(16 * warp * each, all);
 		lade_stage_begin(&stager, hall->window + from / 16, c.src + from,
 		                 min(16 * each, all - from), lane);
@@ -731,9 +737,9 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 static_assert(sizeof(lade_bitcomp_hall) == 152192, "bitcomp/gpu.c and kernels.h have this number");
 
 /*
- * Map: a block is 512 threads, 16 warps, and has a chunk; two warps have a sub-block, and take more in
- * turn; a lane makes 16 bytes of 512.  Shared memory: a lade_bitcomp_hall, dynamic.  'next' is not
- * used: the grid is the batch.
+ * Map: a block is 512 threads, 16 warps, and has a chunk; two warps have a sub-block, and take more
+ * in turn; a lane makes 16 bytes of 512.  Shared memory: a lade_bitcomp_hall, dynamic.  'next' is
+ * not used: the grid is the batch.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_CROWD, 1)
 	lade_bitcomp_decode_few(lade_gpu_batch batch)

@@ -306,7 +306,8 @@ static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<
 		bool open = true;
 #pragma unroll
 		for (uint32_t i = 0; i < W; i++) {
-			uint32_t flags = t->pieces[i], pieces = F::SLOW ? flags & LADE_LZ_COUNT : flags;
+			uint32_t flags = t->pieces[i],
+				 pieces = F::SLOW ? flags & LADE_LZ_COUNT : flags;
 			uint32_t total = t->total[i], exit = t->exit[i];
 			if (i == warp) {
 				s.before = s.total;
@@ -489,8 +490,8 @@ template <typename T> static __device__ __forceinline__ T *lade_lz_uniform(T *t)
 /* What becomes of a chunk that has been decoded: nothing more. */
 struct lade_lz_plain {
 	template <int W>
-	__device__ __forceinline__ uint32_t done(const lade_gpu_chunk &, uint32_t, uint32_t, uint32_t,
-	                                         uint32_t) const
+	__device__ __forceinline__ uint32_t done(const lade_gpu_chunk &, uint32_t, uint32_t,
+	                                         uint32_t, uint32_t) const
 	{
 		return LADE_GPU_OK;
 	}

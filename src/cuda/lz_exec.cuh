@@ -277,9 +277,9 @@ static __device__ __forceinline__ uint32_t lade_lz_byte_unless(const uint8_t *fr
 #endif
 }
 
-/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no source
- * byte's address is like one of theirs but for its high half.  The caller sees to a barrier before
- * and behind. */
+/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no
+ * source byte's address is like one of theirs but for its high half.  The caller sees to a barrier
+ * before and behind. */
 template <int W, bool FULL>
 static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_t *base,
                                                       uint32_t w0, uint32_t from, uint32_t end,
@@ -462,7 +462,8 @@ static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t 
 		i = last + 1;
 	}
 	/* All loads are unconditional: what passes the end makes the last unit once more, and who
-	 * has unit 0 the one behind it.  So a warp's stores are whole lines where 'dst' begins one. */
+	 * has unit 0 the one behind it.  So a warp's stores are whole lines where 'dst' begins
+	 * one. */
 #pragma unroll 1
 	for (; i <= last; i += 32 * W * LADE_LZ_COPIES) {
 		uint4 a[LADE_LZ_COPIES], b[LADE_LZ_COPIES];

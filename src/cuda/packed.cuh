@@ -1,11 +1,11 @@
 /*
- * packed.cuh: elements of 1, 2, 4 or 8 bytes from bits in shared memory, by a warp, for the decoders of
- * bitcomp and cascaded; and the memory that their warps write.
+ * packed.cuh: elements of 1, 2, 4 or 8 bytes from bits in shared memory, by a warp, for the
+ * decoders of bitcomp and cascaded; and the memory that their warps write.
  *
- * A warp makes groups of 512 bytes: a lane takes 16 bytes of elements from at most five words of bits
- * that lie together, and stores them at once.  Where units have widths of their own (sections 2 and 3
- * of docs/format/bitcomp.md, whose terms are used here), a table says where a lane's bits begin; with
- * delta a scan over the lanes gives the sums so far.
+ * A warp makes groups of 512 bytes: a lane takes 16 bytes of elements from at most five words of
+ * bits that lie together, and stores them at once.  Where units have widths of their own (sections
+ * 2 and 3 of docs/format/bitcomp.md, whose terms are used here), a table says where a lane's bits
+ * begin; with delta a scan over the lanes gives the sums so far.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,8 @@ LADE_DEVICE uint32_t lade_le32(const uint8_t *p)
 	       (uint32_t)__ldg(p + 3) << 24;
 }
 
-/* The first 128 bytes of a chunk, a word a lane, loaded at once: a header, and a directory's begin. */
+/* The first 128 bytes of a chunk, a word a lane, loaded at once: a header, and a directory's
+ * begin. */
 struct lade_front {
 	const uint8_t *src;
 	uint32_t word;
@@ -192,13 +193,14 @@ static __device__ __noinline__ void lade_packed_copy(uint8_t *to, const uint8_t 
 
 /* ---- what is packed ---------------------------------------------------------------------- */
 
-/* Widths of what is packed: one; one a unit; one for each two groups (of cascaded), which is 'width'
- * less the lowest four bits of 'step', then less the next four. */
+/* Widths of what is packed: one; one a unit; one for each two groups (of cascaded), which is
+ * 'width' less the lowest four bits of 'step', then less the next four. */
 enum lade_packed_widths { LADE_PACKED_ONE, LADE_PACKED_UNITS, LADE_PACKED_PARTS };
 
-/* Packed elements in shared memory, aligned to 16 bytes; places are in bytes from its begin.  'words'
- * is of the dictionary; 'places' says where each unit's bits begin, and where the last one's end, for
- * LADE_PACKED_UNITS: as many units as whole steps have, those that are not there with no bits. */
+/* Packed elements in shared memory, aligned to 16 bytes; places are in bytes from its begin.
+ * 'words' is of the dictionary; 'places' says where each unit's bits begin, and where the last
+ * one's end, for LADE_PACKED_UNITS: as many units as whole steps have, those that are not there
+ * with no bits. */
 struct lade_packed {
 	uint32_t mode, width, step, payload, dict, words;
 	const uint16_t *places;
@@ -395,8 +397,8 @@ LADE_DEVICE void lade_packed_look_up(const uint8_t *dict, const uint32_t *s, uin
 /* ---- where a lane's bits are -------------------------------------------------------------- */
 
 /*
- * A warp makes G groups at a time, an even number, so that the one's loads, shuffles and shifts need
- * not wait for one another alone.
+ * A warp makes G groups at a time, an even number, so that the one's loads, shuffles and shifts
+ * need not wait for one another alone.
  */
 template <int LOG, int G> struct lade_packed_place {
 	static constexpr uint32_t BITS_LOG = 4 - LOG;               /* log2 of a lane's values */
@@ -453,8 +455,9 @@ template <int LOG, int G> struct lade_packed_place {
 	}
 };
 
-/* Stores G groups, 'left' bytes: to shared memory that is aligned to 16 and has room for whole units
- * of 16, or to global memory of any alignment.  'fast': all are there, and 'to' is aligned. */
+/* Stores G groups, 'left' bytes: to shared memory that is aligned to 16 and has room for whole
+ * units of 16, or to global memory of any alignment.  'fast': all are there, and 'to' is
+ * aligned. */
 template <bool SHARED, int G>
 LADE_DEVICE void lade_packed_store_all(uint8_t *to, const uint32_t (*w)[4], uint32_t left,
                                        bool fast, uint32_t lane)
@@ -562,8 +565,8 @@ LADE_DEVICE void lade_packed_make_short(const uint32_t *s, const lade_packed &p,
 	}
 }
 
-/* The 'len' bytes of a sub-block that was checked, to 'dst'; 'fast': they are whole pairs of groups,
- * and 'dst' is aligned to 16. */
+/* The 'len' bytes of a sub-block that was checked, to 'dst'; 'fast': they are whole pairs of
+ * groups, and 'dst' is aligned to 16. */
 template <int LOG, bool DELTA, int WIDTHS, bool SHARED, int G>
 LADE_DEVICE void lade_packed_make(const uint32_t *s, const lade_packed &p, uint8_t *dst,
                                   uint32_t len, bool fast, uint32_t lane)
