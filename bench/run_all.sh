@@ -53,6 +53,14 @@ for program in "$build"/bench/bench_*; do
 	name=$(basename "$program")
 	case $name in
 	bench_codecs | bench_machine | *.*) continue ;;
+	bench_own)
+		run own.csv "$name" --data="$data" --csv
+		continue
+		;;
+	bench_shares)
+		run shares.txt "$name" --data="$data"
+		continue
+		;;
 	esac
 	run "${name#bench_}.txt" "$name"
 done

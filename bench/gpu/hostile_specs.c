@@ -326,7 +326,7 @@ static bool run_spec(hostile *h, size_t chunks, uint64_t seed, double until, FIL
 	fprintf(out, "\"%s\",%s,%zu,%zu,%zu,%zu,%zu,%zu\n", h->text, way, c.chunks, c.valid,
 	        c.verdicts, c.wrong, c.outside, c.reasons);
 	fflush(out);
-	return !c.verdicts && !c.wrong && !c.outside;
+	return c.chunks && !c.verdicts && !c.wrong && !c.outside;
 }
 
 int main(int argc, char **argv)

@@ -100,7 +100,9 @@ typedef struct lade_arrays {
 	void *const *dst;
 	const uint64_t *dst_cap;
 	size_t count;
-	uint64_t largest; /* no chunk's decoded side is larger: dst_cap or src_size; 0: not known */
+	/* No chunk's decoded side is larger: dst_cap or src_size.  0: not known, which a spec of
+	 * several stages that need room between them refuses with LADE_E_ARG. */
+	uint64_t largest;
 	/* Nor that of all chunks together; 0: not known.  With a spec of several stages it makes
 	 * the workspace smaller, and chunks that then have no room there get LADE_E_NOSPACE. */
 	uint64_t total;

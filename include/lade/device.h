@@ -118,7 +118,8 @@ LADE_API void lade_stream_free(int32_t device, lade_stream stream); /* NULL is f
  * lade_mark_wait() returns when it is done, and tells of a failure in it.
  * lade_stream_follow() lets what is enqueued on 'stream' from now on begin when the mark is passed;
  * the stream is one of the mark's device, and nothing is waited for here.
- * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM
+ * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM; LADE_E_ARG where the mark is NULL, which
+ *        counts as passed
  * Owns:  the caller; a mark may be freed at any time, and what follows it still does
  */
 typedef struct lade_mark lade_mark;

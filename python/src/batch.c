@@ -194,6 +194,12 @@ PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyOb
 		                "buffer: contiguous memory is wanted, this is strided");
 		goto out;
 	}
+	/* How much of it counts is on the device yet: that waits. */
+	if (!py_array_sized(array))
+		goto out;
+	if (array->place.kind == LADE_DEVICE && stream &&
+	    !py_follow(st, array->place.device, stream, array->stream))
+		goto out;
 	if (!table_open(st, offsets, "offsets", &off) || !table_open(st, sizes, "sizes", &size))
 		goto out;
 	if (off.count != size.count) {
@@ -201,10 +207,18 @@ PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyOb
 		goto out;
 	}
 	batch = py_batch_pieces(st, (size_t)off.count, (PyObject *)array, array->place, PY_BYTES,
-	                        stream);
+	                        stream ? stream : array->stream);
 	if (!batch)
 		goto out;
 	batch->readonly = array->readonly;
+	if (!stream)
+		batch->stream_object = Py_XNewRef(array->stream_object);
+	/* What the buffer failed with, all of its pieces did. */
+	if (array->results) {
+		py_batch_tie(batch, array->results, false);
+		batch->result = (Py_ssize_t)array->result;
+		batch->result_step = 0;
+	}
 	array->exposed = true; /* the pieces keep its address */
 	for (Py_ssize_t i = 0; i < off.count; i++) {
 		uint64_t at, bytes;

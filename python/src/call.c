@@ -638,8 +638,15 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 			return NULL;
 		return (py_array *)Py_NewRef(array);
 	}
-	if ((!call->typed && size == array->size && !call->encode) || !array->contiguous)
+	if ((!call->typed || !array->contiguous) && size == array->size && !call->encode)
 		return (py_array *)Py_NewRef(array);
+	if (!array->contiguous) {
+		PyErr_Format(PyExc_ValueError,
+		             "out: %zu bytes were decoded, and the strided array has %zu; "
+		             "decode_into() tells the count",
+		             size, array->size);
+		return NULL;
+	}
 	if (!py_fits(call, size, 0))
 		return NULL;
 	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
@@ -714,7 +721,9 @@ static PyObject *on_outs(const py_call *call, const py_work *work, const py_hold
 		PyObject *object = PyTuple_GetItem(holds->items, (Py_ssize_t)i);
 		py_array *array = py_array_from(call->codec->st, object, 0), *one = NULL;
 		if (array)
-			one = on_out(call, array, object, work->results[i].size);
+			one = work->results[i].status && !array->contiguous
+			              ? (py_array *)Py_NewRef(array)
+			              : on_out(call, array, object, work->results[i].size);
 		Py_XDECREF(array);
 		if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
 			Py_CLEAR(list);

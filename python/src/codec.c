@@ -332,6 +332,12 @@ static PyObject *codec_decode(PyObject *self, PyObject *const *args, Py_ssize_t 
 			                "byte_range and element_range cannot both be given");
 			return NULL;
 		}
+		/* Whose elements: those of 'out' would have to be of one size. */
+		if (call.out && !call.typed) {
+			PyErr_SetString(PyExc_ValueError,
+			                "element_range wants a data_type where out= is given");
+			return NULL;
+		}
 		if (!read_range("element_range", in[6], call.dtype.size, &call))
 			return NULL;
 	}
@@ -612,7 +618,8 @@ static PyMethodDef methods[] = {
          "byte_range=None, element_range=None)\n--\n\n"
          "Decodes one array, a list of them, or a BatchArray.\n\n"
          "src: encoded bytes, anything with memory.\n"
-         "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has.\n"
+         "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has, where that\n"
+         "    is one array's.\n"
          "out: writable memory for each result, apart from the others' and from the source;\n"
          "    on the host with any strides.\n"
          "decompression_config: sizes that are known, for formats that do not tell them.\n"

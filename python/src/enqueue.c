@@ -243,6 +243,14 @@ static bool aim(job *j, size_t i, py_mem *mem, bool *fits)
 	return apart(j, i);
 }
 
+/* The array whose pieces or rows they are, or NULL. */
+static py_array *whole_of(const py_batch *batch)
+{
+	PyObject *owner = batch->owner;
+
+	return owner && Py_TYPE(owner) == batch->st->array_type ? (py_array *)owner : NULL;
+}
+
 static bool take_outs(job *j, bool *fits)
 {
 	py_batch *outs = j->outs;
@@ -252,7 +260,8 @@ static bool take_outs(job *j, bool *fits)
 		*fits = false; /* the waiting call says what is wrong */
 		return true;
 	}
-	if (!py_batch_sized(outs) || !follow(j, outs->stream))
+	if (!py_batch_sized(outs) || !follow(j, outs->stream) ||
+	    (whole_of(outs) && !follow(j, whole_of(outs)->stream)))
 		return false;
 	for (size_t i = 0; i < j->count; i++) {
 		column(j, DST)[i] = (uintptr_t)outs->pieces[i].data;
@@ -522,6 +531,9 @@ static PyObject *many_results(job *j)
 		j->outs->stream = codec->stream;
 		PY_REPLACE(j->outs->stream_object, Py_XNewRef(codec->stream_object));
 		py_batch_tie(j->outs, j->results, false);
+		/* ... and who reads the array that they are parts of comes behind the work. */
+		if (whole_of(j->outs))
+			py_array_on_stream(whole_of(j->outs), codec->stream, codec->stream_object);
 	}
 	return (PyObject *)batch;
 }

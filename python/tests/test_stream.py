@@ -529,3 +529,22 @@ def test_allocators_of_results(stream):
     codec.encode(x).synchronize()
     gc.collect()
     assert not alive
+
+
+def test_pieces_of_what_is_not_done_yet():
+    """as_arrays() of a result, and an array of rows as out=, come behind the work."""
+    stream = liblade.CudaStream.make_new()
+    codec = Codec(algorithm="LZ4", bitstream_kind=1, cuda_stream=stream)
+    there = codec.encode(X).cuda()
+    config = codec.decompression_config(codec.compression_config(X.nbytes))
+    half = X.nbytes // 2
+    parts = as_arrays(codec.decode(there, "", None, config), [0, half], [half, half])
+    assert b"".join(p.tobytes() for p in parts.cpu()) == X.tobytes()
+    rows = as_array(np.zeros((2, *X.shape), X.dtype)).cuda()
+    codec.decode([there, there], out=rows)
+    assert rows.tobytes() == X.tobytes() * 2
+    bad = as_array(b"\xff" * 8 + there.tobytes()[8:]).cuda()
+    parts = as_arrays(codec.decode(bad, "", None, config), [0], [4])
+    for _ in range(2):
+        with pytest.raises(liblade.Error):
+            parts.cpu()

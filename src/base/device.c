@@ -299,7 +299,7 @@ bool lade_mark_passed(const lade_mark *mark)
 {
 	lade__device *d;
 
-	if (lade__device_use(mark->device->number, &d, NULL) != LADE_OK)
+	if (!mark || lade__device_use(mark->device->number, &d, NULL) != LADE_OK)
 		return true;
 	/* To ask has nothing to do with what others capture. */
 	int mode = LADE__CAPTURE_RELAXED;
@@ -314,8 +314,11 @@ bool lade_mark_passed(const lade_mark *mark)
 lade_status lade_mark_wait(const lade_mark *mark, lade_error *err)
 {
 	lade__device *d;
-	lade_status status = lade__device_use(mark->device->number, &d, err);
+	lade_status status;
 
+	if (!mark)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "mark is NULL");
+	status = lade__device_use(mark->device->number, &d, err);
 	if (status != LADE_OK)
 		return status;
 	int mode = LADE__CAPTURE_RELAXED;
@@ -331,8 +334,11 @@ lade_status lade_mark_wait(const lade_mark *mark, lade_error *err)
 lade_status lade_stream_follow(const lade_mark *mark, lade_stream stream, lade_error *err)
 {
 	lade__device *d;
-	lade_status status = lade__device_use(mark->device->number, &d, err);
+	lade_status status;
 
+	if (!mark)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "mark is NULL");
+	status = lade__device_use(mark->device->number, &d, err);
 	if (status != LADE_OK)
 		return status;
 	status = LADE__CU(d, cuStreamWaitEvent, stream, mark->event, 0);

@@ -861,6 +861,8 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 		if (t.status == LADE_GPU_OK && t.plan.block_count) {
 			done = lade_ans_put_coded<W>(batch, r, h, have, cross, &told, bits);
 		} else {
+			/* Its place is that of the chunk before, which warps may still be at. */
+			__syncthreads();
 			if (threadIdx.x == 0) {
 				lade_ans_taken *next = lade_ans_hold_next(h);
 				next->i = batch.next ? atomicAdd(batch.next, 1u) : batch.count;

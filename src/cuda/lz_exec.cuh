@@ -309,7 +309,7 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++) {
-		const uint8_t *byte = (const uint8_t *)(uintptr_t)at[k] + k;
+		const uint8_t *byte = (const uint8_t *)(uintptr_t)(at[k] + k);
 		if (FULL && W > 1) /* what is of the window is not made yet */
 			value[k] = lade_lz_byte_unless(byte,
 			                               (uint32_t)at[k] + k - low < WINDOW);

@@ -412,7 +412,9 @@ template <int LOG, int G> struct lade_packed_place {
 
 	__device__ __forceinline__ void open(const lade_packed &p, uint32_t bytes, uint32_t lane)
 	{
-		places = p.places + (lane >> SHARE);
+		/* NULL where no table was made, and nothing is read from it. */
+		places = (const uint16_t *)((uintptr_t)p.places +
+		                            sizeof(*places) * (lane >> SHARE));
 		at = none = 8 * p.payload;
 		width = p.width;
 		step = p.step;

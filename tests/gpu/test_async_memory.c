@@ -277,6 +277,9 @@ static void marks_beside_captures(void **state)
 	while (!lade_mark_passed(mark))
 		assert_true(++asked < 100000000);
 	OK(lade_mark_wait(mark, err));
+	assert_int_equal(lade_mark_wait(NULL, NULL), LADE_E_ARG);
+	assert_int_equal(lade_stream_follow(NULL, NULL, NULL), LADE_E_ARG);
+	assert_true(lade_mark_passed(NULL));
 	lade_mark_free(mark);
 	a->free(a->ctx, block, SIZE, 256, near, stream);
 	lade__device_leave(d);

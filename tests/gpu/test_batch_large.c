@@ -269,11 +269,48 @@ static void a_huge_claim_among_small(void **state)
 	lade_spec_unref(spec);
 }
 
+/* A chunk of 16 MiB and a byte, in just the room and in one byte less. */
+static void sixteen_mebibytes(void **state)
+{
+	(void)state;
+	enum { SIZE = (16 << 20) + 1 };
+	/* Snappy's copies are of 64 bytes, which takes the emulated warp minutes. */
+	const lade_spec *specs[] = {lz4, snappy};
+	lade_place on = {LADE_DEVICE, 0};
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	uint8_t *plain = calloc(1, SIZE), *got = malloc(SIZE);
+	for (size_t i = 0; i < SIZE; i += 50000)
+		plain[i] = (uint8_t)(i >> 9);
+	buffer dst = buffer_new(on, SIZE, 1);
+	for (int k = 0; k < (emu ? 1 : 2); k++) {
+		size_t room = (size_t)2 << 20, size;
+		uint8_t *coded = malloc(room);
+		OK(lade_encode(engine, specs[k], plain, SIZE, coded, room, &size, err));
+		lade_segment segment = {.data = coded, .size = size};
+		lade_item item = {.src = &segment,
+		                  .src_count = 1,
+		                  .dst = {dst.data, SIZE - 1, on}};
+		lade_result result;
+		assert_int_equal(lade_decode_into(engine, specs[k], &item, 1, &result, &o, NULL),
+		                 LADE_E_NOSPACE);
+		item.dst.size = SIZE;
+		OK(lade_decode_into(engine, specs[k], &item, 1, &result, &o, err));
+		assert_int_equal(result.size, SIZE);
+		buffer_get(&dst, got, SIZE);
+		assert_memory_equal(got, plain, SIZE);
+		free(coded);
+	}
+	buffer_free(&dst);
+	free(plain);
+	free(got);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(kinds_that_come_later, begin, end),
 		cmocka_unit_test_setup_teardown(a_huge_claim_among_small, begin, end),
+		cmocka_unit_test_setup_teardown(sixteen_mebibytes, begin, end),
 	};
 	int rc;
 	if (!kit_begin(argc, argv, &rc))

@@ -3,7 +3,7 @@
 
 _lade() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} option= words=
-	local algorithms="zstd lz4 snappy deflate zlib gzip blosc copy"
+	local algorithms="zstd lz4 snappy deflate zlib gzip blosc ans bitcomp cascaded copy"
 	local filters="shuffle bitshuffle delta zigzag split scaleoffset bitround packbits quantize
 		fixedscaleoffset astype byteswap"
 	local dtypes="bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64
