@@ -50,7 +50,7 @@ static inline bool reserved_next(FILE *list, reserved *r)
 	return true;
 }
 
-/* Whether the file is a chunk of 'codec'. */
+/* Whether the file is in 'folder', which is named as its codec. */
 static inline bool reserved_is(const reserved *r, const char *folder)
 {
 	return !strncmp(r->file, folder, strlen(folder)) && r->file[strlen(folder)] == '/';

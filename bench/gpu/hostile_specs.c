@@ -283,6 +283,7 @@ static void make_data(hostile *h)
 	h->data_size = (size_t)4 << 20;
 	while (h->data_size <= h->most)
 		h->data_size *= 2;
+	free(h->data);
 	h->data = bench_alloc(h->data_size);
 	words(h->data, h->data_size);
 }
@@ -304,6 +305,23 @@ static void hostile_new(hostile *h)
 	for (int k = 0; k < 5; k++)
 		h->tables_dev[k] = gpu_alloc(&h->gpu, 8 * n);
 	h->status_dev = gpu_alloc(&h->gpu, 4 * n);
+}
+
+static void hostile_free(hostile *h)
+{
+	gpu_free(&h->gpu, h->status_dev);
+	for (int k = 0; k < 5; k++)
+		gpu_free(&h->gpu, h->tables_dev[k]);
+	gpu_free(&h->gpu, h->dst_dev);
+	gpu_free(&h->gpu, h->src_dev);
+	free(h->status);
+	free(h->table);
+	free(h->got);
+	free(h->image);
+	free(h->in);
+	free(h->ones);
+	free(h->data);
+	pthread_mutex_destroy(&h->mutex);
 }
 
 /* One spec in one direction; true when nothing was wrong. */
@@ -394,6 +412,7 @@ int main(int argc, char **argv)
 		}
 		lade_spec_unref(spec);
 	}
+	hostile_free(&h);
 	if (fclose(out) != 0)
 		bench_die(out_path ? out_path : "standard output", "writing failed");
 	return !good;

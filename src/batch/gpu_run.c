@@ -76,6 +76,7 @@ static const cut cut_out = {8 * MIB, MIB, 48, 2, 4, LADE__GPU_SLOTS};
 /* So many units are thought to be there beside a wave's own where another is in flight and results
  * stay: the largest teams crowd each other. */
 #define ABREAST_LEAST 200
+
 /* More runs of results than these are a kernel's to copy, unless they are so long on average that
  * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
 #define RUNS_MOST 32u

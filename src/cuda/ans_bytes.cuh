@@ -202,8 +202,7 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 		const uint8_t *src = p.src + ((size_t)i << p.block_log);
 		lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
 		if (has) {
-			uint32_t left = p.size - p.tail - (i << p.block_log);
-			units = (left < 1u << p.block_log ? left : 1u << p.block_log) / 4;
+			units = lade_ans_units<1>(p, i, p.block_log);
 			if (c.coded && !((uintptr_t)src & 3))
 				made = lade_ans_measure(
 					lade_ans_put_units<true>(c.bits, desk, src, units, lane));

@@ -24,6 +24,14 @@ struct lade_ans_plan {
 	bool crossed; /* its elements */
 };
 
+/* The words of each plane in sub-block 'i' of 2^block_log bytes. */
+template <int W>
+LADE_DEVICE uint32_t lade_ans_units(const lade_ans_plan &p, uint32_t i, uint32_t block_log)
+{
+	uint32_t left = p.size - p.tail - (i << block_log), block = 1u << block_log;
+	return (left < block ? left : block) / (4 * W);
+}
+
 /* What becomes of its planes: those that are coded, and those that are raw, a bit each. */
 struct lade_ans_choice {
 	uint32_t coded, raw, bits;

@@ -298,6 +298,15 @@ LADE_DEVICE void lade_ans_rows(lade_ans_lane *me, uint32_t *word)
 	me->bound();
 }
 
+/* Four of them, where symbols take 'bits' at most. */
+LADE_DEVICE void lade_ans_four_rows(lade_ans_lane *me, uint32_t bits, uint32_t *word)
+{
+	if (bits <= 10)
+		lade_ans_rows<4, 3>(me, word);
+	else
+		lade_ans_rows<4, 2>(me, word);
+}
+
 /* Row ROW of 16, of bytes, of which three take at most 32 bits. */
 template <int ROW>
 LADE_DEVICE void lade_ans_byte_row(lade_ans_lane *me, uint32_t *to, uint32_t turn)
@@ -384,10 +393,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 		uint32_t crossed = w.modes & LADE_ANS_CROSSED ? 0x80808080 : 0;
 #pragma unroll 1
 		for (; left >= 128; left -= 128, turn += 4, raw += 512, dst += 512 * W) {
-			if (w.bits <= 10)
-				lade_ans_rows<4, 3>(me, word);
-			else
-				lade_ans_rows<4, 2>(me, word);
+			lade_ans_four_rows(me, w.bits, word);
 #pragma unroll
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t place = 32 * k + (turn + k) % 32;
@@ -400,10 +406,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 	if (alone) {
 #pragma unroll 1
 		for (; left >= 128; left -= 128, turn += 4, raw += 512, dst += 512 * W) {
-			if (w.bits <= 10)
-				lade_ans_rows<4, 3>(me, word);
-			else
-				lade_ans_rows<4, 2>(me, word);
+			lade_ans_four_rows(me, w.bits, word);
 			if (W == 1) {
 				uint32_t *to = (uint32_t *)dst;
 				lade_ans_put_row<0>(to + turn % 32, word[0]);

@@ -715,8 +715,7 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 			/* Read anew, here and below, as registers are few. */
 			const lade_ans_choice c = r.facts->choice;
 			const lade_ans_plan &p = HELD ? lade_ans_hold_now(h).plan : *all;
-			uint32_t left = p.size - p.tail - (b << block_log);
-			uint32_t units = (left < block ? left : block) / (4 * W);
+			uint32_t units = lade_ans_units<W>(p, b, block_log);
 			uint32_t cross = W == 2 && p.crossed ? LADE_ANS_SIGNS : 0;
 			if (tiles)
 				lade_ans_apart<W>(from, c, cross, lane);
@@ -752,8 +751,7 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 		for (uint32_t b = i; b < end; b++, from += block) {
 			const lade_ans_choice c = r.facts->choice;
 			const lade_ans_plan &p = HELD ? lade_ans_hold_now(h).plan : *all;
-			uint32_t left = p.size - p.tail - (b << block_log);
-			uint32_t units = (left < block ? left : block) / (4 * W);
+			uint32_t units = lade_ans_units<W>(p, b, block_log);
 			uint32_t some = halves[32 * (b - i)], s = 4 * units;
 			/* Measured again, which takes fewer registers than to keep it. */
 			lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};

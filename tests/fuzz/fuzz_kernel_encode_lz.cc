@@ -4,17 +4,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/kernels.h"
+#include "kernel_shared.h"
 #include "lz_plain.h"
 
 #include "cuda/lz4_encode.cu"
 #include "cuda/snappy_encode.cu"
 
 #include "fuzz/fuzz_kernel_encode.h"
-
-#define LADE_X(name, image, function, shared) SHARED_##name = (shared),
-enum { LADE__KERNELS(LADE_X) };
-#undef LADE_X
 
 template <int ELEM, void (*RUN)(lade_gpu_batch, uint32_t)> static void lz(lade_gpu_batch batch)
 {

@@ -6,17 +6,13 @@
  */
 extern "C" {
 #include "codec/codecs.h"
-#include "base/kernels.h"
+#include "kernel_shared.h"
 }
 
 #include "cuda/lz4_decode.cu"
 #include "cuda/snappy_decode.cu"
 
 #include "fuzz/fuzz_kernel.h"
-
-#define LADE_X(name, image, function, shared) SHARED_##name = (shared),
-enum { LADE__KERNELS(LADE_X) };
-#undef LADE_X
 
 static const struct {
 	const char *name;

@@ -8,17 +8,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/kernels.h"
+#include "kernel_shared.h"
 #include "lz_plain.h"
 
 #include "cuda/lz4_unshuffle.cu"
 #include "cuda/snappy_unshuffle.cu"
 
 #include "fuzz/fuzz_kernel.h"
-
-#define LADE_X(name, image, function, shared) SHARED_##name = (shared),
-enum { LADE__KERNELS(LADE_X) };
-#undef LADE_X
 
 struct kernel {
 	const char *name;

@@ -7,7 +7,7 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "base/kernels.h"
+#include "kernel_shared.h"
 #include "cuda/lz4_decode.cu"
 #include "cuda/snappy_decode.cu"
 
@@ -43,9 +43,6 @@ static const kernel kernels[] = {
 };
 
 /* What a launch of a kernel may ask for is known to the host. */
-#define LADE_X(name, image, function, shared) SHARED_##name = (shared),
-enum { LADE__KERNELS(LADE_X) };
-#undef LADE_X
 static_assert(team_size<lade_lz4, 16> == SHARED_LZ4_DECODE_TEAM16, "as the table of kernels says");
 static_assert(team_size<lade_snappy, 16> == SHARED_SNAPPY_DECODE_TEAM16, "and for Snappy");
 
