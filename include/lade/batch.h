@@ -50,6 +50,20 @@ LADE_API lade_engine *lade_engine_default(void);
 LADE_API unsigned lade_engine_threads(const lade_engine *engine);
 LADE_API lade_cpu lade_engine_cpu(const lade_engine *engine);
 
+/*
+ * Calls fn(ctx, i, &error) once for every i below 'count', on at most 'threads' of the engine's
+ * threads (0: all), the caller's included: for calls that take one thing at a time, as those of a
+ * list of frames.  Every i is tried, whatever becomes of the others; lower ones begin earlier.
+ * 'fn' may call the same engine, this function too; what it spreads goes to threads that are free.
+ * Returns: LADE_OK when all calls did; else what the first one (by index) did that did not, and
+ *          '*err' says which.  'item_errors', if not NULL, has 'count' entries, filled for those
+ * Fails:   LADE_E_ARG: engine or fn is NULL
+ * Threads: any number of callers per engine; 'fn' runs on several at once
+ */
+LADE_API lade_status lade_engine_each(lade_engine *engine, unsigned threads, size_t count,
+                                      lade_status (*fn)(void *ctx, size_t index, lade_error *err),
+                                      void *ctx, lade_error *item_errors, lade_error *err);
+
 /* ---- items -------------------------------------------------------------------------- */
 
 /* A piece of a source.  Encoded pieces are decoded one after the other, each on its own. */

@@ -9,7 +9,6 @@
  */
 #include "lade_py.h"
 
-#include <pthread.h>
 #include <string.h>
 
 /* A device's memory is aligned as all of its blocks are. */
@@ -112,16 +111,12 @@ static lade_status open_near(py_work *work, size_t i, lade_error *err)
 	}
 }
 
-lade_status py_frame_open(py_work *work, size_t i, lade_error *err)
+static lade_status open_frame(py_work *work, size_t i, lade_error *err)
 {
-	lade_status status;
+	bool near = lade_kind_is_host(work->segments[i].place.kind);
+	lade_status status = near ? open_near(work, i, err) : open_far(work, i, err);
 
-	if (lade_kind_is_host(work->segments[i].place.kind))
-		status = open_near(work, i, err);
-	else
-		status = open_far(work, i, err);
-	if (!status)
-		work->sizes[i] = lade_frame_get_info(work->frames[i])->size;
+	work->sizes[i] = status ? LADE_SIZE_UNKNOWN : lade_frame_get_info(work->frames[i])->size;
 	return status;
 }
 
@@ -355,81 +350,82 @@ out:
 
 /* ---- many ------------------------------------------------------------------------------- */
 
-/* Decoded bytes that are worth a thread, and what it takes of a work at once. */
-#define CREW_BYTES ((size_t)512 << 10)
-#define CREW_TURN ((size_t)64 << 10)
+/* What is worth a thread: frames to be opened, decoded bytes. */
+#define THREAD_FRAMES 64
+#define THREAD_BYTES ((size_t)512 << 10)
 
-typedef struct crew {
+/* What is done with each item of a work, and whether by one thread beside others. */
+typedef struct many {
 	py_work *work;
 	lade_status (*run)(py_work *work, size_t i, lade_error *err);
-	size_t turn; /* items that a thread takes at once */
-	atomic_size_t next;
-	pthread_mutex_t lock; /* around py_work_note() */
-} crew;
+	bool (*beside)(const py_work *work, size_t i);
+} many;
 
-/* What lies on a device is gone through in the stream's order. */
-static bool is_for_crew(const py_work *work, size_t i)
+static lade_status run_beside(void *ctx, size_t i, lade_error *err)
+{
+	const many *m = ctx;
+	lade_status status = m->beside(m->work, i) ? m->run(m->work, i, err) : LADE_OK;
+
+	if (status)
+		m->work->results[i] = (lade_result){status, 0};
+	return status;
+}
+
+/* What goes beside others on at most 'most' threads, and then the rest. */
+static void run_all(many m, size_t most)
+{
+	py_work *work = m.work;
+	const py_codec *codec = work->codec;
+	size_t threads = codec->threads ? codec->threads : lade_engine_threads(codec->engine);
+	size_t first = 0;
+	lade_error err;
+
+	threads = threads < most ? threads : most;
+	if (lade_engine_each(codec->engine, (unsigned)threads, work->count, run_beside, &m,
+	                     work->item_errors, &err)) {
+		while (!work->results[first].status)
+			first++;
+		if (first < work->failed)
+			py_work_note(work, first, &err);
+	}
+	for (size_t i = 0; i < work->count; i++)
+		if (!m.beside(work, i) && m.run(work, i, &err))
+			py_work_note(work, i, &err);
+}
+
+static bool is_near(const py_work *work, size_t i)
+{
+	return lade_kind_is_host(work->segments[i].place.kind);
+}
+
+void py_frames_open(py_work *work)
+{
+	run_all((many){work, open_frame, is_near}, 1 + work->count / THREAD_FRAMES);
+}
+
+/*
+ * The engine shares out the chunks of one frame, but a list may have many of few chunks.  What lies
+ * on a device is gone through in the stream's order.
+ */
+static bool is_beside(const py_work *work, size_t i)
 {
 	const lade_frame_info *info = work->frames[i] ? lade_frame_get_info(work->frames[i]) : NULL;
 
-	return work->codec->where != LADE_WHERE_DEVICE &&
-	       lade_kind_is_host(work->segments[i].place.kind) &&
+	return work->codec->where != LADE_WHERE_DEVICE && is_near(work, i) &&
 	       lade_kind_is_host(work->items[i].dst.place.kind) &&
 	       is_short(work, info ? info->size : work->segments[i].size,
 	                info ? info->chunk_size : work->codec->chunk_size);
 }
 
-static void *crew_run(void *arg)
+static void run_sized(py_work *work,
+                      lade_status (*run)(py_work *work, size_t i, lade_error *err))
 {
-	crew *c = arg;
-	lade_error err;
-
-	for (;;) {
-		size_t i = atomic_fetch_add(&c->next, c->turn), end = i + c->turn;
-		if (i >= c->work->count)
-			return NULL;
-		for (end = end < c->work->count ? end : c->work->count; i < end; i++) {
-			if (!is_for_crew(c->work, i) || !c->run(c->work, i, &err))
-				continue;
-			pthread_mutex_lock(&c->lock);
-			py_work_note(c->work, i, &err);
-			pthread_mutex_unlock(&c->lock);
-		}
-	}
-}
-
-/*
- * Runs the items of a work.  The engine shares out the chunks of one frame, but a list may have
- * many of few chunks: threads of this call go through those.
- */
-static void run_all(py_work *work, lade_status (*run)(py_work *work, size_t i, lade_error *err))
-{
-	const py_codec *codec = work->codec;
-	crew c = {.work = work, .run = run, .turn = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
-	size_t threads = codec->threads ? codec->threads : lade_engine_threads(codec->engine);
-	size_t bytes = 0, started = 0;
-	pthread_t *crowd = NULL;
-	lade_error err;
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < work->count; i++)
-		if (is_for_crew(work, i))
+		if (is_beside(work, i))
 			bytes += work->frames[i] ? work->sizes[i] : work->segments[i].size;
-	threads = threads < work->count ? threads : work->count;
-	threads = threads < bytes / CREW_BYTES + 1 ? threads : bytes / CREW_BYTES + 1;
-	c.turn = work->count / (bytes / CREW_TURN + 1) + 1;
-	if (threads > 1)
-		crowd = malloc((threads - 1) * sizeof(*crowd));
-	while (crowd && started + 1 < threads &&
-	       !pthread_create(&crowd[started], NULL, crew_run, &c))
-		started++;
-	crew_run(&c);
-	while (started)
-		pthread_join(crowd[--started], NULL);
-	free(crowd);
-	pthread_mutex_destroy(&c.lock);
-	for (size_t i = 0; i < work->count; i++)
-		if (!is_for_crew(work, i) && run(work, i, &err))
-			py_work_note(work, i, &err);
+	run_all((many){work, run, is_beside}, 1 + bytes / THREAD_BYTES);
 }
 
 static lade_status read_opened(py_work *work, size_t i, lade_error *err)
@@ -439,10 +435,10 @@ static lade_status read_opened(py_work *work, size_t i, lade_error *err)
 
 void py_frames_read(py_work *work)
 {
-	run_all(work, read_opened);
+	run_sized(work, read_opened);
 }
 
 void py_frames_write(py_work *work)
 {
-	run_all(work, write_frame);
+	run_sized(work, write_frame);
 }

@@ -382,8 +382,8 @@ lade_batch_options py_work_options(const py_work *work);
 bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);
 /* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
 size_t py_decoded_most(const char *algorithm, size_t size);
-/* The frames of a work: one opened, with its size; all read, or written. */
-lade_status py_frame_open(py_work *work, size_t i, lade_error *err);
+/* The frames of a work: opened, with their sizes; read; or written. */
+void py_frames_open(py_work *work);
 void py_frames_read(py_work *work);
 void py_frames_write(py_work *work);
 size_t py_frame_bound(const py_codec *codec, size_t size);

@@ -341,15 +341,15 @@ lade_status py_work_sizes(py_work *work)
 		}
 		return work->err.status;
 	}
-	for (size_t i = 0; i < work->count; i++) {
-		lade_status status = codec->kind == PY_NATIVE ? py_frame_open(work, i, &err)
-		                                              : take_prefix(work, i, &err);
-		if (status && codec->kind != PY_NATIVE && is_frame(work->segments[i]))
+	if (codec->kind == PY_NATIVE)
+		py_frames_open(work);
+	for (size_t i = 0; codec->kind != PY_NATIVE && i < work->count; i++) {
+		if (!take_prefix(work, i, &err))
+			continue;
+		if (is_frame(work->segments[i]))
 			refuse_frame(&err);
-		if (status) {
-			work->sizes[i] = LADE_SIZE_UNKNOWN;
-			py_work_note(work, i, &err);
-		}
+		work->sizes[i] = LADE_SIZE_UNKNOWN;
+		py_work_note(work, i, &err);
 	}
 	return work->err.status;
 }

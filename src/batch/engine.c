@@ -296,21 +296,29 @@ static void spread_body(void *arg)
 		lade__worker_give(worker);
 }
 
+/* The threads that 'count' calls are shared out among. */
+static unsigned threads_for(const lade_engine *engine, unsigned threads, size_t count)
+{
+	if (threads == 0 || threads > engine->threads)
+		threads = engine->threads;
+	return threads <= count ? threads : count ? (unsigned)count : 1;
+}
+
+/* About 16 pieces a thread: the last ones end together, and the counter is not contended. */
+static size_t grain_for(unsigned threads, size_t count)
+{
+	size_t grain = count / ((size_t)threads * 16);
+	return grain ? grain : 1;
+}
+
 lade_status lade__engine_parallel(lade_engine *engine, unsigned threads, size_t count,
                                   size_t grain, const uint32_t *order,
                                   void (*fn)(void *ctx, size_t index, lade_worker *worker),
                                   void *ctx, lade_error *err)
 {
-	if (threads == 0 || threads > engine->threads)
-		threads = engine->threads;
-	if (threads > count)
-		threads = count ? (unsigned)count : 1;
-	/* About 16 pieces a thread: the last ones end together, and the counter is not
-	 * contended. */
+	threads = threads_for(engine, threads, count);
 	if (grain == 0)
-		grain = count / ((size_t)threads * 16);
-	if (grain == 0)
-		grain = 1;
+		grain = grain_for(threads, count);
 	lade_worker *worker = lade__worker_take(engine);
 	if (!worker)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a worker");
@@ -330,4 +338,48 @@ lade_status lade__engine_parallel(lade_engine *engine, unsigned threads, size_t 
 	}
 	lade__worker_give(worker);
 	return LADE_OK;
+}
+
+/* ---- a caller's own calls ------------------------------------------------------------------ */
+
+typedef struct each {
+	lade_status (*fn)(void *ctx, size_t index, lade_error *err);
+	void *ctx;
+	size_t count, grain;
+	atomic_size_t next;
+	lade__outcome outcome;
+} each;
+
+/* Without a worker: the calls take those that they need. */
+static void each_body(void *arg)
+{
+	each *e = arg;
+	for (;;) {
+		size_t at = atomic_fetch_add_explicit(&e->next, e->grain, memory_order_relaxed);
+		if (at >= e->count)
+			return;
+		size_t end = e->count - at < e->grain ? e->count : at + e->grain;
+		for (; at < end; at++) {
+			lade_error error = {.offset = LADE_NO_OFFSET};
+			lade_status status = e->fn(e->ctx, at, &error);
+			error.status = status;
+			if (status != LADE_OK)
+				lade__outcome_failed(&e->outcome, at, status, &error);
+		}
+	}
+}
+
+lade_status lade_engine_each(lade_engine *engine, unsigned threads, size_t count,
+                             lade_status (*fn)(void *ctx, size_t index, lade_error *err), void *ctx,
+                             lade_error *item_errors, lade_error *err)
+{
+	if (!engine || !fn)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 engine ? "fn" : "engine");
+	threads = threads_for(engine, threads, count);
+	lade_batch_options told = {.item_errors = item_errors};
+	each e = {.fn = fn, .ctx = ctx, .count = count, .grain = grain_for(threads, count)};
+	lade__outcome_init(&e.outcome, NULL, &told, err);
+	lade__pool_run(&engine->pool, threads - 1, each_body, &e);
+	return lade__outcome_reset(&e.outcome);
 }

@@ -142,7 +142,6 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 	if (status != LADE_OK)
 		return status;
 	out->number = number;
-	out->count = count;
 	/* At most 4096 times 2^30 + 4096 bytes are added to an offset below 2^63: no overflow. */
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *entry = src + LADE__PART_HEADER + i * (size_t)LADE__ENTRY_SIZE;
@@ -157,10 +156,9 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 		out->entry[i].size = chunk.size;
 		out->entry[i].flags = chunk.flags;
 		out->entry[i].spec_size = chunk.spec_size;
-		out->off[i] = at;
+		out->entry[i].off = at;
 		at += lade__chunk_block_size(&chunk);
 	}
-	out->off[count] = at;
 	return want(at, off, off + 16, part, "the end of its chunks", err);
 }
 

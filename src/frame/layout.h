@@ -163,18 +163,16 @@ void lade__index_footer_pack(const lade__index *index, uint64_t header_check, ui
 /* A page as a reader keeps it. */
 typedef struct lade__page {
 	uint64_t number;
-	uint32_t count;
 	struct {
+		uint64_t off; /* of the chunk's header */
 		uint32_t size;
 		uint16_t flags, spec_size;
-	} entry[LADE__PAGE_CHUNKS];
-	uint64_t
-		off[LADE__PAGE_CHUNKS + 1]; /* of the chunks' headers; the last is the page's own */
+	} entry[];
 } lade__page;
 
 /*
- * Parses page 'number', 'count' entries, whose first chunk is at 'first_off' and which itself
- * stands at 'off'.
+ * Parses page 'number', whose first chunk is at 'first_off' and which itself stands at 'off'; 'out'
+ * has room for its 'count' entries.
  */
 lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count,
                              uint64_t first_off, uint64_t off, lade__page *out, lade_error *err);

@@ -199,7 +199,8 @@ static lade_status make_tasks(batch *b, uint64_t first, size_t *counts, size_t *
 	size_t tasks = 0, pieces = 0;
 	pthread_mutex_lock(&b->frame->mutex);
 	lade_status status = lade__frame_page(b->frame, first / LADE__PAGE_CHUNKS, &page, err);
-	for (size_t i = 0; status == LADE_OK && i < LADE__PAGE_CHUNKS; i++) {
+	size_t count = lade__page_entries(first / LADE__PAGE_CHUNKS, b->frame->info.chunk_count);
+	for (size_t i = 0; status == LADE_OK && i < count; i++) {
 		if (!counts[i])
 			continue;
 		task *t = &b->tasks[tasks++];
@@ -226,7 +227,9 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *
 	lade_status status;
 	size_t *pieces = NULL;
 	b->tasks = NULL;
-	memset(counts, 0, LADE__PAGE_CHUNKS * sizeof *counts);
+	memset(counts, 0,
+	       lade__page_entries(first / LADE__PAGE_CHUNKS, b->frame->info.chunk_count) *
+	               sizeof *counts);
 	for (size_t i = s->begin; i < s->end; i++) {
 		if (!span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
 			continue;
@@ -285,10 +288,13 @@ static void sweep_drop(sweep *s, const batch *b, uint64_t first)
 static lade_status run_all(batch *b, sweep *s, lade_error *err)
 {
 	uint64_t window = (uint64_t)LADE__PAGE_CHUNKS * b->frame->info.chunk_size;
-	size_t *counts = malloc(LADE__PAGE_CHUNKS * sizeof *counts);
+	if (!s->count)
+		return LADE_OK;
+	size_t page_most = lade__page_entries(0, b->frame->info.chunk_count);
+	size_t *counts = malloc(page_most * sizeof *counts);
 	if (!counts)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %d counts",
-		                 LADE__PAGE_CHUNKS);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu counts",
+		                 page_most);
 	lade_status status = LADE_OK;
 	uint64_t page = 0;
 	while (status == LADE_OK && (s->begin < s->end || s->end < s->count)) {

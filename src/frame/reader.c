@@ -266,8 +266,10 @@ lade_status lade__frame_page(lade_frame *frame, uint64_t number, const lade__pag
 		*out = *place;
 		return LADE_OK;
 	}
+	/* Pages that share a place are as long as the first one, or shorter. */
 	if (!*place)
-		*place = malloc(sizeof **place);
+		*place = malloc(sizeof **place + lade__page_entries(0, frame->footer.chunk_count) *
+		                                         sizeof (*place)->entry[0]);
 	if (!*place)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index page");
 	(*place)->number = UINT64_MAX; /* until it has been parsed */
@@ -285,7 +287,7 @@ void lade__frame_locate(const lade_frame *frame, const lade__page *page, uint64_
 	uint64_t left = frame->info.size - index * chunk_size;
 	*out = (lade__located){
 		.index = index,
-		.off = page->off[i],
+		.off = page->entry[i].off,
 		.chunk = {.size = page->entry[i].size,
 		          .decoded_size = (uint32_t)(left < chunk_size ? left : chunk_size),
 		          .flags = page->entry[i].flags,

@@ -9,7 +9,7 @@
 #include "frame/chunk.h"
 #include "frame/source.h"
 
-/* Pages kept; 64 KiB of offsets and 32 KiB of entries each.  Page n lies in place n % 64. */
+/* Pages kept, 64 KiB each.  Page n lies in place n % 64. */
 #define LADE__PAGES_KEPT 64
 
 struct lade_frame {

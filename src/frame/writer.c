@@ -98,11 +98,15 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	const lade_frame_info *info = &writer->header.info;
 	TRY(lade__coder_init(&writer->coder, writer->engine, info, LADE_ENCODE, options->dict,
 	                     options->policy, 0, err));
-	TRY(lade__ring_init(&writer->ring, writer->engine, options->threads, err));
 	writer->group_chunks = 1;
 	while (writer->group_chunks < LADE__GROUP_CHUNKS &&
 	       info->chunk_size * writer->group_chunks * 2 <= LADE__GROUP_BYTES)
 		writer->group_chunks *= 2;
+	/* One group is one thread's. */
+	unsigned threads = options->threads;
+	if (info->size <= info->chunk_size * writer->group_chunks)
+		threads = 1;
+	TRY(lade__ring_init(&writer->ring, writer->engine, threads, err));
 	writer->slots = calloc(writer->ring.count, sizeof *writer->slots);
 	if (!writer->slots)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",

@@ -554,6 +554,103 @@ static void bad_records_are_refused(void **state)
 	lade_engine_free(engine);
 }
 
+/* ---- a caller's own calls ----------------------------------------------------------- */
+
+enum { EACH = 500 };
+
+typedef struct list {
+	lade_engine *engine;
+	const lade_spec *spec;
+	unsigned every; /* so many-th ones fail; 0: none */
+	atomic_int now, most, called[EACH];
+} list;
+
+static lade_status list_one(void *ctx, size_t index, lade_error *err)
+{
+	list *l = ctx;
+	int now = atomic_fetch_add(&l->now, 1) + 1, most = atomic_load(&l->most);
+	while (now > most && !atomic_compare_exchange_weak(&l->most, &most, now))
+		;
+	atomic_fetch_add(&l->called[index], 1);
+	/* A batch within, which may have the threads that are free. */
+	uint8_t raw[4][600], mid[4][2000], back[4][600];
+	lade_segment from[4], coded[4];
+	lade_item items[4] = {0};
+	lade_result results[4];
+	lade_status status = LADE_OK;
+	for (size_t i = 0; i < 4; i++) {
+		memset(raw[i], (int)(index + i), sizeof raw[i]);
+		from[i] = (lade_segment){.data = raw[i], .size = sizeof raw[i]};
+		items[i] = (lade_item){
+			.src = &from[i], .src_count = 1, .dst = lade_host_span(mid[i], 2000)};
+	}
+	status = lade_encode_into(l->engine, l->spec, items, 4, results, NULL, err);
+	for (size_t i = 0; status == LADE_OK && i < 4; i++) {
+		coded[i] = (lade_segment){.data = mid[i], .size = results[i].size};
+		items[i] = (lade_item){
+			.src = &coded[i], .src_count = 1, .dst = lade_host_span(back[i], 600)};
+	}
+	if (status == LADE_OK && l->every && index % l->every == l->every - 1)
+		coded[2].size -= 9;
+	if (status == LADE_OK)
+		status = lade_decode_into(l->engine, l->spec, items, 4, NULL, NULL, err);
+	if (status == LADE_OK && memcmp(raw, back, sizeof raw) != 0)
+		status = lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET, "other bytes");
+	atomic_fetch_sub(&l->now, 1);
+	return status;
+}
+
+static lade_status say_nothing(void *ctx, size_t index, lade_error *err)
+{
+	(void)ctx, (void)err;
+	return index == 3 ? LADE_E_IO : LADE_OK;
+}
+
+static void each_index_is_called_once(void **state)
+{
+	(void)state;
+	static lade_error errors[EACH];
+	lade_error err = {0};
+	lade_spec *spec = new_spec(NULL, "zstd|crc32c");
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		lade_engine *engine = new_engine(threads);
+		for (unsigned limit = 0; limit <= 5; limit++) {
+			static list l;
+			unsigned most = limit && limit < threads ? limit : threads;
+			memset(&l, 0, sizeof l);
+			memset(errors, 0, sizeof errors);
+			l.engine = engine;
+			l.spec = spec;
+			l.every = limit == 4 ? 0 : 7;
+			lade_status status = lade_engine_each(engine, limit, EACH, list_one, &l,
+			                                      limit == 2 ? NULL : errors, &err);
+			assert_int_equal(status, l.every ? LADE_E_CHECKSUM : LADE_OK);
+			if (l.every)
+				assert_non_null(strstr(err.message, "item 6: item 2: "));
+			assert_true((unsigned)atomic_load(&l.most) <= most);
+			for (size_t i = 0; i < EACH; i++) {
+				bool bad = l.every && limit != 2 && i % 7 == 6;
+				assert_int_equal(atomic_load(&l.called[i]), 1);
+				assert_int_equal(errors[i].status, bad ? LADE_E_CHECKSUM : LADE_OK);
+			}
+		}
+		/* A function that only returns a status. */
+		assert_int_equal(
+			lade_engine_each(engine, 0, 5, say_nothing, NULL, errors, &err), LADE_E_IO);
+		assert_int_equal(err.status, LADE_E_IO);
+		assert_int_equal(errors[3].status, LADE_E_IO);
+		assert_int_equal(lade_engine_each(engine, 0, 3, say_nothing, NULL, NULL, NULL),
+		                 LADE_OK);
+		assert_int_equal(lade_engine_each(engine, 0, 0, say_nothing, NULL, NULL, NULL),
+		                 LADE_OK);
+		assert_int_equal(lade_engine_each(engine, 0, 1, NULL, NULL, NULL, NULL),
+		                 LADE_E_ARG);
+		lade_engine_free(engine);
+	}
+	assert_int_equal(lade_engine_each(NULL, 0, 1, say_nothing, NULL, NULL, &err), LADE_E_ARG);
+	lade_spec_unref(spec);
+}
+
 /* ---- threads and fork --------------------------------------------------------------- */
 
 typedef struct hammer {
@@ -757,6 +854,7 @@ int main(void)
 		cmocka_unit_test(own_algorithms_and_priorities),
 		cmocka_unit_test(own_tiles_of_large_elements),
 		cmocka_unit_test(bad_records_are_refused),
+		cmocka_unit_test(each_index_is_called_once),
 		cmocka_unit_test(eight_threads_share_an_engine),
 		cmocka_unit_test(fork_in_the_middle),
 		cmocka_unit_test(large_blosc_chunk_in_parts),
