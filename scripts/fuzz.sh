@@ -22,7 +22,8 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 CC=cc CXX=c++
 [ -z "$clang" ] || CC=clang CXX=clang++
 cmake -S . -B "$build" -G "$generator" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
-	-DLADE_FUZZ=ON -DLADE_TESTS=OFF -DLADE_BENCH=OFF -DLADE_CUDA=OFF -DLADE_SANITIZE=address,undefined \
+	-DLADE_FUZZ=ON -DLADE_TESTS=OFF -DLADE_BENCH=OFF -DLADE_CUDA=OFF \
+	-DLADE_SANITIZE=address,undefined \
 	-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g1" -DCMAKE_CXX_FLAGS="-O1 -g1" \
 	>"$build/configure.txt" || { cat "$build/configure.txt"; exit 1; }
 targets=()
