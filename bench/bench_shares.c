@@ -118,7 +118,7 @@ static void measure(const char *name, const char *text, const uint8_t *data, siz
 		packed += j.coded[i].size = j.results[i].size;
 	memset(j.out, 0xA5, size);
 	run_decode(&j);
-	if (memcmp(j.out, data, size) != 0)
+	if (!lade_spec_is_lossy(j.spec) && memcmp(j.out, data, size) != 0)
 		bench_die(name, "the decoded bytes are not those that were encoded");
 	for (size_t r = 0; r < rounds; r++) {
 		double t[3] = {run_copy(&j), run_encode(&j), run_decode(&j)};

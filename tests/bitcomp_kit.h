@@ -60,6 +60,28 @@ static inline uint64_t kit_float(unsigned quant, unsigned bits, int E, uint64_t 
 	        (top - 1));
 }
 
+/* Section 5: c of the float's bits. */
+static inline uint64_t kit_code(unsigned quant, unsigned bits, int E, uint64_t v)
+{
+	int m = bits == 16 ? 10 : bits == 32 ? 23 : 52, e = (int)bits - 1 - m;
+	int b = (1 << (e - 1)) - 1, L = E + m < b ? E + m : b;
+	uint64_t top = (uint64_t)1 << (bits - 1), one = (uint64_t)1 << m;
+	uint64_t M = v & (top - 1), s = v >> (bits - 1), q;
+	if (M >= (uint64_t)(L + b) << m) {
+		q = M - ((uint64_t)(L + b) << m) + one + 1;
+	} else {
+		int exponent = M >> m ? (int)(M >> m) : 1;
+		uint64_t whole = M >> m ? (M & (one - 1)) | one : M;
+		/* 'whole' times 2^(exponent - b - m), in steps of 2^E: a shift to the right. */
+		int shift = E - (exponent - b - m);
+		uint64_t left = shift > 63 ? whole : whole & kit_low((unsigned)shift);
+		uint64_t half = shift > 63 ? UINT64_MAX : (uint64_t)1 << (shift - 1);
+		q = shift > 63 ? 0 : whole >> shift;
+		q += left > half || (left == half && (q & 1));
+	}
+	return quant == 2 ? q | s * top : (s ? 0 - q : q) & kit_low(bits);
+}
+
 /* Sections 2 and 3, of one sub-block; false: corrupt. */
 static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t len, uint8_t *out)
 {

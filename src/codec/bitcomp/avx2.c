@@ -16,6 +16,11 @@
 	((log) == 0   ? _mm256_min_epu8(a, b) \
 	 : (log) == 1 ? _mm256_min_epu16(a, b) \
 	              : _mm256_min_epu32(a, b))
+/* To the nearest integer, whatever the caller's mode. */
+#define ROUND(log, v) \
+	((log) == 3 ? (__m256i)_mm256_round_pd((__m256d)(v), NEAREST) \
+	            : (__m256i)_mm256_round_ps((__m256)(v), NEAREST))
+#define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define PEXT _pext_u64
 #define PDEP _pdep_u64
 

@@ -20,6 +20,11 @@
 	 : (log) == 1 ? _mm512_min_epu16(a, b) \
 	 : (log) == 2 ? _mm512_min_epu32(a, b) \
 	              : _mm512_min_epu64(a, b))
+/* To the nearest integer, whatever the caller's mode. */
+#define ROUND(log, v) \
+	((log) == 3 ? (__m512i)_mm512_roundscale_pd((__m512d)(v), NEAREST) \
+	            : (__m512i)_mm512_roundscale_ps((__m512)(v), NEAREST))
+#define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define PEXT _pext_u64
 #define PDEP _pdep_u64
 

@@ -53,6 +53,24 @@ lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage)
 	return how;
 }
 
+/* The exponents of steps that there are for elements of a size (section 5). */
+typedef struct exponents {
+	int least, most;
+} exponents;
+
+static exponents exponents_of(unsigned log)
+{
+	int mantissa = log == 1 ? 10 : log == 2 ? 23 : 52;
+	int bias = log == 1 ? 15 : log == 2 ? 127 : 1023;
+	return (exponents){2 - bias - mantissa, bias};
+}
+
+static bool exponent_fits(unsigned log, int exponent)
+{
+	exponents e = exponents_of(log);
+	return exponent >= e.least && exponent <= e.most;
+}
+
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
 	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
@@ -73,8 +91,8 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 		                 "bitcomp: dtype is %s, want <f2, <f4 or <f8 for a lossy mode",
 		                 lade_dtype_text(dtype));
 	lade__bitcomp_how how = lade__bitcomp_how_of(stage);
-	lade__bitcomp_exponents e = lade__bitcomp_exponents_of(how.log);
-	if (!(delta > 0) || !lade__bitcomp_exponent_fits(how.log, how.exponent))
+	exponents e = exponents_of(how.log);
+	if (!(delta > 0) || !exponent_fits(how.log, how.exponent))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "bitcomp: delta is %g, want at least %g and less than %g for %s",
 		                 delta, ldexp(1, e.least), ldexp(1, e.most + 1),
@@ -130,7 +148,7 @@ static lade_status header_read(const uint8_t *src, size_t size, header *h, lade_
 	h->size = lade__le64(src + 8);
 	bool fits = h->quant == 0 ? h->exponent == 0
 	                          : h->quant < 3 && h->log > 0 && !h->stored &&
-	                                    lade__bitcomp_exponent_fits(h->log, h->exponent);
+	                                    exponent_fits(h->log, h->exponent);
 	if (kind & ~(unsigned)LADE_BITCOMP_KIND || src[3] || lade__le16(src + 6) || !fits)
 		return lade_fail(err, LADE_E_CORRUPT, 2,
 		                 "bitcomp: kind %02x with exponent %d is none that is defined",
@@ -330,7 +348,7 @@ static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k,
 		}
 	}
 	if (h->quant)
-		lade__bitcomp_restore(h->quant, h->log, h->exponent, dst, len >> h->log);
+		k->restore[h->log](h->quant, h->exponent, dst, len >> h->log);
 	return LADE_OK;
 }
 
@@ -427,14 +445,17 @@ out:
  * What the encoder of a sub-block reads: whole groups of 512 bytes.  'aside' is used where the
  * source is not that, or is quantised.
  */
-static const uint8_t *values_of(const header *h, const uint8_t *src, size_t len, uint8_t *aside)
+static const uint8_t *values_of(const lade__bitcomp_kernels *k, const header *h, const uint8_t *src,
+                                size_t len, uint8_t *aside)
 {
-	size_t size = (size_t)1 << h->log;
+	size_t size = (size_t)1 << h->log, done = 0;
 	if (len == BLOCK && !h->quant)
 		return src;
-	memcpy(aside, src, len);
-	if (h->quant)
-		lade__bitcomp_quantise(h->quant, h->log, h->exponent, aside, len >> h->log);
+	if (h->quant) {
+		k->quantise[h->log](h->quant, h->exponent, src, aside, len >> h->log);
+		done = len & ~(size - 1);
+	}
+	memcpy(aside + done, src + done, len - done);
 	size_t end = (len + size - 1) & ~(size - 1);
 	memset(aside + len, 0, end - len);
 	for (; end % LADE_BITCOMP_GROUP; end += size)
@@ -462,7 +483,7 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 		memset(to + HEADER, 0, at - HEADER);
 	for (size_t off = 0, i = 0; off < span.size; off += BLOCK, i++) {
 		size_t len = span.size - off < BLOCK ? span.size - off : BLOCK;
-		const uint8_t *from = values_of(&h, src + off, len, values);
+		const uint8_t *from = values_of(k, &h, src + off, len, values);
 		bool direct = at <= room && room - at >= sizeof out;
 		size_t size = k->encode[h.log](&how, from, len, direct ? to + at : out);
 		bool raw = !size;

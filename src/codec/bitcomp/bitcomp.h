@@ -71,12 +71,17 @@ typedef struct lade__bitcomp_parts {
  *
  * decode: writes all values of all units, or with a mask all values, to 'dst', which has BLOCK +
  * SLACK bytes; SLACK bytes behind the sub-block are read.
+ *
+ * quantise and restore, section 5: 'count' elements of more than a byte; 'quant' is 1 or 2.
  */
 typedef struct lade__bitcomp_kernels {
 	lade_cpu cpu;
 	size_t (*encode[4])(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
 	                    uint8_t *dst);
 	void (*decode[4])(const lade__bitcomp_parts *parts, uint8_t *dst);
+	void (*quantise[4])(unsigned quant, int exponent, const uint8_t *src, uint8_t *dst,
+	                    size_t count);
+	void (*restore[4])(unsigned quant, int exponent, uint8_t *data, size_t count);
 } lade__bitcomp_kernels;
 
 extern const lade__bitcomp_kernels lade__bitcomp_plain;
@@ -89,24 +94,5 @@ extern const lade__bitcomp_kernels lade__bitcomp_avx2, lade__bitcomp_avx512;
  * equal when their highest two bits are; then the lower value is first.
  */
 void lade__bitcomp_ranks(const uint16_t count[256], uint8_t rank[256]);
-
-/*
- * Section 5.  'quant' is 1 or 2, 'log' 1 to 3; 'count' elements, in place.
- */
-void lade__bitcomp_quantise(unsigned quant, unsigned log, int exponent, uint8_t *data,
-                            size_t count);
-void lade__bitcomp_restore(unsigned quant, unsigned log, int exponent, uint8_t *data, size_t count);
-
-/* Of chunks of such elements, the exponents that there are. */
-typedef struct lade__bitcomp_exponents {
-	int least, most;
-} lade__bitcomp_exponents;
-lade__bitcomp_exponents lade__bitcomp_exponents_of(unsigned log);
-
-static inline bool lade__bitcomp_exponent_fits(unsigned log, int exponent)
-{
-	lade__bitcomp_exponents e = lade__bitcomp_exponents_of(log);
-	return exponent >= e.least && exponent <= e.most;
-}
 
 #endif

@@ -241,4 +241,6 @@ INLINE unsigned count_bytes(const uint8_t *from, size_t size, uint16_t count[256
 	{ \
 		.cpu = CPU, .encode = {encode_0, encode_1, encode_2, encode_3}, \
 		.decode = {decode_0, decode_1, decode_2, decode_3}, \
+		.quantise = {NULL, quantise_1, quantise_2, quantise_3}, \
+		.restore = {NULL, restore_1, restore_2, restore_3}, \
 	}

@@ -35,6 +35,10 @@ INLINE vec NAME(all)(ELEM v)
 	return (vec){0} + v;
 }
 
+#if LOG > 0
+#include "codec/bitcomp/quantise.h"
+#endif
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 /* The values of a unit from its bits; reads 8 bytes behind these at most. */
