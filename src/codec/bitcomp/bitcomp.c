@@ -485,7 +485,8 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 		size_t len = span.size - off < BLOCK ? span.size - off : BLOCK;
 		const uint8_t *from = values_of(k, &h, src + off, len, values);
 		bool direct = at <= room && room - at >= sizeof out;
-		size_t size = k->encode[h.log](&how, from, len, direct ? to + at : out);
+		const uint8_t *next = (const uint8_t *)((uintptr_t)src + off + BLOCK);
+		size_t size = k->encode[h.log](&how, from, len, next, direct ? to + at : out);
 		bool raw = !size;
 		if (raw)
 			size = lade__bitcomp_up(len);

@@ -15,14 +15,14 @@
 #define SLACK 64
 
 /*
- * For loops over sub-block 'src' that are at byte 'i': asks for a line of the next one's first or
- * second half at every second line.  To the second cache, as the first one holds what is worked on.
- * What is asked for may lie behind the source's end.
+ * For loops over a sub-block that are at byte 'i': asks for a line of the first or second half of
+ * 'next', where the next one's source is, at every second line.  To the second cache, as the first
+ * one holds what is worked on.  What is asked for may lie behind the source's end.
  */
-#define PREFETCH_NEXT(src, i, half) \
+#define PREFETCH_NEXT(next, i, half) \
 	do { \
 		if ((i) % 128 == 0) \
-			__builtin_prefetch((const void *)((uintptr_t)(src) + BLOCK + \
+			__builtin_prefetch((const void *)((uintptr_t)(next) + \
 			                                  (half)*BLOCK / 2 + (i) / 2), \
 			                   0, 2); \
 	} while (0)
@@ -66,8 +66,8 @@ typedef struct lade__bitcomp_parts {
  * The kernels of one instruction set, by log2 of the element's size.
  *
  * encode: 'src' has whole groups of 512 bytes, of which 'len' are the sub-block's and the others
- * repeat its last value.  Writes the sub-block to 'dst', which has BLOCK + SLACK bytes, and gives
- * its size; 0: it would not be smaller than raw.
+ * repeat its last value; 'next' is asked for meanwhile.  Writes the sub-block to 'dst', which has
+ * BLOCK + SLACK bytes, and gives its size; 0: it would not be smaller than raw.
  *
  * decode: writes all values of all units, or with a mask all values, to 'dst', which has BLOCK +
  * SLACK bytes; SLACK bytes behind the sub-block are read.
@@ -77,7 +77,7 @@ typedef struct lade__bitcomp_parts {
 typedef struct lade__bitcomp_kernels {
 	lade_cpu cpu;
 	size_t (*encode[4])(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
-	                    uint8_t *dst);
+	                    const uint8_t *next, uint8_t *dst);
 	void (*decode[4])(const lade__bitcomp_parts *parts, uint8_t *dst);
 	void (*quantise[4])(unsigned quant, int exponent, const uint8_t *src, uint8_t *dst,
 	                    size_t count);

@@ -76,7 +76,7 @@ INLINE_512 __m512i difference(unsigned log, __m512i a, __m512i b)
 
 /* As NAME(refer)() of block_size.h; 'keep': the x are written, too. */
 INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __m512i ref,
-                         uint8_t *need, const uint8_t *src, bool keep)
+                         uint8_t *need, const uint8_t *next, bool keep)
 {
 	size_t size = groups * LADE_BITCOMP_GROUP;
 	for (size_t i = 0; i < size; i += LADE_BITCOMP_GROUP) {
@@ -87,8 +87,8 @@ INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __
 			v[k] = above ? difference(log, ref, v[k]) : difference(log, v[k], ref);
 			if (keep)
 				_mm512_storeu_si512(t + i + 64 * k, v[k]);
-			if (src)
-				PREFETCH_NEXT(src, i + 64 * k, 1);
+			if (next)
+				PREFETCH_NEXT(next, i + 64 * k, 1);
 		}
 #pragma GCC unroll 4
 		for (unsigned k = 0; k < 4; k++)
@@ -104,22 +104,22 @@ INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __
 }
 
 INLINE_512 void refer(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
-                      uint8_t *need, const uint8_t *src)
+                      uint8_t *need, const uint8_t *next)
 {
 	__m512i ref = log == 0   ? _mm512_set1_epi8((char)reference)
 	              : log == 1 ? _mm512_set1_epi16((short)reference)
 	              : log == 2 ? _mm512_set1_epi32((int)reference)
 	                         : _mm512_set1_epi64((long long)reference);
-	if (!src && above)
+	if (!next && above)
 		refer_as(log, t, groups, true, ref, need, NULL, false);
-	else if (!src)
+	else if (!next)
 		refer_as(log, t, groups, false, ref, need, NULL, false);
 	else if (above)
-		refer_as(log, t, groups, true, ref, need, src, true);
+		refer_as(log, t, groups, true, ref, need, next, true);
 	else if (reference)
-		refer_as(log, t, groups, false, ref, need, src, true);
+		refer_as(log, t, groups, false, ref, need, next, true);
 	else
-		refer_as(log, t, groups, false, ref, need, src, false);
+		refer_as(log, t, groups, false, ref, need, next, false);
 }
 #define REFER refer
 

@@ -210,11 +210,11 @@ INLINE ELEM NAME(least_in)(vec v)
 /*
  * The t of section 3 (step 3 undone) of 'count' values from value 'first' on, whole groups, to
  * 'to'.  With delta the value before the first is 'base'.  Gives the least and 'least', where t is
- * XORed with 'flip' to be compared.  'ahead': these are all of a sub-block, and the next one is
- * asked for.
+ * XORed with 'flip' to be compared.  'next', where it is not NULL, is asked for; these are all of a
+ * sub-block then.
  */
 INLINE vec NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigned fold, bool delta,
-                         vec flip, ELEM base, vec least, uint8_t *to, bool ahead)
+                         vec flip, ELEM base, vec least, uint8_t *to, const uint8_t *next)
 {
 	src += first * SIZE;
 	for (size_t i = 0; i < count; i += IN_VEC) {
@@ -227,8 +227,8 @@ INLINE vec NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigne
 			memcpy(before + SIZE, src, VEC - SIZE);
 			v -= NAME(load)(before);
 		}
-		if (ahead)
-			PREFETCH_NEXT(src, i * SIZE, 0);
+		if (next)
+			PREFETCH_NEXT(next, i * SIZE, 0);
 		v = NAME(folded)(v, fold);
 		least = NAME(least)(v ^ flip, least);
 		NAME(store)(to + i * SIZE, v);
@@ -248,13 +248,13 @@ INLINE ELEM NAME(flip)(unsigned mode, bool is_signed)
 
 /* The same with a loop for each fold. */
 static TARGET vec NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
-                             ELEM flip, ELEM base, vec least, uint8_t *to, bool ahead)
+                             ELEM flip, ELEM base, vec least, uint8_t *to, const uint8_t *next)
 {
 	vec turned = NAME(all)(flip);
 #define TURN(fold, delta) \
 	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0):                      \
 		return NAME(turn_as)(src, first, count, fold, delta, turned, base, least, to, \
-		                     ahead);
+		                     next);
 	switch (mode & ~(unsigned)LADE_BITCOMP_ABOVE) {
 		TURN(LADE_BITCOMP_ZIGZAG, false)
 		TURN(LADE_BITCOMP_ZIGZAG, true)
@@ -268,22 +268,21 @@ static TARGET vec NAME(turn)(const uint8_t *src, size_t first, size_t count, uns
 
 /*
  * The x of section 3 from the t of whole groups, in place, and the bits that each unit needs.
- * 'src' is the sub-block where the t are from, so that the next one is asked for; NULL: only the
- * bits count.
+ * 'next' is asked for; NULL: only the bits count.
  */
 INLINE void NAME(refer)(uint8_t *t, size_t groups, bool above, ELEM reference, uint8_t *need,
-                        const uint8_t *src)
+                        const uint8_t *next)
 {
 #ifdef REFER
-	REFER(LOG, t, groups, above, reference, need, src);
+	REFER(LOG, t, groups, above, reference, need, next);
 #else
 	vec ref = NAME(all)(reference);
 	size_t size = groups * LADE_BITCOMP_GROUP;
 	for (size_t i = 0; i < size; i += VEC) {
 		vec v = NAME(load)(t + i);
 		NAME(store)(t + i, above ? ref - v : v - ref);
-		if (src)
-			PREFETCH_NEXT(src, i, 1);
+		if (next)
+			PREFETCH_NEXT(next, i, 1);
 	}
 	for (size_t i = 0; i < size; i += UNIT_BYTES)
 		*need++ = (uint8_t)NAME(need)(t + i);
@@ -342,7 +341,7 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 		for (unsigned k = 0; k < 2; k++)
 			least[i] = NAME(turn)(src, NAME(sample_at)(groups, k), IN_GROUP, tries[i],
 			                      flip, base, least[i], t[i] + k * LADE_BITCOMP_GROUP,
-			                      false);
+			                      NULL);
 	}
 	for (unsigned i = 0; i < count; i++)
 		NAME(refer)
@@ -378,13 +377,14 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 }
 
 /* Values to ranks; gives the words that the dictionary has. */
-INLINE unsigned NAME(ranks)(const uint8_t *src, size_t count, const uint8_t *rank, uint8_t *to)
+INLINE unsigned NAME(ranks)(const uint8_t *src, size_t count, const uint8_t *rank,
+                            const uint8_t *next, uint8_t *to)
 {
 	unsigned words = most_of(src, count) + 1;
 	for (size_t i = 0; i < count; i += LADE_BITCOMP_GROUP) {
 		look_up_all(rank, words, src + i, LADE_BITCOMP_GROUP, to + i);
 		for (size_t k = 0; k < LADE_BITCOMP_GROUP; k += 128)
-			PREFETCH_NEXT(src, i + k, 0);
+			PREFETCH_NEXT(next, i + k, 0);
 	}
 	return most_of(to, count) + 1;
 }
@@ -415,7 +415,8 @@ INLINE size_t NAME(some)(const NAME(plan) * p, size_t count)
 }
 
 static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
-                              unsigned mode, const uint8_t *rank, NAME(plan) * p)
+                              const uint8_t *next, unsigned mode, const uint8_t *rank,
+                              NAME(plan) * p)
 {
 	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
 	size_t count = groups * (LADE_BITCOMP_GROUP / SIZE);
@@ -424,14 +425,14 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 	p->base = mode & LADE_BITCOMP_DELTA ? NAME(base)(src) : 0;
 	p->ref = 0;
 	if (mode & LADE_BITCOMP_DICT) {
-		p->words = NAME(ranks)(src, count, rank, p->x);
+		p->words = NAME(ranks)(src, count, rank, next, p->x);
 	} else {
 		ELEM flip = NAME(flip)(mode, how->is_signed);
 		vec least = NAME(turn)(src, 0, count, mode, flip, p->base,
-		                       NAME(all)((ELEM) ~(ELEM)0), p->x, true);
+		                       NAME(all)((ELEM) ~(ELEM)0), p->x, next);
 		p->ref = NAME(least_in)(least) ^ flip;
 	}
-	NAME(refer)(p->x, groups, mode & LADE_BITCOMP_ABOVE, p->ref, p->need, src);
+	NAME(refer)(p->x, groups, mode & LADE_BITCOMP_ABOVE, p->ref, p->need, next);
 	/* Of the units: what follows the last one repeats a value, and needs nothing more. */
 	memset(p->need + units, 0, VEC);
 	unsigned width = most_of(p->need, units), step = 0;
@@ -524,7 +525,7 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 }
 
 static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
-                                  uint8_t *dst)
+                                  const uint8_t *next, uint8_t *dst)
 {
 	NAME(plan) first, second, *p = &first;
 	uint8_t rank[256] = {0};
@@ -533,11 +534,11 @@ static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *s
 	                             rank, &expected);
 	if (expected >= LADE_BITCOMP_SAMPLE)
 		return 0;
-	NAME(make)(how, src, len, mode, rank, &first);
+	NAME(make)(how, src, len, next, mode, rank, &first);
 	/* A few values far out, not in the sample: zigzag differences bear these best. */
 	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse &&
 	    mode != LADE_BITCOMP_SECOND_MODE) {
-		NAME(make)(how, src, len, LADE_BITCOMP_SECOND_MODE, rank, &second);
+		NAME(make)(how, src, len, next, LADE_BITCOMP_SECOND_MODE, rank, &second);
 		p = second.size < first.size ? &second : &first;
 	}
 	if (p->size >= lade__bitcomp_up(len))
