@@ -66,3 +66,13 @@ void lade__sized_free(const lade_allocator *host, void *ptr)
 	size_t *front = (size_t *)(void *)((uint8_t *)ptr - FRONT);
 	lade__host_free(host, front, *front + FRONT);
 }
+
+lade_status lade__little_check(const lade_stage *stage, lade_dtype dtype, lade_error *err)
+{
+	if (!lade_dtype_is_big(dtype))
+		return LADE_OK;
+	return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
+	                 "%s: big-endian %s is not taken: put byteswap(%zu) in front, and give the "
+	                 "little-endian type",
+	                 stage->algorithm->name, lade_dtype_text(dtype), lade_dtype_size(dtype));
+}

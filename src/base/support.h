@@ -1,6 +1,6 @@
 /*
- * support.h: what codecs and filters share: costs, memory that knows its size, little-endian
- * numbers.
+ * support.h: what codecs and filters share: costs, memory that knows its size, checks,
+ * little-endian numbers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,6 +37,9 @@ void lade__sized_free(const lade_allocator *host, void *ptr);
  * Fails: LADE_E_ARG for a kind that is none, LADE_E_NO_DEVICE for a device's
  */
 lade_status lade__place_check(lade_place place, const char *what, lade_error *err);
+
+/* What stages whose elements are little-endian say of a type.  Fails: LADE_E_DTYPE */
+lade_status lade__little_check(const lade_stage *stage, lade_dtype dtype, lade_error *err);
 
 /* ---- bytes ------------------------------------------------------------------------------ */
 

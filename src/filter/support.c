@@ -57,20 +57,13 @@ lade_dtype lade__filter_dtype(const lade_stage *stage, size_t index)
 lade_status lade__filter_check_dtype(const lade_stage *stage, size_t index, const char *classes,
                                      lade_error *err)
 {
-	const char *name = stage->algorithm->name;
 	lade_dtype dtype = lade__filter_dtype(stage, index);
-	size_t size = lade_dtype_size(dtype);
-	if (!size || !strchr(classes, lade_dtype_class(dtype)))
+	if (!lade_dtype_size(dtype) || !strchr(classes, lade_dtype_class(dtype)))
 		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-		                 "%s: the type %s is not taken as %s", name, lade_dtype_text(dtype),
+		                 "%s: the type %s is not taken as %s",
+		                 stage->algorithm->name, lade_dtype_text(dtype),
 		                 stage->algorithm->options[index].name);
-	if (lade_dtype_is_big(dtype))
-		return lade_fail(
-			err, LADE_E_DTYPE, LADE_NO_OFFSET,
-			"%s: big-endian %s is not taken: put byteswap(%zu) in front, and give "
-			"the little-endian type",
-			name, lade_dtype_text(dtype), size);
-	return LADE_OK;
+	return lade__little_check(stage, dtype, err);
 }
 
 lade_status lade__filter_whole(const lade_stage *stage, size_t total, lade_error *err)

@@ -89,7 +89,7 @@ static void test_levels(void **state)
 		"ans(<f2)",
 		"ans(bfloat16,block=8192,bits=11)",
 		"ans(<f4,bits=9)",
-		"ans(>i4)",
+		"ans(<i4)",
 		"ans(<i8)",
 		"ans(<f8,block=16384)",
 	};

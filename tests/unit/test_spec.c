@@ -208,6 +208,9 @@ static void bad_texts(void **state)
 		{"bitshuffle(4,block=8208)", LADE_E_SPEC, 0},
 		{"delta(<q9)", LADE_E_SPEC, 6},
 		{"crc32(location=middle)", LADE_E_SPEC, 15},
+		{"ans(>f4)", LADE_E_DTYPE, 0},
+		{"copy|bitcomp(>i4)", LADE_E_DTYPE, 5},
+		{"cascaded(>u8)", LADE_E_DTYPE, 0},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		lade_spec *spec = (lade_spec *)1;

@@ -9,9 +9,6 @@
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
 	int64_t block = stage->option[ANS_OPTION_BLOCK].i, bits = stage->option[ANS_OPTION_BITS].i;
-	size_t width = lade_dtype_size((lade_dtype)stage->option[ANS_OPTION_DTYPE].i);
-	if (!width)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "ans: dtype is none, want one");
 	if (block & (block - 1))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "ans: block is %lld, want 4096, 8192 or 16384", (long long)block);
@@ -19,7 +16,7 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "ans: bits is %lld, want 0 or %d to %d", (long long)bits,
 		                 ANS_BITS_MIN, ANS_BITS_MAX);
-	return LADE_OK;
+	return lade__little_check(stage, (lade_dtype)stage->option[ANS_OPTION_DTYPE].i, err);
 }
 
 /* A chunk that coding does not make smaller is raw: its bytes behind a header of 16. */

@@ -75,11 +75,9 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 {
 	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
 	double delta = stage->option[DELTA].f;
-	if (lade_dtype_is_big(dtype) || !lade_dtype_size(dtype))
-		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-		                 "bitcomp: dtype is %s, want a little-endian type of 1, 2, 4 or 8 "
-		                 "bytes",
-		                 lade_dtype_text(dtype));
+	lade_status status = lade__little_check(stage, dtype, err);
+	if (status != LADE_OK)
+		return status;
 	if (!stage->option[MODE].i) {
 		if (delta == 0)
 			return LADE_OK;

@@ -111,16 +111,11 @@ lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage)
 
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
-	lade_dtype dtype = (lade_dtype)stage->option[LADE__CASCADED_DTYPE].i;
 	int64_t block = stage->option[LADE__CASCADED_BLOCK].i;
-	if (lade_dtype_is_big(dtype))
-		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-		                 "cascaded: %s is big-endian: put byteswap(%zu) before it",
-		                 lade_dtype_text(dtype), lade_dtype_size(dtype));
 	if (block != 4096 && block != 8192)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "cascaded: block is %lld, want 4096 or 8192", (long long)block);
-	return LADE_OK;
+	return lade__little_check(stage, (lade_dtype)stage->option[LADE__CASCADED_DTYPE].i, err);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
