@@ -35,8 +35,10 @@ typedef struct lade__ans_encoder {
 	lade__ans_symbol symbol[256];
 	uint16_t start[256]; /* the first state that decodes to the symbol */
 	/* The same for vectors, by bytes: the low and the high ones of 'first', and those of a
-	 * number of 16 bits, with which the bits to give away are (X + number) >> 12. */
+	 * number of 16 bits, with which the bits to give away are (X + number) >> 12.  Where no
+	 * two symbols have the same low 7 bits, 'folded', these are their places. */
 	_Alignas(64) uint8_t look_up[4][256];
+	bool folded;
 } lade__ans_encoder;
 
 /*
@@ -154,8 +156,9 @@ typedef struct lade__ans_kernels {
 	 */
 	void (*gather)(uint8_t *strings, const uint8_t *words, const unsigned halves[ANS_LANES],
 	               unsigned full);
-	/* Word r of string l to word r * 32 + l of 'words', for r < rows. */
-	void (*scatter)(const uint8_t *strings, uint8_t *words, unsigned rows);
+	/* The inverse, from strings of 'length' bits, multiples of 16. */
+	void (*scatter)(const uint8_t *strings, uint8_t *words, const uint32_t length[ANS_LANES],
+	                unsigned full);
 	/* Exchanges the high bits of 'count' bytes of two planes, 'pitch' apart. */
 	void (*cross)(const uint8_t *restrict from, uint8_t *restrict to, size_t pitch,
 	              size_t count);

@@ -222,23 +222,8 @@ static size_t put_lanes(chunk *c, size_t at, size_t limit, uint32_t *kind)
 			c->dst[at + l / 2] = (uint8_t)(c->dst[at + l / 2] | more << l % 2 * 4);
 	}
 	at += head;
-	c->kernels->scatter(lanes->strings, c->dst + at, full);
-	at += (size_t)full * 4 * ANS_LANES;
-	for (unsigned r = full; 2 * r < most; r++) {
-		for (size_t l = 0; l < ANS_LANES; l++) {
-			unsigned halves = lanes->length[l] / 16;
-			const uint8_t *from = lanes->strings + l * ANS_PITCH + 4 * (size_t)r;
-			if (halves <= 2 * r)
-				continue;
-			memcpy(c->dst + at, from, 2);
-			if (halves == 2 * r + 1) {
-				at += 2;
-				continue;
-			}
-			memcpy(c->dst + at + 2, from + 2, 2);
-			at += 4;
-		}
-	}
+	c->kernels->scatter(lanes->strings, c->dst + at, lanes->length, full);
+	at += 2 * (size_t)sum;
 	if ((most + 1) / 2 > c->info.rows)
 		c->info.rows = (most + 1) / 2;
 	return at;

@@ -5,79 +5,54 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/* Writers of 32 lanes.  'state' has 16 bits a lane, lane 0 first; the others have 64: part j has
- * lanes 8 q + 2 j and the next one in its quarter q. */
-#define PARTS 4
+/*
+ * Writers of 32 lanes, 16 bits each, lane 0 first.  'past' has the last bits of the lanes' strings,
+ * the latest on top of past[0]; 'length' bits were written.  A unit's go to the string with some
+ * that are there already, so that no lane has bits that wait.
+ */
+#define PAST_MAX 4
+
+/* 8 bytes for each lane's string, and where they end.  Number j of the first has lanes 8 q + 2 j
+ * and the next one in its quarter q. */
+typedef struct wide_bytes {
+	uint64_t bytes[4][8];
+	uint16_t end[ANS_LANES];
+} wide_bytes;
+
+/* Vectors are taken apart through memory, as shuffles would cost more; and so many units later, as
+ * part of a vector that is not in the cache yet takes 1.5 cycles to load. */
+#define DELAY 2
+
 typedef struct wide_writer {
-	__m512i state, string[PARTS], bits[PARTS], count[PARTS];
+	__m512i state, length, past[PAST_MAX];
+	wide_bytes *queue; /* DELAY of them */
+	unsigned turn;
 } wide_writer;
 
-/* Where part j has lane 'lane'. */
-#define PART_OF(lane) ((lane) % 8 / 2)
-#define PLACE_OF(lane) ((lane) / 8 * 2 + (lane) % 2)
+/* Numbers of 16 bits that go with the symbols of a unit, the last symbol's first: 'bits' for the
+ * bits to give away, and 'first'. */
+typedef struct wide_symbols {
+	__m512i bits[ANS_UNIT], first[ANS_UNIT];
+} wide_symbols;
 
-/* What a table of bytes has for the bytes of two vectors, whose highest bits are 'high'. */
-INLINE void look_up(const uint8_t table[256], const __m512i at[2], const __mmask64 high[2],
-                    __m512i out[2])
+/* What a table of bytes has for the bytes of two vectors; 'folded': only 128 entries count. */
+INLINE void look_up(const uint8_t table[256], bool folded, const __m512i at[2],
+                    const __mmask64 high[2], __m512i out[2])
 {
-	__m512i t[4];
-#pragma GCC unroll 4
-	for (unsigned k = 0; k < 4; k++)
-		t[k] = _mm512_load_si512(table + 64 * k);
+	const __m512i t0 = _mm512_load_si512(table), t1 = _mm512_load_si512(table + 64);
+	const __m512i t2 = _mm512_load_si512(table + 128), t3 = _mm512_load_si512(table + 192);
 #pragma GCC unroll 2
-	for (unsigned i = 0; i < 2; i++)
-		out[i] =
-			_mm512_mask_blend_epi8(high[i], _mm512_permutex2var_epi8(t[0], at[i], t[1]),
-		                               _mm512_permutex2var_epi8(t[2], at[i], t[3]));
-}
-
-/* Two symbols of each lane: what they give away, 'size' bits in fields of 16 bits; the bits, in
- * fields of 32, of lanes 0 to 3 and 8 to 11 and so on, and of the others. */
-typedef struct wide_pair {
-	__m512i bits[2], size;
-} wide_pair;
-
-/* 'to' are what the tables have for the symbols: in quarter q for the first ones of lanes 8 q to
- * 8 q + 7, then for the second ones. */
-INLINE wide_pair wide_two(__m512i *state, const __m512i to[4])
-{
-	const __m512i one = _mm512_set1_epi16(1);
-	__m512i size[2], low[2], x = *state;
-	wide_pair pair;
-#pragma GCC unroll 2
-	for (unsigned k = 0; k < 2; k++) {
-		__m512i first =
-			k ? _mm512_unpackhi_epi8(to[0], to[1]) : _mm512_unpacklo_epi8(to[0], to[1]);
-		__m512i number =
-			k ? _mm512_unpackhi_epi8(to[2], to[3]) : _mm512_unpacklo_epi8(to[2], to[3]);
-		size[k] = _mm512_srli_epi16(_mm512_add_epi16(x, number), 12);
-		__m512i rest = _mm512_srlv_epi16(x, size[k]);
-		low[k] = _mm512_sub_epi16(x, _mm512_sllv_epi16(rest, size[k]));
-		x = _mm512_add_epi16(rest, first);
+	for (unsigned i = 0; i < 2; i++) {
+		out[i] = _mm512_permutex2var_epi8(t0, at[i], t1);
+		__m512i more = _mm512_permutex2var_epi8(t2, at[i], t3);
+		out[i] = folded ? out[i] : _mm512_mask_blend_epi8(high[i], out[i], more);
 	}
-	*state = x;
-	/* The first symbol's bits, and above them the second's. */
-	__m512i power = _mm512_sllv_epi16(one, size[0]);
-	pair.bits[0] = _mm512_madd_epi16(_mm512_unpacklo_epi16(low[0], low[1]),
-	                                 _mm512_unpacklo_epi16(one, power));
-	pair.bits[1] = _mm512_madd_epi16(_mm512_unpackhi_epi16(low[0], low[1]),
-	                                 _mm512_unpackhi_epi16(one, power));
-	pair.size = _mm512_add_epi16(size[0], size[1]);
-	return pair;
 }
 
-/* Fields of 32 bits, those of part j, to 64. */
-INLINE __m512i part_of(__m512i v, unsigned j)
+/* For row 'row' of a plane, of which 'size' bytes are there. */
+INLINE wide_symbols wide_look_up(const lade__ans_encoder *encoder, bool folded,
+                                 const uint8_t *plane, uint32_t row, unsigned size)
 {
-	const __m512i zero = _mm512_setzero_si512();
-	return j % 2 ? _mm512_unpackhi_epi32(v, zero) : _mm512_unpacklo_epi32(v, zero);
-}
-
-/* Row 'row' of a plane, the lanes' units from their last symbol to their first. */
-INLINE void wide_write(wide_writer *w, const lade__ans_encoder *encoder, const uint8_t *plane,
-                       uint32_t row)
-{
-	const __m512i zero = _mm512_setzero_si512();
 	/* Symbol 3 of units 8 q to 8 q + 7 in quarter q, then symbol 2. */
 	const __m512i last = _mm512_add_epi8(
 		_mm512_set1_epi64(0x1C1814100C080400),
@@ -85,89 +60,184 @@ INLINE void wide_write(wide_writer *w, const lade__ans_encoder *encoder, const u
 	                          0x2222222222222222, 0x4343434343434343, 0x4242424242424242,
 	                          0x6363636363636363, 0x6262626262626262));
 	const uint8_t *from = plane + 4 * ANS_LANES * (size_t)row;
-	__m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + 64);
+	__m512i a, b;
+	if (size == 4 * ANS_LANES) {
+		a = _mm512_loadu_si512(from);
+		b = _mm512_loadu_si512(from + 64);
+	} else {
+		unsigned behind = size > 64 ? size - 64 : 0;
+		a = _mm512_maskz_loadu_epi8(_bzhi_u64(UINT64_MAX, size < 64 ? size : 64), from);
+		b = _mm512_maskz_loadu_epi8(_bzhi_u64(UINT64_MAX, behind), from + 64);
+	}
 	/* Lane l has unit l + row; of places the lowest 7 bits count. */
 	__m512i at = _mm512_add_epi8(last, _mm512_set1_epi8((char)(4 * row)));
 	__m512i before = _mm512_sub_epi8(at, _mm512_set1_epi8(2));
 	const __m512i symbol[2] = {_mm512_permutex2var_epi8(a, at, b),
 	                           _mm512_permutex2var_epi8(a, before, b)};
 	const __mmask64 high[2] = {_mm512_movepi8_mask(symbol[0]), _mm512_movepi8_mask(symbol[1])};
-	__m512i to[2][4];
+	__m512i to[4][2];
 #pragma GCC unroll 4
-	for (unsigned k = 0; k < 4; k++) {
-		__m512i out[2];
-		look_up(encoder->look_up[k], symbol, high, out);
-		to[0][k] = out[0];
-		to[1][k] = out[1];
+	for (unsigned k = 0; k < 4; k++)
+		look_up(encoder->look_up[k], folded, symbol, high, to[k]);
+	wide_symbols u;
+#pragma GCC unroll 2
+	for (unsigned i = 0; i < 2; i++) {
+		u.first[2 * i] = _mm512_unpacklo_epi8(to[0][i], to[1][i]);
+		u.first[2 * i + 1] = _mm512_unpackhi_epi8(to[0][i], to[1][i]);
+		u.bits[2 * i] = _mm512_unpacklo_epi8(to[2][i], to[3][i]);
+		u.bits[2 * i + 1] = _mm512_unpackhi_epi8(to[2][i], to[3][i]);
 	}
-	wide_pair p = wide_two(&w->state, to[0]);
-	wide_pair q = wide_two(&w->state, to[1]);
-	__m512i both = _mm512_add_epi16(p.size, q.size);
-	_Alignas(64) uint64_t string[PARTS][8], bits[PARTS][8];
+	return u;
+}
+
+/* Appends the low 'size' bits, at most 15, of the lanes' numbers. */
+INLINE void wide_push(wide_writer *w, unsigned past, __m512i number, __m512i size)
+{
 #pragma GCC unroll 4
-	for (unsigned j = 0; j < PARTS; j++) {
-		__m512i half = j / 2 ? _mm512_unpackhi_epi16(p.size, zero)
-		                     : _mm512_unpacklo_epi16(p.size, zero);
-		__m512i all = j / 2 ? _mm512_unpackhi_epi16(both, zero)
-		                    : _mm512_unpacklo_epi16(both, zero);
-		__m512i unit = _mm512_or_si512(
-			part_of(p.bits[j / 2], j),
-			_mm512_sllv_epi64(part_of(q.bits[j / 2], j), part_of(half, j)));
-		__m512i out = _mm512_or_si512(w->bits[j], _mm512_sllv_epi64(unit, w->count[j]));
-		__m512i count = _mm512_add_epi64(w->count[j], part_of(all, j));
-		_mm512_storeu_si512(string[j], w->string[j]);
-		_mm512_storeu_si512(bits[j], out);
-		w->string[j] = _mm512_add_epi64(w->string[j], _mm512_srli_epi64(count, 3));
-		w->bits[j] =
-			_mm512_srlv_epi64(out, _mm512_and_si512(count, _mm512_set1_epi64(0x78)));
-		w->count[j] = _mm512_and_si512(count, _mm512_set1_epi64(7));
-	}
-	/* Through memory: taking the vectors apart would cost shuffles. */
-	__asm__ volatile("" : "+m"(string), "+m"(bits));
+	for (unsigned j = past; j-- > 1;)
+		w->past[j] = _mm512_shrdv_epi16(w->past[j], w->past[j - 1], size);
+	w->past[0] = _mm512_shrdv_epi16(w->past[0], number, size);
+	w->length = _mm512_add_epi16(w->length, size);
+}
+
+/* The bytes that have waited longest go to the strings. */
+INLINE wide_bytes *wide_empty(wide_writer *w, uint8_t *strings)
+{
+	wide_bytes *oldest = &w->queue[w->turn++ % DELAY];
+	__asm__ volatile("" : "+m"(*oldest));
+#pragma GCC unroll 32
+	for (unsigned l = 0; l < ANS_LANES; l++)
+		store_64(strings + l * ANS_PITCH + oldest->end[l] - 8,
+		         oldest->bytes[l % 8 / 2][l / 8 * 2 + l % 2]);
+	return oldest;
+}
+
+/* Queues what was appended, at most 16 * past - 7 bits, and zeros behind it. */
+INLINE void wide_flush(wide_writer *w, unsigned past, uint8_t *strings)
+{
+	const __m512i zero = _mm512_setzero_si512(), seven = _mm512_set1_epi16(7);
+	__m512i shift = _mm512_and_si512(_mm512_sub_epi16(zero, w->length), seven);
+	/* Above what the past has. */
+	const __m512i more = _mm512_set1_epi16((short)(7 + 16 * (PAST_MAX - past)));
+	__m512i end = _mm512_srli_epi16(_mm512_add_epi16(w->length, more), 3);
+	__m512i half[PAST_MAX], pair[2][2];
+	half[PAST_MAX - 1] = zero;
 #pragma GCC unroll 4
-	for (unsigned j = 0; j < PARTS; j++) {
-#pragma GCC unroll 8
-		for (unsigned i = 0; i < 8; i++)
-			store_64((uint8_t *)(uintptr_t)string[j][i], bits[j][i]);
+	for (unsigned j = 0; j < past; j++)
+		half[past - 1 - j] =
+			_mm512_shrdv_epi16(w->past[j], j ? w->past[j - 1] : zero, shift);
+#pragma GCC unroll 2
+	for (unsigned k = 0; k < 2; k++) {
+		pair[0][k] = _mm512_unpacklo_epi16(half[2 * k], half[2 * k + 1]);
+		pair[1][k] = _mm512_unpackhi_epi16(half[2 * k], half[2 * k + 1]);
 	}
+	wide_bytes *to = wide_empty(w, strings);
+#pragma GCC unroll 2
+	for (unsigned k = 0; k < 2; k++) {
+		_mm512_store_si512(to->bytes[2 * k], _mm512_unpacklo_epi32(pair[k][0], pair[k][1]));
+		_mm512_store_si512(to->bytes[2 * k + 1],
+		                   _mm512_unpackhi_epi32(pair[k][0], pair[k][1]));
+	}
+	_mm512_store_si512(to->end, end);
+}
+
+/* A unit's symbols, the last one first. */
+INLINE void wide_write(wide_writer *w, unsigned past, const wide_symbols *u)
+{
+#pragma GCC unroll 4
+	for (unsigned k = 0; k < ANS_UNIT; k++) {
+		__m512i size = _mm512_srli_epi16(_mm512_add_epi16(w->state, u->bits[k]), 12);
+		wide_push(w, past, w->state, size);
+		w->state = _mm512_add_epi16(_mm512_srlv_epi16(w->state, size), u->first[k]);
+	}
+}
+
+/* The same for the lanes 'has' alone; the last symbol of those in 'opens' only chooses the state,
+ * the first of its own. */
+INLINE void wide_begin(wide_writer *w, unsigned bits, const wide_symbols *u, __mmask32 has,
+                      __mmask32 opens)
+{
+	/* The highest state gives the most bits away, and frequency << most is the lowest that
+	 * does. */
+	__m512i most = _mm512_srli_epi16(
+		_mm512_add_epi16(u->bits[0], _mm512_set1_epi16((short)((2 << bits) - 1))), 12);
+	__m512i least = _mm512_sub_epi16(_mm512_slli_epi16(most, 12), u->bits[0]);
+	w->state = _mm512_mask_add_epi16(w->state, opens, _mm512_srlv_epi16(least, most),
+	                                 u->first[0]);
+	for (unsigned k = 0; k < ANS_UNIT; k++) {
+		__mmask32 now = k ? has : has & ~opens;
+		__m512i size = _mm512_maskz_srli_epi16(
+			now, _mm512_add_epi16(w->state, u->bits[k]), 12);
+		wide_push(w, PAST_MAX, w->state, size);
+		w->state = _mm512_mask_add_epi16(w->state, now, _mm512_srlv_epi16(w->state, size),
+		                                 u->first[k]);
+	}
+}
+
+/* A row in which lanes open, or that not all have. */
+static TARGET void open_row(wide_writer *w, const lade__ans_lanes *lanes, uint32_t row,
+                            __mmask32 has, __mmask32 opens)
+{
+	unsigned units = lanes->units - row * ANS_LANES;
+	for (unsigned p = lanes->coded; p-- > 0; opens = 0) {
+		wide_symbols u = wide_look_up(lanes->encoder[p], lanes->encoder[p]->folded,
+		                           lanes->plane[p], row,
+		                           4 * (units < ANS_LANES ? units : ANS_LANES));
+		wide_begin(w, lanes->bits, &u, has, opens);
+		wide_flush(w, PAST_MAX, lanes->strings);
+	}
+}
+
+/* Units of at most 16 * past - 7 bits. */
+INLINE void whole_rows(wide_writer *writer, unsigned past, const lade__ans_lanes *lanes,
+                       uint32_t rows)
+{
+	wide_writer w = *writer; /* strings' bytes may be anything's, but not a local variable's */
+	while (rows-- > 0) {
+		for (unsigned p = lanes->coded; p-- > 0;) {
+			const lade__ans_encoder *encoder = lanes->encoder[p];
+			const uint8_t *plane = lanes->plane[p];
+			wide_symbols u;
+			if (encoder->folded)
+				u = wide_look_up(encoder, true, plane, rows, 4 * ANS_LANES);
+			else
+				u = wide_look_up(encoder, false, plane, rows, 4 * ANS_LANES);
+			wide_write(&w, past, &u);
+			wide_flush(&w, past, lanes->strings);
+		}
+	}
+	*writer = w;
 }
 
 static TARGET void encode(lade__ans_lanes *lanes)
 {
-	lane_writer writer[ANS_LANES];
-	uint64_t string[PARTS][8], bits[PARTS][8], count_of[PARTS][8];
-	uint16_t state[ANS_LANES];
-	uint32_t rows = lanes->units / ANS_LANES;
-	wide_writer w;
-	for (uint32_t l = 0; l < ANS_LANES; l++) {
-		writer_first(&writer[l], lanes, l);
-		state[l] = (uint16_t)writer[l].state;
-		string[PART_OF(l)][PLACE_OF(l)] = (uintptr_t)writer[l].string;
-		bits[PART_OF(l)][PLACE_OF(l)] = writer[l].bits;
-		count_of[PART_OF(l)][PLACE_OF(l)] = writer[l].count;
+	const __m512i zero = _mm512_setzero_si512();
+	uint32_t rows = lanes->units / ANS_LANES, rest = lanes->units % ANS_LANES;
+	_Alignas(64) wide_bytes queue[DELAY];
+	wide_writer w = {zero, zero, {zero, zero, zero, zero}, queue, 0};
+	memset(queue, 0, sizeof queue);
+	/* Of the partial row lane l has unit l + rows. */
+	__mmask32 has = _bzhi_u32(UINT32_MAX, rest);
+	has = rows % 32 ? has >> rows % 32 | has << (32 - rows % 32) : has;
+	if (rest)
+		open_row(&w, lanes, rows, has, has);
+	if (rows) {
+		open_row(&w, lanes, rows - 1, UINT32_MAX, ~has);
+		if (lanes->bits * ANS_UNIT <= 16 * 3 - 7)
+			whole_rows(&w, 3, lanes, rows - 1);
+		else
+			whole_rows(&w, 4, lanes, rows - 1);
 	}
-	w.state = _mm512_loadu_si512(state);
-	for (unsigned j = 0; j < PARTS; j++) {
-		w.string[j] = _mm512_loadu_si512(string[j]);
-		w.bits[j] = _mm512_loadu_si512(bits[j]);
-		w.count[j] = _mm512_loadu_si512(count_of[j]);
-	}
-	for (uint32_t g = rows > 0 ? rows - 1 : 0; g-- > 0;) {
-		for (unsigned p = lanes->coded; p-- > 0;)
-			wide_write(&w, lanes->encoder[p], lanes->plane[p], g);
-	}
-	_mm512_storeu_si512(state, w.state);
-	for (unsigned j = 0; j < PARTS; j++) {
-		_mm512_storeu_si512(string[j], w.string[j]);
-		_mm512_storeu_si512(bits[j], w.bits[j]);
-		_mm512_storeu_si512(count_of[j], w.count[j]);
-	}
-	for (uint32_t l = 0; l < ANS_LANES; l++) {
-		writer[l] = (lane_writer){
-			.string = (uint8_t *)(uintptr_t)string[PART_OF(l)][PLACE_OF(l)],
-			.bits = bits[PART_OF(l)][PLACE_OF(l)],
-			.state = state[l],
-			.count = (unsigned)count_of[PART_OF(l)][PLACE_OF(l)]};
-		writer_last(&writer[l], lanes, l);
-	}
+	/* The lanes' first states. */
+	wide_push(&w, 3, w.state,
+	          _mm512_maskz_set1_epi16(rows ? UINT32_MAX : has, (short)(lanes->bits + 1)));
+	wide_flush(&w, 3, lanes->strings);
+	for (unsigned i = 0; i < DELAY; i++)
+		wide_empty(&w, lanes->strings);
+	__m512i length = _mm512_and_si512(_mm512_add_epi16(w.length, _mm512_set1_epi16(15)),
+	                                  _mm512_set1_epi16(~15));
+	_mm512_storeu_si512(lanes->length,
+	                    _mm512_cvtepu16_epi32(_mm512_castsi512_si256(length)));
+	_mm512_storeu_si512(lanes->length + 16,
+	                    _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(length, 1)));
 }

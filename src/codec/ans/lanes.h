@@ -191,6 +191,7 @@ static TARGET unsigned decode(const lade__ans_lanes *lanes, unsigned count)
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
+#ifndef OWN_ENCODE
 /* A lane while it encodes, from its last symbol to its first: 'count' bits of 'bits' are not
  * written yet, below 8 between units. */
 typedef struct lane_writer {
@@ -266,7 +267,6 @@ INLINE void writer_last(lane_writer *w, lade__ans_lanes *lanes, uint32_t lane)
 	store_64(w->string, w->bits);
 }
 
-#ifndef OWN_ENCODE
 /* A unit of a plane for each lane of a team, as reader_row(). */
 INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_t lane,
                        uint32_t row, const uint8_t *plane)
@@ -348,14 +348,32 @@ static TARGET void gather(uint8_t *strings, const uint8_t *words, const unsigned
 	}
 }
 
-static TARGET void scatter(const uint8_t *strings, uint8_t *words, unsigned rows)
+static TARGET void scatter(const uint8_t *strings, uint8_t *words, const uint32_t length[ANS_LANES],
+                           unsigned full)
 {
-	for (unsigned at = 0; at < rows; at += 16) {
-		unsigned n = rows - at < 16 ? rows - at : 16;
+	for (unsigned at = 0; at < full; at += 16) {
+		unsigned n = full - at < 16 ? full - at : 16;
 		for (size_t l = 0; l < ANS_LANES; l++) {
 			for (unsigned r = at; r < at + n; r++)
 				memcpy(words + 4 * (r * ANS_LANES + l),
 				       strings + l * ANS_PITCH + 4 * (size_t)r, 4);
+		}
+	}
+	words += 4 * (size_t)full * ANS_LANES;
+	unsigned most = 0;
+	for (size_t l = 0; l < ANS_LANES; l++)
+		most = length[l] > most ? length[l] : most;
+	for (unsigned r = full; 32 * r < most; r++) {
+		for (size_t l = 0; l < ANS_LANES; l++) {
+			const uint8_t *from = strings + l * ANS_PITCH + 4 * (size_t)r;
+			if (length[l] <= 32 * r)
+				continue;
+			memcpy(words, from, 2);
+			words += 2;
+			if (length[l] == 32 * r + 16)
+				continue;
+			memcpy(words, from + 2, 2);
+			words += 2;
 		}
 	}
 }

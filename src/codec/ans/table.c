@@ -194,17 +194,21 @@ void lade__ans_look_ups_of(const uint16_t freq[256], unsigned bits, lade__ans_lo
 void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_encoder *encoder)
 {
 	unsigned first = 0;
+	encoder->folded = true;
+	for (unsigned s = 0; s < 128; s++)
+		encoder->folded &= !freq[s] || !freq[128 + s];
 	for (unsigned s = 0; s < 256; s++) {
 		if (freq[s]) {
+			unsigned at = encoder->folded ? s % 128 : s;
 			unsigned most = bits - log2_floor(freq[s]);
 			encoder->symbol[s].bits = (most << 16) - ((uint32_t)freq[s] << most);
 			encoder->symbol[s].first = (1U << bits) + first - freq[s];
 			encoder->start[s] = (uint16_t)((1U << bits) + first);
 			uint32_t number = (most << 12) - ((uint32_t)freq[s] << most);
 			for (unsigned k = 0; k < 2; k++) {
-				encoder->look_up[k][s] =
+				encoder->look_up[k][at] =
 					(uint8_t)(encoder->symbol[s].first >> 8 * k);
-				encoder->look_up[2 + k][s] = (uint8_t)(number >> 8 * k);
+				encoder->look_up[2 + k][at] = (uint8_t)(number >> 8 * k);
 			}
 		}
 		first += freq[s];
