@@ -32,6 +32,9 @@ families=(lz4_decode_solo,lz4_decode_team4,lz4_decode_team8,lz4_decode_team16,lz
 	bitshuffle_encode,bitshuffle_decode)
 # And pipelines, by the name of their part (bench/gpu/hostile_specs.c).
 bits="bitcomp(dtype=<i4);bitcomp(dtype=<i8);bitcomp(dtype=<u2);bitcomp(dtype=u1,algorithm=sparse)"
+bits="$bits;bitcomp(dtype=<f4,mode=lossy_signed,delta=0.01)"
+bits="$bits;bitcomp(dtype=<f2,mode=lossy_unsigned,delta=0.25)"
+bits="$bits;bitcomp(dtype=<f8,mode=lossy_signed,delta=1e-3)"
 runs="cascaded(dtype=<i4);cascaded(dtype=<i8,mode=fast);cascaded(dtype=u1);cascaded(dtype=<u2)"
 pipelines=("ans=ans;ans(dtype=<f4);ans(dtype=bfloat16);ans(dtype=<i8)"
 	"bitcomp=$bits" "cascaded=$runs"
