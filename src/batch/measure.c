@@ -66,6 +66,7 @@ static lade_status work_new(lade_engine *engine, const lade_spec *spec, lade_csp
                             lade_error *err)
 {
 	size_t chunk_size = options->chunk_size ? options->chunk_size : CHUNK_DEFAULT;
+	chunk_size = chunk_size < data.size ? chunk_size : data.size;
 	size_t bound = lade_spec_bound(spec, chunk_size);
 	size_t count = data.size / chunk_size + (data.size % chunk_size != 0);
 	work *w = calloc(1, sizeof *w);
@@ -202,10 +203,14 @@ lade_status lade_measure(lade_engine *engine, const lade_spec *spec, lade_cspan 
 	size_t passes;
 	work *w = NULL;
 
-	if (!spec || !out || (options && options->struct_size != sizeof o))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "spec, out and options of %zu bytes are needed", sizeof o);
+	if (!spec || !out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 spec ? "out" : "spec");
 	*out = (lade_measurement){0};
+	if (options && options->struct_size != sizeof o)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "measure options: struct_size is %zu, this library's is %zu",
+		                 options->struct_size, sizeof o);
 	if (options)
 		o = *options;
 	m.lossy = lade_spec_is_lossy(spec);

@@ -278,10 +278,13 @@ lade_status lade_suggest(lade_engine *engine, lade_cspan data, const lade_sugges
 	lade_status status;
 	search *x;
 
-	if (!out || (options && options->struct_size != sizeof *options))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "out and options of %zu bytes are needed", sizeof *options);
+	if (!out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
 	*out = NULL;
+	if (options && options->struct_size != sizeof *options)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "suggest options: struct_size is %zu, this library's is %zu",
+		                 options->struct_size, sizeof *options);
 	status = lade__measure_check(engine, data, err);
 	if (status != LADE_OK)
 		return status;

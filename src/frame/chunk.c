@@ -132,7 +132,7 @@ lade_status lade__block_encode(const lade__coder *coder, lade_worker *worker, co
 		status = coder_route(coder, own, &own_route, &inner);
 		route = &own_route;
 	}
-	size_t element = info->dtype == LADE_DTYPE_NONE ? 1 : lade_dtype_size(info->dtype);
+	size_t element = lade__element_size(info->dtype);
 	bool lossy = lade_spec_is_lossy(spec);
 	bool constant = !lossy && is_constant(data, size, element);
 	uint8_t *payload = dst + LADE__PART_HEADER + lade__pad(spec_size);

@@ -8,6 +8,7 @@
 #include "batch/engine.h"
 #include "frame/foreign_impl.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -292,6 +293,12 @@ out:
 	return LADE_OK;
 }
 
+static lade_status wrong_size(lade_foreign_writer *w, uint64_t came)
+{
+	return lade_fail(&w->failed, LADE_E_STATE, LADE_NO_OFFSET,
+	                 "%" PRIu64 " bytes have come, options.size is %" PRIu64, came, w->size);
+}
+
 lade_status lade_foreign_writer_write(lade_foreign_writer *w, const void *data, size_t size,
                                       lade_error *err)
 {
@@ -299,6 +306,8 @@ lade_status lade_foreign_writer_write(lade_foreign_writer *w, const void *data, 
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "writer and data are needed");
 	if (w->failed.status == LADE_OK && w->finished)
 		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET, "the writer is finished");
+	if (w->failed.status == LADE_OK && w->size && size > w->size - w->taken)
+		w->failed.status = wrong_size(w, w->taken + size);
 	if (w->failed.status == LADE_OK && size) {
 		w->failed.status = w->encoder->write(w, data, size, &w->failed);
 		w->taken += size;
@@ -315,10 +324,7 @@ lade_status lade_foreign_writer_finish(lade_foreign_writer *w, lade_error *err)
 	if (w->failed.status == LADE_OK && w->finished)
 		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET, "the writer is finished");
 	if (w->failed.status == LADE_OK && w->size && w->size != w->taken)
-		w->failed.status = lade_fail(&w->failed, LADE_E_STATE, LADE_NO_OFFSET,
-		                             "options.size is %llu, %llu bytes were written",
-		                             (unsigned long long)w->size,
-		                             (unsigned long long)w->taken);
+		w->failed.status = wrong_size(w, w->taken);
 	if (w->failed.status == LADE_OK) {
 		w->failed.status = w->encoder->finish(w, &w->failed);
 		w->finished = true;

@@ -35,19 +35,10 @@ static size_t header_size(unsigned ndim, size_t spec_size)
 	return (size_t)lade__pad(LADE__HEADER_FIXED + 8 * (size_t)ndim + spec_size + 8);
 }
 
-/* The element's size, 1 without a type; 0 for a number that is no type. */
-static size_t element_size(lade_dtype dtype)
-{
-	if (dtype == LADE_DTYPE_NONE)
-		return 1;
-	size_t size = lade_dtype_size(dtype);
-	return size == 1 && lade_dtype_is_big(dtype) ? 0 : size;
-}
-
 /* The rules that writers and readers share, on a filled 'info'; 'status' is what a breach gives. */
 static lade_status info_check(const lade_frame_info *info, lade_status status, lade_error *err)
 {
-	size_t element = element_size(info->dtype);
+	size_t element = lade__element_size(info->dtype);
 	if (element == 0)
 		return lade_fail(err, status == LADE_E_ARG ? status : LADE_E_UNSUPPORTED, 31,
 		                 "frame header: dtype %u is not known", info->dtype);
@@ -145,7 +136,7 @@ lade_status lade__header_make(const lade_frame_options *options, lade__header *h
 		memcpy(info->shape, options->shape, info->ndim * sizeof *info->shape);
 	info->size = options->has_size ? options->size : LADE_SIZE_UNKNOWN;
 	if (info->has_shape && !options->has_size) {
-		info->size = element_size(info->dtype);
+		info->size = lade__element_size(info->dtype);
 		for (unsigned i = 0; i < info->ndim; i++)
 			info->size *= info->shape[i]; /* info_check() finds an overflow */
 	}

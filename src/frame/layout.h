@@ -65,6 +65,12 @@ typedef struct lade__header {
 	uint64_t check;
 } lade__header;
 
+/* The element's size, 1 without a type; 0 for a number that is no type. */
+static inline size_t lade__element_size(lade_dtype dtype)
+{
+	return dtype == LADE_DTYPE_NONE ? 1 : lade_dtype_size(dtype);
+}
+
 /* Checks what does not come from a file: the options of a writer.  Fills 'header', its spec's
  * reference not taken. */
 lade_status lade__header_make(const lade_frame_options *options, lade__header *header,

@@ -84,6 +84,10 @@ static void measured_sizes_are_those_of_the_chunks(void **state)
 	assert_int_equal(m.encoded_size, sum);
 	assert_int_equal(lade_measure(*state, lossy, data, NULL, &m, &err), LADE_OK);
 	assert_true(m.lossy);
+	/* A chunk is no larger than the data, and so is what is taken for it. */
+	options = (lade_measure_options){.struct_size = sizeof options,
+	                                 .chunk_size = (size_t)1 << 50};
+	assert_int_equal(lade_measure(*state, zstd, data, &options, &m, &err), LADE_OK);
 	lade_spec_unref(copy);
 	lade_spec_unref(zstd);
 	lade_spec_unref(lossy);
@@ -102,6 +106,7 @@ static void what_cannot_be_measured(void **state)
 	assert_int_not_equal(lade_measure(*state, spec, data, NULL, &m, &err), LADE_OK);
 	assert_int_equal(m.size, 0);
 	assert_int_equal(lade_measure(*state, spec, data, &options, &m, &err), LADE_E_ARG);
+	assert_non_null(strstr(err.message, "struct_size is 3"));
 	assert_int_equal(lade_measure(*state, NULL, data, NULL, &m, &err), LADE_E_ARG);
 	assert_int_equal(lade_measure(NULL, spec, data, NULL, &m, &err), LADE_E_ARG);
 	data.size = 0;
