@@ -147,8 +147,8 @@ typedef struct lade_batch_options {
  *
  * Every item is tried, whatever becomes of the others.  'results', if not NULL, has 'count'
  * entries.  A failed item's destination is unspecified; nothing outside it is written.
- * Destinations of different items must not overlap.  A destination may be larger than its
- * result.  For encoding, lade_spec_bound() bytes always suffice.
+ * Destinations of different items must not overlap, nor a destination and any source.  A
+ * destination may be larger than its result.  For encoding, lade_spec_bound() bytes always suffice.
  *
  * Returns: LADE_OK when all items are done; else the status of the first item (by index) that
  *          failed, with '*err' saying which and why

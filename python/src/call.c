@@ -552,18 +552,15 @@ out:
 
 /* ---- with out= -------------------------------------------------------------------------- */
 
-/* Decoders may read twice what they check once: nobody is to write there meanwhile. */
-static bool apart(const py_work *work, size_t i)
+static bool is_apart(const py_call *call, const py_work *work, const py_mem *outs)
 {
-	const lade_segment *src = &work->segments[i];
-	const lade_span *dst = &work->items[i].dst;
-	uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
+	py_regions regions = {.items = work->items,
+	                      .outs = outs,
+	                      .encode = call->encode,
+	                      .batch = call->batch,
+	                      .fixed = work->fixed};
 
-	if (from + src->size <= to || to + dst->size <= from || !src->size || !dst->size ||
-	    src->place.device != dst->place.device)
-		return true;
-	PyErr_SetString(PyExc_ValueError, "out: the destination overlaps the source");
-	return false;
+	return py_regions_apart(call->codec->st, &regions, work->count);
 }
 
 /* Points an item at its destination; strided memory as rows, or by way of a scratch array. */
@@ -612,11 +609,6 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 		return false;
 	item->dst.data = mem->scratch->data;
 	return true;
-}
-
-static bool aim(const py_call *call, py_work *work, size_t i, py_mem *mem)
-{
-	return place_out(call, work, i, mem) && apart(work, i);
 }
 
 static void unload(py_work *work, size_t i, py_mem *mem)
@@ -670,7 +662,8 @@ static PyObject *into_one(const py_call *call, py_work *work)
 
 	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
-	if (!aim(call, work, 0, &mem) || !go_growing(call, work, &mem))
+	if (!place_out(call, work, 0, &mem) || !is_apart(call, work, &mem) ||
+	    !go_growing(call, work, &mem))
 		goto out;
 	if (work->err.status && call->return_errors && !call->into) {
 		out = py_exception(st, &work->err, SIZE_MAX);
@@ -695,21 +688,26 @@ out:
 }
 
 /* The counts of bytes written to each destination. */
-static PyObject *counts(const py_call *call, const py_work *work)
+static PyObject *counts(const py_work *work)
 {
-	PyObject *list = PyList_New((Py_ssize_t)work->count), *size = NULL;
+	size_t count = work->count, same = 1, made;
+	PyObject *list, *repeated;
 
-	(void)call;
-	for (size_t i = 0; list && i < work->count; i++) {
-		/* Most are like the one before, which need not be made again. */
-		if (size && work->results[i].size == work->results[i - 1].size)
-			Py_INCREF(size);
-		else
-			size = PyLong_FromSize_t(work->results[i].size);
+	while (same < count && work->results[same].size == work->results[0].size)
+		same++;
+	/* Mostly all are alike, and one is made. */
+	made = same < count ? count : count != 0;
+	list = PyList_New((Py_ssize_t)made);
+	for (size_t i = 0; list && i < made; i++) {
+		PyObject *size = PyLong_FromSize_t(work->results[i].size);
 		if (!size || PyList_SetItem(list, (Py_ssize_t)i, size))
 			Py_CLEAR(list);
 	}
-	return list;
+	if (!list || made == count)
+		return list;
+	repeated = PySequence_Repeat(list, (Py_ssize_t)count);
+	Py_DECREF(list);
+	return repeated;
 }
 
 /* Arrays on each destination, where they lie in different places. */
@@ -764,17 +762,6 @@ static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
 	return true;
 }
 
-static bool outs_apart(const py_call *call, const py_work *work)
-{
-	py_regions outs = {&work->items->dst.data, sizeof(lade_item),
-	                   offsetof(lade_item, dst.size) - offsetof(lade_item, dst.data),
-	                   offsetof(lade_item, row_size) - offsetof(lade_item, dst.data)};
-
-	if (call->encode)
-		outs.rows_at = 0; /* the rows are the source's */
-	return py_regions_apart(call->codec->st, &outs, work->count);
-}
-
 static PyObject *into_many(const py_call *call, py_work *work)
 {
 	py_state *st = call->codec->st;
@@ -782,7 +769,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	py_holds holds = {0};
 	PyObject *owner = NULL, *out = NULL;
 	size_t count;
-	bool plain = true;
+	bool plain = true, listed = false;
 
 	if (table && table->pieces) {
 		count = table->count;
@@ -796,36 +783,35 @@ static PyObject *into_many(const py_call *call, py_work *work)
 			return NULL;
 		py_batch_tie(table, NULL, false);
 	} else {
-		if (!py_hold(call, call->out, true, &holds))
+		if (py_is_list(call->out)) {
+			if (!py_hold_list(call->out, &holds))
+				goto out;
+			listed = py_list_outs(call, &holds, work);
+		}
+		if (!listed && !py_hold(call, call->out, true, &holds))
 			goto out;
-		count = holds.count;
+		count = listed ? work->count : holds.count;
 	}
 	if (count != work->count) {
 		PyErr_Format(PyExc_ValueError, "out has %zu arrays, and there are %zu", count,
 		             work->count);
 		goto out;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (holds.mems) {
-			py_mem *mem = &holds.mems[i];
-			if (!aim(call, work, i, mem)) {
-				py_blame("out", i);
-				goto out;
-			}
-			plain &= mem->place.kind == holds.mems[0].place.kind &&
-			         mem->place.device == holds.mems[0].place.device &&
-			         (!mem->array ||
-			          (mem->array->contiguous && !py_array_resizable(mem->array, 1)));
-		} else {
-			work->items[i].dst = (lade_span){table->pieces[i].data,
-			                                 table->pieces[i].size, table->place};
-			if (!apart(work, i)) {
-				py_blame("out", i);
-				goto out;
-			}
+	for (size_t i = 0; holds.mems && i < count; i++) {
+		py_mem *mem = &holds.mems[i];
+		if (!place_out(call, work, i, mem)) {
+			py_blame("out", i);
+			goto out;
 		}
+		plain &= mem->place.kind == holds.mems[0].place.kind &&
+		         mem->place.device == holds.mems[0].place.device &&
+		         (!mem->array ||
+		          (mem->array->contiguous && !py_array_resizable(mem->array, 1)));
 	}
-	if (!outs_apart(call, work))
+	for (size_t i = 0; !holds.items && i < count; i++)
+		work->items[i].dst = (lade_span){table->pieces[i].data, table->pieces[i].size,
+		                                 table->place};
+	if (!is_apart(call, work, holds.mems))
 		goto out;
 	go(call, work);
 	if (work->err.status && holds.mems && !grow_outs(call, work, &holds))
@@ -835,7 +821,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	for (size_t i = 0; holds.mems && holds.live && i < count; i++)
 		unload(work, i, &holds.mems[i]);
 	if (call->into) {
-		out = counts(call, work);
+		out = counts(work);
 		goto out;
 	}
 	if (!plain) {
@@ -845,7 +831,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		Py_XDECREF(arrays);
 		goto out;
 	}
-	owner = holds.mems ? NULL : Py_XNewRef(table->owner);
+	owner = holds.items ? NULL : Py_XNewRef(table->owner);
 	batch = py_batch_pieces(st, count, owner,
 	                        count ? work->items[0].dst.place : LADE_PLACE_HOST, call->dtype,
 	                        call->codec->stream);
@@ -854,7 +840,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		if (!py_fits(call, work->results[i].size, i))
 			Py_CLEAR(batch);
 	}
-	if (batch && holds.mems && !(batch->owner = py_holds_capsule(&holds)))
+	if (batch && holds.items && !(batch->owner = py_holds_capsule(&holds)))
 		Py_CLEAR(batch);
 	if (batch)
 		out = finish(call, work, batch);
@@ -875,6 +861,8 @@ static bool may_grow(py_state *st, PyObject *object)
 static bool wants_sizes(const py_call *call)
 {
 	py_state *st = call->codec->st;
+	Py_ssize_t count;
+	bool is_tuple;
 
 	if (call->encode)
 		return false;
@@ -884,9 +872,11 @@ static bool wants_sizes(const py_call *call)
 		return false;
 	if (!call->batch)
 		return may_grow(st, call->out);
-	for (Py_ssize_t i = 0; py_is_list(call->out) && i < PySequence_Size(call->out); i++)
-		if (may_grow(st, PyList_Check(call->out) ? PyList_GetItem(call->out, i)
-		                                         : PyTuple_GetItem(call->out, i)))
+	is_tuple = PyTuple_Check(call->out);
+	count = py_is_list(call->out) ? PySequence_Size(call->out) : 0;
+	for (Py_ssize_t i = 0; i < count; i++)
+		if (may_grow(st, is_tuple ? PyTuple_GetItem(call->out, i)
+		                          : PyList_GetItem(call->out, i)))
 			return true;
 	return false;
 }
@@ -897,6 +887,7 @@ PyObject *py_call_run(py_call *call)
 	int32_t device;
 	PyObject *out = NULL, *rows = NULL;
 	py_state *st = call->codec->st;
+	py_plain plain = PY_NOT_PLAIN;
 	py_work work;
 
 	if (call->batch && call->out && !py_is_batch(st, call->out) && !py_is_list(call->out)) {
@@ -908,15 +899,21 @@ PyObject *py_call_run(py_call *call)
 	work.items = NULL;
 	memset(&work, 0, offsetof(py_work, one_item));
 	work.items = &work.one_item;
-	if (!take_sources(call, &holds))
+	if (call->batch && py_is_list(call->source)) {
+		if (!py_hold_list(call->source, &holds))
+			goto out;
+		plain = py_list_sources(call, &holds, &work);
+	}
+	if (plain == PY_PLAIN_FAILED || (!plain && !take_sources(call, &holds)))
 		goto out;
-	if (py_enqueue_fits(call, &holds, &device)) {
+	if (!plain && py_enqueue_fits(call, &holds, &device)) {
 		out = py_enqueue(call, device, &holds);
 		if (out || PyErr_Occurred())
 			goto out;
 	}
-	if (!wait_sources(call, &holds) || !fill_sources(call, &holds, &work) ||
-	    !take_config(call, &work))
+	if (!plain && (!wait_sources(call, &holds) || !fill_sources(call, &holds, &work)))
+		goto out;
+	if (!take_config(call, &work))
 		goto out;
 	if (wants_sizes(call)) {
 		Py_BEGIN_ALLOW_THREADS

@@ -41,17 +41,31 @@ PyObject *py_holds_capsule(py_holds *holds);
 void py_blame(const char *what, size_t i);
 bool py_is_batch(py_state *st, PyObject *object);
 
+/* ---- lists.c ---- */
+
+typedef enum py_plain { PY_NOT_PLAIN, PY_PLAIN, PY_PLAIN_FAILED } py_plain;
+
+/* The items of a list that the holds have taken hold of, where they are nothing but bytes and
+ * plain numpy arrays: as the work's sources, which makes its tables; and as its destinations. */
+py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *work);
+bool py_list_outs(const py_call *call, const py_holds *holds, py_work *work);
+/* A list's or tuple's items. */
+bool py_hold_list(PyObject *list, py_holds *holds);
+
 /* ---- overlap.c ---- */
 
-/* Destinations in a table: each has its address first, and bytes behind that its size (an address
- * and a size_t) and, where 'rows_at' is not 0, the size of its rows and their pitch. */
+/* The sources and destinations of a call: of items, or of tables. */
 typedef struct py_regions {
-	const void *first;
-	size_t step, size_at, rows_at;
+	const lade_item *items; /* or NULL, and */
+	const uint64_t *src, *src_size, *dst, *dst_cap;
+	const py_mem *outs; /* the destinations' memory; NULL: none has a scratch array */
+	bool encode, batch;
+	bool fixed; /* nobody can write to the sources */
 } py_regions;
 
-/* ValueError where two share memory; of strided ones only those that begin near each other, and
- * whose rows have one pitch, are compared. */
+/* ValueError where a destination shares memory with its own source, another's source, or another
+ * destination; of strided ones only those that begin near each other, and whose rows have one
+ * pitch, are compared. */
 bool py_regions_apart(py_state *st, const py_regions *regions, size_t count);
 
 /* ---- call.c ---- */

@@ -190,20 +190,6 @@ static bool follow(const job *j, uintptr_t other)
 	return py_follow(codec->st, j->device, codec->stream, other);
 }
 
-/* Decoders may read twice what they check once: nobody is to write there meanwhile. */
-static bool apart(const job *j, size_t i)
-{
-	uint64_t from = column(j, SRC)[i], to = column(j, DST)[i];
-	uint64_t size = column(j, SRC_SIZE)[i], cap = column(j, DST_CAP)[i];
-
-	if (from + size <= to || to + cap <= from || !size || !cap)
-		return true;
-	PyErr_SetString(PyExc_ValueError, "out: the destination overlaps the source");
-	if (j->call->batch)
-		py_blame("out", i);
-	return false;
-}
-
 /* The most bytes that item 'i' can give; SIZE_MAX: nobody knows, or it is too large. */
 static size_t most(const job *j, size_t i)
 {
@@ -240,7 +226,7 @@ static bool aim(job *j, size_t i, py_mem *mem, bool *fits)
 	}
 	column(j, DST)[i] = (uintptr_t)mem->data;
 	column(j, DST_CAP)[i] = mem->size;
-	return apart(j, i);
+	return true;
 }
 
 /* The array whose pieces or rows they are, or NULL. */
@@ -266,18 +252,19 @@ static bool take_outs(job *j, bool *fits)
 	for (size_t i = 0; i < j->count; i++) {
 		column(j, DST)[i] = (uintptr_t)outs->pieces[i].data;
 		column(j, DST_CAP)[i] = outs->pieces[i].size;
-		if (!apart(j, i))
-			return false;
 	}
 	return true;
 }
 
-/* Whether the destinations lie apart from each other. */
-static bool outs_apart(const job *j)
+static bool is_apart(const job *j)
 {
-	py_regions outs = {column(j, DST), sizeof(uint64_t), j->count * sizeof(uint64_t), 0};
+	py_regions regions = {.src = column(j, SRC),
+	                      .src_size = column(j, SRC_SIZE),
+	                      .dst = column(j, DST),
+	                      .dst_cap = column(j, DST_CAP),
+	                      .batch = j->call->batch};
 
-	return py_regions_apart(j->call->codec->st, &outs, j->count);
+	return py_regions_apart(j->call->codec->st, &regions, j->count);
 }
 
 static bool take_out(job *j, bool *fits)
@@ -287,7 +274,7 @@ static bool take_out(job *j, bool *fits)
 
 	if (call->batch && py_is_batch(st, call->out) && ((py_batch *)call->out)->pieces) {
 		j->outs = (py_batch *)call->out;
-		return take_outs(j, fits) && (!*fits || outs_apart(j));
+		return take_outs(j, fits) && (!*fits || is_apart(j));
 	}
 	if (!py_hold(call, call->out, true, &j->out))
 		return false;
@@ -299,7 +286,7 @@ static bool take_out(job *j, bool *fits)
 			return false;
 		}
 	}
-	return !*fits || outs_apart(j);
+	return !*fits || is_apart(j);
 }
 
 /* One block for all. */

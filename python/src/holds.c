@@ -66,6 +66,11 @@ bool py_is_batch(py_state *st, PyObject *object)
 	return Py_TYPE(object) == st->batch_type;
 }
 
+bool py_hold_list(PyObject *list, py_holds *holds)
+{
+	return (holds->items = PySequence_Tuple(list)) != NULL;
+}
+
 /* Takes hold of one object (batch false), or of a list's. */
 bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *holds)
 {
@@ -82,9 +87,9 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 		holds->count = 1;
 		return true;
 	}
-	holds->items = py_is_batch(st, object) ? Py_NewRef(((py_batch *)object)->arrays)
-	                                       : PySequence_Tuple(object);
-	if (!holds->items)
+	if (py_is_batch(st, object))
+		holds->items = Py_NewRef(((py_batch *)object)->arrays);
+	else if (!holds->items && !py_hold_list(object, holds))
 		return false;
 	size_t count = (size_t)PyTuple_Size(holds->items);
 	holds->mems = py_room_take(st, (count + 1) * sizeof(*holds->mems));

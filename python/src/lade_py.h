@@ -243,6 +243,9 @@ bool py_mem_get(py_state *st, PyObject *object, bool writable, uintptr_t stream,
  * to be released.  False: it is neither. */
 bool py_mem_simple(py_state *st, PyObject *object, bool writable, py_mem *out);
 bool py_numpy_get(py_state *st, PyObject *object, bool writable, py_mem *out);
+/* The same of what is known to be a numpy array, without more.  False: not so, or that cannot be
+ * told. */
+bool py_numpy_look(PyObject *object, bool writable, char **data, size_t *size);
 /* To be read at once: waits for what writes it. */
 bool py_mem_read(py_state *st, PyObject *object, py_mem *out);
 void py_mem_release(py_mem *mem);
@@ -254,6 +257,9 @@ bool py_is_list(PyObject *object); /* a list or tuple */
 
 /* Rows of one size, one pitch apart: what an item of liblade can take.  False: it is not so. */
 bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch);
+/* The same of its memory, whatever the order of its dimensions; where it begins, and its bytes. */
+bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t *row_size,
+                    size_t *row_pitch);
 /* Bytes from the first to the last of a strided array with positive strides. */
 size_t py_extent(const py_array *array);
 void py_gather(const py_array *array, char *dst);
@@ -359,6 +365,7 @@ typedef struct py_work {
 	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
 	size_t failed;           /* the item it is about; SIZE_MAX: none */
+	bool fixed;              /* nobody can write to the sources */
 	lade_item one_item;
 	lade_segment one_segment;
 	lade_result one_result;

@@ -33,8 +33,7 @@ static bool is_number(char kind)
 	return kind == 'b' || kind == 'i' || kind == 'u' || kind == 'f' || kind == 'c';
 }
 
-/* Contiguous numbers.  False: not so, or that cannot be told. */
-static bool look(PyObject *object, bool writable, char **data, size_t *size)
+bool py_numpy_look(PyObject *object, bool writable, char **data, size_t *size)
 {
 	const numpy_array *a = (const numpy_array *)(void *)object;
 	int first = -1;
@@ -70,7 +69,7 @@ static bool learn(py_state *st, PyObject *object)
 		type = PyObject_GetAttrString(numpy, "ndarray");
 	if (type == (PyObject *)Py_TYPE(object) &&
 	    !PyObject_GetBuffer(object, &view, PyBUF_STRIDES)) {
-		if (look(object, false, &data, &size)) {
+		if (py_numpy_look(object, false, &data, &size)) {
 			same = data == view.buf && size == (size_t)view.len;
 			st->numpy = same ? NUMPY_KNOWN : NUMPY_OTHER;
 			if (same)
@@ -88,5 +87,5 @@ bool py_numpy_get(py_state *st, PyObject *object, bool writable, py_mem *out)
 	if (Py_TYPE(object) != st->numpy_array &&
 	    (st->numpy != NUMPY_UNKNOWN || !learn(st, object)))
 		return false;
-	return look(object, writable, &out->data, &out->size);
+	return py_numpy_look(object, writable, &out->data, &out->size);
 }

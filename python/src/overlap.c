@@ -1,5 +1,5 @@
 /*
- * overlap.c: whether the destinations of one call lie apart from each other.
+ * overlap.c: whether the destinations of one call lie apart from each other and from the sources.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of strided destinations so many that begin behind one are compared with it. */
+/* Of strided ones so many that begin behind one are compared with it. */
 #define NEIGHBOURS 8
 /* Slots of the table for each destination. */
 #define SLOTS_EACH 8
+/* The pitch of what is no rows of one pitch. */
+#define UNEVEN SIZE_MAX
 
 typedef struct region {
 	uintptr_t at, end;
@@ -19,18 +21,52 @@ typedef struct region {
 	size_t item;
 } region;
 
-static bool read_region(const py_regions *r, size_t i, region *out)
+/* The array that a destination's bytes come to at the end. */
+static region array_region(const py_array *array, size_t i)
 {
-	const char *from = (const char *)r->first + i * r->step;
-	uintptr_t at;
-	size_t size, rows[2] = {0, 0};
+	region out = {.item = i};
+	char *first;
+	size_t extent;
 
-	memcpy(&at, from, sizeof(at));
-	memcpy(&size, from + r->size_at, sizeof(size));
-	if (r->rows_at)
-		memcpy(rows, from + r->rows_at, sizeof(rows));
-	*out = (region){at, at + size, rows[0], rows[1], i};
-	return size != 0;
+	if (!py_memory_rows(array, &first, &extent, &out.row, &out.pitch))
+		out.pitch = UNEVEN;
+	out.at = (uintptr_t)first;
+	out.end = out.at + extent;
+	return out;
+}
+
+static bool read_dst(const py_regions *r, size_t i, region *out)
+{
+	const lade_item *item = r->items ? &r->items[i] : NULL;
+
+	if (!item) {
+		*out = (region){r->dst[i], r->dst[i] + r->dst_cap[i], 0, 0, i};
+	} else if (r->outs && r->outs[i].scratch) {
+		*out = array_region(r->outs[i].array, i);
+	} else {
+		out->at = (uintptr_t)item->dst.data;
+		out->end = out->at + item->dst.size;
+		out->row = item->row_size;
+		out->pitch = r->encode ? 0 : item->row_pitch; /* the rows are the source's */
+		out->item = i;
+	}
+	return out->at != out->end;
+}
+
+static bool read_src(const py_regions *r, size_t i, region *out)
+{
+	const lade_item *item = r->items ? &r->items[i] : NULL;
+
+	if (!item) {
+		*out = (region){r->src[i], r->src[i] + r->src_size[i], 0, 0, i};
+	} else {
+		out->at = (uintptr_t)item->src->data;
+		out->end = out->at + item->src->size;
+		out->row = item->row_size;
+		out->pitch = r->encode ? item->row_pitch : 0;
+		out->item = i;
+	}
+	return out->at != out->end;
 }
 
 /* Whether two share a byte, where 'b' does not begin before 'a', but before its end. */
@@ -39,10 +75,10 @@ static bool share(const region *a, const region *b)
 	size_t pitch = a->pitch, width = b->pitch ? b->row : b->end - b->at, gap;
 
 	/* What is contiguous has the first byte of all that begins within it. */
-	if (!pitch)
+	if (!pitch || a->at == b->at)
 		return true;
 	/* Rows at other distances are not looked at. */
-	if (b->pitch && b->pitch != pitch)
+	if (pitch == UNEVEN || (b->pitch && b->pitch != pitch))
 		return false;
 	gap = (b->at - a->at) % pitch;
 	/* In a row, or from behind it into the next one, if there is one. */
@@ -56,57 +92,104 @@ static bool refuse(size_t a, size_t b)
 	return false;
 }
 
-/*
- * Contiguous ones by a table of slots, each as wide as the largest power of two that all sizes
- * reach: two in one slot overlap, and else the table has them in order.  Sorting 10,000 takes ten
- * times as long.  False where such a table would be too large; '*apart' is the answer.
- */
-static bool slots_apart(py_state *st, const py_regions *r, size_t count, bool *apart)
+static bool refuse_source(const py_regions *r, size_t dst, size_t src)
 {
-	uintptr_t first = UINTPTR_MAX, last = 0, end = 0;
-	size_t least = SIZE_MAX, slots, before = 0;
-	unsigned shift = 0;
-	uint32_t *table;
+	if (dst != src)
+		PyErr_Format(PyExc_ValueError,
+		             "out: the destination of item %zu overlaps the source of item %zu",
+		             dst, src);
+	else if (r->batch)
+		PyErr_Format(PyExc_ValueError, "out %zu: the destination overlaps the source", dst);
+	else
+		PyErr_SetString(PyExc_ValueError, "out: the destination overlaps the source");
+	return false;
+}
+
+/* ---- all destinations in order ---------------------------------------------------------- */
+
+/* What is known of all of them. */
+typedef struct hull {
+	uintptr_t first, last, end; /* of the lowest, of the highest, and of the furthest */
+	size_t least;               /* bytes of the smallest */
+	bool flat;                  /* all are contiguous */
+	bool ascending;             /* each begins behind the one before */
+} hull;
+
+static hull hull_of(const py_regions *r, size_t count, bool (*read)(const py_regions *r, size_t i,
+                                                                     region *out))
+{
+	hull h = {UINTPTR_MAX, 0, 0, SIZE_MAX, true, true};
 	region one;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!read_region(r, i, &one))
+		if (!read(r, i, &one))
 			continue;
-		if (one.pitch)
-			return false;
-		first = one.at < first ? one.at : first;
-		last = one.at > last ? one.at : last;
-		least = one.end - one.at < least ? one.end - one.at : least;
+		h.ascending &= one.at >= h.end;
+		h.flat &= !one.pitch;
+		h.first = one.at < h.first ? one.at : h.first;
+		h.last = one.at > h.last ? one.at : h.last;
+		h.end = one.end > h.end ? one.end : h.end;
+		h.least = one.end - one.at < h.least ? one.end - one.at : h.least;
 	}
-	while (least >> shift > 1)
+	return h;
+}
+
+/* Whether each begins behind the one before. */
+static bool ascending(const py_regions *r, size_t count)
+{
+	uintptr_t end = 0;
+	region one;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!read_dst(r, i, &one))
+			continue;
+		if (one.at < end)
+			return false;
+		end = one.end;
+	}
+	return true;
+}
+
+/*
+ * Contiguous ones by a table of slots, each as wide as the largest power of two that all sizes
+ * reach: two in one slot overlap, and else the table has them in order.  Sorting 10,000 takes ten
+ * times as long.  'list' gets as many as '*n' says.
+ */
+typedef enum sorted { SORTED, NOT_SORTED, OVERLAP } sorted;
+
+static sorted sort_by_slots(py_state *st, const py_regions *r, size_t count, const hull *h,
+                            region *list, size_t *n)
+{
+	unsigned shift = 0;
+	size_t slots;
+	uint32_t *table;
+	sorted result = SORTED;
+	region one;
+
+	while (h->least >> shift > 1)
 		shift++;
-	slots = ((last - first) >> shift) + 1;
-	if (count > UINT32_MAX - 1 || slots / SLOTS_EACH > count)
-		return false;
+	slots = ((h->last - h->first) >> shift) + 1;
+	if (!h->flat || count > UINT32_MAX - 1 || slots / SLOTS_EACH > count)
+		return NOT_SORTED;
 	table = py_room_take(st, slots * sizeof(*table));
 	if (!table)
-		return false;
+		return NOT_SORTED;
 	memset(table, 0, slots * sizeof(*table));
-	*apart = true;
-	for (size_t i = 0; *apart && i < count; i++) {
-		if (!read_region(r, i, &one))
+	for (size_t i = 0; result == SORTED && i < count; i++) {
+		if (!read_dst(r, i, &one))
 			continue;
-		uint32_t *slot = &table[(one.at - first) >> shift];
-		if (*slot)
-			*apart = refuse(*slot - 1, i);
+		uint32_t *slot = &table[(one.at - h->first) >> shift];
+		if (*slot) {
+			refuse(*slot - 1, i);
+			result = OVERLAP;
+		}
 		*slot = (uint32_t)i + 1;
 	}
-	for (size_t s = 0; *apart && s < slots; s++) {
-		if (!table[s])
-			continue;
-		read_region(r, table[s] - 1, &one);
-		if (one.at < end)
-			*apart = refuse(before, one.item);
-		end = one.end;
-		before = one.item;
-	}
+	for (size_t s = 0; result == SORTED && s < slots; s++)
+		if (table[s])
+			read_dst(r, table[s] - 1, &list[(*n)++]);
 	py_room_give(st, table);
-	return true;
+	return result;
 }
 
 static int order(const void *a, const void *b)
@@ -116,45 +199,146 @@ static int order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All of them in order, each with those that begin behind it. */
-static bool sorted_apart(py_state *st, const py_regions *r, size_t count)
+/* False with an exception set where two of them were found to overlap by the way. */
+static bool sort(py_state *st, const py_regions *r, size_t count, const hull *h, region *list,
+                 size_t *n)
 {
-	region *list = py_room_take(st, count * sizeof(*list));
-	size_t n = 0;
-	bool apart = true;
+	sorted by_slots = h->ascending ? NOT_SORTED : sort_by_slots(st, r, count, h, list, n);
 
-	if (!list)
-		return PyErr_NoMemory() != NULL;
+	if (by_slots != NOT_SORTED)
+		return by_slots == SORTED;
 	for (size_t i = 0; i < count; i++)
-		n += read_region(r, i, &list[n]);
-	qsort(list, n, sizeof(*list), order);
-	for (size_t i = 0; apart && i < n; i++)
-		for (size_t k = i + 1; apart && k < n && k <= i + NEIGHBOURS; k++) {
+		*n += read_dst(r, i, &list[*n]);
+	if (!h->ascending)
+		qsort(list, *n, sizeof(*list), order);
+	return true;
+}
+
+/* ---- comparing -------------------------------------------------------------------------- */
+
+static bool dsts_apart(const region *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n && k <= i + NEIGHBOURS; k++) {
 			if (list[k].at >= list[i].end)
 				break;
 			if (share(&list[i], &list[k]))
-				apart = refuse(list[i].item, list[k].item);
+				return refuse(list[i].item, list[k].item);
 		}
-	py_room_give(st, list);
+	return true;
+}
+
+/* Where in a list what begins in each of some equal parts of its memory is found. */
+typedef struct parts {
+	uint32_t *from; /* one more than there are parts; NULL: no memory */
+	size_t count;
+	unsigned shift;
+} parts;
+
+static parts parts_of(py_state *st, const region *list, size_t n)
+{
+	uintptr_t range = list[n - 1].at - list[0].at;
+	parts p = {.count = 1};
+	size_t i = 0;
+
+	while (range >> p.shift > 4 * n)
+		p.shift++;
+	p.count = (range >> p.shift) + 1;
+	p.from = n > UINT32_MAX ? NULL : py_room_take(st, (p.count + 1) * sizeof(*p.from));
+	for (size_t part = 0; p.from && part <= p.count; part++) {
+		while (i < n && (list[i].at - list[0].at) >> p.shift < part)
+			i++;
+		p.from[part] = (uint32_t)i;
+	}
+	return p;
+}
+
+/* The last of a list that begins before 'end', which the first one does. */
+static size_t last_before(const region *list, size_t n, const parts *p, uintptr_t end)
+{
+	size_t low = 0, high = n, part = (end - 1 - list[0].at) >> p->shift;
+
+	if (p->from && part < p->count) {
+		low = p->from[part] ? p->from[part] - 1 : 0;
+		high = p->from[part + 1];
+	} else if (p->from) {
+		low = n - 1;
+	}
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (list[middle].at < end)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Contiguous destinations, which lie apart, end in the order in which they begin. */
+static bool sources_apart(py_state *st, const py_regions *r, size_t count, const region *list,
+                          size_t n, bool flat)
+{
+	size_t looks = flat ? 1 : NEIGHBOURS;
+	parts p = parts_of(st, list, n);
+	bool apart = true;
+	region s;
+
+	for (size_t i = 0; apart && i < count; i++) {
+		if (!read_src(r, i, &s) || list[0].at >= s.end)
+			continue;
+		size_t k = last_before(list, n, &p, s.end);
+		for (size_t j = 0; apart && j < looks && j <= k; j++) {
+			const region *d = &list[k - j];
+			if (d->item != i && d->end > s.at &&
+			    (d->at <= s.at ? share(d, &s) : share(&s, d)))
+				apart = refuse_source(r, d->item, i);
+		}
+	}
+	py_room_give(st, p.from);
 	return apart;
+}
+
+/* Decoders may read twice what they check once: nobody is to write there meanwhile. */
+static bool own_apart(const py_regions *r, size_t count)
+{
+	region src, dst;
+
+	for (size_t i = 0; i < count; i++) {
+		if (r->outs && r->outs[i].scratch)
+			continue;
+		if (read_src(r, i, &src) && read_dst(r, i, &dst) && src.at < dst.end &&
+		    dst.at < src.end)
+			return refuse_source(r, i, i);
+	}
+	return true;
 }
 
 bool py_regions_apart(py_state *st, const py_regions *r, size_t count)
 {
-	uintptr_t end = 0;
-	region one;
-	size_t i = 0;
-	bool apart;
+	hull dsts, srcs;
+	region *list;
+	size_t n = 0;
+	bool near = false, apart;
 
-	/* Mostly each begins behind the one before. */
-	for (; i < count; i++) {
-		if (!read_region(r, i, &one))
-			continue;
-		if (one.at < end)
-			break;
-		end = one.end;
-	}
-	if (i == count)
+	if (count == 1)
+		return own_apart(r, count);
+	if (r->fixed && ascending(r, count))
 		return true;
-	return slots_apart(st, r, count, &apart) ? apart : sorted_apart(st, r, count);
+	dsts = hull_of(r, count, read_dst);
+	if (!r->fixed) {
+		srcs = hull_of(r, count, read_src);
+		near = srcs.first < dsts.end && dsts.first < srcs.end;
+	}
+	if (near && !own_apart(r, count))
+		return false;
+	/* Mostly each begins behind the one before, and all sources are elsewhere. */
+	if (dsts.ascending && !near)
+		return true;
+	list = py_room_take(st, count * sizeof(*list));
+	if (!list)
+		return PyErr_NoMemory() != NULL;
+	apart = sort(st, r, count, &dsts, list, &n) && dsts_apart(list, n) &&
+	        (!near || sources_apart(st, r, count, list, n, dsts.flat));
+	py_room_give(st, list);
+	return apart;
 }

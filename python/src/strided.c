@@ -18,36 +18,69 @@ size_t py_extent(const py_array *array)
 	return extent;
 }
 
-bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch)
+/* Rows of dimensions whose strides are not negative. */
+static bool find_rows(size_t elem, int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                      size_t *row_size, size_t *row_pitch)
 {
-	size_t row = array->dtype.size, pitch = 0, count = 1;
-	int i = array->ndim - 1;
+	size_t row = elem, pitch = 0, count = 1;
+	int i = ndim - 1;
 
 	/* Inner dimensions that follow one another make the row. */
 	for (; i >= 0; i--) {
-		if (array->shape[i] == 1)
+		if (shape[i] == 1)
 			continue;
-		if (array->strides[i] != (Py_ssize_t)row)
+		if (strides[i] != (Py_ssize_t)row)
 			break;
-		row *= (size_t)array->shape[i];
+		row *= (size_t)shape[i];
 	}
 	/* The outer ones must have one pitch. */
 	for (; i >= 0; i--) {
-		if (array->shape[i] == 1)
+		if (shape[i] == 1)
 			continue;
-		if (array->strides[i] < 0)
+		if (strides[i] < 0)
 			return false;
 		if (!pitch)
-			pitch = (size_t)array->strides[i];
-		else if ((size_t)array->strides[i] != pitch * count)
+			pitch = (size_t)strides[i];
+		else if ((size_t)strides[i] != pitch * count)
 			return false;
-		count *= (size_t)array->shape[i];
+		count *= (size_t)shape[i];
 	}
-	if (pitch < row)
-		return false;
 	*row_size = row;
 	*row_pitch = pitch;
-	return true;
+	return pitch >= row;
+}
+
+bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch)
+{
+	return find_rows(array->dtype.size, array->ndim, array->shape, array->strides, row_size,
+	                 row_pitch);
+}
+
+bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t *row_size,
+                    size_t *row_pitch)
+{
+	Py_ssize_t shape[PY_NDIM_MAX], strides[PY_NDIM_MAX];
+	int n = 0;
+
+	*first = array->data;
+	*extent = array->size ? array->dtype.size : 0;
+	/* The widest stride first, and all of them upwards. */
+	for (int i = 0; array->size && i < array->ndim; i++) {
+		Py_ssize_t step = array->strides[i], last = array->shape[i] - 1;
+		int at = n++;
+		if (step < 0) {
+			*first += step * last;
+			step = -step;
+		}
+		*extent += (size_t)(step * last);
+		for (; at > 0 && strides[at - 1] < step; at--) {
+			strides[at] = strides[at - 1];
+			shape[at] = shape[at - 1];
+		}
+		strides[at] = step;
+		shape[at] = last + 1;
+	}
+	return find_rows(array->dtype.size, n, shape, strides, row_size, row_pitch);
 }
 
 /*

@@ -85,9 +85,9 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 		work->room = count < SIZE_MAX / each ? py_room_take(codec->st, count * each) : NULL;
 		if (!work->room)
 			return false;
-		memset(work->room, 0, count * each);
 		work->items = work->room;
 		work->segments = (lade_segment *)(work->items + count);
+		memset(work->segments, 0, count * (each - sizeof(*work->items)));
 		work->results = (lade_result *)(work->segments + count);
 		work->sizes = (uint64_t *)(work->results + count);
 		work->frames = frames ? (lade_frame **)(work->sizes + count) : NULL;
@@ -95,10 +95,8 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 	work->count = count;
 	if (item_errors && !(work->item_errors = calloc(count + 1, sizeof(lade_error))))
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		work->items[i].src = &work->segments[i];
-		work->items[i].src_count = 1;
-	}
+	for (size_t i = 0; i < count; i++)
+		work->items[i] = (lade_item){.src = &work->segments[i], .src_count = 1};
 	return true;
 }
 
@@ -115,6 +113,7 @@ void py_work_reset(py_work *work)
 	free(work->item_errors);
 	if (work->room)
 		py_room_give(work->codec->st, work->room);
+	memset(work, 0, offsetof(py_work, one_item));
 }
 
 void py_work_note(py_work *work, size_t i, const lade_error *err)

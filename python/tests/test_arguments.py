@@ -303,6 +303,81 @@ def test_strided_destinations_lie_apart_or_are_refused():
         codec.decode_into([wide, line], [two, big[2]])
 
 
+def test_a_strided_destination_given_twice_is_refused_by_all_kinds():
+    """Also where a scratch array stands for it: of frames, and of what is no rows."""
+    big = np.zeros((40, 64), "u1")
+    cube = np.zeros((8, 8, 8), "u1")[::2, ::2, :4]
+    for kind in range(4):
+        codec = liblade.Codec(algorithm="LZ4", bitstream_kind=kind)
+        part = codec.encode(np.ones((10, 16), "u1")).tobytes()
+        for one, other in (
+            (big[:10, :16], big[:10, :16]),
+            (big[:10, :16], big[5:15, 8:24]),
+            (big[:10, :16], big[9::-1, :16]),
+            (big[9::-1, :16], big[:10, 15::-1]),
+            (big[:16, :10].T, big[:10, :16]),
+        ):
+            with pytest.raises(ValueError, match="destinations of items 1 and 3 overlap"):
+                codec.decode_into([part] * 4, [big[20:30, :16], one, big[30:, :16], other])
+        sixty = codec.encode(np.ones(64, "u1")).tobytes()
+        with pytest.raises(ValueError, match="destinations of items 0 and 1 overlap"):
+            codec.decode([sixty, sixty], out=[cube, cube])
+        assert not big.any() and not cube.any()
+        apart = [big[:10, :16], big[9::-1, 16:32], big[:16, 32:42].T, big[:10, 63:47:-1]]
+        assert codec.decode_into([part] * 4, apart) == [160] * 4
+        assert big.sum() == 640
+        big[:] = 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_destination_that_overlaps_another_items_source_is_refused(seed):
+    """Both are named, whatever order and kind of list they are in, and nothing is written."""
+    rng = np.random.default_rng(seed)
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1)
+    count = (2, 40, 1000)[seed]
+    encoded = [codec.encode(rng.integers(0, 3, 300, "u1")).tobytes() for _ in range(count)]
+    # Sources and destinations by turns in one room, in any order.
+    slot = 300 + max(map(len, encoded))
+    room = np.zeros(slot * count, "u1")
+    sources, outs = [], []
+    for at, one in zip(rng.permutation(count) * slot, encoded):
+        outs.append(room[at : at + 300])
+        sources.append(room[at + 300 : at + 300 + len(one)])
+        sources[-1][:] = np.frombuffer(one, "u1")
+    assert codec.decode_into(sources, outs) == [300] * count
+    before = room.copy()
+    a, b = (int(n) for n in rng.choice(count, 2, replace=False))
+    text = f"out: the destination of item {b} overlaps the source of item {a}$"
+    for bad in (sources[a], sources[a][-1:], sources[a][:1]):
+        bad_outs = [bad if i == b else out for i, out in enumerate(outs)]
+        for kind in (list, tuple, liblade.as_arrays):
+            for call in (codec.decode_into, codec.decode):
+                with pytest.raises(ValueError, match=text):
+                    call(kind(sources), out=kind(bad_outs))
+        with pytest.raises(ValueError, match=text):
+            codec.encode_into(sources, bad_outs)
+        own = [sources[b] if i == b else out for i, out in enumerate(outs)]
+        with pytest.raises(ValueError, match=f"out {b}: the destination overlaps the source"):
+            codec.decode(sources, out=own)
+    assert (room == before).all()
+    # One source for several items, and bytes, which nobody writes to.
+    assert codec.decode_into([sources[0]] * count, outs) == [300] * count
+    assert codec.decode_into(encoded, outs) == [300] * count
+
+
+def test_frames_are_not_decoded_over_each_others_sources():
+    frames = liblade.Codec(algorithm="LZ4")
+    one = frames.encode(np.ones(100, "u1")).tobytes()
+    room = np.zeros((100, 3 * len(one)), "u1")
+    for at in (0, len(one)):
+        room[at // len(one), : len(one)] = np.frombuffer(one, "u1")
+    sources = [room[0, : len(one)], room[1, : len(one)]]
+    for out in (room[1:, 0], room[:0:-1, 0][:100]):
+        with pytest.raises(ValueError, match="destination of item 0 overlaps the source of item 1"):
+            frames.decode(sources, out=[out, bytearray(100)])
+    assert frames.decode_into(sources, [room[:, -1], room[:, -2]]) == [100, 100]
+
+
 @pytest.mark.parametrize("kind", range(4))
 def test_a_compression_config_is_for_arrays_of_its_sizes(kind):
     codec = Codec(algorithm="LZ4", bitstream_kind=kind)

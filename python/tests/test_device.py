@@ -313,6 +313,14 @@ def test_configs_and_destinations_on_a_device_are_looked_at():
             codec.decode([once, once], out=outs)
     codec.decode([once, once], out=[room[40000:80000], room[:40000]]).synchronize()
     assert room[:80000].tobytes() == X.tobytes() * 2
+    size = once.buffer_size
+    table = liblade.as_arrays(once, [0, 0], [size, size])
+    for sources in ([once, once], table):
+        with pytest.raises(ValueError, match="out 0: the destination overlaps the source"):
+            codec.decode(sources, out=[once[5:], room])
+    for outs in ([room, once[5:]], [room[:40000], once[:1]]):
+        with pytest.raises(ValueError, match="of item 1 overlaps the source of item 0"):
+            codec.decode([once, a], out=outs)
     snappy = Codec(algorithm="Snappy", bitstream_kind=1)
     bad = as_array(bytes.fromhex("ffffffff0f 0000")).cuda()
     good = snappy.encode(a)
