@@ -14,8 +14,8 @@ extern "C" {
 
 /*
  * Each level includes the ones below it.  LADE_CPU_AVX2 means AVX2, BMI1 and BMI2;
- * LADE_CPU_AVX512 means AVX-512 F, BW, CD, DQ, VL, VBMI and VBMI2; LADE_CPU_SSE42 includes
- * PCLMULQDQ.
+ * LADE_CPU_AVX512 means AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ; LADE_CPU_SSE42
+ * includes PCLMULQDQ.
  * Machines of other architectures have LADE_CPU_PLAIN.
  */
 typedef enum lade_cpu {

@@ -28,7 +28,7 @@ lade_cpu lade_cpu_detect(void)
 	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
 	    !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
 	    !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512vbmi") ||
-	    !__builtin_cpu_supports("avx512vbmi2"))
+	    !__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("avx512vpopcntdq"))
 		return LADE_CPU_AVX2;
 	return LADE_CPU_AVX512;
 #else

@@ -9,13 +9,15 @@
 #define TARGET \
 	__attribute__(( \
 		target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
-	               "bmi,bmi2,lzcnt,popcnt")))
+	               "avx512vpopcntdq,bmi,bmi2,lzcnt,popcnt")))
 #define LOW_BITS(v, n) _bzhi_u64((v), (n))
 #define OWN_DECODE
 #define OWN_ENCODE
 #define OWN_ROWS
+#define OWN_COUNT
 #include "codec/ans/lanes.h"
 
+#include "codec/ans/count_avx512.h"
 #include "codec/ans/decode_avx512.h"
 #include "codec/ans/encode_avx512.h"
 #include "codec/ans/rows_avx512.h"

@@ -9,14 +9,17 @@
 
 #include <string.h>
 
-#define BLOCK_MAX ((size_t)1 << ANS_BLOCK_LOG_MAX)
+/* Bytes that are counted at once, whole sub-blocks; their byte positions lie apart in lines of the
+ * cache that do not exclude one another. */
+#define PIECE ((size_t)65536)
+#define PIECE_PITCH(width) (PIECE / (width) + 192)
 
 /* A worker's scratch. */
 typedef struct work {
 	uint32_t count[8][256];
 	uint16_t freq[8][256];
 	lade__ans_encoder encoder[8];
-	uint8_t planes[BLOCK_MAX], crossed[BLOCK_MAX];
+	uint8_t planes[PIECE + 8 * 192], crossed[PIECE + 8 * 192];
 	_Alignas(64) uint8_t strings[ANS_STRINGS_SIZE];
 	lade__ans_lanes lanes;
 } work;
@@ -29,6 +32,7 @@ typedef struct chunk {
 	const uint8_t *src;
 	uint8_t *dst;
 	size_t dst_size; /* that may be used: less than a raw chunk takes */
+	const uint8_t *planes; /* of all sub-blocks, PIECE_PITCH apart; NULL: made one by one */
 	work *work;
 } chunk;
 
@@ -77,13 +81,12 @@ static bool signs_vary(const chunk *c)
 	return negative >= most / 4 && negative <= most - most / 4;
 }
 
-/* The planes of sub-block 'i', block / width apart; of single bytes the source itself. */
-static const uint8_t *planes_of(const chunk *c, uint32_t i, size_t count)
+/* The planes of 'count' elements from 'off' on, 'pitch' apart; of bytes the source itself. */
+static const uint8_t *planes_of(const chunk *c, size_t off, size_t count, size_t pitch)
 {
-	const uint8_t *src = c->src + (size_t)i * c->info.block;
+	const uint8_t *src = c->src + off;
 	if (c->info.width == 1)
 		return src;
-	size_t pitch = c->info.block / c->info.width;
 	c->shuffle->to_planes(src, c->work->planes, count, c->info.width, pitch);
 	if (!c->info.crossed)
 		return c->work->planes;
@@ -91,13 +94,14 @@ static const uint8_t *planes_of(const chunk *c, uint32_t i, size_t count)
 	return c->work->crossed;
 }
 
-static void count_all(const chunk *c)
+static void count_all(chunk *c)
 {
-	size_t pitch = c->info.block / c->info.width;
-	memset(c->work->count, 0, sizeof c->work->count);
-	for (uint32_t i = 0; i < c->info.block_count; i++) {
-		size_t count = lade__ans_elements(&c->info, i);
-		const uint8_t *planes = planes_of(c, i, count);
+	size_t all = c->info.size - c->info.tail, pitch = PIECE_PITCH(c->info.width);
+	memset(c->work->count, 0, c->info.width * sizeof c->work->count[0]);
+	for (size_t off = 0; off < all; off += PIECE) {
+		size_t count = (all - off < PIECE ? all - off : PIECE) / c->info.width;
+		const uint8_t *planes = planes_of(c, off, count, pitch);
+		c->planes = all <= PIECE ? planes : NULL;
 		for (unsigned p = 0; p < c->info.width; p++) {
 			const uint8_t *plane = planes + p * pitch;
 			if (memcmp(plane, plane + 1, count - 1) == 0)
@@ -235,8 +239,10 @@ static size_t put_block(chunk *c, uint32_t i, size_t at)
 	lade__ans_info *info = &c->info;
 	lade__ans_lanes *lanes = &c->work->lanes;
 	size_t count = lade__ans_elements(info, i), size = count * info->width;
-	size_t pitch = info->block / info->width, limit = at + size;
-	const uint8_t *planes = planes_of(c, i, count);
+	size_t limit = at + size, off = (size_t)i * info->block;
+	size_t pitch = c->planes ? PIECE_PITCH(info->width) : info->block / info->width;
+	const uint8_t *planes =
+		c->planes ? c->planes + off / info->width : planes_of(c, off, count, pitch);
 	uint32_t kind = ANS_NARROW;
 	size_t end = at;
 	unsigned k = 0;
@@ -260,7 +266,7 @@ static size_t put_block(chunk *c, uint32_t i, size_t at)
 		kind = ANS_STORED;
 		if (c->dst_size - at < size)
 			return 0;
-		memcpy(c->dst + at, c->src + (size_t)i * info->block, size);
+		memcpy(c->dst + at, c->src + off, size);
 		end = at + size;
 	}
 	lade__le_put(c->dst + info->directory + 4 * (size_t)i, at / 16 | kind << ANS_OFF_BITS, 4);

@@ -1,9 +1,9 @@
 /*
  * lanes.h: the loops over symbols, written once.  Included by the file of each instruction set,
  * which defines TARGET, the function attribute that selects it; LOW_BITS(v, n), the low bits
- * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE, OWN_ENCODE and OWN_ROWS,
- * where it has another decode(), encode(), or gather() and scatter().  (docs/format/ans.md,
- * section 5)
+ * of a 64-bit number, as many as the low byte of n says; and OWN_DECODE, OWN_ENCODE, OWN_ROWS and
+ * OWN_COUNT, where it has another decode(), encode(), gather() and scatter(), or count().
+ * (docs/format/ans.md, section 5)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -389,20 +389,35 @@ static TARGET void cross(const uint8_t *restrict from, uint8_t *restrict to, siz
 	}
 }
 
-/* Four tables, so that equal bytes in a row do not wait for one another. */
+/* Bytes of which no table's number passes 2^16. */
+#define PART_MAX ((size_t)1 << 18)
+
+/* Eight tables, so that equal bytes, and zeros of long elements, do not wait for one another. */
+static TARGET void count_by_tables(const uint8_t *plane, size_t size, uint32_t sum[256])
+{
+	uint16_t part[8][256];
+	const uint8_t *end = plane + size;
+	while (plane < end) {
+		size_t left = (size_t)(end - plane);
+		const uint8_t *stop = plane + (left < PART_MAX ? left : PART_MAX);
+		memset(part, 0, sizeof part);
+		for (; stop - plane >= 8; plane += 8) {
+			uint64_t v = load_64(plane);
+#pragma GCC unroll 8
+			for (unsigned k = 0; k < 8; k++)
+				part[k][v >> 8 * k & 0xFF]++;
+		}
+		for (; plane < stop; plane++)
+			part[0][*plane]++;
+		for (unsigned s = 0; s < 256; s++)
+			for (unsigned k = 0; k < 8; k++)
+				sum[s] += part[k][s];
+	}
+}
+
+#ifndef OWN_COUNT
 static TARGET void count(const uint8_t *plane, size_t size, uint32_t sum[256])
 {
-	uint32_t part[4][256];
-	size_t i = 0;
-	memset(part, 0, sizeof part);
-	for (; i + 8 <= size; i += 8) {
-		uint64_t v = load_64(plane + i);
-#pragma GCC unroll 8
-		for (unsigned k = 0; k < 8; k++)
-			part[k % 4][v >> 8 * k & 0xFF]++;
-	}
-	for (; i < size; i++)
-		part[0][plane[i]]++;
-	for (unsigned s = 0; s < 256; s++)
-		sum[s] += part[0][s] + part[1][s] + part[2][s] + part[3][s];
+	count_by_tables(plane, size, sum);
 }
+#endif
