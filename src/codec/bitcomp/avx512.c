@@ -13,7 +13,6 @@
 #define VEC 64
 #define BZHI _bzhi_u64
 #define LZCNT _lzcnt_u64
-#define MIN_OF_LOGS 4
 #define MIN_OF(log, a, b) MIN_OF_(log, (__m512i)(a), (__m512i)(b))
 #define MIN_OF_(log, a, b) \
 	((log) == 0   ? _mm512_min_epu8(a, b) \

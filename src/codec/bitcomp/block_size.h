@@ -88,9 +88,15 @@ INLINE uint8_t *NAME(append)(uint8_t *to, uint64_t v, unsigned bits, uint64_t *a
 	return to;
 }
 
-/* The bits of a unit from its values; writes up to 8 bytes behind these. */
+/* The bits of a unit from its values; writes up to 16 bytes behind these. */
 INLINE void NAME(pack)(const uint8_t *from, unsigned width, uint8_t *to)
 {
+#ifdef PACK_WORDS
+	if (LOG >= 1 && width <= 32) {
+		PACK_WORDS(LOG, from, width, to);
+		return;
+	}
+#endif
 	uint64_t acc = 0;
 	unsigned have = 0;
 	if (LOG == 0) {
@@ -187,11 +193,11 @@ INLINE vec NAME(folded)(vec d, unsigned fold)
 INLINE vec NAME(least)(vec a, vec b)
 {
 #ifdef MIN_OF
-	if (LOG < MIN_OF_LOGS)
-		return (vec)MIN_OF(LOG, a, b);
-#endif
+	return (vec)MIN_OF(LOG, a, b);
+#else
 	vec m = (vec)(a < b);
 	return (a & m) | (b & ~m);
+#endif
 }
 
 /* The least of a vector's elements. */
