@@ -57,6 +57,7 @@ class DecompressConfig:
 
     decomp_data_sizes: tuple[int, ...]
     uncomp_chunk_size: int
+    """Decoded bytes of a chunk of the first array: its frame's, else the codec's."""
 
     @property
     def decomp_data_size(self) -> int:
@@ -252,10 +253,11 @@ class Codec(_lade.CodecBase):
     def decompression_config(self, source: Any) -> DecompressConfig:
         """A config from encoded arrays, or from the config that they were encoded with."""
         if isinstance(source, CompressConfig):
-            return DecompressConfig(source.uncompressed_buffer_sizes, self._uncomp_chunk_size)
-        sizes = self.get_uncomp_buffer_size(source)
-        many = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        return DecompressConfig(many, self._uncomp_chunk_size)
+            return DecompressConfig(source.uncompressed_buffer_sizes, source.uncomp_chunk_size)
+        found = self._decoded_chunks(source)
+        many = [found] if isinstance(found, tuple) else found
+        chunk_size = many[0][1] if many else self._uncomp_chunk_size
+        return DecompressConfig(tuple(size for size, _ in many), chunk_size)
 
     def get_required_compression_alignment(self) -> int:
         """Bytes to which sources must be aligned: 1, any address will do."""

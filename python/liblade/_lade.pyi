@@ -248,6 +248,7 @@ class CodecBase:
     def get_max_comp_buffer_size(self, source: Any) -> Any: ...
     def get_uncomp_buffer_size(self, source: Any) -> Any:
         """The bytes that an encoded array decodes to; a list of them for a list."""
+    def _decoded_chunks(self, source: Any, /) -> Any: ...
     def _explain(
         self,
         size: int,

@@ -939,7 +939,7 @@ out:
 	return out;
 }
 
-bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size)
+bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size, size_t *chunk_size)
 {
 	py_call call = {.codec = codec, .source = source, .dtype = PY_BYTES};
 	py_holds holds = {0};
@@ -955,6 +955,9 @@ bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size)
 		py_work_sizes(&work);
 		Py_END_ALLOW_THREADS
 		*size = work.sizes[0];
+		*chunk_size = work.frames && work.frames[0]
+		                      ? lade_frame_get_info(work.frames[0])->chunk_size
+		                      : codec->chunk_size;
 		ok = raise_work(&call, &work);
 	}
 	py_work_reset(&work);

@@ -464,8 +464,20 @@ static PyObject *max_size(py_codec *codec, PyObject *source)
 static PyObject *decoded_size(py_codec *codec, PyObject *source)
 {
 	uint64_t size;
+	size_t chunk_size;
 
-	return py_call_size(codec, source, &size) ? PyLong_FromUnsignedLongLong(size) : NULL;
+	return py_call_size(codec, source, &size, &chunk_size) ? PyLong_FromUnsignedLongLong(size)
+	                                                       : NULL;
+}
+
+static PyObject *decoded_chunks(py_codec *codec, PyObject *source)
+{
+	uint64_t size;
+	size_t chunk_size;
+
+	return py_call_size(codec, source, &size, &chunk_size)
+	               ? Py_BuildValue("(Kn)", (unsigned long long)size, (Py_ssize_t)chunk_size)
+	               : NULL;
 }
 
 static const char *const size_names[] = {"source", NULL};
@@ -492,6 +504,14 @@ static PyObject *codec_decoded_size(PyObject *self, PyObject *const *args, Py_ss
 	    !parse("get_uncomp_buffer_size", args, nargs, kwnames, size_names, 1, in))
 		return NULL;
 	return size_of_each(codec, in[0], decoded_size);
+}
+
+/* _decoded_chunks(source): (decoded size, bytes of a chunk), or a list of such. */
+static PyObject *codec_decoded_chunks(PyObject *self, PyObject *source)
+{
+	py_codec *codec = (py_codec *)self;
+
+	return ready(codec, false) ? size_of_each(codec, source, decoded_chunks) : NULL;
 }
 
 /* ---- explain ---------------------------------------------------------------------------- */
@@ -649,6 +669,7 @@ static PyMethodDef methods[] = {
          "claim, and CorruptError where that is more than they can give; RAW of LZ4 and the "
          "Deflate\n"
          "family makes none, and is decoded to find out."},
+	{"_decoded_chunks", codec_decoded_chunks, METH_O, NULL},
 	{"_explain", codec_explain, METH_VARARGS, NULL},
 	{0},
 };

@@ -305,7 +305,7 @@ static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
 			return lade_fail(err, LADE_E_CORRUPT, b,
 			                 "byte %zu before the data is %u, want 0", b, prefix[b]);
 	if (size >= (uint64_t)PY_SSIZE_T_MAX)
-		return lade_fail(err, LADE_E_LIMIT, 0, "the data claims %llu bytes",
+		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %llu bytes",
 		                 (unsigned long long)size);
 	rest.data = (const char *)rest.data + codec->prefix;
 	rest.size -= codec->prefix;

@@ -316,6 +316,40 @@ def test_configs(algorithm, kind):
         codec.decode(encoded, decompression_config=back)
 
 
+def test_a_decompression_config_counts_the_chunks_of_the_frame():
+    """They are of the encoder's size, whatever the decoder's is."""
+    fine = Codec(algorithm="LZ4", uncomp_chunk_size=1000)
+    frame = fine.encode(bytes(65537))
+    for codec in (Codec(), Codec(algorithm="LZ4"), Codec(uncomp_chunk_size=1 << 20)):
+        for config in (
+            codec.decompression_config(frame),
+            codec.decompression_config([frame, Codec(algorithm="LZ4").encode(b"1")]),
+            codec.decompression_config(fine.compression_config(65537)),
+        ):
+            assert (config.num_chunks, config.uncomp_chunk_size) == (66, 1000)
+            assert config.decomp_data_size == 65537
+    assert Codec().decompression_config(fine.encode(b"")).num_chunks == 0
+    assert Codec().decompression_config([]).decomp_data_sizes == ()
+    with pytest.raises(liblade.CorruptError, match="item 1: ") as e:
+        Codec().decompression_config([frame, b"no frame"])
+    assert e.value.index == 1
+    raw = Codec(algorithm="LZ4", bitstream_kind=2, uncomp_chunk_size=1000)
+    assert raw.decompression_config(raw.encode(bytes(2001))).num_chunks == 3
+
+
+@pytest.mark.parametrize("kind", (2, 3))
+def test_a_size_before_the_data_that_nothing_has_is_corrupt(kind):
+    codec = Codec(algorithm="Zstd", bitstream_kind=kind)
+    good = codec.encode(TEXT)
+    for size in (1 << 63, (1 << 64) - 1, (1 << 63) - 1):
+        bad = size.to_bytes(8, "little") + good.tobytes()[8:]
+        for call in (codec.decode, codec.get_uncomp_buffer_size, codec.decompression_config,
+                     lambda b: codec.decode_into(b, bytearray(9)),
+                     lambda b: codec.decode([good, b])):  # fmt: skip
+            with pytest.raises(liblade.CorruptError, match=f"the data claims {size} bytes"):
+                call(bad)
+
+
 def test_foreign_bytes():
     raw = BitstreamKind.RAW
     assert zlib.decompress(Codec(algorithm="zlib", bitstream_kind=raw).encode(TEXT)) == TEXT
