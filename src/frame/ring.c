@@ -158,7 +158,8 @@ static void ring_body(void *arg)
 
 lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade_error *err)
 {
-	if (ring->status == LADE_OK) {
+	bool idle = ring->gives == ring->takes && (!calls->take || ring->take_status != LADE_OK);
+	if (ring->status == LADE_OK && !idle) {
 		ring_run run = {.ring = ring, .calls = calls, .caller = pthread_self()};
 		run.worker = lade__worker_take(ring->engine);
 		if (!run.worker)

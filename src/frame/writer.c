@@ -102,10 +102,11 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	while (writer->group_chunks < LADE__GROUP_CHUNKS &&
 	       info->chunk_size * writer->group_chunks * 2 <= LADE__GROUP_BYTES)
 		writer->group_chunks *= 2;
-	/* One group is one thread's. */
-	unsigned threads = options->threads;
-	if (info->size <= info->chunk_size * writer->group_chunks)
-		threads = 1;
+	/* A group is one thread's. */
+	unsigned threads = options->threads ? options->threads : writer->engine->threads;
+	uint64_t groups = lade__div_up(info->size, info->chunk_size * writer->group_chunks);
+	if (groups < threads)
+		threads = groups ? (unsigned)groups : 1;
 	TRY(lade__ring_init(&writer->ring, writer->engine, threads, err));
 	writer->slots = calloc(writer->ring.count, sizeof *writer->slots);
 	if (!writer->slots)
@@ -262,13 +263,21 @@ static lade_status give(void *ctx, size_t at, bool *gave, lade_error *err)
 	return writer->index.count == LADE__PAGE_CHUNKS ? write_page(writer, err) : LADE_OK;
 }
 
-/* A slot straight from the caller's memory. */
+/* Whether all has come that was announced. */
+static bool is_whole(const lade_frame_writer *writer)
+{
+	return writer->taken == writer->header.info.size;
+}
+
+/* A slot straight from the caller's memory; only the frame's last one may hold less than it can. */
 static lade_status take_data(void *ctx, size_t at, bool *took, lade_error *err)
 {
 	lade_frame_writer *writer = ctx;
 	size_t size = open_cap(writer);
 	(void)err;
-	if (size > writer->data_size) {
+	if (size > writer->data_size && is_whole(writer))
+		size = writer->data_size;
+	if (size > writer->data_size || size == 0) {
 		*took = false;
 		return LADE_OK;
 	}
@@ -403,15 +412,17 @@ lade_status lade_frame_writer_write(lade_frame_writer *writer, const void *data,
 	TRY(account(writer, size, &writer->error));
 	writer->data = data;
 	writer->data_size = size;
-	/* What fills all slots and more is encoded where it lies, once the open slot is full. */
+	/* What fills all slots and more, or is the rest, is encoded where it lies, once the open
+	 * slot is full. */
 	size_t slot_size = writer->group_chunks * writer->header.info.chunk_size;
-	if (size / slot_size > writer->ring.count) {
+	if (size / slot_size > writer->ring.count || is_whole(writer)) {
 		size_t have = open_size(writer);
 		if (have) {
-			size_t rest = open_cap(writer) - have;
-			writer->data_size = rest;
+			size_t room = open_cap(writer) - have;
+			room = room < size ? room : size;
+			writer->data_size = room;
 			TRY(gather(writer, &writer->error));
-			writer->data_size = size - rest;
+			writer->data_size = size - room;
 		}
 		TRY(run(writer, take_data, &writer->error));
 	}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <cmocka.h>
 
@@ -514,6 +515,70 @@ static void test_shared_frame(void **state)
 	free(data);
 }
 
+/* Blocks of so many bytes that were taken. */
+#define GATHERED ((size_t)1 << 20)
+static atomic_uint gathered;
+
+static void *count_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+{
+	const lade_allocator *host = lade_allocator_default(LADE_HOST);
+	if (size == GATHERED)
+		atomic_fetch_add(&gathered, 1);
+	return host->alloc(ctx, size, align, place, stream);
+}
+
+/* Writes 'before' bytes, and then the others at once; gives how many chunks were gathered. */
+static unsigned write_in_two(lade_engine *counted, const lade_frame_options *options,
+                             const uint8_t *data, size_t size, size_t before, kit_bytes *out)
+{
+	lade_frame_writer *writer;
+	size_t rest = size - before;
+	atomic_store(&gathered, 0);
+	assert_int_equal(
+		lade_frame_writer_new(counted, kit_output(out), options, &writer, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_write(writer, data, before, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_write(writer, data + before, rest, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_finish(writer, NULL), LADE_OK);
+	lade_frame_writer_free(writer);
+	return atomic_load(&gathered);
+}
+
+/* The rest of a frame whose size is known is encoded where it lies. */
+static void test_rest_at_once(void **state)
+{
+	(void)state;
+	lade_allocator host = *lade_allocator_default(LADE_HOST);
+	host.alloc = count_alloc;
+	lade_engine_options own = {
+		.struct_size = sizeof own, .threads = 4, .allocators = {&host}};
+	lade_engine *counted;
+	assert_int_equal(lade_engine_new(&own, &counted, NULL), LADE_OK);
+	rng r = new_rng(9);
+	lade_spec *spec = kit_spec("lz4");
+	size_t size = 3 * GATHERED + 77;
+	uint8_t *data = malloc(size);
+	kit_fill(data, size, 4, &r);
+	/* Nothing, a part of a chunk, a chunk, and one and a part come before; all but the rest. */
+	const size_t before[] = {0, 999, GATHERED, GATHERED + 5, size - 7};
+	const unsigned most[] = {0, 1, 1, 2, 4};
+	for (size_t i = 0; i < 5; i++) {
+		lade_frame_options options = kit_options(spec, GATHERED);
+		for (unsigned known = 0; known < 2; known++) {
+			kit_bytes out = {0};
+			options.has_size = known;
+			options.size = size;
+			unsigned count =
+				write_in_two(counted, &options, data, size, before[i], &out);
+			assert_true(known ? count <= most[i] : count > 2);
+			check_readers(&out, data, size, &r, "the rest at once");
+			free(out.data);
+		}
+	}
+	free(data);
+	lade_spec_unref(spec);
+	lade_engine_free(counted);
+}
+
 static void test_dictionary(void **state)
 {
 	(void)state;
@@ -597,7 +662,8 @@ int main(void)
 		cmocka_unit_test(test_lossy),     cmocka_unit_test(test_tiny_chunks),
 		cmocka_unit_test(test_every_filter),
 		cmocka_unit_test(test_rest),      cmocka_unit_test(test_writer_failures),
-		cmocka_unit_test(test_shared_frame), cmocka_unit_test(test_dictionary),
+		cmocka_unit_test(test_shared_frame), cmocka_unit_test(test_rest_at_once),
+		cmocka_unit_test(test_dictionary),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
