@@ -134,6 +134,10 @@ typedef struct lade__ans_lanes {
 	const lade__ans_encoder *encoder[8];
 	uint8_t *strings;           /* of lane 0 */
 	uint32_t length[ANS_LANES]; /* bits of each string */
+	/* Encoding: where the strings will go, so that it can be asked for, and the bytes of an
+	 * element. */
+	const uint8_t *result;
+	unsigned width;
 } lade__ans_lanes;
 
 /* Sub-blocks that are decoded side by side, so that they hide each other's waits. */

@@ -259,6 +259,8 @@ static size_t put_block(chunk *c, uint32_t i, size_t at)
 	}
 	if (end && info->coded) {
 		lanes->units = (uint32_t)count / ANS_UNIT;
+		lanes->width = info->width;
+		lanes->result = c->dst + end;
 		c->kernels->encode(lanes);
 		end = put_lanes(c, end, limit, &kind);
 	}

@@ -193,7 +193,11 @@ INLINE void whole_rows(wide_writer *writer, unsigned past, const lade__ans_lanes
                        uint32_t rows)
 {
 	wide_writer w = *writer; /* strings' bytes may be anything's, but not a local variable's */
+	size_t size = 4 * ANS_LANES * (size_t)lanes->width; /* of a row */
 	while (rows-- > 0) {
+		/* What may lie behind the destination's end. */
+		for (size_t i = rows * size; i < (rows + 1) * size; i += 64)
+			__builtin_prefetch((const void *)((uintptr_t)lanes->result + i), 1);
 		for (unsigned p = lanes->coded; p-- > 0;) {
 			const lade__ans_encoder *encoder = lanes->encoder[p];
 			const uint8_t *plane = lanes->plane[p];

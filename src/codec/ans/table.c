@@ -6,6 +6,7 @@
  */
 #include "codec/ans/ans.h"
 
+#include <float.h>
 #include <string.h>
 
 static unsigned log2_floor(uint32_t v)
@@ -21,32 +22,48 @@ static unsigned log2_floor(uint32_t v)
  */
 static int32_t share(const uint32_t count[256], uint64_t total, uint32_t parts, uint16_t freq[256])
 {
-	bool small[256] = {false};
 	uint64_t left = total;
-	uint32_t room = parts;
+	uint32_t room = parts, least = 0; /* counts below 'least' get 1 */
 	for (bool again = true; again;) {
+		/* One part's share, rounded up.  It grows, as those that are left have more. */
+		uint32_t below = least, now = (uint32_t)((left + room - 1) / room);
 		again = false;
-		uint64_t left_now = left;
-		uint32_t room_now = room;
+		least = now > least ? now : least;
 		for (unsigned s = 0; s < 256; s++) {
-			if (!count[s] || small[s] || (uint64_t)count[s] * room_now >= left_now)
-				continue;
-			small[s] = again = true;
-			left -= count[s];
-			room--;
+			bool small = count[s] && count[s] >= below && count[s] < least;
+			again |= small;
+			left -= small ? count[s] : 0;
+			room -= small;
 		}
 	}
+	/* Less than 2^41 is divided, to numbers up to 2^11: in 53 bits the quotient's whole part is
+	 * exact, as no fraction is nearer to 1 than 2^-30. */
+	double half = (double)(left / 2), all = (double)left;
 	int32_t missing = (int32_t)parts;
 	for (unsigned s = 0; s < 256; s++) {
-		freq[s] = 0;
-		if (count[s])
-			freq[s] =
-				small[s]
-					? 1
-					: (uint16_t)(((uint64_t)count[s] * room + left / 2) / left);
-		missing -= freq[s];
+		int32_t share = (int32_t)(((double)(int32_t)count[s] * room + half) / all);
+		share = count[s] < least ? count[s] > 0 : share;
+		freq[s] = (uint16_t)share;
+		missing -= share;
 	}
 	return missing;
+}
+
+/* What a symbol's bits gain by one part more, or lose by one less; those that cannot: -DBL_MAX. */
+static double slope_of(uint32_t count, unsigned freq, bool more)
+{
+	if (!count || (!more && freq == 1))
+		return -DBL_MAX;
+	return more ? count / (freq + 0.5) : -(count / (freq - 0.5));
+}
+
+/* The first of the highest of 'n' numbers. */
+static unsigned highest(const double *v, unsigned n)
+{
+	unsigned at = 0;
+	for (unsigned i = 1; i < n; i++)
+		at = v[i] > v[at] ? i : at;
+	return at;
 }
 
 void lade__ans_normalise(const uint32_t count[256], unsigned bits, uint16_t freq[256])
@@ -57,21 +74,19 @@ void lade__ans_normalise(const uint32_t count[256], unsigned bits, uint16_t freq
 	int32_t missing = share(count, total, (uint32_t)1 << bits, freq);
 	/* Rounding leaves a few parts: each goes where it saves most, or is taken where it costs
 	 * least.  At most one for each symbol; the sum never passes 256 too many. */
-	for (; missing; missing += missing > 0 ? -1 : 1) {
-		int at = -1;
-		double best = 0;
-		for (int s = 0; s < 256; s++) {
-			double slope;
-			if (!count[s] || (missing < 0 && freq[s] == 1))
-				continue;
-			slope = missing > 0 ? count[s] / (freq[s] + 0.5)
-			                    : -(count[s] / (freq[s] - 0.5));
-			if (at < 0 || slope > best) {
-				at = s;
-				best = slope;
-			}
-		}
-		freq[at] = (uint16_t)(freq[at] + (missing > 0 ? 1 : -1));
+	if (!missing)
+		return;
+	bool more = missing > 0;
+	double slope[256], best[16]; /* the best one's of 16 symbols each */
+	for (unsigned s = 0; s < 256; s++)
+		slope[s] = slope_of(count[s], freq[s], more);
+	for (unsigned k = 0; k < 16; k++)
+		best[k] = slope[16 * k + highest(slope + 16 * k, 16)];
+	for (; missing; missing += more ? -1 : 1) {
+		unsigned k = highest(best, 16), s = 16 * k + highest(slope + 16 * k, 16);
+		freq[s] = (uint16_t)(freq[s] + (more ? 1 : -1));
+		slope[s] = slope_of(count[s], freq[s], more);
+		best[k] = slope[16 * k + highest(slope + 16 * k, 16)];
 	}
 }
 
@@ -110,20 +125,26 @@ unsigned lade__ans_describe(const uint16_t freq[256], uint8_t *out)
 {
 	memset(out, 0, ANS_TABLE_WORDS_MAX * 4);
 	unsigned present = 0;
+	uint16_t of[256]; /* those above 0 */
 	for (unsigned s = 0; s < 256; s++) {
-		if (!freq[s])
-			continue;
-		out[s / 8] = (uint8_t)(out[s / 8] | 1 << s % 8);
-		uint8_t *length = &out[32 + present / 2];
-		*length = (uint8_t)(*length | log2_floor(freq[s]) << present % 2 * 4);
-		present++;
+		out[s / 8] = (uint8_t)(out[s / 8] | (freq[s] > 0) << s % 8);
+		of[present] = freq[s];
+		present += freq[s] > 0;
 	}
-	size_t at = (32 + (size_t)(present + 1) / 2) * 8;
-	for (unsigned s = 0; s < 256; s++) {
-		for (unsigned b = 0; freq[s] && b < log2_floor(freq[s]); b++, at++)
-			out[at / 8] = (uint8_t)(out[at / 8] | (freq[s] >> b & 1) << at % 8);
+	for (unsigned i = 0; i < present; i++)
+		out[32 + i / 2] = (uint8_t)(out[32 + i / 2] | log2_floor(of[i]) << i % 2 * 4);
+	size_t at = 32 + (size_t)(present + 1) / 2;
+	uint32_t bits = 0;
+	unsigned held = 0; /* bits that are not written yet, below 8 */
+	for (unsigned i = 0; i < present; i++) {
+		unsigned q = log2_floor(of[i]);
+		bits |= (of[i] - (1U << q)) << held;
+		for (held += q; held >= 8; held -= 8, bits >>= 8)
+			out[at++] = (uint8_t)bits;
 	}
-	return (unsigned)((at + 31) / 32);
+	if (held)
+		out[at++] = (uint8_t)bits;
+	return (unsigned)((at + 3) / 4);
 }
 
 bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t freq[256])
