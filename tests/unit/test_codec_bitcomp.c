@@ -54,11 +54,35 @@ static void decode_alike(codec *c, const uint8_t *chunk, size_t size, size_t cap
 }
 
 /* All levels make the same bytes, and these decode to the data. */
+static void encode_alike(codec *c, const guard *data)
+{
+	static uint8_t chunk[ROOM], back[ROOM];
+	size_t bound = codec_bound(c, data->size), got, first = 0, decoded;
+	for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
+		guard out = guard_new(bound, 1);
+		lade_error err = {0};
+		c->enc.cpu = cpu;
+		assert_status(
+			codec_encode(c, data->data, data->size, out.data, bound, &got, &err),
+			LADE_OK, err);
+		if (cpu == LADE_CPU_PLAIN) {
+			first = got;
+			memcpy(chunk, out.data, got);
+		}
+		assert_int_equal(got, first);
+		assert_memory_equal(out.data, chunk, got);
+		guard_free(&out);
+	}
+	assert_int_equal(kit_decode(chunk, first, back, data->size, &decoded), LADE_OK);
+	assert_int_equal(decoded, data->size);
+	assert_memory_equal(back, data->data, data->size);
+	decode_alike(c, chunk, first, data->size);
+}
+
 static void test_encoders(void **state)
 {
 	(void)state;
 	rng r = {seed};
-	static uint8_t chunk[ROOM], back[ROOM];
 	printf("seed %llx\n", (unsigned long long)seed);
 	for (unsigned log = 0; log < 4; log++)
 		for (unsigned form = 0; form < 3; form++) {
@@ -67,35 +91,43 @@ static void test_encoders(void **state)
 			         form == 2 ? ",algorithm=sparse" : "");
 			codec c = codec_open(text);
 			for (unsigned i = 0; i < 10 * KIT_KINDS; i++) {
-				size_t size = any_size(&r), got, first = 0, decoded;
-				guard data = guard_new(size, 1);
-				kit_fill(log, i % KIT_KINDS, data.data, size, &r);
-				size_t bound = codec_bound(&c, size);
-				for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect();
-				     cpu++) {
-					guard out = guard_new(bound, 1);
-					lade_error err = {0};
-					c.enc.cpu = cpu;
-					assert_status(codec_encode(&c, data.data, size, out.data,
-					                           bound, &got, &err),
-					              LADE_OK, err);
-					if (cpu == LADE_CPU_PLAIN) {
-						first = got;
-						memcpy(chunk, out.data, got);
-					}
-					assert_int_equal(got, first);
-					assert_memory_equal(out.data, chunk, got);
-					guard_free(&out);
-				}
-				assert_int_equal(kit_decode(chunk, first, back, size, &decoded),
-				                 LADE_OK);
-				assert_int_equal(decoded, size);
-				assert_memory_equal(back, data.data, size);
-				decode_alike(&c, chunk, first, size);
+				guard data = guard_new(any_size(&r), 1);
+				kit_fill(log, i % KIT_KINDS, data.data, data.size, &r);
+				encode_alike(&c, &data);
 				guard_free(&data);
 			}
 			codec_close(&c);
 		}
+}
+
+/* Values of each number of bits; in each fourth unit of any lower number, too. */
+static void test_all_widths(void **state)
+{
+	(void)state;
+	rng r = {seed + 7};
+	for (unsigned log = 0; log < 4; log++) {
+		unsigned size = 1u << log, each = log ? 8 : 16;
+		codec c = codec_open("bitcomp(dtype=u1)");
+		c.stage.option[LADE__BITCOMP_DTYPE].i =
+			(int64_t[]){LADE_U1, LADE_U2, LADE_U4, LADE_U8}[log];
+		for (unsigned width = 0; width <= 8 * size; width++)
+			for (unsigned own = 0; own < 2; own++) {
+				guard data = guard_new(8192, 1);
+				unsigned bits = width;
+				for (size_t i = 0; i < 8192 / size; i++) {
+					if (i % each == 0)
+						bits = own && rng_below(&r, 4) == 0
+						               ? (unsigned)rng_below(&r, width + 1)
+						               : width;
+					uint64_t x = rng_next(&r);
+					kit_put(data.data + i * size,
+					        (x ^ x >> 31) & kit_low(bits), size);
+				}
+				encode_alike(&c, &data);
+				guard_free(&data);
+			}
+		codec_close(&c);
+	}
 }
 
 /* Each kind of data becomes as small as its mode makes it. */
@@ -387,7 +419,7 @@ int main(void)
 		cmocka_unit_test(test_any_chunks),    cmocka_unit_test(test_damaged_chunks),
 		cmocka_unit_test(test_header_values), cmocka_unit_test(test_ranges_and_parts),
 		cmocka_unit_test(test_lossy),         cmocka_unit_test(test_lossy_saves),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_options),       cmocka_unit_test(test_all_widths),
 	};
 	return cmocka_run_group_tests(tests, codec_setup, codec_teardown);
 }

@@ -526,7 +526,7 @@ static double encode_cost(void *ctx, const lade_workload *workload)
 	(void)ctx;
 	return lade__codec_cost(workload, 100,
 	                        workload->cpu >= LADE_CPU_AVX512 ? 5.0
-	                        : workload->cpu >= LADE_CPU_AVX2 ? 3.0
+	                        : workload->cpu >= LADE_CPU_AVX2 ? 4.5
 	                                                         : 1.3);
 }
 
