@@ -1,6 +1,6 @@
 /*
- * block_avx2.h: what avx2.c and avx512.c share: the bits of a unit of elements of 4 bytes, and the
- * least of a vector's elements.
+ * block_avx2.h: what avx2.c and avx512.c share: the bits of a unit of elements of 4 or 8 bytes, and
+ * the least of a vector's elements.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,10 +12,10 @@
 #define LOAD_16(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 
 /*
- * Eight values of 'width' bits, at most 32, from 'from' on; reads up to 16 bytes behind them.  The
- * second four begin 0 or 4 bits behind a byte's begin.
+ * Eight values of 'width' bits, at most 32, from 'from' on, as elements of 4 or 8 bytes; reads up
+ * to 16 bytes behind them.  The second four begin 0 or 4 bits behind a byte's begin.
  */
-INLINE_AVX2 void unpack_words(const uint8_t *from, unsigned width, uint8_t *to)
+INLINE_AVX2 void unpack_words(unsigned log, const uint8_t *from, unsigned width, uint8_t *to)
 {
 	__m128i a = LOAD_16(from), b = LOAD_16(from + width / 2);
 	long long over = 4 * width & 7;
@@ -54,6 +54,12 @@ INLINE_AVX2 void unpack_words(const uint8_t *from, unsigned width, uint8_t *to)
 		out = _mm256_permute4x64_epi64(out, 0xD8);
 	}
 	out = _mm256_and_si256(out, _mm256_set1_epi32((int)_bzhi_u32(UINT32_MAX, width)));
+	if (log == 3) {
+		__m256i low = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(out));
+		_mm256_storeu_si256((__m256i *)(void *)to, low);
+		out = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(out, 1));
+		to += 32;
+	}
 	_mm256_storeu_si256((__m256i *)(void *)to, out);
 }
 #define UNPACK_WORDS unpack_words

@@ -41,9 +41,15 @@ INLINE vec NAME(all)(ELEM v)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* The values of a unit from its bits; reads 8 bytes behind these at most. */
+/* The values of a unit from its bits; reads 16 bytes behind these at most. */
 INLINE void NAME(unpack)(const uint8_t *from, unsigned width, uint8_t *to)
 {
+#ifdef UNPACK_WORDS
+	if (LOG >= 2 && width <= 32) {
+		UNPACK_WORDS(LOG, from, width, to);
+		return;
+	}
+#endif
 	if (LOG == 0) {
 		store64(to, spread(load64(from), width, 8));
 		store64(to + 8, spread(load64(from + width), width, 8));
@@ -52,10 +58,6 @@ INLINE void NAME(unpack)(const uint8_t *from, unsigned width, uint8_t *to)
 		store64(to, spread(load64(from), width, 16));
 		store64(to + 8, spread(load64(from + width / 2) >> (4 * width & 7), width, 16));
 	} else if (LOG == 2) {
-#ifdef UNPACK_WORDS
-		UNPACK_WORDS(from, width, to);
-		return;
-#endif
 		for (unsigned i = 0; i < 8; i++) {
 			uint32_t v = (uint32_t)(load64(from + (i * width >> 3)) >> (i * width & 7) &
 			                        low_bits(width));
