@@ -16,8 +16,8 @@
 #include "base/builtin.h"
 #include "batch/engine.h"
 
-static const char *const specs[] = {"ans", "bitcomp(dtype=%s)", "cascaded(dtype=%s)",
-                                    "cascaded(dtype=%s,mode=fast)"};
+static const char *const specs[] = {"ans", "ans(dtype=%s)", "bitcomp(dtype=%s)",
+                                    "cascaded(dtype=%s)", "cascaded(dtype=%s,mode=fast)"};
 static const char *const sets[] = {
 	"bf16_weights.u2", "float_noisy.f4",  "float_smooth.f4",  "json.u1",
 	"source.u1",       "sparse.i4",       "timestamps.i8",    "tpch_orderkey.i8",

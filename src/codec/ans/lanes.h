@@ -192,40 +192,41 @@ static TARGET unsigned decode(const lade__ans_lanes *lanes, unsigned count)
 /* ---- encoding --------------------------------------------------------------------------- */
 
 #ifndef OWN_ENCODE
-/* A lane while it encodes, from its last symbol to its first: 'count' bits of 'bits' are not
- * written yet, below 8 between units. */
+/*
+ * A lane while it encodes, from its last symbol to its first: 'count' bits of 'bits' are not
+ * written yet, below 8 between units, and the state stands above them.  As a number, these change
+ * by a symbol's 'first' above the bits that it gives away, and by nothing else: what is given away
+ * is there already.
+ */
 typedef struct lane_writer {
 	uint8_t *string;
-	uint64_t bits, state;
-	unsigned count;
+	uint64_t bits;
+	uint64_t count;
 } lane_writer;
 
-INLINE void writer_bits(lane_writer *w, uint64_t value, unsigned size)
+INLINE uint64_t writer_symbol(lane_writer *w, uint64_t state, const lade__ans_symbol *s)
 {
-	w->bits |= LOW_BITS(value, size) << (w->count & 63);
+	uint64_t size = (uint32_t)(state + s->bits) >> 16, first = s->first;
 	w->count += size;
+	w->bits += first << (w->count & 63);
+	return (state >> (size & 63)) + first;
 }
 
 INLINE void writer_flush(lane_writer *w)
 {
 	store_64(w->string, w->bits);
 	w->string += w->count / 8;
-	w->bits >>= w->count & ~7U;
+	w->bits >>= w->count & 56;
 	w->count &= 7;
 }
 
-/* Symbols 'k' to 0 of a unit: at most 44 bits. */
+/* Symbols 'k' to 0 of a unit: at most 44 bits, and 12 of the state. */
 INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32_t word, int k)
 {
-	uint64_t state = w->state;
+	uint64_t state = w->bits >> w->count;
 #pragma GCC unroll 4
-	for (; k >= 0; k--) {
-		lade__ans_symbol s = encoder->symbol[word >> 8 * k & 0xFF];
-		unsigned size = ((uint32_t)state + s.bits) >> 16;
-		writer_bits(w, state, size);
-		state = (state >> size) + s.first;
-	}
-	w->state = state;
+	for (; k >= 0; k--)
+		state = writer_symbol(w, state, &encoder->symbol[word >> 8 * k & 0xFF]);
 	writer_flush(w);
 }
 
@@ -234,7 +235,7 @@ INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t u
 {
 	unsigned p = lanes->coded - 1;
 	uint32_t word = load_32(lanes->plane[p] + 4 * unit);
-	w->state = lanes->encoder[p]->start[word >> 24];
+	w->bits = lanes->encoder[p]->start[word >> 24];
 	writer_unit(w, lanes->encoder[p], word, 2);
 	while (p-- > 0)
 		writer_unit(w, lanes->encoder[p], load_32(lanes->plane[p] + 4 * unit), 3);
@@ -260,9 +261,9 @@ INLINE void writer_first(lane_writer *w, const lade__ans_lanes *lanes, uint32_t 
 INLINE void writer_last(lane_writer *w, lade__ans_lanes *lanes, uint32_t lane)
 {
 	if (lanes->units >= ANS_LANES || lane < lanes->units)
-		writer_bits(w, w->state, lanes->bits + 1);
+		w->count += lanes->bits + 1;
 	uint32_t size = (uint32_t)(w->string - (lanes->strings + lane * ANS_PITCH));
-	lanes->length[lane] = (size * 8 + w->count + 15) / 16 * 16;
+	lanes->length[lane] = (size * 8 + (uint32_t)w->count + 15) / 16 * 16;
 	/* Zeros follow to the end of the last word. */
 	store_64(w->string, w->bits);
 }
@@ -272,18 +273,18 @@ INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_
                        uint32_t row, const uint8_t *plane)
 {
 	uint32_t word[TEAM];
+	uint64_t state[TEAM];
 #pragma GCC unroll 8
-	for (uint32_t j = 0; j < TEAM; j++)
+	for (uint32_t j = 0; j < TEAM; j++) {
 		word[j] = load_32(plane + 4 * unit_of(lane + j, row));
+		state[j] = w[j].bits >> w[j].count;
+	}
 #pragma GCC unroll 4
 	for (int k = 3; k >= 0; k--) {
 #pragma GCC unroll 8
-		for (uint32_t j = 0; j < TEAM; j++) {
-			lade__ans_symbol s = encoder->symbol[word[j] >> 8 * k & 0xFF];
-			unsigned size = ((uint32_t)w[j].state + s.bits) >> 16;
-			writer_bits(&w[j], w[j].state, size);
-			w[j].state = (w[j].state >> size) + s.first;
-		}
+		for (uint32_t j = 0; j < TEAM; j++)
+			state[j] = writer_symbol(&w[j], state[j],
+			                         &encoder->symbol[word[j] >> 8 * k & 0xFF]);
 	}
 #pragma GCC unroll 8
 	for (uint32_t j = 0; j < TEAM; j++)
