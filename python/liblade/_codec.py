@@ -9,9 +9,10 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _lade
+from ._arguments import integer, member
 from ._enums import (
     BitcompMode,
     BitshuffleMode,
@@ -21,7 +22,7 @@ from ._enums import (
     DecompressBackend,
     ExecutionPolicy,
 )
-from ._options import integer, member, pipeline_text
+from ._options import pipeline_text
 
 @dataclass(frozen=True)
 class CompressConfig:
@@ -199,7 +200,7 @@ class Codec(_lade.CodecBase):
         if use_de_sort:
             raise NotImplementedError("use_de_sort: there is no hardware backend")
         places = {"auto": 0, "host": 1, "device": 2}
-        if where not in places:
+        if not isinstance(where, str) or where not in places:
             raise ValueError(f"where is {where!r}, it can be 'auto', 'host' or 'device'")
         if not 0 <= integer("threads", threads) <= 4096:
             raise ValueError(f"threads is {threads}, it can be from 0 to 4096")
@@ -244,7 +245,11 @@ class Codec(_lade.CodecBase):
         try:
             many: tuple[int, ...] = (operator.index(sizes),)  # type: ignore[arg-type]
         except TypeError:
-            many = tuple(integer("compression_config: a size", s) for s in sizes)  # type: ignore
+            if not isinstance(sizes, Iterable):
+                raise TypeError(
+                    f"compression_config: {sizes!r} is no size, nor a list of sizes"
+                ) from None
+            many = tuple(integer("compression_config: a size", s) for s in sizes)
         if not many:
             raise ValueError("compression_config: no sizes are given")
         bounds = tuple(self.get_max_comp_buffer_size(s) for s in many)
@@ -352,6 +357,14 @@ class Codec(_lade.CodecBase):
         trace: TracebackType | None,
     ) -> None:
         pass
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("_name", "_state", "_stream", "_bitstream_kind", "_checksum_policy",
+                        "_uncomp_chunk_size"):  # fmt: skip
+                raise RuntimeError("Codec.__init__() was not called, or failed")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _codec_of, (self.pipeline, self._name, self._state)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from . import _lade
+from ._arguments import integer, text
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -95,6 +96,7 @@ class _RawReader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         self._check()
+        offset = integer("offset", offset)
         if not self._handle.seekable():
             raise io.UnsupportedOperation("the file can only be read in order")
         if whence == io.SEEK_CUR:
@@ -164,6 +166,8 @@ class FileReader(io.BufferedReader):
     @property
     def info(self) -> FileInfo:
         """What the file says about itself."""
+        if not isinstance(self.raw, _RawReader):
+            raise ValueError("a FileReader is made by open()")
         info = self.raw._info
         return info if info.size is not None else info._replace(size=self.raw._handle.size())
 
@@ -186,6 +190,15 @@ class FileWriter(io.BufferedWriter):
         if kind is not None:
             self.raw.finish = False
         self.close()
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"shape is {shape!r}, a list of integers is wanted")
+    dims = tuple(integer("shape: a dimension", n) for n in shape)
+    if any(not 0 <= n < 1 << 63 for n in dims):
+        raise ValueError(f"shape is {dims}, a dimension can be from 0 to {(1 << 63) - 1}")
+    return dims
 
 
 def _open_to_write(path: str | bytes, kind: str) -> tuple[int, bool]:
@@ -276,12 +289,15 @@ def open(
     CorruptError for what is no file of the format.  Refused options leave a file as it is, and make
     none; accepted ones empty it at once for "wb".
     """
-    kind = mode.replace("b", "", 1)
+    kind = text("mode", mode).replace("b", "", 1)
     if kind not in _FLAGS:
         raise ValueError(f"mode is {mode!r}, it can be 'rb', 'wb', 'xb' or 'ab'")
     known = _READ if kind == "r" else _WRITTEN
     if format is not None and format not in known:
         raise ValueError(f"format is {format!r}, it can be {', '.join(map(repr, known))}")
+    threads = integer("threads", threads)
+    chunk_size = integer("chunk_size", chunk_size)
+    max_window = integer("max_window", max_window)
     if not 0 <= threads <= 4096:
         raise ValueError(f"threads is {threads}, it can be from 0 to 4096")
     if not 16 <= chunk_size <= 1 << 30:
@@ -294,9 +310,9 @@ def open(
     elif not hasattr(file, method := "read" if kind == "r" else "write"):
         raise TypeError(f"file: {file!r} is neither a path nor an object with {method}()")
     name = path if path is not None else getattr(file, "name", None)
-    text = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
+    path_text = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
     # A lone surrogate stands for a byte that is no text.
-    shown = text.encode("utf-8", "replace").decode()
+    shown = path_text.encode("utf-8", "replace").decode()
     if kind == "r":
         if (level, spec, dtype, shape) != (None,) * 4 or fortran_order:
             raise ValueError("level, spec, dtype, shape and fortran_order are for writing")
@@ -306,10 +322,10 @@ def open(
     if strict or max_window:
         raise ValueError("strict and max_window are for reading")
     if format is None:
-        end = os.path.splitext(text)[1][1:].lower()
+        end = os.path.splitext(path_text)[1][1:].lower()
         format = end if end in _WRITTEN else "lade"
         if end in _READ and end not in _WRITTEN:
-            raise ValueError(f"{text}: a .{end} file can be read, not written")
+            raise ValueError(f"{path_text}: a .{end} file can be read, not written")
     if format != "lade":
         if (spec, dtype, shape) != (None,) * 3 or fortran_order:
             raise ValueError(f"spec, dtype, shape and fortran_order are of .lade, not of .{format}")
@@ -319,13 +335,15 @@ def open(
         raise ValueError("a .lade file cannot be added to: its index stands at its end")
     elif level is not None and spec is not None:
         raise ValueError("level stands in the spec itself")
-    if level is not None and not -(1 << 31) < level < 1 << 31:
+    if level is not None and not -(1 << 31) < integer("level", level) < 1 << 31:
         raise ValueError(f"level is {level}")
+    if spec is not None:
+        text("spec", spec)
     if dtype is not None and not isinstance(dtype, str):
         given, dtype = dtype, getattr(dtype, "str", dtype)
         if not isinstance(dtype, str):
             raise TypeError(f"dtype: {given!r} is neither a dtype nor the name of one")
-    dims = None if shape is None else tuple(shape)
+    dims = None if shape is None else _dims(shape)
     fd, made = (-1, False) if path is None else _open_to_write(path, kind)
     try:
         writer = _lade.Writer(

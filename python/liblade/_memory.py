@@ -6,7 +6,16 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ._arguments import integer
+
+
+def _device(given: Any) -> int:
+    number = integer("device_idx", given)
+    if not -1 <= number < 1 << 31:
+        raise ValueError(f"device_idx is {number}, it can be from -1 to {(1 << 31) - 1}")
+    return number
 
 
 class CudaStream:
@@ -20,6 +29,13 @@ class CudaStream:
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("use CudaStream.borrow() or CudaStream.make_new()")
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__slots__:
+                raise RuntimeError("use CudaStream.borrow() or CudaStream.make_new()")
+            raise AttributeError(f"'CudaStream' object has no attribute {name!r}")
+
     @classmethod
     def borrow(cls, cuda_stream: int | Any, device_idx: int = -1) -> CudaStream:
         """A stream that is somebody else's: its handle, or CuPy's, torch's or numba's object."""
@@ -27,7 +43,7 @@ class CudaStream:
 
         self = cls.__new__(cls)
         self._ptr = _lade._stream_handle(cuda_stream)
-        self._device = device_idx
+        self._device = _device(device_idx)
         self._owner = None
         return self
 
@@ -37,7 +53,7 @@ class CudaStream:
         from . import _lade
 
         self = cls.__new__(cls)
-        self._device = max(device_idx, 0)
+        self._device = max(_device(device_idx), 0)
         self._ptr, self._owner = _lade._stream_new(self._device)
         return self
 
@@ -81,10 +97,17 @@ class ExternalMemory:
         self._memory = memory
         self._stream = stream
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__slots__:
+                raise RuntimeError("ExternalMemory.__init__() was not called")
+            raise AttributeError(f"'ExternalMemory' object has no attribute {name!r}")
+
     @property
     def ptr(self) -> int:
         """The address."""
-        return int(getattr(self._memory, "ptr", self._memory))
+        return integer("ptr", getattr(self._memory, "ptr", self._memory))
 
     @property
     def memory(self) -> Any:

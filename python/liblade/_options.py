@@ -5,12 +5,12 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import enum
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _lade
+from ._arguments import integer, member, real
 from ._enums import (
     BitcompMode,
     BitshuffleMode,
@@ -78,25 +78,6 @@ _OWNERS = {
 _TITLES = {"ans": "ANS", "lz4": "LZ4"}
 
 
-def integer(name: str, value: Any) -> int:
-    """An integer of any type; floats, texts and bools are none."""
-    if not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise TypeError(f"{name} is {value!r}, an integer is wanted")
-
-
-def member[E: enum.Enum](name: str, kind: type[E], value: Any) -> E:
-    """A member of an enum, or its value."""
-    try:
-        return kind(value)
-    except ValueError:
-        members = ", ".join(f"{m.value} ({m.name})" for m in kind)
-        raise ValueError(f"{name} is {value!r}, it can be {members}") from None
-
-
 def _title(name: str) -> str:
     return _TITLES.get(name, name.capitalize())
 
@@ -133,13 +114,16 @@ def _within(name: str, value: Any, allowed: Sequence[int]) -> int:
     return number
 
 
-def _flags(value: Any) -> int:
+def _flags(name: str, value: Any) -> int:
     """One number of an enum's member, a number, or several of them."""
     if isinstance(value, int):
         return int(value)
-    joined = 0
-    for one in value:
-        joined |= int(one)
+    try:
+        joined = 0
+        for one in value:
+            joined |= operator.index(one)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, a member, or a list of some, is wanted") from None
     return joined
 
 
@@ -163,7 +147,7 @@ def _bitcomp(given: Mapping[str, Any], data_type: str | None) -> list[str]:
         return options
     if data_type not in _REALS:
         raise ValueError(f"mode {mode.name} wants a data_type of {', '.join(_REALS)}")
-    if delta is None or not float(delta) > 0:
+    if delta is None or not real("delta", delta) > 0:
         raise ValueError(f"delta is {delta}, mode {mode.name} wants one above 0")
     signed = mode == BitcompMode.BITCOMP_LOSSY_FP_TO_SIGNED
     options.append(f"mode={'lossy_signed' if signed else 'lossy_unsigned'}")
@@ -190,14 +174,16 @@ def _cascaded(given: Mapping[str, Any]) -> list[str]:
         options.append(f"level={at}")
     if "terminal_codecs" in given:
         bitpack = CascadedTerminalCodec.CASCADED_BITPACK
-        _within("terminal_codecs", _flags(given["terminal_codecs"]), (int(bitpack),))
+        at = _flags("terminal_codecs", given["terminal_codecs"])
+        _within("terminal_codecs", at, (int(bitpack),))
     if "coarse_grained_encodings" in given:
         none = CascadedCoarseGrainedEncoding.NONE
-        _within("coarse_grained_encodings", _flags(given["coarse_grained_encodings"]), (int(none),))
+        at = _flags("coarse_grained_encodings", given["coarse_grained_encodings"])
+        _within("coarse_grained_encodings", at, (int(none),))
     if "fine_grained_encodings" in given:
         all_of_them = sum(int(e) for e in CascadedFineGrainedEncoding)
-        fine = _within("fine_grained_encodings", _flags(given["fine_grained_encodings"]),
-                       range(all_of_them + 1))  # fmt: skip
+        at = _flags("fine_grained_encodings", given["fine_grained_encodings"])
+        fine = _within("fine_grained_encodings", at, range(all_of_them + 1))
         options.append(f"encodings={fine}")
     return options
 
@@ -255,7 +241,10 @@ def pipeline_text(
             raise ValueError(f"{keyword} is an option of {owners}, not of {name or 'this'}")
     if isinstance(filters, str):
         raise TypeError("filters: a list of texts is wanted, this is one text")
-    filters = list(filters or ())
+    try:
+        filters = list(() if filters is None else filters)
+    except TypeError:
+        raise TypeError(f"filters is {filters!r}, a list of texts is wanted") from None
     for one in filters:
         if not isinstance(one, str):
             raise TypeError(f"filters: {one!r} is no text")

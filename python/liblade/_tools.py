@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import _lade
+from ._arguments import integer, real, text
 
 
 class Algorithm(NamedTuple):
@@ -28,12 +29,12 @@ def algorithms() -> list[Algorithm]:
 
 def checksums(name: str, sources: Iterable[Any]) -> list[int]:
     """The checksums ("crc32c", "xxh64", ...) of many arrays, on several threads."""
-    return _lade._checksums(name, sources)
+    return _lade._checksums(text("name", name), sources)
 
 
 def checksum(name: str, source: Any) -> int:
     """The checksum of one array."""
-    return _lade._checksums(name, (source,))[0]
+    return _lade._checksums(text("name", name), (source,))[0]
 
 
 class Suggestion(NamedTuple):
@@ -119,7 +120,13 @@ def suggest(
 
     Raises ValueError for an empty array and for options that cannot be.
     """
-    sizes = chunk_size >= 16 and sample_size >= 16 and threads >= 0
+    chunk_size = integer("chunk_size", chunk_size)
+    sample_size = integer("sample_size", sample_size)
+    threads = integer("threads", threads)
+    seconds, bandwidth = real("seconds", seconds), real("bandwidth", bandwidth)
+    if dtype is not None:
+        text("dtype", dtype)
+    sizes = all(16 <= n < 1 << 62 for n in (chunk_size, sample_size)) and 0 <= threads < 1 << 31
     if not (sizes and 0 < seconds < math.inf and 0 < bandwidth < math.inf):
         raise ValueError(
             f"chunk_size {chunk_size} and sample_size {sample_size} (16 or more), threads {threads}"

@@ -121,8 +121,13 @@ static bool from_callable(py_array *array, PyObject *function, size_t size, uint
 		return false;
 	array->lent = true;
 	pointer = PyObject_GetAttrString(array->owner, "ptr");
-	if (!pointer)
+	if (!pointer) {
+		if (PyErr_ExceptionMatches(PyExc_AttributeError))
+			PyErr_Format(PyExc_TypeError,
+			             "the allocator gave %R, an object with .ptr is wanted",
+			             array->owner);
 		return false;
+	}
 	ok = py_address(pointer, "the allocator's ptr", &array->data);
 	Py_DECREF(pointer);
 	if (!ok || array->data)

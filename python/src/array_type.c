@@ -499,8 +499,7 @@ static int index_one(py_array *array, int from, PyObject *key, char **data, Py_s
 		*stride = step * array->strides[from];
 		return 1;
 	}
-	start = PyNumber_AsSsize_t(key, PyExc_IndexError);
-	if (start == -1 && PyErr_Occurred())
+	if (!py_index(key, &start))
 		return -1;
 	if (start < -n || start >= n) {
 		PyErr_Format(PyExc_IndexError, "index %zd is outside dimension %d of %zd elements",

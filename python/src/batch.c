@@ -85,7 +85,7 @@ void py_batch_tie(py_batch *batch, py_results *results, bool unsized)
 
 PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
 {
-	PyObject *items = PySequence_Tuple(sources), *arrays = NULL;
+	PyObject *items = py_tuple(sources, "sources"), *arrays = NULL;
 	Py_ssize_t count = items ? PyTuple_Size(items) : 0;
 	py_batch *batch = NULL;
 
@@ -115,12 +115,14 @@ typedef struct table {
 	py_array *array;
 	PyObject *fast;
 	Py_ssize_t count;
+	const char *name;
 } table;
 
 static bool table_open(py_state *st, PyObject *object, const char *name, table *out)
 {
 	out->fast = NULL;
 	out->array = NULL;
+	out->name = name;
 	if (py_is_list(object)) {
 		out->fast = PySequence_Tuple(object);
 		out->count = out->fast ? PyTuple_Size(out->fast) : 0;
@@ -153,9 +155,12 @@ static inline bool table_get(const table *from, Py_ssize_t i, uint64_t *value)
 	int64_t number;
 
 	if (from->fast) {
-		number = (int64_t)PyLong_AsLongLong(PyTuple_GetItem(from->fast, i));
-		if (number == -1 && PyErr_Occurred())
+		PyObject *one = PyTuple_GetItem(from->fast, i);
+		number = (int64_t)PyLong_AsLongLong(one);
+		if (number == -1 && PyErr_Occurred()) {
+			py_no_integer(from->name, one);
 			return false;
+		}
 	} else {
 		p = from->array->data + i * from->array->strides[0];
 		if (from->array->dtype.size == 8) {
@@ -312,8 +317,7 @@ static PyObject *batch_subscript(PyObject *self, PyObject *key)
 	Py_ssize_t start, stop, step, count;
 
 	if (!PySlice_Check(key)) {
-		start = PyNumber_AsSsize_t(key, PyExc_IndexError);
-		if (start == -1 && PyErr_Occurred())
+		if (!py_index(key, &start))
 			return NULL;
 		return batch_item(self, start < 0 ? start + (Py_ssize_t)batch->count : start);
 	}

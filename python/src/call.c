@@ -128,6 +128,20 @@ PyObject *py_call_config(const py_call *call, size_t count)
 	return NULL;
 }
 
+bool py_call_config_size(const py_call *call, PyObject *sizes, size_t i, uint64_t *size)
+{
+	PyObject *one = PyTuple_GetItem(sizes, (Py_ssize_t)i);
+
+	*size = PyLong_Check(one) ? PyLong_AsUnsignedLongLong(one) : 0;
+	if (PyLong_Check(one) && !PyErr_Occurred())
+		return true;
+	PyErr_Clear();
+	PyErr_Format(PyLong_Check(one) ? PyExc_ValueError : PyExc_TypeError,
+	             "%s: %R is no size in bytes",
+	             call->encode ? "compression_config" : "decompression_config", one);
+	return false;
+}
+
 /* A config's sizes: those of the arrays, or hints to formats that do not tell their own. */
 static bool take_config(const py_call *call, py_work *work)
 {
@@ -139,7 +153,9 @@ static bool take_config(const py_call *call, py_work *work)
 	if (sizes && !(work->wanted = malloc((work->count + 1) * sizeof(*work->wanted))))
 		PyErr_NoMemory();
 	for (size_t i = 0; sizes && !PyErr_Occurred() && i < work->count; i++) {
-		uint64_t size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
+		uint64_t size;
+		if (!py_call_config_size(call, sizes, i, &size))
+			break;
 		work->wanted[i] = size;
 		if (!call->encode && call->codec->kind == PY_RAW)
 			work->segments[i].decoded_size = (size_t)size;
@@ -631,7 +647,7 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 		return (py_array *)Py_NewRef(array);
 	}
 	if ((!call->typed || !array->contiguous) && size == array->size && !call->encode)
-		return (py_array *)Py_NewRef(array);
+		return call->typed ? py_array_seen_as(array, dtype) : (py_array *)Py_NewRef(array);
 	if (!array->contiguous) {
 		PyErr_Format(PyExc_ValueError,
 		             "out: %zu bytes were decoded, and the strided array has %zu; "
@@ -873,7 +889,9 @@ static bool wants_sizes(const py_call *call)
 	if (!call->batch)
 		return may_grow(st, call->out);
 	is_tuple = PyTuple_Check(call->out);
-	count = py_is_list(call->out) ? PySequence_Size(call->out) : 0;
+	count = is_tuple ? PyTuple_Size(call->out) : 0;
+	if (PyList_Check(call->out))
+		count = PyList_Size(call->out);
 	for (Py_ssize_t i = 0; i < count; i++)
 		if (may_grow(st, is_tuple ? PyTuple_GetItem(call->out, i)
 		                          : PyList_GetItem(call->out, i)))

@@ -185,13 +185,12 @@ static bool read_end(const char *name, PyObject *given, unsigned long long *end)
 	PyObject *number = PyNumber_Index(given);
 
 	if (!number) {
-		if (PyErr_ExceptionMatches(PyExc_TypeError))
-			PyErr_Format(PyExc_TypeError, "%s: %R is no integer", name, given);
+		py_no_integer(name, given);
 		return false;
 	}
 	*end = PyLong_AsUnsignedLongLong(number);
 	if (PyErr_Occurred())
-		PyErr_Format(PyExc_ValueError, "%s: %S is below 0 or too large", name, number);
+		py_no_integer(name, number);
 	Py_DECREF(number);
 	return !PyErr_Occurred();
 }

@@ -75,6 +75,8 @@ PyObject *py_call_run(py_call *call);
 bool py_fits(const py_call *call, size_t size, size_t i);
 /* The sizes of the call's config, a tuple of 'count'; a new reference. */
 PyObject *py_call_config(const py_call *call, size_t count);
+/* One of them. */
+bool py_call_config_size(const py_call *call, PyObject *sizes, size_t i, uint64_t *size);
 /* The decoded size of one source, by decoding where nothing else tells, and that of its chunks: a
  * frame's own, else the codec's. */
 bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size, size_t *chunk_size);

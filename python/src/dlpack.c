@@ -169,6 +169,12 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 
 	if (PyCapsule_CheckExact(object))
 		return from_capsule(st, object);
+	if (!PyObject_HasAttr(object, st->name_dlpack_device)) {
+		PyErr_Format(PyExc_TypeError,
+		             "source: %R is no DLPack capsule and has no __dlpack_device__()",
+		             object);
+		return NULL;
+	}
 	where = PyObject_CallMethodObjArgs(object, st->name_dlpack_device, NULL);
 	if (!where)
 		return NULL;

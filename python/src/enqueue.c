@@ -136,8 +136,10 @@ static bool take_config(job *j)
 	j->from_config = !encode;
 	ok = sizes && (encode || new_wanted(j));
 	for (size_t i = 0; ok && i < j->count; i++) {
-		uint64_t size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(sizes, (Py_ssize_t)i));
-		if (encode)
+		uint64_t size;
+		if (!py_call_config_size(j->call, sizes, i, &size))
+			ok = false;
+		else if (encode)
 			ok = fits_config(j, i, size);
 		else
 			ok = (j->wanted[i] = size) <= (uint64_t)PY_SSIZE_T_MAX;

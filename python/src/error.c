@@ -54,3 +54,33 @@ void py_raise(py_state *st, const lade_error *err, size_t index)
 		Py_DECREF(exception);
 	}
 }
+
+/* ---- arguments -------------------------------------------------------------------------- */
+
+void py_no_integer(const char *what, PyObject *given)
+{
+	if (PyErr_ExceptionMatches(PyExc_TypeError))
+		PyErr_Format(PyExc_TypeError, "%s: %R is no integer", what, given);
+	else if (PyErr_ExceptionMatches(PyExc_OverflowError))
+		PyErr_Format(PyExc_ValueError, "%s: %S is below 0 or too large", what, given);
+}
+
+bool py_index(PyObject *key, Py_ssize_t *index)
+{
+	if (!PyIndex_Check(key)) {
+		PyErr_Format(PyExc_TypeError, "index %R is no integer and no slice", key);
+		return false;
+	}
+	*index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+	return *index != -1 || !PyErr_Occurred();
+}
+
+PyObject *py_tuple(PyObject *object, const char *what)
+{
+	PyObject *items = PySequence_Tuple(object);
+
+	if (!items && PyErr_ExceptionMatches(PyExc_TypeError) &&
+	    !PyObject_HasAttrString(object, "__iter__") && !PySequence_Check(object))
+		PyErr_Format(PyExc_TypeError, "%s: %R is no list of arrays", what, object);
+	return items;
+}

@@ -377,21 +377,22 @@ static bool call_write(py_file *file, const uint8_t *src, size_t size)
 		                                      (const char *)src, (Py_ssize_t)n);
 		if (!count)
 			return false;
-		size_t took = PyLong_Check(count) ? PyLong_AsSize_t(count)
-		              : count == Py_None  ? n
-		                                  : 0;
-		bool nothing = count == Py_None && would_block(file->object);
-		Py_DECREF(count);
-		if (nothing || PyErr_Occurred())
-			return false;
-		if (took == 0 || took > n) {
-			PyErr_Format(PyExc_OSError,
-			             "write() of the file object took %zu of %zu bytes", took, n);
-			return false;
+		Py_ssize_t took = count == Py_None ? (Py_ssize_t)n : -1;
+		if (PyLong_Check(count)) {
+			took = PyLong_AsSsize_t(count);
+			PyErr_Clear();
 		}
+		bool nothing = count == Py_None && would_block(file->object);
+		bool fits = took > 0 && (size_t)took <= n;
+		if (!nothing && !fits)
+			PyErr_Format(PyExc_OSError,
+			             "write() of the file object took %R of %zu bytes", count, n);
+		Py_DECREF(count);
+		if (nothing || !fits)
+			return false;
 		file->some = true;
 		src += took;
-		size -= took;
+		size -= (size_t)took;
 	}
 	return true;
 }

@@ -260,6 +260,8 @@ bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch);
 /* The same of its memory, whatever the order of its dimensions; where it begins, and its bytes. */
 bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t *row_size,
                     size_t *row_pitch);
+/* A strided array with elements of another type; ValueError where they have another size. */
+py_array *py_array_seen_as(py_array *array, py_dtype dtype);
 /* Bytes from the first to the last of a strided array with positive strides. */
 size_t py_extent(const py_array *array);
 void py_gather(const py_array *array, char *dst);
@@ -405,6 +407,14 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 /* Sets the exception for a failure; 'index' is the item's, SIZE_MAX for none. */
 void py_raise(py_state *st, const lade_error *err, size_t index);
 PyObject *py_exception(py_state *st, const lade_error *err, size_t index);
+
+/* The exception that is set, of an object that was to be an integer, gets a text that names it:
+ * TypeError, or ValueError where it is too large. */
+void py_no_integer(const char *what, PyObject *given);
+/* An index; TypeError, or IndexError where it is too large. */
+bool py_index(PyObject *key, Py_ssize_t *index);
+/* The items of anything that has some; else a TypeError names the argument. */
+PyObject *py_tuple(PyObject *object, const char *what);
 
 PyObject *py_suggest(PyObject *module, PyObject *args);
 /* What __reduce__ gives: a function of the module and its arguments (the reference is taken). */

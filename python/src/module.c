@@ -318,7 +318,7 @@ static PyObject *checksums(PyObject *module, PyObject *args)
 		PyErr_Format(PyExc_ValueError, "there is no checksum \"%s\"", name);
 		return NULL;
 	}
-	items = PySequence_Tuple(sources);
+	items = py_tuple(sources, "sources");
 	if (!items)
 		return NULL;
 	count = (size_t)PyTuple_Size(items);

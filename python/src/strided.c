@@ -83,6 +83,28 @@ bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t 
 	return find_rows(array->dtype.size, n, shape, strides, row_size, row_pitch);
 }
 
+py_array *py_array_seen_as(py_array *array, py_dtype dtype)
+{
+	py_array *view;
+
+	if (dtype.size != array->dtype.size) {
+		PyErr_Format(PyExc_ValueError,
+		             "data_type: elements of %u bytes, those of the strided out have %u",
+		             (unsigned)dtype.size, (unsigned)array->dtype.size);
+		return NULL;
+	}
+	view = py_array_part(array->st, (PyObject *)array, array->data, 0, array->place, dtype,
+	                     false, array->stream);
+	if (view && py_array_dims(view, array->ndim)) {
+		memcpy(view->shape, array->shape, (size_t)array->ndim * sizeof(*view->shape));
+		memcpy(view->strides, array->strides, (size_t)array->ndim * sizeof(*view->shape));
+		if (py_array_settle(view))
+			return view;
+	}
+	Py_XDECREF(view);
+	return NULL;
+}
+
 /*
  * Copies elements between the strided memory of dimension 'dim' on and contiguous memory, as long
  * as 'left' bytes last.  Returns the place in the contiguous memory that it came to.

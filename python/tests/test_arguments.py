@@ -3,7 +3,11 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import contextlib
 import gc
+import gzip
+import io
+import pickle
 import re
 import struct
 import weakref
@@ -14,6 +18,11 @@ import pytest
 
 import liblade
 from liblade import Codec, as_array, as_arrays
+
+class BadLength(list):
+    def __len__(self):
+        raise RuntimeError("no length")
+
 
 X = np.arange(1000, dtype="<i4")
 LZ4 = Codec(algorithm="LZ4", bitstream_kind=1)
@@ -301,6 +310,149 @@ def test_strided_destinations_lie_apart_or_are_refused():
     assert codec.decode_into([wide, line], [two, row]) == [640, 64]
     with pytest.raises(ValueError, match="items 0 and 1 overlap"):
         codec.decode_into([wide, line], [two, big[2]])
+
+
+# Functions of one odd argument, and what they say of an object that is nothing.
+ODD = (None, 1.5, float("nan"), "a", b"xyz", object(), lambda: 0, {}, slice(1), ...)
+HUGE = (10**30, -(10**30), 1 << 63, -1)
+
+
+def _writer(gives):
+    class Odd:
+        def write(self, data):
+            return gives
+
+    return Odd()
+
+
+def _written(gives):
+    file = liblade.open(_writer(gives), "wb")
+    try:
+        file.write(bytes(10))
+        file.flush()
+        file.close()
+    finally:
+        file.raw.finish = False
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+def _sought(to):
+    with liblade.open(io.BytesIO(gzip.compress(b""))) as file:
+        file.raw.seek(to)
+
+
+def _lent(gives):
+    liblade.set_host_allocator(lambda size, stream: gives)
+    try:
+        LZ4.encode(X)
+    finally:
+        liblade.set_host_allocator(None)
+
+
+@pytest.mark.parametrize("call, text", [
+    (liblade.from_dlpack, "^source: .* is no DLPack capsule and has no __dlpack_device__"),
+    (lambda o: liblade.suggest(X, seconds=o), "^seconds is .*, a number is wanted"),
+    (lambda o: liblade.suggest(X, bandwidth=o), "^bandwidth is .*, a number is wanted"),
+    (lambda o: liblade.suggest(X, chunk_size=o), "^chunk_size is .*, an integer is wanted"),
+    (lambda o: liblade.suggest(X, threads=o), "^threads is .*, an integer is wanted"),
+    (lambda o: liblade.open(io.BytesIO(), threads=o), "^threads is .*, an integer is wanted"),
+    (lambda o: liblade.open(io.BytesIO(), max_window=o), "^max_window is .*an integer is wanted"),
+    (lambda o: liblade.open(io.BytesIO(), "wb", chunk_size=o), "^chunk_size is .*, an integer"),
+    (lambda o: liblade.open(io.BytesIO(), "wb", level=o), "^level is .*, an integer is wanted"),
+    (lambda o: liblade.open(io.BytesIO(), "wb", spec=o), "^spec is .*, a text is wanted"),
+    (lambda o: liblade.open(io.BytesIO(), "wb", shape=o), "^shape.* is .*(list of|an) integer"),
+    (lambda o: liblade.open(io.BytesIO(), o), "^mode is .*, a text is wanted"),
+    (_sought, "^offset is .*, an integer is wanted"),
+    (lambda o: liblade.checksum(o, b"x"), "^name is .*, a text is wanted"),
+    (lambda o: liblade.checksums("crc32", o), "^sources: .* is no list|has no memory"),
+    (lambda o: liblade.as_arrays(o), "^sources: .* is no list|has no memory"),
+    (lambda o: liblade.as_arrays(b"abc", [o], [1]), "^offsets: .* is no integer"),
+    (lambda o: liblade.as_arrays(b"abc", [1], [o]), "^sizes: .* is no integer"),
+    (lambda o: LZ4.compression_config(o), "^compression_config: .*is .*(no size|an integer)"),
+    (lambda o: LZ4.encode(X, None, liblade.CompressConfig((o,), (1,), 1)),
+     "^compression_config: .* is no size in bytes"),
+    (lambda o: LZ4.decode(LZ4.encode(b""), "", None, liblade.DecompressConfig((o,), 1)),
+     "^decompression_config: .* is no size in bytes"),
+    (lambda o: Codec(algorithm="LZ4", filters=o), "^filters"),
+    (lambda o: Codec(algorithm="LZ4", where=o), "^where is"),
+    (lambda o: Codec(algorithm="Cascaded", terminal_codecs=o or 0.5), "^terminal_codecs is"),
+    (lambda o: Codec(algorithm="Bitcomp", data_type="<f4", mode=1, delta=o), "^delta is"),
+    (lambda o: as_array(X)[o], "is no integer and no slice"),
+    (lambda o: as_arrays([X])[o], "is no integer and no slice"),
+    (lambda o: liblade.CudaStream.borrow(0, o), "^device_idx is .*, an integer is wanted"),
+    (lambda o: liblade.CudaStream.make_new(o), "^device_idx is .*, an integer is wanted"),
+    (lambda o: liblade.ExternalMemory(o).ptr, "^ptr is .*, an integer is wanted"),
+    (_lent, "^the allocator gave .*, an object with .ptr is wanted"),
+])  # fmt: skip
+def test_odd_arguments_are_named(call, text):
+    with pytest.raises((TypeError, ValueError), match=text):
+        call(object())
+    for odd in (*ODD, *HUGE):
+        try:
+            call(odd)
+        except (TypeError, ValueError, IndexError, OverflowError, OSError,
+                liblade.DeviceError) as e:  # fmt: skip
+            # As interpreters say it, who know no names.
+            assert not re.search("C [a-z]|argument [0-9]|not supported between", str(e)), (odd, e)
+
+
+@pytest.mark.parametrize("gives", (-5, 0, 10**30, -(10**30), 1.5, "a", object(), 65))
+def test_what_write_of_a_file_object_says_is_looked_at(gives):
+    took = re.escape(str(gives) if isinstance(gives, int) else repr(gives))
+    with pytest.raises(OSError, match=f"took {took} of [0-9]+ bytes"):
+        _written(gives)
+
+
+@pytest.mark.parametrize("make", (
+    lambda: Codec.__new__(Codec), lambda: liblade._lade.CodecBase.__new__(Codec),
+    lambda: liblade.CudaStream.__new__(liblade.CudaStream),
+    lambda: liblade.ExternalMemory.__new__(liblade.ExternalMemory),
+    lambda: liblade.FileReader.__new__(liblade.FileReader),
+    lambda: liblade.FileWriter.__new__(liblade.FileWriter),
+))  # fmt: skip
+def test_objects_that_were_never_made(make):
+    """Whatever is asked of them is answered, or is an error that says what they are."""
+    one = make()
+    for name in dir(type(one)):
+        if name in ("__class__", "__init__", "__init_subclass__", "__new__", "__del__",
+                    "__getattr__", "__getattribute__", "__delattr__", "__setattr__"):  # fmt: skip
+            continue
+        for args in ((), (b"x",), (b"x", b"y"), (0,)):
+            with contextlib.suppress(RuntimeError, TypeError, ValueError):
+                method = getattr(one, name)
+                if callable(method):
+                    method(*args)
+    if isinstance(one, Codec):
+        for use in (repr, lambda c: c.algorithm, lambda c: c.encode(X), pickle.dumps):
+            with pytest.raises(RuntimeError, match="Codec.__init__.. was not called"):
+                use(one)
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        one.other  # noqa: B018
+
+
+def test_a_list_whose_length_cannot_be_told():
+    encoded = LZ4.encode(X)
+    for call in (LZ4.decode, LZ4.decode_into):
+        with pytest.raises(RuntimeError, match="no length"):
+            call([encoded], out=BadLength())
+
+
+def test_the_data_type_of_a_strided_destination():
+    codec = Codec(algorithm="LZ4", bitstream_kind=1)
+    x = np.arange(12, dtype="<i4").reshape(3, 4)
+    encoded = codec.encode(x)
+    big = np.zeros((3, 8), "<i4")
+    for out in (big[:, ::2], liblade.as_array(big)[:, 1:5]):
+        got = codec.decode(encoded, out=out)
+        assert got.dtype == "<i4" and (np.asarray(got) == x).all()
+        got = codec.decode(encoded, "<f4", out=out)
+        assert got.dtype == "<f4" and got.shape == (3, 4)
+        assert (np.asarray(got) == x.view("<f4")).all()
+        got = codec.decode([encoded], "<u4", out=[out])[0]
+        assert got.dtype == "<u4" and (np.asarray(got) == x).all()
+        with pytest.raises(ValueError, match="data_type: elements of 8 bytes.* out have 4"):
+            codec.decode(encoded, "<i8", out=out)
 
 
 def test_a_strided_destination_given_twice_is_refused_by_all_kinds():

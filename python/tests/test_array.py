@@ -217,7 +217,7 @@ def test_dlpack_in():
     from_dlpack(capsule)
     with pytest.raises(ValueError, match="used before"):
         from_dlpack(capsule)
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="is no DLPack capsule"):
         from_dlpack(b"no")
 
 
