@@ -169,6 +169,40 @@ static lade_status send_bytes(const async *a, lade__address to, const void *from
 	return LADE__CU(a->device, cuMemcpyHtoDAsync, to, from, size, a->stream);
 }
 
+/* Memory for tables on their way: pinned; pageable where they are few bytes, or captured. */
+typedef struct staging {
+	lade__gpu_sheet *sheet; /* NULL: pageable */
+	uint8_t *tables;
+} staging;
+
+static lade_status staging_take(const async *a, size_t size, staging *s, lade_error *err)
+{
+	*s = (staging){NULL, NULL};
+	if (size > PUT_MAX && !a->capturing) {
+		lade_status status =
+			lade__gpu_sheet_take(a->engine, a->device, size, &s->sheet, err);
+		s->tables = status == LADE_OK ? s->sheet->pinned.data : NULL;
+		return status;
+	}
+	s->tables = malloc(size);
+	return s->tables ? LADE_OK
+	                 : lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+	                             "no memory for %zu bytes of tables", size);
+}
+
+/* Gives it back behind what has been enqueued, of which 'status' is what became. */
+static lade_status staging_give(const async *a, const staging *s, lade_status status,
+                                lade_error *err)
+{
+	if (!s->sheet) {
+		free(s->tables);
+		return status;
+	}
+	lade_status given = lade__gpu_sheet_give(a->engine, a->device, a->stream, s->sheet,
+	                                         status == LADE_OK ? err : NULL);
+	return status == LADE_OK ? given : status;
+}
+
 /* Brings the host's tables to 'at' on the device, and points 't' there. */
 static lade_status bring_tables(async *a, const lade_arrays *arrays, lade__address at,
                                 lade__gpu_tables *t, lade_error *err)
@@ -176,38 +210,23 @@ static lade_status bring_tables(async *a, const lade_arrays *arrays, lade__addre
 	const void *from[] = {arrays->src, arrays->src_size, arrays->dst, arrays->dst_cap};
 	lade__address *to[] = {&t->src, &t->src_size, &t->dst, &t->dst_cap};
 	size_t each = 8 * arrays->count, size = 0;
-	lade__gpu_sheet *sheet = NULL;
-	uint8_t *own = NULL, *tables;
-	lade_status status = LADE_OK;
+	staging s;
 	if (a->options->flags & LADE_ASYNC_DEVICE_SIZES)
 		from[1] = NULL;
 	for (int i = 0; i < 4; i++)
 		size += from[i] ? each : 0;
-	bool pinned = size > PUT_MAX && !a->capturing;
-	if (pinned)
-		TRY(lade__gpu_sheet_take(a->engine, a->device, size, &sheet, err));
-	tables = pinned ? sheet->pinned.data : (own = malloc(size));
-	if (!tables) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                   "no memory for %zu bytes of tables", size);
-		goto out;
-	}
+	lade_status status = staging_take(a, size, &s, err);
+	if (status != LADE_OK)
+		return status;
 	for (size_t i = 0, off = 0; i < 4; i++) {
 		if (!from[i])
 			continue;
-		memcpy(tables + off, from[i], each);
+		memcpy(s.tables + off, from[i], each);
 		*to[i] = at + off;
 		off += each;
 	}
-	status = send_bytes(a, at, tables, size, pinned, err);
-out:
-	free(own);
-	if (sheet) {
-		lade_status given = lade__gpu_sheet_give(a->engine, a->device, a->stream, sheet,
-		                                         status == LADE_OK ? err : NULL);
-		status = status == LADE_OK ? given : status;
-	}
-	return status;
+	status = send_bytes(a, at, s.tables, size, s.sheet != NULL, err);
+	return staging_give(a, &s, status, err);
 }
 
 static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_direction direction,
@@ -530,36 +549,21 @@ static void fill_combine(const batch *b, uint8_t *tables)
 
 static lade_status send_tables(async *a, const batch *b, size_t extra, lade_error *err)
 {
-	size_t size = b->wave.tables_size + extra;
-	bool pinned = size > PUT_MAX && !a->capturing;
-	lade__gpu_sheet *sheet = NULL;
-	uint8_t *tables, *own = NULL;
-	lade_status status = LADE_OK;
-	if (pinned)
-		TRY(lade__gpu_sheet_take(a->engine, a->device, size, &sheet, err));
-	tables = pinned ? sheet->pinned.data : (own = malloc(size));
-	if (!tables) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                   "no memory for %zu bytes of tables", size);
-		goto out;
-	}
-	lade__gpu_wave_fill(&b->wave, a->block, NULL, tables);
+	size_t size = b->wave.tables_size;
+	staging s;
+	lade_status status = staging_take(a, size + extra, &s, err);
+	if (status != LADE_OK)
+		return status;
+	lade__gpu_wave_fill(&b->wave, a->block, NULL, s.tables);
 	if (extra) {
-		memset(tables + b->wave.tables_size, 0, extra);
-		fill_combine(b, tables + b->wave.tables_size);
+		memset(s.tables + size, 0, extra);
+		fill_combine(b, s.tables + size);
 	}
-	TRY(send_bytes(a, a->block, tables, b->wave.tables_size, pinned, err));
-	if (extra)
-		TRY(send_bytes(a, a->block + b->wave.size, tables + b->wave.tables_size, extra,
-		               pinned, err));
-out:
-	free(own);
-	if (sheet) {
-		lade_status given = lade__gpu_sheet_give(a->engine, a->device, a->stream, sheet,
-		                                         status == LADE_OK ? err : NULL);
-		status = status == LADE_OK ? given : status;
-	}
-	return status;
+	status = send_bytes(a, a->block, s.tables, size, s.sheet != NULL, err);
+	if (status == LADE_OK && extra)
+		status = send_bytes(a, a->block + b->wave.size, s.tables + size, extra,
+		                    s.sheet != NULL, err);
+	return staging_give(a, &s, status, err);
 }
 
 static lade_status enqueue_combine(const async *a, const batch *b, lade_error *err)
