@@ -52,7 +52,8 @@ typedef struct lade__gpu_work {
 typedef struct lade__gpu_codec {
 	/*
 	 * The bytes of workspace that enqueue() needs for such a batch; SIZE_MAX: it cannot be
-	 * done.  'largest' and 'total' are 0 where they are not known.
+	 * done.  'largest' and 'total' are 0 where they are not known.  What suffices for a batch
+	 * does for fewer and smaller chunks, too: some of a frame's may be stored.
 	 */
 	size_t (*workspace)(const lade_stage *stage, size_t count, uint64_t largest,
 	                    uint64_t total);

@@ -279,7 +279,7 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 			TRY(bring_tables(&a, arrays, a.block, &tables, err));
 	}
 	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block + extra,
-	                           err));
+	                           want, err));
 out:
 	async_end(&a);
 	return status;

@@ -81,9 +81,7 @@ lade_status lade_engine_new(const lade_engine_options *options, lade_engine **ou
 	return LADE_OK;
 }
 
-/* In a forked child the lists may have been caught in the middle of a change, and the workers of
- * the parent's other threads in the middle of a call: begin anew.  What they held is lost, once. */
-static void workers_after_fork(lade_engine *engine)
+void lade__engine_after_fork(lade_engine *engine)
 {
 	unsigned now = lade__fork_generation();
 	if (__atomic_load_n(&engine->generation, __ATOMIC_ACQUIRE) == now)
@@ -139,18 +137,24 @@ void lade_engine_trim(lade_engine *engine)
 {
 	if (!engine)
 		return;
-	workers_after_fork(engine);
+	lade__engine_after_fork(engine);
 	pthread_mutex_lock(&engine->workers_mutex);
-	for (lade_worker *w = engine->workers_free; w; w = w->next_free)
-		for (int i = 0; i < LADE__SCRATCH_COUNT; i++)
-			block_free(w, &w->scratch[i]);
+	lade_worker *workers = engine->workers_free, *next;
+	engine->workers_free = NULL;
 	struct lade__gpu_lane *lanes = engine->lanes;
 	struct lade__gpu_sheet *sheets = engine->sheets;
 	engine->lanes = NULL;
 	engine->sheets = NULL;
 	pthread_mutex_unlock(&engine->workers_mutex);
-	/* That may wait for a device, and other calls need the mutex meanwhile. */
+	/* That may wait for a device or for a caller's allocator, and other calls need the mutex
+	 * meanwhile. */
 	lade__gpu_lanes_free(engine, lanes, sheets);
+	for (; workers; workers = next) {
+		next = workers->next_free;
+		for (int i = 0; i < LADE__SCRATCH_COUNT; i++)
+			block_free(workers, &workers->scratch[i]);
+		lade__worker_give(workers);
+	}
 }
 
 static lade_engine *default_engine;
@@ -183,7 +187,7 @@ lade_cpu lade_engine_cpu(const lade_engine *engine)
 
 lade_worker *lade__worker_take(lade_engine *engine)
 {
-	workers_after_fork(engine);
+	lade__engine_after_fork(engine);
 	pthread_mutex_lock(&engine->workers_mutex);
 	lade_worker *worker = engine->workers_free;
 	if (worker)

@@ -87,6 +87,13 @@ struct lade_worker {
 	size_t state_count;
 };
 
+/*
+ * Before the engine's mutex is locked in a call that may be the first in a forked child: the lists
+ * may have been caught there in the middle of a change, by a thread that is no more, and workers in
+ * the middle of a call.  They begin anew; what they held is lost, once.
+ */
+void lade__engine_after_fork(lade_engine *engine);
+
 /* NULL: out of memory.  Every worker taken is given back. */
 lade_worker *lade__worker_take(lade_engine *engine);
 void lade__worker_give(lade_worker *worker);

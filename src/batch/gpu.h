@@ -65,11 +65,11 @@ size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *ro
                                 uint64_t largest, uint64_t total);
 
 /* Enqueues the stages on an entered device; 'workspace' is as large as lade__gpu_pipe_workspace()
- * says. */
+ * says of this batch, or of one of more chunks. */
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
                                    const lade__gpu_tables *tables, lade__address workspace,
-                                   lade_error *err);
+                                   size_t workspace_size, lade_error *err);
 
 /* Whether what stands between a route's stages is as long as what is decoded. */
 bool lade__gpu_pipe_is_plain(const lade__route *route);

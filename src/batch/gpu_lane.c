@@ -147,6 +147,7 @@ lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade_
                                 lade_error *err)
 {
 	*lane = NULL;
+	lade__engine_after_fork(engine);
 	pthread_mutex_lock(&engine->workers_mutex);
 	for (lade__gpu_lane **at = &engine->lanes; *at; at = &(*at)->next) {
 		if ((*at)->device == device->number) {
@@ -241,6 +242,7 @@ static lade__gpu_sheet *sheet_find(lade_engine *engine, lade__device *device, si
 {
 	lade__gpu_sheet *sheet = NULL;
 	int tries = 0;
+	lade__engine_after_fork(engine);
 	pthread_mutex_lock(&engine->workers_mutex);
 	for (lade__gpu_sheet **at = &engine->sheets; *at && tries < SHEET_TRIES;
 	     at = &(*at)->next) {

@@ -299,7 +299,7 @@ static bool takes_next(pipe *p, const steps *s, size_t i)
 	                       &p->work);
 }
 
-static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error *err)
+static lade_status check(const lade__gpu_tables *t, const layout *l, size_t room, lade_error *err)
 {
 	if (t->count > INT32_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -310,13 +310,17 @@ static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error 
 		                 (unsigned long long)t->largest,
 		                 t->largest ? "the workspace would be too large"
 		                            : "a spec of several stages needs the largest size");
+	if (l->end > room)
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                 "%zu items need a workspace of %zu bytes, here are %zu", t->count,
+		                 l->end, room);
 	return LADE_OK;
 }
 
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
                                    const lade__gpu_tables *t, lade__address workspace,
-                                   lade_error *err)
+                                   size_t workspace_size, lade_error *err)
 {
 	layout l = lay_out(engine, route, t->count, t->largest, t->total);
 	size_t stages = route->spec->count;
@@ -326,7 +330,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	lade_status status = LADE_OK;
 	if (t->count == 0)
 		return LADE_OK;
-	TRY(check(t, &l, err));
+	TRY(check(t, &l, workspace_size, err));
 	pipe p = {.engine = engine,
 	          .route = route,
 	          .tables = t,

@@ -257,7 +257,7 @@ lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *
 	                           .largest = w->largest,
 	                           .total = w->total};
 	return lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
-	                              err);
+	                              w->pipe_size, err);
 }
 
 lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *w,

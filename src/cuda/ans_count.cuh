@@ -229,7 +229,8 @@ struct lade_ans_verdict {
 LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all,
                                     lade_ans_verdict *v)
 {
-	uint32_t log = (all - lade_ans_log2(count)) >> 8;
+	/* A count that was rounded up may be above the total. */
+	uint32_t own = lade_ans_log2(count), log = own < all ? (all - own) >> 8 : 0;
 	v->least += count * log >> 4;
 	/* Symbols that are rarer than one state get one, and the others lose it. */
 	if (1024 * count < total)

@@ -660,7 +660,7 @@ LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_stager *stager
 		uint32_t left = len > part * PART ? min(len - part * PART, PART) : 0;
 		to += part * PART;
 		begin += part * PART;
-		if (whole && !(((uintptr_t)to | left) & 15))
+		if (whole && !h.quant && !(((uintptr_t)to | left) & 15))
 			lade_stage_out(to, hall->window + begin / 16, left, lane);
 		else
 			lade_packed_copy(to, c.src + begin, left, lane);

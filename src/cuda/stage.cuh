@@ -203,9 +203,12 @@ LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, u
 		asm volatile("cp.async.bulk.commit_group;" : : : "memory");
 		asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 	}
-#else
+#elif LADE_ON_GPU
 	for (uint32_t i = lane; i < size / 16; i += 32)
 		((uint4 *)lade_global(to))[i] = from[i];
+#else
+	for (uint32_t i = lane; i < size / 16; i += 32)
+		emu_store_late(to + 16 * i, from + i, emu_here());
 #endif
 	__syncwarp();
 }

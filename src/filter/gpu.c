@@ -165,8 +165,10 @@ static uint32_t ranges_of(size_t count, uint64_t largest)
 static size_t delta_workspace(const lade_stage *stage, size_t count, uint64_t largest,
                               uint64_t total)
 {
+	size_t most = RANGES_ROOM / sizeof(uint64_t), sums = ranges_of(1, largest) - 1;
 	(void)stage, (void)total;
-	return sizeof(uint64_t) * count * (ranges_of(count, largest) - 1);
+	/* ranges_of(count) would not do: what it gives grows where 'count' shrinks. */
+	return sizeof(uint64_t) * (sums == 0 || count <= most / sums ? count * sums : most);
 }
 
 static lade_status sum(const lade__gpu_work *work, filters f, lade_error *err)

@@ -260,7 +260,7 @@ static lade_status encoding_run(const call *c, const encoding *e, lade_cspan src
 		tables_of(at, c->block + e->results, n, n, e->largest, info->size);
 	if (n)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &e->route, c->device, c->stream, &tables,
-		                           c->block + e->pipe, err));
+		                           c->block + e->pipe, e->pipe_size, err));
 	if (sums)
 		TRY(call_sums(c, info->checksum, tables.src, tables.src_size, n, e->largest,
 		              info->size, c->block + e->sums_work, e->sums_size, c->block + e->sums,
@@ -563,7 +563,7 @@ static lade_status decoding_run(const call *c, decoding *d, lade__address answer
 		tables_of(at, c->block + d->results, n, d->coded, d->largest, info->size);
 	if (d->coded)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &d->route, c->device, c->stream, &tables,
-		                           c->block + d->pipe, err));
+		                           c->block + d->pipe, d->pipe_size, err));
 	if (d->copy_count)
 		TRY(lade__gpu_copies(c->engine, c->device, c->stream, d->copies, d->copy_count,
 		                     err));

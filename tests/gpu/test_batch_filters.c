@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "batch/gpu.h"
 #include "gpu/batch_kit.h"
 
 #include <lade/async.h>
@@ -239,12 +240,48 @@ static void one_pass(void **state)
 	}
 }
 
+/*
+ * Some chunks of a frame may be stored: then the workspace for all has to do for those that are
+ * not.  Where it does not, nothing is enqueued.
+ */
+static void workspaces_do_for_fewer(void **state)
+{
+	(void)state;
+	static const size_t counts[] = {1, 2, 64, 512, 1025, 4096, 4097, 8191, 8193, 10000};
+	static const uint64_t sizes[] = {1, 4096, 16384, 16385, 16640, 32760, 65536, 1 << 20};
+	enum { COUNTS = sizeof counts / sizeof *counts, SIZES = sizeof sizes / sizeof *sizes };
+	for (size_t i = 0; i < 2 * COUNTS * (sizeof forms / sizeof *forms); i++) {
+		size_t n = counts[i / 2 % COUNTS];
+		lade_spec *spec = spec_of(engine, forms[i / 2 / COUNTS].text);
+		lade_direction direction = i % 2 ? LADE_ENCODE : LADE_DECODE;
+		lade_place near = {LADE_DEVICE, 0};
+		lade_workload w = {.count = n, .threads = 1, .src = near, .dst = near};
+		lade__route route;
+		OK(lade__route_make(engine, spec, direction, LADE_DEVICE, &w, &route, NULL, 0, NULL,
+		                    err));
+		for (size_t k = 0; k < SIZES; k++) {
+			uint64_t each = sizes[k], total = n * each;
+			lade__gpu_tables t = {.count = n, .largest = each, .total = total};
+			size_t all = lade__gpu_pipe_workspace(engine, &route, n, each, total);
+			for (size_t fewer = n > 3 ? n - 3 : 1; fewer < n; fewer++)
+				assert_true(lade__gpu_pipe_workspace(engine, &route, fewer, each,
+				                                     total) <= all);
+			if (all)
+				FAILS(LADE_E_NOSPACE, "need a workspace of",
+				      lade__gpu_pipe_enqueue(engine, &route, NULL, NULL, &t, 256,
+				                             all - 1, err));
+		}
+		lade_spec_unref(spec);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(both_ways, begin, end),
 		cmocka_unit_test_setup_teardown(refused, begin, end),
 		cmocka_unit_test_setup_teardown(one_pass, begin, end),
+		cmocka_unit_test_setup_teardown(workspaces_do_for_fewer, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);

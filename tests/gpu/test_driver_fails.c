@@ -7,6 +7,7 @@
  */
 #include "base/device.h"
 #include "base/try.h"
+#include "batch/engine.h"
 #include "gpu/emulated.h"
 
 #include <pthread.h>
@@ -395,6 +396,57 @@ static void a_forked_child_is_refused(void **state)
 	assert_int_equal(in_child(parent_body, NULL), 0);
 }
 
+/* An engine's first call for a device is in a forked child; a thread of the parent's had its mutex
+ * then.  What the child takes belongs to the engine there, and is given back with it. */
+static int first_in_child_body(void *ctx)
+{
+	lade_engine *engine = ctx;
+	lade_error err = {.message = ""};
+	uint8_t data[5000] = {1}, encoded[6000], back[5000];
+	lade_spec *spec;
+	size_t size, back_size;
+	alarm(60);
+	WANT(lade_spec_parse(engine, "lz4", &spec, &err) == LADE_OK);
+	for (int i = 0; i < 2; i++) {
+		lade_segment source = {.data = data, .size = sizeof data};
+		lade_item item = {.src = &source,
+		                  .src_count = 1,
+		                  .dst = lade_host_span(encoded, sizeof encoded)};
+		lade_batch_options options = {.struct_size = sizeof options,
+		                              .where = LADE_WHERE_DEVICE};
+		lade_result result;
+		WANT(lade_encode_into(engine, spec, &item, 1, &result, &options, &err) == LADE_OK);
+		size = result.size;
+		/* This takes a worker of the host's. */
+		WANT(lade_decode(engine, spec, encoded, size, back, sizeof back, &back_size,
+		                 &err) == LADE_OK);
+		WANT(back_size == sizeof data && memcmp(back, data, sizeof data) == 0);
+	}
+	WANT(emu->streams > 0);
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
+	return nothing_is_left();
+}
+
+static int engine_and_fork_body(void *ctx)
+{
+	(void)ctx;
+	lade_engine *engine;
+	lade_error err = {.message = ""};
+	WANT(lade_engine_new(NULL, &engine, &err) == LADE_OK);
+	pthread_mutex_lock(&engine->workers_mutex);
+	int rc = in_child(first_in_child_body, engine);
+	pthread_mutex_unlock(&engine->workers_mutex);
+	lade_engine_free(engine);
+	return rc;
+}
+
+static void a_device_is_first_used_in_a_forked_child(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(engine_and_fork_body, NULL), 0);
+}
+
 #define THREADS 8
 
 static void *thread(void *arg)
@@ -443,6 +495,7 @@ int main(void)
 		cmocka_unit_test(alignment_is_kept),
 		cmocka_unit_test(a_code_without_a_name),
 		cmocka_unit_test(a_forked_child_is_refused),
+		cmocka_unit_test(a_device_is_first_used_in_a_forked_child),
 		cmocka_unit_test(threads_begin_together),
 	};
 	emu = emulated_open();

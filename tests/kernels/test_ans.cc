@@ -320,6 +320,21 @@ static void large(void **state)
 	}
 }
 
+/* Zeros, save three elements; their number is no multiple of what counts are taken in, so that the
+ * zeros' count is rounded up above the sum of all. */
+static void nearly_constant(void **state)
+{
+	(void)state;
+	rng r = {23};
+	for (size_t width = 2; width <= 4; width *= 2) {
+		bytes data(300004 * width);
+		for (unsigned i = 1; i < 4; i++)
+			memset(&data[50000 * i * width], (int)i, width);
+		expect_encoded(width == 2 ? "ans(<f2)" : "ans(<i4)", (uint32_t)width, 12, 0, {data},
+		               0, false, 0, &r);
+	}
+}
+
 /*
  * Stretches of noise and of what is not, so that some lanes take more bits than their bytes had,
  * and planes that are noise in some of the places that are looked at first.
@@ -486,7 +501,7 @@ int main(void)
 		cmocka_unit_test(mixed),     cmocka_unit_test(tight),
 		cmocka_unit_test(parts),     cmocka_unit_test(damaged),
 		cmocka_unit_test(signs),     cmocka_unit_test(small_room),
-		cmocka_unit_test(sizes),
+		cmocka_unit_test(sizes),     cmocka_unit_test(nearly_constant),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -351,6 +351,10 @@ void emu_copy_async(void *to, const void *from, unsigned size, unsigned from_siz
 void emu_copy_commit(void);
 void emu_copy_wait(unsigned groups_left);
 
+/* 16 bytes of a bulk store from shared to global memory, both aligned to that: they are read now
+ * and written when the launch ends, which is the latest that the device may. */
+void emu_store_late(void *to, const void *from, emu_site at);
+
 enum emu_atom {
 	EMU_ADD,
 	EMU_SUB,

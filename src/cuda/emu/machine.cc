@@ -343,6 +343,7 @@ static void machine_free(emu_machine *m)
 	free(m->warp);
 	free(m->block);
 	free(m->copy);
+	free(m->late);
 	*m = {};
 }
 
@@ -508,6 +509,7 @@ emu_result emu_run(const emu_config &config, void (*body)(void *), void *arg)
 	m->blocks = blocks;
 	m->slots = slots;
 	m->switches = 0;
+	m->lates = 0;
 	m->random = config.seed * 0x9E3779B97F4A7C15ULL | 1;
 	for (int i = 0; i < 4; i++)
 		emu_random(m);
@@ -531,6 +533,8 @@ emu_result emu_run(const emu_config &config, void (*body)(void *), void *arg)
 	m->result.switches = m->switches;
 	emu__fuel = INT64_MAX / 2;
 	emu__arenas_size = 0;
+	if (m->result.ok)
+		emu_memory_end(m);
 	emu__machine = NULL;
 	/* Fibers of a launch that failed stand anywhere in the kernel: they begin anew. */
 	if (!m->result.ok)

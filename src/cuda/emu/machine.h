@@ -52,6 +52,12 @@ struct emu_copy {
 	uint64_t group;
 };
 
+/* 16 bytes of a bulk store: on the device they may come when the kernel ends. */
+struct emu_late {
+	void *to;
+	unsigned char bytes[16];
+};
+
 struct emu_warp_state;
 
 struct emu_lane : emu_place {
@@ -114,6 +120,8 @@ struct emu_machine {
 	emu_warp_state *warp;
 	emu_block_state *block;
 	emu_copy *copy;
+	emu_late *late;
+	size_t lates, lates_cap;
 	emu_warp_state *turn; /* whose lane runs */
 	unsigned char *stacks;
 	size_t stacks_size, lanes_cap, slots_cap;
@@ -170,6 +178,8 @@ void emu_barrier_left(emu_block_state *block);
 
 /* memory.cc */
 void emu_memory_begin(emu_block_state *block);
+/* Does the launch's late stores. */
+void emu_memory_end(emu_machine *m);
 /* An access by the emulator itself: always checked for range and alignment. */
 void emu_touch(const volatile void *at, unsigned size, bool reads, bool writes, const char *what,
                emu_site site);

@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #if EMU_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
@@ -363,6 +364,36 @@ void emu_copy_wait(unsigned groups_left)
 	}
 	self->copies -= done;
 	memmove(self->copy, self->copy + done, self->copies * sizeof(*self->copy));
+}
+
+void emu_store_late(void *to, const void *from, emu_site at)
+{
+	emu_machine *m = emu__machine;
+	emu_step();
+	if (is_shared(to) || !is_shared(from))
+		emu_fail(EMU_RANGE, "a bulk store at %s:%d goes from shared to global memory only",
+		         at.file, at.line);
+	emu_touch(from, 16, true, false, "a bulk store", at);
+	emu_touch(to, 16, false, true, "a bulk store", at);
+	if (m->lates == m->lates_cap) {
+		size_t cap = 2 * m->lates_cap + 1024;
+		emu_late *late = (emu_late *)realloc(m->late, cap * sizeof(*late));
+		if (!late)
+			emu_fail(EMU_LIMIT, "no memory for %zu bulk stores", cap);
+		m->late = late;
+		m->lates_cap = cap;
+	}
+	emu_late *one = &m->late[m->lates++];
+	one->to = to;
+	copy(one->bytes, from, 16);
+	/* What is not there stops the kernel here. */
+	copy(to, to, 16);
+}
+
+void emu_memory_end(emu_machine *m)
+{
+	for (size_t i = 0; i < m->lates; i++)
+		copy(m->late[i].to, m->late[i].bytes, 16);
 }
 
 /* ---- The compiler's hooks -------------------------------------------------------------------- */
