@@ -4,8 +4,8 @@
 
 Each row is a codec and a size of chunk: numcodecs' processor time over ours, of the best of
 interleaved runs, for encode(), decode() and decode(out=); above 1 we are faster.  Then the gain of
-a second Python thread, each thread with chunks of its own, and of two processes beside it.  Blosc's
-own threads are off in both.
+a second Python thread, each thread with chunks of its own, and of two processes beside it, for
+decode(out=) and for encode().  Blosc's own threads are off in both.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -89,24 +89,28 @@ def best(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
 
 def work(codec: Any, chunks: list[Any], outs: list[Any], first: int, on: Any, mine: list[int],
          done: Any) -> None:  # fmt: skip
-    """Decodes every other chunk as long as on[0] is one of 'mine'; 0 is the end."""
+    """Decodes (encodes, without 'outs') every other chunk as long as on[0] is one of 'mine'; 0 is
+    the end."""
     count, i = 0, first
     while mode := int(on[0]):
         if mode not in mine:
             time.sleep(0.004)
             continue
-        codec.decode(chunks[i], out=outs[i])
+        if outs:
+            codec.decode(chunks[i], out=outs[i])
+        else:
+            codec.encode(chunks[i])
         i = (i + 2) % len(chunks)
         count += 1
         done[0] = count
 
 
-def gains(codec: Any, arr: Any, turns: int) -> tuple[float, float]:
+def gains(codec: Any, arr: Any, turns: int, encode: bool) -> tuple[float, float]:
     """What a second thread makes of one thread's rate, and what two processes make of it, which is
     as much as the machine has: windows in turns, and the median of what follow one another, as on a
     machine that is shared one thread is faster now and then."""
-    chunks = [bytes(memoryview(codec.encode(arr))) for _ in range(8)]
-    outs = [np.empty_like(arr) for _ in chunks]
+    chunks = [arr.copy() if encode else bytes(memoryview(codec.encode(arr))) for _ in range(8)]
+    outs = [] if encode else [np.empty_like(arr) for _ in chunks]
     for chunk, out in zip(chunks, outs):
         codec.decode(chunk, out=out)
     shared = np.frombuffer(mmap.mmap(-1, 4096), np.int64)  # a cache line for each
@@ -166,17 +170,18 @@ def main() -> None:
                 f"{t[4] * 1e6:.1f} {t[5] * 1e6:.1f}",
                 flush=True,
             )
-    print(
-        f"\n{'over one thread':18} {'bytes':>8}   "
-        "two threads: ours, theirs   two processes: ours, theirs"
-    )
-    for name, mine, theirs in cases():
-        if wanted and name not in wanted:
-            continue
-        arr = data(name, SIZES[-1])
-        got = [gains(codec, arr, int(100 * seconds)) for codec in (mine, theirs)]
-        (a, c), (b, d) = got
-        print(f"{name:18} {SIZES[-1]:8}   {a:17.2f} {b:7.2f}   {c:19.2f} {d:7.2f}", flush=True)
+    for encode in (False, True):
+        print(
+            f"\n{'encode' if encode else 'decode'}, {SIZES[-1]} bytes, over one thread: "
+            "two threads: ours, theirs   two processes: ours, theirs"
+        )
+        for name, mine, theirs in cases():
+            if wanted and name not in wanted:
+                continue
+            arr = data(name, SIZES[-1])
+            got = [gains(codec, arr, int(100 * seconds), encode) for codec in (mine, theirs)]
+            (a, c), (b, d) = got
+            print(f"{name:38} {a:12.2f} {b:7.2f}   {c:19.2f} {d:7.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -163,19 +163,23 @@ out:
 
 py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream, PyObject *copy)
 {
-	PyObject *where, *capsule, *stream_object = NULL;
+	PyObject *method, *where, *capsule, *stream_object = NULL;
 	py_array *array;
 	int type = 0, id = 0;
 
 	if (PyCapsule_CheckExact(object))
 		return from_capsule(st, object);
-	if (!PyObject_HasAttr(object, st->name_dlpack_device)) {
-		PyErr_Format(PyExc_TypeError,
-		             "source: %R is no DLPack capsule and has no __dlpack_device__()",
-		             object);
+	method = PyObject_GetAttr(object, st->name_dlpack_device);
+	if (!method) {
+		if (PyErr_ExceptionMatches(PyExc_AttributeError))
+			PyErr_Format(PyExc_TypeError,
+			             "source: %R is no DLPack capsule and has no "
+			             "__dlpack_device__()",
+			             object);
 		return NULL;
 	}
-	where = PyObject_CallMethodObjArgs(object, st->name_dlpack_device, NULL);
+	where = PyObject_CallNoArgs(method);
+	Py_DECREF(method);
 	if (!where)
 		return NULL;
 	if (!PyTuple_Check(where) || !PyArg_ParseTuple(where, "ii", &type, &id)) {

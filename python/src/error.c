@@ -77,10 +77,13 @@ bool py_index(PyObject *key, Py_ssize_t *index)
 
 PyObject *py_tuple(PyObject *object, const char *what)
 {
-	PyObject *items = PySequence_Tuple(object);
+	PyObject *iterator = PyObject_GetIter(object);
 
-	if (!items && PyErr_ExceptionMatches(PyExc_TypeError) &&
-	    !PyObject_HasAttrString(object, "__iter__") && !PySequence_Check(object))
-		PyErr_Format(PyExc_TypeError, "%s: %R is no list of arrays", what, object);
-	return items;
+	if (!iterator) {
+		if (PyErr_ExceptionMatches(PyExc_TypeError))
+			PyErr_Format(PyExc_TypeError, "%s: %R is no list of arrays", what, object);
+		return NULL;
+	}
+	Py_DECREF(iterator);
+	return PySequence_Tuple(object);
 }

@@ -272,6 +272,17 @@ def test_packbits(arr: Any) -> None:
     assert raw(mine.decode(enc, out=bytearray(arr.size))) == arr.tobytes()
 
 
+def test_unused_bits_of_packbits() -> None:
+    """More than a byte has, or than there are, is damage; numcodecs takes them off."""
+    mine, theirs = ours.PackBits(), numcodecs.PackBits()
+    for bad in (b"\x08\xff\xff", b"\xff\xff\xff", b"\x01"):
+        assert theirs.decode(bad).size == max(0, 8 * (len(bad) - 1) - bad[0])
+        with pytest.raises(liblade.CorruptError, match=f"{bad[0]} unused bits in {len(bad) - 1}"):
+            mine.decode(bad)
+    for fine in (b"\x03\xff", b"\x00", b"\x07\x80"):  # unused bits that are set count for nothing
+        assert raw(mine.decode(fine)) == raw(theirs.decode(fine))
+
+
 # ---- configurations ----
 
 CONFIGS = [
