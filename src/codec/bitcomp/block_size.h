@@ -94,7 +94,7 @@ INLINE uint8_t *NAME(append)(uint8_t *to, uint64_t v, unsigned bits, uint64_t *a
 INLINE void NAME(pack)(const uint8_t *from, unsigned width, uint8_t *to)
 {
 #ifdef PACK_WORDS
-	if (LOG >= 1 && width <= 32) {
+	if (LOG >= 1 && width <= PACKED_MOST) {
 		PACK_WORDS(LOG, from, width, to);
 		return;
 	}

@@ -1,6 +1,6 @@
 /*
- * encode_avx2.h: the encoder's steps for AVX2: what units need, and the bits of a unit of elements
- * of 4 bytes.
+ * encode_avx2.h: the encoder's steps for AVX2: what units need, the bits of units of elements of 2
+ * bytes and more, the ranks of bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -131,38 +131,36 @@ INLINE_AVX2 void refer(unsigned log, uint8_t *t, size_t groups, bool above, uint
 }
 #define REFER refer
 
-/* ---- bits of elements of 4 bytes, a unit at once --------------------------------------------- */
+/* ---- bits of eight values at once ------------------------------------------------------------ */
 
 /*
  * By width w.  Values become pairs of 2 w bits, these become halves of 4 w bits.  The second half
  * begins within the first's last byte where w is odd: 4 bits behind its begin, so that its pairs
- * are moved by 4 more.
+ * are moved by 4 more.  Up to 30 a half's first pair is within 8 bytes then, too.
  */
+#define PACKED_MOST 30
 #define OVER(w) ((w) % 2 * 4u)
-/* What moves 8 bytes, and what is left of them, up by 'by' bits: to the left, to the right.  64 or
- * more leave nothing. */
-#define LEFT(by) (by), (by) < 64 ? 64 : (by)-64
-#define RIGHT(by) 64, (by) < 64 ? 64 - (by) : 64
 typedef struct way {
-	uint64_t first_left[4], first_right[4], second_left[4], second_right[4];
-	uint64_t apart;
-	uint64_t unused;
+	/* What moves a first pair up, and clears the second one. */
+	uint64_t first[4];
+	/* What moves a second pair up from where a first one is, and what is left of it. */
+	uint64_t second[4], rest[4];
+	uint64_t apart, unused;
 	uint8_t last[16]; /* what moves the first half's last byte, where it is not whole */
 } way;
 #define WAY(w) \
 	{ \
-		{LEFT(0u), LEFT(OVER(w))}, {RIGHT(0u), RIGHT(OVER(w))}, \
-			{LEFT(2u * (w)), LEFT(2u * (w) + OVER(w))}, \
-			{RIGHT(2u * (w)), RIGHT(2u * (w) + OVER(w))}, \
-			32 - (w), 0, \
+		{0, 64, OVER(w), 64}, {2u * (w), 64, 2u * (w) + OVER(w), 64}, \
+			{64, 64 - 2u * (w), 64, 64 - 2u * (w)-OVER(w)}, 32 - (w), 0, \
 		{ \
 			(w) % 2 ? (w) / 2 : 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, \
 				0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80 \
 		} \
 	}
 #define WAYS(w) WAY(w), WAY((w) + 1), WAY((w) + 2), WAY((w) + 3)
-static const _Alignas(32) way ways[33] = {WAYS(0),  WAYS(4),  WAYS(8),  WAYS(12), WAYS(16),
-                                          WAYS(20), WAYS(24), WAYS(28), WAY(32)};
+static const _Alignas(64) way ways[PACKED_MOST + 1] = {
+	WAYS(0),  WAYS(4),  WAYS(8), WAYS(12), WAYS(16),
+	WAYS(20), WAYS(24), WAY(28), WAY(29),  WAY(30)};
 
 /* 'narrow': at most 16 bits, so that a half is within 8 bytes. */
 INLINE_AVX2 void pack_words(__m256i v, unsigned width, bool narrow, uint8_t *to)
@@ -170,22 +168,19 @@ INLINE_AVX2 void pack_words(__m256i v, unsigned width, bool narrow, uint8_t *to)
 	const way *by = &ways[width];
 	/* Of two values the first is moved up to the second, then both down. */
 	__m256i apart = _mm256_set1_epi64x((long long)by->apart);
-	v = _mm256_sllv_epi32(v, apart);
-	v = _mm256_srlv_epi64(v, apart);
-	__m256i a = _mm256_unpacklo_epi64(v, v), b = _mm256_unpackhi_epi64(v, v);
-	v = _mm256_or_si256(_mm256_sllv_epi64(a, LOAD_32(by->first_left)),
-	                    _mm256_sllv_epi64(b, LOAD_32(by->second_left)));
+	v = _mm256_srlv_epi64(_mm256_sllv_epi32(v, apart), apart);
+	__m256i second = _mm256_unpackhi_epi64(v, v);
+	v = _mm256_or_si256(_mm256_sllv_epi64(v, LOAD_32(by->first)),
+	                    _mm256_sllv_epi64(second, LOAD_32(by->second)));
 	if (!narrow)
-		v = _mm256_or_si256(v, _mm256_or_si256(
-					       _mm256_srlv_epi64(a, LOAD_32(by->first_right)),
-					       _mm256_srlv_epi64(b, LOAD_32(by->second_right))));
+		v = _mm256_or_si256(v, _mm256_srlv_epi64(second, LOAD_32(by->rest)));
 	__m128i half = _mm256_castsi256_si128(v), next = _mm256_extracti128_si256(v, 1);
 	next = _mm_or_si128(next, _mm_shuffle_epi8(half, LOAD_16(by->last)));
 	_mm_storeu_si128((__m128i *)(void *)to, half);
 	_mm_storeu_si128((__m128i *)(void *)(to + width / 2), next);
 }
 
-/* Eight values of 2 or 4 bytes, or of 8 with at most 32 bits; writes up to 16 bytes behind them. */
+/* Eight values of at most PACKED_MOST bits; writes up to 16 bytes behind them. */
 INLINE_AVX2 void pack_unit(unsigned log, const uint8_t *x, unsigned width, uint8_t *to)
 {
 	__m256i v;
