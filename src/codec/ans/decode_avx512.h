@@ -285,14 +285,17 @@ INLINE void wide_store(uint8_t *to, uint32_t row, uint32_t count, const __m512i 
 	const __m512i units =
 		_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 	__m512i lane = _mm512_sub_epi32(units, _mm512_set1_epi32((int)row));
-	uint32_t there = count < ANS_LANES ? _bzhi_u32(UINT32_MAX, count) : UINT32_MAX;
+	uint32_t there = _bzhi_u32(UINT32_MAX, count);
 	for (unsigned k = 0; k < 2; k++) {
 		/* Word 'lane' of the first vector, and the same of the second. */
 		__m512i l = _mm512_and_si512(lane, _mm512_set1_epi32(31));
 		l = _mm512_or_si512(l, _mm512_slli_epi32(l, 16));
 		l = _mm512_or_si512(l, _mm512_set1_epi32(32 << 16));
-		_mm512_mask_storeu_epi32(to + 64 * k, (__mmask16)(there >> 16 * k),
-		                         _mm512_permutex2var_epi16(out[0], l, out[1]));
+		l = _mm512_permutex2var_epi16(out[0], l, out[1]);
+		if (count >= ANS_LANES) /* a store by a mask takes four cycles */
+			_mm512_storeu_si512(to + 64 * k, l);
+		else
+			_mm512_mask_storeu_epi32(to + 64 * k, (__mmask16)(there >> 16 * k), l);
 		lane = _mm512_add_epi32(lane, _mm512_set1_epi32(16));
 	}
 }
