@@ -10,10 +10,10 @@
 /* Vectors of 512 bytes that are counted together, so that sums are seldom stored. */
 #define GROUPS 4
 
-/* Exchanges the bits of 'a' above each 'by' with those of 'b' below; 'low' are those below. */
-INLINE void exchange(__m512i *a, __m512i *b, int by, __m512i low)
+/* Exchanges the bits of 'a' that are not in 'low' with those of 'b' that are: 'up' and 'down' are
+ * 'b' and 'a' shifted to each other's places. */
+INLINE void exchange(__m512i *a, __m512i *b, __m512i up, __m512i down, __m512i low)
 {
-	__m512i up = _mm512_slli_epi16(*b, by), down = _mm512_srli_epi16(*a, by);
 	*a = _mm512_ternarylogic_epi64(low, *a, up, 0xCA);
 	*b = _mm512_ternarylogic_epi64(low, down, *b, 0xCA);
 }
@@ -25,15 +25,23 @@ INLINE void bits_of(const uint8_t *from, __m512i v[8])
 	for (unsigned i = 0; i < 8; i++)
 		v[i] = _mm512_loadu_si512(from + 64 * i);
 #pragma GCC unroll 4
-	for (unsigned i = 0; i < 4; i++)
-		exchange(&v[i], &v[i + 4], 4, _mm512_set1_epi8(0x0F));
+	for (unsigned i = 0; i < 4; i++) {
+		__m512i *a = &v[i], *b = a + 4;
+		exchange(a, b, _mm512_slli_epi16(*b, 4), _mm512_srli_epi16(*a, 4),
+		         _mm512_set1_epi8(0x0F));
+	}
 #pragma GCC unroll 4
-	for (unsigned i = 0; i < 4; i++)
-		exchange(&v[i / 2 * 4 + i % 2], &v[i / 2 * 4 + i % 2 + 2], 2,
+	for (unsigned i = 0; i < 4; i++) {
+		__m512i *a = &v[i / 2 * 4 + i % 2], *b = a + 2;
+		exchange(a, b, _mm512_slli_epi16(*b, 2), _mm512_srli_epi16(*a, 2),
 		         _mm512_set1_epi8(0x33));
+	}
 #pragma GCC unroll 4
-	for (unsigned i = 0; i < 4; i++)
-		exchange(&v[2 * i], &v[2 * i + 1], 1, _mm512_set1_epi8(0x55));
+	for (unsigned i = 0; i < 4; i++) {
+		__m512i *a = &v[2 * i], *b = a + 1;
+		exchange(a, b, _mm512_slli_epi16(*b, 1), _mm512_srli_epi16(*a, 1),
+		         _mm512_set1_epi8(0x55));
+	}
 }
 
 /* Where four bits have each value. */
