@@ -28,8 +28,9 @@ static region array_region(const py_array *array, size_t i)
 	char *first;
 	size_t extent;
 
+	/* All of it may be one row, backwards or with its dimensions in another order. */
 	if (!py_memory_rows(array, &first, &extent, &out.row, &out.pitch))
-		out.pitch = UNEVEN;
+		out.pitch = out.row == extent ? 0 : UNEVEN;
 	out.at = (uintptr_t)first;
 	out.end = out.at + extent;
 	return out;

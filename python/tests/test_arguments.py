@@ -471,6 +471,17 @@ def test_a_strided_destination_given_twice_is_refused_by_all_kinds():
         ):
             with pytest.raises(ValueError, match="destinations of items 1 and 3 overlap"):
                 codec.decode_into([part] * 4, [big[20:30, :16], one, big[30:, :16], other])
+        line = np.zeros(1000, "u1")
+        for one, other in (
+            (line[:160][::-1], line[159:319]),
+            (line[100:260].reshape(10, 16).T, line[:101][::-1]),
+            (line[100:260].reshape(10, 16).T, line[259:419][::-1]),
+        ):
+            with pytest.raises(ValueError, match="destinations of items 0 and 1 overlap"):
+                codec.decode_into([part, part], [one, other])
+        ends = [line[:160][::-1], line[160:320], line[320:480].reshape(10, 16).T]
+        assert codec.decode_into([part] * 3, ends) == [160] * 3
+        assert line.sum() == 480
         sixty = codec.encode(np.ones(64, "u1")).tobytes()
         with pytest.raises(ValueError, match="destinations of items 0 and 1 overlap"):
             codec.decode([sixty, sixty], out=[cube, cube])
