@@ -25,7 +25,7 @@ def real(name: str, value: Any) -> float:
     if not isinstance(value, (bool, str, bytes, bytearray)):
         try:
             return float(value)
-        except (TypeError, OverflowError):
+        except (TypeError, ValueError, OverflowError):
             pass
     raise TypeError(f"{name} is {value!r}, a number is wanted")
 

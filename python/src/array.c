@@ -441,31 +441,29 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 			"a strided array on a device cannot be copied; make it contiguous first");
 		return NULL;
 	}
+	/* The caller's allocator is asked, and may decode to this array. */
+	py_pin(array);
 	out = py_array_keep_stream(py_array_new(st, array->size, place, stream), array->stream,
 	                           array->stream_object);
 	if (!out)
-		return NULL;
+		goto fail;
 	if (!array->contiguous) {
 		flat = lade_kind_is_host(place.kind)
 		               ? (py_array *)Py_NewRef(out)
 		               : py_array_new(st, array->size, LADE_PLACE_HOST, 0);
 		if (!flat)
 			goto fail;
-		py_pin(array);
 		Py_BEGIN_ALLOW_THREADS
 		py_gather(array, flat->data);
 		Py_END_ALLOW_THREADS
-		py_unpin(array);
 	}
 	if (flat != out) {
 		lade_cspan from = {flat ? flat->data : array->data, array->size,
 		                   flat ? flat->place : array->place};
 		lade_span to = {out->data, out->size, place};
-		py_pin(array);
 		Py_BEGIN_ALLOW_THREADS
 		status = py_move(lade_engine_default(), st->copy, from, to, stream, &err);
 		Py_END_ALLOW_THREADS
-		py_unpin(array);
 		if (status) {
 			py_raise(st, &err, SIZE_MAX);
 			goto fail;
@@ -481,9 +479,11 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		out->strides[i] = step;
 		step *= array->shape[i];
 	}
+	py_unpin(array);
 	Py_XDECREF(flat);
 	return out;
 fail:
+	py_unpin(array);
 	Py_XDECREF(flat);
 	Py_XDECREF(out);
 	return NULL;

@@ -512,7 +512,7 @@ static int index_one(py_array *array, int from, PyObject *key, char **data, Py_s
 
 static PyObject *array_subscript(PyObject *self, PyObject *key)
 {
-	py_array *array = (py_array *)self, *view;
+	py_array *array = (py_array *)self, *view = NULL;
 	PyObject *keys;
 	Py_ssize_t count, given = 0;
 	char *data;
@@ -521,6 +521,8 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 
 	if (!py_array_sized(array))
 		return NULL;
+	/* An index is asked for its number, and may decode to this array. */
+	py_pin(array);
 	keys = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
 	count = keys ? PyTuple_Size(keys) : -1;
 	data = array->data;
@@ -530,8 +532,7 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 		if (count >= 0)
 			PyErr_Format(PyExc_IndexError, "%zd indices for %d dimensions", given,
 			             array->ndim);
-		Py_XDECREF(keys);
-		return NULL;
+		goto out;
 	}
 	for (Py_ssize_t k = 0; k <= count; k++) {
 		PyObject *one = k < count ? PyTuple_GetItem(keys, k) : Py_Ellipsis;
@@ -544,30 +545,30 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 			continue;
 		}
 		int kept = index_one(array, from++, one, &data, &shape[to], &strides[to]);
-		if (kept < 0) {
-			Py_DECREF(keys);
-			return NULL;
-		}
+		if (kept < 0)
+			goto out;
 		to += kept;
 	}
-	Py_DECREF(keys);
 	view = py_array_part(array->st, self, data, 0, array->place, array->dtype, array->readonly,
 	                     array->stream);
 	if (!view || !py_array_dims(view, to)) {
-		Py_XDECREF(view);
-		return NULL;
+		Py_CLEAR(view);
+		goto out;
 	}
 	for (int i = 0; i < to; i++) {
 		view->shape[i] = shape[i];
 		view->strides[i] = strides[i];
 	}
 	if (!py_array_settle(view)) {
-		Py_DECREF(view);
-		return NULL;
+		Py_CLEAR(view);
+		goto out;
 	}
 	py_array_on_stream(view, array->stream, array->stream_object);
 	py_array_tie(view, array->results, array->result, false);
 	view->batched = array->batched;
+out:
+	Py_XDECREF(keys);
+	py_unpin(array);
 	return (PyObject *)view;
 }
 

@@ -877,8 +877,6 @@ static bool may_grow(py_state *st, PyObject *object)
 static bool wants_sizes(const py_call *call)
 {
 	py_state *st = call->codec->st;
-	Py_ssize_t count;
-	bool is_tuple;
 
 	if (call->encode)
 		return false;
@@ -888,13 +886,8 @@ static bool wants_sizes(const py_call *call)
 		return false;
 	if (!call->batch)
 		return may_grow(st, call->out);
-	is_tuple = PyTuple_Check(call->out);
-	count = is_tuple ? PyTuple_Size(call->out) : 0;
-	if (PyList_Check(call->out))
-		count = PyList_Size(call->out);
-	for (Py_ssize_t i = 0; i < count; i++)
-		if (may_grow(st, is_tuple ? PyTuple_GetItem(call->out, i)
-		                          : PyList_GetItem(call->out, i)))
+	for (Py_ssize_t i = 0; PyTuple_Check(call->out) && i < PyTuple_Size(call->out); i++)
+		if (may_grow(st, PyTuple_GetItem(call->out, i)))
 			return true;
 	return false;
 }
@@ -903,13 +896,16 @@ PyObject *py_call_run(py_call *call)
 {
 	py_holds holds = {0};
 	int32_t device;
-	PyObject *out = NULL, *rows = NULL;
+	PyObject *out = NULL, *rows = NULL; /* 'out' as a tuple or a batch */
 	py_state *st = call->codec->st;
 	py_plain plain = PY_NOT_PLAIN;
 	py_work work;
 
-	if (call->batch && call->out && !py_is_batch(st, call->out) && !py_is_list(call->out)) {
-		call->out = rows = py_batch_rows(st, call->out, call->codec->stream);
+	/* A list may change while the lock is let go of, and without one at any time. */
+	if (call->batch && call->out && !py_is_batch(st, call->out)) {
+		call->out = rows = py_is_list(call->out)
+		                           ? PySequence_Tuple(call->out)
+		                           : py_batch_rows(st, call->out, call->codec->stream);
 		if (!rows)
 			return NULL;
 	}

@@ -291,6 +291,11 @@ static PyObject *reader_readall(PyObject *self, PyObject *unused)
 			lade_status status = read_some(r, to, left, &got, &err);
 			ok = py_file_end(&r->file, status, &err) && !PyErr_CheckSignals();
 		}
+		if (ok && !got) {
+			PyErr_SetString(PyExc_RuntimeError,
+			                "another thread moved the file's place while all was read");
+			ok = false;
+		}
 		if (!ok)
 			Py_CLEAR(out);
 		to += got;

@@ -55,10 +55,13 @@ void py_blame(const char *what, size_t i)
 	if (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
 	    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError)) {
 		PyErr_Format((PyObject *)Py_TYPE(exception), "%s %zu: %S", what, i, exception);
-		Py_DECREF(exception);
-	} else {
-		PyErr_SetRaisedException(exception);
+		if (PyErr_ExceptionMatches((PyObject *)Py_TYPE(exception))) {
+			Py_DECREF(exception);
+			return;
+		}
+		PyErr_Clear(); /* a class that is not made of a text alone (UnicodeError's) */
 	}
+	PyErr_SetRaisedException(exception);
 }
 
 bool py_is_batch(py_state *st, PyObject *object)

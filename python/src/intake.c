@@ -175,7 +175,7 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
                                 uintptr_t stream)
 {
 	py_array *array = py_array_empty(st);
-	PyObject *data, *mask;
+	PyObject *data = NULL, *mask;
 
 	if (!array)
 		return NULL;
@@ -183,7 +183,8 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		PyErr_SetString(PyExc_TypeError, "array interface: not a dictionary");
 		goto fail;
 	}
-	data = PyDict_GetItemString(dict, "data");
+	/* The address is asked for its number, and may change the dictionary. */
+	data = Py_XNewRef(PyDict_GetItemString(dict, "data"));
 	mask = PyDict_GetItemString(dict, "mask");
 	if (mask && mask != Py_None) {
 		PyErr_SetString(PyExc_NotImplementedError, "masked arrays are not supported");
@@ -227,8 +228,10 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		if (!take_stream(array, dict, stream))
 			goto fail;
 	}
+	Py_DECREF(data);
 	return array;
 fail:
+	Py_XDECREF(data);
 	Py_DECREF(array);
 	return NULL;
 }

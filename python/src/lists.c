@@ -52,9 +52,10 @@ bool py_list_outs(const py_call *call, const py_holds *holds, py_work *work)
 	size_t count = (size_t)PyTuple_Size(holds->items), size;
 	char *data;
 
+	if (count != work->count)
+		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (count != work->count ||
-		    !read_plain(st, PyTuple_GetItem(holds->items, (Py_ssize_t)i), true, &data,
+		if (!read_plain(st, PyTuple_GetItem(holds->items, (Py_ssize_t)i), true, &data,
 		                &size))
 			return false;
 		work->items[i].dst = (lade_span){data, size, LADE_PLACE_HOST};

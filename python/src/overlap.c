@@ -275,11 +275,12 @@ static size_t last_before(const region *list, size_t n, const parts *p, uintptr_
 	return low;
 }
 
-/* Contiguous destinations, which lie apart, end in the order in which they begin. */
+/* Contiguous destinations, which lie apart, end in the order in which they begin; the last may be
+ * the source's own. */
 static bool sources_apart(py_state *st, const py_regions *r, size_t count, const region *list,
                           size_t n, bool flat)
 {
-	size_t looks = flat ? 1 : NEIGHBOURS;
+	size_t looks = flat ? 2 : NEIGHBOURS;
 	parts p = parts_of(st, list, n);
 	bool apart = true;
 	region s;
@@ -308,7 +309,8 @@ static bool own_apart(const py_regions *r, size_t count)
 		if (r->outs && r->outs[i].scratch)
 			continue;
 		if (read_src(r, i, &src) && read_dst(r, i, &dst) && src.at < dst.end &&
-		    dst.at < src.end)
+		    dst.at < src.end &&
+		    (dst.at <= src.at ? share(&dst, &src) : share(&src, &dst)))
 			return refuse_source(r, i, i);
 	}
 	return true;

@@ -37,7 +37,7 @@ static bool find_rows(size_t elem, int ndim, const Py_ssize_t *shape, const Py_s
 	for (; i >= 0; i--) {
 		if (shape[i] == 1)
 			continue;
-		if (strides[i] < 0)
+		if (strides[i] <= 0)
 			return false;
 		if (!pitch)
 			pitch = (size_t)strides[i];

@@ -542,6 +542,109 @@ def test_frames_are_not_decoded_over_each_others_sources():
 
 
 @pytest.mark.parametrize("kind", range(4))
+def test_elements_that_a_source_repeats_are_encoded(kind):
+    """Broadcast arrays have strides of 0."""
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=kind)
+    x = np.arange(6, dtype="<i8")
+    for one in (np.broadcast_to(x[:, None], (6, 3)), np.broadcast_to(x[::2, None], (3, 4)),
+                np.broadcast_to(x.reshape(6, 1, 1), (6, 3, 1)), np.broadcast_to(x, (4, 6))):
+        assert codec.decode(codec.encode(one)).tobytes() == one.tobytes()
+        assert codec.decode(codec.encode([x, one]))[1].tobytes() == one.tobytes()
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_an_empty_list_of_destinations(kind):
+    codec = liblade.Codec(algorithm="Zstd", bitstream_kind=kind)
+    for data in (b"", b"abc"):
+        encoded = codec.encode(data).tobytes()
+        for call in (codec.decode, codec.decode_into):
+            for out in ([], ()):
+                with pytest.raises(ValueError, match="out has 0 arrays, and there are 2"):
+                    call([encoded, encoded], out=out)
+    with pytest.raises(ValueError, match="out has 0 arrays, and there are 1"):
+        codec.encode_into([b"abc"], [])
+
+
+def test_a_source_in_its_own_backward_destination_and_anothers():
+    """The own one is scattered at the end, the other is not."""
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1, threads=1)
+    x = np.random.default_rng(0).integers(0, 255, 200, "u1")
+    far, near = codec.encode(x).tobytes(), codec.encode(np.full(80, 7, "u1")).tobytes()
+    room = np.zeros(1000, "u1")
+    source = room[100 : 100 + len(far)]
+    source[:] = np.frombuffer(far, "u1")
+    own = room[99 + len(far) : 299 + len(far)][::-1]
+    with pytest.raises(ValueError, match="destination of item 0 overlaps the source of item 1"):
+        codec.decode_into([near, source], [room[105:185], own])
+    assert codec.decode_into([near, source], [room[:80], own]) == [80, 200] and (own == x).all()
+    # Between the rows of its own destination a source lies apart.
+    wide = np.zeros((20, 300), "u1")
+    wide[3, 50 : 50 + len(far)] = np.frombuffer(far, "u1")
+    codec.decode(wide[3, 50 : 50 + len(far)], out=wide[:, :10])
+    assert (wide[:, :10].ravel() == x).all()
+
+
+def test_what_is_asked_on_the_way_may_write_to_the_array():
+    """An index, an allocator, an interface's address: the memory stays where it is."""
+    codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1)
+    large = codec.encode(bytes(1 << 24))
+    array = codec.decode(codec.encode(b"A" * 1000))
+
+    class Index:
+        def __index__(self):
+            with pytest.raises(liblade.InputError, match="want"):
+                codec.decode(large, out=array)
+            return 1
+
+    assert array[Index() :].buffer_size == 999  # what they hold is not told: the decoder failed
+    assert array[Index()].buffer_size == 1 and array.buffer_size == 1000
+    asked = []
+
+    def allocate(size, stream):
+        memory = np.empty(size, "u1")
+        if not asked:
+            asked.append(size)
+            with pytest.raises(liblade.InputError, match="want"):
+                codec.decode(large, out=array)
+        return liblade.ExternalMemory(Memory(memory), stream)
+
+    class Memory:
+        def __init__(self, memory):
+            self.memory, self.ptr = memory, memory.ctypes.data
+
+    liblade.set_host_allocator(allocate)
+    try:
+        copy = liblade.from_dlpack(array, copy=True)
+    finally:
+        liblade.set_host_allocator(None)
+    assert asked and copy.buffer_size == 1000
+
+    class Address:
+        def __index__(self):
+            del interface["data"]
+            self.others = [(object(), "true") for _ in range(100)]
+            return X.ctypes.data
+
+    class Flag:
+        def __bool__(self):
+            return False
+
+    interface = {"shape": (10,), "typestr": "|u1", "version": 3, "data": (Address(), Flag())}
+    holder = type("Holder", (), {"__array_interface__": interface})()
+    assert not as_array(holder).readonly
+
+
+def test_exceptions_that_are_not_made_of_a_text_stay():
+    class Text:
+        @property
+        def __array_interface__(self):
+            return b"\xff".decode()
+
+    with pytest.raises(UnicodeDecodeError):
+        LZ4.encode([b"x", Text()])
+
+
+@pytest.mark.parametrize("kind", range(4))
 def test_a_compression_config_is_for_arrays_of_its_sizes(kind):
     codec = Codec(algorithm="LZ4", bitstream_kind=kind)
     config = codec.compression_config(X.nbytes)
