@@ -273,7 +273,8 @@ LADE_DEVICE uint32_t lade_ans_settle(const lade_ans_desk &desk, const lade_ans_c
                                      lade_ans_made *made, uint32_t units)
 {
 	uint32_t size = (uint32_t)__popc((int)c.raw) * 4 * units + made->size;
-	if (made->most > 2 * desk.rows || size >= 4 * W * units) {
+	/* A length has 8 bits beside the full rows. */
+	if (made->most > 2 * desk.rows || made->most - made->least > 255 || size >= 4 * W * units) {
 		made->kind = ANS_STORED;
 		made->most = 0;
 		return 4 * W * units;

@@ -335,6 +335,20 @@ static void nearly_constant(void **state)
 	}
 }
 
+/* Zeros, but for lane 5 of the first sub-block, of which 'rare' symbols are ones: no length of a
+ * lane passes 8 bits, whatever it takes beside the others. */
+static void long_lanes(void **state)
+{
+	(void)state;
+	rng r = {29};
+	for (unsigned rare = 364; rare <= 376; rare += 2) {
+		bytes data(1 << 20);
+		for (unsigned k = 0; k < rare; k++)
+			data[128 * (k / 4) + 4 * ((5 + k / 4) % 32) + k % 4] = 1;
+		expect_encoded("ans(bits=11,block=16384)", 1, 14, 11, {data}, 0, false, 0, &r, 1);
+	}
+}
+
 /*
  * Stretches of noise and of what is not, so that some lanes take more bits than their bytes had,
  * and planes that are noise in some of the places that are looked at first.
@@ -502,6 +516,7 @@ int main(void)
 		cmocka_unit_test(parts),     cmocka_unit_test(damaged),
 		cmocka_unit_test(signs),     cmocka_unit_test(small_room),
 		cmocka_unit_test(sizes),     cmocka_unit_test(nearly_constant),
+		cmocka_unit_test(long_lanes),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

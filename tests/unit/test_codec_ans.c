@@ -136,6 +136,28 @@ static void test_mixed(void **state)
 	free(data);
 }
 
+/* A lane of a large sub-block takes 256 halves more than others, and a few less: lengths have 8
+ * bits. */
+static void test_long_lanes(void **state)
+{
+	(void)state;
+	static const char *const specs[] = {"ans(block=16384,bits=11)", "ans(block=16384)",
+	                                    "ans(bits=9,block=16384)",
+	                                    "ans(<i2,block=16384,bits=11)"};
+	rng r = {seed + 9};
+	enum { SIZE = 1 << 20 };
+	uint8_t *data = malloc(SIZE);
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+		for (unsigned rare = 360; rare <= 512; rare += rare < 380 ? 2 : 44) {
+			memset(data, 0, SIZE);
+			for (unsigned k = 0; k < rare; k++)
+				data[128 * (k / 4) + 4 * ((5 + k / 4) % 32) + k % 4] =
+					(uint8_t)(i % 2 ? 1 + k % 255 : 1);
+			check_levels(specs[i], data, SIZE, &r);
+		}
+	free(data);
+}
+
 static void test_kinds(void **state)
 {
 	(void)state;
@@ -474,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_long_lanes),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_signs),
 		cmocka_unit_test(test_damaged),

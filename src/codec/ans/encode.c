@@ -201,7 +201,8 @@ static size_t put_tables(chunk *c)
 
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
-/* The lengths and words of the lanes, from 'at'; gives their end, 0: no room before 'limit'. */
+/* The lengths and words of the lanes, from 'at'; gives their end, 0: no room before 'limit', or
+ * they cannot be said. */
 static size_t put_lanes(chunk *c, size_t at, size_t limit, uint32_t *kind)
 {
 	const lade__ans_lanes *lanes = &c->work->lanes;
@@ -215,7 +216,8 @@ static size_t put_lanes(chunk *c, size_t at, size_t limit, uint32_t *kind)
 	unsigned full = least / 2;
 	size_t head = most - 2 * full < 16 ? ANS_LANES / 2 : ANS_LANES;
 	*kind = head == ANS_LANES ? ANS_WIDE : ANS_NARROW;
-	if (limit < at + head + 2 * (size_t)sum)
+	/* A length has 8 bits beside the full rows: a sub-block of 16 KiB may want more. */
+	if (most - 2 * full > UINT8_MAX || limit < at + head + 2 * (size_t)sum)
 		return 0;
 	memset(c->dst + at, 0, head);
 	for (unsigned l = 0; l < ANS_LANES; l++) {
