@@ -74,10 +74,15 @@ INLINE_512 __m512i difference(unsigned log, __m512i a, __m512i b)
 	                  : _mm512_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h; 'keep': the x are written, too. */
-INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __m512i ref,
+/* As NAME(refer)() of block_size.h, which calls it with constants for 'log', 'above' and 'keep':
+ * whether the x are written, too. */
+INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
                          uint8_t *need, const uint8_t *next, bool keep)
 {
+	__m512i ref = log == 0   ? _mm512_set1_epi8((char)reference)
+	              : log == 1 ? _mm512_set1_epi16((short)reference)
+	              : log == 2 ? _mm512_set1_epi32((int)reference)
+	                         : _mm512_set1_epi64((long long)reference);
 	size_t size = groups * LADE_BITCOMP_GROUP;
 	for (size_t i = 0; i < size; i += LADE_BITCOMP_GROUP) {
 		__m512i v[8], a[4];
@@ -103,25 +108,7 @@ INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __
 	}
 }
 
-INLINE_512 void refer(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
-                      uint8_t *need, const uint8_t *next)
-{
-	__m512i ref = log == 0   ? _mm512_set1_epi8((char)reference)
-	              : log == 1 ? _mm512_set1_epi16((short)reference)
-	              : log == 2 ? _mm512_set1_epi32((int)reference)
-	                         : _mm512_set1_epi64((long long)reference);
-	if (!next && above)
-		refer_as(log, t, groups, true, ref, need, NULL, false);
-	else if (!next)
-		refer_as(log, t, groups, false, ref, need, NULL, false);
-	else if (above)
-		refer_as(log, t, groups, true, ref, need, next, true);
-	else if (reference)
-		refer_as(log, t, groups, false, ref, need, next, true);
-	else
-		refer_as(log, t, groups, false, ref, need, next, false);
-}
-#define REFER refer
+#define REFER_AS refer_as
 
 /* ---- bits of elements of 1 and 2 bytes, four units at once ----------------------------------- */
 

@@ -281,8 +281,17 @@ static TARGET vec NAME(turn)(const uint8_t *src, size_t first, size_t count, uns
 INLINE void NAME(refer)(uint8_t *t, size_t groups, bool above, ELEM reference, uint8_t *need,
                         const uint8_t *next)
 {
-#ifdef REFER
-	REFER(LOG, t, groups, above, reference, need, next);
+#ifdef REFER_AS
+	if (!next && above)
+		REFER_AS(LOG, t, groups, true, reference, need, NULL, false);
+	else if (!next)
+		REFER_AS(LOG, t, groups, false, reference, need, NULL, false);
+	else if (above)
+		REFER_AS(LOG, t, groups, true, reference, need, next, true);
+	else if (reference)
+		REFER_AS(LOG, t, groups, false, reference, need, next, true);
+	else /* they are there already */
+		REFER_AS(LOG, t, groups, false, reference, need, next, false);
 #else
 	vec ref = NAME(all)(reference);
 	size_t size = groups * LADE_BITCOMP_GROUP;

@@ -80,10 +80,15 @@ INLINE_AVX2 __m256i difference(unsigned log, __m256i a, __m256i b)
 	                  : _mm256_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h; 'keep': the x are written, too. */
-INLINE_AVX2 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, __m256i ref,
+/* As NAME(refer)() of block_size.h, which calls it with constants for 'log', 'above' and 'keep':
+ * whether the x are written, too. */
+INLINE_AVX2 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
                           uint8_t *need, const uint8_t *next, bool keep)
 {
+	__m256i ref = log == 0   ? _mm256_set1_epi8((char)reference)
+	              : log == 1 ? _mm256_set1_epi16((short)reference)
+	              : log == 2 ? _mm256_set1_epi32((int)reference)
+	                         : _mm256_set1_epi64x((long long)reference);
 	/* Eight units, two, four or eight vectors of each two. */
 	const size_t size = groups * LADE_BITCOMP_GROUP, step = log < 2 ? 128 : 64u << log;
 	for (size_t i = 0; i < size; i += step, need += 8) {
@@ -111,25 +116,7 @@ INLINE_AVX2 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, _
 	}
 }
 
-INLINE_AVX2 void refer(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
-                       uint8_t *need, const uint8_t *next)
-{
-	__m256i ref = log == 0   ? _mm256_set1_epi8((char)reference)
-	              : log == 1 ? _mm256_set1_epi16((short)reference)
-	              : log == 2 ? _mm256_set1_epi32((int)reference)
-	                         : _mm256_set1_epi64x((long long)reference);
-	if (!next && above)
-		refer_as(log, t, groups, true, ref, need, NULL, false);
-	else if (!next)
-		refer_as(log, t, groups, false, ref, need, NULL, false);
-	else if (above)
-		refer_as(log, t, groups, true, ref, need, next, true);
-	else if (reference)
-		refer_as(log, t, groups, false, ref, need, next, true);
-	else
-		refer_as(log, t, groups, false, ref, need, next, false);
-}
-#define REFER refer
+#define REFER_AS refer_as
 
 /* ---- bits of eight values at once ------------------------------------------------------------ */
 
