@@ -56,7 +56,7 @@ static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
 		return false;
 	}
 	for (size_t i = 0; i < count; i++) {
-		lade_segment *segment = &work->segments[i];
+		lade_segment *segment = py_call_item(call, work, i);
 		if (batch) {
 			*segment = (lade_segment){batch->pieces[i].data, batch->pieces[i].size,
 			                          batch->place, 0};
@@ -66,8 +66,6 @@ static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
 				return false;
 			*segment = (lade_segment){mem->data, mem->size, mem->place, 0};
 		}
-		work->items[i].range_off = call->range_off;
-		work->items[i].range_size = call->range_size;
 	}
 	return true;
 }
@@ -936,9 +934,6 @@ PyObject *py_call_run(py_call *call)
 		/* Of a batch an earlier item may fail later, and the first one is to be named. */
 		if (!call->batch && !raise_work(call, &work))
 			goto out;
-	} else {
-		for (size_t i = 0; i < work.count; i++)
-			work.sizes[i] = LADE_SIZE_UNKNOWN;
 	}
 	if (!call->out)
 		out = into_new(call, &work);

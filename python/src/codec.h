@@ -70,6 +70,16 @@ bool py_regions_apart(py_state *st, const py_regions *regions, size_t count);
 
 /* ---- call.c ---- */
 
+/* Makes item 'i' of a work, yet without a destination; its source goes where this points. */
+static inline lade_segment *py_call_item(const py_call *call, py_work *work, size_t i)
+{
+	work->items[i] = (lade_item){.src = &work->segments[i],
+	                             .src_count = 1,
+	                             .range_off = call->range_off,
+	                             .range_size = call->range_size};
+	return &work->segments[i];
+}
+
 PyObject *py_call_run(py_call *call);
 /* Whether so many bytes are elements of the type that is asked for; ValueError. */
 bool py_fits(const py_call *call, size_t size, size_t i);

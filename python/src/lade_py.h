@@ -350,8 +350,9 @@ void py_rooms_free(py_state *st);
 /* ---- work: no interpreter is needed there ----------------------------------------------- */
 
 /*
- * A batch of items of one codec.  py_work_init() ties each item to its segment; the caller fills
- * both, and the ranges.  A batch of one item needs no memory of its own.
+ * A batch of items of one codec.  py_work_init() makes the tables, of results without failures and
+ * unknown sizes; the caller fills items and segments.  A batch of one item needs no memory of its
+ * own.
  */
 typedef struct py_work {
 	const py_codec *codec;

@@ -33,15 +33,12 @@ py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *wo
 	work->fixed = true;
 	for (size_t i = 0; i < count; i++) {
 		PyObject *object = PyTuple_GetItem(holds->items, (Py_ssize_t)i);
-		lade_item *item = &work->items[i];
 		work->fixed &= PyBytes_CheckExact(object);
 		if (!read_plain(st, object, false, &data, &size)) {
 			py_work_reset(work);
 			return PY_NOT_PLAIN;
 		}
-		work->segments[i] = (lade_segment){data, size, LADE_PLACE_HOST, 0};
-		item->range_off = call->range_off;
-		item->range_size = call->range_size;
+		*py_call_item(call, work, i) = (lade_segment){data, size, LADE_PLACE_HOST, 0};
 	}
 	return PY_PLAIN;
 }

@@ -30,29 +30,29 @@ enum { C_CONTIGUOUS = 1, WRITEABLE = 0x400 };
 
 static bool is_number(char kind)
 {
-	return kind == 'b' || kind == 'i' || kind == 'u' || kind == 'f' || kind == 'c';
+	static const uint32_t numbers = 1u << 'b' % 32 | 1u << 'i' % 32 | 1u << 'u' % 32 |
+	                                1u << 'f' % 32 | 1u << 'c' % 32;
+
+	return kind >= 'a' && numbers >> kind % 32 & 1;
 }
 
 bool py_numpy_look(PyObject *object, bool writable, char **data, size_t *size)
 {
 	const numpy_array *a = (const numpy_array *)(void *)object;
-	int first = -1;
+	int want = C_CONTIGUOUS | (writable ? WRITEABLE : 0);
 
-	if (!(a->flags & C_CONTIGUOUS) || (writable && !(a->flags & WRITEABLE)) || a->ndim < 1 ||
-	    a->ndim > 64 || !is_number(a->descr->kind))
+	if ((a->flags & want) != want || a->ndim > 64 || !is_number(a->descr->kind))
 		return false;
-	for (int i = 0; i < a->ndim; i++) {
+	*size = 0;
+	/* The first dimension of more than one element tells how much all of them take. */
+	for (int i = a->ndim - 1; i >= 0; i--) {
 		if (a->shape[i] < 1)
 			return false;
-		if (first < 0 && a->shape[i] > 1)
-			first = i;
+		if (a->shape[i] > 1)
+			*size = (size_t)a->shape[i] * (size_t)a->strides[i];
 	}
-	if (first < 0)
-		return false;
-	/* The first dimension of more than one element tells how much all of them take. */
 	*data = a->data;
-	*size = (size_t)a->shape[first] * (size_t)a->strides[first];
-	return true;
+	return *size != 0;
 }
 
 /* Whether an object's type is numpy.ndarray, of a numpy that keeps its memory as we know it. */

@@ -12,6 +12,8 @@
 #define NEIGHBOURS 8
 /* Slots of the table for each destination. */
 #define SLOTS_EACH 8
+/* Of sources and of destinations each gets code of its own. */
+#define INLINE static inline __attribute__((always_inline))
 /* The pitch of what is no rows of one pitch. */
 #define UNEVEN SIZE_MAX
 
@@ -36,36 +38,22 @@ static region array_region(const py_array *array, size_t i)
 	return out;
 }
 
-static bool read_dst(const py_regions *r, size_t i, region *out)
+/* A destination, or a source.  False: it is empty. */
+INLINE bool read_region(const py_regions *r, bool src, size_t i, region *out)
 {
 	const lade_item *item = r->items ? &r->items[i] : NULL;
 
+	*out = (region){.item = i};
 	if (!item) {
-		*out = (region){r->dst[i], r->dst[i] + r->dst_cap[i], 0, 0, i};
-	} else if (r->outs && r->outs[i].scratch) {
+		out->at = src ? r->src[i] : r->dst[i];
+		out->end = out->at + (src ? r->src_size[i] : r->dst_cap[i]);
+	} else if (!src && r->outs && r->outs[i].scratch) {
 		*out = array_region(r->outs[i].array, i);
 	} else {
-		out->at = (uintptr_t)item->dst.data;
-		out->end = out->at + item->dst.size;
+		out->at = (uintptr_t)(src ? item->src->data : item->dst.data);
+		out->end = out->at + (src ? item->src->size : item->dst.size);
 		out->row = item->row_size;
-		out->pitch = r->encode ? 0 : item->row_pitch; /* the rows are the source's */
-		out->item = i;
-	}
-	return out->at != out->end;
-}
-
-static bool read_src(const py_regions *r, size_t i, region *out)
-{
-	const lade_item *item = r->items ? &r->items[i] : NULL;
-
-	if (!item) {
-		*out = (region){r->src[i], r->src[i] + r->src_size[i], 0, 0, i};
-	} else {
-		out->at = (uintptr_t)item->src->data;
-		out->end = out->at + item->src->size;
-		out->row = item->row_size;
-		out->pitch = r->encode ? item->row_pitch : 0;
-		out->item = i;
+		out->pitch = src == r->encode ? item->row_pitch : 0; /* the decoded side's */
 	}
 	return out->at != out->end;
 }
@@ -116,14 +104,13 @@ typedef struct hull {
 	bool ascending;             /* each begins behind the one before */
 } hull;
 
-static hull hull_of(const py_regions *r, size_t count, bool (*read)(const py_regions *r, size_t i,
-                                                                     region *out))
+INLINE hull hull_of(const py_regions *r, bool src, size_t count)
 {
 	hull h = {UINTPTR_MAX, 0, 0, SIZE_MAX, true, true};
 	region one;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!read(r, i, &one))
+		if (!read_region(r, src, i, &one))
 			continue;
 		h.ascending &= one.at >= h.end;
 		h.flat &= !one.pitch;
@@ -133,22 +120,6 @@ static hull hull_of(const py_regions *r, size_t count, bool (*read)(const py_reg
 		h.least = one.end - one.at < h.least ? one.end - one.at : h.least;
 	}
 	return h;
-}
-
-/* Whether each begins behind the one before. */
-static bool ascending(const py_regions *r, size_t count)
-{
-	uintptr_t end = 0;
-	region one;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!read_dst(r, i, &one))
-			continue;
-		if (one.at < end)
-			return false;
-		end = one.end;
-	}
-	return true;
 }
 
 /*
@@ -177,7 +148,7 @@ static sorted sort_by_slots(py_state *st, const py_regions *r, size_t count, con
 		return NOT_SORTED;
 	memset(table, 0, slots * sizeof(*table));
 	for (size_t i = 0; result == SORTED && i < count; i++) {
-		if (!read_dst(r, i, &one))
+		if (!read_region(r, false, i, &one))
 			continue;
 		uint32_t *slot = &table[(one.at - h->first) >> shift];
 		if (*slot) {
@@ -188,7 +159,7 @@ static sorted sort_by_slots(py_state *st, const py_regions *r, size_t count, con
 	}
 	for (size_t s = 0; result == SORTED && s < slots; s++)
 		if (table[s])
-			read_dst(r, table[s] - 1, &list[(*n)++]);
+			read_region(r, false, table[s] - 1, &list[(*n)++]);
 	py_room_give(st, table);
 	return result;
 }
@@ -209,7 +180,7 @@ static bool sort(py_state *st, const py_regions *r, size_t count, const hull *h,
 	if (by_slots != NOT_SORTED)
 		return by_slots == SORTED;
 	for (size_t i = 0; i < count; i++)
-		*n += read_dst(r, i, &list[*n]);
+		*n += read_region(r, false, i, &list[*n]);
 	if (!h->ascending)
 		qsort(list, *n, sizeof(*list), order);
 	return true;
@@ -286,7 +257,7 @@ static bool sources_apart(py_state *st, const py_regions *r, size_t count, const
 	region s;
 
 	for (size_t i = 0; apart && i < count; i++) {
-		if (!read_src(r, i, &s) || list[0].at >= s.end)
+		if (!read_region(r, true, i, &s) || list[0].at >= s.end)
 			continue;
 		size_t k = last_before(list, n, &p, s.end);
 		for (size_t j = 0; apart && j < looks && j <= k; j++) {
@@ -308,8 +279,8 @@ static bool own_apart(const py_regions *r, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (r->outs && r->outs[i].scratch)
 			continue;
-		if (read_src(r, i, &src) && read_dst(r, i, &dst) && src.at < dst.end &&
-		    dst.at < src.end &&
+		if (read_region(r, true, i, &src) && read_region(r, false, i, &dst) &&
+		    src.at < dst.end && dst.at < src.end &&
 		    (dst.at <= src.at ? share(&dst, &src) : share(&src, &dst)))
 			return refuse_source(r, i, i);
 	}
@@ -325,11 +296,9 @@ bool py_regions_apart(py_state *st, const py_regions *r, size_t count)
 
 	if (count == 1)
 		return own_apart(r, count);
-	if (r->fixed && ascending(r, count))
-		return true;
-	dsts = hull_of(r, count, read_dst);
+	dsts = hull_of(r, false, count);
 	if (!r->fixed) {
-		srcs = hull_of(r, count, read_src);
+		srcs = hull_of(r, true, count);
 		near = srcs.first < dsts.end && dsts.first < srcs.end;
 	}
 	if (near && !own_apart(r, count))

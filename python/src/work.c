@@ -87,27 +87,25 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 			return false;
 		work->items = work->room;
 		work->segments = (lade_segment *)(work->items + count);
-		memset(work->segments, 0, count * (each - sizeof(*work->items)));
 		work->results = (lade_result *)(work->segments + count);
+		memset(work->results, 0, count * sizeof(*work->results));
 		work->sizes = (uint64_t *)(work->results + count);
-		work->frames = frames ? (lade_frame **)(work->sizes + count) : NULL;
+		if (frames)
+			work->frames = memset(work->sizes + count, 0, count * frames);
 	}
+	memset(work->sizes, 0xff, count * sizeof(*work->sizes)); /* LADE_SIZE_UNKNOWN */
 	work->count = count;
 	if (item_errors && !(work->item_errors = calloc(count + 1, sizeof(lade_error))))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		work->items[i] = (lade_item){.src = &work->segments[i], .src_count = 1};
 	return true;
 }
 
 void py_work_reset(py_work *work)
 {
-	for (size_t i = 0; i < work->count; i++) {
-		if (work->frames)
-			lade_frame_close(work->frames[i]);
-		if (work->staged)
-			free(work->staged[i]);
-	}
+	for (size_t i = 0; work->frames && i < work->count; i++)
+		lade_frame_close(work->frames[i]);
+	for (size_t i = 0; work->staged && i < work->count; i++)
+		free(work->staged[i]);
 	free(work->staged);
 	free(work->wanted);
 	free(work->item_errors);
