@@ -73,6 +73,8 @@ class Array:
         """Waits for the work that writes the array; raises what it failed with, each time."""
     def tobytes(self) -> bytes:
         """A copy of the elements' bytes, in C order."""
+    def __copy__(self) -> Array: ...
+    def __deepcopy__(self, memo: Any, /) -> Array: ...
     def to_dlpack(self, cuda_stream: Any = None) -> Any:
         """A DLPack capsule of the old kind."""
     def __dlpack__(

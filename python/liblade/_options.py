@@ -83,15 +83,19 @@ def _title(name: str) -> str:
 
 
 def _type_text(data_type: Any) -> str:
-    """A type string of an nvCOMP type string, a numpy dtype, or a numpy type."""
+    """A type string of a type string, a type's name, a numpy dtype, or a numpy type."""
     text = data_type if isinstance(data_type, str) else getattr(data_type, "str", None)
     if not isinstance(text, str):
-        text = _NAMES.get(str(getattr(data_type, "__name__", "")))
-        if text is None:
+        text = getattr(data_type, "__name__", None)
+        if text not in _NAMES:
             raise TypeError(f"data_type: {data_type!r} is no data type")
-    if text not in _ELEMENTS:
-        raise ValueError(f"data_type: {text!r} is not known; it can be {', '.join(_ELEMENTS)}")
-    return text
+    elif text == "<V2":
+        text = getattr(data_type, "name", text)  # ml_dtypes.bfloat16's type string
+    bare = text.lstrip("<=|")
+    for one in (text, _NAMES.get(text), f"<{bare}", f"|{bare}"):
+        if one in _ELEMENTS:
+            return one
+    raise ValueError(f"data_type: {text!r} is not known; it can be {', '.join(_ELEMENTS)}")
 
 
 def _dtype(data_type: str) -> str:

@@ -235,8 +235,10 @@ static bool settle_result(py_array *array)
 			array->strides[i] = owner->strides[i];
 		}
 		array->size = size;
-	} else if (!py_array_flat(array, array->dtype, size)) {
-		return false;
+	} else {
+		bool typed = array->like_owner && owner && size % owner->dtype.size == 0;
+		if (!py_array_flat(array, typed ? owner->dtype : array->dtype, size))
+			return false;
 	}
 	array->unsized = false;
 	return true;

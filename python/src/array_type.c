@@ -409,6 +409,15 @@ static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 		stream_object);
 }
 
+/* For the module copy, which would bring a device's array to the host by its pickle. */
+static PyObject *array_duplicate(PyObject *self, PyObject *unused)
+{
+	py_array *array = (py_array *)self;
+
+	(void)unused;
+	return (PyObject *)py_array_copy(array, array->place, array->stream);
+}
+
 static PyObject *array_tobytes(PyObject *self, PyObject *unused)
 {
 	py_array *array = (py_array *)self, *host = NULL;
@@ -724,6 +733,8 @@ static PyMethodDef methods[] = {
          "A DLPack capsule; BufferError where that is not possible."},
 	{"__dlpack_device__", array_dlpack_device, METH_NOARGS,
          "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},
+	{"__copy__", array_duplicate, METH_NOARGS, NULL},
+	{"__deepcopy__", array_duplicate, METH_O, NULL},
 	{"__reduce__", array_reduce, METH_NOARGS, NULL},
 	{0},
 };

@@ -110,7 +110,7 @@ PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
 	return (PyObject *)batch;
 }
 
-/* The i-th integer of an offset or size table: a buffer of 4 or 8 byte integers, or a sequence. */
+/* An offset or size table: a buffer of 4 or 8 byte integers, or a sequence of integers. */
 typedef struct table {
 	py_array *array;
 	PyObject *fast;
@@ -123,12 +123,15 @@ static bool table_open(py_state *st, PyObject *object, const char *name, table *
 	out->fast = NULL;
 	out->array = NULL;
 	out->name = name;
-	if (py_is_list(object)) {
+	if (!py_is_list(object))
+		out->array = py_array_from(st, object, 0);
+	if (!out->array && PySequence_Check(object) && PyErr_ExceptionMatches(PyExc_TypeError))
+		PyErr_Clear(); /* a range, or another sequence without memory */
+	if (!out->array && !PyErr_Occurred()) {
 		out->fast = PySequence_Tuple(object);
 		out->count = out->fast ? PyTuple_Size(out->fast) : 0;
 		return out->fast != NULL;
 	}
-	out->array = py_array_from(st, object, 0);
 	if (!out->array)
 		return false;
 	if (out->array->place.kind == LADE_DEVICE) {

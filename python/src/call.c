@@ -350,6 +350,21 @@ bool py_fits(const py_call *call, size_t size, size_t i)
 	return false;
 }
 
+/* The same of item 'i', once it is decoded; where failures are returned it has failed then. */
+static bool item_fits(const py_call *call, py_work *work, size_t i)
+{
+	size_t size = work->results[i].size;
+	lade_error err;
+
+	if (!call->return_errors || work->results[i].status || size % call->dtype.size == 0)
+		return py_fits(call, size, i);
+	lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+	          "%zu bytes are no multiple of the element's %u", size,
+	          (unsigned)call->dtype.size);
+	py_work_note(work, i, &err);
+	return true;
+}
+
 /* A list where each item is its array or its exception. */
 static PyObject *as_list(const py_call *call, const py_work *work, PyObject *arrays)
 {
@@ -549,9 +564,11 @@ static PyObject *into_new(const py_call *call, py_work *work)
 	                        PyList_Size(owners) > 1 ? owners : (PyObject *)block, block->place,
 	                        call->dtype, block->stream);
 	for (size_t i = 0; batch && i < work->count; i++) {
-		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
-		if (!py_fits(call, work->results[i].size, i))
+		if (!item_fits(call, work, i))
 			Py_CLEAR(batch);
+		else
+			batch->pieces[i] =
+				(py_piece){work->items[i].dst.data, work->results[i].size};
 	}
 	if (batch) {
 		if (call->encode)
@@ -640,9 +657,7 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 	py_dtype dtype = call->dtype;
 
 	if ((PyObject *)array == object && py_array_resizable(array, 1)) {
-		if (!py_fits(call, size, 0) || !py_array_flat(array, dtype, size))
-			return NULL;
-		return (py_array *)Py_NewRef(array);
+		return py_array_flat(array, dtype, size) ? (py_array *)Py_NewRef(array) : NULL;
 	}
 	if ((!call->typed || !array->contiguous) && size == array->size && !call->encode)
 		return call->typed ? py_array_seen_as(array, dtype) : (py_array *)Py_NewRef(array);
@@ -653,8 +668,8 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 		             size, array->size);
 		return NULL;
 	}
-	if (!py_fits(call, size, 0))
-		return NULL;
+	if (!call->typed && !call->encode && size % array->dtype.size == 0)
+		dtype = array->dtype;
 	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
 	                     false, array->stream);
 }
@@ -677,7 +692,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
 	if (!place_out(call, work, 0, &mem) || !is_apart(call, work, &mem) ||
-	    !go_growing(call, work, &mem))
+	    !go_growing(call, work, &mem) || !item_fits(call, work, 0))
 		goto out;
 	if (work->err.status && call->return_errors && !call->into) {
 		out = py_exception(st, &work->err, SIZE_MAX);
@@ -838,6 +853,9 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		out = counts(work);
 		goto out;
 	}
+	for (size_t i = 0; i < count; i++)
+		if (!item_fits(call, work, i))
+			goto out;
 	if (!plain) {
 		PyObject *arrays = on_outs(call, work, &holds);
 		out = arrays && call->return_errors ? as_list(call, work, arrays)
@@ -849,11 +867,8 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	batch = py_batch_pieces(st, count, owner,
 	                        count ? work->items[0].dst.place : LADE_PLACE_HOST, call->dtype,
 	                        call->codec->stream);
-	for (size_t i = 0; batch && i < count; i++) {
+	for (size_t i = 0; batch && i < count; i++)
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
-		if (!py_fits(call, work->results[i].size, i))
-			Py_CLEAR(batch);
-	}
 	if (batch && holds.items && !(batch->owner = py_holds_capsule(&holds)))
 		Py_CLEAR(batch);
 	if (batch)

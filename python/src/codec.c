@@ -638,7 +638,7 @@ static PyMethodDef methods[] = {
          "Decodes one array, a list of them, or a BatchArray.\n\n"
          "src: encoded bytes, anything with memory.\n"
          "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has, where that\n"
-         "    is one array's.\n"
+         "    is one array's and the bytes are whole elements.\n"
          "out: writable memory for each result, apart from the others' and from the source;\n"
          "    on the host with any strides.\n"
          "decompression_config: sizes that are known, for formats that do not tell them.\n"

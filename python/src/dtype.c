@@ -31,6 +31,24 @@ static const struct row *row_of(py_dtype dtype)
 	return NULL;
 }
 
+/* Records, strings, times and longer reals are bytes of their size; 0: it is none of these. */
+static unsigned long opaque_size(const char *p)
+{
+	char *end;
+	unsigned long size = *p && p[1] >= '1' && p[1] <= '9' ? strtoul(p + 1, &end, 10) : 0;
+
+	if (!size || size > 1u << 20)
+		return 0;
+	if (*p == 'm' || *p == 'M')
+		return size == 8 && (!*end || (*end == '[' && strchr(end, ']'))) ? size : 0;
+	if (*end)
+		return 0;
+	if (*p == 'U')
+		return size * 4;
+	return *p == 'V' || *p == 'S' || (*p == 'f' && size > 8) || (*p == 'c' && size > 16) ? size
+	                                                                                    : 0;
+}
+
 bool py_dtype_parse(const char *text, py_dtype *out)
 {
 	const char *p = text;
@@ -39,16 +57,16 @@ bool py_dtype_parse(const char *text, py_dtype *out)
 
 	if (strchr("<>|=", *p) && *p)
 		p++;
-	if (*p == 'V' && p[1] >= '1' && p[1] <= '9') {
-		char *end;
-		unsigned long size = strtoul(p + 1, &end, 10);
-		if (!*end && size <= 1u << 20) {
-			*out = (py_dtype){'V', false, (uint32_t)size};
-			return true;
-		}
+	if (opaque_size(p)) {
+		*out = (py_dtype){'V', false, (uint32_t)opaque_size(p)};
+		return true;
 	}
 	if (!strcmp(p, "c8") || !strcmp(p, "c16")) {
 		*out = (py_dtype){'c', big, p[1] == '8' ? 8u : 16u};
+		return true;
+	}
+	if (!strcmp(p, "f1")) { /* nvCOMP's text of it */
+		*out = (py_dtype){'e', false, 1};
 		return true;
 	}
 	if (lade_dtype_parse(text, &known, NULL) || known == LADE_DTYPE_NONE)
@@ -77,6 +95,17 @@ bool py_dtype_from_object(PyObject *object, py_dtype *out)
 	}
 	if (text && PyUnicode_Check(text) && (utf8 = PyUnicode_AsUTF8AndSize(text, NULL))) {
 		ok = py_dtype_parse(utf8, out);
+		/* Types of ml_dtypes are known by their names alone. */
+		if (ok && out->kind == 'V' && out->size <= 2 && !PyUnicode_Check(object)) {
+			PyObject *name = PyObject_GetAttrString(object, "name");
+			py_dtype named;
+			utf8 = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL)
+			                                     : NULL;
+			if (utf8 && py_dtype_parse(utf8, &named) && named.kind == 'e')
+				*out = named;
+			PyErr_Clear();
+			Py_XDECREF(name);
+		}
 		if (!ok)
 			PyErr_Format(PyExc_TypeError, "data type \"%s\" is not known", utf8);
 	} else if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_AttributeError)) {

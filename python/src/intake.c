@@ -117,8 +117,6 @@ static bool read_type(py_array *array, PyObject *dict)
 	PyObject *object = PyDict_GetItemString(dict, "typestr");
 	const char *text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL)
 	                                                     : NULL;
-	char *end;
-	unsigned long size;
 
 	if (!object || PyErr_Occurred()) {
 		if (!PyErr_Occurred())
@@ -134,15 +132,8 @@ static bool read_type(py_array *array, PyObject *dict)
 		return no_objects();
 	if (py_dtype_parse(text, &array->dtype))
 		return true;
-	/* Times, strings and records are bytes of their size. */
-	size = strtoul(text + 2, &end, 10) * (text[1] == 'U' ? 4 : 1);
-	if (end == text + 2 || !size || size > 1u << 20) {
-		PyErr_Format(PyExc_ValueError, "array interface: typestr \"%s\" is not known",
-		             text);
-		return false;
-	}
-	array->dtype = (py_dtype){'V', false, (uint32_t)size};
-	return true;
+	PyErr_Format(PyExc_ValueError, "array interface: typestr \"%s\" is not known", text);
+	return false;
 }
 
 /* The interface's stream, on which the array is ready; nothing is waited for. */

@@ -664,3 +664,71 @@ def test_a_compression_config_is_for_arrays_of_its_sizes(kind):
     assert Codec(algorithm="LZ4", bitstream_kind=kind).decode(got[2]).tobytes() == X[:500].tobytes()
     with pytest.raises(ValueError, match="for 3 arrays, and there are 1"):
         codec.encode(X, compression_config=several)
+
+
+@pytest.mark.parametrize("places", ["new", "numpy", "own", "table"])
+def test_an_item_that_is_no_whole_elements_is_an_item_that_failed(places):
+    sources = [LZ4.encode(b"12345678"), LZ4.encode(b"123"), LZ4.encode(b"1234")]
+
+    def outs():
+        block = np.zeros((3, 8), "u1")
+        table = as_arrays(block, [0, 8, 16], [8] * 3)
+        own = [LZ4.decode(LZ4.encode(b"x")) for _ in range(3)]
+        return {"new": None, "numpy": list(block), "own": own, "table": table}[places]
+
+    with pytest.raises(ValueError, match="^item 1: 3 bytes are no multiple of the element's 4$"):
+        LZ4.decode(sources, "<i4", outs())
+    got = LZ4.decode(sources, "<i4", outs(), errors="return")
+    assert [type(g) for g in got] == [liblade.Array, liblade.InputError, liblade.Array]
+    assert str(got[1]) == "item 1: 3 bytes are no multiple of the element's 4"
+    assert [g.shape for g in got[::2]] == [(2,), (1,)] and got[1].index == 1
+    out = outs()
+    one = LZ4.decode(sources[1], "<i4", out if out is None else out[0], errors="return")
+    assert str(one) == "3 bytes are no multiple of the element's 4"
+
+
+def test_a_destination_that_is_not_filled_keeps_its_type():
+    out = np.zeros(1000, "<i4")
+    got = LZ4.decode(LZ4.encode(X[:10]), out=out)
+    assert (got.dtype, got.shape) == ("<i4", (10,)) and (out[:10] == X[:10]).all()
+    assert LZ4.decode(LZ4.encode(b"123"), out=out).dtype == "|u1"
+    assert LZ4.decode(LZ4.encode(X[:10]), "<u2", out=out).shape == (20,)
+    assert LZ4.encode(X, out=np.zeros(4000, "<i4")).dtype == "|u1"
+
+
+def test_tables_of_offsets_may_be_any_sequence_of_integers():
+    buffer = bytes(range(12))
+    for offsets in (range(0, 12, 4), np.array([0, 4, 8], object), (0, np.int8(4), 8)):
+        got = as_arrays(buffer, offsets, [4] * 3)
+        assert [g.tobytes()[0] for g in got] == [0, 4, 8]
+    for wrong in ("abc", {0: 1}, 5, [0, "4", 8], np.array([0, None, 8], object)):
+        with pytest.raises(TypeError):
+            as_arrays(buffer, wrong, [4] * 3)
+
+
+@pytest.mark.parametrize("text", ["<M8[ns]", "m8[s]", "S6", "<U2", "V12", "<f16", "c32"])
+def test_types_that_are_only_bytes(text):
+    x = np.arange(96, dtype="u1").view(text)
+    for given in (text, x.dtype):
+        got = LZ4.decode(LZ4.encode(x), given)
+        assert got.dtype == as_array(x).dtype == f"|V{x.itemsize}" and got.shape == x.shape
+        assert np.asarray(got).view(x.dtype).tobytes() == x.tobytes()
+    for wrong in ("M8[ns", "M4", "S0", "Sx", "<f3", "U9999999"):
+        with pytest.raises(TypeError, match="is not known"):
+            LZ4.decode(LZ4.encode(x), wrong)
+
+
+def test_small_reals_by_all_their_names():
+    class Named:  # as ml_dtypes has them
+        str, name = "<V2", "bfloat16"
+
+    for given in ("bfloat16", Named()):
+        assert LZ4.decode(LZ4.encode(X), given).dtype == "bfloat16"
+        codec = Codec(algorithm="ANS", data_type=given)
+        assert codec.pipeline == Codec(algorithm="ANS", data_type="bfloat16").pipeline
+    assert LZ4.decode(LZ4.encode(X), "|f1").dtype == LZ4.decode(LZ4.encode(X), "float8_e4m3").dtype
+    for text in ("<i4", "i4", "=i4", "int32", np.int32, np.dtype("i4")):
+        assert LZ4.decode(LZ4.encode(X), text).dtype == "<i4"
+        assert Codec(algorithm="Cascaded", data_type=text).pipeline.startswith("cascaded(dtype=<i4")
+    with pytest.raises(ValueError, match="V2' is not known"):
+        Codec(algorithm="ANS", data_type=np.dtype("V2"))

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import array
+import copy
 import ctypes
 import gc
 import pickle
@@ -298,3 +299,12 @@ def test_as_arrays_of_one_buffer(make):
         liblade.as_arrays(x, np.zeros(1), np.zeros(1))
     with pytest.raises(ValueError, match="contiguous"):
         liblade.as_arrays(x[::2], [0], [1])
+
+
+def test_copies_have_memory_of_their_own():
+    x = np.arange(24, dtype="<i4").reshape(2, 3, 4)
+    for a in (as_array(x), as_array(x)[:, ::2], as_array(x.tobytes())):
+        for copied in (copy.copy(a), copy.deepcopy(a)):
+            assert (copied.shape, copied.dtype) == (a.shape, a.dtype)
+            assert not copied.readonly and copied.ptr != a.ptr
+            assert copied.tobytes() == a.tobytes()

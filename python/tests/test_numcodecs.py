@@ -416,6 +416,32 @@ def test_out(codec: Any) -> None:
     assert times[:20, :15].tobytes() == arr.tobytes()
 
 
+@pytest.mark.parametrize("codec", [
+    ours.Quantize(3, "f8"), ours.BitRound(52), ours.BitRound(20), ours.PackBits(),
+    ours.FixedScaleOffset(0, 1, "f8", "i4"), ours.Delta("f8"),
+], ids=codec_name)  # fmt: skip
+def test_out_has_the_order_of_both_memories(codec: Any) -> None:
+    theirs = THEIRS[codec.codec_id].from_config(
+        {k: v for k, v in codec.get_config().items() if k != "id"}
+    )
+    source = np.arange(24.0).reshape(2, 3, 4)
+    for arr in (source, np.asfortranarray(source), source.ravel()):
+        if codec.codec_id == "packbits":
+            arr = arr % 3 == 0
+        enc = codec.encode(arr)
+        for shape, order in ((arr.shape, "F"), (arr.shape, "C"), (24, "C"), ((4, 6), "F")):
+            out, want = (np.zeros(shape, arr.dtype, order=order) for _ in range(2))  # type: ignore[call-overload]
+            codec.decode(enc, out=out)
+            theirs.decode(np.asarray(enc).copy("K"), out=want)
+            np.testing.assert_array_equal(out, want)
+
+
+def test_fletcher32_gives_bytes() -> None:
+    enc = ours.Fletcher32().encode(b"abcdef")
+    assert enc == numcodecs.fletcher32.Fletcher32().encode(b"abcdef")
+    assert ours.Fletcher32().decode(enc) == b"abcdef"
+
+
 @pytest.mark.parametrize("codec", ALL, ids=codec_name)
 def test_bad_buffers(codec: Any) -> None:
     """Objects, lists and strided sources are refused; so are destinations that do not do."""

@@ -4,6 +4,7 @@ time.  On a real device, or the emulated one, whose order of things a seed decid
 SPDX-License-Identifier: Apache-2.0
 """
 
+import copy
 import gc
 import pickle
 import random
@@ -240,6 +241,26 @@ def test_destinations(stream):
     assert (host == X).all()
     got = codec.decode([e, e.cpu()], out=[host, shaped])
     assert got[0].place == "host" and got[1].place == "device"
+
+
+def test_copies_stay_where_the_array_is(stream):
+    one = raw(stream).encode(there(X, stream))
+    for copied in (copy.copy(one), copy.deepcopy(one)):
+        assert copied.place == "device" and copied.ptr != one.ptr
+        assert copied.tobytes() == one.tobytes()
+    typed = copy.deepcopy([there(X.reshape(2, -1), stream)])[0]
+    assert typed.place == "device" and typed.shape == (2, X.size // 2) and typed.dtype == "<i4"
+
+
+def test_a_destination_that_is_not_filled_keeps_its_type(stream):
+    codec = raw(stream)
+    out = there(np.zeros(100_000, "<i4"), stream)
+    for got in (codec.decode(codec.encode(there(X, stream)), out=out[:]),
+                codec.decode(codec.encode([there(X, stream)]), out=[out[:]])[0]):  # fmt: skip
+        assert got.cpu().dtype == "<i4" and got.shape == X.shape
+        assert np.array_equal(np.asarray(got.cpu()), X)
+    odd = codec.encode(there(X.view("u1")[:3], stream))
+    assert codec.decode(odd, out=out[:]).cpu().dtype == "|u1"
 
 
 def test_streams_follow_each_other():

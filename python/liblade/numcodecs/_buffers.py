@@ -198,10 +198,12 @@ def store(dec: np.ndarray[Any, Any], out: Any) -> Any:
         room = np.frombuffer(room, _U1)
     if room.nbytes != dec.nbytes:
         raise ValueError(f"out: want {dec.nbytes} bytes, have {room.nbytes}")
+    # In the order of both memories, as target() has that of 'out'.
+    dec = dec.reshape(-1, order="A")
     if room.flags.c_contiguous and dec.dtype == room.dtype:
-        room = room.reshape(dec.shape)
+        room = room.reshape(-1)
     else:
-        dec = np.ascontiguousarray(dec).reshape(-1).view(room.dtype).reshape(room.shape)
+        dec = dec.view(room.dtype).reshape(room.shape)
     np.copyto(room, dec)
     return out
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _lade
 from .._errors import ChecksumError, InputError
-from ._buffers import flat, pipeline, target
+from ._buffers import Bytes, flat, pipeline, target
 from ._numcodecs import NumCodec
 
 _U1 = np.dtype("u1")
@@ -147,3 +147,11 @@ class Fletcher32(_Checksum):
     codec_id = "fletcher32"
 
     location = "end"
+
+    def encode(self, buf: Any) -> Any:
+        """The bytes with their checksum."""
+        return Bytes(super().encode(buf))
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        dec = super().decode(buf, out)
+        return Bytes(dec) if out is None else dec
