@@ -30,8 +30,10 @@ class BitRound(NumCodec):  # type: ignore[misc, unused-ignore]
         self.keepbits = keepbits
 
     def encode(self, buf: Any) -> Any:
-        """The rounded elements in the source's shape, as integers of the same size."""
+        """The rounded elements in the source's shape and order, as integers of the same size."""
         arr = array(buf)
+        if arr.flags.f_contiguous and not arr.flags.c_contiguous:
+            return self.encode(arr.T).T
         if arr.dtype.kind != "f" or arr.dtype.itemsize > 8:
             raise TypeError("Only float arrays (16-64bit) can be bit-rounded")
         bits = max_bits[arr.dtype.name]
