@@ -63,7 +63,17 @@ class _Checksum(NumCodec):  # type: ignore[misc, unused-ignore]
                 f"{self.codec_id}: {arr.size} bytes are too few for a checksum of 4",
                 "LADE_E_TRUNCATED",
             )
-        room = None if out is None else target(out)
+        if out is None:
+            return self._payload(arr)
+        try:
+            pipeline(f"{self.codec_id}({self.location})").decode_into(arr, target(out))
+        except ChecksumError:
+            self._payload(arr)  # raises it with both numbers, as numcodecs does
+            raise
+        return out
+
+    def _payload(self, arr: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The bytes without their checksum, which is looked at."""
         start = self.location == "start"
         payload, stored = (arr[4:], arr[:4]) if start else (arr[:-4], arr[-4:])
         want = int.from_bytes(stored.tobytes(), "little")
@@ -75,10 +85,7 @@ class _Checksum(NumCodec):  # type: ignore[misc, unused-ignore]
                 "LADE_E_CHECKSUM",
                 0 if start else payload.size,
             )
-        if room is None:
-            return payload
-        pipeline("copy").decode_into(payload, room)
-        return out
+        return payload
 
 
 def _bytes(buf: Any) -> np.ndarray[Any, Any]:
