@@ -339,30 +339,34 @@ static bool retry(const py_call *call, py_work *work, PyObject *owners)
 
 /* ---- results ---------------------------------------------------------------------------- */
 
-bool py_fits(const py_call *call, size_t size, size_t i)
-{
-	if (size % call->dtype.size == 0)
-		return true;
-	PyErr_Format(PyExc_ValueError, "%zu bytes are no multiple of the element's %u", size,
-	             (unsigned)call->dtype.size);
-	if (call->batch)
-		py_blame("item", i);
-	return false;
-}
-
-/* The same of item 'i', once it is decoded; where failures are returned it has failed then. */
-static bool item_fits(const py_call *call, py_work *work, size_t i)
+/* Whether the bytes of item 'i' can be a result, on 'out' if that is known; where failures are
+ * returned an item that cannot has failed. */
+static bool item_fits(const py_call *call, py_work *work, size_t i, const py_array *out)
 {
 	size_t size = work->results[i].size;
 	lade_error err;
 
-	if (!call->return_errors || work->results[i].status || size % call->dtype.size == 0)
-		return py_fits(call, size, i);
-	lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
-	          "%zu bytes are no multiple of the element's %u", size,
-	          (unsigned)call->dtype.size);
-	py_work_note(work, i, &err);
-	return true;
+	if (work->results[i].status)
+		return true;
+	if (size % call->dtype.size)
+		lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+		          "%zu bytes are no multiple of the element's %u", size,
+		          (unsigned)call->dtype.size);
+	else if (out && !out->contiguous && size != out->size)
+		lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
+		          "out: %zu bytes were decoded, and the strided array has %zu; "
+		          "decode_into() tells the count",
+		          size, out->size);
+	else
+		return true;
+	if (call->return_errors) {
+		py_work_note(work, i, &err);
+		return true;
+	}
+	PyErr_SetString(PyExc_ValueError, err.message);
+	if (call->batch)
+		py_blame("item", i);
+	return false;
 }
 
 /* A list where each item is its array or its exception. */
@@ -430,7 +434,7 @@ static PyObject *single(const py_call *call, py_work *work, py_array *block)
 	size_t size = work->results[0].size;
 
 	py_array_shrink(block, size);
-	if (!py_fits(call, size, 0) || !py_array_flat(block, call->dtype, size))
+	if (!item_fits(call, work, 0, NULL) || !py_array_flat(block, call->dtype, size))
 		Py_CLEAR(block);
 	return (PyObject *)block;
 }
@@ -564,7 +568,7 @@ static PyObject *into_new(const py_call *call, py_work *work)
 	                        PyList_Size(owners) > 1 ? owners : (PyObject *)block, block->place,
 	                        call->dtype, block->stream);
 	for (size_t i = 0; batch && i < work->count; i++) {
-		if (!item_fits(call, work, i))
+		if (!item_fits(call, work, i, NULL))
 			Py_CLEAR(batch);
 		else
 			batch->pieces[i] =
@@ -661,13 +665,6 @@ static py_array *on_out(const py_call *call, py_array *array, PyObject *object, 
 	}
 	if ((!call->typed || !array->contiguous) && size == array->size && !call->encode)
 		return call->typed ? py_array_seen_as(array, dtype) : (py_array *)Py_NewRef(array);
-	if (!array->contiguous) {
-		PyErr_Format(PyExc_ValueError,
-		             "out: %zu bytes were decoded, and the strided array has %zu; "
-		             "decode_into() tells the count",
-		             size, array->size);
-		return NULL;
-	}
 	if (!call->typed && !call->encode && size % array->dtype.size == 0)
 		dtype = array->dtype;
 	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
@@ -692,7 +689,8 @@ static PyObject *into_one(const py_call *call, py_work *work)
 	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
 	if (!place_out(call, work, 0, &mem) || !is_apart(call, work, &mem) ||
-	    !go_growing(call, work, &mem) || !item_fits(call, work, 0))
+	    !go_growing(call, work, &mem) ||
+	    (!call->into && !item_fits(call, work, 0, mem.array)))
 		goto out;
 	if (work->err.status && call->return_errors && !call->into) {
 		out = py_exception(st, &work->err, SIZE_MAX);
@@ -854,7 +852,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		goto out;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!item_fits(call, work, i))
+		if (!item_fits(call, work, i, holds.mems ? holds.mems[i].array : NULL))
 			goto out;
 	if (!plain) {
 		PyObject *arrays = on_outs(call, work, &holds);

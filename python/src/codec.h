@@ -81,8 +81,6 @@ static inline lade_segment *py_call_item(const py_call *call, py_work *work, siz
 }
 
 PyObject *py_call_run(py_call *call);
-/* Whether so many bytes are elements of the type that is asked for; ValueError. */
-bool py_fits(const py_call *call, size_t size, size_t i);
 /* The sizes of the call's config, a tuple of 'count'; a new reference. */
 PyObject *py_call_config(const py_call *call, size_t count);
 /* One of them. */

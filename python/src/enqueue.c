@@ -460,6 +460,18 @@ static bool is_own(const py_array *array, const PyObject *object)
 	return (const PyObject *)array == object && py_array_resizable(array, 1);
 }
 
+/* Whether so many bytes are elements of the type that is asked for; ValueError. */
+static bool fits_type(const py_call *call, size_t size, size_t i)
+{
+	if (size % call->dtype.size == 0)
+		return true;
+	PyErr_Format(PyExc_ValueError, "%zu bytes are no multiple of the element's %u", size,
+	             (unsigned)call->dtype.size);
+	if (call->batch)
+		py_blame("item", i);
+	return false;
+}
+
 static PyObject *one_result(job *j, PyObject *kept)
 {
 	py_array *block = j->block;
@@ -469,7 +481,7 @@ static PyObject *one_result(job *j, PyObject *kept)
 		py_array *array = held(kept)->one.array;
 		return (PyObject *)on_out(j, 0, array, is_own(array, j->call->out));
 	}
-	if ((!j->call->encode && !py_fits(j->call, size, 0)) ||
+	if ((!j->call->encode && !fits_type(j->call, size, 0)) ||
 	    !py_array_flat(block, j->call->dtype, size))
 		return NULL;
 	py_array_tie(block, j->results, 0, j->call->encode);
@@ -508,7 +520,7 @@ static PyObject *many_results(job *j)
 	for (size_t i = 0; batch && i < j->count; i++) {
 		size_t size = (size_t)column(j, DST_CAP)[i];
 		batch->pieces[i] = (py_piece){(char *)(uintptr_t)column(j, DST)[i], size};
-		if (known && !py_fits(call, size, i))
+		if (known && !fits_type(call, size, i))
 			Py_CLEAR(batch);
 	}
 	if (!batch)

@@ -732,3 +732,20 @@ def test_small_reals_by_all_their_names():
         assert Codec(algorithm="Cascaded", data_type=text).pipeline.startswith("cascaded(dtype=<i4")
     with pytest.raises(ValueError, match="V2' is not known"):
         Codec(algorithm="ANS", data_type=np.dtype("V2"))
+
+
+def test_a_strided_destination_of_a_list_that_is_not_filled_is_that_items_error():
+    sources = [LZ4.encode(X[:5]), LZ4.encode(X[:3]), LZ4.encode(X[:5])]
+    text = "out: 12 bytes were decoded, and the strided array has 20; decode_into() tells the count"
+
+    def outs():
+        return list(np.zeros((3, 5, 2), "<i4")[..., 0])
+
+    with pytest.raises(ValueError, match=f"^item 1: {re.escape(text)}$"):
+        LZ4.decode(sources, out=outs())
+    room = outs()
+    got = LZ4.decode(sources, out=room, errors="return")
+    assert [type(g) for g in got] == [liblade.Array, liblade.InputError, liblade.Array]
+    assert str(got[1]) == "item 1: " + text and (room[2] == X[:5]).all()
+    assert str(LZ4.decode(sources[1], out=outs()[0], errors="return")) == text
+    assert LZ4.decode_into(sources, outs()) == [20, 12, 20]

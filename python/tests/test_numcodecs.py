@@ -431,7 +431,7 @@ def test_out_has_the_order_of_both_memories(codec: Any) -> None:
             arr = arr % 3 == 0
         enc = codec.encode(arr)
         for shape, order in ((arr.shape, "F"), (arr.shape, "C"), (24, "C"), ((4, 6), "F")):
-            out, want = (np.zeros(shape, arr.dtype, order=order) for _ in range(2))  # type: ignore[call-overload]
+            out, want = (np.zeros(shape, arr.dtype, order) for _ in range(2))  # type: ignore
             codec.decode(enc, out=out)
             theirs.decode(np.asarray(enc).copy("K"), out=want)
             np.testing.assert_array_equal(out, want)
