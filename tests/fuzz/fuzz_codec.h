@@ -4,8 +4,9 @@
  *     | mode 1 | which 1 | room 2 | bytes |
  *
  * mode bit 0: the bytes are decoded, or (1) encoded and decoded again; bit 1: with a
- * dictionary.  'which' picks the spec.  'room' is the destination's size: in steps of 16 bytes when
- * decoding, the bytes that are missing to the bound when encoding.
+ * dictionary; bits 2 and 3: so many CPU levels below the machine's.  'which' picks the spec.
+ * 'room' is the destination's size: in steps of 16 bytes when decoding, the bytes that are missing
+ * to the bound when encoding.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +56,7 @@ static inline fuzz_codec fuzz_open(const char *text)
 		expect(lade_engine_new(&options, &fuzz_engine, NULL) == LADE_OK);
 		expect(lade_dict_new(dict, sizeof dict, &fuzz_dict, NULL) == LADE_OK);
 		fuzz_worker = lade__worker_take(fuzz_engine);
-		fuzz_enc = (lade_run){.worker = fuzz_worker, .cpu = lade_cpu_detect()};
+		fuzz_enc = (lade_run){.worker = fuzz_worker};
 		fuzz_dec = fuzz_enc;
 		if (c.encoder->state_new)
 			fuzz_enc.state = c.encoder->state_new(NULL, host);
@@ -154,6 +155,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			codecs[which] = fuzz_open(specs[which]); \
 		const fuzz_codec *c = &codecs[which]; \
 		size_t room = (size_t)data[2] | (size_t)data[3] << 8; \
+		int level = (int)lade_cpu_detect() - (data[0] >> 2 & 3); \
+		fuzz_enc.cpu = level < LADE_CPU_PLAIN ? LADE_CPU_PLAIN : (lade_cpu)level; \
+		fuzz_dec.cpu = fuzz_enc.cpu; \
 		fuzz_enc.stage = fuzz_dec.stage = c->stage; \
 		fuzz_enc.dict = fuzz_dec.dict = data[0] & 2 ? fuzz_dict : NULL; \
 		if (data[0] & 1) \

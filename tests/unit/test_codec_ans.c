@@ -307,7 +307,7 @@ static void test_damaged(void **state)
 	static const size_t widths[] = {1, 2, 2, 8};
 	rng r = {seed + 3};
 	enum { SIZE = 12000 };
-	uint8_t data[SIZE], packed[SIZE + ANS_HEADER], bad[SIZE + ANS_HEADER];
+	uint8_t data[SIZE], packed[SIZE + ANS_HEADER], bad[SIZE + ANS_HEADER], plain[SIZE];
 	unsigned fine = 0;
 	for (size_t i = 0; i < 4; i++) {
 		codec c = codec_open(specs[i]);
@@ -318,33 +318,152 @@ static void test_damaged(void **state)
 		assert_status(codec_encode(&c, data, SIZE, packed, sizeof packed, &size, &err),
 		              LADE_OK, err);
 		for (int k = 0; k < 1500; k++) {
-			lade_status status[2];
+			lade_status want = LADE_OK;
+			lade_error told = {0};
 			memcpy(bad, packed, size);
 			for (size_t f = 0; f < 1 + (size_t)k % 3; f++)
 				bad[rng_below(&r, k % 4 ? size : 200)] ^=
 					(uint8_t)(1U << rng_below(&r, 8));
-			guard in = guard_copy(bad, size, k & 1), out[2];
-			for (int level = 0; level < 2; level++) {
-				out[level] = guard_new(SIZE, 1);
-				memset(out[level].data, 0, SIZE);
+			guard in = guard_copy(bad, size, k & 1);
+			for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
+				guard out = guard_new(SIZE, 1);
+				memset(out.data, 0, SIZE);
 				err = (lade_error){0};
-				status[level] =
-					decode_at(&c, level ? lade_cpu_detect() : LADE_CPU_PLAIN,
-				                  &in, &out[level], &got, &err);
-				if (status[level] != LADE_OK)
+				lade_status status = decode_at(&c, cpu, &in, &out, &got, &err);
+				if (status != LADE_OK)
 					assert_true(err.message[0] && got == 0);
+				if (cpu == LADE_CPU_PLAIN) {
+					want = status;
+					told = err;
+					memcpy(plain, out.data, SIZE);
+				}
+				assert_int_equal(status, want);
+				assert_string_equal(err.message, told.message);
+				if (status == LADE_OK)
+					assert_memory_equal(out.data, plain, SIZE);
+				guard_free(&out);
 			}
-			assert_int_equal(status[0], status[1]);
-			if (status[0] == LADE_OK)
-				assert_memory_equal(out[0].data, out[1].data, SIZE);
-			fine += status[0] == LADE_OK;
-			guard_free(&out[0]);
-			guard_free(&out[1]);
+			fine += want == LADE_OK;
 			guard_free(&in);
 		}
 		codec_close(&c);
 	}
 	print_message("%u of 6000 are still chunks\n", fine);
+}
+
+/* Strings to words, and back without reading too far, where the words' room ends with them: rows
+ * that all lanes have, and up to 255 halves a lane behind these. */
+static void test_rows(void **state)
+{
+	(void)state;
+	rng r = {seed + 10};
+	size_t size = ANS_LANES * ANS_PITCH + 64;
+	uint8_t *room = aligned_alloc(64, ANS_STRINGS_SIZE + 64), *words = malloc(size);
+	uint8_t *aside = aligned_alloc(64, ANS_STRINGS_SIZE + 64), *strings = room + ANS_SLACK;
+	for (int k = 0; k < 400; k++) {
+		unsigned full = (unsigned)rng_below(&r, k % 2 ? 49 : 3), halves[ANS_LANES], sum = 0;
+		uint32_t length[ANS_LANES];
+		for (size_t i = 0; i < ANS_STRINGS_SIZE; i++)
+			room[i] = (uint8_t)rng_next(&r);
+		for (unsigned l = 0; l < ANS_LANES; l++) {
+			/* Lane 0 has none of the words that not all have. */
+			halves[l] =
+				l ? (unsigned)rng_below(&r, k % 4 ? 1 + (unsigned)k % 20 : 256) : 0;
+			halves[l] += 2 * full;
+			length[l] = 16 * halves[l];
+			sum += halves[l];
+		}
+		lade__ans_plain.scatter(strings, words, length, full);
+		for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
+			const lade__ans_kernels *kernels = lade__ans_kernels_of(cpu);
+			guard to = guard_new(2 * sum, 1);
+			kernels->scatter(strings, to.data, length, full);
+			assert_memory_equal(to.data, words, 2 * sum);
+			kernels->gather(aside + ANS_SLACK, to.data, halves, full);
+			guard_free(&to);
+		}
+	}
+	free(aside);
+	free(words);
+	free(room);
+}
+
+/* A sub-block of any strings, of which few are right, as words that not all lanes have: short ones
+ * of a few units, ones that begin with too many zeros, or long ones.  Some lanes have a string
+ * though they have no symbols, or none. */
+static void any_strings(int k, lade__ans_lanes *lanes, unsigned halves[ANS_LANES], uint8_t *words,
+                        rng *r)
+{
+	unsigned kind = (unsigned)k % 8, most = kind > 1 ? 3 : kind ? 4 : 2 * ANS_ROWS_MAX;
+	lanes->units = kind > 1 ? 1 + (uint32_t)rng_below(r, 3)
+	               : kind   ? 1
+	                        : (uint32_t)rng_below(r, 4097);
+	for (unsigned l = 0; l < ANS_LANES; l++) {
+		bool has = lanes->units >= ANS_LANES || l < lanes->units;
+		halves[l] = (kind == 1 ? 9 : 1) + (unsigned)rng_below(r, most);
+		if (has == !rng_below(r, 512))
+			halves[l] = 0;
+		lanes->length[l] = 16 * halves[l];
+	}
+	for (unsigned h = 0; h < 2 * ANS_ROWS_MAX; h += 2) {
+		for (unsigned l = 0; l < ANS_LANES; l++) {
+			uint32_t word = (uint32_t)rng_next(r);
+			unsigned size = halves[l] > h + 1 ? 4 : halves[l] > h ? 2 : 0;
+			word = kind > 1 ? word >> rng_below(r, 20) : word | 0x80008000;
+			if (kind == 1 && halves[l] <= h + 2)
+				word = size == 4 ? word & 0xFFFF : 0;
+			lade__le_put(words, word, size);
+			words += size;
+		}
+	}
+}
+
+/* What the decoders of all levels say of them is the same.  Beside the strings' room nothing is
+ * read. */
+static void test_strings(void **state)
+{
+	(void)state;
+	rng r = {seed + 11};
+	static lade__ans_look_ups look_ups;
+	static uint8_t plane[2][16384 + 64], words[ANS_LANES * ANS_PITCH];
+	uint32_t table[1 << ANS_BITS_MAX], count[256];
+	uint16_t freq[256];
+	unsigned fine = 0;
+	for (int k = 0; k < 12000; k++) {
+		lade__ans_lanes lanes = {.bits = ANS_BITS_MIN + (unsigned)k % 3,
+		                         .coded = 1,
+		                         .table = {table},
+		                         .look_ups = {&look_ups}};
+		unsigned halves[ANS_LANES], damaged = 0;
+		for (unsigned s = 0; s < 256; s++)
+			count[s] = rng_below(&r, 8) ? 0 : (uint32_t)rng_below(&r, 1 << k % 12);
+		count[7] = 1;
+		lade__ans_normalise(count, lanes.bits, freq);
+		lade__ans_decoder_of(freq, lanes.bits, table);
+		lade__ans_look_ups_of(freq, lanes.bits, &look_ups);
+		any_strings(k, &lanes, halves, words, &r);
+		for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++) {
+			const lade__ans_kernels *kernels = lade__ans_kernels_of(cpu);
+			guard room = guard_new(ANS_STRINGS_SIZE, k / 8 & 1);
+			uint8_t *out = plane[cpu != LADE_CPU_PLAIN];
+			lanes.strings = room.data + ANS_SLACK;
+			lanes.plane[0] = out;
+			memset(out + 4 * lanes.units, 0x5A, 64);
+			kernels->gather(lanes.strings, words, halves, 0);
+			unsigned bad = kernels->decode(&lanes, 1);
+			for (size_t i = 0; i < 64; i++)
+				assert_int_equal(out[4 * lanes.units + i], 0x5A);
+			if (cpu == LADE_CPU_PLAIN)
+				damaged = bad;
+			assert_int_equal(bad, damaged);
+			if (!bad)
+				assert_memory_equal(out, plane[0], 4 * lanes.units);
+			guard_free(&room);
+		}
+		fine += !damaged;
+	}
+	print_message("%u of 12000 are right\n", fine);
+	assert_true(fine > 20);
 }
 
 /* Any frequencies that sum up come back from their description; the tables undo one another. */
@@ -500,6 +619,8 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_signs),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_example),
