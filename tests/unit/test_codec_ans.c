@@ -509,6 +509,9 @@ static void test_tables(void **state)
 			lade__ans_symbol e = encoder.symbol[s];
 			for (uint32_t v = 0; v < 1U << size; v += (1U << size) / 2 + 1) {
 				assert_int_equal((next + v + e.bits) >> 16, size);
+				assert_int_equal((encoder.number[s] + ((next + v) << 16)) >> 28,
+				                 size);
+				assert_int_equal(encoder.number[s] & 0xFFFF, e.first);
 				assert_int_equal(((next + v) >> size) + e.first, x + (1U << bits));
 			}
 			assert_true(low + (1U << size) <= 1U << bits);

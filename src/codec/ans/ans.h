@@ -34,6 +34,9 @@ typedef struct lade__ans_symbol {
 typedef struct lade__ans_encoder {
 	lade__ans_symbol symbol[256];
 	uint16_t start[256]; /* the first state that decodes to the symbol */
+	/* | number 16 | first 16 |: with the number the bits to give away are the highest 4 of 16,
+	 * of (X + number). */
+	uint32_t number[256];
 	/* The same for vectors, by bytes: the low and the high ones of 'first', and those of a
 	 * number of 16 bits, with which the bits to give away are (X + number) >> 12.  Where no
 	 * two symbols have the same low 7 bits, 'folded', these are their places. */
@@ -118,7 +121,7 @@ static inline uint32_t lade__ans_elements(const lade__ans_info *info, uint32_t i
  * ANS_SLACK bytes before the first string may be read: a lane of a damaged sub-block takes at most
  * 512 symbols of 11 bits from below its string's start before that is seen.  Behind a string's last
  * byte at most 8 more are written or read.
- * Decoders by look-ups have rows of 32 halves there instead: half r of all strings in row r.
+ * Decoders with vectors have rows of 32 halves there instead: half r of all strings in row r.
  */
 #define ANS_PITCH ((size_t)832)
 #define ANS_SLACK ((size_t)768)

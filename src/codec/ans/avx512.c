@@ -10,11 +10,6 @@
 	__attribute__(( \
 		target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
 	               "avx512vpopcntdq,bmi,bmi2,lzcnt,popcnt")))
-#define LOW_BITS(v, n) _bzhi_u64((v), (n))
-#define OWN_DECODE
-#define OWN_ENCODE
-#define OWN_ROWS
-#define OWN_COUNT
 #include "codec/ans/lanes.h"
 
 #include "codec/ans/count_avx512.h"

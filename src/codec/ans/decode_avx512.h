@@ -12,12 +12,6 @@ typedef struct wide_reader {
 	__m512i state, left, last;
 } wide_reader;
 
-/* 32 halves of strings; where these rows lie in the room for strings: at its end, so that 19 before
- * them can be read. */
-#define ROW_SIZE 64
-#define ROWS_AT (ANS_LANES * ANS_PITCH - 2 * ANS_ROWS_MAX * ROW_SIZE)
-_Static_assert(ANS_SLACK + ROWS_AT >= 19 * ROW_SIZE && ROWS_AT % ROW_SIZE == 0, "room for rows");
-
 /* Of numbers above 0. */
 INLINE __m512i leading_zeros(__m512i v)
 {

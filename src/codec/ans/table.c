@@ -226,6 +226,7 @@ void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_enc
 			encoder->symbol[s].first = (1U << bits) + first - freq[s];
 			encoder->start[s] = (uint16_t)((1U << bits) + first);
 			uint32_t number = (most << 12) - ((uint32_t)freq[s] << most);
+			encoder->number[s] = number << 16 | encoder->symbol[s].first;
 			for (unsigned k = 0; k < 2; k++) {
 				encoder->look_up[k][at] =
 					(uint8_t)(encoder->symbol[s].first >> 8 * k);
