@@ -142,7 +142,8 @@ UNLIKE = ({"i8", "u8"}, {"i1", "u8"}, {"i2", "u8"}, {"i4", "u8"})
 @pytest.mark.parametrize("dtype", [*INTEGERS, "f4", "f8", "?", ">i4", ">f8", "f2", "c8"])
 @pytest.mark.parametrize("astype", [None, "i2", "i8", "f4", "f8", ">i2"])
 def test_delta(dtype: str, astype: str | None) -> None:
-    """The same elements, or the same bytes, for every pair of types."""
+    """The same elements, or the same bytes, for every pair of types; booleans, which numcodecs
+    adds up, are what they were."""
     if dtype in ("c8",) and astype is not None:
         pytest.skip("complex numbers as reals lose a part")
     rest = {"dtype": dtype, "astype": astype}
@@ -163,7 +164,7 @@ def test_delta(dtype: str, astype: str | None) -> None:
             dec = mine.decode(other)
             if {dtype, astype} in UNLIKE:
                 return
-            want = theirs.decode(other)
+            want = theirs.decode(other) if dtype != "?" else arr
         assert dec.dtype == want.dtype and raw(dec) == raw(want)
 
     check()

@@ -14,9 +14,10 @@ from typing import Any
 from . import blosc
 from .bitround import BitRound
 from .blosc import Blosc
-from .checksum32 import CRC32, CRC32C, Adler32, Fletcher32
+from .checksum32 import CRC32, CRC32C, Adler32
 from .delta import Delta
 from .fixedscaleoffset import FixedScaleOffset
+from .fletcher32 import Fletcher32
 from .gzip import GZip
 from .lz4 import LZ4
 from .packbits import PackBits

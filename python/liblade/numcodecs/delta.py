@@ -44,7 +44,10 @@ class Delta(Filter):
             return decode(f"delta({self._types()})", buf, self.astype, self.dtype, out)
         enc = flat(buf, self.astype)
         dec = np.empty(enc.size, self.dtype)
-        np.cumsum(enc, out=dec)
+        if self.dtype.kind == "b":
+            np.logical_xor.accumulate(enc != 0, out=dec)  # their difference is "not equal"
+        else:
+            np.cumsum(enc, out=dec)
         return store(dec, out)
 
     def get_config(self) -> dict[str, Any]:
