@@ -82,6 +82,15 @@ LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold &h, const lade_ans_plan &p, u
 		lade_ans_hold_shifted(h.bytes + whole, from + whole, size - whole, lane);
 }
 
+/* Has it brought to the second-level cache.  A hint. */
+LADE_DEVICE void lade_ans_hold_ahead(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+                                     uint32_t lane)
+{
+	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
+	if (lane == 0)
+		lade_stage_ahead(p.src + at, size);
+}
+
 /* A turn of the barrier, which has two phases on sm_80 as well. */
 LADE_DEVICE void lade_ans_hold_turn(lade_ans_hold &h)
 {
@@ -184,20 +193,38 @@ LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane, uint3
 
 /* Counts plane n in 16 bytes. */
 template <int W>
-LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, uint32_t cross,
+LADE_DEVICE void lade_ans_count_words(const uint32_t four[4], uint32_t n, uint32_t cross,
                                       lade_ans_at count)
 {
-	uint32_t word[4], byte = 0x4440 + (n & 3);
-	lade_ans_unit_get<4>(from, word);
+	uint32_t byte = 0x4440 + (n & 3);
 #pragma unroll
 	for (int j = 0; j < (W == 8 ? 2 : 4); j++) {
+		uint32_t w = W < 8 ? four[j] : n & 4 ? four[(2 * j + 1) % 4] : four[2 * j % 4];
 		if (W == 2)
-			word[j] = lade_ans_select(word[j], __byte_perm(word[j], 0, 0x2301), cross);
-		uint32_t w = W < 8 ? word[j] : n & 4 ? word[(2 * j + 1) % 4] : word[2 * j % 4];
+			w = lade_ans_select(w, __byte_perm(w, 0, 0x2301), cross);
 		lade_ans_bump(count + 4 * (lade_ans_at)__byte_perm(w, 0, byte));
 		if (W == 2)
 			lade_ans_bump(count + 4 * (lade_ans_at)__byte_perm(w, 0, byte + 2));
 	}
+}
+
+template <int W>
+LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, uint32_t cross,
+                                      lade_ans_at count)
+{
+	uint32_t four[4];
+	lade_ans_unit_get<4>(from, four);
+	lade_ans_count_words<W>(four, n, cross, count);
+}
+
+/* The same in four elements of 2 bytes, by a whole warp. */
+LADE_DEVICE void lade_ans_count_half(const uint8_t *from, uint32_t n, uint32_t cross,
+                                     lade_ans_at count, uint32_t lane)
+{
+	from += 2 * lane;
+	if (lane < 4)
+		lade_ans_bump(count + 4 * (lade_ans_at)lade_ans_select(from[n], from[1 - n],
+		                                                       cross & 0xFF));
 }
 
 /* Counts plane n of 'bytes' of whole units, by a whole warp. */
@@ -206,12 +233,8 @@ LADE_DEVICE void lade_ans_count_share(const uint8_t *from, uint32_t bytes, uint3
                                       uint32_t cross, lade_ans_at count, uint32_t lane)
 {
 	uint32_t pieces = bytes / 16, at = lane;
-	/* Half a piece. */
-	if (W == 2 && bytes % 16 && lane < 4) {
-		const uint8_t *element = from + 16 * pieces + 2 * lane;
-		uint32_t byte = lade_ans_select(element[n], element[1 - n], cross & 0xFF);
-		lade_ans_bump(count + 4 * (lade_ans_at)byte);
-	}
+	if (W == 2 && bytes % 16)
+		lade_ans_count_half(from + 16 * pieces, n, cross, count, lane);
 	from += 16 * lane;
 #pragma unroll 1
 	for (; at + 96 < pieces; at += 128, from += 2048) {
@@ -237,21 +260,56 @@ LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t have, uint3
 	}
 }
 
-/* Counts all planes of the parts of a chunk that are not in shared memory.  Out of line, as are all
- * things that few chunks need. */
-template <int W>
-LADE_ANS_APART void lade_ans_count_others(lade_ans_hold h, const lade_ans_plan *p, uint32_t cross,
-                                          lade_ans_at count)
+/* Counts planes in DEEP pieces of a thread, which are as far apart as a block's threads reach. */
+template <int W, int DEEP>
+LADE_DEVICE void lade_ans_count_far(const uint8_t *src, uint32_t at, uint32_t planes,
+                                    uint32_t cross, lade_ans_at count)
 {
-	uint32_t lane = lade_lane(), phase = h.way.phase;
-	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
-	h.bytes = lade_shared(h.bytes);
-	for (uint32_t q = 1; q * LADE_ANS_GROUP * h.own < bytes; q++) {
-		lade_ans_hold_begin(h, *lade_shared(p), q, lane);
-		uint32_t have = lade_ans_hold_wait(h, *lade_shared(p), q, lane);
-		lade_ans_count_planes<W>(h.bytes, have, (1u << W) - 1, cross, count, lane);
+	uint32_t four[DEEP][4];
+#pragma unroll
+	for (int j = 0; j < DEEP; j++) {
+		const uint8_t *from = src + at + 512 * LADE_ANS_GROUP * j;
+		if ((uintptr_t)src & 15) {
+#pragma unroll
+			for (int k = 0; k < 4; k++)
+				four[j][k] = lade_ans_word_at<false>(from + 4 * k);
+		} else {
+			lade_ans_unit_get<4>(from, four[j]);
+		}
 	}
-	lade_ans_hold_phase(h, phase, lane);
+#pragma unroll 1
+	for (uint32_t m = planes; m; m &= m - 1) {
+		uint32_t n = (uint32_t)__ffs((int)m) - 1;
+#pragma unroll
+		for (int j = 0; j < DEEP; j++)
+			lade_ans_count_words<W>(four[j], n, cross,
+			                        count + (lade_ans_at)(1024 * n));
+	}
+}
+
+/* Counts planes of a chunk of which shared memory has a part only, by a whole block.  Out of line,
+ * as are all things that few chunks need. */
+template <int W>
+LADE_ANS_APART void lade_ans_count_chunk(const lade_ans_plan *p, uint32_t planes, uint32_t cross,
+                                         lade_ans_at count)
+{
+	constexpr uint32_t STEP = 512 * LADE_ANS_GROUP, DEEP = 4;
+	const uint8_t *src = lade_global(lade_shared(p)->src);
+	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
+	uint32_t pieces = bytes & ~15u, at = 16 * lade_ans_thread();
+#pragma unroll 1
+	for (; at + (DEEP - 1) * STEP < pieces; at += DEEP * STEP)
+		lade_ans_count_far<W, DEEP>(src, at, planes, cross, count);
+#pragma unroll 1
+	for (; at < pieces; at += STEP)
+		lade_ans_count_far<W, 1>(src, at, planes, cross, count);
+	/* Half a piece. */
+	if (W == 2 && pieces < bytes && lade_ans_thread() < 32)
+		for (uint32_t n = 0; n < W; n++)
+			if (planes >> n & 1)
+				lade_ans_count_half(src + pieces, n, cross,
+				                    count + (lade_ans_at)(1024 * n),
+				                    lade_ans_thread());
 }
 
 /* Bytes of a warp's share that it looks at, so that the block has LADE_ANS_LOOK elements. */
@@ -262,19 +320,26 @@ template <int W> struct lade_ans_look_of {
 	static constexpr uint32_t NOISE = ALL + ALL / 16 * (ALL / 16) / 1024 * 1175;
 };
 
-/* Counts all planes but the last one there. */
+/* Counts all planes but the last one in a thread's pieces there, which are 'step' apart. */
 template <int W>
-LADE_DEVICE void lade_ans_look(const uint8_t *held, uint32_t cross, lade_ans_at count,
-                               uint32_t lane)
+LADE_DEVICE void lade_ans_look(const uint8_t *from, uint32_t step, uint32_t cross,
+                               lade_ans_at count)
 {
-	constexpr uint32_t BYTES = lade_ans_look_of<W>::BYTES;
-	held += 3 * BYTES * (lade_ans_thread() / 32) % LADE_ANS_TILE + 16 * lane;
 #pragma unroll
-	for (uint32_t at = 0; at < BYTES; at += 512)
+	for (uint32_t at = 0; at < lade_ans_look_of<W>::BYTES; at += 512, from += step)
 #pragma unroll
 		for (uint32_t n = 0; n < W - 1; n++)
-			lade_ans_count_piece<W>(held + at, n, cross,
-			                        count + (lade_ans_at)(1024 * n));
+			lade_ans_count_piece<W>(from, n, cross, count + (lade_ans_at)(1024 * n));
+}
+
+/* The same all over a chunk of which shared memory has a part only, and which is aligned to 16. */
+template <int W>
+LADE_ANS_APART void lade_ans_look_far(const lade_ans_plan *p, uint32_t cross, lade_ans_at count)
+{
+	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail, threads = 32 * LADE_ANS_GROUP;
+	uint32_t step = bytes / (threads * lade_ans_look_of<W>::BYTES / 512) & ~15u;
+	lade_ans_look<W>(lade_global(lade_shared(p)->src) + step * lade_ans_thread(),
+	                 step * threads, cross, count);
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
@@ -389,14 +454,20 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - 1024 * W);
 	lade_ans_at count = lade_ans_at_of(counts);
 	/* Whole tiles for all warps to look at. */
-	bool look = bytes <= LADE_ANS_GROUP * h.own &&
-	            bytes >= LADE_ANS_TILE * (7 * lade_ans_hold_tiles(h, p, 0) + 1);
-	uint32_t judged = look ? LAST : ALL, wanted = ALL;
-	if (look)
-		lade_ans_look<W>(h.bytes, cross, count, lane);
-	lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
-	if (bytes > LADE_ANS_GROUP * h.own)
-		lade_ans_count_others<W>(h, &p, cross, count);
+	bool held = bytes <= LADE_ANS_GROUP * h.own;
+	bool look = held ? bytes >= LADE_ANS_TILE * (7 * lade_ans_hold_tiles(h, p, 0) + 1)
+	                 : !((uintptr_t)p.src & 15);
+	uint32_t judged = !look ? ALL : held ? LAST : 0, wanted = ALL;
+	if (look && held)
+		lade_ans_look<W>(h.bytes + 3 * lade_ans_look_of<W>::BYTES * warp % LADE_ANS_TILE +
+		                         16 * lane,
+		                 512, cross, count);
+	else if (look)
+		lade_ans_look_far<W>(&p, cross, count);
+	if (held)
+		lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
+	else if (judged)
+		lade_ans_count_chunk<W>(&p, judged, cross, count);
 	__syncthreads();
 	uint32_t total = bytes / W, shift = lade_ans_shift(total);
 	total >>= shift;
@@ -427,11 +498,14 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 			uint32_t some = lane < LADE_ANS_GROUP ? told->plane[n][lane].x : 0;
 			wanted |= (uint32_t)(lade_ans_sum(some) >= lade_ans_look_of<W>::NOISE) << n;
 		}
-		if (wanted == LAST)
+		judged ^= wanted;
+		if (!judged)
 			break;
 		look = false;
-		judged = wanted & ~LAST;
-		lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
+		if (held)
+			lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
+		else
+			lade_ans_count_chunk<W>(&p, judged, cross, count);
 		__syncthreads();
 	}
 	lade_ans_choice c = {0, ALL & ~wanted, bits};
@@ -694,7 +768,6 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 	uint32_t warp = lade_ans_thread() / 32, lane = lade_ans_thread() & 31;
 	uint32_t block_log = HELD ? 12 : plan.block_log, block = 1u << block_log;
 	bool tiles = HELD || block == LADE_ANS_TILE;
-	bool one = tiles && plan.size - plan.tail <= LADE_ANS_GROUP * h.own;
 	/* Larger sub-blocks than tiles take the memory of several warps. */
 	uint32_t active = tiles ? LADE_ANS_GROUP : LADE_ANS_GROUP * h.own >> block_log;
 	active = active < LADE_ANS_GROUP ? active : LADE_ANS_GROUP;
@@ -702,9 +775,10 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 	uint32_t high = 0;
 	for (uint32_t base = 0, q = 0; base < plan.block_count; q++) {
 		uint32_t per = tiles ? lade_ans_hold_tiles(h, plan, q) : 1;
-		if (!HELD && tiles && !one) {
-			lade_ans_hold_begin(h, plan, q, lane);
-			lade_ans_hold_wait(h, plan, q, lane);
+		if (!HELD && tiles) {
+			if (q)
+				lade_ans_hold_wait(h, plan, q, lane);
+			lade_ans_hold_ahead(h, plan, q + 1, lane);
 		}
 		uint32_t i = base + per * warp, end = warp < active ? i + per : i;
 		end = end < plan.block_count ? end : plan.block_count;
@@ -776,6 +850,8 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 		if (HELD)
 			return at;
 		base += per * active;
+		if (tiles && base < plan.block_count)
+			lade_ans_hold_begin(h, plan, q + 1, lane);
 		__syncthreads();
 	}
 	return at;
