@@ -293,16 +293,18 @@ template <int W>
 LADE_ANS_APART void lade_ans_count_chunk(const lade_ans_plan *p, uint32_t planes, uint32_t cross,
                                          lade_ans_at count)
 {
-	constexpr uint32_t STEP = 512 * LADE_ANS_GROUP, DEEP = 4;
+	constexpr uint32_t STEP = 512 * LADE_ANS_GROUP, DEEP = 6;
 	const uint8_t *src = lade_global(lade_shared(p)->src);
 	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
-	uint32_t pieces = bytes & ~15u, at = 16 * lade_ans_thread();
-#pragma unroll 1
-	for (; at + (DEEP - 1) * STEP < pieces; at += DEEP * STEP)
-		lade_ans_count_far<W, DEEP>(src, at, planes, cross, count);
-#pragma unroll 1
-	for (; at < pieces; at += STEP)
+	uint32_t pieces = bytes & ~15u, at = pieces / STEP * STEP + 16 * lade_ans_thread();
+	if (at < pieces)
 		lade_ans_count_far<W, 1>(src, at, planes, cross, count);
+#pragma unroll 1
+	for (; at >= DEEP * STEP; at -= DEEP * STEP)
+		lade_ans_count_far<W, DEEP>(src, at - DEEP * STEP, planes, cross, count);
+#pragma unroll 1
+	for (; at >= STEP; at -= STEP)
+		lade_ans_count_far<W, 1>(src, at - STEP, planes, cross, count);
 	/* Half a piece. */
 	if (W == 2 && pieces < bytes && lade_ans_thread() < 32)
 		for (uint32_t n = 0; n < W; n++)
@@ -725,23 +727,28 @@ LADE_DEVICE uint32_t lade_ans_make(const lade_ans_choice &c, const lade_ans_desk
 			   : 0;
 }
 
-/* Writes it where it belongs, for a whole warp.  WORDS: 'dst' is aligned to 4. */
-template <int W, bool WORDS>
+/* Writes it where it belongs, for a whole warp.  WHOLE: 'dst' is aligned
+ * to 16, and what of 'from' is raw is to stay until lade_stage_out_end(). */
+template <int W, bool WHOLE>
 LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c,
                                     const lade_ans_made &made, const uint8_t *from, uint32_t block,
                                     uint32_t units, uint32_t lane)
 {
 	uint32_t raw = (uint32_t)__popc((int)c.raw);
 	if (4 * W * units == block) {
-		lade_ans_put_rows<WORDS>(dst, (const uint32_t *)from, 32, raw * (block / W), lane);
+		uint32_t size = raw * (block / W);
+		if (WHOLE)
+			lade_stage_out_begin(dst, (const uint4 *)from, size, lane);
+		else
+			lade_ans_put_rows<false>(dst, (const uint32_t *)from, 32, size, lane);
 	} else {
 		for (uint32_t n = 0; n < raw; n++)
-			lade_ans_put_rows<WORDS>(dst + n * 4 * units,
+			lade_ans_put_rows<WHOLE>(dst + n * 4 * units,
 			                  (const uint32_t *)(from + n * (block / W)), 32, 4 * units,
 			                  lane);
 	}
 	if (c.coded)
-		lade_ans_put_lanes<WORDS>(dst + raw * 4 * units,
+		lade_ans_put_lanes<WHOLE>(dst + raw * 4 * units,
 		                          (const uint32_t *)(from + block) - 32, made, lane);
 }
 
@@ -754,20 +761,22 @@ LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uin
 		*(uint32_t *)(dst + at) = __ldg((const uint32_t *)(src + at));
 }
 
-/*
- * Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0:
- * that would pass the limit.  By a whole block.  HELD: these are tiles, all of which are in shared
- * memory, and source and destination are aligned to 16.
- */
-template <int W, bool HELD>
+/* Which sub-blocks: tiles of which shared memory holds all, or a part at a time, where source and
+ * destination are aligned to 16; or any. */
+enum lade_ans_which { LADE_ANS_HELD, LADE_ANS_TILES, LADE_ANS_ANY };
+
+/* Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0:
+ * that would pass the limit.  By a whole block. */
+template <int W, lade_ans_which WHICH>
 LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold &h,
                                         const lade_ans_plan *all, lade_ans_told<W> *told,
                                         uint32_t at)
 {
+	constexpr bool HELD = WHICH == LADE_ANS_HELD, WHOLE = WHICH != LADE_ANS_ANY;
 	const lade_ans_plan &plan = HELD ? lade_ans_hold_now(h).plan : *all;
 	uint32_t warp = lade_ans_thread() / 32, lane = lade_ans_thread() & 31;
-	uint32_t block_log = HELD ? 12 : plan.block_log, block = 1u << block_log;
-	bool tiles = HELD || block == LADE_ANS_TILE;
+	uint32_t block_log = WHOLE ? 12 : plan.block_log, block = 1u << block_log;
+	bool tiles = WHOLE || block == LADE_ANS_TILE;
 	/* Larger sub-blocks than tiles take the memory of several warps. */
 	uint32_t active = tiles ? LADE_ANS_GROUP : LADE_ANS_GROUP * h.own >> block_log;
 	active = active < LADE_ANS_GROUP ? active : LADE_ANS_GROUP;
@@ -836,17 +845,19 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 			else
 				s = s * (uint32_t)__popc((int)c.raw) + made.size;
 			uint8_t *dst = lade_ans_put_entry<W>(p, b, off, made.kind, lane);
-			if (HELD && made.kind == ANS_STORED)
+			if (WHOLE && made.kind == ANS_STORED)
 				lade_ans_put_stored_words(dst, p.src + ((size_t)b << block_log), s,
 				                          lane);
 			else if (made.kind == ANS_STORED)
 				lade_ans_copy(dst, p.src + ((size_t)b << block_log), s, lane);
 			else
-				lade_ans_put_block<W, HELD>(dst, c, made, from, block, units, lane);
+				lade_ans_put_block<W, WHOLE>(dst, c, made, from, block, units, lane);
 			if (lane < (16 - (s & 15)) % 16)
 				dst[s + lane] = 0;
 			off += (s + 15) / 16;
 		}
+		if (WHOLE)
+			lade_stage_out_end(lane);
 		if (HELD)
 			return at;
 		base += per * active;
@@ -857,15 +868,19 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 	return at;
 }
 
-/* The same of other addresses, and of larger chunks and sub-blocks, out of line. */
-template <int W>
+/* The same of larger chunks, and of other addresses and sub-blocks, out of line. */
+template <int W, lade_ans_which WHICH>
 LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h,
                                             const lade_ans_plan *p, lade_ans_told<W> *told,
                                             uint32_t at)
 {
 	uint32_t phase = h.way.phase;
 	r.facts = lade_shared(r.facts);
-	at = lade_ans_put_parts<W, false>(r, h, lade_shared(p), lade_shared(told), at);
+	r.dynamic = lade_shared(r.dynamic);
+	h.bytes = lade_shared(h.bytes);
+	p = lade_shared(p);
+	told = lade_shared(told);
+	at = lade_ans_put_parts<W, WHICH>(r, h, p, told, at);
 	lade_ans_hold_phase(h, phase, lade_lane());
 	return at;
 }
@@ -887,11 +902,12 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 	uint32_t at = (lade_ans_tables<W>(p) + 4 * words + 15) / 16;
 	if (c.raw == (1u << W) - 1 || !lade_ans_fits(p, at))
 		return 0;
-	if (p.block_log == 12 && p.size - p.tail <= LADE_ANS_GROUP * h.own &&
-	    !(((uintptr_t)p.src | (uintptr_t)p.dst) & 15))
-		at = lade_ans_put_parts<W, true>(r, h, nullptr, told, at);
+	if (p.block_log != 12 || ((uintptr_t)p.src | (uintptr_t)p.dst) & 15)
+		at = lade_ans_put_others<W, LADE_ANS_ANY>(r, h, &p, told, at);
+	else if (p.size - p.tail > LADE_ANS_GROUP * h.own)
+		at = lade_ans_put_others<W, LADE_ANS_TILES>(r, h, &p, told, at);
 	else
-		at = lade_ans_put_others<W>(r, h, &p, told, at);
+		at = lade_ans_put_parts<W, LADE_ANS_HELD>(r, h, nullptr, told, at);
 	return at ? 16 * at + lade_ans_hold_now(h).plan.tail : 0;
 }
 

@@ -185,11 +185,11 @@ template <int later> LADE_DEVICE void lade_stage_wait(lade_stager *s)
 }
 
 /*
- * Stores 'size' bytes, a multiple of 16 up to 2^20, from shared to global memory, both aligned to
- * 16: a warp.  What the warp's lanes wrote to 'from' is there; 'from' may be used again when it
- * returns, but 'to' is not to be read before the kernel ends.
+ * Begins to store 'size' bytes, a multiple of 16 up to 2^20, from shared to global memory, both
+ * aligned to 16: a warp.  What the warp's lanes wrote to 'from' is there, and is to stay until
+ * lade_stage_out_end(); 'to' is not to be read before the kernel ends.
  */
-LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
+LADE_DEVICE void lade_stage_out_begin(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
 {
 #if LADE_STAGE_BULK
 	asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -201,7 +201,6 @@ LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, u
 		               "r"((unsigned)__cvta_generic_to_shared(from)), "r"(size)
 		             : "memory");
 		asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-		asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 	}
 #elif LADE_ON_GPU
 	for (uint32_t i = lane; i < size / 16; i += 32)
@@ -210,7 +209,25 @@ LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, u
 	for (uint32_t i = lane; i < size / 16; i += 32)
 		emu_store_late(to + 16 * i, from + i, emu_here());
 #endif
+}
+
+/* Waits until what the warp began to store has been read. */
+LADE_DEVICE void lade_stage_out_end(uint32_t lane)
+{
+#if LADE_STAGE_BULK
+	if (lane == 0)
+		asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+#else
+	(void)lane;
+#endif
 	__syncwarp();
+}
+
+/* Both. */
+LADE_DEVICE void lade_stage_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
+{
+	lade_stage_out_begin(to, from, size, lane);
+	lade_stage_out_end(lane);
 }
 
 #endif
