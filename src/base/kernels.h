@@ -58,6 +58,9 @@
 	X(ANS_ENCODE_2, ans_encode, lade_ans_encode_2, 70144) \
 	X(ANS_ENCODE_4, ans_encode, lade_ans_encode_4, 74752) \
 	X(ANS_ENCODE_8, ans_encode, lade_ans_encode_8, 83968) \
+	X(ANS_ENCODE_SMALL_2, ans_encode, lade_ans_encode_small_2, 37376) \
+	X(ANS_ENCODE_SMALL_4, ans_encode, lade_ans_encode_small_4, 41984) \
+	X(ANS_ENCODE_SMALL_8, ans_encode, lade_ans_encode_small_8, 51200) \
 	X(SHUFFLE_ENCODE, shuffle, lade_shuffle_encode, 0) \
 	X(SHUFFLE_DECODE, shuffle, lade_shuffle_decode, 0) \
 	X(STREAM, stream, lade_stream, 0) \

@@ -44,7 +44,7 @@ struct lade_ans_taken {
 };
 
 /* What the batch says of chunk t->i, by one thread.  Of one that must not be touched there are no
- * bytes. */
+ * bytes.  'block_log' 0: by the chunk's size. */
 template <int W>
 LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_taken *t)
 {
@@ -55,6 +55,8 @@ LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, 
 	if (status != LADE_GPU_OK)
 		c.src_size = 0;
 	uint32_t most = ANS_HEADER + c.src_size;
+	if (!block_log)
+		block_log = ANS_BLOCK_LOG_OF(c.src_size, W);
 	t->status = status;
 	t->plan.src = c.src;
 	t->plan.dst = c.dst;

@@ -19,11 +19,11 @@
  * map:    block = a chunk; warp = a sub-block in turn; lane = every 32nd unit of 4 elements
  * shared: 'bytes' of dynamic memory.  For bytes at least 27,136, or 32,768 for sub-blocks of 16
  * KiB.
- *         For others 'hold' for the chunk, a multiple of 32,768, and 2,304 times a width more, so
- *         that with 65,536 three blocks share a multiprocessor, or two for elements of 8 bytes
- * block:  128 to 512 threads; 256 for wide elements
+ *         For others 'hold' for the chunk, whole sub-blocks of 4 KiB for each warp, and 2,304 times
+ *         a width more
+ * block:  128 to 512 threads; for wide elements 256, or 128 in the small ones
  *
- * 'block_log' is log2 of a sub-block's bytes, 'bits' of the states, or 0; 'signs' is 1 where
+ * 'block_log' is log2 of a sub-block's bytes, or, for bytes, 0; 'bits' of the states, or 0; 'signs' is 1 where
  * elements are bfloat16.  With batch.next blocks take chunks from it; else block i takes the i-th.
  */
 extern "C" __global__ void __launch_bounds__(512, 2)
@@ -38,19 +38,41 @@ extern "C" __global__ void __launch_bounds__(256, 3)
 	lade_ans_encode_2(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold, uint32_t signs)
 {
-	lade_ans_encode_wide<2>(batch, block_log, bits, bytes, hold, signs != 0);
+	lade_ans_encode_wide<2, 8>(batch, block_log, bits, bytes, hold, signs != 0);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 3)
 	lade_ans_encode_4(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold)
 {
-	lade_ans_encode_wide<4>(batch, block_log, bits, bytes, hold, false);
+	lade_ans_encode_wide<4, 8>(batch, block_log, bits, bytes, hold, false);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 	lade_ans_encode_8(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,
 	                  uint32_t hold)
 {
-	lade_ans_encode_wide<8>(batch, block_log, bits, bytes, hold, false);
+	lade_ans_encode_wide<8, 8>(batch, block_log, bits, bytes, hold, false);
+}
+
+/* The same with less memory, so that more blocks hide each other's waits. */
+extern "C" __global__ void __launch_bounds__(128, 6)
+	lade_ans_encode_small_2(lade_gpu_batch batch, uint32_t block_log, uint32_t bits,
+                                uint32_t bytes, uint32_t hold, uint32_t signs)
+{
+	lade_ans_encode_wide<2, 4>(batch, block_log, bits, bytes, hold, signs != 0);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 6)
+	lade_ans_encode_small_4(lade_gpu_batch batch, uint32_t block_log, uint32_t bits,
+                                uint32_t bytes, uint32_t hold)
+{
+	lade_ans_encode_wide<4, 4>(batch, block_log, bits, bytes, hold, false);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 4)
+	lade_ans_encode_small_8(lade_gpu_batch batch, uint32_t block_log, uint32_t bits,
+                                uint32_t bytes, uint32_t hold)
+{
+	lade_ans_encode_wide<8, 4>(batch, block_log, bits, bytes, hold, false);
 }

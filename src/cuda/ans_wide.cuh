@@ -1,12 +1,13 @@
 /*
  * ans_wide.cuh: chunks of elements of 2, 4 and 8 bytes to the ANS format (docs/format/ans.md,
- * section 7), by a block of 8 warps that holds 64 KiB of them in shared memory.
+ * section 7), by a block of G warps, 4 or 8, that holds them in shared memory, or a part of them.
  *
- * A warp has two sub-blocks of 4 KiB, which only it touches: it counts them, puts their planes
- * apart where they stand, raw ones below, and writes the columns of the others from the top down
- * over the symbols that they are made of.  The planes that 1,024 elements show to be noise are not
- * counted.  While a chunk is coded the next one is brought to the second-level cache, and each warp
- * asks for its part of that as soon as its sub-blocks are written.
+ * A warp has one or two sub-blocks of 4 KiB, which only it touches: it counts them, puts their
+ * planes apart where they stand, raw ones below, and writes the columns of the others from the top
+ * down over the symbols that they are made of.  The planes that some elements show to be noise are
+ * not counted.  While a chunk is coded the next one is brought to the second-level cache, and each
+ * warp asks for its part of that as soon as its sub-blocks are written.  Chunks that are larger are
+ * counted where they lie, and coded part by part.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,14 +17,13 @@
 #include "cuda/ans_put.cuh"
 #include "cuda/stage.cuh"
 
-#define LADE_ANS_GROUP 8   /* warps of a block: a thread for each symbol */
 #define LADE_ANS_TILE 4096 /* bytes of the usual sub-block */
 
 /* ---- the chunk in shared memory --------------------------------------------------------- */
 
-/* A block's part of a chunk, of which each warp has 'own' bytes, whole tiles, wherever they
+/* A block's part of a chunk, of which each of its G warps has 'own' bytes, whole tiles, wherever they
  * begin. */
-struct lade_ans_hold {
+template <int G> struct lade_ans_hold {
 	uint8_t *bytes;   /* the warp's */
 	uint32_t own;
 	lade_stager way; /* the warp's */
@@ -32,32 +32,35 @@ struct lade_ans_hold {
 
 /* The chunk that the block works on, behind the turn of the barrier that brought it; and the
  * next. */
-LADE_DEVICE const lade_ans_taken &lade_ans_hold_now(const lade_ans_hold &h)
+template <int G> LADE_DEVICE const lade_ans_taken &lade_ans_hold_now(const lade_ans_hold<G> &h)
 {
 	return h.taken[lade_ans_anew(h.way.phase) ^ 1];
 }
 
-LADE_DEVICE lade_ans_taken *lade_ans_hold_next(const lade_ans_hold &h)
+template <int G> LADE_DEVICE lade_ans_taken *lade_ans_hold_next(const lade_ans_hold<G> &h)
 {
 	return &h.taken[lade_ans_anew(h.way.phase)];
 }
 
 /* Tiles of the q-th part of a chunk that each warp gets, so that all have some: no more than
  * fit. */
-LADE_DEVICE uint32_t lade_ans_hold_tiles(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q)
+template <int G>
+LADE_DEVICE uint32_t lade_ans_hold_tiles(const lade_ans_hold<G> &h, const lade_ans_plan &p,
+                                         uint32_t q)
 {
-	uint32_t all = h.own * LADE_ANS_GROUP, left = p.size - p.tail - q * all;
+	uint32_t all = h.own * G, left = p.size - p.tail - q * all;
 	left = left < all ? left : all;
-	return (left + LADE_ANS_GROUP * LADE_ANS_TILE - 1) / (LADE_ANS_GROUP * LADE_ANS_TILE);
+	return (left + G * LADE_ANS_TILE - 1) / (G * LADE_ANS_TILE);
 }
 
 /* The warp's share of the q-th part: where it begins in the chunk; gives its bytes, which may be
  * 0. */
-LADE_DEVICE uint32_t lade_ans_hold_share(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
-                                         uint32_t *at)
+template <int G>
+LADE_DEVICE uint32_t lade_ans_hold_share(const lade_ans_hold<G> &h, const lade_ans_plan &p,
+                                         uint32_t q, uint32_t *at)
 {
 	uint32_t share = LADE_ANS_TILE * lade_ans_hold_tiles(h, p, q), end = p.size - p.tail;
-	*at = q * LADE_ANS_GROUP * h.own + share * (lade_ans_thread() / 32);
+	*at = q * G * h.own + share * (lade_ans_thread() / 32);
 	uint32_t left = *at < end ? end - *at : 0;
 	return left < share ? left : share;
 }
@@ -70,7 +73,8 @@ LADE_ANS_APART void lade_ans_hold_shifted(uint8_t *to, const uint8_t *from, uint
 }
 
 /* Begins to bring the warp's share of the chunk's q-th part, and with it what was there goes. */
-LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+template <int G>
+LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold<G> &h, const lade_ans_plan &p, uint32_t q,
                                      uint32_t lane)
 {
 	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
@@ -83,7 +87,8 @@ LADE_DEVICE void lade_ans_hold_begin(lade_ans_hold &h, const lade_ans_plan &p, u
 }
 
 /* Has it brought to the second-level cache.  A hint. */
-LADE_DEVICE void lade_ans_hold_ahead(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+template <int G>
+LADE_DEVICE void lade_ans_hold_ahead(const lade_ans_hold<G> &h, const lade_ans_plan &p, uint32_t q,
                                      uint32_t lane)
 {
 	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
@@ -92,7 +97,7 @@ LADE_DEVICE void lade_ans_hold_ahead(const lade_ans_hold &h, const lade_ans_plan
 }
 
 /* A turn of the barrier, which has two phases on sm_80 as well. */
-LADE_DEVICE void lade_ans_hold_turn(lade_ans_hold &h)
+template <int G> LADE_DEVICE void lade_ans_hold_turn(lade_ans_hold<G> &h)
 {
 	lade_stage_wait<0>(&h.way);
 #if !LADE_STAGE_BULK
@@ -101,7 +106,8 @@ LADE_DEVICE void lade_ans_hold_turn(lade_ans_hold &h)
 }
 
 /* Waits for it, and gives its bytes.  What the last tile has behind them is 0. */
-LADE_DEVICE uint32_t lade_ans_hold_wait(lade_ans_hold &h, const lade_ans_plan &p, uint32_t q,
+template <int G>
+LADE_DEVICE uint32_t lade_ans_hold_wait(lade_ans_hold<G> &h, const lade_ans_plan &p, uint32_t q,
                                         uint32_t lane)
 {
 	uint32_t at, size = lade_ans_hold_share(h, p, q, &at);
@@ -114,7 +120,8 @@ LADE_DEVICE uint32_t lade_ans_hold_wait(lade_ans_hold &h, const lade_ans_plan &p
 }
 
 /* Turns the barrier so that its phase is the one given: the kernel counts on one turn a chunk. */
-LADE_DEVICE void lade_ans_hold_phase(lade_ans_hold &h, uint32_t phase, uint32_t lane)
+template <int G>
+LADE_DEVICE void lade_ans_hold_phase(lade_ans_hold<G> &h, uint32_t phase, uint32_t lane)
 {
 	if (h.way.phase == phase)
 		return;
@@ -129,9 +136,11 @@ LADE_DEVICE void lade_ans_hold_phase(lade_ans_hold &h, uint32_t phase, uint32_t 
  * a quarter and more are negative, and a quarter and more are not.  Gives the lane's; for all warps
  * alike, from global memory.
  */
-LADE_DEVICE bool lade_ans_hold_sign(const lade_ans_hold &h, const lade_ans_plan &p, uint32_t lane)
+template <int G>
+LADE_DEVICE bool lade_ans_hold_sign(const lade_ans_hold<G> &h, const lade_ans_plan &p,
+                                    uint32_t lane)
 {
-	uint32_t part = LADE_ANS_GROUP * h.own, bytes = p.size - p.tail;
+	uint32_t part = G * h.own, bytes = p.size - p.tail;
 	uint32_t element = ((bytes < part ? bytes : part) / 2 - 1) * lane / 31;
 	return bytes && __ldg(p.src + 2 * element + 1) >> 7;
 }
@@ -189,7 +198,6 @@ LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane, uint3
 
 /* ---- counts ----------------------------------------------------------------------------- */
 
-#define LADE_ANS_LOOK 1024 /* elements, or more, that show noise, of at least eight times as many */
 
 /* Counts plane n in 16 bytes. */
 template <int W>
@@ -261,14 +269,14 @@ LADE_DEVICE void lade_ans_count_planes(const uint8_t *held, uint32_t have, uint3
 }
 
 /* Counts planes in DEEP pieces of a thread, which are as far apart as a block's threads reach. */
-template <int W, int DEEP>
+template <int W, int G, int DEEP>
 LADE_DEVICE void lade_ans_count_far(const uint8_t *src, uint32_t at, uint32_t planes,
                                     uint32_t cross, lade_ans_at count)
 {
 	uint32_t four[DEEP][4];
 #pragma unroll
 	for (int j = 0; j < DEEP; j++) {
-		const uint8_t *from = src + at + 512 * LADE_ANS_GROUP * j;
+		const uint8_t *from = src + at + 512 * G * j;
 		if ((uintptr_t)src & 15) {
 #pragma unroll
 			for (int k = 0; k < 4; k++)
@@ -289,22 +297,20 @@ LADE_DEVICE void lade_ans_count_far(const uint8_t *src, uint32_t at, uint32_t pl
 
 /* Counts planes of a chunk of which shared memory has a part only, by a whole block.  Out of line,
  * as are all things that few chunks need. */
-template <int W>
+template <int W, int G>
 LADE_ANS_APART void lade_ans_count_chunk(const lade_ans_plan *p, uint32_t planes, uint32_t cross,
                                          lade_ans_at count)
 {
-	constexpr uint32_t STEP = 512 * LADE_ANS_GROUP, DEEP = 6;
+	constexpr uint32_t STEP = 512 * G, DEEP = 6;
 	const uint8_t *src = lade_global(lade_shared(p)->src);
 	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
-	uint32_t pieces = bytes & ~15u, at = pieces / STEP * STEP + 16 * lade_ans_thread();
-	if (at < pieces)
-		lade_ans_count_far<W, 1>(src, at, planes, cross, count);
+	uint32_t pieces = bytes & ~15u, at = 16 * lade_ans_thread();
 #pragma unroll 1
-	for (; at >= DEEP * STEP; at -= DEEP * STEP)
-		lade_ans_count_far<W, DEEP>(src, at - DEEP * STEP, planes, cross, count);
+	for (; at + (DEEP - 1) * STEP < pieces; at += DEEP * STEP)
+		lade_ans_count_far<W, G, DEEP>(src, at, planes, cross, count);
 #pragma unroll 1
-	for (; at >= STEP; at -= STEP)
-		lade_ans_count_far<W, 1>(src, at - STEP, planes, cross, count);
+	for (; at < pieces; at += STEP)
+		lade_ans_count_far<W, G, 1>(src, at, planes, cross, count);
 	/* Half a piece. */
 	if (W == 2 && pieces < bytes && lade_ans_thread() < 32)
 		for (uint32_t n = 0; n < W; n++)
@@ -314,56 +320,57 @@ LADE_ANS_APART void lade_ans_count_chunk(const lade_ans_plan *p, uint32_t planes
 				                    lade_ans_thread());
 }
 
-/* Bytes of a warp's share that it looks at, so that the block has LADE_ANS_LOOK elements. */
-template <int W> struct lade_ans_look_of {
-	static constexpr uint32_t BYTES = W == 8 ? 1024 : 512, ALL = LADE_ANS_GROUP * BYTES / W;
+/* Bytes of a warp's share that it looks at, and elements that a block does: 512 to 2,048. */
+template <int W, int G> struct lade_ans_look_of {
+	static constexpr uint32_t BYTES = W == 8 ? 1024 : 512, ALL = G * BYTES / W;
 	/* The sum of c (c - 1) would be ALL (ALL - 1) / 256 for even chances, and is below 1.15 of
 	 * that where the entropy is above 7.8 bits. */
 	static constexpr uint32_t NOISE = ALL + ALL / 16 * (ALL / 16) / 1024 * 1175;
 };
 
 /* Counts all planes but the last one in a thread's pieces there, which are 'step' apart. */
-template <int W>
+template <int W, int G>
 LADE_DEVICE void lade_ans_look(const uint8_t *from, uint32_t step, uint32_t cross,
                                lade_ans_at count)
 {
 #pragma unroll
-	for (uint32_t at = 0; at < lade_ans_look_of<W>::BYTES; at += 512, from += step)
+	for (uint32_t at = 0; at < lade_ans_look_of<W, G>::BYTES; at += 512, from += step)
 #pragma unroll
 		for (uint32_t n = 0; n < W - 1; n++)
 			lade_ans_count_piece<W>(from, n, cross, count + (lade_ans_at)(1024 * n));
 }
 
 /* The same all over a chunk of which shared memory has a part only, and which is aligned to 16. */
-template <int W>
+template <int W, int G>
 LADE_ANS_APART void lade_ans_look_far(const lade_ans_plan *p, uint32_t cross, lade_ans_at count)
 {
-	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail, threads = 32 * LADE_ANS_GROUP;
-	uint32_t step = bytes / (threads * lade_ans_look_of<W>::BYTES / 512) & ~15u;
-	lade_ans_look<W>(lade_global(lade_shared(p)->src) + step * lade_ans_thread(),
-	                 step * threads, cross, count);
+	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail, threads = 32 * G;
+	uint32_t step = bytes / (threads * lade_ans_look_of<W, G>::BYTES / 512) & ~15u;
+	lade_ans_look<W, G>(lade_global(lade_shared(p)->src) + step * lade_ans_thread(),
+	                    step * threads, cross, count);
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
 /* What warps tell each other of planes, and of numbers that they sum up; and what the lanes of a
  * warp keep of its sub-blocks. */
-template <int W> struct lade_ans_told {
-	uint4 plane[W][LADE_ANS_GROUP];
-	uint32_t sum[2][LADE_ANS_GROUP];
-	uint8_t halves[LADE_ANS_GROUP][2][32];
+template <int W, int G> struct lade_ans_told {
+	uint4 plane[W][G];
+	uint32_t sum[2][G];
+	uint8_t halves[G][2][32];
 };
 #define LADE_ANS_IS_STORED 255 /* in place of halves, of which a sub-block of 16 KiB has 252 */
 
 /* The sum of a number that is below the thread's, with what all have in 'all', by a whole block.
  * Two calls in a row use two of the sums. */
-LADE_DEVICE uint32_t lade_ans_below(uint32_t *sum, uint32_t mine, uint32_t *all, uint32_t lane)
+template <int G>
+LADE_DEVICE uint32_t lade_ans_below(uint32_t (&sum)[G], uint32_t mine, uint32_t *all, uint32_t lane)
 {
 	uint32_t upto = lade_warp_scan(mine, lane), warp = lade_ans_thread() / 32;
 	if (lane == 31)
 		sum[warp] = upto;
 	__syncthreads();
-	uint32_t got = lane < LADE_ANS_GROUP ? sum[lane] : 0;
+	uint32_t got = lane < G ? sum[lane] : 0;
 	*all = lade_ans_sum(got);
 	return lade_ans_sum(lane < warp ? got : 0) + upto - mine;
 }
@@ -379,14 +386,27 @@ LADE_DEVICE uint32_t lade_ans_scaled(uint32_t count, uint32_t shift)
 	return (count >> shift) + (shift && count);
 }
 
+/* Symbols of a thread, which lie together. */
+template <int G> struct lade_ans_symbols {
+	static constexpr int COUNT = 8 / G;
+};
+
 /* A warp's part of a plane's verdict; the threads have counts, which sum to about 'total'. */
-LADE_DEVICE void lade_ans_judge_part(uint4 *part, uint32_t count, uint32_t total, uint32_t lane)
+template <int G>
+LADE_DEVICE void lade_ans_judge_part(uint4 (&part)[G], const uint32_t *counts, uint32_t shift,
+                                     uint32_t total, uint32_t lane)
 {
-	uint32_t thread = lade_ans_thread();
-	lade_ans_verdict v = {0, count ? thread : 0, 0, 0};
-	if (count)
-		lade_ans_judge_one(count, total, lade_ans_log2(total), &v);
-	uint32_t present = (uint32_t)__popc((int)__ballot_sync(LADE_FULL, count > 0));
+	lade_ans_verdict v = {0, 0, 0, 0};
+	uint32_t present = 0, all = lade_ans_log2(total), thread = lade_ans_thread();
+#pragma unroll
+	for (int j = 0; j < lade_ans_symbols<G>::COUNT; j++) {
+		uint32_t count = lade_ans_scaled(counts[j], shift);
+		if (count) {
+			v.value = (uint32_t)lade_ans_symbols<G>::COUNT * thread + j;
+			lade_ans_judge_one(count, total, all, &v);
+		}
+		present += (uint32_t)__popc((int)__ballot_sync(LADE_FULL, count > 0));
+	}
 	uint4 mine = {lade_ans_sum(v.least), lade_ans_sum(v.extra), present,
 	              __reduce_max_sync(LADE_FULL, v.value)};
 	if (lane == 0)
@@ -394,10 +414,12 @@ LADE_DEVICE void lade_ans_judge_part(uint4 *part, uint32_t count, uint32_t total
 }
 
 /* The verdict, of the parts of all warps. */
-LADE_DEVICE lade_ans_verdict lade_ans_judge_parts(const uint4 *part, uint32_t total, uint32_t lane)
+template <int G>
+LADE_DEVICE lade_ans_verdict lade_ans_judge_parts(const uint4 (&part)[G], uint32_t total,
+                                                  uint32_t lane)
 {
 	uint4 got = {0, 0, 0, 0};
-	if (lane < LADE_ANS_GROUP)
+	if (lane < G)
 		got = part[lane];
 	lade_ans_verdict v = {0, __reduce_max_sync(LADE_FULL, got.w), lade_ans_sum(got.x),
 	                      lade_ans_sum(got.y)};
@@ -405,35 +427,58 @@ LADE_DEVICE lade_ans_verdict lade_ans_judge_parts(const uint4 *part, uint32_t to
 }
 
 /* The k-th coded plane's table and its description, by a whole block; gives the words of that. */
-LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, uint32_t (*sum)[LADE_ANS_GROUP],
-                                          uint32_t count, uint32_t total, uint32_t k,
-                                          const lade_ans_choice &c, uint32_t lane)
+template <int G>
+LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, uint32_t (&sum)[2][G],
+                                          const uint32_t *counts, uint32_t shift, uint32_t total,
+                                          uint32_t k, const lade_ans_choice &c, uint32_t lane)
 {
-	uint32_t s = lade_ans_thread(), all;
+	constexpr int COUNT = lade_ans_symbols<G>::COUNT;
+	uint32_t thread = lade_ans_thread(), all, mine = 0, above[COUNT], freq[COUNT], q[COUNT];
 	uint32_t *text = lade_ans_text(r, (uint32_t)__popc((int)c.coded), k);
-	uint32_t above = lade_ans_above(count, total, c.bits);
+	uint32_t *symbol = (uint32_t *)(r.dynamic + 1024 * k) + COUNT * thread;
+#pragma unroll
+	for (int j = 0; j < COUNT; j++) {
+		uint32_t count = lade_ans_scaled(counts[j], shift);
+		freq[j] = count > 0;
+		above[j] = lade_ans_above(count, total, c.bits);
+		mine += above[j] | freq[j] << 20;
+	}
 	/* Counts below, of less than 2^18, and symbols, as in lade_ans_normalise(). */
-	uint32_t below = lade_ans_below(sum[0], above | (count ? 1u << 20 : 0), &all, lane);
-	if (s < 64)
-		text[s] = 0;
+	uint32_t below = lade_ans_below(sum[0], mine, &all, lane);
+	if (thread < 64)
+		text[thread] = 0;
 	float scale = (float)((1u << c.bits) - (all >> 20)) / (float)(all & 0xFFFFF);
 	float under = (float)(below & 0xFFFFF);
-	uint32_t first = (uint32_t)(under * scale + 0.5f);
-	uint32_t freq = (uint32_t)((under + (float)above) * scale + 0.5f) - first;
-	first += below >> 20;
-	freq = count ? freq + 1 : 0;
-	uint32_t q = freq ? 31 - (uint32_t)__clz((int)freq) : 0;
-	((uint32_t *)(r.dynamic + 1024 * k))[s] = freq ? lade_ans_symbol(freq, first, c.bits) : 0;
-	/* Symbols below, and the bits of their mantissas. */
-	below = lade_ans_below(sum[1], freq ? q << 10 | 1 : 0, &all, lane);
-	uint32_t there = __ballot_sync(LADE_FULL, freq > 0);
-	uint32_t begin = 8 * (32 + ((all & 1023) + 1) / 2);
-	if (lane == 0)
-		text[s / 32] = there;
-	if (freq) {
-		lade_ans_put_bits(text, 256 + 4 * (below & 1023), q, 4);
-		lade_ans_put_bits(text, begin + (below >> 10), freq - (1u << q), q);
+	uint32_t before = (uint32_t)(under * scale + 0.5f);
+	mine = 0;
+#pragma unroll
+	for (int j = 0; j < COUNT; j++) {
+		uint32_t first = before + (below >> 20);
+		under += (float)above[j];
+		before = (uint32_t)(under * scale + 0.5f);
+		below += freq[j] << 20;
+		freq[j] = freq[j] ? before - first + (below >> 20) : 0;
+		q[j] = freq[j] ? 31 - (uint32_t)__clz((int)freq[j]) : 0;
+		symbol[j] = freq[j] ? lade_ans_symbol(freq[j], first, c.bits) : 0;
+		mine += freq[j] ? q[j] << 10 | 1 : 0;
 	}
+	/* Symbols below, and the bits of their mantissas. */
+	below = lade_ans_below(sum[1], mine, &all, lane);
+	uint32_t begin = 8 * (32 + ((all & 1023) + 1) / 2), there = 0;
+#pragma unroll
+	for (int j = 0; j < COUNT; j++) {
+		if (!freq[j])
+			continue;
+		there |= 1u << j;
+		lade_ans_put_bits(text, 256 + 4 * (below & 1023), q[j], 4);
+		lade_ans_put_bits(text, begin + (below >> 10), freq[j] - (1u << q[j]), q[j]);
+		below += q[j] << 10 | 1;
+	}
+	if (COUNT > 1)
+		lade_ans_put_bits(text, COUNT * thread, there, COUNT);
+	there = __ballot_sync(LADE_FULL, there);
+	if (COUNT == 1 && lane == 0)
+		text[thread / 32] = there;
 	return (begin + (all >> 10) + 31) / 32;
 }
 
@@ -442,51 +487,59 @@ LADE_DEVICE uint32_t lade_ans_table_group(const lade_ans_memory &r, uint32_t (*s
  * which the last thread takes the next chunk.  Gives the choice, and the words of all descriptions.
  * The counts are 0 before and afterwards.
  */
-template <int W>
+template <int W, int G>
 LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const lade_ans_memory &r,
-                                             lade_ans_hold &h, uint32_t have, uint32_t cross,
-                                             lade_ans_told<W> *told, uint32_t bits, uint32_t *words)
+                                             lade_ans_hold<G> &h, uint32_t have, uint32_t cross,
+                                             lade_ans_told<W, G> *told, uint32_t bits,
+                                             uint32_t *words)
 {
 	constexpr uint32_t ALL = (1u << W) - 1, LAST = 1u << (W - 1);
+	constexpr int COUNT = lade_ans_symbols<G>::COUNT;
 	uint32_t thread = lade_ans_thread(), lane = thread & 31, warp = thread / 32;
 	const lade_ans_plan &p = lade_ans_hold_now(h).plan;
 	uint32_t turn = 0, bytes = p.size - p.tail;
-	if (thread == 32 * LADE_ANS_GROUP - 1)
+	if (thread == 32 * G - 1)
 		turn = batch.next ? atomicAdd(batch.next, 1u) : batch.count;
 	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - 1024 * W);
 	lade_ans_at count = lade_ans_at_of(counts);
 	/* Whole tiles for all warps to look at. */
-	bool held = bytes <= LADE_ANS_GROUP * h.own;
-	bool look = held ? bytes >= LADE_ANS_TILE * (7 * lade_ans_hold_tiles(h, p, 0) + 1)
+	bool held = bytes <= G * h.own;
+	bool look = held ? bytes >= LADE_ANS_TILE * ((G - 1) * lade_ans_hold_tiles(h, p, 0) + 1)
 	                 : !((uintptr_t)p.src & 15);
 	uint32_t judged = !look ? ALL : held ? LAST : 0, wanted = ALL;
 	if (look && held)
-		lade_ans_look<W>(h.bytes + 3 * lade_ans_look_of<W>::BYTES * warp % LADE_ANS_TILE +
-		                         16 * lane,
-		                 512, cross, count);
+		lade_ans_look<W, G>(
+			h.bytes + 3 * lade_ans_look_of<W, G>::BYTES * warp % LADE_ANS_TILE +
+				16 * lane,
+			512, cross, count);
 	else if (look)
-		lade_ans_look_far<W>(&p, cross, count);
+		lade_ans_look_far<W, G>(&p, cross, count);
 	if (held)
 		lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
 	else if (judged)
-		lade_ans_count_chunk<W>(&p, judged, cross, count);
+		lade_ans_count_chunk<W, G>(&p, judged, cross, count);
 	__syncthreads();
 	uint32_t total = bytes / W, shift = lade_ans_shift(total);
 	total >>= shift;
-	counts += thread;
+	counts += COUNT * thread;
 	for (;;) {
 #pragma unroll 1
 		for (uint32_t m = judged; m; m &= m - 1) {
 			uint32_t n = (uint32_t)__ffs((int)m) - 1;
-			lade_ans_judge_part(told->plane[n], lade_ans_scaled(counts[256 * n], shift),
-			                    total, lane);
+			lade_ans_judge_part<G>(told->plane[n], counts + 256 * n, shift, total,
+			                       lane);
 		}
 		if (look) {
 #pragma unroll
 			for (uint32_t n = 0; n < W - 1; n++) {
-				uint32_t some = counts[256 * n];
-				counts[256 * n] = 0;
-				some = lade_ans_sum(some * some);
+				uint32_t some = 0;
+#pragma unroll
+				for (int j = 0; j < COUNT; j++) {
+					uint32_t one = counts[256 * n + j];
+					counts[256 * n + j] = 0;
+					some += one * one;
+				}
+				some = lade_ans_sum(some);
 				if (lane == 0)
 					told->plane[n][warp].x = some;
 			}
@@ -497,8 +550,9 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 		wanted = LAST;
 #pragma unroll
 		for (uint32_t n = 0; n < W - 1; n++) {
-			uint32_t some = lane < LADE_ANS_GROUP ? told->plane[n][lane].x : 0;
-			wanted |= (uint32_t)(lade_ans_sum(some) >= lade_ans_look_of<W>::NOISE) << n;
+			uint32_t some = lane < G ? told->plane[n][lane].x : 0;
+			wanted |= (uint32_t)(lade_ans_sum(some) >= lade_ans_look_of<W, G>::NOISE)
+			          << n;
 		}
 		judged ^= wanted;
 		if (!judged)
@@ -507,7 +561,7 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 		if (held)
 			lade_ans_count_planes<W>(h.bytes, have, judged, cross, count, lane);
 		else
-			lade_ans_count_chunk<W>(&p, judged, cross, count);
+			lade_ans_count_chunk<W, G>(&p, judged, cross, count);
 		__syncthreads();
 	}
 	lade_ans_choice c = {0, ALL & ~wanted, bits};
@@ -517,7 +571,7 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 #pragma unroll 1
 	for (uint32_t m = wanted; m; m &= m - 1) {
 		uint32_t n = (uint32_t)__ffs((int)m) - 1;
-		lade_ans_verdict v = lade_ans_judge_parts(told->plane[n], total, lane);
+		lade_ans_verdict v = lade_ans_judge_parts<G>(told->plane[n], total, lane);
 		c.coded |= (uint32_t)(v.mode == ANS_PLANE_CODED) << n;
 		c.raw |= (uint32_t)(v.mode == ANS_PLANE_RAW) << n;
 		least += v.least;
@@ -533,24 +587,25 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 #pragma unroll 1
 	for (uint32_t m = c.coded; m; m &= m - 1, k++) {
 		uint32_t n = (uint32_t)__ffs((int)m) - 1;
-		uint32_t some = lade_ans_table_group(
-			r, told->sum, lade_ans_scaled(counts[256 * n], shift), total, k, c, lane);
+		uint32_t some = lade_ans_table_group<G>(r, told->sum, counts + 256 * n, shift,
+		                                        total, k, c, lane);
 		if (thread == 0)
 			r.facts->word[n] = some;
 		*words += some;
 	}
 #pragma unroll
 	for (uint32_t n = 0; n < W; n++)
-		counts[256 * n] = 0;
+#pragma unroll
+		for (int j = 0; j < COUNT; j++)
+			counts[256 * n + j] = 0;
 	if (thread == 0)
 		r.facts->choice = c;
-	if (thread == 32 * LADE_ANS_GROUP - 1) {
+	if (thread == 32 * G - 1) {
 		lade_ans_taken *next = lade_ans_hold_next(h);
 		next->i = turn;
 		lade_ans_take<W>(batch, lade_ans_hold_now(h).plan.block_log, next);
-		lade_stage_ahead(next->plan.src, next->plan.size < LADE_ANS_GROUP * h.own
-		                                         ? next->plan.size
-		                                         : LADE_ANS_GROUP * h.own);
+		lade_stage_ahead(next->plan.src,
+		                 next->plan.size < G * h.own ? next->plan.size : G * h.own);
 	}
 	__syncthreads();
 	return c;
@@ -767,9 +822,9 @@ enum lade_ans_which { LADE_ANS_HELD, LADE_ANS_TILES, LADE_ANS_ANY };
 
 /* Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0:
  * that would pass the limit.  By a whole block. */
-template <int W, lade_ans_which WHICH>
-LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold &h,
-                                        const lade_ans_plan *all, lade_ans_told<W> *told,
+template <int W, lade_ans_which WHICH, int G>
+LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold<G> &h,
+                                        const lade_ans_plan *all, lade_ans_told<W, G> *told,
                                         uint32_t at)
 {
 	constexpr bool HELD = WHICH == LADE_ANS_HELD, WHOLE = WHICH != LADE_ANS_ANY;
@@ -778,8 +833,8 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 	uint32_t block_log = WHOLE ? 12 : plan.block_log, block = 1u << block_log;
 	bool tiles = WHOLE || block == LADE_ANS_TILE;
 	/* Larger sub-blocks than tiles take the memory of several warps. */
-	uint32_t active = tiles ? LADE_ANS_GROUP : LADE_ANS_GROUP * h.own >> block_log;
-	active = active < LADE_ANS_GROUP ? active : LADE_ANS_GROUP;
+	uint32_t active = tiles ? G : G * h.own >> block_log;
+	active = active < G ? active : G;
 	uint8_t *own = tiles ? h.bytes : h.bytes - warp * h.own + warp * block;
 	uint32_t high = 0;
 	for (uint32_t base = 0, q = 0; base < plan.block_count; q++) {
@@ -869,9 +924,9 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold 
 }
 
 /* The same of larger chunks, and of other addresses and sub-blocks, out of line. */
-template <int W, lade_ans_which WHICH>
-LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h,
-                                            const lade_ans_plan *p, lade_ans_told<W> *told,
+template <int W, lade_ans_which WHICH, int G>
+LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold<G> h,
+                                            const lade_ans_plan *p, lade_ans_told<W, G> *told,
                                             uint32_t at)
 {
 	uint32_t phase = h.way.phase;
@@ -886,10 +941,10 @@ LADE_ANS_APART uint32_t lade_ans_put_others(lade_ans_memory r, lade_ans_hold h,
 }
 
 /* The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block. */
-template <int W>
+template <int W, int G>
 LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_ans_memory &r,
-                                        lade_ans_hold &h, uint32_t have, uint32_t cross,
-                                        lade_ans_told<W> *told, uint32_t bits)
+                                        lade_ans_hold<G> &h, uint32_t have, uint32_t cross,
+                                        lade_ans_told<W, G> *told, uint32_t bits)
 {
 	uint32_t words;
 	const lade_ans_choice c = lade_ans_prepare<W>(batch, r, h, have, cross, told, bits, &words);
@@ -904,27 +959,28 @@ LADE_DEVICE uint32_t lade_ans_put_coded(const lade_gpu_batch &batch, const lade_
 		return 0;
 	if (p.block_log != 12 || ((uintptr_t)p.src | (uintptr_t)p.dst) & 15)
 		at = lade_ans_put_others<W, LADE_ANS_ANY>(r, h, &p, told, at);
-	else if (p.size - p.tail > LADE_ANS_GROUP * h.own)
+	else if (p.size - p.tail > G * h.own)
 		at = lade_ans_put_others<W, LADE_ANS_TILES>(r, h, &p, told, at);
 	else
 		at = lade_ans_put_parts<W, LADE_ANS_HELD>(r, h, nullptr, told, at);
 	return at ? 16 * at + lade_ans_hold_now(h).plan.tail : 0;
 }
 
-/* The kernels' body, for elements of W bytes; 'signs': of bfloat16, which is crossed where these
+/* The kernels' body, for elements of W bytes and blocks of G warps; 'signs': of bfloat16, which is crossed where these
  * vary. */
-template <int W>
+template <int W, int G>
 LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t block_log,
                                       uint32_t bits, uint32_t bytes, uint32_t hold, bool signs)
 {
 	LADE_SHARED(lade_ans_taken, taken, [2]);
 	LADE_SHARED(lade_ans_facts, facts);
-	LADE_SHARED(unsigned long long, barrier, [LADE_ANS_GROUP]);
-	LADE_SHARED(lade_ans_told<W>, told);
+	LADE_SHARED(unsigned long long, barrier, [G]);
+	typedef lade_ans_told<W, G> told_of;
+	LADE_SHARED(told_of, told);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	uint32_t lane = lade_lane(), warp = threadIdx.x / 32, own = hold / LADE_ANS_GROUP;
+	uint32_t lane = lade_lane(), warp = threadIdx.x / 32, own = hold / G;
 	lade_ans_memory r = {(uint8_t *)dynamic + hold, bytes - hold, &facts};
-	lade_ans_hold h = {(uint8_t *)dynamic + own * warp, own, {nullptr, 0}, taken};
+	lade_ans_hold<G> h = {(uint8_t *)dynamic + own * warp, own, {nullptr, 0}, taken};
 	lade_stage_open(&h.way, &barrier[warp], lane);
 	if (threadIdx.x == 0) {
 		taken[0].i = batch.next ? atomicAdd(batch.next, 1u) : blockIdx.x;
@@ -932,8 +988,8 @@ LADE_DEVICE void lade_ans_encode_wide(const lade_gpu_batch &batch, uint32_t bloc
 	}
 	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - 1024 * W);
 #pragma unroll
-	for (uint32_t n = 0; n < W; n++)
-		counts[256 * n + threadIdx.x] = 0;
+	for (uint32_t i = 0; i < 256 * W; i += 32 * G)
+		counts[i + threadIdx.x] = 0;
 	__syncthreads();
 	while (lade_ans_hold_next(h)->i < batch.count) {
 		/* Nobody else touches the warp's memory now. */

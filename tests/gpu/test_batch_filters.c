@@ -181,6 +181,48 @@ static void both_ways(void **state)
 	}
 }
 
+/* Few chunks of bytes are cut into smaller pieces by ans than many, so that these keep the device
+ * busy when they are decoded. */
+static void few_are_cut_small(void **state)
+{
+	(void)state;
+	enum { SIZE = 65536 };
+	const lade_device_info *info;
+	OK(lade_device_get_info(0, &info, err));
+	size_t few = 2 * (size_t)info->multiprocessors, cap = SIZE + 64;
+	lade_spec *spec = spec_of(engine, "ans");
+	lade_place place = {LADE_DEVICE, 0};
+	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+	uint8_t *plain = malloc(SIZE), *back = malloc(SIZE);
+	for (size_t i = 0; i < SIZE; i++)
+		plain[i] = (uint8_t)(i % 7 * (i % 3));
+	buffer src = buffer_new(place, SIZE, 0), dst = buffer_new(place, (few + 1) * cap, 0);
+	buffer_put(&src, plain, SIZE);
+	lade_segment segment = {.data = src.data, .size = SIZE, .place = place};
+	lade_item *items = calloc(few + 1, sizeof *items);
+	lade_result *results = calloc(few + 1, sizeof *results);
+	for (size_t count = few; count <= few + 1; count++) {
+		for (size_t i = 0; i < count; i++)
+			items[i] = (lade_item){.src = &segment, .src_count = 1,
+			                       .dst = {(uint8_t *)dst.data + i * cap, cap, place}};
+		OK(lade_encode_into(engine, spec, items, count, results, &o, err));
+		uint8_t *image = malloc(dst.size), *last = image + (count - 1) * cap;
+		buffer_get(&dst, image, dst.size);
+		size_t n;
+		assert_int_equal(last[3], count > few ? 13 : 12); /* log2 of the pieces' bytes */
+		OK(lade_decode(engine, spec, last, results[count - 1].size, back, SIZE, &n, err));
+		assert_true(n == SIZE && !memcmp(back, plain, SIZE));
+		free(image);
+	}
+	free(items);
+	free(results);
+	free(plain);
+	free(back);
+	buffer_free(&src);
+	buffer_free(&dst);
+	lade_spec_unref(spec);
+}
+
 /* What the kernels cannot do is refused there, and a destination that is too small is told. */
 static void refused(void **state)
 {
@@ -279,6 +321,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(both_ways, begin, end),
+		cmocka_unit_test_setup_teardown(few_are_cut_small, begin, end),
 		cmocka_unit_test_setup_teardown(refused, begin, end),
 		cmocka_unit_test_setup_teardown(one_pass, begin, end),
 		cmocka_unit_test_setup_teardown(workspaces_do_for_fewer, begin, end),

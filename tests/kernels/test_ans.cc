@@ -215,17 +215,22 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 	                        (uint32_t)n};
 	emu_config config = {.kernel = "ans_encode"};
 	config.grid = grid ? grid : (uint32_t)n;
-	uint32_t hold = 32768 << seed % 2, shared = width > 1 ? hold + 2304 * width : 77824;
-	config.block = width > 1 || block_log > 13 ? 256 : 128u << seed % 3;
+	/* Four warps or eight, which hold small chunks, and parts of large ones. */
+	bool small = width > 1 && block_log == 12 && seed / 2 % 2 == 0;
+	uint32_t hold = (small ? 16384 : 32768) << seed % 2,
+		 shared = width > 1 ? hold + 2304 * width : 77824;
+	config.block = small ? 128 : width > 1 || block_log > 13 ? 256 : 128u << seed % 3;
 	config.shared = shared;
 	config.resident = 2;
 	config.seed = seed;
 	emu_result ran = emu_launch(config, [&] {
 		auto kernel = width == 1   ? lade_ans_encode_1
-			      : width == 4 ? lade_ans_encode_4
-					   : lade_ans_encode_8;
+		              : width == 4 ? small ? lade_ans_encode_small_4 : lade_ans_encode_4
+		              : small      ? lade_ans_encode_small_8
+		                           : lade_ans_encode_8;
 		if (width == 2)
-			lade_ans_encode_2(batch, block_log, bits, shared, hold, signs);
+			(small ? lade_ans_encode_small_2
+			       : lade_ans_encode_2)(batch, block_log, bits, shared, hold, signs);
 		else
 			kernel(batch, block_log, bits, shared, hold);
 	});
@@ -255,11 +260,14 @@ static void expect_encoded(const char *text, uint32_t width, uint32_t block_log,
 	encode(width, block_log, bits, signs, plain, caps, grid, odd, seed, r, &out, &status);
 	for (size_t i = 0; i < plain.size(); i++) {
 		bytes back(plain[i].size());
-		size_t host = host_encode(text, plain[i]).size();
+		bytes by_host = host_encode(text, plain[i]);
+		size_t host = by_host.size();
 		if (status[i] || host_run(text, false, out[i], &back) != LADE_OK ||
 		    back != plain[i])
 			fail_msg("%s: chunk %zu of %zu bytes, seed %llu: status %u", text, i,
 			         plain[i].size(), (unsigned long long)seed, status[i]);
+		if (out[i].size() > 16 && host > 16 && out[i][1] == by_host[1])
+			assert_int_equal(out[i][3], by_host[3]); /* log2 of sub-blocks */
 		if (out[i].size() > host + host / share + 64)
 			fail_msg("%s: chunk %zu of %zu bytes: %zu, by the host %zu", text, i,
 			         plain[i].size(), out[i].size(), host);
@@ -272,7 +280,7 @@ static const struct {
 	const char *text;
 	uint32_t width, block_log, bits;
 } specs[] = {
-	{"ans", 1, 12, 0},
+	{"ans", 1, 0, 0},
 	{"ans(bits=11,block=16384)", 1, 14, 11},
 	{"ans(<f2)", 2, 12, 0},
 	{"ans(<i4,bits=9)", 4, 12, 9},
@@ -313,10 +321,19 @@ static void large(void **state)
 		for (bytes &b : plain)
 			for (unsigned s = 60; s < 100; s++)
 				b[rng_below(&r, b.size())] = (uint8_t)s;
-		expect_encoded("ans", 1, 12, 0, {plain[0]}, 0, seed != 0, seed, &r);
+		expect_encoded("ans", 1, 0, 0, {plain[0]}, 0, seed != 0, seed, &r);
 		expect_encoded("ans(<f2)", 2, 12, 0, {plain[1]}, 0, seed != 0, seed, &r);
 		expect_encoded("ans(bfloat16)", 2, 12, 0, {make_floats(90000, &r), plain[1]}, 0,
 		               seed != 0, seed, &r);
+	}
+	/* Parts of chunks, by blocks of 4 and 8 warps that hold 16 to 64 KiB. */
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		bool odd = seed >= 4;
+		bytes four = make(150003, 4, 0x96, &r), eight = make(140008, 8, 0x9999, &r);
+		expect_encoded("ans(<i4)", 4, 12, 0, {four, four}, 1, odd, seed, &r);
+		expect_encoded("ans(<i8)", 8, 12, 0, {eight, four}, 1, odd, seed, &r);
+		expect_encoded("ans(bfloat16)", 2, 12, 0, {make_floats(140000, &r)}, 0, odd, seed,
+		               &r);
 	}
 }
 

@@ -572,7 +572,37 @@ static void test_messages(void **state)
 	codec_close(&c);
 	lade_spec *spec = NULL;
 	assert_int_equal(lade_spec_parse(NULL, "ans(block=5000)", &spec, &err), LADE_E_ARG);
+	assert_int_equal(lade_spec_parse(NULL, "ans(block=2048)", &spec, &err), LADE_E_ARG);
 	assert_int_equal(lade_spec_parse(NULL, "ans(bits=5)", &spec, &err), LADE_E_ARG);
+}
+
+/* Sub-blocks whose size nobody gives are 8 KiB where chunks of bytes have 64 KiB and more. */
+static void test_blocks(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *spec;
+		size_t size;
+		unsigned log;
+	} cases[] = {{"ans", 65535, 12},     {"ans", 65536, 13},
+	             {"ans(i1)", 200000, 13}, {"ans(<i2)", 200000, 12},
+	             {"ans(block=4096)", 65536, 12}, {"ans(block=0)", 65536, 13}};
+	rng r = {seed};
+	uint8_t *data = malloc(200000);
+	fill(data, 200000, 2, 0xA, &r);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		codec c = codec_open(cases[i].spec);
+		size_t bound = codec_bound(&c, cases[i].size), got;
+		uint8_t *packed = malloc(bound);
+		lade_error err = {0};
+		assert_status(codec_encode(&c, data, cases[i].size, packed, bound, &got, &err),
+		              LADE_OK, err);
+		assert_int_equal(packed[ANS_AT_KIND], ANS_CODED);
+		assert_int_equal(packed[ANS_AT_BLOCK], cases[i].log);
+		free(packed);
+		codec_close(&c);
+	}
+	free(data);
 }
 
 /* The page's example, byte by byte. */
@@ -626,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_example),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_one_plane_not_coded),

@@ -9,9 +9,10 @@
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
 	int64_t block = stage->option[ANS_OPTION_BLOCK].i, bits = stage->option[ANS_OPTION_BITS].i;
-	if (block & (block - 1))
+	if (block && (block < 1 << ANS_BLOCK_LOG_MIN || block & (block - 1)))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "ans: block is %lld, want 4096, 8192 or 16384", (long long)block);
+		                 "ans: block is %lld, want 0, 4096, 8192 or 16384",
+		                 (long long)block);
 	if (bits && bits < ANS_BITS_MIN)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "ans: bits is %lld, want 0 or %d to %d", (long long)bits,
@@ -63,10 +64,11 @@ static const lade_option options[] = {
                               .doc = "the elements' type: byte positions are coded apart"},
 	[ANS_OPTION_BLOCK] = {.name = "block",
                               .type = LADE_OPTION_INT,
-                              .fallback = {.i = 4096},
-                              .min = 4096,
-                              .max = 16384,
-                              .doc = "decoded bytes of a sub-block, 4096, 8192 or 16384"},
+                              .fallback = {.i = 0},
+                              .min = 0,
+                              .max = 1 << ANS_BLOCK_LOG_MAX,
+                              .doc = "decoded bytes of a sub-block, 4096, 8192 or 16384; 0: by the "
+                                     "chunk's size"},
 	[ANS_OPTION_BITS] = {.name = "bits",
                              .type = LADE_OPTION_INT,
                              .fallback = {.i = 0},

@@ -317,6 +317,8 @@ lade_status lade__ans_run_encode(const lade_run *run, lade_cspan src, lade_span 
 	if (src.size >= width * ANS_UNIT) {
 		c.info.kind = ANS_CODED;
 		c.info.block = (uint32_t)run->stage->option[ANS_OPTION_BLOCK].i;
+		if (!c.info.block)
+			c.info.block = 1u << ANS_BLOCK_LOG_OF(src.size, width);
 		c.info.tail = c.info.size % (c.info.width * ANS_UNIT);
 		c.info.block_count = (c.info.size - c.info.tail + c.info.block - 1) / c.info.block;
 		c.kernels = lade__ans_kernels_of(run->cpu);

@@ -15,18 +15,23 @@
 #define SHARED_FOUR ((size_t)55296)
 #define SHARED_WIDE ((size_t)81920)
 /*
- * Blocks of cuda/ans_encode.cu for bytes: for many chunks, for others, and for few.  Eight blocks a
- * multiprocessor hide each other's waits; 16 warps make the most of one chunk.  The first has no
- * room for sub-blocks of 16 KiB.
+ * Blocks of cuda/ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
+ * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp; 16
+ * warps make the most of one chunk.
  */
 static const struct shape {
 	unsigned threads, shared;
-} encode_shape[] = {{128, 27136}, {256, 55296}, {512, 110592}};
+} encode_shape[][3] = {
+	{{128, 27136}, {256, 55296}, {512, 110592}},
+	{{128, 36096}, {256, 70912}, {512, 110592}},
+	{{128, 68864}, {128, 68864}, {512, 110592}},
+};
 
-/* And for wide elements, with so much for the chunk and so much for tables: three of these fill an
- * H200's multiprocessor, or two for elements of 8 bytes. */
-#define THREADS_WIDE 256
+/* And for wide elements: bytes of a chunk that a block holds, beside its tables.  Three of 8 warps
+ * with 64 KiB fill an H200's multiprocessor, or two for elements of 8 bytes; six or five of 4 warps
+ * with 16 or 32 KiB. */
 #define HOLD 65536
+#define HOLD_SMALL 16384
 #define SHARED_TABLES(width) (2304 * (unsigned)(width))
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
@@ -42,11 +47,16 @@ static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t l
 	return count * 2 * sizeof(uint32_t);
 }
 
-/* How many blocks share a chunk: where there are few chunks, enough to give each multiprocessor
- * three. */
+/*
+ * How many blocks share a chunk.  Where there are few chunks, enough to give each multiprocessor
+ * three; of elements that are wider than bytes so many that all finish at about the same time, as
+ * their tables are made in no time.
+ */
 static size_t parts_of(const lade__gpu_work *work)
 {
-	size_t most = 3 * (size_t)work->device->info.multiprocessors / work->count;
+	int64_t dtype = work->stage->option[ANS_OPTION_DTYPE].i;
+	size_t an_sm = lade_dtype_size((lade_dtype)dtype) > 1 ? 120 : 3;
+	size_t most = an_sm * (size_t)work->device->info.multiprocessors / work->count;
 	uint64_t want = work->largest ? (work->largest + PART - 1) / PART : 8;
 	want = want < most ? want : most;
 	return want > 1 ? (size_t)want : 1;
@@ -87,6 +97,19 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 	return LADE__GPU_COUNTER;
 }
 
+/* What a block holds of a chunk of wide elements; less than HOLD: it has 4 warps.  Small blocks
+ * hide each other's waits, so that they are better wherever there are enough of them, but for
+ * chunks that only a large one can hold. */
+static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log, size_t items)
+{
+	size_t sms = work->device->info.multiprocessors;
+	if (!work->largest || block_log != 12)
+		return HOLD;
+	if (work->largest <= HOLD_SMALL || (work->largest > HOLD && items > 3 * sms))
+		return HOLD_SMALL;
+	return work->largest <= 2 * HOLD_SMALL && items > 2 * sms ? 2 * HOLD_SMALL : HOLD;
+}
+
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
 	const lade_device_info *info = &work->device->info;
@@ -94,15 +117,28 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t width = lade_dtype_size((lade_dtype)option[ANS_OPTION_DTYPE].i);
 	lade__kernel kernel = (lade__kernel)(LADE__KERNEL_ANS_ENCODE_1 + __builtin_ctzll(width));
-	uint32_t block_log = (uint32_t)__builtin_ctzll((uint64_t)option[ANS_OPTION_BLOCK].i);
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
+	uint64_t block = (uint64_t)option[ANS_OPTION_BLOCK].i;
+	uint64_t largest = work->largest ? work->largest : ANS_SIZE_MAX;
 	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
-	bool few = items <= 2 * sms && info->block_shared_max >= encode_shape[2].shared;
-	bool many = items > 8 * sms && block_log <= 13;
-	struct shape shape = encode_shape[few ? 2 : many ? 0 : 1];
-	if (width > 1)
-		shape = (struct shape){THREADS_WIDE, HOLD + SHARED_TABLES(width)};
-	uint32_t bytes = shape.shared, hold = HOLD, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
+	/* Bytes are cut by each chunk's size, but for few chunks, whose sub-blocks are to keep the
+	 * device busy when they are decoded; what a block gets is by the largest. */
+	bool small = width > 1 || work->count <= 2 * sms;
+	uint32_t log = block   ? (uint32_t)__builtin_ctzll(block)
+	               : small ? ANS_BLOCK_LOG_MIN
+	                       : ANS_BLOCK_LOG_OF(largest, width);
+	uint32_t block_log = block || small ? log : 0;
+	const struct shape *shapes = encode_shape[log - ANS_BLOCK_LOG_MIN];
+	bool few = items <= 2 * sms && info->block_shared_max >= shapes[2].shared;
+	struct shape shape = shapes[few ? 2 : items > 8 * sms ? 0 : 1];
+	uint32_t hold = hold_of(work, log, items);
+	if (width > 1) {
+		unsigned threads = hold < HOLD ? 128 : 256;
+		if (hold < HOLD)
+			kernel += LADE__KERNEL_ANS_ENCODE_SMALL_2 - LADE__KERNEL_ANS_ENCODE_2;
+		shape = (struct shape){threads, hold + SHARED_TABLES(width)};
+	}
+	uint32_t bytes = shape.shared, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
 	/* Only the kernel for halves takes the last one. */
 	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold, &signs};
 	lade__launch launch = {

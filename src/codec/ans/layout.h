@@ -54,6 +54,9 @@ enum {
 	ANS_TABLE_WORDS_MAX = 8 + 32 + 24,
 };
 
+/* log2 of a sub-block's bytes where the option 'block' says nothing: what section 7 gives. */
+#define ANS_BLOCK_LOG_OF(size, width) ((width) == 1 && (size) >= 65536 ? 13u : 12u)
+
 /* The most words of a lane in sub-blocks of 'block' bytes: the bits of its symbols but the last,
  * the state's, and 15 zeros. */
 #define ANS_ROWS_OF(block, width, coded, bits) \
