@@ -403,10 +403,12 @@ static void run_target(hostile *h, const target *t, counts *c)
 	bool cascaded = t->family == CASCADED_STREAMS && t->what == DECODE;
 	/* lade_filters of cuda/tile.cuh: rows of bits, 2, and nothing else. */
 	uint32_t bits[7] = {0, h->elem, 2, h->msb, h->block, 0, 0};
-	void *arguments[] = {&batch, bits, NULL};
+	uint32_t team_log = 3;
+	void *arguments[] = {&batch, bits, NULL, NULL};
 	if (cascaded) {
 		arguments[1] = &h->parts;
 		arguments[2] = &h->joined;
+		arguments[3] = &team_log;
 	} else if (t->what == ENCODE_CASCADED) {
 		arguments[1] = &choice;
 	}

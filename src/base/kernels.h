@@ -76,7 +76,7 @@
 	X(CHECKSUM_COPY, checksum, lade_checksum_copy, 0) \
 	X(CASCADED_DECODE, cascaded_decode, lade_cascaded_decode, 65920) \
 	X(CASCADED_SIZE, cascaded_decode, lade_cascaded_size, 0) \
-	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 0) \
+	X(CASCADED_ENCODE, cascaded_encode, lade_cascaded_encode, 46080) \
 	X(BITCOMP_DECODE, bitcomp_decode, lade_bitcomp_decode, 76224) \
 	X(BITCOMP_DECODE_FEW, bitcomp_decode, lade_bitcomp_decode_few, 152192) \
 	X(BITCOMP_SIZE, bitcomp_decode, lade_bitcomp_size, 0) \

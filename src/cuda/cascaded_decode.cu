@@ -350,29 +350,31 @@ static __device__ __forceinline__ uint32_t lade_cas_turn(lade_cas_warp *w,
 }
 
 /*
- * Map: a block is 256 threads; a warp takes each eighth block of its part of a chunk.  A chunk has
- * 'parts' of these blocks, and 'joined', a word a chunk that is 0 when the kernel starts, gathers
- * their verdicts (NULL where 'parts' is 1).  Part p of chunk i is block i * parts + p, below 2^32.
- * 'next' is not used: the grid has all parts.  Shared: 8 of lade_cas_warp, dynamic.
+ * Map: a block is 256 threads, in teams of 2^team_log warps; a warp takes its part of a chunk's
+ * blocks in turn.  A chunk has a team, or, where that is all 8 warps, 'parts' of them: part p of
+ * chunk i is block i * parts + p, below 2^32, and 'joined', a word a chunk that is 0 when the kernel
+ * starts, gathers their verdicts (NULL where 'parts' is 1).  'next' is not used: the grid has all
+ * parts.  Shared: 8 of lade_cas_warp, dynamic.
  *
  * Warps do not wait for one another before the chunk is done: all of them read its header.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
-	lade_cascaded_decode(lade_gpu_batch batch, uint32_t parts, uint32_t *joined)
+	lade_cascaded_decode(lade_gpu_batch batch, uint32_t parts, uint32_t *joined,
+	                      uint32_t team_log)
 {
 	LADE_SHARED_DYNAMIC(lade_cas_warp, warps);
 	LADE_SHARED(lade_told, told, [LADE_CAS_WARPS]);
-	lade_spot at = lade_spot_of(3, parts);
+	lade_spot at = lade_spot_of(team_log, parts);
 	if (at.lane == 0)
 		told[at.warp] = {};
 	lade_stager stager;
 	lade_stage_open(&stager, &warps[at.warp].barrier, at.lane);
 	__syncwarp();
 	for (bool more = at.i < batch.count; more;) {
-		uint32_t ranks = parts * LADE_CAS_WARPS;
+		uint32_t ranks = parts << team_log;
 		uint32_t status = lade_cas_turn(&warps[at.warp], batch, at, ranks, &told[at.warp]);
 		/* What was known before is found again, for the registers' sake. */
-		at = lade_spot_of(3, parts);
+		at = lade_spot_of(team_log, parts);
 		__syncwarp();
 		more = status == LADE_GPU_OK && told[at.warp].more;
 		__syncwarp();
@@ -383,14 +385,15 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 		__syncwarp();
 	}
 	__syncthreads();
-	at = lade_spot_of(3, parts);
-	if (at.lane || at.warp || at.i >= batch.count)
+	at = lade_spot_of(team_log, parts);
+	uint32_t team = 1u << team_log;
+	if (at.lane || at.warp & (team - 1) || at.i >= batch.count)
 		return;
 	/* All warps of a chunk find the same, unless some block is corrupt. */
-	uint32_t status = told[0].status;
-	for (uint32_t k = 1; k < LADE_CAS_WARPS; k++)
+	uint32_t status = told[at.warp].status;
+	for (uint32_t k = 1; k < team; k++)
 		if (status == LADE_GPU_OK)
-			status = told[k].status;
+			status = told[at.warp + k].status;
 	if (parts > 1) {
 		/* The last part to come knows of all others. */
 		uint32_t all = atomicAdd(&joined[at.i], 1u | (status ? 1u << 16 : 0));
@@ -399,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 		if (status == LADE_GPU_OK && all >> 16)
 			status = LADE_GPU_CORRUPT;
 	}
-	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? told[0].size : 0);
+	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? told[at.warp].size : 0);
 }
 
 /* Writes the sizes that chunks tell; 'dst' and 'dst_cap' are not looked at.  Map: a thread a

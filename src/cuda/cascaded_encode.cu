@@ -683,7 +683,7 @@ lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice 
 	if (at > cap)
 		return 0;
 	lade_cas_write_header(chunk, c);
-	for (uint32_t from = 0; from < c.blocks; from += LADE_CAS_WARPS) {
+	for (uint32_t from = 0; from < c.blocks; from += blockDim.x / 32) {
 		uint32_t i = from + warp, bytes = 0, before = 0, all = 0;
 		const uint8_t *x = chunk.src + ((size_t)i << c.block);
 		lade_cas_plan<T> p;
@@ -718,15 +718,19 @@ lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice 
 }
 
 /*
- * Map: a block of 256 threads a chunk; with 'next' blocks take chunks from it, else block i has the
- * i-th.  Sources and destinations have any alignment and do not overlap.  Shared: 45.1 KiB.
+ * Map: a block of 32 to 256 threads a chunk; with 'next' blocks take chunks from it, else block i has
+ * the i-th.  Sources and destinations have any alignment and do not overlap.  Shared: a
+ * lade_cas_lists a warp, dynamic.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
 	lade_cascaded_encode(lade_gpu_batch batch, lade_cas_choice choice)
 {
-	LADE_SHARED(lade_cas_lists, lists, [LADE_CAS_WARPS]);
+	LADE_SHARED_DYNAMIC(lade_cas_lists, lists);
 	LADE_SHARED(lade_cas_job, job);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
+	/* Of warps that there are not, too. */
+	if (threadIdx.x < LADE_CAS_WARPS)
+		job.units[threadIdx.x] = 0;
 	for (bool again = true; again; again = batch.next != nullptr) {
 		__syncthreads();
 		if (threadIdx.x == 0)

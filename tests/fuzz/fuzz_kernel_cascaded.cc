@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	fuzz_launch(c, config, fuzz_host_decode("cascaded", c), [&](lade_gpu_batch batch) {
-		lade_cascaded_decode(batch, parts, joined);
+		lade_cascaded_decode(batch, parts, joined, parts > 1 ? 3 : c.kernel / 4 % 4);
 	});
 	return 0;
 }

@@ -39,7 +39,13 @@ template <int LOG, int BLOCK, int BITS, int SIGNS> static void ans(lade_gpu_batc
 		lade_ans_encode_8(batch, BLOCK, BITS, ANS_WIDE(3), ANS_HOLD);
 }
 
+static void ans_small(lade_gpu_batch batch)
+{
+	lade_ans_encode_small_4(batch, 12, 0, ANS_WIDE(2), ANS_HOLD);
+}
+
 #define OFFICE sizeof(lade_bitcomp_office)
+#define LISTS(warps) ((warps) * sizeof(lade_cas_lists))
 
 /* By the spec that says the same. */
 static const fuzz_encoder kernels[] = {
@@ -49,14 +55,15 @@ static const fuzz_encoder kernels[] = {
 	{"bitcomp(<i8)", 256, OFFICE, false, bitcomp<3, 1, 0, 0, 3>},
 	{"bitcomp(<i4,algorithm=sparse)", 256, OFFICE, false, bitcomp<2, 1, 1, 0, 3>},
 	{"bitcomp(<f4,mode=lossy_signed,delta=0.125)", 256, OFFICE, false, bitcomp<2, 1, 0, 1, 1>},
-	{"cascaded(|u1)", 256, 0, true, cascaded<0, 13, 1>},
-	{"cascaded(<i2,block=4096)", 256, 0, true, cascaded<1, 12, 1>},
-	{"cascaded(<u4)", 256, 0, true, cascaded<2, 13, 1>},
-	{"cascaded(<i8,bitpack=false)", 256, 0, true, cascaded<3, 13, 0>},
+	{"cascaded(|u1)", 256, LISTS(8), true, cascaded<0, 13, 1>},
+	{"cascaded(<i2,block=4096)", 128, LISTS(4), true, cascaded<1, 12, 1>},
+	{"cascaded(<u4)", 64, LISTS(2), true, cascaded<2, 13, 1>},
+	{"cascaded(<i8,bitpack=false)", 32, LISTS(1), true, cascaded<3, 13, 0>},
 	{"ans", 256, ANS_SHARED, true, ans<0, 12, 0, 0>},
 	{"ans(bfloat16)", 256, ANS_WIDE(1), true, ans<1, 12, 0, 1>},
 	{"ans(<i4,bits=9)", 256, ANS_WIDE(2), true, ans<2, 12, 9, 0>},
 	{"ans(<f8,bits=11,block=16384)", 256, ANS_WIDE(3), true, ans<3, 14, 11, 0>},
+	{"ans(<f4)", 128, ANS_WIDE(2), true, ans_small},
 };
 #define KERNELS (sizeof kernels / sizeof *kernels)
 

@@ -69,6 +69,8 @@ static void launch(const char *name, uint32_t grid, uint32_t threads, uint64_t s
 	emu_config config = {.kernel = name, .grid = grid, .block = threads};
 	if (!strcmp(name, "cascaded_decode"))
 		config.shared = LADE_CAS_WARPS * sizeof(lade_cas_warp);
+	if (!strcmp(name, "cascaded_encode"))
+		config.shared = threads / 32 * sizeof(lade_cas_lists);
 	config.seed = seed;
 	config.resident = 2;
 	emu_result done = emu_launch(config, body);
@@ -84,8 +86,9 @@ static void decode(const std::vector<bytes> &in, const std::vector<size_t> &caps
 	batch_kit k;
 	kit_open(&k, in, caps, false, r);
 	std::vector<uint32_t> joined(k.n, 0);
-	launch("cascaded_decode", (uint32_t)k.n * parts, 256, seed,
-	       [&] { lade_cascaded_decode(k.batch, parts, joined.data()); });
+	uint32_t team_log = parts > 1 ? 3 : (uint32_t)seed % 4, teams = 8 >> team_log;
+	launch("cascaded_decode", ((uint32_t)k.n * parts + teams - 1) / teams, 256, seed,
+	       [&] { lade_cascaded_decode(k.batch, parts, joined.data(), team_log); });
 	for (size_t i = 0; i < k.n; i++) {
 		bytes want(caps[i] + 1);
 		size_t made;
@@ -203,7 +206,7 @@ static void encode(unsigned t, unsigned form, const std::vector<bytes> &data, bo
 	}
 	batch_kit k;
 	kit_open(&k, data, caps, counted, r);
-	launch("cascaded_encode", counted ? 2 : (uint32_t)k.n, 256, seed,
+	launch("cascaded_encode", counted ? 2 : (uint32_t)k.n, 32u << seed % 4, seed,
 	       [&] { lade_cascaded_encode(k.batch, choice); });
 	for (size_t i = 0; i < k.n; i++) {
 		bool fits = caps[i] >= want[i].size();
@@ -311,7 +314,7 @@ static void verdicts(void **state)
 		uint32_t status[5] = {limit ? LADE_GPU_LIMIT : LADE_GPU_CORRUPT}, joined[5] = {};
 		lade_gpu_batch batch = {src, sizes, dst, caps, got, status, status, nullptr, 5};
 		launch("cascaded_decode", 10, 256, seed,
-		       [&] { lade_cascaded_decode(batch, 2, joined); });
+		       [&] { lade_cascaded_decode(batch, 2, joined, 3); });
 		const uint32_t want[5] = {limit ? LADE_GPU_LIMIT : LADE_GPU_CORRUPT,
 		                          LADE_GPU_NOSPACE, LADE_GPU_OK, LADE_GPU_ARG,
 		                          LADE_GPU_LIMIT};

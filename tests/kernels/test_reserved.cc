@@ -69,7 +69,7 @@ static uint32_t cascaded(const reserved &r, unsigned shape)
 	                     .shared = LADE_CAS_WARPS * sizeof(lade_cas_warp), .seed = shape,
 	                     .resident = 2};
 	return verdict(r, config, [&](lade_gpu_batch batch) {
-		lade_cascaded_decode(batch, parts, &joined);
+		lade_cascaded_decode(batch, parts, &joined, 3);
 	});
 }
 

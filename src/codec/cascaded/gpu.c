@@ -8,11 +8,13 @@
 #include "codec/cascaded/cascaded.h"
 #include "codec/codecs.h"
 
-/* Of cuda/cascaded.cuh and cascaded_decode.cu: the threads of a block, its shared memory when it
- * decodes, and the decoded bytes that it has at a time. */
-#define THREADS 256u
-#define SHARED (8 * 8240u)
-#define BLOCK_BYTES (8 * LADE_CASCADED_BLOCK_BYTES)
+/* Of cuda/cascaded.cuh: the warps of a block, log2; a warp's shared memory when it encodes; a
+ * block's when it decodes, and the decoded bytes that it has at a time. */
+#define TEAM_LOG 3u
+#define THREADS (32u << TEAM_LOG)
+#define SHARED_ENCODE 5760u
+#define SHARED (8240u << TEAM_LOG)
+#define BLOCK_BYTES (LADE_CASCADED_BLOCK_BYTES << TEAM_LOG)
 
 /* The most parts of a chunk: their number fits 16 bits. */
 #define PARTS_MAX 4096u
@@ -46,11 +48,23 @@ static uint32_t parts_of(const lade__gpu_work *work, size_t resident)
 	return parts ? (uint32_t)parts : 1;
 }
 
+/* Warps, log2, that have something to do in the largest chunk.  Where there are few chunks, and
+ * they are on multiprocessors of their own, all that there may be. */
+static uint32_t team_log_of(const lade__gpu_work *work)
+{
+	uint32_t log = 0;
+	if (!work->largest || work->count <= 2 * (size_t)work->device->info.multiprocessors)
+		return TEAM_LOG;
+	while (log < TEAM_LOG && (uint64_t)LADE_CASCADED_BLOCK_BYTES << log < work->largest)
+		log++;
+	return log;
+}
+
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__address joined = work->workspace;
-	uint32_t parts = 1;
+	uint32_t parts = 1, team_log = team_log_of(work), teams = 1u << (TEAM_LOG - team_log);
 	lade__launch l = {.threads = THREADS, .shared = SHARED, .stream = work->stream};
 	lade_status status;
 	if (work->largest == 0 || work->largest > BLOCK_BYTES) {
@@ -59,8 +73,8 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 		                       &resident, err));
 		parts = parts_of(work, resident);
 	}
-	void *arguments[] = {&batch, &parts, &joined};
-	l.blocks = (unsigned)(work->count * parts);
+	void *arguments[] = {&batch, &parts, &joined, &team_log};
+	l.blocks = (unsigned)((work->count * parts + teams - 1) / teams);
 	if (parts > 1)
 		TRY(LADE__CU(work->device, cuMemsetD32Async, joined, 0, work->count, work->stream));
 	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_DECODE, &l, arguments, err));
@@ -72,7 +86,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
 	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__cascaded_choice choice = lade__cascaded_choice_of(work->stage);
-	lade__launch l = {.threads = THREADS, .stream = work->stream};
+	uint32_t team_log = team_log_of(work);
+	lade__launch l = {.threads = 32u << team_log, .shared = SHARED_ENCODE << team_log,
+	                  .stream = work->stream};
 	void *arguments[] = {&batch, &choice};
 	return lade__gpu_launch_turns(work, LADE__KERNEL_CASCADED_ENCODE, l, work->count, &batch,
 	                              arguments, err);
