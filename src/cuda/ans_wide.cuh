@@ -782,28 +782,31 @@ LADE_DEVICE uint32_t lade_ans_make(const lade_ans_choice &c, const lade_ans_desk
 			   : 0;
 }
 
-/* Writes it where it belongs, for a whole warp.  WHOLE: 'dst' is aligned
- * to 16, and what of 'from' is raw is to stay until lade_stage_out_end(). */
-template <int W, bool WHOLE>
+/* Which sub-blocks: tiles of which shared memory holds all, or a part at a time, where source and
+ * destination are aligned to 16; or any. */
+enum lade_ans_which { LADE_ANS_HELD, LADE_ANS_TILES, LADE_ANS_ANY };
+
+/* Writes it where it belongs, for a whole warp.  HELD: what of 'from' is raw is to stay until
+ * lade_stage_out_end(), and nothing is to be written there afterwards. */
+template <int W, lade_ans_which WHICH>
 LADE_DEVICE void lade_ans_put_block(uint8_t *dst, const lade_ans_choice &c,
                                     const lade_ans_made &made, const uint8_t *from, uint32_t block,
                                     uint32_t units, uint32_t lane)
 {
-	uint32_t raw = (uint32_t)__popc((int)c.raw);
-	if (4 * W * units == block) {
-		uint32_t size = raw * (block / W);
-		if (WHOLE)
-			lade_stage_out_begin(dst, (const uint4 *)from, size, lane);
-		else
-			lade_ans_put_rows<false>(dst, (const uint32_t *)from, 32, size, lane);
+	constexpr bool WORDS = WHICH != LADE_ANS_ANY;
+	uint32_t raw = (uint32_t)__popc((int)c.raw), size = raw * (block / W);
+	if (4 * W * units == block && WHICH == LADE_ANS_HELD) {
+		lade_stage_out_begin(dst, (const uint4 *)from, size, lane);
+	} else if (4 * W * units == block) {
+		lade_ans_put_rows<WORDS>(dst, (const uint32_t *)from, 32, size, lane);
 	} else {
 		for (uint32_t n = 0; n < raw; n++)
-			lade_ans_put_rows<WHOLE>(dst + n * 4 * units,
-			                  (const uint32_t *)(from + n * (block / W)), 32, 4 * units,
-			                  lane);
+			lade_ans_put_rows<WORDS>(dst + n * 4 * units,
+			                         (const uint32_t *)(from + n * (block / W)), 32,
+			                         4 * units, lane);
 	}
 	if (c.coded)
-		lade_ans_put_lanes<WHOLE>(dst + raw * 4 * units,
+		lade_ans_put_lanes<WORDS>(dst + raw * 4 * units,
 		                          (const uint32_t *)(from + block) - 32, made, lane);
 }
 
@@ -815,10 +818,6 @@ LADE_DEVICE void lade_ans_put_stored_words(uint8_t *dst, const uint8_t *src, uin
 	for (uint32_t at = 4 * lane; at < size; at += 128)
 		*(uint32_t *)(dst + at) = __ldg((const uint32_t *)(src + at));
 }
-
-/* Which sub-blocks: tiles of which shared memory holds all, or a part at a time, where source and
- * destination are aligned to 16; or any. */
-enum lade_ans_which { LADE_ANS_HELD, LADE_ANS_TILES, LADE_ANS_ANY };
 
 /* Encodes and writes the chunk's sub-blocks, from 'at' on, in 16 bytes; gives where they end, 0:
  * that would pass the limit.  By a whole block. */
@@ -906,15 +905,16 @@ LADE_DEVICE uint32_t lade_ans_put_parts(const lade_ans_memory &r, lade_ans_hold<
 			else if (made.kind == ANS_STORED)
 				lade_ans_copy(dst, p.src + ((size_t)b << block_log), s, lane);
 			else
-				lade_ans_put_block<W, WHOLE>(dst, c, made, from, block, units, lane);
+				lade_ans_put_block<W, WHICH>(dst, c, made, from, block, units,
+				                             lane);
 			if (lane < (16 - (s & 15)) % 16)
 				dst[s + lane] = 0;
 			off += (s + 15) / 16;
 		}
-		if (WHOLE)
+		if (HELD) {
 			lade_stage_out_end(lane);
-		if (HELD)
 			return at;
+		}
 		base += per * active;
 		if (tiles && base < plan.block_count)
 			lade_ans_hold_begin(h, plan, q + 1, lane);

@@ -49,8 +49,8 @@ static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t l
 
 /*
  * How many blocks share a chunk.  Where there are few chunks, enough to give each multiprocessor
- * three; of elements that are wider than bytes so many that all finish at about the same time, as
- * their tables are made in no time.
+ * three; of elements that are wider than bytes, which have few symbols to make tables for, so many
+ * that all finish at about the same time.
  */
 static size_t parts_of(const lade__gpu_work *work)
 {
