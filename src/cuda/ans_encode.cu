@@ -23,9 +23,9 @@
  *         a width more
  * block:  128 to 512 threads; for wide elements 256, or 128 in the small ones
  *
- * 'block_log' is log2 of a sub-block's bytes, or, for bytes, 0: by the chunk's size; 'bits' that of the
- * states, or 0; 'signs' is 1 where elements are bfloat16.  With batch.next blocks take chunks from
- * it; else block i takes the i-th.
+ * 'block_log' is log2 of a sub-block's bytes, or, for bytes, 0: by the chunk's size; 'bits' that of
+ * the states, or 0; 'signs' is 1 where elements are bfloat16.  With batch.next blocks take chunks
+ * from it; else block i takes the i-th.
  */
 extern "C" __global__ void __launch_bounds__(512, 2)
 	lade_ans_encode_1(lade_gpu_batch batch, uint32_t block_log, uint32_t bits, uint32_t bytes,

@@ -131,16 +131,6 @@ struct lade_ans_desk {
 	uint32_t rows;
 };
 
-/* The word at 'from'; WHOLE: it is aligned. */
-template <bool WHOLE> LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
-{
-	uint32_t value = WHOLE ? __ldg((const uint32_t *)from) : 0;
-#pragma unroll
-	for (int b = WHOLE ? 4 : 0; b < 4; b++)
-		value |= (uint32_t)__ldg(from + b) << 8 * b;
-	return value;
-}
-
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
 /* A word at any address. */

@@ -352,9 +352,9 @@ static __device__ __forceinline__ uint32_t lade_cas_turn(lade_cas_warp *w,
 /*
  * Map: a block is 256 threads, in teams of 2^team_log warps; a warp takes its part of a chunk's
  * blocks in turn.  A chunk has a team, or, where that is all 8 warps, 'parts' of them: part p of
- * chunk i is block i * parts + p, below 2^32, and 'joined', a word a chunk that is 0 when the kernel
- * starts, gathers their verdicts (NULL where 'parts' is 1).  'next' is not used: the grid has all
- * parts.  Shared: 8 of lade_cas_warp, dynamic.
+ * chunk i is block i * parts + p, below 2^32, and 'joined', a word a chunk that is 0 when the
+ * kernel starts, gathers their verdicts (NULL where 'parts' is 1).  'next' is not used: the grid
+ * has all parts.  Shared: 8 of lade_cas_warp, dynamic.
  *
  * Warps do not wait for one another before the chunk is done: all of them read its header.
  */

@@ -718,8 +718,8 @@ lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice 
 }
 
 /*
- * Map: a block of 32 to 256 threads a chunk; with 'next' blocks take chunks from it, else block i has
- * the i-th.  Sources and destinations have any alignment and do not overlap.  Shared: a
+ * Map: a block of 32 to 256 threads a chunk; with 'next' blocks take chunks from it, else block i
+ * has the i-th.  Sources and destinations have any alignment and do not overlap.  Shared: a
  * lade_cas_lists a warp, dynamic.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)

@@ -16,8 +16,8 @@
 #define SHARED_WIDE ((size_t)81920)
 /*
  * Blocks of cuda/ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
- * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp; 16
- * warps make the most of one chunk.
+ * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp;
+ * 16 warps make the most of one chunk.
  */
 static const struct shape {
 	unsigned threads, shared;
