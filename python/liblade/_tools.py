@@ -23,17 +23,24 @@ class Algorithm(NamedTuple):
 
 
 def algorithms() -> list[Algorithm]:
-    """All algorithms."""
+    """All algorithms that a pipeline can name, with what each is."""
     return [Algorithm(*row) for row in _lade._algorithms()]
 
 
 def checksums(name: str, sources: Iterable[Any]) -> list[int]:
-    """The checksums ("crc32c", "xxh64", ...) of many arrays, on several threads."""
+    """The checksums of many arrays, on several threads: integers of 32 or 64 bits.
+
+    name: "crc32c", "crc32", "adler32", "fletcher32", "xxh64", "xxh3", or a relation of crc32's,
+        as "crc32-bzip2".
+    sources: arrays of any strides, whose bytes in C order count, on the host or on a device.
+
+    Raises ValueError for another name, TypeError for what has no memory.
+    """
     return _lade._checksums(text("name", name), sources)
 
 
 def checksum(name: str, source: Any) -> int:
-    """The checksum of one array."""
+    """The checksum of one array, as checksums() has it."""
     return _lade._checksums(text("name", name), (source,))[0]
 
 

@@ -717,17 +717,22 @@ static PyGetSetDef getset[] = {
 
 static PyMethodDef methods[] = {
 	{"cpu", array_cpu, METH_NOARGS,
-         "cpu($self, /)\n--\n\nThe array on the host: itself, or a copy."},
+         "cpu($self, /)\n--\n\n"
+         "The array on the host: itself, or a copy, for which it waits.  Raises what the work\n"
+         "that writes the array failed with, NotImplementedError for a strided one on a device."},
 	{"synchronize", array_synchronize, METH_NOARGS,
          "synchronize($self, /)\n--\n\n"
          "Waits for the work that writes the array; raises what it failed with, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))array_cuda, METH_VARARGS | METH_KEYWORDS,
          "cuda($self, /, synchronize=True, cuda_stream=0, device_id=None)\n--\n\n"
-         "The array on a device: itself, or a copy.  device_id: which; None: any, or device 0."},
+         "The array on a device: itself, or a copy, for which it waits whatever 'synchronize' is.\n"
+         "device_id: which; None: any, or device 0.  Raises DeviceError where there is none."},
 	{"tobytes", array_tobytes, METH_NOARGS,
          "tobytes($self, /)\n--\n\nA copy of the elements' bytes, in C order."},
 	{"to_dlpack", (PyCFunction)(void (*)(void))array_to_dlpack, METH_VARARGS | METH_KEYWORDS,
-         "to_dlpack($self, /, cuda_stream=None)\n--\n\nA DLPack capsule of the old kind."},
+         "to_dlpack($self, /, cuda_stream=None)\n--\n\n"
+         "A DLPack capsule of the old kind, for which cuda_stream waits; BufferError for types\n"
+         "that DLPack lacks."},
 	{"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
          "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
          "A DLPack capsule; BufferError where that is not possible."},

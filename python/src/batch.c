@@ -611,7 +611,8 @@ static PyMethodDef methods[] = {
          "Waits for the work that writes the arrays; raises the first failure, each time."},
 	{"cuda", (PyCFunction)(void (*)(void))batch_cuda, METH_VARARGS | METH_KEYWORDS,
          "cuda($self, /, synchronize=True, cuda_stream=0, device_id=None)\n--\n\n"
-         "The arrays on a device: itself, or copies.  device_id: which; None: any, or device 0."},
+         "The arrays on a device: itself, or copies.  device_id: which; None: any, or device 0.\n"
+         "Raises DeviceError where there is none."},
 	{"__reduce__", batch_reduce, METH_NOARGS, NULL},
 	{0},
 };

@@ -372,14 +372,28 @@ out:
 static PyMethodDef functions[] = {
 	{"as_array", KEYWORDS(as_array), METH_VARARGS | METH_KEYWORDS,
 	 "as_array($module, /, source, cuda_stream=0)\n--\n\n"
-	 "The memory of any object as an Array; nothing is copied."},
+	 "The memory of any object as an Array, in its shape; nothing is copied.\n\n"
+	 "source: anything with the buffer protocol, an array interface or DLPack; kept alive.\n"
+	 "cuda_stream: what orders the use of memory on a device, a stream or its handle; 0: the\n"
+	 "    default stream, or what the object tells.\n\n"
+	 "Raises TypeError for what has no memory to share and for Python objects, ValueError for\n"
+	 "what an interface tells wrongly."},
 	{"as_arrays", KEYWORDS(as_arrays), METH_VARARGS | METH_KEYWORDS,
 	 "as_arrays($module, /, sources=None, offsets=None, sizes=None, cuda_stream=0, *, "
 	 "buffer=None)\n--\n\n"
-	 "A list of objects, or the pieces of one buffer, as a BatchArray; nothing is copied."},
+	 "A list of objects, or the pieces of one buffer, as a BatchArray; nothing is copied.\n\n"
+	 "sources: a list of what as_array() takes; or, as buffer=, one contiguous array, and\n"
+	 "offsets, sizes: of each piece in it, in bytes: arrays of 4 or 8 byte integers, also on\n"
+	 "    a device, or sequences of integers.  Pieces may overlap.\n"
+	 "cuda_stream: as as_array()'s.\n\n"
+	 "Raises as as_array(), and ValueError for a piece that passes the buffer's end, and is\n"
+	 "named."},
 	{"from_dlpack", KEYWORDS(from_dlpack), METH_VARARGS | METH_KEYWORDS,
 	 "from_dlpack($module, /, source, cuda_stream=0, *, copy=None)\n--\n\n"
-	 "An Array from a DLPack capsule or an object that gives one."},
+	 "An Array from a DLPack capsule, old or versioned, or an object that gives one.\n\n"
+	 "cuda_stream: on which the memory is to be ready.  copy: True: a copy; False: no copy;\n"
+	 "    None: the object decides.\n\n"
+	 "Raises TypeError for what is neither, BufferError for types that DLPack alone has."},
 	{"_set_allocator", set_allocator, METH_VARARGS, NULL},
 	{"_rebuild", rebuild, METH_VARARGS, NULL},
 	{"_empty", empty, METH_VARARGS, NULL},
