@@ -54,7 +54,7 @@
 	X(ANS_DECODE, ans_decode, lade_ans_decode, 55296) \
 	X(ANS_DECODE_WIDE, ans_decode, lade_ans_decode_wide, 81920) \
 	X(ANS_SIZE, ans_decode, lade_ans_size, 0) \
-	X(ANS_ENCODE_1, ans_encode, lade_ans_encode_1, 110592) \
+	X(ANS_ENCODE_1, ans_encode, lade_ans_encode_1, 101376) \
 	X(ANS_ENCODE_2, ans_encode, lade_ans_encode_2, 70144) \
 	X(ANS_ENCODE_4, ans_encode, lade_ans_encode_4, 74752) \
 	X(ANS_ENCODE_8, ans_encode, lade_ans_encode_8, 83968) \

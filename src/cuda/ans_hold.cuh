@@ -321,26 +321,44 @@ template <int W, int G> struct lade_ans_look_of {
 	static constexpr uint32_t NOISE = ALL + ALL / 16 * (ALL / 16) / 1024 * 1175;
 };
 
-/* Counts all planes but the last one in a thread's pieces there, which are 'step' apart. */
-template <int W, int G>
-LADE_DEVICE void lade_ans_look(const uint8_t *from, uint32_t step, uint32_t cross,
-                               lade_ans_at count)
+/* Counts all planes but the last one in 16 bytes. */
+template <int W>
+LADE_DEVICE void lade_ans_look_piece(const uint8_t *from, uint32_t cross, lade_ans_at count)
 {
 #pragma unroll
-	for (uint32_t at = 0; at < lade_ans_look_of<W, G>::BYTES; at += 512, from += step)
-#pragma unroll
-		for (uint32_t n = 0; n < W - 1; n++)
-			lade_ans_count_piece<W>(from, n, cross, count + (lade_ans_at)(1024 * n));
+	for (uint32_t n = 0; n < W - 1; n++)
+		lade_ans_count_piece<W>(from, n, cross, count + (lade_ans_at)(1024 * n));
 }
 
-/* The same all over a chunk of which shared memory has a part only, and which is aligned to 16. */
+/* Looks at a chunk that shared memory holds: at the first of a warp's tiles and the last, in turn,
+ * so that rows of two tiles are seen whole. */
+template <int W, int G>
+LADE_DEVICE void lade_ans_look(const lade_ans_hold<G> &h, const lade_ans_plan &p, uint32_t cross,
+                               lade_ans_at count, uint32_t lane)
+{
+	constexpr uint32_t BYTES = lade_ans_look_of<W, G>::BYTES;
+	uint32_t warp = lade_ans_thread() / 32;
+	uint32_t tile = warp & 1 ? 0 : lade_ans_hold_tiles(h, p, 0) - 1;
+	const uint8_t *from = h.bytes + LADE_ANS_TILE * tile + 3 * BYTES * warp % LADE_ANS_TILE;
+#pragma unroll
+	for (uint32_t at = 0; at < BYTES; at += 512)
+		lade_ans_look_piece<W>(from + at + 16 * lane, cross, count);
+}
+
+/* And all over a chunk of which it has a part only, and which is aligned to 16: each thread at a
+ * place by chance in ranges of its own, as data may have periods. */
 template <int W, int G>
 LADE_ANS_APART void lade_ans_look_far(const lade_ans_plan *p, uint32_t cross, lade_ans_at count)
 {
-	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail, threads = 32 * G;
-	uint32_t step = bytes / (threads * lade_ans_look_of<W, G>::BYTES / 512) & ~15u;
-	lade_ans_look<W, G>(lade_global(lade_shared(p)->src) + step * lade_ans_thread(),
-	                    step * threads, cross, count);
+	constexpr uint32_t THREADS = 32 * G, BYTES = lade_ans_look_of<W, G>::BYTES;
+	const uint8_t *src = lade_global(lade_shared(p)->src);
+	uint32_t bytes = lade_shared(p)->size - lade_shared(p)->tail;
+	uint32_t range = bytes / (THREADS * BYTES / 512), i = lade_ans_thread();
+#pragma unroll
+	for (uint32_t k = 0; k < BYTES / 512; k++, i += THREADS) {
+		uint32_t at = range * i + __umulhi(i * 2654435769u, range - 15);
+		lade_ans_look_piece<W>(src + (at & ~15u), cross, count);
+	}
 }
 
 #endif

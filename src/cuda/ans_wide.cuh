@@ -175,10 +175,7 @@ LADE_DEVICE lade_ans_choice lade_ans_prepare(const lade_gpu_batch &batch, const 
 	                 : !((uintptr_t)p.src & 15);
 	uint32_t judged = !look ? ALL : held ? LAST : 0, wanted = ALL;
 	if (look && held)
-		lade_ans_look<W, G>(
-			h.bytes + 3 * lade_ans_look_of<W, G>::BYTES * warp % LADE_ANS_TILE +
-				16 * lane,
-			512, cross, count);
+		lade_ans_look<W>(h, p, cross, count, lane);
 	else if (look)
 		lade_ans_look_far<W, G>(&p, cross, count);
 	if (held)

@@ -366,6 +366,31 @@ static void long_lanes(void **state)
 	}
 }
 
+/* Records, and rows, of which a part is noise: where is looked for noise must not fall in step. */
+static void periods(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t size, period, noise;
+		uint64_t seed;
+	} cases[] = {{131072, 32, 16, 0},   {131072, 32, 16, 1}, {131072, 64, 32, 2},
+	             {131072, 32, 16, 3},   {100000, 32, 16, 0}, {32768, 8192, 4096, 1},
+	             {65536, 8192, 4096, 3}};
+	rng r = {31};
+	for (auto &c : cases)
+		for (uint32_t width = 2; width <= 8; width *= 2) {
+			bytes data(c.size);
+			for (size_t i = 0; i < c.size; i++)
+				data[i] = i % c.period < c.noise ? (uint8_t)rng_next(&r)
+				          : i % 8 == 0           ? (uint8_t)rng_below(&r, 7)
+				                                 : 0;
+			const char *text = width == 2   ? "ans(<i2)"
+			                   : width == 4 ? "ans(<i4)"
+			                                : "ans(<i8)";
+			expect_encoded(text, width, 12, 0, {data}, 0, false, c.seed, &r);
+		}
+}
+
 /* One byte position of eight saves so little that the chunk is larger when it is coded, which is
  * known behind its first parts: it is stored over them. */
 static void hardly_worth(void **state)
@@ -558,7 +583,8 @@ int main(void)
 		cmocka_unit_test(parts),        cmocka_unit_test(damaged),
 		cmocka_unit_test(signs),        cmocka_unit_test(small_room),
 		cmocka_unit_test(sizes),        cmocka_unit_test(nearly_constant),
-		cmocka_unit_test(hardly_worth), cmocka_unit_test(long_lanes),
+		cmocka_unit_test(hardly_worth), cmocka_unit_test(periods),
+		cmocka_unit_test(long_lanes),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -17,14 +17,14 @@
 /*
  * Blocks of cuda/ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
  * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp;
- * 16 warps make the most of one chunk.
+ * 16 warps make the most of one chunk, with what any device has that has kernels.
  */
 static const struct shape {
 	unsigned threads, shared;
 } encode_shape[][3] = {
-	{{128, 27136}, {256, 55296}, {512, 110592}},
-	{{128, 36096}, {256, 70912}, {512, 110592}},
-	{{128, 68864}, {128, 68864}, {512, 110592}},
+	{{128, 27136}, {256, 55296}, {512, 101376}},
+	{{128, 36096}, {256, 70912}, {512, 101376}},
+	{{128, 68864}, {128, 68864}, {512, 101376}},
 };
 
 /* And for wide elements: bytes of a chunk that a block holds, beside its tables.  Three of 8 warps
@@ -99,15 +99,16 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 
 /* What a block holds of a chunk of wide elements; less than HOLD: it has 4 warps.  Small blocks
  * hide each other's waits, so that they are better wherever there are enough of them, but for
- * chunks that only a large one can hold. */
-static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log, size_t items)
+ * chunks that only a large one can hold.  The result's bytes depend on this (where is looked for
+ * noise), and so not on what else is under way. */
+static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log)
 {
 	size_t sms = work->device->info.multiprocessors;
 	if (!work->largest || block_log != 12)
 		return HOLD;
-	if (work->largest <= HOLD_SMALL || (work->largest > HOLD && items > 3 * sms))
+	if (work->largest <= HOLD_SMALL || (work->largest > HOLD && work->count > 3 * sms))
 		return HOLD_SMALL;
-	return work->largest <= 2 * HOLD_SMALL && items > 2 * sms ? 2 * HOLD_SMALL : HOLD;
+	return work->largest <= 2 * HOLD_SMALL && work->count > 2 * sms ? 2 * HOLD_SMALL : HOLD;
 }
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
@@ -128,10 +129,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	               : small ? ANS_BLOCK_LOG_MIN
 	                       : ANS_BLOCK_LOG_OF(largest, width);
 	uint32_t block_log = block || small ? log : 0;
-	const struct shape *shapes = encode_shape[log - ANS_BLOCK_LOG_MIN];
-	bool few = items <= 2 * sms && info->block_shared_max >= shapes[2].shared;
-	struct shape shape = shapes[few ? 2 : items > 8 * sms ? 0 : 1];
-	uint32_t hold = hold_of(work, log, items);
+	unsigned form = items <= 2 * sms ? 2 : items > 8 * sms ? 0 : 1;
+	struct shape shape = encode_shape[log - ANS_BLOCK_LOG_MIN][form];
+	uint32_t hold = hold_of(work, log);
 	if (width > 1) {
 		unsigned threads = hold < HOLD ? 128 : 256;
 		if (hold < HOLD)
