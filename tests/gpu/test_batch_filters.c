@@ -192,34 +192,37 @@ static void few_are_cut_small(void **state)
 	size_t few = 2 * (size_t)info->multiprocessors, cap = SIZE + 64;
 	lade_spec *spec = spec_of(engine, "ans");
 	lade_place place = {LADE_DEVICE, 0};
-	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
-	uint8_t *plain = malloc(SIZE), *back = malloc(SIZE);
+	uint8_t *plain = malloc(SIZE), *back = malloc(SIZE), *image = malloc((few + 1) * cap);
+	uint64_t *size = calloc(few + 1, sizeof *size);
 	for (size_t i = 0; i < SIZE; i++)
 		plain[i] = (uint8_t)(i % 7 * (i % 3));
 	buffer src = buffer_new(place, SIZE, 0), dst = buffer_new(place, (few + 1) * cap, 0);
+	buffer sizes = buffer_new(place, (few + 1) * sizeof *size, 0);
 	buffer_put(&src, plain, SIZE);
+	lade_async_options o = {.struct_size = sizeof o, .sizes = (uint64_t *)(void *)sizes.data};
 	lade_segment segment = {.data = src.data, .size = SIZE, .place = place};
 	lade_item *items = calloc(few + 1, sizeof *items);
-	lade_result *results = calloc(few + 1, sizeof *results);
+	for (size_t i = 0; i <= few; i++)
+		items[i] = (lade_item){.src = &segment, .src_count = 1,
+		                       .dst = {dst.data + i * cap, cap, place}};
 	for (size_t count = few; count <= few + 1; count++) {
-		for (size_t i = 0; i < count; i++)
-			items[i] = (lade_item){.src = &segment, .src_count = 1,
-			                       .dst = {(uint8_t *)dst.data + i * cap, cap, place}};
-		OK(lade_encode_into(engine, spec, items, count, results, &o, err));
-		uint8_t *image = malloc(dst.size), *last = image + (count - 1) * cap;
+		OK(lade_encode_async(engine, spec, items, count, &o, err));
 		buffer_get(&dst, image, dst.size);
+		buffer_get(&sizes, (uint8_t *)size, sizes.size);
+		uint8_t *last = image + (count - 1) * cap;
 		size_t n;
 		assert_int_equal(last[3], count > few ? 13 : 12); /* log2 of the pieces' bytes */
-		OK(lade_decode(engine, spec, last, results[count - 1].size, back, SIZE, &n, err));
+		OK(lade_decode(engine, spec, last, size[count - 1], back, SIZE, &n, err));
 		assert_true(n == SIZE && !memcmp(back, plain, SIZE));
-		free(image);
 	}
 	free(items);
-	free(results);
+	free(size);
+	free(image);
 	free(plain);
 	free(back);
 	buffer_free(&src);
 	buffer_free(&dst);
+	buffer_free(&sizes);
 	lade_spec_unref(spec);
 }
 
