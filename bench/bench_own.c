@@ -92,7 +92,7 @@ static void print_row(const settings *s, const char *set, const job *j, const wo
                       const bench_arm *arm, const bench_arm *copy)
 {
 	bench_stat share = bench_ratio(copy, arm);
-	const char *format = s->csv ? "%s,%s,%s,%s,%.3f,%.0f,%.3f,%.3f,%.3f\n"
+	const char *format = s->csv ? "%s,\"%s\",%s,%s,%.3f,%.0f,%.3f,%.3f,%.3f\n"
 	                            : "%-17s %-34s %-7s %-7s %7.3f %8.0f %6.2f  %5.2f..%.2f\n";
 	printf(format, set, j->text, w->direction == LADE_ENCODE ? "encode" : "decode",
 	       lade_cpu_name(w->cpu), (double)s->size / (double)j->all,

@@ -91,10 +91,10 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 	lade__bitcomp_how how = lade__bitcomp_how_of(stage);
 	exponents e = exponents_of(how.log);
 	if (!(delta > 0) || !exponent_fits(how.log, how.exponent))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "bitcomp: delta is %g, want at least %g and less than %g for %s",
-		                 delta, ldexp(1, e.least), ldexp(1, e.most + 1),
-		                 lade_dtype_text(dtype));
+		return lade_fail(
+			err, LADE_E_ARG, LADE_NO_OFFSET,
+			"bitcomp: delta is %g, want at least %.9g and less than %.9g for %s", delta,
+			ldexp(1, e.least), ldexp(1, e.most + 1), lade_dtype_text(dtype));
 	return LADE_OK;
 }
 

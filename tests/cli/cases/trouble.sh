@@ -108,7 +108,8 @@ if command -v script >/dev/null; then
 	says "overwrite it?"
 	tty "$lade small" y && good || bad "an answer of yes"
 	# The progress line, a colour where there may be one, and none where not.
-	tty "$lade -f -T1 -15 big" && says "MB/s"
+	tty "(head -c 9000000 big; sleep 0.3; tail -c +9000001 big) | $lade -f -T1 -c >slow.lade" &&
+		says "MB/s"
 	tty "$lade -f -T1 -q -15 small" && ! grep -q 'MB/s' "$top/err" && good ||
 		bad "-q and progress"
 	tty "env -u NO_COLOR TERM=xterm $lade missing"
