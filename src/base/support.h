@@ -9,6 +9,8 @@
 
 #include <lade/codec.h>
 
+#include <string.h>
+
 /* ---- costs ------------------------------------------------------------------------------ */
 
 /*
@@ -61,12 +63,22 @@ static inline uint16_t lade__le16(const uint8_t *p)
 
 static inline uint32_t lade__le32(const uint8_t *p)
 {
-	return (uint32_t)lade__le16(p) | (uint32_t)lade__le16(p + 2) << 16;
+	uint32_t v;
+	memcpy(&v, p, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap32(v);
+#endif
+	return v;
 }
 
 static inline uint64_t lade__le64(const uint8_t *p)
 {
-	return (uint64_t)lade__le32(p) | (uint64_t)lade__le32(p + 4) << 32;
+	uint64_t v;
+	memcpy(&v, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
 }
 
 /* The low 'size' bytes of 'value', little-endian. */

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/support.h"
 #include "checksum/checksum.h"
 
 #include <pthread.h>
@@ -86,16 +87,6 @@ static void engines_init(void)
 	}
 }
 
-static uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-	memcpy(&v, p, 4);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap32(v);
-#endif
-	return v;
-}
-
 /* The register after four bytes 'x' (the register already added) with 'after' more to come. */
 static inline uint32_t step4(const uint32_t *t, uint32_t x, size_t after)
 {
@@ -106,10 +97,10 @@ static inline uint32_t step4(const uint32_t *t, uint32_t x, size_t after)
 static uint32_t update_sliced(const uint32_t *t, uint32_t reg, const uint8_t *p, size_t size)
 {
 	for (; size >= 16; p += 16, size -= 16)
-		reg = step4(t, load32(p) ^ reg, 12) ^ step4(t, load32(p + 4), 8) ^
-		      step4(t, load32(p + 8), 4) ^ step4(t, load32(p + 12), 0);
+		reg = step4(t, lade__le32(p) ^ reg, 12) ^ step4(t, lade__le32(p + 4), 8) ^
+		      step4(t, lade__le32(p + 8), 4) ^ step4(t, lade__le32(p + 12), 0);
 	for (; size >= 4; p += 4, size -= 4)
-		reg = step4(t, load32(p) ^ reg, 0);
+		reg = step4(t, lade__le32(p) ^ reg, 0);
 	for (; size > 0; p++, size--)
 		reg = (reg >> 8) ^ t[(reg ^ *p) & 0xFF];
 	return reg;

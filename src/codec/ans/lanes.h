@@ -10,16 +10,6 @@
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
-INLINE uint64_t load_64(const uint8_t *p)
-{
-	uint64_t v;
-	memcpy(&v, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 INLINE void store_64(uint8_t *p, uint64_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -59,7 +49,7 @@ static TARGET void count_by_tables(const uint8_t *plane, size_t size, uint32_t s
 		const uint8_t *stop = plane + (left < PART_MAX ? left : PART_MAX);
 		memset(part, 0, sizeof part);
 		for (; stop - plane >= 8; plane += 8) {
-			uint64_t v = load_64(plane);
+			uint64_t v = lade__le64(plane);
 #pragma GCC unroll 8
 			for (unsigned k = 0; k < 8; k++)
 				part[k][v >> 8 * k & 0xFF]++;

@@ -15,16 +15,6 @@ INLINE uint64_t low_bits(uint64_t v, uint32_t n)
 	return v & (((uint64_t)1 << (n & 63)) - 1);
 }
 
-INLINE uint32_t load_32(const uint8_t *p)
-{
-	uint32_t v;
-	memcpy(&v, p, 4);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap32(v);
-#endif
-	return v;
-}
-
 INLINE void store_32(uint8_t *p, uint32_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -55,7 +45,7 @@ typedef struct lane_reader {
 /* The state's leading 1 is the first bit that is not 0, and lies in the string's top half. */
 INLINE bool reader_open(lane_reader *r, const uint8_t *string, uint32_t length, unsigned bits)
 {
-	uint64_t top = load_64(string + length / 8 - 8);
+	uint64_t top = lade__le64(string + length / 8 - 8);
 	*r = (lane_reader){.string = string};
 	if (!length || !(top >> 48))
 		return false;
@@ -69,7 +59,7 @@ INLINE bool reader_open(lane_reader *r, const uint8_t *string, uint32_t length, 
  * load has 56 or more. */
 INLINE uint32_t reader_unit(lane_reader *r, const uint32_t *table)
 {
-	uint64_t window = load_64(r->string + (r->left >> 3) - 7);
+	uint64_t window = lade__le64(r->string + (r->left >> 3) - 7);
 	uint64_t have = (uint64_t)(r->left & 7) + 56, state = r->state;
 	uint32_t out = 0, entry = 0;
 #pragma GCC unroll 4
@@ -106,7 +96,7 @@ INLINE void reader_row(lane_reader *r, const uint32_t *table, uint32_t lane, uin
 	uint32_t out[TEAM], entry[TEAM];
 #pragma GCC unroll 8
 	for (uint32_t j = 0; j < TEAM; j++) {
-		window[j] = load_64(r[j].string + (r[j].left >> 3) - 7);
+		window[j] = lade__le64(r[j].string + (r[j].left >> 3) - 7);
 		have[j] = (uint64_t)(r[j].left & 7) + 56;
 		state[j] = r[j].state;
 		out[j] = 0;
@@ -212,11 +202,11 @@ INLINE void writer_unit(lane_writer *w, const lade__ans_encoder *encoder, uint32
 INLINE void writer_open(lane_writer *w, const lade__ans_lanes *lanes, uint32_t unit)
 {
 	unsigned p = lanes->coded - 1;
-	uint32_t word = load_32(lanes->plane[p] + 4 * unit);
+	uint32_t word = lade__le32(lanes->plane[p] + 4 * unit);
 	w->bits = lanes->encoder[p]->start[word >> 24];
 	writer_unit(w, lanes->encoder[p], word, 2);
 	while (p-- > 0)
-		writer_unit(w, lanes->encoder[p], load_32(lanes->plane[p] + 4 * unit), 3);
+		writer_unit(w, lanes->encoder[p], lade__le32(lanes->plane[p] + 4 * unit), 3);
 }
 
 /* What a lane has in the last full row and the partial one behind it, if there are such. */
@@ -232,7 +222,7 @@ INLINE void writer_first(lane_writer *w, const lade__ans_lanes *lanes, uint32_t 
 	else if (rows)
 		for (unsigned p = lanes->coded; p-- > 0;)
 			writer_unit(w, lanes->encoder[p],
-			            load_32(lanes->plane[p] + 4 * unit_of(lane, rows - 1)), 3);
+			            lade__le32(lanes->plane[p] + 4 * unit_of(lane, rows - 1)), 3);
 }
 
 /* The lane's first state, and its string's length. */
@@ -254,7 +244,7 @@ INLINE void writer_row(lane_writer *w, const lade__ans_encoder *encoder, uint32_
 	uint64_t state[TEAM];
 #pragma GCC unroll 8
 	for (uint32_t j = 0; j < TEAM; j++) {
-		word[j] = load_32(plane + 4 * unit_of(lane + j, row));
+		word[j] = lade__le32(plane + 4 * unit_of(lane + j, row));
 		state[j] = w[j].bits >> w[j].count;
 	}
 #pragma GCC unroll 4
