@@ -191,8 +191,7 @@ LADE_DEVICE void lade_ans_planes_of(const uint32_t *word, uint32_t *plane, uint3
 
 /* ---- counts ----------------------------------------------------------------------------- */
 
-
-/* Counts plane n in 16 bytes. */
+/* Counts plane n in four words. */
 template <int W>
 LADE_DEVICE void lade_ans_count_words(const uint32_t four[4], uint32_t n, uint32_t cross,
                                       lade_ans_at count)
@@ -209,6 +208,7 @@ LADE_DEVICE void lade_ans_count_words(const uint32_t four[4], uint32_t n, uint32
 	}
 }
 
+/* And in 16 bytes. */
 template <int W>
 LADE_DEVICE void lade_ans_count_piece(const uint8_t *from, uint32_t n, uint32_t cross,
                                       lade_ans_at count)

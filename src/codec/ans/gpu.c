@@ -104,7 +104,7 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log)
 {
 	size_t sms = work->device->info.multiprocessors;
-	if (!work->largest || block_log != 12)
+	if (!work->largest || block_log != ANS_BLOCK_LOG_MIN)
 		return HOLD;
 	if (work->largest <= HOLD_SMALL || (work->largest > HOLD && work->count > 3 * sms))
 		return HOLD_SMALL;
