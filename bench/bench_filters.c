@@ -12,7 +12,7 @@
  */
 #include "common.h"
 
-#include "base/builtin.h"
+#include "filter/filters.h"
 
 typedef struct work {
 	const lade_implementation *impl; /* NULL: memcpy */
@@ -32,7 +32,8 @@ static void run_one(void *ctx)
 		__asm__ volatile("" : : "r"(w->dst) : "memory");
 		return;
 	}
-	if (w->impl->tile(&w->run, w->src, w->dst, 0, w->count, w->total, &carry, &err) != LADE_OK)
+	lade_elements tile = {w->src, w->dst, 0, w->count, w->total, &carry};
+	if (w->impl->tile(&w->run, &tile, &err) != LADE_OK)
 		bench_die(w->impl->name, err.message);
 }
 

@@ -149,7 +149,7 @@ static double ranges_read(const setup *s, const lade_frame_range *ranges, size_t
 {
 	lade_error err;
 	double start = now();
-	must(lade_frame_read(s->frame, ranges, count, NULL, &err), &err, "ranges");
+	must(lade_frame_read(s->frame, ranges, count, NULL, NULL, &err), &err, "ranges");
 	return now() - start;
 }
 
@@ -158,7 +158,7 @@ static double whole_read(const setup *s)
 	lade_error err;
 	lade_frame_range all = {0, lade_host_span(s->out, s->size)};
 	double start = now();
-	must(lade_frame_read(s->frame, &all, 1, NULL, &err), &err, "whole");
+	must(lade_frame_read(s->frame, &all, 1, NULL, NULL, &err), &err, "whole");
 	return now() - start;
 }
 
@@ -188,20 +188,19 @@ static double whole_plain(const setup *s)
 	return taken;
 }
 
-static double stream_copy(const setup *s, unsigned threads)
+static double pipe_copy(const setup *s, unsigned threads)
 {
 	lade_error err;
 	bytes in = {.data = s->encoded.data, .cap = s->encoded.size};
-	lade_frame_read_options options = {.struct_size = sizeof options, .threads = threads,
-	                                   .policy = LADE_COMPUTE_AND_VERIFY};
-	lade_frame_stream *stream;
+	lade_frame_read_options options = {.struct_size = sizeof options, .threads = threads};
+	lade_frame_pipe *pipe;
 	size_t got = 0;
 	double start = now();
-	must(lade_frame_stream_new(s->engine, (lade_input){&in, from_memory}, &options, &stream,
-	                           &err),
-	     &err, "stream");
-	must(lade_frame_stream_copy(stream, (lade_output){&got, discard}, &err), &err, "stream");
-	lade_frame_stream_free(stream);
+	must(lade_frame_pipe_new(s->engine, (lade_input){&in, from_memory}, &options, &pipe,
+	                         &err),
+	     &err, "pipe");
+	must(lade_frame_pipe_copy(pipe, (lade_output){&got, discard}, &err), &err, "pipe");
+	lade_frame_pipe_free(pipe);
 	double taken = now() - start;
 	if (got != s->size)
 		abort();
@@ -229,18 +228,18 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
                         int rounds)
 {
 	double random[ROUNDS_MAX], touched_time[ROUNDS_MAX], whole[ROUNDS_MAX], plain[ROUNDS_MAX],
-	       stream[ROUNDS_MAX];
+	       pipe[ROUNDS_MAX];
 	lade_error err;
 	size_t chunks = (s->size + s->chunk_size - 1) / s->chunk_size;
 	uint64_t *touched = calloc(chunks, sizeof *touched);
 	size_t touched_count = list_touched(s, ranges, count, touched);
 	lade_frame_read_options options = {.struct_size = sizeof options, .threads = threads,
-	                                   .policy = LADE_NO_COMPUTE_NO_VERIFY};
+	                                   .verify = LADE_VERIFY_NEVER};
 	lade_frame *verified;
 	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options,
 	                            &s->frame, &err),
 	     &err, "open");
-	options.policy = LADE_COMPUTE_AND_VERIFY;
+	options.verify = LADE_VERIFY_IF_PRESENT;
 	must(lade_frame_open_memory(s->engine, s->encoded.data, s->encoded.size, &options,
 	                            &verified, &err),
 	     &err, "open");
@@ -256,7 +255,7 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
 		s->frame = plain_frame;
 		plain[k] = whole_plain(s);
 		whole[k] = whole_read(s);
-		stream[k] = stream_copy(s, threads);
+		pipe[k] = pipe_copy(s, threads);
 	}
 	if (memcmp(s->out, s->data, s->size))
 		abort();
@@ -271,7 +270,7 @@ static void run_threads(setup *s, unsigned threads, const lade_frame_range *rang
 	printf("  whole frame / plain batch, same memory          %.3f   (%.0f MiB/s)\n",
 	       median(whole, n) / batch, mib / median(whole, n));
 	printf("  pipe, verified, discarded / plain batch         %.3f   (%.0f MiB/s)\n",
-	       median(stream, n) / batch, mib / median(stream, n));
+	       median(pipe, n) / batch, mib / median(pipe, n));
 	lade_frame_close(s->frame);
 	lade_frame_close(verified);
 	free(touched);
@@ -298,8 +297,7 @@ int main(int argc, char **argv)
 	fill(data, s.size);
 	lade_frame_options options = {.struct_size = sizeof options,
 	                              .spec = spec,
-	                              .chunk_size = s.chunk_size,
-	                              .policy = LADE_COMPUTE_AND_VERIFY};
+	                              .chunk_size = s.chunk_size};
 	s.encoded.cap = lade_frame_bound(&options, s.size);
 	s.encoded.data = malloc(s.encoded.cap);
 	lade_frame_writer *writer;

@@ -13,8 +13,8 @@
  */
 #include "common.h"
 
-#include "base/builtin.h"
-#include "batch/engine.h"
+#include "codec/codecs.h"
+#include "batch/host/item.h"
 
 static const char *const specs[] = {"ans", "ans(dtype=%s)", "bitcomp(dtype=%s)",
                                     "cascaded(dtype=%s)", "cascaded(dtype=%s,mode=fast)"};
@@ -81,11 +81,7 @@ static void run_all(void *ctx)
 
 static const lade_implementation *record(const char *name, lade_direction direction)
 {
-	for (const lade_implementation *const *i = lade__codecs.implementations; *i; i++)
-		if (!strcmp((*i)->algorithm, name) && (*i)->direction == direction &&
-		    (*i)->place == LADE_HOST)
-			return *i;
-	return NULL;
+	return lade__codec_find(name, direction);
 }
 
 static void print_row(const settings *s, const char *set, const job *j, const work *w,

@@ -1,11 +1,11 @@
-# Kernels: finds nvcc, compiles each src/cuda/*.cu to a fat binary, and embeds these in the library.
+# Kernels: finds nvcc, compiles each src/**/kernels/*.cu to a fat binary, and embeds these in the library.
 # Only nvcc's device side is used: nothing of CUDA is linked, and a build without nvcc is the same
 # library without kernels.  Gives LADE_CUDA_SOURCES, to be compiled into the library.
 #
 # nvcc's version is pinned, because the intermediate code of a newer one does not load on a 13.0
 # driver.  scripts/nvcc.sh installs it below the build folder.
 set(LADE_CUDA AUTO CACHE STRING "build the kernels: ON (a must), AUTO (if nvcc is there), OFF")
-set(LADE_CUDA_ONLY "" CACHE STRING "names of src/cuda/*.cu to build alone, for a quick build")
+set(LADE_CUDA_ONLY "" CACHE STRING "names of .cu files to build alone, for a quick build")
 set(LADE_NVCC_VERSION 13.0)
 # Machine code for these, and intermediate code of the last for what is newer.
 set(LADE_CUDA_ARCHS 80 90)
@@ -58,7 +58,7 @@ if(nvcc)
   string(APPEND LADE_ARCH_ROWS "\"compute_${LADE_CUDA_PTX}\", ")
   set(folder ${PROJECT_BINARY_DIR}/cuda)
   file(MAKE_DIRECTORY ${folder})
-  file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS src/*.cu)
   foreach(source ${cuda_sources})
     get_filename_component(name ${source} NAME_WE)
     if(LADE_CUDA_ONLY AND NOT name IN_LIST LADE_CUDA_ONLY)
@@ -69,7 +69,7 @@ if(nvcc)
       OUTPUT ${image} ${folder}/${name}.txt
       COMMAND ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh ${folder}/${name}.txt ${nvcc} -fatbin -std=c++17
               -O3 -lineinfo --resource-usage --compress-mode=size ${gencode}
-              -I${PROJECT_SOURCE_DIR}/src -MD -MF ${folder}/${name}.d -o ${image} ${source}
+              -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -MD -MF ${folder}/${name}.d -o ${image} ${source}
       DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh
       DEPFILE ${folder}/${name}.d
       COMMENT "Building kernels ${name}"
@@ -96,7 +96,7 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/images.c.in ${LADE_CUDA_SOURCES} @ONL
 set_source_files_properties(${LADE_CUDA_SOURCES} PROPERTIES OBJECT_DEPENDS "${cuda_images}")
 
 # A C file in place of the images: that of the emulated device, which the build of the tests makes
-# (tests/gpu/images.c); the Python package is tested so.
+# (testing/emu/device.cmake); the Python package is tested so.
 set(LADE_IMAGE_FILE "" CACHE FILEPATH "a C file with images of kernels to take instead")
 if(LADE_IMAGE_FILE)
   set(LADE_CUDA_SOURCES ${LADE_IMAGE_FILE})

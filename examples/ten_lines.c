@@ -12,7 +12,8 @@ int main(void)
 	lade_error err;
 	size_t size;
 	if (lade_spec_parse(NULL, "shuffle(4)|zstd(level=3)", &spec, &err) ||
-	    lade_encode(engine, spec, field, sizeof field, packed, sizeof packed, &size, &err))
+	    lade_encode(engine, spec, lade_host_cspan(field, sizeof field),
+	                lade_host_span(packed, sizeof packed), &size, &err))
 		return fprintf(stderr, "%s\n", err.message);
 	lade_segment chunk = {.data = packed, .size = size}; /* one of N */
 	lade_item item = {.src = &chunk, .src_count = 1, .dst = lade_host_span(back, sizeof back)};

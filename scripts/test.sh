@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh BUILD [STEP...]: the suite that CI runs, step by step (all without names).  Each step's
-# output goes to BUILD/log/STEP.txt and is shown when it fails.
+# output goes to BUILD/log/STEP.txt and is shown when it fails.  A step that takes more processor
+# time than its budget fails, too; BUDGET=2 doubles the budgets, for a slower machine.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +15,21 @@ export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1
 passed=0 failed=0 failures=()
+
+# Seconds of processor time, about 1.6 times what a quiet machine of two cores takes; a new layer's
+# part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
+declare -A budgets=([gates]=10 [headers]=30 [build]=600 [rooms]=10 [unit]=300 [exports]=5
+	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=500 [asan]=800
+	[tsan]=350 [fuzz]=500 [abi]=120 [inside]=120 [prefix]=40)
+budget_other=180
+# The processor time of this shell's children so far, in hundredths of a second.
+spent() {
+	local stat
+	read -r stat <"/proc/$$/stat"
+	# shellcheck disable=SC2086 # the fields behind the name
+	set -- ${stat##*) }
+	echo $((${14} + ${15}))
+}
 
 configure() { # folder, options of cmake
 	local generator="Unix Makefiles"
@@ -29,15 +45,23 @@ numbers() { # log, cmocka's word, pytest's word
 
 # Runs a step and counts: each test of the cmocka and pytest programs, or the step as one.
 step() { # name, command
-	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad note=
+	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad note= used
+	local budget=$((${budgets[$1]:-$budget_other} * ${BUDGET:-1}))
+	used=$(spent)
 	"${@:2}" >"$log" 2>&1 || rc=$?
+	used=$((($(spent) - used) / 100))
+	if [ $used -gt $budget ]; then
+		echo "FAILED: $used s of processor time, the budget of $name is $budget" >>"$log"
+		[ $rc != 0 ] || rc=1
+	fi
 	good=$(numbers "$log" PASSED passed)
 	bad=$(numbers "$log" FAILED failed)
 	if [ $rc = 0 ] && [ "$bad" = 0 ]; then
 		[ "$good" -gt 1 ] && note="$good tests"
 		grep -q '^skipped: ' "$log" && note=$(grep '^skipped: ' "$log" | head -1)
 		[ "$good" = 0 ] && good=1
-		printf 'ok    %-10s %4d s  %s\n' "$name" $((SECONDS - began)) "$note"
+		printf 'ok    %-10s %4d s  %4d s of %4d  %s\n' "$name" $((SECONDS - began)) $used \
+			$budget "$note"
 		passed=$((passed + good))
 		return
 	fi
@@ -75,7 +99,7 @@ setarch -R true 2>/dev/null && setarch="setarch -R"
 # What the thread sanitizer runs; formats and filters have no threads of their own.
 threaded='test_(engine|batch|frame|foreign|checksums|oom)'
 
-steps=(gates headers build unit exports install examples)
+steps=(gates headers build rooms unit exports install examples)
 # The Python packages that interop gets are at hand for the command's tests then.
 steps+=(interop)
 for script in tests/*/run.sh; do
@@ -94,6 +118,7 @@ for name in "${steps[@]}"; do
 		# The steps after it would only say the same again.
 		[[ " ${failures[*]-} " == *" build "* ]] && break
 		;;
+	rooms) step rooms python3 scripts/check_rooms.py "$build" ;;
 	unit) step unit run_ctest "$build" ;;
 	exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
 	install) step install scripts/check_install.sh "$build" ;;

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "base/builtin.h"
-#include "batch/engine.h"
+#include "codec/codecs.h"
+#include "batch/host/item.h"
 #include "guard.h"
 
 /* One codec with its options, ready to run on one worker. */
@@ -49,10 +49,7 @@ static inline int codec_teardown(void **state)
 
 static inline const lade_implementation *codec_record(const char *name, lade_direction direction)
 {
-	for (const lade_implementation *const *i = lade__codecs.implementations; *i; i++)
-		if (!strcmp((*i)->algorithm, name) && (*i)->direction == direction)
-			return *i;
-	return NULL;
+	return lade__codec_find(name, direction);
 }
 
 static inline codec codec_open(const char *text)

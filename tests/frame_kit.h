@@ -60,16 +60,36 @@ static inline lade_status kit_read(void *ctx, void *dst, size_t cap, size_t *got
 	return LADE_OK;
 }
 
-static inline lade_status kit_read_at(void *ctx, uint64_t off, void *dst, size_t size,
-                                      lade_error *err)
+/* A source that gives what a kit_input has, however it is asked; 'kit_far_source' is asked for all
+ * at once. */
+static inline void kit_read_ranges(void *ctx, lade_reading *reading, size_t count)
 {
 	const kit_input *in = ctx;
-	if (off > in->size || size > in->size - off)
-		return lade_fail(err, LADE_E_INTERNAL, off,
-		                 "read past the source: %zu at %llu of %zu", size,
-		                 (unsigned long long)off, in->size);
-	memcpy(dst, in->data + off, size);
-	return LADE_OK;
+	for (size_t i = 0; i < count; i++) {
+		lade_range *range = lade_reading_range(reading, i);
+		lade_error err;
+		uint64_t off;
+		range->object_size = in->size;
+		lade_status status =
+			lade_range_place(range, in->size, &off, &range->size, &err);
+		if (status == LADE_OK && range->size)
+			memcpy(range->dst.data, in->data + off, range->size);
+		lade_reading_done(reading, i, status, &err);
+	}
+}
+
+static inline lade_source kit_source(kit_input *in)
+{
+	static const lade_source_ops ops = {.struct_size = sizeof ops,
+	                                    .flags = LADE_SOURCE_LOCAL,
+	                                    .read = kit_read_ranges};
+	return (lade_source){&ops, in};
+}
+
+static inline lade_source kit_far_source(kit_input *in)
+{
+	static const lade_source_ops ops = {.struct_size = sizeof ops, .read = kit_read_ranges};
+	return (lade_source){&ops, in};
 }
 
 static inline lade_output kit_output(kit_bytes *b)
@@ -103,14 +123,13 @@ static inline lade_frame_options kit_options(const lade_spec *spec, size_t chunk
 {
 	return (lade_frame_options){.struct_size = sizeof(lade_frame_options),
 	                            .spec = spec,
-	                            .chunk_size = chunk_size,
-	                            .policy = LADE_COMPUTE_AND_VERIFY};
+	                            .chunk_size = chunk_size};
 }
 
-static inline lade_frame_read_options kit_read_options(lade_policy policy)
+static inline lade_frame_read_options kit_read_options(lade_verify verify)
 {
 	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
-	                                 .policy = policy};
+	                                 .verify = verify};
 }
 
 /* The frame of 'size' bytes; aborts where it cannot be made. */
@@ -150,6 +169,7 @@ static inline lade_spec *kit_spec(const char *text)
 enum kit_reader {
 	KIT_MEMORY,
 	KIT_SOURCE,
+	KIT_FAR_SOURCE,
 	KIT_PREAD,
 	KIT_MAP,
 	KIT_STREAM_READ,
@@ -157,8 +177,8 @@ enum kit_reader {
 	KIT_READERS,
 };
 
-static const char *const kit_reader_names[] = {"memory", "source", "pread",
-                                               "map",    "stream read", "stream copy"};
+static const char *const kit_reader_names[] = {"memory", "source", "far source", "pread",
+                                               "map", "pipe read", "pipe copy"};
 
 /* Writes a temporary file and gives its name, which is the caller's to remove and free. */
 static inline char *kit_file(const void *data, size_t size)
@@ -186,7 +206,7 @@ static inline lade_status kit_read_frame(lade_frame *frame, kit_bytes *out, lade
 	if (!out->data)
 		abort();
 	lade_frame_range all = {.off = 0, .dst = lade_host_span(out->data, (size_t)size)};
-	lade_status status = lade_frame_read(frame, &all, 1, NULL, err);
+	lade_status status = lade_frame_read(frame, &all, 1, NULL, NULL, err);
 	out->size = status == LADE_OK ? (size_t)size : 0;
 	lade_frame_close(frame);
 	return status;
@@ -196,13 +216,13 @@ static inline lade_status kit_read_stream(lade_engine *engine, bool copy, kit_in
                                           const lade_frame_read_options *options, kit_bytes *out,
                                           rng *random, lade_error *err)
 {
-	lade_frame_stream *stream;
+	lade_frame_pipe *pipe;
 	lade_input input = {.ctx = in, .read = kit_read};
-	lade_status status = lade_frame_stream_new(engine, input, options, &stream, err);
+	lade_status status = lade_frame_pipe_new(engine, input, options, &pipe, err);
 	if (status != LADE_OK)
 		return status;
 	if (copy) {
-		status = lade_frame_stream_copy(stream, kit_output(out), err);
+		status = lade_frame_pipe_copy(pipe, kit_output(out), err);
 	} else {
 		size_t cap = random ? 1 + rng_below(random, 1 << rng_below(random, 19)) : 65536,
 		       got;
@@ -210,13 +230,13 @@ static inline lade_status kit_read_stream(lade_engine *engine, bool copy, kit_in
 		if (!buffer)
 			abort();
 		do {
-			status = lade_frame_stream_read(stream, buffer, cap, &got, err);
+			status = lade_frame_pipe_read(pipe, buffer, cap, &got, err);
 			if (status == LADE_OK && got)
 				status = kit_write(out, buffer, got, err);
 		} while (status == LADE_OK && got);
 		free(buffer);
 	}
-	lade_frame_stream_free(stream);
+	lade_frame_pipe_free(pipe);
 	return status;
 }
 
@@ -234,8 +254,11 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 		status = lade_frame_open_memory(engine, data, size, &options, &frame, err);
 		break;
 	case KIT_SOURCE:
-		status = lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, &options,
-		                         &frame, err);
+	case KIT_FAR_SOURCE:
+		status = lade_frame_open(engine,
+		                         reader == KIT_SOURCE ? kit_source(&in)
+		                                              : kit_far_source(&in),
+		                         &options, &frame, err);
 		break;
 	case KIT_PREAD:
 	case KIT_MAP:

@@ -10,7 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cuda/bitshuffle.cu"
+#include "filter/kernels/bitshuffle.cu"
 
 #include <algorithm>
 #include <cstdio>

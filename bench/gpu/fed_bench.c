@@ -158,7 +158,9 @@ static void workspace_new(way *w)
 		                                      total, f->gpu.stream);
 		if (result != 0)
 			snprintf(w->failed, sizeof w->failed, "nvCOMP's status %d", result);
-	} else if (lade_workspace_size(f->engine, f->spec, LADE_DECODE, f->count, f->chunk, total,
+	} else if (lade_workspace_size(f->engine, f->spec, LADE_DECODE,
+	                               &(lade_arrays){.count = f->count, .largest = f->chunk,
+	                                              .total = total},
 	                               &w->workspace_size, &err) != LADE_OK) {
 		snprintf(w->failed, sizeof w->failed, "%.150s", err.message);
 	}

@@ -11,7 +11,7 @@
 #define LADE_BENCH_GPU_H
 
 #include "../common.h"
-#include "base/device.h"
+#include "gpu/device.h"
 
 #include <lz4.h>
 #include <pthread.h>

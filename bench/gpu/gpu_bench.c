@@ -157,7 +157,9 @@ static work work_new(bench *b, int peer, bool encode, size_t count)
 	if (peer == LADE) {
 		lade_error err;
 		if (lade_workspace_size(b->engine, b->spec, encode ? LADE_ENCODE : LADE_DECODE,
-		                        count, b->chunk, total, &w.workspace_size, &err) != LADE_OK)
+		                        &(lade_arrays){.count = count, .largest = b->chunk,
+		                                       .total = total},
+		                        &w.workspace_size, &err) != LADE_OK)
 			snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
 	} else {
 		int result = (encode ? b->codec.compress_temp : b->codec.decompress_temp)(
@@ -215,8 +217,8 @@ static void decode_chunk(void *ctx, size_t i)
 	if (ok && b->format)
 		ok = b->format->decode(coded, c->sizes[i], got, b->chunk);
 	else if (ok && c->peer == LADE)
-		ok = lade_decode(b->engine, b->spec, coded, c->sizes[i], got, b->chunk, &made,
-		                 NULL) == LADE_OK;
+		ok = lade_decode(b->engine, b->spec, lade_host_cspan(coded, c->sizes[i]),
+		                 lade_host_span(got, b->chunk), &made, NULL) == LADE_OK;
 	else if (ok)
 		memcpy(got, b->set_data + i * b->chunk, b->chunk); /* closed: only sizes are told */
 	if (!ok || made != b->chunk || memcmp(got, b->set_data + i * b->chunk, b->chunk) != 0)
@@ -370,7 +372,8 @@ static void encode_chunk(void *ctx, size_t i)
 	size_t made = 0;
 	if (b->format)
 		made = b->format->encode(plain, b->chunk, to, b->slot);
-	else if (lade_encode(b->engine, b->spec, plain, b->chunk, to, b->slot, &made, NULL) !=
+	else if (lade_encode(b->engine, b->spec, lade_host_cspan(plain, b->chunk),
+	                     lade_host_span(to, b->slot), &made, NULL) !=
 	         LADE_OK)
 		made = 0;
 	c->sizes[i] = made;
@@ -460,7 +463,9 @@ static bool can_run(bench *b, const char *name, lade_direction direction)
 {
 	lade_error err = {.message = "there is no such algorithm"};
 	size_t size;
-	if (b->spec && lade_workspace_size(b->engine, b->spec, direction, 1, b->chunk, b->chunk,
+	if (b->spec && lade_workspace_size(b->engine, b->spec, direction,
+	                                   &(lade_arrays){.count = 1, .largest = b->chunk,
+	                                                  .total = b->chunk},
 	                                   &size, &err) == LADE_OK)
 		return true;
 	fprintf(stderr, "%s, %s: no row: %s\n", name, b->set, err.message);
@@ -650,8 +655,7 @@ static void host_items(bench *b, bool encode, size_t count, const uint64_t *size
 		us[i] = 1e6 * (bench_now() - start);
 		gpu_wait(&b->gpu);
 	}
-	if (!w.failed[0] && lade_results_get(b->options.device, b->gpu.stream, b->decoded_sizes,
-	                                     b->statuses, count, NULL, &err) != LADE_OK)
+	if (!w.failed[0] && lade_results_get(&o, count, NULL, &err) != LADE_OK)
 		snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
 	if (!w.failed[0])
 		print_host(b, LADE, "items", encode, count, us + HOST_WARM);

@@ -26,9 +26,11 @@
 #include "damage.h"
 #include "gpu.h"
 
-#include "base/gpu.h"
+#include "gpu/work.h"
 #include "cascaded_kit.h"
 #include "codec/cascaded/cascaded.h"
+#include "codec/lz/args.h"
+#include "filter/args.h"
 #include "lz_plain.h"
 
 /* All chunks of a batch, before they are encoded, at most. */
@@ -51,37 +53,37 @@ typedef struct target {
 	unsigned threads, chunks; /* a block's; chunks 0: each block takes some of all */
 } target;
 
+#define KERNEL(image, name, shared) #name, {#image, "lade_" #name, shared}
 static const target targets[] = {
-	{"lz4_decode_solo", LADE__KERNEL_LZ4_DECODE_SOLO, LZ4_STREAMS, DECODE, 128, 4},
-	{"lz4_decode_team4", LADE__KERNEL_LZ4_DECODE_TEAM4, LZ4_STREAMS, DECODE, 128, 1},
-	{"lz4_decode_team8", LADE__KERNEL_LZ4_DECODE_TEAM8, LZ4_STREAMS, DECODE, 256, 1},
-	{"lz4_decode_team16", LADE__KERNEL_LZ4_DECODE_TEAM16, LZ4_STREAMS, DECODE, 512, 1},
-	{"lz4_size", LADE__KERNEL_LZ4_SIZE, LZ4_STREAMS, SIZE, 128, 4},
-	{"snappy_decode_solo", LADE__KERNEL_SNAPPY_DECODE_SOLO, SNAPPY_STREAMS, DECODE, 128, 4},
-	{"snappy_decode_team4", LADE__KERNEL_SNAPPY_DECODE_TEAM4, SNAPPY_STREAMS, DECODE, 128, 1},
-	{"snappy_decode_team8", LADE__KERNEL_SNAPPY_DECODE_TEAM8, SNAPPY_STREAMS, DECODE, 256, 1},
-	{"snappy_decode_team16", LADE__KERNEL_SNAPPY_DECODE_TEAM16, SNAPPY_STREAMS, DECODE, 512, 1},
-	{"snappy_size", LADE__KERNEL_SNAPPY_SIZE, SNAPPY_STREAMS, SIZE, 128, 128},
-	{"lz4_encode", LADE__KERNEL_LZ4_ENCODE, PLAIN, ENCODE_LZ4, 160, 5},
-	{"lz4_encode_team8", LADE__KERNEL_LZ4_ENCODE_TEAM8, PLAIN, ENCODE_LZ4, 256, 1},
-	{"lz4_encode_team16", LADE__KERNEL_LZ4_ENCODE_TEAM16, PLAIN, ENCODE_LZ4, 512, 1},
-	{"snappy_encode", LADE__KERNEL_SNAPPY_ENCODE, PLAIN, ENCODE_SNAPPY, 160, 5},
-	{"snappy_encode_team8", LADE__KERNEL_SNAPPY_ENCODE_TEAM8, PLAIN, ENCODE_SNAPPY, 256, 1},
-	{"snappy_encode_team16", LADE__KERNEL_SNAPPY_ENCODE_TEAM16, PLAIN, ENCODE_SNAPPY, 512, 1},
-	{"cascaded_decode", LADE__KERNEL_CASCADED_DECODE, CASCADED_STREAMS, DECODE, 256, 1},
-	{"cascaded_size", LADE__KERNEL_CASCADED_SIZE, CASCADED_STREAMS, SIZE, 128, 128},
-	{"cascaded_encode", LADE__KERNEL_CASCADED_ENCODE, PLAIN, ENCODE_CASCADED, 256, 1},
-	{"bitshuffle_encode", LADE__KERNEL_BITSHUFFLE_ENCODE, BITS, SHUFFLE, 128, 0},
-	{"bitshuffle_decode", LADE__KERNEL_BITSHUFFLE_DECODE, BITS, UNSHUFFLE, 128, 0},
+	{KERNEL(lz4_decode, lz4_decode_solo, 0), LZ4_STREAMS, DECODE, 128, 4},
+	{KERNEL(lz4_decode, lz4_decode_team4, 0), LZ4_STREAMS, DECODE, 128, 1},
+	{KERNEL(lz4_decode, lz4_decode_team8, 0), LZ4_STREAMS, DECODE, 256, 1},
+	{KERNEL(lz4_decode, lz4_decode_team16, LADE_LZ4_TEAM16_SHARED), LZ4_STREAMS, DECODE, 512,
+	 1},
+	{KERNEL(lz4_decode, lz4_size, 0), LZ4_STREAMS, SIZE, 128, 4},
+	{KERNEL(snappy_decode, snappy_decode_solo, 0), SNAPPY_STREAMS, DECODE, 128, 4},
+	{KERNEL(snappy_decode, snappy_decode_team4, 0), SNAPPY_STREAMS, DECODE, 128, 1},
+	{KERNEL(snappy_decode, snappy_decode_team8, 0), SNAPPY_STREAMS, DECODE, 256, 1},
+	{KERNEL(snappy_decode, snappy_decode_team16, LADE_SNAPPY_TEAM16_SHARED), SNAPPY_STREAMS,
+	 DECODE, 512, 1},
+	{KERNEL(snappy_decode, snappy_size, 0), SNAPPY_STREAMS, SIZE, 128, 128},
+	{KERNEL(lz4_encode, lz4_encode, 0), PLAIN, ENCODE_LZ4, 160, 5},
+	{KERNEL(lz4_encode, lz4_encode_team8, LADE_LZ_CREW_SHARED(8)), PLAIN, ENCODE_LZ4, 256, 1},
+	{KERNEL(lz4_encode, lz4_encode_team16, LADE_LZ_CREW_SHARED(16)), PLAIN, ENCODE_LZ4, 512, 1},
+	{KERNEL(snappy_encode, snappy_encode, 0), PLAIN, ENCODE_SNAPPY, 160, 5},
+	{KERNEL(snappy_encode, snappy_encode_team8, LADE_LZ_CREW_SHARED(8)), PLAIN,
+	 ENCODE_SNAPPY, 256, 1},
+	{KERNEL(snappy_encode, snappy_encode_team16, LADE_LZ_CREW_SHARED(16)), PLAIN,
+	 ENCODE_SNAPPY, 512, 1},
+	{KERNEL(cascaded_decode, cascaded_decode, LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED),
+	 CASCADED_STREAMS, DECODE, 256, 1},
+	{KERNEL(cascaded_decode, cascaded_size, 0), CASCADED_STREAMS, SIZE, 128, 128},
+	{KERNEL(cascaded_encode, cascaded_encode, LADE_CAS_WARPS * LADE_CAS_ENCODE_SHARED), PLAIN,
+	 ENCODE_CASCADED, 256, 1},
+	{KERNEL(bitshuffle, bitshuffle_encode, 0), BITS, SHUFFLE, 128, 0},
+	{KERNEL(bitshuffle, bitshuffle_decode, 0), BITS, UNSHUFFLE, 128, 0},
 };
 #define TARGETS (sizeof targets / sizeof *targets)
-
-/* The dynamic shared memory of each kernel. */
-static const size_t shared[] = {
-#define LADE_X(name, image, function, bytes) bytes,
-	LADE__KERNELS(LADE_X)
-#undef LADE_X
-};
 
 /* ---- a batch ----------------------------------------------------------------------------- */
 
@@ -120,7 +122,7 @@ typedef struct hostile {
 	uint64_t *got, *table;
 	uint32_t *status;
 	unsigned char *src_dev, *dst_dev;
-	lade__gpu_batch batch; /* 'before' and 'next' too are memory of the device */
+	lade_gpu_batch batch; /* 'before' and 'next' too are memory of the device */
 	const target *target;
 	counts *counts;
 	pthread_mutex_t mutex;
@@ -134,7 +136,7 @@ static bool streams(int family)
 }
 
 /* What is wrong with a chunk's entries in the tables, if anything is; as lade_chunk_get() of
- * cuda/batch.cuh judges it. */
+ * gpu/kernels/batch.cuh judges it. */
 static void spoil(chance *g, one *c)
 {
 	c->size_told = c->size;
@@ -171,8 +173,8 @@ static void make_one(void *ctx, size_t i)
 			kit_fill_mixed(made, c->raw, (size_t)1 << log2, &r);
 			raw = made;
 		}
-		bench_ok(lade_encode(h->engine, h->cascaded[log2], raw, c->raw, in, h->slot,
-		                     &c->size, &err),
+		bench_ok(lade_encode(h->engine, h->cascaded[log2], lade_host_cspan(raw, c->raw),
+		                     lade_host_span(in, h->slot), &c->size, &err),
 		         &err, "cascaded");
 		free(made);
 		c->size = damage(&g, in, c->size);
@@ -394,17 +396,17 @@ static double now_us(void)
 static void run_target(hostile *h, const target *t, counts *c)
 {
 	const gpu *g = &h->gpu;
-	lade__gpu_batch batch = h->batch;
-	lade__cascaded_choice choice = {.log2 = (uint32_t)__builtin_ctz(h->elem),
+	lade_gpu_batch batch = h->batch;
+	lade_cas_choice choice = {.log2 = (uint32_t)__builtin_ctz(h->elem),
 	                                .block = LADE_CASCADED_BLOCK_MIN + h->msb,
 	                                .is_signed = h->block != 0,
 	                                .bitpack = h->block != 4096,
 	                                .tried = 0x104CF};
 	bool cascaded = t->family == CASCADED_STREAMS && t->what == DECODE;
-	/* lade_filters of cuda/tile.cuh: rows of bits, 2, and nothing else. */
-	uint32_t bits[7] = {0, h->elem, 2, h->msb, h->block, 0, 0};
+	lade_filters bits = {
+		.size = h->elem, .rows = LADE_ROWS_BITS, .msb = h->msb, .block = h->block};
 	uint32_t team_log = 3;
-	void *arguments[] = {&batch, bits, NULL, NULL};
+	void *arguments[] = {&batch, &bits, NULL, NULL};
 	if (cascaded) {
 		arguments[1] = &h->parts;
 		arguments[2] = &h->joined;
@@ -426,7 +428,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 		batch.next = 0;
 	lade__launch launch = {.blocks = (unsigned)blocks,
 	                       .threads = t->threads,
-	                       .shared = shared[t->kernel],
+	                       .shared = t->kernel.shared,
 	                       .stream = g->stream};
 	gpu_fill(g, h->dst_dev, FILL, h->dst_all);
 	GPU(g, cuMemsetD32Async, h->batch.next, 0, 1, g->stream);
@@ -434,7 +436,7 @@ static void run_target(hostile *h, const target *t, counts *c)
 	GPU(g, cuMemsetD32Async, h->batch.status, STATUS_FILL, h->n, g->stream);
 	gpu_wait(g);
 	double begin = now_us();
-	bench_ok(lade__kernel_launch(g->device, t->kernel, &launch, arguments, &err), &err,
+	bench_ok(lade__kernel_launch(g->device, &t->kernel, &launch, arguments, &err), &err,
 	         t->name);
 	gpu_wait(g);
 	double us = now_us() - begin;
@@ -489,7 +491,7 @@ static void hostile_new(hostile *h)
 	h->status = bench_alloc(4 * n);
 	h->src_dev = gpu_alloc(&h->gpu, all);
 	h->dst_dev = gpu_alloc(&h->gpu, all);
-	h->batch = (lade__gpu_batch){.src = device_table(h, 8),
+	h->batch = (lade_gpu_batch){.src = device_table(h, 8),
 	                             .src_size = device_table(h, 8),
 	                             .dst = device_table(h, 8),
 	                             .dst_cap = device_table(h, 8),

@@ -103,7 +103,7 @@ static lade_status on_host(const hostile *h, lade_direction direction, const voi
 	return result.status;
 }
 
-/* As lade_chunk_get() of cuda/batch.cuh judges tables. */
+/* As lade_chunk_get() of gpu/kernels/batch.cuh judges tables. */
 static void spoil(chance *g, one *c)
 {
 	c->size_told = c->size;
@@ -248,7 +248,8 @@ static void run_batch(hostile *h)
 	const gpu *g = &h->gpu;
 	lade_error err;
 	size_t size;
-	bench_ok(lade_workspace_size(h->engine, h->spec, h->direction, h->n, h->largest, 0, &size,
+	bench_ok(lade_workspace_size(h->engine, h->spec, h->direction,
+	                             &(lade_arrays){.count = h->n, .largest = h->largest}, &size,
 	                             &err),
 	         &err, h->text);
 	void *workspace = gpu_alloc(g, size + 1);
@@ -348,7 +349,8 @@ static bool run_spec(hostile *h, size_t chunks, uint64_t seed, double until, FIL
 	lade_error err;
 	size_t size;
 	const char *way = h->direction == LADE_ENCODE ? "encode" : "decode";
-	if (lade_workspace_size(h->engine, h->spec, h->direction, 1, h->most, 0, &size, &err) !=
+	if (lade_workspace_size(h->engine, h->spec, h->direction,
+	                        &(lade_arrays){.count = 1, .largest = h->most}, &size, &err) !=
 	    LADE_OK) {
 		fprintf(stderr, "%s, %s: no row: %s\n", h->text, way, err.message);
 		return true;

@@ -9,8 +9,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "cuda/lz4_decode.cu"
-#include "cuda/snappy_decode.cu"
+#include "codec/lz4/kernels/lz4_decode.cu"
+#include "codec/snappy/kernels/snappy_decode.cu"
 
 #include <lz4.h>
 #include <snappy-c.h>

@@ -29,7 +29,8 @@ double loop_one(const char *text, const void *src, size_t size, void *dst, size_
 		return -1;
 	start = now(1);
 	for (int i = 0; i < rounds; i++)
-		if (lade_decode(engine, spec, src, size, dst, cap, &got, &err))
+		if (lade_decode(engine, spec, lade_host_cspan(src, size), lade_host_span(dst, cap),
+		                &got, &err))
 			return -2;
 	start = now(1) - start;
 	lade_spec_unref(spec);

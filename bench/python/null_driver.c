@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
-#include "base/driver.h"
+#include "gpu/driver.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -44,14 +44,17 @@ static int round_trip(lade_engine *engine, const char *text)
 		data[i] = i / 100;
 	if (lade_spec_parse(engine, text, &spec, &err) != LADE_OK)
 		return failed(text, &err);
-	if (lade_encode(engine, spec, data, sizeof data, stored, sizeof stored, &size, &err) !=
+	if (lade_encode(engine, spec, lade_host_cspan(data, sizeof data),
+	                lade_host_span(stored, sizeof stored), &size, &err) !=
 	            LADE_OK ||
-	    lade_decode(engine, spec, stored, size, back, sizeof back, &back_size, &err) != LADE_OK)
+	    lade_decode(engine, spec, lade_host_cspan(stored, size),
+	                lade_host_span(back, sizeof back), &back_size, &err) != LADE_OK)
 		return failed(text, &err);
 	if (back_size != sizeof data || memcmp(data, back, sizeof data) != 0)
 		return 1;
 	printf("%s: %zu bytes stored as %zu\n", lade_spec_text(spec), sizeof data, size);
-	if (lade_decode(engine, spec, stored, size - 1, back, sizeof back, &back_size, &err) ==
+	if (lade_decode(engine, spec, lade_host_cspan(stored, size - 1),
+	                lade_host_span(back, sizeof back), &back_size, &err) ==
 	    LADE_OK)
 		return 1;
 	printf("  one byte less: %s: %s\n", lade_status_name(err.status), err.message);
@@ -78,7 +81,8 @@ static int preferred(lade_engine *engine, int *calls)
 	if (lade_engine_add_implementation(engine, &mine, &err) != LADE_OK)
 		return failed("add", &err);
 	if (lade_spec_parse(engine, "copy", &spec, &err) != LADE_OK ||
-	    lade_decode(engine, spec, data, sizeof data, back, sizeof back, &size, &err) != LADE_OK)
+	    lade_decode(engine, spec, lade_host_cspan(data, sizeof data),
+	                lade_host_span(back, sizeof back), &size, &err) != LADE_OK)
 		return failed("copy", &err);
 	lade_segment source = {.data = data, .size = sizeof data};
 	lade_item item = {.src = &source, .src_count = 1, .dst = lade_host_span(back, sizeof back)};

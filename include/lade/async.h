@@ -7,7 +7,10 @@
  * where a device has no memory pools, giving back what a call took for want of a workspace waits.)
  *
  * All that a call is given must stay as it is until its work is done, except what is said to be
- * read at once: the tables of items and segments, and options.
+ * read at once: the tables of items and segments, and options.  Where bytes or sizes change all the
+ * same, or a destination overlaps its source, the results are anything; but the work ends, and
+ * touches nothing outside of sources and destinations.  (Addresses are trusted, and so is the
+ * workspace.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,6 +18,7 @@
 #define LADE_ASYNC_H
 
 #include <lade/batch.h>
+#include <lade/checksum.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +55,9 @@ typedef struct lade_async_options {
 	 */
 	uint64_t *sizes;
 	uint32_t *statuses;
+
+	/* sizeof of the structs that the call is given; 0: as in 0.2.0 (batch.h). */
+	size_t item_size, segment_size, output_size, result_size, arrays_size;
 } lade_async_options;
 
 /*
@@ -60,7 +67,10 @@ typedef struct lade_async_options {
  * Sources and destinations are memory that the device can reach: its own, managed, or pinned; what
  * is pageable is for the calls that wait.  Every stage of the spec must have an
  * implementation for devices (lade_explain() lists them).  An item has one segment, or several
- * that all tell their decoded size; rows and ranges are not taken here.
+ * that all tell their decoded size; ranges and tails are not taken here.  Layouts are read at once:
+ * a captured graph keeps those that it was captured with.  A call with layouts wants a workspace of
+ * lade_workspace_size() and, for each item, its chunk's bytes rounded up to 256, and 256 bytes and
+ * 32 for each axis of each of its outputs more; and 8 KiB for all.
  *
  * While 'stream' is being captured into a graph, all spans must be the device's own memory and a
  * workspace must be given; what is captured may be replayed as often as wanted with new bytes in
@@ -87,9 +97,11 @@ LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spe
  * chunk i from src[i], src_size[i] bytes, to dst[i], dst_cap[i] bytes at most.  The tables are
  * device memory, aligned to 8 bytes; they are read by the kernels.
  *
- * What the kernels find in them: a NULL with a size that is not 0 gives the item LADE_E_ARG, a
- * size above 1 GiB LADE_E_LIMIT, a decoded side larger than 'largest' LADE_E_LIMIT where the
- * workspace depends on it.  Pointers are trusted.
+ * What the kernels find in them: a NULL with a size that is not 0 gives the item LADE_E_ARG, and a
+ * size above 1 GiB LADE_E_LIMIT.  With a spec of several stages a decoded side larger than
+ * 'largest' gives LADE_E_LIMIT, whatever the chunk decodes to; the other items are done.  Filters
+ * alone that follow each other may be one stage for the device, which then takes larger ones.
+ * Pointers are trusted.
  *
  * With LADE_ASYNC_HOST_TABLES the tables are the host's, and the workspace has room for them as
  * lade_workspace_size() counts it.
@@ -101,12 +113,39 @@ typedef struct lade_arrays {
 	const uint64_t *dst_cap;
 	size_t count;
 	/* No chunk's decoded side is larger: dst_cap or src_size.  0: not known, which a spec of
-	 * several stages that need room between them refuses with LADE_E_ARG. */
+	 * several stages refuses with LADE_E_ARG. */
 	uint64_t largest;
-	/* Nor that of all chunks together; 0: not known.  With a spec of several stages it makes
-	 * the workspace smaller, and chunks that then have no room there get LADE_E_NOSPACE. */
+	/* Nor that of all chunks together, without those above 'largest'; 0: not known.  With a
+	 * spec of several stages it makes the workspace smaller, and chunks that then have no room
+	 * there get LADE_E_NOSPACE. */
 	uint64_t total;
+	/*
+	 * NULL, or the layout of all chunks: of chunk i in dst[i], dst_cap[i] bytes when decoding,
+	 * in src[i], src_size[i] bytes when encoding.  It is read at once.  Then 'largest' and
+	 * 'total' are not looked at.  An element outside of its span gives the item LADE_E_RANGE.
+	 */
+	const lade_layout *layout;
+	/*
+	 * With a layout, decoding only: NULL, or boxes in place of the layout's start and count, in
+	 * device memory aligned to 8 bytes whatever the flags say: of chunk i the starts of all
+	 * source axes and then the counts, 2 * ndim numbers.  Strides are given then.  A box
+	 * outside of the shape gives the item LADE_E_RANGE; whether the elements of one overlap is
+	 * not looked at.
+	 */
+	const uint64_t *boxes;
 } lade_arrays;
+
+/* Zeroes options and sets all sizes to those of these headers. */
+static inline void lade_async_options_init(lade_async_options *options)
+{
+	memset(options, 0, sizeof *options);
+	options->struct_size = sizeof *options;
+	options->item_size = sizeof(lade_item);
+	options->segment_size = sizeof(lade_segment);
+	options->output_size = sizeof(lade_item_output);
+	options->result_size = sizeof(lade_result);
+	options->arrays_size = sizeof(lade_arrays);
+}
 
 /* As lade_decode_async() and lade_encode_async(). */
 LADE_API lade_status lade_decode_arrays_async(lade_engine *engine, const lade_spec *spec,
@@ -129,27 +168,40 @@ LADE_API lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const 
                                                      lade_error *err);
 
 /*
- * The bytes of workspace that suffice for any batch of 'count' items, of which none is larger than
- * 'largest' decoded bytes and all together not larger than 'total' (0: count * largest); for the
- * calls with items and with arrays.  When decoding, an item is as large as its destination, or as
- * the 'decoded_size' of its segments: an item of several segments counts as so many.  Spans in
- * pinned memory pass through the workspace and want room there, which this does not count:
- * for each item 640 bytes more, and what those spans have.
+ * The checksums of a batch whose tables lie on a device, into 'sums', 'count' words there: enqueued
+ * as lade_decode_arrays_async() enqueues its work.  Of 'arrays' dst and dst_cap are not looked at;
+ * the sum of a chunk whose status is not LADE_OK is not written.  The workspace is that of the
+ * checksum's stage: lade_workspace_size().
+ * Fails: as lade_decode_arrays_async(); LADE_E_UNSUPPORTED for XXH3 and Fletcher-32
+ */
+LADE_API lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
+                                                 const lade_arrays *arrays, uint64_t *sums,
+                                                 const lade_async_options *options,
+                                                 lade_error *err);
+
+/*
+ * The bytes of workspace that suffice for any batch of arrays->count items, of which none is larger
+ * than arrays->largest decoded bytes and all together not larger than arrays->total (0: count *
+ * largest); for the calls with items and with arrays.  Nothing else of 'arrays' is read.  When
+ * decoding, an item is as large as its destination, or as the 'decoded_size' of its segments: an
+ * item of several segments counts as so many.  Spans in pinned memory pass through the workspace
+ * and want room there, which this does not count: for each item 640 bytes more, and what those
+ * spans have.
  * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT
  */
 LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
-                                         lade_direction direction, size_t count, uint64_t largest,
-                                         uint64_t total, size_t *size, lade_error *err);
+                                         lade_direction direction, const lade_arrays *arrays,
+                                         size_t *size, lade_error *err);
 
 /*
- * Waits for the work of 'stream' and fetches what became of 'count' items: 'sizes' and 'statuses'
- * are what was given in the options, either may be NULL; 'results' has 'count' entries or is NULL.
+ * Waits for the work of the options' stream and fetches what became of 'count' items from their
+ * 'sizes' and 'statuses', either of which may be NULL: pass the options of the call that enqueued
+ * them.  'results' has 'count' entries or is NULL.
  * Returns: as lade_decode_into(): the status of the first item that failed
  * Fails:   LADE_E_UNSUPPORTED while the stream is being captured, LADE_E_NO_DEVICE,
  *          LADE_E_DEVICE, LADE_E_NOMEM; then 'results' are as they were
  */
-LADE_API lade_status lade_results_get(int32_t device, lade_stream stream, const uint64_t *sizes,
-                                      const uint32_t *statuses, size_t count,
+LADE_API lade_status lade_results_get(const lade_async_options *options, size_t count,
                                       lade_result *results, lade_error *err);
 
 #ifdef __cplusplus

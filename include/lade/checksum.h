@@ -6,7 +6,7 @@
 #ifndef LADE_CHECKSUM_H
 #define LADE_CHECKSUM_H
 
-#include <lade/async.h>
+#include <lade/codec.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,18 +60,6 @@ LADE_API size_t lade_checksum_size(lade_checksum kind);
 LADE_API lade_status lade_checksums(lade_engine *engine, lade_checksum kind,
                                     const lade_cspan *spans, size_t count, uint64_t *sums,
                                     lade_error *err);
-
-/*
- * The checksums of a batch whose tables lie on a device, into 'sums', 'count' words there: enqueued
- * as lade_decode_arrays_async() enqueues its work.  Of 'arrays' dst and dst_cap are not looked at;
- * the sum of a chunk whose status is not LADE_OK is not written.  The workspace is that of the
- * checksum's stage: lade_workspace_size().
- * Fails: as lade_decode_arrays_async(); LADE_E_UNSUPPORTED for XXH3 and Fletcher-32
- */
-LADE_API lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
-                                                 const lade_arrays *arrays, uint64_t *sums,
-                                                 const lade_async_options *options,
-                                                 lade_error *err);
 
 /* One buffer in host memory; needs no engine.  0 for an unknown kind. */
 LADE_API uint64_t lade_checksum_of(lade_checksum kind, const void *data, size_t size);

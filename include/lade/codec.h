@@ -120,6 +120,20 @@ struct lade_algorithm {
 	/* The bytes at the start of 'src' that decoded_size() reads at most, so that no more of a
 	 * source on a device need be at hand; 0: it may read all of them. */
 	size_t header_size;
+
+	/* n encoded bytes decode to at most (n + 8) * ratio_max bytes; 0: no limit is known. */
+	uint32_t ratio_max;
+
+	/* Bytes of the decoded size in front of bare data (lade/bare.h): 4, or 8, also for 0. */
+	uint32_t size_field;
+
+	/* The most bytes that a chunk decodes to; 0: no such limit. */
+	uint64_t decoded_max;
+
+	/* Of a codec: the texts of stages that lade_suggest() tries, "zstd(level=3)", ended by
+	 * NULL; each behind several filters.  Where the first option is a type (LADE_OPTION_DTYPE)
+	 * they are names, which get the elements' type and no filter.  NULL: none. */
+	const char *const *suggest;
 };
 
 /* ---- implementations ---------------------------------------------------------------- */
@@ -161,6 +175,16 @@ typedef struct lade_carry {
 	uint64_t word[4];
 } lade_carry;
 
+/* Elements that a filter's 'tile' function works on; see lade_implementation.tile. */
+typedef struct lade_elements {
+	const void *src;
+	void *dst;
+	size_t elem_off;   /* the first one, among all of the item */
+	size_t elem_count;
+	size_t total;      /* bytes of the whole decoded side */
+	lade_carry *carry;
+} lade_elements;
+
 #define LADE_PRIORITY_BUILTIN 0
 
 /*
@@ -173,7 +197,7 @@ typedef struct lade_implementation {
 	const char *name;      /* "zstd/libzstd": the algorithm, a slash, what does the work */
 	const char *algorithm; /* the algorithm's name */
 	lade_direction direction;
-	lade_kind place; /* where it runs: LADE_HOST, or LADE_DEVICE */
+	lade_kind place; /* LADE_HOST; those that run on devices are the library's own */
 	int priority;    /* the highest that accepts the work wins; among equals the cheapest */
 	void *ctx;
 
@@ -215,16 +239,13 @@ typedef struct lade_implementation {
 
 	/*
 	 * Filters of a fixed size, instead of 'run': one tile of the work, so that a chain of
-	 * filters passes over the data once, in the cache.  'elem_off' is the first element of the
-	 * tile, 'elem_count' their number, 'total' the bytes of the whole decoded side.  STREAM:
-	 * 'src' and 'dst' point at the tile, may be equal where both sides have elements of one
-	 * size, and do not overlap otherwise.  GATHER: 'src' is the whole input, 'dst' the tile.
-	 * SCATTER: 'src' is the tile, 'dst' the whole output.  A last partial element belongs to
-	 * the last tile.
+	 * filters passes over the data once, in the cache.  STREAM: 'src' and 'dst' point at the
+	 * tile, may be equal where both sides have elements of one size, and do not overlap
+	 * otherwise.  GATHER: 'src' is the whole input, 'dst' the tile.  SCATTER: 'src' is the
+	 * tile, 'dst' the whole output.  A last partial element belongs to the last tile.
 	 */
 	lade_tile tile_kind;
-	lade_status (*tile)(const lade_run *run, const void *src, void *dst, size_t elem_off,
-	                    size_t elem_count, size_t total, lade_carry *carry, lade_error *err);
+	lade_status (*tile)(const lade_run *run, const lade_elements *tile, lade_error *err);
 	/* Bytes an element on the decoded and the encoded side. */
 	void (*tile_sizes)(const lade_stage *stage, size_t *decoded, size_t *encoded);
 
@@ -239,7 +260,8 @@ typedef struct lade_implementation {
  * Adds a caller's algorithm or implementation to an engine.  The name of an algorithm must be
  * new there; an implementation's algorithm must be known.  Not while other threads use the
  * engine.
- * Fails: LADE_E_ARG with the field that is wrong, LADE_E_NOMEM
+ * Fails: LADE_E_ARG with the field that is wrong, LADE_E_UNSUPPORTED for an implementation on
+ *        devices, LADE_E_NOMEM
  * Owns:  the record is copied; what it points to stays the caller's and outlives the engine
  */
 LADE_API lade_status lade_engine_add_algorithm(lade_engine *engine,

@@ -96,6 +96,11 @@ LADE_API lade_status lade_device_trim(int32_t device, uint64_t keep, lade_error 
  * A stream is a CUstream, the same thing as a cudaStream_t.  Those of other libraries are used as
  * they are; NULL means a device's default stream, which waits for the others.
  *
+ * A stream must be alive when a call is given it.  The library uses it during the call and not
+ * later: its owner may end it then, with work left on it.  (A frame that lade_frame_open_device()
+ * opened uses it until the frame is closed.)  The driver need not notice the handle of a stream
+ * that has ended; where it does the call fails with LADE_E_DEVICE.
+ *
  * lade_stream_new() makes one that does not wait for the default stream.  lade_stream_wait()
  * returns when all work that was enqueued before is done, and tells of a failure in that work.
  * lade_stream_free() lets go of a stream that lade_stream_new() made; work on it goes on to its
@@ -113,6 +118,9 @@ LADE_API void lade_stream_free(int32_t device, lade_stream stream); /* NULL is f
  * lade_mark_new() makes one and does not wait.  Not on a stream that is being captured
  * (LADE_E_UNSUPPORTED): what is captured runs later, as often as its graph is launched.  The others
  * may be called while streams are captured, and spoil no capture.
+ * lade_mark_new() with LADE_ALL_STREAMS marks the place behind the work of all streams that the
+ * device has now, whoever made them; with drivers below 12.5, of those that the default stream
+ * waits for.
  * lade_mark_passed() is true when that work is done, or will never be because the device failed; it
  * does not wait.
  * lade_mark_wait() returns when it is done, and tells of a failure in it.
@@ -123,6 +131,7 @@ LADE_API void lade_stream_free(int32_t device, lade_stream stream); /* NULL is f
  * Owns:  the caller; a mark may be freed at any time, and what follows it still does
  */
 typedef struct lade_mark lade_mark;
+#define LADE_ALL_STREAMS ((lade_stream)~(uintptr_t)0)
 LADE_API lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out,
                                    lade_error *err);
 LADE_API bool lade_mark_passed(const lade_mark *mark);

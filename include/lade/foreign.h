@@ -42,8 +42,10 @@ typedef struct lade_foreign_options {
 	uint64_t max_window; /* reading: refuse larger windows with LADE_E_LIMIT; 0: 128 MiB */
 	bool checksum;       /* writing: with the format's checksum (.gz and .zz always have it) */
 	bool ignore_checksum; /* reading: .zst, .lz4, .sz, and .gz and .zz */
+	bool strict;   /* reading .gz, .zz: all by zlib, as with LADE_BATCH_STRICT; slower */
 	uint64_t size; /* writing: all decoded bytes, if known: stored where the format can */
 	const lade_dict *dict; /* reading .zst, .lz4, .zz; writing .zst */
+	lade_cancel *cancel;   /* of all calls, or NULL; a writer is of no more use then */
 } lade_foreign_options;
 
 typedef struct lade_foreign_reader lade_foreign_reader;

@@ -9,55 +9,36 @@
 
 #include <lade/batch.h>
 #include <lade/checksum.h>
+#include <lade/io.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- where bytes come from and go to -------------------------------------------------- */
-
-/* Bytes that can be read anywhere.  'read_at' may be called from several threads at once. */
-typedef struct lade_source {
-	void *ctx;
-	uint64_t size;
-	/* Reads exactly 'size' bytes at 'off' (checked against the size), or fails. */
-	lade_status (*read_at)(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err);
-} lade_source;
-
-/* Bytes that come once, in order: '*got' from 1 to 'cap', or 0 at the end. */
-typedef struct lade_input {
-	void *ctx;
-	lade_status (*read)(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err);
-} lade_input;
-
-/* Takes bytes in order; all of them, or fails. */
-typedef struct lade_output {
-	void *ctx;
-	lade_status (*write)(void *ctx, const void *src, size_t size, lade_error *err);
-} lade_output;
-
 /* ---- checksums ------------------------------------------------------------------------ */
 
-/* When chunk checksums are made and verified; the numbers are nvCOMP's. */
-typedef enum lade_policy {
-	LADE_NO_COMPUTE_NO_VERIFY = 0,
-	LADE_COMPUTE_AND_NO_VERIFY = 1,
-	LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT = 2,
-	LADE_COMPUTE_AND_VERIFY_IF_PRESENT = 3,
-	LADE_COMPUTE_AND_VERIFY = 4, /* reading a frame without fails with LADE_E_NO_CHECKSUM */
-} lade_policy;
+/* Whether readers verify the checksums of chunks.  Zero is safe. */
+typedef enum lade_verify {
+	LADE_VERIFY_IF_PRESENT = 0,
+	LADE_VERIFY_REQUIRED = 1, /* a frame without checksums: LADE_E_NO_CHECKSUM */
+	LADE_VERIFY_NEVER = 2,    /* damaged bytes may come back with LADE_OK */
+} lade_verify;
 
 /* ---- writing ------------------------------------------------------------------------- */
 
 #define LADE_NDIM_MAX 32
 
+/* A chunk's decoded bytes, from and to. */
+#define LADE_FRAME_CHUNK_MIN 16
+#define LADE_FRAME_CHUNK_MAX (1 << 30)
+
 /* Zero-initialise, set struct_size and spec, then what is wanted. */
 typedef struct lade_frame_options {
 	size_t struct_size;
 	const lade_spec *spec;  /* NULL: "copy" */
-	size_t chunk_size;      /* decoded bytes; 0: 1 MiB; from 16 bytes to 1 GiB */
+	size_t chunk_size;      /* decoded bytes; 0: 1 MiB; LADE_FRAME_CHUNK_MIN to _MAX */
 	lade_checksum checksum; /* LADE_XXH64 (also for 0) or LADE_CRC32C */
-	lade_policy policy;     /* whether it is computed */
+	bool no_checksums;      /* stores none: readers cannot find damaged chunks */
 	lade_dtype dtype;       /* what the bytes are, or LADE_DTYPE_NONE; divides chunk_size */
 	unsigned ndim;          /* of 'shape'; 0 with a 'shape' is a scalar */
 	const uint64_t *shape;  /* NULL: none; else 'size' follows from it */
@@ -66,6 +47,8 @@ typedef struct lade_frame_options {
 	uint64_t size;
 	unsigned threads;       /* 0: the engine's */
 	const lade_dict *dict;  /* not noted in the frame: readers must be given the same */
+	lade_stream stream;     /* lade_frame_encode_device() runs behind its work */
+	lade_cancel *cancel;    /* of a writer's calls, which is of no more use then; or NULL */
 } lade_frame_options;
 
 typedef struct lade_frame_writer lade_frame_writer;
@@ -106,8 +89,8 @@ LADE_API size_t lade_frame_bound(const lade_frame_options *options, size_t size)
 
 /*
  * A whole frame, from a device's memory to the same one's: the device encodes the chunks and puts
- * the frame together, behind the work of 'stream', and the call waits for that once.  Chunks of one
- * element are not marked as constant.  'options' as above; 'size' need not be told.
+ * the frame together, behind the work of the options' stream, and the call waits for that once.
+ * Chunks of one element are not marked as constant.  'options' as above; 'size' need not be told.
  * Memory:  on the device, what lade_frame_bound() says and the codecs' workspace
  * Fails:   LADE_E_ARG; LADE_E_UNSUPPORTED where the spans lie elsewhere, the device has no kernels
  *          for the spec, a stage is lossy, a dictionary is given, the frame has more than 2^20
@@ -117,8 +100,8 @@ LADE_API size_t lade_frame_bound(const lade_frame_options *options, size_t size)
  */
 LADE_API lade_status lade_frame_encode_device(lade_engine *engine,
                                               const lade_frame_options *options, lade_cspan src,
-                                              lade_span dst, lade_stream stream,
-                                              size_t *dst_size, lade_error *err);
+                                              lade_span dst, size_t *dst_size,
+                                              lade_error *err);
 
 /* ---- reading, anywhere ------------------------------------------------------------------ */
 
@@ -163,7 +146,7 @@ enum {
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_frame_read_options {
 	size_t struct_size;
-	lade_policy policy; /* whether chunk checksums are verified */
+	lade_verify verify; /* whether checksums of chunks are verified; 0: if present */
 	uint32_t flags;     /* LADE_FRAME_... */
 	unsigned threads;
 	const lade_dict *dict;
@@ -172,23 +155,26 @@ typedef struct lade_frame_read_options {
 	 * Where lade_frame_read() decodes; pipes are decoded on the host.  LADE_WHERE_AUTO is the
 	 * host, and for ranges on a device whichever is expected to be done first.
 	 * LADE_WHERE_DEVICE: a device (that of a range, else 'device') decodes what it has kernels
-	 * for, many chunks at a time, with the verdicts of LADE_FRAME_STRICT; the host reads,
-	 * verifies checksums, and decodes the rest.  Ranges in pinned memory are written by the
-	 * device itself.
+	 * for, many chunks at a time, with the verdicts of LADE_FRAME_STRICT; the host reads, and
+	 * decodes the rest.  Ranges in pinned memory are written by the device itself.
+	 * Checksums are verified where the decoded bytes are.
 	 */
 	lade_where where;
 	int32_t device;
+	lade_cancel *cancel; /* of all calls of a pipe, which then is of no more use; or NULL */
 } lade_frame_read_options;
 
 typedef struct lade_frame lade_frame;
 
 /*
  * Opens a frame for reading anywhere.  Header, footer and the list of index pages are checked
- * here, a page when one of its chunks is first wanted, a chunk when it is read.
+ * here, a page when one of its chunks is first wanted, a chunk when it is read.  The source
+ * outlives the frame and stays the caller's.
  * _memory: a map or a buffer, borrowed until the close; decoded from without a copy.
  * _path: a file, kept open until the close.
  * Fails:   LADE_E_VERSION, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (with the offset),
- *          LADE_E_NO_CHECKSUM, LADE_E_LIMIT, LADE_E_IO, LADE_E_NOMEM
+ *          LADE_E_NO_CHECKSUM, LADE_E_LIMIT, LADE_E_NOT_FOUND, LADE_E_CHANGED, LADE_E_IO,
+ *          LADE_E_NOMEM
  * Threads: an open frame may be read from several threads at once
  */
 LADE_API lade_status lade_frame_open(lade_engine *engine, lade_source source,
@@ -225,75 +211,58 @@ typedef struct lade_frame_range {
 	lade_span dst; /* its size is the range's */
 } lade_frame_range;
 
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_frame_range_options {
+	size_t struct_size;
+	size_t range_size, result_size; /* sizeof of these structs; 0: as in 0.2.0 */
+	lade_cancel *cancel; /* ends the call between chunks; or NULL */
+} lade_frame_range_options;
+
 /*
  * Reads 'count' ranges as one batch; only the chunks that they touch are read and decoded, each
  * once a call.  Ranges may lie in memory of any kind; those on devices are written behind the work
- * of the device's default stream.  A chunk that such a range wants whole is decoded where it goes,
- * by the device where 'where' lets it; the host gets a copy to verify its checksum, unless the
- * policy is LADE_NO_COMPUTE_NO_VERIFY.  'results' as in lade_decode_into(); may be NULL.
+ * of the device's default stream.  If the device decodes a chunk that such a range wants whole, it
+ * decodes the chunk into the range and verifies its checksum there.  All other chunks are verified
+ * before they are copied to a device.  'results' as in lade_decode_into(); may be NULL, as
+ * 'options' may.
  * Fails: LADE_E_RANGE for a range past the end, LADE_E_NO_DEVICE for one on a device that is not
- *        there, and what decoding and reading fail with
+ *        there, LADE_E_CHANGED for all if the file is not the one that was opened,
+ *        LADE_E_CANCELLED, and what decoding and reading fail with
  */
 LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges,
-                                     size_t count, lade_result *results, lade_error *err);
+                                     size_t count, lade_result *results,
+                                     const lade_frame_range_options *options,
+                                     lade_error *err);
 
 /* ---- reading a pipe ----------------------------------------------------------------------- */
 
-typedef struct lade_frame_stream lade_frame_stream;
+typedef struct lade_frame_pipe lade_frame_pipe;
 
 /*
  * Reads a frame in order, from its first byte; the index is checked against the chunks as it
  * comes by.
- * Memory:  as the writer's, and 64 KiB of what may follow the frame (lade_frame_stream_rest())
+ * Memory:  as the writer's, and 64 KiB of what may follow the frame (lade_frame_pipe_rest())
  * Fails:   as lade_frame_open(), and what the input fails with
  * Threads: one caller; 'input' is called on its thread only.  A failure is told once the bytes
  *          before it have been given; then every call fails with the same error.
- * Owns:    the caller, until lade_frame_stream_free() (NULL is fine)
+ * Owns:    the caller, until lade_frame_pipe_free() (NULL is fine)
  * Source:  docs/format/frame.md
  */
-LADE_API lade_status lade_frame_stream_new(lade_engine *engine, lade_input input,
-                                           const lade_frame_read_options *options,
-                                           lade_frame_stream **out, lade_error *err);
-LADE_API const lade_frame_info *lade_frame_stream_get_info(const lade_frame_stream *stream);
+LADE_API lade_status lade_frame_pipe_new(lade_engine *engine, lade_input input,
+                                         const lade_frame_read_options *options,
+                                         lade_frame_pipe **out, lade_error *err);
+LADE_API const lade_frame_info *lade_frame_pipe_get_info(const lade_frame_pipe *pipe);
 /* '*got' from 1 to 'cap', or 0 at the end of the frame (when all has been verified).  Chunks that
  * fit 'cap' whole are decoded to their place in 'dst'; a large 'cap' keeps all threads busy. */
-LADE_API lade_status lade_frame_stream_read(lade_frame_stream *stream, void *dst, size_t cap,
-                                            size_t *got, lade_error *err);
+LADE_API lade_status lade_frame_pipe_read(lade_frame_pipe *pipe, void *dst, size_t cap,
+                                          size_t *got, lade_error *err);
 /* Decodes the rest of the frame to 'output', called on the caller's thread, in order: reading,
  * decoding and writing go on at once. */
-LADE_API lade_status lade_frame_stream_copy(lade_frame_stream *stream, lade_output output,
-                                            lade_error *err);
+LADE_API lade_status lade_frame_pipe_copy(lade_frame_pipe *pipe, lade_output output,
+                                          lade_error *err);
 /* Bytes taken from the input that follow the frame (at its end); valid until the free. */
-LADE_API lade_cspan lade_frame_stream_rest(const lade_frame_stream *stream);
-LADE_API void lade_frame_stream_free(lade_frame_stream *stream);
-
-/* ---- bare kinds ------------------------------------------------------------------------- */
-
-/* Bytes without a container (docs/format/bare.md); the numbers are nvCOMP's. */
-typedef enum lade_bare {
-	LADE_BARE_RAW = 1,           /* just the spec's bytes */
-	LADE_BARE_WITH_SIZE = 2,     /* decoded size (4 bytes for lz4, 8 for the rest), then RAW */
-	LADE_BARE_WITH_SIZE_16 = 3,  /* the same, RAW at byte 16; bytes between are 0 */
-} lade_bare;
-
-/*
- * One buffer each way, in host memory.  Bound: lade_spec_bound() + 16.  On failure '*dst_size' is 0
- * and 'dst' unspecified.
- * Fails:   as lade_encode_into(), LADE_E_LIMIT for a size that the field does not hold; as
- *          lade_decode_into(), LADE_E_CORRUPT for a size that is not the data's
- * Threads: any number of callers per engine
- * Source:  docs/format/bare.md
- */
-LADE_API lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
-                                      lade_cspan src, lade_span dst, size_t *dst_size,
-                                      lade_error *err);
-LADE_API lade_status lade_bare_decode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
-                                      lade_cspan src, lade_span dst, size_t *dst_size,
-                                      lade_error *err);
-/* The decoded size that the bytes claim.  Fails: LADE_E_UNKNOWN_SIZE, LADE_E_TRUNCATED, ... */
-LADE_API lade_status lade_bare_decoded_size(lade_engine *engine, const lade_spec *spec,
-                                            lade_bare kind, lade_cspan src, uint64_t *size,
-                                            lade_error *err);
+LADE_API lade_cspan lade_frame_pipe_rest(const lade_frame_pipe *pipe);
+LADE_API void lade_frame_pipe_free(lade_frame_pipe *pipe);
 
 #ifdef __cplusplus
 }

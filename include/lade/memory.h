@@ -69,6 +69,9 @@ static inline lade_cspan lade_host_cspan(const void *data, size_t size)
 	return s;
 }
 
+/* A size that is not known. */
+#define LADE_SIZE_UNKNOWN UINT64_MAX
+
 /* A CUstream / cudaStream_t, borrowed.  NULL where no device is involved. */
 typedef void *lade_stream;
 

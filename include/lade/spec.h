@@ -70,6 +70,13 @@ LADE_API lade_status lade_spec_from_bytes(const lade_engine *engine, const void 
 /* True when both have the same stages with the same options' values. */
 LADE_API bool lade_spec_equal(const lade_spec *a, const lade_spec *b);
 
+/*
+ * The most bytes that 'size' encoded bytes can decode to, by the limits of the algorithms
+ * (lade_algorithm.ratio_max, decoded_max); UINT64_MAX where one has none.  A larger claim is
+ * wrong whatever the bytes are.
+ */
+LADE_API uint64_t lade_spec_decoded_max(const lade_spec *spec, uint64_t size);
+
 /* True when a stage is lossy: always (bitround), or with its options (delta of reals). */
 LADE_API bool lade_spec_is_lossy(const lade_spec *spec);
 

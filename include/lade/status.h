@@ -51,7 +51,9 @@ extern "C" {
 	X(LADE_E_STATE, 19, "the call does not fit the object's state")            \
 	X(LADE_E_DICT, 20, "the dictionary is missing or is not the right one")    \
 	X(LADE_E_VALUE, 21, "a value cannot be represented in the type asked for") \
-	X(LADE_E_INTERNAL, 22, "a fault in liblade itself")
+	X(LADE_E_INTERNAL, 22, "a fault in liblade itself")                        \
+	X(LADE_E_CHANGED, 23, "the object is not the version that was asked for")  \
+	X(LADE_E_CANCELLED, 24, "the call was cancelled")
 
 typedef enum lade_status {
 #define LADE_X(name, value, text) name = value,
@@ -66,7 +68,7 @@ typedef enum lade_status {
 
 /*
  * What went wrong.  Filled only when a call fails; NULL is accepted wherever a
- * lade_error * is asked for.
+ * lade_error * is asked for.  It stays as it is for ever: callers keep arrays of it.
  */
 typedef struct lade_error {
 	lade_status status;
@@ -88,9 +90,19 @@ LADE_API const char *lade_status_text(lade_status status);
 LADE_API lade_status lade_fail(lade_error *err, lade_status status, uint64_t offset,
                                const char *format, ...) LADE_PRINTF(4, 5);
 
-/* The version that was linked, to compare with LADE_VERSION; and as text, "0.1.0". */
+/* The version that was linked, to compare with LADE_VERSION; and as text, "0.2.0". */
 LADE_API int lade_version(void);
 LADE_API const char *lade_version_text(void);
+
+/*
+ * The libraries that this one uses, whose verdicts on broken data are its own (docs/verdicts.md):
+ * the name of number 'index' ("zstd", "lz4", "libdeflate", ...), NULL from the last one on.
+ * '*version' is that of the library at run time, "1.5.4"; or that of the headers at compile time,
+ * where the library has no call that tells: then '*compiled' is true.  Both may be NULL.
+ * Threads: any number
+ * Owns:    the texts are static
+ */
+LADE_API const char *lade_linked(size_t index, const char **version, bool *compiled);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* Fields may be added at the end. */
 typedef struct lade_measurement {
 	uint64_t size, encoded_size;
 	/* Of all the data: the median of the passes. */
@@ -27,6 +28,8 @@ typedef struct lade_measure_options {
 	size_t chunk_size; /* 0: 1 MiB */
 	unsigned threads;  /* 0: the engine's */
 	double seconds;    /* for each direction, at least; 0: one pass */
+	size_t measurement_size; /* sizeof(lade_measurement); 0: as in 0.2.0 */
+	lade_cancel *cancel;     /* or NULL */
 } lade_measure_options;
 
 /*
@@ -68,17 +71,19 @@ typedef struct lade_suggest_options {
 	 * these data (it is left out); or NULL. */
 	void (*progress)(void *ctx, const char *pipeline, const lade_error *failed);
 	void *progress_ctx;
+	lade_cancel *cancel; /* or NULL */
 } lade_suggest_options;
 
+/* Of the library's memory, as the next one: fields may be added at the end. */
 typedef struct lade_suggestion {
 	const lade_spec *spec;
-	lade_measurement measured; /* of the sample */
-	uint32_t goals;            /* LADE_GOAL_... */
+	const lade_measurement *measured; /* of the sample */
+	uint32_t goals;                   /* LADE_GOAL_... */
 } lade_suggestion;
 
 typedef struct lade_suggestions {
 	size_t count;
-	const lade_suggestion *items; /* in the order in which they were tried */
+	const lade_suggestion *const *items; /* in the order in which they were tried */
 	size_t sample_size;
 	lade_dtype dtype; /* what filters were made for */
 	bool guessed;     /* it stands for a size of elements that was found by trying */

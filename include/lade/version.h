@@ -8,7 +8,7 @@
 #define LADE_VERSION_H
 
 #define LADE_VERSION_MAJOR 0
-#define LADE_VERSION_MINOR 1
+#define LADE_VERSION_MINOR 2
 #define LADE_VERSION_PATCH 0
 
 /* One comparable number: 1.2.3 is 10203. */

@@ -41,7 +41,16 @@ from ._memory import (
     set_host_allocator,
     set_pinned_allocator,
 )
-from ._tools import Algorithm, Suggestion, Suggestions, algorithms, checksum, checksums, suggest
+from ._tools import (
+    Algorithm,
+    Suggestion,
+    Suggestions,
+    algorithms,
+    checksum,
+    checksums,
+    suggest,
+    versions,
+)
 
 # Members stand at the module's level too, as in nvCOMP; those of BitstreamKind do not.
 STRIDED_DEVICE = ArrayBufferKind.STRIDED_DEVICE
@@ -118,4 +127,5 @@ __all__ = [
     "set_host_allocator",
     "set_pinned_allocator",
     "suggest",
+    "versions",
 ]

@@ -124,7 +124,7 @@ class Codec(_lade.CodecBase):
     cuda_stream: orders the work on a device with other work there.  device_id: the device that
         works when where="device".
     threads: that a call uses at most; 0: as many as the process may run.
-    strict: LZ4 and Snappy are taken only as their formats' texts have them (docs/verdicts.md).
+    strict: LZ4, Snappy and Deflate are taken only as their formats have them (docs/verdicts.md).
     where: "host" or "device" does the work; "auto": whichever is done first.  Of NVCOMP_NATIVE
         "device" leaves to the host what the device has no kernels for, and "auto" encodes on a
         device only from its memory to its memory.
@@ -226,7 +226,8 @@ class Codec(_lade.CodecBase):
             text,
             int(self._bitstream_kind),
             self._uncomp_chunk_size,
-            int(self._checksum_policy),
+            self._checksum_policy.computes,
+            self._checksum_policy.verify,
             threads,
             2 if strict else 0,
             places[where],

@@ -35,6 +35,16 @@ class ChecksumPolicy(IntEnum):
     COMPUTE_AND_VERIFY_IF_PRESENT = 3
     COMPUTE_AND_VERIFY = 4
 
+    @property
+    def computes(self) -> bool:
+        """Whether encoding stores checksums."""
+        return self.value not in (0, 2)
+
+    @property
+    def verify(self) -> int:
+        """What decoding verifies: lade.h's enum lade_verify."""
+        return (2, 2, 0, 0, 1)[self.value]
+
 
 class DecompressBackend(IntEnum):
     """What decodes on a device."""

@@ -20,28 +20,13 @@ from ._enums import (
     CascadedTerminalCodec,
 )
 
-# nvCOMP's names (and ours) to the library's.
-_ALGORITHMS = {
-    "lz4": "lz4",
-    "snappy": "snappy",
-    "deflate": "deflate",
-    "gzip": "gzip",
-    "zstd": "zstd",
-    "ans": "ans",
-    "bitcomp": "bitcomp",
-    "cascaded": "cascaded",
-    "zlib": "zlib",
-    "blosc": "blosc",
-    "lz4f": "lz4f",
-    "copy": "copy",
-}
+# The library's codecs, which have nvCOMP's names for those that nvCOMP has, and their options.
+_CODECS = {name: options for name, kind, _, options in _lade._algorithms() if kind == "codec"}
 _NOT_YET = {"gdeflate": "GDeflate"}
 
 # nvCOMP's algorithm_type of the Deflate family to libdeflate's levels: entropy coding alone has no
 # level of its own; 2 beats zlib's level 1, 4 its 6, and 5 is the smallest.
 _TYPE_LEVELS = {0: 1, 1: 1, 2: 3, 3: 5, 4: 8, 5: 12}
-
-_LEVELLED = {"lz4", "lz4f", "zstd", "deflate", "zlib", "gzip", "blosc", "cascaded"}
 
 # Type strings to the bytes of an element.
 _ELEMENTS = {
@@ -56,7 +41,7 @@ _NAMES = {
     "float16": "<f2", "float32": "<f4", "float64": "<f8", "bfloat16": "bfloat16",
 }  # fmt: skip
 # Whose elements have a type; of the others only bitshuffle_mode looks at it.
-_TYPED = ("ans", "bitcomp", "cascaded", "lz4", "snappy")
+_TYPED = sorted(name for name, options in _CODECS.items() if {"dtype", "elem"} & {*options})
 
 # Whose keywords they are; those of no other algorithm may be given.
 _OWNERS = {
@@ -206,14 +191,14 @@ def _options(known: str, level: int | None, given: Mapping[str, Any], data_type:
             raise ValueError("algorithm_type and level cannot both be given")
         level = _TYPE_LEVELS[_within("algorithm_type", given["algorithm_type"], range(6))]
     if level is not None:
-        if known not in _LEVELLED:
+        if "level" not in _CODECS[known]:
             raise ValueError(f"level: {known} has none")
         if any(option.startswith("level=") for option in options):
             raise ValueError("compression_level and level cannot both be given")
         options.append(f"level={integer('level', level)}")
-    if data_type and known in ("ans", "bitcomp", "cascaded"):
+    if data_type and "dtype" in _CODECS[known]:
         options.append(_dtype(data_type))
-    if data_type and known in ("lz4", "snappy") and _ELEMENTS[data_type] > 1:
+    if data_type and "elem" in _CODECS[known] and _ELEMENTS[data_type] > 1:
         options.append(f"elem={_ELEMENTS[data_type]}")
     return f"{known}({','.join(options)})" if options else known
 
@@ -233,7 +218,7 @@ def pipeline_text(
     if not isinstance(algorithm, str):
         raise TypeError(f"algorithm: {algorithm!r} is no str")
     name = algorithm.strip()
-    known = _ALGORITHMS.get(name.lower())
+    known = name.lower() if name.lower() in _CODECS else None
     if name.lower() in _NOT_YET:
         raise NotImplementedError(
             f"liblade {_lade.__version__} has no {_NOT_YET[name.lower()]} yet"

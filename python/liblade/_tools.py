@@ -20,11 +20,22 @@ class Algorithm(NamedTuple):
     kind: str
     """'codec', 'filter' or 'checksum'."""
     doc: str
+    options: tuple[str, ...]
+    """The names of its options."""
 
 
 def algorithms() -> list[Algorithm]:
     """All algorithms that a pipeline can name, with what each is."""
     return [Algorithm(*row) for row in _lade._algorithms()]
+
+
+def versions() -> dict[str, str]:
+    """The version of liblade and of each library that it uses, "zstd" and others.
+
+    Their verdicts on broken data are liblade's (docs/verdicts.md).  "1.14 (its headers)" is what
+    was compiled: that library has no call that tells what is linked.
+    """
+    return {"liblade": _lade.__version__, **_lade._linked()}
 
 
 def checksums(name: str, sources: Iterable[Any]) -> list[int]:

@@ -153,6 +153,24 @@ static PyObject *function_of(py_state *st, lade_kind kind)
 	return function;
 }
 
+void py_no_block(py_state *st, size_t size, lade_place place, uintptr_t stream)
+{
+	lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
+	lade_mark *mark = NULL;
+	int32_t count;
+	bool told = place.kind != LADE_HOST && lade_device_count(&count, &err);
+
+	/* Where the stream is to blame the driver says so here as well. */
+	if (!told && place.kind == LADE_DEVICE)
+		told = lade_mark_new(place.device, (lade_stream)stream, &mark, &err);
+	lade_mark_free(mark);
+	if (!told || err.status == LADE_E_UNSUPPORTED)
+		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		          "%zu bytes of %s memory could not be allocated", size,
+		          lade_kind_name(place.kind));
+	py_raise(st, &err, SIZE_MAX);
+}
+
 static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t stream)
 {
 	py_state *st = array->st;
@@ -183,13 +201,7 @@ static bool take_block(py_array *array, size_t size, lade_place place, uintptr_t
 		                           (lade_stream)stream);
 	}
 	if (!array->block) {
-		lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
-		int32_t count;
-		if (place.kind == LADE_HOST || !lade_device_count(&count, &err))
-			lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			          "%zu bytes of %s memory could not be allocated", size,
-			          lade_kind_name(place.kind));
-		py_raise(st, &err, SIZE_MAX);
+		py_no_block(st, size, place, stream);
 		return false;
 	}
 	array->block_size = array->cap = size;
@@ -206,6 +218,8 @@ static void give_block(py_array *array)
 
 	if (!array->block)
 		return;
+	if (array->told && array->place.kind == LADE_DEVICE)
+		py_home_after_all(array->st, array->place.device, array->stream);
 	to->free(to->ctx, array->block, array->block_size, BLOCK_ALIGN, array->place,
 	         (lade_stream)array->stream);
 	atomic_fetch_sub_explicit(&array->st->blocks, 1, memory_order_relaxed);
@@ -275,11 +289,34 @@ void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_obje
 	PY_REPLACE(array->stream_object, Py_XNewRef(stream_object));
 }
 
-py_array *py_array_keep_stream(py_array *array, uintptr_t stream, PyObject *object)
+bool py_array_leave(py_array *array, uintptr_t stream, PyObject *object)
 {
-	if (array && array->stream == stream && !array->stream_object)
+	if (!array->stream)
+		return true;
+	if (array->stream == stream && !array->stream_object)
 		array->stream_object = Py_XNewRef(py_stream_keeper(object));
-	return array;
+	if (array->place.kind == LADE_DEVICE || array->place.kind == LADE_MANAGED)
+		return py_go_home(array->st, array->place.device, &array->stream,
+		                  array->stream_object);
+	if (!py_stream_lives(array->stream, array->stream_object))
+		array->stream = 0;
+	return true;
+}
+
+void py_array_tell(py_array *array)
+{
+	PyObject *owner = (PyObject *)array;
+
+	while (owner && Py_TYPE(owner) == array->st->array_type) {
+		((py_array *)owner)->told = true;
+		owner = ((py_array *)owner)->owner;
+	}
+	/* Of a batch in several blocks. */
+	for (Py_ssize_t i = 0; owner && PyList_Check(owner) && i < PyList_Size(owner); i++) {
+		py_array *one = (py_array *)PyList_GetItem(owner, i);
+		if (Py_TYPE(one) == array->st->array_type)
+			one->told = true;
+	}
 }
 
 /* ---- arrays ----------------------------------------------------------------------------- */
@@ -316,9 +353,9 @@ bool py_array_grow(py_array *array, size_t cap)
 
 	if (array->cap >= cap)
 		return true;
-	larger = py_array_keep_stream(
-		py_array_new(array->st, cap, array->place, array->stream), array->stream,
-		array->stream_object);
+	larger = py_array_new(array->st, cap, array->place, array->stream);
+	if (larger)
+		larger->stream_object = Py_XNewRef(array->stream_object);
 	ok = larger && py_array_swap(array, larger) && py_array_flat(array, PY_BYTES, cap);
 	Py_XDECREF(larger);
 	return ok;
@@ -339,7 +376,7 @@ void py_unpin(py_array *array)
 bool py_array_swap(py_array *a, py_array *b)
 {
 	Py_ssize_t mine = 1;
-	bool lent = a->lent;
+	bool lent = a->lent, told = a->told;
 	void *data = a->data, *block = a->block;
 	size_t block_size = a->block_size, cap = a->cap;
 	lade_place place = a->place;
@@ -363,6 +400,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	a->stream_object = b->stream_object;
 	a->owner = b->owner;
 	a->lent = b->lent;
+	a->told = b->told;
 	b->data = data;
 	b->block = block;
 	b->block_size = block_size;
@@ -372,6 +410,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	b->stream_object = stream_object;
 	b->owner = owner;
 	b->lent = lent;
+	b->told = told;
 	/* The sizes follow from the capacities until somebody says better.  One dimension needs no
 	 * memory of its own. */
 	(void)py_array_flat(a, PY_BYTES, a->cap);
@@ -445,10 +484,11 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 	}
 	/* The caller's allocator is asked, and may decode to this array. */
 	py_pin(array);
-	out = py_array_keep_stream(py_array_new(st, array->size, place, stream), array->stream,
-	                           array->stream_object);
+	out = py_array_new(st, array->size, place, stream);
 	if (!out)
 		goto fail;
+	if (stream == array->stream)
+		out->stream_object = Py_XNewRef(array->stream_object);
 	if (!array->contiguous) {
 		flat = lade_kind_is_host(place.kind)
 		               ? (py_array *)Py_NewRef(out)
@@ -456,15 +496,19 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		if (!flat)
 			goto fail;
 		Py_BEGIN_ALLOW_THREADS
-		py_gather(array, flat->data);
+		status = py_gather(array, flat->data, &err);
 		Py_END_ALLOW_THREADS
+		if (status) {
+			py_raise(st, &err, SIZE_MAX);
+			goto fail;
+		}
 	}
 	if (flat != out) {
 		lade_cspan from = {flat ? flat->data : array->data, array->size,
 		                   flat ? flat->place : array->place};
 		lade_span to = {out->data, out->size, place};
 		Py_BEGIN_ALLOW_THREADS
-		status = py_move(lade_engine_default(), st->copy, from, to, stream, &err);
+		status = lade_copy(NULL, from, to, (lade_stream)stream, &err);
 		Py_END_ALLOW_THREADS
 		if (status) {
 			py_raise(st, &err, SIZE_MAX);

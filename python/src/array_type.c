@@ -171,8 +171,7 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	                                        &stream_object) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_keep_stream(py_array_from(st, source, stream), stream,
-	                                        stream_object);
+	return py_leave(st, (PyObject *)py_array_from(st, source, stream), stream, stream_object);
 }
 
 static const char *place_text(lade_place place, char *text, size_t cap)
@@ -263,7 +262,7 @@ static PyObject *get_number(PyObject *self, void *which)
 		return py_array_sized(array) ? PyLong_FromSize_t(array->size / array->dtype.size)
 		                             : NULL;
 	case 5: return PyLong_FromLong(0);
-	case 6: array->exposed = true; return PyLong_FromVoidPtr(array->data);
+	case 6: array->exposed = true; py_array_tell(array); return PyLong_FromVoidPtr(array->data);
 	case 7: return PyBool_FromLong(array->readonly);
 	default: return PyLong_FromLong(lade_kind_is_host(array->place.kind) &&
 	                                array->place.kind != LADE_MANAGED
@@ -286,6 +285,7 @@ static PyObject *interface(py_array *array, bool cuda)
 	if (!(cuda ? py_array_sized(array) : py_array_wait(array)))
 		return NULL;
 	array->exposed = true;
+	py_array_tell(array);
 	py_dtype_text(array->dtype, text);
 	/* The protocol has no type string for what is not IEEE 754. */
 	if (array->dtype.kind == 'e')
@@ -391,7 +391,7 @@ static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 	py_array *array = (py_array *)self;
 	int synchronize = 1;
 	int32_t device;
-	PyObject *stream_object = NULL, *device_object = NULL;
+	PyObject *stream_object = NULL, *device_object = NULL, *out;
 	uintptr_t stream;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pOO:cuda", names, &synchronize,
@@ -404,9 +404,8 @@ static PyObject *array_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 		return Py_NewRef(self);
 	if (device == PY_DEVICE_ANY)
 		device = 0;
-	return (PyObject *)py_array_keep_stream(
-		py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream), stream,
-		stream_object);
+	out = (PyObject *)py_array_copy(array, (lade_place){LADE_DEVICE, device}, stream);
+	return py_leave(array->st, out, stream, stream_object);
 }
 
 /* For the module copy, which would bring a device's array to the host by its pickle. */

@@ -420,19 +420,66 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 	return (PyObject *)out;
 }
 
-PyObject *py_batch_keep_stream(PyObject *out, uintptr_t stream, PyObject *object)
-{
-	py_batch *batch = (py_batch *)out;
+/* Many arrays are on one stream: what the one before was on, and where it went. */
+typedef struct last {
+	uintptr_t was, home;
+} last;
 
-	if (!batch || batch->stream != stream)
-		return out;
-	if (!batch->stream_object)
+static bool leave_array(py_array *one, uintptr_t stream, PyObject *object, last *last)
+{
+	uintptr_t was = one->stream;
+
+	if (was && was == last->was && !one->stream_object && one->place.kind == LADE_DEVICE) {
+		one->stream = last->home;
+		return true;
+	}
+	if (!py_array_leave(one, stream, object))
+		return false;
+	if (one->stream != was && one->place.kind == LADE_DEVICE)
+		*last = (struct last){was, one->stream};
+	return true;
+}
+
+static bool leave_batch(py_batch *batch, uintptr_t stream, PyObject *object)
+{
+	int32_t device = batch->place.device;
+	last last = {0};
+
+	if (batch->stream == stream && !batch->stream_object)
 		batch->stream_object = Py_XNewRef(py_stream_keeper(object));
-	if (batch->owner && Py_TYPE(batch->owner) == batch->st->array_type)
-		py_array_keep_stream((py_array *)batch->owner, stream, object);
-	for (size_t i = 0; batch->arrays && i < batch->count; i++)
-		py_array_keep_stream(
-			(py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i), stream, object);
+	if (batch->owner && Py_TYPE(batch->owner) == batch->st->array_type &&
+	    !leave_array((py_array *)batch->owner, stream, object, &last))
+		return false;
+	for (size_t i = 0; batch->arrays && i < batch->count; i++) {
+		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+		if (!leave_array(one, stream, object, &last))
+			return false;
+		if (one->place.kind == LADE_DEVICE)
+			device = one->place.device;
+	}
+	if (batch->stream && batch->stream == last.was && !batch->stream_object) {
+		batch->stream = last.home;
+		return true;
+	}
+	return py_go_home(batch->st, device, &batch->stream, batch->stream_object);
+}
+
+PyObject *py_leave(py_state *st, PyObject *out, uintptr_t stream, PyObject *object)
+{
+	last last = {0};
+	bool ok = true;
+
+	if (out && Py_TYPE(out) == st->array_type)
+		ok = py_array_leave((py_array *)out, stream, object);
+	else if (out && Py_TYPE(out) == st->batch_type)
+		ok = leave_batch((py_batch *)out, stream, object);
+	for (Py_ssize_t i = 0; ok && out && PyList_Check(out) && i < PyList_Size(out); i++) {
+		PyObject *one = PyList_GetItem(out, i);
+		if (Py_TYPE(one) == st->array_type)
+			ok = leave_array((py_array *)one, stream, object, &last);
+	}
+	if (!ok)
+		Py_CLEAR(out);
 	return out;
 }
 
@@ -519,13 +566,13 @@ static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (on_device(batch, device))
 		return Py_NewRef(self);
 	if (!batch->pieces || batch->place.kind != LADE_DEVICE)
-		return py_batch_keep_stream(batch_move(batch, true, stream, device), stream,
-		                            stream_object);
+		return py_leave(batch->st, batch_move(batch, true, stream, device), stream,
+		                stream_object);
 	/* A stream is one device's: from one to another by way of the host. */
 	host = (py_batch *)batch_move(batch, false, batch->stream, 0);
 	out = host ? batch_move(host, true, stream, device) : NULL;
 	Py_XDECREF(host);
-	return py_batch_keep_stream(out, stream, stream_object);
+	return py_leave(batch->st, out, stream, stream_object);
 }
 
 static PyObject *batch_synchronize(PyObject *self, PyObject *unused)

@@ -17,19 +17,20 @@ static size_t padded(size_t size)
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* Strided memory as rows where an item can take them, else as a copy. */
-static bool straighten(const py_call *call, py_mem *mem, lade_item *item)
+/* Strided memory by its layout where an item can take one, else as a copy. */
+static bool straighten(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
 	py_array *flat;
-	size_t row, pitch;
+	char *first;
 
 	if (!mem->array || mem->array->contiguous)
 		return true;
-	if (call->encode && call->codec->kind != PY_NATIVE && mem->array->size &&
-	    py_rows(mem->array, &row, &pitch)) {
-		item->row_size = row;
-		item->row_pitch = pitch;
-		mem->size = py_extent(mem->array);
+	if (call->encode && call->codec->kind != PY_NATIVE && mem->array->size) {
+		lade_layout *layout = py_work_layout(work, i);
+		if (!layout)
+			return false;
+		*layout = py_layout(mem->array, &first, &mem->size);
+		mem->data = first;
 		return true;
 	}
 	flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
@@ -62,7 +63,7 @@ static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
 			                          batch->place, 0};
 		} else {
 			py_mem *mem = &holds->mems[i];
-			if (!straighten(call, mem, &work->items[i]))
+			if (!straighten(call, work, i, mem))
 				return false;
 			*segment = (lade_segment){mem->data, mem->size, mem->place, 0};
 		}
@@ -111,71 +112,33 @@ static bool take_sources(const py_call *call, py_holds *holds)
 	       order_sources(call, holds);
 }
 
-PyObject *py_call_config(const py_call *call, size_t count)
-{
-	const char *name = call->encode ? "compression_config" : "decompression_config";
-	PyObject *sizes = PyObject_GetAttrString(call->config, "_sizes");
-
-	if (!sizes && PyErr_ExceptionMatches(PyExc_AttributeError))
-		PyErr_Format(PyExc_TypeError, "%s: %R is no config", name, call->config);
-	if (!sizes || (PyTuple_Check(sizes) && (size_t)PyTuple_Size(sizes) == count))
-		return sizes;
-	PyErr_Format(PyExc_ValueError, "the config is for %zd arrays, and there are %zu",
-	             PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1, count);
-	Py_DECREF(sizes);
-	return NULL;
-}
-
-bool py_call_config_size(const py_call *call, PyObject *sizes, size_t i, uint64_t *size)
-{
-	PyObject *one = PyTuple_GetItem(sizes, (Py_ssize_t)i);
-
-	*size = PyLong_Check(one) ? PyLong_AsUnsignedLongLong(one) : 0;
-	if (PyLong_Check(one) && !PyErr_Occurred())
-		return true;
-	PyErr_Clear();
-	PyErr_Format(PyLong_Check(one) ? PyExc_ValueError : PyExc_TypeError,
-	             "%s: %R is no size in bytes",
-	             call->encode ? "compression_config" : "decompression_config", one);
-	return false;
-}
-
 /* A config's sizes: those of the arrays, or hints to formats that do not tell their own. */
 static bool take_config(const py_call *call, py_work *work)
 {
-	PyObject *sizes;
+	bool hints = !call->encode && call->codec->kind == PY_RAW;
 
 	if (!call->config || call->config == Py_None)
 		return true;
-	sizes = py_call_config(call, work->count);
-	if (sizes && !(work->wanted = malloc((work->count + 1) * sizeof(*work->wanted))))
-		PyErr_NoMemory();
-	for (size_t i = 0; sizes && !PyErr_Occurred() && i < work->count; i++) {
-		uint64_t size;
-		if (!py_call_config_size(call, sizes, i, &size))
-			break;
-		work->wanted[i] = size;
-		if (!call->encode && call->codec->kind == PY_RAW)
-			work->segments[i].decoded_size = (size_t)size;
-	}
-	Py_XDECREF(sizes);
-	return !PyErr_Occurred();
+	if (!(work->wanted = malloc((work->count + 1) * sizeof(*work->wanted))))
+		return PyErr_NoMemory() != NULL;
+	if (!py_config_sizes(call, work->count, work->wanted))
+		return false;
+	for (size_t i = 0; hints && i < work->count; i++)
+		work->segments[i].decoded_size = (size_t)work->wanted[i];
+	return true;
 }
 
 /* ---- running ---------------------------------------------------------------------------- */
 
 static lade_status go(const py_call *call, py_work *work)
 {
-	lade_status status;
-
-	Py_BEGIN_ALLOW_THREADS
-	status = call->encode ? py_work_encode(work) : py_work_decode(work);
-	Py_END_ALLOW_THREADS
-	return status;
+	return py_work_run(work, call->encode);
 }
 
 static bool raise_work(const py_call *call, const py_work *work)
 {
+	if (PyErr_Occurred())
+		return false;
 	if (!work->err.status || call->return_errors)
 		return true;
 	py_raise(call->codec->st, &work->err, call->batch ? work->failed : SIZE_MAX);
@@ -227,8 +190,7 @@ static bool is_no_memory(void)
  */
 static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 {
-	/* No format that does not tell its size makes more of a byte than Zstd. */
-	size_t most = py_decoded_most("zstd", work->segments[i].size);
+	size_t most = py_decoded_most(call->codec->spec, work->segments[i].size);
 	size_t first = guess(work->segments[i].size);
 	py_work one;
 
@@ -251,7 +213,6 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 		Py_XDECREF(*got);
 		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
 		                    call->codec->stream);
-		py_array_keep_stream(*got, call->codec->stream, call->codec->stream_object);
 		if (!*got && call->return_errors && is_no_memory()) {
 			one.results[0] = (lade_result){LADE_E_NOMEM, 0};
 			lade_fail(&one.err, LADE_E_NOMEM, LADE_NO_OFFSET,
@@ -266,6 +227,11 @@ static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
 		one.err.status = LADE_OK;
 		if (go(call, &one) != LADE_E_NOSPACE)
 			break;
+	}
+	if (PyErr_Occurred()) {
+		Py_CLEAR(*got);
+		py_work_reset(&one);
+		return false;
 	}
 	work->results[i] = one.results[0];
 	if (one.err.status) {
@@ -297,7 +263,10 @@ static bool tell(const py_call *call, py_work *work, size_t i)
 	one.items[0] = work->items[i];
 	one.items[0].src = one.segments;
 	one.sizes[0] = work->sizes[i];
-	go(call, &one);
+	if (go(call, &one) == LADE_E_CANCELLED) {
+		py_work_reset(&one);
+		return false;
+	}
 	work->err = one.err;
 	work->err.status = work->results[i].status;
 	work->failed = i;
@@ -505,7 +474,6 @@ static py_array *lay_out(const py_call *call, py_work *work)
 		}
 		total -= call->batch ? padded(less) : less;
 	}
-	py_array_keep_stream(block, call->codec->stream, call->codec->stream_object);
 	total = 0;
 	for (size_t i = 0; block && i < work->count; i++) {
 		lade_span *dst = &work->items[i].dst;
@@ -516,17 +484,25 @@ static py_array *lay_out(const py_call *call, py_work *work)
 	return block;
 }
 
+/* Memory is taken on the array's stream, which the call's follows. */
+static bool grow(const py_call *call, py_array *array, size_t cap)
+{
+	return py_array_grow(array, cap) &&
+	       (array->place.kind != LADE_DEVICE ||
+	        py_follow(array->st, array->place.device, call->codec->stream, array->stream));
+}
+
 /* Runs one item until an Array of ours that may grow is large enough. */
 static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
 {
 	lade_item *item = work->items;
-	size_t most = py_decoded_most("zstd", work->segments[0].size);
+	size_t most = py_decoded_most(call->codec->spec, work->segments[0].size);
 
 	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
 	       item->dst.size < most && py_array_resizable(mem->array, 1)) {
 		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
 		size_t first = guess(work->segments[0].size);
-		if (!py_array_grow(mem->array, cap < first ? first : cap))
+		if (!grow(call, mem->array, cap < first ? first : cap))
 			return false;
 		item->dst.data = mem->array->data;
 		item->dst.size = mem->array->cap;
@@ -556,13 +532,16 @@ static PyObject *into_new(const py_call *call, py_work *work)
 		Py_DECREF(block);
 		return NULL;
 	}
-	go(call, work);
+	if (go(call, work) == LADE_E_CANCELLED)
+		goto out;
 	owners = PyList_New(0);
 	if (!owners || PyList_Append(owners, (PyObject *)block))
 		goto out;
 	if (!call->encode && work->err.status && !retry(call, work, owners))
 		goto out;
-	if (!raise_work(call, work))
+	owners = py_leave(call->codec->st, owners, call->codec->stream,
+	                  call->codec->stream_object);
+	if (!owners || !raise_work(call, work))
 		goto out;
 	batch = py_batch_pieces(call->codec->st, work->count,
 	                        PyList_Size(owners) > 1 ? owners : (PyObject *)block, block->place,
@@ -587,23 +566,37 @@ out:
 
 /* ---- with out= -------------------------------------------------------------------------- */
 
-static bool is_apart(const py_call *call, const py_work *work, const py_mem *outs)
+/*
+ * Whether an item decodes to all of a strided array, and so straight into it by a layout.
+ * Others go by way of a scratch array.  -1: an exception
+ */
+static int fit_layout(const py_call *call, py_work *work, size_t i, const py_array *array)
 {
-	py_regions regions = {.items = work->items,
-	                      .outs = outs,
-	                      .encode = call->encode,
-	                      .batch = call->batch,
-	                      .fixed = work->fixed};
+	lade_item *item = &work->items[i];
+	char *first;
+	size_t extent;
+	lade_layout layout = py_layout(array, &first, &extent), *own;
 
-	return py_regions_apart(call->codec->st, &regions, work->count);
+	if (call->codec->kind == PY_NATIVE || !array->size || item->range_off || item->range_size ||
+	    item_cap(call, work, i) != array->size ||
+	    lade_layout_measure(&layout, extent, NULL, NULL))
+		return 0;
+	own = py_work_layout(work, i);
+	if (!own)
+		return -1;
+	*own = layout;
+	item->dst.data = first;
+	item->dst.size = extent;
+	return 1;
 }
 
-/* Points an item at its destination; strided memory as rows, or by way of a scratch array. */
+/* Points an item at its destination; strided memory by a layout or a scratch array. */
 static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
 	lade_item *item = &work->items[i];
 	py_array *array = mem->array;
-	size_t cap, row, pitch;
+	size_t cap;
+	int laid_out;
 
 	item->dst = (lade_span){mem->data, mem->size, mem->place};
 	if (!array)
@@ -618,7 +611,7 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 		cap = item_cap(call, work, i);
 		if (cap == SIZE_MAX && call->batch)
 			cap = guess(work->segments[i].size);
-		if (cap != SIZE_MAX && cap > array->cap && !py_array_grow(array, cap))
+		if (cap != SIZE_MAX && cap > array->cap && !grow(call, array, cap))
 			return false;
 		item->dst.data = array->data;
 		item->dst.size = array->cap;
@@ -633,12 +626,9 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 				     : "out: a strided array on a device is not supported");
 		return false;
 	}
-	if (call->codec->kind != PY_NATIVE && array->size && py_rows(array, &row, &pitch)) {
-		item->row_size = row;
-		item->row_pitch = pitch;
-		item->dst.size = py_extent(array);
-		return true;
-	}
+	laid_out = fit_layout(call, work, i, array);
+	if (laid_out)
+		return laid_out > 0;
 	mem->scratch = py_array_new(array->st, array->size, LADE_PLACE_HOST, 0);
 	if (!mem->scratch)
 		return false;
@@ -649,9 +639,13 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 static void unload(py_work *work, size_t i, py_mem *mem)
 {
 	if (mem->scratch && !work->results[i].status) {
+		lade_status status;
+		lade_error err;
 		Py_BEGIN_ALLOW_THREADS
-		py_scatter(mem->array, mem->scratch->data, work->results[i].size);
+		status = py_scatter(mem->array, mem->scratch->data, work->results[i].size, &err);
 		Py_END_ALLOW_THREADS
+		if (status)
+			py_work_note(work, i, &err);
 	}
 }
 
@@ -688,7 +682,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 
 	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
-	if (!place_out(call, work, 0, &mem) || !is_apart(call, work, &mem) ||
+	if (!place_out(call, work, 0, &mem) || !py_items_apart(call, work, &mem) ||
 	    !go_growing(call, work, &mem) ||
 	    (!call->into && !item_fits(call, work, 0, mem.array)))
 		goto out;
@@ -701,6 +695,10 @@ static PyObject *into_one(const py_call *call, py_work *work)
 		goto out;
 	}
 	unload(work, 0, &mem);
+	if (work->err.status) {
+		py_raise(st, &work->err, SIZE_MAX);
+		goto out;
+	}
 	if (call->into) {
 		out = PyLong_FromSize_t(work->results[0].size);
 	} else {
@@ -838,15 +836,18 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	for (size_t i = 0; !holds.items && i < count; i++)
 		work->items[i].dst = (lade_span){table->pieces[i].data, table->pieces[i].size,
 		                                 table->place};
-	if (!is_apart(call, work, holds.mems))
+	if (!py_items_apart(call, work, holds.mems))
 		goto out;
-	go(call, work);
+	if (go(call, work) == LADE_E_CANCELLED)
+		goto out;
 	if (work->err.status && holds.mems && !grow_outs(call, work, &holds))
 		goto out;
 	if (!raise_work(call, work))
 		goto out;
 	for (size_t i = 0; holds.mems && holds.live && i < count; i++)
 		unload(work, i, &holds.mems[i]);
+	if (!raise_work(call, work))
+		goto out;
 	if (call->into) {
 		out = counts(work);
 		goto out;
@@ -958,7 +959,7 @@ out:
 	py_work_reset(&work);
 	py_holds_release(&holds);
 	Py_XDECREF(rows);
-	return out;
+	return py_leave(st, out, call->codec->stream, call->codec->stream_object);
 }
 
 bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size, size_t *chunk_size)

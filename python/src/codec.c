@@ -51,36 +51,37 @@ static py_state *state_of(PyObject *self)
 	return NULL;
 }
 
-/* __init__(pipeline, kind, chunk_size, policy, threads, flags, where, device, stream) */
+/* __init__(pipeline, kind, chunk_size, checksums, verify, threads, flags, where, device, stream) */
 static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"pipeline", "kind",  "chunk_size", "policy",      "threads",
-	                        "flags",    "where", "device_id",  "cuda_stream", NULL};
+	static char *names[] = {"pipeline", "kind",  "chunk_size", "checksums", "verify",
+	                        "threads",  "flags", "where",      "device_id", "cuda_stream",
+	                        NULL};
 	py_codec *codec = (py_codec *)self;
 	const char *text = NULL;
-	int kind = 0, policy = 0, where = 0, device = 0;
+	int kind = 0, checksums = true, verify = 0, where = 0, device = 0;
 	Py_ssize_t chunk_size = 65536;
 	unsigned threads = 0, flags = 0;
 	PyObject *stream = NULL;
 	lade_error err;
-	size_t stages;
 
 	if (codec->st) {
 		PyErr_SetString(PyExc_RuntimeError, "a Codec is made only once");
 		return -1;
 	}
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "z|iniIIiiO:Codec", names, &text, &kind,
-	                                 &chunk_size, &policy, &threads, &flags, &where, &device,
-	                                 &stream) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "z|inpiIIiiO:Codec", names, &text, &kind,
+	                                 &chunk_size, &checksums, &verify, &threads, &flags,
+	                                 &where, &device, &stream) ||
 	    !py_stream_arg(stream, &codec->stream))
 		return -1;
-	if (kind < 0 || kind > 3 || policy < 0 || policy > 4 || chunk_size < 16 ||
-	    chunk_size > 1 << 30 || threads > 4096) {
+	if (kind < 0 || kind > 3 || verify < 0 || verify > LADE_VERIFY_NEVER ||
+	    chunk_size < LADE_FRAME_CHUNK_MIN || chunk_size > LADE_FRAME_CHUNK_MAX ||
+	    threads > 4096) {
 		PyErr_Format(PyExc_ValueError,
-		             "bitstream_kind %d (0 to 3), checksum_policy %d (0 to 4), "
+		             "bitstream_kind %d (0 to 3), verify %d (0 to 2), "
 		             "uncomp_chunk_size "
 		             "%zd (16 to 1 GiB) or threads %u (at most 4096) is not possible",
-		             kind, policy, chunk_size, threads);
+		             kind, verify, chunk_size, threads);
 		return -1;
 	}
 	codec->st = state_of(self);
@@ -92,21 +93,14 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	}
 	codec->kind = (py_kind)kind;
 	codec->chunk_size = (size_t)chunk_size;
-	codec->policy = (lade_policy)policy;
+	codec->checksums = checksums;
+	codec->verify = (lade_verify)verify;
 	codec->threads = threads;
 	codec->flags = flags;
 	codec->where = (lade_where)where;
 	codec->device = device;
 	codec->stream_object = Py_XNewRef(py_stream_keeper(stream));
-	if (kind >= PY_WITH_SIZE && codec->spec) {
-		/* docs/format/bare.md: the stage that wrote the first byte decides. */
-		stages = lade_spec_count(codec->spec);
-		codec->size_field =
-			!strcmp(lade_spec_stage(codec->spec, stages - 1)->algorithm->name, "lz4")
-				? 4
-				: 8;
-		codec->prefix = kind == PY_WITH_SIZE ? codec->size_field : 16;
-	}
+	codec->prefix = lade_bare_head(codec->spec, (lade_bare)kind, NULL);
 	return 0;
 }
 

@@ -54,19 +54,10 @@ bool py_hold_list(PyObject *list, py_holds *holds);
 
 /* ---- overlap.c ---- */
 
-/* The sources and destinations of a call: of items, or of tables. */
-typedef struct py_regions {
-	const lade_item *items; /* or NULL, and */
-	const uint64_t *src, *src_size, *dst, *dst_cap;
-	const py_mem *outs; /* the destinations' memory; NULL: none has a scratch array */
-	bool encode, batch;
-	bool fixed; /* nobody can write to the sources */
-} py_regions;
-
-/* ValueError where a destination shares memory with its own source, another's source, or another
- * destination; of strided ones only those that begin near each other, and whose rows have one
- * pitch, are compared. */
-bool py_regions_apart(py_state *st, const py_regions *regions, size_t count);
+/* ValueError where lade_items_apart() or lade_arrays_apart() finds an overlap; 'outs', which may be
+ * NULL, are the destinations' memory: where there is a scratch array, the array itself counts. */
+bool py_items_apart(const py_call *call, const py_work *work, const py_mem *outs);
+bool py_arrays_apart(py_state *st, const lade_arrays *arrays);
 
 /* ---- call.c ---- */
 
@@ -81,13 +72,14 @@ static inline lade_segment *py_call_item(const py_call *call, py_work *work, siz
 }
 
 PyObject *py_call_run(py_call *call);
-/* The sizes of the call's config, a tuple of 'count'; a new reference. */
-PyObject *py_call_config(const py_call *call, size_t count);
-/* One of them. */
-bool py_call_config_size(const py_call *call, PyObject *sizes, size_t i, uint64_t *size);
 /* The decoded size of one source, by decoding where nothing else tells, and that of its chunks: a
  * frame's own, else the codec's. */
 bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size, size_t *chunk_size);
+
+/* ---- config.c ---- */
+
+/* Reads the sizes of the call's config, which must be 'count'. */
+bool py_config_sizes(const py_call *call, size_t count, uint64_t *to);
 
 /* ---- enqueue.c ---- */
 

@@ -7,95 +7,38 @@
 
 #include <string.h>
 
-/* The ABI, version 1 (https://dmlc.github.io/dlpack). */
-typedef struct dl_tensor {
-	void *data;
-	struct {
-		int32_t type; /* 1 CPU, 2 CUDA, 3 pinned, 13 managed */
-		int32_t id;
-	} device;
-	int32_t ndim;
-	struct {
-		uint8_t code, bits;
-		uint16_t lanes;
-	} dtype;
-	int64_t *shape;
-	int64_t *strides; /* in elements; NULL: C order */
-	uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct dl_old {
-	dl_tensor tensor;
-	void *ctx;
-	void (*deleter)(struct dl_old *self);
-} dl_old;
-
-typedef struct dl_versioned {
-	uint32_t major, minor;
-	void *ctx;
-	void (*deleter)(struct dl_versioned *self);
-	uint64_t flags;
-	dl_tensor tensor;
-} dl_versioned;
-
-enum { DL_READ_ONLY = 1, DL_IS_COPIED = 2 };
-enum { DL_CPU = 1, DL_CUDA = 2, DL_PINNED = 3, DL_MANAGED = 13 };
-
 #define NAME_OLD "dltensor"
 #define NAME_VERSIONED "dltensor_versioned"
-#define NAME_KEPT_OLD "liblade.dltensor"
-#define NAME_KEPT_VERSIONED "liblade.dltensor_versioned"
+#define NAME_KEPT "liblade.array"
+
+/* The numbers of a device type that need ordering or a copy. */
+enum { DL_CPU = 1, DL_CUDA = 2 };
 
 /* ---- taking ----------------------------------------------------------------------------- */
 
-static void kept_old_free(PyObject *capsule)
+static void kept_free(PyObject *capsule)
 {
-	dl_old *managed = PyCapsule_GetPointer(capsule, NAME_KEPT_OLD);
-
-	if (managed && managed->deleter)
-		managed->deleter(managed);
+	lade_array_unref(PyCapsule_GetPointer(capsule, NAME_KEPT));
 }
 
-static void kept_versioned_free(PyObject *capsule)
+static bool fill(py_array *array, const lade_tensor *tensor)
 {
-	dl_versioned *managed = PyCapsule_GetPointer(capsule, NAME_KEPT_VERSIONED);
-
-	if (managed && managed->deleter)
-		managed->deleter(managed);
-}
-
-static bool fill(py_array *array, const dl_tensor *tensor)
-{
-	Py_ssize_t step;
-
-	if (!py_dtype_from_dlpack(tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes,
+	if (!py_dtype_from_dlpack(tensor->type.code, tensor->type.bits, tensor->type.lanes,
 	                          &array->dtype)) {
 		PyErr_Format(PyExc_BufferError,
 		             "DLPack: type code %d of %d bits and %d lanes is not known",
-		             tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
+		             tensor->type.code, tensor->type.bits, tensor->type.lanes);
 		return false;
 	}
-	switch (tensor->device.type) {
-	case DL_CPU: array->place = LADE_PLACE_HOST; break;
-	case DL_CUDA: array->place = (lade_place){LADE_DEVICE, tensor->device.id}; break;
-	case DL_PINNED: array->place = (lade_place){LADE_PINNED, 0}; break;
-	case DL_MANAGED: array->place = (lade_place){LADE_MANAGED, tensor->device.id}; break;
-	default:
-		PyErr_Format(PyExc_BufferError, "DLPack: device type %d is not supported",
-		             (int)tensor->device.type);
+	if (!py_array_dims(array, (int)tensor->ndim))
 		return false;
-	}
-	if (!py_array_dims(array, tensor->ndim))
-		return false;
-	step = (Py_ssize_t)array->dtype.size;
-	for (int i = tensor->ndim - 1; i >= 0; i--) {
+	for (size_t i = 0; i < tensor->ndim; i++) {
 		array->shape[i] = (Py_ssize_t)tensor->shape[i];
-		array->strides[i] = tensor->strides ? (Py_ssize_t)tensor->strides[i] *
-		                                              (Py_ssize_t)array->dtype.size
-		                                    : step;
-		step *= array->shape[i];
+		array->strides[i] = tensor->strides[i];
 	}
-	array->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
+	array->place = lade_array_span(tensor->array).place;
+	array->data = tensor->data;
+	array->readonly = tensor->read_only;
 	return py_array_settle(array);
 }
 
@@ -103,37 +46,35 @@ static bool fill(py_array *array, const dl_tensor *tensor)
 static py_array *from_capsule(py_state *st, PyObject *capsule)
 {
 	bool versioned = PyCapsule_IsValid(capsule, NAME_VERSIONED);
+	lade_tensor tensor = {.struct_size = sizeof(tensor)};
 	py_array *array;
-	void *managed;
+	lade_error err;
 
 	if (!versioned && !PyCapsule_IsValid(capsule, NAME_OLD)) {
 		PyErr_SetString(PyExc_ValueError,
 		                "DLPack: not a capsule of a tensor, or it was used before");
 		return NULL;
 	}
-	managed = PyCapsule_GetPointer(capsule, versioned ? NAME_VERSIONED : NAME_OLD);
-	array = py_array_empty(st);
-	if (!array)
+	if (versioned ? lade_tensor_take_versioned(PyCapsule_GetPointer(capsule, NAME_VERSIONED),
+	                                           &tensor, &err)
+	              : lade_tensor_take(PyCapsule_GetPointer(capsule, NAME_OLD), &tensor, &err)) {
+		PyErr_SetString(err.status == LADE_E_LIMIT || err.status == LADE_E_RANGE
+		                        ? PyExc_ValueError
+		                        : PyExc_BufferError,
+		                err.message);
 		return NULL;
-	if (versioned && ((dl_versioned *)managed)->major != 1) {
-		PyErr_Format(PyExc_BufferError, "DLPack %u.%u, and only 1.x is known",
-		             (unsigned)((dl_versioned *)managed)->major,
-		             (unsigned)((dl_versioned *)managed)->minor);
-		goto fail;
 	}
-	if (!fill(array,
-	          versioned ? &((dl_versioned *)managed)->tensor : &((dl_old *)managed)->tensor))
-		goto fail;
-	array->readonly = versioned && (((dl_versioned *)managed)->flags & DL_READ_ONLY);
-	array->owner = versioned ? PyCapsule_New(managed, NAME_KEPT_VERSIONED, kept_versioned_free)
-	                         : PyCapsule_New(managed, NAME_KEPT_OLD, kept_old_free);
-	if (!array->owner)
-		goto fail;
 	PyCapsule_SetName(capsule, versioned ? "used_" NAME_VERSIONED : "used_" NAME_OLD);
+	array = py_array_empty(st);
+	if (array)
+		array->owner = PyCapsule_New(tensor.array, NAME_KEPT, kept_free);
+	if (!array || !array->owner) {
+		lade_array_unref(tensor.array);
+		Py_CLEAR(array);
+	} else if (!fill(array, &tensor)) {
+		Py_CLEAR(array);
+	}
 	return array;
-fail:
-	Py_DECREF(array);
-	return NULL;
 }
 
 /* object.__dlpack__(**kwargs), with fewer keywords for older exporters. */
@@ -217,128 +158,108 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 
 void py_dlpack_device(lade_place place, int *type, int *id)
 {
-	static const int types[LADE_KIND_COUNT] = {DL_CPU, DL_PINNED, DL_MANAGED, DL_CUDA};
+	int32_t its_type, its_id;
 
-	*type = types[place.kind];
-	*id = place.kind == LADE_DEVICE || place.kind == LADE_MANAGED ? place.device : 0;
+	lade_place_to_dlpack(place, &its_type, &its_id);
+	*type = its_type;
+	*id = its_id;
 }
-
-/* What a managed tensor of ours needs besides; its shape and strides follow it. */
-typedef struct holder {
-	union {
-		dl_old old;
-		dl_versioned versioned;
-	} managed;
-	py_state *st;
-	py_array *array;
-	int64_t dims[];
-} holder;
 
 /*
  * Consumers may call a deleter from any thread.  In the main interpreter the GIL can be taken
  * there; in others there is no way to, and the array waits for the module's next call.
  */
-static void let_go(holder *held)
+static void let_go(void *ctx)
 {
-	py_state *st = held->st;
+	py_array *array = ctx;
+	py_state *st = array->st;
 
 	if (st->main_interpreter) {
 		PyGILState_STATE gil = PyGILState_Ensure();
-		py_unpin(held->array);
-		Py_DECREF(held->array);
+		py_unpin(array);
+		Py_DECREF(array);
 		PyGILState_Release(gil);
 	} else {
 		py_dropped *drop = malloc(sizeof(*drop));
 		if (drop) {
-			drop->object = (PyObject *)held->array;
+			drop->object = (PyObject *)array;
 			drop->next = atomic_load(&st->dropped);
 			while (!atomic_compare_exchange_weak(&st->dropped, &drop->next, drop))
 				;
 		}
 	}
-	free(held);
-}
-
-static void delete_old(dl_old *managed)
-{
-	let_go(managed->ctx);
-}
-
-static void delete_versioned(dl_versioned *managed)
-{
-	let_go(managed->ctx);
 }
 
 /* A capsule that nobody used still owns its tensor. */
 static void capsule_free(PyObject *capsule)
 {
-	if (PyCapsule_IsValid(capsule, NAME_VERSIONED)) {
-		dl_versioned *managed = PyCapsule_GetPointer(capsule, NAME_VERSIONED);
-		managed->deleter(managed);
-	} else if (PyCapsule_IsValid(capsule, NAME_OLD)) {
-		dl_old *managed = PyCapsule_GetPointer(capsule, NAME_OLD);
-		managed->deleter(managed);
+	if (PyCapsule_IsValid(capsule, NAME_VERSIONED))
+		lade_tensor_drop_versioned(PyCapsule_GetPointer(capsule, NAME_VERSIONED));
+	else if (PyCapsule_IsValid(capsule, NAME_OLD))
+		lade_tensor_drop(PyCapsule_GetPointer(capsule, NAME_OLD));
+}
+
+/* The array's elements, and all of its memory. */
+static bool describe(const py_array *array, lade_tensor *tensor, lade_span *span)
+{
+	char text[24];
+
+	*tensor = (lade_tensor){.struct_size = sizeof(*tensor),
+	                        .data = array->size ? array->data : NULL,
+	                        .type.lanes = 1,
+	                        .read_only = array->readonly,
+	                        .ndim = (size_t)array->ndim};
+	*span = (lade_span){tensor->data, array->size ? array->dtype.size : 0, array->place};
+	if (!py_dtype_to_dlpack(array->dtype, &tensor->type.code, &tensor->type.bits)) {
+		py_dtype_text(array->dtype, text);
+		PyErr_Format(PyExc_BufferError, "DLPack has no type for %s", text);
+		return false;
 	}
+	for (int i = 0; i < array->ndim; i++) {
+		Py_ssize_t last = (array->shape[i] - 1) * array->strides[i];
+		tensor->shape[i] = (size_t)array->shape[i];
+		tensor->strides[i] = array->strides[i];
+		if (array->size) {
+			span->data = (char *)span->data + (last < 0 ? last : 0);
+			span->size += (size_t)(last < 0 ? -last : last);
+		}
+	}
+	return true;
 }
 
 static PyObject *give(py_array *array, bool versioned, bool copied)
 {
-	size_t ndim = (size_t)array->ndim;
-	holder *held = calloc(1, sizeof(*held) + 2 * ndim * sizeof(int64_t));
-	dl_tensor *tensor;
-	PyObject *capsule;
-	int type, id;
+	lade_array_options options = {.struct_size = sizeof(options), .gone = let_go,
+	                              .gone_ctx = array};
+	struct DLManagedTensorVersioned *new = NULL;
+	struct DLManagedTensor *old = NULL;
+	PyObject *capsule = NULL;
+	lade_tensor tensor;
+	lade_span span;
+	lade_error err;
 
-	if (!held)
-		return PyErr_NoMemory();
-	tensor = versioned ? &held->managed.versioned.tensor : &held->managed.old.tensor;
-	if (!py_dtype_to_dlpack(array->dtype, &tensor->dtype.code, &tensor->dtype.bits)) {
-		char text[24];
-		py_dtype_text(array->dtype, text);
-		PyErr_Format(PyExc_BufferError, "DLPack has no type for %s", text);
-		free(held);
+	if (!describe(array, &tensor, &span))
+		return NULL;
+	if (lade_array_wrap(span, &options, &tensor.array, &err)) {
+		PyErr_SetString(PyExc_BufferError, err.message);
 		return NULL;
 	}
-	for (size_t i = 0; i < ndim; i++) {
-		if (array->strides[i] % (Py_ssize_t)array->dtype.size) {
-			PyErr_Format(
-				PyExc_BufferError,
-				"DLPack: a stride of %zd bytes is no multiple of the element's %u",
-				array->strides[i], (unsigned)array->dtype.size);
-			free(held);
-			return NULL;
-		}
-		held->dims[i] = array->shape[i];
-		held->dims[ndim + i] = array->strides[i] / (Py_ssize_t)array->dtype.size;
-	}
-	py_dlpack_device(array->place, &type, &id);
-	tensor->dtype.lanes = 1;
-	tensor->data = array->size ? array->data : NULL;
-	tensor->device.type = type;
-	tensor->device.id = id;
-	tensor->ndim = array->ndim;
-	tensor->shape = held->dims;
-	tensor->strides = held->dims + ndim;
-	held->st = array->st;
-	held->array = (py_array *)Py_NewRef(array);
-	if (versioned) {
-		held->managed.versioned.major = 1;
-		held->managed.versioned.minor = 1;
-		held->managed.versioned.ctx = held;
-		held->managed.versioned.deleter = delete_versioned;
-		held->managed.versioned.flags =
-			(array->readonly ? DL_READ_ONLY : 0u) | (copied ? DL_IS_COPIED : 0u);
-	} else {
-		held->managed.old.ctx = held;
-		held->managed.old.deleter = delete_old;
-	}
-	capsule = PyCapsule_New(held, versioned ? NAME_VERSIONED : NAME_OLD, capsule_free);
-	if (!capsule) {
-		Py_XDECREF(array);
-		free(held);
-		return NULL;
-	}
+	/* From here on the lade_array lets go of it. */
+	Py_INCREF(array);
 	py_pin(array);
+	if (versioned ? lade_tensor_give_versioned(&tensor, copied, &new, &err)
+	              : lade_tensor_give(&tensor, &old, &err))
+		PyErr_SetString(PyExc_BufferError, err.message);
+	else
+		capsule = PyCapsule_New(versioned ? (void *)new : (void *)old,
+		                        versioned ? NAME_VERSIONED : NAME_OLD, capsule_free);
+	if (!capsule && versioned)
+		lade_tensor_drop_versioned(new);
+	else if (!capsule)
+		lade_tensor_drop(old);
+	else
+		py_array_tell(array);
+	lade_array_unref(tensor.array);
 	return capsule;
 }
 

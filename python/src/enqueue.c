@@ -15,6 +15,7 @@
 typedef struct job {
 	const py_call *call;
 	int32_t device;
+	uintptr_t home; /* where the results are: the codec's stream, or its home */
 	size_t count;
 	const py_holds *src; /* of single sources, or */
 	py_batch *batch;     /* many of one block */
@@ -46,8 +47,9 @@ static bool able(py_codec *codec, bool encode, int32_t device)
 
 	if (!codec->able[encode]) {
 		bool yes = !lade_device_get_info(device, &info, NULL) && info->kernels &&
-		           !lade_workspace_size(codec->engine, codec->spec, direction, 1, 1, 0,
-		                                &size, NULL);
+		           !lade_workspace_size(codec->engine, codec->spec, direction,
+		                                &(lade_arrays){.count = 1, .largest = 1}, &size,
+		                                NULL);
 		codec->able[encode] = yes ? 1 : -1;
 	}
 	return codec->able[encode] > 0;
@@ -78,10 +80,10 @@ bool py_enqueue_fits(const py_call *call, const py_holds *holds, int32_t *device
 static bool take_sources(job *j)
 {
 	uint64_t *src = column(j, SRC), *size = column(j, SRC_SIZE);
-	uintptr_t stream = j->call->codec->stream;
 	py_batch *batch = j->batch;
 
-	if (batch && batch->unsized && batch->stream == stream && batch->result_step == 1)
+	/* The codec's stream has followed those of the sources. */
+	if (batch && batch->unsized && batch->stream == j->home && batch->result_step == 1)
 		j->sizes = py_results_lend(batch->results, (size_t)batch->result);
 	if (batch && !j->sizes && !py_batch_sized(batch))
 		return false;
@@ -92,7 +94,7 @@ static bool take_sources(job *j)
 	for (size_t i = 0; !j->batch && i < j->count; i++) {
 		py_array *array = j->src->mems[i].array;
 		/* Sizes of several results do not lie together. */
-		if (array->unsized && j->count == 1 && array->stream == stream)
+		if (array->unsized && j->count == 1 && array->stream == j->home)
 			j->sizes = py_results_lend(array->results, array->result);
 		if (!j->sizes && !py_array_sized(array))
 			return false;
@@ -126,25 +128,19 @@ static bool fits_config(const job *j, size_t i, uint64_t want)
 /* The sizes of a config. */
 static bool take_config(job *j)
 {
-	bool encode = j->call->encode;
-	PyObject *sizes;
-	bool ok;
+	bool encode = j->call->encode, ok;
 
 	if (!j->call->config || j->call->config == Py_None)
 		return true;
-	sizes = py_call_config(j->call, j->count);
+	ok = new_wanted(j) && py_config_sizes(j->call, j->count, j->wanted);
+	for (size_t i = 0; ok && i < j->count; i++)
+		ok = encode ? fits_config(j, i, j->wanted[i])
+		            : j->wanted[i] <= (uint64_t)PY_SSIZE_T_MAX;
 	j->from_config = !encode;
-	ok = sizes && (encode || new_wanted(j));
-	for (size_t i = 0; ok && i < j->count; i++) {
-		uint64_t size;
-		if (!py_call_config_size(j->call, sizes, i, &size))
-			ok = false;
-		else if (encode)
-			ok = fits_config(j, i, size);
-		else
-			ok = (j->wanted[i] = size) <= (uint64_t)PY_SSIZE_T_MAX;
+	if (encode) {
+		free(j->wanted);
+		j->wanted = NULL;
 	}
-	Py_XDECREF(sizes);
 	if (!ok && !PyErr_Occurred())
 		PyErr_SetString(PyExc_ValueError, "the config's sizes are not possible");
 	return ok;
@@ -260,13 +256,13 @@ static bool take_outs(job *j, bool *fits)
 
 static bool is_apart(const job *j)
 {
-	py_regions regions = {.src = column(j, SRC),
+	lade_arrays arrays = {.src = (const void *const *)(void *)column(j, SRC),
 	                      .src_size = column(j, SRC_SIZE),
-	                      .dst = column(j, DST),
+	                      .dst = (void *const *)(void *)column(j, DST),
 	                      .dst_cap = column(j, DST_CAP),
-	                      .batch = j->call->batch};
+	                      .count = j->count};
 
-	return py_regions_apart(j->call->codec->st, &regions, j->count);
+	return py_arrays_apart(j->call->codec->st, &arrays);
 }
 
 static bool take_out(job *j, bool *fits)
@@ -408,13 +404,16 @@ static PyObject *keep(job *j, py_holds *holds)
 	PyObject *objects = src && dst ? PyTuple_Pack(3, src, dst, call->codec) : NULL;
 
 	if (objects) {
-		py_keep(st, j->device, call->codec->stream, objects);
+		py_keep(st, j->device, call->codec->stream, j->home, objects);
 	} else {
 		/* No memory for that: the work must be done before anything is let go. */
 		Py_BEGIN_ALLOW_THREADS lade_stream_wait(j->device, (lade_stream)call->codec->stream,
 		                                        NULL);
 		Py_END_ALLOW_THREADS Py_CLEAR(dst);
 	}
+	py_results_on_stream(j->results, j->home);
+	if (j->block)
+		py_array_on_stream(j->block, j->home, call->codec->stream_object);
 	Py_XDECREF(src);
 	Py_XDECREF(objects);
 	return dst;
@@ -429,7 +428,7 @@ static py_array *on_out(job *j, size_t i, py_array *array, bool own)
 	const py_codec *codec = call->codec;
 	py_array *part;
 
-	py_array_on_stream(array, codec->stream, codec->stream_object);
+	py_array_on_stream(array, j->home, codec->stream_object);
 	py_array_tie(array, j->results, i, own);
 	array->batched = call->batch;
 	if (own) {
@@ -438,10 +437,10 @@ static py_array *on_out(job *j, size_t i, py_array *array, bool own)
 		return (py_array *)Py_NewRef(array);
 	}
 	part = py_array_part(codec->st, (PyObject *)array, array->data, array->size, array->place,
-	                     call->dtype, false, codec->stream);
+	                     call->dtype, false, j->home);
 	if (!part)
 		return NULL;
-	py_array_on_stream(part, codec->stream, codec->stream_object);
+	py_array_on_stream(part, j->home, codec->stream_object);
 	py_array_tie(part, j->results, i, true);
 	part->batched = call->batch;
 	part->like_owner = !call->typed && !call->encode;
@@ -502,7 +501,9 @@ static PyObject *listed(job *j, PyObject *kept)
 			Py_CLEAR(list);
 	}
 	if (list)
-		batch = py_batch_arrays(j->call->codec->st, list, j->call->codec->stream);
+		batch = py_batch_arrays(j->call->codec->st, list, j->home);
+	if (batch)
+		((py_batch *)batch)->stream_object = Py_XNewRef(j->call->codec->stream_object);
 	Py_XDECREF(list);
 	return batch;
 }
@@ -514,7 +515,7 @@ static PyObject *many_results(job *j)
 	PyObject *owner = j->block ? (PyObject *)j->block : j->outs->owner;
 	lade_place place = {LADE_DEVICE, j->device};
 	py_batch *batch =
-		py_batch_pieces(codec->st, j->count, owner, place, call->dtype, codec->stream);
+		py_batch_pieces(codec->st, j->count, owner, place, call->dtype, j->home);
 	bool known = j->block && !call->encode;
 
 	for (size_t i = 0; batch && i < j->count; i++) {
@@ -529,14 +530,29 @@ static PyObject *many_results(job *j)
 	py_batch_tie(batch, j->results, !known);
 	if (j->outs) {
 		/* Who reads the destinations themselves learns of failures, too. */
-		j->outs->stream = codec->stream;
+		j->outs->stream = j->home;
 		PY_REPLACE(j->outs->stream_object, Py_XNewRef(codec->stream_object));
 		py_batch_tie(j->outs, j->results, false);
 		/* ... and who reads the array that they are parts of comes behind the work. */
 		if (whole_of(j->outs))
-			py_array_on_stream(whole_of(j->outs), codec->stream, codec->stream_object);
+			py_array_on_stream(whole_of(j->outs), j->home, codec->stream_object);
 	}
 	return (PyObject *)batch;
+}
+
+/* Destinations of a call that failed, which may have grown on its stream. */
+static void send_home(const job *j)
+{
+	const py_codec *codec = j->call->codec;
+	PyObject *exception = PyErr_GetRaisedException();
+
+	for (size_t i = 0; i < j->out.count; i++) {
+		py_array *array = j->out.mems[i].array;
+		if (array && array->stream == codec->stream)
+			py_array_leave(array, codec->stream, codec->stream_object);
+	}
+	PyErr_Clear();
+	PyErr_SetRaisedException(exception);
 }
 
 PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
@@ -547,6 +563,7 @@ PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
 	bool fits = true;
 
 	py_kept_sweep(st);
+	j.home = py_home(st, device, call->codec->stream, call->codec->stream_object);
 	j.batch = holds->mems ? NULL : (py_batch *)call->source;
 	j.count = j.batch ? j.batch->count : holds->count;
 	j.table = j.one_table;
@@ -568,6 +585,8 @@ out:
 	if (j.table != j.one_table)
 		py_room_give(st, j.table);
 	free(j.wanted);
+	if (j.home != call->codec->stream)
+		send_home(&j);
 	Py_XDECREF(kept);
 	Py_XDECREF(j.block);
 	py_holds_release(&j.out);

@@ -77,6 +77,15 @@ static lade_status run_handlers(py_file *file, lade_error *err)
 	return status;
 }
 
+/* What the library asks from time to time. */
+static bool ask(void *ctx)
+{
+	py_file *file = ctx;
+	lade_error err;
+
+	return PyThread_get_thread_ident() == file->caller && run_handlers(file, &err) != LADE_OK;
+}
+
 bool py_file_claim(py_file *file, const bool *ready)
 {
 	if (atomic_flag_test_and_set(&file->busy)) {
@@ -98,6 +107,7 @@ bool py_file_begin(py_file *file, const bool *ready)
 	if (!py_file_claim(file, ready))
 		return false;
 	file->caller = PyThread_get_thread_ident();
+	lade_cancel_clear(file->cancel);
 	file->saved = PyEval_SaveThread();
 	return true;
 }
@@ -229,9 +239,9 @@ static lade_status descriptor_read_at(py_file *file, uint64_t off, uint8_t *dst,
 	return LADE_OK;
 }
 
-static lade_status file_read_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+static lade_status file_read_at(py_file *file, uint64_t off, void *dst, size_t size,
+                                lade_error *err)
 {
-	py_file *file = ctx;
 	lade_status status = LADE_OK;
 	uint8_t *to = dst;
 	size_t got = 1;
@@ -257,9 +267,31 @@ lade_input py_file_input(py_file *file)
 	return (lade_input){file, file_read};
 }
 
+static void file_read_ranges(void *ctx, lade_reading *reading, size_t count)
+{
+	py_file *file = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		lade_range *range = lade_reading_range(reading, i);
+		lade_error err;
+		uint64_t off;
+
+		range->object_size = file->size;
+		lade_status status =
+			lade_range_place(range, file->size, &off, &range->size, &err);
+		if (!status && range->size)
+			status = file_read_at(file, off, range->dst.data, range->size, &err);
+		lade_reading_done(reading, i, status, &err);
+	}
+}
+
 lade_source py_file_source(py_file *file)
 {
-	return (lade_source){file, file->size, file_read_at};
+	static const lade_source_ops ops = {.struct_size = sizeof(ops),
+	                                    .flags = LADE_SOURCE_LOCAL,
+	                                    .read = file_read_ranges};
+
+	return (lade_source){&ops, file};
 }
 
 lade_status py_file_peek(py_file *file, size_t size, const uint8_t **out, size_t *have,
@@ -487,7 +519,7 @@ bool py_file_init(py_file *file, py_state *st, int fd, PyObject *object, const c
 	file->interpreter = PyInterpreterState_Get();
 	atomic_flag_clear(&file->busy);
 	file->lock = PyThread_allocate_lock();
-	if (!file->lock) {
+	if (!file->lock || lade_cancel_new(ask, file, &file->cancel, NULL)) {
 		PyErr_NoMemory();
 		return false;
 	}
@@ -504,6 +536,8 @@ void py_file_reset(py_file *file)
 	free(file->ahead);
 	file->ahead = NULL;
 	file->ahead_at = file->ahead_size = 0;
+	lade_cancel_free(file->cancel);
+	file->cancel = NULL;
 	if (file->lock)
 		PyThread_free_lock(file->lock);
 	file->lock = NULL;

@@ -32,6 +32,7 @@ typedef struct py_file {
 	PyThreadState *saved; /* the caller's, while a call runs */
 	unsigned long caller;
 	PyObject *raised;
+	lade_cancel *cancel; /* for the options of what reads and writes it */
 	atomic_flag busy;
 	char name[PY_FILE_NAME]; /* for messages; "" if there is none */
 } py_file;

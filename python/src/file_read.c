@@ -24,11 +24,11 @@ typedef struct reader {
 	lade_frame_read_options frame_options;
 	lade_foreign_options options;
 	lade_frame *frame;         /* one of these three is there, or none before the first */
-	lade_frame_stream *stream; /* byte is wanted and at the end */
+	lade_frame_pipe *pipe;     /* byte is wanted and at the end */
 	lade_foreign_reader *foreign;
 	/* Of decoded bytes; LADE_SIZE_UNKNOWN until the end was seen.  Other threads may ask. */
 	_Atomic uint64_t pos, size;
-	bool ended; /* streams: nothing follows 'pos' */
+	bool ended; /* a pipe: nothing follows 'pos' */
 	uint8_t *cache;
 	size_t cache_cap, cache_size;
 	uint64_t cache_off;
@@ -40,10 +40,10 @@ typedef struct reader {
 static void drop_decoders(reader *r)
 {
 	lade_frame_close(r->frame);
-	lade_frame_stream_free(r->stream);
+	lade_frame_pipe_free(r->pipe);
 	lade_foreign_reader_free(r->foreign);
 	r->frame = NULL;
-	r->stream = NULL;
+	r->pipe = NULL;
 	r->foreign = NULL;
 }
 
@@ -78,8 +78,8 @@ static lade_status start(reader *r, lade_error *err)
 		return lade_foreign_reader_new(r->engine, r->format, py_file_input(&r->file),
 		                               &r->options, &r->foreign, err);
 	if (!r->file.anywhere)
-		return lade_frame_stream_new(r->engine, py_file_input(&r->file), &r->frame_options,
-		                             &r->stream, err);
+		return lade_frame_pipe_new(r->engine, py_file_input(&r->file), &r->frame_options,
+		                           &r->pipe, err);
 	status = lade_frame_open(r->engine, py_file_source(&r->file), &r->frame_options, &r->frame,
 	                         err);
 	if (!status)
@@ -90,7 +90,7 @@ static lade_status start(reader *r, lade_error *err)
 /* What follows a frame that came by a pipe: nothing, or another frame. */
 static lade_status next_frame(reader *r, lade_error *err)
 {
-	lade_cspan rest = lade_frame_stream_rest(r->stream);
+	lade_cspan rest = lade_frame_pipe_rest(r->pipe);
 	lade_status status = py_file_unread(&r->file, rest.data, rest.size, err);
 	const uint8_t *head;
 	size_t have = 0;
@@ -102,12 +102,12 @@ static lade_status next_frame(reader *r, lade_error *err)
 		return status;
 	}
 	drop_decoders(r);
-	return lade_frame_stream_new(r->engine, py_file_input(&r->file), &r->frame_options,
-	                             &r->stream, err);
+	return lade_frame_pipe_new(r->engine, py_file_input(&r->file), &r->frame_options,
+	                           &r->pipe, err);
 }
 
 /* '*got' from 1 to 'cap', or 0 at the end. */
-static lade_status stream_read(reader *r, void *dst, size_t cap, size_t *got, lade_error *err)
+static lade_status pipe_read(reader *r, void *dst, size_t cap, size_t *got, lade_error *err)
 {
 	lade_status status = LADE_OK;
 
@@ -117,7 +117,7 @@ static lade_status stream_read(reader *r, void *dst, size_t cap, size_t *got, la
 		r->ended = !status && *got == 0;
 	} else {
 		while (!status && !*got && !r->ended) {
-			status = lade_frame_stream_read(r->stream, dst, cap, got, err);
+			status = lade_frame_pipe_read(r->pipe, dst, cap, got, err);
 			if (!status && !*got)
 				status = next_frame(r, err);
 		}
@@ -146,8 +146,10 @@ static lade_status grow_cache(reader *r, size_t cap, lade_error *err)
 static lade_status frame_range(reader *r, uint64_t off, void *dst, size_t size, lade_error *err)
 {
 	lade_frame_range range = {off, lade_host_span(dst, size)};
+	lade_frame_range_options options = {.struct_size = sizeof(options),
+	                                    .cancel = r->file.cancel};
 
-	return lade_frame_read(r->frame, &range, 1, NULL, err);
+	return lade_frame_read(r->frame, &range, 1, NULL, &options, err);
 }
 
 /*
@@ -212,7 +214,7 @@ static lade_status read_some(reader *r, void *dst, size_t cap, size_t *got, lade
 	*got = 0;
 	if (cap == 0 || (r->ended && !r->frame))
 		return LADE_OK;
-	return r->frame ? frame_read(r, dst, cap, got, err) : stream_read(r, dst, cap, got, err);
+	return r->frame ? frame_read(r, dst, cap, got, err) : pipe_read(r, dst, cap, got, err);
 }
 
 /* Goes to 'pos', or to the end where that is less. */
@@ -349,7 +351,7 @@ static PyObject *reader_size(PyObject *self, PyObject *unused)
 static PyObject *info_of(const reader *r)
 {
 	const lade_frame_info *info = r->frame    ? lade_frame_get_info(r->frame)
-	                              : r->stream ? lade_frame_stream_get_info(r->stream)
+	                              : r->pipe ? lade_frame_pipe_get_info(r->pipe)
 	                                          : NULL;
 	PyObject *shape, *size = size_or_none(info ? info->size : r->size);
 
@@ -459,16 +461,19 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		goto fail;
 	r->frame_options = (lade_frame_read_options){
 		.struct_size = sizeof(r->frame_options),
-		.policy = checksum ? LADE_COMPUTE_AND_VERIFY_IF_PRESENT : LADE_NO_COMPUTE_NO_VERIFY,
+		.verify = checksum ? LADE_VERIFY_IF_PRESENT : LADE_VERIFY_NEVER,
 		.flags = strict ? LADE_FRAME_STRICT : 0,
 		.threads = threads,
 		.max_chunk_size = (size_t)max_window,
+		.cancel = r->file.cancel,
 	};
 	r->options = (lade_foreign_options){
 		.struct_size = sizeof(r->options),
 		.threads = threads,
 		.ignore_checksum = !checksum,
+		.strict = strict,
 		.max_window = max_window,
+		.cancel = r->file.cancel,
 	};
 	r->ready = true;
 	if (!begin(r))

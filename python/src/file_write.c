@@ -100,15 +100,16 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 			status = lade_dtype_parse(dtype, &options.dtype, &err);
 		options.spec = w->spec;
 		options.chunk_size = chunk_size < 0 ? 1 : (size_t)chunk_size;
-		options.policy =
-			checksum ? LADE_COMPUTE_AND_VERIFY_IF_PRESENT : LADE_NO_COMPUTE_NO_VERIFY;
+		options.no_checksums = !checksum;
 		options.shape = dims == Py_None ? NULL : shape;
 		options.fortran_order = fortran_order;
+		options.cancel = w->file.cancel;
 		options.threads = threads;
 	} else {
 		foreign.threads = threads;
 		foreign.level = level;
 		foreign.checksum = checksum;
+		foreign.cancel = w->file.cancel;
 	}
 	if (status) {
 		py_raise(st, &err, SIZE_MAX);

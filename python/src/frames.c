@@ -28,7 +28,7 @@ static lade_frame_read_options read_options(const py_codec *codec)
 {
 	return (lade_frame_read_options){
 		.struct_size = sizeof(lade_frame_read_options),
-		.policy = codec->policy,
+		.verify = codec->verify,
 		.flags = (codec->flags & LADE_BATCH_STRICT) ? LADE_FRAME_STRICT : 0,
 		.threads = codec->threads,
 		.where = codec->where,
@@ -57,8 +57,8 @@ static bool near_able(const py_codec *codec, const lade_frame *frame, lade_place
 
 	return codec->where != LADE_WHERE_HOST &&
 	       !lade_device_get_info(place.device, &info, NULL) && info->kernels &&
-	       !lade_workspace_size(codec->engine, lade_frame_get_info(frame)->spec, LADE_DECODE, 1,
-	                            1, 0, &size, NULL);
+	       !lade_workspace_size(codec->engine, lade_frame_get_info(frame)->spec, LADE_DECODE,
+	                            &(lade_arrays){.count = 1, .largest = 1}, &size, NULL);
 }
 
 /* A frame on a device: left there, if it can be decoded there. */
@@ -79,8 +79,8 @@ static lade_status open_far(py_work *work, size_t i, lade_error *err)
 	copy = staged(work, i, segment->size, err);
 	if (!copy)
 		return LADE_E_NOMEM;
-	status = py_move(codec->engine, codec->st->copy, src, lade_host_span(copy, segment->size),
-	                 codec->stream, err);
+	status = lade_copy(codec->engine, src, lade_host_span(copy, segment->size),
+	                   (lade_stream)codec->stream, err);
 	return status ? status
 	              : lade_frame_open_memory(codec->engine, copy, segment->size, &options,
 	                                       &work->frames[i], err);
@@ -161,6 +161,8 @@ static lade_status read_frame(py_work *work, size_t i, lade_error *err)
 	range.dst = item->dst;
 	range.dst.size = (size_t)size;
 	if (size) {
+		lade_frame_range_options ranges = {.struct_size = sizeof(ranges),
+		                                   .cancel = work->cancel};
 		/* A frame is read to a device behind its default stream, but from there: not if it
 		 * came to the host. */
 		bool here = lade_kind_is_host(work->segments[i].place.kind) ||
@@ -169,7 +171,7 @@ static lade_status read_frame(py_work *work, size_t i, lade_error *err)
 			status = lade_stream_wait(item->dst.place.device,
 			                          (lade_stream)codec->stream, err);
 		if (!status)
-			status = lade_frame_read(work->frames[i], &range, 1, NULL, err);
+			status = lade_frame_read(work->frames[i], &range, 1, NULL, &ranges, err);
 	}
 	work->results[i] = (lade_result){status, status ? 0 : (size_t)size};
 	return status;
@@ -183,10 +185,11 @@ static lade_frame_options frame_options(const py_codec *codec, size_t size)
 		.struct_size = sizeof(options),
 		.spec = codec->spec,
 		.chunk_size = codec->chunk_size,
-		.policy = codec->policy,
+		.no_checksums = !codec->checksums,
 		.has_size = true,
 		.size = size,
 		.threads = codec->threads,
+		.stream = (lade_stream)codec->stream,
 	};
 
 	return options;
@@ -249,8 +252,8 @@ static lade_status write_through(const py_codec *codec, const lade_frame_options
 
 	if (!far_src) {
 		from = device_room(codec, src.size, device);
-		status = from.data ? py_move(codec->engine, codec->st->copy, src, from,
-		                             codec->stream, err)
+		status = from.data ? lade_copy(codec->engine, src, from,
+		                               (lade_stream)codec->stream, err)
 		                   : LADE_E_NOMEM;
 		src.data = from.data;
 		src.place = from.place;
@@ -261,13 +264,13 @@ static lade_status write_through(const py_codec *codec, const lade_frame_options
 	}
 	if (!status)
 		status = lade_frame_encode_device(codec->engine, options, src, far_dst ? dst : to,
-		                                  (lade_stream)codec->stream, size, err);
+		                                  size, err);
 	if (!status && !far_dst)
 		status = *size > dst.size
 		                 ? LADE_E_NOSPACE
-		                 : py_move(codec->engine, codec->st->copy,
-		                           (lade_cspan){to.data, *size, to.place}, dst,
-		                           codec->stream, err);
+		                 : lade_copy(codec->engine,
+		                             (lade_cspan){to.data, *size, to.place}, dst,
+		                             (lade_stream)codec->stream, err);
 	give_device_room(codec, from);
 	give_device_room(codec, to);
 	return status;
@@ -288,8 +291,7 @@ static bool write_near(py_work *work, size_t i, const lade_frame_options *option
 	if (codec->where == LADE_WHERE_HOST ||
 	    (!near && (codec->where != LADE_WHERE_DEVICE || !src.size)))
 		return false;
-	*status = near ? lade_frame_encode_device(codec->engine, options, src, dst,
-	                                          (lade_stream)codec->stream, &size, err)
+	*status = near ? lade_frame_encode_device(codec->engine, options, src, dst, &size, err)
 	               : write_through(codec, options, src, dst, &size, err);
 	work->results[i] = (lade_result){*status, size};
 	return !*status || (near && *status == LADE_E_NOSPACE);
@@ -302,6 +304,8 @@ static lade_status write_frame(py_work *work, size_t i, lade_error *err)
 	const lade_segment *segment = &work->segments[i];
 	lade_frame_options options = frame_options(codec, segment->size);
 	lade_frame_writer *writer = NULL;
+
+	options.cancel = work->cancel;
 	bool far_src = !lade_kind_is_host(segment->place.kind);
 	bool far_dst = !lade_kind_is_host(item->dst.place.kind);
 	const void *data = segment->data;
@@ -324,9 +328,10 @@ static lade_status write_frame(py_work *work, size_t i, lade_error *err)
 		goto out;
 	}
 	if (far_src) {
-		status = py_move(codec->engine, codec->st->copy,
-		                 (lade_cspan){segment->data, segment->size, segment->place},
-		                 lade_host_span(src, segment->size), codec->stream, err);
+		status = lade_copy(codec->engine,
+		                   (lade_cspan){segment->data, segment->size, segment->place},
+		                   lade_host_span(src, segment->size), (lade_stream)codec->stream,
+		                   err);
 		data = src;
 	}
 	if (far_dst)
@@ -338,8 +343,8 @@ static lade_status write_frame(py_work *work, size_t i, lade_error *err)
 	if (!status)
 		status = lade_frame_writer_finish(writer, err);
 	if (!status && far_dst)
-		status = py_move(codec->engine, codec->st->copy, lade_host_cspan(dst, to.size),
-		                 item->dst, codec->stream, err);
+		status = lade_copy(codec->engine, lade_host_cspan(dst, to.size), item->dst,
+		                   (lade_stream)codec->stream, err);
 	work->results[i] = (lade_result){status, status ? 0 : to.size};
 out:
 	lade_frame_writer_free(writer);
@@ -381,14 +386,24 @@ static void run_all(many m, size_t most)
 	lade_error err;
 
 	threads = threads < most ? threads : most;
-	if (lade_engine_each(codec->engine, (unsigned)threads, work->count, run_beside, &m,
-	                     work->item_errors, &err)) {
+	lade_batch_options options = {.struct_size = sizeof options,
+	                              .threads = (unsigned)threads,
+	                              .item_errors = work->item_errors,
+	                              .cancel = work->cancel};
+	lade_status status =
+		lade_engine_each(codec->engine, work->count, run_beside, &m, &options, &err);
+	if (status == LADE_E_CANCELLED) {
+		work->err = err;
+		work->failed = 0;
+		return;
+	}
+	if (status) {
 		while (!work->results[first].status)
 			first++;
 		if (first < work->failed)
 			py_work_note(work, first, &err);
 	}
-	for (size_t i = 0; i < work->count; i++)
+	for (size_t i = 0; i < work->count && work->err.status != LADE_E_CANCELLED; i++)
 		if (!m.beside(work, i) && m.run(work, i, &err))
 			py_work_note(work, i, &err);
 }

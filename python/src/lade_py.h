@@ -12,6 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <lade/lade.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@
 	} while (0)
 
 #define PY_NDIM_MAX 32
-#define PY_STATUS_COUNT 23
+#define PY_STATUS_COUNT 25
 
 /* ---- state ------------------------------------------------------------------------------ */
 
@@ -61,6 +62,7 @@ typedef struct py_state {
 	_Atomic(void *) rooms[4];              /* for tables, kept between calls */
 	lade_spec *copy;                       /* what moves bytes between places */
 	_Atomic(py_dropped *) dropped;
+	struct py_homes *homes;
 	py_kept *kept; /* what streams still use, the oldest first */
 	py_kept **kept_last;
 	atomic_flag kept_lock;
@@ -109,7 +111,10 @@ typedef struct py_array {
 	bool lent;        /* 'owner' is of set_host_allocator()'s function or its kin's */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
-	uintptr_t stream; /* what orders the memory's use; 0: the default stream */
+	bool told;        /* others got the address and may use it on streams of their own */
+	/* What orders the memory's use; 0: the default stream.  Between calls never another's
+	 * stream: py_array_leave(). */
+	uintptr_t stream;
 	PyObject *stream_object; /* keeps the stream alive, or NULL */
 	py_results *results;     /* of the work that writes the memory, or NULL */
 	size_t result;           /* which of them */
@@ -132,6 +137,8 @@ bool py_array_flat(py_array *array, py_dtype dtype, size_t size);
 bool py_array_settle(py_array *array);
 /* A flat array of bytes with memory of its own. */
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream);
+/* Raises why there is no such block. */
+void py_no_block(py_state *st, size_t size, lade_place place, uintptr_t stream);
 /* Gives the unused end of an array's own block back, where that is worth it. */
 void py_array_shrink(py_array *array, size_t size);
 /* Makes room for 'cap' bytes in an array that owns its memory; contents are lost.  Fails as the
@@ -166,9 +173,13 @@ void py_array_tie(py_array *array, py_results *results, size_t i, bool unsized);
 /* Orders the array's use by another stream from now on. */
 void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_object);
 
-/* Where 'array', which may be NULL, is on 'stream': 'object' stays as long as its memory, which is
- * given back on that stream.  The array again. */
-py_array *py_array_keep_stream(py_array *array, uintptr_t stream, PyObject *object);
+/* An array that is given to the caller.  Where it is on 'stream', 'object' stays as long as its
+ * memory, which is given back on that stream; where its stream is another's, it goes home.  False:
+ * an exception. */
+bool py_array_leave(py_array *array, uintptr_t stream, PyObject *object);
+
+/* Others get the address of the array's memory. */
+void py_array_tell(py_array *array);
 /* Drops what other threads left behind. */
 void py_drain(py_state *st);
 
@@ -207,12 +218,31 @@ bool py_results_wait(py_state *st, py_results *r);
 bool py_results_check(py_state *st, const py_results *r, size_t i, size_t index);
 size_t py_results_size(const py_results *r, size_t i);
 
-/* Keeps objects until all that was enqueued on a stream is done. */
-bool py_keep(py_state *st, int32_t device, uintptr_t stream, PyObject *objects);
+/* The call that the results are of is over: they are on 'stream' from now on. */
+void py_results_on_stream(py_results *r, uintptr_t stream);
+
+/* Keeps objects until all that was enqueued on a stream, whose home is 'home', is done; the home
+ * goes on behind that. */
+void py_keep(py_state *st, int32_t device, uintptr_t stream, uintptr_t home, PyObject *objects);
 void py_kept_sweep(py_state *st); /* lets go of what is done */
 void py_kept_wait(py_state *st);
 /* Lets 'stream' go on behind what is enqueued on 'other'. */
 bool py_follow(py_state *st, int32_t device, uintptr_t stream, uintptr_t other);
+
+/* ---- homes of streams ------------------------------------------------------------------- */
+
+struct py_homes *py_homes_new(void);
+void py_homes_free(struct py_homes *homes);
+
+/* Whether a handle can be used for as long as 'keeper', which may be NULL, lives. */
+bool py_stream_lives(uintptr_t stream, PyObject *keeper);
+bool py_is_home(py_state *st, uintptr_t stream);
+/* The stream on which a call leaves behind what it did on 'stream': this one, or its home. */
+uintptr_t py_home(py_state *st, int32_t device, uintptr_t stream, PyObject *keeper);
+/* '*stream' becomes that, behind all that is enqueued on it now; DeviceError. */
+bool py_go_home(py_state *st, int32_t device, uintptr_t *stream, PyObject *keeper);
+/* If 'home' is one, it goes on behind all that is enqueued on the device now. */
+void py_home_after_all(py_state *st, int32_t device, uintptr_t home);
 
 /* ---- intake ----------------------------------------------------------------------------- */
 
@@ -255,17 +285,14 @@ bool py_is_list(PyObject *object); /* a list or tuple */
 
 /* ---- strides ---------------------------------------------------------------------------- */
 
-/* Rows of one size, one pitch apart: what an item of liblade can take.  False: it is not so. */
-bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch);
-/* The same of its memory, whatever the order of its dimensions; where it begins, and its bytes. */
-bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t *row_size,
-                    size_t *row_pitch);
+/* The layout of an array that is a whole chunk, in the span of 'extent' bytes at 'first'; it
+ * borrows the array's tables. */
+lade_layout py_layout(const py_array *array, char **first, size_t *extent);
 /* A strided array with elements of another type; ValueError where they have another size. */
 py_array *py_array_seen_as(py_array *array, py_dtype dtype);
-/* Bytes from the first to the last of a strided array with positive strides. */
-size_t py_extent(const py_array *array);
-void py_gather(const py_array *array, char *dst);
-void py_scatter(const py_array *array, const char *src, size_t size);
+/* Host memory only.  Of fewer bytes than the array has, its others stay; 'src' has room for all. */
+lade_status py_gather(const py_array *array, char *dst, lade_error *err);
+lade_status py_scatter(const py_array *array, char *src, size_t size, lade_error *err);
 
 /* ---- BatchArray ------------------------------------------------------------------------- */
 
@@ -301,8 +328,9 @@ void py_batch_tie(py_batch *batch, py_results *results, bool unsized);
 py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_place place,
                           py_dtype dtype, uintptr_t stream);
 PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream);
-/* As py_array_keep_stream(), of a batch and its arrays. */
-PyObject *py_batch_keep_stream(PyObject *out, uintptr_t stream, PyObject *object);
+/* As py_array_leave(), of an array, a batch with its arrays, or a list; others are left alone.
+ * Gives 'out' again, which may be NULL; NULL, and 'out' is let go: an exception. */
+PyObject *py_leave(py_state *st, PyObject *out, uintptr_t stream, PyObject *object);
 PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
                          uintptr_t stream);
 
@@ -326,11 +354,11 @@ typedef struct py_codec {
 	lade_spec *spec; /* NULL: told by the frame */
 	py_kind kind;
 	size_t chunk_size;
-	lade_policy policy;
+	bool checksums; /* are stored */
+	lade_verify verify;
 	unsigned threads;
 	uint32_t flags;
 	size_t prefix; /* bytes before RAW */
-	size_t size_field; /* of them the size */
 	lade_where where;
 	int32_t device;
 	uintptr_t stream;
@@ -346,6 +374,23 @@ extern PyType_Spec py_codec_spec;
 void *py_room_take(py_state *st, size_t size);
 void py_room_give(py_state *st, void *room); /* NULL is fine */
 void py_rooms_free(py_state *st);
+
+/* ---- calls that may take long ------------------------------------------------------------- */
+
+/*
+ * The interpreter is let go of from py_wait_begin() to py_wait_end().  If the call is long,
+ * signals' handlers run meanwhile: 'cancel' is for its options, and is set once a handler has
+ * raised.  py_wait_end() is false then, with the exception set.
+ */
+typedef struct py_wait {
+	PyThreadState *saved;
+	unsigned long caller;
+	lade_cancel *cancel; /* NULL: the call is short */
+	PyObject *raised;
+} py_wait;
+
+void py_wait_begin(py_wait *wait, bool is_long);
+bool py_wait_end(py_wait *wait);
 
 /* ---- work: no interpreter is needed there ----------------------------------------------- */
 
@@ -365,10 +410,12 @@ typedef struct py_work {
 	uint64_t *sizes;
 	uint64_t *wanted;        /* decoded sizes that a config told, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
+	lade_layout *layouts;    /* of strided arrays; NULL: there are none */
 	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
 	size_t failed;           /* the item it is about; SIZE_MAX: none */
 	bool fixed;              /* nobody can write to the sources */
+	lade_cancel *cancel;     /* of the call that runs, or NULL */
 	lade_item one_item;
 	lade_segment one_segment;
 	lade_result one_result;
@@ -379,10 +426,15 @@ typedef struct py_work {
 /* Notes the failure of one item; the call's error is that of the first. */
 void py_work_note(py_work *work, size_t i, const lade_error *err);
 bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_errors);
+/* The layout of an item, to be filled; NULL: an exception. */
+lade_layout *py_work_layout(py_work *work, size_t i);
 void py_work_reset(py_work *work);
 /* Decoded sizes into work->sizes; LADE_SIZE_UNKNOWN where only decoding tells. */
 lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
+/* Without the interpreter's lock.  LADE_E_CANCELLED: a signal's handler has raised an exception,
+ * which is set. */
+lade_status py_work_run(py_work *work, bool encode);
 lade_status py_work_encode(py_work *work);
 size_t py_work_source_size(const py_work *work, size_t i);
 /* Whether an array has the size that its compression_config was made for. */
@@ -391,7 +443,7 @@ lade_batch_options py_work_options(const py_work *work);
 /* Whether 'size' encoded bytes can decode to so many as they claim. */
 bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);
 /* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
-size_t py_decoded_most(const char *algorithm, size_t size);
+size_t py_decoded_most(const lade_spec *spec, size_t size);
 /* The frames of a work: opened, with their sizes; read; or written. */
 void py_frames_open(py_work *work);
 void py_frames_read(py_work *work);
@@ -399,9 +451,6 @@ void py_frames_write(py_work *work);
 size_t py_frame_bound(const py_codec *codec, size_t size);
 /* The most bytes that encoding 'size' can give; SIZE_MAX: too large. */
 size_t py_codec_bound(const py_codec *codec, size_t size);
-/* Moves bytes from any place to any other. */
-lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, lade_span dst,
-                    uintptr_t stream, lade_error *err);
 
 /* ---- errors ----------------------------------------------------------------------------- */
 

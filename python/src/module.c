@@ -22,8 +22,9 @@ static PyObject *as_array(PyObject *module, PyObject *args, PyObject *kwargs)
 	                                 &stream_object) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_keep_stream(py_array_from(state_of(module), source, stream),
-	                                        stream, stream_object);
+	return py_leave(state_of(module),
+	                (PyObject *)py_array_from(state_of(module), source, stream), stream,
+	                stream_object);
 }
 
 /* as_arrays(sources, cuda_stream=0), as_arrays(buffer, offsets, sizes, cuda_stream=0) */
@@ -55,16 +56,16 @@ static PyObject *as_arrays(PyObject *module, PyObject *args, PyObject *kwargs)
 	if (!py_stream_arg(stream_object, &stream))
 		return NULL;
 	if (!offsets && !sizes)
-		return py_batch_keep_stream(py_batch_arrays(state_of(module), source, stream),
-		                            stream, stream_object);
+		return py_leave(state_of(module), py_batch_arrays(state_of(module), source, stream),
+		                stream, stream_object);
 	if (!offsets || !sizes) {
 		PyErr_SetString(PyExc_TypeError,
 		                "as_arrays() wants both offsets and sizes, or neither");
 		return NULL;
 	}
-	return py_batch_keep_stream(
-		py_batch_table(state_of(module), source, offsets, sizes, stream), stream,
-		stream_object);
+	return py_leave(state_of(module),
+	                py_batch_table(state_of(module), source, offsets, sizes, stream), stream,
+	                stream_object);
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -77,9 +78,9 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 	                                 &stream_object, &copy) ||
 	    !py_stream_arg(stream_object, &stream))
 		return NULL;
-	return (PyObject *)py_array_keep_stream(
-		py_array_from_dlpack(state_of(module), source, stream, copy), stream,
-		stream_object);
+	return py_leave(state_of(module),
+	                (PyObject *)py_array_from_dlpack(state_of(module), source, stream, copy),
+	                stream, stream_object);
 }
 
 static PyObject *set_allocator(PyObject *module, PyObject *args)
@@ -165,10 +166,10 @@ static PyObject *empty(PyObject *module, PyObject *args)
 		             size, kind);
 		return NULL;
 	}
-	return (PyObject *)py_array_keep_stream(
-		py_array_new(state_of(module), (size_t)size, (lade_place){(lade_kind)kind, device},
-	                     stream),
-		stream, stream_object);
+	return py_leave(state_of(module),
+	                (PyObject *)py_array_new(state_of(module), (size_t)size,
+	                                         (lade_place){(lade_kind)kind, device}, stream),
+	                stream, stream_object);
 }
 
 /* (blocks in use, their bytes, blocks ever taken): what tests of leaks and of out= look at. */
@@ -209,6 +210,25 @@ static PyObject *cuda_version(PyObject *module, PyObject *unused)
 	if (status)
 		Py_RETURN_NONE;
 	return PyLong_FromLong(info->driver_version);
+}
+
+/* The libraries that are linked: name to version. */
+static PyObject *linked(PyObject *module, PyObject *unused)
+{
+	PyObject *all = PyDict_New();
+	const char *name, *version;
+	bool compiled;
+
+	(void)module;
+	(void)unused;
+	for (size_t i = 0; all && (name = lade_linked(i, &version, &compiled)); i++) {
+		PyObject *text =
+			PyUnicode_FromFormat("%s%s", version, compiled ? " (its headers)" : "");
+		if (!text || PyDict_SetItemString(all, name, text))
+			Py_CLEAR(all);
+		Py_XDECREF(text);
+	}
+	return all;
 }
 
 static void stream_end(PyObject *owner)
@@ -279,7 +299,20 @@ static PyObject *stream_handle(PyObject *module, PyObject *object)
 	return py_stream_arg(object, &stream) ? PyLong_FromSize_t(stream) : NULL;
 }
 
-/* The algorithms: (name, kind, document) of each. */
+/* The names of an algorithm's options. */
+static PyObject *option_names(const lade_algorithm *one)
+{
+	PyObject *names = PyTuple_New((Py_ssize_t)one->option_count);
+
+	for (size_t i = 0; names && i < one->option_count; i++) {
+		PyObject *name = PyUnicode_FromString(one->options[i].name);
+		if (!name || PyTuple_SetItem(names, (Py_ssize_t)i, name))
+			Py_CLEAR(names);
+	}
+	return names;
+}
+
+/* The algorithms: (name, kind, document, options) of each. */
 static PyObject *algorithms(PyObject *module, PyObject *unused)
 {
 	PyObject *list = PyList_New(0);
@@ -289,7 +322,8 @@ static PyObject *algorithms(PyObject *module, PyObject *unused)
 	(void)unused;
 	for (size_t i = 0; list && (one = lade_engine_algorithm(NULL, i)); i++) {
 		static const char *const kinds[] = {"codec", "filter", "checksum"};
-		PyObject *row = Py_BuildValue("(sss)", one->name, kinds[one->kind], one->doc);
+		PyObject *row = Py_BuildValue("(sssN)", one->name, kinds[one->kind], one->doc,
+		                              option_names(one));
 		if (!row || PyList_Append(list, row))
 			Py_CLEAR(list);
 		Py_XDECREF(row);
@@ -403,6 +437,7 @@ static PyMethodDef functions[] = {
 	{"_stream_new", stream_new, METH_VARARGS, NULL},
 	{"_stream_wait", stream_wait, METH_VARARGS, NULL},
 	{"_stream_handle", stream_handle, METH_O, NULL},
+	{"_linked", linked, METH_NOARGS, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
 	{"_suggest", py_suggest, METH_VARARGS, NULL},
@@ -431,6 +466,7 @@ static bool load_classes(py_state *st)
 		[LADE_E_DEVICE] = "DeviceError",      [LADE_E_IO] = "FileError",
 		[LADE_E_STATE] = "InputError",        [LADE_E_DICT] = "InputError",
 		[LADE_E_VALUE] = "InputError",        [LADE_E_INTERNAL] = "Error",
+		[LADE_E_CHANGED] = "FileError",       [LADE_E_CANCELLED] = "Error",
 	};
 	PyObject *errors = PyImport_ImportModule("liblade._errors");
 	PyObject *enums = PyImport_ImportModule("liblade._enums");
@@ -479,6 +515,11 @@ static int module_exec(PyObject *module)
 		return -1;
 	st->bytes_at = (size_t)(PyBytes_AsString(bytes) - (char *)bytes);
 	Py_DECREF(bytes);
+	st->homes = py_homes_new();
+	if (!st->homes) {
+		PyErr_NoMemory();
+		return -1;
+	}
 	st->name_cai = PyUnicode_InternFromString("__cuda_array_interface__");
 	st->name_ai = PyUnicode_InternFromString("__array_interface__");
 	st->name_dlpack = PyUnicode_InternFromString("__dlpack__");
@@ -555,6 +596,8 @@ static void module_free(void *module)
 	if (st) {
 		lade_spec_unref(st->copy);
 		st->copy = NULL;
+		py_homes_free(st->homes);
+		st->homes = NULL;
 	}
 }
 

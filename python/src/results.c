@@ -21,7 +21,7 @@ struct py_results {
 	atomic_bool fetched;
 	bool lent; /* somebody else's work reads the sizes: the tables stay */
 	int32_t device;
-	lade_stream stream;
+	lade_stream stream; /* the call's, and behind it that one's home */
 	PyObject *stream_object; /* keeps the stream alive, or NULL */
 	size_t count;
 	void *block; /* on the device, until fetched: sizes u64[count] | statuses u32[count] */
@@ -68,10 +68,7 @@ py_results *py_results_new(py_state *st, const py_codec *codec, int32_t device, 
 		                       (lade_place){LADE_DEVICE, device}, r->stream);
 	}
 	if (count && !r->block) {
-		lade_error err;
-		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		          "%zu bytes of device memory could not be allocated", block_size(r));
-		py_raise(st, &err, SIZE_MAX);
+		py_no_block(st, block_size(r), (lade_place){LADE_DEVICE, device}, codec->stream);
 		py_results_unref(r);
 		return NULL;
 	}
@@ -109,6 +106,11 @@ void py_results_unref(py_results *r)
 	pthread_mutex_destroy(&r->lock);
 	Py_XDECREF(r->stream_object);
 	free(r);
+}
+
+void py_results_on_stream(py_results *r, uintptr_t stream)
+{
+	r->stream = (lade_stream)stream;
 }
 
 uint64_t *py_results_sizes(const py_results *r)
@@ -175,8 +177,12 @@ static bool fetch(py_results *r, lade_error *err)
 	if (!atomic_load(&r->fetched) && r->count) {
 		/* Entries stay as they are where the call itself fails. */
 		r->results[0].status = (lade_status)-1;
-		ok = !lade_results_get(r->device, r->stream, r->block, py_results_statuses(r),
-		                       r->count, r->results, err) ||
+		lade_async_options options = {.struct_size = sizeof options,
+		                              .device = r->device,
+		                              .stream = r->stream,
+		                              .sizes = r->block,
+		                              .statuses = py_results_statuses(r)};
+		ok = !lade_results_get(&options, r->count, r->results, err) ||
 		     r->results[0].status != (lade_status)-1;
 		for (size_t i = 0; ok && i < r->count; i++) {
 			py_parent *parent = r->parents ? &r->parents[i] : NULL;
@@ -293,22 +299,22 @@ static void append(py_state *st, py_kept *first, py_kept **last, bool in_front)
 	unlock_kept(st);
 }
 
-bool py_keep(py_state *st, int32_t device, uintptr_t stream, PyObject *objects)
+void py_keep(py_state *st, int32_t device, uintptr_t stream, uintptr_t home, PyObject *objects)
 {
 	py_kept *kept = malloc(sizeof(*kept));
-	lade_error err;
 
 	if (kept)
 		*kept = (py_kept){.stream = stream};
-	if (!kept || lade_mark_new(device, (lade_stream)stream, &kept->mark, &err)) {
+	if (!kept || lade_mark_new(device, (lade_stream)stream, &kept->mark, NULL) ||
+	    (home != stream && lade_stream_follow(kept->mark, (lade_stream)home, NULL))) {
 		/* Without a mark there is only waiting. */
 		Py_BEGIN_ALLOW_THREADS lade_stream_wait(device, (lade_stream)stream, NULL);
-		Py_END_ALLOW_THREADS free(kept);
-		return true;
+		Py_END_ALLOW_THREADS if (kept) lade_mark_free(kept->mark);
+		free(kept);
+		return;
 	}
 	kept->objects = Py_NewRef(objects);
 	append(st, kept, &kept->next, false);
-	return true;
 }
 
 /* Lets go of what has been passed.  Of a stream only the first that has not is asked about. */

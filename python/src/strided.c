@@ -1,5 +1,5 @@
 /*
- * strided.c: strided host memory: as rows, and to and from contiguous memory.
+ * strided.c: strided memory as layouts, and its copies to and from contiguous memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,80 +7,25 @@
 
 #include <string.h>
 
-size_t py_extent(const py_array *array)
+lade_layout py_layout(const py_array *array, char **first, size_t *extent)
 {
-	size_t extent = array->dtype.size;
-
-	if (!array->size)
-		return 0;
-	for (int i = 0; i < array->ndim; i++)
-		extent += (size_t)(array->shape[i] - 1) * (size_t)array->strides[i];
-	return extent;
-}
-
-/* Rows of dimensions whose strides are not negative. */
-static bool find_rows(size_t elem, int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
-                      size_t *row_size, size_t *row_pitch)
-{
-	size_t row = elem, pitch = 0, count = 1;
-	int i = ndim - 1;
-
-	/* Inner dimensions that follow one another make the row. */
-	for (; i >= 0; i--) {
-		if (shape[i] == 1)
-			continue;
-		if (strides[i] != (Py_ssize_t)row)
-			break;
-		row *= (size_t)shape[i];
-	}
-	/* The outer ones must have one pitch. */
-	for (; i >= 0; i--) {
-		if (shape[i] == 1)
-			continue;
-		if (strides[i] <= 0)
-			return false;
-		if (!pitch)
-			pitch = (size_t)strides[i];
-		else if ((size_t)strides[i] != pitch * count)
-			return false;
-		count *= (size_t)shape[i];
-	}
-	*row_size = row;
-	*row_pitch = pitch;
-	return pitch >= row;
-}
-
-bool py_rows(const py_array *array, size_t *row_size, size_t *row_pitch)
-{
-	return find_rows(array->dtype.size, array->ndim, array->shape, array->strides, row_size,
-	                 row_pitch);
-}
-
-bool py_memory_rows(const py_array *array, char **first, size_t *extent, size_t *row_size,
-                    size_t *row_pitch)
-{
-	Py_ssize_t shape[PY_NDIM_MAX], strides[PY_NDIM_MAX];
-	int n = 0;
+	size_t below = 0;
 
 	*first = array->data;
 	*extent = array->size ? array->dtype.size : 0;
-	/* The widest stride first, and all of them upwards. */
 	for (int i = 0; array->size && i < array->ndim; i++) {
 		Py_ssize_t step = array->strides[i], last = array->shape[i] - 1;
-		int at = n++;
-		if (step < 0) {
-			*first += step * last;
-			step = -step;
-		}
-		*extent += (size_t)(step * last);
-		for (; at > 0 && strides[at - 1] < step; at--) {
-			strides[at] = strides[at - 1];
-			shape[at] = shape[at - 1];
-		}
-		strides[at] = step;
-		shape[at] = last + 1;
+		if (step < 0)
+			below += (size_t)(-step * last);
+		*extent += (size_t)(step < 0 ? -step * last : step * last);
 	}
-	return find_rows(array->dtype.size, n, shape, strides, row_size, row_pitch);
+	*first -= below;
+	return (lade_layout){.struct_size = sizeof(lade_layout),
+	                     .elem_size = array->dtype.size,
+	                     .ndim = (size_t)array->ndim,
+	                     .shape = (const size_t *)array->shape,
+	                     .strides = array->strides,
+	                     .offset = below};
 }
 
 py_array *py_array_seen_as(py_array *array, py_dtype dtype)
@@ -105,44 +50,34 @@ py_array *py_array_seen_as(py_array *array, py_dtype dtype)
 	return NULL;
 }
 
-/*
- * Copies elements between the strided memory of dimension 'dim' on and contiguous memory, as long
- * as 'left' bytes last.  Returns the place in the contiguous memory that it came to.
- */
-static char *walk(const py_array *array, int dim, char *strided, char *flat, bool gather,
-                  size_t *left)
+lade_status py_gather(const py_array *array, char *dst, lade_error *err)
 {
-	size_t elem = array->dtype.size;
+	char *first;
+	size_t extent;
+	lade_layout layout = py_layout(array, &first, &extent);
 
-	if (dim == array->ndim) {
-		size_t n = *left < elem ? *left : elem;
-		memcpy(gather ? flat : strided, gather ? strided : flat, n);
-		*left -= n;
-		return flat + n;
-	}
-	if (dim == array->ndim - 1 && array->strides[dim] == (Py_ssize_t)elem) {
-		size_t n = (size_t)array->shape[dim] * elem;
-		n = *left < n ? *left : n;
-		memcpy(gather ? flat : strided, gather ? strided : flat, n);
-		*left -= n;
-		return flat + n;
-	}
-	for (Py_ssize_t i = 0; i < array->shape[dim] && *left; i++)
-		flat = walk(array, dim + 1, strided + i * array->strides[dim], flat, gather, left);
-	return flat;
+	return lade_layout_gather(&layout, lade_host_cspan(first, extent), dst, array->size, err);
 }
 
-void py_gather(const py_array *array, char *dst)
+lade_status py_scatter(const py_array *array, char *src, size_t size, lade_error *err)
 {
-	size_t left = array->size;
+	char *first, *kept;
+	size_t extent, rest = array->size - size;
+	lade_layout layout = py_layout(array, &first, &extent);
+	lade_status status;
 
-	walk(array, 0, array->data, dst, true, &left);
-}
-
-void py_scatter(const py_array *array, const char *src, size_t size)
-{
-	size_t left = size < array->size ? size : array->size;
-
-	/* 'flat' is only read when scattering. */
-	walk(array, 0, array->data, (char *)(uintptr_t)src, false, &left);
+	/* What the source does not fill stays as it is. */
+	if (rest) {
+		kept = malloc(array->size);
+		if (!kept)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %zu bytes", array->size);
+		status = py_gather(array, kept, err);
+		if (!status)
+			memcpy(src + size, kept + size, rest);
+		free(kept);
+		if (status)
+			return status;
+	}
+	return lade_layout_scatter(&layout, src, array->size, lade_host_span(first, extent), err);
 }

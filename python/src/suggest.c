@@ -8,7 +8,7 @@
 /* (pipeline, ratio, encoded and decoded bytes a second, goals) */
 static PyObject *row_of(const lade_suggestion *one)
 {
-	const lade_measurement *m = &one->measured;
+	const lade_measurement *m = one->measured;
 	double size = (double)m->size;
 
 	return Py_BuildValue("(sdddI)", lade_spec_text(one->spec),
@@ -22,7 +22,7 @@ static PyObject *result_of(const lade_suggestions *found)
 	PyObject *rows = PyList_New(0);
 
 	for (size_t i = 0; rows && i < found->count; i++) {
-		PyObject *row = row_of(&found->items[i]);
+		PyObject *row = row_of(found->items[i]);
 		if (!row || PyList_Append(rows, row))
 			Py_CLEAR(rows);
 		Py_XDECREF(row);
@@ -46,6 +46,8 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 	lade_status status = LADE_OK;
 	lade_error err;
 	py_mem mem;
+	py_wait wait;
+	bool raised = false;
 
 	if (!PyArg_ParseTuple(args, "OznnIdd", &source, &dtype, &chunk_size, &sample_size,
 	                      &options.threads, &options.seconds, &options.bandwidth))
@@ -65,13 +67,17 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 	if (dtype)
 		status = lade_dtype_parse(dtype, &options.dtype, &err);
 	if (!status) {
-		Py_BEGIN_ALLOW_THREADS status = lade_suggest(
-			lade_engine_default(), (lade_cspan){mem.data, mem.size, mem.place},
-			&options, &found, &err);
-		Py_END_ALLOW_THREADS
+		py_wait_begin(&wait, true);
+		options.cancel = wait.cancel;
+		status = lade_suggest(lade_engine_default(),
+		                      (lade_cspan){mem.data, mem.size, mem.place}, &options, &found,
+		                      &err);
+		raised = !py_wait_end(&wait);
 	}
-	if (status)
+	if (status && !raised)
 		py_raise(st, &err, SIZE_MAX);
+	else if (raised)
+		out = NULL;
 	else
 		out = result_of(found);
 	lade_suggestions_free(found);

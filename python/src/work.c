@@ -108,6 +108,7 @@ void py_work_reset(py_work *work)
 		free(work->staged[i]);
 	free(work->staged);
 	free(work->wanted);
+	free(work->layouts);
 	free(work->item_errors);
 	if (work->room)
 		py_room_give(work->codec->st, work->room);
@@ -136,30 +137,10 @@ lade_batch_options py_work_options(const py_work *work)
 		.stream = (lade_stream)codec->stream,
 		.where = codec->where,
 		.device = codec->device,
+		.cancel = work->cancel,
 	};
 
 	return options;
-}
-
-lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, lade_span dst,
-                    uintptr_t stream, lade_error *err)
-{
-	lade_segment segment = {src.data, src.size, src.place, src.size};
-	lade_item item = {.src = &segment, .src_count = 1, .dst = dst};
-	lade_batch_options options = {.struct_size = sizeof(options),
-	                              .stream = (lade_stream)stream};
-
-	if (err)
-		err->status = LADE_OK;
-	if (!engine)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for the engine");
-	if (!src.size)
-		return LADE_OK;
-	if (lade_kind_is_host(src.place.kind) && lade_kind_is_host(dst.place.kind)) {
-		memcpy(dst.data, src.data, src.size);
-		return LADE_OK;
-	}
-	return lade_decode_into(engine, copy, &item, 1, NULL, &options, err);
 }
 
 /* Claims below are believed until the data is decoded. */
@@ -168,49 +149,11 @@ lade_status py_move(lade_engine *engine, const lade_spec *copy, lade_cspan src, 
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
-/* Of algorithms whose bytes give only so many, and of those whose chunks hold only so many; 0: any.
- * Of Zstd's blocks 4 bytes give 128 KiB, and of those of Bitcomp and Cascaded 4 in the directory
- * alone 8 KiB. */
-static const struct limit {
-	const char *algorithm;
-	size_t ratio, most;
-} limits[] = {
-	{"lz4", 255, 0},       {"lz4f", 255, 0},
-	{"snappy", 64, 0},     {"deflate", 1032, 0},
-	{"zlib", 1032, 0},     {"gzip", 1032, 0},
-	{"zstd", 32768, 0},    {"bitcomp", 2048, 0},
-	{"cascaded", 2048, 0}, {"blosc", 0, (size_t)1 << 31},
-	{"ans", 0, (size_t)1 << 30},
-};
-
-size_t py_decoded_most(const char *algorithm, size_t size)
+size_t py_decoded_most(const lade_spec *spec, size_t size)
 {
-	const struct limit *its = NULL;
+	uint64_t most = spec ? lade_spec_decoded_max(spec, size) : UINT64_MAX;
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (!strcmp(limits[i].algorithm, algorithm))
-			its = &limits[i];
-	if (its && its->most)
-		return its->most;
-	return !its || size > (size_t)PY_SSIZE_T_MAX / its->ratio - 8 ? (size_t)PY_SSIZE_T_MAX
-	                                                     : (size + 8) * its->ratio;
-}
-
-/* Filters make at most so many bytes of one: bits to booleans, and types to wider ones. */
-#define FILTER_RATIO 16
-
-/* The most that a pipeline makes of 'size' bytes. */
-static size_t pipeline_most(const lade_spec *spec, size_t size)
-{
-	for (size_t i = lade_spec_count(spec); i-- > 0;) {
-		const lade_algorithm *a = lade_spec_stage(spec, i)->algorithm;
-		if (a->kind == LADE_STAGE_CODEC)
-			size = py_decoded_most(a->name, size);
-		else if (a->kind == LADE_STAGE_FILTER)
-			size = size > (size_t)PY_SSIZE_T_MAX / FILTER_RATIO ? (size_t)PY_SSIZE_T_MAX
-			                                                   : size * FILTER_RATIO;
-	}
-	return size;
+	return most < (uint64_t)PY_SSIZE_T_MAX ? (size_t)most : (size_t)PY_SSIZE_T_MAX;
 }
 
 static bool is_large(uint64_t claim, size_t size)
@@ -220,16 +163,29 @@ static bool is_large(uint64_t claim, size_t size)
 
 bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim)
 {
-	return !is_large(claim, size) || claim <= pipeline_most(codec->spec, size);
+	return !is_large(claim, size) || claim <= py_decoded_most(codec->spec, size);
 }
 
-/* What a segment's own bytes say that they decode to. */
-static uint64_t own_claim(const py_codec *codec, lade_segment segment)
+/* Bare bytes, with all that the codec says. */
+static lade_bare_options bare_options(const py_work *work, const lade_batch_options *batch)
 {
+	return (lade_bare_options){.struct_size = sizeof(lade_bare_options),
+	                           .kind = (lade_bare)work->codec->kind,
+	                           .batch = batch};
+}
+
+/* What the data claims to decode to. */
+static uint64_t claim_of(const py_work *work, size_t i)
+{
+	lade_segment segment = work->segments[i];
 	lade_item item = {.src = &segment, .src_count = 1};
+	lade_batch_options batch = py_work_options(work);
 	uint64_t claim = LADE_SIZE_UNKNOWN;
 
-	lade_decoded_sizes(codec->engine, codec->spec, &item, 1, &claim, NULL, NULL);
+	batch.item_errors = NULL;
+	segment.decoded_size = 0; /* a config's word is not theirs */
+	lade_decoded_sizes(work->codec->engine, work->codec->spec, &item, 1, &claim, NULL, &batch,
+	                   NULL);
 	return claim;
 }
 
@@ -242,24 +198,7 @@ static lade_status refuse_claim(const py_codec *codec, size_t size, uint64_t cla
 	                 (unsigned long long)claim, size,
 	                 one ? lade_spec_stage(codec->spec, 0)->algorithm->name
 	                     : lade_spec_text(codec->spec),
-	                 pipeline_most(codec->spec, size));
-}
-
-/* Looks at a claim that would take much memory for few bytes, before any is taken. */
-static lade_status check_claim(const py_codec *codec, lade_segment segment, uint64_t claim,
-                               lade_error *err)
-{
-	uint64_t own;
-
-	if (!is_large(claim, segment.size))
-		return LADE_OK;
-	if (!py_claim_can_be(codec, segment.size, claim))
-		return refuse_claim(codec, segment.size, claim, err);
-	own = own_claim(codec, segment);
-	if (own != LADE_SIZE_UNKNOWN && own != claim)
-		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %llu bytes and has %llu",
-		                 (unsigned long long)claim, (unsigned long long)own);
-	return LADE_OK;
+	                 py_decoded_most(codec->spec, size));
 }
 
 /* Whether bytes of another kind are a frame: a codec of the default kind made them. */
@@ -277,76 +216,43 @@ static lade_status refuse_frame(lade_error *err)
 	                 "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes");
 }
 
-/*
- * Takes the size prefix off a segment of kinds WITH_SIZE and stores the size it claims.
- * |size 4 or 8| RAW, or with zeros up to byte 16 (docs/format/bare.md).
- */
-static lade_status take_prefix(py_work *work, size_t i, lade_error *err)
-{
-	const py_codec *codec = work->codec;
-	lade_segment *segment = &work->segments[i], rest = *segment;
-	unsigned char prefix[16] = {0};
-	uint64_t size = 0;
-
-	if (segment->size < codec->prefix)
-		return lade_fail(err, LADE_E_TRUNCATED, segment->size,
-		                 "%zu bytes, and the size before the data takes %zu", segment->size,
-		                 codec->prefix);
-	if (py_move(codec->engine, codec->st->copy,
-	            (lade_cspan){segment->data, codec->prefix, segment->place},
-	            lade_host_span(prefix, codec->prefix), codec->stream, err))
-		return err->status;
-	for (size_t b = codec->size_field; b-- > 0;)
-		size = size << 8 | prefix[b];
-	for (size_t b = codec->size_field; b < codec->prefix; b++)
-		if (prefix[b])
-			return lade_fail(err, LADE_E_CORRUPT, b,
-			                 "byte %zu before the data is %u, want 0", b, prefix[b]);
-	if (size >= (uint64_t)PY_SSIZE_T_MAX)
-		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %llu bytes",
-		                 (unsigned long long)size);
-	rest.data = (const char *)rest.data + codec->prefix;
-	rest.size -= codec->prefix;
-	if (check_claim(codec, rest, size, err))
-		return err->status;
-	*segment = rest;
-	/* For a range this lets the library take scratch; else the result is compared with it. */
-	if (work->items[i].range_off || work->items[i].range_size)
-		segment->decoded_size = (size_t)size;
-	work->sizes[i] = size;
-	return LADE_OK;
-}
-
 lade_status py_work_sizes(py_work *work)
 {
 	const py_codec *codec = work->codec;
-	lade_error err;
+	lade_batch_options batch = py_work_options(work);
+	lade_bare_options options = bare_options(work, &batch);
+	lade_error err = {.status = LADE_OK}, why;
 
-	if (codec->kind == PY_RAW) {
-		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
-		                   work->sizes, NULL, NULL);
-		for (size_t i = 0; i < work->count; i++) {
-			uint64_t claim = work->sizes[i];
-			size_t size = work->segments[i].size;
-			if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, size, claim))
-				continue;
-			work->sizes[i] = LADE_SIZE_UNKNOWN;
-			if (work->wanted)
-				continue; /* a config's claim: decoding tells what is right */
-			refuse_claim(codec, size, claim, &err);
-			py_work_note(work, i, &err);
-		}
+	if (codec->kind == PY_NATIVE) {
+		py_frames_open(work);
 		return work->err.status;
 	}
-	if (codec->kind == PY_NATIVE)
-		py_frames_open(work);
-	for (size_t i = 0; codec->kind != PY_NATIVE && i < work->count; i++) {
-		if (!take_prefix(work, i, &err))
+	/* Raw bytes that do not tell their size have not failed. */
+	if (codec->kind == PY_RAW) {
+		batch.item_errors = NULL;
+		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
+		                   work->sizes, NULL, &batch, NULL);
+	} else {
+		lade_bare_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
+		                        work->sizes, &options, &err);
+	}
+	for (size_t i = 0; i < work->count; i++) {
+		uint64_t claim = work->sizes[i];
+		size_t size = work->segments[i].size;
+		if (codec->kind != PY_RAW && claim == LADE_SIZE_UNKNOWN)
+			/* Each is decoded once more, for its own error. */
+			why = work->item_errors ? work->item_errors[i] : err;
+		else if (codec->kind != PY_RAW || claim == LADE_SIZE_UNKNOWN ||
+		         py_claim_can_be(codec, size, claim))
 			continue;
+		else
+			refuse_claim(codec, size, claim, &why);
 		if (is_frame(work->segments[i]))
-			refuse_frame(&err);
+			refuse_frame(&why);
 		work->sizes[i] = LADE_SIZE_UNKNOWN;
-		py_work_note(work, i, &err);
+		if (codec->kind == PY_RAW && work->wanted)
+			continue; /* a config's claim: decoding tells what is right */
+		py_work_note(work, i, &why);
 	}
 	return work->err.status;
 }
@@ -363,33 +269,51 @@ static void find_failed(py_work *work)
 		work->failed = SIZE_MAX;
 }
 
-/* The bytes that a destination holds, gaps between rows not counted. */
-static size_t room_of(const lade_item *item)
+lade_layout *py_work_layout(py_work *work, size_t i)
 {
-	if (!item->row_pitch || item->dst.size < item->row_size)
-		return item->dst.size;
-	return ((item->dst.size - item->row_size) / item->row_pitch + 1) * item->row_size;
+	if (!work->layouts)
+		work->layouts = calloc(work->count, sizeof(*work->layouts));
+	if (!work->layouts) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	work->items[i].layout = &work->layouts[i];
+	return &work->layouts[i];
 }
 
-/* What RAW bytes that failed are: with more claimed than they can give no room would do. */
+/* The bytes of the elements that a layout has in its span. */
+static size_t layout_size(const lade_layout *layout)
+{
+	size_t size = layout->elem_size;
+
+	for (size_t i = 0; i < layout->ndim; i++)
+		size *= layout->shape[i]; /* an array's, which are in memory */
+	return size;
+}
+
+/* The bytes that a destination holds, gaps not counted. */
+static size_t room_of(const lade_item *item)
+{
+	return item->layout ? layout_size(item->layout) : item->dst.size;
+}
+
+/* What bare bytes that failed are: with more claimed than they can give no room would do. */
 static void explain_failures(py_work *work)
 {
 	const py_codec *codec = work->codec;
 	lade_error err;
 
 	for (size_t i = 0; work->err.status && i < work->count; i++) {
-		lade_segment segment = work->segments[i];
+		size_t size = work->segments[i].size;
 		uint64_t claim;
 		lade_status status = work->results[i].status;
-		if (status && status != LADE_E_NOMEM && is_frame(segment)) {
+		if (status && status != LADE_E_NOMEM && is_frame(work->segments[i])) {
 			refuse_frame(&err);
-		} else if (status == LADE_E_NOSPACE) {
-			segment.decoded_size = 0; /* a config's word is not theirs */
-			claim = own_claim(codec, segment);
-			if (claim == LADE_SIZE_UNKNOWN ||
-			    py_claim_can_be(codec, segment.size, claim))
+		} else if (status == LADE_E_NOSPACE && codec->kind == PY_RAW) {
+			claim = claim_of(work, i);
+			if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, size, claim))
 				continue;
-			refuse_claim(codec, segment.size, claim, &err);
+			refuse_claim(codec, size, claim, &err);
 		} else {
 			continue;
 		}
@@ -402,7 +326,8 @@ static void explain_failures(py_work *work)
 static lade_status decode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
-	lade_batch_options options;
+	lade_batch_options batch;
+	lade_bare_options options;
 	lade_item *item = work->items;
 	lade_segment *segment = work->segments;
 	lade_error err;
@@ -412,10 +337,10 @@ static lade_status decode_all(py_work *work)
 		return work->err.status;
 	}
 	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where &&
-	    !item->row_pitch && !item->range_off && !item->range_size && !segment->place.kind &&
-	    !item->dst.place.kind && codec->kind == PY_RAW) {
-		work->results[0].status = lade_decode(codec->engine, codec->spec, segment->data,
-		                                      segment->size, item->dst.data, item->dst.size,
+	    !item->layout && !item->range_off && !item->range_size && !segment->place.kind &&
+	    !item->dst.place.kind && codec->kind == PY_RAW && !work->cancel) {
+		lade_cspan src = lade_host_cspan(segment->data, segment->size);
+		work->results[0].status = lade_decode(codec->engine, codec->spec, src, item->dst,
 		                                      &work->results[0].size, &work->err);
 		work->err.status = work->results[0].status;
 		work->failed = work->err.status ? 0 : SIZE_MAX;
@@ -424,44 +349,15 @@ static lade_status decode_all(py_work *work)
 		explain_failures(work);
 		return work->err.status;
 	}
-	options = py_work_options(work);
-	if (lade_decode_into(codec->engine, codec->spec, work->items, work->count, work->results,
-	                     &options, &err)) {
+	batch = py_work_options(work);
+	options = bare_options(work, &batch);
+	if (lade_bare_decode_into(codec->engine, codec->spec, work->items, work->count,
+	                          work->results, &options, &err)) {
 		work->err = err;
 		find_failed(work);
 	}
-	if (codec->kind == PY_RAW) {
+	if (work->err.status != LADE_E_CANCELLED)
 		explain_failures(work);
-		return work->err.status;
-	}
-	for (size_t i = 0; i < work->count; i++) {
-		uint64_t want = work->sizes[i], got = work->results[i].size;
-		/* What failed before was decoded for nothing: its error is the first one. */
-		if (want == LADE_SIZE_UNKNOWN && take_prefix(work, i, &err)) {
-			if (is_frame(segment[i]))
-				refuse_frame(&err);
-			if (work->failed == i)
-				work->failed = SIZE_MAX;
-			py_work_note(work, i, &err);
-			continue;
-		}
-		if (item[i].range_off || item[i].range_size ||
-		    (!work->results[i].status && want == got))
-			continue;
-		if (work->results[i].status == LADE_E_NOSPACE && room_of(&item[i]) >= want)
-			lade_fail(&err, LADE_E_CORRUPT, 0,
-			          "the data claims %llu bytes and has more",
-			          (unsigned long long)want);
-		else if (!work->results[i].status)
-			lade_fail(&err, LADE_E_CORRUPT, 0,
-			          "the data claims %llu bytes and has %llu",
-			          (unsigned long long)want, (unsigned long long)got);
-		else
-			continue;
-		if (work->failed == i)
-			work->failed = SIZE_MAX;
-		py_work_note(work, i, &err);
-	}
 	return work->err.status;
 }
 
@@ -493,7 +389,8 @@ lade_status py_work_decode(py_work *work)
 {
 	lade_error err;
 
-	decode_all(work);
+	if (decode_all(work) == LADE_E_CANCELLED)
+		return LADE_E_CANCELLED;
 	for (size_t i = 0; work->wanted && i < work->count; i++) {
 		unsigned long long want = work->wanted[i], got;
 		if (work->items[i].range_off || work->items[i].range_size)
@@ -527,45 +424,18 @@ size_t py_codec_bound(const py_codec *codec, size_t size)
 	return bound > SIZE_MAX - codec->prefix ? SIZE_MAX : bound + codec->prefix;
 }
 
-/* Writes the size before an item's data, which went to 'prefix' bytes behind 'dst'. */
-static lade_status put_prefix(py_work *work, size_t i, lade_error *err)
-{
-	const py_codec *codec = work->codec;
-	unsigned char prefix[16] = {0};
-	lade_span dst = work->items[i].dst;
-	uint64_t size = work->sizes[i];
-
-	if (size == LADE_SIZE_UNKNOWN)
-		return lade_fail(
-			err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-			"the size before the data takes %zu bytes, the destination has fewer",
-			codec->prefix);
-	if (codec->size_field == 4 && size > UINT32_MAX)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%llu bytes, and the size before the data holds %u at most",
-		                 (unsigned long long)size, UINT32_MAX);
-	for (size_t b = 0; b < codec->size_field; b++)
-		prefix[b] = (unsigned char)(size >> 8 * b);
-	dst.size = codec->prefix;
-	work->results[i].size += codec->prefix;
-	return py_move(codec->engine, codec->st->copy, lade_host_cspan(prefix, codec->prefix), dst,
-	               codec->stream, err);
-}
-
 size_t py_work_source_size(const py_work *work, size_t i)
 {
 	const lade_item *item = &work->items[i];
-	size_t size = work->segments[i].size;
 
-	return item->row_pitch && size
-	               ? ((size - item->row_size) / item->row_pitch + 1) * item->row_size
-	               : size;
+	return item->layout ? layout_size(item->layout) : work->segments[i].size;
 }
 
 static lade_status encode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
-	lade_batch_options options;
+	lade_batch_options batch;
+	lade_bare_options options;
 	lade_item *item = work->items;
 	lade_segment *segment = work->segments;
 	lade_error err;
@@ -574,10 +444,11 @@ static lade_status encode_all(py_work *work)
 		py_frames_write(work);
 		return work->err.status;
 	}
-	if (work->count == 1 && !codec->threads && !codec->where && !item->row_pitch &&
-	    !segment->place.kind && !item->dst.place.kind && codec->kind == PY_RAW) {
-		work->results[0].status = lade_encode(codec->engine, codec->spec, segment->data,
-		                                      segment->size, item->dst.data, item->dst.size,
+	if (work->count == 1 && !codec->threads && !codec->where && !item->layout &&
+	    !segment->place.kind && !item->dst.place.kind && codec->kind == PY_RAW &&
+	    !work->cancel) {
+		lade_cspan src = lade_host_cspan(segment->data, segment->size);
+		work->results[0].status = lade_encode(codec->engine, codec->spec, src, item->dst,
 		                                      &work->results[0].size, &work->err);
 		work->err.status = work->results[0].status;
 		work->failed = work->err.status ? 0 : SIZE_MAX;
@@ -585,29 +456,12 @@ static lade_status encode_all(py_work *work)
 			work->item_errors[0] = work->err;
 		return work->err.status;
 	}
-	for (size_t i = 0; codec->prefix && i < work->count; i++) {
-		lade_span *dst = &item[i].dst;
-		/* Too small for the prefix: the encoder finds no room at all. */
-		size_t prefix = codec->prefix < dst->size ? codec->prefix : dst->size;
-		work->sizes[i] = py_work_source_size(work, i);
-		if (prefix < codec->prefix)
-			work->sizes[i] = LADE_SIZE_UNKNOWN;
-		dst->data = (char *)dst->data + prefix;
-		dst->size -= prefix;
-	}
-	options = py_work_options(work);
-	if (lade_encode_into(codec->engine, codec->spec, work->items, work->count, work->results,
-	                     &options, &err)) {
+	batch = py_work_options(work);
+	options = bare_options(work, &batch);
+	if (lade_bare_encode_into(codec->engine, codec->spec, work->items, work->count,
+	                          work->results, &options, &err)) {
 		work->err = err;
 		find_failed(work);
-	}
-	for (size_t i = 0; codec->prefix && i < work->count; i++) {
-		if (work->sizes[i] != LADE_SIZE_UNKNOWN) {
-			item[i].dst.data = (char *)item[i].dst.data - codec->prefix;
-			item[i].dst.size += codec->prefix;
-		}
-		if (!work->results[i].status && put_prefix(work, i, &err))
-			py_work_note(work, i, &err);
 	}
 	return work->err.status;
 }
@@ -616,7 +470,8 @@ lade_status py_work_encode(py_work *work)
 {
 	lade_error err;
 
-	encode_all(work);
+	if (encode_all(work) == LADE_E_CANCELLED)
+		return LADE_E_CANCELLED;
 	for (size_t i = 0; work->wanted && i < work->count; i++) {
 		size_t have = py_work_source_size(work, i);
 		if (!py_config_fits(work->wanted[i], have, &err)) {

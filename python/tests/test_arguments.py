@@ -3,7 +3,10 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import array
 import contextlib
+import copy
+import dataclasses
 import gc
 import gzip
 import io
@@ -169,6 +172,38 @@ def test_ranges(given, error, match):
         LZ4.decode(encoded, byte_range=(0, None), element_range=(0, 1))
     part = LZ4.decode(encoded, byte_range=(np.int64(4), np.uint8(12)))
     assert part.tobytes() == X.tobytes()[4:12]
+
+
+def test_a_config_is_read_once():
+    """Of many sizes the numbers stay with the config, as long as it has these sizes."""
+    encoded = [LZ4.encode(X)] * 9
+    config = LZ4.decompression_config(LZ4.compression_config([4000] * 9))
+    for _ in range(2):
+        assert LZ4.decode(encoded, decompression_config=config).buffer_sizes == [4000] * 9
+    kept = config._numbers
+    assert kept[0] is config.decomp_data_sizes
+    numbers = array.array("Q", kept[1])
+    assert numbers.tolist() == [4000] * 9
+    numbers[3] = 5  # they are what the next call reads
+    object.__setattr__(config, "_numbers", (kept[0], numbers.tobytes()))
+    with pytest.raises(liblade.InputError, match="item 3: .*config: 5 bytes"):
+        LZ4.decode(encoded, decompression_config=config)
+    config = dataclasses.replace(config, decomp_data_sizes=(4000,) * 9)
+    assert not hasattr(config, "_numbers")
+    assert LZ4.decode(encoded, decompression_config=config).buffer_sizes == [4000] * 9
+    # What is not of these sizes is not read.
+    for wrong in (5, (), (1, 2), (kept[0], b"abc"), (kept[0], None), ((4000,) * 9, kept[1])):
+        object.__setattr__(config, "_numbers", wrong)
+        assert LZ4.decode(encoded, decompression_config=config).buffer_sizes == [4000] * 9
+    for again in (copy.copy(config), copy.deepcopy(config), pickle.loads(pickle.dumps(config))):
+        assert again == config
+        assert LZ4.decode(encoded, decompression_config=again).buffer_sizes == [4000] * 9
+    bad = LZ4.compression_config([4000] * 8 + [3999])
+    for _ in range(2):
+        with pytest.raises(liblade.InputError, match="item 8: .*config: 3999"):
+            LZ4.decode(encoded, decompression_config=LZ4.decompression_config(bad))
+        with pytest.raises(ValueError, match="item 8: .*compression_config: 3999 bytes"):
+            LZ4.encode([X] * 9, compression_config=bad)
 
 
 def test_sizes():
@@ -520,7 +555,7 @@ def test_a_destination_that_overlaps_another_items_source_is_refused(seed):
         with pytest.raises(ValueError, match=text):
             codec.encode_into(sources, bad_outs)
         own = [sources[b] if i == b else out for i, out in enumerate(outs)]
-        with pytest.raises(ValueError, match=f"out {b}: the destination overlaps the source"):
+        with pytest.raises(ValueError, match=f"destination of item {b} overlaps its source"):
             codec.decode(sources, out=own)
     assert (room == before).all()
     # One source for several items, and bytes, which nobody writes to.

@@ -316,7 +316,7 @@ def test_configs_and_destinations_on_a_device_are_looked_at():
     size = once.buffer_size
     table = liblade.as_arrays(once, [0, 0], [size, size])
     for sources in ([once, once], table):
-        with pytest.raises(ValueError, match="out 0: the destination overlaps the source"):
+        with pytest.raises(ValueError, match="out: the destination of item 0 overlaps its source"):
             codec.decode(sources, out=[once[5:], room])
     for outs in ([room, once[5:]], [room[:40000], once[:1]]):
         with pytest.raises(ValueError, match="of item 1 overlaps the source of item 0"):

@@ -566,3 +566,20 @@ def test_a_file_object_that_holds_its_reader():
     finally:
         sys.unraisablehook = hook
     assert not unraisable
+
+
+def test_damage_is_found_unasked(tmp_path):
+    """Any byte of a frame is another: what comes back is right or an error."""
+    data = bytes(range(200)) * 3
+    frame = bytearray(encoded(data, "lade", chunk_size=256, spec="lz4"))
+    path = tmp_path / "f.lade"
+    for at in range(len(frame)):
+        frame[at] ^= 0x08
+        path.write_bytes(frame)
+        for source in (path, Pipe(bytes(frame)), io.BytesIO(frame)):
+            try:
+                with liblade.open(source) as f:
+                    assert f.read() == data, at
+            except (liblade.Error, EOFError, OSError):
+                pass
+        frame[at] ^= 0x08

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 import ctypes
 import inspect
+import re
 
 import pytest
 
@@ -88,6 +89,16 @@ def test_keywords_and_defaults():
 def test_methods(name):
     parameters = list(inspect.signature(getattr(Codec, name)).parameters)
     assert parameters == ["self", *METHODS[name]]
+
+
+def test_versions():
+    """Of the libraries that are linked, as the command lists them."""
+    versions = liblade.versions()
+    assert versions["liblade"] == liblade.__version__
+    assert {*versions} >= {"zstd", "lz4", "libdeflate", "zlib", "snappy", "blosc", "xxhash"}
+    for name, version in versions.items():
+        compiled = name in ("libdeflate", "snappy")
+        assert re.fullmatch(r"[0-9]+(\.[0-9]+)+" + compiled * r" \(its headers\)", version), name
 
 
 def test_the_rest_is_there():

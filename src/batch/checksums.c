@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/engine.h"
-#include "batch/gpu.h"
+#include "engine/engine.h"
+#include "batch/gpu/gpu.h"
 #include "checksum/checksum.h"
 
 /* Less work than this is done by the caller's thread alone: waking another takes about as long. */
@@ -73,7 +73,7 @@ lade_status lade_checksums(lade_engine *engine, lade_checksum kind, const lade_c
 	}
 	job j = {kind, engine->cpu, spans, sums};
 	if (count > 1 && total > ALONE_MAX)
-		return lade__engine_parallel(engine, 0, count, 0, NULL, one, &j, err);
+		return lade__engine_parallel(engine, &(lade__calls){one, &j, .count = count}, err);
 	for (size_t i = 0; i < count; i++)
 		one(&j, i, NULL);
 	return LADE_OK;

@@ -8,8 +8,9 @@
  */
 #include "base/support.h"
 #include "base/try.h"
-#include "batch/gpu.h"
-#include "batch/spec.h"
+#include "batch/batch.h"
+#include "batch/gpu/gpu.h"
+#include "engine/spec.h"
 
 #include <stdlib.h>
 
@@ -30,8 +31,9 @@ typedef struct wanted {
 
 typedef struct fetch {
 	lade_engine *engine;
+	lade_stream stream; /* the caller's */
 	wanted *list;
-	lade__gpu_copy *copies;
+	lade_gpu_copy *copies;
 	size_t count, size; /* segments, bytes */
 } fetch;
 
@@ -77,10 +79,10 @@ static lade_status fetch_run(fetch *f, lade__device *device, size_t first, size_
 	for (size_t i = first; i < first + count; i++)
 		if (f->list[i].need)
 			f->copies[n++] =
-				(lade__gpu_copy){.src = lade__address_of(f->list[i].segment->data),
+				(lade_gpu_copy){.src = lade__address_of(f->list[i].segment->data),
 			                         .dst = lade__address_of(to + f->list[i].at),
 			                         .size = f->list[i].need};
-	TRY(lade__gpu_lane_follow(device, lane, lane->in, NULL, err));
+	TRY(lade__gpu_lane_follow(device, lane, lane->in, f->stream, err));
 	begun = true;
 	TRY(lade__gpu_copies(f->engine, device, lane->in, f->copies, n, err));
 	TRY(LADE__CU(device, cuStreamSynchronize, lane->in));
@@ -177,13 +179,33 @@ static lade_status fetch_begin(fetch *f, lade_error *err)
 	                 FETCH_SEGMENTS);
 }
 
+/* What an item's joined segments decode to by its tail: sizes that no bytes have to tell. */
+static lade_status through_tail(const lade_spec *tail, uint64_t *size, lade_error *err)
+{
+	for (size_t i = tail->count; i-- > 0;) {
+		const lade_stage *stage = &tail->stage[i];
+		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE) || *size > SIZE_MAX)
+			return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
+			                 "the tail's %s does not tell its decoded size before the "
+			                 "segments are decoded",
+			                 stage->algorithm->name);
+		lade_status status = stage->algorithm->decoded_size(stage, NULL, (size_t)*size,
+		                                                    size, err);
+		if (status != LADE_OK)
+			return status;
+	}
+	return LADE_OK;
+}
+
 static void one_item(sizes *s, size_t i)
 {
 	lade_item item = s->items[i];
 	const lade_spec *spec = item.spec ? item.spec : s->spec;
 	lade_error error;
 	item.dst = (lade_span){0};
-	item.row_size = item.row_pitch = 0;
+	item.layout = NULL;
+	item.outputs = NULL;
+	item.output_count = 0;
 	lade_status status = spec ? lade__item_check(&item, LADE_DECODE, &error)
 	                          : lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 	                                      "neither the call nor the item has a spec");
@@ -217,29 +239,42 @@ static void one_item(sizes *s, size_t i)
 }
 
 lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const lade_item *items,
-                               size_t count, uint64_t *out, lade_result *results, lade_error *err)
+                               size_t count, uint64_t *out, lade_result *results,
+                               const lade_batch_options *caller, lade_error *err)
 {
-	lade_status status = lade__call_check(engine, items, count, NULL, err);
-	if (status == LADE_OK && !out && count)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
+	lade_batch_options options;
+	lade__given given = {.items = items, .results = results, .count = count};
+	if (!out && count)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
+	lade_status status = lade__call_open(&given, engine, caller, &options, err);
 	if (status != LADE_OK)
 		return status;
 	lade__outcome outcome;
-	lade__outcome_init(&outcome, results, NULL, err);
-	sizes s = {.items = items,
+	lade__outcome_init(&outcome, given.results, &options, err);
+	sizes s = {.items = given.items,
 	           .spec = spec,
 	           .count = count,
 	           .sizes = out,
 	           .outcome = &outcome,
-	           .fetch = {.engine = engine}};
+	           .fetch = {.engine = engine, .stream = options.stream}};
 	for (size_t i = 0; i < count; i++)
 		one_item(&s, i);
 	if (s.fetch.count)
 		flush(&s);
+	for (size_t i = 0; i < count; i++) {
+		const lade_spec *tail = s.items[i].tail;
+		lade_error why;
+		lade_status own = out[i] != LADE_SIZE_UNKNOWN && tail
+		                          ? through_tail(tail, &out[i], &why)
+		                          : LADE_OK;
+		if (own != LADE_OK)
+			add_size(&s, i, own, 0, &why);
+	}
 	for (size_t i = 0; i < count; i++)
 		if (out[i] != LADE_SIZE_UNKNOWN)
 			lade__outcome_done(&outcome, i, 0);
 	free(s.fetch.list);
 	free(s.fetch.copies);
+	lade__given_close(&given);
 	return lade__outcome_reset(&outcome);
 }

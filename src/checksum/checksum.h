@@ -7,6 +7,8 @@
 #ifndef LADE_CHECKSUM_CHECKSUM_H
 #define LADE_CHECKSUM_CHECKSUM_H
 
+#include "base/set.h"
+
 #include <lade/checksum.h>
 
 /* A checksum's stage has this more than its number as its id (docs/format/spec.md). */
@@ -64,5 +66,8 @@ static inline uint32_t lade__reverse_bits(uint32_t v)
 	v = ((v >> 4) & 0x0F0F0F0FU) | ((v & 0x0F0F0F0FU) << 4);
 	return __builtin_bswap32(v);
 }
+
+/* The room's own, for the engine. */
+extern const lade__set lade__checksums;
 
 #endif

@@ -7,29 +7,15 @@
 #include "checksum/gpu.h"
 
 #include "base/try.h"
+#include "checksum/args.h"
 #include "checksum/checksum.h"
 
 #include <pthread.h>
 
 /* ---- CRCs ----------------------------------------------------------------------------------- */
 
-/* struct lade_gpu_crc of cuda/checksum.cu. */
-typedef struct lade__gpu_crc {
-	uint32_t poly;
-	uint32_t init, first;
-	uint32_t reflected, mirrored;
-	uint32_t xor_out;
-	uint32_t stride;
-	uint32_t hop;
-	uint32_t basis[32];
-	uint32_t weight[128];
-	uint32_t step[32];
-	uint32_t leap[8];
-	uint32_t undo[16];
-} lade__gpu_crc;
-
 /* Of each preset, with all but what depends on the units. */
-static lade__gpu_crc crcs[LADE_CRC32_CDROM + 1];
+static lade_gpu_crc crcs[LADE_CRC32_CDROM + 1];
 static pthread_once_t crcs_once = PTHREAD_ONCE_INIT;
 
 /* a times b; bit i is x^i. */
@@ -63,13 +49,13 @@ static uint32_t turn(uint32_t word, bool reflected)
 static void crcs_init(void)
 {
 	for (int kind = LADE_CRC32; kind <= LADE_CRC32_CDROM; kind++) {
-		lade__gpu_crc *c = &crcs[kind];
+		lade_gpu_crc *c = &crcs[kind];
 		lade_crc32_spec spec = {0};
 		lade_crc32_spec_of((lade_checksum)kind, &spec, NULL);
 		/* All polynomials of CRCs have the term 1, so that x divides the rest. */
 		uint32_t poly = spec.poly, back = power(poly >> 1 | 0x80000000U, 8, poly);
 		uint32_t row = power(2, 4096, poly), word = power(2, 32, poly);
-		*c = (lade__gpu_crc){.poly = poly,
+		*c = (lade_gpu_crc){.poly = poly,
 		                     .init = spec.init,
 		                     .first = turn(spec.init, spec.reflect_in),
 		                     .reflected = spec.reflect_in,
@@ -88,7 +74,7 @@ static void crcs_init(void)
 }
 
 /* What depends on the units. */
-static void crc_units(lade__gpu_crc *c, uint32_t unit, uint32_t parts)
+static void crc_units(lade_gpu_crc *c, uint32_t unit, uint32_t parts)
 {
 	uint32_t apart = power(2, 8 * (uint64_t)unit, c->poly);
 	uint32_t leap = power(apart, 32, c->poly);
@@ -103,34 +89,25 @@ static void crc_units(lade__gpu_crc *c, uint32_t unit, uint32_t parts)
 
 /* ---- units ---------------------------------------------------------------------------------- */
 
-/* The kernels' uses and kinds: LADE_SUM_... of cuda/checksum.cu. */
-enum { TELL, ENCODE, DECODE, STRIP };
-enum { CRC, ADLER, XXH64 };
-
-/* struct lade_gpu_sums of cuda/checksum.cu. */
-typedef struct lade__gpu_sums {
-	lade__gpu_batch batch;
-	lade__address sums, partial;
-	uint32_t use, kind, extra, first, copy, parts, unit;
-} lade__gpu_sums;
-
 #define UNIT_LEAST 4096u
 #define UNIT_USUAL 65536u
-#define UNIT_MOST 262144u
 #define PARTS_MOST 4096u
 #define PARTS_ALL (1u << 20) /* of all chunks, as long as they are fewer */
 #define PARTS_UNKNOWN 16u    /* of a chunk whose size nobody tells */
 
-#define CRC_THREADS 512u
-#define CRC_SHARED ((size_t)448 * 128)
-#define ADLER_THREADS 256u
-#define XXH64_THREADS 64u
-#define XXH64_CHUNKS 16u /* of a block */
-#define COPY_THREADS 256u
+#define XXH64_CHUNKS (LADE_XXH64_THREADS / LADE_XXH64_LANES) /* of a block */
+
+static const lade__kernel crc32_kernel = {"checksum", "lade_crc32_units", LADE_CRC_SHARED};
+static const lade__kernel adler32_kernel = {"checksum", "lade_adler32_units", 0};
+static const lade__kernel xxh64_kernel = {"checksum", "lade_xxh64_units", 0};
+static const lade__kernel finish_kernel = {"checksum", "lade_checksum_finish", 0};
+static const lade__kernel copy_kernel = {"checksum", "lade_checksum_copy", 0};
 
 static uint32_t family(lade_checksum kind)
 {
-	return kind == LADE_XXH64 ? XXH64 : kind == LADE_ADLER32 ? ADLER : CRC;
+	return kind == LADE_XXH64     ? LADE_SUM_XXH64
+	       : kind == LADE_ADLER32 ? LADE_SUM_ADLER
+	                              : LADE_SUM_CRC;
 }
 
 bool lade__gpu_checksum_known(lade_checksum kind)
@@ -178,7 +155,7 @@ static uint32_t unit_of(const lade__gpu_work *work, uint64_t warps)
 		                                                 : work->largest * work->count;
 	while (total && unit > UNIT_LEAST && total / unit < 2 * warps)
 		unit /= 2;
-	while (unit < UNIT_MOST && units_of(work->largest, unit) > PARTS_MOST)
+	while (unit < LADE_SUM_UNIT_MAX && units_of(work->largest, unit) > PARTS_MOST)
 		unit *= 2;
 	return unit;
 }
@@ -186,17 +163,17 @@ static uint32_t unit_of(const lade__gpu_work *work, uint64_t warps)
 /* ---- launches ------------------------------------------------------------------------------- */
 
 /* Blocks for 'want' warps' work, as many as the device has at once. */
-static lade_status launch_units(const lade__gpu_work *work, lade__kernel kernel, unsigned threads,
-                                size_t shared, uint64_t want, void **arguments, lade_error *err)
+static lade_status launch_units(const lade__gpu_work *work, const lade__kernel *kernel,
+                                unsigned threads, uint64_t want, void **arguments, lade_error *err)
 {
 	size_t most;
 	lade_status status;
-	TRY(lade__gpu_resident(work, kernel, threads, shared, &most, err));
+	TRY(lade__gpu_resident(work, kernel, threads, kernel->shared, &most, err));
 	uint64_t blocks = (want + threads / 32 - 1) / (threads / 32);
 	blocks = blocks < most ? blocks : most;
 	lade__launch launch = {.blocks = (unsigned)blocks,
 	                       .threads = threads,
-	                       .shared = shared,
+	                       .shared = kernel->shared,
 	                       .stream = work->stream};
 	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
 out:
@@ -207,10 +184,10 @@ out:
 static lade_status warps_of(const lade__gpu_work *work, uint32_t kind, uint64_t *warps,
                             lade_error *err)
 {
-	unsigned an_sm, threads = kind == CRC ? CRC_THREADS : ADLER_THREADS;
-	lade_status status = lade__kernel_occupancy(
-		work->device, kind == CRC ? LADE__KERNEL_CRC32_UNITS : LADE__KERNEL_ADLER32_UNITS,
-		threads, kind == CRC ? CRC_SHARED : 0, &an_sm, err);
+	unsigned an_sm, threads = kind == LADE_SUM_CRC ? LADE_CRC_THREADS : LADE_ADLER_THREADS;
+	const lade__kernel *kernel = kind == LADE_SUM_CRC ? &crc32_kernel : &adler32_kernel;
+	lade_status status = lade__kernel_occupancy(work->device, kernel, threads, kernel->shared,
+	                                            &an_sm, err);
 	*warps = status == LADE_OK
 	                 ? (uint64_t)an_sm * work->device->info.multiprocessors * (threads / 32)
 	                 : 0;
@@ -218,11 +195,11 @@ static lade_status warps_of(const lade__gpu_work *work, uint32_t kind, uint64_t 
 }
 
 /* Fills what is left of 's' and runs the kernels. */
-static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade__gpu_sums *s,
+static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade_gpu_sums *s,
                            lade_error *err)
 {
-	static const lade__gpu_crc none;
-	lade__gpu_crc crc;
+	static const lade_gpu_crc none;
+	lade_gpu_crc crc;
 	lade_status status;
 	uint64_t warps = 1;
 	s->batch = lade__gpu_batch_of(work, 0);
@@ -230,47 +207,44 @@ static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade_
 	s->kind = family(kind);
 	s->parts = 1;
 	s->unit = UNIT_USUAL;
-	if (s->kind != XXH64 && s->use != STRIP) {
+	if (s->kind != LADE_SUM_XXH64 && s->use != LADE_SUM_STRIP) {
 		TRY(warps_of(work, s->kind, &warps, err));
 		s->unit = unit_of(work, warps);
 		s->parts = parts_of(work->largest, s->unit, work->count);
 	}
 	crc = none;
-	if (s->kind == CRC) {
+	if (s->kind == LADE_SUM_CRC) {
 		pthread_once(&crcs_once, crcs_init);
 		crc = crcs[kind];
 		crc_units(&crc, s->unit, s->parts);
 	}
 	void *arguments[] = {s, &crc};
 	uint64_t units = (uint64_t)s->parts * work->count;
-	if (s->use == STRIP) {
+	if (s->use == LADE_SUM_STRIP) {
 		status = LADE_OK;
-	} else if (s->kind == CRC) {
-		TRY(launch_units(work, LADE__KERNEL_CRC32_UNITS, CRC_THREADS, CRC_SHARED, units,
-		                 arguments, err));
-	} else if (s->kind == ADLER) {
-		TRY(launch_units(work, LADE__KERNEL_ADLER32_UNITS, ADLER_THREADS, 0, units,
-		                 arguments, err));
+	} else if (s->kind == LADE_SUM_CRC) {
+		TRY(launch_units(work, &crc32_kernel, LADE_CRC_THREADS, units, arguments, err));
+	} else if (s->kind == LADE_SUM_ADLER) {
+		TRY(launch_units(work, &adler32_kernel, LADE_ADLER_THREADS, units, arguments, err));
 	} else {
 		lade__launch l = {
 			.blocks = (unsigned)((work->count + XXH64_CHUNKS - 1) / XXH64_CHUNKS),
-			.threads = XXH64_THREADS,
+			.threads = LADE_XXH64_THREADS,
 			.stream = work->stream};
-		TRY(lade__kernel_launch(work->device, LADE__KERNEL_XXH64_UNITS, &l, arguments,
-		                        err));
+		TRY(lade__kernel_launch(work->device, &xxh64_kernel, &l, arguments, err));
 	}
 	lade__launch last = {.blocks = (unsigned)work->count,
-	                     .threads = s->parts > 32 ? 256 : 32,
+	                     .threads = s->parts > 32 ? LADE_SUM_FINISH_THREADS : 32,
 	                     .stream = work->stream};
 	if (s->copy) {
 		/* Before the verdicts, which may replace what is looked at. */
-		lade__gpu_sums c = *s;
+		lade_gpu_sums c = *s;
 		c.parts = parts_of(work->largest, c.unit, work->count);
 		void *copy[] = {&c};
-		TRY(launch_units(work, LADE__KERNEL_CHECKSUM_COPY, COPY_THREADS, 0,
+		TRY(launch_units(work, &copy_kernel, LADE_SUM_COPY_THREADS,
 		                 (uint64_t)c.parts * work->count, copy, err));
 	}
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CHECKSUM_FINISH, &last, arguments, err));
+	TRY(lade__kernel_launch(work->device, &finish_kernel, &last, arguments, err));
 out:
 	return status;
 }
@@ -278,7 +252,7 @@ out:
 lade_status lade__gpu_checksum_tell(const lade__gpu_work *work, lade_checksum kind,
                                     lade__address sums, lade_error *err)
 {
-	lade__gpu_sums s = {.sums = sums, .use = TELL};
+	lade_gpu_sums s = {.sums = sums, .use = LADE_SUM_TELL};
 	return enqueue(work, kind, &s, err);
 }
 
@@ -299,7 +273,7 @@ static lade_status run_stage(const lade__gpu_work *work, uint32_t use, lade_erro
 {
 	lade_checksum kind = kind_of(work->stage);
 	uint32_t extra = (uint32_t)lade_checksum_size(kind);
-	lade__gpu_sums s = {.use = use,
+	lade_gpu_sums s = {.use = use,
 	                    .extra = extra,
 	                    .first = work->stage->option[0].i == 1 ? extra : 0,
 	                    .copy = !work->in_place};
@@ -308,12 +282,12 @@ static lade_status run_stage(const lade__gpu_work *work, uint32_t use, lade_erro
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
-	return run_stage(work, ENCODE, err);
+	return run_stage(work, LADE_SUM_ENCODE, err);
 }
 
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
-	return run_stage(work, work->ignore_checksums ? STRIP : DECODE, err);
+	return run_stage(work, work->ignore_checksums ? LADE_SUM_STRIP : LADE_SUM_DECODE, err);
 }
 
 /* Bytes a nanosecond that an H200 reads. */
@@ -323,7 +297,7 @@ static double cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
 	if (!lade__gpu_checksum_known(kind_of(workload->stage)) ||
-	    workload->largest > (size_t)1 << 30)
+	    workload->largest > LADE_CHUNK_MAX)
 		return -1;
 	return 8000 + (double)workload->total / RATE;
 }

@@ -6,7 +6,7 @@
 #ifndef LADE_CHECKSUM_GPU_H
 #define LADE_CHECKSUM_GPU_H
 
-#include "base/gpu.h"
+#include "gpu/work.h"
 
 #include <lade/checksum.h>
 

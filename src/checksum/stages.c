@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/builtin.h"
 #include "checksum/checksum.h"
 #include "checksum/gpu.h"
 
@@ -73,6 +72,7 @@ static double cost(void *ctx, const lade_workload *work)
 		.doc = "the " text " checksum of the bytes (docs/format/checksums.md)", \
 		.bound = bound, \
 		.decoded_size = decoded_size, \
+		.ratio_max = 1, \
 	}; \
 	static const lade_implementation encode_##NAME = { \
 		.struct_size = sizeof(lade_implementation), \

@@ -172,7 +172,8 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 				return cli_usage("%s: not a list of levels", optarg);
 			break;
 		case 's':
-			if (!parse_sizes(optarg, 16, 1 << 30, s->chunk_sizes, &s->chunk_count))
+			if (!parse_sizes(optarg, LADE_FRAME_CHUNK_MIN, LADE_FRAME_CHUNK_MAX,
+			                 s->chunk_sizes, &s->chunk_count))
 				return cli_usage("%s: not a list of chunk sizes (16 to 1G)",
 						 optarg);
 			break;

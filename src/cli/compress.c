@@ -93,7 +93,7 @@ static lade_status compress_lade(const cli_work *work, cli_in *in, cli_out *out,
 	f.spec = spec;
 	f.chunk_size = (size_t)o->chunk_size;
 	f.checksum = o->checksum;
-	f.policy = o->checksum ? LADE_COMPUTE_AND_NO_VERIFY : LADE_NO_COMPUTE_NO_VERIFY;
+	f.no_checksums = !o->checksum;
 	f.threads = o->threads;
 	f.dict = work->dict;
 	if (typed) {

@@ -26,6 +26,7 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 	                          .threads = o->threads,
 	                          .max_window = o->max_window,
 	                          .ignore_checksum = o->checksum == LADE_CHECKSUM_NONE,
+	                          .strict = o->strict,
 	                          .dict = work->dict};
 	lade_foreign_reader *reader = NULL;
 
@@ -54,50 +55,48 @@ static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, l
 static lade_frame_read_options read_options(const cli_work *work)
 {
 	const cli_options *o = work->options;
-	lade_policy verify = o->checksum ? LADE_NO_COMPUTE_AND_VERIFY_IF_PRESENT
-	                                 : LADE_NO_COMPUTE_NO_VERIFY;
-
 	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
-	                                 .policy = verify,
+	                                 .verify = o->checksum ? LADE_VERIFY_IF_PRESENT
+	                                                       : LADE_VERIFY_NEVER,
 	                                 .flags = o->strict ? LADE_FRAME_STRICT : 0,
 	                                 .threads = o->threads,
 	                                 .max_chunk_size = (size_t)o->max_window,
 	                                 .dict = work->dict};
 }
 
-static lade_status read_stream(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+static lade_status read_pipe(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
 {
-	return lade_frame_stream_read(ctx, dst, cap, got, err);
+	return lade_frame_pipe_read(ctx, dst, cap, got, err);
 }
 
 /* A frame as it comes. */
-static lade_status decompress_stream(const cli_work *work, cli_in *in, cli_out *out,
-                                     lade_error *err)
+static lade_status decompress_pipe(const cli_work *work, cli_in *in, cli_out *out,
+                                   lade_error *err)
 {
 	const cli_options *o = work->options;
 	lade_frame_read_options f = read_options(work);
-	lade_frame_stream *stream = NULL;
+	lade_frame_pipe *pipe = NULL;
 
 	lade_status status =
-		lade_frame_stream_new(work->engine, cli_in_input(in), &f, &stream, err);
+		lade_frame_pipe_new(work->engine, cli_in_input(in), &f, &pipe, err);
 	if (status != LADE_OK)
 		return status;
-	const lade_frame_info *info = lade_frame_stream_get_info(stream);
+	const lade_frame_info *info = lade_frame_pipe_get_info(pipe);
 	if (info->has_shape && !o->raw)
 		status = write_npy_header(info, out, err);
 	/* The library decodes and writes on as many threads as there are; with one, writing is
 	 * worth a second one. */
 	size_t size = info->chunk_size > COPY_SIZE ? info->chunk_size : COPY_SIZE;
 	if (status == LADE_OK && lade_engine_threads(work->engine) == 1)
-		status = cli_pump((lade_input){stream, read_stream}, size, CLI_NO_GPU, out,
+		status = cli_pump((lade_input){pipe, read_pipe}, size, CLI_NO_GPU, out,
 		                  err);
 	else if (status == LADE_OK)
-		status = lade_frame_stream_copy(stream, cli_out_output(out), err);
+		status = lade_frame_pipe_copy(pipe, cli_out_output(out), err);
 	if (status == LADE_OK) {
-		lade_cspan rest = lade_frame_stream_rest(stream);
+		lade_cspan rest = lade_frame_pipe_rest(pipe);
 		status = cli_in_return(in, rest.data, rest.size, err);
 	}
-	lade_frame_stream_free(stream);
+	lade_frame_pipe_free(pipe);
 	return status;
 }
 
@@ -114,7 +113,7 @@ static lade_status decompress_file(const cli_work *work, cli_in *in, cli_out *ou
 
 	*done = false;
 	f.threads = 1;
-	if (threads == 1 || !in->has_size || in->is_stdin || !out->regular || !out->owned ||
+	if (threads == 1 || !in->has_size || in->is_stdin || !out->temp ||
 	    lade_frame_open(work->engine, cli_in_source(in), &f, &frame, NULL) != LADE_OK)
 		return LADE_OK;
 	const lade_frame_info *info = lade_frame_get_info(frame);
@@ -202,7 +201,7 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 			status = decompress_file(work, in, out, &done, err);
 		if (done || status != LADE_OK)
 			return status;
-		status = decompress_stream(work, in, out, err);
+		status = decompress_pipe(work, in, out, err);
 		if (status != LADE_OK)
 			return status;
 	}

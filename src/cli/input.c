@@ -167,9 +167,9 @@ lade_input cli_in_input(cli_in *in)
 	return (lade_input){in, read_next};
 }
 
-static lade_status read_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+static lade_status read_at(const cli_in *in, uint64_t off, void *dst, size_t size,
+                           lade_error *err)
 {
-	cli_in *in = ctx;
 	uint8_t *p = dst;
 
 	while (size) {
@@ -189,7 +189,29 @@ static lade_status read_at(void *ctx, uint64_t off, void *dst, size_t size, lade
 	return LADE_OK;
 }
 
+static void read_ranges(void *ctx, lade_reading *reading, size_t count)
+{
+	const cli_in *in = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		lade_range *range = lade_reading_range(reading, i);
+		lade_error err;
+		uint64_t off;
+
+		range->object_size = (uint64_t)in->stat.st_size;
+		lade_status status = lade_range_place(range, range->object_size, &off,
+		                                      &range->size, &err);
+		if (status == LADE_OK)
+			status = read_at(in, off, range->dst.data, range->size, &err);
+		lade_reading_done(reading, i, status, &err);
+	}
+}
+
 lade_source cli_in_source(cli_in *in)
 {
-	return (lade_source){in, (uint64_t)in->stat.st_size, read_at};
+	static const lade_source_ops ops = {.struct_size = sizeof ops,
+	                                    .flags = LADE_SOURCE_LOCAL,
+	                                    .read = read_ranges};
+
+	return (lade_source){&ops, in};
 }

@@ -265,7 +265,7 @@ static int inspect_frame(const settings *s, const char *path, json *j)
 	lade_error err;
 	tally t;
 
-	options.policy = LADE_NO_COMPUTE_NO_VERIFY;
+	options.verify = LADE_VERIFY_NEVER;
 	lade_status status =
 		lade_frame_open_path(lade_engine_default(), path, &options, &frame, &err);
 	if (status == LADE_OK)

@@ -47,11 +47,10 @@ lade_source cli_in_source(cli_in *in);
 
 typedef struct cli_out {
 	const char *name; /* for messages; NULL: bytes go nowhere */
-	char *path;       /* where the file goes at the end; NULL: written to directly */
-	char *temp;       /* where it is meanwhile */
+	char *path;       /* of the file, with no link at its end */
+	char *temp;       /* a regular file until it takes that name; NULL: written to directly */
 	int fd;
-	bool owned; /* fd is closed here */
-	bool regular;
+	bool owned;   /* fd is closed here */
 	bool replace; /* an existing file may be replaced */
 	bool lossy;   /* the input cannot be made from it to the bit */
 	uint64_t written;
@@ -62,9 +61,11 @@ void cli_out_null(cli_out *out);
 void cli_out_stdout(cli_out *out);
 
 /*
- * Makes a temporary file beside 'path', or opens 'path' itself if it is a pipe or device.  When
- * there is such a file already: 'replace' allows it, otherwise it asks ('may_ask' and a terminal)
- * or refuses.  Gives CLI_OK or CLI_FAILED, with the reason said.
+ * Opens what 'path' leads to, links followed.  A regular file is written as a temporary file beside
+ * it, which replaces it at the end; what is none (pipe, device, a file that a process has open:
+ * /dev/stdout) is written to directly.  When there is such a file already: 'replace' allows to
+ * replace it, otherwise it asks ('may_ask' and a terminal) or refuses.  Gives CLI_OK or CLI_FAILED,
+ * with the reason said.
  */
 int cli_out_open(cli_out *out, const char *path, bool replace, bool may_ask);
 
@@ -73,7 +74,7 @@ lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_
                              lade_error *err);
 
 /* The file gets the mode, owner and times of 'like' (if that is a regular file) and its name.
- * 'sync': it is on the disk before this returns. */
+ * 'sync': file and name are on the disk before this returns. */
 int cli_out_commit(cli_out *out, const cli_in *like, bool sync);
 
 /* Removes what was written; also after a commit (nothing is left to remove then). */

@@ -77,7 +77,7 @@ static int open_output(const cli_options *o, const cli_in *in, cli_out *out)
 	free(path);
 	/* The name for messages must live as long as 'out'. */
 	if (rc == CLI_OK)
-		out->name = out->path ? out->path : o->output;
+		out->name = out->path;
 	return rc;
 }
 
@@ -119,6 +119,11 @@ static int one_file(const cli_work *work, const char *name)
 	                                             : cli_decompress(work, &in, &out, &err);
 	progress_end();
 	bool remove = o->remove && out.owned && !in.is_stdin;
+	if (status == LADE_OK && remove && !out.temp) {
+		cli_warn("%s: not removed, since %s is no regular file of its own", in.name,
+		         out.name);
+		remove = false;
+	}
 	if (status == LADE_OK && remove && out.lossy && !o->force) {
 		cli_warn("%s: not removed, since what was written is lossy (-f removes it)",
 		         in.name);

@@ -137,11 +137,17 @@ static lade_status gpu_new(gpu *g, lade_error *err)
 	if (status == LADE_OK)
 		status = lade_stream_new(g->near.device, &g->stream, err);
 	if (status == LADE_OK)
-		status = lade_workspace_size(g->engine, g->spec, LADE_DECODE, g->count,
-					     plan->chunk_size, plan->size, &decode, err);
+		status = lade_workspace_size(g->engine, g->spec, LADE_DECODE,
+		                             &(lade_arrays){.count = g->count,
+		                                            .largest = plan->chunk_size,
+		                                            .total = plan->size},
+		                             &decode, err);
 	if (status == LADE_OK && g->encodes)
-		status = lade_workspace_size(g->engine, g->spec, LADE_ENCODE, g->count,
-					     plan->chunk_size, plan->size, &encode, err);
+		status = lade_workspace_size(g->engine, g->spec, LADE_ENCODE,
+		                             &(lade_arrays){.count = g->count,
+		                                            .largest = plan->chunk_size,
+		                                            .total = plan->size},
+		                             &encode, err);
 	if (status == LADE_OK)
 		status = take(g, (decode > encode ? decode : encode) + 1, &g->workspace,
 			      &g->workspace_size, err);
@@ -227,11 +233,14 @@ static lade_status decode_resident(void *ctx, size_t n, lade_error *err)
 	return pass_resident(ctx, LADE_DECODE, n, err);
 }
 
-static lade_status results(gpu *g, const uint64_t *sizes, lade_error *err)
+static lade_status results(gpu *g, uint64_t *sizes, lade_error *err)
 {
-	return lade_results_get(g->near.device, g->stream, sizes,
-				(const uint32_t *)(void *)table_at(g, STATUSES), g->count,
-				g->results, err);
+	lade_async_options options = {.struct_size = sizeof options,
+	                              .device = g->near.device,
+	                              .stream = g->stream,
+	                              .sizes = sizes,
+	                              .statuses = (uint32_t *)(void *)table_at(g, STATUSES)};
+	return lade_results_get(&options, g->count, g->results, err);
 }
 
 /* ---- fed by the host ----------------------------------------------------------------- */

@@ -21,6 +21,7 @@ enum {
 	OPT_RM = 256,
 	OPT_LEVEL,
 	OPT_ALGORITHM,
+	OPT_ALGORITHMS,
 	OPT_DTYPE,
 	OPT_FILTER,
 	OPT_SPEC,
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, 'V'},
+	{"algorithms", no_argument, NULL, OPT_ALGORITHMS},
 	{"help", no_argument, NULL, 'h'},
 	{"level", required_argument, NULL, OPT_LEVEL},
 	{"algorithm", required_argument, NULL, OPT_ALGORITHM},
@@ -94,8 +96,7 @@ static const char help[] =
 	"\n"
 	"Compression:\n"
 	"  -1 ... -19            level (3 for zstd); --level=N for others\n"
-	"      --algorithm=NAME  zstd, lz4, snappy, deflate, zlib, gzip, blosc, ans, bitcomp,\n"
-	"                        cascaded, copy; or \"NAME(OPTION=VALUE)\"\n"
+	"      --algorithm=NAME  zstd, ..., or \"NAME(OPTION=VALUE)\"; --algorithms lists them\n"
 	"      --filter=NAME     shuffle, bitshuffle, delta, ...; may be given several times\n"
 	"      --spec=TEXT       the whole pipeline, \"shuffle(4)|zstd(level=3)\"\n"
 	"      --dtype=TYPE      what the elements are: <f4, uint16, ... (.npy files say it "
@@ -106,18 +107,29 @@ static const char help[] =
 	"\n"
 	"Other:\n"
 	"      --no-check        neither make nor verify checksums\n"
-	"      --strict          LZ4 and Snappy in .lade files: refuse what their texts forbid\n"
+	"      --strict          LZ4, Snappy and Deflate: refuse what their texts forbid\n"
 	"      --gpu[=N]         with -d and -t: .lade files are decoded by GPU N (0)\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
 	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
 	"  -q, --quiet           no warnings and no progress; twice: no errors either\n"
 	"  -v, --verbose         say more\n"
+	"      --algorithms      list the algorithms and filters\n"
 	"  -h, --help            this text\n"
 	"  -V, --version         the version\n"
 	"\n"
 	"SIZE is a number of bytes or has K, M, G, T behind it (powers of 1024).\n"
 	"Exit code: 0 done, 1 a file or an operation failed, 2 wrong usage.\n";
+
+/* A line for each: name, kind, what it is. */
+static void list_algorithms(void)
+{
+	static const char *const kinds[] = {"codec", "filter", "checksum"};
+	const lade_algorithm *a;
+
+	for (size_t i = 0; (a = lade_engine_algorithm(NULL, i)); i++)
+		printf("%-20s %-8s %s\n", a->name, kinds[a->kind], a->doc);
+}
 
 static int read_number(cli_options *o, int opt, const char *text)
 {
@@ -136,7 +148,8 @@ static int read_number(cli_options *o, int opt, const char *text)
 		o->max_window = value;
 		break;
 	case OPT_CHUNK_SIZE:
-		if (!cli_parse_size(text, &value) || value < 16 || value > (uint64_t)1 << 30)
+		if (!cli_parse_size(text, &value) || value < LADE_FRAME_CHUNK_MIN ||
+		    value > LADE_FRAME_CHUNK_MAX)
 			return cli_usage("--chunk-size=%s: want 16 bytes to 1G", text);
 		o->chunk_size = value;
 		break;
@@ -267,6 +280,17 @@ static int check(const cli_options *o)
 	return CLI_OK;
 }
 
+/* Also of the libraries, whose faults are ours. */
+static void print_version(void)
+{
+	const char *name, *version;
+	bool compiled;
+
+	printf("lade %s\n", lade_version_text());
+	for (size_t i = 0; (name = lade_linked(i, &version, &compiled)); i++)
+		printf("%s %s%s\n", name, version, compiled ? " (its headers)" : "");
+}
+
 int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 {
 	int digits_at = -1; /* the argument whose digits make up the level so far */
@@ -298,8 +322,11 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 		case 'h':
 			fputs(help, stdout);
 			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+		case OPT_ALGORITHMS:
+			list_algorithms();
+			return fflush(stdout) ? CLI_FAILED : CLI_OK;
 		case 'V':
-			printf("lade %s\n", lade_version_text());
+			print_version();
 			return fflush(stdout) ? CLI_FAILED : CLI_OK;
 		case 'o':
 			o->output = optarg;

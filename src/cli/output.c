@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -81,10 +82,7 @@ void cli_out_null(cli_out *out)
 
 void cli_out_stdout(cli_out *out)
 {
-	struct stat st;
-
 	*out = (cli_out){.name = "standard output", .fd = STDOUT_FILENO};
-	out->regular = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Asks on the terminal.  True: yes. */
@@ -113,53 +111,146 @@ static char *temp_name(const char *path)
 	return asprintf(&name, "%.*s.lade-XXXXXX", dir, path) < 0 ? cli_need(NULL) : name;
 }
 
-int cli_out_open(cli_out *out, const char *path, bool replace, bool may_ask)
+/* ---- where a path leads --------------------------------------------------------------- */
+
+#define LINKS_MAX 40
+#define PROC_MAGIC 0x9fa0 /* of linux/magic.h */
+
+/* The folder of 'path', without links.  NULL: there is none.  To be freed. */
+static char *folder_of(const char *path)
 {
+	const char *slash = strrchr(path, '/');
+	char *name = cli_need(slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."));
+	char *real = realpath(name, NULL);
+
+	free(name);
+	return real;
+}
+
+/* Whether a folder lists the open files of a process, and of this one. */
+static bool lists_open_files(const char *folder, bool *own)
+{
+	static const char *const lists[] = {"/proc/self/fd", "/proc/thread-self/fd"};
+	size_t size = strlen(folder);
+	struct statfs fs;
+
+	*own = false;
+	for (size_t i = 0; i < 2 && !*own; i++) {
+		char *real = realpath(lists[i], NULL);
+		*own = real && strcmp(real, folder) == 0;
+		free(real);
+	}
+	return *own || (size > 3 && strcmp(folder + size - 3, "/fd") == 0 &&
+	                statfs(folder, &fs) == 0 && fs.f_type == PROC_MAGIC);
+}
+
+enum { NAMED, OPEN_HERE, OPEN_ELSEWHERE };
+
+/*
+ * Follows the links at the end of 'path', up to what is none, or to a file that some process has
+ * open (/dev/stdout, /proc/self/fd/3): such a link is no name of that file.  Gives the path of what
+ * is there, or could be made.  NULL: errno says why not.  To be freed.
+ */
+static char *follow(const char *path, int *what)
+{
+	char *at = cli_need(strdup(path));
+	char target[PATH_MAX];
 	struct stat st;
+
+	*what = NAMED;
+	for (unsigned i = 0; lstat(at, &st) == 0 && S_ISLNK(st.st_mode); i++) {
+		bool own;
+		char *folder = folder_of(at), *next = NULL;
+		ssize_t size = readlink(at, target, sizeof target - 1);
+		if (!folder || size < 0 || i == LINKS_MAX) {
+			errno = i == LINKS_MAX ? ELOOP : errno;
+			free(folder);
+			free(at);
+			return NULL;
+		}
+		target[size] = 0;
+		if (lists_open_files(folder, &own)) {
+			*what = own ? OPEN_HERE : OPEN_ELSEWHERE;
+			free(folder);
+			return at;
+		}
+		if (asprintf(&next, target[0] == '/' ? "%.0s%s" : "%s/%s", folder, target) < 0)
+			cli_need(NULL);
+		free(folder);
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* Opens a temporary file beside out->path, which the signals remove; out->fd stays -1 where that
+ * fails. */
+static void make_temp(cli_out *out)
+{
 	sigset_t old;
 
-	*out = (cli_out){.name = path, .fd = -1, .owned = true, .replace = replace};
-	if (stat(path, &st) == 0) {
-		if (S_ISDIR(st.st_mode)) {
-			cli_error("%s: is a directory", path);
-			return CLI_FAILED;
-		}
-		if (!S_ISREG(st.st_mode)) {
-			out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-			if (out->fd < 0)
-				goto failed;
-			return CLI_OK;
-		}
-		if (!replace) {
-			if (!may_ask || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-				cli_error("%s: exists already (-f overwrites it)", path);
-				return CLI_FAILED;
-			}
-			if (!ask(path)) {
-				cli_error("%s: not overwritten", path);
-				return CLI_FAILED;
-			}
-			out->replace = true;
-		}
-	}
-	out->path = cli_need(strdup(path));
-	out->temp = temp_name(path);
+	out->temp = temp_name(out->path);
 	block_signals(&old);
 	out->fd = mkostemp(out->temp, O_CLOEXEC);
-	if (out->fd >= 0 && strlen(out->temp) < sizeof signal_path) {
-		strcpy(signal_path, out->temp);
-		signal_armed = 1;
-	}
 	int error = errno;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	errno = error;
 	if (out->fd < 0) {
 		free(out->temp);
 		out->temp = NULL;
-		goto failed;
+	} else if (strlen(out->temp) < sizeof signal_path) {
+		strcpy(signal_path, out->temp);
+		signal_armed = 1;
 	}
-	out->regular = true;
-	return CLI_OK;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = error;
+}
+
+/* Whether a file that is there may be replaced. */
+static bool may_replace(const char *path, bool replace, bool may_ask)
+{
+	if (replace)
+		return true;
+	if (!may_ask || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		cli_error("%s: exists already (-f overwrites it)", path);
+	else if (ask(path))
+		return true;
+	else
+		cli_error("%s: not overwritten", path);
+	return false;
+}
+
+int cli_out_open(cli_out *out, const char *path, bool replace, bool may_ask)
+{
+	struct stat st;
+	int what;
+
+	*out = (cli_out){.name = path, .fd = -1, .owned = true, .replace = replace};
+	out->path = follow(path, &what);
+	if (!out->path)
+		goto failed;
+	bool there = stat(out->path, &st) == 0, regular = !there || S_ISREG(st.st_mode);
+	if (there && S_ISDIR(st.st_mode)) {
+		cli_error("%s: is a directory", path);
+		cli_out_abandon(out);
+		return CLI_FAILED;
+	}
+	if (what == OPEN_HERE) {
+		/* As the shell's ">&3": behind what is there already. */
+		out->fd = fcntl(atoi(strrchr(out->path, '/') + 1), F_DUPFD_CLOEXEC, 0);
+	} else {
+		if (there && regular && !may_replace(path, replace, may_ask)) {
+			cli_out_abandon(out);
+			return CLI_FAILED;
+		}
+		out->replace = there;
+		if (regular && what == NAMED)
+			make_temp(out);
+		else
+			out->fd = open(out->path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+	}
+	if (out->fd >= 0)
+		return CLI_OK;
 
 failed:
 	cli_error("%s: %s", path, strerror(errno));
@@ -219,10 +310,13 @@ lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* The file takes its name; an existing one is only replaced if that was allowed. */
+/* The file takes its name; an existing one is only replaced if that was allowed and it is a regular
+ * file. */
 static int take_name(const cli_out *out)
 {
-	if (out->replace)
+	struct stat st;
+
+	if (out->replace && (lstat(out->path, &st) != 0 || S_ISREG(st.st_mode)))
 		return rename(out->temp, out->path);
 	if (renameat2(AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_NOREPLACE) == 0)
 		return 0;
@@ -234,6 +328,20 @@ static int take_name(const cli_out *out)
 	if (errno == EEXIST)
 		return -1;
 	return rename(out->temp, out->path);
+}
+
+/* The name is on the disk too.  Some file systems cannot be asked for that. */
+static int sync_folder(const char *path)
+{
+	char *folder = folder_of(path);
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int rc = fd < 0 ? -1 : fsync(fd), error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	errno = error;
+	return rc != 0 && error == EINVAL ? 0 : rc;
 }
 
 int cli_out_commit(cli_out *out, const cli_in *like, bool sync)
@@ -258,7 +366,9 @@ int cli_out_commit(cli_out *out, const cli_in *like, bool sync)
 	bool good = !sync || !out->temp || fsync(out->fd) == 0;
 	good = close(out->fd) == 0 && good;
 	out->fd = -1;
-	if (!good || (out->temp && take_name(out) != 0)) {
+	good = good && (!out->temp || take_name(out) == 0);
+	good = good && (!out->temp || !sync || sync_folder(out->path) == 0);
+	if (!good) {
 		cli_error("%s: %s", out->name, strerror(errno));
 		cli_out_abandon(out);
 		return CLI_FAILED;

@@ -197,7 +197,7 @@ static void *scatter_loop(void *arg)
 			break;
 		size_t size = s->size - off < s->piece ? (size_t)(s->size - off) : s->piece;
 		lade_frame_range range = {off, {buffer.data, size, buffer.place}};
-		lade_status status = lade_frame_read(s->frame, &range, 1, NULL, &err);
+		lade_status status = lade_frame_read(s->frame, &range, 1, NULL, NULL, &err);
 		if (status == LADE_OK)
 			status = cli_out_write_at(s->out, s->start + off, buffer.data, size,
 			                          &err);
@@ -283,7 +283,7 @@ static lade_status read_in_order(void *ctx, void *dst, size_t cap, size_t *got, 
 		most = most < cap ? most : cap;
 		size_t size = left < most ? (size_t)left : most;
 		lade_frame_range range = {in->at, {dst, size, {LADE_PINNED, in->device}}};
-		status = lade_frame_read(in->frame, &range, 1, NULL, err);
+		status = lade_frame_read(in->frame, &range, 1, NULL, NULL, err);
 		*got = status == LADE_OK ? size : 0;
 		if (status == LADE_OK || in->careful)
 			break;
@@ -301,7 +301,7 @@ lade_status cli_gpu_frame(lade_frame *frame, int32_t device, cli_out *out, lade_
 	in_order in = {.frame = frame, .device = device};
 
 	piece = whole_chunks(info, piece);
-	if (out->fd < 0 || (out->regular && out->owned))
+	if (out->fd < 0 || out->temp)
 		return scatter_all(frame, GPU_THREADS, piece, device, out, err);
 	return cli_pump((lade_input){&in, read_in_order}, piece, device, out, err);
 }

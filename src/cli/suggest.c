@@ -112,7 +112,7 @@ static char *command_text(const search *x, const char *pipeline)
 /* Adds a row; the trial's cells stand from column 'at' on. */
 static void set_trial(table *t, size_t at, const lade_suggestion *from)
 {
-	const measure *m = &from->measured;
+	const measure *m = from->measured;
 
 	table_row(t);
 	table_set(t, at, "%s", lade_spec_text(from->spec));
@@ -140,7 +140,7 @@ static void print_text(const search *x)
 	if (x->s->all) {
 		table_init(&t, "lrrr", titles + 1);
 		for (size_t i = 0; i < x->found->count; i++)
-			set_trial(&t, 0, &x->found->items[i]);
+			set_trial(&t, 0, x->found->items[i]);
 		table_print(&t, stdout);
 		table_free(&t);
 		putchar('\n');
@@ -175,9 +175,9 @@ static void json_trial(json *j, const search *x, const char *key, const lade_sug
 {
 	json_open(j, key, '{');
 	json_text(j, "pipeline", lade_spec_text(t->spec));
-	json_number(j, "ratio", measure_ratio(&t->measured), 4);
-	json_number(j, "encode_MBs", measure_encode_rate(&t->measured) / 1e6, 1);
-	json_number(j, "decode_MBs", measure_decode_rate(&t->measured) / 1e6, 1);
+	json_number(j, "ratio", measure_ratio(t->measured), 4);
+	json_number(j, "encode_MBs", measure_encode_rate(t->measured) / 1e6, 1);
+	json_number(j, "decode_MBs", measure_decode_rate(t->measured) / 1e6, 1);
 	char *command = command_text(x, lade_spec_text(t->spec));
 	json_text(j, "command", command);
 	free(command);
@@ -200,7 +200,7 @@ static void print_json(json *j, const search *x)
 	if (x->s->all) {
 		json_open(j, "all", '[');
 		for (size_t i = 0; i < x->found->count; i++)
-			json_trial(j, x, NULL, &x->found->items[i]);
+			json_trial(j, x, NULL, x->found->items[i]);
 		json_close(j, ']');
 	}
 	json_close(j, '}');
@@ -238,8 +238,8 @@ static int suggest_file(const settings *s, lade_engine *engine, const char *path
 	x.found = found;
 	for (size_t g = 0; g < GOALS; g++)
 		for (size_t i = 0; i < found->count; i++)
-			if (found->items[i].goals & goal_bits[g])
-				x.best[g] = &found->items[i];
+			if (found->items[i]->goals & goal_bits[g])
+				x.best[g] = found->items[i];
 	if (s->json)
 		print_json(j, &x);
 	else
@@ -280,8 +280,9 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 				return cli_usage("--dtype: %s", err.message);
 			break;
 		case 's':
-			if (!cli_parse_size(optarg, &s->chunk_size) || s->chunk_size < 16 ||
-			    s->chunk_size > 1 << 30)
+			if (!cli_parse_size(optarg, &s->chunk_size) ||
+			    s->chunk_size < LADE_FRAME_CHUNK_MIN ||
+			    s->chunk_size > LADE_FRAME_CHUNK_MAX)
 				return cli_usage("%s: not a chunk size (16 to 1G)", optarg);
 			break;
 		case 'T':

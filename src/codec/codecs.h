@@ -1,55 +1,56 @@
 /*
- * codecs.h: the records of the library's own codecs.
+ * codecs.h: the list of the library's own codecs (docs/adding-a-codec.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef LADE_CODEC_CODECS_H
 #define LADE_CODEC_CODECS_H
 
+#include "base/set.h"
 #include "base/support.h"
 
 #include <lade/codec.h>
 
-#define LADE__CODEC(name) \
+#include <string.h>
+
+/* Each is a folder here with a lade__set lade__codec_NAME; lade_engine_algorithm() tells their
+ * algorithms in this order. */
+#define LADE__CODECS(X) \
+	X(copy) \
+	X(lz4) \
+	X(snappy) \
+	X(zstd) \
+	X(deflate) \
+	X(blosc) \
+	X(bitcomp) \
+	X(cascaded) \
+	X(ans)
+
+#define LADE_X(name) extern const lade__set lade__codec_##name;
+LADE__CODECS(LADE_X)
+#undef LADE_X
+
+/* The first host implementation of an algorithm among them; NULL: none. */
+static inline const lade_implementation *lade__codec_find(const char *algorithm,
+                                                          lade_direction direction)
+{
+#define LADE_X(name) &lade__codec_##name,
+	static const lade__set *const sets[] = {LADE__CODECS(LADE_X) NULL};
+#undef LADE_X
+	for (const lade__set *const *s = sets; *s; s++)
+		for (const lade_implementation *const *i = (*s)->implementations; *i; i++)
+			if (!strcmp((*i)->algorithm, algorithm) && (*i)->direction == direction &&
+			    (*i)->place == LADE_HOST)
+				return *i;
+	return NULL;
+}
+
+/* For the headers of these folders: an algorithm's records; and those of its device
+ * implementations. */
+#define LADE__RECORDS(name) \
 	extern const lade_algorithm lade__##name; \
-	extern const lade_implementation lade__##name##_encode; \
-	extern const lade_implementation lade__##name##_decode;
-LADE__CODEC(copy)
-LADE__CODEC(lz4)
-LADE__CODEC(lz4f)
-LADE__CODEC(snappy)
-LADE__CODEC(zstd)
-LADE__CODEC(deflate)
-LADE__CODEC(zlib)
-LADE__CODEC(gzip)
-LADE__CODEC(blosc)
-LADE__CODEC(bitcomp)
-LADE__CODEC(cascaded)
-LADE__CODEC(ans)
-#undef LADE__CODEC
-
-/* The library's own decoders, for LADE_BATCH_STRICT. */
-extern const lade_implementation lade__lz4_strict;
-extern const lade_implementation lade__snappy_strict;
-
-/* Those for devices, in lz_gpu.c. */
-extern const lade_implementation lade__lz4_encode_gpu, lade__lz4_decode_gpu;
-extern const lade_implementation lade__snappy_encode_gpu, lade__snappy_decode_gpu;
-/* In ans/gpu.c. */
-extern const lade_implementation lade__ans_encode_gpu, lade__ans_decode_gpu;
-
-/* In cascaded/gpu.c. */
-extern const lade_implementation lade__cascaded_encode_gpu, lade__cascaded_decode_gpu;
-
-/* In bitcomp/gpu.c. */
-extern const lade_implementation lade__bitcomp_encode_gpu, lade__bitcomp_decode_gpu;
-
-/* The option of LZ4 and Snappy that their encoders on devices look at; the last one of each. */
-#define LADE__ELEM_OPTION                                                                      \
-	{                                                                                      \
-		.name = "elem", .type = LADE_OPTION_INT, .fallback = {.i = 1}, .min = 1,       \
-		.max = 8, .doc = "bytes of an element, 1, 2, 4 or 8: a hint to device encoders", \
-	}
-lade_status lade__elem_check(const lade_stage *stage, lade_error *err);
+	extern const lade_implementation lade__##name##_encode, lade__##name##_decode;
+#define LADE__GPU_RECORDS(name) \
+	extern const lade_implementation lade__##name##_encode_gpu, lade__##name##_decode_gpu;
 
 #endif

@@ -56,36 +56,32 @@ ROUND(uint16_t)
 ROUND(uint32_t)
 ROUND(uint64_t)
 
-static lade_status copy(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                        size_t total, lade_carry *carry, lade_error *err)
+static lade_status copy(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)off;
-	(void)total;
-	(void)carry;
 	(void)err;
-	if (src != dst && count)
-		memcpy(dst, src, count * lade_dtype_size((lade_dtype)run->stage->option[0].i));
+	size_t size = lade_dtype_size((lade_dtype)run->stage->option[0].i);
+	if (tile->src != tile->dst && tile->elem_count)
+		memcpy(tile->dst, tile->src, tile->elem_count * size);
 	return LADE_OK;
 }
 
-static lade_status encode(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                          size_t total, lade_carry *carry, lade_error *err)
+static lade_status encode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	lade_status status = lade__filter_whole(run->stage, total, err);
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
 	if (status != LADE_OK)
 		return status;
 	unsigned drop = mantissa(run->stage) - (unsigned)run->stage->option[1].i;
 	if (drop == 0)
-		return copy(run, src, dst, off, count, total, carry, err);
+		return copy(run, tile, err);
 	switch (lade_dtype_size((lade_dtype)run->stage->option[0].i)) {
 	case 2:
-		round_uint16_t(src, dst, count, drop);
+		round_uint16_t(tile->src, tile->dst, tile->elem_count, drop);
 		break;
 	case 4:
-		round_uint32_t(src, dst, count, drop);
+		round_uint32_t(tile->src, tile->dst, tile->elem_count, drop);
 		break;
 	default:
-		round_uint64_t(src, dst, count, drop);
+		round_uint64_t(tile->src, tile->dst, tile->elem_count, drop);
 		break;
 	}
 	return LADE_OK;

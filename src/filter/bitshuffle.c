@@ -6,9 +6,14 @@
 #include "filter/blocks.h"
 #include "filter/shuffle.h"
 
-/* Rows are counted by the bit that they hold, from the lowest on; 'pitch' is the way from one to
- * the next, and below 0 where the highest bit's row comes first.  Pointers to rows are at bit
- * 0's. */
+/* How the rows of a buffer lie.  They are counted by the bit that they hold, from the lowest on;
+ * pointers to rows are at bit 0's. */
+typedef struct rows {
+	size_t elem;
+	ptrdiff_t pitch; /* from one to the next; below 0 where the highest bit's comes first */
+	size_t first;    /* bytes before bit 0's */
+} rows;
+
 static ptrdiff_t row_off(size_t row, ptrdiff_t pitch)
 {
 	return (ptrdiff_t)row * pitch;
@@ -18,9 +23,10 @@ static ptrdiff_t row_off(size_t row, ptrdiff_t pitch)
 
 /* Elements that do not fill a byte of the rows: [off, off + count), inside one group of 8.  A
  * group's first bits set the whole byte, later ones are added to it. */
-static void bits_to_rows(size_t elem, ptrdiff_t pitch, size_t off, size_t count,
-                         const uint8_t *src, uint8_t *dst)
+static void bits_to_rows(rows r, size_t off, size_t count, const uint8_t *src, uint8_t *dst)
 {
+	const size_t elem = r.elem;
+	const ptrdiff_t pitch = r.pitch;
 	for (size_t j = 0; j < elem; j++) {
 		for (size_t k = 0; k < 8; k++) {
 			uint8_t *byte = dst + row_off(8 * j + k, pitch) + off / 8;
@@ -32,9 +38,10 @@ static void bits_to_rows(size_t elem, ptrdiff_t pitch, size_t off, size_t count,
 	}
 }
 
-static void bits_from_rows(size_t elem, ptrdiff_t pitch, size_t off, size_t count,
-                           const uint8_t *src, uint8_t *dst)
+static void bits_from_rows(rows r, size_t off, size_t count, const uint8_t *src, uint8_t *dst)
 {
+	const size_t elem = r.elem;
+	const ptrdiff_t pitch = r.pitch;
 	for (size_t i = 0; i < count; i++) {
 		for (size_t j = 0; j < elem; j++) {
 			unsigned byte = 0;
@@ -50,6 +57,12 @@ static void bits_from_rows(size_t elem, ptrdiff_t pitch, size_t off, size_t coun
 /* ---- whole groups of 8 elements ----------------------------------------------------- */
 
 /* 'off' and 'count' are multiples of 8. */
+
+typedef struct groups {
+	size_t off, count;
+	const lade__shuffle_kernels *kernels;
+	bool nontemporal; /* the output goes past the caches */
+} groups;
 
 /* A block's planes, together, and its elements.  128 * 255 bytes are the least that block_count()
  * takes. */
@@ -68,20 +81,20 @@ static size_t encode_bytes(size_t elem)
 /* The rows of large buffers often start a power of two apart, so that what is written to each would
  * fall into the same few sets of the cache.  The 8 rows of a plane are collected, therefore, and
  * copied out one after the other. */
-static void groups_to_rows(const lade__shuffle_kernels *kernels, size_t elem, ptrdiff_t pitch,
-                           size_t off, size_t count, const uint8_t *src, uint8_t *dst, bool stream)
+static void groups_to_rows(rows r, const groups *g, const uint8_t *src, uint8_t *dst)
 {
-	_Alignas(64) uint8_t planes[PLANES_BYTES], rows[ENCODE_COUNT];
+	_Alignas(64) uint8_t planes[PLANES_BYTES], eight[ENCODE_COUNT];
+	const size_t elem = r.elem;
 	size_t block = block_count(elem, encode_bytes(elem), ENCODE_COUNT), n;
-	for (size_t done = 0; done < count; done += n) {
-		uint8_t *to = dst + (off + done) / 8;
-		n = block_next(block, count - done, 8 * to_line(to));
-		kernels->to_planes(src + done * elem, planes, n, elem, n + LINE);
+	for (size_t done = 0; done < g->count; done += n) {
+		uint8_t *to = dst + (g->off + done) / 8;
+		n = block_next(block, g->count - done, 8 * to_line(to));
+		g->kernels->to_planes(src + done * elem, planes, n, elem, n + LINE);
 		for (size_t j = 0; j < elem; j++) {
-			kernels->to_rows(planes + j * (n + LINE), rows, n, n / 8);
+			g->kernels->to_rows(planes + j * (n + LINE), eight, n, n / 8);
 			for (size_t k = 0; k < 8; k++)
-				copy_out(to + row_off(8 * j + k, pitch), rows + k * (n / 8), n / 8,
-				         stream);
+				copy_out(to + row_off(8 * j + k, r.pitch), eight + k * (n / 8),
+				         n / 8, g->nontemporal);
 		}
 	}
 }
@@ -112,14 +125,15 @@ static void plane_from_rows(const lade__shuffle_kernels *kernels, ptrdiff_t pitc
 	}
 }
 
-static void groups_from_rows(const lade__shuffle_kernels *kernels, size_t elem, ptrdiff_t pitch,
-                             size_t off, size_t count, const uint8_t *src, uint8_t *dst,
-                             bool stream)
+static void groups_from_rows(rows r, const groups *g, const uint8_t *src, uint8_t *dst)
 {
 	_Alignas(64) uint8_t planes[PLANES_BYTES], elements[DECODE_COUNT];
+	const lade__shuffle_kernels *kernels = g->kernels;
+	const size_t elem = r.elem, count = g->count;
+	const ptrdiff_t pitch = r.pitch;
 	size_t block = block_count(elem, PLANES_BYTES, DECODE_COUNT), n;
 	for (size_t done = 0; done < count; done += n) {
-		const uint8_t *from = src + (off + done) / 8;
+		const uint8_t *from = src + (g->off + done) / 8;
 		n = block_next(block, count - done, 8 * to_line(from));
 		const uint8_t *last = done + n < count ? from + n / 8 : from;
 		for (size_t j = 0; j < elem; j++) {
@@ -127,7 +141,7 @@ static void groups_from_rows(const lade__shuffle_kernels *kernels, size_t elem, 
 			const uint8_t *next = j + 1 < elem ? row + row_off(8, pitch) : last;
 			plane_from_rows(kernels, pitch, n, row, next, planes + j * (n + LINE));
 		}
-		if (!stream) {
+		if (!g->nontemporal) {
 			kernels->from_planes(planes, dst + done * elem, n, elem, n + LINE);
 			continue;
 		}
@@ -162,125 +176,126 @@ static parts parts_of(size_t elem, size_t total, size_t off, size_t count)
 	return p;
 }
 
-/* The way from row to row of a buffer of 'total' bytes, and how far from its start bit 0's is. */
-static ptrdiff_t pitch_of(size_t elem, size_t total, bool msb, size_t *first)
+static rows rows_of(size_t elem, bool msb, size_t total)
 {
 	size_t row = total / elem / 8;
-	*first = msb ? (8 * elem - 1) * row : 0;
-	return msb ? -(ptrdiff_t)row : (ptrdiff_t)row;
+	return (rows){.elem = elem,
+	              .pitch = msb ? -(ptrdiff_t)row : (ptrdiff_t)row,
+	              .first = msb ? (8 * elem - 1) * row : 0};
 }
 
-/* Elements [off, off + count) of a buffer of 'total' bytes that is one block. */
-static void shuffle_part(size_t elem, bool msb, size_t total, size_t off, size_t count,
-                         const uint8_t *from, uint8_t *to, lade_cpu cpu)
+/* A tile of a buffer that is one block. */
+static void shuffle_part(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu)
 {
-	size_t first;
-	ptrdiff_t pitch = pitch_of(elem, total, msb, &first);
-	bool stream = total >= STREAM_BYTES;
-	parts p = parts_of(elem, total, off, count);
+	const uint8_t *from = tile->src;
+	uint8_t *to = tile->dst;
+	size_t elem = form->elem, off = tile->elem_off;
+	rows r = rows_of(elem, form->msb, tile->total);
+	parts p = parts_of(elem, tile->total, off, tile->elem_count);
 	if (p.head)
-		bits_to_rows(elem, pitch, off, p.head, from, to + first);
+		bits_to_rows(r, off, p.head, from, to + r.first);
 	off += p.head;
 	from += p.head * elem;
-	groups_to_rows(lade__shuffle_kernels_of(cpu), elem, pitch, off, p.groups, from, to + first,
-	               stream);
-	stream_end(stream);
+	groups g = {off, p.groups, lade__shuffle_kernels_of(cpu), tile->total >= NONTEMPORAL_BYTES};
+	groups_to_rows(r, &g, from, to + r.first);
+	nontemporal_end(g.nontemporal);
 	off += p.groups;
 	from += p.groups * elem;
 	if (p.tail)
-		bits_to_rows(elem, pitch, off, p.tail, from, to + first);
+		bits_to_rows(r, off, p.tail, from, to + r.first);
 	if (p.rest)
 		memcpy(to + (off + p.tail) * elem, from + p.tail * elem, p.rest);
 }
 
-static void unshuffle_part(size_t elem, bool msb, size_t total, size_t off, size_t count,
-                           const uint8_t *from, uint8_t *to, lade_cpu cpu)
+static void unshuffle_part(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu)
 {
-	size_t first;
-	ptrdiff_t pitch = pitch_of(elem, total, msb, &first);
-	bool stream = count * elem >= STREAM_BYTES;
-	parts p = parts_of(elem, total, off, count);
+	const uint8_t *from = tile->src;
+	uint8_t *to = tile->dst;
+	size_t elem = form->elem, off = tile->elem_off;
+	rows r = rows_of(elem, form->msb, tile->total);
+	parts p = parts_of(elem, tile->total, off, tile->elem_count);
 	if (p.head)
-		bits_from_rows(elem, pitch, off, p.head, from + first, to);
+		bits_from_rows(r, off, p.head, from + r.first, to);
 	off += p.head;
 	to += p.head * elem;
-	groups_from_rows(lade__shuffle_kernels_of(cpu), elem, pitch, off, p.groups, from + first,
-	                 to, stream);
-	stream_end(stream);
+	groups g = {off, p.groups, lade__shuffle_kernels_of(cpu),
+	            tile->elem_count * elem >= NONTEMPORAL_BYTES};
+	groups_from_rows(r, &g, from + r.first, to);
+	nontemporal_end(g.nontemporal);
 	off += p.groups;
 	to += p.groups * elem;
 	if (p.tail)
-		bits_from_rows(elem, pitch, off, p.tail, from + first, to);
+		bits_from_rows(r, off, p.tail, from + r.first, to);
 	if (p.rest)
 		memcpy(to + p.tail * elem, from + (off + p.tail) * elem, p.rest);
 }
 
 /* ---- blocks ------------------------------------------------------------------------- */
 
-/* The part of a tile that lies in one block. */
-typedef struct piece {
-	size_t begin, total; /* of the block: bytes before it, and its own */
-	size_t off, count;   /* elements, from the block's first one */
-} piece;
-
-/* The first piece of elements [off, off + count) of 'total' bytes.  With none, at the end of all,
- * it is that of the bytes behind them. */
-static piece piece_of(size_t elem, size_t block, size_t total, size_t off, size_t count)
+/*
+ * The part of a tile that lies in its first block, as a tile of that block; '*begin' are the bytes
+ * before the block.  A tile without elements, at the end of all, has that of the bytes behind them.
+ */
+static lade_elements first_part(const lade__bit_form *form, const lade_elements *tile,
+                                 size_t *begin)
 {
-	if (!block)
-		return (piece){0, total, off, count};
-	size_t each = block / elem, begin = off / each * block, left = each - off % each;
-	return (piece){.begin = begin,
-	               .total = total - begin < block ? total - begin : block,
-	               .off = off % each,
-	               .count = count < left ? count : left};
+	*begin = 0;
+	if (!form->block)
+		return *tile;
+	size_t each = form->block / form->elem, left = each - tile->elem_off % each;
+	*begin = tile->elem_off / each * form->block;
+	lade_elements part = *tile;
+	part.elem_off = tile->elem_off % each;
+	part.elem_count = tile->elem_count < left ? tile->elem_count : left;
+	part.total = tile->total - *begin < form->block ? tile->total - *begin : form->block;
+	return part;
 }
 
-/* Whether elements up to 'end' are all, and fill their blocks, so that the bytes behind them have a
- * block of their own. */
-static bool has_rest(size_t elem, size_t block, size_t total, size_t end)
+/* Takes the first part off; whether anything is left.  Where the elements are all of the buffer's
+ * and fill their blocks, the bytes behind them have a block of their own. */
+static bool next_part(const lade__bit_form *form, lade_elements *left, size_t count)
 {
-	return block && end == total / elem && total % elem && end % (block / elem) == 0;
+	size_t elem = form->elem, block = form->block;
+	left->elem_off += count;
+	left->elem_count -= count;
+	return left->elem_count || (count && block && left->elem_off == left->total / elem &&
+	                       left->total % elem && left->elem_off % (block / elem) == 0);
 }
 
-void lade__bitshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
-                           const void *src, void *dst, lade_cpu cpu)
+void lade__bitshuffle_tile(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu)
 {
-	const uint8_t *from = src;
-	size_t elem = form->elem, end = off + count;
-	piece p;
+	lade_elements left = *tile, part;
+	size_t begin;
 	do {
-		p = piece_of(elem, form->block, total, off, end - off);
-		shuffle_part(elem, form->msb, p.total, p.off, p.count, from,
-		             (uint8_t *)dst + p.begin, cpu);
-		off += p.count;
-		from += p.count * elem;
-	} while (off < end || (p.count && has_rest(elem, form->block, total, end)));
+		part = first_part(form, &left, &begin);
+		part.dst = (uint8_t *)tile->dst + begin;
+		shuffle_part(form, &part, cpu);
+		left.src = (const uint8_t *)left.src + part.elem_count * form->elem;
+	} while (next_part(form, &left, part.elem_count));
 }
 
-void lade__bitunshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
-                             const void *src, void *dst, lade_cpu cpu)
+void lade__bitunshuffle_tile(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu)
 {
-	uint8_t *to = dst;
-	size_t elem = form->elem, end = off + count;
-	piece p;
+	lade_elements left = *tile, part;
+	size_t begin;
 	do {
-		p = piece_of(elem, form->block, total, off, end - off);
-		unshuffle_part(elem, form->msb, p.total, p.off, p.count,
-		               (const uint8_t *)src + p.begin, to, cpu);
-		off += p.count;
-		to += p.count * elem;
-	} while (off < end || (p.count && has_rest(elem, form->block, total, end)));
+		part = first_part(form, &left, &begin);
+		part.src = (const uint8_t *)tile->src + begin;
+		unshuffle_part(form, &part, cpu);
+		left.dst = (uint8_t *)left.dst + part.elem_count * form->elem;
+	} while (next_part(form, &left, part.elem_count));
 }
 
 void lade__bitshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
 {
 	lade__bit_form form = {.elem = elem};
-	lade__bitshuffle_tile(&form, size, 0, size / elem, src, dst, cpu);
+	lade_elements all = {src, dst, 0, size / elem, size, NULL};
+	lade__bitshuffle_tile(&form, &all, cpu);
 }
 
 void lade__bitunshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
 {
 	lade__bit_form form = {.elem = elem};
-	lade__bitunshuffle_tile(&form, size, 0, size / elem, src, dst, cpu);
+	lade_elements all = {src, dst, 0, size / elem, size, NULL};
+	lade__bitunshuffle_tile(&form, &all, cpu);
 }

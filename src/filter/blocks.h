@@ -19,7 +19,7 @@
 
 /* Outputs from this size on do not fit the caches: they are written past them, which saves
  * reading their lines first. */
-#define STREAM_BYTES ((size_t)32 << 20)
+#define NONTEMPORAL_BYTES ((size_t)32 << 20)
 
 /*
  * Elements of a block whose planes fill at most 'bytes', and 'most' (at least 64) elements at
@@ -49,12 +49,13 @@ static inline size_t block_next(size_t block, size_t left, size_t first)
 	return n < left ? n : left;
 }
 
-/* Copies past the caches if 'stream'; stream_end() must follow before anybody else may look. */
-static inline void copy_out(uint8_t *dst, const uint8_t *src, size_t size, bool stream)
+/* Copies past the caches if 'nontemporal'; nontemporal_end() must follow before anybody else may
+ * look. */
+static inline void copy_out(uint8_t *dst, const uint8_t *src, size_t size, bool nontemporal)
 {
 #if defined(__x86_64__)
 	size_t head = to_line(dst);
-	if (stream && size >= LINE + head) {
+	if (nontemporal && size >= LINE + head) {
 		memcpy(dst, src, head);
 		size_t i = head;
 		for (; i + LINE <= size; i += LINE) {
@@ -68,17 +69,17 @@ static inline void copy_out(uint8_t *dst, const uint8_t *src, size_t size, bool 
 		return;
 	}
 #endif
-	(void)stream;
+	(void)nontemporal;
 	memcpy(dst, src, size);
 }
 
-static inline void stream_end(bool stream)
+static inline void nontemporal_end(bool nontemporal)
 {
 #if defined(__x86_64__)
-	if (stream)
+	if (nontemporal)
 		_mm_sfence();
 #endif
-	(void)stream;
+	(void)nontemporal;
 }
 
 #endif

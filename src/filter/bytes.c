@@ -5,7 +5,7 @@
  */
 #include "filter/filters.h"
 #include "filter/shuffle.h"
-#include "filter/stream.h"
+#include "filter/ints.h"
 
 static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
 {
@@ -13,13 +13,11 @@ static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
 }
 
 #define TILE(way, call)                                                                        \
-	static lade_status way(const lade_run *run, const void *src, void *dst, size_t off,    \
-	                       size_t count, size_t total, lade_carry *carry, lade_error *err) \
+	static lade_status way(const lade_run *run, const lade_elements *tile, lade_error *err) \
 	{                                                                                      \
-		(void)carry;                                                                   \
 		(void)err;                                                                     \
 		size_t elem = (size_t)run->stage->option[0].i;                                 \
-		call(elem, total, off, count, src, dst, run->cpu);                             \
+		call(elem, tile, run->cpu);                                                    \
 		return LADE_OK;                                                                \
 	}
 
@@ -58,15 +56,13 @@ static lade_status bit_check(const lade_stage *stage, lade_error *err)
 }
 
 #define BIT_TILE(way, call)                                                                    \
-	static lade_status way(const lade_run *run, const void *src, void *dst, size_t off,    \
-	                       size_t count, size_t total, lade_carry *carry, lade_error *err) \
+	static lade_status way(const lade_run *run, const lade_elements *tile, lade_error *err) \
 	{                                                                                      \
-		(void)carry;                                                                   \
 		(void)err;                                                                     \
 		const lade_value *option = run->stage->option;                                 \
 		lade__bit_form form = {(size_t)option[0].i, option[1].i != 0,                  \
 		                       (size_t)option[2].i};                                   \
-		call(&form, total, off, count, src, dst, run->cpu);                            \
+		call(&form, tile, run->cpu);                                                   \
 		return LADE_OK;                                                                \
 	}
 
@@ -79,11 +75,10 @@ LADE__TILE_FILTER(bitshuffle, 33, 0, "bits of equal weight together (docs/format
 /* ---- split -------------------------------------------------------------------------- */
 
 /* The same bytes as a shuffle's, for whole elements only. */
-static lade_status split(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                         size_t total, lade_carry *carry, lade_error *err)
+static lade_status split(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	lade_status status = lade__filter_whole(run->stage, total, err);
-	return status == LADE_OK ? shuffle(run, src, dst, off, count, total, carry, err) : status;
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
+	return status == LADE_OK ? shuffle(run, tile, err) : status;
 }
 
 LADE__TILE_FILTER(split, 36, 0, "a stream for each byte of an element (docs/format/filters.md, 5)",
@@ -106,15 +101,13 @@ static lade_status swap_check(const lade_stage *stage, lade_error *err)
 	return LADE_OK;
 }
 
-static lade_status swap(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                        size_t total, lade_carry *carry, lade_error *err)
+static lade_status swap(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)off;
-	(void)carry;
-	lade_status status = lade__filter_whole(run->stage, total, err);
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
 	if (status == LADE_OK)
-		lade__stream_kernels_of(run->cpu)
-			->swap[lade__log2((size_t)run->stage->option[0].i)](src, dst, count);
+		lade__int_kernels_of(run->cpu)
+			->swap[lade__log2((size_t)run->stage->option[0].i)](tile->src, tile->dst,
+		                                                            tile->elem_count);
 	return status;
 }
 

@@ -15,17 +15,13 @@ static void sizes_at(const lade_stage *stage, size_t index, size_t *decoded, siz
 	*encoded = lade_dtype_size(lade__filter_dtype(stage, index));
 }
 
-/* The sections below share the tile functions' arguments. */
-#define TILE(name)                                                                           \
-	static lade_status name(const lade_run *run, const void *src, void *dst, size_t off, \
-	                        size_t count, size_t total, lade_carry *carry, lade_error *err)
-
 static lade_status convert_tile(const lade_stage *stage, lade_dtype from, lade_dtype to,
-                                const void *src, void *dst, size_t off, size_t count,
-                                lade_error *err)
+                                const lade_elements *tile, lade_error *err)
 {
-	size_t good = lade__convert(from, to)(src, dst, count);
-	return good == count ? LADE_OK : lade__value_error(stage, off + good, from, to, err);
+	size_t good = lade__convert(from, to)(tile->src, tile->dst, tile->elem_count);
+	return good == tile->elem_count
+	               ? LADE_OK
+	               : lade__value_error(stage, tile->elem_off + good, from, to, err);
 }
 
 /* ---- quantize ----------------------------------------------------------------------- */
@@ -70,26 +66,23 @@ static lade_status quantize_check(const lade_stage *stage, lade_error *err)
 	return LADE_OK;
 }
 
-TILE(quantize_encode)
+static lade_status quantize_encode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
 	const lade_stage *stage = run->stage;
 	lade_dtype dtype = lade__filter_dtype(stage, 0);
 	const lade__reals *reals = lade__reals_of(dtype);
 	lade__real_args args = {.scale = quantize_scale(stage)};
-	(void)carry;
-	lade_status status = lade__filter_whole(stage, total, err);
+	lade__real_step step = {reals, reals->quantize, dtype, lade__filter_dtype(stage, 2)};
+	lade_status status = lade__filter_whole(stage, tile->total, err);
 	if (status != LADE_OK)
 		return status;
-	return lade__real_map(stage, reals, reals->quantize, &args, src, dtype, dst,
-	                      lade__filter_dtype(stage, 2), off, count, err);
+	return lade__real_map(stage, &step, &args, tile, err);
 }
 
-TILE(quantize_decode)
+static lade_status quantize_decode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)total;
-	(void)carry;
 	return convert_tile(run->stage, lade__filter_dtype(run->stage, 2),
-	                    lade__filter_dtype(run->stage, 0), src, dst, off, count, err);
+	                    lade__filter_dtype(run->stage, 0), tile, err);
 }
 
 LADE__TILE_FILTER(quantize, 40, LADE_ALGORITHM_LOSSY,
@@ -124,30 +117,27 @@ static lade_status fixed_check(const lade_stage *stage, lade_error *err)
 	return status;
 }
 
-TILE(fixed_encode)
+static lade_status fixed_encode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
 	const lade_stage *stage = run->stage;
 	lade_dtype dtype = lade__filter_dtype(stage, 0);
 	const lade__reals *reals = lade__reals_of(dtype);
 	lade__real_args args = {.scale = stage->option[2].f, .offset = stage->option[3].f};
-	(void)carry;
-	lade_status status = lade__filter_whole(stage, total, err);
+	lade__real_step step = {reals, reals->to_fixed, dtype, lade__filter_dtype(stage, 1)};
+	lade_status status = lade__filter_whole(stage, tile->total, err);
 	if (status != LADE_OK)
 		return status;
-	return lade__real_map(stage, reals, reals->to_fixed, &args, src, dtype, dst,
-	                      lade__filter_dtype(stage, 1), off, count, err);
+	return lade__real_map(stage, &step, &args, tile, err);
 }
 
-TILE(fixed_decode)
+static lade_status fixed_decode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
 	const lade_stage *stage = run->stage;
 	lade_dtype astype = lade__filter_dtype(stage, 1);
 	const lade__reals *reals = lade__reals_of(astype);
 	lade__real_args args = {.scale = stage->option[2].f, .offset = stage->option[3].f};
-	(void)total;
-	(void)carry;
-	return lade__real_map(stage, reals, reals->from_fixed, &args, src, astype, dst,
-	                      lade__filter_dtype(stage, 0), off, count, err);
+	lade__real_step step = {reals, reals->from_fixed, astype, lade__filter_dtype(stage, 0)};
+	return lade__real_map(stage, &step, &args, tile, err);
 }
 
 LADE__TILE_FILTER(fixedscaleoffset, 41, LADE_ALGORITHM_LOSSY,
@@ -171,22 +161,19 @@ static lade_status astype_check(const lade_stage *stage, lade_error *err)
 	return status == LADE_OK ? lade__filter_check_dtype(stage, 1, "biufe", err) : status;
 }
 
-TILE(astype_encode)
+static lade_status astype_encode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)carry;
-	lade_status status = lade__filter_whole(run->stage, total, err);
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
 	if (status != LADE_OK)
 		return status;
 	return convert_tile(run->stage, lade__filter_dtype(run->stage, 0),
-	                    lade__filter_dtype(run->stage, 1), src, dst, off, count, err);
+	                    lade__filter_dtype(run->stage, 1), tile, err);
 }
 
-TILE(astype_decode)
+static lade_status astype_decode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)total;
-	(void)carry;
 	return convert_tile(run->stage, lade__filter_dtype(run->stage, 1),
-	                    lade__filter_dtype(run->stage, 0), src, dst, off, count, err);
+	                    lade__filter_dtype(run->stage, 0), tile, err);
 }
 
 LADE__TILE_FILTER(astype, 42, LADE_ALGORITHM_LOSSY,

@@ -5,8 +5,6 @@
  */
 #include "filter/filters.h"
 
-#include "base/builtin.h"
-
 #define LADE_X(name) &lade__filter_##name,
 static const lade_algorithm *const algorithms[] = {LADE__FILTERS(LADE_X) NULL};
 #undef LADE_X

@@ -6,6 +6,7 @@
 #ifndef LADE_FILTER_FILTERS_H
 #define LADE_FILTER_FILTERS_H
 
+#include "base/set.h"
 #include "base/support.h"
 
 #include <lade/codec.h>
@@ -48,9 +49,7 @@ LADE__FILTERS_GPU(LADE_X)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-typedef lade_status lade__tile_fn(const lade_run *run, const void *src, void *dst, size_t elem_off,
-                                  size_t elem_count, size_t total, lade_carry *carry,
-                                  lade_error *err);
+typedef lade_status lade__tile_fn(const lade_run *run, const lade_elements *tile, lade_error *err);
 
 /* Bytes an element on both sides; the ctx of a filter's algorithm, so that the functions below
  * can be shared. */
@@ -67,6 +66,9 @@ lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, 
                                       uint64_t *decoded, lade_error *err);
 
 double lade__filter_cost(void *ctx, const lade_workload *workload);
+
+/* Filters make at most this many bytes of one: no type has more, and packbits makes 8. */
+#define LADE__FILTER_RATIO 16
 
 /* An algorithm of a fixed size and its implementations; 'size_fn' and 'partly' are the fields of
  * lade__filter_info, 'enc_fn' and 'dec_fn' are tile functions.  The second macro is for those
@@ -93,6 +95,7 @@ double lade__filter_cost(void *ctx, const lade_workload *workload);
 		.bound = lade__filter_bound,                                                \
 		.decoded_size = lade__filter_decoded_size,                                  \
 		.is_lossy = lossy_fn,                                                       \
+		.ratio_max = LADE__FILTER_RATIO,                                            \
 	};                                                                                  \
 	LADE__TILE_IMPLEMENTATION(sym, encode, LADE_ENCODE, size_fn, enc_kind, enc_fn)      \
 	LADE__TILE_IMPLEMENTATION(sym, decode, LADE_DECODE, size_fn, dec_kind, dec_fn)
@@ -125,5 +128,8 @@ lade_status lade__filter_check_dtype(const lade_stage *stage, size_t index, cons
 
 /* Refuses a decoded side of 'total' bytes that ends with a partial element.  Fails: LADE_E_DTYPE */
 lade_status lade__filter_whole(const lade_stage *stage, size_t total, lade_error *err);
+
+/* The room's own, for the engine. */
+extern const lade__set lade__filters;
 
 #endif

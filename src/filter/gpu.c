@@ -4,13 +4,22 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/gpu.h"
+#include "gpu/work.h"
 #include "base/try.h"
+#include "filter/args.h"
 #include "filter/filters.h"
 
-/* Of cuda/tile.cuh: bytes of a warp's tile, and the warps of a block. */
-#define TILE 4096u
-#define WARPS 4u
+/* Several filters at once; one alone. */
+static const lade__kernel filters_encode_kernel = {"filters", "lade_filters_encode", 0};
+static const lade__kernel filters_decode_kernel = {"filters", "lade_filters_decode", 0};
+static const lade__kernel filters_sum_kernel = {"filters", "lade_filters_sum", 0};
+static const lade__kernel shuffle_encode_kernel = {"shuffle", "lade_shuffle_encode", 0};
+static const lade__kernel shuffle_decode_kernel = {"shuffle", "lade_shuffle_decode", 0};
+static const lade__kernel bitshuffle_encode_kernel = {"bitshuffle", "lade_bitshuffle_encode", 0};
+static const lade__kernel bitshuffle_decode_kernel = {"bitshuffle", "lade_bitshuffle_decode", 0};
+static const lade__kernel stream_kernel = {"stream", "lade_stream", 0};
+static const lade__kernel delta_ranges_kernel = {"stream", "lade_delta_ranges", 0};
+static const lade__kernel delta_decode_kernel = {"stream", "lade_delta_decode", 0};
 
 /* Warps of a multiprocessor that are at work at once. */
 #define RESIDENT 28u
@@ -26,7 +35,7 @@ static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest,
 
 static uint64_t tiles_of(uint64_t size)
 {
-	return size / TILE + (size % TILE != 0);
+	return size / LADE_TILE_BYTES + (size % LADE_TILE_BYTES != 0);
 }
 
 /*
@@ -51,27 +60,20 @@ static size_t parts_of(const lade__gpu_work *work)
 
 /* ---- filters that follow each other --------------------------------------------------------- */
 
-/* Of cuda/tile.cuh, and the bits of 'ops' of cuda/words.cuh. */
-typedef struct filters {
-	uint32_t ops, size, rows, msb, block, partial, late;
-} filters;
-enum { ROWS_NONE, ROWS_BYTES, ROWS_BITS };
-enum { ZAG = 1, SWAP = 2, DIFF = 4, ZIG = 8 };
-
 /*
  * Adds a stage to those before it, in the order of encoding; false: they cannot be done at once.
  * One pass swaps bytes, takes differences, zigzags and then shuffles, each or not, all of them
  * elements of one size.  Sums need blocks of rows of bits that are whole tiles.
  */
-static bool add(filters *f, const lade_stage *stage)
+static bool add(lade_filters *f, const lade_stage *stage)
 {
 	const lade_algorithm *a = stage->algorithm;
 	const lade_value *option = stage->option;
 	bool bytes = a == &lade__filter_shuffle || a == &lade__filter_split;
 	bool bits = a == &lade__filter_bitshuffle, swap = a == &lade__filter_byteswap;
-	uint32_t op = swap                        ? SWAP
-	              : a == &lade__filter_delta  ? DIFF
-	              : a == &lade__filter_zigzag ? ZIG
+	uint32_t op = swap                        ? LADE_WORDS_SWAP
+	              : a == &lade__filter_delta  ? LADE_WORDS_DIFF
+	              : a == &lade__filter_zigzag ? LADE_WORDS_ZIG
 	                                          : 0;
 	uint32_t size = op && !swap ? (uint32_t)lade_dtype_size(lade__filter_dtype(stage, 0))
 	                            : (uint32_t)option[0].i;
@@ -79,12 +81,12 @@ static bool add(filters *f, const lade_stage *stage)
 	if (f->size) {
 		if (size != f->size || f->rows || (op && f->ops >= op) || (bytes && size == 1))
 			return false;
-		if (f->ops & DIFF && block % TILE)
+		if (f->ops & LADE_WORDS_DIFF && block % LADE_TILE_BYTES)
 			return false;
 	}
 	f->size = size;
 	f->ops |= op;
-	f->rows = bytes ? ROWS_BYTES : bits ? ROWS_BITS : ROWS_NONE;
+	f->rows = bytes ? LADE_ROWS_BYTES : bits ? LADE_ROWS_BITS : LADE_ROWS_NONE;
 	f->msb = bits && option[1].i;
 	f->block = block;
 	/* The shuffles take parts of elements, as they are, and see a lack of room before the
@@ -96,20 +98,20 @@ static bool add(filters *f, const lade_stage *stage)
 
 static size_t join(const lade_stage *stage, size_t count)
 {
-	filters f = {0};
+	lade_filters f = {0};
 	size_t n = 0;
 	while (n < count && add(&f, &stage[n]))
 		n++;
 	return n;
 }
 
-static filters filters_of(const lade__gpu_work *work, bool encode)
+static lade_filters filters_of(const lade__gpu_work *work, bool encode)
 {
-	filters f = {0};
+	lade_filters f = {0};
 	for (size_t i = 0; i < work->stages; i++)
 		add(&f, &work->stage[i]);
-	if (!encode && f.ops & ZIG)
-		f.ops = (f.ops & ~(uint32_t)ZIG) | ZAG;
+	if (!encode && f.ops & LADE_WORDS_ZIG)
+		f.ops = (f.ops & ~LADE_WORDS_ZIG) | LADE_WORDS_ZAG;
 	f.partial = !f.partial ? LADE_OK : encode ? LADE_E_DTYPE : LADE_E_CORRUPT;
 	f.late = !encode && f.late;
 	return f;
@@ -119,8 +121,8 @@ static filters filters_of(const lade__gpu_work *work, bool encode)
 static bool unshuffle(const lade_stage *stage, size_t count, lade__gpu_work *work)
 {
 	lade__gpu_work own = {.stage = stage, .stages = count};
-	filters f = filters_of(&own, false);
-	if (count > 1 || f.rows != ROWS_BYTES || (f.size != 2 && f.size != 4 && f.size != 8))
+	lade_filters f = filters_of(&own, false);
+	if (count > 1 || f.rows != LADE_ROWS_BYTES || (f.size != 2 && f.size != 4 && f.size != 8))
 		return false;
 	work->unshuffle = f.size;
 	work->partial = (lade_status)f.partial;
@@ -128,23 +130,23 @@ static bool unshuffle(const lade_stage *stage, size_t count, lade__gpu_work *wor
 }
 
 /* A kernel whose warps take tiles. */
-static lade_status launch(const lade__gpu_work *work, lade__kernel kernel, filters f,
+static lade_status launch(const lade__gpu_work *work, const lade__kernel *kernel, lade_filters f,
                           lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch, &f};
 	size_t warps = work->count * parts_of(work);
 	if (warps > WARPS_MAX)
 		warps = WARPS_MAX;
-	lade__launch l = {.blocks = (unsigned)((warps + WARPS - 1) / WARPS),
-	                  .threads = 32 * WARPS,
+	lade__launch l = {.blocks = (unsigned)((warps + LADE_TILE_WARPS - 1) / LADE_TILE_WARPS),
+	                  .threads = 32 * LADE_TILE_WARPS,
 	                  .stream = work->stream};
 	return lade__kernel_launch(work->device, kernel, &l, arguments, err);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-#define SLAB (WARPS * TILE) /* bytes that a block works on at once */
+#define SLAB (LADE_TILE_WARPS * LADE_TILE_BYTES) /* bytes that a block works on at once */
 
 /* The most blocks that share a chunk: their sums are read by each of them. */
 #define RANGES_MAX 1024u
@@ -171,26 +173,26 @@ static size_t delta_workspace(const lade_stage *stage, size_t count, uint64_t la
 	return sizeof(uint64_t) * (sums == 0 || count <= most / sums ? count * sums : most);
 }
 
-static lade_status sum(const lade__gpu_work *work, filters f, lade_error *err)
+static lade_status sum(const lade__gpu_work *work, lade_filters f, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__address partial = work->workspace;
 	uint32_t parts = ranges_of(work->count, work->largest);
 	size_t resident;
 	lade_status status;
 	bool alone = work->stages == 1;
-	lade__kernel kernel = alone ? LADE__KERNEL_DELTA_DECODE : LADE__KERNEL_FILTERS_SUM;
-	TRY(lade__gpu_resident(work, kernel, 32 * WARPS, 0, &resident, err));
+	const lade__kernel *kernel = alone ? &delta_decode_kernel : &filters_sum_kernel;
+	TRY(lade__gpu_resident(work, kernel, 32 * LADE_TILE_WARPS, 0, &resident, err));
 	/* A chunk that is one block's needs no sums beforehand. */
 	if (work->count >= resident)
 		parts = 1;
-	lade__launch l = {.threads = 32 * WARPS, .stream = work->stream};
+	lade__launch l = {.threads = 32 * LADE_TILE_WARPS, .stream = work->stream};
 	uint64_t blocks = (uint64_t)work->count * (parts - 1);
 	uint32_t ranges = 1;
 	void *arguments[] = {&batch, &f, &parts, &partial, &ranges};
 	if (parts > 1) {
 		l.blocks = (unsigned)blocks; /* of RANGES_ROOM / 8 sums at most */
-		TRY(lade__kernel_launch(work->device, alone ? LADE__KERNEL_DELTA_RANGES : kernel,
+		TRY(lade__kernel_launch(work->device, alone ? &delta_ranges_kernel : kernel,
 		                        &l, arguments, err));
 	}
 	ranges = 0;
@@ -205,25 +207,25 @@ out:
 
 static lade_status filter_encode(const lade__gpu_work *work, lade_error *err)
 {
-	filters f = filters_of(work, true);
+	lade_filters f = filters_of(work, true);
 	return launch(work,
-	              work->stages > 1       ? LADE__KERNEL_FILTERS_ENCODE
-	              : f.rows == ROWS_BYTES ? LADE__KERNEL_SHUFFLE_ENCODE
-	              : f.rows == ROWS_BITS  ? LADE__KERNEL_BITSHUFFLE_ENCODE
-	                                     : LADE__KERNEL_STREAM,
+	              work->stages > 1       ? &filters_encode_kernel
+	              : f.rows == LADE_ROWS_BYTES ? &shuffle_encode_kernel
+	              : f.rows == LADE_ROWS_BITS  ? &bitshuffle_encode_kernel
+	                                     : &stream_kernel,
 	              f, err);
 }
 
 static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
 {
-	filters f = filters_of(work, false);
-	if (f.ops & DIFF)
+	lade_filters f = filters_of(work, false);
+	if (f.ops & LADE_WORDS_DIFF)
 		return sum(work, f, err);
 	return launch(work,
-	              work->stages > 1       ? LADE__KERNEL_FILTERS_DECODE
-	              : f.rows == ROWS_BYTES ? LADE__KERNEL_SHUFFLE_DECODE
-	              : f.rows == ROWS_BITS  ? LADE__KERNEL_BITSHUFFLE_DECODE
-	                                     : LADE__KERNEL_STREAM,
+	              work->stages > 1       ? &filters_decode_kernel
+	              : f.rows == LADE_ROWS_BYTES ? &shuffle_decode_kernel
+	              : f.rows == LADE_ROWS_BITS  ? &bitshuffle_decode_kernel
+	                                     : &stream_kernel,
 	              f, err);
 }
 
@@ -235,7 +237,7 @@ static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
 static double cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return workload->largest > (size_t)1 << 30 ? -1 : 4000 + (double)workload->total / RATE;
+	return workload->largest > LADE_CHUNK_MAX ? -1 : 4000 + (double)workload->total / RATE;
 }
 
 static double bitshuffle_cost(void *ctx, const lade_workload *workload)

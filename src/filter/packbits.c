@@ -139,6 +139,7 @@ const lade_algorithm lade__filter_packbits = {
 	.bound = bound,
 	.decoded_size = decoded_size,
 	.is_lossy = is_lossy,
+	.ratio_max = LADE__FILTER_RATIO,
 };
 
 const lade_implementation lade__filter_packbits_encode = {

@@ -33,19 +33,28 @@
 
 /* The half type's operations are float's, rounded: float has more than twice the bits and two more,
  * so that the two roundings are as good as one. */
-#define OPERATIONS(name, real, dtype, nearest, rint_fn)                                            \
+#define OPERATIONS(name, real, dtype, nearest, rint_fn, abs_fn)                                \
 	static size_t diff_##name(void *data, size_t count, const lade__real_args *args)           \
 	{                                                                                          \
-		real *x = data, last;                                                              \
-		memcpy(&last, args->word, sizeof last);                                            \
+		real *x = data, last = 0, limit = (real)args->limit;                               \
+		uint64_t first;                                                                    \
+		size_t good = count;                                                               \
+		memcpy(&first, x, sizeof *x);                                                      \
+		if (!args->first)                                                                  \
+			memcpy(&last, args->word, sizeof last);                                    \
 		for (size_t i = 0; i < count; i++) {                                               \
-			real at = x[i];                                                            \
-			if (i || !args->first)                                                     \
-				x[i] = nearest(at - last);                                         \
+			real at = x[i], y = at - last;                                             \
+			/* What is infinite, or no number, makes such differences too. */          \
+			if (__builtin_expect(!(abs_fn(y) < limit), 0) && isfinite(at) &&           \
+			    isfinite(last) && good == count)                                       \
+				good = i;                                                          \
+			x[i] = nearest(y);                                                         \
 			last = at;                                                                 \
 		}                                                                                  \
 		memcpy(args->word, &last, sizeof last);                                            \
-		return count;                                                                      \
+		if (args->first)                                                                   \
+			memcpy(x, &first, sizeof *x);                                              \
+		return good;                                                                       \
 	}                                                                                          \
 	static size_t sum_##name(void *data, size_t count, const lade__real_args *args)            \
 	{                                                                                          \
@@ -70,9 +79,9 @@
 		from_fixed_##name, quantize_##name, to_scaled_##name, from_scaled_##name,          \
 	};
 
-OPERATIONS(f2, float, LADE_F4, HALF, rintf)
-OPERATIONS(f4, float, LADE_F4, EXACT, rintf)
-OPERATIONS(f8, double, LADE_F8, EXACT, rint)
+OPERATIONS(f2, float, LADE_F4, HALF, rintf, fabsf)
+OPERATIONS(f4, float, LADE_F4, EXACT, rintf, fabsf)
+OPERATIONS(f8, double, LADE_F8, EXACT, rint, fabs)
 
 const lade__reals *lade__reals_of(lade_dtype dtype)
 {
@@ -93,26 +102,27 @@ lade_status lade__value_error(const lade_stage *stage, size_t index, lade_dtype 
 	                 stage->algorithm->name, index, lade_dtype_text(from), lade_dtype_text(to));
 }
 
-lade_status lade__real_map(const lade_stage *stage, const lade__reals *reals, lade__real_fn *fn,
-                           lade__real_args *args, const void *src, lade_dtype from, void *dst,
-                           lade_dtype to, size_t off, size_t count, lade_error *err)
+lade_status lade__real_map(const lade_stage *stage, const lade__real_step *step,
+                           lade__real_args *args, const lade_elements *tile, lade_error *err)
 {
 	double block[BLOCK_COUNT];
-	lade__convert_fn *load = lade__convert(from, reals->carrier);
-	lade__convert_fn *store = lade__convert(reals->carrier, to);
-	const uint8_t *in = src;
-	uint8_t *out = dst;
+	const lade_dtype from = step->from, to = step->to;
+	lade__convert_fn *load = lade__convert(from, step->reals->carrier);
+	lade__convert_fn *store = lade__convert(step->reals->carrier, to);
+	const uint8_t *in = tile->src;
+	uint8_t *out = tile->dst;
+	const size_t count = tile->elem_count;
 	size_t from_size = lade_dtype_size(from), to_size = lade_dtype_size(to);
 	for (size_t i = 0, n; i < count; i += n) {
 		n = count - i < BLOCK_COUNT ? count - i : BLOCK_COUNT;
 		load(in + i * from_size, block,
 		     n); /* to a wider type, or from integers: all have values */
-		size_t good = fn(block, n, args);
+		size_t good = step->fn(block, n, args);
 		args->first = false;
 		if (good == n)
 			good = store(block, out + i * to_size, n);
 		if (good < n)
-			return lade__value_error(stage, off + i + good, from, to, err);
+			return lade__value_error(stage, tile->elem_off + i + good, from, to, err);
 	}
 	return LADE_OK;
 }

@@ -30,11 +30,13 @@ float lade__round_half(float x);
 /* ---- arithmetic ---------------------------------------------------------------------------- */
 
 /*
- * 'count' reals in place.  Returns 'count', or the index of the first one that has no result.
+ * 'count' reals, 1 or more, in place.  Returns 'count', or the index of the first one that has no
+ * result.
  * 'word' carries the last one from call to call; 'first' says that there is none yet.
  */
 typedef struct lade__real_args {
 	double scale, offset;
+	double limit; /* of diff: before rounding, what is finite stays below it */
 	uint64_t *word;
 	bool first;
 } lade__real_args;
@@ -58,14 +60,20 @@ extern const lade__reals lade__reals_f2, lade__reals_f4, lade__reals_f8;
  * or <f8 for integers. */
 const lade__reals *lade__reals_of(lade_dtype dtype);
 
+/* What is done with reals between two types. */
+typedef struct lade__real_step {
+	const lade__reals *reals;
+	lade__real_fn *fn; /* of 'reals' */
+	lade_dtype from, to;
+} lade__real_step;
+
 /*
- * Converts 'count' elements from one type to the carrier, applies 'fn', and converts to the other
- * type.  'off' is the number of the first element, for messages.
+ * Converts a tile's elements from one type to the carrier, applies step->fn, and converts to the
+ * other type.
  * Fails: LADE_E_VALUE
  */
-lade_status lade__real_map(const lade_stage *stage, const lade__reals *reals, lade__real_fn *fn,
-                           lade__real_args *args, const void *src, lade_dtype from, void *dst,
-                           lade_dtype to, size_t off, size_t count, lade_error *err);
+lade_status lade__real_map(const lade_stage *stage, const lade__real_step *step,
+                           lade__real_args *args, const lade_elements *tile, lade_error *err);
 
 /* LADE_E_VALUE for element 'index' of elements of type 'from'. */
 lade_status lade__value_error(const lade_stage *stage, size_t index, lade_dtype from, lade_dtype to,

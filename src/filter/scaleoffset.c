@@ -118,13 +118,14 @@ INTEGERS(uint64_t)
 #define CASE(dtype, type)                                                                     \
 	case dtype:                                                                           \
 		good = direction == LADE_ENCODE                                               \
-			? encode_##type(src, dst, count, (type)scale, (type)offset)           \
-			: decode_##type(src, dst, count, (type)scale, (type)offset);          \
+			? encode_##type(t->src, t->dst, count, (type)scale, (type)offset)     \
+			: decode_##type(t->src, t->dst, count, (type)scale, (type)offset);    \
 		break;
 
-static lade_status run_tile(const lade_run *run, lade_direction direction, const void *src,
-                            void *dst, size_t off, size_t count, lade_error *err)
+static lade_status run_tile(const lade_run *run, lade_direction direction, const lade_elements *t,
+                            lade_error *err)
 {
+	const size_t count = t->elem_count;
 	lade_dtype dtype = (lade_dtype)run->stage->option[0].i;
 	double scale = run->stage->option[1].f, offset = run->stage->option[2].f;
 	size_t good;
@@ -140,30 +141,25 @@ static lade_status run_tile(const lade_run *run, lade_direction direction, const
 	default: {
 		const lade__reals *reals = lade__reals_of(dtype);
 		lade__real_args args = {.scale = scale, .offset = offset};
-		return lade__real_map(run->stage, reals,
-		                      direction == LADE_ENCODE ? reals->to_scaled
-		                                               : reals->from_scaled,
-		                      &args, src, dtype, dst, dtype, off, count, err);
+		lade__real_step step = {
+			reals, direction == LADE_ENCODE ? reals->to_scaled : reals->from_scaled,
+			dtype, dtype};
+		return lade__real_map(run->stage, &step, &args, t, err);
 	}
 	}
 	return good == count ? LADE_OK
-	                     : lade__value_error(run->stage, off + good, dtype, dtype, err);
+	                     : lade__value_error(run->stage, t->elem_off + good, dtype, dtype, err);
 }
 
-static lade_status encode(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                          size_t total, lade_carry *carry, lade_error *err)
+static lade_status encode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)carry;
-	lade_status status = lade__filter_whole(run->stage, total, err);
-	return status == LADE_OK ? run_tile(run, LADE_ENCODE, src, dst, off, count, err) : status;
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
+	return status == LADE_OK ? run_tile(run, LADE_ENCODE, tile, err) : status;
 }
 
-static lade_status decode(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                          size_t total, lade_carry *carry, lade_error *err)
+static lade_status decode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)carry;
-	(void)total;
-	return run_tile(run, LADE_DECODE, src, dst, off, count, err);
+	return run_tile(run, LADE_DECODE, tile, err);
 }
 
 LADE__TILE_FILTER_MAYBE_LOSSY(scaleoffset, 37, 0, is_lossy,

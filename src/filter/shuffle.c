@@ -44,7 +44,7 @@ static void blocks_to_planes(const lade__shuffle_kernels *kernels, size_t elem, 
 		for (size_t j = 0; j < elem; j++)
 			copy_out(dst + done + j * pitch, planes + j * (n + LINE), n, true);
 	}
-	stream_end(true);
+	nontemporal_end(true);
 }
 
 /* The output is contiguous, so that a block of it is written past the caches at once. */
@@ -58,7 +58,7 @@ static void blocks_from_planes(const lade__shuffle_kernels *kernels, size_t elem
 		kernels->from_planes(src + done, elements, n, elem, pitch);
 		copy_out(dst + done * elem, elements, n * elem, true);
 	}
-	stream_end(true);
+	nontemporal_end(true);
 }
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
@@ -70,28 +70,28 @@ static void copy_tail(size_t elem, size_t total, size_t end, const uint8_t *src,
 		memcpy(dst, src, total % elem);
 }
 
-void lade__shuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                        void *dst, lade_cpu cpu)
+void lade__shuffle_tile(size_t elem, const lade_elements *tile, lade_cpu cpu)
 {
 	const lade__shuffle_kernels *kernels = lade__shuffle_kernels_of(cpu);
-	const uint8_t *from = src;
-	uint8_t *to = dst;
-	size_t pitch = total / elem;
-	if (total < STREAM_BYTES)
+	const uint8_t *from = tile->src;
+	uint8_t *to = tile->dst;
+	size_t total = tile->total, pitch = total / elem;
+	size_t off = tile->elem_off, count = tile->elem_count;
+	if (total < NONTEMPORAL_BYTES)
 		kernels->to_planes(from, to + off, count, elem, pitch);
 	else
 		blocks_to_planes(kernels, elem, pitch, count, from, to + off);
 	copy_tail(elem, total, off + count, from + count * elem, to + pitch * elem);
 }
 
-void lade__unshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                          void *dst, lade_cpu cpu)
+void lade__unshuffle_tile(size_t elem, const lade_elements *tile, lade_cpu cpu)
 {
 	const lade__shuffle_kernels *kernels = lade__shuffle_kernels_of(cpu);
-	const uint8_t *from = src;
-	uint8_t *to = dst;
-	size_t pitch = total / elem;
-	if (count * elem < STREAM_BYTES)
+	const uint8_t *from = tile->src;
+	uint8_t *to = tile->dst;
+	size_t total = tile->total, pitch = total / elem;
+	size_t off = tile->elem_off, count = tile->elem_count;
+	if (count * elem < NONTEMPORAL_BYTES)
 		kernels->from_planes(from + off, to, count, elem, pitch);
 	else
 		blocks_from_planes(kernels, elem, pitch, count, from + off, to);
@@ -100,10 +100,12 @@ void lade__unshuffle_tile(size_t elem, size_t total, size_t off, size_t count, c
 
 void lade__shuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
 {
-	lade__shuffle_tile(elem, size, 0, size / elem, src, dst, cpu);
+	lade_elements all = {src, dst, 0, size / elem, size, NULL};
+	lade__shuffle_tile(elem, &all, cpu);
 }
 
 void lade__unshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu)
 {
-	lade__unshuffle_tile(elem, size, 0, size / elem, src, dst, cpu);
+	lade_elements all = {src, dst, 0, size / elem, size, NULL};
+	lade__unshuffle_tile(elem, &all, cpu);
 }

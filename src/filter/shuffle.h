@@ -7,7 +7,7 @@
 #ifndef LADE_FILTER_SHUFFLE_H
 #define LADE_FILTER_SHUFFLE_H
 
-#include <lade/cpu.h>
+#include <lade/codec.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,14 +27,12 @@ void lade__bitshuffle(size_t elem, size_t size, const void *src, void *dst, lade
 void lade__bitunshuffle(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu);
 
 /*
- * Elements [off, off + count) of a buffer of 'total' bytes.  The plain side ('src' of a shuffle,
- * 'dst' of an unshuffle) points at the tile, the shuffled side at its whole.  The bytes after
- * the last whole element go with the tile that ends there.
+ * A tile of a buffer of tile->total bytes; 'carry' may be NULL.  The plain side ('src' of a
+ * shuffle, 'dst' of an unshuffle) points at the tile, the shuffled side at its whole.  The bytes
+ * after the last whole element go with the tile that ends there.
  */
-void lade__shuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                        void *dst, lade_cpu cpu);
-void lade__unshuffle_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                          void *dst, lade_cpu cpu);
+void lade__shuffle_tile(size_t elem, const lade_elements *tile, lade_cpu cpu);
+void lade__unshuffle_tile(size_t elem, const lade_elements *tile, lade_cpu cpu);
 
 /* A form of the bit shuffle; the functions above know the one that is lowest bit first, in one
  * block. */
@@ -46,10 +44,8 @@ typedef struct lade__bit_form {
 
 /* Likewise.  Tiles may begin and end anywhere, but those that are not at a multiple of 8 elements
  * are slow there, and a shuffle (not the unshuffle) needs them in increasing order. */
-void lade__bitshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
-                           const void *src, void *dst, lade_cpu cpu);
-void lade__bitunshuffle_tile(const lade__bit_form *form, size_t total, size_t off, size_t count,
-                             const void *src, void *dst, lade_cpu cpu);
+void lade__bitshuffle_tile(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu);
+void lade__bitunshuffle_tile(const lade__bit_form *form, const lade_elements *tile, lade_cpu cpu);
 
 /*
  * The kernels of one instruction set.  A plane is byte j of all elements, 'pitch' bytes after the

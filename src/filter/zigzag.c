@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "filter/filters.h"
-#include "filter/stream.h"
+#include "filter/ints.h"
 
 static const lade_option zigzag_options[] = {
 	{.name = "dtype", .type = LADE_OPTION_DTYPE, .required = true,
@@ -26,25 +26,19 @@ static unsigned log2_of(const lade_run *run)
 	return lade__log2(lade_dtype_size((lade_dtype)run->stage->option[0].i));
 }
 
-static lade_status zig(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                       size_t total, lade_carry *carry, lade_error *err)
+static lade_status zig(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)off;
-	(void)carry;
-	lade_status status = lade__filter_whole(run->stage, total, err);
+	lade_status status = lade__filter_whole(run->stage, tile->total, err);
 	if (status == LADE_OK)
-		lade__stream_kernels_of(run->cpu)->zig[log2_of(run)](src, dst, count);
+		lade__int_kernels_of(run->cpu)->zig[log2_of(run)](tile->src, tile->dst,
+		                                                    tile->elem_count);
 	return status;
 }
 
-static lade_status zag(const lade_run *run, const void *src, void *dst, size_t off, size_t count,
-                       size_t total, lade_carry *carry, lade_error *err)
+static lade_status zag(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
-	(void)off;
-	(void)total;
-	(void)carry;
 	(void)err;
-	lade__stream_kernels_of(run->cpu)->zag[log2_of(run)](src, dst, count);
+	lade__int_kernels_of(run->cpu)->zag[log2_of(run)](tile->src, tile->dst, tile->elem_count);
 	return LADE_OK;
 }
 

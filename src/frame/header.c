@@ -47,10 +47,10 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 		return lade_fail(err, status == LADE_E_ARG ? status : LADE_E_UNSUPPORTED, 30,
 		                 "frame header: checksum %d is none of 0, %d and %d",
 		                 (int)info->checksum, LADE_CRC32C, LADE_XXH64);
-	if (info->chunk_size < LADE__CHUNK_SIZE_MIN || info->chunk_size > LADE__CHUNK_SIZE_MAX)
+	if (info->chunk_size < LADE_FRAME_CHUNK_MIN || info->chunk_size > LADE_FRAME_CHUNK_MAX)
 		return lade_fail(err, status, 24,
 		                 "frame header: chunk size %zu is not from %d to %d",
-		                 info->chunk_size, LADE__CHUNK_SIZE_MIN, LADE__CHUNK_SIZE_MAX);
+		                 info->chunk_size, LADE_FRAME_CHUNK_MIN, LADE_FRAME_CHUNK_MAX);
 	if (info->chunk_size % element)
 		return lade_fail(
 			err, status, 24,
@@ -91,15 +91,8 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 
 static lade_status options_check(const lade_frame_options *options, lade_error *err)
 {
-	if (!options || options->struct_size != sizeof *options)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "frame options: struct_size is %zu, this library's is %zu",
-		                 options ? options->struct_size : 0, sizeof *options);
 	if (!options->spec)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "frame options: spec is NULL");
-	if ((unsigned)options->policy > LADE_COMPUTE_AND_VERIFY)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "frame options: policy %d is not known", (int)options->policy);
 	if (options->ndim > LADE_NDIM_MAX || (options->ndim && !options->shape))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame options: %u dimensions, at most %d, and a shape for them",
@@ -140,9 +133,7 @@ lade_status lade__header_make(const lade_frame_options *options, lade__header *h
 		for (unsigned i = 0; i < info->ndim; i++)
 			info->size *= info->shape[i]; /* info_check() finds an overflow */
 	}
-	if (options->policy == LADE_COMPUTE_AND_NO_VERIFY ||
-	    options->policy == LADE_COMPUTE_AND_VERIFY_IF_PRESENT ||
-	    options->policy == LADE_COMPUTE_AND_VERIFY)
+	if (!options->no_checksums)
 		info->checksum = options->checksum ? options->checksum : LADE_XXH64;
 	size_t spec_size;
 	lade_spec_bytes(options->spec, &spec_size);
@@ -269,7 +260,7 @@ static uint64_t chunk_hash(const uint8_t *src, const void *spec, size_t spec_siz
 
 void lade__chunk_pack(const lade__chunk *chunk, uint64_t index, const void *spec, uint8_t *dst)
 {
-	memcpy(dst, LADE__MARK_CHUNK, 4);
+	lade__le_put(dst, LADE_FRAME_CHUNK_MARK, 4);
 	lade__le_put(dst + 4, chunk->size, 4);
 	lade__le_put(dst + 8, chunk->decoded_size, 4);
 	lade__le_put(dst + 12, chunk->flags, 2);
@@ -286,11 +277,10 @@ void lade__chunk_pack(const lade__chunk *chunk, uint64_t index, const void *spec
 lade_status lade__chunk_peek(const uint8_t src[LADE__PART_HEADER], uint64_t index, uint64_t off,
                              size_t *spec_size, lade_error *err)
 {
-	if (memcmp(src, LADE__MARK_CHUNK, 4))
+	if (lade__le32(src) != LADE_FRAME_CHUNK_MARK)
 		return lade_fail(err, LADE_E_CORRUPT, off,
 		                 "chunk %" PRIu64 ": mark 0x%08x at %" PRIu64 ", want 0x%08x",
-		                 index, lade__le32(src), off,
-		                 lade__le32((const uint8_t *)LADE__MARK_CHUNK));
+		                 index, lade__le32(src), off, LADE_FRAME_CHUNK_MARK);
 	*spec_size = lade__le16(src + 14);
 	if (*spec_size > LADE__SPEC_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off + 14,

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-static const uint8_t end_magic[8] = {0x1A, '\n', '\r', 'E', 'D', 'A', 'L', 0x89};
-
 /* The check of a page or the list: its first 24 bytes, and what follows its header. */
 static uint64_t part_hash(const uint8_t *src, size_t body)
 {
@@ -55,7 +53,7 @@ lade_status lade__index_page_end(lade__index *index, size_t *size, lade_error *e
 	}
 	uint8_t *page = index->page;
 	size_t body = index->count * (size_t)LADE__ENTRY_SIZE;
-	memcpy(page, LADE__MARK_PAGE, 4);
+	lade__le_put(page, LADE_FRAME_PAGE_MARK, 4);
 	lade__le_put(page + 4, index->count, 4);
 	lade__le_put(page + 8, index->chunk_count - index->count, 8);
 	lade__le_put(page + 16, index->first_off, 8);
@@ -73,7 +71,7 @@ void lade__index_list_pack(const lade__index *index, uint8_t *dst)
 {
 	size_t body = index->page_count * 8;
 	memset(dst, 0, (size_t)lade__list_size(index->page_count));
-	memcpy(dst, LADE__MARK_LIST, 4);
+	lade__le_put(dst, LADE_FRAME_LIST_MARK, 4);
 	lade__le_put(dst + 8, index->page_count, 8);
 	lade__le_put(dst + 16, index->chunk_count, 8);
 	for (size_t i = 0; i < index->page_count; i++)
@@ -84,14 +82,14 @@ void lade__index_list_pack(const lade__index *index, uint8_t *dst)
 void lade__index_footer_pack(const lade__index *index, uint64_t header_check, uint8_t *dst)
 {
 	memset(dst, 0, LADE__FOOTER_SIZE);
-	memcpy(dst, LADE__MARK_FOOTER, 4);
+	lade__le_put(dst, LADE_FRAME_FOOT_MARK, 4);
 	lade__le_put(dst + 8, index->total, 8);
 	lade__le_put(dst + 16, index->chunk_count, 8);
 	uint64_t frame_size = index->off + lade__list_size(index->page_count) + LADE__FOOTER_SIZE;
 	lade__le_put(dst + 24, frame_size, 8);
 	lade__le_put(dst + 32, header_check, 8);
 	lade__le_put(dst + 48, XXH64(dst, 48, 0), 8);
-	memcpy(dst + 56, end_magic, sizeof end_magic);
+	lade__le_put(dst + 56, LADE_FRAME_END, 8);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -108,11 +106,10 @@ static lade_status want(uint64_t have, uint64_t right, uint64_t off, const char 
 }
 
 /* Mark and XXH64 of a page or the list. */
-static lade_status part_check(const uint8_t *src, const char *mark, size_t body, uint64_t off,
+static lade_status part_check(const uint8_t *src, uint32_t mark, size_t body, uint64_t off,
                               const char *part, lade_error *err)
 {
-	lade_status status = want(lade__le32(src), lade__le32((const uint8_t *)mark), off, part,
-	                          "mark", err);
+	lade_status status = want(lade__le32(src), mark, off, part, "mark", err);
 	if (status != LADE_OK)
 		return status;
 	uint64_t stored = lade__le64(src + 24), made = part_hash(src, body);
@@ -130,7 +127,7 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 	static const char part[] = "index page";
 	size_t body = count * (size_t)LADE__ENTRY_SIZE;
 	uint64_t first = number * LADE__PAGE_CHUNKS, at = first_off;
-	lade_status status = part_check(src, LADE__MARK_PAGE, body, off, part, err);
+	lade_status status = part_check(src, LADE_FRAME_PAGE_MARK, body, off, part, err);
 	if (status != LADE_OK)
 		return status;
 	if ((status = want(lade__le32(src + 4), count, off + 4, part, "entries", err)) ||
@@ -147,7 +144,7 @@ lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count
 		const uint8_t *entry = src + LADE__PART_HEADER + i * (size_t)LADE__ENTRY_SIZE;
 		lade__chunk chunk = {.size = lade__le32(entry), .flags = lade__le16(entry + 4),
 		                     .spec_size = lade__le16(entry + 6)};
-		if (chunk.size == 0 || chunk.size > LADE__CHUNK_SIZE_MAX ||
+		if (chunk.size == 0 || chunk.size > LADE_FRAME_CHUNK_MAX ||
 		    chunk.spec_size > LADE__SPEC_MAX)
 			return lade_fail(err, LADE_E_CORRUPT, off + end - body + i * 8u,
 			                 "chunk %" PRIu64
@@ -167,14 +164,13 @@ lade_status lade__footer_parse(const uint8_t src[LADE__FOOTER_SIZE], const lade_
 {
 	static const char part[] = "footer";
 	uint64_t off = frame_size - LADE__FOOTER_SIZE;
-	if (memcmp(src + 56, end_magic, sizeof end_magic))
+	if (lade__le64(src + 56) != LADE_FRAME_END)
 		return lade_fail(err, LADE_E_TRUNCATED, frame_size,
 		                 "the %" PRIu64
 		                 " bytes do not end with a frame's footer: some are missing, "
 		                 "or others follow it",
 		                 frame_size);
-	lade_status status = want(lade__le32(src), lade__le32((const uint8_t *)LADE__MARK_FOOTER),
-	                          off, part, "mark", err);
+	lade_status status = want(lade__le32(src), LADE_FRAME_FOOT_MARK, off, part, "mark", err);
 	if (status != LADE_OK)
 		return status;
 	uint64_t stored = lade__le64(src + 48), made = XXH64(src, 48, 0);
@@ -225,7 +221,7 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 	static const char part[] = "list of pages";
 	uint64_t off = footer->list_off;
 	size_t body = (size_t)footer->page_count * 8, end = LADE__PART_HEADER + body;
-	lade_status status = part_check(src, LADE__MARK_LIST, body, off, part, err);
+	lade_status status = part_check(src, LADE_FRAME_LIST_MARK, body, off, part, err);
 	if (status != LADE_OK)
 		return status;
 	if ((status = lade__check_zero(src + 4, 4, off + 4, part, err)) ||

@@ -10,6 +10,7 @@
 #define LADE_FRAME_LAYOUT_H
 
 #include "base/support.h"
+#include "frame/format.h"
 
 #include <lade/frame.h>
 
@@ -21,22 +22,16 @@ enum {
 	LADE__HEADER_MIN = 64,
 	LADE__HEADER_MAX = 4096,
 	LADE__HEADER_FIXED = 40, /* before the shape */
-	LADE__PART_HEADER = 32,  /* of a chunk, a page and the list */
+	LADE__PART_HEADER = LADE_FRAME_HEADER, /* of a chunk, a page and the list */
 	LADE__SPEC_MAX = 2048,
-	LADE__PAGE_CHUNKS = 4096,
+	LADE__PAGE_CHUNKS = LADE_FRAME_PAGE,
 	LADE__ENTRY_SIZE = 8,
 	LADE__PAGE_CAP = LADE__PART_HEADER + LADE__PAGE_CHUNKS * LADE__ENTRY_SIZE,
-	LADE__FOOTER_SIZE = 64,
+	LADE__FOOTER_SIZE = LADE_FRAME_FOOTER,
 	LADE__BLOCK_MIN = 48, /* a chunk's header and the least payload */
-	LADE__CHUNK_SIZE_MIN = 16,
-	LADE__CHUNK_SIZE_MAX = 1 << 30,
 };
 
-/* The four parts' marks. */
-#define LADE__MARK_CHUNK "CHNK"
-#define LADE__MARK_PAGE "PAGE"
-#define LADE__MARK_LIST "LIST"
-#define LADE__MARK_FOOTER "FOOT"
+_Static_assert(LADE_FRAME_CHUNK_MAX == LADE_CHUNK_MAX, "kernels take each chunk of a frame");
 
 /* Rounded up to 16.  No caller comes near the end of the type: sizes are below 2^31 or
  * bounded by a file's size. */

@@ -3,18 +3,23 @@
  *
  * The ranges are taken in the order of their offsets, one index page's chunks at a time: a
  * window.  Its pieces (this chunk, that range) are sorted by chunk by counting, and each chunk
- * that has pieces is one task for a worker: decoded once, to the first range that wants all of
- * it, or to scratch memory that is still in the cache when the pieces are copied out.  With a
- * device, or ranges that lie on one, the window's chunks go many at a time (read_device.c).
+ * that has pieces is one task: decoded once, to the first range that wants all of it, or to scratch
+ * memory that is still in the cache when the pieces are copied out (chunks.c).  With a device, or
+ * ranges that are on one, the window's chunks go many at a time (gpu/read.c).
+ *
+ * All tables of a call are one block:
+ *
+ *	| order[ranges] | tasks | counts | pieces | groups | statuses[ranges] |
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "frame/read.h"
 
-#include "base/try.h"
-#include "frame/device.h"
+#include "base/options.h"
+#include "frame/gpu/device.h"
 
 #include <lade/device.h>
+#include <lade/version.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,114 +27,7 @@
 typedef lade__read_task task;
 typedef lade__read_batch batch;
 
-/* ---- one chunk ------------------------------------------------------------------------------ */
-
-lade__read_piece lade__read_piece_at(const batch *b, const task *t, size_t i)
-{
-	const lade_frame_range *range = &b->ranges[b->pieces[t->first + i]];
-	uint64_t begin = t->at.index * b->frame->info.chunk_size;
-	uint64_t end = begin + t->at.chunk.decoded_size;
-	uint64_t from = range->off > begin ? range->off : begin;
-	uint64_t to = range->off + range->dst.size < end ? range->off + range->dst.size : end;
-	return (lade__read_piece){.dst = {(uint8_t *)range->dst.data + (size_t)(from - range->off),
-	                                  (size_t)(to - from), range->dst.place},
-	                          .from = (size_t)(from - begin)};
-}
-
-void lade__read_copy(const batch *b, const task *t, const uint8_t *decoded)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		lade__read_piece p = lade__read_piece_at(b, t, i);
-		if (lade_kind_is_host(p.dst.place.kind) && p.dst.data != decoded + p.from)
-			memcpy(p.dst.data, decoded + p.from, p.dst.size);
-	}
-}
-
-uint8_t *lade__read_whole(const batch *b, const task *t, bool far, lade_place *place)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		lade__read_piece p = lade__read_piece_at(b, t, i);
-		if (p.dst.size == t->at.chunk.decoded_size &&
-		    lade_kind_is_host(p.dst.place.kind) != far) {
-			*place = p.dst.place;
-			return p.dst.data;
-		}
-	}
-	return NULL;
-}
-
-/* A stored chunk that has no padding and is wanted whole: from the file to its place. */
-static lade_status read_stored(const batch *b, const task *t, uint8_t *dst, lade_error *err)
-{
-	const lade_frame *frame = b->frame;
-	const lade_source *from = &frame->source.from;
-	uint8_t head[LADE__PART_HEADER];
-	lade__chunk chunk;
-	lade_status status;
-	TRY(from->read_at(from->ctx, t->at.off, head, sizeof head, err));
-	TRY(lade__frame_check(frame, &t->at, head, &chunk, err));
-	TRY(from->read_at(from->ctx, t->at.off + LADE__PART_HEADER, dst, chunk.size, err));
-	TRY(lade__block_verify(&frame->coder, t->at.index, &chunk, t->at.off, dst, err));
-	lade__read_copy(b, t, dst);
-out:
-	return status;
-}
-
-lade_status lade__read_check(const lade_frame *frame, const lade__located *at, lade_error *err)
-{
-	lade_error inner = {.offset = LADE_NO_OFFSET};
-	lade_status status = lade__chunk_check(&at->chunk, at->index, LADE_NO_OFFSET, &inner);
-	if (status == LADE_OK)
-		return status;
-	uint64_t page = frame->page_off[at->index / LADE__PAGE_CHUNKS];
-	return lade_fail(err, status,
-	                 page + LADE__PART_HEADER +
-	                         at->index % LADE__PAGE_CHUNKS * LADE__ENTRY_SIZE,
-	                 "index page at %" PRIu64 ": %s", page, inner.message);
-}
-
-static lade_status read_chunk(const batch *b, const task *t, lade_worker *worker, lade_error *err)
-{
-	const lade_frame *frame = b->frame;
-	const lade__chunk *want = &t->at.chunk;
-	bool stored = want->flags == LADE_CHUNK_STORED;
-	lade_place place;
-	uint8_t *dst = lade__read_whole(b, t, false, &place), *buffer = NULL;
-	const uint8_t *src;
-	lade__chunk chunk;
-	lade_status status;
-	/* Before memory is asked for what the index claims. */
-	TRY(lade__read_check(frame, &t->at, err));
-	if (stored && !frame->source.base && dst && want->size % LADE__ALIGN == 0)
-		return read_stored(b, t, dst, err);
-	/* Scratch for the block, unless it lies in memory, and for what it decodes to. */
-	uint64_t block = lade__chunk_block_size(want);
-	size_t encoded = frame->source.base ? 0 : (size_t)block;
-	size_t decoded = stored || dst ? 0 : want->decoded_size;
-	if (encoded + decoded) {
-		encoded = (encoded + 63) & ~(size_t)63;
-		buffer = lade__worker_block(worker, LADE__SCRATCH_FRAME, encoded + decoded);
-		if (!buffer)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "no memory for %zu bytes of chunk", encoded + decoded);
-	}
-	TRY(lade__source_get(&frame->source, t->at.off, (size_t)block, buffer, &src, err));
-	TRY(lade__frame_check(frame, &t->at, src, &chunk, err));
-	src += LADE__PART_HEADER;
-	if (stored) {
-		TRY(lade__block_padding(t->at.index, &chunk, src, t->at.off, err));
-		TRY(lade__block_verify(&frame->coder, t->at.index, &chunk, t->at.off, src, err));
-	} else {
-		if (!dst)
-			dst = buffer + encoded;
-		TRY(lade__block_decode(&frame->coder, worker, t->at.index, &chunk, src, t->at.off,
-		                       dst, err));
-		src = dst;
-	}
-	lade__read_copy(b, t, src);
-out:
-	return status;
-}
+/* ---- failures ------------------------------------------------------------------------------- */
 
 /* Notes a failure of one range, in 'chunk'; the mutex is held, or no task runs.  What the call
  * tells is the first failure of the first range, whichever thread came first. */
@@ -153,16 +51,6 @@ void lade__read_fail(batch *b, const task *t, lade_status status, const lade_err
 	for (size_t i = 0; i < t->count; i++)
 		range_fail(b, b->pieces[t->first + i], t->at.index, status, err);
 	pthread_mutex_unlock(&b->mutex);
-}
-
-void lade__read_task_run(void *ctx, size_t index, lade_worker *worker)
-{
-	batch *b = ctx;
-	const task *t = &b->tasks[index];
-	lade_error err = {.offset = LADE_NO_OFFSET};
-	lade_status status = read_chunk(b, t, worker, &err);
-	if (status != LADE_OK)
-		lade__read_fail(b, t, status, &err);
 }
 
 /* ---- windows ------------------------------------------------------------------------------- */
@@ -191,20 +79,20 @@ static bool span_in(const lade_frame_range *range, size_t chunk_size, uint64_t f
 	return *from <= *to;
 }
 
-/* Makes the window's tasks from 'counts', pieces by chunk; those become the tasks' first pieces. */
-static lade_status make_tasks(batch *b, uint64_t first, size_t *counts, size_t *task_count,
-                              lade_error *err)
+/* Makes the tasks of the window's chunks [from, to] from 'counts', pieces by chunk from 'from' on;
+ * those become the tasks' first pieces. */
+static lade_status make_tasks(batch *b, uint64_t from, uint64_t to, size_t *counts,
+                              size_t *task_count, lade_error *err)
 {
 	const lade__page *page;
 	size_t tasks = 0, pieces = 0;
 	pthread_mutex_lock(&b->frame->mutex);
-	lade_status status = lade__frame_page(b->frame, first / LADE__PAGE_CHUNKS, &page, err);
-	size_t count = lade__page_entries(first / LADE__PAGE_CHUNKS, b->frame->info.chunk_count);
-	for (size_t i = 0; status == LADE_OK && i < count; i++) {
+	lade_status status = lade__frame_page(b->frame, from / LADE__PAGE_CHUNKS, &page, err);
+	for (size_t i = 0; status == LADE_OK && i <= to - from; i++) {
 		if (!counts[i])
 			continue;
 		task *t = &b->tasks[tasks++];
-		lade__frame_locate(b->frame, page, first + i, &t->at);
+		lade__frame_locate(b->frame, page, from + i, &t->at);
 		t->first = pieces;
 		t->count = counts[i];
 		counts[i] = pieces;
@@ -219,57 +107,41 @@ static lade_status make_tasks(batch *b, uint64_t first, size_t *counts, size_t *
  * Runs the chunks [first, first + 4096) of the page that begins with 'first', for the ranges
  * order[begin .. end).
  */
-static lade_status run_window(batch *b, const sweep *s, uint64_t first, size_t *counts,
-                              lade_error *err)
+static lade_status run_window(batch *b, const sweep *s, uint64_t first, lade_error *err)
 {
-	size_t chunk_size = b->frame->info.chunk_size, total = 0, touched = 0, task_count = 0;
-	uint64_t from, to;
-	lade_status status;
-	size_t *pieces = NULL;
-	b->tasks = NULL;
-	memset(counts, 0,
-	       lade__page_entries(first / LADE__PAGE_CHUNKS, b->frame->info.chunk_count) *
-	               sizeof *counts);
+	size_t chunk_size = b->frame->info.chunk_size, task_count = 0, *counts = b->counts;
+	uint64_t from, to, least = UINT64_MAX, most = 0;
 	for (size_t i = s->begin; i < s->end; i++) {
 		if (!span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
 			continue;
-		for (; from <= to; from++, total++)
-			touched += counts[from - first]++ == 0;
+		least = from < least ? from : least;
+		most = to > most ? to : most;
 	}
-	pieces = malloc(total * sizeof *pieces);
-	b->tasks = malloc(touched * sizeof *b->tasks);
-	if (!pieces || !b->tasks) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                   "no memory for %zu pieces of ranges", total);
-		goto out;
-	}
+	if (least > most)
+		return LADE_OK;
+	memset(counts, 0, (size_t)(most - least + 1) * sizeof *counts);
+	for (size_t i = s->begin; i < s->end; i++)
+		if (span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
+			for (; from <= to; from++)
+				counts[from - least]++;
 	lade_error page_err = {.offset = LADE_NO_OFFSET};
-	status = make_tasks(b, first, counts, &task_count, &page_err);
+	lade_status status = make_tasks(b, least, most, counts, &task_count, &page_err);
 	if (status != LADE_OK) {
 		/* A bad page spoils the ranges that need it, and no others. */
 		for (size_t i = s->begin; i < s->end; i++)
 			if (span_in(&b->ranges[s->order[i].range], chunk_size, first, &from, &to))
 				range_fail(b, s->order[i].range, first, status, &page_err);
-		status = LADE_OK;
-		goto out;
+		return LADE_OK;
 	}
 	for (size_t i = s->begin; i < s->end; i++) {
 		size_t range = s->order[i].range;
-		if (!span_in(&b->ranges[range], chunk_size, first, &from, &to))
-			continue;
-		for (; from <= to; from++)
-			pieces[counts[from - first]++] = range;
+		if (span_in(&b->ranges[range], chunk_size, first, &from, &to))
+			for (; from <= to; from++)
+				b->pieces[counts[from - least]++] = range;
 	}
-	b->pieces = pieces;
 	if (b->frame->options.where == LADE_WHERE_DEVICE || b->far)
-		status = lade__read_on_device(b, task_count, err);
-	else
-		status = lade__engine_parallel(b->frame->engine, b->frame->options.threads,
-		                               task_count, 0, NULL, lade__read_task_run, b, err);
-out:
-	free(pieces);
-	free(b->tasks);
-	return status;
+		return lade__read_on_device(b, task_count, err);
+	return lade__read_on_host(b, task_count, err);
 }
 
 /* Drops from [begin, end) the ranges that end before the window; the order stays. */
@@ -288,13 +160,6 @@ static void sweep_drop(sweep *s, const batch *b, uint64_t first)
 static lade_status run_all(batch *b, sweep *s, lade_error *err)
 {
 	uint64_t window = (uint64_t)LADE__PAGE_CHUNKS * b->frame->info.chunk_size;
-	if (!s->count)
-		return LADE_OK;
-	size_t page_most = lade__page_entries(0, b->frame->info.chunk_count);
-	size_t *counts = malloc(page_most * sizeof *counts);
-	if (!counts)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu counts",
-		                 page_most);
 	lade_status status = LADE_OK;
 	uint64_t page = 0;
 	while (status == LADE_OK && (s->begin < s->end || s->end < s->count)) {
@@ -304,12 +169,83 @@ static lade_status run_all(batch *b, sweep *s, lade_error *err)
 		 * overflow. */
 		while (s->end < s->count && s->order[s->end].off / window <= page)
 			s->end++;
-		status = run_window(b, s, page * LADE__PAGE_CHUNKS, counts, err);
+		status = run_window(b, s, page * LADE__PAGE_CHUNKS, err);
 		page++;
 		sweep_drop(s, b, page * LADE__PAGE_CHUNKS);
 	}
-	free(counts);
 	return status;
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+/* Adds 'count' times 'size' bytes to '*total', which stays a multiple of 8.  False: too many. */
+static bool table_add(size_t *total, size_t count, size_t size)
+{
+	size_t bytes;
+	return !__builtin_mul_overflow(count, size, &bytes) && bytes <= SIZE_MAX - 7 &&
+	       !__builtin_add_overflow(*total, (bytes + 7) & ~(size_t)7, total);
+}
+
+static void *table_take(uint8_t **at, size_t count, size_t size)
+{
+	void *table = *at;
+	*at += (count * size + 7) & ~(size_t)7;
+	return table;
+}
+
+/* The most pieces that a window has: of each range those in the page where it has the most. */
+static bool pieces_most(const batch *b, size_t count, size_t *pieces)
+{
+	const lade_frame_info *info = &b->frame->info;
+	*pieces = 0;
+	for (size_t i = 0; i < count; i++) {
+		const lade_frame_range *range = &b->ranges[i];
+		if (range->dst.size == 0 || range->off > info->size ||
+		    range->dst.size > info->size - range->off)
+			continue;
+		uint64_t n = (range->off + range->dst.size - 1) / info->chunk_size -
+		             range->off / info->chunk_size + 1;
+		n = n < LADE__PAGE_CHUNKS ? n : LADE__PAGE_CHUNKS;
+		if (__builtin_add_overflow(*pieces, (size_t)n, pieces))
+			return false;
+	}
+	return true;
+}
+
+/* All tables of a call.  NULL: no memory. */
+static void *make_tables(batch *b, sweep *s, size_t count)
+{
+	const lade__source *source = &b->frame->source;
+	size_t page = lade__page_entries(0, b->frame->info.chunk_count), pieces, total = 0;
+	size_t rounds = source->base || source->local ? 0 : LADE__ROUND_CHUNKS;
+	if (!pieces_most(b, count, &pieces))
+		return NULL;
+	size_t tasks = pieces < page ? pieces : page;
+	bool fits = table_add(&total, count, sizeof *s->order) &&
+	            table_add(&total, tasks, sizeof *b->tasks) &&
+	            table_add(&total, page, sizeof *b->counts) &&
+	            table_add(&total, pieces, sizeof *b->pieces) &&
+	            table_add(&total, tasks + 1, sizeof *b->groups) &&
+	            table_add(&total, 2 * rounds, sizeof *b->rounds[0].ranges) &&
+	            table_add(&total, 2 * rounds, sizeof *b->rounds[0].errors) &&
+	            table_add(&total, 2 * rounds, sizeof *b->rounds[0].range_of) &&
+	            table_add(&total, count, sizeof *b->statuses);
+	uint8_t *block = fits ? malloc(total) : NULL, *at = block;
+	if (!block)
+		return NULL;
+	s->order = table_take(&at, count, sizeof *s->order);
+	b->tasks = table_take(&at, tasks, sizeof *b->tasks);
+	b->counts = table_take(&at, page, sizeof *b->counts);
+	b->pieces = table_take(&at, pieces, sizeof *b->pieces);
+	b->groups = table_take(&at, tasks + 1, sizeof *b->groups);
+	for (size_t k = 0; k < 2; k++)
+		b->rounds[k] = (lade__round_table){
+			table_take(&at, rounds, sizeof *b->rounds[k].ranges),
+			table_take(&at, rounds, sizeof *b->rounds[k].errors),
+			table_take(&at, rounds, sizeof *b->rounds[k].range_of)};
+	b->statuses = table_take(&at, count, sizeof *b->statuses);
+	memset(b->statuses, 0, count * sizeof *b->statuses);
+	return block;
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
@@ -358,50 +294,52 @@ static bool read_far(lade_frame *frame, const lade_frame_range *range, lade_resu
 	return true;
 }
 
-lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, size_t count,
-                            lade_result *results, lade_error *err)
+/* Checks the ranges and puts the good ones in order. */
+static void take_ranges(batch *b, sweep *s, size_t count)
 {
-	if (!frame || (!ranges && count))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
-		                 frame ? "ranges" : "frame");
-	if (count == 0)
-		return LADE_OK;
-	if (frame->far && count == 1 && read_far(frame, ranges, results))
-		return LADE_OK;
-	/* What follows is done behind the default stream. */
-	if (frame->far && frame->far->stream) {
-		lade_status waited = lade_stream_wait(frame->far->frame.place.device,
-		                                      frame->far->stream, err);
-		if (waited != LADE_OK)
-			return waited;
-	}
-	batch b = {.frame = frame, .ranges = ranges, .failed = SIZE_MAX};
-	sweep s = {.order = calloc(count, sizeof *s.order)};
-	b.statuses = calloc(count, sizeof *b.statuses);
-	lade_status status;
-	pthread_mutex_init(&b.mutex, NULL);
-	if (!s.order || !b.statuses) {
-		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges",
-		                   count);
-		goto out;
-	}
 	bool sorted = true;
 	for (size_t i = 0; i < count; i++) {
+		const lade_frame_range *range = &b->ranges[i];
 		lade_error bad;
-		status = range_check(frame, &ranges[i], i, &bad);
+		lade_status status = range_check(b->frame, range, i, &bad);
 		if (status != LADE_OK)
-			range_fail(&b, i, 0, status, &bad);
-		if (status != LADE_OK || ranges[i].dst.size == 0)
+			range_fail(b, i, 0, status, &bad);
+		if (status != LADE_OK || range->dst.size == 0)
 			continue;
-		if (!lade_kind_is_host(ranges[i].dst.place.kind))
-			b.far |= (uint64_t)1 << ranges[i].dst.place.device;
-		sorted &= s.count == 0 || s.order[s.count - 1].off <= ranges[i].off;
-		s.order[s.count++] = (ordered){ranges[i].off, i};
+		if (!lade_kind_is_host(range->dst.place.kind))
+			b->far |= (uint64_t)1 << range->dst.place.device;
+		sorted &= s->count == 0 || s->order[s->count - 1].off <= range->off;
+		s->order[s->count++] = (ordered){range->off, i};
 	}
 	if (!sorted)
-		qsort(s.order, s.count, sizeof *s.order, by_off);
-	status = run_all(&b, &s, err);
-out:
+		qsort(s->order, s->count, sizeof *s->order, by_off);
+}
+
+static lade_status read_ranges(lade_frame *frame, const lade_frame_range *ranges, size_t count,
+                               lade_result *results, const lade_frame_range_options *options,
+                               lade_error *err)
+{
+	batch b = {.frame = frame,
+	           .ranges = ranges,
+	           .stop = lade__stop_of(options->cancel),
+	           .failed = SIZE_MAX};
+	sweep s = {.order = NULL};
+	lade_error now;
+	lade_status status;
+	void *tables = make_tables(&b, &s, count);
+	if (tables) {
+		pthread_mutex_init(&b.mutex, NULL);
+		take_ranges(&b, &s, count);
+		status = run_all(&b, &s, err);
+		pthread_mutex_destroy(&b.mutex);
+		/* All ranges are of the version that was opened, or none is. */
+		if (status == LADE_OK && s.count && b.status != LADE_E_CHANGED &&
+		    lade__source_settle(&frame->source, b.status, &now) == LADE_E_CHANGED)
+			status = lade_fail(err, LADE_E_CHANGED, now.offset, "%s", now.message);
+	} else {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges",
+		                   count);
+	}
 	for (size_t i = 0; results && i < count; i++) {
 		results[i].status = status != LADE_OK ? status : b.statuses[i];
 		results[i].size = results[i].status == LADE_OK ? ranges[i].dst.size : 0;
@@ -411,8 +349,68 @@ out:
 		if (err)
 			*err = b.error;
 	}
-	pthread_mutex_destroy(&b.mutex);
-	free(b.statuses);
-	free(s.order);
+	free(tables);
+	return status;
+}
+
+#if LADE_VERSION <= 200 && !defined(LADE_TEST_GROWN)
+/* Until 0.2.0 is released, a struct that grows has another last field in lade_frame_read(). */
+_Static_assert(LADE__SIZE_TO(lade_frame_range, dst) == sizeof(lade_frame_range),
+               "0.2.0's lade_frame_range has another last field");
+#endif
+
+/* A call's ranges and results in this version's structs. */
+typedef struct given {
+	lade__array ranges, results;
+} given;
+
+static lade_status given_open(given *g, const lade_frame_range *ranges, size_t count,
+                              lade_result *results, lade_frame_range_options *options,
+                              lade_error *err)
+{
+	*g = (given){.ranges = {.own = (void *)(uintptr_t)ranges,
+	                        .count = count,
+	                        .own_size = sizeof *ranges},
+	             .results = {.own = results, .count = count, .own_size = sizeof *results}};
+	lade_status status = lade__size_given(&options->range_size,
+	                                      LADE__SIZE_TO(lade_frame_range, dst), "range_size",
+	                                      err);
+	if (status == LADE_OK)
+		status = lade__size_given(&options->result_size, LADE__SIZE_TO(lade_result, size),
+		                          "result_size", err);
+	if (status == LADE_OK)
+		status = lade__array_open(&g->ranges, options->range_size, "range", err);
+	if (status == LADE_OK)
+		status = lade__array_open(&g->results, options->result_size, NULL, err);
+	if (status != LADE_OK)
+		lade__array_close(&g->ranges, false);
+	return status;
+}
+
+lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, size_t count,
+                            lade_result *results, const lade_frame_range_options *caller,
+                            lade_error *err)
+{
+	lade_frame_range_options options;
+	given g;
+	if (!frame || (!ranges && count))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 frame ? "ranges" : "frame");
+	lade_status status =
+		lade__options_read(&options, sizeof options, caller, "frame range options", err);
+	if (status == LADE_OK)
+		status = given_open(&g, ranges, count, results, &options, err);
+	if (status != LADE_OK || count == 0)
+		return status;
+	ranges = g.ranges.own;
+	results = g.results.own;
+	bool done = frame->far && count == 1 && read_far(frame, ranges, results);
+	/* What follows is done behind the default stream. */
+	if (!done && frame->far && frame->far->stream)
+		status = lade_stream_wait(frame->far->frame.place.device, frame->far->stream, err);
+	if (!done && status == LADE_OK)
+		status = read_ranges(frame, ranges, count, results, &options, err);
+	lade__array_close(&g.ranges, false);
+	lade__array_close(&g.results, true);
 	return status;
 }

@@ -1,6 +1,6 @@
 /*
- * read.h: what the two ways of reading a window of a frame share: chunk by chunk on the host
- * (read.c), and many at once on a device (read_device.c).
+ * read.h: what the two ways of reading a window of a frame share: on the host (chunks.c), and many
+ * chunks at once on a device (gpu/read.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,13 +15,26 @@ typedef struct lade__read_task {
 	size_t first, count; /* pieces */
 } lade__read_task;
 
+/* The chunks of a round: what is asked for at once of sources that are far away. */
+#define LADE__ROUND_CHUNKS 1024
+typedef struct lade__round_table {
+	lade_range *ranges;
+	lade_error *errors;
+	size_t *range_of; /* by chunk */
+} lade__round_table;
+
 typedef struct lade__read_batch {
 	lade_frame *frame;
 	const lade_frame_range *ranges;
+	lade__stop stop;
 	uint64_t far;          /* the devices that some of these lie on, a bit each */
+	/* Of a window, but for the first; one block for all windows. */
 	lade_status *statuses; /* of the ranges */
+	size_t *counts;        /* pieces by chunk */
 	lade__read_task *tasks;
-	const size_t *pieces; /* ranges, by task */
+	size_t *pieces; /* ranges, by task */
+	size_t *groups; /* their first tasks */
+	lade__round_table rounds[2];
 	pthread_mutex_t mutex; /* guards what follows, and 'statuses' while tasks run */
 	size_t failed;         /* the first range that failed; SIZE_MAX: none */
 	uint64_t failed_chunk; /* and the first of its chunks that did */
@@ -50,12 +63,19 @@ uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *
 /* The index's claims about a chunk; what is wrong stands in its entry. */
 lade_status lade__read_check(const lade_frame *frame, const lade__located *at, lade_error *err);
 
+/* LADE_E_CANCELLED if the call has been. */
+lade_status lade__read_cancelled(lade__read_batch *batch, const lade__read_task *task,
+                                 lade_error *err);
+
 /* Notes that the ranges of a task have failed. */
 void lade__read_fail(lade__read_batch *batch, const lade__read_task *task, lade_status status,
                      const lade_error *err);
 
 /* Does one task on the host; 'ctx' is the batch. */
 void lade__read_task_run(void *ctx, size_t index, lade_worker *worker);
+
+/* Does all tasks of the window on the host.  Fails: when nothing could be tried, LADE_E_NOMEM */
+lade_status lade__read_on_host(lade__read_batch *batch, size_t task_count, lade_error *err);
 
 /* Does all tasks of the window with the device that the frame's options name.
  * Fails: when nothing could be tried */

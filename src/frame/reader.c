@@ -3,9 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "frame/device.h"
+#include "frame/gpu/device.h"
 #include "frame/read.h"
 
+#include "base/options.h"
 #include "base/try.h"
 
 #include <inttypes.h>
@@ -14,19 +15,13 @@
 lade_status lade__read_options_check(const lade_frame_read_options *given,
                                      lade_frame_read_options *options, lade_error *err)
 {
-	*options = (lade_frame_read_options){.struct_size = sizeof *options};
-	if (given) {
-		if (given->struct_size != sizeof *given)
-			return lade_fail(
-				err, LADE_E_ARG, LADE_NO_OFFSET,
-				"frame read options: struct_size is %zu, this library's is %zu",
-				given->struct_size, sizeof *given);
-		*options = *given;
-	}
-	if ((unsigned)options->policy > LADE_COMPUTE_AND_VERIFY)
+	lade_status status = lade__options_read(options, sizeof *options, given,
+	                                        "frame read options", err);
+	if (status != LADE_OK)
+		return status;
+	if ((unsigned)options->verify > LADE_VERIFY_NEVER)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "frame read options: policy %d is not known",
-		                 (int)options->policy);
+		                 "frame read options: verify %d is unknown", (int)options->verify);
 	const uint32_t known = LADE_FRAME_MAP | LADE_FRAME_STRICT;
 	if (options->flags & ~known)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
@@ -36,7 +31,7 @@ lade_status lade__read_options_check(const lade_frame_read_options *given,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: where %d is unknown", (int)options->where);
 	if (options->max_chunk_size == 0)
-		options->max_chunk_size = LADE__CHUNK_SIZE_MAX;
+		options->max_chunk_size = LADE_FRAME_CHUNK_MAX;
 	return LADE_OK;
 }
 
@@ -46,9 +41,9 @@ lade_status lade__read_limits(const lade_frame_read_options *options, const lade
 	if (info->chunk_size > options->max_chunk_size)
 		return lade_fail(err, LADE_E_LIMIT, 24, "chunk size %zu is above the limit of %zu",
 		                 info->chunk_size, options->max_chunk_size);
-	if (options->policy == LADE_COMPUTE_AND_VERIFY && info->checksum == LADE_CHECKSUM_NONE)
+	if (options->verify == LADE_VERIFY_REQUIRED && info->checksum == LADE_CHECKSUM_NONE)
 		return lade_fail(err, LADE_E_NO_CHECKSUM, 30,
-		                 "the frame has no checksums, and the policy asks for them");
+		                 "the frame has no checksums, and the options require them");
 	return LADE_OK;
 }
 
@@ -72,7 +67,7 @@ void lade_frame_close(lade_frame *frame)
 static lade_status read_header(lade_frame *frame, lade_error *err)
 {
 	uint8_t buffer[LADE__HEADER_MAX];
-	uint64_t size = frame->source.from.size;
+	uint64_t size = frame->source.size;
 	size_t first = size < 16 ? (size_t)size : 16, header_size;
 	const uint8_t *src;
 	lade_status status;
@@ -92,7 +87,7 @@ out:
 static lade_status read_index(lade_frame *frame, lade_error *err)
 {
 	uint8_t buffer[LADE__FOOTER_SIZE], *list = NULL;
-	uint64_t size = frame->source.from.size;
+	uint64_t size = frame->source.size;
 	const uint8_t *src;
 	lade_status status;
 	if (size - frame->header.size < LADE__FOOTER_SIZE)
@@ -103,9 +98,10 @@ static lade_status read_index(lade_frame *frame, lade_error *err)
 	                     &src, err));
 	TRY(lade__footer_parse(src, &frame->header, size, &frame->footer, err));
 	size_t list_size = (size_t)lade__list_size(frame->footer.page_count);
-	list = frame->source.base ? NULL : malloc(list_size);
+	bool there = lade__source_at(&frame->source, frame->footer.list_off, list_size) != NULL;
+	list = there ? NULL : malloc(list_size);
 	frame->page_off = malloc((size_t)frame->footer.page_count * 8 + 8);
-	if (!frame->page_off || (!list && !frame->source.base)) {
+	if (!frame->page_off || (!list && !there)) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                   "no memory for a list of %zu bytes", list_size);
 		goto out;
@@ -126,10 +122,13 @@ static lade_status frame_init(lade_frame *frame, lade_error *err)
 	frame->info = frame->header.info;
 	frame->info.size = frame->footer.total;
 	frame->info.chunk_count = frame->footer.chunk_count;
-	frame->info.encoded_size = frame->source.from.size;
-	status = lade__coder_init(&frame->coder, frame->engine, &frame->info, LADE_DECODE,
-	                          frame->options.dict, frame->options.policy,
-	                          lade__read_batch_flags(&frame->options), err);
+	frame->info.encoded_size = frame->source.size;
+	frame->coder = (lade__coder){
+		.engine = frame->engine,
+		.info = &frame->info,
+		.direction = LADE_DECODE,
+		.job = {frame->options.dict, lade__read_batch_flags(&frame->options)}};
+	status = lade__coder_init(&frame->coder, frame->options.verify, err);
 out:
 	return status;
 }
@@ -151,18 +150,23 @@ static lade_status frame_new(lade_engine *engine, const lade_frame_read_options 
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a frame");
 	frame->engine = engine;
 	frame->options = filled;
-	frame->source.fd = -1;
 	pthread_mutex_init(&frame->mutex, NULL);
 	*out = frame;
 	return LADE_OK;
 }
 
-/* Opens what 'source' has been set to; 'status' is how that went. */
-static lade_status frame_open(lade_frame *frame, lade_status status, lade_frame **out,
-                              lade_error *err)
+/* Opens the frame in a source, whose opening came to 'status'; 'owned': it is closed here. */
+static lade_status frame_open(lade_frame *frame, lade_status status, lade_source source, bool owned,
+                              lade_frame **out, lade_error *err)
 {
 	if (status == LADE_OK)
+		status = lade__source_open(&frame->source, source, owned,
+		                           lade__far_tail(frame->far), err);
+	if (status == LADE_OK) {
 		status = frame_init(frame, err);
+		if (status != LADE_OK)
+			status = lade__source_settle(&frame->source, status, err);
+	}
 	if (status != LADE_OK) {
 		lade_frame_close(frame);
 		*out = NULL;
@@ -177,10 +181,7 @@ lade_status lade_frame_open(lade_engine *engine, lade_source source,
 	lade_status status = frame_new(engine, options, out, err);
 	if (status != LADE_OK)
 		return status;
-	lade__source_calls(&(*out)->source, source);
-	if (!source.read_at)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "source.read_at is NULL");
-	return frame_open(*out, status, out, err);
+	return frame_open(*out, status, source, false, out, err);
 }
 
 lade_status lade_frame_open_memory(lade_engine *engine, const void *data, size_t size,
@@ -190,11 +191,9 @@ lade_status lade_frame_open_memory(lade_engine *engine, const void *data, size_t
 	lade_status status = frame_new(engine, options, out, err);
 	if (status != LADE_OK)
 		return status;
-	lade__source_memory(&(*out)->source, data, size);
-	if (!data && size)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                   "data is NULL and has %zu bytes", size);
-	return frame_open(*out, status, out, err);
+	lade_source source = {0};
+	status = lade_source_memory_open(lade_host_cspan(data, size), &source, err);
+	return frame_open(*out, status, source, true, out, err);
 }
 
 lade_status lade_frame_open_path(lade_engine *engine, const char *path,
@@ -204,12 +203,11 @@ lade_status lade_frame_open_path(lade_engine *engine, const char *path,
 	lade_status status = frame_new(engine, options, out, err);
 	if (status != LADE_OK)
 		return status;
-	if (!path)
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "path is NULL");
-	else
-		status = lade__source_path(&(*out)->source, path,
-		                           ((*out)->options.flags & LADE_FRAME_MAP) != 0, err);
-	return frame_open(*out, status, out, err);
+	lade_source source = {0};
+	lade_file_options file = {.struct_size = sizeof file};
+	file.flags = (*out)->options.flags & LADE_FRAME_MAP ? LADE_FILE_MAP : 0;
+	status = lade_source_file_open(path, &file, &source, err);
+	return frame_open(*out, status, source, true, out, err);
 }
 
 lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src, lade_stream stream,
@@ -226,10 +224,7 @@ lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src, lade_str
 		                   src.size);
 	if (status == LADE_OK)
 		status = lade__far_new(engine, src, stream, &(*out)->far, err);
-	if (status == LADE_OK)
-		lade__source_calls(&(*out)->source,
-		                   (lade_source){(*out)->far, src.size, lade__far_read});
-	return frame_open(*out, status, out, err);
+	return frame_open(*out, status, lade__far_source((*out)->far), false, out, err);
 }
 
 const lade_frame_info *lade_frame_get_info(const lade_frame *frame)
@@ -246,8 +241,9 @@ static lade_status page_load(lade_frame *frame, uint64_t number, lade__page *pag
 	uint64_t off = frame->page_off[number], first = frame->header.size;
 	if (number)
 		first = frame->page_off[number - 1] + lade__page_size(LADE__PAGE_CHUNKS);
-	uint8_t *buffer = frame->source.base ? NULL : malloc(size);
-	if (!buffer && !frame->source.base)
+	bool there = lade__source_at(&frame->source, off, size) != NULL;
+	uint8_t *buffer = there ? NULL : malloc(size);
+	if (!buffer && !there)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a page of %zu bytes", size);
 	const uint8_t *src;
@@ -339,13 +335,15 @@ lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index, lade_frame_c
 	if (status != LADE_OK)
 		return status;
 	size_t head = lade__chunk_payload_off(&at.chunk);
-	TRY(lade__source_get(&frame->source, at.off, head, buffer, &src, err));
-	TRY(lade__frame_check(frame, &at, src, &chunk, err));
+	status = lade__source_get(&frame->source, at.off, head, buffer, &src, err);
+	if (status == LADE_OK)
+		status = lade__frame_check(frame, &at, src, &chunk, err);
+	if (status != LADE_OK)
+		return lade__source_settle(&frame->source, status, err);
 	*out = (lade_frame_chunk){.off = at.off + head,
 	                          .size = chunk.size,
 	                          .decoded_size = chunk.decoded_size,
 	                          .flags = chunk.flags,
 	                          .checksum = chunk.checksum};
-out:
-	return status;
+	return LADE_OK;
 }

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads,
-                            lade_error *err)
+                            lade_cancel *cancel, lade_error *err)
 {
-	*ring = (lade__ring){.engine = engine};
+	*ring = (lade__ring){.engine = engine, .cancel = cancel};
 	ring->threads = threads == 0 || threads > engine->threads ? engine->threads : threads;
 	ring->count = ring->threads == 1 ? 1 : ring->threads + (ring->threads + 1) / 2;
 	ring->slots = calloc(ring->count, sizeof *ring->slots);
@@ -104,12 +104,28 @@ static bool take_one(const ring_run *run)
 	return true;
 }
 
+/* With the mutex held, which is let go meanwhile: whoever is asked may take its time. */
+static void look_for_stop(lade__ring *ring, lade__stop *stop)
+{
+	if (!stop->cancel)
+		return;
+	pthread_mutex_unlock(&ring->mutex);
+	bool stopped = lade__stopped(stop);
+	pthread_mutex_lock(&ring->mutex);
+	if (stopped && ring->status == LADE_OK)
+		ring->status = lade__stop_fail(&ring->error);
+}
+
 static void caller_loop(const ring_run *run)
 {
 	lade__ring *ring = run->ring;
+	lade__stop stop = lade__stop_of(ring->cancel);
 	bool taking = run->calls->take && ring->take_status == LADE_OK, giving = true;
 	pthread_mutex_lock(&ring->mutex);
-	while (ring->status == LADE_OK) {
+	for (;;) {
+		look_for_stop(ring, &stop);
+		if (ring->status != LADE_OK)
+			break;
 		if (giving && ring->gives < ring->takes &&
 		    ring->slots[ring->gives % ring->count].done)
 			giving = give_one(run);
@@ -166,7 +182,7 @@ lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "no memory for a worker");
 		ring->closed = false;
-		lade__pool_run(&ring->engine->pool, ring->threads - 1, ring_body, &run);
+		lade__pool_run(ring->engine->pool, ring->threads - 1, ring_body, &run);
 		lade__worker_give(run.worker);
 	}
 	if (ring->status != LADE_OK) {

@@ -6,7 +6,8 @@
 #ifndef LADE_FRAME_RING_H
 #define LADE_FRAME_RING_H
 
-#include "batch/engine.h"
+#include "base/cancel.h"
+#include "engine/engine.h"
 
 /* A slot of a frame's ring holds one chunk, or as many as have these bytes when decoded: small ones
  * share the cost of a turn. */
@@ -37,6 +38,7 @@ typedef struct lade__ring_slot {
  */
 typedef struct lade__ring {
 	lade_engine *engine;
+	lade_cancel *cancel; /* of the options of whoever made the ring, or NULL */
 	unsigned threads;
 	size_t count;
 	lade__ring_slot *slots;
@@ -53,13 +55,13 @@ typedef struct lade__ring {
 /* 'threads' 0 or above the engine's: the engine's.  Sets 'count' to one slot and a half a thread,
  * so that a finished slot can wait for its turn while all threads work. */
 lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads,
-                            lade_error *err);
+                            lade_cancel *cancel, lade_error *err);
 void lade__ring_reset(lade__ring *ring);
 
 /*
  * Takes, works and gives until nothing more can be done: the taking has ended or all slots are
  * full, and 'give' has given all or kept one.  Failures come in order: all slots before the one
- * that failed are given; a failure is final.
+ * that failed are given; a failure is final, LADE_E_CANCELLED too.
  */
 lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade_error *err);
 

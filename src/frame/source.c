@@ -5,97 +5,125 @@
  */
 #include "frame/source.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-void lade__source_memory(lade__source *source, const void *data, size_t size)
+/* What is read of a frame when it is opened: of one that is far away the last index page, list and
+ * footer of most; of one that is near the list and footer of most. */
+#define HEAD_SIZE ((size_t)512)
+#define TAIL_LOCAL ((size_t)4096)
+#define TAIL_REMOTE ((size_t)68 << 10)
+
+lade_status lade__source_read(const lade__source *source, lade_range *ranges, size_t count,
+                              lade_error *err)
 {
-	*source = (lade__source){.from.size = size, .base = data, .fd = -1};
-	if (!data)
-		source->base = (const uint8_t *)""; /* of 0 bytes, none is looked at */
+	lade_io_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_reading reading;
+	lade__reading_begin(&reading, source->from, ranges, count, &options);
+	return lade__reading_end(&reading, err);
 }
 
-void lade__source_calls(lade__source *source, lade_source from)
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* Both ends in one call.  A frame that the tail holds has no other head. */
+static lade_status read_ends(lade__source *s, size_t tail, lade_error *err)
 {
-	*source = (lade__source){.from = from, .fd = -1};
+	lade_object_version version;
+	lade_range ranges[2];
+	s->ends = malloc(HEAD_SIZE + tail);
+	if (!s->ends)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a frame's ends");
+	ranges[0] = (lade_range){.kind = LADE_RANGE_LAST,
+	                         .dst = lade_host_span(s->ends + HEAD_SIZE, tail),
+	                         .version = &s->version};
+	ranges[1] = (lade_range){.dst = lade_host_span(s->ends, HEAD_SIZE), .version = &version};
+	lade_status status = lade__source_read(s, ranges, 2, err);
+	if (ranges[0].status != LADE_OK)
+		return status;
+	s->size = ranges[0].object_size;
+	if (s->size == LADE_SIZE_UNKNOWN)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "the source does not tell its size");
+	s->tail = s->size - ranges[0].size;
+	if (s->tail == 0)
+		s->base = s->ends + HEAD_SIZE;
+	else if (ranges[1].status == LADE_OK)
+		s->head = HEAD_SIZE;
+	else if (ranges[1].status != LADE_E_RANGE)
+		return status;
+	if (s->head && s->version.size && version.size &&
+	    !lade_object_version_equal(&s->version, &version))
+		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
+		                 "the frame changed while it was opened");
+	return LADE_OK;
 }
 
-static lade_status file_read_at(void *ctx, uint64_t off, void *dst, size_t size, lade_error *err)
+lade_status lade__source_open(lade__source *source, lade_source from, bool owned, size_t tail,
+                              lade_error *err)
 {
-	const lade__source *source = ctx;
-	uint8_t *to = dst;
-	while (size) {
-		/* pread() takes at most SSIZE_MAX; Linux gives less than 2^31 a call. */
-		ssize_t n = pread(source->fd, to, size < (1u << 30) ? size : 1u << 30, (off_t)off);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return lade_fail(err, LADE_E_IO, off,
-			                 "reading %zu bytes at %" PRIu64 ": %s", size, off,
-			                 strerror(errno));
-		if (n == 0)
-			return lade_fail(err, LADE_E_TRUNCATED, off,
-			                 "the file ends at %" PRIu64 ", it had %" PRIu64
-			                 " bytes when it was opened",
-			                 off, source->from.size);
-		to += n;
-		off += (uint64_t)n;
-		size -= (size_t)n;
+	lade_range ask = {.version = &source->version};
+	*source = (lade__source){.from = from, .owned = owned};
+	lade_status status = lade__source_check(from, err);
+	if (status != LADE_OK) {
+		source->owned = false;
+		return status;
 	}
-	return LADE_OK;
-}
-
-lade_status lade__source_path(lade__source *source, const char *path, bool map, lade_error *err)
-{
-	*source = (lade__source){.fd = -1};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
-	source->fd = fd;
-	struct stat st;
-	off_t end = -1;
-	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		end = S_ISREG(st.st_mode) ? st.st_size : lseek(fd, 0, SEEK_END);
-	if (end < 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
-		                 "%s: not a file that can be read anywhere", path);
-	source->from = (lade_source){.ctx = source, .size = (uint64_t)end, .read_at = file_read_at};
-	if (!map || end == 0)
-		return LADE_OK;
-	void *p = (uint64_t)end > SIZE_MAX ? MAP_FAILED :
-		mmap(NULL, (size_t)end, PROT_READ, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: mapping %lld bytes: %s", path,
-		                 (long long)end, strerror(errno));
-	source->base = source->map = p;
-	source->map_size = (size_t)end;
-	return LADE_OK;
+	source->local = (from.ops->flags & LADE_SOURCE_LOCAL) != 0;
+	lade_cspan view = {0};
+	if (from.ops->view)
+		view = from.ops->view(from.ctx);
+	if (!view.data || !lade_kind_is_host(view.place.kind))
+		return read_ends(source, tail                ? tail
+		                         : source->local ? TAIL_LOCAL
+		                                         : TAIL_REMOTE, err);
+	source->base = view.data;
+	source->size = view.size;
+	return lade__source_read(source, &ask, 1, err);
 }
 
 void lade__source_close(lade__source *source)
 {
-	if (source->map)
-		munmap(source->map, source->map_size);
-	if (source->fd >= 0)
-		close(source->fd);
-	source->map = NULL;
-	source->fd = -1;
+	free(source->ends);
+	source->ends = NULL;
+	if (source->owned)
+		lade_source_close(source->from);
+	source->owned = false;
+}
+
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+const uint8_t *lade__source_at(const lade__source *source, uint64_t off, size_t size)
+{
+	if (source->base)
+		return source->base + off;
+	if (off <= source->head && size <= source->head - off)
+		return source->ends + off;
+	return off >= source->tail ? source->ends + HEAD_SIZE + (size_t)(off - source->tail) : NULL;
 }
 
 lade_status lade__source_get(const lade__source *source, uint64_t off, size_t size,
                              uint8_t *buffer, const uint8_t **out, lade_error *err)
 {
-	if (source->base) {
-		*out = source->base + off;
+	*out = lade__source_at(source, off, size);
+	if (*out)
 		return LADE_OK;
-	}
 	*out = buffer;
-	return source->from.read_at(source->from.ctx, off, buffer, size, err);
+	lade_range range = lade__source_range(source, off, size, buffer);
+	return lade__source_read(source, &range, 1, err);
+}
+
+lade_status lade__source_settle(const lade__source *source, lade_status status, lade_error *err)
+{
+	lade_range ask = {.want = &source->version};
+	/* Who is far away has been told the version with each range. */
+	bool sure = source->base || !source->local;
+	if (source->version.size == 0 || status == LADE_E_CHANGED || (status == LADE_OK && sure))
+		return status;
+	if (lade__source_read(source, &ask, 1, NULL) != LADE_E_CHANGED)
+		return status;
+	return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
+	                 "the frame's bytes have changed since it was opened");
 }
 
 /* ---- a pipe --------------------------------------------------------------------------------- */

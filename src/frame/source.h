@@ -1,34 +1,62 @@
 /*
- * source.h: where a frame's bytes come from: memory, a mapped file, pread(), a caller's
- * functions.
+ * source.h: where a frame's bytes come from: a source, some of whose bytes are in memory; a pipe.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef LADE_FRAME_SOURCE_H
 #define LADE_FRAME_SOURCE_H
 
+#include "io/io.h"
+
 #include <lade/frame.h>
 
-/* Bytes that can be read anywhere; 'base' is not NULL when they lie in memory. */
+/* A frame's bytes. */
 typedef struct lade__source {
 	lade_source from;
-	const uint8_t *base;
-	void *map; /* to be unmapped */
-	size_t map_size;
-	int fd; /* to be closed; -1: none */
+	bool owned; /* closed with the frame */
+	bool local; /* threads read what they work on; else all is asked for at once */
+	uint64_t size;
+	lade_object_version version; /* when it was opened; its size 0: it has none */
+	const uint8_t *base;         /* all bytes in host memory; NULL: they are not */
+	uint8_t *ends; /* else the first 'head' bytes and those from 'tail' on; or all of them */
+	size_t head;
+	uint64_t tail;
 } lade__source;
 
-void lade__source_memory(lade__source *source, const void *data, size_t size);
-void lade__source_calls(lade__source *source, lade_source from);
-
-/* A regular file, or whatever else has a size.  'source' must not move afterwards. */
-lade_status lade__source_path(lade__source *source, const char *path, bool map, lade_error *err);
+/*
+ * Reads the frame's ends, unless all of it is in host memory: 'tail' bytes of the end, 0: chosen.
+ * 'source' is to be closed whatever becomes of it.
+ */
+lade_status lade__source_open(lade__source *source, lade_source from, bool owned, size_t tail,
+                              lade_error *err);
 void lade__source_close(lade__source *source);
 
-/* 'size' bytes at 'off', which the caller has checked to lie within: in memory where they lie
- * there, else read into 'buffer'. */
+/* 'size' bytes at 'off', which the caller has checked to be within the frame: where they are in
+ * memory, or NULL. */
+const uint8_t *lade__source_at(const lade__source *source, uint64_t off, size_t size);
+
+/* The same; those that are not in memory are read into 'buffer'. */
 lade_status lade__source_get(const lade__source *source, uint64_t off, size_t size,
                              uint8_t *buffer, const uint8_t **out, lade_error *err);
+
+/* A range to read: of the version that was opened, unless that costs: a file is looked at when all
+ * has been read. */
+static inline lade_range lade__source_range(const lade__source *source, uint64_t off, size_t size,
+                                            uint8_t *dst)
+{
+	bool want = source->version.size && !source->local;
+	return (lade_range){.off = off,
+	                    .dst = lade_host_span(dst, size),
+	                    .want = want ? &source->version : NULL};
+}
+
+/* Reads on the calling thread.  As lade_source_read(), but '*err' does not name the range. */
+lade_status lade__source_read(const lade__source *source, lade_range *ranges, size_t count,
+                              lade_error *err);
+
+/* 'status' of what was made of bytes that were read; or LADE_E_CHANGED, if they are not those of
+ * the version that was opened. */
+lade_status lade__source_settle(const lade__source *source, lade_status status, lade_error *err);
 
 /* ---- a pipe --------------------------------------------------------------------------------- */
 

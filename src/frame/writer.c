@@ -10,6 +10,7 @@
 #include "frame/chunk.h"
 #include "frame/ring.h"
 
+#include "base/options.h"
 #include "base/try.h"
 
 #include <inttypes.h>
@@ -67,21 +68,21 @@ void lade_frame_writer_free(lade_frame_writer *writer)
 	free(writer);
 }
 
-/* The options with a spec, which is a new reference that the header then holds. */
-static lade_status make_header(const lade_frame_options *options, lade__header *header,
-                               lade_error *err)
+/* The options as this version has them, with a spec, which is a new reference that the header then
+ * holds. */
+static lade_status make_header(const lade_frame_options *given, lade_frame_options *options,
+                               lade__header *header, lade_error *err)
 {
-	lade_frame_options filled;
 	lade_spec *copy = NULL;
-	if (options && options->struct_size == sizeof filled && !options->spec) {
-		lade_status status = lade_spec_parse(NULL, "copy", &copy, err);
-		if (status != LADE_OK)
-			return status;
-		filled = *options;
-		filled.spec = copy;
-		options = &filled;
-	}
-	lade_status status = lade__header_make(options, header, err);
+	lade_status status =
+		lade__options_read(options, sizeof *options, given, "frame options", err);
+	if (status == LADE_OK && !options->spec)
+		status = lade_spec_parse(NULL, "copy", &copy, err);
+	if (status != LADE_OK)
+		return status;
+	if (copy)
+		options->spec = copy;
+	status = lade__header_make(options, header, err);
 	if (status != LADE_OK)
 		lade_spec_unref(copy);
 	else
@@ -89,25 +90,29 @@ static lade_status make_header(const lade_frame_options *options, lade__header *
 	return status;
 }
 
-static lade_status writer_init(lade_frame_writer *writer, const lade_frame_options *options,
+static lade_status writer_init(lade_frame_writer *writer, const lade_frame_options *given,
                                lade_error *err)
 {
+	lade_frame_options options;
 	uint8_t bytes[LADE__HEADER_MAX];
 	lade_status status;
-	TRY(make_header(options, &writer->header, err));
+	TRY(make_header(given, &options, &writer->header, err));
 	const lade_frame_info *info = &writer->header.info;
-	TRY(lade__coder_init(&writer->coder, writer->engine, info, LADE_ENCODE, options->dict,
-	                     options->policy, 0, err));
+	writer->coder = (lade__coder){.engine = writer->engine,
+	                              .info = info,
+	                              .direction = LADE_ENCODE,
+	                              .job = {options.dict, 0}};
+	TRY(lade__coder_init(&writer->coder, LADE_VERIFY_NEVER, err));
 	writer->group_chunks = 1;
 	while (writer->group_chunks < LADE__GROUP_CHUNKS &&
 	       info->chunk_size * writer->group_chunks * 2 <= LADE__GROUP_BYTES)
 		writer->group_chunks *= 2;
 	/* A group is one thread's. */
-	unsigned threads = options->threads ? options->threads : writer->engine->threads;
+	unsigned threads = options.threads ? options.threads : writer->engine->threads;
 	uint64_t groups = lade__div_up(info->size, info->chunk_size * writer->group_chunks);
 	if (groups < threads)
 		threads = groups ? (unsigned)groups : 1;
-	TRY(lade__ring_init(&writer->ring, writer->engine, threads, err));
+	TRY(lade__ring_init(&writer->ring, writer->engine, threads, options.cancel, err));
 	writer->slots = calloc(writer->ring.count, sizeof *writer->slots);
 	if (!writer->slots)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",
@@ -148,8 +153,9 @@ lade_status lade_frame_writer_new(lade_engine *engine, lade_output output,
 
 size_t lade_frame_bound(const lade_frame_options *options, size_t size)
 {
+	lade_frame_options own;
 	lade__header header;
-	if (make_header(options, &header, NULL) != LADE_OK)
+	if (make_header(options, &own, &header, NULL) != LADE_OK)
 		return SIZE_MAX;
 	lade_spec_unref(header.spec);
 	/* Every chunk is stored at worst: its bytes, a header and at most 15 of padding; 8 bytes of
@@ -229,9 +235,11 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	for (size_t i = 0; i < count; i++) {
 		size_t off = i * chunk_size;
 		size_t size = slot->size - off < chunk_size ? slot->size - off : chunk_size;
-		lade_status status = lade__block_encode(
-			&writer->coder, worker, slot->own, slot->first + i, slot->data + off, size,
-			slot->out + slot->out_size, &slot->chunks[i], err);
+		lade__chunk_source from = {
+			slot->first + i, lade_host_cspan(slot->data + off, size), slot->own};
+		lade_status status = lade__block_encode(&writer->coder, worker, &from,
+		                                        slot->out + slot->out_size,
+		                                        &slot->chunks[i], err);
 		if (status != LADE_OK)
 			return status;
 		slot->out_size += (size_t)lade__chunk_block_size(&slot->chunks[i]);

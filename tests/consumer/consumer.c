@@ -32,10 +32,11 @@ int main(void)
 		size_t size = 0, back_size = 0;
 		if (lade_spec_parse(NULL, specs[i], &spec, &err) != LADE_OK)
 			return failed(specs[i], &err);
-		if (lade_encode(engine, spec, data, sizeof data, stored, sizeof stored, &size,
-		                &err) != LADE_OK)
+		if (lade_encode(engine, spec, lade_host_cspan(data, sizeof data),
+		                lade_host_span(stored, sizeof stored), &size, &err) != LADE_OK)
 			return failed(specs[i], &err);
-		if (lade_decode(engine, spec, stored, size, back, sizeof back, &back_size, &err) !=
+		if (lade_decode(engine, spec, lade_host_cspan(stored, size),
+		                lade_host_span(back, sizeof back), &back_size, &err) !=
 		    LADE_OK)
 			return failed(specs[i], &err);
 		if (back_size != sizeof data || memcmp(back, data, sizeof data) != 0)

@@ -13,8 +13,8 @@
 #ifndef LADE_TESTS_FUZZ_CODEC_H
 #define LADE_TESTS_FUZZ_CODEC_H
 
-#include "base/builtin.h"
-#include "batch/engine.h"
+#include "codec/codecs.h"
+#include "batch/host/item.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +42,8 @@ static inline fuzz_codec fuzz_open(const char *text)
 	fuzz_codec c = {0};
 	expect(lade_spec_parse(NULL, text, &c.spec, NULL) == LADE_OK);
 	c.stage = lade_spec_stage(c.spec, 0);
-	/* The first of each direction, as codec_record() of codec_test.h. */
-	for (const lade_implementation *const *i = lade__codecs.implementations; *i; i++) {
-		const lade_implementation **to =
-			(*i)->direction == LADE_ENCODE ? &c.encoder : &c.decoder;
-		if (!*to && !strcmp((*i)->algorithm, c.stage->algorithm->name))
-			*to = *i;
-	}
+	c.encoder = lade__codec_find(c.stage->algorithm->name, LADE_ENCODE);
+	c.decoder = lade__codec_find(c.stage->algorithm->name, LADE_DECODE);
 	if (!fuzz_engine) {
 		lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
 		const lade_allocator *host = lade_allocator_default(LADE_HOST);

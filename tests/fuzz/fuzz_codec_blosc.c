@@ -4,9 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/engine.h"
+#include "batch/host/item.h"
 #include "codec/blosc/blosc.h"
-#include "codec/codecs.h"
 
 #include <blosc.h>
 #include <stdlib.h>

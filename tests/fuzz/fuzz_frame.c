@@ -3,7 +3,7 @@
  * takes too, and both give the same bytes.
  *
  * The first byte of the input: bit 0 makes the frame's checks right first, bits 1 and 2 are the
- * policy, bit 3 reads through a function instead of from memory.
+ * verifying, bit 3 reads through a function instead of from memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +30,7 @@ static void read_ranges(lade_frame *frame, const uint8_t *whole, size_t size)
 		size_t n = size < sizeof room[i] ? size : sizeof room[i];
 		ranges[i] = (lade_frame_range){(size - n) / 2 * i, lade_host_span(room[i], n)};
 	}
-	expect(lade_frame_read(frame, ranges, 3, results, NULL) == LADE_OK);
+	expect(lade_frame_read(frame, ranges, 3, results, NULL, NULL) == LADE_OK);
 	for (size_t i = 0; i < 3; i++)
 		expect(results[i].size == ranges[i].dst.size &&
 		       !memcmp(room[i], whole + ranges[i].off, ranges[i].dst.size));
@@ -44,7 +44,7 @@ static lade_status by_index(lade_engine *engine, const uint8_t *data, size_t siz
 	lade_frame *frame;
 	lade_error err = {0};
 	lade_status status =
-		source ? lade_frame_open(engine, (lade_source){&in, size, kit_read_at}, options,
+		source ? lade_frame_open(engine, kit_source(&in), options,
 	                                 &frame, &err)
 		       : lade_frame_open_memory(engine, data, size, options, &frame, &err);
 	if (status != LADE_OK) {
@@ -67,7 +67,7 @@ static lade_status by_index(lade_engine *engine, const uint8_t *data, size_t siz
 	out->data = malloc((size_t)total + 1);
 	out->size = (size_t)total;
 	lade_frame_range all = {0, lade_host_span(out->data, (size_t)total)};
-	status = lade_frame_read(frame, &all, 1, NULL, &err);
+	status = lade_frame_read(frame, &all, 1, NULL, NULL, &err);
 	expect(status == LADE_OK || (err.status == status && err.message[0]));
 	if (status == LADE_OK)
 		read_ranges(frame, out->data, out->size);
@@ -79,22 +79,22 @@ static lade_status from_pipe(lade_engine *engine, const uint8_t *data, size_t si
                              const lade_frame_read_options *options, kit_bytes *out, bool *rest)
 {
 	kit_input in = {.data = data, .size = size};
-	lade_frame_stream *stream;
+	lade_frame_pipe *pipe;
 	lade_error err = {0};
 	lade_status status =
-		lade_frame_stream_new(engine, (lade_input){&in, kit_read}, options, &stream, &err);
+		lade_frame_pipe_new(engine, (lade_input){&in, kit_read}, options, &pipe, &err);
 	if (status == LADE_OK) {
 		uint8_t piece[4096];
 		size_t got;
 		do {
-			status = lade_frame_stream_read(stream, piece, sizeof piece, &got, &err);
+			status = lade_frame_pipe_read(pipe, piece, sizeof piece, &got, &err);
 			if (status == LADE_OK && got && out->size <= ROOM_MAX)
 				kit_write(out, piece, got, NULL);
 		} while (status == LADE_OK && got && out->size <= ROOM_MAX);
-		*rest = lade_frame_stream_rest(stream).size != 0 || in.at < size;
+		*rest = lade_frame_pipe_rest(pipe).size != 0 || in.at < size;
 		if (status == LADE_OK && out->size > ROOM_MAX)
 			status = LADE_E_LIMIT;
-		lade_frame_stream_free(stream);
+		lade_frame_pipe_free(pipe);
 	}
 	expect(status == LADE_OK || status == LADE_E_LIMIT ||
 	       (err.status == status && err.message[0]));
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(frame, data + 1, size);
 	if (mode & 1)
 		reseal(frame, size);
-	lade_frame_read_options options = kit_read_options((lade_policy)(mode >> 1 & 3));
+	lade_frame_read_options options = kit_read_options((lade_verify)((mode >> 1 & 3) % 3));
 	options.max_chunk_size = (size_t)1 << 22;
 	kit_bytes a = {0}, b = {0};
 	bool rest = false;

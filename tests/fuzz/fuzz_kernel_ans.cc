@@ -6,7 +6,7 @@
  */
 #include <lade/lade.h> /* before the kernels' LADE_DEVICE, which is no kind of memory */
 
-#include "cuda/ans_decode.cu"
+#include "codec/ans/kernels/ans_decode.cu"
 
 #include "fuzz/fuzz_kernel.h"
 #include "fuzz/fuzz_kernel_host.h"
@@ -16,9 +16,12 @@ static const struct {
 	const char *name;
 	uint32_t threads, shared, parts;
 } kernels[] = {
-	{"ans", 256, 43776, 1},         {"ans, least room", 256, 39168, 1},
-	{"ans in parts", 256, 55296, 3}, {"ans wide", 512, 81920, 1},
-	{"ans wide in parts", 512, 81920, 2}, {"ans size", 128, 0, 1},
+	{"ans", 256, LADE_ANS_DECODE_SHARED, 1},
+	{"ans, least room", 256, LADE_ANS_DECODE_LEAST, 1},
+	{"ans in parts", 256, LADE_ANS_DECODE_FOUR, 3},
+	{"ans wide", 512, LADE_ANS_DECODE_WIDE, 1},
+	{"ans wide in parts", 512, LADE_ANS_DECODE_WIDE, 2},
+	{"ans size", 128, 0, 1},
 };
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
  */
 #include <lade/lade.h> /* before the kernels' LADE_DEVICE, which is no kind of memory */
 
-#include "cuda/bitcomp_decode.cu"
+#include "codec/bitcomp/kernels/bitcomp_decode.cu"
 
 #include "fuzz/fuzz_kernel.h"
 #include "fuzz/fuzz_kernel_host.h"
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	const auto &k = kernels[c.kernel % (sizeof kernels / sizeof *kernels)];
 	emu_config config = {.kernel = k.name, .grid = 1, .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = sizeof(lade_bitcomp_rooms)};
+	                     .shared = LADE_BITCOMP_DECODE_SHARED};
 	if (k.what == SIZE) {
 		config.block = 32;
 		config.shared = 0;
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (k.what == FEW) {
 		config.grid = c.count;
 		config.block = 2 * 32 * LADE_BITCOMP_WARPS;
-		config.shared = sizeof(lade_bitcomp_hall);
+		config.shared = LADE_BITCOMP_FEW_SHARED;
 		fuzz_launch(c, config, fuzz_host_decode("bitcomp", c), lade_bitcomp_decode_few);
 		return 0;
 	}

@@ -6,7 +6,7 @@
  */
 #include <lade/lade.h> /* before the kernels' LADE_DEVICE, which is no kind of memory */
 
-#include "cuda/cascaded_decode.cu"
+#include "codec/cascaded/kernels/cascaded_decode.cu"
 
 #include "fuzz/fuzz_kernel.h"
 #include "fuzz/fuzz_kernel_host.h"
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t parts = c.kernel % 4, joined[2] = {};
 	emu_config config = {.kernel = "cascaded", .grid = c.count * parts,
 	                     .block = 32 * LADE_CAS_WARPS,
-	                     .shared = LADE_CAS_WARPS * sizeof(lade_cas_warp)};
+	                     .shared = LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED};
 	if (parts == 0) {
 		config = {.kernel = "cascaded size"};
 		fuzz_launch(c, config, fuzz_host_size("cascaded", c, 0), lade_cascaded_size);

@@ -4,11 +4,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "kernel_shared.h"
 #include "lz_plain.h"
 
-#include "cuda/lz4_encode.cu"
-#include "cuda/snappy_encode.cu"
+#include "codec/lz4/kernels/lz4_encode.cu"
+#include "codec/snappy/kernels/snappy_encode.cu"
 
 #include "fuzz/fuzz_kernel_encode.h"
 
@@ -19,11 +18,11 @@ template <int ELEM, void (*RUN)(lade_gpu_batch, uint32_t)> static void lz(lade_g
 
 static const fuzz_encoder kernels[] = {
 	{"lz4", 160, 0, true, lz<1, lade_lz4_encode>},
-	{"lz4 team8", 256, SHARED_LZ4_ENCODE_TEAM8, true, lz<4, lade_lz4_encode_team8>},
-	{"lz4 team16", 512, SHARED_LZ4_ENCODE_TEAM16, true, lz<1, lade_lz4_encode_team16>},
+	{"lz4 team8", 256, LADE_LZ_CREW_SHARED(8), true, lz<4, lade_lz4_encode_team8>},
+	{"lz4 team16", 512, LADE_LZ_CREW_SHARED(16), true, lz<1, lade_lz4_encode_team16>},
 	{"snappy", 160, 0, true, lz<2, lade_snappy_encode>},
-	{"snappy team8", 256, SHARED_SNAPPY_ENCODE_TEAM8, true, lz<1, lade_snappy_encode_team8>},
-	{"snappy team16", 512, SHARED_SNAPPY_ENCODE_TEAM16, true, lz<8, lade_snappy_encode_team16>},
+	{"snappy team8", 256, LADE_LZ_CREW_SHARED(8), true, lz<1, lade_snappy_encode_team8>},
+	{"snappy team16", 512, LADE_LZ_CREW_SHARED(16), true, lz<8, lade_snappy_encode_team16>},
 };
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t input)

@@ -6,9 +6,9 @@
  */
 #include <lade/lade.h> /* before the kernels' LADE_DEVICE, which is no kind of memory */
 
-#include "cuda/ans_encode.cu"
-#include "cuda/bitcomp_encode.cu"
-#include "cuda/cascaded_encode.cu"
+#include "codec/ans/kernels/ans_encode.cu"
+#include "codec/bitcomp/kernels/bitcomp_encode.cu"
+#include "codec/cascaded/kernels/cascaded_encode.cu"
 
 #include "fuzz/fuzz_kernel_encode.h"
 
@@ -25,7 +25,7 @@ template <int LOG, int BLOCK, int BITPACK> static void cascaded(lade_gpu_batch b
 
 /* Dynamic shared memory for bytes, and for others what holds the chunk. */
 enum { ANS_SHARED = 77824, ANS_HOLD = 32768 };
-#define ANS_WIDE(log) (ANS_HOLD + (2304u << (log)))
+#define ANS_WIDE(log) LADE_ANS_WIDE_SHARED(ANS_HOLD, 1u << (log))
 
 template <int LOG, int BLOCK, int BITS, int SIGNS> static void ans(lade_gpu_batch batch)
 {
@@ -44,7 +44,7 @@ static void ans_small(lade_gpu_batch batch)
 	lade_ans_encode_small_4(batch, 12, 0, ANS_WIDE(2), ANS_HOLD);
 }
 
-#define OFFICE sizeof(lade_bitcomp_office)
+#define OFFICE LADE_BITCOMP_ENCODE_SHARED
 #define LISTS(warps) ((warps) * sizeof(lade_cas_lists))
 
 /* By the spec that says the same. */
@@ -93,13 +93,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t input)
 	fuzz_encoded right = {lade_spec_bound(spec, size), 0, nullptr};
 	uint8_t *host = (uint8_t *)malloc(right.bound + 1), *back = (uint8_t *)malloc(size + 1);
 	if (!host || !back ||
-	    lade_encode(engine, spec, plain, size, host, right.bound, &right.size, nullptr))
+	    lade_encode(engine, spec, lade_host_cspan(plain, size),
+	                lade_host_span(host, right.bound), &right.size, nullptr))
 		FUZZ_FAIL("%s: the host does not encode", kernels[which].name);
 	/* ANS looks at a part of what the host counts. */
 	right.bytes = kernels[which].name[0] == 'a' ? nullptr : host;
 	fuzz_encode(c, kernels[which], plain, size, right, [&](const uint8_t *made, size_t n) {
 		size_t got;
-		return lade_decode(engine, spec, made, n, back, size, &got, nullptr) == LADE_OK &&
+		return lade_decode(engine, spec, lade_host_cspan(made, n),
+		                   lade_host_span(back, size), &got, nullptr) == LADE_OK &&
 		       got == size && (size == 0 || memcmp(back, plain, size) == 0);
 	});
 	free(plain);

@@ -31,8 +31,9 @@ static inline fuzz_want fuzz_host_decode(const char *text, const fuzz_case &c)
 	fuzz_want want = {0, 0, (uint8_t *)malloc(c.room + 1)};
 	if (!want.bytes)
 		FUZZ_FAIL("no memory");
-	want.status = (uint32_t)lade_decode(engine, spec, c.chunk, c.size, want.bytes, c.room,
-	                                    &want.size, nullptr);
+	want.status = (uint32_t)lade_decode(engine, spec, lade_host_cspan(c.chunk, c.size),
+	                                    lade_host_span(want.bytes, c.room), &want.size,
+	                                    nullptr);
 	return want;
 }
 
@@ -44,7 +45,7 @@ static inline fuzz_want fuzz_host_size(const char *text, const fuzz_case &c, uin
 	const lade_stage *stage = lade_spec_stage(fuzz_host_spec(text, &engine), 0);
 	uint64_t told = 0;
 	lade_status status = stage->algorithm->decoded_size(stage, c.chunk, c.size, &told, nullptr);
-	if (status == LADE_OK && told > LADE_GPU_CHUNK_MAX && over)
+	if (status == LADE_OK && told > LADE_CHUNK_MAX && over)
 		return {over, 0, nullptr};
 	return {(uint32_t)status, status == LADE_OK ? (size_t)told : 0, nullptr};
 }

@@ -5,12 +5,12 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 extern "C" {
-#include "codec/codecs.h"
-#include "kernel_shared.h"
+#include "codec/lz4/lz4.h"
+#include "codec/snappy/snappy.h"
 }
 
-#include "cuda/lz4_decode.cu"
-#include "cuda/snappy_decode.cu"
+#include "codec/lz4/kernels/lz4_decode.cu"
+#include "codec/snappy/kernels/snappy_decode.cu"
 
 #include "fuzz/fuzz_kernel.h"
 
@@ -24,12 +24,12 @@ static const struct {
 	{"lz4 solo", false, false, 128, 0, lade_lz4_decode_solo},
 	{"lz4 team4", false, false, 128, 0, lade_lz4_decode_team4},
 	{"lz4 team8", false, false, 256, 0, lade_lz4_decode_team8},
-	{"lz4 team16", false, false, 512, SHARED_LZ4_DECODE_TEAM16, lade_lz4_decode_team16},
+	{"lz4 team16", false, false, 512, LADE_LZ4_TEAM16_SHARED, lade_lz4_decode_team16},
 	{"lz4 size", false, true, 128, 0, lade_lz4_size},
 	{"snappy solo", true, false, 128, 0, lade_snappy_decode_solo},
 	{"snappy team4", true, false, 128, 0, lade_snappy_decode_team4},
 	{"snappy team8", true, false, 256, 0, lade_snappy_decode_team8},
-	{"snappy team16", true, false, 512, SHARED_SNAPPY_DECODE_TEAM16,
+	{"snappy team16", true, false, 512, LADE_SNAPPY_TEAM16_SHARED,
 	 lade_snappy_decode_team16},
 	{"snappy size", true, true, 128, 0, lade_snappy_size},
 };
@@ -43,7 +43,7 @@ static fuzz_want host_says(const fuzz_case &c, bool snappy, bool size)
 		want.status = (uint32_t)lade__snappy.decoded_size(nullptr, c.chunk, c.size, &told,
 		                                                  nullptr);
 		/* The host may also be told of more than kernels take. */
-		if (want.status == LADE_OK && told > LADE_GPU_CHUNK_MAX)
+		if (want.status == LADE_OK && told > LADE_CHUNK_MAX)
 			want.status = LADE_E_LIMIT;
 		want.size = want.status == LADE_OK ? (size_t)told : 0;
 		return want;

@@ -8,11 +8,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "kernel_shared.h"
 #include "lz_plain.h"
 
-#include "cuda/lz4_unshuffle.cu"
-#include "cuda/snappy_unshuffle.cu"
+#include "codec/lz4/kernels/lz4_unshuffle.cu"
+#include "codec/snappy/kernels/snappy_unshuffle.cu"
 
 #include "fuzz/fuzz_kernel.h"
 
@@ -28,11 +27,11 @@ static const kernel kernels[] = {
 	{"lz4 solo", false, 128, 0, lade_lz4_unshuffle_solo},
 	{"lz4 team4", false, 128, 0, lade_lz4_unshuffle_team4},
 	{"lz4 team8", false, 256, 0, lade_lz4_unshuffle_team8},
-	{"lz4 team16", false, 512, SHARED_LZ4_UNSHUFFLE_TEAM16, lade_lz4_unshuffle_team16},
+	{"lz4 team16", false, 512, LADE_LZ4_TEAM16_SHARED, lade_lz4_unshuffle_team16},
 	{"snappy solo", true, 128, 0, lade_snappy_unshuffle_solo},
 	{"snappy team4", true, 128, 0, lade_snappy_unshuffle_team4},
 	{"snappy team8", true, 256, 0, lade_snappy_unshuffle_team8},
-	{"snappy team16", true, 512, SHARED_SNAPPY_UNSHUFFLE_TEAM16, lade_snappy_unshuffle_team16},
+	{"snappy team16", true, 512, LADE_SNAPPY_TEAM16_SHARED, lade_snappy_unshuffle_team16},
 };
 
 enum { PARTIAL = 9, MOST = 2 };

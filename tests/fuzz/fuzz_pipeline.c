@@ -39,7 +39,7 @@ static void check_decode(const lade_spec *spec, const uint8_t *data, size_t size
 	lade_segment segment = {.data = data, .size = size};
 	lade_item item = {.src = &segment, .src_count = 1};
 	uint64_t claim = 0;
-	bool told = lade_decoded_sizes(engine, spec, &item, 1, &claim, NULL, NULL) == LADE_OK;
+	bool told = lade_decoded_sizes(engine, spec, &item, 1, &claim, NULL, NULL, NULL) == LADE_OK;
 	size_t cap = told && claim < DECODED_CAP ? (size_t)claim : DECODED_CAP >> (flags & 15);
 	uint8_t *dst = block(cap);
 	lade_error err = {0};
@@ -102,12 +102,13 @@ static void check_round_trip(const lade_spec *spec, const uint8_t *data, size_t 
 	size_t stored_size = 0, back_size = 0;
 	lade_error err = {0};
 	lade_status status =
-		lade_encode(engine, spec, data, size, stored, bound, &stored_size, &err);
+		lade_encode(engine, spec, lade_host_cspan(data, size),
+		            lade_host_span(stored, bound), &stored_size, &err);
 	/* The bound always suffices. */
 	expect(status != LADE_E_NOSPACE);
 	if (status == LADE_OK) {
-		status = lade_decode(engine, spec, stored, stored_size, back, size, &back_size,
-		                     &err);
+		status = lade_decode(engine, spec, lade_host_cspan(stored, stored_size),
+		                     lade_host_span(back, size), &back_size, &err);
 		if (is_exact(spec))
 			expect(status == LADE_OK && back_size == size &&
 			       memcmp(back, data, size) == 0);

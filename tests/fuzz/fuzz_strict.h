@@ -8,7 +8,8 @@
 #ifndef LADE_TESTS_FUZZ_STRICT_H
 #define LADE_TESTS_FUZZ_STRICT_H
 
-#include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
+#include "codec/snappy/snappy.h"
 #include "lz_plain.h"
 
 #include <stdlib.h>

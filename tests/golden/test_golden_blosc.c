@@ -58,7 +58,8 @@ static lade_status decode(const char *name, guard *out, size_t *size, lade_cpu c
 	in = guard_copy(stored, n, 1);
 	assert_int_equal(lade_engine_new(&options, &engine, err), LADE_OK);
 	assert_int_equal(lade_spec_parse(engine, "blosc", &spec, err), LADE_OK);
-	lade_status status = lade_decode(engine, spec, in.data, n, out->data, out->size, size, err);
+	lade_status status = lade_decode(engine, spec, lade_host_cspan(in.data, n),
+	                                 lade_host_span(out->data, out->size), size, err);
 	lade_spec_unref(spec);
 	lade_engine_free(engine);
 	guard_free(&in);

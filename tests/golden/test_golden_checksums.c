@@ -16,6 +16,7 @@
 
 #include "guard.h"
 
+#include <lade/batch.h>
 #include <lade/checksum.h>
 
 static const struct {
@@ -75,19 +76,22 @@ static void test_stages(void **state)
 		guard out = guard_new(size + 4, 1);
 		assert_int_equal(lade_spec_parse(engine, golden[i].spec, &spec, &err), LADE_OK);
 		assert_int_equal(
-			lade_encode(engine, spec, data, size, out.data, size + 4, &n, &err),
+			lade_encode(engine, spec, lade_host_cspan(data, size),
+			            lade_host_span(out.data, size + 4), &n, &err),
 			LADE_OK);
 		assert_int_equal(n, size + 4);
 		if (memcmp(out.data + (start ? 0 : size), golden[i].stored, 4))
 			fail_msg("%s of %zu bytes", golden[i].spec, size);
 		assert_memory_equal(out.data + (start ? 4 : 0), data, size);
 		assert_int_equal(
-			lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
+			lade_decode(engine, spec, lade_host_cspan(out.data, size + 4),
+			            lade_host_span(back, size), &n, &err),
 			LADE_OK);
 		assert_memory_equal(back, data, size);
 		out.data[size / 2] ^= 1;
 		assert_int_equal(
-			lade_decode(engine, spec, out.data, size + 4, back, size, &n, &err),
+			lade_decode(engine, spec, lade_host_cspan(out.data, size + 4),
+			            lade_host_span(back, size), &n, &err),
 			LADE_E_CHECKSUM);
 		lade_spec_unref(spec);
 		guard_free(&out);

@@ -42,11 +42,13 @@ static void check(const char *text, const char *plain_hex, const char *encoded_h
 	lade_spec *spec;
 	lade_error err;
 	if (lade_spec_parse(NULL, text, &spec, &err) != LADE_OK ||
-	    lade_encode(engine, spec, plain, plain_size, out, sizeof out, &size, &err) != LADE_OK)
+	    lade_encode(engine, spec, lade_host_cspan(plain, plain_size),
+	                lade_host_span(out, sizeof out), &size, &err) != LADE_OK)
 		fail_msg("%s: %s", text, err.message);
 	if (size != encoded_size || memcmp(out, encoded, size))
 		fail_msg("%s: other bytes", text);
-	if (lade_decode(engine, spec, encoded, encoded_size, out, decoded_size, &size, &err) !=
+	if (lade_decode(engine, spec, lade_host_cspan(encoded, encoded_size),
+	                lade_host_span(out, decoded_size), &size, &err) !=
 	    LADE_OK)
 		fail_msg("%s: %s", text, err.message);
 	if (size != decoded_size || memcmp(out, decoded, size))
@@ -124,10 +126,12 @@ static uint32_t pattern_crc(const char *text, size_t size)
 		for (size_t i = 0; i < 8 * size; i++)
 			plain[i / 8] |= (uint8_t)((i >> round & 1) << (i & 7));
 		uint8_t *to = all + round * size;
-		assert_int_equal(lade_encode(engine, spec, plain, size, to, size, &n, NULL),
+		assert_int_equal(lade_encode(engine, spec, lade_host_cspan(plain, size),
+		                             lade_host_span(to, size), &n, NULL),
 		                 LADE_OK);
 		assert_int_equal(n, size);
-		assert_int_equal(lade_decode(engine, spec, to, size, back, size, &n, NULL),
+		assert_int_equal(lade_decode(engine, spec, lade_host_cspan(to, size),
+		                             lade_host_span(back, size), &n, NULL),
 		                 LADE_OK);
 		assert_memory_equal(back, plain, size);
 	}
@@ -177,8 +181,8 @@ static void bad_packbits(void **state)
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
 		uint8_t src[8], out[64];
 		size_t size, n = from_hex(cases[c].hex, src);
-		assert_int_equal(lade_decode(lade_engine_default(), spec, src, n, out, sizeof out,
-		                             &size, NULL),
+		assert_int_equal(lade_decode(lade_engine_default(), spec, lade_host_cspan(src, n),
+		                             lade_host_span(out, sizeof out), &size, NULL),
 		                 cases[c].status);
 	}
 	lade_spec_unref(spec);

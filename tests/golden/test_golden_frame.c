@@ -79,7 +79,7 @@ static void read_good(const char *dir, const char *name)
 		lade_error err = {0};
 		lade_status status = kit_decode(
 			engine, (enum kit_reader)reader, frame.data, frame.size,
-			kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out, NULL, &err);
+			kit_read_options(LADE_VERIFY_IF_PRESENT), &out, NULL, &err);
 		if (status != LADE_OK || out.size != want.size ||
 		    (want.size && memcmp(out.data, want.data, want.size)))
 			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader],
@@ -100,7 +100,7 @@ static void read_bad(const char *dir, const char *name)
 		lade_error err = {0};
 		lade_status status =
 			kit_decode(engine, (enum kit_reader)reader, bytes.data, bytes.size,
-		                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL, &err);
+		                   kit_read_options(LADE_VERIFY_REQUIRED), &out, NULL, &err);
 		const char *want = lade_status_name(status);
 		if (strncmp(name, want, strlen(want)) || name[strlen(want)] != '.')
 			fail_msg("%s, %s: %s: %s", name, kit_reader_names[reader], want,
@@ -168,7 +168,7 @@ static void make(const recipe *p, const char *dir)
 	lade_frame_options options = kit_options(spec, p->chunk_size);
 	uint64_t shape[2] = {2, 0};
 	options.checksum = p->checksum;
-	options.policy = p->checksum ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY;
+	options.no_checksums = !p->checksum;
 	options.dtype = p->dtype;
 	options.has_size = !p->unknown;
 	options.size = p->size;

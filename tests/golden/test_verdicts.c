@@ -8,7 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE /* memfd_create */
-#include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
+#include "codec/snappy/snappy.h"
 #include "codec_test.h"
 #include "lz_streams.h"
 

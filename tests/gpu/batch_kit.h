@@ -8,7 +8,7 @@
 #ifndef LADE_TESTS_BATCH_KIT_H
 #define LADE_TESTS_BATCH_KIT_H
 
-#include "base/device.h"
+#include "gpu/device.h"
 #include "gpu/emulated.h"
 #include "guard.h"
 

@@ -20,6 +20,13 @@ enum {
 	/* Any other seed: at random among what streams and events allow. */
 };
 
+/* Device memory that changes while kernels run, as if somebody else wrote there: bytes that a
+ * kernel is about to touch get other values now and then. */
+typedef struct emulated_change {
+	uint64_t at, size;
+	uint64_t *most; /* NULL: any bytes; else of words of 64 bits, each at most most[i] */
+} emulated_change;
+
 typedef struct emulated_state {
 	uint64_t seed; /* as above; LADE_EMULATED_SEED in the environment sets it at first */
 	int protect;   /* 1: the host's touch of device memory is a fault.  0 is faster */
@@ -43,6 +50,11 @@ typedef struct emulated_state {
 	int pending;        /* operations that are enqueued and have not run */
 	int checked;        /* 1: a kernel's access to what is not the device's is found */
 	char message[512];  /* the first thing that went wrong on a device; also on stderr */
+
+	emulated_change *changing; /* 'changing_count' ranges, found in checked builds */
+	int changing_count;
+	int change_every; /* about one access to them in so many; 0: none changes */
+	uint64_t steps;   /* a kernel's most; 0: what emu_config has */
 
 	/* Takes a device's error back, which a real one keeps until the process ends. */
 	void (*recover)(void);

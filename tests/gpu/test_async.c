@@ -30,8 +30,12 @@ static int (*graph_free)(void *graph);
 static bool able(const lade_spec *spec)
 {
 	size_t size;
-	return lade_workspace_size(engine, spec, LADE_DECODE, 1, 1, 0, &size, NULL) == LADE_OK &&
-	       lade_workspace_size(engine, spec, LADE_ENCODE, 1, 1, 0, &size, NULL) == LADE_OK;
+	return lade_workspace_size(engine, spec, LADE_DECODE,
+	                           &(lade_arrays){.count = 1, .largest = 1}, &size,
+	                           NULL) == LADE_OK &&
+	       lade_workspace_size(engine, spec, LADE_ENCODE,
+	                           &(lade_arrays){.count = 1, .largest = 1}, &size,
+	                           NULL) == LADE_OK;
 }
 
 static int begin(void **state)
@@ -173,8 +177,10 @@ static batch *batch_new(rng *r, size_t count, bool damaged, bool several)
 static void batch_workspace(batch *b, size_t less)
 {
 	size_t size;
-	OK(lade_workspace_size(engine, b->spec, b->direction, b->units, b->largest, b->total, &size,
-	                       err));
+	OK(lade_workspace_size(engine, b->spec, b->direction,
+	                       &(lade_arrays){.count = b->units, .largest = b->largest,
+	                                      .total = b->total},
+	                       &size, err));
 	assert_true(size > less);
 	/* What the header says of pinned memory. */
 	for (size_t i = 0; b->staged && i < b->count; i++) {
@@ -273,8 +279,8 @@ static void check_encoded(const batch *b, size_t i, const lade_result *got)
 		assert_int_equal(got->status, LADE_OK);
 	}
 	if (b->options.statuses && b->options.sizes && got->status == LADE_OK) {
-		OK(lade_decode(engine, b->spec, bytes, got->size, plain, c->plain_size, &size,
-		               err));
+		OK(lade_decode(engine, b->spec, lade_host_cspan(bytes, got->size),
+		               lade_host_span(plain, c->plain_size), &size, err));
 		assert_int_equal(size, c->plain_size);
 		assert_memory_equal(plain, c->plain, size);
 	}
@@ -286,8 +292,7 @@ static void batch_check(const batch *b)
 {
 	lade_result *results = malloc(b->count * sizeof *results);
 	lade_error err = {.message = ""};
-	lade_status status = lade_results_get(0, stream, b->options.sizes, b->options.statuses,
-	                                      b->count, results, &err);
+	lade_status status = lade_results_get(&b->options, b->count, results, &err);
 	size_t bad = SIZE_MAX;
 	for (size_t i = b->count; i-- > 0;)
 		bad = results[i].status != LADE_OK ? i : bad;
@@ -431,7 +436,7 @@ static void many_items(void **state)
 		OK(lade_decode_async(engine, specs[0], item, count, &o, err));
 		/* The tables are read at once. */
 		memset(segment, 0xFF, count * sizeof *segment);
-		OK(lade_results_get(0, stream, o.sizes, o.statuses, count, result, err));
+		OK(lade_results_get(&o, count, result, err));
 		for (size_t i = 0; i < count; i++) {
 			assert_int_equal(result[i].size, each);
 			segment[i] = (lade_segment){src.data + i * (each + 2), each + 2, near,
@@ -502,7 +507,9 @@ static tables tables_new(rng *r, batch *b, uint8_t *kind)
 	                         (uint64_t *)(void *)t.dst_cap.data,
 	                         b->count,
 	                         b->largest,
-	                         0};
+	                         0,
+	                         NULL,
+	                         NULL};
 	return t;
 }
 
@@ -552,8 +559,7 @@ static void arrays_hostile_too(void **state)
 		if (emu)
 			assert_int_equal(emu->syncs, syncs);
 		lade_result results[MOST];
-		lade_results_get(0, stream, b->options.sizes, b->options.statuses, b->count,
-		                 results, NULL);
+		lade_results_get(&b->options, b->count, results, NULL);
 		for (size_t k = 0; k < b->count; k++) {
 			if (kind[k] && !(kind[k] == 6 && b->direction == LADE_ENCODE)) {
 				/* The last of several stages sees the destination, after what
@@ -643,7 +649,7 @@ static void what_is_refused(void **state)
 	FAILS(LADE_E_ARG, "spec", lade_decode_async(engine, NULL, &item, 1, &o, err));
 	FAILS(LADE_E_ARG, "items is NULL", lade_decode_async(engine, specs[0], NULL, 1, &o, err));
 	OK(lade_decode_async(engine, specs[0], NULL, 0, &o, err));
-	o.struct_size--;
+	o.struct_size = 3;
 	REFUSED(LADE_E_ARG, "struct_size");
 	o.flags = 1;
 	REFUSED(LADE_E_ARG, "flags 0x1 are for arrays");
@@ -664,10 +670,8 @@ static void what_is_refused(void **state)
 	REFUSED(LADE_E_UNSUPPORTED, "item 0: segment 0 is pageable");
 	item.dst = lade_host_span(bytes, 64);
 	REFUSED(LADE_E_UNSUPPORTED, "the destination is pageable");
-	item.row_size = item.row_pitch = 8;
-	REFUSED(LADE_E_UNSUPPORTED, "rows and ranges");
 	item.range_size = 4;
-	REFUSED(LADE_E_UNSUPPORTED, "rows and ranges");
+	REFUSED(LADE_E_UNSUPPORTED, "ranges and tails");
 	item.spec = specs[1];
 	REFUSED(LADE_E_UNSUPPORTED, "spec of its own");
 	item.src_count = 2;
@@ -693,17 +697,26 @@ static void what_is_refused(void **state)
 	}
 	size_t size = 7;
 	FAILS(LADE_E_LIMIT, "too large",
-	      lade_workspace_size(engine, specs[0], LADE_DECODE, SIZE_MAX, 1 << 20, 0, &size, err));
+	      lade_workspace_size(engine, specs[0], LADE_DECODE,
+	                          &(lade_arrays){.count = SIZE_MAX, .largest = 1 << 20}, &size,
+	                          err));
 	assert_int_equal(size, 0);
-	OK(lade_workspace_size(engine, specs[0], LADE_DECODE, 0, 0, 0, &size, err));
+	OK(lade_workspace_size(engine, specs[0], LADE_DECODE, &(lade_arrays){.count = 0}, &size,
+	                       err));
 	/* Room for more than a kernel takes is no fault. */
-	OK(lade_workspace_size(engine, specs[0], LADE_DECODE, 1, (uint64_t)5 << 30, 0, &size, err));
+	OK(lade_workspace_size(engine, specs[0], LADE_DECODE,
+	                       &(lade_arrays){.count = 1, .largest = (uint64_t)5 << 30}, &size,
+	                       err));
 	FAILS(LADE_E_ARG, "NULL",
-	      lade_workspace_size(engine, specs[0], LADE_DECODE, 1, 1, 0, NULL, err));
+	      lade_workspace_size(engine, specs[0], LADE_DECODE,
+	                          &(lade_arrays){.count = 1, .largest = 1}, NULL, err));
 	FAILS(LADE_E_ARG, "direction",
-	      lade_workspace_size(engine, specs[0], (lade_direction)2, 1, 1, 0, &size, err));
-	OK(lade_results_get(0, stream, NULL, NULL, 0, NULL, err));
-	FAILS(LADE_E_NO_DEVICE, "77", lade_results_get(77, NULL, NULL, NULL, 0, NULL, err));
+	      lade_workspace_size(engine, specs[0], (lade_direction)2,
+	                          &(lade_arrays){.count = 1, .largest = 1}, &size, err));
+	lade_async_options none = {.struct_size = sizeof none, .stream = stream};
+	OK(lade_results_get(&none, 0, NULL, err));
+	none.device = 77;
+	FAILS(LADE_E_NO_DEVICE, "77", lade_results_get(&none, 0, NULL, err));
 	OK(lade_stream_wait(0, stream, err));
 	free(buffer_image(&to));
 	buffer_free(&on);
@@ -805,8 +818,7 @@ static void what_captures_refuse(void **state)
 	OK(lade__device_use(0, &d, err));
 	assert_int_equal(capture_begin(stream, 0), 0);
 	FAILS(LADE_E_UNSUPPORTED, "captured",
-	      lade_results_get(0, stream, NULL, (uint32_t *)(void *)b->statuses.data, 1, &result,
-	                       err));
+	      lade_results_get(&b->options, 1, &result, err));
 	lade_status without = batch_run(b, &first);
 	lade_batch_options o = {
 		.struct_size = sizeof o, .stream = stream, .where = LADE_WHERE_DEVICE};

@@ -97,7 +97,7 @@ static void tables_of_many_sizes(void **state)
 			OK(lade_decode_async(own, lz4, item, 400 + 900 * i % 2601, &o, err));
 		if (emu)
 			assert_int_equal(emu->syncs, syncs);
-		OK(lade_results_get(0, stream, NULL, o.statuses, 400, result, err));
+		OK(lade_results_get(&o, 400, result, err));
 	}
 	assert_int_equal(pinned_given, 0);
 	lade_engine_free(own);
@@ -125,7 +125,8 @@ static void no_room_in_no_memory(void **state)
 		                      .src_count = 1,
 		                      .dst = {.place = {i % 2 ? LADE_PINNED : LADE_HOST, 0}}};
 	size_t size;
-	OK(lade_workspace_size(engine, lz4, LADE_DECODE, COUNT, 0, 0, &size, err));
+	OK(lade_workspace_size(engine, lz4, LADE_DECODE, &(lade_arrays){.count = COUNT}, &size,
+	                       err));
 	buffer workspace = buffer_new(near, size, 0);
 	lade_async_options o = {.struct_size = sizeof o,
 	                        .stream = stream,
@@ -133,7 +134,7 @@ static void no_room_in_no_memory(void **state)
 	                        .workspace_size = size,
 	                        .statuses = (uint32_t *)(void *)statuses.data};
 	OK(lade_decode_async(engine, lz4, item, COUNT, &o, err));
-	OK(lade_results_get(0, stream, NULL, o.statuses, COUNT, result, err));
+	OK(lade_results_get(&o, COUNT, result, err));
 	buffer_free(&workspace);
 	buffer_free(&src);
 	buffer_free(&statuses);
@@ -194,7 +195,7 @@ static size_t run_skewed(const lade_spec *spec, size_t workspace_size, uint64_t 
 	                        .sizes = (uint64_t *)(void *)sizes.data,
 	                        .statuses = (uint32_t *)(void *)statuses.data};
 	OK(lade_decode_arrays_async(engine, spec, &arrays, &o, err));
-	lade_results_get(0, stream, o.sizes, o.statuses, SKEWED, result, NULL);
+	lade_results_get(&o, SKEWED, result, NULL);
 	buffer_get(&dst, image, out);
 	out = 0;
 	for (size_t i = 0; i < SKEWED; i++) {
@@ -231,17 +232,26 @@ static void skewed_sizes_want_little_workspace(void **state)
 	for (size_t k = 0; k < 2; k++) {
 		lade_spec *spec = spec_of(engine, texts[k]);
 		size_t with, without, more;
-		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, 0, &without, err));
-		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, total, &with,
+		OK(lade_workspace_size(engine, spec, LADE_DECODE,
+		                       &(lade_arrays){.count = SKEWED, .largest = LARGE}, &without,
 		                       err));
-		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, 2 * LARGE, total, &more,
-		                       err));
+		OK(lade_workspace_size(engine, spec, LADE_DECODE,
+		                       &(lade_arrays){.count = SKEWED, .largest = LARGE,
+		                                      .total = total},
+		                       &with, err));
+		OK(lade_workspace_size(engine, spec, LADE_DECODE,
+		                       &(lade_arrays){.count = SKEWED, .largest = 2 * LARGE,
+		                                      .total = total},
+		                       &more, err));
 		assert_true(without > (size_t)SKEWED * LARGE);
 		assert_true(with < 4 * (total + SKEWED * 400));
 		assert_true(more >= with && more - with < with);
 		assert_int_equal(run_skewed(spec, with, total), SKEWED);
 		/* The tables have more than was told: what does not fit is not done. */
-		OK(lade_workspace_size(engine, spec, LADE_DECODE, SKEWED, LARGE, 1000, &with, err));
+		OK(lade_workspace_size(engine, spec, LADE_DECODE,
+		                       &(lade_arrays){.count = SKEWED, .largest = LARGE,
+		                                      .total = 1000},
+		                       &with, err));
 		assert_in_range(run_skewed(spec, with, 1000), 700, SKEWED - 1);
 		lade_spec_unref(spec);
 	}

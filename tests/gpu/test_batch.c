@@ -122,15 +122,6 @@ static lade_item make_one(rng *r, one *o, size_t spec, const lade_dict *dict, bo
 		room += rng_below(r, 500);
 	if (damaged && room && rng_below(r, 3) == 0)
 		room -= 1 + rng_below(r, room);
-	if (rng_below(r, 5) == 0 && room) {
-		o->windowed = true;
-		item.row_size = 1 + rng_below(r, rng_below(r, 2) ? 40 : 3000);
-		item.row_pitch = item.row_size + rng_below(r, 50);
-		size_t rest = room % item.row_size;
-		room = rest ? room / item.row_size * item.row_pitch + rest
-		            : room / item.row_size * item.row_pitch -
-		                       (item.row_pitch - item.row_size);
-	}
 	size_t misalign = rng_below(r, 40);
 	o->dst = buffer_new(any_place(r), room, misalign);
 	for (int k = 0; k < 2; k++)
@@ -162,23 +153,22 @@ static const char *describe(const one *o, const lade_item *item)
 {
 	static char text[300];
 	snprintf(text, sizeof text,
-	         "%s, %zu segments, %s %d %zu bytes (plain %zu, says %zu) -> %s %d %zu bytes, rows "
-	         "%zu/%zu, range %llu+%llu",
+	         "%s, %zu segments, %s %d %zu bytes (plain %zu, says %zu) -> %s %d %zu bytes, "
+	         "range %llu+%llu",
 	         texts[o->spec], item->src_count, lade_kind_name(o->src[0].place.kind),
 	         (int)o->src[0].place.device, o->segment[0].size, o->chunk[0].plain_size,
 	         o->segment[0].decoded_size, lade_kind_name(o->dst.place.kind),
-	         (int)o->dst.place.device, o->dst.size, item->row_size, item->row_pitch,
+	         (int)o->dst.place.device, o->dst.size,
 	         (unsigned long long)item->range_off, (unsigned long long)item->range_size);
 	return text;
 }
 
-/* The result's bytes are the host's, and those between rows are as they were. */
+/* The result's bytes are the host's. */
 static void same_bytes(const one *o, const lade_item *item, size_t size, int which)
 {
 	uint8_t *image = buffer_image(&o->dst), *host = buffer_image(&o->host_dst[which]);
-	size_t lead = (size_t)(o->dst.data - o->dst.block), row = item->row_pitch;
-	size_t extent = row ? o->dst.size : size;
-	for (size_t i = 0; i < extent; i++)
+	size_t lead = (size_t)(o->dst.data - o->dst.block);
+	for (size_t i = 0; i < size; i++)
 		if (image[lead + i] != host[lead + i]) {
 			print_error("byte %zu of %zu is %02x, the host's %02x: %s\n", i, size,
 			            image[lead + i], host[lead + i], describe(o, item));
@@ -215,7 +205,7 @@ static bool bad_data(lade_status status)
 	       status == LADE_E_RANGE;
 }
 
-/* One segment that is decoded as it lies there has one verdict.  Of several, of a range or rows,
+/* One segment that is decoded as it lies there has one verdict.  Of several, of a range,
  * and where a wrong size is told, any of several faults may be the one; and what lies behind a
  * range need not be looked at. */
 static bool same_verdict(const one *o, const lade_item *item, const lade_result *got,
@@ -366,37 +356,18 @@ static void encode_round(rng *r, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		one *o = &ones[i];
 		o->spec = rng_below(r, 2) ? rng_below(r, KERNEL_SPECS) : rng_below(r, SPECS);
-		size_t n = rng_below(r, 3) ? 1 : rng_below(r, SEGMENTS + 1), total = 0, extent = 0;
-		bool rows = n == 1 && rng_below(r, 4) == 0;
+		size_t n = rng_below(r, 3) ? 1 : rng_below(r, SEGMENTS + 1), total = 0;
 		lade_item *item = &items[i];
 		*item = (lade_item){.spec = specs[o->spec], .src = o->segment, .src_count = n};
-		if (rows) {
-			item->row_size = 8 * (1 + rng_below(r, 60));
-			item->row_pitch = item->row_size + rng_below(r, 600);
-		}
 		for (size_t k = 0; k < n; k++) {
 			size_t size = any_size(r);
-			if (rows) {
-				size_t many = size / item->row_size;
-				extent = many ? (many - 1) * item->row_pitch + item->row_size : 0;
-				size = many * item->row_size;
-			} else {
-				extent = size;
-			}
-			uint8_t *bytes = malloc(extent + 1);
-			fill(r, bytes, extent);
-			o->src[k] = buffer_new(any_place(r), extent, rng_below(r, 20));
-			buffer_put(&o->src[k], bytes, extent);
+			uint8_t *bytes = malloc(size + 1);
+			fill(r, bytes, size);
+			o->src[k] = buffer_new(any_place(r), size, rng_below(r, 20));
+			buffer_put(&o->src[k], bytes, size);
 			o->segment[k] = (lade_segment){
-				.data = o->src[k].data, .size = extent, .place = o->src[k].place};
-			o->chunk[k] = (chunk){.plain = malloc(size + 1), .plain_size = size};
-			for (size_t at = 0; rows && at < size; at++)
-				o->chunk[k].plain[at] =
-					bytes[at / item->row_size * item->row_pitch +
-				              at % item->row_size];
-			if (!rows && size)
-				memcpy(o->chunk[k].plain, bytes, size);
-			free(bytes);
+				.data = o->src[k].data, .size = size, .place = o->src[k].place};
+			o->chunk[k] = (chunk){.plain = bytes, .plain_size = size};
 			total += size;
 		}
 		size_t bound = lade_spec_bound(specs[o->spec], total);
@@ -416,7 +387,7 @@ static void encode_round(rng *r, size_t count)
 		if (results[i].status != LADE_OK && bad == SIZE_MAX)
 			bad = i;
 		if (results[i].status == LADE_E_UNSUPPORTED && options.where == LADE_WHERE_DEVICE &&
-		    (o->spec >= KERNEL_SPECS || items[i].src_count > 1 || items[i].row_pitch))
+		    (o->spec >= KERNEL_SPECS || items[i].src_count > 1))
 			continue;
 		if (results[i].status == LADE_E_NOSPACE && !o->tells) {
 			assert_int_equal(results[i].size, 0);
@@ -429,8 +400,8 @@ static void encode_round(rng *r, size_t count)
 		uint8_t *encoded = malloc(results[i].size + 1), *plain = malloc(4 << 20);
 		buffer_get(&o->dst, encoded, results[i].size);
 		size_t size = 0, at = 0;
-		OK(lade_decode(engine, specs[o->spec], encoded, results[i].size, plain, 4 << 20,
-		               &size, err));
+		OK(lade_decode(engine, specs[o->spec], lade_host_cspan(encoded, results[i].size),
+		               lade_host_span(plain, 4 << 20), &size, err));
 		for (size_t k = 0; k < items[i].src_count; k++) {
 			const chunk *c = &o->chunk[k];
 			assert_true(at + c->plain_size <= size);

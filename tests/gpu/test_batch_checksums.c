@@ -233,14 +233,16 @@ static void workspaces(void **state)
 	size_t size, before = 0, over[8] = {0};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++, before = 0)
 		for (size_t k = 0; k < 8; k++) {
-			OK(lade_workspace_size(engine, spec, LADE_DECODE, counts[i], largests[k], 0,
+			OK(lade_workspace_size(engine, spec, LADE_DECODE,
+			                       &(lade_arrays){.count = counts[i],
+			                                      .largest = largests[k]},
 			                       &size, err));
 			assert_true(size >= before && size >= over[k]);
 			before = over[k] = size;
 		}
 	uint64_t address = 0, told = 0, sum = 0;
 	buffer src = words(&address, 1), sizes = words(&told, 1), sums = words(&sum, 1);
-	OK(lade_workspace_size(engine, spec, LADE_DECODE, 1, 0, 0, &size, err));
+	OK(lade_workspace_size(engine, spec, LADE_DECODE, &(lade_arrays){.count = 1}, &size, err));
 	buffer workspace = buffer_new((lade_place){LADE_DEVICE, 0}, size, 0);
 	lade_arrays a = {.src = (const void *const *)(const void *)src.data,
 	                 .src_size = (const uint64_t *)(const void *)sizes.data,

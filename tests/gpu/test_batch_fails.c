@@ -155,16 +155,18 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 	memset(errors, 0, sizeof errors);
 	lade_segment segment[ITEMS];
 	lade_item item[ITEMS];
+	static const size_t shape[2] = {3, SIZE / 3};
+	static const ptrdiff_t strides[2] = {110, 1};
+	static const lade_layout layout = {.struct_size = sizeof layout, .elem_size = 1,
+	                                   .ndim = 2, .shape = shape, .strides = strides};
 	for (size_t i = 0; i < ITEMS; i++) {
 		const buffer *b = &src[which == BRIDGE_CALL][i];
 		segment[i] = (lade_segment){b->data, b->size, b->place,
 		                            which != ENCODE_CALL && i % 2 ? SIZE : 0};
 		item[i] = (lade_item){
 			.src = &segment[i], .src_count = 1, .dst = buffer_span(&dst[i])};
-		if (which == DEVICE_CALL && i == 2) {
-			item[i].row_size = 100;
-			item[i].row_pitch = 110;
-		}
+		if (which == DEVICE_CALL && i == 2)
+			item[i].layout = &layout;
 	}
 	lade_batch_options o = {.struct_size = sizeof o,
 	                        .item_errors = errors,
@@ -181,7 +183,7 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 	                        .statuses = (uint32_t *)(void *)statuses.data};
 	lade_status status = lade_decode_async(engine, lz4, item, ITEMS, &a, err);
 	return status == LADE_OK
-	               ? lade_results_get(0, NULL, a.sizes, a.statuses, ITEMS, results, err)
+	               ? lade_results_get(&a, ITEMS, results, err)
 	               : status;
 }
 
@@ -431,7 +433,8 @@ static void with_little_device_memory_it_goes_on(void **state)
 	lade_engine *engine = engine_new();
 	uint8_t encoded[64];
 	size_t size;
-	OK(lade_encode(engine, lz4, letters, LETTERS, encoded, sizeof encoded, &size, err));
+	OK(lade_encode(engine, lz4, lade_host_cspan(letters, LETTERS),
+	               lade_host_span(encoded, sizeof encoded), &size, err));
 	buffer from = buffer_new(pinned, size, 0), to = buffer_new(pinned, COUNT * room, 0);
 	buffer_put(&from, encoded, size);
 	lade_segment segment = {.data = from.data, .size = size, .place = pinned};
@@ -474,7 +477,8 @@ static void what_was_told_is_not_done_again(void **state)
 	lade_spec *spec = spec_of(engine, "shuffle(4)|lz4");
 	uint8_t encoded[64];
 	size_t size;
-	OK(lade_encode(engine, spec, letters, LETTERS, encoded, sizeof encoded, &size, err));
+	OK(lade_encode(engine, spec, lade_host_cspan(letters, LETTERS),
+	               lade_host_span(encoded, sizeof encoded), &size, err));
 	buffer from = buffer_new(near, size, 0);
 	buffer to = buffer_new(near, LETTERS * (COUNT - 1) + large, 0);
 	buffer_put(&from, encoded, size);
@@ -528,7 +532,8 @@ static void a_device_that_does_not_open(void **state)
 	uint8_t encoded[64];
 	lade_result result;
 	size_t size;
-	OK(lade_encode(engine, lz4, letters, LETTERS, encoded, sizeof encoded, &size, err));
+	OK(lade_encode(engine, lz4, lade_host_cspan(letters, LETTERS),
+	               lade_host_span(encoded, sizeof encoded), &size, err));
 	buffer from = buffer_new(pinned, size, 0), to = buffer_new(pinned, LETTERS, 0);
 	buffer_put(&from, encoded, size);
 	lade_segment segment = {.data = from.data, .size = size, .place = pinned};
@@ -715,7 +720,9 @@ static void a_device_that_is_lost(void **state)
 		                      w + 3,
 		                      1,
 		                      0,
-		                      0};
+		                      0,
+		                      NULL,
+		                      NULL};
 		lade_async_options a = {.struct_size = sizeof a};
 		OK(lade_decode_arrays_async(engine, lz4, &arrays, &a, err));
 		lade_status status = call(engine, which, results, &why);

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/gpu.h"
+#include "batch/gpu/gpu.h"
 #include "gpu/batch_kit.h"
 
 #include <lade/async.h>
@@ -157,7 +157,8 @@ static void check_form(size_t form, rng *r)
 			assert_true(!got[i] || !memcmp(there[i], encoded[i], got[i]));
 		}
 		memset(back[i], 0xEE, size[i]);
-		OK(lade_decode(engine, spec, there[i], got[i], back[i], size[i], &n, err));
+		OK(lade_decode(engine, spec, lade_host_cspan(there[i], got[i]),
+		               lade_host_span(back[i], size[i]), &n, err));
 		assert_int_equal(n, size[i]);
 		assert_true(!n || !memcmp(back[i], plain[i], n));
 		chunk_free(&c[i]);
@@ -212,7 +213,8 @@ static void few_are_cut_small(void **state)
 		uint8_t *last = image + (count - 1) * cap;
 		size_t n;
 		assert_int_equal(last[3], count > few ? 13 : 12); /* log2 of the pieces' bytes */
-		OK(lade_decode(engine, spec, last, size[count - 1], back, SIZE, &n, err));
+		OK(lade_decode(engine, spec, lade_host_cspan(last, size[count - 1]),
+		               lade_host_span(back, SIZE), &n, err));
 		assert_true(n == SIZE && !memcmp(back, plain, SIZE));
 	}
 	free(items);
@@ -278,7 +280,10 @@ static void one_pass(void **state)
 		lade_spec *spec = spec_of(engine, cases[i / 2].text);
 		lade_direction direction = i % 2 ? LADE_ENCODE : LADE_DECODE;
 		size_t size;
-		OK(lade_workspace_size(engine, spec, direction, 100, 65536, 6553600, &size, err));
+		OK(lade_workspace_size(engine, spec, direction,
+		                       &(lade_arrays){.count = 100, .largest = 65536,
+		                                      .total = 6553600},
+		                       &size, err));
 		if ((size < 6553600) != cases[i / 2].joined)
 			fail_msg("%s: a workspace of %zu bytes", cases[i / 2].text, size);
 		lade_spec_unref(spec);
@@ -301,9 +306,8 @@ static void workspaces_do_for_fewer(void **state)
 		lade_direction direction = i % 2 ? LADE_ENCODE : LADE_DECODE;
 		lade_place near = {LADE_DEVICE, 0};
 		lade_workload w = {.count = n, .threads = 1, .src = near, .dst = near};
-		lade__route route;
-		OK(lade__route_make(engine, spec, direction, LADE_DEVICE, &w, &route, NULL, 0, NULL,
-		                    err));
+		lade__route route = lade__route_of(spec, direction, LADE_DEVICE);
+		OK(lade__route_make(engine, &w, &route, NULL, err));
 		for (size_t k = 0; k < SIZES; k++) {
 			uint64_t each = sizes[k], total = n * each;
 			lade__gpu_tables t = {.count = n, .largest = each, .total = total};

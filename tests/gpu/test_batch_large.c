@@ -243,7 +243,8 @@ static void a_huge_claim_among_small(void **state)
 	uint8_t plain[SIZE] = {1, 2, 3}, coded[256];
 	size_t size, bad;
 	lade_spec *spec = spec_of(engine, "lz4");
-	OK(lade_encode(engine, spec, plain, SIZE, coded, sizeof coded, &size, err));
+	OK(lade_encode(engine, spec, lade_host_cspan(plain, SIZE),
+	               lade_host_span(coded, sizeof coded), &size, err));
 	lade_place on = {LADE_DEVICE, 0};
 	buffer src = buffer_new(on, size, 0), dst = buffer_new(on, (size_t)ITEMS * SIZE, 0);
 	buffer_put(&src, coded, size);
@@ -285,7 +286,8 @@ static void sixteen_mebibytes(void **state)
 	for (int k = 0; k < (emu ? 1 : 2); k++) {
 		size_t room = (size_t)2 << 20, size;
 		uint8_t *coded = malloc(room);
-		OK(lade_encode(engine, specs[k], plain, SIZE, coded, room, &size, err));
+		OK(lade_encode(engine, specs[k], lade_host_cspan(plain, SIZE),
+		               lade_host_span(coded, room), &size, err));
 		lade_segment segment = {.data = coded, .size = size};
 		lade_item item = {.src = &segment,
 		                  .src_count = 1,

@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
-#include "base/device.h"
+#include "all_kernels.h"
+#include "gpu/device.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 
 #include <cmocka.h>
 
+static const lade__kernel add_kernel = {"selftest", "lade_selftest_add", 0};
 static int32_t device_count;
 
 #define OK(call)                                                       \
@@ -123,14 +125,14 @@ static void every_kernel_loads(void **state)
 	for (int32_t i = 0; i < device_count; i++) {
 		lade__device *d;
 		OK(lade__device_use(i, &d, err));
-		for (int k = 0; k < LADE__KERNEL_COUNT; k++) {
+		for (size_t k = 0; k < ALL_KERNELS; k++) {
 			lade__kernel_use use;
 			unsigned blocks;
-			OK(lade__kernel_look(d, (lade__kernel)k, &use, err));
-			OK(lade__kernel_occupancy(d, (lade__kernel)k, 32, 0, &blocks, err));
+			OK(lade__kernel_look(d, &all_kernels[k], &use, err));
+			OK(lade__kernel_occupancy(d, &all_kernels[k], 32, 0, &blocks, err));
 			if (i == 0)
 				print_message("%s: sm_%d, %d registers, %d local, %d shared\n",
-				              lade__kernel_name((lade__kernel)k), use.arch,
+				              all_kernels[k].function, use.arch,
 				              use.registers, use.local_size, use.shared_size);
 			assert_true(use.registers > 0 && blocks > 0);
 		}
@@ -158,7 +160,7 @@ static void launches_are_quick_and_their_errors_told(void **state)
 	OK(LADE__CU(d, cuMemsetD32Async, address, 5, 1024, stream));
 	double began = now();
 	for (int i = 0; i < LAUNCHES; i++)
-		OK(lade__kernel_launch(d, LADE__KERNEL_SELFTEST_ADD, &launch, arguments, err));
+		OK(lade__kernel_launch(d, &add_kernel, &launch, arguments, err));
 	print_message("a launch: %.2f us of host time\n", 1e6 * (now() - began) / LAUNCHES);
 	uint32_t back[1024];
 	OK(LADE__CU(d, cuMemcpyDtoHAsync, back, address, sizeof back, stream));
@@ -169,7 +171,7 @@ static void launches_are_quick_and_their_errors_told(void **state)
 	lade_error why;
 	launch.threads = 4096;
 	FAILS(LADE_E_DEVICE, why,
-	      lade__kernel_launch(d, LADE__KERNEL_SELFTEST_ADD, &launch, arguments, err));
+	      lade__kernel_launch(d, &add_kernel, &launch, arguments, err));
 	assert_non_null(strstr(why.message, "cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1): "));
 	assert_non_null(strstr(why.message, "lade_selftest_add, 4 blocks of 4096 threads"));
 	give(LADE_DEVICE, 0, words, 4096, stream);
@@ -197,7 +199,13 @@ static void marks_and_streams_that_follow(void **state)
 		OK(LADE__CU(d, cuMemsetD8Async, lade__address_of(block), (unsigned char)turn, SIZE,
 		            first));
 		OK(lade_mark_new(0, first, &mark, err));
-		OK(lade_stream_follow(mark, second, err));
+		if (turn != 3)
+			OK(lade_stream_follow(mark, second, err));
+		if (turn == 3) { /* of whichever stream */
+			lade_mark_free(mark);
+			OK(lade_mark_new(0, LADE_ALL_STREAMS, &mark, err));
+			OK(lade_stream_follow(mark, second, err));
+		}
 		if (turn % 2)
 			lade_mark_free(mark); /* what follows it still does */
 		OK(LADE__CU(d, cuMemcpyDtoHAsync, back, lade__address_of(block), SIZE, second));
@@ -275,7 +283,7 @@ static void managed_memory(void **state)
 	lade__address address = lade__address_of(words);
 	void *arguments[] = {&address, &count};
 	lade__launch launch = {.blocks = 4, .threads = 256};
-	OK(lade__kernel_launch(d, LADE__KERNEL_SELFTEST_ADD, &launch, arguments, err));
+	OK(lade__kernel_launch(d, &add_kernel, &launch, arguments, err));
 	/* NULL is the default stream. */
 	OK(lade_stream_wait(0, NULL, err));
 	for (uint32_t i = 0; i < count; i++)

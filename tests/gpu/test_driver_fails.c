@@ -5,9 +5,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/device.h"
+#include "gpu/device.h"
 #include "base/try.h"
-#include "batch/engine.h"
+#include "engine/engine.h"
 #include "gpu/emulated.h"
 
 #include <pthread.h>
@@ -418,8 +418,8 @@ static int first_in_child_body(void *ctx)
 		WANT(lade_encode_into(engine, spec, &item, 1, &result, &options, &err) == LADE_OK);
 		size = result.size;
 		/* This takes a worker of the host's. */
-		WANT(lade_decode(engine, spec, encoded, size, back, sizeof back, &back_size,
-		                 &err) == LADE_OK);
+		WANT(lade_decode(engine, spec, lade_host_cspan(encoded, size),
+		                 lade_host_span(back, sizeof back), &back_size, &err) == LADE_OK);
 		WANT(back_size == sizeof data && memcmp(back, data, sizeof data) == 0);
 	}
 	WANT(emu->streams > 0);

@@ -4,7 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/device.h"
+#include "all_kernels.h"
+#include "gpu/device.h"
 #include "gpu/emulated.h"
 
 #include <setjmp.h>
@@ -28,6 +29,7 @@ enum {
 	CAPTURE_UNJOINED = 904,
 };
 
+static const lade__kernel add_kernel = {"selftest", "lade_selftest_add", 0};
 static emulated_state *emu;
 static lade__device *dev;
 static const lade__driver *cu;
@@ -71,7 +73,7 @@ static void add_one(lade_stream stream, lade__address words, uint32_t count)
 {
 	void *arguments[] = {&words, &count};
 	lade__launch launch = {.blocks = (count + 255) / 256, .threads = 256, .stream = stream};
-	GOOD(lade__kernel_launch(dev, LADE__KERNEL_SELFTEST_ADD, &launch, arguments, NULL));
+	GOOD(lade__kernel_launch(dev, &add_kernel, &launch, arguments, NULL));
 }
 
 static int begin(void **state)
@@ -115,9 +117,9 @@ static void kernels_run_on_both_devices(void **state)
 			GOOD(lade_device_check(k, NULL));
 			assert_int_equal(emu->launches, launches + 1);
 		}
-	for (int k = 0; k < LADE__KERNEL_COUNT; k++) {
+	for (size_t k = 0; k < ALL_KERNELS; k++) {
 		void *function;
-		GOOD(lade__kernel_get(dev, (lade__kernel)k, &function, NULL));
+		GOOD(lade__kernel_get(dev, &all_kernels[k], &function, NULL));
 	}
 }
 
@@ -613,6 +615,8 @@ static void what_is_not_given_back_is_counted(void **state)
 	assert_int_equal(emu->syncs, syncs + 1);
 	GOOD(cu->cuStreamDestroy(s));
 	assert_int_equal(cu->cuStreamDestroy(s), 400);
+	assert_non_null(strstr(emu->message, "used after it was destroyed"));
+	emu->recover();
 }
 
 static void a_call_fails_when_it_is_told_to(void **state)
@@ -632,6 +636,52 @@ static void a_call_fails_when_it_is_told_to(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* ---- records of kernels ---------------------------------------------------------------------- */
+
+static void records_that_name_no_kernel_are_refused(void **state)
+{
+	static const lade__kernel no_image = {"nowhere", "lade_selftest_add", 0};
+	static const lade__kernel no_function = {"selftest", "lade_selftest_sub", 0};
+	static const lade__kernel too_much = {"selftest", "lade_selftest_add", 1 << 20};
+	void *function = dev;
+	lade_error err;
+
+	(void)state;
+	assert_int_equal(lade__kernel_get(dev, &no_image, &function, &err), LADE_E_INTERNAL);
+	assert_string_equal(err.message, "there is no image nowhere among the library's kernels");
+	assert_null(function);
+	assert_int_equal(lade__kernel_get(dev, &no_function, &function, &err), LADE_E_DEVICE);
+	assert_non_null(strstr(err.message, "cuModuleGetFunction"));
+	assert_int_equal(lade__kernel_get(dev, &too_much, &function, &err), LADE_E_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "lade_selftest_add wants 1048576 bytes"));
+}
+
+/* The second device's table stays full: this test is the last. */
+static void a_table_of_kernels_can_be_full(void **state)
+{
+	static lade__kernel many[LADE__KERNELS_MAX + 1];
+	lade__device *second;
+	void *function, *again;
+	size_t count = 0;
+	lade_error err = {.message = ""};
+
+	(void)state;
+	GOOD(lade__device_use(1, &second, NULL));
+	for (size_t i = 0; i <= LADE__KERNELS_MAX; i++)
+		many[i] = add_kernel;
+	while (count <= LADE__KERNELS_MAX &&
+	       lade__kernel_get(second, &many[count], &function, &err) == LADE_OK)
+		count++;
+	/* Others have been loaded there before. */
+	assert_in_range(count, 1, LADE__KERNELS_MAX - 1);
+	assert_non_null(strstr(err.message, "would be kernel 257, and there is room for 256"));
+	GOOD(lade__kernel_get(second, &many[count - 1], &function, NULL));
+	GOOD(lade__kernel_get(second, &many[count - 1], &again, NULL));
+	assert_ptr_equal(function, again);
+	GOOD(lade_device_check(1, NULL));
+	lade__device_leave(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -650,6 +700,8 @@ int main(void)
 		TEST(what_a_capture_forbids),
 		TEST(what_is_not_given_back_is_counted),
 		TEST(a_call_fails_when_it_is_told_to),
+		TEST(records_that_name_no_kernel_are_refused),
+		TEST(a_table_of_kernels_can_be_full),
 	};
 	struct {
 		const char *name;

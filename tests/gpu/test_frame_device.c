@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/device.h"
+#include "gpu/device.h"
 #include "frame_kit.h"
 #include "gpu/emulated.h"
 
@@ -13,14 +13,15 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 static emulated_state *emu;
 static lade_engine *engine;
 static uint64_t seed;
 
-static lade_frame_read_options read_options(bool device, lade_policy policy)
+static lade_frame_read_options read_options(bool device, lade_verify verify)
 {
-	lade_frame_read_options o = kit_read_options(policy);
+	lade_frame_read_options o = kit_read_options(verify);
 	o.flags = LADE_FRAME_STRICT;
 	o.where = device ? LADE_WHERE_DEVICE : LADE_WHERE_HOST;
 	o.device = 1;
@@ -124,12 +125,13 @@ static reading read_ranges(const kit_bytes *bytes, bool source, lade_frame_read_
 		                             {block[k] + at, ranges[i].dst.size, places[k]}};
 		at += ranges[i].dst.size;
 	}
-	r.status = source ? lade_frame_open(engine, (lade_source){&in, in.size, kit_read_at}, &o,
+	r.status = source ? lade_frame_open(engine, in.size & 1 ? kit_far_source(&in)
+	                                                  : kit_source(&in), &o,
 	                                    &frame, &r.error)
 	                  : lade_frame_open_memory(engine, bytes->data, bytes->size, &o, &frame,
 	                                           &r.error);
 	if (r.status == LADE_OK) {
-		r.status = lade_frame_read(frame, mine, count, r.results, &r.error);
+		r.status = lade_frame_read(frame, mine, count, r.results, NULL, &r.error);
 		lade_frame_close(frame);
 	}
 	emu->fail_at = 0;
@@ -160,11 +162,11 @@ static reading read_ranges(const kit_bytes *bytes, bool source, lade_frame_read_
 
 /* Reads on the host and with the device, and compares: of ranges that failed no bytes. */
 static lade_status compare(const kit_bytes *bytes, const lade_frame_range *ranges, size_t count,
-                           lade_policy policy, rng *r)
+                           lade_verify verify, rng *r)
 {
-	lade_frame_read_options o = read_options(true, policy);
+	lade_frame_read_options o = read_options(true, verify);
 	int memory = (int)rng_below(r, MEMORIES);
-	reading host = read_ranges(bytes, rng_below(r, 2), read_options(false, policy), ranges,
+	reading host = read_ranges(bytes, rng_below(r, 2), read_options(false, verify), ranges,
 	                           count, ON_HOST);
 	/* What lies on a device also comes there without being asked to. */
 	if (memory > PINNED && rng_below(r, 2))
@@ -226,13 +228,13 @@ static void ranges_are_the_hosts(void **state)
 		emu->seed = (uint64_t)k;
 		int launches = emu->launches;
 		lade_frame_range all = {0, {.size = size}};
-		assert_int_equal(compare(&bytes, &all, 1, LADE_COMPUTE_AND_VERIFY, &r), LADE_OK);
+		assert_int_equal(compare(&bytes, &all, 1, LADE_VERIFY_REQUIRED, &r), LADE_OK);
 		if (k % 4 < 2 && size > 8 * chunk)
 			launched += emu->launches > launches;
 		for (int i = 0; i < 3; i++) {
 			size_t count = random_ranges(ranges, chunk, size, &r);
 			compare(&bytes, ranges, count,
-			        i ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY, &r);
+			        i ? LADE_VERIFY_REQUIRED : LADE_VERIFY_NEVER, &r);
 		}
 		free(bytes.data);
 		free(data);
@@ -252,15 +254,145 @@ static void damage_is_told_as_on_the_host(void **state)
 		kit_bytes bytes = mixed_frame(specs[k % 2], chunk, size, data, &r);
 		/* One bit: more could spoil two chunks, and which of them is told first is open. */
 		bytes.data[rng_below(&r, bytes.size)] ^= (uint8_t)(1 << rng_below(&r, 8));
-		lade_policy policy = k % 3 ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY;
+		lade_verify verify = k % 3 ? LADE_VERIFY_REQUIRED : LADE_VERIFY_NEVER;
 		lade_frame_range ranges[2] = {{0, {.size = size}}, {size / 2, {.size = size / 3}}};
 		emu->seed = (uint64_t)k % 5;
-		failed += compare(&bytes, ranges, 2, policy, &r) != LADE_OK;
+		failed += compare(&bytes, ranges, 2, verify, &r) != LADE_OK;
 		free(bytes.data);
 		free(data);
 	}
 	assert_true(failed > 30);
 }
+
+/* ---- checksums ------------------------------------------------------------------------------ */
+
+/* A frame whose chunks all have something to decode. */
+static kit_bytes coded_frame(uint8_t *data, size_t chunk, size_t size)
+{
+	lade_spec *lz4 = kit_spec("lz4");
+	lade_frame_options options = kit_options(lz4, chunk);
+	for (size_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(i % chunk % 50 + i / chunk);
+	kit_bytes bytes = kit_frame(engine, &options, data, size);
+	lade_spec_unref(lz4);
+	return bytes;
+}
+
+static size_t chunk_at(const kit_bytes *bytes, uint64_t index)
+{
+	lade_frame_chunk chunk;
+	lade_frame *frame;
+	assert_int_equal(lade_frame_open_memory(engine, bytes->data, bytes->size, NULL, &frame,
+	                                        NULL), LADE_OK);
+	assert_int_equal(lade_frame_get_chunk(frame, index, &chunk, NULL), LADE_OK);
+	assert_int_equal(chunk.flags, 0);
+	lade_frame_close(frame);
+	return (size_t)chunk.off;
+}
+
+/* Every byte of a frame in turn is another, and the options are NULL or zero: what comes back is
+ * right or an error.  A checksum that is wrong is told wherever the chunk goes. */
+static void damage_is_found_unasked(void **state)
+{
+	(void)state;
+	enum { CHUNK = 200, SIZE = 500 };
+	uint8_t data[SIZE], back[SIZE];
+	kit_bytes bytes = coded_frame(data, CHUNK, SIZE);
+	const lade_allocator *a = lade_allocator_default(LADE_DEVICE);
+	uint8_t *there = a->alloc(a->ctx, SIZE, 64, places[DEVICE_0], NULL);
+	lade_frame_read_options zero[] = {
+		{.struct_size = sizeof *zero},
+		{.struct_size = sizeof *zero, .where = LADE_WHERE_HOST},
+		{.struct_size = sizeof *zero, .where = LADE_WHERE_DEVICE}};
+	lade_frame_range all = {0, {there, SIZE, places[DEVICE_0]}};
+	emu->seed = EMULATED_EAGER;
+	for (size_t at = 0; at < bytes.size; at++) {
+		bytes.data[at] ^= 0x10;
+		for (int k = 0; k < 4; k++) {
+			lade_frame *frame;
+			lade_error err = {.message = ""};
+			lade_status status =
+				lade_frame_open_memory(engine, bytes.data, bytes.size,
+			                               k < 3 ? &zero[k] : NULL, &frame, &err);
+			if (status == LADE_OK) {
+				status = lade_frame_read(frame, &all, 1, NULL, NULL, &err);
+				lade_frame_close(frame);
+			}
+			if (status == LADE_OK) {
+				move(0, back, there, SIZE);
+				if (memcmp(back, data, SIZE) != 0)
+					fail_msg("byte %zu, options %d: wrong, silently", at, k);
+			} else {
+				assert_int_equal(err.status, status);
+			}
+		}
+		bytes.data[at] ^= 0x10;
+	}
+	a->free(a->ctx, there, SIZE, 64, places[DEVICE_0], NULL);
+	free(bytes.data);
+}
+
+/* Reads all to device 0, which holds 0xA5 before, and what it holds then to 'back'. */
+static lade_status read_to_device(const kit_bytes *bytes, lade_frame_read_options o, uint8_t *back,
+                                  size_t size, int *copies)
+{
+	const lade_allocator *a = lade_allocator_default(LADE_DEVICE);
+	uint8_t *there = a->alloc(a->ctx, size, 64, places[DEVICE_0], NULL);
+	lade_frame_range all = {0, {there, size, places[DEVICE_0]}};
+	lade_frame *frame;
+	lade_error err;
+	memset(back, 0xA5, size);
+	move(0, there, back, size);
+	assert_int_equal(lade_frame_open_memory(engine, bytes->data, bytes->size, &o, &frame,
+	                                        NULL), LADE_OK);
+	*copies = emu->copies;
+	lade_status status = lade_frame_read(frame, &all, 1, NULL, NULL, &err);
+	*copies = emu->copies - *copies;
+	if (status != LADE_OK)
+		assert_non_null(strstr(err.message, "chunk 2 at"));
+	lade_frame_close(frame);
+	move(0, back, there, size);
+	a->free(a->ctx, there, size, 64, places[DEVICE_0], NULL);
+	return status;
+}
+
+/* The device that decodes verifies: two copies more, of a table and of the checksums.  What the
+ * host decodes does not reach the device before it has been verified. */
+static void checksums_are_verified_where_the_bytes_are(void **state)
+{
+	(void)state;
+	enum { CHUNK = 1000, SIZE = 20000 };
+	uint8_t *data = malloc(SIZE), *back = malloc(SIZE);
+	kit_bytes bytes = coded_frame(data, CHUNK, SIZE);
+	size_t sum = chunk_at(&bytes, 2) - 16;
+	lade_frame_read_options o = read_options(true, LADE_VERIFY_IF_PRESENT), never = o;
+	int copies, fewer;
+	emu->seed = EMULATED_EAGER;
+	never.verify = LADE_VERIFY_NEVER;
+	assert_int_equal(read_to_device(&bytes, o, back, SIZE, &copies), LADE_OK);
+	assert_memory_equal(back, data, SIZE);
+	assert_int_equal(read_to_device(&bytes, never, back, SIZE, &fewer), LADE_OK);
+	assert_int_equal(copies - fewer, 2);
+
+	bytes.data[sum] ^= 1;
+	/* The chunk's header has a check of its own, which has to be right. */
+	uint8_t *head = bytes.data + sum - 16;
+	uint64_t check = XXH64("", 0, XXH64(head, 24, 2));
+	for (int i = 0; i < 8; i++)
+		head[24 + i] = (uint8_t)(check >> 8 * i);
+	assert_int_equal(read_to_device(&bytes, never, back, SIZE, &fewer), LADE_OK);
+	assert_int_equal(read_to_device(&bytes, o, back, SIZE, &fewer), LADE_E_CHECKSUM);
+	o.where = LADE_WHERE_HOST;
+	assert_int_equal(read_to_device(&bytes, o, back, SIZE, &fewer), LADE_E_CHECKSUM);
+	for (size_t i = 2 * CHUNK; i < 3 * CHUNK; i++)
+		assert_int_equal(back[i], 0xA5);
+	assert_memory_equal(back + 3 * CHUNK, data + 3 * CHUNK, SIZE - 3 * CHUNK);
+	free(bytes.data);
+	free(data);
+	free(back);
+}
+
+/* ---- what else ------------------------------------------------------------------------------ */
 
 /* Devices and kinds of memory that are not there. */
 static void what_is_refused(void **state)
@@ -269,16 +401,16 @@ static void what_is_refused(void **state)
 	rng r = {seed};
 	uint8_t data[3000], back[3000];
 	kit_bytes bytes = mixed_frame("lz4", 1000, sizeof data, data, &r);
-	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	lade_frame_read_options o = read_options(true, LADE_VERIFY_REQUIRED);
 	lade_frame *frame;
 	lade_error err;
 	lade_frame_range range = {0, {back, sizeof back, {LADE_DEVICE, 7}}};
 	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
 	                 LADE_OK);
-	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NO_DEVICE);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, NULL, &err), LADE_E_NO_DEVICE);
 	assert_string_equal(err.message, "range 0: no device 7: there are 2, counted from 0");
 	range.dst.place.kind = (lade_kind)9;
-	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_ARG);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, NULL, &err), LADE_E_ARG);
 	lade_frame_close(frame);
 
 	o.device = 7;
@@ -292,7 +424,7 @@ static void what_is_refused(void **state)
 	range.dst = lade_host_span(back, sizeof back);
 	assert_int_equal(lade_frame_open_memory(engine, bytes.data, bytes.size, &o, &frame, &err),
 	                 LADE_OK);
-	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NO_DEVICE);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, NULL, &err), LADE_E_NO_DEVICE);
 	assert_non_null(strstr(err.message, "no device 7"));
 	lade_frame_close(frame);
 	o.where = (lade_where)3;
@@ -318,7 +450,7 @@ static void driver_calls_fail(int memory)
 		emu->fail_at = n;
 		emu->fail_code = 2; /* out of memory */
 		emu->failed = NULL;
-		reading one = read_ranges(&bytes, true, read_options(true, LADE_COMPUTE_AND_VERIFY),
+		reading one = read_ranges(&bytes, true, read_options(true, LADE_VERIFY_REQUIRED),
 		                          &all, 1, memory);
 		emu->fail_at = 0;
 		lade_engine_free(engine);
@@ -362,7 +494,7 @@ static void *reader_run(void *ctx)
 	for (int i = 0; i < 12; i++) {
 		size_t off = rng_below(&r, me->size), size = 1 + rng_below(&r, me->size - off);
 		lade_frame_range range = {off, lade_host_span(back, size)};
-		me->bad += lade_frame_read(me->frame, &range, 1, NULL, NULL) != LADE_OK ||
+		me->bad += lade_frame_read(me->frame, &range, 1, NULL, NULL, NULL) != LADE_OK ||
 		           memcmp(back, me->data + off, size) != 0;
 	}
 	free(back);
@@ -377,12 +509,12 @@ static void several_threads_read(void **state)
 	uint8_t *data = malloc(SIZE);
 	kit_bytes bytes = mixed_frame("snappy", 1000, SIZE, data, &r);
 	kit_input in = {.data = bytes.data, .size = bytes.size};
-	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	lade_frame_read_options o = read_options(true, LADE_VERIFY_REQUIRED);
 	pthread_t ids[3];
 	reader readers[3];
 	lade_frame *frame;
 	emu->seed = EMULATED_EAGER;
-	assert_int_equal(lade_frame_open(engine, (lade_source){&in, in.size, kit_read_at}, &o,
+	assert_int_equal(lade_frame_open(engine, kit_source(&in), &o,
 	                                 &frame, NULL), LADE_OK);
 	for (int i = 0; i < 3; i++) {
 		readers[i] = (reader){frame, data, SIZE, seed + (uint64_t)i, 0};
@@ -413,13 +545,13 @@ static void no_pinned_memory(void **state)
 	lade_spec *lz4 = kit_spec("lz4");
 	lade_frame_options frame_options = kit_options(lz4, 1000);
 	kit_bytes bytes = kit_frame(engine, &frame_options, data, sizeof data);
-	lade_frame_read_options o = read_options(true, LADE_COMPUTE_AND_VERIFY);
+	lade_frame_read_options o = read_options(true, LADE_VERIFY_REQUIRED);
 	lade_frame_range range = {100, lade_host_span(back, sizeof back)};
 	lade_frame *frame;
 	lade_error err = {.message = ""};
 	assert_int_equal(lade_frame_open_memory(own, bytes.data, bytes.size, &o, &frame, &err),
 	                 LADE_OK);
-	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, &err), LADE_E_NOMEM);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, NULL, &err), LADE_E_NOMEM);
 	assert_non_null(strstr(err.message, "pinned memory"));
 	lade_frame_close(frame);
 	lade_engine_free(own);
@@ -432,6 +564,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_the_hosts),
 		cmocka_unit_test(damage_is_told_as_on_the_host),
+		cmocka_unit_test(damage_is_found_unasked),
+		cmocka_unit_test(checksums_are_verified_where_the_bytes_are),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(no_pinned_memory),
 		cmocka_unit_test(several_threads_read),

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/device.h"
+#include "gpu/device.h"
 #include "frame_kit.h"
 #include "gpu/emulated.h"
 
@@ -102,7 +102,7 @@ static lade_status encode(const lade_frame_options *options, const room *src, si
                           room *dst, size_t *got, lade_error *err)
 {
 	return lade_frame_encode_device(engine, options, (lade_cspan){src->data, size, DEVICE},
-	                                (lade_span){dst->data, dst->size, DEVICE}, NULL, got, err);
+	                                (lade_span){dst->data, dst->size, DEVICE}, got, err);
 }
 
 static const char *const specs[] = {
@@ -111,13 +111,14 @@ static const char *const specs[] = {
 	"crc32c",
 };
 
-static const lade_policy policies[] = {LADE_NO_COMPUTE_NO_VERIFY, LADE_COMPUTE_AND_VERIFY,
-                                       LADE_COMPUTE_AND_VERIFY};
-
 /* One frame, made with just the room it needs and with one byte less, and read by everybody. */
 static void round_trip(const char *text, lade_frame_options options, size_t size, rng *r)
 {
 	size_t chunk = options.chunk_size, bound, got = 0, skew = rng_below(r, 3) ? 0 : 4;
+	lade_stream stream = NULL;
+	if (rng_below(r, 2))
+		assert_int_equal(lade_stream_new(DEVICE.device, &stream, NULL), LADE_OK);
+	options.stream = stream;
 	uint8_t *data = malloc(size + 1), *image;
 	lade_spec *spec = kit_spec(text);
 	lade_error err;
@@ -133,11 +134,10 @@ static void round_trip(const char *text, lade_frame_options options, size_t size
 	image = room_end(&dst);
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes back = {0};
-		lade_policy policy = options.policy == LADE_COMPUTE_AND_VERIFY
-		                             ? LADE_COMPUTE_AND_VERIFY
-		                             : LADE_NO_COMPUTE_NO_VERIFY;
+		lade_verify verify =
+			options.no_checksums ? LADE_VERIFY_IF_PRESENT : LADE_VERIFY_REQUIRED;
 		status = kit_decode(engine, (enum kit_reader)reader, image, got,
-		                    kit_read_options(policy), &back, r, &err);
+		                    kit_read_options(verify), &back, r, &err);
 		if (status != LADE_OK)
 			fprintf(stderr, "%s, %s: %s\n", text, kit_reader_names[reader],
 			        err.message);
@@ -163,6 +163,7 @@ static void round_trip(const char *text, lade_frame_options options, size_t size
 	free(image);
 	free(data);
 	lade_spec_unref(spec);
+	lade_stream_free(DEVICE.device, stream);
 }
 
 static void frames_are_everybodys(void **state)
@@ -173,7 +174,7 @@ static void frames_are_everybodys(void **state)
 		size_t chunk = 64 + 64 * rng_below(&r, 60);
 		size_t size = k % 12 == 5 ? 0 : 1 + rng_below(&r, 7 * chunk);
 		lade_frame_options options = kit_options(NULL, chunk);
-		options.policy = policies[k % 3];
+		options.no_checksums = k % 3 == 0;
 		if (k % 4 == 0) {
 			options.checksum = LADE_CRC32C;
 			options.dtype = LADE_I4;
@@ -191,7 +192,7 @@ static void several_pages(void **state)
 	rng r = {seed};
 	lade_frame_options options = kit_options(NULL, 16);
 	emu->seed = EMULATED_EAGER;
-	options.policy = LADE_NO_COMPUTE_NO_VERIFY;
+	options.no_checksums = true;
 	round_trip("lz4", options, 16 * 4096, &r);
 	round_trip("snappy", options, 16 * 4097 + 3, &r);
 	round_trip("lz4", options, 16 * (2 * 4096 + 1023), &r);
@@ -200,10 +201,10 @@ static void several_pages(void **state)
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* Reads a frame where it lies, to its own device. */
-static lade_status read_there(const kit_bytes *bytes, lade_policy policy, size_t skew,
+static lade_status read_there(const kit_bytes *bytes, lade_verify verify, size_t skew,
                               kit_bytes *out, lade_error *err)
 {
-	lade_frame_read_options o = kit_read_options(policy);
+	lade_frame_read_options o = kit_read_options(verify);
 	room src = room_new(bytes->data, bytes->size, skew);
 	lade_frame *frame;
 	o.flags = LADE_FRAME_STRICT;
@@ -216,7 +217,7 @@ static lade_status read_there(const kit_bytes *bytes, lade_policy policy, size_t
 		room dst = room_new(NULL, size, 3 * skew);
 		lade_frame_range all = {0, {dst.data, size, DEVICE}};
 		lade_result result;
-		status = lade_frame_read(frame, &all, 1, &result, err);
+		status = lade_frame_read(frame, &all, 1, &result, NULL, err);
 		assert_int_equal(result.status, status);
 		assert_int_equal(result.size, status == LADE_OK ? size : 0);
 		out->data = room_end(&dst);
@@ -227,10 +228,10 @@ static lade_status read_there(const kit_bytes *bytes, lade_policy policy, size_t
 	return status;
 }
 
-static lade_status read_here(const kit_bytes *bytes, lade_policy policy, kit_bytes *out,
+static lade_status read_here(const kit_bytes *bytes, lade_verify verify, kit_bytes *out,
                              lade_error *err)
 {
-	lade_frame_read_options o = kit_read_options(policy);
+	lade_frame_read_options o = kit_read_options(verify);
 	lade_frame *frame;
 	o.flags = LADE_FRAME_STRICT;
 	err->offset = LADE_NO_OFFSET;
@@ -240,12 +241,12 @@ static lade_status read_here(const kit_bytes *bytes, lade_policy policy, kit_byt
 	return status == LADE_OK ? kit_read_frame(frame, out, err) : status;
 }
 
-static lade_status compare(const kit_bytes *bytes, lade_policy policy, size_t skew)
+static lade_status compare(const kit_bytes *bytes, lade_verify verify, size_t skew)
 {
 	kit_bytes here, there;
 	lade_error mine, theirs;
-	lade_status status = read_here(bytes, policy, &here, &mine);
-	lade_status other = read_there(bytes, policy, skew, &there, &theirs);
+	lade_status status = read_here(bytes, verify, &here, &mine);
+	lade_status other = read_there(bytes, verify, skew, &there, &theirs);
 	if (status != other)
 		fprintf(stderr, "here %s, there %s\n", status ? mine.message : "done",
 		        other ? theirs.message : "done");
@@ -266,7 +267,7 @@ static kit_bytes host_frame(const char *text, size_t chunk, size_t size, int k, 
 	lade_spec *spec = kit_spec(text);
 	lade_frame_options options = kit_options(spec, chunk);
 	uint8_t *data = malloc(size + 1);
-	options.policy = policies[k % 3];
+	options.no_checksums = k % 3 == 0;
 	options.checksum = k % 2 ? LADE_CRC32C : LADE_XXH64;
 	/* Without constant chunks the device does all. */
 	if (k % 4)
@@ -292,7 +293,7 @@ static void frames_are_read_there(void **state)
 		emu->seed = (uint64_t)k % 5;
 		int syncs = emu->syncs;
 		assert_int_equal(
-			compare(&bytes, k % 3 ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY,
+			compare(&bytes, k % 3 ? LADE_VERIFY_REQUIRED : LADE_VERIFY_NEVER,
 		                rng_below(&r, 3) ? 0 : 1 + rng_below(&r, 15)),
 			LADE_OK);
 		/* One for the header and the index, one for the chunks, four of this test. */
@@ -317,11 +318,44 @@ static void damage_is_told_as_on_the_host(void **state)
 			bytes.data[rng_below(&r, before)] ^= (uint8_t)(1 << rng_below(&r, 8));
 		emu->seed = (uint64_t)k % 5;
 		failed +=
-			compare(&bytes, k % 3 ? LADE_COMPUTE_AND_VERIFY : LADE_NO_COMPUTE_NO_VERIFY,
+			compare(&bytes, k % 3 ? LADE_VERIFY_REQUIRED : LADE_VERIFY_NEVER,
 		                0) != LADE_OK;
 		free(bytes.data);
 	}
 	assert_true(failed > 100);
+}
+
+/* Any byte of a frame on a device is another, and there are no options. */
+static void damage_is_found_unasked(void **state)
+{
+	(void)state;
+	rng r = {seed + 11};
+	kit_bytes bytes = host_frame("lz4", 256, 900, 1, &r), good;
+	lade_error err;
+	uint8_t *got;
+	assert_int_equal(read_here(&bytes, LADE_VERIFY_REQUIRED, &good, &err), LADE_OK);
+	emu->seed = EMULATED_EAGER;
+	for (size_t at = 0; at < bytes.size; at++) {
+		bytes.data[at] ^= 0x20;
+		room src = room_new(bytes.data, bytes.size, 0), dst = room_new(NULL, 900, 0);
+		lade_frame_range all = {0, {dst.data, 900, DEVICE}};
+		lade_frame *frame;
+		lade_status status =
+			lade_frame_open_device(engine, (lade_cspan){src.data, bytes.size, DEVICE},
+		                               NULL, NULL, &frame, &err);
+		if (status == LADE_OK) {
+			status = lade_frame_read(frame, &all, 1, NULL, NULL, &err);
+			lade_frame_close(frame);
+		}
+		got = room_end(&dst);
+		if (status == LADE_OK && memcmp(got, good.data, 900) != 0)
+			fail_msg("byte %zu: wrong, silently", at);
+		free(got);
+		free(room_end(&src));
+		bytes.data[at] ^= 0x20;
+	}
+	free(good.data);
+	free(bytes.data);
 }
 
 /* Parts of a frame, and what lies elsewhere, go the usual way. */
@@ -330,18 +364,18 @@ static void ranges_come_too(void **state)
 	(void)state;
 	rng r = {seed + 9};
 	kit_bytes bytes = host_frame("lz4", 1024, 100000, 1, &r), whole;
-	lade_frame_read_options o = kit_read_options(LADE_COMPUTE_AND_VERIFY);
+	lade_frame_read_options o = kit_read_options(LADE_VERIFY_REQUIRED);
 	lade_error err;
 	lade_frame *frame;
 	uint8_t back[3000];
-	assert_int_equal(read_here(&bytes, LADE_COMPUTE_AND_VERIFY, &whole, &err), LADE_OK);
+	assert_int_equal(read_here(&bytes, LADE_VERIFY_REQUIRED, &whole, &err), LADE_OK);
 	room src = room_new(bytes.data, bytes.size, 0), dst = room_new(NULL, 3000, 0);
 	assert_int_equal(lade_frame_open_device(engine, (lade_cspan){src.data, bytes.size, DEVICE},
 	                                        NULL, &o, &frame, &err),
 	                 LADE_OK);
 	lade_frame_range ranges[] = {{5000, lade_host_span(back, sizeof back)},
 	                             {70001, {dst.data, 3000, DEVICE}}};
-	assert_int_equal(lade_frame_read(frame, ranges, 2, NULL, &err), LADE_OK);
+	assert_int_equal(lade_frame_read(frame, ranges, 2, NULL, NULL, &err), LADE_OK);
 	assert_memory_equal(back, whole.data + 5000, sizeof back);
 	uint8_t *image = room_end(&dst);
 	assert_memory_equal(image, whole.data + 70001, 3000);
@@ -367,8 +401,8 @@ static void what_is_refused(void **state)
 	room src = room_new(data, 100, 0), dst = room_new(NULL, 1000, 0);
 	lade_span host = lade_host_span(data, sizeof data);
 	assert_int_equal(lade_frame_encode_device(engine, &options,
-	                                          (lade_cspan){src.data, 100, DEVICE}, host, NULL,
-	                                          &got, &err),
+	                                          (lade_cspan){src.data, 100, DEVICE}, host, &got,
+	                                          &err),
 	                 LADE_E_UNSUPPORTED);
 	options.size = 99;
 	options.has_size = true;
@@ -425,7 +459,7 @@ static void driver_calls_that_fail(void **state)
 		bytes.data = room_end(&dst);
 		if (status == LADE_OK) {
 			emu->fail_at = fail_at;
-			status = read_there(&bytes, LADE_COMPUTE_AND_VERIFY, 0, &back, &err);
+			status = read_there(&bytes, LADE_VERIFY_REQUIRED, 0, &back, &err);
 			emu->fail_at = 0;
 			if (status == LADE_OK)
 				assert_memory_equal(back.data, data, sizeof data);
@@ -451,6 +485,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(several_pages),
 		cmocka_unit_test(frames_are_read_there),
 		cmocka_unit_test(damage_is_told_as_on_the_host),
+		cmocka_unit_test(damage_is_found_unasked),
 		cmocka_unit_test(ranges_come_too),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(driver_calls_that_fail),

@@ -80,8 +80,8 @@ static void crossing_right(const crossing *x, bool encode)
 		size_t size = x->result[i].size;
 		assert_int_equal(x->result[i].status, LADE_OK);
 		if (encode) {
-			OK(lade_decode(engine, x->spec, at, x->result[i].size, back, sizeof back,
-			               &size, err));
+			OK(lade_decode(engine, x->spec, lade_host_cspan(at, x->result[i].size),
+			               lade_host_span(back, sizeof back), &size, err));
 			at = back;
 		}
 		assert_int_equal(size, c->plain_size);
@@ -136,7 +136,7 @@ static void both_in_one_call(void **state)
 		x[i % 2]->result[i / 2] = result[i];
 	crossing_right(x[0], false);
 	crossing_right(x[1], false);
-	assert_int_equal(lade_decoded_sizes(engine, spec, item, 2 * COUNT, sizes, NULL, NULL),
+	assert_int_equal(lade_decoded_sizes(engine, spec, item, 2 * COUNT, sizes, NULL, NULL, NULL),
 	                 LADE_E_UNKNOWN_SIZE);
 	/* Two segments, one on each. */
 	size_t a = 11, b = 12, total = size_at(a) + size_at(b);

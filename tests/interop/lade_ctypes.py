@@ -44,10 +44,12 @@ class Item(ctypes.Structure):
         ("src", ctypes.POINTER(Segment)),
         ("src_count", _size),
         ("dst", Span),
-        ("row_size", _size),
-        ("row_pitch", _size),
         ("range_off", ctypes.c_uint64),
         ("range_size", ctypes.c_uint64),
+        ("layout", _pointer),
+        ("outputs", _pointer),
+        ("output_count", _size),
+        ("tail", _pointer),
     ]
 
 
@@ -90,7 +92,8 @@ for _name in ("lade_decode_into", "lade_encode_into"):
     _declare(_name, _status, _pointer, _pointer, ctypes.POINTER(Item), _size,
              ctypes.POINTER(Result), ctypes.POINTER(BatchOptions), _err)
 _declare("lade_decoded_sizes", _status, _pointer, _pointer, ctypes.POINTER(Item), _size,
-         ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(Result), _err)
+         ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(Result),
+         ctypes.POINTER(BatchOptions), _err)
 
 engine = lib.lade_engine_default()
 
@@ -170,7 +173,7 @@ def decoded_size(spec, data):
     segment = Segment(ctypes.addressof(source), len(data))
     item = Item(src=ctypes.pointer(segment), src_count=1)
     size, err = ctypes.c_uint64(), LadeError()
-    _check(lib.lade_decoded_sizes(engine, spec.handle, item, 1, size, None, err), err)
+    _check(lib.lade_decoded_sizes(engine, spec.handle, item, 1, size, None, None, err), err)
     return size.value
 
 

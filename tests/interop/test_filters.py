@@ -48,6 +48,8 @@ def test_delta(dtype, astype):
 def test_delta_of_random_bits(dtype):
     for count in (1, 2, 7, 8, 63, 64, 65, 1000, 40_000):
         array = random_bits(dtype, count)
+        if is_real(dtype):
+            array /= 2  # a difference that becomes infinite is refused here
         with np.errstate(all="ignore"):
             check(f"delta({dtype})", numcodecs.Delta(dtype), array if array.size else small(dtype))
 

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <cuda/device.cuh>
+#include <gpu/kernels/device.cuh>
 
 /* One word of results for each (primitive, lane); 'in' holds a word for each lane. */
 enum {

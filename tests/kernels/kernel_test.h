@@ -16,7 +16,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include <cuda/device.cuh>
+#include <gpu/kernels/device.cuh>
 
 enum {
 	KERNEL_SEEDS = 8

@@ -10,8 +10,8 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "cuda/ans_decode.cu"
-#include "cuda/ans_encode.cu"
+#include "codec/ans/kernels/ans_decode.cu"
+#include "codec/ans/kernels/ans_encode.cu"
 
 #include <vector>
 
@@ -134,7 +134,7 @@ struct shape {
 };
 
 /* Dynamic shared memory: what the library gives, and the least. */
-static const uint32_t usual = 43776, least = 39168;
+static const uint32_t usual = LADE_ANS_DECODE_SHARED, least = LADE_ANS_DECODE_LEAST;
 
 static void decode(const std::vector<bytes> &in, const std::vector<size_t> &caps, const shape &s,
                    uint64_t seed, rng *r, std::vector<bytes> *out, std::vector<uint32_t> *status)
@@ -218,7 +218,7 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 	/* Four warps or eight, which hold small chunks, and parts of large ones. */
 	bool small = width > 1 && block_log == 12 && seed / 2 % 2 == 0;
 	uint32_t hold = (small ? 16384 : 32768) << seed % 2,
-		 shared = width > 1 ? hold + 2304 * width : 77824;
+		 shared = width > 1 ? LADE_ANS_WIDE_SHARED(hold, width) : 77824;
 	config.block = small ? 128 : width > 1 || block_log > 13 ? 256 : 128u << seed % 3;
 	config.shared = shared;
 	config.resident = 2;

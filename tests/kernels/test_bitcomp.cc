@@ -10,8 +10,8 @@
 #include "kernel_test.h"
 #include "bitcomp_kit.h"
 
-#include "cuda/bitcomp_decode.cu"
-#include "cuda/bitcomp_encode.cu"
+#include "codec/bitcomp/kernels/bitcomp_decode.cu"
+#include "codec/bitcomp/kernels/bitcomp_encode.cu"
 
 #include <vector>
 
@@ -59,12 +59,12 @@ static void decode(const std::vector<bytes> &chunks, const std::vector<size_t> &
 	emu_config config = {.kernel = "lade_bitcomp_decode",
 	                     .grid = (unsigned)((n + teams - 1) / teams) * spans,
 	                     .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = sizeof(lade_bitcomp_rooms)};
+	                     .shared = LADE_BITCOMP_DECODE_SHARED};
 	if (team > LADE_BITCOMP_WARPS) {
 		config.kernel = "lade_bitcomp_decode_few";
 		config.grid = (unsigned)n;
 		config.block = 32 * team;
-		config.shared = sizeof(lade_bitcomp_hall);
+		config.shared = LADE_BITCOMP_FEW_SHARED;
 	}
 	config.seed = seed;
 	emu_result done = emu_launch(config, [&] {
@@ -254,8 +254,8 @@ static bytes host_encode(const char *text, const bytes &data)
 	bytes out(data.size() + data.size() / 1000 + 64);
 	size_t size;
 	assert_int_equal(lade_spec_parse(nullptr, text, &spec, &err), LADE_OK);
-	if (lade_encode(lade_engine_default(), spec, data.data(), data.size(), out.data(),
-	                out.size(), &size, &err) != LADE_OK)
+	if (lade_encode(lade_engine_default(), spec, lade_host_cspan(data.data(), data.size()),
+	                lade_host_span(out.data(), out.size()), &size, &err) != LADE_OK)
 		fail_msg("%s: %s", text, err.message);
 	out.resize(size);
 	lade_spec_unref(spec);
@@ -294,7 +294,7 @@ static void encode(const form &f, const std::vector<bytes> &data, uint32_t team,
 	emu_config config = {.kernel = "lade_bitcomp_encode",
 	                     .grid = (unsigned)((n + teams - 1) / teams),
 	                     .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = sizeof(lade_bitcomp_office)};
+	                     .shared = LADE_BITCOMP_ENCODE_SHARED};
 	config.seed = seed;
 	emu_result done = emu_launch(
 		config, [&] { lade_bitcomp_encode(batch, f.how, team == 8 ? 3 : team / 2); });

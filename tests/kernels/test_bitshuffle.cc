@@ -7,7 +7,7 @@
  */
 #include "place.h"
 
-#include "cuda/bitshuffle.cu"
+#include "filter/kernels/bitshuffle.cu"
 
 #include "bits_reference.h"
 

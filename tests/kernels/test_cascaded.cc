@@ -9,8 +9,8 @@
 #include "cascaded_host.h"
 #include "cascaded_kit.h"
 
-#include "cuda/cascaded_decode.cu"
-#include "cuda/cascaded_encode.cu"
+#include "codec/cascaded/kernels/cascaded_decode.cu"
+#include "codec/cascaded/kernels/cascaded_encode.cu"
 
 #include <vector>
 
@@ -68,9 +68,9 @@ static void launch(const char *name, uint32_t grid, uint32_t threads, uint64_t s
 {
 	emu_config config = {.kernel = name, .grid = grid, .block = threads};
 	if (!strcmp(name, "cascaded_decode"))
-		config.shared = LADE_CAS_WARPS * sizeof(lade_cas_warp);
+		config.shared = LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED;
 	if (!strcmp(name, "cascaded_encode"))
-		config.shared = threads / 32 * sizeof(lade_cas_lists);
+		config.shared = threads / 32 * LADE_CAS_ENCODE_SHARED;
 	config.seed = seed;
 	config.resident = 2;
 	emu_result done = emu_launch(config, body);

@@ -10,7 +10,7 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "cuda/checksum.cu"
+#include "checksum/kernels/checksum.cu"
 
 #include <algorithm>
 #include <vector>

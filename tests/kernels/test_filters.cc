@@ -8,9 +8,9 @@
  */
 #include "place.h"
 
-#include "cuda/filters.cu"
-#include "cuda/shuffle.cu"
-#include "cuda/stream.cu"
+#include "filter/kernels/filters.cu"
+#include "filter/kernels/shuffle.cu"
+#include "filter/kernels/stream.cu"
 
 #include "bits_reference.h"
 

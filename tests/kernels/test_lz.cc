@@ -7,9 +7,8 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "kernel_shared.h"
-#include "cuda/lz4_decode.cu"
-#include "cuda/snappy_decode.cu"
+#include "codec/lz4/kernels/lz4_decode.cu"
+#include "codec/snappy/kernels/snappy_decode.cu"
 
 #include <lz4.h>
 #include <lz4hc.h>
@@ -29,22 +28,16 @@ struct kernel {
 	void (*run)(lade_gpu_batch batch);
 };
 
-template <class F, int W> static constexpr size_t team_size = sizeof(lade_lz_team<F, W>);
-
 static const kernel kernels[] = {
 	{"lz4 solo", false, 128, 0, lade_lz4_decode_solo},
 	{"lz4 team4", false, 128, 0, lade_lz4_decode_team4},
 	{"lz4 team8", false, 256, 0, lade_lz4_decode_team8},
-	{"lz4 team16", false, 512, team_size<lade_lz4, 16>, lade_lz4_decode_team16},
+	{"lz4 team16", false, 512, LADE_LZ4_TEAM16_SHARED, lade_lz4_decode_team16},
 	{"snappy solo", true, 128, 0, lade_snappy_decode_solo},
 	{"snappy team4", true, 128, 0, lade_snappy_decode_team4},
 	{"snappy team8", true, 256, 0, lade_snappy_decode_team8},
-	{"snappy team16", true, 512, team_size<lade_snappy, 16>, lade_snappy_decode_team16},
+	{"snappy team16", true, 512, LADE_SNAPPY_TEAM16_SHARED, lade_snappy_decode_team16},
 };
-
-/* What a launch of a kernel may ask for is known to the host. */
-static_assert(team_size<lade_lz4, 16> == SHARED_LZ4_DECODE_TEAM16, "as the table of kernels says");
-static_assert(team_size<lade_snappy, 16> == SHARED_SNAPPY_DECODE_TEAM16, "and for Snappy");
 
 /* Decodes the streams in one launch, into destinations of 'caps'; wants the scalar's verdicts. */
 static void check_batch(const kernel &k, const std::vector<bytes> &in,

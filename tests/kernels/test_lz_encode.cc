@@ -7,8 +7,8 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "cuda/lz4_encode.cu"
-#include "cuda/snappy_encode.cu"
+#include "codec/lz4/kernels/lz4_encode.cu"
+#include "codec/snappy/kernels/snappy_encode.cu"
 
 #include <lz4.h>
 #include <snappy-c.h>
@@ -26,10 +26,10 @@ struct kernel {
 static const kernel kernels[] = {
 	{"lz4", false, 5, 160, 0, lade_lz4_encode},
 	{"snappy", true, 5, 160, 0, lade_snappy_encode},
-	{"lz4 team8", false, 1, 256, lade_lz_crew_size(8), lade_lz4_encode_team8},
-	{"lz4 team16", false, 1, 512, lade_lz_crew_size(16), lade_lz4_encode_team16},
-	{"snappy team8", true, 1, 256, lade_lz_crew_size(8), lade_snappy_encode_team8},
-	{"snappy team16", true, 1, 512, lade_lz_crew_size(16), lade_snappy_encode_team16},
+	{"lz4 team8", false, 1, 256, LADE_LZ_CREW_SHARED(8), lade_lz4_encode_team8},
+	{"lz4 team16", false, 1, 512, LADE_LZ_CREW_SHARED(16), lade_lz4_encode_team16},
+	{"snappy team8", true, 1, 256, LADE_LZ_CREW_SHARED(8), lade_snappy_encode_team8},
+	{"snappy team16", true, 1, 512, LADE_LZ_CREW_SHARED(16), lade_snappy_encode_team16},
 };
 
 /* ---- batches ------------------------------------------------------------------------------------

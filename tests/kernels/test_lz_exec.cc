@@ -8,7 +8,7 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "cuda/lz_exec.cuh"
+#include "codec/lz/kernels/lz_exec.cuh"
 
 #include <vector>
 

@@ -8,13 +8,14 @@
  */
 /* Before the kernels' headers, whose LADE_DEVICE is a macro. */
 extern "C" {
-#include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
+#include "codec/snappy/snappy.h"
 }
 
 #include "kernel_test.h"
 
-#include "cuda/lz4_decode.cu"
-#include "cuda/snappy_decode.cu"
+#include "codec/lz4/kernels/lz4_decode.cu"
+#include "codec/snappy/kernels/snappy_decode.cu"
 
 #include "lz_plain.h"
 #include "lz_streams.h"

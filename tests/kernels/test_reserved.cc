@@ -8,9 +8,9 @@
 #include "kernel_test.h"
 #include "reserved_kit.h"
 
-#include "cuda/ans_decode.cu"
-#include "cuda/bitcomp_decode.cu"
-#include "cuda/cascaded_decode.cu"
+#include "codec/ans/kernels/ans_decode.cu"
+#include "codec/bitcomp/kernels/bitcomp_decode.cu"
+#include "codec/cascaded/kernels/cascaded_decode.cu"
 
 static uint8_t room[RESERVED_CAP];
 
@@ -35,7 +35,8 @@ enum { SHAPES = 5 };
 static uint32_t ans(const reserved &r, unsigned shape)
 {
 	bool wide = shape > 2;
-	uint32_t parts = 1 + shape % 3, shared = wide ? 81920 : 43776;
+	uint32_t parts = 1 + shape % 3;
+	uint32_t shared = wide ? LADE_ANS_DECODE_WIDE : LADE_ANS_DECODE_SHARED;
 	lade_ans_parts done = {};
 	emu_config config = {.kernel = "ans", .grid = parts, .block = wide ? 512u : 256u,
 	                     .shared = shared, .seed = shape, .resident = 2};
@@ -51,10 +52,10 @@ static uint32_t bitcomp(const reserved &r, unsigned shape)
 {
 	uint32_t state = 0;
 	emu_config config = {.kernel = "bitcomp", .grid = 1, .block = 32 * LADE_BITCOMP_WARPS,
-	                     .shared = sizeof(lade_bitcomp_rooms), .seed = shape, .resident = 2};
+	                     .shared = LADE_BITCOMP_DECODE_SHARED, .seed = shape, .resident = 2};
 	if (shape == 4) {
 		config.block = 2 * 32 * LADE_BITCOMP_WARPS;
-		config.shared = sizeof(lade_bitcomp_hall);
+		config.shared = LADE_BITCOMP_FEW_SHARED;
 		return verdict(r, config, lade_bitcomp_decode_few);
 	}
 	return verdict(r, config, [&](lade_gpu_batch batch) {
@@ -66,7 +67,7 @@ static uint32_t cascaded(const reserved &r, unsigned shape)
 {
 	uint32_t parts = 1 + shape % 3, joined = 0;
 	emu_config config = {.kernel = "cascaded", .grid = parts, .block = 32 * LADE_CAS_WARPS,
-	                     .shared = LADE_CAS_WARPS * sizeof(lade_cas_warp), .seed = shape,
+	                     .shared = LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED, .seed = shape,
 	                     .resident = 2};
 	return verdict(r, config, [&](lade_gpu_batch batch) {
 		lade_cascaded_decode(batch, parts, &joined, 3);

@@ -7,7 +7,7 @@
 #include "kernel_test.h"
 #include "guard.h"
 
-#include "cuda/stage.cuh"
+#include "gpu/kernels/stage.cuh"
 
 #define UNITS 80 /* a warp and a half, twice */
 

@@ -7,8 +7,8 @@
  */
 #include "place.h"
 
-#include "cuda/lz4_unshuffle.cu"
-#include "cuda/snappy_unshuffle.cu"
+#include "codec/lz4/kernels/lz4_unshuffle.cu"
+#include "codec/snappy/kernels/snappy_unshuffle.cu"
 
 #include <vector>
 

@@ -244,7 +244,6 @@ static void frame_write(lade_engine *engine, const frame_case *c)
 	lade_frame_options options = {.struct_size = sizeof options,
 	                              .spec = spec,
 	                              .chunk_size = c->chunk_size,
-	                              .policy = LADE_COMPUTE_AND_VERIFY,
 	                              .dtype = LADE_U8,
 	                              .ndim = 1,
 	                              .shape = shape};
@@ -272,23 +271,23 @@ static void frame_pipe(lade_engine *engine, const frame_case *c)
 {
 	static uint8_t block[1 << 20];
 	lade_error err;
-	lade_frame_stream *stream = NULL;
+	lade_frame_pipe *pipe = NULL;
 	FILE *file = fopen(c->path, "rb");
 	lade_input input = {.ctx = file, .read = file_read};
-	if (!file || lade_frame_stream_new(engine, input, NULL, &stream, &err) != LADE_OK)
-		die("stream", file ? &err : NULL);
+	if (!file || lade_frame_pipe_new(engine, input, NULL, &pipe, &err) != LADE_OK)
+		die("pipe", file ? &err : NULL);
 	uint64_t off = 0;
 	for (size_t got;; off += got) {
-		if (lade_frame_stream_read(stream, block, sizeof block, &got, &err) != LADE_OK)
-			die("stream read", &err);
+		if (lade_frame_pipe_read(pipe, block, sizeof block, &got, &err) != LADE_OK)
+			die("pipe read", &err);
 		if (got == 0)
 			break;
 		if (!words_are(block, off, got))
-			die("stream: wrong bytes", NULL);
+			die("pipe: wrong bytes", NULL);
 	}
 	if (off != c->size)
-		die("stream: wrong size", NULL);
-	lade_frame_stream_free(stream);
+		die("pipe: wrong size", NULL);
+	lade_frame_pipe_free(pipe);
 	fclose(file);
 }
 
@@ -318,7 +317,7 @@ static void frame_ranges(lade_engine *engine, const frame_case *c, size_t count,
 				off = (uint64_t)UINT32_MAX - SIZE / 2;
 			ranges[i] = (lade_frame_range){off, lade_host_span(room[i], SIZE)};
 		}
-		if (lade_frame_read(frame, ranges, BATCH, NULL, &err) != LADE_OK)
+		if (lade_frame_read(frame, ranges, BATCH, NULL, NULL, &err) != LADE_OK)
 			die("read", &err);
 		for (size_t i = 0; i < BATCH; i++)
 			if (!words_are(room[i], ranges[i].off, SIZE))

@@ -48,6 +48,7 @@ if [ $# = 0 ]; then
 		PYTHONPATH=$build/emulated LD_LIBRARY_PATH=$emulated \
 			"$venv/python" -B -m pytest -q -p no:cacheprovider \
 			python/tests/test_device.py python/tests/test_stream.py \
+			python/tests/test_handles.py \
 			python/tests/test_examples.py::test_a_pool
 	fi
 fi

@@ -151,8 +151,10 @@ static void test_refused(void **state)
 	                 LADE_E_CORRUPT);
 	assert_int_equal(err.offset, 4);
 	/* A claim above the room, one above the data, one below it. */
-	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0\1x", 9, &err),
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\101\0\0\0\0\0\0\0x", 9, &err),
 	                 LADE_E_NOSPACE);
+	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\0\0\0\0\0\0\0\1x", 9, &err),
+	                 LADE_E_CORRUPT);
 	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\2\0\0\0\0\0\0\0x", 9, &err),
 	                 LADE_E_CORRUPT);
 	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0xy", 10, &err),

@@ -1,7 +1,7 @@
 /*
  * test_batch_damage.c: damaged chunks of codecs that decode in parts and ranges: several threads
  * tell of each what one thread does, at another CPU level, and give the same bytes; ranges and
- * rows of what is taken are those of the whole, and gaps between rows stay as they are.
+ * bytes of what is taken that a layout spreads are those of the whole, and gaps stay as they are.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -84,13 +84,15 @@ static size_t damage(uint8_t *bytes, size_t size, rng *r)
 	return size;
 }
 
-/* A range of, and rows for, what decodes to 'want'. */
+/* A range of, and a layout for, what decodes to 'want'. */
 static void check_windows(lade_engine *engine, const lade_spec *spec, const guard *src,
                           const guard *want, rng *r)
 {
 	size_t size = want->size, off = rng_below(r, size), part = 1 + rng_below(r, size - off);
-	size_t row = 1 + rng_below(r, 5000), pitch = row + rng_below(r, 100);
-	size_t before = (size - 1) / row, extent = before * pitch + size - before * row;
+	size_t pitch = 1 + rng_below(r, 5), extent = (size - 1) * pitch + 1;
+	ptrdiff_t stride = (ptrdiff_t)pitch;
+	lade_layout layout = {.struct_size = sizeof layout, .elem_size = 1, .ndim = 1,
+	                      .shape = &size, .strides = &stride};
 	guard range = guard_new(part, 1), grid = guard_new(extent, 1);
 	lade_segment segment = {.data = src->data, .size = src->size,
 	                        .decoded_size = rng_below(r, 2) ? size : 0};
@@ -102,17 +104,15 @@ static void check_windows(lade_engine *engine, const lade_spec *spec, const guar
 	                      {.src = &segment,
 	                       .src_count = 1,
 	                       .dst = lade_host_span(grid.data, extent),
-	                       .row_size = row,
-	                       .row_pitch = pitch}};
+	                       .layout = &layout}};
 	memset(grid.data, 0xEE, extent);
 	assert_int_equal(lade_decode_into(engine, spec, items, 2, NULL, NULL, NULL), LADE_OK);
 	assert_memory_equal(range.data, want->data + off, part);
 	for (size_t i = 0; i < extent; i++) {
-		size_t column = i % pitch, at = i / pitch * row + column;
-		uint8_t right = column < row ? want->data[at] : 0xEE;
+		uint8_t right = i % pitch ? 0xEE : want->data[i / pitch];
 		if (grid.data[i] != right)
-			fail_msg("row %zu, byte %zu: %02x, want %02x", i / pitch, column,
-			         grid.data[i], right);
+			fail_msg("stride %zu, byte %zu: %02x, want %02x", pitch, i, grid.data[i],
+			         right);
 	}
 	guard_free(&range);
 	guard_free(&grid);
@@ -125,9 +125,11 @@ static void check_damaged(lade_engine *one, lade_engine *several, const lade_spe
 	lade_error why_a = {0}, why_b = {0};
 	size_t got_a, got_b;
 	lade_status of_a =
-		lade_decode(one, spec, src->data, src->size, a.data, size, &got_a, &why_a);
+		lade_decode(one, spec, lade_host_cspan(src->data, src->size),
+		            lade_host_span(a.data, size), &got_a, &why_a);
 	lade_status of_b =
-		lade_decode(several, spec, src->data, src->size, b.data, size, &got_b, &why_b);
+		lade_decode(several, spec, lade_host_cspan(src->data, src->size),
+		            lade_host_span(b.data, size), &got_b, &why_b);
 	if (of_a != of_b || got_a != got_b || why_a.offset != why_b.offset ||
 	    strcmp(why_a.message, why_b.message) != 0)
 		fail_msg("%s: %s \"%s\", several threads: %s \"%s\"", lade_spec_text(spec),
@@ -157,7 +159,8 @@ static void threads_tell_the_same(void **state)
 		fill(raw, size, &r);
 		size_t cap = lade_spec_bound(spec, size);
 		uint8_t *encoded = malloc(cap), *bad = malloc(cap);
-		assert_int_equal(lade_encode(several, spec, raw, size, encoded, cap, &got, NULL),
+		assert_int_equal(lade_encode(several, spec, lade_host_cspan(raw, size),
+		                             lade_host_span(encoded, cap), &got, NULL),
 		                 LADE_OK);
 		for (int k = 0; k <= DAMAGES; k++) {
 			memcpy(bad, encoded, got);

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "base/builtin.h"
 #include "checksum/checksum.h"
 #include "guard.h"
 

@@ -14,6 +14,7 @@
 
 #include "guard.h"
 
+#include <lade/batch.h>
 #include <lade/checksum.h>
 
 enum { POOL = 1 << 20 };

@@ -17,9 +17,8 @@
 #include <snappy-c.h>
 #include <zstd.h>
 
-#include "batch/engine.h"
+#include "batch/host/item.h"
 #include "codec/blosc/blosc.h"
-#include "codec/codecs.h"
 #include "filter/shuffle.h"
 #include "guard.h"
 

@@ -288,7 +288,8 @@ static void test_ranges_through_the_engine(void **state)
 		lade_error err = {0};
 		size_t got = 0;
 		assert_status(
-			lade_encode(codec_engine, c.spec, data, SIZE, packed, 2 * SIZE, &got, &err),
+			lade_encode(codec_engine, c.spec, lade_host_cspan(data, SIZE),
+			            lade_host_span(packed, 2 * SIZE), &got, &err),
 			LADE_OK, err);
 		for (int k = 0; k < 60; k++) {
 			size_t off = rng_below(&r, k % 3 ? SIZE : 4),

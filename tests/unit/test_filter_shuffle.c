@@ -16,8 +16,7 @@
 #include "guard.h"
 
 typedef void whole_fn(size_t elem, size_t size, const void *src, void *dst, lade_cpu cpu);
-typedef void tile_fn(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                     void *dst, lade_cpu cpu);
+typedef void tile_fn(size_t elem, const lade_elements *tile, lade_cpu cpu);
 
 struct pair {
 	const char *name;
@@ -56,18 +55,16 @@ static uint8_t *random_bytes(rng *r, size_t size)
 	return p;
 }
 
-static void bit_tile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                     void *dst, lade_cpu cpu)
+static void bit_tile(size_t elem, const lade_elements *tile, lade_cpu cpu)
 {
 	lade__bit_form form = {.elem = elem};
-	lade__bitshuffle_tile(&form, total, off, count, src, dst, cpu);
+	lade__bitshuffle_tile(&form, tile, cpu);
 }
 
-static void bit_untile(size_t elem, size_t total, size_t off, size_t count, const void *src,
-                       void *dst, lade_cpu cpu)
+static void bit_untile(size_t elem, const lade_elements *tile, lade_cpu cpu)
 {
 	lade__bit_form form = {.elem = elem};
-	lade__bitunshuffle_tile(&form, total, off, count, src, dst, cpu);
+	lade__bitunshuffle_tile(&form, tile, cpu);
 }
 
 static const struct pair pairs[2] = {
@@ -198,10 +195,12 @@ static void tiles_at_random_points(void **state)
 			guard forth = guard_new(size, 1), back = guard_new(size, 1);
 			for (size_t off = 0, n; off < count || off == 0; off += n) {
 				n = off == count ? 0 : 1 + rng_below(&r, count - off);
-				pairs[p].forth_tile(elem, size, off, n, plain + off * elem,
-				                    forth.data, cpu);
-				pairs[p].back_tile(elem, size, off, n, want, back.data + off * elem,
-				                   cpu);
+				lade_elements to = {
+					plain + off * elem, forth.data, off, n, size, NULL};
+				lade_elements from = {
+					want, back.data + off * elem, off, n, size, NULL};
+				pairs[p].forth_tile(elem, &to, cpu);
+				pairs[p].back_tile(elem, &from, cpu);
 				if (!n)
 					break;
 			}
@@ -254,10 +253,11 @@ static void check_form(const lade__bit_form *form, size_t size, lade_cpu cpu, rn
 		size_t off = 0, n;
 		do {
 			n = tiled && off < count ? 1 + rng_below(r, count - off) : count - off;
-			lade__bitshuffle_tile(form, size, off, n, src.data + off * elem, forth.data,
-			                      cpu);
-			lade__bitunshuffle_tile(form, size, off, n, rows.data,
-			                        back.data + off * elem, cpu);
+			lade_elements to = {src.data + off * elem, forth.data, off, n, size, NULL};
+			lade_elements from = {
+				rows.data, back.data + off * elem, off, n, size, NULL};
+			lade__bitshuffle_tile(form, &to, cpu);
+			lade__bitunshuffle_tile(form, &from, cpu);
 			off += n;
 		} while (off < count);
 		if (size && (memcmp(forth.data, want, size) || memcmp(back.data, plain, size)))
@@ -266,8 +266,9 @@ static void check_form(const lade__bit_form *form, size_t size, lade_cpu cpu, rn
 		/* A tile of nothing at the end brings the last bytes. */
 		if (elem > 1 && size % elem && size < elem * 8) {
 			memset(back.data, 0xEE, size);
-			lade__bitunshuffle_tile(form, size, count, 0, rows.data,
-			                        back.data + count * elem, cpu);
+			lade_elements end = {
+				rows.data, back.data + count * elem, count, 0, size, NULL};
+			lade__bitunshuffle_tile(form, &end, cpu);
 			assert_memory_equal(back.data + count * elem, plain + count * elem,
 			                    size % elem);
 		}
@@ -311,11 +312,13 @@ static void highest_first_past_the_caches(void **state)
 	uint8_t *plain = random_bytes(&r, size), *low = malloc(size), *high = malloc(size);
 	lade__bit_form form = {.elem = 4, .msb = true};
 	lade__bitshuffle(4, size, plain, low, lade_cpu_detect());
-	lade__bitshuffle_tile(&form, size, 0, size / 4, plain, high, lade_cpu_detect());
+	lade_elements to = {plain, high, 0, size / 4, size, NULL};
+	lade_elements from = {high, low, 0, size / 4, size, NULL};
+	lade__bitshuffle_tile(&form, &to, lade_cpu_detect());
 	for (size_t k = 0; k < 32; k++)
 		assert_memory_equal(low + k * row, high + (31 - k) * row, row);
 	assert_memory_equal(low + 32 * row, high + 32 * row, size - 32 * row);
-	lade__bitunshuffle_tile(&form, size, 0, size / 4, high, low, lade_cpu_detect());
+	lade__bitunshuffle_tile(&form, &from, lade_cpu_detect());
 	assert_memory_equal(low, plain, size);
 	free(plain);
 	free(low);

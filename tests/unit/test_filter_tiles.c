@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/builtin.h"
+#include "filter/filters.h"
 #include "guard.h"
 
 #include <lade/lade.h>
@@ -59,7 +60,8 @@ static lade_status run_filter(const lade_spec *spec, lade_direction direction, l
 			n = 1 + rng_below(&r, n);
 		const uint8_t *from = impl->tile_kind == LADE_TILE_GATHER ? src : src + off * in;
 		uint8_t *to = impl->tile_kind == LADE_TILE_SCATTER ? dst : dst + off * out;
-		lade_status status = impl->tile(&run, from, to, off, n, total, &carry, err);
+		lade_elements tile = {from, to, off, n, total, &carry};
+		lade_status status = impl->tile(&run, &tile, err);
 		if (status != LADE_OK)
 			return status;
 		off += n;
@@ -215,6 +217,115 @@ static void delta_into_other_types(void **state)
 			check(text, plain, 3001 * size, NULL, NULL);
 		}
 	}
+}
+
+static lade_status encode_two(const char *text, const void *plain, size_t size, void *out,
+                              lade_error *err)
+{
+	lade_spec *spec = parse(text);
+	lade_status status =
+		run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain, out, 2 * size, 0, err);
+	lade_spec_unref(spec);
+	return status;
+}
+
+/* What decoding would not give back is refused, whether it is the first element or a difference. */
+static void delta_refuses_integers_that_do_not_fit(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t plain[2];
+		lade_status status;
+		const char *message;
+	} cases[] = {
+		{"delta(i8,astype=i2)", {70000, 70001}, LADE_E_VALUE,
+		 "delta: element 0: the value 70000 does not fit in type <i2"},
+		{"delta(i8,astype=i2)", {32767, 70000}, LADE_E_VALUE,
+		 "delta: element 1: the difference 37233 does not fit in type <i2"},
+		{"delta(i8,astype=i2)", {32767, -1}, LADE_OK, NULL},
+		{"delta(i8,astype=i2)", {-32768, -65537}, LADE_E_VALUE,
+		 "delta: element 1: the difference -32769 does not fit in type <i2"},
+		{"delta(i8,astype=u2)", {65535, 65534}, LADE_E_VALUE,
+		 "delta: element 1: the difference -1 does not fit in type <u2"},
+		{"delta(i8,astype=i4)", {INT64_MIN, INT64_MAX}, LADE_E_VALUE,
+		 "delta: element 0: the value -9223372036854775808 does not fit in type <i4"},
+		{"delta(i8,astype=i4)", {1, INT64_MIN}, LADE_E_VALUE,
+		 "delta: element 1: the difference 9223372036854775807 does not fit in type <i4"},
+		{"delta(u8,astype=u4)", {-1, 0}, LADE_E_VALUE,
+		 "delta: element 0: the value 18446744073709551615 does not fit in type <u4"},
+		{"delta(u8,astype=i1)", {127, 0}, LADE_OK, NULL},
+		{"delta(u8,astype=f2)", {65519, 0}, LADE_E_VALUE, "delta: element 1: "},
+		{"delta(i8,astype=f2)", {65504, 0}, LADE_OK, NULL},
+		{"delta(i8,astype=f2)", {65520, 0}, LADE_E_VALUE, "delta: element 0: "},
+		/* The bits are all there, whatever the signs are. */
+		{"delta(u8,astype=i8)", {-1, 0}, LADE_OK, NULL},
+		{"delta(i8,astype=u8)", {5, 4}, LADE_OK, NULL},
+	};
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		lade_error err = {.message = ""};
+		uint64_t out[2];
+		assert_int_equal(encode_two(cases[c].text, cases[c].plain, 8, out, &err),
+		                 cases[c].status);
+		if (cases[c].status == LADE_OK)
+			check(cases[c].text, (const uint8_t *)cases[c].plain, 16, NULL, NULL);
+		else if (!strstr(err.message, cases[c].message))
+			fail_msg("'%s', want '%s'", err.message, cases[c].message);
+		else
+			assert_int_equal(err.offset, strstr(err.message, "element 0") ? 0 : 8);
+	}
+	/* Behind the first block, in every tile. */
+	static int32_t plain[5000];
+	uint8_t out[2 * 5000];
+	plain[4321] = 40000;
+	for (int split = 0; split < 2; split++) {
+		lade_error err;
+		lade_spec *spec = parse("delta(i4,astype=i2)");
+		assert_int_equal(run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, (uint8_t *)plain,
+		                            out, sizeof plain, split, &err),
+		                 LADE_E_VALUE);
+		assert_int_equal(err.offset, 4 * 4321);
+		assert_false(lade_spec_is_lossy(spec));
+		lade_spec_unref(spec);
+	}
+}
+
+/* A finite real that would become infinite takes all that follows along: it is refused. */
+static void delta_refuses_reals_that_do_not_fit(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		double plain[2];
+		lade_status status;
+	} cases[] = {
+		{"delta(f8,astype=f4)", {0x1.fffffefp127, 0}, LADE_OK},
+		{"delta(f8,astype=f4)", {0x1.ffffffp127, 0}, LADE_E_VALUE},
+		{"delta(f8,astype=f4)", {1, -0x1.ffffffp127}, LADE_E_VALUE},
+		{"delta(f8,astype=f4)", {(double)INFINITY, 1}, LADE_OK},
+		{"delta(f8,astype=f4)", {1, (double)NAN}, LADE_OK},
+		{"delta(f8,astype=f2)", {65519, 0}, LADE_OK},
+		{"delta(f8,astype=f2)", {1, 65521}, LADE_E_VALUE},
+		{"delta(f8)", {0x1p1023, -0x1p1023}, LADE_E_VALUE},
+		{"delta(f8)", {0x1p1023, 0x1p1022}, LADE_OK},
+		{"delta(f8,astype=i2)", {1, 32769}, LADE_E_VALUE},
+		{"delta(f8,astype=i2)", {(double)NAN, 1}, LADE_E_VALUE},
+	};
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		lade_error err;
+		double out[2];
+		if (encode_two(cases[c].text, cases[c].plain, 8, out, &err) != cases[c].status)
+			fail_msg("%s of %a %a", cases[c].text, cases[c].plain[0],
+			         cases[c].plain[1]);
+	}
+	static const float narrow[2] = {0x1p127f, -0x1p127f};
+	float out[2];
+	assert_int_equal(encode_two("delta(f4)", narrow, 4, out, NULL), LADE_E_VALUE);
+	/* The difference is one of the elements' type, and wider only then. */
+	assert_int_equal(encode_two("delta(f4,astype=f8)", narrow, 4, (double[2]){0}, NULL),
+	                 LADE_E_VALUE);
+	static const uint16_t half[2] = {0x7BFF, 0xFBFF}; /* 65504, -65504 */
+	assert_int_equal(encode_two("delta(f2)", half, 2, out, NULL), LADE_E_VALUE);
 }
 
 static void reals_through_everything(void **state)
@@ -383,6 +494,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers_of_all_sizes_and_lengths),
 		cmocka_unit_test(delta_into_other_types),
+		cmocka_unit_test(delta_refuses_integers_that_do_not_fit),
+		cmocka_unit_test(delta_refuses_reals_that_do_not_fit),
 		cmocka_unit_test(reals_through_everything),
 		cmocka_unit_test(scaleoffset_is_exact_or_refuses),
 		cmocka_unit_test(partial_elements_are_refused),

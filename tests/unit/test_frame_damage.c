@@ -6,6 +6,7 @@
  */
 #include "frame_kit.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <time.h>
@@ -58,7 +59,7 @@ static void put(kit_bytes *f, size_t off, uint64_t value, size_t size)
 		f->data[off + i] = (uint8_t)(value >> 8 * i);
 }
 
-static sample make_sample(lade_policy policy, bool known)
+static sample make_sample(bool checksums, bool known)
 {
 	sample s = {0};
 	rng r = {7};
@@ -68,7 +69,7 @@ static sample make_sample(lade_policy policy, bool known)
 		s.data[i] = (uint8_t)(i % 3);
 	lade_spec *spec = kit_spec("lz4"), *own = kit_spec("zlib");
 	lade_frame_options options = kit_options(spec, CHUNK);
-	options.policy = policy;
+	options.no_checksums = !checksums;
 	options.has_size = known;
 	options.size = SIZE;
 	lade_frame_writer *w;
@@ -128,7 +129,7 @@ static void test_truncated(void **state)
 {
 	(void)state;
 	for (int known = 0; known < 2; known++) {
-		sample s = make_sample(LADE_COMPUTE_AND_VERIFY, known);
+		sample s = make_sample(true, known);
 		for (size_t n = 0; n < s.frame.size; n++) {
 			guard part = guard_copy(s.frame.data, n, 1);
 			for (int reader = 0; reader < KIT_READERS; reader++) {
@@ -136,7 +137,7 @@ static void test_truncated(void **state)
 				lade_error err = {0};
 				lade_status status =
 					kit_decode(engine, (enum kit_reader)reader, part.data, n,
-				                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
+				                   kit_read_options(LADE_VERIFY_REQUIRED), &out,
 				                   NULL, &err);
 				if (status != LADE_E_TRUNCATED || err.offset != n)
 					fail_msg("cut at %zu, %s: %s at %llu: %s", n,
@@ -152,13 +153,68 @@ static void test_truncated(void **state)
 	}
 }
 
+/* Reads all with NULL options: whole, or in ranges that overlap. */
+static lade_status read_unasked(const kit_bytes *frame, int way, uint8_t *out, lade_error *err)
+{
+	kit_input in = {.data = frame->data, .size = frame->size};
+	const size_t cut = 2 * CHUNK + 7;
+	lade_frame_range all = {0, lade_host_span(out, SIZE)};
+	lade_frame_range ranges[] = {{0, lade_host_span(out, cut)},
+	                             {CHUNK, lade_host_span(out + SIZE, CHUNK)},
+	                             {cut, lade_host_span(out + cut, SIZE - cut)}};
+	lade_frame *f;
+	lade_status status;
+	if (way == 2)
+		status = lade_frame_open(engine, kit_source(&in), NULL, &f,
+		                         err);
+	else
+		status = lade_frame_open_memory(engine, frame->data, frame->size, NULL, &f, err);
+	if (status != LADE_OK)
+		return status;
+	status = way ? lade_frame_read(f, ranges, 3, NULL, NULL, err)
+	             : lade_frame_read(f, &all, 1, NULL, NULL, err);
+	lade_frame_close(f);
+	return status;
+}
+
+/* Reading without options, and with zeroed ones, is safe. */
+static void test_every_byte_unasked(void **state)
+{
+	(void)state;
+	static const lade_frame_read_options zero = {.struct_size = sizeof zero};
+	sample s = make_sample(true, true);
+	for (size_t at = 0; at < s.frame.size; at++) {
+		s.frame.data[at] ^= 0x04;
+		for (int way = 0; way < 7; way++) {
+			uint8_t out[SIZE + CHUNK];
+			kit_bytes piped = {.data = malloc(SIZE), .cap = SIZE};
+			kit_input in = {.data = s.frame.data, .size = s.frame.size};
+			lade_error err = {0};
+			lade_status status =
+				way < 3 ? read_unasked(&s.frame, way, out, &err)
+					: kit_read_stream(engine, way & 1, &in,
+			                                  way & 2 ? NULL : &zero, &piped,
+			                                  NULL, &err);
+			const uint8_t *got = way < 3 ? out : piped.data;
+			if (status == LADE_OK && memcmp(got, s.data, SIZE))
+				fail_msg("byte %zu, way %d: wrong data, silently", at, way);
+			if (status != LADE_OK && err.status != status)
+				fail_msg("byte %zu, way %d: %s without a message", at, way,
+				         lade_status_name(status));
+			free(piped.data);
+		}
+		s.frame.data[at] ^= 0x04;
+	}
+	free(s.frame.data);
+}
+
 static void test_every_bit(void **state)
 {
 	(void)state;
 	static const enum kit_reader readers[] = {KIT_MEMORY, KIT_SOURCE, KIT_STREAM_READ,
 	                                          KIT_STREAM_COPY};
 	for (int known = 0; known < 2; known++) {
-		sample s = make_sample(LADE_COMPUTE_AND_VERIFY, known);
+		sample s = make_sample(true, known);
 		for (size_t bit = 0; bit < s.frame.size * 8; bit++) {
 			s.frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			for (size_t i = 0; i < 4; i++) {
@@ -166,7 +222,7 @@ static void test_every_bit(void **state)
 				lade_error err = {0};
 				lade_status status =
 					kit_decode(engine, readers[i], s.frame.data, s.frame.size,
-				                   kit_read_options(LADE_COMPUTE_AND_VERIFY), &out,
+				                   kit_read_options(LADE_VERIFY_REQUIRED), &out,
 				                   NULL, &err);
 				if (status == LADE_OK &&
 				    (out.size != SIZE || memcmp(out.data, s.data, SIZE)))
@@ -190,7 +246,7 @@ static void test_every_bit(void **state)
 static void test_every_bit_unchecked(void **state)
 {
 	(void)state;
-	sample s = make_sample(LADE_NO_COMPUTE_NO_VERIFY, true);
+	sample s = make_sample(false, true);
 	for (size_t bit = 0; bit < s.frame.size * 8; bit++) {
 		s.frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		for (int reader = KIT_MEMORY; reader <= KIT_STREAM_READ;
@@ -199,7 +255,7 @@ static void test_every_bit_unchecked(void **state)
 			lade_error err = {0};
 			lade_status status = kit_decode(
 				engine, (enum kit_reader)reader, s.frame.data, s.frame.size,
-				kit_read_options(LADE_COMPUTE_AND_VERIFY_IF_PRESENT), &out, NULL,
+				kit_read_options(LADE_VERIFY_IF_PRESENT), &out, NULL,
 				&err);
 			if (status == LADE_OK)
 				assert_int_equal(out.size, SIZE);
@@ -313,7 +369,7 @@ static void test_lies(void **state)
 	for (int known = 0; known < 2; known++)
 		for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
 			const lie *l = &lies[i];
-			sample s = make_sample(LADE_COMPUTE_AND_VERIFY, known);
+			sample s = make_sample(true, known);
 			size_t part = place_off(&s, l->place);
 			put(&s.frame, part + l->off, l->value, l->size);
 			reseal(&s);
@@ -326,7 +382,7 @@ static void test_lies(void **state)
 				                           : l->status;
 				lade_status status = kit_decode(
 					engine, (enum kit_reader)reader, bytes.data, bytes.size,
-					kit_read_options(LADE_COMPUTE_AND_VERIFY), &out, NULL,
+					kit_read_options(LADE_VERIFY_REQUIRED), &out, NULL,
 					&err);
 				bool place_ok = reader >= KIT_STREAM_READ ||
 				                l->error_off == SIZE_MAX ||
@@ -361,7 +417,7 @@ static void test_exchanged_chunks(void **state)
 	for (int reader = 0; reader < KIT_READERS; reader++) {
 		kit_bytes out = {0};
 		assert_int_equal(kit_decode(engine, (enum kit_reader)reader, f.data, f.size,
-		                            kit_read_options(LADE_NO_COMPUTE_NO_VERIFY), &out, NULL,
+		                            kit_read_options(LADE_VERIFY_NEVER), &out, NULL,
 		                            NULL),
 		                 LADE_E_CHECKSUM);
 		free(out.data);
@@ -373,11 +429,11 @@ static void test_exchanged_chunks(void **state)
 static void test_one_bad_chunk(void **state)
 {
 	(void)state;
-	sample s = make_sample(LADE_COMPUTE_AND_VERIFY, true);
+	sample s = make_sample(true, true);
 	s.frame.data[s.chunk[2] + 33] ^= 0x55;
 	lade_frame *f;
 	lade_error err;
-	lade_frame_read_options read = kit_read_options(LADE_COMPUTE_AND_VERIFY);
+	lade_frame_read_options read = kit_read_options(LADE_VERIFY_REQUIRED);
 	assert_int_equal(
 		lade_frame_open_memory(engine, s.frame.data, s.frame.size, &read, &f, NULL),
 		LADE_OK);
@@ -390,7 +446,7 @@ static void test_one_bad_chunk(void **state)
 		{SIZE, lade_host_span(NULL, 0)},
 	};
 	lade_result results[5];
-	lade_status status = lade_frame_read(f, ranges, 5, results, &err);
+	lade_status status = lade_frame_read(f, ranges, 5, results, NULL, &err);
 	assert_int_equal(status, results[1].status);
 	assert_true(strstr(err.message, "chunk 2") != NULL);
 	assert_true(results[1].status == LADE_E_CORRUPT || results[1].status == LADE_E_CHECKSUM);
@@ -406,35 +462,207 @@ static void test_one_bad_chunk(void **state)
 	free(s.frame.data);
 }
 
-/* A file that grows shorter after it was opened is an error. */
-static void test_shrinking_file(void **state)
+/* A frame in a file, larger than what is read when it is opened. */
+static char *large_frame(uint8_t **data, size_t size, kit_bytes *frame)
+{
+	rng r = {3};
+	lade_spec *spec = kit_spec("lz4");
+	lade_frame_options options = kit_options(spec, 4096);
+	*data = malloc(size);
+	kit_fill(*data, size, 1, &r);
+	*frame = kit_frame(engine, &options, *data, size);
+	lade_spec_unref(spec);
+	return kit_file(frame->data, frame->size);
+}
+
+/* A file that changes after it was opened has changed, whatever its bytes look like then. */
+static void test_changing_file(void **state)
 {
 	(void)state;
-	sample s = make_sample(LADE_COMPUTE_AND_VERIFY, true);
-	char *path = kit_file(s.frame.data, s.frame.size);
-	lade_frame *f;
-	assert_int_equal(lade_frame_open_path(engine, path, NULL, &f, NULL), LADE_OK);
-	assert_int_equal(truncate(path, (off_t)s.chunk[1]), 0);
-	uint8_t all[SIZE];
-	lade_frame_range range = {0, lade_host_span(all, SIZE)};
-	assert_int_equal(lade_frame_read(f, &range, 1, NULL, NULL), LADE_E_TRUNCATED);
-	lade_frame_close(f);
+	enum { LARGE = 100000 };
+	uint8_t *data, *back = malloc(LARGE);
+	kit_bytes frame;
+	char *path = large_frame(&data, LARGE, &frame);
+	for (int way = 0; way < 6; way++) {
+		lade_result results[2];
+		lade_error err = {.message = ""};
+		lade_frame *f;
+		lade_frame_chunk chunk;
+		lade_frame_read_options options = kit_read_options(LADE_VERIFY_IF_PRESENT);
+		int fd = open(path, O_RDWR | O_TRUNC);
+		assert_int_equal(write(fd, frame.data, frame.size), (ssize_t)frame.size);
+		if (way == 5)
+			options.flags = LADE_FRAME_MAP;
+		assert_int_equal(lade_frame_open_path(engine, path, &options, &f, NULL), LADE_OK);
+		lade_frame_range ranges[2] = {{0, lade_host_span(back, LARGE)},
+		                              {5000, lade_host_span(back, 10)}};
+		assert_int_equal(lade_frame_read(f, ranges, 1, results, NULL, &err), LADE_OK);
+		usleep(20000); /* a tick of the clock and more */
+		if (way == 0) /* shorter */
+			assert_int_equal(ftruncate(fd, 50000), 0);
+		if (way == 1 || way == 5) /* damaged */
+			assert_int_equal(pwrite(fd, "another thing", 13, 50000), 13);
+		if (way == 2) /* the same */
+			assert_int_equal(pwrite(fd, frame.data, 100, 0), 100);
+		if (way == 3) /* longer */
+			assert_int_equal(pwrite(fd, "x", 1, (off_t)frame.size), 1);
+		if (way == 4) { /* not this file any more: what was opened is as it was */
+			assert_int_equal(unlink(path), 0);
+			assert_int_equal(lade_frame_read(f, ranges, 1, results, NULL, &err),
+			                 LADE_OK);
+			assert_memory_equal(back, data, LARGE);
+			lade_frame_close(f);
+			close(fd);
+			fd = open(path, O_RDWR | O_CREAT, 0600);
+			close(fd);
+			continue;
+		}
+		assert_int_equal(lade_frame_read(f, ranges, 2, results, NULL, &err),
+		                 LADE_E_CHANGED);
+		assert_int_equal(results[0].status, LADE_E_CHANGED);
+		if (way < 2)
+			assert_true(lade_frame_get_chunk(f, 13, &chunk, &err) == LADE_E_CHANGED ||
+			            way == 1);
+		lade_frame_close(f);
+		close(fd);
+	}
 	unlink(path);
 	free(path);
-	free(s.frame.data);
+	free(data);
+	free(back);
+	free(frame.data);
 	lade_error err;
+	lade_frame *f;
 	assert_int_equal(lade_frame_open_path(engine, "/nowhere/at/all", NULL, &f, &err),
-	                 LADE_E_IO);
+	                 LADE_E_NOT_FOUND);
 	assert_int_equal(lade_frame_open_path(engine, "/tmp", NULL, &f, &err), LADE_E_IO);
+}
+
+/* A source that is far away: how often it is asked, what of it is lost, and its version. */
+typedef struct server {
+	const kit_bytes *frame;
+	size_t calls, ranges, lost;
+	uint8_t version;
+} server;
+
+static void server_read(void *ctx, lade_reading *reading, size_t count)
+{
+	server *s = ctx;
+	s->calls++;
+	s->ranges += count;
+	for (size_t i = 0; i < count; i++) {
+		lade_range *range = lade_reading_range(reading, i);
+		lade_object_version now = {1, {s->version}};
+		lade_error err;
+		uint64_t off;
+		range->object_size = s->frame->size;
+		lade_status status =
+			lade_range_place(range, s->frame->size, &off, &range->size, &err);
+		if (range->want && !lade_object_version_equal(range->want, &now))
+			status = lade_fail(&err, LADE_E_CHANGED, LADE_NO_OFFSET, "412");
+		else if (status == LADE_OK && s->lost && off <= s->lost &&
+		         s->lost < off + range->size)
+			status = lade_fail(&err, LADE_E_IO, off, "the line is dead");
+		if (range->version)
+			*range->version = now;
+		if (status == LADE_OK && range->size)
+			memcpy(range->dst.data, s->frame->data + off, range->size);
+		lade_reading_done(reading, i, status, &err);
+	}
+}
+
+/* All chunks of a call are asked for at once; what is lost of one spoils no other. */
+static void test_far_source(void **state)
+{
+	(void)state;
+	enum { LARGE = 1000000 };
+	static const lade_source_ops ops = {.struct_size = sizeof ops, .read = server_read};
+	uint8_t *data, *back = malloc(LARGE);
+	kit_bytes frame;
+	char *path = large_frame(&data, LARGE, &frame);
+	server s = {.frame = &frame, .version = 1};
+	lade_result results[3];
+	lade_error err = {.message = ""};
+	lade_frame *f;
+	unlink(path);
+	free(path);
+	assert_int_equal(lade_frame_open(engine, (lade_source){&ops, &s}, NULL, &f, &err), LADE_OK);
+	assert_int_equal(s.calls, 1);
+	lade_frame_range ranges[3] = {{0, lade_host_span(back, 300000)},
+	                              {300000, lade_host_span(back + 300000, 100000)},
+	                              {400000, lade_host_span(back + 400000, 600000)}};
+	assert_int_equal(lade_frame_read(f, ranges, 3, results, NULL, &err), LADE_OK);
+	assert_memory_equal(back, data, LARGE);
+	assert_int_equal(s.calls, 2);
+	assert_int_equal(s.ranges, 2 + (LARGE + 4095) / 4096);
+	lade_frame_chunk chunk;
+	assert_int_equal(lade_frame_get_chunk(f, 80, &chunk, &err), LADE_OK);
+	s.lost = (size_t)chunk.off + 5;
+	memset(back, 0, LARGE);
+	assert_int_equal(lade_frame_read(f, ranges, 3, results, NULL, &err), LADE_E_IO);
+	assert_non_null(strstr(err.message, "the line is dead"));
+	assert_int_equal(results[0].status, LADE_OK);
+	assert_int_equal(results[1].status, LADE_E_IO);
+	assert_int_equal(results[2].status, LADE_OK);
+	assert_memory_equal(back, data, 300000);
+	assert_memory_equal(back + 400000, data + 400000, 600000);
+	s.lost = 0;
+	s.version = 2;
+	assert_int_equal(lade_frame_read(f, ranges, 3, results, NULL, &err), LADE_E_CHANGED);
+	assert_int_equal(results[0].status, LADE_E_CHANGED);
+	assert_int_equal(lade_frame_get_chunk(f, 80, &chunk, &err), LADE_E_CHANGED);
+	lade_frame_close(f);
+	free(data);
+	free(back);
+	free(frame.data);
+}
+
+/* Chunks that have not begun when a read is cancelled are left out, and told. */
+static void test_cancelled(void **state)
+{
+	(void)state;
+	enum { LARGE = 100000 };
+	uint8_t *data, *back = malloc(LARGE);
+	kit_bytes frame;
+	char *path = large_frame(&data, LARGE, &frame);
+	for (int reader = 0; reader < 3; reader++) {
+		kit_input in = {.data = frame.data, .size = frame.size};
+		lade_cancel *cancel;
+		assert_int_equal(lade_cancel_new(NULL, NULL, &cancel, NULL), LADE_OK);
+		lade_frame_range_options options = {.struct_size = sizeof options,
+		                                    .cancel = cancel};
+		lade_frame_range range = {0, lade_host_span(back, LARGE)};
+		lade_frame *f;
+		lade_status status =
+			reader == 0 ? lade_frame_open_path(engine, path, NULL, &f, NULL)
+				    : lade_frame_open(engine,
+		                                      reader == 1 ? kit_source(&in)
+		                                                  : kit_far_source(&in),
+		                                      NULL, &f, NULL);
+		assert_int_equal(status, LADE_OK);
+		assert_int_equal(lade_frame_read(f, &range, 1, NULL, &options, NULL), LADE_OK);
+		lade_cancel_set(cancel);
+		assert_int_equal(lade_frame_read(f, &range, 1, NULL, &options, NULL),
+		                 LADE_E_CANCELLED);
+		lade_frame_close(f);
+		lade_cancel_free(cancel);
+	}
+	unlink(path);
+	free(path);
+	free(data);
+	free(back);
+	free(frame.data);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_byte_unasked),
 		cmocka_unit_test(test_truncated),        cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_every_bit_unchecked), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_exchanged_chunks), cmocka_unit_test(test_one_bad_chunk),
-		cmocka_unit_test(test_shrinking_file),
+		cmocka_unit_test(test_changing_file),    cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_far_source),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -4,7 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
+#include "codec/snappy/snappy.h"
 #include "codec_test.h"
 #include "lz_plain.h"
 #include "lz_streams.h"

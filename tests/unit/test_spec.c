@@ -327,6 +327,49 @@ static void counting(void **state)
 	lade_spec_unref(NULL);
 }
 
+static void decoded_max_is_what_the_algorithms_say(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint64_t size, most;
+	} cases[] = {
+		{"copy", 100, 108},
+		{"lz4", 0, 8 * 255},
+		{"zstd(3)", 1000, 1008 * 32768ull},
+		{"ans(<f4)", 10, 1 << 30},
+		{"ans(<f4)", UINT64_MAX, 1 << 30},
+		{"snappy", UINT64_MAX, UINT64_MAX},
+		{"snappy", UINT64_MAX / 64 - 8, UINT64_MAX},
+		{"snappy", UINT64_MAX / 64 - 9, (UINT64_MAX / 64 - 1) * 64},
+		{"shuffle(4)|snappy|crc32c", 92, ((92 + 8 + 8) * 64 + 8) * 16},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		lade_spec *spec = parse(cases[i].text);
+		assert_true(lade_spec_decoded_max(spec, cases[i].size) == cases[i].most);
+		lade_spec_unref(spec);
+	}
+}
+
+/* What others know of the library's own algorithms are properties of their records. */
+static void every_codec_says_what_others_ask(void **state)
+{
+	(void)state;
+	const lade_algorithm *a;
+	for (size_t i = 0; (a = lade_engine_algorithm(NULL, i)); i++) {
+		if (!a->ratio_max && !a->decoded_max)
+			fail_msg("%s has no limit of what it decodes to", a->name);
+		for (const char *const *s = a->suggest; s && *s; s++) {
+			char text[64];
+			bool typed = a->options[0].type == LADE_OPTION_DTYPE;
+			snprintf(text, sizeof text, typed ? "%s(<u4)" : "%s", *s);
+			lade_spec *spec = parse(text);
+			assert_ptr_equal(lade_spec_stage(spec, 0)->algorithm, a);
+			lade_spec_unref(spec);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +378,8 @@ int main(void)
 		cmocka_unit_test(bad_texts),           cmocka_unit_test(bad_bytes_name_their_place),
 		cmocka_unit_test(floats_in_any_locale),
 		cmocka_unit_test(bounds_never_fall),   cmocka_unit_test(counting),
+		cmocka_unit_test(decoded_max_is_what_the_algorithms_say),
+		cmocka_unit_test(every_codec_says_what_others_ask),
 	};
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
 }

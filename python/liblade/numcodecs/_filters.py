@@ -14,11 +14,6 @@ from ._buffers import flat, pipeline, target
 from ._numcodecs import NumCodec
 
 
-def little(dtype: np.dtype[Any], kinds: str) -> bool:
-    """True for types that the library's filters have."""
-    return dtype.kind in kinds and dtype.itemsize <= 8 and dtype.str[0] in "<|"
-
-
 class Filter(NumCodec):  # type: ignore[misc, unused-ignore]
     """A codec between elements of 'dtype' and of 'astype'."""
 

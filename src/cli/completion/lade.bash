@@ -1,11 +1,13 @@
 # lade.bash: completion of the lade command's arguments, for bash.
 # SPDX-License-Identifier: Apache-2.0
 
+# The names of a kind, as the command lists them.
+_lade_algorithms() {
+	"${COMP_WORDS[0]}" --algorithms 2>/dev/null | awk -v kind="$1" '$2 == kind { print $1 }'
+}
+
 _lade() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} option= words=
-	local algorithms="zstd lz4 snappy deflate zlib gzip blosc ans bitcomp cascaded copy"
-	local filters="shuffle bitshuffle delta zigzag split scaleoffset bitround packbits quantize
-		fixedscaleoffset astype byteswap"
 	local dtypes="bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64
 		bfloat16 float8_e4m3"
 
@@ -20,8 +22,8 @@ _lade() {
 		option=$prev
 	fi
 	case $option in
-	--algorithm) words=$algorithms ;;
-	--filter) words=$filters ;;
+	--algorithm) words=$(_lade_algorithms codec) ;;
+	--filter) words=$(_lade_algorithms filter) ;;
 	--dtype) words=$dtypes ;;
 	--checksum) [[ $prev == --checksum ]] || words="xxh64 crc32c none" ;;
 	--format) words="lade zst gz lz4" ;;
@@ -44,7 +46,8 @@ _lade() {
 	*)
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r
-				-t -v -z -D -M -T -V --algorithm= --checksum --chunk-size=
+				-t -v -z -D -M -T -V --algorithm= --algorithms --checksum
+				--chunk-size=
 				--compress --decompress --dict= --dtype= --filter= --force --format=
 				--gpu --help --keep --level= --list --memory= --no-check --output=
 				--quiet --raw --recursive --rm --spec= --stdout --strict --test

@@ -7,6 +7,7 @@
 #define LADE_CODEC_ANS_ANS_H
 
 #include "base/support.h"
+#include "codec/codecs.h"
 #include "codec/ans/layout.h"
 
 #include <lade/codec.h>
@@ -192,5 +193,8 @@ lade_status lade__ans_run_parts(const lade_run *run, lade_cspan src, size_t *par
                                 size_t *decoded_size, lade_error *err);
 lade_status lade__ans_run_part(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
                                lade_error *err);
+
+LADE__RECORDS(ans)
+LADE__GPU_RECORDS(ans)
 
 #endif

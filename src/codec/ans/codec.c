@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/ans/ans.h"
-#include "codec/codecs.h"
 
 static lade_status check(const lade_stage *stage, lade_error *err)
 {
@@ -77,6 +76,8 @@ static const lade_option options[] = {
                              .doc = "log2 of the states, 9 to 11; 0: by the data"},
 };
 
+static const char *const suggest[] = {"ans", NULL};
+
 const lade_algorithm lade__ans = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "ans",
@@ -89,6 +90,8 @@ const lade_algorithm lade__ans = {
 	.check = check,
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.decoded_max = ANS_SIZE_MAX,
+	.suggest = suggest,
 };
 
 const lade_implementation lade__ans_encode = {

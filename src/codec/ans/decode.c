@@ -91,34 +91,6 @@ static lade_status damaged(lade_error *err, uint64_t off, uint32_t block, const 
 	return lade_fail(err, LADE_E_CORRUPT, off, "ans: sub-block %u: %s", block, what);
 }
 
-/* Brings the lanes' strings from 'src', a sub-block's bytes behind its raw planes. */
-static lade_status open_lanes(const chunk *c, lade__ans_lanes *lanes, const uint8_t *src,
-                              size_t size, bool wide, uint32_t block, lade_error *err)
-{
-	unsigned halves[ANS_LANES], sum = 0, most = 0;
-	size_t head = wide ? ANS_LANES : ANS_LANES / 2;
-	uint64_t off = (uint64_t)(src - c->src);
-	if (size < head)
-		return damaged(err, off, block, "too short for the lanes' lengths");
-	for (unsigned l = 0; l < ANS_LANES; l++) {
-		halves[l] = wide ? src[l] : src[l / 2] >> l % 2 * 4 & 15;
-		sum += halves[l];
-	}
-	size_t have = (size - head) / 2;
-	if (have < sum || (have - sum) % (2 * ANS_LANES) > 7)
-		return damaged(err, off, block, "its size does not fit the lanes' lengths");
-	size_t full = (have - sum) / (2 * ANS_LANES);
-	for (unsigned l = 0; l < ANS_LANES && full <= c->info.rows; l++) {
-		halves[l] += 2 * (unsigned)full;
-		most = halves[l] > most ? halves[l] : most;
-		lanes->length[l] = halves[l] * 16;
-	}
-	if (full > c->info.rows || most > 2 * c->info.rows)
-		return damaged(err, off, block, "a lane is longer than the header says");
-	c->kernels->gather(lanes->strings, src + head, halves, (unsigned)full);
-	return LADE_OK;
-}
-
 /* A sub-block between its reading and its end. */
 typedef struct block {
 	uint32_t i;
@@ -127,6 +99,35 @@ typedef struct block {
 	unsigned slot; /* its place in the scratch */
 	uint64_t off;  /* of these, in the chunk */
 } block;
+
+/* Brings the strings of a sub-block's lanes, from its 'size' bytes behind the raw planes. */
+static lade_status open_lanes(const chunk *c, const block *b, size_t size, bool wide,
+                              lade_error *err)
+{
+	lade__ans_lanes *lanes = &c->work->lanes[b->slot];
+	const uint8_t *src = c->src + b->off;
+	unsigned halves[ANS_LANES], sum = 0, most = 0;
+	size_t head = wide ? ANS_LANES : ANS_LANES / 2;
+	if (size < head)
+		return damaged(err, b->off, b->i, "too short for the lanes' lengths");
+	for (unsigned l = 0; l < ANS_LANES; l++) {
+		halves[l] = wide ? src[l] : src[l / 2] >> l % 2 * 4 & 15;
+		sum += halves[l];
+	}
+	size_t have = (size - head) / 2;
+	if (have < sum || (have - sum) % (2 * ANS_LANES) > 7)
+		return damaged(err, b->off, b->i, "its size does not fit the lanes' lengths");
+	size_t full = (have - sum) / (2 * ANS_LANES);
+	for (unsigned l = 0; l < ANS_LANES && full <= c->info.rows; l++) {
+		halves[l] += 2 * (unsigned)full;
+		most = halves[l] > most ? halves[l] : most;
+		lanes->length[l] = halves[l] * 16;
+	}
+	if (full > c->info.rows || most > 2 * c->info.rows)
+		return damaged(err, b->off, b->i, "a lane is longer than the header says");
+	c->kernels->gather(lanes->strings, src + head, halves, (unsigned)full);
+	return LADE_OK;
+}
 
 /* A sub-block's elements, of its planes. */
 static void join(const chunk *c, unsigned slot, uint8_t *dst, size_t count)
@@ -181,7 +182,7 @@ static lade_status read_block(const chunk *c, block *b, lade_error *err)
 		lanes->units = (uint32_t)count / ANS_UNIT;
 		if (info->width == 1)
 			lanes->plane[0] = b->dst;
-		TRY(open_lanes(c, lanes, src, left, kind == ANS_WIDE, b->i, err));
+		TRY(open_lanes(c, b, left, kind == ANS_WIDE, err));
 		b->coded = true;
 	} else if (left > 15) {
 		return damaged(err, at, b->i, "its size is not that of its bytes");

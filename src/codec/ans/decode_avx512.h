@@ -227,13 +227,19 @@ INLINE void ranks_of_two(const lade__ans_look_ups *look_ups, unsigned bits, cons
 	out[1] = _mm512_srli_epi16(out[0], 8);
 }
 
+/* What loops have as constants: sub-blocks, bits of a state, log2 of the symbols' number. */
+typedef struct wide_shape {
+	unsigned count, bits, size_log;
+} wide_shape;
+
 /*
- * As reader_unit(), for all lanes of 'count' sub-blocks, step by step, so that these wait for one
- * another's look-ups: words of two symbols each, the first ones and the last ones.
+ * As reader_unit(), for all lanes of shape.count sub-blocks, step by step, so that these wait for
+ * one another's look-ups: words of two symbols each, the first ones and the last ones.
  */
-INLINE void wide_unit(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned p,
-                      unsigned bits, unsigned size_log, __m512i out[][2])
+INLINE void wide_unit(wide_reader *r, const lade__ans_lanes *lanes, unsigned p, wide_shape shape,
+                      __m512i out[][2])
 {
+	const unsigned count = shape.count, bits = shape.bits, size_log = shape.size_log;
 	const __m512i low_byte = _mm512_set1_epi16(0xFF);
 	const lade__ans_look_ups *look_ups = lanes->look_ups[p];
 	__m512i window[ANS_SIDE][4], rank[ANS_UNIT][ANS_SIDE];
@@ -304,9 +310,9 @@ INLINE __mmask32 lanes_of_rest(const lade__ans_lanes *lanes)
 }
 
 /* Sub-blocks of one length; in a partial row the lanes that have none stay where they are. */
-INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lanes, unsigned bits,
-                      unsigned size_log)
+INLINE void wide_rows(wide_reader *r, const lade__ans_lanes *lanes, wide_shape shape)
 {
+	const unsigned count = shape.count;
 	for (uint32_t g = 0; g * ANS_LANES < lanes->units; g++) {
 		uint32_t units = lanes->units - g * ANS_LANES;
 		wide_reader old[ANS_SIDE];
@@ -314,7 +320,7 @@ INLINE void wide_rows(wide_reader *r, unsigned count, const lade__ans_lanes *lan
 			memcpy(old, r, count * sizeof *r);
 		for (unsigned p = 0; p < lanes->coded; p++) {
 			__m512i out[ANS_SIDE][2];
-			wide_unit(r, count, lanes, p, bits, size_log, out);
+			wide_unit(r, lanes, p, shape, out);
 #pragma GCC unroll 4
 			for (unsigned i = 0; i < count; i++)
 				wide_store(lanes[i].plane[p] + 4 * ANS_LANES * (size_t)g, g, units,
@@ -374,7 +380,7 @@ INLINE bool wide_close(const wide_reader *r, const lade__ans_lanes *lanes)
 	{ \
 		wide_reader r[ANS_SIDE]; \
 		memcpy(r, all, (count) * sizeof *r); \
-		wide_rows(r, count, lanes, bits, size_log); \
+		wide_rows(r, lanes, (wide_shape){count, bits, size_log}); \
 		memcpy(all, r, (count) * sizeof *r); \
 	}
 ROWS(one_9, 1, 9, 8)

@@ -115,11 +115,17 @@ INLINE void write_eight(wide_writer *w, unsigned j, const uint32_t number[256], 
 	}
 }
 
-/* The same of the lanes in 'has' alone; the last symbol of those in 'opens' only chooses the state,
- * the first of its own. */
+/* Of eight lanes, those that have a unit, and those for which it is the first one. */
+typedef struct wide_lanes {
+	__m256i has, opens;
+} wide_lanes;
+
+/* The same of the lanes that have the unit alone; the last symbol of those that open only chooses
+ * the state, the first of its own. */
 INLINE void begin_eight(wide_writer *w, unsigned j, unsigned bits, const uint32_t number[256],
-                        const uint8_t *unit, __m256i has, __m256i opens)
+                        const uint8_t *unit, wide_lanes which)
 {
+	__m256i has = which.has, opens = which.opens;
 	const __m256i highest = _mm256_set1_epi32((2 << bits) - 1);
 	for (unsigned k = ANS_UNIT; k-- > 0; opens = _mm256_setzero_si256()) {
 		__m256i a = numbers_of(number, unit + k), state = w->state[j];
@@ -150,9 +156,11 @@ static TARGET __attribute__((noinline)) void open_row(wide_writer *w, const lade
 	for (unsigned p = lanes->coded; p-- > 0;) {
 		wide_load(lanes->plane[p], row, units, symbols);
 		for (unsigned j = 0; j < EIGHTS; j++) {
-			__m256i open = p + 1 == lanes->coded ? opens[j] : _mm256_setzero_si256();
+			wide_lanes which = {has[j], _mm256_setzero_si256()};
+			if (p + 1 == lanes->coded)
+				which.opens = opens[j];
 			begin_eight(w, j, lanes->bits, lanes->encoder[p]->number, symbols + 32 * j,
-			            has[j], open);
+			            which);
 			wide_flush(w, j, 8, &bytes);
 		}
 		wide_empty(&bytes, lanes->strings);

@@ -3,36 +3,42 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/gpu.h"
+#include "gpu/work.h"
 #include "base/try.h"
 #include "codec/ans/ans.h"
-#include "codec/codecs.h"
+#include "codec/ans/args.h"
 
-/* Dynamic shared memory of a block of 8 warps and of one of 16 (cuda/ans_decode.cu): room for the
- * largest tables with the largest sub-block, and for a sub-block of usual data a warp.  Five of the
- * first fill an H200's multiprocessor, and four with SHARED_FOUR; two of 16 warps do. */
-#define SHARED ((size_t)43776)
-#define SHARED_FOUR ((size_t)55296)
-#define SHARED_WIDE ((size_t)81920)
 /*
- * Blocks of cuda/ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
+ * Blocks of ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
  * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp;
  * 16 warps make the most of one chunk, with what any device has that has kernels.
  */
 static const struct shape {
 	unsigned threads, shared;
 } encode_shape[][3] = {
-	{{128, 27136}, {256, 55296}, {512, 101376}},
-	{{128, 36096}, {256, 70912}, {512, 101376}},
-	{{128, 68864}, {128, 68864}, {512, 101376}},
+	{{128, 27136}, {256, 55296}, {512, LADE_ANS_BYTES_SHARED}},
+	{{128, 36096}, {256, 70912}, {512, LADE_ANS_BYTES_SHARED}},
+	{{128, 68864}, {128, 68864}, {512, LADE_ANS_BYTES_SHARED}},
 };
 
-/* And for wide elements: bytes of a chunk that a block holds, beside its tables.  Three of 8 warps
- * with 64 KiB fill an H200's multiprocessor, or two for elements of 8 bytes; six or five of 4 warps
- * with 16 or 32 KiB. */
-#define HOLD 65536
-#define HOLD_SMALL 16384
-#define SHARED_TABLES(width) (2304 * (unsigned)(width))
+/* For wide elements three blocks of 8 warps that hold 64 KiB fill an H200's multiprocessor, or two
+ * for elements of 8 bytes; six or five of 4 warps that hold 16 or 32 KiB. */
+#define HOLD_LEAST 16384u
+
+static const lade__kernel decode_kernel = {"ans_decode", "lade_ans_decode", LADE_ANS_DECODE_FOUR};
+static const lade__kernel wide_kernel = {"ans_decode", "lade_ans_decode_wide",
+                                         LADE_ANS_DECODE_WIDE};
+static const lade__kernel size_kernel = {"ans_decode", "lade_ans_size", 0};
+/* By the width of an element, log2; the second of each holds less of a chunk. */
+static const lade__kernel encode_kernels[][2] = {
+	{{"ans_encode", "lade_ans_encode_1", LADE_ANS_BYTES_SHARED}},
+	{{"ans_encode", "lade_ans_encode_2", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 2)},
+	 {"ans_encode", "lade_ans_encode_small_2", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 2)}},
+	{{"ans_encode", "lade_ans_encode_4", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 4)},
+	 {"ans_encode", "lade_ans_encode_small_4", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 4)}},
+	{{"ans_encode", "lade_ans_encode_8", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 8)},
+	 {"ans_encode", "lade_ans_encode_small_8", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 8)}},
+};
 
 /* Up to so many parts a multiprocessor get 16 warps each. */
 #define WIDE_AN_SM 2
@@ -44,7 +50,7 @@ static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t l
                                uint64_t total)
 {
 	(void)stage, (void)largest, (void)total;
-	return count * 2 * sizeof(uint32_t);
+	return count * sizeof(lade_ans_parts);
 }
 
 /*
@@ -65,25 +71,26 @@ static size_t parts_of(const lade__gpu_work *work)
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
 	const lade_device_info *info = &work->device->info;
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t parts = parts_of(work), tasks = work->count * parts;
 	size_t an_sm = (tasks + info->multiprocessors - 1) / info->multiprocessors;
 	bool wide = tasks + work->in_flight <= (size_t)info->multiprocessors * WIDE_AN_SM &&
-	            info->block_shared_max >= SHARED_WIDE;
-	lade__kernel kernel = wide ? LADE__KERNEL_ANS_DECODE_WIDE : LADE__KERNEL_ANS_DECODE;
+	            info->block_shared_max >= LADE_ANS_DECODE_WIDE;
+	const lade__kernel *kernel = wide ? &wide_kernel : &decode_kernel;
 	/* Six to eight blocks a multiprocessor are shared evenly by two rounds of four. */
 	lade__launch launch = {.blocks = (unsigned)tasks,
 	                       .threads = wide ? 512 : 256,
-	                       .shared = wide                     ? SHARED_WIDE
-	                                 : an_sm > 5 && an_sm < 9 ? SHARED_FOUR
-	                                                          : SHARED,
+	                       .shared = wide                     ? LADE_ANS_DECODE_WIDE
+	                                 : an_sm > 5 && an_sm < 9 ? LADE_ANS_DECODE_FOUR
+	                                                          : LADE_ANS_DECODE_SHARED,
 	                       .stream = work->stream};
 	lade__address done = work->workspace;
 	uint32_t part_count = (uint32_t)parts, bytes = (uint32_t)launch.shared;
 	void *arguments[] = {&batch, &done, &part_count, &bytes};
 	lade_status status;
 	if (parts > 1)
-		TRY(LADE__CU(work->device, cuMemsetD32Async, done, 0, 2 * work->count,
+		TRY(LADE__CU(work->device, cuMemsetD32Async, done, 0,
+		             work->count * sizeof(lade_ans_parts) / sizeof(uint32_t),
 		             work->stream));
 	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
 out:
@@ -97,27 +104,28 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 	return LADE__GPU_COUNTER;
 }
 
-/* What a block holds of a chunk of wide elements; less than HOLD: it has 4 warps.  Small blocks
- * hide each other's waits, so that they are better wherever there are enough of them, but for
- * chunks that only a large one can hold.  The result's bytes depend on this (where is looked for
- * noise), and so not on what else is under way. */
+/* What a block holds of a chunk of wide elements; less than LADE_ANS_HOLD: it has 4 warps.  Small
+ * blocks hide each other's waits, so that they are better wherever there are enough of them, but
+ * for chunks that only a large one can hold.  The result's bytes depend on this (where is looked
+ * for noise), and so not on what else is under way. */
 static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log)
 {
 	size_t sms = work->device->info.multiprocessors;
 	if (!work->largest || block_log != ANS_BLOCK_LOG_MIN)
-		return HOLD;
-	if (work->largest <= HOLD_SMALL || (work->largest > HOLD && work->count > 3 * sms))
-		return HOLD_SMALL;
-	return work->largest <= 2 * HOLD_SMALL && work->count > 2 * sms ? 2 * HOLD_SMALL : HOLD;
+		return LADE_ANS_HOLD;
+	if (work->largest <= HOLD_LEAST || (work->largest > LADE_ANS_HOLD && work->count > 3 * sms))
+		return HOLD_LEAST;
+	bool small = work->largest <= LADE_ANS_HOLD_SMALL && work->count > 2 * sms;
+	return small ? LADE_ANS_HOLD_SMALL : LADE_ANS_HOLD;
 }
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
 	const lade_device_info *info = &work->device->info;
 	const lade_value *option = work->stage->option;
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	size_t width = lade_dtype_size((lade_dtype)option[ANS_OPTION_DTYPE].i);
-	lade__kernel kernel = (lade__kernel)(LADE__KERNEL_ANS_ENCODE_1 + __builtin_ctzll(width));
+	const lade__kernel *kernel = encode_kernels[__builtin_ctzll(width)];
 	uint32_t bits = (uint32_t)option[ANS_OPTION_BITS].i;
 	uint64_t block = (uint64_t)option[ANS_OPTION_BLOCK].i;
 	uint64_t largest = work->largest ? work->largest : ANS_SIZE_MAX;
@@ -133,10 +141,10 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	struct shape shape = encode_shape[log - ANS_BLOCK_LOG_MIN][form];
 	uint32_t hold = hold_of(work, log);
 	if (width > 1) {
-		unsigned threads = hold < HOLD ? 128 : 256;
-		if (hold < HOLD)
-			kernel += LADE__KERNEL_ANS_ENCODE_SMALL_2 - LADE__KERNEL_ANS_ENCODE_2;
-		shape = (struct shape){threads, hold + SHARED_TABLES(width)};
+		unsigned threads = hold < LADE_ANS_HOLD ? 128 : 256;
+		if (hold < LADE_ANS_HOLD)
+			kernel++;
+		shape = (struct shape){threads, LADE_ANS_WIDE_SHARED(hold, (uint32_t)width)};
 	}
 	uint32_t bytes = shape.shared, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
 	/* Only the kernel for halves takes the last one. */
@@ -148,7 +156,7 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	return lade__gpu_launch_sizes(work, LADE__KERNEL_ANS_SIZE, 128, err);
+	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
 
 /* Nanoseconds of the kernels: a sub-block's chain of symbols, or what the device does a byte. */

@@ -6,6 +6,8 @@
 #ifndef LADE_CODEC_ANS_LAYOUT_H
 #define LADE_CODEC_ANS_LAYOUT_H
 
+#include "base/limits.h"
+
 #include <stdint.h>
 
 enum {
@@ -63,6 +65,6 @@ enum {
 	(((block) / ANS_LANES / (width) * (coded) * (bits) + 16 + 31) / 32)
 
 /* Decoded bytes of a chunk at most. */
-#define ANS_SIZE_MAX ((uint32_t)1 << 30)
+#define ANS_SIZE_MAX LADE_CHUNK_MAX
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/try.h"
-#include "codec/codecs.h"
 
 #define SIZE_LIMIT ((uint64_t)1 << 34)
 #define HEADER LADE_BITCOMP_HEADER
@@ -33,11 +32,11 @@ static const lade__bitcomp_kernels *kernels_of(lade_cpu cpu)
 	return &lade__bitcomp_plain;
 }
 
-lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage)
+lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage)
 {
 	lade_dtype dtype = (lade_dtype)stage->option[DTYPE].i;
 	size_t size = lade_dtype_size(dtype);
-	lade__bitcomp_how how = {.log = size == 1   ? 0
+	lade_bitcomp_how how = {.log = size == 1   ? 0
 	                                : size == 2 ? 1
 	                                : size == 4 ? 2
 	                                            : 3,
@@ -88,7 +87,7 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
 		                 "bitcomp: dtype is %s, want <f2, <f4 or <f8 for a lossy mode",
 		                 lade_dtype_text(dtype));
-	lade__bitcomp_how how = lade__bitcomp_how_of(stage);
+	lade_bitcomp_how how = lade__bitcomp_how_of(stage);
 	exponents e = exponents_of(how.log);
 	if (!(delta > 0) || !exponent_fits(how.log, how.exponent))
 		return lade_fail(
@@ -465,7 +464,7 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
                           lade_error *err)
 {
 	const lade__bitcomp_kernels *k = kernels_of(run->cpu);
-	lade__bitcomp_how how = lade__bitcomp_how_of(run->stage);
+	lade_bitcomp_how how = lade__bitcomp_how_of(run->stage);
 	header h = {
 		.log = how.log, .quant = how.quant, .exponent = how.exponent, .size = span.size};
 	const uint8_t *src = lade__bytes(span);
@@ -557,6 +556,8 @@ static const lade_option options[] = {
          .doc = "of the lossy modes: errors are at most half of it"},
 };
 
+static const char *const suggest[] = {"bitcomp", NULL};
+
 const lade_algorithm lade__bitcomp = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "bitcomp",
@@ -570,6 +571,8 @@ const lade_algorithm lade__bitcomp = {
 	.bound = bound,
 	.decoded_size = decoded_size,
 	.is_lossy = is_lossy,
+	.ratio_max = 2048, /* 4 bytes of the directory give 8 KiB */
+	.suggest = suggest,
 };
 
 const lade_implementation lade__bitcomp_encode = {

@@ -6,6 +6,8 @@
 #ifndef LADE_CODEC_BITCOMP_H
 #define LADE_CODEC_BITCOMP_H
 
+#include "codec/codecs.h"
+#include "codec/bitcomp/args.h"
 #include "codec/bitcomp/layout.h"
 
 #include <lade/codec.h>
@@ -40,16 +42,7 @@ enum {
 	LADE__BITCOMP_DELTA,
 };
 
-/* What an encoder does, from the options of its stage. */
-typedef struct lade__bitcomp_how {
-	unsigned log;   /* log2 of the element's size */
-	bool is_signed; /* plain elements are compared as signed ones */
-	bool sparse;    /* no delta, no rotation, no dictionary */
-	unsigned quant; /* the quantisation, 0 to 2, and its exponent */
-	int exponent;
-} lade__bitcomp_how;
-
-lade__bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
+lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 
 /* A sub-block's parts, checked (section 4): where the payload of 'units' units lies, and so on. */
 typedef struct lade__bitcomp_parts {
@@ -76,7 +69,7 @@ typedef struct lade__bitcomp_parts {
  */
 typedef struct lade__bitcomp_kernels {
 	lade_cpu cpu;
-	size_t (*encode[4])(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
+	size_t (*encode[4])(const lade_bitcomp_how *how, const uint8_t *src, size_t len,
 	                    const uint8_t *next, uint8_t *dst);
 	void (*decode[4])(const lade__bitcomp_parts *parts, uint8_t *dst);
 	void (*quantise[4])(unsigned quant, int exponent, const uint8_t *src, uint8_t *dst,
@@ -94,5 +87,8 @@ extern const lade__bitcomp_kernels lade__bitcomp_avx2, lade__bitcomp_avx512;
  * equal when their highest two bits are; then the lower value is first.
  */
 void lade__bitcomp_ranks(const uint16_t count[256], uint8_t rank[256]);
+
+LADE__RECORDS(bitcomp)
+LADE__GPU_RECORDS(bitcomp)
 
 #endif

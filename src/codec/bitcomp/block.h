@@ -77,6 +77,13 @@ INLINE uint64_t spread(uint64_t v, unsigned width, unsigned field)
 #endif
 }
 
+/* A sub-block to encode. */
+typedef struct subblock {
+	const uint8_t *src;
+	size_t len;
+	const uint8_t *next; /* the next one's bytes: asked for */
+} subblock;
+
 /* What packing as 'mode' says makes: all parts but the payload. */
 INLINE size_t parts_size(unsigned log, unsigned mode, unsigned words, unsigned units)
 {

@@ -215,16 +215,26 @@ INLINE ELEM NAME(least_in)(vec v)
 #endif
 }
 
+/* Values to turn: 'count' from value 'first' of a sub-block on, whole groups. */
+typedef struct NAME(values) {
+	const uint8_t *src; /* the sub-block */
+	size_t first, count;
+	ELEM base;           /* with delta: the value before the sub-block */
+	uint8_t *to;         /* where the first one's result goes */
+	const uint8_t *next; /* asked for; NULL, unless these are all of a sub-block */
+} NAME(values);
+
 /*
- * The t of section 3 (step 3 undone) of 'count' values from value 'first' on, whole groups, to
- * 'to'.  With delta the value before the first is 'base'.  Gives the least and 'least', where t is
- * XORed with 'flip' to be compared.  'next', where it is not NULL, is asked for; these are all of a
- * sub-block then.
+ * The t of section 3 (step 3 undone).  Gives the least and 'least', where t is XORed with 'flip' to
+ * be compared.
  */
-INLINE vec NAME(turn_as)(const uint8_t *src, size_t first, size_t count, unsigned fold, bool delta,
-                         vec flip, ELEM base, vec least, uint8_t *to, const uint8_t *next)
+INLINE vec NAME(turn_as)(NAME(values) values, unsigned fold, bool delta, vec flip,
+                         vec least)
 {
-	src += first * SIZE;
+	const size_t first = values.first, count = values.count;
+	const uint8_t *src = values.src + first * SIZE, *next = values.next;
+	const ELEM base = values.base;
+	uint8_t *to = values.to;
 	for (size_t i = 0; i < count; i += IN_VEC) {
 		vec v = NAME(load)(src + i * SIZE);
 		if (delta && first + i) {
@@ -255,14 +265,12 @@ INLINE ELEM NAME(flip)(unsigned mode, bool is_signed)
 }
 
 /* The same with a loop for each fold. */
-static TARGET vec NAME(turn)(const uint8_t *src, size_t first, size_t count, unsigned mode,
-                             ELEM flip, ELEM base, vec least, uint8_t *to, const uint8_t *next)
+INLINE vec NAME(turn)(NAME(values) values, unsigned mode, ELEM flip, vec least)
 {
 	vec turned = NAME(all)(flip);
 #define TURN(fold, delta) \
-	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0):                      \
-		return NAME(turn_as)(src, first, count, fold, delta, turned, base, least, to, \
-		                     next);
+	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0): \
+		return NAME(turn_as)(values, fold, delta, turned, least);
 	switch (mode & ~(unsigned)LADE_BITCOMP_ABOVE) {
 		TURN(LADE_BITCOMP_ZIGZAG, false)
 		TURN(LADE_BITCOMP_ZIGZAG, true)
@@ -335,7 +343,7 @@ INLINE ELEM NAME(base)(const uint8_t *src)
 
 /* The mode that does best for the sample, and its cost; rank: those of bytes, if it is the
  * dictionary. */
-INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, size_t groups,
+INLINE unsigned NAME(choose)(const lade_bitcomp_how *how, const uint8_t *src, size_t groups,
                              uint8_t *rank, size_t *expected)
 {
 	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
@@ -351,19 +359,20 @@ INLINE unsigned NAME(choose)(const lade__bitcomp_how *how, const uint8_t *src, s
 	vec least[MOST];
 	size_t best = SIZE_MAX;
 	unsigned chosen = 0, count = how->sparse ? 2 : SIZE == 1 ? 4 : sizeof tries;
-	ELEM base = NAME(base)(src);
+	NAME(values) values = {.src = src, .count = IN_GROUP, .base = NAME(base)(src)};
 	for (unsigned i = 0; i < count; i++) {
 		ELEM flip = NAME(flip)(tries[i], how->is_signed);
 		least[i] = NAME(all)((ELEM) ~(ELEM)0);
-		for (unsigned k = 0; k < 2; k++)
-			least[i] = NAME(turn)(src, NAME(sample_at)(groups, k), IN_GROUP, tries[i],
-			                      flip, base, least[i], t[i] + k * LADE_BITCOMP_GROUP,
-			                      NULL);
+		for (unsigned k = 0; k < 2; k++) {
+			values.first = NAME(sample_at)(groups, k);
+			values.to = t[i] + k * LADE_BITCOMP_GROUP;
+			least[i] = NAME(turn)(values, tries[i], flip, least[i]);
+		}
 	}
-	for (unsigned i = 0; i < count; i++)
-		NAME(refer)
-	(t[i], 2, tries[i] & LADE_BITCOMP_ABOVE,
-	 NAME(least_in)(least[i]) ^ NAME(flip)(tries[i], how->is_signed), need[i], NULL);
+	for (unsigned i = 0; i < count; i++) {
+		ELEM ref = NAME(least_in)(least[i]) ^ NAME(flip)(tries[i], how->is_signed);
+		NAME(refer)(t[i], 2, tries[i] & LADE_BITCOMP_ABOVE, ref, need[i], NULL);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		memset(need[i] + SAMPLE_UNITS, 0, VEC);
 		size_t cost = NAME(cost)(need[i], SAMPLE_UNITS);
@@ -431,10 +440,11 @@ INLINE size_t NAME(some)(const NAME(plan) * p, size_t count)
 	return behind ? some - (count - p->values) : some;
 }
 
-static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
-                              const uint8_t *next, unsigned mode, const uint8_t *rank,
-                              NAME(plan) * p)
+static TARGET void NAME(make)(const lade_bitcomp_how *how, const subblock *in, unsigned mode,
+                              const uint8_t *rank, NAME(plan) * p)
 {
+	const uint8_t *src = in->src, *next = in->next;
+	size_t len = in->len;
 	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
 	size_t count = groups * (LADE_BITCOMP_GROUP / SIZE);
 	unsigned units = (unsigned)((len + UNIT_BYTES - 1) / UNIT_BYTES);
@@ -445,8 +455,8 @@ static TARGET void NAME(make)(const lade__bitcomp_how *how, const uint8_t *src, 
 		p->words = NAME(ranks)(src, count, rank, next, p->x);
 	} else {
 		ELEM flip = NAME(flip)(mode, how->is_signed);
-		vec least = NAME(turn)(src, 0, count, mode, flip, p->base,
-		                       NAME(all)((ELEM) ~(ELEM)0), p->x, next);
+		NAME(values) values = {src, 0, count, p->base, p->x, next};
+		vec least = NAME(turn)(values, mode, flip, NAME(all)((ELEM) ~(ELEM)0));
 		p->ref = NAME(least_in)(least) ^ flip;
 	}
 	NAME(refer)(p->x, groups, mode & LADE_BITCOMP_ABOVE, p->ref, p->need, next);
@@ -541,7 +551,7 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		memset(at, 0, (size_t)(dst + p->size - at));
 }
 
-static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *src, size_t len,
+static TARGET size_t NAME(encode)(const lade_bitcomp_how *how, const uint8_t *src, size_t len,
                                   const uint8_t *next, uint8_t *dst)
 {
 	NAME(plan) first, second, *p = &first;
@@ -551,11 +561,12 @@ static TARGET size_t NAME(encode)(const lade__bitcomp_how *how, const uint8_t *s
 	                             rank, &expected);
 	if (expected >= LADE_BITCOMP_SAMPLE)
 		return 0;
-	NAME(make)(how, src, len, next, mode, rank, &first);
+	subblock in = {src, len, next};
+	NAME(make)(how, &in, mode, rank, &first);
 	/* A few values far out, not in the sample: zigzag differences bear these best. */
 	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse &&
 	    mode != LADE_BITCOMP_SECOND_MODE) {
-		NAME(make)(how, src, len, next, LADE_BITCOMP_SECOND_MODE, rank, &second);
+		NAME(make)(how, &in, LADE_BITCOMP_SECOND_MODE, rank, &second);
 		p = second.size < first.size ? &second : &first;
 	}
 	if (p->size >= lade__bitcomp_up(len))

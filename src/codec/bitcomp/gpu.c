@@ -3,16 +3,19 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/gpu.h"
+#include "gpu/work.h"
 #include "base/try.h"
 #include "codec/bitcomp/bitcomp.h"
-#include "codec/codecs.h"
 
-/* Of cuda/bitcomp_decode.cu and bitcomp_encode.cu: warps of a block, and their shared memory. */
-#define WARPS 8u
-#define ROOMS 76224u
-#define OFFICE 76544u
-#define HALL 152192u
+#define WARPS LADE_BITCOMP_WARPS
+
+static const lade__kernel decode_kernel = {"bitcomp_decode", "lade_bitcomp_decode",
+                                           LADE_BITCOMP_DECODE_SHARED};
+static const lade__kernel few_kernel = {"bitcomp_decode", "lade_bitcomp_decode_few",
+                                        LADE_BITCOMP_FEW_SHARED};
+static const lade__kernel size_kernel = {"bitcomp_decode", "lade_bitcomp_size", 0};
+static const lade__kernel encode_kernel = {"bitcomp_encode", "lade_bitcomp_encode",
+                                           LADE_BITCOMP_ENCODE_SHARED};
 
 /* Blocks that a multiprocessor holds, and the most of a launch. */
 #define RESIDENT 3u
@@ -75,23 +78,23 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 /* Where each block can have a multiprocessor of its own, which has no room for two of these. */
 static lade_status decode_few(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch};
 	lade__launch launch = {.blocks = (unsigned)work->count,
-	                       .threads = 64 * WARPS,
-	                       .shared = HALL,
+	                       .threads = 32 * LADE_BITCOMP_FEW_WARPS,
+	                       .shared = LADE_BITCOMP_FEW_SHARED,
 	                       .stream = work->stream};
-	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_DECODE_FEW, &launch,
+	return lade__kernel_launch(work->device, &few_kernel, &launch,
 	                           arguments, err);
 }
 
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	uint32_t team = team_of(work), spans = team == WARPS ? spans_of(work) : 1;
 	const lade_device_info *info = &work->device->info;
 	if (team == WARPS && spans == 1 && work->count <= info->multiprocessors &&
-	    info->block_shared_max >= HALL)
+	    info->block_shared_max >= LADE_BITCOMP_FEW_SHARED)
 		return decode_few(work, err);
 	uint32_t team_log = log_of(team);
 	uint32_t ahead = team == WARPS && spans == 1 ? RESIDENT * info->multiprocessors : 0;
@@ -100,12 +103,12 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	size_t teams = WARPS / team;
 	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams * spans),
 	                       .threads = 32 * WARPS,
-	                       .shared = ROOMS,
+	                       .shared = LADE_BITCOMP_DECODE_SHARED,
 	                       .stream = work->stream};
 	lade_status status;
 	if (spans > 1)
 		TRY(LADE__CU(work->device, cuMemsetD32Async, state, 0, work->count, work->stream));
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_DECODE, &launch, arguments,
+	TRY(lade__kernel_launch(work->device, &decode_kernel, &launch, arguments,
 	                        err));
 out:
 	return status;
@@ -113,28 +116,21 @@ out:
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	return lade__gpu_launch_sizes(work, LADE__KERNEL_BITCOMP_SIZE, 128, err);
+	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
-
-/* struct lade_bitcomp_how of cuda/bitcomp_encode.cu */
-typedef struct gpu_how {
-	uint32_t log, is_signed, sparse, quant;
-	int32_t exponent;
-} gpu_how;
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	lade__bitcomp_how h = lade__bitcomp_how_of(work->stage);
-	gpu_how how = {h.log, h.is_signed, h.sparse, h.quant, h.exponent};
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_bitcomp_how how = lade__bitcomp_how_of(work->stage);
 	uint32_t team = team_of(work), team_log = log_of(team);
 	void *arguments[] = {&batch, &how, &team_log};
 	size_t teams = WARPS / team;
 	lade__launch launch = {.blocks = (unsigned)((work->count + teams - 1) / teams),
 	                       .threads = 32 * WARPS,
-	                       .shared = OFFICE,
+	                       .shared = LADE_BITCOMP_ENCODE_SHARED,
 	                       .stream = work->stream};
-	return lade__kernel_launch(work->device, LADE__KERNEL_BITCOMP_ENCODE, &launch, arguments,
+	return lade__kernel_launch(work->device, &encode_kernel, &launch, arguments,
 	                           err);
 }
 

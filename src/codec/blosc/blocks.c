@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/blosc/blosc.h"
-#include "codec/codecs.h"
 #include "codec/zstd/zstd.h"
 #include "filter/shuffle.h"
 
@@ -93,14 +92,14 @@ static plan plan_of(const lade_value *option, bool zstd, size_t size)
 
 /* ---- blocks ------------------------------------------------------------------------------- */
 
-/* Encodes one stream to fewer than 'size' bytes, 'cap' at most: 0 where it does not fit. */
-static lade_status encode_stream(blosc_state *state, const plan *p, const uint8_t *src, size_t size,
-                                 uint8_t *dst, size_t cap, size_t *got, lade_error *err)
+/* Encodes one stream into 'dst'; '*got' is 0 where it does not fit. */
+static lade_status encode_stream(blosc_state *state, const plan *p, lade_cspan src, lade_span dst,
+                                 size_t *got, lade_error *err)
 {
 	*got = 0;
 	if (p->codec == BLOSC_LZ4_STREAMS) {
-		int n = LZ4_compress_fast_extState(&state->lz4, (const char *)src, (char *)dst,
-		                                   (int)size, (int)cap, 10 - p->level);
+		int n = LZ4_compress_fast_extState(&state->lz4, src.data, dst.data, (int)src.size,
+		                                   (int)dst.size, 10 - p->level);
 		*got = n > 0 ? (size_t)n : 0;
 		return LADE_OK;
 	}
@@ -110,7 +109,7 @@ static lade_status encode_stream(blosc_state *state, const plan *p, const uint8_
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "blosc: no memory for a zstd context");
 	int level = p->level < 9 ? 2 * p->level - 1 : ZSTD_maxCLevel();
-	size_t n = ZSTD_compressCCtx(state->zstd, dst, cap, src, size, level);
+	size_t n = ZSTD_compressCCtx(state->zstd, dst.data, dst.size, src.data, src.size, level);
 	*got = ZSTD_isError(n) ? 0 : n;
 	return LADE_OK;
 }
@@ -134,32 +133,40 @@ static lade_status shuffled(const lade_run *run, const plan *p, const uint8_t *s
 	return LADE_OK;
 }
 
-/* Writes one block at dst[*at]; '*fits' is false where 'cap' bytes do not hold it. */
-static lade_status encode_block(const lade_run *run, const plan *p, const uint8_t *src, size_t size,
-                                uint8_t *dst, size_t cap, size_t *at, bool *fits, lade_error *err)
+/* The container as far as it is written. */
+typedef struct output {
+	uint8_t *dst;
+	size_t cap, at;
+	bool fits; /* false: 'cap' bytes do not hold the block that was written last */
+} output;
+
+/* Writes one block. */
+static lade_status encode_block(const lade_run *run, const plan *p, lade_cspan src, output *out,
+                                lade_error *err)
 {
 	const uint8_t *from;
-	size_t streams = size == p->blocksize ? p->streams : 1, each = size / streams;
-	lade_status status = shuffled(run, p, src, size, &from, err);
+	size_t streams = src.size == p->blocksize ? p->streams : 1, each = src.size / streams;
+	lade_status status = shuffled(run, p, src.data, src.size, &from, err);
 	for (size_t s = 0; s < streams && status == LADE_OK; s++, from += each) {
-		size_t got, room = cap - *at;
-		*fits = room > 4;
-		if (!*fits)
+		size_t got, room = out->cap - out->at;
+		out->fits = room > 4;
+		if (!out->fits)
 			break;
 		room -= 4;
-		status = encode_stream(run->state, p, from, each, dst + *at + 4,
-		                       room < each ? room : each, &got, err);
+		uint8_t *to = out->dst + out->at + 4;
+		status = encode_stream(run->state, p, lade_host_cspan(from, each),
+		                       lade_host_span(to, room < each ? room : each), &got, err);
 		if (status != LADE_OK)
 			break;
 		if (got == 0 || got == each) {
-			*fits = room >= each;
-			if (!*fits)
+			out->fits = room >= each;
+			if (!out->fits)
 				break;
-			memcpy(dst + *at + 4, from, each);
+			memcpy(to, from, each);
 			got = each;
 		}
-		lade__le_put(dst + *at, got, 4);
-		*at += 4 + got;
+		lade__le_put(out->dst + out->at, got, 4);
+		out->at += 4 + got;
 	}
 	return status;
 }
@@ -176,34 +183,36 @@ static void put_header(const plan *p, uint8_t flags, size_t nbytes, size_t cbyte
 }
 
 lade_status lade__blosc_blocks(const lade_run *run, bool zstd, lade_cspan src, lade_span dst,
-                               size_t cap, size_t *dst_size, lade_error *err)
+                               size_t *dst_size, lade_error *err)
 {
 	plan p = plan_of(run->stage->option, zstd, src.size);
 	const uint8_t *from = src.data;
 	uint8_t *to = dst.data;
 	size_t count = (src.size + p.blocksize - 1) / p.blocksize;
-	size_t at = BLOSC_HEADER_SIZE + 4 * count;
-	bool fits = at <= cap;
-	for (size_t b = 0; b < count && fits; b++) {
+	size_t stored = BLOSC_HEADER_SIZE + src.size;
+	output out = {.dst = to,
+	              .cap = stored < dst.size ? stored : dst.size,
+	              .at = BLOSC_HEADER_SIZE + 4 * count};
+	out.fits = out.at <= out.cap;
+	for (size_t b = 0; b < count && out.fits; b++) {
 		size_t off = b * p.blocksize, left = src.size - off;
-		lade__le_put(to + BLOSC_HEADER_SIZE + 4 * b, at, 4);
-		lade_status status =
-			encode_block(run, &p, from + off, left < p.blocksize ? left : p.blocksize,
-		                     to, cap, &at, &fits, err);
+		lade__le_put(to + BLOSC_HEADER_SIZE + 4 * b, out.at, 4);
+		lade_cspan block =
+			lade_host_cspan(from + off, left < p.blocksize ? left : p.blocksize);
+		lade_status status = encode_block(run, &p, block, &out, err);
 		if (status != LADE_OK)
 			return status;
 	}
-	if (fits) {
-		put_header(&p, p.flags, src.size, at, to);
-		*dst_size = at;
+	if (out.fits) {
+		put_header(&p, p.flags, src.size, out.at, to);
+		*dst_size = out.at;
 		return LADE_OK;
 	}
-	at = BLOSC_HEADER_SIZE + src.size;
-	if (at > cap)
+	if (stored > out.cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "blosc: %zu bytes do not fit into %zu", src.size, dst.size);
-	put_header(&p, p.flags | BLOSC_FLAG_STORED, src.size, at, to);
+	put_header(&p, p.flags | BLOSC_FLAG_STORED, src.size, stored, to);
 	memcpy(to + BLOSC_HEADER_SIZE, from, src.size);
-	*dst_size = at;
+	*dst_size = stored;
 	return LADE_OK;
 }

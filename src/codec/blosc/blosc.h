@@ -12,6 +12,7 @@
 #define LADE_CODEC_BLOSC_BLOSC_H
 
 #include "base/support.h"
+#include "codec/codecs.h"
 
 #include <lade/codec.h>
 
@@ -48,8 +49,9 @@ typedef enum lade__blosc_codec {
 	BLOSC_ZSTD_STREAMS = 4,
 } lade__blosc_codec;
 
-/* A checked header. */
+/* A container whose header is checked. */
 typedef struct lade__blosc_info {
+	const uint8_t *src; /* its bytes, borrowed from who parsed it */
 	uint8_t flags;
 	uint8_t typesize;
 	lade__blosc_codec codec; /* not of a stored one */
@@ -75,12 +77,12 @@ bool lade__blosclz_decode(const uint8_t *src, size_t src_size, uint8_t *dst, siz
                           size_t *bad);
 
 /*
- * Encodes at least 128 bytes to LZ4 or Zstandard streams in blocks of c-blosc's choice, to at most
- * 'cap' bytes of 'dst'; what is not smaller is stored.  'run' has a state of the other two, and a
- * level that is not 0.
+ * Encodes at least 128 bytes to LZ4 or Zstandard streams in blocks of c-blosc's choice, at most
+ * 16 bytes more than those of 'src'; what is not smaller is stored.  'run' has a state of the other
+ * two, and a level that is not 0.
  */
 lade_status lade__blosc_blocks(const lade_run *run, bool zstd, lade_cspan src, lade_span dst,
-                               size_t cap, size_t *dst_size, lade_error *err);
+                               size_t *dst_size, lade_error *err);
 void *lade__blosc_blocks_new(void *ctx, const lade_allocator *host);
 void lade__blosc_blocks_free(void *ctx, void *state);
 
@@ -92,5 +94,7 @@ enum {
 	BLOSC_OPTION_TYPESIZE = 3,
 	BLOSC_OPTION_BLOCKSIZE = 4,
 };
+
+LADE__RECORDS(blosc)
 
 #endif

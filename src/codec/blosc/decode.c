@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/blosc/blosc.h"
-#include "codec/codecs.h"
 #include "codec/zstd/zstd.h"
 #include "filter/shuffle.h"
 
@@ -159,10 +158,11 @@ static size_t block_size(const lade__blosc_info *info, uint32_t block)
 }
 
 /* Decodes the streams of a block one after the other, | csize 4 | bytes |, into 'out'. */
-static lade_status decode_streams(const lade__blosc_info *info, blosc_state *state,
-                                  const uint8_t *src, uint32_t block, uint8_t *out, size_t size,
-                                  lade_error *err)
+static lade_status decode_streams(const lade__blosc_info *info, blosc_state *state, uint32_t block,
+                                  uint8_t *out, lade_error *err)
 {
+	const uint8_t *src = info->src;
+	size_t size = block_size(info, block);
 	size_t table_off = BLOSC_HEADER_SIZE + (size_t)block * 4;
 	size_t table_end = BLOSC_HEADER_SIZE + (size_t)info->block_count * 4;
 	size_t off = lade__le32(src + table_off);
@@ -196,17 +196,17 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 }
 
 /* Decodes a block into 'out', which has room for exactly block_size() bytes. */
-static lade_status decode_block(const lade_run *run, const lade__blosc_info *info,
-                                const uint8_t *src, uint32_t block, uint8_t *out, lade_error *err)
+static lade_status decode_block(const lade_run *run, const lade__blosc_info *info, uint32_t block,
+                                uint8_t *out, lade_error *err)
 {
 	size_t size = block_size(info, block);
 	block_filter filter = filter_of(info, size);
 	if (filter == FILTER_NONE)
-		return decode_streams(info, run->state, src, block, out, size, err);
+		return decode_streams(info, run->state, block, out, err);
 	uint8_t *shuffled = lade_worker_scratch(run->worker, SCRATCH_SHUFFLED, size);
 	if (!shuffled)
 		return no_memory("a block", err);
-	lade_status status = decode_streams(info, run->state, src, block, shuffled, size, err);
+	lade_status status = decode_streams(info, run->state, block, shuffled, err);
 	if (status != LADE_OK)
 		return status;
 	if (filter == FILTER_BYTES)
@@ -217,13 +217,12 @@ static lade_status decode_block(const lade_run *run, const lade__blosc_info *inf
 }
 
 /* Decodes blocks [first, end) to their places in 'out', the whole result. */
-static lade_status decode_blocks(const lade_run *run, const lade__blosc_info *info,
-                                 const uint8_t *src, uint32_t first, uint32_t end, uint8_t *out,
-                                 lade_error *err)
+static lade_status decode_blocks(const lade_run *run, const lade__blosc_info *info, uint32_t first,
+                                 uint32_t end, uint8_t *out, lade_error *err)
 {
 	for (uint32_t block = first; block < end; block++) {
-		lade_status status = decode_block(run, info, src, block,
-		                                  out + (size_t)block * info->blocksize, err);
+		uint8_t *to = out + (size_t)block * info->blocksize;
+		lade_status status = decode_block(run, info, block, to, err);
 		if (status != LADE_OK)
 			return status;
 	}
@@ -243,11 +242,10 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (info.nbytes > dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "blosc: want room for %u bytes, have %zu", info.nbytes, dst.size);
-	const uint8_t *p = src.data;
 	if (info.stored && info.nbytes > 0)
-		memcpy(dst.data, p + BLOSC_HEADER_SIZE, info.nbytes);
+		memcpy(dst.data, info.src + BLOSC_HEADER_SIZE, info.nbytes);
 	if (!info.stored)
-		status = decode_blocks(run, &info, p, 0, info.block_count, dst.data, err);
+		status = decode_blocks(run, &info, 0, info.block_count, dst.data, err);
 	if (status == LADE_OK)
 		*dst_size = info.nbytes;
 	return status;
@@ -266,11 +264,10 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		                 (unsigned long long)off, info.nbytes);
 	if (dst.size == 0)
 		return LADE_OK;
-	const uint8_t *p = src.data;
 	uint8_t *out = dst.data;
 	size_t at = (size_t)off, end = at + dst.size;
 	if (info.stored) {
-		memcpy(out, p + BLOSC_HEADER_SIZE + at, dst.size);
+		memcpy(out, info.src + BLOSC_HEADER_SIZE + at, dst.size);
 		return LADE_OK;
 	}
 	while (at < end) {
@@ -279,12 +276,12 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		size_t size = block_size(&info, block);
 		size_t take = block_off + size < end ? block_off + size - at : end - at;
 		if (take == size) {
-			status = decode_block(run, &info, p, block, out, err);
+			status = decode_block(run, &info, block, out, err);
 		} else {
 			uint8_t *whole = lade_worker_scratch(run->worker, SCRATCH_RANGE, size);
 			if (!whole)
 				return no_memory("a block", err);
-			status = decode_block(run, &info, p, block, whole, err);
+			status = decode_block(run, &info, block, whole, err);
 			if (status == LADE_OK)
 				memcpy(out, whole + (at - block_off), take);
 		}
@@ -330,20 +327,19 @@ static lade_status decode_part(const lade_run *run, lade_cspan src, size_t part,
 	if (info.nbytes > dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "blosc: want room for %u bytes, have %zu", info.nbytes, dst.size);
-	const uint8_t *p = src.data;
 	uint8_t *out = dst.data;
 	if (info.stored) {
 		size_t off = part * STORED_PART_SIZE;
 		size_t left = off < info.nbytes ? info.nbytes - off : 0;
 		if (left > 0)
-			memcpy(out + off, p + BLOSC_HEADER_SIZE + off,
+			memcpy(out + off, info.src + BLOSC_HEADER_SIZE + off,
 			       left < STORED_PART_SIZE ? left : STORED_PART_SIZE);
 		return LADE_OK;
 	}
 	uint32_t each = blocks_a_part(&info);
 	size_t first = part * each;
 	size_t end = first + each < info.block_count ? first + each : info.block_count;
-	return decode_blocks(run, &info, p, (uint32_t)first, (uint32_t)end, out, err);
+	return decode_blocks(run, &info, (uint32_t)first, (uint32_t)end, out, err);
 }
 
 static double cost(void *ctx, const lade_workload *work)

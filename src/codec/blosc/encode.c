@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/blosc/blosc.h"
-#include "codec/codecs.h"
 
 #include <blosc.h>
 
@@ -97,6 +96,10 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	if (blosc_compname_to_compcode(cname) < 0)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "blosc: this system's c-blosc was built without %s", cname);
+	int64_t inside = option[BLOSC_OPTION_CNAME].i;
+	if ((inside == CNAME_LZ4 || inside == CNAME_ZSTD) && src.size >= BLOCKS_FROM &&
+	    option[BLOSC_OPTION_LEVEL].i && !option[BLOSC_OPTION_BLOCKSIZE].i)
+		return lade__blosc_blocks(run, inside == CNAME_ZSTD, src, dst, dst_size, err);
 	/*
 	 * No more room than the bound: with more, c-blosc would rather write streams that are
 	 * larger than what they hold than store the whole.
@@ -104,10 +107,6 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	size_t cap = bound(run->stage, src.size);
 	if (cap > dst.size)
 		cap = dst.size;
-	int64_t inside = option[BLOSC_OPTION_CNAME].i;
-	if ((inside == CNAME_LZ4 || inside == CNAME_ZSTD) && src.size >= BLOCKS_FROM &&
-	    option[BLOSC_OPTION_LEVEL].i && !option[BLOSC_OPTION_BLOCKSIZE].i)
-		return lade__blosc_blocks(run, inside == CNAME_ZSTD, src, dst, cap, dst_size, err);
 	int n = blosc_compress_ctx(
 		(int)option[BLOSC_OPTION_LEVEL].i, (int)option[BLOSC_OPTION_SHUFFLE].i,
 		(size_t)option[BLOSC_OPTION_TYPESIZE].i, src.size, lade__bytes(src), dst.data, cap,
@@ -141,6 +140,7 @@ const lade_algorithm lade__blosc = {
 	.bound = bound,
 	.decoded_size = decoded_size,
 	.header_size = BLOSC_HEADER_SIZE,
+	.decoded_max = (uint64_t)1 << 31,
 };
 
 const lade_implementation lade__blosc_encode = {

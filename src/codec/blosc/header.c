@@ -64,6 +64,7 @@ lade_status lade__blosc_parse(const void *src, size_t size, lade__blosc_info *in
 		return lade_fail(err, LADE_E_TRUNCATED, size,
 		                 "blosc: want a header of 16 bytes, have %zu", size);
 	*info = (lade__blosc_info){
+		.src = p,
 		.flags = p[2],
 		.typesize = p[3],
 		.codec = (lade__blosc_codec)(p[2] >> BLOSC_CODEC_SHIFT),

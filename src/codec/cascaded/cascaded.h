@@ -7,6 +7,8 @@
 #define LADE_CODEC_CASCADED_H
 
 #include "base/support.h"
+#include "codec/codecs.h"
+#include "codec/cascaded/args.h"
 #include "codec/cascaded/layout.h"
 
 /* The options' places in a stage. */
@@ -22,16 +24,7 @@ enum {
 	LADE__CASCADED_OPTIONS,
 };
 
-/* What the options come to. */
-typedef struct lade__cascaded_choice {
-	uint32_t log2;  /* of the elements' size */
-	uint32_t block; /* log2 of a block's bytes */
-	uint32_t is_signed;
-	uint32_t bitpack; /* 0: arrays have their types' whole widths */
-	uint32_t tried;   /* bit 'layers' for each cascade that a block may get */
-} lade__cascaded_choice;
-
-lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage);
+lade_cas_choice lade__cascaded_choice_of(const lade_stage *stage);
 
 /*
  * Reads and checks the header and, with 'whole', also that the destination has 'cap' bytes, the
@@ -40,5 +33,8 @@ lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage);
  */
 lade_status lade__cascaded_open(lade_cspan src, size_t cap, bool whole, lade_cascaded_chunk *c,
                                 lade_error *err);
+
+LADE__RECORDS(cascaded)
+LADE__GPU_RECORDS(cascaded)
 
 #endif

@@ -6,8 +6,7 @@
  */
 #include "codec/cascaded/cascaded.h"
 #include "codec/cascaded/kernels.h"
-#include "codec/codecs.h"
-#include "filter/stream.h"
+#include "filter/ints.h"
 
 #include <string.h>
 
@@ -26,7 +25,7 @@ typedef struct decoder {
 	lade_cascaded_chunk c;
 	const uint8_t *src, *end;
 	const lade__cascaded_kernels *kernels;
-	const lade__stream_kernels *sums;
+	const lade__int_kernels *sums;
 	scratch *s;
 } decoder;
 
@@ -139,10 +138,10 @@ static lade_status decode_block(const decoder *d, uint32_t i, uint8_t *dst, lade
 		memcpy(dst, block, bytes);
 		return LADE_OK;
 	}
-	lade_cascaded_block b;
+	lade_cascaded_block b = {.n = bytes >> c->log2, .units = end - begin};
 	size_t at = (size_t)(block - d->src);
-	if (!lade_cascaded_block_read(lade__le32(block), lade__le32(block + 4), bytes >> c->log2,
-	                              end - begin, c->log2, c->block, &b))
+	if (!lade_cascaded_block_read(lade__le32(block), lade__le32(block + 4), c->log2, c->block,
+	                              &b))
 		return lade_fail(err, LADE_E_CORRUPT, at,
 		                 "cascaded: block %u, %u units, cannot have layers %u, widths %u, "
 		                 "%u, %u, runs %u, %u",
@@ -166,7 +165,7 @@ static lade_status decoder_open(const lade_run *run, lade_cspan src, size_t cap,
 	d->src = src.data;
 	d->end = d->src + src.size;
 	d->kernels = lade__cascaded_kernels_of(run->cpu);
-	d->sums = lade__stream_kernels_of(run->cpu);
+	d->sums = lade__int_kernels_of(run->cpu);
 	d->s = lade_worker_scratch(run->worker, 0, sizeof *d->s);
 	if (!d->s)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,

@@ -10,8 +10,7 @@
  */
 #include "codec/cascaded/cascaded.h"
 #include "codec/cascaded/kernels.h"
-#include "codec/codecs.h"
-#include "filter/stream.h"
+#include "filter/ints.h"
 
 #include <string.h>
 
@@ -95,11 +94,11 @@ static uint32_t tried_of(const lade_value *v)
 	return tried;
 }
 
-lade__cascaded_choice lade__cascaded_choice_of(const lade_stage *stage)
+lade_cas_choice lade__cascaded_choice_of(const lade_stage *stage)
 {
 	const lade_value *v = stage->option;
 	lade_dtype dtype = (lade_dtype)v[LADE__CASCADED_DTYPE].i;
-	return (lade__cascaded_choice){
+	return (lade_cas_choice){
 		.log2 = lade__log2(lade_dtype_size(dtype)),
 		.block = v[LADE__CASCADED_BLOCK].i == 4096 ? LADE_CASCADED_BLOCK_MIN
 	                                                   : LADE_CASCADED_BLOCK_MAX,
@@ -120,7 +119,7 @@ static lade_status check(const lade_stage *stage, lade_error *err)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static void chunk_of(const lade__cascaded_choice *choice, uint32_t size, lade_cascaded_chunk *c)
+static void chunk_of(const lade_cas_choice *choice, uint32_t size, lade_cascaded_chunk *c)
 {
 	*c = (lade_cascaded_chunk){.log2 = choice->log2, .block = choice->block, .size = size};
 	lade_cascaded_chunk_fill(c);
@@ -130,7 +129,7 @@ static void chunk_of(const lade__cascaded_choice *choice, uint32_t size, lade_ca
  * block is ever larger.  All of it grows with the size. */
 static size_t bound(const lade_stage *stage, size_t size)
 {
-	lade__cascaded_choice choice = lade__cascaded_choice_of(stage);
+	lade_cas_choice choice = lade__cascaded_choice_of(stage);
 	lade_cascaded_chunk c;
 	if (size > LADE_CASCADED_SIZE_MAX)
 		return SIZE_MAX;
@@ -177,9 +176,9 @@ typedef struct plan {
 } plan;
 
 typedef struct encoder {
-	lade__cascaded_choice choice;
+	lade_cas_choice choice;
 	const lade__cascaded_kernels *kernels;
-	const lade__stream_kernels *stream;
+	const lade__int_kernels *ints;
 	scratch *s;
 } encoder;
 
@@ -233,11 +232,11 @@ static uint32_t counts_measure(const encoder *e, const uint16_t *counts, uint32_
 static uint64_t differences(const encoder *e, const void *values, uint32_t count, uint8_t *to)
 {
 	uint32_t log2 = e->choice.log2, size = 1u << log2;
-	uint64_t first = lade__stream_at(values, log2, 0);
-	e->stream->diff[log2](values, to, count, first);
+	uint64_t first = lade__int_at(values, log2, 0);
+	e->ints->diff[log2](values, to, count, first);
 	if (count > 1)
 		memcpy(to, to + size, size);
-	return (first - lade__stream_at(to, log2, 0)) & elem_mask(log2);
+	return (first - lade__int_at(to, log2, 0)) & elem_mask(log2);
 }
 
 /* Takes 'p', whose numbers of elements and widths are known, if it is better than 'best'. */
@@ -256,14 +255,25 @@ static uint32_t runs_most(uint32_t count)
 	return count / 2 < LADE_CASCADED_RUNS_TRIED ? count / 2 : LADE_CASCADED_RUNS_TRIED;
 }
 
+/* What the layers within outer runs, or within none, work on. */
+typedef struct inside {
+	uint32_t layers; /* those around */
+	const uint8_t *values;
+	/* Memory for the values' differences, and for these without runs. */
+	uint8_t *delta, *inner;
+	uint16_t *counts;
+} inside;
+
 /*
- * Tries the cascades that begin with 'layers' (none, or outer runs) on the p->b.n1 values, in this
- * order: as they are, rotated where they may be numbers with signs of their own, their differences,
- * with parts where these are the best so far, the runs of these.
+ * Tries the cascades that begin with in->layers on the p->b.n1 values, in this order: as they are,
+ * rotated where they may be numbers with signs of their own, their differences, with parts where
+ * these are the best so far, the runs of these.
  */
-static void consider_values(const encoder *e, plan *p, uint32_t layers, const uint8_t *values,
-                            uint8_t *delta, uint8_t *inner, uint16_t *counts, plan *best)
+static void consider_values(const encoder *e, plan *p, const inside *in, plan *best)
 {
+	const uint8_t *values = in->values;
+	uint8_t *delta = in->delta;
+	uint32_t layers = in->layers;
 	uint32_t n1 = p->b.n1, with_delta = layers | LADE_CASCADED_DELTA;
 	uint32_t with_inner = with_delta | LADE_CASCADED_INNER, log2 = e->choice.log2;
 	p->b.n2 = n1;
@@ -287,12 +297,12 @@ static void consider_values(const encoder *e, plan *p, uint32_t layers, const ui
 		consider(e, p, with_delta | LADE_CASCADED_PARTS, best);
 	if (!(e->choice.tried & BIT(with_inner)))
 		return;
-	p->b.n2 = (uint32_t)e->kernels->runs[log2](delta, n1, inner, counts, runs_most(n1));
+	p->b.n2 = (uint32_t)e->kernels->runs[log2](delta, n1, in->inner, in->counts, runs_most(n1));
 	if (!p->b.n2)
 		return;
-	p->values = inner;
-	p->inner = counts;
-	p->b.inner_width = counts_measure(e, counts, p->b.n2);
+	p->values = in->inner;
+	p->inner = in->counts;
+	p->b.inner_width = counts_measure(e, in->counts, p->b.n2);
 	consider(e, p, with_inner, best);
 }
 
@@ -343,15 +353,17 @@ static const uint8_t *encode_block(const encoder *e, const uint8_t *x, uint32_t 
 	uint32_t raw = lade_cascaded_units(n << e->choice.log2);
 	scratch *s = e->s;
 	plan p = {.b = {.n = n, .n1 = n}}, best = {.b = {.units = raw}}, q = p;
-	consider_values(e, &p, 0, x, s->delta, s->inner, s->inner_counts, &best);
+	inside all = {0, x, s->delta, s->inner, s->inner_counts};
+	consider_values(e, &p, &all, &best);
 	if (e->choice.tried & outer)
 		q.b.n1 = (uint32_t)e->kernels->runs[e->choice.log2](x, n, s->outer, s->outer_counts,
 		                                                    runs_most(n));
 	if (e->choice.tried & outer && q.b.n1) {
 		q.outer = s->outer_counts;
 		q.b.outer_width = counts_measure(e, q.outer, q.b.n1);
-		consider_values(e, &q, LADE_CASCADED_OUTER, s->outer, s->outer_delta,
-		                s->outer_inner, s->outer_inner_counts, &best);
+		inside runs = {LADE_CASCADED_OUTER, s->outer, s->outer_delta, s->outer_inner,
+		               s->outer_inner_counts};
+		consider_values(e, &q, &runs, &best);
 	}
 	*units = best.b.units;
 	if (best.b.units < raw) {
@@ -377,7 +389,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 {
 	encoder e = {.choice = lade__cascaded_choice_of(run->stage),
 	             .kernels = lade__cascaded_kernels_of(run->cpu),
-	             .stream = lade__stream_kernels_of(run->cpu)};
+	             .ints = lade__int_kernels_of(run->cpu)};
 	lade_cascaded_chunk c;
 	const uint8_t *x = lade__bytes(src);
 	uint8_t *out = dst.data;
@@ -423,6 +435,8 @@ static double cost(void *ctx, const lade_workload *work)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+static const char *const suggest[] = {"cascaded", NULL};
+
 const lade_algorithm lade__cascaded = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "cascaded",
@@ -435,6 +449,8 @@ const lade_algorithm lade__cascaded = {
 	.check = check,
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.ratio_max = 2048, /* 4 bytes of the directory give 8 KiB */
+	.suggest = suggest,
 };
 
 const lade_implementation lade__cascaded_encode = {

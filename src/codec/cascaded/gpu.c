@@ -3,18 +3,20 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/gpu.h"
+#include "gpu/work.h"
 #include "base/try.h"
 #include "codec/cascaded/cascaded.h"
-#include "codec/codecs.h"
 
-/* Of cuda/cascaded.cuh: the warps of a block, log2; a warp's shared memory when it encodes; a
- * block's when it decodes, and the decoded bytes that it has at a time. */
-#define TEAM_LOG 3u
-#define THREADS (32u << TEAM_LOG)
-#define SHARED_ENCODE 5760u
-#define SHARED (8240u << TEAM_LOG)
-#define BLOCK_BYTES (LADE_CASCADED_BLOCK_BYTES << TEAM_LOG)
+#define TEAM_LOG LADE_CAS_WARPS_LOG
+#define THREADS (32 * LADE_CAS_WARPS)
+#define SHARED (LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED)
+/* The decoded bytes that a block has at a time. */
+#define BLOCK_BYTES (LADE_CAS_WARPS * LADE_CASCADED_BLOCK_BYTES)
+
+static const lade__kernel decode_kernel = {"cascaded_decode", "lade_cascaded_decode", SHARED};
+static const lade__kernel size_kernel = {"cascaded_decode", "lade_cascaded_size", 0};
+static const lade__kernel encode_kernel = {"cascaded_encode", "lade_cascaded_encode",
+                                           LADE_CAS_WARPS * LADE_CAS_ENCODE_SHARED};
 
 /* The most parts of a chunk: their number fits 16 bits. */
 #define PARTS_MAX 4096u
@@ -62,14 +64,14 @@ static uint32_t team_log_of(const lade__gpu_work *work)
 
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade__address joined = work->workspace;
 	uint32_t parts = 1, team_log = team_log_of(work), teams = 1u << (TEAM_LOG - team_log);
 	lade__launch l = {.threads = THREADS, .shared = SHARED, .stream = work->stream};
 	lade_status status;
 	if (work->largest == 0 || work->largest > BLOCK_BYTES) {
 		size_t resident;
-		TRY(lade__gpu_resident(work, LADE__KERNEL_CASCADED_DECODE, THREADS, SHARED,
+		TRY(lade__gpu_resident(work, &decode_kernel, THREADS, SHARED,
 		                       &resident, err));
 		parts = parts_of(work, resident);
 	}
@@ -77,26 +79,26 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	l.blocks = (unsigned)((work->count * parts + teams - 1) / teams);
 	if (parts > 1)
 		TRY(LADE__CU(work->device, cuMemsetD32Async, joined, 0, work->count, work->stream));
-	TRY(lade__kernel_launch(work->device, LADE__KERNEL_CASCADED_DECODE, &l, arguments, err));
+	TRY(lade__kernel_launch(work->device, &decode_kernel, &l, arguments, err));
 out:
 	return status;
 }
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
 {
-	lade__gpu_batch batch = lade__gpu_batch_of(work, 0);
-	lade__cascaded_choice choice = lade__cascaded_choice_of(work->stage);
+	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
+	lade_cas_choice choice = lade__cascaded_choice_of(work->stage);
 	uint32_t team_log = team_log_of(work);
-	lade__launch l = {.threads = 32u << team_log, .shared = SHARED_ENCODE << team_log,
+	lade__launch l = {.threads = 32u << team_log, .shared = LADE_CAS_ENCODE_SHARED << team_log,
 	                  .stream = work->stream};
 	void *arguments[] = {&batch, &choice};
-	return lade__gpu_launch_turns(work, LADE__KERNEL_CASCADED_ENCODE, l, work->count, &batch,
+	return lade__gpu_launch_turns(work, &encode_kernel, l, work->count, &batch,
 	                              arguments, err);
 }
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 {
-	return lade__gpu_launch_sizes(work, LADE__KERNEL_CASCADED_SIZE, 128, err);
+	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
 
 /* Nanoseconds of the kernels on one H200, by what they were timed at: docs/performance/cascaded.md.

@@ -7,6 +7,8 @@
 #ifndef LADE_CODEC_CASCADED_LAYOUT_H
 #define LADE_CODEC_CASCADED_LAYOUT_H
 
+#include "base/limits.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +21,7 @@
 #define LADE_CASCADED_UNIT 16u
 #define LADE_CASCADED_HEADER 16u /* of a chunk */
 #define LADE_CASCADED_TAIL 8u    /* where in the chunk's header the tail is */
-#define LADE_CASCADED_SIZE_MAX (1u << 30)
+#define LADE_CASCADED_SIZE_MAX LADE_CHUNK_MAX
 
 /* log2 of a block's decoded bytes. */
 #define LADE_CASCADED_BLOCK_MIN 12u
@@ -163,14 +165,13 @@ LADE_LAYOUT bool lade_cascaded_fits(const lade_cascaded_block *b, uint32_t log2,
 }
 
 /*
- * Reads the first two words of a coded block of 'units' and 'n' elements, at least one; false: they
- * cannot be.
+ * Reads the first two words of a coded block, of which 'units' and 'n', at least one element, are
+ * filled in; false: they cannot be.
  */
-LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32_t n,
-                                          uint32_t units, uint32_t log2, uint32_t block,
-                                          lade_cascaded_block *b)
+LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32_t log2,
+                                          uint32_t block, lade_cascaded_block *b)
 {
-	uint32_t outer_runs, inner_runs;
+	uint32_t outer_runs, inner_runs, n = b->n, units = b->units;
 	b->layers = word0 & 0xFF;
 	b->width = word0 >> 8 & 0xFF;
 	b->outer_width = word0 >> 16 & 0xFF;
@@ -189,7 +190,6 @@ LADE_LAYOUT bool lade_cascaded_block_read(uint32_t word0, uint32_t word1, uint32
 		return false;
 	if (!(b->layers & LADE_CASCADED_INNER) && (inner_runs || b->inner_width))
 		return false;
-	b->n = n;
 	b->n1 = b->layers & LADE_CASCADED_OUTER ? outer_runs : n;
 	b->n2 = b->layers & LADE_CASCADED_INNER ? inner_runs : b->n1;
 	if (b->n2 == 0 || b->n2 > b->n1 || b->n1 > n)

@@ -57,7 +57,7 @@ static lade_status run_range(const lade_run *run, lade_cspan src, uint64_t off, 
 	return LADE_OK;
 }
 
-const lade_algorithm lade__copy = {
+static const lade_algorithm copy = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "copy",
 	.id = 1,
@@ -66,9 +66,10 @@ const lade_algorithm lade__copy = {
 	.doc = "the bytes as they are",
 	.bound = bound,
 	.decoded_size = decoded_size,
+	.ratio_max = 1,
 };
 
-const lade_implementation lade__copy_encode = {
+static const lade_implementation encode = {
 	.struct_size = sizeof(lade_implementation),
 	.name = "copy/memcpy",
 	.algorithm = "copy",
@@ -79,7 +80,7 @@ const lade_implementation lade__copy_encode = {
 	.run = run,
 };
 
-const lade_implementation lade__copy_decode = {
+static const lade_implementation decode = {
 	.struct_size = sizeof(lade_implementation),
 	.name = "copy/memcpy",
 	.algorithm = "copy",
@@ -90,3 +91,7 @@ const lade_implementation lade__copy_decode = {
 	.run = run,
 	.run_range = run_range,
 };
+
+static const lade_algorithm *const algorithms[] = {&copy, NULL};
+static const lade_implementation *const implementations[] = {&encode, &decode, NULL};
+const lade__set lade__codec_copy = {algorithms, implementations};

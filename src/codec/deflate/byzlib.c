@@ -1,6 +1,6 @@
 /*
- * byzlib.c: Deflate streams by zlib: those with a dictionary, and those that libdeflate refused, to
- * say why.
+ * byzlib.c: Deflate streams by zlib: those with a dictionary, all with LADE_BATCH_STRICT, and those
+ * that libdeflate refused, to say why.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -166,7 +166,7 @@ lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const
 }
 
 lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const uint8_t *src,
-                                   size_t size, uint64_t off, size_t cap, size_t done,
+                                   size_t size, uint64_t off, size_t cap, bool full, size_t done,
                                    lade_error *err)
 {
 	uint8_t out[8 * 1024];
@@ -192,12 +192,14 @@ lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, cons
 		return cut_stream(name, off, size, err);
 	if (result == Z_MEM_ERROR)
 		return no_memory(name, err);
-	if (result != Z_OK && result != Z_STREAM_END)
+	if (result != Z_STREAM_END && result != Z_OK && !full)
 		return bad_stream(z, name, off, size - in_left, err);
-	if (total > cap)
+	if (full && total < cap)
+		total = cap;
+	if (full || total > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "%s: want %s%llu bytes, have %zu", name,
-		                 result == Z_OK ? "more than " : "",
+		                 result == Z_STREAM_END ? "" : "more than ",
 		                 (unsigned long long)(done + total), done + cap);
 	return lade_fail(err, LADE_E_CORRUPT, off,
 	                 "%s: the stream at %llu has a code that libdeflate refuses", name,

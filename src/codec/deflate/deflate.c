@@ -43,6 +43,15 @@ void *lade__inflater_new(void *ctx, const lade_allocator *host)
 	return state;
 }
 
+void *lade__inflater_strict_new(void *ctx, const lade_allocator *host)
+{
+	(void)ctx;
+	lade__inflater *state = lade__sized_alloc(host, sizeof *state);
+	if (state)
+		*state = (lade__inflater){.host = host};
+	return state;
+}
+
 void lade__inflater_free(void *ctx, void *opaque)
 {
 	(void)ctx;
@@ -101,7 +110,15 @@ double lade__deflate_encode_cost(void *ctx, const lade_workload *workload)
 double lade__deflate_decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return lade__codec_cost(workload, 1000, workload->has_dict ? 0.35 : 0.8);
+	return workload->strict
+	               ? -1
+	               : lade__codec_cost(workload, 1000, workload->has_dict ? 0.35 : 0.8);
+}
+
+double lade__deflate_strict_cost(void *ctx, const lade_workload *workload)
+{
+	(void)ctx;
+	return workload->strict ? lade__codec_cost(workload, 1000, 0.35) : -1;
 }
 
 lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src, size_t size,
@@ -133,14 +150,15 @@ lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, 
 {
 	lade__inflater *state = run->state;
 	const char *name = run->stage->algorithm->name;
-	if (dict)
+	if (dict || !state->d)
 		return lade__inflate_by_zlib(state, name, src, size, off, dict, dst, cap, done,
 		                             used, written, err);
 	enum libdeflate_result result =
 		libdeflate_deflate_decompress_ex(state->d, src, size, dst, cap, used, written);
 	if (result == LIBDEFLATE_SUCCESS)
 		return LADE_OK;
-	return lade__inflate_diagnose(state, name, src, size, off, cap, done, err);
+	return lade__inflate_diagnose(state, name, src, size, off, cap,
+	                              result == LIBDEFLATE_INSUFFICIENT_SPACE, done, err);
 }
 
 /* ---- raw streams ------------------------------------------------------------------------ */
@@ -188,6 +206,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 	return LADE_OK;
 }
 
+static const char *const suggest[] = {"deflate(level=6)", NULL};
+
 const lade_algorithm lade__deflate = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "deflate",
@@ -199,6 +219,8 @@ const lade_algorithm lade__deflate = {
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
 	.header_size = 1, /* it reads none */
+	.ratio_max = 1032,
+	.suggest = suggest,
 };
 
 const lade_implementation lade__deflate_encode = {
@@ -223,6 +245,19 @@ const lade_implementation lade__deflate_decode = {
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
+	.state_free = lade__inflater_free,
+	.run = decode,
+};
+
+const lade_implementation lade__deflate_strict = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "deflate/strict",
+	.algorithm = "deflate",
+	.direction = LADE_DECODE,
+	.place = LADE_HOST,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.cost = lade__deflate_strict_cost,
+	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
 	.run = decode,
 };

@@ -1,7 +1,7 @@
 /*
  * deflate.h: what raw Deflate, zlib and gzip share: contexts, and Deflate streams (RFC 1951) in
- * both directions.  libdeflate does the work; zlib does what libdeflate cannot: dictionaries, and
- * saying where a stream is bad.
+ * both directions.  libdeflate does the work; zlib does what libdeflate cannot: dictionaries,
+ * saying where a stream is bad, and refusing all that is (LADE_BATCH_STRICT).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +37,7 @@ typedef struct lade__deflater {
 /* And for decoding. */
 typedef struct lade__inflater {
 	const lade_allocator *host;
-	struct libdeflate_decompressor *d;
+	struct libdeflate_decompressor *d; /* NULL: all is zlib's */
 	z_stream z; /* for dictionaries */
 	bool z_ready;
 } lade__inflater;
@@ -45,6 +45,7 @@ typedef struct lade__inflater {
 void *lade__deflater_new(void *ctx, const lade_allocator *host);
 void lade__deflater_free(void *ctx, void *state);
 void *lade__inflater_new(void *ctx, const lade_allocator *host);
+void *lade__inflater_strict_new(void *ctx, const lade_allocator *host);
 void lade__inflater_free(void *ctx, void *state);
 
 /* The compressor of a level; NULL: out of memory. */
@@ -58,6 +59,7 @@ size_t lade__deflate_bound(size_t size, size_t extra);
 
 double lade__deflate_encode_cost(void *ctx, const lade_workload *workload);
 double lade__deflate_decode_cost(void *ctx, const lade_workload *workload);
+double lade__deflate_strict_cost(void *ctx, const lade_workload *workload);
 
 lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src, size_t size,
                                        uint64_t *decoded, lade_error *err);
@@ -87,9 +89,18 @@ lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const
                                   size_t cap, size_t done, size_t *used, size_t *written,
                                   lade_error *err);
 
-/* Says why libdeflate refused the stream at 'src' for a destination of 'cap' bytes. */
+/*
+ * Says why libdeflate refused the stream at 'src' for a destination of 'cap' bytes.  'full': since
+ * it gives more than that; that zlib may refuse it changes nothing then, as libdeflate may not.
+ */
 lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const uint8_t *src,
-                                   size_t size, uint64_t off, size_t cap, size_t done,
+                                   size_t size, uint64_t off, size_t cap, bool full, size_t done,
                                    lade_error *err);
+
+LADE__RECORDS(deflate)
+LADE__RECORDS(zlib)
+LADE__RECORDS(gzip)
+/* By zlib, for LADE_BATCH_STRICT. */
+extern const lade_implementation lade__deflate_strict, lade__zlib_strict, lade__gzip_strict;
 
 #endif

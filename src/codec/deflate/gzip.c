@@ -172,6 +172,7 @@ const lade_algorithm lade__gzip = {
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
 	.header_size = 1, /* it reads none */
+	.ratio_max = 1032,
 };
 
 const lade_implementation lade__gzip_encode = {
@@ -196,6 +197,19 @@ const lade_implementation lade__gzip_decode = {
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
+	.state_free = lade__inflater_free,
+	.run = decode,
+};
+
+const lade_implementation lade__gzip_strict = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "gzip/strict",
+	.algorithm = "gzip",
+	.direction = LADE_DECODE,
+	.place = LADE_HOST,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.cost = lade__deflate_strict_cost,
+	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
 	.run = decode,
 };

@@ -121,6 +121,7 @@ const lade_algorithm lade__zlib = {
 	.bound = bound,
 	.decoded_size = lade__deflate_unknown_size,
 	.header_size = 1, /* it reads none */
+	.ratio_max = 1032,
 };
 
 const lade_implementation lade__zlib_encode = {
@@ -145,6 +146,19 @@ const lade_implementation lade__zlib_decode = {
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
+	.state_free = lade__inflater_free,
+	.run = decode,
+};
+
+const lade_implementation lade__zlib_strict = {
+	.struct_size = sizeof(lade_implementation),
+	.name = "zlib/strict",
+	.algorithm = "zlib",
+	.direction = LADE_DECODE,
+	.place = LADE_HOST,
+	.priority = LADE_PRIORITY_BUILTIN,
+	.cost = lade__deflate_strict_cost,
+	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
 	.run = decode,
 };

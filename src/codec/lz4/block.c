@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
+#include "codec/lz/gpu.h"
 #include "codec/lz4/lz4.h"
 
 #include <lz4.h>
@@ -123,9 +123,11 @@ static void high_release(void *prepared)
 	LZ4_freeStreamHC(prepared);
 }
 
-/* Bytes written; 0: does not fit; -1: out of memory. */
-static int encode_fast(encoder *e, int level, const lade_dict *dict, const char *src, int size,
-                       char *dst, int cap)
+/*
+ * Bytes written; 0: does not fit; -1: out of memory.  Both spans have pointers and at most
+ * INT32_MAX bytes.
+ */
+static int encode_fast(encoder *e, int level, const lade_dict *dict, lade_cspan src, lade_span dst)
 {
 	int acceleration = lade__lz4_acceleration(level);
 	if (!e->fast)
@@ -133,28 +135,30 @@ static int encode_fast(encoder *e, int level, const lade_dict *dict, const char 
 	if (!e->fast)
 		return -1;
 	if (!dict)
-		return LZ4_compress_fast_extState(e->fast, src, dst, size, cap, acceleration);
+		return LZ4_compress_fast_extState(e->fast, src.data, dst.data, (int)src.size,
+		                                  (int)dst.size, acceleration);
 	const void *ready = lade_dict_prepared(dict, &fast_key, 0, fast_prepare, fast_release);
 	if (!ready)
 		return -1;
 	memcpy(e->fast, ready, sizeof *e->fast);
-	return LZ4_compress_fast_continue(e->fast, src, dst, size, cap, acceleration);
+	return LZ4_compress_fast_continue(e->fast, src.data, dst.data, (int)src.size, (int)dst.size,
+	                                  acceleration);
 }
 
-static int encode_high(encoder *e, int level, const lade_dict *dict, const char *src, int size,
-                       char *dst, int cap)
+static int encode_high(encoder *e, int level, const lade_dict *dict, lade_cspan src, lade_span dst)
 {
 	if (!e->high)
 		e->high = lade__sized_alloc(e->host, sizeof *e->high);
 	if (!e->high)
 		return -1;
 	if (!dict)
-		return LZ4_compress_HC_extStateHC(e->high, src, dst, size, cap, level);
+		return LZ4_compress_HC_extStateHC(e->high, src.data, dst.data, (int)src.size,
+		                                  (int)dst.size, level);
 	const void *ready = lade_dict_prepared(dict, &high_key, level, high_prepare, high_release);
 	if (!ready)
 		return -1;
 	memcpy(e->high, ready, sizeof *e->high);
-	return LZ4_compress_HC_continue(e->high, src, dst, size, cap);
+	return LZ4_compress_HC_continue(e->high, src.data, dst.data, (int)src.size, (int)dst.size);
 }
 
 static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
@@ -168,12 +172,11 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "lz4: %zu bytes, a block holds at most %u", src.size,
 		                 (unsigned)LZ4_MAX_INPUT_SIZE);
-	int cap = dst.size > INT32_MAX ? INT32_MAX : (int)dst.size;
-	char *out = (char *)lade__room(dst, &nothing);
-	const char *in = (const char *)lade__bytes(src);
-	int n = level < LADE__LZ4_HC_LEVEL
-	                ? encode_fast(e, level, run->dict, in, (int)src.size, out, cap)
-	                : encode_high(e, level, run->dict, in, (int)src.size, out, cap);
+	lade_cspan in = lade_host_cspan(lade__bytes(src), src.size);
+	lade_span out = lade_host_span(lade__room(dst, &nothing),
+	                               dst.size < INT32_MAX ? dst.size : INT32_MAX);
+	int n = (level < LADE__LZ4_HC_LEVEL ? encode_fast : encode_high)(e, level, run->dict, in,
+	                                                                 out);
 	if (n < 0)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "lz4: no memory for the context of level %d", level);
@@ -200,30 +203,33 @@ static bool more(const uint8_t *src, size_t size, size_t *in, uint64_t *length)
 	return true;
 }
 
-static lade_status cut(size_t size, uint64_t base, const char *what, lade_error *err)
+static lade_status cut(const lade__lz4_block *block, const char *what, lade_error *err)
 {
-	return lade_fail(err, LADE_E_TRUNCATED, base + size,
-	                 "lz4: the block's %zu bytes end inside a %s", size, what);
+	return lade_fail(err, LADE_E_TRUNCATED, block->off + block->size,
+	                 "lz4: the block's %zu bytes end inside a %s", block->size, what);
 }
 
 /*
  * Walks a block's sequences (lz4_Block_format.md) without decoding them: the decoded size and
  * where the last sequence begins, or what is wrong.
  */
-static lade_status walk(const uint8_t *src, size_t size, size_t history, uint64_t base,
-                        uint64_t *decoded, size_t *last, lade_error *err)
+static lade_status walk(const lade__lz4_block *block, uint64_t *decoded, size_t *last,
+                        lade_error *err)
 {
+	const uint8_t *src = block->src;
+	size_t size = block->size, history = block->history;
+	uint64_t base = block->off;
 	/* Lengths grow by at most 255 for a byte of 'src', so that 'out' cannot overflow. */
 	uint64_t out = 0;
 	size_t in = 0;
 	for (;;) {
 		*last = in;
 		if (in == size)
-			return cut(size, base, "sequence", err);
+			return cut(block, "sequence", err);
 		uint8_t token = src[in++];
 		uint64_t literals = token >> 4, match = token & 15;
 		if (literals == 15 && !more(src, size, &in, &literals))
-			return cut(size, base, "literal length", err);
+			return cut(block, "literal length", err);
 		if (literals > size - in)
 			return lade_fail(err, LADE_E_TRUNCATED, base + size,
 			                 "lz4: the literals at %llu want %llu bytes, %zu are left",
@@ -234,7 +240,7 @@ static lade_status walk(const uint8_t *src, size_t size, size_t history, uint64_
 		if (in == size)
 			break;
 		if (size - in < 2)
-			return cut(size, base, "match offset", err);
+			return cut(block, "match offset", err);
 		uint32_t back = lade__le16(src + in);
 		if (back == 0 || back > out + history)
 			return lade_fail(err, LADE_E_CORRUPT, base + in,
@@ -244,28 +250,29 @@ static lade_status walk(const uint8_t *src, size_t size, size_t history, uint64_
 			                 (unsigned long long)(out + history));
 		in += 2;
 		if (match == 15 && !more(src, size, &in, &match))
-			return cut(size, base, "match length", err);
+			return cut(block, "match length", err);
 		out += match + 4;
 	}
 	*decoded = out;
 	return LADE_OK;
 }
 
-lade_status lade__lz4_diagnose(const uint8_t *src, size_t size, size_t history, size_t cap,
-                               uint64_t base, size_t done, lade_error *err)
+lade_status lade__lz4_diagnose(const lade__lz4_block *block, size_t cap, size_t done,
+                               lade_error *err)
 {
 	uint64_t out = 0;
 	size_t last = 0;
-	lade_status status = walk(src, size, history, base, &out, &last, err);
+	lade_status status = walk(block, &out, &last, err);
 	if (status != LADE_OK)
 		return status;
 	if (out > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "lz4: want %llu bytes, have %zu", (unsigned long long)(done + out),
 		                 done + cap);
-	return lade_fail(err, LADE_E_CORRUPT, base + last,
+	uint64_t at = block->off + last;
+	return lade_fail(err, LADE_E_CORRUPT, at,
 	                 "lz4: the sequence at %llu breaks the rules for the end of a block",
-	                 (unsigned long long)(base + last));
+	                 (unsigned long long)at);
 }
 
 static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
@@ -289,9 +296,10 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 		n = LZ4_decompress_safe_usingDict(in, out, (int)src.size, cap, dict.data,
 		                                  (int)dict.size);
 	}
-	if (n < 0)
-		return lade__lz4_diagnose((const uint8_t *)in, src.size, dict.size, (size_t)cap, 0,
-		                          0, err);
+	if (n < 0) {
+		lade__lz4_block block = {(const uint8_t *)in, src.size, dict.size, 0};
+		return lade__lz4_diagnose(&block, (size_t)cap, 0, err);
+	}
 	*dst_size = (size_t)n;
 	return LADE_OK;
 }
@@ -326,14 +334,13 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		n = LZ4_decompress_safe_partial_usingDict(in, out, (int)src.size, (int)want,
 		                                          (int)want, dict.data, (int)dict.size);
 	}
+	lade__lz4_block block = {(const uint8_t *)in, src.size, dict.size, 0};
 	if (n < 0)
-		return lade__lz4_diagnose((const uint8_t *)in, src.size, dict.size, INT32_MAX, 0, 0,
-		                          err);
+		return lade__lz4_diagnose(&block, INT32_MAX, 0, err);
 	if ((size_t)n < want) {
 		uint64_t all = 0;
 		size_t last = 0;
-		lade_status status =
-			walk((const uint8_t *)in, src.size, dict.size, 0, &all, &last, err);
+		lade_status status = walk(&block, &all, &last, err);
 		if (status != LADE_OK)
 			return status;
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
@@ -358,6 +365,8 @@ static const lade_option options[] = {
 	LADE__ELEM_OPTION,
 };
 
+static const char *const suggest[] = {"lz4", "lz4(level=9)", NULL};
+
 const lade_algorithm lade__lz4 = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "lz4",
@@ -370,6 +379,9 @@ const lade_algorithm lade__lz4 = {
 	.bound = bound,
 	.decoded_size = decoded_size,
 	.header_size = 1, /* it reads none */
+	.ratio_max = 255,
+	.size_field = 4,
+	.suggest = suggest,
 };
 
 const lade_implementation lade__lz4_encode = {

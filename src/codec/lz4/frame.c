@@ -15,9 +15,11 @@ static lade_status cut(uint64_t off, size_t want, size_t have, const char *what,
 }
 
 /* The descriptor of an ordinary frame, behind the magic number. */
-static lade_status descriptor_read(const uint8_t *src, size_t size, uint64_t off,
-                                   lade__lz4f_header *out, lade_error *err)
+static lade_status descriptor_read(lade__lz4f_header *out, lade_error *err)
 {
+	const uint8_t *src = out->src;
+	size_t size = out->left;
+	uint64_t off = out->off;
 	if (size < 7)
 		return cut(off, 7, size, "descriptor", err);
 	unsigned flg = src[4], bd = src[5], code = bd >> 4 & 7;
@@ -59,12 +61,13 @@ static lade_status descriptor_read(const uint8_t *src, size_t size, uint64_t off
 lade_status lade__lz4f_header_read(const uint8_t *src, size_t size, uint64_t off,
                                    lade__lz4f_header *out, lade_error *err)
 {
-	*out = (lade__lz4f_header){.kind = LADE__LZ4F_FRAME};
+	*out = (lade__lz4f_header){
+		.src = src, .left = size, .off = off, .kind = LADE__LZ4F_FRAME};
 	if (size < 4)
 		return cut(off, 4, size, "magic number", err);
 	uint32_t magic = lade__le32(src);
 	if (magic == LADE__LZ4F_MAGIC)
-		return descriptor_read(src, size, off, out, err);
+		return descriptor_read(out, err);
 	if (magic == LADE__LZ4F_LEGACY_MAGIC) {
 		out->kind = LADE__LZ4F_LEGACY;
 		out->size = 4;
@@ -93,9 +96,11 @@ static bool is_magic(uint32_t word)
 	       (word & ~15u) == LADE__LZ4F_SKIP_MAGIC;
 }
 
-lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src, size_t size,
-                                  uint64_t off, size_t at, lade__lz4f_block *out, lade_error *err)
+lade_status lade__lz4f_block_read(const lade__lz4f_header *header, size_t at, lade__lz4f_block *out,
+                                  lade_error *err)
 {
+	size_t size = header->left;
+	uint64_t off = header->off;
 	bool legacy = header->kind == LADE__LZ4F_LEGACY;
 	size_t tail = header->block_checksum ? 4 : 0;
 	*out = (lade__lz4f_block){.next = at};
@@ -105,7 +110,7 @@ lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t
 	}
 	if (size - at < 4)
 		return cut(off, at + 4, size, "next block's size", err);
-	uint32_t word = lade__le32(src + at);
+	uint32_t word = lade__le32(header->src + at);
 	if (legacy ? is_magic(word) : word == 0) {
 		out->end = true;
 		out->next = legacy ? at : at + 4;
@@ -154,8 +159,7 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 		total += h.content_size;
 		lade__lz4f_block b = {.next = h.size};
 		do {
-			status = lade__lz4f_block_read(&h, in + off, size - off, off, b.next, &b,
-			                               err);
+			status = lade__lz4f_block_read(&h, b.next, &b, err);
 			if (status != LADE_OK)
 				return status;
 			/* Without a size, a frame with no block at all is known to be empty. */

@@ -16,7 +16,7 @@
 #ifndef LADE_CODEC_LZ4_FRAME_H
 #define LADE_CODEC_LZ4_FRAME_H
 
-#include "codec/codecs.h"
+#include "codec/lz4/lz4.h"
 
 #define LADE__LZ4F_MAGIC 0x184D2204u
 #define LADE__LZ4F_LEGACY_MAGIC 0x184C2102u
@@ -33,8 +33,11 @@ typedef enum lade__lz4f_kind {
 	LADE__LZ4F_LEGACY,
 } lade__lz4f_kind;
 
-/* What a frame's first bytes say. */
+/* Where a frame is, and what its first bytes say. */
 typedef struct lade__lz4f_header {
+	const uint8_t *src; /* borrowed: the chunk from the frame's start to its end */
+	size_t left;        /* bytes of that */
+	uint64_t off;       /* of the frame in the chunk */
 	lade__lz4f_kind kind;
 	size_t size; /* bytes before the first block; of a skippable frame, all of them */
 	bool linked; /* blocks refer to earlier ones */
@@ -62,11 +65,11 @@ typedef struct lade__lz4f_block {
 } lade__lz4f_block;
 
 /*
- * Reads the block at 'at' (its checksum is not verified), with bounds against 'size'.  'at' and the
- * results count from the frame's start.
+ * Reads the block at 'at' (its checksum is not verified), with bounds against header->left.  'at'
+ * and the results count from the frame's start.
  */
-lade_status lade__lz4f_block_read(const lade__lz4f_header *header, const uint8_t *src, size_t size,
-                                  uint64_t off, size_t at, lade__lz4f_block *out, lade_error *err);
+lade_status lade__lz4f_block_read(const lade__lz4f_header *header, size_t at, lade__lz4f_block *out,
+                                  lade_error *err);
 
 lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, size_t size,
                                     uint64_t *decoded, lade_error *err);

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/lz4/frame.h"
-#include "codec/lz4/lz4.h"
 
 #include "base/try.h"
 
@@ -79,13 +78,12 @@ static lade_status decode_block(cursor *c, const lade__lz4f_header *h, const lad
 		*written = (size_t)n;
 		return LADE_OK;
 	}
-	uint64_t base = c->frame_in + b->at;
-	lade_status status = lade__lz4_diagnose((const uint8_t *)block, b->size, history, cap, base,
-	                                        c->out, err);
+	lade__lz4_block bad = {(const uint8_t *)block, b->size, history, c->frame_in + b->at};
+	lade_status status = lade__lz4_diagnose(&bad, cap, c->out, err);
 	if (status == LADE_E_NOSPACE && cap == h->block_max)
-		return lade_fail(err, LADE_E_CORRUPT, base,
+		return lade_fail(err, LADE_E_CORRUPT, bad.off,
 		                 "lz4f: the block at %llu gives more than the %zu bytes allowed",
-		                 (unsigned long long)base, cap);
+		                 (unsigned long long)bad.off, cap);
 	return status;
 }
 
@@ -147,10 +145,9 @@ static lade_status take_frame(cursor *c, lade_error *err)
 {
 	lade__lz4f_header h = {0};
 	lade_status status;
-	size_t left = c->src_size - c->in;
 	c->frame_in = c->in;
 	c->frame_out = c->out;
-	TRY(lade__lz4f_header_read(c->src + c->in, left, c->in, &h, err));
+	TRY(lade__lz4f_header_read(c->src + c->in, c->src_size - c->in, c->in, &h, err));
 	lade__lz4f_block b = {.end = h.kind == LADE__LZ4F_SKIPPABLE, .next = h.size};
 	if (h.has_dict_id && !c->run->dict)
 		return lade_fail(err, LADE_E_DICT, c->in,
@@ -161,8 +158,7 @@ static lade_status take_frame(cursor *c, lade_error *err)
 		                 "lz4f: the frame at %zu wants %llu bytes after %zu, have %zu",
 		                 c->in, (unsigned long long)h.content_size, c->out, c->dst_cap);
 	while (!b.end) {
-		TRY(lade__lz4f_block_read(&h, c->src + c->frame_in, left, c->frame_in, b.next, &b,
-		                          err));
+		TRY(lade__lz4f_block_read(&h, b.next, &b, err));
 		if (!b.end)
 			TRY(take_block(c, &h, &b, err));
 	}

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/lz4/frame.h"
-#include "codec/lz4/lz4.h"
 
 /* Contexts with an allocator of ours and dictionaries: functions that lz4frame.h keeps apart, but
  * that the shared library exports. */
@@ -103,6 +102,7 @@ const lade_algorithm lade__lz4f = {
 	.doc = "LZ4 frames; lz4_Frame_format.md of lz4/lz4",
 	.bound = bound,
 	.decoded_size = lade__lz4f_decoded_size,
+	.ratio_max = 255,
 };
 
 /* ---- the encoder ------------------------------------------------------------------------ */

@@ -6,19 +6,27 @@
 #ifndef LADE_CODEC_LZ4_LZ4_H
 #define LADE_CODEC_LZ4_LZ4_H
 
+#include "codec/codecs.h"
+
 #include <lade/codec.h>
 
 /* Bytes before a block that its matches can reach; more of a dictionary is never used. */
 #define LADE__LZ4_HISTORY ((size_t)64 * 1024)
 
+/* An encoded block where it was found. */
+typedef struct lade__lz4_block {
+	const uint8_t *src;
+	size_t size;
+	size_t history; /* bytes of dictionary and earlier output that its matches can reach */
+	uint64_t off;   /* of 'src' in the chunk */
+} lade__lz4_block;
+
 /*
- * Says what is wrong with the block of 'size' bytes at 'src' that LZ4_decompress_safe() refused for
- * a destination of 'cap' bytes, with 'history' bytes of dictionary or earlier output before it.
- * 'base' is the block's offset in the chunk and 'done' the decoded bytes before it, for the
- * message.
+ * Says what is wrong with a block that LZ4_decompress_safe() refused for a destination of 'cap'
+ * bytes.  'done' are the decoded bytes before it, for the message.
  */
-lade_status lade__lz4_diagnose(const uint8_t *src, size_t size, size_t history, size_t cap,
-                               uint64_t base, size_t done, lade_error *err);
+lade_status lade__lz4_diagnose(const lade__lz4_block *block, size_t cap, size_t done,
+                               lade_error *err);
 
 /* The last 64 KiB of a dictionary. */
 static inline lade_cspan lade__lz4_tail(lade_cspan dict)
@@ -43,5 +51,11 @@ static inline int lade__lz4_acceleration(int level)
 
 double lade__lz4_encode_cost(void *ctx, const lade_workload *workload);
 double lade__lz4_decode_cost(void *ctx, const lade_workload *workload);
+
+LADE__RECORDS(lz4)
+LADE__RECORDS(lz4f)
+LADE__GPU_RECORDS(lz4)
+/* The library's own decoder, for LADE_BATCH_STRICT. */
+extern const lade_implementation lade__lz4_strict;
 
 #endif

@@ -10,8 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
-#include "codec/lz.h"
+#include "codec/lz/lz.h"
 #include "codec/lz4/lz4.h"
 
 typedef struct decoder {

@@ -4,7 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
+#include "codec/lz/gpu.h"
+#include "codec/snappy/snappy.h"
 
 #include <snappy-c.h>
 #include <string.h>
@@ -188,6 +189,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 
 static const lade_option options[] = {LADE__ELEM_OPTION};
 
+static const char *const suggest[] = {"snappy", NULL};
+
 const lade_algorithm lade__snappy = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "snappy",
@@ -200,6 +203,8 @@ const lade_algorithm lade__snappy = {
 	.bound = bound,
 	.decoded_size = decoded_size,
 	.header_size = 5,
+	.ratio_max = 64,
+	.suggest = suggest,
 };
 
 const lade_implementation lade__snappy_encode = {

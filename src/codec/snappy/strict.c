@@ -10,8 +10,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "codec/codecs.h"
-#include "codec/lz.h"
+#include "codec/lz/lz.h"
+#include "codec/snappy/snappy.h"
 
 typedef struct decoder {
 	const uint8_t *src;

@@ -8,8 +8,9 @@
 
 #include "base/try.h"
 
-/* One frame at the start of some bytes. */
 typedef struct frame {
+	const uint8_t *src; /* borrowed */
+	uint64_t off;     /* in the chunk */
 	size_t size;      /* encoded bytes, header and all */
 	bool skippable;   /* decodes to nothing */
 	uint64_t content; /* ZSTD_CONTENTSIZE_UNKNOWN where the header does not tell */
@@ -54,6 +55,8 @@ static lade_status frame_read(const uint8_t *src, size_t size, uint64_t off, fra
 		return lade_fail(err, LADE_E_CORRUPT, off, "zstd: the frame at %llu: %s", at,
 		                 ZSTD_getErrorName(out->size));
 	}
+	out->src = src;
+	out->off = off;
 	out->skippable = header.frameType == ZSTD_skippableFrame;
 	out->content = out->skippable ? 0 : header.frameContentSize;
 	out->dict_id = out->skippable ? 0 : header.dictID;
@@ -153,9 +156,11 @@ static lade_status dict_of(const lade_run *run, const ZSTD_DDict **out, lade_err
 	                 formatted ? ": its tables are damaged, or memory is short" : "");
 }
 
-/* 'id' is the dictionary that the frame at 'off' names. */
-static lade_status dict_check(unsigned id, const ZSTD_DDict *ddict, uint64_t off, lade_error *err)
+/* Whether 'ddict' is the dictionary that a frame names. */
+static lade_status dict_check(const frame *f, const ZSTD_DDict *ddict, lade_error *err)
 {
+	unsigned id = f->dict_id;
+	uint64_t off = f->off;
 	if (id == 0)
 		return LADE_OK;
 	if (!ddict)
@@ -170,10 +175,10 @@ static lade_status dict_check(unsigned id, const ZSTD_DDict *ddict, uint64_t off
 	return LADE_OK;
 }
 
-/* What libzstd's error says about the frame at 'off', for which 'cap' bytes were left. */
-static lade_status translate(size_t result, const frame *f, uint64_t off, size_t cap,
-                             lade_error *err)
+/* What libzstd's error says about a frame for which 'cap' bytes were left. */
+static lade_status translate(size_t result, const frame *f, size_t cap, lade_error *err)
 {
+	uint64_t off = f->off;
 	unsigned long long at = off;
 	switch (ZSTD_getErrorCode(result)) {
 	case ZSTD_error_dstSize_tooSmall:
@@ -204,27 +209,28 @@ static lade_status translate(size_t result, const frame *f, uint64_t off, size_t
 	}
 }
 
-static lade_status decode_frame(const lade_run *run, const ZSTD_DDict *ddict, const frame *f,
-                                const uint8_t *src, uint64_t off, uint8_t *dst, size_t cap,
-                                size_t done, size_t *written, lade_error *err)
+/* Decodes a frame to 'dst' from '*done' on, and adds its bytes to that. */
+static lade_status decode_frame(decoder *d, const ZSTD_DDict *ddict, const frame *f, lade_span dst,
+                                size_t *done, lade_error *err)
 {
-	decoder *d = run->state;
-	lade_status status = dict_check(f->dict_id, ddict, off, err);
+	size_t cap = dst.size - *done;
+	lade_status status = dict_check(f, ddict, err);
 	if (status != LADE_OK)
 		return status;
 	if (f->content != ZSTD_CONTENTSIZE_UNKNOWN && f->content > cap)
-		return lade_fail(err, LADE_E_NOSPACE, off,
+		return lade_fail(err, LADE_E_NOSPACE, f->off,
 		                 "zstd: the frame at %llu wants %llu bytes after %zu, have %zu",
-		                 (unsigned long long)off, (unsigned long long)f->content, done,
-		                 done + cap);
+		                 (unsigned long long)f->off, (unsigned long long)f->content, *done,
+		                 dst.size);
 	/* A frame that names its size may use no more, so that what it says can be told from what
 	 * the destination has. */
 	size_t room = f->content < cap ? (size_t)f->content : cap;
-	size_t n = ddict ? ZSTD_decompress_usingDDict(d->dctx, dst, room, src, f->size, ddict)
-	                 : ZSTD_decompressDCtx(d->dctx, dst, room, src, f->size);
+	uint8_t *to = (uint8_t *)dst.data + *done;
+	size_t n = ddict ? ZSTD_decompress_usingDDict(d->dctx, to, room, f->src, f->size, ddict)
+	                 : ZSTD_decompressDCtx(d->dctx, to, room, f->src, f->size);
 	if (ZSTD_isError(n))
-		return translate(n, f, off, cap, err);
-	*written = n;
+		return translate(n, f, cap, err);
+	*done += n;
 	return LADE_OK;
 }
 
@@ -233,22 +239,18 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 {
 	const uint8_t *in = lade__bytes(src);
 	uint8_t nothing;
-	uint8_t *out = lade__room(dst, &nothing);
 	size_t done = 0;
 	const ZSTD_DDict *ddict;
 	frame f = {0};
 	*dst_size = 0;
+	dst.data = lade__room(dst, &nothing);
 	lade_status status = src.size ? LADE_OK : no_frame(err);
 	TRY(status);
 	TRY(dict_of(run, &ddict, err));
 	for (size_t off = 0; off < src.size; off += f.size) {
-		size_t written = 0;
 		TRY(frame_read(in + off, src.size - off, off, &f, err));
-		if (f.skippable)
-			continue;
-		TRY(decode_frame(run, ddict, &f, in + off, off, out + done, dst.size - done, done,
-		                 &written, err));
-		done += written;
+		if (!f.skippable)
+			TRY(decode_frame(run->state, ddict, &f, dst, &done, err));
 	}
 	*dst_size = done;
 out:

@@ -62,6 +62,8 @@ static const lade_option options[] = {
 	},
 };
 
+static const char *const suggest[] = {"zstd(level=1)", "zstd(level=3)", "zstd(level=9)", NULL};
+
 const lade_algorithm lade__zstd = {
 	.struct_size = sizeof(lade_algorithm),
 	.name = "zstd",
@@ -73,6 +75,8 @@ const lade_algorithm lade__zstd = {
 	.check = check,
 	.bound = bound,
 	.decoded_size = lade__zstd_decoded_size,
+	.ratio_max = 32768, /* 4 bytes of a block give 128 KiB */
+	.suggest = suggest,
 };
 
 static double cost(void *ctx, const lade_workload *workload)

@@ -29,4 +29,6 @@ ZSTD_customMem lade__zstd_memory(const lade_allocator *host);
 lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, size_t size,
                                     uint64_t *decoded, lade_error *err);
 
+LADE__RECORDS(zstd)
+
 #endif

@@ -58,3 +58,33 @@ cp good.lade keep.lade
 head -c 1000 good.lade >keep.lade
 run 1 "$lade" -d --rm keep.lade
 there keep.lade
+
+# An invalid Deflate stream that some libraries take: .gz and .zz get one verdict, and --strict
+# refuses both (docs/verdicts.md).
+bytes() { printf "$(printf %s "$1" | sed 's/../\\x&/g')"; }
+for stream in 05c081000000000090f574d603 0300; do
+	bytes 1f8b08000000000000ff${stream}0000000000000000 >i.gz
+	bytes 789c${stream}00000001 >i.zz
+	gz=0 zz=0
+	"$lade" -t i.gz 2>/dev/null || gz=$?
+	"$lade" -t i.zz 2>/dev/null || zz=$?
+	[ $gz = $zz ] && good || bad "$stream: .gz says $gz, .zz $zz"
+	for file in i.gz i.zz; do
+		if [ $stream = 0300 ]; then
+			run 0 "$lade" -t --strict $file
+		else
+			run 1 "$lade" -t --strict $file
+		fi
+	done
+done
+# Symbol 286, with the checksums of what libdeflate makes of it.
+as=$(printf 'a%.0s' $(seq 259))
+{
+	bytes 1f8b08000000000000ff4b1c0300
+	printf %s "$as" | gzip -c | tail -c 8
+} >r.gz
+run 0 "$lade" -dc r.gz
+[ "$(cat "$top/out")" = "$as" ] && good || bad "symbol 286: other bytes"
+run 1 "$lade" -t --strict r.gz
+says "invalid literal/length code"
+rm -f i.gz i.zz r.gz

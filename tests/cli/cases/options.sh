@@ -8,6 +8,27 @@ run 0 "$lade" --help
 run 0 "$lade" -V
 prints "lade 0."
 run 0 "$lade" --version
+for library in zstd lz4 zlib blosc xxhash; do
+	grep -qE "^$library [0-9]+\.[0-9.]+$" "$top/out" && good || bad "no version of $library"
+done
+for library in libdeflate snappy; do
+	grep -qE "^$library [0-9]+\.[0-9.]+ \(its headers\)$" "$top/out" && good ||
+		bad "no version of $library"
+done
+! needs pkg-config || prints "zstd $(pkg-config --modversion libzstd)"
+
+# What the library has; completion asks for it.
+run 0 "$lade" --algorithms
+prints "zstd                 codec    Zstandard frames; RFC 8878"
+prints "bitshuffle           filter "
+prints "crc32c               checksum "
+complete='complete() { :; }; compopt() { :; }; . "$1"; shift
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _lade; echo "${COMPREPLY[@]}"'
+completion=$here/../../src/cli/completion/lade.bash
+run 0 bash -c "$complete" - "$completion" "$lade" --algorithm = z
+prints "zstd zlib"
+run 0 bash -c "$complete" - "$completion" "$lade" --filter = bits
+prints "bitshuffle"
 
 # -M limits the chunks of a .lade file, whatever it claims.
 run 0 "$lade" -f --chunk-size=256K a

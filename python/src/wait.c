@@ -1,0 +1,58 @@
+/*
+ * wait.c: calls that may take long: without the interpreter's lock, and open to signals.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "lade_py.h"
+
+/* The library asks about every 50 ms, between two chunks.  Calls that are spread over threads, as
+ * those of a list of frames, ask on these threads too, which have nothing to say. */
+static bool ask(void *ctx)
+{
+	py_wait *wait = ctx;
+
+	if (PyThread_get_thread_ident() != wait->caller)
+		return false;
+	PyEval_RestoreThread(wait->saved);
+	if (!wait->raised && PyErr_CheckSignals())
+		wait->raised = PyErr_GetRaisedException();
+	wait->saved = PyEval_SaveThread();
+	return wait->raised != NULL;
+}
+
+void py_wait_begin(py_wait *wait, bool is_long)
+{
+	*wait = (py_wait){.caller = 0};
+	if (is_long) {
+		wait->caller = PyThread_get_thread_ident();
+		/* Without memory for it the call cannot be interrupted. */
+		lade_cancel_new(ask, wait, &wait->cancel, NULL);
+	}
+	wait->saved = PyEval_SaveThread();
+}
+
+bool py_wait_end(py_wait *wait)
+{
+	PyEval_RestoreThread(wait->saved);
+	lade_cancel_free(wait->cancel);
+	if (wait->raised)
+		PyErr_SetRaisedException(wait->raised);
+	return !wait->raised;
+}
+
+/* Less than this of one item is done before anybody could want to stop it. */
+#define LONG_SIZE ((size_t)1 << 20)
+
+lade_status py_work_run(py_work *work, bool encode)
+{
+	bool is_long = work->count > 1 || work->segments[0].size >= LONG_SIZE ||
+	               work->items[0].dst.size >= LONG_SIZE;
+	lade_status status;
+	py_wait wait;
+
+	py_wait_begin(&wait, is_long);
+	work->cancel = wait.cancel;
+	status = encode ? py_work_encode(work) : py_work_decode(work);
+	work->cancel = NULL;
+	return py_wait_end(&wait) ? status : LADE_E_CANCELLED;
+}

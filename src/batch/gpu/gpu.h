@@ -1,0 +1,453 @@
+/*
+ * gpu.h: how batches run on devices, inside the engine.
+ *
+ *     items --(units)--> waves --(tables)--> stages' kernels --> sizes, statuses
+ *
+ * An item becomes units, one a segment.  A wave is the units that go through the device together:
+ * their sources are where the device reads them fast, or are brought there first; their results go
+ * where they are wanted, or there from scratch memory.  An asynchronous call is one wave on the
+ * caller's stream; a waiting call takes as many as it needs, on streams of its own, so that copies
+ * and kernels overlap.
+ *
+ *	gpu_pipe.c    a route's stages, one kernel behind the other, over tables in device memory
+ *	gpu_wave.c    the tables of a wave: laid out, filled, enqueued
+ *	gpu_units.c   items to units
+ *	boxes.c       layouts of units
+ *	gpu_lane.c    streams, events and memory that an engine keeps or takes
+ *	gpu_run.c     calls that wait, on the device
+ *	gpu_bridge.c  calls that wait, on the host, of items that lie on a device
+ *	gpu_group.c   which of these, for items that lie alike
+ *	gpu_call.c    calls that wait, from item to result
+ *	gpu_checksums.c  checksums of what lies on devices
+ *	sizes.c       lade_decoded_sizes()
+ *	async.c       the calls of lade/async.h
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_BATCH_GPU_H
+#define LADE_BATCH_GPU_H
+
+#include "array/gpu.h"
+#include "gpu/work.h"
+#include "batch/gpu/args.h"
+#include "batch/host/call.h"
+#include "batch/host/item.h"
+
+#include <lade/async.h>
+#include <lade/checksum.h>
+
+/* Blocks of device memory, and what lies in them, begin at multiples of this. */
+#define LADE__GPU_ALIGN 256u
+
+static inline size_t lade__gpu_round(size_t size)
+{
+	return (size + (LADE__GPU_ALIGN - 1)) / LADE__GPU_ALIGN * LADE__GPU_ALIGN;
+}
+
+/* The largest item as implementations are asked about it: kernels themselves tell of those that are
+ * too large. */
+static inline size_t lade__gpu_largest(uint64_t largest)
+{
+	return (size_t)(largest < LADE__GPU_LARGEST ? largest : LADE__GPU_LARGEST);
+}
+
+/* ---- a route's stages ------------------------------------------------------------------------ */
+
+/* As lade__gpu_work has them; 'dst_size' and 'status' may be 0. */
+typedef struct lade__gpu_tables {
+	lade__address src, src_size, dst, dst_cap, dst_size, status;
+	size_t count, in_flight;
+	uint64_t largest, total; /* of the decoded side; 0: not known */
+} lade__gpu_tables;
+
+/* The workspace of a route over such a batch.  SIZE_MAX: it is too large, or 'largest' is not known
+ * and has to be. */
+size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *route, size_t count,
+                                uint64_t largest, uint64_t total);
+
+/* Enqueues the stages on an entered device; 'workspace' is as large as lade__gpu_pipe_workspace()
+ * says of this batch, or of one of more chunks. */
+lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
+                                   lade__device *device, lade_stream stream,
+                                   const lade__gpu_tables *tables, lade__address workspace,
+                                   size_t workspace_size, lade_error *err);
+
+/* Whether what stands between a route's stages is as long as what is decoded. */
+bool lade__gpu_pipe_is_plain(const lade__route *route);
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+typedef struct lade__gpu_unit {
+	size_t item;
+	const void *src;
+	size_t src_size;
+	void *dst;       /* NULL with stage_out: scratch */
+	size_t cap;      /* the most decoded (or encoded) bytes */
+	uint64_t wanted; /* what it must decode to; 0: not told */
+	bool stage_in;   /* the source is copied to the device first */
+	bool pageable;   /* and the host has to do that */
+	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
+	bool stage_out;  /* what follows says where the result goes */
+	bool to_host;    /* some of it to pageable memory: through pinned */
+	bool part, last; /* one of several of its item; the last of these, or the only one */
+	void *to;
+	size_t skip, size, at; /* as in lade_gpu_copy; 'at' of a placed unit is in its chunk */
+	/* Of a layout or several outputs, when decoding, and of a layout when encoding; else NULL.
+	 * Kernels copy 'boxes' of it, with so many axes and pieces. */
+	const lade_item *placed, *gathered;
+	size_t chunk; /* bytes of the item's whole chunk */
+	uint64_t give; /* by the last unit of a placed item: the bytes of its result */
+	uint32_t boxes, axes, pieces;
+	/* By lade__gpu_wave_plan(): where the staged source and the scratch for the result stand in
+	 * a wave, counted from its in_off and out_off; and the sources that one copy brings from
+	 * this one on: how many, and their bytes with what is between them.  run_size 0: this one
+	 * comes with another, or is not copied by the device. */
+	size_t in_at, out_at, run_count, run_size;
+} lade__gpu_unit;
+
+/* Units in a row, in memory that grows. */
+typedef struct lade__gpu_list {
+	lade__gpu_unit *unit;
+	size_t count, cap;
+} lade__gpu_list;
+
+/* Sees to room for 'more' units behind those that are there.  Fails: LADE_E_NOMEM */
+lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *err);
+
+/*
+ * The units of one item, at most item->src_count (1 when encoding) of them, for a device's number;
+ * '*count' says how many.  'bound' is the most that encoding the source can give.
+ * Fails: LADE_E_UNSUPPORTED for what only the host can do: segments that do not tell their
+ *        decoded size where that is needed, rows or several segments to encode; LADE_E_RANGE,
+ *        LADE_E_NOSPACE as lade_decode_into()
+ */
+lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction direction,
+                            int32_t device, size_t bound, lade__gpu_unit *units, size_t *count,
+                            lade_error *err);
+
+/* Whether the driver or lade_copy() brings a unit's result to where it goes, as it is. */
+static inline bool lade__gpu_unit_copies(const lade__gpu_unit *unit)
+{
+	return unit->stage_out && (!unit->placed || unit->to_host);
+}
+
+/* A box to copy, of memory that a device's kernels reach, outside of waves. */
+typedef struct lade__gpu_box {
+	lade__plan plan;
+	lade_direction direction;
+	lade__address src, dst;
+} lade__gpu_box;
+
+/* Enqueues the copies of boxes; where the device has no kernels, run by run, and then without
+ * swaps.  'list' is not needed any more when the call returns.
+ * Fails: LADE_E_NOMEM, LADE_E_DEVICE */
+lade_status lade__gpu_boxes(lade_engine *engine, lade__device *device, lade_stream stream,
+                            const lade__gpu_box *list, size_t count, lade_error *err);
+
+/* Plans output 'index' of an item whose chunk has 'chunk' bytes.  Fails: as lade_decode_into() */
+lade_status lade__output_plan(const lade_item *item, size_t index, size_t chunk, lade__plan *plan,
+                              lade_error *err);
+
+/* Has a unit's bytes, from 'at' of the chunk on, go to the item's outputs, which were checked. */
+void lade__gpu_unit_place(lade__gpu_unit *unit, const lade_item *item, size_t chunk);
+
+/* Has a unit's source gathered.  Fails: as lade_encode_into() */
+lade_status lade__gpu_unit_gather(lade__gpu_unit *unit, const lade_item *item, lade_error *err);
+
+/* The host's part: from a unit's result to outputs in pageable memory, and from a source there to
+ * where the unit's is staged. */
+void lade__gpu_unit_spread(const lade__gpu_unit *unit, lade_cpu cpu, const uint8_t *from);
+void lade__gpu_unit_collect(const lade__gpu_unit *unit, lade_cpu cpu, uint8_t *to);
+
+/* The bytes of an item's source as encoders take it: what its layout gathers, or its segment. */
+static inline size_t lade__item_source_size(const lade_item *item)
+{
+	return item->layout ? lade__item_bytes(item, LADE_ENCODE)
+	                    : item->src_count ? item->src[0].size : 0;
+}
+
+/* Of one segment, without layout, range or tail. */
+static inline bool lade__item_is_plain(const lade_item *item)
+{
+	return item->src_count == 1 && !lade__item_is_placed(item) && !item->tail &&
+	       !item->range_off && !item->range_size;
+}
+
+/* Whether an item is like the one before it, which is plain and right, in all that decides about
+ * it: most are. */
+static inline bool lade__item_is_like(const lade_item *item, const lade_item *before)
+{
+	const lade_segment *s = item->src;
+	return item->spec == before->spec && lade__item_is_plain(item) && s && s->data &&
+	       item->dst.data && s->place.kind == before->src->place.kind &&
+	       s->place.device == before->src->place.device &&
+	       item->dst.place.kind == before->dst.place.kind &&
+	       item->dst.place.device == before->dst.place.device && s->size <= LADE__GPU_LARGEST &&
+	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
+}
+
+/* The unit of such an item: that of the one before, 'before', with its own bytes.  False: it is for
+ * lade__gpu_units(). */
+static inline bool lade__gpu_unit_like(const lade_item *item, size_t index,
+                                       lade_direction direction, size_t bound,
+                                       const lade__gpu_unit *before, lade__gpu_unit *unit)
+{
+	size_t cap = direction == LADE_ENCODE && bound < item->dst.size ? bound : item->dst.size;
+	if (!before->src_size || !before->cap || !item->src->size || !cap)
+		return false;
+	*unit = *before;
+	unit->item = index;
+	unit->src = item->src->data;
+	unit->src_size = item->src->size;
+	if (unit->stage_out) {
+		unit->to = item->dst.data;
+		unit->size = cap;
+	} else {
+		unit->dst = item->dst.data;
+	}
+	unit->cap = cap;
+	unit->wanted = direction == LADE_DECODE ? item->src->decoded_size : 0;
+	return true;
+}
+
+/* ---- waves ----------------------------------------------------------------------------------- */
+
+static inline uint64_t lade__gpu_pieces(uint64_t size)
+{
+	return (size + (LADE_COPY_PIECE - 1)) / LADE_COPY_PIECE;
+}
+
+/* Enqueues the copying kernel on an entered device; nothing for a list of no pieces. */
+lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream,
+                                  lade_gpu_copies copies, lade_error *err);
+
+/*
+ * A wave: units [first, first + count) of a list, and where its parts lie in one block of device
+ * memory.  Offsets are multiples of LADE__GPU_ALIGN.
+ */
+typedef struct lade__gpu_wave {
+	lade__gpu_unit *units;
+	size_t count;
+	uint64_t largest, total; /* of the decoded side */
+	bool pageable_in, pageable_out; /* the host gathers or spreads some */
+	bool few_runs;                  /* of sources: the driver copies them all */
+	size_t copies_in, copies_out;
+	uint64_t pieces_in, pieces_out;
+	size_t boxes, axes, boxes_off; /* boxes to copy, their axes; where they stand */
+	uint64_t box_pieces;
+	size_t in_size, out_size; /* staged sources and results, each rounded up */
+	size_t tables_size;       /* what the host fills: at the block's start */
+	size_t result_off;        /* u64 size[count], u32 status[count] */
+	size_t result_size;
+	size_t in_off, out_off, pipe_off, pipe_size, size; /* the block's */
+} lade__gpu_wave;
+
+/* The most bytes of a wave: of staged sources, of staged results, and between its stages, where
+ * each unit takes as much as the largest. */
+typedef struct lade__gpu_most {
+	size_t in, out, between;
+} lade__gpu_most;
+
+/*
+ * Lays out a wave of the units before 'count', or of the first of them that are within 'most'; of
+ * one at least.
+ * Fails: LADE_E_LIMIT, LADE_E_ARG
+ */
+lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
+                                lade__gpu_unit *units, size_t count, const lade__gpu_most *most,
+                                lade__gpu_wave *wave, lade_error *err);
+
+/*
+ * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_out' is where
+ * the host finds the results that go to pageable memory, each at its out_at.
+ */
+void lade__gpu_wave_fill(const lade__gpu_wave *wave, lade__address base, void *pinned_out,
+                         void *tables);
+
+/*
+ * Enqueue, in this order and behind the tables and pageable sources: the copies of other sources,
+ * the stages, the copies of results.  'host_tables', if not 0, is the pinned memory in which a
+ * single stage finds what the host has filled, where no kernel copies either; else that is in the
+ * block.  'size' and 'status' are tables for the results, 0 for those of the block.  'in_flight' is
+ * how many units waves beside this one have, about.
+ */
+lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
+                              lade__address base, lade_error *err);
+lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
+                                  lade__device *device, lade_stream stream,
+                                  const lade__gpu_wave *wave, lade__address base,
+                                  lade__address host_tables, lade__address size,
+                                  lade__address status, size_t in_flight, lade_error *err);
+/* The copies of boxes: before the stages when encoding, behind them, with their tables of sizes and
+ * statuses, when decoding.  Nothing where there are none. */
+lade_status lade__gpu_wave_boxes(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
+                                 lade__address base, lade__address size, lade__address status,
+                                 lade_error *err);
+/* Their part of lade__gpu_wave_fill(). */
+void lade__gpu_wave_fill_boxes(const lade__gpu_wave *wave, lade__address base, void *tables);
+lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
+                               lade__address base, lade__address size, lade__address status,
+                               lade_error *err);
+
+/* Copies 'size' bytes (a multiple of 8) to the device by the arguments of kernels: at once, without
+ * memory that has to stay. */
+lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,
+                          const void *from, size_t size, lade_error *err);
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+#define LADE__GPU_SLOTS 16
+/* With more, the link is slower, and waves wait for others that share a queue of the device's. */
+#define LADE__GPU_STREAMS 8
+
+/* What one wave in flight has of its own. */
+typedef struct lade__gpu_slot {
+	/* Events: its sources are there; its results are made; they are told; all is done. */
+	void *copied, *made, *told, *done;
+	lade__block pinned;
+	lade__gpu_list units;
+} lade__gpu_slot;
+
+/*
+ * What one call at a time uses of a device; the engine keeps lanes between calls.  Copies in and
+ * copies out have a stream each, of the higher priority, so that kernels which fill the device do
+ * not keep them waiting; the waves' kernels take turns on a few, each behind those of the wave that
+ * had its stream before.
+ */
+typedef struct lade__gpu_lane {
+	struct lade__gpu_lane *next;
+	int32_t device;
+	void *begin; /* an event, for lade__gpu_lane_follow() */
+	lade_stream in, out;
+	lade_stream kernels[LADE__GPU_STREAMS]; /* those that were wanted so far */
+	int least;                              /* the priority of these */
+	lade__gpu_slot slot[LADE__GPU_SLOTS];
+	lade__gpu_list ahead; /* units that are in no wave yet */
+} lade__gpu_lane;
+
+/* A lane on an entered device; give takes it back, and frees what it has of pinned memory beyond
+ * what lanes keep. */
+lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade__gpu_lane **lane,
+                                lade_error *err);
+void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
+
+/* A lane's stream 'own' goes on when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while
+ * that is captured */
+lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream own,
+                                  lade_stream stream, lade_error *err);
+
+/* The stream of a wave's kernels, by the wave's number in the call. */
+lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, size_t wave,
+                                   lade_stream *out, lade_error *err);
+
+/* Waits for all of a lane's work, whatever came of it. */
+void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);
+
+/* A slot's pinned memory, of at least 'size' bytes; nothing uses it any more. */
+lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
+                                  size_t size, lade_error *err);
+
+/* Memory of the engine's allocator for LADE_DEVICE, in a stream's order. */
+lade_status lade__gpu_alloc(const lade_engine *engine, lade__device *device, lade_stream stream,
+                            size_t size, lade__address *out, lade_error *err);
+void lade__gpu_free(const lade_engine *engine, lade__device *device, lade_stream stream,
+                    lade__address block, size_t size);
+
+/*
+ * Pinned memory for the tables of a call that does not wait: free again when 'event' has come.
+ * The engine keeps sheets between calls.
+ */
+typedef struct lade__gpu_sheet {
+	struct lade__gpu_sheet *next;
+	int32_t device;
+	void *event;
+	lade__block pinned;
+} lade__gpu_sheet;
+
+/* One that nothing uses, with at least 'size' bytes; give records its event on 'stream'. */
+lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
+                                 lade__gpu_sheet **sheet, lade_error *err);
+lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
+                                 lade__gpu_sheet *sheet, lade_error *err);
+
+/* ---- calls that wait ---------------------------------------------------------------------- */
+
+/*
+ * The units of a call, made while the first of them are on their way already.  What it says of all
+ * of them need not be exact: waves are cut by it.
+ */
+typedef struct lade__gpu_feed {
+	void *ctx;
+	/* Adds the units of the next items to a list until it has 'want', or sets '*end': there
+	 * are no more.  Fails: LADE_E_NOMEM */
+	lade_status (*more)(void *ctx, size_t want, lade__gpu_list *list, bool *end,
+	                    lade_error *err);
+	/* Units are done, in the order in which they were made; statuses and sizes are as the
+	 * kernels left them.  Fails: LADE_E_NOMEM */
+	lade_status (*told)(void *ctx, const lade__gpu_unit *units, size_t count,
+	                    const uint32_t *statuses, const uint64_t *sizes, lade_error *err);
+	size_t count;     /* units */
+	uint64_t in, out; /* bytes of sources and results that are staged */
+	bool pageable;    /* some may be in pageable memory */
+	lade__stop *stop; /* the call's */
+} lade__gpu_feed;
+
+/*
+ * Runs units of one route on an entered device, behind the work of 'stream', and waits.  Pageable
+ * bytes are moved by up to 'threads' threads (0: the engine's).
+ * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items that were
+ *        not told is not known, and the feed may not have come to its end
+ */
+lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
+                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
+                          lade_error *err);
+
+/*
+ * Runs items on the host whose sources or destinations lie on an entered device: brings the sources
+ * to pinned memory, and takes the results from there.  'index' says which they are in the
+ * caller's list.
+ */
+lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade__device *device,
+                             const lade_item *items, const size_t *index, size_t count,
+                             const lade_batch_options *options, lade__outcome *outcome,
+                             lade_error *err);
+
+/* Enqueues copies on an entered device; 'list' is read at once, and its entries get their pieces'
+ * numbers. */
+lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_stream stream,
+                             lade_gpu_copy *list, size_t count, lade_error *err);
+
+/* Runs copies on a device, behind the work of its default stream, and waits.  'pageable': some of
+ * the memory is. */
+lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade_gpu_copy *list,
+                               size_t count, bool pageable, lade_error *err);
+
+/* Bytes a nanosecond that waves reach over a device's link. */
+double lade__gpu_link_rate(int32_t device);
+
+/* ---- calls -------------------------------------------------------------------------------- */
+
+/* Whether a call has to do with a device at all. */
+bool lade__gpu_concerned(const lade_item *items, size_t count, const lade_batch_options *options);
+
+/* As lade_decode_into() and lade_encode_into(), for calls that have. */
+lade_status lade__gpu_call(const lade__call *call, lade__outcome *outcome, lade_error *err);
+
+/* As lade_explain(), whether or not there is a device. */
+lade_status lade__gpu_explain(const lade__call *call, lade__candidates *candidates,
+                              lade_error *err);
+
+/*
+ * The checksums of those of 'spans' that lie on devices; others are left alone.  Sizes and pointers
+ * have been looked at.
+ * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_UNSUPPORTED while the default
+ *        stream of the device is captured
+ */
+lade_status lade__gpu_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
+                                size_t count, uint64_t *sums, lade_error *err);
+
+/* Copies bytes that lie on a device to 'to'; waits. */
+lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to,
+                            lade_error *err);
+
+#endif

@@ -1,0 +1,687 @@
+/*
+ * gpu_run.c: runs units on a device, wave by wave, and waits for the results.
+ *
+ * Several waves are in flight, so that the copies of one overlap the kernels of others; the host
+ * gathers and spreads pageable bytes meanwhile.
+ *
+ *     host:      gather 1 | gather 2 | ...            | spread 1 | ...
+ *     in:                 | copy 1   | copy 2 | ...
+ *     kernels:                       | wave 1   |           (wave 2 on another stream)
+ *     out:                                      | sizes 1 | ... | copy 1 | ...
+ *
+ * Waves are planned as they are launched, from units that are made as they are wanted.
+ *
+ * When the sizes of a wave are told, the host knows what there is to copy.  Results that are as
+ * long as they can be and stand in a row go out by one copy of the driver, as do few and long ones;
+ * else a kernel copies them.
+ *
+ * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "batch/gpu/gpu.h"
+#include "engine/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * How a call's work is cut into waves.  Each brings at most 'in' bytes of sources, many, since the
+ * link stands still for microseconds between two copies, and at most WAVE_OUT bytes of results, and
+ * at least 'least'.  The first ones bring less, so that kernels begin early: WAVE_FIRST twice, then
+ * 'growth' times as much as the one before.  So do the last, so that little is left to do when the
+ * last copy has come: each the part 'taper' of what is left.  It takes some large units to fill a
+ * device: waves have 'few' at least, and where these have WAVE_LARGE bytes all waves are alike.  A
+ * unit is never cut.  'slots' waves are in flight: the link is the slower the more streams wait.
+ */
+typedef struct cut {
+	size_t in, least, few;
+	unsigned growth, taper, slots;
+} cut;
+
+#define MIB ((size_t)1 << 20)
+
+static const cut cut_in = {32 * MIB, 2 * MIB, 40, 4, 3, 8};
+/* Where kernels are slower than the link: the device has work enough in the end. */
+static const cut cut_slow = {8 * MIB, 2 * MIB, 40, 2, 1, 8};
+/* Where the host gathers sources or spreads results, in pinned memory for each wave. */
+static const cut cut_pageable = {16 * MIB, 2 * MIB, 40, 4, 3, 4};
+/* Where results are brought out. */
+static const cut cut_out = {8 * MIB, MIB, 48, 2, 4, LADE__GPU_SLOTS};
+#define WAVE_OUT (24 * MIB)
+#define WAVE_FIRST MIB
+#define WAVE_LARGE (8 * MIB)
+
+/* No wave has more than this part of a call's bytes, so that there are some to overlap. */
+#define CUT_PARTS 3
+
+#define WAVE_UNITS ((size_t)1 << 20)
+
+/* Units of the first wave with nothing to bring, so that kernels begin before all are planned, and
+ * of later ones; four of these fill a device. */
+#define WAVE_SOON ((size_t)256)
+#define WAVE_RESIDENT ((size_t)2048)
+
+/* Of a device's memory all waves in flight take no more than this part, if units allow it. */
+#define MEMORY_SHIFT 3
+
+/* Units that the first wave is thought to take at least. */
+#define GUESS 64
+#define GUESS_MOST 4096
+
+/* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
+#define ABREAST 4
+
+/* So many units are thought to be there beside a wave's own where another is in flight and results
+ * stay: the largest teams crowd each other. */
+#define ABREAST_LEAST 200
+
+/* More runs of results than these are a kernel's to copy, unless they are so long on average that
+ * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
+#define RUNS_MOST 32u
+#define RUN_LEAST ((size_t)128 << 10)
+
+/* Pageable bytes are gathered by threads in pieces of at least this. */
+#define GATHER_GRAIN ((size_t)1 << 20)
+
+/* Waves in flight are a ring of slots: 'flying' from 'first' on, of which the last 'unsettled' have
+ * not told their sizes yet. */
+typedef struct run {
+	lade_engine *engine;
+	const lade__route *route;
+	lade__device *device;
+	lade__gpu_lane *lane;
+	lade__gpu_feed *feed;
+	bool end;               /* of the feed */
+	lade__gpu_most most;    /* of a wave */
+	size_t few_in, few_out; /* of a small one */
+	bool single;            /* one wave is all */
+	bool busy;              /* the kernels are expected to take longer than the link */
+	const cut *cut;
+	unsigned slots, threads;
+	lade__address block; /* device memory of all slots */
+	size_t slot_size;
+	lade__gpu_wave waves[LADE__GPU_SLOTS];
+	unsigned first, flying, unsettled;
+	size_t launched, units; /* waves so far, and their units */
+	uint64_t in, out;       /* bytes that these staged */
+} run;
+
+/* ---- pinned memory of a slot ------------------------------------------------------------- */
+
+typedef struct parts {
+	uint8_t *tables, *in, *out;
+	const uint64_t *size;
+	const uint32_t *status;
+} parts;
+
+static size_t gathered_size(const lade__gpu_wave *w)
+{
+	return w->pageable_in ? lade__gpu_round(w->in_size) : 0;
+}
+
+static size_t pinned_size(const lade__gpu_wave *w)
+{
+	return w->in_off + gathered_size(w) + (w->pageable_out ? w->out_size : 0);
+}
+
+static parts parts_of(const lade__gpu_wave *w, void *pinned)
+{
+	uint8_t *at = pinned;
+	return (parts){.tables = at,
+	               .size = (uint64_t *)(at + w->result_off),
+	               .status = (uint32_t *)(at + w->result_off + 8 * w->count),
+	               .in = at + w->in_off,
+	               .out = at + w->in_off + gathered_size(w)};
+}
+
+/* ---- pageable bytes ----------------------------------------------------------------------- */
+
+/* A wave's units by blocks of about equal bytes, for threads: block b has the units whose staged
+ * place begins in it. */
+typedef struct spread {
+	const lade__gpu_wave *wave;
+	const parts *parts;
+	bool out;
+	size_t grain;
+} spread;
+
+static void spread_out(const lade__gpu_unit *u, const uint8_t *from, uint64_t size)
+{
+	size_t n = size > u->skip ? (size_t)size - u->skip : 0;
+	if (n > u->size)
+		n = u->size;
+	if (n)
+		memcpy((uint8_t *)u->to + u->at, from, n);
+}
+
+/* The first unit whose place is not before 'at'; places grow. */
+static size_t first_at(const spread *s, size_t at)
+{
+	size_t low = 0, high = s->wave->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const lade__gpu_unit *u = &s->wave->units[middle];
+		if ((s->out ? u->out_at : u->in_at) < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void spread_block(void *ctx, size_t block, lade_worker *worker)
+{
+	const spread *s = ctx;
+	size_t end = first_at(s, (block + 1) * s->grain);
+	lade_cpu cpu = worker->engine->cpu;
+	for (size_t i = first_at(s, block * s->grain); i < end; i++) {
+		const lade__gpu_unit *u = &s->wave->units[i];
+		if (!s->out && u->pageable && u->gathered)
+			lade__gpu_unit_collect(u, cpu, s->parts->in + u->in_at);
+		else if (!s->out && u->pageable)
+			memcpy(s->parts->in + u->in_at, u->src, u->src_size);
+		if (!s->out || !u->to_host || s->parts->status[i] != LADE_OK)
+			continue;
+		if (!u->placed)
+			spread_out(u, s->parts->out + u->out_at, s->parts->size[i]);
+		else if (s->parts->size[i] == u->wanted)
+			lade__gpu_unit_spread(u, cpu, s->parts->out + u->out_at);
+	}
+}
+
+static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, bool out,
+                              lade_error *err)
+{
+	size_t total = out ? w->out_size : w->in_size;
+	spread s = {w, p, out, GATHER_GRAIN};
+	if (!(out ? w->pageable_out : w->pageable_in))
+		return LADE_OK;
+	lade__calls calls = {spread_block, &s, .count = total / s.grain + 1, .grain = 1,
+	                     .threads = r->threads};
+	return lade__engine_parallel(r->engine, &calls, err);
+}
+
+/* Copies what the host has gathered to the block, run by run of pageable units. */
+static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p,
+                                 lade_stream stream, lade__address base, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	for (size_t i = w->pageable_in ? 0 : w->count; i < w->count && status == LADE_OK;) {
+		const lade__gpu_unit *first = &w->units[i], *last = first;
+		if (!first->pageable) {
+			i++;
+			continue;
+		}
+		/* What is not staged takes no place between them. */
+		for (; i < w->count && (w->units[i].pageable || !w->units[i].stage_in); i++)
+			if (w->units[i].pageable)
+				last = &w->units[i];
+		status = LADE__CU(r->device, cuMemcpyHtoDAsync, base + w->in_off + first->in_at,
+		                  p->in + first->in_at, last->in_at + last->src_size - first->in_at,
+		                  stream);
+	}
+	return status;
+}
+
+/* ---- one wave ----------------------------------------------------------------------------- */
+
+/*
+ * The units that the device has beside those of a wave, about.  Where kernels are slower than the
+ * link, in the end all are there.  Else the device has those of a few waves like it, and the last
+ * ones, with less to come, get kernels with more warps for a chunk.
+ */
+static size_t abreast(const run *r, const lade__gpu_wave *w)
+{
+	size_t ahead = r->lane->ahead.count, count = r->feed->count; /* which is a guess */
+	size_t left = !r->end && count > r->units ? count - r->units : ahead;
+	size_t few = (ABREAST - 1) * w->count;
+	if (r->busy)
+		return r->units - w->count + left;
+	few = few < left ? few : left;
+	return few > ABREAST_LEAST || r->flying == 1 || r->feed->out ? few : ABREAST_LEAST;
+}
+
+/* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
+static lade_status take_units(run *r, lade__gpu_slot *slot, lade__gpu_wave *w, lade_error *err)
+{
+	lade__gpu_list *ahead = &r->lane->ahead, rest = slot->units;
+	size_t left = ahead->count - w->count;
+	rest.count = 0;
+	lade_status status = lade__gpu_list_room(&rest, left, err);
+	slot->units = rest; /* it may have moved */
+	if (status != LADE_OK)
+		return status;
+	if (left)
+		memcpy(rest.unit, ahead->unit + w->count, left * sizeof *rest.unit);
+	slot->units = *ahead;
+	*ahead = rest;
+	ahead->count = left;
+	w->units = slot->units.unit;
+	return LADE_OK;
+}
+
+/* Launches the wave of the first units ahead in the next slot, which nothing uses. */
+static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error *err)
+{
+	unsigned k = (r->first + r->flying) % r->slots;
+	lade__gpu_wave *w = &r->waves[k];
+	lade__gpu_slot *slot = &r->lane->slot[k];
+	lade_stream in = r->lane->in, out = r->lane->out, kernels;
+	lade__address base = r->block + k * r->slot_size;
+	lade_status status;
+
+	*w = *planned;
+	TRY(lade__gpu_lane_kernels(r->device, r->lane, r->launched, &kernels, err));
+	TRY(take_units(r, slot, w, err));
+	r->units += w->count;
+	r->in += w->in_size;
+	r->out += w->out_size;
+	r->launched++;
+	r->flying++;
+	r->unsettled++;
+
+	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
+	parts p = parts_of(w, slot->pinned.data);
+	lade__gpu_wave_fill(w, base, p.out, p.tables);
+	TRY(spread_all(r, w, &p, false, err));
+	/* Each copy in the row costs the link microseconds; a kernel's reads of tables do not. */
+	bool read_there = w->in_size && !w->copies_in && !w->copies_out && !w->boxes &&
+	                  r->route->spec->count == 1;
+	bool encode = r->route->direction == LADE_ENCODE;
+	if (!read_there)
+		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, in));
+	TRY(send_gathered(r, w, &p, in, base, err));
+	TRY(lade__gpu_wave_in(r->device, in, w, base, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
+	if (encode)
+		TRY(lade__gpu_wave_boxes(r->device, kernels, w, base, 0, 0, err));
+	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base,
+	                          read_there ? lade__address_of(p.tables) : 0, 0, 0, abreast(r, w),
+	                          err));
+	if (!encode)
+		TRY(lade__gpu_wave_boxes(r->device, kernels, w, base, base + w->result_off,
+		                         base + w->result_off + 8 * w->count, err));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
+	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, base + w->result_off,
+	             w->result_size, out));
+	TRY(LADE__CU(r->device, cuEventRecord, slot->told, out));
+out:
+	return status;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Where a unit's result goes to: in pinned memory. */
+static uint8_t *target(const lade__gpu_unit *u, const parts *p)
+{
+	return u->to_host ? p->out + u->out_at : (uint8_t *)u->to + u->at;
+}
+
+/* Whether there is anything of result 'i' to copy. */
+static bool has_bytes(const lade__gpu_wave *w, const parts *p, size_t i)
+{
+	return lade__gpu_unit_copies(&w->units[i]) && p->status[i] == LADE_OK && p->size[i];
+}
+
+/* Whether results 'i' and 'i + 1' stand in a row on both sides. */
+static bool in_a_row(const lade__gpu_wave *w, const parts *p, size_t i)
+{
+	const lade__gpu_unit *u = &w->units[i];
+	return i + 1 < w->count && has_bytes(w, p, i + 1) && p->size[i] == u->cap &&
+	       u[1].out_at == u->out_at + u->cap && target(&u[1], p) == target(u, p) + u->cap;
+}
+
+/* Whether the results of a wave are the driver's to copy: few runs or long ones, of whole results
+ * without rows. */
+static bool driver_copies(const lade__gpu_wave *w, const parts *p)
+{
+	size_t runs = 0, bytes = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		const lade__gpu_unit *u = &w->units[i];
+		if (!has_bytes(w, p, i))
+			continue;
+		if (p->size[i] > u->cap || u->skip || u->size != u->cap)
+			return false;
+		runs += !in_a_row(w, p, i);
+		bytes += (size_t)p->size[i];
+	}
+	return runs <= RUNS_MOST || bytes / runs >= RUN_LEAST;
+}
+
+static int send(const run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
+                size_t first, size_t last)
+{
+	const lade__gpu_unit *u = &w->units[first];
+	return r->device->driver->cuMemcpyDtoHAsync(
+		target(u, p), base + w->out_off + u->out_at,
+		w->units[last].out_at + (size_t)p->size[last] - u->out_at, r->lane->out);
+}
+
+static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
+                             lade_error *err)
+{
+	int result = 0;
+	for (size_t i = 0; i < w->count && result == 0; i++) {
+		size_t first = i;
+		if (!has_bytes(w, p, i))
+			continue;
+		while (in_a_row(w, p, i))
+			i++;
+		result = send(r, w, p, base, first, i);
+		/* As in copy_run() of gpu_wave.c. */
+		if (result != LADE__CU_INVALID_VALUE || first == i)
+			continue;
+		for (result = 0; first <= i && result == 0; first++)
+			result = send(r, w, p, base, first, first);
+	}
+	return lade__driver_check(r->device->driver, result, r->device->number, "cuMemcpyDtoHAsync",
+	                          err);
+}
+
+/* Sends the results of a wave on their way, when it is known how long they are. */
+static lade_status wave_settle(run *r, lade_error *err)
+{
+	unsigned k = (r->first + r->flying - r->unsettled) % r->slots;
+	const lade__gpu_wave *w = &r->waves[k];
+	lade__gpu_slot *slot = &r->lane->slot[k];
+	lade__address base = r->block + k * r->slot_size;
+	lade_status status;
+	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
+	parts p = parts_of(w, slot->pinned.data);
+	if (w->copies_out && driver_copies(w, &p))
+		TRY(send_runs(r, w, &p, base, err));
+	else if (w->copies_out)
+		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, base, 0, 0, err));
+	if (w->copies_out)
+		TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
+	r->unsettled--;
+out:
+	return status;
+}
+
+/* Ends the first wave in flight, which is settled. */
+static lade_status wave_retire(run *r, lade_error *err)
+{
+	const lade__gpu_wave *w = &r->waves[r->first];
+	lade__gpu_slot *slot = &r->lane->slot[r->first];
+	lade_status status = LADE_OK;
+	if (w->copies_out)
+		TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
+	parts p = parts_of(w, slot->pinned.data);
+	TRY(spread_all(r, w, &p, true, err));
+	TRY(r->feed->told(r->feed->ctx, w->units, w->count, p.status, p.size, err));
+	r->first = (r->first + 1) % r->slots;
+	r->flying--;
+out:
+	return status;
+}
+
+/* Ends the waves whose results have come by now: while others are on their way nobody waits for
+ * that. */
+static lade_status retire_ready(run *r, lade_error *err)
+{
+	const lade__driver *driver = r->device->driver;
+	lade_status status = LADE_OK;
+	while (status == LADE_OK && r->flying > r->unsettled &&
+	       (!r->waves[r->first].copies_out ||
+	        driver->cuEventQuery(r->lane->slot[r->first].done) == 0))
+		status = wave_retire(r, err);
+	return status;
+}
+
+/* ---- planning ------------------------------------------------------------------------------ */
+
+/* The most bytes of a wave, and of the smallest ones. */
+static size_t wave_size(const cut *c, uint64_t total, size_t most, size_t units, size_t limit,
+                        size_t *least)
+{
+	uint64_t size = total / CUT_PARTS, few = units ? total / units * c->few : 0;
+	if (few > WAVE_LARGE)
+		most = few < limit ? (size_t)few : limit;
+	*least = few > c->least ? (few < most ? (size_t)few : most) : c->least;
+	if (total == 0)
+		return most;
+	return size > most ? most : size < *least ? *least : (size_t)size;
+}
+
+static size_t memory_of(const run *r)
+{
+	return (size_t)(r->device->info.memory_size >> MEMORY_SHIFT);
+}
+
+/* How large waves are, how many in flight, and what is slower. */
+static void measure(run *r)
+{
+	const lade__gpu_feed *f = r->feed;
+	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
+	uint64_t link = f->in > f->out ? f->in : f->out;
+	r->busy = r->route->cost > (double)link / lade__gpu_link_rate(r->device->number);
+	const cut *c = f->pageable ? &cut_pageable
+	               : f->out    ? &cut_out
+	               : r->busy   ? &cut_slow
+	                           : &cut_in;
+	r->cut = c;
+	r->slots = c->slots;
+	r->most = (lade__gpu_most){
+		.in = wave_size(c, f->in, c->in, f->count, limit / 2, &r->few_in),
+		.out = wave_size(c, f->out, WAVE_OUT, f->count, limit / 2, &r->few_out),
+		.between = limit};
+}
+
+/* Units that a wave of so many bytes takes, about. */
+static size_t guess_of(const run *r, const lade__gpu_most *most)
+{
+	const lade__gpu_feed *f = r->feed;
+	double part = 1;
+	if (f->in && (double)most->in < part * (double)f->in)
+		part = (double)most->in / (double)f->in;
+	if (f->out && (double)most->out < part * (double)f->out)
+		part = (double)most->out / (double)f->out;
+	size_t guess = (size_t)(1.125 * part * (double)f->count);
+	return guess > GUESS ? guess < GUESS_MOST ? guess : GUESS_MOST : GUESS;
+}
+
+/* The most bytes of the next wave on one side, of which 'left' are to come. */
+static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
+{
+	uint64_t left = total > done ? total - done : 0;
+	uint64_t size = left / (r->busy ? 1 : r->cut->taper);
+	uint64_t grown = least > r->cut->least ? least : WAVE_FIRST;
+	if (total == 0 || r->single)
+		return most;
+	for (size_t i = 1; i < r->launched && grown < most; i++)
+		grown *= r->cut->growth;
+	size = size > least ? size : least;
+	if (size > grown)
+		size = grown;
+	else if (left < size + least / 2) /* no wave for so little; and 'total' is a guess */
+		size = left + least / 2;
+	return size < most ? (size_t)size : most;
+}
+
+/* The most of the next wave. */
+static lade__gpu_most next_most(const run *r)
+{
+	const lade__gpu_feed *f = r->feed;
+	return (lade__gpu_most){.in = taper(r, r->most.in, r->few_in, f->in, r->in),
+	                        .out = taper(r, r->most.out, r->few_out, f->out, r->out),
+	                        .between = r->most.between};
+}
+
+/* The most units of the next wave, but for what they bring. */
+static size_t next_units(const run *r)
+{
+	if (r->feed->in || r->feed->out)
+		return WAVE_UNITS;
+	return r->launched < 8 && WAVE_SOON << r->launched < WAVE_RESIDENT
+	               ? WAVE_SOON << r->launched
+	               : WAVE_RESIDENT;
+}
+
+/* Plans the wave of the first units ahead, within 'most'; of none at the feed's end. */
+static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
+{
+	lade__gpu_list *ahead = &r->lane->ahead;
+	size_t limit = next_units(r), guess = guess_of(r, most);
+	lade_status status = LADE_OK;
+	*w = (lade__gpu_wave){0};
+	for (;; guess *= 2) {
+		/* One more, so that it is seen that there are more. */
+		guess = guess < limit ? guess : limit + 1;
+		if (!r->end && ahead->count < guess)
+			TRY(r->feed->more(r->feed->ctx, guess, ahead, &r->end, err));
+		if (ahead->count == 0)
+			return LADE_OK;
+		size_t n = ahead->count < limit ? ahead->count : limit;
+		TRY(lade__gpu_wave_plan(r->engine, r->route, ahead->unit, n, most, w, err));
+		/* Where all of them fit, more may. */
+		if (w->count < n || n == limit || r->end)
+			break;
+	}
+out:
+	return status;
+}
+
+/* ---- device memory ------------------------------------------------------------------------- */
+
+/* One block for all slots, of at least 'size' bytes each: blocks of their own would be reused from
+ * wave to wave by the pool, which makes one wait for the other.  Where the device has no memory for
+ * all slots, fewer do. */
+static lade_status take_block(run *r, size_t size, lade_error *err)
+{
+	lade_status status;
+	/* The waves to come are not planned yet, and some may be larger. */
+	r->slot_size = lade__gpu_round(r->single ? size : size + size / 8);
+	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "a wave of %zu bytes is too large", size);
+	while (r->slots > 1 && r->slots * r->slot_size > memory_of(r))
+		r->slots--;
+	for (;; r->slots /= 2) {
+		status = lade__gpu_alloc(r->engine, r->device, r->lane->in, r->slots * r->slot_size,
+		                         &r->block, err);
+		if (status != LADE_E_NOMEM || r->slots == 1)
+			return status;
+	}
+}
+
+static void give_block(run *r)
+{
+	lade__gpu_free(r->engine, r->device, r->lane->in, r->block, r->slots * r->slot_size);
+	r->block = 0;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+static lade_status drain(run *r, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	while (r->unsettled) {
+		TRY(wave_settle(r, err));
+		TRY(retire_ready(r, err));
+	}
+	while (r->flying)
+		TRY(wave_retire(r, err));
+	r->first = 0;
+out:
+	return status;
+}
+
+/* How many times larger than the first wave others may be. */
+static double growth(const run *r, const lade__gpu_most *first)
+{
+	double in = (double)r->most.in / (double)first->in;
+	double out = (double)r->most.out / (double)first->out;
+	if (!r->feed->in && !r->feed->out)
+		return (double)(WAVE_RESIDENT / WAVE_SOON);
+	return in > out ? in : out;
+}
+
+/* Plans the first wave, by which the slots are measured. */
+static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
+{
+	lade__gpu_wave w;
+	lade_status status;
+	lade__gpu_most most = next_most(r);
+	r->lane->ahead.count = 0;
+	TRY(plan_next(r, &most, &w, err));
+	*nothing = w.count == 0;
+	if (*nothing)
+		return LADE_OK;
+	r->single = r->end && w.count == r->lane->ahead.count;
+	size_t waves = r->single ? 1 : r->feed->count / w.count + 3;
+	if (waves < r->slots)
+		r->slots = (unsigned)waves;
+	/* Every wave begins on the stream that the block is taken on. */
+	TRY(lade__gpu_lane_follow(r->device, r->lane, r->lane->in, stream, err));
+	double size = r->single ? (double)w.size : (double)w.size * growth(r, &most);
+	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
+out:
+	return status;
+}
+
+static lade_status fly(run *r, lade_error *err)
+{
+	const lade__gpu_feed *f = r->feed;
+	lade_status status;
+	for (;;) {
+		lade__gpu_wave w;
+		lade__gpu_most most = next_most(r);
+		if (lade__stopped(f->stop)) {
+			TRY(drain(r, err));
+			return lade__stop_fail(err);
+		}
+		/* Where results are to be copied half of the slots are behind the kernels, and
+		 * the rest before them. */
+		if (r->unsettled == (f->out && r->slots > 1 ? r->slots / 2 : r->slots))
+			TRY(wave_settle(r, err));
+		TRY(retire_ready(r, err));
+		if (r->flying == r->slots)
+			TRY(wave_retire(r, err));
+		TRY(plan_next(r, &most, &w, err));
+		if (w.count == 0)
+			break;
+		if (w.size > r->slot_size) {
+			TRY(drain(r, err));
+			give_block(r);
+			TRY(take_block(r, w.size, err));
+		}
+		TRY(wave_launch(r, &w, err));
+	}
+	TRY(drain(r, err));
+out:
+	return status;
+}
+
+lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
+                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
+                          lade_error *err)
+{
+	run r = {.engine = engine,
+	         .threads = threads,
+	         .route = route,
+	         .device = device,
+	         .feed = feed};
+	bool nothing = false;
+	if (lade__stopped(feed->stop))
+		return lade__stop_fail(err);
+	lade_status status = lade__gpu_lane_take(engine, device, &r.lane, err);
+	if (status != LADE_OK)
+		return status;
+	measure(&r);
+	TRY(begin(&r, stream, &nothing, err));
+	if (!nothing)
+		TRY(fly(&r, err));
+out:
+	/* Nothing may still use the slots' memory or the caller's.  (Where there is no block
+	 * nothing was enqueued, and a wait would spoil another stream's capture.) */
+	if (status != LADE_OK && r.block)
+		lade__gpu_lane_wait(device, r.lane);
+	give_block(&r);
+	lade__gpu_lane_give(engine, r.lane);
+	return status;
+}

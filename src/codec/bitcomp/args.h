@@ -1,0 +1,31 @@
+/*
+ * args.h: what the host and the kernels of bitcomp agree on.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CODEC_BITCOMP_ARGS_H
+#define LADE_CODEC_BITCOMP_ARGS_H
+
+#include "gpu/args.h"
+
+/* Warps of a block; and of one that decodes a chunk where there are few. */
+#define LADE_BITCOMP_WARPS 8u
+#define LADE_BITCOMP_FEW_WARPS 16u
+
+/* Dynamic shared memory of a block: lade_bitcomp_rooms and lade_bitcomp_hall of bitcomp_decode.cu,
+ * lade_bitcomp_office of bitcomp_choose.cuh. */
+#define LADE_BITCOMP_DECODE_SHARED 76224u
+#define LADE_BITCOMP_FEW_SHARED 152192u
+#define LADE_BITCOMP_ENCODE_SHARED 76544u
+
+/* What an encoder does, from the options of its stage. */
+typedef struct lade_bitcomp_how {
+	uint32_t log;       /* log2 of the element's size */
+	uint32_t is_signed; /* plain elements are compared as signed ones */
+	uint32_t sparse;    /* no delta, no rotation, no dictionary */
+	uint32_t quant;     /* the quantisation, 0 to 2, and its exponent */
+	int32_t exponent;
+} lade_bitcomp_how;
+LADE_ARGS(lade_bitcomp_how, 20);
+
+#endif

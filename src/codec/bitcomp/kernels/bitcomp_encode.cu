@@ -1,0 +1,887 @@
+/*
+ * bitcomp_encode.cu: chunks to bitcomp (docs/format/bitcomp.md), a warp a sub-block.
+ *
+ * A warp brings its 8 KiB to shared memory and picks a mode by what the sample, two groups of 512
+ * bytes, would cost in each; the same modes, sample and estimates as the host's encoder, so that
+ * both make the same bytes.  Two passes find the least of what the mode makes of the elements, and
+ * the bits that each unit needs, which stay in registers; from these the size follows.  A third
+ * packs, in place of the elements: lanes set their bits in words that have become 0.  From the
+ * sizes of a chunk's sub-blocks follows where each is to be, and bulk copies bring it there.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/bitcomp/kernels/bitcomp_choose.cuh"
+
+/* ---- a sub-block ------------------------------------------------------------------------- */
+
+/* All parts but the payload. */
+LADE_DEVICE uint32_t lade_bitcomp_fixed(uint32_t log, uint32_t mode, uint32_t words, uint32_t units)
+{
+	return LADE_BITCOMP_HEADER + (log == 3 && mode & LADE_BITCOMP_DELTA ? 16 : 0) +
+	       lade_bitcomp_up(mode & LADE_BITCOMP_DICT ? words : 0) +
+	       lade_bitcomp_up(mode & LADE_BITCOMP_WIDTHS ? (units + 1) / 2 : 0);
+}
+
+/* What elements have that are turned: the least, and what the lane's units have for greatest ones,
+ * as lade_bitcomp_tops() gives them; of elements of 8 bytes, of their low halves. */
+template <int LOG> struct lade_bitcomp_range {
+	static constexpr uint32_t TOPS = LOG < 2 ? 8 : 16, FOUR = TOPS / 4;
+	uint32_t low, all_high, any_high, top[TOPS];
+
+	/* Before each four groups, from the last ones on: these will be the first. */
+	__device__ __forceinline__ void shift()
+	{
+#pragma unroll
+		for (uint32_t i = TOPS; i-- > FOUR;)
+			top[i] = top[i - FOUR];
+	}
+
+	/* Two groups, the first or second (j) of the first four. */
+	__device__ __forceinline__ void take(const uint32_t (*w)[4], uint32_t j)
+	{
+		if constexpr (LOG < 3) {
+			lade_bitcomp_low<LOG> least = {low};
+			least.take(w[0]);
+			least.take(w[1]);
+			low = least.low;
+			lade_bitcomp_tops<LOG>(w, top + j * FOUR / 2);
+		} else {
+#pragma unroll
+			for (uint32_t k = 0; k < 2; k++) {
+				low = min(low, min(w[k][0], w[k][2]));
+				top[2 * j + k] = max(w[k][0], w[k][2]);
+				all_high &= w[k][1] & w[k][3];
+				any_high |= w[k][1] | w[k][3];
+			}
+		}
+	}
+};
+
+/* Units behind the last one need nothing. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_present(uint32_t *four, uint32_t units, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	if (units == 16 * shape::IN_GROUP)
+		return;
+#pragma unroll
+	for (uint32_t k = 0; k < 16; k++) {
+		uint32_t unit = k * shape::IN_GROUP + lane / shape::LANES;
+		four[k / 4] &= unit < units ? LADE_FULL : ~(0xFFu << 8 * (k & 3));
+	}
+}
+
+/* The lane's 16 bytes of group 'g' of elements of 8 bytes that are turned. */
+LADE_DEVICE void lade_bitcomp_get(const lade_bitcomp_desk *desk, uint32_t g, uint32_t lane,
+                                  uint32_t *w)
+{
+	uint4 v = desk->units[32 * g + lane];
+	w[0] = v.x;
+	w[1] = v.y;
+	w[2] = v.z;
+	w[3] = v.w;
+}
+
+/* The least of elements of 8 bytes whose high halves differ, and what units need. */
+LADE_DEVICE uint64_t lade_bitcomp_survey_long(const lade_bitcomp_desk *desk, uint32_t groups,
+                                              uint32_t lane, uint32_t *four)
+{
+	uint32_t w[4];
+	lade_bitcomp_low<3> low = {~(uint64_t)0};
+#pragma unroll 1
+	for (uint32_t g = 0; g < groups; g++) {
+		lade_bitcomp_get(desk, g, lane, w);
+		low.take(w);
+	}
+	uint64_t least = low.get();
+#pragma unroll
+	for (uint32_t q = 0; q < 4; q++) {
+		four[q] = 0;
+#pragma unroll 1
+		for (uint32_t k = 0; k < 4 && 4 * q + k < groups; k++) {
+			lade_bitcomp_get(desk, 4 * q + k, lane, w);
+			lade_bitcomp_refer<3>(w, least);
+			four[q] |= lade_bitcomp_need<3>(w) << 8 * k;
+		}
+	}
+	return least;
+}
+
+/* Turns all elements in place as 'mode' says; finds the least of them, and what units need then. */
+template <int LOG>
+LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t groups, uint32_t units,
+                                         uint32_t mode, uint2 flip, uint32_t lane, uint32_t *four)
+{
+	constexpr uint32_t FOUR = lade_bitcomp_range<LOG>::FOUR;
+	lade_bitcomp_range<LOG> range = {LADE_FULL, LADE_FULL, 0, {}};
+	/* From the last ones on, so that what is before them is not turned yet. */
+#pragma unroll 1
+	for (uint32_t q = 4; q-- > 0;) {
+		range.shift();
+		if (4 * q >= groups)
+			continue;
+#pragma unroll
+		for (uint32_t j = 2; j-- > 0;) {
+			uint32_t g = 4 * q + 2 * j, at[2], w[2][4];
+			const uint2 *before[2];
+#pragma unroll
+			for (uint32_t k = 0; k < 2; k++) {
+				at[k] = 32 * min(g + k, groups - 1) + lane;
+				before[k] = at[k] ? (const uint2 *)(desk->units + at[k]) - 1
+				                  : &desk->last;
+				uint4 v = desk->units[at[k]];
+				w[k][0] = v.x;
+				w[k][1] = v.y;
+				w[k][2] = v.z;
+				w[k][3] = v.w;
+			}
+			lade_bitcomp_turn<LOG>(w, before[0], before[1], mode, flip);
+			__syncwarp();
+#pragma unroll
+			for (uint32_t k = 0; k < 2; k++)
+				if (g + k < groups)
+					desk->units[at[k]] = make_uint4(w[k][0], w[k][1], w[k][2],
+					                                w[k][3]);
+			range.take(w, j);
+		}
+	}
+	uint64_t least = 0;
+	bool is_long = false;
+	if constexpr (LOG == 3) {
+		uint32_t all = __reduce_and_sync(LADE_FULL, range.all_high);
+		is_long = all != __reduce_or_sync(LADE_FULL, range.any_high);
+		if (is_long)
+			least = lade_bitcomp_survey_long(desk, groups, lane, four);
+		else
+			least = (uint64_t)all << 32 | __reduce_min_sync(LADE_FULL, range.low);
+	} else {
+		lade_bitcomp_low<LOG> low = {range.low};
+		least = low.get();
+	}
+#pragma unroll
+	for (uint32_t q = 0; q < 4; q++) {
+		if (!is_long) {
+			uint32_t *top = range.top + FOUR * q;
+			uint32_t a = lade_bitcomp_top_needs<LOG>(top, (uint32_t)least);
+			uint32_t b = lade_bitcomp_top_needs<LOG>(top + FOUR / 2, (uint32_t)least);
+			four[q] = __byte_perm(a, b, 0x6420);
+		}
+	}
+	lade_bitcomp_present<LOG>(four, units, lane);
+	return least;
+}
+
+/* Bytes become ranks in place; gives how many words the dictionary has. */
+LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t groups, uint32_t units,
+                                           uint32_t lane, uint32_t *four)
+{
+	const uint8_t *rank = lade_bitcomp_rank_of(desk);
+	uint32_t most = 0;
+#pragma unroll 1
+	for (uint32_t q = 0; q < 4; q++) {
+		uint32_t need[2] = {};
+#pragma unroll
+		for (uint32_t j = 0; j < 2; j++) {
+			uint32_t g = 4 * q + 2 * j, at[2], w[2][4], top;
+			if (g >= groups)
+				break;
+#pragma unroll
+			for (uint32_t k = 0; k < 2; k++) {
+				at[k] = 32 * min(g + k, groups - 1) + lane;
+				uint4 v = desk->units[at[k]];
+				w[k][0] = v.x;
+				w[k][1] = v.y;
+				w[k][2] = v.z;
+				w[k][3] = v.w;
+				lade_bitcomp_rank(rank, w[k]);
+			}
+#pragma unroll
+			for (uint32_t k = 0; k < 2; k++)
+				if (g + k < groups)
+					desk->units[at[k]] = make_uint4(w[k][0], w[k][1], w[k][2],
+					                                w[k][3]);
+			lade_bitcomp_tops<0>(w, &top);
+			most = lade_bitcomp_max2(most, top);
+			need[j] = lade_bitcomp_top_needs<0>(&top, 0);
+		}
+		four[0] = four[1];
+		four[1] = four[2];
+		four[2] = four[3];
+		four[3] = __byte_perm(need[0], need[1], 0x6420);
+	}
+	lade_bitcomp_present<0>(four, units, lane);
+	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
+}
+
+/* Which of a lane's elements, number 'at' of 16 bytes, are not 'zero', and of the 'n' that there
+ * are. */
+template <int LOG>
+LADE_DEVICE uint32_t lade_bitcomp_there(uint4 v, uint2 zero, uint32_t n, uint32_t at)
+{
+	uint32_t left = n - min(at << (4 - LOG), n), bits;
+	v = make_uint4(v.x ^ zero.x, v.y ^ zero.y, v.z ^ zero.x, v.w ^ zero.y);
+	if (LOG == 3) {
+		bits = (v.x | v.y ? 1 : 0) | (v.z | v.w ? 2 : 0);
+	} else if (LOG == 2) {
+		bits = (v.x ? 1 : 0) | (v.y ? 2 : 0) | (v.z ? 4 : 0) | (v.w ? 8 : 0);
+	} else {
+		uint32_t w[4] = {v.x, v.y, v.z, v.w};
+		bits = 0;
+#pragma unroll
+		for (uint32_t k = 0; k < 8; k++)
+			bits |= (w[k / 2] >> 16 * (k & 1) & 0xFFFF ? 1u : 0) << k;
+	}
+	return bits & ((1u << min(left, 16u)) - 1);
+}
+
+/* How many of the 'n' elements, which are turned, are not 'zero', in each place. */
+template <int LOG>
+LADE_DEVICE uint32_t lade_bitcomp_some(const lade_bitcomp_desk *desk, uint32_t n, uint2 zero,
+                                       uint32_t lane)
+{
+	uint32_t some = 0;
+#pragma unroll 2
+	for (uint32_t at = lane; at << (4 - LOG) < n; at += 32)
+		some += (uint32_t)__popc(lade_bitcomp_there<LOG>(desk->units[at], zero, n, at));
+	return __reduce_add_sync(LADE_FULL, some);
+}
+
+/* Plans a sub-block in a mode.  What the mode makes of elements takes their places, or, with a
+ * dictionary, their ranks. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32_t mode,
+                                   bool is_signed, lade_bitcomp_plan *p, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	uint32_t groups = (len + 511) / 512, units = (len + shape::EACH - 1) / shape::EACH;
+	p->reference = 0;
+	p->words = 0;
+	if (LOG == 0 && mode & LADE_BITCOMP_DICT) {
+		p->words = lade_bitcomp_rank_all(desk, groups, units, lane, p->need);
+	} else {
+		uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
+		uint64_t least =
+			lade_bitcomp_survey<LOG>(desk, groups, units, mode, flip, lane, p->need);
+		p->reference = lade_bitcomp_turned<LOG>(least, flip);
+	}
+	uint32_t most = 0;
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		most = lade_bitcomp_max2(most, p->need[k] & 0x00FF00FF);
+		most = lade_bitcomp_max2(most, p->need[k] >> 8 & 0x00FF00FF);
+	}
+	uint32_t width = p->width = __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16));
+	uint32_t own = lade_bitcomp_widths<LOG>(p->need, width, lane, &p->step) * shape::BYTES;
+	uint32_t fixed = lade_bitcomp_fixed(LOG, mode, p->words, units);
+	uint32_t fixed_own = lade_bitcomp_fixed(LOG, mode | LADE_BITCOMP_WIDTHS, p->words, units);
+	uint32_t size = fixed + lade_bitcomp_up(width * units * shape::BYTES);
+	uint32_t size_own = fixed_own + lade_bitcomp_up(own);
+	bool widths = size_own < size;
+	p->mode = widths ? mode | LADE_BITCOMP_WIDTHS : mode;
+	p->step = widths ? p->step : 0;
+	p->fixed = widths ? fixed_own : fixed;
+	p->size = widths ? size_own : size;
+	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->reference == 0) {
+		uint32_t n = (len + (1u << LOG) - 1) >> LOG;
+		uint2 zero = lade_bitcomp_flip<LOG>(mode, is_signed);
+		uint32_t bits = lade_bitcomp_some<LOG ? LOG : 1>(desk, n, zero, lane) * width;
+		fixed = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
+		size = fixed + lade_bitcomp_up((bits + 7) / 8);
+		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
+			p->mode = mode | LADE_BITCOMP_MASK;
+			p->step = 0;
+			p->fixed = fixed;
+			p->size = size;
+		}
+	}
+}
+
+/* The words that a lane's elements make as bits side by side: 16 >> LOG of 'width' bits. */
+template <int LOG> LADE_DEVICE void lade_bitcomp_squeeze(uint32_t *w, uint32_t width)
+{
+	if (LOG == 3) {
+		/* The second half is moved down by 64 - width bits. */
+		uint32_t v0 = w[2], v1 = w[3], by = width & 31;
+		uint32_t a = __funnelshift_l(0, v0, by), b = __funnelshift_l(v0, v1, by);
+		uint32_t c = __funnelshift_l(v1, 0, by);
+		w[2] = w[3] = 0;
+		if (width < 32) {
+			w[0] |= a;
+			w[1] |= b;
+			w[2] = c;
+		} else if (width < 64) {
+			w[1] |= a;
+			w[2] = b;
+			w[3] = c;
+		} else {
+			w[2] = v0;
+			w[3] = v1;
+		}
+		return;
+	}
+	uint32_t fields = width * (4 >> LOG), q[4] = {};
+	uint32_t bytes = (1u << (width & 31)) - (1u << 8);
+	uint32_t halves = (1u << (LOG == 0 ? 2 * width : width & 31)) - (1u << 16);
+#pragma unroll
+	for (uint32_t k = 4; k-- > 0;) {
+		uint32_t v = w[k];
+		/* a | b << n is both * 2^16 less b * (2^16 - 2^n): multiplications are not what
+		 * there is too little of. */
+		if (LOG == 0)
+			v += __byte_perm(v, 0, 0x4341) * bytes;
+		if (LOG <= 1)
+			v += (v >> 16) * halves;
+		/* All of 'q' up by a field, and the word below. */
+#pragma unroll
+		for (uint32_t j = 3; j > 0; j--)
+			q[j] = __funnelshift_lc(q[j - 1], q[j], fields);
+		q[0] = __funnelshift_lc(0, q[0], fields) | v;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++)
+		w[k] = q[k];
+}
+
+/* Stores 16 bytes at any address. */
+LADE_DEVICE void lade_bitcomp_put(uint8_t *to, uint4 v)
+{
+	uint32_t w[4] = {v.x, v.y, v.z, v.w};
+	if (!((uintptr_t)to & 15)) {
+		*(uint4 *)lade_global(to) = v;
+	} else if (!((uintptr_t)to & 3)) {
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			((uint32_t *)lade_global(to))[k] = w[k];
+	} else {
+#pragma unroll
+		for (uint32_t k = 0; k < 16; k++)
+			to[k] = (uint8_t)(w[k / 4] >> 8 * (k & 3));
+	}
+}
+
+/* The parts before the payload, to desk->fixed. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+                                    uint32_t units, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	constexpr uint32_t LANES = shape::LANES, COUNT = 4 / LANES;
+	uint32_t at = 1;
+	desk->fixed[lane] = make_uint4(0, 0, 0, 0);
+	if (lane < LADE_BITCOMP_FIXED - 32)
+		desk->fixed[32 + lane] = make_uint4(0, 0, 0, 0);
+	__syncwarp();
+	uint2 base = p.mode & LADE_BITCOMP_DELTA ? desk->last : make_uint2(0, 0);
+	if (lane == 0) {
+		uint32_t words = p.words ? p.words - 1 : 0;
+		uint32_t first = p.mode | p.width << 8 | words << 16 | p.step << 24;
+		desk->fixed[0] = make_uint4(first, LOG == 3 ? 0 : base.y >> shape::OVER,
+		                            (uint32_t)p.reference, (uint32_t)(p.reference >> 32));
+	}
+	if (LOG == 3 && p.mode & LADE_BITCOMP_DELTA) {
+		if (lane == 0)
+			desk->fixed[1] = make_uint4(base.x, base.y, 0, 0);
+		at = 2;
+	}
+	if (LOG == 0 && p.words) {
+		uint8_t *words = (uint8_t *)(desk->fixed + at);
+		const uint8_t *rank = lade_bitcomp_rank_of(desk) + lane;
+#pragma unroll
+		for (uint32_t v = 0; v < 256; v += 32) {
+			uint32_t r = rank[v];
+			if (r < p.words)
+				words[r] = (uint8_t)(v + lane);
+		}
+		at += lade_bitcomp_up(p.words) / 16;
+	}
+	if (p.mode & LADE_BITCOMP_WIDTHS) {
+		/* A byte has the codes of two units, of lanes side by side. */
+		uint8_t *codes = (uint8_t *)(desk->fixed + at);
+		uint32_t own[COUNT], said;
+		lade_bitcomp_own<LOG>(p.need, lane, own);
+#pragma unroll
+		for (uint32_t k = 0; k < COUNT; k++) {
+			uint32_t code = lade_bitcomp_codes(own[k], p.width, p.step, &said);
+			uint32_t next = __shfl_down_sync(LADE_FULL, code, LANES);
+			uint32_t group = 4 * COUNT * (lane % LANES) + 4 * k;
+			uint32_t unit = group * shape::IN_GROUP + lane / LANES;
+#pragma unroll
+			for (uint32_t i = 0; i < 4; i++) {
+				/* What is behind the last unit is 0. */
+				uint32_t u = unit + i * shape::IN_GROUP;
+				uint32_t high = u + 1 < units ? next >> 8 * i << 4 : 0;
+				if (lane / LANES % 2 == 0 && u < units)
+					codes[u / 2] = (uint8_t)((code >> 8 * i & 15) | high);
+			}
+		}
+	}
+	__syncwarp();
+}
+
+/* Sets bits of a word; THIN: if there are any. */
+template <bool THIN> LADE_DEVICE void lade_bitcomp_or(uint32_t *to, uint32_t bits)
+{
+	if (!THIN || bits)
+		atomicOr(to, bits);
+}
+
+/*
+ * The lane's bits of two groups into words that were 0, from bits 'begin' on; no lane has more than
+ * 'most' bits of a group.  Where there are none a word becomes what it is: it may be any of the
+ * desk's up to 'fixed'.  THIN: many lanes have few bits, and would wait for one another at a word.
+ */
+template <int LOG, bool THIN>
+LADE_DEVICE void lade_bitcomp_set(uint32_t *words, const uint32_t *begin, uint32_t (*w)[4],
+                                  const uint32_t *width, uint32_t most)
+{
+	uint32_t *to[2], by[2];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		to[k] = words + begin[k] / 32;
+		by[k] = begin[k] & 31;
+		lade_bitcomp_squeeze<LOG>(w[k], width[k]);
+		lade_bitcomp_or<THIN>(to[k], w[k][0] << by[k]);
+		lade_bitcomp_or<THIN>(to[k] + 1, __funnelshift_l(w[k][0], w[k][1], by[k]));
+	}
+#pragma unroll
+	for (uint32_t i = 2; i < 5; i++) {
+		if (most + 30 < 32 * i)
+			break;
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++)
+			lade_bitcomp_or<THIN>(to[k] + i,
+			                      __funnelshift_l(w[k][i - 1], i < 4 ? w[k][i & 3] : 0,
+			                                      by[k]));
+	}
+}
+
+/*
+ * The payload, in place of the elements: the bits of a group never reach behind it.  Two groups are
+ * in registers when what was theirs becomes 0, and then all bits so far have room in what is 0.
+ */
+template <int LOG, bool WIDTHS, bool THIN>
+LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+                                   uint64_t least, uint32_t pairs, uint32_t lane)
+{
+	constexpr uint32_t BITS_LOG = 4 - LOG;
+	uint32_t said[4], group = p.width << (BITS_LOG + 5);
+	uint32_t have = WIDTHS ? 0 : (p.width * lane) << BITS_LOG;
+	if (WIDTHS)
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			lade_bitcomp_codes(p.need[k], p.width, p.step, &said[k]);
+	uint4 *at = desk->units + lane, *end = at + 64 * pairs;
+#pragma unroll 1
+	for (; at != end; at += 64) {
+		uint32_t w[2][4], own[2] = {p.width, p.width}, begin[2];
+#pragma unroll
+		for (uint32_t k = 0; k < 2; k++) {
+			uint4 v = at[32 * k];
+			w[k][0] = v.x;
+			w[k][1] = v.y;
+			w[k][2] = v.z;
+			w[k][3] = v.w;
+			lade_bitcomp_refer<LOG>(w[k], least);
+		}
+		begin[0] = have;
+		begin[1] = have + group;
+		if (WIDTHS) {
+			own[0] = said[0] & 0xFF;
+			own[1] = said[0] >> 8 & 0xFF;
+			said[0] = __funnelshift_r(said[0], said[1], 16);
+			said[1] = __funnelshift_r(said[1], said[2], 16);
+			said[2] = __funnelshift_r(said[2], said[3], 16);
+			said[3] >>= 16;
+			uint32_t mine = own[0] << BITS_LOG | own[1] << (BITS_LOG + 16);
+			uint32_t sum = lade_warp_scan(mine, lane);
+			uint32_t all = __shfl_sync(LADE_FULL, sum, 31);
+			sum -= mine;
+			begin[0] += sum & 0xFFFF;
+			begin[1] = have + (all & 0xFFFF) + (sum >> 16);
+			have += (all & 0xFFFF) + (all >> 16);
+		} else {
+			have += 2 * group;
+		}
+		__syncwarp();
+		at[0] = at[32] = make_uint4(0, 0, 0, 0);
+		__syncwarp();
+		lade_bitcomp_set<LOG, THIN>((uint32_t *)desk->units, begin, w, own,
+		                            p.width << BITS_LOG);
+	}
+	__syncwarp();
+}
+
+/*
+ * The same with a mask, which goes behind the header in desk->fixed, where there is 0.  A
+ * function of its own, for the registers' sake.
+ */
+template <int LOG>
+static __device__ __noinline__ void lade_bitcomp_pack_masked(lade_bitcomp_desk *there,
+                                                             uint32_t width, uint2 zero,
+                                                             uint32_t lane)
+{
+	constexpr uint32_t VALUES = 16 >> LOG;
+	lade_bitcomp_desk *desk = lade_shared(there);
+	uint32_t n = (desk->len + (1u << LOG) - 1) >> LOG, have = 0;
+	uint32_t *words = (uint32_t *)desk->units, *mask = (uint32_t *)(desk->fixed + 1);
+#pragma unroll 1
+	for (uint32_t at = lane; (at - lane) << (4 - LOG) < n; at += 32) {
+		uint4 v = desk->units[at];
+		uint32_t bits = lade_bitcomp_there<LOG>(v, zero, n, at);
+		uint32_t w[4] = {v.x ^ zero.x, v.y ^ zero.y, v.z ^ zero.x, v.w ^ zero.y};
+		uint32_t i = at << (4 - LOG);
+		uint32_t mine = (uint32_t)__popc(bits) * width, end = lade_warp_scan(mine, lane);
+		uint32_t all = __shfl_sync(LADE_FULL, end, 31), bit = have + end - mine;
+		__syncwarp();
+		desk->units[at] = make_uint4(0, 0, 0, 0);
+		__syncwarp();
+		if (bits)
+			atomicOr(&mask[i / 32], bits << (i & 31));
+#pragma unroll
+		for (uint32_t k = 0; k < VALUES; k++) {
+			if (!(bits >> k & 1))
+				continue;
+			uint32_t *to = words + bit / 32, by = bit & 31;
+			uint32_t x = LOG == 3   ? w[2 * (k & 1)]
+			             : LOG == 2 ? w[k & 3]
+			                        : w[k / 2 & 3] >> 16 * (k & 1) & 0xFFFF;
+			uint32_t y = LOG == 3 ? w[2 * (k & 1) + 1] : 0;
+			atomicOr(to, x << by);
+			if (by + width > 32)
+				atomicOr(to + 1, __funnelshift_l(x, y, by));
+			if (LOG == 3 && by + width > 64)
+				atomicOr(to + 2, __funnelshift_l(y, 0, by));
+			bit += width;
+		}
+		have += all;
+		__syncwarp();
+	}
+}
+
+/* The payload of elements that are turned, or are ranks. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+                                      uint32_t units, bool is_signed, uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	uint32_t pairs = (units + 2 * shape::IN_GROUP - 1) / (2 * shape::IN_GROUP);
+	uint2 flip =
+		LOG == 0 && p.words ? make_uint2(0, 0) : lade_bitcomp_flip<LOG>(p.mode, is_signed);
+	if (LOG && p.mode & LADE_BITCOMP_MASK) {
+		lade_bitcomp_pack_masked<LOG ? LOG : 1>(desk, p.width, flip, lane);
+		return;
+	}
+	uint64_t least = lade_bitcomp_turned<LOG>(p.reference, flip);
+	/* What is behind the last unit is 0 then, whatever its width. */
+	uint32_t low = lade_packed_word<LOG == 3 ? 2 : LOG>::all((uint32_t)least);
+	uint32_t high = LOG == 3 ? (uint32_t)(least >> 32) : low;
+#pragma unroll 1
+	for (uint32_t at = units * shape::LANES + lane; at < 64 * pairs; at += 32)
+		desk->units[at] = make_uint4(low, high, low, high);
+	__syncwarp();
+	/* A lane has 32 bits of a group that is a quarter of its elements. */
+	if (!(p.mode & LADE_BITCOMP_WIDTHS))
+		lade_bitcomp_pack<LOG, false, false>(desk, p, least, pairs, lane);
+	else if (4 * (p.size - p.fixed) < units * shape::EACH)
+		lade_bitcomp_pack<LOG, true, true>(desk, p, least, pairs, lane);
+	else
+		lade_bitcomp_pack<LOG, true, false>(desk, p, least, pairs, lane);
+}
+
+/* Stores 'size' bytes, a multiple of 16, at any address, a warp. */
+LADE_DEVICE void lade_bitcomp_out(uint8_t *to, const uint4 *from, uint32_t size, uint32_t lane)
+{
+	if (!((uintptr_t)to & 15)) {
+		lade_stage_out(to, from, size, lane);
+		return;
+	}
+	for (uint32_t i = lane; i < size / 16; i += 32)
+		lade_bitcomp_put(to + 16 * i, from[i]);
+}
+
+/* ---- chunks ------------------------------------------------------------------------------ */
+
+/* Whether a chunk is stored whose sub-blocks end at 'end': where that is known after the first turn
+ * of a crew. */
+LADE_DEVICE bool lade_bitcomp_is_stored(const lade_bitcomp_how &how, const lade_gpu_chunk &c,
+                                        uint64_t end, uint32_t team)
+{
+	return !how.quant && c.src_size && c.src_size <= team * LADE_BITCOMP_BLOCK &&
+	       end >= (uint64_t)LADE_BITCOMP_HEADER + c.src_size;
+}
+
+/* The sub-block's bytes in 'units' are quantised, and filled up to whole groups with the last
+ * value. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_desk *desk, uint32_t lane)
+{
+	uint8_t *bytes = (uint8_t *)desk->units;
+	uint32_t len = desk->len;
+	if (LOG && desk->quant)
+		lade_bitcomp_rescale<true>(bytes, desk->quant, LOG, desk->exponent, len >> LOG,
+		                           lane);
+	uint32_t whole = (len + 511) & ~511u, pairs = (len + 1023) & ~1023u;
+	/* lade_bitcomp_set() touches words behind the last pair of groups. */
+	if (lane < 2 && pairs < LADE_BITCOMP_BLOCK)
+		desk->units[pairs / 16 + lane] = make_uint4(0, 0, 0, 0);
+	if (len % 512) {
+		/* Bytes behind 'len' are 0 as far as its last 16, and so those of its element. */
+		constexpr uint32_t SIZE = 1u << LOG;
+		uint32_t end = (len + SIZE - 1) & ~(SIZE - 1);
+		__syncwarp();
+		for (uint32_t i = end + lane; i < whole; i += 32)
+			bytes[i] = bytes[end - SIZE + (i & (SIZE - 1))];
+	}
+	__syncwarp();
+}
+
+/* Brings elements that are no more there once more. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_again(lade_bitcomp_desk *desk, uint32_t lane)
+{
+	const uint8_t *from = desk->from;
+	uint32_t len = desk->len, whole = (uintptr_t)from & 15 ? 0 : len & ~1023u;
+	__syncwarp();
+	/* Loads that do not wait for one another. */
+#pragma unroll 4
+	for (uint32_t at = 16 * lane; at < whole; at += 512)
+		desk->units[at / 16] = __ldg((const uint4 *)lade_global(from + at));
+	lade_stage_shifted(desk->units + whole / 16, from + whole, len - whole, lane);
+	__syncwarp();
+	lade_bitcomp_prepare<LOG>(desk, lane);
+}
+
+/* The base that makes the first difference equal to the second, to desk->last. */
+template <int LOG> LADE_DEVICE void lade_bitcomp_base(lade_bitcomp_desk *desk, uint32_t lane)
+{
+	constexpr uint32_t OVER = lade_bitcomp_shape<LOG>::OVER;
+	const uint32_t *v = (const uint32_t *)desk->units;
+	uint64_t base;
+	if (LOG == 3) {
+		const uint64_t *wide = (const uint64_t *)desk->units;
+		base = 2 * wide[0] - wide[1];
+	} else {
+		uint32_t second = LOG == 2 ? v[1] : v[0] >> (LOG == 0 ? 8 : 16);
+		base = (2 * v[0] - second) & LADE_FULL >> OVER;
+	}
+	if (lane == 0)
+		desk->last = LOG == 3 ? make_uint2((uint32_t)base, (uint32_t)(base >> 32))
+		                      : make_uint2(0, (uint32_t)base << OVER);
+	__syncwarp();
+}
+
+/*
+ * Makes the sub-block of desk->units: its parts
+ * before the payload to desk->fixed, the payload to desk->units.  Gives its size, and the size of
+ * the former from bit 16 on; 0: it is raw, and the elements are there.  A function of its own, so
+ * that what the kernel keeps takes no registers here.
+ */
+template <int LOG>
+static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_desk *there, uint32_t flags,
+                                                          uint32_t lane)
+{
+	typedef lade_bitcomp_shape<LOG> shape;
+	lade_bitcomp_desk *desk = lade_shared(there);
+	bool is_signed = flags & 1, sparse = flags & 2;
+	uint32_t len = desk->len, units = (len + shape::EACH - 1) / shape::EACH, expected;
+	lade_bitcomp_prepare<LOG>(desk, lane);
+	lade_bitcomp_base<LOG>(desk, lane);
+	uint32_t mode = lade_bitcomp_choose<LOG>(desk, (len + 511) / 512, is_signed, sparse,
+	                                         &expected, lane);
+	if (expected >= LADE_BITCOMP_SAMPLE)
+		return 0;
+	lade_bitcomp_plan p;
+	/* Values far out may not be in the sample: the second mode is tried then, and the first one
+	 * taken again if that is no better. */
+	uint32_t size = 0, now = mode;
+	for (bool may = !sparse && mode != LADE_BITCOMP_SECOND_MODE;;) {
+		lade_bitcomp_make<LOG>(desk, len, now, is_signed, &p, lane);
+		bool is_raw = false;
+		if (may && p.size > LADE_BITCOMP_SECOND(expected, units, 2 * shape::IN_GROUP)) {
+			now = LADE_BITCOMP_SECOND_MODE;
+			size = p.size;
+		} else if (now != mode && p.size >= size) {
+			now = mode;
+		} else if (p.size >= lade_bitcomp_up(len)) {
+			is_raw = true;
+		} else {
+			break;
+		}
+		may = false;
+		lade_bitcomp_again<LOG>(desk, lane);
+		if (is_raw)
+			return 0;
+	}
+	__syncwarp();
+	lade_bitcomp_begin<LOG>(desk, p, units, lane);
+	lade_bitcomp_payload<LOG>(desk, p, units, is_signed, lane);
+	return p.size | p.fixed << 16;
+}
+
+/* What is behind the elements of a raw sub-block is 0. */
+LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_desk *desk, uint32_t len, uint32_t lane)
+{
+	uint32_t at = len + lane;
+	if (at < lade_bitcomp_up(len))
+		((uint8_t *)desk->units)[at] = 0;
+	__syncwarp();
+}
+
+/*
+ * A turn of a crew of 2^team_log warps that have a chunk: a sub-block a warp.  Gives whether there
+ * is another one.  Nothing but a few words is kept in registers while a sub-block is made: what a
+ * warp knows is at its desk, or found again.
+ */
+LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_desk *desks, const lade_bitcomp_how &how,
+                                    uint32_t team_log)
+{
+	lade_spot at = lade_spot_of(team_log, 1);
+	lade_bitcomp_desk *desk = desks + at.warp;
+	uint32_t turn = desk->turn, i = (turn << team_log) + at.k, off = i * LADE_BITCOMP_BLOCK;
+	uint32_t made = 0;
+	if (off < desk->chunk.src_size) {
+		uint32_t len = min(desk->chunk.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK);
+		uint32_t flags = (how.is_signed ? 1 : 0) | (how.sparse ? 2 : 0);
+		const uint8_t *from = desk->chunk.src + off;
+		lade_stager stager = {&desk->barrier, turn & 1};
+		lade_stage_begin(&stager, desk->units, from, len, at.lane);
+		lade_stage_wait<0>(&stager);
+		if (at.lane == 0) {
+			desk->from = from;
+			desk->len = len;
+			desk->quant = how.quant;
+			desk->exponent = how.exponent;
+		}
+		__syncwarp();
+#define LADE_MADE(LOG) lade_bitcomp_made<LOG>(desk, flags, at.lane)
+		made = how.log == 0   ? LADE_MADE(0)
+		       : how.log == 1 ? LADE_MADE(1)
+		       : how.log == 2 ? LADE_MADE(2)
+		                      : LADE_MADE(3);
+#undef LADE_MADE
+	}
+	at = lade_spot_of(team_log, 1);
+	desk = desks + at.warp;
+	lade_gpu_chunk c = desk->chunk;
+	uint32_t team = 1u << team_log, lane = at.lane;
+	uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
+	turn = desk->turn;
+	i = (turn << team_log) + at.k;
+	off = i * LADE_BITCOMP_BLOCK;
+	uint32_t len = i < blocks ? min(c.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK) : 0;
+	uint32_t size = made ? made & 0xFFFF : lade_bitcomp_up(len), fixed = made >> 16;
+	if (lane == 0)
+		desk->size[turn & 1] = size;
+	if (team > 1)
+		lade_bar_sync(1 + (at.warp >> team_log), 32 * team);
+	else
+		__syncwarp();
+	uint64_t end = desk->end, mine = end;
+	for (uint32_t k = 0; k < team; k++) {
+		uint32_t one = (desk - at.k)[k].size[turn & 1];
+		mine += k < at.k ? one : 0;
+		end += one;
+	}
+	__syncwarp();
+	if (lane == 0) {
+		desk->turn = turn + 1;
+		desk->end = end;
+	}
+	const uint8_t *from = c.src + off;
+	if (lade_bitcomp_is_stored(how, c, end, team)) {
+		if (LADE_BITCOMP_HEADER + (uint64_t)c.src_size <= c.dst_cap && len) {
+			uint8_t *to = c.dst + LADE_BITCOMP_HEADER + off;
+			if (made || ((uintptr_t)to | len) & 15)
+				lade_packed_copy(to, from, len, lane);
+			else
+				lade_stage_out(to, desk->units, len, lane);
+		}
+	} else if (end <= c.dst_cap && len) {
+		uint8_t *to = c.dst + mine;
+		if (!made)
+			lade_bitcomp_raw(desk, len, lane);
+		lade_bitcomp_out(to, desk->fixed, fixed, lane);
+		lade_bitcomp_out(to + fixed, desk->units, size - fixed, lane);
+		uint8_t *word = c.dst + LADE_BITCOMP_HEADER + 4 * i;
+		if (lane < 4)
+			word[lane] = (uint8_t)((mine + size) / 16 >> 8 * lane);
+	}
+	__syncwarp();
+	return (turn + 1) << team_log < blocks;
+}
+
+/* What a chunk begins with, when all sub-blocks have been made, by the first warp of a crew. */
+LADE_DEVICE uint32_t lade_bitcomp_finish(const lade_bitcomp_desk *desk, const lade_bitcomp_how &how,
+                                         uint32_t team, uint32_t lane, uint32_t *done)
+{
+	lade_gpu_chunk c = desk->chunk;
+	uint64_t end = desk->end;
+	uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
+	bool stored = lade_bitcomp_is_stored(how, c, end, team);
+	if (stored)
+		end = (uint64_t)LADE_BITCOMP_HEADER + c.src_size;
+	if (end > c.dst_cap)
+		return LADE_GPU_NOSPACE;
+	uint32_t kind = how.log | (stored ? LADE_BITCOMP_STORED : 0) |
+	                how.quant << LADE_BITCOMP_QUANT;
+	uint32_t word = lane == 0   ? LADE_BITCOMP_MAGIC | LADE_BITCOMP_VERSION << 8 | kind << 16
+	                : lane == 1 ? (uint32_t)how.exponent & 0xFFFF
+	                : lane == 2 ? c.src_size
+	                            : 0;
+	for (uint32_t k = 0; lane < 4 && k < 4; k++)
+		c.dst[4 * lane + k] = (uint8_t)(word >> 8 * k);
+	uint32_t first = stored ? 0 : lade_bitcomp_first(blocks);
+	for (uint32_t k = LADE_BITCOMP_HEADER + 4 * blocks + lane; k < first; k += 32)
+		c.dst[k] = 0;
+	*done = (uint32_t)end;
+	return LADE_GPU_OK;
+}
+
+/*
+ * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8),
+ * which take its sub-blocks in turns; a lane works on 16 bytes of 512.  Shared memory: a
+ * lade_bitcomp_office, dynamic.  'next' is not used: the grid has all teams.
+ */
+extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
+	lade_bitcomp_encode(lade_gpu_batch batch, lade_bitcomp_how how, uint32_t team_log)
+{
+	LADE_SHARED_DYNAMIC_AT(256, lade_bitcomp_office, office);
+	lade_bitcomp_desk *desks = office->desks;
+	lade_spot at = lade_spot_of(team_log, 1);
+	if (at.i >= batch.count)
+		return;
+	lade_bitcomp_desk *desk = desks + at.warp;
+	lade_stager stager;
+	lade_stage_open(&stager, &desk->barrier, at.lane);
+	/* The tables may change at any time: one warp of the crew reads them. */
+	LADE_SHARED(uint32_t, statuses, [LADE_BITCOMP_WARPS]);
+	uint32_t lead = at.warp >> team_log, size = 0;
+	if (at.k == 0 && at.lane == 0)
+		statuses[lead] = lade_chunk_get(batch, at.i, &desk->chunk);
+	if (team_log)
+		lade_bar_sync(1 + lead, 32 << team_log);
+	__syncwarp();
+	uint32_t status = statuses[lead];
+	if (status == LADE_GPU_OK) {
+		lade_gpu_chunk c = desks[lead << team_log].chunk;
+		uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
+		if (at.lane == 0) {
+			if (at.k)
+				desk->chunk = c;
+			desk->turn = 0;
+			desk->end = lade_bitcomp_first(blocks);
+		}
+		__syncwarp();
+		if (blocks)
+			while (lade_bitcomp_round(desks, how, team_log))
+				;
+		at = lade_spot_of(team_log, 1);
+		__syncwarp();
+		if (at.k)
+			return;
+		status = lade_bitcomp_finish(desks + at.warp, how, 1u << team_log, at.lane, &size);
+	}
+	/* All warps of a chunk find the same; where 'before' is 'status', they find this. */
+	if (at.k == 0 && at.lane == 0)
+		lade_chunk_put(batch, at.i, status, size);
+}

@@ -1,0 +1,16 @@
+/*
+ * set.c: what blosc is to the library (codec/codecs.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/blosc/blosc.h"
+
+static const lade_algorithm *const algorithms[] = {&lade__blosc, NULL};
+
+static const lade_implementation *const implementations[] = {
+	&lade__blosc_encode,
+	&lade__blosc_decode,
+	NULL,
+};
+
+const lade__set lade__codec_blosc = {algorithms, implementations};

@@ -1,0 +1,16 @@
+/*
+ * set.c: what zstd is to the library (codec/codecs.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/zstd/zstd.h"
+
+static const lade_algorithm *const algorithms[] = {&lade__zstd, NULL};
+
+static const lade_implementation *const implementations[] = {
+	&lade__zstd_encode,
+	&lade__zstd_decode,
+	NULL,
+};
+
+const lade__set lade__codec_zstd = {algorithms, implementations};

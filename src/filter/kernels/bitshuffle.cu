@@ -1,0 +1,44 @@
+/*
+ * bitshuffle.cu: the bit shuffle of chunks and back (docs/format/filters.md, section 2), in all its
+ * forms, for elements of 1, 2, 4 and 8 bytes.
+ *
+ * A block of the form, or a whole chunk, is cut into tiles of 4 KiB of elements (rows.cuh).  A warp
+ * makes a tile.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "filter/kernels/filter.cuh"
+
+template <bool ENCODE>
+static __device__ __forceinline__ void lade_bits_batch(const lade_gpu_batch &batch,
+                                                       lade_filters f)
+{
+	LADE_SHARED(uint32_t, words, [LADE_TILE_WARPS][LADE_TILE_SHARED]);
+	uint32_t lane = lade_lane(), *s = words[threadIdx.x / 32];
+	f.ops = f.late = 0;
+	lade_tile_batch(batch, [=](uint32_t i, uint32_t part, uint32_t parts) {
+		lade_gpu_chunk c;
+		uint32_t status = lade_tile_chunk(batch, i, f, &c);
+		if (status == LADE_GPU_OK && !lade_bits_all<ENCODE>(s, c, f, part, parts, lane))
+			status = LADE_GPU_ARG;
+		lade_tile_verdict(batch, i, part, status, c.src_size, lane);
+	});
+}
+
+/*
+ * Map: a block is 128 threads, each warp of it on its own; the grid has less than 2^28 blocks, best
+ * a warp for each tile.  Elements have 1, 2, 4 or 8 bytes.  Sources and destinations have any
+ * alignment and do not overlap.  'next' is not used.  Shared memory: 16.5 KiB, a tile a warp.
+ */
+extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS)
+	lade_bitshuffle_encode(lade_gpu_batch batch, lade_filters f)
+{
+	lade_bits_batch<true>(batch, f);
+}
+
+/* Likewise. */
+extern "C" __global__ void __launch_bounds__(32 * LADE_TILE_WARPS)
+	lade_bitshuffle_decode(lade_gpu_batch batch, lade_filters f)
+{
+	lade_bits_batch<false>(batch, f);
+}

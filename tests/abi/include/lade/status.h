@@ -1,0 +1,111 @@
+/*
+ * status.h: how liblade reports failure, and the few macros every header needs.
+ *
+ * Every function that can fail returns a lade_status and takes an optional
+ * lade_error, which lives on the caller's stack.  The library never prints,
+ * never exits, and never reads the environment.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_STATUS_H
+#define LADE_STATUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LADE_API __attribute__((visibility("default")))
+#define LADE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define LADE_API
+#define LADE_PRINTF(fmt, args)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The codes, with their numbers (part of the ABI) and their texts.  docs/errors.md says
+ * when each is given and what to do about it. */
+#define LADE_STATUS_LIST(X)                                                        \
+	X(LADE_OK, 0, "done")                                                      \
+	X(LADE_E_ARG, 1, "an argument is not valid")                               \
+	X(LADE_E_NOMEM, 2, "memory could not be allocated")                        \
+	X(LADE_E_NOSPACE, 3, "the destination is too small")                       \
+	X(LADE_E_CORRUPT, 4, "the data is corrupt")                                \
+	X(LADE_E_TRUNCATED, 5, "the data ends too early")                          \
+	X(LADE_E_CHECKSUM, 6, "a checksum does not match")                         \
+	X(LADE_E_NO_CHECKSUM, 7, "a checksum was asked for and none is stored")    \
+	X(LADE_E_UNSUPPORTED, 8, "the data or the request needs what this build lacks") \
+	X(LADE_E_VERSION, 9, "the format's version is unknown")                    \
+	X(LADE_E_LIMIT, 10, "a limit would be passed")                             \
+	X(LADE_E_RANGE, 11, "a range lies outside the data")                       \
+	X(LADE_E_UNKNOWN_SIZE, 12, "the format does not tell the decoded size")    \
+	X(LADE_E_SPEC, 13, "the specification is not valid")                       \
+	X(LADE_E_NOT_FOUND, 14, "nothing goes by that name")                       \
+	X(LADE_E_DTYPE, 15, "the data type does not fit")                          \
+	X(LADE_E_NO_DEVICE, 16, "there is no such device")                         \
+	X(LADE_E_DEVICE, 17, "the device's driver reported a failure")             \
+	X(LADE_E_IO, 18, "reading or writing failed")                              \
+	X(LADE_E_STATE, 19, "the call does not fit the object's state")            \
+	X(LADE_E_DICT, 20, "the dictionary is missing or is not the right one")    \
+	X(LADE_E_VALUE, 21, "a value cannot be represented in the type asked for") \
+	X(LADE_E_INTERNAL, 22, "a fault in liblade itself")                        \
+	X(LADE_E_CHANGED, 23, "the object is not the version that was asked for")  \
+	X(LADE_E_CANCELLED, 24, "the call was cancelled")
+
+typedef enum lade_status {
+#define LADE_X(name, value, text) name = value,
+	LADE_STATUS_LIST(LADE_X)
+#undef LADE_X
+} lade_status;
+
+/* 'err->offset' when no place in the input is meant. */
+#define LADE_NO_OFFSET UINT64_MAX
+
+#define LADE_MESSAGE_CAP 240
+
+/*
+ * What went wrong.  Filled only when a call fails; NULL is accepted wherever a
+ * lade_error * is asked for.  It stays as it is for ever: callers keep arrays of it.
+ */
+typedef struct lade_error {
+	lade_status status;
+	uint64_t offset; /* first bad byte, from the start of the input named in the message */
+	char message[LADE_MESSAGE_CAP]; /* one line of UTF-8, NUL-terminated */
+} lade_error;
+
+/* The code's name, "LADE_E_CORRUPT"; "LADE_E_?" for a number that is no code.  Never NULL. */
+LADE_API const char *lade_status_name(lade_status status);
+
+/* The code's text, "the data is corrupt"; never NULL, never to be freed. */
+LADE_API const char *lade_status_text(lade_status status);
+
+/*
+ * Fills '*err' (unless it is NULL) and returns 'status', so that an implementation
+ * registered by a caller can write: return lade_fail(err, LADE_E_CORRUPT, off, "...", ...).
+ * A message that is too long is cut at a whole character.
+ */
+LADE_API lade_status lade_fail(lade_error *err, lade_status status, uint64_t offset,
+                               const char *format, ...) LADE_PRINTF(4, 5);
+
+/* The version that was linked, to compare with LADE_VERSION; and as text, "0.2.0". */
+LADE_API int lade_version(void);
+LADE_API const char *lade_version_text(void);
+
+/*
+ * The libraries that this one uses, whose verdicts on broken data are its own (docs/verdicts.md):
+ * the name of number 'index' ("zstd", "lz4", "libdeflate", ...), NULL from the last one on.
+ * '*version' is that of the library at run time, "1.5.4"; or that of the headers at compile time,
+ * where the library has no call that tells: then '*compiled' is true.  Both may be NULL.
+ * Threads: any number
+ * Owns:    the texts are static
+ */
+LADE_API const char *lade_linked(size_t index, const char **version, bool *compiled);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
