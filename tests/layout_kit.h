@@ -21,6 +21,18 @@ typedef struct layout_case {
 	size_t part_size, chunk_size, size, span_size;
 } layout_case;
 
+/* Another case that is the same, with tables of its own. */
+static inline void layout_same(layout_case *c, const layout_case *like)
+{
+	*c = *like;
+	c->layout.shape = c->shape;
+	c->layout.start = c->start;
+	c->layout.step = c->step;
+	c->layout.count = c->count;
+	c->layout.order = c->order;
+	c->layout.strides = c->strides;
+}
+
 /* Calls fn(ctx, chunk, span) with the first byte of each element's part on both sides, in the
  * destination's order. */
 static inline void layout_walk(const layout_case *c,

@@ -71,21 +71,10 @@ typedef struct one {
 	size_t size, encoded;
 } one;
 
-static void own_tables(layout_case *c)
-{
-	c->layout.shape = c->shape;
-	c->layout.start = c->start;
-	c->layout.step = c->step;
-	c->layout.count = c->count;
-	c->layout.order = c->order;
-	c->layout.strides = c->strides;
-}
-
 /* Another layout of the same chunk. */
 static void layout_again(rng *r, layout_case *c, const layout_case *like)
 {
-	*c = *like;
-	own_tables(c);
+	layout_same(c, like);
 	layout_box(r, c, c->layout.ndim, false);
 	layout_shuffle(r, c->order, c->layout.ndim);
 	layout_place(r, c, c->layout.ndim, false);
@@ -422,7 +411,6 @@ static void make_box(rng *r, batch *b, size_t i)
 	layout_case *c = &b->own[i];
 	size_t ndim = c->layout.ndim;
 	uint64_t *box = b->boxes + i * 2 * ndim;
-	own_tables(c);
 	c->size = c->part_size;
 	for (size_t a = 0; a < ndim; a++) {
 		size_t n = c->shape[a], step = c->step[a];
@@ -465,8 +453,7 @@ static void decode_arrays_round(rng *r, size_t spec, bool boxes, bool host_table
 		b->src_sizes[i] = size;
 		b->dsts[i] = b->dst[i].data;
 		b->dst_caps[i] = cap;
-		b->own[i] = b->layout;
-		own_tables(&b->own[i]);
+		layout_same(&b->own[i], &b->layout);
 		b->status[i] = lade_layout_measure(&b->own[i].layout, cap, NULL, NULL);
 		if (boxes)
 			make_box(r, b, i);

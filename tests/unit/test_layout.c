@@ -421,13 +421,7 @@ static void test_items_encode(void **state)
 /* A layout of the same chunk as '*like', with its own box and place. */
 static void layout_of_same(layout_case *c, const layout_case *like)
 {
-	*c = *like;
-	c->layout.shape = c->shape;
-	c->layout.start = c->start;
-	c->layout.step = c->step;
-	c->layout.count = c->count;
-	c->layout.order = c->order;
-	c->layout.strides = c->strides;
+	layout_same(c, like);
 	layout_box(&r, c, c->layout.ndim, false);
 	layout_shuffle(&r, c->order, c->layout.ndim);
 	layout_place(&r, c, c->layout.ndim, false);
