@@ -340,6 +340,49 @@ static void encode_everywhere(void **state)
 
 /* ---- enqueued ------------------------------------------------------------------------------- */
 
+/* In some rounds gives a call the workspace that lade_workspace_size() says of such a batch. */
+static buffer give_workspace(rng *r, const lade_spec *spec, lade_direction direction,
+                             const lade_arrays *like, size_t more, lade_async_options *o)
+{
+	size_t size = 0;
+	if (rng_below(r, 3) == 0)
+		return (buffer){0};
+	OK(lade_workspace_size(engine, spec, direction, like, &size, err));
+	buffer space = buffer_new((lade_place){LADE_DEVICE, 0}, size + more, 0);
+	o->workspace = space.data;
+	o->workspace_size = space.size;
+	return space;
+}
+
+/* Nothing was written around it. */
+static void check_workspace(buffer *space)
+{
+	if (space->block)
+		free(buffer_image(space));
+	buffer_free(space);
+}
+
+/* What lade_workspace_size() is to be asked about items. */
+typedef struct likeness {
+	size_t shape[LADE_DIMS_MAX], units, more;
+	lade_layout layout;
+} likeness;
+
+static void liken(likeness *l, const layout_case *c, size_t segments, size_t outputs)
+{
+	if (l->units == 0) {
+		for (size_t a = 0; a < LADE_DIMS_MAX; a++)
+			l->shape[a] = 1;
+		l->layout = (lade_layout){.struct_size = sizeof l->layout, .elem_size = 1,
+		                          .shape = l->shape};
+	}
+	size_t ndim = c->layout.ndim ? c->layout.ndim : 1;
+	l->units += segments;
+	l->layout.ndim = l->layout.ndim < ndim ? ndim : l->layout.ndim;
+	l->shape[0] = l->shape[0] < c->chunk_size ? c->chunk_size : l->shape[0];
+	l->more += segments * (outputs - 1) * (104 + 32 * ndim);
+}
+
 static void enqueued(void **state)
 {
 	(void)state;
@@ -358,9 +401,17 @@ static void enqueued(void **state)
 		                        .sizes = (uint64_t *)(void *)sizes.data,
 		                        .statuses = (uint32_t *)(void *)statuses.data};
 		lade_error why = {.message = ""};
-		for (size_t i = 0; i < count; i++)
+		likeness like = {.units = 0};
+		for (size_t i = 0; i < count; i++) {
 			items[i] = encode ? make_source(&r, &all[i], spec, 0)
 			                  : make_one(&r, &ones[i], spec, NULL, 0);
+			liken(&like, encode ? &all[i].layout : &ones[i].layout[0],
+			      items[i].src_count, encode ? 1 : ones[i].count);
+		}
+		buffer space = give_workspace(
+			&r, specs[spec], encode ? LADE_ENCODE : LADE_DECODE,
+			&(lade_arrays){.count = like.units, .layout = &like.layout},
+			(like.more + 255) / 256 * 256, &o);
 		lade_status status =
 			encode ? lade_encode_async(engine, specs[spec], items, count, &o, &why)
 			       : lade_decode_async(engine, specs[spec], items, count, &o, &why);
@@ -379,6 +430,7 @@ static void enqueued(void **state)
 			free_source(&all[i]);
 			free_one(&ones[i]);
 		}
+		check_workspace(&space);
 		buffer_free(&sizes);
 		buffer_free(&statuses);
 		free(ones);
@@ -488,8 +540,10 @@ static void decode_arrays_round(rng *r, size_t spec, bool boxes, bool host_table
 	                        .sizes = (uint64_t *)(void *)sizes.data,
 	                        .statuses = (uint32_t *)(void *)statuses.data};
 	lade_result results[CHUNKS];
+	buffer space = give_workspace(r, specs[spec], LADE_DECODE, &arrays, 0, &o);
 	OK(lade_decode_arrays_async(engine, specs[spec], &arrays, &o, err));
 	lade_results_get(&o, n, results, NULL);
+	check_workspace(&space);
 	for (size_t i = 0; i < n; i++) {
 		uint8_t *got = malloc(b->dst[i].block_size);
 		if (results[i].status != b->status[i])
@@ -559,8 +613,10 @@ static void arrays_encoded(void **state)
 		                        .sizes = (uint64_t *)(void *)sizes.data,
 		                        .statuses = (uint32_t *)(void *)statuses.data};
 		lade_result results[CHUNKS];
+		buffer space = give_workspace(&r, specs[spec], LADE_ENCODE, &arrays, 0, &o);
 		OK(lade_encode_arrays_async(engine, specs[spec], &arrays, &o, err));
 		lade_results_get(&o, n, results, NULL);
+		check_workspace(&space);
 		for (size_t i = 0; i < n; i++) {
 			uint8_t *want = malloc(size + 1), *back = malloc(size + 1);
 			uint8_t *encoded = malloc(room + 1);

@@ -20,7 +20,6 @@ static int (*graph_free)(void *graph);
 
 #define CHUNKS 9
 #define TURNS 3
-#define WORKSPACE ((size_t)4 << 20)
 
 static int begin(void **state)
 {
@@ -75,7 +74,11 @@ static void batch_init(batch *b, rng *r, const lade_spec *spec, bool boxes)
 	b->box = buffer_new(there, 16 * b->count * b->layout.layout.ndim, 0);
 	b->sizes = buffer_new(there, 8 * b->count, 0);
 	b->statuses = buffer_new(there, 4 * b->count, 0);
-	b->workspace = buffer_new(there, WORKSPACE, 0);
+	size_t size = 0;
+	OK(lade_workspace_size(engine, spec, LADE_DECODE,
+	                       &(lade_arrays){.count = b->count, .layout = &b->layout.layout},
+	                       &size, err));
+	b->workspace = buffer_new(there, size, 0);
 }
 
 static void batch_reset(batch *b)

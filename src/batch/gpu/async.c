@@ -801,6 +801,37 @@ lade_status lade_encode_async(lade_engine *engine, const lade_spec *spec, const 
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
+static lade_status too_large(size_t count, uint64_t largest, lade_error *err)
+{
+	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                 "%zu items of up to %llu bytes: the workspace is too large", count,
+	                 (unsigned long long)largest);
+}
+
+/*
+ * What layouts take beside the stages' own: of arrays, or of as many items with one output each,
+ * whichever is more.  arrays->largest and total become those of the chunks.
+ */
+static lade_status layouts_workspace(lade_arrays *arrays, lade_direction direction, size_t *size,
+                                     lade_error *err)
+{
+	grid x;
+	size_t n = arrays->count;
+	*size = 0;
+	if (!arrays->layout)
+		return LADE_OK;
+	lade_status status = read_grid(arrays, direction, &x, err);
+	if (status == LADE_OK)
+		status = grid_lay_out(&x, n, lade__gpu_round(32 * n), err);
+	if (status != LADE_OK)
+		return status;
+	size_t axes = (size_t)x.g.ndim * sizeof(lade_box_axis);
+	size_t items = lade__gpu_round(n * (32 + sizeof(lade_box) + axes)) +
+	               lade__gpu_round(12 * n) + n * (size_t)x.g.stride + combine_size(n, n);
+	*size = items > x.end ? items : x.end;
+	return LADE_OK;
+}
+
 lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
                                 lade_direction direction, const lade_arrays *arrays, size_t *size,
                                 lade_error *err)
@@ -809,8 +840,18 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "engine, spec, arrays or size is NULL, or the direction is "
 		                 "unknown");
-	const size_t count = arrays->count;
-	const uint64_t largest = arrays->largest, total = arrays->total;
+	lade_arrays own = {.count = arrays->count, .largest = arrays->largest,
+	                   .total = arrays->total, .layout = arrays->layout,
+	                   .boxes = arrays->boxes};
+	const size_t count = own.count;
+	size_t layouts = 0;
+	*size = 0;
+	if (count > INT32_MAX)
+		return too_large(count, own.largest, err);
+	lade_status status = layouts_workspace(&own, direction, &layouts, err);
+	if (status != LADE_OK)
+		return status;
+	const uint64_t largest = own.largest, total = own.total;
 	lade_workload workload = {.count = count,
 	                          .total = total,
 	                          .largest = lade__gpu_largest(largest),
@@ -818,8 +859,7 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 	                          .src = {LADE_DEVICE, 0},
 	                          .dst = {LADE_DEVICE, 0}};
 	lade__route route = lade__route_of(spec, direction, LADE_DEVICE);
-	*size = 0;
-	lade_status status = lade__route_make(engine, &workload, &route, NULL, err);
+	status = lade__route_make(engine, &workload, &route, NULL, err);
 	if (status != LADE_OK || count == 0)
 		return status;
 	/* What a batch of units has beside the stages' own: see gpu_wave.c and above. */
@@ -827,12 +867,11 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 	/* Of arrays it may not be known, and some stages then want more. */
 	size_t unknown = largest ? 0 : lade__gpu_pipe_workspace(engine, &route, count, 0, total);
 	pipe = unknown != SIZE_MAX && unknown > pipe ? unknown : pipe;
-	if (count > INT32_MAX || pipe > SIZE_MAX / 2)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%zu items of up to %llu bytes: the workspace is too large", count,
-		                 (unsigned long long)largest);
-	*size = pipe + lade__gpu_round(32 * count) + lade__gpu_round(12 * count) +
-	        combine_size(count, count);
+	if (pipe > SIZE_MAX / 2)
+		return too_large(count, largest, err);
+	size_t plain = lade__gpu_round(32 * count) + lade__gpu_round(12 * count) +
+	               combine_size(count, count);
+	*size = pipe + (plain > layouts ? plain : layouts);
 	return LADE_OK;
 }
 

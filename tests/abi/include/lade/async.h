@@ -68,9 +68,7 @@ typedef struct lade_async_options {
  * is pageable is for the calls that wait.  Every stage of the spec must have an
  * implementation for devices (lade_explain() lists them).  An item has one segment, or several
  * that all tell their decoded size; ranges and tails are not taken here.  Layouts are read at once:
- * a captured graph keeps those that it was captured with.  A call with layouts wants a workspace of
- * lade_workspace_size() and, for each item, its chunk's bytes rounded up to 256, and 256 bytes and
- * 32 for each axis of each of its outputs more; and 8 KiB for all.
+ * a captured graph keeps those that it was captured with.
  *
  * While 'stream' is being captured into a graph, all spans must be the device's own memory and a
  * workspace must be given; what is captured may be replayed as often as wanted with new bytes in
@@ -182,12 +180,20 @@ LADE_API lade_status lade_checksums_arrays_async(lade_engine *engine, lade_check
 /*
  * The bytes of workspace that suffice for any batch of arrays->count items, of which none is larger
  * than arrays->largest decoded bytes and all together not larger than arrays->total (0: count *
- * largest); for the calls with items and with arrays.  Nothing else of 'arrays' is read.  When
- * decoding, an item is as large as its destination, or as the 'decoded_size' of its segments: an
- * item of several segments counts as so many.  Spans in pinned memory pass through the workspace
- * and want room there, which this does not count: for each item 640 bytes more, and what those
- * spans have.
- * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT
+ * largest); for the calls with items and with arrays.  When decoding, an item is as large as its
+ * destination, or as the 'decoded_size' of its segments: an item of several segments counts as so
+ * many.
+ *
+ * With arrays->layout, of arrays with that layout, and of items whose layouts have chunks of at
+ * most as many bytes and at most as many axes; 'largest' and 'total' are not looked at then.  An
+ * item's second output and each further one wants more: for each segment 104 bytes and 32 for each
+ * axis, all these rounded up to 256 together.  Of 'boxes' only NULL or not is looked at, and of the
+ * tables nothing.
+ *
+ * Spans in pinned memory pass through the workspace and want room there, which this does not count:
+ * for each item 640 bytes more, and what those spans have.
+ * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT; for a
+ *        layout as the calls do
  */
 LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
                                          lade_direction direction, const lade_arrays *arrays,
