@@ -187,16 +187,9 @@ static void check_one(const one *o, const lade_result *got, size_t i, const char
 	}
 }
 
-/* Whether an item may be what no device takes, or what nobody does. */
+/* Whether an item may be what no device takes. */
 static bool may_refuse(const one *o, const lade_item *item, lade_where where)
 {
-	int32_t device = -1;
-	for (size_t k = 0; k < o->count; k++)
-		if (o->dst[k].place.kind == LADE_DEVICE) {
-			if (device >= 0 && device != o->dst[k].place.device)
-				return true;
-			device = o->dst[k].place.device;
-		}
 	bool told = true;
 	for (size_t i = 0; i < o->segments; i++)
 		told &= o->segment[i].decoded_size != 0;

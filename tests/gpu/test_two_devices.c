@@ -158,6 +158,83 @@ static void both_in_one_call(void **state)
 	lade_spec_unref(spec);
 }
 
+/* Of many items: a transpose on each device and one on the host, and plain bytes on the other; the
+ * chunks are unshuffled as a whole. */
+static void outputs_on_both(void **state)
+{
+	(void)state;
+	enum { ROWS = 12, COLUMNS = 20, SIZE = ROWS * COLUMNS * 2, HALF = 200 };
+	lade_spec *lz4 = spec_of(engine, "lz4"), *tail = spec_of(engine, "shuffle(2)");
+	size_t shape[2] = {ROWS, COLUMNS}, order[2] = {1, 0};
+	lade_layout turn = {.struct_size = sizeof turn, .elem_size = 2, .ndim = 2, .shape = shape,
+	                    .order = order, .swap_size = 2};
+	lade_place places[4] = {{LADE_DEVICE, 1}, {LADE_DEVICE, 0}, LADE_PLACE_HOST,
+	                        {LADE_DEVICE, 1}};
+	uint8_t plain[COUNT][SIZE], turned[COUNT][SIZE], joined[SIZE], packed[2][2 * SIZE];
+	uint8_t got[SIZE];
+	buffer dst[COUNT][4];
+	lade_item_output output[COUNT][4];
+	buffer src[COUNT][2];
+	lade_segment segment[COUNT][2];
+	lade_item item[COUNT];
+	rng r = {.s = 23};
+	for (size_t i = 0; i < COUNT; i++) {
+		size_t n;
+		fill(&r, plain[i], SIZE);
+		for (size_t k = 0; k < SIZE; k++)
+			turned[i][(k / 2 % COLUMNS * ROWS + k / 2 / COLUMNS) * 2 + (k + 1) % 2] =
+				plain[i][k];
+		OK(lade_encode(engine, tail, lade_host_cspan(plain[i], SIZE),
+		               lade_host_span(joined, SIZE), &n, err));
+		for (size_t k = 0; k < 2; k++) {
+			size_t part = k ? SIZE - HALF : HALF;
+			OK(lade_encode(engine, lz4,
+			               lade_host_cspan(joined + k * HALF, part),
+			               lade_host_span(packed[k], sizeof packed[k]), &n, err));
+			src[i][k] = buffer_new((lade_place){LADE_DEVICE, (int32_t)k}, n, k);
+			buffer_put(&src[i][k], packed[k], n);
+			segment[i][k] = (lade_segment){src[i][k].data, n, src[i][k].place, part};
+		}
+		for (size_t k = 0; k < 4; k++) {
+			dst[i][k] = buffer_new(places[k], SIZE, i % 5);
+			output[i][k] = (lade_item_output){buffer_span(&dst[i][k]),
+			                                  k < 3 ? &turn : NULL};
+		}
+		item[i] = (lade_item){.src = segment[i], .src_count = 2, .outputs = output[i],
+		                      .output_count = 4, .tail = tail};
+	}
+	for (int where = LADE_WHERE_AUTO; where <= LADE_WHERE_HOST; where++) {
+		lade_batch_options o = {.struct_size = sizeof o, .where = (lade_where)where};
+		lade_result result[COUNT];
+		OK(lade_decode_into(engine, lz4, item, COUNT, result, &o, err));
+		for (size_t i = 0; i < COUNT; i++) {
+			assert_int_equal(result[i].size, 4 * SIZE);
+			for (size_t k = 0; k < 4; k++) {
+				buffer_get(&dst[i][k], got, SIZE);
+				assert_memory_equal(got, k < 3 ? turned[i] : plain[i], SIZE);
+				memset(got, 0, SIZE);
+				buffer_put(&dst[i][k], got, SIZE);
+			}
+		}
+	}
+	lade_batch_options there = {.struct_size = sizeof there, .where = LADE_WHERE_DEVICE};
+	FAILS(LADE_E_UNSUPPORTED, "tail",
+	      lade_decode_into(engine, lz4, item, 1, NULL, &there, err));
+	item[0].tail = NULL;
+	FAILS(LADE_E_UNSUPPORTED, "outputs on several devices",
+	      lade_decode_into(engine, lz4, item, 1, NULL, &there, err));
+	output[0][1].dst.place.device = 77;
+	FAILS(LADE_E_NO_DEVICE, "77", lade_decode_into(engine, lz4, item, 1, NULL, NULL, err));
+	for (size_t i = 0; i < COUNT; i++) {
+		for (size_t k = 0; k < 2; k++)
+			buffer_free(&src[i][k]);
+		for (size_t k = 0; k < 4; k++)
+			buffer_free(&dst[i][k]);
+	}
+	lade_spec_unref(lz4);
+	lade_spec_unref(tail);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -180,6 +257,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(from_one_to_the_other, begin, end),
 		cmocka_unit_test_setup_teardown(both_in_one_call, begin, end),
+		cmocka_unit_test_setup_teardown(outputs_on_both, begin, end),
 	};
 	const lade_device_info *info;
 	int rc;

@@ -3,6 +3,8 @@
  *
  *     device sources --> pinned memory --> (threads) --> pinned memory --> device destinations
  *
+ * Outputs may lie on several devices: each brings its own from the pinned memory.
+ *
  * Items go in waves of some megabytes; while the threads work on one, the sources of the next and
  * the results of the one before are on their way.  A slot's pinned memory: | sources | results |.
  *
@@ -116,30 +118,54 @@ out:
 	return status;
 }
 
+/* A device that is not the bridge's, and a lane of it whose stream 'in' is used. */
+typedef struct visit {
+	lade__device *device;
+	lade__gpu_lane *lane;
+} visit;
+
+/* Comes behind the work of the device's default stream. */
+static lade_status visit_begin(lade_engine *engine, int32_t number, visit *v, lade_error *err)
+{
+	v->lane = NULL;
+	lade_status status = lade__device_use(number, &v->device, err);
+	if (status != LADE_OK)
+		return status;
+	TRY(lade__gpu_lane_take(engine, v->device, &v->lane, err));
+	TRY(lade__gpu_lane_follow(v->device, v->lane, v->lane->in, NULL, err));
+out:
+	if (status != LADE_OK && v->lane)
+		lade__gpu_lane_give(engine, v->lane);
+	if (status != LADE_OK)
+		lade__device_leave(v->device);
+	return status;
+}
+
+/* Waits for what has been enqueued, of which 'status' is what became. */
+static lade_status visit_end(lade_engine *engine, const visit *v, lade_status status,
+                             lade_error *err)
+{
+	if (status == LADE_OK)
+		status = LADE__CU(v->device, cuStreamSynchronize, v->lane->in);
+	if (status != LADE_OK)
+		lade__gpu_lane_wait(v->device, v->lane);
+	lade__gpu_lane_give(engine, v->lane);
+	lade__device_leave(v->device);
+	return status;
+}
+
 lade_status lade__gpu_copy_now(lade_engine *engine, int32_t number, lade_gpu_copy *list,
                                size_t count, bool pageable, lade_error *err)
 {
-	lade__device *device;
-	lade__gpu_lane *lane = NULL;
-	bool begun = false;
-	lade_status status = count ? lade__device_use(number, &device, err) : LADE_OK;
+	visit v;
+	lade_status status = count ? visit_begin(engine, number, &v, err) : LADE_OK;
 	if (status != LADE_OK || count == 0)
 		return status;
-	TRY(lade__gpu_lane_take(engine, device, &lane, err));
-	TRY(lade__gpu_lane_follow(device, lane, lane->in, NULL, err));
-	begun = true;
 	if (pageable)
-		TRY(copies_by_driver(device, lane->in, list, count, err));
+		status = copies_by_driver(v.device, v.lane->in, list, count, err);
 	else
-		TRY(lade__gpu_copies(engine, device, lane->in, list, count, err));
-	TRY(LADE__CU(device, cuStreamSynchronize, lane->in));
-out:
-	if (status != LADE_OK && begun)
-		lade__gpu_lane_wait(device, lane);
-	if (lane)
-		lade__gpu_lane_give(engine, lane);
-	lade__device_leave(device);
-	return status;
+		status = lade__gpu_copies(engine, v.device, v.lane->in, list, count, err);
+	return visit_end(engine, &v, status, err);
 }
 
 static lade_status add_copy(wave *w, lade_gpu_copy copy, lade_error *err)
@@ -159,21 +185,80 @@ static lade_status add_copy(wave *w, lade_gpu_copy copy, lade_error *err)
 	return LADE_OK;
 }
 
-/* Room for one box more; NULL: no memory. */
-static lade__gpu_box *add_box(wave *w, lade_error *err)
+static lade_status add_part(wave *w, const lade__gpu_box *box, lade_error *err)
 {
 	if (w->box_count == w->box_cap) {
 		size_t cap = w->box_cap ? 2 * w->box_cap : 16;
 		lade__gpu_box *more = realloc(w->boxes, cap * sizeof *more);
-		if (!more) {
-			lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu boxes",
-			          cap);
-			return NULL;
-		}
+		if (!more)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %zu boxes", cap);
 		w->boxes = more;
 		w->box_cap = cap;
 	}
-	return &w->boxes[w->box_count++];
+	w->boxes[w->box_count++] = *box;
+	return LADE_OK;
+}
+
+/* Adds a box, in parts that a kernel takes: of its outermost axis, or of its run. */
+static lade_status add_box(wave *w, const lade__gpu_box *box, lade_error *err)
+{
+	const lade__plan *all = &box->plan;
+	lade_status status = LADE_OK;
+	if (all->size <= LADE__GPU_LARGEST)
+		return add_part(w, box, err);
+	size_t count = all->ndim ? all->axis[0].count : all->run;
+	size_t unit = all->ndim ? 1 : all->swap ? all->swap : 1, inner = all->size / count;
+	size_t most = LADE__GPU_LARGEST / inner / unit * unit;
+	most = most ? most : unit;
+	for (size_t i = 0; i < count && status == LADE_OK; i += most) {
+		lade__gpu_box part = *box;
+		lade__plan *p = &part.plan;
+		size_t n = count - i < most ? count - i : most;
+		p->size = n * inner;
+		p->chunk_off += i * (all->ndim ? (size_t)all->axis[0].chunk : 1);
+		p->span_off += i * (all->ndim ? (size_t)all->axis[0].span : 1);
+		if (all->ndim == 0)
+			p->run = n;
+		else if (n > 1)
+			p->axis[0].count = n;
+		else
+			memmove(p->axis, p->axis + 1, --p->ndim * sizeof *p->axis);
+		status = add_box(w, &part, err);
+	}
+	return status;
+}
+
+/* Moves the boxes of a device to the front; how many they are. */
+static size_t sort_boxes(lade__gpu_box *list, size_t count, int32_t device)
+{
+	size_t own = 0;
+	for (size_t i = 0; i < count; i++) {
+		lade__gpu_box box = list[i];
+		if (box.device != device)
+			continue;
+		list[i] = list[own];
+		list[own++] = box;
+	}
+	return own;
+}
+
+/* Has other devices than the bridge's copy their boxes, one after the other, and waits. */
+static lade_status far_boxes(const bridge *b, lade__gpu_box *list, size_t count, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	while (count && status == LADE_OK) {
+		visit v;
+		size_t own = sort_boxes(list, count, list->device);
+		status = visit_begin(b->engine, list->device, &v, err);
+		if (status != LADE_OK)
+			break;
+		status = lade__gpu_boxes(b->engine, v.device, v.lane->in, list, own, err);
+		status = visit_end(b->engine, &v, status, err);
+		list += own;
+		count -= own;
+	}
+	return status;
 }
 
 /* ---- what an item needs -------------------------------------------------------------------- */
@@ -252,16 +337,14 @@ static lade_status cross_layout(const bridge *b, wave *w, crossing *c, uint8_t *
 	if (c->status != LADE_OK)
 		return LADE_OK;
 	if (is_gathered(b, &c->item)) {
-		lade__gpu_box *box = add_box(w, err);
-		if (!box)
-			return LADE_E_NOMEM;
-		*box = (lade__gpu_box){.plan = plan,
-		                       .direction = LADE_ENCODE,
-		                       .src = lade__address_of(s->data),
-		                       .dst = lade__address_of(pinned)};
+		lade__gpu_box box = {.device = b->device->number,
+		                     .plan = plan,
+		                     .direction = LADE_ENCODE,
+		                     .src = lade__address_of(s->data),
+		                     .dst = lade__address_of(pinned)};
 		s->size = plan.chunk_size;
 		c->item.layout = NULL;
-		return LADE_OK;
+		return add_box(w, &box, err);
 	}
 	lade_status status = lade__options_read(&c->gathered, sizeof c->gathered, c->item.layout,
 	                                        "layout", err);
@@ -328,12 +411,7 @@ static lade_status cross_out(const bridge *b, crossing *c, uint8_t *pinned, lade
 		*output = lade__output_at(&c->item, k);
 		if (!on_device(output->dst.place))
 			continue;
-		if (output->dst.place.device != b->device->number)
-			c->status = lade_fail(&c->error, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			                      "its outputs lie on devices %d and %d",
-			                      (int)b->device->number,
-			                      (int)output->dst.place.device);
-		else if (output->layout)
+		if (output->layout)
 			c->status = lade__plan_box(output->layout, output->dst.size, &c->layouts[k],
 			                           &plan, &c->error);
 		/* What the layout refuses is said as decoding says it. */
@@ -352,43 +430,45 @@ static lade_status cross_out(const bridge *b, crossing *c, uint8_t *pinned, lade
 	return LADE_OK;
 }
 
+/* The bytes of an item's outputs without a layout: by the shape of another's, else all have as
+ * many. */
+static size_t plain_size(const lade_item *item, size_t sum)
+{
+	for (size_t k = 0; k < item->output_count; k++)
+		if (item->outputs[k].layout)
+			return lade__item_bytes(item, LADE_DECODE);
+	return sum / lade__output_count(item);
+}
+
 /* Notes the copies of an item's results. */
 static lade_status bring_out(const bridge *b, wave *w, const crossing *c, const lade_item *item,
                              lade_error *err)
 {
-	size_t sum = c->size;
+	size_t plain = plain_size(item, c->size);
 	for (size_t k = 0; k < lade__output_count(item); k++) {
 		lade_item_output to = lade__output_at(item, k);
+		lade_span from = c->outputs ? c->outputs[k].dst : c->item.dst;
+		bool layout = to.layout && b->route->direction == LADE_DECODE;
+		bool far = to.dst.place.device != b->device->number;
+		lade_status status = LADE_OK;
+		lade__gpu_box box = {.device = to.dst.place.device,
+		                     .plan = {.size = plain, .run = plain},
+		                     .direction = LADE_DECODE,
+		                     .src = lade__address_of(from.data),
+		                     .dst = lade__address_of(to.dst.data)};
 		if (!on_device(to.dst.place))
 			continue;
-		lade_span from = c->outputs ? c->outputs[k].dst : c->item.dst;
-		if (to.layout && b->route->direction == LADE_DECODE) {
+		if (layout) {
 			lade_layout half;
-			lade__gpu_box *box = add_box(w, err);
-			if (!box)
-				return LADE_E_NOMEM;
-			*box = (lade__gpu_box){.direction = LADE_DECODE,
-			                       .src = lade__address_of(from.data),
-			                       .dst = lade__address_of(to.dst.data)};
-			lade_status status =
-				lade__plan_box(to.layout, to.dst.size, &half, &box->plan, err);
-			if (status != LADE_OK)
-				return status;
-			continue;
+			status = lade__plan_box(to.layout, to.dst.size, &half, &box.plan, err);
 		}
-		/* Outputs without layouts all have the chunk; by the shape where one has one. */
-		size_t size = c->outputs ? lade__item_bytes(item, LADE_DECODE) : sum;
-		bool layouts = false;
-		for (size_t i = 0; i < item->output_count; i++)
-			layouts |= item->outputs[i].layout != NULL;
-		if (c->outputs && !layouts)
-			size = sum / lade__output_count(item);
-		lade_status status =
-			add_copy(w,
-		                 (lade_gpu_copy){.src = lade__address_of(from.data),
-		                                  .dst = lade__address_of(to.dst.data),
-		                                  .size = size},
-		                 err);
+		if (status == LADE_OK && (layout || far)) {
+			status = add_box(w, &box, err);
+		} else if (status == LADE_OK) {
+			status = add_copy(
+				w, (lade_gpu_copy){.src = box.src, .dst = box.dst, .size = plain},
+				err);
+		}
 		if (status != LADE_OK)
 			return status;
 	}
@@ -522,9 +602,11 @@ static lade_status wave_work(bridge *b, wave *w, unsigned k, lade_error *err)
 			continue;
 		TRY(bring_out(b, w, c, item, err));
 	}
-	TRY(lade__gpu_boxes(b->engine, b->device, stream, w->boxes, w->box_count, err));
+	size_t own = sort_boxes(w->boxes, w->box_count, b->device->number);
+	TRY(lade__gpu_boxes(b->engine, b->device, stream, w->boxes, own, err));
 	TRY(lade__gpu_copies(b->engine, b->device, stream, w->copies, w->copy_count, err));
 	TRY(LADE__CU(b->device, cuEventRecord, slot->done, stream));
+	TRY(far_boxes(b, w->boxes + own, w->box_count - own, err));
 out:
 	return status;
 }

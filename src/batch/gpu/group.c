@@ -142,6 +142,11 @@ static lade_status check_devices(const lade_item *item, int32_t own, lade_error 
 		if (lies_at(place) == LADE__NEAR && place.device != own)
 			status = lade__device_get(place.device, &there, err);
 	}
+	for (size_t k = 0; k < item->output_count && status == LADE_OK; k++) {
+		lade_place place = item->outputs[k].dst.place;
+		if (lies_at(place) == LADE__NEAR && place.device != own)
+			status = lade__device_get(place.device, &there, err);
+	}
 	return status;
 }
 
