@@ -208,7 +208,7 @@ static void time_case(const settings *s, const shape *c, lade_direction directio
 	lade_error err;
 	lade_layout layout = layout_of(c);
 	lade_layout_sizes sizes;
-	if (lade_layout_measure(&layout, SIZE_MAX, &sizes, &err) != LADE_OK)
+	if (lade_layout_measure(&layout, direction, SIZE_MAX, &sizes, &err) != LADE_OK)
 		bench_die(c->name, err.message);
 	size_t span = c->span ? c->span : sizes.end, chunk = sizes.chunk_size;
 	size_t src_size = direction == LADE_DECODE ? chunk : span;

@@ -40,8 +40,8 @@ BELOW = {
 }
 # A public header includes public headers of lower layers.
 HEADER_LAYER = {
-    "version": 0, "status": 0, "memory": 1, "cancel": 1, "dtype": 1, "cpu": 1, "layout": 2,
-    "device": 2, "codec": 2, "io": 2, "spec": 3, "checksum": 3, "batch": 4, "bare": 5,
+    "version": 0, "status": 0, "memory": 1, "cancel": 1, "dtype": 1, "cpu": 1,
+    "device": 2, "codec": 2, "io": 2, "layout": 3, "spec": 3, "checksum": 3, "batch": 4, "bare": 5,
     "async": 5, "suggest": 5, "array": 6, "frame": 6, "dlpack": 7, "foreign": 7, "lade": 8,
 }
 # The highest layer of the public headers that a room may include.

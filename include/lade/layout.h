@@ -20,6 +20,7 @@
 #ifndef LADE_LAYOUT_H
 #define LADE_LAYOUT_H
 
+#include <lade/codec.h>
 #include <lade/memory.h>
 
 #ifdef __cplusplus
@@ -50,7 +51,8 @@ typedef struct lade_layout {
 	const size_t *order;
 
 	/* By destination axis: bytes from one index to the next, of any sign.  NULL: C order of the
-	 * box without gaps.  0 on an axis of two or more repeats an element when encoding. */
+	 * box without gaps.  0 on an axis of two or more repeats an element when encoding, and is
+	 * refused when decoding. */
 	const ptrdiff_t *strides;
 	size_t offset; /* bytes from the start of the span to index (0, 0, ...) */
 
@@ -72,12 +74,13 @@ typedef struct lade_layout_sizes {
 } lade_layout_sizes;
 
 /*
- * Checks a layout against a span of 'span_size' bytes, as decoding does, and fills '*sizes' unless
- * that is NULL.  With SIZE_MAX it tells how large a span must be.
+ * Checks a layout against a span of 'span_size' bytes, as a call of that direction does, and fills
+ * '*sizes' unless that is NULL.  With SIZE_MAX it tells how large a span must be.
  * Fails: LADE_E_ARG, LADE_E_RANGE; docs/layouts.md lists what
  */
-LADE_API lade_status lade_layout_measure(const lade_layout *layout, size_t span_size,
-                                         lade_layout_sizes *sizes, lade_error *err);
+LADE_API lade_status lade_layout_measure(const lade_layout *layout, lade_direction direction,
+                                         size_t span_size, lade_layout_sizes *sizes,
+                                         lade_error *err);
 
 /*
  * lade_layout_scatter() writes a decoded chunk to the span, lade_layout_gather() makes a chunk of

@@ -579,7 +579,7 @@ static int fit_layout(const py_call *call, py_work *work, size_t i, const py_arr
 
 	if (call->codec->kind == PY_NATIVE || !array->size || item->range_off || item->range_size ||
 	    item_cap(call, work, i) != array->size ||
-	    lade_layout_measure(&layout, extent, NULL, NULL))
+	    lade_layout_measure(&layout, LADE_DECODE, extent, NULL, NULL))
 		return 0;
 	own = py_work_layout(work, i);
 	if (!own)

@@ -393,13 +393,14 @@ lade_status lade__grid_make(const lade_layout *given, lade_direction direction, 
 
 /* ---- public ------------------------------------------------------------------------------- */
 
-lade_status lade_layout_measure(const lade_layout *layout, size_t span_size,
-                                lade_layout_sizes *sizes, lade_error *err)
+lade_status lade_layout_measure(const lade_layout *layout, lade_direction direction,
+                                size_t span_size, lade_layout_sizes *sizes, lade_error *err)
 {
 	lade__plan plan;
-	if (!layout)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "layout is NULL");
-	lade_status status = lade__plan_make(layout, LADE_DECODE, span_size, &plan, err);
+	if (!layout || (unsigned)direction > LADE_DECODE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "layout is NULL, or direction %d is unknown", (int)direction);
+	lade_status status = lade__plan_make(layout, direction, span_size, &plan, err);
 	if (sizes)
 		*sizes = (lade_layout_sizes){0};
 	if (status == LADE_OK && sizes)

@@ -116,7 +116,7 @@ static void batches(const lade_batch_options *options)
 	a.items[5].dst.data = back[3] + SIZE - 1;
 	CHECK(lade_items_apart(LADE_DECODE, a.items, COUNT, &apart, &err) == LADE_E_ARG);
 	lade_layout_sizes sizes;
-	OK(lade_layout_measure(&layout, SIZE, &sizes, &err));
+	OK(lade_layout_measure(&layout, LADE_DECODE, SIZE, &sizes, &err));
 	CHECK(sizes.chunk_size == SIZE && sizes.end == SIZE);
 	lade_spec_unref(spec);
 }

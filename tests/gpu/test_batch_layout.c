@@ -471,7 +471,7 @@ static void make_box(rng *r, batch *b, size_t i)
 		box[ndim + a] = c->count[a];
 		c->size *= c->count[a];
 	}
-	b->status[i] = lade_layout_measure(&c->layout, b->dst_caps[i], NULL, NULL);
+	b->status[i] = lade_layout_measure(&c->layout, LADE_DECODE, b->dst_caps[i], NULL, NULL);
 }
 
 static void decode_arrays_round(rng *r, size_t spec, bool boxes, bool host_tables)
@@ -499,7 +499,8 @@ static void decode_arrays_round(rng *r, size_t spec, bool boxes, bool host_table
 		b->dsts[i] = b->dst[i].data;
 		b->dst_caps[i] = cap;
 		layout_same(&b->own[i], &b->layout);
-		b->status[i] = lade_layout_measure(&b->own[i].layout, cap, NULL, NULL);
+		b->status[i] =
+			lade_layout_measure(&b->own[i].layout, LADE_DECODE, cap, NULL, NULL);
 		if (boxes)
 			make_box(r, b, i);
 		if (!b->own[i].size)

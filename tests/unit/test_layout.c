@@ -294,12 +294,27 @@ static void test_public(void **state)
 	                 .order = order, .offset = 1};
 	lade_layout_sizes sizes;
 	lade_error err;
-	assert_int_equal(lade_layout_measure(&l, SIZE_MAX, &sizes, &err), LADE_OK);
+	assert_int_equal(lade_layout_measure(&l, LADE_DECODE, SIZE_MAX, &sizes, &err), LADE_OK);
 	assert_int_equal(sizes.chunk_size, 6);
 	assert_int_equal(sizes.size, 6);
 	assert_int_equal(sizes.first, 1);
 	assert_int_equal(sizes.end, 7);
-	assert_int_equal(lade_layout_measure(NULL, 0, &sizes, &err), LADE_E_ARG);
+	assert_int_equal(lade_layout_measure(NULL, LADE_DECODE, 0, &sizes, &err), LADE_E_ARG);
+	assert_int_equal(lade_layout_measure(&l, (lade_direction)2, 9, &sizes, &err), LADE_E_ARG);
+	/* A row that is repeated, of a span of three bytes. */
+	ptrdiff_t repeats[2] = {1, 0};
+	lade_layout again = l;
+	again.strides = repeats;
+	again.offset = 0;
+	assert_int_equal(lade_layout_measure(&again, LADE_DECODE, 3, &sizes, &err), LADE_E_ARG);
+	assert_non_null(strstr(err.message, "stride of 0"));
+	assert_int_equal(lade_layout_measure(&again, LADE_ENCODE, 2, NULL, &err), LADE_E_RANGE);
+	assert_int_equal(lade_layout_measure(&again, LADE_ENCODE, 3, &sizes, &err), LADE_OK);
+	assert_int_equal(sizes.size, 6);
+	assert_int_equal(sizes.end, 3);
+	assert_int_equal(lade_layout_gather(&again, lade_host_cspan(chunk, 3), back, 6, &err),
+	                 LADE_OK);
+	assert_memory_equal(back, ((uint8_t[]){1, 2, 3, 1, 2, 3}), 6);
 	assert_int_equal(lade_layout_scatter(&l, chunk, 6, lade_host_span(span, 8), &err), LADE_OK);
 	assert_memory_equal(span, ((uint8_t[]){0, 1, 4, 2, 5, 3, 6, 0}), 8);
 	assert_int_equal(lade_layout_gather(&l, lade_host_cspan(span, 8), back, 6, &err), LADE_OK);
