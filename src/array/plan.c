@@ -11,13 +11,14 @@
 #include "array/gpu.h"
 #include "base/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef unsigned __int128 wide;
 
 #define SIZE_MOST (SIZE_MAX / 4)
 
-/* Indices of an axis that are tried against another's. */
+/* Differences of indices that are tried for shared bytes: some tens of microseconds. */
 #define TRIED 4096
 
 /* A layout's axes with the defaults filled in. */
@@ -141,60 +142,92 @@ static lade_status check_direction(const lade_layout *l, lade_direction directio
 	return LADE_OK;
 }
 
-/*
- * Whether elements of two axes share bytes: those of indices (a, 0) and (0, b), or of (0, 0) and
- * (a, b) where the strides' signs differ, as |a * s - b * t| < part.  The span holds all multiples.
- * Of an axis of many indices the first are tried, and the least that names the same byte.
- */
-static bool overlaps(const axes *x, size_t i, size_t k)
+/* The axes of two indices or more, the least stride first. */
+typedef struct nest {
+	size_t count, part, tries;
+	size_t most[LADE_DIMS_MAX], stride[LADE_DIMS_MAX]; /* indices but the first; magnitude */
+	size_t reach[LADE_DIMS_MAX]; /* what the axes before come to at most */
+	size_t source[LADE_DIMS_MAX];
+	__int128 by[LADE_DIMS_MAX]; /* how two indices differ that share bytes */
+} nest;
+
+/* Whether each axis steps over all that those before it cover: then no two elements meet. */
+static bool make_nest(const lade_layout *l, const axes *x, nest *n)
 {
-	size_t s = magnitude(x->stride[i]), t = magnitude(x->stride[k]), part = x->part_size;
-	size_t s_count = x->count[i], t_count = x->count[k];
-	if (s > t) {
-		size_t swapped = s;
-		s = t;
-		t = swapped;
-		swapped = s_count;
-		s_count = t_count;
-		t_count = swapped;
+	size_t reach = 0;
+	bool apart = true;
+	n->count = 0;
+	n->part = x->part_size;
+	n->tries = TRIED;
+	for (size_t a = 0; a < l->ndim; a++) {
+		size_t stride = magnitude(x->stride[a]), at = n->count;
+		if (x->count[a] < 2)
+			continue;
+		for (; at && n->stride[at - 1] > stride; at--) {
+			n->most[at] = n->most[at - 1];
+			n->stride[at] = n->stride[at - 1];
+			n->source[at] = n->source[at - 1];
+		}
+		n->most[at] = x->count[a] - 1;
+		n->stride[at] = stride;
+		n->source[at] = a;
+		n->count++;
 	}
-	if (t >= s * (s_count - 1) + part)
-		return false;
-	for (size_t b = 1; b < t_count && b <= TRIED; b++) {
-		size_t a = b * t / s, rest = b * t % s;
-		if (a >= s_count)
-			break;
-		if ((rest < part && a < s_count) || (s - rest < part && a + 1 < s_count))
+	/* The span holds them all together. */
+	for (size_t i = 0; i < n->count; i++) {
+		n->reach[i] = reach;
+		apart &= n->stride[i] >= n->part && n->stride[i] - n->part >= reach;
+		reach += n->stride[i] * n->most[i];
+	}
+	return apart;
+}
+
+/*
+ * Whether the first 'level' axes bring two elements that are 'off' bytes apart so near that they
+ * share bytes: tries all differences of indices that can, as far as the tries go.  'differ': their
+ * indices on the other axes are not the same.
+ */
+static bool meet(nest *n, size_t level, __int128 off, bool differ)
+{
+	if (level == 0)
+		return differ;
+	size_t i = level - 1;
+	__int128 stride = n->stride[i], near = (__int128)n->reach[i] + n->part - 1;
+	__int128 most = n->most[i], from = differ ? -most : 0, to = most;
+	/* |off + by * stride| <= near; the numerators are made positive to round down. */
+	if (off + to * stride > near)
+		to = near >= off ? (near - off) / stride : -((off - near + stride - 1) / stride);
+	if (off + from * stride < -near)
+		from = -near - off > 0 ? (-near - off + stride - 1) / stride
+		                       : -((near + off) / stride);
+	for (; from <= to && n->tries; from++) {
+		n->tries--;
+		n->by[i] = from;
+		if (meet(n, i, off + from * stride, differ || from != 0))
 			return true;
 	}
-	size_t common = s;
-	for (size_t rest = t; rest;) {
-		size_t next = common % rest;
-		common = rest;
-		rest = next;
-	}
-	return t / common < s_count && s / common < t_count;
+	return false;
 }
 
 static lade_status check_overlap(const lade_layout *l, const axes *x, lade_error *err)
 {
-	for (size_t i = 0; i < l->ndim; i++) {
-		if (x->count[i] < 2)
-			continue;
-		if (magnitude(x->stride[i]) < x->part_size)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                 "layout: elements of %zu bytes overlap at a stride of %td "
-			                 "(source axis %zu)",
-			                 x->part_size, x->stride[i], i);
-		for (size_t k = 0; k < i; k++)
-			if (x->count[k] > 1 && overlaps(x, i, k))
-				return lade_fail(
-					err, LADE_E_ARG, LADE_NO_OFFSET,
-					"layout: source axes %zu and %zu name the same bytes at "
-					"strides of %td and %td",
-					k, i, x->stride[k], x->stride[i]);
+	nest n;
+	char text[160] = "";
+	size_t at = 0;
+	if (make_nest(l, x, &n) || !meet(&n, n.count, 0, false))
+		return LADE_OK;
+	for (size_t i = 0; i < n.count && at < sizeof text; i++) {
+		ptrdiff_t stride = x->stride[n.source[i]];
+		long long by = (long long)(stride < 0 ? -n.by[i] : n.by[i]);
+		if (by)
+			at += (size_t)snprintf(text + at, sizeof text - at,
+			                       "%s%lld on source axis %zu (stride %td)",
+			                       at ? ", " : "", by, n.source[i], stride);
 	}
-	return LADE_OK;
+	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+	                 "layout: elements of %zu bytes share bytes where their indices differ by "
+	                 "%s",
+	                 x->part_size, text);
 }
 
 /* The bytes of the span that are touched. */

@@ -260,20 +260,21 @@ static void test_refused_places(void **state)
 	l.shape = shape;
 	/* Two indices at one byte. */
 	s[0] = 4;
-	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "same bytes");
+	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "4 bytes share bytes");
 	s[0] = 3;
-	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "overlap");
+	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "by 1 on source axis 0 (stride 3)");
 	s[0] = 10, s[1] = 4;
-	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "same bytes");
+	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "share bytes");
 	s[0] = 18, s[1] = 4;
-	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "same bytes");
+	refuse(&l, 60, LADE_DECODE, LADE_E_ARG,
+	       "-4 on source axis 1 (stride 4), 1 on source axis 0 (stride 18)");
 	s[0] = 4, s[1] = 12; /* the columns are the outer ones */
 	refuse(&l, 60, LADE_DECODE, LADE_OK, "");
 	s[0] = 20, s[1] = -4;
 	l.offset = 16;
 	refuse(&l, 60, LADE_DECODE, LADE_OK, "");
 	s[0] = 8, s[1] = -4;
-	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "same bytes");
+	refuse(&l, 60, LADE_DECODE, LADE_E_ARG, "share bytes");
 	/* Encoding takes whole chunks. */
 	l = plain_2d(shape);
 	l.count = count;
@@ -282,6 +283,52 @@ static void test_refused_places(void **state)
 	l = plain_2d(shape);
 	l.part_size = 2;
 	refuse(&l, 60, LADE_ENCODE, LADE_E_ARG, "whole elements");
+}
+
+typedef struct shared_walk {
+	uint8_t *used;
+	size_t part;
+	uint8_t *meets;
+} shared_walk;
+
+static void shared_mark(void *ctx, size_t from, size_t to)
+{
+	const shared_walk *w = ctx;
+	(void)from;
+	for (size_t k = 0; k < w->part; k++) {
+		*w->meets |= w->used[to + k];
+		w->used[to + k] = 1;
+	}
+}
+
+/* Elements that share bytes are refused, and no others. */
+static void test_shared_bytes(void **state)
+{
+	(void)state;
+	enum { SPAN = 4096, MIDDLE = 2048 };
+	size_t shared = 0;
+	for (size_t i = 0; i < 4 * CASES; i++) {
+		layout_case c = {.part_size = 1 + rng_below(&r, 8)};
+		size_t ndim = 1 + rng_below(&r, 4);
+		uint8_t used[SPAN] = {0}, meets = 0;
+		c.layout = (lade_layout){.struct_size = sizeof c.layout, .elem_size = c.part_size,
+		                         .ndim = ndim, .shape = c.shape, .strides = c.strides,
+		                         .offset = MIDDLE};
+		for (size_t a = 0; a < ndim; a++) {
+			c.shape[a] = c.count[a] = 1 + rng_below(&r, 6);
+			c.strides[a] = (ptrdiff_t)rng_below(&r, 161) - 80;
+			c.order[a] = a;
+			c.step[a] = 1;
+		}
+		shared_walk walk = {used, c.part_size, &meets};
+		layout_walk(&c, shared_mark, &walk);
+		lade_status status = lade_layout_measure(&c.layout, LADE_DECODE, SPAN, NULL, NULL);
+		if (status != (meets ? LADE_E_ARG : LADE_OK))
+			fail_msg("case %zu: status %d, elements %s", i, (int)status,
+			         meets ? "meet" : "lie apart");
+		shared += meets;
+	}
+	assert_in_range(shared, CASES, 3 * CASES);
 }
 
 static void test_public(void **state)
@@ -673,7 +720,8 @@ int main(void)
 		cmocka_unit_test(test_scatter),      cmocka_unit_test(test_gather),
 		cmocka_unit_test(test_large_rows),
 		cmocka_unit_test(test_two_steps),        cmocka_unit_test(test_refused_forms),
-		cmocka_unit_test(test_refused_places), cmocka_unit_test(test_public),
+		cmocka_unit_test(test_refused_places), cmocka_unit_test(test_shared_bytes),
+		cmocka_unit_test(test_public),
 		cmocka_unit_test(test_items_decode), cmocka_unit_test(test_items_encode),
 		cmocka_unit_test(test_outputs),      cmocka_unit_test(test_item_rules),
 		cmocka_unit_test(test_tail),         cmocka_unit_test(test_many),
