@@ -111,7 +111,8 @@ static lade_status call_open(call *c, const lade_item *items, size_t count)
 	c->entries = (entry *)(c->results + count);
 	c->which = (size_t *)(c->entries + count);
 	memset(c->entries, 0, count * sizeof *c->entries);
-	memset(c->arrays, 0, count * sizeof(lade_array *));
+	if (count)
+		memset(c->arrays, 0, count * sizeof(lade_array *));
 	return LADE_OK;
 }
 

@@ -28,24 +28,24 @@ static inline void reseal(uint8_t *data, size_t size)
 	while (size - at >= LADE__PART_HEADER) {
 		uint8_t *part = data + at;
 		size_t left = size - at - LADE__PART_HEADER, body;
-		if (!memcmp(part, LADE__MARK_CHUNK, 4)) {
+		if (lade__le32(part) == LADE_FRAME_CHUNK_MARK) {
 			size_t spec = lade__le16(part + 14);
 			body = (size_t)lade__pad(spec) + (size_t)lade__pad(lade__le32(part + 4));
 			if (body > left)
 				return;
 			seal(part, spec, chunks++);
-		} else if (!memcmp(part, LADE__MARK_PAGE, 4)) {
+		} else if (lade__le32(part) == LADE_FRAME_PAGE_MARK) {
 			body = lade__le32(part + 4) * (size_t)LADE__ENTRY_SIZE;
 			if (body > left)
 				return;
 			seal(part, body, 0);
-		} else if (!memcmp(part, LADE__MARK_LIST, 4)) {
+		} else if (lade__le32(part) == LADE_FRAME_LIST_MARK) {
 			uint64_t pages = lade__le64(part + 8);
 			if (pages > left / 8)
 				return;
 			body = (size_t)pages * 8;
 			seal(part, body, 0);
-		} else if (!memcmp(part, LADE__MARK_FOOTER, 4) && left >= 32) {
+		} else if (lade__le32(part) == LADE_FRAME_FOOT_MARK && left >= 32) {
 			lade__le_put(part + 32, header, 8);
 			lade__le_put(part + 48, XXH64(part, 48, 0), 8);
 			return;

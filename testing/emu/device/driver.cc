@@ -92,13 +92,10 @@ static stream *make_stream(int device, bool legacy, bool blocking)
 	return s;
 }
 
-/* Streams that were destroyed; their memory, and so the handle, is not used again. */
-static std::set<const void *> &ended = *new std::set<const void *>;
-
 /* A real driver need not notice: it crashes, or takes another stream for it. */
 static stream *living(void *handle)
 {
-	if (ended.count(handle) && !*emulated.message) {
+	if (gone_streams.count(handle) && !*emulated.message) {
 		snprintf(emulated.message, sizeof(emulated.message),
 		         "stream %p is used after it was destroyed", handle);
 		fprintf(stderr, "emulated device: %s\n", emulated.message);
@@ -368,7 +365,7 @@ API cuStreamDestroy_v2(void *handle)
 	handles.erase(s);
 	emulated.streams--;
 	s->dead = true;
-	ended.insert(s);
+	gone_streams.insert(s);
 	if (s->of)
 		s->of->invalid = true;
 	if (s->ops.empty() && !s->of) {

@@ -172,6 +172,8 @@ struct stream {
 };
 
 extern std::vector<stream *> &streams;
+/* Those that were destroyed; their memory, and so the handle, is not used again. */
+extern std::set<const void *> &gone_streams;
 extern std::vector<event *> &events;
 extern int device_error[EMULATED_DEVICES];
 extern int captures; /* under way */

@@ -23,6 +23,7 @@
 #define RESIDENT 4u
 
 std::vector<stream *> &streams = *new std::vector<stream *>;
+std::set<const void *> &gone_streams = *new std::set<const void *>;
 std::vector<event *> &events = *new std::vector<event *>;
 int device_error[EMULATED_DEVICES];
 int captures;
@@ -323,7 +324,7 @@ void stream_step(stream *s)
 			streams.erase(streams.begin() + (ptrdiff_t)i);
 			break;
 		}
-	/* Its address stays its own: the driver's functions know who uses it again. */
+	gone_streams.insert(s);
 }
 
 void event_step(event *e)
