@@ -40,6 +40,18 @@ static inline lade_status kit_write(void *ctx, const void *src, size_t size, lad
 	return LADE_OK;
 }
 
+/* To memory that is there: 'cap' bytes. */
+static inline lade_status kit_write_at(void *ctx, uint64_t off, const void *src, size_t size,
+                                       lade_error *err)
+{
+	kit_bytes *b = ctx;
+	if (off > b->cap || size > b->cap - off)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "%zu bytes at %llu of %zu",
+		                 size, (unsigned long long)off, b->cap);
+	memcpy(b->data + off, src, size);
+	return LADE_OK;
+}
+
 typedef struct kit_input {
 	const uint8_t *data;
 	size_t size, at;
@@ -172,13 +184,19 @@ enum kit_reader {
 	KIT_FAR_SOURCE,
 	KIT_PREAD,
 	KIT_MAP,
+	KIT_COPY,
+	KIT_COPY_AT,
+	KIT_FAR_COPY,
 	KIT_STREAM_READ,
 	KIT_STREAM_COPY,
+	KIT_STREAM_APART,
 	KIT_READERS,
 };
 
 static const char *const kit_reader_names[] = {"memory", "source", "far source", "pread",
-                                               "map", "pipe read", "pipe copy"};
+                                               "map", "copy", "copy to places",
+                                               "far copy", "pipe read", "pipe copy",
+                                               "pipe copy, apart"};
 
 /* Writes a temporary file and gives its name, which is the caller's to remove and free. */
 static inline char *kit_file(const void *data, size_t size)
@@ -192,8 +210,9 @@ static inline char *kit_file(const void *data, size_t size)
 	return strdup(name);
 }
 
-/* Reads all of an open frame into new memory and closes it. */
-static inline lade_status kit_read_frame(lade_frame *frame, kit_bytes *out, lade_error *err)
+/* Reads, or copies, all of an open frame into new memory and closes it. */
+static inline lade_status kit_read_frame(lade_frame *frame, enum kit_reader reader, kit_bytes *out,
+                                         lade_error *err)
 {
 	uint64_t size = lade_frame_get_info(frame)->size;
 	if (size > (64u << 20)) { /* a test's frame holds less: damage claims it */
@@ -206,8 +225,17 @@ static inline lade_status kit_read_frame(lade_frame *frame, kit_bytes *out, lade
 	if (!out->data)
 		abort();
 	lade_frame_range all = {.off = 0, .dst = lade_host_span(out->data, (size_t)size)};
-	lade_status status = lade_frame_read(frame, &all, 1, NULL, NULL, err);
-	out->size = status == LADE_OK ? (size_t)size : 0;
+	lade_frame_copy_options at = {.struct_size = sizeof at, .write_at = kit_write_at};
+	bool in_order = reader == KIT_COPY || reader == KIT_FAR_COPY;
+	lade_status status;
+	if (in_order)
+		status = lade_frame_copy(frame, kit_output(out), NULL, err);
+	else if (reader == KIT_COPY_AT)
+		status = lade_frame_copy(frame, kit_output(out), &at, err);
+	else
+		status = lade_frame_read(frame, &all, 1, NULL, NULL, err);
+	if (!in_order)
+		out->size = status == LADE_OK ? (size_t)size : 0;
 	lade_frame_close(frame);
 	return status;
 }
@@ -251,14 +279,16 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 	char *path = NULL;
 	switch (reader) {
 	case KIT_MEMORY:
+	case KIT_COPY:
 		status = lade_frame_open_memory(engine, data, size, &options, &frame, err);
 		break;
 	case KIT_SOURCE:
+	case KIT_COPY_AT:
+		status = lade_frame_open(engine, kit_source(&in), &options, &frame, err);
+		break;
 	case KIT_FAR_SOURCE:
-		status = lade_frame_open(engine,
-		                         reader == KIT_SOURCE ? kit_source(&in)
-		                                              : kit_far_source(&in),
-		                         &options, &frame, err);
+	case KIT_FAR_COPY:
+		status = lade_frame_open(engine, kit_far_source(&in), &options, &frame, err);
 		break;
 	case KIT_PREAD:
 	case KIT_MAP:
@@ -269,10 +299,11 @@ static inline lade_status kit_decode(lade_engine *engine, enum kit_reader reader
 		free(path);
 		break;
 	default:
-		return kit_read_stream(engine, reader == KIT_STREAM_COPY, &in, &options, out,
+		options.flags |= reader == KIT_STREAM_APART ? LADE_FRAME_APART : 0;
+		return kit_read_stream(engine, reader != KIT_STREAM_READ, &in, &options, out,
 		                       random, err);
 	}
-	return status == LADE_OK ? kit_read_frame(frame, out, err) : status;
+	return status == LADE_OK ? kit_read_frame(frame, reader, out, err) : status;
 }
 
 #endif

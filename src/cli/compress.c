@@ -94,7 +94,7 @@ static lade_status compress_lade(const cli_work *work, cli_in *in, cli_out *out,
 	f.chunk_size = (size_t)o->chunk_size;
 	f.checksum = o->checksum;
 	f.no_checksums = !o->checksum;
-	f.threads = o->threads;
+	f.threads = work->threads;
 	f.dict = work->dict;
 	if (typed) {
 		f.dtype = header.dtype;
@@ -133,7 +133,7 @@ static lade_status compress_foreign(const cli_work *work, cli_in *in, cli_out *o
 {
 	const cli_options *o = work->options;
 	lade_foreign_options f = {.struct_size = sizeof f,
-	                          .threads = o->threads,
+	                          .threads = work->threads,
 	                          .level = level_of(o),
 	                          .checksum = o->checksum != LADE_CHECKSUM_NONE,
 	                          .size = in->has_size ? (uint64_t)in->stat.st_size : 0,

@@ -9,21 +9,13 @@
 #include "cli/commands.h"
 #include "cli/gpu.h"
 #include "cli/npy.h"
-#include "cli/pump.h"
-
-#define COPY_SIZE ((size_t)1 << 20)
-
-static lade_status read_foreign(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
-{
-	return lade_foreign_reader_read(ctx, dst, cap, got, err);
-}
 
 static lade_status decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
                                       cli_out *out, lade_error *err)
 {
 	const cli_options *o = work->options;
 	lade_foreign_options f = {.struct_size = sizeof f,
-	                          .threads = o->threads,
+	                          .threads = work->threads,
 	                          .max_window = o->max_window,
 	                          .ignore_checksum = o->checksum == LADE_CHECKSUM_NONE,
 	                          .strict = o->strict,
@@ -33,15 +25,17 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 	lade_status status =
 		lade_foreign_reader_new(work->engine, format, cli_in_input(in), &f, &reader, err);
 	if (status == LADE_OK)
-		status = cli_pump((lade_input){reader, read_foreign}, COPY_SIZE, CLI_NO_GPU,
-		                  out, err);
+		status = lade_foreign_reader_copy(reader, cli_out_output(out), err);
 	lade_foreign_reader_free(reader);
 	return status;
 }
 
 /* An array goes back behind the header that NumPy gave it. */
-static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, lade_error *err)
+static lade_status write_npy_header(const cli_work *work, const lade_frame_info *info, cli_out *out,
+                                    lade_error *err)
 {
+	if (!info->has_shape || work->options->raw)
+		return LADE_OK;
 	char text[NPY_HEADER_MAX];
 	npy header = {
 		.dtype = info->dtype, .fortran_order = info->fortran_order, .ndim = info->ndim};
@@ -55,25 +49,20 @@ static lade_status write_npy_header(const lade_frame_info *info, cli_out *out, l
 static lade_frame_read_options read_options(const cli_work *work)
 {
 	const cli_options *o = work->options;
-	return (lade_frame_read_options){.struct_size = sizeof(lade_frame_read_options),
-	                                 .verify = o->checksum ? LADE_VERIFY_IF_PRESENT
-	                                                       : LADE_VERIFY_NEVER,
-	                                 .flags = o->strict ? LADE_FRAME_STRICT : 0,
-	                                 .threads = o->threads,
-	                                 .max_chunk_size = (size_t)o->max_window,
-	                                 .dict = work->dict};
-}
-
-static lade_status read_pipe(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
-{
-	return lade_frame_pipe_read(ctx, dst, cap, got, err);
+	return (lade_frame_read_options){
+		.struct_size = sizeof(lade_frame_read_options),
+		.verify = o->checksum ? LADE_VERIFY_IF_PRESENT : LADE_VERIFY_NEVER,
+		.flags = (o->strict ? LADE_FRAME_STRICT : 0) |
+		         (work->threads == 1 ? LADE_FRAME_APART : 0),
+		.threads = work->threads,
+		.max_chunk_size = (size_t)o->max_window,
+		.dict = work->dict};
 }
 
 /* A frame as it comes. */
 static lade_status decompress_pipe(const cli_work *work, cli_in *in, cli_out *out,
                                    lade_error *err)
 {
-	const cli_options *o = work->options;
 	lade_frame_read_options f = read_options(work);
 	lade_frame_pipe *pipe = NULL;
 
@@ -81,22 +70,32 @@ static lade_status decompress_pipe(const cli_work *work, cli_in *in, cli_out *ou
 		lade_frame_pipe_new(work->engine, cli_in_input(in), &f, &pipe, err);
 	if (status != LADE_OK)
 		return status;
-	const lade_frame_info *info = lade_frame_pipe_get_info(pipe);
-	if (info->has_shape && !o->raw)
-		status = write_npy_header(info, out, err);
-	/* The library decodes and writes on as many threads as there are; with one, writing is
-	 * worth a second one. */
-	size_t size = info->chunk_size > COPY_SIZE ? info->chunk_size : COPY_SIZE;
-	if (status == LADE_OK && lade_engine_threads(work->engine) == 1)
-		status = cli_pump((lade_input){pipe, read_pipe}, size, CLI_NO_GPU, out,
-		                  err);
-	else if (status == LADE_OK)
+	status = write_npy_header(work, lade_frame_pipe_get_info(pipe), out, err);
+	if (status == LADE_OK)
 		status = lade_frame_pipe_copy(pipe, cli_out_output(out), err);
 	if (status == LADE_OK) {
 		lade_cspan rest = lade_frame_pipe_rest(pipe);
 		status = cli_in_return(in, rest.data, rest.size, err);
 	}
 	lade_frame_pipe_free(pipe);
+	return status;
+}
+
+/* A file that is one frame: chunks go to their places in a file, else in order. */
+static lade_status copy_frame(const cli_work *work, lade_frame *frame, cli_in *in, cli_out *out,
+                              lade_error *err)
+{
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	lade_frame_copy_options f = {.struct_size = sizeof f};
+
+	lade_status status = write_npy_header(work, info, out, err);
+	if (out->fd < 0 || out->temp)
+		f.write_at = cli_out_write_at;
+	if (status == LADE_OK)
+		status = lade_frame_copy(frame, cli_out_output(out), &f, err);
+	if (f.write_at)
+		out->written += info->size;
+	in->taken = info->encoded_size;
 	return status;
 }
 
@@ -107,26 +106,14 @@ static lade_status decompress_pipe(const cli_work *work, cli_in *in, cli_out *ou
 static lade_status decompress_file(const cli_work *work, cli_in *in, cli_out *out, bool *done,
                                    lade_error *err)
 {
-	unsigned threads = lade_engine_threads(work->engine);
 	lade_frame_read_options f = read_options(work);
 	lade_frame *frame = NULL;
 
-	*done = false;
-	f.threads = 1;
-	if (threads == 1 || !in->has_size || in->is_stdin || !out->temp ||
-	    lade_frame_open(work->engine, cli_in_source(in), &f, &frame, NULL) != LADE_OK)
+	*done = in->has_size && !in->is_stdin && out->temp &&
+	        lade_frame_open(work->engine, cli_in_source(in), &f, &frame, NULL) == LADE_OK;
+	if (!*done)
 		return LADE_OK;
-	const lade_frame_info *info = lade_frame_get_info(frame);
-	lade_status status = LADE_OK;
-	/* Few chunks are better shared: the library spreads one over threads where it can. */
-	if (info->chunk_count >= threads) {
-		*done = true;
-		if (info->has_shape && !work->options->raw)
-			status = write_npy_header(info, out, err);
-		if (status == LADE_OK)
-			status = cli_scatter(frame, threads, out, err);
-		in->taken = info->encoded_size;
-	}
+	lade_status status = copy_frame(work, frame, in, out, err);
 	lade_frame_close(frame);
 	return status;
 }
@@ -158,19 +145,13 @@ static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out
 	const lade_frame_info *info = lade_frame_get_info(frame);
 	lade_status status = cli_gpu_takes(work->engine, info->spec, LADE_DECODE, info->chunk_size,
 	                                   work->dict != NULL, o->gpu, &why);
-	if (status != LADE_OK) {
+	*done = status == LADE_OK;
+	if (*done)
+		status = copy_frame(work, frame, in, out, err);
+	else
 		cli_warn("%s: decoded on the host: %s", in->name, why.message);
-		status = LADE_OK;
-	} else {
-		*done = true;
-		if (info->has_shape && !o->raw)
-			status = write_npy_header(info, out, err);
-		if (status == LADE_OK)
-			status = cli_gpu_frame(frame, o->gpu, out, err);
-		in->taken = info->encoded_size;
-	}
 	lade_frame_close(frame);
-	return status;
+	return *done ? status : LADE_OK;
 }
 
 lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)

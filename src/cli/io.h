@@ -70,7 +70,9 @@ void cli_out_stdout(cli_out *out);
 int cli_out_open(cli_out *out, const char *path, bool replace, bool may_ask);
 
 lade_output cli_out_output(cli_out *out);
-lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_t size,
+/* To where the file has no bytes yet: 'off' behind the 'written' ones, which this does not count.
+ * Any number of threads; 'ctx' is a cli_out, which is a regular file or nowhere. */
+lade_status cli_out_write_at(void *ctx, uint64_t off, const void *data, size_t size,
                              lade_error *err);
 
 /* The file gets the mode, owner and times of 'like' (if that is a regular file) and its name.

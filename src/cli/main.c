@@ -215,8 +215,10 @@ static int check_pipeline(cli_work *work, char **pipeline)
 
 static int run(const cli_options *o, const cli_files *files)
 {
-	lade_engine_options e = {.struct_size = sizeof e, .threads = o->threads};
-	cli_work work = {.options = o};
+	cli_work work = {.options = o, .threads = o->threads ? o->threads : lade_cpu_count()};
+	/* Where one thread decodes, another one reads and writes. */
+	lade_engine_options e = {.struct_size = sizeof e,
+	                         .threads = work.threads > 1 ? work.threads : 2};
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	char *pipeline;
 	int rc = check_pipeline(&work, &pipeline);

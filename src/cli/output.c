@@ -289,11 +289,13 @@ lade_output cli_out_output(cli_out *out)
 	return (lade_output){out, write_next};
 }
 
-lade_status cli_out_write_at(cli_out *out, uint64_t off, const void *data, size_t size,
+lade_status cli_out_write_at(void *ctx, uint64_t off, const void *data, size_t size,
                              lade_error *err)
 {
+	const cli_out *out = ctx;
 	const uint8_t *p = data;
 
+	off += out->written;
 	progress_add(0, size);
 	while (size && out->fd >= 0) {
 		ssize_t n = pwrite(out->fd, p, size, (off_t)off);

@@ -12,6 +12,7 @@
 typedef struct cli_work {
 	const cli_options *options;
 	lade_engine *engine;
+	unsigned threads;     /* that encode and decode: never 0 */
 	const char *pipeline; /* the text to make specs of */
 	lade_dict *dict;      /* or NULL */
 } cli_work;

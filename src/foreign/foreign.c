@@ -165,6 +165,7 @@ lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format, lad
 	if (!r)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a reader");
 	memset(r, 0, sizeof *r);
+	r->engine = engine;
 	r->alloc = alloc;
 	r->format = format;
 	r->max_window = o.max_window ? o.max_window : MAX_WINDOW_DEFAULT;
@@ -191,6 +192,23 @@ out:
 	return LADE_OK;
 }
 
+lade_status lade__foreign_read(lade_foreign_reader *r, void *dst, size_t cap, size_t *got,
+                               lade_error *err)
+{
+	*got = 0;
+	if (r->failed.status == LADE_OK && !r->done) {
+		r->failed.offset = LADE_NO_OFFSET;
+		r->failed.status = r->decoder->read(r, dst, cap, got, &r->failed);
+		r->done = r->failed.status == LADE_OK && *got == 0;
+	}
+	if (r->failed.status != LADE_OK) {
+		*got = 0;
+		if (err)
+			*err = r->failed;
+	}
+	return r->failed.status;
+}
+
 lade_status lade_foreign_reader_read(lade_foreign_reader *r, void *dst, size_t cap, size_t *got,
                                      lade_error *err)
 {
@@ -206,17 +224,7 @@ lade_status lade_foreign_reader_read(lade_foreign_reader *r, void *dst, size_t c
 		return lade__stop_fail(err);
 	if (r->stop.cancel && cap > STEP)
 		cap = STEP;
-	if (r->failed.status == LADE_OK && !r->done) {
-		r->failed.offset = LADE_NO_OFFSET;
-		r->failed.status = r->decoder->read(r, dst, cap, got, &r->failed);
-		r->done = r->failed.status == LADE_OK && *got == 0;
-	}
-	if (r->failed.status != LADE_OK) {
-		*got = 0;
-		if (err)
-			*err = r->failed;
-	}
-	return r->failed.status;
+	return lade__foreign_read(r, dst, cap, got, err);
 }
 
 void lade_foreign_reader_free(lade_foreign_reader *r)

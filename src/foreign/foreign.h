@@ -54,6 +54,7 @@ typedef struct lade__foreign_decoder {
 } lade__foreign_decoder;
 
 struct lade_foreign_reader {
+	lade_engine *engine;
 	const lade_allocator *alloc;
 	lade_format format;
 	uint64_t max_window;
@@ -66,6 +67,10 @@ struct lade_foreign_reader {
 	bool done;
 	lade_error failed; /* the first failure, given again by every later call */
 };
+
+/* lade_foreign_reader_read() of checked arguments, which does not look whether it is to stop. */
+lade_status lade__foreign_read(lade_foreign_reader *reader, void *dst, size_t cap, size_t *got,
+                               lade_error *err);
 
 extern const lade__foreign_decoder lade__frames_decoder; /* foreign_frames.c: .zst and .lz4 */
 extern const lade__foreign_decoder lade__gzip_decoder;   /* foreign_gzip.c: .gz and .zz */

@@ -248,6 +248,16 @@ static void group_run(void *ctx, size_t index, lade_worker *worker)
 	}
 }
 
+void lade__read_here(batch *b, size_t task_count, lade_worker *worker)
+{
+	bool groups = !b->frame->source.base;
+	for (size_t i = 0, n = groups ? make_groups(b, task_count) : task_count; i < n; i++)
+		if (groups)
+			group_run(b, i, worker);
+		else
+			lade__read_task_run(b, i, worker);
+}
+
 /* ---- rounds ------------------------------------------------------------------------------- */
 
 /* Encoded bytes of a round, about: enough for a server's many connections. */

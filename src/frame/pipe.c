@@ -111,8 +111,8 @@ static lade_status pipe_init(lade_frame_pipe *pipe, const lade_frame_read_option
 	                            .direction = LADE_DECODE,
 	                            .job = {options.dict, lade__read_batch_flags(&options)}};
 	TRY(lade__coder_init(&pipe->coder, options.verify, err));
-	TRY(lade__ring_init(&pipe->ring, pipe->engine, options.threads, options.cancel,
-	                    err));
+	TRY(lade__ring_init(&pipe->ring, pipe->engine, options.threads,
+	                    (options.flags & LADE_FRAME_APART) != 0, options.cancel, err));
 	pipe->group_chunks = info->chunk_size < LADE__GROUP_BYTES ? LADE__GROUP_CHUNKS : 1;
 	pipe->slots = calloc(pipe->ring.count, sizeof *pipe->slots);
 	if (!pipe->slots)

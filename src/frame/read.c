@@ -315,17 +315,18 @@ static void take_ranges(batch *b, sweep *s, size_t count)
 		qsort(s->order, s->count, sizeof *s->order, by_off);
 }
 
-static lade_status read_ranges(lade_frame *frame, const lade_frame_range *ranges, size_t count,
-                               lade_result *results, const lade_frame_range_options *options,
-                               lade_error *err)
+lade_status lade__read_ranges(lade_frame *frame, const lade_frame_range *ranges, size_t count,
+                              lade_result *results, const lade__stop *stop, lade_error *err)
 {
-	batch b = {.frame = frame,
-	           .ranges = ranges,
-	           .stop = lade__stop_of(options->cancel),
-	           .failed = SIZE_MAX};
+	batch b = {.frame = frame, .ranges = ranges, .stop = *stop, .failed = SIZE_MAX};
 	sweep s = {.order = NULL};
 	lade_error now;
-	lade_status status;
+	lade_status status = LADE_OK;
+	/* What follows is done behind the default stream. */
+	if (frame->far && frame->far->stream)
+		status = lade_stream_wait(frame->far->frame.place.device, frame->far->stream, err);
+	if (status != LADE_OK)
+		return status;
 	void *tables = make_tables(&b, &s, count);
 	if (tables) {
 		pthread_mutex_init(&b.mutex, NULL);
@@ -404,12 +405,9 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 		return status;
 	ranges = g.ranges.own;
 	results = g.results.own;
-	bool done = frame->far && count == 1 && read_far(frame, ranges, results);
-	/* What follows is done behind the default stream. */
-	if (!done && frame->far && frame->far->stream)
-		status = lade_stream_wait(frame->far->frame.place.device, frame->far->stream, err);
-	if (!done && status == LADE_OK)
-		status = read_ranges(frame, ranges, count, results, &options, err);
+	const lade__stop stop = lade__stop_of(options.cancel);
+	if (!frame->far || count != 1 || !read_far(frame, ranges, results))
+		status = lade__read_ranges(frame, ranges, count, results, &stop, err);
 	lade__array_close(&g.ranges, false);
 	lade__array_close(&g.results, true);
 	return status;

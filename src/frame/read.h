@@ -1,6 +1,6 @@
 /*
- * read.h: what the two ways of reading a window of a frame share: on the host (chunks.c), and many
- * chunks at once on a device (gpu/read.c).
+ * read.h: what the ways of reading a frame share: a window of it on the host (chunks.c), many
+ * chunks at once on a device (gpu/read.c), all of it in pieces (copy.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -80,6 +80,13 @@ lade_status lade__read_on_host(lade__read_batch *batch, size_t task_count, lade_
 /* Does all tasks of the window with the device that the frame's options name.
  * Fails: when nothing could be tried */
 lade_status lade__read_on_device(lade__read_batch *batch, size_t task_count, lade_error *err);
+
+/* Does all tasks of the window on the calling thread. */
+void lade__read_here(lade__read_batch *batch, size_t task_count, lade_worker *worker);
+
+/* lade_frame_read() of this version's structs, for a call that 'stop' looks at. */
+lade_status lade__read_ranges(lade_frame *frame, const lade_frame_range *ranges, size_t count,
+                              lade_result *results, const lade__stop *stop, lade_error *err);
 
 /* Gives back what such reads keep with the frame. */
 void lade__read_rooms_free(lade_frame *frame);

@@ -22,7 +22,7 @@ lade_status lade__read_options_check(const lade_frame_read_options *given,
 	if ((unsigned)options->verify > LADE_VERIFY_NEVER)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: verify %d is unknown", (int)options->verify);
-	const uint32_t known = LADE_FRAME_MAP | LADE_FRAME_STRICT;
+	const uint32_t known = LADE_FRAME_MAP | LADE_FRAME_STRICT | LADE_FRAME_APART;
 	if (options->flags & ~known)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "frame read options: flags 0x%x, known are 0x%x", options->flags,

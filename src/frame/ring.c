@@ -2,7 +2,7 @@
  * ring.c: slots that are filled in order, worked on in parallel, and emptied in order.
  *
  * The caller's thread gives before it takes and takes before it works, so that the helpers have
- * something to do while it works, reads or writes.
+ * something to do while it works, reads or writes; where taking costs nothing it comes first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,12 +11,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads,
+lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads, bool apart,
                             lade_cancel *cancel, lade_error *err)
 {
 	*ring = (lade__ring){.engine = engine, .cancel = cancel};
 	ring->threads = threads == 0 || threads > engine->threads ? engine->threads : threads;
-	ring->count = ring->threads == 1 ? 1 : ring->threads + (ring->threads + 1) / 2;
+	ring->apart = apart && ring->threads < engine->threads;
+	ring->count = ring->threads + (ring->threads + 1) / 2;
+	if (ring->threads == 1 && !ring->apart)
+		ring->count = 1;
 	ring->slots = calloc(ring->count, sizeof *ring->slots);
 	if (!ring->slots)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",
@@ -62,6 +65,15 @@ static void work_one(const ring_run *run, lade_worker *worker)
 	slot->done = true;
 	ring->working--;
 	pthread_cond_signal(&ring->done);
+	if (ring->apart)
+		pthread_cond_signal(&ring->work);
+}
+
+/* Whether a thread may begin the next slot. */
+static bool may_work(const lade__ring *ring)
+{
+	return ring->works < ring->takes && ring->working < ring->threads &&
+	       ring->status == LADE_OK;
 }
 
 /* Gives the slot whose turn it is.  False: no more in this run. */
@@ -126,14 +138,16 @@ static void caller_loop(const ring_run *run)
 		look_for_stop(ring, &stop);
 		if (ring->status != LADE_OK)
 			break;
-		if (giving && ring->gives < ring->takes &&
+		if (taking && run->calls->take_first && !lade__ring_full(ring))
+			taking = take_one(run);
+		else if (giving && ring->gives < ring->takes &&
 		    ring->slots[ring->gives % ring->count].done)
 			giving = give_one(run);
 		else if (taking && !lade__ring_full(ring))
 			taking = take_one(run);
-		else if (ring->works < ring->takes)
+		else if (may_work(ring) && !(ring->apart && ring->helpers))
 			work_one(run, run->worker);
-		else if (ring->working)
+		else if (ring->working || ring->works < ring->takes)
 			pthread_cond_wait(&ring->done, &ring->mutex);
 		else
 			break;
@@ -152,12 +166,14 @@ static void helper_loop(const ring_run *run)
 	if (!worker)
 		return;
 	pthread_mutex_lock(&ring->mutex);
+	ring->helpers++;
 	while (!ring->closed) {
-		if (ring->works < ring->takes && ring->status == LADE_OK)
+		if (may_work(ring))
 			work_one(run, worker);
 		else
 			pthread_cond_wait(&ring->work, &ring->mutex);
 	}
+	ring->helpers--;
 	pthread_mutex_unlock(&ring->mutex);
 	lade__worker_give(worker);
 }
@@ -182,7 +198,7 @@ lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "no memory for a worker");
 		ring->closed = false;
-		lade__pool_run(ring->engine->pool, ring->threads - 1, ring_body, &run);
+		lade__pool_run(ring->engine->pool, ring->threads - !ring->apart, ring_body, &run);
 		lade__worker_give(run.worker);
 	}
 	if (ring->status != LADE_OK) {

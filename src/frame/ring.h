@@ -24,6 +24,7 @@ typedef struct lade__ring_calls {
 	lade_status (*work)(void *ctx, size_t slot, lade_worker *worker, lade_error *err);
 	lade_status (*give)(void *ctx, size_t slot, bool *gave, lade_error *err);
 	void *ctx;
+	bool take_first; /* taking costs nothing: it comes before giving */
 } lade__ring_calls;
 
 typedef struct lade__ring_slot {
@@ -39,11 +40,12 @@ typedef struct lade__ring_slot {
 typedef struct lade__ring {
 	lade_engine *engine;
 	lade_cancel *cancel; /* of the options of whoever made the ring, or NULL */
-	unsigned threads;
+	unsigned threads; /* that may work at once */
+	bool apart; /* the caller's thread works only if no other has come to help */
 	size_t count;
 	lade__ring_slot *slots;
 	uint64_t takes, works, gives;
-	unsigned working;
+	unsigned working, helpers;
 	bool closed; /* helpers leave */
 	lade_status take_status, status;
 	lade_error take_error;
@@ -52,9 +54,12 @@ typedef struct lade__ring {
 	pthread_cond_t work, done;
 } lade__ring;
 
-/* 'threads' 0 or above the engine's: the engine's.  Sets 'count' to one slot and a half a thread,
- * so that a finished slot can wait for its turn while all threads work. */
-lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads,
+/*
+ * 'threads' 0 or above the engine's: the engine's.  'apart': that many besides the caller's, if the
+ * engine has them.  Sets 'count' to one slot and a half a thread, so that a finished slot can wait
+ * for its turn while all threads work.
+ */
+lade_status lade__ring_init(lade__ring *ring, lade_engine *engine, unsigned threads, bool apart,
                             lade_cancel *cancel, lade_error *err);
 void lade__ring_reset(lade__ring *ring);
 

@@ -112,7 +112,7 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	uint64_t groups = lade__div_up(info->size, info->chunk_size * writer->group_chunks);
 	if (groups < threads)
 		threads = groups ? (unsigned)groups : 1;
-	TRY(lade__ring_init(&writer->ring, writer->engine, threads, options.cancel, err));
+	TRY(lade__ring_init(&writer->ring, writer->engine, threads, false, options.cancel, err));
 	writer->slots = calloc(writer->ring.count, sizeof *writer->slots);
 	if (!writer->slots)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu slots",

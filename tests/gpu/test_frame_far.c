@@ -238,7 +238,7 @@ static lade_status read_here(const kit_bytes *bytes, lade_verify verify, kit_byt
 	*out = (kit_bytes){0};
 	lade_status status =
 		lade_frame_open_memory(engine, bytes->data, bytes->size, &o, &frame, err);
-	return status == LADE_OK ? kit_read_frame(frame, out, err) : status;
+	return status == LADE_OK ? kit_read_frame(frame, KIT_MEMORY, out, err) : status;
 }
 
 static lade_status compare(const kit_bytes *bytes, lade_verify verify, size_t skew)

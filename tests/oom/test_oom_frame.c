@@ -153,6 +153,48 @@ out:
 	return status;
 }
 
+/* To its place in 'back'; in order, to the end of what is there. */
+static lade_status back_at(void *ctx, uint64_t off, const void *src, size_t size, lade_error *err)
+{
+	(void)ctx, (void)err;
+	memcpy(back + off, src, size);
+	return LADE_OK;
+}
+
+static lade_status back_next(void *ctx, const void *src, size_t size, lade_error *err)
+{
+	size_t *at = ctx;
+	*at += size;
+	return back_at(ctx, *at - size, src, size, err);
+}
+
+static lade_status copy_scenario(void *ctx, lade_error *err)
+{
+	const frame_case *c = ctx;
+	lade_status status;
+	lade_engine *engine = NULL;
+	lade_frame *frame = NULL;
+	lade_source source = {&get_ops[c->far], NULL};
+	for (unsigned places = 0; places < 2; places++) {
+		lade_frame_copy_options options = {.struct_size = sizeof options,
+		                                   .write_at = places ? back_at : NULL};
+		size_t at = 0;
+		memset(back, 0, sizeof back);
+		DO(engine_with(c->threads, &engine, err));
+		DO(lade_frame_open(engine, source, NULL, &frame, err));
+		DO(lade_frame_copy(frame, (lade_output){&at, back_next}, &options, err));
+		assert_memory_equal(back, plain, SIZE);
+		lade_frame_close(frame);
+		lade_engine_free(engine);
+		frame = NULL;
+		engine = NULL;
+	}
+out:
+	lade_frame_close(frame);
+	lade_engine_free(engine);
+	return status;
+}
+
 static lade_status pipe_scenario(void *ctx, lade_error *err)
 {
 	const frame_case *c = ctx;
@@ -194,7 +236,10 @@ static void frames(void **state)
 			assert_true(oom_run("  reading it", read_scenario, &c) > 3);
 			c.far = true;
 			assert_true(oom_run("  from afar", read_scenario, &c) > 3);
+			assert_true(oom_run("  copying that", copy_scenario, &c) > 3);
 			assert_true(oom_run("  as a pipe", pipe_scenario, &c) > 3);
+			c.far = false;
+			assert_true(oom_run("  copying it", copy_scenario, &c) > 3);
 		}
 	}
 }
@@ -358,6 +403,13 @@ static lade_status foreign_read_scenario(void *ctx, lade_error *err)
 		total += got;
 	}
 	assert_int_equal(total, SIZE);
+	assert_memory_equal(back, plain, SIZE);
+	lade_foreign_reader_free(reader);
+	reader = NULL;
+	at = total = 0;
+	memset(back, 0, sizeof back);
+	DO(lade_foreign_reader_new(engine, format, input, NULL, &reader, err));
+	DO(lade_foreign_reader_copy(reader, (lade_output){&total, back_next}, err));
 	assert_memory_equal(back, plain, SIZE);
 out:
 	lade_foreign_reader_free(reader);

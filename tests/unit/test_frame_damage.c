@@ -211,13 +211,14 @@ static void test_every_byte_unasked(void **state)
 static void test_every_bit(void **state)
 {
 	(void)state;
-	static const enum kit_reader readers[] = {KIT_MEMORY, KIT_SOURCE, KIT_STREAM_READ,
-	                                          KIT_STREAM_COPY};
+	static const enum kit_reader readers[] = {KIT_MEMORY,      KIT_SOURCE,   KIT_STREAM_READ,
+	                                          KIT_STREAM_COPY, KIT_COPY,     KIT_COPY_AT,
+	                                          KIT_FAR_COPY};
 	for (int known = 0; known < 2; known++) {
 		sample s = make_sample(true, known);
 		for (size_t bit = 0; bit < s.frame.size * 8; bit++) {
 			s.frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			for (size_t i = 0; i < 4; i++) {
+			for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
 				kit_bytes out = {0};
 				lade_error err = {0};
 				lade_status status =
@@ -228,7 +229,7 @@ static void test_every_bit(void **state)
 				    (out.size != SIZE || memcmp(out.data, s.data, SIZE)))
 					fail_msg("bit %zu of byte %zu, %s: wrong data, silently",
 					         bit % 8, bit / 8, kit_reader_names[readers[i]]);
-				/* What a pipe's reader hands out before it fails is right too. */
+				/* What comes out in order before a failure is right too. */
 				if (status != LADE_OK && out.size && i >= 2)
 					assert_memory_equal(out.data, s.data, out.size);
 				if (status != LADE_OK && (!err.message[0] || err.status != status))

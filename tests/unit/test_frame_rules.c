@@ -146,7 +146,7 @@ static void test_options(void **state)
 	lade_frame_read_options read = kit_read_options((lade_verify)3);
 	assert_int_equal(lade_frame_open_memory(engine, "", 0, &read, &frame, NULL), LADE_E_ARG);
 	read = kit_read_options(LADE_VERIFY_NEVER);
-	read.flags = 4;
+	read.flags = 8;
 	assert_int_equal(lade_frame_open_memory(engine, "", 0, &read, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open_memory(engine, NULL, 5, NULL, &frame, NULL), LADE_E_ARG);
 	assert_int_equal(lade_frame_open(engine, (lade_source){0}, NULL, &frame, NULL), LADE_E_ARG);

@@ -56,8 +56,8 @@ typedef struct lade_foreign_writer lade_foreign_writer;
  * sizes.  read() gives '*got' from 1 to 'cap', or 0 at the end of a complete file.
  * Fails: LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (err->offset counts encoded bytes),
  *        LADE_E_LIMIT, LADE_E_DICT, LADE_E_UNSUPPORTED, LADE_E_NOMEM, and what the input fails with
- * Threads: one caller; 'input' is called on its thread only.  After a failure every call fails
- *        with the same error.
+ * Threads: one caller; 'input' is called on its thread only, but by copy().  After a failure every
+ *        call fails with the same error.
  * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the reader
  * Source: the formats' documents above
  */
@@ -67,6 +67,10 @@ LADE_API lade_status lade_foreign_reader_new(lade_engine *engine, lade_format fo
                                              lade_foreign_reader **out, lade_error *err);
 LADE_API lade_status lade_foreign_reader_read(lade_foreign_reader *reader, void *dst, size_t cap,
                                               size_t *got, lade_error *err);
+/* Decodes the rest to 'output', in order: one of the engine's threads calls the input and decodes
+ * while the caller's writes.  After a failure of any kind the reader is of no more use. */
+LADE_API lade_status lade_foreign_reader_copy(lade_foreign_reader *reader, lade_output output,
+                                              lade_error *err);
 LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
 
 /*

@@ -141,6 +141,10 @@ enum {
 	LADE_FRAME_MAP = 1,
 	/* Chunks are decoded as with LADE_BATCH_STRICT. */
 	LADE_FRAME_STRICT = 2,
+	/* lade_frame_copy() and pipes: 'threads' of the engine decode, and the caller's thread is
+	 * none of them, so that one thread decodes while another one reads and writes.  It is one
+	 * of them if the engine has no more threads. */
+	LADE_FRAME_APART = 4,
 };
 
 /* Zero-initialise, set struct_size, then what is wanted. */
@@ -233,6 +237,32 @@ LADE_API lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *
                                      size_t count, lade_result *results,
                                      const lade_frame_range_options *options,
                                      lade_error *err);
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_frame_copy_options {
+	size_t struct_size;
+	/*
+	 * Writes 'size' decoded bytes to where they belong, 'off' bytes from the first one.  Called
+	 * with output.ctx and instead of output.write, in any order, from several threads at once.
+	 * NULL: the output takes bytes in order only.
+	 */
+	lade_status (*write_at)(void *ctx, uint64_t off, const void *src, size_t size,
+	                        lade_error *err);
+	lade_cancel *cancel; /* ends the call between chunks; or NULL */
+} lade_frame_copy_options;
+
+/*
+ * Decodes all of a frame to 'output': reading, decoding and writing go on at once, on the engine's
+ * threads or the device that the frame was opened with.  'options' may be NULL.
+ * Memory:  3 chunks a thread (chunks below 256 KiB count as 256 KiB) and the codecs' scratch.
+ *          With a device, or from a source that is not local: 3 pieces of 32 MiB, or of one
+ *          chunk, and what lade_frame_read() takes for each
+ * Fails:   as lade_frame_read() for the first chunk that cannot be had, and what the output fails
+ *          with.  The bytes before that chunk have been written, those behind it may have been
+ * Threads: any number of callers.  output.write is called on the caller's thread
+ */
+LADE_API lade_status lade_frame_copy(lade_frame *frame, lade_output output,
+                                     const lade_frame_copy_options *options, lade_error *err);
 
 /* ---- reading a pipe ----------------------------------------------------------------------- */
 

@@ -1,0 +1,100 @@
+/*
+ * copy.c: decodes the rest of a file to an output: one thread reads and decodes, while the caller's
+ * writes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "foreign/foreign.h"
+#include "frame/ring.h"
+
+/* Decoded bytes that are written at a time. */
+#define PIECE ((size_t)1 << 20)
+
+typedef struct copy_slot {
+	uint8_t *data; /* PIECE bytes, once used */
+	size_t size;
+	lade_status status; /* of what follows these */
+	lade_error error;
+} copy_slot;
+
+typedef struct copy {
+	lade_foreign_reader *reader;
+	lade_output output;
+	lade__ring ring;
+	copy_slot slots[2]; /* one is filled, one is written */
+	bool ended;
+} copy;
+
+static lade_status take(void *ctx, size_t at, bool *took, lade_error *err)
+{
+	const copy *c = ctx;
+	(void)at, (void)err;
+	*took = !c->ended;
+	return LADE_OK;
+}
+
+/* The ring lets one thread work at a time, so that the slots get the bytes in order. */
+static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *err)
+{
+	copy *c = ctx;
+	copy_slot *slot = &c->slots[at];
+	size_t got = 1;
+	(void)worker;
+	if (!slot->data)
+		slot->data = lade__host_alloc(c->reader->alloc, PIECE);
+	if (!slot->data)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for a buffer of %zu bytes", PIECE);
+	slot->status = LADE_OK;
+	for (slot->size = 0; slot->size < PIECE && got; slot->size += got) {
+		slot->status = lade__foreign_read(c->reader, slot->data + slot->size,
+		                                  PIECE - slot->size, &got, &slot->error);
+		if (slot->status != LADE_OK)
+			break;
+	}
+	return LADE_OK;
+}
+
+static lade_status give(void *ctx, size_t at, bool *gave, lade_error *err)
+{
+	copy *c = ctx;
+	const copy_slot *slot = &c->slots[at];
+	lade_status status = LADE_OK;
+	(void)gave;
+	c->ended = slot->size < PIECE;
+	if (slot->size)
+		status = c->output.write(c->output.ctx, slot->data, slot->size, err);
+	if (status == LADE_OK && slot->status != LADE_OK) {
+		*err = slot->error;
+		status = slot->status;
+	}
+	return status;
+}
+
+lade_status lade_foreign_reader_copy(lade_foreign_reader *reader, lade_output output,
+                                     lade_error *err)
+{
+	copy c = {.reader = reader, .output = output};
+	const lade__ring_calls calls = {
+		.take = take, .work = work, .give = give, .ctx = &c, .take_first = true};
+	lade_error error = {.offset = LADE_NO_OFFSET};
+	lade_status status;
+	if (!reader || !output.write)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 reader ? "output.write" : "reader");
+	TRY(lade__ring_init(&c.ring, reader->engine, 1, true, reader->stop.cancel, &error));
+	status = lade__ring_run(&c.ring, &calls, &error);
+out:
+	for (size_t i = 0; i < 2; i++)
+		lade__host_free(reader->alloc, c.slots[i].data, PIECE);
+	lade__ring_reset(&c.ring);
+	/* What was decoded and not written is lost: a failure is final. */
+	if (status != LADE_OK && reader->failed.status == LADE_OK) {
+		reader->failed = error;
+		reader->failed.status = status;
+	}
+	if (status != LADE_OK && err)
+		*err = error;
+	return status;
+}
