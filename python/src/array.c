@@ -462,7 +462,9 @@ py_array *py_array_part(py_state *st, PyObject *owner, char *data, size_t size, 
 py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 {
 	py_state *st = array->st;
-	py_array *flat = NULL, *out = NULL;
+	py_array *out = NULL;
+	lade_cspan from;
+	lade_span to;
 	lade_error err;
 	lade_status status;
 
@@ -471,16 +473,10 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 	/* A stream is one device's: from one to another by way of the host. */
 	if (array->place.kind == LADE_DEVICE && place.kind == LADE_DEVICE &&
 	    array->place.device != place.device) {
-		flat = py_array_copy(array, LADE_PLACE_HOST, array->stream);
+		py_array *flat = py_array_copy(array, LADE_PLACE_HOST, array->stream);
 		out = flat ? py_array_copy(flat, place, stream) : NULL;
 		Py_XDECREF(flat);
 		return out;
-	}
-	if (!array->contiguous && array->place.kind == LADE_DEVICE) {
-		PyErr_SetString(
-			PyExc_NotImplementedError,
-			"a strided array on a device cannot be copied; make it contiguous first");
-		return NULL;
 	}
 	/* The caller's allocator is asked, and may decode to this array. */
 	py_pin(array);
@@ -489,34 +485,21 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		goto fail;
 	if (stream == array->stream)
 		out->stream_object = Py_XNewRef(array->stream_object);
+	from = (lade_cspan){array->data, array->size, array->place};
+	to = (lade_span){out->data, out->size, place};
 	if (!array->contiguous) {
-		flat = lade_kind_is_host(place.kind)
-		               ? (py_array *)Py_NewRef(out)
-		               : py_array_new(st, array->size, LADE_PLACE_HOST, 0);
-		if (!flat)
-			goto fail;
-		Py_BEGIN_ALLOW_THREADS
-		status = py_gather(array, flat->data, &err);
-		Py_END_ALLOW_THREADS
-		if (status) {
-			py_raise(st, &err, SIZE_MAX);
-			goto fail;
-		}
-	}
-	if (flat != out) {
-		lade_cspan from = {flat ? flat->data : array->data, array->size,
-		                   flat ? flat->place : array->place};
-		lade_span to = {out->data, out->size, place};
+		status = py_gather(array, to, stream, &err);
+	} else {
 		Py_BEGIN_ALLOW_THREADS
 		status = lade_copy(NULL, from, to, (lade_stream)stream, &err);
 		Py_END_ALLOW_THREADS
-		if (status) {
-			py_raise(st, &err, SIZE_MAX);
-			goto fail;
-		}
-		if (array->place.kind == LADE_DEVICE)
-			py_kept_sweep(st);
 	}
+	if (status) {
+		py_raise(st, &err, SIZE_MAX);
+		goto fail;
+	}
+	if (array->place.kind == LADE_DEVICE)
+		py_kept_sweep(st);
 	if (!py_array_dims(out, array->ndim))
 		goto fail;
 	out->dtype = array->dtype;
@@ -526,11 +509,9 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 		step *= array->shape[i];
 	}
 	py_unpin(array);
-	Py_XDECREF(flat);
 	return out;
 fail:
 	py_unpin(array);
-	Py_XDECREF(flat);
 	Py_XDECREF(out);
 	return NULL;
 }

@@ -718,7 +718,7 @@ static PyMethodDef methods[] = {
 	{"cpu", array_cpu, METH_NOARGS,
          "cpu($self, /)\n--\n\n"
          "The array on the host: itself, or a copy, for which it waits.  Raises what the work\n"
-         "that writes the array failed with, NotImplementedError for a strided one on a device."},
+         "that writes the array failed with."},
 	{"synchronize", array_synchronize, METH_NOARGS,
          "synchronize($self, /)\n--\n\n"
          "Waits for the work that writes the array; raises what it failed with, each time."},

@@ -595,6 +595,7 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
 	lade_item *item = &work->items[i];
 	py_array *array = mem->array;
+	lade_place place;
 	size_t cap;
 	int laid_out;
 
@@ -619,34 +620,29 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	}
 	if (array->contiguous)
 		return true;
-	if (call->encode || array->place.kind == LADE_DEVICE) {
-		PyErr_SetString(
-			call->encode ? PyExc_ValueError : PyExc_NotImplementedError,
-			call->encode ? "out: encoded bytes want contiguous memory, this is strided"
-				     : "out: a strided array on a device is not supported");
+	if (call->encode) {
+		PyErr_SetString(PyExc_ValueError,
+		                "out: encoded bytes want contiguous memory, this is strided");
 		return false;
 	}
 	laid_out = fit_layout(call, work, i, array);
 	if (laid_out)
 		return laid_out > 0;
-	mem->scratch = py_array_new(array->st, array->size, LADE_PLACE_HOST, 0);
+	place = array->place.kind == LADE_DEVICE ? array->place : LADE_PLACE_HOST;
+	mem->scratch = py_array_new(array->st, array->size, place, call->codec->stream);
 	if (!mem->scratch)
 		return false;
-	item->dst.data = mem->scratch->data;
+	item->dst = (lade_span){mem->scratch->data, array->size, place};
 	return true;
 }
 
-static void unload(py_work *work, size_t i, py_mem *mem)
+static void unload(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
-	if (mem->scratch && !work->results[i].status) {
-		lade_status status;
-		lade_error err;
-		Py_BEGIN_ALLOW_THREADS
-		status = py_scatter(mem->array, mem->scratch->data, work->results[i].size, &err);
-		Py_END_ALLOW_THREADS
-		if (status)
-			py_work_note(work, i, &err);
-	}
+	lade_error err;
+
+	if (mem->scratch && !work->results[i].status &&
+	    py_scatter(mem->array, mem->scratch, work->results[i].size, call->codec->stream, &err))
+		py_work_note(work, i, &err);
 }
 
 /* What decode(out=) gives back for one destination: an Array on it. */
@@ -694,7 +690,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 		py_raise(st, &work->err, SIZE_MAX);
 		goto out;
 	}
-	unload(work, 0, &mem);
+	unload(call, work, 0, &mem);
 	if (work->err.status) {
 		py_raise(st, &work->err, SIZE_MAX);
 		goto out;
@@ -845,7 +841,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 	if (!raise_work(call, work))
 		goto out;
 	for (size_t i = 0; holds.mems && holds.live && i < count; i++)
-		unload(work, i, &holds.mems[i]);
+		unload(call, work, i, &holds.mems[i]);
 	if (!raise_work(call, work))
 		goto out;
 	if (call->into) {

@@ -290,9 +290,11 @@ bool py_is_list(PyObject *object); /* a list or tuple */
 lade_layout py_layout(const py_array *array, char **first, size_t *extent);
 /* A strided array with elements of another type; ValueError where they have another size. */
 py_array *py_array_seen_as(py_array *array, py_dtype dtype);
-/* Host memory only.  Of fewer bytes than the array has, its others stay; 'src' has room for all. */
-lade_status py_gather(const py_array *array, char *dst, lade_error *err);
-lade_status py_scatter(const py_array *array, char *src, size_t size, lade_error *err);
+/* Copy a strided array to and from contiguous memory, of devices behind the work of 'stream'; they
+ * wait.  Of fewer bytes than the array has, its others stay; 'src' has room for all. */
+lade_status py_gather(const py_array *array, lade_span dst, uintptr_t stream, lade_error *err);
+lade_status py_scatter(const py_array *array, const py_array *src, size_t size, uintptr_t stream,
+                       lade_error *err);
 
 /* ---- BatchArray ------------------------------------------------------------------------- */
 

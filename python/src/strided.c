@@ -50,34 +50,97 @@ py_array *py_array_seen_as(py_array *array, py_dtype dtype)
 	return NULL;
 }
 
-lade_status py_gather(const py_array *array, char *dst, lade_error *err)
+/* The bytes of a strided array from or to contiguous memory, wherever both are: an item of the codec
+ * "copy". */
+static lade_status copy_item(const py_array *array, lade_span flat, bool gather, uintptr_t stream,
+                             lade_error *err)
 {
 	char *first;
 	size_t extent;
 	lade_layout layout = py_layout(array, &first, &extent);
+	lade_segment segment = {flat.data, flat.size, flat.place, flat.size};
+	lade_item item = {.src = &segment,
+	                  .src_count = 1,
+	                  .dst = {first, extent, array->place},
+	                  .layout = &layout};
+	lade_batch_options options = {.struct_size = sizeof(options),
+	                              .stream = (lade_stream)stream};
+	lade_spec *spec;
+	lade_status status = lade_spec_parse(NULL, "copy", &spec, err);
 
-	return lade_layout_gather(&layout, lade_host_cspan(first, extent), dst, array->size, err);
+	if (status)
+		return status;
+	if (gather) {
+		segment = (lade_segment){first, extent, array->place, 0};
+		item.dst = flat;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	status = (gather ? lade_encode_into : lade_decode_into)(lade_engine_default(), spec, &item,
+	                                                        1, NULL, &options, err);
+	Py_END_ALLOW_THREADS
+	lade_spec_unref(spec);
+	return status;
 }
 
-lade_status py_scatter(const py_array *array, char *src, size_t size, lade_error *err)
+lade_status py_gather(const py_array *array, lade_span dst, uintptr_t stream, lade_error *err)
 {
-	char *first, *kept;
-	size_t extent, rest = array->size - size;
+	char *first;
+	size_t extent;
 	lade_layout layout = py_layout(array, &first, &extent);
 	lade_status status;
 
-	/* What the source does not fill stays as it is. */
-	if (rest) {
-		kept = malloc(array->size);
-		if (!kept)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "no memory for %zu bytes", array->size);
-		status = py_gather(array, kept, err);
-		if (!status)
-			memcpy(src + size, kept + size, rest);
-		free(kept);
-		if (status)
-			return status;
+	if (!lade_kind_is_host(array->place.kind) || !lade_kind_is_host(dst.place.kind))
+		return copy_item(array, dst, true, stream, err);
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_layout_gather(&layout, lade_host_cspan(first, extent), dst.data, array->size,
+	                            err);
+	Py_END_ALLOW_THREADS
+	return status;
+}
+
+/* Puts the array's last bytes behind those of a shorter result. */
+static lade_status keep_rest(const py_array *array, const py_array *src, size_t size,
+                             uintptr_t stream, lade_error *err)
+{
+	size_t rest = array->size - size;
+	py_array *kept = py_array_new(array->st, array->size, src->place, stream);
+	lade_status status;
+
+	if (!kept) {
+		PyErr_Clear();
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu bytes",
+		                 array->size);
 	}
-	return lade_layout_scatter(&layout, src, array->size, lade_host_span(first, extent), err);
+	status = py_gather(array, (lade_span){kept->data, kept->size, kept->place}, stream, err);
+	if (!status) {
+		Py_BEGIN_ALLOW_THREADS
+		status = lade_copy(NULL, (lade_cspan){kept->data + size, rest, kept->place},
+		                   (lade_span){src->data + size, rest, src->place},
+		                   (lade_stream)stream, err);
+		Py_END_ALLOW_THREADS
+	}
+	Py_DECREF(kept);
+	return status;
+}
+
+lade_status py_scatter(const py_array *array, const py_array *src, size_t size, uintptr_t stream,
+                       lade_error *err)
+{
+	char *first;
+	size_t extent;
+	lade_layout layout = py_layout(array, &first, &extent);
+	lade_status status = LADE_OK;
+
+	if (size < array->size)
+		status = keep_rest(array, src, size, stream, err);
+	if (status)
+		return status;
+	if (!lade_kind_is_host(array->place.kind))
+		return copy_item(array, (lade_span){src->data, array->size, src->place}, false,
+		                 stream, err);
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_layout_scatter(&layout, src->data, array->size,
+	                             lade_host_span(first, extent), err);
+	Py_END_ALLOW_THREADS
+	return status;
 }

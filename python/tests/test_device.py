@@ -35,8 +35,8 @@ def test_array_there_and_back():
     b = liblade.from_dlpack(a)
     assert b.ptr == a.ptr and b.place == "device"
     assert (np.from_dlpack(a, device="cpu") == X).all()
-    with pytest.raises(NotImplementedError, match="strided"):
-        a[::2].cpu()
+    assert (np.asarray(a[::2].cpu()) == X[::2]).all()
+    assert a[::-3].tobytes() == X[::-3].tobytes()
     assert liblade.__cuda_version__ >= 12000
 
 
@@ -116,6 +116,49 @@ def test_codecs(algorithm, kind):
     assert decoded[0].place == "device" and decoded[1].tobytes() == X[:100].tobytes()
     got = codec.decode(codec.encode(a), byte_range=(400, 800))
     assert got.cpu().tobytes() == X[100:200].tobytes()
+
+
+class Strided:
+    """Another library's array on a device: an Array's memory by other strides."""
+
+    def __init__(self, array, shape, strides, offset=0):
+        cai = array.__cuda_array_interface__
+        self.array = array
+        self.__cuda_array_interface__ = {
+            **cai, "shape": shape, "strides": strides, "data": (array.ptr + offset, False),
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["LZ4", "Snappy", "Zstd", "shuffle(4)|lz4"])
+@pytest.mark.parametrize("kind", list(liblade.BitstreamKind), ids=lambda k: k.name)
+def test_strided_destinations(algorithm, kind):
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind)
+    x = np.arange(240, dtype="<i4").reshape(4, 6, 10)
+    encoded = codec.encode(as_array(x).cuda())
+    big = np.full((4, 8, 20), -1, "<i4")
+    for index in np.s_[:, :6, :10], np.s_[:, :6, ::2], np.s_[::-1, 1:7, 5:15]:
+        out, want = as_array(big).cuda(), big.copy()
+        want[index] = x
+        for source in encoded, encoded.cpu():
+            got = codec.decode(source, out=out[index])
+            assert got.tobytes() == x.tobytes() and (np.asarray(out.cpu()) == want).all()
+        assert codec.decode_into(encoded, out[index]) == x.nbytes
+    # A transpose, and some of a list.
+    turned = [as_array(np.zeros((10, 6, 4), "<i4")).cuda() for _ in range(3)]
+    views = [Strided(t, (4, 6, 10), (4, 16, 96)) for t in turned]
+    codec.decode([encoded, encoded.cpu(), encoded], out=views)
+    assert all((np.asarray(t.cpu()) == x.T).all() for t in turned)
+    # What the data does not fill stays.
+    out = as_array(np.arange(500, dtype="<i4")).cuda()
+    short = codec.encode(as_array(x[:1]).cuda())
+    assert codec.decode_into(short, out[:480:2]) == 240
+    want = np.arange(500, dtype="<i4")
+    want[:120:2] = x[0].ravel()
+    assert (np.asarray(out.cpu()) == want).all()
+    with pytest.raises(ValueError, match="240 bytes were decoded, and the strided array has 960"):
+        codec.decode(short, out=out[:480:2])
+    with pytest.raises(ValueError, match="encoded bytes want contiguous memory"):
+        codec.encode(out, out=out[::2])
 
 
 @pytest.mark.parametrize("where", ["auto", "host", "device"])
