@@ -8,10 +8,11 @@
 
 #include "gpu/args.h"
 
-/* Threads of a block. */
-#define LADE_BOX_THREADS 256u
+/* Threads of a block that copy, besides a warp that finds what; blocks of a multiprocessor. */
+#define LADE_BOX_THREADS 128u
+#define LADE_BOX_BLOCKS 4u
 
-/* Selected bytes that a warp copies at a time. */
+/* Selected bytes that a block copies at a time. */
 #define LADE_BOX_PIECE 16384u
 
 /* Division by 'number', of a number below 2^31: (n * magic / 2^32 + n) >> shift. */

@@ -5,9 +5,6 @@
  */
 #include "array/gpu.h"
 
-/* More blocks than any device holds at once; warps take pieces in turn. */
-#define COPY_BLOCKS 4096u
-
 static lade_divisor divisor_of(size_t number)
 {
 	uint32_t n = (uint32_t)number, shift = 0;
@@ -56,9 +53,9 @@ lade_status lade__boxes_copy(lade__device *device, lade_stream stream, lade_boxe
 {
 	if (boxes.pieces == 0)
 		return LADE_OK;
-	unsigned blocks = (boxes.pieces + LADE_BOX_THREADS / 32 - 1) / (LADE_BOX_THREADS / 32);
-	lade__launch launch = {.blocks = blocks < COPY_BLOCKS ? blocks : COPY_BLOCKS,
-	                       .threads = LADE_BOX_THREADS,
+	unsigned most = (unsigned)device->info.multiprocessors * LADE_BOX_BLOCKS;
+	lade__launch launch = {.blocks = boxes.pieces < most ? boxes.pieces : most,
+	                       .threads = LADE_BOX_THREADS + 32,
 	                       .stream = stream};
 	void *arguments[] = {&boxes};
 	return lade__kernel_launch(device, &boxes_kernel, &launch, arguments, err);

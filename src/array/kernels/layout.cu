@@ -8,7 +8,7 @@
 
 #include "array/args.h"
 
-/* Vectors of a lane that are on their way at the same time. */
+/* Vectors of a thread that are on their way at the same time. */
 #define LADE_BOX_AHEAD 4
 
 /* ---- vectors ------------------------------------------------------------------------------ */
@@ -46,52 +46,41 @@ static __device__ __forceinline__ uint32_t lade_divide(uint32_t n, const lade_di
 	return (__umulhi(n, d.magic) + n) >> d.shift;
 }
 
-/* The axes that run fastest, in registers: the last three; those that are not there have one
- * index. */
+/* What a block copies, in shared memory: a box and its axes that run fastest, of which those that
+ * are not there have one index. */
 #define LADE_BOX_HELD 3
-struct lade_box_axes {
+struct lade_box_task {
+	lade_box box;
 	lade_box_axis held[LADE_BOX_HELD]; /* the fastest first */
-	const lade_box_axis *rest;
-	uint32_t rest_count;
+	uint32_t at, end;                  /* of the selected bytes */
+	uint32_t width;                    /* of vectors that both sides are aligned to; 1: none */
+	bool all;                          /* of the source is there */
 };
 
-static __device__ __forceinline__ void lade_box_axes_get(const lade_box &box,
-                                                         lade_box_axes *axes)
-{
-	const lade_box_axis *all = box.axes;
-#pragma unroll
-	for (uint32_t k = 0; k < LADE_BOX_HELD; k++) {
-		axes->held[k].count.number = 1;
-		axes->held[k].count.magic = 1;
-		axes->held[k].count.shift = 0;
-		axes->held[k].src = axes->held[k].dst = 0;
-		if (k < box.ndim)
-			axes->held[k] = all[box.ndim - 1 - k];
-	}
-	axes->rest = all;
-	axes->rest_count = box.ndim > LADE_BOX_HELD ? box.ndim - LADE_BOX_HELD : 0;
-}
-
-/* The place of selected byte 'at' on both sides. */
-static __device__ __forceinline__ void lade_box_place(const lade_box &box,
-                                                      const lade_box_axes &axes, uint32_t at,
+/* The place of selected byte 'at' on both sides, of a box with HELD axes at most or, where that is
+ * LADE_BOX_HELD, of any. */
+template <uint32_t HELD>
+static __device__ __forceinline__ void lade_box_place(const lade_box_task &t, uint32_t at,
                                                       int64_t *src, int64_t *dst)
 {
-	uint32_t run = lade_divide(at, box.run), column = at - run * box.run.number;
-	int64_t s = box.src_off + column, d = box.dst_off + column;
+	uint32_t run = lade_divide(at, t.box.run), column = at - run * t.box.run.number;
+	int64_t s = t.box.src_off + column, d = t.box.dst_off + column;
 #pragma unroll
-	for (uint32_t k = 0; k < LADE_BOX_HELD; k++) {
-		uint32_t next = lade_divide(run, axes.held[k].count);
-		uint32_t i = run - next * axes.held[k].count.number;
-		s += (int64_t)i * axes.held[k].src;
-		d += (int64_t)i * axes.held[k].dst;
-		run = next;
+	for (uint32_t k = 0; k < HELD; k++) {
+		uint32_t i = run;
+		if (HELD > 1) {
+			run = lade_divide(i, t.held[k].count);
+			i -= run * t.held[k].count.number;
+		}
+		s += (int64_t)i * t.held[k].src;
+		d += (int64_t)i * t.held[k].dst;
 	}
-	for (uint32_t k = axes.rest_count; k-- > 0;) {
-		uint32_t next = lade_divide(run, axes.rest[k].count);
-		uint32_t i = run - next * axes.rest[k].count.number;
-		s += (int64_t)i * axes.rest[k].src;
-		d += (int64_t)i * axes.rest[k].dst;
+	for (uint32_t k = t.box.ndim; HELD == LADE_BOX_HELD && k-- > HELD;) {
+		const lade_box_axis &axis = t.box.axes[k - HELD];
+		uint32_t next = lade_divide(run, axis.count);
+		uint32_t i = run - next * axis.count.number;
+		s += (int64_t)i * axis.src;
+		d += (int64_t)i * axis.dst;
 		run = next;
 	}
 	*src = s;
@@ -100,56 +89,75 @@ static __device__ __forceinline__ void lade_box_place(const lade_box &box,
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-/* Selected bytes [at, end) by vectors T, which both sides are aligned to. */
-template <typename T>
-static __device__ __forceinline__ void
-lade_box_vectors(const lade_box &box, const lade_box_axes &axes, uint32_t at, uint32_t end,
-                 uint32_t lane)
+static __device__ __forceinline__ bool lade_box_there(const lade_box_task &t, int64_t src)
 {
-	for (at += lane * (uint32_t)sizeof(T); at < end;
-	     at += LADE_BOX_AHEAD * 32 * (uint32_t)sizeof(T)) {
+	return t.all || ((uint64_t)src >= t.box.from && (uint64_t)src < t.box.end);
+}
+
+/* By vectors T. */
+template <typename T, uint32_t HELD>
+static __device__ __forceinline__ void lade_box_vectors(const lade_box_task &t)
+{
+	constexpr uint32_t round = LADE_BOX_THREADS * (uint32_t)sizeof(T);
+	for (uint32_t at = t.at + threadIdx.x * (uint32_t)sizeof(T); at < t.end;
+	     at += LADE_BOX_AHEAD * round) {
 		T v[LADE_BOX_AHEAD];
 		int64_t src, dst[LADE_BOX_AHEAD];
 		bool there[LADE_BOX_AHEAD];
 #pragma unroll
 		for (uint32_t k = 0; k < LADE_BOX_AHEAD; k++) {
-			uint32_t own = at + k * 32 * (uint32_t)sizeof(T);
 			there[k] = false;
-			if (own < end) {
-				lade_box_place(box, axes, own, &src, &dst[k]);
-				there[k] = (uint64_t)src >= box.from && (uint64_t)src < box.end;
+			if (at + k * round < t.end) {
+				lade_box_place<HELD>(t, at + k * round, &src, &dst[k]);
+				there[k] = lade_box_there(t, src);
 			}
 			if (there[k])
-				v[k] = *(const T *)(box.src + src);
+				v[k] = *(const T *)(t.box.src + src);
 		}
 #pragma unroll
 		for (uint32_t k = 0; k < LADE_BOX_AHEAD; k++)
 			if (there[k])
-				*(T *)(box.dst + dst[k]) =
-					box.swap ? lade_box_swap(v[k], box.swap) : v[k];
+				*(T *)(t.box.dst + dst[k]) =
+					t.box.swap ? lade_box_swap(v[k], t.box.swap) : v[k];
 	}
 }
 
 /* Byte by byte; those of a swapped unit go to where the last one's place counts back to. */
-static __device__ __forceinline__ void lade_box_bytes(const lade_box &box,
-                                                      const lade_box_axes &axes, uint32_t at,
-                                                      uint32_t end, uint32_t lane)
+static __device__ __forceinline__ void lade_box_bytes(const lade_box_task &t)
 {
-	uint32_t swap = box.swap ? box.swap : 1;
-	for (at += lane; at < end; at += 32) {
+	uint32_t swap = t.box.swap ? t.box.swap : 1;
+	for (uint32_t at = t.at + threadIdx.x; at < t.end; at += LADE_BOX_THREADS) {
 		int64_t src, dst;
-		lade_box_place(box, axes, at, &src, &dst);
+		lade_box_place<LADE_BOX_HELD>(t, at, &src, &dst);
 		uint32_t in_unit = at % swap; /* runs are whole units */
 		dst += (int64_t)(swap - 1) - 2 * (int64_t)in_unit;
-		if ((uint64_t)src >= box.from && (uint64_t)src < box.end)
-			box.dst[dst] = box.src[src];
+		if (lade_box_there(t, src))
+			t.box.dst[dst] = t.box.src[src];
 	}
 }
 
-/* The box that piece 'piece' belongs to: the last whose first piece is not behind it. */
+template <uint32_t HELD>
+static __device__ __forceinline__ void lade_box_vectors_of(const lade_box_task &t)
+{
+	if (t.width == 16)
+		lade_box_vectors<uint4, HELD>(t);
+	else if (t.width == 8)
+		lade_box_vectors<uint2, HELD>(t);
+	else if (t.width == 4)
+		lade_box_vectors<uint32_t, HELD>(t);
+	else
+		lade_box_vectors<uint16_t, HELD>(t);
+}
+
+/* The box that piece 'piece' belongs to: the last whose first piece is not behind it.  Where all
+ * have as many pieces it is where it would be. */
 static __device__ __forceinline__ uint32_t lade_box_find(const lade_boxes &c, uint32_t piece)
 {
 	uint32_t low = 0, high = c.count;
+	uint32_t guess = (uint32_t)((uint64_t)piece * c.count / c.pieces);
+	if (c.list[guess].first <= piece &&
+	    (guess + 1 == c.count || c.list[guess + 1].first > piece))
+		return guess;
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 		if (c.list[middle].first <= piece)
@@ -169,36 +177,50 @@ static __device__ __forceinline__ bool lade_box_ready(const lade_boxes &c,
 	return !c.sizes || !box.wanted || c.sizes[box.unit] == box.wanted;
 }
 
-/* Map: warp = pieces of 16 KiB of selected bytes in turn, lane = vectors of it.  No shared memory;
- * blocks of any number of whole warps. */
-extern "C" __global__ void __launch_bounds__(LADE_BOX_THREADS) lade_box_copy(lade_boxes c)
+/* Finds what is copied as piece 'piece'; by one thread. */
+static __device__ __forceinline__ void lade_box_begin(const lade_boxes &c, uint32_t piece,
+                                                      lade_box_task *t)
 {
-	uint32_t lane = lade_lane(), warps = gridDim.x * (blockDim.x / 32);
-	uint32_t first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-	for (uint32_t piece = first; piece < c.pieces; piece += warps) {
-		const lade_box box = c.list[lade_box_find(c, piece)];
-		if (!lade_box_ready(c, box))
+	lade_box box = c.list[lade_box_find(c, piece)];
+	uint32_t at = (piece - box.first) * LADE_BOX_PIECE;
+	bool some = at < box.size && lade_box_ready(c, box);
+	t->at = at;
+	t->end = !some ? at : box.size - at < LADE_BOX_PIECE ? box.size : at + LADE_BOX_PIECE;
+	t->all = box.from == 0 && box.end == UINT64_MAX;
+	uint32_t odd = box.align | (uint32_t)(uintptr_t)(box.src + box.src_off) |
+	               (uint32_t)(uintptr_t)(box.dst + box.dst_off);
+	uint32_t width = odd & 15 ? odd & (0 - odd) & 15 : 16;
+	t->width = box.swap > width || (box.swap & (box.swap - 1)) ? 1 : width;
+	for (uint32_t k = 0; k < LADE_BOX_HELD; k++) {
+		lade_box_axis none = {{1, 1, 0, 0}, 0, 0};
+		t->held[k] = k < box.ndim ? box.axes[box.ndim - 1 - k] : none;
+	}
+	t->box = box;
+}
+
+/* Map: block = pieces of selected bytes in turn, so that neighbours are copied at the same time;
+ * thread = vectors of it.  The last warp finds what is copied next meanwhile.  Shared: both. */
+extern "C" __global__ void __launch_bounds__(LADE_BOX_THREADS + 32, LADE_BOX_BLOCKS)
+	lade_box_copy(lade_boxes c)
+{
+	LADE_SHARED(lade_box_task, task, [2]);
+	bool finder = threadIdx.x == LADE_BOX_THREADS;
+	uint32_t turn = 0;
+	if (finder && blockIdx.x < c.pieces)
+		lade_box_begin(c, blockIdx.x, &task[0]);
+	for (uint32_t piece = blockIdx.x; piece < c.pieces; piece += gridDim.x, turn ^= 1) {
+		const lade_box_task &t = task[turn];
+		__syncthreads();
+		if (finder && c.pieces - piece > gridDim.x)
+			lade_box_begin(c, piece + gridDim.x, &task[turn ^ 1]);
+		if (threadIdx.x >= LADE_BOX_THREADS)
 			continue;
-		lade_box_axes axes;
-		lade_box_axes_get(box, &axes);
-		uint32_t at = (piece - box.first) * LADE_BOX_PIECE;
-		if (at >= box.size)
-			continue;
-		uint32_t end = box.size - at < LADE_BOX_PIECE ? box.size
-		                                                   : at + LADE_BOX_PIECE;
-		uint32_t odd = box.align | (uint32_t)(uintptr_t)(box.src + box.src_off) |
-		               (uint32_t)(uintptr_t)(box.dst + box.dst_off);
-		uint32_t width = odd & 15 ? odd & (0 - odd) & 15 : 16;
-		if (box.swap > width || (box.swap & (box.swap - 1)) || width == 1)
-			lade_box_bytes(box, axes, at, end, lane);
-		else if (width == 16)
-			lade_box_vectors<uint4>(box, axes, at, end, lane);
-		else if (width == 8)
-			lade_box_vectors<uint2>(box, axes, at, end, lane);
-		else if (width == 4)
-			lade_box_vectors<uint32_t>(box, axes, at, end, lane);
+		if (t.width == 1)
+			lade_box_bytes(t);
+		else if (t.box.ndim < 2)
+			lade_box_vectors_of<1>(t);
 		else
-			lade_box_vectors<uint16_t>(box, axes, at, end, lane);
+			lade_box_vectors_of<LADE_BOX_HELD>(t);
 	}
 }
 
