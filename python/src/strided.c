@@ -50,8 +50,8 @@ py_array *py_array_seen_as(py_array *array, py_dtype dtype)
 	return NULL;
 }
 
-/* The bytes of a strided array from or to contiguous memory, wherever both are: an item of the codec
- * "copy". */
+/* The bytes of a strided array from or to contiguous memory, wherever both are: an item of the
+ * codec "copy". */
 static lade_status copy_item(const py_array *array, lade_span flat, bool gather, uintptr_t stream,
                              lade_error *err)
 {
