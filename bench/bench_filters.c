@@ -33,7 +33,7 @@ static void run_one(void *ctx)
 		return;
 	}
 	lade_elements tile = {w->src, w->dst, 0, w->count, w->total, &carry};
-	if (w->impl->tile(&w->run, &tile, &err) != LADE_OK)
+	if (w->impl->tile->run(&w->run, &tile, &err) != LADE_OK)
 		bench_die(w->impl->name, err.message);
 }
 
@@ -73,7 +73,7 @@ static void time_direction(const settings *s, const char *text, const lade_spec 
 	const lade_stage *stage = lade_spec_stage(spec, 0);
 	const lade_implementation *impl = record(stage->algorithm->name, direction);
 	size_t decoded, encoded, levels = (size_t)lade_cpu_detect();
-	impl->tile_sizes(stage, &decoded, &encoded);
+	impl->tile->sizes(stage, &decoded, &encoded);
 	for (size_t k = 0; k <= levels; k++) {
 		works[k] = (work){.impl = k ? impl : NULL, .src = src, .dst = dst,
 		                  .count = total / decoded, .total = total};
@@ -119,7 +119,7 @@ static void time_filter(const settings *s, const char *text, size_t total)
 	work w = {.impl = record(stage->algorithm->name, LADE_ENCODE), .src = plain, .dst = there,
 	          .total = total};
 	size_t decoded, encoded;
-	w.impl->tile_sizes(stage, &decoded, &encoded);
+	w.impl->tile->sizes(stage, &decoded, &encoded);
 	w.run = (lade_run){.stage = stage, .cpu = LADE_CPU_PLAIN};
 	w.count = total / decoded;
 	run_one(&w);

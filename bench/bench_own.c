@@ -60,11 +60,12 @@ static void run_all(void *ctx)
 		if (w->direction < 0) {
 			memcpy(j->back + at, j->plain + at, chunk);
 		} else if (w->direction == LADE_ENCODE) {
-			status = j->encoder->run(&run, lade_host_cspan(j->plain + at, chunk),
-			                         lade_host_span(j->coded + i * j->slot, j->slot),
-			                         &j->sizes[i], &err);
+			status = j->encoder->codec->run(
+				&run, lade_host_cspan(j->plain + at, chunk),
+				lade_host_span(j->coded + i * j->slot, j->slot), &j->sizes[i],
+				&err);
 		} else {
-			status = j->decoder->run(
+			status = j->decoder->codec->run(
 				&run, lade_host_cspan(j->coded + i * j->slot, j->sizes[i]),
 				lade_host_span(j->back + at, chunk), &got, &err);
 		}

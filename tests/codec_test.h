@@ -22,7 +22,8 @@
 typedef struct codec {
 	lade_spec *spec;
 	lade_stage stage;
-	const lade_implementation *encoder, *decoder;
+	const lade_implementation *encode_record, *decode_record;
+	const lade_codec_ops *encoder, *decoder;
 	lade_run enc, dec;
 } codec;
 
@@ -52,6 +53,12 @@ static inline const lade_implementation *codec_record(const char *name, lade_dir
 	return lade__codec_find(name, direction);
 }
 
+static inline void *codec_state_new(const lade_implementation *record)
+{
+	const lade_allocator *host = lade_allocator_default(LADE_HOST);
+	return record->state_new ? record->state_new(record->ctx, host) : NULL;
+}
+
 static inline codec codec_open(const char *text)
 {
 	codec c = {0};
@@ -59,23 +66,22 @@ static inline codec codec_open(const char *text)
 	if (lade_spec_parse(NULL, text, &c.spec, &err) != LADE_OK)
 		fail_msg("%s: %s", text, err.message);
 	c.stage = *lade_spec_stage(c.spec, 0);
-	c.encoder = codec_record(c.stage.algorithm->name, LADE_ENCODE);
-	c.decoder = codec_record(c.stage.algorithm->name, LADE_DECODE);
-	const lade_allocator *host = lade_allocator_default(LADE_HOST);
+	c.encode_record = codec_record(c.stage.algorithm->name, LADE_ENCODE);
+	c.decode_record = codec_record(c.stage.algorithm->name, LADE_DECODE);
+	c.encoder = c.encode_record->codec;
+	c.decoder = c.decode_record->codec;
 	c.enc = c.dec = (lade_run){.worker = codec_worker, .cpu = lade_cpu_detect()};
-	if (c.encoder->state_new)
-		c.enc.state = c.encoder->state_new(c.encoder->ctx, host);
-	if (c.decoder->state_new)
-		c.dec.state = c.decoder->state_new(c.decoder->ctx, host);
+	c.enc.state = codec_state_new(c.encode_record);
+	c.dec.state = codec_state_new(c.decode_record);
 	return c;
 }
 
 static inline void codec_close(codec *c)
 {
-	if (c->encoder->state_free)
-		c->encoder->state_free(c->encoder->ctx, c->enc.state);
-	if (c->decoder->state_free)
-		c->decoder->state_free(c->decoder->ctx, c->dec.state);
+	if (c->encode_record->state_free)
+		c->encode_record->state_free(c->encode_record->ctx, c->enc.state);
+	if (c->decode_record->state_free)
+		c->decode_record->state_free(c->decode_record->ctx, c->dec.state);
 	lade_spec_unref(c->spec);
 }
 

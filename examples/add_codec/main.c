@@ -68,15 +68,15 @@ static int preferred(lade_engine *engine, int *calls)
 	lade_error err;
 	lade_spec *spec = NULL;
 	size_t size = 0;
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = counting_copy};
 	lade_implementation mine = {
 		.struct_size = sizeof mine,
 		.name = "copy/counting",
 		.algorithm = "copy",
 		.direction = LADE_DECODE,
-		.place = LADE_HOST,
 		.priority = LADE_PRIORITY_BUILTIN + 1,
 		.ctx = calls,
-		.run = counting_copy,
+		.codec = &ops,
 	};
 	if (lade_engine_add_implementation(engine, &mine, &err) != LADE_OK)
 		return failed("add", &err);

@@ -156,10 +156,9 @@ const lade_implementation runs_encode = {
 	.name = "runs/example",
 	.algorithm = "runs",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation runs_decode = {
@@ -167,8 +166,7 @@ const lade_implementation runs_decode = {
 	.name = "runs/example",
 	.algorithm = "runs",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

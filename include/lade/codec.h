@@ -162,60 +162,18 @@ typedef struct lade_workload {
 	lade_cpu cpu;
 } lade_workload;
 
-/* How a filter's 'tile' function sees its input and output; see lade_implementation.tile. */
-typedef enum lade_tile {
-	LADE_TILE_NONE = 0,
-	LADE_TILE_STREAM = 1,  /* a tile in, the same elements out, in order */
-	LADE_TILE_GATHER = 2,  /* the whole input, a tile out */
-	LADE_TILE_SCATTER = 3, /* a tile in, into the whole output */
-} lade_tile;
-
-/* What a filter carries from tile to tile of one item; zeroed before the first. */
-typedef struct lade_carry {
-	uint64_t word[4];
-} lade_carry;
-
-/* Elements that a filter's 'tile' function works on; see lade_implementation.tile. */
-typedef struct lade_elements {
-	const void *src;
-	void *dst;
-	size_t elem_off;   /* the first one, among all of the item */
-	size_t elem_count;
-	size_t total;      /* bytes of the whole decoded side */
-	lade_carry *carry;
-} lade_elements;
-
-#define LADE_PRIORITY_BUILTIN 0
-
 /*
- * An implementation.  The record is copied when it is registered; the strings and functions
- * it names must outlive the engine.  All functions may be called from several threads at
- * once, each with another worker and state.
+ * What an implementation of a codec does, or of a filter whose sizes are not fixed.  Both spans are
+ * host memory, of any alignment, and do not overlap.  Sources are hostile: the functions read
+ * nothing outside 'src' and write nothing outside 'dst'.  Zero-initialise, set struct_size and run,
+ * then what is wanted.
+ * Fail: LADE_E_NOSPACE when 'dst' is too small; LADE_E_CORRUPT and others, with the offset of the
+ *       bad byte in 'src'
  */
-typedef struct lade_implementation {
-	size_t struct_size;    /* sizeof(lade_implementation) */
-	const char *name;      /* "zstd/libzstd": the algorithm, a slash, what does the work */
-	const char *algorithm; /* the algorithm's name */
-	lade_direction direction;
-	lade_kind place; /* LADE_HOST; those that run on devices are the library's own */
-	int priority;    /* the highest that accepts the work wins; among equals the cheapest */
-	void *ctx;
+typedef struct lade_codec_ops {
+	size_t struct_size; /* sizeof(lade_codec_ops) */
 
-	/* Nanoseconds expected for the whole workload; a negative number refuses it.  NULL: 1 a
-	 * byte. */
-	double (*cost)(void *ctx, const lade_workload *workload);
-
-	/* What a worker keeps between calls (codec contexts).  Both or neither. */
-	void *(*state_new)(void *ctx, const lade_allocator *host);
-	void (*state_free)(void *ctx, void *state);
-
-	/*
-	 * Encodes or decodes all of 'src' into 'dst' and stores the count of bytes written.
-	 * Reads nothing outside 'src', writes nothing outside 'dst'.  Both are host memory, of any
-	 * alignment, and do not overlap.  Sources are hostile.
-	 * Fails: LADE_E_NOSPACE when 'dst' is too small; LADE_E_CORRUPT and others, with the offset
-	 * of the bad byte in 'src'.
-	 */
+	/* Encodes or decodes all of 'src' into 'dst' and stores the count of bytes written. */
 	lade_status (*run)(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
 	                   lade_error *err);
 
@@ -230,39 +188,97 @@ typedef struct lade_implementation {
 	 * Optional, decoding: independent parts, so that several threads share one item.  'parts'
 	 * checks the source's structure, stores the decoded size, and gives the number of parts
 	 * (0 or 1: use 'run'); 'run_part' decodes one to its place in 'dst', the whole destination,
-	 * of at least that size.
+	 * of at least that size.  Both or neither.
 	 */
 	lade_status (*parts)(const lade_run *run, lade_cspan src, size_t *part_count,
 	                     size_t *decoded_size, lade_error *err);
 	lade_status (*run_part)(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
 	                        lade_error *err);
+} lade_codec_ops;
 
-	/*
-	 * Filters of a fixed size, instead of 'run': one tile of the work, so that a chain of
-	 * filters passes over the data once, in the cache.  STREAM: 'src' and 'dst' point at the
-	 * tile, may be equal where both sides have elements of one size, and do not overlap
-	 * otherwise.  GATHER: 'src' is the whole input, 'dst' the tile.  SCATTER: 'src' is the
-	 * tile, 'dst' the whole output.  A last partial element belongs to the last tile.
-	 */
-	lade_tile tile_kind;
-	lade_status (*tile)(const lade_run *run, const lade_elements *tile, lade_error *err);
+/* What a filter's tiles are; see lade_tile_ops. */
+typedef enum lade_tile {
+	LADE_TILE_STREAM = 1,  /* a tile in, the same elements out, in order */
+	LADE_TILE_GATHER = 2,  /* the whole input, a tile out */
+	LADE_TILE_SCATTER = 3, /* a tile in, into the whole output */
+} lade_tile;
+
+/* What a filter carries from tile to tile of one item; zeroed before the first. */
+typedef struct lade_carry {
+	uint64_t word[4];
+} lade_carry;
+
+/* The elements of a tile. */
+typedef struct lade_elements {
+	const void *src;
+	void *dst;
+	size_t elem_off;   /* the first one, among all of the item */
+	size_t elem_count;
+	size_t total;      /* bytes of the whole decoded side */
+	lade_carry *carry;
+} lade_elements;
+
+/*
+ * What an implementation of a filter of a fixed size does: one tile of the work, so that a chain of
+ * filters passes over the data once, in the cache.  STREAM: 'src' and 'dst' point at the tile, may
+ * be equal where both sides have elements of one size, and do not overlap otherwise.  GATHER: 'src'
+ * is the whole input, 'dst' the tile.  SCATTER: 'src' is the tile, 'dst' the whole output.  A last
+ * partial element belongs to the last tile.
+ */
+typedef struct lade_tile_ops {
+	size_t struct_size; /* sizeof(lade_tile_ops) */
+	lade_tile kind;
+
 	/* Bytes an element on the decoded and the encoded side. */
-	void (*tile_sizes)(const lade_stage *stage, size_t *decoded, size_t *encoded);
+	void (*sizes)(const lade_stage *stage, size_t *decoded, size_t *encoded);
 
-	/*
-	 * Checksum stages, instead of 'run': the checksum of 'src', in the low bits of '*sum'.
-	 */
-	lade_status (*checksum)(const lade_run *run, lade_cspan src, uint64_t *sum,
-	                        lade_error *err);
+	lade_status (*run)(const lade_run *run, const lade_elements *tile, lade_error *err);
+} lade_tile_ops;
+
+/* What an implementation of a checksum does, in both directions. */
+typedef struct lade_checksum_ops {
+	size_t struct_size; /* sizeof(lade_checksum_ops) */
+
+	/* Stores the checksum of 'src' in the low bits of '*sum'. */
+	lade_status (*run)(const lade_run *run, lade_cspan src, uint64_t *sum, lade_error *err);
+} lade_checksum_ops;
+
+#define LADE_PRIORITY_BUILTIN 0
+
+/*
+ * An implementation: whose it is, when it is chosen, and one table of what it does.  It runs on the
+ * host.  All functions may be called from several threads at once, each with another worker and
+ * state.
+ */
+typedef struct lade_implementation {
+	size_t struct_size;    /* sizeof(lade_implementation) */
+	const char *name;      /* "zstd/libzstd": the algorithm, a slash, what does the work */
+	const char *algorithm; /* the algorithm's name */
+	lade_direction direction;
+	int priority;    /* the highest that accepts the work wins; among equals the cheapest */
+	void *ctx;
+
+	/* Nanoseconds expected for the whole workload; a negative number refuses it.  NULL: 1 a
+	 * byte. */
+	double (*cost)(void *ctx, const lade_workload *workload);
+
+	/* What a worker keeps between calls (codec contexts).  Both or neither. */
+	void *(*state_new)(void *ctx, const lade_allocator *host);
+	void (*state_free)(void *ctx, void *state);
+
+	/* One of them; the others are NULL. */
+	const lade_codec_ops *codec;
+	const lade_tile_ops *tile;         /* the algorithm has LADE_ALGORITHM_FIXED_SIZE */
+	const lade_checksum_ops *checksum; /* the algorithm is a checksum */
 } lade_implementation;
 
 /*
  * Adds a caller's algorithm or implementation to an engine.  The name of an algorithm must be
  * new there; an implementation's algorithm must be known.  Not while other threads use the
  * engine.
- * Fails: LADE_E_ARG with the field that is wrong, LADE_E_UNSUPPORTED for an implementation on
- *        devices, LADE_E_NOMEM
- * Owns:  the record is copied; what it points to stays the caller's and outlives the engine
+ * Fails: LADE_E_ARG with the field that is wrong, LADE_E_NOMEM
+ * Owns:  the record and an implementation's table are copied; strings, options and what 'ctx'
+ *        points to stay the caller's and outlive the engine
  */
 LADE_API lade_status lade_engine_add_algorithm(lade_engine *engine,
                                                const lade_algorithm *algorithm,

@@ -308,5 +308,5 @@ static const lade__gpu_codec decode_codec = {workspace, decode, NULL, NULL, fals
 #define LADE_X(NAME, value, text, bytes) \
 	[2 * (value)-2] = LADE__GPU_RECORD(text, LADE_ENCODE, encode_codec, cost), \
 		    [2 * (value)-1] = LADE__GPU_RECORD(text, LADE_DECODE, decode_codec, cost),
-const lade_implementation lade__checksum_gpu[] = {LADE_CHECKSUM_LIST(LADE_X)};
+const lade__gpu_implementation lade__checksum_gpu[] = {LADE_CHECKSUM_LIST(LADE_X)};
 #undef LADE_X

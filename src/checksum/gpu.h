@@ -10,8 +10,8 @@
 
 #include <lade/checksum.h>
 
-/* The stages' records: of LADE_CHECKSUM_LIST's number n, 2 n - 2 encodes and 2 n - 1 decodes. */
-extern const lade_implementation lade__checksum_gpu[];
+/* The stages': of LADE_CHECKSUM_LIST's number n, 2 n - 2 encodes and 2 n - 1 decodes. */
+extern const lade__gpu_implementation lade__checksum_gpu[];
 
 /* Whether there are kernels for it: the CRCs, Adler-32 and XXH64. */
 bool lade__gpu_checksum_known(lade_checksum kind);

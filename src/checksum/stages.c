@@ -52,6 +52,8 @@ static lade_status checksum(const lade_run *run, lade_cspan src, uint64_t *sum, 
 	return LADE_OK;
 }
 
+static const lade_checksum_ops ops = {.struct_size = sizeof ops, .run = checksum};
+
 /* Nanoseconds a byte, rounded up from bench_checksums; they only rank. */
 static double cost(void *ctx, const lade_workload *work)
 {
@@ -79,18 +81,16 @@ static double cost(void *ctx, const lade_workload *work)
 		.name = text "/lade", \
 		.algorithm = text, \
 		.direction = LADE_ENCODE, \
-		.place = LADE_HOST, \
 		.cost = cost, \
-		.checksum = checksum, \
+		.checksum = &ops, \
 	}; \
 	static const lade_implementation decode_##NAME = { \
 		.struct_size = sizeof(lade_implementation), \
 		.name = text "/lade", \
 		.algorithm = text, \
 		.direction = LADE_DECODE, \
-		.place = LADE_HOST, \
 		.cost = cost, \
-		.checksum = checksum, \
+		.checksum = &ops, \
 	};
 LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
@@ -106,6 +106,10 @@ static const lade_implementation *const implementations[] = {
 #define LADE_X(NAME, value, text, bytes) &encode_##NAME, &decode_##NAME,
 	LADE_CHECKSUM_LIST(LADE_X)
 #undef LADE_X
+		NULL,
+};
+
+static const lade__gpu_implementation *const gpu[] = {
 #define LADE_X(NAME, value, text, bytes) \
 	&lade__checksum_gpu[2 * (value)-2], &lade__checksum_gpu[2 * (value)-1],
 		LADE_CHECKSUM_LIST(LADE_X)
@@ -113,4 +117,4 @@ static const lade_implementation *const implementations[] = {
 			NULL,
 };
 
-const lade__set lade__checksums = {algorithms, implementations};
+const lade__set lade__checksums = {algorithms, implementations, gpu};

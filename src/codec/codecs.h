@@ -39,8 +39,7 @@ static inline const lade_implementation *lade__codec_find(const char *algorithm,
 #undef LADE_X
 	for (const lade__set *const *s = sets; *s; s++)
 		for (const lade_implementation *const *i = (*s)->implementations; *i; i++)
-			if (!strcmp((*i)->algorithm, algorithm) && (*i)->direction == direction &&
-			    (*i)->place == LADE_HOST)
+			if (!strcmp((*i)->algorithm, algorithm) && (*i)->direction == direction)
 				return *i;
 	return NULL;
 }
@@ -51,6 +50,6 @@ static inline const lade_implementation *lade__codec_find(const char *algorithm,
 	extern const lade_algorithm lade__##name; \
 	extern const lade_implementation lade__##name##_encode, lade__##name##_decode;
 #define LADE__GPU_RECORDS(name) \
-	extern const lade_implementation lade__##name##_encode_gpu, lade__##name##_decode_gpu;
+	extern const lade__gpu_implementation lade__##name##_encode_gpu, lade__##name##_decode_gpu;
 
 #endif

@@ -110,17 +110,40 @@ static lade_status add_slot(lade__registry *r, const lade_algorithm *algorithm,
 	return LADE_OK;
 }
 
-static lade_status add_entry(lade__registry *r, lade__slot *slot,
-                             const lade_implementation *record, lade_error *err)
+/* Adds 'entry', whose 'next' is not set. */
+static lade_status add_entry(lade__registry *r, lade__slot *slot, lade__entry entry,
+                             lade_error *err)
 {
 	if (!grow((void **)&r->entries, &r->entry_cap, r->entry_count, sizeof *r->entries))
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for implementation %zu", r->entry_count);
-	lade__entry *entry = &r->entries[r->entry_count++];
-	entry->record = *record;
-	entry->next = slot->first[record->direction];
-	slot->first[record->direction] = (uint16_t)r->entry_count;
+	uint16_t *first = &slot->first[entry.record.direction];
+	entry.next = *first;
+	r->entries[r->entry_count++] = entry;
+	*first = (uint16_t)r->entry_count;
 	return LADE_OK;
+}
+
+/* The slot of one of the library's own algorithms. */
+static lade__slot *builtin_slot(lade__registry *r, const char *name)
+{
+	lade__slot *slot = r->slots;
+	while (strcmp(slot->algorithm->name, name) != 0)
+		slot++;
+	return slot;
+}
+
+static lade_status add_set(lade__registry *r, const lade__set *set, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	for (const lade_implementation *const *p = set->implementations; status == LADE_OK && *p;
+	     p++)
+		status = add_entry(r, builtin_slot(r, (*p)->algorithm),
+		                   (lade__entry){.record = **p}, err);
+	for (const lade__gpu_implementation *const *p = set->gpu; status == LADE_OK && p && *p; p++)
+		status = add_entry(r, builtin_slot(r, (*p)->record.algorithm),
+		                   (lade__entry){.record = (*p)->record, .gpu = (*p)->codec}, err);
+	return status;
 }
 
 lade_status lade__registry_init(lade__registry *registry, lade_error *err)
@@ -130,14 +153,8 @@ lade_status lade__registry_init(lade__registry *registry, lade_error *err)
 	lade_status status = LADE_OK;
 	for (size_t i = 0; status == LADE_OK && (algorithm = builtin_algorithm(i)); i++)
 		status = add_slot(registry, algorithm, NULL, err);
-	for (size_t s = 0; s < BUILTIN_SETS; s++)
-		for (const lade_implementation *const *p = builtin_sets[s]->implementations;
-		     status == LADE_OK && *p; p++) {
-			lade__slot *slot = registry->slots;
-			while (strcmp(slot->algorithm->name, (*p)->algorithm) != 0)
-				slot++;
-			status = add_entry(registry, slot, *p, err);
-		}
+	for (size_t s = 0; status == LADE_OK && s < BUILTIN_SETS; s++)
+		status = add_set(registry, builtin_sets[s], err);
 	if (status != LADE_OK)
 		lade__registry_reset(registry);
 	return status;
@@ -147,6 +164,8 @@ void lade__registry_reset(lade__registry *registry)
 {
 	for (size_t i = 0; i < registry->slot_count; i++)
 		free(registry->slots[i].owned);
+	for (size_t i = 0; i < registry->entry_count; i++)
+		free(registry->entries[i].owned);
 	free(registry->slots);
 	free(registry->entries);
 	memset(registry, 0, sizeof *registry);
@@ -225,25 +244,63 @@ lade_status lade_engine_add_algorithm(lade_engine *engine, const lade_algorithm 
 	return status;
 }
 
-/* The functions that the engine will call must be there, and no two ways of running. */
+/* The functions that the engine will call must be there. */
 static lade_status check_functions(const lade_implementation *p, const lade_algorithm *a,
                                    lade_error *err)
 {
-	bool fixed = (a->flags & LADE_ALGORITHM_FIXED_SIZE) != 0;
-	if (a->kind == LADE_STAGE_CHECKSUM)
-		return p->checksum ? LADE_OK : bad_field(err, p->name, "checksum must be given");
-	if (p->tile_kind != LADE_TILE_NONE) {
-		if ((unsigned)p->tile_kind > LADE_TILE_SCATTER || !p->tile || !p->tile_sizes)
-			return bad_field(err, p->name, "tile_kind needs tile and tile_sizes");
-		if (!fixed)
-			return bad_field(err, p->name, "tiles need LADE_ALGORITHM_FIXED_SIZE");
+	if (p->checksum)
+		return p->checksum->run ? LADE_OK
+		                        : bad_field(err, p->name, "checksum.run must be given");
+	if (p->codec) {
+		if (!p->codec->run)
+			return bad_field(err, p->name, "codec.run must be given");
+		if (!p->codec->parts != !p->codec->run_part)
+			return bad_field(err, p->name,
+			                 "codec.parts and codec.run_part go together");
 		return LADE_OK;
 	}
-	if (!p->run)
-		return bad_field(err, p->name, "run must be given");
-	if (!p->parts != !p->run_part)
-		return bad_field(err, p->name, "parts and run_part go together");
+	if (p->tile->kind < LADE_TILE_STREAM || p->tile->kind > LADE_TILE_SCATTER)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s: tile.kind is %d, from %d to %d are possible", p->name,
+		                 (int)p->tile->kind, LADE_TILE_STREAM, LADE_TILE_SCATTER);
+	if (!p->tile->run || !p->tile->sizes)
+		return bad_field(err, p->name, "tile.run and tile.sizes must be given");
+	if (!(a->flags & LADE_ALGORITHM_FIXED_SIZE))
+		return bad_field(err, p->name, "tiles need LADE_ALGORITHM_FIXED_SIZE");
 	return LADE_OK;
+}
+
+/* Copies the table that a caller's record has to 'to', where the record then points. */
+static lade_status copy_ops(lade_implementation *p, const lade_algorithm *a, lade__ops *to,
+                            lade_error *err)
+{
+	int count = !!p->codec + !!p->tile + !!p->checksum;
+	if (count != 1)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s: want 1 of codec, tile and checksum, have %d:%s%s%s", p->name,
+		                 count, p->codec ? " codec" : "", p->tile ? " tile" : "",
+		                 p->checksum ? " checksum" : "");
+	if ((a->kind == LADE_STAGE_CHECKSUM) != (p->checksum != NULL))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "%s: want %s for %s, have %s", p->name,
+		                 a->kind == LADE_STAGE_CHECKSUM ? "checksum" : "codec or tile",
+		                 a->name,
+		                 p->codec  ? "codec"
+		                 : p->tile ? "tile"
+		                           : "checksum");
+	lade_status status;
+	if (p->codec) {
+		status = lade__options_read(&to->codec, sizeof to->codec, p->codec, "codec", err);
+		p->codec = &to->codec;
+	} else if (p->tile) {
+		status = lade__options_read(&to->tile, sizeof to->tile, p->tile, "tile", err);
+		p->tile = &to->tile;
+	} else {
+		status = lade__options_read(&to->checksum, sizeof to->checksum, p->checksum,
+		                            "checksum", err);
+		p->checksum = &to->checksum;
+	}
+	return status == LADE_OK ? check_functions(p, a, err) : status;
 }
 
 lade_status lade_engine_add_implementation(lade_engine *engine,
@@ -265,17 +322,18 @@ lade_status lade_engine_add_implementation(lade_engine *engine,
 		                 "%s: no algorithm is called \"%s\"", p->name, p->algorithm);
 	if ((unsigned)p->direction > LADE_DECODE)
 		return bad_field(err, p->name, "direction must be LADE_ENCODE or LADE_DECODE");
-	if (p->place != LADE_HOST)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "%s: place is %s, and only the library's own implementations "
-		                 "run on devices",
-		                 p->name, lade_kind_name(p->place));
 	if (!p->state_new != !p->state_free)
 		return bad_field(err, p->name, "state_new and state_free go together");
-	status = check_functions(p, a, err);
+	lade__ops *ops = malloc(sizeof *ops);
+	if (!ops)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for implementation \"%s\"", p->name);
+	status = copy_ops(p, a, ops, err);
+	lade__registry *r = &engine->registry;
+	if (status == LADE_OK)
+		status = add_entry(r, &r->slots[lade__engine_slot(engine, a)],
+		                   (lade__entry){.record = *p, .owned = ops}, err);
 	if (status != LADE_OK)
-		return status;
-	const lade__slot *slot = lade__registry_slot(&engine->registry, UINT16_MAX, a);
-	return add_entry(&engine->registry, &engine->registry.slots[slot - engine->registry.slots],
-	                 p, err);
+		free(ops);
+	return status;
 }

@@ -6,7 +6,7 @@
 #ifndef LADE_ENGINE_REGISTRY_H
 #define LADE_ENGINE_REGISTRY_H
 
-#include <lade/codec.h>
+#include "base/set.h"
 
 /* An algorithm's place in an engine: the library's own come first, in the same order always. */
 typedef struct lade__slot {
@@ -15,8 +15,19 @@ typedef struct lade__slot {
 	uint16_t first[2];     /* by direction: index + 1 of its first implementation; 0: none */
 } lade__slot;
 
+/* The copy of a caller's table. */
+typedef union lade__ops {
+	lade_codec_ops codec;
+	lade_tile_ops tile;
+	lade_checksum_ops checksum;
+} lade__ops;
+
+/* An implementation.  'record' points to a table of the library's own or to 'owned'; on devices it
+ * has none. */
 typedef struct lade__entry {
 	lade_implementation record;
+	lade__ops *owned;
+	const struct lade__gpu_codec *gpu; /* on devices; NULL: on the host */
 	uint16_t next; /* index + 1 of the algorithm's next one in this direction; 0: the last */
 } lade__entry;
 

@@ -45,14 +45,13 @@ static void give_reason(lade_candidate *c, const lade_implementation *best, doub
 		         best_cost);
 }
 
-static void list_candidate(lade__candidates *l, size_t stage, const lade_implementation *p,
-                           double cost)
+static void list_candidate(lade__candidates *l, size_t stage, const lade__entry *entry, double cost)
 {
 	if (l && l->count < l->cap)
 		l->list[l->count] = (lade_candidate){.stage = stage,
-		                                     .implementation = p->name,
-		                                     .place = p->place,
-		                                     .priority = p->priority,
+		                                     .implementation = entry->record.name,
+		                                     .place = entry->gpu ? LADE_DEVICE : LADE_HOST,
+		                                     .priority = entry->record.priority,
 		                                     .cost = cost};
 	if (l)
 		l->count++;
@@ -64,7 +63,7 @@ lade_status lade__route_make(const lade_engine *engine, lade_workload *workload,
 	const lade__registry *registry = &engine->registry;
 	const lade_spec *spec = route->spec;
 	const lade_direction direction = route->direction;
-	const lade_kind place = route->place;
+	const bool device = route->place == LADE_DEVICE;
 	route->cost = 0;
 	workload->direction = direction;
 	for (size_t s = 0; s < spec->count; s++) {
@@ -80,8 +79,9 @@ lade_status lade__route_make(const lade_engine *engine, lade_workload *workload,
 		double best_cost = 0;
 		size_t listed = candidates ? candidates->count : 0, best_at = SIZE_MAX;
 		for (unsigned i = slot->first[direction]; i; i = registry->entries[i - 1].next) {
-			const lade_implementation *p = &registry->entries[i - 1].record;
-			if (p->place != place)
+			const lade__entry *entry = &registry->entries[i - 1];
+			const lade_implementation *p = &entry->record;
+			if ((entry->gpu != NULL) != device)
 				continue;
 			double cost = cost_of(p, workload);
 			if (is_better(p, cost, best, best_cost)) {
@@ -90,7 +90,7 @@ lade_status lade__route_make(const lade_engine *engine, lade_workload *workload,
 				best_at = candidates ? candidates->count : 0;
 				route->entry[s] = (uint16_t)(i - 1);
 			}
-			list_candidate(candidates, s, p, cost);
+			list_candidate(candidates, s, entry, cost);
 		}
 		for (size_t i = listed; candidates && i < candidates->count && i < candidates->cap;
 		     i++) {
@@ -102,7 +102,7 @@ lade_status lade__route_make(const lade_engine *engine, lade_workload *workload,
 			                 "stage %zu (%s): no implementation can %s it%s%s", s,
 			                 algorithm->name,
 			                 direction == LADE_ENCODE ? "encode" : "decode",
-			                 place == LADE_DEVICE ? " on a device" : "",
+			                 device ? " on a device" : "",
 			                 workload->has_dict ? " with a dictionary" : "");
 		route->cost += best_cost;
 	}

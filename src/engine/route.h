@@ -36,10 +36,16 @@ static inline lade__route lade__route_of(const lade_spec *spec, lade_direction d
 lade_status lade__route_make(const lade_engine *engine, lade_workload *workload, lade__route *route,
                              lade__candidates *candidates, lade_error *err);
 
+static inline const lade__entry *lade__route_entry(const lade_engine *engine,
+                                                   const lade__route *route, size_t stage)
+{
+	return &engine->registry.entries[route->entry[stage]];
+}
+
 static inline const lade_implementation *lade__route_at(const lade_engine *engine,
                                                         const lade__route *route, size_t stage)
 {
-	return &engine->registry.entries[route->entry[stage]].record;
+	return &lade__route_entry(engine, route, stage)->record;
 }
 
 /* A route for chunks of at most work.largest decoded bytes in host memory, for layers that run

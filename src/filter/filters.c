@@ -10,10 +10,11 @@ static const lade_algorithm *const algorithms[] = {LADE__FILTERS(LADE_X) NULL};
 #undef LADE_X
 
 #define LADE_X(name) &lade__filter_##name##_encode, &lade__filter_##name##_decode,
-#define LADE_Y(name) &lade__filter_##name##_encode_gpu, &lade__filter_##name##_decode_gpu,
-static const lade_implementation *const implementations[] = {
-	LADE__FILTERS(LADE_X) LADE__FILTERS_GPU(LADE_Y) NULL};
-#undef LADE_Y
+static const lade_implementation *const implementations[] = {LADE__FILTERS(LADE_X) NULL};
 #undef LADE_X
 
-const lade__set lade__filters = {algorithms, implementations};
+#define LADE_X(name) &lade__filter_##name##_encode_gpu, &lade__filter_##name##_decode_gpu,
+static const lade__gpu_implementation *const gpu[] = {LADE__FILTERS_GPU(LADE_X) NULL};
+#undef LADE_X
+
+const lade__set lade__filters = {algorithms, implementations, gpu};

@@ -42,8 +42,8 @@ LADE__FILTERS(LADE_X)
 	X(delta)
 
 #define LADE_X(name) \
-	extern const lade_implementation lade__filter_##name##_encode_gpu; \
-	extern const lade_implementation lade__filter_##name##_decode_gpu;
+	extern const lade__gpu_implementation lade__filter_##name##_encode_gpu; \
+	extern const lade__gpu_implementation lade__filter_##name##_decode_gpu;
 LADE__FILTERS_GPU(LADE_X)
 #undef LADE_X
 
@@ -100,18 +100,18 @@ double lade__filter_cost(void *ctx, const lade_workload *workload);
 	LADE__TILE_IMPLEMENTATION(sym, encode, LADE_ENCODE, size_fn, enc_kind, enc_fn)      \
 	LADE__TILE_IMPLEMENTATION(sym, decode, LADE_DECODE, size_fn, dec_kind, dec_fn)
 
-#define LADE__TILE_IMPLEMENTATION(sym, way, dir, size_fn, kind, fn)                         \
+#define LADE__TILE_IMPLEMENTATION(sym, way, dir, size_fn, way_kind, fn)                     \
 	const lade_implementation lade__filter_##sym##_##way = {                            \
 		.struct_size = sizeof(lade_implementation),                                 \
 		.name = #sym "/lade",                                                       \
 		.algorithm = #sym,                                                          \
 		.direction = dir,                                                           \
-		.place = LADE_HOST,                                                         \
 		.priority = LADE_PRIORITY_BUILTIN,                                          \
 		.cost = lade__filter_cost,                                                  \
-		.tile_kind = kind,                                                          \
-		.tile = fn,                                                                 \
-		.tile_sizes = size_fn,                                                      \
+		.tile = &(const lade_tile_ops){.struct_size = sizeof(lade_tile_ops),        \
+		                               .kind = way_kind,                            \
+		                               .sizes = size_fn,                            \
+		                               .run = fn},                                  \
 	};
 
 /* ---- checks ------------------------------------------------------------------------------- */

@@ -260,7 +260,7 @@ static double delta_cost(void *ctx, const lade_workload *workload)
 #define RECORD(filter, DIRECTION, way, workspace_fn, cost_fn) \
 	static const lade__gpu_codec filter##_##way##_codec = { \
 		workspace_fn, filter_##way, NULL, join, false, unshuffle}; \
-	const lade_implementation lade__filter_##filter##_##way##_gpu = \
+	const lade__gpu_implementation lade__filter_##filter##_##way##_gpu = \
 		LADE__GPU_RECORD(#filter, DIRECTION, filter##_##way##_codec, cost_fn);
 #define RECORDS(filter, workspace_fn, cost_fn) \
 	RECORD(filter, LADE_ENCODE, encode, workspace, cost_fn) \

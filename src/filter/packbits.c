@@ -147,10 +147,9 @@ const lade_implementation lade__filter_packbits_encode = {
 	.name = "packbits/lade",
 	.algorithm = "packbits",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__filter_cost,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__filter_packbits_decode = {
@@ -158,9 +157,9 @@ const lade_implementation lade__filter_packbits_decode = {
 	.name = "packbits/lade",
 	.algorithm = "packbits",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__filter_cost,
-	.run = decode,
-	.run_range = decode_range,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = decode,
+	                                 .run_range = decode_range},
 };

@@ -1,20 +1,15 @@
 /*
- * gpu.h: what a stage's implementation for devices is, and how the engine calls it.
- *
- * In the registry such an implementation is a record like any other, with the place LADE_DEVICE, no
- * 'run', and a lade__gpu_codec as its 'ctx'; its 'cost' tells the nanoseconds of the kernels
- * alone, and refuses what they cannot do.
+ * work.h: what a stage's implementation for devices is, and how the engine calls it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef LADE_BASE_GPU_H
-#define LADE_BASE_GPU_H
+#ifndef LADE_GPU_WORK_H
+#define LADE_GPU_WORK_H
 
+#include "base/set.h"
 #include "gpu/args.h"
 #include "gpu/device.h"
 #include "gpu/module.h"
-
-#include <lade/codec.h>
 
 /*
  * A batch for one stage.  Tables are device memory of 'count' entries: addresses and sizes of 64
@@ -120,13 +115,13 @@ lade_status lade__gpu_launch_turns(const lade__gpu_work *work, const lade__kerne
 lade_status lade__gpu_launch_sizes(const lade__gpu_work *work, const lade__kernel *kernel,
                                    unsigned chunks, lade_error *err);
 
-/* The record of an implementation for devices; 'codec' is its lade__gpu_codec. */
-#define LADE__GPU_RECORD(text, way, codec, cost_of) \
+/* A lade__gpu_implementation; 'kernels' is its lade__gpu_codec. */
+#define LADE__GPU_RECORD(text, way, kernels, cost_of) \
 	{ \
-		.struct_size = sizeof(lade_implementation), .name = text "/cuda", \
-		.algorithm = text, .direction = way, .place = LADE_DEVICE, \
-		.priority = LADE_PRIORITY_BUILTIN, .ctx = (void *)(uintptr_t) & (codec), \
-		.cost = cost_of, \
+		.record = {.struct_size = sizeof(lade_implementation), .name = text "/cuda", \
+		           .algorithm = text, .direction = way, \
+		           .priority = LADE_PRIORITY_BUILTIN, .cost = cost_of}, \
+		.codec = &(kernels), \
 	}
 
 #endif

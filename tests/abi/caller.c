@@ -198,10 +198,10 @@ static void records(void)
 	                            .ctx = &of_ctx, .bound = same_bound, .decoded_size = same_size};
 	OK(lade_engine_add_algorithm(engine, &algorithm, &err));
 	for (int way = LADE_ENCODE; way <= LADE_DECODE; way++) {
+		lade_codec_ops ops = {.struct_size = sizeof ops, .run = flip};
 		lade_implementation one = {.struct_size = sizeof one, .name = "flip/caller",
 		                           .algorithm = "flip", .direction = (lade_direction)way,
-		                           .place = LADE_HOST, .ctx = &of_ctx, .cost = cost,
-		                           .run = flip};
+		                           .ctx = &of_ctx, .cost = cost, .codec = &ops};
 		OK(lade_engine_add_implementation(engine, &one, &err));
 	}
 	lade_spec *spec;

@@ -22,7 +22,7 @@
 typedef struct fuzz_codec {
 	lade_spec *spec;
 	const lade_stage *stage;
-	const lade_implementation *encoder, *decoder;
+	const lade_codec_ops *encoder, *decoder;
 } fuzz_codec;
 
 /* What lives from input to input: one context for all specs, as a worker has it. */
@@ -42,8 +42,10 @@ static inline fuzz_codec fuzz_open(const char *text)
 	fuzz_codec c = {0};
 	expect(lade_spec_parse(NULL, text, &c.spec, NULL) == LADE_OK);
 	c.stage = lade_spec_stage(c.spec, 0);
-	c.encoder = lade__codec_find(c.stage->algorithm->name, LADE_ENCODE);
-	c.decoder = lade__codec_find(c.stage->algorithm->name, LADE_DECODE);
+	const lade_implementation *enc = lade__codec_find(c.stage->algorithm->name, LADE_ENCODE);
+	const lade_implementation *dec = lade__codec_find(c.stage->algorithm->name, LADE_DECODE);
+	c.encoder = enc->codec;
+	c.decoder = dec->codec;
 	if (!fuzz_engine) {
 		lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
 		const lade_allocator *host = lade_allocator_default(LADE_HOST);
@@ -53,10 +55,10 @@ static inline fuzz_codec fuzz_open(const char *text)
 		fuzz_worker = lade__worker_take(fuzz_engine);
 		fuzz_enc = (lade_run){.worker = fuzz_worker};
 		fuzz_dec = fuzz_enc;
-		if (c.encoder->state_new)
-			fuzz_enc.state = c.encoder->state_new(NULL, host);
-		if (c.decoder->state_new)
-			fuzz_dec.state = c.decoder->state_new(NULL, host);
+		if (enc->state_new)
+			fuzz_enc.state = enc->state_new(NULL, host);
+		if (dec->state_new)
+			fuzz_dec.state = dec->state_new(NULL, host);
 	}
 	fuzz_enc.stage = fuzz_dec.stage = c.stage;
 	return c;

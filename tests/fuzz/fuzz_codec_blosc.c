@@ -27,11 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static lade_engine *engine;
 	static lade_worker *worker;
 	static void *state;
-	const lade_implementation *d = &lade__blosc_decode;
+	const lade_codec_ops *d = lade__blosc_decode.codec;
 	if (!engine) {
 		expect(lade_engine_new(NULL, &engine, NULL) == LADE_OK);
 		worker = lade__worker_take(engine);
-		state = d->state_new(NULL, lade_allocator_default(LADE_HOST));
+		state = lade__blosc_decode.state_new(NULL, lade_allocator_default(LADE_HOST));
 		expect(worker && state);
 	}
 	lade_stage stage = {.algorithm = &lade__blosc};

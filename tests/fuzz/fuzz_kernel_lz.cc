@@ -51,7 +51,7 @@ static fuzz_want host_says(const fuzz_case &c, bool snappy, bool size)
 	/* A byte of an LZ4 block gives 255 at most. */
 	size_t room = size ? 255 * c.size : c.room;
 	lade_run run = {};
-	const lade_implementation *by = snappy ? &lade__snappy_strict : &lade__lz4_strict;
+	const lade_codec_ops *by = (snappy ? lade__snappy_strict : lade__lz4_strict).codec;
 	want.bytes = (uint8_t *)malloc(room + 1);
 	if (!want.bytes)
 		FUZZ_FAIL("no memory");

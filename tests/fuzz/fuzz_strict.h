@@ -24,7 +24,7 @@ static inline void fuzz_expect(bool ok)
 }
 
 /* The blocks have just the sizes that are told, so that a sanitizer sees what passes them. */
-static inline void fuzz_strict(const lade_implementation *decoder,
+static inline void fuzz_strict(const lade_codec_ops *decoder,
                                lade_status (*plain)(const uint8_t *in, size_t size, uint8_t *out,
                                                     size_t cap, size_t *made),
                                const uint8_t *data, size_t size)

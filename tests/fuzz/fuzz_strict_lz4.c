@@ -7,6 +7,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	fuzz_strict(&lade__lz4_strict, plain_lz4, data, size);
+	fuzz_strict(lade__lz4_strict.codec, plain_lz4, data, size);
 	return 0;
 }

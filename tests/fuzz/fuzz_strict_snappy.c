@@ -7,6 +7,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	fuzz_strict(&lade__snappy_strict, plain_snappy, data, size);
+	fuzz_strict(lade__snappy_strict.codec, plain_snappy, data, size);
 	return 0;
 }

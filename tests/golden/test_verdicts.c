@@ -59,9 +59,9 @@ static answer library, strict;
 
 static void ask(bool snappy, const stream *s)
 {
-	const lade_implementation *const by[2][2] = {
-		{&lade__lz4_decode, &lade__lz4_strict},
-		{&lade__snappy_decode, &lade__snappy_strict},
+	const lade_codec_ops *const by[2][2] = {
+		{lade__lz4_decode.codec, lade__lz4_strict.codec},
+		{lade__snappy_decode.codec, lade__snappy_strict.codec},
 	};
 	const lade_stage stage = {.algorithm = snappy ? &lade__snappy : &lade__lz4};
 	lade_run run = {.stage = &stage, .worker = codec_worker};
@@ -393,23 +393,19 @@ static void sizes_above_a_gibibyte(void **state)
 	(void)state;
 	lade_run run = {.worker = codec_worker};
 	lade_error err = {0};
-	size_t got, size;
+	size_t got;
 	uint8_t *src = malloc(GIB / 64 * 3 + 64), *dst = folded(GIB + MIB);
 	assert_non_null(src);
 	for (size_t more = 0; more < 2; more++) {
-		size = long_lz4(src, GIB + more);
-		assert_status(lade__lz4_decode.run(&run, lade_host_cspan(src, size),
-		                                   lade_host_span(dst, GIB + more), &got, &err),
-		              LADE_OK, err);
-		assert_status(lade__lz4_strict.run(&run, lade_host_cspan(src, size),
-		                                   lade_host_span(dst, GIB + more), &got, &err),
+		lade_span to = lade_host_span(dst, GIB + more);
+		lade_cspan in = lade_host_cspan(src, long_lz4(src, GIB + more));
+		assert_status(lade__lz4_decode.codec->run(&run, in, to, &got, &err), LADE_OK, err);
+		assert_status(lade__lz4_strict.codec->run(&run, in, to, &got, &err),
 		              more ? LADE_E_NOSPACE : LADE_OK, err);
-		size = long_snappy(src, GIB + more);
-		assert_status(lade__snappy_decode.run(&run, lade_host_cspan(src, size),
-		                                      lade_host_span(dst, GIB + more), &got, &err),
-		              LADE_OK, err);
-		assert_status(lade__snappy_strict.run(&run, lade_host_cspan(src, size),
-		                                      lade_host_span(dst, GIB + more), &got, &err),
+		in = lade_host_cspan(src, long_snappy(src, GIB + more));
+		assert_status(lade__snappy_decode.codec->run(&run, in, to, &got, &err), LADE_OK,
+		              err);
+		assert_status(lade__snappy_strict.codec->run(&run, in, to, &got, &err),
 		              more ? LADE_E_LIMIT : LADE_OK, err);
 	}
 	munmap(dst, GIB + MIB);
@@ -419,14 +415,14 @@ static void sizes_above_a_gibibyte(void **state)
 		mmap(NULL, GIB + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(zeros != MAP_FAILED);
 	uint8_t room[8];
-	assert_status(lade__lz4_strict.run(&run, lade_host_cspan(zeros, GIB + 1),
-	                                   lade_host_span(room, 8), &got, &err),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, GIB + 1),
+	                                          lade_host_span(room, 8), &got, &err),
 	              LADE_E_LIMIT, err);
-	assert_status(lade__lz4_strict.run(&run, lade_host_cspan(zeros, GIB),
-	                                   lade_host_span(room, 8), &got, &err),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, GIB),
+	                                          lade_host_span(room, 8), &got, &err),
 	              LADE_E_CORRUPT, err);
-	assert_status(lade__snappy_strict.run(&run, lade_host_cspan(zeros, GIB + 1),
-	                                      lade_host_span(room, 8), &got, &err),
+	assert_status(lade__snappy_strict.codec->run(&run, lade_host_cspan(zeros, GIB + 1),
+	                                             lade_host_span(room, 8), &got, &err),
 	              LADE_E_LIMIT, err);
 	munmap((void *)(uintptr_t)zeros, GIB + 1);
 }

@@ -411,13 +411,14 @@ static double dear(void *ctx, const lade_workload *workload)
 static lade_engine *engine_with_letters(void)
 {
 	lade_engine *engine = engine_new();
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = decode_letters};
 	lade_implementation own = {.struct_size = sizeof own,
 	                           .name = "lz4/letters",
 	                           .algorithm = "lz4",
 	                           .direction = LADE_DECODE,
 	                           .priority = 10,
 	                           .cost = dear,
-	                           .run = decode_letters};
+	                           .codec = &ops};
 	OK(lade_engine_add_implementation(engine, &own, err));
 	host_decodes = 0;
 	return engine;

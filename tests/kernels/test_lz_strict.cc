@@ -48,7 +48,7 @@ static const kernel kernels[] = {
 /* What the host says to a stream; lz_scalar.h and lz_plain.h must say so too. */
 static lade_status host_says(bool snappy, const stream &s, bytes *out)
 {
-	const lade_implementation *by = snappy ? &lade__snappy_strict : &lade__lz4_strict;
+	const lade_codec_ops *by = (snappy ? lade__snappy_strict : lade__lz4_strict).codec;
 	lade_run run = {};
 	lade_error err;
 	size_t got, plain_got;
@@ -74,8 +74,8 @@ static lade_status size_says(const stream &s, size_t *size)
 {
 	static uint8_t room[STREAM_CAP * 255];
 	lade_run run = {};
-	return lade__lz4_strict.run(&run, lade_host_cspan(s.bytes, s.size),
-	                            lade_host_span(room, sizeof room), size, NULL);
+	return lade__lz4_strict.codec->run(&run, lade_host_cspan(s.bytes, s.size),
+	                                   lade_host_span(room, sizeof room), size, NULL);
 }
 
 /* One launch over 'all'. */
@@ -153,7 +153,7 @@ static void the_same_verdicts(void **)
 static void refused_alike(const kernel &k, const bytes &in)
 {
 	bytes room(64);
-	const lade_implementation *by = k.snappy ? &lade__snappy_strict : &lade__lz4_strict;
+	const lade_codec_ops *by = (k.snappy ? lade__snappy_strict : lade__lz4_strict).codec;
 	const uint8_t *src = in.data();
 	uint8_t *dst = room.data();
 	uint64_t size = in.size(), cap = room.size(), made = 7;

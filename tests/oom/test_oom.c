@@ -105,12 +105,12 @@ static lade_status engine_scenario(void *ctx, lade_error *err)
 	                                   .doc = "a test's own",
 	                                   .bound = own_bound,
 	                                   .decoded_size = own_decoded_size};
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = own_run};
 	lade_implementation impl = {.struct_size = sizeof impl,
 	                            .name = "own/test",
 	                            .algorithm = "own",
-	                            .place = LADE_HOST,
 	                            .priority = 1,
-	                            .run = own_run};
+	                            .codec = &ops};
 	lade_engine *engine = NULL;
 	lade_spec *spec = NULL;
 	lade_engine_options options = {.struct_size = sizeof options, .threads = 1};

@@ -84,9 +84,10 @@ static job *job_new(unsigned threads)
 	lade_algorithm slow = {.struct_size = sizeof slow, .name = "slow", .bound = same_bound,
 	                       .decoded_size = same_size};
 	assert_int_equal(lade_engine_add_algorithm(j->engine, &slow, NULL), LADE_OK);
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = slow_copy};
 	lade_implementation copy = {.struct_size = sizeof copy, .name = "slow/sleep",
 	                            .algorithm = "slow", .direction = LADE_DECODE, .cost = second,
-	                            .run = slow_copy};
+	                            .codec = &ops};
 	assert_int_equal(lade_engine_add_implementation(j->engine, &copy, NULL), LADE_OK);
 	assert_int_equal(lade_spec_parse(j->engine, "slow", &j->spec, NULL), LADE_OK);
 	for (size_t i = 0; i < COUNT; i++) {
@@ -357,9 +358,10 @@ static void test_frames(void **state)
 
 	/* A pipe: with the slow codec. */
 	lade_spec *slow = j->spec;
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = slow_copy};
 	lade_implementation copy = {.struct_size = sizeof copy, .name = "slow/not",
 	                            .algorithm = "slow", .direction = LADE_ENCODE,
-	                            .run = slow_copy};
+	                            .codec = &ops};
 	assert_int_equal(lade_engine_add_implementation(j->engine, &copy, NULL), LADE_OK);
 	options.spec = slow;
 	options.chunk_size = 1024;

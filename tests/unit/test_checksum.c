@@ -291,15 +291,21 @@ static void test_stage_records(void **state)
 			assert_int_equal(im->direction, d);
 			lade_run run = {.stage = &stage, .cpu = lade_cpu_detect()};
 			uint64_t sum = 0;
-			assert_int_equal(im->checksum(&run, lade_host_cspan(nine, 9), &sum, NULL),
-			                 LADE_OK);
+			lade_cspan src = lade_host_cspan(nine, 9);
+			assert_int_equal(im->checksum->run(&run, src, &sum, NULL), LADE_OK);
 			assert_int_equal(sum, lade_checksum_of(kind, nine, 9));
 		}
 	}
 	assert_int_equal(count, 16);
-	for (size_t i = 32; i < 64; i++)
-		assert_int_equal(lade__checksums.implementations[i]->place, LADE_DEVICE);
-	assert_null(lade__checksums.implementations[64]);
+	assert_null(lade__checksums.implementations[32]);
+	for (size_t i = 0; i < 32; i++) {
+		const lade__gpu_implementation *im = lade__checksums.gpu[i];
+		assert_string_equal(im->record.algorithm,
+		                    lade__checksums.implementations[i]->algorithm);
+		assert_int_equal(im->record.direction, i % 2);
+		assert_non_null(im->codec);
+	}
+	assert_null(lade__checksums.gpu[32]);
 }
 
 int main(void)

@@ -93,8 +93,8 @@ static size_t encode(const lade_stage *stage, const void *src, size_t size, void
 	run.state = encode_state;
 	size_t n = 99;
 	lade_error err;
-	lade_status status = lade__blosc_encode.run(&run, lade_host_cspan(src, size),
-	                                            lade_host_span(dst, cap), &n, &err);
+	lade_status status = lade__blosc_encode.codec->run(&run, lade_host_cspan(src, size),
+	                                                   lade_host_span(dst, cap), &n, &err);
 	if (status != LADE_OK)
 		fail_msg("encode: %s", err.message);
 	return n;
@@ -104,7 +104,7 @@ static size_t encode(const lade_stage *stage, const void *src, size_t size, void
 static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8_t *want,
                           size_t size, lade_cpu cpu, rng *r)
 {
-	const lade_implementation *d = &lade__blosc_decode;
+	const lade_codec_ops *d = lade__blosc_decode.codec;
 	lade_stage stage = stage_of(LZ4, 5, 1, 1, 0);
 	lade_run run = run_of(&stage, cpu);
 	lade_error err;
@@ -242,7 +242,7 @@ static void test_encode_small_room(void **state)
 			for (size_t cap = 0; cap <= SIZE + BLOSC_HEADER_SIZE; cap++) {
 				guard out = guard_new(cap, 1);
 				size_t n = 99;
-				lade_status status = lade__blosc_encode.run(
+				lade_status status = lade__blosc_encode.codec->run(
 					&encoding, lade_host_cspan(data, SIZE),
 					lade_host_span(out.data, cap), &n, NULL);
 				failures += status != LADE_OK;
@@ -252,7 +252,7 @@ static void test_encode_small_room(void **state)
 				} else {
 					size_t m = 0;
 					assert_true(n <= cap);
-					assert_int_equal(lade__blosc_decode.run(
+					assert_int_equal(lade__blosc_decode.codec->run(
 								 &run, lade_host_cspan(out.data, n),
 								 lade_host_span(back, SIZE), &m,
 								 NULL),
@@ -270,7 +270,7 @@ static void test_encode_small_room(void **state)
 /* Decodes what may be anything, in each way, and says whether 'run' took it. */
 static bool decode_hostile(const uint8_t *stored, size_t stored_size, size_t room)
 {
-	const lade_implementation *d = &lade__blosc_decode;
+	const lade_codec_ops *d = lade__blosc_decode.codec;
 	lade_stage stage = stage_of(LZ4, 5, 1, 1, 0);
 	lade_run run = run_of(&stage, lade_cpu_detect());
 	guard in = guard_copy(stored, stored_size, 1);
@@ -479,8 +479,8 @@ static lade_status status_of(const uint8_t *stored, size_t size, uint8_t *out, s
 	lade_stage stage = stage_of(LZ4, 5, 1, 1, 0);
 	lade_run run = run_of(&stage, LADE_CPU_PLAIN);
 	size_t n;
-	return lade__blosc_decode.run(&run, lade_host_cspan(stored, size),
-	                              lade_host_span(out, room), &n, err);
+	return lade__blosc_decode.codec->run(&run, lade_host_cspan(stored, size),
+	                                     lade_host_span(out, room), &n, err);
 }
 
 static void test_header_rules(void **state)
@@ -585,9 +585,9 @@ static void test_sizes(void **state)
 	uint8_t out[64];
 	size_t n;
 	/* The size is refused before a byte is read. */
-	assert_int_equal(lade__blosc_encode.run(&run, lade_host_cspan(out, BLOSC_NBYTES_MAX + 1),
-	                                        lade_host_span(out, 64), &n, &err),
-	                 LADE_E_LIMIT);
+	lade_cspan src = lade_host_cspan(out, BLOSC_NBYTES_MAX + 1);
+	lade_span dst = lade_host_span(out, 64);
+	assert_int_equal(lade__blosc_encode.codec->run(&run, src, dst, &n, &err), LADE_E_LIMIT);
 }
 
 /* BloscLZ by the letter of docs/format/blosc.md, one byte at a time. */
@@ -743,8 +743,9 @@ static void test_same_bytes(void **state)
 		fill(src, size, kind, &r);
 		int want = blosc_compress_ctx(level, shuffle, (size_t)typesize, size, src, theirs,
 		                              cap, cname == LZ4 ? "lz4" : "zstd", 0, 1);
-		lade_status status = lade__blosc_encode.run(&run, lade_host_cspan(src, size),
-		                                            lade_host_span(ours, cap), &got, NULL);
+		lade_status status =
+			lade__blosc_encode.codec->run(&run, lade_host_cspan(src, size),
+			                              lade_host_span(ours, cap), &got, NULL);
 		if (got != (size_t)want || memcmp(ours, theirs, got))
 			fprintf(stderr, "%d: codec %d, level %d, shuffle %d, elements of %d, %zu "
 			        "bytes to %zu: %zu, want %d\n", i, cname, level, shuffle, typesize,

@@ -50,7 +50,7 @@ static lade_status run_filter(const lade_spec *spec, lade_direction direction, l
 	lade_run run = {.stage = stage, .cpu = cpu};
 	lade_carry carry = {{0}};
 	size_t decoded, encoded;
-	impl->tile_sizes(stage, &decoded, &encoded);
+	impl->tile->sizes(stage, &decoded, &encoded);
 	size_t in = direction == LADE_ENCODE ? decoded : encoded;
 	size_t out = direction == LADE_ENCODE ? encoded : decoded;
 	size_t count = total / decoded, off = 0;
@@ -58,10 +58,10 @@ static lade_status run_filter(const lade_spec *spec, lade_direction direction, l
 		size_t n = count - off;
 		if (split && n)
 			n = 1 + rng_below(&r, n);
-		const uint8_t *from = impl->tile_kind == LADE_TILE_GATHER ? src : src + off * in;
-		uint8_t *to = impl->tile_kind == LADE_TILE_SCATTER ? dst : dst + off * out;
+		const uint8_t *from = impl->tile->kind == LADE_TILE_GATHER ? src : src + off * in;
+		uint8_t *to = impl->tile->kind == LADE_TILE_SCATTER ? dst : dst + off * out;
 		lade_elements tile = {from, to, off, n, total, &carry};
-		lade_status status = impl->tile(&run, &tile, err);
+		lade_status status = impl->tile->run(&run, &tile, err);
 		if (status != LADE_OK)
 			return status;
 		off += n;
@@ -80,8 +80,8 @@ static void check(const char *text, const uint8_t *plain, size_t total, const ui
 	lade_spec *spec = parse(text);
 	const lade_stage *stage = lade_spec_stage(spec, 0);
 	size_t decoded, encoded, size = lade_spec_bound(spec, total);
-	record(stage->algorithm->name, LADE_ENCODE)->tile_sizes(stage, &decoded, &encoded);
-	lade_tile kind = record(stage->algorithm->name, LADE_ENCODE)->tile_kind;
+	record(stage->algorithm->name, LADE_ENCODE)->tile->sizes(stage, &decoded, &encoded);
+	lade_tile kind = record(stage->algorithm->name, LADE_ENCODE)->tile->kind;
 	uint8_t *first = malloc(size + 1);
 	assert_int_equal(
 		run_filter(spec, LADE_ENCODE, LADE_CPU_PLAIN, plain, first, total, 0, NULL),

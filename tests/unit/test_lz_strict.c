@@ -63,8 +63,8 @@ static lade_status check_at(bool snappy, const uint8_t *in, size_t size, size_t 
 		*mark = 0x5A;
 	lade_status want = snappy ? plain_snappy(in, size, plain_out, room, &want_size)
 	                          : plain_lz4(in, size, plain_out, room, &want_size);
-	lade_status status = decoders[snappy]->run(&run, lade_host_cspan(src, size),
-	                                           lade_host_span(dst, room), &got, &err);
+	lade_status status = decoders[snappy]->codec->run(&run, lade_host_cspan(src, size),
+	                                                  lade_host_span(dst, room), &got, &err);
 	if (status != want || got != want_size ||
 	    (status == LADE_OK && memcmp(dst, plain_out, got)) || (marked && *mark != 0x5A)) {
 		dump(snappy, in, size, room);
@@ -225,13 +225,13 @@ static void with_a_dictionary(void **state)
 	lade_dict *dict;
 	assert_status(lade_dict_new("abcdef", 6, &dict, &err), LADE_OK, err);
 	run.dict = dict;
-	assert_status(lade__lz4_strict.run(&run, lade_host_cspan(across, sizeof across),
-	                                   lade_host_span(dst, 13), &got, &err),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(across, sizeof across),
+	                                          lade_host_span(dst, 13), &got, &err),
 	              LADE_OK, err);
 	assert_int_equal(got, 13);
 	assert_memory_equal(dst, "xycdefxycdefz", 13);
-	assert_status(lade__lz4_strict.run(&run, lade_host_cspan(too_far, sizeof too_far),
-	                                   lade_host_span(dst, 13), &got, &err),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(too_far, sizeof too_far),
+	                                          lade_host_span(dst, 13), &got, &err),
 	              LADE_E_CORRUPT, err);
 	/* What liblz4 makes with one, near and far from the ends. */
 	rng r = {seed + 3};
@@ -246,9 +246,10 @@ static void with_a_dictionary(void **state)
 		assert_status(
 			codec_encode(&c, raw, size, packed, sizeof packed, &packed_size, &err),
 			LADE_OK, err);
-		assert_status(lade__lz4_strict.run(&run, lade_host_cspan(packed, packed_size),
-		                                   lade_host_span(back, size), &got, &err),
-		              LADE_OK, err);
+		lade_cspan src = lade_host_cspan(packed, packed_size);
+		lade_span room = lade_host_span(back, size);
+		assert_status(lade__lz4_strict.codec->run(&run, src, room, &got, &err), LADE_OK,
+		              err);
 		assert_int_equal(got, size);
 		assert_memory_equal(back, raw, size);
 	}

@@ -439,7 +439,7 @@ lade_status lade_encode_arrays_async(lade_engine *engine, const lade_spec *spec,
 static lade_status enqueue_sizes(async *a, const lade_arrays *arrays, lade_error *err)
 {
 	size_t last = a->route.spec->count - 1;
-	const lade__gpu_codec *codec = lade__route_at(a->engine, &a->route, last)->ctx;
+	const lade__gpu_codec *codec = lade__route_entry(a->engine, &a->route, last)->gpu;
 	lade__gpu_work work = {.device = a->device,
 	                       .stream = a->stream,
 	                       .stage = &a->route.spec->stage[last],

@@ -27,7 +27,7 @@
 static const lade__gpu_codec *codec_at(const lade_engine *engine, const lade__route *route,
                                        size_t stage)
 {
-	return lade__route_at(engine, route, stage)->ctx;
+	return lade__route_entry(engine, route, stage)->gpu;
 }
 
 /* How many stages from 'first' on, in the order of encoding, are one step. */

@@ -238,7 +238,7 @@ static lade_status run_part(const call *c, const unit *u, lade_worker *worker, l
 	lade_status status = lade__pipe_run(&pipe, 0, &run, err);
 	if (status == LADE_OK)
 		status = lade__route_at(c->engine, &p->route, 0)
-		                 ->run_part(&run, u->src, u->part, item->dst, err);
+		                 ->codec->run_part(&run, u->src, u->part, item->dst, err);
 	return status;
 }
 
@@ -275,7 +275,8 @@ static bool may_part(const call *c, size_t index)
 	for (size_t i = 1; i < p->route.spec->count; i++)
 		if (p->route.spec->stage[i].algorithm->kind != LADE_STAGE_CHECKSUM)
 			return false;
-	return lade__route_at(c->engine, &p->route, 0)->parts != NULL;
+	const lade_codec_ops *codec = lade__route_at(c->engine, &p->route, 0)->codec;
+	return codec && codec->parts;
 }
 
 /* Looks at the source; '*part_count' 0 says to run the item whole (it may be bad: then that says
@@ -293,8 +294,8 @@ static void look_for_parts(const call *c, size_t index, lade_worker *worker, uni
 	for (size_t i = p->route.spec->count; status == LADE_OK && i-- > 1;)
 		status = lade__pipe_verify(&pipe, i, &u->src, NULL);
 	if (status == LADE_OK)
-		status = lade__route_at(c->engine, &p->route, 0)->parts(&run, u->src, part_count,
-		                                                        decoded_size, NULL);
+		status = lade__route_at(c->engine, &p->route, 0)
+		                 ->codec->parts(&run, u->src, part_count, decoded_size, NULL);
 	if (status != LADE_OK || *part_count < 2 || *decoded_size > item->dst.size ||
 	    (item->src[0].decoded_size && item->src[0].decoded_size != *decoded_size))
 		*part_count = 0;

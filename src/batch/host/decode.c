@@ -59,7 +59,7 @@ lade_status lade__pipe_verify(const lade__pipe *pipe, size_t stage, lade_cspan *
 	lade_run run;
 	lade_status status = lade__pipe_run(pipe, stage, &run, err);
 	if (status == LADE_OK)
-		status = lade__route_at(pipe->worker->engine, pipe->route, stage)->checksum(
+		status = lade__route_at(pipe->worker->engine, pipe->route, stage)->checksum->run(
 			&run, *src, &sum, err);
 	if (status == LADE_OK && sum != stored)
 		status =
@@ -102,7 +102,7 @@ static lade_status beyond_belief(const decoder *d, const lade_algorithm *algorit
 static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run, lade_cspan *at,
                                   lade_error *err)
 {
-	const lade_implementation *impl = impl_at(d, stage);
+	const lade_codec_ops *codec = impl_at(d, stage)->codec;
 	const lade_algorithm *algorithm = run->stage->algorithm;
 	size_t most = room_before(d, stage);
 	size_t room;
@@ -133,7 +133,7 @@ static lade_status run_to_scratch(decoder *d, size_t stage, const lade_run *run,
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "%s: no memory for %zu bytes", algorithm->name, room);
 		size_t size = 0;
-		status = impl->run(run, *at, lade_host_span(block, room), &size, err);
+		status = codec->run(run, *at, lade_host_span(block, room), &size, err);
 		if (status == LADE_OK) {
 			*at = lade_host_cspan(block, size);
 			return LADE_OK;
@@ -157,9 +157,9 @@ static lade_status no_room(const decoder *d, size_t want, lade_error *err)
 static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_cspan at,
                             size_t *size, lade_error *err)
 {
-	const lade_implementation *impl = impl_at(d, stage);
+	const lade_codec_ops *codec = impl_at(d, stage)->codec;
 	if (!d->sink)
-		return impl->run(run, at, lade_host_span(d->dst, d->cap), size, err);
+		return codec->run(run, at, lade_host_span(d->dst, d->cap), size, err);
 	const lade__sink *sink = d->sink;
 	if (sink->outlet_count && lade__stage_is_copy(run->stage)) {
 		*size = at.size;
@@ -169,7 +169,7 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 		return LADE_OK;
 	}
 	/* Boxes that lie within a part of it. */
-	if (sink->outlet_count && impl->run_range && d->known && sink->size <= d->known / 2) {
+	if (sink->outlet_count && codec->run_range && d->known && sink->size <= d->known / 2) {
 		size_t from = sink->off > sink->base ? sink->off - sink->base : 0;
 		size_t end = sink->off + sink->size - sink->base;
 		size_t n = (end < d->known ? end : (size_t)d->known) - from;
@@ -179,14 +179,14 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 			                 "%s: no memory for %zu bytes",
 			                 run->stage->algorithm->name, n);
 		*size = (size_t)d->known;
-		lade_status status = impl->run_range(run, at, from, lade_host_span(block, n), err);
+		lade_status status = codec->run_range(run, at, from, lade_host_span(block, n), err);
 		if (status == LADE_OK)
 			lade__sink_write(sink, from, block, n);
 		return status;
 	}
 	/* A window in the middle, of a format that can decode it alone.  Where the size is not
 	 * told the codec finds out whether the window passes the end. */
-	if (impl->run_range && (d->known || d->ends) &&
+	if (codec->run_range && (d->known || d->ends) &&
 	    !sink->outlet_count) {
 		size_t want_end = sink->off + sink->size;
 		size_t end = d->known ? sink->base + (size_t)d->known : want_end;
@@ -195,9 +195,9 @@ static lade_status run_last(decoder *d, size_t stage, const lade_run *run, lade_
 		*size = end - sink->base;
 		if (to <= from)
 			return LADE_OK;
-		return impl->run_range(run, at, from - sink->base,
-		                       lade_host_span(sink->data + (from - sink->off), to - from),
-		                       err);
+		return codec->run_range(run, at, from - sink->base,
+		                        lade_host_span(sink->data + (from - sink->off), to - from),
+		                        err);
 	}
 	lade_status status = run_to_scratch(d, stage, run, &at, err);
 	if (status != LADE_OK)
@@ -214,7 +214,7 @@ static lade_status run_group(decoder *d, const lade__group *group, lade_cspan *a
 	if (last && group->out_size > d->cap)
 		return no_room(d, group->out_size, err);
 	bool scatter =
-		impl_at(d, group->first - (group->count - 1))->tile_kind == LADE_TILE_SCATTER;
+		impl_at(d, group->first - (group->count - 1))->tile->kind == LADE_TILE_SCATTER;
 	if (d->sink && !lade__sink_streams(d->sink, LADE__TILE_BYTES))
 		scatter = true; /* all at once */
 	if (last && !d->sink)
@@ -239,12 +239,11 @@ static lade_status decode_segment(decoder *d, lade_cspan at, size_t *size, lade_
 	d->turn = 0;
 	for (size_t left = spec->count; left;) {
 		size_t stage = left - 1;
-		const lade_implementation *impl = impl_at(d, stage);
 		lade_status status;
 		if (spec->stage[stage].algorithm->kind == LADE_STAGE_CHECKSUM) {
 			status = lade__pipe_verify(&d->pipe, stage, &at, err);
 			left--;
-		} else if (impl->tile_kind != LADE_TILE_NONE) {
+		} else if (impl_at(d, stage)->tile) {
 			lade__group group = {.first = stage, .step = -1, .in_size = at.size};
 			status = lade__group_make(&d->pipe, left, &group, err);
 			if (status != LADE_OK)

@@ -48,8 +48,8 @@ static lade_status put_checksums(encoder *e, size_t stage, size_t count, lade_sp
 		lade_run run;
 		lade_status status = lade__pipe_run(&e->pipe, i, &run, err);
 		if (status == LADE_OK)
-			status = impl_at(e, i)->checksum(&run, lade_host_cspan(at->data, at->size),
-			                                 &sum, err);
+			status = impl_at(e, i)->checksum->run(
+				&run, lade_host_cspan(at->data, at->size), &sum, err);
 		if (status != LADE_OK)
 			return status;
 		uint8_t *bytes = at->data;
@@ -81,7 +81,7 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 		step->most = in_size;
 		return LADE_OK;
 	}
-	if (impl_at(e, stage)->tile_kind != LADE_TILE_NONE) {
+	if (impl_at(e, stage)->tile) {
 		step->group = (lade__group){.first = stage, .step = 1, .in_size = in_size};
 		lade_status status =
 			lade__group_make(&e->pipe, spec->count - stage, &step->group, err);
@@ -118,7 +118,7 @@ static lade_status step_run(encoder *e, const encode_step *step, size_t stage, l
 	lade_status status = lade__pipe_run(&e->pipe, stage, &run, err);
 	size_t size = 0;
 	if (status == LADE_OK)
-		status = impl_at(e, stage)->run(&run, at, *to, &size, err);
+		status = impl_at(e, stage)->codec->run(&run, at, *to, &size, err);
 	to->size = size;
 	return status;
 }

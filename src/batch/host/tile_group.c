@@ -35,9 +35,9 @@ static void elem_sizes(const lade__pipe *pipe, const lade__group *group, size_t 
                        size_t *out)
 {
 	if (group->step > 0)
-		impl_at(pipe, group, i)->tile_sizes(stage_at(pipe, group, i), in, out);
+		impl_at(pipe, group, i)->tile->sizes(stage_at(pipe, group, i), in, out);
 	else
-		impl_at(pipe, group, i)->tile_sizes(stage_at(pipe, group, i), out, in);
+		impl_at(pipe, group, i)->tile->sizes(stage_at(pipe, group, i), out, in);
 }
 
 /* The output's size for an input of 'size' bytes. */
@@ -99,8 +99,8 @@ lade_status lade__group_make(const lade__pipe *pipe, size_t left, lade__group *g
 	group->count = 0;
 	group->out_size = group->in_size;
 	while (group->count < left) {
-		lade_tile kind = impl_at(pipe, group, group->count)->tile_kind;
-		if (kind == LADE_TILE_NONE || (kind == LADE_TILE_GATHER && group->count))
+		const lade_tile_ops *ops = impl_at(pipe, group, group->count)->tile;
+		if (!ops || (ops->kind == LADE_TILE_GATHER && group->count))
 			break;
 		size_t size = group->out_size;
 		lade_status status = size_after(stage_at(pipe, group, group->count), group->step,
@@ -117,7 +117,7 @@ lade_status lade__group_make(const lade__pipe *pipe, size_t left, lade__group *g
 			group->tile = tile_elems(pipe, group);
 			break;
 		}
-		if (kind == LADE_TILE_SCATTER)
+		if (ops->kind == LADE_TILE_SCATTER)
 			break;
 	}
 	return LADE_OK;
@@ -177,7 +177,7 @@ typedef struct pass {
 static lade_status tile_run(pass *p, size_t elems, bool last, lade_error *err)
 {
 	member *members = p->members;
-	const uint8_t *at = members[0].impl->tile_kind == LADE_TILE_GATHER ?
+	const uint8_t *at = members[0].impl->tile->kind == LADE_TILE_GATHER ?
 		p->src : p->src + members[0].in_off * members[0].in;
 	int held = -1; /* the buffer that 'at' points into */
 	for (size_t i = 0; i < p->group->count; i++) {
@@ -188,13 +188,13 @@ static lade_status tile_run(pass *p, size_t elems, bool last, lade_error *err)
 		uint8_t *to;
 		int hold = -1;
 		if (end && !p->sink) {
-			to = m->impl->tile_kind == LADE_TILE_SCATTER ? p->dst : p->dst + out_off;
+			to = m->impl->tile->kind == LADE_TILE_SCATTER ? p->dst : p->dst + out_off;
 		} else {
 			hold = held >= 0 && m->in == m->out ? held : held == 0;
 			to = p->buffers[hold];
 		}
 		lade_elements tile = {at, to, m->in_off, elems, m->total, &m->carry};
-		lade_status status = m->impl->tile(&m->run, &tile, err);
+		lade_status status = m->impl->tile->run(&m->run, &tile, err);
 		if (status != LADE_OK)
 			return status;
 		if (end && p->sink)
@@ -262,7 +262,7 @@ lade_status lade__group_run(const lade__pipe *pipe, const lade__group *group, co
 	}
 	size_t off = 0;
 	/* A lone GATHER carries nothing from tile to tile: begin where the window begins. */
-	if (sink && tile && group->count == 1 && members[0].impl->tile_kind == LADE_TILE_GATHER &&
+	if (sink && tile && group->count == 1 && members[0].impl->tile->kind == LADE_TILE_GATHER &&
 	    sink->off > sink->base) {
 		off = (sink->off - sink->base) / (tile * members[0].out) * tile;
 		if (off > count)

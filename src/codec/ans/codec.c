@@ -99,10 +99,10 @@ const lade_implementation lade__ans_encode = {
 	.name = "ans/lade",
 	.algorithm = "ans",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = encode_cost,
-	.run = lade__ans_run_encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = lade__ans_run_encode},
 };
 
 const lade_implementation lade__ans_decode = {
@@ -110,11 +110,11 @@ const lade_implementation lade__ans_decode = {
 	.name = "ans/lade",
 	.algorithm = "ans",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = decode_cost,
-	.run = lade__ans_run_decode,
-	.run_range = lade__ans_run_range,
-	.parts = lade__ans_run_parts,
-	.run_part = lade__ans_run_part,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = lade__ans_run_decode,
+	                                 .run_range = lade__ans_run_range,
+	                                 .parts = lade__ans_run_parts,
+	                                 .run_part = lade__ans_run_part},
 };

@@ -183,7 +183,7 @@ static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NUL
 static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL, false, NULL};
 
 #define RECORD(way, verb) \
-	const lade_implementation lade__ans_##verb##_gpu = \
+	const lade__gpu_implementation lade__ans_##verb##_gpu = \
 		LADE__GPU_RECORD("ans", way, verb##_codec, verb##_cost);
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)

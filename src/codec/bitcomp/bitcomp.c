@@ -580,10 +580,9 @@ const lade_implementation lade__bitcomp_encode = {
 	.name = "bitcomp/lade",
 	.algorithm = "bitcomp",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = encode_cost,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__bitcomp_decode = {
@@ -591,11 +590,11 @@ const lade_implementation lade__bitcomp_decode = {
 	.name = "bitcomp/lade",
 	.algorithm = "bitcomp",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = decode_cost,
-	.run = decode,
-	.run_range = run_range,
-	.parts = parts,
-	.run_part = run_part,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = decode,
+	                                 .run_range = run_range,
+	                                 .parts = parts,
+	                                 .run_part = run_part},
 };

@@ -151,7 +151,7 @@ static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NUL
 static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL, false, NULL};
 
 #define RECORD(DIRECTION, way) \
-	const lade_implementation lade__bitcomp_##way##_gpu = \
+	const lade__gpu_implementation lade__bitcomp_##way##_gpu = \
 		LADE__GPU_RECORD("bitcomp", DIRECTION, way##_codec, way##_cost);
 RECORD(LADE_ENCODE, encode)
 RECORD(LADE_DECODE, decode)

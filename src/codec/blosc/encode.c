@@ -148,10 +148,9 @@ const lade_implementation lade__blosc_encode = {
 	.name = "blosc/lade",
 	.algorithm = "blosc",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
 	.state_new = lade__blosc_blocks_new,
 	.state_free = lade__blosc_blocks_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };

@@ -458,8 +458,7 @@ const lade_implementation lade__cascaded_encode = {
 	.name = "cascaded/lade",
 	.algorithm = "cascaded",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };

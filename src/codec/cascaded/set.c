@@ -10,9 +10,13 @@ static const lade_algorithm *const algorithms[] = {&lade__cascaded, NULL};
 static const lade_implementation *const implementations[] = {
 	&lade__cascaded_encode,
 	&lade__cascaded_decode,
+	NULL,
+};
+
+static const lade__gpu_implementation *const gpu[] = {
 	&lade__cascaded_encode_gpu,
 	&lade__cascaded_decode_gpu,
 	NULL,
 };
 
-const lade__set lade__codec_cascaded = {algorithms, implementations};
+const lade__set lade__codec_cascaded = {algorithms, implementations, gpu};

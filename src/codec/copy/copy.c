@@ -74,10 +74,9 @@ static const lade_implementation encode = {
 	.name = "copy/memcpy",
 	.algorithm = "copy",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = run,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = run},
 };
 
 static const lade_implementation decode = {
@@ -85,13 +84,13 @@ static const lade_implementation decode = {
 	.name = "copy/memcpy",
 	.algorithm = "copy",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = run,
-	.run_range = run_range,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = run,
+	                                 .run_range = run_range},
 };
 
 static const lade_algorithm *const algorithms[] = {&copy, NULL};
 static const lade_implementation *const implementations[] = {&encode, &decode, NULL};
-const lade__set lade__codec_copy = {algorithms, implementations};
+const lade__set lade__codec_copy = {algorithms, implementations, NULL};

@@ -228,12 +228,11 @@ const lade_implementation lade__deflate_encode = {
 	.name = "deflate/libdeflate",
 	.algorithm = "deflate",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_encode_cost,
 	.state_new = lade__deflater_new,
 	.state_free = lade__deflater_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__deflate_decode = {
@@ -241,12 +240,11 @@ const lade_implementation lade__deflate_decode = {
 	.name = "deflate/libdeflate",
 	.algorithm = "deflate",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };
 
 const lade_implementation lade__deflate_strict = {
@@ -254,10 +252,9 @@ const lade_implementation lade__deflate_strict = {
 	.name = "deflate/strict",
 	.algorithm = "deflate",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_strict_cost,
 	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

@@ -180,12 +180,11 @@ const lade_implementation lade__gzip_encode = {
 	.name = "gzip/libdeflate",
 	.algorithm = "gzip",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_encode_cost,
 	.state_new = lade__deflater_new,
 	.state_free = lade__deflater_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__gzip_decode = {
@@ -193,12 +192,11 @@ const lade_implementation lade__gzip_decode = {
 	.name = "gzip/libdeflate",
 	.algorithm = "gzip",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };
 
 const lade_implementation lade__gzip_strict = {
@@ -206,10 +204,9 @@ const lade_implementation lade__gzip_strict = {
 	.name = "gzip/strict",
 	.algorithm = "gzip",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_strict_cost,
 	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

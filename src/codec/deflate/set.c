@@ -18,4 +18,4 @@ static const lade_implementation *const implementations[] = {
 	NULL,
 };
 
-const lade__set lade__codec_deflate = {algorithms, implementations};
+const lade__set lade__codec_deflate = {algorithms, implementations, NULL};

@@ -129,12 +129,11 @@ const lade_implementation lade__zlib_encode = {
 	.name = "zlib/libdeflate",
 	.algorithm = "zlib",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_encode_cost,
 	.state_new = lade__deflater_new,
 	.state_free = lade__deflater_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__zlib_decode = {
@@ -142,12 +141,11 @@ const lade_implementation lade__zlib_decode = {
 	.name = "zlib/libdeflate",
 	.algorithm = "zlib",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_decode_cost,
 	.state_new = lade__inflater_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };
 
 const lade_implementation lade__zlib_strict = {
@@ -155,10 +153,9 @@ const lade_implementation lade__zlib_strict = {
 	.name = "zlib/strict",
 	.algorithm = "zlib",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__deflate_strict_cost,
 	.state_new = lade__inflater_strict_new,
 	.state_free = lade__inflater_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

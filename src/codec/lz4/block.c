@@ -389,12 +389,11 @@ const lade_implementation lade__lz4_encode = {
 	.name = "lz4/liblz4",
 	.algorithm = "lz4",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__lz4_encode_cost,
 	.state_new = encoder_new,
 	.state_free = encoder_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__lz4_decode = {
@@ -402,9 +401,9 @@ const lade_implementation lade__lz4_decode = {
 	.name = "lz4/liblz4",
 	.algorithm = "lz4",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = decode_cost,
-	.run = decode,
-	.run_range = decode_range,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),
+	                                 .run = decode,
+	                                 .run_range = decode_range},
 };

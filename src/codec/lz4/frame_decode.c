@@ -195,8 +195,7 @@ const lade_implementation lade__lz4f_decode = {
 	.name = "lz4f/liblz4",
 	.algorithm = "lz4f",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__lz4_decode_cost,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

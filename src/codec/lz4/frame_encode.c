@@ -206,10 +206,9 @@ const lade_implementation lade__lz4f_encode = {
 	.name = "lz4f/liblz4",
 	.algorithm = "lz4f",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = lade__lz4_encode_cost,
 	.state_new = encoder_new,
 	.state_free = encoder_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };

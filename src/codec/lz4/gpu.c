@@ -54,7 +54,7 @@ static const lade__gpu_codec decode_codec = {.workspace = lade__lz_workspace,
                                              .unshuffles = true};
 static const lade__gpu_codec encode_codec = {.workspace = lade__lz_workspace, .enqueue = encode};
 
-const lade_implementation lade__lz4_encode_gpu =
+const lade__gpu_implementation lade__lz4_encode_gpu =
 	LADE__GPU_RECORD("lz4", LADE_ENCODE, encode_codec, encode_cost);
-const lade_implementation lade__lz4_decode_gpu =
+const lade__gpu_implementation lade__lz4_decode_gpu =
 	LADE__GPU_RECORD("lz4", LADE_DECODE, decode_codec, lade__lz_decode_cost);

@@ -13,9 +13,13 @@ static const lade_implementation *const implementations[] = {
 	&lade__lz4_strict,
 	&lade__lz4f_encode,
 	&lade__lz4f_decode,
+	NULL,
+};
+
+static const lade__gpu_implementation *const gpu[] = {
 	&lade__lz4_encode_gpu,
 	&lade__lz4_decode_gpu,
 	NULL,
 };
 
-const lade__set lade__codec_lz4 = {algorithms, implementations};
+const lade__set lade__codec_lz4 = {algorithms, implementations, gpu};

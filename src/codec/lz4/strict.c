@@ -221,8 +221,7 @@ const lade_implementation lade__lz4_strict = {
 	.name = "lz4/strict",
 	.algorithm = "lz4",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

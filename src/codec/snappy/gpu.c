@@ -47,7 +47,7 @@ static const lade__gpu_codec decode_codec = {.workspace = lade__lz_workspace,
                                              .unshuffles = true};
 static const lade__gpu_codec encode_codec = {.workspace = lade__lz_workspace, .enqueue = encode};
 
-const lade_implementation lade__snappy_encode_gpu =
+const lade__gpu_implementation lade__snappy_encode_gpu =
 	LADE__GPU_RECORD("snappy", LADE_ENCODE, encode_codec, lade__lz_encode_cost);
-const lade_implementation lade__snappy_decode_gpu =
+const lade__gpu_implementation lade__snappy_decode_gpu =
 	LADE__GPU_RECORD("snappy", LADE_DECODE, decode_codec, lade__lz_decode_cost);

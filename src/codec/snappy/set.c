@@ -11,9 +11,13 @@ static const lade_implementation *const implementations[] = {
 	&lade__snappy_encode,
 	&lade__snappy_decode,
 	&lade__snappy_strict,
+	NULL,
+};
+
+static const lade__gpu_implementation *const gpu[] = {
 	&lade__snappy_encode_gpu,
 	&lade__snappy_decode_gpu,
 	NULL,
 };
 
-const lade__set lade__codec_snappy = {algorithms, implementations};
+const lade__set lade__codec_snappy = {algorithms, implementations, gpu};

@@ -212,10 +212,9 @@ const lade_implementation lade__snappy_encode = {
 	.name = "snappy/libsnappy",
 	.algorithm = "snappy",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = encode_cost,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };
 
 const lade_implementation lade__snappy_decode = {
@@ -223,8 +222,7 @@ const lade_implementation lade__snappy_decode = {
 	.name = "snappy/libsnappy",
 	.algorithm = "snappy",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = decode_cost,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

@@ -196,8 +196,7 @@ const lade_implementation lade__snappy_strict = {
 	.name = "snappy/strict",
 	.algorithm = "snappy",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

@@ -268,10 +268,9 @@ const lade_implementation lade__zstd_decode = {
 	.name = "zstd/libzstd",
 	.algorithm = "zstd",
 	.direction = LADE_DECODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
 	.state_new = decoder_new,
 	.state_free = decoder_free,
-	.run = decode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
 };

@@ -252,10 +252,9 @@ const lade_implementation lade__zstd_encode = {
 	.name = "zstd/libzstd",
 	.algorithm = "zstd",
 	.direction = LADE_ENCODE,
-	.place = LADE_HOST,
 	.priority = LADE_PRIORITY_BUILTIN,
 	.cost = cost,
 	.state_new = encoder_new,
 	.state_free = encoder_free,
-	.run = encode,
+	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
 };

@@ -13,4 +13,4 @@ static const lade_implementation *const implementations[] = {
 	NULL,
 };
 
-const lade__set lade__codec_zstd = {algorithms, implementations};
+const lade__set lade__codec_zstd = {algorithms, implementations, NULL};

@@ -103,8 +103,10 @@ static double cost(void *ctx, const lade_workload *workload)
 #define HOST(way, verb)                                                                       \
 	static const lade_implementation verb##_host = {                                      \
 		.struct_size = sizeof(lade_implementation), .name = "flip/lade",              \
-		.algorithm = "flip", .direction = way, .place = LADE_HOST,                    \
-		.priority = LADE_PRIORITY_BUILTIN, .cost = cost, .run = verb,                 \
+		.algorithm = "flip", .direction = way,                                        \
+		.priority = LADE_PRIORITY_BUILTIN, .cost = cost,                              \
+		.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops),       \
+		                                 .run = verb},                                \
 	};
 HOST(LADE_ENCODE, encode)
 HOST(LADE_DECODE, decode)
@@ -148,14 +150,14 @@ static double gpu_cost(void *ctx, const lade_workload *workload)
 
 static const lade__gpu_codec encode_codec = {.workspace = workspace, .enqueue = enqueue_encode};
 static const lade__gpu_codec decode_codec = {.workspace = workspace, .enqueue = enqueue_decode};
-static const lade_implementation encode_gpu =
+static const lade__gpu_implementation encode_gpu =
 	LADE__GPU_RECORD("flip", LADE_ENCODE, encode_codec, gpu_cost);
-static const lade_implementation decode_gpu =
+static const lade__gpu_implementation decode_gpu =
 	LADE__GPU_RECORD("flip", LADE_DECODE, decode_codec, gpu_cost);
 
 /* ---- the folder's set ------------------------------------------------------------------------ */
 
 static const lade_algorithm *const algorithms[] = {&flip, NULL};
-static const lade_implementation *const implementations[] = {&encode_host, &decode_host,
-                                                             &encode_gpu, &decode_gpu, NULL};
-const lade__set lade__codec_flip = {algorithms, implementations};
+static const lade_implementation *const implementations[] = {&encode_host, &decode_host, NULL};
+static const lade__gpu_implementation *const gpu[] = {&encode_gpu, &decode_gpu, NULL};
+const lade__set lade__codec_flip = {algorithms, implementations, gpu};
