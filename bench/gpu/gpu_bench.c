@@ -90,7 +90,7 @@ typedef struct work {
 
 /* ---- the calls that are timed ------------------------------------------------------------ */
 
-static void lade_call(work *w)
+static void run_lade(work *w)
 {
 	bench *b = w->b;
 	lade_error err;
@@ -144,7 +144,7 @@ static void call(void *ctx)
 {
 	work *w = ctx;
 	if (w->peer == LADE)
-		lade_call(w);
+		run_lade(w);
 	else
 		nvcomp_call(w);
 }

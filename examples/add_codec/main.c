@@ -86,10 +86,11 @@ static int preferred(lade_engine *engine, int *calls)
 		return failed("copy", &err);
 	lade_segment source = {.data = data, .size = sizeof data};
 	lade_item item = {.src = &source, .src_count = 1, .dst = lade_host_span(back, sizeof back)};
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = spec,
+	                  .items = &item, .count = 1};
 	lade_candidate candidates[8];
 	size_t count = 0;
-	if (lade_explain(engine, spec, LADE_DECODE, &item, 1, NULL, candidates, 8, &count, &err) !=
-	    LADE_OK)
+	if (lade_explain(engine, &call, candidates, 8, &count, &err) != LADE_OK)
 		return failed("explain", &err);
 	for (size_t i = 0; i < count; i++)
 		printf("  %s, priority %d: %s%s\n", candidates[i].implementation,

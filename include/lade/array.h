@@ -129,6 +129,7 @@ LADE_API lade_status lade_array_copy(lade_engine *engine, lade_array *array, lad
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_decode_new_options {
 	size_t struct_size;
+	const lade_spec *spec;           /* of items without their own */
 	lade_bare kind;                  /* 0: LADE_BARE_RAW */
 	const lade_batch_options *batch; /* NULL: all defaults */
 	lade_place place;                /* of the results */
@@ -153,9 +154,9 @@ typedef struct lade_decode_new_options {
  * Threads: any number of callers per engine
  * Owns:    the caller, one reference to each array
  */
-LADE_API lade_status lade_decode_new(lade_engine *engine, const lade_spec *spec,
-                                     const lade_item *items, size_t count, lade_array **arrays,
-                                     const lade_decode_new_options *options, lade_error *err);
+LADE_API lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t count,
+                                     lade_array **arrays, const lade_decode_new_options *options,
+                                     lade_error *err);
 
 /* ---- overlaps --------------------------------------------------------------------------- */
 

@@ -116,7 +116,9 @@ typedef struct lade_item {
 
 typedef struct lade_result {
 	lade_status status;
-	size_t size; /* bytes of the result in 'dst', gaps not counted; 0 on failure */
+	/* Bytes of the result in 'dst', gaps not counted; what lade_decoded_sizes() found.  0 on
+	 * failure. */
+	size_t size;
 } lade_result;
 
 enum {
@@ -218,17 +220,17 @@ LADE_API lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec
                                       lade_error *err);
 
 /*
- * The decoded sizes of 'count' items without decoding them: from the formats' headers, or the
- * segments' 'decoded_size' where given.  'sizes[i]' is LADE_SIZE_UNKNOWN where the format does not
- * tell (raw LZ4, raw Deflate) or the header is bad; 'results', if not NULL, says which.  The
- * items' destinations and ranges are not looked at.  Of a segment on a device the header is
- * brought to the host first (all of it where that has no bound: Zstd, LZ4 frames), behind the work
- * of the options' stream: lade_decoded_sizes_arrays_async() (async.h) reads there what lies there.
+ * As lade_decode_into(), but decodes nothing: 'results[i].size' is what item i decodes to, by its
+ * format's header, or by its segments' 'decoded_size' where given.  The status is
+ * LADE_E_UNKNOWN_SIZE where the format does not tell (raw LZ4, raw Deflate).  The items'
+ * destinations and ranges are not looked at.  Of a segment on a device the header is brought to
+ * the host first (all of it where that has no bound: Zstd, LZ4 frames), behind the work of the
+ * options' stream: lade_decoded_sizes_arrays_async() (async.h) reads there what lies there.
  * Of the options, the stream, 'item_errors' and the sizes are looked at; NULL: all defaults.
  * Returns: as lade_decode_into(); LADE_E_UNKNOWN_SIZE is a failure too
  */
 LADE_API lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec,
-                                        const lade_item *items, size_t count, uint64_t *sizes,
+                                        const lade_item *items, size_t count,
                                         lade_result *results,
                                         const lade_batch_options *options, lade_error *err);
 
@@ -258,20 +260,28 @@ LADE_API lade_status lade_encode(lade_engine *engine, const lade_spec *spec, lad
 
 /* ---- what the router would do -------------------------------------------------------- */
 
+/* A call of lade_encode_into() or lade_decode_into().  Zero-initialise, set struct_size, then what
+ * is wanted. */
+typedef struct lade_call {
+	size_t struct_size;
+	lade_direction direction;
+	const lade_spec *spec; /* the items' own are not looked at */
+	const lade_item *items;
+	size_t count;
+	const lade_batch_options *options; /* NULL: all defaults */
+} lade_call;
+
 /*
- * Which implementations could run each stage of this call, what they would cost, and which the
- * router takes.  The items' own specs are not looked at: 'spec' is the one that is asked about.
- * 'candidates' has room for 'cap'; '*candidate_count' gets how many there are.  Runs nothing.  The
+ * Which implementations could run each stage of a call, what they would cost, and which the router
+ * takes.  Runs nothing.  'candidates' has room for 'cap'; '*count' gets how many there are.  The
  * candidates' strings live as long as the engine.
- * Fails: LADE_E_ARG, LADE_E_NOSPACE ('*candidate_count' says how many), LADE_E_NO_DEVICE;
+ * Fails: LADE_E_ARG, LADE_E_NOSPACE ('*count' says how many), LADE_E_NO_DEVICE;
  *        LADE_E_UNSUPPORTED when a stage has no implementation that can: the candidates up to that
  *        stage are listed, with the reasons why they were refused
  */
-LADE_API lade_status lade_explain(lade_engine *engine, const lade_spec *spec,
-                                  lade_direction direction, const lade_item *items,
-                                  size_t count, const lade_batch_options *options,
-                                  lade_candidate *candidates, size_t cap,
-                                  size_t *candidate_count, lade_error *err);
+LADE_API lade_status lade_explain(lade_engine *engine, const lade_call *call,
+                                  lade_candidate *candidates, size_t cap, size_t *count,
+                                  lade_error *err);
 
 #ifdef __cplusplus
 }

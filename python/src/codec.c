@@ -518,6 +518,7 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 	lade_segment segment = {0};
 	lade_item item = {.src = &segment, .src_count = 1}, *items = &item;
 	lade_batch_options options = {.struct_size = sizeof(options)};
+	lade_call call = {.struct_size = sizeof(call), .options = &options};
 	lade_candidate *candidates = NULL;
 	lade_error err;
 	lade_status status;
@@ -556,9 +557,12 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 	options.flags = codec->flags;
 	options.where = codec->where;
 	options.device = codec->device;
+	call.spec = codec->spec;
+	call.items = items;
+	call.count = (size_t)count;
+	call.direction = encode ? LADE_ENCODE : LADE_DECODE;
 	Py_BEGIN_ALLOW_THREADS
-	status = lade_explain(codec->engine, codec->spec, encode ? LADE_ENCODE : LADE_DECODE, items,
-	                      (size_t)count, &options, candidates, CANDIDATES_MAX, &found, &err);
+	status = lade_explain(codec->engine, &call, candidates, CANDIDATES_MAX, &found, &err);
 	Py_END_ALLOW_THREADS
 	if (status && status != LADE_E_UNSUPPORTED) {
 		py_raise(codec->st, &err, SIZE_MAX);

@@ -170,6 +170,7 @@ bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim)
 static lade_bare_options bare_options(const py_work *work, const lade_batch_options *batch)
 {
 	return (lade_bare_options){.struct_size = sizeof(lade_bare_options),
+	                           .spec = work->codec->spec,
 	                           .kind = (lade_bare)work->codec->kind,
 	                           .batch = batch};
 }
@@ -180,13 +181,14 @@ static uint64_t claim_of(const py_work *work, size_t i)
 	lade_segment segment = work->segments[i];
 	lade_item item = {.src = &segment, .src_count = 1};
 	lade_batch_options batch = py_work_options(work);
-	uint64_t claim = LADE_SIZE_UNKNOWN;
+	lade_result claim;
 
 	batch.item_errors = NULL;
 	segment.decoded_size = 0; /* a config's word is not theirs */
-	lade_decoded_sizes(work->codec->engine, work->codec->spec, &item, 1, &claim, NULL, &batch,
-	                   NULL);
-	return claim;
+	return lade_decoded_sizes(work->codec->engine, work->codec->spec, &item, 1, &claim, &batch,
+	                          NULL)
+	               ? LADE_SIZE_UNKNOWN
+	               : claim.size;
 }
 
 static lade_status refuse_claim(const py_codec *codec, size_t size, uint64_t claim, lade_error *err)
@@ -227,18 +229,23 @@ lade_status py_work_sizes(py_work *work)
 		py_frames_open(work);
 		return work->err.status;
 	}
+	for (size_t i = 0; i < work->count; i++)
+		work->results[i].status = LADE_E_UNKNOWN_SIZE;
 	/* Raw bytes that do not tell their size have not failed. */
 	if (codec->kind == PY_RAW) {
 		batch.item_errors = NULL;
 		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
-		                   work->sizes, NULL, &batch, NULL);
+		                   work->results, &batch, NULL);
 	} else {
-		lade_bare_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
-		                        work->sizes, &options, &err);
+		lade_bare_decoded_sizes(codec->engine, work->items, work->count, work->results,
+		                        &options, &err);
 	}
 	for (size_t i = 0; i < work->count; i++) {
-		uint64_t claim = work->sizes[i];
+		lade_result told = work->results[i];
+		uint64_t claim = told.status ? LADE_SIZE_UNKNOWN : told.size;
 		size_t size = work->segments[i].size;
+		work->sizes[i] = claim;
+		work->results[i] = (lade_result){LADE_OK, 0};
 		if (codec->kind != PY_RAW && claim == LADE_SIZE_UNKNOWN)
 			/* Each is decoded once more, for its own error. */
 			why = work->item_errors ? work->item_errors[i] : err;
@@ -351,8 +358,8 @@ static lade_status decode_all(py_work *work)
 	}
 	batch = py_work_options(work);
 	options = bare_options(work, &batch);
-	if (lade_bare_decode_into(codec->engine, codec->spec, work->items, work->count,
-	                          work->results, &options, &err)) {
+	if (lade_bare_decode_into(codec->engine, work->items, work->count, work->results, &options,
+	                          &err)) {
 		work->err = err;
 		find_failed(work);
 	}
@@ -458,8 +465,8 @@ static lade_status encode_all(py_work *work)
 	}
 	batch = py_work_options(work);
 	options = bare_options(work, &batch);
-	if (lade_bare_encode_into(codec->engine, codec->spec, work->items, work->count,
-	                          work->results, &options, &err)) {
+	if (lade_bare_encode_into(codec->engine, work->items, work->count, work->results, &options,
+	                          &err)) {
 		work->err = err;
 		find_failed(work);
 	}

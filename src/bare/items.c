@@ -55,12 +55,12 @@ typedef struct call {
 	uint64_t *sizes; /* what the heads say */
 	stored *heads;
 	void *block;
-	row one;
 	lade_spec *copy; /* NULL until wanted */
 	size_t head, field; /* of the call's spec */
 	size_t first;       /* the first item that failed; SIZE_MAX: none */
 	lade_status status; /* its status */
 	lade_error *err;
+	row one; /* the tables of a call with one item */
 } call;
 
 size_t lade_bare_head(const lade_spec *spec, lade_bare kind, size_t *field)
@@ -101,41 +101,38 @@ static void call_close(call *c)
 	lade__given_close(&c->given);
 }
 
-/* The options and the items.  On failure there is nothing to close. */
-static lade_status call_open(call *c, lade_engine *engine, const lade_spec *spec,
-                             const lade_item *items, size_t count, lade_result *results,
-                             const lade_bare_options *given, lade_error *err)
+/* The options and the items and results of 'given'.  On failure there is nothing to close. */
+static lade_status call_open(call *c, lade_engine *engine, lade__given given,
+                             const lade_bare_options *caller, lade_error *err)
 {
 	lade_bare_options options;
 	lade_status status;
 
 	memset(c, 0, offsetof(call, one));
 	c->engine = engine;
-	c->spec = spec;
-	c->count = count;
-	c->copy = NULL;
+	c->count = given.count;
 	c->first = SIZE_MAX;
-	c->status = LADE_OK;
 	c->err = err;
 	if (!engine)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "engine is NULL");
-	if (!items && count)
+	if (!given.items && given.count)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items",
-		                 count);
-	status = lade__options_read(&options, sizeof options, given, "bare options", err);
+		                 given.count);
+	status = lade__options_read(&options, sizeof options, caller, "bare options", err);
 	if (status == LADE_OK)
 		status = lade__options_read(&c->batch, sizeof c->batch, options.batch,
 		                            "batch options", err);
 	if (status != LADE_OK)
 		return status;
+	c->spec = options.spec;
 	c->kind = options.kind ? options.kind : LADE_BARE_RAW;
 	if ((unsigned)c->kind > LADE_BARE_WITH_SIZE_16)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "bare kind %d is unknown",
 		                 (int)c->kind);
 	lade__sizes sizes = {c->batch.item_size, c->batch.segment_size, c->batch.output_size,
 	                     c->batch.result_size};
-	c->given = (lade__given){.items = items, .results = results, .count = count,
-	                         .host = lade__engine_host(engine)};
+	c->given = given;
+	c->given.host = lade__engine_host(engine);
 	status = lade__given_open(&c->given, &sizes, err);
 	if (status != LADE_OK)
 		return status;
@@ -143,7 +140,7 @@ static lade_status call_open(call *c, lade_engine *engine, const lade_spec *spec
 	c->batch.segment_size = sizeof(lade_segment);
 	c->batch.output_size = sizeof(lade_item_output);
 	c->batch.result_size = sizeof(lade_result);
-	c->head = lade_bare_head(spec, c->kind, &c->field);
+	c->head = lade_bare_head(c->spec, c->kind, &c->field);
 	return LADE_OK;
 }
 
@@ -294,11 +291,12 @@ static bool is_plain(const lade_item *item)
 static lade_status check_claim(const call *c, size_t i, uint64_t claim, lade_error *err)
 {
 	const lade_spec *spec = spec_of(c, i);
-	lade_batch_options options = {.struct_size = sizeof options, .stream = c->batch.stream};
+	lade_batch_options options = {LADE__OUR_SIZES, .stream = c->batch.stream};
 	lade_segment segment = {0};
 	lade_item item = {.src = &segment, .src_count = 1};
+	lade_result own;
 	size_t head = head_of(c, i, NULL);
-	uint64_t most, own = LADE_SIZE_UNKNOWN;
+	uint64_t most;
 
 	if (claim < CLAIM_LARGE || !spec)
 		return LADE_OK;
@@ -326,10 +324,10 @@ static lade_status check_claim(const call *c, size_t i, uint64_t claim, lade_err
 		return LADE_OK;
 	segment.data = (const char *)segment.data + head;
 	segment.decoded_size = 0;
-	lade_decoded_sizes(c->engine, spec, &item, 1, &own, NULL, &options, NULL);
-	if (own != LADE_SIZE_UNKNOWN && own != claim)
+	if (lade_decoded_sizes(c->engine, spec, &item, 1, &own, &options, NULL) == LADE_OK &&
+	    own.size != claim)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %" PRIu64 " bytes and has %" PRIu64, claim, own);
+		                 "the data claims %" PRIu64 " bytes and has %zu", claim, own.size);
 	return LADE_OK;
 }
 
@@ -479,19 +477,19 @@ static lade_status decode_items(call *c)
 	return status == LADE_OK ? c->status : status;
 }
 
-lade_status lade_bare_decode_into(lade_engine *engine, const lade_spec *spec,
-                                  const lade_item *items, size_t count, lade_result *results,
-                                  const lade_bare_options *options, lade_error *err)
+lade_status lade_bare_decode_into(lade_engine *engine, const lade_item *items, size_t count,
+                                  lade_result *results, const lade_bare_options *options,
+                                  lade_error *err)
 {
 	call c;
 	lade_error own;
-	lade_status status = call_open(&c, engine, spec, items, count, results, options,
-	                               err ? err : &own);
+	lade__given given = {.items = items, .results = results, .count = count};
+	lade_status status = call_open(&c, engine, given, options, err ? err : &own);
 
 	if (status != LADE_OK)
 		return status;
 	status = c.kind == LADE_BARE_RAW
-	                 ? lade_decode_into(engine, spec, c.given.items, count, c.given.results,
+	                 ? lade_decode_into(engine, c.spec, c.given.items, count, c.given.results,
 	                                    &c.batch, err)
 	                 : decode_items(&c);
 	call_close(&c);
@@ -499,60 +497,62 @@ lade_status lade_bare_decode_into(lade_engine *engine, const lade_spec *spec,
 }
 
 /* Raw bytes tell their sizes where the format does; a size that cannot be is an item's failure. */
-static lade_status raw_sizes(call *c, uint64_t *sizes)
+static lade_status raw_sizes(call *c)
 {
-	lade_result *results = c->count > 1 ? calloc(c->count, sizeof *results) : &c->one.result;
 	lade_error error;
 	lade_status status;
 
-	if (!results)
-		return lade_fail(c->err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items",
-		                 c->count);
-	*results = (lade_result){LADE_OK, 0};
-	status = lade_decoded_sizes(c->engine, c->spec, c->given.items, c->count, sizes, results,
+	memset(c->results, 0, c->count * sizeof *c->results);
+	status = lade_decoded_sizes(c->engine, c->spec, c->given.items, c->count, c->results,
 	                            &c->batch, c->err);
 	for (size_t i = 0; status != LADE_OK && i < c->count; i++)
-		if (results[i].status && c->first == SIZE_MAX) {
+		if (c->results[i].status && c->first == SIZE_MAX) {
 			c->first = i;
-			c->status = results[i].status;
+			c->status = c->results[i].status;
 		}
-	if (results != &c->one.result)
-		free(results);
 	if (status != LADE_OK && c->first == SIZE_MAX)
 		return status; /* the call's own failure */
 	for (size_t i = 0; i < c->count; i++)
-		if (sizes[i] != LADE_SIZE_UNKNOWN &&
-		    check_claim(c, i, sizes[i], &error) != LADE_OK) {
-			sizes[i] = LADE_SIZE_UNKNOWN;
+		if (!c->results[i].status &&
+		    check_claim(c, i, c->results[i].size, &error) != LADE_OK)
 			fail_item(c, i, &error);
-		}
 	return c->status;
 }
 
-lade_status lade_bare_decoded_sizes(lade_engine *engine, const lade_spec *spec,
-                                    const lade_item *items, size_t count, uint64_t *sizes,
-                                    const lade_bare_options *options, lade_error *err)
+static lade_status head_sizes(call *c)
+{
+	lade_error error;
+	lade_status status = want_tables(c, false);
+
+	if (status == LADE_OK)
+		status = move_heads(c, LADE_DECODE, c->err);
+	for (size_t i = 0; status == LADE_OK && i < c->count; i++) {
+		uint64_t size;
+		if (read_head(c, i, &size, &error) == LADE_OK)
+			c->results[i] = (lade_result){LADE_OK, (size_t)size};
+		else
+			fail_item(c, i, &error);
+	}
+	return status == LADE_OK ? c->status : status;
+}
+
+lade_status lade_bare_decoded_sizes(lade_engine *engine, const lade_item *items, size_t count,
+                                    lade_result *results, const lade_bare_options *options,
+                                    lade_error *err)
 {
 	call c;
-	lade_error own, error;
-	lade_status status = call_open(&c, engine, spec, items, count, NULL, options,
-	                               err ? err : &own);
+	lade_error own;
+	lade__given given = {.items = items, .results = results, .count = count};
+	lade_status status = call_open(&c, engine, given, options, err ? err : &own);
 
 	if (status != LADE_OK)
 		return status;
-	if (!sizes && count) {
-		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
-	} else if (c.kind == LADE_BARE_RAW) {
-		status = raw_sizes(&c, sizes);
-	} else {
-		status = want_tables(&c, false);
-		if (status == LADE_OK)
-			status = move_heads(&c, LADE_DECODE, c.err);
-		for (size_t i = 0; status == LADE_OK && i < count; i++)
-			if (read_head(&c, i, &sizes[i], &error) != LADE_OK)
-				fail_item(&c, i, &error);
-		status = status == LADE_OK ? c.status : status;
-	}
+	c.results = c.given.results;
+	if (count)
+		status = !results                 ? lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                                              "results is NULL")
+		         : c.kind == LADE_BARE_RAW ? raw_sizes(&c)
+		                                   : head_sizes(&c);
 	call_close(&c);
 	return status;
 }
@@ -642,19 +642,19 @@ static lade_status encode_items(call *c)
 	return status == LADE_OK ? c->status : status;
 }
 
-lade_status lade_bare_encode_into(lade_engine *engine, const lade_spec *spec,
-                                  const lade_item *items, size_t count, lade_result *results,
-                                  const lade_bare_options *options, lade_error *err)
+lade_status lade_bare_encode_into(lade_engine *engine, const lade_item *items, size_t count,
+                                  lade_result *results, const lade_bare_options *options,
+                                  lade_error *err)
 {
 	call c;
 	lade_error own;
-	lade_status status = call_open(&c, engine, spec, items, count, results, options,
-	                               err ? err : &own);
+	lade__given given = {.items = items, .results = results, .count = count};
+	lade_status status = call_open(&c, engine, given, options, err ? err : &own);
 
 	if (status != LADE_OK)
 		return status;
 	status = c.kind == LADE_BARE_RAW
-	                 ? lade_encode_into(engine, spec, c.given.items, count, c.given.results,
+	                 ? lade_encode_into(engine, c.spec, c.given.items, count, c.given.results,
 	                                    &c.batch, err)
 	                 : encode_items(&c);
 	call_close(&c);

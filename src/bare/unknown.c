@@ -32,7 +32,6 @@ typedef struct entry {
 
 typedef struct call {
 	lade_engine *engine;
-	const lade_spec *spec;
 	lade_decode_new_options options;
 	lade_array_options array;
 	lade_batch_options batch;
@@ -119,7 +118,9 @@ static lade_status call_open(call *c, const lade_item *items, size_t count)
 static lade_bare_options bare_options(const call *c)
 {
 	return (lade_bare_options){.struct_size = sizeof(lade_bare_options),
-	                           .kind = c->options.kind, .batch = &c->batch};
+	                           .spec = c->options.spec,
+	                           .kind = c->options.kind,
+	                           .batch = &c->batch};
 }
 
 /* ---- room ------------------------------------------------------------------------------- */
@@ -130,10 +131,12 @@ static size_t clip(uint64_t size)
 }
 
 /* What an item has at first, and may have at most. */
-static lade_status first_room(call *c, size_t i, uint64_t told, lade_error *err)
+static lade_status first_room(call *c, size_t i, lade_error *err)
 {
 	const lade_item *item = &c->given.items[i];
-	const lade_spec *spec = item->spec ? item->spec : c->spec;
+	const lade_spec *spec = item->spec ? item->spec : c->options.spec;
+	bool told = c->results[i].status == LADE_OK;
+	size_t size = c->results[i].size;
 	uint64_t encoded = 0, guess;
 	entry *e = &c->entries[i];
 
@@ -152,12 +155,12 @@ static lade_status first_room(call *c, size_t i, uint64_t told, lade_error *err)
 	if (c->options.largest && c->options.largest < e->most)
 		e->most = (size_t)c->options.largest;
 	guess = encoded < GUESS_LEAST / GROWTH ? GUESS_LEAST : encoded * GROWTH;
-	e->cap = clip(told == LADE_SIZE_UNKNOWN ? guess : told);
+	e->cap = clip(told ? size : guess);
 	if (e->cap <= e->most)
 		return LADE_OK;
-	if (told != LADE_SIZE_UNKNOWN && c->options.largest && told > c->options.largest)
+	if (told && c->options.largest && size > c->options.largest)
 		return lade_fail(err, LADE_E_LIMIT, 0,
-		                 "it decodes to %" PRIu64 " bytes, %" PRIu64 " are the limit", told,
+		                 "it decodes to %zu bytes, %" PRIu64 " are the limit", size,
 		                 c->options.largest);
 	e->cap = e->most;
 	return LADE_OK;
@@ -256,8 +259,7 @@ static lade_status run_round(call *c, size_t *left)
 	block = take_room(c, count);
 	c->batch.item_errors = c->errors;
 	memset(c->results, 0, count * sizeof *c->results);
-	status = lade_bare_decode_into(c->engine, c->spec, c->items, count, c->results, &options,
-	                               &error);
+	status = lade_bare_decode_into(c->engine, c->items, count, c->results, &options, &error);
 	bool looked = status == LADE_OK;
 	for (size_t k = 0; k < count; k++)
 		looked |= c->results[k].status != LADE_OK;
@@ -286,14 +288,12 @@ static lade_status run_round(call *c, size_t *left)
 	              : lade_fail(c->err, error.status, error.offset, "%s", error.message);
 }
 
-lade_status lade_decode_new(lade_engine *engine, const lade_spec *spec, const lade_item *items,
-                            size_t count, lade_array **arrays,
-                            const lade_decode_new_options *options, lade_error *err)
+lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t count,
+                            lade_array **arrays, const lade_decode_new_options *options,
+                            lade_error *err)
 {
 	lade_error own, error;
-	call c = {.engine = engine, .spec = spec, .arrays = arrays, .first = SIZE_MAX,
-	          .err = err ? err : &own};
-	uint64_t *sizes;
+	call c = {.engine = engine, .arrays = arrays, .first = SIZE_MAX, .err = err ? err : &own};
 	lade_status status;
 
 	if (!engine || (count && (!items || !arrays)))
@@ -313,24 +313,17 @@ lade_status lade_decode_new(lade_engine *engine, const lade_spec *spec, const la
 	}
 	c.item_errors = c.batch.item_errors;
 	c.batch.item_errors = NULL;
-	sizes = malloc(count * sizeof *sizes);
-	if (!sizes) {
-		status = lade_fail(c.err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items",
-		                   count);
-		goto out;
-	}
-	memset(sizes, 0xff, count * sizeof *sizes); /* LADE_SIZE_UNKNOWN */
+	for (size_t i = 0; i < count; i++)
+		c.results[i].status = LADE_E_UNKNOWN_SIZE;
 	lade_bare_options bare = bare_options(&c);
 	/* Where this fails decoding says why. */
-	lade_bare_decoded_sizes(engine, spec, c.given.items, count, sizes, &bare, NULL);
+	lade_bare_decoded_sizes(engine, c.given.items, count, c.results, &bare, NULL);
 	for (size_t i = 0; i < count; i++)
-		if (first_room(&c, i, sizes[i], &error) != LADE_OK)
+		if (first_room(&c, i, &error) != LADE_OK)
 			fail_item(&c, i, &error);
 	for (size_t left = 1; left && status == LADE_OK;)
 		status = run_round(&c, &left);
 	status = status == LADE_OK ? c.status : status;
-out:
-	free(sizes);
 	free(c.block);
 	lade__given_close(&c.given);
 	return status;

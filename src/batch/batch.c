@@ -127,33 +127,36 @@ static lade_status explain_to(const lade__call *call, lade__candidates *candidat
 	return status;
 }
 
-lade_status lade_explain(lade_engine *engine, const lade_spec *spec, lade_direction direction,
-                         const lade_item *items, size_t count, const lade_batch_options *caller,
-                         lade_candidate *candidates, size_t cap, size_t *candidate_count,
-                         lade_error *err)
+lade_status lade_explain(lade_engine *engine, const lade_call *caller, lade_candidate *candidates,
+                         size_t cap, size_t *count, lade_error *err)
 {
+	lade_call asked;
 	lade_batch_options options;
-	lade__given given = {.items = items, .count = count};
-	if (!spec || !candidate_count || (!candidates && cap))
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
-		                 !spec              ? "spec"
-		                 : !candidate_count ? "candidate_count"
-		                                    : "candidates");
-	if ((unsigned)direction > LADE_DECODE)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
-		                 (int)direction);
-	*candidate_count = 0;
-	lade_status status = lade__call_open(&given, engine, caller, &options, err);
+	lade_status status = lade__options_read(&asked, sizeof asked, caller, "call", err);
 	if (status != LADE_OK)
 		return status;
-	lade__call call = {engine, direction, spec, given.items, count, NULL, &options};
+	if (!asked.spec || !count || (!candidates && cap))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 !asked.spec ? "spec"
+		                 : !count    ? "count"
+		                             : "candidates");
+	if ((unsigned)asked.direction > LADE_DECODE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
+		                 (int)asked.direction);
+	*count = 0;
+	lade__given given = {.items = asked.items, .count = asked.count};
+	status = lade__call_open(&given, engine, asked.options, &options, err);
+	if (status != LADE_OK)
+		return status;
+	lade__call call = {.engine = engine, .direction = asked.direction, .spec = asked.spec,
+	                   .items = given.items, .count = given.count, .options = &options};
 	lade__candidates list = {.list = candidates, .cap = cap};
 	status = lade__size_given(&options.candidate_size, LADE__CANDIDATE_0_2, "candidate_size",
 	                          err);
 	if (status == LADE_OK)
 		status = (options.candidate_size == sizeof *candidates ? explain : explain_to)(
 			&call, &list, err);
-	*candidate_count = list.count;
+	*count = list.count;
 	lade__given_close(&given);
 	return status;
 }

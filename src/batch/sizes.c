@@ -12,6 +12,7 @@
 #include "batch/gpu/gpu.h"
 #include "engine/spec.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Bytes and segments that are brought at once, if one segment has not more. */
@@ -125,31 +126,28 @@ static void fetch_all(fetch *f)
 typedef struct sizes {
 	const lade_item *items;
 	const lade_spec *spec;
-	size_t count;
-	uint64_t *sizes;
+	lade_result *results;
 	lade__outcome *outcome;
 	fetch fetch;
 } sizes;
 
-/* Adds a segment's size to its item's, LADE_SIZE_UNKNOWN once that has failed. */
+/* Adds a segment's size to its item's, unless that has failed. */
 static void add_size(sizes *s, size_t item, lade_status status, uint64_t decoded,
                      const lade_error *error)
 {
 	lade_error own;
-	uint64_t *sum = &s->sizes[item];
-	if (*sum == LADE_SIZE_UNKNOWN)
+	lade_result *result = &s->results[item];
+	if (result->status != LADE_OK)
 		return;
-	if (status == LADE_OK && decoded >= LADE_SIZE_UNKNOWN - *sum) {
+	if (status == LADE_OK && decoded >= SIZE_MAX - result->size) {
 		status = lade_fail(&own, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                   "the segments' sizes overflow");
 		error = &own;
 	}
-	if (status == LADE_OK) {
-		*sum += decoded;
-		return;
-	}
-	*sum = LADE_SIZE_UNKNOWN;
-	lade__outcome_failed(s->outcome, item, status, error);
+	if (status == LADE_OK)
+		result->size += (size_t)decoded;
+	else
+		lade__outcome_failed(s->outcome, item, status, error);
 }
 
 static void flush(sizes *s)
@@ -180,19 +178,26 @@ static lade_status fetch_begin(fetch *f, lade_error *err)
 }
 
 /* What an item's joined segments decode to by its tail: sizes that no bytes have to tell. */
-static lade_status through_tail(const lade_spec *tail, uint64_t *size, lade_error *err)
+static lade_status through_tail(const lade_spec *tail, size_t *size, lade_error *err)
 {
+	uint64_t decoded = *size;
 	for (size_t i = tail->count; i-- > 0;) {
 		const lade_stage *stage = &tail->stage[i];
-		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE) || *size > SIZE_MAX)
+		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE))
 			return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
 			                 "the tail's %s does not tell its decoded size before the "
 			                 "segments are decoded",
 			                 stage->algorithm->name);
-		lade_status status = stage->algorithm->decoded_size(stage, NULL, (size_t)*size,
-		                                                    size, err);
+		lade_status status = stage->algorithm->decoded_size(stage, NULL, *size, &decoded,
+		                                                    err);
+		if (status == LADE_OK && decoded > SIZE_MAX)
+			status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                   "the tail's %s decodes to %" PRIu64 " bytes, %zu are "
+			                   "the limit",
+			                   stage->algorithm->name, decoded, SIZE_MAX);
 		if (status != LADE_OK)
 			return status;
+		*size = (size_t)decoded;
 	}
 	return LADE_OK;
 }
@@ -209,7 +214,7 @@ static void one_item(sizes *s, size_t i)
 	lade_status status = spec ? lade__item_check(&item, LADE_DECODE, &error)
 	                          : lade_fail(&error, LADE_E_ARG, LADE_NO_OFFSET,
 	                                      "neither the call nor the item has a spec");
-	s->sizes[i] = 0;
+	s->results[i] = (lade_result){LADE_OK, 0};
 	if (status != LADE_OK)
 		add_size(s, i, status, 0, &error);
 	for (size_t k = 0; status == LADE_OK && k < item.src_count; k++) {
@@ -239,13 +244,13 @@ static void one_item(sizes *s, size_t i)
 }
 
 lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const lade_item *items,
-                               size_t count, uint64_t *out, lade_result *results,
+                               size_t count, lade_result *results,
                                const lade_batch_options *caller, lade_error *err)
 {
 	lade_batch_options options;
 	lade__given given = {.items = items, .results = results, .count = count};
-	if (!out && count)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "sizes is NULL");
+	if (!results && count)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "results is NULL");
 	lade_status status = lade__call_open(&given, engine, caller, &options, err);
 	if (status != LADE_OK)
 		return status;
@@ -253,8 +258,7 @@ lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const
 	lade__outcome_init(&outcome, given.results, &options, err);
 	sizes s = {.items = given.items,
 	           .spec = spec,
-	           .count = count,
-	           .sizes = out,
+	           .results = given.results,
 	           .outcome = &outcome,
 	           .fetch = {.engine = engine, .stream = options.stream}};
 	for (size_t i = 0; i < count; i++)
@@ -263,16 +267,11 @@ lade_status lade_decoded_sizes(lade_engine *engine, const lade_spec *spec, const
 		flush(&s);
 	for (size_t i = 0; i < count; i++) {
 		const lade_spec *tail = s.items[i].tail;
+		lade_result *result = &given.results[i];
 		lade_error why;
-		lade_status own = out[i] != LADE_SIZE_UNKNOWN && tail
-		                          ? through_tail(tail, &out[i], &why)
-		                          : LADE_OK;
-		if (own != LADE_OK)
-			add_size(&s, i, own, 0, &why);
+		if (tail && result->status == LADE_OK)
+			add_size(&s, i, through_tail(tail, &result->size, &why), 0, &why);
 	}
-	for (size_t i = 0; i < count; i++)
-		if (out[i] != LADE_SIZE_UNKNOWN)
-			lade__outcome_done(&outcome, i, 0);
 	free(s.fetch.list);
 	free(s.fetch.copies);
 	lade__given_close(&given);

@@ -50,13 +50,14 @@ lade_status cli_gpu_takes(lade_engine *engine, const lade_spec *spec, lade_direc
 	                        .dst = {nothing, size, {LADE_PINNED, device}}};
 	const lade_batch_options options = {.struct_size = sizeof options,
 	                                    .where = LADE_WHERE_DEVICE, .device = device};
+	const lade_call call = {.struct_size = sizeof call, .direction = direction, .spec = spec,
+	                        .items = &item, .count = 1, .options = &options};
 	size_t count;
 
 	if (has_dict)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "devices take no dictionaries");
-	lade_status status = lade_explain(engine, spec, direction, &item, 1, &options, NULL, 0,
-	                                  &count, err);
+	lade_status status = lade_explain(engine, &call, NULL, 0, &count, err);
 	return status == LADE_E_NOSPACE ? LADE_OK : status;
 }
 

@@ -38,7 +38,6 @@ typedef struct arrays {
 	lade_item items[COUNT];
 	lade_result results[COUNT];
 	lade_error errors[COUNT];
-	uint64_t sizes[COUNT];
 } arrays;
 
 static void check_results(const arrays *a, size_t size)
@@ -75,9 +74,8 @@ static void batches(const lade_batch_options *options)
 		a.items[i] = (lade_item){.src = &a.segments[i], .src_count = 1,
 		                         .outputs = &a.outputs[2 * i], .output_count = 2};
 	}
-	OK(lade_decoded_sizes(engine, spec, a.items, COUNT, a.sizes, a.results, options, &err));
-	for (size_t i = 0; i < COUNT; i++)
-		CHECK(a.sizes[i] == SIZE);
+	OK(lade_decoded_sizes(engine, spec, a.items, COUNT, a.results, options, &err));
+	check_results(&a, SIZE);
 	memset(back, 0, sizeof back);
 	memset(other, 0, sizeof other);
 	OK(lade_decode_into(engine, spec, a.items, COUNT, a.results, options, &err));
@@ -102,8 +100,9 @@ static void batches(const lade_batch_options *options)
 
 	lade_candidate candidates[16];
 	size_t count;
-	OK(lade_explain(engine, spec, LADE_DECODE, a.items, COUNT, options, candidates, 16, &count,
-	                &err));
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = spec,
+	                  .items = a.items, .count = COUNT, .options = options};
+	OK(lade_explain(engine, &call, candidates, 16, &count, &err));
 	CHECK(count >= 3);
 	for (size_t i = 0; i < count; i++)
 		CHECK(candidates[i].stage < 3 && strchr(candidates[i].implementation, '/') &&
@@ -214,12 +213,13 @@ static void records(void)
 	               lade_host_span(back[0], SIZE), &size, &err));
 	CHECK(size == SIZE && !memcmp(back[0], raw[1], SIZE));
 	lade_spec_unref(spec);
-	uint64_t told;
+	size_t told;
 	OK(lade_spec_parse(engine, "zstd", &spec, &err));
-	OK(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE, lade_host_cspan(raw[1], SIZE),
-	                    lade_host_span(encoded[0], CAP), &size, &err));
-	OK(lade_bare_decoded_size(engine, spec, LADE_BARE_WITH_SIZE,
-	                          lade_host_cspan(encoded[0], size), &told, &err));
+	lade_bare_options bare = {.struct_size = sizeof bare, .spec = spec,
+	                          .kind = LADE_BARE_WITH_SIZE};
+	OK(lade_bare_encode(engine, lade_host_cspan(raw[1], SIZE), lade_host_span(encoded[0], CAP),
+	                    &size, &bare, &err));
+	OK(lade_bare_decoded_size(engine, lade_host_cspan(encoded[0], size), &told, &bare, &err));
 	CHECK(told == SIZE);
 	lade_spec_unref(spec);
 	const lade_algorithm *known = lade_engine_find(engine, "zstd");

@@ -21,14 +21,14 @@ static void expect(bool good)
 		abort();
 }
 
-static void again(lade_engine *engine, const lade_spec *spec, lade_bare kind, lade_cspan decoded)
+static void again(lade_engine *engine, const lade_bare_options *options, lade_cspan decoded)
 {
-	size_t cap = lade_spec_bound(spec, decoded.size) + 16, size = 0, got = 0;
+	size_t cap = lade_spec_bound(options->spec, decoded.size) + 16, size = 0, got = 0;
 	lade_span mid = lade_host_span(malloc(cap), cap);
 	lade_span back = lade_host_span(malloc(decoded.size + 1), decoded.size);
 	expect(mid.data && back.data);
-	expect(lade_bare_encode(engine, spec, kind, decoded, mid, &size, NULL) == LADE_OK);
-	expect(lade_bare_decode(engine, spec, kind, lade_host_cspan(mid.data, size), back, &got,
+	expect(lade_bare_encode(engine, decoded, mid, &size, options, NULL) == LADE_OK);
+	expect(lade_bare_decode(engine, lade_host_cspan(mid.data, size), back, &got, options,
 	                        NULL) == LADE_OK);
 	expect(got == decoded.size && (got == 0 || !memcmp(back.data, decoded.data, got)));
 	free(mid.data);
@@ -49,8 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (size < 2)
 		return 0;
-	const lade_spec *spec = specs[data[0] % TEXTS];
-	lade_bare kind = (lade_bare)(1 + data[0] / TEXTS % 3);
+	lade_bare_options options = {.struct_size = sizeof options,
+	                             .spec = specs[data[0] % TEXTS],
+	                             .kind = (lade_bare)(1 + data[0] / TEXTS % 3)};
 	size_t room = (size_t)data[1] * 64, got = 1;
 	size -= 2;
 	/* Blocks of their own sizes, so that a byte too far is seen. */
@@ -59,14 +60,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(src, data + 2, size);
 	lade_cspan from = lade_host_cspan(src, size);
 	lade_error err = {0};
-	uint64_t claimed = 0;
-	lade_status sized = lade_bare_decoded_size(engine, spec, kind, from, &claimed, NULL);
-	lade_status status = lade_bare_decode(engine, spec, kind, from, lade_host_span(dst, room),
-	                                      &got, &err);
+	size_t claimed = 0;
+	lade_status sized = lade_bare_decoded_size(engine, from, &claimed, &options, NULL);
+	lade_status status =
+		lade_bare_decode(engine, from, lade_host_span(dst, room), &got, &options, &err);
 	if (status == LADE_OK) {
 		expect(got <= room && (sized == LADE_OK ? claimed == got
 		                                        : sized == LADE_E_UNKNOWN_SIZE));
-		again(engine, spec, kind, lade_host_cspan(dst, got));
+		again(engine, &options, lade_host_cspan(dst, got));
 	} else {
 		expect(got == 0 && err.status == status && err.message[0]);
 		expect(status != LADE_E_INTERNAL && status != LADE_E_ARG);

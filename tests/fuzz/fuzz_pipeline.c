@@ -38,12 +38,11 @@ static void check_decode(const lade_spec *spec, const uint8_t *data, size_t size
 {
 	lade_segment segment = {.data = data, .size = size};
 	lade_item item = {.src = &segment, .src_count = 1};
-	uint64_t claim = 0;
-	bool told = lade_decoded_sizes(engine, spec, &item, 1, &claim, NULL, NULL, NULL) == LADE_OK;
-	size_t cap = told && claim < DECODED_CAP ? (size_t)claim : DECODED_CAP >> (flags & 15);
+	lade_result claim, result;
+	bool told = lade_decoded_sizes(engine, spec, &item, 1, &claim, NULL, NULL) == LADE_OK;
+	size_t cap = told && claim.size < DECODED_CAP ? claim.size : DECODED_CAP >> (flags & 15);
 	uint8_t *dst = block(cap);
 	lade_error err = {0};
-	lade_result result;
 	item.dst = lade_host_span(dst, cap);
 	lade_status status = lade_decode_into(engine, spec, &item, 1, &result, NULL, &err);
 	expect(status == result.status);
@@ -54,7 +53,7 @@ static void check_decode(const lade_spec *spec, const uint8_t *data, size_t size
 	}
 	expect(result.size <= cap);
 	/* A format that tells its size tells the truth, or decoding fails. */
-	expect(!told || claim == result.size);
+	expect(!told || claim.size == result.size);
 	if (result.size > 2) {
 		size_t off = result.size / 3, part = result.size / 3;
 		uint8_t *piece = block(part);

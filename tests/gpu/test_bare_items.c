@@ -43,20 +43,22 @@ typedef struct one {
 static void make_one(one *o, const lade_spec *spec, lade_bare kind, rng *r)
 {
 	static uint8_t back[LARGEST];
+	lade_bare_options options = {.struct_size = sizeof options, .spec = spec, .kind = kind};
 	size_t got;
 
 	o->size = rng_below(r, LARGEST + 1);
 	fill(r, o->plain, o->size);
-	OK(lade_bare_encode(engine, spec, kind, lade_host_cspan(o->plain, o->size),
-	                    lade_host_span(o->bytes, sizeof o->bytes), &o->bytes_size, err));
+	OK(lade_bare_encode(engine, lade_host_cspan(o->plain, o->size),
+	                    lade_host_span(o->bytes, sizeof o->bytes), &o->bytes_size, &options,
+	                    err));
 	o->cap = o->size + (rng_below(r, 2) ? rng_below(r, 9) : 0);
 	switch (rng_below(r, 8)) {
 	case 0: o->bytes_size = rng_below(r, 18) % (o->bytes_size + 1); break;
 	case 1: o->bytes[rng_below(r, 17)] ^= (uint8_t)(1 + rng_below(r, 255)); break;
 	case 2: o->cap = rng_below(r, o->cap + 1); break;
 	}
-	o->want = lade_bare_decode(engine, spec, kind, lade_host_cspan(o->bytes, o->bytes_size),
-	                           lade_host_span(back, o->cap), &got, NULL);
+	o->want = lade_bare_decode(engine, lade_host_cspan(o->bytes, o->bytes_size),
+	                           lade_host_span(back, o->cap), &got, &options, NULL);
 	if (o->want == LADE_OK) {
 		o->size = got;
 		memcpy(o->plain, back, got);
@@ -73,9 +75,8 @@ static void check_round(rng *r)
 	lade_item items[COUNT];
 	lade_result results[COUNT];
 	lade_error errors[COUNT];
-	uint64_t sizes[COUNT];
 	lade_batch_options batch = {.struct_size = sizeof batch, .item_errors = errors};
-	lade_bare_options options = {.struct_size = sizeof options, .kind = kind,
+	lade_bare_options options = {.struct_size = sizeof options, .spec = spec, .kind = kind,
 	                             .batch = &batch};
 	lade_error err = {.status = LADE_OK};
 	size_t first = SIZE_MAX;
@@ -92,9 +93,8 @@ static void check_round(rng *r)
 		                       .dst = buffer_span(&o->dst)};
 		first = o->want && first == SIZE_MAX ? i : first;
 	}
-	lade_status status = lade_bare_decode_into(engine, spec, items, count,
-	                                           rng_below(r, 4) ? results : NULL, &options,
-	                                           &err);
+	lade_status status = lade_bare_decode_into(
+		engine, items, count, rng_below(r, 4) ? results : NULL, &options, &err);
 	assert_int_equal(status, first == SIZE_MAX ? LADE_OK : all[first].want);
 	if (status) {
 		char name[32];
@@ -103,7 +103,7 @@ static void check_round(rng *r)
 			fail_msg("%s: %s", name, err.message);
 		assert_string_equal(err.message + strlen(name), errors[first].message);
 	}
-	status = lade_bare_decode_into(engine, spec, items, count, results, &options, NULL);
+	status = lade_bare_decode_into(engine, items, count, results, &options, NULL);
 	for (size_t i = 0; i < count; i++) {
 		uint8_t *image = malloc(all[i].cap + 1);
 		assert_int_equal(results[i].status, all[i].want);
@@ -116,10 +116,12 @@ static void check_round(rng *r)
 		free(image);
 	}
 	/* What the items claim. */
-	lade_bare_decoded_sizes(engine, spec, items, count, sizes, &options, NULL);
+	lade_bare_decoded_sizes(engine, items, count, results, &options, NULL);
 	for (size_t i = 0; i < count; i++)
-		if (!all[i].want && kind != LADE_BARE_RAW)
-			assert_int_equal(sizes[i], all[i].size);
+		if (!all[i].want && kind != LADE_BARE_RAW) {
+			assert_int_equal(results[i].status, LADE_OK);
+			assert_int_equal(results[i].size, all[i].size);
+		}
 	for (size_t i = 0; i < count; i++) {
 		buffer_free(&all[i].src);
 		buffer_free(&all[i].dst);
@@ -145,7 +147,8 @@ static void encoding(void **state)
 	for (uint64_t turn = 0; turn < (emu ? 80u : 200u); turn++) {
 		const lade_spec *spec = specs[rng_below(&r, TEXTS)];
 		lade_bare kind = (lade_bare)(1 + rng_below(&r, 3));
-		lade_bare_options options = {.struct_size = sizeof options, .kind = kind};
+		lade_bare_options options = {.struct_size = sizeof options, .spec = spec,
+		                             .kind = kind};
 		lade_segment segments[COUNT];
 		lade_item items[COUNT];
 		lade_result results[COUNT];
@@ -165,7 +168,7 @@ static void encoding(void **state)
 			items[i] = (lade_item){.src = &segments[i], .src_count = 1,
 			                       .dst = buffer_span(&o->dst)};
 		}
-		lade_bare_encode_into(engine, spec, items, COUNT, results, &options, NULL);
+		lade_bare_encode_into(engine, items, COUNT, results, &options, NULL);
 		for (size_t i = 0; i < COUNT; i++) {
 			one *o = &all[i];
 			uint8_t *image = malloc(o->cap + 1), back[LARGEST];
@@ -175,9 +178,9 @@ static void encoding(void **state)
 				assert_int_equal(results[i].status, LADE_E_NOSPACE);
 				assert_in_range(o->cap, 0, 15);
 			} else {
-				OK(lade_bare_decode(engine, spec, kind,
-				                    lade_host_cspan(image, results[i].size),
-				                    lade_host_span(back, LARGEST), &got, err));
+				OK(lade_bare_decode(engine, lade_host_cspan(image, results[i].size),
+				                    lade_host_span(back, LARGEST), &got, &options,
+				                    err));
 				assert_int_equal(got, o->size);
 				assert_memory_equal(back, o->plain, got);
 			}
@@ -196,7 +199,7 @@ static void special_items(void **state)
 	static const ptrdiff_t strides[2] = {32, 1};
 	static const lade_layout layout = {.struct_size = sizeof layout, .elem_size = 1,
 	                                   .ndim = 2, .shape = shape, .strides = strides};
-	lade_bare_options options = {.struct_size = sizeof options,
+	lade_bare_options options = {.struct_size = sizeof options, .spec = specs[0],
 	                             .kind = LADE_BARE_WITH_SIZE};
 	uint8_t plain[32], wide[128] = {0}, bytes[128], part[5];
 	size_t size;
@@ -205,8 +208,8 @@ static void special_items(void **state)
 		emu->protect = 0;
 	for (size_t i = 0; i < 32; i++)
 		plain[i] = (uint8_t)(i + 1);
-	OK(lade_bare_encode(engine, specs[0], LADE_BARE_WITH_SIZE, lade_host_cspan(plain, 32),
-	                    lade_host_span(bytes, sizeof bytes), &size, err));
+	OK(lade_bare_encode(engine, lade_host_cspan(plain, 32), lade_host_span(bytes, sizeof bytes),
+	                    &size, &options, err));
 	lade_segment segments[2] = {{.data = bytes, .size = size}, {.data = bytes, .size = size}};
 	lade_item items[4] = {
 		{.src = segments, .src_count = 1, .dst = lade_host_span(wide, 128),
@@ -218,7 +221,7 @@ static void special_items(void **state)
 	};
 	lade_result results[4];
 	lade_error why;
-	assert_int_equal(lade_bare_decode_into(engine, specs[0], items, 4, results, &options, &why),
+	assert_int_equal(lade_bare_decode_into(engine, items, 4, results, &options, &why),
 	                 LADE_E_ARG);
 	assert_string_equal(why.message, "item 2: 2 segments, bare bytes with their size are one");
 	assert_int_equal(results[0].status, LADE_OK);
@@ -232,7 +235,7 @@ static void special_items(void **state)
 	uint8_t again[128];
 	lade_item item = {.src = &segment, .src_count = 1, .layout = &layout,
 	                  .dst = lade_host_span(again, 128)};
-	OK(lade_bare_encode_into(engine, specs[0], &item, 1, results, &options, err));
+	OK(lade_bare_encode_into(engine, &item, 1, results, &options, err));
 	assert_int_equal(results[0].size, size);
 	assert_memory_equal(again, bytes, size);
 	/* Rows that are one and the same: encoding repeats them. */
@@ -241,27 +244,25 @@ static void special_items(void **state)
 	size_t got;
 	repeated.strides = same;
 	item.layout = &repeated;
-	OK(lade_bare_encode_into(engine, specs[0], &item, 1, results, &options, err));
-	OK(lade_bare_decode(engine, specs[0], LADE_BARE_WITH_SIZE,
-	                    lade_host_cspan(again, results[0].size), lade_host_span(bytes, 32),
-	                    &got, err));
+	OK(lade_bare_encode_into(engine, &item, 1, results, &options, err));
+	OK(lade_bare_decode(engine, lade_host_cspan(again, results[0].size),
+	                    lade_host_span(bytes, 32), &got, &options, err));
 	assert_int_equal(got, 32);
 	for (size_t i = 0; i < 32; i++)
 		assert_int_equal(bytes[i], plain[i % 8]);
 	/* Calls without an item, and bad options. */
-	OK(lade_bare_decode_into(engine, specs[0], NULL, 0, NULL, &options, err));
-	assert_int_equal(lade_bare_decode_into(engine, specs[0], NULL, 1, NULL, &options, NULL),
-	                 LADE_E_ARG);
+	OK(lade_bare_decode_into(engine, NULL, 0, NULL, &options, err));
+	OK(lade_bare_decoded_sizes(engine, NULL, 0, NULL, &options, err));
+	assert_int_equal(lade_bare_decode_into(engine, NULL, 1, NULL, &options, NULL), LADE_E_ARG);
 	options.kind = (lade_bare)4;
-	assert_int_equal(lade_bare_decode_into(engine, specs[0], items, 1, NULL, &options, NULL),
-	                 LADE_E_ARG);
-	assert_int_equal(lade_bare_decoded_sizes(engine, specs[0], items, 1, NULL, NULL, NULL),
-	                 LADE_E_ARG);
-	assert_int_equal(lade_bare_decode_into(NULL, specs[0], items, 1, NULL, NULL, NULL),
-	                 LADE_E_ARG);
+	assert_int_equal(lade_bare_decode_into(engine, items, 1, NULL, &options, NULL), LADE_E_ARG);
 	options.kind = LADE_BARE_WITH_SIZE;
-	assert_int_equal(lade_bare_decode_into(engine, NULL, items, 1, NULL, &options, NULL),
-	                 LADE_E_ARG);
+	FAILS(LADE_E_ARG, "results is NULL",
+	      lade_bare_decoded_sizes(engine, items, 1, NULL, &options, err));
+	assert_int_equal(lade_bare_decode_into(NULL, items, 1, NULL, &options, NULL), LADE_E_ARG);
+	options.spec = NULL;
+	FAILS(LADE_E_ARG, "neither the call nor the item has a spec",
+	      lade_bare_decode_into(engine, items, 1, NULL, &options, err));
 }
 
 int main(int argc, char **argv)

@@ -343,7 +343,9 @@ static bool taken(lade_engine *engine, const many *m)
 	lade_candidate all[16];
 	size_t count;
 	bool device = false;
-	OK(lade_explain(engine, lz4, LADE_DECODE, m->item, MANY, NULL, all, 16, &count, err));
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = lz4,
+	                  .items = m->item, .count = MANY};
+	OK(lade_explain(engine, &call, all, 16, &count, err));
 	for (size_t i = 0; i < count; i++)
 		device |= all[i].chosen && all[i].place == LADE_DEVICE;
 	return device;

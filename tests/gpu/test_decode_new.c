@@ -46,6 +46,7 @@ typedef struct one {
 static void make_one(one *o, const lade_spec *spec, lade_bare kind, rng *r)
 {
 	static uint8_t back[LARGEST];
+	lade_bare_options options = {.struct_size = sizeof options, .spec = spec, .kind = kind};
 	size_t got;
 
 	o->size = rng_below(r, rng_below(r, 3) ? 2000 : LARGEST + 1);
@@ -53,14 +54,15 @@ static void make_one(one *o, const lade_spec *spec, lade_bare kind, rng *r)
 		memset(o->plain, 5, o->size);
 	else
 		fill(r, o->plain, o->size);
-	OK(lade_bare_encode(engine, spec, kind, lade_host_cspan(o->plain, o->size),
-	                    lade_host_span(o->bytes, sizeof o->bytes), &o->bytes_size, err));
+	OK(lade_bare_encode(engine, lade_host_cspan(o->plain, o->size),
+	                    lade_host_span(o->bytes, sizeof o->bytes), &o->bytes_size, &options,
+	                    err));
 	if (rng_below(r, 6) == 0)
 		o->bytes_size = rng_below(r, o->bytes_size + 1);
 	else if (rng_below(r, 6) == 0)
 		o->bytes[rng_below(r, o->bytes_size)] ^= (uint8_t)(1 + rng_below(r, 255));
-	o->want = lade_bare_decode(engine, spec, kind, lade_host_cspan(o->bytes, o->bytes_size),
-	                           lade_host_span(back, LARGEST), &got, NULL);
+	o->want = lade_bare_decode(engine, lade_host_cspan(o->bytes, o->bytes_size),
+	                           lade_host_span(back, LARGEST), &got, &options, NULL);
 	if (o->want == LADE_OK) {
 		o->size = got;
 		memcpy(o->plain, back, got);
@@ -92,7 +94,7 @@ static void rounds(void **state)
 		lade_decode_new_options options = {.struct_size = sizeof options,
 		                                   .kind = (lade_bare)rng_below(&r, 4),
 		                                   .batch = &batch, .place = any_place(&r)};
-		const lade_spec *spec = specs[rng_below(&r, TEXTS)];
+		const lade_spec *spec = options.spec = specs[rng_below(&r, TEXTS)];
 		size_t count = rng_below(&r, 4) ? 1 + rng_below(&r, COUNT) : 1, bad = SIZE_MAX;
 		lade_segment segments[COUNT];
 		lade_item items[COUNT];
@@ -101,8 +103,7 @@ static void rounds(void **state)
 		for (size_t i = 0; i < count; i++) {
 			const lade_spec *own = specs[rng_below(&r, TEXTS)];
 			own = rng_below(&r, 3) ? NULL : own;
-			make_one(&all[i], own ? own : spec,
-			         options.kind ? options.kind : LADE_BARE_RAW, &r);
+			make_one(&all[i], own ? own : spec, options.kind, &r);
 			all[i].src = buffer_new(any_place(&r), all[i].bytes_size, 0);
 			buffer_put(&all[i].src, all[i].bytes, all[i].bytes_size);
 			segments[i] = (lade_segment){all[i].src.data, all[i].bytes_size,
@@ -110,8 +111,8 @@ static void rounds(void **state)
 			items[i] = (lade_item){.spec = own, .src = &segments[i], .src_count = 1};
 			bad = all[i].want && bad == SIZE_MAX ? i : bad;
 		}
-		lade_status status = lade_decode_new(engine, spec, items, count, arrays, &options,
-		                                     &first);
+		lade_status status =
+			lade_decode_new(engine, items, count, arrays, &options, &first);
 		/* What is broken may want more than any room that was given above. */
 		assert_int_equal(status != LADE_OK, bad != SIZE_MAX);
 		if (bad != SIZE_MAX) {
@@ -163,7 +164,8 @@ static void limits(void **state)
 	static uint8_t plain[1 << 20], bytes[1 << 16];
 	static const lade_allocator meter = {NULL, meter_alloc, meter_free};
 	lade_array_options array = {.struct_size = sizeof array, .allocator = &meter};
-	lade_decode_new_options options = {.struct_size = sizeof options, .array = &array};
+	lade_decode_new_options options = {.struct_size = sizeof options, .spec = specs[0],
+	                                   .array = &array};
 	lade_segment segments[3];
 	lade_item items[3];
 	lade_array *arrays[3];
@@ -180,7 +182,7 @@ static void limits(void **state)
 	}
 	/* An empty block is broken, and the others grow to what they need. */
 	FAILS(LADE_E_TRUNCATED, "item 1: ",
-	      lade_decode_new(engine, specs[0], items, 3, arrays, &options, err));
+	      lade_decode_new(engine, items, 3, arrays, &options, err));
 	assert_null(arrays[1]);
 	assert_int_equal(lade_array_span(arrays[2]).size, sizeof plain);
 	lade_array_unref(arrays[0]);
@@ -191,10 +193,10 @@ static void limits(void **state)
 	options.largest = sizeof plain - 1;
 	most = 0;
 	FAILS(LADE_E_LIMIT, "item 0: it decodes to more than 1048575 bytes",
-	      lade_decode_new(engine, specs[0], items, 1, arrays, &options, err));
+	      lade_decode_new(engine, items, 1, arrays, &options, err));
 	assert_in_range(most, 1, sizeof plain);
 	options.largest = sizeof plain;
-	OK(lade_decode_new(engine, specs[0], items, 1, arrays, &options, err));
+	OK(lade_decode_new(engine, items, 1, arrays, &options, err));
 	lade_array_unref(arrays[0]);
 	/* The block for all cannot be had: each has its own, as long as there is some. */
 	static const uint8_t few[] = {0x50, 1, 2, 3, 4, 5};
@@ -203,7 +205,7 @@ static void limits(void **state)
 	for (size_t n = 0; n < 4; n++) {
 		left = n;
 		lade_status status =
-			lade_decode_new(engine, specs[0], items, 3, arrays, &options, NULL);
+			lade_decode_new(engine, items, 3, arrays, &options, NULL);
 		assert_int_equal(status, n ? LADE_OK : LADE_E_NOMEM);
 		for (size_t i = 0; i < 3; i++)
 			lade_array_unref(arrays[i]);
@@ -217,20 +219,20 @@ static void limits(void **state)
 	options.largest = 0;
 	most = 0;
 	FAILS(LADE_E_CORRUPT, "the data claims 2147483647 bytes",
-	      lade_decode_new(engine, specs[0], items, 1, arrays, &options, err));
+	      lade_decode_new(engine, items, 1, arrays, &options, err));
 	assert_in_range(most, 0, 8192);
 	/* Not for these. */
 	options.kind = LADE_BARE_RAW;
 	items[0].range_size = 3;
 	FAILS(LADE_E_ARG, "ranges",
-	      lade_decode_new(engine, specs[0], items, 1, arrays, &options, err));
+	      lade_decode_new(engine, items, 1, arrays, &options, err));
 	FAILS(LADE_E_ARG, "arrays is NULL",
-	      lade_decode_new(engine, specs[0], items, 1, NULL, &options, err));
-	OK(lade_decode_new(engine, specs[0], NULL, 0, NULL, NULL, err));
+	      lade_decode_new(engine, items, 1, NULL, &options, err));
+	OK(lade_decode_new(engine, NULL, 0, NULL, NULL, err));
 	options.kind = (lade_bare)9;
 	items[0].range_size = 0;
 	FAILS(LADE_E_ARG, "kind 9",
-	      lade_decode_new(engine, specs[0], items, 1, arrays, &options, err));
+	      lade_decode_new(engine, items, 1, arrays, &options, err));
 }
 
 int main(int argc, char **argv)

@@ -88,12 +88,9 @@ _declare("lade_spec_text", _text, _pointer)
 _declare("lade_spec_bound", _size, _pointer, _size)
 _declare("lade_dict_new", _status, _pointer, _size, ctypes.POINTER(_pointer), _err)
 _declare("lade_dict_free", None, _pointer)
-for _name in ("lade_decode_into", "lade_encode_into"):
+for _name in ("lade_decode_into", "lade_encode_into", "lade_decoded_sizes"):
     _declare(_name, _status, _pointer, _pointer, ctypes.POINTER(Item), _size,
              ctypes.POINTER(Result), ctypes.POINTER(BatchOptions), _err)
-_declare("lade_decoded_sizes", _status, _pointer, _pointer, ctypes.POINTER(Item), _size,
-         ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(Result),
-         ctypes.POINTER(BatchOptions), _err)
 
 engine = lib.lade_engine_default()
 
@@ -172,9 +169,9 @@ def decoded_size(spec, data):
     source = ctypes.create_string_buffer(data, max(len(data), 1))
     segment = Segment(ctypes.addressof(source), len(data))
     item = Item(src=ctypes.pointer(segment), src_count=1)
-    size, err = ctypes.c_uint64(), LadeError()
-    _check(lib.lade_decoded_sizes(engine, spec.handle, item, 1, size, None, None, err), err)
-    return size.value
+    result, err = Result(), LadeError()
+    _check(lib.lade_decoded_sizes(engine, spec.handle, item, 1, result, None, err), err)
+    return result.size
 
 
 def decode(spec, data, size=None, dict=None, threads=0, off=None):

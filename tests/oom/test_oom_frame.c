@@ -337,17 +337,18 @@ static void a_list_of_frames(void **state)
 
 static lade_status bare_scenario(void *ctx, lade_error *err)
 {
-	lade_bare kind = *(lade_bare *)ctx;
+	lade_bare_options options = {.struct_size = sizeof options, .kind = *(lade_bare *)ctx};
 	lade_status status;
 	lade_engine *engine = NULL;
 	lade_spec *spec = NULL;
 	size_t size = 0, got = 0;
 	DO(engine_with(1, &engine, err));
 	DO(lade_spec_parse(engine, "shuffle(4)|zstd", &spec, err));
-	DO(lade_bare_encode(engine, spec, kind, lade_host_cspan(plain, SIZE),
-	                    lade_host_span(stored, sizeof stored), &size, err));
-	DO(lade_bare_decode(engine, spec, kind, lade_host_cspan(stored, size),
-	                    lade_host_span(back, SIZE), &got, err));
+	options.spec = spec;
+	DO(lade_bare_encode(engine, lade_host_cspan(plain, SIZE),
+	                    lade_host_span(stored, sizeof stored), &size, &options, err));
+	DO(lade_bare_decode(engine, lade_host_cspan(stored, size), lade_host_span(back, SIZE), &got,
+	                    &options, err));
 	assert_int_equal(got, SIZE);
 	assert_memory_equal(back, plain, SIZE);
 out:

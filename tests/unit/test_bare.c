@@ -25,6 +25,12 @@ static int teardown(void **state)
 	return 0;
 }
 
+static lade_bare_options with(const lade_spec *spec, int kind)
+{
+	return (lade_bare_options){.struct_size = sizeof(lade_bare_options), .spec = spec,
+	                           .kind = (lade_bare)kind};
+}
+
 /* The document's example, and lz4's smaller field. */
 static void test_bytes(void **state)
 {
@@ -38,24 +44,20 @@ static void test_bytes(void **state)
 	lade_spec *copy = kit_spec("copy"), *lz4 = kit_spec("lz4");
 	uint8_t out[64];
 	size_t size;
+	lade_cspan abc = lade_host_cspan("abc", 3);
+	lade_span to = lade_host_span(out, sizeof out);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(lade_bare_encode(engine, copy, (lade_bare)(i + 1),
-		                                  lade_host_cspan("abc", 3),
-		                                  lade_host_span(out, sizeof out), &size, NULL),
-		                 LADE_OK);
+		lade_bare_options options = with(copy, i + 1);
+		assert_int_equal(lade_bare_encode(engine, abc, to, &size, &options, NULL), LADE_OK);
 		assert_int_equal(size, sizes[i]);
 		assert_memory_equal(out, want[i], size);
 	}
-	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE,
-	                                  lade_host_cspan("abc", 3),
-	                                  lade_host_span(out, sizeof out), &size, NULL),
-	                 LADE_OK);
+	lade_bare_options options = with(lz4, LADE_BARE_WITH_SIZE);
+	assert_int_equal(lade_bare_encode(engine, abc, to, &size, &options, NULL), LADE_OK);
 	assert_int_equal(size, 4 + 4);
 	assert_memory_equal(out, "\3\0\0\0\x30" "abc", 8);
-	assert_int_equal(lade_bare_encode(engine, lz4, LADE_BARE_WITH_SIZE_16,
-	                                  lade_host_cspan("abc", 3),
-	                                  lade_host_span(out, sizeof out), &size, NULL),
-	                 LADE_OK);
+	options.kind = LADE_BARE_WITH_SIZE_16;
+	assert_int_equal(lade_bare_encode(engine, abc, to, &size, &options, NULL), LADE_OK);
 	assert_int_equal(size, 16 + 4);
 	assert_memory_equal(out, "\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x30" "abc", 20);
 	lade_spec_unref(copy);
@@ -80,31 +82,32 @@ static void test_round_trip(void **state)
 				guard src = guard_copy(data, n, 1), enc = guard_new(cap, 1),
 				      dst = guard_new(n, 1);
 				lade_error err = {0};
-				assert_int_equal(lade_bare_encode(engine, spec, (lade_bare)kind,
+				lade_bare_options options = with(spec, kind);
+				assert_int_equal(lade_bare_encode(engine,
 				                                  lade_host_cspan(src.data, n),
 				                                  lade_host_span(enc.data, cap),
-				                                  &size, &err),
+				                                  &size, &options, &err),
 				                 LADE_OK);
 				guard exact = guard_copy(enc.data, size, 1);
 				lade_cspan in = lade_host_cspan(exact.data, size);
-				uint64_t claimed = 1;
-				lade_status sized = lade_bare_decoded_size(
-					engine, spec, (lade_bare)kind, in, &claimed, &err);
+				size_t claimed = 1;
+				lade_status sized = lade_bare_decoded_size(engine, in, &claimed,
+				                                           &options, &err);
 				if (kind != LADE_BARE_RAW || sized == LADE_OK)
 					assert_true(sized == LADE_OK && claimed == n);
 				else
 					assert_int_equal(sized, LADE_E_UNKNOWN_SIZE);
 				lade_status status =
-					lade_bare_decode(engine, spec, (lade_bare)kind, in,
-				                         lade_host_span(dst.data, n), &got, &err);
+					lade_bare_decode(engine, in, lade_host_span(dst.data, n),
+				                         &got, &options, &err);
 				if (status != LADE_OK || got != n ||
 				    (n && memcmp(dst.data, data, n)))
 					fail_msg("%s kind %d size %zu: %s", specs[i], kind, n,
 					         err.message);
 				if (n) {
-					status = lade_bare_decode(engine, spec, (lade_bare)kind, in,
+					status = lade_bare_decode(engine, in,
 					                          lade_host_span(dst.data, n - 1),
-					                          &got, &err);
+					                          &got, &options, &err);
 					assert_int_equal(status, LADE_E_NOSPACE);
 					assert_int_equal(got, 0);
 				}
@@ -123,8 +126,10 @@ static lade_status decode(const char *text, lade_bare kind, const void *bytes, s
 	uint8_t room[64];
 	size_t got;
 	guard exact = guard_copy(bytes, size, 1);
-	lade_status status = lade_bare_decode(engine, spec, kind, lade_host_cspan(exact.data, size),
-	                                      lade_host_span(room, sizeof room), &got, err);
+	lade_bare_options options = with(spec, (int)kind);
+	lade_status status = lade_bare_decode(engine, lade_host_cspan(exact.data, size),
+	                                      lade_host_span(room, sizeof room), &got, &options,
+	                                      err);
 	guard_free(&exact);
 	lade_spec_unref(spec);
 	return status;
@@ -160,25 +165,34 @@ static void test_refused(void **state)
 	assert_int_equal(decode("copy", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0xy", 10, &err),
 	                 LADE_E_CORRUPT);
 	assert_int_equal(decode("copy", (lade_bare)4, "x", 1, &err), LADE_E_ARG);
-	assert_int_equal(decode("copy", (lade_bare)0, "x", 1, &err), LADE_E_ARG);
 	/* An error behind the field is counted from the first byte. */
 	assert_int_equal(decode("zstd", LADE_BARE_WITH_SIZE, "\1\0\0\0\0\0\0\0nonsense!", 17, &err),
 	                 LADE_E_CORRUPT);
 	assert_true(err.offset >= 8 && err.offset <= 17);
 	lade_spec *spec = kit_spec("copy");
 	uint8_t room[8];
+	lade_cspan x = lade_host_cspan("x", 1);
+	lade_bare_options options = with(spec, LADE_BARE_WITH_SIZE);
+	for (size_t room_size = 7; room_size <= 8; room_size++) {
+		size_t size = 1;
+		assert_int_equal(lade_bare_encode(engine, x, lade_host_span(room, room_size), &size,
+		                                  &options, NULL),
+		                 LADE_E_NOSPACE);
+		assert_int_equal(size, 0);
+	}
+	assert_int_equal(lade_bare_encode(engine, x, lade_host_span(room, 8), NULL, &options, NULL),
+	                 LADE_E_ARG);
 	size_t size = 1;
-	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE,
-	                                  lade_host_cspan("x", 1), lade_host_span(room, 7), &size,
-	                                  NULL),
-	                 LADE_E_NOSPACE);
+	assert_int_equal(lade_bare_encode(engine, x, lade_host_span(room, 8), &size, NULL, NULL),
+	                 LADE_E_ARG);
 	assert_int_equal(size, 0);
-	assert_int_equal(lade_bare_encode(engine, spec, LADE_BARE_WITH_SIZE,
-	                                  lade_host_cspan("x", 1), lade_host_span(room, 8), &size,
-	                                  NULL),
-	                 LADE_E_NOSPACE);
-	assert_int_equal(lade_bare_encode(engine, NULL, LADE_BARE_RAW, lade_host_cspan("x", 1),
-	                                  lade_host_span(room, 8), &size, NULL), LADE_E_ARG);
+	/* The call's options are those of a batch. */
+	lade_batch_options batch = {.struct_size = sizeof batch, .flags = 64};
+	options.batch = &batch;
+	assert_int_equal(lade_bare_encode(engine, x, lade_host_span(room, 8), &size, &options,
+	                                  &err),
+	                 LADE_E_ARG);
+	assert_non_null(strstr(err.message, "flags 0x40"));
 	lade_spec_unref(spec);
 }
 

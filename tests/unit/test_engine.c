@@ -207,17 +207,20 @@ static void decoded_sizes_are_told(void **state)
 		segments[1] = segments[0];
 		lade_item items[2] = {{.src = segments, .src_count = 2},
 		                      {.src = segments, .src_count = 1}};
-		uint64_t sizes[2];
 		lade_result results[2];
 		lade_status status =
-			lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL, NULL);
+			lade_decoded_sizes(engine, spec, items, 2, results, NULL, NULL);
 		assert_int_equal(status, cases[i].known ? LADE_OK : LADE_E_UNKNOWN_SIZE);
-		assert_true(sizes[0] == (cases[i].known ? 2000 : LADE_SIZE_UNKNOWN));
-		assert_true(sizes[1] == (cases[i].known ? 1000 : LADE_SIZE_UNKNOWN));
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(results[k].status, status);
+			assert_int_equal(results[k].size, cases[i].known ? 2000 >> k : 0);
+		}
 		segments[0].decoded_size = segments[1].decoded_size = 1000;
-		status = lade_decoded_sizes(engine, spec, items, 2, sizes, results, NULL, NULL);
+		status = lade_decoded_sizes(engine, spec, items, 2, results, NULL, NULL);
 		assert_int_equal(status, LADE_OK);
-		assert_true(sizes[0] == 2000);
+		assert_int_equal(results[0].size, 2000);
+		assert_int_equal(lade_decoded_sizes(engine, spec, items, 2, NULL, NULL, NULL),
+		                 LADE_E_ARG);
 		lade_spec_unref(spec);
 	}
 	lade_engine_free(engine);
@@ -387,9 +390,9 @@ static void own_algorithms_and_priorities(void **state)
 	size_t count;
 	lade_segment segment = {.data = raw, .size = 500, .place = {LADE_PINNED, 0}};
 	lade_item item = {.src = &segment, .src_count = 1, .dst = lade_host_span(back, 500)};
-	assert_int_equal(
-		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-		LADE_OK);
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = copy,
+	                  .items = &item, .count = 1};
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_OK);
 	assert_int_equal(count, 2);
 	for (size_t i = 0; i < count; i++) {
 		bool is_mine = strcmp(found[i].implementation, "copy/mine") == 0;
@@ -398,15 +401,11 @@ static void own_algorithms_and_priorities(void **state)
 		assert_non_null(strstr(found[i].reason, is_mine ? "chosen" : "below 10"));
 	}
 	item.dst.size = 50;
-	assert_int_equal(
-		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-		LADE_OK);
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_OK);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(found[i].chosen,
 		                 strcmp(found[i].implementation, "copy/mine") != 0);
-	assert_int_equal(
-		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 1, &count, &err),
-		LADE_E_NOSPACE);
+	assert_int_equal(lade_explain(engine, &call, found, 1, &count, &err), LADE_E_NOSPACE);
 	assert_int_equal(count, 2);
 	/* Where the items lie is told to the cost functions, and why none would is told back. */
 	mine.algorithm = "flip";
@@ -415,9 +414,8 @@ static void own_algorithms_and_priorities(void **state)
 	assert_int_equal(lade_engine_add_implementation(engine, &mine, &err), LADE_OK);
 	item.dst.size = 500;
 	lade_spec *own = new_spec(engine, "flip(1)");
-	assert_int_equal(
-		lade_explain(engine, own, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-		LADE_OK);
+	call.spec = own;
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_OK);
 	assert_int_equal(count, 2);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(strcmp(found[i].implementation, "flip/pinned") == 0,
@@ -427,16 +425,16 @@ static void own_algorithms_and_priorities(void **state)
 	assert_int_equal(lade_engine_add_algorithm(engine, &algorithm, &err), LADE_OK);
 	assert_int_equal(lade_engine_add_implementation(engine, &mine, &err), LADE_OK);
 	own = new_spec(engine, "flop(1)");
-	assert_int_equal(
-		lade_explain(engine, own, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-		LADE_E_UNSUPPORTED);
+	call.spec = own;
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_E_UNSUPPORTED);
 	assert_int_equal(count, 1);
 	assert_string_equal(found[0].reason, "refuses this work");
 	lade_spec_unref(own);
 	item.dst.place.kind = LADE_DEVICE;
-	assert_int_equal(
-		lade_explain(engine, copy, LADE_DECODE, &item, 1, NULL, found, 4, &count, &err),
-		LADE_E_NO_DEVICE);
+	call.spec = copy;
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_E_NO_DEVICE);
+	call.spec = NULL;
+	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_E_ARG);
 	lade_spec_unref(copy);
 	lade_spec_unref(again);
 	lade_spec_unref(spec);

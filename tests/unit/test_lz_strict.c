@@ -193,9 +193,9 @@ static void the_flag(void **state)
 	assert_int_equal(err.offset, 2);
 	lade_candidate candidates[8];
 	size_t count;
-	assert_status(lade_explain(codec_engine, spec, LADE_DECODE, &item, 1, &options, candidates,
-	                           8, &count, &err),
-	              LADE_OK, err);
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = spec,
+	                  .items = &item, .count = 1, .options = &options};
+	assert_status(lade_explain(codec_engine, &call, candidates, 8, &count, &err), LADE_OK, err);
 	for (size_t i = 0; i < count; i++)
 		assert_true(candidates[i].chosen ==
 		            !strcmp(candidates[i].implementation, "lz4/strict"));

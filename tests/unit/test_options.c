@@ -199,7 +199,6 @@ static void test_later_structs(void **state)
 {
 	(void)state;
 	later *l = later_new();
-	uint64_t sizes[COUNT];
 	assert_int_equal(later_encode(l), LADE_OK);
 	for (size_t i = 0; i < COUNT; i++) {
 		assert_true(l->results[i].result.status == LADE_OK && l->results[i].result.size);
@@ -210,15 +209,17 @@ static void test_later_structs(void **state)
 		l->items[i].item.src_count = 1;
 		l->items[i].item.dst = lade_host_span(l->back[i], SIZE);
 	}
-	assert_int_equal(lade_decoded_sizes(l->engine, l->spec, &l->items[0].item, COUNT, sizes,
+	assert_int_equal(lade_decoded_sizes(l->engine, l->spec, &l->items[0].item, COUNT,
 	                                    &l->results[0].result, &l->options, &l->err),
 	                 LADE_OK);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(l->results[i].result.size, SIZE);
 	assert_int_equal(lade_decode_into(l->engine, l->spec, &l->items[0].item, COUNT,
 	                                  &l->results[0].result, &l->options, &l->err),
 	                 LADE_OK);
 	assert_memory_equal(l->back, l->raw, sizeof l->raw);
 	for (size_t i = 0; i < COUNT; i++)
-		assert_true(sizes[i] == SIZE && l->results[i].result.size == SIZE);
+		assert_int_equal(l->results[i].result.size, SIZE);
 	/* One bad item is told at its place. */
 	l->encoded[3][10] ^= 0xFF;
 	assert_int_not_equal(lade_decode_into(l->engine, l->spec, &l->items[0].item, COUNT,
@@ -237,14 +238,13 @@ static void test_later_candidates(void **state)
 	later_candidate list[16];
 	lade_candidate own[16];
 	size_t count, same;
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_ENCODE, .spec = l->spec,
+	                  .items = &l->items[0].item, .count = COUNT, .options = &l->options};
 	memset(list, 0x5A, sizeof list);
-	assert_int_equal(lade_explain(l->engine, l->spec, LADE_ENCODE, &l->items[0].item, COUNT,
-	                              &l->options, &list[0].candidate, 16, &count, &l->err),
-	                 LADE_OK);
+	assert_int_equal(
+		lade_explain(l->engine, &call, &list[0].candidate, 16, &count, &l->err), LADE_OK);
 	l->options.candidate_size = 0;
-	assert_int_equal(lade_explain(l->engine, l->spec, LADE_ENCODE, &l->items[0].item, COUNT,
-	                              &l->options, own, 16, &same, &l->err),
-	                 LADE_OK);
+	assert_int_equal(lade_explain(l->engine, &call, own, 16, &same, &l->err), LADE_OK);
 	assert_true(count == same && count >= 2 && count < 16);
 	for (size_t i = 0; i < count; i++) {
 		assert_string_equal(list[i].candidate.implementation, own[i].implementation);
@@ -253,10 +253,10 @@ static void test_later_candidates(void **state)
 	}
 	assert_int_equal(list[count].more[0], 0x5A);
 	l->options.candidate_size = sizeof(later_candidate);
-	assert_int_equal(lade_explain(l->engine, l->spec, LADE_ENCODE, &l->items[0].item, COUNT,
-	                              &l->options, &list[0].candidate, 1, &same, &l->err),
+	assert_int_equal(lade_explain(l->engine, &call, &list[0].candidate, 1, &same, &l->err),
 	                 LADE_E_NOSPACE);
 	assert_int_equal(same, count);
+	assert_int_equal(lade_explain(l->engine, NULL, own, 16, &same, &l->err), LADE_E_ARG);
 	later_free(l);
 }
 

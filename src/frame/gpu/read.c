@@ -221,9 +221,11 @@ static bool choose(round *r, size_t left)
 		decoded += chunk->decoded_size;
 		n++;
 	}
+	const lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE,
+	                        .spec = frame->info.spec, .items = r->items, .count = n,
+	                        .options = &options};
 	if (n)
-		lade_explain(frame->engine, frame->info.spec, LADE_DECODE, r->items, n, &options,
-		             candidates, CANDIDATES, &found, NULL);
+		lade_explain(frame->engine, &call, candidates, CANDIDATES, &found, NULL);
 	for (size_t i = 0; i < found && i < CANDIDATES; i++)
 		if (candidates[i].chosen && candidates[i].place == LADE_DEVICE)
 			return true;

@@ -20,14 +20,15 @@ typedef enum lade_bare {
 	LADE_BARE_WITH_SIZE_16 = 3,  /* the same, RAW at byte 16; bytes between are 0 */
 } lade_bare;
 
-/* ---- N items ---------------------------------------------------------------------------- */
-
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_bare_options {
 	size_t struct_size;
-	lade_bare kind; /* 0: LADE_BARE_RAW */
+	const lade_spec *spec; /* of items without their own */
+	lade_bare kind;        /* 0: LADE_BARE_RAW */
 	const lade_batch_options *batch; /* NULL: all defaults */
 } lade_bare_options;
+
+/* ---- N items ---------------------------------------------------------------------------- */
 
 /*
  * lade_bare_decode_into() and lade_bare_encode_into() are lade_decode_into() and
@@ -45,51 +46,41 @@ typedef struct lade_bare_options {
  * Threads: any number of callers per engine
  * Owns:    nothing; all spans stay the caller's
  */
-LADE_API lade_status lade_bare_decode_into(lade_engine *engine, const lade_spec *spec,
-                                           const lade_item *items, size_t count,
-                                           lade_result *results,
+LADE_API lade_status lade_bare_decode_into(lade_engine *engine, const lade_item *items,
+                                           size_t count, lade_result *results,
                                            const lade_bare_options *options, lade_error *err);
-LADE_API lade_status lade_bare_encode_into(lade_engine *engine, const lade_spec *spec,
-                                           const lade_item *items, size_t count,
-                                           lade_result *results,
+LADE_API lade_status lade_bare_encode_into(lade_engine *engine, const lade_item *items,
+                                           size_t count, lade_result *results,
                                            const lade_bare_options *options, lade_error *err);
 
 /*
- * The decoded sizes that the items claim; of LADE_BARE_RAW as lade_decoded_sizes() tells them.
- * 'sizes[i]' is LADE_SIZE_UNKNOWN where the item fails.  A claim of much memory for few bytes is
- * compared with lade_spec_decoded_max(), and where a size stands before the data, with what the
- * data says of itself (LADE_E_CORRUPT): what is left can be allocated.
+ * 'results[i].size' is the decoded size that item i claims; of LADE_BARE_RAW as
+ * lade_decoded_sizes() tells it.  A claim of much memory for few bytes is compared with
+ * lade_spec_decoded_max(), and where a size stands before the data, with what the data says of
+ * itself (LADE_E_CORRUPT): what is left can be allocated.
  * Returns: as lade_decode_into(); LADE_E_UNKNOWN_SIZE is a failure too
  */
-LADE_API lade_status lade_bare_decoded_sizes(lade_engine *engine, const lade_spec *spec,
-                                             const lade_item *items, size_t count,
-                                             uint64_t *sizes, const lade_bare_options *options,
+LADE_API lade_status lade_bare_decoded_sizes(lade_engine *engine, const lade_item *items,
+                                             size_t count, lade_result *results,
+                                             const lade_bare_options *options,
                                              lade_error *err);
 
 /* The bytes before the data: 0, 4, 8 or 16; 'field', if not NULL, gets how many of them are the
  * size.  0 for a kind that is none. */
 LADE_API size_t lade_bare_head(const lade_spec *spec, lade_bare kind, size_t *field);
 
-/* ---- one buffer in host memory ----------------------------------------------------------- */
+/* ---- one buffer ------------------------------------------------------------------------- */
 
-/*
- * One buffer each way, in host memory.  Bound: lade_spec_bound() + 16.  On failure '*dst_size' is 0
- * and 'dst' unspecified.
- * Fails:   as lade_encode_into(), LADE_E_LIMIT for a size that the field does not hold; as
- *          lade_decode_into(), LADE_E_CORRUPT for a size that is not the data's
- * Threads: any number of callers per engine
- * Source:  docs/format/bare.md
- */
-LADE_API lade_status lade_bare_encode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
-                                      lade_cspan src, lade_span dst, size_t *dst_size,
+/* Shells over the calls above for one item; '*dst_size' is what was written, '*size' what the bytes
+ * claim to decode to, both 0 on failure.  The options' sizes of structs are not looked at. */
+LADE_API lade_status lade_bare_encode(lade_engine *engine, lade_cspan src, lade_span dst,
+                                      size_t *dst_size, const lade_bare_options *options,
                                       lade_error *err);
-LADE_API lade_status lade_bare_decode(lade_engine *engine, const lade_spec *spec, lade_bare kind,
-                                      lade_cspan src, lade_span dst, size_t *dst_size,
+LADE_API lade_status lade_bare_decode(lade_engine *engine, lade_cspan src, lade_span dst,
+                                      size_t *dst_size, const lade_bare_options *options,
                                       lade_error *err);
-/* The decoded size that the bytes claim.  Fails: LADE_E_UNKNOWN_SIZE, LADE_E_TRUNCATED, ... */
-LADE_API lade_status lade_bare_decoded_size(lade_engine *engine, const lade_spec *spec,
-                                            lade_bare kind, lade_cspan src, uint64_t *size,
-                                            lade_error *err);
+LADE_API lade_status lade_bare_decoded_size(lade_engine *engine, lade_cspan src, size_t *size,
+                                            const lade_bare_options *options, lade_error *err);
 
 #ifdef __cplusplus
 }
