@@ -240,8 +240,9 @@ static void measure_device(const settings *s, lade_engine *engine, const lade_sp
 {
 	measure m[MEASURE_GPU_WAYS];
 	lade_error err;
+	const lade_workload work = {.direction = LADE_DECODE, .largest = plan->chunk_size};
 
-	if (cli_gpu_takes(engine, spec, LADE_DECODE, plan->chunk_size, false, s->gpu, &err))
+	if (cli_gpu_takes(engine, spec, &work, s->gpu, &err))
 		return;
 	show_progress(lade_spec_text(spec));
 	lade_status status = measure_gpu(engine, spec, plan, s->gpu, m, &err);
@@ -259,11 +260,11 @@ static void measure_device(const settings *s, lade_engine *engine, const lade_sp
 
 /* Measures one combination for each chunk size and number of threads. */
 static void measure_pipeline(const settings *s, lade_engine *engine, const sample *file,
-			     lade_dtype dtype, const char *text, int64_t level, rows *out)
+			     const char *text, int64_t level, rows *out)
 {
 	lade_spec *spec = NULL;
 	lade_error err;
-	lade_status status = pipeline_parse(text, dtype, level, &spec, &err);
+	lade_status status = pipeline_parse(text, file->dtype, level, &spec, &err);
 
 	if (status != LADE_OK) {
 		row *r = rows_add(out, text);
@@ -292,14 +293,13 @@ static void measure_pipeline(const settings *s, lade_engine *engine, const sampl
 }
 
 /* All rows of one file. */
-static void measure_file(const settings *s, lade_engine *engine, const sample *file,
-			 lade_dtype dtype, rows *out)
+static void measure_file(const settings *s, lade_engine *engine, const sample *file, rows *out)
 {
 	const char *filters = s->filters;
 	measure_plan plan = {.data = file->data, .size = file->size, .seconds = s->seconds};
 
 	if (!filters)
-		filters = lade_dtype_size(dtype) > 1 ? "none,shuffle" : "none";
+		filters = lade_dtype_size(file->dtype) > 1 ? "none,shuffle" : "none";
 	show_progress("memcpy");
 	measure_memcpy(&plan, &rows_add(out, "memcpy")->m);
 	for (char *filter; (filter = pipeline_next(&filters, ','));) {
@@ -315,11 +315,10 @@ static void measure_file(const settings *s, lade_engine *engine, const sample *f
 				if (!pipeline_takes_level(text, s->levels[i]))
 					continue;
 				levels = true;
-				measure_pipeline(s, engine, file, dtype, text, s->levels[i], out);
+				measure_pipeline(s, engine, file, text, s->levels[i], out);
 			}
 			if (!levels)
-				measure_pipeline(s, engine, file, dtype, text, PIPELINE_NO_LEVEL,
-						 out);
+				measure_pipeline(s, engine, file, text, PIPELINE_NO_LEVEL, out);
 			free(text);
 			free(algorithm);
 		}
@@ -371,7 +370,7 @@ static const char *place_of(const row *r)
 	return r->on_device ? names[r->way] : "host";
 }
 
-static void print_table(const sample *file, lade_dtype dtype, const rows *all)
+static void print_table(const sample *file, const rows *all)
 {
 	static const char *const titles[COLS] = {"pipeline", "chunk",       "threads",    "size",
 						 "ratio",    "encode MB/s", "decode MB/s"};
@@ -383,7 +382,8 @@ static void print_table(const sample *file, lade_dtype dtype, const rows *all)
 	printf("%s", file->name);
 	table_style(stdout, "0");
 	printf(": %s", cli_format_size(file->size, text));
-	printf(" of %s%s\n", dtype == LADE_DTYPE_NONE ? "bytes" : lade_dtype_text(dtype),
+	printf(" of %s%s\n",
+	       file->dtype == LADE_DTYPE_NONE ? "bytes" : lade_dtype_text(file->dtype),
 	       file->cut ? " (the file's beginning)" : "");
 	for (size_t i = 0; i < all->count; i++) {
 		const row *r = &all->list[i];
@@ -412,12 +412,12 @@ static void print_table(const sample *file, lade_dtype dtype, const rows *all)
 	table_free(&t);
 }
 
-static void print_csv(const sample *file, lade_dtype dtype, const rows *all)
+static void print_csv(const sample *file, const rows *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		const row *r = &all->list[i];
 		csv_text(stdout, file->name);
-		printf(",%s,", lade_dtype_text(dtype));
+		printf(",%s,", lade_dtype_text(file->dtype));
 		csv_text(stdout, r->pipeline);
 		printf(",%zu,%u,%zu,", r->chunk_size, r->threads, file->size);
 		if (r->status == LADE_OK) {
@@ -432,11 +432,11 @@ static void print_csv(const sample *file, lade_dtype dtype, const rows *all)
 	}
 }
 
-static void print_json(json *j, const sample *file, lade_dtype dtype, const rows *all)
+static void print_json(json *j, const sample *file, const rows *all)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "file", file->name);
-	json_text(j, "dtype", lade_dtype_text(dtype));
+	json_text(j, "dtype", lade_dtype_text(file->dtype));
 	json_uint(j, "size", file->size);
 	json_open(j, "rows", '[');
 	for (size_t i = 0; i < all->count; i++) {
@@ -478,14 +478,15 @@ static int bench_file(const settings *s, lade_engine *engine, const char *path, 
 		file.size = (size_t)s->limit;
 		file.cut = true;
 	}
-	lade_dtype dtype = s->has_dtype ? s->dtype : file.dtype;
-	measure_file(s, engine, &file, dtype, &all);
+	if (s->has_dtype)
+		file.dtype = s->dtype;
+	measure_file(s, engine, &file, &all);
 	if (s->json)
-		print_json(j, &file, dtype, &all);
+		print_json(j, &file, &all);
 	else if (s->csv)
-		print_csv(&file, dtype, &all);
+		print_csv(&file, &all);
 	else
-		print_table(&file, dtype, &all);
+		print_table(&file, &all);
 	fflush(stdout);
 	bool any = s->gpu == CLI_NO_GPU;
 	for (size_t i = 0; i < all.count; i++)

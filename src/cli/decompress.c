@@ -143,8 +143,10 @@ static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out
 		return LADE_OK;
 	}
 	const lade_frame_info *info = lade_frame_get_info(frame);
-	lade_status status = cli_gpu_takes(work->engine, info->spec, LADE_DECODE, info->chunk_size,
-	                                   work->dict != NULL, o->gpu, &why);
+	const lade_workload load = {.direction = LADE_DECODE,
+	                            .largest = info->chunk_size,
+	                            .has_dict = work->dict != NULL};
+	lade_status status = cli_gpu_takes(work->engine, info->spec, &load, o->gpu, &why);
 	*done = status == LADE_OK;
 	if (*done)
 		status = copy_frame(work, frame, in, out, err);

@@ -20,8 +20,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-lade_status measure_time(lade_status (*pass)(void *ctx, size_t n, lade_error *err), void *ctx,
-			 double seconds, double least, double *median, size_t *passes,
+lade_status measure_time(const measure_passes *passes, double *median, size_t *count,
 			 lade_error *err)
 {
 	static double took[PASSES_MAX];
@@ -30,19 +29,19 @@ lade_status measure_time(lade_status (*pass)(void *ctx, size_t n, lade_error *er
 
 	do {
 		double start = now;
-		lade_status status = pass(ctx, batch, err);
+		lade_status status = passes->pass(passes->ctx, batch, err);
 		if (status != LADE_OK)
 			return status;
 		now = cli_now();
 		took[n++] = (now - start) / (double)batch;
-		if (now - start < least && batch < BATCH_MAX) {
+		if (now - start < passes->least && batch < BATCH_MAX) {
 			batch *= 2; /* what was too short does not count */
 			n = 0;
 		}
-	} while (n == 0 || (now - begin < seconds && n < PASSES_MAX));
+	} while (n == 0 || (now - begin < passes->seconds && n < PASSES_MAX));
 	qsort(took, n, sizeof *took, compare_doubles);
 	*median = took[n / 2] > 1e-9 ? took[n / 2] : 1e-9;
-	*passes = n;
+	*count = n;
 	return LADE_OK;
 }
 

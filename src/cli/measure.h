@@ -60,12 +60,16 @@ enum { MEASURE_RESIDENT, MEASURE_PINNED, MEASURE_PAGEABLE, MEASURE_GPU_WAYS };
 lade_status measure_gpu(lade_engine *engine, const lade_spec *spec, const measure_plan *plan,
 			int32_t device, measure out[MEASURE_GPU_WAYS], lade_error *err);
 
-/*
- * The median time of a pass: pass(ctx, n, err) makes n.  Several are timed as one where they take
- * less than 'least' seconds.
- */
-lade_status measure_time(lade_status (*pass)(void *ctx, size_t n, lade_error *err), void *ctx,
-			 double seconds, double least, double *median, size_t *passes,
+/* Passes that are timed: pass(ctx, n, err) makes n.  Several are timed as one where they take less
+ * than 'least' seconds. */
+typedef struct measure_passes {
+	lade_status (*pass)(void *ctx, size_t n, lade_error *err);
+	void *ctx;
+	double seconds, least;
+} measure_passes;
+
+/* The median time of a pass, and how many there were. */
+lade_status measure_time(const measure_passes *passes, double *median, size_t *count,
 			 lade_error *err);
 
 /* The same for memcpy(), one thread. */

@@ -74,11 +74,10 @@ static void give(const gpu *g, void *block, size_t size)
 }
 
 /* Moves bytes between the host and the device. */
-static lade_status move(gpu *g, const void *src, lade_place from, void *dst, lade_place to,
-			size_t size, lade_error *err)
+static lade_status move(gpu *g, lade_cspan src, lade_span dst, lade_error *err)
 {
-	lade_segment segment = {.data = src, .size = size, .place = from};
-	lade_item item = {.src = &segment, .src_count = 1, .dst = {dst, size, to}};
+	lade_segment segment = {.data = src.data, .size = src.size, .place = src.place};
+	lade_item item = {.src = &segment, .src_count = 1, .dst = dst};
 	lade_batch_options o = {.struct_size = sizeof o, .stream = g->stream};
 
 	return lade_decode_into(g->engine, g->copy, &item, 1, NULL, &o, err);
@@ -111,7 +110,8 @@ static lade_status make_tables(gpu *g, lade_error *err)
 		t[BACK_AT * g->count + i] = (uintptr_t)(g->back + i * g->plan->chunk_size);
 	}
 	if (status == LADE_OK)
-		status = move(g, t, LADE_PLACE_HOST, g->tables, g->near, g->tables_size, err);
+		status = move(g, lade_host_cspan(t, g->tables_size),
+			      (lade_span){g->tables, g->tables_size, g->near}, err);
 	free(t);
 	return status;
 }
@@ -131,8 +131,8 @@ static lade_status gpu_new(gpu *g, lade_error *err)
 	g->segments = cli_need(calloc(g->count, sizeof *g->segments));
 	g->items = cli_need(calloc(g->count, sizeof *g->items));
 	g->results = cli_need(calloc(g->count, sizeof *g->results));
-	g->encodes = cli_gpu_takes(g->engine, g->spec, LADE_ENCODE, plan->chunk_size, false,
-				   g->near.device, err) == LADE_OK;
+	const lade_workload encoding = {.direction = LADE_ENCODE, .largest = plan->chunk_size};
+	g->encodes = cli_gpu_takes(g->engine, g->spec, &encoding, g->near.device, err) == LADE_OK;
 	lade_status status = lade_spec_parse(g->engine, "copy", &g->copy, err);
 	if (status == LADE_OK)
 		status = lade_stream_new(g->near.device, &g->stream, err);
@@ -164,7 +164,8 @@ static lade_status gpu_new(gpu *g, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	memcpy(g->host_raw.data, plan->data, plan->size);
-	return move(g, g->host_raw.data, g->host_raw.place, g->raw, g->near, plan->size, err);
+	return move(g, (lade_cspan){g->host_raw.data, plan->size, g->host_raw.place},
+		    (lade_span){g->raw, plan->size, g->near}, err);
 }
 
 static void gpu_free(gpu *g)
@@ -339,10 +340,11 @@ static lade_status spread(gpu *g, const uint8_t *host, uint64_t *total, lade_err
 		at += size;
 	}
 	const lade_batch_options o = {.struct_size = sizeof o, .stream = g->stream};
+	const size_t sizes = g->count * sizeof *g->sizes;
 	status = lade_decode_into(g->engine, g->copy, g->items, g->count, NULL, &o, err);
 	if (status == LADE_OK && host)
-		status = move(g, g->sizes, LADE_PLACE_HOST, table_at(g, SIZES), g->near,
-			      g->count * sizeof *g->sizes, err);
+		status = move(g, lade_host_cspan(g->sizes, sizes),
+			      (lade_span){table_at(g, SIZES), sizes, g->near}, err);
 	memcpy(g->pageable, g->host_packed.data, (size_t)*total);
 	return status;
 }
@@ -352,7 +354,8 @@ static lade_status compare(gpu *g, bool lossy, lade_error *err)
 {
 	size_t size = g->plan->size;
 	uint8_t *back = cli_need(malloc(size));
-	lade_status status = move(g, g->back, g->near, back, LADE_PLACE_HOST, size, err);
+	lade_status status = move(g, (lade_cspan){g->back, size, g->near},
+				  lade_host_span(back, size), err);
 
 	if (status == LADE_OK && !lossy && memcmp(back, g->plan->data, size) != 0)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
@@ -360,7 +363,8 @@ static lade_status compare(gpu *g, bool lossy, lade_error *err)
 				   (int)g->near.device);
 	memset(back, 0xA5, size);
 	if (status == LADE_OK)
-		status = move(g, back, LADE_PLACE_HOST, g->back, g->near, size, err);
+		status = move(g, lade_host_cspan(back, size),
+			      (lade_span){g->back, size, g->near}, err);
 	free(back);
 	return status;
 }
@@ -382,22 +386,22 @@ static lade_status verify(gpu *g, measure *out, lade_error *err)
 
 static lade_status time_fed(gpu *g, bool pinned, measure *out, lade_error *err)
 {
-	size_t passes;
+	measure_passes passes = {encode_fed, g, .seconds = g->plan->seconds};
+	size_t count;
 	lade_status status = LADE_OK;
 
 	if (g->encodes) {
 		make_items(g, LADE_ENCODE, pinned);
-		status = measure_time(encode_fed, g, g->plan->seconds, 0, &out->encode_seconds,
-				      &passes, err);
+		status = measure_time(&passes, &out->encode_seconds, &count, err);
 	}
 	make_items(g, LADE_DECODE, pinned);
+	passes.pass = decode_fed;
 	if (status == LADE_OK)
 		status = decode_fed(g, 1, err);
 	if (status == LADE_OK)
 		status = compare(g, out->lossy, err);
 	if (status == LADE_OK)
-		status = measure_time(decode_fed, g, g->plan->seconds, 0, &out->decode_seconds,
-				      &out->passes, err);
+		status = measure_time(&passes, &out->decode_seconds, &out->passes, err);
 	return status;
 }
 
@@ -405,8 +409,9 @@ lade_status measure_gpu(lade_engine *engine, const lade_spec *spec, const measur
 			int32_t device, measure out[MEASURE_GPU_WAYS], lade_error *err)
 {
 	gpu g = {.engine = engine, .spec = spec, .plan = plan, .near = {LADE_DEVICE, device}};
+	measure_passes passes = {encode_resident, &g, plan->seconds, RESIDENT_LEAST};
 	measure *resident = &out[MEASURE_RESIDENT];
-	size_t passes;
+	size_t count;
 
 	*resident = (measure){.size = plan->size, .lossy = lade_spec_is_lossy(spec)};
 	lade_status status = gpu_new(&g, err);
@@ -414,11 +419,10 @@ lade_status measure_gpu(lade_engine *engine, const lade_spec *spec, const measur
 		status = verify(&g, resident, err);
 	out[MEASURE_PINNED] = out[MEASURE_PAGEABLE] = *resident;
 	if (status == LADE_OK && g.encodes)
-		status = measure_time(encode_resident, &g, plan->seconds, RESIDENT_LEAST,
-				      &resident->encode_seconds, &passes, err);
+		status = measure_time(&passes, &resident->encode_seconds, &count, err);
+	passes.pass = decode_resident;
 	if (status == LADE_OK)
-		status = measure_time(decode_resident, &g, plan->seconds, RESIDENT_LEAST,
-				      &resident->decode_seconds, &resident->passes, err);
+		status = measure_time(&passes, &resident->decode_seconds, &resident->passes, err);
 	if (status == LADE_OK)
 		status = time_fed(&g, true, &out[MEASURE_PINNED], err);
 	if (status == LADE_OK)

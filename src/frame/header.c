@@ -319,10 +319,11 @@ lade_status lade__chunk_check(const lade__chunk *chunk, uint64_t index, uint64_t
 	return LADE_OK;
 }
 
-lade_status lade__chunk_parse(const uint8_t *src, uint64_t index, uint64_t off,
-                              const lade_frame_info *info, uint32_t want, lade__chunk *out,
-                              lade_error *err)
+lade_status lade__chunk_parse(const uint8_t *src, const lade__located *at,
+                              const lade_frame_info *info, lade__chunk *out, lade_error *err)
 {
+	const uint64_t index = at->index, off = at->off;
+	const uint32_t want = at->chunk.decoded_size;
 	out->size = lade__le32(src + 4);
 	out->decoded_size = lade__le32(src + 8);
 	out->flags = lade__le16(src + 12);

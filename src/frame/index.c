@@ -121,18 +121,20 @@ static lade_status part_check(const uint8_t *src, uint32_t mark, size_t body, ui
 	return LADE_OK;
 }
 
-lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count,
-                             uint64_t first_off, uint64_t off, lade__page *out, lade_error *err)
+lade_status lade__page_parse(const uint8_t *src, const lade__page_place *place, lade__page *out,
+                             lade_error *err)
 {
 	static const char part[] = "index page";
+	const uint64_t off = place->off, number = place->number;
+	const uint32_t count = place->count;
 	size_t body = count * (size_t)LADE__ENTRY_SIZE;
-	uint64_t first = number * LADE__PAGE_CHUNKS, at = first_off;
+	uint64_t first = number * LADE__PAGE_CHUNKS, at = place->first_off;
 	lade_status status = part_check(src, LADE_FRAME_PAGE_MARK, body, off, part, err);
 	if (status != LADE_OK)
 		return status;
 	if ((status = want(lade__le32(src + 4), count, off + 4, part, "entries", err)) ||
 	    (status = want(lade__le64(src + 8), first, off + 8, part, "first chunk", err)) ||
-	    (status = want(lade__le64(src + 16), first_off, off + 16, part, "first offset", err)))
+	    (status = want(lade__le64(src + 16), at, off + 16, part, "first offset", err)))
 		return status;
 	size_t end = LADE__PART_HEADER + body;
 	status = lade__check_zero(src + end, lade__page_size(count) - end, off + end, part, err);

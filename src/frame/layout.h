@@ -110,13 +110,16 @@ void lade__chunk_pack(const lade__chunk *chunk, uint64_t index, const void *spec
 lade_status lade__chunk_peek(const uint8_t src[LADE__PART_HEADER], uint64_t index, uint64_t off,
                              size_t *spec_size, lade_error *err);
 
-/*
- * Parses header and spec (LADE__PART_HEADER + spec_size bytes).  'want' is the decoded size, or 0
- * where only its limit, the frame's chunk size, is known.
- */
-lade_status lade__chunk_parse(const uint8_t *src, uint64_t index, uint64_t off,
-                              const lade_frame_info *info, uint32_t want, lade__chunk *out,
-                              lade_error *err);
+/* Where a chunk is, and what is known of it: from the index, all but its checksum. */
+typedef struct lade__located {
+	uint64_t index, off;
+	lade__chunk chunk;
+} lade__located;
+
+/* Parses header and spec (LADE__PART_HEADER + spec_size bytes) of a chunk whose decoded size is
+ * known, or 0 where only its limit is, the frame's chunk size. */
+lade_status lade__chunk_parse(const uint8_t *src, const lade__located *at,
+                              const lade_frame_info *info, lade__chunk *out, lade_error *err);
 
 /* Checks the fields that an entry of the index has too.  'off' is the chunk header's or entry's. */
 lade_status lade__chunk_check(const lade__chunk *chunk, uint64_t index, uint64_t off,
@@ -161,6 +164,12 @@ lade_status lade__index_page_end(lade__index *index, size_t *size, lade_error *e
 void lade__index_list_pack(const lade__index *index, uint8_t *dst);
 void lade__index_footer_pack(const lade__index *index, uint64_t header_check, uint8_t *dst);
 
+/* Where a page is: its number, its entries, its offset and that of its first chunk. */
+typedef struct lade__page_place {
+	uint64_t number, off, first_off;
+	uint32_t count;
+} lade__page_place;
+
 /* A page as a reader keeps it. */
 typedef struct lade__page {
 	uint64_t number;
@@ -171,12 +180,9 @@ typedef struct lade__page {
 	} entry[];
 } lade__page;
 
-/*
- * Parses page 'number', whose first chunk is at 'first_off' and which itself stands at 'off'; 'out'
- * has room for its 'count' entries.
- */
-lade_status lade__page_parse(const uint8_t *src, uint64_t number, uint32_t count,
-                             uint64_t first_off, uint64_t off, lade__page *out, lade_error *err);
+/* 'out' has room for the entries. */
+lade_status lade__page_parse(const uint8_t *src, const lade__page_place *at, lade__page *out,
+                             lade_error *err);
 
 /* What the footer says, checked against itself and the header. */
 typedef struct lade__footer {

@@ -17,11 +17,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+typedef struct room {
+	uint8_t *data;
+	size_t cap;
+} room;
+
 typedef struct pipe_slot {
 	lade__chunk *chunks; /* LADE__GROUP_CHUNKS of them, or 1 */
-	uint8_t *bodies;     /* what follows the chunks' headers, one behind the other */
-	uint8_t *buffer;     /* for decoded bytes, unless they go to the caller's memory at once */
-	size_t bodies_cap, buffer_cap;
+	room bodies;         /* what follows the chunks' headers, one behind the other */
+	room buffer;         /* for decoded bytes, unless they go to the caller's memory at once */
 	size_t bodies_size;
 	uint32_t count;
 	uint64_t first, off; /* index of the first chunk, and its offset */
@@ -62,8 +66,10 @@ void lade_frame_pipe_free(lade_frame_pipe *pipe)
 		return;
 	for (size_t i = 0; pipe->slots && i < pipe->ring.count; i++) {
 		pipe_slot *slot = &pipe->slots[i];
-		lade__host_free(lade__engine_host(pipe->engine), slot->bodies, slot->bodies_cap);
-		lade__host_free(lade__engine_host(pipe->engine), slot->buffer, slot->buffer_cap);
+		lade__host_free(lade__engine_host(pipe->engine), slot->bodies.data,
+		                slot->bodies.cap);
+		lade__host_free(lade__engine_host(pipe->engine), slot->buffer.data,
+		                slot->buffer.cap);
 		free(slot->chunks);
 	}
 	free(pipe->slots);
@@ -275,21 +281,20 @@ out:
 	return status;
 }
 
-/* Makes '*buffer' hold 'want' bytes if it has not 'size'; keeps the first 'used' of them. */
-static lade_status grow(lade_engine *engine, uint8_t **buffer, size_t *cap, size_t used,
-                        size_t size, size_t want, lade_error *err)
+/* Makes a room hold 'want' bytes if it has not 'size'; keeps the first 'used' of them. */
+static lade_status grow(lade_engine *engine, room *r, size_t used, size_t size, size_t want,
+                        lade_error *err)
 {
-	if (size <= *cap)
+	if (size <= r->cap)
 		return LADE_OK;
 	uint8_t *more = lade__host_alloc(lade__engine_host(engine), want);
 	if (!more)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for %zu bytes of chunks", want);
 	if (used)
-		memcpy(more, *buffer, used);
-	lade__host_free(lade__engine_host(engine), *buffer, *cap);
-	*buffer = more;
-	*cap = want;
+		memcpy(more, r->data, used);
+	lade__host_free(lade__engine_host(engine), r->data, r->cap);
+	*r = (room){more, want};
 	return LADE_OK;
 }
 
@@ -297,19 +302,19 @@ static lade_status grow(lade_engine *engine, uint8_t **buffer, size_t *cap, size
 static lade_status peek_chunk(lade_frame_pipe *pipe, lade__chunk *chunk, lade_error *err)
 {
 	const lade_frame_info *info = &pipe->header.info;
-	uint64_t number = pipe->index.chunk_count, off = pipe->ahead.off;
+	lade__located at = {.index = pipe->index.chunk_count, .off = pipe->ahead.off};
 	const uint8_t *src;
 	size_t spec_size;
 	lade_status status;
-	uint32_t want = 0;
 	TRY(peek_all(pipe, LADE__PART_HEADER, "chunk", &src, err));
-	TRY(lade__chunk_peek(src, number, off, &spec_size, err));
+	TRY(lade__chunk_peek(src, at.index, at.off, &spec_size, err));
 	TRY(peek_all(pipe, LADE__PART_HEADER + (size_t)lade__pad(spec_size), "chunk", &src, err));
 	if (info->size != LADE_SIZE_UNKNOWN) {
-		uint64_t left = info->size - number * info->chunk_size;
-		want = (uint32_t)(left < info->chunk_size ? left : info->chunk_size);
+		uint64_t left = info->size - at.index * info->chunk_size;
+		at.chunk.decoded_size =
+			(uint32_t)(left < info->chunk_size ? left : info->chunk_size);
 	}
-	status = lade__chunk_parse(src, number, off, info, want, chunk, err);
+	status = lade__chunk_parse(src, &at, info, chunk, err);
 out:
 	return status;
 }
@@ -321,13 +326,13 @@ static lade_status take_chunk(lade_frame_pipe *pipe, pipe_slot *slot,
 	size_t body = (size_t)lade__chunk_block_size(chunk) - LADE__PART_HEADER, got;
 	uint64_t off = pipe->ahead.off;
 	size_t size = slot->bodies_size + body;
-	lade_status status = grow(pipe->engine, &slot->bodies, &slot->bodies_cap,
-	                          slot->bodies_size, size, size + size / 8, err);
+	lade_status status = grow(pipe->engine, &slot->bodies, slot->bodies_size, size,
+	                          size + size / 8, err);
 	if (status != LADE_OK)
 		return status;
 	lade__ahead_skip(&pipe->ahead, LADE__PART_HEADER);
-	status =
-		lade__ahead_read(&pipe->ahead, slot->bodies + slot->bodies_size, body, &got, err);
+	status = lade__ahead_read(&pipe->ahead, slot->bodies.data + slot->bodies_size, body, &got,
+	                          err);
 	if (status != LADE_OK)
 		return status;
 	if (got < body)
@@ -412,13 +417,13 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	if (!slot->dst) {
 		size_t size = slot->decoded,
 		       least = pipe->group_chunks > 1 ? LADE__GROUP_BYTES : 0;
-		lade_status status = grow(pipe->engine, &slot->buffer, &slot->buffer_cap, 0, size,
+		lade_status status = grow(pipe->engine, &slot->buffer, 0, size,
 		                          size < least ? least : size, err);
 		if (status != LADE_OK)
 			return status;
-		slot->dst = slot->buffer;
+		slot->dst = slot->buffer.data;
 	}
-	const uint8_t *body = slot->bodies;
+	const uint8_t *body = slot->bodies.data;
 	uint64_t off = slot->off;
 	slot->decoded = 0;
 	slot->status = LADE_OK;
@@ -461,7 +466,7 @@ static lade_status give_room(void *ctx, size_t at, bool *gave, lade_error *err)
 {
 	lade_frame_pipe *pipe = ctx;
 	const pipe_slot *slot = &pipe->slots[at];
-	*gave = slot->dst != slot->buffer;
+	*gave = slot->dst != slot->buffer.data;
 	if (!*gave)
 		return LADE_OK;
 	pipe->got += slot->decoded;

@@ -236,20 +236,22 @@ const lade_frame_info *lade_frame_get_info(const lade_frame *frame)
 
 static lade_status page_load(lade_frame *frame, uint64_t number, lade__page *page, lade_error *err)
 {
-	uint32_t count = lade__page_entries(number, frame->footer.chunk_count);
-	size_t size = lade__page_size(count);
-	uint64_t off = frame->page_off[number], first = frame->header.size;
+	lade__page_place at = {.number = number,
+	                       .off = frame->page_off[number],
+	                       .first_off = frame->header.size,
+	                       .count = lade__page_entries(number, frame->footer.chunk_count)};
+	size_t size = lade__page_size(at.count);
 	if (number)
-		first = frame->page_off[number - 1] + lade__page_size(LADE__PAGE_CHUNKS);
-	bool there = lade__source_at(&frame->source, off, size) != NULL;
+		at.first_off = frame->page_off[number - 1] + lade__page_size(LADE__PAGE_CHUNKS);
+	bool there = lade__source_at(&frame->source, at.off, size) != NULL;
 	uint8_t *buffer = there ? NULL : malloc(size);
 	if (!buffer && !there)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a page of %zu bytes", size);
 	const uint8_t *src;
-	lade_status status = lade__source_get(&frame->source, off, size, buffer, &src, err);
+	lade_status status = lade__source_get(&frame->source, at.off, size, buffer, &src, err);
 	if (status == LADE_OK)
-		status = lade__page_parse(src, number, count, first, off, page, err);
+		status = lade__page_parse(src, &at, page, err);
 	free(buffer);
 	return status;
 }
@@ -302,8 +304,7 @@ lade_status lade__frame_check(const lade_frame *frame, const lade__located *at, 
 		                 "chunk %" PRIu64
 		                 ": its header has a spec of %zu bytes, the index of %u",
 		                 at->index, spec_size, at->chunk.spec_size);
-	TRY(lade__chunk_parse(src, at->index, at->off, &frame->info, at->chunk.decoded_size, out,
-	                      err));
+	TRY(lade__chunk_parse(src, at, &frame->info, out, err));
 	if (out->size != at->chunk.size || out->flags != at->chunk.flags)
 		return lade_fail(err, LADE_E_CORRUPT, at->off + 4,
 		                 "chunk %" PRIu64

@@ -27,12 +27,6 @@ struct lade_frame {
 	struct lade__read_room *rooms; /* of read_device.c, not in use */
 };
 
-/* A chunk as the index has it. */
-typedef struct lade__located {
-	uint64_t index, off;
-	lade__chunk chunk; /* without its checksum */
-} lade__located;
-
 /* The page, which stays valid while the caller holds the frame's mutex. */
 lade_status lade__frame_page(lade_frame *frame, uint64_t number, const lade__page **out,
                              lade_error *err);
