@@ -20,7 +20,8 @@ passed=0 failed=0 failures=()
 # part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
 declare -A budgets=([gates]=10 [headers]=30 [build]=600 [rooms]=10 [unit]=300 [exports]=5
 	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=500 [asan]=800
-	[tsan]=350 [fuzz]=500 [abi]=120 [inside]=120 [prefix]=40)
+	[tsan]=350 [fuzz]=500 [abi]=120 [inside]=120 [prefix]=40
+	[unit-all]=300 [asan-all]=900 [tsan-all]=900)
 budget_other=180
 # The processor time of this shell's children so far, in hundredths of a second.
 spent() {
@@ -83,21 +84,28 @@ compile() { # folder
 build_all() {
 	configure "$build" -DLADE_TESTS=ON -DLADE_BENCH=ON && compile "$build"
 }
-run_ctest() { # folder, names
-	$setarch ctest --test-dir "$1" --verbose --no-tests=error --timeout 300 ${2:+-R "$2"}
+run_ctest() { # folder, names, names that are left out
+	$setarch ctest --test-dir "$1" --verbose --no-tests=error --timeout 300 ${2:+-R "$2"} \
+		${3:+-E "$3"}
 }
-sanitized() { # folder, sanitizers, names of tests
+sanitized() { # folder, sanitizers, names of tests, names that are left out
 	# Real kernels run on no sanitizer's machine; one shows that they can be loaded.
 	configure "$1" -DLADE_SANITIZE="$2" -DLADE_BENCH=OFF -DLADE_CUDA_ONLY=selftest \
 		-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g1" &&
-		cmake --build "$1" --parallel "$jobs" && run_ctest "$1" "${3:-}"
+		cmake --build "$1" --parallel "$jobs" && run_ctest "$1" "${3:-}" "${4:-}"
 }
 # The thread sanitizer's memory layout is not at home where addresses are randomised far.
 setarch=
 setarch -R true 2>/dev/null && setarch="setarch -R"
 
-# What the thread sanitizer runs; formats and filters have no threads of their own.
-threaded='test_(engine|batch|frame|foreign|checksums|oom)'
+# What the thread sanitizer runs: formats and filters have no threads of their own.
+threads='test_(engine|batch|async|frame|foreign|checksums|oom|io|cancel)'
+# Each test runs once in 'make test', with the address sanitizer where memory is what it is about;
+# steps with 'all' in their names, for 'make test-long', run them everywhere.
+devices='_emulated$|driver_fails|frame_device|frame_far|io_device'
+slow='test_kernel_lz_(strict|exec)'
+few_threads='test_(engine|batch_damage|frame|checksums|oom|io|cancel)'
+few_threads+='|test_batch(_cancel|_fails|_layout)?_emulated'
 
 steps=(gates headers build rooms unit exports install examples)
 # The Python packages that interop gets are at hand for the command's tests then.
@@ -119,12 +127,15 @@ for name in "${steps[@]}"; do
 		[[ " ${failures[*]-} " == *" build "* ]] && break
 		;;
 	rooms) step rooms python3 scripts/check_rooms.py "$build" ;;
-	unit) step unit run_ctest "$build" ;;
+	unit) step unit run_ctest "$build" "" "$devices" ;;
+	unit-all) step unit-all run_ctest "$build" ;;
 	exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
 	install) step install scripts/check_install.sh "$build" ;;
 	examples) step examples scripts/check_examples.sh "$build" ;;
-	asan) step asan sanitized "$build/asan" address,undefined ;;
-	tsan) step tsan sanitized "$build/tsan" thread "$threaded" ;;
+	asan) step asan sanitized "$build/asan" address,undefined "" "$slow" ;;
+	asan-all) step asan-all sanitized "$build/asan" address,undefined ;;
+	tsan) step tsan sanitized "$build/tsan" thread "$few_threads" ;;
+	tsan-all) step tsan-all sanitized "$build/tsan" thread "$threads" ;;
 	# A search with new inputs each time is 'make fuzz'; here the same must pass every time.
 	fuzz) FUZZ_SEED=1 step fuzz scripts/fuzz.sh "$build" 24 ;;
 	*) step "$name" "tests/$name/run.sh" "$build" ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test_long.sh BUILD: soak, a 5 GiB frame, a million tiny chunks, and long fuzzing (SOAK and FUZZ
-# are seconds, 600 and 1800 unless set).  What it prints is kept in tests/long/log, which is
-# committed before a release.
+# test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a million tiny chunks,
+# and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800 unless set).  What it prints is kept in
+# tests/long/log, which is committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -28,6 +28,8 @@ run() { # what, command
 everything() {
 	echo "lade $("$build/lade" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)," \
 		"$(git rev-parse --short HEAD 2>/dev/null), $(nproc) CPUs, $(uname -m)"
+	run "all tests, and under each sanitizer" scripts/test.sh "$build" build unit-all asan-all \
+		tsan-all
 	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"

@@ -29,8 +29,10 @@ def interrupted():
 
     def run(call, after=0.15):
         sent = []
+        begun = threading.Event()
 
         def send():
+            begun.wait()
             time.sleep(after)
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
@@ -39,6 +41,7 @@ def interrupted():
         thread.start()
         try:
             with pytest.raises(KeyboardInterrupt):
+                begun.set()
                 call()
             ended = time.monotonic()
         finally:
