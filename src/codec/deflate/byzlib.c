@@ -106,42 +106,38 @@ static lade_status no_memory(const char *name, lade_error *err)
 	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "%s: no memory to decode", name);
 }
 
-static lade_status bad_stream(const z_stream *z, const char *name, uint64_t off, size_t used,
-                              lade_error *err)
+static lade_status bad_stream(const z_stream *z, const char *name, uint64_t end, lade_error *err)
 {
-	return lade_fail(err, LADE_E_CORRUPT, off + used, "%s: the stream is bad before %llu: %s",
-	                 name, (unsigned long long)(off + used),
-	                 z->msg ? z->msg : "no more is known");
+	return lade_fail(err, LADE_E_CORRUPT, end, "%s: the stream is bad before %llu: %s", name,
+	                 (unsigned long long)end, z->msg ? z->msg : "no more is known");
 }
 
-static lade_status cut_stream(const char *name, uint64_t off, size_t size, lade_error *err)
+static lade_status cut_stream(const char *name, const lade__deflated *s, lade_error *err)
 {
-	return lade_fail(err, LADE_E_TRUNCATED, off + size,
+	return lade_fail(err, LADE_E_TRUNCATED, s->off + s->size,
 	                 "%s: the stream at %llu does not end in the %zu bytes left", name,
-	                 (unsigned long long)off, size);
+	                 (unsigned long long)s->off, s->size);
 }
 
-lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const uint8_t *src,
-                                  size_t size, uint64_t off, const lade_dict *dict, uint8_t *dst,
-                                  size_t cap, size_t done, size_t *used, size_t *written,
+lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, lade__deflated *s,
                                   lade_error *err)
 {
 	z_stream *z = &state->z;
-	size_t in_left = size, out_left = cap;
+	size_t in_left = s->size, out_left = s->cap;
 	/* When the destination is full, one byte more says whether the stream has ended there. */
 	uint8_t probe;
 	if (!inflater_set(state))
 		return no_memory(name, err);
-	lade_cspan data = dict ? lade_dict_data(dict) : (lade_cspan){0};
+	lade_cspan data = s->dict ? lade_dict_data(s->dict) : (lade_cspan){0};
 	size_t skip = data.size > WINDOW ? data.size - WINDOW : 0;
-	if (dict && inflateSetDictionary(z, (const uint8_t *)data.data + skip,
+	if (s->dict && inflateSetDictionary(z, (const uint8_t *)data.data + skip,
 	                                 (uInt)(data.size - skip)) != Z_OK)
 		return no_memory(name, err);
-	z->next_in = src;
+	z->next_in = s->src;
 	int result = Z_OK;
 	while (result == Z_OK) {
 		bool full = out_left == 0;
-		z->next_out = full ? &probe : dst + (cap - out_left);
+		z->next_out = full ? &probe : s->dst + (s->cap - out_left);
 		z->avail_in = piece(in_left);
 		z->avail_out = full ? 1 : piece(out_left);
 		uInt in_had = z->avail_in, out_had = z->avail_out;
@@ -149,35 +145,32 @@ lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const
 		in_left -= in_had - z->avail_in;
 		if (full && z->avail_out == 0)
 			return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-			                 "%s: want more than %zu bytes, have %zu", name, done + cap,
-			                 done + cap);
+			                 "%s: want more than %zu bytes, have %zu", name,
+			                 s->done + s->cap, s->done + s->cap);
 		if (!full)
 			out_left -= out_had - z->avail_out;
 	}
 	if (result == Z_BUF_ERROR)
-		return cut_stream(name, off, size, err);
+		return cut_stream(name, s, err);
 	if (result == Z_MEM_ERROR)
 		return no_memory(name, err);
-	if (result != Z_STREAM_END)
-		return bad_stream(z, name, off, size - in_left, err);
-	*used = size - in_left;
-	*written = cap - out_left;
-	return LADE_OK;
+	s->used = s->size - in_left;
+	s->written = s->cap - out_left;
+	return result == Z_STREAM_END ? LADE_OK : bad_stream(z, name, s->off + s->used, err);
 }
 
-lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const uint8_t *src,
-                                   size_t size, uint64_t off, size_t cap, bool full, size_t done,
-                                   lade_error *err)
+lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const lade__deflated *s,
+                                   bool full, lade_error *err)
 {
 	uint8_t out[8 * 1024];
 	z_stream *z = &state->z;
-	size_t in_left = size;
+	size_t in_left = s->size;
 	uint64_t total = 0;
 	/* A small stream can decode to a thousand times its size: the count stops here. */
-	uint64_t enough = (uint64_t)cap + cap / 2 + 1024 * 1024;
+	uint64_t enough = (uint64_t)s->cap + s->cap / 2 + 1024 * 1024;
 	if (!inflater_set(state))
 		return no_memory(name, err);
-	z->next_in = src;
+	z->next_in = s->src;
 	int result = Z_OK;
 	while (result == Z_OK && total <= enough) {
 		z->next_out = out;
@@ -189,19 +182,19 @@ lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, cons
 		total += sizeof out - z->avail_out;
 	}
 	if (result == Z_BUF_ERROR)
-		return cut_stream(name, off, size, err);
+		return cut_stream(name, s, err);
 	if (result == Z_MEM_ERROR)
 		return no_memory(name, err);
 	if (result != Z_STREAM_END && result != Z_OK && !full)
-		return bad_stream(z, name, off, size - in_left, err);
-	if (full && total < cap)
-		total = cap;
-	if (full || total > cap)
+		return bad_stream(z, name, s->off + s->size - in_left, err);
+	if (full && total < s->cap)
+		total = s->cap;
+	if (full || total > s->cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "%s: want %s%llu bytes, have %zu", name,
 		                 result == Z_STREAM_END ? "" : "more than ",
-		                 (unsigned long long)(done + total), done + cap);
-	return lade_fail(err, LADE_E_CORRUPT, off,
+		                 (unsigned long long)(s->done + total), s->done + s->cap);
+	return lade_fail(err, LADE_E_CORRUPT, s->off,
 	                 "%s: the stream at %llu has a code that libdeflate refuses", name,
-	                 (unsigned long long)off);
+	                 (unsigned long long)s->off);
 }

@@ -144,21 +144,17 @@ lade_status lade__deflate_nomem(const lade_run *run, lade_error *err)
 	                 lade__deflate_level(run->stage));
 }
 
-lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, uint64_t off,
-                          const lade_dict *dict, uint8_t *dst, size_t cap, size_t done,
-                          size_t *used, size_t *written, lade_error *err)
+lade_status lade__inflate(const lade_run *run, lade__deflated *s, lade_error *err)
 {
 	lade__inflater *state = run->state;
 	const char *name = run->stage->algorithm->name;
-	if (dict || !state->d)
-		return lade__inflate_by_zlib(state, name, src, size, off, dict, dst, cap, done,
-		                             used, written, err);
-	enum libdeflate_result result =
-		libdeflate_deflate_decompress_ex(state->d, src, size, dst, cap, used, written);
+	if (s->dict || !state->d)
+		return lade__inflate_by_zlib(state, name, s, err);
+	enum libdeflate_result result = libdeflate_deflate_decompress_ex(
+		state->d, s->src, s->size, s->dst, s->cap, &s->used, &s->written);
 	if (result == LIBDEFLATE_SUCCESS)
 		return LADE_OK;
-	return lade__inflate_diagnose(state, name, src, size, off, cap,
-	                              result == LIBDEFLATE_INSUFFICIENT_SPACE, done, err);
+	return lade__inflate_diagnose(state, name, s, result == LIBDEFLATE_INSUFFICIENT_SPACE, err);
 }
 
 /* ---- raw streams ------------------------------------------------------------------------ */
@@ -191,18 +187,17 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
                           lade_error *err)
 {
 	uint8_t nothing;
-	size_t used = 0, written = 0;
+	lade__deflated s = {.src = lade__bytes(src), .size = src.size, .dict = run->dict,
+	                    .dst = lade__room(dst, &nothing), .cap = dst.size};
 	*dst_size = 0;
-	lade_status status =
-		lade__inflate(run, lade__bytes(src), src.size, 0, run->dict,
-	                      lade__room(dst, &nothing), dst.size, 0, &used, &written, err);
+	lade_status status = lade__inflate(run, &s, err);
 	if (status != LADE_OK)
 		return status;
-	if (used < src.size)
-		return lade_fail(err, LADE_E_CORRUPT, used,
-		                 "deflate: the stream ends at %zu, the data at %zu", used,
+	if (s.used < src.size)
+		return lade_fail(err, LADE_E_CORRUPT, s.used,
+		                 "deflate: the stream ends at %zu, the data at %zu", s.used,
 		                 src.size);
-	*dst_size = written;
+	*dst_size = s.written;
 	return LADE_OK;
 }
 

@@ -68,13 +68,20 @@ lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src,
 lade_status lade__deflate_nospace(const lade_run *run, size_t want, size_t have, lade_error *err);
 lade_status lade__deflate_nomem(const lade_run *run, lade_error *err);
 
-/*
- * Decodes the raw stream that begins at 'src' and may have other bytes behind it.  'off' is its
- * offset in the chunk and 'done' the decoded bytes before it, for messages.  'dict' may be NULL.
- */
-lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, uint64_t off,
-                          const lade_dict *dict, uint8_t *dst, size_t cap, size_t done,
-                          size_t *used, size_t *written, lade_error *err);
+/* A raw Deflate stream to decode. */
+typedef struct lade__deflated {
+	const uint8_t *src;
+	size_t size; /* other bytes may stand behind the stream */
+	uint64_t off; /* of 'src' in the chunk, for messages */
+	uint8_t *dst;
+	size_t cap;
+	size_t done;           /* decoded bytes before 'dst', for messages */
+	const lade_dict *dict; /* or NULL */
+	size_t used, written;  /* told by decoding */
+} lade__deflated;
+
+/* Decodes a stream with what the run has. */
+lade_status lade__inflate(const lade_run *run, lade__deflated *stream, lade_error *err);
 
 /*
  * Encodes with the run's dictionary, as zlib's deflate() does with 'bits': -15 for a raw stream,
@@ -83,19 +90,16 @@ lade_status lade__inflate(const lade_run *run, const uint8_t *src, size_t size, 
 lade_status lade__deflate_with_dict(const lade_run *run, int bits, lade_cspan src, lade_span dst,
                                     size_t *dst_size, lade_error *err);
 
-/* The same as lade__inflate(), by zlib; 'dict' may be NULL. */
-lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, const uint8_t *src,
-                                  size_t size, uint64_t off, const lade_dict *dict, uint8_t *dst,
-                                  size_t cap, size_t done, size_t *used, size_t *written,
+/* The same as lade__inflate(), by zlib; 'name' is the codec's. */
+lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, lade__deflated *stream,
                                   lade_error *err);
 
 /*
- * Says why libdeflate refused the stream at 'src' for a destination of 'cap' bytes.  'full': since
- * it gives more than that; that zlib may refuse it changes nothing then, as libdeflate may not.
+ * Says why libdeflate refused a stream.  'full': since it gives more than 'cap' bytes; that zlib
+ * may refuse it changes nothing then, as libdeflate may not.
  */
-lade_status lade__inflate_diagnose(lade__inflater *state, const char *name, const uint8_t *src,
-                                   size_t size, uint64_t off, size_t cap, bool full, size_t done,
-                                   lade_error *err);
+lade_status lade__inflate_diagnose(lade__inflater *state, const char *name,
+                                   const lade__deflated *stream, bool full, lade_error *err);
 
 LADE__RECORDS(deflate)
 LADE__RECORDS(zlib)

@@ -107,29 +107,32 @@ static lade_status header_read(const uint8_t *src, size_t size, uint64_t off, si
 	return LADE_OK;
 }
 
-/* Decodes the member at 'src' + 'off'. */
-static lade_status member_read(const lade_run *run, const uint8_t *src, size_t size, uint64_t off,
-                               uint8_t *dst, size_t cap, size_t done, size_t *used, size_t *written,
-                               lade_error *err)
+/* Decodes the member that begins at m->src; m->used counts header and trailer. */
+static lade_status member_read(const lade_run *run, lade__deflated *m, lade_error *err)
 {
-	size_t in = 0, body = 0;
+	lade__deflated body = *m;
+	size_t in = 0;
 	lade_status status;
-	TRY(header_read(src, size, off, &in, err));
-	TRY(lade__inflate(run, src + in, size - in, off + in, NULL, dst, cap, done, &body, written,
-	                  err));
-	in += body;
-	if (size - in < TRAILER)
-		return cut(off, size, "trailer", err);
-	uint32_t have = libdeflate_crc32(0, dst, *written), want = lade__le32(src + in);
+	TRY(header_read(m->src, m->size, m->off, &in, err));
+	body.src += in;
+	body.size -= in;
+	body.off += in;
+	TRY(lade__inflate(run, &body, err));
+	in += body.used;
+	if (m->size - in < TRAILER)
+		return cut(m->off, m->size, "trailer", err);
+	const uint8_t *trailer = m->src + in;
+	uint32_t have = libdeflate_crc32(0, m->dst, body.written), want = lade__le32(trailer);
 	if (have != want)
-		return lade_fail(err, LADE_E_CHECKSUM, off + in,
+		return lade_fail(err, LADE_E_CHECKSUM, m->off + in,
 		                 "gzip: the CRC-32 is 0x%08x, stored is 0x%08x", have, want);
-	want = lade__le32(src + in + 4);
-	if ((uint32_t)*written != want)
-		return lade_fail(err, LADE_E_CHECKSUM, off + in + 4,
+	want = lade__le32(trailer + 4);
+	if ((uint32_t)body.written != want)
+		return lade_fail(err, LADE_E_CHECKSUM, m->off + in + 4,
 		                 "gzip: the member has %zu bytes, stored is %u (modulo 2^32)",
-		                 *written, want);
-	*used = in + TRAILER;
+		                 body.written, want);
+	m->used = in + TRAILER;
+	m->written = body.written;
 out:
 	return status;
 }
@@ -143,20 +146,21 @@ static bool is_padding(const uint8_t *src, size_t size)
 static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {
-	const uint8_t *in = lade__bytes(src);
 	uint8_t nothing;
-	uint8_t *out = lade__room(dst, &nothing);
-	size_t off = 0, done = 0;
+	lade__deflated m = {.src = lade__bytes(src), .size = src.size,
+	                    .dst = lade__room(dst, &nothing), .cap = dst.size};
 	lade_status status;
 	*dst_size = 0;
 	do {
-		size_t used = 0, written = 0;
-		TRY(member_read(run, in + off, src.size - off, off, out + done, dst.size - done,
-		                done, &used, &written, err));
-		off += used;
-		done += written;
-	} while (off < src.size && !is_padding(in + off, src.size - off));
-	*dst_size = done;
+		TRY(member_read(run, &m, err));
+		m.src += m.used;
+		m.size -= m.used;
+		m.off += m.used;
+		m.dst += m.written;
+		m.cap -= m.written;
+		m.done += m.written;
+	} while (m.size && !is_padding(m.src, m.size));
+	*dst_size = m.done;
 out:
 	return status;
 }

@@ -83,17 +83,18 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 {
 	const uint8_t *in = lade__bytes(src);
 	uint8_t nothing;
-	uint8_t *out = lade__room(dst, &nothing);
-	size_t off = 0, used = 0, written = 0;
-	const lade_dict *dict = NULL;
+	lade__deflated s = {.dst = lade__room(dst, &nothing), .cap = dst.size};
+	size_t off = 0;
 	*dst_size = 0;
-	lade_status status = header_read(run, in, src.size, &off, &dict, err);
+	lade_status status = header_read(run, in, src.size, &off, &s.dict, err);
+	s.src = in + off;
+	s.size = src.size - off;
+	s.off = off;
 	if (status == LADE_OK)
-		status = lade__inflate(run, in + off, src.size - off, off, dict, out, dst.size, 0,
-		                       &used, &written, err);
+		status = lade__inflate(run, &s, err);
 	if (status != LADE_OK)
 		return status;
-	off += used;
+	off += s.used;
 	if (src.size - off < TRAILER)
 		return lade_fail(err, LADE_E_TRUNCATED, src.size,
 		                 "zlib: want a checksum of %d bytes, have %zu", TRAILER,
@@ -102,11 +103,11 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 		return lade_fail(err, LADE_E_CORRUPT, off + TRAILER,
 		                 "zlib: the stream ends at %zu, the data at %zu", off + TRAILER,
 		                 src.size);
-	uint32_t want = lade__be32(in + off), have = libdeflate_adler32(1, out, written);
+	uint32_t want = lade__be32(in + off), have = libdeflate_adler32(1, s.dst, s.written);
 	if (have != want)
 		return lade_fail(err, LADE_E_CHECKSUM, off,
 		                 "zlib: the Adler-32 is 0x%08x, stored is 0x%08x", have, want);
-	*dst_size = written;
+	*dst_size = s.written;
 	return LADE_OK;
 }
 
