@@ -312,13 +312,14 @@ static void workspaces_do_for_fewer(void **state)
 			uint64_t each = sizes[k], total = n * each;
 			lade__gpu_tables t = {.count = n, .largest = each, .total = total};
 			size_t all = lade__gpu_pipe_workspace(engine, &route, n, each, total);
+			t.workspace = 256;
+			t.workspace_size = all - 1;
 			for (size_t fewer = n > 3 ? n - 3 : 1; fewer < n; fewer++)
 				assert_true(lade__gpu_pipe_workspace(engine, &route, fewer, each,
 				                                     total) <= all);
 			if (all)
 				FAILS(LADE_E_NOSPACE, "need a workspace of",
-				      lade__gpu_pipe_enqueue(engine, &route, NULL, NULL, &t, 256,
-				                             all - 1, err));
+				      lade__gpu_pipe_enqueue(engine, &route, NULL, NULL, &t, err));
 		}
 		lade_spec_unref(spec);
 	}

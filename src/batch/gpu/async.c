@@ -303,7 +303,7 @@ static lade_status grid_lay_out(grid *x, size_t count, size_t at, lade_error *er
 
 /* Enqueues a batch with a layout; 'tables' are the arrays' own. */
 static lade_status enqueue_grid(async *a, const lade_arrays *arrays, grid *x,
-                                lade__gpu_tables tables, size_t want, lade_error *err)
+                                lade__gpu_tables tables, lade_error *err)
 {
 	bool encode = x->g.encode != 0;
 	lade__address base = a->block, span = encode ? tables.src : tables.dst;
@@ -339,8 +339,7 @@ static lade_status enqueue_grid(async *a, const lade_arrays *arrays, grid *x,
 	TRY(lade__grid_list(a->device, a->stream, x->g, err));
 	if (encode)
 		TRY(lade__boxes_copy(a->device, a->stream, boxes, err));
-	TRY(lade__gpu_pipe_enqueue(a->engine, &a->route, a->device, a->stream, &tables,
-	                           base + x->end, want, err));
+	TRY(lade__gpu_pipe_enqueue(a->engine, &a->route, a->device, a->stream, &tables, err));
 	boxes.sizes = tables.dst_size;
 	boxes.statuses = tables.status;
 	if (!encode)
@@ -409,13 +408,13 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 		TRY(async_block(&a, extra + want, err));
 		if (tables_end)
 			TRY(bring_tables(&a, &arrays, a.block, &tables, err));
-		if (arrays.layout) {
-			TRY(enqueue_grid(&a, &arrays, &x, tables, want, err));
-			goto out;
-		}
 	}
-	TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, a.block + extra,
-	                           want, err));
+	tables.workspace = a.block + extra;
+	tables.workspace_size = want;
+	if (a.block && arrays.layout)
+		TRY(enqueue_grid(&a, &arrays, &x, tables, err));
+	else
+		TRY(lade__gpu_pipe_enqueue(engine, &a.route, a.device, a.stream, &tables, err));
 out:
 	async_end(&a);
 	return status;
@@ -543,9 +542,8 @@ out:
 typedef struct batch {
 	const lade_item *items;
 	size_t count;
-	lade__gpu_unit *units;
+	lade__gpu_list units;
 	uint32_t *first; /* by item, and one more: its first unit */
-	size_t unit_count;
 	bool combine; /* results are not simply those of the units */
 	lade__gpu_wave wave;
 } batch;
@@ -601,48 +599,45 @@ static lade_status check_item(const async *a, const lade_spec *spec, const lade_
 	return status;
 }
 
-static size_t bound_of(const lade_spec *spec, const lade_item *item)
+static lade_status make_units(const async *a, batch *b, lade_error *err)
 {
-	return lade_spec_bound(spec, lade__item_source_size(item));
-}
-
-static lade_status make_units(const async *a, const lade_spec *spec, lade_direction direction,
-                              batch *b, lade_error *err)
-{
+	const lade_spec *spec = a->route.spec;
+	lade_direction direction = a->route.direction;
+	lade__gpu_list *units = &b->units;
 	size_t most = 0;
 	bool plain = false; /* the item before, which has one unit then */
 	for (size_t i = 0; i < b->count; i++)
 		most += b->items[i].src_count ? b->items[i].src_count : 1;
-	b->units = most < SIZE_MAX / sizeof *b->units ? malloc(most * sizeof *b->units) : NULL;
-	b->first = malloc((b->count + 1) * sizeof *b->first);
-	if (!b->units || !b->first || most > INT32_MAX)
+	lade_status status = lade__gpu_list_room(units, most, err);
+	b->first = status == LADE_OK ? malloc((b->count + 1) * sizeof *b->first) : NULL;
+	if (!b->first || most > INT32_MAX)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu units",
 		                 most);
 	for (size_t i = 0; i < b->count; i++) {
+		const lade_item *item = &b->items[i];
 		lade_error why;
-		size_t n = 0;
-		lade__gpu_unit *next = b->units + b->unit_count;
+		size_t first = units->count;
+		lade__gpu_unit *next = units->unit + first;
 		bool was_plain = plain;
-		plain = lade__item_is_plain(&b->items[i]);
-		if (was_plain && lade__item_is_like(&b->items[i], &b->items[i - 1]) &&
-		    lade__gpu_unit_like(&b->items[i], i, direction, bound_of(spec, &b->items[i]),
+		b->first[i] = (uint32_t)first;
+		plain = lade__item_is_plain(item);
+		if (was_plain && lade__item_is_like(item, item - 1) &&
+		    lade__gpu_unit_like(item, i, direction,
+		                        lade_spec_bound(spec, lade__item_source_size(item)),
 		                        next - 1, next)) {
-			b->first[i] = (uint32_t)b->unit_count++;
+			units->count++;
 			b->combine |= next->wanted != 0;
 			continue;
 		}
-		lade_status status = check_item(a, spec, &b->items[i], direction, &why);
+		status = check_item(a, spec, item, direction, &why);
 		if (status == LADE_OK)
-			status = lade__gpu_units(&b->items[i], i, direction, a->options.device,
-			                         bound_of(spec, &b->items[i]),
-			                         b->units + b->unit_count, &n, &why);
+			status = lade__gpu_units(&a->route, a->options.device, item, i, units,
+			                         &why);
 		if (status != LADE_OK)
 			return lade_fail(err, status, why.offset, "item %zu: %s", i, why.message);
-		b->first[i] = (uint32_t)b->unit_count;
-		b->combine |= n != 1 || next->wanted || next->placed;
-		b->unit_count += n;
+		b->combine |= units->count != first + 1 || next->wanted || next->placed;
 	}
-	b->first[b->count] = (uint32_t)b->unit_count;
+	b->first[b->count] = (uint32_t)units->count;
 	return LADE_OK;
 }
 
@@ -666,12 +661,12 @@ static void fill_combine(const batch *b, uint8_t *tables)
 {
 	uint64_t *wanted = (uint64_t *)(tables + first_size(b->count));
 	memcpy(tables, b->first, (b->count + 1) * sizeof *b->first);
-	for (size_t i = 0; i < b->unit_count; i++)
-		wanted[i] = b->units[i].wanted;
-	uint64_t *give = (uint64_t *)((uint8_t *)wanted + wanted_size(b->unit_count));
+	for (size_t i = 0; i < b->units.count; i++)
+		wanted[i] = b->units.unit[i].wanted;
+	uint64_t *give = (uint64_t *)((uint8_t *)wanted + wanted_size(b->units.count));
 	for (size_t i = 0; i < b->count; i++) {
 		const lade__gpu_unit *last =
-			b->first[i + 1] > b->first[i] ? &b->units[b->first[i + 1] - 1] : NULL;
+			b->first[i + 1] > b->first[i] ? &b->units.unit[b->first[i + 1] - 1] : NULL;
 		give[i] = last && last->placed ? last->give : UINT64_MAX;
 	}
 }
@@ -683,7 +678,7 @@ static lade_status send_tables(async *a, const batch *b, size_t extra, lade_erro
 	lade_status status = staging_take(a, size + extra, &s, err);
 	if (status != LADE_OK)
 		return status;
-	lade__gpu_wave_fill(&b->wave, a->block, NULL, s.tables);
+	lade__gpu_wave_fill(&b->wave, NULL, s.tables);
 	if (extra) {
 		memset(s.tables + size, 0, extra);
 		fill_combine(b, s.tables + size);
@@ -703,9 +698,9 @@ static lade_status enqueue_combine(const async *a, const batch *b, lade_error *e
 	lade_gpu_combine c = {.first = first,
 	                       .wanted = first + first_size(b->count),
 	                       .give = first + first_size(b->count) +
-	                               wanted_size(b->unit_count),
+	                               wanted_size(b->units.count),
 	                       .unit_size = result,
-	                       .unit_status = result + 8 * b->unit_count,
+	                       .unit_status = result + 8 * b->units.count,
 	                       .size = lade__address_of(a->options.sizes),
 	                       .status = lade__address_of(a->options.statuses),
 	                       .count = (uint32_t)b->count};
@@ -720,48 +715,46 @@ static lade_status enqueue_batch(async *a, batch *b, lade_error *err)
 {
 	static const lade__gpu_most no_limit = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
 	const lade_async_options *o = &a->options;
-	lade__address sizes = b->combine ? 0 : lade__address_of(o->sizes);
-	lade__address statuses = b->combine ? 0 : lade__address_of(o->statuses);
-	size_t extra = b->combine ? combine_size(b->count, b->unit_count) : 0;
+	lade_direction direction = a->route.direction;
+	lade__gpu_wave *w = &b->wave;
+	size_t extra = b->combine ? combine_size(b->count, b->units.count) : 0;
 	lade_status status;
-	TRY(lade__gpu_wave_plan(a->engine, &a->route, b->units, b->unit_count, &no_limit, &b->wave,
-	                        err));
-	if (b->wave.count < b->unit_count) {
+	*w = (lade__gpu_wave){.units = b->units.unit, .count = b->units.count};
+	TRY(lade__gpu_wave_plan(a->engine, &a->route, &no_limit, w, err));
+	if (w->count < b->units.count) {
 		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "the items' sizes overflow");
 		goto out;
 	}
-	TRY(async_block(a, b->wave.size + extra, err));
+	TRY(async_block(a, w->size + extra, err));
+	lade__gpu_wave_put(w, a->block);
+	if (!b->combine && o->sizes)
+		w->dst_size = lade__address_of(o->sizes);
+	if (!b->combine && o->statuses)
+		w->status = lade__address_of(o->statuses);
 	TRY(send_tables(a, b, extra, err));
-	TRY(lade__gpu_wave_in(a->device, a->stream, &b->wave, a->block, err));
-	lade__address result = a->block + b->wave.result_off;
-	bool encode = a->route.direction == LADE_ENCODE;
-	if (encode)
-		TRY(lade__gpu_wave_boxes(a->device, a->stream, &b->wave, a->block, 0, 0, err));
-	TRY(lade__gpu_wave_stages(a->engine, &a->route, a->device, a->stream, &b->wave, a->block, 0,
-	                          sizes, statuses, 0, err));
-	if (!encode)
-		TRY(lade__gpu_wave_boxes(a->device, a->stream, &b->wave, a->block,
-		                         sizes ? sizes : result,
-		                         statuses ? statuses : result + 8 * b->unit_count, err));
-	TRY(lade__gpu_wave_out(a->device, a->stream, &b->wave, a->block, sizes, statuses, err));
+	TRY(lade__gpu_wave_in(a->device, a->stream, w, err));
+	if (direction == LADE_ENCODE)
+		TRY(lade__gpu_wave_boxes(a->device, a->stream, w, direction, err));
+	TRY(lade__gpu_wave_stages(a->engine, &a->route, a->device, a->stream, w, err));
+	if (direction == LADE_DECODE)
+		TRY(lade__gpu_wave_boxes(a->device, a->stream, w, direction, err));
+	TRY(lade__gpu_wave_out(a->device, a->stream, w, err));
 	if (b->combine && (o->sizes || o->statuses))
 		TRY(enqueue_combine(a, b, err));
 out:
 	return status;
 }
 
-static lade_status run_items(lade_engine *engine, const lade_spec *spec, lade_direction direction,
-                             const lade_item *items, size_t count,
-                             const lade_async_options *options, lade_error *err)
+static lade_status run_items(lade__call call, const lade_async_options *options, lade_error *err)
 {
-	lade_workload workload = {.count = count, .threads = 1};
-	batch b = {.count = count};
-	lade__given given = {.items = items, .count = count};
+	lade_workload workload = {.count = call.count, .threads = 1};
+	batch b = {.count = call.count};
+	lade__given given = {.items = call.items, .count = call.count};
 	async a;
-	lade_status status = async_read(&a, engine, options, err);
-	if (status == LADE_OK && !items && count)
+	lade_status status = async_read(&a, call.engine, options, err);
+	if (status == LADE_OK && !call.items && call.count)
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "items is NULL for %zu items",
-		                   count);
+		                   call.count);
 	if (status == LADE_OK && a.options.flags)
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "async options: flags 0x%x are for arrays, these are items",
@@ -771,16 +764,16 @@ static lade_status run_items(lade_engine *engine, const lade_spec *spec, lade_di
 	lade__sizes sizes = {.item = a.options.item_size,
 	                     .segment = a.options.segment_size,
 	                     .output = a.options.output_size};
-	given.host = lade__engine_host(engine);
+	given.host = lade__engine_host(call.engine);
 	TRY(lade__given_open(&given, &sizes, err));
-	TRY(async_begin(&a, spec, direction, &workload, err));
-	if (count == 0)
+	TRY(async_begin(&a, call.spec, call.direction, &workload, err));
+	if (call.count == 0)
 		goto out;
 	b.items = given.items;
-	TRY(make_units(&a, spec, direction, &b, err));
+	TRY(make_units(&a, &b, err));
 	TRY(enqueue_batch(&a, &b, err));
 out:
-	free(b.units);
+	free(b.units.unit);
 	free(b.first);
 	async_end(&a);
 	lade__given_close(&given);
@@ -790,13 +783,15 @@ out:
 lade_status lade_decode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
                               size_t count, const lade_async_options *options, lade_error *err)
 {
-	return run_items(engine, spec, LADE_DECODE, items, count, options, err);
+	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL, NULL};
+	return run_items(call, options, err);
 }
 
 lade_status lade_encode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
                               size_t count, const lade_async_options *options, lade_error *err)
 {
-	return run_items(engine, spec, LADE_ENCODE, items, count, options, err);
+	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL, NULL};
+	return run_items(call, options, err);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

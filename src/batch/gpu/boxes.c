@@ -147,7 +147,7 @@ static lade_box *add_box(filling *f, const lade__plan *plan, lade_direction dire
 	return box;
 }
 
-static void fill_unit(filling *f, const lade__gpu_wave *w, size_t i, lade__address base)
+static void fill_unit(filling *f, const lade__gpu_wave *w, size_t i)
 {
 	const lade__gpu_unit *u = &w->units[i];
 	lade__plan plan;
@@ -156,14 +156,14 @@ static void fill_unit(filling *f, const lade__gpu_wave *w, size_t i, lade__addre
 		lade__plan_make(u->gathered->layout, LADE_ENCODE, from->size, &plan, NULL);
 		lade_box *box = add_box(f, &plan, LADE_ENCODE, (uint32_t)i);
 		box->src = lade__address_of(from->data);
-		box->dst = base + w->in_off + u->in_at;
+		box->dst = w->base + w->in_off + u->in_at;
 	}
 	for (size_t k = 0; u->placed && u->boxes && k < lade__output_count(u->placed); k++) {
 		lade_span dst = lade__output_at(u->placed, k).dst;
 		if (is_hosts(dst.place) || !unit_plan(u, k, &plan))
 			continue;
 		lade_box *box = add_box(f, &plan, LADE_DECODE, (uint32_t)i);
-		box->src = base + w->out_off + u->out_at - u->at;
+		box->src = w->base + w->out_off + u->out_at - u->at;
 		box->dst = lade__address_of(dst.data);
 		box->wanted = u->wanted;
 		if (u->cap < u->chunk) {
@@ -174,25 +174,25 @@ static void fill_unit(filling *f, const lade__gpu_wave *w, size_t i, lade__addre
 	}
 }
 
-void lade__gpu_wave_fill_boxes(const lade__gpu_wave *w, lade__address base, void *tables)
+void lade__gpu_wave_fill_boxes(const lade__gpu_wave *w, void *tables)
 {
 	size_t off = w->boxes_off, axes_off = off + w->boxes * sizeof(lade_box);
 	filling f = {.box = (lade_box *)((uint8_t *)tables + off),
 	             .axis = (lade_box_axis *)((uint8_t *)tables + axes_off),
-	             .axis_at = base + axes_off};
+	             .axis_at = w->base + axes_off};
 	for (size_t i = 0; i < w->count; i++)
-		fill_unit(&f, w, i, base);
+		fill_unit(&f, w, i);
 }
 
 lade_status lade__gpu_wave_boxes(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                                 lade__address base, lade__address size, lade__address status,
-                                 lade_error *err)
+                                 lade_direction direction, lade_error *err)
 {
-	lade_boxes boxes = {.list = base + w->boxes_off,
-	                         .sizes = size,
-	                         .statuses = status,
-	                         .count = (uint32_t)w->boxes,
-	                         .pieces = (uint32_t)w->box_pieces};
+	bool decode = direction == LADE_DECODE;
+	lade_boxes boxes = {.list = w->base + w->boxes_off,
+	                    .sizes = decode ? w->dst_size : 0,
+	                    .statuses = decode ? w->status : 0,
+	                    .count = (uint32_t)w->boxes,
+	                    .pieces = (uint32_t)w->box_pieces};
 	return lade__boxes_copy(device, stream, boxes, err);
 }
 

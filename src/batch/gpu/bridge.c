@@ -628,24 +628,23 @@ static lade_status wave_end(bridge *b, wave *w, unsigned k, lade_error *err)
 	return status;
 }
 
-lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade__device *device,
-                             const lade_item *items, const size_t *index, size_t count,
-                             const lade_batch_options *options, lade__outcome *outcome,
-                             lade_error *err)
+lade_status lade__gpu_bridge(const lade__call *call, const lade__route *route,
+                             lade__device *device, lade__outcome *outcome, lade_error *err)
 {
-	bridge b = {.engine = engine,
+	const lade_batch_options *options = call->options;
+	bridge b = {.engine = call->engine,
 	            .route = route,
 	            .device = device,
-	            .items = items,
-	            .index = index,
-	            .count = count,
+	            .items = call->items,
+	            .index = call->index,
+	            .count = call->count,
 	            .threads = options->threads,
 	            .job = {options->dict, options->flags},
 	            .outcome = outcome};
 	wave waves[SLOTS] = {{0}};
 	bool begun = false;
 	lade_status status;
-	TRY(lade__gpu_lane_take(engine, device, &b.lane, err));
+	TRY(lade__gpu_lane_take(b.engine, device, &b.lane, err));
 	for (unsigned k = 0; k < SLOTS; k++) {
 		lade_stream own;
 		TRY(lade__gpu_lane_kernels(device, b.lane, k, &own, err));
@@ -659,7 +658,7 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	while (waves[k].count) {
 		unsigned behind = (k + 1) % SLOTS;
 		TRY(wave_end(&b, &waves[behind], behind, err));
-		if (next < count && !lade__stopped(&outcome->stop)) {
+		if (next < b.count && !lade__stopped(&outcome->stop)) {
 			TRY(wave_begin(&b, &waves[behind], behind, next, err));
 			next += waves[behind].count;
 		}
@@ -668,15 +667,15 @@ lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade
 	}
 	for (unsigned i = 1; i < SLOTS; i++)
 		TRY(wave_end(&b, &waves[(k + i) % SLOTS], (k + i) % SLOTS, err));
-	for (; next < count; next++)
-		lade__outcome_cancelled(outcome, index[next]);
+	for (; next < b.count; next++)
+		lade__outcome_cancelled(outcome, b.index[next]);
 out:
 	if (b.lane) {
 		/* Before the first wave nothing was enqueued, and a wait would spoil another
 		 * stream's capture. */
 		if (status != LADE_OK && begun)
 			lade__gpu_lane_wait(device, b.lane);
-		lade__gpu_lane_give(engine, b.lane);
+		lade__gpu_lane_give(b.engine, b.lane);
 	}
 	for (int i = 0; i < SLOTS; i++)
 		wave_reset(&waves[i]);

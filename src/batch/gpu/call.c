@@ -127,12 +127,13 @@ out:
 /* More bytes than these are not decoded again for a message. */
 #define DETAIL_MAX ((size_t)16 << 20)
 
-/* Decodes one segment again, for up to 'room' bytes; true when '*error' says what is wrong. */
+/* Decodes one segment again, for up to 'room' bytes; true when '*error', which has the status,
+ * says what is wrong. */
 static bool detail_segment(const lade__gpu_calling *c, const lade__route *route,
-                           const lade_item *item, size_t k, size_t room, lade_status status,
-                           lade_error *error)
+                           const lade_item *item, size_t k, size_t room, lade_error *error)
 {
 	const lade_segment *s = &item->src[k];
+	lade_status status = error->status;
 	if (room > DETAIL_MAX || s->size > DETAIL_MAX)
 		return false;
 	lade_worker *worker = lade__worker_take(c->engine);
@@ -188,7 +189,7 @@ static void detail(const lade__gpu_calling *c, const lade__gpu_group *g, size_t 
 	bool whole = item->src_count == 1 && !item->range_off && !item->range_size;
 	for (size_t k = 0; k < item->src_count; k++)
 		if (detail_segment(c, &route, item, k, whole ? room : item->src[k].decoded_size,
-		                   status, error))
+		                   error))
 			return;
 }
 
@@ -204,18 +205,15 @@ static lade_status add_units(lade__gpu_calling *c, lade__gpu_group *g, size_t in
 {
 	const lade_item *item = &c->items[index];
 	lade_error error;
-	size_t n = 0;
+	size_t first = list->count, n;
 	lade_status status = lade__gpu_list_room(list, item->src_count ? item->src_count : 1, err);
 	if (status != LADE_OK)
 		return status;
-	size_t bound = c->direction == LADE_ENCODE
-	                       ? lade_spec_bound(g->key.spec, lade__item_source_size(item))
-	                       : 0;
-	lade__gpu_unit *units = list->unit + list->count;
-	status =
-		lade__gpu_units(item, index, c->direction, g->key.device, bound, units, &n, &error);
+	lade__gpu_unit *units = list->unit + first;
+	status = lade__gpu_units(&g->dev, g->key.device, item, index, list, &error);
 	if (status != LADE_OK)
 		return not_devices(c, g, index, status, &error, err);
+	n = list->count - first;
 	if (n == 0) {
 		lade__outcome_done(c->outcome, index, 0);
 		c->group_of[index] = LADE__SETTLED;
@@ -224,7 +222,6 @@ static lade_status add_units(lade__gpu_calling *c, lade__gpu_group *g, size_t in
 	for (size_t i = 0; i < n; i++)
 		units[i].part = n > 1;
 	units[n - 1].last = true;
-	list->count += n;
 	return LADE_OK;
 }
 
@@ -356,9 +353,10 @@ static lade_status run_units(lade__gpu_calling *c, lade__gpu_group *g, lade__dev
 		.in = g->key.in == LADE__NEAR ? 0 : (uint64_t)((double)g->in_bytes * all),
 		.out = g->key.out == LADE__NEAR ? 0 : (uint64_t)((double)g->total * all),
 		.pageable = g->key.in == LADE__ON_HOST || g->key.out == LADE__ON_HOST,
+		.threads = c->options->threads,
 		.stop = &c->outcome->stop};
-	*why_status = lade__gpu_run(c->engine, &g->dev, device, c->options->stream,
-	                            c->options->threads, &feed, why);
+	*why_status =
+		lade__gpu_run(c->engine, &g->dev, device, c->options->stream, &feed, why);
 	if (g->failed)
 		tell_failed(c, g);
 	/* The others of the group share the failure, too. */
@@ -405,8 +403,9 @@ static lade_status run_bridge(lade__gpu_calling *c, lade__gpu_group *g, lade__de
 		return no_room(err, c->count);
 	for (size_t k = 0; k < g->bridge_count; k++)
 		items[k] = c->items[g->bridge[k]];
-	*why_status = lade__gpu_bridge(c->engine, &g->host, device, items, g->bridge,
-	                               g->bridge_count, c->options, c->outcome, why);
+	lade__call call = {c->engine,       c->direction, c->spec,   items,
+	                   g->bridge_count, g->bridge,    c->options};
+	*why_status = lade__gpu_bridge(&call, &g->host, device, c->outcome, why);
 	free(items);
 	return LADE_OK;
 }

@@ -84,16 +84,15 @@ out:
 	return status;
 }
 
-/* The 'count' spans of one device that 'index' tells. */
-static lade_status on_device(lade_engine *engine, int32_t number, lade_checksum kind,
-                             const lade_cspan *spans, const size_t *index, size_t count,
+/* The spans of one device; each sum goes to its span's place. */
+static lade_status on_device(lade_engine *engine, int32_t number, lade_checksum kind, tables t,
                              uint64_t *sums, lade_error *err)
 {
+	size_t count = t.count;
 	lade__device *device;
 	lade_status status = lade__device_use(number, &device, err);
 	if (status != LADE_OK)
 		return status;
-	tables t = {.spans = spans, .index = index, .count = count};
 	t.words = count < SIZE_MAX / 64 ? malloc(2 * 8 * count) : NULL;
 	if (!t.words) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu spans",
@@ -101,7 +100,7 @@ static lade_status on_device(lade_engine *engine, int32_t number, lade_checksum 
 		goto out;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const lade_cspan *s = &spans[index[i]];
+		const lade_cspan *s = &t.spans[t.index[i]];
 		t.words[i] = lade__address_of(s->data);
 		t.words[count + i] = s->size;
 		t.largest = s->size > t.largest ? s->size : t.largest;
@@ -114,7 +113,7 @@ static lade_status on_device(lade_engine *engine, int32_t number, lade_checksum 
 	else
 		TRY(by_host(engine, kind, &t, err));
 	for (size_t i = 0; i < count; i++)
-		sums[index[i]] = t.words[i];
+		sums[t.index[i]] = t.words[i];
 out:
 	free(t.words);
 	lade__device_leave(device);
@@ -147,7 +146,8 @@ lade_status lade__gpu_checksums(lade_engine *engine, lade_checksum kind, const l
 			if (!lade_kind_is_host(spans[i].place.kind) &&
 			    spans[i].place.device == number)
 				index[n++] = i;
-		status = on_device(engine, (int32_t)number, kind, spans, index, n, sums, err);
+		tables t = {.spans = spans, .index = index, .count = n};
+		status = on_device(engine, (int32_t)number, kind, t, sums, err);
 	}
 	free(index);
 	return status;

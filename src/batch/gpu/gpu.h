@@ -58,6 +58,9 @@ typedef struct lade__gpu_tables {
 	lade__address src, src_size, dst, dst_cap, dst_size, status;
 	size_t count, in_flight;
 	uint64_t largest, total; /* of the decoded side; 0: not known */
+	/* As large as lade__gpu_pipe_workspace() says of this batch, or of one of more chunks. */
+	lade__address workspace;
+	size_t workspace_size;
 } lade__gpu_tables;
 
 /* The workspace of a route over such a batch.  SIZE_MAX: it is too large, or 'largest' is not known
@@ -65,12 +68,10 @@ typedef struct lade__gpu_tables {
 size_t lade__gpu_pipe_workspace(const lade_engine *engine, const lade__route *route, size_t count,
                                 uint64_t largest, uint64_t total);
 
-/* Enqueues the stages on an entered device; 'workspace' is as large as lade__gpu_pipe_workspace()
- * says of this batch, or of one of more chunks. */
+/* Enqueues the stages on an entered device. */
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
-                                   const lade__gpu_tables *tables, lade__address workspace,
-                                   size_t workspace_size, lade_error *err);
+                                   const lade__gpu_tables *tables, lade_error *err);
 
 /* Whether what stands between a route's stages is as long as what is decoded. */
 bool lade__gpu_pipe_is_plain(const lade__route *route);
@@ -115,15 +116,14 @@ typedef struct lade__gpu_list {
 lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *err);
 
 /*
- * The units of one item, at most item->src_count (1 when encoding) of them, for a device's number;
- * '*count' says how many.  'bound' is the most that encoding the source can give.
+ * Adds the units of one item, at most item->src_count (1 when encoding) of them, for a device's
+ * number, to a list that has room for them.  Of the route spec and direction are read.
  * Fails: LADE_E_UNSUPPORTED for what only the host can do: segments that do not tell their
  *        decoded size where that is needed, rows or several segments to encode; LADE_E_RANGE,
  *        LADE_E_NOSPACE as lade_decode_into()
  */
-lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction direction,
-                            int32_t device, size_t bound, lade__gpu_unit *units, size_t *count,
-                            lade_error *err);
+lade_status lade__gpu_units(const lade__route *route, int32_t device, const lade_item *item,
+                            size_t index, lade__gpu_list *list, lade_error *err);
 
 /* Whether the driver or lade_copy() brings a unit's result to where it goes, as it is. */
 static inline bool lade__gpu_unit_copies(const lade__gpu_unit *unit)
@@ -230,6 +230,12 @@ lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream,
 typedef struct lade__gpu_wave {
 	lade__gpu_unit *units;
 	size_t count;
+	/* By lade__gpu_wave_put(): the block, and the tables of results, which may be others. */
+	lade__address base, dst_size, status;
+	/* Pinned memory in which a single stage finds what the host has filled, where no kernel
+	 * copies either; 0: that is in the block. */
+	lade__address host_tables;
+	size_t in_flight; /* units that waves beside this one have, about */
 	uint64_t largest, total; /* of the decoded side */
 	bool pageable_in, pageable_out; /* the host gathers or spreads some */
 	bool few_runs;                  /* of sources: the driver copies them all */
@@ -251,44 +257,43 @@ typedef struct lade__gpu_most {
 } lade__gpu_most;
 
 /*
- * Lays out a wave of the units before 'count', or of the first of them that are within 'most'; of
- * one at least.
+ * Lays out a wave of its units, or of the first of them that are within 'most'; of one at least.
+ * 'units' and 'count' are set before; 'count' then says how many are taken.
  * Fails: LADE_E_LIMIT, LADE_E_ARG
  */
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                lade__gpu_unit *units, size_t count, const lade__gpu_most *most,
-                                lade__gpu_wave *wave, lade_error *err);
+                                const lade__gpu_most *most, lade__gpu_wave *wave, lade_error *err);
+
+/* Gives a wave the block at 'base', with its tables of results. */
+static inline void lade__gpu_wave_put(lade__gpu_wave *wave, lade__address base)
+{
+	wave->base = base;
+	wave->dst_size = base + wave->result_off;
+	wave->status = wave->dst_size + 8 * wave->count;
+}
 
 /*
- * Fills 'tables' (tables_size bytes of host memory) for a block at 'base'.  'pinned_out' is where
- * the host finds the results that go to pageable memory, each at its out_at.
+ * Fills 'tables' (tables_size bytes of host memory) of a wave that has its block.  'pinned_out' is
+ * where the host finds the results that go to pageable memory, each at its out_at.
  */
-void lade__gpu_wave_fill(const lade__gpu_wave *wave, lade__address base, void *pinned_out,
-                         void *tables);
+void lade__gpu_wave_fill(const lade__gpu_wave *wave, void *pinned_out, void *tables);
 
 /*
  * Enqueue, in this order and behind the tables and pageable sources: the copies of other sources,
- * the stages, the copies of results.  'host_tables', if not 0, is the pinned memory in which a
- * single stage finds what the host has filled, where no kernel copies either; else that is in the
- * block.  'size' and 'status' are tables for the results, 0 for those of the block.  'in_flight' is
- * how many units waves beside this one have, about.
+ * the stages, the copies of results.
  */
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
-                              lade__address base, lade_error *err);
+                              lade_error *err);
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
                                   lade__device *device, lade_stream stream,
-                                  const lade__gpu_wave *wave, lade__address base,
-                                  lade__address host_tables, lade__address size,
-                                  lade__address status, size_t in_flight, lade_error *err);
-/* The copies of boxes: before the stages when encoding, behind them, with their tables of sizes and
- * statuses, when decoding.  Nothing where there are none. */
+                                  const lade__gpu_wave *wave, lade_error *err);
+/* The copies of boxes: before the stages when encoding, behind them, for what they have made, when
+ * decoding.  Nothing where there are none. */
 lade_status lade__gpu_wave_boxes(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                                 lade__address base, lade__address size, lade__address status,
-                                 lade_error *err);
+                                 lade_direction direction, lade_error *err);
 /* Their part of lade__gpu_wave_fill(). */
-void lade__gpu_wave_fill_boxes(const lade__gpu_wave *wave, lade__address base, void *tables);
+void lade__gpu_wave_fill_boxes(const lade__gpu_wave *wave, void *tables);
 lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *wave,
-                               lade__address base, lade__address size, lade__address status,
                                lade_error *err);
 
 /* Copies 'size' bytes (a multiple of 8) to the device by the arguments of kernels: at once, without
@@ -391,28 +396,24 @@ typedef struct lade__gpu_feed {
 	size_t count;     /* units */
 	uint64_t in, out; /* bytes of sources and results that are staged */
 	bool pageable;    /* some may be in pageable memory */
+	unsigned threads; /* that move pageable bytes; 0: the engine's */
 	lade__stop *stop; /* the call's */
 } lade__gpu_feed;
 
 /*
- * Runs units of one route on an entered device, behind the work of 'stream', and waits.  Pageable
- * bytes are moved by up to 'threads' threads (0: the engine's).
+ * Runs units of one route on an entered device, behind the work of 'stream', and waits.
  * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items that were
  *        not told is not known, and the feed may not have come to its end
  */
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
-                          lade_error *err);
+                          lade_stream stream, lade__gpu_feed *feed, lade_error *err);
 
 /*
- * Runs items on the host whose sources or destinations lie on an entered device: brings the sources
- * to pinned memory, and takes the results from there.  'index' says which they are in the
- * caller's list.
+ * Runs a call's items on the host whose sources or destinations lie on an entered device: brings
+ * the sources to pinned memory, and takes the results from there.
  */
-lade_status lade__gpu_bridge(lade_engine *engine, const lade__route *route, lade__device *device,
-                             const lade_item *items, const size_t *index, size_t count,
-                             const lade_batch_options *options, lade__outcome *outcome,
-                             lade_error *err);
+lade_status lade__gpu_bridge(const lade__call *call, const lade__route *route,
+                             lade__device *device, lade__outcome *outcome, lade_error *err);
 
 /* Enqueues copies on an entered device; 'list' is read at once, and its entries get their pieces'
  * numbers. */

@@ -316,7 +316,7 @@ static bool takes_next(pipe *p, const steps *s, size_t i)
 	                       &p->work);
 }
 
-static lade_status check(const lade__gpu_tables *t, const layout *l, size_t room, lade_error *err)
+static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error *err)
 {
 	if (t->count > INT32_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -327,17 +327,16 @@ static lade_status check(const lade__gpu_tables *t, const layout *l, size_t room
 		                 (unsigned long long)t->largest,
 		                 t->largest ? "the workspace would be too large"
 		                            : "a spec of several stages needs the largest size");
-	if (l->end > room)
+	if (l->end > t->workspace_size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "%zu items need a workspace of %zu bytes, here are %zu", t->count,
-		                 l->end, room);
+		                 l->end, t->workspace_size);
 	return LADE_OK;
 }
 
 lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route *route,
                                    lade__device *device, lade_stream stream,
-                                   const lade__gpu_tables *t, lade__address workspace,
-                                   size_t workspace_size, lade_error *err)
+                                   const lade__gpu_tables *t, lade_error *err)
 {
 	layout l = lay_out(engine, route, t->count, t->largest, t->total);
 	size_t stages = route->spec->count;
@@ -348,16 +347,16 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	lade_status status = LADE_OK;
 	if (t->count == 0)
 		return LADE_OK;
-	TRY(check(t, &l, workspace_size, err));
+	TRY(check(t, &l, err));
 	pipe p = {.engine = engine,
 	          .route = route,
 	          .tables = t,
 	          .l = &l,
-	          .base = workspace,
+	          .base = t->workspace,
 	          .limit = limited ? decoded : 0,
 	          .sides = {.address = encode ? t->src : t->dst,
 	                    .size = decoded,
-	                    .status = stages > 1 ? workspace + l.status : 0,
+	                    .status = stages > 1 ? t->workspace + l.status : 0,
 	                    .largest = t->largest}};
 	p.work = (lade__gpu_work){.device = device,
 	                          .stream = stream,
@@ -367,7 +366,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	                          .in_flight = t->in_flight,
 	                          .largest = stages > 1 ? l.slot : t->largest,
 	                          .total = stages > 1 ? l.packed : t->total,
-	                          .workspace = workspace,
+	                          .workspace = t->workspace,
 	                          .workspace_size = l.stages,
 	                          .ignore_checksums = route->ignore_checksums};
 	steps s = steps_of(engine, route);
@@ -390,7 +389,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 		}
 		p.work.dst_size = p.results[at].size;
 		p.work.status = last && t->status ? t->status
-		                : stages > 1      ? workspace + l.status
+		                : stages > 1      ? t->workspace + l.status
 		                                  : 0;
 		p.work.in_place = is_view(route, at);
 		TRY(codec_at(engine, route, first)->enqueue(&p.work, err));

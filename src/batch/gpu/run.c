@@ -99,7 +99,7 @@ typedef struct run {
 	bool single;            /* one wave is all */
 	bool busy;              /* the kernels are expected to take longer than the link */
 	const cut *cut;
-	unsigned slots, threads;
+	unsigned slots;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
 	lade__gpu_wave waves[LADE__GPU_SLOTS];
@@ -199,13 +199,13 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 	if (!(out ? w->pageable_out : w->pageable_in))
 		return LADE_OK;
 	lade__calls calls = {spread_block, &s, .count = total / s.grain + 1, .grain = 1,
-	                     .threads = r->threads};
+	                     .threads = r->feed->threads};
 	return lade__engine_parallel(r->engine, &calls, err);
 }
 
 /* Copies what the host has gathered to the block, run by run of pageable units. */
 static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p,
-                                 lade_stream stream, lade__address base, lade_error *err)
+                                 lade_stream stream, lade_error *err)
 {
 	lade_status status = LADE_OK;
 	for (size_t i = w->pageable_in ? 0 : w->count; i < w->count && status == LADE_OK;) {
@@ -218,9 +218,9 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 		for (; i < w->count && (w->units[i].pageable || !w->units[i].stage_in); i++)
 			if (w->units[i].pageable)
 				last = &w->units[i];
-		status = LADE__CU(r->device, cuMemcpyHtoDAsync, base + w->in_off + first->in_at,
-		                  p->in + first->in_at, last->in_at + last->src_size - first->in_at,
-		                  stream);
+		status = LADE__CU(r->device, cuMemcpyHtoDAsync,
+		                  w->base + w->in_off + first->in_at, p->in + first->in_at,
+		                  last->in_at + last->src_size - first->in_at, stream);
 	}
 	return status;
 }
@@ -269,10 +269,10 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 	lade__gpu_wave *w = &r->waves[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
 	lade_stream in = r->lane->in, out = r->lane->out, kernels;
-	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
 
 	*w = *planned;
+	lade__gpu_wave_put(w, r->block + k * r->slot_size);
 	TRY(lade__gpu_lane_kernels(r->device, r->lane, r->launched, &kernels, err));
 	TRY(take_units(r, slot, w, err));
 	r->units += w->count;
@@ -284,29 +284,29 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 
 	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
 	parts p = parts_of(w, slot->pinned.data);
-	lade__gpu_wave_fill(w, base, p.out, p.tables);
+	lade__gpu_wave_fill(w, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
 	/* Each copy in the row costs the link microseconds; a kernel's reads of tables do not. */
 	bool read_there = w->in_size && !w->copies_in && !w->copies_out && !w->boxes &&
 	                  r->route->spec->count == 1;
-	bool encode = r->route->direction == LADE_ENCODE;
-	if (!read_there)
-		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, base, p.tables, w->tables_size, in));
-	TRY(send_gathered(r, w, &p, in, base, err));
-	TRY(lade__gpu_wave_in(r->device, in, w, base, err));
+	lade_direction direction = r->route->direction;
+	if (read_there)
+		w->host_tables = lade__address_of(p.tables);
+	else
+		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, w->base, p.tables, w->tables_size, in));
+	w->in_flight = abreast(r, w);
+	TRY(send_gathered(r, w, &p, in, err));
+	TRY(lade__gpu_wave_in(r->device, in, w, err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
-	if (encode)
-		TRY(lade__gpu_wave_boxes(r->device, kernels, w, base, 0, 0, err));
-	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, base,
-	                          read_there ? lade__address_of(p.tables) : 0, 0, 0, abreast(r, w),
-	                          err));
-	if (!encode)
-		TRY(lade__gpu_wave_boxes(r->device, kernels, w, base, base + w->result_off,
-		                         base + w->result_off + 8 * w->count, err));
+	if (direction == LADE_ENCODE)
+		TRY(lade__gpu_wave_boxes(r->device, kernels, w, direction, err));
+	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, err));
+	if (direction == LADE_DECODE)
+		TRY(lade__gpu_wave_boxes(r->device, kernels, w, direction, err));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
 	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
-	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, base + w->result_off,
+	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, w->dst_size,
 	             w->result_size, out));
 	TRY(LADE__CU(r->device, cuEventRecord, slot->told, out));
 out:
@@ -352,17 +352,15 @@ static bool driver_copies(const lade__gpu_wave *w, const parts *p)
 	return runs <= RUNS_MOST || bytes / runs >= RUN_LEAST;
 }
 
-static int send(const run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
-                size_t first, size_t last)
+static int send(const run *r, const lade__gpu_wave *w, const parts *p, size_t first, size_t last)
 {
 	const lade__gpu_unit *u = &w->units[first];
 	return r->device->driver->cuMemcpyDtoHAsync(
-		target(u, p), base + w->out_off + u->out_at,
+		target(u, p), w->base + w->out_off + u->out_at,
 		w->units[last].out_at + (size_t)p->size[last] - u->out_at, r->lane->out);
 }
 
-static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade__address base,
-                             lade_error *err)
+static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade_error *err)
 {
 	int result = 0;
 	for (size_t i = 0; i < w->count && result == 0; i++) {
@@ -371,12 +369,12 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 			continue;
 		while (in_a_row(w, p, i))
 			i++;
-		result = send(r, w, p, base, first, i);
+		result = send(r, w, p, first, i);
 		/* As in copy_run() of gpu_wave.c. */
 		if (result != LADE__CU_INVALID_VALUE || first == i)
 			continue;
 		for (result = 0; first <= i && result == 0; first++)
-			result = send(r, w, p, base, first, first);
+			result = send(r, w, p, first, first);
 	}
 	return lade__driver_check(r->device->driver, result, r->device->number, "cuMemcpyDtoHAsync",
 	                          err);
@@ -388,14 +386,13 @@ static lade_status wave_settle(run *r, lade_error *err)
 	unsigned k = (r->first + r->flying - r->unsettled) % r->slots;
 	const lade__gpu_wave *w = &r->waves[k];
 	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade__address base = r->block + k * r->slot_size;
 	lade_status status;
 	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
 	parts p = parts_of(w, slot->pinned.data);
 	if (w->copies_out && driver_copies(w, &p))
-		TRY(send_runs(r, w, &p, base, err));
+		TRY(send_runs(r, w, &p, err));
 	else if (w->copies_out)
-		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, base, 0, 0, err));
+		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, err));
 	if (w->copies_out)
 		TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
 	r->unsettled--;
@@ -537,7 +534,8 @@ static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave 
 		if (ahead->count == 0)
 			return LADE_OK;
 		size_t n = ahead->count < limit ? ahead->count : limit;
-		TRY(lade__gpu_wave_plan(r->engine, r->route, ahead->unit, n, most, w, err));
+		*w = (lade__gpu_wave){.units = ahead->unit, .count = n};
+		TRY(lade__gpu_wave_plan(r->engine, r->route, most, w, err));
 		/* Where all of them fit, more may. */
 		if (w->count < n || n == limit || r->end)
 			break;
@@ -658,14 +656,9 @@ out:
 }
 
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, unsigned threads, lade__gpu_feed *feed,
-                          lade_error *err)
+                          lade_stream stream, lade__gpu_feed *feed, lade_error *err)
 {
-	run r = {.engine = engine,
-	         .threads = threads,
-	         .route = route,
-	         .device = device,
-	         .feed = feed};
+	run r = {.engine = engine, .route = route, .device = device, .feed = feed};
 	bool nothing = false;
 	if (lade__stopped(feed->stop))
 		return lade__stop_fail(err);

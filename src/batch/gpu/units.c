@@ -67,10 +67,11 @@ static lade_status for_the_host(const char *what, lade_error *err)
 	                 what);
 }
 
-static lade_status encode_unit(const lade_item *item, int32_t device, size_t bound,
+static lade_status encode_unit(const lade_spec *spec, const lade_item *item, int32_t device,
                                lade__gpu_unit *unit, size_t *count, lade_error *err)
 {
 	static const lade_segment nothing;
+	size_t bound = lade_spec_bound(spec, lade__item_source_size(item));
 	if (item->src_count > 1)
 		return for_the_host("a source of several segments", err);
 	unit_source(unit, item->src_count ? item->src : &nothing, device);
@@ -231,16 +232,14 @@ static lade_status placed_units(const lade_item *item, int32_t device, lade__gpu
 	return LADE_OK;
 }
 
-lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction direction,
-                            int32_t device, size_t bound, lade__gpu_unit *units, size_t *count,
-                            lade_error *err)
+/* The units of one item, and how many they are; units[0] names it. */
+static lade_status make_units(const lade__route *route, int32_t device, const lade_item *item,
+                              lade__gpu_unit *units, size_t *count, lade_error *err)
 {
-	*count = 0;
 	if (item->tail)
 		return for_the_host("a tail", err);
-	units[0] = (lade__gpu_unit){.item = index};
-	if (direction == LADE_ENCODE)
-		return encode_unit(item, device, bound, units, count, err);
+	if (route->direction == LADE_ENCODE)
+		return encode_unit(route->spec, item, device, units, count, err);
 	if (lade__item_is_placed(item))
 		return placed_units(item, device, units, count, err);
 	bool ranged = item->range_off || item->range_size;
@@ -267,4 +266,16 @@ lade_status lade__gpu_units(const lade_item *item, size_t index, lade_direction 
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "the result has %zu bytes, the destination %zu", size, room);
 	return decode_units(item, device, (size_t)item->range_off, size, units, count);
+}
+
+lade_status lade__gpu_units(const lade__route *route, int32_t device, const lade_item *item,
+                            size_t index, lade__gpu_list *list, lade_error *err)
+{
+	lade__gpu_unit *units = list->unit + list->count;
+	size_t count = 0;
+	units[0] = (lade__gpu_unit){.item = index};
+	lade_status status = make_units(route, device, item, units, &count, err);
+	if (status == LADE_OK)
+		list->count += count;
+	return status;
 }

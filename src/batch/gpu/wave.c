@@ -118,14 +118,14 @@ static void place_units(const lade_engine *engine, const lade__route *route, lad
 }
 
 lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *route,
-                                lade__gpu_unit *units, size_t count, const lade__gpu_most *most,
-                                lade__gpu_wave *w, lade_error *err)
+                                const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
 {
-	*w = (lade__gpu_wave){.units = units};
+	size_t count = w->count;
+	*w = (lade__gpu_wave){.units = w->units};
 	place_units(engine, route, w, count, most);
 	if (count && w->count == 0)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET, "item %zu is too large",
-		                 units[0].item);
+		                 w->units[0].item);
 	count = w->count;
 	if (count > INT32_MAX / 2 || w->pieces_in > UINT32_MAX / 2 ||
 	    w->pieces_out > UINT32_MAX / 2 || w->boxes > UINT32_MAX / 2 ||
@@ -152,8 +152,7 @@ lade_status lade__gpu_wave_plan(const lade_engine *engine, const lade__route *ro
 	return LADE_OK;
 }
 
-void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinned_out,
-                         void *tables)
+void lade__gpu_wave_fill(const lade__gpu_wave *w, void *pinned_out, void *tables)
 {
 	uint64_t *src = tables, *src_size = src + w->count, *dst = src_size + w->count,
 		 *cap = dst + w->count;
@@ -162,8 +161,8 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 	uint64_t in_first = 0, out_first = 0;
 	for (size_t i = 0; i < w->count; i++) {
 		const lade__gpu_unit *u = &w->units[i];
-		lade__address staged = base + w->in_off + u->in_at,
-			      scratch = base + w->out_off + u->out_at;
+		lade__address staged = w->base + w->in_off + u->in_at,
+			      scratch = w->base + w->out_off + u->out_at;
 		src[i] = u->stage_in ? staged : lade__address_of(u->src);
 		src_size[i] = u->src_size;
 		dst[i] = u->stage_out ? scratch : lade__address_of(u->dst);
@@ -191,7 +190,7 @@ void lade__gpu_wave_fill(const lade__gpu_wave *w, lade__address base, void *pinn
 	}
 	memset(out_copy, 0, w->tables_size - w->boxes_off);
 	if (w->boxes)
-		lade__gpu_wave_fill_boxes(w, base, tables);
+		lade__gpu_wave_fill_boxes(w, tables);
 }
 
 static const lade__kernel copy_kernel = {"copy", "lade_copy", 0};
@@ -228,53 +227,51 @@ static lade_status copy_run(lade__device *device, lade_stream stream, const lade
 }
 
 lade_status lade__gpu_wave_in(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                              lade__address base, lade_error *err)
+                              lade_error *err)
 {
-	lade_gpu_copies in = {.list = base + 32 * w->count,
-	                          .count = (uint32_t)w->copies_in,
-	                          .pieces = (uint32_t)w->pieces_in};
+	lade_gpu_copies in = {.list = w->base + 32 * w->count,
+	                      .count = (uint32_t)w->copies_in,
+	                      .pieces = (uint32_t)w->pieces_in};
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK;) {
 		const lade__gpu_unit *u = &w->units[i];
 		if (u->run_size && is_drivers(w, u))
-			status = copy_run(device, stream, u, base + w->in_off, err);
+			status = copy_run(device, stream, u, w->base + w->in_off, err);
 		i += u->run_size ? u->run_count : 1;
 	}
 	return status == LADE_OK ? lade__gpu_copy_kernel(device, stream, in, err) : status;
 }
 
 lade_status lade__gpu_wave_stages(const lade_engine *engine, const lade__route *route,
-                                  lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                                  lade__address base, lade__address host_tables,
-                                  lade__address size, lade__address status, size_t in_flight,
-                                  lade_error *err)
+                                  lade__device *device, lade_stream stream,
+                                  const lade__gpu_wave *w, lade_error *err)
 {
 	size_t n = w->count;
-	lade__address at = host_tables ? host_tables : base;
+	lade__address at = w->host_tables ? w->host_tables : w->base;
 	lade__gpu_tables tables = {.src = at,
 	                           .src_size = at + 8 * n,
 	                           .dst = at + 16 * n,
 	                           .dst_cap = at + 24 * n,
-	                           .dst_size = size ? size : base + w->result_off,
-	                           .status = status ? status : base + w->result_off + 8 * n,
+	                           .dst_size = w->dst_size,
+	                           .status = w->status,
 	                           .count = n,
-	                           .in_flight = in_flight,
+	                           .in_flight = w->in_flight,
 	                           .largest = w->largest,
-	                           .total = w->total};
-	return lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, base + w->pipe_off,
-	                              w->pipe_size, err);
+	                           .total = w->total,
+	                           .workspace = w->base + w->pipe_off,
+	                           .workspace_size = w->pipe_size};
+	return lade__gpu_pipe_enqueue(engine, route, device, stream, &tables, err);
 }
 
 lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const lade__gpu_wave *w,
-                               lade__address base, lade__address size, lade__address status,
                                lade_error *err)
 {
-	size_t n = w->count;
-	lade_gpu_copies out = {.list = base + 32 * n + w->copies_in * sizeof(lade_gpu_copy),
-	                           .sizes = size ? size : base + w->result_off,
-	                           .statuses = status ? status : base + w->result_off + 8 * n,
-	                           .count = (uint32_t)w->copies_out,
-	                           .pieces = (uint32_t)w->pieces_out};
+	lade__address copies = w->base + 32 * w->count;
+	lade_gpu_copies out = {.list = copies + w->copies_in * sizeof(lade_gpu_copy),
+	                       .sizes = w->dst_size,
+	                       .statuses = w->status,
+	                       .count = (uint32_t)w->copies_out,
+	                       .pieces = (uint32_t)w->pieces_out};
 	return lade__gpu_copy_kernel(device, stream, out, err);
 }
 

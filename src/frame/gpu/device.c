@@ -227,9 +227,11 @@ static lade_status encoding_run(const call *c, const encoding *e, lade_cspan src
 	lade_status status;
 	lade__gpu_tables tables =
 		tables_of(at, c->block + e->results, n, n, e->largest, info->size);
+	tables.workspace = c->block + e->pipe;
+	tables.workspace_size = e->pipe_size;
 	if (n)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &e->route, c->device, c->stream, &tables,
-		                           c->block + e->pipe, e->pipe_size, err));
+		                           err));
 	if (sums)
 		TRY(lade__gpu_checksum_tell(&(lade__gpu_work){.device = c->device,
 		                                              .stream = c->stream,
@@ -571,9 +573,11 @@ static lade_status decoding_run(const call *c, decoding *d, lade__address answer
 	lade_status status;
 	lade__gpu_tables tables =
 		tables_of(at, c->block + d->results, n, d->coded, d->largest, info->size);
+	tables.workspace = c->block + d->pipe;
+	tables.workspace_size = d->pipe_size;
 	if (d->coded)
 		TRY(lade__gpu_pipe_enqueue(c->engine, &d->route, c->device, c->stream, &tables,
-		                           c->block + d->pipe, d->pipe_size, err));
+		                           err));
 	if (d->copy_count)
 		TRY(lade__gpu_copies(c->engine, c->device, c->stream, d->copies, d->copy_count,
 		                     err));
