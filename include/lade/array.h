@@ -80,6 +80,10 @@ LADE_API void lade_array_unref(lade_array *array);
 /* The array's memory. */
 LADE_API lade_span lade_array_span(const lade_array *array);
 
+/* The array that a slice keeps, with all of the block; any other array itself.  No new reference;
+ * NULL of NULL. */
+LADE_API lade_array *lade_array_whole(lade_array *array);
+
 /* True when the caller's reference is the only one, slices of the block counted: nobody else can
  * reach the memory, and nobody can get to without the caller. */
 LADE_API bool lade_array_is_sole(const lade_array *array);
@@ -134,7 +138,7 @@ typedef struct lade_decode_new_options {
 	const lade_batch_options *batch; /* NULL: all defaults */
 	lade_place place;                /* of the results */
 	const lade_array_options *array; /* of the new arrays, without 'gone'; NULL: all defaults */
-	uint64_t largest; /* an item that decodes to more fails with LADE_E_LIMIT; 0: no limit */
+	uint64_t largest; /* a larger result is LADE_E_LIMIT; 0: no limit */
 } lade_decode_new_options;
 
 /*

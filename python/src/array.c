@@ -153,6 +153,14 @@ static PyObject *function_of(py_state *st, lade_kind kind)
 	return function;
 }
 
+bool py_has_allocator(py_state *st, lade_kind kind)
+{
+	PyObject *function = function_of(st, kind);
+
+	Py_XDECREF(function);
+	return function != NULL;
+}
+
 void py_no_block(py_state *st, size_t size, lade_place place, uintptr_t stream)
 {
 	lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
@@ -335,6 +343,37 @@ py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t st
 	if (!take_block(array, size, place, stream) || !py_array_flat(array, PY_BYTES, size)) {
 		Py_DECREF(array);
 		return NULL;
+	}
+	return array;
+}
+
+static void memory_free(PyObject *capsule)
+{
+	py_state *st = PyCapsule_GetContext(capsule);
+
+	lade_array_unref(PyCapsule_GetPointer(capsule, NULL));
+	atomic_fetch_sub_explicit(&st->blocks, 1, memory_order_relaxed);
+}
+
+py_array *py_array_own(py_state *st, lade_array *memory)
+{
+	py_array *array = py_array_empty(st);
+	lade_span span = lade_array_span(memory);
+
+	if (array)
+		array->owner = PyCapsule_New(memory, NULL, memory_free);
+	if (!array || !array->owner) {
+		lade_array_unref(memory);
+		Py_CLEAR(array);
+	} else {
+		PyCapsule_SetContext(array->owner, st);
+		atomic_fetch_add_explicit(&st->blocks, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&st->block_count, 1, memory_order_relaxed);
+		array->lent = true;
+		array->data = span.data;
+		array->cap = span.size;
+		array->place = span.place;
+		(void)py_array_flat(array, PY_BYTES, span.size);
 	}
 	return array;
 }

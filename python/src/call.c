@@ -52,7 +52,7 @@ static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
 	py_batch *batch = is_table(call) ? (py_batch *)call->source : NULL;
 	size_t count = batch ? batch->count : holds->count;
 
-	if (!py_work_init(work, call->codec, count, call->return_errors)) {
+	if (!py_work_init(work, call->codec, count, call->return_errors || call->grows)) {
 		PyErr_NoMemory();
 		return false;
 	}
@@ -167,13 +167,6 @@ static size_t item_cap(const py_call *call, const py_work *work, size_t i)
 	return size > (uint64_t)PY_SSIZE_T_MAX ? (size_t)PY_SSIZE_T_MAX : (size_t)size;
 }
 
-static size_t guess(size_t encoded)
-{
-	size_t cap = encoded > SIZE_MAX / 8 ? encoded : encoded * 4;
-
-	return cap < 8192 ? 8192 : cap;
-}
-
 /* Whether the exception that is set, which is cleared then, is one of memory. */
 static bool is_no_memory(void)
 {
@@ -184,126 +177,96 @@ static bool is_no_memory(void)
 	return is;
 }
 
-/*
- * Decodes an item again that had too little room, with four times as much each time.  False with an
- * exception set; when it fails for another reason the work says so.
- */
-static bool again(const py_call *call, py_work *work, size_t i, py_array **got)
-{
-	size_t most = py_decoded_most(call->codec->spec, work->segments[i].size);
-	size_t first = guess(work->segments[i].size);
-	py_work one;
+/* ---- new memory of the library's -------------------------------------------------------- */
 
-	*got = NULL;
-	if (!py_work_init(&one, call->codec, 1, false)) {
-		PyErr_NoMemory();
-		return false;
-	}
-	one.segments[0] = work->segments[i];
-	one.items[0] = work->items[i];
-	one.items[0].src = one.segments;
-	one.sizes[0] = work->sizes[i];
-	if (work->sizes[i] < (uint64_t)PY_SSIZE_T_MAX && work->sizes[i] > first) {
-		first = (size_t)work->sizes[i]; /* it may have been left out of the block */
-		most = most < first ? first : most;
-	}
-	for (size_t cap = work->items[i].dst.size; cap < most;) {
-		cap = cap > most / 4 ? most : cap * 4;
-		cap = cap < first ? first : cap; /* it may have said that it has nothing */
-		Py_XDECREF(*got);
-		*got = py_array_new(call->codec->st, cap, work->items[i].dst.place,
-		                    call->codec->stream);
-		if (!*got && call->return_errors && is_no_memory()) {
-			one.results[0] = (lade_result){LADE_E_NOMEM, 0};
-			lade_fail(&one.err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			          "%zu bytes could not be allocated", cap);
-			break;
-		}
-		if (!*got) {
-			py_work_reset(&one);
-			return false;
-		}
-		one.items[0].dst = (lade_span){(*got)->data, cap, (*got)->place};
-		one.err.status = LADE_OK;
-		if (go(call, &one) != LADE_E_NOSPACE)
-			break;
-	}
-	if (PyErr_Occurred()) {
-		Py_CLEAR(*got);
-		py_work_reset(&one);
-		return false;
-	}
-	work->results[i] = one.results[0];
-	if (one.err.status) {
-		if (work->item_errors)
-			work->item_errors[i] = one.err;
-		Py_CLEAR(*got);
-	} else {
-		py_array_shrink(*got, one.results[0].size);
-		work->segments[i].decoded_size = one.results[0].size;
-	}
-	work->err = one.err;
-	work->failed = one.err.status ? i : SIZE_MAX;
-	py_work_reset(&one);
-	return true;
+/* Whether new memory of the library's can be a result in 'place' as it is: not where a function of
+ * the caller's gives memory, nor where it goes back in the order of a stream. */
+static bool may_stay(py_state *st, lade_place place)
+{
+	return place.kind == LADE_HOST && !py_has_allocator(st, LADE_HOST);
 }
 
-/* Decodes a failed item once more, for its own error: the work's may be another's. */
-static bool tell(const py_call *call, py_work *work, size_t i)
+/* Some as an Array in 'place'; NULL: an exception. */
+static py_array *as_array(const py_call *call, lade_array *from, lade_place place)
 {
-	py_work one;
+	py_state *st = call->codec->st;
+	lade_span span = lade_array_span(from);
+	py_array *array;
+	lade_error err;
+	lade_status status;
 
-	if (i == work->failed)
-		return true;
-	if (!py_work_init(&one, call->codec, 1, false)) {
-		PyErr_NoMemory();
-		return false;
+	if (may_stay(st, place))
+		return py_array_own(st, lade_array_ref(from));
+	array = py_array_new(st, span.size, place, call->codec->stream);
+	if (!array || !span.size)
+		return array;
+	Py_BEGIN_ALLOW_THREADS
+	status = lade_copy(call->codec->engine, (lade_cspan){span.data, span.size, span.place},
+	                   (lade_span){array->data, span.size, place},
+	                   (lade_stream)call->codec->stream, &err);
+	Py_END_ALLOW_THREADS
+	if (status) {
+		py_raise(st, &err, SIZE_MAX);
+		Py_CLEAR(array);
 	}
-	one.segments[0] = work->segments[i];
-	one.items[0] = work->items[i];
-	one.items[0].src = one.segments;
-	one.sizes[0] = work->sizes[i];
-	if (go(call, &one) == LADE_E_CANCELLED) {
-		py_work_reset(&one);
-		return false;
-	}
-	work->err = one.err;
-	work->err.status = work->results[i].status;
-	work->failed = i;
-	py_work_reset(&one);
-	return true;
+	return array;
 }
 
-/*
- * Goes through the items that failed: those whose size nobody knew, or that tell a wrong one, get
- * more room.  At the end the work's error is that of the first item that cannot be decoded.
- */
-static bool retry(const py_call *call, py_work *work, PyObject *owners)
+/* Decodes to memory that the library finds, in work->place.  False: an exception. */
+static bool go_new(const py_call *call, py_work *work)
 {
-	for (size_t i = 0; i < work->count; i++) {
-		bool small = work->results[i].status == LADE_E_NOSPACE && !call->range_size;
-		py_array *extra;
-		int failed;
-		if (!work->results[i].status || (call->return_errors && !small))
-			continue;
-		if (!small)
-			return tell(call, work, i);
-		if (!again(call, work, i, &extra))
-			return false;
-		if (!extra) {
-			if (call->return_errors)
-				continue;
-			return true;
-		}
-		work->items[i].dst.data = extra->data;
-		failed = PyList_Append(owners, (PyObject *)extra);
-		Py_DECREF(extra);
-		if (failed)
-			return false;
+	work->arrays = calloc(work->count + 1, sizeof(*work->arrays));
+	if (!work->arrays)
+		return PyErr_NoMemory() != NULL;
+	work->err.status = LADE_OK;
+	work->failed = SIZE_MAX;
+	return go(call, work) != LADE_E_CANCELLED;
+}
+
+/* The Array of a result that did not fail; where there is no memory, and failures are returned, it
+ * has failed now.  NULL without an exception: it has no array. */
+static py_array *take_new(const py_call *call, py_work *work, size_t i, lade_place place)
+{
+	size_t size = work->results[i].size;
+	lade_error err;
+	py_array *array;
+
+	if (work->results[i].status)
+		return NULL;
+	array = as_array(call, work->arrays[i], place);
+	if (array)
+		work->items[i].dst.data = array->data;
+	else if (call->return_errors && is_no_memory()) {
+		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET, "%zu bytes could not be allocated",
+		          size);
+		py_work_note(work, i, &err);
 	}
-	if (!call->return_errors)
-		work->err.status = LADE_OK;
-	return true;
+	return array;
+}
+
+/* What keeps the results of go_new(): one Array, or a list. */
+static PyObject *own_new(const py_call *call, py_work *work)
+{
+	bool stay = may_stay(call->codec->st, work->place);
+	PyObject *list;
+	lade_array *whole, *last = NULL;
+
+	if (!call->batch && !call->return_errors)
+		return (PyObject *)take_new(call, work, 0, work->place);
+	list = PyList_New(0);
+	for (size_t i = 0; list && i < work->count; i++) {
+		py_array *array = NULL;
+		whole = lade_array_whole(work->arrays[i]);
+		if (!stay)
+			array = take_new(call, work, i, work->place);
+		else if (whole && whole != last)
+			array = py_array_own(call->codec->st, lade_array_ref(whole));
+		last = whole ? whole : last;
+		if (array ? PyList_Append(list, (PyObject *)array) : PyErr_Occurred() != NULL)
+			Py_CLEAR(list);
+		Py_XDECREF(array);
+	}
+	return list;
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -408,50 +371,33 @@ static PyObject *single(const py_call *call, py_work *work, py_array *block)
 	return (PyObject *)block;
 }
 
-/* Whether items may go without room at first, and get their own, or an error, from retry(). */
-static bool may_leave_out(const py_call *call)
+/* The result of sources that all lie on one device lies there, too. */
+static lade_place place_of(const py_work *work)
 {
-	return call->return_errors && !call->encode && call->codec->kind != PY_NATIVE &&
-	       !call->range_off && !call->range_size;
-}
-
-/* Takes the room of the item that wants most; how much that was. */
-static size_t leave_out_largest(py_work *work)
-{
-	lade_item *largest = work->items;
-	size_t had = 0;
-
-	for (size_t i = 0; i < work->count; i++)
-		if (work->items[i].dst.size > largest->dst.size)
-			largest = &work->items[i];
-	if (work->count) {
-		had = largest->dst.size;
-		largest->dst.size = 0;
-	}
-	return had;
-}
-
-/* Gives the items their places in one block: 'caps' of them, or a guess. */
-static py_array *lay_out(const py_call *call, py_work *work)
-{
-	/* The result of sources that all lie on one device lies there, too. */
 	lade_place place = work->count ? work->segments[0].place : LADE_PLACE_HOST;
+
+	for (size_t i = 0; i < work->count; i++) {
+		lade_place its = work->segments[i].place;
+		if (its.kind != LADE_DEVICE || its.device != place.device)
+			return LADE_PLACE_HOST;
+	}
+	return place;
+}
+
+/* Gives the items their places in one block. */
+static py_array *lay_out(const py_call *call, py_work *work, lade_place place)
+{
 	size_t total = 0;
 	py_array *block;
 
 	for (size_t i = 0; i < work->count; i++) {
 		size_t cap = item_cap(call, work, i);
-		lade_place its = work->segments[i].place;
-		if (its.kind != LADE_DEVICE || its.device != place.device)
-			place = LADE_PLACE_HOST;
 		if (cap == SIZE_MAX && call->encode) {
 			PyErr_Format(PyExc_ValueError,
 			             "item %zu: %zu bytes are more than the codec can hold", i,
 			             work->segments[i].size);
 			return NULL;
 		}
-		if (cap == SIZE_MAX)
-			cap = guess(work->segments[i].size);
 		if (cap > (size_t)PY_SSIZE_T_MAX - PIECE_ALIGN ||
 		    total > (size_t)PY_SSIZE_T_MAX - cap - PIECE_ALIGN) {
 			PyErr_Format(PyExc_MemoryError,
@@ -462,18 +408,7 @@ static py_array *lay_out(const py_call *call, py_work *work)
 		work->items[i].dst.size = cap;
 		total += call->batch ? padded(cap) : cap;
 	}
-	if (place.kind != LADE_DEVICE)
-		place = LADE_PLACE_HOST;
-	while (!(block = py_array_new(call->codec->st, total, place,
-	                              place.kind ? call->codec->stream : 0)) &&
-	       may_leave_out(call) && is_no_memory()) {
-		size_t less = leave_out_largest(work);
-		if (!less) {
-			PyErr_Format(PyExc_MemoryError, "%zu bytes could not be allocated", total);
-			return NULL;
-		}
-		total -= call->batch ? padded(less) : less;
-	}
+	block = py_array_new(call->codec->st, total, place, place.kind ? call->codec->stream : 0);
 	total = 0;
 	for (size_t i = 0; block && i < work->count; i++) {
 		lade_span *dst = &work->items[i].dst;
@@ -484,68 +419,64 @@ static py_array *lay_out(const py_call *call, py_work *work)
 	return block;
 }
 
-/* Memory is taken on the array's stream, which the call's follows. */
-static bool grow(const py_call *call, py_array *array, size_t cap)
+/* How many sizes are known, or known to be wrong. */
+static size_t count_known(const py_call *call, const py_work *work)
 {
-	return py_array_grow(array, cap) &&
-	       (array->place.kind != LADE_DEVICE ||
-	        py_follow(array->st, array->place.device, call->codec->stream, array->stream));
+	size_t known = 0;
+
+	for (size_t i = 0; i < work->count; i++)
+		known += work->results[i].status || item_cap(call, work, i) != SIZE_MAX;
+	return known;
 }
 
-/* Runs one item until an Array of ours that may grow is large enough. */
-static bool go_growing(const py_call *call, py_work *work, py_mem *mem)
+static bool lacks_room(const py_work *work)
 {
-	lade_item *item = work->items;
-	size_t most = py_decoded_most(call->codec->spec, work->segments[0].size);
-
-	while (go(call, work) == LADE_E_NOSPACE && !call->encode && !call->into && mem->array &&
-	       item->dst.size < most && py_array_resizable(mem->array, 1)) {
-		size_t cap = item->dst.size > most / 4 ? most : item->dst.size * 4;
-		size_t first = guess(work->segments[0].size);
-		if (!grow(call, mem->array, cap < first ? first : cap))
-			return false;
-		item->dst.data = mem->array->data;
-		item->dst.size = mem->array->cap;
-		work->err.status = LADE_OK;
-		work->failed = SIZE_MAX;
-	}
-	return true;
+	for (size_t i = 0; i < work->count; i++)
+		if (work->results[i].status == LADE_E_NOSPACE)
+			return true;
+	return false;
 }
 
-/* Without out=: one block for all. */
+/* Without out=: one block for all, or memory that the library finds. */
 static PyObject *into_new(const py_call *call, py_work *work)
 {
-	py_array *block = lay_out(call, work);
-	PyObject *owners = NULL, *out = NULL;
+	const py_codec *codec = call->codec;
+	bool bare = !call->encode && codec->kind != PY_NATIVE;
+	lade_place place = place_of(work);
+	uintptr_t stream = place.kind ? codec->stream : 0;
+	py_array *block = NULL;
+	PyObject *owner = NULL, *out = NULL;
 	py_batch *batch = NULL;
+	size_t known = bare ? count_known(call, work) : work->count;
 
-	if (!block)
-		return NULL;
-	if (!call->batch && !call->return_errors) {
-		py_mem mem = {.array = block};
-		bool done;
-		block->exports++;
-		done = go_growing(call, work, &mem);
-		block->exports--;
-		if (done && raise_work(call, work))
-			return single(call, work, block);
-		Py_DECREF(block);
-		return NULL;
+	if (known == work->count) {
+		block = lay_out(call, work, place);
+		if (!block && !(bare && call->return_errors && is_no_memory()))
+			return NULL;
+		owner = (PyObject *)block;
+		if (block && go(call, work) == LADE_E_CANCELLED)
+			goto out;
 	}
-	if (go(call, work) == LADE_E_CANCELLED)
+	if (bare && (!block || lacks_room(work))) {
+		block = NULL;
+		Py_CLEAR(owner);
+		work->place = place;
+		if (!go_new(call, work) || !raise_work(call, work) ||
+		    !(owner = own_new(call, work)))
+			goto out;
+		/* A format that tells no sizes is not asked again. */
+		if (!known && !work->err.status)
+			call->codec->untold = true;
+	}
+	if (!raise_work(call, work))
 		goto out;
-	owners = PyList_New(0);
-	if (!owners || PyList_Append(owners, (PyObject *)block))
-		goto out;
-	if (!call->encode && work->err.status && !retry(call, work, owners))
-		goto out;
-	owners = py_leave(call->codec->st, owners, call->codec->stream,
-	                  call->codec->stream_object);
-	if (!owners || !raise_work(call, work))
-		goto out;
-	batch = py_batch_pieces(call->codec->st, work->count,
-	                        PyList_Size(owners) > 1 ? owners : (PyObject *)block, block->place,
-	                        call->dtype, block->stream);
+	if (!call->batch && !call->return_errors)
+		return single(call, work, (py_array *)owner);
+	owner = py_leave(codec->st, owner, codec->stream, codec->stream_object);
+	if (owner && place.kind)
+		stream = py_home(codec->st, place.device, stream, codec->stream_object);
+	if (owner)
+		batch = py_batch_pieces(codec->st, work->count, owner, place, call->dtype, stream);
 	for (size_t i = 0; batch && i < work->count; i++) {
 		if (!item_fits(call, work, i, NULL))
 			Py_CLEAR(batch);
@@ -559,8 +490,7 @@ static PyObject *into_new(const py_call *call, py_work *work)
 		out = finish(call, work, batch);
 	}
 out:
-	Py_XDECREF(owners);
-	Py_DECREF(block);
+	Py_XDECREF(owner);
 	return out;
 }
 
@@ -610,9 +540,12 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 	py_array_tie(array, NULL, 0, false); /* what was in it does not count any more */
 	if (!call->into && py_array_resizable(array, 1)) {
 		cap = item_cap(call, work, i);
-		if (cap == SIZE_MAX && call->batch)
-			cap = guess(work->segments[i].size);
-		if (cap != SIZE_MAX && cap > array->cap && !grow(call, array, cap))
+		/* Memory is taken on the array's stream, which the call's follows. */
+		if (cap != SIZE_MAX && cap > array->cap &&
+		    (!py_array_grow(array, cap) ||
+		     (array->place.kind == LADE_DEVICE &&
+		      !py_follow(array->st, array->place.device, call->codec->stream,
+		                 array->stream))))
 			return false;
 		item->dst.data = array->data;
 		item->dst.size = array->cap;
@@ -634,6 +567,70 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 		return false;
 	item->dst = (lade_span){mem->scratch->data, array->size, place};
 	return true;
+}
+
+/* Whether an Array of ours was too small for what nobody knew. */
+static bool is_small(const py_call *call, const py_work *work, const py_mem *mem, size_t i)
+{
+	return work->results[i].status == LADE_E_NOSPACE && call->grows && mem->array &&
+	       py_array_resizable(mem->array, 1);
+}
+
+/* What 'more' says of item 'k' becomes that of item 'i', whose Array takes the new memory. */
+static bool exchange(const py_call *call, py_work *work, size_t i, py_mem *mem, py_work *more,
+                     size_t k)
+{
+	py_array *array = take_new(call, more, k, mem->array->place);
+	bool ok = true;
+
+	work->results[i] = more->results[k];
+	if (array) {
+		ok = py_array_swap(mem->array, array);
+		work->items[i].dst.data = mem->array->data;
+		work->items[i].dst.size = mem->array->cap;
+		Py_DECREF(array);
+	} else if (PyErr_Occurred()) {
+		ok = false;
+	} else {
+		py_work_note(work, i, &more->item_errors[k]);
+	}
+	return ok;
+}
+
+/* Those take memory that the library finds, all in one go. */
+static bool grow(const py_call *call, py_work *work, py_mem *mems)
+{
+	size_t count = 0, k = 0;
+	bool ok = true;
+	py_work more;
+
+	for (size_t i = 0; i < work->count; i++)
+		count += is_small(call, work, &mems[i], i);
+	if (!count)
+		return true;
+	if (!py_work_init(&more, call->codec, count, true))
+		return PyErr_NoMemory() != NULL;
+	for (size_t i = 0; i < work->count; i++) {
+		if (!is_small(call, work, &mems[i], i))
+			continue;
+		if (!k)
+			more.place = mems[i].array->place;
+		more.segments[k] = work->segments[i];
+		more.items[k] = work->items[i];
+		more.items[k].src = &more.segments[k];
+		more.sizes[k++] = i;
+	}
+	ok = go_new(call, &more);
+	work->err.status = LADE_OK;
+	work->failed = SIZE_MAX;
+	for (k = 0; ok && k < count; k++)
+		ok = exchange(call, work, (size_t)more.sizes[k], &mems[more.sizes[k]], &more, k);
+	/* The call's error is that of the first one again. */
+	for (size_t i = 0; ok && i < work->failed && i < work->count; i++)
+		if (work->results[i].status)
+			py_work_note(work, i, &work->item_errors[i]);
+	py_work_reset(&more);
+	return ok;
 }
 
 static void unload(const py_call *call, py_work *work, size_t i, py_mem *mem)
@@ -679,7 +676,7 @@ static PyObject *into_one(const py_call *call, py_work *work)
 	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
 		return NULL;
 	if (!place_out(call, work, 0, &mem) || !py_items_apart(call, work, &mem) ||
-	    !go_growing(call, work, &mem) ||
+	    go(call, work) == LADE_E_CANCELLED || !grow(call, work, &mem) ||
 	    (!call->into && !item_fits(call, work, 0, mem.array)))
 		goto out;
 	if (work->err.status && call->return_errors && !call->into) {
@@ -753,36 +750,6 @@ static PyObject *on_outs(const py_call *call, const py_work *work, const py_hold
 	return out;
 }
 
-/* Arrays of ours that were too small for what nobody knew take the memory of larger ones. */
-static bool grow_outs(const py_call *call, py_work *work, py_holds *holds)
-{
-	for (size_t i = 0; i < work->count; i++) {
-		py_array *array = holds->mems[i].array, *extra;
-		bool small = !call->encode && work->results[i].status == LADE_E_NOSPACE &&
-		             work->sizes[i] == LADE_SIZE_UNKNOWN && !call->into && array &&
-		             py_array_resizable(array, 1);
-		if (!work->results[i].status || (!small && call->return_errors))
-			continue;
-		if (!small)
-			return tell(call, work, i);
-		if (!again(call, work, i, &extra))
-			return false;
-		if (extra) {
-			if (!py_array_swap(array, extra)) {
-				Py_DECREF(extra);
-				return false;
-			}
-			work->items[i].dst.data = array->data;
-		}
-		if (!extra && !call->return_errors)
-			return true;
-		Py_XDECREF(extra);
-	}
-	if (!call->return_errors)
-		work->err.status = LADE_OK;
-	return true;
-}
-
 static PyObject *into_many(const py_call *call, py_work *work)
 {
 	py_state *st = call->codec->st;
@@ -836,7 +803,7 @@ static PyObject *into_many(const py_call *call, py_work *work)
 		goto out;
 	if (go(call, work) == LADE_E_CANCELLED)
 		goto out;
-	if (work->err.status && holds.mems && !grow_outs(call, work, &holds))
+	if (holds.mems && !grow(call, work, holds.mems))
 		goto out;
 	if (!raise_work(call, work))
 		goto out;
@@ -881,16 +848,12 @@ static bool may_grow(py_state *st, PyObject *object)
 	return Py_TYPE(object) == st->array_type && py_array_resizable((py_array *)object, 0);
 }
 
-/* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */
-static bool wants_sizes(const py_call *call)
+/* Whether a destination is an Array of ours that may grow. */
+static bool any_grows(const py_call *call)
 {
 	py_state *st = call->codec->st;
 
-	if (call->encode)
-		return false;
-	if (call->codec->kind != PY_RAW || !call->out)
-		return true;
-	if (call->into)
+	if (call->encode || call->into || !call->out)
 		return false;
 	if (!call->batch)
 		return may_grow(st, call->out);
@@ -898,6 +861,15 @@ static bool wants_sizes(const py_call *call)
 		if (may_grow(st, PyTuple_GetItem(call->out, i)))
 			return true;
 	return false;
+}
+
+/* Decoded sizes are wanted where the destination depends on them, or the data begins with them. */
+static bool wants_sizes(const py_call *call)
+{
+	bool told = !call->codec->untold || (call->config && call->config != Py_None);
+
+	return !call->encode &&
+	       (call->codec->kind != PY_RAW || (told && (!call->out || call->grows)));
 }
 
 PyObject *py_call_run(py_call *call)
@@ -917,8 +889,7 @@ PyObject *py_call_run(py_call *call)
 		if (!rows)
 			return NULL;
 	}
-	work.count = 0;
-	work.items = NULL;
+	call->grows = any_grows(call);
 	memset(&work, 0, offsetof(py_work, one_item));
 	work.items = &work.one_item;
 	if (call->batch && py_is_list(call->source)) {

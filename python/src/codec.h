@@ -28,6 +28,7 @@ typedef struct py_call {
 	uint64_t range_off, range_size;
 	bool into; /* the result is the count of bytes */
 	bool wait; /* failures are to be raised by the call itself */
+	bool grows; /* py_call_run() finds out: some destination is an Array that may */
 } py_call;
 
 /* ---- holds.c ---- */

@@ -9,17 +9,11 @@
 
 #define NAME_OLD "dltensor"
 #define NAME_VERSIONED "dltensor_versioned"
-#define NAME_KEPT "liblade.array"
 
 /* The numbers of a device type that need ordering or a copy. */
 enum { DL_CPU = 1, DL_CUDA = 2 };
 
 /* ---- taking ----------------------------------------------------------------------------- */
-
-static void kept_free(PyObject *capsule)
-{
-	lade_array_unref(PyCapsule_GetPointer(capsule, NAME_KEPT));
-}
 
 static bool fill(py_array *array, const lade_tensor *tensor)
 {
@@ -36,7 +30,8 @@ static bool fill(py_array *array, const lade_tensor *tensor)
 		array->shape[i] = (Py_ssize_t)tensor->shape[i];
 		array->strides[i] = tensor->strides[i];
 	}
-	array->place = lade_array_span(tensor->array).place;
+	array->lent = false; /* others have it, too */
+	array->cap = 0;
 	array->data = tensor->data;
 	array->readonly = tensor->read_only;
 	return py_array_settle(array);
@@ -65,15 +60,9 @@ static py_array *from_capsule(py_state *st, PyObject *capsule)
 		return NULL;
 	}
 	PyCapsule_SetName(capsule, versioned ? "used_" NAME_VERSIONED : "used_" NAME_OLD);
-	array = py_array_empty(st);
-	if (array)
-		array->owner = PyCapsule_New(tensor.array, NAME_KEPT, kept_free);
-	if (!array || !array->owner) {
-		lade_array_unref(tensor.array);
+	array = py_array_own(st, tensor.array);
+	if (array && !fill(array, &tensor))
 		Py_CLEAR(array);
-	} else if (!fill(array, &tensor)) {
-		Py_CLEAR(array);
-	}
 	return array;
 }
 

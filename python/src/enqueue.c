@@ -173,7 +173,7 @@ static bool read_sizes(job *j)
 	ok = true;
 	for (size_t i = 0; ok && i < j->count; i++)
 		ok = py_results_told(r, i, &j->wanted[i]) &&
-		     py_claim_can_be(codec, (size_t)column(j, SRC_SIZE)[i], j->wanted[i]);
+		     j->wanted[i] <= lade_spec_decoded_max(codec->spec, column(j, SRC_SIZE)[i]);
 out:
 	py_results_unref(r);
 	return ok;

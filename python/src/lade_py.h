@@ -108,7 +108,7 @@ typedef struct py_array {
 	Py_ssize_t dims[8];
 	Py_buffer view;   /* of the source, if 'has_view' */
 	PyObject *owner;  /* keeps the memory alive; NULL with a view or a block */
-	bool lent;        /* 'owner' is of set_host_allocator()'s function or its kin's */
+	bool lent;        /* 'owner' is a lade_array, or of set_host_allocator()'s function */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
 	bool told;        /* others got the address and may use it on streams of their own */
@@ -137,6 +137,10 @@ bool py_array_flat(py_array *array, py_dtype dtype, size_t size);
 bool py_array_settle(py_array *array);
 /* A flat array of bytes with memory of its own. */
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream);
+/* A flat array of bytes on memory of the library's; takes the reference, also on failure. */
+py_array *py_array_own(py_state *st, lade_array *memory);
+/* Whether such memory comes from a function of the caller's. */
+bool py_has_allocator(py_state *st, lade_kind kind);
 /* Raises why there is no such block. */
 void py_no_block(py_state *st, size_t size, lade_place place, uintptr_t stream);
 /* Gives the unused end of an array's own block back, where that is worth it. */
@@ -365,6 +369,7 @@ typedef struct py_codec {
 	int32_t device;
 	uintptr_t stream;
 	PyObject *stream_object;     /* keeps the stream alive, or NULL */
+	atomic_bool untold;          /* sizes were not told: they are not asked for any more */
 	_Atomic signed char able[2]; /* by direction: devices have all kernels 1, have not -1 */
 } py_codec;
 
@@ -413,6 +418,8 @@ typedef struct py_work {
 	uint64_t *wanted;        /* decoded sizes that a config told, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
 	lade_layout *layouts;    /* of strided arrays; NULL: there are none */
+	lade_array **arrays;     /* bare results go to new memory in 'place'; or NULL */
+	lade_place place;
 	void *room;              /* of the tables */
 	lade_error err;          /* of the call; its status LADE_OK: all is well */
 	size_t failed;           /* the item it is about; SIZE_MAX: none */
@@ -442,10 +449,6 @@ size_t py_work_source_size(const py_work *work, size_t i);
 /* Whether an array has the size that its compression_config was made for. */
 bool py_config_fits(uint64_t want, size_t have, lade_error *err);
 lade_batch_options py_work_options(const py_work *work);
-/* Whether 'size' encoded bytes can decode to so many as they claim. */
-bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim);
-/* The most bytes that 'size' bytes of an algorithm can decode to; others have no bound. */
-size_t py_decoded_most(const lade_spec *spec, size_t size);
 /* The frames of a work: opened, with their sizes; read; or written. */
 void py_frames_open(py_work *work);
 void py_frames_read(py_work *work);

@@ -26,7 +26,7 @@ py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *wo
 
 	if (!count || !read_plain(st, PyTuple_GetItem(holds->items, 0), false, &data, &size))
 		return PY_NOT_PLAIN;
-	if (!py_work_init(work, call->codec, count, call->return_errors)) {
+	if (!py_work_init(work, call->codec, count, call->return_errors || call->grows)) {
 		PyErr_NoMemory();
 		return PY_PLAIN_FAILED;
 	}

@@ -106,7 +106,10 @@ void py_work_reset(py_work *work)
 		lade_frame_close(work->frames[i]);
 	for (size_t i = 0; work->staged && i < work->count; i++)
 		free(work->staged[i]);
+	for (size_t i = 0; work->arrays && i < work->count; i++)
+		lade_array_unref(work->arrays[i]);
 	free(work->staged);
+	free(work->arrays);
 	free(work->wanted);
 	free(work->layouts);
 	free(work->item_errors);
@@ -143,28 +146,7 @@ lade_batch_options py_work_options(const py_work *work)
 	return options;
 }
 
-/* Claims below are believed until the data is decoded. */
-#define CLAIM_LARGE ((uint64_t)1 << 20)
-#define CLAIM_RATIO 16
-
 /* ---- sizes ------------------------------------------------------------------------------ */
-
-size_t py_decoded_most(const lade_spec *spec, size_t size)
-{
-	uint64_t most = spec ? lade_spec_decoded_max(spec, size) : UINT64_MAX;
-
-	return most < (uint64_t)PY_SSIZE_T_MAX ? (size_t)most : (size_t)PY_SSIZE_T_MAX;
-}
-
-static bool is_large(uint64_t claim, size_t size)
-{
-	return claim >= CLAIM_LARGE && claim / CLAIM_RATIO >= size;
-}
-
-bool py_claim_can_be(const py_codec *codec, size_t size, uint64_t claim)
-{
-	return !is_large(claim, size) || claim <= py_decoded_most(codec->spec, size);
-}
 
 /* Bare bytes, with all that the codec says. */
 static lade_bare_options bare_options(const py_work *work, const lade_batch_options *batch)
@@ -173,34 +155,6 @@ static lade_bare_options bare_options(const py_work *work, const lade_batch_opti
 	                           .spec = work->codec->spec,
 	                           .kind = (lade_bare)work->codec->kind,
 	                           .batch = batch};
-}
-
-/* What the data claims to decode to. */
-static uint64_t claim_of(const py_work *work, size_t i)
-{
-	lade_segment segment = work->segments[i];
-	lade_item item = {.src = &segment, .src_count = 1};
-	lade_batch_options batch = py_work_options(work);
-	lade_result claim;
-
-	batch.item_errors = NULL;
-	segment.decoded_size = 0; /* a config's word is not theirs */
-	return lade_decoded_sizes(work->codec->engine, work->codec->spec, &item, 1, &claim, &batch,
-	                          NULL)
-	               ? LADE_SIZE_UNKNOWN
-	               : claim.size;
-}
-
-static lade_status refuse_claim(const py_codec *codec, size_t size, uint64_t claim, lade_error *err)
-{
-	bool one = lade_spec_count(codec->spec) == 1;
-
-	return lade_fail(err, LADE_E_CORRUPT, 0,
-	                 "the data claims %llu bytes, and %zu bytes of %s are %zu at most",
-	                 (unsigned long long)claim, size,
-	                 one ? lade_spec_stage(codec->spec, 0)->algorithm->name
-	                     : lade_spec_text(codec->spec),
-	                 py_decoded_most(codec->spec, size));
 }
 
 /* Whether bytes of another kind are a frame: a codec of the default kind made them. */
@@ -223,7 +177,6 @@ lade_status py_work_sizes(py_work *work)
 	const py_codec *codec = work->codec;
 	lade_batch_options batch = py_work_options(work);
 	lade_bare_options options = bare_options(work, &batch);
-	lade_error err = {.status = LADE_OK}, why;
 
 	if (codec->kind == PY_NATIVE) {
 		py_frames_open(work);
@@ -231,37 +184,22 @@ lade_status py_work_sizes(py_work *work)
 	}
 	for (size_t i = 0; i < work->count; i++)
 		work->results[i].status = LADE_E_UNKNOWN_SIZE;
-	/* Raw bytes that do not tell their size have not failed. */
-	if (codec->kind == PY_RAW) {
-		batch.item_errors = NULL;
-		lade_decoded_sizes(codec->engine, codec->spec, work->items, work->count,
-		                   work->results, &batch, NULL);
-	} else {
-		lade_bare_decoded_sizes(codec->engine, work->items, work->count, work->results,
-		                        &options, &err);
-	}
+	/* Where this fails decoding says why. */
+	batch.item_errors = NULL;
+	lade_bare_decoded_sizes(codec->engine, work->items, work->count, work->results, &options,
+	                        NULL);
 	for (size_t i = 0; i < work->count; i++) {
-		lade_result told = work->results[i];
-		uint64_t claim = told.status ? LADE_SIZE_UNKNOWN : told.size;
-		size_t size = work->segments[i].size;
-		work->sizes[i] = claim;
-		work->results[i] = (lade_result){LADE_OK, 0};
-		if (codec->kind != PY_RAW && claim == LADE_SIZE_UNKNOWN)
-			/* Each is decoded once more, for its own error. */
-			why = work->item_errors ? work->item_errors[i] : err;
-		else if (codec->kind != PY_RAW || claim == LADE_SIZE_UNKNOWN ||
-		         py_claim_can_be(codec, size, claim))
-			continue;
-		else
-			refuse_claim(codec, size, claim, &why);
-		if (is_frame(work->segments[i]))
-			refuse_frame(&why);
-		work->sizes[i] = LADE_SIZE_UNKNOWN;
-		if (codec->kind == PY_RAW && work->wanted)
-			continue; /* a config's claim: decoding tells what is right */
-		py_work_note(work, i, &why);
+		lade_result *told = &work->results[i];
+		work->sizes[i] = told->status ? LADE_SIZE_UNKNOWN : told->size;
+		*told = (lade_result){LADE_OK, 0};
+		/* A config's claim that cannot be is forgotten: decoding tells what is right. */
+		if (work->wanted &&
+		    work->sizes[i] > lade_spec_decoded_max(codec->spec, work->segments[i].size)) {
+			work->sizes[i] = LADE_SIZE_UNKNOWN;
+			work->segments[i].decoded_size = 0;
+		}
 	}
-	return work->err.status;
+	return LADE_OK;
 }
 
 /* ---- decoding --------------------------------------------------------------------------- */
@@ -304,30 +242,42 @@ static size_t room_of(const lade_item *item)
 	return item->layout ? layout_size(item->layout) : item->dst.size;
 }
 
-/* What bare bytes that failed are: with more claimed than they can give no room would do. */
+/* Bare bytes that failed may be a frame. */
 static void explain_failures(py_work *work)
 {
-	const py_codec *codec = work->codec;
 	lade_error err;
 
 	for (size_t i = 0; work->err.status && i < work->count; i++) {
-		size_t size = work->segments[i].size;
-		uint64_t claim;
 		lade_status status = work->results[i].status;
-		if (status && status != LADE_E_NOMEM && is_frame(work->segments[i])) {
-			refuse_frame(&err);
-		} else if (status == LADE_E_NOSPACE && codec->kind == PY_RAW) {
-			claim = claim_of(work, i);
-			if (claim == LADE_SIZE_UNKNOWN || py_claim_can_be(codec, size, claim))
-				continue;
-			refuse_claim(codec, size, claim, &err);
-		} else {
+		if (!status || status == LADE_E_NOMEM || !is_frame(work->segments[i]))
 			continue;
-		}
+		refuse_frame(&err);
 		if (work->failed == i)
 			work->failed = SIZE_MAX;
 		py_work_note(work, i, &err);
 	}
+}
+
+/* Into memory that the library finds. */
+static lade_status decode_new(py_work *work, const lade_batch_options *batch, lade_error *err)
+{
+	const py_codec *codec = work->codec;
+	lade_decode_new_options options = {.struct_size = sizeof(options),
+	                                   .spec = codec->spec,
+	                                   .kind = (lade_bare)codec->kind,
+	                                   .batch = batch,
+	                                   .place = work->place};
+	lade_status status = lade_decode_new(codec->engine, work->items, work->count, work->arrays,
+	                                     &options, err);
+
+	for (size_t i = 0; i < work->count; i++) {
+		lade_span *dst = &work->items[i].dst;
+		lade_status own = work->item_errors ? work->item_errors[i].status : LADE_OK;
+		*dst = lade_array_span(work->arrays[i]);
+		work->results[i].size = dst->size;
+		work->results[i].status = work->arrays[i] ? LADE_OK : own ? own : status;
+	}
+	return status;
 }
 
 static lade_status decode_all(py_work *work)
@@ -345,21 +295,20 @@ static lade_status decode_all(py_work *work)
 	}
 	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where &&
 	    !item->layout && !item->range_off && !item->range_size && !segment->place.kind &&
-	    !item->dst.place.kind && codec->kind == PY_RAW && !work->cancel) {
+	    !item->dst.place.kind && codec->kind == PY_RAW && !work->cancel && !work->arrays) {
 		lade_cspan src = lade_host_cspan(segment->data, segment->size);
-		work->results[0].status = lade_decode(codec->engine, codec->spec, src, item->dst,
-		                                      &work->results[0].size, &work->err);
-		work->err.status = work->results[0].status;
-		work->failed = work->err.status ? 0 : SIZE_MAX;
-		if (work->err.status && work->item_errors)
-			work->item_errors[0] = work->err;
-		explain_failures(work);
-		return work->err.status;
+		work->err.status = lade_decode(codec->engine, codec->spec, src, item->dst,
+		                               &work->results[0].size, &work->err);
+		work->results[0].status = LADE_OK;
+		if (!work->err.status)
+			return LADE_OK;
+		/* Once more: that explains it. */
 	}
 	batch = py_work_options(work);
 	options = bare_options(work, &batch);
-	if (lade_bare_decode_into(codec->engine, work->items, work->count, work->results, &options,
-	                          &err)) {
+	if (work->arrays ? decode_new(work, &batch, &err)
+	                 : lade_bare_decode_into(codec->engine, work->items, work->count,
+	                                         work->results, &options, &err)) {
 		work->err = err;
 		find_failed(work);
 	}

@@ -388,6 +388,11 @@ lade_span lade_array_span(const lade_array *array)
 	return array ? array->span : lade_host_span(NULL, 0);
 }
 
+lade_array *lade_array_whole(lade_array *array)
+{
+	return array ? whole_of(array) : NULL;
+}
+
 bool lade_array_is_sole(const lade_array *array)
 {
 	if (atomic_load_explicit(&array->refs, memory_order_acquire) != 1)

@@ -280,55 +280,80 @@ static lade_status move_heads(call *c, lade_direction direction, lade_error *err
 
 /* ---- decoding --------------------------------------------------------------------------- */
 
+static bool is_large(uint64_t claim, size_t size)
+{
+	return claim >= CLAIM_LARGE && claim / CLAIM_RATIO >= size;
+}
+
 /* Nothing decides where the bytes go but the destination's size. */
 static bool is_plain(const lade_item *item)
 {
 	return !item->layout && !item->output_count && !item->range_off && !item->range_size;
 }
 
+/* Whether 'size' bytes can decode to as many as they claim. */
+static lade_status claim_can_be(const lade_spec *spec, size_t size, uint64_t claim, lade_error *err)
+{
+	uint64_t most;
+
+	if (!is_large(claim, size))
+		return LADE_OK;
+	most = lade_spec_decoded_max(spec, size);
+	return claim <= most
+	               ? LADE_OK
+	               : lade_fail(err, LADE_E_CORRUPT, 0,
+	                           "the data claims %" PRIu64 " bytes, and %zu bytes of %s are "
+	                           "%" PRIu64 " at most",
+	                           claim, size,
+	                           lade_spec_count(spec) == 1
+	                                   ? lade_spec_stage(spec, 0)->algorithm->name
+	                                   : lade_spec_text(spec),
+	                           most);
+}
+
+/* What the one segment of an item says of its size behind its first 'head' bytes, whatever the
+ * caller says. */
+static uint64_t own_claim(const call *c, size_t i, size_t head)
+{
+	lade_batch_options options = {LADE__OUR_SIZES, .stream = c->batch.stream};
+	lade_segment segment = *c->given.items[i].src;
+	lade_item item = {.src = &segment, .src_count = 1};
+	lade_result claim;
+
+	segment.data = (const char *)segment.data + head;
+	segment.size -= head;
+	segment.decoded_size = 0;
+	return lade_decoded_sizes(c->engine, spec_of(c, i), &item, 1, &claim, &options, NULL) ==
+	                       LADE_OK
+	               ? claim.size
+	               : LADE_SIZE_UNKNOWN;
+}
+
 /* Looks at a claim that would take much memory for few bytes, before any is taken: what the formats
  * can make of them at most, and what the bytes behind the head say. */
 static lade_status check_claim(const call *c, size_t i, uint64_t claim, lade_error *err)
 {
-	const lade_spec *spec = spec_of(c, i);
-	lade_batch_options options = {LADE__OUR_SIZES, .stream = c->batch.stream};
-	lade_segment segment = {0};
-	lade_item item = {.src = &segment, .src_count = 1};
-	lade_result own;
-	size_t head = head_of(c, i, NULL);
-	uint64_t most;
+	const lade_item *item = &c->given.items[i];
+	size_t head = head_of(c, i, NULL), size = 0;
+	lade_status status;
+	uint64_t own;
 
-	if (claim < CLAIM_LARGE || !spec)
+	if (claim < CLAIM_LARGE || !spec_of(c, i))
 		return LADE_OK;
-	for (size_t k = 0; k < c->given.items[i].src_count; k++) {
-		size_t size = segment.size;
-		segment = c->given.items[i].src[k];
-		if (segment.decoded_size && !head)
+	for (size_t k = 0; k < item->src_count; k++) {
+		if (item->src[k].decoded_size && !head)
 			return LADE_OK; /* the caller's own word */
-		segment.size += size;
+		size += item->src[k].size;
 	}
-	segment.size -= head;
-	if (claim / CLAIM_RATIO < segment.size)
-		return LADE_OK;
-	most = lade_spec_decoded_max(spec, segment.size);
-	if (claim > most)
-		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %" PRIu64 " bytes, and %zu bytes of %s are "
-		                 "%" PRIu64 " at most",
-		                 claim, segment.size,
-		                 lade_spec_count(spec) == 1
-		                         ? lade_spec_stage(spec, 0)->algorithm->name
-		                         : lade_spec_text(spec),
-		                 most);
-	if (!head)
-		return LADE_OK;
-	segment.data = (const char *)segment.data + head;
-	segment.decoded_size = 0;
-	if (lade_decoded_sizes(c->engine, spec, &item, 1, &own, &options, NULL) == LADE_OK &&
-	    own.size != claim)
-		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %" PRIu64 " bytes and has %zu", claim, own.size);
-	return LADE_OK;
+	status = claim_can_be(spec_of(c, i), size - head, claim, err);
+	if (status != LADE_OK || !head || !is_large(claim, size - head))
+		return status;
+	own = own_claim(c, i, head);
+	return own == LADE_SIZE_UNKNOWN || own == claim
+	               ? LADE_OK
+	               : lade_fail(err, LADE_E_CORRUPT, 0,
+	                           "the data claims %" PRIu64 " bytes and has %" PRIu64, claim,
+	                           own);
 }
 
 /* The size that item 'i' claims. */
@@ -477,6 +502,46 @@ static lade_status decode_items(call *c)
 	return status == LADE_OK ? c->status : status;
 }
 
+/* Whether an item had too little room because it claims more than it can give: none would do. */
+static bool claims_too_much(const call *c, size_t i, lade_error *err)
+{
+	const lade_item *item = &c->given.items[i];
+	uint64_t claim;
+
+	if (c->results[i].status != LADE_E_NOSPACE || item->src_count != 1)
+		return false;
+	claim = own_claim(c, i, 0);
+	return claim != LADE_SIZE_UNKNOWN &&
+	       claim_can_be(spec_of(c, i), item->src->size, claim, err) != LADE_OK;
+}
+
+static lade_status decode_raw(call *c)
+{
+	lade_error error;
+	lade_status status;
+
+	c->results = c->given.results;
+	if (!c->results)
+		c->results = c->count > 1 ? c->block = calloc(c->count, sizeof *c->results)
+		                          : &c->one.result;
+	if (!c->results)
+		return lade_fail(c->err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items",
+		                 c->count);
+	memset(c->results, 0, c->count * sizeof *c->results);
+	status = lade_decode_into(c->engine, c->spec, c->given.items, c->count, c->results,
+	                          &c->batch, c->err);
+	for (size_t i = 0; status != LADE_OK && i < c->count; i++) {
+		if (c->results[i].status && c->first == SIZE_MAX) {
+			c->first = i;
+			c->status = status;
+		}
+		if (claims_too_much(c, i, &error))
+			fail_item(c, i, &error);
+	}
+	/* A call that failed by itself looked at no item. */
+	return c->first == SIZE_MAX ? status : c->status;
+}
+
 lade_status lade_bare_decode_into(lade_engine *engine, const lade_item *items, size_t count,
                                   lade_result *results, const lade_bare_options *options,
                                   lade_error *err)
@@ -488,10 +553,7 @@ lade_status lade_bare_decode_into(lade_engine *engine, const lade_item *items, s
 
 	if (status != LADE_OK)
 		return status;
-	status = c.kind == LADE_BARE_RAW
-	                 ? lade_decode_into(engine, c.spec, c.given.items, count, c.given.results,
-	                                    &c.batch, err)
-	                 : decode_items(&c);
+	status = c.kind == LADE_BARE_RAW ? decode_raw(&c) : decode_items(&c);
 	call_close(&c);
 	return status;
 }

@@ -15,6 +15,7 @@
 #include <lade/array.h>
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,15 @@ typedef struct entry {
 	lade_array *own;  /* its room where it is not in the round's block */
 } entry;
 
+/* The tables of one item. */
+typedef struct row {
+	lade_item item;
+	lade_error error;
+	lade_result result;
+	entry entry;
+	size_t which;
+} row;
+
 typedef struct call {
 	lade_engine *engine;
 	lade_decode_new_options options;
@@ -44,10 +54,11 @@ typedef struct call {
 	lade_item *items;
 	lade_result *results;
 	lade_error *errors;
-	void *block;
+	void *block; /* from malloc(), or 'one' */
 	size_t first; /* that failed; SIZE_MAX: none */
 	lade_status status;
 	lade_error *err;
+	row one;
 } call;
 
 static void fail_item(call *c, size_t i, const lade_error *error)
@@ -85,8 +96,6 @@ static lade_status read_options(call *c, const lade_decode_new_options *given)
 
 static lade_status call_open(call *c, const lade_item *items, size_t count)
 {
-	const size_t each = sizeof(lade_item) + sizeof(lade_error) + sizeof(lade_result) +
-	                    sizeof(entry) + sizeof(size_t);
 	lade__sizes sizes = {c->batch.item_size, c->batch.segment_size, c->batch.output_size, 0};
 
 	c->given = (lade__given){.items = items, .count = count,
@@ -98,7 +107,9 @@ static lade_status call_open(call *c, const lade_item *items, size_t count)
 	c->batch.segment_size = sizeof(lade_segment);
 	c->batch.output_size = sizeof(lade_item_output);
 	c->batch.result_size = sizeof(lade_result);
-	c->block = count < SIZE_MAX / each ? malloc(count * each + 1) : NULL;
+	c->block = &c->one;
+	if (count > 1)
+		c->block = count < SIZE_MAX / sizeof(row) ? malloc(count * sizeof(row)) : NULL;
 	if (!c->block) {
 		lade__given_close(&c->given);
 		return lade_fail(c->err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items",
@@ -110,9 +121,15 @@ static lade_status call_open(call *c, const lade_item *items, size_t count)
 	c->entries = (entry *)(c->results + count);
 	c->which = (size_t *)(c->entries + count);
 	memset(c->entries, 0, count * sizeof *c->entries);
-	if (count)
-		memset(c->arrays, 0, count * sizeof(lade_array *));
+	memset(c->arrays, 0, count * sizeof(lade_array *));
 	return LADE_OK;
+}
+
+static void call_close(call *c)
+{
+	if (c->block != &c->one)
+		free(c->block);
+	lade__given_close(&c->given);
 }
 
 static lade_bare_options bare_options(const call *c)
@@ -130,13 +147,20 @@ static size_t clip(uint64_t size)
 	return size < PTRDIFF_MAX - PIECE_ALIGN ? (size_t)size : PTRDIFF_MAX - PIECE_ALIGN;
 }
 
+/* How much of 'size' decoded bytes, which may be unknown, an item's range has. */
+static uint64_t in_range(const lade_item *item, uint64_t size)
+{
+	if (size != LADE_SIZE_UNKNOWN)
+		size = item->range_off < size ? size - item->range_off : 0;
+	return item->range_size && item->range_size < size ? item->range_size : size;
+}
+
 /* What an item has at first, and may have at most. */
 static lade_status first_room(call *c, size_t i, lade_error *err)
 {
 	const lade_item *item = &c->given.items[i];
 	const lade_spec *spec = item->spec ? item->spec : c->options.spec;
-	bool told = c->results[i].status == LADE_OK;
-	size_t size = c->results[i].size;
+	uint64_t told = c->results[i].status ? LADE_SIZE_UNKNOWN : c->results[i].size;
 	uint64_t encoded = 0, guess;
 	entry *e = &c->entries[i];
 
@@ -145,22 +169,22 @@ static lade_status first_room(call *c, size_t i, lade_error *err)
 		                 spec ? "src is NULL for %zu segments"
 		                      : "neither the call nor the item (%zu segments) has a spec",
 		                 item->src_count);
-	if (item->layout || item->output_count || item->tail || item->range_off ||
-	    item->range_size)
+	if (item->layout || item->output_count || item->tail)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "layouts, outputs, ranges and tails are not for new arrays");
+		                 "layouts, outputs and tails are not for new arrays");
 	for (size_t k = 0; k < item->src_count; k++)
 		encoded += item->src[k].size;
-	e->most = clip(lade_spec_decoded_max(spec, encoded));
+	told = in_range(item, told);
+	e->most = clip(in_range(item, lade_spec_decoded_max(spec, encoded)));
 	if (c->options.largest && c->options.largest < e->most)
 		e->most = (size_t)c->options.largest;
 	guess = encoded < GUESS_LEAST / GROWTH ? GUESS_LEAST : encoded * GROWTH;
-	e->cap = clip(told ? size : guess);
+	e->cap = clip(told == LADE_SIZE_UNKNOWN ? guess : told);
 	if (e->cap <= e->most)
 		return LADE_OK;
-	if (told && c->options.largest && size > c->options.largest)
+	if (told != LADE_SIZE_UNKNOWN && c->options.largest && told > c->options.largest)
 		return lade_fail(err, LADE_E_LIMIT, 0,
-		                 "it decodes to %zu bytes, %" PRIu64 " are the limit", size,
+		                 "it decodes to %" PRIu64 " bytes, %" PRIu64 " are the limit", told,
 		                 c->options.largest);
 	e->cap = e->most;
 	return LADE_OK;
@@ -293,7 +317,7 @@ lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t 
                             lade_error *err)
 {
 	lade_error own, error;
-	call c = {.engine = engine, .arrays = arrays, .first = SIZE_MAX, .err = err ? err : &own};
+	call c;
 	lade_status status;
 
 	if (!engine || (count && (!items || !arrays)))
@@ -301,16 +325,17 @@ lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t 
 		                 !engine  ? "engine"
 		                 : !items ? "items"
 		                          : "arrays");
+	memset(&c, 0, offsetof(call, one));
+	c.engine = engine;
+	c.arrays = arrays;
+	c.first = SIZE_MAX;
+	c.err = err ? err : &own;
 	status = read_options(&c, options);
-	if (status == LADE_OK)
-		status = call_open(&c, items, count);
-	if (status != LADE_OK || !count) {
-		if (status == LADE_OK) {
-			free(c.block);
-			lade__given_close(&c.given);
-		}
+	if (status != LADE_OK || !count)
 		return status;
-	}
+	status = call_open(&c, items, count);
+	if (status != LADE_OK)
+		return status;
 	c.item_errors = c.batch.item_errors;
 	c.batch.item_errors = NULL;
 	for (size_t i = 0; i < count; i++)
@@ -323,8 +348,6 @@ lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t 
 			fail_item(&c, i, &error);
 	for (size_t left = 1; left && status == LADE_OK;)
 		status = run_round(&c, &left);
-	status = status == LADE_OK ? c.status : status;
-	free(c.block);
-	lade__given_close(&c.given);
-	return status;
+	call_close(&c);
+	return status == LADE_OK ? c.status : status;
 }

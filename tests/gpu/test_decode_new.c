@@ -38,6 +38,7 @@ static int end(void **state)
 typedef struct one {
 	uint8_t plain[LARGEST], bytes[LARGEST + 2000];
 	size_t size, bytes_size;
+	size_t off, count; /* what is asked for */
 	lade_status want;
 	buffer src;
 } one;
@@ -67,18 +68,37 @@ static void make_one(one *o, const lade_spec *spec, lade_bare kind, rng *r)
 		o->size = got;
 		memcpy(o->plain, back, got);
 	}
+	o->off = 0;
+	o->count = o->size;
+}
+
+/* Part of what is whole, sometimes more than there is. */
+static void make_range(one *o, lade_item *item, rng *r)
+{
+	if (o->want || rng_below(r, 3))
+		return;
+	item->range_off = o->off = rng_below(r, o->size + 1);
+	o->count = o->size - o->off;
+	if (rng_below(r, 2))
+		item->range_size = o->count = rng_below(r, o->count + 1);
+	if (!item->range_size)
+		o->count = o->size - o->off;
+	if (rng_below(r, 8) == 0) {
+		item->range_size = o->size - o->off + 1;
+		o->want = LADE_E_RANGE;
+	}
 }
 
 static void check_result(const one *o, lade_array *array, lade_place place)
 {
-	uint8_t *image = malloc(o->size + 1);
+	uint8_t *image = malloc(o->count + 1);
 	lade_span span = lade_array_span(array);
 
-	assert_int_equal(span.size, o->size);
+	assert_int_equal(span.size, o->count);
 	assert_int_equal(span.place.kind, place.kind);
 	OK(lade_copy(engine, (lade_cspan){span.data, span.size, span.place},
-	             lade_host_span(image, o->size), NULL, err));
-	assert_memory_equal(image, o->plain, o->size);
+	             lade_host_span(image, o->count), NULL, err));
+	assert_memory_equal(image, o->plain + o->off, o->count);
 	free(image);
 }
 
@@ -109,6 +129,7 @@ static void rounds(void **state)
 			segments[i] = (lade_segment){all[i].src.data, all[i].bytes_size,
 			                             all[i].src.place, 0};
 			items[i] = (lade_item){.spec = own, .src = &segments[i], .src_count = 1};
+			make_range(&all[i], &items[i], &r);
 			bad = all[i].want && bad == SIZE_MAX ? i : bad;
 		}
 		lade_status status =
@@ -185,6 +206,9 @@ static void limits(void **state)
 	      lade_decode_new(engine, items, 3, arrays, &options, err));
 	assert_null(arrays[1]);
 	assert_int_equal(lade_array_span(arrays[2]).size, sizeof plain);
+	/* Both have had to grow, in one round: they are slices of one block. */
+	assert_ptr_equal(lade_array_whole(arrays[0]), lade_array_whole(arrays[2]));
+	assert_ptr_not_equal(lade_array_whole(arrays[0]), arrays[0]);
 	lade_array_unref(arrays[0]);
 	assert_true(live > 0);
 	lade_array_unref(arrays[2]);
@@ -221,16 +245,24 @@ static void limits(void **state)
 	FAILS(LADE_E_CORRUPT, "the data claims 2147483647 bytes",
 	      lade_decode_new(engine, items, 1, arrays, &options, err));
 	assert_in_range(most, 0, 8192);
-	/* Not for these. */
+	/* The same of raw bytes, whose format tells: no room would do. */
+	static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0,
+	                                0,    0,    0,    0,    0x20, 1, 0, 0};
+	segments[0] = (lade_segment){.data = frame, .size = sizeof frame};
 	options.kind = LADE_BARE_RAW;
-	items[0].range_size = 3;
-	FAILS(LADE_E_ARG, "ranges",
+	options.spec = specs[2];
+	FAILS(LADE_E_CORRUPT, "the data claims 2305843009213693952 bytes, and 16 bytes of zstd are",
+	      lade_decode_new(engine, items, 1, arrays, &options, err));
+	assert_in_range(most, 0, 64 << 20);
+	/* Not for these. */
+	items[0].tail = specs[0];
+	FAILS(LADE_E_ARG, "tails",
 	      lade_decode_new(engine, items, 1, arrays, &options, err));
 	FAILS(LADE_E_ARG, "arrays is NULL",
 	      lade_decode_new(engine, items, 1, NULL, &options, err));
 	OK(lade_decode_new(engine, NULL, 0, NULL, NULL, err));
 	options.kind = (lade_bare)9;
-	items[0].range_size = 0;
+	items[0].tail = NULL;
 	FAILS(LADE_E_ARG, "kind 9",
 	      lade_decode_new(engine, items, 1, arrays, &options, err));
 }

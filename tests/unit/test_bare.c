@@ -196,12 +196,63 @@ static void test_refused(void **state)
 	lade_spec_unref(spec);
 }
 
+/* Raw bytes that claim more than they can give are corrupt, whatever room there is. */
+static void test_claims(void **state)
+{
+	(void)state;
+	static const uint8_t bad[] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0,
+	                              0,    0,    0,    0,    0x20, 1, 0, 0};
+	static const char text[] =
+		"the data claims 2305843009213693952 bytes, and 16 bytes of zstd";
+	lade_spec *zstd = kit_spec("zstd");
+	uint8_t good[64], room[3][100] = {{0}};
+	size_t size;
+	assert_int_equal(lade_encode(engine, zstd, lade_host_cspan(room[0], 100),
+	                             lade_host_span(good, sizeof good), &size, NULL),
+	                 LADE_OK);
+	for (int turn = 0; turn < 4; turn++) {
+		lade_error errors[3], err;
+		lade_result results[3];
+		lade_batch_options batch = {.struct_size = sizeof batch,
+		                            .item_errors = turn & 1 ? errors : NULL};
+		lade_bare_options options = {.struct_size = sizeof options, .spec = zstd,
+		                             .batch = &batch};
+		lade_segment segments[3];
+		lade_item items[3];
+		for (size_t i = 0; i < 3; i++) {
+			segments[i] = (lade_segment){.data = i ? (const void *)bad : good,
+			                             .size = i ? sizeof bad : size,
+			                             /* The caller's word changes nothing. */
+			                             .decoded_size = i == 2 ? 100 : 0};
+			items[i] = (lade_item){.src = &segments[i], .src_count = 1,
+			                       .dst = lade_host_span(room[i], 100)};
+		}
+		assert_int_equal(lade_bare_decode_into(engine, items, 3,
+		                                       turn & 2 ? results : NULL, &options, &err),
+		                 LADE_E_CORRUPT);
+		assert_memory_equal(err.message, "item 1: ", 8);
+		assert_memory_equal(err.message + 8, text, strlen(text));
+		for (size_t i = 1; i < 3 && turn & 1; i++)
+			assert_memory_equal(errors[i].message, text, strlen(text));
+		for (size_t i = 0; i < 3 && turn & 2; i++)
+			assert_int_equal(results[i].status, i ? LADE_E_CORRUPT : LADE_OK);
+		/* What may be true wants room. */
+		items[0].dst.size = 99;
+		assert_int_equal(lade_bare_decode_into(engine, items, 3, NULL, &options,
+		                                       &err),
+		                 LADE_E_NOSPACE);
+		assert_memory_equal(err.message, "item 0: ", 8);
+	}
+	lade_spec_unref(zstd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_claims),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -36,7 +36,8 @@ typedef struct lade_bare_options {
  * from devices at once, and stored there at once.
  *
  * Decoding: an item has one segment.  Its size field is checked before anything is decoded, also
- * against lade_spec_decoded_max().
+ * against lade_spec_decoded_max().  Raw bytes that had too little room are LADE_E_CORRUPT if they
+ * claim more than that: no room would do.
  * Encoding: 16 bytes more than lade_spec_bound() suffice.
  *
  * Returns: as lade_decode_into()
