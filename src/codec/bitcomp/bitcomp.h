@@ -29,6 +29,13 @@
 			                   0, 2); \
 	} while (0)
 
+/* How an instruction set's steps make the x of section 3: the element's log2 of the size, which of
+ * the two is subtracted from the other, and whether they are written or only counted. */
+typedef struct lade__bitcomp_refer {
+	unsigned log;
+	bool above, keep;
+} lade__bitcomp_refer;
+
 static inline size_t lade__bitcomp_up(size_t size)
 {
 	return (size + LADE_BITCOMP_UNIT - 1) & ~(size_t)(LADE_BITCOMP_UNIT - 1);

@@ -74,11 +74,11 @@ INLINE_512 __m512i difference(unsigned log, __m512i a, __m512i b)
 	                  : _mm512_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h, which calls it with constants for 'log', 'above' and 'keep':
- * whether the x are written, too. */
-INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
-                         uint8_t *need, const uint8_t *next, bool keep)
+/* As NAME(refer)() of block_size.h, which calls it with a constant 'how'. */
+INLINE_512 void refer_as(lade__bitcomp_refer how, uint8_t *t, size_t groups, uint64_t reference,
+                         uint8_t *need, const uint8_t *next)
 {
+	const unsigned log = how.log;
 	__m512i ref = log == 0   ? _mm512_set1_epi8((char)reference)
 	              : log == 1 ? _mm512_set1_epi16((short)reference)
 	              : log == 2 ? _mm512_set1_epi32((int)reference)
@@ -89,8 +89,8 @@ INLINE_512 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, ui
 #pragma GCC unroll 8
 		for (unsigned k = 0; k < 8; k++) {
 			v[k] = _mm512_loadu_si512(t + i + 64 * k);
-			v[k] = above ? difference(log, ref, v[k]) : difference(log, v[k], ref);
-			if (keep)
+			v[k] = how.above ? difference(log, ref, v[k]) : difference(log, v[k], ref);
+			if (how.keep)
 				_mm512_storeu_si512(t + i + 64 * k, v[k]);
 			if (next)
 				PREFETCH_NEXT(next, i + 64 * k, 1);

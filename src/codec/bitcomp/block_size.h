@@ -290,16 +290,19 @@ INLINE void NAME(refer)(uint8_t *t, size_t groups, bool above, ELEM reference, u
                         const uint8_t *next)
 {
 #ifdef REFER_AS
+#define HOW(above_is, keep_is) \
+	(lade__bitcomp_refer) { .log = LOG, .above = above_is, .keep = keep_is }
 	if (!next && above)
-		REFER_AS(LOG, t, groups, true, reference, need, NULL, false);
+		REFER_AS(HOW(true, false), t, groups, reference, need, NULL);
 	else if (!next)
-		REFER_AS(LOG, t, groups, false, reference, need, NULL, false);
+		REFER_AS(HOW(false, false), t, groups, reference, need, NULL);
 	else if (above)
-		REFER_AS(LOG, t, groups, true, reference, need, next, true);
+		REFER_AS(HOW(true, true), t, groups, reference, need, next);
 	else if (reference)
-		REFER_AS(LOG, t, groups, false, reference, need, next, true);
+		REFER_AS(HOW(false, true), t, groups, reference, need, next);
 	else /* they are there already */
-		REFER_AS(LOG, t, groups, false, reference, need, next, false);
+		REFER_AS(HOW(false, false), t, groups, reference, need, next);
+#undef HOW
 #else
 	vec ref = NAME(all)(reference);
 	size_t size = groups * LADE_BITCOMP_GROUP;

@@ -80,11 +80,11 @@ INLINE_AVX2 __m256i difference(unsigned log, __m256i a, __m256i b)
 	                  : _mm256_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h, which calls it with constants for 'log', 'above' and 'keep':
- * whether the x are written, too. */
-INLINE_AVX2 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, uint64_t reference,
-                          uint8_t *need, const uint8_t *next, bool keep)
+/* As NAME(refer)() of block_size.h, which calls it with a constant 'how'. */
+INLINE_AVX2 void refer_as(lade__bitcomp_refer how, uint8_t *t, size_t groups, uint64_t reference,
+                          uint8_t *need, const uint8_t *next)
 {
+	const unsigned log = how.log;
 	__m256i ref = log == 0   ? _mm256_set1_epi8((char)reference)
 	              : log == 1 ? _mm256_set1_epi16((short)reference)
 	              : log == 2 ? _mm256_set1_epi32((int)reference)
@@ -99,9 +99,9 @@ INLINE_AVX2 void refer_as(unsigned log, uint8_t *t, size_t groups, bool above, u
 			for (unsigned j = 0; j < step / 128; j++) {
 				uint8_t *at = t + i + step / 4 * k + 32 * j;
 				v[j] = LOAD_32(at);
-				v[j] = above ? difference(log, ref, v[j])
-				             : difference(log, v[j], ref);
-				if (keep)
+				v[j] = how.above ? difference(log, ref, v[j])
+				                 : difference(log, v[j], ref);
+				if (how.keep)
 					STORE_32(at, v[j]);
 			}
 			if (log == 3)

@@ -97,7 +97,7 @@ static TARGET void unpack8(const uint8_t *src, const uint8_t *end, void *dst, si
 		__m256i v = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
 		STORE(to + i, _mm256_add_epi8(v, add));
 	}
-	unpack_from8(src, end, to, i, count, width, base);
+	unpack_from8((packed){src, end, width, base}, to, i, count);
 }
 
 static TARGET void unpack16(const uint8_t *src, const uint8_t *end, void *dst, size_t count,
@@ -117,7 +117,7 @@ static TARGET void unpack16(const uint8_t *src, const uint8_t *end, void *dst, s
 		v = _mm256_permute4x64_epi64(v, 0xD8);
 		STORE(to + i, _mm256_add_epi16(v, add));
 	}
-	unpack_from16(src, end, to, i, count, width, base);
+	unpack_from16((packed){src, end, width, base}, to, i, count);
 }
 
 static TARGET void unpack32(const uint8_t *src, const uint8_t *end, void *dst, size_t count,
@@ -144,7 +144,7 @@ static TARGET void unpack32(const uint8_t *src, const uint8_t *end, void *dst, s
 			STORE(to + i, _mm256_add_epi32(_mm256_blend_epi32(a, b, 0xF0), add));
 		}
 	}
-	unpack_from32(src, end, to, i, count, width, base);
+	unpack_from32((packed){src, end, width, base}, to, i, count);
 }
 static TARGET void unpack64(const uint8_t *src, const uint8_t *end, void *dst, size_t count,
                             unsigned width, uint64_t base)
@@ -164,7 +164,7 @@ static TARGET void unpack64(const uint8_t *src, const uint8_t *end, void *dst, s
 			STORE(to + i + 4, _mm256_add_epi64(take4(p, &t), add));
 		}
 	}
-	unpack_from64(src, end, to, i, count, width, base);
+	unpack_from64((packed){src, end, width, base}, to, i, count);
 }
 
 const lade__cascaded_kernels lade__cascaded_avx2 = CASCADED_KERNELS;

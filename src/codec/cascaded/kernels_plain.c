@@ -11,7 +11,7 @@
 	                         unsigned width, uint64_t base) \
 	{ \
 		if (width) \
-			unpack_from##bits(src, end, dst, 0, count, width, base); \
+			unpack_from##bits((packed){src, end, width, base}, dst, 0, count); \
 		else \
 			fill##bits(dst, count, base); \
 	}

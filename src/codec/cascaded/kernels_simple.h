@@ -43,12 +43,21 @@ static inline TARGET size_t entries_fast(const uint8_t *src, const uint8_t *end,
 	return fast < count ? fast : count;
 }
 
-/* Elements from 'i' on; 'width' is not 0. */
+/* Entries of 'width' bits, which is not 0; elements are 'base' more. */
+typedef struct packed {
+	const uint8_t *src, *end;
+	unsigned width;
+	uint64_t base;
+} packed;
+
+/* Elements from 'i' on. */
 #define UNPACK_FROM(bits) \
-	static inline TARGET void unpack_from##bits(const uint8_t *src, const uint8_t *end, \
-	                                            any##bits *to, size_t i, size_t count, \
-	                                            unsigned width, uint64_t base) \
+	static inline TARGET void unpack_from##bits(packed p, any##bits *to, size_t i, \
+	                                            size_t count) \
 	{ \
+		const uint8_t *src = p.src, *end = p.end; \
+		const unsigned width = p.width; \
+		const uint64_t base = p.base; \
 		size_t fast = entries_fast(src, end, count, width); \
 		uint64_t mask = mask_of(width); \
 		if (width <= 57) { \
