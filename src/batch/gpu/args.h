@@ -72,6 +72,38 @@ typedef struct lade_gpu_sides {
 LADE_ARGS(lade_gpu_sides, 32);
 
 /*
+ * Tables of slots to make: address[i] and size[i] for each of 'count' chunks.  Slots of 'stride'
+ * bytes begin every 'stride' from 'base' on; a chunk gets limit[i] + more of its slot, where there
+ * is such a table and that is less.  With 'room' they are one behind the other in so many bytes:
+ * each has just what it gets, and begins at a multiple of 256.
+ */
+typedef struct lade_gpu_slots {
+	LADE_ADDRESS(uint64_t *) address;
+	LADE_ADDRESS(uint64_t *) size;
+	LADE_ADDRESS(const uint64_t *) limit;
+	uint64_t base, stride, room, more;
+	lade_gpu_sides sides;
+	uint64_t count;
+} lade_gpu_slots;
+LADE_ARGS(lade_gpu_slots, 96);
+
+/*
+ * Tables of what lies within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
+ * less, 0 at least.  Of no address, NULL, nothing does, and it stays as it is, for the next stage
+ * to refuse.  'cap' and 'to_cap' may be NULL.
+ */
+typedef struct lade_gpu_inset {
+	LADE_ADDRESS(const uint64_t *) address;
+	LADE_ADDRESS(const uint64_t *) cap;
+	LADE_ADDRESS(uint64_t *) to_address;
+	LADE_ADDRESS(uint64_t *) to_cap;
+	lade_gpu_sides sides;
+	uint32_t first, less;
+	uint64_t count;
+} lade_gpu_inset;
+LADE_ARGS(lade_gpu_inset, 80);
+
+/*
  * What became of items, from what became of their units: item i has the units before first[i + 1],
  * from first[i] on.  A unit must have made wanted[unit] bytes where that is not 0.  The item's size
  * is give[i]; all ones: the sum of its units'.

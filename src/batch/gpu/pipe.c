@@ -218,10 +218,11 @@ static const lade__kernel slots_kernel = {"copy", "lade_slots", 0};
 static const lade__kernel packed_kernel = {"copy", "lade_packed", 0};
 static const lade__kernel inset_kernel = {"copy", "lade_inset", 0};
 
-/* Launches a kernel that makes tables, whose last argument is p->sides.  The first of them gives
- * the items their first status. */
-static lade_status launch(pipe *p, const lade__kernel *kernel, void **arguments, lade_error *err)
+/* Launches a kernel that makes tables, with p->sides in its arguments.  The first of them gives the
+ * items their first status. */
+static lade_status launch(pipe *p, const lade__kernel *kernel, void *args, lade_error *err)
 {
+	void *arguments[] = {args};
 	unsigned count = (unsigned)p->tables->count;
 	lade__launch l = {.blocks = (count + TABLE_THREADS - 1) / TABLE_THREADS,
 	                  .threads = TABLE_THREADS,
@@ -243,34 +244,39 @@ static lade_status make_slots(pipe *p, size_t stage, rows *out, lade_error *err)
 	/* When encoding, checksums up to the one that is a view of what is made. */
 	bool encode = p->route->direction == LADE_ENCODE;
 	uint64_t more = sums_before(p->route, encode ? p->route->spec->count : stage);
-	uint64_t slots = p->base + p->l->slots[k], stride = p->l->slot, room = p->l->packed;
-	uint32_t n = (uint32_t)p->tables->count;
 	*out = (rows){p->base + p->l->address[k], p->base + p->l->cap[k], p->base + p->l->size[k]};
 	p->turn ^= 1;
-	if (!room) {
-		lade__address limit = encode ? 0 : p->limit;
-		void *arguments[] = {&out->address, &out->cap, &slots, &stride,
-		                     &limit,        &more,     &n,     &p->sides};
-		return launch(p, &slots_kernel, arguments, err);
-	}
-	void *arguments[] = {&out->address, &out->cap, &slots, &room,    &stride,
-	                     &p->limit,     &more,     &n,     &p->sides};
-	return launch(p, &packed_kernel, arguments, err);
+	lade_gpu_slots s = {.address = out->address,
+	                    .size = out->cap,
+	                    .limit = encode && !p->l->packed ? 0 : p->limit,
+	                    .base = p->base + p->l->slots[k],
+	                    .stride = p->l->slot,
+	                    .room = p->l->packed,
+	                    .more = more,
+	                    .sides = p->sides,
+	                    .count = p->tables->count};
+	return launch(p, s.room ? &packed_kernel : &slots_kernel, &s, err);
 }
 
 /* The chunks of checksum 'stage' within what it makes, or is made of, which is 'in'. */
 static lade_status make_view(pipe *p, size_t stage, rows in, rows *out, lade_error *err)
 {
 	const lade_stage *s = &p->route->spec->stage[stage];
-	uint32_t n = (uint32_t)p->tables->count;
+	uint64_t n = p->tables->count;
 	uint32_t less = (uint32_t)s->algorithm->bound(s, 0);
 	uint32_t first = lade__checksum_at_start(s) ? less : 0;
 	*out = (rows){.address = p->base + p->l->view[stage]};
-	out->cap = out->address + 8 * (uint64_t)n;
-	out->size = out->cap + 8 * (uint64_t)n;
-	void *arguments[] = {&in.address, &in.cap, &out->address, &out->cap,
-	                     &first,      &less,   &n,            &p->sides};
-	return launch(p, &inset_kernel, arguments, err);
+	out->cap = out->address + 8 * n;
+	out->size = out->cap + 8 * n;
+	lade_gpu_inset t = {.address = in.address,
+	                    .cap = in.cap,
+	                    .to_address = out->address,
+	                    .to_cap = out->cap,
+	                    .sides = p->sides,
+	                    .first = first,
+	                    .less = less,
+	                    .count = n};
+	return launch(p, &inset_kernel, &t, err);
 }
 
 /* Where 'stage' and, when encoding, the checksums behind it write to. */

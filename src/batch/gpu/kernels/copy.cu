@@ -75,66 +75,59 @@ static __device__ __forceinline__ bool lade_side_look(const lade_gpu_sides &s, u
 	return fits;
 }
 
-/* Fills tables: address[i] = base + i * stride, size[i] = stride, or limit[i] + more where there is
- * such a table and that is less.  Map: thread = entry. */
-extern "C" __global__ void lade_slots(uint64_t *address, uint64_t *size, uint64_t base,
-                                      uint64_t stride, const uint64_t *limit, uint64_t more,
-                                      uint32_t count, lade_gpu_sides sides)
+/* What chunk 'i' gets of its slot. */
+static __device__ __forceinline__ uint64_t lade_slot_size(const lade_gpu_slots &s, uint64_t i)
+{
+	uint64_t most = s.limit ? s.limit[i] : s.stride;
+	return most < s.stride && most + s.more < s.stride ? most + s.more : s.stride;
+}
+
+/* Slots of one size.  Map: thread = chunk. */
+extern "C" __global__ void lade_slots(lade_gpu_slots s)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-	if (i < count) {
-		uint64_t most = limit ? limit[i] : stride;
-		lade_side_look(sides, i);
-		address[i] = base + i * stride;
-		size[i] = most < stride && most + more < stride ? most + more : stride;
+	if (i < s.count) {
+		lade_side_look(s.sides, i);
+		s.address[i] = s.base + i * s.stride;
+		s.size[i] = lade_slot_size(s, i);
 	}
 }
 
 /*
- * The same for entries of different sizes, one behind the other: size[i] = limit[i] + more,
- * 'stride' at most, and each begins at a multiple of 256 bytes of the 'room' bytes at 'base'.  What
- * the limits have more than fits there gets no room, and neither do chunks above the largest.
- * Map: one block of 1024, thread = entry, 1024 at a time.  Shared: a sum for each warp.
+ * Slots one behind the other.  What the limits have more than fits gets no room, and neither do
+ * chunks above the largest.
+ * Map: one block of 1024, thread = chunk, 1024 at a time.  Shared: a sum for each warp.
  */
-extern "C" __global__ void __launch_bounds__(LADE_PACKED_THREADS)
-	lade_packed(uint64_t *address, uint64_t *size, uint64_t base, uint64_t room,
-	            uint64_t stride, const uint64_t *limit, uint64_t more, uint32_t count,
-	            lade_gpu_sides sides)
+extern "C" __global__ void __launch_bounds__(LADE_PACKED_THREADS) lade_packed(lade_gpu_slots s)
 {
 	LADE_SHARED(uint64_t, sum, [32]);
-	uint64_t before = 0; /* entries of the rounds so far */
-	for (uint64_t first = 0; first < count; first += 1024) {
+	uint64_t before = 0; /* chunks of the rounds so far */
+	for (uint64_t first = 0; first < s.count; first += 1024) {
 		uint64_t i = first + threadIdx.x, mine = 0;
-		if (i < count && lade_side_look(sides, i)) {
-			uint64_t most = limit[i];
-			mine = most < stride && most + more < stride ? most + more : stride;
-		}
+		if (i < s.count && lade_side_look(s.sides, i))
+			mine = lade_slot_size(s, i);
 		uint64_t whole = (mine + 255) / 256 * 256, at = before;
 		at += lade_block_before(sum, whole, &before);
-		if (i < count) {
-			bool in = at < room;
-			address[i] = base + (in ? at : 0);
-			size[i] = !in ? 0 : mine < room - at ? mine : room - at;
+		if (i < s.count) {
+			bool in = at < s.room;
+			s.address[i] = s.base + (in ? at : 0);
+			s.size[i] = !in ? 0 : mine < s.room - at ? mine : s.room - at;
 		}
 		__syncthreads();
 	}
 }
 
-/* Tables of what lies within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
- * less, 0 at least; of no address, NULL, nothing does, and it stays as it is, for the next stage to
- * refuse.  'cap' and 'to_cap' may be NULL.  Map: thread = entry. */
-extern "C" __global__ void lade_inset(const uint64_t *address, const uint64_t *cap,
-                                      uint64_t *to_address, uint64_t *to_cap, uint32_t first,
-                                      uint32_t less, uint32_t count, lade_gpu_sides sides)
+/* Map: thread = chunk. */
+extern "C" __global__ void lade_inset(lade_gpu_inset t)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-	if (i >= count)
+	if (i >= t.count)
 		return;
-	lade_side_look(sides, i);
-	uint64_t at = address[i];
-	to_address[i] = at ? at + first : 0;
-	if (cap)
-		to_cap[i] = !at ? cap[i] : cap[i] > less ? cap[i] - less : 0;
+	lade_side_look(t.sides, i);
+	uint64_t at = t.address[i];
+	t.to_address[i] = at ? at + t.first : 0;
+	if (t.cap)
+		t.to_cap[i] = !at ? t.cap[i] : t.cap[i] > t.less ? t.cap[i] - t.less : 0;
 }
 
 /* What became of items.  Map: thread = item. */
