@@ -6,10 +6,11 @@
  *
  * One thread and one chunk of --mib megabytes, through lade_decode_into() and lade_encode_into()
  * with the codec "copy", so that the layout is all there is to do.  "ratio" is the rate over
- * memcpy's in the same round: its median and quartiles.  --levels adds the lower CPU levels.  A
- * name selects the cases that begin with it.
+ * memcpy's in the same round, of processor time: its median and quartiles.  --levels adds the lower
+ * CPU levels.  A name selects the cases that begin with it.
  *
  *     runs-N           rows of N bytes at a pitch of N + 64 (destinations fill a part of lines)
+ *     odd-N            rows of N bytes at a pitch of N + 24: no two begin alike in their lines
  *     dense-N          rows of N bytes that fill the destination in another order of two axes
  *     turn-2d-N        a transpose of elements of N bytes; turn-3d-abc: axes in the order a, b, c
  *     reversed, step, field, swap: what the words say
@@ -129,13 +130,15 @@ static void add_turns(size_t total)
 
 static void add_runs(size_t total)
 {
-	for (size_t n = 8; n <= 4096; n *= 2) {
-		shape *s = add("runs-", n, 1, 2);
-		s->shape[0] = total / n;
-		s->shape[1] = n;
-		s->strides[0] = (ptrdiff_t)n + 64;
-		s->strides[1] = 1;
-		s->span = s->shape[0] * (n + 64);
+	for (size_t gap = 24; gap <= 64; gap += 40) {
+		for (size_t n = 8; n <= 4096; n *= 2) {
+			shape *s = add(gap == 64 ? "runs-" : "odd-", n, 1, 2);
+			s->shape[0] = total / n;
+			s->shape[1] = n;
+			s->strides[0] = (ptrdiff_t)(n + gap);
+			s->strides[1] = 1;
+			s->span = s->shape[0] * (n + gap);
+		}
 	}
 	for (size_t n = 8; n <= 4096; n *= 2) {
 		shape *s = add("dense-", n, 1, 3);
@@ -224,7 +227,8 @@ static void time_case(const settings *s, const shape *c, lade_direction directio
 		arms[k] = (bench_arm){.name = c->name, .run = run_one, .ctx = &works[k]};
 		list[k] = &arms[k];
 	}
-	bench_rounds(list, count, (bench_plan){.rounds = s->rounds});
+	bench_rounds(list, count, (bench_plan){.rounds = s->rounds,
+	                                       .clock = CLOCK_PROCESS_CPUTIME_ID});
 	for (size_t k = 1; k < count; k++) {
 		bench_stat seconds = bench_seconds(&arms[k]);
 		bench_stat ratio = bench_ratio(&arms[0], &arms[k]);

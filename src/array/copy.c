@@ -13,15 +13,21 @@
 
 #include <string.h>
 
-/* A band of units along the source: what is read of each line at once. */
+/* A band of units along the source: what is read at once of lines, or of pages where units fill
+ * lines. */
 #define BAND_BYTES 256
+#define BAND_LONG 4096
+
+/* Copies of less stay in the caches, where they may be wanted. */
+#define LARGE ((size_t)16 << 20)
 
 /* Units that are shorter than a cache line share it with their neighbours. */
 #define LINE 64
 
 typedef struct box {
 	const lade__plan_kernels *kernels;
-	size_t unit, swap, count;
+	lade__plan_unit unit;
+	size_t count;
 	lade__plan_loop loop[LADE_DIMS_MAX];
 } box;
 
@@ -79,7 +85,7 @@ static void order_loops(box *b)
 static size_t find_next(const box *b, bool dst)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if ((dst ? b->loop[i].dst : b->loop[i].src) == (ptrdiff_t)b->unit)
+		if ((dst ? b->loop[i].dst : b->loop[i].src) == (ptrdiff_t)b->unit.size)
 			return i;
 	return b->count;
 }
@@ -88,12 +94,13 @@ static size_t find_next(const box *b, bool dst)
 static void run_bands(const box *b, const lade__plan_loop *along, lade__plan_loop across,
                       const uint8_t *src, uint8_t *dst)
 {
-	size_t band = BAND_BYTES / b->unit ? BAND_BYTES / b->unit : 1;
+	size_t unit = b->unit.size, bytes = unit < LINE ? BAND_BYTES : BAND_LONG;
+	size_t band = bytes / unit ? bytes / unit : 1;
 	lade__plan_loop part = across;
 	for (size_t i = 0; i < across.count; i += band) {
 		part.count = across.count - i < band ? across.count - i : band;
 		b->kernels->rows(src + (ptrdiff_t)i * across.src, dst + (ptrdiff_t)i * across.dst,
-		                 b->unit, b->swap, along, &part);
+		                 &b->unit, along, &part);
 	}
 }
 
@@ -107,18 +114,18 @@ typedef struct inside {
 static void run_inside(const box *b, const inside *in, const uint8_t *src, uint8_t *dst)
 {
 	if (in->how == TURN)
-		b->kernels->turn(src, dst, b->unit, b->swap, &in->turn);
+		b->kernels->turn(src, dst, &b->unit, &in->turn);
 	else if (in->how == BANDS)
 		run_bands(b, &in->outer, in->inner, src, dst);
 	else
-		b->kernels->rows(src, dst, b->unit, b->swap, &in->outer, &in->inner);
+		b->kernels->rows(src, dst, &b->unit, &in->outer, &in->inner);
 }
 
 static bool can_turn(const box *b, const lade__plan_loop *from, const lade__plan_loop *to)
 {
-	size_t least = b->kernels->turn_least;
-	return b->unit <= 16 && (b->unit & (b->unit - 1)) == 0 && b->swap <= b->unit &&
-	       from->count >= least / b->unit && to->count >= least / b->unit;
+	size_t least = b->kernels->turn_least, unit = b->unit.size;
+	return unit <= 16 && (unit & (unit - 1)) == 0 && b->unit.swap <= unit &&
+	       from->count >= least / unit && to->count >= least / unit;
 }
 
 /* Takes the loops of the kernel out of the box. */
@@ -127,12 +134,13 @@ static void choose_inside(box *b, inside *in)
 	in->outer = in->inner = once;
 	in->how = ROWS;
 	size_t from = find_next(b, false), to = find_next(b, true);
-	if (b->unit < LINE && from < b->count && to < b->count && from != to) {
+	size_t unit = b->unit.size;
+	if (unit < LINE && from < b->count && to < b->count && from != to) {
 		lade__plan_loop f = b->loop[from], t = b->loop[to];
 		if (can_turn(b, &f, &t)) {
 			in->how = TURN;
 			in->turn = (lade__plan_turn){f.count, t.count, t.src, f.dst};
-		} else if (f.count * b->unit >= LINE && t.count * b->unit >= LINE) {
+		} else if (f.count * unit >= LINE && t.count * unit >= LINE) {
 			in->how = BANDS;
 			in->outer = t;
 			in->inner = f;
@@ -147,14 +155,24 @@ static void choose_inside(box *b, inside *in)
 	order_loops(b);
 	if (b->count)
 		in->inner = take(b, b->count - 1);
-	if (b->count)
+	from = find_next(b, false);
+	if (unit >= LINE && from < b->count && magnitude(in->inner.src) >= BAND_LONG) {
+		in->how = BANDS;
+		in->outer = in->inner;
+		in->inner = take(b, from);
+	} else if (b->count) {
 		in->outer = take(b, b->count - 1);
+	}
 }
 
 static void run_box(box *b, const uint8_t *src, uint8_t *dst)
 {
 	size_t at[LADE_DIMS_MAX] = {0};
 	inside in;
+	size_t bytes = b->unit.size;
+	for (size_t i = 0; i < b->count; i++)
+		bytes *= b->loop[i].count;
+	b->unit.large = bytes >= LARGE;
 	choose_inside(b, &in);
 	for (;;) {
 		run_inside(b, &in, src, dst);
@@ -208,8 +226,7 @@ static void scatter_whole(const piece *p, size_t k, size_t count, size_t base, p
 	const lade__plan *plan = p->plan;
 	box b;
 	b.kernels = p->kernels;
-	b.unit = plan->run;
-	b.swap = plan->swap;
+	b.unit = (lade__plan_unit){.size = plan->run, .swap = plan->swap};
 	b.count = 0;
 	for (size_t i = k; i < plan->ndim; i++) {
 		const lade__plan_axis *a = &plan->axis[i];
@@ -279,8 +296,7 @@ void lade__plan_gather(const lade__plan *plan, lade_cpu cpu, const void *span, v
 	if (plan->size == 0)
 		return;
 	b.kernels = kernels_of(cpu);
-	b.unit = plan->run;
-	b.swap = plan->swap;
+	b.unit = (lade__plan_unit){.size = plan->run, .swap = plan->swap};
 	b.count = plan->ndim;
 	for (size_t i = 0; i < plan->ndim; i++)
 		b.loop[i] = (lade__plan_loop){plan->axis[i].count, plan->axis[i].span,

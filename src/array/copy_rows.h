@@ -82,24 +82,23 @@ INLINE void copy_stream(uint8_t *d, const uint8_t *s, size_t unit)
 		STREAM(d + i, LOAD(s + i));
 }
 
-/* Copies of less stay in the caches, where they may be wanted. */
-#define STREAM_LEAST ((size_t)16 << 20)
 #define STREAM_LINE 64
 
-static bool may_stream(const uint8_t *dst, size_t unit, const lade__plan_loop *outer,
-                       const lade__plan_loop *inner)
+static bool may_stream(const uint8_t *dst, const lade__plan_unit *unit,
+                       const lade__plan_loop *outer, const lade__plan_loop *inner)
 {
-	uintptr_t odd = (uintptr_t)dst | unit | (uintptr_t)outer->dst | (uintptr_t)inner->dst;
-	return odd % STREAM_LINE == 0 && outer->count * inner->count >= STREAM_LEAST / unit;
+	uintptr_t odd = (uintptr_t)dst | unit->size | (uintptr_t)outer->dst | (uintptr_t)inner->dst;
+	return unit->large && odd % STREAM_LINE == 0;
 }
 #endif
 
 /* Longer units are the C library's. */
 #define LONG_MOST 2048
 
-static TARGET void rows_copy(const uint8_t *src, uint8_t *dst, size_t unit,
+static TARGET void rows_copy(const uint8_t *src, uint8_t *dst, const lade__plan_unit *u,
                              const lade__plan_loop *outer, const lade__plan_loop *inner)
 {
+	size_t unit = u->size;
 	if (unit == 1)
 		EACH_UNIT(*d = *s)
 	else if (unit == 2)
@@ -127,7 +126,7 @@ static TARGET void rows_copy(const uint8_t *src, uint8_t *dst, size_t unit,
 	else if (unit < 128)
 		EACH_UNIT(copy_halves(d, s, unit, 64))
 #ifdef STREAM
-	else if (unit <= LONG_MOST && may_stream(dst, unit, outer, inner)) {
+	else if (unit <= LONG_MOST && may_stream(dst, u, outer, inner)) {
 		EACH_UNIT(copy_stream(d, s, unit))
 		__asm__ volatile("sfence" : : : "memory");
 	}
@@ -212,9 +211,10 @@ INLINE void swap_long(uint8_t *d, const uint8_t *s, size_t unit, vec mask)
 }
 #endif
 
-static TARGET void rows_swap(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+static TARGET void rows_swap(const uint8_t *src, uint8_t *dst, const lade__plan_unit *u,
                              const lade__plan_loop *outer, const lade__plan_loop *inner)
 {
+	size_t unit = u->size, swap = u->swap;
 #if LANES
 	if (unit >= WIDTH && (swap == 2 || swap == 4 || swap == 8 || swap == 16)) {
 		vec mask = swap_mask(swap);
@@ -240,11 +240,11 @@ static TARGET void rows_swap(const uint8_t *src, uint8_t *dst, size_t unit, size
 		EACH_UNIT(swap_any(d, s, unit, swap))
 }
 
-static void rows(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+static void rows(const uint8_t *src, uint8_t *dst, const lade__plan_unit *unit,
                  const lade__plan_loop *outer, const lade__plan_loop *inner)
 {
-	if (swap)
-		rows_swap(src, dst, unit, swap, outer, inner);
+	if (unit->swap)
+		rows_swap(src, dst, unit, outer, inner);
 	else
 		rows_copy(src, dst, unit, outer, inner);
 }
@@ -272,9 +272,11 @@ static void rows(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
 			v[k] = t[k];                                                            \
 	}
 
-INLINE void turn_square(const uint8_t *s, uint8_t *d, size_t unit, vec mask, bool swap,
-                        ptrdiff_t src_row, ptrdiff_t dst_row)
+INLINE void turn_square(const uint8_t *s, uint8_t *d, const lade__plan_unit *u, size_t unit,
+                        vec mask, const lade__plan_turn *by)
 {
+	ptrdiff_t src_row = by->src, dst_row = by->dst;
+	bool swap = u->swap != 0;
 	const size_t M = 16 / unit;
 	vec v[16];
 	UNROLL
@@ -292,46 +294,68 @@ INLINE void turn_square(const uint8_t *s, uint8_t *d, size_t unit, vec mask, boo
 	} else if (unit == 8) {
 		RIFFLE(8, 2, 1)
 	}
+#ifdef STREAM
+	if (WIDTH == STREAM_LINE && u->large) {
+		UNROLL
+		for (size_t k = 0; k < M; k++)
+			STREAM(d + (ptrdiff_t)k * dst_row, v[k]);
+		return;
+	}
+#endif
 	UNROLL
 	for (size_t k = 0; k < M; k++)
 		STORE(d + (ptrdiff_t)k * dst_row, v[k]);
 }
 
-/* Rows of the destination that are written in turn: their lines and pages stay at hand. */
-#define TURN_BAND 32
+/*
+ * How many rows of the destination are written in turn.  Stores of whole lines take 512 bytes of
+ * each row of the source, which are long runs of a page; stores of parts come back to their lines,
+ * which must stay at hand till then.
+ */
+#define TURN_ROWS(unit) (WIDTH == 64 ? 512 / (unit) : 32)
 
 /* The last squares of both axes reach back over units that are done already. */
-INLINE void turn_unit(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+INLINE void turn_unit(const uint8_t *src, uint8_t *dst, const lade__plan_unit *u, size_t unit,
                       const lade__plan_turn *t)
 {
-	const size_t M = 16 / unit, N = WIDTH / unit;
-	vec mask = swap_mask(swap);
-	for (size_t a0 = 0; a0 < t->a; a0 += TURN_BAND) {
-		size_t a1 = t->a - a0 < TURN_BAND ? t->a : a0 + TURN_BAND;
+	const size_t M = 16 / unit, N = WIDTH / unit, band = TURN_ROWS(unit);
+	vec mask = swap_mask(unit > 1 ? u->swap : 0);
+	for (size_t a0 = 0; a0 < t->a; a0 += band) {
+		size_t a1 = t->a - a0 < band ? t->a : a0 + band;
 		for (size_t b = 0; b < t->b; b += N) {
 			size_t row = b + N <= t->b ? b : t->b - N;
 			for (size_t a = a0; a < a1; a += M) {
 				size_t column = a + M <= t->a ? a : t->a - M;
 				turn_square(src + (ptrdiff_t)row * t->src + column * unit,
-				            dst + (ptrdiff_t)column * t->dst + row * unit, unit,
-				            mask, swap != 0, t->src, t->dst);
+				            dst + (ptrdiff_t)column * t->dst + row * unit, u,
+				            unit, mask, t);
 			}
 		}
 	}
 }
 
-static TARGET void turn(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+static TARGET void turn(const uint8_t *src, uint8_t *dst, const lade__plan_unit *unit,
                         const lade__plan_turn *t)
 {
-	if (unit == 1)
-		turn_unit(src, dst, 1, 0, t);
-	else if (unit == 2)
-		turn_unit(src, dst, 2, swap, t);
-	else if (unit == 4)
-		turn_unit(src, dst, 4, swap, t);
-	else if (unit == 8)
-		turn_unit(src, dst, 8, swap, t);
+	lade__plan_unit u = *unit;
+#ifdef STREAM
+	/* Whole lines only; with smaller units the loads are what takes the time. */
+	u.large &= u.size == 16 &&
+	           ((uintptr_t)dst | (uintptr_t)t->dst | t->b * u.size) % STREAM_LINE == 0;
+#endif
+	if (u.size == 1)
+		turn_unit(src, dst, &u, 1, t);
+	else if (u.size == 2)
+		turn_unit(src, dst, &u, 2, t);
+	else if (u.size == 4)
+		turn_unit(src, dst, &u, 4, t);
+	else if (u.size == 8)
+		turn_unit(src, dst, &u, 8, t);
 	else
-		turn_unit(src, dst, 16, swap, t);
+		turn_unit(src, dst, &u, 16, t);
+#ifdef STREAM
+	if (u.large)
+		__asm__ volatile("sfence" : : : "memory");
+#endif
 }
 #endif

@@ -67,9 +67,15 @@ typedef struct lade__plan_loop {
 	ptrdiff_t src, dst;
 } lade__plan_loop;
 
+/* What is contiguous on both sides. */
+typedef struct lade__plan_unit {
+	size_t size;
+	size_t swap; /* bytes that are reversed together; divides the size; 0: none */
+	bool large;  /* all units together are more than caches hold */
+} lade__plan_unit;
+
 /*
- * The copies of one instruction set.  'unit' bytes are contiguous on both sides; 'swap', which
- * divides them, says how many are reversed together (0: none).
+ * The copies of one instruction set.
  *
  * rows: unit (i, j) goes from src + i * outer.src + j * inner.src to dst + i * outer.dst +
  *       j * inner.dst
@@ -82,9 +88,9 @@ typedef struct lade__plan_turn {
 } lade__plan_turn;
 
 typedef struct lade__plan_kernels {
-	void (*rows)(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+	void (*rows)(const uint8_t *src, uint8_t *dst, const lade__plan_unit *unit,
 	             const lade__plan_loop *outer, const lade__plan_loop *inner);
-	void (*turn)(const uint8_t *src, uint8_t *dst, size_t unit, size_t swap,
+	void (*turn)(const uint8_t *src, uint8_t *dst, const lade__plan_unit *unit,
 	             const lade__plan_turn *turn);
 	size_t turn_least; /* of both counts, in bytes of units: fewer are for rows */
 } lade__plan_kernels;

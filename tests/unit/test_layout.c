@@ -142,6 +142,37 @@ static void test_large_rows(void **state)
 	free(span);
 }
 
+/* Whole lines in another order of two axes: by bands of what follows one another in the chunk. */
+static void test_large_turn(void **state)
+{
+	(void)state;
+	enum { SIDE = 265, RUN = 256, SIZE = SIDE * SIDE * RUN };
+	size_t shape[3] = {SIDE, SIDE, RUN}, order[3] = {1, 0, 2};
+	lade_layout l = {.struct_size = sizeof l, .elem_size = 1, .ndim = 3, .shape = shape,
+	                 .order = order};
+	uint8_t *chunk = random_bytes(SIZE), *span = aligned_alloc(64, SIZE);
+	uint8_t *back = aligned_alloc(64, SIZE);
+	lade__plan plan;
+	assert_non_null(span);
+	assert_non_null(back);
+	for (size_t level = 1; level <= top; level++) {
+		memset(span, 0xA5, SIZE);
+		memset(back, 0xA5, SIZE);
+		assert_int_equal(lade__plan_make(&l, LADE_DECODE, SIZE, &plan, NULL), LADE_OK);
+		lade__plan_scatter(&plan, (lade_cpu)level, 0, chunk, SIZE, span);
+		for (size_t i = 0; i < SIDE; i++)
+			for (size_t k = 0; k < SIDE; k++)
+				assert_memory_equal(span + (k * SIDE + i) * RUN,
+				                    chunk + (i * SIDE + k) * RUN, RUN);
+		assert_int_equal(lade__plan_make(&l, LADE_ENCODE, SIZE, &plan, NULL), LADE_OK);
+		lade__plan_gather(&plan, (lade_cpu)level, span, back);
+		assert_memory_equal(back, chunk, SIZE);
+	}
+	free(chunk);
+	free(span);
+	free(back);
+}
+
 /* A box on its way: the two steps are the whole. */
 static void test_two_steps(void **state)
 {
@@ -718,7 +749,7 @@ int main(void)
 	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scatter),      cmocka_unit_test(test_gather),
-		cmocka_unit_test(test_large_rows),
+		cmocka_unit_test(test_large_rows),   cmocka_unit_test(test_large_turn),
 		cmocka_unit_test(test_two_steps),        cmocka_unit_test(test_refused_forms),
 		cmocka_unit_test(test_refused_places), cmocka_unit_test(test_shared_bytes),
 		cmocka_unit_test(test_public),
