@@ -6,14 +6,11 @@
 #include "cli/work.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/npy.h"
 #include "cli/pipeline.h"
-
-#define COPY_SIZE ((size_t)1 << 20)
 
 /* ---- what kind of bytes they are ------------------------------------------------------------ */
 
@@ -139,23 +136,14 @@ static lade_status compress_foreign(const cli_work *work, cli_in *in, cli_out *o
 	                          .size = in->has_size ? (uint64_t)in->stat.st_size : 0,
 	                          .dict = work->dict};
 	lade_foreign_writer *writer = NULL;
-	lade_input input = cli_in_input(in);
-	uint8_t *buffer = malloc(COPY_SIZE);
-	size_t got = 1;
 
-	if (!buffer)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a buffer");
 	lade_status status = lade_foreign_writer_new(work->engine, o->format, cli_out_output(out),
 	                                             &f, &writer, err);
-	while (status == LADE_OK && got) {
-		status = input.read(input.ctx, buffer, COPY_SIZE, &got, err);
-		if (status == LADE_OK)
-			status = lade_foreign_writer_write(writer, buffer, got, err);
-	}
+	if (status == LADE_OK)
+		status = lade_foreign_writer_copy(writer, cli_in_input(in), err);
 	if (status == LADE_OK)
 		status = lade_foreign_writer_finish(writer, err);
 	lade_foreign_writer_free(writer);
-	free(buffer);
 	return status;
 }
 

@@ -1,6 +1,6 @@
 /*
  * copy.c: decodes the rest of a file to an output: one thread reads and decodes, while the caller's
- * writes.
+ * writes.  And encodes all that an input gives.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,8 +8,10 @@
 #include "foreign/foreign.h"
 #include "frame/ring.h"
 
-/* Decoded bytes that are written at a time. */
+/* Decoded bytes that are written, or read, at a time. */
 #define PIECE ((size_t)1 << 20)
+
+/* ---- decoding ------------------------------------------------------------------------------ */
 
 typedef struct copy_slot {
 	uint8_t *data; /* PIECE bytes, once used */
@@ -96,5 +98,39 @@ out:
 	}
 	if (status != LADE_OK && err)
 		*err = error;
+	return status;
+}
+
+/* ---- encoding ------------------------------------------------------------------------------ */
+
+lade_status lade_foreign_writer_copy(lade_foreign_writer *writer, lade_input input, lade_error *err)
+{
+	lade_error *error = writer ? &writer->failed : NULL;
+	size_t got = 1;
+	if (!writer || !input.read)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 writer ? "input.read" : "writer");
+	/* A writer that has failed, or is finished, says so. */
+	lade_status status = lade_foreign_writer_write(writer, NULL, 0, err);
+	if (status != LADE_OK)
+		return status;
+	uint8_t *data = lade__host_alloc(writer->alloc, PIECE);
+	if (!data)
+		status = lade_fail(error, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for a buffer of %zu bytes", PIECE);
+	while (status == LADE_OK && got) {
+		got = 0;
+		error->offset = LADE_NO_OFFSET;
+		status = input.read(input.ctx, data, PIECE, &got, error);
+		if (status == LADE_OK && got > PIECE)
+			status = lade_fail(error, LADE_E_IO, LADE_NO_OFFSET,
+			                   "the input gave %zu bytes, asked for %zu", got, PIECE);
+		if (status == LADE_OK)
+			status = lade_foreign_writer_write(writer, data, got, NULL);
+	}
+	lade__host_free(writer->alloc, data, PIECE);
+	writer->failed.status = status;
+	if (status != LADE_OK && err)
+		*err = writer->failed;
 	return status;
 }

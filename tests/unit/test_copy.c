@@ -219,6 +219,8 @@ static void test_arguments(void **state)
 	assert_memory_equal(s.bytes.data, "lade", 4);
 	assert_int_equal(lade_foreign_reader_copy(NULL, sink_output(&s), &err), LADE_E_ARG);
 	assert_string_equal(err.message, "reader is NULL");
+	assert_int_equal(lade_foreign_writer_copy(NULL, (lade_input){0}, &err), LADE_E_ARG);
+	assert_string_equal(err.message, "writer is NULL");
 	lade_frame_close(f);
 	free(frame.data);
 	free(s.bytes.data);
@@ -555,6 +557,57 @@ static void test_apart_pipe(void **state)
 	sample_free(&all);
 }
 
+/* An input gives the file that the same bytes in one piece give; one that fails is final. */
+static lade_status cut(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
+{
+	kit_input *in = ctx;
+	if (in->at > FOREIGN / 2)
+		return lade_fail(err, LADE_E_IO, in->at, "the input fails");
+	return kit_read(ctx, dst, cap, got, err);
+}
+
+static void test_foreign_writers(void **state)
+{
+	(void)state;
+	static const lade_format formats[] = {LADE_FORMAT_ZST, LADE_FORMAT_GZ, LADE_FORMAT_LZ4};
+	rng r = {SEED};
+	uint8_t *data = malloc(FOREIGN);
+	kit_fill(data, FOREIGN, 4, &r);
+	for (size_t k = 0; k < 3; k++) {
+		kit_bytes want = foreign_of(formats[k], data, FOREIGN);
+		for (unsigned way = 0; way < 3; way++) {
+			kit_input in = {.data = data, .size = FOREIGN,
+			                .random = way == 1 ? &r : NULL};
+			lade_input input = {&in, way == 2 ? cut : kit_read};
+			lade_foreign_writer *w;
+			lade_error err;
+			kit_bytes out = {0};
+			assert_int_equal(lade_foreign_writer_new(engines[1], formats[k],
+			                                         kit_output(&out), NULL, &w, NULL),
+			                 LADE_OK);
+			assert_int_equal(lade_foreign_writer_copy(w, (lade_input){0}, &err),
+			                 LADE_E_ARG);
+			assert_int_equal(lade_foreign_writer_copy(w, input, &err),
+			                 way == 2 ? LADE_E_IO : LADE_OK);
+			if (way == 2) {
+				assert_string_equal(err.message, "the input fails");
+				assert_int_equal(lade_foreign_writer_finish(w, &err), LADE_E_IO);
+				assert_string_equal(err.message, "the input fails");
+			} else {
+				assert_int_equal(lade_foreign_writer_finish(w, &err), LADE_OK);
+				assert_int_equal(lade_foreign_writer_copy(w, input, &err),
+				                 LADE_E_STATE);
+				assert_int_equal(out.size, want.size);
+				assert_memory_equal(out.data, want.data, want.size);
+			}
+			lade_foreign_writer_free(w);
+			free(out.data);
+		}
+		free(want.data);
+	}
+	free(data);
+}
+
 /* Cut, and outputs that fail: what was decoded before the cut has been written, and every later
  * call tells the same. */
 static void test_foreign_failures(void **state)
@@ -615,7 +668,7 @@ int main(void)
 		cmocka_unit_test(test_bad_outputs),   cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_changed),       cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_apart),         cmocka_unit_test(test_apart_pipe),
-		cmocka_unit_test(test_foreign_failures),
+		cmocka_unit_test(test_foreign_failures), cmocka_unit_test(test_foreign_writers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -78,8 +78,8 @@ LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
  * is refused by readers as truncated (a .gz file may seem complete).
  * Fails: LADE_E_ARG (format, level), LADE_E_STATE (after finish(); other than options.size bytes),
  *        LADE_E_NOMEM, and what the output fails with
- * Threads: one caller; 'output' is called on its thread only.  After a failure every call fails
- *        with the same error.
+ * Threads: one caller; 'input' and 'output' are called on its thread only.  After a failure every
+ *        call fails with the same error.
  * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the writer
  */
 LADE_API lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format,
@@ -88,6 +88,9 @@ LADE_API lade_status lade_foreign_writer_new(lade_engine *engine, lade_format fo
                                              lade_foreign_writer **out, lade_error *err);
 LADE_API lade_status lade_foreign_writer_write(lade_foreign_writer *writer, const void *data,
                                                size_t size, lade_error *err);
+/* Writes all that 'input' gives, to its end. */
+LADE_API lade_status lade_foreign_writer_copy(lade_foreign_writer *writer, lade_input input,
+                                              lade_error *err);
 LADE_API lade_status lade_foreign_writer_finish(lade_foreign_writer *writer, lade_error *err);
 LADE_API void lade_foreign_writer_free(lade_foreign_writer *writer);
 
