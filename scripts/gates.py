@@ -14,7 +14,7 @@ FUNCTION_LINES = 120
 # Functions with so many parameters or more are counted: what travels together should be one record.
 # Where fewer are left, the limits below go down with them.
 PARAMETERS = 7
-PARAMETERS_ALL = 54
+PARAMETERS_ALL = 50
 PARAMETERS_PUBLIC = 3
 NO_FUNCTIONS = {"if", "for", "while", "switch", "return", "sizeof", "__attribute__"}
 C_SUFFIXES = (".c", ".h", ".cc", ".cu", ".cuh")

@@ -19,14 +19,14 @@ lade_status lade__gpu_resident(const lade__gpu_work *work, const lade__kernel *k
 }
 
 lade_status lade__gpu_launch_turns(const lade__gpu_work *work, const lade__kernel *kernel,
-                                   lade__launch launch, size_t want, lade_gpu_batch *batch,
-                                   void **arguments, lade_error *err)
+                                   lade__launch launch, void **arguments, lade_error *err)
 {
+	lade_gpu_batch *batch = arguments[0];
 	size_t most;
 	lade_status status;
 	TRY(lade__gpu_resident(work, kernel, launch.threads, launch.shared, &most, err));
-	launch.blocks = (unsigned)(want < most ? want : most);
-	if (launch.blocks < want) {
+	if (most < launch.blocks) {
+		launch.blocks = (unsigned)most;
 		batch->next = work->workspace;
 		TRY(LADE__CU(work->device, cuMemsetD32Async, batch->next, 0, 1, work->stream));
 	}

@@ -102,14 +102,13 @@ lade_status lade__gpu_resident(const lade__gpu_work *work, const lade__kernel *k
                                unsigned threads, size_t shared, size_t *blocks, lade_error *err);
 
 /*
- * Launches 'want' blocks, or as many as the device holds at once; 'launch' is without its blocks,
- * and 'batch' the kernel's first argument.  Where these are fewer, blocks take chunks in turn by a
- * counter, LADE__GPU_COUNTER bytes of workspace; without it block i takes the i-th chunks.
+ * Launches launch.blocks blocks, or as many as the device holds at once.  Where these are fewer,
+ * blocks take chunks in turn by a counter, LADE__GPU_COUNTER bytes of workspace, which the kernel's
+ * first argument, a lade_gpu_batch, then names; without it block i takes the i-th chunks.
  */
 #define LADE__GPU_COUNTER sizeof(uint32_t)
 lade_status lade__gpu_launch_turns(const lade__gpu_work *work, const lade__kernel *kernel,
-                                   lade__launch launch, size_t want, lade_gpu_batch *batch,
-                                   void **arguments, lade_error *err);
+                                   lade__launch launch, void **arguments, lade_error *err);
 
 /* Launches a kernel that tells sizes, for all chunks at once: 'chunks' a block of 128 threads. */
 lade_status lade__gpu_launch_sizes(const lade__gpu_work *work, const lade__kernel *kernel,

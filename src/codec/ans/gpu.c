@@ -149,9 +149,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	uint32_t bytes = shape.shared, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
 	/* Only the kernel for halves takes the last one. */
 	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold, &signs};
-	lade__launch launch = {
-		.threads = shape.threads, .shared = shape.shared, .stream = work->stream};
-	return lade__gpu_launch_turns(work, kernel, launch, work->count, &batch, arguments, err);
+	lade__launch launch = {.blocks = (unsigned)work->count, .threads = shape.threads,
+	                       .shared = shape.shared, .stream = work->stream};
+	return lade__gpu_launch_turns(work, kernel, launch, arguments, err);
 }
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)

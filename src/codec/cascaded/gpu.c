@@ -89,11 +89,10 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade_cas_choice choice = lade__cascaded_choice_of(work->stage);
 	uint32_t team_log = team_log_of(work);
-	lade__launch l = {.threads = 32u << team_log, .shared = LADE_CAS_ENCODE_SHARED << team_log,
-	                  .stream = work->stream};
+	lade__launch l = {.blocks = (unsigned)work->count, .threads = 32u << team_log,
+	                  .shared = LADE_CAS_ENCODE_SHARED << team_log, .stream = work->stream};
 	void *arguments[] = {&batch, &choice};
-	return lade__gpu_launch_turns(work, &encode_kernel, l, work->count, &batch,
-	                              arguments, err);
+	return lade__gpu_launch_turns(work, &encode_kernel, l, arguments, err);
 }
 
 static lade_status sizes(const lade__gpu_work *work, lade_error *err)

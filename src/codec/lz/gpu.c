@@ -28,11 +28,11 @@ static lade_status launch(const lade__gpu_work *work, const lade__lz_shape *shap
 	const lade__lz_shape *s = choose(work, shapes);
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch, (void *)(uintptr_t)option};
-	lade__launch l = {
-		.threads = s->threads, .shared = s->kernel.shared, .stream = work->stream};
-	return lade__gpu_launch_turns(work, &s->kernel, l,
-	                              (work->count + s->chunks - 1) / s->chunks, &batch, arguments,
-	                              err);
+	lade__launch l = {.blocks = (unsigned)((work->count + s->chunks - 1) / s->chunks),
+	                  .threads = s->threads,
+	                  .shared = s->kernel.shared,
+	                  .stream = work->stream};
+	return lade__gpu_launch_turns(work, &s->kernel, l, arguments, err);
 }
 
 lade_status lade__lz_decode(const lade__gpu_work *work, const lade__lz_shape *shapes,
