@@ -244,6 +244,47 @@ static void frames(void **state)
 	}
 }
 
+/* What a copy allocates does not grow with the number of pieces: here ten, of 1024 chunks. */
+static void a_copy_of_many_pieces(void **state)
+{
+	(void)state;
+	enum { CALLS = 7 };
+	lade_engine *engine;
+	lade_frame *frame;
+	lade_frame_writer *writer;
+	size_t at = 0;
+	lade_frame_options options = {.struct_size = sizeof options, .chunk_size = 16};
+	assert_int_equal(engine_with(1, &engine, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_new(engine, (lade_output){&at, put}, &options, &writer,
+	                                       NULL), LADE_OK);
+	/* With header and entry a chunk takes 56 bytes: half of the data fits. */
+	assert_int_equal(lade_frame_writer_write(writer, plain, SIZE / 2, NULL), LADE_OK);
+	assert_int_equal(lade_frame_writer_finish(writer, NULL), LADE_OK);
+	lade_frame_writer_free(writer);
+	stored_size = at;
+	for (unsigned near = 0; near < 2; near++) {
+		lade_source source = {&get_ops[0], NULL};
+		assert_int_equal(near ? lade_frame_open_memory(engine, stored, stored_size, NULL,
+		                                               &frame, NULL)
+		                      : lade_frame_open(engine, source, NULL, &frame, NULL),
+		                 LADE_OK);
+		/* The first one brings the index pages, and the worker's scratch memory. */
+		for (unsigned i = 0; i < 2; i++) {
+			at = 0;
+			memset(back, 0, sizeof back);
+			oom_arm(i ? CALLS : 1000000, OOM_FAIL_ONE);
+			lade_status status =
+				lade_frame_copy(frame, (lade_output){&at, back_next}, NULL, NULL);
+			assert_false(oom_disarm());
+			assert_int_equal(status, LADE_OK);
+			assert_int_equal(at, SIZE / 2);
+			assert_memory_equal(back, plain, SIZE / 2);
+		}
+		lade_frame_close(frame);
+	}
+	lade_engine_free(engine);
+}
+
 static void a_frame_in_a_file(void **state)
 {
 	(void)state;
@@ -481,6 +522,7 @@ int main(void)
 		plain[i] = (uint8_t)(i % 4 == 0 ? i / 64 : i / 8192);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames),
+		cmocka_unit_test(a_copy_of_many_pieces),
 		cmocka_unit_test(a_frame_in_a_file),
 		cmocka_unit_test(a_list_of_frames),
 		cmocka_unit_test(bare_kinds),

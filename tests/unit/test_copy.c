@@ -365,6 +365,60 @@ static void test_cancelled(void **state)
 	sample_free(&all);
 }
 
+/* A token that is asked: on the thread that made the call, and no other. */
+typedef struct asked {
+	pthread_t caller;
+	atomic_uint asks, strangers;
+	sink *sink;
+} asked;
+
+static bool ask(void *ctx)
+{
+	asked *a = ctx;
+	a->strangers += !pthread_equal(a->caller, pthread_self());
+	return ++a->asks == 1;
+}
+
+/* Takes its time, so that the token is asked. */
+static lade_status slow_write_at(void *ctx, uint64_t off, const void *src, size_t size,
+                                 lade_error *err)
+{
+	usleep(20000);
+	return sink_write_at(((asked *)ctx)->sink, off, src, size, err);
+}
+
+static lade_status slow_write(void *ctx, const void *src, size_t size, lade_error *err)
+{
+	usleep(20000);
+	return sink_write(((asked *)ctx)->sink, src, size, err);
+}
+
+static void test_asked(void **state)
+{
+	(void)state;
+	sample all = sample_new();
+	for (unsigned way = 0; way < 2 * 3 * 2; way++) {
+		unsigned kind = way % 2, e = way / 2 % 3;
+		kit_input in = {.data = all.frame.data, .size = all.frame.size};
+		lade_frame_copy_options options = copy_options(false);
+		lade_frame *f;
+		sink s = sink_new(CHUNK * CHUNKS);
+		asked a = {.caller = pthread_self(), .sink = &s};
+		if (way / 6)
+			options.write_at = slow_write_at;
+		assert_int_equal(lade_cancel_new(ask, &a, &options.cancel, NULL), LADE_OK);
+		assert_int_equal(open_some(engines[e], kind, &in, NULL, &f), LADE_OK);
+		assert_int_equal(lade_frame_copy(f, (lade_output){&a, slow_write}, &options, NULL),
+		                 LADE_E_CANCELLED);
+		assert_int_equal(a.asks, 1);
+		assert_int_equal(a.strangers, 0);
+		lade_cancel_free(options.cancel);
+		lade_frame_close(f);
+		free(s.bytes.data);
+	}
+	sample_free(&all);
+}
+
 /* A file that is replaced while it is copied. */
 static lade_status replace(void *ctx, const void *src, size_t size, lade_error *err)
 {
@@ -666,6 +720,7 @@ int main(void)
 		cmocka_unit_test(test_all_ways),      cmocka_unit_test(test_files),
 		cmocka_unit_test(test_arguments),     cmocka_unit_test(test_bad_chunks),
 		cmocka_unit_test(test_bad_outputs),   cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_changed),       cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_apart),         cmocka_unit_test(test_apart_pipe),
 		cmocka_unit_test(test_foreign_failures), cmocka_unit_test(test_foreign_writers),
