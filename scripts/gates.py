@@ -33,7 +33,7 @@ BELOW = {
     "array": {"gpu", "base"},
     "batch": {"engine", "array", "checksum", "worker", "gpu", "base"},
     "advise": {"batch", "engine", "base"},
-    "frame": {"io", "batch", "engine", "checksum", "worker", "gpu", "base"},
+    "frame": {"io", "array", "batch", "engine", "checksum", "worker", "gpu", "base"},
     "bare": {"batch", "array", "engine", "base"},
     "foreign": {"frame", "engine", "codec", "checksum", "base"},
     "cli": set(),
@@ -42,12 +42,13 @@ BELOW = {
 HEADER_LAYER = {
     "version": 0, "status": 0, "memory": 1, "cancel": 1, "dtype": 1, "cpu": 1,
     "device": 2, "codec": 2, "io": 2, "layout": 3, "spec": 3, "checksum": 3, "batch": 4, "bare": 5,
-    "async": 5, "suggest": 5, "array": 6, "frame": 6, "dlpack": 7, "foreign": 7, "lade": 8,
+    "async": 5, "suggest": 5, "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7,
+    "lade": 8,
 }
 # The highest layer of the public headers that a room may include.
 ROOM_LAYER = {
     "base": 2, "gpu": 2, "io": 2, "worker": 2, "filter": 2, "codec": 2, "checksum": 3,
-    "engine": 4, "array": 7, "batch": 6, "advise": 5, "bare": 6, "frame": 6, "foreign": 7,
+    "engine": 4, "array": 7, "batch": 6, "advise": 5, "bare": 6, "frame": 7, "foreign": 7,
     "cli": 8,
 }
 breaches = []

@@ -391,7 +391,6 @@ void py_rooms_free(py_state *st);
  */
 typedef struct py_wait {
 	PyThreadState *saved;
-	unsigned long caller;
 	lade_cancel *cancel; /* NULL: the call is short */
 	PyObject *raised;
 } py_wait;
@@ -413,7 +412,6 @@ typedef struct py_work {
 	lade_segment *segments; /* one for each item */
 	lade_result *results;
 	lade_frame **frames;    /* of a NATIVE decode, opened by py_work_sizes() */
-	void **staged;          /* host copies of frames that lie on a device, or NULL */
 	uint64_t *sizes;
 	uint64_t *wanted;        /* decoded sizes that a config told, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
@@ -451,8 +449,8 @@ bool py_config_fits(uint64_t want, size_t have, lade_error *err);
 lade_batch_options py_work_options(const py_work *work);
 /* The frames of a work: opened, with their sizes; read; or written. */
 void py_frames_open(py_work *work);
-void py_frames_read(py_work *work);
-void py_frames_write(py_work *work);
+lade_status py_frames_read(py_work *work);
+lade_status py_frames_write(py_work *work);
 size_t py_frame_bound(const py_codec *codec, size_t size);
 /* The most bytes that encoding 'size' can give; SIZE_MAX: too large. */
 size_t py_codec_bound(const py_codec *codec, size_t size);

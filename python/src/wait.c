@@ -5,14 +5,11 @@
  */
 #include "lade_py.h"
 
-/* The library asks about every 50 ms, between two chunks.  Calls that are spread over threads, as
- * those of a list of frames, ask on these threads too, which have nothing to say. */
+/* The library asks about every 50 ms, between two chunks, on the thread of the call. */
 static bool ask(void *ctx)
 {
 	py_wait *wait = ctx;
 
-	if (PyThread_get_thread_ident() != wait->caller)
-		return false;
 	PyEval_RestoreThread(wait->saved);
 	if (!wait->raised && PyErr_CheckSignals())
 		wait->raised = PyErr_GetRaisedException();
@@ -22,12 +19,10 @@ static bool ask(void *ctx)
 
 void py_wait_begin(py_wait *wait, bool is_long)
 {
-	*wait = (py_wait){.caller = 0};
-	if (is_long) {
-		wait->caller = PyThread_get_thread_ident();
-		/* Without memory for it the call cannot be interrupted. */
+	*wait = (py_wait){.cancel = NULL};
+	/* Without memory for it the call cannot be interrupted. */
+	if (is_long)
 		lade_cancel_new(ask, wait, &wait->cancel, NULL);
-	}
 	wait->saved = PyEval_SaveThread();
 }
 

@@ -104,11 +104,8 @@ void py_work_reset(py_work *work)
 {
 	for (size_t i = 0; work->frames && i < work->count; i++)
 		lade_frame_close(work->frames[i]);
-	for (size_t i = 0; work->staged && i < work->count; i++)
-		free(work->staged[i]);
 	for (size_t i = 0; work->arrays && i < work->count; i++)
 		lade_array_unref(work->arrays[i]);
-	free(work->staged);
 	free(work->arrays);
 	free(work->wanted);
 	free(work->layouts);
@@ -289,10 +286,8 @@ static lade_status decode_all(py_work *work)
 	lade_segment *segment = work->segments;
 	lade_error err;
 
-	if (codec->kind == PY_NATIVE) {
-		py_frames_read(work);
-		return work->err.status;
-	}
+	if (codec->kind == PY_NATIVE)
+		return py_frames_read(work);
 	if (work->count == 1 && !codec->threads && !codec->flags && !codec->where &&
 	    !item->layout && !item->range_off && !item->range_size && !segment->place.kind &&
 	    !item->dst.place.kind && codec->kind == PY_RAW && !work->cancel && !work->arrays) {
@@ -396,10 +391,8 @@ static lade_status encode_all(py_work *work)
 	lade_segment *segment = work->segments;
 	lade_error err;
 
-	if (codec->kind == PY_NATIVE) {
-		py_frames_write(work);
-		return work->err.status;
-	}
+	if (codec->kind == PY_NATIVE)
+		return py_frames_write(work);
 	if (work->count == 1 && !codec->threads && !codec->where && !item->layout &&
 	    !segment->place.kind && !item->dst.place.kind && codec->kind == PY_RAW &&
 	    !work->cancel) {

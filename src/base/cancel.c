@@ -5,18 +5,10 @@
  */
 #include "base/cancel.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define ASK_MS 50
-
-struct lade_cancel {
-	atomic_bool set; /* lock-free: signal handlers may write it */
-	bool (*poll)(void *ctx);
-	void *ctx;
-};
-_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "signal handlers need an atomic without a lock");
 
 lade_status lade_cancel_new(bool (*poll)(void *ctx), void *ctx, lade_cancel **out, lade_error *err)
 {
@@ -47,7 +39,13 @@ void lade_cancel_clear(lade_cancel *cancel)
 
 bool lade_cancel_is_set(const lade_cancel *cancel)
 {
-	return atomic_load_explicit(&cancel->set, memory_order_relaxed);
+	return atomic_load_explicit(&cancel->set, memory_order_relaxed) ||
+	       (cancel->also && lade_cancel_is_set(cancel->also));
+}
+
+void lade__cancel_quiet(lade_cancel *quiet, const lade_cancel *cancel)
+{
+	*quiet = (lade_cancel){.also = cancel};
 }
 
 /* ---- calls ------------------------------------------------------------------------------ */

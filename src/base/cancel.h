@@ -9,6 +9,19 @@
 #include <lade/cancel.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+struct lade_cancel {
+	atomic_bool set; /* lock-free: signal handlers may write it */
+	bool (*poll)(void *ctx);
+	void *ctx;
+	const lade_cancel *also; /* or NULL: it is set if that one is */
+};
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "signal handlers need an atomic without a lock");
+
+/* Makes a token that is set when 'cancel' is, and asks nobody: for calls that a call makes on other
+ * threads than its own.  'cancel' outlives it. */
+void lade__cancel_quiet(lade_cancel *quiet, const lade_cancel *cancel);
 
 /* A call's view of its token. */
 typedef struct lade__stop {

@@ -59,6 +59,7 @@ void lade_frame_close(lade_frame *frame)
 	free(frame->page_off);
 	lade__source_close(&frame->source);
 	lade__far_free(frame->far);
+	lade_array_unref(frame->copy);
 	lade_spec_unref(frame->header.spec);
 	pthread_mutex_destroy(&frame->mutex);
 	free(frame);

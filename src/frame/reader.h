@@ -9,6 +9,8 @@
 #include "frame/chunk.h"
 #include "frame/source.h"
 
+#include <lade/array.h>
+
 /* Pages kept, 64 KiB each.  Page n lies in place n % 64. */
 #define LADE__PAGES_KEPT 64
 
@@ -17,6 +19,7 @@ struct lade_frame {
 	lade_frame_read_options options;
 	lade__source source;
 	struct lade__far *far; /* of device.c; NULL where it lies elsewhere */
+	lade_array *copy;      /* of list.c: its bytes, brought to the host; or NULL */
 	lade__header header;
 	lade__footer footer;
 	lade_frame_info info;

@@ -17,7 +17,7 @@ GROWING = {
         lade_measure_options lade_suggest_options lade_apart_options lade_layout
         lade_array_options lade_tensor lade_io_options lade_file_options
         lade_codec_ops lade_tile_ops lade_checksum_ops
-        lade_bare_options lade_decode_new_options lade_frame_range_options
+        lade_bare_options lade_decode_new_options lade_frame_range_options lade_frames_options
         lade_frame_copy_options lade_source_ops lade_sink_ops lade_call""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate lade_arrays
         lade_measurement lade_range lade_write lade_frame_range""",

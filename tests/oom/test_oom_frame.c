@@ -302,68 +302,39 @@ static void a_frame_in_a_file(void **state)
 /* ---- a list of frames ------------------------------------------------------------------- */
 
 enum { LIST = 6, PART = 20000, ROOM = 2 * PART };
-typedef struct list {
-	lade_engine *engine;
-	lade_spec *spec;
-	size_t sizes[LIST];
-} list;
-
-static lade_status put_part(void *ctx, const void *src, size_t size, lade_error *err)
-{
-	lade_span *to = ctx;
-	if (size > to->size)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "the frame is too large");
-	memcpy(to->data, src, size);
-	to->data = (uint8_t *)to->data + size;
-	to->size -= size;
-	return LADE_OK;
-}
-
-static lade_status write_part(void *ctx, size_t i, lade_error *err)
-{
-	list *l = ctx;
-	lade_status status;
-	lade_frame_writer *writer = NULL;
-	lade_frame_options options = {.struct_size = sizeof options,
-	                              .spec = l->spec,
-	                              .has_size = true,
-	                              .size = PART};
-	lade_span to = lade_host_span(stored + i * ROOM, ROOM);
-	DO(lade_frame_writer_new(l->engine, (lade_output){&to, put_part}, &options, &writer, err));
-	DO(lade_frame_writer_write(writer, plain + i * PART, PART, err));
-	DO(lade_frame_writer_finish(writer, err));
-	l->sizes[i] = ROOM - to.size;
-out:
-	lade_frame_writer_free(writer);
-	return status;
-}
-
-static lade_status read_part(void *ctx, size_t i, lade_error *err)
-{
-	list *l = ctx;
-	lade_status status;
-	lade_frame *frame = NULL;
-	lade_frame_range range = {0, lade_host_span(back + i * PART, PART)};
-	DO(lade_frame_open_memory(l->engine, stored + i * ROOM, l->sizes[i], NULL, &frame, err));
-	DO(lade_frame_read(frame, &range, 1, NULL, NULL, err));
-out:
-	lade_frame_close(frame);
-	return status;
-}
-
 static lade_status list_scenario(void *ctx, lade_error *err)
 {
 	lade_status status;
-	list l = {0};
-	DO(engine_with(*(unsigned *)ctx, &l.engine, err));
-	DO(lade_spec_parse(l.engine, "shuffle(4)|lz4", &l.spec, err));
-	DO(lade_engine_each(l.engine, LIST, write_part, &l, NULL, err));
+	lade_engine *engine = NULL;
+	lade_spec *spec = NULL;
+	lade_frame *frames[LIST] = {NULL};
+	lade_frame_options write = {.struct_size = sizeof write};
+	lade_frames_options options = {.struct_size = sizeof options, .write = &write};
+	lade_segment segments[LIST];
+	lade_item items[LIST];
+	lade_result results[LIST];
+	for (size_t i = 0; i < LIST; i++) {
+		segments[i] = (lade_segment){.data = plain + i * PART, .size = PART};
+		items[i] = (lade_item){.src = &segments[i], .src_count = 1,
+		                       .dst = lade_host_span(stored + i * ROOM, ROOM)};
+	}
+	DO(engine_with(*(unsigned *)ctx, &engine, err));
+	DO(lade_spec_parse(engine, "shuffle(4)|lz4", &spec, err));
+	write.spec = spec;
+	DO(lade_frames_write(engine, items, LIST, results, &options, err));
+	for (size_t i = 0; i < LIST; i++) {
+		segments[i] = (lade_segment){.data = stored + i * ROOM, .size = results[i].size};
+		items[i].dst = lade_host_span(back + i * PART, PART);
+	}
 	memset(back, 0, sizeof back);
-	DO(lade_engine_each(l.engine, LIST, read_part, &l, NULL, err));
+	DO(lade_frames_open(engine, items, LIST, frames, NULL, err));
+	DO(lade_frames_read(frames, items, LIST, results, NULL, err));
 	assert_memory_equal(back, plain, LIST * PART);
 out:
-	lade_spec_unref(l.spec);
-	lade_engine_free(l.engine);
+	for (size_t i = 0; i < LIST; i++)
+		lade_frame_close(frames[i]);
+	lade_spec_unref(spec);
+	lade_engine_free(engine);
 	return status;
 }
 

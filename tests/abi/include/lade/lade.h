@@ -22,6 +22,7 @@
 #include <lade/dtype.h>
 #include <lade/foreign.h>
 #include <lade/frame.h>
+#include <lade/frames.h>
 #include <lade/io.h>
 #include <lade/layout.h>
 #include <lade/memory.h>
