@@ -430,6 +430,9 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 	for (uint32_t i = 0; i < slot->count; i++) {
 		const lade__chunk *chunk = &slot->chunks[i];
 		lade__found found = {slot->first + i, chunk, body, off};
+		lade_status status = lade__ring_look(&pipe->ring, err);
+		if (status != LADE_OK)
+			return status;
 		slot->status = lade__block_decode(&pipe->coder, worker, &found,
 		                                  slot->dst + slot->decoded, &slot->error);
 		if (slot->status != LADE_OK)

@@ -117,12 +117,12 @@ static bool take_one(const ring_run *run)
 }
 
 /* With the mutex held, which is let go meanwhile: whoever is asked may take its time. */
-static void look_for_stop(lade__ring *ring, lade__stop *stop)
+static void look_for_stop(lade__ring *ring)
 {
-	if (!stop->cancel)
+	if (!ring->stop.cancel)
 		return;
 	pthread_mutex_unlock(&ring->mutex);
-	bool stopped = lade__stopped(stop);
+	bool stopped = lade__stopped(&ring->stop);
 	pthread_mutex_lock(&ring->mutex);
 	if (stopped && ring->status == LADE_OK)
 		ring->status = lade__stop_fail(&ring->error);
@@ -131,11 +131,10 @@ static void look_for_stop(lade__ring *ring, lade__stop *stop)
 static void caller_loop(const ring_run *run)
 {
 	lade__ring *ring = run->ring;
-	lade__stop stop = lade__stop_of(ring->cancel);
 	bool taking = run->calls->take && ring->take_status == LADE_OK, giving = true;
 	pthread_mutex_lock(&ring->mutex);
 	for (;;) {
-		look_for_stop(ring, &stop);
+		look_for_stop(ring);
 		if (ring->status != LADE_OK)
 			break;
 		if (taking && run->calls->take_first && !lade__ring_full(ring))
@@ -198,6 +197,7 @@ lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                 "no memory for a worker");
 		ring->closed = false;
+		ring->stop = lade__stop_of(ring->cancel);
 		lade__pool_run(ring->engine->pool, ring->threads - !ring->apart, ring_body, &run);
 		lade__worker_give(run.worker);
 	}

@@ -40,6 +40,7 @@ typedef struct lade__ring_slot {
 typedef struct lade__ring {
 	lade_engine *engine;
 	lade_cancel *cancel; /* of the options of whoever made the ring, or NULL */
+	lade__stop stop;     /* of the run */
 	unsigned threads; /* that may work at once */
 	bool apart; /* the caller's thread works only if no other has come to help */
 	size_t count;
@@ -69,6 +70,12 @@ void lade__ring_reset(lade__ring *ring);
  * that failed are given; a failure is final, LADE_E_CANCELLED too.
  */
 lade_status lade__ring_run(lade__ring *ring, const lade__ring_calls *calls, lade_error *err);
+
+/* LADE_E_CANCELLED if the run is to end: for 'work' between the chunks of a slot. */
+static inline lade_status lade__ring_look(lade__ring *ring, lade_error *err)
+{
+	return lade__stopped(&ring->stop) ? lade__stop_fail(err) : LADE_OK;
+}
 
 /* The slot that the next 'take' would fill; lade__ring_push() says that it has been filled by
  * hand.  Between runs, when there is room. */

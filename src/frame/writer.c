@@ -237,9 +237,11 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 		size_t size = slot->size - off < chunk_size ? slot->size - off : chunk_size;
 		lade__chunk_source from = {
 			slot->first + i, lade_host_cspan(slot->data + off, size), slot->own};
-		lade_status status = lade__block_encode(&writer->coder, worker, &from,
-		                                        slot->out + slot->out_size,
-		                                        &slot->chunks[i], err);
+		lade_status status = lade__ring_look(&writer->ring, err);
+		if (status == LADE_OK)
+			status = lade__block_encode(&writer->coder, worker, &from,
+			                            slot->out + slot->out_size,
+			                            &slot->chunks[i], err);
 		if (status != LADE_OK)
 			return status;
 		slot->out_size += (size_t)lade__chunk_block_size(&slot->chunks[i]);

@@ -330,6 +330,100 @@ static uint8_t *hard_bytes(void)
 }
 
 /* A cancelled writer and its reader are of no more use, and say why. */
+static bool say_yes(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+enum { RAMP = 128 };
+static atomic_size_t ramps;
+
+static lade_status ramp_size(const lade_stage *stage, const void *src, size_t size,
+                             uint64_t *decoded, lade_error *err)
+{
+	(void)stage, (void)src, (void)size, (void)err;
+	*decoded = RAMP;
+	return LADE_OK;
+}
+
+/* Slow both ways: chunks of RAMP bytes, each one more than the last, are their first byte. */
+static lade_status ramp_run(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
+                            lade_error *err)
+{
+	(void)run, (void)err;
+	usleep(STEP_US);
+	atomic_fetch_add(&ramps, 1);
+	*dst_size = src.size == RAMP ? 1 : RAMP;
+	for (size_t i = 0; i < *dst_size; i++)
+		((uint8_t *)dst.data)[i] = (uint8_t)(*(const uint8_t *)src.data + i);
+	return LADE_OK;
+}
+
+static lade_spec *ramp_spec(lade_engine *engine)
+{
+	lade_algorithm ramp = {.struct_size = sizeof ramp, .name = "ramp", .bound = same_bound,
+	                       .decoded_size = ramp_size};
+	lade_codec_ops ops = {.struct_size = sizeof ops, .run = ramp_run};
+	lade_implementation both = {.struct_size = sizeof both, .name = "ramp/sleep",
+	                            .algorithm = "ramp", .direction = LADE_DECODE, .cost = second,
+	                            .codec = &ops};
+	lade_spec *spec;
+	assert_int_equal(lade_engine_add_algorithm(engine, &ramp, NULL), LADE_OK);
+	assert_int_equal(lade_engine_add_implementation(engine, &both, NULL), LADE_OK);
+	both.direction = LADE_ENCODE;
+	assert_int_equal(lade_engine_add_implementation(engine, &both, NULL), LADE_OK);
+	assert_int_equal(lade_spec_parse(engine, "ramp", &spec, NULL), LADE_OK);
+	return spec;
+}
+
+/* Threads take several small chunks at once, and look between them. */
+static void test_many_chunks_at_once(void **state)
+{
+	(void)state;
+	enum { CHUNKS = 60, BYTES = CHUNKS * RAMP };
+	static uint8_t raw[BYTES], back[BYTES];
+	job *j = job_new(1);
+	bytes b = {0};
+	lade_spec *spec = ramp_spec(j->engine);
+	lade_frame_options options = {.struct_size = sizeof options, .spec = spec,
+	                              .chunk_size = RAMP};
+	lade_frame_read_options read = {.struct_size = sizeof read};
+	lade_cancel *cancel;
+	lade_frame_writer *writer;
+	lade_frame_pipe *pipe;
+	size_t got;
+	for (size_t i = 0; i < BYTES; i++)
+		raw[i] = (uint8_t)i;
+	assert_int_equal(lade_cancel_new(say_yes, NULL, &cancel, NULL), LADE_OK);
+	for (int turn = 0; turn < 2; turn++) {
+		lade_status want = turn ? LADE_OK : LADE_E_CANCELLED;
+		b.size = 0;
+		ramps = 0;
+		options.cancel = turn ? NULL : cancel;
+		assert_int_equal(lade_frame_writer_new(j->engine, (lade_output){&b, put}, &options,
+		                                       &writer, &j->err),
+		                 LADE_OK);
+		lade_status status = lade_frame_writer_write(writer, raw, BYTES, &j->err);
+		if (status == LADE_OK)
+			status = lade_frame_writer_finish(writer, &j->err);
+		assert_int_equal(status, want);
+		assert_true(turn ? ramps == CHUNKS : ramps <= 30);
+		lade_frame_writer_free(writer);
+	}
+	ramps = 0;
+	lade_cancel_clear(cancel);
+	read.cancel = cancel;
+	assert_int_equal(lade_frame_pipe_new(j->engine, (lade_input){&b, get}, &read, &pipe, NULL),
+	                 LADE_OK);
+	assert_int_equal(lade_frame_pipe_read(pipe, back, BYTES, &got, &j->err), LADE_E_CANCELLED);
+	assert_true(ramps <= 30);
+	lade_frame_pipe_free(pipe);
+	lade_cancel_free(cancel);
+	free(b.data);
+	job_free(j);
+}
+
 static void test_frames(void **state)
 {
 	(void)state;
@@ -560,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_many_chunks_at_once),
 		cmocka_unit_test(test_foreign_files),
 		cmocka_unit_test(test_suggestions),
 		cmocka_unit_test(test_allocators),
