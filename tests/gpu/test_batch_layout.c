@@ -638,6 +638,48 @@ static void arrays_encoded(void **state)
 	}
 }
 
+/* ---- large ----------------------------------------------------------------------------------- */
+
+/* A chunk of more bytes than a kernel takes, as rows and as one run: the host decodes it. */
+static void larger_than_kernels_take(void **state)
+{
+	(void)state;
+	const size_t rows = 2200, run = (size_t)1 << 20, pitch = run + 64, size = rows * run;
+	size_t shape[2] = {rows, run}, words[1] = {size / 8};
+	ptrdiff_t strides[2] = {(ptrdiff_t)pitch, 1};
+	if (emu) /* it has 1 GiB */
+		skip();
+	uint64_t *plain = malloc(size);
+	assert_non_null(plain);
+	for (size_t i = 0; i < size / 8; i++)
+		plain[i] = i * 0x9E3779B97F4A7C15u;
+	buffer dst = buffer_new((lade_place){LADE_DEVICE, 0}, rows * pitch, 0);
+	lade_layout l = {.struct_size = sizeof l, .elem_size = 1, .ndim = 2, .shape = shape,
+	                 .strides = strides};
+	lade_segment segment = {.data = plain, .size = size};
+	lade_item item = {.src = &segment, .src_count = 1, .dst = buffer_span(&dst), .layout = &l};
+	OK(lade_decode_into(engine, specs[SPECS - 1], &item, 1, NULL, NULL, err));
+	uint8_t *got = buffer_image(&dst);
+	for (size_t i = 0; i < rows; i++) {
+		assert_memory_equal(got + i * pitch, (uint8_t *)plain + i * run, run);
+		assert_int_equal(got[i * pitch + run], around_byte(i * pitch + run));
+	}
+	free(got);
+	l = (lade_layout){.struct_size = sizeof l, .elem_size = 8, .ndim = 1, .shape = words,
+	                  .swap_size = 8};
+	OK(lade_decode_into(engine, specs[SPECS - 1], &item, 1, NULL, NULL, err));
+	got = buffer_image(&dst);
+	for (size_t i = 0; i < size / 8; i++) {
+		uint64_t word;
+		memcpy(&word, got + 8 * i, 8);
+		if (__builtin_bswap64(word) != plain[i])
+			fail_msg("word %zu", i);
+	}
+	free(got);
+	free(plain);
+	buffer_free(&dst);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refused(void **state)
@@ -702,7 +744,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(decode_everywhere), cmocka_unit_test(decode_tails),
 		cmocka_unit_test(encode_everywhere), cmocka_unit_test(enqueued),
 		cmocka_unit_test(arrays_and_boxes),  cmocka_unit_test(arrays_encoded),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(larger_than_kernels_take), cmocka_unit_test(refused),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }
