@@ -68,7 +68,7 @@ static void time_direction(const settings *s, const char *text, const lade_spec 
                            size_t total)
 {
 	static bench_arm arms[5];
-	work works[5];
+	static work works[5];
 	bench_arm *list[5];
 	const lade_stage *stage = lade_spec_stage(spec, 0);
 	const lade_implementation *impl = record(stage->algorithm->name, direction);
