@@ -181,7 +181,7 @@ enum {
 /* Zero-initialise, set struct_size, then what is wanted. */
 typedef struct lade_file_options {
 	size_t struct_size;
-	uint32_t flags; /* LADE_FILE_... */
+	uint64_t flags; /* LADE_FILE_... */
 } lade_file_options;
 
 /*
@@ -194,7 +194,7 @@ LADE_API lade_status lade_source_file_open(const char *path, const lade_file_opt
 
 /*
  * Memory of any kind, borrowed until the close.  From a device to the same or another one the bytes
- * do not pass the host.  It has no version.
+ * do not pass the host.  It has no version: a range that wants one fails with LADE_E_CHANGED.
  * Fails: LADE_E_NOMEM, LADE_E_ARG
  */
 LADE_API lade_status lade_source_memory_open(lade_cspan memory, lade_source *out, lade_error *err);
@@ -212,10 +212,10 @@ typedef enum lade_write_kind {
 typedef struct lade_write {
 	const char *key; /* which object; NULL: the one that the sink stands for */
 	lade_write_kind kind;
-	lade_cspan src; /* all of the object's bytes */
+	lade_status status; /* the answer */
+	lade_cspan src;     /* all of the object's bytes */
 	const lade_object_version *want;
 	lade_object_version *version; /* gets that of what was written; NULL: not asked for */
-	lade_status status;           /* the answer */
 } lade_write;
 
 /* What a sink does.  Zero-initialise, set struct_size and write, then what is wanted. */

@@ -334,11 +334,12 @@ static lade_status file_map(file *f, const char *path, lade_error *err)
 	return LADE_OK;
 }
 
-static lade_status file_open(file *f, const char *path, uint32_t flags, lade_error *err)
+static lade_status file_open(file *f, const char *path, uint64_t flags, lade_error *err)
 {
 	struct stat st;
 	off_t end = -1;
-	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO that nobody writes is refused below, not waited for. */
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (f->fd < 0)
 		return lade_fail(err, errno == ENOENT ? LADE_E_NOT_FOUND : LADE_E_IO,
 		                 LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
@@ -371,9 +372,9 @@ lade_status lade_source_file_open(const char *path, const lade_file_options *giv
 		lade__options_read(&options, sizeof options, given, "file options", err);
 	if (status != LADE_OK)
 		return status;
-	if (options.flags & ~(uint32_t)LADE_FILE_MAP)
+	if (options.flags & ~(uint64_t)LADE_FILE_MAP)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "file options: flags 0x%x, known are 0x%x", options.flags,
+		                 "file options: flags 0x%" PRIx64 ", known are 0x%x", options.flags,
 		                 LADE_FILE_MAP);
 	file *f = calloc(1, sizeof *f);
 	if (!f)

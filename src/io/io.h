@@ -47,7 +47,7 @@ lade_status lade__ops_check(const void *ops, size_t own, size_t first, const cha
 
 /* 0.2.0's sizes of the structs that come in arrays. */
 #define LADE__RANGE_0_2 LADE__SIZE_TO(lade_range, object_size)
-#define LADE__WRITE_0_2 LADE__SIZE_TO(lade_write, status)
+#define LADE__WRITE_0_2 LADE__SIZE_TO(lade_write, version)
 
 /* Reads a call's options, NULL being zeros; the size of a request, where it is 0, becomes 0.2.0's:
  * 'first'. */
@@ -57,6 +57,10 @@ lade_status lade__io_options_read(lade_io_options *options, const lade_io_option
 /* Whether there is such a place; 'what' and 'index' say whose. */
 lade_status lade__io_place_check(lade_place place, const void *data, size_t size, const char *what,
                                  size_t index, lade_error *err);
+
+/* All ranges of a call fail, for one reason. */
+void lade__ranges_fail(lade_range *ranges, size_t count, const lade_io_options *options,
+                       lade_status status, const lade_error *err);
 
 /* Reads ranges of which some are on devices, by a source that only writes host memory. */
 lade_status lade__io_read_staged(lade_source source, lade_range *ranges, size_t count,

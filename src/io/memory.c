@@ -16,6 +16,9 @@ static lade_status read_one(const lade_cspan *from, lade_range *range, lade_stre
 	if (range->key)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "memory has no keys");
 	range->object_size = from->size;
+	if (range->want)
+		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
+		                 "memory has no version, and one was asked for");
 	lade_status status = lade_range_place(range, from->size, &off, &size, err);
 	if (status != LADE_OK)
 		return status;

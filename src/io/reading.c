@@ -235,6 +235,17 @@ lade_status lade__source_check(lade_source source, lade_error *err)
 	return status;
 }
 
+void lade__ranges_fail(lade_range *ranges, size_t count, const lade_io_options *options,
+                       lade_status status, const lade_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		ranges[i].status = status;
+		ranges[i].size = 0;
+		if (options->errors)
+			options->errors[i] = *err;
+	}
+}
+
 static lade_status check_ranges(lade_source source, const lade_range *ranges, size_t count,
                                 bool *devices, lade_error *err)
 {
@@ -259,10 +270,8 @@ static lade_status read_ranges(lade_source source, lade_range *ranges, size_t co
 	lade_error inner;
 	bool devices = false;
 	lade_status status = check_ranges(source, ranges, count, &devices, err);
-	for (size_t i = 0; ranges && i < count && status != LADE_OK; i++) {
-		ranges[i].status = status;
-		ranges[i].size = 0;
-	}
+	if (status != LADE_OK && ranges)
+		lade__ranges_fail(ranges, count, options, status, err);
 	if (status != LADE_OK || count == 0)
 		return status;
 	if (devices && !(source.ops->flags & LADE_SOURCE_ANY_PLACE))
@@ -278,13 +287,14 @@ lade_status lade_source_read(lade_source source, lade_range *ranges, size_t coun
                              const lade_io_options *given, lade_error *err)
 {
 	lade_io_options options;
+	lade_error unwanted;
 	lade__array array = {.own = ranges, .count = count, .own_size = sizeof *ranges};
 	lade_status status = lade__io_options_read(&options, given, LADE__RANGE_0_2, err);
 	if (status == LADE_OK)
 		status = lade__array_open(&array, options.request_size, "range", err);
 	if (status != LADE_OK)
 		return status;
-	status = read_ranges(source, array.own, count, &options, err);
+	status = read_ranges(source, array.own, count, &options, err ? err : &unwanted);
 	lade__array_close(&array, true);
 	return status;
 }

@@ -69,8 +69,11 @@ static lade_status write_all(lade_sink sink, lade_write *writes, size_t count,
 		                  sink.ops->write ? "writes" : "sink.ops->write");
 	for (size_t i = 0; i < count && first == LADE_OK; i++)
 		first = check_write(&writes[i], i, err);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; writes && i < count; i++) {
 		writes[i].status = first;
+		if (first != LADE_OK && options->errors)
+			options->errors[i] = *err;
+	}
 	if (first != LADE_OK)
 		return first;
 	lade__stop stop = lade__stop_of(options->cancel);
@@ -93,13 +96,14 @@ lade_status lade_sink_write(lade_sink sink, lade_write *writes, size_t count,
                             const lade_io_options *given, lade_error *err)
 {
 	lade_io_options options;
+	lade_error unwanted;
 	lade__array array = {.own = writes, .count = count, .own_size = sizeof *writes};
 	lade_status status = lade__io_options_read(&options, given, LADE__WRITE_0_2, err);
 	if (status == LADE_OK)
 		status = lade__array_open(&array, options.request_size, "write", err);
 	if (status != LADE_OK)
 		return status;
-	status = write_all(sink, array.own, count, &options, err);
+	status = write_all(sink, array.own, count, &options, err ? err : &unwanted);
 	lade__array_close(&array, true);
 	return status;
 }

@@ -294,10 +294,7 @@ lade_status lade__io_read_staged(lade_source source, lade_range *ranges, size_t 
 	    !lade__staging_alloc(&s.staging, options, device, size)) {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                   "no memory for a staging buffer of %zu bytes", size);
-		for (size_t i = 0; i < count; i++) {
-			ranges[i].status = status;
-			ranges[i].size = 0;
-		}
+		lade__ranges_fail(ranges, count, options, status, err);
 	} else {
 		s.inner.errors = s.errors;
 		for (size_t i = 0; i < count; i++)

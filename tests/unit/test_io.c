@@ -413,6 +413,15 @@ static void what_is_refused(void **state)
 	assert_int_equal(lade_source_read(o.source, &r, 1, NULL, &err), LADE_E_NO_DEVICE);
 	assert_int_equal(o.callback.calls, 0);
 
+	/* All ranges of a call fail then, and each has the reason. */
+	lade_range both[2] = {{.dst = lade_host_span(to, 8)}, {.kind = (lade_range_kind)3}};
+	lade_error errors[2] = {{0}};
+	options = (lade_io_options){.struct_size = sizeof options, .errors = errors};
+	assert_int_equal(lade_source_read(o.source, both, 2, &options, NULL), LADE_E_ARG);
+	assert_true(both[0].status == LADE_E_ARG && both[1].status == LADE_E_ARG);
+	assert_string_equal(errors[0].message, "range 1: kind 3 is unknown");
+	assert_string_equal(errors[1].message, "range 1: kind 3 is unknown");
+
 	lade_source s;
 	assert_int_equal(lade_source_file_open(NULL, NULL, &s, &err), LADE_E_ARG);
 	assert_int_equal(lade_source_file_open("/nowhere/at/all", NULL, &s, &err),
@@ -423,6 +432,21 @@ static void what_is_refused(void **state)
 	assert_int_equal(lade_source_memory_open(lade_host_cspan(NULL, 4), &s, &err), LADE_E_ARG);
 	assert_null(s.ops);
 	lade_source_close(s);
+
+	/* A FIFO that nobody writes is not waited for. */
+	const char *fifo = path_of("fifo");
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(lade_source_file_open(fifo, NULL, &s, &err), LADE_E_IO);
+	assert_non_null(strstr(err.message, "fifo: not a file that can be read anywhere"));
+	unlink(fifo);
+
+	/* Memory has no version that could be the one that a range wants. */
+	lade_object_version version = {.size = 1};
+	open_source(&o, BY_MEMORY, NULL, (const uint8_t *)"12345678", 8);
+	r = (lade_range){.dst = lade_host_span(to, 8), .want = &version};
+	assert_int_equal(lade_source_read(o.source, &r, 1, NULL, &err), LADE_E_CHANGED);
+	assert_int_equal(r.status, LADE_E_CHANGED);
+	lade_source_close(o.source);
 	for (int kind = BY_FILE; kind <= BY_MEMORY; kind++) {
 		open_source(&o, kind, "/dev/null", to, 0);
 		r = (lade_range){.key = "a", .dst = lade_host_span(to, 0)};
@@ -739,6 +763,16 @@ static void what_else_names_stand_for(void **state)
 	lade_io_options options = {.struct_size = sizeof options, .cancel = cancel};
 	w.key = NULL;
 	assert_int_equal(lade_sink_write(sink, &w, 1, &options, &err), LADE_E_CANCELLED);
+	assert_int_equal(lade_sink_write(sink, NULL, 2, NULL, &err), LADE_E_ARG);
+	assert_string_equal(err.message, "writes is NULL");
+	assert_int_equal(lade_sink_write(sink, NULL, 0, NULL, &err), LADE_OK);
+	/* All writes of a call fail where one cannot be, and each has the reason. */
+	lade_write both[2] = {w, {.kind = (lade_write_kind)4}};
+	lade_error errors[2] = {{0}};
+	options = (lade_io_options){.struct_size = sizeof options, .errors = errors};
+	assert_int_equal(lade_sink_write(sink, both, 2, &options, NULL), LADE_E_ARG);
+	assert_string_equal(errors[0].message, "write 1: kind 4 is unknown");
+	assert_string_equal(errors[1].message, "write 1: kind 4 is unknown");
 	lade_cancel_free(cancel);
 	lade_sink_close(sink);
 	assert_int_equal(lade_sink_file_open(NULL, &sink, NULL), LADE_E_ARG);

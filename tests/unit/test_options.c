@@ -43,6 +43,25 @@ NO_GAP(lade_frame_read_options, cancel);
 NO_GAP(lade_foreign_options, cancel);
 NO_GAP(lade_measure_options, cancel);
 NO_GAP(lade_suggest_options, cancel);
+NO_GAP(lade_array_options, gone_ctx);
+NO_GAP(lade_decode_new_options, largest);
+NO_GAP(lade_bare_options, batch);
+NO_GAP(lade_call, options);
+NO_GAP(lade_algorithm, suggest);
+NO_GAP(lade_implementation, checksum);
+NO_GAP(lade_codec_ops, run_part);
+NO_GAP(lade_tile_ops, run);
+NO_GAP(lade_checksum_ops, run);
+NO_GAP(lade_tensor, strides);
+NO_GAP(lade_frame_range, dst);
+NO_GAP(lade_frame_range_options, cancel);
+NO_GAP(lade_frame_copy_options, cancel);
+NO_GAP(lade_io_options, pinned);
+NO_GAP(lade_range, object_size);
+NO_GAP(lade_write, version);
+NO_GAP(lade_file_options, flags);
+NO_GAP(lade_source_ops, close);
+NO_GAP(lade_sink_ops, close);
 
 typedef struct small {
 	size_t struct_size;
