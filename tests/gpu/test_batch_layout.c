@@ -727,6 +727,12 @@ static void refused(void **state)
 	FAILS(LADE_E_RANGE, "item 0: layout",
 	      lade_decode_async(engine, specs[0], &item, 1, &a, err));
 	strides[0] = 8;
+	size_t huge[1] = {(size_t)2 << 30}, few[1] = {8};
+	lade_layout part = {.struct_size = sizeof part, .elem_size = 1, .ndim = 1, .shape = huge,
+	                    .count = few};
+	item.layout = &part;
+	FAILS(LADE_E_LIMIT, "kernels take", lade_decode_async(engine, specs[0], &item, 1, &a, err));
+	item.layout = &l;
 	item.tail = specs[1];
 	FAILS(LADE_E_UNSUPPORTED, "tails", lade_decode_async(engine, specs[0], &item, 1, &a, err));
 	free(buffer_image(&dst));
