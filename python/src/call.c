@@ -189,26 +189,10 @@ static bool may_stay(py_state *st, lade_place place)
 /* Some as an Array in 'place'; NULL: an exception. */
 static py_array *as_array(const py_call *call, lade_array *from, lade_place place)
 {
-	py_state *st = call->codec->st;
-	lade_span span = lade_array_span(from);
-	py_array *array;
-	lade_error err;
-	lade_status status;
+	py_array *array = py_array_own(call->codec->st, lade_array_ref(from));
 
-	if (may_stay(st, place))
-		return py_array_own(st, lade_array_ref(from));
-	array = py_array_new(st, span.size, place, call->codec->stream);
-	if (!array || !span.size)
-		return array;
-	Py_BEGIN_ALLOW_THREADS
-	status = lade_copy(call->codec->engine, (lade_cspan){span.data, span.size, span.place},
-	                   (lade_span){array->data, span.size, place},
-	                   (lade_stream)call->codec->stream, &err);
-	Py_END_ALLOW_THREADS
-	if (status) {
-		py_raise(st, &err, SIZE_MAX);
-		Py_CLEAR(array);
-	}
+	if (array && !may_stay(call->codec->st, place))
+		PY_REPLACE(array, py_array_copy(array, place, call->codec->stream));
 	return array;
 }
 
