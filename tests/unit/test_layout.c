@@ -583,6 +583,31 @@ static lade_status decode_one(const lade_item *item, lade_error *err)
 	return status;
 }
 
+/* What plans a call reads no more of a layout than its struct_size and its tables have. */
+static void test_short_layouts(void **state)
+{
+	(void)state;
+	uint8_t from[5] = {1, 2, 3, 4, 5}, to[5] = {0};
+	lade_error err;
+	/* Of one element: a struct that ends behind elem_size. */
+	guard shorter = guard_new(2 * sizeof(size_t), 1);
+	memcpy(shorter.data, (size_t[]){2 * sizeof(size_t), 5}, shorter.size);
+	lade_segment segment = {.data = from, .size = 5};
+	lade_item x = {.src = &segment, .src_count = 1, .dst = lade_host_span(to, 5),
+	               .layout = (const lade_layout *)(void *)shorter.data};
+	assert_int_equal(decode_one(&x, &err), LADE_OK);
+	assert_memory_equal(to, from, 5);
+	/* More dimensions than are taken. */
+	guard table = guard_copy((size_t[]){5}, sizeof(size_t), 1);
+	lade_layout l = {.struct_size = sizeof l, .elem_size = 1, .ndim = LADE_DIMS_MAX + 1,
+	                 .shape = (const size_t *)(void *)table.data};
+	x.layout = &l;
+	assert_int_equal(decode_one(&x, &err), LADE_E_ARG);
+	assert_non_null(strstr(err.message, "33 dimensions"));
+	guard_free(&shorter);
+	guard_free(&table);
+}
+
 static void test_item_rules(void **state)
 {
 	(void)state;
@@ -755,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_public),
 		cmocka_unit_test(test_items_decode), cmocka_unit_test(test_items_encode),
 		cmocka_unit_test(test_outputs),      cmocka_unit_test(test_item_rules),
+		cmocka_unit_test(test_short_layouts),
 		cmocka_unit_test(test_tail),         cmocka_unit_test(test_many),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

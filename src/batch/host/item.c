@@ -6,6 +6,7 @@
  */
 #include "batch/host/item.h"
 
+#include "base/options.h"
 #include "engine/spec.h"
 
 #include <string.h>
@@ -123,11 +124,16 @@ bool lade__sink_streams(const lade__sink *sink, size_t piece)
 	return true;
 }
 
-static size_t shape_bytes(const lade_layout *layout)
+/* Layouts are not yet checked where work is planned; 0 for those that are going to be refused. */
+static size_t shape_bytes(const lade_layout *given)
 {
-	size_t bytes = layout->elem_size;
-	for (size_t i = 0; i < layout->ndim && i < LADE_DIMS_MAX && layout->shape; i++)
-		if (__builtin_mul_overflow(bytes, layout->shape[i], &bytes))
+	lade_layout layout;
+	if (lade__options_read(&layout, sizeof layout, given, "layout", NULL) != LADE_OK ||
+	    layout.ndim > LADE_DIMS_MAX || (layout.ndim && !layout.shape))
+		return 0;
+	size_t bytes = layout.elem_size;
+	for (size_t i = 0; i < layout.ndim; i++)
+		if (__builtin_mul_overflow(bytes, layout.shape[i], &bytes))
 			return SIZE_MAX / 8;
 	return bytes < SIZE_MAX / 8 ? bytes : SIZE_MAX / 8;
 }
