@@ -75,6 +75,19 @@ fail() {
 	echo "$lade: $1"
 	bad=1
 }
+
+# A folder with one library, named in the environment: the others are the system's.
+one=$prefix/one
+mkdir -p "$one/lib/pkgconfig" "$one/include"
+cp -a "$prefix"/lib/libzstd.* "$one/lib/"
+cp "$prefix"/include/zstd*.h "$one/include/"
+sed "s|$prefix|$one|g" "$prefix/lib/pkgconfig/libzstd.pc" >"$one/lib/pkgconfig/libzstd.pc"
+lade=$work/one
+CMAKE_PREFIX_PATH=$one cmake -S . -B "$work/one" -G "$generator" \
+	-DLADE_CUDA=OFF -DLADE_TESTS=OFF -DLADE_BENCH=OFF
+grep '^pkgcfg_lib_' "$work/one/CMakeCache.txt" | tee "$work/found"
+grep -q "=$one/lib/libzstd\.so$" "$work/found" || fail "not the folder's zstd"
+[ "$(grep -c "=$prefix/" "$work/found")" = 1 ] || fail "more than zstd is the folder's"
 for lade in "$work/build/lade" "$work/installed/bin/lade"; do
 	"$lade" -V | tee "$work/versions"
 	grep -qx "zstd 9${zstd#?}" "$work/versions" || fail "not the prefix's zstd"
