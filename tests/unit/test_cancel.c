@@ -419,6 +419,7 @@ static void test_many_chunks_at_once(void **state)
 	assert_int_equal(lade_frame_pipe_read(pipe, back, BYTES, &got, &j->err), LADE_E_CANCELLED);
 	assert_true(ramps <= 30);
 	lade_frame_pipe_free(pipe);
+	lade_spec_unref(spec);
 	lade_cancel_free(cancel);
 	free(b.data);
 	job_free(j);
