@@ -405,7 +405,8 @@ lade_status lade__grid_make(const lade_layout *given, lade_direction direction, 
 	*grid = (lade_grid){.chunk = chunk,
 	                    .offset = l.offset,
 	                    .part_off = x.part_off,
-	                    .part = (uint32_t)x.part_size,
+	                    /* Larger ones are of chunks without bytes. */
+	                    .part = chunk ? (uint32_t)x.part_size : 1,
 	                    .swap = l.swap_size > 1 ? (uint32_t)l.swap_size : 0,
 	                    .ndim = (uint32_t)l.ndim,
 	                    .encode = direction == LADE_ENCODE};

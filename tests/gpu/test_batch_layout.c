@@ -638,6 +638,52 @@ static void arrays_encoded(void **state)
 	}
 }
 
+/* Numbers whose sums pass 64 bits, where nothing else bounds them. */
+static void arrays_of_any_size(void **state)
+{
+	(void)state;
+	uint8_t raw[3] = {1, 2, 3}, encoded[40], got[64], around[64];
+	size_t size, shape[1] = {3};
+	ptrdiff_t strides[1] = {PTRDIFF_MAX};
+	OK(lade_encode(engine, specs[0], lade_host_cspan(raw, 3), lade_host_span(encoded, 40),
+	               &size, err));
+	lade_place there = {LADE_DEVICE, 0};
+	uint64_t table[2] = {0, 3}, encoded_size = size, cap = UINT64_MAX;
+	buffer src = buffer_new(there, size, 0), dst = buffer_new(there, 64, 0);
+	buffer boxes = buffer_new(there, sizeof table, 0), sizes = buffer_new(there, 8, 0);
+	buffer statuses = buffer_new(there, 4, 0);
+	buffer_put(&src, encoded, size);
+	buffer_put(&boxes, table, sizeof table);
+	buffer_get(&dst, around, 64);
+	const void *from = src.data;
+	void *to = dst.data;
+	lade_layout l = {.struct_size = sizeof l, .elem_size = 1, .ndim = 1, .shape = shape,
+	                 .strides = strides, .offset = 60};
+	lade_arrays arrays = {.src = &from, .src_size = &encoded_size, .dst = &to, .dst_cap = &cap,
+	                      .count = 1, .layout = &l,
+	                      .boxes = (uint64_t *)(void *)boxes.data};
+	lade_async_options o = {.struct_size = sizeof o, .flags = LADE_ASYNC_HOST_TABLES,
+	                        .sizes = (uint64_t *)(void *)sizes.data,
+	                        .statuses = (uint32_t *)(void *)statuses.data};
+	lade_result result;
+	OK(lade_decode_arrays_async(engine, specs[0], &arrays, &o, err));
+	FAILS(LADE_E_RANGE, "", lade_results_get(&o, 1, &result, err));
+	/* Of elements of 4 GiB there are none. */
+	shape[0] = 0;
+	l.elem_size = (size_t)1 << 32;
+	arrays.boxes = NULL;
+	OK(lade_decode_arrays_async(engine, specs[0], &arrays, &o, err));
+	OK(lade_results_get(&o, 1, &result, err));
+	assert_int_equal(result.size, 0);
+	buffer_get(&dst, got, 64);
+	assert_memory_equal(got, around, 64);
+	buffer_free(&src);
+	buffer_free(&dst);
+	buffer_free(&boxes);
+	buffer_free(&sizes);
+	buffer_free(&statuses);
+}
+
 /* ---- large ----------------------------------------------------------------------------------- */
 
 /* A chunk of more bytes than a kernel takes, as rows and as one run: the host decodes it. */
@@ -750,6 +796,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(decode_everywhere), cmocka_unit_test(decode_tails),
 		cmocka_unit_test(encode_everywhere), cmocka_unit_test(enqueued),
 		cmocka_unit_test(arrays_and_boxes),  cmocka_unit_test(arrays_encoded),
+		cmocka_unit_test(arrays_of_any_size),
 		cmocka_unit_test(larger_than_kernels_take), cmocka_unit_test(refused),
 	};
 	return cmocka_run_group_tests(tests, begin, end);

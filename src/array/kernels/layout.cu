@@ -282,6 +282,9 @@ static __device__ __forceinline__ void lade_grid_add(const lade_grid &g, const l
 	axes[f->axes++] = out;
 }
 
+/* No span is as long, and sums of two such numbers fit. */
+#define LADE_SPAN_MOST ((uint64_t)1 << 62)
+
 /* Map: thread = chunk. */
 extern "C" __global__ void lade_grid_list(lade_grid g)
 {
@@ -290,6 +293,7 @@ extern "C" __global__ void lade_grid_list(lade_grid g)
 		return;
 	uint64_t slot = g.slots + i * g.stride, span = g.span[i], cap = g.span_size[i];
 	lade_box_axis *axes = g.box_axes + (uint64_t)i * g.ndim;
+	cap = cap < LADE_SPAN_MOST ? cap : LADE_SPAN_MOST;
 	lade_grid_found f = {};
 	f.size = g.part;
 	f.chunk_off = g.part_off;
