@@ -109,7 +109,8 @@ static lade_status take_strides(const lade_layout *l, axes *x, lade_error *err)
 		if (!l->strides && next > SIZE_MOST && x->count[a] > 1 && !x->empty)
 			return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 			                 "layout: the box's bytes overflow");
-		x->stride[a] = l->strides ? l->strides[d] : (ptrdiff_t)next;
+		x->stride[a] = l->strides ? l->strides[d]
+		               : (ptrdiff_t)(next <= SIZE_MOST ? next : SIZE_MOST);
 		next *= x->count[a] && next <= SIZE_MOST ? x->count[a] : 1;
 	}
 	return LADE_OK;
@@ -235,6 +236,7 @@ static lade_status check_span(const lade_layout *l, size_t span_size, const axes
                               lade__plan *plan, lade_error *err)
 {
 	wide below = 0, above = (wide)l->offset + x->part_size;
+	span_size = span_size < SIZE_MOST ? span_size : SIZE_MOST; /* no memory has more */
 	for (size_t a = 0; a < l->ndim; a++) {
 		wide reach = (wide)magnitude(x->stride[a]) * (x->count[a] - 1);
 		wide *side = x->stride[a] < 0 ? &below : &above;

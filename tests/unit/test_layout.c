@@ -637,7 +637,27 @@ static void test_item_rules(void **state)
 	m.count = none;
 	segment[0].size = 1;
 	assert_int_equal(decode_one(&x, &err), LADE_OK);
+	/* Nor that of a tail; and a layout is checked before the segments are decoded for it. */
+	lade_spec *sum = parse("crc32c"), *copy = parse("copy");
+	x.spec = sum, x.tail = copy;
+	assert_int_equal(decode_one(&x, &err), LADE_OK);
+	x.layout = &l, x.dst.size = 11;
+	assert_int_equal(decode_one(&x, &err), LADE_E_RANGE);
+	x.dst.size = 12;
+	assert_int_equal(decode_one(&x, &err), LADE_E_TRUNCATED);
+	lade_spec_unref(sum);
+	lade_spec_unref(copy);
 	segment[0].size = 12;
+	/* Without elements there are no strides that are too large. */
+	size_t vast[3] = {0, 5, (size_t)1 << 62};
+	m = (lade_layout){.struct_size = sizeof m, .elem_size = 4, .ndim = 3, .shape = vast};
+	x = good, x.layout = &m;
+	assert_int_equal(decode_one(&x, &err), LADE_OK);
+	/* A span that no memory has: an address there might come around to other memory. */
+	m = l, m.offset = SIZE_MAX - 100;
+	x = good, x.layout = &m, x.dst.size = SIZE_MAX;
+	assert_int_equal(decode_one(&x, &err), LADE_E_RANGE);
+	m = l;
 	lade_item_output outputs[2] = {{lade_host_span(to, 12), &l},
 	                               {lade_host_span(to, 12), NULL}};
 	x = good, x.outputs = outputs, x.output_count = 2;

@@ -539,17 +539,25 @@ static lade_status decode_to_outlets(decoder *d, const lade_item *item, size_t c
 	return check_chunk(total, chunk, err);
 }
 
+/* What the layouts take of the chunk, all together. */
+static size_t outlets_size(const decoder *d)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < d->window.outlet_count; i++)
+		total += d->window.outlet[i].plan.size;
+	return total;
+}
+
 static lade_status decode_placed(decoder *d, const lade_item *item, size_t *size, lade_error *err)
 {
 	lade__outlet own, *outlets;
-	size_t plain, total = 0;
+	size_t plain, total;
 	lade_status status = make_outlets(d, item, &own, &outlets, &plain, err);
 	if (status != LADE_OK)
 		return status;
 	if (plain != SIZE_MAX)
 		return decode_to_many(d, item, plain, size, err);
-	for (size_t i = 0; i < d->window.outlet_count; i++)
-		total += outlets[i].plan.size;
+	total = outlets_size(d);
 	if (total)
 		status = decode_to_outlets(d, item, outlets[0].plan.chunk_size, err);
 	*size = status == LADE_OK ? total : 0;
@@ -594,6 +602,18 @@ static lade_status joined_size(const decoder *d, const lade_item *item, size_t *
 	return LADE_OK;
 }
 
+/* Checks the outputs before the segments are decoded; '*none': all are boxes without elements. */
+static lade_status check_placed(const lade__pipe *pipe, const lade_item *item, bool *none,
+                                lade_error *err)
+{
+	decoder d = {.pipe = *pipe};
+	lade__outlet own, *outlets;
+	size_t plain;
+	lade_status status = make_outlets(&d, item, &own, &outlets, &plain, err);
+	*none = status == LADE_OK && plain == SIZE_MAX && outlets_size(&d) == 0;
+	return status;
+}
+
 lade_status lade__item_decode_tail(const lade__pipe *pipe, const lade__route *tail,
                                    const lade_item *item, size_t *size, lade_error *err)
 {
@@ -601,8 +621,14 @@ lade_status lade__item_decode_tail(const lade__pipe *pipe, const lade__route *ta
 	decoder d = {.pipe = *pipe};
 	lade_item head = {.src = item->src, .src_count = item->src_count}, rest = *item;
 	size_t most = tail_most(item, tail->spec), room = 0;
+	lade_status status = LADE_OK;
+	bool none = false;
 	*size = 0;
-	lade_status status = joined_size(&d, item, &room, err);
+	if (lade__item_is_placed(item))
+		status = check_placed(pipe, item, &none, err);
+	if (status != LADE_OK || none)
+		return status;
+	status = joined_size(&d, item, &room, err);
 	if (status == LADE_E_UNKNOWN_SIZE) {
 		room = most < GROW_MAX ? most : GROW_MAX;
 		status = LADE_OK;
