@@ -259,10 +259,10 @@ static lade_status check_functions(const lade_implementation *p, const lade_algo
 			                 "codec.parts and codec.run_part go together");
 		return LADE_OK;
 	}
-	if (p->tile->kind < LADE_TILE_STREAM || p->tile->kind > LADE_TILE_SCATTER)
+	if (p->tile->kind < LADE_TILE_IN_ORDER || p->tile->kind > LADE_TILE_SCATTER)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "%s: tile.kind is %d, from %d to %d are possible", p->name,
-		                 (int)p->tile->kind, LADE_TILE_STREAM, LADE_TILE_SCATTER);
+		                 (int)p->tile->kind, LADE_TILE_IN_ORDER, LADE_TILE_SCATTER);
 	if (!p->tile->run || !p->tile->sizes)
 		return bad_field(err, p->name, "tile.run and tile.sizes must be given");
 	if (!(a->flags & LADE_ALGORITHM_FIXED_SIZE))

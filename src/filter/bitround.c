@@ -89,4 +89,4 @@ static lade_status encode(const lade_run *run, const lade_elements *tile, lade_e
 
 LADE__TILE_FILTER(bitround, 38, LADE_ALGORITHM_LOSSY,
                   "reals rounded to fewer bits (docs/format/filters.md, 7)", options, check, sizes,
-                  false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM, copy)
+                  false, LADE_TILE_IN_ORDER, encode, LADE_TILE_IN_ORDER, copy)

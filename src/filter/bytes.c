@@ -112,5 +112,5 @@ static lade_status swap(const lade_run *run, const lade_elements *tile, lade_err
 }
 
 LADE__TILE_FILTER(byteswap, 43, 0, "each element's bytes in reverse (docs/format/filters.md, 12)",
-                  swap_options, swap_check, sizes, false, LADE_TILE_STREAM, swap,
-                  LADE_TILE_STREAM, swap)
+                  swap_options, swap_check, sizes, false, LADE_TILE_IN_ORDER, swap,
+                  LADE_TILE_IN_ORDER, swap)

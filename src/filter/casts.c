@@ -87,8 +87,8 @@ static lade_status quantize_decode(const lade_run *run, const lade_elements *til
 
 LADE__TILE_FILTER(quantize, 40, LADE_ALGORITHM_LOSSY,
                   "reals rounded to decimal digits (docs/format/filters.md, 9)", quantize_options,
-                  quantize_check, quantize_sizes, false, LADE_TILE_STREAM, quantize_encode,
-                  LADE_TILE_STREAM, quantize_decode)
+                  quantize_check, quantize_sizes, false, LADE_TILE_IN_ORDER, quantize_encode,
+                  LADE_TILE_IN_ORDER, quantize_decode)
 
 /* ---- fixedscaleoffset --------------------------------------------------------------- */
 
@@ -142,8 +142,8 @@ static lade_status fixed_decode(const lade_run *run, const lade_elements *tile, 
 
 LADE__TILE_FILTER(fixedscaleoffset, 41, LADE_ALGORITHM_LOSSY,
                   "(x - offset) * scale, rounded, in another type (docs/format/filters.md, 10)",
-                  fixed_options, fixed_check, fixed_sizes, false, LADE_TILE_STREAM, fixed_encode,
-                  LADE_TILE_STREAM, fixed_decode)
+                  fixed_options, fixed_check, fixed_sizes, false, LADE_TILE_IN_ORDER, fixed_encode,
+                  LADE_TILE_IN_ORDER, fixed_decode)
 
 /* ---- astype ------------------------------------------------------------------------- */
 
@@ -178,5 +178,5 @@ static lade_status astype_decode(const lade_run *run, const lade_elements *tile,
 
 LADE__TILE_FILTER(astype, 42, LADE_ALGORITHM_LOSSY,
                   "elements in another type (docs/format/filters.md, 11)", astype_options,
-                  astype_check, fixed_sizes, false, LADE_TILE_STREAM, astype_encode,
-                  LADE_TILE_STREAM, astype_decode)
+                  astype_check, fixed_sizes, false, LADE_TILE_IN_ORDER, astype_encode,
+                  LADE_TILE_IN_ORDER, astype_decode)

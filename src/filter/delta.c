@@ -246,5 +246,5 @@ static lade_status decode(const lade_run *run, const lade_elements *tile, lade_e
 
 LADE__TILE_FILTER_MAYBE_LOSSY(delta, 34, 0, is_lossy,
                               "differences of neighbours (docs/format/filters.md, 3)", options,
-                              check, sizes, false, LADE_TILE_STREAM, encode, LADE_TILE_STREAM,
+                              check, sizes, false, LADE_TILE_IN_ORDER, encode, LADE_TILE_IN_ORDER,
                               decode)

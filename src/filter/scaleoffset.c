@@ -165,5 +165,5 @@ static lade_status decode(const lade_run *run, const lade_elements *tile, lade_e
 LADE__TILE_FILTER_MAYBE_LOSSY(scaleoffset, 37, 0, is_lossy,
                               "(x - offset) * scale in the elements' type "
                               "(docs/format/filters.md, 6)",
-                              options, check, sizes, false, LADE_TILE_STREAM, encode,
-                              LADE_TILE_STREAM, decode)
+                              options, check, sizes, false, LADE_TILE_IN_ORDER, encode,
+                              LADE_TILE_IN_ORDER, decode)

@@ -43,4 +43,5 @@ static lade_status zag(const lade_run *run, const lade_elements *tile, lade_erro
 }
 
 LADE__TILE_FILTER(zigzag, 35, 0, "0, -1, 1, -2 become 0, 1, 2, 3 (docs/format/filters.md, 4)",
-                  zigzag_options, check, sizes, false, LADE_TILE_STREAM, zig, LADE_TILE_STREAM, zag)
+                  zigzag_options, check, sizes, false, LADE_TILE_IN_ORDER, zig,
+                  LADE_TILE_IN_ORDER, zag)

@@ -471,7 +471,7 @@ static void own_tiles_of_large_elements(void **state)
 	                            .flags = LADE_ALGORITHM_FIXED_SIZE, .bound = same_bound,
 	                            .decoded_size = same_size};
 	assert_int_equal(lade_engine_add_algorithm(engine, &algorithm, NULL), LADE_OK);
-	lade_tile_ops ops = {.struct_size = sizeof ops, .kind = LADE_TILE_STREAM,
+	lade_tile_ops ops = {.struct_size = sizeof ops, .kind = LADE_TILE_IN_ORDER,
 	                     .sizes = large_sizes, .run = large_tile};
 	lade_implementation p = {.struct_size = sizeof p, .name = "large/test",
 	                         .algorithm = "large", .tile = &ops};

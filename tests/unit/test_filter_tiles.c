@@ -108,7 +108,7 @@ static void check(const char *text, const uint8_t *plain, size_t total, const ui
 			if (total && memcmp(again.data, back, total))
 				fail_msg("un%s, %zu bytes, level %d, split %d", text, total, level,
 				         split);
-			if (kind == LADE_TILE_STREAM && decoded == encoded && total) {
+			if (kind == LADE_TILE_IN_ORDER && decoded == encoded && total) {
 				memcpy(again.data, plain, total);
 				run_filter(spec, LADE_ENCODE, (lade_cpu)level, again.data,
 				           again.data, total, split, NULL);

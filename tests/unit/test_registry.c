@@ -142,7 +142,7 @@ static void bad_tables_are_refused(void **state)
 	                            .flags = LADE_ALGORITHM_FIXED_SIZE, .bound = same_bound,
 	                            .decoded_size = same_size};
 	lade_codec_ops codec = {.struct_size = sizeof codec, .run = flip};
-	lade_tile_ops tile = {.struct_size = sizeof tile, .kind = LADE_TILE_STREAM,
+	lade_tile_ops tile = {.struct_size = sizeof tile, .kind = LADE_TILE_IN_ORDER,
 	                      .sizes = byte_sizes, .run = flip_tile};
 	lade_checksum_ops sum = {.struct_size = sizeof sum, .run = no_sum};
 	lade_implementation none = {
@@ -189,7 +189,7 @@ static void bad_tables_are_refused(void **state)
 	refused(engine, &p, "tile.kind is 0");
 	tile.kind = (lade_tile)4;
 	refused(engine, &p, "tile.kind is 4");
-	tile.kind = LADE_TILE_STREAM;
+	tile.kind = LADE_TILE_IN_ORDER;
 	tile.sizes = NULL;
 	refused(engine, &p, "tile.run and tile.sizes");
 	tile.sizes = byte_sizes;
@@ -225,7 +225,7 @@ static void tables_are_copied(void **state)
 	lade_error err = {0};
 	uint8_t raw[300], mid[400], back[300];
 	lade_codec_ops codec = {.struct_size = sizeof codec, .run = flip};
-	lade_tile_ops tile = {.struct_size = sizeof tile, .kind = LADE_TILE_STREAM,
+	lade_tile_ops tile = {.struct_size = sizeof tile, .kind = LADE_TILE_IN_ORDER,
 	                      .sizes = byte_sizes, .run = flip_tile};
 	lade_checksum_ops sum = {.struct_size = sizeof sum, .run = no_sum};
 	const lade_implementation all[] = {

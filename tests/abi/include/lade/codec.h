@@ -198,9 +198,9 @@ typedef struct lade_codec_ops {
 
 /* What a filter's tiles are; see lade_tile_ops. */
 typedef enum lade_tile {
-	LADE_TILE_STREAM = 1,  /* a tile in, the same elements out, in order */
-	LADE_TILE_GATHER = 2,  /* the whole input, a tile out */
-	LADE_TILE_SCATTER = 3, /* a tile in, into the whole output */
+	LADE_TILE_IN_ORDER = 1, /* a tile in, the same elements out, in order */
+	LADE_TILE_GATHER = 2,   /* the whole input, a tile out */
+	LADE_TILE_SCATTER = 3,  /* a tile in, into the whole output */
 } lade_tile;
 
 /* What a filter carries from tile to tile of one item; zeroed before the first. */
@@ -220,10 +220,10 @@ typedef struct lade_elements {
 
 /*
  * What an implementation of a filter of a fixed size does: one tile of the work, so that a chain of
- * filters passes over the data once, in the cache.  STREAM: 'src' and 'dst' point at the tile, may
- * be equal where both sides have elements of one size, and do not overlap otherwise.  GATHER: 'src'
- * is the whole input, 'dst' the tile.  SCATTER: 'src' is the tile, 'dst' the whole output.  A last
- * partial element belongs to the last tile.
+ * filters passes over the data once, in the cache.  IN_ORDER: 'src' and 'dst' point at the tile,
+ * may be equal where both sides have elements of one size, and do not overlap otherwise.  GATHER:
+ * 'src' is the whole input, 'dst' the tile.  SCATTER: 'src' is the tile, 'dst' the whole output.  A
+ * last partial element belongs to the last tile.
  */
 typedef struct lade_tile_ops {
 	size_t struct_size; /* sizeof(lade_tile_ops) */

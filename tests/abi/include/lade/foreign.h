@@ -1,5 +1,5 @@
 /*
- * foreign.h: whole files in other tools' formats, read and written as streams: .zst, .gz, .zz
+ * foreign.h: whole files in other tools' formats, read and written in order: .zst, .gz, .zz
  * (zlib), .lz4 (LZ4 frames) and .sz (framed Snappy).
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -45,7 +45,10 @@ typedef struct lade_foreign_options {
 	bool strict;   /* reading .gz, .zz: all by zlib, as with LADE_BATCH_STRICT; slower */
 	uint64_t size; /* writing: all decoded bytes, if known: stored where the format can */
 	const lade_dict *dict; /* reading .zst, .lz4, .zz; writing .zst */
-	lade_cancel *cancel;   /* of all calls, or NULL; a writer is of no more use then */
+	/* Of all calls, or NULL; a writer is of no more use then.  Freeing a writer of .zst with
+	 * several threads waits for the parts that libzstd's threads have begun, one of several MiB
+	 * each: seconds at high levels. */
+	lade_cancel *cancel;
 } lade_foreign_options;
 
 typedef struct lade_foreign_reader lade_foreign_reader;
