@@ -453,8 +453,8 @@ static void print_json(json *j, const sample *file, const rows *all)
 			json_uint(j, "encoded_size", r->m.encoded_size);
 			json_number(j, "ratio", measure_ratio(&r->m), 4);
 			if (r->m.encode_seconds > 0)
-				json_number(j, "encode_MBs", measure_encode_rate(&r->m) / 1e6, 1);
-			json_number(j, "decode_MBs", measure_decode_rate(&r->m) / 1e6, 1);
+				json_number(j, "encode_MBs", measure_encode_rate(&r->m) / 1e6, 3);
+			json_number(j, "decode_MBs", measure_decode_rate(&r->m) / 1e6, 3);
 			json_bool(j, "lossy", r->m.lossy);
 		} else {
 			json_text(j, "message", r->err.message);

@@ -56,6 +56,17 @@ bool cli_parse_size(const char *text, uint64_t *out);
 /* Reads a whole decimal number from min to max. */
 bool cli_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
+/* ---- text (message.c) ---- */
+
+/* The length of the well-formed UTF-8 character (RFC 3629) that 's' begins with, or 0. */
+unsigned cli_utf8_length(const char *s);
+
+/*
+ * Writes 'text' to 'out', cut to 'cap' bytes, with control characters and bytes that are no UTF-8
+ * as "\n" or "\033": names of files must not drive a terminal.  Gives 'out'.
+ */
+char *cli_escape(const char *text, char *out, size_t cap);
+
 /* "1.50 MiB"; 'text' has at least 16 bytes.  Gives 'text'. */
 char *cli_format_size(uint64_t size, char *text);
 

@@ -6,6 +6,9 @@
  */
 #include "cli/work.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "cli/commands.h"
 #include "cli/gpu.h"
 #include "cli/npy.h"
@@ -156,8 +159,69 @@ static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out
 	return *done ? status : LADE_OK;
 }
 
-lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
+/* ---- what is no compressed file ------------------------------------------------------------ */
+
+/* Bytes that must decode before a file passes as .zz. */
+#define ZZ_PEEK ((size_t)64 << 10)
+
+typedef struct held {
+	const uint8_t *data;
+	size_t left;
+} held;
+
+static lade_status read_held(void *ctx, void *dst, size_t cap, size_t *got, lade_error *err)
 {
+	held *h = ctx;
+
+	(void)err;
+	*got = h->left < cap ? h->left : cap;
+	memcpy(dst, h->data, *got);
+	h->data += *got;
+	h->left -= *got;
+	return LADE_OK;
+}
+
+/* Two bytes tell a .zz file, and texts have them, too ("x^2"): what follows must decode. */
+static bool is_zz(const cli_work *work, cli_in *in)
+{
+	const lade_foreign_options f = {.struct_size = sizeof f, .dict = work->dict};
+	uint8_t out[4096];
+	held h;
+	size_t got = 1;
+	lade_foreign_reader *reader = NULL;
+	lade_status status = cli_in_peek(in, ZZ_PEEK, &h.data, &h.left, NULL);
+
+	if (status == LADE_OK)
+		status = lade_foreign_reader_new(work->engine, LADE_FORMAT_ZZ,
+		                                 (lade_input){&h, read_held}, &f, &reader, NULL);
+	while (status == LADE_OK && got)
+		status = lade_foreign_reader_read(reader, out, sizeof out, &got, NULL);
+	lade_foreign_reader_free(reader);
+	return status == LADE_OK || status == LADE_E_TRUNCATED;
+}
+
+static lade_status pass_through(cli_in *in, cli_out *out, lade_error *err)
+{
+	uint8_t data[1 << 16];
+	lade_input input = cli_in_input(in);
+	lade_output output = cli_out_output(out);
+	size_t got = 1;
+	lade_status status = LADE_OK;
+
+	while (status == LADE_OK && got) {
+		status = input.read(input.ctx, data, sizeof data, &got, err);
+		if (status == LADE_OK && got)
+			status = output.write(output.ctx, data, got, err);
+	}
+	return status;
+}
+
+/* ---- any file ------------------------------------------------------------------------------ */
+
+static lade_status decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
+{
+	/* As zstd(1) and gzip(1) do: -dcf gives all that is no compressed file as it is. */
+	bool pass = work->options->force && out->fd == STDOUT_FILENO;
 	/* Frames may stand in a row; the other formats read to the end by themselves. */
 	for (bool first = true;; first = false) {
 		const uint8_t *data;
@@ -166,6 +230,9 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 		if (status != LADE_OK || (have == 0 && !first))
 			return status;
 		lade_format format = lade_format_detect(data, have);
+		if (pass && first && (format == LADE_FORMAT_UNKNOWN ||
+		                      (format == LADE_FORMAT_ZZ && !is_zz(work, in))))
+			return pass_through(in, out, err);
 		if (have == 0)
 			return lade_fail(err, LADE_E_TRUNCATED, 0, "the file is empty");
 		if (format != LADE_FORMAT_LADE && !first)
@@ -188,4 +255,16 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 		if (status != LADE_OK)
 			return status;
 	}
+}
+
+lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
+{
+	lade_status status = decompress(work, in, out, err);
+
+	if (status == LADE_E_LIMIT) {
+		size_t size = strlen(err->message);
+		snprintf(err->message + size, sizeof err->message - size,
+		         "; -M (--memory=SIZE) allows more");
+	}
+	return status;
 }

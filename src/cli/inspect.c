@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@
 #include "cli/table.h"
 
 static const char help[] = "Usage: lade inspect [OPTION]... FILE...\n"
-			   "Say what each FILE holds, without decoding it.\n"
+			   "Say what each FILE (-: standard input) holds, without decoding it.\n"
 			   "\n"
 			   "  -c, --chunks           list every chunk of a .lade file\n"
 			   "      --json             print JSON instead of text\n"
@@ -153,10 +154,10 @@ static lade_status print_chunks(lade_frame *frame, lade_error *err)
 
 static void print_frame(const char *name, const lade_frame_info *info, const tally *t)
 {
-	char text[16];
+	char text[16], shown[PATH_MAX];
 
 	table_style(stdout, "1");
-	printf("%s", name);
+	printf("%s", cli_escape(name, shown, sizeof shown));
 	table_style(stdout, "0");
 	printf(": .lade, version %u\n", info->version);
 	label("pipeline");
@@ -258,7 +259,7 @@ static void json_frame(json *j, const lade_frame_info *info, const tally *t)
 	json_close(j, ']');
 }
 
-static int inspect_frame(const settings *s, const char *path, json *j)
+static int inspect_frame(const settings *s, const char *name, const char *path, json *j)
 {
 	lade_frame_read_options options = {.struct_size = sizeof options};
 	lade_frame *frame = NULL;
@@ -272,19 +273,19 @@ static int inspect_frame(const settings *s, const char *path, json *j)
 		status = tally_chunks(frame, &t, &err);
 	if (status == LADE_OK && s->json) {
 		json_open(j, NULL, '{');
-		json_text(j, "file", path);
+		json_text(j, "file", name);
 		json_text(j, "format", "lade");
 		json_frame(j, lade_frame_get_info(frame), &t);
 		if (s->chunks)
 			status = json_chunks(j, frame, &err);
 		json_close(j, '}');
 	} else if (status == LADE_OK) {
-		print_frame(path, lade_frame_get_info(frame), &t);
+		print_frame(name, lade_frame_get_info(frame), &t);
 		if (s->chunks)
 			status = print_chunks(frame, &err);
 	}
 	lade_frame_close(frame);
-	return status == LADE_OK ? CLI_OK : cli_lade_error(path, &err);
+	return status == LADE_OK ? CLI_OK : cli_lade_error(name, &err);
 }
 
 /* ---- other formats: what their first header says ---- */
@@ -431,7 +432,7 @@ static void print_foreign(const settings *s, const char *path, const head *h, la
 			  json *j)
 {
 	facts f = {.title = "?"};
-	char text[16];
+	char text[16], shown[PATH_MAX];
 
 	if (format == LADE_FORMAT_ZST)
 		zst_facts(h, &f);
@@ -459,7 +460,7 @@ static void print_foreign(const settings *s, const char *path, const head *h, la
 		return;
 	}
 	table_style(stdout, "1");
-	printf("%s", path);
+	printf("%s", cli_escape(path, shown, sizeof shown));
 	table_style(stdout, "0");
 	printf(": %s\n", f.title);
 	label("encoded");
@@ -472,13 +473,13 @@ static void print_foreign(const settings *s, const char *path, const head *h, la
 
 /* ---- files ---- */
 
-static int read_head(const char *path, head *h)
+static int read_head(const char *name, const char *path, head *h)
 {
 	FILE *file = fopen(path, "rb");
 
 	*h = (head){0};
 	if (!file) {
-		cli_error("%s: %s", path, strerror(errno));
+		cli_error("%s: %s", name, strerror(errno));
 		return CLI_FAILED;
 	}
 	h->size = fread(h->bytes, 1, sizeof h->bytes, file);
@@ -490,30 +491,66 @@ static int read_head(const char *path, head *h)
 		failed = EIO;
 	fclose(file);
 	if (failed) {
-		cli_error("%s: %s", path, strerror(failed));
+		cli_error("%s: %s", name, strerror(failed));
 		return CLI_FAILED;
 	}
 	return CLI_OK;
 }
 
-static int inspect_file(const settings *s, const char *path, json *j)
+/* Copies standard input to a file without a name, since a frame is read from its end.  NULL: said
+ * why not. */
+static FILE *spool(void)
+{
+	char data[1 << 16];
+	size_t size;
+	FILE *file = tmpfile();
+
+	while (file && (size = fread(data, 1, sizeof data, stdin)) > 0 &&
+	       fwrite(data, 1, size, file) == size)
+		;
+	if (!file || ferror(stdin) || ferror(file) || fflush(file) != 0) {
+		cli_error("standard input: %s", strerror(errno));
+		if (file)
+			fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+/* 'name' is what the user calls the file at 'path'. */
+static int inspect_path(const settings *s, const char *name, const char *path, json *j)
 {
 	head h;
-	int code = read_head(path, &h);
+	int code = read_head(name, path, &h);
 
 	if (code != CLI_OK)
 		return code;
 	lade_format format =
 		lade_format_detect(h.bytes, h.size < LADE_FORMAT_PEEK ? h.size : LADE_FORMAT_PEEK);
 	if (format == LADE_FORMAT_UNKNOWN) {
-		cli_error("%s: %s", path,
+		cli_error("%s: %s", name,
 			  h.size ? "not a format that lade knows" : "the file is empty");
 		return CLI_FAILED;
 	}
 	if (format == LADE_FORMAT_LADE)
-		return inspect_frame(s, path, j);
-	print_foreign(s, path, &h, format, j);
+		return inspect_frame(s, name, path, j);
+	print_foreign(s, name, &h, format, j);
 	return CLI_OK;
+}
+
+static int inspect_file(const settings *s, const char *name, json *j)
+{
+	char path[32];
+
+	if (strcmp(name, "-") != 0)
+		return inspect_path(s, name, name, j);
+	FILE *file = spool();
+	if (!file)
+		return CLI_FAILED;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+	int code = inspect_path(s, "standard input", path, j);
+	fclose(file);
+	return code;
 }
 
 int lade_cmd_inspect(int argc, char **argv)

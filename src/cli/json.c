@@ -9,32 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * The length of the well-formed UTF-8 sequence at 's' (RFC 3629), or 0: file names can be any
- * bytes, and a JSON text must be UTF-8.
- */
-static unsigned utf8_length(const unsigned char *s)
-{
-	unsigned n = s[0] < 0x80                   ? 1
-		     : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-		     : (s[0] & 0xF0) == 0xE0       ? 3
-		     : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-						   : 0;
-
-	for (unsigned i = 1; i < n; i++)
-		if ((s[i] & 0xC0) != 0x80)
-			return 0;
-	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) ||
-	    (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
+#include "cli/commands.h"
 
 static void put_string(FILE *out, const char *value)
 {
 	fputc('"', out);
 	for (const unsigned char *s = (const unsigned char *)value; *s;) {
-		unsigned n = utf8_length(s);
+		unsigned n = cli_utf8_length((const char *)s);
 		if (n == 0) {
 			fputs("\\ufffd", out);
 			n = 1;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,10 +48,11 @@ static void sizes(table *t, uint64_t compressed, uint64_t decompressed)
 
 static void describe(const char *name, const lade_frame_info *info)
 {
-	char type[800];
+	char type[800], shown[PATH_MAX];
 
 	type_text(info, type, sizeof type);
-	printf("%s\n  format:       lade, version %u\n  pipeline:     %s\n", name, info->version,
+	printf("%s\n  format:       lade, version %u\n  pipeline:     %s\n",
+	       cli_escape(name, shown, sizeof shown), info->version,
 	       lade_spec_text(info->spec));
 	printf("  chunks:       %" PRIu64 " of %zu bytes\n", info->chunk_count, info->chunk_size);
 	printf("  compressed:   %" PRIu64 " bytes\n  decompressed: %" PRIu64 " bytes\n",

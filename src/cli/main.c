@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,18 +84,19 @@ static int open_output(const cli_options *o, const cli_in *in, cli_out *out)
 
 static void report(const cli_options *o, const cli_in *in, const cli_out *out)
 {
-	char from[16], to[16];
+	char from[16], to[16], name[PATH_MAX];
 	bool wanted = cli_verbosity >= 3 || (cli_verbosity == 2 && isatty(STDERR_FILENO));
 
 	if (!wanted)
 		return;
+	cli_escape(in->name, name, sizeof name);
 	cli_format_size(in->taken, from);
 	cli_format_size(out->written, to);
 	if (o->mode == CLI_COMPRESS)
-		fprintf(stderr, "%s: %s -> %s (%.2f%%)\n", in->name, from, to,
+		fprintf(stderr, "%s: %s -> %s (%.2f%%)\n", name, from, to,
 		        in->taken ? 100.0 * (double)out->written / (double)in->taken : 0.0);
 	else
-		fprintf(stderr, "%s: %s -> %s%s\n", in->name, from, to,
+		fprintf(stderr, "%s: %s -> %s%s\n", name, from, to,
 		        o->mode == CLI_TEST ? ", good" : "");
 }
 

@@ -16,6 +16,9 @@
 
 #include "cli/progress.h"
 
+/* Longest message: two paths and what is said of them. */
+#define TEXT_CAP 9000
+
 int cli_verbosity = 2;
 
 bool cli_colour(FILE *file)
@@ -28,17 +31,65 @@ bool cli_colour(FILE *file)
 	return isatty(fileno(file)) && !(term && strcmp(term, "dumb") == 0);
 }
 
+unsigned cli_utf8_length(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned n = s[0] < 0x80                   ? 1
+	             : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+	             : (s[0] & 0xF0) == 0xE0       ? 3
+	             : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+	                                           : 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) ||
+	    (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+char *cli_escape(const char *text, char *out, size_t cap)
+{
+	static const char letters[] = "abtnvfr"; /* of the bytes from 7 on */
+	char *end = out;
+
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		unsigned n = cli_utf8_length(text);
+		char piece[8] = "";
+		/* 0x80 to 0x9F are control characters, too: two bytes, the first of them 0xC2. */
+		bool c1 = n == 2 && c == 0xC2 && (unsigned char)text[1] < 0xA0;
+		if (c >= 7 && c < 7 + sizeof letters - 1)
+			snprintf(piece, sizeof piece, "\\%c", letters[c - 7]);
+		else if (n == 0 || c1 || c < 0x20 || c == 0x7F)
+			snprintf(piece, sizeof piece, "\\%03o", c);
+		else
+			memcpy(piece, text, n);
+		if ((size_t)(end - out) + strlen(piece) >= cap)
+			break;
+		end = stpcpy(end, piece);
+		/* The second byte of 'c1' is no character by itself: it comes next, as "\ooo". */
+		text += n == 0 || c1 ? 1 : n;
+	}
+	*end = 0;
+	return out;
+}
+
 /* One line; the progress line, if there is one, makes way for it. */
 static void say(const char *mark, const char *colour, const char *format, va_list args)
 {
+	char text[TEXT_CAP], shown[TEXT_CAP];
+
+	vsnprintf(text, sizeof text, format, args);
+	cli_escape(text, shown, sizeof shown);
 	progress_clear();
 	flockfile(stderr);
 	if (*mark && cli_colour(stderr))
 		fprintf(stderr, "lade: \033[%sm%s\033[0m", colour, mark);
 	else
 		fprintf(stderr, "lade: %s", mark);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", shown);
 	funlockfile(stderr);
 }
 

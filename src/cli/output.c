@@ -88,10 +88,11 @@ void cli_out_stdout(cli_out *out)
 /* Asks on the terminal.  True: yes. */
 static bool ask(const char *path)
 {
-	char line[16];
+	char line[16], name[PATH_MAX];
 
 	progress_clear();
-	fprintf(stderr, "lade: %s exists already; overwrite it? (y/n) ", path);
+	fprintf(stderr, "lade: %s exists already; overwrite it? (y/n) ",
+	        cli_escape(path, name, sizeof name));
 	fflush(stderr);
 	if (!fgets(line, sizeof line, stdin))
 		return false;
@@ -101,14 +102,22 @@ static bool ask(const char *path)
 	return yes;
 }
 
-/* "dir/.lade-XXXXXX" beside "dir/name": short, since 'name' may be as long as names can be. */
+/* Bytes of a file's name in its temporary file's: both must be names that are short enough. */
+#define TEMP_SHOWN 64
+
+/* "dir/.name.lade-XXXXXX" beside "dir/name", cut at a whole character: who finds one that SIGKILL
+ * has left knows what it is. */
 static char *temp_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	int dir = slash ? (int)(slash - path) + 1 : 0;
+	int dir = slash ? (int)(slash - path) + 1 : 0, size = (int)strlen(path + dir);
 	char *name;
 
-	return asprintf(&name, "%.*s.lade-XXXXXX", dir, path) < 0 ? cli_need(NULL) : name;
+	size = size < TEMP_SHOWN ? size : TEMP_SHOWN;
+	while (size && (path[dir + size] & 0xC0) == 0x80)
+		size--;
+	size = asprintf(&name, "%.*s.%.*s.lade-XXXXXX", dir, path, size, path + dir);
+	return size < 0 ? cli_need(NULL) : name;
 }
 
 /* ---- where a path leads --------------------------------------------------------------- */
@@ -260,9 +269,10 @@ failed:
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-static lade_status write_failed(lade_error *err)
+static lade_status write_failed(const cli_out *out, lade_error *err)
 {
-	return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "writing failed: %s", strerror(errno));
+	return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s, writing %s", strerror(errno),
+	                 out->name);
 }
 
 static lade_status write_next(void *ctx, const void *src, size_t size, lade_error *err)
@@ -277,7 +287,7 @@ static lade_status write_next(void *ctx, const void *src, size_t size, lade_erro
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return write_failed(err);
+			return write_failed(out, err);
 		p += n;
 		size -= (size_t)n;
 	}
@@ -302,7 +312,7 @@ lade_status cli_out_write_at(void *ctx, uint64_t off, const void *data, size_t s
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return write_failed(err);
+			return write_failed(out, err);
 		p += n;
 		size -= (size_t)n;
 		off += (uint64_t)n;

@@ -49,11 +49,12 @@ static const char *short_name(const char *name)
 
 static void draw(double now)
 {
-	char in[16], out[16];
+	char in[16], out[16], name[4 * NAME_MAX_SHOWN + 1];
 	double seconds = now - line.start;
 	double rate = seconds > 0 ? (double)line.in / seconds : 0;
 
-	fprintf(stderr, "\r%s %s: %s -> %s, %.0f MB/s", line.verb, short_name(line.name),
+	fprintf(stderr, "\r%s %s: %s -> %s, %.0f MB/s", line.verb,
+	        cli_escape(short_name(line.name), name, sizeof name),
 	        cli_format_size(line.in, in), cli_format_size(line.out, out), rate / 1e6);
 	if (line.total && line.in <= line.total) {
 		fprintf(stderr, ", %.0f%%", 100.0 * (double)line.in / (double)line.total);

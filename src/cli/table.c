@@ -43,7 +43,7 @@ void table_row(table *t)
 
 void table_set(table *t, size_t column, const char *format, ...)
 {
-	char text[512];
+	char text[512], shown[2048];
 	va_list args;
 
 	va_start(args, format);
@@ -51,7 +51,7 @@ void table_set(table *t, size_t column, const char *format, ...)
 	va_end(args);
 	char **cell = &t->cells[(t->rows - 1) * t->columns + column];
 	free(*cell);
-	*cell = cli_need(strdup(text));
+	*cell = cli_need(strdup(cli_escape(text, shown, sizeof shown)));
 }
 
 void table_mark(table *t, size_t row, size_t column)

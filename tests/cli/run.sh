@@ -50,7 +50,7 @@ same() { # file, file
 there() { for f; do if [ -e "$f" ]; then good; else bad "$f is missing"; fi; done; }
 gone() { for f; do if [ -e "$f" ]; then bad "$f is there"; else good; fi; done; }
 # No temporary file is left in the folder.
-clean() { gone .lade-*; }
+clean() { gone .*.lade-*; }
 # Bytes with some structure: a text of numbers.
 text() { # bytes
 	seq 1 $(($1 / 5 + 5000)) | head -c "$1"

@@ -46,6 +46,38 @@ text 40 >$long
 run 0 "$lade" $long
 there $long.lade
 
+# Control characters and bytes that are no UTF-8 are shown, and do nothing to a terminal.
+odd=$(printf 'x\n\033[31m\302\233\377\303\251')
+shown=$(printf 'x\\n\\033[31m\\302\\233\\377\303\251')
+run 1 "$lade" "$odd"
+says "error: $shown: No such file"
+text 50 >"$odd"
+run 0 "$lade" -v "$odd"
+says "$shown: 50 B -> "
+run 1 "$lade" "$odd"
+says "error: $shown.lade: exists already"
+run 0 "$lade" -l "$odd.lade"
+prints " $shown.lade"
+run 0 "$lade" -lv "$odd.lade"
+prints "$shown.lade"
+run 0 "$lade" inspect "$odd.lade"
+prints "$shown.lade: .lade"
+
+# -dcf gives what is no compressed file as it is, also where a text begins as a .zz file does.
+echo plain >plain
+echo 'x^2 + y^2' >zlike
+: >empty
+run 0 "$lade" -dcf plain a.lade zlike empty -
+cat plain orig zlike >want
+same "$top/out" want
+"$lade" -df <zlike >p && same p zlike
+cat a.lade | "$lade" -dcf >p && same p orig
+for args in "-dc plain" "-tf plain" "-df plain -o other"; do
+	run 1 "$lade" $args
+	says "is in no format"
+done
+gone other
+
 # Symbolic links are left out, unless -f.
 ln -s a link
 run 1 "$lade" link

@@ -16,6 +16,13 @@ prints xxh64
 prints "and more"
 prints "####"
 
+# Standard input, from a pipe and from a file.
+sed 's/^a.lade:/standard input:/' "$top/out" >want
+cat a.lade | "$lade" inspect - >p && same p want
+"$lade" inspect - <a.lade >p && same p want
+cat a | "$lade" inspect - 2>"$top/err" && bad "what is no file of ours" || good
+says "standard input: not a format"
+
 run 0 "$lade" inspect --chunks a.lade
 [ "$(grep -cE '^ +[0-8]  ' "$top/out")" = 9 ] && good || bad "other than nine chunks"
 if needs python3; then

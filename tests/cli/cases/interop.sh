@@ -24,7 +24,7 @@ if needs zstd; then
 	zstd -qf --long=31 -1 a -o wide.zst
 	cat a | zstd -q --long=30 >wide.zst
 	run 1 "$lade" -t wide.zst
-	says "are allowed"
+	says "are allowed; -M (--memory=SIZE) allows more"
 	run 0 "$lade" -t -M2G wide.zst
 	zstd -qf a
 	head -c 40000 a >dict
@@ -75,6 +75,9 @@ if needs gzip; then
 fi
 
 if needs pigz; then
+	pigz -zc a >zz
+	run 0 "$lade" -dcf zz
+	same "$top/out" a
 	pigz -kf a
 	check a.gz
 	pigz -kfz a

@@ -34,6 +34,7 @@ prints "bitshuffle"
 run 0 "$lade" -f --chunk-size=256K a
 run 1 "$lade" -t -M100K a.lade
 says "above the limit"
+says "; -M (--memory=SIZE) allows more"
 run 0 "$lade" -t -M256K a.lade
 
 # Levels: -1 to -19, others by --level.

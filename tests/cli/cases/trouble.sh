@@ -8,7 +8,7 @@ if [ -w /dev/full ]; then
 	rc=0
 	"$lade" -c small >/dev/full 2>"$top/err" || rc=$?
 	[ $rc = 1 ] && good || bad "/dev/full: exit code $rc"
-	says "No space left"
+	says "small: No space left on device, writing standard output"
 	run 0 "$lade" -f small
 	rc=0
 	"$lade" -dc small.lade >/dev/full 2>"$top/err" || rc=$?
@@ -19,7 +19,7 @@ fi
 mkdir disk
 if mount -t tmpfs -o size=1m tmpfs disk 2>/dev/null; then
 	run 1 "$lade" big -o disk/out
-	says "No space left"
+	says "big: No space left on device, writing disk/out"
 	[ -z "$(ls -A disk)" ] && good || bad "a partial file is left on the full disk"
 	run 0 "$lade" big
 	run 1 "$lade" -d big.lade -o disk/out
@@ -33,7 +33,7 @@ fi
 rc=0
 (ulimit -f 100 && "$lade" big -o limited 2>"$top/err") || rc=$?
 [ $rc = 1 ] && good || bad "file size limit: exit code $rc"
-says "File too large"
+says "big: File too large, writing limited"
 gone limited
 clean
 
@@ -57,6 +57,14 @@ for signal in INT TERM HUP; do
 	clean
 done
 [ "$sha" = "$(cksum <big)" ] && good || bad "the original has changed"
+
+# SIGKILL leaves a file whose name says what it was to be; a name as long as can be is cut.
+for name in big.lade $(printf 'n%.0s' $(seq 255)); do
+	(timeout -s KILL 0.3 "$lade" -19 -T1 big -o $name; :) 2>"$top/err"
+	gone $name
+	there .${name:0:64}.lade-??????
+	rm -f .*.lade-*
+done
 
 # Files that change while they are read: the command is held up by a pipe meanwhile.
 for how in grew shrank; do
