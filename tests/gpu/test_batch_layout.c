@@ -766,6 +766,32 @@ static void refused(void **state)
 		      lade_decode_into(engine, specs[0], &item, 1, NULL, &o, err));
 		shape[0] = 8;
 	}
+	/* Encoding: what a layout claims takes no memory; and chunks without bytes may be of any
+	 * shape. */
+	size_t vast[3] = {(size_t)1 << 30, (size_t)1 << 27, 1}, vaster[3] = {vast[0], vast[0], 16};
+	size_t none[3] = {vast[0], vast[0] * 16, 0};
+	ptrdiff_t apart[3] = {(ptrdiff_t)1 << 27, 1, 1};
+	buffer out = buffer_new(there, 100, 0);
+	for (int where = 0; where < 2; where++) {
+		lade_segment array = {dst.data, 64, there, 0};
+		lade_batch_options o = {.struct_size = sizeof o, .where = (lade_where)where};
+		lade_layout m = {.struct_size = sizeof m, .elem_size = 1, .ndim = 3,
+		                 .strides = apart, .shape = vast};
+		lade_item from = {.src = &array, .src_count = 1, .dst = buffer_span(&out),
+		                  .layout = &m};
+		FAILS(LADE_E_RANGE, "span",
+		      lade_encode_into(engine, specs[5], &from, 1, NULL, &o, err));
+		m.shape = vaster;
+		FAILS(LADE_E_RANGE, "overflow",
+		      lade_encode_into(engine, specs[5], &from, 1, NULL, &o, err));
+		o.where = LADE_WHERE_DEVICE;
+		FAILS(LADE_E_RANGE, "overflow",
+		      lade_encode_into(engine, specs[0], &from, 1, NULL, &o, err));
+		m.shape = none;
+		OK(lade_encode_into(engine, specs[0], &from, 1, NULL, &o, err));
+	}
+	free(buffer_image(&out));
+	buffer_free(&out);
 	lade_async_options a = {.struct_size = sizeof a};
 	OK(lade_decode_async(engine, specs[0], &item, 1, &a, err));
 	OK(lade_stream_wait(0, NULL, err));

@@ -302,6 +302,15 @@ static size_t hull_of(const lade_item *item, size_t *first)
 	return plan.span_end - plan.span_first;
 }
 
+/* The bytes of the chunk that a source's layout gives; 0 as above. */
+static size_t chunk_of(const lade_item *item)
+{
+	lade__plan plan;
+	return lade__plan_make(item->layout, LADE_ENCODE, item->src->size, &plan, NULL) == LADE_OK
+	               ? plan.chunk_size
+	               : 0;
+}
+
 /* Whether a kernel gathers an item's source. */
 static bool is_gathered(const bridge *b, const lade_item *item)
 {
@@ -318,7 +327,7 @@ static void measure(const bridge *b, const lade_item *item, size_t *in, size_t *
 		if (!on_device(item->src[i].place))
 			continue;
 		*in += round_up(!layout                  ? item->src[i].size
-		                : is_gathered(b, item) ? lade__item_bytes(item, LADE_ENCODE)
+		                : is_gathered(b, item) ? chunk_of(item)
 		                                       : hull_of(item, &first));
 	}
 	for (size_t k = 0; k < lade__output_count(item); k++)

@@ -124,7 +124,8 @@ bool lade__sink_streams(const lade__sink *sink, size_t piece)
 	return true;
 }
 
-/* Layouts are not yet checked where work is planned; 0 for those that are going to be refused. */
+/* Layouts are not yet checked where work is planned; 0 for those that are going to be refused, and
+ * for chunks without bytes, whose other sides may be of any size. */
 static size_t shape_bytes(const lade_layout *given)
 {
 	lade_layout layout;
@@ -134,8 +135,8 @@ static size_t shape_bytes(const lade_layout *given)
 	size_t bytes = layout.elem_size;
 	for (size_t i = 0; i < layout.ndim; i++)
 		if (__builtin_mul_overflow(bytes, layout.shape[i], &bytes))
-			return SIZE_MAX / 8;
-	return bytes < SIZE_MAX / 8 ? bytes : SIZE_MAX / 8;
+			return 0;
+	return bytes <= SIZE_MAX / 4 ? bytes : 0;
 }
 
 size_t lade__item_bytes(const lade_item *item, lade_direction direction)
