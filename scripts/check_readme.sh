@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# check_readme.sh: the C program in README.md is examples/ten_lines.c (which check_examples.sh
-# compiles and runs).
+# check_readme.sh: the C programs that README.md and docs/layouts.md show are those of examples
+# (which check_examples.sh compiles and runs).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
-shown=$(awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' README.md)
-diff -u examples/ten_lines.c <(echo "$shown") || {
-	echo "README.md shows another program than examples/ten_lines.c"
-	exit 1
+same() { # document program
+	local shown
+	shown=$(awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' "$1")
+	diff -u "$2" <(echo "$shown") || {
+		echo "$1 shows another program than $2"
+		exit 1
+	}
+	echo "$1 shows $2"
 }
-echo "README.md shows examples/ten_lines.c"
+same README.md examples/ten_lines.c
+same docs/layouts.md examples/transposed.c
