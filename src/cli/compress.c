@@ -132,6 +132,7 @@ static lade_status compress_foreign(const cli_work *work, cli_in *in, cli_out *o
 	lade_foreign_options f = {.struct_size = sizeof f,
 	                          .threads = work->threads,
 	                          .level = level_of(o),
+	                          .max_window = o->window_log ? UINT64_C(1) << o->window_log : 0,
 	                          .checksum = o->checksum != LADE_CHECKSUM_NONE,
 	                          .size = in->has_size ? (uint64_t)in->stat.st_size : 0,
 	                          .dict = work->dict};

@@ -13,13 +13,17 @@
 #include "cli/gpu.h"
 #include "cli/npy.h"
 
+/* Windows up to 128 MiB are always accepted, larger ones with --long or -M. */
+#define WINDOW_LOG 27
+
 static lade_status decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
                                       cli_out *out, lade_error *err)
 {
 	const cli_options *o = work->options;
+	uint64_t window = UINT64_C(1) << (o->window_log > WINDOW_LOG ? o->window_log : WINDOW_LOG);
 	lade_foreign_options f = {.struct_size = sizeof f,
 	                          .threads = work->threads,
-	                          .max_window = o->max_window,
+	                          .max_window = o->max_window ? o->max_window : window,
 	                          .ignore_checksum = o->checksum == LADE_CHECKSUM_NONE,
 	                          .strict = o->strict,
 	                          .dict = work->dict};

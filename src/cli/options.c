@@ -17,6 +17,13 @@
 
 #define THREADS_MAX 1024
 
+/* As in zstd(1). */
+#define LEVEL_MAX 19
+#define LEVEL_ULTRA 22
+#define WINDOW_LOG_MIN 10
+#define WINDOW_LOG_MAX 31
+#define WINDOW_LOG_LONG 27
+
 enum {
 	OPT_RM = 256,
 	OPT_LEVEL,
@@ -32,6 +39,9 @@ enum {
 	OPT_RAW,
 	OPT_STRICT,
 	OPT_GPU,
+	OPT_LONG,
+	OPT_FAST,
+	OPT_ULTRA,
 };
 
 static const char short_options[] = "0123456789zdtlckfo:T:rqvVhM:D:";
@@ -67,6 +77,9 @@ static const struct option long_options[] = {
 	{"raw", no_argument, NULL, OPT_RAW},
 	{"strict", no_argument, NULL, OPT_STRICT},
 	{"gpu", optional_argument, NULL, OPT_GPU},
+	{"long", optional_argument, NULL, OPT_LONG},
+	{"fast", optional_argument, NULL, OPT_FAST},
+	{"ultra", no_argument, NULL, OPT_ULTRA},
 	{"memory", required_argument, NULL, 'M'},
 	{"dict", required_argument, NULL, 'D'},
 	{NULL, 0, NULL, 0},
@@ -97,6 +110,9 @@ static const char help[] =
 	"\n"
 	"Compression:\n"
 	"  -1 ... -19            level (3 for zstd); --level=N for others\n"
+	"      --ultra           allow -20 to -22\n"
+	"      --fast[=N]        level -N (1): faster than -1\n"
+	"      --long[=N]        with --format=zst and -d: windows of 2^N bytes (27)\n"
 	"      --algorithm=NAME  zstd, ..., or \"NAME(OPTION=VALUE)\"; --algorithms lists them\n"
 	"      --filter=NAME     shuffle, bitshuffle, delta, ...; may be given several times\n"
 	"      --spec=TEXT       the whole pipeline, \"shuffle(4)|zstd(level=3)\"\n"
@@ -153,6 +169,19 @@ static int read_number(cli_options *o, int opt, const char *text)
 		    value > LADE_FRAME_CHUNK_MAX)
 			return cli_usage("--chunk-size=%s: want 16 bytes to 1G", text);
 		o->chunk_size = value;
+		break;
+	case OPT_LONG:
+		if (text && !cli_parse_uint(text, WINDOW_LOG_MIN, WINDOW_LOG_MAX, &value))
+			return cli_usage("--long=%s: want %d to %d: a window has 2 to the power of "
+			                 "that bytes", text, WINDOW_LOG_MIN, WINDOW_LOG_MAX);
+		o->window_log = text ? (unsigned)value : WINDOW_LOG_LONG;
+		break;
+	case OPT_FAST:
+		value = 1;
+		if (text && !cli_parse_uint(text, 1, INT32_MAX, &value))
+			return cli_usage("--fast=%s: want a whole number from 1 on", text);
+		o->level = -(int64_t)value;
+		o->has_level = true;
 		break;
 	case OPT_LEVEL: {
 		bool negative = *text == '-';
@@ -252,9 +281,18 @@ static bool read_flag(cli_options *o, int opt)
 	case OPT_STRICT:
 		o->strict = true;
 		return true;
+	case OPT_ULTRA:
+		o->ultra = true;
+		return true;
 	default:
 		return false;
 	}
+}
+
+static int wrong_digits(int64_t level)
+{
+	return cli_usage("-%" PRId64 ": levels go from -1 to -%d, with --ultra to -%d "
+	                 "(--level=N for others)", level, LEVEL_MAX, LEVEL_ULTRA);
 }
 
 static int check(const cli_options *o)
@@ -272,6 +310,9 @@ static int check(const cli_options *o)
 	    (o->spec || o->algorithm || o->filter_count || o->chunk_size))
 		return cli_usage("--format=%s has no pipelines and no chunks: only .lade files do",
 		                 lade_format_name(o->format));
+	if (o->mode == CLI_COMPRESS && o->window_log && o->format != LADE_FORMAT_ZST)
+		return cli_usage("--long is for --format=zst and for -d: matches in a .lade file "
+		                 "stay within a chunk (--chunk-size=16M makes chunks longer)");
 	if (o->gpu != CLI_NO_GPU && o->mode != CLI_DECOMPRESS && o->mode != CLI_TEST)
 		return cli_usage("--gpu is for decompressing: with -d or -t");
 	if (o->dict && o->mode == CLI_COMPRESS &&
@@ -294,6 +335,7 @@ static void print_version(void)
 
 int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 {
+	int64_t digits = 0; /* the last level that was given in digits */
 	int digits_at = -1; /* the argument whose digits make up the level so far */
 	int rc = CLI_OK;
 
@@ -310,10 +352,9 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 			o->level = digits_at == at ? o->level * 10 + (opt - '0') : opt - '0';
 			o->has_level = true;
 			digits_at = at;
-			if (o->level > 19)
-				return cli_usage("-%" PRId64 ": levels go from -1 to -19 "
-				                 "(--level=N for others)",
-				                 o->level);
+			if (o->level > LEVEL_ULTRA)
+				return wrong_digits(o->level);
+			digits = o->level;
 			continue;
 		}
 		digits_at = -1;
@@ -344,6 +385,8 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 		case 'T':
 		case 'M':
 		case OPT_LEVEL:
+		case OPT_LONG:
+		case OPT_FAST:
 		case OPT_CHUNK_SIZE:
 			rc = read_number(o, opt, optarg);
 			break;
@@ -367,7 +410,7 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 	}
 	o->files = argv + optind;
 	o->file_count = (size_t)(argc - optind);
-	rc = check(o);
+	rc = digits > LEVEL_MAX && !o->ultra ? wrong_digits(digits) : check(o);
 	*done = rc != CLI_OK;
 	return rc;
 }

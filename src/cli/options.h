@@ -38,6 +38,8 @@ typedef struct cli_options {
 	uint64_t chunk_size; /* 0: the library's */
 	lade_checksum checksum; /* LADE_CHECKSUM_NONE: neither made nor verified */
 
+	bool ultra;          /* levels 20 to 22 are allowed */
+	unsigned window_log; /* of .zst files, to write and to accept; 0: the level's, the limit */
 	uint64_t max_window; /* and a .lade chunk; 0: the library's limits */
 	const char *dict;
 

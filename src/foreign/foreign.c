@@ -284,6 +284,7 @@ lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format, lad
 	w->output = output;
 	w->threads = o.threads ? o.threads : lade_engine_threads(engine);
 	w->level = o.level;
+	w->window = o.max_window;
 	w->checksum = o.checksum;
 	w->size = o.size;
 	w->dict = o.dict;

@@ -94,6 +94,7 @@ struct lade_foreign_writer {
 	lade_output output;
 	unsigned threads;
 	int level;
+	uint64_t window; /* of .zst; 0: the level's */
 	bool checksum;
 	uint64_t size; /* decoded bytes in all, if the caller said so; 0: not known */
 	const lade_dict *dict;

@@ -8,6 +8,8 @@
 
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
+
 typedef struct zstd_writer {
 	ZSTD_CCtx *ctx;
 	uint8_t *out;
@@ -20,6 +22,27 @@ static lade_status zstd_failed(size_t rc, lade_error *err)
 	                             ? LADE_E_NOMEM
 	                             : LADE_E_INTERNAL;
 	return lade_fail(err, status, LADE_NO_OFFSET, "libzstd: %s", ZSTD_getErrorName(rc));
+}
+
+/* The window that was asked for, and the search for far matches in it. */
+static lade_status set_window(lade_foreign_writer *w, lade_error *err)
+{
+	const zstd_writer *s = w->state;
+	ZSTD_bounds logs = ZSTD_cParam_getBounds(ZSTD_c_windowLog);
+	int log = logs.lowerBound;
+
+	while (log < logs.upperBound && (uint64_t)1 << log < w->window)
+		log++;
+	if (w->window != (uint64_t)1 << log)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "max_window is %" PRIu64 ", want a power of two from %" PRIu64
+		                 " to %" PRIu64,
+		                 w->window, (uint64_t)1 << logs.lowerBound,
+		                 (uint64_t)1 << logs.upperBound);
+	size_t rc = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_windowLog, log);
+	if (!ZSTD_isError(rc))
+		rc = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_enableLongDistanceMatching, 1);
+	return ZSTD_isError(rc) ? zstd_failed(rc, err) : LADE_OK;
 }
 
 static lade_status start(lade_foreign_writer *w, lade_error *err)
@@ -41,6 +64,11 @@ static lade_status start(lade_foreign_writer *w, lade_error *err)
 		rc = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_checksumFlag, w->checksum);
 	if (ZSTD_isError(rc))
 		return zstd_failed(rc, err);
+	if (w->window) {
+		lade_status status = set_window(w, err);
+		if (status != LADE_OK)
+			return status;
+	}
 	/* A library built without threads refuses this, and then works without. */
 	if (w->threads > 1) {
 		ZSTD_bounds workers = ZSTD_cParam_getBounds(ZSTD_c_nbWorkers);

@@ -760,6 +760,33 @@ static void writer_passes_on_failures(void **state)
 	drop(&data);
 }
 
+static void checks_the_window(void **state)
+{
+	static const uint64_t wrong[] = {1, 1023, 1025, (1 << 20) + 1, UINT64_MAX};
+	bytes data = sample(1 << 20, 0);
+	lade_error err;
+	lade_foreign_writer *w = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		lade_foreign_options options = {.struct_size = sizeof options,
+		                                .max_window = wrong[i]};
+		sink s = {0};
+		assert_int_equal(lade_foreign_writer_new(engine, LADE_FORMAT_ZST,
+		                                         (lade_output){&s, sink_write}, &options,
+		                                         &w, &err),
+		                 LADE_E_ARG);
+		assert_non_null(strstr(err.message, "want a power of two from 1024 to"));
+		assert_null(w);
+	}
+	/* Of a frame of unknown size the header says it: RFC 8878, 3.1.1.1.2. */
+	bytes file = encode(LADE_FORMAT_ZST, &data,
+	                    (lade_foreign_options){.max_window = 1 << 25, .threads = 1}, 1 << 20);
+	assert_int_equal(file.data[5], (25 - 10) << 3);
+	drop(&file);
+	drop(&data);
+}
+
 static void checks_arguments(void **state)
 {
 	lade_foreign_options bad = {.struct_size = 3};
@@ -916,6 +943,7 @@ int main(void)
 		cmocka_unit_test(writes_what_others_read),
 		cmocka_unit_test(writes_noise),
 		cmocka_unit_test(writer_passes_on_failures),
+		cmocka_unit_test(checks_the_window),
 		cmocka_unit_test(checks_arguments),
 		cmocka_unit_test(reads_the_golden_sz),
 		cmocka_unit_test(fails_cleanly_without_memory),

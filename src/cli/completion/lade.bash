@@ -27,6 +27,8 @@ _lade() {
 	--dtype) words=$dtypes ;;
 	--checksum) [[ $prev == --checksum ]] || words="xxh64 crc32c none" ;;
 	--format) words="lade zst gz lz4" ;;
+	--long) [[ $prev == --long ]] || words="24 27 30 31" ;;
+	--fast) [[ $prev == --fast ]] || words="1 3 5 10" ;;
 	--chunk-size) words="64K 256K 1M 4M 16M" ;;
 	--threads | -T) words="0 1 $(nproc 2>/dev/null)" ;;
 	--gpu) [[ $prev == --gpu ]] || words="0 1 2 3" ;;
@@ -48,10 +50,12 @@ _lade() {
 			COMPREPLY=($(compgen -W "-1 -3 -6 -9 -12 -15 -19 -c -d -f -h -k -l -o -q -r
 				-t -v -z -D -M -T -V --algorithm= --algorithms --checksum
 				--chunk-size=
-				--compress --decompress --dict= --dtype= --filter= --force --format=
-				--gpu --help --keep --level= --list --memory= --no-check --output=
+				--compress --decompress --dict= --dtype= --fast --filter= --force
+				--format=
+				--gpu --help --keep --level= --list --long --memory=
+				--no-check --output=
 				--quiet --raw --recursive --rm --spec= --stdout --strict --test
-				--threads= --verbose --version" -- "$cur"))
+				--threads= --ultra --verbose --version" -- "$cur"))
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return
 		fi

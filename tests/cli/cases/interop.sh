@@ -26,6 +26,20 @@ if needs zstd; then
 	run 1 "$lade" -t wide.zst
 	says "are allowed; -M (--memory=SIZE) allows more"
 	run 0 "$lade" -t -M2G wide.zst
+	run 1 "$lade" -t --long=29 wide.zst
+	run 0 "$lade" -t --long=30 wide.zst
+	# Noise that comes again after 9 MiB: found with --long only, and read by zstd.
+	noise 9000000 >far
+	cat far far >twice
+	cat twice | "$lade" --format=zst >short.zst
+	cat twice | "$lade" --format=zst --long=24 >long.zst
+	[ $(stat -c %s short.zst) -gt 17000000 ] && [ $(stat -c %s long.zst) -lt 9100000 ] &&
+		good || bad "--long: $(stat -c %s short.zst long.zst | xargs)"
+	zstd -qdc long.zst >p && same p twice
+	cat a | "$lade" --format=zst --long=28 >wide.zst
+	run 1 "$lade" -t wide.zst
+	zstd -qdc --long=28 wide.zst >p && same p a
+	rm far twice
 	zstd -qf a
 	head -c 40000 a >dict
 	zstd -qf -D dict a -o with-dict.zst

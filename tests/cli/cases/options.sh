@@ -1,6 +1,7 @@
 # Every option, and every way to get one wrong.
 # SPDX-License-Identifier: Apache-2.0
 text 400000 >a
+text 1000 >small
 
 run 0 "$lade" -h
 prints "Usage: lade"
@@ -56,6 +57,27 @@ run 0 "$lade" -l a.lade
 prints "zstd(level=-5)"
 run 2 "$lade" -20 -f a
 says "from -1 to -19"
+says "with --ultra to -22"
+run 0 "$lade" -20 --ultra -f small
+run 0 "$lade" -l small.lade
+prints "zstd(level=20)"
+run 2 "$lade" --ultra -23 -f a
+run 0 "$lade" --fast -f a
+run 0 "$lade" -l a.lade
+prints "zstd(level=-1)"
+run 0 "$lade" --fast=7 -f a
+run 0 "$lade" -l a.lade
+prints "zstd(level=-7)"
+for wrong in 0 x -1 99999999999 ""; do
+	run 2 "$lade" --fast=$wrong -f a
+	says "want a whole number from 1 on"
+done
+run 2 "$lade" --long -f a
+says "--long is for --format=zst and for -d"
+for wrong in 9 32 x ""; do
+	run 2 "$lade" --format=zst --long=$wrong -f a
+	says "want 10 to 31"
+done
 run 2 "$lade" --level=x a
 run 2 "$lade" -f --level=99 a
 run 2 "$lade" -f -3 --algorithm=snappy a
