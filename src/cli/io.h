@@ -52,6 +52,7 @@ typedef struct cli_out {
 	int fd;
 	bool owned;   /* fd is closed here */
 	bool replace; /* an existing file may be replaced */
+	bool sparse;  /* zero blocks become holes of the file */
 	bool lossy;   /* the input cannot be made from it to the bit */
 	uint64_t written;
 } cli_out;
@@ -69,14 +70,21 @@ void cli_out_stdout(cli_out *out);
  */
 int cli_out_open(cli_out *out, const char *path, bool replace, bool may_ask);
 
+/* From now on blocks of zeros become holes, if 'out' is a regular file and nothing follows where
+ * it is written. */
+void cli_out_sparse(cli_out *out);
+
 lade_output cli_out_output(cli_out *out);
 /* To where the file has no bytes yet: 'off' behind the 'written' ones, which this does not count.
  * Any number of threads; 'ctx' is a cli_out, which is a regular file or nowhere. */
 lade_status cli_out_write_at(void *ctx, uint64_t off, const void *data, size_t size,
                              lade_error *err);
 
-/* The file gets the mode, owner and times of 'like' (if that is a regular file) and its name.
- * 'sync': file and name are on the disk before this returns. */
+/*
+ * The file gets its size, if it ends with a hole; one of its own gets the mode, owner and times of
+ * 'like' (if that is a regular file) and its name.  'sync': file and name are on the disk before
+ * this returns.
+ */
 int cli_out_commit(cli_out *out, const cli_in *like, bool sync);
 
 /* Removes what was written; also after a commit (nothing is left to remove then). */

@@ -116,6 +116,9 @@ static int one_file(const cli_work *work, const char *name)
 		cli_in_close(&in);
 		return rc;
 	}
+	if (o->mode == CLI_DECOMPRESS && o->sparse != CLI_SPARSE_NEVER &&
+	    (out.temp || o->sparse == CLI_SPARSE_ALWAYS))
+		cli_out_sparse(&out);
 	progress_start(in.name, verbs[o->mode], in.has_size ? (uint64_t)in.stat.st_size : 0);
 	lade_status status = o->mode == CLI_COMPRESS ? cli_compress(work, &in, &out, &err)
 	                                             : cli_decompress(work, &in, &out, &err);

@@ -42,6 +42,8 @@ enum {
 	OPT_LONG,
 	OPT_FAST,
 	OPT_ULTRA,
+	OPT_SPARSE,
+	OPT_NO_SPARSE,
 };
 
 static const char short_options[] = "0123456789zdtlckfo:T:rqvVhM:D:";
@@ -79,6 +81,8 @@ static const struct option long_options[] = {
 	{"gpu", optional_argument, NULL, OPT_GPU},
 	{"long", optional_argument, NULL, OPT_LONG},
 	{"fast", optional_argument, NULL, OPT_FAST},
+	{"sparse", no_argument, NULL, OPT_SPARSE},
+	{"no-sparse", no_argument, NULL, OPT_NO_SPARSE},
 	{"ultra", no_argument, NULL, OPT_ULTRA},
 	{"memory", required_argument, NULL, 'M'},
 	{"dict", required_argument, NULL, 'D'},
@@ -106,6 +110,8 @@ static const char help[] =
 	"  -f, --force           overwrite; follow symbolic links; write binary to a terminal;\n"
 	"                        with -dc copy files that are not compressed\n"
 	"  -r, --recursive       take the files in directories\n"
+	"      --[no-]sparse     -d: (do not) make holes of zero blocks; in files by default,\n"
+	"                        not in standard output\n"
 	"      --raw             treat .npy files as bytes; do not put a .npy header back\n"
 	"\n"
 	"Compression:\n"
@@ -280,6 +286,12 @@ static bool read_flag(cli_options *o, int opt)
 		return true;
 	case OPT_STRICT:
 		o->strict = true;
+		return true;
+	case OPT_SPARSE:
+		o->sparse = CLI_SPARSE_ALWAYS;
+		return true;
+	case OPT_NO_SPARSE:
+		o->sparse = CLI_SPARSE_NEVER;
 		return true;
 	case OPT_ULTRA:
 		o->ultra = true;

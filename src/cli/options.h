@@ -15,12 +15,20 @@ typedef enum cli_mode {
 	CLI_LIST,
 } cli_mode;
 
+/* Whether zero blocks become holes: by default in files that are made, not in standard output. */
+typedef enum cli_sparse {
+	CLI_SPARSE_FILES,
+	CLI_SPARSE_NEVER,
+	CLI_SPARSE_ALWAYS,
+} cli_sparse;
+
 #define CLI_FILTERS_MAX 15
 
 /* The strings are argv's. */
 typedef struct cli_options {
 	cli_mode mode;
 	bool to_stdout, remove, force, recursive;
+	cli_sparse sparse;
 	bool strict; /* LZ4 and Snappy are decoded to the formats' letter */
 	bool raw; /* .npy files are bytes like others; no .npy header is put back */
 	const char *output;

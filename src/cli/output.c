@@ -275,23 +275,75 @@ static lade_status write_failed(const cli_out *out, lade_error *err)
 	                 out->name);
 }
 
+/* The block of most file systems: what a hole saves at least. */
+#define HOLE ((size_t)4096)
+
+/* Bytes at 'p' that are zero ('*zero') or not, in whole blocks of the file from 'off' on. */
+static size_t stretch(const uint8_t *p, size_t size, uint64_t off, bool *zero)
+{
+	static const uint8_t zeros[HOLE];
+	size_t end = 0;
+
+	while (end < size) {
+		size_t block = HOLE - (size_t)((off + end) % HOLE);
+		block = block < size - end ? block : size - end;
+		bool is = memcmp(p + end, zeros, block) == 0;
+		if (end == 0)
+			*zero = is;
+		else if (is != *zero)
+			break;
+		end += block;
+	}
+	return end;
+}
+
 static lade_status write_next(void *ctx, const void *src, size_t size, lade_error *err)
 {
 	cli_out *out = ctx;
 	const uint8_t *p = src;
 
-	out->written += size;
 	progress_add(0, size);
 	while (size && out->fd >= 0) {
-		ssize_t n = write(out->fd, p, size);
+		bool zero = false;
+		size_t part = out->sparse ? stretch(p, size, out->written, &zero) : size;
+		ssize_t n = (ssize_t)part;
+		if (zero && lseek(out->fd, (off_t)part, SEEK_CUR) < 0)
+			return write_failed(out, err);
+		if (!zero)
+			n = write(out->fd, p, part);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return write_failed(out, err);
 		p += n;
 		size -= (size_t)n;
+		out->written += (uint64_t)n;
 	}
+	out->written += size;
 	return LADE_OK;
+}
+
+void cli_out_sparse(cli_out *out)
+{
+	struct stat st;
+	int flags = fcntl(out->fd, F_GETFL);
+
+	out->sparse = out->fd >= 0 && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	              flags >= 0 && !(flags & O_APPEND) &&
+	              lseek(out->fd, 0, SEEK_CUR) >= st.st_size;
+}
+
+/* Gives the file the size that a hole at its end has not given it. */
+static int end_hole(const cli_out *out)
+{
+	struct stat st;
+	off_t end = out->temp ? (off_t)out->written : lseek(out->fd, 0, SEEK_CUR);
+
+	if (!out->sparse)
+		return 0;
+	if (end < 0 || fstat(out->fd, &st) != 0)
+		return -1;
+	return st.st_size < end ? ftruncate(out->fd, end) : 0;
 }
 
 lade_output cli_out_output(cli_out *out)
@@ -308,7 +360,9 @@ lade_status cli_out_write_at(void *ctx, uint64_t off, const void *data, size_t s
 	off += out->written;
 	progress_add(0, size);
 	while (size && out->fd >= 0) {
-		ssize_t n = pwrite(out->fd, p, size, (off_t)off);
+		bool zero = false;
+		size_t part = out->sparse ? stretch(p, size, off, &zero) : size;
+		ssize_t n = zero ? (ssize_t)part : pwrite(out->fd, p, part, (off_t)off);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -358,6 +412,11 @@ static int sync_folder(const char *path)
 
 int cli_out_commit(cli_out *out, const cli_in *like, bool sync)
 {
+	if (end_hole(out) != 0) {
+		cli_error("%s: %s", out->name, strerror(errno));
+		cli_out_abandon(out);
+		return CLI_FAILED;
+	}
 	if (!out->owned)
 		return CLI_OK;
 	if (out->temp) {

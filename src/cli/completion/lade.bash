@@ -53,8 +53,9 @@ _lade() {
 				--compress --decompress --dict= --dtype= --fast --filter= --force
 				--format=
 				--gpu --help --keep --level= --list --long --memory=
-				--no-check --output=
-				--quiet --raw --recursive --rm --spec= --stdout --strict --test
+				--no-check --no-sparse --output=
+				--quiet --raw --recursive --rm --sparse --spec=
+				--stdout --strict --test
 				--threads= --ultra --verbose --version" -- "$cur"))
 			[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 			return

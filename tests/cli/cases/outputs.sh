@@ -190,4 +190,51 @@ EOF
 	LD_PRELOAD=$PWD/shim.so run 0 "$lade" -d -f a.lade 9>calls
 	[ ! -s calls ] && good || bad "without --rm something was synced: $(cat calls)"
 fi
+
+# Blocks of zeros become holes: at the start, in the middle and at the end, and of odd sizes.
+blocks() { stat -c %b "$1"; } # of 512 bytes
+truncate -s 8M zeros
+{ head -c 3000001 zeros; text 50000; head -c 3000000 zeros; text 50; head -c 2000003 zeros; } >holes
+cp --sparse=always holes sample
+if [ "$(blocks sample)" -lt 1000 ]; then
+	printf x >full
+	for format in lade zst gz lz4; do
+		for n in holes zeros full; do
+			"$lade" --format=$format <$n >$n.$format
+		done
+		for option in "" --sparse "-T1" "-T1 --sparse"; do
+			run 0 "$lade" -df $option holes.$format -o made
+			same made holes
+			[ "$(blocks made)" -lt 400 ] && good || bad "$format $option: no holes"
+		done
+		run 0 "$lade" -df zeros.$format -o made
+		same made zeros
+		[ "$(blocks made)" -lt 100 ] && good || bad "$format: zeros are no hole"
+		run 0 "$lade" -df --no-sparse holes.$format -o made
+		same made holes
+		[ "$(blocks made)" -gt 15000 ] && good || bad "$format --no-sparse: holes"
+		"$lade" -dc holes.$format >made
+		same made holes
+		[ "$(blocks made)" -gt 15000 ] && good || bad "$format -c: holes"
+		"$lade" -dc --sparse holes.$format zeros.$format full.$format zeros.$format >made
+		cat holes zeros full zeros >want
+		same made want
+		[ "$(blocks made)" -lt 800 ] && good || bad "$format -c --sparse: no holes"
+	done
+	# What is there already stays or is written over, as without holes.
+	text 9000000 >want
+	cp want made
+	"$lade" -dc --sparse zeros.lade 1<>made
+	{ cat zeros; tail -c +8388609 want; } >want2
+	same made want2
+	cp want made
+	"$lade" -dc --sparse zeros.lade >>made
+	cat want zeros >want2
+	same made want2
+	"$lade" -dc --sparse holes.lade | cat >made
+	same made holes
+	rm -f made want want2
+else
+	skip "holes" "this file system has none"
+fi
 clean
