@@ -10,6 +10,7 @@
 #include "array/given.h"
 #include "base/options.h"
 #include "base/try.h"
+#include "batch/batch.h"
 #include "engine/engine.h"
 
 #include <lade/array.h>
@@ -190,6 +191,28 @@ static lade_status first_room(call *c, size_t i, lade_error *err)
 	return LADE_OK;
 }
 
+/* What the items say of their sizes.  Where this fails decoding says why. */
+static void look_up(call *c)
+{
+	const lade_item *item = c->given.items;
+	const lade_spec *spec = item->spec ? item->spec : c->options.spec;
+	const lade_segment *segment = item->src_count == 1 ? item->src : NULL;
+	lade_bare_options bare = bare_options(c);
+	uint64_t size;
+
+	for (size_t i = 0; i < c->given.count; i++)
+		c->results[i] = (lade_result){LADE_E_UNKNOWN_SIZE, 0};
+	if (c->given.count > 1 || c->options.kind > LADE_BARE_RAW || !spec || !segment ||
+	    !segment->data || segment->decoded_size || item->tail ||
+	    !lade_kind_is_host(segment->place.kind))
+		lade_bare_decoded_sizes(c->engine, item, c->given.count, c->results, &bare, NULL);
+	/* One raw item on the host wants no tables, and no text of why its format tells nothing. */
+	else if (lade__spec_decoded_size(spec, segment->data, segment->size, &size, NULL) ==
+	                 LADE_OK &&
+	         size <= lade_spec_decoded_max(spec, segment->size))
+		c->results[0] = (lade_result){LADE_OK, (size_t)size};
+}
+
 static size_t padded(size_t size)
 {
 	return (size + PIECE_ALIGN - 1) & ~(PIECE_ALIGN - 1);
@@ -338,11 +361,7 @@ lade_status lade_decode_new(lade_engine *engine, const lade_item *items, size_t 
 		return status;
 	c.item_errors = c.batch.item_errors;
 	c.batch.item_errors = NULL;
-	for (size_t i = 0; i < count; i++)
-		c.results[i].status = LADE_E_UNKNOWN_SIZE;
-	lade_bare_options bare = bare_options(&c);
-	/* Where this fails decoding says why. */
-	lade_bare_decoded_sizes(engine, c.given.items, count, c.results, &bare, NULL);
+	look_up(&c);
 	for (size_t i = 0; i < count; i++)
 		if (first_room(&c, i, &error) != LADE_OK)
 			fail_item(&c, i, &error);
