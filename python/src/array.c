@@ -43,12 +43,13 @@ py_array *py_array_empty(py_state *st)
 	return array;
 }
 
-bool py_array_dims(py_array *array, int ndim)
+/* Room for 'ndim' dimensions; the caller fills shape and strides. */
+static bool take_dims(py_array *array, Py_ssize_t ndim)
 {
 	Py_ssize_t *dims = array->dims;
 
 	if (ndim < 0 || ndim > PY_NDIM_MAX) {
-		PyErr_Format(PyExc_ValueError, "%d dimensions, at most %d are possible", ndim,
+		PyErr_Format(PyExc_ValueError, "%zd dimensions, at most %d are possible", ndim,
 		             PY_NDIM_MAX);
 		return false;
 	}
@@ -61,7 +62,7 @@ bool py_array_dims(py_array *array, int ndim)
 	}
 	if (array->shape != array->dims)
 		PyMem_Free(array->shape);
-	array->ndim = ndim;
+	array->ndim = (int)ndim;
 	array->shape = dims;
 	array->strides = dims + (ndim > 4 ? ndim : 4);
 	return true;
@@ -69,7 +70,7 @@ bool py_array_dims(py_array *array, int ndim)
 
 bool py_array_flat(py_array *array, py_dtype dtype, size_t size)
 {
-	if (!py_array_dims(array, 1))
+	if (!take_dims(array, 1))
 		return false;
 	array->dtype = dtype;
 	array->shape[0] = (Py_ssize_t)(size / dtype.size);
@@ -79,30 +80,43 @@ bool py_array_flat(py_array *array, py_dtype dtype, size_t size)
 	return true;
 }
 
-bool py_array_settle(py_array *array)
+bool py_array_shape(py_array *array, Py_ssize_t ndim, const Py_ssize_t *shape,
+                    const Py_ssize_t *strides)
 {
-	size_t size = array->dtype.size, step = array->dtype.size;
+	size_t size = array->dtype.size;
+	bool contiguous = true;
 
-	for (int i = 0; i < array->ndim; i++) {
-		size_t n = (size_t)array->shape[i];
-		if (array->shape[i] < 0 || (n && size > (size_t)PY_SSIZE_T_MAX / n)) {
+	if (!take_dims(array, ndim))
+		return false;
+	for (Py_ssize_t i = ndim - 1; i >= 0; i--) {
+		size_t n = (size_t)shape[i];
+		if (shape[i] < 0 || (n && size > (size_t)PY_SSIZE_T_MAX / n)) {
 			PyErr_Format(PyExc_ValueError,
-			             "dimension %d of %zd elements is not possible", i,
-			             array->shape[i]);
+			             "dimension %zd of %zd elements is not possible", i, shape[i]);
 			return false;
 		}
+		array->shape[i] = shape[i];
+		array->strides[i] = strides ? strides[i] : (Py_ssize_t)size;
+		contiguous &= n == 1 || array->strides[i] == (Py_ssize_t)size;
 		size *= n;
 	}
 	array->size = size;
-	array->contiguous = true;
-	for (int i = array->ndim - 1; i >= 0 && size; i--) {
-		if (array->shape[i] != 1 && array->strides[i] != (Py_ssize_t)step)
-			array->contiguous = false;
-		step *= (size_t)array->shape[i];
-	}
+	array->contiguous = contiguous || !size;
 	if (!array->cap && array->contiguous)
 		array->cap = size;
 	return true;
+}
+
+bool py_dims_arg(PyObject *tuple, Py_ssize_t dims[PY_NDIM_MAX])
+{
+	Py_ssize_t count = PyTuple_Size(tuple);
+
+	if (count > PY_NDIM_MAX)
+		PyErr_Format(PyExc_ValueError, "%zd dimensions, at most %d are possible", count,
+		             PY_NDIM_MAX);
+	for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++)
+		dims[i] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, i));
+	return !PyErr_Occurred();
 }
 
 /* Memory from the caller's own function. */
@@ -224,6 +238,10 @@ static void give_block(py_array *array)
 {
 	const lade_allocator *to = lade_allocator_default(array->place.kind);
 
+	if (array->memory)
+		atomic_fetch_sub_explicit(&array->st->blocks, 1, memory_order_relaxed);
+	lade_array_unref(array->memory);
+	array->memory = NULL;
 	if (!array->block)
 		return;
 	if (array->told && array->place.kind == LADE_DEVICE)
@@ -249,14 +267,9 @@ static bool settle_result(py_array *array)
 		return false;
 	}
 	if (array->like_owner && owner && owner->size == size) {
-		if (!py_array_dims(array, owner->ndim))
-			return false;
 		array->dtype = owner->dtype;
-		for (int i = 0; i < owner->ndim; i++) {
-			array->shape[i] = owner->shape[i];
-			array->strides[i] = owner->strides[i];
-		}
-		array->size = size;
+		if (!py_array_shape(array, owner->ndim, owner->shape, owner->strides))
+			return false;
 	} else {
 		bool typed = array->like_owner && owner && size % owner->dtype.size == 0;
 		if (!py_array_flat(array, typed ? owner->dtype : array->dtype, size))
@@ -347,34 +360,23 @@ py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t st
 	return array;
 }
 
-static void memory_free(PyObject *capsule)
-{
-	py_state *st = PyCapsule_GetContext(capsule);
-
-	lade_array_unref(PyCapsule_GetPointer(capsule, NULL));
-	atomic_fetch_sub_explicit(&st->blocks, 1, memory_order_relaxed);
-}
-
 py_array *py_array_own(py_state *st, lade_array *memory)
 {
 	py_array *array = py_array_empty(st);
 	lade_span span = lade_array_span(memory);
 
-	if (array)
-		array->owner = PyCapsule_New(memory, NULL, memory_free);
-	if (!array || !array->owner) {
+	if (!array) {
 		lade_array_unref(memory);
-		Py_CLEAR(array);
-	} else {
-		PyCapsule_SetContext(array->owner, st);
-		atomic_fetch_add_explicit(&st->blocks, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&st->block_count, 1, memory_order_relaxed);
-		array->lent = true;
-		array->data = span.data;
-		array->cap = span.size;
-		array->place = span.place;
-		(void)py_array_flat(array, PY_BYTES, span.size);
+		return NULL;
 	}
+	atomic_fetch_add_explicit(&st->blocks, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&st->block_count, 1, memory_order_relaxed);
+	array->memory = memory;
+	array->lent = true;
+	array->data = span.data;
+	array->cap = span.size;
+	array->place = span.place;
+	(void)py_array_flat(array, PY_BYTES, span.size);
 	return array;
 }
 
@@ -382,7 +384,7 @@ bool py_array_resizable(const py_array *array, Py_ssize_t pins)
 {
 	return array->exports == pins && !array->exposed && !array->readonly && !array->has_view &&
 	       array->contiguous && array->ndim <= 1 &&
-	       (array->block || array->lent || (!array->owner && !array->data));
+	       (array->block || array->lent || (!array->owner && !array->memory && !array->data));
 }
 
 bool py_array_grow(py_array *array, size_t cap)
@@ -416,6 +418,7 @@ bool py_array_swap(py_array *a, py_array *b)
 {
 	Py_ssize_t mine = 1;
 	bool lent = a->lent, told = a->told;
+	lade_array *memory = a->memory;
 	void *data = a->data, *block = a->block;
 	size_t block_size = a->block_size, cap = a->cap;
 	lade_place place = a->place;
@@ -432,6 +435,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	}
 	a->data = b->data;
 	a->block = b->block;
+	a->memory = b->memory;
 	a->block_size = b->block_size;
 	a->cap = b->cap;
 	a->place = b->place;
@@ -442,6 +446,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	a->told = b->told;
 	b->data = data;
 	b->block = block;
+	b->memory = memory;
 	b->block_size = block_size;
 	b->cap = cap;
 	b->place = place;
@@ -539,14 +544,9 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream)
 	}
 	if (array->place.kind == LADE_DEVICE)
 		py_kept_sweep(st);
-	if (!py_array_dims(out, array->ndim))
-		goto fail;
 	out->dtype = array->dtype;
-	for (Py_ssize_t i = array->ndim - 1, step = (Py_ssize_t)array->dtype.size; i >= 0; i--) {
-		out->shape[i] = array->shape[i];
-		out->strides[i] = step;
-		step *= array->shape[i];
-	}
+	if (!py_array_shape(out, array->ndim, array->shape, NULL))
+		goto fail;
 	py_unpin(array);
 	return out;
 fail:

@@ -5,19 +5,6 @@
  */
 #include "array_type.h"
 
-static py_state *state_of(PyTypeObject *type)
-{
-	/* Classes made in Python from this one have it among their bases. */
-	while (type) {
-		py_state *st = PyType_GetModuleState(type);
-		if (st && st->array_type == type)
-			return st;
-		PyErr_Clear();
-		type = (PyTypeObject *)PyType_GetSlot(type, Py_tp_base);
-	}
-	return NULL;
-}
-
 /* What stands in a stream object of another package; NULL without an exception: no such thing. */
 static PyObject *attribute(PyObject *object, const char *name)
 {
@@ -165,7 +152,7 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	static char *names[] = {"src", "cuda_stream", NULL};
 	PyObject *source, *stream_object = NULL;
 	uintptr_t stream;
-	py_state *st = state_of(type);
+	py_state *st = PyType_GetModuleState(type);
 
 	if (!st || !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Array", names, &source,
 	                                        &stream_object) ||
@@ -457,10 +444,10 @@ static PyObject *array_to_dlpack(PyObject *self, PyObject *args, PyObject *kwarg
 
 static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
 {
-	int type, id;
+	int32_t type, id;
 
 	(void)unused;
-	py_dlpack_device(((py_array *)self)->place, &type, &id);
+	lade_place_to_dlpack(((py_array *)self)->place, &type, &id);
 	return Py_BuildValue("(ii)", type, id);
 }
 
@@ -559,15 +546,7 @@ static PyObject *array_subscript(PyObject *self, PyObject *key)
 	}
 	view = py_array_part(array->st, self, data, 0, array->place, array->dtype, array->readonly,
 	                     array->stream);
-	if (!view || !py_array_dims(view, to)) {
-		Py_CLEAR(view);
-		goto out;
-	}
-	for (int i = 0; i < to; i++) {
-		view->shape[i] = shape[i];
-		view->strides[i] = strides[i];
-	}
-	if (!py_array_settle(view)) {
+	if (!view || !py_array_shape(view, to, shape, strides)) {
 		Py_CLEAR(view);
 		goto out;
 	}
@@ -614,9 +593,20 @@ static Py_ssize_t array_length(PyObject *self)
 
 /* ---- buffer protocol -------------------------------------------------------------------- */
 
+/* 'C', 'F', 'A' for one of both; 0: any strides will do. */
+static char order_wanted(int flags)
+{
+	if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS)
+		return 'F';
+	if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS)
+		return 'A';
+	return (flags & PyBUF_C_CONTIGUOUS) == PyBUF_STRIDES ? 0 : 'C';
+}
+
 static int fill_view(py_array *array, Py_buffer *view, int flags)
 {
 	const char *format = py_dtype_format(array->dtype);
+	char order;
 
 	if (!lade_kind_is_host(array->place.kind)) {
 		PyErr_Format(PyExc_BufferError, "the array lies on device %d; cpu() copies it",
@@ -642,21 +632,13 @@ static int fill_view(py_array *array, Py_buffer *view, int flags)
 		format = text;
 	}
 	view->format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)format : NULL;
-	if (!array->contiguous && (((flags & PyBUF_STRIDES) != PyBUF_STRIDES) ||
-	                           ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS) ||
-	                           ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS &&
-	                            !PyBuffer_IsContiguous(view, 'F')) ||
-	                           ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS &&
-	                            !PyBuffer_IsContiguous(view, 'A')))) {
+	order = order_wanted(flags);
+	if (order && !(order == 'C' ? array->contiguous : PyBuffer_IsContiguous(view, order))) {
 		PyMem_Free(view->internal);
 		PyErr_SetString(PyExc_BufferError,
-		                "the array is strided and the buffer is wanted contiguous");
-		return -1;
-	}
-	if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && array->ndim > 1 &&
-	    !PyBuffer_IsContiguous(view, 'F')) {
-		PyMem_Free(view->internal);
-		PyErr_SetString(PyExc_BufferError, "the array is not in Fortran's order");
+		                order == 'F' ? "the array is not in Fortran's order"
+		                             : "the array is strided and the buffer is wanted "
+		                               "contiguous");
 		return -1;
 	}
 	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)

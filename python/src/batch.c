@@ -29,6 +29,11 @@ py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_plac
 	return batch;
 }
 
+static py_array *array_at(const py_batch *batch, size_t i)
+{
+	return (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+}
+
 /* ---- results of enqueued work ----------------------------------------------------------- */
 
 static size_t result_of(const py_batch *batch, size_t i)
@@ -39,7 +44,7 @@ static size_t result_of(const py_batch *batch, size_t i)
 bool py_batch_wait(py_batch *batch)
 {
 	for (size_t i = 0; batch->arrays && i < batch->count; i++) {
-		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+		py_array *one = array_at(batch, i);
 		if (one->results && (!py_results_wait(batch->st, one->results) ||
 		                     !py_results_check(batch->st, one->results, one->result, i) ||
 		                     !py_array_wait(one)))
@@ -350,7 +355,7 @@ static PyObject *batch_subscript(PyObject *self, PyObject *key)
 
 static size_t size_of(const py_batch *batch, size_t i)
 {
-	return batch->arrays ? ((py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i))->size
+	return batch->arrays ? array_at(batch, i)->size
 	                     : batch->pieces[i].size;
 }
 
@@ -384,7 +389,7 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 	lade_status status;
 
 	for (size_t i = 0; i < count; i++)
-		total += (batch->pieces[i].size + 15) & ~(size_t)15;
+		total += py_padded(batch->pieces[i].size);
 	block = py_array_new(batch->st, total, place, place.kind == LADE_DEVICE ? stream : 0);
 	items = calloc(count + 1, sizeof(*items));
 	segments = calloc(count + 1, sizeof(*segments));
@@ -401,7 +406,7 @@ static PyObject *move_pieces(py_batch *batch, lade_place place, uintptr_t stream
 		items[i] = (lade_item){.src = &segments[i],
 		                       .src_count = 1,
 		                       .dst = {block->data + total, from->size, place}};
-		total += (from->size + 15) & ~(size_t)15;
+		total += py_padded(from->size);
 	}
 	if (out) {
 		options.stream =
@@ -451,7 +456,7 @@ static bool leave_batch(py_batch *batch, uintptr_t stream, PyObject *object)
 	    !leave_array((py_array *)batch->owner, stream, object, &last))
 		return false;
 	for (size_t i = 0; batch->arrays && i < batch->count; i++) {
-		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+		py_array *one = array_at(batch, i);
 		if (!leave_array(one, stream, object, &last))
 			return false;
 		if (one->place.kind == LADE_DEVICE)
@@ -497,7 +502,7 @@ static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int3
 		return move_pieces(batch, place, stream);
 	arrays = PyTuple_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; arrays && i < batch->count; i++) {
-		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i), *moved;
+		py_array *one = array_at(batch, i), *moved;
 		if (lade_kind_is_host(one->place.kind) != device &&
 		    (!device || device_id == PY_DEVICE_ANY || device_id == one->place.device))
 			moved = (py_array *)Py_NewRef(one);
@@ -512,29 +517,17 @@ static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int3
 	return out;
 }
 
-static bool on(py_batch *batch, bool device)
+/* Whether all arrays lie on the host, or on a device: on that one if it is not PY_DEVICE_ANY. */
+static bool on(const py_batch *batch, bool device, int32_t id)
 {
-	if (!batch->arrays)
-		return lade_kind_is_host(batch->place.kind) != device;
-	for (size_t i = 0; i < batch->count; i++) {
-		py_array *one = (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
-		if (lade_kind_is_host(one->place.kind) == device)
+	size_t places = batch->arrays ? batch->count : 1;
+
+	for (size_t i = 0; i < places; i++) {
+		lade_place place = batch->arrays ? array_at(batch, i)->place : batch->place;
+		if (lade_kind_is_host(place.kind) == device ||
+		    (device && id != PY_DEVICE_ANY && id != place.device))
 			return false;
 	}
-	return true;
-}
-
-/* Whether all arrays lie on a device, on that one if it is not PY_DEVICE_ANY. */
-static bool on_device(py_batch *batch, int32_t device)
-{
-	if (!on(batch, true) || device == PY_DEVICE_ANY)
-		return on(batch, true);
-	if (!batch->arrays)
-		return batch->place.device == device;
-	for (size_t i = 0; i < batch->count; i++)
-		if (((py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i))->place.device !=
-		    device)
-			return false;
 	return true;
 }
 
@@ -543,7 +536,7 @@ static PyObject *batch_cpu(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!py_batch_wait((py_batch *)self))
 		return NULL;
-	if (on((py_batch *)self, false))
+	if (on((py_batch *)self, false, 0))
 		return Py_NewRef(self);
 	return batch_move((py_batch *)self, false, ((py_batch *)self)->stream, 0);
 }
@@ -563,7 +556,7 @@ static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 	    !py_stream_arg(stream_object, &stream) ||
 	    !py_device_arg(batch->st, device_object, &device))
 		return NULL;
-	if (on_device(batch, device))
+	if (on(batch, true, device))
 		return Py_NewRef(self);
 	if (!batch->pieces || batch->place.kind != LADE_DEVICE)
 		return py_leave(batch->st, batch_move(batch, true, stream, device), stream,
@@ -594,8 +587,8 @@ static PyObject *batch_repr(PyObject *self)
 		total += size_of(batch, i);
 	return PyUnicode_FromFormat(
 		"<liblade.BatchArray of %zu arrays on %s, %s%zu bytes%s%s>", batch->count,
-		batch->arrays ? (on(batch, false)  ? "host"
-	                         : on(batch, true) ? "device"
+		batch->arrays ? (on(batch, false, 0) ? "host"
+	                         : on(batch, true, PY_DEVICE_ANY) ? "device"
 	                                           : "several places")
 			      : lade_kind_name(batch->place.kind),
 		batch->unsized ? "at most " : "", total, batch->readonly ? ", read-only" : "",

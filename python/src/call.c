@@ -7,37 +7,20 @@
 
 #include <string.h>
 
-/* Pieces of a result's block begin at multiples of this. */
-#define PIECE_ALIGN ((size_t)16)
-
-static size_t padded(size_t size)
-{
-	return (size + PIECE_ALIGN - 1) & ~(PIECE_ALIGN - 1);
-}
-
 /* ---- sources ---------------------------------------------------------------------------- */
 
 /* Strided memory by its layout where an item can take one, else as a copy. */
 static bool straighten(const py_call *call, py_work *work, size_t i, py_mem *mem)
 {
-	py_array *flat;
-	char *first;
+	lade_layout *layout;
 
-	if (!mem->array || mem->array->contiguous)
-		return true;
-	if (call->encode && call->codec->kind != PY_NATIVE && mem->array->size) {
-		lade_layout *layout = py_work_layout(work, i);
-		if (!layout)
-			return false;
-		*layout = py_layout(mem->array, &first, &mem->size);
-		mem->data = first;
-		return true;
-	}
-	flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
-	if (!flat)
-		return false;
-	py_mem_replace(mem, flat);
-	return true;
+	if (!call->encode || call->codec->kind == PY_NATIVE || !mem->array ||
+	    mem->array->contiguous || !mem->array->size)
+		return py_mem_flatten(mem);
+	layout = py_work_layout(work, i);
+	if (layout)
+		*layout = py_layout(mem->array, &mem->data, &mem->size);
+	return layout != NULL;
 }
 
 static bool is_table(const py_call *call)
@@ -130,15 +113,8 @@ static bool take_config(const py_call *call, py_work *work)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-static lade_status go(const py_call *call, py_work *work)
-{
-	return py_work_run(work, call->encode);
-}
-
 static bool raise_work(const py_call *call, const py_work *work)
 {
-	if (PyErr_Occurred())
-		return false;
 	if (!work->err.status || call->return_errors)
 		return true;
 	py_raise(call->codec->st, &work->err, call->batch ? work->failed : SIZE_MAX);
@@ -204,7 +180,7 @@ static bool go_new(const py_call *call, py_work *work)
 		return PyErr_NoMemory() != NULL;
 	work->err.status = LADE_OK;
 	work->failed = SIZE_MAX;
-	return go(call, work) != LADE_E_CANCELLED;
+	return py_work_run(work, call->encode) != LADE_E_CANCELLED;
 }
 
 /* The Array of a result that did not fail; where there is no memory, and failures are returned, it
@@ -331,14 +307,14 @@ static void compact(py_array *block, py_batch *batch)
 		return;
 	for (size_t i = 0; i < batch->count; i++) {
 		memmove(block->data + at, batch->pieces[i].data, batch->pieces[i].size);
-		at += padded(batch->pieces[i].size);
+		at += py_padded(batch->pieces[i].size);
 	}
 	at = at < block->size ? at : block->size;
 	py_array_shrink(block, at);
 	at = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->pieces[i].data = block->data + at;
-		at += padded(batch->pieces[i].size);
+		at += py_padded(batch->pieces[i].size);
 	}
 	block->size = at < block->cap ? at : block->cap;
 	block->shape[0] = (Py_ssize_t)block->size;
@@ -382,15 +358,15 @@ static py_array *lay_out(const py_call *call, py_work *work, lade_place place)
 			             work->segments[i].size);
 			return NULL;
 		}
-		if (cap > (size_t)PY_SSIZE_T_MAX - PIECE_ALIGN ||
-		    total > (size_t)PY_SSIZE_T_MAX - cap - PIECE_ALIGN) {
+		if (cap > (size_t)PY_SSIZE_T_MAX - PY_PIECE_ALIGN ||
+		    total > (size_t)PY_SSIZE_T_MAX - cap - PY_PIECE_ALIGN) {
 			PyErr_Format(PyExc_MemoryError,
 			             "item %zu: %zu bytes more than %zu cannot be had", i, cap,
 			             total);
 			return NULL;
 		}
 		work->items[i].dst.size = cap;
-		total += call->batch ? padded(cap) : cap;
+		total += call->batch ? py_padded(cap) : cap;
 	}
 	block = py_array_new(call->codec->st, total, place, place.kind ? call->codec->stream : 0);
 	total = 0;
@@ -398,7 +374,7 @@ static py_array *lay_out(const py_call *call, py_work *work, lade_place place)
 		lade_span *dst = &work->items[i].dst;
 		dst->data = block->data ? block->data + total : NULL;
 		dst->place = place;
-		total += padded(dst->size);
+		total += py_padded(dst->size);
 	}
 	return block;
 }
@@ -438,7 +414,7 @@ static PyObject *into_new(const py_call *call, py_work *work)
 		if (!block && !(bare && call->return_errors && is_no_memory()))
 			return NULL;
 		owner = (PyObject *)block;
-		if (block && go(call, work) == LADE_E_CANCELLED)
+		if (block && py_work_run(work, call->encode) == LADE_E_CANCELLED)
 			goto out;
 	}
 	if (bare && (!block || lacks_room(work))) {
@@ -626,67 +602,31 @@ static void unload(const py_call *call, py_work *work, size_t i, py_mem *mem)
 		py_work_note(work, i, &err);
 }
 
-/* What decode(out=) gives back for one destination: an Array on it. */
-static py_array *on_out(const py_call *call, py_array *array, PyObject *object, size_t size)
+/* What decode(out=) gives back for destination 'i': an Array on it. */
+static PyObject *on_out(const py_call *call, const py_work *work, const py_holds *holds, size_t i)
 {
+	PyObject *object = holds->items ? PyTuple_GetItem(holds->items, (Py_ssize_t)i) : call->out;
+	py_array *array = (py_array *)Py_XNewRef(holds->mems ? holds->mems[i].array : NULL);
+	size_t size = work->results[i].size;
 	py_dtype dtype = call->dtype;
+	py_array *out;
 
-	if ((PyObject *)array == object && py_array_resizable(array, 1)) {
-		return py_array_flat(array, dtype, size) ? (py_array *)Py_NewRef(array) : NULL;
-	}
-	if ((!call->typed || !array->contiguous) && size == array->size && !call->encode)
-		return call->typed ? py_array_seen_as(array, dtype) : (py_array *)Py_NewRef(array);
-	if (!call->typed && !call->encode && size % array->dtype.size == 0)
-		dtype = array->dtype;
-	return py_array_part(array->st, (PyObject *)array, array->data, size, array->place, dtype,
-	                     false, array->stream);
-}
-
-/* A buffer's destination becomes an Array for the result. */
-static void out_array(py_state *st, PyObject *object, py_mem *mem)
-{
-	py_array *array = py_array_from(st, object, 0);
-
-	if (array)
-		py_mem_replace(mem, array);
-}
-
-static PyObject *into_one(const py_call *call, py_work *work)
-{
-	py_state *st = call->codec->st;
-	PyObject *out = NULL;
-	py_mem mem;
-
-	if (!py_mem_get(st, call->out, true, call->codec->stream, &mem))
+	if (!array && !(array = py_array_from(call->codec->st, object, 0)))
 		return NULL;
-	if (!place_out(call, work, 0, &mem) || !py_items_apart(call, work, &mem) ||
-	    go(call, work) == LADE_E_CANCELLED || !grow(call, work, &mem) ||
-	    (!call->into && !item_fits(call, work, 0, mem.array)))
-		goto out;
-	if (work->err.status && call->return_errors && !call->into) {
-		out = py_exception(st, &work->err, SIZE_MAX);
-		goto out;
-	}
-	if (work->err.status) {
-		py_raise(st, &work->err, SIZE_MAX);
-		goto out;
-	}
-	unload(call, work, 0, &mem);
-	if (work->err.status) {
-		py_raise(st, &work->err, SIZE_MAX);
-		goto out;
-	}
-	if (call->into) {
-		out = PyLong_FromSize_t(work->results[0].size);
+	if ((PyObject *)array == object && py_array_resizable(array, 1)) {
+		out = py_array_flat(array, dtype, size) ? (py_array *)Py_NewRef(array) : NULL;
+	} else if (work->results[i].status && !array->contiguous) {
+		out = (py_array *)Py_NewRef(array);
+	} else if ((!call->typed || !array->contiguous) && size == array->size && !call->encode) {
+		out = call->typed ? py_array_seen_as(array, dtype) : (py_array *)Py_NewRef(array);
 	} else {
-		if (!mem.array)
-			out_array(st, call->out, &mem);
-		if (mem.array)
-			out = (PyObject *)on_out(call, mem.array, call->out, work->results[0].size);
+		if (!call->typed && !call->encode && size % array->dtype.size == 0)
+			dtype = array->dtype;
+		out = py_array_part(array->st, (PyObject *)array, array->data, size, array->place,
+		                    dtype, false, array->stream);
 	}
-out:
-	py_mem_release(&mem);
-	return out;
+	Py_DECREF(array);
+	return (PyObject *)out;
 }
 
 /* The counts of bytes written to each destination. */
@@ -718,14 +658,8 @@ static PyObject *on_outs(const py_call *call, const py_work *work, const py_hold
 	PyObject *list = PyList_New((Py_ssize_t)work->count), *out = NULL;
 
 	for (size_t i = 0; list && i < work->count; i++) {
-		PyObject *object = PyTuple_GetItem(holds->items, (Py_ssize_t)i);
-		py_array *array = py_array_from(call->codec->st, object, 0), *one = NULL;
-		if (array)
-			one = work->results[i].status && !array->contiguous
-			              ? (py_array *)Py_NewRef(array)
-			              : on_out(call, array, object, work->results[i].size);
-		Py_XDECREF(array);
-		if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
+		PyObject *one = on_out(call, work, holds, i);
+		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one))
 			Py_CLEAR(list);
 	}
 	if (list)
@@ -734,93 +668,123 @@ static PyObject *on_outs(const py_call *call, const py_work *work, const py_hold
 	return out;
 }
 
-static PyObject *into_many(const py_call *call, py_work *work)
+/* Points the items at the pieces of a table, or at the memory of one object or a list's. */
+static bool take_outs(const py_call *call, py_work *work, py_batch *table, py_holds *holds)
 {
 	py_state *st = call->codec->st;
-	py_batch *table = py_is_batch(st, call->out) ? (py_batch *)call->out : NULL, *batch = NULL;
-	py_holds holds = {0};
-	PyObject *owner = NULL, *out = NULL;
+	bool listed = false;
 	size_t count;
-	bool plain = true, listed = false;
 
-	if (table && table->pieces) {
-		count = table->count;
+	if (table) {
 		if (table->readonly) {
 			PyErr_SetString(PyExc_ValueError, "out: the memory is read-only");
-			return NULL;
+			return false;
 		}
 		if (!py_batch_sized(table) ||
 		    (table->place.kind == LADE_DEVICE &&
 		     !py_follow(st, table->place.device, call->codec->stream, table->stream)))
-			return NULL;
+			return false;
 		py_batch_tie(table, NULL, false);
+		count = table->count;
 	} else {
-		if (py_is_list(call->out)) {
-			if (!py_hold_list(call->out, &holds))
-				goto out;
-			listed = py_list_outs(call, &holds, work);
+		if (call->batch && py_is_list(call->out)) {
+			if (!(holds->items = PySequence_Tuple(call->out)))
+				return false;
+			listed = py_list_outs(call, holds, work);
 		}
-		if (!listed && !py_hold(call, call->out, true, &holds))
-			goto out;
-		count = listed ? work->count : holds.count;
+		if (!listed && !py_hold(call, call->out, true, holds))
+			return false;
+		count = listed ? work->count : holds->count;
 	}
 	if (count != work->count) {
 		PyErr_Format(PyExc_ValueError, "out has %zu arrays, and there are %zu", count,
 		             work->count);
-		goto out;
+		return false;
 	}
-	for (size_t i = 0; holds.mems && i < count; i++) {
-		py_mem *mem = &holds.mems[i];
-		if (!place_out(call, work, i, mem)) {
-			py_blame("out", i);
-			goto out;
+	for (size_t i = 0; i < count && !listed; i++) {
+		if (table) {
+			work->items[i].dst = (lade_span){table->pieces[i].data,
+			                                 table->pieces[i].size, table->place};
+		} else if (!place_out(call, work, i, &holds->mems[i])) {
+			if (call->batch)
+				py_blame("out", i);
+			return false;
 		}
-		plain &= mem->place.kind == holds.mems[0].place.kind &&
-		         mem->place.device == holds.mems[0].place.device &&
-		         (!mem->array ||
-		          (mem->array->contiguous && !py_array_resizable(mem->array, 1)));
 	}
-	for (size_t i = 0; !holds.items && i < count; i++)
-		work->items[i].dst = (lade_span){table->pieces[i].data, table->pieces[i].size,
-		                                 table->place};
-	if (!py_items_apart(call, work, holds.mems))
-		goto out;
-	if (go(call, work) == LADE_E_CANCELLED)
-		goto out;
-	if (holds.mems && !grow(call, work, holds.mems))
-		goto out;
-	if (!raise_work(call, work))
-		goto out;
-	for (size_t i = 0; holds.mems && holds.live && i < count; i++)
-		unload(call, work, i, &holds.mems[i]);
-	if (!raise_work(call, work))
-		goto out;
-	if (call->into) {
-		out = counts(work);
-		goto out;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (!item_fits(call, work, i, holds.mems ? holds.mems[i].array : NULL))
-			goto out;
-	if (!plain) {
-		PyObject *arrays = on_outs(call, work, &holds);
+	return true;
+}
+
+/* Whether all destinations are contiguous, of one place, and stay as they are. */
+static bool are_plain(const py_holds *holds)
+{
+	const py_mem *mems = holds->mems;
+
+	for (size_t i = 0; mems && i < holds->count; i++)
+		if (mems[i].place.kind != mems[0].place.kind ||
+		    mems[i].place.device != mems[0].place.device ||
+		    (mems[i].array && (!mems[i].array->contiguous ||
+		                       py_array_resizable(mems[i].array, 1))))
+			return false;
+	return true;
+}
+
+/* What a batch gives back: its pieces on the destinations, or Arrays. */
+static PyObject *batch_on_outs(const py_call *call, py_work *work, py_batch *table, py_holds *holds)
+{
+	py_state *st = call->codec->st;
+	lade_place place = work->count ? work->items[0].dst.place : LADE_PLACE_HOST;
+	PyObject *arrays, *out;
+	py_batch *batch;
+
+	if (!are_plain(holds)) {
+		arrays = on_outs(call, work, holds);
 		out = arrays && call->return_errors ? as_list(call, work, arrays)
 		                                    : Py_XNewRef(arrays);
 		Py_XDECREF(arrays);
-		goto out;
+		return out;
 	}
-	owner = holds.items ? NULL : Py_XNewRef(table->owner);
-	batch = py_batch_pieces(st, count, owner,
-	                        count ? work->items[0].dst.place : LADE_PLACE_HOST, call->dtype,
+	batch = py_batch_pieces(st, work->count, table ? table->owner : NULL, place, call->dtype,
 	                        call->codec->stream);
-	for (size_t i = 0; batch && i < count; i++)
+	for (size_t i = 0; batch && i < work->count; i++)
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
-	if (batch && holds.items && !(batch->owner = py_holds_capsule(&holds)))
+	if (batch && !table && !(batch->owner = py_holds_capsule(holds)))
 		Py_CLEAR(batch);
-	if (batch)
-		out = finish(call, work, batch);
+	return batch ? finish(call, work, batch) : NULL;
+}
+
+static PyObject *into_out(const py_call *call, py_work *work)
+{
+	py_batch *table = call->batch && py_is_batch(call->codec->st, call->out)
+	                          ? (py_batch *)call->out
+	                          : NULL;
+	py_holds holds = {0};
+	PyObject *out = NULL;
+	py_mem *mems;
+
+	table = table && table->pieces ? table : NULL;
+	if (!take_outs(call, work, table, &holds))
+		goto out;
+	mems = holds.mems;
+	if (!py_items_apart(call, work, mems) ||
+	    py_work_run(work, call->encode) == LADE_E_CANCELLED ||
+	    (mems && !grow(call, work, mems)) || !raise_work(call, work))
+		goto out;
+	for (size_t i = 0; !call->into && i < work->count; i++)
+		if (!item_fits(call, work, i, mems ? mems[i].array : NULL))
+			goto out;
+	for (size_t i = 0; mems && holds.live && i < work->count; i++)
+		unload(call, work, i, &mems[i]);
+	if (!raise_work(call, work))
+		goto out;
+	if (call->into)
+		out = call->batch ? counts(work) : PyLong_FromSize_t(work->results[0].size);
+	else if (call->batch)
+		out = batch_on_outs(call, work, table, &holds);
+	else if (work->results[0].status)
+		out = py_exception(call->codec->st, &work->err, SIZE_MAX);
+	else
+		out = on_out(call, work, &holds, 0);
 out:
-	Py_XDECREF(owner);
 	py_holds_release(&holds);
 	return out;
 }
@@ -877,7 +841,7 @@ PyObject *py_call_run(py_call *call)
 	memset(&work, 0, offsetof(py_work, one_item));
 	work.items = &work.one_item;
 	if (call->batch && py_is_list(call->source)) {
-		if (!py_hold_list(call->source, &holds))
+		if (!(holds.items = PySequence_Tuple(call->source)))
 			goto out;
 		plain = py_list_sources(call, &holds, &work);
 	}
@@ -900,12 +864,7 @@ PyObject *py_call_run(py_call *call)
 		if (!call->batch && !raise_work(call, &work))
 			goto out;
 	}
-	if (!call->out)
-		out = into_new(call, &work);
-	else if (call->batch)
-		out = into_many(call, &work);
-	else
-		out = into_one(call, &work);
+	out = call->out ? into_out(call, &work) : into_new(call, &work);
 out:
 	py_work_reset(&work);
 	py_holds_release(&holds);

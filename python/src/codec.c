@@ -18,21 +18,17 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	return make(type, 0);
 }
 
-static bool pick_engine(py_codec *codec, unsigned threads)
+lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own)
 {
 	lade_engine_options options = {.struct_size = sizeof(options), .threads = threads};
+	lade_engine *engine = lade_engine_default();
 	lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for the engine"};
 
-	codec->engine = lade_engine_default();
-	if (codec->engine && threads > lade_engine_threads(codec->engine)) {
-		if (lade_engine_new(&options, &codec->own, &err))
-			codec->engine = NULL;
-		else
-			codec->engine = codec->own;
-	}
-	if (!codec->engine)
-		py_raise(codec->st, &err, SIZE_MAX);
-	return codec->engine != NULL;
+	if (engine && threads > lade_engine_threads(engine))
+		engine = lade_engine_new(&options, own, &err) ? NULL : *own;
+	if (!engine)
+		py_raise(st, &err, SIZE_MAX);
+	return engine;
 }
 
 /* The module's state, from the type or one of its bases. */
@@ -85,7 +81,7 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 		return -1;
 	}
 	codec->st = state_of(self);
-	if (!codec->st || !pick_engine(codec, threads))
+	if (!codec->st || !(codec->engine = py_engine(codec->st, threads, &codec->own)))
 		return -1;
 	if (text && lade_spec_parse(NULL, text, &codec->spec, &err)) {
 		py_raise(codec->st, &err, SIZE_MAX);
@@ -398,30 +394,6 @@ static bool bound_of(py_codec *codec, PyObject *source, size_t *bound)
 	return true;
 }
 
-/* The exception that is set tells which of several it is of. */
-static void name_item(Py_ssize_t i)
-{
-	PyObject *exception = PyErr_GetRaisedException(), *message, *status, *offset, *named = NULL;
-	bool ours = PyObject_HasAttrString(exception, "status");
-
-	if (ours) {
-		message = PyUnicode_FromFormat("item %zd: %S", i, exception);
-		status = PyObject_GetAttrString(exception, "status");
-		offset = PyObject_GetAttrString(exception, "offset");
-		if (message && status && offset)
-			named = PyObject_CallFunction((PyObject *)Py_TYPE(exception), "OOOn",
-			                              message, status, offset, i);
-		Py_XDECREF(message);
-		Py_XDECREF(status);
-		Py_XDECREF(offset);
-		PyErr_Clear();
-	}
-	PyErr_SetRaisedException(named ? named : Py_NewRef(exception));
-	Py_DECREF(exception);
-	if (!ours)
-		py_blame("item", (size_t)i);
-}
-
 /* What 'ask' says of one source, or a list of what it says of each of several. */
 static PyObject *size_of_each(py_codec *codec, PyObject *source,
                               PyObject *(*ask)(py_codec *codec, PyObject *source))
@@ -439,7 +411,7 @@ static PyObject *size_of_each(py_codec *codec, PyObject *source,
 	for (Py_ssize_t i = 0; list && i < count; i++) {
 		PyObject *one = ask(codec, PyTuple_GetItem(items, i));
 		if (!one)
-			name_item(i);
+			py_blame("item", (size_t)i);
 		if (!one || PyList_SetItem(list, i, one))
 			Py_CLEAR(list);
 	}

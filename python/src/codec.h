@@ -38,7 +38,8 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 void py_holds_release(py_holds *holds);
 /* The holds as an object that a result can own; they are moved into it. */
 PyObject *py_holds_capsule(py_holds *holds);
-/* The name of an argument and its item go before the message of the exception that is set. */
+/* The name of an argument and its item go before the message of the exception that is set, where it
+ * is one of ours, a TypeError or a ValueError. */
 void py_blame(const char *what, size_t i);
 bool py_is_batch(py_state *st, PyObject *object);
 
@@ -50,8 +51,6 @@ typedef enum py_plain { PY_NOT_PLAIN, PY_PLAIN, PY_PLAIN_FAILED } py_plain;
  * plain numpy arrays: as the work's sources, which makes its tables; and as its destinations. */
 py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *work);
 bool py_list_outs(const py_call *call, const py_holds *holds, py_work *work);
-/* A list's or tuple's items. */
-bool py_hold_list(PyObject *list, py_holds *holds);
 
 /* ---- overlap.c ---- */
 

@@ -24,17 +24,12 @@ static bool fill(py_array *array, const lade_tensor *tensor)
 		             tensor->type.code, tensor->type.bits, tensor->type.lanes);
 		return false;
 	}
-	if (!py_array_dims(array, (int)tensor->ndim))
-		return false;
-	for (size_t i = 0; i < tensor->ndim; i++) {
-		array->shape[i] = (Py_ssize_t)tensor->shape[i];
-		array->strides[i] = tensor->strides[i];
-	}
 	array->lent = false; /* others have it, too */
 	array->cap = 0;
 	array->data = tensor->data;
 	array->readonly = tensor->read_only;
-	return py_array_settle(array);
+	return py_array_shape(array, (Py_ssize_t)tensor->ndim, (const Py_ssize_t *)tensor->shape,
+	                      tensor->strides);
 }
 
 /* An Array from a capsule, which is used up. */
@@ -144,15 +139,6 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 }
 
 /* ---- giving ----------------------------------------------------------------------------- */
-
-void py_dlpack_device(lade_place place, int *type, int *id)
-{
-	int32_t its_type, its_id;
-
-	lade_place_to_dlpack(place, &its_type, &its_id);
-	*type = its_type;
-	*id = its_id;
-}
 
 /*
  * Consumers may call a deleter from any thread.  In the main interpreter the GIL can be taken
@@ -288,7 +274,8 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
                           PyObject *dl_device, PyObject *copy)
 {
 	bool versioned, copied = false;
-	int type, id, want_type = 0, want_id = 0, major = 0, minor = 0;
+	int want_type = 0, want_id = 0, major = 0, minor = 0;
+	int32_t type, id;
 	py_array *out = NULL;
 	PyObject *capsule;
 
@@ -298,7 +285,7 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 	versioned = major >= 1;
 	if (!py_array_sized(array))
 		return NULL;
-	py_dlpack_device(array->place, &type, &id);
+	lade_place_to_dlpack(array->place, &type, &id);
 	if (type == DL_CPU && stream != Py_None) {
 		PyErr_SetString(PyExc_BufferError,
 		                "DLPack: a stream was given for an array on the host");

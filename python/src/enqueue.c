@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* Pieces of a result's block begin at multiples of this, so that kernels load words. */
-#define PIECE_ALIGN ((size_t)16)
-
 /* |src| src_size| dst| dst_cap|, 'count' numbers each, as lade_arrays has them. */
 typedef struct job {
 	const py_call *call;
@@ -304,7 +301,7 @@ static bool make_block(job *j)
 		}
 		dst[i] = total;
 		cap[i] = size;
-		total += (size + PIECE_ALIGN - 1) & ~(PIECE_ALIGN - 1);
+		total += py_padded(size);
 	}
 	j->block = py_array_new(codec->st, j->count > 1 ? total : (size_t)cap[0],
 	                        (lade_place){LADE_DEVICE, j->device}, codec->stream);

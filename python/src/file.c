@@ -542,16 +542,3 @@ void py_file_reset(py_file *file)
 		PyThread_free_lock(file->lock);
 	file->lock = NULL;
 }
-
-lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own)
-{
-	lade_engine_options options = {.struct_size = sizeof(options), .threads = threads};
-	lade_engine *engine = lade_engine_default();
-	lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for the engine"};
-
-	if (engine && threads > lade_engine_threads(engine))
-		engine = lade_engine_new(&options, own, &err) ? NULL : *own;
-	if (!engine)
-		py_raise(st, &err, SIZE_MAX);
-	return engine;
-}

@@ -66,10 +66,6 @@ lade_status py_file_unread(py_file *file, const void *data, size_t size, lade_er
 /* Back to the start; only if 'anywhere'. */
 lade_status py_file_rewind(py_file *file, lade_error *err);
 
-/* The process's engine, or one with more threads, which is the caller's ('*own'); NULL: an
- * exception is set. */
-lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own);
-
 extern PyType_Spec py_reader_spec, py_writer_spec;
 
 #endif

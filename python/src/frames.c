@@ -43,20 +43,6 @@ static const lade_frames_options *options_of(const py_work *work, given *g)
 	return &g->options;
 }
 
-/* The call's error is that of the first item that failed, also when it was opened. */
-static lade_status settle(py_work *work, lade_status status, const lade_error *err)
-{
-	size_t i = 0;
-
-	while (status && i < work->failed && i < work->count && !work->results[i].status)
-		i++;
-	if (status && i < work->failed) {
-		work->err = *err;
-		work->failed = i < work->count ? i : 0;
-	}
-	return work->err.status;
-}
-
 void py_frames_open(py_work *work)
 {
 	const py_codec *codec = work->codec;
@@ -78,8 +64,9 @@ lade_status py_frames_read(py_work *work)
 	given g;
 	lade_error err;
 
-	return settle(work, lade_frames_read(work->frames, work->items, work->count, work->results,
-	                                     options_of(work, &g), &err), &err);
+	return py_work_settle(work,
+	                      lade_frames_read(work->frames, work->items, work->count,
+	                                       work->results, options_of(work, &g), &err), &err);
 }
 
 lade_status py_frames_write(py_work *work)
@@ -87,6 +74,7 @@ lade_status py_frames_write(py_work *work)
 	given g;
 	lade_error err;
 
-	return settle(work, lade_frames_write(work->codec->engine, work->items, work->count,
-	                                      work->results, options_of(work, &g), &err), &err);
+	return py_work_settle(work,
+	                      lade_frames_write(work->codec->engine, work->items, work->count,
+	                                        work->results, options_of(work, &g), &err), &err);
 }

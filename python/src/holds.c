@@ -47,31 +47,32 @@ PyObject *py_holds_capsule(py_holds *holds)
 	return capsule;
 }
 
-/* The name of an argument and its item go before the message of the exception that is set. */
 void py_blame(const char *what, size_t i)
 {
-	PyObject *exception = PyErr_GetRaisedException();
+	PyObject *exception = PyErr_GetRaisedException(), *type = (PyObject *)Py_TYPE(exception);
+	PyObject *text = PyUnicode_FromFormat("%s %zu: %S", what, i, exception), *named = NULL;
 
-	if (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
-	    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError)) {
-		PyErr_Format((PyObject *)Py_TYPE(exception), "%s %zu: %S", what, i, exception);
-		if (PyErr_ExceptionMatches((PyObject *)Py_TYPE(exception))) {
-			Py_DECREF(exception);
-			return;
-		}
-		PyErr_Clear(); /* a class that is not made of a text alone (UnicodeError's) */
+	if (text && PyObject_HasAttrString(exception, "status")) {
+		PyObject *status = PyObject_GetAttrString(exception, "status");
+		PyObject *offset = PyObject_GetAttrString(exception, "offset");
+		if (status && offset)
+			named = PyObject_CallFunction(type, "OOOn", text, status, offset, i);
+		Py_XDECREF(status);
+		Py_XDECREF(offset);
+	} else if (text && (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
+	                    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError))) {
+		/* Not of a class that is not made of a text alone (UnicodeError's). */
+		named = PyObject_CallFunction(type, "O", text);
 	}
-	PyErr_SetRaisedException(exception);
+	PyErr_Clear();
+	PyErr_SetRaisedException(named ? named : Py_NewRef(exception));
+	Py_DECREF(exception);
+	Py_XDECREF(text);
 }
 
 bool py_is_batch(py_state *st, PyObject *object)
 {
 	return Py_TYPE(object) == st->batch_type;
-}
-
-bool py_hold_list(PyObject *list, py_holds *holds)
-{
-	return (holds->items = PySequence_Tuple(list)) != NULL;
 }
 
 /* Takes hold of one object (batch false), or of a list's. */
@@ -92,7 +93,7 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 	}
 	if (py_is_batch(st, object))
 		holds->items = Py_NewRef(((py_batch *)object)->arrays);
-	else if (!holds->items && !py_hold_list(object, holds))
+	else if (!holds->items && !(holds->items = PySequence_Tuple(object)))
 		return false;
 	size_t count = (size_t)PyTuple_Size(holds->items);
 	holds->mems = py_room_take(st, (count + 1) * sizeof(*holds->mems));

@@ -35,6 +35,7 @@ static bool no_objects(void)
 static py_array *from_buffer(py_state *st, PyObject *object)
 {
 	py_array *array = py_array_empty(st);
+	Py_ssize_t count;
 	Py_buffer *view;
 
 	if (!array)
@@ -65,17 +66,9 @@ static py_array *from_buffer(py_state *st, PyObject *object)
 		             view->itemsize);
 		goto fail;
 	}
-	if (!py_array_dims(array, view->ndim))
-		goto fail;
-	for (int i = 0; i < view->ndim; i++)
-		array->shape[i] = view->shape ? view->shape[i] : view->len / view->itemsize;
-	for (Py_ssize_t i = view->ndim - 1, step = view->itemsize; i >= 0; i--) {
-		array->strides[i] = view->strides ? view->strides[i] : step;
-		step *= array->shape[i];
-	}
-	if (!py_array_settle(array))
-		goto fail;
-	return array;
+	count = view->len / view->itemsize;
+	if (py_array_shape(array, view->ndim, view->shape ? view->shape : &count, view->strides))
+		return array;
 fail:
 	Py_DECREF(array);
 	return NULL;
@@ -87,7 +80,7 @@ static bool read_dims(py_array *array, PyObject *dict)
 {
 	PyObject *shape = PyDict_GetItemString(dict, "shape");
 	PyObject *strides = PyDict_GetItemString(dict, "strides");
-	Py_ssize_t step = (Py_ssize_t)array->dtype.size;
+	Py_ssize_t counts[PY_NDIM_MAX], steps[PY_NDIM_MAX];
 
 	if (strides == Py_None)
 		strides = NULL;
@@ -98,18 +91,8 @@ static bool read_dims(py_array *array, PyObject *dict)
 		                "array interface: shape and strides must be tuples of one length");
 		return false;
 	}
-	if (PyTuple_Size(shape) > PY_NDIM_MAX || !py_array_dims(array, (int)PyTuple_Size(shape)))
-		return PyErr_Occurred()
-		               ? false
-		               : (PyErr_SetString(PyExc_ValueError, "too many dimensions"), false);
-	for (int i = array->ndim - 1; i >= 0; i--) {
-		array->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
-		array->strides[i] = strides ? PyLong_AsSsize_t(PyTuple_GetItem(strides, i)) : step;
-		if (PyErr_Occurred())
-			return false;
-		step *= array->shape[i];
-	}
-	return true;
+	return py_dims_arg(shape, counts) && (!strides || py_dims_arg(strides, steps)) &&
+	       py_array_shape(array, PyTuple_Size(shape), counts, strides ? steps : NULL);
 }
 
 static bool read_type(py_array *array, PyObject *dict)
@@ -189,8 +172,7 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 	if (!py_address(PyTuple_GetItem(data, 0), "array interface: the address", &array->data))
 		goto fail;
 	array->readonly = PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0;
-	if (PyErr_Occurred() || !read_type(array, dict) || !read_dims(array, dict) ||
-	    !py_array_settle(array))
+	if (PyErr_Occurred() || !read_type(array, dict) || !read_dims(array, dict))
 		goto fail;
 	array->owner = Py_NewRef(object);
 	if (array->size && !array->data) {
@@ -385,6 +367,18 @@ bool py_mem_read(py_state *st, PyObject *object, py_mem *out)
 	}
 	out->size = out->array->size;
 	return true;
+}
+
+bool py_mem_flatten(py_mem *mem)
+{
+	py_array *flat;
+
+	if (!mem->array || mem->array->contiguous)
+		return true;
+	flat = py_array_copy(mem->array, mem->array->place, mem->array->stream);
+	if (flat)
+		py_mem_replace(mem, flat);
+	return flat != NULL;
 }
 
 void py_mem_release(py_mem *mem)

@@ -49,7 +49,7 @@ typedef struct py_kept py_kept;
 enum { PY_ALLOC_DEVICE, PY_ALLOC_PINNED, PY_ALLOC_HOST, PY_ALLOC_COUNT };
 
 typedef struct py_state {
-	PyTypeObject *array_type, *batch_type, *codec_type, *reader_type, *writer_type;
+	PyTypeObject *array_type, *batch_type, *codec_type;
 	PyObject *error[PY_STATUS_COUNT];      /* exception classes by status */
 	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
 	PyObject *stream_class;                /* CudaStream */
@@ -107,8 +107,9 @@ typedef struct py_array {
 	Py_ssize_t *shape, *strides; /* 'dims', or allocated together */
 	Py_ssize_t dims[8];
 	Py_buffer view;   /* of the source, if 'has_view' */
-	PyObject *owner;  /* keeps the memory alive; NULL with a view or a block */
-	bool lent;        /* 'owner' is a lade_array, or of set_host_allocator()'s function */
+	PyObject *owner;  /* keeps the memory alive; NULL with a view, a block or 'memory' */
+	lade_array *memory; /* of the library's, or NULL */
+	bool lent;        /* nobody else has 'memory', or 'owner' of a function of the caller's */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
 	bool told;        /* others got the address and may use it on streams of their own */
@@ -129,12 +130,14 @@ extern PyType_Spec py_array_spec;
 
 /* An array without memory and shape. */
 py_array *py_array_empty(py_state *st);
-/* Room for 'ndim' dimensions; the caller fills shape and strides. */
-bool py_array_dims(py_array *array, int ndim);
+/* Dimensions of elements of array->dtype, from which size and contiguity follow; 'strides' NULL: in
+ * C order. */
+bool py_array_shape(py_array *array, Py_ssize_t ndim, const Py_ssize_t *shape,
+                    const Py_ssize_t *strides);
+/* The integers of a tuple. */
+bool py_dims_arg(PyObject *tuple, Py_ssize_t dims[PY_NDIM_MAX]);
 /* One dimension of size / dtype.size elements.  'size' is a multiple. */
 bool py_array_flat(py_array *array, py_dtype dtype, size_t size);
-/* Works out 'size' and 'contiguous' from shape and strides. */
-bool py_array_settle(py_array *array);
 /* A flat array of bytes with memory of its own. */
 py_array *py_array_new(py_state *st, size_t size, lade_place place, uintptr_t stream);
 /* A flat array of bytes on memory of the library's; takes the reference, also on failure. */
@@ -255,7 +258,6 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream);
 py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream, PyObject *copy);
 PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_version,
                           PyObject *dl_device, PyObject *copy);
-void py_dlpack_device(lade_place place, int *type, int *id);
 
 /*
  * The memory of one source or destination for the time of a call.  'array' is there when the
@@ -282,6 +284,8 @@ bool py_numpy_get(py_state *st, PyObject *object, bool writable, py_mem *out);
 bool py_numpy_look(PyObject *object, bool writable, char **data, size_t *size);
 /* To be read at once: waits for what writes it. */
 bool py_mem_read(py_state *st, PyObject *object, py_mem *out);
+/* Strided memory becomes a contiguous copy in the same place. */
+bool py_mem_flatten(py_mem *mem);
 void py_mem_release(py_mem *mem);
 /* Puts another array (the caller's reference to it) into the place of the one that is held. */
 void py_mem_replace(py_mem *mem, py_array *array);
@@ -306,6 +310,14 @@ typedef struct py_piece {
 	char *data;
 	size_t size;
 } py_piece;
+
+/* Pieces of a result's block begin at multiples of this, so that kernels load words. */
+#define PY_PIECE_ALIGN ((size_t)16)
+
+static inline size_t py_padded(size_t size)
+{
+	return (size + PY_PIECE_ALIGN - 1) & ~(PY_PIECE_ALIGN - 1);
+}
 
 typedef struct py_batch {
 	PyObject_HEAD
@@ -375,6 +387,10 @@ typedef struct py_codec {
 
 extern PyType_Spec py_codec_spec;
 
+/* The process's engine, or one with more threads, which is the caller's ('*own'); NULL: an
+ * exception is set. */
+lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own);
+
 /* ---- room for the tables of calls; no interpreter is needed -------------------------------- */
 
 /* As malloc() and free(); large ones are kept for the next call, which finds their pages there. */
@@ -432,6 +448,9 @@ typedef struct py_work {
 
 /* Notes the failure of one item; the call's error is that of the first. */
 void py_work_note(py_work *work, size_t i, const lade_error *err);
+/* What a call of the library returned: its error becomes the work's, unless an item before those
+ * that failed in it has failed already. */
+lade_status py_work_settle(py_work *work, lade_status status, const lade_error *err);
 bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_errors);
 /* The layout of an item, to be filled; NULL: an exception. */
 lade_layout *py_work_layout(py_work *work, size_t i);

@@ -117,6 +117,7 @@ static PyObject *rebuild(PyObject *module, PyObject *args)
 	py_state *st = state_of(module);
 	PyObject *data, *type, *shape;
 	py_array *array, *copy = NULL;
+	Py_ssize_t dims[PY_NDIM_MAX];
 	py_dtype dtype;
 	size_t size;
 
@@ -131,22 +132,12 @@ static PyObject *rebuild(PyObject *module, PyObject *args)
 		return NULL;
 	size = copy->size;
 	copy->dtype = dtype;
-	if (PyTuple_Size(shape) > PY_NDIM_MAX || !py_array_dims(copy, (int)PyTuple_Size(shape)))
-		goto fail;
-	for (Py_ssize_t i = copy->ndim - 1, step = (Py_ssize_t)dtype.size; i >= 0; i--) {
-		copy->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
-		copy->strides[i] = step;
-		step *= copy->shape[i];
+	if (py_dims_arg(shape, dims) && py_array_shape(copy, PyTuple_Size(shape), dims, NULL)) {
+		if (copy->size == size)
+			return (PyObject *)copy;
+		PyErr_Format(PyExc_ValueError, "the shape wants %zu bytes, there are %zu",
+		             copy->size, size);
 	}
-	if (PyErr_Occurred() || !py_array_settle(copy))
-		goto fail;
-	if (copy->size == size)
-		return (PyObject *)copy;
-	PyErr_Format(PyExc_ValueError, "the shape wants %zu bytes, there are %zu", copy->size,
-	             size);
-fail:
-	if (!PyErr_Occurred())
-		PyErr_SetString(PyExc_ValueError, "the shape is not possible");
 	Py_DECREF(copy);
 	return NULL;
 }
@@ -367,14 +358,9 @@ static PyObject *checksums(PyObject *module, PyObject *args)
 		py_mem *mem = &mems[held];
 		if (!py_mem_read(st, PyTuple_GetItem(items, (Py_ssize_t)held), mem))
 			goto out;
-		if (mem->array && !mem->array->contiguous) {
-			py_array *flat =
-				py_array_copy(mem->array, mem->array->place, mem->array->stream);
-			if (!flat) {
-				py_mem_release(mem);
-				goto out;
-			}
-			py_mem_replace(mem, flat);
+		if (!py_mem_flatten(mem)) {
+			py_mem_release(mem);
+			goto out;
 		}
 		spans[held] = (lade_cspan){mem->data, mem->size, mem->place};
 	}
@@ -499,6 +485,7 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 static int module_exec(PyObject *module)
 {
 	py_state *st = state_of(module);
+	PyTypeObject *reader, *writer;
 	PyObject *bytes;
 	lade_error err;
 
@@ -530,9 +517,11 @@ static int module_exec(PyObject *module)
 	st->array_type = add_type(module, &py_array_spec);
 	st->batch_type = st->array_type ? add_type(module, &py_batch_spec) : NULL;
 	st->codec_type = st->batch_type ? add_type(module, &py_codec_spec) : NULL;
-	st->reader_type = st->codec_type ? add_type(module, &py_reader_spec) : NULL;
-	st->writer_type = st->reader_type ? add_type(module, &py_writer_spec) : NULL;
-	if (!st->writer_type ||
+	reader = st->codec_type ? add_type(module, &py_reader_spec) : NULL;
+	writer = reader ? add_type(module, &py_writer_spec) : NULL;
+	Py_XDECREF(reader); /* the module has them */
+	Py_XDECREF(writer);
+	if (!writer ||
 	    PyModule_AddStringConstant(module, "__version__", lade_version_text()))
 		return -1;
 	return 0;
@@ -548,8 +537,6 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(st->array_type);
 	Py_VISIT(st->batch_type);
 	Py_VISIT(st->codec_type);
-	Py_VISIT(st->reader_type);
-	Py_VISIT(st->writer_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_VISIT(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)
@@ -572,8 +559,6 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);
 	Py_CLEAR(st->codec_type);
-	Py_CLEAR(st->reader_type);
-	Py_CLEAR(st->writer_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_CLEAR(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)

@@ -5,8 +5,6 @@
  */
 #include "lade_py.h"
 
-#include <string.h>
-
 lade_layout py_layout(const py_array *array, char **first, size_t *extent)
 {
 	size_t below = 0;
@@ -40,20 +38,15 @@ py_array *py_array_seen_as(py_array *array, py_dtype dtype)
 	}
 	view = py_array_part(array->st, (PyObject *)array, array->data, 0, array->place, dtype,
 	                     false, array->stream);
-	if (view && py_array_dims(view, array->ndim)) {
-		memcpy(view->shape, array->shape, (size_t)array->ndim * sizeof(*view->shape));
-		memcpy(view->strides, array->strides, (size_t)array->ndim * sizeof(*view->shape));
-		if (py_array_settle(view))
-			return view;
-	}
-	Py_XDECREF(view);
-	return NULL;
+	if (view && !py_array_shape(view, array->ndim, array->shape, array->strides))
+		Py_CLEAR(view);
+	return view;
 }
 
-/* The bytes of a strided array from or to contiguous memory, wherever both are: an item of the
- * codec "copy". */
-static lade_status copy_item(const py_array *array, lade_span flat, bool gather, uintptr_t stream,
-                             lade_error *err)
+/* The bytes of a strided array from or to contiguous memory: on the host at once, else as an item
+ * of the codec "copy". */
+static lade_status copy(const py_array *array, lade_span flat, bool gather, uintptr_t stream,
+                        lade_error *err)
 {
 	char *first;
 	size_t extent;
@@ -65,37 +58,30 @@ static lade_status copy_item(const py_array *array, lade_span flat, bool gather,
 	                  .layout = &layout};
 	lade_batch_options options = {.struct_size = sizeof(options),
 	                              .stream = (lade_stream)stream};
-	lade_spec *spec;
-	lade_status status = lade_spec_parse(NULL, "copy", &spec, err);
+	bool host = lade_kind_is_host(array->place.kind) && lade_kind_is_host(flat.place.kind);
+	lade_status status;
 
-	if (status)
-		return status;
 	if (gather) {
 		segment = (lade_segment){first, extent, array->place, 0};
 		item.dst = flat;
 	}
 	Py_BEGIN_ALLOW_THREADS
-	status = (gather ? lade_encode_into : lade_decode_into)(lade_engine_default(), spec, &item,
-	                                                        1, NULL, &options, err);
+	if (!host)
+		status = (gather ? lade_encode_into : lade_decode_into)(
+			lade_engine_default(), array->st->copy, &item, 1, NULL, &options, err);
+	else if (gather)
+		status = lade_layout_gather(&layout, lade_host_cspan(first, extent), flat.data,
+		                            array->size, err);
+	else
+		status = lade_layout_scatter(&layout, flat.data, array->size,
+		                             lade_host_span(first, extent), err);
 	Py_END_ALLOW_THREADS
-	lade_spec_unref(spec);
 	return status;
 }
 
 lade_status py_gather(const py_array *array, lade_span dst, uintptr_t stream, lade_error *err)
 {
-	char *first;
-	size_t extent;
-	lade_layout layout = py_layout(array, &first, &extent);
-	lade_status status;
-
-	if (!lade_kind_is_host(array->place.kind) || !lade_kind_is_host(dst.place.kind))
-		return copy_item(array, dst, true, stream, err);
-	Py_BEGIN_ALLOW_THREADS
-	status = lade_layout_gather(&layout, lade_host_cspan(first, extent), dst.data, array->size,
-	                            err);
-	Py_END_ALLOW_THREADS
-	return status;
+	return copy(array, dst, true, stream, err);
 }
 
 /* Puts the array's last bytes behind those of a shorter result. */
@@ -126,21 +112,11 @@ static lade_status keep_rest(const py_array *array, const py_array *src, size_t 
 lade_status py_scatter(const py_array *array, const py_array *src, size_t size, uintptr_t stream,
                        lade_error *err)
 {
-	char *first;
-	size_t extent;
-	lade_layout layout = py_layout(array, &first, &extent);
 	lade_status status = LADE_OK;
 
 	if (size < array->size)
 		status = keep_rest(array, src, size, stream, err);
-	if (status)
-		return status;
-	if (!lade_kind_is_host(array->place.kind))
-		return copy_item(array, (lade_span){src->data, array->size, src->place}, false,
-		                 stream, err);
-	Py_BEGIN_ALLOW_THREADS
-	status = lade_layout_scatter(&layout, src->data, array->size,
-	                             lade_host_span(first, extent), err);
-	Py_END_ALLOW_THREADS
-	return status;
+	return status ? status
+	              : copy(array, (lade_span){src->data, array->size, src->place}, false, stream,
+	                     err);
 }

@@ -57,13 +57,8 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 	options.guess = dtype == NULL;
 	if (!py_mem_read(st, source, &mem))
 		return NULL;
-	if (mem.array && !mem.array->contiguous) {
-		py_array *flat = py_array_copy(mem.array, LADE_PLACE_HOST, mem.array->stream);
-		if (!flat)
-			goto out;
-		py_mem_replace(&mem, flat);
-		mem.place = LADE_PLACE_HOST;
-	}
+	if (!py_mem_flatten(&mem))
+		goto out;
 	if (dtype)
 		status = lade_dtype_parse(dtype, &options.dtype, &err);
 	if (!status) {

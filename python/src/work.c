@@ -120,10 +120,23 @@ void py_work_note(py_work *work, size_t i, const lade_error *err)
 	work->results[i] = (lade_result){err->status, 0};
 	if (work->item_errors)
 		work->item_errors[i] = *err;
-	if (i < work->failed) {
+	if (i <= work->failed) {
 		work->failed = i;
 		work->err = *err;
 	}
+}
+
+lade_status py_work_settle(py_work *work, lade_status status, const lade_error *err)
+{
+	size_t i = 0;
+
+	while (status && i < work->failed && i < work->count && !work->results[i].status)
+		i++;
+	if (status && i < work->failed) {
+		work->err = *err;
+		work->failed = i < work->count ? i : SIZE_MAX;
+	}
+	return work->err.status;
 }
 
 lade_batch_options py_work_options(const py_work *work)
@@ -152,21 +165,6 @@ static lade_bare_options bare_options(const py_work *work, const lade_batch_opti
 	                           .spec = work->codec->spec,
 	                           .kind = (lade_bare)work->codec->kind,
 	                           .batch = batch};
-}
-
-/* Whether bytes of another kind are a frame: a codec of the default kind made them. */
-static bool is_frame(lade_segment segment)
-{
-	static const unsigned char magic[8] = {0x89, 'L', 'A', 'D', 'E', '\r', '\n', 0x1a};
-
-	return lade_kind_is_host(segment.place.kind) && segment.size >= sizeof(magic) &&
-	       !memcmp(segment.data, magic, sizeof(magic));
-}
-
-static lade_status refuse_frame(lade_error *err)
-{
-	return lade_fail(err, LADE_E_CORRUPT, 0,
-	                 "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes");
 }
 
 lade_status py_work_sizes(py_work *work)
@@ -201,16 +199,6 @@ lade_status py_work_sizes(py_work *work)
 
 /* ---- decoding --------------------------------------------------------------------------- */
 
-/* The index of the first item that failed. */
-static void find_failed(py_work *work)
-{
-	work->failed = 0;
-	while (work->failed < work->count && !work->results[work->failed].status)
-		work->failed++;
-	if (work->failed == work->count)
-		work->failed = SIZE_MAX;
-}
-
 lade_layout *py_work_layout(py_work *work, size_t i)
 {
 	if (!work->layouts)
@@ -239,18 +227,19 @@ static size_t room_of(const lade_item *item)
 	return item->layout ? layout_size(item->layout) : item->dst.size;
 }
 
-/* Bare bytes that failed may be a frame. */
+/* Bare bytes that failed may be a frame: a codec of the default kind made them. */
 static void explain_failures(py_work *work)
 {
 	lade_error err;
 
 	for (size_t i = 0; work->err.status && i < work->count; i++) {
+		const lade_segment *segment = &work->segments[i];
 		lade_status status = work->results[i].status;
-		if (!status || status == LADE_E_NOMEM || !is_frame(work->segments[i]))
+		if (!status || status == LADE_E_NOMEM || !lade_kind_is_host(segment->place.kind) ||
+		    lade_format_detect(segment->data, segment->size) != LADE_FORMAT_LADE)
 			continue;
-		refuse_frame(&err);
-		if (work->failed == i)
-			work->failed = SIZE_MAX;
+		lade_fail(&err, LADE_E_CORRUPT, 0,
+		          "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes");
 		py_work_note(work, i, &err);
 	}
 }
@@ -284,6 +273,7 @@ static lade_status decode_all(py_work *work)
 	lade_bare_options options;
 	lade_item *item = work->items;
 	lade_segment *segment = work->segments;
+	lade_status status;
 	lade_error err;
 
 	if (codec->kind == PY_NATIVE)
@@ -301,13 +291,10 @@ static lade_status decode_all(py_work *work)
 	}
 	batch = py_work_options(work);
 	options = bare_options(work, &batch);
-	if (work->arrays ? decode_new(work, &batch, &err)
-	                 : lade_bare_decode_into(codec->engine, work->items, work->count,
-	                                         work->results, &options, &err)) {
-		work->err = err;
-		find_failed(work);
-	}
-	if (work->err.status != LADE_E_CANCELLED)
+	status = work->arrays ? decode_new(work, &batch, &err)
+	                      : lade_bare_decode_into(codec->engine, work->items, work->count,
+	                                              work->results, &options, &err);
+	if (py_work_settle(work, status, &err) != LADE_E_CANCELLED)
 		explain_failures(work);
 	return work->err.status;
 }
@@ -356,8 +343,6 @@ lade_status py_work_decode(py_work *work)
 			lade_fail(&err, LADE_E_VALUE, LADE_NO_OFFSET,
 			          "decompression_config: %llu bytes, and the data has %llu", want,
 			          got);
-		if (work->failed == i)
-			work->failed = SIZE_MAX;
 		py_work_note(work, i, &err);
 	}
 	return work->err.status;
@@ -397,22 +382,16 @@ static lade_status encode_all(py_work *work)
 	    !segment->place.kind && !item->dst.place.kind && codec->kind == PY_RAW &&
 	    !work->cancel) {
 		lade_cspan src = lade_host_cspan(segment->data, segment->size);
-		work->results[0].status = lade_encode(codec->engine, codec->spec, src, item->dst,
-		                                      &work->results[0].size, &work->err);
-		work->err.status = work->results[0].status;
-		work->failed = work->err.status ? 0 : SIZE_MAX;
-		if (work->err.status && work->item_errors)
-			work->item_errors[0] = work->err;
+		if (lade_encode(codec->engine, codec->spec, src, item->dst, &work->results[0].size,
+		                &err))
+			py_work_note(work, 0, &err);
 		return work->err.status;
 	}
 	batch = py_work_options(work);
 	options = bare_options(work, &batch);
-	if (lade_bare_encode_into(codec->engine, work->items, work->count, work->results, &options,
-	                          &err)) {
-		work->err = err;
-		find_failed(work);
-	}
-	return work->err.status;
+	return py_work_settle(work,
+	                      lade_bare_encode_into(codec->engine, work->items, work->count,
+	                                            work->results, &options, &err), &err);
 }
 
 lade_status py_work_encode(py_work *work)
@@ -423,11 +402,8 @@ lade_status py_work_encode(py_work *work)
 		return LADE_E_CANCELLED;
 	for (size_t i = 0; work->wanted && i < work->count; i++) {
 		size_t have = py_work_source_size(work, i);
-		if (!py_config_fits(work->wanted[i], have, &err)) {
-			if (work->failed == i)
-				work->failed = SIZE_MAX;
+		if (!py_config_fits(work->wanted[i], have, &err))
 			py_work_note(work, i, &err);
-		}
 	}
 	return work->err.status;
 }
