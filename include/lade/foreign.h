@@ -79,6 +79,9 @@ LADE_API lade_status lade_foreign_reader_read(lade_foreign_reader *reader, void 
  * while the caller's writes.  After a failure of any kind the reader is of no more use. */
 LADE_API lade_status lade_foreign_reader_copy(lade_foreign_reader *reader, lade_output output,
                                               lade_error *err);
+/* Frames (.zst, .lz4), members (.gz) or streams (.zz, .sz) that have begun so far; skippable frames
+ * are not counted. */
+LADE_API uint64_t lade_foreign_reader_frames(const lade_foreign_reader *reader);
 LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
 
 /*

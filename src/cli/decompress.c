@@ -16,8 +16,19 @@
 /* Windows up to 128 MiB are always accepted, larger ones with --long or -M. */
 #define WINDOW_LOG 27
 
-static lade_status decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
-                                      cli_out *out, lade_error *err)
+/* Tells the option that raises a limit. */
+static lade_status name_option(lade_status status, lade_error *err)
+{
+	size_t size = strlen(err->message);
+
+	if (status == LADE_E_LIMIT)
+		snprintf(err->message + size, sizeof err->message - size,
+		         "; -M (--memory=SIZE) allows more");
+	return status;
+}
+
+lade_status cli_decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
+                                   cli_out *out, uint64_t *frames, lade_error *err)
 {
 	const cli_options *o = work->options;
 	uint64_t window = UINT64_C(1) << (o->window_log > WINDOW_LOG ? o->window_log : WINDOW_LOG);
@@ -33,8 +44,9 @@ static lade_status decompress_foreign(const cli_work *work, lade_format format, 
 		lade_foreign_reader_new(work->engine, format, cli_in_input(in), &f, &reader, err);
 	if (status == LADE_OK)
 		status = lade_foreign_reader_copy(reader, cli_out_output(out), err);
+	*frames = lade_foreign_reader_frames(reader);
 	lade_foreign_reader_free(reader);
-	return status;
+	return name_option(status, err);
 }
 
 /* An array goes back behind the header that NumPy gave it. */
@@ -222,7 +234,7 @@ static lade_status pass_through(cli_in *in, cli_out *out, lade_error *err)
 
 /* ---- any file ------------------------------------------------------------------------------ */
 
-static lade_status decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
+lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
 {
 	/* As zstd(1) and gzip(1) do: -dcf gives all that is no compressed file as it is. */
 	bool pass = work->options->force && out->fd == STDOUT_FILENO;
@@ -247,28 +259,17 @@ static lade_status decompress(const cli_work *work, cli_in *in, cli_out *out, la
 		bool gpu = work->options->gpu != CLI_NO_GPU && first, done = false;
 		if (gpu && format != LADE_FORMAT_LADE)
 			cli_warn("%s: decoded on the host: --gpu is for .lade files", in->name);
+		uint64_t frames;
 		if (format != LADE_FORMAT_LADE)
-			return decompress_foreign(work, format, in, out, err);
+			return cli_decompress_foreign(work, format, in, out, &frames, err);
 		if (gpu)
 			status = decompress_gpu(work, in, out, &done, err);
 		if (first && !done && status == LADE_OK)
 			status = decompress_file(work, in, out, &done, err);
 		if (done || status != LADE_OK)
-			return status;
+			return name_option(status, err);
 		status = decompress_pipe(work, in, out, err);
 		if (status != LADE_OK)
-			return status;
+			return name_option(status, err);
 	}
-}
-
-lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err)
-{
-	lade_status status = decompress(work, in, out, err);
-
-	if (status == LADE_E_LIMIT) {
-		size_t size = strlen(err->message);
-		snprintf(err->message + size, sizeof err->message - size,
-		         "; -M (--memory=SIZE) allows more");
-	}
-	return status;
 }

@@ -92,7 +92,52 @@ static int list_frame(const cli_work *work, cli_in *in, table *t, totals *sum)
 	return CLI_OK;
 }
 
-/* Other formats do not tell their sizes without being decoded. */
+static const struct {
+	const char *part, *check;
+} foreign[] = {
+	[LADE_FORMAT_ZST] = {"frame", "xxh64"},    [LADE_FORMAT_GZ] = {"member", "crc32"},
+	[LADE_FORMAT_ZZ] = {"stream", "adler32"},  [LADE_FORMAT_LZ4] = {"frame", "xxh32"},
+	[LADE_FORMAT_SZ] = {"stream", "crc32c"},
+};
+
+/* The checksum as the first header tells it; "": it is a frame without such a header. */
+static const char *foreign_check(lade_format format, const uint8_t *p, size_t have)
+{
+	if (format != LADE_FORMAT_ZST && format != LADE_FORMAT_LZ4)
+		return foreign[format].check;
+	if (have <= 4 || p[0] != (format == LADE_FORMAT_ZST ? 0x28 : 0x04))
+		return "";
+	return p[4] & 4 ? foreign[format].check : "none"; /* bit 2 of the flags, in both */
+}
+
+/* Few files of other formats tell all their sizes: they are decoded to nowhere. */
+static int list_foreign(const cli_work *work, lade_format format, cli_in *in, table *t, totals *sum)
+{
+	const uint8_t *data;
+	size_t have;
+	uint64_t frames, size = (uint64_t)in->stat.st_size;
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	cli_out out;
+
+	cli_out_null(&out);
+	lade_status status = cli_in_peek(in, LADE_FORMAT_PEEK, &data, &have, &err);
+	const char *check = foreign_check(format, data, have);
+	if (status == LADE_OK)
+		status = cli_decompress_foreign(work, format, in, &out, &frames, &err);
+	if (status != LADE_OK)
+		return cli_lade_error(in->name, &err);
+	table_row(t);
+	sizes(t, size, out.written);
+	table_set(t, CHECK, "%s", check);
+	table_set(t, SPEC, "(.%s, %" PRIu64 " %s%s)", lade_format_name(format), frames,
+	          foreign[format].part, frames == 1 ? "" : "s");
+	table_set(t, NAME, "%s", in->name);
+	sum->files++;
+	sum->compressed += size;
+	sum->decompressed += out.written;
+	return CLI_OK;
+}
+
 static int list_one(const cli_work *work, const char *name, table *t, totals *sum)
 {
 	const uint8_t *data;
@@ -110,7 +155,6 @@ static int list_one(const cli_work *work, const char *name, table *t, totals *su
 		rc = cli_lade_error(in.name, &err);
 	} else {
 		lade_format format = lade_format_detect(data, have);
-		char text[16];
 		switch (format) {
 		case LADE_FORMAT_LADE:
 			rc = list_frame(work, &in, t, sum);
@@ -120,11 +164,7 @@ static int list_one(const cli_work *work, const char *name, table *t, totals *su
 			rc = CLI_FAILED;
 			break;
 		default:
-			table_row(t);
-			table_set(t, COMPRESSED, "%s",
-			          cli_format_size((uint64_t)in.stat.st_size, text));
-			table_set(t, SPEC, "(%s file)", lade_format_name(format));
-			table_set(t, NAME, "%s", in.name);
+			rc = list_foreign(work, format, &in, t, sum);
 			break;
 		}
 	}
@@ -147,7 +187,7 @@ int cli_list(const cli_work *work, char **names, size_t count)
 		table_row(&t);
 		table_set(&t, CHUNKS, "%" PRIu64, sum.chunks);
 		sizes(&t, sum.compressed, sum.decompressed);
-		table_set(&t, NAME, "(%zu .lade files)", sum.files);
+		table_set(&t, NAME, "(%zu files)", sum.files);
 	}
 	if (t.rows)
 		table_print(&t, stdout);

@@ -100,7 +100,7 @@ static const char help[] =
 	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, told apart by "
 	"content\n"
 	"  -t, --test            decompress to nowhere\n"
-	"  -l, --list            say what .lade files hold\n"
+	"  -l, --list            say what compressed files hold\n"
 	"\n"
 	"Files:\n"
 	"  -c, --stdout          write to standard output\n"

@@ -21,6 +21,10 @@ typedef struct cli_work {
 lade_status cli_compress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err);
 lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_error *err);
 
+/* The same of another tool's format, with the frames or members that there were. */
+lade_status cli_decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
+                                   cli_out *out, uint64_t *frames, lade_error *err);
+
 /* --list: a line for each of the files.  Gives CLI_OK or CLI_FAILED. */
 int cli_list(const cli_work *work, char **names, size_t count);
 

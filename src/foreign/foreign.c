@@ -227,6 +227,11 @@ lade_status lade_foreign_reader_read(lade_foreign_reader *r, void *dst, size_t c
 	return lade__foreign_read(r, dst, cap, got, err);
 }
 
+uint64_t lade_foreign_reader_frames(const lade_foreign_reader *r)
+{
+	return r ? r->frames : 0;
+}
+
 void lade_foreign_reader_free(lade_foreign_reader *r)
 {
 	if (!r)

@@ -62,6 +62,7 @@ struct lade_foreign_reader {
 	const lade_dict *dict;
 	const lade__foreign_decoder *decoder;
 	void *state;
+	uint64_t frames; /* that have begun */
 	lade__in in;
 	lade__stop stop;
 	bool done;

@@ -405,6 +405,7 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 		                 magic, MAGIC_ZSTD, MAGIC_LZ4);
 	}
 	s->any = true;
+	r->frames += s->at != BETWEEN;
 out:
 	return status;
 }

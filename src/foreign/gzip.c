@@ -231,6 +231,7 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 	}
 	s->member_off = in->off;
 	s->any = s->inside = true;
+	r->frames++;
 	s->full = false;
 	if (inflateReset(&s->z) != Z_OK)
 		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET, "inflateReset failed");

@@ -153,6 +153,7 @@ static lade_status next(lade_foreign_reader *r, bool *end, lade_error *err)
 		                 in->off, 4 + size, lade__in_have(in));
 	const uint8_t *data = lade__in_at(in) + 4;
 	if (type == 0xFF) {
+		r->frames++;
 		if (size != 6 || memcmp(data, "sNaPpY", 6) != 0)
 			return lade_fail(err, LADE_E_CORRUPT, in->off + 4,
 			                 "a bad begin of a stream");

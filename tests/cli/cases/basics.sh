@@ -74,7 +74,7 @@ run 0 "$lade" -dc "m 1.lade" "m 2.lade" "m 3.lade"
 cat "m 1" "m 2" "m 3" >want
 same "$top/out" want
 run 0 "$lade" -l "m 1.lade" "m 2.lade" "m 3.lade"
-prints "3 .lade files"
+prints "(3 files)"
 run 0 "$lade" -c "m 1" "m 2"
 "$lade" -d <"$top/out" >row
 cat "m 1" "m 2" >want

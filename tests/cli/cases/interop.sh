@@ -88,7 +88,50 @@ if needs gzip; then
 	: | "$lade" --format=gz | gzip -dc >p && same p /dev/null
 fi
 
+# -l counts bytes and frames, also where no header tells them.
+listed() { # file, text of its row
+	run 0 "$lade" -l "$1"
+	tr -s ' ' <"$top/out" | grep -qF -- "$2" && good || bad "does not list '$2'"
+}
+if needs zstd; then
+	head -c 1048576 /dev/zero >mib
+	zstd -qc mib >one.zst
+	listed one.zst "$(stat -c %s one.zst) B 1.00 MiB "
+	listed one.zst " xxh64 (.zst, 1 frame) one.zst"
+	cat mib | zstd -q --no-check >untold.zst
+	cat untold.zst skip one.zst >row.zst
+	listed row.zst " 2.00 MiB "
+	listed row.zst " none (.zst, 2 frames) row.zst"
+	run 0 "$lade" -l one.zst row.zst
+	prints "(2 files)"
+	prints "3.00 MiB"
+	head -c 100 a.zst >cut.zst
+	run 1 "$lade" -l one.zst cut.zst
+	says "cut.zst: "
+	prints one.zst
+	run 1 "$lade" -l wide.zst
+	says "-M (--memory=SIZE)"
+	run 0 "$lade" -l -M256M wide.zst
+fi
+if needs gzip; then
+	gzip -c mib >one.gz
+	cat one.gz one.gz one.gz >row.gz
+	listed row.gz " 3.00 MiB "
+	listed row.gz " crc32 (.gz, 3 members) row.gz"
+fi
+if needs lz4; then
+	lz4 -qc mib >one.lz4
+	cat one.lz4 skip one.lz4 >row.lz4
+	listed row.lz4 " 2.00 MiB "
+	listed row.lz4 " xxh32 (.lz4, 2 frames) row.lz4"
+	lz4 -qlc mib >old.lz4
+	listed old.lz4 "(.lz4, 1 frame)"
+fi
+listed "$here/golden/text.sz" "crc32c (.sz, 2 streams)"
+
 if needs pigz; then
+	pigz -zc mib >mib.zz
+	listed mib.zz " adler32 (.zz, 1 stream) mib.zz"
 	pigz -zc a >zz
 	run 0 "$lade" -dcf zz
 	same "$top/out" a
