@@ -135,7 +135,8 @@ static void enqueue_kernels(void *ctx)
 	                        .workspace_size = w->workspace_size,
 	                        .sizes = f->got_sizes,
 	                        .statuses = f->statuses};
-	lade_arrays a = {.src = (const void *const *)f->coded_at,
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = (const void *const *)f->coded_at,
 	                 .src_size = f->coded_sizes,
 	                 .dst = f->decoded_at,
 	                 .dst_cap = f->chunk_sizes,
@@ -159,7 +160,9 @@ static void workspace_new(way *w)
 		if (result != 0)
 			snprintf(w->failed, sizeof w->failed, "nvCOMP's status %d", result);
 	} else if (lade_workspace_size(f->engine, f->spec, LADE_DECODE,
-	                               &(lade_arrays){.count = f->count, .largest = f->chunk,
+	                               &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                              .count = f->count,
+	                                              .largest = f->chunk,
 	                                              .total = total},
 	                               &w->workspace_size, &err) != LADE_OK) {
 		snprintf(w->failed, sizeof w->failed, "%.150s", err.message);

@@ -100,7 +100,10 @@ static void run_lade(work *w)
 	                        .workspace = w->workspace,
 	                        .workspace_size = w->workspace_size,
 	                        .statuses = b->statuses};
-	lade_arrays a = {.count = w->count, .largest = b->chunk, .total = w->count * b->chunk};
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .count = w->count,
+	                 .largest = b->chunk,
+	                 .total = w->count * b->chunk};
 	lade_status status;
 	if (w->encode) {
 		a.src = b->plain_at;
@@ -157,7 +160,9 @@ static work work_new(bench *b, int peer, bool encode, size_t count)
 	if (peer == LADE) {
 		lade_error err;
 		if (lade_workspace_size(b->engine, b->spec, encode ? LADE_ENCODE : LADE_DECODE,
-		                        &(lade_arrays){.count = count, .largest = b->chunk,
+		                        &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                       .count = count,
+		                                       .largest = b->chunk,
 		                                       .total = total},
 		                        &w.workspace_size, &err) != LADE_OK)
 			snprintf(w.failed, sizeof w.failed, "%.150s", err.message);
@@ -464,7 +469,9 @@ static bool can_run(bench *b, const char *name, lade_direction direction)
 	lade_error err = {.message = "there is no such algorithm"};
 	size_t size;
 	if (b->spec && lade_workspace_size(b->engine, b->spec, direction,
-	                                   &(lade_arrays){.count = 1, .largest = b->chunk,
+	                                   &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                                  .count = 1,
+	                                                  .largest = b->chunk,
 	                                                  .total = b->chunk},
 	                                   &size, &err) == LADE_OK)
 		return true;
@@ -527,7 +534,8 @@ static void sum_call(void *ctx)
 	                        .workspace = w->workspace,
 	                        .workspace_size = w->workspace_size,
 	                        .statuses = b->statuses};
-	lade_arrays a = {.src = b->plain_at,
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = b->plain_at,
 	                 .src_size = b->chunk_sizes,
 	                 .count = w->count,
 	                 .largest = b->chunk,

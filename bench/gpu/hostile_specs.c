@@ -249,8 +249,10 @@ static void run_batch(hostile *h)
 	lade_error err;
 	size_t size;
 	bench_ok(lade_workspace_size(h->engine, h->spec, h->direction,
-	                             &(lade_arrays){.count = h->n, .largest = h->largest}, &size,
-	                             &err),
+	                             &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                            .count = h->n,
+	                                            .largest = h->largest},
+	                             &size, &err),
 	         &err, h->text);
 	void *workspace = gpu_alloc(g, size + 1);
 	lade_async_options o = {.struct_size = sizeof o,
@@ -260,7 +262,8 @@ static void run_batch(hostile *h)
 	                        .workspace_size = size,
 	                        .sizes = h->tables_dev[4],
 	                        .statuses = h->status_dev};
-	lade_arrays a = {.src = (const void *const *)h->tables_dev[0],
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = (const void *const *)h->tables_dev[0],
 	                 .src_size = h->tables_dev[1],
 	                 .dst = (void *const *)h->tables_dev[2],
 	                 .dst_cap = h->tables_dev[3],
@@ -350,8 +353,10 @@ static bool run_spec(hostile *h, size_t chunks, uint64_t seed, double until, FIL
 	size_t size;
 	const char *way = h->direction == LADE_ENCODE ? "encode" : "decode";
 	if (lade_workspace_size(h->engine, h->spec, h->direction,
-	                        &(lade_arrays){.count = 1, .largest = h->most}, &size, &err) !=
-	    LADE_OK) {
+	                        &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                       .count = 1,
+	                                       .largest = h->most},
+	                        &size, &err) != LADE_OK) {
 		fprintf(stderr, "%s, %s: no row: %s\n", h->text, way, err.message);
 		return true;
 	}

@@ -89,7 +89,8 @@ static double decode_seconds(const bench *b, const uint64_t *dst, const lade_lay
 			host[3 * n + i] = b->size;
 	}
 	move(b, b->tables, host, 32 * n);
-	lade_arrays arrays = {.src = (const void *const *)(void *)b->tables,
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = (const void *const *)(void *)b->tables,
 	                      .src_size = b->tables + n,
 	                      .dst = (void *const *)(void *)(b->tables + 2 * n),
 	                      .dst_cap = b->tables + 3 * n,
@@ -98,7 +99,6 @@ static double decode_seconds(const bench *b, const uint64_t *dst, const lade_lay
 	                      .layout = layout};
 	lade_async_options o = {.struct_size = sizeof o, .device = b->device,
 	                        .workspace = b->workspace, .workspace_size = b->workspace_size};
-	o.arrays_size = sizeof arrays;
 	for (int round = 0; round < 4; round++) {
 		ok(lade_stream_wait(b->device, NULL, err), err, "wait");
 		double start = bench_now();
@@ -146,7 +146,8 @@ int main(int argc, char **argv)
 	b.src = device_alloc(&b, all);
 	b.dst = device_alloc(&b, all);
 	b.tables = device_alloc(&b, 32 * b.chunks);
-	lade_arrays shape_of_all = {.count = b.chunks, .largest = b.size};
+	lade_arrays shape_of_all = {
+		.struct_size = sizeof(lade_arrays), .count = b.chunks, .largest = b.size};
 	ok(lade_workspace_size(b.engine, b.spec, LADE_DECODE, &shape_of_all, &b.workspace_size,
 	                       err),
 	   err, "workspace");

@@ -190,7 +190,7 @@ typedef struct lade_apart_options {
 	/* For tables of up to 80 bytes a destination; NULL: lade_allocator_default(LADE_HOST). */
 	const lade_allocator *scratch;
 	/* sizeof of the structs that the call is given; 0: as in 0.2.0 (batch.h). */
-	size_t item_size, segment_size, output_size, arrays_size;
+	size_t item_size, segment_size, output_size;
 } lade_apart_options;
 
 /*

@@ -57,7 +57,7 @@ typedef struct lade_async_options {
 	uint32_t *statuses;
 
 	/* sizeof of the structs that the call is given; 0: as in 0.2.0 (batch.h). */
-	size_t item_size, segment_size, output_size, result_size, arrays_size;
+	size_t item_size, segment_size, output_size, result_size;
 } lade_async_options;
 
 /*
@@ -105,6 +105,7 @@ LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spe
  * lade_workspace_size() counts it.
  */
 typedef struct lade_arrays {
+	size_t struct_size; /* sizeof(lade_arrays) */
 	const void *const *src;
 	const uint64_t *src_size;
 	void *const *dst;
@@ -142,7 +143,6 @@ static inline void lade_async_options_init(lade_async_options *options)
 	options->segment_size = sizeof(lade_segment);
 	options->output_size = sizeof(lade_item_output);
 	options->result_size = sizeof(lade_result);
-	options->arrays_size = sizeof(lade_arrays);
 }
 
 /* As lade_decode_async() and lade_encode_async(). */

@@ -45,8 +45,10 @@ static bool able(py_codec *codec, bool encode, int32_t device)
 	if (!codec->able[encode]) {
 		bool yes = !lade_device_get_info(device, &info, NULL) && info->kernels &&
 		           !lade_workspace_size(codec->engine, codec->spec, direction,
-		                                &(lade_arrays){.count = 1, .largest = 1}, &size,
-		                                NULL);
+		                                &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                               .count = 1,
+		                                               .largest = 1},
+		                                &size, NULL);
 		codec->able[encode] = yes ? 1 : -1;
 	}
 	return codec->able[encode] > 0;
@@ -149,7 +151,8 @@ static bool read_sizes(job *j)
 {
 	const py_codec *codec = j->call->codec;
 	py_results *r = py_results_new(codec->st, codec, j->device, j->count);
-	lade_arrays arrays = {.src = (const void *const *)(void *)column(j, SRC),
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = (const void *const *)(void *)column(j, SRC),
 	                      .src_size = j->sizes ? j->sizes : column(j, SRC_SIZE),
 	                      .count = j->count};
 	lade_async_options options = {.struct_size = sizeof(options),
@@ -253,7 +256,8 @@ static bool take_outs(job *j, bool *fits)
 
 static bool is_apart(const job *j)
 {
-	lade_arrays arrays = {.src = (const void *const *)(void *)column(j, SRC),
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = (const void *const *)(void *)column(j, SRC),
 	                      .src_size = column(j, SRC_SIZE),
 	                      .dst = (void *const *)(void *)column(j, DST),
 	                      .dst_cap = column(j, DST_CAP),
@@ -358,7 +362,8 @@ static bool enqueue(job *j)
 {
 	const py_codec *codec = j->call->codec;
 	const uint64_t *decoded = column(j, j->call->encode ? SRC_SIZE : DST_CAP);
-	lade_arrays arrays = {.src = (const void *const *)(void *)column(j, SRC),
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = (const void *const *)(void *)column(j, SRC),
 	                      .src_size = j->sizes ? j->sizes : column(j, SRC_SIZE),
 	                      .dst = (void *const *)(void *)column(j, DST),
 	                      .dst_cap = column(j, DST_CAP),

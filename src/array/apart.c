@@ -617,7 +617,7 @@ lade_status lade_arrays_apart(const lade_arrays *given, const lade_apart_options
 		lade__options_read(&options, sizeof options, caller, "apart options", err);
 
 	if (status == LADE_OK)
-		status = lade__arrays_read(given, options.arrays_size, &arrays, err);
+		status = lade__arrays_read(given, &arrays, err);
 	if (status != LADE_OK || arrays.count == 0)
 		return status;
 	call c = {.arrays = &arrays, .count = arrays.count};

@@ -17,7 +17,6 @@
 _Static_assert(LADE__ITEM_0_2 == sizeof(lade_item) && LADE__SEGMENT_0_2 == sizeof(lade_segment) &&
                        LADE__RESULT_0_2 == sizeof(lade_result) &&
                        LADE__CANDIDATE_0_2 == sizeof(lade_candidate) &&
-                       LADE__ARRAYS_0_2 == sizeof(lade_arrays) &&
                        LADE__OUTPUT_0_2 == sizeof(lade_item_output),
                "0.2.0's structs have other last fields");
 #endif
@@ -196,19 +195,9 @@ void lade__given_close(lade__given *g)
 
 /* ---- arrays on devices -------------------------------------------------------------------- */
 
-lade_status lade__arrays_read(const lade_arrays *given, size_t size, lade_arrays *arrays,
-                              lade_error *err)
+lade_status lade__arrays_read(const lade_arrays *given, lade_arrays *arrays, lade_error *err)
 {
 	if (!given)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "arrays is NULL");
-	lade_status status = lade__size_given(&size, LADE__ARRAYS_0_2, "arrays_size", err);
-	if (status != LADE_OK)
-		return status;
-	size_t bad = lade__struct_copy(arrays, sizeof *arrays, given, size);
-	return bad == SIZE_MAX ? LADE_OK
-	                       : lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-	                                   "arrays: it has %zu bytes, this library's has %zu, and "
-	                                   "byte %zu is not zero: it asks for what this version "
-	                                   "lacks",
-	                                   size, sizeof *arrays, bad);
+	return lade__options_read(arrays, sizeof *arrays, given, "arrays", err);
 }

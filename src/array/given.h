@@ -17,7 +17,6 @@
 #define LADE__OUTPUT_0_2    LADE__SIZE_TO(lade_item_output, layout)
 #define LADE__RESULT_0_2    LADE__SIZE_TO(lade_result, size)
 #define LADE__CANDIDATE_0_2 LADE__SIZE_TO(lade_candidate, reason)
-#define LADE__ARRAYS_0_2    LADE__SIZE_TO(lade_arrays, boxes)
 
 /* The sizes of a caller's structs, 0 where they are 0.2.0's. */
 typedef struct lade__sizes {
@@ -49,9 +48,8 @@ lade_status lade__given_open(lade__given *given, const lade__sizes *sizes, lade_
 /* Brings copied results to the caller; of longer ones, what this version lacks becomes zero. */
 void lade__given_close(lade__given *given);
 
-/* Reads the arrays of a call over chunks; 'size' is that of the caller's struct, or 0.
+/* Reads the arrays of a call over chunks.
  * Fails: LADE_E_ARG */
-lade_status lade__arrays_read(const lade_arrays *given, size_t size, lade_arrays *arrays,
-                              lade_error *err);
+lade_status lade__arrays_read(const lade_arrays *given, lade_arrays *arrays, lade_error *err);
 
 #endif

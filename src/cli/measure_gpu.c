@@ -138,13 +138,15 @@ static lade_status gpu_new(gpu *g, lade_error *err)
 		status = lade_stream_new(g->near.device, &g->stream, err);
 	if (status == LADE_OK)
 		status = lade_workspace_size(g->engine, g->spec, LADE_DECODE,
-		                             &(lade_arrays){.count = g->count,
+		                             &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                            .count = g->count,
 		                                            .largest = plan->chunk_size,
 		                                            .total = plan->size},
 		                             &decode, err);
 	if (status == LADE_OK && g->encodes)
 		status = lade_workspace_size(g->engine, g->spec, LADE_ENCODE,
-		                             &(lade_arrays){.count = g->count,
+		                             &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                            .count = g->count,
 		                                            .largest = plan->chunk_size,
 		                                            .total = plan->size},
 		                             &encode, err);
@@ -194,6 +196,7 @@ static lade_status enqueue(gpu *g, lade_direction direction, lade_error *err)
 {
 	bool encode = direction == LADE_ENCODE;
 	const lade_arrays arrays = {
+		.struct_size = sizeof(lade_arrays),
 		.src = (const void *const *)(void *)table_at(g, encode ? RAW_AT : PACKED_AT),
 		.src_size = table_at(g, encode ? RAW_SIZE : SIZES),
 		.dst = (void *const *)(void *)table_at(g, encode ? PACKED_AT : BACK_AT),

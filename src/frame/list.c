@@ -162,7 +162,7 @@ static lade_status check_item(const lade_item *item, lade_error *err)
 static bool able(const list *l, const lade_frame *frame, int32_t device)
 {
 	const lade_device_info *info;
-	lade_arrays one = {.count = 1, .largest = 1};
+	lade_arrays one = {.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1};
 	size_t size;
 	return l->batch.where != LADE_WHERE_HOST &&
 	       lade_device_get_info(device, &info, NULL) == LADE_OK && info->kernels &&

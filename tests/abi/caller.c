@@ -128,8 +128,13 @@ static void devices(void)
 	const void *src[COUNT] = {raw[0]};
 	void *dst[COUNT] = {back[0]};
 	uint64_t sizes[COUNT] = {SIZE}, caps[COUNT] = {SIZE};
-	lade_arrays arrays = {.src = src, .src_size = sizes, .dst = dst, .dst_cap = caps,
-	                      .count = COUNT, .largest = SIZE};
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = src,
+	                      .src_size = sizes,
+	                      .dst = dst,
+	                      .dst_cap = caps,
+	                      .count = COUNT,
+	                      .largest = SIZE};
 	lade_async_options options = {.struct_size = sizeof options,
 	                              .device = 63,
 	                              .flags = LADE_ASYNC_HOST_TABLES};
@@ -138,6 +143,8 @@ static void devices(void)
 	lade_spec *spec;
 	int32_t count;
 	OK(lade_spec_parse(engine, "lz4", &spec, &err));
+	size_t workspace;
+	OK(lade_workspace_size(engine, spec, LADE_DECODE, &arrays, &workspace, &err));
 	CHECK(lade_decode_arrays_async(engine, spec, &arrays, &options, &err) ==
 	      LADE_E_NO_DEVICE);
 	CHECK(lade_decoded_sizes_arrays_async(engine, spec, &arrays, &options, &err) ==

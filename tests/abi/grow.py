@@ -18,8 +18,9 @@ GROWING = {
         lade_array_options lade_tensor lade_io_options lade_file_options
         lade_codec_ops lade_tile_ops lade_checksum_ops
         lade_bare_options lade_decode_new_options lade_frame_range_options lade_frames_options
-        lade_frame_copy_options lade_source_ops lade_sink_ops lade_call""",
-    "options": """lade_item lade_segment lade_item_output lade_result lade_candidate lade_arrays
+        lade_frame_copy_options lade_source_ops lade_sink_ops lade_call
+        lade_arrays""",
+    "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
         lade_suggestion lade_suggestions""",

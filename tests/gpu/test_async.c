@@ -30,12 +30,14 @@ static int (*graph_free)(void *graph);
 static bool able(const lade_spec *spec)
 {
 	size_t size;
-	return lade_workspace_size(engine, spec, LADE_DECODE,
-	                           &(lade_arrays){.count = 1, .largest = 1}, &size,
-	                           NULL) == LADE_OK &&
-	       lade_workspace_size(engine, spec, LADE_ENCODE,
-	                           &(lade_arrays){.count = 1, .largest = 1}, &size,
-	                           NULL) == LADE_OK;
+	return lade_workspace_size(
+		       engine, spec, LADE_DECODE,
+		       &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1},
+		       &size, NULL) == LADE_OK &&
+	       lade_workspace_size(
+		       engine, spec, LADE_ENCODE,
+		       &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1},
+		       &size, NULL) == LADE_OK;
 }
 
 static int begin(void **state)
@@ -178,7 +180,9 @@ static void batch_workspace(batch *b, size_t less)
 {
 	size_t size;
 	OK(lade_workspace_size(engine, b->spec, b->direction,
-	                       &(lade_arrays){.count = b->units, .largest = b->largest,
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                      .count = b->units,
+	                                      .largest = b->largest,
 	                                      .total = b->total},
 	                       &size, err));
 	assert_true(size > less);
@@ -501,7 +505,8 @@ static tables tables_new(rng *r, batch *b, uint8_t *kind)
 		*all[k] = buffer_new(host ? LADE_PLACE_HOST : near, 8 * b->count, 0);
 		buffer_put(all[k], word[k], 8 * b->count);
 	}
-	t.arrays = (lade_arrays){(const void *const *)(void *)t.src.data,
+	t.arrays = (lade_arrays){sizeof(lade_arrays),
+	                         (const void *const *)(void *)t.src.data,
 	                         (uint64_t *)(void *)t.src_size.data,
 	                         (void *const *)(void *)t.dst.data,
 	                         (uint64_t *)(void *)t.dst_cap.data,
@@ -698,21 +703,30 @@ static void what_is_refused(void **state)
 	size_t size = 7;
 	FAILS(LADE_E_LIMIT, "too large",
 	      lade_workspace_size(engine, specs[0], LADE_DECODE,
-	                          &(lade_arrays){.count = SIZE_MAX, .largest = 1 << 20}, &size,
-	                          err));
+	                          &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                         .count = SIZE_MAX,
+	                                         .largest = 1 << 20},
+	                          &size, err));
 	assert_int_equal(size, 0);
-	OK(lade_workspace_size(engine, specs[0], LADE_DECODE, &(lade_arrays){.count = 0}, &size,
-	                       err));
+	OK(lade_workspace_size(engine, specs[0], LADE_DECODE,
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 0},
+	                       &size, err));
 	/* Room for more than a kernel takes is no fault. */
 	OK(lade_workspace_size(engine, specs[0], LADE_DECODE,
-	                       &(lade_arrays){.count = 1, .largest = (uint64_t)5 << 30}, &size,
-	                       err));
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                      .count = 1,
+	                                      .largest = (uint64_t)5 << 30},
+	                       &size, err));
 	FAILS(LADE_E_ARG, "NULL",
-	      lade_workspace_size(engine, specs[0], LADE_DECODE,
-	                          &(lade_arrays){.count = 1, .largest = 1}, NULL, err));
+	      lade_workspace_size(
+		      engine, specs[0], LADE_DECODE,
+		      &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1},
+		      NULL, err));
 	FAILS(LADE_E_ARG, "direction",
-	      lade_workspace_size(engine, specs[0], (lade_direction)2,
-	                          &(lade_arrays){.count = 1, .largest = 1}, &size, err));
+	      lade_workspace_size(
+		      engine, specs[0], (lade_direction)2,
+		      &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1},
+		      &size, err));
 	lade_async_options none = {.struct_size = sizeof none, .stream = stream};
 	OK(lade_results_get(&none, 0, NULL, err));
 	none.device = 77;
@@ -874,7 +888,8 @@ static void sizes_without_decoding(void **state)
 		buffer results = buffer_new(near, sizeof told + sizeof status, 0);
 		move(0, both.data, address, sizeof address);
 		move(0, both.data + sizeof address, size, sizeof size);
-		lade_arrays arrays = {.src = (const void *const *)(void *)both.data,
+		lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+		                      .src = (const void *const *)(void *)both.data,
 		                      .src_size = (void *)(both.data + sizeof address),
 		                      .count = 32};
 		lade_async_options o = {.struct_size = sizeof o, .stream = stream,
@@ -907,7 +922,7 @@ static void sizes_without_decoding(void **state)
 		buffer_free(&results);
 	}
 	lade_spec *other = spec_of(engine, "zstd");
-	lade_arrays none = {.count = 0};
+	lade_arrays none = {.struct_size = sizeof(lade_arrays), .count = 0};
 	lade_async_options o = {.struct_size = sizeof o, .stream = stream};
 	assert_int_equal(lade_decoded_sizes_arrays_async(engine, other, &none, &o, NULL),
 	                 LADE_E_UNSUPPORTED);

@@ -97,7 +97,8 @@ static void batch_make(batch *b, const lade_spec *spec, lade_direction way, rng 
 	b->tables = buffer_new(near, sizeof word, 0);
 	buffer_put(&b->tables, word, sizeof word);
 	b->results = buffer_new(near, 12 * ITEMS, 0);
-	b->arrays = (lade_arrays){(const void *const *)(void *)b->tables.data,
+	b->arrays = (lade_arrays){sizeof(lade_arrays),
+	                          (const void *const *)(void *)b->tables.data,
 	                          (uint64_t *)(void *)b->tables.data + ITEMS,
 	                          (void *const *)(void *)b->tables.data + 2 * ITEMS,
 	                          (uint64_t *)(void *)b->tables.data + 3 * ITEMS,
@@ -111,7 +112,9 @@ static void batch_make(batch *b, const lade_spec *spec, lade_direction way, rng 
 	if (!workspace)
 		return;
 	OK(lade_workspace_size(engine, spec, way,
-	                       &(lade_arrays){.count = ITEMS, .largest = LARGEST,
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                      .count = ITEMS,
+	                                      .largest = LARGEST,
 	                                      .total = b->arrays.total},
 	                       &size, err));
 	b->options.workspace = buffer_new(near, size, 0).block;

@@ -125,8 +125,9 @@ static void no_room_in_no_memory(void **state)
 		                      .src_count = 1,
 		                      .dst = {.place = {i % 2 ? LADE_PINNED : LADE_HOST, 0}}};
 	size_t size;
-	OK(lade_workspace_size(engine, lz4, LADE_DECODE, &(lade_arrays){.count = COUNT}, &size,
-	                       err));
+	OK(lade_workspace_size(engine, lz4, LADE_DECODE,
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = COUNT},
+	                       &size, err));
 	buffer workspace = buffer_new(near, size, 0);
 	lade_async_options o = {.struct_size = sizeof o,
 	                        .stream = stream,
@@ -181,7 +182,8 @@ static size_t run_skewed(const lade_spec *spec, size_t workspace_size, uint64_t 
 	buffer workspace = buffer_new(near, workspace_size, 0);
 	buffer_put(&tables, words, 32 * SKEWED);
 	const uint64_t *w = (const uint64_t *)(void *)tables.data;
-	lade_arrays arrays = {.src = (const void *const *)(const void *)w,
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = (const void *const *)(const void *)w,
 	                      .src_size = w + SKEWED,
 	                      .dst = (void *const *)(const void *)(w + 2 * SKEWED),
 	                      .dst_cap = w + 3 * SKEWED,
@@ -233,14 +235,20 @@ static void skewed_sizes_want_little_workspace(void **state)
 		lade_spec *spec = spec_of(engine, texts[k]);
 		size_t with, without, more;
 		OK(lade_workspace_size(engine, spec, LADE_DECODE,
-		                       &(lade_arrays){.count = SKEWED, .largest = LARGE}, &without,
-		                       err));
+		                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                      .count = SKEWED,
+		                                      .largest = LARGE},
+		                       &without, err));
 		OK(lade_workspace_size(engine, spec, LADE_DECODE,
-		                       &(lade_arrays){.count = SKEWED, .largest = LARGE,
+		                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                      .count = SKEWED,
+		                                      .largest = LARGE,
 		                                      .total = total},
 		                       &with, err));
 		OK(lade_workspace_size(engine, spec, LADE_DECODE,
-		                       &(lade_arrays){.count = SKEWED, .largest = 2 * LARGE,
+		                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                      .count = SKEWED,
+		                                      .largest = 2 * LARGE,
 		                                      .total = total},
 		                       &more, err));
 		assert_true(without > (size_t)SKEWED * LARGE);
@@ -249,7 +257,9 @@ static void skewed_sizes_want_little_workspace(void **state)
 		assert_int_equal(run_skewed(spec, with, total), SKEWED);
 		/* The tables have more than was told: what does not fit is not done. */
 		OK(lade_workspace_size(engine, spec, LADE_DECODE,
-		                       &(lade_arrays){.count = SKEWED, .largest = LARGE,
+		                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                      .count = SKEWED,
+		                                      .largest = LARGE,
 		                                      .total = 1000},
 		                       &with, err));
 		assert_in_range(run_skewed(spec, with, 1000), 700, SKEWED - 1);

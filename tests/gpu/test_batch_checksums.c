@@ -156,7 +156,8 @@ static void check_arrays(lade_checksum kind, rng *r)
 	size[3] = 5;
 	buffer src = words(address, ITEMS), sizes = words(size, ITEMS), sums = words(want, ITEMS);
 	buffer statuses = buffer_new(place, 4 * ITEMS, 0);
-	lade_arrays a = {.src = (const void *const *)(const void *)src.data,
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = (const void *const *)(const void *)src.data,
 	                 .src_size = (const uint64_t *)(const void *)sizes.data,
 	                 .count = ITEMS,
 	                 .largest = rng_below(r, 3) ? largest : 0};
@@ -199,9 +200,11 @@ static void bad_arrays(void **state)
 {
 	(void)state;
 	uint64_t word[2] = {0, 0};
-	lade_arrays a = {
-		.src = (const void *const *)(const void *)word, .src_size = word, .count = 1};
-	lade_arrays odd = a, none = {0};
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = (const void *const *)(const void *)word,
+	                 .src_size = word,
+	                 .count = 1};
+	lade_arrays odd = a, none = {.struct_size = sizeof none};
 	odd.src_size = (const uint64_t *)(const void *)((uint8_t *)word + 4);
 	lade_async_options o = {.struct_size = sizeof o};
 	FAILS(LADE_E_UNSUPPORTED, "xxh3",
@@ -234,7 +237,8 @@ static void workspaces(void **state)
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++, before = 0)
 		for (size_t k = 0; k < 8; k++) {
 			OK(lade_workspace_size(engine, spec, LADE_DECODE,
-			                       &(lade_arrays){.count = counts[i],
+			                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+			                                      .count = counts[i],
 			                                      .largest = largests[k]},
 			                       &size, err));
 			assert_true(size >= before && size >= over[k]);
@@ -242,9 +246,12 @@ static void workspaces(void **state)
 		}
 	uint64_t address = 0, told = 0, sum = 0;
 	buffer src = words(&address, 1), sizes = words(&told, 1), sums = words(&sum, 1);
-	OK(lade_workspace_size(engine, spec, LADE_DECODE, &(lade_arrays){.count = 1}, &size, err));
+	OK(lade_workspace_size(engine, spec, LADE_DECODE,
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays), .count = 1},
+	                       &size, err));
 	buffer workspace = buffer_new((lade_place){LADE_DEVICE, 0}, size, 0);
-	lade_arrays a = {.src = (const void *const *)(const void *)src.data,
+	lade_arrays a = {.struct_size = sizeof(lade_arrays),
+	                 .src = (const void *const *)(const void *)src.data,
 	                 .src_size = (const uint64_t *)(const void *)sizes.data,
 	                 .count = 1};
 	lade_async_options o = {
@@ -386,7 +393,8 @@ static void no_address(void **state)
 				chunk_free(&c);
 		}
 		buffer sizes = words(told, 3), statuses = buffer_new(place, sizeof status, 0);
-		lade_arrays a = {.src = (const void *const *)(const void *)from,
+		lade_arrays a = {.struct_size = sizeof(lade_arrays),
+		                 .src = (const void *const *)(const void *)from,
 		                 .src_size = size,
 		                 .dst = (void *const *)(void *)to,
 		                 .dst_cap = cap,

@@ -717,7 +717,8 @@ static void a_device_that_is_lost(void **state)
 		buffer b = buffer_new(near, sizeof word, 0);
 		buffer_put(&b, word, sizeof word);
 		const uint64_t *w = (const uint64_t *)(void *)b.data;
-		lade_arrays arrays = {(const void *const *)(const void *)w,
+		lade_arrays arrays = {sizeof(lade_arrays),
+		                      (const void *const *)(const void *)w,
 		                      w + 1,
 		                      (void *const *)(const void *)(w + 2),
 		                      w + 3,

@@ -281,7 +281,9 @@ static void one_pass(void **state)
 		lade_direction direction = i % 2 ? LADE_ENCODE : LADE_DECODE;
 		size_t size;
 		OK(lade_workspace_size(engine, spec, direction,
-		                       &(lade_arrays){.count = 100, .largest = 65536,
+		                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                      .count = 100,
+		                                      .largest = 65536,
 		                                      .total = 6553600},
 		                       &size, err));
 		if ((size < 6553600) != cases[i / 2].joined)

@@ -401,10 +401,11 @@ static void enqueued(void **state)
 			liken(&like, encode ? &all[i].layout : &ones[i].layout[0],
 			      items[i].src_count, encode ? 1 : ones[i].count);
 		}
-		buffer space = give_workspace(
-			&r, specs[spec], encode ? LADE_ENCODE : LADE_DECODE,
-			&(lade_arrays){.count = like.units, .layout = &like.layout},
-			(like.more + 255) / 256 * 256, &o);
+		buffer space = give_workspace(&r, specs[spec], encode ? LADE_ENCODE : LADE_DECODE,
+		                              &(lade_arrays){.struct_size = sizeof(lade_arrays),
+		                                             .count = like.units,
+		                                             .layout = &like.layout},
+		                              (like.more + 255) / 256 * 256, &o);
 		lade_status status =
 			encode ? lade_encode_async(engine, specs[spec], items, count, &o, &why)
 			       : lade_decode_async(engine, specs[spec], items, count, &o, &why);
@@ -522,6 +523,7 @@ static void decode_arrays_round(rng *r, size_t spec, bool boxes, bool host_table
 	}
 	buffer_put(&box, b->boxes, 16 * n * b->layout.layout.ndim);
 	lade_arrays arrays = {
+		.struct_size = sizeof(lade_arrays),
 		.src = host_tables ? b->srcs : (const void *const *)(void *)tables[0].data,
 		.src_size = host_tables ? b->src_sizes : (uint64_t *)(void *)tables[1].data,
 		.dst = host_tables ? b->dsts : (void *const *)(void *)tables[2].data,
@@ -601,8 +603,13 @@ static void arrays_encoded(void **state)
 		if (c.size)
 			src_sizes[0] = 0; /* too small */
 		buffer sizes = buffer_new(there, 8 * n, 0), statuses = buffer_new(there, 4 * n, 0);
-		lade_arrays arrays = {.src = srcs, .src_size = src_sizes, .dst = dsts,
-		                      .dst_cap = caps, .count = n, .layout = &c.layout};
+		lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+		                      .src = srcs,
+		                      .src_size = src_sizes,
+		                      .dst = dsts,
+		                      .dst_cap = caps,
+		                      .count = n,
+		                      .layout = &c.layout};
 		lade_async_options o = {.struct_size = sizeof o, .flags = LADE_ASYNC_HOST_TABLES,
 		                        .sizes = (uint64_t *)(void *)sizes.data,
 		                        .statuses = (uint32_t *)(void *)statuses.data};
@@ -659,8 +666,13 @@ static void arrays_of_any_size(void **state)
 	void *to = dst.data;
 	lade_layout l = {.struct_size = sizeof l, .elem_size = 1, .ndim = 1, .shape = shape,
 	                 .strides = strides, .offset = 60};
-	lade_arrays arrays = {.src = &from, .src_size = &encoded_size, .dst = &to, .dst_cap = &cap,
-	                      .count = 1, .layout = &l,
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = &from,
+	                      .src_size = &encoded_size,
+	                      .dst = &to,
+	                      .dst_cap = &cap,
+	                      .count = 1,
+	                      .layout = &l,
 	                      .boxes = (uint64_t *)(void *)boxes.data};
 	lade_async_options o = {.struct_size = sizeof o, .flags = LADE_ASYNC_HOST_TABLES,
 	                        .sizes = (uint64_t *)(void *)sizes.data,

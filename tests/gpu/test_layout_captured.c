@@ -76,7 +76,9 @@ static void batch_init(batch *b, rng *r, const lade_spec *spec, bool boxes)
 	b->statuses = buffer_new(there, 4 * b->count, 0);
 	size_t size = 0;
 	OK(lade_workspace_size(engine, spec, LADE_DECODE,
-	                       &(lade_arrays){.count = b->count, .layout = &b->layout.layout},
+	                       &(lade_arrays){.struct_size = sizeof(lade_arrays),
+	                                      .count = b->count,
+	                                      .layout = &b->layout.layout},
 	                       &size, err));
 	b->workspace = buffer_new(there, size, 0);
 }
@@ -233,7 +235,11 @@ static void captured_arrays(rng *r, bool boxes, bool host_tables)
 	void *at[4];
 	for (int k = 0; k < 4; k++)
 		at[k] = host_tables ? (void *)table[k] : (void *)b.table[k].data;
-	lade_arrays arrays = {.src = at[0], .src_size = at[1], .dst = at[2], .dst_cap = at[3],
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+	                      .src = at[0],
+	                      .src_size = at[1],
+	                      .dst = at[2],
+	                      .dst_cap = at[3],
 	                      .count = b.count,
 	                      .layout = &given.layout,
 	                      .boxes = boxes ? (uint64_t *)(void *)b.box.data : NULL};

@@ -412,8 +412,12 @@ static void test_tables(void **state)
 		const void *src[50];
 		void *dst[50];
 		uint64_t src_size[50], dst_cap[50];
-		lade_arrays arrays = {.src = src, .src_size = src_size, .dst = dst,
-		                      .dst_cap = dst_cap, .count = 1 + below(&r, 50)};
+		lade_arrays arrays = {.struct_size = sizeof(lade_arrays),
+		                      .src = src,
+		                      .src_size = src_size,
+		                      .dst = dst,
+		                      .dst_cap = dst_cap,
+		                      .count = 1 + below(&r, 50)};
 		lade_error err = {.status = LADE_OK};
 		s.area_size = 2000;
 		random_scene(&s, &r, arrays.count, false, 10);
@@ -483,7 +487,7 @@ static void test_arguments(void **state)
 	lade_region regions[2] = {{.data = area, .size = 1, .ndim = 2, .count = counts,
 	                           .strides = strides}};
 	lade_apart_options options = {.struct_size = sizeof options};
-	lade_arrays arrays = {.count = 1};
+	lade_arrays arrays = {.struct_size = sizeof(lade_arrays), .count = 1};
 	lade_error err;
 
 	assert_int_equal(lade_items_apart(LADE_DECODE, NULL, 0, NULL, NULL), LADE_OK);

@@ -160,7 +160,7 @@ static void async_end(async *a)
 static lade_status read_arrays(const async *a, const lade_arrays *given, bool all,
                                lade_arrays *arrays, lade_error *err)
 {
-	lade_status status = lade__arrays_read(given, a->options.arrays_size, arrays, err);
+	lade_status status = lade__arrays_read(given, arrays, err);
 	if (status != LADE_OK)
 		return status;
 	if (!all) {
@@ -835,15 +835,16 @@ lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "engine, spec, arrays or size is NULL, or the direction is "
 		                 "unknown");
-	lade_arrays own = {.count = arrays->count, .largest = arrays->largest,
-	                   .total = arrays->total, .layout = arrays->layout,
-	                   .boxes = arrays->boxes};
-	const size_t count = own.count;
+	lade_arrays own;
 	size_t layouts = 0;
 	*size = 0;
+	lade_status status = lade__arrays_read(arrays, &own, err);
+	if (status != LADE_OK)
+		return status;
+	const size_t count = own.count;
 	if (count > INT32_MAX)
 		return too_large(count, own.largest, err);
-	lade_status status = layouts_workspace(&own, direction, &layouts, err);
+	status = layouts_workspace(&own, direction, &layouts, err);
 	if (status != LADE_OK)
 		return status;
 	const uint64_t largest = own.largest, total = own.total;
