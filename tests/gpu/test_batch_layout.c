@@ -680,6 +680,15 @@ static void arrays_of_any_size(void **state)
 	lade_result result;
 	OK(lade_decode_arrays_async(engine, specs[0], &arrays, &o, err));
 	FAILS(LADE_E_RANGE, "", lade_results_get(&o, 1, &result, err));
+	/* A stride of 0 is for the one index of the layout, not for the table's three. */
+	size_t single[1] = {1};
+	strides[0] = 0;
+	l.count = single;
+	cap = 64;
+	OK(lade_decode_arrays_async(engine, specs[0], &arrays, &o, err));
+	FAILS(LADE_E_ARG, "", lade_results_get(&o, 1, &result, err));
+	l.count = NULL;
+	strides[0] = 1;
 	/* Of elements of 4 GiB there are none. */
 	shape[0] = 0;
 	l.elem_size = (size_t)1 << 32;

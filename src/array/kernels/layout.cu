@@ -244,6 +244,7 @@ struct lade_grid_found {
 	uint32_t axes;
 	bool outside; /* of the shape */
 	bool beyond;  /* of the span */
+	bool repeats; /* a destination's axis of several indices at one place */
 };
 
 /* Adds an axis of 'count' indices from 'start' on, with checks; 'cap' is the span's bytes. */
@@ -259,6 +260,7 @@ static __device__ __forceinline__ void lade_grid_add(const lade_grid &g, const l
 	f->chunk_off += start * (uint64_t)a.chunk;
 	if (count < 2)
 		return;
+	f->repeats |= a.span == 0 && !g.encode;
 	/* Only of a chunk without bytes; and numbers for divisors have 31 bits. */
 	if (count >> 31) {
 		f->beyond = true;
@@ -308,7 +310,7 @@ extern "C" __global__ void lade_grid_list(lade_grid g)
 	uint32_t wrong = LADE_GPU_OK;
 	if (f.outside || (f.size && f.beyond))
 		wrong = LADE_GPU_RANGE;
-	else if (f.size && !span)
+	else if (f.size && (!span || f.repeats))
 		wrong = LADE_GPU_ARG;
 	uint32_t run = g.part, align = 0;
 	while (wrong == LADE_GPU_OK && f.size && f.axes && axes[f.axes - 1].src == run &&

@@ -157,8 +157,8 @@ static void async_end(async *a)
 
 /* Reads what the caller has of arrays: the tables 'src' and 'src_size', and where 'all', the others
  * too, must be there and aligned. */
-static lade_status read_arrays(const async *a, const lade_arrays *given, bool all,
-                               lade_arrays *arrays, lade_error *err)
+static lade_status read_arrays(const lade_arrays *given, bool all, lade_arrays *arrays,
+                               lade_error *err)
 {
 	lade_status status = lade__arrays_read(given, arrays, err);
 	if (status != LADE_OK)
@@ -375,7 +375,7 @@ static lade_status run_arrays(lade_engine *engine, const lade_spec *spec, lade_d
 	lade_arrays arrays;
 	lade_status status = async_read(&a, engine, options, err);
 	if (status == LADE_OK)
-		status = read_arrays(&a, given, true, &arrays, err);
+		status = read_arrays(given, true, &arrays, err);
 	grid x;
 	if (status == LADE_OK)
 		status = read_grid(&arrays, direction, &x, err);
@@ -473,7 +473,7 @@ lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec
 	lade_arrays arrays;
 	lade_status status;
 	TRY(async_read(&a, engine, options, err));
-	TRY(read_arrays(&a, given, false, &arrays, err));
+	TRY(read_arrays(given, false, &arrays, err));
 	lade_workload workload = {.count = arrays.count, .threads = 1};
 	TRY(async_begin(&a, spec, LADE_DECODE, &workload, err));
 	if (arrays.count)
@@ -491,7 +491,7 @@ lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
 	lade_arrays arrays;
 	lade_status status = async_read(&a, engine, options, err);
 	if (status == LADE_OK)
-		status = read_arrays(&a, given, false, &arrays, err);
+		status = read_arrays(given, false, &arrays, err);
 	if (status != LADE_OK)
 		return status;
 	if (lade_checksum_size(kind) == 0)
