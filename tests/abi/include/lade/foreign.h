@@ -39,7 +39,12 @@ typedef struct lade_foreign_options {
 	size_t struct_size;
 	unsigned threads;    /* 0: the engine's */
 	int level;           /* writing: the format's own scale; 0: its default */
-	uint64_t max_window; /* reading: refuse larger windows with LADE_E_LIMIT; 0: 128 MiB */
+	/*
+	 * Reading: larger windows are refused with LADE_E_LIMIT; 0: 128 MiB.  Writing .zst: the
+	 * window, a power of two, through which far matches are searched, too (zstd --long);
+	 * 0: the level's own.
+	 */
+	uint64_t max_window;
 	bool checksum;       /* writing: with the format's checksum (.gz and .zz always have it) */
 	bool ignore_checksum; /* reading: .zst, .lz4, .sz, and .gz and .zz */
 	bool strict;   /* reading .gz, .zz: all by zlib, as with LADE_BATCH_STRICT; slower */
@@ -74,13 +79,16 @@ LADE_API lade_status lade_foreign_reader_read(lade_foreign_reader *reader, void 
  * while the caller's writes.  After a failure of any kind the reader is of no more use. */
 LADE_API lade_status lade_foreign_reader_copy(lade_foreign_reader *reader, lade_output output,
                                               lade_error *err);
+/* Frames (.zst, .lz4), members (.gz) or streams (.zz, .sz) that have begun so far; skippable frames
+ * are not counted. */
+LADE_API uint64_t lade_foreign_reader_frames(const lade_foreign_reader *reader);
 LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
 
 /*
  * Writes .zst, .gz or .lz4; finish() writes the end and must be called: what was written without it
  * is refused by readers as truncated (a .gz file may seem complete).
- * Fails: LADE_E_ARG (format, level), LADE_E_STATE (after finish(); other than options.size bytes),
- *        LADE_E_NOMEM, and what the output fails with
+ * Fails: LADE_E_ARG (format, level, window), LADE_E_STATE (after finish(); other than
+ *        options.size bytes), LADE_E_NOMEM, and what the output fails with
  * Threads: one caller; 'input' and 'output' are called on its thread only.  After a failure every
  *        call fails with the same error.
  * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the writer
