@@ -67,4 +67,5 @@ done
 echo "== cli_bench.py"
 python3 bench/cli_bench.py --lade="$build/lade" --file="$data/json.u1" --csv="$out/cli.csv"
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg) at the end" >>"$out/machine.txt"
-echo "The results are in $out; bench/readme_table.py --write $out puts them into README.md"
+echo "The results are in $out; bench/cpu_tables.py --write $out puts them into"
+echo "docs/performance/cpu.md, and bench/charts.py draws the charts of README.md."

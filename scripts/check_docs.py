@@ -60,8 +60,8 @@ def check_statuses(statuses):
         breach(path, f"'{head}' is no status of status.h")
 
 
-def check_readme(kind, names, lossy):
-    path = pathlib.Path("README.md")
+def check_table(path, kind, names, lossy):
+    """The table of codecs, or of filters: each by name, and whether it is lossy."""
     table = re.search(r"<!-- table: %ss -->\n((?:\|.*\n)+)" % kind, path.read_text())
     if not table:
         breach(path, f"has no table of {kind}s")
@@ -77,11 +77,9 @@ def check_readme(kind, names, lossy):
             breach(path, f"{name} is{'' if name in lossy else ' not'} lossy")
 
 
-def check_numbers(numbers):
-    """The numbers of codecs and filters; those of checksums follow from checksum.h."""
-    path = pathlib.Path("docs/format/spec.md")
-    cells = re.findall(r"\| *(\d+) *\| *([a-z0-9]+)( \(kept\))? *(?=\|)", path.read_text())
-    listed = {name: int(number) for number, name, kept in cells if not kept}
+def check_numbers(path, pattern, numbers):
+    """Tables of numbers and names, whose cells the pattern finds."""
+    listed = {name: int(number) for number, name in re.findall(pattern, path.read_text())}
     for name in sorted(set(numbers) | set(listed)):
         if numbers.get(name) != listed.get(name):
             breach(path, f"{name} has number {listed.get(name)} here, "
@@ -99,9 +97,16 @@ def main():
         check_links(path)
     check_statuses(statuses)
     lossy = {name for _, name, _, flag in algorithms if flag == "1"}
-    for kind in ("codec", "filter", "checksum"):
-        check_readme(kind, [name for k, name, _, _ in algorithms if k == kind], lossy)
-    check_numbers({name: int(number) for kind, name, number, _ in algorithms if kind != "checksum"})
+    for kind, page in [("codec", "README.md"), ("filter", "docs/format/filters.md")]:
+        check_table(pathlib.Path(page), kind, [name for k, name, _, _ in algorithms if k == kind],
+                    lossy)
+    numbers = {name: int(number) for kind, name, number, _ in algorithms if kind != "checksum"}
+    check_numbers(pathlib.Path("docs/format/spec.md"),
+                  r"\| *(\d+) *\| *([a-z0-9]+) *(?=\|)", numbers)
+    # A checksum's number as a stage is 64 more than as a checksum.
+    numbers = {name: int(number) - 64 for kind, name, number, _ in algorithms if kind == "checksum"}
+    check_numbers(pathlib.Path("docs/format/checksums.md"),
+                  r"(?m)^\| (\d+) \| ([a-z0-9-]+) \|", numbers)
     index = pathlib.Path("docs/README.md").read_text()
     for path in documents:
         if path.parts[0] == "docs" and path.name != "README.md":

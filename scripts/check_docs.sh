@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_docs.sh BUILD: what the documents say against what is there.  Links and paths lead
-# somewhere; docs/errors.md has every status; the tables of algorithms in README.md and
-# docs/format/spec.md name what the library in BUILD knows, no more and no less.
+# somewhere; docs/errors.md has every status; the tables of algorithms in README.md and docs/format
+# (spec.md, filters.md, checksums.md) name what the library in BUILD knows, no more and no less.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check_examples.sh BUILD: every examples/*.c compiles against the library as strict C11 and runs.
-# (README.md shows one of them; check_readme.sh compares.)
+# check_examples.sh BUILD: every examples/*.c compiles against the library as strict C11 and runs;
+# every examples/*.sh runs, with the command of BUILD and the array files of "make demo".
+# (README.md shows some of them; check_readme.sh compares.)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,4 +19,19 @@ for source in examples/*.c; do
 		exit 1
 	fi
 	echo "$name: $(head -1 "$dir/$name.out")"
+done
+
+cc -O2 scripts/demo_arrays.c -o "$dir/demo_arrays" -lm
+for source in examples/*.sh; do
+	name=$(basename "$source" .sh)
+	mkdir "$dir/$name"
+	"$dir/demo_arrays" "$dir/$name" >"$dir/$name.out"
+	if ! (cd "$dir/$name" && PATH=$build:$PATH && bash "$OLDPWD/$source") \
+		>"$dir/$name.out" 2>&1; then
+		cat "$dir/$name.out"
+		echo "$name failed"
+		exit 1
+	fi
+	(cd "$dir/$name" && cmp temperature.npy back.npy && cmp times.npy same.npy)
+	echo "$name.sh: $(tail -1 "$dir/$name.out")"
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""readme_table.py RESULTS: the tables of README.md, from a folder that run_all.sh made.
+"""cpu_tables.py RESULTS: the tables of docs/performance/cpu.md, from a folder that run_all.sh made.
 
 Prints Markdown; with --write puts it into README.md, between its two marks.
 
@@ -70,12 +70,12 @@ def main():
     if "--write" not in sys.argv:
         print(text, end="")
         return
-    readme = pathlib.Path(__file__).resolve().parent.parent / "README.md"
-    before, _, rest = readme.read_text().partition(BEGIN)
+    page = pathlib.Path(__file__).resolve().parent.parent / "docs/performance/cpu.md"
+    before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
-        sys.exit(f"{readme} has not the two marks")
-    readme.write_text(before + BEGIN + text + END + after)
+        sys.exit(f"{page} has not the two marks")
+    page.write_text(before + BEGIN + text + END + after)
 
 
 if __name__ == "__main__":
