@@ -13,7 +13,8 @@ shows() { # document, language, program, pattern
 	local from=1
 	[ -z "${4:-}" ] || from=$(awk -v last="$4" '$0 ~ last { n = NR } END { print n + 1 }' "$3")
 	diff -u <(tail -n "+$from" "$3" | sed '/./,$!d') \
-		<(awk -v first="\`\`\`$2" 'on && /^```$/ { exit } on; $0 == first { on = 1 }' "$1") || {
+		<(awk -v first="\`\`\`$2" \
+			'on && /^```$/ { exit } on; $0 == first { on = 1 }' "$1") || {
 		echo "$1 shows another program than $3"
 		exit 1
 	}
