@@ -1,6 +1,7 @@
 /*
- * foreign_blocks.c: writes .gz and .lz4 files whose parts are encoded on several threads: gzip
- * members (RFC 1952) of 1 MiB each, or one LZ4 frame (format 1.6) of independent 1 MiB blocks.
+ * foreign_blocks.c: writes .gz and .lz4 files whose parts, of 1 MiB, are encoded on several
+ * threads: a gzip member (RFC 1952; a new one when its size would pass 32 bits), since many readers
+ * stop after the first; or one LZ4 frame (format 1.6) of independent blocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,6 +9,7 @@
 #include <lz4.h>
 #include <lz4hc.h>
 #include <xxhash.h>
+#include <zlib.h>
 
 #include "base/try.h"
 #include "engine/engine.h"
@@ -21,19 +23,24 @@
 #define BLOCKS_MAX 256u
 
 #define GZIP_LEVEL_DEFAULT 6
+#define INFLATED ((uInt)32 << 10)
 #define LZ4_LEVEL_HC_MIN 3 /* as in lz4(1): below is the fast encoder */
 
 /*
- * Proof: for 'n' bytes libdeflate_gzip_compress_bound() promises n + 5 * ceil(n / 5000) + 9 bytes
- * and what a gzip header and trailer without name and comment take, 18; below n + n / 200 +
- * 64 for n = 1 MiB.  LZ4_COMPRESSBOUND(n) is n + n / 255 + 16, and a block has 4 bytes before
- * it: below n + n / 200 + 64.  finish() and start() put at most 19 bytes into an empty place.
+ * Proof: for 'n' bytes libdeflate_deflate_compress_bound() promises n + 5 * ceil(n / 5000) + 9
+ * bytes, and an empty stored block behind them takes 5 more: below n + n / 200 + 64 for
+ * n = 1 MiB.  LZ4_COMPRESSBOUND(n) is n + n / 255 + 16, and a block has 4 bytes before
+ * it: below n + n / 200 + 64.
  */
 #define PLACE_CAP (BLOCK + BLOCK / 200 + 64)
 
 /* One thread's encoder and one block's encoded bytes. */
 typedef struct place {
 	struct libdeflate_compressor *gzip;
+	z_stream inflate; /* finds libdeflate's last block */
+	bool inflate_ready;
+	uint8_t *inflated; /* INFLATED bytes, to be forgotten */
+	uint32_t crc;      /* of the decoded bytes */
 	void *lz4; /* LZ4_stream_t or LZ4_streamHC_t */
 	uint8_t *out;
 	size_t out_size; /* 0: the encoder could not do it */
@@ -45,6 +52,8 @@ typedef struct blocks {
 	uint8_t *in; /* count blocks */
 	size_t in_size;
 	XXH32_state_t *sum;
+	bool in_member; /* its header has been written */
+	uint32_t member_size, member_crc; /* of its decoded bytes so far */
 	const uint8_t *batch; /* what the threads are at work on */
 	size_t batch_size;
 	place places[BLOCKS_MAX];
@@ -52,14 +61,54 @@ typedef struct blocks {
 
 /* ---- encoding one block ------------------------------------------------------------------ */
 
-static void encode_gzip(blocks *s, place *p, const uint8_t *data, size_t size)
+/* Finds the bits at which the last block of a Deflate stream of 'size' bytes begins and ends. */
+static bool find_last(place *p, size_t size, size_t *begin, size_t *end)
 {
-	(void)s;
-	p->out_size = libdeflate_gzip_compress(p->gzip, data, size, p->out, PLACE_CAP);
+	z_stream *z = &p->inflate;
+
+	if (inflateReset(z) != Z_OK)
+		return false;
+	z->next_in = p->out;
+	z->avail_in = (uInt)size;
+	*begin = 0;
+	for (;;) {
+		z->next_out = p->inflated;
+		z->avail_out = INFLATED;
+		if (inflate(z, Z_BLOCK) != Z_OK)
+			return false;
+		/* zlib.h: 128 after a block, 64 in the last one; bits that are left of a byte. */
+		if (!(z->data_type & 128))
+			continue;
+		*end = 8 * (size - z->avail_in) - (size_t)(z->data_type & 7);
+		if (z->data_type & 64)
+			return true;
+		*begin = *end;
+	}
+}
+
+/*
+ * A Deflate stream whose last block is not marked as such, so that others may follow; an empty
+ * stored block (RFC 1951, 3.2.4) fills its last byte: | 3 zero bits, zeros | 0 2 | 0xFFFF 2 |.
+ */
+static void encode_gzip(place *p, const uint8_t *data, size_t size)
+{
+	size_t n = libdeflate_deflate_compress(p->gzip, data, size, p->out, PLACE_CAP - 5);
+	size_t begin, end;
+
+	p->out_size = 0;
+	if (!n || !find_last(p, n, &begin, &end))
+		return;
+	p->out[begin / 8] &= (uint8_t) ~(1u << begin % 8);
+	p->out[end / 8] &= (uint8_t)((1u << end % 8) - 1);
+	size_t next = (end + 3 + 7) / 8;
+	memset(p->out + end / 8 + 1, 0, 3);
+	lade__le_put(p->out + next, 0xFFFF0000u, 4);
+	p->out_size = next + 4;
+	p->crc = libdeflate_crc32(0, data, size);
 }
 
 /* | size 4, its highest bit set when stored | block | */
-static void encode_lz4(blocks *s, place *p, const uint8_t *data, size_t size)
+static void encode_lz4(const blocks *s, place *p, const uint8_t *data, size_t size)
 {
 	char *out = (char *)p->out + 4;
 	int cap = (int)(PLACE_CAP - 4);
@@ -91,9 +140,49 @@ static void encode_one(void *ctx, size_t index, lade_worker *worker)
 	if (size > BLOCK)
 		size = BLOCK;
 	if (w->format == LADE_FORMAT_GZ)
-		encode_gzip(s, &s->places[index], data, size);
+		encode_gzip(&s->places[index], data, size);
 	else
 		encode_lz4(s, &s->places[index], data, size);
+}
+
+/* RFC 1952, 2.3: | 1F 8B 8 0 | no time 4 | extra flags 1 | unknown system 1 | */
+static lade_status member_begin(lade_foreign_writer *w, lade_error *err)
+{
+	blocks *s = w->state;
+	uint8_t h[10] = {0x1F, 0x8B, 8, [9] = 255};
+
+	h[8] = s->level >= 8 ? 2 : s->level < 2 ? 4 : 0;
+	s->in_member = true;
+	s->member_size = s->member_crc = 0;
+	return w->output.write(w->output.ctx, h, sizeof h, err);
+}
+
+/* | an empty last block 2 | CRC-32 4 | size 4 | */
+static lade_status member_end(lade_foreign_writer *w, lade_error *err)
+{
+	blocks *s = w->state;
+	uint8_t h[10] = {3};
+
+	lade__le_put(h + 2, s->member_crc, 4);
+	lade__le_put(h + 6, s->member_size, 4);
+	s->in_member = false;
+	return w->output.write(w->output.ctx, h, sizeof h, err);
+}
+
+/* Makes place in a member for a block that decodes to 'size' bytes. */
+static lade_status member_add(lade_foreign_writer *w, const place *p, size_t size, lade_error *err)
+{
+	blocks *s = w->state;
+	lade_status status = LADE_OK;
+
+	if (s->in_member && size > UINT32_MAX - s->member_size)
+		TRY(member_end(w, err));
+	if (!s->in_member)
+		TRY(member_begin(w, err));
+	s->member_crc = (uint32_t)crc32_combine(s->member_crc, p->crc, (z_off_t)size);
+	s->member_size += (uint32_t)size;
+out:
+	return status;
 }
 
 /* Encodes 'size' bytes, at most 'count' blocks of them, and writes them in order. */
@@ -115,7 +204,10 @@ static lade_status encode_batch(lade_foreign_writer *w, const uint8_t *data, siz
 	for (size_t i = 0; i < count; i++) {
 		if (!s->places[i].out_size)
 			return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
-			                 "a block's bound was too small");
+			                 "a block could not be encoded");
+		size_t left = size - i * BLOCK;
+		if (w->format == LADE_FORMAT_GZ)
+			TRY(member_add(w, &s->places[i], left < BLOCK ? left : BLOCK, err));
 		TRY(w->output.write(w->output.ctx, s->places[i].out, s->places[i].out_size, err));
 	}
 out:
@@ -129,12 +221,16 @@ static lade_status place_make(lade_foreign_writer *w, place *p, lade_error *err)
 	blocks *s = w->state;
 
 	p->out = lade__host_alloc(w->alloc, PLACE_CAP);
-	if (w->format == LADE_FORMAT_GZ)
+	if (w->format == LADE_FORMAT_GZ) {
 		p->gzip = libdeflate_alloc_compressor(s->level);
-	else
+		p->inflated = lade__host_alloc(w->alloc, INFLATED);
+		p->inflate_ready = inflateInit2(&p->inflate, -15) == Z_OK;
+	} else {
 		p->lz4 = s->level < LZ4_LEVEL_HC_MIN ? (void *)LZ4_createStream()
 		                                     : (void *)LZ4_createStreamHC();
-	if (!p->out || (!p->gzip && !p->lz4))
+	}
+	bool gzip = p->gzip && p->inflated && p->inflate_ready;
+	if (!p->out || (!gzip && !p->lz4))
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an encoder");
 	return LADE_OK;
 }
@@ -198,6 +294,9 @@ static void stop(lade_foreign_writer *w)
 	for (unsigned i = 0; i < s->count; i++) {
 		place *p = &s->places[i];
 		libdeflate_free_compressor(p->gzip);
+		if (p->inflate_ready)
+			inflateEnd(&p->inflate);
+		lade__host_free(w->alloc, p->inflated, INFLATED);
 		if (p->lz4 && s->level < LZ4_LEVEL_HC_MIN)
 			LZ4_freeStream(p->lz4);
 		else if (p->lz4)
@@ -245,12 +344,9 @@ static lade_status finish(lade_foreign_writer *w, lade_error *err)
 		TRY(encode_batch(w, s->in, s->in_size, err));
 	if (w->format == LADE_FORMAT_GZ) {
 		/* A file of no bytes is one empty member. */
-		if (w->taken == 0) {
-			s->places[0].out_size = libdeflate_gzip_compress(
-				s->places[0].gzip, "", 0, s->places[0].out, PLACE_CAP);
-			TRY(w->output.write(w->output.ctx, s->places[0].out, s->places[0].out_size,
-			                    err));
-		}
+		if (!s->in_member)
+			TRY(member_begin(w, err));
+		TRY(member_end(w, err));
 	} else {
 		/* The end mark, and the checksum of all decoded bytes. */
 		uint8_t end[8] = {0};

@@ -17,8 +17,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Members that decode to no more than this are tried with libdeflate.  The writer here makes
- * members of this size. */
+/* Members that decode to no more than this are tried with libdeflate. */
 #define WHOLE_CAP ((size_t)1 << 20)
 
 /* Encoded bytes to have at hand for a try: one such member that does not compress. */

@@ -84,6 +84,8 @@ if needs gzip; then
 		run 0 "$lade" -f --format=gz $options a
 		gzip -dc a.gz >p && same p a
 		gzip -t a.gz && good || bad "gzip -t"
+		run 0 "$lade" -l a.gz
+		prints "(.gz, 1 member)"
 	done
 	: | "$lade" --format=gz | gzip -dc >p && same p /dev/null
 fi
