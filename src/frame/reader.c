@@ -162,11 +162,12 @@ static lade_status frame_open(lade_frame *frame, lade_status status, lade_source
 {
 	if (status == LADE_OK)
 		status = lade__source_open(&frame->source, source, owned,
-		                           lade__far_tail(frame->far), err);
+		                           lade__far_tail(frame->far), frame->options.cancel, err);
 	if (status == LADE_OK) {
 		status = frame_init(frame, err);
 		if (status != LADE_OK)
 			status = lade__source_settle(&frame->source, status, err);
+		frame->source.cancel = NULL;
 	}
 	if (status != LADE_OK) {
 		lade_frame_close(frame);

@@ -18,7 +18,8 @@
 lade_status lade__source_read(const lade__source *source, lade_range *ranges, size_t count,
                               lade_error *err)
 {
-	lade_io_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_io_options options = {.struct_size = sizeof options, .threads = 1,
+	                           .cancel = source->cancel};
 	lade_reading reading;
 	lade__reading_begin(&reading, source->from, ranges, count, &options);
 	return lade__reading_end(&reading, err);
@@ -60,10 +61,10 @@ static lade_status read_ends(lade__source *s, size_t tail, lade_error *err)
 }
 
 lade_status lade__source_open(lade__source *source, lade_source from, bool owned, size_t tail,
-                              lade_error *err)
+                              lade_cancel *cancel, lade_error *err)
 {
 	lade_range ask = {.version = &source->version};
-	*source = (lade__source){.from = from, .owned = owned};
+	*source = (lade__source){.from = from, .owned = owned, .cancel = cancel};
 	lade_status status = lade__source_check(from, err);
 	if (status != LADE_OK) {
 		source->owned = false;

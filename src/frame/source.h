@@ -14,6 +14,7 @@
 typedef struct lade__source {
 	lade_source from;
 	bool owned; /* closed with the frame */
+	lade_cancel *cancel; /* of the call that opens the frame; then NULL */
 	bool local; /* threads read what they work on; else all is asked for at once */
 	uint64_t size;
 	lade_object_version version; /* when it was opened; its size 0: it has none */
@@ -28,7 +29,7 @@ typedef struct lade__source {
  * 'source' is to be closed whatever becomes of it.
  */
 lade_status lade__source_open(lade__source *source, lade_source from, bool owned, size_t tail,
-                              lade_error *err);
+                              lade_cancel *cancel, lade_error *err);
 void lade__source_close(lade__source *source);
 
 /* 'size' bytes at 'off', which the caller has checked to be within the frame: where they are in

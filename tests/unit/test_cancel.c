@@ -479,6 +479,19 @@ static void test_frames(void **state)
 	                 LADE_E_CANCELLED);
 	assert_int_equal(got, 0);
 	lade_frame_pipe_free(pipe);
+	/* Opening reads the frame's ends; what is read later has tokens of its own. */
+	lade_frame *frame;
+	lade_frame_range range = {.dst = lade_host_span(back, 1000)};
+	assert_int_equal(lade_frame_open_memory(j->engine, b.data, b.size, &read, &frame, &j->err),
+	                 LADE_E_CANCELLED);
+	assert_null(frame);
+	lade_cancel_clear(read.cancel);
+	assert_int_equal(lade_frame_open_memory(j->engine, b.data, b.size, &read, &frame, &j->err),
+	                 LADE_OK);
+	lade_cancel_set(read.cancel);
+	assert_int_equal(lade_frame_read(frame, &range, 1, NULL, NULL, &j->err),
+	                 LADE_OK);
+	lade_frame_close(frame);
 	lade_cancel_free(options.cancel);
 	lade_spec_unref(spec);
 	free(b.data);
