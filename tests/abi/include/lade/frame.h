@@ -165,7 +165,8 @@ typedef struct lade_frame_read_options {
 	 */
 	lade_where where;
 	int32_t device;
-	lade_cancel *cancel; /* of all calls of a pipe, which then is of no more use; or NULL */
+	/* Of opening; of all calls of a pipe, which then is of no more use; or NULL. */
+	lade_cancel *cancel;
 } lade_frame_read_options;
 
 typedef struct lade_frame lade_frame;
@@ -178,7 +179,7 @@ typedef struct lade_frame lade_frame;
  * _path: a file, kept open until the close.
  * Fails:   LADE_E_VERSION, LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (with the offset),
  *          LADE_E_NO_CHECKSUM, LADE_E_LIMIT, LADE_E_NOT_FOUND, LADE_E_CHANGED, LADE_E_IO,
- *          LADE_E_NOMEM
+ *          LADE_E_NOMEM, LADE_E_CANCELLED
  * Threads: an open frame may be read from several threads at once
  */
 LADE_API lade_status lade_frame_open(lade_engine *engine, lade_source source,
