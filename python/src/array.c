@@ -160,10 +160,9 @@ static PyObject *function_of(py_state *st, lade_kind kind)
 
 	if (which[kind] < 0)
 		return NULL;
-	while (atomic_flag_test_and_set_explicit(&st->allocator_lock, memory_order_acquire))
-		;
+	py_lock(&st->allocator_lock);
 	function = Py_XNewRef(st->allocator[which[kind]]);
-	atomic_flag_clear_explicit(&st->allocator_lock, memory_order_release);
+	py_unlock(&st->allocator_lock);
 	return function;
 }
 
@@ -258,9 +257,10 @@ static void give_block(py_array *array)
 /* What a result says of the size goes into the array. */
 static bool settle_result(py_array *array)
 {
-	size_t size = py_results_size(array->results, array->result);
 	py_array *owner = (py_array *)array->owner;
+	size_t size;
 
+	py_results_size(array->results, array->result, &size);
 	if (size > array->cap || size % array->dtype.size) {
 		PyErr_Format(PyExc_ValueError, "%zu bytes are no multiple of the element's %u",
 		             size, (unsigned)array->dtype.size);
@@ -599,8 +599,6 @@ int py_array_clear(PyObject *self)
 void py_array_dealloc(PyObject *self)
 {
 	py_array *array = (py_array *)self;
-	PyTypeObject *type = Py_TYPE(self);
-	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
 	PyObject_GC_UnTrack(self);
 	if (array->weakrefs)
@@ -615,6 +613,5 @@ void py_array_dealloc(PyObject *self)
 	py_results_unref(array->results);
 	if (array->shape != array->dims)
 		PyMem_Free(array->shape);
-	release(self);
-	Py_DECREF(type);
+	py_free(self);
 }

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "array_type.h"
+#include "lade_py.h"
 
 /* What stands in a stream object of another package; NULL without an exception: no such thing. */
 static PyObject *attribute(PyObject *object, const char *name)

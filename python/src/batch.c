@@ -55,7 +55,7 @@ bool py_batch_wait(py_batch *batch)
 	if (!py_results_wait(batch->st, batch->results))
 		return false;
 	for (size_t i = 0; batch->unsized && i < batch->count; i++)
-		batch->pieces[i].size = py_results_size(batch->results, result_of(batch, i));
+		py_results_size(batch->results, result_of(batch, i), &batch->pieces[i].size);
 	batch->unsized = false;
 	for (size_t i = 0; i < batch->count; i++) {
 		if (!py_results_check(batch->st, batch->results, result_of(batch, i), i))
@@ -624,9 +624,6 @@ static int batch_clear(PyObject *self)
 
 static void batch_dealloc(PyObject *self)
 {
-	PyTypeObject *type = Py_TYPE(self);
-	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-
 	PyObject_GC_UnTrack(self);
 	if (((py_batch *)self)->weakrefs)
 		PyObject_ClearWeakRefs(self);
@@ -634,8 +631,7 @@ static void batch_dealloc(PyObject *self)
 	PyMem_Free(((py_batch *)self)->pieces);
 	py_results_unref(((py_batch *)self)->results);
 	Py_XDECREF(((py_batch *)self)->stream_object);
-	release(self);
-	Py_DECREF(type);
+	py_free(self);
 }
 
 static PyGetSetDef getset[] = {

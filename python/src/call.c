@@ -23,16 +23,11 @@ static bool straighten(const py_call *call, py_work *work, size_t i, py_mem *mem
 	return layout != NULL;
 }
 
-static bool is_table(const py_call *call)
-{
-	return call->batch && py_is_batch(call->codec->st, call->source) &&
-	       ((py_batch *)call->source)->pieces;
-}
 
 /* The sources become the work's items. */
 static bool fill_sources(const py_call *call, py_holds *holds, py_work *work)
 {
-	py_batch *batch = is_table(call) ? (py_batch *)call->source : NULL;
+	py_batch *batch = py_table(call, call->source);
 	size_t count = batch ? batch->count : holds->count;
 
 	if (!py_work_init(work, call->codec, count, call->return_errors || call->grows)) {
@@ -91,7 +86,7 @@ static bool wait_sources(const py_call *call, py_holds *holds)
 /* Takes hold of the sources, in the order of the call's stream. */
 static bool take_sources(const py_call *call, py_holds *holds)
 {
-	return (is_table(call) || py_hold(call, call->source, false, holds)) &&
+	return (py_table(call, call->source) || py_hold(call, call->source, false, holds)) &&
 	       order_sources(call, holds);
 }
 
@@ -127,9 +122,8 @@ static size_t item_cap(const py_call *call, const py_work *work, size_t i)
 	const lade_item *item = &work->items[i];
 	uint64_t size;
 
-	if (call->encode) {
-		return py_codec_bound(call->codec, py_work_source_size(work, i));
-	}
+	if (call->encode)
+		return py_codec_bound(call->codec, py_item_size(item, work->segments[i].size));
 	if (work->results[i].status)
 		return 0;
 	size = work->sizes[i];
@@ -268,8 +262,7 @@ static PyObject *as_list(const py_call *call, const py_work *work, PyObject *arr
 
 	for (size_t i = 0; list && i < work->count; i++) {
 		PyObject *one = work->results[i].status
-		                        ? py_exception(call->codec->st, &work->item_errors[i],
-		                                       call->batch ? i : SIZE_MAX)
+		                        ? py_exception(call->codec->st, &work->item_errors[i], i)
 		                        : PySequence_GetItem(arrays, (Py_ssize_t)i);
 		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one))
 			Py_CLEAR(list);
@@ -277,24 +270,20 @@ static PyObject *as_list(const py_call *call, const py_work *work, PyObject *arr
 	return list;
 }
 
-/* What a call gives back, made of a batch of pieces (which is given up). */
-static PyObject *finish(const py_call *call, const py_work *work, py_batch *batch)
+/* What a call gives back, made of its arrays, which are given up. */
+static PyObject *finish(const py_call *call, const py_work *work, PyObject *arrays)
 {
 	PyObject *out;
 
-	if (call->return_errors) {
-		PyObject *list = as_list(call, work, (PyObject *)batch);
-		Py_DECREF(batch);
-		if (call->batch || !list)
-			return list;
-		out = PySequence_GetItem(list, 0);
-		Py_DECREF(list);
-		return out;
-	}
+	if (!arrays || (call->batch && !call->return_errors))
+		return arrays;
 	if (call->batch)
-		return (PyObject *)batch;
-	out = PySequence_GetItem((PyObject *)batch, 0);
-	Py_DECREF(batch);
+		out = as_list(call, work, arrays);
+	else if (work->results[0].status)
+		out = py_exception(call->codec->st, &work->err, SIZE_MAX);
+	else
+		out = PySequence_GetItem(arrays, 0);
+	Py_DECREF(arrays);
 	return out;
 }
 
@@ -447,7 +436,7 @@ static PyObject *into_new(const py_call *call, py_work *work)
 	if (batch) {
 		if (call->encode)
 			compact(block, batch);
-		out = finish(call, work, batch);
+		out = finish(call, work, (PyObject *)batch);
 	}
 out:
 	Py_XDECREF(owner);
@@ -733,35 +722,26 @@ static PyObject *batch_on_outs(const py_call *call, py_work *work, py_batch *tab
 {
 	py_state *st = call->codec->st;
 	lade_place place = work->count ? work->items[0].dst.place : LADE_PLACE_HOST;
-	PyObject *arrays, *out;
 	py_batch *batch;
 
-	if (!are_plain(holds)) {
-		arrays = on_outs(call, work, holds);
-		out = arrays && call->return_errors ? as_list(call, work, arrays)
-		                                    : Py_XNewRef(arrays);
-		Py_XDECREF(arrays);
-		return out;
-	}
+	if (!are_plain(holds))
+		return finish(call, work, on_outs(call, work, holds));
 	batch = py_batch_pieces(st, work->count, table ? table->owner : NULL, place, call->dtype,
 	                        call->codec->stream);
 	for (size_t i = 0; batch && i < work->count; i++)
 		batch->pieces[i] = (py_piece){work->items[i].dst.data, work->results[i].size};
 	if (batch && !table && !(batch->owner = py_holds_capsule(holds)))
 		Py_CLEAR(batch);
-	return batch ? finish(call, work, batch) : NULL;
+	return finish(call, work, (PyObject *)batch);
 }
 
 static PyObject *into_out(const py_call *call, py_work *work)
 {
-	py_batch *table = call->batch && py_is_batch(call->codec->st, call->out)
-	                          ? (py_batch *)call->out
-	                          : NULL;
+	py_batch *table = py_table(call, call->out);
 	py_holds holds = {0};
 	PyObject *out = NULL;
 	py_mem *mems;
 
-	table = table && table->pieces ? table : NULL;
 	if (!take_outs(call, work, table, &holds))
 		goto out;
 	mems = holds.mems;
@@ -830,7 +810,7 @@ PyObject *py_call_run(py_call *call)
 	py_work work;
 
 	/* A list may change while the lock is let go of, and without one at any time. */
-	if (call->batch && call->out && !py_is_batch(st, call->out)) {
+	if (call->batch && call->out && Py_TYPE(call->out) != st->batch_type) {
 		call->out = rows = py_is_list(call->out)
 		                           ? PySequence_Tuple(call->out)
 		                           : py_batch_rows(st, call->out, call->codec->stream);

@@ -9,15 +9,6 @@
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-	allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-
-	(void)args;
-	(void)kwargs;
-	return make(type, 0);
-}
-
 lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own)
 {
 	lade_engine_options options = {.struct_size = sizeof(options), .threads = threads};
@@ -29,6 +20,23 @@ lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own)
 	if (!engine)
 		py_raise(st, &err, SIZE_MAX);
 	return engine;
+}
+
+void py_engine_free(lade_engine *own)
+{
+	if (!own)
+		return;
+	Py_BEGIN_ALLOW_THREADS
+	lade_engine_free(own);
+	Py_END_ALLOW_THREADS
+}
+
+void py_free(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+	Py_DECREF(type);
 }
 
 /* The module's state, from the type or one of its bases. */
@@ -109,20 +117,13 @@ static int codec_traverse(PyObject *self, visitproc visit, void *arg)
 
 static void codec_dealloc(PyObject *self)
 {
-	PyTypeObject *type = Py_TYPE(self);
-	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 	py_codec *codec = (py_codec *)self;
 
 	PyObject_GC_UnTrack(self);
 	lade_spec_unref(codec->spec);
 	Py_XDECREF(codec->stream_object);
-	if (codec->own) {
-		Py_BEGIN_ALLOW_THREADS
-		lade_engine_free(codec->own);
-		Py_END_ALLOW_THREADS
-	}
-	release(self);
-	Py_DECREF(type);
+	py_engine_free(codec->own);
+	py_free(self);
 }
 
 /* ---- arguments -------------------------------------------------------------------------- */
@@ -488,7 +489,7 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 {
 	py_codec *codec = (py_codec *)self;
 	lade_segment segment = {0};
-	lade_item item = {.src = &segment, .src_count = 1}, *items = &item;
+	lade_item item = {.src = &segment, .src_count = 1}, *items = NULL;
 	lade_batch_options options = {.struct_size = sizeof(options)};
 	lade_call call = {.struct_size = sizeof(call), .options = &options};
 	lade_candidate *candidates = NULL;
@@ -554,8 +555,7 @@ static PyObject *codec_explain(PyObject *self, PyObject *args)
 	}
 out:
 	PyMem_Free(candidates);
-	if (items != &item)
-		PyMem_Free(items);
+	PyMem_Free(items);
 	return list;
 }
 
@@ -653,7 +653,6 @@ static PyGetSetDef getset[] = {
 
 static PyType_Slot slots[] = {
 	{Py_tp_doc, "What liblade.Codec is made from; its constructor takes a pipeline's text."},
-	{Py_tp_new, codec_new},
 	{Py_tp_init, codec_init},
 	{Py_tp_dealloc, codec_dealloc},
 	{Py_tp_traverse, codec_traverse},

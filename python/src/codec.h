@@ -13,7 +13,6 @@ typedef struct py_holds {
 	PyObject *items; /* a tuple: the objects themselves */
 	size_t count;
 	bool live;       /* something of 'mems' has to be given back */
-	py_state *st;    /* whose room 'mems' is */
 	py_mem *mems;    /* 'one' for one; NULL where a BatchArray holds all */
 	py_mem one;
 } py_holds;
@@ -41,7 +40,8 @@ PyObject *py_holds_capsule(py_holds *holds);
 /* The name of an argument and its item go before the message of the exception that is set, where it
  * is one of ours, a TypeError or a ValueError. */
 void py_blame(const char *what, size_t i);
-bool py_is_batch(py_state *st, PyObject *object);
+/* A call's source or destination if it is a BatchArray of pieces; else NULL. */
+py_batch *py_table(const py_call *call, PyObject *object);
 
 /* ---- lists.c ---- */
 
@@ -57,7 +57,7 @@ bool py_list_outs(const py_call *call, const py_holds *holds, py_work *work);
 /* ValueError where lade_items_apart() or lade_arrays_apart() finds an overlap; 'outs', which may be
  * NULL, are the destinations' memory: where there is a scratch array, the array itself counts. */
 bool py_items_apart(const py_call *call, const py_work *work, const py_mem *outs);
-bool py_arrays_apart(py_state *st, const lade_arrays *arrays);
+bool py_arrays_apart(const lade_arrays *arrays);
 
 /* ---- call.c ---- */
 

@@ -172,7 +172,7 @@ static bool read_sizes(job *j)
 		goto out;
 	ok = true;
 	for (size_t i = 0; ok && i < j->count; i++)
-		ok = py_results_told(r, i, &j->wanted[i]) &&
+		ok = py_results_size(r, i, (size_t *)&j->wanted[i]) &&
 		     j->wanted[i] <= lade_spec_decoded_max(codec->spec, column(j, SRC_SIZE)[i]);
 out:
 	py_results_unref(r);
@@ -263,18 +263,16 @@ static bool is_apart(const job *j)
 	                      .dst_cap = column(j, DST_CAP),
 	                      .count = j->count};
 
-	return py_arrays_apart(j->call->codec->st, &arrays);
+	return py_arrays_apart(&arrays);
 }
 
 static bool take_out(job *j, bool *fits)
 {
 	const py_call *call = j->call;
-	py_state *st = call->codec->st;
 
-	if (call->batch && py_is_batch(st, call->out) && ((py_batch *)call->out)->pieces) {
-		j->outs = (py_batch *)call->out;
+	j->outs = py_table(call, call->out);
+	if (j->outs)
 		return take_outs(j, fits) && (!*fits || is_apart(j));
-	}
 	if (!py_hold(call, call->out, true, &j->out))
 		return false;
 	*fits = j->out.count == j->count;
@@ -569,7 +567,7 @@ PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
 	j.batch = holds->mems ? NULL : (py_batch *)call->source;
 	j.count = j.batch ? j.batch->count : holds->count;
 	j.table = j.one_table;
-	if (j.count > 1 && !(j.table = py_room_take(st, 4 * j.count * sizeof(*j.table))))
+	if (j.count > 1 && !(j.table = malloc(4 * j.count * sizeof(*j.table))))
 		return PyErr_NoMemory();
 	if (!take_sources(&j) || !take_config(&j) || !take_destinations(&j, &fits) || !fits)
 		goto out;
@@ -585,7 +583,7 @@ PyObject *py_enqueue(const py_call *call, int32_t device, py_holds *holds)
 		out = j.block || j.outs ? many_results(&j) : listed(&j, kept);
 out:
 	if (j.table != j.one_table)
-		py_room_give(st, j.table);
+		free(j.table);
 	free(j.wanted);
 	if (j.home != call->codec->stream)
 		send_home(&j);

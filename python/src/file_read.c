@@ -400,10 +400,7 @@ static void reader_reset(reader *r)
 	r->cache = NULL;
 	r->cache_cap = r->cache_size = 0;
 	py_file_reset(&r->file);
-	if (r->own) {
-		Py_BEGIN_ALLOW_THREADS lade_engine_free(r->own);
-		Py_END_ALLOW_THREADS
-	}
+	py_engine_free(r->own);
 	r->own = NULL;
 }
 
@@ -431,7 +428,6 @@ static PyObject *reader_close(PyObject *self, PyObject *unused)
  * where it fails. */
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	py_state *st = PyType_GetModuleState(type);
 	int fd = -1, checksum, strict;
 	unsigned threads;
@@ -445,7 +441,7 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	(void)kwargs;
 	if (st && PyArg_ParseTuple(args, "iOssIppK", &fd, &object, &name, &format, &threads,
 	                           &checksum, &strict, &max_window))
-		r = (reader *)make(type, 0);
+		r = (reader *)PyType_GenericAlloc(type, 0);
 	if (!r) {
 		if (fd >= 0)
 			close(fd);
@@ -496,13 +492,9 @@ static int reader_traverse(PyObject *self, visitproc visit, void *arg)
 
 static void reader_dealloc(PyObject *self)
 {
-	PyTypeObject *type = Py_TYPE(self);
-	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-
 	PyObject_GC_UnTrack(self);
 	reader_reset((reader *)self);
-	release(self);
-	Py_DECREF(type);
+	py_free(self);
 }
 
 static PyMethodDef methods[] = {

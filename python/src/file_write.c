@@ -50,10 +50,7 @@ static void writer_reset(writer *w)
 	w->foreign = NULL;
 	w->spec = NULL;
 	py_file_reset(&w->file);
-	if (w->own) {
-		Py_BEGIN_ALLOW_THREADS lade_engine_free(w->own);
-		Py_END_ALLOW_THREADS
-	}
+	py_engine_free(w->own);
 	w->own = NULL;
 }
 
@@ -63,7 +60,6 @@ static void writer_reset(writer *w)
  */
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	py_state *st = PyType_GetModuleState(type);
 	int fd = -1, checksum, level, fortran_order;
 	unsigned threads;
@@ -81,7 +77,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	if (st &&
 	    PyArg_ParseTuple(args, "iOssIpisnzOp", &fd, &object, &name, &format, &threads,
 	                     &checksum, &level, &spec, &chunk_size, &dtype, &dims, &fortran_order))
-		w = (writer *)make(type, 0);
+		w = (writer *)PyType_GenericAlloc(type, 0);
 	if (!w) {
 		if (fd >= 0)
 			close(fd);
@@ -143,13 +139,9 @@ static int writer_traverse(PyObject *self, visitproc visit, void *arg)
 
 static void writer_dealloc(PyObject *self)
 {
-	PyTypeObject *type = Py_TYPE(self);
-	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-
 	PyObject_GC_UnTrack(self);
 	writer_reset((writer *)self);
-	release(self);
-	Py_DECREF(type);
+	py_free(self);
 }
 
 /* ---- methods ---------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ void py_holds_release(py_holds *holds)
 	for (size_t i = 0; holds->live && holds->mems && i < holds->count; i++)
 		py_mem_release(&holds->mems[i]);
 	if (holds->mems != &holds->one)
-		py_room_give(holds->st, holds->mems);
+		free(holds->mems);
 	Py_CLEAR(holds->items);
 	holds->mems = NULL;
 	holds->count = 0;
@@ -70,9 +70,12 @@ void py_blame(const char *what, size_t i)
 	Py_XDECREF(text);
 }
 
-bool py_is_batch(py_state *st, PyObject *object)
+py_batch *py_table(const py_call *call, PyObject *object)
 {
-	return Py_TYPE(object) == st->batch_type;
+	bool is = call->batch && Py_TYPE(object) == call->codec->st->batch_type &&
+	          ((py_batch *)object)->pieces;
+
+	return is ? (py_batch *)object : NULL;
 }
 
 /* Takes hold of one object (batch false), or of a list's. */
@@ -91,13 +94,12 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 		holds->count = 1;
 		return true;
 	}
-	if (py_is_batch(st, object))
+	if (Py_TYPE(object) == st->batch_type)
 		holds->items = Py_NewRef(((py_batch *)object)->arrays);
 	else if (!holds->items && !(holds->items = PySequence_Tuple(object)))
 		return false;
 	size_t count = (size_t)PyTuple_Size(holds->items);
-	holds->mems = py_room_take(st, (count + 1) * sizeof(*holds->mems));
-	holds->st = st;
+	holds->mems = malloc((count + 1) * sizeof(*holds->mems));
 	if (!holds->mems) {
 		PyErr_NoMemory();
 		return false;

@@ -243,16 +243,12 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 		/* numpy has no buffers of times. */
 		value = PyErr_GetRaisedException();
 		PyObject *dict = attribute(object, st->name_ai);
-		if (!dict) {
-			if (!PyErr_Occurred())
-				PyErr_SetRaisedException(value);
-			else
-				Py_DECREF(value);
-			return NULL;
-		}
+		if (dict)
+			array = from_interface(st, object, dict, false, 0);
+		else if (!PyErr_Occurred())
+			PyErr_SetRaisedException(Py_NewRef(value));
 		Py_DECREF(value);
-		array = from_interface(st, object, dict, false, 0);
-		Py_DECREF(dict);
+		Py_XDECREF(dict);
 		return array;
 	}
 	for (int cuda = 1; cuda >= 0; cuda--) {

@@ -59,7 +59,6 @@ typedef struct py_state {
 	size_t bytes_at;           /* where the bytes of a bytes object begin */
 	PyTypeObject *numpy_array; /* numpy.ndarray, once one was seen; or NULL */
 	enum { NUMPY_UNKNOWN, NUMPY_KNOWN, NUMPY_OTHER } numpy;
-	_Atomic(void *) rooms[4];              /* for tables, kept between calls */
 	lade_spec *copy;                       /* what moves bytes between places */
 	_Atomic(py_dropped *) dropped;
 	struct py_homes *homes;
@@ -70,6 +69,18 @@ typedef struct py_state {
 	_Atomic size_t blocks, block_bytes;    /* allocated by arrays, and not yet freed */
 	_Atomic size_t block_count;            /* ever allocated */
 } py_state;
+
+/* For a few instructions only. */
+static inline void py_lock(atomic_flag *lock)
+{
+	while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
+		;
+}
+
+static inline void py_unlock(atomic_flag *lock)
+{
+	atomic_flag_clear_explicit(lock, memory_order_release);
+}
 
 /* ---- element types ---------------------------------------------------------------------- */
 
@@ -127,6 +138,11 @@ typedef struct py_array {
 } py_array;
 
 extern PyType_Spec py_array_spec;
+
+/* Slots of the type. */
+int py_array_traverse(PyObject *self, visitproc visit, void *arg);
+int py_array_clear(PyObject *self);
+void py_array_dealloc(PyObject *self);
 
 /* An array without memory and shape. */
 py_array *py_array_empty(py_state *st);
@@ -212,8 +228,6 @@ typedef enum py_want { PY_WANT_DATA, PY_WANT_CONFIG, PY_WANT_CONFIG_ROOM } py_wa
 void py_results_want(py_results *r, uint64_t *sizes, py_want want);
 /* The sizes of item 'first' and later, to be read by work on the same stream; NULL once fetched. */
 const uint64_t *py_results_lend(py_results *r, size_t first);
-/* Once fetched: an item's size; false where it failed. */
-bool py_results_told(const py_results *r, size_t i, uint64_t *size);
 /* Item 'i', whose source is an item of 'parent', fails where that does; raises a known failure
  * under the name of item 'index'. */
 bool py_results_after(py_state *st, py_results *r, size_t i, py_results *parent, size_t item,
@@ -223,7 +237,8 @@ bool py_results_fetched(const py_results *r);
 bool py_results_wait(py_state *st, py_results *r);
 /* Once fetched: raises what item 'i' failed with, under the name of item 'index'. */
 bool py_results_check(py_state *st, const py_results *r, size_t i, size_t index);
-size_t py_results_size(const py_results *r, size_t i);
+/* Once fetched: an item's size; 0 and false where it failed. */
+bool py_results_size(const py_results *r, size_t i, size_t *size);
 
 /* The call that the results are of is over: they are on 'stream' from now on. */
 void py_results_on_stream(py_results *r, uintptr_t stream);
@@ -390,13 +405,10 @@ extern PyType_Spec py_codec_spec;
 /* The process's engine, or one with more threads, which is the caller's ('*own'); NULL: an
  * exception is set. */
 lade_engine *py_engine(py_state *st, unsigned threads, lade_engine **own);
+void py_engine_free(lade_engine *own); /* NULL is fine */
 
-/* ---- room for the tables of calls; no interpreter is needed -------------------------------- */
-
-/* As malloc() and free(); large ones are kept for the next call, which finds their pages there. */
-void *py_room_take(py_state *st, size_t size);
-void py_room_give(py_state *st, void *room); /* NULL is fine */
-void py_rooms_free(py_state *st);
+/* The end of what a type's dealloc does. */
+void py_free(PyObject *self);
 
 /* ---- calls that may take long ------------------------------------------------------------- */
 
@@ -462,7 +474,8 @@ lade_status py_work_decode(py_work *work);
  * which is set. */
 lade_status py_work_run(py_work *work, bool encode);
 lade_status py_work_encode(py_work *work);
-size_t py_work_source_size(const py_work *work, size_t i);
+/* The bytes of the strided array that an item has a layout of, else 'flat'. */
+size_t py_item_size(const lade_item *item, size_t flat);
 /* Whether an array has the size that its compression_config was made for. */
 bool py_config_fits(uint64_t want, size_t have, lade_error *err);
 lade_batch_options py_work_options(const py_work *work);

@@ -6,25 +6,13 @@
  */
 #include "codec.h"
 
-/* The memory of one object that the caller keeps; no code of the interpreter's is run. */
-static inline bool read_plain(py_state *st, PyObject *object, bool writable, char **data,
-                              size_t *size)
-{
-	if (!writable && PyBytes_CheckExact(object)) {
-		*data = (char *)object + st->bytes_at;
-		*size = (size_t)Py_SIZE(object);
-		return true;
-	}
-	return Py_TYPE(object) == st->numpy_array && py_numpy_look(object, writable, data, size);
-}
-
 py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *work)
 {
 	py_state *st = call->codec->st;
-	size_t count = (size_t)PyTuple_Size(holds->items), size;
-	char *data;
+	size_t count = (size_t)PyTuple_Size(holds->items);
+	py_mem mem;
 
-	if (!count || !read_plain(st, PyTuple_GetItem(holds->items, 0), false, &data, &size))
+	if (!count || !py_mem_simple(st, PyTuple_GetItem(holds->items, 0), false, &mem))
 		return PY_NOT_PLAIN;
 	if (!py_work_init(work, call->codec, count, call->return_errors || call->grows)) {
 		PyErr_NoMemory();
@@ -34,11 +22,11 @@ py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *wo
 	for (size_t i = 0; i < count; i++) {
 		PyObject *object = PyTuple_GetItem(holds->items, (Py_ssize_t)i);
 		work->fixed &= PyBytes_CheckExact(object);
-		if (!read_plain(st, object, false, &data, &size)) {
+		if (!py_mem_simple(st, object, false, &mem)) {
 			py_work_reset(work);
 			return PY_NOT_PLAIN;
 		}
-		*py_call_item(call, work, i) = (lade_segment){data, size, LADE_PLACE_HOST, 0};
+		*py_call_item(call, work, i) = (lade_segment){mem.data, mem.size, mem.place, 0};
 	}
 	return PY_PLAIN;
 }
@@ -46,16 +34,15 @@ py_plain py_list_sources(const py_call *call, const py_holds *holds, py_work *wo
 bool py_list_outs(const py_call *call, const py_holds *holds, py_work *work)
 {
 	py_state *st = call->codec->st;
-	size_t count = (size_t)PyTuple_Size(holds->items), size;
-	char *data;
+	size_t count = (size_t)PyTuple_Size(holds->items);
+	py_mem mem;
 
 	if (count != work->count)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (!read_plain(st, PyTuple_GetItem(holds->items, (Py_ssize_t)i), true, &data,
-		                &size))
+		if (!py_mem_simple(st, PyTuple_GetItem(holds->items, (Py_ssize_t)i), true, &mem))
 			return false;
-		work->items[i].dst = (lade_span){data, size, LADE_PLACE_HOST};
+		work->items[i].dst = (lade_span){mem.data, mem.size, mem.place};
 	}
 	return true;
 }

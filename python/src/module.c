@@ -102,11 +102,10 @@ static PyObject *set_allocator(PyObject *module, PyObject *args)
 		return NULL;
 	}
 	Py_XINCREF(function);
-	while (atomic_flag_test_and_set_explicit(&st->allocator_lock, memory_order_acquire))
-		;
+	py_lock(&st->allocator_lock);
 	old = st->allocator[which];
 	st->allocator[which] = function;
-	atomic_flag_clear_explicit(&st->allocator_lock, memory_order_release);
+	py_unlock(&st->allocator_lock);
 	Py_XDECREF(old);
 	Py_RETURN_NONE;
 }
@@ -432,12 +431,6 @@ static PyMethodDef functions[] = {
 
 /* ---- state ------------------------------------------------------------------------------ */
 
-/* A class of a module of ours. */
-static PyObject *class_of(PyObject *module, const char *name)
-{
-	return module ? PyObject_GetAttrString(module, name) : NULL;
-}
-
 static bool load_classes(py_state *st)
 {
 	static const char *const names[PY_STATUS_COUNT] = {
@@ -457,10 +450,10 @@ static bool load_classes(py_state *st)
 	PyObject *errors = PyImport_ImportModule("liblade._errors");
 	PyObject *enums = PyImport_ImportModule("liblade._enums");
 	PyObject *memory = PyImport_ImportModule("liblade._memory");
-	PyObject *kinds = class_of(enums, "ArrayBufferKind");
+	PyObject *kinds = enums ? PyObject_GetAttrString(enums, "ArrayBufferKind") : NULL;
 	bool ok = errors && kinds;
 
-	st->stream_class = class_of(memory, "CudaStream");
+	st->stream_class = memory ? PyObject_GetAttrString(memory, "CudaStream") : NULL;
 	for (int i = 1; ok && i < PY_STATUS_COUNT; i++)
 		ok = (st->error[i] = PyObject_GetAttrString(errors, names[i])) != NULL;
 	if (ok)
@@ -554,7 +547,6 @@ static int module_clear(PyObject *module)
 	if (!st)
 		return 0;
 	py_kept_wait(st);
-	py_rooms_free(st);
 	Py_CLEAR(st->numpy_array);
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);

@@ -5,19 +5,6 @@
  */
 #include "codec.h"
 
-static void *room_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
-{
-	(void)align, (void)place, (void)stream;
-	return py_room_take(ctx, size);
-}
-
-static void room_free(void *ctx, void *ptr, size_t size, size_t align, lade_place place,
-                      lade_stream stream)
-{
-	(void)size, (void)align, (void)place, (void)stream;
-	py_room_give(ctx, ptr);
-}
-
 static bool raise_overlap(const lade_error *err)
 {
 	if (err->status == LADE_E_NOMEM)
@@ -27,23 +14,18 @@ static bool raise_overlap(const lade_error *err)
 	return false;
 }
 
-bool py_arrays_apart(py_state *st, const lade_arrays *arrays)
+bool py_arrays_apart(const lade_arrays *arrays)
 {
-	lade_allocator rooms = {st, room_alloc, room_free};
-	lade_apart_options options = {.struct_size = sizeof(options), .scratch = &rooms};
 	lade_error err;
 
-	return !lade_arrays_apart(arrays, &options, &err) || raise_overlap(&err);
+	return !lade_arrays_apart(arrays, NULL, &err) || raise_overlap(&err);
 }
 
 bool py_items_apart(const py_call *call, const py_work *work, const py_mem *outs)
 {
-	py_state *st = call->codec->st;
-	lade_allocator rooms = {st, room_alloc, room_free};
 	lade_region *dsts = NULL;
 	lade_apart_options options = {.struct_size = sizeof(options),
-	                              .fixed_sources = work->fixed,
-	                              .scratch = &rooms};
+	                              .fixed_sources = work->fixed};
 	lade_error err = {.status = LADE_OK};
 
 	for (size_t i = 0; outs && i < work->count; i++) {

@@ -142,12 +142,6 @@ const uint64_t *py_results_lend(py_results *r, size_t first)
 	return sizes;
 }
 
-bool py_results_told(const py_results *r, size_t i, uint64_t *size)
-{
-	*size = r->results[i].size;
-	return !r->results[i].status;
-}
-
 bool py_results_after(py_state *st, py_results *r, size_t i, py_results *parent, size_t item,
                       size_t index)
 {
@@ -220,11 +214,13 @@ bool py_results_wait(py_state *st, py_results *r)
 	return ok;
 }
 
-static PyObject *exception_of(py_state *st, const py_results *r, size_t i, size_t index)
+bool py_results_check(py_state *st, const py_results *r, size_t i, size_t index)
 {
 	const lade_result *own = &r->results[i];
 	lade_error err;
 
+	if (!own->status)
+		return true;
 	if (own->status == LADE_E_VALUE && r->want)
 		lade_fail(&err, own->status, LADE_NO_OFFSET,
 		          "decompression_config: %llu bytes, and the data has %zu",
@@ -239,26 +235,14 @@ static PyObject *exception_of(py_state *st, const py_results *r, size_t i, size_
 	else
 		lade_fail(&err, own->status, LADE_NO_OFFSET, "%s: %s, the device says", r->name,
 		          lade_status_text(own->status));
-	return py_exception(st, &err, index);
-}
-
-bool py_results_check(py_state *st, const py_results *r, size_t i, size_t index)
-{
-	PyObject *exception;
-
-	if (!r->results[i].status)
-		return true;
-	exception = exception_of(st, r, i, index);
-	if (exception) {
-		PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
-		Py_DECREF(exception);
-	}
+	py_raise(st, &err, index);
 	return false;
 }
 
-size_t py_results_size(const py_results *r, size_t i)
+bool py_results_size(const py_results *r, size_t i, size_t *size)
 {
-	return r->results[i].status ? 0 : r->results[i].size;
+	*size = r->results[i].status ? 0 : r->results[i].size;
+	return !r->results[i].status;
 }
 
 /* ---- what streams still use ------------------------------------------------------------- */
@@ -270,23 +254,11 @@ struct py_kept {
 	PyObject *objects; /* a tuple */
 };
 
-/* The lock is held for some instructions only. */
-static void lock_kept(py_state *st)
-{
-	while (atomic_flag_test_and_set_explicit(&st->kept_lock, memory_order_acquire))
-		;
-}
-
-static void unlock_kept(py_state *st)
-{
-	atomic_flag_clear_explicit(&st->kept_lock, memory_order_release);
-}
-
 static void append(py_state *st, py_kept *first, py_kept **last, bool in_front)
 {
 	if (!first)
 		return;
-	lock_kept(st);
+	py_lock(&st->kept_lock);
 	if (in_front) {
 		*last = st->kept;
 		if (!st->kept)
@@ -296,7 +268,7 @@ static void append(py_state *st, py_kept *first, py_kept **last, bool in_front)
 		*st->kept_last = first;
 		st->kept_last = last;
 	}
-	unlock_kept(st);
+	py_unlock(&st->kept_lock);
 }
 
 void py_keep(py_state *st, int32_t device, uintptr_t stream, uintptr_t home, PyObject *objects)
@@ -317,21 +289,28 @@ void py_keep(py_state *st, int32_t device, uintptr_t stream, uintptr_t home, PyO
 	append(st, kept, &kept->next, false);
 }
 
+static void let_go(py_kept *one)
+{
+	lade_mark_free(one->mark);
+	Py_DECREF(one->objects);
+	free(one);
+}
+
 /* Lets go of what has been passed.  Of a stream only the first that has not is asked about. */
 void py_kept_sweep(py_state *st)
 {
-	py_kept *list, *passed = NULL, *rest = NULL, **at, **rest_last = &rest;
+	py_kept *list, *one, *passed = NULL, *rest = NULL, **at, **rest_last = &rest;
 	uintptr_t busy[8];
 	size_t busy_count = 0;
 
-	lock_kept(st);
+	py_lock(&st->kept_lock);
 	list = st->kept;
 	st->kept = NULL;
 	st->kept_last = &st->kept;
-	unlock_kept(st);
+	py_unlock(&st->kept_lock);
 	for (at = &passed; list;) {
-		py_kept *one = list;
 		bool done = true;
+		one = list;
 		list = one->next;
 		one->next = NULL;
 		for (size_t i = 0; i < busy_count; i++)
@@ -350,12 +329,9 @@ void py_kept_sweep(py_state *st)
 		}
 	}
 	append(st, rest, rest_last, true);
-	while (passed) {
-		py_kept *one = passed;
+	while ((one = passed)) {
 		passed = one->next;
-		lade_mark_free(one->mark);
-		Py_DECREF(one->objects);
-		free(one);
+		let_go(one);
 	}
 }
 
@@ -366,9 +342,7 @@ void py_kept_wait(py_state *st)
 	while ((one = st->kept)) {
 		st->kept = one->next;
 		lade_mark_wait(one->mark, NULL);
-		lade_mark_free(one->mark);
-		Py_DECREF(one->objects);
-		free(one);
+		let_go(one);
 	}
 	st->kept_last = &st->kept;
 }

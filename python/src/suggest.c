@@ -47,7 +47,6 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 	lade_error err;
 	py_mem mem;
 	py_wait wait;
-	bool raised = false;
 
 	if (!PyArg_ParseTuple(args, "OznnIdd", &source, &dtype, &chunk_size, &sample_size,
 	                      &options.threads, &options.seconds, &options.bandwidth))
@@ -67,16 +66,15 @@ PyObject *py_suggest(PyObject *module, PyObject *args)
 		status = lade_suggest(lade_engine_default(),
 		                      (lade_cspan){mem.data, mem.size, mem.place}, &options, &found,
 		                      &err);
-		raised = !py_wait_end(&wait);
+		if (!py_wait_end(&wait))
+			goto out;
 	}
-	if (status && !raised)
+	if (status)
 		py_raise(st, &err, SIZE_MAX);
-	else if (raised)
-		out = NULL;
 	else
 		out = result_of(found);
-	lade_suggestions_free(found);
 out:
+	lade_suggestions_free(found);
 	py_mem_release(&mem);
 	return out;
 }

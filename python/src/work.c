@@ -7,62 +7,7 @@
 #include "lade_py.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- room -------------------------------------------------------------------------------- */
-
-/* Smaller ones the allocator keeps itself; larger ones are too much to keep. */
-#define ROOM_LEAST ((size_t)64 << 10)
-#define ROOM_MOST ((size_t)8 << 20)
-#define ROOM_COUNT (sizeof(((py_state *)NULL)->rooms) / sizeof(void *))
-
-/* What stands before it: the size of the whole. */
-typedef union room_head {
-	size_t cap;
-	max_align_t align;
-} room_head;
-
-void *py_room_take(py_state *st, size_t size)
-{
-	room_head *head;
-
-	if (size > SIZE_MAX / 2)
-		return NULL;
-	size += sizeof(*head);
-	for (size_t i = 0; size >= ROOM_LEAST && i < ROOM_COUNT; i++) {
-		void *none = NULL;
-		head = atomic_exchange(&st->rooms[i], NULL);
-		if (head && head->cap >= size && head->cap / 2 <= size)
-			return head + 1;
-		if (head && !atomic_compare_exchange_strong(&st->rooms[i], &none, head))
-			free(head);
-	}
-	head = malloc(size);
-	if (!head)
-		return NULL;
-	head->cap = size;
-	return head + 1;
-}
-
-void py_room_give(py_state *st, void *room)
-{
-	room_head *head = room ? (room_head *)room - 1 : NULL;
-	bool keep = head && head->cap >= ROOM_LEAST && head->cap <= ROOM_MOST;
-
-	for (size_t i = 0; keep && i < ROOM_COUNT; i++) {
-		void *none = NULL;
-		if (atomic_compare_exchange_strong(&st->rooms[i], &none, head))
-			return;
-	}
-	free(keep ? atomic_exchange(&st->rooms[0], head) : head);
-}
-
-void py_rooms_free(py_state *st)
-{
-	for (size_t i = 0; i < ROOM_COUNT; i++)
-		free(atomic_exchange(&st->rooms[i], NULL));
-}
 
 /* ---- a batch ----------------------------------------------------------------------------- */
 
@@ -82,7 +27,7 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 		work->frames = &work->one_frame;
 		work->sizes = &work->one_size;
 	} else {
-		work->room = count < SIZE_MAX / each ? py_room_take(codec->st, count * each) : NULL;
+		work->room = count < SIZE_MAX / each ? malloc(count * each) : NULL;
 		if (!work->room)
 			return false;
 		work->items = work->room;
@@ -110,8 +55,7 @@ void py_work_reset(py_work *work)
 	free(work->wanted);
 	free(work->layouts);
 	free(work->item_errors);
-	if (work->room)
-		py_room_give(work->codec->st, work->room);
+	free(work->room);
 	memset(work, 0, offsetof(py_work, one_item));
 }
 
@@ -211,20 +155,13 @@ lade_layout *py_work_layout(py_work *work, size_t i)
 	return &work->layouts[i];
 }
 
-/* The bytes of the elements that a layout has in its span. */
-static size_t layout_size(const lade_layout *layout)
+size_t py_item_size(const lade_item *item, size_t flat)
 {
-	size_t size = layout->elem_size;
+	size_t size = item->layout ? item->layout->elem_size : flat;
 
-	for (size_t i = 0; i < layout->ndim; i++)
-		size *= layout->shape[i]; /* an array's, which are in memory */
+	for (size_t i = 0; item->layout && i < item->layout->ndim; i++)
+		size *= item->layout->shape[i]; /* an array's, which are in memory */
 	return size;
-}
-
-/* The bytes that a destination holds, gaps not counted. */
-static size_t room_of(const lade_item *item)
-{
-	return item->layout ? layout_size(item->layout) : item->dst.size;
 }
 
 /* Bare bytes that failed may be a frame: a codec of the default kind made them. */
@@ -317,7 +254,8 @@ static uint64_t true_size(const py_work *work, size_t i)
 	decode_all(&one);
 	if (!one.results[0].status)
 		size = one.results[0].size;
-	else if (one.results[0].status == LADE_E_NOSPACE && room_of(one.items) >= size)
+	else if (one.results[0].status == LADE_E_NOSPACE &&
+	         py_item_size(one.items, one.items->dst.size) >= size)
 		size = UINT64_MAX;
 	py_work_reset(&one);
 	return size;
@@ -360,13 +298,6 @@ size_t py_codec_bound(const py_codec *codec, size_t size)
 	return bound > SIZE_MAX - codec->prefix ? SIZE_MAX : bound + codec->prefix;
 }
 
-size_t py_work_source_size(const py_work *work, size_t i)
-{
-	const lade_item *item = &work->items[i];
-
-	return item->layout ? layout_size(item->layout) : work->segments[i].size;
-}
-
 static lade_status encode_all(py_work *work)
 {
 	const py_codec *codec = work->codec;
@@ -401,7 +332,7 @@ lade_status py_work_encode(py_work *work)
 	if (encode_all(work) == LADE_E_CANCELLED)
 		return LADE_E_CANCELLED;
 	for (size_t i = 0; work->wanted && i < work->count; i++) {
-		size_t have = py_work_source_size(work, i);
+		size_t have = py_item_size(&work->items[i], work->segments[i].size);
 		if (!py_config_fits(work->wanted[i], have, &err))
 			py_work_note(work, i, &err);
 	}
