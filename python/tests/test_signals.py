@@ -182,6 +182,7 @@ def test_a_program():
     child.send_signal(signal.SIGINT)
     sent = time.monotonic()
     _, error = child.communicate(timeout=60)
-    assert time.monotonic() - sent < 5  # with the interpreter's end
+    # With the interpreter's end, on a busy machine; the call alone would take a minute.
+    assert time.monotonic() - sent < 15
     assert b"KeyboardInterrupt" in error
     assert child.returncode in (-signal.SIGINT, 1, 130)
