@@ -172,10 +172,10 @@ fail:
 }
 
 /*
- * Sees to it that readers call a file without its end truncated.  A frame says so itself as soon as
- * there is a byte of it.  The members of a .gz file are each complete, so the beginning of another
- * one (RFC 1952, 2.3: deflate, no flags, no time, unknown system) says it.  The caller has a
- * failure already: one in here tells nothing new.
+ * Sees to it that readers call a file without its end truncated.  It says so itself as soon as
+ * there is a byte of it; else the beginning of a .gz member (RFC 1952, 2.3: deflate, no flags, no
+ * time, unknown system) or of a .zst frame says it.  The caller has a failure already: one in here
+ * tells nothing new.
  */
 static void cut_short(writer *w)
 {
@@ -184,9 +184,11 @@ static void cut_short(writer *w)
 	lade_output out = py_file_output(&w->file);
 	lade_error ignored;
 
+	if (w->file.some)
+		return;
 	if (w->format == LADE_FORMAT_GZ)
 		(void)out.write(out.ctx, gz, sizeof(gz), &ignored);
-	else if (w->format == LADE_FORMAT_ZST && !w->file.some)
+	else if (w->format == LADE_FORMAT_ZST)
 		(void)out.write(out.ctx, zst, sizeof(zst), &ignored);
 }
 

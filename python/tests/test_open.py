@@ -295,10 +295,10 @@ def test_an_exception_leaves_a_file_without_its_end(format, tmp_path):
 
 
 def test_a_failed_end_is_no_end():
-    """The last member's write fails, then there is room again."""
+    """The write of the member's end fails, then there is room again."""
 
     class Short(io.BytesIO):
-        left = 1
+        left = 2  # the header, and a MiB
 
         def write(self, data):
             self.left -= 1
