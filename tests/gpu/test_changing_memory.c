@@ -120,6 +120,7 @@ static void finish(batch *b)
 	buffer_put(&b->tables, b->word, sizeof b->word);
 	b->results = buffer_new(near, 12 * MOST, 0);
 	uint64_t *at = (uint64_t *)(void *)b->tables.data;
+	b->arrays.struct_size = sizeof b->arrays;
 	b->arrays.src = (const void *const *)(void *)at;
 	b->arrays.src_size = at + MOST;
 	b->arrays.dst = (void *const *)(void *)(at + 2 * MOST);
