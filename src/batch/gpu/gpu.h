@@ -32,6 +32,7 @@
 #include "batch/gpu/args.h"
 #include "batch/host/call.h"
 #include "batch/host/item.h"
+#include "batch/plan/tuning.h"
 
 #include <lade/async.h>
 #include <lade/checksum.h>
@@ -424,9 +425,6 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
  * the memory is. */
 lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade_gpu_copy *list,
                                size_t count, bool pageable, lade_error *err);
-
-/* Bytes a nanosecond that waves reach over a device's link. */
-double lade__gpu_link_rate(int32_t device);
 
 /* ---- calls -------------------------------------------------------------------------------- */
 

@@ -15,17 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes a nanosecond: what waves reach over a link, of PCIe 5 as devices of 9.0 and above have it
- * and of PCIe 4, and what one thread copies between pageable and pinned memory. */
-#define LINK_RATE 50.0
-#define LINK_RATE_8 24.0
-#define GATHER_RATE 8.0
-/* What a call on a device takes beside kernels and copies, in nanoseconds. */
-#define CALL_COST 30e3
-/* What lies on the host goes there when that is faster by this much, with another CALL_COST: who
- * named no device may have it busy with other work. */
-#define DETOUR 1.25
-
 /* ---- where things lie ------------------------------------------------------------------------ */
 
 static lade__lies lies_at(lade_place place)
@@ -211,13 +200,6 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-double lade__gpu_link_rate(int32_t number)
-{
-	lade__device *device;
-	bool known = lade__device_get(number, &device, NULL) == LADE_OK;
-	return known && device->info.major < 9 ? LINK_RATE_8 : LINK_RATE;
-}
-
 /* Why the chosen implementation of a stage is not taken: its group goes the other way. */
 static void other_way(const lade__gpu_calling *c, const lade__gpu_group *g, bool near,
                       bool may_device, lade_candidate *one)
@@ -254,7 +236,7 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g,
 	bool near = g->key.in == LADE__NEAR || g->key.out == LADE__NEAR;
 	double all = lade__gpu_all(c);
 	uint64_t out_bytes = c->direction == LADE_DECODE ? g->total : g->total / 2;
-	lade__device *there;
+	lade__device *there = NULL;
 	lade_error why;
 
 	g->host = lade__route_of(g->key.spec, c->direction, LADE_HOST);
@@ -283,21 +265,23 @@ void lade__gpu_choose(const lade__gpu_calling *c, lade__gpu_group *g,
 	if (g->device_status == LADE_OK && may_device)
 		g->device_status = device_ready(g->key.device, &g->device_error);
 
-	double rate = may_device || near ? lade__gpu_link_rate(g->key.device) : LINK_RATE;
+	if (may_device && !there)
+		lade__device_get(g->key.device, &there, NULL);
+	const lade__tuning *t = lade__tuning_of(there);
+	double rate = t->link_rate;
 	double in = (double)g->in_bytes * all, out = (double)out_bytes * all;
 	unsigned copiers = w.threads < 4 ? w.threads : 4;
-	g->host_cost = g->host.cost + (near ? CALL_COST : 0) +
+	g->host_cost = g->host.cost + (near ? t->call_cost : 0) +
 	               (g->key.in == LADE__NEAR ? in / rate : 0) +
 	               (g->key.out == LADE__NEAR ? out / rate : 0);
-	g->device_cost =
-		CALL_COST + larger(g->dev.cost, larger(g->key.in == LADE__NEAR ? 0 : in / rate,
-	                                               g->key.out == LADE__NEAR ? 0 : out / rate));
-	g->device_cost += (g->key.in == LADE__ON_HOST ? in / GATHER_RATE / copiers : 0) +
-	                  (g->key.out == LADE__ON_HOST ? out / GATHER_RATE / copiers : 0);
-	g->on_device =
-		may_device && g->device_status == LADE_OK &&
-		(!may_host || g->host_status != LADE_OK ||
-	         (near ? g->device_cost : (g->device_cost + CALL_COST) * DETOUR) < g->host_cost);
+	double copies = larger(g->key.in == LADE__NEAR ? 0 : in / rate,
+	                       g->key.out == LADE__NEAR ? 0 : out / rate);
+	g->device_cost = t->call_cost + larger(g->dev.cost, copies) +
+	                 (g->key.in == LADE__ON_HOST ? in / t->gather_rate / copiers : 0) +
+	                 (g->key.out == LADE__ON_HOST ? out / t->gather_rate / copiers : 0);
+	double asked = near ? g->device_cost : (g->device_cost + t->call_cost) * t->detour;
+	g->on_device = may_device && g->device_status == LADE_OK &&
+	               (!may_host || g->host_status != LADE_OK || asked < g->host_cost);
 
 	for (size_t i = 0; candidates && i < candidates->count && i < candidates->cap; i++)
 		if (candidates->list[i].chosen && (i >= of_host) != g->on_device)

@@ -26,64 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * How a call's work is cut into waves.  Each brings at most 'in' bytes of sources, many, since the
- * link stands still for microseconds between two copies, and at most WAVE_OUT bytes of results, and
- * at least 'least'.  The first ones bring less, so that kernels begin early: WAVE_FIRST twice, then
- * 'growth' times as much as the one before.  So do the last, so that little is left to do when the
- * last copy has come: each the part 'taper' of what is left.  It takes some large units to fill a
- * device: waves have 'few' at least, and where these have WAVE_LARGE bytes all waves are alike.  A
- * unit is never cut.  'slots' waves are in flight: the link is the slower the more streams wait.
- */
-typedef struct cut {
-	size_t in, least, few;
-	unsigned growth, taper, slots;
-} cut;
-
-#define MIB ((size_t)1 << 20)
-
-static const cut cut_in = {32 * MIB, 2 * MIB, 40, 4, 3, 8};
-/* Where kernels are slower than the link: the device has work enough in the end. */
-static const cut cut_slow = {8 * MIB, 2 * MIB, 40, 2, 1, 8};
-/* Where the host gathers sources or spreads results, in pinned memory for each wave. */
-static const cut cut_pageable = {16 * MIB, 2 * MIB, 40, 4, 3, 4};
-/* Where results are brought out. */
-static const cut cut_out = {8 * MIB, MIB, 48, 2, 4, LADE__GPU_SLOTS};
-#define WAVE_OUT (24 * MIB)
-#define WAVE_FIRST MIB
-#define WAVE_LARGE (8 * MIB)
-
-/* No wave has more than this part of a call's bytes, so that there are some to overlap. */
-#define CUT_PARTS 3
-
+/* The most units of a wave. */
 #define WAVE_UNITS ((size_t)1 << 20)
-
-/* Units of the first wave with nothing to bring, so that kernels begin before all are planned, and
- * of later ones; four of these fill a device. */
-#define WAVE_SOON ((size_t)256)
-#define WAVE_RESIDENT ((size_t)2048)
-
-/* Of a device's memory all waves in flight take no more than this part, if units allow it. */
-#define MEMORY_SHIFT 3
 
 /* Units that the first wave is thought to take at least. */
 #define GUESS 64
 #define GUESS_MOST 4096
-
-/* Waves whose kernels run at the same time, about: what a wave's kernels are chosen for. */
-#define ABREAST 4
-
-/* So many units are thought to be there beside a wave's own where another is in flight and results
- * stay: the largest teams crowd each other. */
-#define ABREAST_LEAST 200
-
-/* More runs of results than these are a kernel's to copy, unless they are so long on average that
- * the driver's work for each is hidden behind its bytes: 2.4 us of a link of 55 GB/s. */
-#define RUNS_MOST 32u
-#define RUN_LEAST ((size_t)128 << 10)
-
-/* Pageable bytes are gathered by threads in pieces of at least this. */
-#define GATHER_GRAIN ((size_t)1 << 20)
 
 /* Waves in flight are a ring of slots: 'flying' from 'first' on, of which the last 'unsettled' have
  * not told their sizes yet. */
@@ -98,7 +46,8 @@ typedef struct run {
 	size_t few_in, few_out; /* of a small one */
 	bool single;            /* one wave is all */
 	bool busy;              /* the kernels are expected to take longer than the link */
-	const cut *cut;
+	const lade__tuning *tuning;
+	const lade__cut *cut;
 	unsigned slots;
 	lade__address block; /* device memory of all slots */
 	size_t slot_size;
@@ -195,7 +144,7 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
                               lade_error *err)
 {
 	size_t total = out ? w->out_size : w->in_size;
-	spread s = {w, p, out, GATHER_GRAIN};
+	spread s = {w, p, out, r->tuning->gather_grain};
 	if (!(out ? w->pageable_out : w->pageable_in))
 		return LADE_OK;
 	lade__calls calls = {spread_block, &s, .count = total / s.grain + 1, .grain = 1,
@@ -236,11 +185,13 @@ static size_t abreast(const run *r, const lade__gpu_wave *w)
 {
 	size_t ahead = r->lane->ahead.count, count = r->feed->count; /* which is a guess */
 	size_t left = !r->end && count > r->units ? count - r->units : ahead;
-	size_t few = (ABREAST - 1) * w->count;
+	size_t few = (r->tuning->abreast - 1) * w->count;
 	if (r->busy)
 		return r->units - w->count + left;
 	few = few < left ? few : left;
-	return few > ABREAST_LEAST || r->flying == 1 || r->feed->out ? few : ABREAST_LEAST;
+	/* More than these, since the largest teams crowd each other. */
+	size_t least = r->flying == 1 || r->feed->out ? 0 : r->tuning->abreast_least;
+	return few > least ? few : least;
 }
 
 /* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
@@ -337,7 +288,7 @@ static bool in_a_row(const lade__gpu_wave *w, const parts *p, size_t i)
 
 /* Whether the results of a wave are the driver's to copy: few runs or long ones, of whole results
  * without rows. */
-static bool driver_copies(const lade__gpu_wave *w, const parts *p)
+static bool driver_copies(const run *r, const lade__gpu_wave *w, const parts *p)
 {
 	size_t runs = 0, bytes = 0;
 	for (size_t i = 0; i < w->count; i++) {
@@ -349,7 +300,7 @@ static bool driver_copies(const lade__gpu_wave *w, const parts *p)
 		runs += !in_a_row(w, p, i);
 		bytes += (size_t)p->size[i];
 	}
-	return runs <= RUNS_MOST || bytes / runs >= RUN_LEAST;
+	return runs <= r->tuning->runs_most || bytes / runs >= r->tuning->run_least;
 }
 
 static int send(const run *r, const lade__gpu_wave *w, const parts *p, size_t first, size_t last)
@@ -389,7 +340,7 @@ static lade_status wave_settle(run *r, lade_error *err)
 	lade_status status;
 	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
 	parts p = parts_of(w, slot->pinned.data);
-	if (w->copies_out && driver_copies(w, &p))
+	if (w->copies_out && driver_copies(r, w, &p))
 		TRY(send_runs(r, w, &p, err));
 	else if (w->copies_out)
 		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, err));
@@ -433,11 +384,13 @@ static lade_status retire_ready(run *r, lade_error *err)
 /* ---- planning ------------------------------------------------------------------------------ */
 
 /* The most bytes of a wave, and of the smallest ones. */
-static size_t wave_size(const cut *c, uint64_t total, size_t most, size_t units, size_t limit,
-                        size_t *least)
+static size_t wave_size(const run *r, uint64_t total, size_t most, size_t limit, size_t *least)
 {
-	uint64_t size = total / CUT_PARTS, few = units ? total / units * c->few : 0;
-	if (few > WAVE_LARGE)
+	const lade__cut *c = r->cut;
+	size_t units = r->feed->count;
+	/* No wave has all of a call's bytes: some are to overlap. */
+	uint64_t size = total / r->tuning->wave_part, few = units ? total / units * c->few : 0;
+	if (few > r->tuning->wave_large)
 		most = few < limit ? (size_t)few : limit;
 	*least = few > c->least ? (few < most ? (size_t)few : most) : c->least;
 	if (total == 0)
@@ -447,7 +400,7 @@ static size_t wave_size(const cut *c, uint64_t total, size_t most, size_t units,
 
 static size_t memory_of(const run *r)
 {
-	return (size_t)(r->device->info.memory_size >> MEMORY_SHIFT);
+	return (size_t)(r->device->info.memory_size / r->tuning->memory_part);
 }
 
 /* How large waves are, how many in flight, and what is slower. */
@@ -456,16 +409,13 @@ static void measure(run *r)
 	const lade__gpu_feed *f = r->feed;
 	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
 	uint64_t link = f->in > f->out ? f->in : f->out;
-	r->busy = r->route->cost > (double)link / lade__gpu_link_rate(r->device->number);
-	const cut *c = f->pageable ? &cut_pageable
-	               : f->out    ? &cut_out
-	               : r->busy   ? &cut_slow
-	                           : &cut_in;
-	r->cut = c;
-	r->slots = c->slots;
+	const lade__tuning *t = r->tuning;
+	r->busy = r->route->cost > (double)link / t->link_rate;
+	r->cut = f->pageable ? &t->pageable : f->out ? &t->out : r->busy ? &t->slow : &t->in;
+	r->slots = r->cut->slots;
 	r->most = (lade__gpu_most){
-		.in = wave_size(c, f->in, c->in, f->count, limit / 2, &r->few_in),
-		.out = wave_size(c, f->out, WAVE_OUT, f->count, limit / 2, &r->few_out),
+		.in = wave_size(r, f->in, r->cut->most, limit / 2, &r->few_in),
+		.out = wave_size(r, f->out, t->wave_out, limit / 2, &r->few_out),
 		.between = limit};
 }
 
@@ -487,7 +437,7 @@ static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uin
 {
 	uint64_t left = total > done ? total - done : 0;
 	uint64_t size = left / (r->busy ? 1 : r->cut->taper);
-	uint64_t grown = least > r->cut->least ? least : WAVE_FIRST;
+	uint64_t grown = least > r->cut->least ? least : r->tuning->wave_first;
 	if (total == 0 || r->single)
 		return most;
 	for (size_t i = 1; i < r->launched && grown < most; i++)
@@ -514,9 +464,9 @@ static size_t next_units(const run *r)
 {
 	if (r->feed->in || r->feed->out)
 		return WAVE_UNITS;
-	return r->launched < 8 && WAVE_SOON << r->launched < WAVE_RESIDENT
-	               ? WAVE_SOON << r->launched
-	               : WAVE_RESIDENT;
+	size_t most = r->tuning->units_most;
+	size_t grown = r->launched < 8 ? r->tuning->units_first << r->launched : most;
+	return grown < most ? grown : most;
 }
 
 /* Plans the wave of the first units ahead, within 'most'; of none at the feed's end. */
@@ -595,7 +545,7 @@ static double growth(const run *r, const lade__gpu_most *first)
 	double in = (double)r->most.in / (double)first->in;
 	double out = (double)r->most.out / (double)first->out;
 	if (!r->feed->in && !r->feed->out)
-		return (double)(WAVE_RESIDENT / WAVE_SOON);
+		return (double)(r->tuning->units_most / r->tuning->units_first);
 	return in > out ? in : out;
 }
 
@@ -658,7 +608,8 @@ out:
 lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
                           lade_stream stream, lade__gpu_feed *feed, lade_error *err)
 {
-	run r = {.engine = engine, .route = route, .device = device, .feed = feed};
+	run r = {.engine = engine, .route = route, .device = device, .feed = feed,
+	         .tuning = lade__tuning_of(device)};
 	bool nothing = false;
 	if (lade__stopped(feed->stop))
 		return lade__stop_fail(err);

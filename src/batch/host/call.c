@@ -7,17 +7,11 @@
 #include "batch/host/call.h"
 
 #include "batch/host/item.h"
+#include "batch/plan/tuning.h"
 #include "engine/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Work expected to take less is done by the caller's thread alone, and each further thread must
- * have this much to do: waking one takes 5 to 50 microseconds. */
-#define THREAD_NS 40e3
-
-/* Items of fewer decoded bytes are not cut into parts. */
-#define PARTS_MIN ((size_t)256 << 10)
 
 /* The route of one spec of the call. */
 typedef struct plan {
@@ -269,7 +263,7 @@ static bool may_part(const call *c, size_t index)
 	const plan *p = plan_for(c, index);
 	if (p->status != LADE_OK || item->src_count != 1 || item->range_off ||
 	    item->range_size || item->tail || lade__item_is_placed(item) ||
-	    item->dst.size < PARTS_MIN ||
+	    item->dst.size < lade__host_tuning_default.parts_least ||
 	    lade__item_check(item, LADE_DECODE, NULL) != LADE_OK)
 		return false;
 	for (size_t i = 1; i < p->route.spec->count; i++)
@@ -414,8 +408,8 @@ static lade_status run_all(call *c, lade_error *err)
 			largest = c->plans[i].largest;
 	}
 	unsigned threads = c->threads;
-	if (cost < THREAD_NS * threads)
-		threads = 1 + (unsigned)(cost / THREAD_NS);
+	if (cost < lade__host_tuning_default.thread_cost * threads)
+		threads = 1 + (unsigned)(cost / lade__host_tuning_default.thread_cost);
 	size_t unit_count = c->count;
 	if (threads > 1 && c->direction == LADE_DECODE && c->count < 4 * (size_t)threads)
 		unit_count = cut_into_parts(c);
