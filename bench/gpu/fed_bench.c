@@ -636,8 +636,8 @@ int main(int argc, char **argv)
 	f.out = open_out(f.options.out, stdout);
 	fprintf(f.out, "peer,way,codec,direction,data,chunk,batch,ratio,source,layout,dest,us,"
 	               "coded_gbps,decoded_gbps,kernel_gbps,bound_us,percent,ok\n");
-	for (size_t i = 0; i < SET_COUNT; i++)
-		if (list_has(f.options.sets, data_sets[i]))
-			bench_set(&f, data_sets[i]);
+	char set[64];
+	for (size_t i = 0; set_name(f.options.sets, i, set); i++)
+		bench_set(&f, set);
 	return 0;
 }

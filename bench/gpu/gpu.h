@@ -317,6 +317,27 @@ static inline bool list_has(const char *list, const char *name)
 	return list == NULL;
 }
 
+/* The 'i'th of the sets that --sets names, which are files of --data; without it, of data_sets.
+ * False behind the last one. */
+static inline bool set_name(const char *list, size_t i, char name[64])
+{
+	if (!list) {
+		snprintf(name, 64, "%s", i < SET_COUNT ? data_sets[i] : "");
+		return i < SET_COUNT;
+	}
+	for (; i && list; i--)
+		list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+	if (!list || !*list)
+		return false;
+	int size = (int)strcspn(list, ",");
+	const char *dot = memchr(list, '.', (size_t)size);
+	if (size > 63 || !dot || list + size - dot != 3 || !strchr("iuf", dot[1]) ||
+	    !strchr("1248", dot[2]))
+		bench_die(list, "a set's name ends in its elements' type: .u1, .i2, .f8");
+	snprintf(name, 64, "%.*s", size, list);
+	return true;
+}
+
 #define LIST_MOST 16
 
 /* Numbers above 0 with commas between them; the list ends with 0. */

@@ -7,9 +7,10 @@
  *               [--nvcomp=PATH] [--typed=NAME] [--repeats=5] [--device=0] [--quick]
  *               [--out=FILE] [--host=FILE] [--info=FILE]
  *
- * Each set is repeated end to end until it has --total bytes, all at addresses of their own, and
- * cut into chunks: of 64 KiB for all --batches, of the other sizes for all of the bytes in one
- * batch.
+ * --sets names files of DIR, by default the twelve of bench/make_data.py; a name ends in its
+ * elements' type.  Each set is repeated end to end until it has --total bytes, all at addresses of
+ * their own, and cut into chunks: of 64 KiB for all --batches, of the other sizes for all of the
+ * bytes in one batch.
  * Chunks, tables and workspaces lie on the device.  What is timed is a call as a user makes it,
  * between two events on its stream, with the L2 cache flushed before; the number is the median.
  *
@@ -922,12 +923,8 @@ int main(int argc, char **argv)
 	if (b.host)
 		fprintf(b.host, "peer,version,call,codec,direction,chunk,batch,host_us,host_us_q1,"
 		                "host_us_q3\n");
-	bool first = true;
-	for (size_t i = 0; i < SET_COUNT; i++) {
-		if (!list_has(b.options.sets, data_sets[i]))
-			continue;
-		bench_set(&b, data_sets[i], first);
-		first = false;
-	}
+	char set[64];
+	for (size_t i = 0; set_name(b.options.sets, i, set); i++)
+		bench_set(&b, set, i == 0);
 	return 0;
 }

@@ -43,7 +43,7 @@ static inline elements elements_of(const char *set)
 /* Which sets a row is for. */
 typedef enum own_sets {
 	OWN_ALL,
-	OWN_FLOATS, /* those of floating-point numbers */
+	OWN_FLOATS, /* those of floating-point numbers of 2 and 4 bytes, which nvCOMP's ANS takes */
 	OWN_WIDE,   /* elements of 4 and 8 bytes: nvCOMP's symmetric Cascaded takes no others */
 	OWN_SIZES,  /* one of each size of elements above 1 */
 	OWN_TYPED,  /* likewise, size 1 too */
@@ -87,7 +87,7 @@ static inline bool own_takes(const own_codec *c, const elements *e, const char *
 {
 	switch (c->sets) {
 	case OWN_FLOATS:
-		return e->kind == 'f' || e->nvcomp == 10;
+		return (e->kind == 'f' && e->size <= 4) || e->nvcomp == 10;
 	case OWN_WIDE:
 		return e->size >= 4;
 	case OWN_SIZES:

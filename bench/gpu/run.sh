@@ -18,6 +18,7 @@
 #   PARTS        what is run (default "rates chunks fed"); SETS, with commas; FORMATS, REPEATS,
 #                TOTAL: passed on
 #   FED_SETS     the sets of fed_bench (default: four of the twelve)
+#   TAG          put into the files' names: lade-<version>-<card>-TAG.csv and so on
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -107,7 +108,7 @@ if [ ${#csvs[@]} -gt 0 ]; then
 	card=$(sed -n 's/^card: \(NVIDIA \)\?\([^,]*\),.*/\2/p' "${infos[0]}" | head -n 1 |
 		tr 'A-Z ' 'a-z-')
 	version=$(sed -n 's/^liblade: //p' "${infos[0]}" | head -n 1)
-	name=$out/lade-$version-$card
+	name=$out/lade-$version-$card${TAG:+-$TAG}
 	files=()
 	for kind in "${csvs[@]}"; do
 		file=$name-$kind.csv
