@@ -61,10 +61,11 @@ def main():
              f"{fact(folder, 'processor')} ({fact(folder, 'instruction sets')}), with",
              f"lz4 {fact(folder, 'lz4')}, zstd {fact(folder, 'zstd')}, libdeflate "
              f"{fact(folder, 'libdeflate')}, c-blosc {fact(folder, 'c-blosc')}. Medians;",
-             "MB is 10^6 decoded bytes. 64 MiB of JSON log lines in chunks of 64 KiB; a time of",
-             "1.00 is that of a plain loop over the library, in the same process, one thread:", "",
+             "MB is 10^6 decoded bytes. 64 MiB of JSON log lines in chunks of 64 KiB.",
+             "Times: 1.00 = as fast as calling the library in a loop, in the same process, one "
+             "thread.", "",
              *codec_table(folder), "",
-             "The command, whole processes, the same data four times over:", "",
+             "The command as a whole process, on the same data four times over:", "",
              *command_table(folder)]
     text = "\n".join(lines) + "\n"
     if "--write" not in sys.argv:

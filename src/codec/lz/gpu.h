@@ -12,7 +12,7 @@
 /*
  * A kernel's shape: a block of 'threads' takes 'chunks' of a batch at once.  It is for batches of
  * up to 'most' chunks a multiprocessor: the fewer there are, the more warps work on each
- * (docs/performance/gpu-lz.md, gpu-lz-encode.md).  The last shape of a list, with 0, takes any
+ * (docs/performance/gpu-lz.md).  The last shape of a list, with 0, takes any
  * number.
  */
 typedef struct lade__lz_shape {
