@@ -18,11 +18,11 @@ template <int ELEM, void (*RUN)(lade_gpu_batch, uint32_t)> static void lz(lade_g
 
 static const fuzz_encoder kernels[] = {
 	{"lz4", 160, 0, true, lz<1, lade_lz4_encode>},
-	{"lz4 team8", 256, LADE_LZ_CREW_SHARED(8), true, lz<4, lade_lz4_encode_team8>},
-	{"lz4 team16", 512, LADE_LZ_CREW_SHARED(16), true, lz<1, lade_lz4_encode_team16>},
+	{"lz4 team8", 256, LADE_LZ_ENCODE_SHARED(8), true, lz<4, lade_lz4_encode_team8>},
+	{"lz4 team16", 512, LADE_LZ_ENCODE_SHARED(16), true, lz<1, lade_lz4_encode_team16>},
 	{"snappy", 160, 0, true, lz<2, lade_snappy_encode>},
-	{"snappy team8", 256, LADE_LZ_CREW_SHARED(8), true, lz<1, lade_snappy_encode_team8>},
-	{"snappy team16", 512, LADE_LZ_CREW_SHARED(16), true, lz<8, lade_snappy_encode_team16>},
+	{"snappy team8", 256, LADE_LZ_ENCODE_SHARED(8), true, lz<1, lade_snappy_encode_team8>},
+	{"snappy team16", 512, LADE_LZ_ENCODE_SHARED(16), true, lz<8, lade_snappy_encode_team16>},
 };
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t input)

@@ -26,10 +26,10 @@ struct kernel {
 static const kernel kernels[] = {
 	{"lz4", false, 5, 160, 0, lade_lz4_encode},
 	{"snappy", true, 5, 160, 0, lade_snappy_encode},
-	{"lz4 team8", false, 1, 256, LADE_LZ_CREW_SHARED(8), lade_lz4_encode_team8},
-	{"lz4 team16", false, 1, 512, LADE_LZ_CREW_SHARED(16), lade_lz4_encode_team16},
-	{"snappy team8", true, 1, 256, LADE_LZ_CREW_SHARED(8), lade_snappy_encode_team8},
-	{"snappy team16", true, 1, 512, LADE_LZ_CREW_SHARED(16), lade_snappy_encode_team16},
+	{"lz4 team8", false, 1, 256, LADE_LZ_ENCODE_SHARED(8), lade_lz4_encode_team8},
+	{"lz4 team16", false, 1, 512, LADE_LZ_ENCODE_SHARED(16), lade_lz4_encode_team16},
+	{"snappy team8", true, 1, 256, LADE_LZ_ENCODE_SHARED(8), lade_snappy_encode_team8},
+	{"snappy team16", true, 1, 512, LADE_LZ_ENCODE_SHARED(16), lade_snappy_encode_team16},
 };
 
 /* ---- batches ------------------------------------------------------------------------------------

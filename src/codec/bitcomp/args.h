@@ -8,12 +8,12 @@
 
 #include "gpu/args.h"
 
-/* Warps of a block; and of one that decodes a chunk where there are few. */
+/* Warps of a block, and of a block that decodes one chunk when the batch has few. */
 #define LADE_BITCOMP_WARPS 8u
 #define LADE_BITCOMP_FEW_WARPS 16u
 
-/* Dynamic shared memory of a block: lade_bitcomp_rooms and lade_bitcomp_hall of bitcomp_decode.cu,
- * lade_bitcomp_office of bitcomp_choose.cuh. */
+/* Dynamic shared memory of a block: lade_bitcomp_decode_smem and lade_bitcomp_few_smem of
+ * bitcomp_decode.cu, lade_bitcomp_encode_smem of bitcomp_choose.cuh. */
 #define LADE_BITCOMP_DECODE_SHARED 76224u
 #define LADE_BITCOMP_FEW_SHARED 152192u
 #define LADE_BITCOMP_ENCODE_SHARED 76544u

@@ -12,11 +12,11 @@
 #define LADE_LZ4_TEAM16_SHARED 76240u
 #define LADE_SNAPPY_TEAM16_SHARED 80336u
 
-/* And of one of 'warps' warps, 16 at most, that encodes: a lade_lz_crew of lz_encode.cuh, and a
- * lade_lz_finder for each warp. */
-#define LADE_LZ_CREW_SIZE 432u
-#define LADE_LZ_FINDER_SIZE 9152u
-#define LADE_LZ_CREW_SHARED(warps) (LADE_LZ_CREW_SIZE + (warps) * LADE_LZ_FINDER_SIZE)
+/* And of one of 'warps' warps, 16 at most, that encodes: a lade_lz_encode_team of lz_encode.cuh,
+ * and a lade_lz_encode_warp for each warp. */
+#define LADE_LZ_ENCODE_TEAM_SIZE 432u
+#define LADE_LZ_ENCODE_WARP_SIZE 9152u
+#define LADE_LZ_ENCODE_SHARED(warps) (LADE_LZ_ENCODE_TEAM_SIZE + (warps)*LADE_LZ_ENCODE_WARP_SIZE)
 
 /* Of decoders that undo a byte shuffle: the batch's destinations are scratch memory, elements have
  * 'size' bytes, 2, 4 or 8, and chunks go to the addresses in 'dst', which have as much room.

@@ -20,8 +20,8 @@ static const lade__lz_shape unshufflers[] = {
 	{{"lz4_unshuffle", "lade_lz4_unshuffle_solo", 0}, 128, 4, 0},
 };
 static const lade__lz_shape encoders[] = {
-	{{"lz4_encode", "lade_lz4_encode_team16", LADE_LZ_CREW_SHARED(16)}, 512, 1, 1},
-	{{"lz4_encode", "lade_lz4_encode_team8", LADE_LZ_CREW_SHARED(8)}, 256, 1, 12},
+	{{"lz4_encode", "lade_lz4_encode_team16", LADE_LZ_ENCODE_SHARED(16)}, 512, 1, 1},
+	{{"lz4_encode", "lade_lz4_encode_team8", LADE_LZ_ENCODE_SHARED(8)}, 256, 1, 12},
 	{{"lz4_encode", "lade_lz4_encode", 0}, 160, 5, 0},
 };
 static const lade__kernel size_kernel = {"lz4_decode", "lade_lz4_size", 0};

@@ -20,8 +20,8 @@ static const lade__lz_shape unshufflers[] = {
 	{{"snappy_unshuffle", "lade_snappy_unshuffle_solo", 0}, 128, 4, 0},
 };
 static const lade__lz_shape encoders[] = {
-	{{"snappy_encode", "lade_snappy_encode_team16", LADE_LZ_CREW_SHARED(16)}, 512, 1, 1},
-	{{"snappy_encode", "lade_snappy_encode_team8", LADE_LZ_CREW_SHARED(8)}, 256, 1, 12},
+	{{"snappy_encode", "lade_snappy_encode_team16", LADE_LZ_ENCODE_SHARED(16)}, 512, 1, 1},
+	{{"snappy_encode", "lade_snappy_encode_team8", LADE_LZ_ENCODE_SHARED(8)}, 256, 1, 12},
 	{{"snappy_encode", "lade_snappy_encode", 0}, 160, 5, 0},
 };
 static const lade__kernel size_kernel = {"snappy_decode", "lade_snappy_size", 0};

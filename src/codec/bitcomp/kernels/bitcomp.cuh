@@ -32,7 +32,7 @@ LADE_DEVICE int32_t lade_bitcomp_mantissa(uint32_t log)
 	return log == 1 ? 10 : log == 2 ? 23 : 52;
 }
 
-/* Reads the header's four words, and checks what section 4 has before the destination. */
+/* Reads the header's four words, and checks them as section 4 requires. */
 LADE_DEVICE uint32_t lade_bitcomp_head_of(uint32_t a, uint32_t b, uint32_t low, uint32_t high,
                                           lade_bitcomp_head *h)
 {
@@ -154,7 +154,8 @@ LADE_DEVICE void lade_bitcomp_element_put(uint8_t *p, uint32_t log, uint64_t v)
 			p[k] = (uint8_t)(v >> 8 * k);
 }
 
-/* Makes floats of 'count' integers at any address, or (TO) integers of floats; a warp. */
+/* Converts 'count' integers at any address to floats in place, or with TO floats to integers; by a
+ * warp. */
 template <bool TO>
 LADE_DEVICE void lade_bitcomp_rescale(uint8_t *p, uint32_t quant, uint32_t log, int32_t exponent,
                                       uint32_t count, uint32_t lane)

@@ -1,6 +1,6 @@
 /*
- * bitcomp_choose.cuh: what bitcomp's encoder has of a sub-block in shared memory, what its elements
- * become, what units need, and which mode a sample of two groups likes best.
+ * bitcomp_choose.cuh: bitcomp's encoder: its shared memory, the transforms of elements, the bits
+ * that units need, and the choice of a mode by a sample of two groups.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #define LADE_BITCOMP_FIXED 36 /* units of 16 bytes: header, base, dictionary and codes are 34 */
 
 /* Shared memory of a warp. */
-struct lade_bitcomp_desk {
+struct lade_bitcomp_warp_smem {
 	uint4 units[LADE_BITCOMP_BLOCK / 16]; /* the elements; then their bits */
 	union {
 		uint4 fixed[LADE_BITCOMP_FIXED]; /* what is before the payload */
@@ -22,32 +22,32 @@ struct lade_bitcomp_desk {
 	unsigned long long barrier;
 	uint32_t size[2]; /* of the warp's sub-block, by turn */
 	lade_gpu_chunk chunk;
-	uint64_t end; /* of what was made in the turns before, from the chunk's begin on */
+	uint64_t end; /* bytes that the earlier turns have encoded, from the chunk's start */
 	uint32_t turn;
-	/* The sub-block at work. */
+	/* The current sub-block. */
 	uint32_t len, quant;
 	int32_t exponent;
 	const uint8_t *from;
 	uint64_t unused;
 };
 
-/* Shared memory of a block.  What a byte becomes stands at addresses of which the byte is the
- * lowest eighth. */
-struct lade_bitcomp_office {
+/* Shared memory of a block.  A warp's ranks are aligned to 256 bytes: the low 8 bits of an address
+ * are the byte whose rank is stored there. */
+struct lade_bitcomp_encode_smem {
 	uint8_t rank[LADE_BITCOMP_WARPS][256];
-	lade_bitcomp_desk desks[LADE_BITCOMP_WARPS];
+	lade_bitcomp_warp_smem warps[LADE_BITCOMP_WARPS];
 };
-static_assert(sizeof(lade_bitcomp_office) == LADE_BITCOMP_ENCODE_SHARED, "");
+static_assert(sizeof(lade_bitcomp_encode_smem) == LADE_BITCOMP_ENCODE_SHARED, "");
 
-/* The ranks of the warp at 'desk'. */
-LADE_DEVICE uint8_t *lade_bitcomp_rank_of(lade_bitcomp_desk *desk)
+/* The ranks of the warp whose shared memory is 'own_smem'. */
+LADE_DEVICE uint8_t *lade_bitcomp_rank_of(lade_bitcomp_warp_smem *own_smem)
 {
 	uint32_t warp = threadIdx.x / 32;
-	return (uint8_t *)(desk - warp) - 256 * (LADE_BITCOMP_WARPS - warp);
+	return (uint8_t *)(own_smem - warp) - 256 * (LADE_BITCOMP_WARPS - warp);
 }
 
-/* How a sub-block is to be written.  Byte j of need[k] is what the lane's unit of group 4 k + j
- * needs. */
+/* How a sub-block will be written.  Byte j of need[k] is the bits that the lane's unit of group
+ * 4 k + j needs. */
 struct lade_bitcomp_plan {
 	uint32_t mode, words, width, step;
 	uint64_t reference;
@@ -66,7 +66,7 @@ template <int LOG> struct lade_bitcomp_shape {
 	static constexpr uint32_t OVER = LOG == 3 ? 0 : 32 - (8 << LOG);
 };
 
-/* The lesser of each half. */
+/* The minimum of each 16-bit half. */
 LADE_DEVICE uint32_t lade_bitcomp_min2(uint32_t a, uint32_t b)
 {
 #if LADE_ON_GPU
@@ -76,7 +76,7 @@ LADE_DEVICE uint32_t lade_bitcomp_min2(uint32_t a, uint32_t b)
 #endif
 }
 
-/* The greater of each half. */
+/* The maximum of each 16-bit half. */
 LADE_DEVICE uint32_t lade_bitcomp_max2(uint32_t a, uint32_t b)
 {
 #if LADE_ON_GPU
@@ -137,9 +137,9 @@ template <> struct lade_bitcomp_low<3> {
 };
 
 /*
- * What is turned over in each element before the least is looked for and taken off: all bits from
- * above, so that the largest becomes the least; the highest one where elements are compared as
- * signed ones.  Of elements of 8 bytes the high half is the second number.
+ * The bits of each element to flip before the minimum is searched for and subtracted: all bits with
+ * LADE_BITCOMP_ABOVE, so that the maximum becomes the minimum; the highest bit where elements are
+ * compared as signed.  For elements of 8 bytes the second number is the high half.
  */
 template <int LOG> LADE_DEVICE uint2 lade_bitcomp_flip(uint32_t mode, bool is_signed)
 {
@@ -152,15 +152,16 @@ template <int LOG> LADE_DEVICE uint2 lade_bitcomp_flip(uint32_t mode, bool is_si
 	return make_uint2(LOG == 3 ? 0 : top, top);
 }
 
-/* An element that is turned over, or back. */
-template <int LOG> LADE_DEVICE uint64_t lade_bitcomp_turned(uint64_t v, uint2 flip)
+/* An element with those bits flipped; its own inverse. */
+template <int LOG> LADE_DEVICE uint64_t lade_bitcomp_flipped(uint64_t v, uint2 flip)
 {
 	if (LOG == 3)
 		return v ^ ((uint64_t)flip.y << 32 | flip.x);
 	return ((uint32_t)v ^ flip.y) & LADE_FULL >> (LOG == 3 ? 0 : 32 - (8 << LOG));
 }
 
-/* Section 3, step 4 undone: the lane's 16 bytes less those before them, of which 8 are given. */
+/* Inverse of section 3, step 4: differences of the lane's 16 bytes; 'before' is the 8 bytes before
+ * them. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_differ(uint32_t *w, uint2 before)
 {
 	typedef lade_packed_word<LOG == 3 ? 2 : LOG> word;
@@ -184,7 +185,7 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_differ(uint32_t *w, uint2 befor
 	}
 }
 
-/* Step 3 undone; 'fold' is not 0. */
+/* Inverse of step 3; 'fold' is not 0. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold)
 {
 	typedef lade_packed_word<LOG == 3 ? 2 : LOG> word;
@@ -211,8 +212,8 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_fold(uint32_t *w, uint32_t fold
 	}
 }
 
-/* The lane's 16 bytes of two groups turned as 'mode' says; 'a' and 'b' are the 8 bytes before
- * these. */
+/* Transforms the lane's 16 bytes of two groups as 'mode' says; 'a' and 'b' are the 8 bytes before
+ * each. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_turn(uint32_t (*w)[4], const uint2 *a, const uint2 *b, uint32_t mode,
                                    uint2 flip)
@@ -233,7 +234,8 @@ LADE_DEVICE void lade_bitcomp_turn(uint32_t (*w)[4], const uint2 *a, const uint2
 			w[k][i] ^= i & 1 || LOG < 3 ? flip.y : flip.x;
 }
 
-/* The least taken off.  None is below it, so that elements need no care in words. */
+/* Subtracts the minimum.  No element is below it, so a word's elements do not borrow from each
+ * other. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_refer(uint32_t *w, uint64_t least)
 {
 	if (LOG == 3) {
@@ -270,8 +272,8 @@ template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_need(const uint32_t *w)
 	return LOG == 2 ? max(n, __shfl_xor_sync(LADE_FULL, n, 1)) : n;
 }
 
-/* The greatest of the lane's elements of two groups, which have fewer than 64 bits; below 32 bits
- * they are halves of the first word. */
+/* The maximum of the lane's elements of each of two groups, which have fewer than 64 bits; below 32
+ * bits the two maxima are halves of the first word. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_tops(const uint32_t (*w)[4], uint32_t *top)
 {
 	uint32_t m[2];
@@ -295,8 +297,8 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_tops(const uint32_t (*w)[4], ui
 		                           __byte_perm(m[0], m[1], 0x7632));
 }
 
-/* The bits that two groups' units need, in halves of a word, where the greatest are 'top'; all
- * lanes of a unit give the same. */
+/* The bits that two groups' units need, in halves of a word; 'top' has their maxima.  All lanes of
+ * a unit return the same. */
 template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_top_needs(const uint32_t *top, uint32_t least)
 {
 	if (LOG < 2) {
@@ -319,7 +321,8 @@ LADE_DEVICE uint32_t lade_bitcomp_spread(uint32_t v)
 	return ((v & 0x80808080) >> 7) * 0xFF;
 }
 
-/* The codes of four units' needs, which are at most 'width', 64 or less, and what these say. */
+/* The codes of four units' needs, which are at most 'width', 64 or less; '*said' gets the widths
+ * that the codes stand for. */
 LADE_DEVICE uint32_t lade_bitcomp_codes(uint32_t need, uint32_t width, uint32_t step,
                                         uint32_t *said)
 {
@@ -332,15 +335,15 @@ LADE_DEVICE uint32_t lade_bitcomp_codes(uint32_t need, uint32_t width, uint32_t 
 	return (code & some) | (0x0F0F0F0F & ~some);
 }
 
-/* The needs that the lane counts for its units, of which other lanes know as well: units of LANES
- * lanes have the needs of 16 / LANES groups each. */
+/* LANES lanes of a unit know the same needs.  Each counts its own share of them: the needs of
+ * 16 / LANES groups. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_own(const uint32_t *need, uint32_t lane, uint32_t *own)
 {
 	constexpr uint32_t LANES = lade_bitcomp_shape<LOG>::LANES;
 #pragma unroll
 	for (uint32_t k = 0; k < 4 / LANES; k++) {
-		/* By masks, since an index would put the needs into memory. */
+		/* Masks, because an index would move the needs from registers to memory. */
 		own[k] = 0;
 #pragma unroll
 		for (uint32_t i = 0; i < LANES; i++)
@@ -348,7 +351,7 @@ LADE_DEVICE void lade_bitcomp_own(const uint32_t *need, uint32_t lane, uint32_t 
 	}
 }
 
-/* The sum of what units' codes say for the best step. */
+/* The sum of the units' coded widths with the best step. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_widths(const uint32_t *need, uint32_t width, uint32_t lane,
                                          uint32_t *step)
@@ -396,51 +399,51 @@ LADE_DEVICE uint32_t lade_bitcomp_bucket(uint32_t count)
 	return count < 2 ? count : 2 * log - 2 + (count >> (log - 2) & 1);
 }
 
-/* Counts the sample's bytes and ranks all by that (lade__bitcomp_ranks()); gives how many there
- * are. */
-LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_desk *desk, const uint32_t *sample,
+/* Counts the sample's bytes and ranks all 256 by their counts, as lade__bitcomp_ranks() does;
+ * returns how many different ones there are. */
+LADE_DEVICE uint32_t lade_bitcomp_ranks(lade_bitcomp_warp_smem *own_smem, const uint32_t *sample,
                                         uint32_t lane)
 {
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++)
-		desk->count[32 * j + lane] = 0;
+		own_smem->count[32 * j + lane] = 0;
 	__syncwarp();
 #pragma unroll
 	for (uint32_t k = 0; k < 8; k++)
 #pragma unroll
 		for (uint32_t i = 0; i < 32; i += 8)
-			atomicAdd(&desk->count[sample[k] >> i & 0xFF], 1u);
+			atomicAdd(&own_smem->count[sample[k] >> i & 0xFF], 1u);
 	__syncwarp();
-	uint8_t *rank = lade_bitcomp_rank_of(desk);
+	uint8_t *rank = lade_bitcomp_rank_of(own_smem);
 	/* Rank by bucket, from the last on, then by value. */
 	uint32_t bucket[8], words = 0;
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++) {
-		uint32_t count = desk->count[32 * j + lane];
+		uint32_t count = own_smem->count[32 * j + lane];
 		bucket[j] = 31 - lade_bitcomp_bucket(count);
 		words += (uint32_t)__popc(__ballot_sync(LADE_FULL, count != 0));
 	}
 	__syncwarp();
-	/* The counts are done with; the first of them become those of buckets. */
-	desk->count[lane] = 0;
+	/* The counts are no longer needed: the first 32 now count the bytes of each bucket. */
+	own_smem->count[lane] = 0;
 	__syncwarp();
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++)
-		atomicAdd(&desk->count[bucket[j]], 1u);
+		atomicAdd(&own_smem->count[bucket[j]], 1u);
 	__syncwarp();
-	uint32_t mine = desk->count[lane];
+	uint32_t mine = own_smem->count[lane];
 	__syncwarp();
-	desk->count[lane] = lade_warp_scan(mine, lane) - mine;
+	own_smem->count[lane] = lade_warp_scan(mine, lane) - mine;
 	__syncwarp();
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++) {
 		uint32_t alike = __match_any_sync(LADE_FULL, bucket[j]);
 		uint32_t below = (uint32_t)__popc(alike & ((1u << lane) - 1));
-		uint32_t first = desk->count[bucket[j]];
+		uint32_t first = own_smem->count[bucket[j]];
 		rank[32 * j + lane] = (uint8_t)(first + below);
 		__syncwarp();
 		if (below == 0)
-			desk->count[bucket[j]] = first + (uint32_t)__popc(alike);
+			own_smem->count[bucket[j]] = first + (uint32_t)__popc(alike);
 		__syncwarp();
 	}
 	return words;
@@ -477,7 +480,7 @@ LADE_DEVICE uint32_t lade_bitcomp_sample(uint32_t groups, uint32_t k)
 	return (2 * k + 1) * groups / 4;
 }
 
-/* What a mode costs for the sample, two groups with the 8 bytes before the lane's. */
+/* The cost of the sample in 'mode': two groups, and the 8 bytes before the lane's. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *before,
                                       uint32_t mode, bool is_signed)
@@ -511,22 +514,23 @@ LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *
 	return lade_bitcomp_cost<LOG>(need[0], need[1]);
 }
 
-/* The mode that does best for the sample; '*expected' is its cost.  Leaves the ranks in 'desk'. */
+/* The cheapest mode for the sample; '*expected' is its cost.  Leaves the ranks in 'own_smem'. */
 template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_desk *desk, uint32_t groups, bool is_signed,
-                                         bool sparse, uint32_t *expected, uint32_t lane)
+LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_warp_smem *own_smem, uint32_t groups,
+                                         bool is_signed, bool sparse, uint32_t *expected,
+                                         uint32_t lane)
 {
 	uint32_t best = LADE_FULL, chosen = 0, sample[2][4];
 	uint2 before[2];
 #pragma unroll
 	for (uint32_t k = 0; k < 2; k++) {
 		uint32_t at = 32 * lade_bitcomp_sample(groups, k) + lane;
-		uint4 v = desk->units[at];
+		uint4 v = own_smem->units[at];
 		sample[k][0] = v.x;
 		sample[k][1] = v.y;
 		sample[k][2] = v.z;
 		sample[k][3] = v.w;
-		before[k] = at ? ((const uint2 *)(desk->units + at))[-1] : desk->last;
+		before[k] = at ? ((const uint2 *)(own_smem->units + at))[-1] : own_smem->last;
 	}
 #define LADE_X(number, mode) \
 	if ((number) < (LOG == 0 ? 4 : 6) && ((number) < 2 || !sparse)) { \
@@ -537,10 +541,10 @@ LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_desk *desk, uint32_t group
 	LADE_BITCOMP_TRIES(LADE_X)
 #undef LADE_X
 	if (LOG == 0 && !sparse &&
-	    lade_bitcomp_ranks(desk, sample[0], lane) <= LADE_BITCOMP_DICT_MOST) {
+	    lade_bitcomp_ranks(own_smem, sample[0], lane) <= LADE_BITCOMP_DICT_MOST) {
 		uint32_t top;
-		lade_bitcomp_rank(lade_bitcomp_rank_of(desk), sample[0]);
-		lade_bitcomp_rank(lade_bitcomp_rank_of(desk), sample[1]);
+		lade_bitcomp_rank(lade_bitcomp_rank_of(own_smem), sample[0]);
+		lade_bitcomp_rank(lade_bitcomp_rank_of(own_smem), sample[1]);
 		lade_bitcomp_tops<0>(sample, &top);
 		uint32_t both = lade_bitcomp_top_needs<0>(&top, 0);
 		uint32_t cost = lade_bitcomp_cost<0>(both & 0xFFFF, both >> 16);

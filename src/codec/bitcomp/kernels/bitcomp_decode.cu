@@ -1,43 +1,43 @@
 /*
  * bitcomp_decode.cu: chunks of bitcomp (docs/format/bitcomp.md), a warp a sub-block.
  *
- * A warp brings its sub-block to shared memory with one copy, checks it as a whole, and makes 512
- * bytes a step: a lane takes 16 bytes of elements from at most five words of bits that lie
- * together, and stores them at once.  Where units have widths of their own, the check leaves a
- * table of where their bits begin; with delta a scan over the lanes gives the sums so far.
+ * A warp copies its sub-block to shared memory in one step, checks all of it, and decodes 512 bytes
+ * at a time: a lane unpacks 16 bytes of elements from at most five adjacent words and stores them
+ * together.  Where units have their own widths, the check builds a table of where each unit's bits
+ * begin; with delta, a scan over the lanes gives the prefix sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/bitcomp/kernels/bitcomp.cuh"
 
-/* What a warp looks up: the dictionary, and where units' bits begin (512 units, and the end). */
+/* A warp's tables: the dictionary, and where units' bits begin (512 units, and the end). */
 struct __align__(16) lade_bitcomp_tables {
 	uint32_t dict[64];
 	uint16_t places[520];
 };
 
-/* Shared memory of a block: of each warp a sub-block, and zeros that lanes load behind it, or the
- * whole of a chunk. */
+/* Shared memory of a block: a sub-block for each warp and zeros behind it, because lanes load past
+ * its end; or one whole chunk. */
 #define LADE_BITCOMP_STAGE (LADE_BITCOMP_BLOCK / 16 + 2)
-struct lade_bitcomp_rooms {
+struct lade_bitcomp_decode_smem {
 	uint4 units[LADE_BITCOMP_WARPS][LADE_BITCOMP_STAGE];
 	lade_bitcomp_tables tables[LADE_BITCOMP_WARPS];
 	unsigned long long barrier[LADE_BITCOMP_WARPS];
 };
-static_assert(sizeof(lade_bitcomp_rooms) == LADE_BITCOMP_DECODE_SHARED, "");
+static_assert(sizeof(lade_bitcomp_decode_smem) == LADE_BITCOMP_DECODE_SHARED, "");
 
-/* The most bytes of a chunk that is asked for before its turn. */
+/* The largest chunk that is prefetched. */
 #define LADE_BITCOMP_AHEAD (1u << 14)
 
-/* The most bytes of a chunk of 8 sub-blocks. */
+/* The largest encoded size of a chunk of 8 sub-blocks. */
 #define LADE_BITCOMP_WHOLE                                                                         \
 	(LADE_BITCOMP_HEADER + 4 * LADE_BITCOMP_WARPS + LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK)
 
 /*
- * How a chunk of up to LADE_BITCOMP_WHOLE bytes comes to shared memory before anything is known of
- * it: in pieces of 2^log bytes from the header's end on, each brought by one warp and with a
- * barrier of its own; the first one has the header too, the last one what is left.  'apart': they
- * are to be waited for, else they are there.
+ * How a chunk of up to LADE_BITCOMP_WHOLE bytes is copied to shared memory before its header has
+ * been read: in pieces of 2^log bytes after the header.  One warp copies each piece, with its own
+ * barrier; the first piece includes the header, the last one the rest.  'apart': the copies are
+ * asynchronous and must be waited for.
  */
 struct lade_bitcomp_pieces {
 	unsigned long long *barrier;
@@ -45,7 +45,7 @@ struct lade_bitcomp_pieces {
 	bool apart;
 };
 
-/* Begins to bring the warp's piece of a chunk of 'size' bytes; it and its address are aligned to
+/* Starts to copy the warp's piece of a chunk of 'size' bytes; size and address are multiples of
  * 16. */
 LADE_DEVICE void lade_bitcomp_bring(lade_bitcomp_pieces *pieces, lade_stager *stager, uint4 *window,
                                     const uint8_t *src, uint32_t size, uint32_t warp, uint32_t lane)
@@ -88,7 +88,7 @@ LADE_DEVICE void lade_bitcomp_await_own(const lade_bitcomp_pieces &pieces, uint3
 		lade_stage_wait<0>(&stager);
 }
 
-/* The widths of eight units by their codes: in bytes, of the even ones and of the odd ones. */
+/* The widths of eight units from their codes, one a byte: the even units, then the odd ones. */
 LADE_DEVICE uint2 lade_bitcomp_widths(uint32_t codes, uint32_t width, uint32_t step)
 {
 	const uint32_t ONES = 0x01010101;
@@ -103,8 +103,8 @@ LADE_DEVICE uint2 lade_bitcomp_widths(uint32_t codes, uint32_t width, uint32_t s
 	return make_uint2(w[0], w[1]);
 }
 
-/* Fills 'places' of 'units' units, of which the first one's bits begin at 'at'; gives where the
- * last one's end.  'p' has what all widths are made of. */
+/* Fills 'places': where each unit's bits begin, the first at 'at'; returns where the last one's
+ * end.  'p' has the maximum width and the step. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_places(const uint32_t *codes, const lade_packed &p, uint32_t at,
                                          uint32_t units, uint16_t *places, uint32_t lane)
@@ -138,8 +138,9 @@ LADE_DEVICE uint32_t lade_bitcomp_places(const uint32_t *codes, const lade_packe
 	return at;
 }
 
-/* Checks a sub-block of 'size' bytes with 'units' units (section 4); all lanes give the same.  The
- * plan is of what is behind the first 'skip' units, a multiple of 8, but for the base. */
+/* Checks a sub-block of 'size' bytes with 'units' units (section 4); all lanes return the same.
+ * '*p' describes what follows the first 'skip' units, a multiple of 8; the base is the
+ * sub-block's. */
 template <int LOG>
 LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t units, uint32_t skip,
                                     uint16_t *places, uint32_t lane, lade_packed *p)
@@ -159,7 +160,7 @@ LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t un
 		return false;
 	if (p->mode & LADE_BITCOMP_DICT && (LOG || p->mode & 15))
 		return false;
-	/* Of other sizes masks are lade_bitcomp_masked()'s. */
+	/* lade_bitcomp_masked() decodes the sizes that may have masks. */
 	if (p->mode & LADE_BITCOMP_MASK)
 		return false;
 	if (LOG == 3 && p->mode & LADE_BITCOMP_DELTA) {
@@ -183,7 +184,7 @@ LADE_DEVICE bool lade_bitcomp_check(const uint8_t *s, uint32_t size, uint32_t un
 	return at + lade_bitcomp_up(end - at) == size;
 }
 
-/* The dictionary of a sub-block that was checked; what it has no word for is 0. */
+/* Loads the dictionary of a checked sub-block; entries that it lacks are 0. */
 LADE_DEVICE void lade_bitcomp_dict(uint32_t *dict, const uint32_t *s, const lade_packed &p,
                                    uint32_t lane)
 {
@@ -209,8 +210,7 @@ LADE_DEVICE void lade_bitcomp_any(const uint32_t *s, uint32_t *dict, const lade_
 	}
 }
 
-/* The lane's elements that lie together in 'w', the first ones, to where 'bits' are set; 0
- * elsewhere. */
+/* Spreads the packed elements in 'w' to the positions whose bits are set in 'bits'; 0 elsewhere. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint32_t *w)
 {
 	constexpr uint32_t VALUES = 16 >> LOG;
@@ -241,9 +241,9 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_spread_out(uint32_t bits, uint3
 }
 
 /*
- * A sub-block with a mask, if there is nothing wrong with it: of its bytes those from 'off', a
- * multiple of 512, to 'end'.  What is set before each word of the mask is counted first, so that a
- * lane finds its elements' bits alone.  A function of its own, for the registers' sake.
+ * Checks and decodes a sub-block with a mask: its bytes from 'off', a multiple of 512, to 'end';
+ * false: it is corrupt.  The set bits before each word of the mask are counted first, so that a
+ * lane finds its elements by itself.  Not inlined, to save registers.
  */
 template <int LOG>
 static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint32_t *words,
@@ -281,7 +281,7 @@ static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint
 		uint32_t w[2][4], bits[2];
 #pragma unroll
 		for (uint32_t g = 0; g < 2; g++) {
-			/* Lanes behind the last element take the first ones, for nothing. */
+			/* Lanes behind the last element decode the first one; nobody stores it. */
 			uint32_t i = (off >> LOG) + g * GROUP + lane * VALUES;
 			i = i < n ? i : 0;
 			uint32_t word = mask[i / 32], rank = before[i / 32];
@@ -298,8 +298,8 @@ static __device__ __noinline__ bool lade_bitcomp_masked(const uint4 *units, uint
 	return true;
 }
 
-/* A sub-block of 'size' bytes in shared memory, if there is nothing wrong with it.  A function of
- * its own, so that what the kernel keeps from sub-block to sub-block takes no registers here. */
+/* Checks and decodes a sub-block of 'size' bytes in shared memory; false: it is corrupt.  Not
+ * inlined, so that the kernel's loop variables take no registers here. */
 template <int LOG>
 static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units,
                                                        lade_bitcomp_tables *tables, uint8_t *dst,
@@ -324,7 +324,7 @@ static __device__ __noinline__ bool lade_bitcomp_block(const uint4 *units,
 
 /* ---- chunks ------------------------------------------------------------------------------ */
 
-/* What holds for a chunk as a whole: all of section 4 but its sub-blocks. */
+/* Checks the chunk's header and sizes: all of section 4 except its sub-blocks. */
 LADE_DEVICE uint32_t lade_bitcomp_open(const lade_gpu_chunk &c, const lade_front &f,
                                        lade_bitcomp_head *h)
 {
@@ -347,8 +347,8 @@ LADE_DEVICE uint32_t lade_bitcomp_open(const lade_gpu_chunk &c, const lade_front
 	                           : LADE_GPU_OK;
 }
 
-/* Sub-block k of a chunk: false: it is corrupt. */
-LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
+/* Decodes sub-block k of a chunk; false: it is corrupt. */
+LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_decode_smem *smem, lade_warp_report *report,
                                   const lade_bitcomp_pieces &pieces, bool whole,
                                   const lade_gpu_chunk &c, const lade_front &front,
                                   const lade_bitcomp_head &h, uint32_t k, uint32_t warp,
@@ -371,15 +371,15 @@ LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
 		lade_packed_copy(to, from, len, lane);
 		return true;
 	}
-	uint4 *units = rooms->units[warp];
+	uint4 *units = smem->units[warp];
 	if (whole) {
-		units = rooms->units[0] + begin / 16;
+		units = smem->units[0] + begin / 16;
 		lade_bitcomp_await(pieces, (uint32_t)begin, (uint32_t)begin + part);
 	} else {
-		lade_stager stager = {&rooms->barrier[warp], told->staged & 1};
+		lade_stager stager = {&smem->barrier[warp], report->staged & 1};
 		__syncwarp();
 		if (lane == 0)
-			told->staged++;
+			report->staged++;
 		lade_stage_begin(&stager, units, from, part, lane);
 		if (lane < 2)
 			units[part / 16 + lane] = make_uint4(0, 0, 0, 0);
@@ -389,7 +389,7 @@ LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
 		lade_stage_out(to, units, len, lane);
 		return true;
 	}
-#define LADE_ONE(LOG) lade_bitcomp_block<LOG>(units, &rooms->tables[warp], to, part, len, lane)
+#define LADE_ONE(LOG) lade_bitcomp_block<LOG>(units, &smem->tables[warp], to, part, len, lane)
 	return h.log == 0   ? LADE_ONE(0)
 	       : h.log == 1 ? LADE_ONE(1)
 	       : h.log == 2 ? LADE_ONE(2)
@@ -397,8 +397,8 @@ LADE_DEVICE bool lade_bitcomp_one(lade_bitcomp_rooms *rooms, lade_told *told,
 #undef LADE_ONE
 }
 
-/* Makes floats of the integers at 'dst', which the warp has stored, as the header at 'src' says.
- * Rare, and so a function. */
+/* Converts the integers at 'dst', which the warp has stored, to floats as the header at 'src' says.
+ * Not inlined because it is rare. */
 static __device__ __noinline__ void lade_bitcomp_restore(const uint8_t *src, uint8_t *dst,
                                                          uint32_t len, uint32_t lane)
 {
@@ -409,64 +409,63 @@ static __device__ __noinline__ void lade_bitcomp_restore(const uint8_t *src, uin
 		lade_bitcomp_rescale<false>(dst, h.quant, h.log, h.exponent, len >> h.log, lane);
 }
 
-/* A chunk as one thread of its warps in the block finds it in the tables: these may change at any
- * time, and all of the warps must go by the same. */
+/* A chunk's entry in the tables, read by one thread: the tables may change at any time, and all of
+ * the chunk's warps must use the same values. */
 struct lade_bitcomp_entry {
 	lade_gpu_chunk c;
 	uint32_t status;
 };
 
-/* By that thread.  'ahead' is not 0 where a block has one chunk, and the chunk one block: how many
- * chunks later this block's place is free again. */
+/* Called by that thread.  'ahead' is not 0 where each block has one chunk and each chunk one block:
+ * the number of blocks that run at once, so that chunk i + ahead is likely to run here next. */
 LADE_DEVICE void lade_bitcomp_enter(const lade_gpu_batch &batch, uint32_t i, uint32_t ahead,
                                     lade_bitcomp_entry *entry)
 {
 	uint64_t later = 0, later_size = 0;
 	uint32_t later_before = LADE_GPU_OK;
-	/* Both chunks' entries in one wait. */
+	/* The loads of both chunks' entries overlap. */
 	if (ahead && batch.count - i > ahead) {
 		later = lade_entry_get((const uint64_t *)batch.src + i + ahead);
 		later_size = lade_entry_get(batch.src_size + i + ahead);
 		later_before = lade_before_get(batch, i + ahead);
 	}
 	entry->status = lade_chunk_get_now(batch, i, &entry->c);
-	/* What fits the second-level cache together with all that is written meanwhile. */
+	/* Only as much as fits the L2 cache beside the output written meanwhile. */
 	if (later && later_before == LADE_GPU_OK && later_size <= LADE_BITCOMP_AHEAD)
 		lade_stage_ahead((const uint8_t *)(uintptr_t)later, (uint32_t)later_size);
 }
 
-/* Makes the warp's sub-block whose turn it is, if there is one; gives the chunk's status as far as
- * it is known then. */
-LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_rooms *rooms, const lade_bitcomp_entry &entry,
-                                       const lade_spot &at, uint32_t ranks, uint32_t ahead,
-                                       lade_told *told)
+/* Decodes the warp's next sub-block, if it has one; returns the chunk's status so far. */
+LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_decode_smem *smem,
+                                       const lade_bitcomp_entry &entry, const lade_thread_place &at,
+                                       uint32_t ranks, uint32_t ahead, lade_warp_report *report)
 {
 	lade_bitcomp_head h = {};
-	lade_bitcomp_pieces pieces = {rooms->barrier, 0, false};
+	lade_bitcomp_pieces pieces = {smem->barrier, 0, false};
 	lade_gpu_chunk c = entry.c;
-	uint32_t k = at.k + told->turn * ranks, status = entry.status;
+	uint32_t k = at.k + report->turn * ranks, status = entry.status;
 	if (status != LADE_GPU_OK)
 		return status;
-	bool whole = ahead && told->turn == 0 && c.src_size <= LADE_BITCOMP_WHOLE &&
+	bool whole = ahead && report->turn == 0 && c.src_size <= LADE_BITCOMP_WHOLE &&
 	             c.src_size > LADE_BITCOMP_HEADER && !(((uintptr_t)c.src | c.src_size) & 15);
 	lade_front front = {c.src, 0};
 	if (whole) {
-		lade_stager stager = {&rooms->barrier[at.warp], 0};
+		lade_stager stager = {&smem->barrier[at.warp], 0};
 		__syncwarp();
 		if (at.lane == 0)
-			told->staged++;
-		lade_bitcomp_bring(&pieces, &stager, rooms->units[0], c.src, c.src_size, at.warp,
+			report->staged++;
+		lade_bitcomp_bring(&pieces, &stager, smem->units[0], c.src, c.src_size, at.warp,
 		                   at.lane);
 		lade_bitcomp_await(pieces, 0, min(c.src_size, 128u));
 		if (4 * at.lane + 4 <= c.src_size)
-			front.word = ((const uint32_t *)rooms->units[0])[at.lane];
+			front.word = ((const uint32_t *)smem->units[0])[at.lane];
 	} else {
 		front = lade_front_get(c, at.lane);
 	}
 	status = lade_bitcomp_open(c, front, &h);
-	/* Nothing is on its way when the block ends. */
+	/* No copy may be pending when the block ends. */
 	lade_bitcomp_await_own(pieces, at.warp);
-	/* What the header says all have from the window; the rest may have changed. */
+	/* All warps have read the header from shared memory; the rest is read again below. */
 	if (whole && h.blocks > LADE_BITCOMP_WARPS) {
 		whole = false;
 		__syncthreads();
@@ -474,50 +473,49 @@ LADE_DEVICE uint32_t lade_bitcomp_turn(lade_bitcomp_rooms *rooms, const lade_bit
 	if (status != LADE_GPU_OK)
 		return status;
 	if (at.lane == 0) {
-		told->size = h.size;
-		told->more = k < h.blocks && h.blocks - k > ranks;
-		told->quantised = k < h.blocks && h.quant;
+		report->size = h.size;
+		report->more = k < h.blocks && h.blocks - k > ranks;
+		report->quantised = k < h.blocks && h.quant;
 	}
 	if (k >= h.blocks)
 		return LADE_GPU_OK;
-	return lade_bitcomp_one(rooms, told, pieces, whole, c, front, h, k, at.warp, at.lane)
+	return lade_bitcomp_one(smem, report, pieces, whole, c, front, h, k, at.warp, at.lane)
 	               ? LADE_GPU_OK
 	               : LADE_GPU_CORRUPT;
 }
 
 /*
  * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8), or,
- * with 8, 'spans' blocks; a warp takes sub-blocks in turn; a lane makes 16 bytes of 512.  Shared
- * memory: a lade_bitcomp_rooms, dynamic.  'state' has a word for each chunk that is 0 at the start,
- * used where 'spans' is above 1.  'ahead' is 0, or, where a chunk has 8 warps, how many blocks are
- * resident.  'next' is not used: the grid has all teams.
+ * with 8, 'spans' blocks; a warp takes sub-blocks in turn; a lane decodes 16 bytes of 512.  Shared
+ * memory: a lade_bitcomp_decode_smem, dynamic.  'state' has a word for each chunk, 0 at the start;
+ * it is used where 'spans' is above 1.  'ahead' is 0, or, where a chunk has 8 warps, the number of
+ * resident blocks.  'next' is not used: the grid has all teams.
  *
- * Warps do not wait for one another before the chunk is done: all of a team read its header.
+ * A team's warps do not wait for each other until the chunk is done: each reads the header.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	lade_bitcomp_decode(lade_gpu_batch batch, uint32_t team_log, uint32_t spans,
                             uint32_t ahead, uint32_t *state)
 {
-	LADE_SHARED_DYNAMIC(lade_bitcomp_rooms, rooms);
-	LADE_SHARED(lade_told, told, [LADE_BITCOMP_WARPS]);
+	LADE_SHARED_DYNAMIC(lade_bitcomp_decode_smem, smem);
+	LADE_SHARED(lade_warp_report, report, [LADE_BITCOMP_WARPS]);
 	LADE_SHARED(lade_bitcomp_entry, entries, [LADE_BITCOMP_WARPS]);
-	lade_spot at = lade_spot_of(team_log, spans);
+	lade_thread_place at = lade_thread_place_of(team_log, spans);
 	if (at.lane == 0) {
-		told[at.warp] = {};
+		report[at.warp] = {};
 		if (!(at.warp & ((1u << team_log) - 1)) && at.i < batch.count)
 			lade_bitcomp_enter(batch, at.i, ahead, &entries[at.warp >> team_log]);
 	}
 	lade_stager stager;
-	lade_stage_open(&stager, &rooms->barrier[at.warp], at.lane);
+	lade_stage_open(&stager, &smem->barrier[at.warp], at.lane);
 	__syncthreads();
 	for (bool more = at.i < batch.count; more;) {
 		uint32_t ranks = spans << team_log;
-		uint32_t status =
-			lade_bitcomp_turn(rooms, entries[at.warp >> team_log], at, ranks, ahead,
-			                  &told[at.warp]);
-		/* What was known before is found again, for the registers' sake. */
-		at = lade_spot_of(team_log, spans);
-		lade_told *mine = &told[at.warp];
+		uint32_t status = lade_bitcomp_turn(smem, entries[at.warp >> team_log], at, ranks,
+		                                    ahead, &report[at.warp]);
+		/* Recomputed rather than kept, to save registers. */
+		at = lade_thread_place_of(team_log, spans);
+		lade_warp_report *mine = &report[at.warp];
 		__syncwarp();
 		if (status == LADE_GPU_OK && mine->quantised) {
 			uint32_t off =
@@ -526,8 +524,8 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 			lade_bitcomp_restore(c.src, c.dst + off,
 			                     min(mine->size - off, (uint32_t)LADE_BITCOMP_BLOCK),
 			                     at.lane);
-			at = lade_spot_of(team_log, spans);
-			mine = &told[at.warp];
+			at = lade_thread_place_of(team_log, spans);
+			mine = &report[at.warp];
 		}
 		more = status == LADE_GPU_OK && mine->more;
 		__syncwarp();
@@ -538,53 +536,53 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 		__syncwarp();
 	}
 	__syncthreads();
-	at = lade_spot_of(team_log, spans);
+	at = lade_thread_place_of(team_log, spans);
 	if (at.lane || at.warp & ((1u << team_log) - 1) || at.i >= batch.count)
 		return;
-	/* All warps of a chunk find the same, unless some sub-block is corrupt. */
-	uint32_t status = told[at.warp].status;
+	/* All warps of a chunk agree unless a sub-block is corrupt. */
+	uint32_t status = report[at.warp].status;
 	for (uint32_t j = 1; j < 1u << team_log; j++)
 		if (status == LADE_GPU_OK)
-			status = told[at.warp + j].status;
+			status = report[at.warp + j].status;
 	if (spans > 1) {
-		/* The last block to come knows of all others. */
+		/* The last block to finish sees the status of all others. */
 		uint32_t all = atomicAdd(&state[at.i], 1u | (status ? 1u << 16 : 0));
 		if ((all & 0xFFFF) + 1 < spans)
 			return;
 		if (status == LADE_GPU_OK && all >> 16)
 			status = LADE_GPU_CORRUPT;
 	}
-	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? told[at.warp].size : 0);
+	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? report[at.warp].size : 0);
 }
 
 /* ---- few chunks -------------------------------------------------------------------------- */
 
 /*
- * Where there are no more chunks than multiprocessors, a block has one, which it brings to shared
- * memory before it knows anything of it, and each sub-block has several warps, each for its part of
- * the groups.  With delta a warp sums from 0 on, and what the parts before come to is added at the
+ * Where there are no more chunks than multiprocessors, a block has one chunk, which it copies to
+ * shared memory before it reads the header.  Several warps decode each sub-block, each a part of
+ * its groups.  With delta, each warp sums from 0; the sums of the parts before are added at the
  * end.
  */
-#define LADE_BITCOMP_PARTS 2                                         /* warps of a sub-block */
-#define LADE_BITCOMP_PART (LADE_BITCOMP_BLOCK / LADE_BITCOMP_PARTS)  /* bytes */
-#define LADE_BITCOMP_CROWD (LADE_BITCOMP_WARPS * LADE_BITCOMP_PARTS) /* warps of a block */
+#define LADE_BITCOMP_PARTS 2                                        /* warps of a sub-block */
+#define LADE_BITCOMP_PART (LADE_BITCOMP_BLOCK / LADE_BITCOMP_PARTS) /* bytes */
 
-/* What all warps of a block, or the two of a sub-block, must find alike while memory may change:
- * the tables' entry, the chunk's status, and where the sub-block stands, by turns. */
+/* Values that all warps of a block, or the two of a sub-block, must agree on even if memory changes
+ * between their reads: the tables' entry, the chunk's status, and where the sub-block is, by
+ * turns. */
 struct lade_bitcomp_agreed {
 	lade_bitcomp_entry entry;
 	uint32_t status;
 	uint2 places[LADE_BITCOMP_WARPS][2];
 };
 
-struct lade_bitcomp_hall {
+struct lade_bitcomp_few_smem {
 	uint4 window[LADE_BITCOMP_WARPS * LADE_BITCOMP_STAGE];
 	uint4 sums[LADE_BITCOMP_WARPS * LADE_BITCOMP_BLOCK / 16];
-	lade_bitcomp_tables tables[LADE_BITCOMP_CROWD];
-	unsigned long long barrier[LADE_BITCOMP_CROWD];
+	lade_bitcomp_tables tables[LADE_BITCOMP_FEW_WARPS];
+	unsigned long long barrier[LADE_BITCOMP_FEW_WARPS];
 };
 
-/* Adds what the parts before 'part' come to, to those of 'sums' from the part on, and stores
+/* Adds the sums of the parts before 'part' to the elements of this part in 'sums', and stores
  * them. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_add(const uint4 *sums, uint32_t part, uint8_t *to, uint32_t len,
@@ -625,16 +623,16 @@ LADE_DEVICE void lade_bitcomp_add(const uint4 *sums, uint32_t part, uint8_t *to,
 	}
 }
 
-/* The warp's part of a sub-block of 'size' bytes, which is 'len' decoded: false: it is corrupt. */
+/* Decodes the warp's part of a sub-block of 'size' bytes, 'len' decoded; false: it is corrupt. */
 template <int LOG>
-LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, uint8_t *to,
+LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_few_smem *smem, const uint4 *units, uint8_t *to,
                                    uint32_t size, uint32_t len, uint32_t warp, uint32_t lane)
 {
 	constexpr uint32_t EACH = lade_packed_place<LOG, 2>::EACH, PART = LADE_BITCOMP_PART;
 	const uint32_t *s = (const uint32_t *)units;
 	uint32_t part = warp % LADE_BITCOMP_PARTS, turn = warp / LADE_BITCOMP_PARTS;
 	uint32_t left = len > part * PART ? min(len - part * PART, PART) : 0;
-	lade_bitcomp_tables *tables = &hall->tables[warp];
+	lade_bitcomp_tables *tables = &smem->tables[warp];
 	lade_packed p;
 	if (LOG && s[0] & LADE_BITCOMP_MASK)
 		return lade_bitcomp_masked<LOG ? LOG : 1>(units, tables->dict, to, size, len,
@@ -644,7 +642,7 @@ LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, 
 		return false;
 	uint8_t *mine = to + part * PART;
 	if (p.mode & LADE_BITCOMP_DELTA) {
-		uint4 *sums = hall->sums + turn * (LADE_BITCOMP_BLOCK / 16);
+		uint4 *sums = smem->sums + turn * (LADE_BITCOMP_BLOCK / 16);
 		uint8_t *own = (uint8_t *)(sums + part * PART / 16);
 		p.base = part ? 0 : p.base;
 		if (p.mode & LADE_BITCOMP_WIDTHS)
@@ -662,13 +660,12 @@ LADE_DEVICE bool lade_bitcomp_part(lade_bitcomp_hall *hall, const uint4 *units, 
 	return true;
 }
 
-/* Sub-block k of a chunk, one warp's part of it: false: it is corrupt.  'whole': the chunk is in
- * the hall's window. */
-LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_bitcomp_agreed *agreed,
+/* Decodes one warp's part of sub-block k of a chunk; false: it is corrupt.  'whole': the chunk is
+ * in smem->window. */
+LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_few_smem *smem, lade_bitcomp_agreed *agreed,
                                     lade_stager *stager, const lade_gpu_chunk &c,
-                                    const lade_front &front,
-                                    const lade_bitcomp_head &h, bool whole, uint32_t k,
-                                    uint32_t warp, uint32_t lane)
+                                    const lade_front &front, const lade_bitcomp_head &h, bool whole,
+                                    uint32_t k, uint32_t warp, uint32_t lane)
 {
 	constexpr uint32_t PART = LADE_BITCOMP_PART;
 	uint32_t off = k * LADE_BITCOMP_BLOCK, first = lade_bitcomp_first(h.blocks);
@@ -698,24 +695,24 @@ LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_bitcomp_agreed
 		to += part * PART;
 		begin += part * PART;
 		if (whole && !h.quant && !(((uintptr_t)to | left) & 15))
-			lade_stage_out(to, hall->window + begin / 16, left, lane);
+			lade_stage_out(to, smem->window + begin / 16, left, lane);
 		else
 			lade_packed_copy(to, c.src + begin, left, lane);
 		return true;
 	}
-	const uint4 *units = hall->window + begin / 16;
+	const uint4 *units = smem->window + begin / 16;
 	if (!whole) {
-		uint4 *room = hall->window + turn * LADE_BITCOMP_STAGE;
+		uint4 *staged = smem->window + turn * LADE_BITCOMP_STAGE;
 		if (part == 0) {
-			lade_stage_begin(stager, room, c.src + begin, size, lane);
+			lade_stage_begin(stager, staged, c.src + begin, size, lane);
 			if (lane < 2)
-				room[size / 16 + lane] = make_uint4(0, 0, 0, 0);
+				staged[size / 16 + lane] = make_uint4(0, 0, 0, 0);
 			lade_stage_wait<0>(stager);
 		}
 		lade_bar_sync(1 + turn, 32 * LADE_BITCOMP_PARTS);
-		units = room;
+		units = staged;
 	}
-#define LADE_PART(LOG) lade_bitcomp_part<LOG>(hall, units, to, size, len, warp, lane)
+#define LADE_PART(LOG) lade_bitcomp_part<LOG>(smem, units, to, size, len, warp, lane)
 	return h.log == 0   ? LADE_PART(0)
 	       : h.log == 1 ? LADE_PART(1)
 	       : h.log == 2 ? LADE_PART(2)
@@ -723,15 +720,15 @@ LADE_DEVICE bool lade_bitcomp_share(lade_bitcomp_hall *hall, lade_bitcomp_agreed
 #undef LADE_PART
 }
 
-LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batch &batch)
+LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_few_smem *smem, const lade_gpu_batch &batch)
 {
-	constexpr uint32_t WARPS = LADE_BITCOMP_CROWD, PART = LADE_BITCOMP_PART;
+	constexpr uint32_t WARPS = LADE_BITCOMP_FEW_WARPS, PART = LADE_BITCOMP_PART;
 	LADE_SHARED(lade_bitcomp_agreed, agreed);
 	uint32_t i = blockIdx.x, lane = lade_lane(), warp = threadIdx.x / 32, size = 0;
 	lade_stager stager;
 	if (threadIdx.x == 0)
 		lade_bitcomp_enter(batch, i, 0, &agreed.entry);
-	lade_stage_open(&stager, &hall->barrier[warp], lane);
+	lade_stage_open(&stager, &smem->barrier[warp], lane);
 	__syncthreads();
 	lade_gpu_chunk c = agreed.entry.c;
 	uint32_t status = agreed.entry.status;
@@ -740,18 +737,18 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 		uint32_t all = min(c.src_size, (uint32_t)LADE_BITCOMP_WHOLE),
 			 units = (all + 15) / 16;
 		uint32_t each = (units + WARPS - 1) / WARPS, from = min(16 * warp * each, all);
-		lade_stage_begin(&stager, hall->window + from / 16, c.src + from,
+		lade_stage_begin(&stager, smem->window + from / 16, c.src + from,
 		                 min(16 * each, all - from), lane);
 		if (warp == 0 && lane < 2)
-			hall->window[units + lane] = make_uint4(0, 0, 0, 0);
+			smem->window[units + lane] = make_uint4(0, 0, 0, 0);
 		lade_stage_wait<0>(&stager);
 		__syncthreads();
 		lade_front front = {c.src, 0};
 		if (4 * lane + 4 <= all)
-			front.word = ((const uint32_t *)hall->window)[lane];
+			front.word = ((const uint32_t *)smem->window)[lane];
 		lade_bitcomp_head h = {};
 		status = lade_bitcomp_open(c, front, &h);
-		/* Where the last place is not in the front, it may have changed. */
+		/* If 'front' does not have the last entry, each warp has read it by itself. */
 		if (h.blocks + 3 >= 32) {
 			if (threadIdx.x == 0)
 				agreed.status = status;
@@ -766,7 +763,7 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 			size = h.size;
 			uint32_t turn = warp / LADE_BITCOMP_PARTS, part = warp % LADE_BITCOMP_PARTS;
 			for (uint32_t k = turn; good && k < h.blocks; k += LADE_BITCOMP_WARPS) {
-				good = lade_bitcomp_share(hall, &agreed, &stager, c, front, h,
+				good = lade_bitcomp_share(smem, &agreed, &stager, c, front, h,
 				                          whole, k, warp, lane);
 				uint32_t off = k * LADE_BITCOMP_BLOCK + part * PART;
 				if (good && h.quant && off < size)
@@ -781,19 +778,19 @@ LADE_DEVICE void lade_bitcomp_chunk(lade_bitcomp_hall *hall, const lade_gpu_batc
 		lade_chunk_put(batch, i, status, status == LADE_GPU_OK ? size : 0);
 }
 
-static_assert(sizeof(lade_bitcomp_hall) == LADE_BITCOMP_FEW_SHARED, "");
-static_assert(LADE_BITCOMP_CROWD == LADE_BITCOMP_FEW_WARPS, "");
+static_assert(sizeof(lade_bitcomp_few_smem) == LADE_BITCOMP_FEW_SHARED, "");
+static_assert(LADE_BITCOMP_FEW_WARPS == LADE_BITCOMP_WARPS * LADE_BITCOMP_PARTS, "");
 
 /*
- * Map: a block is 512 threads, 16 warps, and has a chunk; two warps have a sub-block, and take more
- * in turn; a lane makes 16 bytes of 512.  Shared memory: a lade_bitcomp_hall, dynamic.  'next' is
- * not used: the grid is the batch.
+ * Map: a block is 512 threads, 16 warps, and has a chunk; two warps take a sub-block, then the next
+ * in turn; a lane decodes 16 bytes of 512.  Shared memory: a lade_bitcomp_few_smem, dynamic. 'next'
+ * is not used: the grid is the batch.
  */
-extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_CROWD, 1)
+extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_FEW_WARPS, 1)
 	lade_bitcomp_decode_few(lade_gpu_batch batch)
 {
-	LADE_SHARED_DYNAMIC(lade_bitcomp_hall, hall);
-	lade_bitcomp_chunk(hall, batch);
+	LADE_SHARED_DYNAMIC(lade_bitcomp_few_smem, smem);
+	lade_bitcomp_chunk(smem, batch);
 }
 
 /* The decoded sizes.  Map: thread = chunk; blocks of any size. */

@@ -1,12 +1,12 @@
 /*
  * bitcomp_encode.cu: chunks to bitcomp (docs/format/bitcomp.md), a warp a sub-block.
  *
- * A warp brings its 8 KiB to shared memory and picks a mode by what the sample, two groups of 512
- * bytes, would cost in each; the same modes, sample and estimates as the host's encoder, so that
- * both make the same bytes.  Two passes find the least of what the mode makes of the elements, and
- * the bits that each unit needs, which stay in registers; from these the size follows.  A third
- * packs, in place of the elements: lanes set their bits in words that have become 0.  From the
- * sizes of a chunk's sub-blocks follows where each is to be, and bulk copies bring it there.
+ * A warp copies its 8 KiB to shared memory and chooses the mode in which a sample, two groups of
+ * 512 bytes, costs least.  The host's encoder uses the same modes, sample and estimates, so both
+ * write the same bytes.  Two passes find the minimum of the transformed elements and the bits that
+ * each unit needs, which stay in registers; they give the size.  A third pass packs in place: lanes
+ * set their bits in words that were cleared.  A scan of the sub-blocks' sizes gives each one's
+ * position in the chunk, and bulk copies store it there.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 /* ---- a sub-block ------------------------------------------------------------------------- */
 
-/* All parts but the payload. */
+/* The bytes before the payload. */
 LADE_DEVICE uint32_t lade_bitcomp_fixed(uint32_t log, uint32_t mode, uint32_t words, uint32_t units)
 {
 	return LADE_BITCOMP_HEADER + (log == 3 && mode & LADE_BITCOMP_DELTA ? 16 : 0) +
@@ -22,13 +22,13 @@ LADE_DEVICE uint32_t lade_bitcomp_fixed(uint32_t log, uint32_t mode, uint32_t wo
 	       lade_bitcomp_up(mode & LADE_BITCOMP_WIDTHS ? (units + 1) / 2 : 0);
 }
 
-/* What elements have that are turned: the least, and what the lane's units have for greatest ones,
- * as lade_bitcomp_tops() gives them; of elements of 8 bytes, of their low halves. */
+/* The minimum of the transformed elements and the maxima of the lane's units, as
+ * lade_bitcomp_tops() returns them; for elements of 8 bytes, of their low halves. */
 template <int LOG> struct lade_bitcomp_range {
 	static constexpr uint32_t TOPS = LOG < 2 ? 8 : 16, FOUR = TOPS / 4;
 	uint32_t low, all_high, any_high, top[TOPS];
 
-	/* Before each four groups, from the last ones on: these will be the first. */
+	/* Called before each four groups, from the last four to the first. */
 	__device__ __forceinline__ void shift()
 	{
 #pragma unroll
@@ -57,7 +57,7 @@ template <int LOG> struct lade_bitcomp_range {
 	}
 };
 
-/* Units behind the last one need nothing. */
+/* Sets the needs of units behind the last one to 0. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_present(uint32_t *four, uint32_t units, uint32_t lane)
 {
@@ -71,26 +71,26 @@ LADE_DEVICE void lade_bitcomp_present(uint32_t *four, uint32_t units, uint32_t l
 	}
 }
 
-/* The lane's 16 bytes of group 'g' of elements of 8 bytes that are turned. */
-LADE_DEVICE void lade_bitcomp_get(const lade_bitcomp_desk *desk, uint32_t g, uint32_t lane,
+/* Loads the lane's 16 bytes of group 'g'. */
+LADE_DEVICE void lade_bitcomp_get(const lade_bitcomp_warp_smem *own_smem, uint32_t g, uint32_t lane,
                                   uint32_t *w)
 {
-	uint4 v = desk->units[32 * g + lane];
+	uint4 v = own_smem->units[32 * g + lane];
 	w[0] = v.x;
 	w[1] = v.y;
 	w[2] = v.z;
 	w[3] = v.w;
 }
 
-/* The least of elements of 8 bytes whose high halves differ, and what units need. */
-LADE_DEVICE uint64_t lade_bitcomp_survey_long(const lade_bitcomp_desk *desk, uint32_t groups,
-                                              uint32_t lane, uint32_t *four)
+/* The minimum of elements of 8 bytes whose high halves differ, and what units need. */
+LADE_DEVICE uint64_t lade_bitcomp_survey_long(const lade_bitcomp_warp_smem *own_smem,
+                                              uint32_t groups, uint32_t lane, uint32_t *four)
 {
 	uint32_t w[4];
 	lade_bitcomp_low<3> low = {~(uint64_t)0};
 #pragma unroll 1
 	for (uint32_t g = 0; g < groups; g++) {
-		lade_bitcomp_get(desk, g, lane, w);
+		lade_bitcomp_get(own_smem, g, lane, w);
 		low.take(w);
 	}
 	uint64_t least = low.get();
@@ -99,7 +99,7 @@ LADE_DEVICE uint64_t lade_bitcomp_survey_long(const lade_bitcomp_desk *desk, uin
 		four[q] = 0;
 #pragma unroll 1
 		for (uint32_t k = 0; k < 4 && 4 * q + k < groups; k++) {
-			lade_bitcomp_get(desk, 4 * q + k, lane, w);
+			lade_bitcomp_get(own_smem, 4 * q + k, lane, w);
 			lade_bitcomp_refer<3>(w, least);
 			four[q] |= lade_bitcomp_need<3>(w) << 8 * k;
 		}
@@ -107,14 +107,16 @@ LADE_DEVICE uint64_t lade_bitcomp_survey_long(const lade_bitcomp_desk *desk, uin
 	return least;
 }
 
-/* Turns all elements in place as 'mode' says; finds the least of them, and what units need then. */
+/* Transforms all elements in place as 'mode' says; returns their minimum, and in 'four' the bits
+ * that units then need. */
 template <int LOG>
-LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t groups, uint32_t units,
-                                         uint32_t mode, uint2 flip, uint32_t lane, uint32_t *four)
+LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_warp_smem *own_smem, uint32_t groups,
+                                         uint32_t units, uint32_t mode, uint2 flip, uint32_t lane,
+                                         uint32_t *four)
 {
 	constexpr uint32_t FOUR = lade_bitcomp_range<LOG>::FOUR;
 	lade_bitcomp_range<LOG> range = {LADE_FULL, LADE_FULL, 0, {}};
-	/* From the last ones on, so that what is before them is not turned yet. */
+	/* Backwards, because differences need the untransformed elements before. */
 #pragma unroll 1
 	for (uint32_t q = 4; q-- > 0;) {
 		range.shift();
@@ -127,9 +129,9 @@ LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t group
 #pragma unroll
 			for (uint32_t k = 0; k < 2; k++) {
 				at[k] = 32 * min(g + k, groups - 1) + lane;
-				before[k] = at[k] ? (const uint2 *)(desk->units + at[k]) - 1
-				                  : &desk->last;
-				uint4 v = desk->units[at[k]];
+				before[k] = at[k] ? (const uint2 *)(own_smem->units + at[k]) - 1
+				                  : &own_smem->last;
+				uint4 v = own_smem->units[at[k]];
 				w[k][0] = v.x;
 				w[k][1] = v.y;
 				w[k][2] = v.z;
@@ -140,8 +142,8 @@ LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t group
 #pragma unroll
 			for (uint32_t k = 0; k < 2; k++)
 				if (g + k < groups)
-					desk->units[at[k]] = make_uint4(w[k][0], w[k][1], w[k][2],
-					                                w[k][3]);
+					own_smem->units[at[k]] =
+						make_uint4(w[k][0], w[k][1], w[k][2], w[k][3]);
 			range.take(w, j);
 		}
 	}
@@ -151,7 +153,7 @@ LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t group
 		uint32_t all = __reduce_and_sync(LADE_FULL, range.all_high);
 		is_long = all != __reduce_or_sync(LADE_FULL, range.any_high);
 		if (is_long)
-			least = lade_bitcomp_survey_long(desk, groups, lane, four);
+			least = lade_bitcomp_survey_long(own_smem, groups, lane, four);
 		else
 			least = (uint64_t)all << 32 | __reduce_min_sync(LADE_FULL, range.low);
 	} else {
@@ -171,11 +173,11 @@ LADE_DEVICE uint64_t lade_bitcomp_survey(lade_bitcomp_desk *desk, uint32_t group
 	return least;
 }
 
-/* Bytes become ranks in place; gives how many words the dictionary has. */
-LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t groups, uint32_t units,
-                                           uint32_t lane, uint32_t *four)
+/* Replaces bytes by their ranks in place; returns the number of dictionary entries. */
+LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_warp_smem *own_smem, uint32_t groups,
+                                           uint32_t units, uint32_t lane, uint32_t *four)
 {
-	const uint8_t *rank = lade_bitcomp_rank_of(desk);
+	const uint8_t *rank = lade_bitcomp_rank_of(own_smem);
 	uint32_t most = 0;
 #pragma unroll 1
 	for (uint32_t q = 0; q < 4; q++) {
@@ -188,7 +190,7 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t gro
 #pragma unroll
 			for (uint32_t k = 0; k < 2; k++) {
 				at[k] = 32 * min(g + k, groups - 1) + lane;
-				uint4 v = desk->units[at[k]];
+				uint4 v = own_smem->units[at[k]];
 				w[k][0] = v.x;
 				w[k][1] = v.y;
 				w[k][2] = v.z;
@@ -198,8 +200,8 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t gro
 #pragma unroll
 			for (uint32_t k = 0; k < 2; k++)
 				if (g + k < groups)
-					desk->units[at[k]] = make_uint4(w[k][0], w[k][1], w[k][2],
-					                                w[k][3]);
+					own_smem->units[at[k]] =
+						make_uint4(w[k][0], w[k][1], w[k][2], w[k][3]);
 			lade_bitcomp_tops<0>(w, &top);
 			most = lade_bitcomp_max2(most, top);
 			need[j] = lade_bitcomp_top_needs<0>(&top, 0);
@@ -213,8 +215,8 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_desk *desk, uint32_t gro
 	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
 }
 
-/* Which of a lane's elements, number 'at' of 16 bytes, are not 'zero', and of the 'n' that there
- * are. */
+/* A bit for each of a lane's elements, 16 bytes number 'at', that is not 'zero' and is one of the
+ * 'n'. */
 template <int LOG>
 LADE_DEVICE uint32_t lade_bitcomp_there(uint4 v, uint2 zero, uint32_t n, uint32_t at)
 {
@@ -234,22 +236,22 @@ LADE_DEVICE uint32_t lade_bitcomp_there(uint4 v, uint2 zero, uint32_t n, uint32_
 	return bits & ((1u << min(left, 16u)) - 1);
 }
 
-/* How many of the 'n' elements, which are turned, are not 'zero', in each place. */
+/* How many of the 'n' transformed elements are not 'zero'. */
 template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_some(const lade_bitcomp_desk *desk, uint32_t n, uint2 zero,
-                                       uint32_t lane)
+LADE_DEVICE uint32_t lade_bitcomp_some(const lade_bitcomp_warp_smem *own_smem, uint32_t n,
+                                       uint2 zero, uint32_t lane)
 {
 	uint32_t some = 0;
 #pragma unroll 2
 	for (uint32_t at = lane; at << (4 - LOG) < n; at += 32)
-		some += (uint32_t)__popc(lade_bitcomp_there<LOG>(desk->units[at], zero, n, at));
+		some += (uint32_t)__popc(lade_bitcomp_there<LOG>(own_smem->units[at], zero, n, at));
 	return __reduce_add_sync(LADE_FULL, some);
 }
 
-/* Plans a sub-block in a mode.  What the mode makes of elements takes their places, or, with a
- * dictionary, their ranks. */
+/* Plans a sub-block in a mode.  The transformed elements, or with a dictionary their ranks, replace
+ * the elements. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32_t mode,
+LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_warp_smem *own_smem, uint32_t len, uint32_t mode,
                                    bool is_signed, lade_bitcomp_plan *p, uint32_t lane)
 {
 	typedef lade_bitcomp_shape<LOG> shape;
@@ -257,12 +259,12 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32
 	p->reference = 0;
 	p->words = 0;
 	if (LOG == 0 && mode & LADE_BITCOMP_DICT) {
-		p->words = lade_bitcomp_rank_all(desk, groups, units, lane, p->need);
+		p->words = lade_bitcomp_rank_all(own_smem, groups, units, lane, p->need);
 	} else {
 		uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
-		uint64_t least =
-			lade_bitcomp_survey<LOG>(desk, groups, units, mode, flip, lane, p->need);
-		p->reference = lade_bitcomp_turned<LOG>(least, flip);
+		uint64_t least = lade_bitcomp_survey<LOG>(own_smem, groups, units, mode, flip, lane,
+		                                          p->need);
+		p->reference = lade_bitcomp_flipped<LOG>(least, flip);
 	}
 	uint32_t most = 0;
 #pragma unroll
@@ -284,7 +286,8 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32
 	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->reference == 0) {
 		uint32_t n = (len + (1u << LOG) - 1) >> LOG;
 		uint2 zero = lade_bitcomp_flip<LOG>(mode, is_signed);
-		uint32_t bits = lade_bitcomp_some<LOG ? LOG : 1>(desk, n, zero, lane) * width;
+		uint32_t bits =
+			lade_bitcomp_some < LOG ? LOG : 1 > (own_smem, n, zero, lane) * width;
 		fixed = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
 		size = fixed + lade_bitcomp_up((bits + 7) / 8);
 		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
@@ -296,7 +299,7 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_desk *desk, uint32_t len, uint32
 	}
 }
 
-/* The words that a lane's elements make as bits side by side: 16 >> LOG of 'width' bits. */
+/* Packs a lane's 16 >> LOG elements of 'width' bits each, side by side, in place. */
 template <int LOG> LADE_DEVICE void lade_bitcomp_squeeze(uint32_t *w, uint32_t width)
 {
 	if (LOG == 3) {
@@ -325,8 +328,8 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_squeeze(uint32_t *w, uint32_t w
 #pragma unroll
 	for (uint32_t k = 4; k-- > 0;) {
 		uint32_t v = w[k];
-		/* a | b << n is both * 2^16 less b * (2^16 - 2^n): multiplications are not what
-		 * there is too little of. */
+		/* a | b << n = (a | b << 16) - b * (2^16 - 2^n): the multiplier is otherwise
+		 * idle. */
 		if (LOG == 0)
 			v += __byte_perm(v, 0, 0x4341) * bytes;
 		if (LOG <= 1)
@@ -359,33 +362,34 @@ LADE_DEVICE void lade_bitcomp_put(uint8_t *to, uint4 v)
 	}
 }
 
-/* The parts before the payload, to desk->fixed. */
+/* Writes the bytes before the payload to own_smem->fixed. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_warp_smem *own_smem, const lade_bitcomp_plan &p,
                                     uint32_t units, uint32_t lane)
 {
 	typedef lade_bitcomp_shape<LOG> shape;
 	constexpr uint32_t LANES = shape::LANES, COUNT = 4 / LANES;
 	uint32_t at = 1;
-	desk->fixed[lane] = make_uint4(0, 0, 0, 0);
+	own_smem->fixed[lane] = make_uint4(0, 0, 0, 0);
 	if (lane < LADE_BITCOMP_FIXED - 32)
-		desk->fixed[32 + lane] = make_uint4(0, 0, 0, 0);
+		own_smem->fixed[32 + lane] = make_uint4(0, 0, 0, 0);
 	__syncwarp();
-	uint2 base = p.mode & LADE_BITCOMP_DELTA ? desk->last : make_uint2(0, 0);
+	uint2 base = p.mode & LADE_BITCOMP_DELTA ? own_smem->last : make_uint2(0, 0);
 	if (lane == 0) {
 		uint32_t words = p.words ? p.words - 1 : 0;
 		uint32_t first = p.mode | p.width << 8 | words << 16 | p.step << 24;
-		desk->fixed[0] = make_uint4(first, LOG == 3 ? 0 : base.y >> shape::OVER,
-		                            (uint32_t)p.reference, (uint32_t)(p.reference >> 32));
+		own_smem->fixed[0] =
+			make_uint4(first, LOG == 3 ? 0 : base.y >> shape::OVER,
+		                   (uint32_t)p.reference, (uint32_t)(p.reference >> 32));
 	}
 	if (LOG == 3 && p.mode & LADE_BITCOMP_DELTA) {
 		if (lane == 0)
-			desk->fixed[1] = make_uint4(base.x, base.y, 0, 0);
+			own_smem->fixed[1] = make_uint4(base.x, base.y, 0, 0);
 		at = 2;
 	}
 	if (LOG == 0 && p.words) {
-		uint8_t *words = (uint8_t *)(desk->fixed + at);
-		const uint8_t *rank = lade_bitcomp_rank_of(desk) + lane;
+		uint8_t *words = (uint8_t *)(own_smem->fixed + at);
+		const uint8_t *rank = lade_bitcomp_rank_of(own_smem) + lane;
 #pragma unroll
 		for (uint32_t v = 0; v < 256; v += 32) {
 			uint32_t r = rank[v];
@@ -396,7 +400,7 @@ LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_desk *desk, const lade_bitcomp_
 	}
 	if (p.mode & LADE_BITCOMP_WIDTHS) {
 		/* A byte has the codes of two units, of lanes side by side. */
-		uint8_t *codes = (uint8_t *)(desk->fixed + at);
+		uint8_t *codes = (uint8_t *)(own_smem->fixed + at);
 		uint32_t own[COUNT], said;
 		lade_bitcomp_own<LOG>(p.need, lane, own);
 #pragma unroll
@@ -426,9 +430,9 @@ template <bool THIN> LADE_DEVICE void lade_bitcomp_or(uint32_t *to, uint32_t bit
 }
 
 /*
- * The lane's bits of two groups into words that were 0, from bits 'begin' on; no lane has more than
- * 'most' bits of a group.  Where there are none a word becomes what it is: it may be any of the
- * desk's up to 'fixed'.  THIN: many lanes have few bits, and would wait for one another at a word.
+ * Sets the lane's bits of two groups in words that were 0, from bits 'begin' on; no lane has more
+ * than 'most' bits of a group.  A lane without bits may OR 0 into any word of own_smem up to
+ * 'fixed'.  THIN: many lanes have few bits, so atomics on the same word would collide.
  */
 template <int LOG, bool THIN>
 LADE_DEVICE void lade_bitcomp_set(uint32_t *words, const uint32_t *begin, uint32_t (*w)[4],
@@ -456,11 +460,12 @@ LADE_DEVICE void lade_bitcomp_set(uint32_t *words, const uint32_t *begin, uint32
 }
 
 /*
- * The payload, in place of the elements: the bits of a group never reach behind it.  Two groups are
- * in registers when what was theirs becomes 0, and then all bits so far have room in what is 0.
+ * Packs the payload in place of the elements: the packed bits never go past the elements already
+ * read.  Two groups are in registers when their words are cleared; all bits so far then fit in
+ * cleared words.
  */
 template <int LOG, bool WIDTHS, bool THIN>
-LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_warp_smem *own_smem, const lade_bitcomp_plan &p,
                                    uint64_t least, uint32_t pairs, uint32_t lane)
 {
 	constexpr uint32_t BITS_LOG = 4 - LOG;
@@ -470,7 +475,7 @@ LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_p
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++)
 			lade_bitcomp_codes(p.need[k], p.width, p.step, &said[k]);
-	uint4 *at = desk->units + lane, *end = at + 64 * pairs;
+	uint4 *at = own_smem->units + lane, *end = at + 64 * pairs;
 #pragma unroll 1
 	for (; at != end; at += 64) {
 		uint32_t w[2][4], own[2] = {p.width, p.width}, begin[2];
@@ -505,35 +510,34 @@ LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_desk *desk, const lade_bitcomp_p
 		__syncwarp();
 		at[0] = at[32] = make_uint4(0, 0, 0, 0);
 		__syncwarp();
-		lade_bitcomp_set<LOG, THIN>((uint32_t *)desk->units, begin, w, own,
+		lade_bitcomp_set<LOG, THIN>((uint32_t *)own_smem->units, begin, w, own,
 		                            p.width << BITS_LOG);
 	}
 	__syncwarp();
 }
 
 /*
- * The same with a mask, which goes behind the header in desk->fixed, where there is 0.  A
- * function of its own, for the registers' sake.
+ * The same with a mask, which is written behind the header in own_smem->fixed, where all is 0.  Not
+ * inlined, to save registers.
  */
 template <int LOG>
-static __device__ __noinline__ void lade_bitcomp_pack_masked(lade_bitcomp_desk *there,
-                                                             uint32_t width, uint2 zero,
-                                                             uint32_t lane)
+static __device__ __noinline__ void
+lade_bitcomp_pack_masked(lade_bitcomp_warp_smem *there, uint32_t width, uint2 zero, uint32_t lane)
 {
 	constexpr uint32_t VALUES = 16 >> LOG;
-	lade_bitcomp_desk *desk = lade_shared(there);
-	uint32_t n = (desk->len + (1u << LOG) - 1) >> LOG, have = 0;
-	uint32_t *words = (uint32_t *)desk->units, *mask = (uint32_t *)(desk->fixed + 1);
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	uint32_t n = (own_smem->len + (1u << LOG) - 1) >> LOG, have = 0;
+	uint32_t *words = (uint32_t *)own_smem->units, *mask = (uint32_t *)(own_smem->fixed + 1);
 #pragma unroll 1
 	for (uint32_t at = lane; (at - lane) << (4 - LOG) < n; at += 32) {
-		uint4 v = desk->units[at];
+		uint4 v = own_smem->units[at];
 		uint32_t bits = lade_bitcomp_there<LOG>(v, zero, n, at);
 		uint32_t w[4] = {v.x ^ zero.x, v.y ^ zero.y, v.z ^ zero.x, v.w ^ zero.y};
 		uint32_t i = at << (4 - LOG);
 		uint32_t mine = (uint32_t)__popc(bits) * width, end = lade_warp_scan(mine, lane);
 		uint32_t all = __shfl_sync(LADE_FULL, end, 31), bit = have + end - mine;
 		__syncwarp();
-		desk->units[at] = make_uint4(0, 0, 0, 0);
+		own_smem->units[at] = make_uint4(0, 0, 0, 0);
 		__syncwarp();
 		if (bits)
 			atomicOr(&mask[i / 32], bits << (i & 31));
@@ -558,9 +562,9 @@ static __device__ __noinline__ void lade_bitcomp_pack_masked(lade_bitcomp_desk *
 	}
 }
 
-/* The payload of elements that are turned, or are ranks. */
+/* Packs the transformed elements or ranks. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_desk *desk, const lade_bitcomp_plan &p,
+LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_warp_smem *own_smem, const lade_bitcomp_plan &p,
                                       uint32_t units, bool is_signed, uint32_t lane)
 {
 	typedef lade_bitcomp_shape<LOG> shape;
@@ -568,24 +572,24 @@ LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_desk *desk, const lade_bitcom
 	uint2 flip =
 		LOG == 0 && p.words ? make_uint2(0, 0) : lade_bitcomp_flip<LOG>(p.mode, is_signed);
 	if (LOG && p.mode & LADE_BITCOMP_MASK) {
-		lade_bitcomp_pack_masked<LOG ? LOG : 1>(desk, p.width, flip, lane);
+		lade_bitcomp_pack_masked<LOG ? LOG : 1>(own_smem, p.width, flip, lane);
 		return;
 	}
-	uint64_t least = lade_bitcomp_turned<LOG>(p.reference, flip);
-	/* What is behind the last unit is 0 then, whatever its width. */
+	uint64_t least = lade_bitcomp_flipped<LOG>(p.reference, flip);
+	/* Elements behind the last unit are then packed as 0, whatever their width. */
 	uint32_t low = lade_packed_word<LOG == 3 ? 2 : LOG>::all((uint32_t)least);
 	uint32_t high = LOG == 3 ? (uint32_t)(least >> 32) : low;
 #pragma unroll 1
 	for (uint32_t at = units * shape::LANES + lane; at < 64 * pairs; at += 32)
-		desk->units[at] = make_uint4(low, high, low, high);
+		own_smem->units[at] = make_uint4(low, high, low, high);
 	__syncwarp();
-	/* A lane has 32 bits of a group that is a quarter of its elements. */
+	/* THIN pays below a quarter of the size: a lane then has fewer than 32 bits of a group. */
 	if (!(p.mode & LADE_BITCOMP_WIDTHS))
-		lade_bitcomp_pack<LOG, false, false>(desk, p, least, pairs, lane);
+		lade_bitcomp_pack<LOG, false, false>(own_smem, p, least, pairs, lane);
 	else if (4 * (p.size - p.fixed) < units * shape::EACH)
-		lade_bitcomp_pack<LOG, true, true>(desk, p, least, pairs, lane);
+		lade_bitcomp_pack<LOG, true, true>(own_smem, p, least, pairs, lane);
 	else
-		lade_bitcomp_pack<LOG, true, false>(desk, p, least, pairs, lane);
+		lade_bitcomp_pack<LOG, true, false>(own_smem, p, least, pairs, lane);
 }
 
 /* Stores 'size' bytes, a multiple of 16, at any address, a warp. */
@@ -601,8 +605,8 @@ LADE_DEVICE void lade_bitcomp_out(uint8_t *to, const uint4 *from, uint32_t size,
 
 /* ---- chunks ------------------------------------------------------------------------------ */
 
-/* Whether a chunk is stored whose sub-blocks end at 'end': where that is known after the first turn
- * of a crew. */
+/* Whether a chunk is stored: its sub-blocks, which end at 'end', are not smaller than its bytes.
+ * Only chunks of one turn of a team are. */
 LADE_DEVICE bool lade_bitcomp_is_stored(const lade_bitcomp_how &how, const lade_gpu_chunk &c,
                                         uint64_t end, uint32_t team)
 {
@@ -610,22 +614,22 @@ LADE_DEVICE bool lade_bitcomp_is_stored(const lade_bitcomp_how &how, const lade_
 	       end >= (uint64_t)LADE_BITCOMP_HEADER + c.src_size;
 }
 
-/* The sub-block's bytes in 'units' are quantised, and filled up to whole groups with the last
- * value. */
+/* Quantises the sub-block's bytes in 'units', and fills up the last group with the last value. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_desk *desk, uint32_t lane)
+LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_warp_smem *own_smem, uint32_t lane)
 {
-	uint8_t *bytes = (uint8_t *)desk->units;
-	uint32_t len = desk->len;
-	if (LOG && desk->quant)
-		lade_bitcomp_rescale<true>(bytes, desk->quant, LOG, desk->exponent, len >> LOG,
-		                           lane);
+	uint8_t *bytes = (uint8_t *)own_smem->units;
+	uint32_t len = own_smem->len;
+	if (LOG && own_smem->quant)
+		lade_bitcomp_rescale<true>(bytes, own_smem->quant, LOG, own_smem->exponent,
+		                           len >> LOG, lane);
 	uint32_t whole = (len + 511) & ~511u, pairs = (len + 1023) & ~1023u;
 	/* lade_bitcomp_set() touches words behind the last pair of groups. */
 	if (lane < 2 && pairs < LADE_BITCOMP_BLOCK)
-		desk->units[pairs / 16 + lane] = make_uint4(0, 0, 0, 0);
+		own_smem->units[pairs / 16 + lane] = make_uint4(0, 0, 0, 0);
 	if (len % 512) {
-		/* Bytes behind 'len' are 0 as far as its last 16, and so those of its element. */
+		/* Bytes from 'len' to the next multiple of 16 are 0: so is the rest of its element.
+		 * */
 		constexpr uint32_t SIZE = 1u << LOG;
 		uint32_t end = (len + SIZE - 1) & ~(SIZE - 1);
 		__syncwarp();
@@ -635,67 +639,68 @@ LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_desk *desk, uint32_t lane)
 	__syncwarp();
 }
 
-/* Brings elements that are no more there once more. */
+/* Loads the elements again after they were overwritten. */
 template <int LOG>
-LADE_DEVICE void lade_bitcomp_again(lade_bitcomp_desk *desk, uint32_t lane)
+LADE_DEVICE void lade_bitcomp_again(lade_bitcomp_warp_smem *own_smem, uint32_t lane)
 {
-	const uint8_t *from = desk->from;
-	uint32_t len = desk->len, whole = (uintptr_t)from & 15 ? 0 : len & ~1023u;
+	const uint8_t *from = own_smem->from;
+	uint32_t len = own_smem->len, whole = (uintptr_t)from & 15 ? 0 : len & ~1023u;
 	__syncwarp();
-	/* Loads that do not wait for one another. */
+	/* Independent loads, so that they overlap. */
 #pragma unroll 4
 	for (uint32_t at = 16 * lane; at < whole; at += 512)
-		desk->units[at / 16] = __ldg((const uint4 *)lade_global(from + at));
-	lade_stage_shifted(desk->units + whole / 16, from + whole, len - whole, lane);
+		own_smem->units[at / 16] = __ldg((const uint4 *)lade_global(from + at));
+	lade_stage_shifted(own_smem->units + whole / 16, from + whole, len - whole, lane);
 	__syncwarp();
-	lade_bitcomp_prepare<LOG>(desk, lane);
+	lade_bitcomp_prepare<LOG>(own_smem, lane);
 }
 
-/* The base that makes the first difference equal to the second, to desk->last. */
-template <int LOG> LADE_DEVICE void lade_bitcomp_base(lade_bitcomp_desk *desk, uint32_t lane)
+/* The base that makes the first difference equal to the second, to own_smem->last. */
+template <int LOG>
+LADE_DEVICE void lade_bitcomp_base(lade_bitcomp_warp_smem *own_smem, uint32_t lane)
 {
 	constexpr uint32_t OVER = lade_bitcomp_shape<LOG>::OVER;
-	const uint32_t *v = (const uint32_t *)desk->units;
+	const uint32_t *v = (const uint32_t *)own_smem->units;
 	uint64_t base;
 	if (LOG == 3) {
-		const uint64_t *wide = (const uint64_t *)desk->units;
+		const uint64_t *wide = (const uint64_t *)own_smem->units;
 		base = 2 * wide[0] - wide[1];
 	} else {
 		uint32_t second = LOG == 2 ? v[1] : v[0] >> (LOG == 0 ? 8 : 16);
 		base = (2 * v[0] - second) & LADE_FULL >> OVER;
 	}
 	if (lane == 0)
-		desk->last = LOG == 3 ? make_uint2((uint32_t)base, (uint32_t)(base >> 32))
-		                      : make_uint2(0, (uint32_t)base << OVER);
+		own_smem->last = LOG == 3 ? make_uint2((uint32_t)base, (uint32_t)(base >> 32))
+		                          : make_uint2(0, (uint32_t)base << OVER);
 	__syncwarp();
 }
 
 /*
- * Makes the sub-block of desk->units: its parts
- * before the payload to desk->fixed, the payload to desk->units.  Gives its size, and the size of
- * the former from bit 16 on; 0: it is raw, and the elements are there.  A function of its own, so
- * that what the kernel keeps takes no registers here.
+ * Encodes the sub-block in own_smem->units: the bytes before the payload to own_smem->fixed, the
+ * payload to own_smem->units.  Returns the whole size, and from bit 16 on the size of the first
+ * part; 0: the sub-block is raw, and own_smem->units has its elements.  Not inlined, so that the
+ * kernel's variables take no registers here.
  */
 template <int LOG>
-static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_desk *there, uint32_t flags,
-                                                          uint32_t lane)
+static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_warp_smem *there,
+                                                          uint32_t flags, uint32_t lane)
 {
 	typedef lade_bitcomp_shape<LOG> shape;
-	lade_bitcomp_desk *desk = lade_shared(there);
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
 	bool is_signed = flags & 1, sparse = flags & 2;
-	uint32_t len = desk->len, units = (len + shape::EACH - 1) / shape::EACH, expected;
-	lade_bitcomp_prepare<LOG>(desk, lane);
-	lade_bitcomp_base<LOG>(desk, lane);
-	uint32_t mode = lade_bitcomp_choose<LOG>(desk, (len + 511) / 512, is_signed, sparse,
+	uint32_t len = own_smem->len, units = (len + shape::EACH - 1) / shape::EACH, expected;
+	lade_bitcomp_prepare<LOG>(own_smem, lane);
+	lade_bitcomp_base<LOG>(own_smem, lane);
+	uint32_t mode = lade_bitcomp_choose<LOG>(own_smem, (len + 511) / 512, is_signed, sparse,
 	                                         &expected, lane);
 	if (expected >= LADE_BITCOMP_SAMPLE)
 		return 0;
 	lade_bitcomp_plan p;
-	/* Values far out may not be in the sample: the second mode is tried then, and the first one
-	 * taken again if that is no better. */
+	/* The sample may miss outliers.  If the size is far above the estimate, the second mode is
+	 * tried; if that is no better, the first one is used. */
 	uint32_t size = 0, now = mode;
 	for (bool may = !sparse && mode != LADE_BITCOMP_SECOND_MODE;;) {
-		lade_bitcomp_make<LOG>(desk, len, now, is_signed, &p, lane);
+		lade_bitcomp_make<LOG>(own_smem, len, now, is_signed, &p, lane);
 		bool is_raw = false;
 		if (may && p.size > LADE_BITCOMP_SECOND(expected, units, 2 * shape::IN_GROUP)) {
 			now = LADE_BITCOMP_SECOND_MODE;
@@ -708,84 +713,84 @@ static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_desk *the
 			break;
 		}
 		may = false;
-		lade_bitcomp_again<LOG>(desk, lane);
+		lade_bitcomp_again<LOG>(own_smem, lane);
 		if (is_raw)
 			return 0;
 	}
 	__syncwarp();
-	lade_bitcomp_begin<LOG>(desk, p, units, lane);
-	lade_bitcomp_payload<LOG>(desk, p, units, is_signed, lane);
+	lade_bitcomp_begin<LOG>(own_smem, p, units, lane);
+	lade_bitcomp_payload<LOG>(own_smem, p, units, is_signed, lane);
 	return p.size | p.fixed << 16;
 }
 
-/* What is behind the elements of a raw sub-block is 0. */
-LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_desk *desk, uint32_t len, uint32_t lane)
+/* Clears the padding behind a raw sub-block. */
+LADE_DEVICE void lade_bitcomp_raw(lade_bitcomp_warp_smem *own_smem, uint32_t len, uint32_t lane)
 {
 	uint32_t at = len + lane;
 	if (at < lade_bitcomp_up(len))
-		((uint8_t *)desk->units)[at] = 0;
+		((uint8_t *)own_smem->units)[at] = 0;
 	__syncwarp();
 }
 
 /*
- * A turn of a crew of 2^team_log warps that have a chunk: a sub-block a warp.  Gives whether there
- * is another one.  Nothing but a few words is kept in registers while a sub-block is made: what a
- * warp knows is at its desk, or found again.
+ * One turn of a team of 2^team_log warps that share a chunk: each warp encodes a sub-block.
+ * Returns whether there is another turn.  Registers are short while a sub-block is encoded: a
+ * warp's state is in own_smem, or computed again.
  */
-LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_desk *desks, const lade_bitcomp_how &how,
+LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_warp_smem *warps, const lade_bitcomp_how &how,
                                     uint32_t team_log)
 {
-	lade_spot at = lade_spot_of(team_log, 1);
-	lade_bitcomp_desk *desk = desks + at.warp;
-	uint32_t turn = desk->turn, i = (turn << team_log) + at.k, off = i * LADE_BITCOMP_BLOCK;
+	lade_thread_place at = lade_thread_place_of(team_log, 1);
+	lade_bitcomp_warp_smem *own_smem = warps + at.warp;
+	uint32_t turn = own_smem->turn, i = (turn << team_log) + at.k, off = i * LADE_BITCOMP_BLOCK;
 	uint32_t made = 0;
-	if (off < desk->chunk.src_size) {
-		uint32_t len = min(desk->chunk.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK);
+	if (off < own_smem->chunk.src_size) {
+		uint32_t len = min(own_smem->chunk.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK);
 		uint32_t flags = (how.is_signed ? 1 : 0) | (how.sparse ? 2 : 0);
-		const uint8_t *from = desk->chunk.src + off;
-		lade_stager stager = {&desk->barrier, turn & 1};
-		lade_stage_begin(&stager, desk->units, from, len, at.lane);
+		const uint8_t *from = own_smem->chunk.src + off;
+		lade_stager stager = {&own_smem->barrier, turn & 1};
+		lade_stage_begin(&stager, own_smem->units, from, len, at.lane);
 		lade_stage_wait<0>(&stager);
 		if (at.lane == 0) {
-			desk->from = from;
-			desk->len = len;
-			desk->quant = how.quant;
-			desk->exponent = how.exponent;
+			own_smem->from = from;
+			own_smem->len = len;
+			own_smem->quant = how.quant;
+			own_smem->exponent = how.exponent;
 		}
 		__syncwarp();
-#define LADE_MADE(LOG) lade_bitcomp_made<LOG>(desk, flags, at.lane)
+#define LADE_MADE(LOG) lade_bitcomp_made<LOG>(own_smem, flags, at.lane)
 		made = how.log == 0   ? LADE_MADE(0)
 		       : how.log == 1 ? LADE_MADE(1)
 		       : how.log == 2 ? LADE_MADE(2)
 		                      : LADE_MADE(3);
 #undef LADE_MADE
 	}
-	at = lade_spot_of(team_log, 1);
-	desk = desks + at.warp;
-	lade_gpu_chunk c = desk->chunk;
+	at = lade_thread_place_of(team_log, 1);
+	own_smem = warps + at.warp;
+	lade_gpu_chunk c = own_smem->chunk;
 	uint32_t team = 1u << team_log, lane = at.lane;
 	uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
-	turn = desk->turn;
+	turn = own_smem->turn;
 	i = (turn << team_log) + at.k;
 	off = i * LADE_BITCOMP_BLOCK;
 	uint32_t len = i < blocks ? min(c.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK) : 0;
 	uint32_t size = made ? made & 0xFFFF : lade_bitcomp_up(len), fixed = made >> 16;
 	if (lane == 0)
-		desk->size[turn & 1] = size;
+		own_smem->size[turn & 1] = size;
 	if (team > 1)
 		lade_bar_sync(1 + (at.warp >> team_log), 32 * team);
 	else
 		__syncwarp();
-	uint64_t end = desk->end, mine = end;
+	uint64_t end = own_smem->end, mine = end;
 	for (uint32_t k = 0; k < team; k++) {
-		uint32_t one = (desk - at.k)[k].size[turn & 1];
+		uint32_t one = (own_smem - at.k)[k].size[turn & 1];
 		mine += k < at.k ? one : 0;
 		end += one;
 	}
 	__syncwarp();
 	if (lane == 0) {
-		desk->turn = turn + 1;
-		desk->end = end;
+		own_smem->turn = turn + 1;
+		own_smem->end = end;
 	}
 	const uint8_t *from = c.src + off;
 	if (lade_bitcomp_is_stored(how, c, end, team)) {
@@ -794,14 +799,14 @@ LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_desk *desks, const lade_bitcomp
 			if (made || ((uintptr_t)to | len) & 15)
 				lade_packed_copy(to, from, len, lane);
 			else
-				lade_stage_out(to, desk->units, len, lane);
+				lade_stage_out(to, own_smem->units, len, lane);
 		}
 	} else if (end <= c.dst_cap && len) {
 		uint8_t *to = c.dst + mine;
 		if (!made)
-			lade_bitcomp_raw(desk, len, lane);
-		lade_bitcomp_out(to, desk->fixed, fixed, lane);
-		lade_bitcomp_out(to + fixed, desk->units, size - fixed, lane);
+			lade_bitcomp_raw(own_smem, len, lane);
+		lade_bitcomp_out(to, own_smem->fixed, fixed, lane);
+		lade_bitcomp_out(to + fixed, own_smem->units, size - fixed, lane);
 		uint8_t *word = c.dst + LADE_BITCOMP_HEADER + 4 * i;
 		if (lane < 4)
 			word[lane] = (uint8_t)((mine + size) / 16 >> 8 * lane);
@@ -810,12 +815,13 @@ LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_desk *desks, const lade_bitcomp
 	return (turn + 1) << team_log < blocks;
 }
 
-/* What a chunk begins with, when all sub-blocks have been made, by the first warp of a crew. */
-LADE_DEVICE uint32_t lade_bitcomp_finish(const lade_bitcomp_desk *desk, const lade_bitcomp_how &how,
-                                         uint32_t team, uint32_t lane, uint32_t *done)
+/* Writes the chunk's header after all sub-blocks are encoded; called by the team's first warp. */
+LADE_DEVICE uint32_t lade_bitcomp_finish(const lade_bitcomp_warp_smem *own_smem,
+                                         const lade_bitcomp_how &how, uint32_t team, uint32_t lane,
+                                         uint32_t *done)
 {
-	lade_gpu_chunk c = desk->chunk;
-	uint64_t end = desk->end;
+	lade_gpu_chunk c = own_smem->chunk;
+	uint64_t end = own_smem->end;
 	uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
 	bool stored = lade_bitcomp_is_stored(how, c, end, team);
 	if (stored)
@@ -840,48 +846,48 @@ LADE_DEVICE uint32_t lade_bitcomp_finish(const lade_bitcomp_desk *desk, const la
 /*
  * Map: a block is 256 threads, 8 warps; a chunk has 2^team_log warps of a block (1, 2, 4 or 8),
  * which take its sub-blocks in turns; a lane works on 16 bytes of 512.  Shared memory: a
- * lade_bitcomp_office, dynamic.  'next' is not used: the grid has all teams.
+ * lade_bitcomp_encode_smem, dynamic.  'next' is not used: the grid has all teams.
  */
 extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	lade_bitcomp_encode(lade_gpu_batch batch, lade_bitcomp_how how, uint32_t team_log)
 {
-	LADE_SHARED_DYNAMIC_AT(256, lade_bitcomp_office, office);
-	lade_bitcomp_desk *desks = office->desks;
-	lade_spot at = lade_spot_of(team_log, 1);
+	LADE_SHARED_DYNAMIC_AT(256, lade_bitcomp_encode_smem, smem);
+	lade_bitcomp_warp_smem *warps = smem->warps;
+	lade_thread_place at = lade_thread_place_of(team_log, 1);
 	if (at.i >= batch.count)
 		return;
-	lade_bitcomp_desk *desk = desks + at.warp;
+	lade_bitcomp_warp_smem *own_smem = warps + at.warp;
 	lade_stager stager;
-	lade_stage_open(&stager, &desk->barrier, at.lane);
-	/* The tables may change at any time: one warp of the crew reads them. */
+	lade_stage_open(&stager, &own_smem->barrier, at.lane);
+	/* The tables may change at any time: one warp of the team reads them. */
 	LADE_SHARED(uint32_t, statuses, [LADE_BITCOMP_WARPS]);
 	uint32_t lead = at.warp >> team_log, size = 0;
 	if (at.k == 0 && at.lane == 0)
-		statuses[lead] = lade_chunk_get(batch, at.i, &desk->chunk);
+		statuses[lead] = lade_chunk_get(batch, at.i, &own_smem->chunk);
 	if (team_log)
 		lade_bar_sync(1 + lead, 32 << team_log);
 	__syncwarp();
 	uint32_t status = statuses[lead];
 	if (status == LADE_GPU_OK) {
-		lade_gpu_chunk c = desks[lead << team_log].chunk;
+		lade_gpu_chunk c = warps[lead << team_log].chunk;
 		uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;
 		if (at.lane == 0) {
 			if (at.k)
-				desk->chunk = c;
-			desk->turn = 0;
-			desk->end = lade_bitcomp_first(blocks);
+				own_smem->chunk = c;
+			own_smem->turn = 0;
+			own_smem->end = lade_bitcomp_first(blocks);
 		}
 		__syncwarp();
 		if (blocks)
-			while (lade_bitcomp_round(desks, how, team_log))
+			while (lade_bitcomp_round(warps, how, team_log))
 				;
-		at = lade_spot_of(team_log, 1);
+		at = lade_thread_place_of(team_log, 1);
 		__syncwarp();
 		if (at.k)
 			return;
-		status = lade_bitcomp_finish(desks + at.warp, how, 1u << team_log, at.lane, &size);
+		status = lade_bitcomp_finish(warps + at.warp, how, 1u << team_log, at.lane, &size);
 	}
-	/* All warps of a chunk find the same; where 'before' is 'status', they find this. */
+	/* All warps of a chunk have the same status. */
 	if (at.k == 0 && at.lane == 0)
 		lade_chunk_put(batch, at.i, status, size);
 }

@@ -2,10 +2,10 @@
  * packed.cuh: elements of 1, 2, 4 or 8 bytes from bits in shared memory, by a warp, for the
  * decoders of bitcomp and cascaded; and the memory that their warps write.
  *
- * A warp makes groups of 512 bytes: a lane takes 16 bytes of elements from at most five words of
- * bits that lie together, and stores them at once.  Where units have widths of their own (sections
- * 2 and 3 of docs/format/bitcomp.md, whose terms are used here), a table says where a lane's bits
- * begin; with delta a scan over the lanes gives the sums so far.
+ * A warp decodes groups of 512 bytes: a lane unpacks 16 bytes of elements from at most five
+ * adjacent words and stores them together.  Where units have their own widths (sections 2 and 3 of
+ * docs/format/bitcomp.md, whose terms are used here), a table says where a lane's bits begin; with
+ * delta, a scan over the lanes gives the prefix sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,8 +26,8 @@ LADE_DEVICE uint32_t lade_le32(const uint8_t *p)
 	       (uint32_t)__ldg(p + 3) << 24;
 }
 
-/* The first 128 bytes of a chunk, a word a lane, loaded at once: a header, and a directory's
- * begin. */
+/* The first 128 bytes of a chunk, a word a lane, in one load: a header, and the start of a
+ * directory. */
 struct lade_front {
 	const uint8_t *src;
 	uint32_t word;
@@ -38,7 +38,7 @@ LADE_DEVICE lade_front lade_front_get(const lade_gpu_chunk &c, uint32_t lane)
 	return {c.src, 4 * lane + 4 <= c.src_size ? lade_le32(c.src + 4 * lane) : 0};
 }
 
-/* The word at 4 * i, which is in the chunk; all lanes ask for the same. */
+/* The word at 4 * i, which is in the chunk; all lanes pass the same 'i'. */
 LADE_DEVICE uint32_t lade_front_word(const lade_front &f, uint32_t i)
 {
 	return i < 32 ? __shfl_sync(LADE_FULL, f.word, i) : lade_le32(f.src + 4 * (size_t)i);
@@ -47,32 +47,32 @@ LADE_DEVICE uint32_t lade_front_word(const lade_front &f, uint32_t i)
 /* ---- a warp's turns ------------------------------------------------------------------------- */
 
 /*
- * Decoders keep nothing in registers while a sub-block is made: one that goes to the stack instead
- * costs as much traffic as 128 bytes of the chunk.  What a warp knows of its chunk is in shared
- * memory, or found again.
+ * Decoders keep no state in registers while they decode a sub-block: a register that is spilled
+ * costs as much traffic as 128 bytes of the chunk.  A warp's state is in shared memory, or computed
+ * again.
  */
 
-/* What a warp has found. */
-struct lade_told {
+/* A warp's state and results. */
+struct lade_warp_report {
 	uint32_t status, size;
-	uint32_t turn;      /* the sub-block that it is at */
-	uint32_t staged;    /* how many were brought to shared memory */
+	uint32_t turn;      /* number of its current sub-block */
+	uint32_t staged;    /* how many were copied to shared memory */
 	uint32_t more;      /* whether there is another one */
 	uint32_t quantised; /* of bitcomp: whether the chunk is */
 	uint32_t unused[2];
 };
 
-/* Where a thread of a block of 8 warps is: its chunk, and its warp's first sub-block, where a chunk
- * has 2^team_log warps of a block, or, with 8, 'spans' blocks. */
-struct lade_spot {
+/* A thread's place in a block of 8 warps: its lane, its warp, its chunk 'i', and its warp's first
+ * sub-block 'k', where a chunk has 2^team_log warps of a block or, with 8, 'spans' blocks. */
+struct lade_thread_place {
 	uint32_t lane, warp, i, k;
 };
 
-LADE_DEVICE lade_spot lade_spot_of(uint32_t team_log, uint32_t spans)
+LADE_DEVICE lade_thread_place lade_thread_place_of(uint32_t team_log, uint32_t spans)
 {
 	uint32_t thread = threadIdx.x, block = blockIdx.x, span = 0;
 #if LADE_ON_GPU
-	/* Not what was read before. */
+	/* Read again, so that the compiler does not keep earlier values in registers. */
 	asm volatile("mov.u32 %0, %%tid.x; mov.u32 %1, %%ctaid.x;" : "=r"(thread), "=r"(block));
 #endif
 	if (spans > 1) {

@@ -289,7 +289,7 @@ static __device__ __forceinline__ uint32_t lade_cas_open(const lade_gpu_chunk &c
 
 /* Block k of a chunk; false: it cannot be. */
 static __device__ __forceinline__ bool
-lade_cas_one(lade_cas_warp *w, lade_told *told, const lade_gpu_chunk &chunk,
+lade_cas_one(lade_cas_warp *w, lade_warp_report *report, const lade_gpu_chunk &chunk,
              const lade_front &front, const lade_cascaded_chunk &c, uint32_t k, uint32_t lane)
 {
 	uint32_t begin = k ? lade_front_word(front, k + 3) : c.first;
@@ -304,10 +304,10 @@ lade_cas_one(lade_cas_warp *w, lade_told *told, const lade_gpu_chunk &chunk,
 		lade_packed_copy(to, from, bytes, lane);
 		return true;
 	}
-	lade_stager stager = {&w->barrier, told->staged & 1};
+	lade_stager stager = {&w->barrier, report->staged & 1};
 	__syncwarp();
 	if (lane == 0)
-		told->staged++;
+		report->staged++;
 	lade_stage_begin(&stager, w->units, from, 16 * units, lane);
 	if (lane < LADE_CAS_PAD)
 		w->units[units + lane] = make_uint4(0, 0, 0, 0);
@@ -327,12 +327,12 @@ lade_cas_one(lade_cas_warp *w, lade_told *told, const lade_gpu_chunk &chunk,
  * status as far as it is known then. */
 static __device__ __forceinline__ uint32_t lade_cas_turn(lade_cas_warp *w,
                                                          const lade_gpu_batch &batch,
-                                                         const lade_spot &at, uint32_t ranks,
-                                                         lade_told *told)
+                                                         const lade_thread_place &at,
+                                                         uint32_t ranks, lade_warp_report *report)
 {
 	lade_gpu_chunk chunk;
 	lade_cascaded_chunk c;
-	uint32_t k = at.k + told->turn * ranks, status = lade_chunk_get_now(batch, at.i, &chunk);
+	uint32_t k = at.k + report->turn * ranks, status = lade_chunk_get_now(batch, at.i, &chunk);
 	if (status != LADE_GPU_OK)
 		return status;
 	lade_front front = lade_front_get(chunk, at.lane);
@@ -340,15 +340,16 @@ static __device__ __forceinline__ uint32_t lade_cas_turn(lade_cas_warp *w,
 	if (status != LADE_GPU_OK)
 		return status;
 	if (at.lane == 0) {
-		told->size = c.size;
-		told->more = k < c.blocks && c.blocks - k > ranks;
+		report->size = c.size;
+		report->more = k < c.blocks && c.blocks - k > ranks;
 	}
 	/* The last bytes, less than an element. */
 	if (k == 0 && at.lane < c.size - c.body)
 		chunk.dst[c.body + at.lane] = chunk.src[LADE_CASCADED_TAIL + at.lane];
 	if (k >= c.blocks)
 		return LADE_GPU_OK;
-	return lade_cas_one(w, told, chunk, front, c, k, at.lane) ? LADE_GPU_OK : LADE_GPU_CORRUPT;
+	return lade_cas_one(w, report, chunk, front, c, k, at.lane) ? LADE_GPU_OK
+	                                                            : LADE_GPU_CORRUPT;
 }
 
 /*
@@ -365,37 +366,38 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 	                      uint32_t team_log)
 {
 	LADE_SHARED_DYNAMIC(lade_cas_warp, warps);
-	LADE_SHARED(lade_told, told, [LADE_CAS_WARPS]);
-	lade_spot at = lade_spot_of(team_log, parts);
+	LADE_SHARED(lade_warp_report, report, [LADE_CAS_WARPS]);
+	lade_thread_place at = lade_thread_place_of(team_log, parts);
 	if (at.lane == 0)
-		told[at.warp] = {};
+		report[at.warp] = {};
 	lade_stager stager;
 	lade_stage_open(&stager, &warps[at.warp].barrier, at.lane);
 	__syncwarp();
 	for (bool more = at.i < batch.count; more;) {
 		uint32_t ranks = parts << team_log;
-		uint32_t status = lade_cas_turn(&warps[at.warp], batch, at, ranks, &told[at.warp]);
+		uint32_t status =
+			lade_cas_turn(&warps[at.warp], batch, at, ranks, &report[at.warp]);
 		/* What was known before is found again, for the registers' sake. */
-		at = lade_spot_of(team_log, parts);
+		at = lade_thread_place_of(team_log, parts);
 		__syncwarp();
-		more = status == LADE_GPU_OK && told[at.warp].more;
+		more = status == LADE_GPU_OK && report[at.warp].more;
 		__syncwarp();
 		if (at.lane == 0) {
-			told[at.warp].status = status;
-			told[at.warp].turn++;
+			report[at.warp].status = status;
+			report[at.warp].turn++;
 		}
 		__syncwarp();
 	}
 	__syncthreads();
-	at = lade_spot_of(team_log, parts);
+	at = lade_thread_place_of(team_log, parts);
 	uint32_t team = 1u << team_log;
 	if (at.lane || at.warp & (team - 1) || at.i >= batch.count)
 		return;
 	/* All warps of a chunk find the same, unless some block is corrupt. */
-	uint32_t status = told[at.warp].status;
+	uint32_t status = report[at.warp].status;
 	for (uint32_t k = 1; k < team; k++)
 		if (status == LADE_GPU_OK)
-			status = told[at.warp + k].status;
+			status = report[at.warp + k].status;
 	if (parts > 1) {
 		/* The last part to come knows of all others. */
 		uint32_t all = atomicAdd(&joined[at.i], 1u | (status ? 1u << 16 : 0));
@@ -404,7 +406,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 		if (status == LADE_GPU_OK && all >> 16)
 			status = LADE_GPU_CORRUPT;
 	}
-	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? told[at.warp].size : 0);
+	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? report[at.warp].size : 0);
 }
 
 /* Writes the sizes that chunks tell; 'dst' and 'dst_cap' are not looked at.  Map: a thread a

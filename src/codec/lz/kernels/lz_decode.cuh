@@ -1,10 +1,10 @@
 /*
  * lz_decode.cuh: decodes one chunk of an LZ format, by one warp (solo) or by several (team).
  *
- * Where the next token stands is known only from the one before.  So every byte of a segment of the
- * source is read as if a token stood there, which gives a jump.  Tables in shared memory then say
- * where one stands 2, 4, 8, .. tokens on, and where the chain leaves the segment.  That needs no
- * luck: it takes as long on any data.  A round of a team:
+ * Only a token says where the next one begins.  So every byte of a segment of the source is read as
+ * if a token began there, which gives a jump.  Tables in shared memory then say where the token 2,
+ * 4, 8, .. tokens later begins, and where the chain leaves the segment.  This takes the same time
+ * on any data.  A round of a team:
  *
  *     1. each warp makes the tables of its segment, one behind the other from the round's first
  *        token on
@@ -15,26 +15,27 @@
  *
  * A jump is a byte: one that is too long, or needs more bytes to be read, leads to 255, and the
  * round ends there.  Where a length has bytes of 255, the jump is wrong; the lane that reads the
- * sequence sees that, what comes behind is dropped, and the next round begins at the right place.
+ * sequence sees that, the sequences behind it are dropped, and the next round begins at the right
+ * token.
  *
- * Which shape, by chunks a multiprocessor (measured with 64 KiB chunks on 132 of them,
- * docs/performance/gpu-lz.md): a team of 16 up to 2, of 8 up to 4, of 4 up to 12, solo above.
+ * The number of chunks a multiprocessor decides (measured with 64 KiB chunks on 132 of them,
+ * docs/performance/gpu-lz.md): teams of 16 up to 2, of 8 up to 4, of 4 up to 12, solo above.
  *
  * A format is a struct of functions (lz4_parse.cuh, snappy_parse.cuh):
  *   TOKENS  how many a lane takes: 1 or 2
  *   SPAN    bytes that hold 32 times as many at most: a team's segments
- *   begin   what stands before the first token: where it stands, and the decoded size if told;
- *           TELLS: something does
+ *   begin   reads the header: where the first token begins, and the decoded size if it is stated;
+ *           STATES_SIZE: it is
  *   jumps   four positions read as tokens: where the next ones stand, in the segment
- *   take    a lane's sequence, and where the next token stands: at the source's end where it is
- *           wanting, LADE_LZ_STOP where none has to follow.  Called by lanes that have no token,
- *           too, as if there were one where the segment begins: it is in bounds even so
+ *   take    a lane's sequence, and where the next token begins: the source's end where it is
+ *           missing, LADE_LZ_STOP where none has to follow.  Lanes without a token call it as if
+ *           one began at the segment's start, which stays in bounds
  *   slow    the whole warp reads a token whose lengths take long to read; SLOW: there are some
  *   end     the status of a chunk whose last token was right, by where 'take' led
  *   FULL    the status of a sequence that passes the output's end
  *
- * Of several faults the first one in the source is told (docs/verdicts.md).  Lanes look for it only
- * when there is one, and the first lane's counts.
+ * If a chunk has several faults, the first one in the source is reported (docs/verdicts.md).  Lanes
+ * look for it only when there is one, and the first lane's counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,15 +49,15 @@
 #define LADE_LZ_BYTES 0x01010101u
 #define LADE_LZ_NONE 255u
 
-/* A segment's tables: where the chain stands 1, 2, 4, .. tokens behind a position.  What is outside
- * the segment stays where it is. */
+/* A segment's tables: the position 1, 2, 4, .. tokens after each position.  Positions outside the
+ * segment lead to themselves. */
 template <int LEVELS> struct alignas(16) lade_lz_tables {
 	uint8_t on[LEVELS < 4 ? 4 : LEVELS][256]; /* room for lade_lz_spare(), too */
 	uint32_t words[34]; /* of the source, that hold the segment and some bytes more */
 };
 
 template <class F, int W> struct lade_lz_team {
-	/* A small team's walk does without the last table: it looks twice in the one before. */
+	/* A small team does not need the last table: its walk looks twice in the one before. */
 	static constexpr int LEVELS = (W == 1 ? 2 : W <= 4 ? 4 : 5) + F::TOKENS;
 	static constexpr uint32_t SPAN = W == 1 ? 128 : F::SPAN;
 	lade_lz_exec<W> exec;
@@ -64,13 +65,13 @@ template <class F, int W> struct lade_lz_team {
 	uint32_t total[W], pieces[W], exit[W]; /* of a segment */
 };
 
-/* The chunk that a team is at.  One thread reads the tables and what stands before the first token:
- * these may change at any time, and warps that found other sizes would not stay in step. */
+/* The team's current chunk.  One thread reads its table entries and header: these may change at any
+ * time, and warps that read different sizes would not stay in step. */
 struct lade_lz_job {
 	lade_gpu_chunk c;
-	uint32_t i, status, at, told;
+	uint32_t i, status, at, stated;
 };
-#define LADE_LZ_CUT 0x80000000u /* in 'pieces': what comes behind this segment is dropped */
+#define LADE_LZ_CUT 0x80000000u /* in 'pieces': the segments behind this one are dropped */
 #define LADE_LZ_COUNT 0xFFFFu
 
 template <int LEVELS>
@@ -81,8 +82,8 @@ static __device__ __forceinline__ void lade_lz_tables_init(lade_lz_tables<LEVELS
 	__syncwarp();
 }
 
-/* Begins to bring in the words that hold the segment at 'begin'.  Whole words are copied where all
- * of them lie in the source; what lies outside is 0. */
+/* Starts to copy the words that hold the segment at 'begin'.  Whole words are copied where all of
+ * them are in the source; bytes outside are 0. */
 template <int LEVELS>
 static __device__ __forceinline__ void lade_lz_fetch(lade_lz_tables<LEVELS> *t, const uint8_t *src,
                                                      uint32_t n, uint32_t begin, uint32_t lane)
@@ -132,8 +133,8 @@ lade_lz_tables_make(lade_lz_tables<LEVELS> *t, const uint8_t *src, uint32_t begi
 	}
 }
 
-/* The lane's first token of the chain that enters the segment at 'entry': where in the segment it
- * stands; SPAN or more: there are fewer. */
+/* The position in the segment of the lane's first token, in the chain that enters the segment at
+ * 'entry'; SPAN or more: the lane has none. */
 template <class F, bool TEAM, int LEVELS>
 static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_tables<LEVELS> *t,
                                                         uint32_t entry, uint32_t lane)
@@ -162,8 +163,8 @@ static __device__ __forceinline__ uint32_t lade_lz_find(const lade_lz_tables<LEV
 	return mine;
 }
 
-/* Where the chain that begins with the first segment enters the warp's own; LADE_LZ_NONE: it does
- * not, or not for sure. */
+/* Where the chain that begins in the first segment enters the warp's own; LADE_LZ_NONE: it does
+ * not, or the tables cannot say. */
 template <class F, int W>
 static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W> *t, uint32_t warp)
 {
@@ -188,8 +189,8 @@ static __device__ __forceinline__ uint32_t lade_lz_walk(const lade_lz_team<F, W>
 }
 
 /* Four bytes of the segment from 'at' on, below its SPAN; those past the source's end are 0. */
-static __device__ __forceinline__ uint32_t lade_lz_near(const uint32_t *words, uint32_t shift,
-                                                        uint32_t at)
+static __device__ __forceinline__ uint32_t lade_lz_segment_word(const uint32_t *words,
+                                                                uint32_t shift, uint32_t at)
 {
 	at += shift;
 	return __funnelshift_r(words[at / 4], words[at / 4 + 1], 8 * at);
@@ -198,7 +199,7 @@ static __device__ __forceinline__ uint32_t lade_lz_near(const uint32_t *words, u
 /* What the warp's lanes have read. */
 struct lade_lz_read {
 	uint32_t count;  /* lanes that have a token */
-	uint32_t exit;   /* where the token behind the last stands, or LADE_LZ_STOP; 0: none is */
+	uint32_t exit;   /* where the next token begins, or LADE_LZ_STOP; 0: no lane has a token */
 	uint32_t status; /* the lane's own */
 	bool cut;        /* the tables are wrong behind the last one */
 };
@@ -260,9 +261,9 @@ static __device__ __forceinline__ bool lade_lz_right(const lade_lz_sequence &q, 
 }
 
 /*
- * What is wrong with the lane's sequence in its place: 'status' is that of reading it, 'start' its
- * first output byte, 'cap' the room of all.  It means nothing behind the first bad sequence, where
- * 'start' may be wrong.
+ * The status of the lane's sequence at its place in the output: 'status' is that of reading it,
+ * 'start' its first output byte, 'cap' the destination's size.  Only valid up to the first bad
+ * sequence: behind it 'start' may be wrong.
  */
 template <class F>
 static __device__ __forceinline__ uint32_t lade_lz_check(uint32_t status, lade_lz_sequence q,
@@ -296,7 +297,7 @@ static __device__ __forceinline__ uint32_t lade_lz_failed(lade_lz_team<F, W> *t,
 	return LADE_GPU_CORRUPT; /* cannot be */
 }
 
-/* What all segments of a round come to, up to the first one behind which the tables are wrong. */
+/* The sums over a round's segments, up to the first one behind which the tables are wrong. */
 struct lade_lz_sum {
 	uint32_t before, total; /* output bytes of the segments before the warp's, and of all */
 	uint32_t pieces_before, pieces;
@@ -351,7 +352,7 @@ static __device__ __forceinline__ lade_lz_sum lade_lz_gather(const lade_lz_team<
 	return s;
 }
 
-/* Room for the lane in the tables, whose lower halves are free when its sequence has been read. */
+/* Scratch for the lane in the tables, whose lower halves are free once its sequence is read. */
 template <int LEVELS>
 static __device__ __forceinline__ lade_lz_place *lade_lz_spare(lade_lz_tables<LEVELS> *t,
                                                                uint32_t lane)
@@ -366,18 +367,18 @@ static __device__ __forceinline__ lade_lz_place *lade_lz_spare(lade_lz_tables<LE
 template <class F, int W>
 static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
                                                          const lade_gpu_chunk &c, uint32_t at,
-                                                         uint32_t told, uint32_t warp,
+                                                         uint32_t stated, uint32_t warp,
                                                          uint32_t lane, uint32_t *size)
 {
 	constexpr uint32_t SPAN = lade_lz_team<F, W>::SPAN;
 	uint32_t n = c.src_size, cap = c.dst_cap;
 	*size = 0;
-	if (!F::TELLS) {
+	if (!F::STATES_SIZE) {
 		at = 0;
 	} else {
-		if (told > cap)
+		if (stated > cap)
 			return LADE_GPU_NOSPACE;
-		cap = told;
+		cap = stated;
 	}
 	lade_lz_out o = lade_lz_begin<W>(&t->exec, c.src, n, c.dst, cap, warp, lane);
 	uint32_t shift = o.done;
@@ -439,17 +440,17 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 		                at >= n, lade_lz_spare(&t->tables[warp], lane), warp, lane);
 	}
 	*size = o.end - shift;
-	return F::end(at, *size, cap); /* where the size is told, it is 'cap' */
+	return F::end(at, *size, cap); /* a stated size is 'cap' */
 }
 
-/* How many bytes a chunk decodes to: as above, with no output. */
+/* The decoded size of a chunk: as above, without output. */
 template <class F>
 static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<3> *t,
                                                         const lade_gpu_chunk &c, uint32_t lane,
                                                         uint32_t *size)
 {
-	uint32_t at, told, n = c.src_size, op = 0;
-	uint32_t status = F::begin(c.src, n, &at, &told);
+	uint32_t at, stated, n = c.src_size, op = 0;
+	uint32_t status = F::begin(c.src, n, &at, &stated);
 	if (status != LADE_GPU_OK)
 		return status;
 	while (at < n) {
@@ -469,13 +470,13 @@ static __device__ __forceinline__ uint32_t lade_lz_size(lade_lz_tables<3> *t,
 		at = r.exit;
 	}
 	*size = op;
-	return F::end(at, op, told);
+	return F::end(at, op, stated);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* The thread's warp in its block.  All lanes have it from one of them, so that the compiler knows
- * that it is the same for all, and with it what is addressed by it. */
+/* The thread's warp in its block.  All lanes take it from lane 0, so that the compiler knows that
+ * it and the addresses computed from it are uniform. */
 static __device__ __forceinline__ uint32_t lade_lz_warp()
 {
 	return __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
@@ -494,20 +495,20 @@ template <typename T> static __device__ __forceinline__ T *lade_lz_uniform(T *t)
 #endif
 }
 
-/* What becomes of a chunk that has been decoded: nothing more. */
-struct lade_lz_plain {
+/* After a chunk is decoded, nothing more is done. */
+struct lade_lz_decode_only {
 };
 
 template <int W>
-static __device__ __forceinline__ uint32_t lade_lz_done(const lade_lz_plain &,
-                                                        const lade_gpu_chunk &, uint32_t, uint32_t,
-                                                        uint32_t, uint32_t)
+static __device__ __forceinline__ uint32_t lade_lz_after_decode(const lade_lz_decode_only &,
+                                                                const lade_gpu_chunk &, uint32_t,
+                                                                uint32_t, uint32_t, uint32_t)
 {
 	return LADE_GPU_OK;
 }
 
 /* Map: block = WARPS warps, warp = one chunk at a time.  Shared: a team of one for each. */
-template <class F, int WARPS, class D = lade_lz_plain>
+template <class F, int WARPS, class D = lade_lz_decode_only>
 static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &batch, D then = D())
 {
 	typedef lade_lz_team<F, 1> team_of_one;
@@ -525,13 +526,13 @@ static __device__ __forceinline__ void lade_lz_solo_batch(const lade_gpu_batch &
 		if (i >= batch.count)
 			break;
 		lade_gpu_chunk c;
-		uint32_t size = 0, at = 0, told = 0, status = lade_chunk_get(batch, i, &c);
+		uint32_t size = 0, at = 0, stated = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = F::begin(c.src, c.src_size, &at, &told);
+			status = F::begin(c.src, c.src_size, &at, &stated);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_chunk<F, 1>(t, c, at, told, 0, lane, &size);
+			status = lade_lz_chunk<F, 1>(t, c, at, stated, 0, lane, &size);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_done<1>(then, c, i, size, 0, lane);
+			status = lade_lz_after_decode<1>(then, c, i, size, 0, lane);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
 		__syncwarp();
@@ -549,12 +550,11 @@ static __device__ __forceinline__ void lade_lz_open(const lade_gpu_batch &batch,
 	if (j.i < batch.count)
 		j.status = lade_chunk_get_now(batch, j.i, &j.c);
 	if (j.i < batch.count && j.status == LADE_GPU_OK)
-		j.status = F::begin(j.c.src, j.c.src_size, &j.at, &j.told);
+		j.status = F::begin(j.c.src, j.c.src_size, &j.at, &j.stated);
 	*job = j;
 }
 
-/* The same as a call: where what stands before the first token is read, teams of less than 16 warps
- * would spill. */
+/* The same, not inlined: for formats with a header, teams of fewer than 16 warps would spill. */
 template <class F>
 static __device__ __noinline__ void lade_lz_open_called(const lade_gpu_batch &batch,
                                                         lade_lz_job *job)
@@ -564,7 +564,7 @@ static __device__ __noinline__ void lade_lz_open_called(const lade_gpu_batch &ba
 
 /* Map: block = one chunk at a time, warp = every WARPS-th segment of its source.  Shared: the
  * team's, at 't', and a job. */
-template <class F, int WARPS, class D = lade_lz_plain>
+template <class F, int WARPS, class D = lade_lz_decode_only>
 static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS> *t,
                                                           const lade_gpu_batch &batch, D then = D())
 {
@@ -575,21 +575,22 @@ static __device__ __forceinline__ void lade_lz_team_batch(lade_lz_team<F, WARPS>
 	if (threadIdx.x == 0)
 		job.i = ~0u;
 	for (;;) {
-		if (threadIdx.x == 0 && F::TELLS && WARPS < 16)
+		if (threadIdx.x == 0 && F::STATES_SIZE && WARPS < 16)
 			lade_lz_open_called<F>(batch, &job);
 		else if (threadIdx.x == 0)
 			lade_lz_open<F>(batch, &job);
 		__syncthreads();
-		/* What is wanted behind the chunk is read again there: it takes no registers. */
+		/* Values needed after the chunk are read again there, to save registers. */
 		if (job.i >= batch.count)
 			break;
 		uint32_t size = 0, status = job.status;
 		if (status == LADE_GPU_OK) {
 			lade_gpu_chunk c = job.c;
-			status = lade_lz_chunk<F, WARPS>(t, c, job.at, job.told, warp, lane, &size);
+			status = lade_lz_chunk<F, WARPS>(t, c, job.at, job.stated, warp, lane,
+			                                 &size);
 		}
 		if (status == LADE_GPU_OK)
-			status = lade_lz_done<WARPS>(then, job.c, job.i, size, warp, lane);
+			status = lade_lz_after_decode<WARPS>(then, job.c, job.i, size, warp, lane);
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, job.i, status, size);
 		if (!batch.next)
@@ -625,6 +626,22 @@ static __device__ __forceinline__ void lade_lz_size_batch(const lade_gpu_batch &
 		__syncwarp();
 		if (!batch.next)
 			break;
+	}
+}
+
+/* The same, with the team's shared memory: 16 warps have it as dynamic memory (codec/lz/args.h has
+ * its size). */
+template <class F, int WARPS, class D = lade_lz_decode_only>
+static __device__ __forceinline__ void lade_lz_team_kernel(const lade_gpu_batch &batch,
+                                                           D then = D())
+{
+	typedef lade_lz_team<F, WARPS> team;
+	if constexpr (WARPS < 16) {
+		LADE_SHARED(team, t);
+		lade_lz_team_batch(&t, batch, then);
+	} else {
+		LADE_SHARED_DYNAMIC(team, t);
+		lade_lz_team_batch(t, batch, then);
 	}
 }
 

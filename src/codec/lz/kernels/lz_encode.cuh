@@ -1,5 +1,6 @@
 /*
- * lz_encode.cuh: the encoder that LZ formats share: it finds matches and has the format write them.
+ * lz_encode.cuh: the encoder that LZ formats share: it finds matches; the format's functions write
+ * them.
  *
  * A warp looks at 64 positions of the source in one step, two a lane and 'unit' bytes apart (the
  * element's size, or 2 for elements of 8 bytes, whose low half may differ where the rest repeats):
@@ -11,24 +12,23 @@
  *     walk: the first position with a match, on to the first at or behind its end, and so on;
  *           matches of 16 bytes are followed to their end by the whole warp as the walk meets them
  *
- * So a step yields all sequences (a literal run, then a match) of at least 64 units.  They gather
- * in a ring, and each time 32 are there they are written, a lane a sequence: sizes by a prefix sum,
- * then heads, literals and matches.  After two steps without any match steps grow wider, by a
- * unit each, up to 64 bytes between positions; the next match found takes the warp back by one such
- * distance, and to units.
+ * So a step finds all sequences (a literal run, then a match) of at least 64 units.  A ring
+ * collects them; as soon as it has 32 they are written, a lane a sequence: sizes by a prefix sum,
+ * then headers, literals and matches.  After two steps without a match the steps grow by a unit
+ * each, up to 64 bytes between positions; the next match takes the warp back by one such distance,
+ * and to steps of units.
  *
- * The table holds 4,096 positions, modulo 65,536: what it gives is a distance of 1 to 65,535, and
- * whatever it says is compared with the bytes, so that entries of an earlier 64 KiB do no harm.
- * Positions inside of a match, but for its first three bytes, are not entered, nor is every
- * literal.  Where two lanes enter one slot, the device says which wins; the stream is right with
- * either.
+ * The table holds 4,096 positions, modulo 65,536: an entry gives a distance of 1 to 65,535.  The
+ * bytes there are always compared, so that entries of an earlier 64 KiB do no harm.  Of the
+ * positions inside a match only the first three are entered, and not every literal is.  Where two
+ * lanes write one slot either may win; the stream is valid with both.
  *
- * Solo, a warp encodes a chunk.  In a team each warp encodes a part of it; the tables that the
- * parts begin with are made by all before, so that their matches reach back over the parts, and
- * what they wrote is joined behind.  One H200, chunks of 64 KiB, 2026-11-21: a team of 16 is
+ * Solo, a warp encodes a chunk.  In a team each warp encodes a part of it.  All warps first build
+ * the tables that the parts begin with, so that matches reach back into earlier parts; at the end
+ * the parts' outputs are joined.  One H200, chunks of 64 KiB, 2026-11-21: a team of 16 is
  * fastest up to one chunk a multiprocessor (100 chunks: 53 GB/s, solo 9), of 8 up to some 12
- * (1,000 chunks: 102, solo 74), and then solo (10,000 chunks: 148).  Shared memory decides: three
- * teams of 8, one of 16, or 20 warps solo are on a multiprocessor.
+ * (1,000 chunks: 102, solo 74), and then solo (10,000 chunks: 148).  Shared memory is the limit: a
+ * multiprocessor holds three teams of 8, one of 16, or 20 solo warps.
  *
  * Bounds: words are read from the first word boundary of the source on, and up to 12 bytes from a
  * position, which is at least 12 bytes before the end.  Nothing is written before its size is
@@ -45,21 +45,21 @@
 #define LADE_LZ_SLOT_BITS 12u
 #define LADE_LZ_SLOTS (1u << LADE_LZ_SLOT_BITS)
 #define LADE_LZ_ROWS 2u     /* positions of a step that a lane looks at */
-#define LADE_LZ_RING 96u    /* sequences that wait: 31 at most before a step, 64 more of it */
+#define LADE_LZ_RING 96u    /* sequences to be written: 31 at most before a step, 64 more of it */
 #define LADE_LZ_EDGE 12u    /* the last position looked at is this far from the end */
-#define LADE_LZ_NEAR 8u     /* the distance that is looked at beside the table's */
+#define LADE_LZ_NEAR 8u     /* a distance that is tried besides the table's */
 #define LADE_LZ_SEEN 8u     /* equal bytes that a lane counts by itself */
 #define LADE_LZ_LONG 20u    /* bytes read from a position on when these are all equal */
 #define LADE_LZ_PATIENCE 2u /* steps without a match before steps grow */
 #define LADE_LZ_WIDEST 64u  /* bytes between lanes, at most */
 #define LADE_LZ_SHORT 16u   /* literals that a lane copies by itself */
 #define LADE_LZ_SOLO_WARPS 5    /* of a block; four blocks leave room for a first-level cache */
-#define LADE_LZ_CREW 16         /* warps of a team, at most */
+#define LADE_LZ_TEAM_MOST 16    /* warps of a team, at most */
 #define LADE_LZ_PART 2048u      /* a team's parts are at least this long */
 #define LADE_LZ_GAP 8u
 
 /* A warp's part of shared memory. */
-struct lade_lz_finder {
+struct lade_lz_encode_warp {
 	uint16_t table[LADE_LZ_SLOTS]; /* by hash: the last position entered, modulo 65,536 */
 	uint32_t pos[LADE_LZ_RING];    /* the ring: where a match begins, */
 	uint32_t end[LADE_LZ_RING];    /* ends, */
@@ -74,9 +74,9 @@ struct lade_lz_encoder {
 	uint32_t skew;        /* src[0] is that byte of it */
 	uint32_t size, limit; /* of the source; where its last match may end */
 	uint32_t first;       /* words are read from here on: src + first is aligned */
-	uint32_t cap, out;    /* room, bytes written */
-	uint32_t anchor;      /* source bytes that are written */
-	uint32_t head, count; /* the ring's oldest sequence; how many wait */
+	uint32_t cap, out;    /* the destination's size, bytes written */
+	uint32_t anchor;      /* source bytes whose encoding is written */
+	uint32_t head, count; /* the ring's oldest sequence; how many it holds */
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------
@@ -196,13 +196,14 @@ LADE_DEVICE uint32_t lade_lz_follow(const lade_lz_encoder &e, uint32_t end, uint
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
-/* The ring's slot of a number below two rounds. */
+/* The ring's index for a number below 2 * LADE_LZ_RING. */
 LADE_DEVICE uint32_t lade_lz_ring(uint32_t i)
 {
 	return i < LADE_LZ_RING ? i : i - LADE_LZ_RING;
 }
 
-/* How many bytes a match may grow at its front: equal ones before it, 4 at most, all literals. */
+/* How many bytes a match can be extended backwards: equal bytes before it, 4 at most, all of them
+ * literals. */
 LADE_DEVICE uint32_t lade_lz_back(const lade_lz_encoder &e, uint32_t pos, uint32_t dist,
                                   uint32_t literals)
 {
@@ -214,19 +215,19 @@ LADE_DEVICE uint32_t lade_lz_back(const lade_lz_encoder &e, uint32_t pos, uint32
 }
 
 /*
- * Writes the oldest 'n' sequences of the ring, 1 to 32, a lane a sequence; false: there is no room.
- * Long literals and matches are then written by the warp, one after the other.
+ * Writes the oldest 'n' sequences of the ring, 1 to 32, a lane a sequence; false: the destination
+ * is full.  The whole warp then writes the long literals and matches, one after the other.
  */
 template <class F>
-static __device__ __forceinline__ bool lade_lz_write(lade_lz_finder *f, lade_lz_encoder *e,
-                                                     uint32_t n, uint32_t lane)
+static __device__ __forceinline__ bool lade_lz_write(lade_lz_encode_warp *warp_smem,
+                                                     lade_lz_encoder *e, uint32_t n, uint32_t lane)
 {
 	uint32_t slot = lade_lz_ring(e->head + lane), pos = 0, end = 0, dist = 0;
 	bool mine = lane < n;
 	if (mine) {
-		pos = f->pos[slot];
-		end = f->end[slot];
-		dist = f->dist[slot];
+		pos = warp_smem->pos[slot];
+		end = warp_smem->end[slot];
+		dist = warp_smem->dist[slot];
 	}
 	uint32_t from = __shfl_up_sync(LADE_FULL, end, 1);
 	if (lane == 0)
@@ -272,7 +273,7 @@ static __device__ __forceinline__ bool lade_lz_write(lade_lz_finder *f, lade_lz_
 /* ---- finding ----------------------------------------------------------------------------------
  */
 
-/* What a lane knows after the look-up of a step: of position 32 * row + lane of it, by row. */
+/* A lane's results of a step's look-up, by row: row r is position 32 * r + lane of the step. */
 struct lade_lz_look {
 	uint32_t slot[LADE_LZ_ROWS];
 	uint32_t length[LADE_LZ_ROWS]; /* of the match; 0 or 4 to 8 */
@@ -302,15 +303,15 @@ LADE_DEVICE lade_lz_bytes lade_lz_load(const lade_lz_encoder &e, uint32_t at, ui
  * Looks at positions at + stride * (0 to 63), up to 'last', where 'v' stands.  'near' positions
  * before is LADE_LZ_NEAR bytes before; 32 when no position is.
  */
-LADE_DEVICE lade_lz_look lade_lz_step(const lade_lz_finder *f, const lade_lz_encoder &e,
-                                      const lade_lz_bytes &v, uint32_t at, uint32_t stride,
-                                      uint32_t last, uint32_t near, uint32_t lane)
+LADE_DEVICE lade_lz_look lade_lz_step(const lade_lz_encode_warp *warp_smem,
+                                      const lade_lz_encoder &e, const lade_lz_bytes &v, uint32_t at,
+                                      uint32_t stride, uint32_t last, uint32_t near, uint32_t lane)
 {
 	lade_lz_look k;
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		k.slot[r] = lade_lz_slot(v.row[r].x);
-		k.dist[r] = (at + (32 * r + lane) * stride - f->table[k.slot[r]]) & 0xFFFF;
+		k.dist[r] = (at + (32 * r + lane) * stride - warp_smem->table[k.slot[r]]) & 0xFFFF;
 	}
 #pragma unroll
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
@@ -356,12 +357,12 @@ LADE_DEVICE uint32_t lade_lz_longer(const lade_lz_encoder &e, uint32_t pos, uint
 	return LADE_LZ_SEEN + (x ? lade_lz_same(x) : 4 + lade_lz_same(y));
 }
 
-/* What a step has come to, by row. */
+/* The matches of a step, by row. */
 struct lade_lz_walked {
 	uint32_t picked[LADE_LZ_ROWS]; /* a bit a lane: its match is one of the output */
 	uint32_t end[LADE_LZ_ROWS];    /* of the lane's match */
 	uint32_t cover[LADE_LZ_ROWS];  /* where the last match of this row and those before ends */
-	uint32_t stop;                 /* the first position behind what is settled */
+	uint32_t stop;                 /* where the next step begins */
 };
 
 /* Picks matches of a step that do not overlap. */
@@ -422,10 +423,10 @@ LADE_DEVICE lade_lz_walked lade_lz_walk(const lade_lz_encoder &e, const lade_lz_
 	return w;
 }
 
-/* Puts what was picked into the ring, and enters the positions. */
-LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade_lz_look &k,
-                               const lade_lz_walked &w, uint32_t at, uint32_t shift, uint32_t near,
-                               uint32_t lane)
+/* Adds the picked matches to the ring, and positions to the table. */
+LADE_DEVICE void lade_lz_enter(lade_lz_encode_warp *warp_smem, lade_lz_encoder *e,
+                               const lade_lz_look &k, const lade_lz_walked &w, uint32_t at,
+                               uint32_t shift, uint32_t near, uint32_t lane)
 {
 	uint32_t before[LADE_LZ_ROWS];
 	uint64_t entered = 0; /* a bit a position: all but those inside of a match */
@@ -440,10 +441,10 @@ LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade
 		                        : r && pos < w.cover[r - (r > 0)];
 		entered |= (uint64_t)__ballot_sync(LADE_FULL, k.in[r] && !inside) << (32 * r);
 	}
-	/* Of those that repeat each other the last is. */
+	/* Of positions that repeat each other only the last is entered. */
 	entered &= ~((k.repeats & entered) >> near);
-	/* Of two literals before a match, where elements are bytes, the second one is: the table
-	 * holds as many again, and a match that is found there grows by the first at its front. */
+	/* Where elements are bytes, only the second of two literals before a match is entered: the
+	 * table then reaches twice as far, and a match found there is extended backwards. */
 	uint64_t picked = w.picked[0];
 	for (uint32_t r = 1; r < LADE_LZ_ROWS; r++)
 		picked |= (uint64_t)w.picked[r] << (32 * r);
@@ -453,32 +454,34 @@ LADE_DEVICE void lade_lz_enter(lade_lz_finder *f, lade_lz_encoder *e, const lade
 	for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 		uint32_t pos = at + ((32 * r + lane) << shift);
 		if ((uint32_t)(entered >> (32 * r)) >> lane & 1)
-			f->table[k.slot[r]] = (uint16_t)pos;
+			warp_smem->table[k.slot[r]] = (uint16_t)pos;
 		if (w.picked[r] >> lane & 1) {
 			uint32_t rank = (uint32_t)__popc(before[r]) - 1;
 			uint32_t slot = lade_lz_ring(e->head + e->count + rank);
-			f->pos[slot] = pos;
-			f->end[slot] = w.end[r];
-			f->dist[slot] = (uint16_t)k.dist[r];
+			warp_smem->pos[slot] = pos;
+			warp_smem->end[slot] = w.end[r];
+			warp_smem->dist[slot] = (uint16_t)k.dist[r];
 		}
 		e->count += (uint32_t)__popc(w.picked[r]);
 		__syncwarp();
 	}
 }
 
-/* The first sequence of a team's part, and what the rest became: written last. */
+/* The first sequence of a team's part, which is written last, and where the rest was written. */
 struct lade_lz_part {
 	uint32_t pos, end, dist; /* of the match; end is 0 when the part has none */
-	uint32_t at, size;       /* the rest: where it stands in the destination */
+	uint32_t at, size;       /* the rest's place in the destination */
 	uint32_t anchor;         /* the end of the part's last match */
 };
 
-/* Takes a part's first sequence out of the ring; the others go where they cannot be in the way. */
+/* Takes a part's first sequence out of the ring.  The rest is written far enough back that earlier
+ * parts cannot overwrite it (lade_lz_join()). */
 template <class F>
-LADE_DEVICE void lade_lz_lead(const lade_lz_finder *f, lade_lz_encoder *e, lade_lz_part *part,
-                              uint32_t lane)
+LADE_DEVICE void lade_lz_lead(const lade_lz_encode_warp *warp_smem, lade_lz_encoder *e,
+                              lade_lz_part *part, uint32_t lane)
 {
-	uint32_t pos = f->pos[e->head], end = f->end[e->head], dist = f->dist[e->head];
+	uint32_t pos = warp_smem->pos[e->head], end = warp_smem->end[e->head],
+		 dist = warp_smem->dist[e->head];
 	e->anchor = end;
 	e->out = F::bound(e->size) - F::bound(e->size - end) + LADE_LZ_GAP;
 	if (lane == 0) {
@@ -491,22 +494,22 @@ LADE_DEVICE void lade_lz_lead(const lade_lz_finder *f, lade_lz_encoder *e, lade_
 	e->count--;
 }
 
-LADE_DEVICE void lade_lz_empty(lade_lz_finder *f, uint32_t lane)
+LADE_DEVICE void lade_lz_empty(lade_lz_encode_warp *warp_smem, uint32_t lane)
 {
 	for (uint32_t i = lane; i < LADE_LZ_SLOTS / 8; i += 32)
-		((uint4 *)f->table)[i] = make_uint4(0, 0, 0, 0);
+		((uint4 *)warp_smem->table)[i] = make_uint4(0, 0, 0, 0);
 	__syncwarp();
 }
 
 /*
- * Encodes the sequences of the source from 'from' to e->limit, but for the literals behind the
- * last and, when there is a 'part', the first; false: no room.  The table is that of the bytes
- * before.
+ * Encodes the source from 'from' to e->limit, except the literals behind the last match and, with a
+ * 'part', the first sequence; false: the destination is full.  The table has the bytes before
+ * 'from'.
  */
 template <class F>
-static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_lz_encoder *e,
-                                                        uint32_t from, uint32_t shift,
-                                                        lade_lz_part *part, uint32_t lane)
+static __device__ __forceinline__ bool
+lade_lz_run_part(lade_lz_encode_warp *warp_smem, lade_lz_encoder *e, uint32_t from, uint32_t shift,
+                 lade_lz_part *part, uint32_t lane)
 {
 	if (e->size < LADE_LZ_EDGE || e->limit < LADE_LZ_SEEN)
 		return true;
@@ -520,8 +523,8 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 		return true;
 	lade_lz_bytes v = lade_lz_load(*e, at, stride, last, lane);
 	while (at <= last) {
-		lade_lz_look k =
-			lade_lz_step(f, *e, v, at, stride, last, stride == unit ? near : 32, lane);
+		lade_lz_look k = lade_lz_step(warp_smem, *e, v, at, stride, last,
+		                              stride == unit ? near : 32, lane);
 		uint32_t found = LADE_LZ_ROWS * 32; /* the first position with a match */
 #pragma unroll
 		for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
@@ -533,14 +536,14 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 			misses = 0;
 			resume = resume / 2;
 			lade_lz_walked w = lade_lz_walk(*e, k, at, shift, lane);
-			/* While these bytes come, what was found is put away. */
+			/* These loads overlap with the ring's and the table's update. */
 			v = lade_lz_load(*e, w.stop, unit, last, lane);
-			lade_lz_enter(f, e, k, w, at, shift, near, lane);
+			lade_lz_enter(warp_smem, e, k, w, at, shift, near, lane);
 			at = w.stop;
 			if (part && e->out == 0)
-				lade_lz_lead<F>(f, e, part, lane);
+				lade_lz_lead<F>(warp_smem, e, part, lane);
 			while (e->count >= 32)
-				if (!lade_lz_write<F>(f, e, 32, lane))
+				if (!lade_lz_write<F>(warp_smem, e, 32, lane))
 					return false;
 			continue;
 		}
@@ -548,7 +551,8 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 #pragma unroll
 		for (uint32_t r = 0; r < LADE_LZ_ROWS; r++) {
 			if (k.in[r] && 32 * r + lane < found)
-				f->table[k.slot[r]] = (uint16_t)(at + (32 * r + lane) * stride);
+				warp_smem->table[k.slot[r]] =
+					(uint16_t)(at + (32 * r + lane) * stride);
 			__syncwarp();
 		}
 		if (found < LADE_LZ_ROWS * 32) {
@@ -568,20 +572,21 @@ static __device__ __forceinline__ bool lade_lz_run_part(lade_lz_finder *f, lade_
 		}
 		v = lade_lz_load(*e, at, stride, last, lane);
 	}
-	return e->count == 0 || lade_lz_write<F>(f, e, e->count, lane);
+	return e->count == 0 || lade_lz_write<F>(warp_smem, e, e->count, lane);
 }
 
 /* ---- chunks -----------------------------------------------------------------------------------
  */
 
-/* Elements' sizes to the distance of positions looked at, as a power of two. */
+/* log2 of the distance between positions, from the element's size. */
 LADE_DEVICE uint32_t lade_lz_shift(uint32_t elem)
 {
 	return elem == 4 ? 2 : elem == 2 || elem == 8 ? 1 : 0;
 }
 
-/* Room is not bounded by the largest chunk's size, as output can be longer than the source. */
-LADE_DEVICE uint32_t lade_lz_room(const lade_gpu_batch &batch, uint32_t i)
+/* The destination's size, at most 2^31 - 1.  It may pass LADE_CHUNK_MAX, because output can be
+ * longer than the source. */
+LADE_DEVICE uint32_t lade_lz_dst_cap(const lade_gpu_batch &batch, uint32_t i)
 {
 	uint64_t cap = batch.dst_cap[i];
 	return cap < 0x7FFFFFFF ? (uint32_t)cap : 0x7FFFFFFF;
@@ -603,7 +608,7 @@ LADE_DEVICE lade_lz_encoder lade_lz_begin(const lade_gpu_chunk &c, uint32_t cap,
 	return e;
 }
 
-/* Writes the literals from 'anchor' on at 'out', by 'lanes' threads; false: there is no room. */
+/* Writes the literals from 'anchor' on at 'out', by 'lanes' threads; false: they do not fit. */
 template <class F>
 LADE_DEVICE bool lade_lz_rest(const lade_gpu_chunk &c, uint32_t cap, uint32_t anchor, uint32_t *out,
                               uint32_t lane, uint32_t lanes)
@@ -620,9 +625,9 @@ LADE_DEVICE bool lade_lz_rest(const lade_gpu_chunk &c, uint32_t cap, uint32_t an
 	return true;
 }
 
-/* A chunk by a warp; '*size' is set when it is written. */
+/* Encodes a chunk by one warp; '*size' is set on success. */
 template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_encode_solo(lade_lz_finder *f,
+static __device__ __forceinline__ uint32_t lade_lz_encode_solo(lade_lz_encode_warp *warp_smem,
                                                                const lade_gpu_chunk &c,
                                                                uint32_t cap, uint32_t elem,
                                                                uint32_t *size, uint32_t lane)
@@ -633,8 +638,8 @@ static __device__ __forceinline__ uint32_t lade_lz_encode_solo(lade_lz_finder *f
 		return LADE_GPU_NOSPACE;
 	if (lane == 0)
 		F::prefix(c.dst, e.size);
-	lade_lz_empty(f, lane);
-	if (!lade_lz_run_part<F>(f, &e, 0, lade_lz_shift(elem), nullptr, lane) ||
+	lade_lz_empty(warp_smem, lane);
+	if (!lade_lz_run_part<F>(warp_smem, &e, 0, lade_lz_shift(elem), nullptr, lane) ||
 	    !lade_lz_rest<F>(c, cap, e.anchor, &e.out, lane, 32))
 		return LADE_GPU_NOSPACE;
 	*size = e.out;
@@ -643,10 +648,10 @@ static __device__ __forceinline__ uint32_t lade_lz_encode_solo(lade_lz_finder *f
 
 /* Map: warp = one chunk at a time, lane = a position, or a sequence.  Block: 5 warps. */
 template <class F>
-static __device__ __forceinline__ void lade_lz_encode_batch(const lade_gpu_batch &batch,
-                                                            uint32_t elem)
+static __device__ __forceinline__ void lade_lz_encode_solo_batch(const lade_gpu_batch &batch,
+                                                                 uint32_t elem)
 {
-	LADE_SHARED(lade_lz_finder, shared, [LADE_LZ_SOLO_WARPS]);
+	LADE_SHARED(lade_lz_encode_warp, shared, [LADE_LZ_SOLO_WARPS]);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
 	uint32_t i = batch.next ? ~0u : blockIdx.x * LADE_LZ_SOLO_WARPS + warp;
 	for (;; __syncwarp()) {
@@ -660,7 +665,7 @@ static __device__ __forceinline__ void lade_lz_encode_batch(const lade_gpu_batch
 		lade_gpu_chunk c;
 		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
 		if (status == LADE_GPU_OK)
-			status = lade_lz_encode_solo<F>(&shared[warp], c, lade_lz_room(batch, i),
+			status = lade_lz_encode_solo<F>(&shared[warp], c, lade_lz_dst_cap(batch, i),
 			                                elem, &size, lane);
 		if (lane == 0)
 			lade_chunk_put(batch, i, status, size);
@@ -672,18 +677,19 @@ static __device__ __forceinline__ void lade_lz_encode_batch(const lade_gpu_batch
 /* ---- teams ------------------------------------------------------------------------------------
  */
 
-/* A block's shared memory; behind it a lade_lz_finder a warp. */
-struct __align__(16) lade_lz_crew {
-	lade_lz_part part[LADE_LZ_CREW];
-	/* As one thread finds it in the tables, which may change at any time: warps that found
-	 * other sizes would not stay in step. */
+/* A block's shared memory; behind it a lade_lz_encode_warp a warp. */
+struct __align__(16) lade_lz_encode_team
+{
+	lade_lz_part part[LADE_LZ_TEAM_MOST];
+	/* Read by one thread: the tables may change at any time, and warps that read different
+	 * sizes would not stay in step. */
 	lade_gpu_chunk chunk;
 	uint32_t i, status, cap;
-	uint32_t failed; /* a part had no room: cannot be */
+	uint32_t failed; /* a part did not fit: cannot happen */
 };
 
-static_assert(sizeof(lade_lz_crew) == LADE_LZ_CREW_SIZE, "");
-static_assert(sizeof(lade_lz_finder) == LADE_LZ_FINDER_SIZE, "");
+static_assert(sizeof(lade_lz_encode_team) == LADE_LZ_ENCODE_TEAM_SIZE, "");
+static_assert(sizeof(lade_lz_encode_warp) == LADE_LZ_ENCODE_WARP_SIZE, "");
 
 /*
  * Moves 'size' bytes to the front, from 'from' to 'to' < 'from', by all threads of the block.  Up
@@ -696,7 +702,7 @@ LADE_DEVICE void lade_lz_move(uint8_t *to, const uint8_t *from, uint32_t size)
 	uint32_t before = (uint32_t)(uintptr_t)(from + head) & 3, words = (size - head) / 4;
 	const uint32_t *w = (const uint32_t *)(from + head - before);
 	uint8_t first = threadIdx.x < head ? from[threadIdx.x] : 0;
-	/* What a round stores was read before the barrier, and lies before all that is read
+	/* A round's bytes were read before the barrier, and are stored before all that is read
 	 * later. */
 	for (uint32_t i = threadIdx.x, begin = 0; begin < words || begin == 0;
 	     begin += blockDim.x, i += blockDim.x) {
@@ -715,15 +721,15 @@ LADE_DEVICE void lade_lz_move(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 /*
- * Joins a chunk's parts.  Part after part, its first sequence is written behind what is there, with
- * all literals since the last match, and its rest moved up behind that.
+ * Joins a chunk's parts.  For each part in order, its first sequence is appended to the output,
+ * with all literals since the last match, and then its rest is moved there.
  *
- * The rest of a part stands at bound(size) - bound(size - x) + LADE_LZ_GAP, where x is the end of
- * its first match, and with n bytes of the source takes at most n plus what bound() adds for n:
- * so it ends before the next part's, and what comes before x ends before it.
+ * The rest of a part is at bound(size) - bound(size - x) + LADE_LZ_GAP, where x is the end of its
+ * first match.  For n bytes of the source it takes at most n plus what bound() adds for n: so it
+ * ends before the next part's, and the output for the bytes before x ends before it.
  */
 template <class F>
-static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_crew *crew,
+static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_encode_team *team,
                                                         const lade_gpu_chunk &c, uint32_t parts,
                                                         uint32_t cap, uint32_t *size)
 {
@@ -731,7 +737,7 @@ static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_crew *crew
 	if (threadIdx.x == 0)
 		F::prefix(c.dst, c.src_size);
 	for (uint32_t i = 0; i < parts; i++) {
-		lade_lz_part p = crew->part[i];
+		lade_lz_part p = team->part[i];
 		if (p.end == 0)
 			continue;
 		uint32_t literals = p.pos - anchor, length = p.end - p.pos;
@@ -745,31 +751,31 @@ static __device__ __forceinline__ uint32_t lade_lz_join(const lade_lz_crew *crew
 		anchor = p.anchor;
 	}
 	__syncthreads();
-	if (crew->failed || !lade_lz_rest<F>(c, cap, anchor, &out, threadIdx.x, blockDim.x))
+	if (team->failed || !lade_lz_rest<F>(c, cap, anchor, &out, threadIdx.x, blockDim.x))
 		return LADE_GPU_NOSPACE;
 	*size = out;
 	return LADE_GPU_OK;
 }
 
 /*
- * The tables of all parts: first each warp enters the positions of its own part (the last 64 KiB
- * of it) but for those that encoding would find inside of a match at the near distance, then each
- * slot is handed on from part to part, so that a part begins with what stands before it.
+ * Builds the tables of all parts.  First each warp enters the positions of its own part (the last
+ * 64 KiB of it), except those inside a match at distance LADE_LZ_NEAR.  Then each slot is passed on
+ * from part to part, so that a part begins with the positions before it.
  */
-LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &e, uint32_t parts,
-                                uint32_t each, uint32_t shift)
+LADE_DEVICE void lade_lz_tables(lade_lz_encode_warp *warps_smem, const lade_lz_encoder &e,
+                                uint32_t parts, uint32_t each, uint32_t shift)
 {
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
 	uint32_t at = each * warp, to = at + each;
 	if (warp < parts) {
-		lade_lz_finder *f = &finders[warp];
-		lade_lz_empty(f, lane);
+		lade_lz_encode_warp *warp_smem = &warps_smem[warp];
+		lade_lz_empty(warp_smem, lane);
 		at = to - at > 65536 ? to - 65536 : at;
 		at = ((at < e.first ? e.first : at) + (1u << shift) - 1) >> shift << shift;
 		uint32_t near = LADE_LZ_NEAR >> shift;
 		uint32_t begun = lane >= near; /* there are words before it to compare with */
 		uint32_t before = 0, repeats = 0; /* the row before: words; which repeat others */
-		/* The last part's table is handed on to none. */
+		/* No part follows the last one: its own positions are not needed. */
 		for (; at < to && warp + 1 < parts; at += 128 << shift) {
 			uint32_t word[4];
 			bool in[4];
@@ -799,7 +805,7 @@ LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t pos = at + ((32 * k + lane) << shift);
 				if (in[k])
-					f->table[lade_lz_slot(word[k])] = (uint16_t)pos;
+					warp_smem->table[lade_lz_slot(word[k])] = (uint16_t)pos;
 				__syncwarp();
 			}
 		}
@@ -808,31 +814,31 @@ LADE_DEVICE void lade_lz_tables(lade_lz_finder *finders, const lade_lz_encoder &
 	for (uint32_t i = threadIdx.x; i < LADE_LZ_SLOTS; i += blockDim.x) {
 		uint32_t before = 0;
 		for (uint32_t k = 0; k < parts; k++) {
-			uint32_t mine = finders[k].table[i];
-			finders[k].table[i] = (uint16_t)before;
+			uint32_t mine = warps_smem[k].table[i];
+			warps_smem[k].table[i] = (uint16_t)before;
 			before = mine ? mine : before;
 		}
 	}
 	__syncthreads();
 }
 
-/* A warp's part of a chunk: source bytes from 'from' to 'to'. */
+/* Encodes a warp's part of a chunk: source bytes from 'from' to 'to'. */
 template <class F>
-static __device__ __forceinline__ void lade_lz_encode_part(lade_lz_finder *f, lade_lz_crew *crew,
-                                                           const lade_gpu_chunk &c, uint32_t from,
-                                                           uint32_t to, uint32_t elem,
-                                                           uint32_t lane)
+static __device__ __forceinline__ void
+lade_lz_encode_part(lade_lz_encode_warp *warp_smem, lade_lz_encode_team *team,
+                    const lade_gpu_chunk &c, uint32_t from, uint32_t to, uint32_t elem,
+                    uint32_t lane)
 {
-	lade_lz_part *part = &crew->part[threadIdx.x / 32];
+	lade_lz_part *part = &team->part[threadIdx.x / 32];
 	lade_lz_encoder e = lade_lz_begin(c, F::bound(c.src_size), F::END);
 	e.limit = e.limit < to ? e.limit : to;
 	if (lane == 0)
 		part->end = 0;
 	__syncwarp();
-	bool room = lade_lz_run_part<F>(f, &e, from, lade_lz_shift(elem), part, lane);
+	bool room = lade_lz_run_part<F>(warp_smem, &e, from, lade_lz_shift(elem), part, lane);
 	__syncwarp();
 	if (lane == 0 && !room)
-		crew->failed = 1;
+		team->failed = 1;
 	if (lane == 0 && part->end) {
 		part->size = e.out - part->at;
 		part->anchor = e.anchor;
@@ -841,47 +847,48 @@ static __device__ __forceinline__ void lade_lz_encode_part(lade_lz_finder *f, la
 
 /*
  * Map: block = one chunk at a time, warp = a part of it, lane = a position, or a sequence.
- * Block: 1 to 16 warps.  Shared: dynamic, LADE_LZ_CREW_SHARED() of the warps: 73,616 bytes for 8,
+ * Block: 1 to 16 warps.  Shared: dynamic, LADE_LZ_ENCODE_SHARED() of the warps: 73,616 bytes for 8,
  * 146,832 for 16.
  */
 template <class F>
-static __device__ __forceinline__ void lade_lz_encode_crew(const lade_gpu_batch &batch,
-                                                           uint32_t elem)
+static __device__ __forceinline__ void lade_lz_encode_team_batch(const lade_gpu_batch &batch,
+                                                                 uint32_t elem)
 {
-	LADE_SHARED_DYNAMIC(lade_lz_crew, crew);
+	LADE_SHARED_DYNAMIC(lade_lz_encode_team, team);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
-	lade_lz_finder *finders = (lade_lz_finder *)(crew + 1), *f = finders + warp;
+	lade_lz_encode_warp *warps_smem = (lade_lz_encode_warp *)(team + 1),
+			    *warp_smem = warps_smem + warp;
 	uint32_t i = batch.next ? ~0u : blockIdx.x;
 	for (;; __syncthreads()) {
 		if (threadIdx.x == 0) {
 			i = batch.next ? lade_turn_next(batch, i) : i;
-			crew->i = i;
-			crew->failed = 0;
-			crew->chunk = lade_gpu_chunk{};
+			team->i = i;
+			team->failed = 0;
+			team->chunk = lade_gpu_chunk{};
 			if (i < batch.count) {
-				crew->cap = lade_lz_room(batch, i);
-				crew->status = lade_chunk_get(batch, i, &crew->chunk);
+				team->cap = lade_lz_dst_cap(batch, i);
+				team->status = lade_chunk_get(batch, i, &team->chunk);
 			}
 		}
 		__syncthreads();
-		i = crew->i;
+		i = team->i;
 		if (i >= batch.count)
 			return;
-		lade_gpu_chunk c = crew->chunk;
-		uint32_t size = 0, cap = crew->cap, status = crew->status;
+		lade_gpu_chunk c = team->chunk;
+		uint32_t size = 0, cap = team->cap, status = team->status;
 		uint32_t parts = c.src_size / LADE_LZ_PART;
 		parts = parts < warps ? parts : warps;
 		if (status == LADE_GPU_OK && parts > 1 && cap >= F::bound(c.src_size)) {
 			uint32_t each = (c.src_size / parts + 8) & ~7u;
-			lade_lz_tables(finders, lade_lz_begin(c, 0, F::END), parts, each,
+			lade_lz_tables(warps_smem, lade_lz_begin(c, 0, F::END), parts, each,
 			               lade_lz_shift(elem));
 			if (warp < parts)
-				lade_lz_encode_part<F>(f, crew, c, each * warp, each * (warp + 1),
-				                       elem, lane);
+				lade_lz_encode_part<F>(warp_smem, team, c, each * warp,
+				                       each * (warp + 1), elem, lane);
 			__syncthreads();
-			status = lade_lz_join<F>(crew, c, parts, cap, &size);
+			status = lade_lz_join<F>(team, c, parts, cap, &size);
 		} else if (status == LADE_GPU_OK && warp == 0) {
-			status = lade_lz_encode_solo<F>(f, c, cap, elem, &size, lane);
+			status = lade_lz_encode_solo<F>(warp_smem, c, cap, elem, &size, lane);
 		}
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, size);

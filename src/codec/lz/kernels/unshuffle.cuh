@@ -84,10 +84,10 @@ static __device__ __forceinline__ void lade_unshuffle(const uint8_t *src, uint8_
 
 /* What the batches of lz_decode.cuh do with a decoded chunk. */
 template <int W>
-static __device__ __forceinline__ uint32_t lade_lz_done(const lade_lz_unshuffle &u,
-                                                        const lade_gpu_chunk &c, uint32_t i,
-                                                        uint32_t bytes, uint32_t warp,
-                                                        uint32_t lane)
+static __device__ __forceinline__ uint32_t lade_lz_after_decode(const lade_lz_unshuffle &u,
+                                                                const lade_gpu_chunk &c, uint32_t i,
+                                                                uint32_t bytes, uint32_t warp,
+                                                                uint32_t lane)
 {
 	const uint8_t *src = lade_global((const uint8_t *)c.dst);
 	uint8_t *to = lade_global(u.dst[i]);

@@ -95,17 +95,17 @@ struct lade_lz4_writer {
 extern "C" __global__ void __launch_bounds__(160, 4)
 	lade_lz4_encode(lade_gpu_batch batch, uint32_t elem)
 {
-	lade_lz_encode_batch<lade_lz4_writer>(batch, elem);
+	lade_lz_encode_solo_batch<lade_lz4_writer>(batch, elem);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 3)
 	lade_lz4_encode_team8(lade_gpu_batch batch, uint32_t elem)
 {
-	lade_lz_encode_crew<lade_lz4_writer>(batch, elem);
+	lade_lz_encode_team_batch<lade_lz4_writer>(batch, elem);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 	lade_lz4_encode_team16(lade_gpu_batch batch, uint32_t elem)
 {
-	lade_lz_encode_crew<lade_lz4_writer>(batch, elem);
+	lade_lz_encode_team_batch<lade_lz4_writer>(batch, elem);
 }

@@ -17,7 +17,7 @@
 struct lade_lz4 {
 	static constexpr uint32_t SPAN = 96; /* a token takes 3 bytes at least */
 	static constexpr int TOKENS = 1;
-	static constexpr bool SLOW = true, TELLS = false;
+	static constexpr bool SLOW = true, STATES_SIZE = false;
 	static constexpr uint32_t FULL = LADE_GPU_NOSPACE;
 
 	/*
@@ -48,7 +48,7 @@ struct lade_lz4 {
 	     const uint32_t *words, uint32_t shift, lade_lz_sequence *q, uint32_t *next, bool *slow)
 	{
 		/* All loads are unconditional; one behind the end is of the last byte. */
-		uint32_t near = lade_lz_near(words, shift, position), p = begin + position;
+		uint32_t near = lade_lz_segment_word(words, shift, position), p = begin + position;
 		uint32_t end = n - 1, token = near & 255, byte = near >> 8 & 255;
 		bool more = token >= 0xF0;
 		uint32_t from = p + (more ? 2 : 1), literals = (token >> 4) + (more ? byte : 0);

@@ -7,38 +7,29 @@
 
 static_assert(sizeof(lade_lz_team<lade_snappy, 16>) == LADE_SNAPPY_TEAM16_SHARED, "");
 
-/* Map: a warp a chunk, 4 warps a block. */
+/* Map: solo, a warp a chunk, 4 warps a block; teams, a block of 4, 8 or 16 warps a chunk. */
 extern "C" __global__ void __launch_bounds__(128, 8) lade_snappy_decode_solo(lade_gpu_batch batch)
 {
 	lade_lz_solo_batch<lade_snappy, 4>(batch);
 }
 
-/* Map: a block of 4 warps a chunk. */
 extern "C" __global__ void __launch_bounds__(128, 8) lade_snappy_decode_team4(lade_gpu_batch batch)
 {
-	typedef lade_lz_team<lade_snappy, 4> team;
-	LADE_SHARED(team, t);
-	lade_lz_team_batch(&t, batch);
+	lade_lz_team_kernel<lade_snappy, 4>(batch);
 }
 
-/* Map: a block of 8 warps a chunk. */
 extern "C" __global__ void __launch_bounds__(256, 4) lade_snappy_decode_team8(lade_gpu_batch batch)
 {
-	typedef lade_lz_team<lade_snappy, 8> team;
-	LADE_SHARED(team, t);
-	lade_lz_team_batch(&t, batch);
+	lade_lz_team_kernel<lade_snappy, 8>(batch);
 }
 
-/* Map: a block of 16 warps a chunk.  Shared: a team, dynamic (codec/lz/args.h has its size). */
 extern "C" __global__ void __launch_bounds__(512, 2) lade_snappy_decode_team16(lade_gpu_batch batch)
 {
-	typedef lade_lz_team<lade_snappy, 16> team;
-	LADE_SHARED_DYNAMIC(team, t);
-	lade_lz_team_batch(t, batch);
+	lade_lz_team_kernel<lade_snappy, 16>(batch);
 }
 
-/* Writes the sizes that streams tell before their first element; 'dst' and 'dst_cap' are not looked
- * at.  Map: a thread a chunk. */
+/* Writes the decoded sizes that streams begin with; 'dst' and 'dst_cap' are not read.  Map: a
+ * thread a chunk. */
 extern "C" __global__ void lade_snappy_size(lade_gpu_batch batch)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, entry = 0, size = 0;

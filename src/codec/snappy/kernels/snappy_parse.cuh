@@ -17,8 +17,8 @@
 struct lade_snappy {
 	static constexpr uint32_t SPAN = 128; /* an element takes 2 bytes at least */
 	static constexpr int TOKENS = 2;
-	static constexpr bool SLOW = false, TELLS = true;
-	static constexpr uint32_t FULL = LADE_GPU_CORRUPT; /* it passes the size that is told */
+	static constexpr bool SLOW = false, STATES_SIZE = true;
+	static constexpr uint32_t FULL = LADE_GPU_CORRUPT; /* it passes the size that is stated */
 
 	/* 'count' bytes from 'at' on, little-endian; those past the end count as 255. */
 	static __device__ __forceinline__ uint32_t number(const uint8_t *src, uint32_t n,
@@ -103,8 +103,8 @@ struct lade_snappy {
 	{
 		bool two = second != LADE_LZ_STOP, rare[2];
 		second = two ? second : position;
-		uint32_t near[2] = {lade_lz_near(words, shift, position),
-		                    lade_lz_near(words, shift, second)};
+		uint32_t near[2] = {lade_lz_segment_word(words, shift, position),
+		                    lade_lz_segment_word(words, shift, second)};
 		uint32_t bytes[2];
 		element(begin + position, near[0], q, 0, &bytes[0], &rare[0]);
 		element(begin + second, near[1], q, 1, &bytes[1], &rare[1]);
@@ -154,9 +154,9 @@ struct lade_snappy {
 	}
 
 	/* The stream gives as many bytes as it tells; not more, which is seen before. */
-	static __device__ __forceinline__ uint32_t end(uint32_t, uint32_t size, uint32_t told)
+	static __device__ __forceinline__ uint32_t end(uint32_t, uint32_t size, uint32_t stated)
 	{
-		return size == told ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
+		return size == stated ? LADE_GPU_OK : LADE_GPU_TRUNCATED;
 	}
 };
 
