@@ -6,7 +6,9 @@
 #include "batch/batch.h"
 
 #include "base/options.h"
+#include "base/try.h"
 #include "batch/gpu/gpu.h"
+#include "batch/host/call.h"
 
 #include <stdlib.h>
 
@@ -44,6 +46,75 @@ lade_status lade__call_open(lade__given *given, const lade_engine *engine,
 	return lade__given_open(given, &sizes, err);
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* Fails the items of a group that no side can do. */
+static void fail_group(lade__planner *p, const lade__items *g)
+{
+	for (size_t i = 0; i < p->call->count; i++) {
+		if (lade__planner_waits(p, i) != g)
+			continue;
+		lade__planner_done(p, i);
+		lade__outcome_failed(p->outcome, i, g->where.status, g->where.error);
+	}
+}
+
+/* Runs a group but for what the host does of its own bytes.  Fails: when the call does */
+static lade_status run_group(lade__planner *p, lade__items *g, lade_error *err)
+{
+	bool far = g->where.on_device || lade__items_on_device(g);
+	g->ran = true;
+	return far && g->where.status == LADE_OK ? lade__gpu_group_run(p, g, err) : LADE_OK;
+}
+
+/*
+ * The first items of a large batch are on their way to a device before the others are looked at;
+ * what is right for them is right for all that are like them.
+ */
+static lade_status run_ahead(lade__planner *p, lade_error *err)
+{
+	lade_status status = LADE_OK;
+	if (p->call->count <= LADE__PLANNER_STEP)
+		return LADE_OK;
+	TRY(lade__planner_sort(p, LADE__PLANNER_STEP, err));
+	if (p->group_count != 1 || !lade__where_may_device(p, p->groups[0]))
+		return LADE_OK;
+	TRY(lade__where_choose(p, p->groups[0], err));
+	if (p->groups[0]->where.on_device)
+		TRY(run_group(p, p->groups[0], err));
+	else
+		p->groups[0]->chosen = false; /* again, when all items are known */
+out:
+	return status;
+}
+
+static lade_status run_items(const lade__call *call, lade__outcome *outcome, lade_error *err)
+{
+	lade__planner p;
+	lade_status status = lade__planner_init(&p, call, outcome, err);
+	if (status != LADE_OK)
+		return status;
+	TRY(run_ahead(&p, err));
+	TRY(lade__planner_sort(&p, call->count, err));
+	for (size_t i = 0; i < p.group_count; i++)
+		if (!p.groups[i]->chosen)
+			TRY(lade__where_choose(&p, p.groups[i], err));
+	for (size_t i = 0; i < p.group_count; i++)
+		if (p.groups[i]->where.status != LADE_OK &&
+		    (lade__items_on_device(p.groups[i]) ||
+		     call->options->where == LADE_WHERE_DEVICE))
+			fail_group(&p, p.groups[i]);
+	for (size_t i = 0; i < p.group_count; i++)
+		if (!p.groups[i]->ran)
+			TRY(run_group(&p, p.groups[i], err));
+	TRY(lade__host_run(&p, err));
+out:
+	lade__planner_reset(&p);
+	return status;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
 static lade_status run_call(lade__call call, lade_result *results,
                             const lade_batch_options *caller, lade_error *err)
 {
@@ -65,9 +136,7 @@ static lade_status run_call(lade__call call, lade_result *results,
 	lade_error unwanted;
 	err = err ? err : &unwanted;
 	lade__outcome_init(&outcome, given.results, &options, err);
-	status = (lade__gpu_concerned(call.items, count, &options) ? lade__gpu_call
-	                                                           : lade__host_call)(
-		&call, &outcome, err);
+	status = run_items(&call, &outcome, err);
 	lade_status worst = lade__outcome_reset(&outcome);
 	/* Where the call has failed, all of its items have. */
 	for (size_t i = 0; status != LADE_OK && i < count; i++) {
@@ -85,7 +154,7 @@ lade_status lade_decode_into(lade_engine *engine, const lade_spec *spec, const l
                              size_t count, lade_result *results,
                              const lade_batch_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL, NULL};
+	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL};
 	return run_call(call, results, options, err);
 }
 
@@ -93,18 +162,29 @@ lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec, const l
                              size_t count, lade_result *results,
                              const lade_batch_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL, NULL};
+	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL};
 	return run_call(call, results, options, err);
 }
 
 /* What the candidates are, into those of this version. */
 static lade_status explain(const lade__call *call, lade__candidates *candidates, lade_error *err)
 {
-	lade_status status = lade__gpu_explain(call, candidates, err);
-	if (status == LADE_OK && candidates->count > candidates->cap)
-		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "%zu candidates, room for %zu", candidates->count,
-		                 candidates->cap);
+	lade__planner p;
+	lade_status status = lade__planner_init(&p, call, NULL, err);
+	if (status != LADE_OK)
+		return status;
+	lade__items *g = &p.own;
+	TRY(lade__planner_join(&p, g, err));
+	lade__where_explain(&p, g, candidates);
+	if (g->where.status != LADE_OK)
+		status = lade_fail(err, g->where.status, g->where.error->offset, "%s",
+		                   g->where.error->message);
+	else if (candidates->count > candidates->cap)
+		status = lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
+		                   "%zu candidates, room for %zu", candidates->count,
+		                   candidates->cap);
+out:
+	lade__planner_reset(&p);
 	return status;
 }
 

@@ -16,7 +16,6 @@ typedef struct lade__call {
 	const lade_spec *spec; /* of items without their own; may be NULL */
 	const lade_item *items;
 	size_t count;
-	const size_t *index; /* the items' places in the caller's list; NULL: their own */
 	const lade_batch_options *options;
 } lade__call;
 

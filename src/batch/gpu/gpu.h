@@ -9,17 +9,15 @@
  * caller's stream; a waiting call takes as many as it needs, on streams of its own, so that copies
  * and kernels overlap.
  *
- *	gpu_pipe.c    a route's stages, one kernel behind the other, over tables in device memory
- *	gpu_wave.c    the tables of a wave: laid out, filled, enqueued
- *	gpu_units.c   items to units
- *	boxes.c       layouts of units
- *	gpu_lane.c    streams, events and memory that an engine keeps or takes
- *	gpu_run.c     calls that wait, on the device
- *	gpu_bridge.c  calls that wait, on the host, of items that lie on a device
- *	gpu_group.c   which of these, for items that lie alike
- *	gpu_call.c    calls that wait, from item to result
- *	gpu_checksums.c  checksums of what lies on devices
- *	sizes.c       lade_decoded_sizes()
+ *	group.c       a group of the plan, by kernels or by the host
+ *	run.c         a group by kernels, wave by wave
+ *	feed.c        a group's items as units, and what became of them
+ *	units.c       one item as units; boxes.c: with layouts
+ *	wave.c        the tables of a wave: laid out, filled, enqueued
+ *	pipe.c        a route's stages, one kernel behind the other, over tables in device memory
+ *	via_host.c    a group by the host, through pinned memory
+ *	lane.c        streams, events and memory that an engine keeps or takes
+ *	checksums.c   checksums of bytes on devices
  *	async.c       the calls of lade/async.h
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -30,9 +28,8 @@
 #include "array/gpu.h"
 #include "gpu/work.h"
 #include "batch/gpu/args.h"
-#include "batch/host/call.h"
 #include "batch/host/item.h"
-#include "batch/plan/tuning.h"
+#include "batch/plan/plan.h"
 
 #include <lade/async.h>
 #include <lade/checksum.h>
@@ -43,13 +40,6 @@
 static inline size_t lade__gpu_round(size_t size)
 {
 	return (size + (LADE__GPU_ALIGN - 1)) / LADE__GPU_ALIGN * LADE__GPU_ALIGN;
-}
-
-/* The largest item as implementations are asked about it: kernels themselves tell of those that are
- * too large. */
-static inline size_t lade__gpu_largest(uint64_t largest)
-{
-	return (size_t)(largest < LADE__GPU_LARGEST ? largest : LADE__GPU_LARGEST);
 }
 
 /* ---- a route's stages ------------------------------------------------------------------------ */
@@ -169,28 +159,8 @@ static inline size_t lade__item_source_size(const lade_item *item)
 	                    : item->src_count ? item->src[0].size : 0;
 }
 
-/* Of one segment, without layout, range or tail. */
-static inline bool lade__item_is_plain(const lade_item *item)
-{
-	return item->src_count == 1 && !lade__item_is_placed(item) && !item->tail &&
-	       !item->range_off && !item->range_size;
-}
-
-/* Whether an item is like the one before it, which is plain and right, in all that decides about
- * it: most are. */
-static inline bool lade__item_is_like(const lade_item *item, const lade_item *before)
-{
-	const lade_segment *s = item->src;
-	return item->spec == before->spec && lade__item_is_plain(item) && s && s->data &&
-	       item->dst.data && s->place.kind == before->src->place.kind &&
-	       s->place.device == before->src->place.device &&
-	       item->dst.place.kind == before->dst.place.kind &&
-	       item->dst.place.device == before->dst.place.device && s->size <= LADE__GPU_LARGEST &&
-	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
-}
-
-/* The unit of such an item: that of the one before, 'before', with its own bytes.  False: it is for
- * lade__gpu_units(). */
+/* The unit of an item that lade__item_is_like() the one before: that of 'before', with its own
+ * bytes.  False: it is for lade__gpu_units(). */
 static inline bool lade__gpu_unit_like(const lade_item *item, size_t index,
                                        lade_direction direction, size_t bound,
                                        const lade__gpu_unit *before, lade__gpu_unit *unit)
@@ -381,40 +351,53 @@ lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade
 /* ---- calls that wait ---------------------------------------------------------------------- */
 
 /*
- * The units of a call, made while the first of them are on their way already.  What it says of all
- * of them need not be exact: waves are cut by it.
+ * A group's items as units.  What it says of all of them need not be exact: waves are cut by it.
  */
 typedef struct lade__gpu_feed {
-	void *ctx;
-	/* Adds the units of the next items to a list until it has 'want', or sets '*end': there
-	 * are no more.  Fails: LADE_E_NOMEM */
-	lade_status (*more)(void *ctx, size_t want, lade__gpu_list *list, bool *end,
-	                    lade_error *err);
-	/* Units are done, in the order in which they were made; statuses and sizes are as the
-	 * kernels left them.  Fails: LADE_E_NOMEM */
-	lade_status (*told)(void *ctx, const lade__gpu_unit *units, size_t count,
-	                    const uint32_t *statuses, const uint64_t *sizes, lade_error *err);
+	lade__planner *planner;
+	lade__items *group;
 	size_t count;     /* units */
 	uint64_t in, out; /* bytes of sources and results that are staged */
 	bool pageable;    /* some may be in pageable memory */
-	unsigned threads; /* that move pageable bytes; 0: the engine's */
-	lade__stop *stop; /* the call's */
+	bool refused;     /* the device has refused some */
+	struct lade__gpu_done *done; /* by item; NULL until one needs it */
 } lade__gpu_feed;
 
-/*
- * Runs units of one route on an entered device, behind the work of 'stream', and waits.
- * Fails: when the device does, and with LADE_E_NOMEM; what then became of the items that were
- *        not told is not known, and the feed may not have come to its end
- */
-lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, lade__gpu_feed *feed, lade_error *err);
+lade__gpu_feed lade__gpu_feed_of(lade__planner *p, lade__items *g);
+
+/* Adds the units of the next items to a list until it has 'want', or sets '*end': there are no
+ * more.  What the device does not take is left to the host, or fails.  Fails: LADE_E_NOMEM */
+lade_status lade__gpu_feed_units(lade__gpu_feed *feed, size_t want, lade__gpu_list *list, bool *end,
+                                 lade_error *err);
+
+/* Likewise with all that are left; their units are dropped. */
+lade_status lade__gpu_feed_rest(lade__gpu_feed *feed, lade_error *err);
+
+/* Units are done, in the order in which they were made; statuses and sizes are as the kernels left
+ * them.  Fails: LADE_E_NOMEM */
+lade_status lade__gpu_feed_results(lade__gpu_feed *feed, const lade__gpu_unit *units, size_t count,
+                                   const uint32_t *statuses, const uint64_t *sizes,
+                                   lade_error *err);
+
+/* Reports the items that the device has refused, and frees what the feed has. */
+void lade__gpu_feed_end(lade__gpu_feed *feed);
 
 /*
- * Runs a call's items on the host whose sources or destinations lie on an entered device: brings
- * the sources to pinned memory, and takes the results from there.
+ * Runs a feed's units on an entered device, behind the work of the call's stream, and waits.
+ * Fails: when the device does, and with LADE_E_NOMEM; what then became of items without a result is
+ *        not known, and the feed may not have come to its end
  */
-lade_status lade__gpu_bridge(const lade__call *call, const lade__route *route,
-                             lade__device *device, lade__outcome *outcome, lade_error *err);
+lade_status lade__gpu_run(lade__gpu_feed *feed, lade__device *device, lade_error *err);
+
+/*
+ * Runs 'count' of a group's items on the host whose bytes are on an entered device: brings the
+ * sources to pinned memory, and takes the results from there.
+ */
+lade_status lade__gpu_via_host(lade__planner *p, lade__items *g, const size_t *index, size_t count,
+                               lade__device *device, lade_error *err);
+
+/* Runs a group that is a device's, or has bytes on one.  Fails: when the call as a whole does */
+lade_status lade__gpu_group_run(lade__planner *p, lade__items *g, lade_error *err);
 
 /* Enqueues copies on an entered device; 'list' is read at once, and its entries get their pieces'
  * numbers. */
@@ -426,17 +409,7 @@ lade_status lade__gpu_copies(lade_engine *engine, lade__device *device, lade_str
 lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade_gpu_copy *list,
                                size_t count, bool pageable, lade_error *err);
 
-/* ---- calls -------------------------------------------------------------------------------- */
-
-/* Whether a call has to do with a device at all. */
-bool lade__gpu_concerned(const lade_item *items, size_t count, const lade_batch_options *options);
-
-/* As lade_decode_into() and lade_encode_into(), for calls that have. */
-lade_status lade__gpu_call(const lade__call *call, lade__outcome *outcome, lade_error *err);
-
-/* As lade_explain(), whether or not there is a device. */
-lade_status lade__gpu_explain(const lade__call *call, lade__candidates *candidates,
-                              lade_error *err);
+/* ---- other calls -------------------------------------------------------------------------- */
 
 /*
  * The checksums of those of 'spans' that lie on devices; others are left alone.  Sizes and pointers

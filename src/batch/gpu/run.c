@@ -41,6 +41,7 @@ typedef struct run {
 	lade__device *device;
 	lade__gpu_lane *lane;
 	lade__gpu_feed *feed;
+	lade__stop *stop; /* the call's */
 	bool end;               /* of the feed */
 	lade__gpu_most most;    /* of a wave */
 	size_t few_in, few_out; /* of a small one */
@@ -148,7 +149,7 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
 	if (!(out ? w->pageable_out : w->pageable_in))
 		return LADE_OK;
 	lade__calls calls = {spread_block, &s, .count = total / s.grain + 1, .grain = 1,
-	                     .threads = r->feed->threads};
+	                     .threads = r->feed->planner->threads};
 	return lade__engine_parallel(r->engine, &calls, err);
 }
 
@@ -361,7 +362,7 @@ static lade_status wave_retire(run *r, lade_error *err)
 		TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
 	parts p = parts_of(w, slot->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
-	TRY(r->feed->told(r->feed->ctx, w->units, w->count, p.status, p.size, err));
+	TRY(lade__gpu_feed_results(r->feed, w->units, w->count, p.status, p.size, err));
 	r->first = (r->first + 1) % r->slots;
 	r->flying--;
 out:
@@ -480,7 +481,7 @@ static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave 
 		/* One more, so that it is seen that there are more. */
 		guess = guess < limit ? guess : limit + 1;
 		if (!r->end && ahead->count < guess)
-			TRY(r->feed->more(r->feed->ctx, guess, ahead, &r->end, err));
+			TRY(lade__gpu_feed_units(r->feed, guess, ahead, &r->end, err));
 		if (ahead->count == 0)
 			return LADE_OK;
 		size_t n = ahead->count < limit ? ahead->count : limit;
@@ -579,7 +580,7 @@ static lade_status fly(run *r, lade_error *err)
 	for (;;) {
 		lade__gpu_wave w;
 		lade__gpu_most most = next_most(r);
-		if (lade__stopped(f->stop)) {
+		if (lade__stopped(r->stop)) {
 			TRY(drain(r, err));
 			return lade__stop_fail(err);
 		}
@@ -605,19 +606,24 @@ out:
 	return status;
 }
 
-lade_status lade__gpu_run(lade_engine *engine, const lade__route *route, lade__device *device,
-                          lade_stream stream, lade__gpu_feed *feed, lade_error *err)
+lade_status lade__gpu_run(lade__gpu_feed *feed, lade__device *device, lade_error *err)
 {
-	run r = {.engine = engine, .route = route, .device = device, .feed = feed,
+	const lade__call *call = feed->planner->call;
+	lade_engine *engine = call->engine;
+	run r = {.engine = engine,
+	         .route = &feed->group->where.device,
+	         .device = device,
+	         .feed = feed,
+	         .stop = &feed->planner->outcome->stop,
 	         .tuning = lade__tuning_of(device)};
 	bool nothing = false;
-	if (lade__stopped(feed->stop))
+	if (lade__stopped(r.stop))
 		return lade__stop_fail(err);
 	lade_status status = lade__gpu_lane_take(engine, device, &r.lane, err);
 	if (status != LADE_OK)
 		return status;
 	measure(&r);
-	TRY(begin(&r, stream, &nothing, err));
+	TRY(begin(&r, call->options->stream, &nothing, err));
 	if (!nothing)
 		TRY(fly(&r, err));
 out:

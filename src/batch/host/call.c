@@ -1,27 +1,16 @@
 /*
- * call.c: the items of a call on the host: routing, cutting large ones into parts, and spreading
- * them over threads.
+ * call.c: the items of a call that the host does: large ones are cut into parts, and all are spread
+ * over threads.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "batch/host/call.h"
 
 #include "batch/host/item.h"
-#include "batch/plan/tuning.h"
 #include "engine/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The route of one spec of the call. */
-typedef struct plan {
-	lade__route route;
-	lade_status status; /* of making the route: what its items fail with */
-	lade_error error;
-	size_t count, largest;
-	uint64_t total;
-	lade_place src, dst; /* of the first item */
-} plan;
 
 /* One part of an item, or all of it. */
 #define WHOLE SIZE_MAX
@@ -32,164 +21,35 @@ typedef struct unit {
 } unit;
 
 typedef struct call {
+	lade__planner *planner;
 	lade_engine *engine;
 	lade_direction direction;
 	const lade_item *items;
-	size_t count;
-	const size_t *index_of; /* the items' places in the caller's list; NULL: their own */
 	lade__outcome *outcome;
 	lade__job_options job;
-	unsigned threads;
-
-	plan shared;      /* of the call's spec */
-	plan *plans;      /* of the items' own specs */
-	size_t plan_count;
-	uint32_t *plan_of; /* by item: index + 1 into 'plans', 0 for the call's; NULL: all 0 */
-	uint32_t *tail_of; /* likewise of the items' tails; 0: it has none */
-
-	unit *units; /* NULL: the items are the units */
+	uint32_t *chosen; /* the items that are the host's; NULL: all of the call's */
+	size_t count;     /* of these */
+	unit *units;      /* NULL: the items are the units */
 } call;
 
-static size_t decoded_size_of(const call *c, const lade_item *item)
+/* What the host has to do of all groups. */
+typedef struct load {
+	double cost;
+	uint64_t total;
+	size_t largest, count;
+	bool all; /* no group is a device's */
+} load;
+
+/* The group of an item; NULL: it is not the host's. */
+static const lade__items *group_for(const call *c, size_t index)
 {
-	return lade__item_bytes(item, c->direction);
+	const lade__items *g = lade__planner_for_host(c->planner, index);
+	return g && !lade__items_on_device(g) ? g : NULL;
 }
 
-/* ---- what became of an item ----------------------------------------------------------------- */
-
-static size_t index_of(const call *c, size_t index)
+static size_t item_at(const call *c, size_t k)
 {
-	return c->index_of ? c->index_of[index] : index;
-}
-
-static void item_done(call *c, size_t index, size_t size)
-{
-	lade__outcome_done(c->outcome, index_of(c, index), size);
-}
-
-static void item_failed(call *c, size_t index, lade_status status, const lade_error *error)
-{
-	lade__outcome_failed(c->outcome, index_of(c, index), status, error);
-}
-
-/* ---- routes ------------------------------------------------------------------------- */
-
-static void plan_add(plan *p, const lade_item *item, size_t size)
-{
-	if (p->count++ == 0) {
-		p->src = item->src && item->src_count ? item->src[0].place : LADE_PLACE_HOST;
-		p->dst = item->dst.place;
-	}
-	p->total += size;
-	if (size > p->largest)
-		p->largest = size;
-}
-
-static lade_workload workload_of(const call *c, const plan *p)
-{
-	return (lade_workload){.direction = c->direction, .count = p->count, .total = p->total,
-	                       .largest = p->largest, .src = p->src, .dst = p->dst,
-	                       .threads = c->threads,
-	                       .has_dict = c->job.dict != NULL,
-	                       .strict = (c->job.flags & LADE_BATCH_STRICT) != 0,
-	                       .cpu = c->engine->cpu};
-}
-
-static void plan_route(call *c, plan *p, const lade_spec *spec)
-{
-	lade_workload workload = workload_of(c, p);
-	p->route = lade__route_of(spec, c->direction, LADE_HOST);
-	p->status = lade__route_make(c->engine, &workload, &p->route, NULL, &p->error);
-}
-
-/* The plans of specs by their addresses: a hash table of index + 1, at most half full. */
-typedef struct seats {
-	uint32_t *seat;
-	size_t count, cap; /* seats; plans that there is memory for */
-} seats;
-
-/* Counts an item of 'size' bytes to the plan of a spec, which it makes when it is the first; 0: no
- * memory. */
-static uint32_t plan_find(call *c, seats *s, const lade_spec *spec, size_t index, size_t size)
-{
-	size_t at = ((uintptr_t)spec >> 4) * 0x9E3779B97F4A7C15u >> 20 & (s->count - 1);
-	while (s->seat[at] && c->plans[s->seat[at] - 1].route.spec != spec)
-		at = (at + 1) & (s->count - 1);
-	if (!s->seat[at]) {
-		if (c->plan_count == s->cap) {
-			s->cap = s->cap ? 2 * s->cap : 4;
-			plan *plans = realloc(c->plans, s->cap * sizeof *plans);
-			if (!plans)
-				return 0;
-			c->plans = plans;
-		}
-		c->plans[c->plan_count] = (plan){.route.spec = spec};
-		s->seat[at] = (uint32_t)++c->plan_count;
-	}
-	plan_add(&c->plans[s->seat[at] - 1], &c->items[index], size);
-	return s->seat[at];
-}
-
-/* Gives every item that has its own spec or a tail a plan for it; equal pointers share one. */
-static lade_status plan_own(call *c, size_t own_count, bool tails, lade_error *err)
-{
-	seats s = {.count = 4};
-	while (s.count < 2 * own_count)
-		s.count *= 2;
-	s.seat = own_count < UINT32_MAX / 4 ? calloc(s.count, sizeof *s.seat) : NULL;
-	c->plan_of = calloc(c->count, sizeof *c->plan_of);
-	c->tail_of = tails ? calloc(c->count, sizeof *c->tail_of) : NULL;
-	lade_status status = LADE_E_NOMEM;
-	if (!s.seat || !c->plan_of || (tails && !c->tail_of))
-		goto out;
-	for (size_t i = 0; i < c->count; i++) {
-		const lade_item *item = &c->items[i];
-		size_t size = item->spec || item->tail ? decoded_size_of(c, item) : 0;
-		if (item->spec) {
-			c->plan_of[i] = plan_find(c, &s, item->spec, i, size);
-			if (!c->plan_of[i])
-				goto out;
-		}
-		if (item->tail) {
-			c->tail_of[i] = plan_find(c, &s, item->tail, i, size);
-			if (!c->tail_of[i])
-				goto out;
-		}
-	}
-	for (size_t i = 0; i < c->plan_count; i++)
-		plan_route(c, &c->plans[i], c->plans[i].route.spec);
-	status = LADE_OK;
-out:
-	free(s.seat);
-	if (status != LADE_OK)
-		lade_fail(err, status, LADE_NO_OFFSET, "no memory to plan %zu items", c->count);
-	return status;
-}
-
-static lade_status plan_call(call *c, const lade_spec *spec, lade_error *err)
-{
-	size_t own_count = 0;
-	bool tails = false;
-	for (size_t i = 0; i < c->count; i++) {
-		own_count += c->items[i].tail != NULL;
-		tails |= c->items[i].tail != NULL;
-		if (c->items[i].spec)
-			own_count++;
-		else
-			plan_add(&c->shared, &c->items[i], decoded_size_of(c, &c->items[i]));
-	}
-	if (c->shared.count && spec)
-		plan_route(c, &c->shared, spec);
-	else if (c->shared.count)
-		c->shared.status = lade_fail(&c->shared.error, LADE_E_ARG, LADE_NO_OFFSET,
-		                             "neither the call nor the item has a spec");
-	return own_count ? plan_own(c, own_count, tails, err) : LADE_OK;
-}
-
-static const plan *plan_for(const call *c, size_t index)
-{
-	uint32_t own = c->plan_of ? c->plan_of[index] : 0;
-	return own ? &c->plans[own - 1] : &c->shared;
+	return c->chosen ? c->chosen[k] : k;
 }
 
 /* ---- running ------------------------------------------------------------------------ */
@@ -197,41 +57,36 @@ static const plan *plan_for(const call *c, size_t index)
 static void run_item(call *c, size_t index, lade_worker *worker)
 {
 	const lade_item *item = &c->items[index];
-	const plan *p = plan_for(c, index);
+	const lade__items *g = group_for(c, index);
 	lade_error error;
 	size_t size = 0;
-	lade_status status = p->status;
-	if (status != LADE_OK)
-		error = p->error;
-	else
-		status = lade__item_check(item, c->direction, &error);
-	const plan *tail = status == LADE_OK && item->tail ? &c->plans[c->tail_of[index] - 1] :
-		NULL;
-	const lade__pipe pipe = {worker, &p->route, &c->job};
-	if (tail && tail->status != LADE_OK) {
-		status = tail->status;
-		error = tail->error;
-	} else if (tail) {
-		status = lade__item_decode_tail(&pipe, &tail->route, item, &size, &error);
-	} else if (status == LADE_OK && c->direction == LADE_DECODE)
+	if (!g)
+		return;
+	const lade__where *w = &g->where;
+	const lade__pipe pipe = {worker, &w->host, &c->job};
+	lade_status status = w->host_status;
+	if (status == LADE_OK && item->tail)
+		status = lade__item_decode_tail(&pipe, &w->tail, item, &size, &error);
+	else if (status == LADE_OK && c->direction == LADE_DECODE)
 		status = lade__item_decode(&pipe, item, &size, &error);
 	else if (status == LADE_OK)
 		status = lade__item_encode(&pipe, item, &size, &error);
 	if (status == LADE_OK)
-		item_done(c, index, size);
+		lade__outcome_done(c->outcome, index, size);
 	else
-		item_failed(c, index, status, &error);
+		lade__outcome_failed(c->outcome, index, status,
+		                     w->host_status != LADE_OK ? &w->host_error : &error);
 }
 
 static lade_status run_part(const call *c, const unit *u, lade_worker *worker, lade_error *err)
 {
 	const lade_item *item = &c->items[u->item];
-	const plan *p = plan_for(c, u->item);
-	const lade__pipe pipe = {worker, &p->route, &c->job};
+	const lade__route *route = &group_for(c, u->item)->where.host;
+	const lade__pipe pipe = {worker, route, &c->job};
 	lade_run run;
 	lade_status status = lade__pipe_run(&pipe, 0, &run, err);
 	if (status == LADE_OK)
-		status = lade__route_at(c->engine, &p->route, 0)
+		status = lade__route_at(c->engine, route, 0)
 		                 ->codec->run_part(&run, u->src, u->part, item->dst, err);
 	return status;
 }
@@ -242,8 +97,8 @@ static void run_unit(void *ctx, size_t index, lade_worker *worker)
 	bool stopped = lade__stopped(&c->outcome->stop);
 	if (!c->units || c->units[index].part == WHOLE) {
 		index = c->units ? c->units[index].item : index;
-		if (stopped)
-			lade__outcome_cancelled(c->outcome, index_of(c, index));
+		if (stopped && group_for(c, index))
+			lade__outcome_cancelled(c->outcome, index);
 		else
 			run_item(c, index, worker);
 	} else if (stopped)
@@ -260,16 +115,15 @@ static void run_unit(void *ctx, size_t index, lade_worker *worker)
 static bool may_part(const call *c, size_t index)
 {
 	const lade_item *item = &c->items[index];
-	const plan *p = plan_for(c, index);
-	if (p->status != LADE_OK || item->src_count != 1 || item->range_off ||
-	    item->range_size || item->tail || lade__item_is_placed(item) ||
-	    item->dst.size < lade__host_tuning_default.parts_least ||
-	    lade__item_check(item, LADE_DECODE, NULL) != LADE_OK)
+	const lade__items *g = group_for(c, index);
+	if (!g || g->where.host_status != LADE_OK || !lade__item_is_plain(item) ||
+	    item->dst.size < lade__host_tuning_default.parts_least)
 		return false;
-	for (size_t i = 1; i < p->route.spec->count; i++)
-		if (p->route.spec->stage[i].algorithm->kind != LADE_STAGE_CHECKSUM)
+	const lade__route *route = &g->where.host;
+	for (size_t i = 1; i < route->spec->count; i++)
+		if (route->spec->stage[i].algorithm->kind != LADE_STAGE_CHECKSUM)
 			return false;
-	const lade_codec_ops *codec = lade__route_at(c->engine, &p->route, 0)->codec;
+	const lade_codec_ops *codec = lade__route_at(c->engine, route, 0)->codec;
 	return codec && codec->parts;
 }
 
@@ -279,16 +133,16 @@ static void look_for_parts(const call *c, size_t index, lade_worker *worker, uni
                            size_t *part_count, size_t *decoded_size)
 {
 	const lade_item *item = &c->items[index];
-	const plan *p = plan_for(c, index);
-	const lade__pipe pipe = {worker, &p->route, &c->job};
+	const lade__route *route = &group_for(c, index)->where.host;
+	const lade__pipe pipe = {worker, route, &c->job};
 	lade_run run;
 	lade_status status = lade__pipe_run(&pipe, 0, &run, NULL);
 	*part_count = 0;
 	u->src = lade_host_cspan(item->src[0].data, item->src[0].size);
-	for (size_t i = p->route.spec->count; status == LADE_OK && i-- > 1;)
+	for (size_t i = route->spec->count; status == LADE_OK && i-- > 1;)
 		status = lade__pipe_verify(&pipe, i, &u->src, NULL);
 	if (status == LADE_OK)
-		status = lade__route_at(c->engine, &p->route, 0)
+		status = lade__route_at(c->engine, route, 0)
 		                 ->codec->parts(&run, u->src, part_count, decoded_size, NULL);
 	if (status != LADE_OK || *part_count < 2 || *decoded_size > item->dst.size ||
 	    (item->src[0].decoded_size && item->src[0].decoded_size != *decoded_size))
@@ -299,14 +153,14 @@ static void look_for_parts(const call *c, size_t index, lade_worker *worker, uni
  * thread met it first. */
 static void report_parts(call *c, size_t unit_count)
 {
-	size_t told = SIZE_MAX;
+	size_t reported = SIZE_MAX;
 	for (size_t i = 0; i < unit_count; i++) {
 		const unit *u = &c->units[i];
-		if (u->part == WHOLE || u->item == told || (!u->failed && !u->cancelled))
+		if (u->part == WHOLE || u->item == reported || (!u->failed && !u->cancelled))
 			continue;
-		told = u->item;
+		reported = u->item;
 		if (u->cancelled) {
-			lade__outcome_cancelled(c->outcome, index_of(c, u->item));
+			lade__outcome_cancelled(c->outcome, u->item);
 			continue;
 		}
 		lade_error error;
@@ -319,7 +173,7 @@ static void report_parts(call *c, size_t unit_count)
 			                   "part %zu failed, and did not when run again", u->part);
 		if (worker)
 			lade__worker_give(worker);
-		item_failed(c, u->item, status, &error);
+		lade__outcome_failed(c->outcome, u->item, status, &error);
 	}
 }
 
@@ -329,18 +183,19 @@ static size_t cut_into_parts(call *c)
 {
 	size_t unit_count = 0, cap = c->count;
 	bool any = false;
-	for (size_t i = 0; i < c->count && !any; i++)
-		any = may_part(c, i);
+	for (size_t k = 0; k < c->count && !any; k++)
+		any = may_part(c, item_at(c, k));
 	lade_worker *worker = any ? lade__worker_take(c->engine) : NULL;
 	unit *units = worker ? malloc(cap * sizeof *units) : NULL;
-	for (size_t i = 0; units && i < c->count; i++) {
+	for (size_t k = 0; units && k < c->count; k++) {
+		size_t i = item_at(c, k);
 		unit u = {.item = i, .part = WHOLE};
 		size_t parts = 0, size = 0;
 		if (may_part(c, i))
 			look_for_parts(c, i, worker, &u, &parts, &size);
 		if (parts)
-			item_done(c, i, size);
-		size_t want = unit_count + (parts ? parts : 1) + (c->count - i - 1);
+			lade__outcome_done(c->outcome, i, size);
+		size_t want = unit_count + (parts ? parts : 1) + (c->count - k - 1);
 		if (want > cap) {
 			cap = 2 * want;
 			unit *more = cap > SIZE_MAX / sizeof *units
@@ -377,73 +232,101 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The items by falling size, so that a large one begins early.  NULL: as they come, which is right
- * when all are alike. */
-static uint32_t *order_by_size(const call *c, uint64_t total, size_t largest)
+/* Puts the items in the order of falling size, so that a large one begins early; false: they stay
+ * as they are, which is right when all are alike. */
+static bool order_by_size(call *c, const load *l)
 {
-	if (c->count > UINT32_MAX || c->count < 2 || largest <= 2 * (total / c->count))
-		return NULL;
+	if (c->count > UINT32_MAX || c->count < 2 || l->largest <= 2 * (l->total / c->count))
+		return false;
 	sized *list = malloc(c->count * sizeof *list);
-	uint32_t *order = list ? malloc(c->count * sizeof *order) : NULL;
-	if (order) {
-		for (size_t i = 0; i < c->count; i++)
-			list[i] = (sized){decoded_size_of(c, &c->items[i]), (uint32_t)i};
+	if (list && !c->chosen)
+		c->chosen = malloc(c->count * sizeof *c->chosen);
+	bool ordered = list && c->chosen;
+	if (ordered) {
+		for (size_t k = 0; k < c->count; k++) {
+			size_t i = l->all ? k : c->chosen[k];
+			size_t size = lade__item_bytes(&c->items[i], c->direction);
+			list[k] = (sized){size, (uint32_t)i};
+		}
 		qsort(list, c->count, sizeof *list, larger_first);
-		for (size_t i = 0; i < c->count; i++)
-			order[i] = list[i].index;
+		for (size_t k = 0; k < c->count; k++)
+			c->chosen[k] = list[k].index;
 	}
 	free(list);
-	return order;
-}
-
-static lade_status run_all(call *c, lade_error *err)
-{
-	double cost = c->shared.route.cost;
-	uint64_t total = c->shared.total;
-	size_t largest = c->shared.largest;
-	for (size_t i = 0; i < c->plan_count; i++) {
-		cost += c->plans[i].route.cost;
-		total += c->plans[i].total;
-		if (c->plans[i].largest > largest)
-			largest = c->plans[i].largest;
-	}
-	unsigned threads = c->threads;
-	if (cost < lade__host_tuning_default.thread_cost * threads)
-		threads = 1 + (unsigned)(cost / lade__host_tuning_default.thread_cost);
-	size_t unit_count = c->count;
-	if (threads > 1 && c->direction == LADE_DECODE && c->count < 4 * (size_t)threads)
-		unit_count = cut_into_parts(c);
-	uint32_t *order = threads > 1 && !c->units ? order_by_size(c, total, largest) : NULL;
-	lade__calls calls = {run_unit, c, .count = unit_count, .grain = order ? 1 : 0,
-	                     .order = order, .threads = threads};
-	lade_status status = lade__engine_parallel(c->engine, &calls, err);
-	if (status == LADE_OK && c->units)
-		report_parts(c, unit_count);
-	free(order);
-	return status;
+	return ordered;
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-lade_status lade__host_call(const lade__call *from, lade__outcome *outcome, lade_error *err)
+static load load_of(const lade__planner *p)
 {
-	const lade_batch_options *options = from->options;
-	call c = {.engine = from->engine,
+	load l = {.all = true};
+	for (size_t i = 0; i < p->group_count; i++) {
+		const lade__items *g = p->groups[i];
+		size_t count = g->where.on_device ? g->host_count : g->count;
+		l.all &= !g->where.on_device && !lade__items_on_device(g);
+		if (!count || lade__items_on_device(g))
+			continue;
+		double part = (double)count / (double)g->count;
+		l.count += count;
+		l.cost += part * g->where.host_cost;
+		l.total += (uint64_t)(part * (double)g->total);
+		l.largest = g->largest > l.largest ? (size_t)g->largest : l.largest;
+	}
+	return l;
+}
+
+/* Lists the host's items where others are not. */
+static lade_status choose_items(call *c, const load *l, lade_error *err)
+{
+	const size_t count = c->planner->call->count;
+	c->count = l->all ? count : 0;
+	if (l->all)
+		return LADE_OK;
+	c->chosen = count <= UINT32_MAX ? malloc(l->count * sizeof *c->chosen) : NULL;
+	if (!c->chosen)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory to plan %zu items",
+		                 count);
+	for (size_t i = 0; i < count && c->count < l->count; i++)
+		if (group_for(c, i))
+			c->chosen[c->count++] = (uint32_t)i;
+	return LADE_OK;
+}
+
+static lade_status run_all(call *c, const load *l, lade_error *err)
+{
+	const double thread_cost = lade__host_tuning_default.thread_cost;
+	unsigned threads = c->planner->threads;
+	if (l->cost < thread_cost * threads)
+		threads = 1 + (unsigned)(l->cost / thread_cost);
+	size_t unit_count = c->count;
+	if (threads > 1 && c->direction == LADE_DECODE && c->count < 4 * (size_t)threads)
+		unit_count = cut_into_parts(c);
+	bool ordered = threads > 1 && !c->units && order_by_size(c, l);
+	lade__calls calls = {run_unit, c, .count = unit_count, .grain = ordered ? 1 : 0,
+	                     .order = c->units ? NULL : c->chosen, .threads = threads};
+	lade_status status = lade__engine_parallel(c->engine, &calls, err);
+	if (status == LADE_OK && c->units)
+		report_parts(c, unit_count);
+	return status;
+}
+
+lade_status lade__host_run(lade__planner *p, lade_error *err)
+{
+	const lade__call *from = p->call;
+	const load l = load_of(p);
+	call c = {.planner = p,
+	          .engine = from->engine,
 	          .direction = from->direction,
 	          .items = from->items,
-	          .count = from->count,
-	          .index_of = from->index,
-	          .outcome = outcome,
-	          .job = {options->dict, options->flags},
-	          .threads = from->engine->threads};
-	if (options->threads && options->threads < c.threads)
-		c.threads = options->threads;
-	lade_status status = plan_call(&c, from->spec, err);
+	          .outcome = p->outcome,
+	          .job = {from->options->dict, from->options->flags}};
+	if (l.count == 0 || from->options->where == LADE_WHERE_DEVICE)
+		return LADE_OK;
+	lade_status status = choose_items(&c, &l, err);
 	if (status == LADE_OK)
-		status = run_all(&c, err);
+		status = run_all(&c, &l, err);
 	free(c.units);
-	free(c.plans);
-	free(c.plan_of);
-	free(c.tail_of);
+	free(c.chosen);
 	return status;
 }

@@ -6,9 +6,10 @@
 #ifndef LADE_BATCH_HOST_CALL_H
 #define LADE_BATCH_HOST_CALL_H
 
-#include "batch/batch.h"
+#include "batch/plan/plan.h"
 
-/* A call whose items lie on the host and are done there.  Fails: when nothing could be tried */
-lade_status lade__host_call(const lade__call *call, lade__outcome *outcome, lade_error *err);
+/* Runs the items that are the host's and have no bytes on a device.  All groups have been chosen.
+ * Fails: LADE_E_NOMEM, when nothing could be tried */
+lade_status lade__host_run(lade__planner *p, lade_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #define LADE_BATCH_HOST_ITEM_H
 
 #include "array/plan.h"
+#include "batch/plan/item.h"
 #include "engine/route.h"
 
 /* What a call lays down for all its items. */
@@ -22,11 +23,7 @@ typedef struct lade__pipe {
 	const lade__job_options *options;
 } lade__pipe;
 
-/*
- * Runs one checked item.  lade__item_check() says whether it may be run: pointers, places, what
- * goes together.
- */
-lade_status lade__item_check(const lade_item *item, lade_direction direction, lade_error *err);
+/* Run one item that lade__item_check() has passed. */
 lade_status lade__item_decode(const lade__pipe *pipe, const lade_item *item, size_t *size,
                               lade_error *err);
 /* Of an item with a tail, whose route is 'tail'. */
@@ -34,31 +31,6 @@ lade_status lade__item_decode_tail(const lade__pipe *pipe, const lade__route *ta
                                    const lade_item *item, size_t *size, lade_error *err);
 lade_status lade__item_encode(const lade__pipe *pipe, const lade_item *item, size_t *size,
                               lade_error *err);
-
-/* ---- destinations of an item ----------------------------------------------------------------- */
-
-static inline size_t lade__output_count(const lade_item *item)
-{
-	return item->output_count ? item->output_count : 1;
-}
-
-static inline lade_item_output lade__output_at(const lade_item *item, size_t index)
-{
-	return item->output_count ? item->outputs[index]
-	                          : (lade_item_output){item->dst, item->layout};
-}
-
-/* Whether an item has more than one plain destination. */
-static inline bool lade__item_is_placed(const lade_item *item)
-{
-	return item->layout || item->output_count;
-}
-
-/*
- * The bytes of an item's decoded side, for planning: what its layout's shape has, else its
- * destination's or its source's.
- */
-size_t lade__item_bytes(const lade_item *item, lade_direction direction);
 
 /* Shells for one contiguous chunk in host memory. */
 lade_status lade__pipe_decode(const lade__pipe *pipe, lade_cspan src, lade_span dst,

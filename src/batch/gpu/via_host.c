@@ -1,5 +1,5 @@
 /*
- * gpu_bridge.c: items that the host decodes or encodes and whose bytes lie on a device.
+ * via_host.c: items that the host decodes or encodes and whose bytes lie on a device.
  *
  *     device sources --> pinned memory --> (threads) --> pinned memory --> device destinations
  *
@@ -39,11 +39,11 @@ typedef struct crossing {
 
 typedef struct bridge {
 	lade_engine *engine;
-	const lade__route *route;
+	const lade__route *route, *tail;
 	lade__device *device;
 	lade__gpu_lane *lane;
-	const lade_item *items;
-	const size_t *index;
+	const lade_item *items; /* the call's */
+	const size_t *index;    /* of those to run */
 	size_t count;
 	lade__job_options job;
 	unsigned threads;
@@ -59,6 +59,11 @@ typedef struct wave {
 	lade__gpu_box *boxes;
 	size_t box_count, box_cap;
 } wave;
+
+static const lade_item *item_at(const bridge *b, size_t k)
+{
+	return &b->items[b->index[k]];
+}
 
 static bool on_device(lade_place place)
 {
@@ -510,13 +515,13 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 		return status;
 	for (; first + n < b->count; n++) {
 		size_t more_in, more_out;
-		measure(b, &b->items[first + n], &more_in, &more_out);
+		measure(b, item_at(b, first + n), &more_in, &more_out);
 		if (n == WAVE_ITEMS ||
 		    (n && (in + more_in > WAVE_BYTES || out + more_out > WAVE_BYTES)))
 			break;
 		in += more_in;
 		out += more_out;
-		segments += b->items[first + n].src_count;
+		segments += item_at(b, first + n)->src_count;
 	}
 	*w = (wave){.first = first, .count = n};
 	w->item = calloc(n, sizeof *w->item);
@@ -526,7 +531,7 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 	status = lade__gpu_slot_pinned(b->engine, b->lane, k, in + out + 64, err);
 	if (status != LADE_OK && n == 1) {
 		/* An item too large for the memory does not spoil the others. */
-		w->item->item = b->items[first];
+		w->item->item = *item_at(b, first);
 		w->item->status = lade_fail(&w->item->error, status, LADE_NO_OFFSET,
 		                            "no %zu bytes of pinned memory for it", in + out);
 		return LADE__CU(b->device, cuEventRecord, slot->done, stream);
@@ -537,7 +542,7 @@ static lade_status wave_begin(bridge *b, wave *w, unsigned k, size_t first, lade
 	lade_segment *segment = w->segments;
 	for (size_t i = 0; i < n; i++) {
 		crossing *c = &w->item[i];
-		c->item = b->items[first + i];
+		c->item = *item_at(b, first + i);
 		c->segment = segment;
 		segment += c->item.src_count;
 		measure(b, &c->item, &c->in, &c->out);
@@ -559,23 +564,6 @@ typedef struct work {
 	wave *wave;
 } work;
 
-static lade_status decode_tail(const lade__pipe *pipe, crossing *c)
-{
-	const lade__job_options *job = pipe->options;
-	lade_workload load = {.direction = LADE_DECODE,
-	                      .count = 1,
-	                      .total = lade__item_bytes(&c->item, LADE_DECODE),
-	                      .has_dict = job->dict != NULL,
-	                      .strict = (job->flags & LADE_BATCH_STRICT) != 0};
-	lade__route tail;
-	load.largest = (size_t)load.total;
-	lade_status status = lade__route_host(pipe->worker->engine, c->item.tail, load, &tail,
-	                                      &c->error);
-	return status != LADE_OK ? status
-	                         : lade__item_decode_tail(pipe, &tail, &c->item, &c->size,
-	                                                  &c->error);
-}
-
 static void work_item(void *ctx, size_t i, lade_worker *worker)
 {
 	work *x = ctx;
@@ -587,7 +575,7 @@ static void work_item(void *ctx, size_t i, lade_worker *worker)
 		return;
 	lade__pipe pipe = {worker, b->route, &b->job};
 	if (c->item.tail)
-		c->status = decode_tail(&pipe, c);
+		c->status = lade__item_decode_tail(&pipe, b->tail, &c->item, &c->size, &c->error);
 	else if (b->route->direction == LADE_DECODE)
 		c->status = lade__item_decode(&pipe, &c->item, &c->size, &c->error);
 	else
@@ -606,7 +594,7 @@ static lade_status wave_work(bridge *b, wave *w, unsigned k, lade_error *err)
 	TRY(lade__engine_parallel(b->engine, &calls, err));
 	for (size_t i = 0; i < w->count; i++) {
 		crossing *c = &w->item[i];
-		const lade_item *item = &b->items[w->first + i];
+		const lade_item *item = item_at(b, w->first + i);
 		if (c->status != LADE_OK)
 			continue;
 		TRY(bring_out(b, w, c, item, err));
@@ -637,17 +625,19 @@ static lade_status wave_end(bridge *b, wave *w, unsigned k, lade_error *err)
 	return status;
 }
 
-lade_status lade__gpu_bridge(const lade__call *call, const lade__route *route,
-                             lade__device *device, lade__outcome *outcome, lade_error *err)
+lade_status lade__gpu_via_host(lade__planner *p, lade__items *g, const size_t *index, size_t count,
+                               lade__device *device, lade_error *err)
 {
-	const lade_batch_options *options = call->options;
-	bridge b = {.engine = call->engine,
-	            .route = route,
+	const lade_batch_options *options = p->call->options;
+	lade__outcome *outcome = p->outcome;
+	bridge b = {.engine = p->call->engine,
+	            .route = &g->where.host,
+	            .tail = &g->where.tail,
 	            .device = device,
-	            .items = call->items,
-	            .index = call->index,
-	            .count = call->count,
-	            .threads = options->threads,
+	            .items = p->call->items,
+	            .index = index,
+	            .count = count,
+	            .threads = p->threads,
 	            .job = {options->dict, options->flags},
 	            .outcome = outcome};
 	wave waves[SLOTS] = {{0}};
