@@ -215,10 +215,10 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 	                        (uint32_t)n};
 	emu_config config = {.kernel = "ans_encode"};
 	config.grid = grid ? grid : (uint32_t)n;
-	/* Four warps or eight, which hold small chunks, and parts of large ones. */
+	/* Four warps or eight, which staging small chunks, and parts of large ones. */
 	bool small = width > 1 && block_log == 12 && seed / 2 % 2 == 0;
-	uint32_t hold = (small ? 16384 : 32768) << seed % 2,
-		 shared = width > 1 ? LADE_ANS_WIDE_SHARED(hold, width) : 77824;
+	uint32_t staging = (small ? 16384 : 32768) << seed % 2,
+		 shared = width > 1 ? LADE_ANS_WIDE_SHARED(staging, width) : 77824;
 	config.block = small ? 128 : width > 1 || block_log > 13 ? 256 : 128u << seed % 3;
 	config.shared = shared;
 	config.resident = 2;
@@ -230,9 +230,9 @@ static void encode(uint32_t width, uint32_t block_log, uint32_t bits, bool signs
 		                           : lade_ans_encode_8;
 		if (width == 2)
 			(small ? lade_ans_encode_small_2
-			       : lade_ans_encode_2)(batch, block_log, bits, shared, hold, signs);
+			       : lade_ans_encode_2)(batch, block_log, bits, shared, staging, signs);
 		else
-			kernel(batch, block_log, bits, shared, hold);
+			kernel(batch, block_log, bits, shared, staging);
 	});
 	if (!ran.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, ran.message);
@@ -326,7 +326,7 @@ static void large(void **state)
 		expect_encoded("ans(bfloat16)", 2, 12, 0, {make_floats(90000, &r), plain[1]}, 0,
 		               seed != 0, seed, &r);
 	}
-	/* Parts of chunks, by blocks of 4 and 8 warps that hold 16 to 64 KiB. */
+	/* Parts of chunks, by blocks of 4 and 8 warps that staging 16 to 64 KiB. */
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		bool odd = seed >= 4;
 		bytes four = make(150003, 4, 0x96, &r), eight = make(140008, 8, 0x9999, &r);

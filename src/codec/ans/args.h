@@ -9,24 +9,25 @@
 #include "gpu/args.h"
 
 /*
- * Dynamic shared memory of a block that decodes: the least, for the largest tables with the largest
- * sub-block; the usual, with a sub-block of usual data for each of 8 warps: five of these blocks
- * fill an H200's multiprocessor; what four of them fill it with; and of one of 16 warps, two of
- * which fill it.
+ * Dynamic shared memory of a block that decodes:
+ * LEAST   fits the largest tables and the largest sub-block
+ * SHARED  fits a typical sub-block for each of 8 warps; five blocks fill an H200's multiprocessor
+ * FOUR    as much as four blocks a multiprocessor can have
+ * WIDE    for 16 warps; two blocks fill a multiprocessor
  */
 #define LADE_ANS_DECODE_LEAST 39168u
 #define LADE_ANS_DECODE_SHARED 43776u
 #define LADE_ANS_DECODE_FOUR 55296u
 #define LADE_ANS_DECODE_WIDE 81920u
 
-/* And of one that encodes: bytes, at most; and elements of 'width' bytes, 'hold' bytes of a chunk
- * beside the tables. */
+/* Dynamic shared memory of a block that encodes: the most for elements of 1 byte; and for elements
+ * of 'width' bytes, 'staging' bytes of a chunk beside the tables. */
 #define LADE_ANS_BYTES_SHARED 101376u
-#define LADE_ANS_WIDE_SHARED(hold, width) ((hold) + 2304u * (width))
+#define LADE_ANS_WIDE_SHARED(staging, width) ((staging) + 2304u * (width))
 
-/* The most bytes of a chunk that a block holds: one of 8 warps, and a small one of 4. */
-#define LADE_ANS_HOLD 65536u
-#define LADE_ANS_HOLD_SMALL 32768u
+/* The most bytes of a chunk that a block stages: one of 8 warps, and a small one of 4. */
+#define LADE_ANS_STAGING 65536u
+#define LADE_ANS_STAGING_SMALL 32768u
 
 /* A chunk that several blocks decode: the highest status of its parts, and how many are done;
  * zeros before the launch. */

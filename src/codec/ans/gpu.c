@@ -9,9 +9,9 @@
 #include "codec/ans/args.h"
 
 /*
- * Blocks of ans_encode.cu for bytes, for sub-blocks of 4, 8 and 16 KiB: for many chunks, for
- * others, and for few.  Small blocks hide each other's waits, with memory for a sub-block a warp;
- * 16 warps make the most of one chunk, with what any device has that has kernels.
+ * Blocks of ans_encode.cu for elements of 1 byte, by sub-block size (4, 8, 16 KiB), then for many,
+ * some and few chunks.  Small blocks, with memory for a sub-block a warp, hide latencies.  16 warps
+ * are fastest for a single chunk; every device with kernels has that much shared memory.
  */
 static const struct shape {
 	unsigned threads, shared;
@@ -21,29 +21,32 @@ static const struct shape {
 	{{128, 68864}, {128, 68864}, {512, LADE_ANS_BYTES_SHARED}},
 };
 
-/* For wide elements three blocks of 8 warps that hold 64 KiB fill an H200's multiprocessor, or two
- * for elements of 8 bytes; six or five of 4 warps that hold 16 or 32 KiB. */
-#define HOLD_LEAST 16384u
+/* For wide elements, three blocks of 8 warps with 64 KiB of staging fill an H200's multiprocessor,
+ * or two for elements of 8 bytes; as do six or five blocks of 4 warps with 16 or 32 KiB. */
+#define STAGING_LEAST 16384u
 
 static const lade__kernel decode_kernel = {"ans_decode", "lade_ans_decode", LADE_ANS_DECODE_FOUR};
 static const lade__kernel wide_kernel = {"ans_decode", "lade_ans_decode_wide",
                                          LADE_ANS_DECODE_WIDE};
 static const lade__kernel size_kernel = {"ans_decode", "lade_ans_size", 0};
-/* By the width of an element, log2; the second of each holds less of a chunk. */
+/* By log2 of an element's width; the second of each stages less of a chunk. */
 static const lade__kernel encode_kernels[][2] = {
 	{{"ans_encode", "lade_ans_encode_1", LADE_ANS_BYTES_SHARED}},
-	{{"ans_encode", "lade_ans_encode_2", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 2)},
-	 {"ans_encode", "lade_ans_encode_small_2", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 2)}},
-	{{"ans_encode", "lade_ans_encode_4", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 4)},
-	 {"ans_encode", "lade_ans_encode_small_4", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 4)}},
-	{{"ans_encode", "lade_ans_encode_8", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD, 8)},
-	 {"ans_encode", "lade_ans_encode_small_8", LADE_ANS_WIDE_SHARED(LADE_ANS_HOLD_SMALL, 8)}},
+	{{"ans_encode", "lade_ans_encode_2", LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING, 2)},
+         {"ans_encode", "lade_ans_encode_small_2",
+          LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING_SMALL, 2)}},
+	{{"ans_encode", "lade_ans_encode_4", LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING, 4)},
+         {"ans_encode", "lade_ans_encode_small_4",
+          LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING_SMALL, 4)}},
+	{{"ans_encode", "lade_ans_encode_8", LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING, 8)},
+         {"ans_encode", "lade_ans_encode_small_8",
+          LADE_ANS_WIDE_SHARED(LADE_ANS_STAGING_SMALL, 8)}},
 };
 
-/* Up to so many parts a multiprocessor get 16 warps each. */
+/* Up to this many parts a multiprocessor, each part gets 16 warps. */
 #define WIDE_AN_SM 2
 
-/* A part of a chunk has at least so many bytes: 16 sub-blocks of the default size. */
+/* The least bytes of a part: 16 sub-blocks of the default size. */
 #define PART ((uint64_t)65536)
 
 static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t largest,
@@ -54,9 +57,9 @@ static size_t decode_workspace(const lade_stage *stage, size_t count, uint64_t l
 }
 
 /*
- * How many blocks share a chunk.  Where there are few chunks, enough to give each multiprocessor
- * three; of elements that are wider than bytes, which have few symbols to make tables for, so many
- * that all finish at about the same time.
+ * How many blocks share a chunk.  With few chunks, three blocks a multiprocessor.  Elements that
+ * are wider than bytes have few symbols to build tables for: there, many blocks, so that all finish
+ * at about the same time.
  */
 static size_t parts_of(const lade__gpu_work *work)
 {
@@ -104,19 +107,20 @@ static size_t encode_workspace(const lade_stage *stage, size_t count, uint64_t l
 	return LADE__GPU_COUNTER;
 }
 
-/* What a block holds of a chunk of wide elements; less than LADE_ANS_HOLD: it has 4 warps.  Small
- * blocks hide each other's waits, so that they are better wherever there are enough of them, but
- * for chunks that only a large one can hold.  The result's bytes depend on this (where is looked
- * for noise), and so not on what else is under way. */
-static uint32_t hold_of(const lade__gpu_work *work, uint32_t block_log)
+/* How much of a chunk of wide elements a block stages; below LADE_ANS_STAGING it has 4 warps.
+ * Small blocks hide latencies, so they are better if there are enough of them and the chunk fits.
+ * The encoded bytes depend on this (by where a chunk is sampled), so it must not depend on other
+ * work in flight. */
+static uint32_t staging_of(const lade__gpu_work *work, uint32_t block_log)
 {
 	size_t sms = work->device->info.multiprocessors;
 	if (!work->largest || block_log != ANS_BLOCK_LOG_MIN)
-		return LADE_ANS_HOLD;
-	if (work->largest <= HOLD_LEAST || (work->largest > LADE_ANS_HOLD && work->count > 3 * sms))
-		return HOLD_LEAST;
-	bool small = work->largest <= LADE_ANS_HOLD_SMALL && work->count > 2 * sms;
-	return small ? LADE_ANS_HOLD_SMALL : LADE_ANS_HOLD;
+		return LADE_ANS_STAGING;
+	if (work->largest <= STAGING_LEAST ||
+	    (work->largest > LADE_ANS_STAGING && work->count > 3 * sms))
+		return STAGING_LEAST;
+	bool small = work->largest <= LADE_ANS_STAGING_SMALL && work->count > 2 * sms;
+	return small ? LADE_ANS_STAGING_SMALL : LADE_ANS_STAGING;
 }
 
 static lade_status encode(const lade__gpu_work *work, lade_error *err)
@@ -130,8 +134,9 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	uint64_t block = (uint64_t)option[ANS_OPTION_BLOCK].i;
 	uint64_t largest = work->largest ? work->largest : ANS_SIZE_MAX;
 	size_t items = work->count + work->in_flight, sms = info->multiprocessors;
-	/* Bytes are cut by each chunk's size, but for few chunks, whose sub-blocks are to keep the
-	 * device busy when they are decoded; what a block gets is by the largest. */
+	/* For elements of 1 byte each chunk's size sets its sub-blocks, except with few chunks:
+	 * small sub-blocks then keep the device busy when they are decoded.  The block's memory is
+	 * set by the largest chunk. */
 	bool small = width > 1 || work->count <= 2 * sms;
 	uint32_t log = block   ? (uint32_t)__builtin_ctzll(block)
 	               : small ? ANS_BLOCK_LOG_MIN
@@ -139,16 +144,16 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	uint32_t block_log = block || small ? log : 0;
 	unsigned form = items <= 2 * sms ? 2 : items > 8 * sms ? 0 : 1;
 	struct shape shape = encode_shape[log - ANS_BLOCK_LOG_MIN][form];
-	uint32_t hold = hold_of(work, log);
+	uint32_t staging = staging_of(work, log);
 	if (width > 1) {
-		unsigned threads = hold < LADE_ANS_HOLD ? 128 : 256;
-		if (hold < LADE_ANS_HOLD)
+		unsigned threads = staging < LADE_ANS_STAGING ? 128 : 256;
+		if (staging < LADE_ANS_STAGING)
 			kernel++;
-		shape = (struct shape){threads, LADE_ANS_WIDE_SHARED(hold, (uint32_t)width)};
+		shape = (struct shape){threads, LADE_ANS_WIDE_SHARED(staging, (uint32_t)width)};
 	}
 	uint32_t bytes = shape.shared, signs = option[ANS_OPTION_DTYPE].i == LADE_BF16;
 	/* Only the kernel for halves takes the last one. */
-	void *arguments[] = {&batch, &block_log, &bits, &bytes, &hold, &signs};
+	void *arguments[] = {&batch, &block_log, &bits, &bytes, &staging, &signs};
 	lade__launch launch = {.blocks = (unsigned)work->count, .threads = shape.threads,
 	                       .shared = shape.shared, .stream = work->stream};
 	return lade__gpu_launch_turns(work, kernel, launch, arguments, err);
@@ -159,7 +164,7 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
 
-/* Nanoseconds of the kernels: a sub-block's chain of symbols, or what the device does a byte. */
+/* Nanoseconds of the kernels: the fixed time of a sub-block, and the device's time a byte. */
 static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
@@ -168,7 +173,7 @@ static double decode_cost(void *ctx, const lade_workload *workload)
 	return 10e3 + (double)workload->total / 1000;
 }
 
-/* A block makes a chunk. */
+/* A block encodes a chunk. */
 static double encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;

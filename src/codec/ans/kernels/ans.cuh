@@ -1,6 +1,6 @@
 /*
- * ans.cuh: headers and tables of the ANS format (docs/format/ans.md, sections 2 to 4), as the
- * decoding and the encoding kernels read and make them.
+ * ans.cuh: headers and tables of the ANS format (docs/format/ans.md, sections 2 to 4), for the
+ * decoding and the encoding kernels.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,16 +11,16 @@
 #include "codec/ans/layout.h"
 #include "gpu/kernels/bytes.cuh"
 
-/* Functions that stay out of line, for the registers of the loops around them. */
+/* Functions that are not inlined, to save registers in the loops around them. */
 #if LADE_ON_GPU
-#define LADE_ANS_APART static __device__ __noinline__
+#define LADE_ANS_NOINLINE static __device__ __noinline__
 #else
-#define LADE_ANS_APART static __device__
+#define LADE_ANS_NOINLINE static __device__
 #endif
 
-/* A number that the compiler takes for another one, so that it does not keep what is made of it: in
- * kernels with more to keep than registers. */
-LADE_DEVICE uint32_t lade_ans_anew(uint32_t number)
+/* The same number, which the compiler takes for a new one: it then recomputes values rather than
+ * keep them, in kernels that are short of registers. */
+LADE_DEVICE uint32_t lade_ans_opaque(uint32_t number)
 {
 #if LADE_ON_GPU
 	asm volatile("" : "+r"(number));
@@ -30,11 +30,11 @@ LADE_DEVICE uint32_t lade_ans_anew(uint32_t number)
 
 LADE_DEVICE uint32_t lade_ans_thread()
 {
-	return lade_ans_anew(threadIdx.x);
+	return lade_ans_opaque(threadIdx.x);
 }
 
 /* Copies to any address, by a whole warp. */
-LADE_ANS_APART void lade_ans_copy(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t lane)
+LADE_ANS_NOINLINE void lade_ans_copy(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t lane)
 {
 	lade_bytes_copy(dst, src, size, lane);
 }
@@ -42,71 +42,71 @@ LADE_ANS_APART void lade_ans_copy(uint8_t *dst, const uint8_t *src, uint32_t siz
 /* ---- shared memory ---------------------------------------------------------------------- */
 
 /*
- * Addresses in shared memory as numbers, and loads and stores there: what pointers would give,
- * without the turns that the compiler takes with them.
+ * Addresses in shared memory as numbers, with loads and stores.  For pointers the compiler adds
+ * address conversions.
  */
 #if LADE_ON_GPU
-typedef int32_t lade_ans_at;
+typedef int32_t lade_ans_address;
 
-LADE_DEVICE lade_ans_at lade_ans_at_of(const void *p)
+LADE_DEVICE lade_ans_address lade_ans_address_of(const void *p)
 {
-	return (lade_ans_at)__cvta_generic_to_shared(p);
+	return (lade_ans_address)__cvta_generic_to_shared(p);
 }
 
-LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
+LADE_DEVICE uint32_t lade_ans_load(lade_ans_address at)
 {
 	uint32_t value;
 	asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
 	return value;
 }
 
-LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_at at)
+LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_address at)
 {
 	uint32_t value;
 	asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
 	return value;
 }
 
-LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
+LADE_DEVICE void lade_ans_store_shared(lade_ans_address at, uint32_t value)
 {
 	asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(value) : "memory");
 }
 
 /* Adds 1, as one atomic operation. */
-LADE_DEVICE void lade_ans_bump(lade_ans_at at)
+LADE_DEVICE void lade_ans_increment(lade_ans_address at)
 {
 	asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at) : "memory");
 }
 #else
-typedef int64_t lade_ans_at;
+typedef int64_t lade_ans_address;
 
-LADE_DEVICE lade_ans_at lade_ans_at_of(const void *p)
+LADE_DEVICE lade_ans_address lade_ans_address_of(const void *p)
 {
-	return (lade_ans_at)(intptr_t)p;
+	return (lade_ans_address)(intptr_t)p;
 }
 
-LADE_DEVICE uint32_t lade_ans_load(lade_ans_at at)
+LADE_DEVICE uint32_t lade_ans_load(lade_ans_address at)
 {
 	return *(const uint32_t *)(intptr_t)at;
 }
 
-LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_at at)
+LADE_DEVICE uint32_t lade_ans_load_half(lade_ans_address at)
 {
 	return *(const uint16_t *)(intptr_t)at;
 }
 
-LADE_DEVICE void lade_ans_save(lade_ans_at at, uint32_t value)
+LADE_DEVICE void lade_ans_store_shared(lade_ans_address at, uint32_t value)
 {
 	*(uint32_t *)(intptr_t)at = value;
 }
 
-LADE_DEVICE void lade_ans_bump(lade_ans_at at)
+LADE_DEVICE void lade_ans_increment(lade_ans_address at)
 {
 	atomicAdd((uint32_t *)(intptr_t)at, 1u);
 }
 #endif
 
-/* The bytes of 'a', of which each has its high bit from 'b'. */
+/* The bytes of 'a', each with its high bit from 'b'. */
 LADE_DEVICE uint32_t lade_ans_cross(uint32_t a, uint32_t b)
 {
 #if LADE_ON_GPU
@@ -122,14 +122,14 @@ LADE_DEVICE uint32_t lade_ans_cross(uint32_t a, uint32_t b)
 
 #define LADE_ANS_HEAD 512 /* bytes of a chunk that a block keeps in shared memory */
 
-/* The first bytes of a chunk, in shared memory; words behind them come from where it lies. */
+/* The first bytes of a chunk, in shared memory; later words are read from global memory. */
 struct lade_ans_head {
 	const uint32_t *words;
 	const uint8_t *src;
 	uint32_t size; /* of the chunk */
 };
 
-/* The word at 'off', a multiple of 4, of which all bytes lie in the chunk. */
+/* The word at 'off', a multiple of 4; all its bytes are in the chunk. */
 LADE_DEVICE uint32_t lade_ans_word(const lade_ans_head &h, uint32_t off)
 {
 	if (off + 4 <= LADE_ANS_HEAD)
@@ -146,7 +146,7 @@ LADE_DEVICE uint32_t lade_ans_byte(const lade_ans_head &h, uint32_t off)
 	return lade_ans_word(h, off & ~3u) >> 8 * (off & 3) & 0xFF;
 }
 
-/* Brings the head, for a whole warp. */
+/* Copies the first bytes to shared memory, by a whole warp. */
 LADE_DEVICE lade_ans_head lade_ans_head_get(uint32_t *words, const uint8_t *src, uint32_t size,
                                             uint32_t lane)
 {
@@ -159,14 +159,14 @@ LADE_DEVICE lade_ans_head lade_ans_head_get(uint32_t *words, const uint8_t *src,
 #pragma unroll 8
 	for (uint32_t at = whole + lane; at < n; at += 32)
 		((uint8_t *)words)[at] = __ldg(src + at);
-	/* To a whole word. */
+	/* Zeros up to a whole word. */
 	if (n % 4 && lane < 4 - n % 4)
 		((uint8_t *)words)[n + lane] = 0;
 	__syncwarp();
 	return {words, src, size};
 }
 
-#define LADE_ANS_CROSSED (1u << 31) /* the elements are */
+#define LADE_ANS_CROSSED (1u << 31) /* the elements are crossed (section 2) */
 
 /* A checked header; see lade__ans_info of codec/ans/ans.h. */
 struct lade_ans_info {
@@ -176,7 +176,7 @@ struct lade_ans_info {
 	uint32_t coded, raw, directory, tables;
 };
 
-/* The planes' modes, for a whole warp; gives the words of the tables, ~0: corrupt. */
+/* Reads the planes' modes, by a whole warp; returns the words of the tables, ~0: corrupt. */
 LADE_DEVICE uint32_t lade_ans_planes(const lade_ans_head &h, lade_ans_info *info, uint32_t lane)
 {
 	bool is = lane < 1u << info->width_log;
@@ -257,8 +257,8 @@ LADE_DEVICE uint32_t lade_ans_parse(const lade_ans_head &h, lade_ans_info *info,
 /* ---- states ----------------------------------------------------------------------------- */
 
 /*
- * What finds a state's symbol and y (section 4): for each 32 states, bits where symbols begin, and
- * how many begin before them; and the present symbols.
+ * An index to find a state's symbol and y (section 4): for each 32 states, a bitmap of where
+ * symbols begin, and how many begin before; and the symbols that occur.
  */
 struct lade_ans_marks {
 	uint2 mark[(1 << ANS_BITS_MAX) / 32];

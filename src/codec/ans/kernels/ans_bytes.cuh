@@ -1,6 +1,6 @@
 /*
- * ans_bytes.cuh: chunks of bytes to the ANS format (docs/format/ans.md, section 7): a block reads
- * its chunk twice, to count it and to encode it.
+ * ans_bytes.cuh: encodes chunks of bytes to the ANS format (docs/format/ans.md, section 7): a block
+ * reads its chunk twice, to count it and to encode it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,25 +11,25 @@
 
 /* ---- counts ----------------------------------------------------------------------------- */
 
-/* 16 KiB of counts: symbol s has words 16 s to 16 s + 15, of which two lanes share one. */
+/* 16 KiB of counts: symbol s has words 16 s to 16 s + 15; two lanes share each. */
 #define LADE_ANS_SPREAD 16384
 
-LADE_DEVICE void lade_ans_count_word(uint32_t word, lade_ans_at own)
+LADE_DEVICE void lade_ans_count_word(uint32_t word, lade_ans_address own)
 {
 #pragma unroll
 	for (uint32_t k = 0; k < 4; k++)
-		lade_ans_bump(own + 64 * (lade_ans_at)__byte_perm(word, 0, 0x4440 + k));
+		lade_ans_increment(own + 64 * (lade_ans_address)__byte_perm(word, 0, 0x4440 + k));
 }
 
 /* Counts the bytes of the chunk's units.  A thread takes pieces of 16 bytes, or words. */
 template <bool WHOLE>
-LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan &p, uint32_t *counts)
+LADE_DEVICE void lade_ans_count_bytes(const lade_ans_chunk &p, uint32_t *counts)
 {
 	constexpr uint32_t DEEP = WHOLE ? 8 : 1;
 	const uint8_t *src = p.src;
 	uint32_t bytes = p.size - p.tail, pieces = bytes / 16, rest = bytes % 16 / 4,
 		 at = threadIdx.x;
-	lade_ans_at own = lade_ans_at_of(counts + (threadIdx.x & 15));
+	lade_ans_address own = lade_ans_address_of(counts + (threadIdx.x & 15));
 	for (; at + (DEEP - 1) * blockDim.x < pieces; at += DEEP * blockDim.x) {
 		uint32_t word[DEEP][4];
 #pragma unroll
@@ -61,8 +61,8 @@ LADE_DEVICE void lade_ans_count_bytes(const lade_ans_plan &p, uint32_t *counts)
 			lade_ans_word_at<WHOLE>(src + (size_t)16 * pieces + 4 * threadIdx.x), own);
 }
 
-/* Sums of the counts to their first KiB, by a whole block. */
-LADE_DEVICE void lade_ans_fold(uint32_t *counts)
+/* Adds up each symbol's 16 counts, into the first KiB, by a whole block. */
+LADE_DEVICE void lade_ans_fold_counts(uint32_t *counts)
 {
 	uint32_t some[2] = {0, 0};
 #pragma unroll
@@ -84,11 +84,11 @@ LADE_DEVICE void lade_ans_fold(uint32_t *counts)
 /* ---- a chunk ---------------------------------------------------------------------------- */
 
 /*
- * Encodes a sub-block's 'units' into the columns, for a whole warp; gives the lane's halves.  A
- * lane that needs more rows than these have has more halves than they hold.
+ * Encodes a sub-block's 'units' into the columns, by a whole warp; returns the lane's halves.  If a
+ * lane needs more rows than there are, it returns more halves than the columns can hold.
  */
 template <bool WHOLE>
-LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk,
+LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_columns &columns,
                                         const uint8_t *src, uint32_t units, uint32_t lane)
 {
 	constexpr uint32_t AHEAD = WHOLE ? 4 : 1;
@@ -98,11 +98,12 @@ LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk
 		rows++;
 	if (!rows)
 		return 0;
-	lade_ans_at begin = lade_ans_at_of(desk.top + lane);
-	lade_ans_at end = begin - (lade_ans_at)(128 * desk.rows);
-	const lade_ans_at symbols[4] = {desk.symbol, desk.symbol, desk.symbol, desk.symbol};
+	lade_ans_address begin = lade_ans_address_of(columns.top + lane);
+	lade_ans_address end = begin - (lade_ans_address)(128 * columns.rows);
+	const lade_ans_address symbols[4] = {columns.symbol, columns.symbol, columns.symbol,
+	                                     columns.symbol};
 	me.to = begin;
-	/* Of row g the lane has the unit at turn + g, which counts to 32. */
+	/* In row g the lane has unit (turn + g) % 32. */
 	const uint8_t *row = src + (size_t)128 * (rows - 1);
 	uint32_t turn = lane + rows - 1, next[AHEAD];
 	const uint8_t *late = row - 128 * (rows % AHEAD);
@@ -112,9 +113,9 @@ LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk
 		for (uint32_t j = 0; j < AHEAD; j++)
 			next[j] = lade_ans_word_at<WHOLE>(late - 128 * j + 4 * ((later - j) & 31));
 	}
-	me.open(lade_ans_load(desk.symbol + (lade_ans_at)(4 * byte)), 1u << bits);
+	me.open(lade_ans_load(columns.symbol + (lade_ans_address)(4 * byte)), 1u << bits);
 	for (; rows % AHEAD; rows--, turn--, row -= 128)
-		lade_ans_put_one(&me, desk.symbol, end,
+		lade_ans_put_one(&me, columns.symbol, end,
 		                 lade_ans_word_at<WHOLE>(row + 4 * (turn & 31)));
 	for (; rows; rows -= AHEAD, turn -= AHEAD, row -= 128 * AHEAD) {
 		uint32_t all[4];
@@ -131,14 +132,14 @@ LADE_DEVICE uint32_t lade_ans_put_units(uint32_t bits, const lade_ans_desk &desk
 		}
 #pragma unroll
 		for (uint32_t j = 0; j < AHEAD; j++)
-			lade_ans_put_one(&me, desk.symbol, end, all[j]);
+			lade_ans_put_one(&me, columns.symbol, end, all[j]);
 	}
-	return me.close(begin, bits, desk.rows);
+	return me.close(begin, bits, columns.rows);
 }
 
-/* Counts, and makes the table, by a whole block: a warp for it and one for its description. */
-LADE_DEVICE void lade_ans_prepare_bytes(const lade_ans_memory &r, const lade_ans_plan &p,
-                                             uint32_t wanted)
+/* Counts, and builds the table, by a whole block: one warp writes it, another its description. */
+LADE_DEVICE void lade_ans_prepare_bytes(const lade_ans_memory &r, const lade_ans_chunk &p,
+                                        uint32_t wanted)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane(), count[8];
 	uint32_t *counts = (uint32_t *)(r.dynamic + r.bytes - LADE_ANS_SPREAD);
@@ -150,36 +151,36 @@ LADE_DEVICE void lade_ans_prepare_bytes(const lade_ans_memory &r, const lade_ans
 	else
 		lade_ans_count_bytes<false>(p, counts);
 	__syncthreads();
-	lade_ans_fold(counts);
+	lade_ans_fold_counts(counts);
 	__syncthreads();
-	/* Two warps judge alike, and go on at once. */
+	/* Two warps compute the same cost, so that neither waits for the other. */
 	if (warp < 2) {
 		uint32_t total = lade_ans_gather<8>(counts, count, lane);
-		lade_ans_verdict v = lade_ans_judge(count, total, lane);
+		lade_ans_cost v = lade_ans_cost_of(count, total, lane);
 		bool coded = v.mode == ANS_PLANE_CODED;
 		lade_ans_choice c = {coded, v.mode == ANS_PLANE_RAW,
 		                     lade_ans_bits_of(wanted, 1, v.least, v.extra)};
 		if (lane == 0 && warp == 0) {
-			r.facts->mode[0] = v.mode;
-			r.facts->choice = c;
+			r.state->mode[0] = v.mode;
+			r.state->choice = c;
 		}
 		/* The table's warp leaves the words of a coded plane to the description's. */
 		if (lane == 0 && warp == 0 && !coded)
-			r.facts->word[0] = v.value;
+			r.state->word[0] = v.value;
 		if (coded)
-			lade_ans_table(r, count, total, 0, c, warp ? &r.facts->word[0] : nullptr,
+			lade_ans_table(r, count, total, 0, c, warp ? &r.state->word[0] : nullptr,
 			               lane);
 	}
 	__syncthreads();
 }
 
-/* The chunk, coded; gives its size, 0: it would pass the limit.  By a whole block. */
-LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const lade_ans_plan &p,
-                                        uint32_t bits)
+/* Writes the coded chunk, by a whole block; returns its size, 0: it would exceed the limit. */
+LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const lade_ans_chunk &p,
+                                              uint32_t bits)
 {
 	uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = lade_lane();
 	lade_ans_prepare_bytes(r, p, bits);
-	const lade_ans_choice &c = r.facts->choice;
+	const lade_ans_choice &c = r.state->choice;
 	if (!c.coded && !c.raw) {
 		uint32_t size = lade_ans_put_constant<1>(r, p);
 		if (size)
@@ -188,29 +189,29 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 	uint32_t at = lade_ans_body<1>(r, p, lane);
 	if (c.raw || !lade_ans_fits(p, at))
 		return 0;
-	/* Rows for symbols of 8 bits, and one more: what needs more of these is stored in the
-	 * end. */
-	uint32_t rows = (c.coded << p.block_log >> 7) + 1, room = 128 * (rows + 3);
-	uint32_t active = (r.bytes - 1280 * c.coded) / room;
+	/* Rows for symbols of 8 bits, and one more: a sub-block that needs more is stored. */
+	uint32_t rows = (c.coded << p.block_log >> 7) + 1, column_bytes = 128 * (rows + 3);
+	uint32_t active = (r.bytes - 1280 * c.coded) / column_bytes;
 	active = active < warps ? active : warps;
-	const uint8_t *own = r.dynamic + 1280 * c.coded + warp * room;
-	lade_ans_desk desk = {lade_ans_at_of(r.dynamic), (const uint32_t *)(own + room) - 32, rows};
+	const uint8_t *own = r.dynamic + 1280 * c.coded + warp * column_bytes;
+	lade_ans_columns columns = {lade_ans_address_of(r.dynamic),
+	                            (const uint32_t *)(own + column_bytes) - 32, rows};
 	uint32_t high = 0;
 	for (uint32_t base = 0; base < p.block_count; base += active) {
 		uint32_t i = base + warp, units = 0, size = 0;
 		bool has = warp < active && i < p.block_count;
 		const uint8_t *src = p.src + ((size_t)i << p.block_log);
-		lade_ans_made made = {ANS_NARROW, 0, 0, 0, 0};
+		lade_ans_encoded encoded = {ANS_NARROW, 0, 0, 0, 0};
 		if (has) {
 			units = lade_ans_units<1>(p, i, p.block_log);
 			if (c.coded && !((uintptr_t)src & 3))
-				made = lade_ans_measure(
-					lade_ans_put_units<true>(c.bits, desk, src, units, lane));
+				encoded = lade_ans_measure(lade_ans_put_units<true>(
+					c.bits, columns, src, units, lane));
 			else if (c.coded)
-				made = lade_ans_measure(
-					lade_ans_put_units<false>(c.bits, desk, src, units, lane));
-			size = lade_ans_settle<1>(desk, c, &made, units);
-			high = high < made.most ? made.most : high;
+				encoded = lade_ans_measure(lade_ans_put_units<false>(
+					c.bits, columns, src, units, lane));
+			size = lade_ans_size_or_store<1>(columns, c, &encoded, units);
+			high = high < encoded.most ? encoded.most : high;
 		}
 		high = (high + 1) / 2;
 		uint32_t off = lade_ans_place(r, &at, &high, (size + 15) / 16);
@@ -218,12 +219,12 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 		if (!lade_ans_fits(p, at))
 			return 0;
 		if (has) {
-			uint8_t *dst = lade_ans_put_entry<1>(p, i, off, made.kind, lane);
-			if (made.kind == ANS_STORED) {
+			uint8_t *dst = lade_ans_put_entry<1>(p, i, off, encoded.kind, lane);
+			if (encoded.kind == ANS_STORED) {
 				lade_ans_copy(dst, src, size, lane);
 			} else if (c.coded) {
 				__syncwarp();
-				lade_ans_put_lanes<false>(dst, desk.top, made, lane);
+				lade_ans_put_lanes<false>(dst, columns.top, encoded, lane);
 			}
 			if (lane < (16 - (size & 15)) % 16)
 				dst[size + lane] = 0;
@@ -239,10 +240,10 @@ LADE_DEVICE uint32_t lade_ans_put_coded_bytes(const lade_ans_memory &r, const la
 LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t block_log,
                                        uint32_t bits, uint32_t bytes)
 {
-	LADE_SHARED(lade_ans_taken, taken);
-	LADE_SHARED(lade_ans_facts, facts);
+	LADE_SHARED(lade_ans_current, taken);
+	LADE_SHARED(lade_ans_chunk_state, state);
 	LADE_SHARED_DYNAMIC(uint4, dynamic);
-	lade_ans_memory r = {(uint8_t *)dynamic, bytes, &facts};
+	lade_ans_memory r = {(uint8_t *)dynamic, bytes, &state};
 	if (threadIdx.x == 0)
 		taken.i = ~0u;
 	do {
@@ -254,8 +255,8 @@ LADE_DEVICE void lade_ans_encode_bytes(const lade_gpu_batch &batch, uint32_t blo
 		if (taken.i >= batch.count)
 			return;
 		uint32_t done = 0;
-		if (taken.status == LADE_GPU_OK && taken.plan.block_count)
-			done = lade_ans_put_coded_bytes(r, taken.plan, bits);
+		if (taken.status == LADE_GPU_OK && taken.chunk.block_count)
+			done = lade_ans_put_coded_bytes(r, taken.chunk, bits);
 		lade_ans_finish<1>(batch, taken, done);
 		__syncthreads();
 	} while (batch.next);

@@ -1,6 +1,6 @@
 /*
- * ans_count.cuh: what the encoder of ANS (docs/format/ans.md, section 7) makes of a chunk's counts
- * before its first symbol: modes of planes, frequencies, tables, and their text.
+ * ans_count.cuh: what the encoder of ANS (docs/format/ans.md, section 7) computes from a chunk's
+ * counts: modes of planes, frequencies, tables, and their descriptions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ template <bool WHOLE> LADE_DEVICE uint32_t lade_ans_word_at(const uint8_t *from)
 }
 
 /* A chunk that a block encodes, in shared memory. */
-struct lade_ans_plan {
+struct lade_ans_chunk {
 	const uint8_t *src;
 	uint8_t *dst;
 	uint32_t size, limit; /* decoded bytes; the most encoded ones */
@@ -36,27 +36,28 @@ struct lade_ans_plan {
 
 /* The words of each plane in sub-block 'i' of 2^block_log bytes. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_units(const lade_ans_plan &p, uint32_t i, uint32_t block_log)
+LADE_DEVICE uint32_t lade_ans_units(const lade_ans_chunk &p, uint32_t i, uint32_t block_log)
 {
 	uint32_t left = p.size - p.tail - (i << block_log), block = 1u << block_log;
 	return (left < block ? left : block) / (4 * W);
 }
 
-/* What becomes of its planes: those that are coded, and those that are raw, a bit each. */
+/* The modes of its planes: those that are coded, and those that are raw, a bit each; and log2 of
+ * the states. */
 struct lade_ans_choice {
 	uint32_t coded, raw, bits;
 };
 
-/* A chunk that a block has taken. */
-struct lade_ans_taken {
-	lade_ans_plan plan;
+/* The chunk that a block works on. */
+struct lade_ans_current {
+	lade_ans_chunk chunk;
 	uint32_t i, status;
 };
 
-/* What the batch says of chunk t->i, by one thread.  Of one that must not be touched there are no
- * bytes.  'block_log' 0: by the chunk's size. */
+/* Reads the batch's entry of chunk t->i, by one thread.  A chunk with an error gets size 0.
+ * 'block_log' 0: by the chunk's size. */
 template <int W>
-LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_taken *t)
+LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, lade_ans_current *t)
 {
 	lade_gpu_chunk c = {nullptr, nullptr, 0, 0};
 	uint32_t status = t->i < batch.count ? lade_chunk_get_now(batch, t->i, &c) : LADE_GPU_ARG;
@@ -68,14 +69,14 @@ LADE_DEVICE void lade_ans_take(const lade_gpu_batch &batch, uint32_t block_log, 
 	if (!block_log)
 		block_log = ANS_BLOCK_LOG_OF(c.src_size, W);
 	t->status = status;
-	t->plan.src = c.src;
-	t->plan.dst = c.dst;
-	t->plan.size = c.src_size;
-	t->plan.limit = most <= c.dst_cap ? most : c.dst_cap;
-	t->plan.tail = c.src_size & (ANS_UNIT * W - 1);
-	t->plan.crossed = false;
-	t->plan.block_log = block_log;
-	t->plan.block_count = (c.src_size - t->plan.tail + (1u << block_log) - 1) >> block_log;
+	t->chunk.src = c.src;
+	t->chunk.dst = c.dst;
+	t->chunk.size = c.src_size;
+	t->chunk.limit = most <= c.dst_cap ? most : c.dst_cap;
+	t->chunk.tail = c.src_size & (ANS_UNIT * W - 1);
+	t->chunk.crossed = false;
+	t->chunk.block_log = block_log;
+	t->chunk.block_count = (c.src_size - t->chunk.tail + (1u << block_log) - 1) >> block_log;
 }
 
 /* ---- frequencies ------------------------------------------------------------------------ */
@@ -88,8 +89,8 @@ LADE_DEVICE uint32_t lade_ans_log2(uint32_t v)
 	return (q << 16) + m + ((m * (65536 - m) >> 16) * (27584 - (m * 10191 >> 16)) >> 16);
 }
 
-/* A count less what one state stands for: a symbol gets that state, and others in proportion to
- * this. */
+/* A count without the share of one state: each symbol gets one state, and more in proportion to
+ * this number. */
 LADE_DEVICE uint32_t lade_ans_above(uint32_t count, uint32_t total, uint32_t bits)
 {
 	uint32_t least = total >> bits;
@@ -97,8 +98,8 @@ LADE_DEVICE uint32_t lade_ans_above(uint32_t count, uint32_t total, uint32_t bit
 }
 
 /*
- * Frequencies that sum to 1 << bits, of counts whose sum is about 'total' < 2^17 + 256: lane l has
- * symbols 8l to 8l + 7.  'first' is the sum of those below.  For a whole warp.
+ * Frequencies that sum to 1 << bits, from counts whose sum is about 'total' < 2^17 + 256, by a
+ * whole warp: lane l has symbols 8l to 8l + 7. '*first' is the sum of the frequencies before these.
  */
 LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t total, uint32_t bits,
                                     uint32_t freq[8], uint32_t *first, uint32_t lane)
@@ -124,8 +125,8 @@ LADE_DEVICE void lade_ans_normalise(const uint32_t count[8], uint32_t total, uin
 /* ---- tables ----------------------------------------------------------------------------- */
 
 /*
- * A symbol, packed.  With t = the entry + state X, the state gives its low nb = t >> 12 & 15 bits
- * away and becomes (X >> nb) + (t >> 18).  Bits 16 and 17 of t are 0.
+ * A symbol's entry.  With t = entry + state X, the encoder outputs the low nb = t >> 12 & 15 bits
+ * of X, and the new state is (X >> nb) + (t >> 18).  Bits 16 and 17 of t are 0.
  */
 LADE_DEVICE uint32_t lade_ans_symbol(uint32_t freq, uint32_t first, uint32_t bits)
 {
@@ -143,7 +144,7 @@ LADE_DEVICE void lade_ans_put_bits(uint32_t *words, uint32_t at, uint32_t value,
 		atomicOr(&words[at / 32 + 1], value >> (32 - (at & 31)));
 }
 
-/* A table's description (section 3), for a whole warp; gives its words. */
+/* Writes a table's description (section 3), by a whole warp; returns its words. */
 LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], uint32_t lane)
 {
 	uint32_t there = 0, taken = 0;
@@ -174,12 +175,12 @@ LADE_DEVICE uint32_t lade_ans_describe(uint32_t *words, const uint32_t freq[8], 
 	return (begin + __shfl_sync(LADE_FULL, end, 31) + 31) / 32;
 }
 
-/* ---- a chunk's plan --------------------------------------------------------------------- */
+/* ---- modes of planes -------------------------------------------------------------------- */
 
 #define LADE_ANS_WARPS 16 /* of a block at most */
 
-/* What a block keeps of a chunk beside its dynamic memory. */
-struct lade_ans_facts {
+/* A chunk's state in static shared memory. */
+struct lade_ans_chunk_state {
 	uint32_t mode[8], word[8];   /* of the planes; values or words of tables */
 	uint32_t least[8], extra[8]; /* of the coded planes, in 1/16 bits a count */
 	uint32_t size[LADE_ANS_WARPS]; /* | rows 16 | of the warps' sub-blocks, in 16 bytes, 16 | */
@@ -190,18 +191,19 @@ struct lade_ans_facts {
 struct lade_ans_memory {
 	uint8_t *dynamic;
 	uint32_t bytes; /* of it */
-	lade_ans_facts *facts;
+	lade_ans_chunk_state *state;
 };
 
-/* The dynamic memory has symbols, descriptions, and desks or, at its end, counts. */
-LADE_DEVICE uint32_t *lade_ans_text(const lade_ans_memory &r, uint32_t coded, uint32_t k)
+/* The k-th description.  The dynamic memory has symbols, descriptions, then columns or, at its end,
+ * counts. */
+LADE_DEVICE uint32_t *lade_ans_description(const lade_ans_memory &r, uint32_t coded, uint32_t k)
 {
 	return (uint32_t *)(r.dynamic + 1024 * coded + 256 * k);
 }
 
 /*
  * A plane's counts, summed over the copies and scaled to a sum below 2^17, by a whole warp: lane l
- * has symbols 8l to 8l + 7.  Gives the sum.
+ * has symbols 8l to 8l + 7.  Returns the sum.
  */
 template <int W>
 LADE_DEVICE uint32_t lade_ans_gather(const uint32_t *counts, uint32_t count[8], uint32_t lane)
@@ -231,15 +233,14 @@ LADE_DEVICE uint32_t lade_ans_gather(const uint32_t *counts, uint32_t count[8], 
 	return total;
 }
 
-/* What a plane is worth: its mode, its value if constant, what it takes, and what 10 bits of states
- * take more, in 1/16 bits a count. */
-struct lade_ans_verdict {
+/* A plane's mode, its value if constant, its cost if coded, and the extra cost of 2^10 states
+ * rather than more, both in 1/16 bits a count. */
+struct lade_ans_cost {
 	uint32_t mode, value, least, extra;
 };
 
 /* A symbol's part of 'least' and 'extra'; 'all' is log2 of the total. */
-LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all,
-                                    lade_ans_verdict *v)
+LADE_DEVICE void lade_ans_cost_add(uint32_t count, uint32_t total, uint32_t all, lade_ans_cost *v)
 {
 	/* A count that was rounded up may be above the total. */
 	uint32_t own = lade_ans_log2(count), log = own < all ? (all - own) >> 8 : 0;
@@ -250,10 +251,10 @@ LADE_DEVICE void lade_ans_judge_one(uint32_t count, uint32_t total, uint32_t all
 			    (log > 2560 ? count * (log - 2560) >> 4 : 0);
 }
 
-/* The verdict, from sums over all symbols, of which 'present' occur; 'value' is one that does.  A
- * plane is coded where that saves 1/64 of it, and more, about its table's bits included. */
-LADE_DEVICE lade_ans_verdict lade_ans_verdict_of(const lade_ans_verdict &v, uint32_t present,
-                                                 uint32_t total)
+/* Chooses the mode, from sums over all symbols; 'present' symbols occur, 'value' is one of them.  A
+ * plane is coded where that saves at least 1/64 of it, with an estimate of its table's bits. */
+LADE_DEVICE lade_ans_cost lade_ans_mode_by_cost(const lade_ans_cost &v, uint32_t present,
+                                                uint32_t total)
 {
 	if (present == 1)
 		return {ANS_PLANE_CONSTANT, v.value, 0, 0};
@@ -262,9 +263,9 @@ LADE_DEVICE lade_ans_verdict lade_ans_verdict_of(const lade_ans_verdict &v, uint
 	return {ANS_PLANE_RAW, 0, 0, 0};
 }
 
-LADE_DEVICE lade_ans_verdict lade_ans_judge(const uint32_t count[8], uint32_t total, uint32_t lane)
+LADE_DEVICE lade_ans_cost lade_ans_cost_of(const uint32_t count[8], uint32_t total, uint32_t lane)
 {
-	lade_ans_verdict v = {ANS_PLANE_RAW, 0, 0, 0};
+	lade_ans_cost v = {ANS_PLANE_RAW, 0, 0, 0};
 	uint32_t present = 0, all = lade_ans_log2(total);
 #pragma unroll
 	for (int k = 0; k < 8; k++) {
@@ -272,12 +273,12 @@ LADE_DEVICE lade_ans_verdict lade_ans_judge(const uint32_t count[8], uint32_t to
 			continue;
 		present++;
 		v.value = 8 * lane + k;
-		lade_ans_judge_one(count[k], total, all, &v);
+		lade_ans_cost_add(count[k], total, all, &v);
 	}
 	v.least = lade_ans_sum(v.least);
 	v.extra = lade_ans_sum(v.extra);
 	v.value = __reduce_max_sync(LADE_FULL, v.value);
-	return lade_ans_verdict_of(v, lade_ans_sum(present), total);
+	return lade_ans_mode_by_cost(v, lade_ans_sum(present), total);
 }
 
 LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t least,
@@ -289,7 +290,7 @@ LADE_DEVICE uint32_t lade_ans_bits_of(uint32_t wanted, uint32_t coded, uint32_t 
 	return bits;
 }
 
-/* The k-th coded plane's table, or its description, by a whole warp. */
+/* Writes the k-th coded plane's table, or with 'words' its description, by a whole warp. */
 LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8], uint32_t total,
                                 uint32_t k, const lade_ans_choice &c, uint32_t *words,
                                 uint32_t lane)
@@ -297,8 +298,8 @@ LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8
 	uint32_t freq[8], first;
 	lade_ans_normalise(count, total, c.bits, freq, &first, lane);
 	if (words) {
-		uint32_t n = lade_ans_describe(lade_ans_text(r, (uint32_t)__popc((int)c.coded), k),
-		                               freq, lane);
+		uint32_t n = lade_ans_describe(
+			lade_ans_description(r, (uint32_t)__popc((int)c.coded), k), freq, lane);
 		if (lane == 0)
 			*words = n;
 		return;
@@ -314,15 +315,15 @@ LADE_DEVICE void lade_ans_table(const lade_ans_memory &r, const uint32_t count[8
 	two[1] = {freq[4], freq[5], freq[6], freq[7]};
 }
 
-/* The planes' modes and the states, when all verdicts are there, for a whole warp. */
+/* The planes' modes and the states, once all costs are known, by a whole warp. */
 template <int W>
 LADE_DEVICE lade_ans_choice lade_ans_choose(const lade_ans_memory &r, uint32_t wanted,
                                             uint32_t lane)
 {
 	bool is = lane < W;
-	uint32_t mode = is ? r.facts->mode[lane] : (uint32_t)ANS_PLANE_CONSTANT;
-	uint32_t least = lade_ans_sum(is ? r.facts->least[lane] : 0);
-	uint32_t extra = lade_ans_sum(is ? r.facts->extra[lane] : 0);
+	uint32_t mode = is ? r.state->mode[lane] : (uint32_t)ANS_PLANE_CONSTANT;
+	uint32_t least = lade_ans_sum(is ? r.state->least[lane] : 0);
+	uint32_t extra = lade_ans_sum(is ? r.state->extra[lane] : 0);
 	uint32_t coded = __ballot_sync(LADE_FULL, mode == ANS_PLANE_CODED);
 	uint32_t raw = __ballot_sync(LADE_FULL, mode == ANS_PLANE_RAW);
 	return {coded, raw, lade_ans_bits_of(wanted, (uint32_t)__popc((int)coded), least, extra)};

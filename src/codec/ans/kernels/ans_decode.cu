@@ -1,25 +1,25 @@
 /*
  * ans_decode.cu: decodes chunks of the ANS format (docs/format/ans.md).
  *
- * A block takes a chunk, or a part of its sub-blocks.  It makes the chunk's tables, and each warp
- * decodes sub-blocks of its own, which lie whole in shared memory.
+ * A block takes a chunk, or a part of its sub-blocks.  It builds the chunk's tables, and each warp
+ * decodes sub-blocks of its own, which are staged whole in shared memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/ans/kernels/ans.cuh"
 #include "gpu/kernels/stage.cuh"
 
-#define LADE_ANS_TEXT 96 /* words of a description, and zeros */
-/* Bytes below its column to which a lane of a damaged string is brought back now and then.  With
- * what its symbols take until then this is less than the tables, which lie before the columns. */
+#define LADE_ANS_DESCRIPTION 96 /* words of a description, and zeros */
+/* A lane that reads a damaged string may go this many bytes below its column.  With the bytes read
+ * until bound() brings it back, this is less than the tables, which are before the columns. */
 #define LADE_ANS_BELOW 1024
 #define LADE_ANS_RAGGED 4 /* ragged rows at a time */
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
 /*
- * Reads the description of 'words' words at 'off' (section 3), for a whole warp; false: corrupt,
- * and 'm' is unspecified.  Lane l reads symbols 8l to 8l + 7.  'text' is room in shared memory.
+ * Reads the description of 'words' words at 'off' (section 3), by a whole warp; false: corrupt, and
+ * '*m' is unspecified.  Lane l reads symbols 8l to 8l + 7.  'text' is scratch in shared memory.
  */
 LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t words, uint32_t bits,
                                uint32_t *text, lade_ans_marks *m, uint32_t lane)
@@ -28,7 +28,7 @@ LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t wo
 		return false;
 	/* Zeros follow. */
 #pragma unroll
-	for (uint32_t i = lane; i < LADE_ANS_TEXT; i += 32)
+	for (uint32_t i = lane; i < LADE_ANS_DESCRIPTION; i += 32)
 		text[i] = i < words ? lade_ans_word(h, off + 4 * i) : 0;
 	__syncwarp();
 	uint32_t there = text[lane / 4] >> 8 * (lane & 3) & 0xFF;
@@ -48,7 +48,7 @@ LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t wo
 	uint32_t end = lade_warp_scan(taken, lane);
 	uint32_t total = __shfl_sync(LADE_FULL, end, 31);
 	uint32_t begin = 8 * (32 + (present + 1) / 2), at = begin + end - taken;
-	/* All of the mantissas are there then; and else, in the room. */
+	/* If this holds, all mantissas are in the description; in any case they are in 'text'. */
 	fine &= (begin + total + 31) / 32 == words;
 	if (!__all_sync(LADE_FULL, fine))
 		return false;
@@ -67,11 +67,11 @@ LADE_DEVICE bool lade_ans_read(const lade_ans_head &h, uint32_t off, uint32_t wo
 }
 
 /*
- * State L + i, as an entry of a table: | where the next state's entry is if the bits that are taken
- * are zeros, in bytes from the table's begin, 16 | symbol 8 | bits 8 |.  So an address is one
- * addition behind the taken bits.
+ * State L + i, as an entry of a table: | offset of the next state's entry for bits of zeros, in
+ * bytes from the table's start, 16 | symbol 8 | bits 8 |.  The next address is one addition after
+ * the bits are known.
  */
-LADE_DEVICE uint32_t lade_ans_step(const lade_ans_marks *m, uint32_t bits, uint32_t i)
+LADE_DEVICE uint32_t lade_ans_decode_entry(const lade_ans_marks *m, uint32_t bits, uint32_t i)
 {
 	uint32_t entry = lade_ans_entry(m, bits, i);
 	return ((entry >> 16 << (entry & 0xFF)) - (1u << bits)) << 18 | (entry & 0xFFFF);
@@ -83,25 +83,26 @@ LADE_DEVICE void lade_ans_build(uint32_t *table, const lade_ans_marks *m, uint32
 {
 #pragma unroll 1
 	for (uint32_t e = threadIdx.x; e < coded << bits; e += blockDim.x)
-		table[e] = lade_ans_step(m + (e >> bits), bits, e & ((1u << bits) - 1));
+		table[e] = lade_ans_decode_entry(m + (e >> bits), bits, e & ((1u << bits) - 1));
 }
 
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 /*
- * A lane.  'now' and 'next' are two words of its string, of whose first one 'used' bits are read;
- * 'at' is where 'next' is in the lane's column, which begins at 'floor'.  Below that, 'next' is
- * anything: GPUs read other parts of the block's memory, as bound() keeps a
- * damaged string near.  The low 5 bits of 'used' and the low 8 of 'last' count, and bit 5 of 'used'
- * against that of 'before', what it was at the last refill.  'place' is where the next symbol's
- * entry is if its table is the first of 'tables'.
+ * A lane. 'now' and 'next' are two words of its string; 'used' bits of the first are read. 'at' is
+ * the address of 'next' in the lane's column, which begins at 'floor'.  Below that, 'next' has any
+ * value: GPUs read other parts of the block's memory, and bound() keeps a damaged string near.
+ * Only the low 5 bits of 'used' and the low 8 of 'last' matter, and whether bit 5 of 'used' differs
+ * from that of 'before', its value at the last refill. 'place' is the address of the next symbol's
+ * entry in the first of the tables.
  */
 struct lade_ans_lane {
-	lade_ans_at at, floor, tables, place;
+	lade_ans_address at, floor, tables, place;
 	uint32_t used, before, now, next, window, last;
 
 	/* 'halves' is not 0.  The state's leading 1 is in the first half. */
-	__device__ __forceinline__ bool open(lade_ans_at column, uint32_t halves, uint32_t bits)
+	__device__ __forceinline__ bool open(lade_ans_address column, uint32_t halves,
+	                                     uint32_t bits)
 	{
 		floor = column;
 		at = column + 128 * ((int32_t)(halves - 1) / 2);
@@ -110,7 +111,7 @@ struct lade_ans_lane {
 		next = at >= floor ? lade_ans_load(at) : 0;
 		uint32_t zeros = (uint32_t)__clz((int)now);
 		window = __funnelshift_l(next, now, zeros);
-		place = tables + (lade_ans_at)(4 * ((window >> (31 - bits)) - (1u << bits)));
+		place = tables + (lade_ans_address)(4 * ((window >> (31 - bits)) - (1u << bits)));
 		used = zeros + bits + 1;
 		before = 0;
 		last = 0;
@@ -152,9 +153,9 @@ struct lade_ans_lane {
 	/* The next symbol's entry in the table that is 'table' bytes behind the first. */
 	__device__ __forceinline__ uint32_t step(uint32_t table)
 	{
-		uint32_t entry = lade_ans_load(place + (lade_ans_at)table);
-		place = tables + (lade_ans_at)(entry >> 16) +
-			4 * (lade_ans_at)__funnelshift_l(window, 0, entry);
+		uint32_t entry = lade_ans_load(place + (lade_ans_address)table);
+		place = tables + (lade_ans_address)(entry >> 16) +
+		        4 * (lade_ans_address)__funnelshift_l(window, 0, entry);
 		window = __funnelshift_l(0, window, entry);
 		used += entry;
 		last = entry;
@@ -188,7 +189,7 @@ struct lade_ans_lane {
 /* ---- sub-blocks ------------------------------------------------------------------------- */
 
 /* The 16 words of 4 planes' bytes, to elements: byte k of word p becomes byte p of word k. */
-LADE_DEVICE void lade_ans_turn(const uint32_t *plane, uint32_t *word)
+LADE_DEVICE void lade_ans_transpose(const uint32_t *plane, uint32_t *word)
 {
 	uint32_t a = __byte_perm(plane[0], plane[1], 0x5140);
 	uint32_t b = __byte_perm(plane[0], plane[1], 0x7362);
@@ -219,18 +220,17 @@ template <int N> LADE_DEVICE void lade_ans_store(uint8_t *to, const uint32_t *wo
 	}
 }
 
-/* What the lanes of a sub-block decode by. */
+/* What the lanes of a sub-block need to decode it. */
 struct lade_ans_work {
-	lade_ans_at raw; /* planes, 'count' bytes each */
+	lade_ans_address raw; /* planes, 'count' bytes each */
 	uint32_t modes, bits, count;
 };
 
-/* A unit, to 'dst', by the lane that has it; 'raw' is where it lies in the first raw plane.  READY:
- * there is one coded plane, and 'coded' are its symbols. */
+/* Decodes a unit to 'dst', by its lane; 'raw' is its address in the first raw plane.  READY: there
+ * is one coded plane, and 'coded' has its symbols. */
 template <int W, bool READY>
-LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info,
-                               lade_ans_lane *me, lade_ans_at raw, uint32_t coded, uint8_t *dst,
-                               bool aligned)
+LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info, lade_ans_lane *me,
+                               lade_ans_address raw, uint32_t coded, uint8_t *dst, bool aligned)
 {
 	uint32_t table = 0;
 	uint32_t plane[W > 4 ? 4 : W], word[W];
@@ -242,16 +242,16 @@ LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info
 			table += 4u << w.bits;
 		} else if (w.modes & (uint32_t)ANS_PLANE_RAW << 4 * p) {
 			*to = lade_ans_load(raw);
-			raw += (lade_ans_at)w.count;
+			raw += (lade_ans_address)w.count;
 		} else {
 			*to = (uint32_t)((const uint8_t *)&info.value)[p] * 0x01010101u;
 		}
 		if (p % 4 == 3) {
-			uint32_t turned[4];
-			lade_ans_turn(plane, turned);
+			uint32_t transposed[4];
+			lade_ans_transpose(plane, transposed);
 #pragma unroll
 			for (int k = 0; k < 4; k++)
-				word[(W == 8 ? 2 * k + p / 4 : k) % W] = turned[k];
+				word[(W == 8 ? 2 * k + p / 4 : k) % W] = transposed[k];
 		}
 	}
 	if (W == 1)
@@ -268,7 +268,7 @@ LADE_DEVICE void lade_ans_unit(const lade_ans_work &w, const lade_ans_info &info
 	lade_ans_store<W>(dst, word, aligned);
 }
 
-/* Stores a word 'row' rows of 32 words behind 'to': as an offset of the instruction's. */
+/* Stores a word ROW rows of 32 words behind 'to', with an immediate offset. */
 template <int ROW> LADE_DEVICE void lade_ans_put_row(uint32_t *to, uint32_t word)
 {
 #if LADE_ON_GPU
@@ -281,8 +281,7 @@ template <int ROW> LADE_DEVICE void lade_ans_put_row(uint32_t *to, uint32_t word
 #endif
 }
 
-/* The symbols of ROWS rows of the one coded plane, a word a row; EVERY symbols take at most 32
- * bits. */
+/* Decodes ROWS rows of the only coded plane, a word a row; EVERY symbols take at most 32 bits. */
 template <int ROWS, int EVERY>
 LADE_DEVICE void lade_ans_rows(lade_ans_lane *me, uint32_t *word)
 {
@@ -346,17 +345,17 @@ LADE_DEVICE void lade_ans_byte_rows(lade_ans_lane *me, uint32_t *to, uint32_t tu
 }
 
 /*
- * A unit of floats, of which all planes but the last are raw: the first at 'raw', the others
- * 'count' bytes each behind it.  'crossed' has ones for the bits of bytes that have changed places.
+ * Stores a unit of floats: all planes but the last are raw, the first at 'raw', the others 'count'
+ * bytes apart.  'crossed' has ones for the bits that the planes have exchanged.
  */
 template <int W>
-LADE_DEVICE void lade_ans_float(const lade_ans_work &w, lade_ans_at raw, uint32_t coded,
+LADE_DEVICE void lade_ans_float(const lade_ans_work &w, lade_ans_address raw, uint32_t coded,
                                 uint32_t crossed, uint8_t *dst)
 {
 	uint32_t plane[4], word[4];
 #pragma unroll
 	for (int p = 0; p < W - 1; p++)
-		plane[p] = lade_ans_load(raw + (lade_ans_at)(p * w.count));
+		plane[p] = lade_ans_load(raw + (lade_ans_address)(p * w.count));
 	plane[W - 1] = coded;
 	if (W == 2) {
 		uint32_t low = (plane[0] & ~crossed) | (coded & crossed);
@@ -364,7 +363,7 @@ LADE_DEVICE void lade_ans_float(const lade_ans_work &w, lade_ans_at raw, uint32_
 		word[0] = __byte_perm(low, high, 0x5140);
 		word[1] = __byte_perm(low, high, 0x7362);
 	} else {
-		lade_ans_turn(plane, word);
+		lade_ans_transpose(plane, word);
 	}
 	lade_ans_store<W>(dst, word, true);
 }
@@ -377,10 +376,10 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 	dst = lade_global(dst);
 	bool aligned = !((uintptr_t)dst & (W < 4 ? 4 * W - 1 : 15));
 	uint32_t turn = lane, word[4];
-	lade_ans_at raw = w.raw;
+	lade_ans_address raw = w.raw;
 	int32_t left = (int32_t)units;
 	bool alone = W < 8 && aligned && info.coded == 1;
-	/* A whole sub-block of bytes is two of these; of other elements, some of the next. */
+	/* A whole sub-block of bytes takes two rounds of this loop. */
 	if (W == 1 && alone && w.bits <= 10) {
 #pragma unroll 1
 		for (; left >= 512; left -= 512, turn += 16, dst += 2048)
@@ -397,9 +396,9 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 #pragma unroll
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t place = 32 * k + (turn + k) % 32;
-				lade_ans_float<(W == 2 ? 2 : 4)>(w, raw + (lade_ans_at)(4 * place),
-				                                 word[k], crossed,
-				                                 dst + 4 * W * place);
+				lade_ans_float<(W == 2 ? 2 : 4)>(
+					w, raw + (lade_ans_address)(4 * place), word[k], crossed,
+					dst + 4 * W * place);
 			}
 		}
 	}
@@ -418,7 +417,7 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 				for (uint32_t k = 0; k < 4; k++) {
 					uint32_t place = 32 * k + (turn + k) % 32;
 					lade_ans_unit<W, true>(w, info, me,
-					                       raw + (lade_ans_at)(4 * place),
+					                       raw + (lade_ans_address)(4 * place),
 					                       word[k], dst + 4 * W * place, true);
 				}
 			}
@@ -435,18 +434,18 @@ LADE_DEVICE void lade_ans_units(const lade_ans_work &w, const lade_ans_info &inf
 	for (; left > 0; left -= 32, turn++, raw += 128, dst += 128 * W) {
 		uint32_t place = turn % 32;
 		if ((int32_t)place < left)
-			lade_ans_unit<W, false>(w, info, me, raw + (lade_ans_at)(4 * place), 0,
+			lade_ans_unit<W, false>(w, info, me, raw + (lade_ans_address)(4 * place), 0,
 			                        dst + 4 * W * place, aligned);
 		me->bound();
 	}
 }
 
 /*
- * Gives each lane's words of the ragged rows their own column, in place: from the last row to the
- * first, so that what a row is written over was read before.  'sum' halves follow the full rows.
+ * Spreads the words of the ragged rows to the lanes' columns in place, from the last row to the
+ * first, so that a row only overwrites words already read.  'sum' halves follow the full rows.
  */
-LADE_DEVICE void lade_ans_rag(uint32_t *columns, uint32_t halves, uint32_t full, uint32_t most,
-                              uint32_t sum, uint32_t lane)
+LADE_DEVICE void lade_ans_spread_ragged(uint32_t *columns, uint32_t halves, uint32_t full,
+                                        uint32_t most, uint32_t sum, uint32_t lane)
 {
 	const uint16_t *from = (const uint16_t *)(columns + 32 * full);
 	uint32_t below = (1u << lane) - 1, end = sum;
@@ -479,43 +478,45 @@ LADE_DEVICE void lade_ans_rag(uint32_t *columns, uint32_t halves, uint32_t full,
 }
 
 /*
- * What a block does, in shared memory: its chunk, and sub-blocks [begin, end) of that, of which
- * 'active' lie in memory at a time, 'slot' bytes each, from 'first' on.
- * 'late': the marks make room for them first.
+ * A block's task, in shared memory: its chunk, and sub-blocks [begin, end) of that; 'active' of
+ * them are staged at a time, 'block_cap' bytes each, from 'first' on. 'late': they overwrite the
+ * marks, so they are staged after the tables are built.
  */
 struct lade_ans_task {
 	lade_ans_info info;
 	const uint8_t *src;
 	uint8_t *dst;
 	uint32_t size, status; /* of the chunk */
-	uint32_t begin, end, slot, active, marks, first;
+	uint32_t begin, end, block_cap, active, marks, first;
 	bool late;
 };
 
-/* The sub-blocks' part of it; 'bytes' of memory. */
-LADE_DEVICE void lade_ans_share(lade_ans_task *plan, const lade_ans_info &info, uint32_t part,
-                                uint32_t parts, uint32_t bytes, uint32_t team)
+/* Sets the task's sub-blocks and its layout of 'bytes' of shared memory. */
+LADE_DEVICE void lade_ans_task_set(lade_ans_task *task, const lade_ans_info &info, uint32_t part,
+                                   uint32_t parts, uint32_t bytes, uint32_t team)
 {
 	uint32_t share = parts == 1 ? info.block_count : (info.block_count + parts - 1) / parts;
 	uint32_t begin = share * part < info.block_count ? share * part : info.block_count;
 	uint32_t end = info.block_count - begin < share ? info.block_count : begin + share;
 	uint32_t entries = 4 * (info.coded << info.bits);
 	uint32_t marks = info.coded * (uint32_t)sizeof(lade_ans_marks);
-	uint32_t slot = (info.raw << (info.block_log - info.width_log)) + 32 + 128 * info.rows + 16;
+	uint32_t block_cap =
+		(info.raw << (info.block_log - info.width_log)) + 32 + 128 * info.rows + 16;
 	uint32_t most = end - begin < team ? end - begin : team;
-	bool late = entries + marks + slot > bytes;
-	uint32_t first = entries + (late ? 0 : marks), active = (bytes - first) / slot;
-	plan->begin = begin;
-	plan->end = end;
-	plan->slot = slot;
-	plan->active = active < most ? active : most;
-	plan->late = late;
-	plan->marks = entries;
-	plan->first = first;
+	bool late = entries + marks + block_cap > bytes;
+	uint32_t first = entries + (late ? 0 : marks), active = (bytes - first) / block_cap;
+	task->begin = begin;
+	task->end = end;
+	task->block_cap = block_cap;
+	task->active = active < most ? active : most;
+	task->late = late;
+	task->marks = entries;
+	task->first = first;
 }
 
-/* Where a sub-block lies: its offset and size in 16 bytes, ~0: corrupt; its kind. */
-struct __align__(16) lade_ans_place_in {
+/* A sub-block's place in the chunk: its offset and size in 16 bytes, ~0: corrupt; its kind. */
+struct __align__(16) lade_ans_block_place
+{
 	uint32_t off, size, kind, fill;
 };
 
@@ -526,25 +527,25 @@ LADE_DEVICE uint32_t lade_ans_count(const lade_ans_info &info, uint32_t i)
 	return (left < 1u << info.block_log ? left : 1u << info.block_log) >> info.width_log;
 }
 
-/* The memory of a block. */
-struct lade_ans_room {
+/* The shared memory of a block. */
+struct lade_ans_smem {
 	uint8_t *dynamic;
 	const uint32_t *words;
-	lade_ans_place_in *place; /* of the first 32 sub-blocks */
+	lade_ans_block_place *place; /* of the first 32 sub-blocks */
 	unsigned long long *barrier;
 };
 
-/* The place of sub-block 'i', checked against the directory's rules and the room to stage it. */
-LADE_DEVICE lade_ans_place_in lade_ans_find(const lade_ans_room &room, const lade_ans_task &plan,
-                                            uint32_t i)
+/* The place of sub-block 'i', checked against the directory's rules and 'block_cap'. */
+LADE_DEVICE lade_ans_block_place lade_ans_place_of(const lade_ans_smem &smem,
+                                                   const lade_ans_task &task, uint32_t i)
 {
-	lade_ans_head h = {room.words, plan.src, plan.size};
+	lade_ans_head h = {smem.words, task.src, task.size};
 	const uint32_t mask = (1u << ANS_OFF_BITS) - 1;
-	const lade_ans_info &info = plan.info;
+	const lade_ans_info &info = task.info;
 	uint32_t entry = lade_ans_word(h, info.directory + 4 * i);
 	uint32_t next = lade_ans_word(h, info.directory + 4 * i + 4);
 	uint32_t begin = entry & mask, end = next & mask, count = lade_ans_count(info, i);
-	lade_ans_place_in p = {begin, end - begin, entry >> ANS_OFF_BITS, 0};
+	lade_ans_block_place p = {begin, end - begin, entry >> ANS_OFF_BITS, 0};
 	/* Products are below 2^32, as offsets have 28 bits. */
 	bool fine = p.kind <= ANS_STORED && 16 * begin >= info.tables && end >= begin &&
 		    16 * end <= h.size;
@@ -552,22 +553,22 @@ LADE_DEVICE lade_ans_place_in lade_ans_find(const lade_ans_room &room, const lad
 	if (p.kind == ANS_STORED)
 		fine &= p.size == ((count << info.width_log) + 15) / 16;
 	else
-		fine &= 16 * p.size >= info.raw * count + head && 16 * p.size <= plan.slot;
+		fine &= 16 * p.size >= info.raw * count + head && 16 * p.size <= task.block_cap;
 	p.size = fine ? p.size : ~0u;
 	return p;
 }
 
-/* Decodes the staged sub-block 'p' to 'dst', for a whole warp; false: corrupt. */
-LADE_DEVICE bool lade_ans_block(const lade_ans_task &plan, const lade_ans_place_in &p, uint32_t i,
-                                const uint32_t *tables, uint8_t *bytes, uint32_t lane)
+/* Decodes the staged sub-block at 'bytes', by a whole warp; false: corrupt. */
+LADE_DEVICE bool lade_ans_block(const lade_ans_task &task, const lade_ans_block_place &p,
+                                uint32_t i, const uint32_t *tables, uint8_t *bytes, uint32_t lane)
 {
-	const lade_ans_info &info = plan.info;
+	const lade_ans_info &info = task.info;
 	uint32_t count = lade_ans_count(info, i), raw = info.raw * count, units = count / 4;
 	uint32_t bits = info.bits;
-	lade_ans_work w = {lade_ans_at_of(bytes), info.modes, bits, count};
-	uint8_t *dst = plan.dst + ((size_t)i << info.block_log);
+	lade_ans_work w = {lade_ans_address_of(bytes), info.modes, bits, count};
+	uint8_t *dst = task.dst + ((size_t)i << info.block_log);
 	lade_ans_lane me = lade_ans_lane();
-	me.tables = lade_ans_at_of(tables);
+	me.tables = lade_ans_address_of(tables);
 	bool has = ((lane + (units & ~31u) / 32) & 31) < units % 32 || units >= 32, fine = true;
 	if (info.coded) {
 		bool wide = p.kind == ANS_WIDE;
@@ -580,9 +581,9 @@ LADE_DEVICE bool lade_ans_block(const lade_ans_task &plan, const lade_ans_place_
 		if (have < sum || (have - sum) % 64 > 7 || most > info.rows || full > info.rows)
 			return false;
 		uint32_t *columns = (uint32_t *)(bytes + raw + (wide ? 32 : 16));
-		lade_ans_rag(columns, halves, full, most, sum, lane);
-		fine = has ? halves && me.open(lade_ans_at_of(columns + lane), halves, bits)
-			   : !halves;
+		lade_ans_spread_ragged(columns, halves, full, most, sum, lane);
+		fine = has ? halves && me.open(lade_ans_address_of(columns + lane), halves, bits)
+		           : !halves;
 	} else {
 		fine = 16 * p.size - raw <= 15;
 	}
@@ -607,7 +608,7 @@ LADE_DEVICE bool lade_ans_block(const lade_ans_task &plan, const lade_ans_place_
 
 /* ---- chunks ----------------------------------------------------------------------------- */
 
-/* Bytes [begin, end) of a constant chunk, by a whole block. */
+/* Writes bytes [begin, end) of a constant chunk, by a whole block. */
 LADE_DEVICE void lade_ans_fill(const lade_ans_info &info, uint8_t *dst, uint32_t begin,
                                uint32_t end)
 {
@@ -627,9 +628,10 @@ LADE_DEVICE void lade_ans_fill(const lade_ans_info &info, uint8_t *dst, uint32_t
 		dst[i] = (uint8_t)(info.value >> 8 * (i & mask));
 }
 
-/* Bytes from global memory to global memory, by WARPS warps. */
+/* Copies from global memory to global memory, by WARPS warps. */
 template <int WARPS>
-LADE_DEVICE void lade_ans_bring(uint8_t *dst, const uint8_t *src, uint32_t size, uint32_t thread)
+LADE_DEVICE void lade_ans_copy_warps(uint8_t *dst, const uint8_t *src, uint32_t size,
+                                     uint32_t thread)
 {
 	if (((uintptr_t)dst | (uintptr_t)src) & 15) {
 		/* A share of whole lines each. */
@@ -660,95 +662,96 @@ LADE_DEVICE void lade_ans_bring(uint8_t *dst, const uint8_t *src, uint32_t size,
 		dst[16 * n + thread] = src[16 * n + thread];
 }
 
-/* Whether the warps' first sub-blocks are asked for before there are tables. */
-LADE_DEVICE bool lade_ans_early(const lade_ans_task &plan)
+/* Whether the copies of the warps' first sub-blocks start before the tables are built. */
+LADE_DEVICE bool lade_ans_copies_early(const lade_ans_task &task)
 {
-	return LADE_STAGE_BULK && !((uintptr_t)plan.src & 15) && !plan.late;
+	return LADE_STAGE_BULK && !((uintptr_t)task.src & 15) && !task.late;
 }
 
-/* Finds the first sub-blocks, and has those brought that lie in memory at first, the others to the
- * second-level cache; for a whole warp. */
-LADE_DEVICE void lade_ans_ask(const lade_ans_room &room, const lade_ans_task &plan, uint32_t lane)
+/* Finds the first sub-blocks; starts to copy those that are staged first, and prefetches the others
+ * to the L2 cache; by a whole warp. */
+LADE_DEVICE void lade_ans_prefetch(const lade_ans_smem &smem, const lade_ans_task &task,
+                                   uint32_t lane)
 {
-	if (lane >= plan.end - plan.begin)
+	if (lane >= task.end - task.begin)
 		return;
-	lade_ans_place_in p = lade_ans_find(room, plan, plan.begin + lane);
-	room.place[lane] = p;
-	if (lane >= plan.active && ~p.size)
-		lade_stage_ahead(plan.src + (size_t)16 * p.off, 16 * p.size);
-	else if (lade_ans_early(plan) && ~p.size && p.kind != ANS_STORED)
-		lade_stage_bulk(room.barrier + lane,
-		                (uint4 *)(room.dynamic + plan.first + lane * plan.slot),
-		                plan.src + (size_t)16 * p.off, 16 * p.size);
+	lade_ans_block_place p = lade_ans_place_of(smem, task, task.begin + lane);
+	smem.place[lane] = p;
+	if (lane >= task.active && ~p.size)
+		lade_stage_ahead(task.src + (size_t)16 * p.off, 16 * p.size);
+	else if (lade_ans_copies_early(task) && ~p.size && p.kind != ANS_STORED)
+		lade_stage_bulk(smem.barrier + lane,
+		                (uint4 *)(smem.dynamic + task.first + lane * task.block_cap),
+		                task.src + (size_t)16 * p.off, 16 * p.size);
 }
 
-/* Reads the table of the coded plane that has 'nth' before it, for a whole warp; false: corrupt. */
-LADE_DEVICE bool lade_ans_table(const lade_ans_room &room, const lade_ans_task &plan, uint32_t nth,
+/* Reads the table of the 'nth' coded plane, from 0, by a whole warp; false: corrupt. */
+LADE_DEVICE bool lade_ans_table(const lade_ans_smem &smem, const lade_ans_task &task, uint32_t nth,
                                 uint32_t lane)
 {
-	lade_ans_head h = {room.words, plan.src, plan.size};
-	uint32_t coded = 0, off = plan.info.tables, words = 0;
+	lade_ans_head h = {smem.words, task.src, task.size};
+	uint32_t coded = 0, off = task.info.tables, words = 0;
 #pragma unroll 1
 	for (uint32_t n = 0; coded <= nth; n++) {
-		if ((plan.info.modes >> 4 * n & 15) != ANS_PLANE_CODED)
+		if ((task.info.modes >> 4 * n & 15) != ANS_PLANE_CODED)
 			continue;
 		off += 4 * words;
 		words = lade_ans_byte(h, ANS_AT_PLANES + 2 * n + 1);
 		coded++;
 	}
-	return lade_ans_read(h, off, words, plan.info.bits,
-	                     (uint32_t *)room.dynamic + ((size_t)nth << plan.info.bits),
-	                     (lade_ans_marks *)(room.dynamic + plan.marks) + nth, lane);
+	return lade_ans_read(h, off, words, task.info.bits,
+	                     (uint32_t *)smem.dynamic + ((size_t)nth << task.info.bits),
+	                     (lade_ans_marks *)(smem.dynamic + task.marks) + nth, lane);
 }
 
-/* Decodes sub-block 'i', the first of the warp or not, for a whole warp; false: corrupt, or there
- * are no tables. */
-LADE_DEVICE bool lade_ans_one(const lade_ans_room &room, const lade_ans_task &plan,
-                              lade_stager *stager, uint32_t i, bool first, bool good)
+/* Decodes sub-block 'i' by a whole warp; 'first': it is the warp's first.  False: it is corrupt, or
+ * the tables are not 'good'. */
+LADE_DEVICE bool lade_ans_decode_one(const lade_ans_smem &smem, const lade_ans_task &task,
+                                     lade_stager *stager, uint32_t i, bool first, bool good)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
-	uint32_t nth = i - plan.begin;
-	lade_ans_place_in p = nth < 32 ? room.place[nth] : lade_ans_find(room, plan, i);
-	uint8_t *staged = room.dynamic + plan.first + warp * plan.slot;
-	const uint8_t *from = plan.src + (size_t)16 * p.off;
+	uint32_t nth = i - task.begin;
+	lade_ans_block_place p = nth < 32 ? smem.place[nth] : lade_ans_place_of(smem, task, i);
+	uint8_t *staged = smem.dynamic + task.first + warp * task.block_cap;
+	const uint8_t *from = task.src + (size_t)16 * p.off;
 	if (!~p.size)
 		return false;
 	if (p.kind == ANS_STORED) {
 		if (good)
-			lade_ans_bring<1>(plan.dst + ((size_t)i << plan.info.block_log), from,
-			                  lade_ans_count(plan.info, i) << plan.info.width_log,
-			                  lane);
+			lade_ans_copy_warps<1>(task.dst + ((size_t)i << task.info.block_log), from,
+			                       lade_ans_count(task.info, i) << task.info.width_log,
+			                       lane);
 		return good;
 	}
-	if (!first || !lade_ans_early(plan))
+	if (!first || !lade_ans_copies_early(task))
 		lade_stage_begin(stager, (uint4 *)staged, from, 16 * p.size, lane);
 	lade_stage_wait<0>(stager);
-	return good && lade_ans_block(plan, p, i, (const uint32_t *)room.dynamic, staged, lane);
+	return good && lade_ans_block(task, p, i, (const uint32_t *)smem.dynamic, staged, lane);
 }
 
-/* Sub-blocks of a coded chunk, by a whole block; false: corrupt. */
+/* Decodes sub-blocks of a coded chunk, by a whole block; false: corrupt. */
 template <int TEAM>
-LADE_DEVICE bool lade_ans_blocks(const lade_ans_room &room, const lade_ans_task &plan)
+LADE_DEVICE bool lade_ans_blocks(const lade_ans_smem &smem, const lade_ans_task &task)
 {
 	uint32_t warp = threadIdx.x / 32, lane = lade_lane();
-	lade_stager stager = {room.barrier + warp, 0};
+	lade_stager stager = {smem.barrier + warp, 0};
 	bool fine = true;
 	/* The last warp finds the first sub-blocks of all of them. */
 	if (warp == TEAM - 1)
-		lade_ans_ask(room, plan, lane);
-	for (uint32_t k = warp; k < plan.info.coded; k += TEAM)
-		fine &= lade_ans_table(room, plan, k, lane);
+		lade_ans_prefetch(smem, task, lane);
+	for (uint32_t k = warp; k < task.info.coded; k += TEAM)
+		fine &= lade_ans_table(smem, task, k, lane);
 	bool good = !__syncthreads_or(!fine);
 	if (good)
-		lade_ans_build((uint32_t *)room.dynamic,
-		               (const lade_ans_marks *)(room.dynamic + plan.marks), plan.info.bits,
-		               plan.info.coded);
+		lade_ans_build((uint32_t *)smem.dynamic,
+		               (const lade_ans_marks *)(smem.dynamic + task.marks), task.info.bits,
+		               task.info.coded);
 	__syncthreads();
 	bool first = true;
-	if (warp < plan.active) {
+	if (warp < task.active) {
 #pragma unroll 1
-		for (uint32_t i = plan.begin + warp; i < plan.end; i += plan.active) {
-			fine &= lade_ans_one(room, plan, &stager, i, first, good);
+		for (uint32_t i = task.begin + warp; i < task.end; i += task.active) {
+			fine &= lade_ans_decode_one(smem, task, &stager, i, first, good);
 			first = false;
 			if (!good)
 				break;
@@ -757,20 +760,20 @@ LADE_DEVICE bool lade_ans_blocks(const lade_ans_room &room, const lade_ans_task 
 	return !__syncthreads_or(!fine) && good;
 }
 
-/* A part of a chunk that is raw or constant, by a whole block. */
+/* Writes a part of a chunk that is raw or constant, by a whole block. */
 template <int TEAM>
-LADE_DEVICE void lade_ans_plain(const lade_ans_task &plan, uint32_t part, uint32_t parts)
+LADE_DEVICE void lade_ans_uncoded(const lade_ans_task &task, uint32_t part, uint32_t parts)
 {
 	/* A share of whole lines. */
-	uint32_t size = plan.info.size;
+	uint32_t size = task.info.size;
 	uint32_t share = parts == 1 ? size : ((size + parts - 1) / parts + 127) & ~127u;
 	uint32_t begin = (uint64_t)share * part < size ? share * part : size;
 	uint32_t end = size - begin < share ? size : begin + share;
-	if (plan.info.kind == ANS_CONSTANT)
-		lade_ans_fill(plan.info, plan.dst, begin, end);
+	if (task.info.kind == ANS_CONSTANT)
+		lade_ans_fill(task.info, task.dst, begin, end);
 	else
-		lade_ans_bring<TEAM>(plan.dst + begin, plan.src + ANS_HEADER + begin,
-		                              end - begin, threadIdx.x);
+		lade_ans_copy_warps<TEAM>(task.dst + begin, task.src + ANS_HEADER + begin,
+		                          end - begin, threadIdx.x);
 }
 
 template <int TEAM>
@@ -779,8 +782,8 @@ LADE_DEVICE void lade_ans_decode_part(const lade_gpu_batch &batch, lade_ans_part
 {
 	LADE_SHARED(uint32_t, words, [LADE_ANS_HEAD / 4]);
 	LADE_SHARED(unsigned long long, barrier, [TEAM]);
-	LADE_SHARED(lade_ans_place_in, place, [32]);
-	LADE_SHARED(lade_ans_task, plan);
+	LADE_SHARED(lade_ans_block_place, place, [32]);
+	LADE_SHARED(lade_ans_task, task);
 	LADE_SHARED_DYNAMIC(uint8_t, dynamic);
 	uint32_t i = parts == 1 ? blockIdx.x : blockIdx.x / parts;
 	uint32_t part = blockIdx.x - i * parts, lane = lade_lane();
@@ -795,29 +798,29 @@ LADE_DEVICE void lade_ans_decode_part(const lade_gpu_batch &batch, lade_ans_part
 				status = LADE_GPU_NOSPACE;
 		}
 		if (lane == 0) {
-			plan.info = info;
-			plan.status = status;
-			plan.src = c.src;
-			plan.size = c.src_size;
-			plan.dst = c.dst;
+			task.info = info;
+			task.status = status;
+			task.src = c.src;
+			task.size = c.src_size;
+			task.dst = c.dst;
 			if (status == LADE_GPU_OK && info.kind == ANS_CODED)
-				lade_ans_share(&plan, info, part, parts, bytes, TEAM);
+				lade_ans_task_set(&task, info, part, parts, bytes, TEAM);
 		}
 	} else if (threadIdx.x < 32 + TEAM) {
 		lade_stage_make(&barrier[lane]);
 	}
 	__syncthreads();
-	uint32_t status = plan.status, size = plan.info.size;
-	if (status == LADE_GPU_OK && plan.info.kind == ANS_CODED) {
-		lade_ans_room room = {dynamic, words, place, barrier};
-		uint32_t tail = plan.info.tail;
+	uint32_t status = task.status, size = task.info.size;
+	if (status == LADE_GPU_OK && task.info.kind == ANS_CODED) {
+		lade_ans_smem smem = {dynamic, words, place, barrier};
+		uint32_t tail = task.info.tail;
 		if (part == parts - 1 && threadIdx.x < tail)
-			plan.dst[size - tail + threadIdx.x] =
-				plan.src[plan.size - tail + threadIdx.x];
-		if (!lade_ans_blocks<TEAM>(room, plan))
+			task.dst[size - tail + threadIdx.x] =
+				task.src[task.size - tail + threadIdx.x];
+		if (!lade_ans_blocks<TEAM>(smem, task))
 			status = LADE_GPU_CORRUPT;
 	} else if (status == LADE_GPU_OK) {
-		lade_ans_plain<TEAM>(plan, part, parts);
+		lade_ans_uncoded<TEAM>(task, part, parts);
 	}
 	if (threadIdx.x != 0)
 		return;
@@ -856,7 +859,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
 }
 
 /*
- * What the chunks decode to, by their headers.
+ * The decoded sizes, from the headers.
  * map: thread = chunk; block: any number of threads
  */
 extern "C" __global__ void __launch_bounds__(128) lade_ans_size(lade_gpu_batch batch)

@@ -1,6 +1,6 @@
 /*
- * ans_put.cuh: how warps of the encoder of ANS (docs/format/ans.md, sections 5 and 7) take symbols
- * to bits, and write sub-blocks and what stands around them.
+ * ans_put.cuh: how warps of the encoder of ANS (docs/format/ans.md, sections 5 and 7) encode
+ * symbols, and write sub-blocks, headers and directories.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,15 +12,15 @@
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 /*
- * A lane: 'last' has the 32 newest bits of its string, the newest one highest; the low 6 bits of
- * 'at' are their number's.  'to' is where the next word goes: words go down, a row each, so that a
- * column can take the place of the symbols that it is made of.
+ * A lane: 'last' has the 32 newest bits of its string, the newest one highest; 'at' counts bits, of
+ * which the low 6 bits matter. 'to' is where the next word goes: words go down, a row each, so that
+ * a column can overwrite the symbols that it encodes.
  */
 struct lade_ans_writer {
-	lade_ans_at to;
+	lade_ans_address to;
 	uint32_t state, last, at, mask;
 
-	/* Goes through a symbol; gives the bits taken, and multiples of 64. */
+	/* Encodes a symbol; returns the number of bits, plus multiples of 64. */
 	__device__ __forceinline__ uint32_t step(uint32_t entry)
 	{
 		uint32_t t = entry + state, nb = t >> 12;
@@ -29,21 +29,21 @@ struct lade_ans_writer {
 		return nb;
 	}
 
-	/* After 'more' bits: puts the word that they fill up.  'before' is what 'last' was. */
+	/* After 'more' bits: stores the word if they fill it.  'before' is 'last' before them. */
 	__device__ __forceinline__ void flush(uint32_t before, uint32_t more)
 	{
 		uint32_t now = at + more;
 		uint32_t word = __funnelshift_l(__funnelshift_r(0, before, more), last, now);
 		if ((now ^ at) & 32) {
-			lade_ans_save(to, word);
+			lade_ans_store_shared(to, word);
 			to -= 128;
 		}
 		at = now;
 	}
 
 	/*
-	 * The lane's last symbol only chooses the state, its first one.  That is where a step from
-	 * the symbol's frequency leads that takes no bits: 'mask' takes these out of its entry.
+	 * The lane's last symbol only sets the initial state: the one that a step from the symbol's
+	 * frequency leads to without bits.  'mask' removes the bits from its entry.
 	 */
 	__device__ __forceinline__ void open(uint32_t entry, uint32_t states)
 	{
@@ -56,31 +56,32 @@ struct lade_ans_writer {
 
 	/* The state, and the last word; gives the halves, and two more where 'rows' do not hold
 	 * them. */
-	__device__ __forceinline__ uint32_t close(lade_ans_at begin, uint32_t bits, uint32_t rows)
+	__device__ __forceinline__ uint32_t close(lade_ans_address begin, uint32_t bits,
+	                                          uint32_t rows)
 	{
 		uint32_t before = last;
 		last = __funnelshift_r(last, state, bits + 1);
 		flush(before, bits + 1);
 		uint32_t full = (uint32_t)(begin - to) / 128, have = at & 31;
 		if (have)
-			lade_ans_save(to, last >> (32 - have));
+			lade_ans_store_shared(to, last >> (32 - have));
 		return 2 * full + (have + 15) / 16 + (full >= rows ? 2 : 0);
 	}
 };
 
 /* The entries of a word's four symbols, from the last to the first. */
-LADE_DEVICE void lade_ans_entries(lade_ans_at symbol, uint32_t word, uint32_t entry[4])
+LADE_DEVICE void lade_ans_entries(lade_ans_address symbol, uint32_t word, uint32_t entry[4])
 {
 #pragma unroll
 	for (int i = 0; i < 4; i++)
-		entry[i] =
-			lade_ans_load(symbol + 4 * (lade_ans_at)__byte_perm(word, 0, 0x4443 - i));
+		entry[i] = lade_ans_load(symbol +
+		                         4 * (lade_ans_address)__byte_perm(word, 0, 0x4443 - i));
 }
 
-/* A plane's word of a unit, from its last symbol to its first: at most two words of bits, and no
- * more are to come where they would pass 'end'. */
-LADE_DEVICE void lade_ans_put_one(lade_ans_writer *me, lade_ans_at symbol, lade_ans_at end,
-                                  uint32_t word)
+/* Encodes a plane's word of a unit, from its last symbol to its first: at most two words of bits.
+ * 'to' never goes below 'end'. */
+LADE_DEVICE void lade_ans_put_one(lade_ans_writer *me, lade_ans_address symbol,
+                                  lade_ans_address end, uint32_t word)
 {
 	uint32_t entry[4], before = me->last, more;
 	lade_ans_entries(symbol, word, entry);
@@ -97,8 +98,8 @@ LADE_DEVICE void lade_ans_put_one(lade_ans_writer *me, lade_ans_at symbol, lade_
 
 /* The same of four units, for symbols that take at most 10 bits: three of these fit between
  * flushes. */
-LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_at symbol[4],
-                                      lade_ans_at end, const uint32_t word[4])
+LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_address symbol[4],
+                                      lade_ans_address end, const uint32_t word[4])
 {
 	uint32_t entry[16], before = me->last, more = 0;
 	lade_ans_entries(symbol[0], word[0], entry);
@@ -122,11 +123,11 @@ LADE_DEVICE void lade_ans_put_sixteen(lade_ans_writer *me, const lade_ans_at sym
 }
 
 /*
- * Where a warp works: tables, and the first row of its columns, in shared memory.  These have
- * 'rows', and three more below, whose words are not used.
+ * A warp's tables, and the first row of its columns, in shared memory.  The columns have 'rows',
+ * and three more below, whose words are not used.
  */
-struct lade_ans_desk {
-	lade_ans_at symbol;
+struct lade_ans_columns {
+	lade_ans_address symbol;
 	const uint32_t *top;
 	uint32_t rows;
 };
@@ -171,45 +172,45 @@ LADE_DEVICE void lade_ans_put_rows(uint8_t *dst, const uint32_t *from, int32_t s
 		*(uint4 *)dst = *(const uint4 *)from;
 }
 
-/* What a warp has of its sub-block: a lane's halves in its column, and all lanes' numbers. */
-struct lade_ans_made {
+/* An encoded sub-block: the halves in the lane's column, and the least and most of all lanes. */
+struct lade_ans_encoded {
 	uint32_t kind, size; /* in bytes, without raw planes */
 	uint32_t halves, least, most;
 };
 
-/* What the lanes' halves come to, for a whole warp. */
-LADE_DEVICE lade_ans_made lade_ans_measure(uint32_t halves)
+/* The sub-block's size from the lanes' halves, by a whole warp. */
+LADE_DEVICE lade_ans_encoded lade_ans_measure(uint32_t halves)
 {
-	lade_ans_made made;
-	made.halves = halves;
-	made.least = __reduce_min_sync(LADE_FULL, halves) & ~1u;
-	made.most = __reduce_max_sync(LADE_FULL, halves);
-	made.kind = made.most - made.least < 16 ? ANS_NARROW : ANS_WIDE;
-	made.size = 2 * lade_ans_sum(halves) + (made.kind == ANS_NARROW ? 16 : 32);
-	return made;
+	lade_ans_encoded encoded;
+	encoded.halves = halves;
+	encoded.least = __reduce_min_sync(LADE_FULL, halves) & ~1u;
+	encoded.most = __reduce_max_sync(LADE_FULL, halves);
+	encoded.kind = encoded.most - encoded.least < 16 ? ANS_NARROW : ANS_WIDE;
+	encoded.size = 2 * lade_ans_sum(halves) + (encoded.kind == ANS_NARROW ? 16 : 32);
+	return encoded;
 }
 
 /* Writes lengths, full rows, and ragged rows, by a whole warp, from columns below 'top'.  WORDS:
  * 'dst' is aligned to 4. */
 template <bool WORDS>
-LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *top, const lade_ans_made made,
-                                    uint32_t lane)
+LADE_DEVICE void lade_ans_put_lanes(uint8_t *dst, const uint32_t *top,
+                                    const lade_ans_encoded encoded, uint32_t lane)
 {
 	dst = lade_global(dst);
-	uint32_t d = made.halves - made.least, below = (1u << lane) - 1;
+	uint32_t d = encoded.halves - encoded.least, below = (1u << lane) - 1;
 	uint32_t next = __shfl_down_sync(LADE_FULL, d, 1);
-	if (made.kind == ANS_WIDE)
+	if (encoded.kind == ANS_WIDE)
 		dst[lane] = (uint8_t)d;
 	else if (!(lane & 1))
 		dst[lane / 2] = (uint8_t)(d | next << 4);
-	dst += made.kind == ANS_WIDE ? 32 : 16;
-	lade_ans_put_rows<WORDS>(dst, top, -32, 64 * made.least, lane);
-	dst += 64 * made.least;
+	dst += encoded.kind == ANS_WIDE ? 32 : 16;
+	lade_ans_put_rows<WORDS>(dst, top, -32, 64 * encoded.least, lane);
+	dst += 64 * encoded.least;
 	top += lane;
-	top -= 16 * made.least;
+	top -= 16 * encoded.least;
 	bool even = WORDS || !((uintptr_t)dst & 1);
-	for (uint32_t r = made.least; r < made.most; r += 2, top -= 32) {
-		bool some = made.halves > r, both = made.halves > r + 1;
+	for (uint32_t r = encoded.least; r < encoded.most; r += 2, top -= 32) {
+		bool some = encoded.halves > r, both = encoded.halves > r + 1;
 		uint32_t low = __ballot_sync(LADE_FULL, some),
 			 high = __ballot_sync(LADE_FULL, both);
 		uint32_t at = (uint32_t)__popc(low & below) + (uint32_t)__popc(high & below);
@@ -236,52 +237,55 @@ template <int W> LADE_DEVICE uint32_t lade_ans_directory()
 	return (ANS_AT_PLANES + 2 * W + 3) & ~3u;
 }
 
-template <int W> LADE_DEVICE uint32_t lade_ans_tables(const lade_ans_plan &p)
+template <int W> LADE_DEVICE uint32_t lade_ans_tables(const lade_ans_chunk &p)
 {
 	return lade_ans_directory<W>() + 4 * (p.block_count + 1);
 }
 
 /* Where the first sub-block is, in 16 bytes. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_body(const lade_ans_memory &r, const lade_ans_plan &p, uint32_t lane)
+LADE_DEVICE uint32_t lade_ans_body(const lade_ans_memory &r, const lade_ans_chunk &p, uint32_t lane)
 {
-	bool coded = r.facts->choice.coded >> lane & 1;
-	return (lade_ans_tables<W>(p) + 4 * lade_ans_sum(coded ? r.facts->word[lane & 7] : 0) +
+	bool coded = r.state->choice.coded >> lane & 1;
+	return (lade_ans_tables<W>(p) + 4 * lade_ans_sum(coded ? r.state->word[lane & 7] : 0) +
 	        15) /
 	       16;
 }
 
-/* Whether so much is less than the raw chunk, and fits. */
-LADE_DEVICE bool lade_ans_fits(const lade_ans_plan &p, uint64_t at)
+/* Whether a chunk that ends at 'at', in 16 bytes, is smaller than the raw one and within the
+ * limit. */
+LADE_DEVICE bool lade_ans_fits(const lade_ans_chunk &p, uint64_t at)
 {
 	return 16 * at + p.tail <= p.limit - (p.limit == ANS_HEADER + p.size);
 }
 
-/* Whether a sub-block is stored, which is its kind; gives its bytes. */
+/* Sets the sub-block's kind to ANS_STORED if coding does not make it smaller; returns its bytes. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_settle(const lade_ans_desk &desk, const lade_ans_choice &c,
-                                     lade_ans_made *made, uint32_t units)
+LADE_DEVICE uint32_t lade_ans_size_or_store(const lade_ans_columns &columns,
+                                            const lade_ans_choice &c, lade_ans_encoded *encoded,
+                                            uint32_t units)
 {
-	uint32_t size = (uint32_t)__popc((int)c.raw) * 4 * units + made->size;
+	uint32_t size = (uint32_t)__popc((int)c.raw) * 4 * units + encoded->size;
 	/* A length has 8 bits beside the full rows. */
-	if (made->most > 2 * desk.rows || made->most - made->least > 255 || size >= 4 * W * units) {
-		made->kind = ANS_STORED;
-		made->most = 0;
+	if (encoded->most > 2 * columns.rows || encoded->most - encoded->least > 255 ||
+	    size >= 4 * W * units) {
+		encoded->kind = ANS_STORED;
+		encoded->most = 0;
 		return 4 * W * units;
 	}
 	return size;
 }
 
-/* The place of the warp's sub-blocks, whose 'size' is in 16 bytes like it; the next one is at 'at'
- * afterwards, and 'rows' are no less than all warps'.  By a whole block. */
+/* Where the warp's sub-blocks go, in 16 bytes like their 'size', by a whole block.  '*at' moves
+ * behind those of all warps, and '*rows' becomes the maximum of all warps. */
 LADE_DEVICE uint32_t lade_ans_place(const lade_ans_memory &r, uint32_t *at, uint32_t *rows,
                                     uint32_t size)
 {
 	uint32_t thread = lade_ans_thread(), warp = thread / 32, lane = thread & 31;
 	if (lane == 0)
-		r.facts->size[warp] = *rows << 16 | size;
+		r.state->size[warp] = *rows << 16 | size;
 	__syncthreads();
-	uint32_t mine = lane < blockDim.x / 32 ? r.facts->size[lane] : 0;
+	uint32_t mine = lane < blockDim.x / 32 ? r.state->size[lane] : 0;
 	*rows = __reduce_max_sync(LADE_FULL, mine) >> 16;
 	mine &= 0xFFFF;
 	uint32_t off = *at + lade_ans_sum(lane < warp ? mine : 0);
@@ -289,9 +293,9 @@ LADE_DEVICE uint32_t lade_ans_place(const lade_ans_memory &r, uint32_t *at, uint
 	return off;
 }
 
-/* A sub-block's entry of the directory; gives where it goes. */
+/* Writes a sub-block's entry of the directory; returns where the sub-block goes. */
 template <int W>
-LADE_DEVICE uint8_t *lade_ans_put_entry(const lade_ans_plan &p, uint32_t i, uint32_t off,
+LADE_DEVICE uint8_t *lade_ans_put_entry(const lade_ans_chunk &p, uint32_t i, uint32_t off,
                                         uint32_t kind, uint32_t lane)
 {
 	uint8_t *dst = lade_global(p.dst), *to = dst + (size_t)16 * off;
@@ -301,23 +305,23 @@ LADE_DEVICE uint8_t *lade_ans_put_entry(const lade_ans_plan &p, uint32_t i, uint
 	return to;
 }
 
-/* Writes what stands before the sub-blocks, but for the directory, by at least 64 threads. */
+/* Writes the header, the tables' descriptions and the tail, by at least 64 threads. */
 template <int W>
-LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan &p,
-                                   uint32_t rows, uint32_t end)
+LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_chunk &p, uint32_t rows,
+                                   uint32_t end)
 {
 	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
-	const lade_ans_choice &c = r.facts->choice;
+	const lade_ans_choice &c = r.state->choice;
 	uint32_t at = lade_ans_tables<W>(p), i = lade_ans_thread();
-	const uint32_t *text = lade_ans_text(r, (uint32_t)__popc((int)c.coded), 0);
+	const uint32_t *text = lade_ans_description(r, (uint32_t)__popc((int)c.coded), 0);
 	uint8_t *dst = lade_global(p.dst);
 #pragma unroll
 	for (uint32_t n = 0; n < W; n++) {
 		if (!(c.coded >> n & 1))
 			continue;
-		if (i < r.facts->word[n])
+		if (i < r.state->word[n])
 			lade_ans_put_word(dst + at + 4 * i, text[i]);
-		at += 4 * r.facts->word[n];
+		at += 4 * r.state->word[n];
 		text += 64;
 	}
 	if (i < (16 - (at & 15)) % 16)
@@ -334,34 +338,34 @@ LADE_DEVICE void lade_ans_put_head(const lade_ans_memory &r, const lade_ans_plan
 	else if (i < ANS_AT_PLANES)
 		value = i == ANS_AT_ROWS ? rows : c.bits;
 	else if (n < W)
-		value = i & 1 ? r.facts->word[n] : r.facts->mode[n];
+		value = i & 1 ? r.state->word[n] : r.state->mode[n];
 	if (i < lade_ans_directory<W>())
 		dst[i] = (uint8_t)value;
 	if (i == 0)
 		lade_ans_put_word(dst + lade_ans_tables<W>(p) - 4, end);
 }
 
-/* A chunk that repeats one element, whose bytes are the planes' values; 0: its tail does not, or it
- * would pass the limit. */
+/* Writes a chunk that repeats one element, whose bytes are the planes' values; 0: its tail differs,
+ * or it would exceed the limit. */
 template <int W>
-LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_memory &r, const lade_ans_plan &p)
+LADE_DEVICE uint32_t lade_ans_put_constant(const lade_ans_memory &r, const lade_ans_chunk &p)
 {
 	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	uint32_t at = p.size - p.tail + threadIdx.x;
-	bool other = threadIdx.x < p.tail && p.src[at] != r.facts->word[at % W];
+	bool other = threadIdx.x < p.tail && p.src[at] != r.state->word[at % W];
 	if (__syncthreads_or(other) || p.limit < ANS_HEADER)
 		return 0;
 	if (threadIdx.x == 0) {
 		lade_ans_put_word(p.dst, ANS_VERSION | ANS_CONSTANT << 8 | width_log << 16);
 		lade_ans_put_word(p.dst + ANS_AT_SIZE, p.size);
 		for (uint32_t n = 0; n < 8; n++)
-			p.dst[ANS_AT_VALUE + n] = n < W ? (uint8_t)r.facts->word[n % W] : 0;
+			p.dst[ANS_AT_VALUE + n] = n < W ? (uint8_t)r.state->word[n % W] : 0;
 	}
 	return ANS_HEADER;
 }
 
-/* The chunk as it is, by a whole block. */
-template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
+/* Writes the chunk as it is, by a whole block. */
+template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_chunk &p)
 {
 	constexpr uint32_t width_log = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : 3;
 	uint32_t warps = blockDim.x / 32;
@@ -379,15 +383,15 @@ template <int W> LADE_DEVICE void lade_ans_put_stored(const lade_ans_plan &p)
 	}
 }
 
-/* What a chunk without a coded form gets, and its result, by a whole block. */
+/* Stores the chunk if it was not coded, and reports the result, by a whole block. */
 template <int W>
-LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_taken &t,
+LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_current &t,
                                  uint32_t done)
 {
-	uint32_t status = t.status, most = ANS_HEADER + t.plan.size;
+	uint32_t status = t.status, most = ANS_HEADER + t.chunk.size;
 	if (status == LADE_GPU_OK && !done) {
-		if (most <= t.plan.limit)
-			lade_ans_put_stored<W>(t.plan);
+		if (most <= t.chunk.limit)
+			lade_ans_put_stored<W>(t.chunk);
 		else
 			status = LADE_GPU_NOSPACE;
 		done = most;
