@@ -25,11 +25,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import liblade
 import liblade.numcodecs as ours
 import numcodecs
 import numcodecs.blosc
 import numcodecs.checksum32
 import numcodecs.fletcher32
+import numcodecs.lz4
+import numcodecs.zstd
 import numpy as np
 
 SIZES = (4 << 10, 64 << 10, 1 << 20)
@@ -182,6 +185,13 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 0.1
     wanted = sys.argv[2:]
     numcodecs.blosc.use_threads = ours.blosc.use_threads = False
+    z, made = numcodecs.zstd, liblade.versions()
+    print(
+        f"numcodecs {numcodecs.__version__}: zstd {z.MAJOR_VERSION_NUMBER}."
+        f"{z.MINOR_VERSION_NUMBER}.{z.MICRO_VERSION_NUMBER}, lz4 {numcodecs.lz4.VERSION_STRING}, "
+        f"c-blosc {numcodecs.blosc.VERSION_STRING}\n"
+        + ", ".join(f"{name} {version}" for name, version in made.items())
+    )
     print(f"{'codec':18} {'bytes':>8} {'encode':>7} {'decode':>7} {'out=':>7}   us: ours, theirs")
     for name, mine, theirs in cases():
         if wanted and name not in wanted:

@@ -506,6 +506,28 @@ static int bench_file(const settings *s, lade_engine *engine, const char *path, 
 	return code;
 }
 
+/* What does the work: the libraries that are linked, in JSON or as a line. */
+static void print_libraries(const settings *s, json *j)
+{
+	const char *name, *version;
+	bool compiled;
+	if (s->json) {
+		json_text(j, "liblade", lade_version_text());
+		json_open(j, "libraries", '{');
+	} else {
+		printf("liblade %s", lade_version_text());
+	}
+	for (size_t i = 0; (name = lade_linked(i, &version, &compiled)); i++)
+		if (s->json)
+			json_text(j, name, version);
+		else
+			printf(", %s %s", name, version);
+	if (s->json)
+		json_close(j, '}');
+	else
+		printf("\n\n");
+}
+
 int lade_cmd_bench(int argc, char **argv)
 {
 	settings s = {.algorithms = "lz4,snappy,zstd,deflate,blosc",
@@ -538,13 +560,15 @@ int lade_cmd_bench(int argc, char **argv)
 		     "decode_MBs,result,place");
 	if (s.json) {
 		json_open(&j, NULL, '{');
-		json_text(&j, "liblade", lade_version_text());
+		print_libraries(&s, &j);
 		json_text(&j, "cpu", lade_cpu_name(lade_engine_cpu(engine)));
 		const lade_device_info *info;
 		if (s.gpu != CLI_NO_GPU && lade_device_get_info(s.gpu, &info, &err) == LADE_OK)
 			json_text(&j, "gpu", info->name);
 		json_open(&j, "files", '[');
 	}
+	if (!s.csv && !s.json)
+		print_libraries(&s, NULL);
 	for (int i = optind; i < argc; i++) {
 		int one = bench_file(&s, engine, argv[i], &j);
 		code = one != CLI_OK ? one : code;

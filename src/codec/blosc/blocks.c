@@ -1,6 +1,6 @@
 /*
- * blocks.c: the encoder of Blosc1 containers of LZ4 and Zstandard streams: c-blosc's blocks and the
- * same bytes, by the shuffles of this library and with contexts that are kept.
+ * blocks.c: the encoder of Blosc1 containers of LZ4 and Zstandard streams: c-blosc's blocks and,
+ * but for noise, the same bytes, by the shuffles of this library and with contexts that are kept.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -92,6 +92,38 @@ static plan plan_of(const lade_value *option, bool zstd, size_t size)
 
 /* ---- blocks ------------------------------------------------------------------------------- */
 
+/*
+ * Whether a stream has much noise: of 32 pieces, six or more whose first 256 bytes have 140
+ * values or more.  Of random bytes 162 are expected.
+ */
+static bool noisy(const uint8_t *src, size_t size)
+{
+	size_t pieces = 0, step = size / 32;
+	for (size_t i = 0; i < 32 && step >= 256; i++) {
+		uint64_t seen[4] = {0};
+		for (size_t k = i * step; k < i * step + 256; k++)
+			seen[src[k] >> 6] |= UINT64_C(1) << (src[k] & 63);
+		int values = 0;
+		for (size_t k = 0; k < 4; k++)
+			values += __builtin_popcountll(seen[k]);
+		pieces += values >= 140;
+	}
+	return pieces >= 6;
+}
+
+/*
+ * libzstd's level of a stream, as c-blosc chooses it.  But levels 5 to 9 search long in noise,
+ * which shuffled bits have much of: level 1 takes a fifth of the time there and gives at most 3 %
+ * more bytes (docs/performance/log/blosc-zstd.md).
+ */
+static int zstd_level(const plan *p, lade_cspan src)
+{
+	bool middle = p->level >= 3 && p->level <= 5 && (p->flags & BLOSC_FLAG_BITSHUFFLE);
+	return middle && noisy(src.data, src.size) ? 1
+	       : p->level < 9                      ? 2 * p->level - 1
+	                                           : ZSTD_maxCLevel();
+}
+
 /* Encodes one stream into 'dst'; '*got' is 0 where it does not fit. */
 static lade_status encode_stream(blosc_state *state, const plan *p, lade_cspan src, lade_span dst,
                                  size_t *got, lade_error *err)
@@ -108,8 +140,8 @@ static lade_status encode_stream(blosc_state *state, const plan *p, lade_cspan s
 	if (!state->zstd)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "blosc: no memory for a zstd context");
-	int level = p->level < 9 ? 2 * p->level - 1 : ZSTD_maxCLevel();
-	size_t n = ZSTD_compressCCtx(state->zstd, dst.data, dst.size, src.data, src.size, level);
+	size_t n = ZSTD_compressCCtx(state->zstd, dst.data, dst.size, src.data, src.size,
+	                             zstd_level(p, src));
 	*got = ZSTD_isError(n) ? 0 : n;
 	return LADE_OK;
 }

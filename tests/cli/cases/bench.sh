@@ -5,6 +5,9 @@ run 0 "$lade" bench -t 0 a
 quiet
 prints "a: 195.31 KiB of bytes"
 prints memcpy
+# Speed is the libraries', so that their versions stand above it.
+sed -n 1p "$top/out" | grep -qE '^liblade [0-9.]+, .*zstd [0-9]+\.[0-9]+\.[0-9]+' && good ||
+	bad "no versions: $(sed -n 1p "$top/out")"
 for name in "lz4(level=1)" snappy "zstd(level=3)" "deflate(level=6)" "blosc(level=5)"; do
 	prints "$name"
 done
@@ -26,6 +29,7 @@ if needs python3; then
 		import json, sys
 		report = json.load(open(sys.argv[1]))
 		assert [f["file"] for f in report["files"]] == ["a", "a"]
+		assert {"lz4", "zstd", "blosc"} <= set(report["libraries"]), report["libraries"]
 		rows = report["files"][0]["rows"]
 		assert [r["pipeline"] for r in rows] == ["memcpy", "lz4(level=1)", "zstd(level=3)"]
 		assert all(r["status"] == "LADE_OK" and r["decode_MBs"] > 0 for r in rows)
