@@ -1,5 +1,12 @@
 /*
- * checksum.h: checksums over batches of buffers.
+ * checksum.h: checksums of many buffers at once.
+ *
+ *	lade_cspan halves[2] = {lade_host_cspan(field, sizeof field / 2),
+ *	                        lade_host_cspan(field + 8192, sizeof field / 2)};
+ *	uint64_t sums[2];
+ *	if (lade_checksums(engine, LADE_CRC32C, halves, 2, sums, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	printf("%08x %08x\n", (unsigned)sums[0], (unsigned)sums[1]);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,9 +20,9 @@ extern "C" {
 #endif
 
 /*
- * The checksums: name, number (stored in files), stage name, bytes when stored (little-endian).
- * The CRCs are the presets of the Rocksoft model named alike; Fletcher-32 is HDF5's (16-bit
- * big-endian words).  XXH64 and XXH3 have seed 0.
+ * The checksums: number (stored in files), stage name, and bytes when stored, little-endian.  The
+ * CRCs are presets of the Rocksoft model.  Fletcher-32 is HDF5's, over 16-bit big-endian words.
+ * XXH64 and XXH3 use seed 0.  docs/format/checksums.md has the parameters.
  */
 #define LADE_CHECKSUM_LIST(X)                                   \
 	X(LADE_CRC32, 1, "crc32", 4)                            \
@@ -42,40 +49,46 @@ typedef enum lade_checksum {
 #undef LADE_X
 } lade_checksum;
 
-/* "crc32c"; "?" for a number that is none.  And back, in any case; LADE_CHECKSUM_NONE: unknown. */
+/* The name, such as "crc32c"; "?" for an unknown number. */
 LADE_API const char *lade_checksum_name(lade_checksum kind);
+/* The checksum of that name, in any case; LADE_CHECKSUM_NONE if there is none. */
 LADE_API lade_checksum lade_checksum_find(const char *name);
 
-/* Bytes when stored: 4 or 8; 0 for a number that is none. */
+/* Bytes when stored: 4 or 8; 0 for an unknown number. */
 LADE_API size_t lade_checksum_size(lade_checksum kind);
 
 /*
- * The checksums of 'count' spans, into 'sums'; a 32-bit one stands in the low half.
- * Those of spans on the host are spread over the engine's threads; those of spans on a device are
- * made there, behind the work of its default stream, and not copied to the host, but for XXH3,
- * Fletcher-32, and spans above 1 GiB, which are.  All spans are checked before any is read.
- * Fails: LADE_E_ARG (unknown kind, NULL data with a size), LADE_E_NO_DEVICE, LADE_E_DEVICE,
- *        LADE_E_NOMEM, LADE_E_UNSUPPORTED (the default stream is being captured)
+ * Computes the checksums of 'count' spans and stores them in 'sums'.  A 32-bit checksum is in the
+ * low half.  The call checks all spans before it reads any.
+ *
+ * The engine's threads share spans on the host.  For spans on a device, kernels run after the work
+ * of its default stream, and nothing is copied to the host.  XXH3, Fletcher-32 and spans above
+ * 1 GiB are the exceptions: the call copies such spans to the host.
+ *
+ * Fails:   LADE_E_ARG (unknown kind, NULL data with a size), LADE_E_NO_DEVICE, LADE_E_DEVICE,
+ *          LADE_E_NOMEM, LADE_E_UNSUPPORTED (the default stream is being captured)
+ * Threads: any number of callers per engine
+ * Owns:    nothing; all spans stay the caller's
  */
 LADE_API lade_status lade_checksums(lade_engine *engine, lade_checksum kind,
                                     const lade_cspan *spans, size_t count, uint64_t *sums,
                                     lade_error *err);
 
-/* One buffer in host memory; needs no engine.  0 for an unknown kind. */
+/* The checksum of one buffer in host memory, without an engine.  0 for an unknown kind. */
 LADE_API uint64_t lade_checksum_of(lade_checksum kind, const void *data, size_t size);
 
-/* A 32-bit CRC by its parameters (the Rocksoft model; 'poly' in normal bit order). */
+/* The parameters of a 32-bit CRC (Rocksoft model; 'poly' in normal bit order). */
 typedef struct lade_crc32_spec {
 	uint32_t poly, init;
 	bool reflect_in, reflect_out;
 	uint32_t xor_out;
 } lade_crc32_spec;
 
-/* The parameters of one of the twelve presets.  Fails: LADE_E_ARG when 'kind' is no CRC. */
+/* Stores the parameters of one of the twelve CRCs above.  Fails: LADE_E_ARG if 'kind' is no CRC. */
 LADE_API lade_status lade_crc32_spec_of(lade_checksum kind, lade_crc32_spec *out,
                                         lade_error *err);
 
-/* Any 32-bit CRC of one buffer in host memory. */
+/* Any 32-bit CRC of one buffer in host memory.  Nothing can fail. */
 LADE_API uint32_t lade_crc32_any(const lade_crc32_spec *spec, const void *data, size_t size);
 
 #ifdef __cplusplus

@@ -1,5 +1,10 @@
 /*
- * dtype.h: element types, by the type strings of the array interface protocol.
+ * dtype.h: element types, named by the type strings of the array interface protocol.
+ *
+ *	lade_dtype type;
+ *	if (lade_dtype_parse("float32", &type, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	printf("%s has %zu bytes\n", lade_dtype_text(type), lade_dtype_size(type));  // "<f4", 4
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,10 +18,11 @@ extern "C" {
 #endif
 
 /*
- * The types, their numbers (stored in files), type strings, sizes in bytes, and classes:
- * 'b' bool, 'i' signed, 'u' unsigned, 'f' IEEE 754 float, 'e' another float.  bfloat16 and
- * float8_e4m3 have no type string in the protocol; their names stand in for it.  E4M3 is the
- * OCP FP8 variant without infinities ("fn").
+ * The types: number (stored in files), type string, size in bytes, class.
+ *
+ * The classes are 'b' bool, 'i' signed, 'u' unsigned, 'f' IEEE 754 float and 'e' other floats.
+ * bfloat16 and float8_e4m3 have no type string in the protocol, so their names are used.  E4M3 is
+ * the OCP FP8 variant without infinities ("fn").
  */
 #define LADE_DTYPE_LIST(X)                        \
 	X(LADE_B1, 1, "|b1", 1, 'b')              \
@@ -34,10 +40,10 @@ extern "C" {
 	X(LADE_BF16, 13, "bfloat16", 2, 'e')      \
 	X(LADE_F8_E4M3, 14, "float8_e4m3", 1, 'e')
 
-/* A type's number; bit 7 marks big-endian elements (of 2 bytes and more). */
+/* A type's number.  Bit 7 is set for big-endian elements, which have 2 bytes or more. */
 typedef uint8_t lade_dtype;
 enum {
-	LADE_DTYPE_NONE = 0, /* plain bytes; no type is known */
+	LADE_DTYPE_NONE = 0, /* plain bytes of no known type */
 #define LADE_X(name, value, text, size, cls) name = value,
 	LADE_DTYPE_LIST(LADE_X)
 #undef LADE_X
@@ -45,19 +51,20 @@ enum {
 };
 
 /*
- * Reads a type string: those of the list, '=' or '|' for '<' (little-endian is native here),
- * '>' for big-endian, no prefix at all ("f4", "u1"), and NumPy's names ("float32", "uint8").
- * Fails: LADE_E_DTYPE, naming the text.
+ * Reads a type string of the list, or one of NumPy's names ("float32", "uint8").  The prefix '>'
+ * means big-endian.  The prefixes '<', '=', '|' and none ("f4") mean little-endian.
+ *
+ * Fails: LADE_E_DTYPE; the message has the text
  */
 LADE_API lade_status lade_dtype_parse(const char *text, lade_dtype *out, lade_error *err);
 
-/* The type string, "<f4", ">i2"; "none" for LADE_DTYPE_NONE, "?" for a number that is no type. */
+/* The type string, such as ">i2"; "none" for LADE_DTYPE_NONE, "?" for an unknown number. */
 LADE_API const char *lade_dtype_text(lade_dtype dtype);
 
-/* Bytes an element; 0 for a number that is no type (LADE_DTYPE_NONE included). */
+/* Bytes of an element; 0 for LADE_DTYPE_NONE and for an unknown number. */
 LADE_API size_t lade_dtype_size(lade_dtype dtype);
 
-/* 'b', 'i', 'u', 'f' or 'e' as above; 0 for no type. */
+/* The class, 'b', 'i', 'u', 'f' or 'e'; 0 for LADE_DTYPE_NONE and for an unknown number. */
 LADE_API char lade_dtype_class(lade_dtype dtype);
 
 static inline bool lade_dtype_is_big(lade_dtype dtype)
@@ -66,8 +73,8 @@ static inline bool lade_dtype_is_big(lade_dtype dtype)
 }
 
 /*
- * Reverses the bytes of each element: 'count' elements of 'size' bytes (1, 2, 4, 8), from
- * 'src' to 'dst', which may be the same but not overlap otherwise.  Any alignment.
+ * Reverses the bytes of each of 'count' elements of 'size' bytes (1, 2, 4 or 8), from 'src' to
+ * 'dst'.  These may be equal, but must not overlap otherwise.  Any alignment.
  */
 LADE_API void lade_byteswap(const void *src, void *dst, size_t count, size_t size);
 

@@ -1,6 +1,14 @@
 /*
- * foreign.h: whole files in other tools' formats, read and written in order: .zst, .gz, .zz
- * (zlib), .lz4 (LZ4 frames) and .sz (framed Snappy).
+ * foreign.h: reads and writes whole files of other tools, in order: .zst, .gz, .zz (zlib), .lz4
+ * (LZ4 frames) and .sz (framed Snappy).
+ *
+ *	lade_output output = {file, write_file};     // a FILE, and a function that calls fwrite()
+ *	lade_foreign_writer *writer;
+ *	if (lade_foreign_writer_new(engine, LADE_FORMAT_GZ, output, NULL, &writer, &err) ||
+ *	    lade_foreign_writer_write(writer, field, sizeof field, &err) ||
+ *	    lade_foreign_writer_finish(writer, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	lade_foreign_writer_free(writer);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,36 +31,36 @@ typedef enum lade_format {
 	LADE_FORMAT_SZ = 6,  /* Snappy framing format, 2013-10-25 */
 } lade_format;
 
-/* Bytes that lade_format_detect() wants to see at most. */
+/* The most bytes that lade_format_detect() needs. */
 #define LADE_FORMAT_PEEK 16
 
-/* What a file that begins with these bytes is; skippable zstd and LZ4 frames look alike, and
- * are taken as LADE_FORMAT_ZST, which reads both. */
+/* The format of a file that begins with these bytes.  Skippable frames look alike in zstd and LZ4:
+ * they count as LADE_FORMAT_ZST, whose reader reads both. */
 LADE_API lade_format lade_format_detect(const void *data, size_t size);
 
-/* "zst"; "?" for none.  And back. */
+/* The name, such as "zst"; "?" for an unknown format. */
 LADE_API const char *lade_format_name(lade_format format);
+/* The format of that name; LADE_FORMAT_UNKNOWN if there is none. */
 LADE_API lade_format lade_format_find(const char *name);
 
-/* Zero-initialise, set struct_size, then what is wanted. */
+/* Zero-initialise, set struct_size, then the fields you need. */
 typedef struct lade_foreign_options {
 	size_t struct_size;
 	unsigned threads;    /* 0: the engine's */
-	int level;           /* writing: the format's own scale; 0: its default */
+	int level;           /* writing: on the format's own scale; 0: its default */
 	/*
-	 * Reading: larger windows are refused with LADE_E_LIMIT; 0: 128 MiB.  Writing .zst: the
-	 * window, a power of two, through which far matches are searched, too (zstd --long);
-	 * 0: the level's own.
+	 * Reading: larger windows fail with LADE_E_LIMIT; 0: 128 MiB.  Writing .zst: the window, a
+	 * power of two, in which matches are also searched far back (zstd --long); 0: the level's.
 	 */
 	uint64_t max_window;
-	bool checksum;       /* writing: with the format's checksum (.gz and .zz always have it) */
-	bool ignore_checksum; /* reading: .zst, .lz4, .sz, and .gz and .zz */
-	bool strict;   /* reading .gz, .zz: all by zlib, as with LADE_BATCH_STRICT; slower */
-	uint64_t size; /* writing: all decoded bytes, if known: stored where the format can */
+	bool checksum;       /* writing: add the format's checksum (.gz and .zz always have it) */
+	bool ignore_checksum; /* reading: do not verify checksums */
+	bool strict;   /* reading .gz, .zz: with zlib only, as LADE_BATCH_STRICT; slower */
+	uint64_t size; /* writing: all decoded bytes, if known; stored if the format can */
 	const lade_dict *dict; /* reading .zst, .lz4, .zz; writing .zst */
-	/* Of all calls, or NULL; a writer is of no more use then.  Freeing a writer of .zst with
-	 * several threads waits for the parts that libzstd's threads have begun, one of several MiB
-	 * each: seconds at high levels. */
+	/* Ends any call of the reader or writer; or NULL.  A cancelled writer cannot go on.
+	 * Freeing a .zst writer with several threads waits for the parts that libzstd's threads
+	 * have begun, several MiB each: seconds at high levels. */
 	lade_cancel *cancel;
 } lade_foreign_options;
 
@@ -60,14 +68,16 @@ typedef struct lade_foreign_reader lade_foreign_reader;
 typedef struct lade_foreign_writer lade_foreign_writer;
 
 /*
- * Decodes a file as it comes: concatenated frames and members, skippable frames, unknown content
- * sizes.  read() gives '*got' from 1 to 'cap', or 0 at the end of a complete file.
- * Fails: LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (err->offset counts encoded bytes),
- *        LADE_E_LIMIT, LADE_E_DICT, LADE_E_UNSUPPORTED, LADE_E_NOMEM, and what the input fails with
- * Threads: one caller; 'input' is called on its thread only, but by copy().  After a failure every
- *        call fails with the same error.
- * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the reader
- * Source: the formats' documents above
+ * Reads a file in order.  Concatenated frames and members, skippable frames and unknown content
+ * sizes are fine.  _read() stores up to 'cap' bytes, and their number in '*got': at least 1, or 0
+ * at the end of a complete file.  After a failure every call fails with the same error.
+ *
+ * Fails:   LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_CHECKSUM (err->offset counts encoded bytes),
+ *          LADE_E_LIMIT, LADE_E_DICT, LADE_E_UNSUPPORTED, LADE_E_NOMEM, and what the input fails
+ *          with
+ * Threads: one caller, on whose thread 'input' is called (but see _copy())
+ * Owns:    the caller, until _free() (NULL is fine); engine and dictionary must outlive the reader
+ * Source:  the formats' documents above
  */
 LADE_API lade_status lade_foreign_reader_new(lade_engine *engine, lade_format format,
                                              lade_input input,
@@ -75,23 +85,24 @@ LADE_API lade_status lade_foreign_reader_new(lade_engine *engine, lade_format fo
                                              lade_foreign_reader **out, lade_error *err);
 LADE_API lade_status lade_foreign_reader_read(lade_foreign_reader *reader, void *dst, size_t cap,
                                               size_t *got, lade_error *err);
-/* Decodes the rest to 'output', in order: one of the engine's threads calls the input and decodes
- * while the caller's writes.  After a failure of any kind the reader is of no more use. */
+/* Decodes the rest to 'output' in order.  One of the engine's threads calls the input and decodes,
+ * while the caller's thread writes.  After any failure the reader cannot go on. */
 LADE_API lade_status lade_foreign_reader_copy(lade_foreign_reader *reader, lade_output output,
                                               lade_error *err);
-/* Frames (.zst, .lz4), members (.gz) or streams (.zz, .sz) that have begun so far; skippable frames
- * are not counted. */
+/* The number of frames (.zst, .lz4), members (.gz) or streams (.zz, .sz) that have begun so far,
+ * without skippable frames. */
 LADE_API uint64_t lade_foreign_reader_frames(const lade_foreign_reader *reader);
 LADE_API void lade_foreign_reader_free(lade_foreign_reader *reader);
 
 /*
- * Writes .zst, .gz or .lz4; finish() writes the end and must be called: what was written without it
- * is refused by readers as truncated (a .gz file may seem complete).
- * Fails: LADE_E_ARG (format, level, window), LADE_E_STATE (after finish(); other than
- *        options.size bytes), LADE_E_NOMEM, and what the output fails with
- * Threads: one caller; 'input' and 'output' are called on its thread only.  After a failure every
- *        call fails with the same error.
- * Owns:  the caller, until the free (NULL is fine); engine and dictionary outlive the writer
+ * Writes .zst, .gz or .lz4.  _finish() writes the end and must be called: readers refuse a file
+ * without its end as truncated (a .gz file may seem complete).  After a failure every call fails
+ * with the same error.
+ *
+ * Fails:   LADE_E_ARG (format, level, window), LADE_E_STATE (after _finish(); more or fewer bytes
+ *          than options.size), LADE_E_NOMEM, and what the output fails with
+ * Threads: one caller, on whose thread 'input' and 'output' are called
+ * Owns:    the caller, until _free() (NULL is fine); engine and dictionary must outlive the writer
  */
 LADE_API lade_status lade_foreign_writer_new(lade_engine *engine, lade_format format,
                                              lade_output output,
@@ -99,7 +110,7 @@ LADE_API lade_status lade_foreign_writer_new(lade_engine *engine, lade_format fo
                                              lade_foreign_writer **out, lade_error *err);
 LADE_API lade_status lade_foreign_writer_write(lade_foreign_writer *writer, const void *data,
                                                size_t size, lade_error *err);
-/* Writes all that 'input' gives, to its end. */
+/* Writes everything that 'input' gives, to its end. */
 LADE_API lade_status lade_foreign_writer_copy(lade_foreign_writer *writer, lade_input input,
                                               lade_error *err);
 LADE_API lade_status lade_foreign_writer_finish(lade_foreign_writer *writer, lade_error *err);

@@ -1,8 +1,18 @@
 /*
- * lade.h: all of liblade.
+ * lade.h: includes all of liblade, which compresses and decompresses arrays in chunks.
  *
- * liblade decodes and encodes compressed arrays in batches, straight into the memory that the
- * caller chose.
+ *	lade_segment chunk = {.data = packed, .size = size};    // one of N
+ *	lade_item item = {.src = &chunk, .src_count = 1,
+ *	                  .dst = lade_host_span(back, sizeof back)};
+ *	if (lade_decode_into(engine, spec, &item, 1, NULL, NULL, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *
+ * Start with batch.h (chunks in memory) and frame.h (files).
+ *
+ * The examples at the heads of these headers share some variables: 'engine' is
+ * lade_engine_default(), 'err' a lade_error, and 'spec' the spec "shuffle(4)|zstd".  'field' and
+ * 'back' are arrays of 16384 floats.  'packed' has 80000 bytes; the first 'size' of them are
+ * 'field', encoded with 'spec'.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,16 +1,24 @@
 /*
- * async.h: batches that are enqueued on a device's stream, and batches of device arrays.
+ * async.h: calls that enqueue work on a GPU's stream and return without waiting.
  *
- * The calls of batch.h wait for their results.  Those here enqueue their work and return: nothing
- * is waited for, no memory of the device is read by the host, and what became of the items stays
- * on the device until lade_results_get() fetches it.  (The first use of a kernel loads it; and
- * where a device has no memory pools, giving back what a call took for want of a workspace waits.)
+ *	// Tables of 1000 addresses and sizes, and room for 1000 statuses, are on device 0.
+ *	lade_arrays arrays = {.struct_size = sizeof arrays, .count = 1000, .src = src_dev,
+ *	                      .src_size = sizes_dev, .dst = dst_dev, .dst_cap = caps_dev};
+ *	lade_async_options options = {.struct_size = sizeof options, .device = 0,
+ *	                              .stream = stream, .statuses = statuses_dev};
+ *	if (lade_decode_arrays_async(engine, spec, &arrays, &options, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	lade_status status = lade_results_get(&options, 1000, NULL, &err);    // waits
  *
- * All that a call is given must stay as it is until its work is done, except what is said to be
- * read at once: the tables of items and segments, and options.  Where bytes or sizes change all the
- * same, or a destination overlaps its source, the results are anything; but the work ends, and
- * touches nothing outside of sources and destinations.  (Addresses are trusted, and so is the
- * workspace.)
+ * The calls do not wait, and the host reads no device memory.  Sizes and statuses of the items stay
+ * on the device until lade_results_get() copies them.  (Two exceptions: the first use of a kernel
+ * loads it, and without a workspace, a device without memory pools makes the call wait when it
+ * frees memory.)
+ *
+ * The call reads tables of items and segments, and options, before it returns.  Everything else
+ * must not change until the work is done.  If sources or sizes do change, or a destination overlaps
+ * its source, the results are unspecified; but the work ends, and touches nothing outside sources
+ * and destinations.  Addresses and the workspace are trusted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,59 +33,56 @@ extern "C" {
 #endif
 
 enum {
-	/* The tables of lade_arrays lie in host memory and are read at once: the call brings them
-	 * to the device, which is the quickest way for a host that knows many chunks. */
+	/* The tables of lade_arrays are in host memory, and the call copies them to the device.
+	 * This is the fastest way if the host knows the addresses of many chunks. */
 	LADE_ASYNC_HOST_TABLES = 1,
-	/* Only with it: src_size lies on the device all the same, aligned to 8 bytes; the sizes
-	 * that an earlier call stored there, for one. */
+	/* Only with LADE_ASYNC_HOST_TABLES: src_size is on the device, aligned to 8 bytes; for
+	 * example, sizes that an earlier call stored there. */
 	LADE_ASYNC_DEVICE_SIZES = 2,
 };
 
-/* Zero-initialise, set struct_size, then what is wanted. */
+/* Zero-initialise, set struct_size, then the fields you need. */
 typedef struct lade_async_options {
 	size_t struct_size; /* sizeof(lade_async_options) */
 	int32_t device;     /* where the kernels run */
 	lade_stream stream; /* of that device; NULL: its default stream */
-	uint32_t flags;     /* LADE_ASYNC_..., for batches of arrays; else 0 */
+	uint32_t flags;     /* LADE_ASYNC_... for calls with lade_arrays; else 0 */
 
 	/*
 	 * Device memory, aligned to 256 bytes, in use until the work is done; lade_workspace_size()
-	 * says how much.  NULL: the call takes what it needs from the engine's allocator for
-	 * LADE_DEVICE and gives it back, both in the stream's order.
+	 * returns how much.  NULL: the call allocates and frees device memory with the engine's
+	 * allocator, in stream order.
 	 */
 	void *workspace;
 	size_t workspace_size;
 
 	/*
-	 * Device memory for 'count' results each, aligned to their size; NULL: not wanted.  An
-	 * item's size is the count of its result's bytes, 0 where it failed; its status is a
+	 * Device memory for 'count' sizes and 'count' statuses, naturally aligned; NULL: not
+	 * needed.  A size is the bytes of the item's result, 0 if it failed.  A status is a
 	 * lade_status.
 	 */
 	uint64_t *sizes;
 	uint32_t *statuses;
 
-	/* sizeof of the structs that the call is given; 0: as in 0.2.0 (batch.h). */
+	/* sizeof of the structs in the call's arrays; 0: as in 0.2.0 (batch.h). */
 	size_t item_size, segment_size, output_size, result_size;
 } lade_async_options;
 
 /*
- * lade_decode_async() decodes items as lade_decode_into() does, lade_encode_async() encodes them,
- * on the device and stream of 'options'.
+ * Enqueue decoding or encoding of 'count' items on the device and stream of 'options'.
  *
- * Sources and destinations are memory that the device can reach: its own, managed, or pinned; what
- * is pageable is for the calls that wait.  Every stage of the spec must have an
- * implementation for devices (lade_explain() lists them).  An item has one segment, or several
- * that all tell their decoded size; ranges and tails are not taken here.  Layouts are read at once:
- * a captured graph keeps those that it was captured with.
+ * Sources and destinations are memory that the device can reach: its own, managed or pinned memory.
+ * Pageable memory is refused: use batch.h.  Every stage of the spec must have an implementation for
+ * devices (lade_explain() lists them).  An item has one segment, or several that all have their
+ * decoded_size set.  Ranges and tails are refused.
  *
  * While 'stream' is being captured into a graph, all spans must be the device's own memory and a
- * workspace must be given; what is captured may be replayed as often as wanted with new bytes in
- * the same places.
+ * workspace must be given.  The graph can be replayed with new bytes in the same places.  It keeps
+ * the layouts that it was captured with.
  *
- * Returns: LADE_OK when all items are enqueued; else none is, and '*err' names the first item that
- *          cannot be.  (Only where the driver fails, LADE_E_DEVICE, some of the work may be under
- *          way: wait for the stream before memory is given back.)  What is wrong with compressed
- *          data is told by the item's status alone
+ * Returns: LADE_OK if all items are enqueued; else none is, and '*err' names the first item that
+ *          cannot be.  Corrupt data is reported only in the item's status.  If the driver fails
+ *          (LADE_E_DEVICE), some work may be running: wait for the stream before you free memory
  * Fails:   LADE_E_ARG, LADE_E_UNSUPPORTED, LADE_E_NOSPACE (the workspace is too small),
  *          LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_NOT_FOUND
  * Threads: any number of callers per engine
@@ -91,18 +96,14 @@ LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spe
                                        const lade_async_options *options, lade_error *err);
 
 /*
- * A batch whose tables lie on the device too, so that nothing crosses to the host: 'count' chunks,
- * chunk i from src[i], src_size[i] bytes, to dst[i], dst_cap[i] bytes at most.  The tables are
- * device memory, aligned to 8 bytes; they are read by the kernels.
+ * A batch of 'count' chunks by tables: chunk i goes from src[i], src_size[i] bytes, to dst[i],
+ * dst_cap[i] bytes at most.  The tables are device memory, aligned to 8 bytes, and kernels read
+ * them; with LADE_ASYNC_HOST_TABLES they are host memory.
  *
- * What the kernels find in them: a NULL with a size that is not 0 gives the item LADE_E_ARG, and a
- * size above 1 GiB LADE_E_LIMIT.  With a spec of several stages a decoded side larger than
- * 'largest' gives LADE_E_LIMIT, whatever the chunk decodes to; the other items are done.  Filters
- * alone that follow each other may be one stage for the device, which then takes larger ones.
- * Pointers are trusted.
- *
- * With LADE_ASYNC_HOST_TABLES the tables are the host's, and the workspace has room for them as
- * lade_workspace_size() counts it.
+ * The kernels check the tables: a NULL with a size other than 0 gives the item LADE_E_ARG, a size
+ * above 1 GiB LADE_E_LIMIT.  With a spec of several stages, a decoded side larger than 'largest'
+ * gives LADE_E_LIMIT, whatever the chunk decodes to.  The other items are done.  (Filters in a row
+ * may be one stage for the device, which then accepts larger ones.)  Other pointers are trusted.
  */
 typedef struct lade_arrays {
 	size_t struct_size; /* sizeof(lade_arrays) */
@@ -111,30 +112,30 @@ typedef struct lade_arrays {
 	void *const *dst;
 	const uint64_t *dst_cap;
 	size_t count;
-	/* No chunk's decoded side is larger: dst_cap or src_size.  0: not known, which a spec of
-	 * several stages refuses with LADE_E_ARG. */
+	/* The largest decoded side of a chunk: dst_cap when decoding, src_size when encoding.  0:
+	 * unknown, which a spec of several stages refuses with LADE_E_ARG. */
 	uint64_t largest;
-	/* Nor that of all chunks together, without those above 'largest'; 0: not known.  With a
-	 * spec of several stages it makes the workspace smaller, and chunks that then have no room
-	 * there get LADE_E_NOSPACE. */
+	/* The sum of the decoded sides of all chunks, without those above 'largest'; 0: unknown.
+	 * With a spec of several stages it makes the workspace smaller; chunks that then find no
+	 * room there get LADE_E_NOSPACE. */
 	uint64_t total;
 	/*
-	 * NULL, or the layout of all chunks: of chunk i in dst[i], dst_cap[i] bytes when decoding,
-	 * in src[i], src_size[i] bytes when encoding.  It is read at once.  Then 'largest' and
-	 * 'total' are not looked at.  An element outside of its span gives the item LADE_E_RANGE.
+	 * NULL, or one layout for all chunks: in dst[i] when decoding, in src[i] when encoding.
+	 * The call reads it before it returns and ignores 'largest' and 'total'.  An element
+	 * outside its span gives the item LADE_E_RANGE.
 	 */
 	const lade_layout *layout;
 	/*
-	 * With a layout, decoding only: NULL, or boxes in place of the layout's start and count, in
-	 * device memory aligned to 8 bytes whatever the flags say: of chunk i the starts of all
-	 * source axes and then the counts, 2 * ndim numbers.  Strides are given then.  A box
-	 * outside of the shape gives the item LADE_E_RANGE; whether the elements of one overlap is
-	 * not looked at.
+	 * Decoding with a layout: NULL, or boxes that replace the layout's start and count.  They
+	 * are device memory aligned to 8 bytes, even with LADE_ASYNC_HOST_TABLES: for each chunk
+	 * the starts of all source axes, then the counts, 2 * ndim numbers.  The layout must set
+	 * strides.  A box outside the shape gives the item LADE_E_RANGE.  Overlapping elements are
+	 * not checked.
 	 */
 	const uint64_t *boxes;
 } lade_arrays;
 
-/* Zeroes options and sets all sizes to those of these headers. */
+/* Zeroes the options and sets all struct sizes to those of these headers. */
 static inline void lade_async_options_init(lade_async_options *options)
 {
 	memset(options, 0, sizeof *options);
@@ -145,7 +146,7 @@ static inline void lade_async_options_init(lade_async_options *options)
 	options->result_size = sizeof(lade_result);
 }
 
-/* As lade_decode_async() and lade_encode_async(). */
+/* Like lade_decode_async() and lade_encode_async(), for chunks in tables. */
 LADE_API lade_status lade_decode_arrays_async(lade_engine *engine, const lade_spec *spec,
                                               const lade_arrays *arrays,
                                               const lade_async_options *options, lade_error *err);
@@ -154,11 +155,13 @@ LADE_API lade_status lade_encode_arrays_async(lade_engine *engine, const lade_sp
                                               const lade_async_options *options, lade_error *err);
 
 /*
- * The decoded sizes of such a batch, without decoding it: to 'sizes' of the options, with what is
- * wrong to 'statuses'.  Of 'arrays' only src, src_size and count are looked at, and no workspace is
- * needed (the host's tables want 16 bytes an item).  Of LZ4, which does not tell its size, all
- * sequences are read; of Snappy the preamble.  Otherwise as lade_decode_arrays_async().
- * Fails: LADE_E_UNSUPPORTED for other codecs, and behind filters that change sizes
+ * Finds the decoded sizes of a batch without decoding it, and stores them in 'sizes' of the
+ * options, and failures in 'statuses'.  It uses src, src_size and count of 'arrays' only.  It needs
+ * no workspace, except 16 bytes an item for tables in host memory.  For LZ4, which does not store a
+ * size, a kernel reads all sequences; for Snappy, the preamble.
+ *
+ * Fails: as lade_decode_arrays_async(); LADE_E_UNSUPPORTED for other codecs, and for specs with
+ *        filters that change sizes
  */
 LADE_API lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const lade_spec *spec,
                                                      const lade_arrays *arrays,
@@ -166,10 +169,10 @@ LADE_API lade_status lade_decoded_sizes_arrays_async(lade_engine *engine, const 
                                                      lade_error *err);
 
 /*
- * The checksums of a batch whose tables lie on a device, into 'sums', 'count' words there: enqueued
- * as lade_decode_arrays_async() enqueues its work.  Of 'arrays' dst and dst_cap are not looked at;
- * the sum of a chunk whose status is not LADE_OK is not written.  The workspace is that of the
- * checksum's stage: lade_workspace_size().
+ * Enqueues the checksums of a batch, which go to 'sums': 'count' words of device memory.  It
+ * ignores dst and dst_cap of 'arrays'.  A chunk whose status is not LADE_OK gets no sum.  The
+ * workspace is that of a spec with this checksum: lade_workspace_size().
+ *
  * Fails: as lade_decode_arrays_async(); LADE_E_UNSUPPORTED for XXH3 and Fletcher-32
  */
 LADE_API lade_status lade_checksums_arrays_async(lade_engine *engine, lade_checksum kind,
@@ -178,21 +181,21 @@ LADE_API lade_status lade_checksums_arrays_async(lade_engine *engine, lade_check
                                                  lade_error *err);
 
 /*
- * The bytes of workspace that suffice for any batch of arrays->count items, of which none is larger
- * than arrays->largest decoded bytes and all together not larger than arrays->total (0: count *
- * largest); for the calls with items and with arrays.  When decoding, an item is as large as its
- * destination, or as the 'decoded_size' of its segments: an item of several segments counts as so
- * many.
+ * Stores how many bytes of workspace are enough for any batch of arrays->count items with at most
+ * arrays->largest decoded bytes each and arrays->total in all (0: count * largest).  It holds for
+ * the calls with items and with tables.  When decoding, an item is as large as its destination, or
+ * as the decoded_size of its segments: each segment counts as one item.  The result includes room
+ * for tables in host memory.  The call does not read the tables.
  *
- * With arrays->layout, of arrays with that layout, and of items whose layouts have chunks of at
- * most as many bytes and at most as many axes; 'largest' and 'total' are not looked at then.  An
- * item's second output and each further one wants more: for each segment 104 bytes and 32 for each
- * axis, all these rounded up to 256 together.  Of 'boxes' only NULL or not is looked at, and of the
- * tables nothing.
+ * With arrays->layout, the result is for arrays with that layout, and for items whose layouts have
+ * chunks of no more bytes and axes; 'largest' and 'total' are ignored.  Set arrays->boxes to any
+ * address if the call will have boxes.
  *
- * Spans in pinned memory pass through the workspace and want room there, which this does not count:
- * for each item 640 bytes more, and what those spans have.
- * Fails: LADE_E_UNSUPPORTED where a stage has no implementation for devices, LADE_E_LIMIT; for a
+ * Add for items: an item's second and each further output needs 104 + 32 * axes bytes for each
+ * segment; round the sum of all these up to 256.  Spans in pinned memory go through the workspace:
+ * add 640 bytes for each item, and the size of those spans.
+ *
+ * Fails: LADE_E_UNSUPPORTED if a stage has no implementation for devices, LADE_E_LIMIT; for a
  *        layout as the calls do
  */
 LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *spec,
@@ -200,12 +203,13 @@ LADE_API lade_status lade_workspace_size(lade_engine *engine, const lade_spec *s
                                          size_t *size, lade_error *err);
 
 /*
- * Waits for the work of the options' stream and fetches what became of 'count' items from their
- * 'sizes' and 'statuses', either of which may be NULL: pass the options of the call that enqueued
- * them.  'results' has 'count' entries or is NULL.
+ * Waits for the stream of the options and copies the results of 'count' items from 'sizes' and
+ * 'statuses' (either may be NULL) to the host.  Pass the options of the call that enqueued the
+ * items.  'results' has 'count' entries or is NULL.
+ *
  * Returns: as lade_decode_into(): the status of the first item that failed
  * Fails:   LADE_E_UNSUPPORTED while the stream is being captured, LADE_E_NO_DEVICE,
- *          LADE_E_DEVICE, LADE_E_NOMEM; then 'results' are as they were
+ *          LADE_E_DEVICE, LADE_E_NOMEM; then 'results' is unchanged
  */
 LADE_API lade_status lade_results_get(const lade_async_options *options, size_t count,
                                       lade_result *results, lade_error *err);

@@ -1,5 +1,12 @@
 /*
- * cpu.h: which instruction sets the host has, as levels that tests can force.
+ * cpu.h: the host's instruction sets, as levels that can be forced, and its number of threads.
+ *
+ *	lade_engine *plain;
+ *	lade_engine_options options = {.struct_size = sizeof options, .cpu = LADE_CPU_PLAIN};
+ *	printf("%s, %u threads\n", lade_cpu_name(lade_cpu_detect()), lade_cpu_count());
+ *	if (lade_engine_new(&options, &plain, &err))             // without vector instructions
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	lade_engine_free(plain);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,10 +20,9 @@ extern "C" {
 #endif
 
 /*
- * Each level includes the ones below it.  LADE_CPU_AVX2 means AVX2, BMI1 and BMI2;
- * LADE_CPU_AVX512 means AVX-512 F, BW, CD, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ; LADE_CPU_SSE42
- * includes PCLMULQDQ.
- * Machines of other architectures have LADE_CPU_PLAIN.
+ * Each level includes those below it.  LADE_CPU_SSE42 includes PCLMULQDQ.  LADE_CPU_AVX2 includes
+ * BMI1 and BMI2.  LADE_CPU_AVX512 means F, BW, CD, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ.  Other
+ * architectures than x86 have LADE_CPU_PLAIN.
  */
 typedef enum lade_cpu {
 	LADE_CPU_AUTO = 0, /* what the machine has */
@@ -26,15 +32,15 @@ typedef enum lade_cpu {
 	LADE_CPU_AVX512 = 4,
 } lade_cpu;
 
-/* The highest level that this machine and its operating system support.  Never AUTO. */
+/* The highest level that the machine and its operating system support.  Never LADE_CPU_AUTO. */
 LADE_API lade_cpu lade_cpu_detect(void);
 
-/* "auto", "plain", "sse4.2", "avx2", "avx512"; "?" for a number that is no level. */
+/* "auto", "plain", "sse4.2", "avx2" or "avx512"; "?" for an unknown number. */
 LADE_API const char *lade_cpu_name(lade_cpu level);
 
 /*
- * The number of threads that this process may run at once: the CPU affinity mask, lowered to
- * the control group's CPU quota (rounded up).  At least 1.
+ * The number of threads that this process can run at once: the processors of its affinity mask, but
+ * no more than its control group's CPU quota, rounded up.  At least 1.
  */
 LADE_API unsigned lade_cpu_count(void);
 

@@ -1,9 +1,20 @@
 /*
- * dlpack.h: arrays exchanged with other libraries by DLPack (https://dmlc.github.io/dlpack),
+ * dlpack.h: exchanges arrays with other libraries by DLPack (https://dmlc.github.io/dlpack),
  * without a copy, in both directions.
  *
- * DLPack's structs are those of its own header, dlpack.h, which need not be there: here they are
- * only named.
+ *	lade_array *array;
+ *	struct DLManagedTensor *managed;
+ *	if (lade_array_new(12, LADE_PLACE_HOST, NULL, &array, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *	lade_tensor tensor = {.struct_size = sizeof tensor, .array = array,
+ *	                      .data = lade_array_span(array).data, .type = {2, 32, 1},
+ *	                      .ndim = 1, .shape = {3}, .strides = {4}};     // 3 floats
+ *	lade_status status = lade_tensor_give(&tensor, &managed, &err);
+ *	lade_array_unref(array);                 // the tensor has a reference of its own
+ *	if (status == LADE_OK)
+ *		lade_tensor_drop(managed);       // or pass it on
+ *
+ * This header needs no header of DLPack's: it only names DLPack's structs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,18 +30,18 @@ extern "C" {
 struct DLManagedTensor;          /* before 1.0 */
 struct DLManagedTensorVersioned; /* 1.x */
 
-/* An element type as DLPack has it, and the bytes of an element. */
+/* DLPack's description of an element type. */
 typedef struct lade_tensor_type {
 	uint8_t code; /* 0 signed, 1 unsigned, 2 float, 4 bfloat16, 5 complex, 6 bool, ... */
 	uint8_t bits; /* a multiple of 8 */
 	uint16_t lanes;
 } lade_tensor_type;
 
-/* Elements of one type with their shape, in memory that an array keeps. */
+/* Elements of one type with a shape, in the memory of an array. */
 typedef struct lade_tensor {
 	size_t struct_size; /* sizeof(lade_tensor) */
-	lade_array *array;  /* all elements lie in its span */
-	void *data;         /* of index (0, 0, ...) */
+	lade_array *array;  /* its span contains all elements */
+	void *data;         /* element (0, 0, ...) */
 	lade_tensor_type type;
 	bool read_only;
 	size_t ndim;                      /* 0 to LADE_DIMS_MAX */
@@ -39,18 +50,18 @@ typedef struct lade_tensor {
 } lade_tensor;
 
 /*
- * lade_tensor_take() takes a tensor over: '*out' describes it, and out->array calls its deleter
- * when nobody has it any more, in the thread that drops the last reference.  The tensor's producer
- * must have made the memory ready for the caller's stream, as DLPack's protocol says.
+ * Take over a tensor of another library.  '*out' describes it; set out->struct_size before the
+ * call.  out->array calls the tensor's deleter when its last reference is dropped, in the thread
+ * that drops it.  The producer must have made the memory ready for the caller's stream, as DLPack
+ * requires.
  *
- * All fields are checked: counts, strides and offsets that no memory can have are refused.  A type
- * whose elements are no whole bytes is refused; which types there are is the caller's to say.
+ * The call checks all fields and refuses counts, strides and offsets that no memory can have, and
+ * types whose elements are not whole bytes.  Check the type itself: any type code is accepted.
  *
- * out->struct_size is to be set before the call.
  * Fails: LADE_E_ARG, LADE_E_VERSION (a major version other than 1), LADE_E_DTYPE,
  *        LADE_E_UNSUPPORTED (a device that is neither CPU nor CUDA), LADE_E_LIMIT (more than
  *        LADE_DIMS_MAX dimensions), LADE_E_RANGE, LADE_E_NOMEM; the tensor stays the caller's
- * Owns:  the caller, one reference to out->array
+ * Owns:  the caller gets one reference to out->array
  */
 LADE_API lade_status lade_tensor_take(struct DLManagedTensor *managed, lade_tensor *out,
                                       lade_error *err);
@@ -58,15 +69,16 @@ LADE_API lade_status lade_tensor_take_versioned(struct DLManagedTensorVersioned 
                                                 lade_tensor *out, lade_error *err);
 
 /*
- * lade_tensor_give() makes a tensor for others, with a reference of its own to tensor->array, which
- * its deleter drops.  Anybody may call the deleter, in any thread.  lade_array_follow() lets a
- * consumer's stream follow the work that fills the memory.
- * lade_tensor_give_versioned() makes one of version 1.1; 'copied' says that nobody else has the
- * memory.
- * Fails: LADE_E_ARG: strides that are no multiple of the element; a shape, a place or strides that
- *        are not possible in the array; read-only memory, which the old struct cannot tell.
+ * Make a tensor for another library.  The tensor has its own reference to tensor->array, which its
+ * deleter drops; any thread may call the deleter.  Call lade_array_follow() first if the consumer's
+ * stream must wait for the work that fills the memory.
+ * lade_tensor_give_versioned() makes a tensor of version 1.1; 'copied' says that nobody else has
+ * the memory.
+ *
+ * Fails: LADE_E_ARG: strides that are no multiple of the element's size; a shape, place or strides
+ *        that do not fit the array; read-only memory, which the unversioned struct cannot express.
  *        LADE_E_RANGE: strides that no memory can have.  LADE_E_NOMEM
- * Owns:  the caller, until it calls (*out)->deleter(*out) or gives the tensor away
+ * Owns:  the caller, until it calls (*out)->deleter(*out) or passes the tensor on
  */
 LADE_API lade_status lade_tensor_give(const lade_tensor *tensor, struct DLManagedTensor **out,
                                       lade_error *err);
@@ -74,12 +86,13 @@ LADE_API lade_status lade_tensor_give_versioned(const lade_tensor *tensor, bool 
                                                 struct DLManagedTensorVersioned **out,
                                                 lade_error *err);
 
-/* Calls the deleter of a tensor that nobody took. */
+/* Call the deleter of a tensor that nobody took. */
 LADE_API void lade_tensor_drop(struct DLManagedTensor *managed);
 LADE_API void lade_tensor_drop_versioned(struct DLManagedTensorVersioned *managed);
 
-/* DLPack's numbers of a place: kDLCPU 1, kDLCUDA 2, kDLCUDAHost 3, kDLCUDAManaged 13.  And back.
- * Fails: LADE_E_UNSUPPORTED */
+/* Convert a place to and from DLPack's device type (kDLCPU 1, kDLCUDA 2, kDLCUDAHost 3,
+ * kDLCUDAManaged 13) and device number.
+ * Fails: LADE_E_UNSUPPORTED for other types */
 LADE_API void lade_place_to_dlpack(lade_place place, int32_t *type, int32_t *id);
 LADE_API lade_status lade_place_from_dlpack(int32_t type, int32_t id, lade_place *out,
                                             lade_error *err);

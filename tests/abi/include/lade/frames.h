@@ -1,6 +1,16 @@
 /*
- * frames.h: lists of .lade frames in memory of any kind: short ones beside each other, a thread
- * each, long ones by all threads.
+ * frames.h: reads and writes many .lade frames in one call, in memory of any kind.
+ *
+ *	lade_frame_options write = {.struct_size = sizeof write, .spec = spec};
+ *	lade_frames_options options = {.struct_size = sizeof options, .write = &write};
+ *	lade_segment whole = {.data = field, .size = sizeof field};
+ *	lade_item item = {.src = &whole, .src_count = 1,
+ *	                  .dst = lade_host_span(packed, sizeof packed)};    // one of N
+ *	lade_result result;
+ *	if (lade_frames_write(engine, &item, 1, &result, &options, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *
+ * Short frames run in parallel, one thread each.  Long frames use all threads, one after the other.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,39 +23,38 @@
 extern "C" {
 #endif
 
-/* Zero-initialise, set struct_size, then what is wanted. */
+/* Zero-initialise, set struct_size, then the fields you need. */
 typedef struct lade_frames_options {
 	size_t struct_size;
-	const lade_frame_read_options *read; /* of all frames; NULL: all defaults */
-	const lade_frame_options *write;     /* likewise; each has its item's size */
+	const lade_frame_read_options *read; /* for all frames; NULL: all defaults */
+	const lade_frame_options *write;     /* for all frames; 'size' is the item's */
 	/*
-	 * NULL: all defaults.  Its threads, stream, where, device and cancel take the place of
-	 * those of 'read' and 'write'; of its flags LADE_BATCH_STRICT is looked at.
+	 * NULL: all defaults.  Its threads, stream, where, device and cancel replace those of
+	 * 'read' and 'write'.  LADE_BATCH_STRICT is the only flag that counts.
 	 */
 	const lade_batch_options *batch;
 } lade_frames_options;
 
 /*
- * lade_frames_open() opens the frames that the items have as their one segment each.  'frames[i]'
- * is item i's, to be closed by lade_frame_close(), or NULL if that failed.  The memory is borrowed
- * until then.  A frame on a device stays there if the device has all kernels for it; else all of it
- * is copied to the host.
+ * lade_frames_open() opens the frame in each item's one segment.  'frames[i]' is the frame of item
+ * i, or NULL if opening failed.  The memory is borrowed until lade_frame_close().  A frame on a
+ * device stays there if the device has all kernels for it; otherwise it is copied to the host.
  *
- * lade_frames_read() decodes open frames to the items' destinations: all of each frame, or the
- * item's range.  The items' sources are not looked at.  An item whose frame is NULL is passed over:
- * its result stays as it is.  The frames must be of one engine.
+ * lade_frames_read() decodes open frames, or the items' ranges of them, to the items' destinations.
+ * It ignores the items' sources.  It skips items whose frame is NULL and leaves their results
+ * unchanged.  All frames must belong to one engine.
  *
- * lade_frames_write() makes a frame of each item's one segment; lade_frame_bound() bytes suffice.
- * From a device to a device, and with LADE_WHERE_DEVICE, the device encodes it; else, and where the
- * device cannot, the host does.
+ * lade_frames_write() makes a frame of each item's one segment; lade_frame_bound() bytes always
+ * suffice.  A device encodes what goes from a device to a device, and everything with
+ * LADE_WHERE_DEVICE; the host encodes the rest, and what the device cannot.
  *
- * Items have no spec, layout, outputs and tail.  What is on devices is read and written behind the
- * work of the stream, one frame after the other.
+ * Items must not have a spec, layout, outputs or tail.  Frames on devices run one after the other,
+ * after the work of the stream.
  *
  * Returns: as lade_decode_into()
  * Fails:   as lade_frame_open(), lade_frame_read() and lade_frame_writer_write(); LADE_E_NOSPACE
  * Threads: any number of callers per engine
- * Owns:    the caller: frames; all spans stay the caller's
+ * Owns:    the caller owns the frames; all spans stay the caller's
  */
 LADE_API lade_status lade_frames_open(lade_engine *engine, const lade_item *items, size_t count,
                                       lade_frame **frames, const lade_frames_options *options,

@@ -1,5 +1,12 @@
 /*
- * memory.h: where bytes lie, who lends them, and who allocates them.
+ * memory.h: places, spans and allocators: where bytes are, and who allocates them.
+ *
+ *	lade_cspan src = lade_host_cspan(field, sizeof field);          // host memory, read only
+ *	lade_span dst = {packed, sizeof packed, {LADE_HOST, 0}};        // the same in full
+ *	if (lade_encode(engine, spec, src, dst, &size, &err))
+ *		return fprintf(stderr, "%s\n", err.message);
+ *
+ * For memory of GPU 0 write {address, size, {LADE_DEVICE, 0}}.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The kinds of memory; the numbers are part of the ABI. */
+/* The kinds of memory.  The numbers are part of the ABI. */
 typedef enum lade_kind {
 	LADE_HOST = 0,    /* pageable host memory */
 	LADE_PINNED = 1,  /* host memory that a device can read and write */
@@ -21,28 +28,28 @@ typedef enum lade_kind {
 } lade_kind;
 #define LADE_KIND_COUNT 4
 
-/* A kind of memory and, for managed and device memory, the device's number. */
+/* A kind of memory and, for managed and device memory, a device's number. */
 typedef struct lade_place {
 	lade_kind kind;
 	int32_t device;
 } lade_place;
 
-/* Zero-initialised is pageable host memory. */
+/* Pageable host memory; a place of zeros is the same. */
 #define LADE_PLACE_HOST ((lade_place){LADE_HOST, 0})
 
-/* True when the host may read and write memory of this kind directly. */
+/* True if the host may read and write memory of this kind directly. */
 static inline bool lade_kind_is_host(lade_kind kind)
 {
 	return kind != LADE_DEVICE;
 }
 
-/* "host", "pinned", "managed", "device"; "?" for a number that is no kind. */
+/* "host", "pinned", "managed" or "device"; "?" for an unknown number. */
 LADE_API const char *lade_kind_name(lade_kind kind);
 
 /*
- * A borrowed piece of memory.  A span never owns; whoever made it keeps the memory alive
- * until the call (or, with a stream, the work enqueued by it) is done.  'data' may be NULL
- * when 'size' is 0.
+ * A borrowed piece of memory.  A span owns nothing: the caller keeps the memory alive until the
+ * call is done or, for calls that only enqueue, until the enqueued work is done.  'data' may be
+ * NULL if 'size' is 0.
  */
 typedef struct lade_span {
 	void *data;
@@ -50,7 +57,7 @@ typedef struct lade_span {
 	lade_place place;
 } lade_span;
 
-/* The same, to be read only. */
+/* A borrowed piece of memory that is only read. */
 typedef struct lade_cspan {
 	const void *data;
 	size_t size; /* bytes */
@@ -69,25 +76,27 @@ static inline lade_cspan lade_host_cspan(const void *data, size_t size)
 	return s;
 }
 
-/* A size that is not known. */
+/* An unknown size. */
 #define LADE_SIZE_UNKNOWN UINT64_MAX
 
-/* A CUstream / cudaStream_t, borrowed.  NULL where no device is involved. */
+/* A borrowed CUstream, which is the same as a cudaStream_t.  NULL: the default stream
+ * (device.h). */
 typedef void *lade_stream;
 
 /*
- * Gives and takes memory of one kind.  The library calls 'alloc' with size > 0 and a
- * power-of-two 'align', and later 'free' with the same four values.  For host memory
- * 'stream' is NULL; for device memory the block may be used by work on 'stream' at once,
- * and after 'free' only by work enqueued on it earlier.
+ * Allocates and frees memory of one kind.
  *
- * 'alloc' returns NULL when there is none; the call that wanted it fails with
- * LADE_E_NOMEM.  Both may be called from several threads at once.
+ * The library calls 'alloc' with size > 0 and 'align' a power of two.  It later calls 'free' with
+ * the same size, align, place and stream.  'alloc' returns NULL if it has no memory: then the
+ * library's call fails with LADE_E_NOMEM.  Both functions must allow calls from several threads.
  *
- * What grows with the data comes from an engine's allocators: scratch memory, the buffers of
- * frames and foreign files, the contexts of codecs whose libraries let one say so (not libdeflate,
- * zlib, c-blosc, LZ4 frames, the encoder of .zst files, and what is prepared of a dictionary).
- * Objects and tables come from malloc().
+ * For host memory 'stream' is NULL.  For device memory, work on 'stream' may use the block as soon
+ * as 'alloc' returns.  After 'free', only work that was enqueued before on that stream uses it.
+ *
+ * The library takes everything that grows with the data from the engine's allocators: scratch
+ * memory, buffers of frames and foreign files, and contexts of codecs.  Exceptions are libdeflate,
+ * zlib, c-blosc, LZ4 frames, the encoder of .zst files and prepared dictionaries: these libraries
+ * use malloc().  Objects and tables come from malloc(), too.
  */
 typedef struct lade_allocator {
 	void *ctx;
@@ -97,14 +106,14 @@ typedef struct lade_allocator {
 } lade_allocator;
 
 /*
- * The process's default for a kind; the result is valid for ever.
+ * The process's default allocator for a kind.  The result is always valid.
  *
- * LADE_HOST is posix_memalign().  The others ask the device's driver, which the first request
- * opens; there is NULL for an answer where there is no driver, no such device, or no memory
- * (lade_device_count() tells which).  LADE_PINNED memory serves all devices, and 'place.device'
- * says through which of them it is had.  LADE_DEVICE memory comes from a pool of the library's own
- * in stream order; see lade_device_trim().  All three are aligned to 256 bytes; whether more can
- * be had is the driver's mood.
+ * LADE_HOST uses posix_memalign().  The other kinds use the device's driver, which the first
+ * request opens.  They return NULL if there is no driver, no such device or no memory;
+ * lade_device_count() says which.  All devices can use LADE_PINNED memory; 'place.device' says
+ * through which of them to allocate it.  LADE_DEVICE memory comes from the library's own pool in
+ * stream order: see lade_device_trim().  Blocks of these kinds are aligned to 256 bytes; larger
+ * alignments are not guaranteed.
  */
 LADE_API const lade_allocator *lade_allocator_default(lade_kind kind);
 

@@ -1,9 +1,12 @@
 /*
- * status.h: how liblade reports failure, and the few macros every header needs.
+ * status.h: how liblade reports failures, and the macros that every header needs.
  *
- * Every function that can fail returns a lade_status and takes an optional
- * lade_error, which lives on the caller's stack.  The library never prints,
- * never exits, and never reads the environment.
+ *	lade_spec *typo;
+ *	if (lade_spec_parse(engine, "shufle(4)", &typo, &err) != LADE_OK)      // lade_error err;
+ *		printf("%s: %s\n", lade_status_name(err.status), err.message);
+ *
+ * Every function that can fail returns a lade_status and fills in the caller's lade_error, if it
+ * gets one.  The library never prints, never exits, and never reads the environment.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,8 +29,8 @@
 extern "C" {
 #endif
 
-/* The codes, with their numbers (part of the ABI) and their texts.  docs/errors.md says
- * when each is given and what to do about it. */
+/* The status codes, their numbers (part of the ABI) and texts.  docs/errors.md says when each is
+ * returned and what to do about it. */
 #define LADE_STATUS_LIST(X)                                                        \
 	X(LADE_OK, 0, "done")                                                      \
 	X(LADE_E_ARG, 1, "an argument is not valid")                               \
@@ -61,14 +64,14 @@ typedef enum lade_status {
 #undef LADE_X
 } lade_status;
 
-/* 'err->offset' when no place in the input is meant. */
+/* The value of 'err->offset' if the failure has no place in the input. */
 #define LADE_NO_OFFSET UINT64_MAX
 
 #define LADE_MESSAGE_CAP 240
 
 /*
- * What went wrong.  Filled only when a call fails; NULL is accepted wherever a
- * lade_error * is asked for.  It stays as it is for ever: callers keep arrays of it.
+ * What went wrong.  A call fills it in only if it fails.  Every function accepts NULL for it.  The
+ * struct never changes, since callers keep arrays of it.
  */
 typedef struct lade_error {
 	lade_status status;
@@ -76,29 +79,34 @@ typedef struct lade_error {
 	char message[LADE_MESSAGE_CAP]; /* one line of UTF-8, NUL-terminated */
 } lade_error;
 
-/* The code's name, "LADE_E_CORRUPT"; "LADE_E_?" for a number that is no code.  Never NULL. */
+/* The code's name, such as "LADE_E_CORRUPT"; "LADE_E_?" for an unknown number.  Never NULL. */
 LADE_API const char *lade_status_name(lade_status status);
 
-/* The code's text, "the data is corrupt"; never NULL, never to be freed. */
+/* The code's text, such as "the data is corrupt".  Never NULL; do not free it. */
 LADE_API const char *lade_status_text(lade_status status);
 
 /*
- * Fills '*err' (unless it is NULL) and returns 'status', so that an implementation
- * registered by a caller can write: return lade_fail(err, LADE_E_CORRUPT, off, "...", ...).
- * A message that is too long is cut at a whole character.
+ * Fills in '*err' (unless it is NULL) and returns 'status'.  Implementations of your own use it:
+ *
+ *	return lade_fail(err, LADE_E_CORRUPT, off, "want %zu bytes, have %zu", want, have);
+ *
+ * A message that is too long is cut after a whole character.
  */
 LADE_API lade_status lade_fail(lade_error *err, lade_status status, uint64_t offset,
                                const char *format, ...) LADE_PRINTF(4, 5);
 
-/* The version that was linked, to compare with LADE_VERSION; and as text, "0.2.0". */
+/* The version of the linked library: as a number to compare with LADE_VERSION, and as text. */
 LADE_API int lade_version(void);
 LADE_API const char *lade_version_text(void);
 
 /*
- * The libraries that this one uses, whose verdicts on broken data are its own (docs/verdicts.md):
- * the name of number 'index' ("zstd", "lz4", "libdeflate", ...), NULL from the last one on.
- * '*version' is that of the library at run time, "1.5.4"; or that of the headers at compile time,
- * where the library has no call that tells: then '*compiled' is true.  Both may be NULL.
+ * Returns the name of library number 'index' that liblade is linked with ("zstd", "lz4", ...), or
+ * NULL past the last one.  These libraries decide which broken data is refused (docs/verdicts.md).
+ *
+ * '*version' gets the version at run time, such as "1.5.4".  If the library has no call for it,
+ * '*version' gets the version of its headers at compile time and '*compiled' is true.  Both
+ * pointers may be NULL.
+ *
  * Threads: any number
  * Owns:    the texts are static
  */
