@@ -35,22 +35,14 @@ static uint64_t *column(const job *j, int which)
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* Whether the build has kernels for the device, and for every stage. */
+/* Whether the device does the codec's work. */
 static bool able(py_codec *codec, bool encode, int32_t device)
 {
-	lade_direction direction = encode ? LADE_ENCODE : LADE_DECODE;
-	const lade_device_info *info;
-	size_t size;
+	const lade_workload work = {.direction = encode ? LADE_ENCODE : LADE_DECODE, .largest = 1};
 
-	if (!codec->able[encode]) {
-		bool yes = !lade_device_get_info(device, &info, NULL) && info->kernels &&
-		           !lade_workspace_size(codec->engine, codec->spec, direction,
-		                                &(lade_arrays){.struct_size = sizeof(lade_arrays),
-		                                               .count = 1,
-		                                               .largest = 1},
-		                                &size, NULL);
-		codec->able[encode] = yes ? 1 : -1;
-	}
+	if (!codec->able[encode])
+		codec->able[encode] =
+			lade_device_takes(codec->engine, codec->spec, &work, device, NULL) ? -1 : 1;
 	return codec->able[encode] > 0;
 }
 

@@ -242,7 +242,7 @@ static void measure_device(const settings *s, lade_engine *engine, const lade_sp
 	lade_error err;
 	const lade_workload work = {.direction = LADE_DECODE, .largest = plan->chunk_size};
 
-	if (cli_gpu_takes(engine, spec, &work, s->gpu, &err))
+	if (lade_device_takes(engine, spec, &work, s->gpu, &err))
 		return;
 	show_progress(lade_spec_text(spec));
 	lade_status status = measure_gpu(engine, spec, plan, s->gpu, m, &err);

@@ -165,7 +165,7 @@ static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out
 	const lade_workload load = {.direction = LADE_DECODE,
 	                            .largest = info->chunk_size,
 	                            .has_dict = work->dict != NULL};
-	lade_status status = cli_gpu_takes(work->engine, info->spec, &load, o->gpu, &why);
+	lade_status status = lade_device_takes(work->engine, info->spec, &load, o->gpu, &why);
 	*done = status == LADE_OK;
 	if (*done)
 		status = copy_frame(work, frame, in, out, err);

@@ -40,27 +40,6 @@ int cli_gpu_check(int32_t device)
 	return CLI_FAILED;
 }
 
-lade_status cli_gpu_takes(lade_engine *engine, const lade_spec *spec, const lade_workload *work,
-                          int32_t device, lade_error *err)
-{
-	/* Asking runs nothing: no byte behind these pointers is touched. */
-	static uint8_t nothing[1];
-	const lade_segment segment = {.data = nothing, .size = work->largest};
-	const lade_item item = {.src = &segment, .src_count = 1,
-	                        .dst = {nothing, work->largest, {LADE_PINNED, device}}};
-	const lade_batch_options options = {.struct_size = sizeof options,
-	                                    .where = LADE_WHERE_DEVICE, .device = device};
-	const lade_call call = {.struct_size = sizeof call, .direction = work->direction,
-	                        .spec = spec, .items = &item, .count = 1, .options = &options};
-	size_t count;
-
-	if (work->has_dict)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "devices take no dictionaries");
-	lade_status status = lade_explain(engine, &call, NULL, 0, &count, err);
-	return status == LADE_E_NOSPACE ? LADE_OK : status;
-}
-
 lade_status cli_buffer_new(size_t size, int32_t device, lade_span *out, lade_error *err)
 {
 	lade_place place = {LADE_HOST, 0};

@@ -19,13 +19,6 @@ int cli_gpu_parse(const char *text, int32_t *device);
  * why not. */
 int cli_gpu_check(int32_t device);
 
-/*
- * Whether the device does such work: its direction, the largest chunk, a dictionary.
- * Fails: LADE_E_UNSUPPORTED, with the stage that has no kernels
- */
-lade_status cli_gpu_takes(lade_engine *engine, const lade_spec *spec, const lade_workload *work,
-                          int32_t device, lade_error *err);
-
 /* Pageable memory for CLI_NO_GPU, else pinned memory. */
 lade_status cli_buffer_new(size_t size, int32_t device, lade_span *out, lade_error *err);
 void cli_buffer_free(lade_span *buffer); /* {NULL} is fine */

@@ -132,7 +132,8 @@ static lade_status gpu_new(gpu *g, lade_error *err)
 	g->items = cli_need(calloc(g->count, sizeof *g->items));
 	g->results = cli_need(calloc(g->count, sizeof *g->results));
 	const lade_workload encoding = {.direction = LADE_ENCODE, .largest = plan->chunk_size};
-	g->encodes = cli_gpu_takes(g->engine, g->spec, &encoding, g->near.device, err) == LADE_OK;
+	g->encodes = lade_device_takes(g->engine, g->spec, &encoding, g->near.device, err) ==
+		     LADE_OK;
 	lade_status status = lade_spec_parse(g->engine, "copy", &g->copy, err);
 	if (status == LADE_OK)
 		status = lade_stream_new(g->near.device, &g->stream, err);

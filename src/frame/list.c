@@ -158,16 +158,12 @@ static lade_status check_item(const lade_item *item, lade_error *err)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Whether the device that a frame is on has all kernels for it. */
+/* Whether the device that a frame is on decodes it. */
 static bool able(const list *l, const lade_frame *frame, int32_t device)
 {
-	const lade_device_info *info;
-	lade_arrays one = {.struct_size = sizeof(lade_arrays), .count = 1, .largest = 1};
-	size_t size;
+	const lade_workload work = {.direction = LADE_DECODE, .largest = 1};
 	return l->batch.where != LADE_WHERE_HOST &&
-	       lade_device_get_info(device, &info, NULL) == LADE_OK && info->kernels &&
-	       lade_workspace_size(l->engine, frame->info.spec, LADE_DECODE, &one, &size, NULL) ==
-	               LADE_OK;
+	       lade_device_takes(l->engine, frame->info.spec, &work, device, NULL) == LADE_OK;
 }
 
 /* A copy of a span in another place; NULL where it is there. */

@@ -433,6 +433,8 @@ static void own_algorithms_and_priorities(void **state)
 	item.dst.place.kind = LADE_DEVICE;
 	call.spec = copy;
 	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_E_NO_DEVICE);
+	const lade_workload work = {.direction = LADE_DECODE};
+	assert_int_equal(lade_device_takes(engine, copy, &work, 0, &err), LADE_E_NO_DEVICE);
 	call.spec = NULL;
 	assert_int_equal(lade_explain(engine, &call, found, 4, &count, &err), LADE_E_ARG);
 	lade_spec_unref(copy);

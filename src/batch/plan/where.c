@@ -55,6 +55,32 @@ static lade_status too_large(uint64_t size, lade_error *err)
 	                 (unsigned long long)size, (unsigned long long)LADE__GPU_LARGEST);
 }
 
+lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
+                              const lade_workload *work, int32_t device, lade_error *err)
+{
+	if (!engine || !spec || !work)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 !engine ? "engine" : !spec ? "spec" : "work");
+	if ((unsigned)work->direction > LADE_DECODE)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "direction %d is unknown",
+		                 (int)work->direction);
+	lade__route route = lade__route_of(spec, work->direction, LADE_DEVICE);
+	lade_workload own = *work;
+	own.src = own.dst = (lade_place){LADE_DEVICE, device < 0 ? 0 : device};
+	own.count = work->count ? work->count : 1;
+	own.cpu = engine->cpu;
+	if (work->has_dict)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "devices take no dictionaries");
+	if (work->largest > LADE__GPU_LARGEST)
+		return too_large(work->largest, err);
+	lade__device *there;
+	lade_status status = lade__device_get(device, &there, err);
+	if (status == LADE_OK)
+		status = lade__route_make(engine, &own, &route, NULL, err);
+	return status == LADE_OK ? device_ready(device, err) : status;
+}
+
 static void ask_host(const lade__planner *p, lade__items *g, lade__candidates *candidates)
 {
 	const lade_engine *engine = p->call->engine;
