@@ -13,4 +13,9 @@
 /* The version that a regular file has by what stat() says of it. */
 void lade__file_version(const struct stat *st, lade_object_version *version);
 
+/* Writes or deletes the file 'path', as lade_sink_file_open()'s sink does; without 'sync' it does
+ * not wait for the disk. */
+lade_status lade__file_write(const char *path, lade_write *write, bool sync,
+                             const lade_io_options *options, lade_error *err);
+
 #endif

@@ -31,6 +31,7 @@ typedef struct writing {
 	char *temp;   /* NULL: none is there */
 	int fd, dir_fd;
 	bool exists;
+	bool sync;      /* waits for the disk */
 	struct stat st; /* of what exists */
 } writing;
 
@@ -136,7 +137,8 @@ static lade_status make_temporary(writing *w, lade_cspan src, const lade_io_opti
 		status = write_bytes(w->fd, w->path, src, options, err);
 	if (status != LADE_OK)
 		return status;
-	if ((w->exists && fchmod(w->fd, w->st.st_mode & 07777) != 0) || fsync(w->fd) != 0)
+	if ((w->exists && fchmod(w->fd, w->st.st_mode & 07777) != 0) ||
+	    (w->sync && fsync(w->fd) != 0))
 		return failed(err, "syncing it", w->temp);
 	return LADE_OK;
 }
@@ -224,7 +226,7 @@ static lade_status take_name(writing *w, lade_write_kind kind, lade_error *err)
 	free(w->temp);
 	w->temp = NULL;
 	/* Not all file systems sync directories. */
-	if (fsync(w->dir_fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+	if (w->sync && fsync(w->dir_fd) != 0 && errno != EINVAL && errno != ENOTSUP)
 		return failed(err, "syncing the directory", w->dir);
 	return LADE_OK;
 }
@@ -271,15 +273,21 @@ static lade_status write_file(writing *w, lade_write *write, const char *path,
 	return status;
 }
 
+lade_status lade__file_write(const char *path, lade_write *write, bool sync,
+                             const lade_io_options *options, lade_error *err)
+{
+	writing w = {.fd = -1, .dir_fd = -1, .sync = sync};
+	lade_status status = write_file(&w, write, path, options, err);
+	end(&w);
+	return status;
+}
+
 static lade_status sink_write(void *ctx, lade_write *write, const lade_io_options *options,
                               lade_error *err)
 {
-	writing w = {.fd = -1, .dir_fd = -1};
 	if (write->key)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "a file has no keys");
-	lade_status status = write_file(&w, write, ctx, options, err);
-	end(&w);
-	return status;
+	return lade__file_write(ctx, write, true, options, err);
 }
 
 lade_status lade_sink_file_open(const char *path, lade_sink *out, lade_error *err)

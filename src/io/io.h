@@ -16,10 +16,18 @@
 /* A range that has no answer yet. */
 #define LADE__PENDING ((lade_status)-1)
 
+/* The parts of a planner's ranges: those of range i begin at first[i] and end at first[i + 1]. */
+typedef struct lade__parts {
+	const lade_part *parts;
+	const size_t *first;
+} lade__parts;
+
 struct lade_reading {
 	const lade_io_options *options;
 	lade_range *ranges;
 	size_t count;
+	lade__parts parts;     /* 'parts' NULL: each range is its own */
+	void *note;            /* of who has begun the reading, for the source */
 	pthread_mutex_t mutex; /* guards what follows, and the ranges' statuses */
 	pthread_cond_t answered;
 	size_t left;
@@ -33,6 +41,11 @@ struct lade_reading {
  * where the source can write them. */
 void lade__reading_begin(lade_reading *reading, lade_source source, lade_range *ranges,
                          size_t count, const lade_io_options *options);
+
+/* The same in two steps: between them the parts and the note can be set. */
+void lade__reading_init(lade_reading *reading, lade_range *ranges, size_t count,
+                        const lade_io_options *options);
+void lade__reading_start(lade_reading *reading, lade_source source);
 
 /* Waits for all answers; as lade_source_read(), but '*err' does not name the range. */
 lade_status lade__reading_end(lade_reading *reading, lade_error *err);

@@ -122,6 +122,62 @@ lade_range *lade_reading_range(lade_reading *reading, size_t index)
 	return &reading->ranges[index];
 }
 
+size_t lade_reading_part_count(const lade_reading *r, size_t index)
+{
+	return r->parts.parts ? r->parts.first[index + 1] - r->parts.first[index] : 1;
+}
+
+lade_part lade_reading_part(const lade_reading *r, size_t index, size_t part)
+{
+	if (r->parts.parts)
+		return r->parts.parts[r->parts.first[index] + part];
+	return (lade_part){.dst = r->ranges[index].dst};
+}
+
+/* The first part that ends behind the byte 'at'. */
+static size_t part_behind(const lade_reading *r, size_t index, size_t at)
+{
+	size_t low = 0, high = lade_reading_part_count(r, index);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		lade_part p = lade_reading_part(r, index, middle);
+		if (p.at + p.dst.size > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+lade_status lade_reading_put(lade_reading *r, size_t index, size_t at, lade_cspan data,
+                             lade_error *err)
+{
+	size_t count = lade_reading_part_count(r, index);
+	uint64_t devices = 0;
+	lade_status status = LADE_OK;
+	for (size_t k = part_behind(r, index, at); k < count && status == LADE_OK; k++) {
+		lade_part p = lade_reading_part(r, index, k);
+		size_t into = at > p.at ? at - p.at : 0;
+		size_t skip = p.at > at ? p.at - at : 0;
+		if (skip >= data.size)
+			break;
+		size_t n = data.size - skip;
+		n = n < p.dst.size - into ? n : p.dst.size - into;
+		lade_span to = {(uint8_t *)p.dst.data + into, n, p.dst.place};
+		lade_cspan from = {(const uint8_t *)data.data + skip, n, data.place};
+		if (lade_kind_is_host(to.place.kind) && lade_kind_is_host(from.place.kind))
+			memcpy(to.data, from.data, n);
+		else
+			status = lade__io_copy(to, from, r->options->stream, &devices, err);
+	}
+	if (devices) {
+		lade_status waited = lade__io_copies_wait(devices, r->options->stream,
+		                                          status == LADE_OK ? err : NULL);
+		status = status == LADE_OK ? waited : status;
+	}
+	return status;
+}
+
 const lade_io_options *lade_reading_options(const lade_reading *reading)
 {
 	return reading->options;
@@ -134,8 +190,8 @@ bool lade_reading_cancelled(lade_reading *reading)
 
 /* ---- a call ------------------------------------------------------------------------------- */
 
-void lade__reading_begin(lade_reading *r, lade_source source, lade_range *ranges, size_t count,
-                         const lade_io_options *options)
+void lade__reading_init(lade_reading *r, lade_range *ranges, size_t count,
+                        const lade_io_options *options)
 {
 	*r = (lade_reading){.options = options,
 	                    .ranges = ranges,
@@ -152,12 +208,23 @@ void lade__reading_begin(lade_reading *r, lade_source source, lade_range *ranges
 		if (ranges[i].version)
 			ranges[i].version->size = 0;
 	}
+}
+
+void lade__reading_start(lade_reading *r, lade_source source)
+{
 	if (!lade__stopped(&r->stop)) {
-		source.ops->read(source.ctx, r, count);
+		source.ops->read(source.ctx, r, r->count);
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < r->count; i++)
 		lade_reading_done(r, i, LADE_E_CANCELLED, NULL);
+}
+
+void lade__reading_begin(lade_reading *r, lade_source source, lade_range *ranges, size_t count,
+                         const lade_io_options *options)
+{
+	lade__reading_init(r, ranges, count, options);
+	lade__reading_start(r, source);
 }
 
 lade_status lade__reading_end(lade_reading *r, lade_error *err)

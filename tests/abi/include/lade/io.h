@@ -165,6 +165,26 @@ LADE_API lade_range *lade_reading_range(lade_reading *reading, size_t index);
 LADE_API void lade_reading_done(lade_reading *reading, size_t index, lade_status status,
                                 const lade_error *err);
 
+/*
+ * Where bytes of a range go.  A range of a plain source has one part, its 'dst'; a store's planner
+ * (store.h) may put several ranges of a caller into one, whose 'dst.data' is NULL then.  Parts
+ * ascend; bytes between them are wanted by nobody.
+ */
+typedef struct lade_part {
+	size_t at; /* from the range's first byte */
+	lade_span dst;
+} lade_part;
+LADE_API size_t lade_reading_part_count(const lade_reading *reading, size_t index);
+LADE_API lade_part lade_reading_part(const lade_reading *reading, size_t index, size_t part);
+
+/*
+ * Copies bytes to the parts that want them: 'data' is what the range has from its byte 'at' on.
+ * What nobody wants is dropped.  Waits.
+ * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE; never between places on the host
+ */
+LADE_API lade_status lade_reading_put(lade_reading *reading, size_t index, size_t at,
+                                      lade_cspan data, lade_error *err);
+
 /* The options of the call.  'threads' is 0 if the caller did not set it.  Valid until the last
  * range is done. */
 LADE_API const lade_io_options *lade_reading_options(const lade_reading *reading);

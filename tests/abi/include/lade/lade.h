@@ -38,6 +38,7 @@
 #include <lade/memory.h>
 #include <lade/spec.h>
 #include <lade/status.h>
+#include <lade/store.h>
 #include <lade/suggest.h>
 #include <lade/version.h>
 

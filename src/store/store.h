@@ -1,0 +1,136 @@
+/*
+ * store.h: what the stores of this library share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_STORE_INTERNAL_H
+#define LADE_STORE_INTERNAL_H
+
+#include "io/io.h"
+
+#include <lade/store.h>
+
+#include <stdatomic.h>
+
+/* Of lade_store_ops.flags, for stores that only hand on: the planner leaves their ranges as they
+ * are, and the stores below fill the report. */
+#define LADE__STORE_PASSES 0x80000000u
+
+/*
+ * What a request costs.  n requests of V bytes, of which P run at once, are expected to take
+ *
+ *	request_ns * ceil(n / P) + max(V / (min(n, P) * request_rate), V / store_rate)
+ */
+typedef struct lade__cost {
+	double request_ns;
+	double request_rate, store_rate; /* bytes a nanosecond */
+	unsigned parallel;
+	bool whole; /* a request brings the whole value, whatever was asked for */
+	uint64_t measured_count;
+} lade__cost;
+
+struct lade_store {
+	atomic_size_t refs;
+	lade_store_ops ops;
+	void *ctx;
+	char name[128];
+	pthread_mutex_t mutex; /* guards 'cost' */
+	lade__cost cost;
+};
+
+double lade__cost_ns(const lade__cost *cost, double requests, double bytes);
+
+lade__cost lade__store_cost(lade_store *store);
+
+/* A call has taken so long. */
+void lade__store_measured(lade_store *store, size_t requests, uint64_t bytes, uint64_t ns);
+
+/* Requests of this store bring whole values. */
+void lade__store_is_whole(lade_store *store);
+
+uint64_t lade__now_ns(void);
+
+/* ---- a call --------------------------------------------------------------------------------- */
+
+/* Some of a reading's ranges, as requests of a store. */
+typedef struct lade__fetch {
+	lade_store *store;
+	lade_reading *outer; /* NULL: only planned */
+	lade_range *ranges;  /* the outer reading's, or the caller's */
+	size_t count;
+	const size_t *index;     /* the ranges' own; NULL: the first 'count' ones */
+	const char *const *keys; /* by range; NULL: each has its own */
+	lade_io_options options;
+	lade__cost cost;
+	void *memory; /* of all tables */
+	size_t request_count;
+	lade_range *requests;
+	lade_object_version *versions;
+	lade_error *errors;
+	lade_part *parts;
+	size_t *first;  /* of a request's parts; request_count + 1 */
+	size_t *owners; /* of parts: a range */
+	size_t merged_count, split_count;
+	size_t spare; /* cuts that the tables have room for */
+	uint64_t gap_size, wanted_size, moved_size;
+	uint64_t began_ns;
+	lade_store_report *report;
+	lade_reading reading; /* of the requests */
+} lade__fetch;
+
+/* The range and the key of number k of a plan. */
+static inline lade_range *lade__fetch_range(const lade__fetch *p, size_t k)
+{
+	return &p->ranges[p->index ? p->index[k] : k];
+}
+
+static inline const char *lade__fetch_key(const lade__fetch *p, size_t k)
+{
+	return p->keys ? p->keys[k] : lade__fetch_range(p, k)->key;
+}
+
+/* Decides on requests; store, ranges, count, index and keys are set.  Ranges that need no request,
+ * as their keys are none, are left out.  Fails: LADE_E_NOMEM; then there is nothing to free */
+lade_status lade__fetch_plan(lade__fetch *plan, const lade_io_options *options, lade_error *err);
+void lade__fetch_free(lade__fetch *plan);
+
+/* Makes the plan, and has the store begin; lade__fetch_end() waits, answers the outer reading's
+ * ranges, and frees.  They cannot fail: the ranges do. */
+void lade__fetch_begin(lade__fetch *plan);
+void lade__fetch_end(lade__fetch *plan);
+
+/* As lade_store_new() for a store of the library, which has the flags of both kinds. */
+lade_status lade__store_new(const lade_store_ops *ops, void *ctx, const char *name,
+                            lade_store **out, lade_error *err);
+
+/* The context of a store if it has these functions; or NULL. */
+void *lade__store_context(lade_store *store, void (*read)(void *, lade_reading *, size_t));
+
+/* The failure of a key that has no value. */
+lade_status lade__key_absent(lade_error *err);
+
+/* A range's bytes of a value of known size and version: sets the answer's fields, and
+ * '*off'.  Fails: LADE_E_CHANGED, and as lade_range_place() */
+lade_status lade__range_answer(lade_range *range, uint64_t object_size,
+                               const lade_object_version *version, uint64_t *off, lade_error *err);
+
+/* A table of entries that a listing sorts: texts one behind the other. */
+typedef struct lade__names {
+	char *text;
+	size_t size, cap;
+	struct lade__name {
+		size_t at;
+		uint64_t size;
+	} * names;
+	size_t count, room;
+} lade__names;
+/* 'slash': adds a '/'.  False: no memory */
+bool lade__names_add(lade__names *names, const char *name, size_t size, bool slash,
+                     uint64_t value_size);
+bool lade__names_sort(lade__names *names); /* false: no memory */
+/* Visits them in their order; those that are equal once. */
+lade_status lade__names_visit(const lade__names *names, const lade_store_listing *listing,
+                              lade_error *err);
+void lade__names_free(lade__names *names);
+
+#endif

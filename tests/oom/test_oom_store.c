@@ -1,0 +1,111 @@
+/*
+ * test_oom_store.c: every allocation of stores fails in turn.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE /* mkdtemp() */
+#include "oom.h"
+
+#include <lade/store.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DO(call) \
+	do { \
+		status = (call); \
+		if (status != LADE_OK) \
+			goto out; \
+	} while (0)
+
+enum { SIZE = 200000, COUNT = 40 };
+static uint8_t plain[SIZE], back[SIZE];
+static char dir[] = "/tmp/lade-oom-XXXXXX";
+
+static lade_status see(void *ctx, const lade_store_entry *entry)
+{
+	size_t *count = ctx;
+	*count += entry->key[0] != 0;
+	return LADE_OK;
+}
+
+/* Writes, lists, reads and deletes. */
+static lade_status use(lade_store *store, lade_error *err)
+{
+	static const char *const keys[] = {"a/b/c", "a/d", "e"};
+	static lade_range ranges[COUNT];
+	lade_object_version version;
+	lade_source source = {0};
+	lade_status status;
+	size_t seen = 0;
+	lade_store_listing listing = {.struct_size = sizeof listing, .visit = see, .ctx = &seen};
+	lade_write writes[3], gone[3];
+	memset(ranges, 0, sizeof ranges);
+	for (size_t i = 0; i < 3; i++) {
+		writes[i] = (lade_write){
+			.key = keys[i], .src = lade_host_cspan(plain, SIZE), .version = &version};
+		gone[i] = (lade_write){.key = keys[i], .kind = LADE_DELETE_IF_VERSION};
+	}
+	DO(lade_store_write(store, writes, 3, NULL, NULL, err));
+	DO(lade_store_list(store, &listing, err));
+	assert_int_equal(seen, 3);
+	memset(back, 0, sizeof back);
+	for (size_t i = 0; i < COUNT; i++)
+		ranges[i] =
+			(lade_range){.key = keys[i % 3],
+		                     .off = SIZE / COUNT * i,
+		                     .dst = lade_host_span(back + SIZE / COUNT * i, SIZE / COUNT)};
+	status = lade_store_read(store, ranges, COUNT, NULL, NULL, err);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_true(ranges[i].status == LADE_OK || ranges[i].status == LADE_E_NOMEM);
+	DO(status);
+	assert_memory_equal(back, plain, SIZE);
+	DO(lade_store_object_open(store, "e", &source, err));
+	ranges[0] = (lade_range){.dst = lade_host_span(back, 10)};
+	DO(lade_source_read(source, ranges, 1, NULL, err));
+	DO(lade_store_write(store, gone, 3, NULL, NULL, err));
+out:
+	lade_source_close(source);
+	lade_store_unref(store);
+	return status;
+}
+
+static lade_status in_memory(void *ctx, lade_error *err)
+{
+	lade_store *store;
+	(void)ctx;
+	lade_status status = lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, err);
+	return status == LADE_OK ? use(store, err) : status;
+}
+
+static lade_status in_a_directory(void *ctx, lade_error *err)
+{
+	lade_store *store;
+	(void)ctx;
+	lade_status status = lade_store_directory_open(dir, NULL, &store, err);
+	return status == LADE_OK ? use(store, err) : status;
+}
+
+static void stores(void **state)
+{
+	(void)state;
+	char command[64];
+	for (size_t i = 0; i < SIZE; i++)
+		plain[i] = (uint8_t)(i * 31 + i / 999);
+	assert_non_null(mkdtemp(dir));
+	assert_true(oom_run("a store in memory", in_memory, NULL) > 15);
+	assert_true(oom_run("a store in a directory", in_a_directory, NULL) > 15);
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(stores)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
