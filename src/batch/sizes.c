@@ -65,8 +65,8 @@ static size_t header_size(const lade_spec *spec, size_t size)
 static lade_status fetch_run(fetch *f, lade__device *device, size_t first, size_t count,
                              lade_error *err)
 {
-	lade__gpu_lane *lane;
-	lade_status status = lade__gpu_lane_take(f->engine, device, &lane, err);
+	lade__gpu_streams *streams;
+	lade_status status = lade__gpu_streams_take(f->engine, device, &streams, err);
 	bool begun = false;
 	size_t size = 0, n = 0;
 	if (status != LADE_OK)
@@ -75,18 +75,18 @@ static lade_status fetch_run(fetch *f, lade__device *device, size_t first, size_
 		f->list[i].at = size;
 		size += (f->list[i].need + (FETCH_ALIGN - 1)) & ~(size_t)(FETCH_ALIGN - 1);
 	}
-	TRY(lade__gpu_slot_pinned(f->engine, lane, 0, size + FETCH_ALIGN, err));
-	uint8_t *to = lane->slot[0].pinned.data;
+	TRY(lade__gpu_flight_pinned(f->engine, streams, 0, size + FETCH_ALIGN, err));
+	uint8_t *to = streams->flight[0].pinned.data;
 	for (size_t i = first; i < first + count; i++)
 		if (f->list[i].need)
 			f->copies[n++] =
 				(lade_gpu_copy){.src = lade__address_of(f->list[i].segment->data),
 			                         .dst = lade__address_of(to + f->list[i].at),
 			                         .size = f->list[i].need};
-	TRY(lade__gpu_lane_follow(device, lane, lane->in, f->stream, err));
+	TRY(lade__gpu_streams_follow(device, streams, streams->in, f->stream, err));
 	begun = true;
-	TRY(lade__gpu_copies(f->engine, device, lane->in, f->copies, n, err));
-	TRY(LADE__CU(device, cuStreamSynchronize, lane->in));
+	TRY(lade__gpu_copies(f->engine, device, streams->in, f->copies, n, err));
+	TRY(LADE__CU(device, cuStreamSynchronize, streams->in));
 	for (size_t i = first; i < first + count; i++) {
 		wanted *w = &f->list[i];
 		w->status = lade__spec_decoded_size(w->spec, to + w->at, w->segment->size,
@@ -94,8 +94,8 @@ static lade_status fetch_run(fetch *f, lade__device *device, size_t first, size_
 	}
 out:
 	if (status != LADE_OK && begun)
-		lade__gpu_lane_wait(device, lane);
-	lade__gpu_lane_give(f->engine, lane);
+		lade__gpu_streams_wait(device, streams);
+	lade__gpu_streams_give(f->engine, streams);
 	return status;
 }
 

@@ -17,8 +17,8 @@
  * 'give_back' is set by whoever first puts something in them, and frees what 'kept' has.
  */
 typedef struct lade__kept {
-	struct lade__gpu_lane *lanes;
-	struct lade__gpu_sheet *sheets;
+	struct lade__gpu_streams *streams;
+	struct lade__gpu_staging *staging;
 	void (*give_back)(lade_engine *engine, const struct lade__kept *kept);
 } lade__kept;
 

@@ -26,16 +26,16 @@ static lade_status by_kernels(lade_engine *engine, lade__device *device, lade_ch
 {
 	size_t n = t->count, words = 3 * 8 * n, room = lade__gpu_round(words + 4 * n);
 	size_t work_size = lade__gpu_checksum_workspace(kind, n, t->largest);
-	lade__gpu_lane *lane = NULL;
+	lade__gpu_streams *streams = NULL;
 	lade_stream stream = NULL;
 	lade__address block = 0;
 	bool begun = false;
 	lade_status status;
 	if (work_size > SIZE_MAX - room)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "too many spans: %zu", n);
-	TRY(lade__gpu_lane_take(engine, device, &lane, err));
-	TRY(lade__gpu_lane_kernels(device, lane, 0, &stream, err));
-	TRY(lade__gpu_lane_follow(device, lane, stream, NULL, err));
+	TRY(lade__gpu_streams_take(engine, device, &streams, err));
+	TRY(lade__gpu_streams_kernels(device, streams, 0, &stream, err));
+	TRY(lade__gpu_streams_follow(device, streams, stream, NULL, err));
 	begun = true;
 	TRY(lade__gpu_alloc(engine, device, stream, room + work_size, &block, err));
 	TRY(LADE__CU(device, cuMemcpyHtoDAsync, block, t->words, 2 * 8 * n, stream));
@@ -53,13 +53,13 @@ static lade_status by_kernels(lade_engine *engine, lade__device *device, lade_ch
 	TRY(LADE__CU(device, cuMemcpyDtoHAsync, t->words, block + 2 * 8 * n, 8 * n, stream));
 	TRY(LADE__CU(device, cuStreamSynchronize, stream));
 out:
-	if (lane && begun) {
+	if (streams && begun) {
 		lade__gpu_free(engine, device, stream, block, room + work_size);
 		if (status != LADE_OK)
-			lade__gpu_lane_wait(device, lane);
+			lade__gpu_streams_wait(device, streams);
 	}
-	if (lane)
-		lade__gpu_lane_give(engine, lane);
+	if (streams)
+		lade__gpu_streams_give(engine, streams);
 	return status;
 }
 

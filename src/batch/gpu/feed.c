@@ -62,14 +62,14 @@ static lade_status add_units(lade__gpu_feed *f, size_t index, lade__gpu_list *li
 	return LADE_OK;
 }
 
-/* Adds units of items that are like the one before, whose unit is the list's last, until it has
- * 'want' or no room. */
-static void add_alike(lade__gpu_feed *f, size_t want, lade__gpu_list *list)
+/* Adds units of items with the key of the one before, whose unit is the list's last, until the list
+ * has 'want' or no room. */
+static void add_same(lade__gpu_feed *f, size_t want, lade__gpu_list *list)
 {
 	const lade__call *call = f->planner->call;
 	lade__items *g = f->group;
-	size_t alike = lade__planner_alike(f->planner, g), n = 0;
-	if (list->count == 0 || alike == 0)
+	size_t same = lade__planner_same_key(f->planner, g), n = 0;
+	if (list->count == 0 || same == 0)
 		return;
 	lade__gpu_unit *unit = list->unit + list->count;
 	/* Of all that follow: bytes that were just written are slow to copy. */
@@ -78,13 +78,13 @@ static void add_alike(lade__gpu_feed *f, size_t want, lade__gpu_list *list)
 		return;
 	if (want > list->cap)
 		want = list->cap;
-	for (; n < alike && list->count < want; list->count++, n++, unit++) {
+	for (; n < same && list->count < want; list->count++, n++, unit++) {
 		size_t index = g->next + n;
 		const lade_item *item = &call->items[index];
 		size_t bound = call->direction == LADE_ENCODE
 		                       ? lade_spec_bound(g->key.spec, item->src->size)
 		                       : 0;
-		if (!lade__gpu_unit_like(item, index, call->direction, bound, before, unit))
+		if (!lade__gpu_unit_same(item, index, call->direction, bound, before, unit))
 			break;
 	}
 	lade__planner_take(g, n);
@@ -100,7 +100,7 @@ lade_status lade__gpu_feed_units(lade__gpu_feed *f, size_t want, lade__gpu_list 
 		if (index == SIZE_MAX)
 			break;
 		TRY(add_units(f, index, list, err));
-		add_alike(f, want, list);
+		add_same(f, want, list);
 	}
 out:
 	*end = f->group->next == f->planner->call->count;

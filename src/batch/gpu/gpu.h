@@ -9,16 +9,17 @@
  * caller's stream; a waiting call takes as many as it needs, on streams of its own, so that copies
  * and kernels overlap.
  *
- *	group.c       a group of the plan, by kernels or by the host
- *	run.c         a group by kernels, wave by wave
- *	feed.c        a group's items as units, and what became of them
- *	units.c       one item as units; boxes.c: with layouts
- *	wave.c        the tables of a wave: laid out, filled, enqueued
- *	pipe.c        a route's stages, one kernel behind the other, over tables in device memory
- *	via_host.c    a group by the host, through pinned memory
- *	lane.c        streams, events and memory that an engine keeps or takes
- *	checksums.c   checksums of bytes on devices
- *	async.c       the calls of lade/async.h
+ *	group.c         a group of the plan, by kernels or by the host
+ *	run.c           a group by kernels, wave by wave
+ *	feed.c          a group's items as units, and what became of them
+ *	units.c         one item as units; boxes.c: with layouts
+ *	wave.c          the tables of a wave: laid out, filled, enqueued
+ *	pipe.c          a route's stages, one kernel behind the other, over tables in device memory
+ *	via_host.c      a group by the host, through pinned memory; via_item.c: one item of it
+ *	copies.c        copies outside of waves
+ *	streams.c       streams, events and memory that an engine keeps or takes
+ *	checksums.c     checksums of bytes on devices
+ *	async*.c        the calls of lade/async.h
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -65,7 +66,7 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
                                    const lade__gpu_tables *tables, lade_error *err);
 
 /* Whether what stands between a route's stages is as long as what is decoded. */
-bool lade__gpu_pipe_is_plain(const lade__route *route);
+bool lade__gpu_pipe_keeps_sizes(const lade__route *route);
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
@@ -75,7 +76,7 @@ typedef struct lade__gpu_unit {
 	size_t src_size;
 	void *dst;       /* NULL with stage_out: scratch */
 	size_t cap;      /* the most decoded (or encoded) bytes */
-	uint64_t wanted; /* what it must decode to; 0: not told */
+	uint64_t wanted; /* what it must decode to; 0: not known */
 	bool stage_in;   /* the source is copied to the device first */
 	bool pageable;   /* and the host has to do that */
 	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
@@ -137,6 +138,14 @@ typedef struct lade__gpu_box {
 lade_status lade__gpu_boxes(lade_engine *engine, lade__device *device, lade_stream stream,
                             const lade__gpu_box *list, size_t count, lade_error *err);
 
+/* Moves the boxes of a device to the front of a list; how many they are. */
+size_t lade__gpu_boxes_of(lade__gpu_box *list, size_t count, int32_t device);
+
+/* Copies boxes by their devices, one after the other, behind the work of their default streams, and
+ * waits.  Fails: as lade__gpu_boxes() */
+lade_status lade__gpu_boxes_now(lade_engine *engine, lade__gpu_box *list, size_t count,
+                                lade_error *err);
+
 /* Plans output 'index' of an item whose chunk has 'chunk' bytes.  Fails: as lade_decode_into() */
 lade_status lade__output_plan(const lade_item *item, size_t index, size_t chunk, lade__plan *plan,
                               lade_error *err);
@@ -159,9 +168,9 @@ static inline size_t lade__item_source_size(const lade_item *item)
 	                    : item->src_count ? item->src[0].size : 0;
 }
 
-/* The unit of an item that lade__item_is_like() the one before: that of 'before', with its own
+/* The unit of an item that lade__item_same_key() the one before: that of 'before', with its own
  * bytes.  False: it is for lade__gpu_units(). */
-static inline bool lade__gpu_unit_like(const lade_item *item, size_t index,
+static inline bool lade__gpu_unit_same(const lade_item *item, size_t index,
                                        lade_direction direction, size_t bound,
                                        const lade__gpu_unit *before, lade__gpu_unit *unit)
 {
@@ -272,58 +281,59 @@ lade_status lade__gpu_wave_out(lade__device *device, lade_stream stream, const l
 lade_status lade__gpu_put(lade__device *device, lade_stream stream, lade__address to,
                           const void *from, size_t size, lade_error *err);
 
-/* ---- lanes ----------------------------------------------------------------------------------- */
+/* ---- stream sets ----------------------------------------------------------------------------- */
 
-#define LADE__GPU_SLOTS 16
+#define LADE__GPU_FLIGHTS 16
 /* With more, the link is slower, and waves wait for others that share a queue of the device's. */
-#define LADE__GPU_STREAMS 8
+#define LADE__GPU_KERNEL_STREAMS 8
 
 /* What one wave in flight has of its own. */
-typedef struct lade__gpu_slot {
-	/* Events: its sources are there; its results are made; they are told; all is done. */
-	void *copied, *made, *told, *done;
+typedef struct lade__gpu_flight {
+	/* Events: its sources are there; its results are made; their sizes are on the host; all
+	 * is done. */
+	void *copied, *made, *sized, *done;
 	lade__block pinned;
 	lade__gpu_list units;
-} lade__gpu_slot;
+} lade__gpu_flight;
 
 /*
- * What one call at a time uses of a device; the engine keeps lanes between calls.  Copies in and
- * copies out have a stream each, of the higher priority, so that kernels which fill the device do
- * not keep them waiting; the waves' kernels take turns on a few, each behind those of the wave that
- * had its stream before.
+ * What one call at a time uses of a device; the engine keeps these sets between calls.  Copies in
+ * and copies out have a stream each, of the higher priority, so that kernels which fill the device
+ * do not keep them waiting; the waves' kernels take turns on a few, each behind those of the wave
+ * that had its stream before.
  */
-typedef struct lade__gpu_lane {
-	struct lade__gpu_lane *next;
+typedef struct lade__gpu_streams {
+	struct lade__gpu_streams *next;
 	int32_t device;
-	void *begin; /* an event, for lade__gpu_lane_follow() */
+	void *begin; /* an event, for lade__gpu_streams_follow() */
 	lade_stream in, out;
-	lade_stream kernels[LADE__GPU_STREAMS]; /* those that were wanted so far */
+	lade_stream kernels[LADE__GPU_KERNEL_STREAMS]; /* those that were wanted so far */
 	int least;                              /* the priority of these */
-	lade__gpu_slot slot[LADE__GPU_SLOTS];
-	lade__gpu_list ahead; /* units that are in no wave yet */
-} lade__gpu_lane;
+	lade__gpu_flight flight[LADE__GPU_FLIGHTS];
+	lade__gpu_list pending; /* units that are in no wave yet */
+} lade__gpu_streams;
 
-/* A lane on an entered device; give takes it back, and frees what it has of pinned memory beyond
- * what lanes keep. */
-lade_status lade__gpu_lane_take(lade_engine *engine, lade__device *device, lade__gpu_lane **lane,
-                                lade_error *err);
-void lade__gpu_lane_give(lade_engine *engine, lade__gpu_lane *lane);
+/* A stream set on an entered device; give takes it back, and frees what it has of pinned memory
+ * beyond what sets keep. */
+lade_status lade__gpu_streams_take(lade_engine *engine, lade__device *device,
+                                   lade__gpu_streams **set, lade_error *err);
+void lade__gpu_streams_give(lade_engine *engine, lade__gpu_streams *set);
 
-/* A lane's stream 'own' goes on when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while
+/* A set's stream 'own' goes on when 'stream' has come so far.  Fails: LADE_E_UNSUPPORTED while
  * that is captured */
-lade_status lade__gpu_lane_follow(lade__device *device, lade__gpu_lane *lane, lade_stream own,
-                                  lade_stream stream, lade_error *err);
+lade_status lade__gpu_streams_follow(lade__device *device, lade__gpu_streams *set, lade_stream own,
+                                     lade_stream stream, lade_error *err);
 
 /* The stream of a wave's kernels, by the wave's number in the call. */
-lade_status lade__gpu_lane_kernels(lade__device *device, lade__gpu_lane *lane, size_t wave,
-                                   lade_stream *out, lade_error *err);
+lade_status lade__gpu_streams_kernels(lade__device *device, lade__gpu_streams *set, size_t wave,
+                                      lade_stream *out, lade_error *err);
 
-/* Waits for all of a lane's work, whatever came of it. */
-void lade__gpu_lane_wait(lade__device *device, lade__gpu_lane *lane);
+/* Waits for all of a set's work, whatever came of it. */
+void lade__gpu_streams_wait(lade__device *device, lade__gpu_streams *set);
 
-/* A slot's pinned memory, of at least 'size' bytes; nothing uses it any more. */
-lade_status lade__gpu_slot_pinned(lade_engine *engine, lade__gpu_lane *lane, unsigned slot,
-                                  size_t size, lade_error *err);
+/* A flight's pinned memory, of at least 'size' bytes; nothing uses it any more. */
+lade_status lade__gpu_flight_pinned(lade_engine *engine, lade__gpu_streams *set, unsigned flight,
+                                    size_t size, lade_error *err);
 
 /* Memory of the engine's allocator for LADE_DEVICE, in a stream's order. */
 lade_status lade__gpu_alloc(const lade_engine *engine, lade__device *device, lade_stream stream,
@@ -333,20 +343,20 @@ void lade__gpu_free(const lade_engine *engine, lade__device *device, lade_stream
 
 /*
  * Pinned memory for the tables of a call that does not wait: free again when 'event' has come.
- * The engine keeps sheets between calls.
+ * The engine keeps staging buffers between calls.
  */
-typedef struct lade__gpu_sheet {
-	struct lade__gpu_sheet *next;
+typedef struct lade__gpu_staging {
+	struct lade__gpu_staging *next;
 	int32_t device;
 	void *event;
 	lade__block pinned;
-} lade__gpu_sheet;
+} lade__gpu_staging;
 
 /* One that nothing uses, with at least 'size' bytes; give records its event on 'stream'. */
-lade_status lade__gpu_sheet_take(lade_engine *engine, lade__device *device, size_t size,
-                                 lade__gpu_sheet **sheet, lade_error *err);
-lade_status lade__gpu_sheet_give(lade_engine *engine, lade__device *device, lade_stream stream,
-                                 lade__gpu_sheet *sheet, lade_error *err);
+lade_status lade__gpu_staging_take(lade_engine *engine, lade__device *device, size_t size,
+                                   lade__gpu_staging **staging, lade_error *err);
+lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, lade_stream stream,
+                                   lade__gpu_staging *staging, lade_error *err);
 
 /* ---- calls that wait ---------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * gpu_pipe.c: a route's stages on a device, one behind the other, over tables in device memory.
+ * pipe.c: a route's stages on a device, one behind the other, over tables in device memory.
  *
  * Between two stages stand results of the one that are sources of the other: a slot of equal size
  * for each item, or, where sizes are known beforehand and their sum is less than that, one of its
@@ -96,7 +96,7 @@ static bool keeps_sizes(const lade__route *route, bool sums)
 	return true;
 }
 
-bool lade__gpu_pipe_is_plain(const lade__route *route)
+bool lade__gpu_pipe_keeps_sizes(const lade__route *route)
 {
 	return keeps_sizes(route, false);
 }

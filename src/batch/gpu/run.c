@@ -1,5 +1,5 @@
 /*
- * gpu_run.c: runs units on a device, wave by wave, and waits for the results.
+ * run.c: runs units on a device, wave by wave, and waits for the results.
  *
  * Several waves are in flight, so that the copies of one overlap the kernels of others; the host
  * gathers and spreads pageable bytes meanwhile.
@@ -15,7 +15,7 @@
  * long as they can be and stand in a row go out by one copy of the driver, as do few and long ones;
  * else a kernel copies them.
  *
- * A slot's pinned memory:  | tables | results | pageable sources | pageable results |
+ * A flight's pinned memory:  | tables | results | pageable sources | pageable results |
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,13 +33,13 @@
 #define GUESS 64
 #define GUESS_MOST 4096
 
-/* Waves in flight are a ring of slots: 'flying' from 'first' on, of which the last 'unsettled' have
- * not told their sizes yet. */
+/* Waves in flight are a ring: 'running' from 'first' on, of which the last 'unsized' have results
+ * whose sizes the host does not know yet. */
 typedef struct run {
 	lade_engine *engine;
 	const lade__route *route;
 	lade__device *device;
-	lade__gpu_lane *lane;
+	lade__gpu_streams *streams;
 	lade__gpu_feed *feed;
 	lade__stop *stop; /* the call's */
 	bool end;               /* of the feed */
@@ -49,16 +49,16 @@ typedef struct run {
 	bool busy;              /* the kernels are expected to take longer than the link */
 	const lade__tuning *tuning;
 	const lade__cut *cut;
-	unsigned slots;
-	lade__address block; /* device memory of all slots */
-	size_t slot_size;
-	lade__gpu_wave waves[LADE__GPU_SLOTS];
-	unsigned first, flying, unsettled;
+	unsigned flights;
+	lade__address block; /* device memory of all flights */
+	size_t flight_size;
+	lade__gpu_wave waves[LADE__GPU_FLIGHTS];
+	unsigned first, running, unsized;
 	size_t launched, units; /* waves so far, and their units */
 	uint64_t in, out;       /* bytes that these staged */
 } run;
 
-/* ---- pinned memory of a slot ------------------------------------------------------------- */
+/* ---- pinned memory of a flight ------------------------------------------------------------- */
 
 typedef struct parts {
 	uint8_t *tables, *in, *out;
@@ -182,60 +182,60 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
  * link, in the end all are there.  Else the device has those of a few waves like it, and the last
  * ones, with less to come, get kernels with more warps for a chunk.
  */
-static size_t abreast(const run *r, const lade__gpu_wave *w)
+static size_t beside(const run *r, const lade__gpu_wave *w)
 {
-	size_t ahead = r->lane->ahead.count, count = r->feed->count; /* which is a guess */
-	size_t left = !r->end && count > r->units ? count - r->units : ahead;
-	size_t few = (r->tuning->abreast - 1) * w->count;
+	size_t pending = r->streams->pending.count, count = r->feed->count; /* which is a guess */
+	size_t left = !r->end && count > r->units ? count - r->units : pending;
+	size_t few = (r->tuning->concurrent - 1) * w->count;
 	if (r->busy)
 		return r->units - w->count + left;
 	few = few < left ? few : left;
 	/* More than these, since the largest teams crowd each other. */
-	size_t least = r->flying == 1 || r->feed->out ? 0 : r->tuning->abreast_least;
+	size_t least = r->running == 1 || r->feed->out ? 0 : r->tuning->beside_least;
 	return few > least ? few : least;
 }
 
-/* Gives a wave's units, the first of those ahead, to a slot, whose own memory the others get. */
-static lade_status take_units(run *r, lade__gpu_slot *slot, lade__gpu_wave *w, lade_error *err)
+/* Moves a wave's units, the first of those pending, to a flight, whose own list the others get. */
+static lade_status take_units(run *r, lade__gpu_flight *flight, lade__gpu_wave *w, lade_error *err)
 {
-	lade__gpu_list *ahead = &r->lane->ahead, rest = slot->units;
-	size_t left = ahead->count - w->count;
+	lade__gpu_list *pending = &r->streams->pending, rest = flight->units;
+	size_t left = pending->count - w->count;
 	rest.count = 0;
 	lade_status status = lade__gpu_list_room(&rest, left, err);
-	slot->units = rest; /* it may have moved */
+	flight->units = rest; /* it may have moved */
 	if (status != LADE_OK)
 		return status;
 	if (left)
-		memcpy(rest.unit, ahead->unit + w->count, left * sizeof *rest.unit);
-	slot->units = *ahead;
-	*ahead = rest;
-	ahead->count = left;
-	w->units = slot->units.unit;
+		memcpy(rest.unit, pending->unit + w->count, left * sizeof *rest.unit);
+	flight->units = *pending;
+	*pending = rest;
+	pending->count = left;
+	w->units = flight->units.unit;
 	return LADE_OK;
 }
 
-/* Launches the wave of the first units ahead in the next slot, which nothing uses. */
+/* Launches the wave of the first units pending in the next flight, which nothing uses. */
 static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error *err)
 {
-	unsigned k = (r->first + r->flying) % r->slots;
+	unsigned k = (r->first + r->running) % r->flights;
 	lade__gpu_wave *w = &r->waves[k];
-	lade__gpu_slot *slot = &r->lane->slot[k];
-	lade_stream in = r->lane->in, out = r->lane->out, kernels;
+	lade__gpu_flight *flight = &r->streams->flight[k];
+	lade_stream in = r->streams->in, out = r->streams->out, kernels;
 	lade_status status;
 
 	*w = *planned;
-	lade__gpu_wave_put(w, r->block + k * r->slot_size);
-	TRY(lade__gpu_lane_kernels(r->device, r->lane, r->launched, &kernels, err));
-	TRY(take_units(r, slot, w, err));
+	lade__gpu_wave_put(w, r->block + k * r->flight_size);
+	TRY(lade__gpu_streams_kernels(r->device, r->streams, r->launched, &kernels, err));
+	TRY(take_units(r, flight, w, err));
 	r->units += w->count;
 	r->in += w->in_size;
 	r->out += w->out_size;
 	r->launched++;
-	r->flying++;
-	r->unsettled++;
+	r->running++;
+	r->unsized++;
 
-	TRY(lade__gpu_slot_pinned(r->engine, r->lane, k, pinned_size(w), err));
-	parts p = parts_of(w, slot->pinned.data);
+	TRY(lade__gpu_flight_pinned(r->engine, r->streams, k, pinned_size(w), err));
+	parts p = parts_of(w, flight->pinned.data);
 	lade__gpu_wave_fill(w, p.out, p.tables);
 	TRY(spread_all(r, w, &p, false, err));
 	/* Each copy in the row costs the link microseconds; a kernel's reads of tables do not. */
@@ -246,21 +246,21 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 		w->host_tables = lade__address_of(p.tables);
 	else
 		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, w->base, p.tables, w->tables_size, in));
-	w->in_flight = abreast(r, w);
+	w->in_flight = beside(r, w);
 	TRY(send_gathered(r, w, &p, in, err));
 	TRY(lade__gpu_wave_in(r->device, in, w, err));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->copied, in));
-	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, slot->copied, 0));
+	TRY(LADE__CU(r->device, cuEventRecord, flight->copied, in));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, kernels, flight->copied, 0));
 	if (direction == LADE_ENCODE)
 		TRY(lade__gpu_wave_boxes(r->device, kernels, w, direction, err));
 	TRY(lade__gpu_wave_stages(r->engine, r->route, r->device, kernels, w, err));
 	if (direction == LADE_DECODE)
 		TRY(lade__gpu_wave_boxes(r->device, kernels, w, direction, err));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->made, kernels));
-	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, slot->made, 0));
+	TRY(LADE__CU(r->device, cuEventRecord, flight->made, kernels));
+	TRY(LADE__CU(r->device, cuStreamWaitEvent, out, flight->made, 0));
 	TRY(LADE__CU(r->device, cuMemcpyDtoHAsync, (void *)(uintptr_t)p.size, w->dst_size,
 	             w->result_size, out));
-	TRY(LADE__CU(r->device, cuEventRecord, slot->told, out));
+	TRY(LADE__CU(r->device, cuEventRecord, flight->sized, out));
 out:
 	return status;
 }
@@ -309,7 +309,7 @@ static int send(const run *r, const lade__gpu_wave *w, const parts *p, size_t fi
 	const lade__gpu_unit *u = &w->units[first];
 	return r->device->driver->cuMemcpyDtoHAsync(
 		target(u, p), w->base + w->out_off + u->out_at,
-		w->units[last].out_at + (size_t)p->size[last] - u->out_at, r->lane->out);
+		w->units[last].out_at + (size_t)p->size[last] - u->out_at, r->streams->out);
 }
 
 static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, lade_error *err)
@@ -322,7 +322,7 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 		while (in_a_row(w, p, i))
 			i++;
 		result = send(r, w, p, first, i);
-		/* As in copy_run() of gpu_wave.c. */
+		/* As in copy_run() of wave.c. */
 		if (result != LADE__CU_INVALID_VALUE || first == i)
 			continue;
 		for (result = 0; first <= i && result == 0; first++)
@@ -333,52 +333,52 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 }
 
 /* Sends the results of a wave on their way, when it is known how long they are. */
-static lade_status wave_settle(run *r, lade_error *err)
+static lade_status wave_send_results(run *r, lade_error *err)
 {
-	unsigned k = (r->first + r->flying - r->unsettled) % r->slots;
+	unsigned k = (r->first + r->running - r->unsized) % r->flights;
 	const lade__gpu_wave *w = &r->waves[k];
-	lade__gpu_slot *slot = &r->lane->slot[k];
+	lade__gpu_flight *flight = &r->streams->flight[k];
 	lade_status status;
-	TRY(LADE__CU(r->device, cuEventSynchronize, slot->told));
-	parts p = parts_of(w, slot->pinned.data);
+	TRY(LADE__CU(r->device, cuEventSynchronize, flight->sized));
+	parts p = parts_of(w, flight->pinned.data);
 	if (w->copies_out && driver_copies(r, w, &p))
 		TRY(send_runs(r, w, &p, err));
 	else if (w->copies_out)
-		TRY(lade__gpu_wave_out(r->device, r->lane->out, w, err));
+		TRY(lade__gpu_wave_out(r->device, r->streams->out, w, err));
 	if (w->copies_out)
-		TRY(LADE__CU(r->device, cuEventRecord, slot->done, r->lane->out));
-	r->unsettled--;
+		TRY(LADE__CU(r->device, cuEventRecord, flight->done, r->streams->out));
+	r->unsized--;
 out:
 	return status;
 }
 
 /* Ends the first wave in flight, which is settled. */
-static lade_status wave_retire(run *r, lade_error *err)
+static lade_status wave_finish(run *r, lade_error *err)
 {
 	const lade__gpu_wave *w = &r->waves[r->first];
-	lade__gpu_slot *slot = &r->lane->slot[r->first];
+	lade__gpu_flight *flight = &r->streams->flight[r->first];
 	lade_status status = LADE_OK;
 	if (w->copies_out)
-		TRY(LADE__CU(r->device, cuEventSynchronize, slot->done));
-	parts p = parts_of(w, slot->pinned.data);
+		TRY(LADE__CU(r->device, cuEventSynchronize, flight->done));
+	parts p = parts_of(w, flight->pinned.data);
 	TRY(spread_all(r, w, &p, true, err));
 	TRY(lade__gpu_feed_results(r->feed, w->units, w->count, p.status, p.size, err));
-	r->first = (r->first + 1) % r->slots;
-	r->flying--;
+	r->first = (r->first + 1) % r->flights;
+	r->running--;
 out:
 	return status;
 }
 
 /* Ends the waves whose results have come by now: while others are on their way nobody waits for
  * that. */
-static lade_status retire_ready(run *r, lade_error *err)
+static lade_status finish_ready(run *r, lade_error *err)
 {
 	const lade__driver *driver = r->device->driver;
 	lade_status status = LADE_OK;
-	while (status == LADE_OK && r->flying > r->unsettled &&
+	while (status == LADE_OK && r->running > r->unsized &&
 	       (!r->waves[r->first].copies_out ||
-	        driver->cuEventQuery(r->lane->slot[r->first].done) == 0))
-		status = wave_retire(r, err);
+	        driver->cuEventQuery(r->streams->flight[r->first].done) == 0))
+		status = wave_finish(r, err);
 	return status;
 }
 
@@ -408,12 +408,12 @@ static size_t memory_of(const run *r)
 static void measure(run *r)
 {
 	const lade__gpu_feed *f = r->feed;
-	size_t limit = memory_of(r) / LADE__GPU_SLOTS;
+	size_t limit = memory_of(r) / LADE__GPU_FLIGHTS;
 	uint64_t link = f->in > f->out ? f->in : f->out;
 	const lade__tuning *t = r->tuning;
 	r->busy = r->route->cost > (double)link / t->link_rate;
 	r->cut = f->pageable ? &t->pageable : f->out ? &t->out : r->busy ? &t->slow : &t->in;
-	r->slots = r->cut->slots;
+	r->flights = r->cut->flights;
 	r->most = (lade__gpu_most){
 		.in = wave_size(r, f->in, r->cut->most, limit / 2, &r->few_in),
 		.out = wave_size(r, f->out, t->wave_out, limit / 2, &r->few_out),
@@ -434,10 +434,10 @@ static size_t guess_of(const run *r, const lade__gpu_most *most)
 }
 
 /* The most bytes of the next wave on one side, of which 'left' are to come. */
-static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
+static size_t shrink(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
 {
 	uint64_t left = total > done ? total - done : 0;
-	uint64_t size = left / (r->busy ? 1 : r->cut->taper);
+	uint64_t size = left / (r->busy ? 1 : r->cut->shrink);
 	uint64_t grown = least > r->cut->least ? least : r->tuning->wave_first;
 	if (total == 0 || r->single)
 		return most;
@@ -455,8 +455,8 @@ static size_t taper(const run *r, size_t most, size_t least, uint64_t total, uin
 static lade__gpu_most next_most(const run *r)
 {
 	const lade__gpu_feed *f = r->feed;
-	return (lade__gpu_most){.in = taper(r, r->most.in, r->few_in, f->in, r->in),
-	                        .out = taper(r, r->most.out, r->few_out, f->out, r->out),
+	return (lade__gpu_most){.in = shrink(r, r->most.in, r->few_in, f->in, r->in),
+	                        .out = shrink(r, r->most.out, r->few_out, f->out, r->out),
 	                        .between = r->most.between};
 }
 
@@ -470,22 +470,22 @@ static size_t next_units(const run *r)
 	return grown < most ? grown : most;
 }
 
-/* Plans the wave of the first units ahead, within 'most'; of none at the feed's end. */
+/* Plans the wave of the first units pending, within 'most'; of none at the feed's end. */
 static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
 {
-	lade__gpu_list *ahead = &r->lane->ahead;
+	lade__gpu_list *pending = &r->streams->pending;
 	size_t limit = next_units(r), guess = guess_of(r, most);
 	lade_status status = LADE_OK;
 	*w = (lade__gpu_wave){0};
 	for (;; guess *= 2) {
 		/* One more, so that it is seen that there are more. */
 		guess = guess < limit ? guess : limit + 1;
-		if (!r->end && ahead->count < guess)
-			TRY(lade__gpu_feed_units(r->feed, guess, ahead, &r->end, err));
-		if (ahead->count == 0)
+		if (!r->end && pending->count < guess)
+			TRY(lade__gpu_feed_units(r->feed, guess, pending, &r->end, err));
+		if (pending->count == 0)
 			return LADE_OK;
-		size_t n = ahead->count < limit ? ahead->count : limit;
-		*w = (lade__gpu_wave){.units = ahead->unit, .count = n};
+		size_t n = pending->count < limit ? pending->count : limit;
+		*w = (lade__gpu_wave){.units = pending->unit, .count = n};
 		TRY(lade__gpu_wave_plan(r->engine, r->route, most, w, err));
 		/* Where all of them fit, more may. */
 		if (w->count < n || n == limit || r->end)
@@ -497,30 +497,30 @@ out:
 
 /* ---- device memory ------------------------------------------------------------------------- */
 
-/* One block for all slots, of at least 'size' bytes each: blocks of their own would be reused from
- * wave to wave by the pool, which makes one wait for the other.  Where the device has no memory for
- * all slots, fewer do. */
+/* One block for all flights, of at least 'size' bytes each: the pool would reuse blocks of their
+ * own from wave to wave, and make one wait for the other.  Fewer flights do where the device has no
+ * memory for all. */
 static lade_status take_block(run *r, size_t size, lade_error *err)
 {
 	lade_status status;
 	/* The waves to come are not planned yet, and some may be larger. */
-	r->slot_size = lade__gpu_round(r->single ? size : size + size / 8);
-	if (r->slot_size > SIZE_MAX / LADE__GPU_SLOTS)
+	r->flight_size = lade__gpu_round(r->single ? size : size + size / 8);
+	if (r->flight_size > SIZE_MAX / LADE__GPU_FLIGHTS)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "a wave of %zu bytes is too large", size);
-	while (r->slots > 1 && r->slots * r->slot_size > memory_of(r))
-		r->slots--;
-	for (;; r->slots /= 2) {
-		status = lade__gpu_alloc(r->engine, r->device, r->lane->in, r->slots * r->slot_size,
-		                         &r->block, err);
-		if (status != LADE_E_NOMEM || r->slots == 1)
+	while (r->flights > 1 && r->flights * r->flight_size > memory_of(r))
+		r->flights--;
+	for (;; r->flights /= 2) {
+		status = lade__gpu_alloc(r->engine, r->device, r->streams->in,
+		                         r->flights * r->flight_size, &r->block, err);
+		if (status != LADE_E_NOMEM || r->flights == 1)
 			return status;
 	}
 }
 
 static void give_block(run *r)
 {
-	lade__gpu_free(r->engine, r->device, r->lane->in, r->block, r->slots * r->slot_size);
+	lade__gpu_free(r->engine, r->device, r->streams->in, r->block, r->flights * r->flight_size);
 	r->block = 0;
 }
 
@@ -529,12 +529,12 @@ static void give_block(run *r)
 static lade_status drain(run *r, lade_error *err)
 {
 	lade_status status = LADE_OK;
-	while (r->unsettled) {
-		TRY(wave_settle(r, err));
-		TRY(retire_ready(r, err));
+	while (r->unsized) {
+		TRY(wave_send_results(r, err));
+		TRY(finish_ready(r, err));
 	}
-	while (r->flying)
-		TRY(wave_retire(r, err));
+	while (r->running)
+		TRY(wave_finish(r, err));
 	r->first = 0;
 out:
 	return status;
@@ -550,30 +550,30 @@ static double growth(const run *r, const lade__gpu_most *first)
 	return in > out ? in : out;
 }
 
-/* Plans the first wave, by which the slots are measured. */
+/* Plans the first wave, by which the flights are measured. */
 static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
 {
 	lade__gpu_wave w;
 	lade_status status;
 	lade__gpu_most most = next_most(r);
-	r->lane->ahead.count = 0;
+	r->streams->pending.count = 0;
 	TRY(plan_next(r, &most, &w, err));
 	*nothing = w.count == 0;
 	if (*nothing)
 		return LADE_OK;
-	r->single = r->end && w.count == r->lane->ahead.count;
+	r->single = r->end && w.count == r->streams->pending.count;
 	size_t waves = r->single ? 1 : r->feed->count / w.count + 3;
-	if (waves < r->slots)
-		r->slots = (unsigned)waves;
+	if (waves < r->flights)
+		r->flights = (unsigned)waves;
 	/* Every wave begins on the stream that the block is taken on. */
-	TRY(lade__gpu_lane_follow(r->device, r->lane, r->lane->in, stream, err));
+	TRY(lade__gpu_streams_follow(r->device, r->streams, r->streams->in, stream, err));
 	double size = r->single ? (double)w.size : (double)w.size * growth(r, &most);
 	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
 out:
 	return status;
 }
 
-static lade_status fly(run *r, lade_error *err)
+static lade_status run_waves(run *r, lade_error *err)
 {
 	const lade__gpu_feed *f = r->feed;
 	lade_status status;
@@ -584,17 +584,17 @@ static lade_status fly(run *r, lade_error *err)
 			TRY(drain(r, err));
 			return lade__stop_fail(err);
 		}
-		/* Where results are to be copied half of the slots are behind the kernels, and
+		/* Where results are to be copied half of the flights are behind the kernels, and
 		 * the rest before them. */
-		if (r->unsettled == (f->out && r->slots > 1 ? r->slots / 2 : r->slots))
-			TRY(wave_settle(r, err));
-		TRY(retire_ready(r, err));
-		if (r->flying == r->slots)
-			TRY(wave_retire(r, err));
+		if (r->unsized == (f->out && r->flights > 1 ? r->flights / 2 : r->flights))
+			TRY(wave_send_results(r, err));
+		TRY(finish_ready(r, err));
+		if (r->running == r->flights)
+			TRY(wave_finish(r, err));
 		TRY(plan_next(r, &most, &w, err));
 		if (w.count == 0)
 			break;
-		if (w.size > r->slot_size) {
+		if (w.size > r->flight_size) {
 			TRY(drain(r, err));
 			give_block(r);
 			TRY(take_block(r, w.size, err));
@@ -619,19 +619,19 @@ lade_status lade__gpu_run(lade__gpu_feed *feed, lade__device *device, lade_error
 	bool nothing = false;
 	if (lade__stopped(r.stop))
 		return lade__stop_fail(err);
-	lade_status status = lade__gpu_lane_take(engine, device, &r.lane, err);
+	lade_status status = lade__gpu_streams_take(engine, device, &r.streams, err);
 	if (status != LADE_OK)
 		return status;
 	measure(&r);
 	TRY(begin(&r, call->options->stream, &nothing, err));
 	if (!nothing)
-		TRY(fly(&r, err));
+		TRY(run_waves(&r, err));
 out:
-	/* Nothing may still use the slots' memory or the caller's.  (Where there is no block
+	/* Nothing may still use the flights' memory or the caller's.  (Where there is no block
 	 * nothing was enqueued, and a wait would spoil another stream's capture.) */
 	if (status != LADE_OK && r.block)
-		lade__gpu_lane_wait(device, r.lane);
+		lade__gpu_streams_wait(device, r.streams);
 	give_block(&r);
-	lade__gpu_lane_give(engine, r.lane);
+	lade__gpu_streams_give(engine, r.streams);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * gpu_units.c: items to units, the chunks that kernels work on.
+ * units.c: items to units, the chunks that kernels work on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *e
 }
 
 /* Whether kernels on 'device' read and write such memory fast. */
-static bool is_near(lade_place place, int32_t device)
+static bool in_reach(lade_place place, int32_t device)
 {
 	return (place.kind == LADE_DEVICE && place.device == device) || place.kind == LADE_MANAGED;
 }
@@ -38,7 +38,7 @@ static void unit_source(lade__gpu_unit *unit, const lade_segment *segment, int32
 {
 	unit->src = segment->data;
 	unit->src_size = segment->size;
-	unit->stage_in = segment->size && !is_near(segment->place, device);
+	unit->stage_in = segment->size && !in_reach(segment->place, device);
 	unit->pageable = unit->stage_in && segment->place.kind == LADE_HOST;
 	unit->foreign = unit->stage_in && segment->place.kind == LADE_DEVICE;
 }
@@ -55,7 +55,7 @@ static void unit_target(lade__gpu_unit *unit, const lade_item *item, int32_t dev
 	unit->skip = skip;
 	unit->size = size;
 	unit->at = at;
-	if (is_near(item->dst.place, device) && skip == 0 && size == unit->cap) {
+	if (in_reach(item->dst.place, device) && skip == 0 && size == unit->cap) {
 		unit->stage_out = unit->to_host = false;
 		unit->dst = item->dst.data ? (uint8_t *)item->dst.data + at : NULL;
 	}
@@ -124,8 +124,8 @@ static lade_status decode_units(const lade_item *item, int32_t device, size_t of
 }
 
 /* The joined size of segments that all tell theirs. */
-static lade_status told_size(const lade_item *item, size_t *total, const char *what,
-                             lade_error *err)
+static lade_status stated_size(const lade_item *item, size_t *total, const char *what,
+                               lade_error *err)
 {
 	*total = 0;
 	for (size_t i = 0; i < item->src_count; i++) {
@@ -170,10 +170,10 @@ static lade_status check_outputs(const lade_item *item, int32_t device, wanted *
 		known = true;
 	}
 	if (!known)
-		status = told_size(item, &w->chunk,
-		                   "several outputs of what does not tell its decoded size: set "
-		                   "the segments' decoded_size",
-		                   err);
+		status = stated_size(item, &w->chunk,
+		                     "several outputs of what does not tell its decoded size: set "
+		                     "the segments' decoded_size",
+		                     err);
 	w->first = SIZE_MAX;
 	for (size_t k = 0; status == LADE_OK && k < lade__output_count(item); k++) {
 		status = lade__output_plan(item, k, w->chunk, &plan, err);
@@ -203,10 +203,11 @@ static lade_status placed_units(const lade_item *item, int32_t device, lade__gpu
 	if (item->src_count == 1 && item->src->decoded_size == 0)
 		total = chunk;
 	else
-		status = told_size(item, &total,
-		                   "a layout of segments that do not tell their decoded size: set "
-		                   "the segments' decoded_size",
-		                   err);
+		status =
+			stated_size(item, &total,
+		                    "a layout of segments that do not tell their decoded size: set "
+		                    "the segments' decoded_size",
+		                    err);
 	if (status != LADE_OK)
 		return status;
 	if (total != chunk)
@@ -247,12 +248,12 @@ static lade_status make_units(const lade__route *route, int32_t device, const la
 	if (item->src_count == 1 && !ranged)
 		return decode_unit(item, device, room, units, count);
 	size_t total;
-	lade_status status = told_size(item, &total,
-	                               ranged ? "a range of what does not tell its decoded size: "
-	                                        "set the segment's decoded_size"
-	                                      : "segments that do not tell their decoded size: "
-	                                        "set the segments' decoded_size",
-	                               err);
+	lade_status status = stated_size(item, &total,
+	                                 ranged ? "a range of what does not tell its decoded size: "
+	                                          "set the segment's decoded_size"
+	                                        : "segments that do not tell their decoded size: "
+	                                          "set the segments' decoded_size",
+	                                 err);
 	if (status != LADE_OK)
 		return status;
 	if (item->range_off > total || item->range_size > total - item->range_off)

@@ -1,5 +1,5 @@
 /*
- * gpu_wave.c: units that go through a device together: their tables, and what is enqueued.
+ * wave.c: units that go through a device together: their tables, and what is enqueued.
  *
  *     block:  | src[] | src_size[] | dst[] | dst_cap[] | copies in | copies out | boxes |
  *             | size[] | status[] | staged sources | staged results | workspace of the stages |

@@ -116,7 +116,7 @@ static bool may_part(const call *c, size_t index)
 {
 	const lade_item *item = &c->items[index];
 	const lade__items *g = group_for(c, index);
-	if (!g || g->where.host_status != LADE_OK || !lade__item_is_plain(item) ||
+	if (!g || g->where.host_status != LADE_OK || !lade__item_is_segment(item) ||
 	    item->dst.size < lade__host_tuning_default.parts_least)
 		return false;
 	const lade__route *route = &g->where.host;

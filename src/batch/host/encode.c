@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/host/tile_group.h"
+#include "batch/host/chain.h"
 
 #include "engine/spec.h"
 
@@ -63,11 +63,11 @@ static lade_status put_checksums(encoder *e, size_t stage, size_t count, lade_sp
 	return LADE_OK;
 }
 
-/* What runs next: a codec, a group of filters, or (checksums come first) a copy. */
+/* What runs next: a codec, a chain of filters, or (checksums come first) a copy. */
 typedef struct encode_step {
 	size_t stages;
 	size_t most; /* bytes that it can give at most */
-	lade__group group;
+	lade__chain chain;
 } encode_step;
 
 static lade_status step_make(const encoder *e, size_t stage, size_t in_size, encode_step *step,
@@ -75,18 +75,18 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 {
 	const lade_spec *spec = e->pipe.route->spec;
 	const lade_stage *s = &spec->stage[stage];
-	step->group.count = 0;
+	step->chain.count = 0;
 	if (s->algorithm->kind == LADE_STAGE_CHECKSUM) {
 		step->stages = 0;
 		step->most = in_size;
 		return LADE_OK;
 	}
 	if (impl_at(e, stage)->tile) {
-		step->group = (lade__group){.first = stage, .step = 1, .in_size = in_size};
+		step->chain = (lade__chain){.first = stage, .step = 1, .in_size = in_size};
 		lade_status status =
-			lade__group_make(&e->pipe, spec->count - stage, &step->group, err);
-		step->stages = step->group.count;
-		step->most = step->group.out_size;
+			lade__chain_make(&e->pipe, spec->count - stage, &step->chain, err);
+		step->stages = step->chain.count;
+		step->most = step->chain.out_size;
 		return status;
 	}
 	step->stages = 1;
@@ -101,14 +101,14 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 static lade_status step_run(encoder *e, const encode_step *step, size_t stage, lade_cspan at,
                             lade_span *to, lade_error *err)
 {
-	if (step->stages == 0 || step->group.count) {
+	if (step->stages == 0 || step->chain.count) {
 		if (step->most > to->size)
 			return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 			                 "the encoded chunk has %zu bytes, the destination %zu",
 			                 step->most, to->size);
 		to->size = step->most;
-		if (step->group.count)
-			return lade__group_run(&e->pipe, &step->group, at.data, to->data, NULL,
+		if (step->chain.count)
+			return lade__chain_run(&e->pipe, &step->chain, at.data, to->data, NULL,
 			                       err);
 		if (at.size)
 			memcpy(to->data, at.data, at.size);

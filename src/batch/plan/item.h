@@ -44,7 +44,7 @@ static inline size_t lade__gpu_largest(uint64_t largest)
 lade_status lade__item_check(const lade_item *item, lade_direction direction, lade_error *err);
 
 /* Of one segment, without layout, range or tail. */
-static inline bool lade__item_is_plain(const lade_item *item)
+static inline bool lade__item_is_segment(const lade_item *item)
 {
 	return item->src_count == 1 && !lade__item_is_placed(item) && !item->tail &&
 	       !item->range_off && !item->range_size;
@@ -52,16 +52,15 @@ static inline bool lade__item_is_plain(const lade_item *item)
 
 /* Whether an item equals the one before it, which is plain and checked, in all that decides where
  * it runs: most do. */
-static inline bool lade__item_is_like(const lade_item *item, const lade_item *before)
+static inline bool lade__item_same_key(const lade_item *item, const lade_item *before)
 {
 	const lade_segment *s = item->src;
-	return item->spec == before->spec && lade__item_is_plain(item) && s && s->data &&
+	return item->spec == before->spec && lade__item_is_segment(item) && s && s->data &&
 	       item->dst.data && s->place.kind == before->src->place.kind &&
 	       s->place.device == before->src->place.device &&
 	       item->dst.place.kind == before->dst.place.kind &&
-	       item->dst.place.device == before->dst.place.device &&
-	       s->size <= LADE__GPU_LARGEST && s->decoded_size <= LADE__GPU_LARGEST &&
-	       item->dst.size <= LADE__GPU_LARGEST;
+	       item->dst.place.device == before->dst.place.device && s->size <= LADE__GPU_LARGEST &&
+	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
 }
 
 /* ---- where an item is ------------------------------------------------------------------------ */

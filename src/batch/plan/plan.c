@@ -30,7 +30,7 @@ lade_status lade__planner_init(lade__planner *p, const lade__call *call, lade__o
 	p->group_count = p->last = p->sorted = p->bucket_count = 0;
 	p->group_cap = 1;
 	p->buckets = NULL;
-	p->plain = SIZE_MAX;
+	p->same_from = SIZE_MAX;
 	p->state = call->count <= LADE__PLANNER_FEW ? p->own_state
 	           : call->count > SIZE_MAX / sizeof *p->state
 	                   ? NULL
@@ -221,7 +221,7 @@ static lade_status sort_item(lade__planner *p, size_t i, lade_error *err)
 	lade__key k;
 	lade__items *g;
 	lade__item_facts f;
-	p->plain = SIZE_MAX;
+	p->same_from = SIZE_MAX;
 	p->state[i] = LADE__DONE;
 	lade_status status = look_at(p, item, &k, &f, &why);
 	if (status != LADE_OK) {
@@ -232,14 +232,14 @@ static lade_status sort_item(lade__planner *p, size_t i, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	p->state[i] = g->index;
-	if (lade__item_is_plain(item) && !k.too_large)
-		p->plain = i;
+	if (lade__item_is_segment(item) && !k.too_large)
+		p->same_from = i;
 	add_item(g, f.source, f.decoded, f.largest);
 	return LADE_OK;
 }
 
 /* Counts an item that is like the one before it. */
-static void add_like(const lade__planner *p, lade__items *g, const lade_item *item)
+static void add_same(const lade__planner *p, lade__items *g, const lade_item *item)
 {
 	bool decode = p->call->direction == LADE_DECODE;
 	uint64_t in = item->src->size, said = item->src->decoded_size;
@@ -253,9 +253,9 @@ lade_status lade__planner_sort(lade__planner *p, size_t end, lade_error *err)
 	for (; p->sorted < end; p->sorted++) {
 		size_t i = p->sorted;
 		const lade_item *item = &p->call->items[i];
-		if (p->plain < i && lade__item_is_like(item, item - 1)) {
+		if (p->same_from < i && lade__item_same_key(item, item - 1)) {
 			p->state[i] = (uint32_t)p->last;
-			add_like(p, p->groups[p->last], item);
+			add_same(p, p->groups[p->last], item);
 			continue;
 		}
 		lade_status status = sort_item(p, i, err);

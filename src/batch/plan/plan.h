@@ -64,7 +64,7 @@ typedef struct lade__planner {
 	uint32_t *buckets; /* a hash table of the groups' index + 1, at most half full */
 	size_t bucket_count;
 	size_t sorted;     /* items before it have a group */
-	size_t plain;      /* of those: from this one on they are alike; SIZE_MAX: none are */
+	size_t same_from;  /* of those: from this one on they are alike; SIZE_MAX: none are */
 	uint32_t *state;   /* by item */
 	lade__items own;   /* the first group, and the states of few items: without allocating */
 	lade__items *own_group;
@@ -118,9 +118,9 @@ static inline lade__items *lade__planner_for_host(const lade__planner *p, size_t
  * The items from g->next on that equal the one before in all that decides where they run.  Where
  * that one is the group's, they are, too; lade__planner_take() moves past some of them.
  */
-static inline size_t lade__planner_alike(const lade__planner *p, const lade__items *g)
+static inline size_t lade__planner_same_key(const lade__planner *p, const lade__items *g)
 {
-	return g->next > p->plain ? p->sorted - g->next : 0;
+	return g->next > p->same_from ? p->sorted - g->next : 0;
 }
 
 static inline void lade__planner_take(lade__items *g, size_t count)

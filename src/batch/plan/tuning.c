@@ -15,7 +15,7 @@
 	.gather_rate = 8.0,       /* entry 6: pageable sources; not varied since */ \
 	.call_cost = 30e3,        /* entry 2: about ten driver calls and a wait */ \
 	.detour = 1.25,           /* entry 13: pinned to pinned */ \
-	                          /* most, least, few, growth, taper, slots */ \
+	                          /* most, least, few, growth, shrink, flights */ \
 	.in = {32 * MIB, 2 * MIB, 40, 4, 3, 8},        /* entries 16, 17; few: entry 19 */ \
 	.slow = {8 * MIB, 2 * MIB, 40, 2, 1, 8},       /* entries 10, 18 */ \
 	.pageable = {16 * MIB, 2 * MIB, 40, 4, 3, 4},  /* entry 17, "pageable" */ \
@@ -26,8 +26,8 @@
 	.wave_part = 3,           /* entry 17: half of what is left is 2 % slower */ \
 	.units_first = 256,       /* entry 10 */ \
 	.units_most = 2048,       /* entry 10: four of these fill a device */ \
-	.abreast = 4,             /* entry 5 */ \
-	.abreast_least = 200,     /* entry 17 */ \
+	.concurrent = 4,             /* entry 5 */ \
+	.beside_least = 200,     /* entry 17 */ \
 	.runs_most = 32,          /* entry 6 */ \
 	.run_least = 128 * KIB,   /* bytes; entry 6: 2.4 us of the link at 55 GB/s */ \
 	.gather_grain = 1 * MIB,  /* bytes; not measured */ \

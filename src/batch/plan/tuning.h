@@ -13,12 +13,12 @@
  * How a call's work is cut into waves.  A wave has at most 'most' bytes, at least 'least', and at
  * least 'few' units of large items, since it takes some to fill a device.  The first waves are
  * small, so that kernels begin early: each is 'growth' times as large as the one before.  So are
- * the last, so that little is left to do when the last copy has come: each is the part 'taper' of
- * what is left.  'slots' waves are in flight: the link is slower the more streams wait.
+ * the last, so that little is left to do when the last copy has come: each is the part 'shrink' of
+ * what is left.  'flights' waves are in flight: the link is slower the more streams wait.
  */
 typedef struct lade__cut {
 	size_t most, least, few;
-	unsigned growth, taper, slots;
+	unsigned growth, shrink, flights;
 } lade__cut;
 
 typedef struct lade__tuning {
@@ -41,8 +41,8 @@ typedef struct lade__tuning {
 	size_t units_most;  /* and of later ones */
 
 	/* What a wave's kernels are chosen for. */
-	size_t abreast;       /* waves whose kernels run at the same time */
-	size_t abreast_least; /* units beside a wave's own where another wave is in flight */
+	size_t concurrent;   /* waves whose kernels run at the same time */
+	size_t beside_least; /* units beside a wave's own where another wave is in flight */
 
 	/* How results go out. */
 	size_t runs_most; /* runs of results that the driver copies, each by a call, */

@@ -45,7 +45,7 @@ typedef struct call {
 	lade__device *device;
 	lade_stream stream;
 	int mode; /* of captures, the thread's own */
-	lade__gpu_sheet *sheet;
+	lade__gpu_staging *staging;
 	lade__address block;
 	size_t block_size;
 } call;
@@ -54,8 +54,8 @@ static void call_end(call *c)
 {
 	if (!c->device)
 		return;
-	if (c->sheet)
-		lade__gpu_sheet_give(c->engine, c->device, c->stream, c->sheet, NULL);
+	if (c->staging)
+		lade__gpu_staging_give(c->engine, c->device, c->stream, c->staging, NULL);
 	lade__gpu_free(c->engine, c->device, c->stream, c->block, c->block_size);
 	c->device->driver->cuThreadExchangeStreamCaptureMode(&c->mode);
 	lade__device_leave(c->device);
@@ -87,7 +87,7 @@ out:
 static lade_status call_memory(call *c, size_t pinned, size_t block, lade_error *err)
 {
 	lade_status status;
-	TRY(lade__gpu_sheet_take(c->engine, c->device, pinned, &c->sheet, err));
+	TRY(lade__gpu_staging_take(c->engine, c->device, pinned, &c->staging, err));
 	if (block == 0)
 		return LADE_OK;
 	status = lade__gpu_alloc(c->engine, c->device, c->stream, block, &c->block, err);
@@ -96,10 +96,10 @@ out:
 	return status;
 }
 
-/* Brings the first 'size' bytes of the sheet to the block's start. */
+/* Brings the first 'size' bytes of the staging buffer to the block's start. */
 static lade_status call_send(const call *c, size_t size, lade_error *err)
 {
-	const void *from = c->sheet->pinned.data;
+	const void *from = c->staging->pinned.data;
 	if (size <= PUT_MAX)
 		return lade__gpu_put(c->device, c->stream, c->block, from, size, err);
 	return LADE__CU(c->device, cuMemcpyHtoDAsync, c->block, from, size, c->stream);
@@ -281,7 +281,7 @@ static lade_status encode(call *c, encoding *e, lade_cspan src, lade_span dst, s
 	size_t n = e->count, sent = 32 * n + e->header.size;
 	lade_status status;
 	TRY(call_memory(c, sent + 16, e->size, err));
-	uint8_t *pinned = c->sheet->pinned.data;
+	uint8_t *pinned = c->staging->pinned.data;
 	uint64_t *answer = (uint64_t *)(void *)(pinned + sent);
 	answer[0] = answer[1] = 0;
 	encoding_tables(c, e, src, pinned);
@@ -298,7 +298,7 @@ static lade_status encode(call *c, encoding *e, lade_cspan src, lade_span dst, s
 		                   lade_status_text((lade_status)answer[1]));
 	return status;
 out:
-	/* What has been enqueued may still write to the sheet. */
+	/* What has been enqueued may still write to the staging buffer. */
 	c->device->driver->cuStreamSynchronize(c->stream);
 	return status;
 }
@@ -377,7 +377,7 @@ typedef struct place {
 	size_t range, at;
 } place;
 
-/* The next piece of the ranges that fits the sheet, and where it goes; 0: there is none. */
+/* The next piece of the ranges that fits the buffer, and where it goes; 0: there is none. */
 static size_t next_piece(const lade_reading *reading, place *p, size_t room, uint8_t **to,
                          uint64_t *from)
 {
@@ -395,23 +395,23 @@ static size_t next_piece(const lade_reading *reading, place *p, size_t room, uin
 	return 0;
 }
 
-/* Brings the bytes of all ranges, whose places are in 'off' and 'size', a sheet at a time. */
+/* Brings the bytes of all ranges, whose places are in 'off' and 'size', a buffer at a time. */
 static lade_status fetch(const struct lade__far *far, lade_reading *reading, size_t total,
                          lade_error *err)
 {
 	lade__address base = lade__address_of(far->frame.data);
-	size_t sheet = total < FETCH_SIZE ? total : FETCH_SIZE;
+	size_t most = total < FETCH_SIZE ? total : FETCH_SIZE;
 	place next = {0, 0};
 	lade_status status;
 	call c;
 	TRY(call_begin(&c, far->engine, far->frame.place.device, far->stream, err));
-	TRY(call_memory(&c, sheet, 0, err));
-	uint8_t *pinned = c.sheet->pinned.data, *to;
+	TRY(call_memory(&c, most, 0, err));
+	uint8_t *pinned = c.staging->pinned.data, *to;
 	while (total) {
 		place first = next;
 		uint64_t from;
 		size_t used = 0, n;
-		while (used < sheet && (n = next_piece(reading, &next, sheet - used, &to, &from))) {
+		while (used < most && (n = next_piece(reading, &next, most - used, &to, &from))) {
 			TRY(LADE__CU(c.device, cuMemcpyDtoHAsync, pinned + used, base + from, n,
 			             c.stream));
 			used += n;
@@ -424,7 +424,7 @@ static lade_status fetch(const struct lade__far *far, lade_reading *reading, siz
 		total -= used;
 	}
 out:
-	if (status != LADE_OK && c.sheet)
+	if (status != LADE_OK && c.staging)
 		c.device->driver->cuStreamSynchronize(c.stream);
 	call_end(&c);
 	return status;
@@ -620,7 +620,7 @@ static lade_status decode(call *c, decoding *d, lade_error *err)
 	size_t sent = 8 * d->columns * d->count;
 	lade_status status;
 	TRY(call_memory(c, sent + 8, d->size, err));
-	uint64_t *table = c->sheet->pinned.data, *answer = table + sent / 8;
+	uint64_t *table = c->staging->pinned.data, *answer = table + sent / 8;
 	*answer = 0;
 	TRY(decoding_tables(d, table, err));
 	TRY(call_send(c, sent, err));

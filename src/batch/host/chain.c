@@ -1,15 +1,15 @@
 /*
- * group.c: chains of filters, run tile by tile, so that the data passes through main memory
+ * chain.c: chains of filters, run tile by tile, so that the data passes through main memory
  * once whatever the number of filters.
  *
  *     input --[GATHER or STREAM]--> tile --[STREAM]--> tile ... --[STREAM or SCATTER]--> output
  *
- * A tile is about 16 KiB where it is widest, half a first-level cache.  A group of one filter
+ * A tile is about 16 KiB where it is widest, half a first-level cache.  A chain of one filter
  * whose output is not windowed runs as one big tile.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "batch/host/tile_group.h"
+#include "batch/host/chain.h"
 
 #include "engine/spec.h"
 
@@ -17,27 +17,27 @@
 
 #define TILE_BYTES_MAX ((size_t)256 << 10)
 
-static const lade_stage *stage_at(const lade__pipe *pipe, const lade__group *group, size_t i)
+static const lade_stage *stage_at(const lade__pipe *pipe, const lade__chain *chain, size_t i)
 {
-	size_t at = group->step > 0 ? group->first + i : group->first - i;
+	size_t at = chain->step > 0 ? chain->first + i : chain->first - i;
 	return &pipe->route->spec->stage[at];
 }
 
-static const lade_implementation *impl_at(const lade__pipe *pipe, const lade__group *group,
+static const lade_implementation *impl_at(const lade__pipe *pipe, const lade__chain *chain,
                                           size_t i)
 {
-	size_t at = group->step > 0 ? group->first + i : group->first - i;
+	size_t at = chain->step > 0 ? chain->first + i : chain->first - i;
 	return lade__route_at(pipe->worker->engine, pipe->route, at);
 }
 
 /* Bytes an element where a stage's input comes in and where its output goes out. */
-static void elem_sizes(const lade__pipe *pipe, const lade__group *group, size_t i, size_t *in,
+static void elem_sizes(const lade__pipe *pipe, const lade__chain *chain, size_t i, size_t *in,
                        size_t *out)
 {
-	if (group->step > 0)
-		impl_at(pipe, group, i)->tile->sizes(stage_at(pipe, group, i), in, out);
+	if (chain->step > 0)
+		impl_at(pipe, chain, i)->tile->sizes(stage_at(pipe, chain, i), in, out);
 	else
-		impl_at(pipe, group, i)->tile->sizes(stage_at(pipe, group, i), out, in);
+		impl_at(pipe, chain, i)->tile->sizes(stage_at(pipe, chain, i), out, in);
 }
 
 /* The output's size for an input of 'size' bytes. */
@@ -63,12 +63,12 @@ static lade_status size_after(const lade_stage *stage, int step, size_t size, si
 
 /* Whether tiles of 'elems' elements of the first stage are whole elements for all stages, in steps
  * of 8 elements, as bit shuffles need them. */
-static bool tile_fits(const lade__pipe *pipe, const lade__group *group, size_t elems)
+static bool tile_fits(const lade__pipe *pipe, const lade__chain *chain, size_t elems)
 {
 	size_t bytes = 0;
-	for (size_t i = 0; i < group->count; i++) {
+	for (size_t i = 0; i < chain->count; i++) {
 		size_t in, out;
-		elem_sizes(pipe, group, i, &in, &out);
+		elem_sizes(pipe, chain, i, &in, &out);
 		if (i == 0)
 			bytes = elems * in;
 		if (bytes % (8 * in))
@@ -79,12 +79,12 @@ static bool tile_fits(const lade__pipe *pipe, const lade__group *group, size_t e
 }
 
 /* Elements of the first stage in a tile; 0 when none fits the limit. */
-static size_t tile_elems(const lade__pipe *pipe, const lade__group *group)
+static size_t tile_elems(const lade__pipe *pipe, const lade__chain *chain)
 {
 	size_t in, out, unit = 64;
-	elem_sizes(pipe, group, 0, &in, &out);
+	elem_sizes(pipe, chain, 0, &in, &out);
 	size_t wide = in > out ? in : out;
-	while (!tile_fits(pipe, group, unit)) {
+	while (!tile_fits(pipe, chain, unit)) {
 		unit += 64;
 		if (unit * wide > TILE_BYTES_MAX)
 			return 0;
@@ -93,28 +93,28 @@ static size_t tile_elems(const lade__pipe *pipe, const lade__group *group)
 	return unit * (times ? times : 1);
 }
 
-lade_status lade__group_make(const lade__pipe *pipe, size_t left, lade__group *group,
+lade_status lade__chain_make(const lade__pipe *pipe, size_t left, lade__chain *chain,
                              lade_error *err)
 {
-	group->count = 0;
-	group->out_size = group->in_size;
-	while (group->count < left) {
-		const lade_tile_ops *ops = impl_at(pipe, group, group->count)->tile;
-		if (!ops || (ops->kind == LADE_TILE_GATHER && group->count))
+	chain->count = 0;
+	chain->out_size = chain->in_size;
+	while (chain->count < left) {
+		const lade_tile_ops *ops = impl_at(pipe, chain, chain->count)->tile;
+		if (!ops || (ops->kind == LADE_TILE_GATHER && chain->count))
 			break;
-		size_t size = group->out_size;
-		lade_status status = size_after(stage_at(pipe, group, group->count), group->step,
-		                                size, &group->out_size, err);
+		size_t size = chain->out_size;
+		lade_status status = size_after(stage_at(pipe, chain, chain->count), chain->step,
+		                                size, &chain->out_size, err);
 		if (status != LADE_OK)
 			return status;
-		group->count++;
-		group->tile = tile_elems(pipe, group);
-		if (group->tile == 0 && group->count > 1) {
+		chain->count++;
+		chain->tile = tile_elems(pipe, chain);
+		if (chain->tile == 0 && chain->count > 1) {
 			/* The element sizes do not go together: leave this one to the next
-			 * group. */
-			group->count--;
-			group->out_size = size;
-			group->tile = tile_elems(pipe, group);
+			 * chain. */
+			chain->count--;
+			chain->out_size = size;
+			chain->tile = tile_elems(pipe, chain);
 			break;
 		}
 		if (ops->kind == LADE_TILE_SCATTER)
@@ -125,7 +125,7 @@ lade_status lade__group_make(const lade__pipe *pipe, size_t left, lade__group *g
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-/* One stage of a group in the making: where it stands and what it hands on. */
+/* One stage of a chain in the making: where it stands and what it hands on. */
 typedef struct member {
 	const lade_implementation *impl;
 	lade_run run;
@@ -136,31 +136,31 @@ typedef struct member {
 	size_t out_total;   /* bytes of the whole output */
 } member;
 
-static lade_status members_init(const lade__pipe *pipe, const lade__group *group, member *members,
+static lade_status members_init(const lade__pipe *pipe, const lade__chain *chain, member *members,
                                 lade_error *err)
 {
-	size_t size = group->in_size;
-	for (size_t i = 0; i < group->count; i++) {
+	size_t size = chain->in_size;
+	for (size_t i = 0; i < chain->count; i++) {
 		member *m = &members[i];
-		size_t at = group->step > 0 ? group->first + i : group->first - i;
+		size_t at = chain->step > 0 ? chain->first + i : chain->first - i;
 		memset(m, 0, sizeof *m);
-		m->impl = impl_at(pipe, group, i);
+		m->impl = impl_at(pipe, chain, i);
 		lade_status status = lade__pipe_run(pipe, at, &m->run, err);
 		if (status == LADE_OK)
-			status = size_after(m->run.stage, group->step, size, &m->out_total, err);
+			status = size_after(m->run.stage, chain->step, size, &m->out_total, err);
 		if (status != LADE_OK)
 			return status;
-		elem_sizes(pipe, group, i, &m->in, &m->out);
-		m->total = group->step > 0 ? size : m->out_total;
+		elem_sizes(pipe, chain, i, &m->in, &m->out);
+		m->total = chain->step > 0 ? size : m->out_total;
 		size = m->out_total;
 	}
 	return LADE_OK;
 }
 
-/* A group's way over its input. */
+/* A chain's way over its input. */
 typedef struct pass {
 	const lade__pipe *pipe;
-	const lade__group *group;
+	const lade__chain *chain;
 	member members[LADE_STAGES_MAX];
 	const uint8_t *src;
 	uint8_t *dst;
@@ -180,9 +180,9 @@ static lade_status tile_run(pass *p, size_t elems, bool last, lade_error *err)
 	const uint8_t *at = members[0].impl->tile->kind == LADE_TILE_GATHER ?
 		p->src : p->src + members[0].in_off * members[0].in;
 	int held = -1; /* the buffer that 'at' points into */
-	for (size_t i = 0; i < p->group->count; i++) {
+	for (size_t i = 0; i < p->chain->count; i++) {
 		member *m = &members[i];
-		bool end = i + 1 == p->group->count;
+		bool end = i + 1 == p->chain->count;
 		size_t out_off = m->in_off * m->out;
 		size_t bytes = last ? m->out_total - out_off : elems * m->out;
 		uint8_t *to;
@@ -215,7 +215,7 @@ static lade_status tile_run(pass *p, size_t elems, bool last, lade_error *err)
 static lade_status buffers_get(pass *p, lade_error *err)
 {
 	size_t wide = 0, n = p->tile, whole = p->count;
-	for (size_t i = 0; i < p->group->count; i++) {
+	for (size_t i = 0; i < p->chain->count; i++) {
 		const member *m = &p->members[i];
 		if (i > 0) {
 			n = n * m[-1].out / m->in;
@@ -234,35 +234,35 @@ static lade_status buffers_get(pass *p, lade_error *err)
 	return LADE_OK;
 }
 
-lade_status lade__group_run(const lade__pipe *pipe, const lade__group *group, const void *src,
+lade_status lade__chain_run(const lade__pipe *pipe, const lade__chain *chain, const void *src,
                             void *dst, const lade__sink *sink, lade_error *err)
 {
 	pass p;
 	member *members = p.members;
 	p.pipe = pipe;
-	p.group = group;
+	p.chain = chain;
 	p.src = src;
 	p.dst = dst;
 	p.sink = sink;
 	p.buffers[0] = p.buffers[1] = NULL;
-	lade_status status = members_init(pipe, group, members, err);
-	if (status != LADE_OK || group->in_size == 0)
+	lade_status status = members_init(pipe, chain, members, err);
+	if (status != LADE_OK || chain->in_size == 0)
 		return status;
 	size_t count = members[0].total /
-		(group->step > 0 ? members[0].in : members[0].out); /* whole elements */
-	size_t tile = group->tile;
-	if ((group->count == 1 && !sink) || tile == 0 || tile > count)
+	               (chain->step > 0 ? members[0].in : members[0].out); /* whole elements */
+	size_t tile = chain->tile;
+	if ((chain->count == 1 && !sink) || tile == 0 || tile > count)
 		tile = count;
 	p.count = count;
 	p.tile = tile;
-	if (group->count > 1 || sink) {
+	if (chain->count > 1 || sink) {
 		status = buffers_get(&p, err);
 		if (status != LADE_OK)
 			return status;
 	}
 	size_t off = 0;
 	/* A lone GATHER carries nothing from tile to tile: begin where the window begins. */
-	if (sink && tile && group->count == 1 && members[0].impl->tile->kind == LADE_TILE_GATHER &&
+	if (sink && tile && chain->count == 1 && members[0].impl->tile->kind == LADE_TILE_GATHER &&
 	    sink->off > sink->base) {
 		off = (sink->off - sink->base) / (tile * members[0].out) * tile;
 		if (off > count)
@@ -276,7 +276,7 @@ lade_status lade__group_run(const lade__pipe *pipe, const lade__group *group, co
 		off += elems;
 		if (status != LADE_OK || last)
 			return status;
-		const member *m = &members[group->count - 1];
+		const member *m = &members[chain->count - 1];
 		if (sink && sink->base + m->in_off * m->out >= sink->off + sink->size)
 			return LADE_OK;
 	}
