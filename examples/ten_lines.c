@@ -2,7 +2,7 @@
 #include <lade/lade.h>
 #include <stdio.h>
 
-static float field[65536], back[65536];     /* your array; 'back' is where it lands again */
+static float field[65536], back[65536];     /* your array; it is decoded to 'back' */
 static unsigned char packed[sizeof field + 4096];
 
 int main(void)

@@ -2,9 +2,9 @@
 #include <lade/lade.h>
 #include <stdio.h>
 
-/* A chunk of 2 x 3 numbers, in the order in which it is stored: C order. */
+/* A chunk of 2 x 3 numbers, stored in C order. */
 static const float chunk[2][3] = {{1, 2, 3}, {4, 5, 6}};
-static float array[10][20]; /* where it goes, transposed: rows 5 to 7, columns 8 and 9 */
+static float array[10][20]; /* it goes, transposed, to rows 5 to 7, columns 8 and 9 */
 
 int main(void)
 {
@@ -19,7 +19,7 @@ int main(void)
 		return fprintf(stderr, "%s\n", err.message);
 
 	size_t shape[2] = {2, 3}; /* of the chunk */
-	size_t order[2] = {1, 0}; /* the array's rows are the chunk's axis 1, its columns axis 0 */
+	size_t order[2] = {1, 0}; /* the array's rows are the chunk's axis 1; its columns, axis 0 */
 	ptrdiff_t strides[2] = {sizeof array[0], sizeof array[0][0]}; /* of the array */
 	lade_layout layout = {.struct_size = sizeof layout, .elem_size = sizeof(float), .ndim = 2,
 	                      .shape = shape, .order = order, .strides = strides,

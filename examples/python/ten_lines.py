@@ -12,6 +12,6 @@ codec = liblade.Codec(algorithm="Zstd", filters=["delta(<i4)", "shuffle(4)"])
 frame = codec.encode(x)
 print(f"{x.nbytes} bytes become {frame.buffer_size} by {codec.pipeline}")
 
-canvas = np.zeros((1000, 3000), "<i4")  # the middle third is where it shall go
+canvas = np.zeros((1000, 3000), "<i4")  # decode into its middle third
 liblade.Codec().decode(frame, out=canvas[:, 1000:2000])
 assert (canvas[:, 1000:2000] == x).all() and not canvas[:, :1000].any()
