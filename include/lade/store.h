@@ -7,13 +7,13 @@
  * one request, and which request becomes several:
  *
  *	lade_store *store;
- *	char meta[4096];
+ *	char meta[4096], chunk[4096];
  *	lade_range ranges[2] = {
  *		{.key = "zarr.json", .kind = LADE_RANGE_REST,
  *		 .dst = lade_host_span(meta, sizeof meta)},
- *		{.key = "c/0/0", .off = 100, .dst = lade_host_span(chunk, 4096)},
+ *		{.key = "c/0/0", .off = 100, .dst = lade_host_span(chunk, sizeof chunk)},
  *	};
- *	status = lade_store_directory_open("data.zarr", NULL, &store, &err);
+ *	lade_status status = lade_store_directory_open("data.zarr", NULL, &store, &err);
  *	if (status == LADE_OK) {
  *		status = lade_store_read(store, ranges, 2, NULL, NULL, &err);
  *		lade_store_unref(store);

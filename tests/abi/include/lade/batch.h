@@ -302,10 +302,13 @@ LADE_API lade_status lade_explain(lade_engine *engine, const lade_call *call,
                                   lade_error *err);
 
 /*
- * Whether a device has kernels for such work, wherever its bytes are; runs nothing.  Of 'work' the
- * direction, count, total, largest, has_dict and strict are read; zeros stand for small chunks.
- * Fails: LADE_E_NO_DEVICE; LADE_E_UNSUPPORTED: the message names the stage that has no kernels;
- *        LADE_E_LIMIT: kernels do not take such large chunks; LADE_E_NOT_FOUND, LADE_E_ARG
+ * Checks whether a device has kernels for such work, wherever its bytes are.  Runs nothing.  The
+ * call uses direction, count, total, largest, has_dict and strict of 'work'; zeros mean small
+ * chunks.
+ *
+ * Returns: LADE_OK if it has
+ * Fails:   LADE_E_NO_DEVICE; LADE_E_UNSUPPORTED (the message names the stage without kernels);
+ *          LADE_E_LIMIT (chunks are too large for kernels); LADE_E_NOT_FOUND, LADE_E_ARG
  */
 LADE_API lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
                                        const lade_workload *work, int32_t device,

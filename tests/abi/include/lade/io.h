@@ -166,9 +166,9 @@ LADE_API void lade_reading_done(lade_reading *reading, size_t index, lade_status
                                 const lade_error *err);
 
 /*
- * Where bytes of a range go.  A range of a plain source has one part, its 'dst'; a store's planner
- * (store.h) may put several ranges of a caller into one, whose 'dst.data' is NULL then.  Parts
- * ascend; bytes between them are wanted by nobody.
+ * Where bytes of a range go.  A range of a plain source has one part, its 'dst'.  A store's planner
+ * (store.h) may join several ranges of its caller into one, whose 'dst.data' is then NULL.  Parts
+ * are in ascending order; nobody needs the bytes between them.
  */
 typedef struct lade_part {
 	size_t at; /* from the range's first byte */
@@ -178,8 +178,9 @@ LADE_API size_t lade_reading_part_count(const lade_reading *reading, size_t inde
 LADE_API lade_part lade_reading_part(const lade_reading *reading, size_t index, size_t part);
 
 /*
- * Copies bytes to the parts that want them: 'data' is what the range has from its byte 'at' on.
- * What nobody wants is dropped.  Waits.
+ * Copies bytes to the parts of range 'index' and waits.  'data' has the range's bytes from byte
+ * 'at' on; bytes outside all parts are dropped.
+ *
  * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE; never between places on the host
  */
 LADE_API lade_status lade_reading_put(lade_reading *reading, size_t index, size_t at,
