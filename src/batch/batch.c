@@ -64,7 +64,12 @@ static lade_status run_group(lade__planner *p, lade__items *g, lade_error *err)
 {
 	bool far = g->where.on_device || lade__items_on_device(g);
 	g->ran = true;
-	return far && g->where.status == LADE_OK ? lade__gpu_group_run(p, g, err) : LADE_OK;
+	if (!far && p->call->options->where != LADE_WHERE_DEVICE)
+		return LADE_OK;
+	if (g->where.status == LADE_OK)
+		return lade__gpu_group_run(p, g, err);
+	fail_group(p, g);
+	return LADE_OK;
 }
 
 /*
@@ -99,11 +104,6 @@ static lade_status run_items(const lade__call *call, lade__outcome *outcome, lad
 	for (size_t i = 0; i < p.group_count; i++)
 		if (!p.groups[i]->chosen)
 			TRY(lade__where_choose(&p, p.groups[i], err));
-	for (size_t i = 0; i < p.group_count; i++)
-		if (p.groups[i]->where.status != LADE_OK &&
-		    (lade__items_on_device(p.groups[i]) ||
-		     call->options->where == LADE_WHERE_DEVICE))
-			fail_group(&p, p.groups[i]);
 	for (size_t i = 0; i < p.group_count; i++)
 		if (!p.groups[i]->ran)
 			TRY(run_group(&p, p.groups[i], err));

@@ -9,11 +9,11 @@ void lade__outcome_init(lade__outcome *o, lade_result *results, const lade_batch
                         lade_error *err)
 {
 	*o = (lade__outcome){.results = results,
+	                     .mutex = PTHREAD_MUTEX_INITIALIZER, /* as by a call, and faster */
 	                     .item_errors = options ? options->item_errors : NULL,
 	                     .first_bad = SIZE_MAX,
 	                     .err = err,
 	                     .stop = lade__stop_of(options ? options->cancel : NULL)};
-	pthread_mutex_init(&o->mutex, NULL);
 }
 
 lade_status lade__outcome_reset(lade__outcome *o)

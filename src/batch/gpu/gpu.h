@@ -11,6 +11,7 @@
  *
  *	group.c         a group of the plan, by kernels or by the host
  *	run.c           a group by kernels, wave by wave
+ *	cut.c           how large waves are
  *	feed.c          a group's items as units, and what became of them
  *	units.c         one item as units; boxes.c: with layouts
  *	wave.c          the tables of a wave: laid out, filled, enqueued
@@ -391,6 +392,42 @@ lade_status lade__gpu_feed_results(lade__gpu_feed *feed, const lade__gpu_unit *u
 
 /* Reports the items that the device has refused, and frees what the feed has. */
 void lade__gpu_feed_end(lade__gpu_feed *feed);
+
+/* How a call is cut into waves: by what is known of its units, and what waves have taken so far. */
+typedef struct lade__gpu_cut {
+	const lade__tuning *tuning;
+	const lade__cut *cut;
+	size_t count;           /* units, about */
+	uint64_t in, out;       /* bytes that are staged, about */
+	bool slow;              /* kernels are expected to take longer than the link */
+	bool single;            /* one wave is all */
+	lade__gpu_most most;    /* of any wave */
+	size_t few_in, few_out; /* the bytes of a small wave */
+	size_t waves, units;    /* taken so far */
+	uint64_t in_done, out_done;
+} lade__gpu_cut;
+
+lade__gpu_cut lade__gpu_cut_of(const lade__gpu_feed *feed, const lade__device *device);
+
+/* The most of the next wave: bytes, and units.  About how many units so many bytes are. */
+lade__gpu_most lade__gpu_cut_next(const lade__gpu_cut *c);
+size_t lade__gpu_cut_units(const lade__gpu_cut *c);
+size_t lade__gpu_cut_guess(const lade__gpu_cut *c, const lade__gpu_most *most);
+
+/* How many times larger than the first wave others may be. */
+double lade__gpu_cut_growth(const lade__gpu_cut *c, const lade__gpu_most *first);
+
+/* Counts a wave that is launched. */
+void lade__gpu_cut_take(lade__gpu_cut *c, const lade__gpu_wave *w);
+
+/* About how many units the device has beside those of wave 'w', which was counted: 'pending' more
+ * have been made, and others may come unless it is the feed's 'end'.  'alone': no other wave is in
+ * flight. */
+size_t lade__gpu_cut_beside(const lade__gpu_cut *c, const lade__gpu_wave *w, size_t pending,
+                            bool end, bool alone);
+
+/* The most of a device's memory that waves in flight take. */
+size_t lade__gpu_cut_memory(const lade__device *device);
 
 /*
  * Runs a feed's units on an entered device, behind the work of the call's stream, and waits.

@@ -9,11 +9,12 @@
  *     kernels:                       | wave 1   |           (wave 2 on another stream)
  *     out:                                      | sizes 1 | ... | copy 1 | ...
  *
- * Waves are planned as they are launched, from units that are made as they are wanted.
+ * A wave is planned when it is launched, from units that the feed then makes; cut.c says how large
+ * it is.
  *
- * When the sizes of a wave are told, the host knows what there is to copy.  Results that are as
- * long as they can be and stand in a row go out by one copy of the driver, as do few and long ones;
- * else a kernel copies them.
+ * When the sizes of a wave are on the host, it knows what there is to copy.  The driver copies
+ * results that are as long as they can be and stand in a row, and few and long ones; a kernel
+ * copies others.
  *
  * A flight's pinned memory:  | tables | results | pageable sources | pageable results |
  *
@@ -26,13 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most units of a wave. */
-#define WAVE_UNITS ((size_t)1 << 20)
-
-/* Units that the first wave is thought to take at least. */
-#define GUESS 64
-#define GUESS_MOST 4096
-
 /* Waves in flight are a ring: 'running' from 'first' on, of which the last 'unsized' have results
  * whose sizes the host does not know yet. */
 typedef struct run {
@@ -42,20 +36,13 @@ typedef struct run {
 	lade__gpu_streams *streams;
 	lade__gpu_feed *feed;
 	lade__stop *stop; /* the call's */
-	bool end;               /* of the feed */
-	lade__gpu_most most;    /* of a wave */
-	size_t few_in, few_out; /* of a small one */
-	bool single;            /* one wave is all */
-	bool busy;              /* the kernels are expected to take longer than the link */
-	const lade__tuning *tuning;
-	const lade__cut *cut;
+	bool end;         /* of the feed */
+	lade__gpu_cut cut;
 	unsigned flights;
 	lade__address block; /* device memory of all flights */
 	size_t flight_size;
 	lade__gpu_wave waves[LADE__GPU_FLIGHTS];
 	unsigned first, running, unsized;
-	size_t launched, units; /* waves so far, and their units */
-	uint64_t in, out;       /* bytes that these staged */
 } run;
 
 /* ---- pinned memory of a flight ------------------------------------------------------------- */
@@ -145,7 +132,7 @@ static lade_status spread_all(run *r, const lade__gpu_wave *w, const parts *p, b
                               lade_error *err)
 {
 	size_t total = out ? w->out_size : w->in_size;
-	spread s = {w, p, out, r->tuning->gather_grain};
+	spread s = {w, p, out, r->cut.tuning->gather_grain};
 	if (!(out ? w->pageable_out : w->pageable_in))
 		return LADE_OK;
 	lade__calls calls = {spread_block, &s, .count = total / s.grain + 1, .grain = 1,
@@ -177,24 +164,6 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 
 /* ---- one wave ----------------------------------------------------------------------------- */
 
-/*
- * The units that the device has beside those of a wave, about.  Where kernels are slower than the
- * link, in the end all are there.  Else the device has those of a few waves like it, and the last
- * ones, with less to come, get kernels with more warps for a chunk.
- */
-static size_t beside(const run *r, const lade__gpu_wave *w)
-{
-	size_t pending = r->streams->pending.count, count = r->feed->count; /* which is a guess */
-	size_t left = !r->end && count > r->units ? count - r->units : pending;
-	size_t few = (r->tuning->concurrent - 1) * w->count;
-	if (r->busy)
-		return r->units - w->count + left;
-	few = few < left ? few : left;
-	/* More than these, since the largest teams crowd each other. */
-	size_t least = r->running == 1 || r->feed->out ? 0 : r->tuning->beside_least;
-	return few > least ? few : least;
-}
-
 /* Moves a wave's units, the first of those pending, to a flight, whose own list the others get. */
 static lade_status take_units(run *r, lade__gpu_flight *flight, lade__gpu_wave *w, lade_error *err)
 {
@@ -225,12 +194,9 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 
 	*w = *planned;
 	lade__gpu_wave_put(w, r->block + k * r->flight_size);
-	TRY(lade__gpu_streams_kernels(r->device, r->streams, r->launched, &kernels, err));
+	TRY(lade__gpu_streams_kernels(r->device, r->streams, r->cut.waves, &kernels, err));
 	TRY(take_units(r, flight, w, err));
-	r->units += w->count;
-	r->in += w->in_size;
-	r->out += w->out_size;
-	r->launched++;
+	lade__gpu_cut_take(&r->cut, w);
 	r->running++;
 	r->unsized++;
 
@@ -246,7 +212,8 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 		w->host_tables = lade__address_of(p.tables);
 	else
 		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, w->base, p.tables, w->tables_size, in));
-	w->in_flight = beside(r, w);
+	w->in_flight = lade__gpu_cut_beside(&r->cut, w, r->streams->pending.count, r->end,
+	                                    r->running == 1);
 	TRY(send_gathered(r, w, &p, in, err));
 	TRY(lade__gpu_wave_in(r->device, in, w, err));
 	TRY(LADE__CU(r->device, cuEventRecord, flight->copied, in));
@@ -301,7 +268,7 @@ static bool driver_copies(const run *r, const lade__gpu_wave *w, const parts *p)
 		runs += !in_a_row(w, p, i);
 		bytes += (size_t)p->size[i];
 	}
-	return runs <= r->tuning->runs_most || bytes / runs >= r->tuning->run_least;
+	return runs <= r->cut.tuning->runs_most || bytes / runs >= r->cut.tuning->run_least;
 }
 
 static int send(const run *r, const lade__gpu_wave *w, const parts *p, size_t first, size_t last)
@@ -352,7 +319,7 @@ out:
 	return status;
 }
 
-/* Ends the first wave in flight, which is settled. */
+/* Ends the first wave in flight, whose results are on their way. */
 static lade_status wave_finish(run *r, lade_error *err)
 {
 	const lade__gpu_wave *w = &r->waves[r->first];
@@ -384,97 +351,11 @@ static lade_status finish_ready(run *r, lade_error *err)
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-/* The most bytes of a wave, and of the smallest ones. */
-static size_t wave_size(const run *r, uint64_t total, size_t most, size_t limit, size_t *least)
-{
-	const lade__cut *c = r->cut;
-	size_t units = r->feed->count;
-	/* No wave has all of a call's bytes: some are to overlap. */
-	uint64_t size = total / r->tuning->wave_part, few = units ? total / units * c->few : 0;
-	if (few > r->tuning->wave_large)
-		most = few < limit ? (size_t)few : limit;
-	*least = few > c->least ? (few < most ? (size_t)few : most) : c->least;
-	if (total == 0)
-		return most;
-	return size > most ? most : size < *least ? *least : (size_t)size;
-}
-
-static size_t memory_of(const run *r)
-{
-	return (size_t)(r->device->info.memory_size / r->tuning->memory_part);
-}
-
-/* How large waves are, how many in flight, and what is slower. */
-static void measure(run *r)
-{
-	const lade__gpu_feed *f = r->feed;
-	size_t limit = memory_of(r) / LADE__GPU_FLIGHTS;
-	uint64_t link = f->in > f->out ? f->in : f->out;
-	const lade__tuning *t = r->tuning;
-	r->busy = r->route->cost > (double)link / t->link_rate;
-	r->cut = f->pageable ? &t->pageable : f->out ? &t->out : r->busy ? &t->slow : &t->in;
-	r->flights = r->cut->flights;
-	r->most = (lade__gpu_most){
-		.in = wave_size(r, f->in, r->cut->most, limit / 2, &r->few_in),
-		.out = wave_size(r, f->out, t->wave_out, limit / 2, &r->few_out),
-		.between = limit};
-}
-
-/* Units that a wave of so many bytes takes, about. */
-static size_t guess_of(const run *r, const lade__gpu_most *most)
-{
-	const lade__gpu_feed *f = r->feed;
-	double part = 1;
-	if (f->in && (double)most->in < part * (double)f->in)
-		part = (double)most->in / (double)f->in;
-	if (f->out && (double)most->out < part * (double)f->out)
-		part = (double)most->out / (double)f->out;
-	size_t guess = (size_t)(1.125 * part * (double)f->count);
-	return guess > GUESS ? guess < GUESS_MOST ? guess : GUESS_MOST : GUESS;
-}
-
-/* The most bytes of the next wave on one side, of which 'left' are to come. */
-static size_t shrink(const run *r, size_t most, size_t least, uint64_t total, uint64_t done)
-{
-	uint64_t left = total > done ? total - done : 0;
-	uint64_t size = left / (r->busy ? 1 : r->cut->shrink);
-	uint64_t grown = least > r->cut->least ? least : r->tuning->wave_first;
-	if (total == 0 || r->single)
-		return most;
-	for (size_t i = 1; i < r->launched && grown < most; i++)
-		grown *= r->cut->growth;
-	size = size > least ? size : least;
-	if (size > grown)
-		size = grown;
-	else if (left < size + least / 2) /* no wave for so little; and 'total' is a guess */
-		size = left + least / 2;
-	return size < most ? (size_t)size : most;
-}
-
-/* The most of the next wave. */
-static lade__gpu_most next_most(const run *r)
-{
-	const lade__gpu_feed *f = r->feed;
-	return (lade__gpu_most){.in = shrink(r, r->most.in, r->few_in, f->in, r->in),
-	                        .out = shrink(r, r->most.out, r->few_out, f->out, r->out),
-	                        .between = r->most.between};
-}
-
-/* The most units of the next wave, but for what they bring. */
-static size_t next_units(const run *r)
-{
-	if (r->feed->in || r->feed->out)
-		return WAVE_UNITS;
-	size_t most = r->tuning->units_most;
-	size_t grown = r->launched < 8 ? r->tuning->units_first << r->launched : most;
-	return grown < most ? grown : most;
-}
-
 /* Plans the wave of the first units pending, within 'most'; of none at the feed's end. */
 static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave *w, lade_error *err)
 {
 	lade__gpu_list *pending = &r->streams->pending;
-	size_t limit = next_units(r), guess = guess_of(r, most);
+	size_t limit = lade__gpu_cut_units(&r->cut), guess = lade__gpu_cut_guess(&r->cut, most);
 	lade_status status = LADE_OK;
 	*w = (lade__gpu_wave){0};
 	for (;; guess *= 2) {
@@ -504,11 +385,11 @@ static lade_status take_block(run *r, size_t size, lade_error *err)
 {
 	lade_status status;
 	/* The waves to come are not planned yet, and some may be larger. */
-	r->flight_size = lade__gpu_round(r->single ? size : size + size / 8);
+	r->flight_size = lade__gpu_round(r->cut.single ? size : size + size / 8);
 	if (r->flight_size > SIZE_MAX / LADE__GPU_FLIGHTS)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "a wave of %zu bytes is too large", size);
-	while (r->flights > 1 && r->flights * r->flight_size > memory_of(r))
+	while (r->flights > 1 && r->flights * r->flight_size > lade__gpu_cut_memory(r->device))
 		r->flights--;
 	for (;; r->flights /= 2) {
 		status = lade__gpu_alloc(r->engine, r->device, r->streams->in,
@@ -540,34 +421,25 @@ out:
 	return status;
 }
 
-/* How many times larger than the first wave others may be. */
-static double growth(const run *r, const lade__gpu_most *first)
-{
-	double in = (double)r->most.in / (double)first->in;
-	double out = (double)r->most.out / (double)first->out;
-	if (!r->feed->in && !r->feed->out)
-		return (double)(r->tuning->units_most / r->tuning->units_first);
-	return in > out ? in : out;
-}
-
 /* Plans the first wave, by which the flights are measured. */
 static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
 {
 	lade__gpu_wave w;
 	lade_status status;
-	lade__gpu_most most = next_most(r);
+	lade__gpu_most most = lade__gpu_cut_next(&r->cut);
 	r->streams->pending.count = 0;
 	TRY(plan_next(r, &most, &w, err));
 	*nothing = w.count == 0;
 	if (*nothing)
 		return LADE_OK;
-	r->single = r->end && w.count == r->streams->pending.count;
-	size_t waves = r->single ? 1 : r->feed->count / w.count + 3;
+	r->cut.single = r->end && w.count == r->streams->pending.count;
+	size_t waves = r->cut.single ? 1 : r->feed->count / w.count + 3;
 	if (waves < r->flights)
 		r->flights = (unsigned)waves;
 	/* Every wave begins on the stream that the block is taken on. */
 	TRY(lade__gpu_streams_follow(r->device, r->streams, r->streams->in, stream, err));
-	double size = r->single ? (double)w.size : (double)w.size * growth(r, &most);
+	double size = r->cut.single ? (double)w.size
+	                            : (double)w.size * lade__gpu_cut_growth(&r->cut, &most);
 	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
 out:
 	return status;
@@ -579,13 +451,13 @@ static lade_status run_waves(run *r, lade_error *err)
 	lade_status status;
 	for (;;) {
 		lade__gpu_wave w;
-		lade__gpu_most most = next_most(r);
+		lade__gpu_most most = lade__gpu_cut_next(&r->cut);
 		if (lade__stopped(r->stop)) {
 			TRY(drain(r, err));
 			return lade__stop_fail(err);
 		}
-		/* Where results are to be copied half of the flights are behind the kernels, and
-		 * the rest before them. */
+		/* Where results are copied half of the waves in flight are behind the kernels,
+		 * the others before them. */
 		if (r->unsized == (f->out && r->flights > 1 ? r->flights / 2 : r->flights))
 			TRY(wave_send_results(r, err));
 		TRY(finish_ready(r, err));
@@ -615,14 +487,14 @@ lade_status lade__gpu_run(lade__gpu_feed *feed, lade__device *device, lade_error
 	         .device = device,
 	         .feed = feed,
 	         .stop = &feed->planner->outcome->stop,
-	         .tuning = lade__tuning_of(device)};
+	         .cut = lade__gpu_cut_of(feed, device)};
 	bool nothing = false;
 	if (lade__stopped(r.stop))
 		return lade__stop_fail(err);
 	lade_status status = lade__gpu_streams_take(engine, device, &r.streams, err);
 	if (status != LADE_OK)
 		return status;
-	measure(&r);
+	r.flights = r.cut.cut->flights;
 	TRY(begin(&r, call->options->stream, &nothing, err));
 	if (!nothing)
 		TRY(run_waves(&r, err));

@@ -263,14 +263,19 @@ static load load_of(const lade__planner *p)
 	load l = {.all = true};
 	for (size_t i = 0; i < p->group_count; i++) {
 		const lade__items *g = p->groups[i];
-		size_t count = g->where.on_device ? g->host_count : g->count;
-		l.all &= !g->where.on_device && !lade__items_on_device(g);
+		double part = 1;
+		size_t count = g->count;
+		if (g->where.on_device || lade__items_on_device(g))
+			l.all = false;
+		if (g->where.on_device) {
+			count = g->host_count;
+			part = (double)count / (double)g->count;
+		}
 		if (!count || lade__items_on_device(g))
 			continue;
-		double part = (double)count / (double)g->count;
 		l.count += count;
 		l.cost += part * g->where.host_cost;
-		l.total += (uint64_t)(part * (double)g->total);
+		l.total += part < 1 ? (uint64_t)(part * (double)g->total) : g->total;
 		l.largest = g->largest > l.largest ? (size_t)g->largest : l.largest;
 	}
 	return l;

@@ -22,17 +22,21 @@ lade_workload lade__workload_of(const lade__planner *p, const lade__items *g)
 	                                  [LADE__SIDE_DEVICE] = LADE_DEVICE};
 	const lade_batch_options *options = p->call->options;
 	int32_t device = g->key.device < 0 ? 0 : g->key.device;
-	double all = lade__planner_scale(p);
-	return (lade_workload){.direction = p->call->direction,
-	                       .count = (size_t)((double)g->count * all),
-	                       .total = (uint64_t)((double)g->total * all),
-	                       .largest = (size_t)g->largest,
-	                       .src = {kinds[g->key.in], device},
-	                       .dst = {kinds[g->key.out], device},
-	                       .threads = p->threads,
-	                       .has_dict = options->dict != NULL,
-	                       .strict = (options->flags & LADE_BATCH_STRICT) != 0,
-	                       .cpu = p->call->engine->cpu};
+	lade_workload work = {.direction = p->call->direction,
+	                      .count = g->count,
+	                      .total = g->total,
+	                      .largest = (size_t)g->largest,
+	                      .src = {kinds[g->key.in], device},
+	                      .dst = {kinds[g->key.out], device},
+	                      .threads = p->threads,
+	                      .has_dict = options->dict != NULL,
+	                      .strict = (options->flags & LADE_BATCH_STRICT) != 0,
+	                      .cpu = p->call->engine->cpu};
+	if (p->sorted < p->call->count) {
+		work.count = (size_t)((double)g->count * lade__planner_scale(p));
+		work.total = (uint64_t)((double)g->total * lade__planner_scale(p));
+	}
+	return work;
 }
 
 /* ---- what each side can do ------------------------------------------------------------------- */
@@ -186,30 +190,42 @@ static void other_way(const lade__planner *p, const lade__items *g, lade_candida
 		         own, other);
 }
 
+/* Neither side can do anything with the bytes of a device that is not there. */
+static void find_bytes(lade__items *g)
+{
+	lade__where *w = &g->where;
+	lade__device *there;
+	lade_error why;
+	if (lade__device_get(g->key.device, &there, &why) == LADE_OK)
+		return;
+	w->host_status = w->device_status =
+		lade_fail(&w->host_error, why.status, why.offset, "its bytes lie on device %d: %s",
+	                  (int)g->key.device, why.message);
+	w->device_error = w->host_error;
+}
+
 void lade__where_explain(const lade__planner *p, lade__items *g, lade__candidates *candidates)
 {
 	lade__where *w = &g->where;
 	bool may_host = p->call->options->where != LADE_WHERE_DEVICE;
 	bool may_device = lade__where_may_device(p, g), near = lade__items_on_device(g);
-	lade__device *there = NULL;
-	lade_error why;
-
 	w->on_device = false;
 	w->host_status = w->device_status = LADE_OK;
 	w->host_cost = 0;
 	if (may_host || candidates)
 		ask_host(p, g, candidates);
+	if (!may_device && !near && !candidates) {
+		settle(p, g);
+		return;
+	}
 	size_t of_host = candidates ? candidates->count : 0;
 	if (may_device || candidates)
 		ask_device(p, g, may_device, candidates);
-	if (near && lade__device_get(g->key.device, &there, &why) != LADE_OK) {
-		w->host_status = w->device_status = lade_fail(
-			&w->host_error, why.status, why.offset, "its bytes lie on device %d: %s",
-			(int)g->key.device, why.message);
-		w->device_error = w->host_error;
-	}
+	if (near)
+		find_bytes(g);
 	if (may_device || candidates) {
-		if (may_device && !there)
+		lade__device *there = NULL;
+		if (near || may_device)
 			lade__device_get(g->key.device, &there, NULL);
 		const lade__tuning *t = lade__tuning_of(there);
 		add_copies(p, g, t);
