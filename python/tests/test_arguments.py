@@ -91,7 +91,7 @@ def test_claims_are_looked_at_before_memory_is_taken(algorithm, form, claim, man
     cut = struct.calcsize(form)
     for bytes_ in (b"\0" * 20, good[cut:]):
         bad = struct.pack(form, claim) + bytes_
-        with pytest.raises(liblade.CorruptError, match=f"claims {claim} bytes.* [0-9]+") as e:
+        with pytest.raises(liblade.CorruptError, match=f"states {claim} bytes.* [0-9]+") as e:
             codec.decode([good, bad] if many else bad)
         assert e.value.index == (1 if many else None)
     got = codec.decode([good, bad, good], errors="return")

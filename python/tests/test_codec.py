@@ -346,7 +346,7 @@ def test_a_size_before_the_data_that_nothing_has_is_corrupt(kind):
         for call in (codec.decode, codec.get_uncomp_buffer_size, codec.decompression_config,
                      lambda b: codec.decode_into(b, bytearray(9)),
                      lambda b: codec.decode([good, b])):  # fmt: skip
-            with pytest.raises(liblade.CorruptError, match=f"the data claims {size} bytes"):
+            with pytest.raises(liblade.CorruptError, match=f"the data states {size} bytes"):
                 call(bad)
 
 

@@ -367,7 +367,7 @@ def test_configs_and_destinations_on_a_device_are_looked_at():
     snappy = Codec(algorithm="Snappy", bitstream_kind=1)
     bad = as_array(bytes.fromhex("ffffffff0f 0000")).cuda()
     good = snappy.encode(a)
-    with pytest.raises(liblade.CorruptError, match="item 1: the data claims 4294967295 bytes"):
+    with pytest.raises(liblade.CorruptError, match="item 1: the data states 4294967295 bytes"):
         snappy.decode([good, bad])
     got = snappy.decode([good, bad], errors="return")
     assert got[0].tobytes() == X.tobytes() and got[1].index == 1

@@ -73,10 +73,11 @@ def test_offsets_and_numbers():
     sized = Codec(algorithm="LZ4", bitstream_kind=2)
     data = bytearray(sized.encode(TEXT).tobytes())
     data[0] += 1
-    with pytest.raises(liblade.CorruptError, match=f"claims {len(TEXT) + 1} bytes and has"):
+    with pytest.raises(liblade.CorruptError, match=f"states {len(TEXT) + 1} bytes and decodes to"):
         sized.decode(data)
     data[0] -= 2
-    with pytest.raises(liblade.CorruptError, match=f"claims {len(TEXT) - 1} bytes and has more"):
+    text = f"states {len(TEXT) - 1} bytes and decodes to more"
+    with pytest.raises(liblade.CorruptError, match=text):
         sized.decode(data)
     with pytest.raises(liblade.CorruptError, match="3 bytes, and the size before the data takes 4"):
         sized.decode(b"abc")
@@ -124,7 +125,7 @@ def test_sizes_that_cannot_be_are_that_items_error(algorithm):
     codec = Codec(algorithm=algorithm, bitstream_kind=RAW)
     good = codec.encode(b"good" * 9).tobytes()
     bad = IMPOSSIBLE[algorithm]
-    claims = f"the data claims [0-9]+ bytes, and {len(bad)} bytes of {algorithm.lower()} are "
+    claims = f"the data states [0-9]+ bytes, and {len(bad)} bytes of {algorithm.lower()} decode to "
     for items in ([good, bad, good, bad], [good, bad, good, b""]):
         outs = [bytearray(36) for _ in items]
         for out in (None, outs, [liblade.as_array(o) for o in outs]):
@@ -198,7 +199,7 @@ def test_hostile_sizes():
     zstd = Codec(algorithm="Zstd", bitstream_kind=2)
     with pytest.raises((MemoryError, liblade.Error)):
         zstd.decode(b"\xff" * 7 + b"\x3f" + b"x" * 20)
-    with pytest.raises(liblade.CorruptError, match="claims"):
+    with pytest.raises(liblade.CorruptError, match="states"):
         zstd.decode(b"\xff" * 8 + b"x" * 20)
     with pytest.raises((MemoryError, liblade.Error)):
         zstd.decode([zstd.encode(b"a"), b"\xff" * 6 + b"\0\0" + b"x" * 20])

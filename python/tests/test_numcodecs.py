@@ -723,12 +723,12 @@ def test_garbage(codec: Any) -> None:
 def test_hostile_sizes() -> None:
     """A frame that claims more than its bytes can give is corrupt; no memory is taken for it."""
     claim = b"\x28\xb5\x2f\xfd\xe0" + (1 << 61).to_bytes(8, "little") + b"\x01\x00\x00"
-    text = "invalid input data: the data claims 2305843009213693952 bytes, and 16 bytes of zstd are"
+    text = "invalid input data: the data states 2305843009213693952 bytes, and 16 bytes of zstd"
     with pytest.raises(liblade.CorruptError, match=text):
         ours.Zstd().decode(claim)
     with pytest.raises(liblade.CorruptError, match=text):
         ours.Zstd().decode(claim, out=bytearray(10))
-    with pytest.raises(liblade.CorruptError, match="claims 4294967295 bytes, and 1 bytes of lz4"):
+    with pytest.raises(liblade.CorruptError, match="states 4294967295 bytes, and 1 bytes of lz4"):
         ours.LZ4().decode(b"\xff\xff\xff\xff\x00")
     header = bytearray(raw(ours.Blosc().encode(bytes(1000))))
     header[4:8] = (2**31 - 17).to_bytes(4, "little")

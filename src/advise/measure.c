@@ -143,12 +143,13 @@ static lade_status verify(work *w, size_t size, bool lossy, lade_error *err)
 	for (size_t i = 0; status == LADE_OK && i < w->count; i++) {
 		if (w->results[i].size != w->raw[i].size)
 			status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-			                   "chunk %zu: %zu bytes went in, %zu came back", i,
+			                   "chunk %zu: %zu bytes were encoded, %zu were decoded", i,
 			                   w->raw[i].size, w->results[i].size);
 		else if (!lossy &&
 		         memcmp(w->decode[i].dst.data, w->raw[i].data, w->raw[i].size) != 0)
-			status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-			                   "chunk %zu: other bytes came back than went in", i);
+			status =
+				lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			                  "chunk %zu: the decoded bytes differ from the source", i);
 	}
 	return status;
 }
@@ -195,10 +196,10 @@ lade_status lade__measure_check(const lade_engine *engine, lade_cspan data, lade
 {
 	if (!engine || !data.data || !data.size)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s",
-		                 engine ? "there are no bytes to try" : "engine is NULL");
+		                 engine ? "there are no bytes to measure" : "engine is NULL");
 	if (data.place.kind == LADE_DEVICE)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the data lie on device %d, where the host cannot try them",
+		                 "the data is on device %d: copy it to the host to measure it",
 		                 (int)data.place.device);
 	return LADE_OK;
 }

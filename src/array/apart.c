@@ -62,7 +62,7 @@ static lade_status region_hull(const lade_region *region, piece *out, lade_error
 
 	if (region->ndim > LADE_DIMS_MAX || (region->ndim && (!region->count || !region->strides)))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "a region of %zu dimensions, %d at most, or without its tables",
+		                 "a region has %zu dimensions, at most %d, or NULL tables",
 		                 region->ndim, LADE_DIMS_MAX);
 	for (size_t i = 0; i < region->ndim; i++)
 		empty |= !region->count[i];
@@ -71,16 +71,16 @@ static lade_status region_hull(const lade_region *region, piece *out, lade_error
 		uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride, all;
 		if (__builtin_mul_overflow(step, (uint64_t)region->count[i] - 1, &all) ||
 		    all > EXTENT_MAX || extent + all > EXTENT_MAX)
-			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                 "a region of %zu elements %td bytes apart is not possible",
-			                 region->count[i], stride);
+			return lade_fail(
+				err, LADE_E_ARG, LADE_NO_OFFSET,
+				"a region of %zu elements with a stride of %td bytes overflows",
+				region->count[i], stride);
 		extent += all;
 		below += stride < 0 ? all : 0;
 	}
 	if (below > (uintptr_t)region->data || extent > EXTENT_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "a region of %llu bytes is not possible",
-		                 (unsigned long long)extent);
+		                 "a region of %llu bytes overflows", (unsigned long long)extent);
 	out->strided = region->ndim != 0;
 	set_piece(out, (const char *)region->data - below, empty ? 0 : extent);
 	return LADE_OK;

@@ -146,7 +146,7 @@ static lade_status read_shape(const dl_tensor *dl, lade_tensor *t, lade_error *e
 			continue;
 		if (__builtin_mul_overflow(total, t->shape[i], &total) || total > EXTENT_MAX)
 			return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-			                 "DLPack: dimension %zu of %zu elements makes more bytes "
+			                 "DLPack: dimension %zu of %zu elements needs more bytes "
 			                 "than there can be",
 			                 i, t->shape[i]);
 	}
@@ -163,8 +163,7 @@ static lade_status read_tensor(const dl_tensor *dl, lade_tensor *out, lade_span 
 
 	if (dl->ndim < 0 || dl->ndim > LADE_DIMS_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "DLPack: %d dimensions, at most %d are possible", (int)dl->ndim,
-		                 LADE_DIMS_MAX);
+		                 "DLPack: %d dimensions, at most %d", (int)dl->ndim, LADE_DIMS_MAX);
 	if (dl->ndim && !dl->shape)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "DLPack: the shape is NULL");
 	if (!elem_size(t.type))
@@ -178,7 +177,7 @@ static lade_status read_tensor(const dl_tensor *dl, lade_tensor *out, lade_span 
 	uintptr_t at = (uintptr_t)dl->data;
 	if (above && !dl->data)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "DLPack: the data is NULL, and there are %zu bytes", above);
+		                 "DLPack: the data is NULL, the shape has %zu bytes", above);
 	if (dl->data && (__builtin_add_overflow(at, dl->byte_offset, &at) || at < below ||
 	                 above > UINTPTR_MAX - at))
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
@@ -341,10 +340,10 @@ static lade_status read_given(const lade_tensor *tensor, const void *out, lade_t
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			                 "tensor: dimension %zu has %zu elements", i, t->shape[i]);
 		if (t->strides[i] % (ptrdiff_t)elem)
-			return lade_fail(
-				err, LADE_E_ARG, LADE_NO_OFFSET,
-				"DLPack: a stride of %td bytes is no multiple of the element's %zu",
-				t->strides[i], elem);
+			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+			                 "DLPack: a stride of %td bytes is not a multiple of the "
+			                 "element's %zu",
+			                 t->strides[i], elem);
 	}
 	return check_inside(t, err);
 }

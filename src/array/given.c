@@ -28,7 +28,7 @@ static lade_status surplus(lade_error *err, const char *what, size_t i, size_t g
 {
 	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 	                 "%s %zu: it has %zu bytes, this library's have %zu, and byte %zu is not "
-	                 "zero: it asks for what this version lacks",
+	                 "zero: this version has no such field",
 	                 what, i, given, ours, bad);
 }
 

@@ -197,7 +197,7 @@ static lade_status read_options(const lade_array_options *given, lade_array_opti
 		options->align = ALIGN_DEFAULT;
 	if (options->align & (options->align - 1))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "array options: align %zu is no power of two", options->align);
+		                 "array options: align %zu is not a power of two", options->align);
 	return LADE_OK;
 }
 

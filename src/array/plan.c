@@ -39,8 +39,7 @@ static lade_status check_shape(const lade_layout *l, lade_error *err)
 {
 	if (l->ndim > LADE_DIMS_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "layout: %zu dimensions, at most %d are taken", l->ndim,
-		                 LADE_DIMS_MAX);
+		                 "layout: %zu dimensions, at most %d", l->ndim, LADE_DIMS_MAX);
 	if (l->ndim && !l->shape)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "layout: shape is NULL for %zu dimensions", l->ndim);

@@ -21,7 +21,7 @@ static lade_status run_one(items_call *run, lade_engine *engine, const lade_item
 	lade_status status;
 
 	if (!size)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "the size to be told is NULL");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "size is NULL");
 	*size = 0;
 	status = lade__options_read(&options, sizeof options, caller, "bare options", err);
 	if (status == LADE_OK)

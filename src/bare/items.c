@@ -299,16 +299,16 @@ static lade_status claim_can_be(const lade_spec *spec, size_t size, uint64_t cla
 	if (!is_large(claim, size))
 		return LADE_OK;
 	most = lade_spec_decoded_max(spec, size);
-	return claim <= most
-	               ? LADE_OK
-	               : lade_fail(err, LADE_E_CORRUPT, 0,
-	                           "the data claims %" PRIu64 " bytes, and %zu bytes of %s are "
-	                           "%" PRIu64 " at most",
-	                           claim, size,
-	                           lade_spec_count(spec) == 1
-	                                   ? lade_spec_stage(spec, 0)->algorithm->name
-	                                   : lade_spec_text(spec),
-	                           most);
+	return claim <= most ? LADE_OK
+	                     : lade_fail(err, LADE_E_CORRUPT, 0,
+	                                 "the data states %" PRIu64
+	                                 " bytes, and %zu bytes of %s decode to at most "
+	                                 "%" PRIu64 " at most",
+	                                 claim, size,
+	                                 lade_spec_count(spec) == 1
+	                                         ? lade_spec_stage(spec, 0)->algorithm->name
+	                                         : lade_spec_text(spec),
+	                                 most);
 }
 
 /* What the one segment of an item says of its size behind its first 'head' bytes, whatever the
@@ -352,8 +352,8 @@ static lade_status check_claim(const call *c, size_t i, uint64_t claim, lade_err
 	return own == LADE_SIZE_UNKNOWN || own == claim
 	               ? LADE_OK
 	               : lade_fail(err, LADE_E_CORRUPT, 0,
-	                           "the data claims %" PRIu64 " bytes and has %" PRIu64, claim,
-	                           own);
+	                           "the data states %" PRIu64 " bytes and decodes to %" PRIu64,
+	                           claim, own);
 }
 
 /* The size that item 'i' claims. */
@@ -389,7 +389,7 @@ static lade_status read_head(const call *c, size_t i, uint64_t *size, lade_error
 	if (*size > PTRDIFF_MAX) {
 		uint64_t claim = *size;
 		*size = LADE_SIZE_UNKNOWN;
-		return lade_fail(err, LADE_E_CORRUPT, 0, "the data claims %" PRIu64 " bytes",
+		return lade_fail(err, LADE_E_CORRUPT, 0, "the data states %" PRIu64 " bytes",
 		                 claim);
 	}
 	lade_status status = check_claim(c, i, *size, err);
@@ -421,7 +421,7 @@ static lade_status behind_head(call *c, size_t i, lade_error *err)
 	}
 	if (*size > item->dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, 0,
-		                 "the data claims %" PRIu64 " bytes, the destination has %zu",
+		                 "the data states %" PRIu64 " bytes, the destination has %zu",
 		                 *size, item->dst.size);
 	item->dst.size = (size_t)*size;
 	return LADE_OK;
@@ -436,11 +436,12 @@ static lade_status compare(const call *c, size_t i, lade_error *err)
 		return LADE_OK;
 	if (result.status == LADE_E_NOSPACE)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %" PRIu64 " bytes and has more", c->sizes[i]);
+		                 "the data states %" PRIu64 " bytes and decodes to more",
+		                 c->sizes[i]);
 	if (result.status == LADE_OK && result.size != c->sizes[i])
 		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "the data claims %" PRIu64 " bytes and has %zu", c->sizes[i],
-		                 result.size);
+		                 "the data states %" PRIu64 " bytes and decodes to %zu",
+		                 c->sizes[i], result.size);
 	return LADE_OK;
 }
 

@@ -185,7 +185,7 @@ static lade_status first_room(call *c, size_t i, lade_error *err)
 		return LADE_OK;
 	if (told != LADE_SIZE_UNKNOWN && c->options.largest && told > c->options.largest)
 		return lade_fail(err, LADE_E_LIMIT, 0,
-		                 "it decodes to %" PRIu64 " bytes, %" PRIu64 " are the limit", told,
+		                 "it decodes to %" PRIu64 " bytes, the limit is %" PRIu64, told,
 		                 c->options.largest);
 	e->cap = e->most;
 	return LADE_OK;

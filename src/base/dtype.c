@@ -55,10 +55,10 @@ static const entry *entry_of(lade_dtype dtype)
 lade_status lade_dtype_parse(const char *text, lade_dtype *out, lade_error *err)
 {
 	if (!out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "the place for the type is NULL");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
 	*out = LADE_DTYPE_NONE;
 	if (!text)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "the type's text is NULL");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "text is NULL");
 	char order = text[0];
 	bool prefix = order == '<' || order == '>' || order == '=' || order == '|';
 	const char *rest = text + prefix;

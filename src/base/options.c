@@ -32,14 +32,14 @@ lade_status lade__options_read(void *to, size_t to_size, const void *from, const
 	memcpy(&size, from, sizeof size);
 	if (size < sizeof size || size > LADE__STRUCT_SIZE_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "%s: struct_size is %zu, want %zu (from %zu to %d are possible)",
-		                 name, size, to_size, sizeof size, LADE__STRUCT_SIZE_MAX);
+		                 "%s: struct_size is %zu, want %zu (%zu to %d are accepted)", name,
+		                 size, to_size, sizeof size, LADE__STRUCT_SIZE_MAX);
 	size_t bad = lade__struct_copy(to, to_size, from, size);
 	memcpy(to, &to_size, sizeof to_size);
 	if (bad != SIZE_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "%s: struct_size is %zu, this library's is %zu, and byte %zu is "
-		                 "not zero: it asks for what this version lacks",
+		                 "not zero: this version has no such field",
 		                 name, size, to_size, bad);
 	return LADE_OK;
 }
@@ -50,9 +50,8 @@ lade_status lade__size_given(size_t *size, size_t first, const char *name, lade_
 		*size = first;
 	if (*size >= first && *size <= LADE__STRUCT_SIZE_MAX)
 		return LADE_OK;
-	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-	                 "options: %s is %zu, from %zu to %d are possible", name, *size, first,
-	                 LADE__STRUCT_SIZE_MAX);
+	return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "options: %s is %zu, want %zu to %d",
+	                 name, *size, first, LADE__STRUCT_SIZE_MAX);
 }
 
 lade_status lade__array_open(lade__array *a, size_t caller_size, const char *what, lade_error *err)
@@ -74,7 +73,7 @@ lade_status lade__array_open(lade__array *a, size_t caller_size, const char *wha
 		lade__array_close(a, false);
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "%s %zu: it has %zu bytes, this library's have %zu, and byte %zu "
-		                 "is not zero: it asks for what this version lacks",
+		                 "is not zero: this version has no such field",
 		                 what, i, caller_size, a->own_size, bad);
 	}
 	return LADE_OK;

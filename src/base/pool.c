@@ -71,7 +71,7 @@ static void pool_clear(lade__pool *pool)
 lade_status lade__pool_init(lade__pool *pool, pthread_t *threads, unsigned size, lade_error *err)
 {
 	if (pthread_once(&fork_once, fork_register))
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no fork handler could be set");
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "pthread_atfork() failed");
 	memset(pool, 0, sizeof *pool);
 	pool->threads = threads;
 	pool->size = size;

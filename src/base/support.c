@@ -27,7 +27,7 @@ lade_status lade__place_check(lade_place place, const char *what, lade_error *er
 		                 what, (int)place.kind);
 	if (!lade_kind_is_host(place.kind))
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "%s lies on device %d, and there is no device driver", what,
+		                 "%s is on device %d, and there is no device driver", what,
 		                 place.device);
 	return LADE_OK;
 }
@@ -71,8 +71,9 @@ lade_status lade__little_check(const lade_stage *stage, lade_dtype dtype, lade_e
 {
 	if (!lade_dtype_is_big(dtype))
 		return LADE_OK;
-	return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-	                 "%s: big-endian %s is not taken: put byteswap(%zu) in front, and give the "
-	                 "little-endian type",
-	                 stage->algorithm->name, lade_dtype_text(dtype), lade_dtype_size(dtype));
+	return lade_fail(
+		err, LADE_E_DTYPE, LADE_NO_OFFSET,
+		"%s: big-endian %s is not supported: put byteswap(%zu) before it, and give the "
+		"little-endian type",
+		stage->algorithm->name, lade_dtype_text(dtype), lade_dtype_size(dtype));
 }

@@ -169,8 +169,7 @@ uint32_t lade__crc32(lade_checksum kind, lade_cpu cpu, const void *data, size_t 
 lade_status lade_crc32_spec_of(lade_checksum kind, lade_crc32_spec *out, lade_error *err)
 {
 	if (!out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "the CRC parameters have no place to go to");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
 	if ((unsigned)kind < LADE_CRC32 || (unsigned)kind >= PRESET_COUNT)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "checksum %d is not a 32-bit CRC",
 		                 (int)kind);

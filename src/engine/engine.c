@@ -30,9 +30,8 @@ static lade_status allocators_check(const lade_allocator *const *allocators, lad
 static lade_status options_check(const lade_engine_options *options, lade_error *err)
 {
 	if (options->threads > THREADS_MAX)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "%u threads, at most %d can be had", options->threads,
-		                 THREADS_MAX);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%u threads, at most %d",
+		                 options->threads, THREADS_MAX);
 	if ((unsigned)options->cpu > LADE_CPU_AVX512)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "cpu level %d is unknown",
 		                 (int)options->cpu);
@@ -41,7 +40,7 @@ static lade_status options_check(const lade_engine_options *options, lade_error 
 		return status;
 	if (options->cpu > lade_cpu_detect())
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "cpu level %s is asked for, this machine has %s",
+		                 "cpu level %s was requested, this machine has %s",
 		                 lade_cpu_name(options->cpu), lade_cpu_name(lade_cpu_detect()));
 	return LADE_OK;
 }

@@ -216,7 +216,7 @@ lade_status lade_engine_add_algorithm(lade_engine *engine, const lade_algorithm 
 		return bad_field(err, "algorithm",
 		                 "its name is not of the form [a-z][a-z0-9_-]*, 1 to 31");
 	if (lade_engine_find(engine, a->name))
-		return bad_field(err, a->name, "an algorithm of that name is there already");
+		return bad_field(err, a->name, "an algorithm of that name exists already");
 	if (a->id)
 		return bad_field(err, a->name, "only the library's own algorithms have an id");
 	if ((unsigned)a->kind > LADE_STAGE_FILTER)

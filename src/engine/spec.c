@@ -88,7 +88,7 @@ lade_status lade__value_check(const lade_stage *stage, size_t index, lade_error 
 		    (!option->required && value.i == option->fallback.i)))
 			return LADE_OK;
 		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
-		                 "%s: %s is %lld, which is no data type", stage->algorithm->name,
+		                 "%s: %s is %lld, which is not a data type", stage->algorithm->name,
 		                 option->name, (long long)value.i);
 	}
 	if (value.i >= 0 && value.i <= max)

@@ -97,7 +97,7 @@ static lade_status swap_check(const lade_stage *stage, lade_error *err)
 	int64_t size = stage->option[0].i;
 	if (size & (size - 1))
 		return lade_fail(err, LADE_E_SPEC, LADE_NO_OFFSET,
-		                 "byteswap: the size %lld is none of 1, 2, 4, 8", (long long)size);
+		                 "byteswap: size is %lld, want 1, 2, 4 or 8", (long long)size);
 	return LADE_OK;
 }
 

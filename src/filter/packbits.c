@@ -25,7 +25,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 		return lade_fail(err, LADE_E_TRUNCATED, 0, "packbits: want 1 byte or more, have 0");
 	if (!src)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "packbits: the size stands in the first byte");
+		                 "packbits: the decoded size is in the data, which was not given");
 	unsigned unused = *(const uint8_t *)src;
 	if (unused > 7 || (size == 1 && unused))
 		return lade_fail(err, LADE_E_CORRUPT, 0,
@@ -116,7 +116,7 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		return status;
 	if (off > size || dst.size > size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "packbits: the range %llu + %zu passes the end at %llu",
+		                 "packbits: the range %llu + %zu exceeds the size %llu",
 		                 (unsigned long long)off, dst.size, (unsigned long long)size);
 	unpack((const uint8_t *)src.data + 1, off, dst.data, dst.size);
 	return LADE_OK;

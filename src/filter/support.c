@@ -33,11 +33,12 @@ lade_status lade__filter_decoded_size(const lade_stage *stage, const void *src, 
 	info_of(stage)->sizes(stage, &to, &from);
 	if (size % from)
 		return lade_fail(err, LADE_E_CORRUPT, size - size % from,
-		                 "%s: %zu bytes are not whole elements of %zu bytes",
+		                 "%s: %zu bytes are not a multiple of the element's %zu",
 		                 stage->algorithm->name, size, from);
 	if (size / from > UINT64_MAX / to)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%s: %zu bytes decode to too many", stage->algorithm->name, size);
+		                 "%s: the decoded size of %zu bytes overflows",
+		                 stage->algorithm->name, size);
 	*decoded = (uint64_t)(size / from) * to;
 	return LADE_OK;
 }
@@ -60,7 +61,7 @@ lade_status lade__filter_check_dtype(const lade_stage *stage, size_t index, cons
 	lade_dtype dtype = lade__filter_dtype(stage, index);
 	if (!lade_dtype_size(dtype) || !strchr(classes, lade_dtype_class(dtype)))
 		return lade_fail(err, LADE_E_DTYPE, LADE_NO_OFFSET,
-		                 "%s: the type %s is not taken as %s",
+		                 "%s: type %s is not supported for option %s",
 		                 stage->algorithm->name, lade_dtype_text(dtype),
 		                 stage->algorithm->options[index].name);
 	return lade__little_check(stage, dtype, err);
@@ -72,7 +73,7 @@ lade_status lade__filter_whole(const lade_stage *stage, size_t total, lade_error
 	info_of(stage)->sizes(stage, &decoded, &encoded);
 	if (total % decoded)
 		return lade_fail(err, LADE_E_DTYPE, total - total % decoded,
-		                 "%s: %zu bytes are not whole elements of %zu bytes",
+		                 "%s: %zu bytes are not a multiple of the element's %zu",
 		                 stage->algorithm->name, total, decoded);
 	return LADE_OK;
 }

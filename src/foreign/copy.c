@@ -124,7 +124,8 @@ lade_status lade_foreign_writer_copy(lade_foreign_writer *writer, lade_input inp
 		status = input.read(input.ctx, data, PIECE, &got, error);
 		if (status == LADE_OK && got > PIECE)
 			status = lade_fail(error, LADE_E_IO, LADE_NO_OFFSET,
-			                   "the input gave %zu bytes, asked for %zu", got, PIECE);
+			                   "the input returned %zu bytes, %zu were requested", got,
+			                   PIECE);
 		if (status == LADE_OK)
 			status = lade_foreign_writer_write(writer, data, got, NULL);
 	}

@@ -114,7 +114,7 @@ lade_status lade__in_want(lade__in *in, size_t size, lade_error *err)
 		                   err));
 		if (got > in->cap - in->end)
 			return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
-			                 "the input gave %zu bytes, asked for %zu", got,
+			                 "the input returned %zu bytes, %zu were requested", got,
 			                 in->cap - in->end);
 		in->eof = got == 0;
 		in->end += got;
@@ -314,7 +314,7 @@ out:
 static lade_status wrong_size(lade_foreign_writer *w, uint64_t came)
 {
 	return lade_fail(&w->failed, LADE_E_STATE, LADE_NO_OFFSET,
-	                 "%" PRIu64 " bytes have come, options.size is %" PRIu64, came, w->size);
+	                 "%" PRIu64 " bytes were written, options.size is %" PRIu64, came, w->size);
 }
 
 lade_status lade_foreign_writer_write(lade_foreign_writer *w, const void *data, size_t size,

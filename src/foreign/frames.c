@@ -315,7 +315,7 @@ static lade_status legacy_block(lade_foreign_reader *r, lade_error *err)
 	                            (int)LEGACY_BLOCK);
 	if (n < 0)
 		return lade_fail(err, LADE_E_CORRUPT, in->off + 4,
-		                 "a bad block of %" PRIu32 " bytes", size);
+		                 "a damaged block of %" PRIu32 " bytes", size);
 	lade__in_take(in, 4 + (size_t)size);
 	s->block_pos = 0;
 	s->block_end = (size_t)n;
@@ -382,7 +382,7 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 		return LADE_OK;
 	}
 	if (have == 0)
-		return lade_fail(err, LADE_E_TRUNCATED, in->off, "there is no frame, just nothing");
+		return lade_fail(err, LADE_E_TRUNCATED, in->off, "want a frame, have 0 bytes");
 	if (have < 4)
 		return truncated(s, in, "frame", err);
 	uint32_t magic = lade__le32(lade__in_at(in));

@@ -157,7 +157,7 @@ static lade_status step(lade_foreign_reader *r, uint8_t *dst, size_t cap, size_t
 		    inflateSetDictionary(&s->z, d.data, (uInt)d.size) != Z_OK)
 			return lade_fail(err, LADE_E_DICT, s->member_off,
 			                 "the stream needs the dictionary with Adler-32 %08lX%s",
-			                 s->z.adler, d.size ? ", which the one given has not" : "");
+			                 s->z.adler, d.size ? "; the given one has another" : "");
 		break;
 	}
 	case Z_MEM_ERROR:
@@ -189,7 +189,7 @@ static lade_status skip_padding(lade_foreign_reader *r, lade_error *err)
 		for (size_t i = 0; i < have; i++) {
 			if (p[i])
 				return lade_fail(err, LADE_E_CORRUPT, in->off + i,
-				                 "bytes that are no %s follow the last one at byte "
+				                 "trailing bytes are not a %s, at byte "
 				                 "%" PRIu64,
 				                 what(r), in->off + i);
 		}
@@ -216,14 +216,15 @@ static lade_status begin(lade_foreign_reader *r, bool *end, lade_error *err)
 	TRY(lade__in_want(in, 2, err));
 	size_t have = lade__in_have(in);
 	if (have == 0 && !s->any)
-		return lade_fail(err, LADE_E_TRUNCATED, in->off, "there is no %s, just nothing",
+		return lade_fail(err, LADE_E_TRUNCATED, in->off, "want a %s, have 0 bytes",
 		                 what(r));
 	if (have == 1 && !s->any)
-		return lade_fail(err, LADE_E_TRUNCATED, in->off + 1, "one byte is no %s", what(r));
+		return lade_fail(err, LADE_E_TRUNCATED, in->off + 1, "want a %s, have 1 byte",
+		                 what(r));
 	if (have < 2 || !begins(r, lade__in_at(in))) {
 		if (!s->any)
-			return lade_fail(err, LADE_E_CORRUPT, in->off, "no %s begins here",
-			                 what(r));
+			return lade_fail(err, LADE_E_CORRUPT, in->off,
+			                 "this is not the start of a %s", what(r));
 		TRY(skip_padding(r, err));
 		*end = true;
 		return LADE_OK;

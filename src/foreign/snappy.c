@@ -64,7 +64,7 @@ static lade_status decode(lade_foreign_reader *r, bool stored, const uint8_t *da
 		decoded = size;
 	} else if (snappy_uncompressed_length((const char *)payload, size, &decoded) != SNAPPY_OK) {
 		return lade_fail(err, LADE_E_CORRUPT, off + 8,
-		                 "the chunk at byte %" PRIu64 " does not tell its decoded size",
+		                 "the chunk at byte %" PRIu64 " does not state its decoded size",
 		                 off);
 	}
 	if (decoded > BLOCK)
@@ -156,7 +156,7 @@ static lade_status next(lade_foreign_reader *r, bool *end, lade_error *err)
 		r->frames++;
 		if (size != 6 || memcmp(data, "sNaPpY", 6) != 0)
 			return lade_fail(err, LADE_E_CORRUPT, in->off + 4,
-			                 "a bad begin of a stream");
+			                 "the stream identifier is damaged");
 		s->any = true;
 	} else {
 		TRY(decode(r, type == 0x01, data, size, err));

@@ -55,7 +55,7 @@ static lade_status encode_lossy(const lade__coder *coder, const lade__pipe *pipe
 	size_t size = data->size, bound = lade_spec_bound(spec, size);
 	if (bound > SIZE_MAX / 2 - size)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%zu bytes are too many for the spec", size);
+		                 "the bound of the spec for %zu bytes overflows", size);
 	uint8_t *scratch = lade__worker_block(pipe->worker, LADE__SCRATCH_FRAME, bound + size + 64);
 	if (!scratch)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
@@ -76,7 +76,7 @@ static lade_status encode_lossy(const lade__coder *coder, const lade__pipe *pipe
 		                           err);
 	if (status == LADE_OK && got != size)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "the spec makes %zu bytes of %zu when decoding", got, size);
+		                   "the spec decodes to %zu bytes, %zu were encoded", got, size);
 	if (status == LADE_OK)
 		data->data = back;
 	return status;

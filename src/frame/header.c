@@ -45,7 +45,7 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 	if (info->checksum != LADE_CHECKSUM_NONE && info->checksum != LADE_XXH64 &&
 	    info->checksum != LADE_CRC32C)
 		return lade_fail(err, status == LADE_E_ARG ? status : LADE_E_UNSUPPORTED, 30,
-		                 "frame header: checksum %d is none of 0, %d and %d",
+		                 "frame header: checksum is %d, want 0, %d or %d",
 		                 (int)info->checksum, LADE_CRC32C, LADE_XXH64);
 	if (info->chunk_size < LADE_FRAME_CHUNK_MIN || info->chunk_size > LADE_FRAME_CHUNK_MAX)
 		return lade_fail(err, status, 24,
@@ -54,7 +54,7 @@ static lade_status info_check(const lade_frame_info *info, lade_status status, l
 	if (info->chunk_size % element)
 		return lade_fail(
 			err, status, 24,
-			"frame header: chunk size %zu is no multiple of the element's size %zu",
+			"frame header: chunk size %zu is not a multiple of the element's size %zu",
 			info->chunk_size, element);
 	if (info->ndim > LADE_NDIM_MAX)
 		return lade_fail(err, status, 32, "frame header: %u dimensions, at most %d",
@@ -178,12 +178,12 @@ lade_status lade__header_size(const uint8_t *src, size_t size, size_t *out, lade
 		                 LADE__FRAME_VERSION);
 	if (size < 16)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "frame header: the first 16 bytes are wanted, have %zu", size);
+		                 "frame header: want 16 bytes, have %zu", size);
 	uint32_t claim = lade__le32(src + 12);
 	if (claim % LADE__ALIGN || claim < LADE__HEADER_MIN || claim > LADE__HEADER_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, 12,
-		                 "frame header: size %u is no multiple of 16 from %d to %d", claim,
-		                 LADE__HEADER_MIN, LADE__HEADER_MAX);
+		                 "frame header: size %u is not a multiple of 16 from %d to %d",
+		                 claim, LADE__HEADER_MIN, LADE__HEADER_MAX);
 	*out = claim;
 	return LADE_OK;
 }
@@ -351,7 +351,8 @@ lade_status lade__chunk_parse(const uint8_t *src, const lade__located *at,
 		                 index, out->checksum);
 	if (info->checksum == LADE_CRC32C && out->checksum > UINT32_MAX)
 		return lade_fail(err, LADE_E_CORRUPT, off + 20,
-		                 "chunk %" PRIu64 ": checksum %016" PRIx64 " is above a CRC's %08x",
+		                 "chunk %" PRIu64 ": checksum %016" PRIx64
+		                 " exceeds a CRC's maximum, %08x",
 		                 index, out->checksum, UINT32_MAX);
 	return LADE_OK;
 }

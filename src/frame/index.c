@@ -244,7 +244,7 @@ lade_status lade__list_parse(const uint8_t *src, const lade__header *header,
 		if (page % LADE__ALIGN || page < least || page > off)
 			return lade_fail(err, LADE_E_CORRUPT, off + LADE__PART_HEADER + 8 * i,
 			                 "index page %" PRIu64 ": offset %" PRIu64
-			                 " is no multiple of 16 from %" PRIu64 " to %" PRIu64,
+			                 " is not a multiple of 16 from %" PRIu64 " to %" PRIu64,
 			                 i, page, least, off);
 		pages[i] = page;
 		at = page + lade__page_size(count);

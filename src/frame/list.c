@@ -272,8 +272,8 @@ static lade_status read_one(list *l, size_t i, size_t *got, lade_error *err)
 	TRY(find_device(frame->options.where, frame->options.device, near, err));
 	if (off > size || item->range_size > size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "%" PRIu64 " bytes at %" PRIu64 " of %" PRIu64, item->range_size,
-		                 off, size);
+		                 "%" PRIu64 " bytes at %" PRIu64 ", the frame has %" PRIu64,
+		                 item->range_size, off, size);
 	size = item->range_size ? item->range_size : size - off;
 	if (size > item->dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
@@ -331,7 +331,7 @@ static lade_status sink_write(void *ctx, const void *src, size_t size, lade_erro
 	sink *to = ctx;
 	if (size > to->dst.size - to->size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "the frame passes the destination's %zu bytes", to->dst.size);
+		                 "the frame exceeds the destination's %zu bytes", to->dst.size);
 	memcpy((char *)to->dst.data + to->size, src, size);
 	to->size += size;
 	return LADE_OK;

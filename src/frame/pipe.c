@@ -90,7 +90,7 @@ static lade_status read_header(lade_frame_pipe *pipe, lade_error *err)
 	TRY(lade__ahead_peek(&pipe->ahead, size, &src, &have, err));
 	if (have < size)
 		return lade_fail(err, LADE_E_TRUNCATED, have,
-		                 "frame header: %zu bytes are wanted, have %zu", size, have);
+		                 "frame header: want %zu bytes, have %zu", size, have);
 	TRY(lade__header_parse(pipe->engine, src, size, &pipe->header, err));
 	lade__ahead_skip(&pipe->ahead, size);
 	pipe->index.off = pipe->index.first_off = size;
@@ -178,7 +178,7 @@ static lade_status peek_all(lade_frame_pipe *pipe, size_t size, const char *what
 	lade_status status = lade__ahead_peek(&pipe->ahead, size, src, &have, err);
 	if (status == LADE_OK && have < size)
 		status = lade_fail(err, LADE_E_TRUNCATED, pipe->ahead.off + have,
-		                   "%s at %" PRIu64 ": %zu bytes are wanted, have %zu", what,
+		                   "%s at %" PRIu64 ": want %zu bytes, have %zu", what,
 		                   pipe->ahead.off, size, have);
 	return status;
 }
@@ -337,7 +337,7 @@ static lade_status take_chunk(lade_frame_pipe *pipe, pipe_slot *slot,
 		return status;
 	if (got < body)
 		return lade_fail(err, LADE_E_TRUNCATED, pipe->ahead.off,
-		                 "chunk %" PRIu64 " at %" PRIu64 ": %zu bytes are wanted, have %zu",
+		                 "chunk %" PRIu64 " at %" PRIu64 ": want %zu bytes, have %zu",
 		                 pipe->index.chunk_count, off, body + LADE__PART_HEADER,
 		                 got + LADE__PART_HEADER);
 	if (slot->count == 0) {

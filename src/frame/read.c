@@ -271,8 +271,8 @@ static lade_status range_check(const lade_frame *frame, const lade_frame_range *
 	}
 	if (range->off > frame->info.size || range->dst.size > frame->info.size - range->off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "range %zu: %zu bytes at %" PRIu64 " of %" PRIu64, index,
-		                 range->dst.size, range->off, frame->info.size);
+		                 "range %zu: %zu bytes at %" PRIu64 ", the frame has %" PRIu64,
+		                 index, range->dst.size, range->off, frame->info.size);
 	return LADE_OK;
 }
 

@@ -76,8 +76,7 @@ static lade_status read_header(lade_frame *frame, lade_error *err)
 	TRY(lade__header_size(src, first, &header_size, err));
 	if (size < header_size)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "frame header: %zu bytes are wanted, have %" PRIu64, header_size,
-		                 size);
+		                 "frame header: want %zu bytes, have %" PRIu64, header_size, size);
 	TRY(lade__source_get(&frame->source, 0, header_size, buffer, &src, err));
 	status = lade__header_parse(frame->engine, src, header_size, &frame->header, err);
 out:
@@ -221,7 +220,7 @@ lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src, lade_str
 		return status;
 	if (src.place.kind != LADE_DEVICE || (!src.data && src.size))
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                   src.data ? "the frame is not memory of a device"
+		                   src.data ? "the frame is not in device memory"
 		                            : "src.data is NULL and has %zu bytes",
 		                   src.size);
 	if (status == LADE_OK)
@@ -323,8 +322,9 @@ lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index, lade_frame_c
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
 		                 frame ? "out" : "frame");
 	if (index >= frame->info.chunk_count)
-		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "chunk %" PRIu64 " of %" PRIu64,
-		                 index, frame->info.chunk_count);
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "chunk %" PRIu64 ", the frame has %" PRIu64, index,
+		                 frame->info.chunk_count);
 	uint8_t buffer[LADE__PART_HEADER + LADE__SPEC_MAX];
 	const lade__page *page;
 	const uint8_t *src;

@@ -45,7 +45,7 @@ static lade_status read_ends(lade__source *s, size_t tail, lade_error *err)
 	s->size = ranges[0].object_size;
 	if (s->size == LADE_SIZE_UNKNOWN)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the source does not tell its size");
+		                 "the source does not report its size");
 	s->tail = s->size - ranges[0].size;
 	if (s->tail == 0)
 		s->base = s->ends + HEAD_SIZE;
@@ -138,7 +138,7 @@ static lade_status input_read(lade__ahead *ahead, void *dst, size_t cap, size_t 
 		return status;
 	if (*got > cap)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "the input gave %zu bytes, asked for were %zu", *got, cap);
+		                 "the input returned %zu bytes, %zu were requested", *got, cap);
 	ahead->eof = *got == 0;
 	return LADE_OK;
 }

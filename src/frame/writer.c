@@ -311,7 +311,7 @@ static lade_status account(lade_frame_writer *writer, size_t size, lade_error *e
 		                 "a frame holds 2^63 - 1 bytes at most");
 	if (info->size != LADE_SIZE_UNKNOWN && total > info->size)
 		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
-		                 "%" PRIu64 " bytes have come, %" PRIu64 " were announced", total,
+		                 "%" PRIu64 " bytes were written, options.size is %" PRIu64, total,
 		                 info->size);
 	writer->taken = total;
 	return LADE_OK;
@@ -333,7 +333,7 @@ static lade_status take_input(void *ctx, size_t at, bool *took, lade_error *err)
 			break;
 		if (got > cap - slot->size)
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-			                 "the input gave %zu bytes, asked for were %zu", got,
+			                 "the input returned %zu bytes, %zu were requested", got,
 			                 cap - slot->size);
 		status = account(writer, got, err);
 		slot->size += got;
@@ -522,7 +522,7 @@ lade_status lade_frame_writer_finish(lade_frame_writer *writer, lade_error *err)
 	uint64_t size = writer->header.info.size;
 	if (size != LADE_SIZE_UNKNOWN && size != writer->taken) {
 		status = lade_fail(&writer->error, LADE_E_STATE, LADE_NO_OFFSET,
-		                   "%" PRIu64 " bytes have come, %" PRIu64 " were announced",
+		                   "%" PRIu64 " bytes were written, options.size is %" PRIu64,
 		                   writer->taken, size);
 		goto out;
 	}

@@ -84,7 +84,7 @@ static lade_status list_devices(lade_error *err)
 	                       err));
 	if (count < 1)
 		return lade_fail(err, LADE_E_NO_DEVICE, LADE_NO_OFFSET,
-		                 "no device: the driver counts %d", count);
+		                 "no device: the driver reports %d", count);
 	if (count > LADE_DEVICES_MAX)
 		count = LADE_DEVICES_MAX;
 	for (int32_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ lade_status lade_mark_new(int32_t device, lade_stream stream, lade_mark **out, l
 	status = LADE__CU(d, cuStreamIsCapturing, stream, &capturing);
 	if (status == LADE_OK && capturing)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "the stream is being captured: nothing passes a mark there");
+		                   "the stream is being captured: a graph cannot contain marks");
 	if (status == LADE_OK)
 		status = LADE__CU(d, cuEventCreate, &mark->event, EVENT_DISABLE_TIMING);
 	if (status == LADE_OK) {

@@ -76,7 +76,7 @@ static lade_status open_driver(lade__driver *driver, lade_error *err)
 {
 	/* The handler comes first: a child that is born while the driver starts is lost too. */
 	if (pthread_atfork(NULL, NULL, in_forked_child))
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no fork handler could be set");
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "pthread_atfork() failed");
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		const char *why = dlerror();

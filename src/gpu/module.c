@@ -193,9 +193,11 @@ static lade_status loaded(lade__device *device, const lade__kernel *kernel, lade
 	if (has_kernel(*out, kernel))
 		return LADE_OK;
 	if (!lade_device_kernels())
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "device %d: this build of the library has no kernels: nvcc was "
-		                 "not there", (int)device->number);
+		return lade_fail(
+			err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+			"device %d: this build of the library has no kernels: it was built "
+			"without nvcc",
+			(int)device->number);
 	if (!device->info.kernels)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "device %d: %s has compute capability %d.%d, and the kernels are "

@@ -225,11 +225,12 @@ static lade_status range_begin(lade_range *range, uint64_t size, const lade_obje
                                uint64_t *off, lade_error *err)
 {
 	if (range->key)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "a file has no keys");
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "a file has no keys: key must be NULL");
 	range->object_size = size;
 	if (range->want && !lade_object_version_equal(range->want, now))
 		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
-		                 "the file has changed: it is not the version that was asked for");
+		                 "the file has changed: it is not the requested version");
 	if (range->version)
 		*range->version = *now;
 	return lade_range_place(range, size, off, &range->size, err);

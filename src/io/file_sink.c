@@ -170,8 +170,7 @@ static lade_status check(writing *w, const lade_write *write, lade_error *err)
 	lade__file_version(&w->st, &now);
 	if (write->want && !lade_object_version_equal(write->want, &now))
 		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
-		                 "%s: has changed: it is not the version that was asked for",
-		                 w->path);
+		                 "%s: has changed: it is not the requested version", w->path);
 	return LADE_OK;
 }
 
@@ -237,7 +236,7 @@ static lade_status write_through(writing *w, const lade_write *write,
 {
 	if (write->kind != LADE_WRITE_ALWAYS || S_ISDIR(w->st.st_mode))
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "%s: is no regular file", w->path);
+		                 "%s: is not a regular file", w->path);
 	w->fd = open(w->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (w->fd < 0)
 		return failed(err, "opening it", w->path);
@@ -286,7 +285,8 @@ static lade_status sink_write(void *ctx, lade_write *write, const lade_io_option
                               lade_error *err)
 {
 	if (write->key)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "a file has no keys");
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "a file has no keys: key must be NULL");
 	return lade__file_write(ctx, write, true, options, err);
 }
 

@@ -14,11 +14,12 @@ static lade_status read_one(const lade_cspan *from, lade_range *range, lade_stre
 	uint64_t off;
 	size_t size;
 	if (range->key)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "memory has no keys");
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "memory has no keys: key must be NULL");
 	range->object_size = from->size;
 	if (range->want)
 		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
-		                 "memory has no version, and one was asked for");
+		                 "memory has no version, but one was requested");
 	lade_status status = lade_range_place(range, from->size, &off, &size, err);
 	if (status != LADE_OK)
 		return status;

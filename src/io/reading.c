@@ -37,15 +37,16 @@ lade_status lade_range_place(const lade_range *range, uint64_t object_size, uint
 	if (range->off > object_size ||
 	    (range->kind == LADE_RANGE_AT && cap > object_size - range->off))
 		return lade_fail(err, LADE_E_RANGE, object_size,
-		                 "%" PRIu64 " bytes at %" PRIu64 " of %" PRIu64, cap, range->off,
-		                 object_size);
+		                 "%" PRIu64 " bytes at %" PRIu64 ", the object has %" PRIu64, cap,
+		                 range->off, object_size);
 	if (range->kind == LADE_RANGE_AT) {
 		*size = range->dst.size;
 		return LADE_OK;
 	}
 	if (object_size - range->off > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                 "%" PRIu64 " bytes from %" PRIu64 " to the end, room for %" PRIu64,
+		                 "%" PRIu64 " bytes from %" PRIu64
+		                 " to the end, the destination has %" PRIu64,
 		                 object_size - range->off, range->off, cap);
 	*size = (size_t)(object_size - range->off);
 	return LADE_OK;
@@ -60,8 +61,8 @@ static lade_status check_answer(const lade_range *range, lade_error *err)
 	size_t size = range->dst.size;
 	if (range->size > range->dst.size)
 		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
-		                 "the source says it gave %zu bytes, asked for were %zu",
-		                 range->size, range->dst.size);
+		                 "the source reported %zu bytes, %zu were requested", range->size,
+		                 range->dst.size);
 	if (range->object_size != LADE_SIZE_UNKNOWN) {
 		lade_status status = lade_range_place(range, range->object_size, &off, &size, err);
 		if (status != LADE_OK)
@@ -70,11 +71,11 @@ static lade_status check_answer(const lade_range *range, lade_error *err)
 	bool exact = range->kind == LADE_RANGE_AT || range->object_size != LADE_SIZE_UNKNOWN;
 	if (exact && range->size != size)
 		return lade_fail(err, LADE_E_TRUNCATED, LADE_NO_OFFSET,
-		                 "the source gave %zu bytes, it has %zu", range->size, size);
+		                 "the source returned %zu bytes, it has %zu", range->size, size);
 	if (range->want && range->version && range->version->size &&
 	    !lade_object_version_equal(range->want, range->version))
 		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
-		                 "the object has another version than was asked for");
+		                 "the object is not the requested version");
 	return LADE_OK;
 }
 
@@ -282,8 +283,8 @@ lade_status lade__ops_check(const void *ops, size_t own, size_t first, const cha
 	memcpy(&size, ops, sizeof size);
 	if (size < first || size > LADE__STRUCT_SIZE_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "%s: struct_size is %zu, from %zu to %d are possible", name, size,
-		                 first, LADE__STRUCT_SIZE_MAX);
+		                 "%s: struct_size is %zu, want %zu to %d", name, size, first,
+		                 LADE__STRUCT_SIZE_MAX);
 	for (size_t i = own; i < size; i++)
 		if (bytes[i])
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,

@@ -164,7 +164,7 @@ static void find_places(staged *s)
 			if (status == LADE_OK && range->object_size == LADE_SIZE_UNKNOWN &&
 			    range->kind != LADE_RANGE_AT)
 				status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-				                   "the source does not tell its size");
+				                   "the source does not report its size");
 			p->off = range->off;
 			p->size = range->dst.size;
 			if (status == LADE_OK && range->object_size != LADE_SIZE_UNKNOWN)

@@ -31,7 +31,7 @@ lade_status lade_dict_new(const void *data, size_t size, lade_dict **out, lade_e
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
 	*out = NULL;
 	if (!data || size == 0)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a dictionary must have bytes");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a dictionary must not be empty");
 	lade_dict *dict = size > SIZE_MAX / 2 ? NULL : malloc(sizeof *dict + size);
 	if (!dict)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,

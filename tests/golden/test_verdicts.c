@@ -143,7 +143,7 @@ static cause snappy_cause(const stream *s)
 	if (strict.status == LADE_E_LIMIT && library.status == LADE_E_NOSPACE)
 		return SNAPPY_LIMIT;
 	if (strict.status == LADE_E_TRUNCATED &&
-	    strstr(strict.err.message, "wants 4294967296 bytes") &&
+	    strstr(strict.err.message, "needs 4294967296 bytes") &&
 	    memmem(s->bytes, s->size, wrap, sizeof wrap))
 		return SNAPPY_WRAP;
 	return UNLISTED;

@@ -203,7 +203,7 @@ static void test_claims(void **state)
 	static const uint8_t bad[] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0,
 	                              0,    0,    0,    0,    0x20, 1, 0, 0};
 	static const char text[] =
-		"the data claims 2305843009213693952 bytes, and 16 bytes of zstd";
+		"the data states 2305843009213693952 bytes, and 16 bytes of zstd";
 	lade_spec *zstd = kit_spec("zstd");
 	uint8_t good[64], room[3][100] = {{0}};
 	size_t size;

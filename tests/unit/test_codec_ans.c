@@ -567,8 +567,8 @@ static void test_messages(void **state)
 	memcpy(bad, packed, size);
 	bad[24] ^= 1; /* the table's bitmap */
 	expect_bad(&c, bad, size, LADE_E_CORRUPT, 24, "is not one of 2^");
-	expect_bad(&c, packed, 15, LADE_E_TRUNCATED, 15, "header wants 16 bytes, have 15");
-	expect_bad(&c, packed, size - 16, LADE_E_TRUNCATED, size - 16, "the chunk wants");
+	expect_bad(&c, packed, 15, LADE_E_TRUNCATED, 15, "header needs 16 bytes, have 15");
+	expect_bad(&c, packed, size - 16, LADE_E_TRUNCATED, size - 16, "the chunk needs");
 	codec_close(&c);
 	lade_spec *spec = NULL;
 	assert_int_equal(lade_spec_parse(NULL, "ans(block=5000)", &spec, &err), LADE_E_ARG);

@@ -740,7 +740,7 @@ static void writer_passes_on_failures(void **state)
 		assert_int_equal(lade_foreign_writer_write(w, data.data, 4, &err), LADE_OK);
 		assert_int_equal(lade_foreign_writer_write(w, data.data, options.size - 3, &err),
 		                 LADE_E_STATE);
-		assert_non_null(strstr(err.message, "bytes have come, options.size is"));
+		assert_non_null(strstr(err.message, "bytes were written, options.size is"));
 		assert_int_equal(lade_foreign_writer_finish(w, &err), LADE_E_STATE);
 		lade_foreign_writer_free(w);
 		drop(&s.out);

@@ -86,7 +86,7 @@ static void test_reader(void **state)
 	assert_int_equal(lade__options_read(&s, sizeof s, &longer, "small", &err), LADE_E_ARG);
 	assert_string_equal(err.message,
 	                    "small: struct_size is 40, this library's is 24, and byte 29 is not "
-	                    "zero: it asks for what this version lacks");
+	                    "zero: this version has no such field");
 	longer.s.struct_size = 12;
 	assert_int_equal(lade__options_read(&s, sizeof s, &longer, "small", &err), LADE_OK);
 	assert_true(s.struct_size == sizeof s && s.a == 1 && !s.b && !s.p);

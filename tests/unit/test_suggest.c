@@ -112,7 +112,7 @@ static void what_cannot_be_measured(void **state)
 	assert_int_equal(lade_measure(NULL, spec, data, NULL, &m, &err), LADE_E_ARG);
 	data.size = 0;
 	assert_int_equal(lade_measure(*state, spec, data, NULL, &m, &err), LADE_E_ARG);
-	assert_string_equal(err.message, "there are no bytes to try");
+	assert_string_equal(err.message, "there are no bytes to measure");
 	assert_int_equal(lade_suggest(*state, data, NULL, &found, &err), LADE_E_ARG);
 	assert_null(found);
 	data = (lade_cspan){ramp, sizeof ramp, {LADE_DEVICE, 3}};

@@ -33,10 +33,10 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	const uint8_t *bytes = src;
 	if (!src)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "ans: the size is in the data, which is not at hand");
+		                 "ans: the decoded size is in the data, which was not given");
 	if (size < ANS_HEADER)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "ans: the header wants %d bytes, have %zu", ANS_HEADER, size);
+		                 "ans: the header needs %d bytes, have %zu", ANS_HEADER, size);
 	if (bytes[0] != ANS_VERSION)
 		return lade_fail(err, LADE_E_CORRUPT, 0, "ans: version %u, want %d", bytes[0],
 		                 ANS_VERSION);

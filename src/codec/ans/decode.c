@@ -299,7 +299,7 @@ static lade_status open_chunk(const lade_run *run, lade_cspan src, chunk *c, lad
 	c->work = lade_worker_scratch(run->worker, 0, sizeof *c->work);
 	if (!c->work)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "ans: no memory for %zu bytes aside", sizeof *c->work);
+		                 "ans: no memory for %zu bytes of scratch", sizeof *c->work);
 out:
 	return status;
 }
@@ -328,7 +328,7 @@ lade_status lade__ans_run_range(const lade_run *run, lade_cspan src, uint64_t of
 	TRY(open_chunk(run, src, &c, err));
 	if (off > c.info.size || dst.size > c.info.size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "ans: the range %llu + %zu passes the end at %u",
+		                 "ans: the range %llu + %zu exceeds the size %u",
 		                 (unsigned long long)off, dst.size, c.info.size);
 	TRY(decode_range(&c, (size_t)off, dst.data, dst.size, err));
 out:

@@ -326,7 +326,7 @@ lade_status lade__ans_run_encode(const lade_run *run, lade_cspan src, lade_span 
 		c.work = lade_worker_scratch(run->worker, 0, sizeof *c.work);
 		if (!c.work)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "ans: no memory for %zu bytes aside", sizeof *c.work);
+			                 "ans: no memory for %zu bytes of scratch", sizeof *c.work);
 		if (run->stage->option[ANS_OPTION_DTYPE].i == LADE_BF16)
 			c.info.crossed = signs_vary(&c);
 		if (c.dst_size > ANS_HEADER + src.size - 1)

@@ -15,7 +15,7 @@ static lade_status corrupt(lade_error *err, uint64_t off, const char *what, unsi
 
 static lade_status cut(lade_error *err, size_t size, const char *what, uint64_t want)
 {
-	return lade_fail(err, LADE_E_TRUNCATED, size, "ans: %s wants %llu bytes, have %zu", what,
+	return lade_fail(err, LADE_E_TRUNCATED, size, "ans: %s needs %llu bytes, have %zu", what,
 	                 (unsigned long long)want, size);
 }
 
@@ -39,7 +39,7 @@ static lade_status parse_simple(const uint8_t *src, size_t size, const lade__ans
 		return cut(err, size, "the chunk", want);
 	if (size > want)
 		return lade_fail(err, LADE_E_CORRUPT, want,
-		                 "ans: the chunk has %llu bytes, %zu are there",
+		                 "ans: the chunk needs %llu bytes, have %zu",
 		                 (unsigned long long)want, size);
 	return LADE_OK;
 }
@@ -115,7 +115,7 @@ static lade_status parse_coded(const uint8_t *src, size_t size, lade__ans_info *
 		return cut(err, size, "the chunk", (uint64_t)last * 16 + info->tail);
 	if (last >> ANS_OFF_BITS || (uint64_t)last * 16 + info->tail < size)
 		return lade_fail(err, LADE_E_CORRUPT, info->tables - 4,
-		                 "ans: the chunk ends at %llu bytes, %zu are there",
+		                 "ans: the chunk ends at %llu bytes, have %zu",
 		                 (unsigned long long)last * 16 + info->tail, size);
 	return LADE_OK;
 out:

@@ -132,7 +132,7 @@ static lade_status header_read(const uint8_t *src, size_t size, header *h, lade_
 {
 	if (size < HEADER)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "bitcomp: the header wants %d bytes, %zu are there", HEADER, size);
+		                 "bitcomp: the header needs %d bytes, have %zu", HEADER, size);
 	if (src[0] != LADE_BITCOMP_MAGIC || src[1] != LADE_BITCOMP_VERSION)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
 		                 "bitcomp: magic and version are %02x %02x, want %02x %02x", src[0],
@@ -148,8 +148,8 @@ static lade_status header_read(const uint8_t *src, size_t size, header *h, lade_
 	                                    exponent_fits(h->log, h->exponent);
 	if (kind & ~(unsigned)LADE_BITCOMP_KIND || src[3] || lade__le16(src + 6) || !fits)
 		return lade_fail(err, LADE_E_CORRUPT, 2,
-		                 "bitcomp: kind %02x with exponent %d is none that is defined",
-		                 kind, h->exponent);
+		                 "bitcomp: kind %02x with exponent %d is not defined", kind,
+		                 h->exponent);
 	if (h->size > SIZE_LIMIT)
 		return lade_fail(err, LADE_E_CORRUPT, 8,
 		                 "bitcomp: the decoded size is %llu, at most %llu is possible",
@@ -165,7 +165,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	(void)stage;
 	if (!src && size)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "bitcomp: the size is in the data, which is not at hand");
+		                 "bitcomp: the decoded size is in the data, which was not given");
 	TRY(header_read(src, size, &h, err));
 	*decoded = h.size;
 out:
@@ -187,11 +187,11 @@ static lade_status chunk_read(lade_cspan span, header *h, lade_error *err)
 	}
 	if (span.size < want)
 		return lade_fail(err, LADE_E_TRUNCATED, span.size,
-		                 "bitcomp: the chunk wants %llu bytes, %zu are there",
+		                 "bitcomp: the chunk needs %llu bytes, have %zu",
 		                 (unsigned long long)want, span.size);
 	if (span.size > want)
 		return lade_fail(err, LADE_E_CORRUPT, want,
-		                 "bitcomp: the chunk ends at %llu, %zu bytes are there",
+		                 "bitcomp: the chunk ends at %llu, have %zu",
 		                 (unsigned long long)want, span.size);
 out:
 	return status;
@@ -379,7 +379,7 @@ static lade_status run_range(const lade_run *run, lade_cspan src, uint64_t off, 
 	TRY(chunk_read(src, &h, err));
 	if (off > h.size || dst.size > h.size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "bitcomp: the range %llu + %zu passes the end at %llu",
+		                 "bitcomp: the range %llu + %zu exceeds the size %llu",
 		                 (unsigned long long)off, dst.size, (unsigned long long)h.size);
 	if (!h.stored)
 		return range_decode(run, &h, src, off, dst, err);

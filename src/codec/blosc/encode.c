@@ -64,7 +64,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	lade__blosc_info info;
 	if (!src)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "blosc: the size stands in the header, which is not at hand");
+		                 "blosc: the decoded size is in the header, which was not given");
 	lade_status status = lade__blosc_parse(src, size, &info, err);
 	if (status == LADE_OK)
 		*decoded = info.nbytes;

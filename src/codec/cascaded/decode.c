@@ -57,7 +57,7 @@ lade_status lade__cascaded_open(lade_cspan src, size_t cap, bool whole, lade_cas
 		                 src.size);
 	if (src.size > want)
 		return lade_fail(err, LADE_E_CORRUPT, (size_t)want,
-		                 "cascaded: the chunk ends at %llu, %zu bytes are there",
+		                 "cascaded: the chunk ends at %llu, have %zu",
 		                 (unsigned long long)want, src.size);
 	return LADE_OK;
 }
@@ -169,7 +169,7 @@ static lade_status decoder_open(const lade_run *run, lade_cspan src, size_t cap,
 	d->s = lade_worker_scratch(run->worker, 0, sizeof *d->s);
 	if (!d->s)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "cascaded: no memory for %zu bytes aside", sizeof *d->s);
+		                 "cascaded: no memory for %zu bytes of scratch", sizeof *d->s);
 	return LADE_OK;
 }
 

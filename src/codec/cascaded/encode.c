@@ -144,7 +144,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	(void)stage;
 	if (!src)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "cascaded: the size is in the data, which is not at hand");
+		                 "cascaded: the decoded size is in the data, which was not given");
 	lade_status status = lade__cascaded_open(lade_host_cspan(src, size), 0, false, &c, err);
 	if (status == LADE_OK)
 		*decoded = c.size;
@@ -405,7 +405,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	e.s = lade_worker_scratch(run->worker, 0, sizeof *e.s);
 	if (!e.s)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "cascaded: no memory for %zu bytes aside", sizeof *e.s);
+		                 "cascaded: no memory for %zu bytes of scratch", sizeof *e.s);
 	memset(out, 0, at);
 	out[0] = LADE_CASCADED_VERSION;
 	out[1] = (uint8_t)c.log2;

@@ -50,7 +50,7 @@ static lade_status run_range(const lade_run *run, lade_cspan src, uint64_t off, 
 	(void)run;
 	if (off > src.size || dst.size > src.size - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "copy: the range %llu + %zu passes the end at %zu",
+		                 "copy: the range %llu + %zu exceeds the size %zu",
 		                 (unsigned long long)off, dst.size, src.size);
 	if (dst.size)
 		memcpy(dst.data, (const uint8_t *)src.data + off, dst.size);

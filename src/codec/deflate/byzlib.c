@@ -109,7 +109,7 @@ static lade_status no_memory(const char *name, lade_error *err)
 static lade_status bad_stream(const z_stream *z, const char *name, uint64_t end, lade_error *err)
 {
 	return lade_fail(err, LADE_E_CORRUPT, end, "%s: the stream is bad before %llu: %s", name,
-	                 (unsigned long long)end, z->msg ? z->msg : "no more is known");
+	                 (unsigned long long)end, z->msg ? z->msg : "zlib gives no reason");
 }
 
 static lade_status cut_stream(const char *name, const lade__deflated *s, lade_error *err)

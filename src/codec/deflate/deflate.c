@@ -128,7 +128,7 @@ lade_status lade__deflate_unknown_size(const lade_stage *stage, const void *src,
 	(void)size;
 	(void)decoded;
 	return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-	                 "%s: the format does not tell the decoded size", stage->algorithm->name);
+	                 "%s: the format does not store the decoded size", stage->algorithm->name);
 }
 
 lade_status lade__deflate_nospace(const lade_run *run, size_t want, size_t have, lade_error *err)

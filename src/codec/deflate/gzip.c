@@ -73,7 +73,7 @@ static lade_status header_read(const uint8_t *src, size_t size, uint64_t off, si
 	unsigned long long at = off;
 	if ((size > 0 && src[0] != 0x1F) || (size > 1 && src[1] != 0x8B))
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "gzip: no member begins with 0x%02x at %llu", src[0], at);
+		                 "gzip: 0x%02x at %llu is not the start of a member", src[0], at);
 	if (size < HEADER)
 		return cut(off, size, "header", err);
 	unsigned flags = src[3];

@@ -50,7 +50,7 @@ static lade_status header_read(const lade_run *run, const uint8_t *src, size_t s
 	unsigned cmf = src[0], flg = src[1];
 	if ((cmf << 8 | flg) % 31)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
-		                 "zlib: the header 0x%02x%02x is no multiple of 31", cmf, flg);
+		                 "zlib: the header 0x%02x%02x is not a multiple of 31", cmf, flg);
 	if ((cmf & 15) != 8 || cmf >> 4 > 7)
 		return lade_fail(err, LADE_E_UNSUPPORTED, 0,
 		                 "zlib: method %u with a window of 2^%u, want 8 with at most 2^15",
@@ -66,12 +66,12 @@ static lade_status header_read(const lade_run *run, const uint8_t *src, size_t s
 	uint32_t want = lade__be32(src + HEADER);
 	if (!run->dict)
 		return lade_fail(err, LADE_E_DICT, HEADER,
-		                 "zlib: the stream wants dictionary 0x%08x, none is given", want);
+		                 "zlib: the stream needs dictionary 0x%08x, none is given", want);
 	lade_cspan data = lade_dict_data(run->dict);
 	uint32_t have = libdeflate_adler32(1, data.data, data.size);
 	if (have != want)
 		return lade_fail(err, LADE_E_DICT, HEADER,
-		                 "zlib: the stream wants dictionary 0x%08x, 0x%08x is given", want,
+		                 "zlib: the stream needs dictionary 0x%08x, 0x%08x is given", want,
 		                 have);
 	*length = HEADER + DICT_ID;
 	*dict = run->dict;

@@ -35,7 +35,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	(void)size;
 	(void)decoded;
 	return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-	                 "lz4: a raw block does not tell its decoded size");
+	                 "lz4: a raw block does not state its decoded size");
 }
 
 double lade__lz4_encode_cost(void *ctx, const lade_workload *workload)
@@ -232,7 +232,7 @@ static lade_status walk(const lade__lz4_block *block, uint64_t *decoded, size_t 
 			return cut(block, "literal length", err);
 		if (literals > size - in)
 			return lade_fail(err, LADE_E_TRUNCATED, base + size,
-			                 "lz4: the literals at %llu want %llu bytes, %zu are left",
+			                 "lz4: the literals at %llu need %llu bytes, %zu are left",
 			                 (unsigned long long)(base + in),
 			                 (unsigned long long)literals, size - in);
 		in += (size_t)literals;
@@ -243,11 +243,11 @@ static lade_status walk(const lade__lz4_block *block, uint64_t *decoded, size_t 
 			return cut(block, "match offset", err);
 		uint32_t back = lade__le16(src + in);
 		if (back == 0 || back > out + history)
-			return lade_fail(err, LADE_E_CORRUPT, base + in,
-			                 "lz4: the match at %llu reaches back %u bytes, %llu are "
-			                 "there",
-			                 (unsigned long long)(base + in), back,
-			                 (unsigned long long)(out + history));
+			return lade_fail(
+				err, LADE_E_CORRUPT, base + in,
+				"lz4: the match at %llu has offset %u, the output has %llu",
+				(unsigned long long)(base + in), back,
+				(unsigned long long)(out + history));
 		in += 2;
 		if (match == 15 && !more(src, size, &in, &match))
 			return cut(block, "match length", err);
@@ -315,7 +315,7 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 	uint64_t limit = src.size > INT32_MAX / 255 ? INT32_MAX : (uint64_t)src.size * 255;
 	if (off > limit || dst.size > limit - off)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "lz4: the range %llu + %zu passes what %zu bytes can give",
+		                 "lz4: the range %llu + %zu exceeds what %zu bytes can decode to",
 		                 (unsigned long long)off, dst.size, src.size);
 	if (dst.size == 0)
 		return LADE_OK;
@@ -323,7 +323,7 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 	char *out = off ? lade_worker_scratch(run->worker, 0, want) : dst.data;
 	if (!out)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "lz4: no memory for %zu bytes aside", want);
+		                 "lz4: no memory for %zu bytes of scratch", want);
 	const char *in = (const char *)lade__bytes(src);
 	lade_cspan dict = {0};
 	int n;
@@ -344,7 +344,7 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 		if (status != LADE_OK)
 			return status;
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
-		                 "lz4: the range %llu + %zu passes the end at %llu",
+		                 "lz4: the range %llu + %zu exceeds the size %llu",
 		                 (unsigned long long)off, dst.size, (unsigned long long)all);
 	}
 	if (off)

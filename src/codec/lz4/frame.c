@@ -10,7 +10,7 @@
 static lade_status cut(uint64_t off, size_t want, size_t have, const char *what, lade_error *err)
 {
 	return lade_fail(err, LADE_E_TRUNCATED, off + have,
-	                 "lz4f: the frame at %llu wants %zu bytes with its %s, %zu are left",
+	                 "lz4f: the frame at %llu needs %zu bytes with its %s, %zu are left",
 	                 (unsigned long long)off, want, what, have);
 }
 
@@ -76,7 +76,7 @@ lade_status lade__lz4f_header_read(const uint8_t *src, size_t size, uint64_t off
 	}
 	if ((magic & ~15u) != LADE__LZ4F_SKIP_MAGIC)
 		return lade_fail(err, LADE_E_CORRUPT, off,
-		                 "lz4f: no frame begins with 0x%08x at %llu", magic,
+		                 "lz4f: 0x%08x at %llu is not the start of a frame", magic,
 		                 (unsigned long long)off);
 	out->kind = LADE__LZ4F_SKIPPABLE;
 	if (size < 8)
@@ -84,7 +84,7 @@ lade_status lade__lz4f_header_read(const uint8_t *src, size_t size, uint64_t off
 	uint32_t length = lade__le32(src + 4);
 	if (length > size - 8)
 		return lade_fail(err, LADE_E_TRUNCATED, off + size,
-		                 "lz4f: the skippable frame at %llu wants %u bytes, %zu are left",
+		                 "lz4f: the skippable frame at %llu needs %u bytes, %zu are left",
 		                 (unsigned long long)off, length, size - 8);
 	out->size = 8 + (size_t)length;
 	return LADE_OK;
@@ -127,7 +127,7 @@ lade_status lade__lz4f_block_read(const lade__lz4f_header *header, size_t at, la
 		                 (unsigned long long)(off + at), out->size, limit);
 	if (size - out->at < out->size + tail)
 		return lade_fail(err, LADE_E_TRUNCATED, off + size,
-		                 "lz4f: the block at %llu wants %zu bytes, %zu are left",
+		                 "lz4f: the block at %llu needs %zu bytes, %zu are left",
 		                 (unsigned long long)(off + at), out->size + tail, size - out->at);
 	out->next = out->at + out->size + tail;
 	return LADE_OK;
@@ -141,7 +141,7 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 	uint64_t total = 0;
 	if (!in)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "lz4f: the size is in the data, which is not at hand");
+		                 "lz4f: the decoded size is in the data, which was not given");
 	size_t off = 0;
 	do {
 		lade__lz4f_header h = {0};
@@ -154,7 +154,7 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 		}
 		if (h.content_size > UINT64_MAX - 1 - total)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "lz4f: the frames' content sizes pass 64 bits at %zu",
+			                 "lz4f: the frames' content sizes overflow 64 bits at %zu",
 			                 off);
 		total += h.content_size;
 		lade__lz4f_block b = {.next = h.size};
@@ -164,10 +164,11 @@ lade_status lade__lz4f_decoded_size(const lade_stage *stage, const void *src, si
 				return status;
 			/* Without a size, a frame with no block at all is known to be empty. */
 			if (!b.end && !h.has_content_size)
-				return lade_fail(err, LADE_E_UNKNOWN_SIZE, off,
-				                 "lz4f: the frame at %zu does not tell its content "
-				                 "size",
-				                 off);
+				return lade_fail(
+					err, LADE_E_UNKNOWN_SIZE, off,
+					"lz4f: the frame at %zu does not state its content "
+					"size",
+					off);
 		} while (!b.end);
 		size_t tail = h.content_checksum ? 4 : 0;
 		if (size - off - b.next < tail)

@@ -73,7 +73,7 @@ static lade_status decode_block(cursor *c, const lade__lz4f_header *h, const lad
 		n = LZ4_decompress_safe(block, (char *)c->dst + c->out, (int)b->size, (int)cap);
 	}
 	if (no_memory)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "lz4f: no memory aside");
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "lz4f: no memory for scratch");
 	if (n >= 0) {
 		*written = (size_t)n;
 		return LADE_OK;
@@ -81,9 +81,10 @@ static lade_status decode_block(cursor *c, const lade__lz4f_header *h, const lad
 	lade__lz4_block bad = {(const uint8_t *)block, b->size, history, c->frame_in + b->at};
 	lade_status status = lade__lz4_diagnose(&bad, cap, c->out, err);
 	if (status == LADE_E_NOSPACE && cap == h->block_max)
-		return lade_fail(err, LADE_E_CORRUPT, bad.off,
-		                 "lz4f: the block at %llu gives more than the %zu bytes allowed",
-		                 (unsigned long long)bad.off, cap);
+		return lade_fail(
+			err, LADE_E_CORRUPT, bad.off,
+			"lz4f: the block at %llu decodes to more than the %zu bytes allowed",
+			(unsigned long long)bad.off, cap);
 	return status;
 }
 
@@ -122,7 +123,7 @@ static lade_status frame_end(cursor *c, const lade__lz4f_header *h, lade_error *
 	uint64_t got = c->out - c->frame_out;
 	if (h->has_content_size && got != h->content_size)
 		return lade_fail(err, LADE_E_CORRUPT, c->frame_in + 6,
-		                 "lz4f: the frame at %zu names %llu bytes and gives %llu",
+		                 "lz4f: the frame at %zu states %llu bytes and decodes to %llu",
 		                 c->frame_in, (unsigned long long)h->content_size,
 		                 (unsigned long long)got);
 	if (!h->content_checksum)
@@ -151,11 +152,11 @@ static lade_status take_frame(cursor *c, lade_error *err)
 	lade__lz4f_block b = {.end = h.kind == LADE__LZ4F_SKIPPABLE, .next = h.size};
 	if (h.has_dict_id && !c->run->dict)
 		return lade_fail(err, LADE_E_DICT, c->in,
-		                 "lz4f: the frame at %zu wants dictionary %u, none is given", c->in,
+		                 "lz4f: the frame at %zu needs dictionary %u, none is given", c->in,
 		                 h.dict_id);
 	if (h.has_content_size && h.content_size > c->dst_cap - c->out)
 		return lade_fail(err, LADE_E_NOSPACE, c->in,
-		                 "lz4f: the frame at %zu wants %llu bytes after %zu, have %zu",
+		                 "lz4f: the frame at %zu needs %llu bytes after %zu, has %zu",
 		                 c->in, (unsigned long long)h.content_size, c->out, c->dst_cap);
 	while (!b.end) {
 		TRY(lade__lz4f_block_read(&h, b.next, &b, err));

@@ -169,7 +169,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 	size_t want = bound(run->stage, src.size);
 	if (want == SIZE_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "lz4f: %zu bytes are more than a frame is made of", src.size);
+		                 "lz4f: %zu bytes are more than a frame holds", src.size);
 	if (run->dict)
 		cdict = lade_dict_prepared(run->dict, &cdict_key, 0, cdict_prepare, cdict_release);
 	if (run->dict && !cdict)
@@ -183,14 +183,14 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		cap = want;
 		if (!out)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "lz4f: no memory for %zu bytes aside", want);
+			                 "lz4f: no memory for %zu bytes of scratch", want);
 	}
 	size_t n = LZ4F_compressFrame_usingCDict(e->cctx, out, cap, lade__bytes(src), src.size,
 	                                         cdict, &p);
 	if (LZ4F_isError(n)) {
 		bool memory = LZ4F_getErrorCode(n) == LZ4F_ERROR_allocation_failed;
 		return lade_fail(err, memory ? LADE_E_NOMEM : LADE_E_INTERNAL, LADE_NO_OFFSET,
-		                 "lz4f: the library says '%s'", LZ4F_getErrorName(n));
+		                 "lz4f: liblz4 says '%s'", LZ4F_getErrorName(n));
 	}
 	if (n > dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,

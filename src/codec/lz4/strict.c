@@ -124,7 +124,7 @@ static lade_status read_sequence(const decoder *d, sequence *s, lade_error *err)
 		return cut(d, "literal length", err);
 	if (s->literals > (uint64_t)(end - at))
 		return lade_fail(err, LADE_E_TRUNCATED, d->size,
-		                 "lz4: the literals at %zu want %llu bytes, %zu are left",
+		                 "lz4: the literals at %zu need %llu bytes, %zu are left",
 		                 (size_t)(at - d->src), (unsigned long long)s->literals,
 		                 (size_t)(end - at));
 	s->from = (size_t)(at - d->src);
@@ -156,7 +156,7 @@ static lade_status one(decoder *d, bool *last, lade_error *err)
 	uint64_t here = d->out + s.literals;
 	if (s.match && (s.offset == 0 || s.offset > here + d->dict.size))
 		return lade_fail(err, LADE_E_CORRUPT, s.offset_at,
-		                 "lz4: the match at %zu reaches back %zu bytes, %llu are there",
+		                 "lz4: the match at %zu has offset %zu, the output has %llu",
 		                 s.offset_at, s.offset, (unsigned long long)(here + d->dict.size));
 	if (s.literals + s.match > d->cap - d->out)
 		return lade_fail(err, LADE_E_NOSPACE, d->in,

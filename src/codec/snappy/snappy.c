@@ -31,9 +31,9 @@ static size_t preamble(const uint8_t *src, size_t size, uint64_t *decoded, lade_
 	uint64_t value = 0;
 	for (size_t i = 0; i < 5; i++) {
 		if (i == size) {
-			*status = lade_fail(err, LADE_E_TRUNCATED, size,
-			                    "snappy: the decoded size breaks off after %zu bytes",
-			                    size);
+			*status = lade_fail(
+				err, LADE_E_TRUNCATED, size,
+				"snappy: the decoded size is incomplete after %zu bytes", size);
 			return 0;
 		}
 		value |= (uint64_t)(src[i] & 0x7F) << (7 * i);
@@ -56,7 +56,7 @@ static lade_status decoded_size(const lade_stage *stage, const void *src, size_t
 	lade_status status = LADE_OK;
 	if (!src)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "snappy: the size is in the data, which is not at hand");
+		                 "snappy: the decoded size is in the data, which was not given");
 	preamble(src, size, decoded, err, &status);
 	return status;
 }
@@ -90,13 +90,13 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		size = want;
 		if (!out)
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "snappy: no memory for %zu bytes aside", want);
+			                 "snappy: no memory for %zu bytes of scratch", want);
 	}
 	snappy_status result =
 		snappy_compress((const char *)lade__bytes(src), src.size, out, &size);
 	if (result != SNAPPY_OK)
 		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
-		                 "snappy: the library fails with %d", (int)result);
+		                 "snappy: libsnappy failed with %d", (int)result);
 	if (size > dst.size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "snappy: want %zu bytes, have %zu", size, dst.size);
@@ -125,7 +125,7 @@ static lade_status diagnose(const uint8_t *src, size_t size, lade_error *err)
 		if (size - tag - 1 < extra)
 			return lade_fail(
 				err, LADE_E_TRUNCATED, size,
-				"snappy: the tag at %zu wants %zu more bytes, %zu are left", tag,
+				"snappy: the tag at %zu needs %zu more bytes, %zu are left", tag,
 				extra, size - tag - 1);
 		in += 1 + extra;
 		uint64_t number = 0;
@@ -135,7 +135,7 @@ static lade_status diagnose(const uint8_t *src, size_t size, lade_error *err)
 			length = (high >= 60 ? number : high) + 1;
 			if (length > size - in)
 				return lade_fail(err, LADE_E_TRUNCATED, size,
-				                 "snappy: the literal at %zu wants %llu bytes, %zu "
+				                 "snappy: the literal at %zu needs %llu bytes, %zu "
 				                 "are left",
 				                 tag, (unsigned long long)length, size - in);
 			in += (size_t)length;
@@ -144,24 +144,24 @@ static lade_status diagnose(const uint8_t *src, size_t size, lade_error *err)
 			offset = kind == 1 ? (uint64_t)(high >> 3) << 8 | number : number;
 			if (offset == 0 || offset > out)
 				return lade_fail(err, LADE_E_CORRUPT, tag,
-				                 "snappy: the copy at %zu reaches back %llu bytes, "
-				                 "%llu are there",
+				                 "snappy: the copy at %zu has offset %llu, "
+				                 "the output has %llu",
 				                 tag, (unsigned long long)offset,
 				                 (unsigned long long)out);
 		}
 		if (length > total - out)
-			return lade_fail(err, LADE_E_CORRUPT, tag,
-			                 "snappy: the piece at %zu gives %llu bytes, the block has "
-			                 "room for %llu",
-			                 tag, (unsigned long long)length,
-			                 (unsigned long long)(total - out));
+			return lade_fail(
+				err, LADE_E_CORRUPT, tag,
+				"snappy: the element at %zu decodes to %llu bytes, the block has "
+				"room for %llu",
+				tag, (unsigned long long)length, (unsigned long long)(total - out));
 		out += length;
 	}
 	if (out < total)
 		return lade_fail(err, LADE_E_TRUNCATED, size,
-		                 "snappy: the block says %llu bytes and gives %llu",
+		                 "snappy: the block states %llu bytes and decodes to %llu",
 		                 (unsigned long long)total, (unsigned long long)out);
-	return lade_fail(err, LADE_E_CORRUPT, 0, "snappy: the library refuses the block");
+	return lade_fail(err, LADE_E_CORRUPT, 0, "snappy: libsnappy refuses the block");
 }
 
 static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,

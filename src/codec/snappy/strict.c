@@ -89,7 +89,7 @@ static lade_status one(decoder *d, lade_error *err)
 	size_t extra = kind == 0 ? (high >= 60 ? high - 59 : 0) : kind == 3 ? 4 : kind;
 	if (left < extra)
 		return lade_fail(err, LADE_E_TRUNCATED, d->size,
-		                 "snappy: the tag at %zu wants %zu more bytes, %zu are left", d->in,
+		                 "snappy: the tag at %zu needs %zu more bytes, %zu are left", d->in,
 		                 extra, left);
 	uint64_t number = 0;
 	for (size_t i = 0; i < extra; i++)
@@ -101,22 +101,23 @@ static lade_status one(decoder *d, lade_error *err)
 		if (length > left)
 			return lade_fail(
 				err, LADE_E_TRUNCATED, d->size,
-				"snappy: the literal at %zu wants %llu bytes, %zu are left", d->in,
+				"snappy: the literal at %zu needs %llu bytes, %zu are left", d->in,
 				(unsigned long long)length, left);
 	} else {
 		length = kind == 1 ? (high & 7) + 4 : high + 1;
 		offset = kind == 1 ? (uint64_t)(high >> 3) << 8 | number : number;
 		if (offset == 0 || offset > d->out)
 			return lade_fail(err, LADE_E_CORRUPT, d->in,
-			                 "snappy: the copy at %zu reaches back %llu bytes, %zu are "
-			                 "there",
+			                 "snappy: the copy at %zu has offset %llu, the output "
+			                 "has %zu",
 			                 d->in, (unsigned long long)offset, d->out);
 	}
 	if (length > d->total - d->out)
-		return lade_fail(err, LADE_E_CORRUPT, d->in,
-		                 "snappy: the element at %zu gives %llu bytes, the block has room "
-		                 "for %zu",
-		                 d->in, (unsigned long long)length, d->total - d->out);
+		return lade_fail(
+			err, LADE_E_CORRUPT, d->in,
+			"snappy: the element at %zu decodes to %llu bytes, the block has room "
+			"for %zu",
+			d->in, (unsigned long long)length, d->total - d->out);
 	if (kind == 0)
 		memcpy(d->dst + d->out, at + 1 + extra, (size_t)length);
 	else
@@ -134,7 +135,7 @@ static lade_status begin(decoder *d, size_t cap, lade_error *err)
 	while (byte & 0x80 && d->in < 5) {
 		if (d->in == d->size)
 			return lade_fail(err, LADE_E_TRUNCATED, d->size,
-			                 "snappy: the decoded size breaks off after %zu bytes",
+			                 "snappy: the decoded size is incomplete after %zu bytes",
 			                 d->size);
 		byte = d->src[d->in];
 		value |= (uint64_t)(byte & 0x7F) << (7 * d->in++);
@@ -145,7 +146,7 @@ static lade_status begin(decoder *d, size_t cap, lade_error *err)
 		                 d->in);
 	if (value > LADE__LZ_CHUNK_MAX)
 		return lade_fail(err, LADE_E_LIMIT, 0,
-		                 "snappy: the block says %llu bytes, at most %zu are taken",
+		                 "snappy: the block states %llu bytes, at most %zu are allowed",
 		                 (unsigned long long)value, LADE__LZ_CHUNK_MAX);
 	if (value > cap)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
@@ -177,9 +178,9 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 		status = one(&d, err);
 	}
 	if (status == LADE_OK && d.out < d.total)
-		status =
-			lade_fail(err, LADE_E_TRUNCATED, d.size,
-		                  "snappy: the block says %zu bytes and gives %zu", d.total, d.out);
+		status = lade_fail(err, LADE_E_TRUNCATED, d.size,
+		                   "snappy: the block states %zu bytes and decodes to %zu", d.total,
+		                   d.out);
 	if (status == LADE_OK)
 		*dst_size = d.out;
 	return status;

@@ -36,14 +36,14 @@ static lade_status frame_read(const uint8_t *src, size_t size, uint64_t off, fra
 			status = LADE_E_LIMIT;
 		if (size >= 4 && ZSTD_getErrorCode(want) == ZSTD_error_prefix_unknown)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "zstd: no frame begins with 0x%08x at %llu",
+			                 "zstd: 0x%08x at %llu is not the start of a frame",
 			                 lade__le32(src), at);
 		return lade_fail(err, status, off, "zstd: the frame header at %llu: %s", at,
 		                 ZSTD_getErrorName(want));
 	}
 	if (want > 0)
 		return lade_fail(err, LADE_E_TRUNCATED, off + size,
-		                 "zstd: the frame header at %llu wants %zu bytes, %zu are left", at,
+		                 "zstd: the frame header at %llu needs %zu bytes, %zu are left", at,
 		                 want, size);
 	out->size = ZSTD_findFrameCompressedSize(src, size);
 	if (ZSTD_isError(out->size)) {
@@ -77,7 +77,7 @@ lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, si
 	frame f = {0};
 	if (!in)
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-		                 "zstd: the size is in the data, which is not at hand");
+		                 "zstd: the decoded size is in the data, which was not given");
 	if (size == 0)
 		return no_frame(err);
 	for (size_t off = 0; off < size; off += f.size) {
@@ -86,11 +86,11 @@ lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, si
 			return status;
 		if (f.content == ZSTD_CONTENTSIZE_UNKNOWN)
 			return lade_fail(err, LADE_E_UNKNOWN_SIZE, off,
-			                 "zstd: the frame at %zu does not tell its content size",
+			                 "zstd: the frame at %zu does not state its content size",
 			                 off);
 		if (f.content > UINT64_MAX - 1 - total)
 			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "zstd: the frames' content sizes pass 64 bits at %zu",
+			                 "zstd: the frames' content sizes overflow 64 bits at %zu",
 			                 off);
 		total += f.content;
 	}
@@ -165,12 +165,12 @@ static lade_status dict_check(const frame *f, const ZSTD_DDict *ddict, lade_erro
 		return LADE_OK;
 	if (!ddict)
 		return lade_fail(err, LADE_E_DICT, off,
-		                 "zstd: the frame at %llu wants dictionary %u, none is given",
+		                 "zstd: the frame at %llu needs dictionary %u, none is given",
 		                 (unsigned long long)off, id);
 	unsigned have = ZSTD_getDictID_fromDDict(ddict);
 	if (have != id)
 		return lade_fail(err, LADE_E_DICT, off,
-		                 "zstd: the frame at %llu wants dictionary %u, %u is given",
+		                 "zstd: the frame at %llu needs dictionary %u, %u is given",
 		                 (unsigned long long)off, id, have);
 	return LADE_OK;
 }
@@ -183,12 +183,13 @@ static lade_status translate(size_t result, const frame *f, size_t cap, lade_err
 	switch (ZSTD_getErrorCode(result)) {
 	case ZSTD_error_dstSize_tooSmall:
 		if (f->content != ZSTD_CONTENTSIZE_UNKNOWN)
-			return lade_fail(err, LADE_E_CORRUPT, off,
-			                 "zstd: the frame at %llu gives more than the %llu bytes "
-			                 "that it names",
-			                 at, (unsigned long long)f->content);
+			return lade_fail(
+				err, LADE_E_CORRUPT, off,
+				"zstd: the frame at %llu decodes to more than the %llu bytes "
+				"that it states",
+				at, (unsigned long long)f->content);
 		return lade_fail(err, LADE_E_NOSPACE, off,
-		                 "zstd: the frame at %llu, which does not tell its size, wants "
+		                 "zstd: the frame at %llu, which does not state its size, needs "
 		                 "more than the %zu bytes left",
 		                 at, cap);
 	case ZSTD_error_checksum_wrong:
@@ -219,7 +220,7 @@ static lade_status decode_frame(decoder *d, const ZSTD_DDict *ddict, const frame
 		return status;
 	if (f->content != ZSTD_CONTENTSIZE_UNKNOWN && f->content > cap)
 		return lade_fail(err, LADE_E_NOSPACE, f->off,
-		                 "zstd: the frame at %llu wants %llu bytes after %zu, have %zu",
+		                 "zstd: the frame at %llu needs %llu bytes after %zu, has %zu",
 		                 (unsigned long long)f->off, (unsigned long long)f->content, *done,
 		                 dst.size);
 	/* A frame that names its size may use no more, so that what it says can be told from what

@@ -242,8 +242,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "zstd: %zu bytes are more than a frame holds", src.size);
 	default:
-		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET,
-		                 "zstd: the library says '%s'", ZSTD_getErrorName(n));
+		return lade_fail(err, LADE_E_INTERNAL, LADE_NO_OFFSET, "zstd: libzstd says '%s'",
+		                 ZSTD_getErrorName(n));
 	}
 }
 

@@ -78,7 +78,7 @@ static lade_status call_begin(call *c, lade_engine *engine, int32_t device, lade
 	TRY(LADE__CU(c->device, cuStreamIsCapturing, stream, &capturing));
 	if (capturing)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "the stream is being captured, and this call waits");
+		                   "the stream is being captured, but this call waits");
 out:
 	return status;
 }
@@ -291,7 +291,7 @@ static lade_status encode(call *c, encoding *e, lade_cspan src, lade_span dst, s
 	*dst_size = (size_t)answer[0];
 	if (answer[1] == LADE_E_NOSPACE)
 		status = lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		                   "the frame passes the destination's %zu bytes", dst.size);
+		                   "the frame exceeds the destination's %zu bytes", dst.size);
 	else if (answer[1] != LADE_OK)
 		status = lade_fail(err, (lade_status)answer[1], LADE_NO_OFFSET,
 		                   "a chunk could not be encoded: %s",
@@ -315,7 +315,7 @@ static lade_status check_spans(const lade_engine *engine, lade_cspan src, lade_s
 	if (src.place.kind != LADE_DEVICE || dst.place.kind != LADE_DEVICE ||
 	    src.place.device != dst.place.device)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "source and destination are not memory of one device");
+		                 "source and destination are not on the same device");
 	return LADE_OK;
 }
 
@@ -644,7 +644,7 @@ lade_status lade__far_decode(lade_frame *frame, lade_span dst, lade_error *err)
 	if (dst.place.kind != LADE_DEVICE || dst.place.device != far->frame.place.device ||
 	    frame->options.dict || frame->info.chunk_count > COUNT_MOST || !frame->info.size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the frame is not for its device alone");
+		                 "the device cannot decode this frame by itself");
 	TRY(call_begin(&c, far->engine, dst.place.device, far->stream, err));
 	TRY(decoding_plan(&c, &d, err));
 	TRY(decode(&c, &d, err));

@@ -50,7 +50,7 @@ at=$(grep -obUaP '\x1fa\x01\x00' match.lade | head -1 | cut -d: -f1)
 printf '\0' | dd of=match.lade bs=1 seek=$((at + 2)) conv=notrunc status=none
 run 0 "$lade" -t match.lade
 run 1 "$lade" -t --strict match.lade
-says "reaches back 0 bytes"
+says "has offset 0"
 run 0 "$lade" -t --strict good.lade
 
 # --rm keeps what could not be done.

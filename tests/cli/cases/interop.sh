@@ -79,7 +79,7 @@ if needs gzip; then
 	cp one.gz junk.gz
 	echo junk >>junk.gz
 	run 1 "$lade" -t junk.gz
-	says "follow the last one"
+	says "trailing bytes are not a"
 	for options in "" -1 -9 -T1; do
 		run 0 "$lade" -f --format=gz $options a
 		gzip -dc a.gz >p && same p a
