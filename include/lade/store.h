@@ -189,6 +189,73 @@ LADE_API lade_status lade_store_memory_new(lade_place place, const lade_allocato
 LADE_API lade_status lade_store_memory_lend(lade_store *store, const char *key, lade_cspan value,
                                             lade_error *err);
 
+enum {
+	/* Does not compare values with their checksums. */
+	LADE_ZIP_IGNORE_CHECKSUMS = 1,
+};
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_zip_options {
+	size_t struct_size;
+	uint64_t flags;         /* LADE_ZIP_... */
+	uint64_t directory_max; /* bytes of the file's directory; 0: 1 GiB */
+	uint64_t value_max;     /* bytes of a value that is deflated; 0: 1 GiB */
+} lade_zip_options;
+
+/*
+ * The entries of a zip file, for reading; keys are their names.  Entries whose names are no keys
+ * are left out, and of several with one name all but the last.  Ranges of stored entries go
+ * straight from the source to their spans.  A deflated entry is read and decoded whole, once a
+ * call.  What is read whole on the host, or decoded, is compared with its checksum.
+ *
+ * If the file's version changes, reads fail with LADE_E_CHANGED.
+ * Fails: LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_UNSUPPORTED (several disks), LADE_E_LIMIT,
+ *        LADE_E_NOMEM, LADE_E_ARG, and as lade_source_read().  Reads also fail with
+ *        LADE_E_CHECKSUM, LADE_E_UNSUPPORTED (encrypted, or another method), LADE_E_LIMIT
+ * Owns:  takes 'source': its last lade_store_unref() closes it
+ */
+LADE_API lade_status lade_store_zip_open(lade_source source, const lade_zip_options *options,
+                                         lade_store **out, lade_error *err);
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_zip_write_options {
+	size_t struct_size;
+	int level; /* of Deflate, 1 to 12, for values that it makes smaller; 0: all are stored */
+} lade_zip_write_options;
+
+/*
+ * A new zip file, for writing.  Its bytes go to a temporary file beside 'path'.
+ * lade_store_zip_finish() writes the directory, waits for the disk, and gives the file its name:
+ * readers see the old file or the whole new one.  Without it the last lade_store_unref() removes
+ * what was written.  A value that is written again leaves the old one's bytes in the file.  Equal
+ * writes in the same order make equal files.
+ * Fails: LADE_E_ARG, LADE_E_NOT_FOUND (the directory), LADE_E_IO, LADE_E_NOMEM; reads, and writes
+ *        that want a version, with LADE_E_UNSUPPORTED
+ */
+LADE_API lade_status lade_store_zip_create(const char *path, const lade_zip_write_options *options,
+                                           lade_store **out, lade_error *err);
+
+/* 'cancel' may be NULL.  After LADE_E_IO or LADE_E_CANCELLED it can be tried again.
+ * Fails: LADE_E_ARG (not such a store), LADE_E_STATE (finished, or a write failed), LADE_E_IO,
+ *        LADE_E_CANCELLED */
+LADE_API lade_status lade_store_zip_finish(lade_store *store, lade_cancel *cancel, lade_error *err);
+
+/* Keys that begin with 'prefix' are in 'store', with the same names. */
+typedef struct lade_store_route {
+	const char *prefix; /* "a/b/c/"; NULL or "": all */
+	lade_store *store;
+} lade_store_route;
+
+/*
+ * A store that hands each key on to the store of the longest prefix that it begins with: metadata
+ * here, chunks there.  A key that begins with none has no value.  Each store plans its requests;
+ * those of several stores are under way at once.
+ * Fails: LADE_E_ARG (no store, a prefix twice), LADE_E_NOMEM
+ * Owns:  a reference of each store
+ */
+LADE_API lade_status lade_store_composite_new(const lade_store_route *routes, size_t count,
+                                              lade_store **out, lade_error *err);
+
 /* ---- a store of the caller's ------------------------------------------------------------- */
 
 enum {

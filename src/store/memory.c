@@ -269,18 +269,10 @@ lade_status lade_store_memory_lend(lade_store *store, const char *key, lade_cspa
 /* All keys that begin with the prefix, to their end or to the next '/'. */
 static bool gather(memory *m, const lade_store_listing *listing, lade__names *names)
 {
-	size_t base = strlen(listing->prefix);
 	for (size_t i = 0; i < m->bucket_count; i++)
-		for (const entry *e = m->buckets[i]; e; e = e->next) {
-			if (strncmp(e->key, listing->prefix, base) != 0)
-				continue;
-			const char *slash = listing->level ? strchr(e->key + base, '/') : NULL;
-			size_t size = slash ? (size_t)(slash - e->key) : strlen(e->key);
-			uint64_t bytes =
-				slash || !listing->sizes ? LADE_SIZE_UNKNOWN : e->value->data.size;
-			if (!lade__names_add(names, e->key, size, slash, bytes))
+		for (const entry *e = m->buckets[i]; e; e = e->next)
+			if (!lade__names_add_key(names, e->key, e->value->data.size, listing))
 				return false;
-		}
 	return lade__names_sort(names);
 }
 

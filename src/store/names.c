@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True if there is room for one more element of 'size' bytes behind 'count' ones. */
-static bool grow(void **table, size_t *room, size_t count, size_t more, size_t size)
+bool lade__grow(void **table, size_t *room, size_t count, size_t more, size_t size)
 {
 	if (more <= *room - count)
 		return true;
@@ -27,12 +26,8 @@ static bool grow(void **table, size_t *room, size_t count, size_t more, size_t s
 
 bool lade__names_add(lade__names *n, const char *name, size_t size, bool slash, uint64_t value_size)
 {
-	void *text = n->text, *names = n->names;
-	bool fits = grow(&text, &n->cap, n->size, size + 2, 1);
-	n->text = text;
-	fits = fits && grow(&names, &n->room, n->count, 1, sizeof *n->names);
-	n->names = names;
-	if (!fits)
+	if (!lade__grow((void **)&n->text, &n->cap, n->size, size + 2, 1) ||
+	    !lade__grow((void **)&n->names, &n->room, n->count, 1, sizeof *n->names))
 		return false;
 	n->names[n->count++] = (struct lade__name){n->size, value_size};
 	memcpy(n->text + n->size, name, size);
@@ -41,6 +36,18 @@ bool lade__names_add(lade__names *n, const char *name, size_t size, bool slash, 
 		n->text[n->size++] = '/';
 	n->text[n->size++] = 0;
 	return true;
+}
+
+bool lade__names_add_key(lade__names *n, const char *key, uint64_t value_size,
+                         const lade_store_listing *listing)
+{
+	size_t base = strlen(listing->prefix);
+	if (strncmp(key, listing->prefix, base) != 0)
+		return true;
+	const char *slash = listing->level ? strchr(key + base, '/') : NULL;
+	size_t size = slash ? (size_t)(slash - key) : strlen(key);
+	return lade__names_add(n, key, size, slash,
+	                       slash || !listing->sizes ? LADE_SIZE_UNKNOWN : value_size);
 }
 
 /* Merge sort: qsort() has no context in C11, and glibc's allocates. */

@@ -155,10 +155,10 @@ static void source_read(void *ctx, lade_reading *reading, size_t count)
 	lade_store_report none = {0};
 	const char *key = s->key;
 	lade__fetch plan = {.store = s->store,
-	                   .outer = reading,
-	                   .ranges = reading->ranges,
-	                   .count = count,
-	                   .report = s->report ? s->report : &none};
+	                    .outer = reading,
+	                    .ranges = reading->ranges,
+	                    .count = count,
+	                    .report = s->report ? s->report : &none};
 	if (!key[0]) {
 		lade__fetch_begin(&plan);
 		lade__fetch_end(&plan);
@@ -334,11 +334,28 @@ lade_status lade_store_write(lade_store *store, lade_write *writes, size_t count
 
 /* ---- listing ------------------------------------------------------------------------------- */
 
+lade_status lade__prefix_check(const char *prefix, lade_error *err)
+{
+	char key[LADE_KEY_MAX + 2];
+	lade_error why;
+	size_t size = strnlen(prefix, LADE_KEY_MAX + 2);
+	if (size == 0)
+		return LADE_OK;
+	if (size > LADE_KEY_MAX + 1 || prefix[size - 1] != '/')
+		return lade_fail(err, LADE_E_ARG, size,
+		                 "prefix '%.60s' does not end with '/', or has more than %d bytes",
+		                 prefix, LADE_KEY_MAX + 1);
+	memcpy(key, prefix, size - 1);
+	key[size - 1] = 0;
+	lade_status status = lade_key_check(key, &why);
+	return status == LADE_OK ? status
+	                         : lade_fail(err, status, why.offset, "prefix: %s", why.message);
+}
+
 lade_status lade_store_list(lade_store *store, const lade_store_listing *given, lade_error *err)
 {
 	lade_store_listing listing;
 	lade_error why;
-	char prefix[LADE_KEY_MAX + 2];
 	if (!store)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "store is NULL");
 	lade_status status = lade__options_read(&listing, sizeof listing, given, "listing", err);
@@ -350,17 +367,9 @@ lade_status lade_store_list(lade_store *store, const lade_store_listing *given, 
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s cannot list its keys",
 		                 store->name);
 	listing.prefix = listing.prefix ? listing.prefix : "";
-	size_t size = strnlen(listing.prefix, LADE_KEY_MAX + 1);
-	if (size) {
-		memcpy(prefix, listing.prefix, size);
-		prefix[listing.prefix[size - 1] == '/' ? size - 1 : size] = 0;
-		status = lade_key_check(prefix, &why);
-		if (status == LADE_OK && listing.prefix[size - 1] != '/')
-			status = lade_fail(&why, LADE_E_ARG, size, "it does not end with '/'");
-		if (status != LADE_OK)
-			return lade_fail(err, status, why.offset, "listing: prefix: %s",
-			                 why.message);
-	}
+	status = lade__prefix_check(listing.prefix, &why);
+	if (status != LADE_OK)
+		return lade_fail(err, status, why.offset, "listing: %s", why.message);
 	why.message[0] = 0;
 	status = store->ops.list(store->ctx, &listing, &why);
 	if (status != LADE_OK)

@@ -114,6 +114,12 @@ lade_status lade__key_absent(lade_error *err);
 lade_status lade__range_answer(lade_range *range, uint64_t object_size,
                                const lade_object_version *version, uint64_t *off, lade_error *err);
 
+/* Makes room for 'more' elements of 'size' bytes behind 'count' ones.  False: no memory */
+bool lade__grow(void **table, size_t *room, size_t count, size_t more, size_t size);
+
+/* Whether a prefix is "" or a key with a '/' behind it.  Fails: LADE_E_ARG */
+lade_status lade__prefix_check(const char *prefix, lade_error *err);
+
 /* A table of entries that a listing sorts: texts one behind the other. */
 typedef struct lade__names {
 	char *text;
@@ -127,6 +133,9 @@ typedef struct lade__names {
 /* 'slash': adds a '/'.  False: no memory */
 bool lade__names_add(lade__names *names, const char *name, size_t size, bool slash,
                      uint64_t value_size);
+/* Adds what a key of a store is in a listing: nothing, itself, or what a level begins with. */
+bool lade__names_add_key(lade__names *names, const char *key, uint64_t value_size,
+                         const lade_store_listing *listing);
 bool lade__names_sort(lade__names *names); /* false: no memory */
 /* Visits them in their order; those that are equal once. */
 lade_status lade__names_visit(const lade__names *names, const lade_store_listing *listing,

@@ -91,6 +91,57 @@ static lade_status in_a_directory(void *ctx, lade_error *err)
 	return status == LADE_OK ? use(store, err) : status;
 }
 
+/* Both halves of a store that hands on, by two keys of use(). */
+static lade_status routed(void *ctx, lade_error *err)
+{
+	lade_store *first = NULL, *second = NULL, *both = NULL;
+	lade_status status;
+	(void)ctx;
+	DO(lade_store_memory_new(LADE_PLACE_HOST, NULL, &first, err));
+	DO(lade_store_directory_open(dir, NULL, &second, err));
+	DO(lade_store_composite_new((lade_store_route[]){{"", first}, {"a/", second}}, 2, &both,
+	                            err));
+	status = use(both, err);
+out:
+	lade_store_unref(first);
+	lade_store_unref(second);
+	return status;
+}
+
+static lade_status zipped(void *ctx, lade_error *err)
+{
+	lade_zip_write_options options = {.struct_size = sizeof options, .level = 1};
+	lade_store *store = NULL;
+	lade_source source = {0};
+	lade_status status;
+	size_t seen = 0;
+	lade_store_listing listing = {.struct_size = sizeof listing, .visit = see, .ctx = &seen};
+	const char *path = ctx;
+	lade_write writes[2] = {{.key = "a", .src = lade_host_cspan(plain, SIZE)},
+	                        {.key = "b", .src = lade_host_cspan("noise", 5)}};
+	lade_range ranges[2] = {{.key = "a", .dst = lade_host_span(back, SIZE)},
+	                        {.key = "b", .dst = lade_host_span(back, 5)}};
+	DO(lade_store_zip_create(path, &options, &store, err));
+	DO(lade_store_write(store, writes, 2, NULL, NULL, err));
+	DO(lade_store_zip_finish(store, NULL, err));
+	lade_store_unref(store);
+	store = NULL;
+	DO(lade_source_file_open(path, NULL, &source, err));
+	DO(lade_store_zip_open(source, NULL, &store, err));
+	source = (lade_source){0};
+	DO(lade_store_list(store, &listing, err));
+	assert_int_equal(seen, 2);
+	ranges[1].dst.data = back + SIZE - 5;
+	DO(lade_store_read(store, ranges, 1, NULL, NULL, err));
+	assert_memory_equal(back, plain, SIZE);
+	DO(lade_store_read(store, ranges + 1, 1, NULL, NULL, err));
+	assert_memory_equal(back + SIZE - 5, "noise", 5);
+out:
+	lade_source_close(source);
+	lade_store_unref(store);
+	return status;
+}
+
 static void stores(void **state)
 {
 	(void)state;
@@ -100,6 +151,9 @@ static void stores(void **state)
 	assert_non_null(mkdtemp(dir));
 	assert_true(oom_run("a store in memory", in_memory, NULL) > 15);
 	assert_true(oom_run("a store in a directory", in_a_directory, NULL) > 15);
+	assert_true(oom_run("a store of stores", routed, NULL) > 25);
+	snprintf(command, sizeof command, "%s/a.zip", dir);
+	assert_true(oom_run("a zip file", zipped, command) > 15);
 	snprintf(command, sizeof command, "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }
