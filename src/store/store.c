@@ -146,7 +146,7 @@ typedef struct store_source {
 	lade_source_ops ops;
 	lade_store *store;
 	lade_store_report *report;
-	char key[]; /* "": ranges have keys */
+	const char *key; /* NULL: ranges have keys */
 } store_source;
 
 static void source_read(void *ctx, lade_reading *reading, size_t count)
@@ -159,7 +159,7 @@ static void source_read(void *ctx, lade_reading *reading, size_t count)
 	                    .ranges = reading->ranges,
 	                    .count = count,
 	                    .report = s->report ? s->report : &none};
-	if (!key[0]) {
+	if (!key) {
 		lade__fetch_begin(&plan);
 		lade__fetch_end(&plan);
 		return;
@@ -230,12 +230,8 @@ lade_status lade_store_read(lade_store *store, lade_range *ranges, size_t count,
 	lade_status status = report_begin(&own, report, err);
 	if (status != LADE_OK)
 		return status;
-	struct {
-		store_source source;
-		char key[1];
-	} call = {{.ops = source_ops(store), .store = store, .report = &own}, ""};
-	status = lade_source_read((lade_source){&call.source.ops, &call.source}, ranges, count,
-	                          options, err);
+	store_source call = {.ops = source_ops(store), .store = store, .report = &own};
+	status = lade_source_read((lade_source){&call.ops, &call}, ranges, count, options, err);
 	report_end(&own, report, began_ns);
 	return status;
 }
@@ -279,7 +275,7 @@ lade_status lade_store_object_open(lade_store *store, const char *key, lade_sour
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a source");
 	*s = (store_source){.ops = source_ops(store), .store = lade_store_ref(store)};
 	s->ops.close = object_close;
-	memcpy(s->key, key, size);
+	s->key = memcpy(s + 1, key, size);
 	*out = (lade_source){&s->ops, s};
 	return LADE_OK;
 }
