@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a million tiny chunks,
-# and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800 unless set).  What it prints is kept in
-# tests/long/log, which is committed before a release.
+# test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a 4 GiB .gz file, a
+# million tiny chunks, and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800 unless set).  What
+# it prints is kept in tests/long/log, which is committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -32,6 +32,7 @@ everything() {
 		tsan-all
 	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
+	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"
 	run "fuzzing" scripts/fuzz.sh "$build" "${FUZZ:-1800}"
 	echo "$passed passed, $failed failed"

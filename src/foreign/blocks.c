@@ -23,7 +23,6 @@
 #define BLOCKS_MAX 256u
 
 #define GZIP_LEVEL_DEFAULT 6
-#define INFLATED ((uInt)32 << 10)
 #define LZ4_LEVEL_HC_MIN 3 /* as in lz4(1): below is the fast encoder */
 
 /*
@@ -37,9 +36,6 @@
 /* One thread's encoder and one block's encoded bytes. */
 typedef struct place {
 	struct libdeflate_compressor *gzip;
-	z_stream inflate; /* finds libdeflate's last block */
-	bool inflate_ready;
-	uint8_t *inflated; /* INFLATED bytes, to be forgotten */
 	uint32_t crc;      /* of the decoded bytes */
 	void *lz4; /* LZ4_stream_t or LZ4_streamHC_t */
 	uint8_t *out;
@@ -61,31 +57,6 @@ typedef struct blocks {
 
 /* ---- encoding one block ------------------------------------------------------------------ */
 
-/* Finds the bits at which the last block of a Deflate stream of 'size' bytes begins and ends. */
-static bool find_last(place *p, size_t size, size_t *begin, size_t *end)
-{
-	z_stream *z = &p->inflate;
-
-	if (inflateReset(z) != Z_OK)
-		return false;
-	z->next_in = p->out;
-	z->avail_in = (uInt)size;
-	*begin = 0;
-	for (;;) {
-		z->next_out = p->inflated;
-		z->avail_out = INFLATED;
-		if (inflate(z, Z_BLOCK) != Z_OK)
-			return false;
-		/* zlib.h: 128 after a block, 64 in the last one; bits that are left of a byte. */
-		if (!(z->data_type & 128))
-			continue;
-		*end = 8 * (size - z->avail_in) - (size_t)(z->data_type & 7);
-		if (z->data_type & 64)
-			return true;
-		*begin = *end;
-	}
-}
-
 /*
  * A Deflate stream whose last block is not marked as such, so that others may follow; an empty
  * stored block (RFC 1951, 3.2.4) fills its last byte: | 3 zero bits, zeros | 0 2 | 0xFFFF 2 |.
@@ -96,7 +67,7 @@ static void encode_gzip(place *p, const uint8_t *data, size_t size)
 	size_t begin, end;
 
 	p->out_size = 0;
-	if (!n || !find_last(p, n, &begin, &end))
+	if (!n || !lade__deflate_last(p->out, n, &begin, &end))
 		return;
 	p->out[begin / 8] &= (uint8_t) ~(1u << begin % 8);
 	p->out[end / 8] &= (uint8_t)((1u << end % 8) - 1);
@@ -223,14 +194,11 @@ static lade_status place_make(lade_foreign_writer *w, place *p, lade_error *err)
 	p->out = lade__host_alloc(w->alloc, PLACE_CAP);
 	if (w->format == LADE_FORMAT_GZ) {
 		p->gzip = libdeflate_alloc_compressor(s->level);
-		p->inflated = lade__host_alloc(w->alloc, INFLATED);
-		p->inflate_ready = inflateInit2(&p->inflate, -15) == Z_OK;
 	} else {
 		p->lz4 = s->level < LZ4_LEVEL_HC_MIN ? (void *)LZ4_createStream()
 		                                     : (void *)LZ4_createStreamHC();
 	}
-	bool gzip = p->gzip && p->inflated && p->inflate_ready;
-	if (!p->out || (!gzip && !p->lz4))
+	if (!p->out || (!p->gzip && !p->lz4))
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an encoder");
 	return LADE_OK;
 }
@@ -294,9 +262,6 @@ static void stop(lade_foreign_writer *w)
 	for (unsigned i = 0; i < s->count; i++) {
 		place *p = &s->places[i];
 		libdeflate_free_compressor(p->gzip);
-		if (p->inflate_ready)
-			inflateEnd(&p->inflate);
-		lade__host_free(w->alloc, p->inflated, INFLATED);
 		if (p->lz4 && s->level < LZ4_LEVEL_HC_MIN)
 			LZ4_freeStream(p->lz4);
 		else if (p->lz4)

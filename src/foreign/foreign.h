@@ -108,6 +108,9 @@ struct lade_foreign_writer {
 };
 
 extern const lade__foreign_encoder lade__zstd_encoder;   /* foreign_zstd_write.c */
+/* The bits at which the last block of a Deflate stream begins and ends; false: it is damaged. */
+bool lade__deflate_last(const uint8_t *data, size_t size, size_t *begin, size_t *end);
+
 extern const lade__foreign_encoder lade__blocks_encoder; /* foreign_blocks.c: .gz and .lz4 */
 
 #endif
