@@ -137,9 +137,62 @@ static lade_status decompress_file(const cli_work *work, cli_in *in, cli_out *ou
 	return status;
 }
 
+/* Files of this size and more are decoded where a part of them is decoded faster. */
+#define COMPARE_FROM ((uint64_t)64 << 20)
+#define COMPARE_PART ((size_t)32 << 20) /* at most, and an eighth of the file */
+
+/* Seconds that the first bytes of a frame take, the better of two times; below 0: they fail. */
+static double part_seconds(lade_frame *frame, lade_span part)
+{
+	double best = -1;
+
+	for (int i = 0; i < 2; i++) {
+		const lade_frame_range range = {.dst = part};
+		double start = cli_now();
+		if (lade_frame_read(frame, &range, 1, NULL, NULL, NULL) != LADE_OK)
+			return -1;
+		double took = cli_now() - start;
+		best = i && best < took ? best : took;
+	}
+	return best;
+}
+
+/* Whether the host decodes a large frame faster than its device does: both decode a part of it. */
+static bool host_is_faster(const cli_work *work, cli_in *in, lade_frame *frame)
+{
+	const lade_frame_info *info = lade_frame_get_info(frame);
+	const lade_frame_read_options f = read_options(work);
+	int gpu = (int)work->options->gpu;
+	size_t size = info->size / 8 < COMPARE_PART ? (size_t)(info->size / 8) : COMPARE_PART;
+	lade_frame *host_frame = NULL;
+	lade_span part = {0};
+	double device = -1, host = -1;
+
+	if (info->size < COMPARE_FROM)
+		return false;
+	if (lade_frame_open(work->engine, cli_in_source(in), &f, &host_frame, NULL) == LADE_OK &&
+	    cli_buffer_new(size, gpu, &part, NULL) == LADE_OK) {
+		device = part_seconds(frame, part);
+		host = part_seconds(host_frame, part);
+	}
+	if (part.data)
+		cli_buffer_free(&part);
+	lade_frame_close(host_frame);
+	if (device <= 0 || host <= 0)
+		return false;
+	double device_rate = (double)size / device / 1e6, host_rate = (double)size / host / 1e6;
+	if (host < device)
+		cli_warn("%s: decoded on the host, which is faster: its beginning at %.0f MB/s, by "
+		         "GPU %d at %.0f", in->name, host_rate, gpu, device_rate);
+	else
+		cli_note("%s: decoded by GPU %d, its beginning at %.0f MB/s, on the host at %.0f",
+		         in->name, gpu, device_rate, host_rate);
+	return host < device;
+}
+
 /*
- * The same with a device, to anywhere.  Where the device cannot, a warning says why, and '*done'
- * is false.
+ * The same with a device, to anywhere.  Where the device cannot, or the host is faster, a warning
+ * says why, and '*done' is false.
  */
 static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out, bool *done,
                                   lade_error *err)
@@ -166,10 +219,10 @@ static lade_status decompress_gpu(const cli_work *work, cli_in *in, cli_out *out
 	                            .largest = info->chunk_size,
 	                            .has_dict = work->dict != NULL};
 	lade_status status = lade_device_takes(work->engine, info->spec, &load, o->gpu, &why);
-	*done = status == LADE_OK;
+	*done = status == LADE_OK && !host_is_faster(work, in, frame);
 	if (*done)
 		status = copy_frame(work, frame, in, out, err);
-	else
+	else if (status != LADE_OK)
 		cli_warn("%s: decoded on the host: %s", in->name, why.message);
 	lade_frame_close(frame);
 	return *done ? status : LADE_OK;

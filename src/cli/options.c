@@ -132,7 +132,7 @@ static const char help[] =
 	"      --no-check        neither make nor verify checksums\n"
 	"      --strict          LZ4, Snappy and Deflate: refuse what their texts forbid\n"
 	"      --gpu[=N]         with -d and -t: .lade files are decoded by GPU N (0);\n"
-	"                        a host of many cores is faster\n"
+	"                        large ones by the host, if it is faster\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
 	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
