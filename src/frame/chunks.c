@@ -42,12 +42,12 @@ void lade__read_copy(const batch *b, const task *t, const uint8_t *decoded)
 	}
 }
 
-uint8_t *lade__read_whole(const batch *b, const task *t, bool far, lade_place *place)
+uint8_t *lade__read_whole(const batch *b, const task *t, bool on_device, lade_place *place)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		lade__read_piece p = lade__read_piece_at(b, t, i);
 		if (p.dst.size == t->at.chunk.decoded_size &&
-		    lade_kind_is_host(p.dst.place.kind) != far) {
+		    lade_kind_is_host(p.dst.place.kind) != on_device) {
 			*place = p.dst.place;
 			return p.dst.data;
 		}

@@ -1,9 +1,9 @@
 /*
  * copy.c: decodes a whole frame to an output that takes the bytes in order, or at their places.
  *
- *	near   a slot of the ring is a group of chunks that do not cross an index page, as in
+ *	narrow a slot of the ring is a group of chunks that do not cross an index page, as in
  *	       writer.c: a worker reads and decodes them to a buffer that stays in its cache
- *	wide   a device decodes, or the source is far away: a slot is a piece of many chunks, which
+ *	wide   a device decodes, or the source is remote: a slot is a piece of many chunks, which
  *	       is read as one batch (read.c)
  *
  * Bytes that go to their places are written by the thread that decoded them.
@@ -33,7 +33,7 @@ typedef struct copy_slot {
 	size_t decoded;   /* of them are good */
 	lade_status status; /* of what follows these */
 	lade_error error;
-	lade__read_task *tasks; /* of near pieces, and the groups' first tasks */
+	lade__read_task *tasks; /* of narrow pieces, and the groups' first tasks */
 	size_t *groups;
 } copy_slot;
 
@@ -97,7 +97,7 @@ static void buffer_free(const copy *c, lade_span *buffer)
 
 /* ---- a piece ------------------------------------------------------------------------------ */
 
-/* Finds the chunks of a near piece. */
+/* Finds the chunks of a narrow piece. */
 static lade_status locate(const copy *c, copy_slot *slot, size_t *count, lade_error *err)
 {
 	lade_frame *frame = c->frame;
@@ -114,7 +114,7 @@ static lade_status locate(const copy *c, copy_slot *slot, size_t *count, lade_er
 	return status;
 }
 
-static lade_status read_near(const copy *c, copy_slot *slot, lade_worker *worker)
+static lade_status read_narrow(const copy *c, copy_slot *slot, lade_worker *worker)
 {
 	lade_frame_range range = {slot->off, lade_host_span(slot->buffer.data, slot->size)};
 	lade_status of_range = LADE_OK;
@@ -204,7 +204,7 @@ static lade_status work(void *ctx, size_t at, lade_worker *worker, lade_error *e
 		return status;
 	slot->decoded = 0;
 	slot->error = (lade_error){.offset = LADE_NO_OFFSET};
-	slot->status = c->wide ? read_wide(c, slot) : read_near(c, slot, worker);
+	slot->status = c->wide ? read_wide(c, slot) : read_narrow(c, slot, worker);
 	return c->at_once ? put(c, slot, err) : LADE_OK;
 }
 
@@ -238,7 +238,7 @@ static size_t piece_size(const copy *c)
 	return chunks * info->chunk_size;
 }
 
-/* The slots, and the tables of near ones. */
+/* The slots, and the tables of narrow ones. */
 static lade_status make_slots(copy *c, lade_error *err)
 {
 	size_t count = c->ring.count, chunks = c->piece / c->frame->info.chunk_size;

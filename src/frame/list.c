@@ -255,7 +255,7 @@ static bool is_open(const list *l, size_t i)
 static bool read_beside(const list *l, size_t i)
 {
 	const lade_frame *frame = l->frames[i];
-	return frame && frame->options.where != LADE_WHERE_DEVICE && !frame->far &&
+	return frame && frame->options.where != LADE_WHERE_DEVICE && !frame->on_device &&
 	       on_host(l->given.items[i].dst.place) &&
 	       is_short(l, frame->info.size, frame->info.chunk_size);
 }
@@ -265,7 +265,7 @@ static lade_status read_one(list *l, size_t i, size_t *got, lade_error *err)
 	const lade_item *item = &l->given.items[i];
 	lade_frame *frame = l->frames[i];
 	uint64_t off = item->range_off, size = frame->info.size;
-	bool near = !frame->far && on_host(item->dst.place);
+	bool near = !frame->on_device && on_host(item->dst.place);
 	lade_status status;
 	if (item->spec || item->layout || item->output_count || item->tail)
 		return check_item(item, err);
@@ -288,7 +288,7 @@ static lade_status read_one(list *l, size_t i, size_t *got, lade_error *err)
 	                                    .cancel = cancel_here(l)};
 	range.dst.size = (size_t)size;
 	/* From the host a frame is read to a device behind its default stream. */
-	if (!on_host(item->dst.place) && l->batch.stream && !frame->far)
+	if (!on_host(item->dst.place) && l->batch.stream && !frame->on_device)
 		TRY(lade_stream_wait(item->dst.place.device, l->batch.stream, err));
 	TRY(lade_frame_read(frame, &range, 1, NULL, &options, err));
 	*got = (size_t)size;

@@ -17,15 +17,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-typedef struct room {
+typedef struct buffer {
 	uint8_t *data;
 	size_t cap;
-} room;
+} buffer;
 
 typedef struct pipe_slot {
 	lade__chunk *chunks; /* LADE__GROUP_CHUNKS of them, or 1 */
-	room bodies;         /* what follows the chunks' headers, one behind the other */
-	room buffer;         /* for decoded bytes, unless they go to the caller's memory at once */
+	buffer bodies;       /* what follows the chunks' headers, one behind the other */
+	buffer buffer;       /* for decoded bytes, unless they go to the caller's memory at once */
 	size_t bodies_size;
 	uint32_t count;
 	uint64_t first, off; /* index of the first chunk, and its offset */
@@ -52,8 +52,8 @@ struct lade_frame_pipe {
 	lade_error late_error;
 	lade_status status;
 	lade_error error;
-	uint8_t *room; /* of the caller, while reading into it */
-	size_t room_size;
+	uint8_t *dst; /* the caller's memory, while reading into it */
+	size_t dst_size;
 	size_t got;
 	lade_output output; /* while copying */
 };
@@ -281,8 +281,8 @@ out:
 	return status;
 }
 
-/* Makes a room hold 'want' bytes if it has not 'size'; keeps the first 'used' of them. */
-static lade_status grow(lade_engine *engine, room *r, size_t used, size_t size, size_t want,
+/* Makes a buffer hold 'want' bytes if it has not 'size'; keeps the first 'used' of them. */
+static lade_status grow(lade_engine *engine, buffer *r, size_t used, size_t size, size_t want,
                         lade_error *err)
 {
 	if (size <= r->cap)
@@ -294,7 +294,7 @@ static lade_status grow(lade_engine *engine, room *r, size_t used, size_t size, 
 	if (used)
 		memcpy(more, r->data, used);
 	lade__host_free(lade__engine_host(engine), r->data, r->cap);
-	*r = (room){more, want};
+	*r = (buffer){more, want};
 	return LADE_OK;
 }
 
@@ -363,8 +363,8 @@ static void take_more(lade_frame_pipe *pipe, pipe_slot *slot)
 	lade_error *err = &pipe->late_error;
 	lade__chunk chunk;
 	const uint8_t *src;
-	if (slot->dst && pipe->room_size < limit)
-		limit = pipe->room_size;
+	if (slot->dst && pipe->dst_size < limit)
+		limit = pipe->dst_size;
 	while (slot->count < pipe->group_chunks && !pipe->last &&
 	       index->count < LADE__PAGE_CHUNKS &&
 	       index->chunk_count != pipe->header.info.chunk_count) {
@@ -397,14 +397,14 @@ static lade_status take(void *ctx, size_t at, bool *took, lade_error *err)
 	if (!*took)
 		return LADE_OK;
 	TRY(peek_chunk(pipe, &chunk, err));
-	if (chunk.decoded_size <= pipe->room_size)
-		slot->dst = pipe->room;
+	if (chunk.decoded_size <= pipe->dst_size)
+		slot->dst = pipe->dst;
 	TRY(take_chunk(pipe, slot, &chunk, err));
 	take_more(pipe, slot);
 	/* Once a chunk does not go to the caller's memory, none behind it does. */
-	size_t used = slot->dst ? slot->decoded : pipe->room_size;
-	pipe->room = used < pipe->room_size ? pipe->room + used : NULL;
-	pipe->room_size -= used;
+	size_t used = slot->dst ? slot->decoded : pipe->dst_size;
+	pipe->dst = used < pipe->dst_size ? pipe->dst + used : NULL;
+	pipe->dst_size -= used;
 out:
 	return status;
 }
@@ -465,7 +465,7 @@ static lade_status leave(lade_frame_pipe *pipe, lade_status status, lade_error *
 }
 
 /* What has been decoded into the caller's memory is given; what lies in a buffer stays. */
-static lade_status give_room(void *ctx, size_t at, bool *gave, lade_error *err)
+static lade_status give(void *ctx, size_t at, bool *gave, lade_error *err)
 {
 	lade_frame_pipe *pipe = ctx;
 	const pipe_slot *slot = &pipe->slots[at];
@@ -500,27 +500,27 @@ lade_status lade_frame_pipe_read(lade_frame_pipe *pipe, void *dst, size_t cap, s
 {
 	if (!pipe || !dst || !cap || !got)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s",
-		                 !pipe ? "pipe is NULL"
-		                 : !got  ? "got is NULL"
-		                         : "no room to read into");
+		                 !pipe  ? "pipe is NULL"
+		                 : !got ? "got is NULL"
+		                        : "dst is NULL, or cap is 0");
 	*got = hand_out(pipe, dst, cap);
 	if (*got == 0 && pipe->status != LADE_OK) {
 		if (err)
 			*err = pipe->error;
 		return pipe->status;
 	}
-	/* More only if chunks fit whole, or nothing was to be had so far. */
+	/* Reads more only if chunks fit whole, or if there was nothing so far. */
 	size_t at;
 	if (pipe->status != LADE_OK || lade__ring_front(&pipe->ring, &at) ||
 	    (*got && cap - *got < pipe->header.info.chunk_size))
 		return LADE_OK;
-	lade__ring_calls calls = {.take = take, .work = work, .give = give_room, .ctx = pipe};
-	pipe->room = (uint8_t *)dst + *got;
-	pipe->room_size = cap - *got;
+	lade__ring_calls calls = {.take = take, .work = work, .give = give, .ctx = pipe};
+	pipe->dst = (uint8_t *)dst + *got;
+	pipe->dst_size = cap - *got;
 	pipe->got = 0;
 	lade_status status = lade__ring_run(&pipe->ring, &calls, &pipe->error);
-	pipe->room = NULL;
-	pipe->room_size = 0;
+	pipe->dst = NULL;
+	pipe->dst_size = 0;
 	*got += pipe->got;
 	pipe->status = status;
 	*got += hand_out(pipe, (uint8_t *)dst + *got, cap - *got);

@@ -139,7 +139,7 @@ static lade_status run_window(batch *b, const sweep *s, uint64_t first, lade_err
 			for (; from <= to; from++)
 				b->pieces[counts[from - least]++] = range;
 	}
-	if (b->frame->options.where == LADE_WHERE_DEVICE || b->far)
+	if (b->frame->options.where == LADE_WHERE_DEVICE || b->devices)
 		return lade__read_on_device(b, task_count, err);
 	return lade__read_on_host(b, task_count, err);
 }
@@ -284,10 +284,10 @@ static int by_off(const void *a, const void *b)
 
 /* All of a frame that lies on a device, decoded there.  False: it was not, and the usual way finds
  * out, and tells, why. */
-static bool read_far(lade_frame *frame, const lade_frame_range *range, lade_result *result)
+static bool read_from_device(lade_frame *frame, const lade_frame_range *range, lade_result *result)
 {
 	if (range->off || range->dst.size != frame->info.size || !range->dst.data ||
-	    lade__far_decode(frame, range->dst, NULL) != LADE_OK)
+	    lade__device_frame_decode(frame, range->dst, NULL) != LADE_OK)
 		return false;
 	if (result)
 		*result = (lade_result){LADE_OK, range->dst.size};
@@ -307,7 +307,7 @@ static void take_ranges(batch *b, sweep *s, size_t count)
 		if (status != LADE_OK || range->dst.size == 0)
 			continue;
 		if (!lade_kind_is_host(range->dst.place.kind))
-			b->far |= (uint64_t)1 << range->dst.place.device;
+			b->devices |= (uint64_t)1 << range->dst.place.device;
 		sorted &= s->count == 0 || s->order[s->count - 1].off <= range->off;
 		s->order[s->count++] = (ordered){range->off, i};
 	}
@@ -323,8 +323,9 @@ lade_status lade__read_ranges(lade_frame *frame, const lade_frame_range *ranges,
 	lade_error now;
 	lade_status status = LADE_OK;
 	/* What follows is done behind the default stream. */
-	if (frame->far && frame->far->stream)
-		status = lade_stream_wait(frame->far->frame.place.device, frame->far->stream, err);
+	if (frame->on_device && frame->on_device->stream)
+		status = lade_stream_wait(frame->on_device->frame.place.device,
+		                          frame->on_device->stream, err);
 	if (status != LADE_OK)
 		return status;
 	void *tables = make_tables(&b, &s, count);
@@ -406,7 +407,7 @@ lade_status lade_frame_read(lade_frame *frame, const lade_frame_range *ranges, s
 	ranges = g.ranges.own;
 	results = g.results.own;
 	const lade__stop stop = lade__stop_of(options.cancel);
-	if (!frame->far || count != 1 || !read_far(frame, ranges, results))
+	if (!frame->on_device || count != 1 || !read_from_device(frame, ranges, results))
 		status = lade__read_ranges(frame, ranges, count, results, &stop, err);
 	lade__array_close(&g.ranges, false);
 	lade__array_close(&g.results, true);

@@ -15,7 +15,7 @@ typedef struct lade__read_task {
 	size_t first, count; /* pieces */
 } lade__read_task;
 
-/* The chunks of a round: what is asked for at once of sources that are far away. */
+/* The chunks of a round: what is requested at once from remote sources. */
 #define LADE__ROUND_CHUNKS 1024
 typedef struct lade__round_table {
 	lade_range *ranges;
@@ -27,7 +27,7 @@ typedef struct lade__read_batch {
 	lade_frame *frame;
 	const lade_frame_range *ranges;
 	lade__stop stop;
-	uint64_t far;          /* the devices that some of these lie on, a bit each */
+	uint64_t devices; /* that some of the destinations are on, a bit each */
 	/* Of a window, but for the first; one block for all windows. */
 	lade_status *statuses; /* of the ranges */
 	size_t *counts;        /* pieces by chunk */
@@ -57,8 +57,8 @@ void lade__read_copy(const lade__read_batch *batch, const lade__read_task *task,
 
 /* Where a range on the host, or on a device, wants all of the chunk, and what memory that is; NULL
  * when none does. */
-uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *task, bool far,
-                          lade_place *place);
+uint8_t *lade__read_whole(const lade__read_batch *batch, const lade__read_task *task,
+                          bool on_device, lade_place *place);
 
 /* The index's claims about a chunk; what is wrong stands in its entry. */
 lade_status lade__read_check(const lade_frame *frame, const lade__located *at, lade_error *err);
@@ -89,6 +89,6 @@ lade_status lade__read_ranges(lade_frame *frame, const lade_frame_range *ranges,
                               lade_result *results, const lade__stop *stop, lade_error *err);
 
 /* Gives back what such reads keep with the frame. */
-void lade__read_rooms_free(lade_frame *frame);
+void lade__read_buffers_free(lade_frame *frame);
 
 #endif

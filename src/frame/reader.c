@@ -55,10 +55,10 @@ void lade_frame_close(lade_frame *frame)
 		return;
 	for (size_t i = 0; i < LADE__PAGES_KEPT; i++)
 		free(frame->pages[i]);
-	lade__read_rooms_free(frame);
+	lade__read_buffers_free(frame);
 	free(frame->page_off);
 	lade__source_close(&frame->source);
-	lade__far_free(frame->far);
+	lade__device_frame_free(frame->on_device);
 	lade_array_unref(frame->copy);
 	lade_spec_unref(frame->header.spec);
 	pthread_mutex_destroy(&frame->mutex);
@@ -161,7 +161,8 @@ static lade_status frame_open(lade_frame *frame, lade_status status, lade_source
 {
 	if (status == LADE_OK)
 		status = lade__source_open(&frame->source, source, owned,
-		                           lade__far_tail(frame->far), frame->options.cancel, err);
+		                           lade__device_frame_tail(frame->on_device),
+		                           frame->options.cancel, err);
 	if (status == LADE_OK) {
 		status = frame_init(frame, err);
 		if (status != LADE_OK)
@@ -224,8 +225,9 @@ lade_status lade_frame_open_device(lade_engine *engine, lade_cspan src, lade_str
 		                            : "src.data is NULL and has %zu bytes",
 		                   src.size);
 	if (status == LADE_OK)
-		status = lade__far_new(engine, src, stream, &(*out)->far, err);
-	return frame_open(*out, status, lade__far_source((*out)->far), false, out, err);
+		status = lade__device_frame_new(engine, src, stream, &(*out)->on_device, err);
+	return frame_open(*out, status, lade__device_frame_source((*out)->on_device), false, out,
+	                  err);
 }
 
 const lade_frame_info *lade_frame_get_info(const lade_frame *frame)

@@ -18,16 +18,16 @@ struct lade_frame {
 	lade_engine *engine;
 	lade_frame_read_options options;
 	lade__source source;
-	struct lade__far *far; /* of device.c; NULL where it lies elsewhere */
+	struct lade__device_frame *on_device; /* of device.c; NULL: the frame is elsewhere */
 	lade_array *copy;      /* of list.c: its bytes, brought to the host; or NULL */
 	lade__header header;
 	lade__footer footer;
 	lade_frame_info info;
 	lade__coder coder;
 	uint64_t *page_off; /* footer.page_count of them */
-	pthread_mutex_t mutex; /* guards the pages and the rooms */
+	pthread_mutex_t mutex; /* guards the pages and the buffers */
 	lade__page *pages[LADE__PAGES_KEPT];
-	struct lade__read_room *rooms; /* of read_device.c, not in use */
+	struct lade__read_buffer *buffers; /* of gpu/read.c, not in use */
 };
 
 /* The page, which stays valid while the caller holds the frame's mutex. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read of a frame when it is opened: of one that is far away the last index page, list and
- * footer of most; of one that is near the list and footer of most. */
+/* How much of a frame is read when it is opened.  For most frames: of a remote one the last index
+ * page, list and footer, of a local one list and footer. */
 #define HEAD_SIZE ((size_t)512)
 #define TAIL_LOCAL ((size_t)4096)
 #define TAIL_REMOTE ((size_t)68 << 10)
@@ -117,7 +117,7 @@ lade_status lade__source_get(const lade__source *source, uint64_t off, size_t si
 lade_status lade__source_settle(const lade__source *source, lade_status status, lade_error *err)
 {
 	lade_range ask = {.want = &source->version};
-	/* Who is far away has been told the version with each range. */
+	/* A remote source was given the version with each range. */
 	bool sure = source->base || !source->local;
 	if (source->version.size == 0 || status == LADE_E_CHANGED || (status == LADE_OK && sure))
 		return status;

@@ -127,7 +127,7 @@ static size_t part(size_t *end, size_t size)
 	return at;
 }
 
-/* The tables of 'count' chunks, in columns of 'n': source, size, destination and room at 'at',
+/* The tables of 'count' chunks, in columns of 'n': source, size, destination and capacity at 'at',
  * sizes and statuses at 'results'. */
 static lade__gpu_tables tables_of(lade__address at, lade__address results, size_t n, size_t count,
                                   uint64_t largest, uint64_t total)
@@ -348,26 +348,26 @@ out:
 
 /* ---- fetching ------------------------------------------------------------------------------- */
 
-void lade__far_free(struct lade__far *far)
+void lade__device_frame_free(struct lade__device_frame *df)
 {
-	free(far);
+	free(df);
 }
 
-lade_status lade__far_new(lade_engine *engine, lade_cspan frame, lade_stream stream,
-                          struct lade__far **out, lade_error *err)
+lade_status lade__device_frame_new(lade_engine *engine, lade_cspan frame, lade_stream stream,
+                                   struct lade__device_frame **out, lade_error *err)
 {
 	*out = malloc(sizeof **out);
 	if (!*out)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a frame");
-	**out = (struct lade__far){engine, frame, stream};
+	**out = (struct lade__device_frame){engine, frame, stream};
 	return LADE_OK;
 }
 
-size_t lade__far_tail(const struct lade__far *far)
+size_t lade__device_frame_tail(const struct lade__device_frame *df)
 {
-	if (!far)
+	if (!df)
 		return 0;
-	size_t size = far->frame.size, tail = TAIL_LEAST + size / TAIL_SHARE;
+	size_t size = df->frame.size, tail = TAIL_LEAST + size / TAIL_SHARE;
 	tail = tail < TAIL_MOST ? tail : TAIL_MOST;
 	return size <= HEAD_SIZE + tail ? size : tail;
 }
@@ -378,7 +378,7 @@ typedef struct place {
 } place;
 
 /* The next piece of the ranges that fits the buffer, and where it goes; 0: there is none. */
-static size_t next_piece(const lade_reading *reading, place *p, size_t room, uint8_t **to,
+static size_t next_piece(const lade_reading *reading, place *p, size_t cap, uint8_t **to,
                          uint64_t *from)
 {
 	for (; p->range < reading->count; p->range++, p->at = 0) {
@@ -386,7 +386,7 @@ static size_t next_piece(const lade_reading *reading, place *p, size_t room, uin
 		size_t n = range->size - p->at;
 		if (n == 0)
 			continue;
-		n = n < room ? n : room;
+		n = n < cap ? n : cap;
 		*to = (uint8_t *)range->dst.data + p->at;
 		*from = range->off + p->at;
 		p->at += n;
@@ -396,15 +396,15 @@ static size_t next_piece(const lade_reading *reading, place *p, size_t room, uin
 }
 
 /* Brings the bytes of all ranges, whose places are in 'off' and 'size', a buffer at a time. */
-static lade_status fetch(const struct lade__far *far, lade_reading *reading, size_t total,
+static lade_status fetch(const struct lade__device_frame *df, lade_reading *reading, size_t total,
                          lade_error *err)
 {
-	lade__address base = lade__address_of(far->frame.data);
+	lade__address base = lade__address_of(df->frame.data);
 	size_t most = total < FETCH_SIZE ? total : FETCH_SIZE;
 	place next = {0, 0};
 	lade_status status;
 	call c;
-	TRY(call_begin(&c, far->engine, far->frame.place.device, far->stream, err));
+	TRY(call_begin(&c, df->engine, df->frame.place.device, df->stream, err));
 	TRY(call_memory(&c, most, 0, err));
 	uint8_t *pinned = c.staging->pinned.data, *to;
 	while (total) {
@@ -430,18 +430,18 @@ out:
 	return status;
 }
 
-static void far_read(void *ctx, lade_reading *reading, size_t count)
+static void device_frame_read(void *ctx, lade_reading *reading, size_t count)
 {
-	const struct lade__far *far = ctx;
+	const struct lade__device_frame *df = ctx;
 	lade_range *ranges = reading->ranges;
 	lade_status status = LADE_OK;
 	lade_error err;
 	size_t total = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t off;
-		ranges[i].object_size = far->frame.size;
+		ranges[i].object_size = df->frame.size;
 		lade_status one =
-			lade_range_place(&ranges[i], far->frame.size, &off, &ranges[i].size, &err);
+			lade_range_place(&ranges[i], df->frame.size, &off, &ranges[i].size, &err);
 		if (one == LADE_OK)
 			ranges[i].off = off;
 		else
@@ -449,17 +449,17 @@ static void far_read(void *ctx, lade_reading *reading, size_t count)
 		total += ranges[i].size; /* they are the reader's own, and fit its memory */
 	}
 	if (total)
-		status = fetch(far, reading, total, &err);
+		status = fetch(df, reading, total, &err);
 	for (size_t i = 0; i < count; i++)
 		if (ranges[i].status == LADE__PENDING)
 			lade_reading_done(reading, i, status, &err);
 }
 
-lade_source lade__far_source(struct lade__far *far)
+lade_source lade__device_frame_source(struct lade__device_frame *df)
 {
 	static const lade_source_ops ops = {
-		.struct_size = sizeof ops, .flags = LADE_SOURCE_LOCAL, .read = far_read};
-	return (lade_source){&ops, far};
+		.struct_size = sizeof ops, .flags = LADE_SOURCE_LOCAL, .read = device_frame_read};
+	return (lade_source){&ops, df};
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -516,10 +516,10 @@ out:
 static lade_status decoding_chunk(decoding *d, const lade__located *at, uint64_t *table,
                                   lade_error *err)
 {
-	const struct lade__far *far = d->frame->far;
+	const struct lade__device_frame *df = d->frame->on_device;
 	const lade__chunk *chunk = &at->chunk;
 	size_t n = d->count, i = (size_t)at->index, k = d->coded;
-	lade__address payload = lade__address_of(far->frame.data) + at->off + LADE__PART_HEADER;
+	lade__address payload = lade__address_of(df->frame.data) + at->off + LADE__PART_HEADER;
 	lade__address dst = lade__address_of(d->dst.data) + i * d->frame->info.chunk_size;
 	lade_status status = lade__read_check(d->frame, at, err);
 	if (status != LADE_OK)
@@ -592,20 +592,20 @@ static lade_status decoding_run(const call *c, decoding *d, lade__address answer
 		                                              .workspace = c->block + d->sums_work,
 		                                              .workspace_size = d->sums_size},
 		                            info->checksum, c->block + d->sums, err));
-	lade_gpu_look look = {.frame = lade__address_of(d->frame->far->frame.data),
-	                       .off = at + 32 * n,
-	                       .entry = at + 40 * n,
-	                       .item = at + 48 * n,
-	                       .sizes = tables.dst_size,
-	                       .statuses = tables.status,
-	                       .sums = d->verify ? c->block + d->sums : 0,
-	                       .answer = answer,
-	                       .size = info->size,
-	                       .sum_most = info->checksum == LADE_CHECKSUM_NONE ? 0
-	                                   : info->checksum == LADE_CRC32C      ? UINT32_MAX
-	                                                                        : UINT64_MAX,
-	                       .count = (uint32_t)n,
-	                       .chunk_size = (uint32_t)info->chunk_size};
+	lade_gpu_look look = {.frame = lade__address_of(d->frame->on_device->frame.data),
+	                      .off = at + 32 * n,
+	                      .entry = at + 40 * n,
+	                      .item = at + 48 * n,
+	                      .sizes = tables.dst_size,
+	                      .statuses = tables.status,
+	                      .sums = d->verify ? c->block + d->sums : 0,
+	                      .answer = answer,
+	                      .size = info->size,
+	                      .sum_most = info->checksum == LADE_CHECKSUM_NONE ? 0
+	                                  : info->checksum == LADE_CRC32C      ? UINT32_MAX
+	                                                                       : UINT64_MAX,
+	                      .count = (uint32_t)n,
+	                      .chunk_size = (uint32_t)info->chunk_size};
 	lade__launch launch = {.blocks = (unsigned)lade__div_up(n, LOOK_THREADS),
 	                       .threads = LOOK_THREADS,
 	                       .stream = c->stream};
@@ -635,17 +635,17 @@ out:
 	return status;
 }
 
-lade_status lade__far_decode(lade_frame *frame, lade_span dst, lade_error *err)
+lade_status lade__device_frame_decode(lade_frame *frame, lade_span dst, lade_error *err)
 {
-	const struct lade__far *far = frame->far;
+	const struct lade__device_frame *df = frame->on_device;
 	decoding d = {.frame = frame, .dst = dst};
 	call c = {.device = NULL};
 	lade_status status;
-	if (dst.place.kind != LADE_DEVICE || dst.place.device != far->frame.place.device ||
+	if (dst.place.kind != LADE_DEVICE || dst.place.device != df->frame.place.device ||
 	    frame->options.dict || frame->info.chunk_count > COUNT_MOST || !frame->info.size)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "the device cannot decode this frame by itself");
-	TRY(call_begin(&c, far->engine, dst.place.device, far->stream, err));
+	TRY(call_begin(&c, df->engine, dst.place.device, df->stream, err));
 	TRY(decoding_plan(&c, &d, err));
 	TRY(decode(&c, &d, err));
 out:

@@ -1,18 +1,18 @@
 /*
  * read.c: the chunks of a window, many at once, with a device.
  *
- * A round takes chunks in their order until they fill a room of memory:
+ * A round takes chunks in their order until they fill a buffer:
  *
  *	workers  read and check each block: header, padding, its own spec.  What has nothing to
  *	         decode, stored and constant chunks, they finish, if it stays on the host
  *	device   decodes all payloads in one call, to where ranges want whole chunks, else to the
- *	         room; makes the checksums of the chunks that stay on it
- *	         copies to the room the chunks that other ranges want pieces of, too
+ *	         buffer; makes the checksums of the chunks that stay on it
+ *	         copies to the buffer the chunks that other ranges want pieces of, too
  *	workers  compare or make checksums and copy the pieces on the host; they decode what the
  *	         device has no kernels for
  *	device   gets the pieces on devices that are not there yet
  *
- * Where the batch would decode on the host for a range on a device, the room is the destination:
+ * Where the batch would decode on the host for a range on a device, the buffer is the destination:
  * no byte is copied to the caller's memory on a device before it has been verified.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -28,38 +28,38 @@
  * several callers overlap. */
 #define ROUND_BYTES ((size_t)64 << 20)
 
-/* A room is a multiple of this, so that the next read finds it large enough. */
-#define ROOM_GRAIN ((size_t)1 << 20)
-#define ROOM_ALIGN 64
+/* Buffers are a multiple of this size, so that the next read finds one large enough. */
+#define BUFFER_GRAIN ((size_t)1 << 20)
+#define BUFFER_ALIGN 64
 
 /* Candidates that are looked at to find out what a batch does: one of them a stage is chosen. */
 #define CANDIDATES 64
 
 /* Memory for encoded blocks and decoded chunks, kept with the frame between reads: pinned where
  * that can be had, so that the device reads and writes it. */
-typedef struct lade__read_room {
-	struct lade__read_room *next;
+typedef struct lade__read_buffer {
+	struct lade__read_buffer *next;
 	uint8_t *data;
 	size_t size;
 	lade_place place;
-} room;
+} read_buffer;
 
-/* A task in a round. */
+/* A chunk of a round. */
 typedef struct part {
 	const lade__read_task *task;
-	bool taken;         /* what follows is for such; the others the host's way does */
-	bool coded;         /* it has something to decode */
-	bool ready;         /* the block is as it should be */
-	size_t block_at, at; /* its places in the room: of the block, of what it decodes to */
-	size_t range;        /* the block's, where blocks are asked for at once */
+	bool taken;          /* what follows applies; other chunks are read on the host */
+	bool coded;          /* neither stored nor constant */
+	bool ready;          /* the block has been checked */
+	size_t block_at, at; /* offsets in the buffer: of the block, of the decoded chunk */
+	size_t range;        /* the block's, where all blocks are requested at once */
 	uint8_t *dst;        /* the decoded bytes on the host */
 	lade_place place;
-	uint8_t *far; /* where a device decodes all of them for a range; NULL: nowhere */
-	lade_place far_place;
+	uint8_t *device_dst; /* where a device decodes the whole chunk for a range; or NULL */
+	lade_place device_place;
 	bool bring;          /* the host needs a copy: other ranges want pieces */
-	uint64_t sum;        /* of the bytes at 'far', if the frame is verified */
-	bool there;          /* it has been decoded there */
-	bool decoded;        /* it stands at 'dst' */
+	uint64_t sum;        /* of the bytes at 'device_dst', if the frame is verified */
+	bool there;          /* it has been decoded to 'device_dst' */
+	bool decoded;        /* it is at 'dst' */
 	const uint8_t *body; /* what follows the chunk's header */
 	lade__chunk chunk;
 	lade_spec *own;
@@ -70,8 +70,8 @@ typedef struct round {
 	lade__read_batch *batch;
 	size_t first, count; /* tasks */
 	bool on_device; /* devices decode what ranges on them want whole */
-	size_t room_size;
-	room *room;
+	size_t buffer_size;
+	read_buffer *buffer;
 	part *parts;
 	lade_segment *segments; /* these by item */
 	lade_item *items;
@@ -84,56 +84,56 @@ typedef struct round {
 	size_t copy_count, copy_cap;
 } round;
 
-/* ---- rooms ------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------- */
 
-static void room_free(const lade_engine *engine, room *r)
+static void buffer_free(const lade_engine *engine, read_buffer *r)
 {
 	const lade_allocator *a = &engine->allocators[r->place.kind];
 	if (r->data)
-		a->free(a->ctx, r->data, r->size, ROOM_ALIGN, r->place, NULL);
+		a->free(a->ctx, r->data, r->size, BUFFER_ALIGN, r->place, NULL);
 	free(r);
 }
 
-void lade__read_rooms_free(lade_frame *frame)
+void lade__read_buffers_free(lade_frame *frame)
 {
-	while (frame->rooms) {
-		room *r = frame->rooms;
-		frame->rooms = r->next;
-		room_free(frame->engine, r);
+	while (frame->buffers) {
+		read_buffer *r = frame->buffers;
+		frame->buffers = r->next;
+		buffer_free(frame->engine, r);
 	}
 }
 
-static void room_give(lade_frame *frame, room *r)
+static void buffer_give(lade_frame *frame, read_buffer *r)
 {
 	pthread_mutex_lock(&frame->mutex);
-	r->next = frame->rooms;
-	frame->rooms = r;
+	r->next = frame->buffers;
+	frame->buffers = r;
 	pthread_mutex_unlock(&frame->mutex);
 }
 
-/* A room of at least 'size' bytes.  One that is too small goes for one that is not. */
-static room *room_take(lade_frame *frame, size_t size)
+/* A buffer of at least 'size' bytes.  One that is too small is replaced. */
+static read_buffer *buffer_take(lade_frame *frame, size_t size)
 {
 	const lade_engine *engine = frame->engine;
 	pthread_mutex_lock(&frame->mutex);
-	room *r = frame->rooms;
+	read_buffer *r = frame->buffers;
 	if (r)
-		frame->rooms = r->next;
+		frame->buffers = r->next;
 	pthread_mutex_unlock(&frame->mutex);
 	if (r && r->size >= size)
 		return r;
 	if (r)
-		room_free(engine, r);
+		buffer_free(engine, r);
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return NULL;
 	/* Sizes are of a few chunks of at most 2 GiB each: the sum does not overflow. */
-	r->size = (size + (ROOM_GRAIN - 1)) / ROOM_GRAIN * ROOM_GRAIN;
+	r->size = (size + (BUFFER_GRAIN - 1)) / BUFFER_GRAIN * BUFFER_GRAIN;
 	for (lade_kind kind = LADE_PINNED; !r->data; kind = LADE_HOST) {
 		const lade_allocator *a = &engine->allocators[kind];
 		r->place = (lade_place){kind, kind == LADE_PINNED ? frame->options.device : 0};
 		if (a->alloc) /* an engine may have none for pinned memory */
-			r->data = a->alloc(a->ctx, r->size, ROOM_ALIGN, r->place, NULL);
+			r->data = a->alloc(a->ctx, r->size, BUFFER_ALIGN, r->place, NULL);
 		if (kind == LADE_HOST)
 			break;
 	}
@@ -147,43 +147,44 @@ static room *room_take(lade_frame *frame, size_t size)
 
 static size_t align_up(uint64_t size)
 {
-	return (size_t)((size + (ROOM_ALIGN - 1)) & ~(uint64_t)(ROOM_ALIGN - 1));
+	return (size_t)((size + (BUFFER_ALIGN - 1)) & ~(uint64_t)(BUFFER_ALIGN - 1));
 }
 
-/* Whether the blocks of a round are asked for at once. */
-static bool asked(const lade_frame *frame)
+/* Whether the blocks of a round are requested at once. */
+static bool at_once(const lade_frame *frame)
 {
 	return !frame->source.base && !frame->source.local;
 }
 
-/* What a task wants of the room.  An entry that is not as it should be is left to the host's way,
- * which says so: no memory is asked for what it claims. */
+/* Plans a task's part of the buffer.  A task whose index entry is wrong is left to the host, which
+ * reports it: no memory is allocated for what the entry claims. */
 static void plan_part(round *r, part *p)
 {
 	const lade_frame *frame = r->batch->frame;
 	const lade__read_task *task = p->task;
 	const lade__chunk *want = &task->at.chunk;
-	bool far = false;
-	for (size_t i = 0; r->batch->far && i < task->count; i++)
-		far |= !lade_kind_is_host(lade__read_piece_at(r->batch, task, i).dst.place.kind);
+	bool to_device = false;
+	for (size_t i = 0; r->batch->devices && i < task->count; i++)
+		to_device |=
+			!lade_kind_is_host(lade__read_piece_at(r->batch, task, i).dst.place.kind);
 	p->coded = (want->flags & (LADE_CHUNK_STORED | LADE_CHUNK_CONSTANT)) == 0;
-	p->taken = (p->coded || far || asked(frame)) &&
+	p->taken = (p->coded || to_device || at_once(frame)) &&
 	           lade__read_check(frame, &task->at, NULL) == LADE_OK;
 	if (!p->taken)
 		return;
-	p->block_at = r->room_size;
+	p->block_at = r->buffer_size;
 	if (!frame->source.base)
-		r->room_size += align_up(lade__chunk_block_size(want));
-	p->at = r->room_size;
-	/* Pieces on devices come from the room, but for one that is decoded where it goes. */
-	p->dst = far ? NULL : lade__read_whole(r->batch, task, false, &p->place);
+		r->buffer_size += align_up(lade__chunk_block_size(want));
+	p->at = r->buffer_size;
+	/* Pieces on devices are copied from the buffer, except one that is decoded in place. */
+	p->dst = to_device ? NULL : lade__read_whole(r->batch, task, false, &p->place);
 	/* The batch may give chunks with a spec of their own to the host. */
 	bool own = want->flags == LADE_CHUNK_OWN_SPEC && frame->options.where == LADE_WHERE_AUTO;
 	if (p->coded && r->on_device && !own)
-		p->far = lade__read_whole(r->batch, task, true, &p->far_place);
-	p->bring = p->far && task->count > 1;
+		p->device_dst = lade__read_whole(r->batch, task, true, &p->device_place);
+	p->bring = p->device_dst && task->count > 1;
 	if (!p->dst)
-		r->room_size += align_up(want->decoded_size);
+		r->buffer_size += align_up(want->decoded_size);
 }
 
 /*
@@ -201,7 +202,7 @@ static bool choose(round *r, size_t left)
 	lade_candidate candidates[CANDIDATES];
 	size_t n = 0, found = 0;
 	uint64_t decoded = 0;
-	if (frame->options.where != LADE_WHERE_AUTO || !r->batch->far)
+	if (frame->options.where != LADE_WHERE_AUTO || !r->batch->devices)
 		return frame->options.where == LADE_WHERE_DEVICE;
 	for (size_t i = 0; i < left && decoded < ROUND_BYTES; i++) {
 		const lade__read_task *task = &r->batch->tasks[i];
@@ -236,7 +237,7 @@ static bool choose(round *r, size_t left)
 static void plan_round(round *r, size_t left)
 {
 	uint64_t decoded = 0;
-	r->room_size = r->count = 0;
+	r->buffer_size = r->count = 0;
 	while (r->count < left) {
 		const lade__read_task *task = &r->batch->tasks[r->first + r->count];
 		decoded += task->at.chunk.decoded_size;
@@ -250,7 +251,7 @@ static void plan_round(round *r, size_t left)
 
 /* ---- before the device ------------------------------------------------------------------- */
 
-/* Asks for the blocks of all parts, and waits for them. */
+/* Reads the blocks of all parts at once. */
 static void read_blocks(round *r)
 {
 	const lade_frame *frame = r->batch->frame;
@@ -268,7 +269,7 @@ static void read_blocks(round *r)
 		p->range = n;
 		r->ranges[n++] = lade__source_range(&frame->source, at->off,
 		                                    (size_t)lade__chunk_block_size(&at->chunk),
-		                                    r->room->data + p->block_at);
+		                                    r->buffer->data + p->block_at);
 	}
 	lade__reading_begin(&reading, frame->source.from, r->ranges, n, &options);
 	lade__reading_end(&reading, NULL);
@@ -281,23 +282,23 @@ static lade_status prepare(round *r, part *p, lade_error *err)
 	const uint8_t *src;
 	lade__route route;
 	size_t block = (size_t)lade__chunk_block_size(&at->chunk);
-	uint8_t *buffer = r->room ? r->room->data + p->block_at : NULL;
+	uint8_t *block_dst = r->buffer ? r->buffer->data + p->block_at : NULL;
 	if (!p->dst) {
-		p->dst = r->room->data + p->at;
-		p->place = r->room->place;
+		p->dst = r->buffer->data + p->at;
+		p->place = r->buffer->place;
 	}
 	lade_status status = LADE_OK;
-	if (asked(frame)) {
-		/* What is wrong stands in the table that the items fill later. */
+	if (at_once(frame)) {
+		/* The errors are in the table that the items use later. */
 		status = r->ranges[p->range].status;
-		src = buffer;
+		src = block_dst;
 		if (status != LADE_OK)
 			*err = r->errors[p->range];
 	} else {
-		status = lade__source_get(&frame->source, at->off, block, buffer, &src, err);
-		/* The device reads the room. */
-		if (status == LADE_OK && !frame->source.base && src != buffer)
-			src = memcpy(buffer, src, block);
+		status = lade__source_get(&frame->source, at->off, block, block_dst, &src, err);
+		/* The device reads the buffer. */
+		if (status == LADE_OK && !frame->source.base && src != block_dst)
+			src = memcpy(block_dst, src, block);
 	}
 	if (status == LADE_OK)
 		status = lade__frame_check(frame, at, src, &p->chunk, err);
@@ -339,17 +340,18 @@ static void make_item(round *r, part *p, size_t item)
 	r->segments[item] = (lade_segment){.data = p->body + lade__pad(p->chunk.spec_size),
 	                                   .size = p->chunk.size};
 	if (!frame->source.base)
-		r->segments[item].place = r->room->place;
-	r->items[item] = (lade_item){.spec = p->own,
-	                             .src = &r->segments[item],
-	                             .src_count = 1,
-	                             .dst = {p->far ? p->far : p->dst, p->chunk.decoded_size,
-	                                     p->far ? p->far_place : p->place}};
+		r->segments[item].place = r->buffer->place;
+	r->items[item] =
+		(lade_item){.spec = p->own,
+	                    .src = &r->segments[item],
+	                    .src_count = 1,
+	                    .dst = {p->device_dst ? p->device_dst : p->dst, p->chunk.decoded_size,
+	                            p->device_dst ? p->device_place : p->place}};
 	r->errors[item] = (lade_error){.offset = LADE_NO_OFFSET};
 }
 
-/* One call for all.  What became of each stands in its result and error, also when the call as a
- * whole has failed. */
+/* Decodes all chunks in one call.  Each has its own result and error, even if the call as a whole
+ * fails. */
 static void decode_all(round *r)
 {
 	const lade_frame *frame = r->batch->frame;
@@ -378,11 +380,11 @@ static void decode_all(round *r)
 /* Whether a part's chunk has been decoded to memory of a device. */
 static bool stays(const round *r, const part *p)
 {
-	return p->ready && p->far && r->results[p->item].status == LADE_OK &&
+	return p->ready && p->device_dst && r->results[p->item].status == LADE_OK &&
 	       r->results[p->item].size == p->chunk.decoded_size;
 }
 
-/* Has devices make the checksums of the chunks that stay on them. */
+/* Computes on devices the checksums of the chunks that stay there. */
 static void sum_there(round *r)
 {
 	const lade_frame *frame = r->batch->frame;
@@ -391,7 +393,8 @@ static void sum_there(round *r)
 	for (size_t i = 0; i < r->count && frame->coder.verify; i++) {
 		const part *p = &r->parts[i];
 		if (stays(r, p))
-			r->spans[n++] = (lade_cspan){p->far, p->chunk.decoded_size, p->far_place};
+			r->spans[n++] =
+				(lade_cspan){p->device_dst, p->chunk.decoded_size, p->device_place};
 	}
 	if (n == 0)
 		return;
@@ -411,7 +414,7 @@ static void sum_there(round *r)
 
 /* ---- copies ------------------------------------------------------------------------------ */
 
-/* Notes a copy; some part or other needs it. */
+/* Adds a copy to the list. */
 static lade_status add_copy(round *r, const void *from, void *to, size_t size, lade_error *err)
 {
 	if (r->copy_count == r->copy_cap) {
@@ -428,7 +431,7 @@ static lade_status add_copy(round *r, const void *from, void *to, size_t size, l
 	return LADE_OK;
 }
 
-/* Brings the chunks on one device that other ranges want pieces of. */
+/* Copies to the buffer the chunks on one device that other ranges need pieces of. */
 static lade_status bring_from(round *r, int32_t device, lade_error *err)
 {
 	lade_status status = LADE_OK;
@@ -437,16 +440,16 @@ static lade_status bring_from(round *r, int32_t device, lade_error *err)
 		part *p = &r->parts[i];
 		if (!p->ready || !p->bring || r->results[p->item].status != LADE_OK)
 			continue;
-		if (p->far_place.device == device)
-			status = add_copy(r, p->far, p->dst, p->chunk.decoded_size, err);
+		if (p->device_place.device == device)
+			status = add_copy(r, p->device_dst, p->dst, p->chunk.decoded_size, err);
 	}
-	/* Without a copy there may be no room. */
+	/* Without a copy there may be no buffer. */
 	if (status == LADE_OK && r->copy_count)
 		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
-		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
+		                            r->copy_count, r->buffer->place.kind == LADE_HOST, err);
 	for (size_t i = 0; i < r->count && status != LADE_OK; i++) {
 		part *p = &r->parts[i];
-		if (p->ready && p->bring && p->far_place.device == device) {
+		if (p->ready && p->bring && p->device_place.device == device) {
 			lade__read_fail(r->batch, p->task, status, err);
 			p->ready = false;
 		}
@@ -454,7 +457,7 @@ static lade_status bring_from(round *r, int32_t device, lade_error *err)
 	return status;
 }
 
-/* Sends the pieces that one device wants of what stands in the room. */
+/* Copies from the buffer the pieces that go to one device. */
 static lade_status send_to(round *r, int32_t device, lade_error *err)
 {
 	lade_status status = LADE_OK;
@@ -463,17 +466,17 @@ static lade_status send_to(round *r, int32_t device, lade_error *err)
 		const part *p = &r->parts[i];
 		for (size_t k = 0; p->decoded && k < p->task->count && status == LADE_OK; k++) {
 			lade__read_piece piece = lade__read_piece_at(r->batch, p->task, k);
-			bool there = p->there && piece.dst.data == p->far;
+			bool there = p->there && piece.dst.data == p->device_dst;
 			if (!lade_kind_is_host(piece.dst.place.kind) && !there &&
 			    piece.dst.place.device == device)
 				status = add_copy(r, p->dst + piece.from, piece.dst.data,
 				                  piece.dst.size, err);
 		}
 	}
-	/* Without a copy there may be no room. */
+	/* Without a copy there may be no buffer. */
 	if (status == LADE_OK && r->copy_count)
 		status = lade__gpu_copy_now(r->batch->frame->engine, device, r->copies,
-		                            r->copy_count, r->room->place.kind == LADE_HOST, err);
+		                            r->copy_count, r->buffer->place.kind == LADE_HOST, err);
 	for (size_t i = 0; i < r->count && status != LADE_OK; i++)
 		for (size_t k = 0; r->parts[i].decoded && k < r->parts[i].task->count; k++) {
 			const lade__read_task *task = r->parts[i].task;
@@ -484,12 +487,12 @@ static lade_status send_to(round *r, int32_t device, lade_error *err)
 	return status;
 }
 
-/* Does one of the two for each device that ranges lie on. */
+/* Calls 'one' for each device that ranges are on. */
 static void copy_all(round *r, lade_status (*one)(round *, int32_t, lade_error *))
 {
 	for (int32_t device = 0; device < LADE_DEVICES_MAX; device++) {
 		lade_error err = {.offset = LADE_NO_OFFSET};
-		if (r->batch->far >> device & 1)
+		if (r->batch->devices >> device & 1)
 			one(r, device, &err);
 	}
 }
@@ -497,8 +500,8 @@ static void copy_all(round *r, lade_status (*one)(round *, int32_t, lade_error *
 /* ---- after the device -------------------------------------------------------------------- */
 
 /*
- * What is wrong with a chunk that the device has refused: the host's strict decoders refuse the
- * same, and name the first fault and its place.
+ * The error of a chunk that the device has refused: the host's strict decoders refuse the same
+ * chunks, and name the first fault and its place.
  */
 static lade_status refuse(const round *r, part *p, lade_worker *worker, lade_error *err)
 {
@@ -529,7 +532,7 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 	case LADE_OK:
 		if (result->size != p->chunk.decoded_size)
 			return refuse(r, p, worker, err);
-		p->there = p->far != NULL;
+		p->there = p->device_dst != NULL;
 		if (!p->there)
 			return lade__block_verify(coder, at->index, &p->chunk, at->off, p->dst,
 			                          err);
@@ -537,7 +540,7 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 			status = lade__block_compare(coder, at->index, &p->chunk, at->off, p->sum,
 			                             err);
 		break;
-	case LADE_E_UNSUPPORTED: /* what kernels do not take, as chunks above 1 GiB, the host may */
+	case LADE_E_UNSUPPORTED: /* such as chunks above 1 GiB: the host may */
 	case LADE_E_LIMIT:
 		status = lade__block_decode(
 			coder, worker, &(lade__found){at->index, &p->chunk, p->body, at->off},
@@ -554,8 +557,8 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 	return status;
 }
 
-/* Sees to it that a chunk's decoded bytes stand where its pieces on the host want them, and at
- * 'dst' where copies to devices are to come. */
+/* Copies a chunk's decoded bytes to its pieces on the host, and keeps them at 'dst' if copies to
+ * devices follow. */
 static lade_status finish_part(const round *r, part *p, lade_worker *worker, lade_error *err)
 {
 	const lade__located *at = &p->task->at;
@@ -590,11 +593,11 @@ static lade_status run_round(round *r, lade_error *err)
 {
 	lade_frame *frame = r->batch->frame;
 	lade__calls calls = {prepare_run, r, .count = r->count, .threads = frame->options.threads};
-	r->room = r->room_size ? room_take(frame, r->room_size) : NULL;
-	if (r->room_size && !r->room)
+	r->buffer = r->buffer_size ? buffer_take(frame, r->buffer_size) : NULL;
+	if (r->buffer_size && !r->buffer)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "no memory for %zu bytes of chunks", r->room_size);
-	if (asked(frame) && r->room)
+		                 "no memory for %zu bytes of chunks", r->buffer_size);
+	if (at_once(frame) && r->buffer)
 		read_blocks(r);
 	lade_status status = lade__engine_parallel(frame->engine, &calls, err);
 	if (status == LADE_OK) {
@@ -608,8 +611,8 @@ static lade_status run_round(round *r, lade_error *err)
 		copy_all(r, send_to);
 	for (size_t i = 0; i < r->count; i++)
 		lade_spec_unref(r->parts[i].own);
-	if (r->room)
-		room_give(frame, r->room);
+	if (r->buffer)
+		buffer_give(frame, r->buffer);
 	return status;
 }
 
