@@ -839,7 +839,7 @@ static void what_captures_refuse(void **state)
 	lade_status waiting =
 		lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &second);
 	o.where = LADE_WHERE_HOST;
-	lade_status bridge =
+	lade_status via_host =
 		lade_decode_into(engine, b->spec, b->item, b->count, NULL, &o, &fourth);
 	b->options.workspace = b->dst[0].data - (uintptr_t)b->dst[0].data % 256;
 	lade_span was = b->item[3].dst;
@@ -854,7 +854,7 @@ static void what_captures_refuse(void **state)
 	assert_non_null(strstr(first.message, "give a workspace of"));
 	assert_int_equal(waiting, LADE_E_UNSUPPORTED);
 	assert_non_null(strstr(second.message, "captured"));
-	assert_int_equal(bridge, LADE_E_UNSUPPORTED);
+	assert_int_equal(via_host, LADE_E_UNSUPPORTED);
 	assert_int_equal(staged, LADE_E_UNSUPPORTED);
 	assert_non_null(strstr(third.message, "item 3: the stream is being captured"));
 	/* The capture has not been spoilt. */

@@ -92,7 +92,7 @@ static void all_given_back(void)
 /* ---- calls of each kind ------------------------------------------ */
 
 enum { DEVICE_CALL, BRIDGE_CALL, ASYNC_CALL, ENCODE_CALL, CALLS };
-static const char *const call_names[] = {"on the device", "over the bridge", "enqueued", "encoded"};
+static const char *const call_names[] = {"on the device", "via the host", "enqueued", "encoded"};
 
 #define ITEMS 5
 #define SIZE ((size_t)240)
