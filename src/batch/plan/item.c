@@ -147,44 +147,47 @@ static lade_place result_place(const lade_item *item)
 }
 
 /* Of an item of one segment, without layout and outputs. */
-static lade__item_facts plain_facts(const lade_item *item, bool decode, int32_t otherwise)
+static void measure_plain(const lade_item *item, bool decode, lade__item_facts *f)
 {
 	const lade_segment *s = item->src;
-	lade__side in = lade__side_of(s->place), out = lade__side_of(item->dst.place);
-	uint64_t decoded = decode ? item->dst.size : s->size;
-	uint64_t largest = decoded > s->size ? decoded : s->size;
-	if (decode && s->decoded_size > largest)
-		largest = s->decoded_size;
-	return (lade__item_facts){out == LADE__SIDE_DEVICE  ? item->dst.place.device
-	                          : in == LADE__SIDE_DEVICE ? s->place.device
-	                                                    : otherwise,
-	                          in, out, s->size, decoded, largest};
+	f->in = lade__side_of(s->place);
+	f->out = lade__side_of(item->dst.place);
+	if (f->out == LADE__SIDE_DEVICE)
+		f->device = item->dst.place.device;
+	else if (f->in == LADE__SIDE_DEVICE)
+		f->device = s->place.device;
+	f->source = s->size;
+	f->decoded = decode ? item->dst.size : s->size;
+	f->largest = f->decoded > f->source ? f->decoded : f->source;
+	if (decode && s->decoded_size > f->largest)
+		f->largest = s->decoded_size;
 }
 
-lade__item_facts lade__item_measure(const lade_item *item, lade_direction direction,
-                                    int32_t otherwise)
+void lade__item_measure(const lade_item *item, lade_direction direction, int32_t otherwise,
+                        lade__item_facts *f)
 {
-	if (item->src_count == 1 && !lade__item_is_placed(item))
-		return plain_facts(item, direction == LADE_DECODE, otherwise);
+	f->device = otherwise;
+	if (item->src_count == 1 && !lade__item_is_placed(item)) {
+		measure_plain(item, direction == LADE_DECODE, f);
+		return;
+	}
 	lade_place out = result_place(item);
-	lade__item_facts f = {.device = otherwise,
-	                      .in = source_side(item),
-	                      .out = lade__side_of(out),
-	                      .source = source_bytes(item, direction),
-	                      .decoded = lade__item_bytes(item, direction)};
-	if (f.out == LADE__SIDE_DEVICE)
-		f.device = out.device;
-	for (size_t i = 0; f.out != LADE__SIDE_DEVICE && i < item->src_count; i++)
+	f->in = source_side(item);
+	f->out = lade__side_of(out);
+	f->source = source_bytes(item, direction);
+	f->decoded = lade__item_bytes(item, direction);
+	if (f->out == LADE__SIDE_DEVICE)
+		f->device = out.device;
+	for (size_t i = 0; f->out != LADE__SIDE_DEVICE && i < item->src_count; i++)
 		if (lade__side_of(item->src[i].place) == LADE__SIDE_DEVICE) {
-			f.device = item->src[i].place.device;
+			f->device = item->src[i].place.device;
 			break;
 		}
-	f.largest = f.source;
+	f->largest = f->source;
 	if (direction == LADE_ENCODE)
-		return f;
-	f.largest = f.decoded > f.largest ? f.decoded : f.largest;
+		return;
+	f->largest = f->decoded > f->largest ? f->decoded : f->largest;
 	for (size_t i = 0; i < item->src_count; i++)
-		if (item->src[i].decoded_size > f.largest)
-			f.largest = item->src[i].decoded_size;
-	return f;
+		if (item->src[i].decoded_size > f->largest)
+			f->largest = item->src[i].decoded_size;
 }

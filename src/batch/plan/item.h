@@ -85,7 +85,7 @@ typedef struct lade__item_facts {
 } lade__item_facts;
 
 /* 'otherwise' is the device of an item that has no side on one. */
-lade__item_facts lade__item_measure(const lade_item *item, lade_direction direction,
-                                    int32_t otherwise);
+void lade__item_measure(const lade_item *item, lade_direction direction, int32_t otherwise,
+                        lade__item_facts *f);
 
 #endif

@@ -196,12 +196,12 @@ static lade_status look_at(const lade__planner *p, const lade_item *item, lade__
 	lade_status status = lade__item_check(item, call->direction, err);
 	if (status != LADE_OK)
 		return status;
-	*f = lade__item_measure(item, call->direction, call->options->device);
-	*k = (lade__key){.spec = item->spec ? item->spec : call->spec,
-	                 .tail = item->tail,
-	                 .device = f->device,
-	                 .in = f->in,
-	                 .out = f->out};
+	lade__item_measure(item, call->direction, call->options->device, f);
+	k->spec = item->spec ? item->spec : call->spec;
+	k->tail = item->tail;
+	k->device = f->device;
+	k->in = f->in;
+	k->out = f->out;
 	bool host = for_host_only(p, k);
 	if (!host)
 		status = check_sizes(item, err);
