@@ -1,6 +1,6 @@
 /*
- * main.c: uses a codec of its own in a pipeline with liblade's, and puts an implementation of its
- * own before one of liblade's.  docs/adding-a-codec.md walks through it.
+ * main.c: uses its own codec in a pipeline with liblade's, and its own implementation in place of
+ * one of liblade's.  docs/adding-a-codec.md explains it step by step.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ static int failed(const char *what, const lade_error *err)
 	return 1;
 }
 
-/* Another way to decode "copy", that counts what it is called for. */
+/* Another way to decode "copy": it counts its calls. */
 static lade_status counting_copy(const lade_run *run, lade_cspan src, lade_span dst,
                                  size_t *dst_size, lade_error *err)
 {
@@ -32,7 +32,7 @@ static lade_status counting_copy(const lade_run *run, lade_cspan src, lade_span 
 	return LADE_OK;
 }
 
-/* Encodes, decodes, compares; and a stored byte too few must be told. */
+/* Encodes, decodes and compares; one stored byte less must be an error. */
 static int round_trip(lade_engine *engine, const char *text)
 {
 	static int32_t data[COUNT], back[COUNT];

@@ -14,11 +14,11 @@ static size_t element(const lade_stage *stage)
 	return (size_t)stage->option[0].i;
 }
 
-/* ---- the algorithm: what is written down ------------------------------------------------ */
+/* ---- the algorithm: what a spec names --------------------------------------------------- */
 
 /*
- * The worst is a run for each of the size / e elements: 1 + e bytes for e.  The rest is as it is,
- * so that the sum is HEADER + size + size / e.
+ * The worst case is a run for each of the size / e elements: 1 + e bytes for e.  The rest is not
+ * encoded, so the sum is HEADER + size + size / e.
  */
 static size_t bound(const lade_stage *stage, size_t size)
 {
@@ -27,7 +27,7 @@ static size_t bound(const lade_stage *stage, size_t size)
 	return HEADER + size + size / element(stage);
 }
 
-/* What the header claims; whether the runs give as much is seen when they are decoded. */
+/* What the header claims; decoding finds out whether the runs give as much. */
 static lade_status decoded_size(const lade_stage *stage, const void *src, size_t size,
                                 uint64_t *decoded, lade_error *err)
 {
@@ -103,7 +103,7 @@ too_small:
 	                 dst.size);
 }
 
-/* Every length is checked against both sides before a byte is written: sources are hostile. */
+/* Checks every length against both sides before it writes a byte: sources are hostile. */
 static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * runs.h: "runs", a run-length codec for elements of 1 to 8 bytes, as records for liblade.
+ * runs.h: "runs", a run-length codec for elements of 1 to 8 bytes, to be added to liblade.
  *
  *     | decoded size 8, little-endian | run | run | ... | rest |
  *     run:  | length - 1, 1 byte | element, 'size' bytes |
- *     rest: the decoded size modulo 'size' bytes, as they are
+ *     rest: the last decoded size modulo 'size' bytes, not encoded
  *
  * SPDX-License-Identifier: Apache-2.0
  */

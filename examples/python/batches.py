@@ -1,4 +1,4 @@
-"""Ten thousand chunks in one call, out of one buffer and into another; a bad one spoils no other.
+"""Ten thousand chunks in one call, from one buffer into another; a bad chunk affects no other.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,7 +13,7 @@ data = np.cumsum(rng.integers(0, 3, COUNT * SIZE // 4), dtype="<i4").view("u1")
 codec = liblade.Codec(algorithm="LZ4", bitstream_kind=liblade.BitstreamKind.RAW)
 
 offsets = np.arange(COUNT) * SIZE
-chunks = liblade.as_arrays(data, offsets, np.full(COUNT, SIZE))  # no object for each
+chunks = liblade.as_arrays(data, offsets, np.full(COUNT, SIZE))  # no Python object for each chunk
 encoded = codec.encode(chunks)
 print(f"{chunks} become {encoded}")
 

@@ -1,4 +1,4 @@
-"""Finds a pipeline for an array, writes it to a file with it, and reads parts of the file back.
+"""Finds a pipeline for an array, writes the array to a file, and reads parts of the file back.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as folder:
         f.readinto(rows)
         assert (rows == x[500:510]).all()
 
-    # Other tools' files, by their first bytes.
+    # Files of other tools: open() recognises them by their first bytes.
     path = os.path.join(folder, "lines.txt.gz")
     with gzip.open(path, "wb") as f:
         f.writelines(b"line %d\n" % i for i in range(1000))

@@ -1,6 +1,6 @@
-"""Results on a GPU come out of RMM's or CuPy's pool of memory, and go back to it.
+"""Results on a GPU come from RMM's or CuPy's memory pool and return to it.
 
-Exits with status 77, and the reason, where there is no GPU, or neither RMM nor CuPy.
+Exits with status 77 and the reason if there is no GPU, or neither RMM nor CuPy.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,7 @@ import liblade
 
 
 def rmm_pool():
-    """RMM's pool: an allocator, and the bytes of it that are in use."""
+    """RMM's pool: an allocator, and a function that returns the bytes in use."""
     import rmm
 
     pool = rmm.mr.StatisticsResourceAdaptor(
@@ -19,7 +19,7 @@ def rmm_pool():
     )
 
     def allocate(nbytes, stream):
-        # A DeviceBuffer frees its memory on the stream that it was made for.
+        # A DeviceBuffer frees its memory on the stream that it was made with.
         buffer = rmm.DeviceBuffer(size=nbytes, stream=rmm.pylibrmm.stream.Stream(stream.ptr),
                                   mr=pool)
         return liblade.ExternalMemory(buffer, stream)
@@ -28,13 +28,13 @@ def rmm_pool():
 
 
 def cupy_pool():
-    """CuPy's pool: an allocator, and the bytes of it that are in use."""
+    """CuPy's pool: an allocator, and a function that returns the bytes in use."""
     import cupy
 
     pool = cupy.cuda.MemoryPool()
 
     def allocate(nbytes, stream):
-        # The pool keeps an arena for each stream.
+        # The pool has an arena for each stream.
         with cupy.cuda.ExternalStream(stream.ptr):
             return liblade.ExternalMemory(pool.malloc(nbytes), stream)
 
@@ -53,7 +53,7 @@ def find_pool():
 
 
 if liblade.__cuda_version__ is None:
-    print("skipped: no GPU, or no driver of one")
+    print("skipped: no GPU or no driver")
     sys.exit(77)
 name, allocator, used = find_pool()
 liblade.set_device_allocator(allocator)

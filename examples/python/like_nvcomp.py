@@ -1,4 +1,4 @@
-"""What a program for nvCOMP looks like; on a machine without a GPU it stays on the host.
+"""A program for nvCOMP, unchanged but for its import; without a GPU it runs on the host.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ if nvcomp.__cuda_version__ is not None:
 for algorithm in ("LZ4", "Snappy", "Deflate", "Gzip", "Zstd"):
     codec = nvcomp.Codec(algorithm=algorithm, uncomp_chunk_size=65536)
     encoded = codec.encode(array)
-    # A native buffer says what it was made by.
+    # A native buffer says how it was made.
     decoded = nvcomp.Codec().decode(encoded, data_type="|u1")
     assert bytes(decoded.cpu()) == data.tobytes()
     place = encoded.buffer_kind.name

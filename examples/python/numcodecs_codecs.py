@@ -16,7 +16,7 @@ import liblade.numcodecs
 
 x = np.linspace(280, 290, 100_000, dtype="<f4").reshape(100, 1000)
 theirs = numcodecs.get_codec({"id": "blosc", "cname": "zstd", "clevel": 3, "shuffle": 1})
-liblade.numcodecs.register(["blosc"])  # numcodecs' registry gives ours from here on
+liblade.numcodecs.register(["blosc"])  # numcodecs' registry now returns ours
 ours = numcodecs.get_codec(theirs.get_config())
 assert type(ours) is liblade.numcodecs.Blosc and ours.get_config() == theirs.get_config()
 

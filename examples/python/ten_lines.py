@@ -1,4 +1,4 @@
-"""Compresses an array, tells what came of it, and restores it into memory that is there.
+"""Compresses an array, prints the sizes, and decodes it into part of a larger array.
 
 SPDX-License-Identifier: Apache-2.0
 """

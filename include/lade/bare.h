@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What stands in front of the encoded bytes.  The numbers are nvCOMP's. */
+/* What is in front of the encoded bytes.  The numbers are nvCOMP's. */
 typedef enum lade_bare {
 	LADE_BARE_RAW = 1,           /* nothing: only the spec's bytes */
 	LADE_BARE_WITH_SIZE = 2,     /* decoded size (4 bytes for lz4, 8 for the rest), then RAW */

@@ -5,3 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 scripts/check_docs.sh "${1:?usage: run.sh BUILD}"
 scripts/check_readme.sh
+python3 scripts/check_words.py

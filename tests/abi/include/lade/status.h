@@ -40,13 +40,13 @@ extern "C" {
 	X(LADE_E_TRUNCATED, 5, "the data ends too early")                          \
 	X(LADE_E_CHECKSUM, 6, "a checksum does not match")                         \
 	X(LADE_E_NO_CHECKSUM, 7, "a checksum was asked for and none is stored")    \
-	X(LADE_E_UNSUPPORTED, 8, "the data or the request needs what this build lacks") \
+	X(LADE_E_UNSUPPORTED, 8, "this build does not support the data or the request") \
 	X(LADE_E_VERSION, 9, "the format's version is unknown")                    \
-	X(LADE_E_LIMIT, 10, "a limit would be passed")                             \
-	X(LADE_E_RANGE, 11, "a range lies outside the data")                       \
-	X(LADE_E_UNKNOWN_SIZE, 12, "the format does not tell the decoded size")    \
+	X(LADE_E_LIMIT, 10, "a limit would be exceeded")                           \
+	X(LADE_E_RANGE, 11, "a range is outside the data")                         \
+	X(LADE_E_UNKNOWN_SIZE, 12, "the format does not store the decoded size")   \
 	X(LADE_E_SPEC, 13, "the specification is not valid")                       \
-	X(LADE_E_NOT_FOUND, 14, "nothing goes by that name")                       \
+	X(LADE_E_NOT_FOUND, 14, "there is nothing of that name")                   \
 	X(LADE_E_DTYPE, 15, "the data type does not fit")                          \
 	X(LADE_E_NO_DEVICE, 16, "there is no such device")                         \
 	X(LADE_E_DEVICE, 17, "the device's driver reported a failure")             \

@@ -98,7 +98,7 @@ typedef struct lade_store_listing {
 	size_t struct_size;
 	const char *prefix; /* "a/b/": the keys that begin so; NULL or "": all */
 	bool level;         /* one level: of "a/b/c/0" comes "a/b/c/", once */
-	bool sizes;         /* tells sizes, which may cost a look at each value */
+	bool sizes;         /* visit() gets sizes, which may cost a look at each value */
 	/* What is not LADE_OK ends the listing, which returns it. */
 	lade_status (*visit)(void *ctx, const lade_store_entry *entry);
 	void *ctx;
