@@ -110,7 +110,7 @@ static const char *foreign_check(lade_format format, const uint8_t *p, size_t ha
 	return p[4] & 4 ? foreign[format].check : "none"; /* bit 2 of the flags, in both */
 }
 
-/* Few files of other formats tell all their sizes: they are decoded to nowhere. */
+/* What no header tells is counted: the file is decoded to nowhere. */
 static int list_foreign(const cli_work *work, lade_format format, cli_in *in, table *t, totals *sum)
 {
 	const uint8_t *data;
@@ -122,7 +122,7 @@ static int list_foreign(const cli_work *work, lade_format format, cli_in *in, ta
 	cli_out_null(&out);
 	lade_status status = cli_in_peek(in, LADE_FORMAT_PEEK, &data, &have, &err);
 	const char *check = foreign_check(format, data, have);
-	if (status == LADE_OK)
+	if (status == LADE_OK && !cli_walk(in, format, &out.written, &frames))
 		status = cli_decompress_foreign(work, format, in, &out, &frames, &err);
 	if (status != LADE_OK)
 		return cli_lade_error(in->name, &err);

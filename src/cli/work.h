@@ -25,6 +25,10 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 lade_status cli_decompress_foreign(const cli_work *work, lade_format format, cli_in *in,
                                    cli_out *out, uint64_t *frames, lade_error *err);
 
+/* The decoded size and the number of frames of a .zst or .lz4 file, from its frames' headers; false
+ * where these do not tell, where one is damaged, and for other formats. */
+bool cli_walk(const cli_in *in, lade_format format, uint64_t *decoded, uint64_t *frames);
+
 /* --list: a line for each of the files.  Gives CLI_OK or CLI_FAILED. */
 int cli_list(const cli_work *work, char **names, size_t count);
 

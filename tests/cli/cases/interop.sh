@@ -100,6 +100,17 @@ if needs zstd; then
 	zstd -qc mib >one.zst
 	listed one.zst "$(stat -c %s one.zst) B 1.00 MiB "
 	listed one.zst " xxh64 (.zst, 1 frame) one.zst"
+	# What a header tells is not decoded: damage in a block is for -t to find.
+	cp one.zst bad.zst
+	printf '\377' | dd of=bad.zst bs=1 seek=$(($(stat -c %s bad.zst) - 1)) conv=notrunc \
+		status=none
+	run 1 "$lade" -t bad.zst
+	listed bad.zst " 1.00 MiB "
+	mibs=$(stat -c %s a | awk '{ printf "%.2f", $1 / 1048576 }')
+	for options in -3 -19 --fast "--no-check -1"; do
+		zstd -qcf $options a >sized.zst
+		listed sized.zst " $mibs MiB "
+	done
 	cat mib | zstd -q --no-check >untold.zst
 	cat untold.zst skip one.zst >row.zst
 	listed row.zst " 2.00 MiB "
@@ -126,6 +137,15 @@ if needs lz4; then
 	cat one.lz4 skip one.lz4 >row.lz4
 	listed row.lz4 " 2.00 MiB "
 	listed row.lz4 " xxh32 (.lz4, 2 frames) row.lz4"
+	mibs=$(stat -c %s a | awk '{ printf "%.2f", $1 / 1048576 }')
+	for options in -1 "-BD -B4 -BX" --no-frame-crc; do
+		lz4 -qcf --content-size $options a >sized.lz4
+		listed sized.lz4 " $mibs MiB "
+		"$lade" -l sized.lz4 | grep -q "1 frame" && good || bad "not one frame"
+	done
+	head -c 3000 sized.lz4 >cut.lz4
+	run 1 "$lade" -l cut.lz4
+	says "cut.lz4: "
 	lz4 -qlc mib >old.lz4
 	listed old.lz4 "(.lz4, 1 frame)"
 fi
