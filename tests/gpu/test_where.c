@@ -102,9 +102,20 @@ typedef struct many {
 	lade_error error[ITEMS];
 } many;
 
+/* Which places an item has. */
+static size_t in_at(size_t i)
+{
+	return i < ALIKE ? 2 : i / 7 % 3;
+}
+
+static size_t out_at(size_t i)
+{
+	return i < ALIKE ? 2 : i / 9 % 3;
+}
+
 static size_t spec_at(size_t i)
 {
-	return i < ALIKE ? 0 : i % SPECS;
+	return i < ALIKE ? 0 : i / 2 % SPECS; /* neighbours share a spec, not all else */
 }
 
 /* The first ALIKE items are one group of the device's, so that it begins to run before the others
@@ -127,17 +138,16 @@ static many *many_new(void)
 		m->dst[p] = buffer_new(places[p], (size_t)ITEMS * ROOM, 0);
 	}
 	for (size_t i = 0; i < ITEMS; i++) {
-		size_t at = i < ALIKE ? 8 : i / 7 % 9;
+		lade_place from = places[in_at(i)], to = places[out_at(i)];
 		const chunk *c = &m->chunk[spec_at(i)];
 		memcpy(coded + i * ROOM, c->encoded, c->encoded_size);
-		m->segment[i] = (lade_segment){.data = m->src[at % 3].data + i * ROOM,
+		m->segment[i] = (lade_segment){.data = m->src[in_at(i)].data + i * ROOM,
 		                               .size = c->encoded_size,
-		                               .place = places[at % 3]};
-		m->item[i] =
-			(lade_item){.spec = m->spec[spec_at(i)],
-		                    .src = &m->segment[i],
-		                    .src_count = 1,
-		                    .dst = {m->dst[at / 3].data + i * ROOM, BYTES, places[at / 3]}};
+		                               .place = from};
+		m->item[i] = (lade_item){.spec = m->spec[spec_at(i)],
+		                         .src = &m->segment[i],
+		                         .src_count = 1,
+		                         .dst = {m->dst[out_at(i)].data + i * ROOM, BYTES, to}};
 		if (i >= ALIKE && i % 10 == 3)
 			m->item[i].tail = m->tail;
 		if (i % 50 == 49)
@@ -189,12 +199,11 @@ static void many_run(many *m, lade_where where, size_t first)
 		const lade_result *result = &m->result[i - first];
 		lade_status want = many_want(m, i, where == LADE_WHERE_DEVICE);
 		const uint8_t *plain = want == LADE_OK ? m->chunk[spec_at(i)].plain : zeros;
-		size_t place = i < ALIKE ? 2 : i / 7 % 9 / 3;
 		if (result->status != want)
 			print_error("item %zu: %s\n", i, m->error[i - first].message);
 		assert_int_equal(result->status, want);
 		assert_int_equal(result->size, want == LADE_OK ? BYTES : 0);
-		assert_memory_equal(bytes + place * size + i * ROOM, plain, BYTES);
+		assert_memory_equal(bytes + out_at(i) * size + i * ROOM, plain, BYTES);
 		worst = worst == LADE_OK ? want : worst;
 	}
 	assert_int_equal(status, worst);
