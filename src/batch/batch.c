@@ -49,7 +49,7 @@ lade_status lade__call_open(lade__given *given, const lade_engine *engine,
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Fails the items of a group that no side can do. */
-static void fail_group(lade__planner *p, const lade__items *g)
+static void fail_group(lade__planner *p, const lade__group *g)
 {
 	for (size_t i = 0; i < p->call->count; i++) {
 		if (lade__planner_waits(p, i) != g)
@@ -60,11 +60,11 @@ static void fail_group(lade__planner *p, const lade__items *g)
 }
 
 /* Runs a group but for what the host does of its own bytes.  Fails: when the call does */
-static lade_status run_group(lade__planner *p, lade__items *g, lade_error *err)
+static lade_status run_group(lade__planner *p, lade__group *g, lade_error *err)
 {
-	bool far = g->where.on_device || lade__items_on_device(g);
+	bool device = g->where.on_device || lade__group_on_device(g);
 	g->ran = true;
-	if (!far && p->call->options->where != LADE_WHERE_DEVICE)
+	if (!device && p->call->options->where != LADE_WHERE_DEVICE)
 		return LADE_OK;
 	if (g->where.status == LADE_OK)
 		return lade__gpu_group_run(p, g, err);
@@ -173,7 +173,7 @@ static lade_status explain(const lade__call *call, lade__candidates *candidates,
 	lade_status status = lade__planner_init(&p, call, NULL, err);
 	if (status != LADE_OK)
 		return status;
-	lade__items *g = &p.own;
+	lade__group *g = &p.own;
 	TRY(lade__planner_join(&p, g, err));
 	lade__where_explain(&p, g, candidates);
 	if (g->where.status != LADE_OK)

@@ -220,8 +220,8 @@ static void one_item(sizes *s, size_t i)
 	for (size_t k = 0; status == LADE_OK && k < item.src_count; k++) {
 		const lade_segment *segment = &item.src[k];
 		uint64_t decoded = segment->decoded_size;
-		bool far = !lade_kind_is_host(segment->place.kind) && segment->size;
-		if (decoded || !far) {
+		bool on_device = !lade_kind_is_host(segment->place.kind) && segment->size;
+		if (decoded || !on_device) {
 			if (!decoded)
 				status = lade__spec_decoded_size(spec, segment->data, segment->size,
 				                                 &decoded, &error);

@@ -58,13 +58,13 @@ out:
 }
 
 /* A device that is entered for some copies, and streams of it, of which 'in' is used. */
-typedef struct visit {
+typedef struct entered {
 	lade__device *device;
 	lade__gpu_streams *streams;
-} visit;
+} entered;
 
 /* Comes behind the work of the device's default stream. */
-static lade_status visit_begin(lade_engine *engine, int32_t number, visit *v, lade_error *err)
+static lade_status device_begin(lade_engine *engine, int32_t number, entered *v, lade_error *err)
 {
 	v->streams = NULL;
 	lade_status status = lade__device_use(number, &v->device, err);
@@ -81,8 +81,8 @@ out:
 }
 
 /* Waits for what has been enqueued, of which 'status' is what became. */
-static lade_status visit_end(lade_engine *engine, const visit *v, lade_status status,
-                             lade_error *err)
+static lade_status device_end(lade_engine *engine, const entered *v, lade_status status,
+                              lade_error *err)
 {
 	if (status == LADE_OK)
 		status = LADE__CU(v->device, cuStreamSynchronize, v->streams->in);
@@ -96,15 +96,15 @@ static lade_status visit_end(lade_engine *engine, const visit *v, lade_status st
 lade_status lade__gpu_copy_now(lade_engine *engine, int32_t number, lade_gpu_copy *list,
                                size_t count, bool pageable, lade_error *err)
 {
-	visit v;
-	lade_status status = count ? visit_begin(engine, number, &v, err) : LADE_OK;
+	entered v;
+	lade_status status = count ? device_begin(engine, number, &v, err) : LADE_OK;
 	if (status != LADE_OK || count == 0)
 		return status;
 	if (pageable)
 		status = copies_by_driver(v.device, v.streams->in, list, count, err);
 	else
 		status = lade__gpu_copies(engine, v.device, v.streams->in, list, count, err);
-	return visit_end(engine, &v, status, err);
+	return device_end(engine, &v, status, err);
 }
 
 size_t lade__gpu_boxes_of(lade__gpu_box *list, size_t count, int32_t device)
@@ -125,13 +125,13 @@ lade_status lade__gpu_boxes_now(lade_engine *engine, lade__gpu_box *list, size_t
 {
 	lade_status status = LADE_OK;
 	while (count && status == LADE_OK) {
-		visit v;
+		entered v;
 		size_t own = lade__gpu_boxes_of(list, count, list->device);
-		status = visit_begin(engine, list->device, &v, err);
+		status = device_begin(engine, list->device, &v, err);
 		if (status != LADE_OK)
 			break;
 		status = lade__gpu_boxes(engine, v.device, v.streams->in, list, own, err);
-		status = visit_end(engine, &v, status, err);
+		status = device_end(engine, &v, status, err);
 		list += own;
 		count -= own;
 	}

@@ -37,7 +37,7 @@ static void leave_item(lade__gpu_feed *f, size_t index, lade_status status, cons
 /* Adds the units of an item to a list. */
 static lade_status add_units(lade__gpu_feed *f, size_t index, lade__gpu_list *list, lade_error *err)
 {
-	const lade__items *g = f->group;
+	const lade__group *g = f->group;
 	const lade_item *item = &f->planner->call->items[index];
 	lade_error why;
 	size_t first = list->count, n;
@@ -67,7 +67,7 @@ static lade_status add_units(lade__gpu_feed *f, size_t index, lade__gpu_list *li
 static void add_same(lade__gpu_feed *f, size_t want, lade__gpu_list *list)
 {
 	const lade__call *call = f->planner->call;
-	lade__items *g = f->group;
+	lade__group *g = f->group;
 	size_t same = lade__planner_same_key(f->planner, g), n = 0;
 	if (list->count == 0 || same == 0)
 		return;
@@ -117,7 +117,7 @@ lade_status lade__gpu_feed_rest(lade__gpu_feed *f, lade_error *err)
 	return status;
 }
 
-lade__gpu_feed lade__gpu_feed_of(lade__planner *p, lade__items *g)
+lade__gpu_feed lade__gpu_feed_of(lade__planner *p, lade__group *g)
 {
 	double all = lade__planner_scale(p);
 	const lade__key *k = &g->key;

@@ -366,7 +366,7 @@ lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, la
  */
 typedef struct lade__gpu_feed {
 	lade__planner *planner;
-	lade__items *group;
+	lade__group *group;
 	size_t count;     /* units */
 	uint64_t in, out; /* bytes of sources and results that are staged */
 	bool pageable;    /* some may be in pageable memory */
@@ -374,7 +374,7 @@ typedef struct lade__gpu_feed {
 	struct lade__gpu_done *done; /* by item; NULL until one needs it */
 } lade__gpu_feed;
 
-lade__gpu_feed lade__gpu_feed_of(lade__planner *p, lade__items *g);
+lade__gpu_feed lade__gpu_feed_of(lade__planner *p, lade__group *g);
 
 /* Adds the units of the next items to a list until it has 'want', or sets '*end': there are no
  * more.  What the device does not take is left to the host, or fails.  Fails: LADE_E_NOMEM */
@@ -440,11 +440,11 @@ lade_status lade__gpu_run(lade__gpu_feed *feed, lade__device *device, lade_error
  * Runs 'count' of a group's items on the host whose bytes are on an entered device: brings the
  * sources to pinned memory, and takes the results from there.
  */
-lade_status lade__gpu_via_host(lade__planner *p, lade__items *g, const size_t *index, size_t count,
+lade_status lade__gpu_via_host(lade__planner *p, lade__group *g, const size_t *index, size_t count,
                                lade__device *device, lade_error *err);
 
 /* Runs a group that is a device's, or has bytes on one.  Fails: when the call as a whole does */
-lade_status lade__gpu_group_run(lade__planner *p, lade__items *g, lade_error *err);
+lade_status lade__gpu_group_run(lade__planner *p, lade__group *g, lade_error *err);
 
 /* Enqueues copies on an entered device; 'list' is read at once, and its entries get their pieces'
  * numbers. */

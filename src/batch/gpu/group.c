@@ -25,7 +25,7 @@ out:
 
 /* Leaves the items of a group that its device has not done to the host where it may do them, for
  * want of memory or of the device; else they fail so. */
-static void leave_rest(lade__planner *p, lade__items *g, lade_status status, const lade_error *why,
+static void leave_rest(lade__planner *p, lade__group *g, lade_status status, const lade_error *why,
                        bool host)
 {
 	host = host && p->call->options->where == LADE_WHERE_AUTO &&
@@ -43,7 +43,7 @@ static void leave_rest(lade__planner *p, lade__items *g, lade_status status, con
 }
 
 /* Fails: when the call as a whole does */
-static lade_status run_kernels(lade__planner *p, lade__items *g, lade__device *device,
+static lade_status run_kernels(lade__planner *p, lade__group *g, lade__device *device,
                                lade_error *err)
 {
 	lade_error why;
@@ -60,7 +60,7 @@ static lade_status run_kernels(lade__planner *p, lade__items *g, lade__device *d
 }
 
 /* Runs what the host does of a group with bytes on an entered device.  Fails: LADE_E_NOMEM */
-static lade_status run_host(lade__planner *p, lade__items *g, lade__device *device, lade_error *err)
+static lade_status run_host(lade__planner *p, lade__group *g, lade__device *device, lade_error *err)
 {
 	size_t most = g->where.on_device ? g->host_count : g->count, n = 0;
 	lade_error why;
@@ -80,9 +80,9 @@ static lade_status run_host(lade__planner *p, lade__items *g, lade__device *devi
 	return LADE_OK;
 }
 
-lade_status lade__gpu_group_run(lade__planner *p, lade__items *g, lade_error *err)
+lade_status lade__gpu_group_run(lade__planner *p, lade__group *g, lade_error *err)
 {
-	bool near = lade__items_on_device(g);
+	bool device_bytes = lade__group_on_device(g);
 	lade__device *device;
 	lade_error why;
 	lade_status status = lade__device_use(g->key.device, &device, &why);
@@ -90,19 +90,19 @@ lade_status lade__gpu_group_run(lade__planner *p, lade__items *g, lade_error *er
 		/* Without its device nothing reaches bytes there; the host's own need none. */
 		lade__gpu_feed feed = lade__gpu_feed_of(p, g);
 		lade_status rest = g->where.on_device ? lade__gpu_feed_rest(&feed, err) : LADE_OK;
-		for (size_t i = 0; near && i < p->call->count; i++)
+		for (size_t i = 0; device_bytes && i < p->call->count; i++)
 			if (lade__planner_for_host(p, i) == g) {
 				lade__planner_done(p, i);
 				lade__outcome_failed(p->outcome, i, status, &why);
 			}
 		if (rest == LADE_OK)
-			leave_rest(p, g, status, &why, !near);
+			leave_rest(p, g, status, &why, !device_bytes);
 		return rest;
 	}
 	status = LADE_OK;
 	if (g->where.on_device)
 		TRY(run_kernels(p, g, device, err));
-	if (near)
+	if (device_bytes)
 		TRY(run_host(p, g, device, err));
 out:
 	lade__device_leave(device);

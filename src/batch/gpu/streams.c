@@ -20,7 +20,7 @@
  * on both sides takes, if its items are not larger than some megabytes. */
 #define PINNED_KEEP ((size_t)256 << 20)
 
-/* Nor more units for each of its flights, with those ahead, than so many. */
+/* Nor more units for each of its flights, with those pending, than these. */
 #define UNITS_KEEP ((size_t)1 << 13)
 
 /* Staging buffers have a power of two bytes, these at least.  They never grow: that would give

@@ -154,7 +154,7 @@ static lade_status wave_end(lade__via_host *h, lade__via_wave *w, unsigned k, la
 	return status;
 }
 
-lade_status lade__gpu_via_host(lade__planner *p, lade__items *g, const size_t *index, size_t count,
+lade_status lade__gpu_via_host(lade__planner *p, lade__group *g, const size_t *index, size_t count,
                                lade__device *device, lade_error *err)
 {
 	const lade_batch_options *options = p->call->options;

@@ -41,10 +41,10 @@ typedef struct load {
 } load;
 
 /* The group of an item; NULL: it is not the host's. */
-static const lade__items *group_for(const call *c, size_t index)
+static const lade__group *group_for(const call *c, size_t index)
 {
-	const lade__items *g = lade__planner_for_host(c->planner, index);
-	return g && !lade__items_on_device(g) ? g : NULL;
+	const lade__group *g = lade__planner_for_host(c->planner, index);
+	return g && !lade__group_on_device(g) ? g : NULL;
 }
 
 static size_t item_at(const call *c, size_t k)
@@ -57,7 +57,7 @@ static size_t item_at(const call *c, size_t k)
 static void run_item(call *c, size_t index, lade_worker *worker)
 {
 	const lade_item *item = &c->items[index];
-	const lade__items *g = group_for(c, index);
+	const lade__group *g = group_for(c, index);
 	lade_error error;
 	size_t size = 0;
 	if (!g)
@@ -115,7 +115,7 @@ static void run_unit(void *ctx, size_t index, lade_worker *worker)
 static bool may_part(const call *c, size_t index)
 {
 	const lade_item *item = &c->items[index];
-	const lade__items *g = group_for(c, index);
+	const lade__group *g = group_for(c, index);
 	if (!g || g->where.host_status != LADE_OK || !lade__item_is_segment(item) ||
 	    item->dst.size < lade__host_tuning_default.parts_least)
 		return false;
@@ -262,16 +262,16 @@ static load load_of(const lade__planner *p)
 {
 	load l = {.all = true};
 	for (size_t i = 0; i < p->group_count; i++) {
-		const lade__items *g = p->groups[i];
+		const lade__group *g = p->groups[i];
 		double part = 1;
 		size_t count = g->count;
-		if (g->where.on_device || lade__items_on_device(g))
+		if (g->where.on_device || lade__group_on_device(g))
 			l.all = false;
 		if (g->where.on_device) {
 			count = g->host_count;
 			part = (double)count / (double)g->count;
 		}
-		if (!count || lade__items_on_device(g))
+		if (!count || lade__group_on_device(g))
 			continue;
 		l.count += count;
 		l.cost += part * g->where.host_cost;

@@ -168,7 +168,7 @@ static lade_status run_last(lade__decoder *d, size_t stage, const lade_run *run,
 		return status;
 	}
 	/* A window in the middle, of a format that can decode it alone.  Where the size is not
-	 * told the codec finds out whether the window passes the end. */
+	 * known the codec finds out whether the window passes the end. */
 	if (codec->run_range && (d->known || d->ends) &&
 	    !sink->outlet_count) {
 		size_t want_end = sink->off + sink->size;

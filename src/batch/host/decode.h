@@ -22,7 +22,7 @@ typedef struct lade__decoder {
 	uint8_t *dst;           /* plain: where the segment goes */
 	size_t cap;             /* the most bytes that the segment may decode to */
 	size_t believed;        /* the most scratch for a stage; 0: 'cap' is the caller's word */
-	uint64_t known;         /* what it decodes to, where that is told; 0: not told */
+	uint64_t known;         /* what it decodes to; 0: not known */
 	bool ends;              /* nothing is wanted behind this segment's part of the window */
 	unsigned turn;          /* which of the two blocks is free */
 } lade__decoder;

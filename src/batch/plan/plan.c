@@ -75,7 +75,7 @@ static lade_status groups_grow(lade__planner *p, lade_error *err)
 {
 	size_t cap = p->group_cap < 8 ? 8 : 2 * p->group_cap;
 	bool own = p->groups == &p->own_group;
-	lade__items **more = cap <= LADE__GROUP_MASK / 2
+	lade__group **more = cap <= LADE__GROUP_MASK / 2
 	                             ? realloc(own ? NULL : p->groups, cap * sizeof *more)
 	                             : NULL;
 	if (more) {
@@ -94,17 +94,17 @@ static lade_status groups_grow(lade__planner *p, lade_error *err)
 	return LADE_OK;
 }
 
-static void group_init(lade__items *g, const lade__key *k, size_t index)
+static void group_init(lade__group *g, const lade__key *k, size_t index)
 {
-	memset(g, 0, offsetof(lade__items, where));
+	memset(g, 0, offsetof(lade__group, where));
 	g->key = *k;
 	g->index = (uint32_t)index;
 	g->where.on_device = false;
 }
 
-static lade__items *group_new(lade__planner *p, const lade__key *k)
+static lade__group *group_new(lade__planner *p, const lade__key *k)
 {
-	lade__items *g = p->group_count ? malloc(sizeof *g) : &p->own;
+	lade__group *g = p->group_count ? malloc(sizeof *g) : &p->own;
 	if (!g)
 		return NULL;
 	group_init(g, k, p->group_count);
@@ -112,7 +112,7 @@ static lade__items *group_new(lade__planner *p, const lade__key *k)
 	return g;
 }
 
-static lade_status group_find(lade__planner *p, const lade__key *k, lade__items **out,
+static lade_status group_find(lade__planner *p, const lade__key *k, lade__group **out,
                               lade_error *err)
 {
 	*out = p->group_count ? p->groups[p->last] : NULL;
@@ -180,7 +180,7 @@ static bool for_host_only(const lade__planner *p, const lade__key *k)
 }
 
 /* Counts an item to a group. */
-static void add_item(lade__items *g, uint64_t source, uint64_t decoded, uint64_t largest)
+static void add_item(lade__group *g, uint64_t source, uint64_t decoded, uint64_t largest)
 {
 	g->count++;
 	g->in_bytes += source;
@@ -219,7 +219,7 @@ static lade_status sort_item(lade__planner *p, size_t i, lade_error *err)
 	const lade_item *item = &p->call->items[i];
 	lade_error why;
 	lade__key k;
-	lade__items *g;
+	lade__group *g;
 	lade__item_facts f;
 	p->same_from = SIZE_MAX;
 	p->state[i] = LADE__DONE;
@@ -239,7 +239,7 @@ static lade_status sort_item(lade__planner *p, size_t i, lade_error *err)
 }
 
 /* Counts an item that is like the one before it. */
-static void add_same(const lade__planner *p, lade__items *g, const lade_item *item)
+static void add_same(const lade__planner *p, lade__group *g, const lade_item *item)
 {
 	bool decode = p->call->direction == LADE_DECODE;
 	uint64_t in = item->src->size, said = item->src->decoded_size;
@@ -265,7 +265,7 @@ lade_status lade__planner_sort(lade__planner *p, size_t end, lade_error *err)
 	return LADE_OK;
 }
 
-lade_status lade__planner_next(lade__planner *p, lade__items *g, size_t *index, lade_error *err)
+lade_status lade__planner_next(lade__planner *p, lade__group *g, size_t *index, lade_error *err)
 {
 	const size_t count = p->call->count;
 	*index = SIZE_MAX;
@@ -285,13 +285,13 @@ lade_status lade__planner_next(lade__planner *p, lade__items *g, size_t *index, 
 	return LADE_OK;
 }
 
-void lade__planner_to_host(lade__planner *p, lade__items *g, size_t index)
+void lade__planner_to_host(lade__planner *p, lade__group *g, size_t index)
 {
 	p->state[index] = LADE__FOR_HOST | g->index;
 	g->host_count++;
 }
 
-lade_status lade__planner_join(const lade__planner *p, lade__items *g, lade_error *err)
+lade_status lade__planner_join(const lade__planner *p, lade__group *g, lade_error *err)
 {
 	group_init(g, &(lade__key){.spec = p->call->spec, .device = p->call->options->device}, 0);
 	for (size_t i = 0; i < p->call->count; i++) {

@@ -35,7 +35,7 @@ typedef struct lade__where {
 	double host_cost, device_cost; /* nanoseconds expected, with copies */
 } lade__where;
 
-typedef struct lade__items {
+typedef struct lade__group {
 	lade__key key;
 	uint32_t index;                    /* among the planner's groups */
 	size_t count;                      /* as far as items are sorted */
@@ -44,7 +44,7 @@ typedef struct lade__items {
 	size_t next;       /* lade__planner_next() goes on with this item of the call */
 	size_t host_count; /* items that lade__planner_to_host() has been given */
 	lade__where where; /* the last, since it is large and filled when it is chosen */
-} lade__items;
+} lade__group;
 
 /* What has become of an item: the upper two bits of its entry in lade__planner.state.  The others
  * are the group's index; an item that is done has none. */
@@ -59,15 +59,15 @@ typedef struct lade__planner {
 	const lade__call *call;
 	lade__outcome *outcome;
 	unsigned threads; /* that the call may use */
-	lade__items **groups;
+	lade__group **groups;
 	size_t group_count, group_cap, last; /* 'last': the group of the latest item */
 	uint32_t *buckets; /* a hash table of the groups' index + 1, at most half full */
 	size_t bucket_count;
 	size_t sorted;     /* items before it have a group */
 	size_t same_from;  /* of those: from this one on they are alike; SIZE_MAX: none are */
 	uint32_t *state;   /* by item */
-	lade__items own;   /* the first group, and the states of few items: without allocating */
-	lade__items *own_group;
+	lade__group own;   /* the first group, and the states of few items: without allocating */
+	lade__group *own_group;
 	uint32_t own_state[LADE__PLANNER_FEW];
 } lade__planner;
 
@@ -87,10 +87,10 @@ lade_status lade__planner_sort(lade__planner *p, size_t end, lade_error *err);
  * needs them.
  * Fails: LADE_E_NOMEM
  */
-lade_status lade__planner_next(lade__planner *p, lade__items *g, size_t *index, lade_error *err);
+lade_status lade__planner_next(lade__planner *p, lade__group *g, size_t *index, lade_error *err);
 
 /* Leaves an item of a device's group to the host. */
-void lade__planner_to_host(lade__planner *p, lade__items *g, size_t index);
+void lade__planner_to_host(lade__planner *p, lade__group *g, size_t index);
 
 static inline void lade__planner_done(lade__planner *p, size_t index)
 {
@@ -98,19 +98,19 @@ static inline void lade__planner_done(lade__planner *p, size_t index)
 }
 
 /* The group that an item waits in; NULL: in none. */
-static inline lade__items *lade__planner_waits(const lade__planner *p, size_t index)
+static inline lade__group *lade__planner_waits(const lade__planner *p, size_t index)
 {
 	uint32_t state = p->state[index];
 	return state <= LADE__GROUP_MASK ? p->groups[state] : NULL;
 }
 
 /* The group of an item that the host is to run; NULL: it is not. */
-static inline lade__items *lade__planner_for_host(const lade__planner *p, size_t index)
+static inline lade__group *lade__planner_for_host(const lade__planner *p, size_t index)
 {
 	uint32_t state = p->state[index];
 	if (state >= LADE__REFUSED)
 		return NULL;
-	lade__items *g = p->groups[state & LADE__GROUP_MASK];
+	lade__group *g = p->groups[state & LADE__GROUP_MASK];
 	return state & LADE__FOR_HOST || !g->where.on_device ? g : NULL;
 }
 
@@ -118,12 +118,12 @@ static inline lade__items *lade__planner_for_host(const lade__planner *p, size_t
  * The items from g->next on that equal the one before in all that decides where they run.  Where
  * that one is the group's, they are, too; lade__planner_take() moves past some of them.
  */
-static inline size_t lade__planner_same_key(const lade__planner *p, const lade__items *g)
+static inline size_t lade__planner_same_key(const lade__planner *p, const lade__group *g)
 {
 	return g->next > p->same_from ? p->sorted - g->next : 0;
 }
 
-static inline void lade__planner_take(lade__items *g, size_t count)
+static inline void lade__planner_take(lade__group *g, size_t count)
 {
 	g->next += count;
 }
@@ -138,30 +138,30 @@ static inline double lade__planner_scale(const lade__planner *p)
 }
 
 /* Whether one side of a group's bytes is on its device. */
-static inline bool lade__items_on_device(const lade__items *g)
+static inline bool lade__group_on_device(const lade__group *g)
 {
 	return g->key.in == LADE__SIDE_DEVICE || g->key.out == LADE__SIDE_DEVICE;
 }
 
 /* What implementations are asked about a group. */
-lade_workload lade__workload_of(const lade__planner *p, const lade__items *g);
+lade_workload lade__workload_of(const lade__planner *p, const lade__group *g);
 
 /* All of a call's items as one group, with the places of the first.  Fails: when one may not run */
-lade_status lade__planner_join(const lade__planner *p, lade__items *g, lade_error *err);
+lade_status lade__planner_join(const lade__planner *p, lade__group *g, lade_error *err);
 
 /* ---- where ----------------------------------------------------------------------------------- */
 
 /* Whether a group may go to a device at all, as the call's options have it. */
-bool lade__where_may_device(const lade__planner *p, const lade__items *g);
+bool lade__where_may_device(const lade__planner *p, const lade__group *g);
 
 /*
  * Chooses where a group runs, by what is known of it so far.
  * Fails: when the call's stream is not one of the device that has the group's bytes
  */
-lade_status lade__where_choose(const lade__planner *p, lade__items *g, lade_error *err);
+lade_status lade__where_choose(const lade__planner *p, lade__group *g, lade_error *err);
 
 /* Likewise, without a look at the stream; 'candidates', unless NULL, gets what lade_explain()
  * says. */
-void lade__where_explain(const lade__planner *p, lade__items *g, lade__candidates *candidates);
+void lade__where_explain(const lade__planner *p, lade__group *g, lade__candidates *candidates);
 
 #endif

@@ -15,7 +15,7 @@
 /* More threads than these do not copy faster between pageable and pinned memory. */
 #define COPIERS 4u
 
-lade_workload lade__workload_of(const lade__planner *p, const lade__items *g)
+lade_workload lade__workload_of(const lade__planner *p, const lade__group *g)
 {
 	static const lade_kind kinds[] = {[LADE__SIDE_HOST] = LADE_HOST,
 	                                  [LADE__SIDE_PINNED] = LADE_PINNED,
@@ -85,7 +85,7 @@ lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
 	return status == LADE_OK ? device_ready(device, err) : status;
 }
 
-static void ask_host(const lade__planner *p, lade__items *g, lade__candidates *candidates)
+static void ask_host(const lade__planner *p, lade__group *g, lade__candidates *candidates)
 {
 	const lade_engine *engine = p->call->engine;
 	lade_workload work = lade__workload_of(p, g);
@@ -100,7 +100,7 @@ static void ask_host(const lade__planner *p, lade__items *g, lade__candidates *c
 	w->host_cost += w->tail.cost;
 }
 
-static void ask_device(const lade__planner *p, lade__items *g, bool may,
+static void ask_device(const lade__planner *p, lade__group *g, bool may,
                        lade__candidates *candidates)
 {
 	lade_workload work = lade__workload_of(p, g);
@@ -119,17 +119,17 @@ static void ask_device(const lade__planner *p, lade__items *g, bool may,
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-bool lade__where_may_device(const lade__planner *p, const lade__items *g)
+bool lade__where_may_device(const lade__planner *p, const lade__group *g)
 {
 	/* What is on the host goes to a device only if the caller asks, or if it is pinned. */
 	if (p->call->options->where != LADE_WHERE_AUTO)
 		return p->call->options->where == LADE_WHERE_DEVICE;
-	return lade__items_on_device(g) ||
+	return lade__group_on_device(g) ||
 	       (g->key.in == LADE__SIDE_PINNED && g->key.out == LADE__SIDE_PINNED);
 }
 
 /* Adds to both sides what they copy. */
-static void add_copies(const lade__planner *p, lade__items *g, const lade__tuning *t)
+static void add_copies(const lade__planner *p, lade__group *g, const lade__tuning *t)
 {
 	lade__where *w = &g->where;
 	const lade__key *k = &g->key;
@@ -138,7 +138,7 @@ static void add_copies(const lade__planner *p, lade__items *g, const lade__tunin
 	double in = (double)g->in_bytes * all;
 	double out = (double)(decode ? g->total : g->total / 2) * all;
 	double link_in = in / t->link_rate, link_out = out / t->link_rate;
-	if (lade__items_on_device(g))
+	if (lade__group_on_device(g))
 		w->host_cost += t->call_cost;
 	w->host_cost += k->in == LADE__SIDE_DEVICE ? link_in : 0;
 	w->host_cost += k->out == LADE__SIDE_DEVICE ? link_out : 0;
@@ -154,7 +154,7 @@ static void add_copies(const lade__planner *p, lade__items *g, const lade__tunin
 }
 
 /* What the chosen side says of the work. */
-static void settle(const lade__planner *p, lade__items *g)
+static void set_status(const lade__planner *p, lade__group *g)
 {
 	lade__where *w = &g->where;
 	bool device = w->on_device || p->call->options->where == LADE_WHERE_DEVICE;
@@ -163,7 +163,7 @@ static void settle(const lade__planner *p, lade__items *g)
 }
 
 /* Why the chosen implementation of a stage is not taken: its group goes the other way. */
-static void other_way(const lade__planner *p, const lade__items *g, lade_candidate *one)
+static void other_way(const lade__planner *p, const lade__group *g, lade_candidate *one)
 {
 	const lade__where *w = &g->where;
 	lade_where asked = p->call->options->where;
@@ -181,7 +181,7 @@ static void other_way(const lade__planner *p, const lade__items *g, lade_candida
 	else if ((host ? w->host_status : w->device_status) != LADE_OK)
 		snprintf(one->reason, sizeof one->reason, "%.80s",
 		         host ? w->host_error.message : w->device_error.message);
-	else if (!lade__items_on_device(g) && own < other)
+	else if (!lade__group_on_device(g) && own < other)
 		snprintf(one->reason, sizeof one->reason,
 		         "with copies %.0f ns, the host %.0f: nobody asked, and that gains little",
 		         own, other);
@@ -191,7 +191,7 @@ static void other_way(const lade__planner *p, const lade__items *g, lade_candida
 }
 
 /* Neither side can do anything with the bytes of a device that is not there. */
-static void find_bytes(lade__items *g)
+static void find_bytes(lade__group *g)
 {
 	lade__where *w = &g->where;
 	lade__device *there;
@@ -204,38 +204,38 @@ static void find_bytes(lade__items *g)
 	w->device_error = w->host_error;
 }
 
-void lade__where_explain(const lade__planner *p, lade__items *g, lade__candidates *candidates)
+void lade__where_explain(const lade__planner *p, lade__group *g, lade__candidates *candidates)
 {
 	lade__where *w = &g->where;
 	bool may_host = p->call->options->where != LADE_WHERE_DEVICE;
-	bool may_device = lade__where_may_device(p, g), near = lade__items_on_device(g);
+	bool may_device = lade__where_may_device(p, g), device_bytes = lade__group_on_device(g);
 	w->on_device = false;
 	w->host_status = w->device_status = LADE_OK;
 	w->host_cost = 0;
 	if (may_host || candidates)
 		ask_host(p, g, candidates);
-	if (!may_device && !near && !candidates) {
-		settle(p, g);
+	if (!may_device && !device_bytes && !candidates) {
+		set_status(p, g);
 		return;
 	}
 	size_t of_host = candidates ? candidates->count : 0;
 	if (may_device || candidates)
 		ask_device(p, g, may_device, candidates);
-	if (near)
+	if (device_bytes)
 		find_bytes(g);
 	if (may_device || candidates) {
 		lade__device *there = NULL;
-		if (near || may_device)
+		if (device_bytes || may_device)
 			lade__device_get(g->key.device, &there, NULL);
 		const lade__tuning *t = lade__tuning_of(there);
 		add_copies(p, g, t);
 		double device_cost =
-			near ? w->device_cost : (w->device_cost + t->call_cost) * t->detour;
+			device_bytes ? w->device_cost : (w->device_cost + t->call_cost) * t->detour;
 		w->on_device = may_device && w->device_status == LADE_OK &&
 		               (!may_host || w->host_status != LADE_OK ||
 		                device_cost < w->host_cost);
 	}
-	settle(p, g);
+	set_status(p, g);
 	for (size_t i = 0; candidates && i < candidates->count && i < candidates->cap; i++)
 		if (candidates->list[i].chosen && (i >= of_host) != w->on_device)
 			other_way(p, g, &candidates->list[i]);
@@ -243,7 +243,7 @@ void lade__where_explain(const lade__planner *p, lade__items *g, lade__candidate
 
 /* ---- the call's stream ----------------------------------------------------------------------- */
 
-static lade_status check_stream(const lade__planner *p, const lade__items *g, lade_error *err)
+static lade_status check_stream(const lade__planner *p, const lade__group *g, lade_error *err)
 {
 	void *context = NULL;
 	lade__device *device;
@@ -260,23 +260,24 @@ static lade_status check_stream(const lade__planner *p, const lade__items *g, la
 	return status;
 }
 
-lade_status lade__where_choose(const lade__planner *p, lade__items *g, lade_error *err)
+lade_status lade__where_choose(const lade__planner *p, lade__group *g, lade_error *err)
 {
 	lade__where *w = &g->where;
-	bool near = lade__items_on_device(g);
+	bool device_bytes = lade__group_on_device(g);
 	lade_error why;
 	g->chosen = true;
 	lade__where_explain(p, g, NULL);
-	if (!p->call->options->stream || !(w->on_device || (near && w->host_status == LADE_OK)))
+	if (!p->call->options->stream ||
+	    !(w->on_device || (device_bytes && w->host_status == LADE_OK)))
 		return LADE_OK;
 	lade_status status = check_stream(p, g, &why);
 	if (status == LADE_OK)
 		return LADE_OK;
 	/* What is on the host need not go to a device where the stream is not. */
-	if (status != LADE_E_ARG || near || p->call->options->where != LADE_WHERE_AUTO ||
+	if (status != LADE_E_ARG || device_bytes || p->call->options->where != LADE_WHERE_AUTO ||
 	    w->host_status != LADE_OK)
 		return lade_fail(err, status, why.offset, "%s", why.message);
 	w->on_device = false;
-	settle(p, g);
+	set_status(p, g);
 	return LADE_OK;
 }
