@@ -15,7 +15,7 @@ SENTENCE_WORDS = 25
 
 # Private words for what has a name in the field: use "shared memory", "worker", "report", "bucket",
 # "staging buffer", "through pinned memory".
-PRIVATE = r"offices?|desks?|halls?|crews?|seats?|sheets?|taper(?:s|ed)?|mood|bridges?"
+PRIVATE = r"offices?|desks?|halls?|crews?|finders?|seats?|sheets?|taper(?:s|ed)?|mood|bridges?"
 # Also not in what users read: say "returns", "says", "is in", "is at".
 STILTED = r"told|tells?|lies|lie|so many|of which|is looked at|are looked at|heeded|and its kin"
 

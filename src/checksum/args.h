@@ -24,7 +24,7 @@
 #define LADE_SUM_TELL 0u   /* to sums[] */
 #define LADE_SUM_ENCODE 1u /* to the destinations, around the chunks */
 #define LADE_SUM_DECODE 2u /* compared with those in the sources */
-#define LADE_SUM_STRIP 3u  /* nothing: chunks are only told from those in the sources */
+#define LADE_SUM_STRIP 3u  /* nothing: they are only removed from the sources */
 
 #define LADE_SUM_CRC 0u
 #define LADE_SUM_ADLER 1u

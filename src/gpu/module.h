@@ -67,8 +67,8 @@ typedef struct lade__launch {
 
 /*
  * Enqueues a kernel on an entered device.  'arguments' are pointers to its arguments, in order.
- * Fails: as lade__kernel_get(); LADE_E_DEVICE.  What goes wrong while it runs is told by a later
- *        call, lade_stream_wait() at the latest
+ * Fails: as lade__kernel_get(); LADE_E_DEVICE.  A later call, lade_stream_wait() at the latest,
+ *        returns what goes wrong while it runs
  */
 lade_status lade__kernel_launch(lade__device *device, const lade__kernel *kernel,
                                 const lade__launch *launch, void **arguments, lade_error *err);

@@ -70,7 +70,7 @@ lade_status lade_device_check(int32_t device, lade_error *err)
 
 	if (status != LADE_OK)
 		return status;
-	/* Whether there are kernels is told before any memory is taken. */
+	/* Finds out whether there are kernels before it takes any memory. */
 	TRY(lade__kernel_get(d, &add_kernel, &function, err));
 	TRY(lade_stream_new(device, &stream, err));
 	TRY(take(pinned, host_place, NULL, &host, err));

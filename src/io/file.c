@@ -257,7 +257,7 @@ static void file_read(void *ctx, lade_reading *reading, size_t count)
 	lade_error look_err, err;
 	uint64_t size = 0, now, few_offs[FEW], *offs = few_offs;
 	_Atomic int few_failed[FEW] = {0};
-	bool told = false;
+	bool versioned = false; /* a range asks for the version */
 	c.failed = few_failed;
 	lade_status look = file_look(f, &size, &before, &look_err);
 	if (look == LADE_OK && count > FEW) {
@@ -270,7 +270,7 @@ static void file_read(void *ctx, lade_reading *reading, size_t count)
 	}
 	for (size_t i = 0; i < count; i++) {
 		lade_status status = look;
-		told |= ranges[i].want || ranges[i].version;
+		versioned |= ranges[i].want || ranges[i].version;
 		if (look == LADE_OK)
 			status = range_begin(&ranges[i], size, &before, &offs[i], &err);
 		if (status != LADE_OK)
@@ -279,7 +279,8 @@ static void file_read(void *ctx, lade_reading *reading, size_t count)
 	if (look == LADE_OK)
 		look = read_all(&c, offs, count, &look_err);
 	/* What was read is of one version only if that is still the file's. */
-	bool changed = told && look == LADE_OK && file_look(f, &now, &after, NULL) == LADE_OK &&
+	bool changed = versioned && look == LADE_OK &&
+	               file_look(f, &now, &after, NULL) == LADE_OK &&
 	               memcmp(&before, &after, 1 + (size_t)before.size) != 0;
 	for (size_t i = 0; i < count; i++) {
 		lade_range *range = &ranges[i];

@@ -9,8 +9,8 @@
  * One CPU thread runs everything, so a run with one seed is the same each time; another seed takes
  * lanes, warps and blocks in another order, and fills shared memory with other garbage.
  *
- * A misuse ends the launch: emu_launch() returns what happened, in words, and never aborts.  What
- * can be reported and what cannot is told in docs/emulated-warp.md.
+ * A misuse ends the launch: emu_launch() returns what happened, in words, and never aborts.  See
+ * docs/emulated-warp.md for what can be reported and what cannot.
  *
  *	emu_result r = emu_launch({"scan", 4, 128, 1024}, [&] { scan<32>(src, dst); });
  *	if (!r.ok)

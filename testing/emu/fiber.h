@@ -1,6 +1,6 @@
 /*
  * fiber.h: stacks to switch between.  x86-64 switches in a dozen instructions; elsewhere, or with
- * LADE_EMU_UCONTEXT, the C library does it.  ASan is told of every switch.
+ * LADE_EMU_UCONTEXT, the C library does it.  ASan gets a notice of every switch.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

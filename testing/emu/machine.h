@@ -2,7 +2,7 @@
  * machine.h: the emulated machine's inside, shared by the .cc files of this folder: lanes, warps,
  * blocks, who may run, and how a launch fails.
  *
- * A lane is in exactly one state, told by its bit in its warp: not alive; ready (the running lane
+ * A lane is in exactly one state, by its bits in its warp: not alive; ready (the running lane
  * is ready too); waiting at a warp primitive; or in barred[] at a barrier.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -204,14 +204,14 @@ extern "C" __global__ void __launch_bounds__(LADE_BOX_THREADS + 32, LADE_BOX_BLO
 	lade_box_copy(lade_boxes c)
 {
 	LADE_SHARED(lade_box_task, task, [2]);
-	bool finder = threadIdx.x == LADE_BOX_THREADS;
+	bool look_ahead = threadIdx.x == LADE_BOX_THREADS;
 	uint32_t turn = 0;
-	if (finder && blockIdx.x < c.pieces)
+	if (look_ahead && blockIdx.x < c.pieces)
 		lade_box_begin(c, blockIdx.x, &task[0]);
 	for (uint32_t piece = blockIdx.x; piece < c.pieces; piece += gridDim.x, turn ^= 1) {
 		const lade_box_task &t = task[turn];
 		__syncthreads();
-		if (finder && c.pieces - piece > gridDim.x)
+		if (look_ahead && c.pieces - piece > gridDim.x)
 			lade_box_begin(c, piece + gridDim.x, &task[turn ^ 1]);
 		if (threadIdx.x >= LADE_BOX_THREADS)
 			continue;

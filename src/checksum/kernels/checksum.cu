@@ -50,7 +50,7 @@ static __device__ __forceinline__ uint32_t lade_sum_get(const lade_gpu_sums &s, 
 	return LADE_GPU_OK;
 }
 
-/* Whether a chunk that is copied has room for that; told when its checksum is right. */
+/* Whether a copied chunk fits its destination; reported only if its checksum is right. */
 static __device__ __forceinline__ bool lade_sum_fits(const lade_gpu_sums &s,
                                                      const lade_gpu_chunk &c)
 {

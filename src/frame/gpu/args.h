@@ -31,7 +31,7 @@ typedef struct lade_gpu_frame {
 	LADE_ADDRESS(uint64_t *) entry; /* and each chunk's entry in the index */
 	/* Bytes of the frame, and a status; unless that is 0 nothing is packed.  'answer' gets the
 	 * same, where the host finds it. */
-	LADE_ADDRESS(uint64_t *) told;
+	LADE_ADDRESS(uint64_t *) report;
 	LADE_ADDRESS(uint64_t *) answer;
 	uint64_t size, cap, slot, header_check;
 	uint32_t count, chunk_size, header_size;

@@ -155,7 +155,7 @@ typedef struct encoding {
 	lade__route route;
 	size_t count, pages, slot, pipe_size, sums_size;
 	uint64_t largest;
-	size_t tables, results, sums, off, entry, told, sums_work, pipe, slots, size;
+	size_t tables, results, sums, off, entry, report, sums_work, pipe, slots, size;
 } encoding;
 
 static lade_status encoding_plan(const call *c, encoding *e, const lade_frame_options *options,
@@ -195,7 +195,7 @@ static lade_status encoding_plan(const call *c, encoding *e, const lade_frame_op
 	e->sums = part(&e->size, 8 * n);
 	e->off = part(&e->size, 8 * (n + e->pages + 1));
 	e->entry = part(&e->size, 8 * n);
-	e->told = part(&e->size, 16);
+	e->report = part(&e->size, 16);
 	e->sums_work = part(&e->size, e->sums_size);
 	e->pipe = part(&e->size, e->pipe_size);
 	e->slots = part(&e->size, n * e->slot);
@@ -252,7 +252,7 @@ static lade_status encoding_run(const call *c, const encoding *e, lade_cspan src
 	                     .dst = lade__address_of(dst.data),
 	                     .off = c->block + e->off,
 	                     .entry = c->block + e->entry,
-	                     .told = c->block + e->told,
+	                     .report = c->block + e->report,
 	                     .answer = answer,
 	                     .size = info->size,
 	                     .cap = dst.size,

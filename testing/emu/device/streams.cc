@@ -76,8 +76,8 @@ extern "C" const char _end __attribute__((visibility("hidden")));
 /* ---- Memory that changes --------------------------------------------------------------------- */
 /*
  * Lanes that load a word by one instruction get one value, as a device gives them, whatever the
- * memory is by then.  Which loads are of one instruction is told by the order: those of one place
- * by lanes of a warp that have met at as many primitives and loaded it as often since.
+ * memory is by then.  Loads of one place belong to one instruction if the lanes of the warp have
+ * met at as many primitives, and have loaded the place as often since.
  */
 struct load_key {
 	uint64_t met;

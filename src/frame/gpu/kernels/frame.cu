@@ -133,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(LADE_FRAME_PLACE_THREADS)
 		                                      : LADE_GPU_OK;
 		f.off[f.count + pages] = before;
 		whole = status == LADE_GPU_OK ? whole : 0;
-		f.told[0] = f.answer[0] = whole;
-		f.told[1] = f.answer[1] = status;
+		f.report[0] = f.answer[0] = whole;
+		f.report[1] = f.answer[1] = status;
 	}
 }
 
@@ -173,7 +173,7 @@ static __device__ __forceinline__ void lade_frame_end(const lade_gpu_frame &f, u
 	                f.count);
 	if (threadIdx.x)
 		return;
-	uint64_t last[6] = {LADE_FRAME_FOOT_MARK, f.size, f.count, f.told[0], f.header_check, 0};
+	uint64_t last[6] = {LADE_FRAME_FOOT_MARK, f.size, f.count, f.report[0], f.header_check, 0};
 #pragma unroll
 	for (uint32_t k = 0; k < 6; k++)
 		lade_frame_put(foot + 8 * k, last[k]);
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(LADE_FRAME_PACK_THREADS)
 	lade_frame_pack(lade_gpu_frame f, uint32_t pages, uint32_t pieces)
 {
 	LADE_SHARED(uint64_t, word, [LADE_FRAME_PAGE]);
-	if (f.told[1] != LADE_GPU_OK)
+	if (f.report[1] != LADE_GPU_OK)
 		return;
 	if (blockIdx.x == 0) {
 		lade_frame_end(f, word, pages);
