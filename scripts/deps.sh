@@ -24,6 +24,9 @@ int main(void) { return 0; }" | cc -xc - -o /dev/null -l"$2" 2>/dev/null ||
 python_module() { # module, Debian package
 	python3 -c "import $1" 2>/dev/null || missing "Python's $1" "$2"
 }
+library() { # what is opened at run time, Debian package
+	python3 -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null || missing "the library $1" "$2"
+}
 fuzzer() {
 	local c='#include <stddef.h>
 int LLVMFuzzerTestOneInput(const void *p, size_t n) { return p && n ? 0 : 0; }'
@@ -56,6 +59,7 @@ look() {
 	tool pigz pigz
 	tool python3 python3
 	python_module venv python3-venv
+	library libcurl.so.4 libcurl4
 	python_module ensurepip python3-venv
 	fuzzer
 }

@@ -240,6 +240,42 @@ LADE_API lade_status lade_store_zip_create(const char *path, const lade_zip_writ
  *        LADE_E_CANCELLED */
 LADE_API lade_status lade_store_zip_finish(lade_store *store, lade_cancel *cancel, lade_error *err);
 
+enum {
+	LADE_HTTP_NO_RETRIES = 1, /* a request that fails is not repeated */
+};
+
+/* Zero-initialise, set struct_size, then what is wanted. */
+typedef struct lade_http_options {
+	size_t struct_size;
+	uint64_t flags;             /* LADE_HTTP_... */
+	const char *const *headers; /* "Authorization: Bearer ...", sent with each request */
+	size_t header_count;
+	unsigned parallel;   /* requests at once, up to 256; 0: 16 */
+	unsigned retries;    /* of a request, up to 100; 0: 4 */
+	unsigned connect_ms; /* to connect, at most; 0: 10,000 */
+	unsigned idle_ms;    /* a request that brings no bytes for so long has failed; 0: 30,000 */
+	const char *ca_file; /* certificates that https trusts; NULL: the system's */
+	const char *libcurl; /* the library's file; NULL: the system's */
+} lade_http_options;
+
+/*
+ * What a server has below a URL, for reading: a key is a path behind it.  The version is the ETag,
+ * or else the date and the size.  libcurl is opened at run time; a thread of the store does all
+ * transfers, and uses connections again.
+ *
+ * No connection, a body that ends early, no bytes for idle_ms, and the codes 408, 425, 429, 500,
+ * 502, 503 and 504 are tried again, after pauses that double from 0.1 s to 10 s; a Retry-After of
+ * the server is kept within that.  Redirections are followed if there are no headers, which may
+ * hold credentials.  A server that gives whole values for ranges works, and the planner takes note.
+ *
+ * Fails:   LADE_E_UNSUPPORTED (no libcurl of 7.68 or later), LADE_E_ARG, LADE_E_NOMEM.  Nothing is
+ *          asked of the server yet.  lade_store_list() and lade_store_write() fail with
+ *          LADE_E_UNSUPPORTED, reads with LADE_E_IO, which tells the code
+ * Owns:    the caller keeps the options; all of them are copied
+ */
+LADE_API lade_status lade_store_http_open(const char *url, const lade_http_options *options,
+                                          lade_store **out, lade_error *err);
+
 /* Keys that begin with 'prefix' are in 'store', with the same names. */
 typedef struct lade_store_route {
 	const char *prefix; /* "a/b/c/"; NULL or "": all */

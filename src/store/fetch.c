@@ -33,9 +33,10 @@ static void account(lade__fetch *p, const lade_range *requests, size_t count, bo
 {
 	if (p->store->ops.flags & LADE__STORE_PASSES)
 		return;
-	p->report->request_count += count;
-	p->report->retry_count += again ? count : 0;
-	p->report->moved_size += bytes_of(requests, count);
+	/* Stores' threads may add to it at the same time. */
+	__atomic_fetch_add(&p->report->request_count, count, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&p->report->retry_count, again ? count : 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&p->report->moved_size, bytes_of(requests, count), __ATOMIC_RELAXED);
 }
 
 void lade__fetch_begin(lade__fetch *p)

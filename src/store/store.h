@@ -19,7 +19,7 @@
 /*
  * What a request costs.  n requests of V bytes, of which P run at once, are expected to take
  *
- *	request_ns * ceil(n / P) + max(V / (min(n, P) * request_rate), V / store_rate)
+ *	request_ns * (ceil(n / P) + n / 50) + max(V / (min(n, P) * request_rate), V / store_rate)
  */
 typedef struct lade__cost {
 	double request_ns;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE /* mkdtemp() */
+#include "http_server.h"
 #include "oom.h"
 
 #include <lade/store.h>
@@ -142,6 +143,30 @@ out:
 	return status;
 }
 
+static http_server server;
+
+static lade_status from_a_server(void *ctx, lade_error *err)
+{
+	const char *headers[] = {"X-One: 1"};
+	lade_http_options options = {.struct_size = sizeof options,
+	                             .flags = LADE_HTTP_NO_RETRIES,
+	                             .headers = headers,
+	                             .header_count = 1,
+	                             .ca_file = "/none"};
+	lade_store *store = NULL;
+	lade_status status;
+	lade_range ranges[3] = {
+		{.key = "v1000", .dst = lade_host_span(back, 10)},
+		{.key = "v1000", .off = 900, .dst = lade_host_span(back + 10, 10)},
+		{.key = "v2000", .kind = LADE_RANGE_LAST, .dst = lade_host_span(back + 20, 10)}};
+	DO(lade_store_http_open(ctx, &options, &store, err));
+	DO(lade_store_read(store, ranges, 3, NULL, NULL, err));
+	assert_int_equal(back[9], 63);
+out:
+	lade_store_unref(store);
+	return status;
+}
+
 static void stores(void **state)
 {
 	(void)state;
@@ -154,6 +179,11 @@ static void stores(void **state)
 	assert_true(oom_run("a store of stores", routed, NULL) > 25);
 	snprintf(command, sizeof command, "%s/a.zip", dir);
 	assert_true(oom_run("a zip file", zipped, command) > 15);
+	server = http_server_start();
+	assert_true(server.port > 0);
+	snprintf(command, sizeof command, "http://127.0.0.1:%d/ok", server.port);
+	assert_true(oom_run("values of a server", from_a_server, command) > 8);
+	http_server_stop(&server);
 	snprintf(command, sizeof command, "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }
