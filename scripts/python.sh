@@ -56,6 +56,9 @@ raise SystemExit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then
 		done
 	else
 		"${pip[@]}" "${packages[@]}" "${others[@]}" "${common[@]}"
+		# Whose docstrings a test reads.
+		"${pip[@]}" --only-binary :all: nvidia-nvcomp-cu13 2>/dev/null ||
+			echo "no wheel of nvidia-nvcomp-cu13"
 	fi
 	echo "$want" >"$build/packages"
 fi

@@ -9,6 +9,7 @@ SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
 from ._codec import Candidate, Codec, CompressConfig, DecompressConfig, Explanation
+from ._dtype import DType
 from ._enums import (
     ArrayBufferKind,
     BitcompMode,
@@ -52,7 +53,8 @@ from ._tools import (
     versions,
 )
 
-# Members stand at the module's level too, as in nvCOMP; those of BitstreamKind do not.
+# Members stand at the module's level too, as in nvCOMP; those of BitstreamKind and ExecutionPolicy
+# do not, and NONE is the one of coarse-grained encodings.
 STRIDED_DEVICE = ArrayBufferKind.STRIDED_DEVICE
 STRIDED_HOST = ArrayBufferKind.STRIDED_HOST
 NO_COMPUTE_NO_VERIFY = ChecksumPolicy.NO_COMPUTE_NO_VERIFY
@@ -66,6 +68,17 @@ NVCOMP_DECOMPRESS_BACKEND_CUDA = DecompressBackend.NVCOMP_DECOMPRESS_BACKEND_CUD
 NVCOMP_BITSHUFFLE_NONE = BitshuffleMode.NVCOMP_BITSHUFFLE_NONE
 NVCOMP_BITSHUFFLE_MSB_FIRST = BitshuffleMode.NVCOMP_BITSHUFFLE_MSB_FIRST
 NVCOMP_BITSHUFFLE_LSB_FIRST = BitshuffleMode.NVCOMP_BITSHUFFLE_LSB_FIRST
+BITCOMP_LOSSLESS = BitcompMode.BITCOMP_LOSSLESS
+BITCOMP_LOSSY_FP_TO_SIGNED = BitcompMode.BITCOMP_LOSSY_FP_TO_SIGNED
+BITCOMP_LOSSY_FP_TO_UNSIGNED = BitcompMode.BITCOMP_LOSSY_FP_TO_UNSIGNED
+ASYMMETRIC = CascadedMode.ASYMMETRIC
+SYMMETRIC = CascadedMode.SYMMETRIC
+UNSPECIFIED = CascadedTerminalCodec.UNSPECIFIED
+CASCADED_BITPACK = CascadedTerminalCodec.CASCADED_BITPACK
+DELTA = CascadedFineGrainedEncoding.DELTA
+RLE = CascadedFineGrainedEncoding.RLE
+FOR = CascadedFineGrainedEncoding.FOR
+NONE = CascadedCoarseGrainedEncoding.NONE
 
 __cuda_version__: int | None
 
@@ -98,6 +111,7 @@ __all__ = [
     "CompressConfig",
     "CorruptError",
     "CudaStream",
+    "DType",
     "DecompressBackend",
     "DecompressConfig",
     "DeviceError",

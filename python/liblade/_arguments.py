@@ -37,6 +37,14 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def only(function: str, **given: Any) -> Any:
+    """The one argument of several that was given."""
+    found = [value for value in given.values() if value is not None]
+    if len(found) != 1:
+        raise TypeError(f"{function}() wants one of {', '.join(given)}; {len(found)} were given")
+    return found[0]
+
+
 def member[E: enum.Enum](name: str, kind: type[E], value: Any) -> E:
     """A member of an enum, or its value."""
     try:

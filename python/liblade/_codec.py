@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _lade
-from ._arguments import integer, member
+from ._arguments import integer, member, only
 from ._enums import (
     BitcompMode,
     BitshuffleMode,
@@ -239,12 +239,22 @@ class Codec(_lade.CodecBase):
 
     # ---- configurations ------------------------------------------------------------------
 
-    def compression_config(self, sizes: SupportsIndex | Iterable[SupportsIndex]) -> CompressConfig:
-        """A config for arrays of these sizes in bytes."""
+    def compression_config(
+        self,
+        uncompressed_size: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        *,
+        uncompressed_sizes: Iterable[SupportsIndex] | None = None,
+    ) -> CompressConfig:
+        """A config for an array of this size in bytes, or for arrays of these sizes."""
+        sizes = only(
+            "compression_config",
+            uncompressed_size=uncompressed_size,
+            uncompressed_sizes=uncompressed_sizes,
+        )
         if isinstance(sizes, (str, bytes, bytearray)):
             raise TypeError(f"compression_config: {sizes!r} is no size, nor a list of sizes")
         try:
-            many: tuple[int, ...] = (operator.index(sizes),)  # type: ignore[arg-type]
+            many: tuple[int, ...] = (operator.index(sizes),)
         except TypeError:
             if not isinstance(sizes, Iterable):
                 raise TypeError(
@@ -256,8 +266,17 @@ class Codec(_lade.CodecBase):
         bounds = tuple(self.get_max_comp_buffer_size(s) for s in many)
         return CompressConfig(many, bounds, self._uncomp_chunk_size)
 
-    def decompression_config(self, source: Any) -> DecompressConfig:
+    def decompression_config(
+        self,
+        src: Any = None,
+        *,
+        srcs: Any = None,
+        compression_config: CompressConfig | None = None,
+    ) -> DecompressConfig:
         """A config from encoded arrays, or from the config that they were encoded with."""
+        source = only(
+            "decompression_config", src=src, srcs=srcs, compression_config=compression_config
+        )
         if isinstance(source, CompressConfig):
             return DecompressConfig(source.uncompressed_buffer_sizes, source.uncomp_chunk_size)
         found = self._decoded_chunks(source)
@@ -353,13 +372,20 @@ class Codec(_lade.CodecBase):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
     ) -> None:
         pass
 
     if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if type(self) is Codec and name[0] != "_":
+                raise AttributeError(
+                    f"{name}: a Codec does not change once it is made; make another"
+                )
+            super().__setattr__(name, value)
 
         def __getattr__(self, name: str) -> Any:
             if name in ("_name", "_state", "_stream", "_bitstream_kind", "_checksum_policy",

@@ -3,7 +3,15 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
-from enum import IntEnum
+from enum import Enum
+from enum import IntEnum as PlainIntEnum
+
+
+class IntEnum(PlainIntEnum):
+    """Prints as BitstreamKind.RAW, not as 1."""
+
+    __str__ = Enum.__str__
+    __format__ = Enum.__format__
 
 
 class ArrayBufferKind(IntEnum):
@@ -87,6 +95,7 @@ class CascadedMode(IntEnum):
 class CascadedTerminalCodec(IntEnum):
     """Cascaded: the last stage."""
 
+    UNSPECIFIED = 0
     CASCADED_BITPACK = 1
 
 

@@ -1,20 +1,39 @@
 # The types of the C extension; docstrings stand in the C sources, too.
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Self, SupportsIndex, final, overload
+from collections.abc import Buffer, Callable, Iterable, Iterator
+from typing import Any, Literal, Protocol, Self, SupportsIndex, final, overload, type_check_only
 
 from typing_extensions import disjoint_base
 
+from ._codec import CompressConfig, DecompressConfig
+from ._dtype import DType
 from ._enums import ArrayBufferKind
 from ._errors import Error
 
 __version__: str
 
+@type_check_only
+class _HostArray(Protocol):
+    @property
+    def __array_interface__(self) -> Any: ...
+
+@type_check_only
+class _CudaArray(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+@type_check_only
+class _DLPack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __dlpack_device__(self) -> Any: ...
+
+type _Memory = Buffer | _HostArray | _CudaArray | _DLPack
+
 @final
 class Array:
-    """Typed memory on the host or on a device, shared with 'src'."""
+    """Typed memory on the host or on a device, shared with 'src_object'."""
 
-    def __new__(cls, src: Any, cuda_stream: Any = 0) -> Self: ...
+    def __new__(cls, src_object: _Memory, cuda_stream: Any = 0) -> Self: ...
     @property
     def buffer_kind(self) -> ArrayBufferKind:
         """ArrayBufferKind: on the host or on a device."""
@@ -49,8 +68,8 @@ class Array:
     def place(self) -> str:
         """'host', 'pinned', 'managed' or 'device'."""
     @property
-    def dtype(self) -> str:
-        """Element type as a type string, '<f4'."""
+    def dtype(self) -> DType:
+        """DType: the element type; a str, '<f4', that prints as float32."""
     @property
     def shape(self) -> tuple[int, ...]:
         """Elements in each dimension."""
@@ -79,8 +98,8 @@ class Array:
         """A DLPack capsule of the old kind."""
     def __dlpack__(
         self,
-        *,
         stream: Any = None,
+        *,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -116,6 +135,8 @@ class BatchArray:
     def __getitem__(self, key: SupportsIndex, /) -> Array: ...
     @overload
     def __getitem__(self, key: slice, /) -> BatchArray: ...
+    def __setitem__(self, key: SupportsIndex, value: _Memory, /) -> None:
+        """Puts another array in the place of one, as in a list."""
 
 type _Many = list[Any] | tuple[Any, ...] | BatchArray
 type _Range = tuple[SupportsIndex, SupportsIndex | None]
@@ -150,50 +171,75 @@ class CodecBase:
     def encode(
         self,
         array: _Many,
-        out: Any = None,
-        compression_config: Any = None,
+        out: _Many | _Memory | None = None,
+        compression_config: CompressConfig | None = None,
         *,
         errors: Literal["raise"] | None = None,
+        srcs: None = None,
     ) -> BatchArray:
         """Encodes one array, a list of them, or a BatchArray; see help(Codec.encode)."""
     @overload
     def encode(
         self,
         array: _Many,
-        out: Any = None,
-        compression_config: Any = None,
+        out: _Many | _Memory | None = None,
+        compression_config: CompressConfig | None = None,
         *,
+        errors: Literal["return"],
+        srcs: None = None,
+    ) -> list[Array | Error]: ...
+    @overload
+    def encode(
+        self,
+        array: None = None,
+        out: _Many | _Memory | None = None,
+        compression_config: CompressConfig | None = None,
+        *,
+        srcs: _Many,
+        errors: Literal["raise"] | None = None,
+    ) -> BatchArray: ...
+    @overload
+    def encode(
+        self,
+        array: None = None,
+        out: _Many | _Memory | None = None,
+        compression_config: CompressConfig | None = None,
+        *,
+        srcs: _Many,
         errors: Literal["return"],
     ) -> list[Array | Error]: ...
     @overload
     def encode(
         self,
-        array: Any,
-        out: Any = None,
-        compression_config: Any = None,
+        array: _Memory,
+        out: _Memory | None = None,
+        compression_config: CompressConfig | None = None,
         *,
         errors: Literal["raise"] | None = None,
+        srcs: None = None,
     ) -> Array: ...
     @overload
     def encode(
         self,
-        array: Any,
-        out: Any = None,
-        compression_config: Any = None,
+        array: _Memory,
+        out: _Memory | None = None,
+        compression_config: CompressConfig | None = None,
         *,
         errors: Literal["return"],
+        srcs: None = None,
     ) -> Array | Error: ...
     @overload
     def decode(
         self,
         src: _Many,
         data_type: Any = "",
-        out: Any = None,
-        decompression_config: Any = None,
+        out: _Many | _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
         *,
         errors: Literal["raise"] | None = None,
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
+        srcs: None = None,
     ) -> BatchArray:
         """Decodes one array, a list of them, or a BatchArray; see help(Codec.decode)."""
     @overload
@@ -201,9 +247,36 @@ class CodecBase:
         self,
         src: _Many,
         data_type: Any = "",
-        out: Any = None,
-        decompression_config: Any = None,
+        out: _Many | _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
         *,
+        errors: Literal["return"],
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+        srcs: None = None,
+    ) -> list[Array | Error]: ...
+    @overload
+    def decode(
+        self,
+        src: None = None,
+        data_type: Any = "",
+        out: _Many | _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
+        *,
+        srcs: _Many,
+        errors: Literal["raise"] | None = None,
+        byte_range: _Range | None = None,
+        element_range: _Range | None = None,
+    ) -> BatchArray: ...
+    @overload
+    def decode(
+        self,
+        src: None = None,
+        data_type: Any = "",
+        out: _Many | _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
+        *,
+        srcs: _Many,
         errors: Literal["return"],
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
@@ -211,46 +284,53 @@ class CodecBase:
     @overload
     def decode(
         self,
-        src: Any,
+        src: _Memory,
         data_type: Any = "",
-        out: Any = None,
-        decompression_config: Any = None,
+        out: _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
         *,
         errors: Literal["raise"] | None = None,
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
+        srcs: None = None,
     ) -> Array: ...
     @overload
     def decode(
         self,
-        src: Any,
+        src: _Memory,
         data_type: Any = "",
-        out: Any = None,
-        decompression_config: Any = None,
+        out: _Memory | None = None,
+        decompression_config: DecompressConfig | None = None,
         *,
         errors: Literal["return"],
         byte_range: _Range | None = None,
         element_range: _Range | None = None,
+        srcs: None = None,
     ) -> Array | Error: ...
     @overload
-    def encode_into(self, src: _Many, out: Any) -> list[int]:
+    def encode_into(self, src: _Many, out: _Many | _Memory) -> list[int]:
         """Encodes into memory that is there, and gives the count of bytes."""
     @overload
-    def encode_into(self, src: Any, out: Any) -> int: ...
+    def encode_into(self, src: _Memory, out: _Memory) -> int: ...
     @overload
     def decode_into(
-        self, src: _Many, out: Any, *, byte_range: _Range | None = None
+        self, src: _Many, out: _Many | _Memory, *, byte_range: _Range | None = None
     ) -> list[int]:
         """Decodes into memory that is there, and gives the count of bytes."""
     @overload
-    def decode_into(self, src: Any, out: Any, *, byte_range: _Range | None = None) -> int: ...
+    def decode_into(
+        self, src: _Memory, out: _Memory, *, byte_range: _Range | None = None
+    ) -> int: ...
     @overload
-    def get_max_comp_buffer_size(self, source: int) -> int:
+    def get_max_comp_buffer_size(self, source: _Many) -> list[int]:
         """The most bytes that encoding an array, or so many bytes, can give; ValueError."""
     @overload
-    def get_max_comp_buffer_size(self, source: Any) -> Any: ...
-    def get_uncomp_buffer_size(self, source: Any) -> Any:
+    def get_max_comp_buffer_size(self, source: SupportsIndex | _Memory) -> int: ...
+    @overload
+    def get_uncomp_buffer_size(self, source: _Many) -> list[int]:
         """The bytes that an encoded array decodes to; a list of them for a list."""
+    @overload
+    def get_uncomp_buffer_size(self, source: _Memory) -> int: ...
     def _decoded_chunks(self, source: Any, /) -> Any: ...
     def _explain(
         self,
@@ -322,7 +402,7 @@ class Writer:
     def write(self, data: Any, /) -> int: ...
     def close(self, finish: bool, /) -> None: ...
 
-def as_array(source: Any, cuda_stream: Any = 0) -> Array:
+def as_array(source: _Memory, cuda_stream: Any = 0) -> Array:
     """The memory of any object as an Array; nothing is copied."""
 
 @overload
@@ -346,6 +426,7 @@ def _stream_new(device: int, /) -> tuple[int, object]: ...
 def _stream_wait(device: int, stream: Any, /) -> None: ...
 def _stream_handle(stream: Any, /) -> int: ...
 def _linked() -> dict[str, str]: ...
+def _dtype_text(object: Any, /) -> str: ...
 def _algorithms() -> list[tuple[str, str, str, tuple[str, ...]]]: ...
 def _checksums(name: str, sources: Iterable[Any], /) -> list[int]: ...
 def _suggest(

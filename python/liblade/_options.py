@@ -34,12 +34,6 @@ _ELEMENTS = {
     "|f1": 1, "<f2": 2, "<f4": 4, "<f8": 8, "bfloat16": 2,
 }  # fmt: skip
 _REALS = ("<f2", "<f4", "<f8")
-# numpy's types by their names.
-_NAMES = {
-    "bool": "|b1", "bool_": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2",
-    "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8",
-    "float16": "<f2", "float32": "<f4", "float64": "<f8", "bfloat16": "bfloat16",
-}  # fmt: skip
 # Whose elements have a type; of the others only bitshuffle_mode looks at it.
 _TYPED = sorted(name for name, options in _CODECS.items() if {"dtype", "elem"} & {*options})
 
@@ -68,19 +62,18 @@ def _title(name: str) -> str:
 
 
 def _type_text(data_type: Any) -> str:
-    """A type string of a type string, a type's name, a numpy dtype, or a numpy type."""
-    text = data_type if isinstance(data_type, str) else getattr(data_type, "str", None)
-    if not isinstance(text, str):
-        text = getattr(data_type, "__name__", None)
-        if text not in _NAMES:
-            raise TypeError(f"data_type: {data_type!r} is no data type")
-    elif text == "<V2":
-        text = getattr(data_type, "name", text)  # ml_dtypes.bfloat16's type string
-    bare = text.lstrip("<=|")
-    for one in (text, _NAMES.get(text), f"<{bare}", f"|{bare}"):
-        if one in _ELEMENTS:
-            return one
-    raise ValueError(f"data_type: {text!r} is not known; it can be {', '.join(_ELEMENTS)}")
+    """A type string of a type string, a type's name, a numpy dtype, or a type."""
+    try:
+        text = _lade._dtype_text(data_type).replace("float8_e4m3", "|f1")
+    except TypeError:
+        if not isinstance(data_type, str):
+            raise TypeError(f"data_type: {data_type!r} is no data type") from None
+        text = ""
+    if text not in _ELEMENTS:
+        raise ValueError(
+            f"data_type: {(text or data_type)!r} is not known; it can be {', '.join(_ELEMENTS)}"
+        )
+    return text
 
 
 def _dtype(data_type: str) -> str:
@@ -131,7 +124,8 @@ def _bitcomp(given: Mapping[str, Any], data_type: str | None) -> list[str]:
     mode = member("mode", BitcompMode, given.get("mode", 0))
     delta = given.get("delta")
     if mode == BitcompMode.BITCOMP_LOSSLESS:
-        if delta is not None:
+        # nvCOMP looks at delta only where it is lossy; without a mode it is a mistake.
+        if delta and "mode" not in given:
             raise ValueError(f"delta is {delta}, and mode is BITCOMP_LOSSLESS")
         return options
     if data_type not in _REALS:
@@ -159,8 +153,10 @@ def _cascaded(given: Mapping[str, Any]) -> list[str]:
     if member("mode", CascadedMode, given.get("mode", 1)) == CascadedMode.SYMMETRIC:
         options.append("mode=fast")
     if "compression_level" in given:
-        at = _within("compression_level", given["compression_level"], range(8))
-        options.append(f"level={at}")
+        at = integer("compression_level", given["compression_level"])
+        if at < 0:
+            raise ValueError(f"compression_level is {at}, it can be 0 or more")
+        options.append(f"level={min(at, 7)}")  # as nvCOMP: more is the highest
     if "terminal_codecs" in given:
         bitpack = CascadedTerminalCodec.CASCADED_BITPACK
         at = _flags("terminal_codecs", given["terminal_codecs"])

@@ -149,7 +149,7 @@ PyObject *py_stream_keeper(PyObject *object)
 
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"src", "cuda_stream", NULL};
+	static char *names[] = {"src_object", "cuda_stream", NULL};
 	PyObject *source, *stream_object = NULL;
 	uintptr_t stream;
 	py_state *st = PyType_GetModuleState(type);
@@ -198,11 +198,12 @@ static PyObject *get_strides(PyObject *self, void *unused)
 
 static PyObject *get_dtype(PyObject *self, void *unused)
 {
+	py_array *array = (py_array *)self;
 	char text[24];
 
 	(void)unused;
-	py_dtype_text(((py_array *)self)->dtype, text);
-	return PyUnicode_FromString(text);
+	py_dtype_text(array->dtype, text);
+	return PyObject_CallFunction(array->st->dtype_class, "s", text);
 }
 
 static PyObject *array_repr(PyObject *self)
@@ -426,7 +427,7 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 	static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
 	PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OOO:__dlpack__", names, &stream,
 	                                 &version, &device, &copy))
 		return NULL;
 	return py_array_dlpack((py_array *)self, stream, version, device, copy);
@@ -686,7 +687,7 @@ static PyGetSetDef getset[] = {
 	{"readonly", get_number, NULL, "True if the memory must not be written.", NUMBER(7)},
 	{"device_id", get_number, NULL, "Number of the device; -1 on the host.", NUMBER(8)},
 	{"place", get_place, NULL, "'host', 'pinned', 'managed' or 'device'.", NULL},
-	{"dtype", get_dtype, NULL, "Element type as a type string, '<f4'.", NULL},
+	{"dtype", get_dtype, NULL, "DType: the element type; a str, '<f4', that prints as float32.", NULL},
 	{"shape", get_shape, NULL, "Elements in each dimension.", NULL},
 	{"strides", get_strides, NULL, "Bytes from one element to the next in each dimension.",
          NULL},
@@ -715,7 +716,7 @@ static PyMethodDef methods[] = {
          "A DLPack capsule of the old kind, for which cuda_stream waits; BufferError for types\n"
          "that DLPack lacks."},
 	{"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
-         "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+         "__dlpack__($self, /, stream=None, *, max_version=None, dl_device=None, copy=None)\n--\n\n"
          "A DLPack capsule; BufferError where that is not possible."},
 	{"__dlpack_device__", array_dlpack_device, METH_NOARGS,
          "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},
@@ -731,8 +732,8 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-	{Py_tp_doc, "Array(src, cuda_stream=0)\n--\n\n"
-	            "Typed memory on the host or on a device, shared with 'src'."},
+	{Py_tp_doc, "Array(src_object, cuda_stream=0)\n--\n\n"
+	            "Typed memory on the host or on a device, shared with 'src_object'."},
 	{Py_tp_new, array_new},
 	{Py_tp_dealloc, py_array_dealloc},
 	{Py_tp_traverse, py_array_traverse},

@@ -1,5 +1,5 @@
 /*
- * batch.c: liblade.BatchArray, many arrays in one object: pieces of one block, or a tuple.
+ * batch.c: liblade.BatchArray, many arrays in one object: pieces of one block, or a list.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,7 +31,7 @@ py_batch *py_batch_pieces(py_state *st, size_t count, PyObject *owner, lade_plac
 
 static py_array *array_at(const py_batch *batch, size_t i)
 {
-	return (py_array *)PyTuple_GetItem(batch->arrays, (Py_ssize_t)i);
+	return (py_array *)PyList_GetItem(batch->arrays, (Py_ssize_t)i);
 }
 
 /* ---- results of enqueued work ----------------------------------------------------------- */
@@ -50,7 +50,7 @@ bool py_batch_wait(py_batch *batch)
 		                     !py_array_wait(one)))
 			return false;
 	}
-	if (!batch->results)
+	if (!batch->results || batch->arrays)
 		return true;
 	if (!py_results_wait(batch->st, batch->results))
 		return false;
@@ -95,10 +95,10 @@ PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
 	py_batch *batch = NULL;
 
 	if (items)
-		arrays = PyTuple_New(count);
+		arrays = PyList_New(count);
 	for (Py_ssize_t i = 0; arrays && i < count; i++) {
 		py_array *one = py_array_from(st, PyTuple_GetItem(items, i), stream);
-		if (!one || PyTuple_SetItem(arrays, i, (PyObject *)one))
+		if (!one || PyList_SetItem(arrays, i, (PyObject *)one))
 			Py_CLEAR(arrays);
 	}
 	if (arrays)
@@ -108,7 +108,7 @@ PyObject *py_batch_arrays(py_state *st, PyObject *sources, uintptr_t stream)
 		batch->stream = stream;
 		batch->count = (size_t)count;
 		batch->arrays = Py_NewRef(arrays);
-		batch->dtype = count ? ((py_array *)PyTuple_GetItem(arrays, 0))->dtype : PY_BYTES;
+		batch->dtype = count ? array_at(batch, 0)->dtype : PY_BYTES;
 	}
 	Py_XDECREF(items);
 	Py_XDECREF(arrays);
@@ -307,7 +307,7 @@ static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 		return NULL;
 	}
 	if (batch->arrays)
-		return Py_NewRef(PyTuple_GetItem(batch->arrays, i));
+		return Py_NewRef(array_at(batch, (size_t)i));
 	piece = &batch->pieces[i];
 	one = py_array_part(batch->st, batch->owner, piece->data, piece->size, batch->place,
 	                    batch->dtype, batch->readonly, batch->stream);
@@ -317,6 +317,46 @@ static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 		one->batched = true;
 	}
 	return (PyObject *)one;
+}
+
+/* From here on the batch is a list of its arrays.  The pieces stay: calls may be at work on them. */
+static bool be_list(py_batch *batch)
+{
+	PyObject *list = batch->arrays ? NULL : PySequence_List((PyObject *)batch), *none = NULL;
+
+	if (!list)
+		return batch->arrays != NULL;
+	if (!atomic_compare_exchange_strong(&batch->arrays, &none, list))
+		Py_DECREF(list);
+	return true;
+}
+
+/* As of a list: item 'i' is another array from now on.  Other threads may look at the old one,
+ * which stays as long as the batch. */
+static int batch_assign(PyObject *self, PyObject *key, PyObject *value)
+{
+	py_batch *batch = (py_batch *)self;
+	py_array *one;
+	Py_ssize_t i;
+
+	if (!value) {
+		PyErr_SetString(PyExc_TypeError, "items of a BatchArray cannot be deleted");
+		return -1;
+	}
+	if (!py_index(key, &i))
+		return -1;
+	if (i < -(Py_ssize_t)batch->count || i >= (Py_ssize_t)batch->count) {
+		PyErr_Format(PyExc_IndexError, "item %zd of %zu", i, batch->count);
+		return -1;
+	}
+	i += i < 0 ? (Py_ssize_t)batch->count : 0;
+	one = py_array_from(batch->st, value, batch->stream);
+	if (!one || !be_list(batch) || (!batch->replaced && !(batch->replaced = PyList_New(0))) ||
+	    PyList_Append(batch->replaced, (PyObject *)array_at(batch, (size_t)i))) {
+		Py_XDECREF(one);
+		return -1;
+	}
+	return PyList_SetItem(batch->arrays, i, (PyObject *)one);
 }
 
 static PyObject *batch_subscript(PyObject *self, PyObject *key)
@@ -498,7 +538,7 @@ static PyObject *batch_move(py_batch *batch, bool device, uintptr_t stream, int3
 		return NULL;
 	if (device)
 		place = (lade_place){LADE_DEVICE, device_id == PY_DEVICE_ANY ? 0 : device_id};
-	if (batch->pieces)
+	if (!batch->arrays)
 		return move_pieces(batch, place, stream);
 	arrays = PyTuple_New((Py_ssize_t)batch->count);
 	for (size_t i = 0; arrays && i < batch->count; i++) {
@@ -558,7 +598,7 @@ static PyObject *batch_cuda(PyObject *self, PyObject *args, PyObject *kwargs)
 		return NULL;
 	if (on(batch, true, device))
 		return Py_NewRef(self);
-	if (!batch->pieces || batch->place.kind != LADE_DEVICE)
+	if (batch->arrays || batch->place.kind != LADE_DEVICE)
 		return py_leave(batch->st, batch_move(batch, true, stream, device), stream,
 		                stream_object);
 	/* A stream is one device's: from one to another by way of the host. */
@@ -606,7 +646,8 @@ static PyObject *batch_reduce(PyObject *self, PyObject *unused)
 static int batch_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	Py_VISIT(((py_batch *)self)->owner);
-	Py_VISIT(((py_batch *)self)->arrays);
+	Py_VISIT((PyObject *)((py_batch *)self)->arrays);
+	Py_VISIT(((py_batch *)self)->replaced);
 	Py_VISIT(((py_batch *)self)->stream_object);
 	Py_VISIT(Py_TYPE(self));
 	return 0;
@@ -618,7 +659,8 @@ static int batch_clear(PyObject *self)
 
 	batch->count = 0;
 	Py_CLEAR(batch->owner);
-	Py_CLEAR(batch->arrays);
+	Py_XDECREF(atomic_exchange(&batch->arrays, NULL));
+	Py_CLEAR(batch->replaced);
 	return 0;
 }
 
@@ -670,6 +712,7 @@ static PyType_Slot slots[] = {
 	{Py_tp_members, members},
 	{Py_sq_length, batch_length},
 	{Py_sq_item, batch_item},
+	{Py_mp_ass_subscript, batch_assign},
 	{Py_mp_length, batch_length},
 	{Py_mp_subscript, batch_subscript},
 	{0, NULL},

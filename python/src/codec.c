@@ -130,7 +130,7 @@ static void codec_dealloc(PyObject *self)
 
 /*
  * Sorts a vectorcall's arguments into 'out', one for each name; the first 'positional' may come
- * without theirs.  The first one is a must.
+ * without theirs.  The first one is a must; nvCOMP calls it 'srcs' where it is many.
  */
 static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                   const char *const *names, int positional, PyObject **out)
@@ -150,6 +150,11 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 		int i = 0;
 		while (names[i] && PyUnicode_CompareWithASCIIString(name, names[i]))
 			i++;
+		if (!names[i] && !PyUnicode_CompareWithASCIIString(name, "srcs")) {
+			if (args[nargs + k] == Py_None)
+				continue;
+			i = 0;
+		}
 		if (!names[i]) {
 			PyErr_Format(PyExc_TypeError,
 			             "%s() got an unexpected keyword argument '%U'", function,
@@ -588,8 +593,9 @@ static PyObject *get_lossy(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
 	{"encode", FAST(codec_encode), METH_FASTCALL | METH_KEYWORDS,
-         "encode($self, /, array, out=None, compression_config=None, *, errors=None)\n--\n\n"
-         "Encodes one array, a list of them, or a BatchArray.\n\n"
+         "encode($self, /, array=None, out=None, compression_config=None, *, errors=None, "
+         "srcs=None)\n--\n\n"
+         "Encodes one array, a list of them, or a BatchArray (which may be given as srcs=).\n\n"
          "array: anything with memory, of any type, shape and strides; its bytes in C order "
          "count.\n"
          "out: writable memory of at least get_max_comp_buffer_size() bytes to be sure, for each\n"
@@ -602,10 +608,9 @@ static PyMethodDef methods[] = {
          "what\n"
          "has no memory, InputError (a ValueError) where 'out' is too small."},
 	{"decode", FAST(codec_decode), METH_FASTCALL | METH_KEYWORDS,
-         "decode($self, /, src, data_type='', out=None, decompression_config=None, *, "
-         "errors=None, "
-         "byte_range=None, element_range=None)\n--\n\n"
-         "Decodes one array, a list of them, or a BatchArray.\n\n"
+         "decode($self, /, src=None, data_type='', out=None, decompression_config=None, *, "
+         "errors=None, byte_range=None, element_range=None, srcs=None)\n--\n\n"
+         "Decodes one array, a list of them, or a BatchArray (which may be given as srcs=).\n\n"
          "src: encoded bytes, anything with memory.\n"
          "data_type: of the result, '<f4' or numpy's; '' for bytes, or what 'out' has, where that\n"
          "    is one array's and the bytes are whole elements.\n"

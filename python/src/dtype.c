@@ -49,6 +49,17 @@ static unsigned long opaque_size(const char *p)
 	                                                                                    : 0;
 }
 
+/* What lade_dtype_parse() does not know; 'float' and 'int' are what numpy takes Python's types for,
+ * and 'f1' is nvCOMP's text. */
+static const struct {
+	const char *text;
+	char kind;
+	uint32_t size;
+} named[] = {
+	{"c8", 'c', 8},       {"c16", 'c', 16},      {"complex64", 'c', 8}, {"complex128", 'c', 16},
+	{"complex", 'c', 16}, {"float", 'f', 8},     {"int", 'i', 8},       {"f1", 'e', 1},
+};
+
 bool py_dtype_parse(const char *text, py_dtype *out)
 {
 	const char *p = text;
@@ -61,13 +72,11 @@ bool py_dtype_parse(const char *text, py_dtype *out)
 		*out = (py_dtype){'V', false, (uint32_t)opaque_size(p)};
 		return true;
 	}
-	if (!strcmp(p, "c8") || !strcmp(p, "c16")) {
-		*out = (py_dtype){'c', big, p[1] == '8' ? 8u : 16u};
-		return true;
-	}
-	if (!strcmp(p, "f1")) { /* nvCOMP's text of it */
-		*out = (py_dtype){'e', false, 1};
-		return true;
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		if (!strcmp(p, named[i].text)) {
+			*out = (py_dtype){named[i].kind, big, named[i].size};
+			return true;
+		}
 	}
 	if (lade_dtype_parse(text, &known, NULL) || known == LADE_DTYPE_NONE)
 		return false;

@@ -73,7 +73,7 @@ void py_blame(const char *what, size_t i)
 py_batch *py_table(const py_call *call, PyObject *object)
 {
 	bool is = call->batch && Py_TYPE(object) == call->codec->st->batch_type &&
-	          ((py_batch *)object)->pieces;
+	          !((py_batch *)object)->arrays;
 
 	return is ? (py_batch *)object : NULL;
 }
@@ -95,8 +95,8 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 		return true;
 	}
 	if (Py_TYPE(object) == st->batch_type)
-		holds->items = Py_NewRef(((py_batch *)object)->arrays);
-	else if (!holds->items && !(holds->items = PySequence_Tuple(object)))
+		object = ((py_batch *)object)->arrays;
+	if (!holds->items && !(holds->items = PySequence_Tuple(object)))
 		return false;
 	size_t count = (size_t)PyTuple_Size(holds->items);
 	holds->mems = malloc((count + 1) * sizeof(*holds->mems));

@@ -53,6 +53,7 @@ typedef struct py_state {
 	PyObject *error[PY_STATUS_COUNT];      /* exception classes by status */
 	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
 	PyObject *stream_class;                /* CudaStream */
+	PyObject *dtype_class;                 /* DType */
 	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
 	atomic_flag allocator_lock;            /* held for a pointer's reading or exchange */
 	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
@@ -338,12 +339,13 @@ typedef struct py_batch {
 	PyObject_HEAD
 	py_state *st;
 	size_t count;
-	py_piece *pieces; /* NULL where 'arrays' is not */
+	py_piece *pieces; /* NULL where 'arrays' were given */
 	lade_place place; /* of all pieces */
 	py_dtype dtype;
 	bool readonly;
 	PyObject *owner;  /* keeps the pieces alive */
-	PyObject *arrays; /* a tuple of Array */
+	_Atomic(PyObject *) arrays; /* a list of Array, which then counts, or NULL */
+	PyObject *replaced;         /* a list of those whose place another took, or NULL */
 	uintptr_t stream;
 	PyObject *stream_object;        /* keeps the stream alive, or NULL */
 	PyObject *weakrefs;

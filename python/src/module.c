@@ -289,6 +289,19 @@ static PyObject *stream_handle(PyObject *module, PyObject *object)
 	return py_stream_arg(object, &stream) ? PyLong_FromSize_t(stream) : NULL;
 }
 
+/* The type string of anything that names a type. */
+static PyObject *dtype_text(PyObject *module, PyObject *object)
+{
+	py_dtype dtype;
+	char text[24];
+
+	(void)module;
+	if (!py_dtype_from_object(object, &dtype))
+		return NULL;
+	py_dtype_text(dtype, text);
+	return PyUnicode_FromString(text);
+}
+
 /* The names of an algorithm's options. */
 static PyObject *option_names(const lade_algorithm *one)
 {
@@ -423,6 +436,7 @@ static PyMethodDef functions[] = {
 	{"_stream_wait", stream_wait, METH_VARARGS, NULL},
 	{"_stream_handle", stream_handle, METH_O, NULL},
 	{"_linked", linked, METH_NOARGS, NULL},
+	{"_dtype_text", dtype_text, METH_O, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
 	{"_suggest", py_suggest, METH_VARARGS, NULL},
@@ -450,10 +464,12 @@ static bool load_classes(py_state *st)
 	PyObject *errors = PyImport_ImportModule("liblade._errors");
 	PyObject *enums = PyImport_ImportModule("liblade._enums");
 	PyObject *memory = PyImport_ImportModule("liblade._memory");
+	PyObject *dtype = PyImport_ImportModule("liblade._dtype");
 	PyObject *kinds = enums ? PyObject_GetAttrString(enums, "ArrayBufferKind") : NULL;
 	bool ok = errors && kinds;
 
 	st->stream_class = memory ? PyObject_GetAttrString(memory, "CudaStream") : NULL;
+	st->dtype_class = dtype ? PyObject_GetAttrString(dtype, "DType") : NULL;
 	for (int i = 1; ok && i < PY_STATUS_COUNT; i++)
 		ok = (st->error[i] = PyObject_GetAttrString(errors, names[i])) != NULL;
 	if (ok)
@@ -462,8 +478,9 @@ static bool load_classes(py_state *st)
 	Py_XDECREF(errors);
 	Py_XDECREF(enums);
 	Py_XDECREF(memory);
+	Py_XDECREF(dtype);
 	Py_XDECREF(kinds);
-	return ok && st->stream_class;
+	return ok && st->stream_class && st->dtype_class;
 }
 
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
@@ -537,6 +554,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(st->kind_device);
 	Py_VISIT(st->kind_host);
 	Py_VISIT(st->stream_class);
+	Py_VISIT(st->dtype_class);
 	return 0;
 }
 
@@ -558,6 +576,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(st->kind_device);
 	Py_CLEAR(st->kind_host);
 	Py_CLEAR(st->stream_class);
+	Py_CLEAR(st->dtype_class);
 	Py_CLEAR(st->name_cai);
 	Py_CLEAR(st->name_ai);
 	Py_CLEAR(st->name_dlpack);

@@ -164,7 +164,7 @@ def test_array_interface_and_what_it_refuses():
 def test_constructor_and_repr():
     a = Array(b"12345678")
     assert as_array(a) is a
-    assert repr(a) == "<liblade.Array shape=(8,) dtype=|u1 on host, 8 bytes, read-only>"
+    assert repr(a) == "<liblade.Array shape=(8,) dtype=uint8 on host, 8 bytes, read-only>"
     assert "strided" in repr(as_array(np.zeros(8)[::2]))
     assert a.buffer_kind is liblade.ArrayBufferKind.STRIDED_HOST
     assert a.place == "host" and a.device_id == -1 and a.ptr and a.capacity == 8
@@ -240,7 +240,7 @@ def test_dlpack_out():
     with pytest.raises(BufferError, match="no type for >i2"):
         as_array(np.zeros(3, ">i2")).__dlpack__()
     with pytest.raises(TypeError):
-        a.__dlpack__(None)
+        a.__dlpack__(None, None)
     for name in ("max_version", "dl_device"):
         for bad in (5, (1,), (1, "x"), [1, 0]):
             with pytest.raises(TypeError, match=f"{name} is .*, two integers in a tuple"):
@@ -308,3 +308,27 @@ def test_copies_have_memory_of_their_own():
             assert (copied.shape, copied.dtype) == (a.shape, a.dtype)
             assert not copied.readonly and copied.ptr != a.ptr
             assert copied.tobytes() == a.tobytes()
+
+
+@pytest.mark.parametrize("text", ["|b1", "|i1", "<u2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8",
+                                  "<c16", "|V12"])
+def test_dtype_is_as_numpys(text):
+    want, have = np.dtype(text), as_array(np.zeros(4, text)).dtype
+    assert isinstance(have, liblade.DType) and have.str == text and type(have.str) is str
+    assert str(have) == f"{have}" == str(want) and f"{have:>9}" == f"{want!s:>9}"
+    assert have.name == want.name and np.empty(2, have).dtype == want
+    if want.kind != "V":
+        assert repr(have) == repr(want)
+    for other in (want, want.type if want.kind != "V" else text, text, have, text.lstrip("<|")):
+        assert have == other and other == have and not have != other
+    for other in (np.float16 if text != "<f2" else np.int8, "<u8", "no type", None, 5, b"<i4"):
+        assert have != other and not have == other
+    assert hash(have) == hash(text) and {text: 1}[have] == 1
+    assert pickle.loads(pickle.dumps(have)) == have == copy.copy(have)
+
+
+def test_dtype_of_either_order():
+    have = as_array(np.zeros(4, ">i4")).dtype
+    assert str(have) == str(np.dtype(">i4")) == ">i4" and have.name == "int32"
+    assert have != np.int32 and have == np.dtype(">i4")
+    assert str(liblade.Codec(algorithm="LZ4").encode(b"abc").dtype) == "uint8"

@@ -53,7 +53,7 @@ def test_types(dtype, kind):
     assert codec.decode(codec.encode(x), data_type=dtype).dtype == x.dtype.str
     with pytest.raises(ValueError, match="3 bytes are no multiple of the element's 4"):
         codec.decode(codec.encode(b"abc"), "<i4")
-    for bad in ("<i3", "int", 5, object):
+    for bad in ("<i3", "integer", 5, object):
         with pytest.raises(TypeError):
             codec.decode(codec.encode(x), bad)
 

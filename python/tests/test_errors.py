@@ -3,6 +3,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import io
 import pickle
 
 import pytest
@@ -279,3 +280,44 @@ def test_results_of_unknown_size_grow_in_an_allocators_memory():
     finally:
         liblade.set_host_allocator(None)
     assert sizes == [len(text)] * 3  # nothing that is given back
+
+
+def test_what_other_formats_bytes_are_is_said():
+    text = b"some text " * 50
+    for name, ending in (("gzip", "gz"), ("zstd", "zst"), ("zlib", "zz")):
+        raw = liblade.Codec(algorithm=name, bitstream_kind=liblade.BitstreamKind.RAW)
+        data = raw.encode(text).tobytes()
+        match = f'not a .lade frame.*looks like .{ending}: a Codec.algorithm="{name}", .*RAW.*open'
+        for codec in (liblade.Codec(), liblade.Codec(algorithm="LZ4")):
+            with pytest.raises(liblade.CorruptError, match=match):
+                codec.decode(data)
+            with pytest.raises(liblade.CorruptError, match="item 1: " + match):
+                codec.decode([codec.encode(text) if codec.pipeline else frame(text), data, data])
+        failed = liblade.Codec().decode([data, frame(text), b"plain"], errors="return")
+        assert ending in str(failed[0]) and "looks" not in str(failed[2])
+        assert failed[1].tobytes() == text
+    for ending in ("lz4",):
+        file = io.BytesIO()
+        with liblade.open(file, "wb", format=ending) as f:
+            f.write(text)
+        with pytest.raises(liblade.CorruptError, match=rf"looks like .{ending}: liblade.open\(\)"):
+            liblade.Codec().decode(file.getvalue())
+
+
+def frame(data):
+    return liblade.Codec(algorithm="Zstd").encode(data)
+
+
+def test_a_codec_takes_no_new_attributes():
+    codec = liblade.Codec(algorithm="zstd", level=3)
+    for name in ("level", "algorithm", "threads", "pipeline", "anything", "encode"):
+        with pytest.raises(AttributeError, match=f"{name}: a Codec does not change"):
+            setattr(codec, name, 19)
+    assert codec.pipeline == "zstd(level=3)"
+
+    class Own(liblade.Codec):
+        pass
+
+    own = Own(algorithm="zstd")
+    own.extra = 5
+    assert own.extra == 5
