@@ -92,7 +92,7 @@ LADE_API void lade_tensor_drop_versioned(struct DLManagedTensorVersioned *manage
 
 /* Convert a place to and from DLPack's device type (kDLCPU 1, kDLCUDA 2, kDLCUDAHost 3,
  * kDLCUDAManaged 13) and device number.
- * Fails: LADE_E_UNSUPPORTED for other types */
+ * Fails: LADE_E_UNSUPPORTED for other types; LADE_E_ARG */
 LADE_API void lade_place_to_dlpack(lade_place place, int32_t *type, int32_t *id);
 LADE_API lade_status lade_place_from_dlpack(int32_t type, int32_t id, lade_place *out,
                                             lade_error *err);

@@ -399,6 +399,35 @@ out:
 	return out;
 }
 
+/* lookup3(buffer, init) */
+static PyObject *lookup3(PyObject *module, PyObject *args)
+{
+	PyObject *source, *init;
+	unsigned long first;
+	uint32_t sum = 0;
+	py_mem mem;
+	bool ok;
+
+	if (!PyArg_ParseTuple(args, "OO!", &source, &PyLong_Type, &init))
+		return NULL;
+	first = PyLong_AsUnsignedLong(init);
+	if (PyErr_Occurred() || first > UINT32_MAX) {
+		PyErr_Format(PyExc_ValueError, "initval is %R, it can be from 0 to %u", init,
+		             UINT32_MAX);
+		return NULL;
+	}
+	if (!py_mem_read(state_of(module), source, &mem))
+		return NULL;
+	ok = py_mem_flatten(&mem);
+	if (ok) {
+		Py_BEGIN_ALLOW_THREADS
+		sum = lade_lookup3(mem.data, mem.size, (uint32_t)first);
+		Py_END_ALLOW_THREADS
+	}
+	py_mem_release(&mem);
+	return ok ? PyLong_FromUnsignedLong(sum) : NULL;
+}
+
 #define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 
 static PyMethodDef functions[] = {
@@ -439,6 +468,7 @@ static PyMethodDef functions[] = {
 	{"_dtype_text", dtype_text, METH_O, NULL},
 	{"_algorithms", algorithms, METH_NOARGS, NULL},
 	{"_checksums", checksums, METH_VARARGS, NULL},
+	{"_lookup3", lookup3, METH_VARARGS, NULL},
 	{"_suggest", py_suggest, METH_VARARGS, NULL},
 	{0},
 };

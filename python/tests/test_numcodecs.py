@@ -48,6 +48,7 @@ THEIRS = {
     "crc32c": getattr(numcodecs.checksum32, "CRC32C", None),
     "adler32": numcodecs.checksum32.Adler32,
     "fletcher32": numcodecs.fletcher32.Fletcher32,
+    "jenkins_lookup3": getattr(numcodecs.checksum32, "JenkinsLookup3", None),
     "fixedscaleoffset": numcodecs.FixedScaleOffset,
     "bitround": numcodecs.BitRound,
     "packbits": numcodecs.PackBits,
@@ -82,8 +83,10 @@ BYTES: list[dict[str, Any]] = [
     {"id": "adler32"},
     {"id": "adler32", "location": "end"},
     {"id": "fletcher32"},
+    {"id": "jenkins_lookup3"},
+    {"id": "jenkins_lookup3", "initval": 4294967295},
 ]
-FIXED = {"shuffle", "crc32", "crc32c", "adler32", "fletcher32"}
+FIXED = {"shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"}
 
 
 def pair(config: dict[str, Any]) -> tuple[Any, Any]:
@@ -473,7 +476,8 @@ def environment() -> dict[str, str]:
 # ---- buffers ----
 
 COMPRESSORS = [ours.Zlib(), ours.GZip(), ours.Zstd(), ours.LZ4(), ours.Blosc()]
-ALL = [*COMPRESSORS, ours.Shuffle(4), ours.CRC32(), ours.CRC32C(), ours.Fletcher32()]
+ALL = [*COMPRESSORS, ours.Shuffle(4), ours.CRC32(), ours.CRC32C(), ours.Fletcher32(),
+       ours.JenkinsLookup3()]
 
 
 def codec_name(codec: Any) -> str:
@@ -546,6 +550,20 @@ def test_out_has_the_order_of_both_memories(codec: Any) -> None:
             codec.decode(enc, out=out)
             theirs.decode(np.asarray(enc).copy("K"), out=want)
             np.testing.assert_array_equal(out, want)
+
+
+def test_jenkins_lookup3() -> None:
+    text = b"Four score and seven years ago"
+    assert ours.JenkinsLookup3.checksum(text) == 0x17770551
+    assert ours.JenkinsLookup3.checksum(text, 1) == 0xCD628161
+    for bad in (-1, 1 << 32):
+        with pytest.raises(ValueError, match=f"initval is {bad}, it can be from 0 to"):
+            ours.JenkinsLookup3(bad).encode(text)
+    for size in range(40):
+        data = bytes(range(size))
+        want = numcodecs.checksum32.JenkinsLookup3(7, b"ahead").encode(data)
+        assert ours.JenkinsLookup3(7, b"ahead").encode(data) == want
+        assert ours.JenkinsLookup3(7, b"ahead").decode(want) == data
 
 
 def test_fletcher32_gives_bytes() -> None:
@@ -667,7 +685,7 @@ def test_zstd_without_sizes() -> None:
 
 CHECKED = [
     ours.Zlib(), ours.GZip(), ours.Zstd(checksum=True), ours.CRC32(), ours.CRC32C("start"),
-    ours.Adler32(), ours.Fletcher32(),
+    ours.Adler32(), ours.Fletcher32(), ours.JenkinsLookup3(1, b"abc"),
 ]  # fmt: skip
 
 

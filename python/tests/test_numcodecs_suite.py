@@ -51,7 +51,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("suite")
     shutil.copytree(found / "fixture", folder / "fixture")
     (folder / "tests").mkdir()
-    for name in ("__init__", "common", *(f"test_{m}" for m in MODULES)):
+    for name in ("__init__", "common", "test_jenkins", *(f"test_{m}" for m in MODULES)):
         text = (found / "tests" / f"{name}.py").read_text()
         (folder / "tests" / f"{name}.py").write_text(adapted(text))
     (folder / "conftest.py").write_text(CONFTEST)

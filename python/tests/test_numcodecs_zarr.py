@@ -124,6 +124,20 @@ def test_v2(
     assert meta[0] == meta[1]
 
 
+def test_v2s_default_compressor(tmp_path: pathlib.Path) -> None:
+    """Named, it is ours, and what is stored is what Zarr's own default stores."""
+    for name, given in (("default", {}), ("ours", {"compressors": ours.Zstd(level=0)})):
+        array = zarr.create_array(
+            store=str(tmp_path / name), shape=(100,), chunks=(50,), dtype="i4", zarr_format=2,
+            **given,
+        )  # fmt: skip
+        array[:] = np.arange(100)
+        np.testing.assert_array_equal(array[:], np.arange(100))
+        assert isinstance(array.metadata.compressor, ours.Zstd) == (name == "ours")
+    for file in (".zarray", "0", "1"):
+        assert (tmp_path / "ours" / file).read_bytes() == (tmp_path / "default" / file).read_bytes()
+
+
 V3: list[tuple[str, list[str]]] = [
     ("f4", ["BitRound", "LZ4"]),
     ("i4", ["Delta", "Zlib"]),

@@ -52,12 +52,16 @@ void lade_place_to_dlpack(lade_place place, int32_t *type, int32_t *id)
 {
 	static const int32_t types[LADE_KIND_COUNT] = {DL_CPU, DL_PINNED, DL_MANAGED, DL_CUDA};
 
-	*type = types[place.kind];
-	*id = place.kind == LADE_DEVICE || place.kind == LADE_MANAGED ? place.device : 0;
+	if (type)
+		*type = (unsigned)place.kind < LADE_KIND_COUNT ? types[place.kind] : 0;
+	if (id)
+		*id = place.kind == LADE_DEVICE || place.kind == LADE_MANAGED ? place.device : 0;
 }
 
 lade_status lade_place_from_dlpack(int32_t type, int32_t id, lade_place *out, lade_error *err)
 {
+	if (!out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "lade_place_from_dlpack: out is NULL");
 	switch (type) {
 	case DL_CPU:
 		*out = LADE_PLACE_HOST;

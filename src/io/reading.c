@@ -26,6 +26,9 @@ bool lade_object_version_equal(const lade_object_version *a, const lade_object_v
 lade_status lade_range_place(const lade_range *range, uint64_t object_size, uint64_t *off,
                              size_t *size, lade_error *err)
 {
+	if (!range || !off || !size)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "lade_range_place: range, off or size is NULL");
 	uint64_t cap = range->dst.size;
 	*off = range->off;
 	*size = 0;

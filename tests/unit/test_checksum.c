@@ -308,6 +308,26 @@ static void test_stage_records(void **state)
 	assert_null(lade__checksums.gpu[32]);
 }
 
+/* The values that lookup3.c itself prints. */
+static void test_lookup3(void **state)
+{
+	(void)state;
+	static const char text[] = "Four score and seven years ago";
+	assert_int_equal(lade_lookup3(text, 30, 0), 0x17770551);
+	assert_int_equal(lade_lookup3(text, 30, 1), 0xCD628161);
+	assert_int_equal(lade_lookup3(NULL, 0, 0), 0xDEADBEEF);
+	assert_int_equal(lade_lookup3("", 0, 0xDEADBEEF), 0xBD5B7DDE);
+	/* Every count of last bytes, next to a guard page: zeros behind them change nothing but the
+	 * size, which 'init' makes up for. */
+	for (uint32_t size = 1; size <= 12; size++) {
+		guard g = guard_copy(text, size, 1);
+		uint8_t filled[12] = {0};
+		memcpy(filled, text, size);
+		assert_int_equal(lade_lookup3(g.data, size, 12 - size), lade_lookup3(filled, 12, 0));
+		guard_free(&g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_fletcher_extremes),
 		cmocka_unit_test(test_any_model),
 		cmocka_unit_test(test_stage_records),
+		cmocka_unit_test(test_lookup3),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

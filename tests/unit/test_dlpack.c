@@ -265,6 +265,10 @@ static void test_places(void **state)
 		assert_int_equal(back.kind, place.kind);
 		assert_int_equal(back.device, place.device);
 	}
+	lade_error err;
+	assert_int_equal(lade_place_from_dlpack(1, 0, NULL, &err), LADE_E_ARG);
+	assert_non_null(strstr(err.message, "out is NULL"));
+	lade_place_to_dlpack(LADE_PLACE_HOST, NULL, NULL);
 }
 
 int main(void)

@@ -412,6 +412,11 @@ static void what_is_refused(void **state)
 	r.dst = (lade_span){to, 8, {LADE_DEVICE, 77}};
 	assert_int_equal(lade_source_read(o.source, &r, 1, NULL, &err), LADE_E_NO_DEVICE);
 	assert_int_equal(o.callback.calls, 0);
+	uint64_t off;
+	size_t size;
+	assert_int_equal(lade_range_place(NULL, 8, &off, &size, &err), LADE_E_ARG);
+	assert_int_equal(lade_range_place(&r, 8, NULL, &size, &err), LADE_E_ARG);
+	assert_int_equal(lade_range_place(&r, 8, &off, NULL, NULL), LADE_E_ARG);
 
 	/* All ranges of a call fail then, and each has the reason. */
 	lade_range both[2] = {{.dst = lade_host_span(to, 8)}, {.kind = (lade_range_kind)3}};

@@ -14,7 +14,7 @@ from typing import Any
 from . import blosc
 from .bitround import BitRound
 from .blosc import Blosc
-from .checksum32 import CRC32, CRC32C, Adler32
+from .checksum32 import CRC32, CRC32C, Adler32, JenkinsLookup3
 from .delta import Delta
 from .fixedscaleoffset import FixedScaleOffset
 from .fletcher32 import Fletcher32
@@ -29,7 +29,7 @@ from .zstd import Zstd
 CODECS: dict[str, Any] = {
     cls.codec_id: cls
     for cls in (Zlib, GZip, Zstd, LZ4, Blosc, Shuffle, Delta, CRC32, CRC32C, Adler32, Fletcher32)
-    + (FixedScaleOffset, BitRound, PackBits, Quantize)
+    + (FixedScaleOffset, BitRound, PackBits, Quantize, JenkinsLookup3)
 }
 """The classes by numcodecs' ids."""
 
@@ -85,6 +85,7 @@ __all__ = [
     "FixedScaleOffset",
     "Fletcher32",
     "GZip",
+    "JenkinsLookup3",
     "PackBits",
     "Quantize",
     "Shuffle",

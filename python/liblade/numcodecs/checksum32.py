@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _lade
 from .._errors import ChecksumError, InputError
-from ._buffers import Bytes, flat, pipeline, target
+from ._buffers import Bytes, flat, pipeline, store, target
 from ._numcodecs import NumCodec
 
 _U1 = np.dtype("u1")
@@ -58,12 +58,7 @@ class _Checksum(NumCodec):  # type: ignore[misc, unused-ignore]
         Raises liblade.ChecksumError (a RuntimeError) if it is not theirs.
         """
         arr = _bytes(buf)
-        if arr.size < 4:
-            raise InputError(
-                f"{self.codec_id}: {arr.size} bytes are too few for a checksum of 4",
-                "LADE_E_TRUNCATED",
-            )
-        if out is None:
+        if out is None or arr.size < 4:
             return self._payload(arr)
         try:
             pipeline(f"{self.codec_id}({self.location})").decode_into(arr, target(out))
@@ -74,10 +69,15 @@ class _Checksum(NumCodec):  # type: ignore[misc, unused-ignore]
 
     def _payload(self, arr: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The bytes without their checksum, which is looked at."""
+        if arr.size < 4:
+            raise InputError(
+                f"{self.codec_id}: {arr.size} bytes are too few for a checksum of 4",
+                "LADE_E_TRUNCATED",
+            )
         start = self.location == "start"
         payload, stored = (arr[4:], arr[:4]) if start else (arr[:-4], arr[-4:])
         want = int.from_bytes(stored.tobytes(), "little")
-        have = _lade._checksums(self.codec_id, (payload,))[0]
+        have = self._sum(payload)
         if want != have:
             raise ChecksumError(
                 f"Stored and computed {self.codec_id} checksum do not match. "
@@ -86,6 +86,9 @@ class _Checksum(NumCodec):  # type: ignore[misc, unused-ignore]
                 0 if start else payload.size,
             )
         return payload
+
+    def _sum(self, payload: np.ndarray[Any, Any]) -> int:
+        return _lade._checksums(self.codec_id, (payload,))[0]
 
 
 def _bytes(buf: Any) -> np.ndarray[Any, Any]:
@@ -162,3 +165,37 @@ class Fletcher32(_Checksum):
     def decode(self, buf: Any, out: Any = None) -> Any:
         dec = super().decode(buf, out)
         return Bytes(dec) if out is None else dec
+
+
+class JenkinsLookup3(_Checksum):
+    """Bob Jenkins' lookup3, behind the bytes.
+
+    initval: the first value of the sum.  prefix: bytes that are summed before the others.
+    """
+
+    codec_id = "jenkins_lookup3"
+
+    location = "end"
+
+    def __init__(self, initval: int = 0, prefix: Any = None) -> None:
+        self.initval = initval
+        self.prefix = None if prefix is None else np.frombuffer(prefix, _U1)
+
+    @staticmethod
+    def checksum(data: Any, initval: int = 0) -> int:
+        """The sum of bytes."""
+        return _lade._lookup3(data, initval)
+
+    def _sum(self, payload: np.ndarray[Any, Any]) -> int:
+        if self.prefix is not None:
+            payload = np.concatenate((self.prefix, payload))
+        return self.checksum(payload, self.initval)
+
+    def encode(self, buf: Any) -> Any:
+        """The bytes with their checksum."""
+        arr = _bytes(buf)
+        return Bytes(np.concatenate((arr, np.array([self._sum(arr)], "<u4").view(_U1))))
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        dec = self._payload(_bytes(buf))
+        return Bytes(dec) if out is None else store(dec, out)

@@ -91,6 +91,9 @@ LADE_API lade_status lade_crc32_spec_of(lade_checksum kind, lade_crc32_spec *out
 /* Any 32-bit CRC of one buffer in host memory.  Nothing can fail. */
 LADE_API uint32_t lade_crc32_any(const lade_crc32_spec *spec, const void *data, size_t size);
 
+/* Bob Jenkins' lookup3 of one buffer in host memory: HDF5's, with 'init' 0, and numcodecs'. */
+LADE_API uint32_t lade_lookup3(const void *data, size_t size, uint32_t init);
+
 #ifdef __cplusplus
 }
 #endif

@@ -151,7 +151,7 @@ LADE_API void lade_source_close(lade_source source);
 /*
  * Stores which bytes [*off, *off + *size) a range means in an object of 'object_size' bytes.
  *
- * Fails: LADE_E_RANGE, LADE_E_NOSPACE; then '*size' is 0
+ * Fails: LADE_E_RANGE, LADE_E_NOSPACE; then '*size' is 0.  LADE_E_ARG
  */
 LADE_API lade_status lade_range_place(const lade_range *range, uint64_t object_size, uint64_t *off,
                                       size_t *size, lade_error *err);
