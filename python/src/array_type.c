@@ -687,7 +687,8 @@ static PyGetSetDef getset[] = {
 	{"readonly", get_number, NULL, "True if the memory must not be written.", NUMBER(7)},
 	{"device_id", get_number, NULL, "Number of the device; -1 on the host.", NUMBER(8)},
 	{"place", get_place, NULL, "'host', 'pinned', 'managed' or 'device'.", NULL},
-	{"dtype", get_dtype, NULL, "DType: the element type; a str, '<f4', that prints as float32.", NULL},
+	{"dtype", get_dtype, NULL,
+	 "DType: the element type; a str, '<f4', that prints as float32.", NULL},
 	{"shape", get_shape, NULL, "Elements in each dimension.", NULL},
 	{"strides", get_strides, NULL, "Bytes from one element to the next in each dimension.",
          NULL},
@@ -716,7 +717,8 @@ static PyMethodDef methods[] = {
          "A DLPack capsule of the old kind, for which cuda_stream waits; BufferError for types\n"
          "that DLPack lacks."},
 	{"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
-         "__dlpack__($self, /, stream=None, *, max_version=None, dl_device=None, copy=None)\n--\n\n"
+         "__dlpack__($self, /, stream=None, *, max_version=None, dl_device=None, "
+         "copy=None)\n--\n\n"
          "A DLPack capsule; BufferError where that is not possible."},
 	{"__dlpack_device__", array_dlpack_device, METH_NOARGS,
          "__dlpack_device__($self, /)\n--\n\nDLPack's device type and number."},

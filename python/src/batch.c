@@ -319,7 +319,7 @@ static PyObject *batch_item(PyObject *self, Py_ssize_t i)
 	return (PyObject *)one;
 }
 
-/* From here on the batch is a list of its arrays.  The pieces stay: calls may be at work on them. */
+/* From here on the batch is a list of its arrays.  The pieces stay, as calls may work on them. */
 static bool be_list(py_batch *batch)
 {
 	PyObject *list = batch->arrays ? NULL : PySequence_List((PyObject *)batch), *none = NULL;

@@ -32,6 +32,15 @@ static bool fill(py_array *array, const lade_tensor *tensor)
 	                      tensor->strides);
 }
 
+/* Why a tensor was not taken. */
+static void raise_take(const lade_error *err)
+{
+	PyErr_SetString(err->status == LADE_E_LIMIT || err->status == LADE_E_RANGE
+	                        ? PyExc_ValueError
+	                        : PyExc_BufferError,
+	                err->message);
+}
+
 /* An Array from a capsule, which is used up. */
 static py_array *from_capsule(py_state *st, PyObject *capsule)
 {
@@ -48,16 +57,101 @@ static py_array *from_capsule(py_state *st, PyObject *capsule)
 	if (versioned ? lade_tensor_take_versioned(PyCapsule_GetPointer(capsule, NAME_VERSIONED),
 	                                           &tensor, &err)
 	              : lade_tensor_take(PyCapsule_GetPointer(capsule, NAME_OLD), &tensor, &err)) {
-		PyErr_SetString(err.status == LADE_E_LIMIT || err.status == LADE_E_RANGE
-		                        ? PyExc_ValueError
-		                        : PyExc_BufferError,
-		                err.message);
+		raise_take(&err);
 		return NULL;
 	}
 	PyCapsule_SetName(capsule, versioned ? "used_" NAME_VERSIONED : "used_" NAME_OLD);
 	array = py_array_own(st, tensor.array);
 	if (array && !fill(array, &tensor))
 		Py_CLEAR(array);
+	return array;
+}
+
+/* What dlpack.h 1.3 calls DLPackExchangeAPI: C functions of a type, which do not order streams. */
+typedef struct py_exchange {
+	uint32_t major, minor;
+	const struct py_exchange *older; /* or NULL */
+	void *allocate;
+	int (*from_object)(void *object, struct DLManagedTensorVersioned **out);
+	void *to_object, *look;
+	int (*work_stream)(int type, int32_t id, void **stream);
+} py_exchange;
+
+/* The table that is the type's own: those of a subclass may mean something else. */
+static const py_exchange *find_exchange(py_state *st, PyTypeObject *type)
+{
+	PyObject *dict = PyObject_GetAttrString((PyObject *)type, "__dict__");
+	PyObject *capsule = dict ? PyObject_GetItem(dict, st->name_exchange) : NULL;
+	const py_exchange *found = NULL;
+
+	PyErr_Clear();
+	if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+		found = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+	while (found && found->major != 1)
+		found = found->older;
+	Py_XDECREF(capsule);
+	Py_XDECREF(dict);
+	return found;
+}
+
+/* The type's table, which stays as long as the process; the first type's is remembered. */
+static const py_exchange *exchange_of(py_state *st, PyTypeObject *type)
+{
+	PyTypeObject *none = NULL;
+	const py_exchange *found;
+
+	if (st->tensor_type == type && st->exchange)
+		return st->exchange;
+	found = PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE && type != st->array_type
+	                ? find_exchange(st, type)
+	                : NULL;
+	if (found && atomic_compare_exchange_strong(&st->tensor_type, &none, type)) {
+		Py_INCREF(type);
+		st->exchange = found;
+	}
+	return found;
+}
+
+/* An Array on what an exporter gave, which is let go of if that fails. */
+static py_array *take_versioned(py_state *st, struct DLManagedTensorVersioned *given)
+{
+	lade_tensor tensor = {.struct_size = sizeof(tensor)};
+	py_array *array;
+	lade_error err;
+
+	if (lade_tensor_take_versioned(given, &tensor, &err)) {
+		lade_tensor_drop_versioned(given);
+		raise_take(&err);
+		return NULL;
+	}
+	array = py_array_own(st, tensor.array);
+	if (array && !fill(array, &tensor))
+		Py_CLEAR(array);
+	return array;
+}
+
+py_array *py_array_exchange(py_state *st, PyObject *object, uintptr_t stream)
+{
+	const py_exchange *exchange = exchange_of(st, Py_TYPE(object));
+	struct DLManagedTensorVersioned *given = NULL;
+	void *ready = NULL;
+	py_array *array;
+
+	if (!exchange)
+		return NULL;
+	if (exchange->from_object(object, &given) || !given) {
+		PyErr_Clear(); /* __dlpack__() says why */
+		return NULL;
+	}
+	array = take_versioned(st, given);
+	/* torch's function does not see that complex numbers are to be conjugated yet. */
+	if (array && array->dtype.kind == 'c') {
+		Py_CLEAR(array);
+	} else if (array && array->place.kind == LADE_DEVICE &&
+	           (exchange->work_stream(DL_CUDA, array->place.device, &ready) ||
+	            !py_array_ready_on(array, (uintptr_t)ready, stream))) {
+		Py_CLEAR(array);
+	}
 	return array;
 }
 
@@ -94,6 +188,9 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 
 	if (PyCapsule_CheckExact(object))
 		return from_capsule(st, object);
+	array = copy == Py_None ? py_array_exchange(st, object, stream) : NULL;
+	if (array || PyErr_Occurred())
+		return array;
 	method = PyObject_GetAttr(object, st->name_dlpack_device);
 	if (!method) {
 		if (PyErr_ExceptionMatches(PyExc_AttributeError))

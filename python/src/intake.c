@@ -136,13 +136,16 @@ static bool take_stream(py_array *array, PyObject *dict, uintptr_t stream)
 			"__cuda_array_interface__: stream 0 is not allowed, 1 is the default");
 		return false;
 	}
+	return py_array_ready_on(array, number, stream);
+}
+
+bool py_array_ready_on(py_array *array, uintptr_t ready, uintptr_t stream)
+{
 	/* The default stream waits for those of the threads, 2 among them. */
-	array->stream = number <= 2 ? 0 : number;
-	if (!stream || stream == array->stream || !array->size)
-		return true;
-	number = array->stream;
-	array->stream = stream;
-	return py_follow(array->st, array->place.device, stream, number);
+	ready = ready <= 2 ? 0 : ready;
+	array->stream = stream ? stream : ready;
+	return array->stream == ready || !array->size ||
+	       py_follow(array->st, array->place.device, stream, ready);
 }
 
 static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, bool cuda,
@@ -251,6 +254,9 @@ py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream)
 		Py_XDECREF(dict);
 		return array;
 	}
+	array = py_array_exchange(st, object, stream);
+	if (array || PyErr_Occurred())
+		return array;
 	for (int cuda = 1; cuda >= 0; cuda--) {
 		value = attribute(object, cuda ? st->name_cai : st->name_ai);
 		if (value) {

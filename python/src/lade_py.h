@@ -56,7 +56,9 @@ typedef struct py_state {
 	PyObject *dtype_class;                 /* DType */
 	PyObject *allocator[PY_ALLOC_COUNT];   /* callables, or NULL */
 	atomic_flag allocator_lock;            /* held for a pointer's reading or exchange */
-	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device;
+	PyObject *name_cai, *name_ai, *name_dlpack, *name_dlpack_device, *name_exchange;
+	_Atomic(PyTypeObject *) tensor_type; /* the first with DLPack's C functions, and */
+	_Atomic(const struct py_exchange *) exchange; /* these; or NULL */
 	size_t bytes_at;           /* where the bytes of a bytes object begin */
 	PyTypeObject *numpy_array; /* numpy.ndarray, once one was seen; or NULL */
 	enum { NUMPY_UNKNOWN, NUMPY_KNOWN, NUMPY_OTHER } numpy;
@@ -271,6 +273,12 @@ void py_home_after_all(py_state *st, int32_t device, uintptr_t home);
 
 /* Any object as an Array; itself if it is one. */
 py_array *py_array_from(py_state *st, PyObject *object, uintptr_t stream);
+/* The array, on a device, is ready on the stream 'ready', a number as those of its interface, or
+ * at once; from here on 'stream' orders its use, where that is not 0. */
+bool py_array_ready_on(py_array *array, uintptr_t ready, uintptr_t stream);
+/* The array of an object whose type has DLPack's C functions, which take a tenth of the time.
+ * NULL without an exception: it has none, or they do not serve it, and __dlpack__() may. */
+py_array *py_array_exchange(py_state *st, PyObject *object, uintptr_t stream);
 py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream, PyObject *copy);
 PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_version,
                           PyObject *dl_device, PyObject *copy);

@@ -551,8 +551,9 @@ static int module_exec(PyObject *module)
 	st->name_ai = PyUnicode_InternFromString("__array_interface__");
 	st->name_dlpack = PyUnicode_InternFromString("__dlpack__");
 	st->name_dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+	st->name_exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
 	if (!st->name_cai || !st->name_ai || !st->name_dlpack || !st->name_dlpack_device ||
-	    !load_classes(st))
+	    !st->name_exchange || !load_classes(st))
 		return -1;
 	st->array_type = add_type(module, &py_array_spec);
 	st->batch_type = st->array_type ? add_type(module, &py_batch_spec) : NULL;
@@ -574,6 +575,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	if (!st)
 		return 0;
 	Py_VISIT(st->numpy_array);
+	Py_VISIT((PyObject *)st->tensor_type);
 	Py_VISIT(st->array_type);
 	Py_VISIT(st->batch_type);
 	Py_VISIT(st->codec_type);
@@ -611,6 +613,8 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(st->name_ai);
 	Py_CLEAR(st->name_dlpack);
 	Py_CLEAR(st->name_dlpack_device);
+	Py_CLEAR(st->name_exchange);
+	Py_XDECREF(atomic_exchange(&st->tensor_type, NULL));
 	return 0;
 }
 

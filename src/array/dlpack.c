@@ -61,7 +61,8 @@ void lade_place_to_dlpack(lade_place place, int32_t *type, int32_t *id)
 lade_status lade_place_from_dlpack(int32_t type, int32_t id, lade_place *out, lade_error *err)
 {
 	if (!out)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "lade_place_from_dlpack: out is NULL");
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "lade_place_from_dlpack: out is NULL");
 	switch (type) {
 	case DL_CPU:
 		*out = LADE_PLACE_HOST;

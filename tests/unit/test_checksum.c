@@ -323,7 +323,8 @@ static void test_lookup3(void **state)
 		guard g = guard_copy(text, size, 1);
 		uint8_t filled[12] = {0};
 		memcpy(filled, text, size);
-		assert_int_equal(lade_lookup3(g.data, size, 12 - size), lade_lookup3(filled, 12, 0));
+		assert_int_equal(lade_lookup3(g.data, size, 12 - size),
+		                 lade_lookup3(filled, 12, 0));
 		guard_free(&g);
 	}
 }
