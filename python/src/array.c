@@ -179,13 +179,13 @@ void py_no_block(py_state *st, size_t size, lade_place place, uintptr_t stream)
 	lade_error err = {LADE_E_NOMEM, LADE_NO_OFFSET, ""};
 	lade_mark *mark = NULL;
 	int32_t count;
-	bool told = place.kind != LADE_HOST && lade_device_count(&count, &err);
+	bool marked = place.kind != LADE_HOST && lade_device_count(&count, &err);
 
 	/* Where the stream is to blame the driver says so here as well. */
-	if (!told && place.kind == LADE_DEVICE)
-		told = lade_mark_new(place.device, (lade_stream)stream, &mark, &err);
+	if (!marked && place.kind == LADE_DEVICE)
+		marked = lade_mark_new(place.device, (lade_stream)stream, &mark, &err);
 	lade_mark_free(mark);
-	if (!told || err.status == LADE_E_UNSUPPORTED)
+	if (!marked || err.status == LADE_E_UNSUPPORTED)
 		lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		          "%zu bytes of %s memory could not be allocated", size,
 		          lade_kind_name(place.kind));
@@ -243,7 +243,7 @@ static void give_block(py_array *array)
 	array->memory = NULL;
 	if (!array->block)
 		return;
-	if (array->told && array->place.kind == LADE_DEVICE)
+	if (array->shared && array->place.kind == LADE_DEVICE)
 		py_home_after_all(array->st, array->place.device, array->stream);
 	to->free(to->ctx, array->block, array->block_size, BLOCK_ALIGN, array->place,
 	         (lade_stream)array->stream);
@@ -324,19 +324,19 @@ bool py_array_leave(py_array *array, uintptr_t stream, PyObject *object)
 	return true;
 }
 
-void py_array_tell(py_array *array)
+void py_array_share(py_array *array)
 {
 	PyObject *owner = (PyObject *)array;
 
 	while (owner && Py_TYPE(owner) == array->st->array_type) {
-		((py_array *)owner)->told = true;
+		((py_array *)owner)->shared = true;
 		owner = ((py_array *)owner)->owner;
 	}
 	/* Of a batch in several blocks. */
 	for (Py_ssize_t i = 0; owner && PyList_Check(owner) && i < PyList_Size(owner); i++) {
 		py_array *one = (py_array *)PyList_GetItem(owner, i);
 		if (Py_TYPE(one) == array->st->array_type)
-			one->told = true;
+			one->shared = true;
 	}
 }
 
@@ -417,7 +417,7 @@ void py_unpin(py_array *array)
 bool py_array_swap(py_array *a, py_array *b)
 {
 	Py_ssize_t mine = 1;
-	bool lent = a->lent, told = a->told;
+	bool lent = a->lent, shared = a->shared;
 	lade_array *memory = a->memory;
 	void *data = a->data, *block = a->block;
 	size_t block_size = a->block_size, cap = a->cap;
@@ -443,7 +443,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	a->stream_object = b->stream_object;
 	a->owner = b->owner;
 	a->lent = b->lent;
-	a->told = b->told;
+	a->shared = b->shared;
 	b->data = data;
 	b->block = block;
 	b->memory = memory;
@@ -454,7 +454,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	b->stream_object = stream_object;
 	b->owner = owner;
 	b->lent = lent;
-	b->told = told;
+	b->shared = shared;
 	/* The sizes follow from the capacities until somebody says better.  One dimension needs no
 	 * memory of its own. */
 	(void)py_array_flat(a, PY_BYTES, a->cap);

@@ -261,21 +261,22 @@ PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream)
 	py_array *array = py_array_from(st, object, stream);
 	size_t row;
 	py_batch *batch = NULL;
+	PyObject *rows = NULL;
 
 	if (!array)
 		return NULL;
-	row = array->dtype.size;
-	for (int i = array->ndim - 1; i > 0; i--) {
-		if (array->shape[i] > 1 && array->strides[i] != (Py_ssize_t)row) {
-			PyErr_SetString(PyExc_ValueError, "out: the rows of the array are strided");
-			goto out;
-		}
-		row *= (size_t)array->shape[i];
-	}
 	if (array->ndim < 2) {
 		PyErr_SetString(PyExc_TypeError, "out: a list or a BatchArray is wanted for many "
 		                                 "arrays, or an array of rows");
 		goto out;
+	}
+	row = array->dtype.size;
+	for (int i = array->ndim - 1; i > 0; i--) {
+		if (array->shape[i] > 1 && array->strides[i] != (Py_ssize_t)row) {
+			rows = PySequence_Tuple((PyObject *)array);
+			goto out;
+		}
+		row *= (size_t)array->shape[i];
 	}
 	batch = py_batch_pieces(st, (size_t)array->shape[0], (PyObject *)array, array->place,
 	                        array->dtype, array->stream);
@@ -286,7 +287,7 @@ PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream)
 	array->exposed = true; /* the pieces keep its address */
 out:
 	Py_DECREF(array);
-	return (PyObject *)batch;
+	return rows ? rows : (PyObject *)batch;
 }
 
 /* ---- the type --------------------------------------------------------------------------- */

@@ -616,7 +616,7 @@ static PyMethodDef methods[] = {
          "    is one array's and the bytes are whole elements.\n"
          "out: writable memory for each result, apart from the others' and from the source;\n"
          "    on the host with any strides.\n"
-         "decompression_config: sizes that are known, for formats that do not tell them.\n"
+         "decompression_config: sizes that are known, for formats that do not store them.\n"
          "errors: 'raise' the first item's, or 'return' an exception in the item's place; both\n"
          "    wait.  None raises, and for a result on a device when that is waited for.\n"
          "byte_range, element_range: (start, stop) of the decoded side; stop None: to the end.\n\n"

@@ -72,9 +72,33 @@ static inline lade_segment *py_call_item(const py_call *call, py_work *work, siz
 }
 
 PyObject *py_call_run(py_call *call);
-/* The decoded size of one source, by decoding where nothing else tells, and that of its chunks: a
+/* Raises what a work failed with, unless the caller wants failures returned. */
+bool py_call_raise(const py_call *call, const py_work *work);
+/* The most bytes that an item can give; SIZE_MAX: nobody knows. */
+size_t py_call_cap(const py_call *call, const py_work *work, size_t i);
+/* The decoded size of one source, by decoding where nothing stores it, and that of its chunks: a
  * frame's own, else the codec's. */
 bool py_call_size(py_codec *codec, PyObject *source, uint64_t *size, size_t *chunk_size);
+
+/* ---- call_new.c ---- */
+
+/* The result of a call without out=. */
+PyObject *py_into_new(const py_call *call, py_work *work);
+/* Decodes to memory that the library finds, in work->place.  False: an exception. */
+bool py_go_new(const py_call *call, py_work *work);
+/* The Array of a result that did not fail; where there is no memory, and failures are returned, it
+ * has failed now.  NULL without an exception: it has no array. */
+py_array *py_take_new(const py_call *call, py_work *work, size_t i, lade_place place);
+/* Whether the bytes of item 'i' can be a result, on 'out' if that is known; where failures are
+ * returned an item that cannot has failed. */
+bool py_item_fits(const py_call *call, py_work *work, size_t i, const py_array *out);
+/* What a call gives back, made of its arrays, which are given up. */
+PyObject *py_finish(const py_call *call, const py_work *work, PyObject *arrays);
+
+/* ---- call_out.c ---- */
+
+/* The result of a call with out=. */
+PyObject *py_into_out(const py_call *call, py_work *work);
 
 /* ---- config.c ---- */
 

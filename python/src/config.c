@@ -1,5 +1,5 @@
 /*
- * config.c: the decoded sizes that a call's config tells.
+ * config.c: the decoded sizes of a call's config.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

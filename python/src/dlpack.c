@@ -225,7 +225,7 @@ py_array *py_array_from_dlpack(py_state *st, PyObject *object, uintptr_t stream,
 	array = from_capsule(st, capsule);
 	Py_DECREF(capsule);
 	if (array && array->place.kind == LADE_DEVICE && Py_TYPE(object) == st->array_type) {
-		/* One of ours: what became of it is told here, too. */
+		/* One of ours: it fails as its source does. */
 		const py_array *from = (const py_array *)object;
 		py_array_tie(array, from->results, from->result, false);
 		array->batched = from->batched;
@@ -330,7 +330,7 @@ static PyObject *give(py_array *array, bool versioned, bool copied)
 	else if (!capsule)
 		lade_tensor_drop(old);
 	else
-		py_array_tell(array);
+		py_array_share(array);
 	lade_array_unref(tensor.array);
 	return capsule;
 }
@@ -394,7 +394,7 @@ PyObject *py_array_dlpack(py_array *array, PyObject *stream, PyObject *max_versi
 		             want_type);
 		return NULL;
 	}
-	/* The old struct cannot tell that memory is read-only. */
+	/* The old struct cannot say that memory is read-only. */
 	if (array->readonly && !versioned && copy == Py_False) {
 		PyErr_SetString(PyExc_BufferError,
 		                "DLPack below 1.0 cannot export a read-only array without a copy");

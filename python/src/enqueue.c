@@ -19,7 +19,7 @@ typedef struct job {
 	uint64_t *table, one_table[4];
 	py_results *results;
 	uint64_t *wanted;      /* decoded sizes; NULL: not known */
-	bool from_config;      /* the caller told them */
+	bool from_config;      /* a config had them */
 	const uint64_t *sizes; /* src_size on the device, or NULL */
 	py_holds out;          /* of a destination, or of a list's */
 	py_batch *outs;        /* the destinations, or NULL */
@@ -137,7 +137,7 @@ static bool take_config(job *j)
 	return ok;
 }
 
-/* The sizes as the data tells them, which waits.  False: not all can be had so, or one cannot be,
+/* The sizes as the data has them, which waits.  False: not all can be had so, or one cannot be,
  * and the waiting call says which. */
 static bool read_sizes(job *j)
 {

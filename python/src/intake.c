@@ -184,7 +184,7 @@ static py_array *from_interface(py_state *st, PyObject *object, PyObject *dict, 
 		goto fail;
 	}
 	if (cuda) {
-		/* The protocol does not tell the device; torch, CuPy and numba objects do. */
+		/* The protocol has no device number; torch, CuPy and numba objects do. */
 		PyObject *device = PyObject_GetAttrString(object, "device");
 		PyObject *id = NULL;
 		PyErr_Clear();

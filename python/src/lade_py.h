@@ -117,7 +117,7 @@ typedef struct py_array {
 	int ndim;
 	bool readonly, contiguous, has_view;
 	bool pins;    /* 'owner' is an Array that must not be resized meanwhile */
-	bool exposed; /* the address was told to somebody: never to be resized */
+	bool exposed; /* somebody has the address: never to be resized */
 	Py_ssize_t *shape, *strides; /* 'dims', or allocated together */
 	Py_ssize_t dims[8];
 	Py_buffer view;   /* of the source, if 'has_view' */
@@ -126,15 +126,15 @@ typedef struct py_array {
 	bool lent;        /* nobody else has 'memory', or 'owner' of a function of the caller's */
 	void *block;      /* the array's own memory, from lade_allocator_default() */
 	size_t block_size;
-	bool told;        /* others got the address and may use it on streams of their own */
+	bool shared;      /* others got the address and may use it on streams of their own */
 	/* What orders the memory's use; 0: the default stream.  Between calls never another's
 	 * stream: py_array_leave(). */
 	uintptr_t stream;
 	PyObject *stream_object; /* keeps the stream alive, or NULL */
 	py_results *results;     /* of the work that writes the memory, or NULL */
 	size_t result;           /* which of them */
-	bool unsized;            /* the results tell the size; until then it is what is there */
-	bool batched;            /* it is one of many: its number is told */
+	bool unsized;            /* the results have the size; until then it is what is there */
+	bool batched;            /* it is one of many: errors have its number */
 	bool like_owner;         /* shaped as 'owner' is, if it has that size */
 	_Atomic Py_ssize_t exports; /* py_pin(): buffers given out; negative: memory is exchanged */
 	PyObject *weakrefs;
@@ -192,7 +192,7 @@ py_array *py_array_copy(py_array *array, lade_place place, uintptr_t stream);
 bool py_array_wait(py_array *array);
 /* The same, and without results waits for the array's stream. */
 bool py_array_synchronize(py_array *array);
-/* Waits where only that tells the size. */
+/* Waits where the size is not known before. */
 bool py_array_sized(py_array *array);
 /* Ties an array to a result. */
 void py_array_tie(py_array *array, py_results *results, size_t i, bool unsized);
@@ -205,7 +205,7 @@ void py_array_on_stream(py_array *array, uintptr_t stream, PyObject *stream_obje
 bool py_array_leave(py_array *array, uintptr_t stream, PyObject *object);
 
 /* Others get the address of the array's memory. */
-void py_array_tell(py_array *array);
+void py_array_share(py_array *array);
 /* Drops what other threads left behind. */
 void py_drain(py_state *st);
 
@@ -225,7 +225,7 @@ py_results *py_results_ref(py_results *r); /* NULL is fine */
 void py_results_unref(py_results *r);
 uint64_t *py_results_sizes(const py_results *r); /* device memory */
 uint32_t *py_results_statuses(const py_results *r);
-/* Who told sizes: the data, or a config (with room for as much, or maybe not). */
+/* Where sizes come from: the data, or a config (with room for as much, or maybe not). */
 typedef enum py_want { PY_WANT_DATA, PY_WANT_CONFIG, PY_WANT_CONFIG_ROOM } py_want;
 /* The items must have these sizes; the table, from malloc(), is the results' from now on. */
 void py_results_want(py_results *r, uint64_t *sizes, py_want want);
@@ -359,7 +359,7 @@ typedef struct py_batch {
 	PyObject *weakrefs;
 	py_results *results;            /* of the work that writes the pieces, or NULL */
 	Py_ssize_t result, result_step; /* which of them is the first piece's, and the next one's */
-	bool unsized;                   /* the results tell the sizes */
+	bool unsized;                   /* the results have the sizes */
 } py_batch;
 
 extern PyType_Spec py_batch_spec;
@@ -377,7 +377,7 @@ PyObject *py_leave(py_state *st, PyObject *out, uintptr_t stream, PyObject *obje
 PyObject *py_batch_table(py_state *st, PyObject *buffer, PyObject *offsets, PyObject *sizes,
                          uintptr_t stream);
 
-/* The rows of an array of two or more dimensions. */
+/* The rows of an array of two or more dimensions: a batch, or a tuple of strided arrays. */
 PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream);
 
 /* ---- Codec ------------------------------------------------------------------------------ */
@@ -394,7 +394,7 @@ typedef struct py_codec {
 	py_state *st;
 	lade_engine *engine; /* the process's, or 'own' */
 	lade_engine *own;
-	lade_spec *spec; /* NULL: told by the frame */
+	lade_spec *spec; /* NULL: the frame has it */
 	py_kind kind;
 	size_t chunk_size;
 	bool checksums; /* are stored */
@@ -406,7 +406,7 @@ typedef struct py_codec {
 	int32_t device;
 	uintptr_t stream;
 	PyObject *stream_object;     /* keeps the stream alive, or NULL */
-	atomic_bool untold;          /* sizes were not told: they are not asked for any more */
+	atomic_bool no_sizes;          /* the data had no sizes: they are not asked for any more */
 	_Atomic signed char able[2]; /* by direction: devices have all kernels 1, have not -1 */
 } py_codec;
 
@@ -451,7 +451,7 @@ typedef struct py_work {
 	lade_result *results;
 	lade_frame **frames;    /* of a NATIVE decode, opened by py_work_sizes() */
 	uint64_t *sizes;
-	uint64_t *wanted;        /* decoded sizes that a config told, or NULL */
+	uint64_t *wanted;        /* decoded sizes of a config, or NULL */
 	lade_error *item_errors; /* one for each, or NULL */
 	lade_layout *layouts;    /* of strided arrays; NULL: there are none */
 	lade_array **arrays;     /* bare results go to new memory in 'place'; or NULL */
@@ -477,7 +477,7 @@ bool py_work_init(py_work *work, const py_codec *codec, size_t count, bool item_
 /* The layout of an item, to be filled; NULL: an exception. */
 lade_layout *py_work_layout(py_work *work, size_t i);
 void py_work_reset(py_work *work);
-/* Decoded sizes into work->sizes; LADE_SIZE_UNKNOWN where only decoding tells. */
+/* Decoded sizes into work->sizes; LADE_SIZE_UNKNOWN where only decoding finds them. */
 lade_status py_work_sizes(py_work *work);
 lade_status py_work_decode(py_work *work);
 /* Without the interpreter's lock.  LADE_E_CANCELLED: a signal's handler has raised an exception,

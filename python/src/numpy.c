@@ -44,7 +44,7 @@ bool py_numpy_look(PyObject *object, bool writable, char **data, size_t *size)
 	if ((a->flags & want) != want || a->ndim > 64 || !is_number(a->descr->kind))
 		return false;
 	*size = 0;
-	/* The first dimension of more than one element tells how much all of them take. */
+	/* The first dimension of more than one element gives the bytes of all. */
 	for (int i = a->ndim - 1; i >= 0; i--) {
 		if (a->shape[i] < 1)
 			return false;

@@ -128,10 +128,10 @@ lade_status py_work_sizes(py_work *work)
 	lade_bare_decoded_sizes(codec->engine, work->items, work->count, work->results, &options,
 	                        NULL);
 	for (size_t i = 0; i < work->count; i++) {
-		lade_result *told = &work->results[i];
-		work->sizes[i] = told->status ? LADE_SIZE_UNKNOWN : told->size;
-		*told = (lade_result){LADE_OK, 0};
-		/* A config's claim that cannot be is forgotten: decoding tells what is right. */
+		lade_result *result = &work->results[i];
+		work->sizes[i] = result->status ? LADE_SIZE_UNKNOWN : result->size;
+		*result = (lade_result){LADE_OK, 0};
+		/* A size of a config that cannot be is dropped: decoding finds the right one. */
 		if (work->wanted &&
 		    work->sizes[i] > lade_spec_decoded_max(codec->spec, work->segments[i].size)) {
 			work->sizes[i] = LADE_SIZE_UNKNOWN;
@@ -236,7 +236,7 @@ static lade_status decode_all(py_work *work)
 	return work->err.status;
 }
 
-/* What an item decodes to, whose size a config told: UINT64_MAX where it is more, and the config's
+/* What an item decodes to, whose size a config gave: UINT64_MAX where it is more, and the config's
  * own size where it fails for another reason. */
 static uint64_t true_size(const py_work *work, size_t i)
 {

@@ -161,6 +161,30 @@ def test_strided_destinations(algorithm, kind):
         codec.encode(out, out=out[::2])
 
 
+@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize("where", ["auto", "host", "device"])
+@pytest.mark.parametrize("algorithm", ["LZ4", "Zstd", "Cascaded"])
+def test_transposed_arrays(algorithm, where, kind):
+    if algorithm == "Zstd" and where == "device" and kind:
+        pytest.skip("no device encodes Zstd")
+    codec = Codec(algorithm=algorithm, bitstream_kind=kind, where=where)
+    x = np.arange(2400, dtype="<i4").reshape(60, 40)
+    there = as_array(x).cuda()
+    turned = Strided(there, (40, 60), (4, 160))
+    upside_down = Strided(there, (60, 40), (-160, 4), 59 * 160)
+    repeated = Strided(there, (60, 40), (0, 4), 160)
+    encoded = codec.encode([turned, upside_down, repeated])
+    assert [e.place for e in encoded] == ["device"] * 3
+    want = [x.T.tobytes(), x[::-1].tobytes(), np.tile(x[1], 60).tobytes()]
+    assert [a.tobytes() for a in codec.decode(encoded)] == want
+    assert codec.decode(codec.encode(turned)).tobytes() == want[0]
+    # An array of rows, each of them turned.
+    out = as_array(np.zeros((2, 60, 40), "<i4")).cuda()
+    codec.decode([encoded[0], encoded[0]], out=Strided(out, (2, 40, 60), (9600, 4, 160)))
+    assert (np.asarray(out.cpu()) == x).all()
+    assert liblade.checksum("crc32c", turned) == liblade.checksum("crc32c", x.T)
+
+
 @pytest.mark.parametrize("where", ["auto", "host", "device"])
 @pytest.mark.parametrize("policy", [0, 3, 4])
 @pytest.mark.parametrize("algorithm", ["LZ4", "bitshuffle(4)|lz4", "Zstd"])

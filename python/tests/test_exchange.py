@@ -142,20 +142,24 @@ def test_where_they_fail_dlpack_is_asked():
 
 
 def test_the_order_of_streams():
-    """On a device the array is ready on the producer's stream."""
+    """On a device the array is ready on the stream that the producer works on."""
     if not liblade._lade._device_count():
         pytest.skip("there is no device")
-    x = np.arange(1000, dtype="<i4")
-    device = as_array(x).cuda()
-    stream, other = liblade.CudaStream.make_new(), liblade.CudaStream.make_new()
-    Fast.stream = stream.ptr
-    a = as_array(Fast(device))
-    assert a.__cuda_array_interface__["stream"] == stream.ptr
-    a = from_dlpack(Fast(device), cuda_stream=other)
-    assert a.__cuda_array_interface__["stream"] == other.ptr
+    streams = [liblade.CudaStream.make_new() for _ in range(3)]
+    one, two, three = (Codec(algorithm="LZ4", bitstream_kind=1, cuda_stream=s) for s in streams)
+    for i in range(20):
+        x = np.arange(1000 + i, dtype="<i4")
+        config = one.compression_config(x.nbytes)
+        encoded = one.encode(as_array(x).cuda(cuda_stream=streams[0]), compression_config=config)
+        late = one.decode(encoded, decompression_config=one.decompression_config(config))
+        Fast.stream = streams[0].ptr
+        a = two.encode(Fast(late))
+        b = three.encode(from_dlpack(Fast(late), cuda_stream=streams[1]))
+        c = as_array(Fast(late), cuda_stream=streams[2])
+        assert two.decode(a).tobytes() == three.decode(b).tobytes() == c.tobytes() == x.tobytes()
     Fast.stream = None
-    codec = Codec(algorithm="LZ4", bitstream_kind=1)
-    assert codec.decode(codec.encode(Fast(device))).tobytes() == x.tobytes()
+    assert as_array(Fast(as_array(x).cuda())).tobytes() == x.tobytes()
+    assert Fast.asked == 0
 
 
 def test_torch():

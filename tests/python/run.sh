@@ -45,7 +45,8 @@ check_emulated() {
 	PYTHONPATH=$build/emulated LD_LIBRARY_PATH=$emulated \
 		"$venv/python" -B -m pytest -q -p no:cacheprovider \
 		python/tests/test_device.py python/tests/test_stream.py \
-		python/tests/test_handles.py python/tests/test_examples.py::test_a_pool
+		python/tests/test_handles.py python/tests/test_exchange.py \
+		python/tests/test_examples.py::test_a_pool
 }
 # What does not need the tests' processor.
 check_others() {
