@@ -71,16 +71,16 @@ lade_status lade__deflate_nomem(const lade_run *run, lade_error *err);
 /* A raw Deflate stream to decode. */
 typedef struct lade__deflated {
 	const uint8_t *src;
-	size_t size; /* other bytes may stand behind the stream */
+	size_t size; /* other bytes may follow the stream */
 	uint64_t off; /* of 'src' in the chunk, for messages */
 	uint8_t *dst;
 	size_t cap;
 	size_t done;           /* decoded bytes before 'dst', for messages */
 	const lade_dict *dict; /* or NULL */
-	size_t used, written;  /* told by decoding */
+	size_t used, written;  /* set by decoding */
 } lade__deflated;
 
-/* Decodes a stream with what the run has. */
+/* Decodes a stream with the run's state. */
 lade_status lade__inflate(const lade_run *run, lade__deflated *stream, lade_error *err);
 
 /*
@@ -95,8 +95,8 @@ lade_status lade__inflate_by_zlib(lade__inflater *state, const char *name, lade_
                                   lade_error *err);
 
 /*
- * Says why libdeflate refused a stream.  'full': since it gives more than 'cap' bytes; that zlib
- * may refuse it changes nothing then, as libdeflate may not.
+ * Says why libdeflate refused a stream.  'full': because it decodes to more than 'cap' bytes; that
+ * stays the error even if zlib refuses the stream for another reason.
  */
 lade_status lade__inflate_diagnose(lade__inflater *state, const char *name,
                                    const lade__deflated *stream, bool full, lade_error *err);
@@ -106,5 +106,27 @@ LADE__RECORDS(zlib)
 LADE__RECORDS(gzip)
 /* By zlib, for LADE_BATCH_STRICT. */
 extern const lade_implementation lade__deflate_strict, lade__zlib_strict, lade__gzip_strict;
+
+/* Defines a format's three implementations; its file has the functions encode() and decode(). */
+#define LADE__DEFLATE_IMPLEMENTATION(format, kind, by, way, function, new_state, free_state) \
+	const lade_implementation lade__##format##_##kind = { \
+		.struct_size = sizeof(lade_implementation), \
+		.name = #format "/" by, \
+		.algorithm = #format, \
+		.direction = way, \
+		.priority = LADE_PRIORITY_BUILTIN, \
+		.cost = lade__deflate_##kind##_cost, \
+		.state_new = new_state, \
+		.state_free = free_state, \
+		.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), \
+		                                 .run = function}, \
+	};
+#define LADE__DEFLATE_IMPLEMENTATIONS(format) \
+	LADE__DEFLATE_IMPLEMENTATION(format, encode, "libdeflate", LADE_ENCODE, encode, \
+	                             lade__deflater_new, lade__deflater_free) \
+	LADE__DEFLATE_IMPLEMENTATION(format, decode, "libdeflate", LADE_DECODE, decode, \
+	                             lade__inflater_new, lade__inflater_free) \
+	LADE__DEFLATE_IMPLEMENTATION(format, strict, "strict", LADE_DECODE, decode, \
+	                             lade__inflater_strict_new, lade__inflater_free)
 
 #endif

@@ -125,38 +125,4 @@ const lade_algorithm lade__zlib = {
 	.ratio_max = 1032,
 };
 
-const lade_implementation lade__zlib_encode = {
-	.struct_size = sizeof(lade_implementation),
-	.name = "zlib/libdeflate",
-	.algorithm = "zlib",
-	.direction = LADE_ENCODE,
-	.priority = LADE_PRIORITY_BUILTIN,
-	.cost = lade__deflate_encode_cost,
-	.state_new = lade__deflater_new,
-	.state_free = lade__deflater_free,
-	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = encode},
-};
-
-const lade_implementation lade__zlib_decode = {
-	.struct_size = sizeof(lade_implementation),
-	.name = "zlib/libdeflate",
-	.algorithm = "zlib",
-	.direction = LADE_DECODE,
-	.priority = LADE_PRIORITY_BUILTIN,
-	.cost = lade__deflate_decode_cost,
-	.state_new = lade__inflater_new,
-	.state_free = lade__inflater_free,
-	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
-};
-
-const lade_implementation lade__zlib_strict = {
-	.struct_size = sizeof(lade_implementation),
-	.name = "zlib/strict",
-	.algorithm = "zlib",
-	.direction = LADE_DECODE,
-	.priority = LADE_PRIORITY_BUILTIN,
-	.cost = lade__deflate_strict_cost,
-	.state_new = lade__inflater_strict_new,
-	.state_free = lade__inflater_free,
-	.codec = &(const lade_codec_ops){.struct_size = sizeof(lade_codec_ops), .run = decode},
-};
+LADE__DEFLATE_IMPLEMENTATIONS(zlib)
