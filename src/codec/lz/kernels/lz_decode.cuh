@@ -629,20 +629,4 @@ static __device__ __forceinline__ void lade_lz_size_batch(const lade_gpu_batch &
 	}
 }
 
-/* The same, with the team's shared memory: 16 warps have it as dynamic memory (codec/lz/args.h has
- * its size). */
-template <class F, int WARPS, class D = lade_lz_decode_only>
-static __device__ __forceinline__ void lade_lz_team_kernel(const lade_gpu_batch &batch,
-                                                           D then = D())
-{
-	typedef lade_lz_team<F, WARPS> team;
-	if constexpr (WARPS < 16) {
-		LADE_SHARED(team, t);
-		lade_lz_team_batch(&t, batch, then);
-	} else {
-		LADE_SHARED_DYNAMIC(team, t);
-		lade_lz_team_batch(t, batch, then);
-	}
-}
-
 #endif

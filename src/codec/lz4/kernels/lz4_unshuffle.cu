@@ -8,7 +8,8 @@
 
 #include "codec/lz4/kernels/lz4_parse.cuh"
 
-/* Map: solo, a warp a chunk, 4 warps a block; teams, a block of 4, 8 or 16 warps a chunk. */
+/* Map: solo, a warp a chunk, 4 warps a block; teams, a block of 4, 8 or 16 warps a chunk.
+ * A team of 16 has its shared memory as dynamic memory (codec/lz/args.h has its size). */
 extern "C" __global__ void __launch_bounds__(128, 8)
 	lade_lz4_unshuffle_solo(lade_gpu_batch batch, lade_lz_unshuffle u)
 {
@@ -18,17 +19,23 @@ extern "C" __global__ void __launch_bounds__(128, 8)
 extern "C" __global__ void __launch_bounds__(128, 8)
 	lade_lz4_unshuffle_team4(lade_gpu_batch batch, lade_lz_unshuffle u)
 {
-	lade_lz_team_kernel<lade_lz4, 4>(batch, u);
+	typedef lade_lz_team<lade_lz4, 4> team;
+	LADE_SHARED(team, t);
+	lade_lz_team_batch(&t, batch, u);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
 	lade_lz4_unshuffle_team8(lade_gpu_batch batch, lade_lz_unshuffle u)
 {
-	lade_lz_team_kernel<lade_lz4, 8>(batch, u);
+	typedef lade_lz_team<lade_lz4, 8> team;
+	LADE_SHARED(team, t);
+	lade_lz_team_batch(&t, batch, u);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
 	lade_lz4_unshuffle_team16(lade_gpu_batch batch, lade_lz_unshuffle u)
 {
-	lade_lz_team_kernel<lade_lz4, 16>(batch, u);
+	typedef lade_lz_team<lade_lz4, 16> team;
+	LADE_SHARED_DYNAMIC(team, t);
+	lade_lz_team_batch(t, batch, u);
 }

@@ -7,7 +7,8 @@
 
 static_assert(sizeof(lade_lz_team<lade_snappy, 16>) == LADE_SNAPPY_TEAM16_SHARED, "");
 
-/* Map: solo, a warp a chunk, 4 warps a block; teams, a block of 4, 8 or 16 warps a chunk. */
+/* Map: solo, a warp a chunk, 4 warps a block; teams, a block of 4, 8 or 16 warps a chunk.
+ * A team of 16 has its shared memory as dynamic memory (codec/lz/args.h has its size). */
 extern "C" __global__ void __launch_bounds__(128, 8) lade_snappy_decode_solo(lade_gpu_batch batch)
 {
 	lade_lz_solo_batch<lade_snappy, 4>(batch);
@@ -15,17 +16,23 @@ extern "C" __global__ void __launch_bounds__(128, 8) lade_snappy_decode_solo(lad
 
 extern "C" __global__ void __launch_bounds__(128, 8) lade_snappy_decode_team4(lade_gpu_batch batch)
 {
-	lade_lz_team_kernel<lade_snappy, 4>(batch);
+	typedef lade_lz_team<lade_snappy, 4> team;
+	LADE_SHARED(team, t);
+	lade_lz_team_batch(&t, batch);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4) lade_snappy_decode_team8(lade_gpu_batch batch)
 {
-	lade_lz_team_kernel<lade_snappy, 8>(batch);
+	typedef lade_lz_team<lade_snappy, 8> team;
+	LADE_SHARED(team, t);
+	lade_lz_team_batch(&t, batch);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2) lade_snappy_decode_team16(lade_gpu_batch batch)
 {
-	lade_lz_team_kernel<lade_snappy, 16>(batch);
+	typedef lade_lz_team<lade_snappy, 16> team;
+	LADE_SHARED_DYNAMIC(team, t);
+	lade_lz_team_batch(t, batch);
 }
 
 /* Writes the decoded sizes that streams begin with; 'dst' and 'dst_cap' are not read.  Map: a
