@@ -1,6 +1,6 @@
 /*
  * bitcomp.c: the codec bitcomp (docs/format/bitcomp.md): options, chunks, ranges; the sub-blocks
- * are in block_size.h.
+ * are in block_encode.h and block_decode.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

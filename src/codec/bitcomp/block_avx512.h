@@ -74,7 +74,7 @@ INLINE_512 __m512i difference(unsigned log, __m512i a, __m512i b)
 	                  : _mm512_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h, which calls it with a constant 'how'. */
+/* As NAME(refer)() of block_encode.h, which calls it with a constant 'how'. */
 INLINE_512 void refer_as(lade__bitcomp_refer how, uint8_t *t, size_t groups, uint64_t reference,
                          uint8_t *need, const uint8_t *next)
 {

@@ -80,7 +80,7 @@ INLINE_AVX2 __m256i difference(unsigned log, __m256i a, __m256i b)
 	                  : _mm256_sub_epi64(a, b);
 }
 
-/* As NAME(refer)() of block_size.h, which calls it with a constant 'how'. */
+/* As NAME(refer)() of block_encode.h, which calls it with a constant 'how'. */
 INLINE_AVX2 void refer_as(lade__bitcomp_refer how, uint8_t *t, size_t groups, uint64_t reference,
                           uint8_t *need, const uint8_t *next)
 {
