@@ -161,7 +161,7 @@ static lade_status first_room(call *c, size_t i, lade_error *err)
 {
 	const lade_item *item = &c->given.items[i];
 	const lade_spec *spec = item->spec ? item->spec : c->options.spec;
-	uint64_t told = c->results[i].status ? LADE_SIZE_UNKNOWN : c->results[i].size;
+	uint64_t stated = c->results[i].status ? LADE_SIZE_UNKNOWN : c->results[i].size;
 	uint64_t encoded = 0, guess;
 	entry *e = &c->entries[i];
 
@@ -175,17 +175,17 @@ static lade_status first_room(call *c, size_t i, lade_error *err)
 		                 "layouts, outputs and tails are not for new arrays");
 	for (size_t k = 0; k < item->src_count; k++)
 		encoded += item->src[k].size;
-	told = in_range(item, told);
+	stated = in_range(item, stated);
 	e->most = clip(in_range(item, lade_spec_decoded_max(spec, encoded)));
 	if (c->options.largest && c->options.largest < e->most)
 		e->most = (size_t)c->options.largest;
 	guess = encoded < GUESS_LEAST / GROWTH ? GUESS_LEAST : encoded * GROWTH;
-	e->cap = clip(told == LADE_SIZE_UNKNOWN ? guess : told);
+	e->cap = clip(stated == LADE_SIZE_UNKNOWN ? guess : stated);
 	if (e->cap <= e->most)
 		return LADE_OK;
-	if (told != LADE_SIZE_UNKNOWN && c->options.largest && told > c->options.largest)
+	if (stated != LADE_SIZE_UNKNOWN && c->options.largest && stated > c->options.largest)
 		return lade_fail(err, LADE_E_LIMIT, 0,
-		                 "it decodes to %" PRIu64 " bytes, the limit is %" PRIu64, told,
+		                 "it decodes to %" PRIu64 " bytes, the limit is %" PRIu64, stated,
 		                 c->options.largest);
 	e->cap = e->most;
 	return LADE_OK;

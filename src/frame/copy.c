@@ -312,7 +312,7 @@ lade_status lade_frame_copy(lade_frame *frame, lade_output output,
 	status = lade__ring_run(&c.ring, &calls, err);
 	/* All bytes are of the version that was opened. */
 	if (status != LADE_E_CHANGED &&
-	    lade__source_settle(&frame->source, status, &now) == LADE_E_CHANGED)
+	    lade__source_check_version(&frame->source, status, &now) == LADE_E_CHANGED)
 		status = lade_fail(err, LADE_E_CHANGED, now.offset, "%s", now.message);
 out:
 	copy_reset(&c);

@@ -336,7 +336,7 @@ lade_status lade__read_ranges(lade_frame *frame, const lade_frame_range *ranges,
 		pthread_mutex_destroy(&b.mutex);
 		/* All ranges are of the version that was opened, or none is. */
 		if (status == LADE_OK && s.count && b.status != LADE_E_CHANGED &&
-		    lade__source_settle(&frame->source, b.status, &now) == LADE_E_CHANGED)
+		    lade__source_check_version(&frame->source, b.status, &now) == LADE_E_CHANGED)
 			status = lade_fail(err, LADE_E_CHANGED, now.offset, "%s", now.message);
 	} else {
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu ranges",

@@ -166,7 +166,7 @@ static lade_status frame_open(lade_frame *frame, lade_status status, lade_source
 	if (status == LADE_OK) {
 		status = frame_init(frame, err);
 		if (status != LADE_OK)
-			status = lade__source_settle(&frame->source, status, err);
+			status = lade__source_check_version(&frame->source, status, err);
 		frame->source.cancel = NULL;
 	}
 	if (status != LADE_OK) {
@@ -344,7 +344,7 @@ lade_status lade_frame_get_chunk(lade_frame *frame, uint64_t index, lade_frame_c
 	if (status == LADE_OK)
 		status = lade__frame_check(frame, &at, src, &chunk, err);
 	if (status != LADE_OK)
-		return lade__source_settle(&frame->source, status, err);
+		return lade__source_check_version(&frame->source, status, err);
 	*out = (lade_frame_chunk){.off = at.off + head,
 	                          .size = chunk.size,
 	                          .decoded_size = chunk.decoded_size,

@@ -114,7 +114,8 @@ lade_status lade__source_get(const lade__source *source, uint64_t off, size_t si
 	return lade__source_read(source, &range, 1, err);
 }
 
-lade_status lade__source_settle(const lade__source *source, lade_status status, lade_error *err)
+lade_status lade__source_check_version(const lade__source *source, lade_status status,
+                                       lade_error *err)
 {
 	lade_range ask = {.want = &source->version};
 	/* A remote source was given the version with each range. */

@@ -55,9 +55,10 @@ static inline lade_range lade__source_range(const lade__source *source, uint64_t
 lade_status lade__source_read(const lade__source *source, lade_range *ranges, size_t count,
                               lade_error *err);
 
-/* 'status' of what was made of bytes that were read; or LADE_E_CHANGED, if they are not those of
- * the version that was opened. */
-lade_status lade__source_settle(const lade__source *source, lade_status status, lade_error *err);
+/* Returns LADE_E_CHANGED if the bytes are no longer those of the version that was opened, else
+ * 'status', the result of using them. */
+lade_status lade__source_check_version(const lade__source *source, lade_status status,
+                                       lade_error *err);
 
 /* ---- a pipe --------------------------------------------------------------------------------- */
 
