@@ -42,7 +42,7 @@ def test_sources():
 
 
 def test_refused():
-    with pytest.raises(ValueError, match="no bytes to try"):
+    with pytest.raises(ValueError, match="no bytes to measure"):
         liblade.suggest(b"")
     with pytest.raises(ValueError, match="q9"):
         liblade.suggest(b"abc", "q9")
