@@ -93,6 +93,7 @@ LADE_API lade_status lade_store_write(lade_store *store, lade_write *writes, siz
 
 /* An entry of a listing, valid during the call of 'visit'. */
 typedef struct lade_store_entry {
+	size_t struct_size;
 	const char *key; /* a key; or, ending with '/', the start of the keys of the next level */
 	uint64_t size;   /* LADE_SIZE_UNKNOWN: not requested, unknown, or not a key */
 } lade_store_entry;

@@ -361,7 +361,7 @@ static lade_status walk_directory(walk *w)
 		if (size > LADE_KEY_MAX - base)
 			continue;
 		memcpy(w->key + base, name, size + 1);
-		lade_store_entry entry = {w->key, names.names[i].size};
+		lade_store_entry entry = {sizeof entry, w->key, names.names[i].size};
 		if (name[size - 1] == '/' && !w->listing->level)
 			TRY(walk_directory(w));
 		else

@@ -82,7 +82,7 @@ lade_status lade__names_visit(const lade__names *n, const lade_store_listing *li
 	lade__stop stop = lade__stop_of(listing->cancel);
 	const char *last = NULL;
 	for (size_t i = 0; i < n->count; i++) {
-		lade_store_entry entry = {n->text + n->names[i].at, n->names[i].size};
+		lade_store_entry entry = {sizeof entry, n->text + n->names[i].at, n->names[i].size};
 		if (last && strcmp(last, entry.key) == 0)
 			continue;
 		last = entry.key;

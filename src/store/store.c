@@ -348,10 +348,41 @@ lade_status lade__prefix_check(const char *prefix, lade_error *err)
 	                         : lade_fail(err, status, why.offset, "prefix: %s", why.message);
 }
 
+/* A listing's caller, behind what the library checks. */
+typedef struct visiting {
+	const lade_store_listing *listing;
+	lade_error *err;
+} visiting;
+
+/* Entries may be those of a caller's store, of another version. */
+static lade_status visit(void *ctx, const lade_store_entry *given)
+{
+	const visiting *v = ctx;
+	lade_store_entry entry = {0};
+	lade_status status =
+		lade__options_read(&entry, sizeof entry, given, "a listing's entry", v->err);
+	const char *prefix = v->listing->prefix;
+	char key[LADE_KEY_MAX + 2] = "";
+	if (status != LADE_OK)
+		return status;
+	size_t size = entry.key ? strnlen(entry.key, sizeof key) : 0;
+	if (size && size < sizeof key) {
+		memcpy(key, entry.key, size + 1);
+		if (key[size - 1] == '/')
+			key[size - 1] = 0;
+	}
+	if (lade_key_check(key, NULL) != LADE_OK || strncmp(entry.key, prefix, strlen(prefix)) != 0)
+		return lade_fail(v->err, LADE_E_IO, LADE_NO_OFFSET,
+		                 "it lists '%.60s', which is no key behind '%.60s'",
+		                 entry.key ? entry.key : "(NULL)", prefix);
+	return v->listing->visit(v->listing->ctx, &entry);
+}
+
 lade_status lade_store_list(lade_store *store, const lade_store_listing *given, lade_error *err)
 {
-	lade_store_listing listing;
+	lade_store_listing listing, own;
 	lade_error why;
+	visiting all = {&listing, &why};
 	if (!store)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "store is NULL");
 	lade_status status = lade__options_read(&listing, sizeof listing, given, "listing", err);
@@ -367,7 +398,10 @@ lade_status lade_store_list(lade_store *store, const lade_store_listing *given, 
 	if (status != LADE_OK)
 		return lade_fail(err, status, why.offset, "listing: %s", why.message);
 	why.message[0] = 0;
-	status = store->ops.list(store->ctx, &listing, &why);
+	own = listing;
+	own.visit = visit;
+	own.ctx = &all;
+	status = store->ops.list(store->ctx, &own, &why);
 	if (status != LADE_OK)
 		lade_fail(err, status, LADE_NO_OFFSET, "%s: %s", store->name,
 		          why.message[0] ? why.message : lade_status_text(status));

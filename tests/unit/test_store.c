@@ -315,6 +315,40 @@ static lade_store *new_mine(mine *m, uint32_t flags)
 	return store;
 }
 
+/* Lists what it is told to, "v" and no key among them. */
+static lade_status list_given(void *ctx, const lade_store_listing *listing, lade_error *err)
+{
+	const char *const *keys = ctx;
+	lade_status status = LADE_OK;
+	(void)err;
+	for (; *keys && status == LADE_OK; keys++) {
+		lade_store_entry entry = {sizeof entry, *keys, LADE_SIZE_UNKNOWN};
+		status = listing->visit(listing->ctx, &entry);
+	}
+	return status;
+}
+
+static void listings_of_others_are_checked(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"../x", "/", "", "b/x", "a//", "a/\n"};
+	const char *keys[] = {"a/x", "a/y/", NULL, NULL};
+	lade_store_ops ops = {.struct_size = sizeof ops, .read = mine_read, .list = list_given};
+	lade_store *store;
+	lade_error err;
+	must(lade_store_new(&ops, keys, "theirs", &store, &err), &err);
+	expect_listing(store, "a/", true, (const char *[]){"a/x", "a/y/", NULL});
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		seen s = {0};
+		lade_store_listing listing = {
+			.struct_size = sizeof listing, .prefix = "a/", .visit = see, .ctx = &s};
+		keys[2] = bad[i];
+		assert_int_equal(lade_store_list(store, &listing, &err), LADE_E_IO);
+		assert_int_equal(s.count, 2);
+	}
+	lade_store_unref(store);
+}
+
 /* 'count' random ranges in 'stretch' bytes of "v", some adjoining; spans end at guard pages. */
 static void read_random(lade_store *store, rng *r, size_t count, size_t stretch, uint64_t seed)
 {
@@ -800,6 +834,7 @@ int main(void)
 		cmocka_unit_test(keys_are_checked),
 		cmocka_unit_test(memory_does_everything),
 		cmocka_unit_test(directory_does_everything),
+		cmocka_unit_test(listings_of_others_are_checked),
 		cmocka_unit_test(ranges_are_read_whatever_the_plan),
 		cmocka_unit_test(joining_follows_the_cost),
 		cmocka_unit_test(splitting_follows_the_cost),
