@@ -1,0 +1,273 @@
+/*
+ * test_zstd.cc: the Zstandard decoding kernel on the emulated warp against libzstd: what it encodes
+ * at all levels, frames made by hand, and damaged ones, every buffer at a guard page.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "kernel_test.h"
+#include "guard.h"
+
+#include "codec/zstd/kernels/zstd_decode.cu"
+
+#include <zstd.h>
+
+#include "lz_data.h"
+
+/* What libzstd says. */
+static verdict libzstd(const bytes &in, uint64_t cap)
+{
+	verdict v = {};
+	v.out.resize(cap + 1);
+	size_t n = in.empty() ? (size_t)-1
+	                      : ZSTD_decompress(v.out.data(), cap, in.data(), in.size());
+	v.ok = !in.empty() && !ZSTD_isError(n);
+	v.out.resize(v.ok ? n : 0);
+	return v;
+}
+
+/* Chunks that libzstd takes and the kernel does not, and the other way. */
+struct differences {
+	size_t all, taken, stricter, laxer;
+};
+
+/*
+ * Decodes the chunks in one launch, with room for 'room' bytes of literals a block; wants libzstd's
+ * verdicts, but where 'd' counts those that differ.
+ */
+static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t> &caps,
+                        uint32_t room, uint64_t seed, differences *d)
+{
+	size_t n = in.size();
+	std::vector<guard> from(n), to(n);
+	std::vector<const uint8_t *> src(n);
+	std::vector<uint8_t *> dst(n);
+	std::vector<uint64_t> sizes(n), got(n, 77);
+	std::vector<uint32_t> status(n, 77);
+	uint32_t next = 0;
+	for (size_t i = 0; i < n; i++) {
+		from[i] = guard_copy(in[i].data(), in[i].size(), (int)(i + seed) & 1);
+		to[i] = guard_new(caps[i], (int)(i + seed) >> 1 & 1);
+		src[i] = from[i].data;
+		dst[i] = to[i].data;
+		sizes[i] = in[i].size();
+	}
+	emu_config config = {
+		.kernel = "zstd", .grid = n > 4 ? 2u : 1u, .block = LADE_ZSTD_THREADS};
+	lade_gpu_batch batch = {src.data(),    sizes.data(), dst.data(), caps.data(), got.data(),
+	                        status.data(), nullptr,      &next,      (uint32_t)n};
+	if (seed % 3 == 2) { /* no counter: a block for each */
+		batch.next = nullptr;
+		config.grid = (unsigned)n;
+	}
+	guard literals = guard_new((size_t)config.grid.x * room, 1);
+	config.seed = seed;
+	emu_result r = emu_launch(
+		config, [&] { lade_zstd_decode(batch, lade_zstd_room{literals.data, room, 0}); });
+	if (!r.ok)
+		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
+	assert_true(r.ok);
+	for (size_t i = 0; i < n; i++) {
+		verdict want = libzstd(in[i], caps[i]);
+		bool ok = status[i] == LADE_GPU_OK;
+		bool same = want.ok == ok &&
+		            (!ok || (got[i] == want.out.size() &&
+		                     (got[i] == 0 ||
+		                      memcmp(to[i].data, want.out.data(), got[i]) == 0)));
+		if (d) {
+			d->all++;
+			d->taken += ok;
+			d->stricter += want.ok && !ok;
+			d->laxer += ok && !want.ok;
+			if (getenv("ZV") && want.ok != ok) {
+				bytes o(caps[i] + 1);
+				size_t e = ZSTD_decompress(o.data(), caps[i], in[i].data(), in[i].size());
+				fprintf(stderr, "DIFF %u %s cap %zu in %zu: ", status[i], want.ok ? "ok" : ZSTD_getErrorName(e), (size_t)caps[i], in[i].size());
+				for (size_t b = 0; b < in[i].size() && b < 40; b++)
+				fprintf(stderr, "%02x", in[i][b]);
+				fprintf(stderr, "\n");
+			}
+			same |= want.ok != ok;
+		}
+		if (!same) {
+			size_t at = 0;
+			while (at < got[i] && at < want.out.size() &&
+			       to[i].data[at] == want.out[at])
+				at++;
+			print_error("seed %llu, chunk %zu of %zu bytes, room for %llu: status %u, "
+			            "%llu bytes, differs at %zu; want %s, %zu\n",
+			            (unsigned long long)seed, i, in[i].size(),
+			            (unsigned long long)caps[i], status[i],
+			            (unsigned long long)got[i], at, want.ok ? "ok" : "an error",
+			            want.out.size());
+			for (size_t b = 0; b < in[i].size() && b < 400; b++)
+				print_error("%02x", in[i][b]);
+			print_error("\n");
+		}
+		assert_true(same);
+		if (!ok)
+			assert_int_equal(got[i], 0);
+		guard_free(&from[i]);
+		guard_free(&to[i]);
+	}
+	guard_free(&literals);
+}
+
+/* A frame of 'raw'; 'how' has options of its header. */
+static bytes encode(const bytes &raw, int level, uint64_t how)
+{
+	bytes out(ZSTD_compressBound(raw.size()));
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
+	ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, how & 1);
+	ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, !(how & 2));
+	if (how & 4)
+		ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 10);
+	size_t n = 0;
+	if (how & 8) { /* blocks here and there */
+		ZSTD_inBuffer in = {raw.data(), 0, 0};
+		ZSTD_outBuffer o = {out.data(), out.size(), 0};
+		for (size_t step = 1; in.size < raw.size(); step += step / 2 + 1) {
+			in.size = in.size + step < raw.size() ? in.size + step : raw.size();
+			if (o.size - o.pos < 400)
+				break;
+			assert_false(ZSTD_isError(
+				ZSTD_compressStream2(c, &o, &in, ZSTD_e_flush)));
+		}
+		in.size = raw.size();
+		assert_int_equal(ZSTD_compressStream2(c, &o, &in, ZSTD_e_end), 0);
+		n = o.pos;
+	} else {
+		n = ZSTD_compress2(c, out.data(), out.size(), raw.data(), raw.size());
+	}
+	assert_false(ZSTD_isError(n));
+	ZSTD_freeCCtx(c);
+	out.resize(n);
+	return out;
+}
+
+static uint32_t room_of(const std::vector<uint64_t> &caps)
+{
+	uint64_t most = 256;
+	for (uint64_t cap : caps)
+		most = cap > most ? cap : most;
+	return most > LADE_ZSTD_LITERALS_MAX ? LADE_ZSTD_LITERALS_MAX
+	                                     : (uint32_t)((most + 255) / 256 * 256);
+}
+
+static void what_libzstd_encodes(void **)
+{
+	rng r = {0x1234567};
+	static const int levels[] = {-5, 1, 2, 3, 5, 7, 9, 12, 15, 17, 19};
+	static const size_t sizes[] = {0, 1, 2, 63, 129, 1000, 1025, 4000, 20000};
+	uint64_t seed = 0;
+	for (int level : levels) {
+		std::vector<bytes> in;
+		std::vector<uint64_t> caps;
+		for (size_t size : sizes) {
+			bytes raw = make_data(&r, size);
+			in.push_back(encode(raw, level, rng_below(&r, 4)));
+			caps.push_back(size + rng_below(&r, 2) * rng_below(&r, 30));
+			if (size) { /* and where there is a byte too little */
+				in.push_back(in.back());
+				caps.push_back(size - 1);
+			}
+		}
+		check_batch(in, caps, room_of(caps), seed++, nullptr);
+	}
+}
+
+/* Several blocks, unknown sizes, checksums, small windows; frames in a row, skippable ones. */
+static void frames_of_many_kinds(void **)
+{
+	rng r = {0x7654321};
+	for (uint64_t seed = 0; seed < 6; seed++) {
+		std::vector<bytes> in;
+		std::vector<uint64_t> caps;
+		for (uint64_t how = 0; how < 16; how++) {
+			bytes raw = make_data(&r, 1 + rng_below(&r, 9000));
+			in.push_back(encode(raw, 1 + (int)rng_below(&r, 19), how));
+			caps.push_back(raw.size());
+		}
+		bytes all;
+		uint64_t sum = 0;
+		for (int k = 0; k < 5; k++) {
+			static const uint8_t skip[] = {0x53, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3};
+			bytes raw = make_data(&r, rng_below(&r, 3000));
+			bytes one = encode(raw, 3, rng_below(&r, 16));
+			all.insert(all.end(), one.begin(), one.end());
+			if (k & 1)
+				all.insert(all.end(), skip, skip + sizeof skip);
+			sum += raw.size();
+		}
+		in.push_back(all);
+		caps.push_back(sum);
+		check_batch(in, caps, seed & 1 ? room_of(caps) : LADE_ZSTD_LITERALS_MAX, seed,
+		            nullptr);
+	}
+}
+
+/* More than a block; repeat tables, treeless literals, matches from far. */
+static void large_chunks(void **)
+{
+	rng r = {0x99};
+	std::vector<bytes> in;
+	std::vector<uint64_t> caps;
+	for (uint64_t k = 0; k < 6; k++) {
+		bytes raw;
+		while (raw.size() < 300000) {
+			bytes more = make_data(&r, 1 + rng_below(&r, 40000));
+			raw.insert(raw.end(), more.begin(), more.end());
+		}
+		in.push_back(encode(raw, k < 3 ? 3 : 12, k));
+		caps.push_back(raw.size());
+	}
+	check_batch(in, caps, LADE_ZSTD_LITERALS_MAX, 1, nullptr);
+}
+
+static void damaged_frames(void **)
+{
+	rng r = {0xbad5eed};
+	differences d = {};
+	for (uint64_t round = 0; round < 60; round++) {
+		std::vector<bytes> in;
+		std::vector<uint64_t> caps;
+		for (int i = 0; i < 40; i++) {
+			bytes raw = make_data(&r, 1 + rng_below(&r, 3000));
+			bytes s = encode(raw, 1 + (int)rng_below(&r, 19), rng_below(&r, 16));
+			uint64_t how = rng_below(&r, 8);
+			if (how == 0)
+				s.resize(rng_below(&r, s.size() + 1));
+			else if (how == 1)
+				for (size_t at = 4; at < s.size(); at++)
+					s[at] = (uint8_t)rng_next(&r);
+			else if (how == 2)
+				for (size_t at = rng_below(&r, s.size()), n = rng_below(&r, 40);
+				     n-- && at < s.size();)
+					s[at++] = 0xFF;
+			else
+				for (uint64_t n = 1 + rng_below(&r, 3); n; n--)
+					s[rng_below(&r, how < 5 && s.size() > 60 ? 60 : s.size())] ^=
+						(uint8_t)(1u << rng_below(&r, 8));
+			in.push_back(s);
+			caps.push_back(raw.size() + (rng_below(&r, 3) ? 0 : rng_below(&r, 3000)));
+		}
+		check_batch(in, caps, room_of(caps), round, &d);
+	}
+	print_message("%zu damaged frames, %zu taken; %zu that libzstd takes are refused, %zu the "
+	              "other way\n",
+	              d.all, d.taken, d.stricter, d.laxer);
+	assert_true(d.taken > d.all / 30 && d.taken < d.all);
+	assert_true(d.stricter < d.all / 50);
+	assert_int_equal(d.laxer, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_libzstd_encodes),
+		cmocka_unit_test(frames_of_many_kinds),
+		cmocka_unit_test(large_chunks),
+		cmocka_unit_test(damaged_frames),
+	};
+	return cmocka_run_group_tests_name("kernel_zstd", tests, NULL, NULL);
+}
