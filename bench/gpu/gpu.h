@@ -16,6 +16,7 @@
 #include <lz4.h>
 #include <pthread.h>
 #include <snappy-c.h>
+#include <zstd.h>
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -251,6 +252,7 @@ typedef struct format {
 	size_t (*encode)(const void *src, size_t size, void *dst, size_t cap); /* 0: failed */
 	/* True when 'src' is all well and gives just 'size' bytes. */
 	bool (*decode)(const void *src, size_t src_size, void *dst, size_t size);
+	bool encodes; /* liblade has kernels that encode it */
 } format;
 
 static inline size_t format_lz4_bound(size_t size)
@@ -279,10 +281,22 @@ static inline bool format_snappy_decode(const void *src, size_t src_size, void *
 	return snappy_uncompress(src, src_size, dst, &got) == SNAPPY_OK && got == size;
 }
 
+static inline size_t format_zstd_encode(const void *src, size_t size, void *dst, size_t cap)
+{
+	size_t made = ZSTD_compress(dst, cap, src, size, 3);
+	return ZSTD_isError(made) ? 0 : made;
+}
+
+static inline bool format_zstd_decode(const void *src, size_t src_size, void *dst, size_t size)
+{
+	return ZSTD_decompress(dst, size, src, src_size) == size;
+}
+
 static const format formats[] = {
-	{"lz4", "LZ4", format_lz4_bound, format_lz4_encode, format_lz4_decode},
+	{"lz4", "LZ4", format_lz4_bound, format_lz4_encode, format_lz4_decode, true},
 	{"snappy", "Snappy", snappy_max_compressed_length, format_snappy_encode,
-         format_snappy_decode},
+         format_snappy_decode, true},
+	{"zstd", "Zstd", ZSTD_compressBound, format_zstd_encode, format_zstd_decode, false},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 

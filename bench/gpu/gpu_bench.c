@@ -801,7 +801,8 @@ static void bench_set(bench *b, const char *name, bool first)
 			snprintf(b->codec_name, sizeof b->codec_name, "%s", b->format->name);
 			if (first && batches && b->host)
 				host_times(b);
-			bench_encoders(b, counts, true);
+			if (b->format->encodes)
+				bench_encoders(b, counts, true);
 			bench_cpu(b, counts);
 			lade_spec_unref(b->spec);
 			if (b->options.typed)

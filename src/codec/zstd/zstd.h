@@ -30,5 +30,6 @@ lade_status lade__zstd_decoded_size(const lade_stage *stage, const void *src, si
                                     uint64_t *decoded, lade_error *err);
 
 LADE__RECORDS(zstd)
+extern const lade__gpu_implementation lade__zstd_decode_gpu;
 
 #endif

@@ -269,7 +269,8 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
 		else if (warp == 2)
 			status = lade_zstd_block_literals(t, own, lane);
 		else if (t->job.block.kind == LADE_ZSTD_CODED && t->job.block.seq_count)
-			lade_zstd_read(&t->walker, t->ring, t->job.c.src, t->job.block, lane);
+			lade_zstd_read(&t->walker, t->ring, t->job.c.src, t->job.c.src_size,
+			               t->job.block, lane);
 		status = lade_zstd_agree(t, status, warp, lane);
 		if (status != LADE_GPU_OK)
 			return status;
@@ -285,7 +286,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
 }
 
 /* Map: block = one chunk at a time, warps by what they do.  Shared: a team. */
-extern "C" __global__ void __launch_bounds__(96, 8)
+extern "C" __global__ void __launch_bounds__(96, 10)
 	lade_zstd_decode(lade_gpu_batch batch, lade_zstd_room room)
 {
 	LADE_SHARED(lade_zstd_team, shared);

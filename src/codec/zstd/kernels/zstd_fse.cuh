@@ -3,10 +3,11 @@
  *
  * A table's entry has what a state says, and where it leads:
  *
- *     | extra bits 6 | state bits 5 | base 12 | next state 9 |     from the lowest bit on
+ *     | extra bits 6 | state bits 5 | base 11 | next 10 |     from the lowest bit on
  *
  * The sum of three entries' low 11 bits has the sums of both numbers of bits: 16 + 16 + 31 extra
- * ones, and 9 + 9 + 8 of states at most.  A base that has 12 extra bits or more is 1 << these.
+ * ones, and 9 + 9 + 8 of states at most.  A base that has 11 extra bits or more is 1 << these.
+ * States count from the table's size on: the next one is 'next' with the state bits behind it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -145,7 +146,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_meaning(int kind, uint32_t 
 		                : 96;
 	if (kind == LADE_ZSTD_LENGTHS ? k >= 9 : k >= 11)
 		base = 1u << extra;
-	return extra | (extra < 12 ? base << 11 : 0);
+	return extra | (extra < 11 ? base << 11 : 0);
 }
 
 /* The counts that the format has for tables which are not described. */
@@ -164,7 +165,7 @@ static __device__ __forceinline__ int32_t lade_zstd_predefined(int kind, uint32_
 
 /*
  * Makes the table of 1 << log entries, 32 at least, from the counts of 'symbols' symbols, which add
- * up to that.  Every next state is below 1 << log, whatever bits are read.
+ * up to that.  Every next state is a state of the table, whatever bits are read.
  */
 static __device__ __noinline__ void lade_zstd_table_make(lade_zstd_maker *m, uint32_t *table,
                                                          int kind, uint32_t log, uint32_t symbols,
@@ -223,7 +224,7 @@ static __device__ __noinline__ void lade_zstd_table_make(lade_zstd_maker *m, uin
 			m->next[s] = (uint16_t)(n + 1);
 		__syncwarp();
 		uint32_t bits = log - lade_zstd_log2(n);
-		table[i] = lade_zstd_meaning(kind, s) | bits << 6 | ((n << bits) - size) << 23;
+		table[i] = lade_zstd_meaning(kind, s) | bits << 6 | n << 22;
 	}
 	__syncwarp();
 }

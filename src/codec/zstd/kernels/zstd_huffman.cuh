@@ -46,22 +46,23 @@ static __device__ __noinline__ uint32_t lade_zstd_weights_read(lade_zstd_huffman
 		return 0;
 	/* Bits before 'at' are not the stream's. */
 	int32_t low = 8 * (int32_t)at, p = 8 * (int32_t)(end - 1) + (int32_t)lade_zstd_log2(top);
-	uint32_t state[2];
+	uint32_t state[2], size = 1u << log;
 	for (uint32_t k = 0; k < 2; k++) {
 		p -= (int32_t)log;
 		if (p < low)
 			return 0;
-		state[k] = lade_zstd_peek(words, (uint32_t)p) & ((1u << log) - 1);
+		state[k] = lade_zstd_peek(words, (uint32_t)p) & (size - 1);
 	}
 	for (uint32_t k = 0; n < 254; k ^= 1) {
 		uint32_t e = h->weights_table[state[k]], bits = e >> 6 & 31;
-		h->weight[n++] = (uint8_t)(e >> 11);
+		h->weight[n++] = (uint8_t)(e >> 11 & 15);
 		p -= (int32_t)bits;
 		if (p < low) {
-			h->weight[n++] = (uint8_t)(h->weights_table[state[k ^ 1]] >> 11);
+			h->weight[n++] = (uint8_t)(h->weights_table[state[k ^ 1]] >> 11 & 15);
 			return n;
 		}
-		state[k] = (e >> 23) + (lade_zstd_peek(words, (uint32_t)p) & ((1u << bits) - 1));
+		state[k] = (e >> 22 << bits) - size +
+		           (lade_zstd_peek(words, (uint32_t)p) & ((1u << bits) - 1));
 	}
 	return 0;
 }

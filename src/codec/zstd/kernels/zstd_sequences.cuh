@@ -7,7 +7,7 @@
  * finds the offsets that repeat: each sequence is a map of the last three offsets, and maps are
  * composed by a scan.  Then it hands the round to the executor (lz_exec.cuh).
  *
- * Bounds: a round takes 32 * 89 bits at most, and so much stands in front of it in 'words'; states
+ * Bounds: a round takes 32 * 89 bits at most, and so much stands before it in the ring; states
  * stay in their tables.  Literals, offsets and sizes are checked before a round is executed.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -19,7 +19,8 @@
 #include "codec/zstd/kernels/zstd_fse.cuh"
 
 #define LADE_ZSTD_SLOTS 4u /* rounds of the ring */
-#define LADE_ZSTD_ROUND_WORDS 92u /* more than 32 * 89 bits */
+#define LADE_ZSTD_ROUND_WORDS 92u /* more than 32 * 89 bits, and a word on each side */
+#define LADE_ZSTD_STREAM 256u     /* words of the ring: those of two rounds, and 32 */
 #define LADE_ZSTD_LENGTH_LOG 9u
 #define LADE_ZSTD_OFFSET_LOG 8u
 
@@ -43,9 +44,9 @@ struct lade_zstd_walker {
 	lade_zstd_maker maker;
 	uint32_t lengths[1u << LADE_ZSTD_LENGTH_LOG], matches[1u << LADE_ZSTD_LENGTH_LOG];
 	uint32_t offsets[1u << LADE_ZSTD_OFFSET_LOG];
+	uint32_t stream[LADE_ZSTD_STREAM]; /* words of the stream, by their number */
 	lade_zstd_seen seen[32];
 	uint32_t log[3]; /* of the tables, by what they are for; LADE_ZSTD_NO_TABLE: none yet */
-	uint32_t at;
 };
 #define LADE_ZSTD_NO_TABLE 32u
 
@@ -76,7 +77,7 @@ static __device__ __noinline__ bool lade_zstd_table_read(lade_zstd_walker *w, in
 		(*at)++;
 		log = 0;
 		if (lane == 0)
-			table[0] = lade_zstd_meaning(kind, s);
+			table[0] = lade_zstd_meaning(kind, s) | 1u << 22;
 	} else if (mode == LADE_ZSTD_RAW) {
 		for (uint32_t s = lane; s < symbols; s += 32)
 			w->maker.count[s] = (int16_t)lade_zstd_predefined(kind, s);
@@ -120,72 +121,105 @@ static __device__ __forceinline__ bool lade_zstd_tables_read(lade_zstd_walker *w
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
-static __device__ __forceinline__ uint32_t lade_zstd_low(uint32_t value, uint32_t bits)
-{
-	return value & ((1u << bits) - 1);
-}
-
-/* Where the walk stands: bits that are left, and states. */
+/* Where the walk stands.  Bits are counted from the word of memory that the stream begins in. */
 struct lade_zstd_walk {
-	int32_t left;
-	uint32_t lengths, matches, offsets;
+	uint32_t at, begin; /* the bit behind what is left, and the stream's first */
+	int32_t have;       /* words from this one on are in the ring, or on their way */
+	uint32_t lengths, matches, offsets; /* states */
 };
 
-/* Brings the words before bit 'left' of the stream in [at, end) to the walker; that bit's number
- * in them. */
-static __device__ __forceinline__ uint32_t lade_zstd_bring(lade_zstd_walker *w, const uint8_t *src,
-                                                           uint32_t at, uint32_t end, int32_t left,
-                                                           uint32_t lane)
+/* The 32 bits that end before bit 'at'. */
+static __device__ __forceinline__ uint32_t lade_zstd_above(const lade_zstd_walker *w, uint32_t at)
 {
-	int32_t first = left / 32 - (int32_t)LADE_ZSTD_ROUND_WORDS;
-	__syncwarp();
-#pragma unroll
-	for (uint32_t i = lane; i < 96; i += 32) {
-		int32_t word = first + (int32_t)i;
-		/* Words before the stream are 0. */
-		w->maker.words[i] =
-			word < 0 ? 0 : lade_zstd_word(src, at, end, (int32_t)at + 4 * word);
-	}
-	__syncwarp();
-	return (uint32_t)(left - 32 * first);
+	uint32_t word = at / 32;
+	return __funnelshift_r(w->stream[(word - 1) % LADE_ZSTD_STREAM],
+	                       w->stream[word % LADE_ZSTD_STREAM], at);
 }
 
-/* Walks 'count' sequences, by one lane; of the last one of a block no states are read. */
-static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w, lade_zstd_walk *k,
-                                                            uint32_t at, uint32_t count, bool last)
+/* Begins to bring those words of the stream at 'from' to the ring that this round and the next one
+ * may want.  Of words that are not all of the source only its bytes are read. */
+static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade_zstd_walk *k,
+                                                       const uint8_t *src, uint32_t n,
+                                                       uint32_t from, uint32_t lane)
 {
-	const uint32_t *words = w->maker.words;
-	uint32_t begin = at, sl = k->lengths, sm = k->matches, so = k->offsets;
-#pragma unroll 1
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t l = w->lengths[sl], m = w->matches[sm], o = w->offsets[so];
-		uint32_t sum = l + m + o;
-		w->seen[i] = lade_zstd_seen{at, sl | sm << 9 | so << 18};
-		at -= sum & 63;
-		if (last && i + 1 == count)
-			break;
-		at -= sum >> 6 & 31;
-		uint32_t v = lade_zstd_peek(words, at), no = o >> 6 & 31, nm = m >> 6 & 31;
-		so = (o >> 23) + lade_zstd_low(v, no);
-		v >>= no;
-		sm = (m >> 23) + lade_zstd_low(v, nm);
-		v >>= nm;
-		sl = (l >> 23) + lade_zstd_low(v, l >> 6 & 31);
+	int32_t over = (int32_t)((uintptr_t)(src + from) & 3);
+	int32_t want = (int32_t)(k->at / 32) - 2 * (int32_t)LADE_ZSTD_ROUND_WORDS;
+	while (k->have > want) {
+		k->have -= 32;
+		int32_t word = k->have + (int32_t)lane, at = (int32_t)from - over + 4 * word;
+		uint32_t *to = &w->stream[(uint32_t)word % LADE_ZSTD_STREAM];
+		if (at >= 0 && (uint32_t)at + 4 <= n) {
+			lade_cp_async_4(to, src + at);
+		} else {
+			uint32_t value = 0;
+			for (int32_t i = 0; i < 4; i++)
+				if (at + i >= 0 && (uint32_t)(at + i) < n)
+					value |= (uint32_t)src[at + i] << (8 * i);
+			*to = value;
+		}
 	}
-	k->left -= (int32_t)(begin - at);
+	lade_cp_async_commit();
+}
+
+/*
+ * Walks 'count' sequences, by one lane; of the last one of a block no states are read.  The chain
+ * from state to state is what takes the time: the words around a place are in registers before
+ * it is known that they are wanted.
+ */
+static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w, lade_zstd_walk *k,
+                                                            uint32_t count, bool last)
+{
+	const uint32_t *lengths = w->lengths - (1u << w->log[LADE_ZSTD_LENGTHS]);
+	const uint32_t *matches = w->matches - (1u << w->log[LADE_ZSTD_MATCHES]);
+	const uint32_t *offsets = w->offsets - (1u << w->log[LADE_ZSTD_OFFSETS]);
+	const uint32_t *words = w->stream;
+	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets;
+	uint32_t word = at / 32, high = words[word % LADE_ZSTD_STREAM];
+	uint32_t mid = words[(word - 1) % LADE_ZSTD_STREAM];
+	uint32_t low = words[(word - 2) % LADE_ZSTD_STREAM];
+#pragma unroll 2
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t l = lengths[sl], m = matches[sm], o = offsets[so], sum = l + m + o;
+		w->seen[i] = lade_zstd_seen{at, sl | sm << 10 | so << 20};
+		uint32_t p = at - (sum & 63), there = p / 32;
+		at = p - (sum >> 6 & 31);
+		uint32_t v = there == word ? __funnelshift_r(mid, high, p)
+		                           : __funnelshift_r(low, mid, p);
+		if (word - there > 1) /* more than 32 extra bits, or nearly */
+			v = lade_zstd_above(w, p);
+		word = at / 32;
+		high = words[word % LADE_ZSTD_STREAM];
+		mid = words[(word - 1) % LADE_ZSTD_STREAM];
+		low = words[(word - 2) % LADE_ZSTD_STREAM];
+		/* Funnel shifts look at the low five bits of their amounts. */
+		sl = __funnelshift_l(v, l >> 22, l >> 6);
+		v = __funnelshift_l(0, v, l >> 6);
+		sm = __funnelshift_l(v, m >> 22, m >> 6);
+		v = __funnelshift_l(0, v, m >> 6);
+		so = __funnelshift_l(v, o >> 22, o >> 6);
+		if (last && i + 1 == count)
+			at = p;
+	}
+	k->at = at;
 	k->lengths = sl;
 	k->matches = sm;
 	k->offsets = so;
 }
 
-/* The number that an entry and the bits before 'at' say; '*at' moves on. */
-static __device__ __forceinline__ uint32_t lade_zstd_number(const uint32_t *words, uint32_t entry,
+/* The number that an entry and the bits before '*at' say; '*at' moves on. */
+static __device__ __forceinline__ uint32_t lade_zstd_number(const lade_zstd_walker *w,
+                                                            uint32_t base, uint32_t extra,
                                                             uint32_t *at)
 {
-	uint32_t extra = entry & 63;
+	uint32_t v = lade_zstd_above(w, *at);
 	*at -= extra;
-	uint32_t base = extra < 12 ? entry >> 11 & 0xFFF : 1u << extra;
-	return base + lade_zstd_low(lade_zstd_peek(words, *at), extra);
+	return base + (extra ? v >> (32 - extra) : 0);
+}
+
+static __device__ __forceinline__ uint32_t lade_zstd_base(uint32_t entry)
+{
+	uint32_t extra = entry & 63;
+	return extra < 11 ? entry >> 11 & 0x7FF : 1u << extra;
 }
 
 /* The lane's sequence. */
@@ -193,59 +227,68 @@ static __device__ __forceinline__ void lade_zstd_extract(const lade_zstd_walker 
                                                          lade_zstd_slot *slot, uint32_t lane)
 {
 	lade_zstd_seen s = w->seen[lane];
-	const uint32_t *words = w->maker.words;
-	uint32_t at = s.at, o = w->offsets[s.states >> 18], m = w->matches[s.states >> 9 & 511];
-	uint32_t extra = o & 63;
-	at -= extra;
-	slot->offset[lane] = (1u << extra) + lade_zstd_low(lade_zstd_peek(words, at), extra);
-	slot->match[lane] = 3 + lade_zstd_number(words, m, &at);
-	slot->literals[lane] = lade_zstd_number(words, w->lengths[s.states & 511], &at);
+	uint32_t at = s.at;
+	uint32_t l = w->lengths[(s.states & 1023) - (1u << w->log[LADE_ZSTD_LENGTHS])];
+	uint32_t m = w->matches[(s.states >> 10 & 1023) - (1u << w->log[LADE_ZSTD_MATCHES])];
+	uint32_t o = w->offsets[(s.states >> 20) - (1u << w->log[LADE_ZSTD_OFFSETS])];
+	slot->offset[lane] = lade_zstd_number(w, 1u << (o & 31), o & 63, &at);
+	slot->match[lane] = 3 + lade_zstd_number(w, lade_zstd_base(m), m & 63, &at);
+	slot->literals[lane] = lade_zstd_number(w, lade_zstd_base(l), l & 63, &at);
+}
+
+/* A state of 1 << log, and the bits that are read for it. */
+static __device__ __forceinline__ uint32_t lade_zstd_first(const lade_zstd_walker *w,
+                                                           lade_zstd_walk *k, int kind)
+{
+	uint32_t log = w->log[kind];
+	return lade_zstd_number(w, 1u << log, log, &k->at);
 }
 
 /* Begins the stream in [at, end): whether it has the first states. */
 static __device__ __forceinline__ bool lade_zstd_walk_begin(lade_zstd_walker *w, lade_zstd_walk *k,
-                                                            const uint8_t *src, uint32_t at,
-                                                            uint32_t end, uint32_t lane)
+                                                            const uint8_t *src, uint32_t n,
+                                                            uint32_t at, uint32_t end,
+                                                            uint32_t lane)
 {
 	uint32_t top = at < end ? src[end - 1] : 0;
 	top = __shfl_sync(LADE_FULL, top, 0);
 	if (top == 0)
 		return false;
-	int32_t left = 8 * (int32_t)(end - 1 - at) + (int32_t)lade_zstd_log2(top);
-	uint32_t p = lade_zstd_bring(w, src, at, end, left, lane);
-	uint32_t nl = w->log[LADE_ZSTD_LENGTHS], no = w->log[LADE_ZSTD_OFFSETS],
-		 nm = w->log[LADE_ZSTD_MATCHES];
-	k->left = left - (int32_t)(nl + no + nm);
-	p -= nl;
-	k->lengths = lade_zstd_low(lade_zstd_peek(w->maker.words, p), nl);
-	p -= no;
-	k->offsets = lade_zstd_low(lade_zstd_peek(w->maker.words, p), no);
-	p -= nm;
-	k->matches = lade_zstd_low(lade_zstd_peek(w->maker.words, p), nm);
-	return k->left >= 0;
+	k->begin = 8 * ((uint32_t)(uintptr_t)(src + at) & 3);
+	k->at = k->begin + 8 * (end - 1 - at) + lade_zstd_log2(top);
+	k->have = (int32_t)(k->at / 32 + 1);
+	lade_zstd_bring(w, k, src, n, at, lane);
+	lade_cp_async_wait<0>();
+	__syncwarp();
+	k->lengths = lade_zstd_first(w, k, LADE_ZSTD_LENGTHS);
+	k->offsets = lade_zstd_first(w, k, LADE_ZSTD_OFFSETS);
+	k->matches = lade_zstd_first(w, k, LADE_ZSTD_MATCHES);
+	return (int32_t)(k->at - k->begin) >= 0;
 }
 
 /* Reads a block's sequences, by a warp, and hands them over round by round; 'turn' counts rounds
  * of this block alone.  What is wrong is handed over as well. */
 static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_zstd_slot *ring,
-                                                      const uint8_t *src, const lade_zstd_block &b,
-                                                      uint32_t lane)
+                                                      const uint8_t *src, uint32_t n,
+                                                      const lade_zstd_block &b, uint32_t lane)
 {
 	uint32_t at = b.seq_at, end = b.at + b.size, rounds = (b.seq_count + 31) / 32;
-	lade_zstd_walk k = {0, 0, 0, 0};
+	lade_zstd_walk k = {};
 	bool right = lade_zstd_tables_read(w, src, &at, end, b.modes, lane) &&
-	             lade_zstd_walk_begin(w, &k, src, at, end, lane);
+	             lade_zstd_walk_begin(w, &k, src, n, at, end, lane);
 #pragma unroll 1
 	for (uint32_t turn = 0; turn < rounds; turn++) {
 		bool last = turn + 1 == rounds;
 		uint32_t count = last ? b.seq_count - 32 * turn : 32, slot = turn % LADE_ZSTD_SLOTS;
 		if (right) {
-			uint32_t p = lade_zstd_bring(w, src, at, end, k.left, lane);
-			if (lane == 0)
-				lade_zstd_walk_round(w, &k, p, count, last);
+			lade_cp_async_wait<0>(); /* what the round before has asked for */
 			__syncwarp();
-			k.left = __shfl_sync(LADE_FULL, k.left, 0);
-			right = last ? k.left == 0 : k.left >= 0;
+			lade_zstd_bring(w, &k, src, n, at, lane);
+			if (lane == 0)
+				lade_zstd_walk_round(w, &k, count, last);
+			__syncwarp();
+			k.at = __shfl_sync(LADE_FULL, k.at, 0);
+			right = last ? k.at == k.begin : (int32_t)(k.at - k.begin) >= 0;
 		}
 		if (turn >= LADE_ZSTD_SLOTS)
 			lade_bar_sync(LADE_ZSTD_BAR_EMPTY + slot, 64);
@@ -256,6 +299,8 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_
 		__syncwarp();
 		lade_bar_arrive(LADE_ZSTD_BAR_FULL + slot, 64);
 	}
+	lade_cp_async_wait<0>();
+	__syncwarp();
 }
 
 /* ---- offsets that repeat ------------------------------------------------------------------- */
