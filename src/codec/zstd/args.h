@@ -14,8 +14,8 @@
 /* Threads of a block that decodes: three warps (kernels/zstd_decode.cu). */
 #define LADE_ZSTD_THREADS 96u
 
-/* Memory for literals: 'cap' bytes, a multiple of 256, for each block of the launch.  Where 'cap' is
- * less than two blocks' literals, no chunk decodes to more than 'cap' bytes. */
+/* Memory for literals: 'cap' bytes, a multiple of 256, for each block of the launch.  Where 'cap'
+ * is less than two blocks' literals, no chunk decodes to more than 'cap' bytes. */
 #define LADE_ZSTD_LITERALS_MAX (2 * LADE_ZSTD_BLOCK_MAX)
 typedef struct lade_zstd_room {
 	LADE_ADDRESS(uint8_t *) literals;

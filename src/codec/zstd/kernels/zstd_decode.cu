@@ -24,7 +24,8 @@ struct lade_zstd_job {
 	uint32_t literal;  /* where in the room for literals the next ones go */
 	lade_zstd_frame frame;
 	lade_zstd_block block;
-	uint32_t room, full; /* bytes that the frame may have, and the status of one that has more */
+	uint32_t room,
+		full; /* bytes that the frame may have, and the status of one that has more */
 	uint32_t said[3];    /* the warps' statuses */
 };
 
@@ -151,7 +152,12 @@ static __device__ __forceinline__ void lade_zstd_run_begin(lade_zstd_team *t, la
 	if (apart < r->out.end + j->room || 0 - apart < room.cap)
 		r->out.full = LADE_FULL;
 	r->begin = r->out.end;
-	r->room = j->room;
+	if (lane == 0) {
+		t->exec.room = j->room;
+		t->exec.block_max = j->frame.block_max;
+		t->exec.full = j->full;
+	}
+	__syncwarp();
 	r->last = lade_zstd_map{{1, 4, 8}};
 }
 
@@ -163,19 +169,17 @@ static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *
 {
 	const lade_zstd_job *j = &t->job;
 	const lade_zstd_block &b = j->block;
-	const uint8_t *src = j->c.src;
 	if (b.kind != LADE_ZSTD_CODED) {
 		bool rle = b.kind == LADE_ZSTD_RLE && b.size;
-		bool room = lade_zstd_one(&t->exec, r, src + b.at, rle ? 1 : b.size,
-		                          rle ? b.size - 1 : 0, false, lane);
+		r->from = j->c.src + b.at;
+		bool room = lade_zstd_one(&t->exec, r, rle ? 1 : b.size, rle ? b.size - 1 : 0,
+		                          false, lane);
 		return room ? LADE_GPU_OK : j->full;
 	}
-	if (b.lit_kind == LADE_ZSTD_RAW)
-		literals = src + b.lit_at;
-	else
+	r->from = b.lit_kind == LADE_ZSTD_RAW ? j->c.src + b.lit_at : literals;
+	if (b.lit_kind != LADE_ZSTD_RAW)
 		lade_bar_sync(LADE_ZSTD_BAR_LITERALS, 64);
-	return lade_zstd_execute(&t->exec, r, t->ring, literals, b, j->frame.block_max, j->full,
-	                         lane);
+	return lade_zstd_execute(&t->exec, r, t->ring, b, lane);
 }
 
 /* Warp 2's part. */
@@ -221,7 +225,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_end(lade_zstd_team *t
 	lade_zstd_job *j = &t->job;
 	uint32_t size = r->out.end - r->begin, status = LADE_GPU_OK, n = j->c.src_size;
 	const uint8_t *made = j->c.dst + j->done;
-	lade_zstd_one(&t->exec, r, j->c.src, 0, 0, true, lane);
+	lade_zstd_one(&t->exec, r, 0, 0, true, lane);
 	__syncwarp();
 	if (j->frame.content != ~(uint64_t)0 && size != j->room)
 		status = LADE_GPU_CORRUPT;

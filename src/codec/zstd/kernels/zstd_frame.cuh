@@ -36,7 +36,8 @@ struct lade_zstd_block {
 	/* Literals: of 'kind' LADE_ZSTD_RAW, _RLE, _CODED, or _REPEAT, which is coded by the table
 	 * before; at 'lit_at', 'lit_coded' bytes that become 'lit_size' bytes. */
 	uint32_t lit_kind, lit_at, lit_coded, lit_size, streams;
-	uint32_t seq_at, seq_count, modes; /* tables of sequences, and then their bits, to the end */
+	uint32_t seq_at, seq_count,
+		modes; /* tables of sequences, and then their bits, to the end */
 };
 
 static __device__ __forceinline__ uint32_t lade_zstd_le(const uint8_t *src, uint32_t at,
@@ -130,7 +131,9 @@ static __device__ __forceinline__ uint32_t lade_zstd_literals_read(const uint8_t
 		b->lit_at = p + bytes;
 		left -= bytes;
 	} else {
-		uint32_t bytes = form < 2 ? 3 : form + 2, bits = form < 2 ? 10 : form == 2 ? 14 : 18;
+		uint32_t bytes = form < 2 ? 3 : form + 2, bits = form < 2    ? 10
+		                                                 : form == 2 ? 14
+		                                                             : 18;
 		if (left < bytes)
 			return LADE_GPU_CORRUPT;
 		uint64_t v = lade_zstd_le(src, p, bytes < 4 ? bytes : 4);

@@ -165,7 +165,8 @@ static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, u
 	}
 #pragma unroll 1
 	for (uint32_t w = 1; w <= log; w++) {
-		uint32_t to = __shfl_sync(LADE_FULL, cell, w), end = __shfl_sync(LADE_FULL, cells, w);
+		uint32_t to = __shfl_sync(LADE_FULL, cell, w),
+			 end = __shfl_sync(LADE_FULL, cells, w);
 		uint32_t from = __shfl_sync(LADE_FULL, place, w);
 		for (uint32_t i = lane; i < end; i += 32)
 			h->code[to + i] = (uint16_t)(h->sorted[(from + (i >> (w - 1))) & 255] << 8 |
@@ -291,16 +292,15 @@ static __device__ __forceinline__ lade_zstd_stream lade_zstd_stream_of(const uin
 	return s;
 }
 
-/* Decodes the streams in [at, end) of the source to 'count' bytes at 'to'; whether they are
- * right. */
-static __device__ __noinline__ bool lade_zstd_streams(const uint16_t *code, uint32_t log,
-                                                      const uint8_t *src, uint32_t at,
-                                                      uint32_t end, uint32_t streams,
-                                                      uint32_t count, uint8_t *to, uint32_t lane)
+/* Decodes the literals of a block, whose streams begin at 'at', to 'to'; whether they are right. */
+static __device__ __noinline__ bool lade_zstd_streams(const lade_zstd_huffman *h,
+                                                      const uint8_t *src, const lade_zstd_block &b,
+                                                      uint32_t at, uint8_t *to, uint32_t lane)
 {
-	code = lade_shared(code);
-	uint32_t lanes = streams == 1 ? 32 : 8, k = lane & (lanes - 1), shift = 32 - log;
-	lade_zstd_stream s = lade_zstd_stream_of(src, at, end, streams, count, lane);
+	const uint16_t *code = lade_shared(h->code);
+	uint32_t lanes = b.streams == 1 ? 32 : 8, k = lane & (lanes - 1), shift = 32 - h->log;
+	uint32_t end = b.lit_at + b.lit_coded;
+	lade_zstd_stream s = lade_zstd_stream_of(src, at, end, b.streams, b.lit_size, lane);
 	uint32_t top = s.size ? src[s.at + s.size - 1] : 0;
 	if (__any_sync(LADE_FULL, top == 0))
 		return false;
@@ -308,7 +308,8 @@ static __device__ __noinline__ bool lade_zstd_streams(const uint16_t *code, uint
 	uint32_t over = (uint32_t)(uintptr_t)(src + at) & 3;
 	lade_zstd_reader r = {src + at, end - at, over, 0, 0, 0, 0};
 	uint32_t bits = 8 * (s.size - 1) + lade_zstd_log2(top), zero = 8 * (s.at - at + over);
-	uint32_t first = zero + bits - bits * k / lanes; /* below 2^20 bits, so that nothing wraps */
+	uint32_t first =
+		zero + bits - bits * k / lanes; /* below 2^20 bits, so that nothing wraps */
 	uint32_t last = zero + bits - bits * (k + 1) / lanes;
 	uint32_t before = first - zero + LADE_ZSTD_AHEAD;
 	lade_zstd_reader_seek(&r, k == 0 || before > bits ? zero + bits : zero + before);
@@ -355,8 +356,7 @@ static __device__ __forceinline__ bool lade_zstd_literals(lade_zstd_huffman *h, 
 			return false;
 		at = h->at;
 	}
-	uint32_t log = h->log;
-	return log && lade_zstd_streams(h->code, log, src, at, end, b.streams, b.lit_size, to, lane);
+	return h->log && lade_zstd_streams(h, src, b, at, to, lane);
 }
 
 #endif

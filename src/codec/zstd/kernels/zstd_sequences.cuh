@@ -123,6 +123,8 @@ static __device__ __forceinline__ bool lade_zstd_tables_read(lade_zstd_walker *w
 
 /* Where the walk stands.  Bits are counted from the word of memory that the stream begins in. */
 struct lade_zstd_walk {
+	const uint8_t *src;
+	uint32_t n, from;   /* bytes of the source, and where the stream begins */
 	uint32_t at, begin; /* the bit behind what is left, and the stream's first */
 	int32_t have;       /* words from this one on are in the ring, or on their way */
 	uint32_t lengths, matches, offsets; /* states */
@@ -136,17 +138,18 @@ static __device__ __forceinline__ uint32_t lade_zstd_above(const lade_zstd_walke
 	                       w->stream[word % LADE_ZSTD_STREAM], at);
 }
 
-/* Begins to bring those words of the stream at 'from' to the ring that this round and the next one
+/* Begins to bring those words of the stream to the ring that this round and the next one
  * may want.  Of words that are not all of the source only its bytes are read. */
 static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade_zstd_walk *k,
-                                                       const uint8_t *src, uint32_t n,
-                                                       uint32_t from, uint32_t lane)
+                                                       uint32_t lane)
 {
-	int32_t over = (int32_t)((uintptr_t)(src + from) & 3);
+	const uint8_t *src = k->src;
+	uint32_t n = k->n;
+	int32_t from = (int32_t)k->from, over = (int32_t)((uintptr_t)(src + from) & 3);
 	int32_t want = (int32_t)(k->at / 32) - 2 * (int32_t)LADE_ZSTD_ROUND_WORDS;
 	while (k->have > want) {
 		k->have -= 32;
-		int32_t word = k->have + (int32_t)lane, at = (int32_t)from - over + 4 * word;
+		int32_t word = k->have + (int32_t)lane, at = from - over + 4 * word;
 		uint32_t *to = &w->stream[(uint32_t)word % LADE_ZSTD_STREAM];
 		if (at >= 0 && (uint32_t)at + 4 <= n) {
 			lade_cp_async_4(to, src + at);
@@ -244,20 +247,18 @@ static __device__ __forceinline__ uint32_t lade_zstd_first(const lade_zstd_walke
 	return lade_zstd_number(w, 1u << log, log, &k->at);
 }
 
-/* Begins the stream in [at, end): whether it has the first states. */
+/* Begins the stream from k->from to 'end': whether it has the first states. */
 static __device__ __forceinline__ bool lade_zstd_walk_begin(lade_zstd_walker *w, lade_zstd_walk *k,
-                                                            const uint8_t *src, uint32_t n,
-                                                            uint32_t at, uint32_t end,
-                                                            uint32_t lane)
+                                                            uint32_t end, uint32_t lane)
 {
-	uint32_t top = at < end ? src[end - 1] : 0;
+	uint32_t at = k->from, top = at < end ? k->src[end - 1] : 0;
 	top = __shfl_sync(LADE_FULL, top, 0);
 	if (top == 0)
 		return false;
-	k->begin = 8 * ((uint32_t)(uintptr_t)(src + at) & 3);
+	k->begin = 8 * ((uint32_t)(uintptr_t)(k->src + at) & 3);
 	k->at = k->begin + 8 * (end - 1 - at) + lade_zstd_log2(top);
 	k->have = (int32_t)(k->at / 32 + 1);
-	lade_zstd_bring(w, k, src, n, at, lane);
+	lade_zstd_bring(w, k, lane);
 	lade_cp_async_wait<0>();
 	__syncwarp();
 	k->lengths = lade_zstd_first(w, k, LADE_ZSTD_LENGTHS);
@@ -272,10 +273,10 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_
                                                       const uint8_t *src, uint32_t n,
                                                       const lade_zstd_block &b, uint32_t lane)
 {
-	uint32_t at = b.seq_at, end = b.at + b.size, rounds = (b.seq_count + 31) / 32;
-	lade_zstd_walk k = {};
-	bool right = lade_zstd_tables_read(w, src, &at, end, b.modes, lane) &&
-	             lade_zstd_walk_begin(w, &k, src, n, at, end, lane);
+	uint32_t end = b.at + b.size, rounds = (b.seq_count + 31) / 32;
+	lade_zstd_walk k = {src, n, b.seq_at};
+	bool right = lade_zstd_tables_read(w, src, &k.from, end, b.modes, lane) &&
+	             lade_zstd_walk_begin(w, &k, end, lane);
 #pragma unroll 1
 	for (uint32_t turn = 0; turn < rounds; turn++) {
 		bool last = turn + 1 == rounds;
@@ -283,7 +284,7 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_
 		if (right) {
 			lade_cp_async_wait<0>(); /* what the round before has asked for */
 			__syncwarp();
-			lade_zstd_bring(w, &k, src, n, at, lane);
+			lade_zstd_bring(w, &k, lane);
 			if (lane == 0)
 				lade_zstd_walk_round(w, &k, count, last);
 			__syncwarp();
@@ -372,48 +373,49 @@ static __device__ __forceinline__ uint32_t lade_zstd_offset(lade_zstd_map *last,
 struct lade_zstd_exec {
 	lade_lz_exec<1> lz;
 	lade_lz_place place[32];
+	uint32_t room, block_max; /* bytes that the frame may have, and a block */
+	uint32_t full;            /* the status of a frame that has more */
 };
 
 struct lade_zstd_run {
 	lade_lz_out out;
-	lade_zstd_map last; /* offsets */
-	uint32_t begin;     /* v: the frame's first byte */
-	uint32_t room;      /* bytes that the frame may have */
+	lade_zstd_map last;  /* offsets */
+	uint32_t begin;      /* v: the frame's first byte */
+	const uint8_t *from; /* literals */
 };
 
-/* Hands 'q' to the executor; false: it has no room. */
+/* Hands 'q' to the executor, of which 'end' is the sum of sizes up to the lane's; false: it has no
+ * room. */
 static __device__ __forceinline__ bool lade_zstd_make(lade_zstd_exec *x, lade_zstd_run *r,
-                                                      const uint8_t *from,
                                                       const lade_lz_sequence &q, uint32_t end,
-                                                      uint32_t total, bool finish, uint32_t lane)
+                                                      bool finish, uint32_t lane)
 {
+	uint32_t total = __shfl_sync(LADE_FULL, end, 31);
 	uint32_t first = __ballot_sync(LADE_FULL, q.size[0] != 0);
 	uint32_t second = __ballot_sync(LADE_FULL, q.size[1] != 0), below = (1u << lane) - 1;
 	uint32_t piece = r->out.pieces + __popc(first & below) + __popc(second & below);
-	if (total > r->room - (r->out.end - r->begin))
+	if (total > x->room - (r->out.end - r->begin))
 		return false;
-	lade_lz_make<1>(&x->lz, &r->out, from, q, r->out.end + end - q.size[0] - q.size[1], piece,
-	                r->out.end + total, __popc(first) + __popc(second), finish, &x->place[lane],
-	                0, lane);
+	lade_lz_make<1>(&x->lz, &r->out, r->from, q, r->out.end + end - q.size[0] - q.size[1],
+	                piece, r->out.end + total, __popc(first) + __popc(second), finish,
+	                &x->place[lane], 0, lane);
 	return true;
 }
 
-/* A run of 'size' bytes at 'from', and a match of the last byte, 'again' bytes long. */
+/* A run of 'size' bytes, and a match of the last byte, 'again' bytes long. */
 static __device__ __forceinline__ bool lade_zstd_one(lade_zstd_exec *x, lade_zstd_run *r,
-                                                     const uint8_t *from, uint32_t size,
-                                                     uint32_t again, bool finish, uint32_t lane)
+                                                     uint32_t size, uint32_t again, bool finish,
+                                                     uint32_t lane)
 {
 	bool mine = lane == 0;
 	lade_lz_sequence q = {{mine ? size : 0, mine ? again : 0}, {0, 1}, {false, true}};
-	return lade_zstd_make(x, r, from, q, size + again, size + again, finish, lane);
+	return lade_zstd_make(x, r, q, size + again, finish, lane);
 }
 
-/* Executes a block's sequences, 'literals' being its literals; a status. */
+/* Executes a block's sequences; a status. */
 static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, lade_zstd_run *r,
                                                              lade_zstd_slot *ring,
-                                                             const uint8_t *literals,
                                                              const lade_zstd_block &b,
-                                                             uint32_t most, uint32_t full,
                                                              uint32_t lane)
 {
 	uint32_t rounds = (b.seq_count + 31) / 32, used = 0, made = 0, status = LADE_GPU_OK;
@@ -435,22 +437,24 @@ static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, 
 		offset = lade_zstd_offset(&r->last, offset, run != 0, have, lane);
 		uint32_t runs = lade_warp_scan(run, lane), end = lade_warp_scan(run + match, lane);
 		uint32_t total = __shfl_sync(LADE_FULL, end, 31);
-		uint32_t behind = r->out.end - r->begin + end - match; /* what an offset may reach */
+		uint32_t behind =
+			r->out.end - r->begin + end - match; /* what an offset may reach */
 		lade_lz_sequence q = {{run, match}, {used + runs - run, offset}, {false, true}};
 		used += __shfl_sync(LADE_FULL, runs, 31);
 		made += total;
 		bool bad = have && offset - 1 >= behind;
-		if (__any_sync(LADE_FULL, bad) || used > b.lit_size || made > most)
+		if (__any_sync(LADE_FULL, bad) || used > b.lit_size || made > x->block_max)
 			status = LADE_GPU_CORRUPT;
-		else if (!lade_zstd_make(x, r, literals, q, end, total, false, lane))
-			status = full;
+		else if (!lade_zstd_make(x, r, q, end, false, lane))
+			status = x->full;
 	}
 	if (status != LADE_GPU_OK)
 		return status;
 	uint32_t rest = b.lit_size - used;
-	if (rest > most - made)
+	if (rest > x->block_max - made)
 		return LADE_GPU_CORRUPT;
-	return lade_zstd_one(x, r, literals + used, rest, 0, false, lane) ? LADE_GPU_OK : full;
+	r->from += used;
+	return lade_zstd_one(x, r, rest, 0, false, lane) ? LADE_GPU_OK : x->full;
 }
 
 #endif
