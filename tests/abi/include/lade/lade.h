@@ -41,5 +41,6 @@
 #include <lade/store.h>
 #include <lade/suggest.h>
 #include <lade/version.h>
+#include <lade/zarr.h>
 
 #endif

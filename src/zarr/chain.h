@@ -1,0 +1,58 @@
+/*
+ * chain.h: what builds a chain of codecs, stage by stage.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_ZARR_CHAIN_H
+#define LADE_ZARR_CHAIN_H
+
+#include "zarr/zarr.h"
+
+#define STEPS_MAX 32
+#define AXES_MAX (LADE_DIMS_MAX + 1) /* a shard's index has one axis more */
+
+/* Array to array, array to bytes, bytes to bytes; the order in a chain. */
+typedef enum codec_kind { AA = 0, AB = 1, BB = 2 } codec_kind;
+
+typedef struct builder {
+	const scan *s;
+	lade_zarr_chain *chain;
+	size_t ndim;
+	const lade_zarr_type *type; /* of the array's elements */
+	lade_zarr_type now;         /* after the codecs so far */
+	size_t order[AXES_MAX];     /* axis i of the stored chunk is axis order[i] */
+	bool transposed;
+	bool fixed; /* codecs before need the order of axes that they have */
+	codec_kind kind;
+	size_t serial_count; /* codecs of kind AB */
+
+	/* The spec under construction. */
+	char text[1000];
+	size_t text_size, stage_count;
+	lade_zarr_step steps[STEPS_MAX];
+} builder;
+
+/* Adds a stage to the spec under construction. */
+lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2, 3);
+
+/* Ends the step; 'header_size' as in lade_zarr_step. */
+lade_status lade__chain_flush(builder *b, size_t header_size);
+
+/* Adds a codec that this version cannot run. */
+lade_status lade__chain_foreign(builder *b, uint32_t name, uint32_t configuration, const char *why);
+
+/* A whole number of a configuration, also as text ("1", as NCZarr has it). */
+lade_status lade__chain_int(builder *b, uint32_t config, const char *key, int64_t fallback,
+                            int64_t *out);
+
+/* A codec that numcodecs has: 'name' is its id.  '*known' says whether it is one. */
+lade_status lade__chain_numcodec(builder *b, const char *name, uint32_t at, uint32_t config,
+                                 codec_kind *kind, bool *known);
+
+/* Those of both formats. */
+lade_status lade__chain_zstd(builder *b, uint32_t config, bool strict);
+lade_status lade__chain_gzip(builder *b, uint32_t config, bool strict);
+lade_status lade__chain_blosc(builder *b, uint32_t config, bool strict);
+lade_status lade__chain_bitround(builder *b, uint32_t config, bool strict);
+
+#endif
