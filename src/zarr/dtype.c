@@ -181,6 +181,11 @@ static lade_status type_v2(const scan *s, uint32_t at, lade_zarr_type *type, siz
 		return struct_v2(s, at, type, budget);
 	if (lade__json_type(s->doc, at) != JSON_STRING)
 		return BAD(s, at, "want a type string or a list of fields");
+	for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++)
+		if (!simple[i].v2 && lade__json_is(s->doc, at, simple[i].name)) {
+			set_simple(type, &simple[i], false); /* tensorstore writes "bfloat16" */
+			return LADE_OK;
+		}
 	const char *text = s->doc->text + s->doc->nodes[at].at;
 	size_t size = s->doc->nodes[at].size;
 	if (size < 3 || !strchr("<>|", text[0]))
