@@ -1,6 +1,7 @@
 /*
  * checksums.c: checksums of many buffers: on the host over an engine's threads, where they lie on
- * devices by these.
+ * devices by these.  The planner sorts items by spec and cost; spans have neither, and their place
+ * alone says where they go.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -99,7 +99,8 @@ out:
 	return status;
 }
 
-/* Reads the headers of all that is in the list, neighbours of one device together. */
+/* Reads the headers of all that is in the list, neighbours of one device together.  Not by the
+ * planner: it chooses where whole items run; here segments' headers are read, a list at a time. */
 static void fetch_all(fetch *f)
 {
 	for (size_t first = 0, end; first < f->count; first = end) {

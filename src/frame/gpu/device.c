@@ -105,7 +105,8 @@ static lade_status call_send(const call *c, size_t size, lade_error *err)
 	return LADE__CU(c->device, cuMemcpyHtoDAsync, c->block, from, size, c->stream);
 }
 
-/* A route for work whose count, largest and total are set. */
+/* A route for work whose count, largest and total are set.  lade_device_takes() would make the same
+ * route and drop it. */
 static lade_status call_route(const call *c, lade_workload work, lade__route *route,
                               lade_error *err)
 {
