@@ -17,15 +17,14 @@
 static size_t wave_size(const lade__gpu_cut *c, uint64_t total, size_t most, size_t limit,
                         size_t *least)
 {
-	/* No wave has all of a call's bytes: some are to overlap. */
-	uint64_t size = total / c->tuning->wave_part;
-	uint64_t few = c->count ? total / c->count * c->cut->few : 0;
-	if (few > c->tuning->wave_large)
+	const lade__tuning *t = c->tuning;
+	uint64_t few = c->count ? total / c->count * t->wave_few : 0;
+	if (few > t->wave_large)
 		most = few < limit ? (size_t)few : limit;
-	*least = few > c->cut->least ? (few < most ? (size_t)few : most) : c->cut->least;
+	*least = few > t->wave_least ? (few < most ? (size_t)few : most) : t->wave_least;
 	if (total == 0)
 		return most;
-	return size > most ? most : size < *least ? *least : (size_t)size;
+	return total > most ? most : total < *least ? *least : (size_t)total;
 }
 
 size_t lade__gpu_cut_memory(const lade__device *device)
@@ -52,8 +51,10 @@ static size_t next_bytes(const lade__gpu_cut *c, size_t most, size_t least, uint
                          uint64_t done)
 {
 	uint64_t left = total > done ? total - done : 0;
-	uint64_t size = left / (c->slow ? 1 : c->cut->shrink);
-	uint64_t grown = least > c->cut->least ? least : c->tuning->wave_first;
+	/* Where little is left to do behind the last copy, the last waves are small. */
+	bool tapers = !c->slow && c->cut != &c->tuning->out;
+	uint64_t size = left / (tapers ? c->tuning->wave_taper : 1);
+	uint64_t grown = least > c->tuning->wave_least ? least : c->tuning->wave_first;
 	if (total == 0 || c->single)
 		return most;
 	for (size_t i = 1; i < c->waves && grown < most; i++)
@@ -116,14 +117,11 @@ void lade__gpu_cut_take(lade__gpu_cut *c, const lade__gpu_wave *w)
  * warps for a chunk.
  */
 size_t lade__gpu_cut_beside(const lade__gpu_cut *c, const lade__gpu_wave *w, size_t pending,
-                            bool end, bool alone)
+                            bool end)
 {
 	size_t left = !end && c->count > c->units ? c->count - c->units : pending;
 	size_t few = (c->tuning->concurrent - 1) * w->count;
 	if (c->slow)
 		return c->units - w->count + left;
-	few = few < left ? few : left;
-	/* More than these, since the largest teams crowd each other. */
-	size_t least = alone || c->out ? 0 : c->tuning->beside_least;
-	return few > least ? few : least;
+	return few < left ? few : left;
 }

@@ -421,10 +421,9 @@ double lade__gpu_cut_growth(const lade__gpu_cut *c, const lade__gpu_most *first)
 void lade__gpu_cut_take(lade__gpu_cut *c, const lade__gpu_wave *w);
 
 /* About how many units the device has beside those of wave 'w', which was counted: 'pending' more
- * have been made, and others may come unless it is the feed's 'end'.  'alone': no other wave is in
- * flight. */
+ * have been made, and others may come unless it is the feed's 'end'. */
 size_t lade__gpu_cut_beside(const lade__gpu_cut *c, const lade__gpu_wave *w, size_t pending,
-                            bool end, bool alone);
+                            bool end);
 
 /* The most of a device's memory that waves in flight take. */
 size_t lade__gpu_cut_memory(const lade__device *device);

@@ -155,9 +155,9 @@ static lade_status send_gathered(run *r, const lade__gpu_wave *w, const parts *p
 		for (; i < w->count && (w->units[i].pageable || !w->units[i].stage_in); i++)
 			if (w->units[i].pageable)
 				last = &w->units[i];
-		status = LADE__CU(r->device, cuMemcpyHtoDAsync,
-		                  w->base + w->in_off + first->in_at, p->in + first->in_at,
-		                  last->in_at + last->src_size - first->in_at, stream);
+		status = LADE__CU(r->device, cuMemcpyHtoDAsync, w->base + w->in_off + first->in_at,
+		                  p->in + first->in_at, last->in_at + last->src_size - first->in_at,
+		                  stream);
 	}
 	return status;
 }
@@ -212,8 +212,7 @@ static lade_status wave_launch(run *r, const lade__gpu_wave *planned, lade_error
 		w->host_tables = lade__address_of(p.tables);
 	else
 		TRY(LADE__CU(r->device, cuMemcpyHtoDAsync, w->base, p.tables, w->tables_size, in));
-	w->in_flight = lade__gpu_cut_beside(&r->cut, w, r->streams->pending.count, r->end,
-	                                    r->running == 1);
+	w->in_flight = lade__gpu_cut_beside(&r->cut, w, r->streams->pending.count, r->end);
 	TRY(send_gathered(r, w, &p, in, err));
 	TRY(lade__gpu_wave_in(r->device, in, w, err));
 	TRY(LADE__CU(r->device, cuEventRecord, flight->copied, in));
@@ -254,7 +253,7 @@ static bool in_a_row(const lade__gpu_wave *w, const parts *p, size_t i)
 	       u[1].out_at == u->out_at + u->cap && target(&u[1], p) == target(u, p) + u->cap;
 }
 
-/* Whether the results of a wave are the driver's to copy: few runs or long ones, of whole results
+/* Whether the results of a wave are the driver's to copy: one run or long ones, of whole results
  * without rows. */
 static bool driver_copies(const run *r, const lade__gpu_wave *w, const parts *p)
 {
@@ -268,7 +267,7 @@ static bool driver_copies(const run *r, const lade__gpu_wave *w, const parts *p)
 		runs += !in_a_row(w, p, i);
 		bytes += (size_t)p->size[i];
 	}
-	return runs <= r->cut.tuning->runs_most || bytes / runs >= r->cut.tuning->run_least;
+	return runs <= 1 || bytes / runs >= r->cut.tuning->run_least;
 }
 
 static int send(const run *r, const lade__gpu_wave *w, const parts *p, size_t first, size_t last)

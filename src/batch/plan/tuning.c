@@ -1,6 +1,6 @@
 /*
  * tuning.c: the numbers that plans are made by.  "Entry N" is one of the log in
- * docs/performance/gpu-batch.md, measured on an H200; "chosen" says that nobody has varied the
+ * docs/performance/log/gpu-batch.md, measured on an H200; "chosen" says that nobody has varied the
  * number.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -15,20 +15,20 @@
 	.gather_rate = 8.0,      /* bytes a nanosecond; chosen */ \
 	.call_cost = 30e3,       /* ns; "The two numbers": ten calls of the driver are 20 us */ \
 	.detour = 1.25,          /* entry 13: pinned to pinned */ \
-	                         /* most, least, few, growth, shrink, flights */ \
-	.in = {32 * MIB, 2 * MIB, 40, 4, 3, 8},       /* entries 16, 17; few: 19 */ \
-	.slow = {8 * MIB, 2 * MIB, 40, 2, 1, 8},      /* entries 10, 18; flights: 16 */ \
-	.pageable = {16 * MIB, 2 * MIB, 40, 4, 3, 4}, /* 15 to 19, the paragraph behind them */ \
-	.out = {8 * MIB, 1 * MIB, 48, 2, 4, 16},      /* flights: 2; most: 8; shrink: 12 */ \
+	                         /* most, growth, flights */ \
+	.in = {32 * MIB, 4, 8},       /* entries 16, 17, 20 */ \
+	.slow = {8 * MIB, 2, 8},      /* entries 10, 18, 20 */ \
+	.pageable = {16 * MIB, 4, 4}, /* flights: entry 20 */ \
+	.out = {8 * MIB, 2, 16},      /* entries 2, 8, 20 */ \
 	.wave_out = 24 * MIB,    /* bytes; chosen */ \
 	.wave_first = 1 * MIB,   /* bytes; "Lost": 0.25, 0.5 and 2 MiB are no better */ \
-	.wave_large = 8 * MIB,   /* bytes; entry 19 */ \
-	.wave_part = 3,          /* parts of a call; chosen */ \
-	.units_first = 256,      /* units; entry 10 */ \
+	.wave_least = 2 * MIB,   /* bytes; entries 17, 20 */ \
+	.wave_few = 40,          /* units; entries 19, 20 */ \
+	.wave_large = 8 * MIB,   /* bytes; entries 19, 20 */ \
+	.wave_taper = 3,         /* parts of what is left; entries 17, 20 */ \
+	.units_first = 256,      /* units; entry 10: the sweep of entry 20 has no such calls */ \
 	.units_most = 2048,      /* units; chosen: four of these fill a device */ \
-	.concurrent = 4,         /* waves; entry 5 */ \
-	.beside_least = 200,     /* units; entry 17 */ \
-	.runs_most = 32,         /* runs; chosen */ \
+	.concurrent = 4,         /* waves; entries 5, 20 */ \
 	.run_least = 128 * KIB,  /* bytes; entry 6: 2.4 us of a link of 55 GB/s */ \
 	.gather_grain = 1 * MIB, /* bytes; chosen */ \
 	.memory_part = 8         /* parts of the memory; chosen */

@@ -10,15 +10,13 @@
 #include "gpu/device.h"
 
 /*
- * How a call's work is cut into waves.  A wave has at most 'most' bytes, at least 'least', and at
- * least 'few' units of large items, since it takes some to fill a device.  The first waves are
- * small, so that kernels begin early: each is 'growth' times as large as the one before.  So are
- * the last, so that little is left to do when the last copy has come: each is the part 'shrink' of
- * what is left.  'flights' waves are in flight: the link is slower the more streams wait.
+ * How a call's work is cut into waves.  A wave has at most 'most' bytes.  The first waves are
+ * small, so that kernels begin early: each is 'growth' times as large as the one before.  'flights'
+ * waves are in flight: the link is slower the more streams wait.
  */
 typedef struct lade__cut {
-	size_t most, least, few;
-	unsigned growth, shrink, flights;
+	size_t most;
+	unsigned growth, flights;
 } lade__cut;
 
 typedef struct lade__tuning {
@@ -35,18 +33,15 @@ typedef struct lade__tuning {
 	lade__cut out;      /* results are brought out */
 	size_t wave_out;    /* bytes of results of a wave, at most */
 	size_t wave_first;  /* bytes of the first wave */
-	size_t wave_large;  /* bytes of 'few' units from which all waves are alike */
-	size_t wave_part;   /* a wave has at most one part of so many of a call's bytes */
+	size_t wave_least;  /* bytes of a later wave, at least */
+	size_t wave_few;    /* units of a wave, at least: it takes some to fill a device */
+	size_t wave_large;  /* bytes of 'wave_few' units from which all waves are alike */
+	size_t wave_taper;  /* a last wave is one part of so many of what is left to bring */
 	size_t units_first; /* units of the first wave where nothing is brought, */
 	size_t units_most;  /* and of later ones */
 
-	/* What a wave's kernels are chosen for. */
-	size_t concurrent;   /* waves whose kernels run at the same time */
-	size_t beside_least; /* units beside a wave's own where another wave is in flight */
-
-	/* How results go out. */
-	size_t runs_most; /* runs of results that the driver copies, each by a call, */
-	size_t run_least; /* or more of them if they have so many bytes on average */
+	size_t concurrent; /* waves whose kernels run at the same time; kernels are chosen by it */
+	size_t run_least;  /* bytes on average of runs of results that the driver copies */
 
 	size_t gather_grain; /* bytes that a thread gathers at a time */
 	size_t memory_part;  /* waves in flight take one part of so many of a device's memory */
