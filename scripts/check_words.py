@@ -16,8 +16,10 @@ SENTENCE_WORDS = 25
 # Private words for what has a name in the field: use "shared memory", "worker", "report", "bucket",
 # "staging buffer", "through pinned memory".
 PRIVATE = r"offices?|desks?|halls?|crews?|finders?|seats?|sheets?|taper(?:s|ed)?|mood|bridges?"
-# Also not in what users read: say "returns", "says", "is in", "is at".
-STILTED = r"told|tells?|lies|lie|so many|of which|is looked at|are looked at|heeded|and its kin"
+# Neither: say "returns", "says", "is in", "is at", "this many".
+STILTED = r"told|tells?|lies|lie|so many|is looked at|are looked at|heeded|and its kin"
+# Also not in what users read.
+RARE = r"of which"
 
 
 def tracked(*patterns):
@@ -54,9 +56,11 @@ def main():
     ours = [p for p in pages if p.parts[0] == "docs" or len(p.parts) == 1]
     headers = tracked("include/*.h")
     for path in ours + headers:
-        breaches += uses(path, PRIVATE + "|" + STILTED)
+        breaches += uses(path, "|".join((PRIVATE, STILTED, RARE)))
     for path in tracked("src/*", "testing/*"):
-        breaches += uses(path, PRIVATE)
+        # src/batch follows: its rewrite is under way.
+        batch = path.parts[:2] == ("src", "batch")
+        breaches += uses(path, PRIVATE if batch else PRIVATE + "|" + STILTED)
     for path in pages:
         if path.parent == pathlib.Path("docs/performance"):
             count = len(re.findall(r"\S*[A-Za-z0-9]\S*", path.read_text()))

@@ -169,7 +169,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of the passes that fit into so many seconds, at least one. */
+/* The median of the passes that fit into this many seconds, at least one. */
 static lade_status time_passes(work *w, bool encode, double seconds, double *median, size_t *passes,
                                lade_error *err)
 {

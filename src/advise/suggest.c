@@ -47,7 +47,7 @@ typedef struct search {
 	const lade_suggestion **items; /* of the result */
 } search;
 
-static void tell(const search *x, const char *pipeline, const lade_error *failed)
+static void report(const search *x, const char *pipeline, const lade_error *failed)
 {
 	if (x->options.progress)
 		x->options.progress(x->options.progress_ctx, pipeline, failed);
@@ -105,7 +105,7 @@ static uint64_t try_size(search *x, const char *text)
 
 	if (lade__stopped(&x->stop))
 		return size;
-	tell(x, text, NULL);
+	report(x, text, NULL);
 	if (lade_spec_parse(x->engine, text, &spec, NULL) != LADE_OK)
 		return UINT64_MAX;
 	if (lade__measure_size(x->engine, spec, x->sample, &x->measure, &size, NULL) != LADE_OK)
@@ -171,7 +171,7 @@ static void try_pipeline(search *x, const char *text)
 
 	if (lade__stopped(&x->stop))
 		return;
-	tell(x, text, NULL);
+	report(x, text, NULL);
 	lade_status status = lade_spec_parse(x->engine, text, &spec, &err);
 	if (status == LADE_OK)
 		status = lade_measure(x->engine, spec, x->sample, &x->measure,
@@ -186,7 +186,7 @@ static void try_pipeline(search *x, const char *text)
 	lade_spec_unref(spec);
 	x->failed = status;
 	x->error = err;
-	tell(x, text, &err);
+	report(x, text, &err);
 }
 
 /* The index of the smallest of 'count' sizes that is not taken yet; it is taken then. */

@@ -1,5 +1,5 @@
 /*
- * apart.c: whether the destinations of one call lie apart from each other and from the sources.
+ * apart.c: whether the destinations of one call are apart from each other and from the sources.
  *
  * Contiguous destinations that do not overlap end in the order in which they begin.  So all of them
  * are put in order, and each is compared with its neighbours: O(n) for the usual lists, without a
@@ -498,8 +498,8 @@ INLINE bool overlap(const call *c, const piece *dst, const piece *src)
 	return src->at < dst->end && dst->at < src->end && share(c, dst, false, src, true);
 }
 
-/* Contiguous destinations, which lie apart, end in the order in which they begin; the last one that
- * a source reaches may be its own. */
+/* Contiguous destinations, which do not overlap, end in the order in which they begin; the last
+ * one that a source reaches may be its own. */
 static lade_status sources_apart(const call *c, const order *o, bool flat, lade_error *err)
 {
 	size_t looks = flat ? 2 : NEIGHBOURS;

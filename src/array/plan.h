@@ -56,7 +56,7 @@ void lade__plan_scatter(const lade__plan *plan, lade_cpu cpu, size_t off, const 
 void lade__plan_gather(const lade__plan *plan, lade_cpu cpu, const void *span, void *chunk);
 
 /* Whether pieces of 'piece_size' bytes are as good as the whole chunk: not when elements that are
- * neighbours in the span lie further apart in the chunk. */
+ * neighbours in the span are further apart in the chunk. */
 bool lade__plan_streams(const lade__plan *plan, size_t piece_size);
 
 /* ---- kernels ------------------------------------------------------------------------------ */

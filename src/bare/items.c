@@ -559,7 +559,7 @@ lade_status lade_bare_decode_into(lade_engine *engine, const lade_item *items, s
 	return status;
 }
 
-/* Raw bytes tell their sizes where the format does; a size that cannot be is an item's failure. */
+/* Raw bytes state their sizes where the format does; a size that cannot be is an item's failure. */
 static lade_status raw_sizes(call *c)
 {
 	lade_error error;

@@ -206,7 +206,7 @@ static void look_up(call *c)
 	    !segment->data || segment->decoded_size || item->tail ||
 	    !lade_kind_is_host(segment->place.kind))
 		lade_bare_decoded_sizes(c->engine, item, c->given.count, c->results, &bare, NULL);
-	/* One raw item on the host wants no tables, and no text of why its format tells nothing. */
+	/* One raw item on the host wants no tables, and no text of why no size is stated. */
 	else if (lade__spec_decoded_size(spec, segment->data, segment->size, &size, NULL) ==
 	                 LADE_OK &&
 	         size <= lade_spec_decoded_max(spec, segment->size))

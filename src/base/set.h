@@ -9,7 +9,7 @@
 #include <lade/codec.h>
 
 /* An implementation for devices.  Its record has none of the tables: what runs is in gpu/work.h.
- * Its cost() tells the nanoseconds of the kernels alone, and refuses what they cannot do. */
+ * Its cost() returns the nanoseconds of the kernels alone, and refuses what they cannot do. */
 typedef struct lade__gpu_implementation {
 	lade_implementation record;
 	const struct lade__gpu_codec *codec;

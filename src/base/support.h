@@ -35,7 +35,7 @@ void *lade__sized_alloc(const lade_allocator *host, size_t size);
 void lade__sized_free(const lade_allocator *host, void *ptr);
 
 /*
- * Whether the host may touch 'place'; 'what' lies there.
+ * Whether the host may touch 'place'; 'what' is there.
  * Fails: LADE_E_ARG for a kind that is none, LADE_E_NO_DEVICE for a device's
  */
 lade_status lade__place_check(lade_place place, const char *what, lade_error *err);

@@ -44,7 +44,7 @@ typedef struct lade__crc32_fold {
 
 void lade__crc32_fold_init(lade__crc32_fold *fold, uint32_t poly, bool reflected);
 
-/* At least so many bytes are wanted by lade__crc32_fold_run() for it to be of use. */
+/* lade__crc32_fold_run() wants at least this many bytes to be of use. */
 #define LADE__CRC32_FOLD_MIN 64
 
 /*

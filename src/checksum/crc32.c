@@ -140,7 +140,7 @@ static uint32_t run_engine(const crc_engine *e, const lade_crc32_spec *spec, lad
 	return reg_last(spec, reg);
 }
 
-/* Below so many bytes the crc32 instruction alone is faster than folding (measured on Zen 4). */
+/* Below this many bytes the crc32 instruction alone is faster than folding (measured on Zen 4). */
 #define CRC32C_FOLD_MIN 256
 
 static uint32_t run_crc32c(const crc_engine *e, lade_cpu cpu, const uint8_t *p, size_t size)

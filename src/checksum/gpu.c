@@ -93,7 +93,7 @@ static void crc_units(lade_gpu_crc *c, uint32_t unit, uint32_t parts)
 #define UNIT_USUAL 65536u
 #define PARTS_MOST 4096u
 #define PARTS_ALL (1u << 20) /* of all chunks, as long as they are fewer */
-#define PARTS_UNKNOWN 16u    /* of a chunk whose size nobody tells */
+#define PARTS_UNKNOWN 16u    /* of a chunk whose size is unknown */
 
 #define XXH64_CHUNKS (LADE_XXH64_THREADS / LADE_XXH64_LANES) /* of a block */
 
@@ -237,7 +237,7 @@ static lade_status enqueue(const lade__gpu_work *work, lade_checksum kind, lade_
 	                     .threads = s->parts > 32 ? LADE_SUM_FINISH_THREADS : 32,
 	                     .stream = work->stream};
 	if (s->copy) {
-		/* Before the verdicts, which may replace what is looked at. */
+		/* Before the verdicts, which may replace what is read. */
 		lade_gpu_sums c = *s;
 		c.parts = parts_of(work->largest, c.unit, work->count);
 		void *copy[] = {&c};

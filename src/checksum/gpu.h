@@ -22,8 +22,8 @@ size_t lade__gpu_checksum_workspace(lade_checksum kind, size_t count, uint64_t l
 
 /*
  * Enqueues the kernels that store the checksums of the sources of 'work' in 'sums', 8 bytes each,
- * and what became of them in its 'status'.  Of 'work' what tells of destinations and 'stage' is not
- * looked at.
+ * and what became of them in its 'status'.  What 'work' says of destinations and 'stage' is not
+ * read.
  * Fails: LADE_E_DEVICE, LADE_E_UNSUPPORTED
  */
 lade_status lade__gpu_checksum_tell(const lade__gpu_work *work, lade_checksum kind,

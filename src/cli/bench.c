@@ -336,7 +336,7 @@ static void set_rate(table *t, size_t column, double rate)
 	table_set(t, column, rate >= 100e6 ? "%.0f" : "%.1f", rate / 1e6);
 }
 
-/* Marks the best rows of the columns that tell one from another.  A copy is not a candidate. */
+/* Marks the best rows of the columns in which they differ.  A copy is not a candidate. */
 static void mark_best(table *t, const rows *all)
 {
 	size_t best[COLS];
@@ -362,7 +362,7 @@ static void mark_best(table *t, const rows *all)
 			table_mark(t, best[c], c);
 }
 
-/* Where a row's bytes lie that are encoded and decoded. */
+/* Where the bytes are that a row encodes and decodes. */
 static const char *place_of(const row *r)
 {
 	static const char *const names[] = {"device", "pinned", "pageable"};

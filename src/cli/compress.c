@@ -39,7 +39,7 @@ static lade_status look_for_npy(const cli_work *work, cli_in *in, npy *header, b
 		return status;
 	const char *why = npy_read(data, have, header);
 	if (!why && header->data_size != (uint64_t)in->stat.st_size - header->header_size)
-		why = "its size is not what its shape tells";
+		why = "its size does not fit its shape";
 	if (!why && header->dtype == LADE_DTYPE_NONE)
 		why = "its elements have no type";
 	if (why) {

@@ -1,5 +1,5 @@
 /*
- * decompress.c: one file back to bytes: .lade frames and other tools' formats, told apart by
+ * decompress.c: one file back to bytes: .lade frames and other tools' formats, recognised by
  * their first bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@
 /* Windows up to 128 MiB are always accepted, larger ones with --long or -M. */
 #define WINDOW_LOG 27
 
-/* Tells the option that raises a limit. */
+/* Names the option that raises a limit. */
 static lade_status name_option(lade_status status, lade_error *err)
 {
 	size_t size = strlen(err->message);
@@ -250,7 +250,7 @@ static lade_status read_held(void *ctx, void *dst, size_t cap, size_t *got, lade
 	return LADE_OK;
 }
 
-/* Two bytes tell a .zz file, and texts have them, too ("x^2"): what follows must decode. */
+/* Two bytes mark a .zz file, and texts have them, too ("x^2"): what follows must decode. */
 static bool is_zz(const cli_work *work, cli_in *in)
 {
 	const lade_foreign_options f = {.struct_size = sizeof f, .dict = work->dict};

@@ -31,7 +31,7 @@ typedef struct settings {
 	bool check, json;
 } settings;
 
-/* What became of a device; the table and the JSON tell the same. */
+/* What became of a device; the table and the JSON say the same. */
 typedef struct report {
 	const lade_device_info *info;
 	lade_status check;

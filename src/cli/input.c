@@ -25,7 +25,7 @@ int cli_in_open(cli_in *in, const char *name)
 		in->is_stdin = true;
 		if (fstat(in->fd, &in->stat) != 0)
 			goto failed;
-		/* A file that was partly read before tells the wrong size. */
+		/* A file that was partly read before shows the wrong size. */
 		in->has_size = S_ISREG(in->stat.st_mode) && in->stat.st_size > 0 &&
 			       lseek(in->fd, 0, SEEK_CUR) == 0;
 		return CLI_OK;

@@ -1,8 +1,8 @@
 /*
  * inspect.c: 'lade inspect', what a file holds, without decoding it.
  *
- * A .lade file tells everything: header and index are read and checked.  Of other formats the
- * first header is read (and the end of a .gz), which is all that they tell without decoding.
+ * A .lade file says everything: header and index are read and checked.  Of other formats the
+ * first header is read (and the end of a .gz), which is all that they say without decoding.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -300,7 +300,7 @@ typedef struct head {
 	uint64_t file_size; /* 0 where it is not known (a pipe) */
 } head;
 
-/* What was found; texts are empty where nothing is told. */
+/* What was found; texts are empty where nothing is stated. */
 typedef struct facts {
 	const char *title;
 	char content[64], window[32], checksum[32], block[32], name[256], extra[128];

@@ -17,11 +17,11 @@ typedef struct cli_in {
 	const char *name; /* for messages */
 	int fd;
 	bool is_stdin;
-	bool has_size; /* a regular file: stat tells how large it is */
+	bool has_size; /* a regular file: stat says how large it is */
 	struct stat stat;
 	uint64_t taken; /* bytes read from the file so far */
-	bool fixed;     /* another number of bytes than stat told is an error */
-	uint8_t *held;  /* bytes that were looked at, [held_pos, held_end): read first */
+	bool fixed;     /* another number of bytes than stat gave is an error */
+	uint8_t *held;  /* bytes read ahead, [held_pos, held_end): read first */
 	size_t held_pos, held_end, held_cap;
 } cli_in;
 

@@ -1,5 +1,5 @@
 /*
- * list.c: what compressed files hold, a line for each; with -v all that a frame's header tells.
+ * list.c: what compressed files hold, a line for each; with -v all that a frame's header says.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -100,7 +100,7 @@ static const struct {
 	[LADE_FORMAT_SZ] = {"stream", "crc32c"},
 };
 
-/* The checksum as the first header tells it; "": it is a frame without such a header. */
+/* The checksum as the first header names it; "": it is a frame without such a header. */
 static const char *foreign_check(lade_format format, const uint8_t *p, size_t have)
 {
 	if (format != LADE_FORMAT_ZST && format != LADE_FORMAT_LZ4)
@@ -110,7 +110,7 @@ static const char *foreign_check(lade_format format, const uint8_t *p, size_t ha
 	return p[4] & 4 ? foreign[format].check : "none"; /* bit 2 of the flags, in both */
 }
 
-/* What no header tells is counted: the file is decoded to nowhere. */
+/* What no header says is counted: the file is decoded to nowhere. */
 static int list_foreign(const cli_work *work, lade_format format, cli_in *in, table *t, totals *sum)
 {
 	const uint8_t *data;

@@ -16,7 +16,7 @@ typedef struct sample {
 	const uint8_t *data;
 	size_t size;
 	lade_dtype dtype; /* of the .npy file, or LADE_DTYPE_NONE */
-	bool cut;         /* 'size' was lowered: not all of the array is looked at */
+	bool cut;         /* 'size' was lowered: not all of the array is used */
 	void *map;
 	size_t map_size;
 } sample;

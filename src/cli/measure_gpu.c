@@ -1,5 +1,5 @@
 /*
- * measure_gpu.c: how fast a device encodes and decodes some data: what lies in its memory, and what
+ * measure_gpu.c: how fast a device encodes and decodes some data: what is in its memory, and what
  * the host feeds it.
  *
  * Three forms of the data are on the device, each chunk at a place of its own:
@@ -24,8 +24,8 @@
 /* Device memory; blocks are aligned to this. */
 #define ALIGN ((size_t)256)
 
-/* What is enqueued before the device is waited for takes at least so many seconds, so that the wait
- * does not count. */
+/* The host enqueues work for at least this many seconds before it waits for the device, so that
+ * the wait does not count. */
 #define RESIDENT_LEAST 4e-3
 
 typedef struct gpu {

@@ -97,7 +97,7 @@ static const char help[] =
 	"\n"
 	"What to do; the last one counts:\n"
 	"  -z, --compress        compress (the default)\n"
-	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, told apart by "
+	"  -d, --decompress      decompress .lade, .zst, .gz, .zz, .lz4 and .sz, recognised by "
 	"content\n"
 	"  -t, --test            decompress to nowhere\n"
 	"  -l, --list            say what compressed files hold\n"

@@ -61,7 +61,7 @@ void cli_out_catch_signals(void)
 		if (sigaction(fatal[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(fatal[i], &action, NULL);
 	}
-	/* A file that passes the limit of its size is an error of write(), told like others. */
+	/* A file that passes the limit of its size is an error of write(), reported like others. */
 	signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -111,7 +111,7 @@ static bool is_dtype(const lade_option *option)
 	return option->type == LADE_OPTION_DTYPE && strcmp(option->name, "dtype") == 0;
 }
 
-/* The text of an option's value where the data tells it; false where it does not. */
+/* The text of an option's value if the data gives it; false if it does not. */
 static bool fill_option(const lade_option *option, lade_dtype dtype, int64_t level, char *text,
                         size_t cap)
 {

@@ -60,7 +60,7 @@ static void show_progress(const char *text)
 		fprintf(stderr, "\r\033[K%s", text);
 }
 
-static void told(void *ctx, const char *pipeline, const lade_error *failed)
+static void on_progress(void *ctx, const char *pipeline, const lade_error *failed)
 {
 	const search *x = ctx;
 
@@ -220,14 +220,14 @@ static int suggest_file(const settings *s, lade_engine *engine, const char *path
 		return code;
 	x.file_size = file.size;
 	lade_suggest_options o = {.struct_size = sizeof o,
-				  .dtype = s->has_dtype ? s->dtype : file.dtype,
-				  .guess = !s->has_dtype,
-				  .chunk_size = (size_t)s->chunk_size,
-				  .sample_size = (size_t)s->sample_size,
-				  .threads = s->threads ? (unsigned)s->threads : lade_cpu_count(),
-				  .bandwidth = (double)s->bandwidth * 1e6,
-				  .progress = told,
-				  .progress_ctx = &x};
+	                          .dtype = s->has_dtype ? s->dtype : file.dtype,
+	                          .guess = !s->has_dtype,
+	                          .chunk_size = (size_t)s->chunk_size,
+	                          .sample_size = (size_t)s->sample_size,
+	                          .threads = s->threads ? (unsigned)s->threads : lade_cpu_count(),
+	                          .bandwidth = (double)s->bandwidth * 1e6,
+	                          .progress = on_progress,
+	                          .progress_ctx = &x};
 	lade_status status =
 		lade_suggest(engine, lade_host_cspan(file.data, file.size), &o, &found, &err);
 	show_progress("");

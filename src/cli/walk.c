@@ -1,6 +1,6 @@
 /*
  * walk.c: the decoded sizes of .zst files (RFC 8878) and .lz4 files (LZ4 frame format 1.6), as
- * their frames' headers tell them: from one block's header to the next, and nothing is decoded.
+ * their frames' headers state them: from one block's header to the next, and nothing is decoded.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

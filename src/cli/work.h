@@ -26,7 +26,7 @@ lade_status cli_decompress_foreign(const cli_work *work, lade_format format, cli
                                    cli_out *out, uint64_t *frames, lade_error *err);
 
 /* The decoded size and the number of frames of a .zst or .lz4 file, from its frames' headers; false
- * where these do not tell, where one is damaged, and for other formats. */
+ * where these do not say, where one is damaged, and for other formats. */
 bool cli_walk(const cli_in *in, lade_format format, uint64_t *decoded, uint64_t *frames);
 
 /* --list: a line for each of the files.  Gives CLI_OK or CLI_FAILED. */

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Each is a folder here with a lade__set lade__codec_NAME; lade_engine_algorithm() tells their
+/* Each is a folder here with a lade__set lade__codec_NAME; lade_engine_algorithm() lists their
  * algorithms in this order. */
 #define LADE__CODECS(X) \
 	X(copy) \

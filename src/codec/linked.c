@@ -17,7 +17,7 @@ static const char *xxhash_version(void)
 	static const char *const texts[] = {"0.8.0", "0.8.1", "0.8.2", "0.8.3", "0.8.4"};
 	const unsigned count = sizeof texts / sizeof texts[0], patch = XXH_versionNumber() - 800;
 
-	/* A number is all that it tells. */
+	/* It reports only a number. */
 	return patch < count ? texts[patch] : "above 0.8.4";
 }
 

@@ -10,7 +10,7 @@
 
 #include <lade/batch.h>
 
-/* Where a call tells what became of its items; several threads may tell at once. */
+/* Where a call reports what became of its items; several threads may report at once. */
 typedef struct lade__outcome {
 	lade_result *results;    /* NULL: not wanted */
 	lade_error *item_errors; /* likewise */

@@ -152,7 +152,7 @@ lade_status lade_spec_new(const lade_stage *stages, size_t count, lade_spec **ou
 
 lade_spec *lade_spec_ref(const lade_spec *spec)
 {
-	/* Specs lie in memory from malloc(); only the count ever changes. */
+	/* Specs are in memory from malloc(); only the count ever changes. */
 	lade_spec *counted = (lade_spec *)(uintptr_t)spec;
 	atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
 	return counted;

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-/* text and bytes lie in the same block, behind the struct. */
+/* text and bytes are in the same block, behind the struct. */
 struct lade_spec {
 	atomic_uint refs;
 	uint8_t count;

@@ -6,8 +6,8 @@
 #include "filter/blocks.h"
 #include "filter/shuffle.h"
 
-/* How the rows of a buffer lie.  They are counted by the bit that they hold, from the lowest on;
- * pointers to rows are at bit 0's. */
+/* How the rows of a buffer are stored.  They are counted by the bit that they hold, from the
+ * lowest on; pointers to rows are at bit 0's. */
 typedef struct rows {
 	size_t elem;
 	ptrdiff_t pitch; /* from one to the next; below 0 where the highest bit's comes first */
@@ -233,7 +233,7 @@ static void unshuffle_part(const lade__bit_form *form, const lade_elements *tile
 /* ---- blocks ------------------------------------------------------------------------- */
 
 /*
- * The part of a tile that lies in its first block, as a tile of that block; '*begin' are the bytes
+ * The part of a tile that is in its first block, as a tile of that block; '*begin' are the bytes
  * before the block.  A tile without elements, at the end of all, has that of the bytes behind them.
  */
 static lade_elements first_part(const lade__bit_form *form, const lade_elements *tile,

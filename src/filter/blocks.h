@@ -24,7 +24,7 @@
 /*
  * Elements of a block whose planes fill at most 'bytes', and 'most' (at least 64) elements at
  * most: a multiple of 64, and of 512 (a line of each row of bits) if there are as many.  The planes
- * lie one line further apart than they are long, since planes a power of two apart would share
+ * are one line further apart than they are long, since planes a power of two apart would share
  * few sets of the cache: elem * (n + LINE) <= bytes.  'bytes' is at least 128 * elem, which leaves
  * room for 64 elements.
  */

@@ -128,8 +128,8 @@ float lade__round_half(float x)
 /* ---- loads and stores --------------------------------------------------------------- */
 
 /*
- * Types, how they lie in memory, and what they are carried in: I int64_t, U uint64_t, F float,
- * D double.  A load gives the carrier's type, a store takes any of the four.
+ * Types, how they are stored in memory, and what they are carried in: I int64_t, U uint64_t,
+ * F float, D double.  A load gives the carrier's type, a store takes any of the four.
  */
 #define TYPES(X)                 \
 	X(b1, uint8_t, I)        \

@@ -30,7 +30,7 @@ const lade__shuffle_kernels *lade__shuffle_kernels_of(lade_cpu cpu)
 #define BLOCK_MOST 32768
 
 /*
- * The planes of large buffers often lie a power of two apart, so that what is written to each would
+ * The planes of large buffers are often a power of two apart, so that what is written to each would
  * fall into the same few sets of the cache: they are collected and written past it.
  */
 static void blocks_to_planes(const lade__shuffle_kernels *kernels, size_t elem, size_t pitch,

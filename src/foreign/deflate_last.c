@@ -1,6 +1,6 @@
 /*
  * deflate_last.c: finds the last block of a Deflate stream (RFC 1951), so that another can follow.
- * libdeflate, which made the stream, does not tell where its blocks begin.  Words are passed over,
+ * libdeflate, which made the stream, does not say where its blocks begin.  Words are passed over,
  * and nothing is decoded: six tenths of the time of zlib's inflate() (docs/performance/log/cpu.md).
  *
  * SPDX-License-Identifier: Apache-2.0

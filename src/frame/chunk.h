@@ -59,7 +59,7 @@ lade_status lade__block_decode(const lade__coder *coder, lade_worker *worker,
 /*
  * The steps of that for a coded chunk, for those who decode many at once.  _spec: the chunk's own
  * spec, to be unreferenced, or NULL for the frame's; and the host's route for it.  _decoded: what
- * decoding the payload came to, 'inner' being told of the payload alone and 'got' its bytes.
+ * decoding the payload came to: 'inner' is the verdict on the payload alone, 'got' its bytes.
  */
 lade_status lade__block_spec(const lade__coder *coder, const lade__found *block, lade_spec **own,
                              lade__route *route, lade_error *err);

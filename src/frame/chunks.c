@@ -185,7 +185,7 @@ void lade__read_task_run(void *ctx, size_t index, lade_worker *worker)
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* Blocks of one group, all together, and how many: so many that the call of the system does not
+/* Blocks of one group, all together, and how many: enough that the call of the system does not
  * count, and few enough that they stay in the cache. */
 #define GROUP_BYTES ((uint64_t)64 << 10)
 #define GROUP_CHUNKS 32
@@ -207,7 +207,7 @@ static size_t make_groups(batch *b, size_t task_count)
 	return count;
 }
 
-/* Reads the blocks of a group, one behind the other.  False: one by one they may do better, or tell
+/* Reads the blocks of a group, one behind the other.  False: one by one they may do better, or say
  * why not. */
 static bool read_group(const batch *b, const task *tasks, size_t count, lade_worker *worker,
                        uint8_t **blocks)

@@ -52,7 +52,7 @@ lade_status lade__check_zero(const uint8_t *p, size_t size, uint64_t off, const 
 /* ---- header --------------------------------------------------------------------------- */
 
 /* What the frame was written with.  'info.size' and 'info.encoded_size' are LADE_SIZE_UNKNOWN where
- * the header does not tell. */
+ * the header does not say. */
 typedef struct lade__header {
 	lade_frame_info info;
 	lade_spec *spec; /* 'info.spec'; the owner unrefs it */

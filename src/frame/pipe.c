@@ -248,7 +248,7 @@ static lade_status read_end(lade_frame_pipe *pipe, lade_error *err)
 
 /*
  * Steps over what stands before the next chunk.  '*chunk' is false when the frame has ended.
- * A page must stand where one is full and behind the last chunk; where the header does not tell
+ * A page must stand where one is full and behind the last chunk; where the header does not say
  * which one is the last, its mark does.
  */
 static lade_status next_part(lade_frame_pipe *pipe, bool *chunk, lade_error *err)
@@ -464,7 +464,7 @@ static lade_status leave(lade_frame_pipe *pipe, lade_status status, lade_error *
 	return status;
 }
 
-/* What has been decoded into the caller's memory is given; what lies in a buffer stays. */
+/* What has been decoded into the caller's memory is given; what is in a buffer stays. */
 static lade_status give(void *ctx, size_t at, bool *gave, lade_error *err)
 {
 	lade_frame_pipe *pipe = ctx;

@@ -30,7 +30,7 @@ typedef lade__read_batch batch;
 /* ---- failures ------------------------------------------------------------------------------- */
 
 /* Notes a failure of one range, in 'chunk'; the mutex is held, or no task runs.  What the call
- * tells is the first failure of the first range, whichever thread came first. */
+ * reports is the first failure of the first range, whichever thread came first. */
 static void range_fail(batch *b, size_t range, uint64_t chunk, lade_status status,
                        const lade_error *err)
 {
@@ -165,7 +165,7 @@ static lade_status run_all(batch *b, sweep *s, lade_error *err)
 	while (status == LADE_OK && (s->begin < s->end || s->end < s->count)) {
 		if (s->begin == s->end) /* nothing is open: go to where the next one begins */
 			page = s->order[s->end].off / window;
-		/* Offsets lie below the frame's size, so a page's index and what follows do not
+		/* Offsets are below the frame's size, so a page's index and what follows do not
 		 * overflow. */
 		while (s->end < s->count && s->order[s->end].off / window <= page)
 			s->end++;
@@ -282,8 +282,8 @@ static int by_off(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All of a frame that lies on a device, decoded there.  False: it was not, and the usual way finds
- * out, and tells, why. */
+/* All of a frame on a device, decoded there.  False: it was not, and the usual way finds
+ * out, and says, why. */
 static bool read_from_device(lade_frame *frame, const lade_frame_range *range, lade_result *result)
 {
 	if (range->off || range->dst.size != frame->info.size || !range->dst.data ||

@@ -11,7 +11,7 @@
 
 #include <lade/array.h>
 
-/* Pages kept, 64 KiB each.  Page n lies in place n % 64. */
+/* Pages kept, 64 KiB each.  Page n is in place n % 64. */
 #define LADE__PAGES_KEPT 64
 
 struct lade_frame {

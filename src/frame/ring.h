@@ -34,7 +34,7 @@ typedef struct lade__ring_slot {
 } lade__ring_slot;
 
 /*
- * Slots are numbered by the order of their taking: number n lies in slot n % count, and
+ * Slots are numbered by the order of their taking: number n is in slot n % count, and
  * gives <= works <= takes <= gives + count.  Between runs none is being worked on.
  */
 typedef struct lade__ring {

@@ -40,7 +40,7 @@ const uint8_t *lade__source_at(const lade__source *source, uint64_t off, size_t 
 lade_status lade__source_get(const lade__source *source, uint64_t off, size_t size,
                              uint8_t *buffer, const uint8_t **out, lade_error *err);
 
-/* A range to read: of the version that was opened, unless that costs: a file is looked at when all
+/* A range to read: of the version that was opened, unless that costs: a file is checked when all
  * has been read. */
 static inline lade_range lade__source_range(const lade__source *source, uint64_t off, size_t size,
                                             uint8_t *dst)

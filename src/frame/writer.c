@@ -422,7 +422,7 @@ lade_status lade_frame_writer_write(lade_frame_writer *writer, const void *data,
 	TRY(account(writer, size, &writer->error));
 	writer->data = data;
 	writer->data_size = size;
-	/* What fills all slots and more, or is the rest, is encoded where it lies, once the open
+	/* What fills all slots and more, or is the rest, is encoded where it is, once the open
 	 * slot is full. */
 	size_t slot_size = writer->group_chunks * writer->header.info.chunk_size;
 	if (size / slot_size > writer->ring.count || is_whole(writer)) {

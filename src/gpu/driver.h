@@ -20,7 +20,7 @@ static inline lade__address lade__address_of(const void *ptr)
 	return (lade__address)(uintptr_t)ptr;
 }
 
-/* Results of the driver that are looked at. */
+/* Results of the driver that the code checks for. */
 enum {
 	LADE__CU_INVALID_VALUE = 1,
 	LADE__CU_OUT_OF_MEMORY = 2,
@@ -174,7 +174,7 @@ lade_status lade__driver_get(const lade__driver **driver, lade_error *err);
 bool lade__driver_lost(void);
 
 /*
- * Tells of a driver's call that failed: "device 0: cuStreamCreate: CUDA_ERROR_... (999): text".
+ * Reports a driver's call that failed: "device 0: cuStreamCreate: CUDA_ERROR_... (999): text".
  * 'device' is below 0 where none is meant.  Gives LADE_E_NOMEM for the driver's "out of memory",
  * LADE_E_DEVICE for all else.
  */

@@ -110,7 +110,7 @@ lade_status lade__gpu_resident(const lade__gpu_work *work, const lade__kernel *k
 lade_status lade__gpu_launch_turns(const lade__gpu_work *work, const lade__kernel *kernel,
                                    lade__launch launch, void **arguments, lade_error *err);
 
-/* Launches a kernel that tells sizes, for all chunks at once: 'chunks' a block of 128 threads. */
+/* Launches a kernel that reports sizes, for all chunks at once: 'chunks' a block of 128 threads. */
 lade_status lade__gpu_launch_sizes(const lade__gpu_work *work, const lade__kernel *kernel,
                                    unsigned chunks, lade_error *err);
 

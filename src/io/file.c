@@ -36,7 +36,7 @@
 /* The most spans of one preadv(). */
 #define RUN_SPANS 64
 
-/* The tables of calls of so many ranges, of up to RUN_BYTES each, are on the stack. */
+/* The tables of calls of up to this many ranges, of up to RUN_BYTES each, are on the stack. */
 #define FEW 8
 
 typedef struct file {

@@ -24,7 +24,7 @@ static double waits_of(const lade__cost *c, double requests)
 	return ceil(requests / c->parallel) + EACH * requests;
 }
 
-/* Bytes a nanosecond, of so many requests. */
+/* Bytes a nanosecond, at this many requests. */
 static double rate_of(const lade__cost *c, double requests)
 {
 	double lanes = requests < c->parallel ? requests : c->parallel;
@@ -60,7 +60,7 @@ static void approach(double *value, double sample, double share)
 }
 
 /*
- * One time cannot tell latency and rate apart.  What took most of the time, by what is believed so
+ * One time cannot separate latency from rate.  What took most of the time, by what is believed so
  * far, gets the difference: so each is measured by the calls that depend on it.
  */
 void lade__store_measured(lade_store *store, size_t requests, uint64_t size, uint64_t ns)

@@ -26,7 +26,7 @@
 /* Threads that read at once, the caller's among them. */
 #define THREADS 4
 
-/* A unit ends with so many requests or bytes. */
+/* A unit ends with this many requests or bytes. */
 #define UNIT_REQUESTS 16
 #define UNIT_BYTES ((size_t)4 << 20)
 

@@ -33,7 +33,7 @@
 #define PAUSE_NS 100000000u
 #define PAUSE_MAX_NS 10000000000u
 
-/* How often transfers under way are looked at, whether they stand still or are cancelled. */
+/* How often transfers under way are checked, whether they stand still or are cancelled. */
 #define LOOK_MS 20
 
 /* Bytes behind what is wanted that are read, and dropped, to keep a connection. */
@@ -273,7 +273,7 @@ static bool try_again(http *h, transfer *t)
 	return true;
 }
 
-/* The value's size, which only the end of the body tells. */
+/* The value's size, which only the end of the body shows. */
 static lade_status size_by_end(transfer *t)
 {
 	lade_range *range = range_of(t);

@@ -11,9 +11,9 @@
 /* An answer's head, line by line. */
 typedef struct lade__http_answer {
 	int code;
-	uint64_t length;   /* of the body; LADE_SIZE_UNKNOWN: not told */
+	uint64_t length;   /* of the body; LADE_SIZE_UNKNOWN: not stated */
 	uint64_t off, end; /* of a part: its bytes are [off, end) */
-	uint64_t total;    /* LADE_SIZE_UNKNOWN: not told */
+	uint64_t total;    /* LADE_SIZE_UNKNOWN: not stated */
 	bool part, coded;  /* has Content-Range, Content-Encoding */
 	uint64_t retry_ns; /* the server asks for so much time; 0: it does not */
 	lade_object_version tag, date;

@@ -142,7 +142,7 @@ static lade_status good_answer(const lade__http_answer *a, lade_range *range, la
 	/* The size comes with the end of the body, or never. */
 	if (range->kind == LADE_RANGE_LAST)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "the server does not tell its size");
+		                 "the server does not state its size");
 	if (range->version)
 		*range->version = version;
 	if (range->want && !lade_object_version_equal(range->want, &version))

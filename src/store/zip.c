@@ -327,7 +327,7 @@ static lade_status look(zip_store *zip, uint64_t *size, lade_error *err)
 	*size = range.object_size;
 	if (status == LADE_OK && *size == LADE_SIZE_UNKNOWN)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "zip: the source does not tell its size");
+		                 "zip: the source does not state its size");
 	return status;
 }
 

@@ -356,7 +356,7 @@ static void stack_make(emu_machine *m, unsigned i)
 	emu_fiber_make(&m->lane[i].fiber, stack + 4096, stack_size - 4096 - shift, lane_main);
 }
 
-/* Room for so many lanes and slots; what is there is kept when it is enough. */
+/* Room for this many lanes and slots; what is there is kept when it is enough. */
 static bool machine_grow(emu_machine *m, size_t lanes, size_t slots)
 {
 	if (lanes <= m->lanes_cap && slots <= m->slots_cap)

@@ -137,7 +137,7 @@ struct emu_machine {
 };
 
 extern __thread emu_machine *emu__machine;
-/* Steps until emu_refuel(): then the budget is looked at and others get a turn. */
+/* Steps until emu_refuel(): then the budget is checked and others get a turn. */
 extern __thread int64_t emu__fuel;
 /* The launch's arenas, for the quick test whether an address is shared memory. */
 extern __thread uintptr_t emu__arenas, emu__arenas_size;

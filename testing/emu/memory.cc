@@ -156,7 +156,7 @@ static const char *code_of(const char *what, emu_site site, const void *code)
 	return text;
 }
 
-/* 'at' lies in the arenas.  One byte at a time: a word may be written in part. */
+/* 'at' is in the arenas.  One byte at a time: a word may be written in part. */
 static void check_shared(const volatile void *at, size_t size, bool reads, bool writes,
                          const char *what, emu_site site, const void *code)
 {

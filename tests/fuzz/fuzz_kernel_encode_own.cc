@@ -44,17 +44,18 @@ static void ans_small(lade_gpu_batch batch)
 	lade_ans_encode_small_4(batch, 12, 0, ANS_WIDE(2), ANS_HOLD);
 }
 
-#define OFFICE LADE_BITCOMP_ENCODE_SHARED
+#define BITCOMP_SHARED LADE_BITCOMP_ENCODE_SHARED
 #define LISTS(warps) ((warps) * sizeof(lade_cas_lists))
 
 /* By the spec that says the same. */
 static const fuzz_encoder kernels[] = {
-	{"bitcomp(|u1)", 256, OFFICE, false, bitcomp<0, 0, 0, 0, 0>},
-	{"bitcomp(<i2)", 256, OFFICE, false, bitcomp<1, 1, 0, 0, 1>},
-	{"bitcomp(<u4)", 256, OFFICE, false, bitcomp<2, 0, 0, 0, 2>},
-	{"bitcomp(<i8)", 256, OFFICE, false, bitcomp<3, 1, 0, 0, 3>},
-	{"bitcomp(<i4,algorithm=sparse)", 256, OFFICE, false, bitcomp<2, 1, 1, 0, 3>},
-	{"bitcomp(<f4,mode=lossy_signed,delta=0.125)", 256, OFFICE, false, bitcomp<2, 1, 0, 1, 1>},
+	{"bitcomp(|u1)", 256, BITCOMP_SHARED, false, bitcomp<0, 0, 0, 0, 0>},
+	{"bitcomp(<i2)", 256, BITCOMP_SHARED, false, bitcomp<1, 1, 0, 0, 1>},
+	{"bitcomp(<u4)", 256, BITCOMP_SHARED, false, bitcomp<2, 0, 0, 0, 2>},
+	{"bitcomp(<i8)", 256, BITCOMP_SHARED, false, bitcomp<3, 1, 0, 0, 3>},
+	{"bitcomp(<i4,algorithm=sparse)", 256, BITCOMP_SHARED, false, bitcomp<2, 1, 1, 0, 3>},
+	{"bitcomp(<f4,mode=lossy_signed,delta=0.125)", 256, BITCOMP_SHARED, false,
+         bitcomp<2, 1, 0, 1, 1>},
 	{"cascaded(|u1)", 256, LISTS(8), true, cascaded<0, 13, 1>},
 	{"cascaded(<i2,block=4096)", 128, LISTS(4), true, cascaded<1, 12, 1>},
 	{"cascaded(<u4)", 64, LISTS(2), true, cascaded<2, 13, 1>},

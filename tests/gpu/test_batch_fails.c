@@ -91,7 +91,7 @@ static void all_given_back(void)
 
 /* ---- calls of each kind ------------------------------------------ */
 
-enum { DEVICE_CALL, BRIDGE_CALL, ASYNC_CALL, ENCODE_CALL, CALLS };
+enum { DEVICE_CALL, VIA_HOST_CALL, ASYNC_CALL, ENCODE_CALL, CALLS };
 static const char *const call_names[] = {"on the device", "via the host", "enqueued", "encoded"};
 
 #define ITEMS 5
@@ -160,7 +160,7 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 	static const lade_layout layout = {.struct_size = sizeof layout, .elem_size = 1,
 	                                   .ndim = 2, .shape = shape, .strides = strides};
 	for (size_t i = 0; i < ITEMS; i++) {
-		const buffer *b = &src[which == BRIDGE_CALL][i];
+		const buffer *b = &src[which == VIA_HOST_CALL][i];
 		segment[i] = (lade_segment){b->data, b->size, b->place,
 		                            which != ENCODE_CALL && i % 2 ? SIZE : 0};
 		item[i] = (lade_item){
@@ -170,9 +170,9 @@ static lade_status call(lade_engine *engine, int which, lade_result *results, la
 	}
 	lade_batch_options o = {.struct_size = sizeof o,
 	                        .item_errors = errors,
-	                        .where =
-	                                which == BRIDGE_CALL ? LADE_WHERE_AUTO : LADE_WHERE_DEVICE};
-	if (which == BRIDGE_CALL)
+	                        .where = which == VIA_HOST_CALL ? LADE_WHERE_AUTO
+	                                                        : LADE_WHERE_DEVICE};
+	if (which == VIA_HOST_CALL)
 		return lade_decode_into(engine, zstd, item, ITEMS, results, &o, err);
 	if (which == DEVICE_CALL)
 		return lade_decode_into(engine, lz4, item, ITEMS, results, &o, err);
@@ -194,7 +194,7 @@ static void works(lade_engine *engine, int which)
 	OK(call(engine, which, results, err));
 	for (size_t i = 0; i < ITEMS; i++) {
 		uint8_t bytes[2 * SIZE];
-		const chunk *c = &chunks[which == BRIDGE_CALL][i];
+		const chunk *c = &chunks[which == VIA_HOST_CALL][i];
 		assert_int_equal(results[i].status, LADE_OK);
 		buffer_get(&dst[i], bytes, 2 * SIZE);
 		if (which == ENCODE_CALL || (which == DEVICE_CALL && i == 2))
@@ -230,9 +230,9 @@ static void allocators_are_asked_and_paid_back(void **state)
 		works(engine, which);
 		for (int i = 0; i < LADE_KIND_COUNT; i++)
 			most[i] += counted[i].calls;
-		if (which == DEVICE_CALL || which == BRIDGE_CALL)
+		if (which == DEVICE_CALL || which == VIA_HOST_CALL)
 			assert_true(counted[LADE_PINNED].calls > 0);
-		if (which != BRIDGE_CALL)
+		if (which != VIA_HOST_CALL)
 			assert_true(counted[LADE_DEVICE].calls > 0);
 		lade_engine_free(engine);
 		all_given_back();
@@ -609,7 +609,7 @@ static void what_an_engine_keeps_is_bounded(void **state)
 
 /* ---- the driver ------------------------------------------ */
 
-static void told(lade_status status, const lade_error *err)
+static void check_failure(lade_status status, const lade_error *err)
 {
 	char name[64];
 	snprintf(name, sizeof name, "%s", emu->failed);
@@ -641,7 +641,7 @@ static void each_driver_call_fails(int which, int code, bool warm)
 		assert_int_equal(emu->pushed, 0);
 		if (status != LADE_OK) {
 			assert_true(failed);
-			told(status, &err);
+			check_failure(status, &err);
 			items_tell(which, results);
 		}
 		survived += failed && status == LADE_OK;

@@ -111,7 +111,7 @@ static void put_skippable(uint32_t magic, uint32_t size)
 		put("x", 1);
 }
 
-/* A frame whose header does not tell the size, as a pipe's writer makes it. */
+/* A frame whose header does not state the size, as a pipe's writer makes it. */
 static void put_zstd_stream(const void *data, size_t size)
 {
 	ZSTD_CCtx *cctx = ZSTD_createCCtx();

@@ -104,7 +104,7 @@ typedef struct callback {
 	size_t bad; /* the range that it is wrong with */
 	size_t calls, ranges;
 	bool late; /* answers on another thread, the last range first */
-	bool hide; /* does not tell the size */
+	bool hide; /* does not state the size */
 	lade_cancel *cancel; /* set before the second range */
 	pthread_t thread;
 	/* of the late call */

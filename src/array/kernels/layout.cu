@@ -1,6 +1,6 @@
 /*
  * layout.cu: copies boxes between chunks and larger arrays, and makes their tables from boxes that
- * lie on the device.
+ * are on the device.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -61,7 +61,7 @@ static __device__ __forceinline__ bool lade_sum_fits(const lade_gpu_sums &s,
 
 /*
  * The vector at 'at', a multiple of 16, of which only bytes of the chunk count: others are 0.  To
- * the first four of a chunk that has so many 'init' is added.
+ * the first four bytes 'init' is added, if the chunk has four.
  */
 static __device__ __forceinline__ uint4 lade_sum_edge(const uint8_t *src, uint32_t size,
                                                       const uint8_t *at, uint32_t init)
@@ -106,7 +106,7 @@ static __device__ __forceinline__ void lade_sum_rows(T &work, const uint8_t *src
 	/* A first row may begin before the chunk. */
 	const uint8_t *row = src - before + (int64_t)stop - (int64_t)(rows * LADE_SUM_ROW);
 	row += 16 * lane;
-	/* Rows [first, last) are whole, and have none of the first four bytes, which may lie in two
+	/* Rows [first, last) are whole, and have none of the first four bytes, which may be in two
 	 * rows. */
 	uint32_t edge = rows * LADE_SUM_ROW + before + 4;
 	uint32_t first = stop >= edge ? 0 : stop + LADE_SUM_ROW >= edge ? 1 : 2;
@@ -130,7 +130,7 @@ static __device__ __forceinline__ void lade_sum_rows(T &work, const uint8_t *src
 }
 
 /* The parts 'k' of chunks 'i' that a warp makes: first ones of all chunks, then the second ones,
- * and of these every so many-th.  So warps get like shares of those that have anything to do. */
+ * and so on; the warps take turns.  So they get like shares of those that have anything to do. */
 struct lade_sum_turn {
 	uint32_t k, i, warps;
 
@@ -569,7 +569,7 @@ static __device__ __forceinline__ uint32_t lade_sum_use(const lade_gpu_sums &s, 
 }
 
 /*
- * Map: block = chunks in turn, thread = every so many-th of its parts.  A block is 32 or 256
+ * Map: block = chunks in turn, thread = its parts in turn.  A block is 32 or 256
  * threads; 256 where 'parts' is above 32.  Shared memory: 32 bytes.
  */
 extern "C" __global__ void __launch_bounds__(LADE_SUM_FINISH_THREADS)

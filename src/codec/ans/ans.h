@@ -61,7 +61,7 @@ uint64_t lade__ans_entropy(const uint32_t count[256], uint32_t total);
  * gives the number of words. */
 unsigned lade__ans_describe(const uint16_t freq[256], uint8_t *out);
 
-/* Reads a description of 'words' words; false: it is not one of exactly so many. */
+/* Reads a description of 'words' words; false: it is not one of exactly that size. */
 bool lade__ans_read(const uint8_t *src, unsigned words, unsigned bits, uint16_t freq[256]);
 
 /* The tables of frequencies that sum to 1 << bits.  Entry X - (1 << bits) is that of state X. */
@@ -86,7 +86,7 @@ void lade__ans_encoder_of(const uint16_t freq[256], unsigned bits, lade__ans_enc
 
 /* ---- the header ------------------------------------------------------------------------- */
 
-/* A checked header: all that it points at lies inside the chunk. */
+/* A checked header: all that it points at is inside the chunk. */
 typedef struct lade__ans_info {
 	uint32_t size;  /* decoded bytes */
 	unsigned kind;  /* ANS_RAW, ANS_CONSTANT, ANS_CODED */

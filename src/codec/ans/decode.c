@@ -236,7 +236,7 @@ static void fill(const uint8_t *value, unsigned width, uint64_t off, uint8_t *ds
 	}
 }
 
-/* Bytes [off, off + size) of the chunk; the range lies in it. */
+/* Bytes [off, off + size) of the chunk; the range is inside it. */
 static lade_status decode_range(chunk *c, size_t off, uint8_t *dst, size_t size, lade_error *err)
 {
 	const lade__ans_info *info = &c->info;

@@ -246,8 +246,8 @@ INLINE bool wide_open(wide_reader *r, const lade__ans_lanes *lanes, const __m256
 	}
 	wide_window(r, lanes->strings + ROWS_AT, first, second);
 	for (unsigned j = 0; j < EIGHTS; j++) {
-		/* The state's leading 1 is the first bit that is not 0, and lies in the first half,
-		 * of which a float's exponent tells its place. */
+		/* The state's leading 1 is the first bit that is not 0, and is in the first half,
+		 * so a float's exponent gives its place. */
 		__m256i half = _mm256_srli_epi32(first[j], 16);
 		__m256i real = _mm256_castps_si256(_mm256_cvtepi32_ps(half));
 		__m256i zeros =

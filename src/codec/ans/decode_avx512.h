@@ -7,7 +7,7 @@
  */
 
 /* Readers of 32 lanes, lane 0 first: states with their leading 1; 'left' is below 0 for damaged
- * strings.  These lie as rows: of the lowest 16 bits of all lanes, of the next ones, .... */
+ * strings.  They are stored as rows: of the lowest 16 bits of all lanes, of the next ones, .... */
 typedef struct wide_reader {
 	__m512i state, left, last;
 } wide_reader;
@@ -355,7 +355,7 @@ INLINE bool wide_open(wide_reader *r, const lade__ans_lanes *lanes)
 	if (_mm512_test_epi16_mask(r->left, r->left) != has)
 		return false;
 	wide_window(r, lanes->strings + ROWS_AT, window);
-	/* The state's leading 1 is the first bit that is not 0, and lies in the first half. */
+	/* The state's leading 1 is the first bit that is not 0, and is in the first half. */
 	fine = _mm512_test_epi16_mask(window[0], window[0]);
 	__m512i zeros = leading_zeros(window[0]);
 	r->state = _mm512_srl_epi16(_mm512_shldv_epi16(window[0], window[1], zeros),

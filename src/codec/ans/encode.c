@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Bytes that are counted at once, whole sub-blocks; their byte positions lie apart in lines of the
+/* Bytes that are counted at once, whole sub-blocks; their byte positions are apart, in lines of the
  * cache that do not exclude one another. */
 #define PIECE ((size_t)65536)
 #define PIECE_PITCH(width) (PIECE / (width) + 192)
@@ -113,7 +113,7 @@ static void count_all(chunk *c)
 }
 
 /* A plane is coded where that saves one byte of 64 and more, a table of 'present' symbols, of about
- * so many bits, included. */
+ * this many bits, included. */
 #define TABLE_BITS(present) (256 + 7 * (present))
 #define WORTH(bits, total) ((bits) < (uint64_t)(total)*63 / 8)
 

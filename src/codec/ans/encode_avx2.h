@@ -180,7 +180,7 @@ INLINE void whole_rows(wide_writer *writer, const lade__ans_lanes *lanes, uint32
 		wide_load(lanes->plane[last], rows - 1, ANS_LANES, symbols[0]);
 	size_t size = 4 * ANS_LANES * (size_t)lanes->width; /* of a row */
 	while (rows-- > 0) {
-		/* What may lie behind the destination's end. */
+		/* What may be behind the destination's end. */
 		for (size_t i = rows * size; i < (rows + 1) * size; i += 64)
 			__builtin_prefetch((const void *)((uintptr_t)lanes->result + i), 1);
 		for (unsigned p = lanes->coded; p-- > 0; turn ^= 1) {

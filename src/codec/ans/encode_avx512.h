@@ -19,8 +19,8 @@ typedef struct wide_bytes {
 	uint16_t end[ANS_LANES];
 } wide_bytes;
 
-/* Vectors are taken apart through memory, as shuffles would cost more; and so many units later, as
- * part of a vector that is not in the cache yet takes 1.5 cycles to load. */
+/* Vectors are taken apart through memory, as shuffles would cost more; and this many units later,
+ * as part of a vector that is not in the cache yet takes 1.5 cycles to load. */
 #define DELAY 2
 
 typedef struct wide_writer {
@@ -195,7 +195,7 @@ INLINE void whole_rows(wide_writer *writer, unsigned past, const lade__ans_lanes
 	wide_writer w = *writer; /* strings' bytes may be anything's, but not a local variable's */
 	size_t size = 4 * ANS_LANES * (size_t)lanes->width; /* of a row */
 	while (rows-- > 0) {
-		/* What may lie behind the destination's end. */
+		/* What may be behind the destination's end. */
 		for (size_t i = rows * size; i < (rows + 1) * size; i += 64)
 			__builtin_prefetch((const void *)((uintptr_t)lanes->result + i), 1);
 		for (unsigned p = lanes->coded; p-- > 0;) {

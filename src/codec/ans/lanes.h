@@ -19,7 +19,7 @@ INLINE void store_64(uint8_t *p, uint64_t v)
 }
 
 /*
- * Rows of 32 halves, for decoders that have rows instead of strings; where they lie in the room for
+ * Rows of 32 halves, for decoders that have rows instead of strings; where they are in the room for
  * strings: at its end, so that 19 before them can be read.
  */
 #define ROW_SIZE 64

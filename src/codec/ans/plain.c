@@ -42,7 +42,7 @@ typedef struct lane_reader {
 	uint32_t last; /* what the last symbol took, though it has no bits */
 } lane_reader;
 
-/* The state's leading 1 is the first bit that is not 0, and lies in the string's top half. */
+/* The state's leading 1 is the first bit that is not 0, and is in the string's top half. */
 INLINE bool reader_open(lane_reader *r, const uint8_t *string, uint32_t length, unsigned bits)
 {
 	uint64_t top = lade__le64(string + length / 8 - 8);

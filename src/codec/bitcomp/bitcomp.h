@@ -19,7 +19,7 @@
 /*
  * For loops over a sub-block that are at byte 'i': asks for a line of the first or second half of
  * 'next', where the next one's source is, at every second line.  To the second cache, as the first
- * one holds what is worked on.  What is asked for may lie behind the source's end.
+ * one holds what is worked on.  What is asked for may be behind the source's end.
  */
 #define PREFETCH_NEXT(next, i, half) \
 	do { \
@@ -51,7 +51,7 @@ enum {
 
 lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 
-/* A sub-block's parts, checked (section 4): where the payload of 'units' units lies, and so on. */
+/* A sub-block's parts, checked (section 4): where the payload of 'units' units is, and so on. */
 typedef struct lade__bitcomp_parts {
 	uint8_t mode, width, step;
 	uint64_t base, reference;

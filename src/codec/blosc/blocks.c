@@ -146,7 +146,7 @@ static lade_status encode_stream(blosc_state *state, const plan *p, lade_cspan s
 	return LADE_OK;
 }
 
-/* A block as it is encoded: shuffled in scratch memory, or where it lies. */
+/* A block as it is encoded: shuffled in scratch memory, or where it is. */
 static lade_status shuffled(const lade_run *run, const plan *p, const uint8_t *src, size_t size,
                             const uint8_t **out, lade_error *err)
 {

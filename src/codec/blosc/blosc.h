@@ -20,7 +20,7 @@ enum {
 	BLOSC_HEADER_SIZE = 16,
 	BLOSC_VERSION = 2,
 	BLOSC_CODEC_VERSION = 1,
-	/* Split blocks have at most so many streams, of at least so many bytes. */
+	/* Split blocks have at most this many streams, of at least this many bytes. */
 	BLOSC_STREAMS_MAX = 16,
 	BLOSC_STREAM_MIN = 128,
 };

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* A match whose last step may run over needs so many bytes of room behind it. */
+/* A match whose last step may run over needs this many bytes of room behind it. */
 #define SLACK 16
 
 /* len <= end - op - SLACK, distance >= 16: a step of 16 never reads what it writes. */

@@ -19,7 +19,7 @@
 /* Scratch slots of the worker. */
 enum { SCRATCH_SHUFFLED = 0, SCRATCH_RANGE = 1 };
 
-/* Blocks are handed out to threads in parts of about so many bytes; stored bytes in larger ones. */
+/* Blocks are handed out to threads in parts of about this size; stored bytes in larger ones. */
 #define PART_SIZE ((size_t)128 * 1024)
 #define STORED_PART_SIZE ((size_t)1024 * 1024)
 

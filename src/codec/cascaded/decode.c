@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Blocks are handed out to threads in parts of so many bytes. */
+/* Blocks are handed out to threads in parts of this many bytes. */
 #define PART_BYTES (256u << 10)
 
 /* A worker's memory: the arrays between layers, counts, and a block of which a part is wanted. */

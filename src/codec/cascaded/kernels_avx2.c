@@ -2,7 +2,7 @@
  * kernels_avx2.c: the kernels of kernels.h for vectors of 32 bytes.
  *
  * Entries come out of two loads of 16 bytes, one a half: a shuffle brings to each lane of 32 or 64
- * bits the bytes that its entry lies in, and a shift by the lane's own number of bits brings it to
+ * bits the bytes that its entry is in, and a shift by the lane's own number of bits brings it to
  * the lowest bits.  As 8 entries of w bits are w bytes, neither changes from step to step.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -2,7 +2,7 @@
  * kernels_avx512.c: the kernels of kernels.h for vectors of 64 bytes (F, BW, DQ, VL, VBMI).
  *
  * Entries come out of a vector of bytes in two steps: a permutation brings to each lane of 32 or
- * 64 bits the bytes that its entries lie in, and shifts by the lane's own number of bits bring them
+ * 64 bits the bytes that its entries are in, and shifts by the lane's own number of bits bring them
  * to its lowest bits; multishift does this for several entries of a lane.  As 8 entries of w bits
  * are w bytes, neither permutation nor shifts change from step to step.
  *

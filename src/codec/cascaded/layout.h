@@ -45,8 +45,8 @@
 #define LADE_CASCADED_PART 10u
 
 /*
- * A library's encoder looks for runs in blocks that have at most so many, and at most half as many
- * as elements: the lists of their starts stay small.  (A format's limit it is not.)
+ * A library's encoder looks for runs in blocks that have at most this many, and at most half as
+ * many as elements: the lists of their starts stay small.  (The format has no such limit.)
  */
 #define LADE_CASCADED_RUNS_TRIED 1920u
 

@@ -305,8 +305,8 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 }
 
 /*
- * Decodes the block up to the range's end and no further; what lies behind it is not looked
- * at.  A range that does not begin at 0 is made aside.
+ * Decodes the block up to the range's end and no further; what is behind it is not read.
+ * A range that does not begin at 0 is decoded into scratch memory first.
  */
 static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t off, lade_span dst,
                                 lade_error *err)

@@ -24,7 +24,7 @@ typedef struct cursor {
 
 /*
  * Decodes a block with both a dictionary and earlier output of less than 64 KiB behind it, which do
- * not lie together: they are put together aside, and the block is decoded behind them.
+ * not adjoin: both are copied into scratch memory, and the block is decoded behind them.
  */
 static int decode_aside(const cursor *c, const char *block, size_t size, size_t cap,
                         lade_cspan dict, bool *no_memory)

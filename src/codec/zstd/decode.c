@@ -13,7 +13,7 @@ typedef struct frame {
 	uint64_t off;     /* in the chunk */
 	size_t size;      /* encoded bytes, header and all */
 	bool skippable;   /* decodes to nothing */
-	uint64_t content; /* ZSTD_CONTENTSIZE_UNKNOWN where the header does not tell */
+	uint64_t content; /* ZSTD_CONTENTSIZE_UNKNOWN where the header does not say */
 	unsigned dict_id; /* 0: none is named */
 } frame;
 
@@ -223,8 +223,8 @@ static lade_status decode_frame(decoder *d, const ZSTD_DDict *ddict, const frame
 		                 "zstd: the frame at %llu needs %llu bytes after %zu, has %zu",
 		                 (unsigned long long)f->off, (unsigned long long)f->content, *done,
 		                 dst.size);
-	/* A frame that names its size may use no more, so that what it says can be told from what
-	 * the destination has. */
+	/* A frame that names its size may use no more, so that the size it states can differ from
+	 * what the destination has. */
 	size_t room = f->content < cap ? (size_t)f->content : cap;
 	uint8_t *to = (uint8_t *)dst.data + *done;
 	size_t n = ddict ? ZSTD_decompress_usingDDict(d->dctx, to, room, f->src, f->size, ddict)

@@ -1,6 +1,6 @@
 /*
- * filter.cuh: filters on one chunk, by some of the warps that work on it: each has every so many-th
- * tile.
+ * filter.cuh: filters on one chunk, by some of the warps that work on it: each takes tiles
+ * in turn.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void lade_bytes_chunk(uint32_t *s, const lade_
 }
 
 /* The same byte by byte: those of the shuffled side are the lanes' neighbours when encoding, those
- * of the elements when decoding, so that what is written lies together. */
+ * of the elements when decoding, so that what is written is adjacent. */
 template <bool ENCODE>
 static __device__ __forceinline__ void lade_bytes_any(const lade_gpu_chunk &c, uint32_t size,
                                                       uint32_t count, uint32_t part, uint32_t parts,

@@ -1,8 +1,8 @@
 /*
- * rows.cuh: the shapes of rows of bytes and of bits (tile.cuh), and where a tile's rows lie in a
+ * rows.cuh: the shapes of rows of bytes and of bits (tile.cuh), and where a tile's rows are in a
  * chunk (docs/format/filters.md, sections 1, 2 and 5).
  *
- * Of bytes a set is four elements, 'size' words that lie together; by byte permutations it becomes
+ * Of bytes a set is four elements, 'size' words that are adjacent; by byte permutations it becomes
  * a word of each row.  A lane has as many sets as make 32 words, about:
  *
  *     size          2    3    4    6    8    12   16
@@ -12,7 +12,7 @@
  * 512 / size bytes of each row, and a lane transposes 32 words of it, in sets of 32 elements:
  *
  *     size   sets a lane   words a set   which are
- *     1      4             8             32 elements that lie together
+ *     1      4             8             32 adjacent elements
  *     2      2             16            likewise
  *     4      1             32            likewise
  *     8      1             32            the lower halves of 32 elements (even lanes), or their
@@ -116,8 +116,8 @@ static __device__ __forceinline__ void lade_bits_exchange(uint32_t *words)
 /*
  * The shape of a size of elements.  A set's words hold elements e4 e3 e2 e1 e0 with bits b(n) ..
  * b0; transposed, the place in a word is e4 .. e0 and the word's number has the b.  Sizes 1 and 2
- * hold e0 (and e1) in the place, and exchange it twice; the b end up in another order, which row()
- * tells.
+ * hold e0 (and e1) in the place, and exchange it twice; the b end up in another order, and row()
+ * gives it.
  */
 template <uint32_t SIZE> struct lade_bits {
 	static constexpr uint32_t ALL = 32;

@@ -1,6 +1,6 @@
 /*
  * sums.cuh: the way back from differences, by blocks: each warp adds up a tile, a lane 128 bytes
- * that lie together, and then knows where the lane's sums begin.  Where chunks are few, each is cut
+ * that are adjacent, and then knows where the lane's sums begin.  Where chunks are few, each is cut
  * into ranges, whose sums another kernel makes first.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void lade_sum_get(uint32_t *s, const lade_filt
 		lade_words_any<LADE_FILTER_LINES>(LADE_WORDS_ZAG, f.size, s, 0, lane);
 }
 
-/* The sum of the lane's words of a tile, 32 that lie together; bits above an element's are not
+/* The sum of the lane's words of a tile, 32 adjacent ones; bits above an element's are not
  * 0. */
 static __device__ __forceinline__ uint64_t lade_sum_total(uint32_t size, const uint32_t *w)
 {

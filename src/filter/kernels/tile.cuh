@@ -1,6 +1,6 @@
 /*
- * tile.cuh: how a warp brings a tile of up to 4 KiB, which lies at any address, to shared memory
- * and back, and how it exchanges one for rows of bytes or bits of equal weight, which lie anywhere.
+ * tile.cuh: how a warp brings a tile of up to 4 KiB, which is at any address, to shared memory
+ * and back, and how it exchanges one for rows of bytes or bits of equal weight, which are anywhere.
  * The filters that transpose (bitshuffle.cu, shuffle.cu), those that go from element to element
  * (stream.cu), and several of both at once (filters.cu) are made of it.
  *
@@ -15,7 +15,7 @@
  *     GROUPS   bytes of a row in a tile
  *     slot(k, lane)   where in shared memory word k of the lane is, words of all its sets counted
  *
- * A set becomes a word of each of its rows, and the lanes' words of a row lie together.  So rows
+ * A set becomes a word of each of its rows, and the lanes' words of a row are adjacent.  So rows
  * are read and written in lines of 128 bytes (64 where STEP is 2) with no further ado; elements,
  * whose lines belong to few lanes each, go by way of shared memory.
  *
@@ -61,7 +61,7 @@ static __device__ __forceinline__ uint32_t lade_tile_load_some(const uint8_t *fr
  * Stores the words of a line at any address: the lane's word at 'to', of which 'left' bytes belong
  * to the line.  The word before it in the line is that of the lane 'step' below; lanes below 'step'
  * begin a line.  A lane writes the aligned word that holds the first byte of its own, if all of
- * that lies in the line, and else bytes.  For all lanes.
+ * that is in the line, and else bytes.  For all lanes.
  */
 static __device__ __forceinline__ void
 lade_tile_store_line(uint8_t *to, uint32_t word, int32_t left, uint32_t step, uint32_t lane)
@@ -185,7 +185,7 @@ struct lade_tile {
 	int32_t next;   /* and from a row to the next */
 };
 
-/* Where word k of the lane lies, from the tile's part of the row that stands first; and how many
+/* Where word k of the lane is, from the tile's part of the row that stands first; and how many
  * bytes of the tile's part of its row there are from it on. */
 template <typename S>
 static __device__ __forceinline__ int32_t lade_tile_place(const lade_tile &t, uint32_t k,
@@ -374,7 +374,7 @@ static __device__ __forceinline__ void lade_tile_decode(uint32_t *s, const uint8
 
 /*
  * Calls item(i, part, parts) for each chunk i of a batch: a chunk has as many warps as the grid has
- * for it, 'parts', at least one, each of which is to take every so many-th tile.
+ * for it, 'parts', at least one; each of them takes tiles in turn.
  */
 template <typename F>
 static __device__ __forceinline__ void lade_tile_batch(const lade_gpu_batch &batch, F item)
@@ -401,8 +401,8 @@ static __device__ __forceinline__ uint32_t lade_tile_chunk(const lade_gpu_batch 
 	return part && !(f.late && verdict != LADE_GPU_OK) ? f.partial : verdict;
 }
 
-/* All warps of a chunk come to the same verdict, and one tells it.  Where 'before' and 'status' are
- * one table, the others may find it already, and agree. */
+/* All warps of a chunk come to the same verdict, and one reports it.  Where 'before' and 'status'
+ * are one table, the others may find it already, and agree. */
 static __device__ __forceinline__ void lade_tile_verdict(const lade_gpu_batch &batch, uint32_t i,
                                                          uint32_t part, uint32_t status,
                                                          uint32_t size, uint32_t lane)

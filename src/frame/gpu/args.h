@@ -17,7 +17,7 @@
 
 /*
  * A frame to be made.  Chunk i, as encoded, is sizes[i] bytes at slots + i * slot; statuses[i]
- * tells what became of that: one that is not smaller than its decoded bytes is stored.
+ * says what became of that: one that is not smaller than its decoded bytes is stored.
  */
 typedef struct lade_gpu_frame {
 	LADE_ADDRESS(const uint8_t *) src; /* all decoded bytes */

@@ -24,7 +24,7 @@ static const lade__kernel look_kernel = {"frame", "lade_frame_look", 0};
 /* More chunks than these go another way: the tables are pinned memory. */
 #define COUNT_MOST ((uint64_t)1 << 20)
 
-/* Tables of up to so many bytes go in kernels' arguments, which is quicker than a copy. */
+/* Tables of up to this many bytes go in kernels' arguments, which is quicker than a copy. */
 #define PUT_MAX ((size_t)3 * 8 * LADE_PUT_WORDS)
 
 /* What is fetched of a frame when it is opened, with a head: an index page, list and footer of a

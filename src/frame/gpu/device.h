@@ -1,5 +1,5 @@
 /*
- * device.h: frames that lie in a device's memory.
+ * device.h: frames in a device's memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -32,7 +32,7 @@
 #define BUFFER_GRAIN ((size_t)1 << 20)
 #define BUFFER_ALIGN 64
 
-/* Candidates that are looked at to find out what a batch does: one of them a stage is chosen. */
+/* Candidates that are tried to find out what a batch does: one of them a stage is chosen. */
 #define CANDIDATES 64
 
 /* Memory for encoded blocks and decoded chunks, kept with the frame between reads: pinned where

@@ -46,7 +46,7 @@ static __device__ __forceinline__ uint32_t lade_source_get(const lade_gpu_batch 
 	return before != LADE_GPU_OK ? before : lade_source_look(batch, i, chunk);
 }
 
-/* And its destination.  All entries are asked for before one is looked at. */
+/* And its destination.  All entries are asked for before one is used. */
 static __device__ __forceinline__ uint32_t lade_chunk_get(const lade_gpu_batch &batch, uint32_t i,
                                                           lade_gpu_chunk *chunk)
 {
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batc
 
 #define LADE_FULL 0xFFFFFFFFu
 
-/* The pointer, which is to global memory: the compiler cannot tell where it was loaded itself. */
+/* The pointer, which is to global memory: the compiler cannot prove that itself. */
 template <typename T> static __device__ __forceinline__ T *lade_global(T *p)
 {
 #if LADE_ON_GPU

@@ -9,7 +9,7 @@
 #include "gpu/kernels/batch.cuh"
 
 /*
- * Copies 'size' bytes from 'src' to 'dst', by a warp.  'src' may lie before 'dst' in one output, at
+ * Copies 'size' bytes from 'src' to 'dst', by a warp.  'src' may be before 'dst' in one output, at
  * least 'size' bytes off.  Stores are whole words; a word of the source is read only where all four
  * bytes belong to the run.
  */

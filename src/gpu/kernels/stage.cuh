@@ -163,7 +163,7 @@ LADE_DEVICE void lade_stage_ahead(const uint8_t *from, uint32_t size)
 }
 
 /*
- * Waits for what the last lade_stage_begin() of 's' began.  'later' tells how many ranges the warp
+ * Waits for what the last lade_stage_begin() of 's' began.  'later' says how many ranges the warp
  * began after that with other stagers and has not waited for: they may stay open.
  */
 template <int later> LADE_DEVICE void lade_stage_wait(lade_stager *s)

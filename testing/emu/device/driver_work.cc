@@ -283,7 +283,7 @@ API cuPointerGetAttribute(void *value, int attribute, lade__address ptr)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Up to so many bytes of the process's own memory are taken when a copy is enqueued. */
+/* Up to this many bytes of the process's own memory are taken when a copy is enqueued. */
 #define STAGED_MAX ((size_t)64 << 10)
 
 enum source_order {

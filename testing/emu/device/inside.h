@@ -81,7 +81,7 @@ void memory_begin(block *b);
 /* The block and its pages are gone; the address is not used again for long. */
 void memory_drop(block *b);
 
-/* The block in which an address lies, or NULL. */
+/* The block in which an address is, or NULL. */
 block *memory_find(uint64_t at);
 /* True for addresses that blocks have, had, or will have. */
 bool memory_is_ours(uint64_t at);
@@ -144,7 +144,7 @@ struct op {
 	uint64_t ticket;       /* ascending over all streams */
 	uint64_t dst, src;
 	size_t size;           /* bytes */
-	unsigned value, width; /* FILL: with a value of so many bytes */
+	unsigned value, width; /* FILL: with a value of this many bytes */
 	std::vector<unsigned char> bytes; /* COPY: the source, read before; LAUNCH: arguments */
 	bool staged;           /* COPY: 'bytes' is the source */
 	const kernel *what;
@@ -195,7 +195,7 @@ int capture_end(stream *s, std::vector<op> *ops);
 /* What must not be called while a capture is under way invalidates it. */
 void captures_invalidate(void);
 
-/* Keeps the first error of a device and tells of it. */
+/* Keeps the first error of a device and reports it. */
 void device_fail(int device, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-/* Arguments lie where no kernel could reach them, so reading them is not checked. */
+/* Arguments are where no kernel could reach them, so reading them is not checked. */
 template <typename... A, size_t... I>
 __attribute__((no_sanitize("thread"))) static inline void
 emulated_call(void (*function)(A...), const std::tuple<A...> *packed, std::index_sequence<I...>)

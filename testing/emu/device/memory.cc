@@ -63,7 +63,7 @@ static bool hidden(const block &b)
 	return b.kind == ON_DEVICE && !opened && emulated.protect;
 }
 
-/* A place for so many bytes of pages and a guard on each side; from the range's start again when
+/* A place for this many bytes of pages and a guard on each side; from the range's start again when
  * its end is reached. */
 static uintptr_t place(range *r, size_t size)
 {

@@ -141,7 +141,7 @@ LADE_DEVICE void lade_ans_put_word(uint8_t *dst, uint32_t value)
 		dst[b] = (uint8_t)(value >> 8 * b);
 }
 
-/* Writes rows of 32 words that lie 'step' words apart in shared memory, up to 'size' bytes, which
+/* Writes rows of 32 words that are 'step' words apart in shared memory, up to 'size' bytes, which
  * are a multiple of 4, by a whole warp.  WORDS: 'dst' is aligned to 4. */
 template <bool WORDS>
 LADE_DEVICE void lade_ans_put_rows(uint8_t *dst, const uint32_t *from, int32_t step, uint32_t size,

@@ -164,8 +164,8 @@ LADE_DEVICE void lade_ans_count_wanted(const lade_ans_staging<G> &h, const lade_
 		lade_ans_count_chunk<W, G>(&p, planes, cross, count);
 }
 
-/* A warp's part of the sampled planes' sums of squared counts, which tell noise from data.  Clears
- * the counts. */
+/* A warp's part of the sampled planes' sums of squared counts, which separate noise from data.
+ * Clears the counts. */
 template <int W, int G>
 LADE_DEVICE void lade_ans_square_part(lade_ans_reports<W, G> *reports, uint32_t *counts,
                                       uint32_t lane)

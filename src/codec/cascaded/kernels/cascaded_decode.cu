@@ -2,7 +2,7 @@
  * cascaded_decode.cu: decodes chunks of the cascaded codec (docs/format/cascaded.md).
  *
  * A warp has a block of the format at a time.  It stages the block in shared memory and unpacks it
- * in groups of 512 decoded bytes: a lane makes 16 bytes of adjacent elements, whose bits lie in at
+ * in groups of 512 decoded bytes: a lane makes 16 bytes of adjacent elements, whose bits are in at
  * most five words, and stores them at once.  Differences are summed up in the lane, over the warp
  * by shuffles, and from group to group.  Runs: the counts are summed up, 32 at a time, and each
  * sets the bit of its run's first element in a bitmap; a lane counts the bits up to its elements,
@@ -91,7 +91,7 @@ struct lade_cas_runs {
 };
 
 /* Marks the first element of each run in w->starts, and counts the marks; false: the runs do not
- * have 'n' elements.  A lane has four runs that lie together, of 52 bits at most. */
+ * have 'n' elements.  A lane has four adjacent runs, of 52 bits at most. */
 static __device__ __forceinline__ bool lade_cas_mark(lade_cas_marks *w, const lade_cas_runs &r,
                                                      uint32_t n, uint32_t lane)
 {
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void lade_cas_repeat(const lade_cas_marks *w, 
 
 /*
  * Repeats values as the counts say: 'n' elements, summed up onto 'start' with 'delta' ('small': see
- * lade_cas_sum()); false: they are not so many.  As many bits are set as there are runs, and the
+ * lade_cas_sum()); false: their number is another.  As many bits are set as there are runs, and the
  * first element has one, so that the numbers of runs are below r.runs.  Two groups at a time where
  * registers allow, so that their loads and shuffles need not wait for one another alone.
  */
@@ -268,7 +268,7 @@ static __device__ __noinline__ bool lade_cas_coded(lade_cas_warp *there, uint32_
 
 /* ---- chunks ----------------------------------------------------------------------------- */
 
-/* What the format's table of checks says before blocks are looked at. */
+/* What the format's table of checks says before blocks are read. */
 static __device__ __forceinline__ uint32_t lade_cas_open(const lade_gpu_chunk &chunk,
                                                          const lade_front &front,
                                                          lade_cascaded_chunk *c)
@@ -409,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 	lade_chunk_put(batch, at.i, status, status == LADE_GPU_OK ? report[at.warp].size : 0);
 }
 
-/* Writes the sizes that chunks tell; 'dst' and 'dst_cap' are not looked at.  Map: a thread a
+/* Writes the sizes that chunks state; 'dst' and 'dst_cap' are not read.  Map: a thread a
  * chunk. */
 extern "C" __global__ void lade_cascaded_size(lade_gpu_batch batch)
 {

@@ -8,7 +8,7 @@
  * cascades are then known to the bit, without any having been made.  Eight blocks' sizes are summed
  * up, and each warp packs its own to its place.  Without runs a lane sets the bits of 16 bytes of
  * elements in shared memory, from which words are stored; with runs it makes a word of the entries
- * that lie in it, each of which is found through the lists of starts.
+ * that are in it, each found through the lists of starts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -284,7 +284,7 @@ lade_cas_measure(const lade_cas_elements<T> &e, T flip, uint32_t lane)
 	return m;
 }
 
-/* Lists the starts of runs, or of runs of differences, of elements that lie together, 'want' at
+/* Lists the starts of runs, or of runs of differences, of adjacent elements, 'want' at
  * most: a lane has 16 bytes of them at a time.  Gives their number. */
 template <typename T>
 static __device__ __forceinline__ uint32_t lade_cas_list_block(const lade_cas_elements<T> &e,
@@ -328,7 +328,7 @@ static __device__ __forceinline__ uint32_t lade_cas_list_block(const lade_cas_el
 	return runs;
 }
 
-/* The same of elements that a list tells. */
+/* The same for the elements of a list. */
 template <typename T>
 static __device__ __forceinline__ uint32_t lade_cas_list_via(const lade_cas_elements<T> &e,
                                                              bool of_deltas, uint32_t want,
@@ -350,7 +350,7 @@ static __device__ __forceinline__ uint32_t lade_cas_list_via(const lade_cas_elem
 
 /* Lists the starts of runs, or of runs of differences, of which 'want' were counted, no more than
  * the list has room for.  Gives the longest.  The source may have changed since: where there are
- * others now, the list has so many entries all the same, and all of them are elements. */
+ * others now, the list has 'want' entries all the same, and all of them are elements. */
 template <typename T>
 static __device__ __forceinline__ uint32_t lade_cas_list(const lade_cas_elements<T> &e,
                                                          bool of_deltas, uint32_t want,
@@ -481,9 +481,9 @@ static __device__ __forceinline__ void lade_cas_store_word(uint8_t *to, uint32_t
 }
 
 /*
- * Packs 'entries' of 'width' bits, which get(i) tells, to words from 'to' on.  A word's first entry
- * is its first bit over the width: by the rounded reciprocal, which is exact, as bits times width
- * are below 2^32.
+ * Packs 'entries' of 'width' bits, which get(i) returns, to words from 'to' on.  A word's first
+ * entry is its first bit over the width: by the rounded reciprocal, which is exact, as bits times
+ * width are below 2^32.
  */
 template <typename F>
 static __device__ __forceinline__ void lade_cas_pack(uint32_t entries, uint32_t width, uint8_t *to,

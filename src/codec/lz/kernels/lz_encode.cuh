@@ -278,7 +278,7 @@ struct lade_lz_look {
 	uint32_t slot[LADE_LZ_ROWS];
 	uint32_t length[LADE_LZ_ROWS]; /* of the match; 0 or 4 to 8 */
 	uint32_t dist[LADE_LZ_ROWS];
-	bool in[LADE_LZ_ROWS]; /* the position is looked at */
+	bool in[LADE_LZ_ROWS]; /* the position takes part */
 	uint64_t repeats; /* a bit a position: it has the same four bytes as the one 8 before */
 };
 

@@ -15,12 +15,12 @@
  * sequences.  A source inside the window is resolved first: each byte has the index of its source,
  * and indices are followed at once by all lanes, twice as far each round (pointer doubling), until
  * each ends at a byte from outside; that also resolves matches that overlap themselves.  A window
- * that lies in one piece is copied 16 bytes a lane, with those after it that do as well.
+ * that is in one piece is copied 16 bytes a lane, with those after it that do as well.
  *
  * Positions: v = output position + the low 7 bits of the destination's address, so that tiles are
  * aligned lines of memory, and only the first window and the last one are not full.
  *
- * Bounds: the caller has checked that every literal lies in the source, that every match begins in
+ * Bounds: the caller has checked that every literal is in the source, that every match begins in
  * the output, and that the output ends within its capacity.  Every load and store here is at one of
  * those bytes.
  *
@@ -40,7 +40,7 @@ struct alignas(8) lade_lz_word {
 	uint32_t bits, last;
 };
 
-/* Where a lane's sequence lies in the output: its first v, its first piece, its pieces' sizes. */
+/* Where a lane's sequence is in the output: its first v, its first piece, its pieces' sizes. */
 struct alignas(16) lade_lz_place {
 	uint32_t start, piece, size[2];
 };
@@ -75,7 +75,7 @@ struct lade_lz_out {
 	uint8_t *base;   /* of v = 0 */
 	uint32_t done;   /* v: the output before it is made */
 	uint32_t end;    /* v: what was handed in ends here */
-	uint32_t pieces; /* so many were handed in */
+	uint32_t pieces; /* pieces handed in */
 	uint32_t full;   /* windows from this v on may be full */
 };
 
@@ -126,7 +126,7 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 	bool alike = apart < shift + cap || 0 - apart < n;
 	uint32_t full = alike ? LADE_FULL : shift ? LADE_LZ_TILE : 0;
 #if LADE_ON_GPU
-	asm volatile("" : "+r"(full)); /* else it would be told anew for each window */
+	asm volatile("" : "+r"(full)); /* else it would be computed anew for each window */
 #endif
 	return lade_lz_out{dst - shift, shift, shift, 0, full};
 }
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void lade_lz_cover(lade_lz_exec<W> *x, uint32_
 		x->word[t % (4 * x->TILES)].last = t * 32 > mid ? then : piece;
 }
 
-/* Marks what of the lane's sequence lies in [lo, hi); 'start' is its first v, 'piece' its first
+/* Marks what of the lane's sequence is in [lo, hi); 'start' is its first v, 'piece' its first
  * piece. */
 template <int W>
 static __device__ __forceinline__ void lade_lz_mark(lade_lz_exec<W> *x, const lade_lz_place &q,
@@ -277,7 +277,7 @@ static __device__ __forceinline__ uint32_t lade_lz_byte_unless(const uint8_t *fr
 #endif
 }
 
-/* Makes the bytes of the window at 'w0' that lie in [from, end); FULL: all of them do, and no
+/* Makes the bytes of the window at 'w0' that are in [from, end); FULL: all of them do, and no
  * source byte's address is like one of theirs but for its high half.  The caller sees to a barrier
  * before and behind. */
 template <int W, bool FULL>
@@ -304,7 +304,7 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 		                                     piece % (8 * PIECES)) +
 		                         pos
 		               : 0;
-		/* Perhaps of the window; what is 2^32 off or just before it is told below. */
+		/* Perhaps of the window; what is 2^32 off or just before it is found below. */
 		near |= active && (uint32_t)at[k] + k - low < WINDOW;
 	}
 #pragma unroll
@@ -322,9 +322,9 @@ static __device__ __forceinline__ void lade_lz_window(lade_lz_exec<W> *x, uint8_
 #pragma unroll
 		for (uint32_t k = 0; k < 4; k++) {
 			/* A window that is not full may reach over other memory, the chunk's source
-			 * even: only what lies in [from, end) is its own.  Where a source overlaps
+			 * even: only what is in [from, end) is its own.  Where a source overlaps
 			 * its destination a literal may come from there as well: followed is what
-			 * lies before the byte, so that there is an end. */
+			 * is before the byte, so that there is an end. */
 			uint64_t in = FULL ? (uint32_t)at[k] + k - low
 			                   : at[k] + k - (uint64_t)(uintptr_t)(base + w0);
 			bool inside = FULL ? (uint32_t)in < WINDOW
@@ -395,7 +395,7 @@ static __device__ __forceinline__ uint32_t lade_lz_unit_of(uint32_t unit, uint32
 
 /*
  * Copies 'size' bytes, whole tiles, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
- * 'src' may lie before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
+ * 'src' may be before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
  * made of two aligned ones of the source; of the first and the last one these may reach outside the
  * run, so that their bytes go one by one.
  */
@@ -438,7 +438,7 @@ static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t 
 
 /*
  * The full window at 'w0' begins within a piece, and no other begins in it: copies it, and the
- * tiles behind it that lie in the piece as well; returns the bytes copied, or 0 where too much of
+ * tiles behind it that are in the piece as well; returns the bytes copied, or 0 where too much of
  * it would be read from what is not made yet.  'marked': pieces before it are marked.
  */
 template <int W>

@@ -1,6 +1,6 @@
 /*
  * snappy_encode.cu: raw Snappy, in batches.  A stream is the decoded size as a varint and then
- * elements, told apart by the low two bits of their first byte:
+ * elements, distinguished by the low two bits of their first byte:
  *
  *     00: literals    | length - 1 below 60, or 59 + number of length bytes | length - 1 | ... |
  *     01: copy        | distance 3 bits, length - 4 3 bits | distance 8 bits |    4 to 11 bytes

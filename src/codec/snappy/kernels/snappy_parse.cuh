@@ -153,7 +153,7 @@ struct lade_snappy {
 		                                : LADE_GPU_OK;
 	}
 
-	/* The stream gives as many bytes as it tells; not more, which is seen before. */
+	/* The stream gives as many bytes as it states; not more, which is seen before. */
 	static __device__ __forceinline__ uint32_t end(uint32_t, uint32_t size, uint32_t stated)
 	{
 		return size == stated ? LADE_GPU_OK : LADE_GPU_TRUNCATED;

@@ -139,7 +139,7 @@ struct lade_zstd_team {
 	lade_zstd_job job;
 };
 
-/* Begins a frame's output, by warp 1.  Literals may lie anywhere, too: lade_lz_begin() tells why
+/* Begins a frame's output, by warp 1.  Literals may be anywhere, too: lade_lz_begin() says why
  * addresses that are alike matter. */
 static __device__ __forceinline__ void lade_zstd_run_begin(lade_zstd_team *t, lade_zstd_run *r,
                                                            const lade_zstd_room &room,

@@ -24,7 +24,7 @@ enum { LADE_ZSTD_RAW, LADE_ZSTD_RLE, LADE_ZSTD_CODED, LADE_ZSTD_REPEAT };
 
 /* A frame. */
 struct lade_zstd_frame {
-	uint64_t content;   /* ~0: not told */
+	uint64_t content;   /* ~0: not stated */
 	uint32_t block_max; /* bytes that a block may have, encoded or decoded */
 	bool checksum, there; /* 'there': it is one */
 };
@@ -78,8 +78,8 @@ static __device__ __noinline__ uint32_t lade_zstd_frame_read(const uint8_t *src,
 	}
 	uint32_t descriptor = src[p + 4];
 	bool single = descriptor >> 5 & 1;
-	uint32_t told = descriptor >> 6, id = (1u << (descriptor & 3)) >> 1;
-	uint32_t wide = told || single ? 1u << told : 0; /* bytes of the content size */
+	uint32_t stated = descriptor >> 6, id = (1u << (descriptor & 3)) >> 1;
+	uint32_t wide = stated || single ? 1u << stated : 0; /* bytes of the content size */
 	p += 5;
 	if (n - p < !single + id + wide)
 		return LADE_GPU_TRUNCATED;

@@ -9,7 +9,7 @@
  * where each lane's bytes go, and lanes decode their parts once more and store them.
  *
  * Bounds: words are read within the literals' section.  A symbol takes a bit at least.  Bytes
- * are stored when the counts add up to the size that is told.
+ * are stored when the counts add up to the stated size.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct lade_zstd_huffman {
 	uint16_t code[1u << LADE_ZSTD_HUFFMAN_LOG]; /* | bits 8 | symbol 8 | */
 	uint8_t weight[256], sorted[256];
 	uint32_t first[16], count[16]; /* of a weight: its place in 'sorted', its symbols */
-	uint32_t told, at, log;        /* weights that are told, and where the streams begin */
+	uint32_t stated, at, log;      /* stated weights, and where the streams begin */
 };
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void lade_zstd_tree_read(lade_zstd_huffman *h,
 	uint32_t bytes = first < 128 ? first : (first - 127 + 1) / 2;
 	if (left < 1 + bytes) {
 		if (lane == 0)
-			h->told = 0;
+			h->stated = 0;
 		__syncwarp();
 		return;
 	}
@@ -85,11 +85,11 @@ static __device__ __forceinline__ void lade_zstd_tree_read(lade_zstd_huffman *h,
 			h->weight[i] = (uint8_t)(i & 1 ? two & 15 : two >> 4);
 		}
 		if (lane == 0)
-			h->told = first - 127;
+			h->stated = first - 127;
 	} else {
 		if (lane == 0) {
 			log = lade_zstd_counts_read(&h->maker, &p, 1 + bytes, 256, 6);
-			h->told = 0;
+			h->stated = 0;
 		}
 		log = __shfl_sync(LADE_FULL, log, 0);
 		p = __shfl_sync(LADE_FULL, p, 0);
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void lade_zstd_tree_read(lade_zstd_huffman *h,
 			lade_zstd_table_make(&h->maker, h->weights_table, LADE_ZSTD_WEIGHTS, log,
 			                     256, lane);
 			if (lane == 0)
-				h->told = lade_zstd_weights_read(h, log, p, 1 + bytes);
+				h->stated = lade_zstd_weights_read(h, log, p, 1 + bytes);
 		}
 	}
 	if (lane == 0)
@@ -112,28 +112,28 @@ static __device__ __forceinline__ void lade_zstd_tree_read(lade_zstd_huffman *h,
 static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, uint32_t lane)
 {
 	h = lade_shared(h);
-	uint32_t told = h->told, sum = 0, most = 0, below = (1u << lane) - 1;
+	uint32_t stated = h->stated, sum = 0, most = 0, below = (1u << lane) - 1;
 #pragma unroll 1
-	for (uint32_t i = lane; i < told; i += 32) {
+	for (uint32_t i = lane; i < stated; i += 32) {
 		uint32_t w = h->weight[i];
 		most = w > most ? w : most;
 		sum += w && w < 12 ? 1u << (w - 1) : 0;
 	}
 	sum = __reduce_add_sync(LADE_FULL, sum);
 	most = __reduce_max_sync(LADE_FULL, most);
-	if (told == 0 || sum == 0 || most > LADE_ZSTD_HUFFMAN_LOG)
+	if (stated == 0 || sum == 0 || most > LADE_ZSTD_HUFFMAN_LOG)
 		return false;
 	uint32_t log = lade_zstd_log2(sum) + 1, rest = (1u << log) - sum;
 	if (log > LADE_ZSTD_HUFFMAN_LOG || rest & (rest - 1))
 		return false;
 	if (lane == 0) {
-		h->weight[told] = (uint8_t)(lade_zstd_log2(rest) + 1);
+		h->weight[stated] = (uint8_t)(lade_zstd_log2(rest) + 1);
 		h->log = log;
 	}
 	if (lane < 16)
 		h->count[lane] = 0;
 	__syncwarp();
-	uint32_t symbols = told + 1;
+	uint32_t symbols = stated + 1;
 #pragma unroll 1
 	for (uint32_t g = 0; g < symbols; g += 32)
 		if (g + lane < symbols)

@@ -346,7 +346,7 @@ static __device__ __forceinline__ lade_zstd_map lade_zstd_map_of(uint32_t offset
 }
 
 /* The lane's offset; 'last' are the last three before the round, and then those behind it.  Of the
- * offsets behind one that is 0 nothing is told. */
+ * offsets behind one that is 0 nothing is known. */
 static __device__ __forceinline__ uint32_t lade_zstd_offset(lade_zstd_map *last, uint32_t offset,
                                                             bool literals, bool have, uint32_t lane)
 {

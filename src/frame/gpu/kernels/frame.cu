@@ -1,12 +1,12 @@
 /*
- * frame.cu: .lade frames (docs/format/frame.md) that are made and looked at where they lie.
+ * frame.cu: .lade frames (docs/format/frame.md) that are made and read in place.
  *
  * Making one: the chunks have been encoded, each to a slot of its own.
  *
  *     place  one block: where each part goes; the header and the chunks' headers
  *     pack   payloads to their places, a warp each piece; index, list and footer, a block each page
  *
- * Reading one: the host has read the index, and the chunks have been decoded where they lie.
+ * Reading one: the host has read the index, and the chunks have been decoded in place.
  *
  *     look   a thread a chunk: whether its header says what the index says, and what came of it
  *
