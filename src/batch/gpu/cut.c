@@ -52,8 +52,8 @@ static size_t next_bytes(const lade__gpu_cut *c, size_t most, size_t least, uint
 {
 	uint64_t left = total > done ? total - done : 0;
 	/* Where little is left to do behind the last copy, the last waves are small. */
-	bool tapers = !c->slow && c->cut != &c->tuning->out;
-	uint64_t size = left / (tapers ? c->tuning->wave_taper : 1);
+	bool small_end = !c->slow && c->cut != &c->tuning->out;
+	uint64_t size = left / (small_end ? c->tuning->wave_last : 1);
 	uint64_t grown = least > c->tuning->wave_least ? least : c->tuning->wave_first;
 	if (total == 0 || c->single)
 		return most;

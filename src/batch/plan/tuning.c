@@ -25,7 +25,7 @@
 	.wave_least = 2 * MIB,   /* bytes; entries 17, 20 */ \
 	.wave_few = 40,          /* units; entries 19, 20 */ \
 	.wave_large = 8 * MIB,   /* bytes; entries 19, 20 */ \
-	.wave_taper = 3,         /* parts of what is left; entries 17, 20 */ \
+	.wave_last = 3,          /* parts of what is left; entries 17, 20 */ \
 	.units_first = 256,      /* units; entry 10: the sweep of entry 20 has no such calls */ \
 	.units_most = 2048,      /* units; chosen: four of these fill a device */ \
 	.concurrent = 4,         /* waves; entries 5, 20 */ \

@@ -36,7 +36,7 @@ typedef struct lade__tuning {
 	size_t wave_least;  /* bytes of a later wave, at least */
 	size_t wave_few;    /* units of a wave, at least: it takes some to fill a device */
 	size_t wave_large;  /* bytes of 'wave_few' units from which all waves are alike */
-	size_t wave_taper;  /* a last wave is one part of so many of what is left to bring */
+	size_t wave_last;   /* a last wave is one part of so many of what is left to bring */
 	size_t units_first; /* units of the first wave where nothing is brought, */
 	size_t units_most;  /* and of later ones */
 
