@@ -3,7 +3,7 @@
  *
  * A table's entry has what a state says, and where it leads:
  *
- *     | extra bits 6 | state bits 5 | base 11 | next 10 |     from the lowest bit on
+ *     | state bits 5 | extra bits 6 | base 11 | next 10 |     from the lowest bit on
  *
  * The sum of three entries' low 11 bits has the sums of both numbers of bits: 16 + 16 + 31 extra
  * ones, and 9 + 9 + 8 of states at most.  A base that has 11 extra bits or more is 1 << these.
@@ -124,7 +124,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_meaning(int kind, uint32_t 
 	if (kind == LADE_ZSTD_WEIGHTS)
 		return s << 11;
 	if (kind == LADE_ZSTD_OFFSETS)
-		return s;
+		return s << 5;
 	uint32_t plain = kind == LADE_ZSTD_LENGTHS ? 16 : 32, extra, base;
 	if (s < plain)
 		return s << 11;
@@ -146,7 +146,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_meaning(int kind, uint32_t 
 		                : 96;
 	if (kind == LADE_ZSTD_LENGTHS ? k >= 9 : k >= 11)
 		base = 1u << extra;
-	return extra | (extra < 11 ? base << 11 : 0);
+	return extra << 5 | (extra < 11 ? base << 11 : 0);
 }
 
 /* The counts that the format has for tables which are not described. */
@@ -224,7 +224,7 @@ static __device__ __noinline__ void lade_zstd_table_make(lade_zstd_maker *m, uin
 			m->next[s] = (uint16_t)(n + 1);
 		__syncwarp();
 		uint32_t bits = log - lade_zstd_log2(n);
-		table[i] = lade_zstd_meaning(kind, s) | bits << 6 | n << 22;
+		table[i] = lade_zstd_meaning(kind, s) | bits | n << 22;
 	}
 	__syncwarp();
 }

@@ -54,7 +54,7 @@ static __device__ __noinline__ uint32_t lade_zstd_weights_read(lade_zstd_huffman
 		state[k] = lade_zstd_peek(words, (uint32_t)p) & (size - 1);
 	}
 	for (uint32_t k = 0; n < 254; k ^= 1) {
-		uint32_t e = h->weights_table[state[k]], bits = e >> 6 & 31;
+		uint32_t e = h->weights_table[state[k]], bits = e & 31;
 		h->weight[n++] = (uint8_t)(e >> 11 & 15);
 		p -= (int32_t)bits;
 		if (p < low) {

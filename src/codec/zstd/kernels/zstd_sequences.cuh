@@ -44,7 +44,8 @@ struct lade_zstd_walker {
 	lade_zstd_maker maker;
 	uint32_t lengths[1u << LADE_ZSTD_LENGTH_LOG], matches[1u << LADE_ZSTD_LENGTH_LOG];
 	uint32_t offsets[1u << LADE_ZSTD_OFFSET_LOG];
-	uint32_t stream[LADE_ZSTD_STREAM]; /* words of the stream, by their number */
+	/* Words of the stream: word i is at i % LADE_ZSTD_STREAM + 1, the last one also at 0. */
+	uint32_t stream[LADE_ZSTD_STREAM + 1];
 	lade_zstd_seen seen[32];
 	uint32_t log[3]; /* of the tables, by what they are for; LADE_ZSTD_NO_TABLE: none yet */
 };
@@ -134,8 +135,8 @@ struct lade_zstd_walk {
 static __device__ __forceinline__ uint32_t lade_zstd_above(const lade_zstd_walker *w, uint32_t at)
 {
 	uint32_t word = at / 32;
-	return __funnelshift_r(w->stream[(word - 1) % LADE_ZSTD_STREAM],
-	                       w->stream[word % LADE_ZSTD_STREAM], at);
+	const uint32_t *below = &w->stream[word % LADE_ZSTD_STREAM];
+	return __funnelshift_r(below[0], below[1], at);
 }
 
 /* Begins to bring those words of the stream to the ring that this round and the next one
@@ -150,15 +151,21 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 	while (k->have > want) {
 		k->have -= 32;
 		int32_t word = k->have + (int32_t)lane, at = from - over + 4 * word;
-		uint32_t *to = &w->stream[(uint32_t)word % LADE_ZSTD_STREAM];
+		uint32_t place = (uint32_t)word % LADE_ZSTD_STREAM + 1;
+		uint32_t *to = &w->stream[place];
+		bool twice = place == LADE_ZSTD_STREAM;
 		if (at >= 0 && (uint32_t)at + 4 <= n) {
 			lade_cp_async_4(to, src + at);
+			if (twice)
+				lade_cp_async_4(w->stream, src + at);
 		} else {
 			uint32_t value = 0;
 			for (int32_t i = 0; i < 4; i++)
 				if (at + i >= 0 && (uint32_t)(at + i) < n)
 					value |= (uint32_t)src[at + i] << (8 * i);
 			*to = value;
+			if (twice)
+				w->stream[0] = value;
 		}
 	}
 	lade_cp_async_commit();
@@ -166,8 +173,8 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 
 /*
  * Walks 'count' sequences, by one lane; of the last one of a block no states are read.  The chain
- * from state to state is what takes the time: the words around a place are in registers before
- * it is known that they are wanted.
+ * from state to state is what takes the time, and its instructions are most of the kernel's: there
+ * is no branch, and an entry is its own amount of a shift, of which the low five bits count.
  */
 static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w, lade_zstd_walk *k,
                                                             uint32_t count, bool last)
@@ -175,35 +182,21 @@ static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w,
 	const uint32_t *lengths = w->lengths - (1u << w->log[LADE_ZSTD_LENGTHS]);
 	const uint32_t *matches = w->matches - (1u << w->log[LADE_ZSTD_MATCHES]);
 	const uint32_t *offsets = w->offsets - (1u << w->log[LADE_ZSTD_OFFSETS]);
-	const uint32_t *words = w->stream;
-	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets;
-	uint32_t word = at / 32, high = words[word % LADE_ZSTD_STREAM];
-	uint32_t mid = words[(word - 1) % LADE_ZSTD_STREAM];
-	uint32_t low = words[(word - 2) % LADE_ZSTD_STREAM];
+	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets, p = at;
 #pragma unroll 2
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t l = lengths[sl], m = matches[sm], o = offsets[so], sum = l + m + o;
-		w->seen[i] = lade_zstd_seen{at, sl | sm << 10 | so << 20};
-		uint32_t p = at - (sum & 63), there = p / 32;
-		at = p - (sum >> 6 & 31);
-		uint32_t v = there == word ? __funnelshift_r(mid, high, p)
-		                           : __funnelshift_r(low, mid, p);
-		if (word - there > 1) /* more than 32 extra bits, or nearly */
-			v = lade_zstd_above(w, p);
-		word = at / 32;
-		high = words[word % LADE_ZSTD_STREAM];
-		mid = words[(word - 1) % LADE_ZSTD_STREAM];
-		low = words[(word - 2) % LADE_ZSTD_STREAM];
-		/* Funnel shifts look at the low five bits of their amounts. */
-		sl = __funnelshift_l(v, l >> 22, l >> 6);
-		v = __funnelshift_l(0, v, l >> 6);
-		sm = __funnelshift_l(v, m >> 22, m >> 6);
-		v = __funnelshift_l(0, v, m >> 6);
-		so = __funnelshift_l(v, o >> 22, o >> 6);
-		if (last && i + 1 == count)
-			at = p;
+		w->seen[i] = lade_zstd_seen{at, (so * 1024 + sm) * 1024 + sl};
+		p = at - (sum >> 5 & 63);
+		at = p - (sum & 31);
+		uint32_t v = lade_zstd_above(w, p);
+		sl = __funnelshift_l(v, l >> 22, l);
+		v = __funnelshift_l(0, v, l);
+		sm = __funnelshift_l(v, m >> 22, m);
+		v = __funnelshift_l(0, v, m);
+		so = __funnelshift_l(v, o >> 22, o);
 	}
-	k->at = at;
+	k->at = last ? p : at;
 	k->lengths = sl;
 	k->matches = sm;
 	k->offsets = so;
@@ -221,7 +214,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_number(const lade_zstd_walk
 
 static __device__ __forceinline__ uint32_t lade_zstd_base(uint32_t entry)
 {
-	uint32_t extra = entry & 63;
+	uint32_t extra = entry >> 5 & 63;
 	return extra < 11 ? entry >> 11 & 0x7FF : 1u << extra;
 }
 
@@ -234,9 +227,9 @@ static __device__ __forceinline__ void lade_zstd_extract(const lade_zstd_walker 
 	uint32_t l = w->lengths[(s.states & 1023) - (1u << w->log[LADE_ZSTD_LENGTHS])];
 	uint32_t m = w->matches[(s.states >> 10 & 1023) - (1u << w->log[LADE_ZSTD_MATCHES])];
 	uint32_t o = w->offsets[(s.states >> 20) - (1u << w->log[LADE_ZSTD_OFFSETS])];
-	slot->offset[lane] = lade_zstd_number(w, 1u << (o & 31), o & 63, &at);
-	slot->match[lane] = 3 + lade_zstd_number(w, lade_zstd_base(m), m & 63, &at);
-	slot->literals[lane] = lade_zstd_number(w, lade_zstd_base(l), l & 63, &at);
+	slot->offset[lane] = lade_zstd_number(w, 1u << (o >> 5 & 31), o >> 5 & 63, &at);
+	slot->match[lane] = 3 + lade_zstd_number(w, lade_zstd_base(m), m >> 5 & 63, &at);
+	slot->literals[lane] = lade_zstd_number(w, lade_zstd_base(l), l >> 5 & 63, &at);
 }
 
 /* A state of 1 << log, and the bits that are read for it. */
