@@ -43,9 +43,9 @@ template <int W> static void execute(const program &p)
 	lade_team_sync<W>();
 	for (uint32_t r = 0; r < p.count; r++) {
 		const lane_work &l = p.lanes[(size_t)r * 32 * W + threadIdx.x];
-		lade_lz_make<W>(x, &o, p.src, l.q, shift + l.start, l.piece,
-		                shift + p.rounds[r].end, p.rounds[r].count, r + 1 == p.count,
-		                &place[threadIdx.x], warp, lane);
+		lade_lz_group group = {shift + l.start, l.piece, shift + p.rounds[r].end,
+		                       p.rounds[r].count, r + 1 == p.count};
+		lade_lz_make<W>(x, &o, p.src, l.q, group, &place[threadIdx.x], warp, lane);
 		lade_team_sync<W>();
 	}
 }

@@ -436,8 +436,9 @@ static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,
 			begin = at + warp * SPAN;
 			lade_lz_fetch(&t->tables[warp], c.src, n, begin, lane);
 		}
-		lade_lz_make<W>(&t->exec, &o, c.src, q, start, piece, o.end + total, pieces,
-		                at >= n, lade_lz_spare(&t->tables[warp], lane), warp, lane);
+		lade_lz_make<W>(&t->exec, &o, c.src, q,
+		                {start, piece, o.end + total, pieces, at >= n},
+		                lade_lz_spare(&t->tables[warp], lane), warp, lane);
 	}
 	*size = o.end - shift;
 	return F::end(at, *size, cap); /* a stated size is 'cap' */

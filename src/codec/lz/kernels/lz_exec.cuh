@@ -509,41 +509,46 @@ static __device__ __forceinline__ uint32_t lade_lz_long(lade_lz_exec<W> *x, cons
 	return n;
 }
 
+/* Sequences that all lanes hand in at once; they go on where the output so far ends. */
+struct lade_lz_group {
+	uint32_t start,
+		piece; /* the lane's first v and first piece, in the order of warps and lanes */
+	uint32_t end, count; /* of all: the v where they end, and their pieces */
+	bool finish;         /* there are no more: makes what is left over, too */
+};
+
 /*
- * Hands in the sequences of all lanes, which go on where the output so far ends: 'start' is the
- * lane's first v, 'piece' its first piece, both in the order of warps and lanes; they end at v
- * 'end' with 'count' pieces.  'finish': there are no more, so that what is left over is made, too.
- * 'place' is room for the lane, so that it need not hold in registers what is seldom read again.
+ * Hands in the sequences of all lanes: 'q' are the lane's own.  'place' is room for the lane, so
+ * that it need not hold in registers what is seldom read again.
  */
 template <int W>
 static __device__ __forceinline__ void
 lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_lz_sequence &q,
-             uint32_t start, uint32_t piece, uint32_t end, uint32_t count, bool finish,
-             lade_lz_place *place, uint32_t warp, uint32_t lane)
+             lade_lz_group r, lade_lz_place *place, uint32_t warp, uint32_t lane)
 {
 	constexpr uint32_t WINDOW = lade_lz_exec<W>::WINDOW;
 #pragma unroll
 	for (uint32_t k = 0; k < 2; k++) {
-		uint32_t at = k ? start + q.size[0] : start;
+		uint32_t at = k ? r.start + q.size[0] : r.start;
 		if (q.size[k]) {
 			uint64_t from = q.match[k] ? (uint64_t)(uintptr_t)o->base - q.from[k]
 			                           : (uint64_t)(uintptr_t)src + q.from[k] - at;
-			x->piece[(piece + (k && q.size[0] ? 1 : 0)) % x->PIECES] = from;
+			x->piece[(r.piece + (k && q.size[0] ? 1 : 0)) % x->PIECES] = from;
 			/* It will be read when it is marked and a window is full. */
 			if (q.match[k])
 				lade_prefetch((const void *)(uintptr_t)(from + at));
 		}
 	}
-	o->pieces += count;
+	o->pieces += r.count;
 	uint32_t marked = o->end; /* pieces that begin before it are marked */
-	o->end = end;
+	o->end = r.end;
 	uint32_t w0 = o->done / LADE_LZ_TILE * LADE_LZ_TILE;
-	lade_lz_place own = {start, piece, {q.size[0], q.size[1]}};
+	lade_lz_place own = {r.start, r.piece, {q.size[0], q.size[1]}};
 	*place = own;
 	if (W > 1 && (q.size[0] >= WINDOW || q.size[1] >= WINDOW))
-		x->longs = end;
+		x->longs = r.end;
 	for (;;) {
-		uint32_t hi = end - w0 < x->REACH ? end : w0 + x->REACH;
+		uint32_t hi = r.end - w0 < x->REACH ? r.end : w0 + x->REACH;
 		lade_lz_mark<W>(x, own, marked, hi, lane);
 		marked = hi;
 		lade_team_sync<W>();
@@ -553,7 +558,7 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 				lade_lz_window_part<W>(x, o->base, w0, o->done, w0 + n, warp, lane);
 			} else {
 				n = 0;
-				if (W == 1 || x->longs == end) {
+				if (W == 1 || x->longs == r.end) {
 					uint32_t one = x->word[first % (4 * x->TILES)].last;
 					if (one == x->word[(first + 4 * W) % (4 * x->TILES)].last)
 						n = lade_lz_long<W>(x, *o, place, one, w0, marked,
@@ -571,12 +576,12 @@ lade_lz_make(lade_lz_exec<W> *x, lade_lz_out *o, const uint8_t *src, const lade_
 				marked = w0;
 			lade_team_sync<W>();
 		}
-		if (marked == end)
+		if (marked == r.end)
 			break;
 		own = *place;
 	}
-	if (finish && o->done != end)
-		lade_lz_window_part<W>(x, o->base, w0, o->done, end, warp, lane);
+	if (r.finish && o->done != r.end)
+		lade_lz_window_part<W>(x, o->base, w0, o->done, r.end, warp, lane);
 }
 
 #endif

@@ -377,8 +377,7 @@ struct lade_zstd_run {
 	const uint8_t *from; /* literals */
 };
 
-/* Hands 'q' to the executor, of which 'end' is the sum of sizes up to the lane's; false: it has no
- * room. */
+/* Hands 'q' to the executor; 'end' is the sum of sizes up to the lane's.  False: it has no room. */
 static __device__ __forceinline__ bool lade_zstd_make(lade_zstd_exec *x, lade_zstd_run *r,
                                                       const lade_lz_sequence &q, uint32_t end,
                                                       bool finish, uint32_t lane)
@@ -389,9 +388,9 @@ static __device__ __forceinline__ bool lade_zstd_make(lade_zstd_exec *x, lade_zs
 	uint32_t piece = r->out.pieces + __popc(first & below) + __popc(second & below);
 	if (total > x->room - (r->out.end - r->begin))
 		return false;
-	lade_lz_make<1>(&x->lz, &r->out, r->from, q, r->out.end + end - q.size[0] - q.size[1],
-	                piece, r->out.end + total, __popc(first) + __popc(second), finish,
-	                &x->place[lane], 0, lane);
+	lade_lz_group group = {r->out.end + end - q.size[0] - q.size[1], piece, r->out.end + total,
+	                       (uint32_t)(__popc(first) + __popc(second)), finish};
+	lade_lz_make<1>(&x->lz, &r->out, r->from, q, group, &x->place[lane], 0, lane);
 	return true;
 }
 
