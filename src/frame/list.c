@@ -184,7 +184,7 @@ out:
 	return status;
 }
 
-static lade_status open_far(list *l, size_t i, lade_cspan src, lade_error *err)
+static lade_status open_on_device(list *l, size_t i, lade_cspan src, lade_error *err)
 {
 	lade_frame **frame = &l->frames[i];
 	lade_array *copy = NULL;
@@ -215,7 +215,7 @@ static lade_status open_one(list *l, size_t i, size_t *size, lade_error *err)
 	lade_cspan src = {item->src->data, item->src->size, item->src->place};
 	status = on_host(src.place) ? lade_frame_open_memory(l->engine, src.data, src.size,
 	                                                     &l->read, &l->frames[i], err)
-	                            : open_far(l, i, src, err);
+	                            : open_on_device(l, i, src, err);
 	lade_frame *frame = l->frames[i];
 	if (status == LADE_OK && is_short(l, frame->info.size, frame->info.chunk_size))
 		frame->options.threads = 1;
@@ -395,20 +395,21 @@ static lade_status write_one(list *l, size_t i, size_t *size, lade_error *err)
 	lade_status status;
 	TRY(check_item(item, err));
 	size_t bytes = item->src->size;
-	bool far_src = !on_host(item->src->place), far_dst = !on_host(item->dst.place);
-	TRY(find_device(l->batch.where, l->batch.device, !far_src && !far_dst, err));
+	bool src_on_device = !on_host(item->src->place), dst_on_device = !on_host(item->dst.place);
+	TRY(find_device(l->batch.where, l->batch.device, !src_on_device && !dst_on_device, err));
 	options.has_size = true;
 	options.size = bytes;
 	options.cancel = cancel_here(l);
 	options.threads = is_short(l, bytes, options.chunk_size) ? 1 : l->batch.threads;
 	if (l->batch.where != LADE_WHERE_HOST &&
-	    ((far_src && far_dst) || (l->batch.where == LADE_WHERE_DEVICE && bytes))) {
-		lade_place place = {LADE_DEVICE, far_src   ? item->src->place.device
-		                                 : far_dst ? item->dst.place.device
-		                                           : l->batch.device};
+	    ((src_on_device && dst_on_device) || (l->batch.where == LADE_WHERE_DEVICE && bytes))) {
+		lade_place place = {LADE_DEVICE, src_on_device   ? item->src->place.device
+		                                 : dst_on_device ? item->dst.place.device
+		                                                 : l->batch.device};
 		status = write_in(l, place, &options, item, size, err);
 		/* Otherwise the host finds out whether, and why not. */
-		if (status == LADE_OK || (status == LADE_E_NOSPACE && far_src && far_dst))
+		if (status == LADE_OK ||
+		    (status == LADE_E_NOSPACE && src_on_device && dst_on_device))
 			return status;
 	}
 	status = write_in(l, LADE_PLACE_HOST, &options, item, size, err);

@@ -379,7 +379,7 @@ API cuStreamDestroy_v2(void *handle)
 }
 
 /* When work has been waited for, a pool keeps no more than its threshold. */
-static void settle(int device)
+static void trim_pool(int device)
 {
 	for (pool *p : pools)
 		if (p->device == device && p->reserved > p->threshold && p->reserved > p->used)
@@ -393,7 +393,7 @@ API cuStreamSynchronize(void *handle)
 	UNSAFE;
 	emulated.syncs++;
 	stream_drain(s);
-	settle(s->device);
+	trim_pool(s->device);
 	return device_error[s->device];
 }
 
