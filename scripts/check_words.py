@@ -58,9 +58,7 @@ def main():
     for path in ours + headers:
         breaches += uses(path, "|".join((PRIVATE, STILTED, RARE)))
     for path in tracked("src/*", "testing/*"):
-        # src/batch follows: its rewrite is under way.
-        batch = path.parts[:2] == ("src", "batch")
-        breaches += uses(path, PRIVATE if batch else PRIVATE + "|" + STILTED)
+        breaches += uses(path, PRIVATE + "|" + STILTED)
     for path in pages:
         if path.parent == pathlib.Path("docs/performance"):
             count = len(re.findall(r"\S*[A-Za-z0-9]\S*", path.read_text()))

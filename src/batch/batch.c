@@ -73,7 +73,7 @@ static lade_status run_group(lade__planner *p, lade__group *g, lade_error *err)
 }
 
 /*
- * The first items of a large batch are on their way to a device before the others are looked at;
+ * The first items of a large batch are on their way to a device before the others are planned;
  * what is right for them is right for all that are like them.
  */
 static lade_status run_ahead(lade__planner *p, lade_error *err)

@@ -29,7 +29,7 @@ lade_status lade__call_open(lade__given *given, const lade_engine *engine,
                             const lade_batch_options *caller, lade_batch_options *options,
                             lade_error *err);
 
-/* The decoded size of one encoded segment; LADE_E_UNKNOWN_SIZE when the format does not tell. */
+/* The decoded size of one encoded segment; LADE_E_UNKNOWN_SIZE when the format has none. */
 lade_status lade__spec_decoded_size(const lade_spec *spec, const void *src, size_t size,
                                     uint64_t *decoded, lade_error *err);
 

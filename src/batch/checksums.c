@@ -1,5 +1,5 @@
 /*
- * checksums.c: checksums of many buffers: on the host over an engine's threads, where they lie on
+ * checksums.c: checksums of many buffers: on the host over an engine's threads, where they are on
  * devices by these.  The planner sorts items by spec and cost; spans have neither, and their place
  * alone says where they go.
  *

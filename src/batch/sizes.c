@@ -178,7 +178,7 @@ static lade_status fetch_begin(fetch *f, lade_error *err)
 	                 FETCH_SEGMENTS);
 }
 
-/* What an item's joined segments decode to by its tail: sizes that no bytes have to tell. */
+/* What an item's joined segments decode to by its tail, whose bytes need not state sizes. */
 static lade_status through_tail(const lade_spec *tail, size_t *size, lade_error *err)
 {
 	uint64_t decoded = *size;
@@ -186,7 +186,7 @@ static lade_status through_tail(const lade_spec *tail, size_t *size, lade_error 
 		const lade_stage *stage = &tail->stage[i];
 		if (!(stage->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE))
 			return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-			                 "the tail's %s does not tell its decoded size before the "
+			                 "the tail's %s does not state its decoded size before the "
 			                 "segments are decoded",
 			                 stage->algorithm->name);
 		lade_status status = stage->algorithm->decoded_size(stage, NULL, *size, &decoded,

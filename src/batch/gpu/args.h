@@ -18,9 +18,9 @@
 /*
  * One copy: 'size' bytes from 'src' on become bytes 'at' and on of what is at 'dst'.  What the host
  * can say is the most bytes; with tables of sizes and statuses ('sizes', 'statuses' of the launch)
- * entry 'unit' tells how many there are: nothing is copied where the status is not 0, and else
+ * entry 'unit' says how many there are: nothing is copied where the status is not 0, and else
  * those of the unit's bytes [skip, skip + size) that exist; 'src' is where byte 'skip' of them
- * lies.
+ * is.
  */
 typedef struct lade_gpu_copy {
 	LADE_ADDRESS(const uint8_t *) src;
@@ -74,7 +74,7 @@ LADE_ARGS(lade_gpu_sides, 32);
 /*
  * Tables of slots to make: address[i] and size[i] for each of 'count' chunks.  Slots of 'stride'
  * bytes begin every 'stride' from 'base' on; a chunk gets limit[i] + more of its slot, where there
- * is such a table and that is less.  With 'room' they are one behind the other in so many bytes:
+ * is such a table and that is less.  With 'room' they are one behind the other, in that many bytes:
  * each has just what it gets, and begins at a multiple of 256.
  */
 typedef struct lade_gpu_slots {
@@ -88,7 +88,7 @@ typedef struct lade_gpu_slots {
 LADE_ARGS(lade_gpu_slots, 96);
 
 /*
- * Tables of what lies within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
+ * Tables of bytes within other bytes: to_address[i] = address[i] + first, to_cap[i] = cap[i] -
  * less, 0 at least.  Of no address, NULL, nothing does, and it stays as it is, for the next stage
  * to refuse.  'cap' and 'to_cap' may be NULL.
  */

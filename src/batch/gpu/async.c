@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Tables of up to so many bytes the driver takes from pageable memory at once, which is cheaper
+/* The driver takes tables of at most this size from pageable memory at once, which is cheaper
  * than pinned memory; under capture, and where copies would read that memory later, they go in
  * kernels' arguments. */
 #define PUT_MAX ((size_t)3 * 8 * LADE_PUT_WORDS)
@@ -105,7 +105,7 @@ lade_status lade__async_block(lade__async *a, size_t size, lade_error *err)
 			return LADE_OK;
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "the workspace has %zu bytes, %zu are needed "
-		                 "(lade_workspace_size() tells)",
+		                 "(see lade_workspace_size())",
 		                 a->block_size, size);
 	}
 	if (a->capturing)

@@ -264,7 +264,7 @@ static lade_status enqueue_sizes(lade__async *a, const lade_arrays *arrays, lade
 	size_t extra = host_tables_size(a, arrays->count, 2);
 	if (!codec->sizes || !lade__gpu_pipe_keeps_sizes(&a->route))
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "a device cannot tell the decoded sizes of %s",
+		                 "a device cannot find the decoded sizes of %s",
 		                 work.stage->algorithm->name);
 	if (extra) {
 		lade__gpu_tables tables = {.src_size = work.src_size};

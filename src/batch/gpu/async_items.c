@@ -40,7 +40,7 @@ static lade_status check_place(const lade__async *a, lade_place place, size_t i,
 		snprintf(what, sizeof what, "segment %zu", i);
 	if (elsewhere)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		                 "%s lies on device %d, and the call is for device %d", what,
+		                 "%s is on device %d, and the call is for device %d", what,
 		                 (int)place.device, (int)a->options.device);
 	return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 	                 "the stream is being captured: spans must be the device's own memory");

@@ -1,5 +1,5 @@
 /*
- * gpu_checksums.c: checksums of bytes that lie on devices.
+ * checksums.c: checksums of bytes on devices.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -36,7 +36,7 @@
 #include <lade/async.h>
 #include <lade/checksum.h>
 
-/* Blocks of device memory, and what lies in them, begin at multiples of this. */
+/* Blocks of device memory, and what is in them, begin at multiples of this. */
 #define LADE__GPU_ALIGN 256u
 
 static inline size_t lade__gpu_round(size_t size)
@@ -80,14 +80,14 @@ typedef struct lade__gpu_unit {
 	uint64_t wanted; /* what it must decode to; 0: not known */
 	bool stage_in;   /* the source is copied to the device first */
 	bool pageable;   /* and the host has to do that */
-	bool foreign;    /* or the driver: it lies on another device, which kernels do not reach */
+	bool foreign;    /* or the driver: it is on another device, which kernels do not reach */
 	bool stage_out;  /* what follows says where the result goes */
 	bool to_host;    /* some of it to pageable memory: through pinned */
 	bool part, last; /* one of several of its item; the last of these, or the only one */
 	void *to;
 	size_t skip, size, at; /* as in lade_gpu_copy; 'at' of a placed unit is in its chunk */
 	/* Of a layout or several outputs, when decoding, and of a layout when encoding; else NULL.
-	 * Kernels copy 'boxes' of it, with so many axes and pieces. */
+	 * Kernels copy 'boxes' of it, with these numbers of axes and pieces. */
 	const lade_item *placed, *gathered;
 	size_t chunk; /* bytes of the item's whole chunk */
 	uint64_t give; /* by the last unit of a placed item: the bytes of its result */
@@ -111,7 +111,7 @@ lade_status lade__gpu_list_room(lade__gpu_list *list, size_t more, lade_error *e
 /*
  * Adds the units of one item, at most item->src_count (1 when encoding) of them, for a device's
  * number, to a list that has room for them.  Of the route spec and direction are read.
- * Fails: LADE_E_UNSUPPORTED for what only the host can do: segments that do not tell their
+ * Fails: LADE_E_UNSUPPORTED for what only the host can do: segments that do not state their
  *        decoded size where that is needed, rows or several segments to encode; LADE_E_RANGE,
  *        LADE_E_NOSPACE as lade_decode_into()
  */
@@ -205,7 +205,7 @@ lade_status lade__gpu_copy_kernel(lade__device *device, lade_stream stream,
                                   lade_gpu_copies copies, lade_error *err);
 
 /*
- * A wave: units [first, first + count) of a list, and where its parts lie in one block of device
+ * A wave: units [first, first + count) of a list, and where its parts are in one block of device
  * memory.  Offsets are multiples of LADE__GPU_ALIGN.
  */
 typedef struct lade__gpu_wave {
@@ -409,7 +409,7 @@ typedef struct lade__gpu_cut {
 
 lade__gpu_cut lade__gpu_cut_of(const lade__gpu_feed *feed, const lade__device *device);
 
-/* The most of the next wave: bytes, and units.  About how many units so many bytes are. */
+/* The most of the next wave: bytes, and units.  About how many units that number of bytes is. */
 lade__gpu_most lade__gpu_cut_next(const lade__gpu_cut *c);
 size_t lade__gpu_cut_units(const lade__gpu_cut *c);
 size_t lade__gpu_cut_guess(const lade__gpu_cut *c, const lade__gpu_most *most);
@@ -458,7 +458,7 @@ lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade_gpu_cop
 /* ---- other calls -------------------------------------------------------------------------- */
 
 /*
- * The checksums of those of 'spans' that lie on devices; others are left alone.  Sizes and pointers
+ * The checksums of those of 'spans' that are on devices; others are left alone.  Sizes and pointers
  * have been looked at.
  * Fails: LADE_E_NO_DEVICE, LADE_E_DEVICE, LADE_E_NOMEM, LADE_E_UNSUPPORTED while the default
  *        stream of the device is captured
@@ -466,7 +466,7 @@ lade_status lade__gpu_copy_now(lade_engine *engine, int32_t device, lade_gpu_cop
 lade_status lade__gpu_checksums(lade_engine *engine, lade_checksum kind, const lade_cspan *spans,
                                 size_t count, uint64_t *sums, lade_error *err);
 
-/* Copies bytes that lie on a device to 'to'; waits. */
+/* Copies bytes on a device to 'to'; waits. */
 lade_status lade__gpu_fetch(int32_t device, const void *from, size_t size, void *to,
                             lade_error *err);
 

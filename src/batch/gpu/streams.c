@@ -27,7 +27,7 @@
  * pinned memory back, and for that the driver waits for all work of the device. */
 #define STAGING_LEAST ((size_t)16 << 10)
 
-/* Of the staging buffers that are not free yet so many are asked whether they are by now. */
+/* Of the staging buffers in use this many are asked whether they are free by now. */
 #define STAGING_TRIES 8
 #define STREAM_NON_BLOCKING 1u
 
@@ -307,7 +307,7 @@ lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, la
                                    lade__gpu_staging *staging, lade_error *err)
 {
 	lade_status status = LADE__CU(device, cuEventRecord, staging->event, stream);
-	/* Nobody will tell when the staging is free. */
+	/* Nobody will report when the staging is free. */
 	if (status != LADE_OK)
 		device->driver->cuStreamSynchronize(stream);
 	staging->next = NULL;

@@ -101,7 +101,7 @@ static lade_status decode_unit(const lade_item *item, int32_t device, size_t cap
 	return LADE_OK;
 }
 
-/* The segments of which the window [off, off + size) has a part; all tell their size. */
+/* The segments of which the window [off, off + size) has a part; all state their size. */
 static lade_status decode_units(const lade_item *item, int32_t device, size_t off, size_t size,
                                 lade__gpu_unit *units, size_t *count)
 {
@@ -123,7 +123,7 @@ static lade_status decode_units(const lade_item *item, int32_t device, size_t of
 	return LADE_OK;
 }
 
-/* The joined size of segments that all tell theirs. */
+/* The joined size of segments that all state theirs. */
 static lade_status stated_size(const lade_item *item, size_t *total, const char *what,
                                lade_error *err)
 {
@@ -171,7 +171,7 @@ static lade_status check_outputs(const lade_item *item, int32_t device, wanted *
 	}
 	if (!known)
 		status = stated_size(item, &w->chunk,
-		                     "several outputs of what does not tell its decoded size: set "
+		                     "several outputs of what does not state its decoded size: set "
 		                     "the segments' decoded_size",
 		                     err);
 	w->first = SIZE_MAX;
@@ -205,8 +205,8 @@ static lade_status placed_units(const lade_item *item, int32_t device, lade__gpu
 	else
 		status =
 			stated_size(item, &total,
-		                    "a layout of segments that do not tell their decoded size: set "
-		                    "the segments' decoded_size",
+		                    "a layout of segments that do not state their decoded size: "
+		                    "set the segments' decoded_size",
 		                    err);
 	if (status != LADE_OK)
 		return status;
@@ -249,9 +249,9 @@ static lade_status make_units(const lade__route *route, int32_t device, const la
 		return decode_unit(item, device, room, units, count);
 	size_t total;
 	lade_status status = stated_size(item, &total,
-	                                 ranged ? "a range of what does not tell its decoded size: "
-	                                          "set the segment's decoded_size"
-	                                        : "segments that do not tell their decoded size: "
+	                                 ranged ? "a range of what does not state its decoded "
+	                                          "size: set the segment's decoded_size"
+	                                        : "segments that do not state their decoded size: "
 	                                          "set the segments' decoded_size",
 	                                 err);
 	if (status != LADE_OK)

@@ -1,9 +1,9 @@
 /*
- * via_host.c: items that the host decodes or encodes and whose bytes lie on a device.
+ * via_host.c: items that the host decodes or encodes and whose bytes are on a device.
  *
  *     device sources --> pinned memory --> (threads) --> pinned memory --> device destinations
  *
- * Outputs may lie on several devices: each brings its own from the pinned memory.
+ * Outputs may be on several devices: each brings its own from the pinned memory.
  *
  * Items go in waves of some megabytes; while the threads work on one, the sources of the next and
  * the results of the one before are on their way.  A wave's pinned memory: | sources | results |.

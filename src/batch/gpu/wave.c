@@ -30,7 +30,7 @@ static size_t round_in(size_t size)
 }
 
 /* Whether a unit's source stands right behind that of the one before, in memory that the device
- * can copy from: then they are staged as they stand.  What lies between them, less than a page, is
+ * can copy from: then they are staged as they stand.  What is between them, less than a page, is
  * on pages that hold bytes of the one or the other. */
 static bool follows(const lade__gpu_unit *unit, const lade__gpu_unit *before)
 {

@@ -171,7 +171,7 @@ typedef struct pass {
 
 /*
  * Sends one tile through all members.  'elems' are the first member's; with 'last' the remaining
- * bytes, partial elements included, go along.  The result lies in 'dst' at the last member's place,
+ * bytes, partial elements included, go along.  The result is in 'dst' at the last member's place,
  * or, with a sink, is handed to it.
  */
 static lade_status tile_run(pass *p, size_t elems, bool last, lade_error *err)

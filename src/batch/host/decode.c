@@ -151,7 +151,7 @@ static lade_status run_last(lade__decoder *d, size_t stage, const lade_run *run,
 		lade__sink_write(sink, 0, at.data, at.size);
 		return LADE_OK;
 	}
-	/* Boxes that lie within a part of it. */
+	/* Boxes within a part of it. */
 	if (sink->outlet_count && codec->run_range && d->known && sink->size <= d->known / 2) {
 		size_t from = sink->off > sink->base ? sink->off - sink->base : 0;
 		size_t end = sink->off + sink->size - sink->base;
@@ -273,7 +273,7 @@ lade_status lade__spec_decoded_size(const lade_spec *spec, const void *src, size
 		if (!have && !fixed)
 			return lade_fail(
 				err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
-				"%s tells its decoded size, but its bytes are not there yet",
+				"%s states its decoded size, but its bytes are not there yet",
 				stage->algorithm->name);
 		if (now > SIZE_MAX)
 			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,

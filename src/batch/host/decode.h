@@ -10,7 +10,7 @@
 
 /*
  * Scratch memory for a window's segment, on the word of the data alone or where its format does
- * not tell the size, is at most this or four times what the window reaches to: a few hundred
+ * not state the size, is at most this or four times what the window reaches to: a few hundred
  * kilobytes of zstd may decode to many gigabytes.
  */
 #define LADE__GROW_MAX ((size_t)1 << 30)

@@ -299,7 +299,7 @@ static size_t tail_most(const lade_item *item, const lade_spec *tail)
 	return most;
 }
 
-/* The joined bytes of the segments, by what they tell. */
+/* The joined bytes of the segments, by what they state. */
 static lade_status joined_size(const lade__decoder *d, const lade_item *item, size_t *total,
                                lade_error *err)
 {

@@ -82,7 +82,7 @@ typedef struct lade__sink {
 /* Whether pieces of 'piece' bytes are as good for a sink as all at once. */
 bool lade__sink_streams(const lade__sink *sink, size_t piece);
 
-/* Writes bytes [off, off + size) of the segment, as far as they lie in the window. */
+/* Writes bytes [off, off + size) of the segment, as far as they are in the window. */
 void lade__sink_write(const lade__sink *sink, size_t off, const void *src, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ static inline bool lade__item_is_placed(const lade_item *item)
  */
 size_t lade__item_bytes(const lade_item *item, lade_direction direction);
 
-/* The largest item as implementations are asked about it: kernels themselves tell of those that are
+/* The largest item as implementations are asked about it: kernels themselves report those that are
  * too large. */
 static inline size_t lade__gpu_largest(uint64_t largest)
 {
@@ -80,7 +80,7 @@ typedef struct lade__item_facts {
 	int32_t device; /* the one that has a side of it, the result's first */
 	lade__side in, out;
 	/* Bytes of the source (when encoding: as many as a layout gathers), of the decoded side,
-	 * and of the larger one, which a segment's decoded_size may tell. */
+	 * and of the larger one, which a segment's decoded_size may state. */
 	uint64_t source, decoded, largest;
 } lade__item_facts;
 

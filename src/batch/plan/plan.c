@@ -1,8 +1,8 @@
 /*
  * plan.c: sorts the items of a call into groups.
  *
- * Groups are found by a hash table of their keys.  Most items equal the one before, and are told by
- * a comparison with that.
+ * Groups are found by a hash table of their keys.  Most items equal the one before: a comparison
+ * finds those.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -24,7 +24,7 @@ typedef struct lade__tuning {
 	double link_rate;   /* bytes a nanosecond of waves over the link */
 	double gather_rate; /* bytes a nanosecond that one thread copies to pinned memory */
 	double call_cost;   /* nanoseconds of a call on a device, beside kernels and copies */
-	double detour;      /* host memory goes to a device that is so many times as fast */
+	double detour;      /* host memory goes to a device that is this many times as fast */
 
 	/* How waves are cut. */
 	lade__cut in;       /* sources are brought */
@@ -36,7 +36,7 @@ typedef struct lade__tuning {
 	size_t wave_least;  /* bytes of a later wave, at least */
 	size_t wave_few;    /* units of a wave, at least: it takes some to fill a device */
 	size_t wave_large;  /* bytes of 'wave_few' units from which all waves are alike */
-	size_t wave_last;   /* a last wave is one part of so many of what is left to bring */
+	size_t wave_last;   /* a last wave is 1/wave_last of what is left to bring */
 	size_t units_first; /* units of the first wave where nothing is brought, */
 	size_t units_most;  /* and of later ones */
 
@@ -44,7 +44,7 @@ typedef struct lade__tuning {
 	size_t run_least;  /* bytes on average of runs of results that the driver copies */
 
 	size_t gather_grain; /* bytes that a thread gathers at a time */
-	size_t memory_part;  /* waves in flight take one part of so many of a device's memory */
+	size_t memory_part;  /* waves in flight take 1/memory_part of a device's memory */
 } lade__tuning;
 
 /* The tuning of a device; NULL: of the latest class. */

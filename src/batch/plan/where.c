@@ -175,7 +175,7 @@ static void other_way(const lade__planner *p, const lade__group *g, lade_candida
 		snprintf(one->reason, sizeof one->reason, "%s",
 		         asked == LADE_WHERE_HOST
 		                 ? "the host is asked"
-		                 : "the items lie on the host, and no device is asked");
+		                 : "the items are on the host, and no device is asked");
 	else if (host && asked == LADE_WHERE_DEVICE)
 		snprintf(one->reason, sizeof one->reason, "the device is asked");
 	else if ((host ? w->host_status : w->device_status) != LADE_OK)
@@ -199,7 +199,7 @@ static void find_bytes(lade__group *g)
 	if (lade__device_get(g->key.device, &there, &why) == LADE_OK)
 		return;
 	w->host_status = w->device_status =
-		lade_fail(&w->host_error, why.status, why.offset, "its bytes lie on device %d: %s",
+		lade_fail(&w->host_error, why.status, why.offset, "its bytes are on device %d: %s",
 	                  (int)g->key.device, why.message);
 	w->device_error = w->host_error;
 }
@@ -254,7 +254,7 @@ static lade_status check_stream(const lade__planner *p, const lade__group *g, la
 	if (status == LADE_OK && context != device->context)
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "the stream is not one of device %d's primary context, where "
-		                   "items lie",
+		                   "items are",
 		                   (int)g->key.device);
 	lade__device_leave(device);
 	return status;
