@@ -251,6 +251,10 @@ class Codec(_lade.CodecBase):
             uncompressed_size=uncompressed_size,
             uncompressed_sizes=uncompressed_sizes,
         )
+        if isinstance(uncompressed_sizes, int):
+            raise TypeError(
+                f"compression_config: uncompressed_sizes is {sizes!r}, not a list of sizes"
+            )
         if isinstance(sizes, (str, bytes, bytearray)):
             raise TypeError(f"compression_config: {sizes!r} is no size, nor a list of sizes")
         try:
@@ -277,6 +281,11 @@ class Codec(_lade.CodecBase):
         source = only(
             "decompression_config", src=src, srcs=srcs, compression_config=compression_config
         )
+        if srcs is not None and not isinstance(srcs, (list, tuple, _lade.BatchArray)):
+            raise TypeError(
+                "decompression_config: srcs is a list of arrays or a BatchArray; "
+                "one array is given as src"
+            )
         if isinstance(source, CompressConfig):
             return DecompressConfig(source.uncompressed_buffer_sizes, source.uncomp_chunk_size)
         found = self._decoded_chunks(source)

@@ -130,7 +130,7 @@ def suggest(
 ) -> Suggestions:
     """Tries pipelines on a sample of an array, and tells which suit it; takes some seconds.
 
-    source: anything with memory; what lies on a device is copied to the host.
+    source: anything with memory; memory of a device is copied to the host.
     dtype: of the elements; None: the array's, and for bytes the size is found by trying.
     chunk_size: bytes of a chunk.  sample_size: bytes that are tried, from all over the array.
     threads: that encode and decode; 0: all.  seconds: each is timed for so long.

@@ -172,7 +172,7 @@ static PyObject *get_array_interface(PyObject *self, void *unused)
 	(void)unused;
 	if (!lade_kind_is_host(array->place.kind)) {
 		PyErr_SetString(PyExc_AttributeError,
-		                "__array_interface__: the array lies on a device; cpu() copies it");
+		                "__array_interface__: the array is on a device; cpu() copies it");
 		return NULL;
 	}
 	return interface(array, false);
@@ -471,7 +471,7 @@ static int fill_view(py_array *array, Py_buffer *view, int flags)
 	char order;
 
 	if (!lade_kind_is_host(array->place.kind)) {
-		PyErr_Format(PyExc_BufferError, "the array lies on device %d; cpu() copies it",
+		PyErr_Format(PyExc_BufferError, "the array is on device %d; cpu() copies it",
 		             (int)array->place.device);
 		return -1;
 	}

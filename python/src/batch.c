@@ -344,6 +344,11 @@ static int batch_assign(PyObject *self, PyObject *key, PyObject *value)
 		PyErr_SetString(PyExc_TypeError, "items of a BatchArray cannot be deleted");
 		return -1;
 	}
+	if (PySlice_Check(key)) {
+		PyErr_SetString(PyExc_TypeError,
+		                "items of a BatchArray are assigned one at a time, not by a slice");
+		return -1;
+	}
 	if (!py_index(key, &i))
 		return -1;
 	if (i < -(Py_ssize_t)batch->count || i >= (Py_ssize_t)batch->count) {

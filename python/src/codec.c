@@ -128,12 +128,18 @@ static void codec_dealloc(PyObject *self)
 
 /* ---- arguments -------------------------------------------------------------------------- */
 
+static bool is_many(const py_codec *codec, PyObject *source)
+{
+	return py_is_list(source) || Py_TYPE(source) == codec->st->batch_type;
+}
+
 /*
  * Sorts a vectorcall's arguments into 'out', one for each name; the first 'positional' may come
  * without theirs.  The first one is a must; nvCOMP calls it 'srcs' where it is many.
  */
-static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                  const char *const *names, int positional, PyObject **out)
+static bool parse(const py_codec *codec, const char *function, PyObject *const *args,
+                  Py_ssize_t nargs, PyObject *kwnames, const char *const *names, int positional,
+                  PyObject **out)
 {
 	Py_ssize_t count = kwnames ? PyTuple_Size(kwnames) : 0;
 
@@ -147,12 +153,21 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 		out[i] = args[i];
 	for (Py_ssize_t k = 0; k < count; k++) {
 		PyObject *name = PyTuple_GetItem(kwnames, k);
+		PyObject *value = args[nargs + k];
 		int i = 0;
 		while (names[i] && PyUnicode_CompareWithASCIIString(name, names[i]))
 			i++;
 		if (!names[i] && !PyUnicode_CompareWithASCIIString(name, "srcs")) {
-			if (args[nargs + k] == Py_None)
+			if (value == Py_None)
 				continue;
+			if (out[0] || !is_many(codec, value)) {
+				PyErr_Format(PyExc_TypeError,
+				             out[0] ? "%s() takes '%s' or 'srcs', not both"
+				                    : "%s(): srcs is a list of arrays or a "
+				                      "BatchArray; one array is given as '%s'",
+				             function, names[0]);
+				return false;
+			}
 			i = 0;
 		}
 		if (!names[i]) {
@@ -166,7 +181,7 @@ static bool parse(const char *function, PyObject *const *args, Py_ssize_t nargs,
 			             function, name);
 			return false;
 		}
-		out[i] = args[nargs + k];
+		out[i] = value;
 	}
 	if (!out[0]) {
 		PyErr_Format(PyExc_TypeError, "%s() wants the argument '%s'", function, names[0]);
@@ -245,11 +260,6 @@ static bool ready(const py_codec *codec, bool encode)
 	return false;
 }
 
-static bool is_many(const py_codec *codec, PyObject *source)
-{
-	return py_is_list(source) || Py_TYPE(source) == codec->st->batch_type;
-}
-
 /* ---- encode and decode ------------------------------------------------------------------ */
 
 static PyObject *none_is_null(PyObject *object)
@@ -266,9 +276,8 @@ static PyObject *encode_call(PyObject *self, PyObject *const *args, Py_ssize_t n
 	PyObject *in[4] = {NULL};
 	py_call call = {.codec = codec, .encode = true, .dtype = PY_BYTES, .into = into};
 
-	if (!ready(codec, true) ||
-	    !parse(into ? "encode_into" : "encode", args, nargs, kwnames, into ? into_names : names,
-	           into ? 2 : 3, in))
+	if (!ready(codec, true) || !parse(codec, into ? "encode_into" : "encode", args, nargs,
+	                                  kwnames, into ? into_names : names, into ? 2 : 3, in))
 		return NULL;
 	call.source = in[0];
 	call.out = none_is_null(in[1]);
@@ -305,7 +314,7 @@ static PyObject *codec_decode(PyObject *self, PyObject *const *args, Py_ssize_t 
 	PyObject *in[7] = {NULL};
 	py_call call = {.codec = codec, .dtype = PY_BYTES};
 
-	if (!ready(codec, false) || !parse("decode", args, nargs, kwnames, names, 4, in))
+	if (!ready(codec, false) || !parse(codec, "decode", args, nargs, kwnames, names, 4, in))
 		return NULL;
 	call.source = in[0];
 	call.out = none_is_null(in[2]);
@@ -347,7 +356,8 @@ static PyObject *codec_decode_into(PyObject *self, PyObject *const *args, Py_ssi
 	PyObject *in[3] = {NULL};
 	py_call call = {.codec = codec, .dtype = PY_BYTES, .into = true};
 
-	if (!ready(codec, false) || !parse("decode_into", args, nargs, kwnames, names, 2, in))
+	if (!ready(codec, false) ||
+	    !parse(codec, "decode_into", args, nargs, kwnames, names, 2, in))
 		return NULL;
 	if (!none_is_null(in[1])) {
 		PyErr_SetString(PyExc_TypeError, "decode_into() wants the argument 'out'");
@@ -460,7 +470,7 @@ static PyObject *codec_max_size(PyObject *self, PyObject *const *args, Py_ssize_
 	PyObject *in[1] = {NULL};
 
 	if (!ready(codec, true) ||
-	    !parse("get_max_comp_buffer_size", args, nargs, kwnames, size_names, 1, in))
+	    !parse(codec, "get_max_comp_buffer_size", args, nargs, kwnames, size_names, 1, in))
 		return NULL;
 	return size_of_each(codec, in[0], max_size);
 }
@@ -472,7 +482,7 @@ static PyObject *codec_decoded_size(PyObject *self, PyObject *const *args, Py_ss
 	PyObject *in[1] = {NULL};
 
 	if (!ready(codec, false) ||
-	    !parse("get_uncomp_buffer_size", args, nargs, kwnames, size_names, 1, in))
+	    !parse(codec, "get_uncomp_buffer_size", args, nargs, kwnames, size_names, 1, in))
 		return NULL;
 	return size_of_each(codec, in[0], decoded_size);
 }

@@ -40,10 +40,15 @@ static bool able(py_codec *codec, bool encode, int32_t device)
 {
 	const lade_workload work = {.direction = encode ? LADE_ENCODE : LADE_DECODE, .largest = 1};
 
-	if (!codec->able[encode])
-		codec->able[encode] =
-			lade_device_takes(codec->engine, codec->spec, &work, device, NULL) ? -1 : 1;
-	return codec->able[encode] > 0;
+	int64_t known = codec->able[encode];
+
+	if (known >> 1 != (int64_t)device + 1) {
+		known = ((int64_t)device + 1) << 1;
+		known |= lade_device_takes(codec->engine, codec->spec, &work, device, NULL) ==
+		         LADE_OK;
+		codec->able[encode] = known;
+	}
+	return known & 1;
 }
 
 bool py_enqueue_fits(const py_call *call, const py_holds *holds, int32_t *device)

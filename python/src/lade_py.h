@@ -407,7 +407,9 @@ typedef struct py_codec {
 	uintptr_t stream;
 	PyObject *stream_object;     /* keeps the stream alive, or NULL */
 	atomic_bool no_sizes;          /* the data had no sizes: they are not asked for any more */
-	_Atomic signed char able[2]; /* by direction: devices have all kernels 1, have not -1 */
+	/* By direction, of the device that was asked about last: 2 * number + 2, and 1 where it has
+	 * all kernels; 0: none was. */
+	_Atomic int64_t able[2];
 } py_codec;
 
 extern PyType_Spec py_codec_spec;

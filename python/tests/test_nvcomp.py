@@ -124,9 +124,16 @@ def test_several_may_be_named_so():
             codec.compression_config(**wrong)
     with pytest.raises(TypeError, match="one of src, srcs, compression_config; 2 were given"):
         codec.decompression_config(one, srcs=y)
-    with pytest.raises(TypeError, match="multiple values"):
+    with pytest.raises(TypeError, match="takes .array. or .srcs., not both"):
         codec.encode(x, srcs=x)
     assert codec.encode(x[0], srcs=None).tobytes() == one.tobytes()
+    for call in (codec.encode, codec.decode, codec.decompression_config):
+        with pytest.raises(TypeError, match="srcs is a list of arrays or a BatchArray; one array"):
+            call(srcs=x[0])
+    with pytest.raises(TypeError, match="uncompressed_sizes is 5, not a list of sizes"):
+        codec.compression_config(uncompressed_sizes=5)
+    with pytest.raises(TypeError, match="assigned one at a time, not by a slice"):
+        y[0:1] = [one]
     liblade.Array(src_object=b"abc", cuda_stream=0)
     with codec as same:
         assert same is codec
