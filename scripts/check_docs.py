@@ -50,6 +50,14 @@ def check_links(path):
             breach(path, f"{name} does not exist")
 
 
+def check_glossary(path):
+    """Each word has one entry, and the entries are in order."""
+    words = [word.lower() for word in re.findall(r"(?m)^\*\*(.+?)\*\*", path.read_text())]
+    for before, word in zip(words, words[1:]):
+        if before >= word:
+            breach(path, f"'{word}' comes after '{before}'")
+
+
 def check_statuses(statuses):
     path = pathlib.Path("docs/errors.md")
     heads = set(re.findall(r"^## (.*)$", path.read_text(), flags=re.M))
@@ -96,6 +104,7 @@ def main():
     for path in documents:
         check_links(path)
     check_statuses(statuses)
+    check_glossary(pathlib.Path("docs/glossary.md"))
     lossy = {name for _, name, _, flag in algorithms if flag == "1"}
     for kind, page in [("codec", "README.md"), ("filter", "docs/format/filters.md")]:
         check_table(pathlib.Path(page), kind, [name for k, name, _, _ in algorithms if k == kind],

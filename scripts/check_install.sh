@@ -35,6 +35,9 @@ run() { # what, command
 run "pkg-config, shared" cc -std=c11 "$source/consumer.c" -o "$dir/shared" \
 	$(pkg-config --cflags --libs liblade)
 run "  runs" env LD_LIBRARY_PATH="$libdir" "$dir/shared"
+run "  -Wl,-rpath" cc -std=c11 "$source/consumer.c" -o "$dir/rpath" \
+	$(pkg-config --cflags --libs liblade) -Wl,-rpath,"$libdir"
+run "  runs" "$dir/rpath"
 run "pkg-config, static" cc -std=c11 -static "$source/consumer.c" -o "$dir/static" \
 	$(pkg-config --static --cflags --libs liblade)
 run "  runs" "$dir/static"

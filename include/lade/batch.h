@@ -206,8 +206,9 @@ static inline void lade_batch_options_init(lade_batch_options *options)
  *
  * The call tries every item: one that fails does not stop the others.  'results' has 'count'
  * entries or is NULL.  If an item fails, the contents of its destination are unspecified, and
- * nothing outside it is written.  Destinations must not overlap each other or any source.  A
- * destination may be larger than the result.  For encoding, lade_spec_bound() bytes always suffice.
+ * nothing outside it is written.  Destinations must not overlap each other or any source;
+ * the call does not check this.  A destination may be larger than the result.  For encoding,
+ * lade_spec_bound() bytes always suffice.
  *
  * Returns: LADE_OK if all items are done; LADE_E_CANCELLED if the call was cancelled before that;
  *          else the status of the first item (by index) that failed, and '*err' says which and why

@@ -487,7 +487,7 @@ static int bench_file(const settings *s, lade_engine *engine, const char *path, 
 		print_csv(&file, &all);
 	else
 		print_table(&file, &all);
-	fflush(stdout);
+	cli_flush();
 	bool any = s->gpu == CLI_NO_GPU;
 	for (size_t i = 0; i < all.count; i++)
 		any |= all.list[i].on_device;
@@ -580,9 +580,5 @@ int lade_cmd_bench(int argc, char **argv)
 		json_close(&j, '}');
 	}
 	lade_engine_free(engine);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_error("standard output cannot be written");
-		code = CLI_FAILED;
-	}
 	return code;
 }

@@ -38,8 +38,13 @@ void cli_error(const char *format, ...) LADE_PRINTF(1, 2);
 void cli_warn(const char *format, ...) LADE_PRINTF(1, 2);
 void cli_note(const char *format, ...) LADE_PRINTF(1, 2); /* verbosity 3 */
 
-/* "lade: NAME: message", from a failed call of the library; gives CLI_FAILED. */
+/* "lade: NAME: message (at byte N)", from a failed call of the library; the position only where the
+ * message does not have it.  Gives CLI_FAILED. */
 int cli_lade_error(const char *name, const lade_error *err);
+
+/* Hands over what was printed on standard output.  Where that fails, the first call says why; all
+ * calls from then on give false. */
+bool cli_flush(void);
 
 /* Usage errors: the line, a hint at --help, and CLI_USAGE. */
 int cli_usage(const char *format, ...) LADE_PRINTF(1, 2);
@@ -62,10 +67,16 @@ bool cli_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 unsigned cli_utf8_length(const char *s);
 
 /*
- * Writes 'text' to 'out', cut to 'cap' bytes, with control characters and bytes that are no UTF-8
- * as "\n" or "\033": names of files must not drive a terminal.  Gives 'out'.
+ * Writes 'text' to 'out', cut to 'cap' bytes, with cli_control()'s characters and bytes that are no
+ * UTF-8 as "\n" or "\033": names of files must not drive a terminal.  Gives 'out'.
  */
 char *cli_escape(const char *text, char *out, size_t cap);
+
+/*
+ * The code point of the character of 'n' bytes at 's' if it drives a terminal, else 0: control
+ * characters, and those that turn the direction of what follows (Unicode's Bidi_Control).
+ */
+unsigned cli_control(const char *s, unsigned n);
 
 /* "1.50 MiB"; 'text' has at least 16 bytes.  Gives 'text'. */
 char *cli_format_size(uint64_t size, char *text);

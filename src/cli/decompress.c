@@ -157,7 +157,11 @@ static double part_seconds(lade_frame *frame, lade_span part)
 	return best;
 }
 
-/* Whether the host decodes a large frame faster than its device does: both decode a part of it. */
+/*
+ * Whether the host decodes a large frame faster than its device does.  Both decode a part of it and
+ * are timed: lade_device_takes() says only what a device can do.  Which side is faster
+ * depends on the file, the processor and the bus: only a measurement shows it.
+ */
 static bool host_is_faster(const cli_work *work, cli_in *in, lade_frame *frame)
 {
 	const lade_frame_info *info = lade_frame_get_info(frame);
@@ -303,12 +307,14 @@ lade_status cli_decompress(const cli_work *work, cli_in *in, cli_out *out, lade_
 		                      (format == LADE_FORMAT_ZZ && !is_zz(work, in))))
 			return pass_through(in, out, err);
 		if (have == 0)
-			return lade_fail(err, LADE_E_TRUNCATED, 0, "the file is empty");
+			return lade_fail(err, LADE_E_TRUNCATED, LADE_NO_OFFSET,
+			                 "the file is empty");
 		if (format != LADE_FORMAT_LADE && !first)
 			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 			                 "bytes that are no frame follow the last one");
 		if (format == LADE_FORMAT_UNKNOWN)
-			return lade_fail(err, LADE_E_CORRUPT, 0, "is in no format that lade knows");
+			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			                 "is in no format that lade knows");
 		bool gpu = work->options->gpu != CLI_NO_GPU && first, done = false;
 		if (gpu && format != LADE_FORMAT_LADE)
 			cli_warn("%s: decoded on the host: --gpu is for .lade files", in->name);

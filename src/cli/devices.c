@@ -223,9 +223,5 @@ int lade_cmd_devices(int argc, char **argv)
 	}
 	(s.json ? print_json : print_text)(reports, count, err.message, &s);
 	free(reports);
-	if (fflush(stdout) != 0) {
-		cli_error("standard output: writing failed");
-		rc = CLI_FAILED;
-	}
 	return rc;
 }

@@ -598,9 +598,5 @@ int lade_cmd_inspect(int argc, char **argv)
 	}
 	if (s.json)
 		json_close(&j, ']');
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_error("standard output cannot be written");
-		code = CLI_FAILED;
-	}
 	return code;
 }

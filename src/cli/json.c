@@ -21,8 +21,8 @@ static void put_string(FILE *out, const char *value)
 			n = 1;
 		} else if (*s == '"' || *s == '\\') {
 			fprintf(out, "\\%c", *s);
-		} else if (*s < 0x20) {
-			fprintf(out, "\\u%04x", *s);
+		} else if (cli_control((const char *)s, n)) {
+			fprintf(out, "\\u%04x", cli_control((const char *)s, n));
 		} else {
 			fwrite(s, 1, n, out);
 		}

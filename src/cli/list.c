@@ -192,9 +192,5 @@ int cli_list(const cli_work *work, char **names, size_t count)
 	if (t.rows)
 		table_print(&t, stdout);
 	table_free(&t);
-	if (fflush(stdout) != 0) {
-		cli_error("standard output: writing failed");
-		rc = CLI_FAILED;
-	}
 	return rc;
 }

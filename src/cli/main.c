@@ -251,7 +251,7 @@ static int run(const cli_options *o, const cli_files *files)
 	return rc;
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
 	cli_options options;
 	cli_files files = {0};
@@ -279,4 +279,11 @@ int main(int argc, char **argv)
 	}
 	cli_files_reset(&files);
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	int rc = command(argc, argv);
+
+	return cli_flush() ? rc : CLI_FAILED;
 }

@@ -49,6 +49,20 @@ unsigned cli_utf8_length(const char *text)
 	return n;
 }
 
+unsigned cli_control(const char *text, unsigned n)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned c = n == 1   ? s[0]
+	             : n == 2 ? (s[0] & 0x1Fu) << 6 | (s[1] & 0x3Fu)
+	             : n == 3 ? (s[0] & 0x0Fu) << 12 | (s[1] & 0x3Fu) << 6 | (s[2] & 0x3Fu)
+	                      : 0;
+	bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+	bool turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+	             (c >= 0x2066 && c <= 0x2069);
+
+	return control || turns ? c : 0;
+}
+
 char *cli_escape(const char *text, char *out, size_t cap)
 {
 	static const char letters[] = "abtnvfr"; /* of the bytes from 7 on */
@@ -58,19 +72,17 @@ char *cli_escape(const char *text, char *out, size_t cap)
 		unsigned char c = (unsigned char)*text;
 		unsigned n = cli_utf8_length(text);
 		char piece[8] = "";
-		/* 0x80 to 0x9F are control characters, too: two bytes, the first of them 0xC2. */
-		bool c1 = n == 2 && c == 0xC2 && (unsigned char)text[1] < 0xA0;
 		if (c >= 7 && c < 7 + sizeof letters - 1)
 			snprintf(piece, sizeof piece, "\\%c", letters[c - 7]);
-		else if (n == 0 || c1 || c < 0x20 || c == 0x7F)
+		else if (n == 0 || cli_control(text, n))
 			snprintf(piece, sizeof piece, "\\%03o", c);
 		else
 			memcpy(piece, text, n);
 		if ((size_t)(end - out) + strlen(piece) >= cap)
 			break;
 		end = stpcpy(end, piece);
-		/* The second byte of 'c1' is no character by itself: it comes next, as "\ooo". */
-		text += n == 0 || c1 ? 1 : n;
+		/* The further bytes of a control are no characters: they come next, as "\ooo". */
+		text += n == 0 || *piece == '\\' ? 1 : n;
 	}
 	*end = 0;
 	return out;
@@ -126,12 +138,26 @@ void cli_note(const char *format, ...)
 int cli_lade_error(const char *name, const lade_error *err)
 {
 	const char *text = err->message[0] ? err->message : lade_status_text(err->status);
+	char at[32];
+	int n = snprintf(at, sizeof at, "at byte %" PRIu64, err->offset);
+	const char *said = strstr(text, at);
 
-	if (err->offset != LADE_NO_OFFSET)
+	if (err->offset != LADE_NO_OFFSET && (!said || (said[n] >= '0' && said[n] <= '9')))
 		cli_error("%s: %s (at byte %" PRIu64 ")", name, text, err->offset);
 	else
 		cli_error("%s: %s", name, text);
 	return CLI_FAILED;
+}
+
+bool cli_flush(void)
+{
+	static bool failed;
+
+	if (!failed && (fflush(stdout) != 0 || ferror(stdout))) {
+		failed = true;
+		cli_error("%s, writing standard output", strerror(errno));
+	}
+	return !failed;
 }
 
 int cli_usage(const char *format, ...)

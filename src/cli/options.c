@@ -308,6 +308,12 @@ static int wrong_digits(int64_t level)
 	                 "(--level=N for others)", level, LEVEL_MAX, LEVEL_ULTRA);
 }
 
+/* How a level below 0 may have been given, for messages. */
+static const char *fast_text(int64_t level)
+{
+	return level < 0 ? " (--fast)" : "";
+}
+
 static int check(const cli_options *o)
 {
 	if (o->output && o->file_count > 1)
@@ -316,13 +322,20 @@ static int check(const cli_options *o)
 		return cli_usage("-o and -r do not go together");
 	if (o->output && o->to_stdout)
 		return cli_usage("-o and -c do not go together");
-	if (o->spec && (o->algorithm || o->filter_count || o->has_level))
+	if (o->spec && (o->algorithm || o->filter_count || o->has_level || o->ultra))
 		return cli_usage("--spec is the whole pipeline: no --algorithm, --filter or level "
 		                 "beside it");
 	if (o->format != LADE_FORMAT_LADE &&
 	    (o->spec || o->algorithm || o->filter_count || o->chunk_size))
 		return cli_usage("--format=%s has no pipelines and no chunks: only .lade files do",
 		                 lade_format_name(o->format));
+	bool gz = o->format == LADE_FORMAT_GZ;
+	if (o->mode == CLI_COMPRESS && o->ultra && (gz || o->format == LADE_FORMAT_LZ4))
+		return cli_usage("--ultra is for zstd: --format=%s has no levels from 20 to 22",
+		                 lade_format_name(o->format));
+	if (o->mode == CLI_COMPRESS && gz && o->has_level && o->level < 0)
+		return cli_usage("--format=gz has no level %" PRId64 "%s: want 1 to 12", o->level,
+		                 fast_text(o->level));
 	if (o->mode == CLI_COMPRESS && o->window_log && o->format != LADE_FORMAT_ZST)
 		return cli_usage("--long is for --format=zst and for -d: matches in a .lade file "
 		                 "stay within a chunk (--chunk-size=16M makes chunks longer)");
@@ -376,13 +389,13 @@ int cli_options_read(int argc, char **argv, cli_options *o, bool *done)
 		switch (opt) {
 		case 'h':
 			fputs(help, stdout);
-			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+			return CLI_OK;
 		case OPT_ALGORITHMS:
 			list_algorithms();
-			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+			return CLI_OK;
 		case 'V':
 			print_version();
-			return fflush(stdout) ? CLI_FAILED : CLI_OK;
+			return CLI_OK;
 		case 'o':
 			o->output = optarg;
 			break;
@@ -445,7 +458,14 @@ char *cli_options_pipeline(const cli_options *o)
 	}
 	strcpy(end, algorithm);
 	if (o->has_level && !pipeline_takes_level(algorithm, o->level)) {
-		cli_usage("%s has no level %" PRId64 " to choose", algorithm, o->level);
+		cli_usage("%s has no level %" PRId64 "%s to choose", algorithm, o->level,
+		          fast_text(o->level));
+		free(text);
+		return NULL;
+	}
+	if (o->ultra && !pipeline_takes_level(algorithm, LEVEL_ULTRA)) {
+		cli_usage("--ultra is for zstd: %s has no levels from 20 to 22 to choose",
+		          algorithm);
 		free(text);
 		return NULL;
 	}

@@ -244,7 +244,7 @@ static int suggest_file(const settings *s, lade_engine *engine, const char *path
 		print_json(j, &x);
 	else
 		print_text(&x);
-	fflush(stdout);
+	cli_flush();
 out:
 	lade_suggestions_free(found);
 	sample_close(&file);
@@ -345,9 +345,5 @@ int lade_cmd_suggest(int argc, char **argv)
 	if (s.json)
 		json_close(&j, ']');
 	lade_engine_free(engine);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_error("standard output cannot be written");
-		code = CLI_FAILED;
-	}
 	return code;
 }

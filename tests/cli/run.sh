@@ -35,6 +35,9 @@ run() { # code, command
 says() { # text in what the last command wrote to standard error
 	if grep -qF -- "$1" "$top/err"; then good; else bad "does not say '$1'"; fi
 }
+lacks() { # text
+	if grep -qF -- "$1" "$top/err"; then bad "says '$1'"; else good; fi
+}
 prints() { # text in what it wrote to standard output
 	if grep -qaF -- "$1" "$top/out"; then good; else bad "does not print '$1'"; fi
 }

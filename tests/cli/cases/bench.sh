@@ -70,7 +70,7 @@ says "empty: the file is empty"
 run 1 "$lade" bench -t 0 .
 says "not a regular file"
 run 1 sh -c "'$lade' bench -t 0 -a lz4 a >/dev/full"
-says "cannot be written"
+says "No space left on device, writing standard output"
 
 run 2 "$lade" bench
 run 2 "$lade" bench --nosuch a

@@ -47,8 +47,8 @@ run 0 "$lade" $long
 there $long.lade
 
 # Control characters and bytes that are no UTF-8 are shown, and do nothing to a terminal.
-odd=$(printf 'x\n\033[31m\302\233\377\303\251')
-shown=$(printf 'x\\n\\033[31m\\302\\233\\377\303\251')
+odd=$(printf 'x\n\033[31m\302\233\342\200\256\377\303\251\342\202\254')
+shown=$(printf 'x\\n\\033[31m\\302\\233\\342\\200\\256\\377\303\251\342\202\254')
 run 1 "$lade" "$odd"
 says "error: $shown: No such file"
 text 50 >"$odd"
@@ -74,7 +74,8 @@ same "$top/out" want
 cat a.lade | "$lade" -dcf >p && same p orig
 for args in "-dc plain" "-tf plain" "-df plain -o other"; do
 	run 1 "$lade" $args
-	says "is in no format"
+	says "is in no format that lade knows"
+	lacks "at byte"
 done
 gone other
 

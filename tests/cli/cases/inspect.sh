@@ -81,6 +81,13 @@ if needs zstd; then
 	prints "518.62 KiB"
 	prints xxh64
 fi
+# Names that would drive a terminal: delete, a control of two bytes, right-to-left text.
+odd=$(printf 'x\177\302\233\342\200\256')
+cp a.lade "$odd"
+run 0 "$lade" inspect --json "$odd"
+prints 'x\u007f\u009b\u202e'
+rm "$odd"
+
 if needs gzip; then
 	cp a named
 	gzip named

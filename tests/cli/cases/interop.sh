@@ -80,6 +80,7 @@ if needs gzip; then
 	echo junk >>junk.gz
 	run 1 "$lade" -t junk.gz
 	says "trailing bytes are not a"
+	lacks "(at byte"
 	for options in "" -1 -9 -T1; do
 		run 0 "$lade" -f --format=gz $options a
 		gzip -dc a.gz >p && same p a

@@ -62,6 +62,14 @@ run 0 "$lade" -20 --ultra -f small
 run 0 "$lade" -l small.lade
 prints "zstd(level=20)"
 run 2 "$lade" --ultra -23 -f a
+run 2 "$lade" --ultra --algorithm=lz4 -f a
+says "--ultra is for zstd: lz4 has no levels from 20 to 22"
+run 2 "$lade" --ultra --format=gz -f a
+says "--ultra is for zstd: --format=gz has no levels from 20 to 22"
+run 2 "$lade" --ultra --spec=lz4 -f a
+says "--spec is the whole pipeline"
+run 2 "$lade" --fast --format=gz -f a
+says "--format=gz has no level -1 (--fast): want 1 to 12"
 run 0 "$lade" --fast -f a
 run 0 "$lade" -l a.lade
 prints "zstd(level=-1)"

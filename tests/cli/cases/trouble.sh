@@ -13,6 +13,11 @@ if [ -w /dev/full ]; then
 	rc=0
 	"$lade" -dc small.lade >/dev/full 2>"$top/err" || rc=$?
 	[ $rc = 1 ] && good || bad "/dev/full: exit code $rc"
+	for args in --help --version --algorithms "-l small.lade" devices "devices --help" \
+		"inspect small.lade" "inspect --help" "suggest small" "bench --help"; do
+		run 1 sh -c "'$lade' $args >/dev/full"
+		says "error: No space left on device, writing standard output"
+	done
 else
 	skip "a full disk" "there is no /dev/full"
 fi
