@@ -21,7 +21,7 @@ GROWING = {
         lade_frame_copy_options lade_source_ops lade_sink_ops lade_call
         lade_arrays lade_store_report lade_store_entry lade_store_listing lade_store_plan
         lade_store_ops lade_directory_options lade_zip_options lade_zip_write_options
-        lade_http_options""",
+        lade_http_options lade_zarr_options lade_zarr_array""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
@@ -31,7 +31,8 @@ GROWING = {
 FROZEN = """lade_error lade_place lade_span lade_cspan lade_allocator lade_value lade_option
     lade_stage lade_carry lade_crc32_spec lade_region lade_layout_sizes lade_source lade_sink
     lade_input lade_output lade_frame_chunk lade_object_version lade_tensor_type
-    lade_part lade_store_route"""
+    lade_part lade_store_route lade_zarr_type lade_zarr_field lade_zarr_run lade_zarr_axis
+    lade_zarr_step lade_zarr_chain lade_zarr_shard lade_zarr_extent"""
 
 FIELDS = "\n\tuint64_t test_grown[3];\n"
 
