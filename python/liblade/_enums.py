@@ -15,7 +15,7 @@ class IntEnum(PlainIntEnum):
 
 
 class ArrayBufferKind(IntEnum):
-    """Where an array lies."""
+    """Where an array is."""
 
     STRIDED_DEVICE = 1
     STRIDED_HOST = 2

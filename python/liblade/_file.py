@@ -154,7 +154,7 @@ class FileReader(io.BufferedReader):
 
     read(), readinto(), readline() and iteration give decoded bytes; readinto() of 128 KiB and
     more decodes to the caller's memory.  seek() and tell() count decoded bytes: a .lade file
-    decodes only the chunks that are wanted; in other formats a seek decodes what lies between,
+    decodes only the chunks that are read; in other formats a seek decodes what is skipped,
     from the beginning if it goes back, as gzip.open() does.  A pipe is read in order: seek()
     raises io.UnsupportedOperation.  A seek past the end goes to the end.
 
@@ -281,7 +281,7 @@ def open(
     spec: the pipeline of a .lade file, "shuffle(4)|zstd(3)"; "zstd" if it is not given.
     chunk_size: decoded bytes of a chunk of .lade, 16 to 1 GiB.
     dtype, shape, fortran_order: noted in .lade: what the bytes are.  A shape fixes their count.
-    threads: at most so many; 0: as many as the process may run.
+    threads: at most this number; 0: as many as the process may run.
     checksum: written where the format can have one, and verified.
     strict: as Codec's.  max_window: larger windows and chunks are refused; 0: the formats' bounds.
 

@@ -323,7 +323,7 @@ class CodecBase:
     ) -> int: ...
     @overload
     def get_max_comp_buffer_size(self, source: _Many) -> list[int]:
-        """The most bytes that encoding an array, or so many bytes, can give; ValueError."""
+        """The most bytes that encoding an array, or a number of bytes, can give; ValueError."""
     @overload
     def get_max_comp_buffer_size(self, source: SupportsIndex | _Memory) -> int: ...
     @overload

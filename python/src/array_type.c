@@ -186,7 +186,7 @@ static PyObject *get_cuda_interface(PyObject *self, void *unused)
 	if (array->place.kind != LADE_DEVICE && array->place.kind != LADE_MANAGED) {
 		PyErr_Format(
 			PyExc_AttributeError,
-			"__cuda_array_interface__: the array lies in %s memory; cuda() copies it",
+			"__cuda_array_interface__: the array is in %s memory; cuda() copies it",
 			lade_kind_name(array->place.kind));
 		return NULL;
 	}

@@ -645,7 +645,8 @@ static PyMethodDef methods[] = {
          "decode()."},
 	{"get_max_comp_buffer_size", FAST(codec_max_size), METH_FASTCALL | METH_KEYWORDS,
          "get_max_comp_buffer_size($self, /, source)\n--\n\n"
-         "The most bytes that encoding an array, or so many bytes, can give; for a list, a list.\n"
+         "The most bytes that encoding an array, or a number of bytes, can give; for a list, a "
+         "list.\n"
          "ValueError where the format cannot hold so much."},
 	{"get_uncomp_buffer_size", FAST(codec_decoded_size), METH_FASTCALL | METH_KEYWORDS,
          "get_uncomp_buffer_size($self, /, source)\n--\n\n"

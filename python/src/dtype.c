@@ -50,14 +50,15 @@ static unsigned long opaque_size(const char *p)
 }
 
 /* What lade_dtype_parse() does not know; 'float' and 'int' are what numpy takes Python's types for,
- * and 'f1' is nvCOMP's text. */
+ * 'half' and 'double' are its other names of theirs, and 'f1' is nvCOMP's text. */
 static const struct {
 	const char *text;
 	char kind;
 	uint32_t size;
 } named[] = {
-	{"c8", 'c', 8},       {"c16", 'c', 16},      {"complex64", 'c', 8}, {"complex128", 'c', 16},
-	{"complex", 'c', 16}, {"float", 'f', 8},     {"int", 'i', 8},       {"f1", 'e', 1},
+	{"c8", 'c', 8},       {"c16", 'c', 16},   {"complex64", 'c', 8}, {"complex128", 'c', 16},
+	{"complex", 'c', 16}, {"float", 'f', 8},  {"int", 'i', 8},       {"f1", 'e', 1},
+	{"half", 'f', 2},     {"single", 'f', 4}, {"double", 'f', 8},
 };
 
 bool py_dtype_parse(const char *text, py_dtype *out)

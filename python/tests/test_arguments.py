@@ -265,7 +265,8 @@ def test_data_types():
         assert Codec(algorithm=algorithm, data_type="").pipeline == plain
     assert "bitshuffle(4" in Codec(algorithm="Zstd", data_type="<i4", bitshuffle_mode=1).pipeline
     assert Codec(algorithm="LZ4", level=np.int64(3)).pipeline == "lz4(level=3)"
-    for given, want in ((float, "<f8"), ("float", "<f8"), (int, "<i8"), (complex, "<c16"),
+    for given, want in ((float, "<f8"), ("float", "<f8"), ("half", "<f2"),
+                        ("double", "<f8"), (int, "<i8"), (complex, "<c16"),
                         (bool, "|b1"), (np.complex64, "<c8")):
         assert LZ4.decode(LZ4.encode(np.zeros(4, "<c16")), given).dtype == want
     assert Codec(algorithm="ANS", data_type=float).pipeline == "ans(dtype=<f8)"

@@ -170,7 +170,9 @@ def test_in_another_thread(interrupted):
 def test_a_program():
     """As a user does it: Ctrl-C on a program that encodes."""
     code = """
-        import liblade
+        import liblade, signal
+        # A shell's background jobs ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         data = bytes((i * i >> 7) * (i % 31) & 255 for i in range(1 << 16)) * 1600
         print("ready", flush=True)
         liblade.Codec(algorithm="zstd(level=19)", threads=1).encode(data)
