@@ -1,4 +1,4 @@
-"""Codec: its constructor, its configs, what it tells of itself; keywords are read in _options.py.
+"""Codec: its constructor, its configs and its properties; keywords are read in _options.py.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -109,7 +109,7 @@ class Codec(_lade.CodecBase):
 
     algorithm: a name in any case ("LZ4", "Snappy", "Deflate", "Gzip", "Zstd", "ANS", "Bitcomp",
         "Cascaded", "zlib", "Blosc"), or a pipeline as text ("shuffle(4)|zstd(9)"); "":
-        NVCOMP_NATIVE tells it when decoding.
+        NVCOMP_NATIVE bytes state it when decoding.
     level: the algorithm's own scale.  filters: stages before it, ["delta(<i4)", "shuffle(4)"].
     uncomp_chunk_size: decoded bytes of a chunk of NVCOMP_NATIVE, 16 to 1 GiB.
     bitstream_kind: what is around the bytes.  checksum_policy: of NVCOMP_NATIVE.

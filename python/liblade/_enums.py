@@ -25,7 +25,7 @@ class BitstreamKind(IntEnum):
     """What is around the encoded bytes."""
 
     NVCOMP_NATIVE = 0
-    """A .lade frame: chunked, seekable, tells its algorithm."""
+    """A .lade frame: chunked, seekable, states its algorithm."""
     RAW = 1
     """The algorithm's bytes alone."""
     WITH_UNCOMPRESSED_SIZE = 2

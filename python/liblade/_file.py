@@ -45,7 +45,7 @@ class FileInfo(NamedTuple):
     chunk_size: int | None
     """Decoded bytes of a chunk."""
     dtype: str | None
-    """Of the elements, if the frame tells."""
+    """Of the elements, if the frame states it."""
     shape: tuple[int, ...] | None
     fortran_order: bool
     checksum: str | None
@@ -275,8 +275,8 @@ def open(
         write(), which stays open.
     mode: "rb"; "wb"; "xb", which fails if the file exists; "ab", which adds a frame or member to
         any but .lade.
-    format: "lade", "zst", "gz", "lz4" ("zz", "sz").  None: the first bytes tell when reading, the
-        name's end when writing (.lade if it tells nothing).
+    format: "lade", "zst", "gz", "lz4" ("zz", "sz").  None: found by the
+        first bytes when reading, by the name's end when writing (.lade if it says nothing).
     level: the format's own scale.  For .lade it is Zstandard's, where no spec is given.
     spec: the pipeline of a .lade file, "shuffle(4)|zstd(3)"; "zstd" if it is not given.
     chunk_size: decoded bytes of a chunk of .lade, 16 to 1 GiB.

@@ -33,7 +33,7 @@ def versions() -> dict[str, str]:
     """The version of liblade and of each library that it uses, "zstd" and others.
 
     Their verdicts on broken data are liblade's (docs/verdicts.md).  "1.14 (its headers)" is what
-    was compiled: that library has no call that tells what is linked.
+    was compiled: that library has no call that says what is linked.
     """
     return {"liblade": _lade.__version__, **_lade._linked()}
 
@@ -128,7 +128,7 @@ def suggest(
     seconds: float = 0.05,
     bandwidth: float = 500e6,
 ) -> Suggestions:
-    """Tries pipelines on a sample of an array, and tells which suit it; takes some seconds.
+    """Tries pipelines on a sample of an array, and says which suit it; takes some seconds.
 
     source: anything with memory; memory of a device is copied to the host.
     dtype: of the elements; None: the array's, and for bytes the size is found by trying.

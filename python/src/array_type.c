@@ -482,7 +482,7 @@ static int fill_view(py_array *array, Py_buffer *view, int flags)
 	*view = (Py_buffer){.buf = array->data, .len = (Py_ssize_t)array->size,
 	                    .itemsize = (Py_ssize_t)array->dtype.size, .readonly = array->readonly,
 	                    .ndim = array->ndim, .shape = array->shape, .strides = array->strides};
-	/* A type that struct cannot tell is a string of its bytes. */
+	/* A type that struct cannot express is a string of its bytes. */
 	if (!format) {
 		char *text = PyMem_Malloc(16);
 		if (!text) {

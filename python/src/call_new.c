@@ -185,7 +185,7 @@ static PyObject *single(const py_call *call, py_work *work, py_array *block)
 	return (PyObject *)block;
 }
 
-/* The result of sources that all lie on one device lies there, too. */
+/* The result of sources that are all on one device is there, too. */
 static lade_place place_of(const py_work *work)
 {
 	lade_place place = work->count ? work->segments[0].place : LADE_PLACE_HOST;

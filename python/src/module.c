@@ -436,9 +436,9 @@ static PyMethodDef functions[] = {
 	 "The memory of any object as an Array, in its shape; nothing is copied.\n\n"
 	 "source: anything with the buffer protocol, an array interface or DLPack; kept alive.\n"
 	 "cuda_stream: what orders the use of memory on a device, a stream or its handle; 0: the\n"
-	 "    default stream, or what the object tells.\n\n"
+	 "    default stream, or the one that the object names.\n\n"
 	 "Raises TypeError for what has no memory to share and for Python objects, ValueError for\n"
-	 "what an interface tells wrongly."},
+	 "an interface that is wrong."},
 	{"as_arrays", KEYWORDS(as_arrays), METH_VARARGS | METH_KEYWORDS,
 	 "as_arrays($module, /, sources=None, offsets=None, sizes=None, cuda_stream=0, *, "
 	 "buffer=None)\n--\n\n"

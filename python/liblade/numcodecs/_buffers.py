@@ -24,7 +24,7 @@ _PLAIN = frozenset("?bBhHiIlLqQefdgFDGSU")
 def pipeline(text: str, kind: int = 1, threads: int = 1) -> Codec:
     """The codec of a pipeline, without a container of ours around it.
 
-    One thread for an array, unless told otherwise: who calls these codecs (Zarr, Dask) has
+    One thread for an array, unless set otherwise: who calls these codecs (Zarr, Dask) has
     threads of their own, one for each chunk.
     """
     return Codec(algorithm=text, bitstream_kind=kind, threads=threads)

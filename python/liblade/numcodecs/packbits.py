@@ -17,7 +17,7 @@ _U1, _BOOL = np.dtype("u1"), np.dtype(bool)
 
 
 class PackBits(NumCodec):  # type: ignore[misc, unused-ignore]
-    """A byte that tells how many bits of the last byte are not used, then the bits.
+    """A byte that says how many bits of the last byte are not used, then the bits.
 
     The first element is the highest bit of its byte.  numpy does the work: it packs bits faster
     than the library.

@@ -20,5 +20,5 @@ class Zlib(Deflate):
     _decoder = ("zlib", 1)
 
     def _size(self, buf: Any) -> int:
-        # The format does not tell: chunks of one array have one size.
+        # The format does not state it: chunks of one array have one size.
         return self._last
