@@ -15,7 +15,7 @@
 #include <snappy-c.h>
 #include <sys/mman.h>
 
-#include "lz_data.h"
+#include "guarded_batch.h"
 
 /* ---- batches ------------------------------------------------------------------------------------
  */
@@ -44,49 +44,36 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in,
                         const std::vector<uint64_t> &caps, uint64_t seed)
 {
 	size_t n = in.size();
-	std::vector<guard> from(n), to(n);
-	std::vector<const uint8_t *> src(n);
-	std::vector<uint8_t *> dst(n);
-	std::vector<uint64_t> sizes(n), got(n, 77);
-	std::vector<uint32_t> status(n, 77);
-	uint32_t next = 0;
-	for (size_t i = 0; i < n; i++) {
-		from[i] = guard_copy(in[i].data(), in[i].size(), (int)(i + seed) & 1);
-		to[i] = guard_new(caps[i], (int)(i + seed) >> 1 & 1);
-		src[i] = from[i].data;
-		dst[i] = to[i].data;
-		sizes[i] = in[i].size();
-	}
-	lade_gpu_batch batch = {src.data(),    sizes.data(), dst.data(), caps.data(), got.data(),
-	                        status.data(), nullptr,      &next,      (uint32_t)n};
+	guarded_batch t(in, caps, seed);
 	emu_config config = {.kernel = k.name, .grid = n > 4 ? 2u : 1u, .block = k.threads};
 	config.shared = k.shared;
 	if (seed % 3 == 2) { /* no counter: a warp or a block for each */
-		batch.next = nullptr;
+		t.batch.next = nullptr;
 		config.grid =
 			(unsigned)(k.run == lade_lz4_decode_solo || k.run == lade_snappy_decode_solo
 		                           ? (n + 3) / 4
 		                           : n);
 	}
 	config.seed = seed;
-	emu_result r = emu_launch(config, [&] { k.run(batch); });
+	emu_result r = emu_launch(config, [&] { k.run(t.batch); });
 	if (!r.ok)
 		print_error("%s, seed %llu: %s\n", k.name, (unsigned long long)seed, r.message);
 	assert_true(r.ok);
 	for (size_t i = 0; i < n; i++) {
 		verdict want =
 			k.snappy ? snappy_scalar(in[i], caps[i]) : lz4_scalar(in[i], caps[i]);
-		bool same = want.ok == (status[i] == LADE_GPU_OK) &&
-		            (!want.ok ||
-		             (got[i] == want.out.size() &&
-		              (got[i] == 0 || memcmp(to[i].data, want.out.data(), got[i]) == 0)));
+		bool same =
+			want.ok == (t.status[i] == LADE_GPU_OK) &&
+			(!want.ok ||
+		         (t.got[i] == want.out.size() &&
+		          (t.got[i] == 0 || memcmp(t.to[i].data, want.out.data(), t.got[i]) == 0)));
 		if (!same) {
 			print_error("%s, seed %llu, stream %zu of %zu bytes, room for %llu: status "
 			            "%u, %llu bytes; "
 			            "want %s, %zu\n",
 			            k.name, (unsigned long long)seed, i, in[i].size(),
-			            (unsigned long long)caps[i], status[i],
-			            (unsigned long long)got[i], want.ok ? "ok" : "an error",
+			            (unsigned long long)caps[i], t.status[i],
+			            (unsigned long long)t.got[i], want.ok ? "ok" : "an error",
 			            want.out.size());
 			for (size_t b = 0; b < in[i].size() && b < 400; b++)
 				print_error("%02x", in[i][b]);
@@ -94,9 +81,7 @@ static void check_batch(const kernel &k, const std::vector<bytes> &in,
 		}
 		assert_true(same);
 		if (!want.ok)
-			assert_int_equal(got[i], 0);
-		guard_free(&from[i]);
-		guard_free(&to[i]);
+			assert_int_equal(t.got[i], 0);
 	}
 }
 

@@ -13,7 +13,7 @@
 #include <lz4.h>
 #include <snappy-c.h>
 
-#include "lz_data.h"
+#include "guarded_batch.h"
 
 struct kernel {
 	const char *name;
@@ -94,48 +94,33 @@ static std::vector<uint64_t> check_batch(const kernel &k, const std::vector<byte
                                          uint64_t seed, bool queue)
 {
 	size_t n = raw.size();
-	std::vector<guard> from(n), to(n);
-	std::vector<const uint8_t *> src(n);
-	std::vector<uint8_t *> dst(n);
-	std::vector<uint64_t> sizes(n), got(n, 77);
-	std::vector<uint32_t> status(n, 77);
-	uint32_t next = 0;
-	for (size_t i = 0; i < n; i++) {
-		from[i] = guard_copy(raw[i].data(), raw[i].size(), (int)(i + seed) & 1);
-		to[i] = guard_new(caps[i], (int)(i + seed) >> 1 & 1);
-		src[i] = from[i].data;
-		dst[i] = to[i].data;
-		sizes[i] = raw[i].size();
-	}
-	lade_gpu_batch batch = {src.data(), sizes.data(),  dst.data(), caps.data(),
-	                        got.data(), status.data(), nullptr,    queue ? &next : nullptr,
-	                        (uint32_t)n};
+	guarded_batch t(raw, caps, seed);
+	if (!queue)
+		t.batch.next = nullptr;
 	unsigned blocks = (unsigned)((n + k.chunks - 1) / k.chunks);
 	emu_config config = {.kernel = k.name, .grid = queue ? 1u : blocks, .block = k.threads};
 	config.seed = seed;
 	config.shared = k.shared;
 	config.steps = 1ull << 40;
-	emu_result r = emu_launch(config, [&] { k.run(batch, elem); });
+	emu_result r = emu_launch(config, [&] { k.run(t.batch, elem); });
 	if (!r.ok)
 		print_error("%s, seed %llu: %s\n", k.name, (unsigned long long)seed, r.message);
 	assert_true(r.ok);
 	for (size_t i = 0; i < n; i++) {
-		bytes out(to[i].data, to[i].data + (status[i] == LADE_GPU_OK ? got[i] : 0));
-		bool right = status[i] == LADE_GPU_OK ? decodes(k.snappy, out, raw[i])
-		                                      : status[i] == LADE_GPU_NOSPACE &&
-		                                                got[i] == 0 &&
-		                                                caps[i] < bound(k.snappy, sizes[i]);
+		bytes out(t.to[i].data, t.to[i].data + (t.status[i] == LADE_GPU_OK ? t.got[i] : 0));
+		bool right = t.status[i] == LADE_GPU_OK
+		                     ? decodes(k.snappy, out, raw[i])
+		                     : t.status[i] == LADE_GPU_NOSPACE && t.got[i] == 0 &&
+		                               caps[i] < bound(k.snappy, t.sizes[i]);
 		if (!right)
 			print_error("%s, elements of %u, seed %llu, chunk %zu of %zu bytes, room "
 			            "for %llu: status %u, %llu bytes\n",
 			            k.name, elem, (unsigned long long)seed, i, raw[i].size(),
-			            (unsigned long long)caps[i], status[i],
-			            (unsigned long long)got[i]);
+			            (unsigned long long)caps[i], t.status[i],
+			            (unsigned long long)t.got[i]);
 		assert_true(right);
-		guard_free(&from[i]);
-		guard_free(&to[i]);
 	}
-	return got;
+	return t.got;
 }
 
 /* ---- tests -------------------------------------------------------------------------------------

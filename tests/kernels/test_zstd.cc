@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "lz_data.h"
+#include "guarded_batch.h"
 
 /* What libzstd says. */
 static verdict libzstd(const bytes &in, uint64_t cap)
@@ -40,41 +40,28 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
                         uint32_t room, uint64_t seed, differences *d)
 {
 	size_t n = in.size();
-	std::vector<guard> from(n), to(n);
-	std::vector<const uint8_t *> src(n);
-	std::vector<uint8_t *> dst(n);
-	std::vector<uint64_t> sizes(n), got(n, 77);
-	std::vector<uint32_t> status(n, 77);
-	uint32_t next = 0;
-	for (size_t i = 0; i < n; i++) {
-		from[i] = guard_copy(in[i].data(), in[i].size(), (int)(i + seed) & 1);
-		to[i] = guard_new(caps[i], (int)(i + seed) >> 1 & 1);
-		src[i] = from[i].data;
-		dst[i] = to[i].data;
-		sizes[i] = in[i].size();
-	}
-	emu_config config = {
-		.kernel = "zstd", .grid = n > 4 ? 2u : 1u, .block = LADE_ZSTD_THREADS};
-	lade_gpu_batch batch = {src.data(),    sizes.data(), dst.data(), caps.data(), got.data(),
-	                        status.data(), nullptr,      &next,      (uint32_t)n};
+	guarded_batch t(in, caps, seed);
+	emu_config config = {.kernel = "zstd", .grid = n > 4 ? 2u : 1u, .block = LADE_ZSTD_THREADS};
 	if (seed % 3 == 2) { /* no counter: a block for each */
-		batch.next = nullptr;
+		t.batch.next = nullptr;
 		config.grid = (unsigned)n;
 	}
 	guard literals = guard_new((size_t)config.grid.x * room, 1);
 	config.seed = seed;
-	emu_result r = emu_launch(
-		config, [&] { lade_zstd_decode(batch, lade_zstd_room{literals.data, room, 0}); });
+	emu_result r = emu_launch(config, [&] {
+		lade_zstd_decode(t.batch, lade_zstd_room{literals.data, room, 0});
+	});
 	if (!r.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
 	assert_true(r.ok);
 	for (size_t i = 0; i < n; i++) {
 		verdict want = libzstd(in[i], caps[i]);
-		bool ok = status[i] == LADE_GPU_OK;
-		bool same = want.ok == ok &&
-		            (!ok || (got[i] == want.out.size() &&
-		                     (got[i] == 0 ||
-		                      memcmp(to[i].data, want.out.data(), got[i]) == 0)));
+		bool ok = t.status[i] == LADE_GPU_OK;
+		bool same =
+			want.ok == ok &&
+			(!ok ||
+		         (t.got[i] == want.out.size() &&
+		          (t.got[i] == 0 || memcmp(t.to[i].data, want.out.data(), t.got[i]) == 0)));
 		if (d) {
 			d->all++;
 			d->taken += ok;
@@ -84,14 +71,14 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 		}
 		if (!same) {
 			size_t at = 0;
-			while (at < got[i] && at < want.out.size() &&
-			       to[i].data[at] == want.out[at])
+			while (at < t.got[i] && at < want.out.size() &&
+			       t.to[i].data[at] == want.out[at])
 				at++;
 			print_error("seed %llu, chunk %zu of %zu bytes, room for %llu: status %u, "
 			            "%llu bytes, differs at %zu; want %s, %zu\n",
 			            (unsigned long long)seed, i, in[i].size(),
-			            (unsigned long long)caps[i], status[i],
-			            (unsigned long long)got[i], at, want.ok ? "ok" : "an error",
+			            (unsigned long long)caps[i], t.status[i],
+			            (unsigned long long)t.got[i], at, want.ok ? "ok" : "an error",
 			            want.out.size());
 			for (size_t b = 0; b < in[i].size() && b < 400; b++)
 				print_error("%02x", in[i][b]);
@@ -99,9 +86,7 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 		}
 		assert_true(same);
 		if (!ok)
-			assert_int_equal(got[i], 0);
-		guard_free(&from[i]);
-		guard_free(&to[i]);
+			assert_int_equal(t.got[i], 0);
 	}
 	guard_free(&literals);
 }
