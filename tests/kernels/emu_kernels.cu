@@ -185,14 +185,14 @@ __global__ void named_barriers(unsigned tiles, uint32_t *out)
 	for (unsigned t = 0; t < tiles; t++) {
 		if (threadIdx.x < 64) {
 			if (t)
-				lade_bar_sync(2, 128);
+				lade_bar_sync<2>(128);
 			tile[i] = t * 64 + i;
-			lade_bar_arrive(1, 128);
+			lade_bar_arrive<1>(128);
 		} else {
 			lade_bar_sync(1, 128);
 			out[t * 64 + i] = tile[i ^ 1];
 			if (t + 1 < tiles)
-				lade_bar_arrive(2, 128);
+				lade_bar_arrive<2>(128);
 		}
 	}
 }

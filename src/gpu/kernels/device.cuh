@@ -193,6 +193,9 @@ template <int groups_left> LADE_DEVICE void lade_cp_async_wait(void)
 /*
  * Named barriers: 'id' 1..15, 'threads' a multiple of 32 that counts all who sync or arrive, whole
  * warps each.  lade_bar_arrive() does not wait.  Id 0 is __syncthreads().
+ *
+ * A multiprocessor has 64 barriers.  A block reserves all 16 where one of its numbers is known at
+ * run time only, so that 4 blocks fit; with constant numbers it reserves those up to the highest.
  */
 #if LADE_ON_GPU
 LADE_DEVICE void lade_bar_sync(unsigned id, unsigned threads)
@@ -200,9 +203,14 @@ LADE_DEVICE void lade_bar_sync(unsigned id, unsigned threads)
 	asm volatile("bar.sync %0, %1;" : : "r"(id), "r"(threads) : "memory");
 }
 
-LADE_DEVICE void lade_bar_arrive(unsigned id, unsigned threads)
+template <unsigned id> LADE_DEVICE void lade_bar_sync(unsigned threads)
 {
-	asm volatile("bar.arrive %0, %1;" : : "r"(id), "r"(threads) : "memory");
+	asm volatile("bar.sync %0, %1;" : : "n"(id), "r"(threads) : "memory");
+}
+
+template <unsigned id> LADE_DEVICE void lade_bar_arrive(unsigned threads)
+{
+	asm volatile("bar.arrive %0, %1;" : : "n"(id), "r"(threads) : "memory");
 }
 #else
 LADE_DEVICE void lade_bar_sync(unsigned id, unsigned threads, emu_site at = emu_here())
@@ -210,7 +218,12 @@ LADE_DEVICE void lade_bar_sync(unsigned id, unsigned threads, emu_site at = emu_
 	emu_barrier(EMU_BAR_SYNC, id, threads, 0, at);
 }
 
-LADE_DEVICE void lade_bar_arrive(unsigned id, unsigned threads, emu_site at = emu_here())
+template <unsigned id> LADE_DEVICE void lade_bar_sync(unsigned threads, emu_site at = emu_here())
+{
+	emu_barrier(EMU_BAR_SYNC, id, threads, 0, at);
+}
+
+template <unsigned id> LADE_DEVICE void lade_bar_arrive(unsigned threads, emu_site at = emu_here())
 {
 	emu_barrier(EMU_BAR_ARRIVE, id, threads, 0, at);
 }

@@ -178,7 +178,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *
 	}
 	r->from = b.lit_kind == LADE_ZSTD_RAW ? j->c.src + b.lit_at : literals;
 	if (b.lit_kind != LADE_ZSTD_RAW)
-		lade_bar_sync(LADE_ZSTD_BAR_LITERALS, 64);
+		lade_bar_sync<LADE_ZSTD_BAR_LITERALS>(64);
 	return lade_zstd_execute(&t->exec, r, t->ring, b, lane);
 }
 
@@ -199,7 +199,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_block_literals(lade_zstd_te
 		right = lade_zstd_literals(&t->huffman, j->c.src, b, to, lane);
 	}
 	__syncwarp();
-	lade_bar_arrive(LADE_ZSTD_BAR_LITERALS, 64);
+	lade_bar_arrive<LADE_ZSTD_BAR_LITERALS>(64);
 	return right ? LADE_GPU_OK : LADE_GPU_CORRUPT;
 }
 

@@ -18,16 +18,17 @@
 #include "codec/lz/kernels/lz_exec.cuh"
 #include "codec/zstd/kernels/zstd_fse.cuh"
 
-#define LADE_ZSTD_SLOTS 4u /* rounds of the ring */
+#define LADE_ZSTD_SLOTS 2u /* rounds of the ring */
 #define LADE_ZSTD_ROUND_WORDS 92u /* more than 32 * 89 bits, and a word on each side */
 #define LADE_ZSTD_STREAM 256u     /* words of the ring: those of two rounds, and 32 */
 #define LADE_ZSTD_LENGTH_LOG 9u
 #define LADE_ZSTD_OFFSET_LOG 8u
 
-/* Named barriers of the warps of a block. */
+/* Named barriers of the warps of a block, which with barrier 0 are six: 10 blocks have 60 of a
+ * multiprocessor's 64.  Their numbers are constants (device.cuh). */
 #define LADE_ZSTD_BAR_LITERALS 1u
-#define LADE_ZSTD_BAR_FULL 2u /* and those of the other slots */
-#define LADE_ZSTD_BAR_EMPTY 6u
+#define LADE_ZSTD_BAR_FULL 2u /* and that of the other slot */
+#define LADE_ZSTD_BAR_EMPTY 4u
 
 /* A round on its way from warp to warp. */
 struct lade_zstd_slot {
@@ -38,6 +39,23 @@ struct lade_zstd_slot {
 struct lade_zstd_seen {
 	uint32_t at, states;
 };
+
+/* Waits at the barrier of a slot, or arrives there. */
+template <unsigned first> static __device__ __forceinline__ void lade_zstd_sync(uint32_t slot)
+{
+	if (slot)
+		lade_bar_sync<first + 1>(64);
+	else
+		lade_bar_sync<first>(64);
+}
+
+template <unsigned first> static __device__ __forceinline__ void lade_zstd_arrive(uint32_t slot)
+{
+	if (slot)
+		lade_bar_arrive<first + 1>(64);
+	else
+		lade_bar_arrive<first>(64);
+}
 
 /* The warp that reads sequences. */
 struct lade_zstd_walker {
@@ -285,13 +303,13 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_
 			right = last ? k.at == k.begin : (int32_t)(k.at - k.begin) >= 0;
 		}
 		if (turn >= LADE_ZSTD_SLOTS)
-			lade_bar_sync(LADE_ZSTD_BAR_EMPTY + slot, 64);
+			lade_zstd_sync<LADE_ZSTD_BAR_EMPTY>(slot);
 		if (right && lane < count)
 			lade_zstd_extract(w, &ring[slot], lane);
 		if (lane == 0)
 			ring[slot].count = right ? count : 0;
 		__syncwarp();
-		lade_bar_arrive(LADE_ZSTD_BAR_FULL + slot, 64);
+		lade_zstd_arrive<LADE_ZSTD_BAR_FULL>(slot);
 	}
 	lade_cp_async_wait<0>();
 	__syncwarp();
@@ -414,14 +432,14 @@ static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, 
 #pragma unroll 1
 	for (uint32_t turn = 0; turn < rounds; turn++) {
 		uint32_t slot = turn % LADE_ZSTD_SLOTS;
-		lade_bar_sync(LADE_ZSTD_BAR_FULL + slot, 64);
+		lade_zstd_sync<LADE_ZSTD_BAR_FULL>(slot);
 		uint32_t count = ring[slot].count;
 		bool have = lane < count;
 		uint32_t run = have ? ring[slot].literals[lane] : 0;
 		uint32_t match = have ? ring[slot].match[lane] : 0;
 		uint32_t offset = have ? ring[slot].offset[lane] : 0;
 		if (turn + LADE_ZSTD_SLOTS < rounds)
-			lade_bar_arrive(LADE_ZSTD_BAR_EMPTY + slot, 64);
+			lade_zstd_arrive<LADE_ZSTD_BAR_EMPTY>(slot);
 		if (count == 0 || status != LADE_GPU_OK) { /* the reader goes on to the last */
 			status = status != LADE_GPU_OK ? status : LADE_GPU_CORRUPT;
 			continue;
