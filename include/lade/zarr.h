@@ -211,8 +211,8 @@ LADE_API const char *lade_zarr_path(const lade_zarr *node);
 /* Its attributes: the JSON object as the document has it, "{}" if there is none. */
 LADE_API const char *lade_zarr_attributes(const lade_zarr *node);
 
-/* The path of consolidated member number 'index', relative to the group; NULL past the last one,
- * and without consolidated metadata. */
+/* The path of consolidated member number 'index', relative to the group, in the order of the paths'
+ * bytes; NULL past the last one, and without consolidated metadata. */
 LADE_API const char *lade_zarr_member(const lade_zarr *group, size_t index);
 
 /* ---- chunks ---------------------------------------------------------------------------- */

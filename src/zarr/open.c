@@ -208,15 +208,6 @@ static lade_status node_v2(const scan *s, uint32_t array, const scan *group_scan
 
 /* ---- consolidated metadata --------------------------------------------------------------- */
 
-static void shared_unref(shared_doc *shared)
-{
-	if (!shared || atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	lade__json_free(&shared->doc);
-	free(shared->text);
-	free(shared);
-}
-
 /* Moves a document that has members into a record of its own. */
 static lade_status share(lade_zarr *node, document *d, uint32_t metadata, lade_error *err)
 {
@@ -232,49 +223,6 @@ static lade_status share(lade_zarr *node, document *d, uint32_t metadata, lade_e
 	d->text = NULL;
 	d->parsed = false;
 	node->members = shared;
-	return LADE_OK;
-}
-
-/* What a key of consolidated metadata says of a member below the node: its path, or NULL. */
-static char *member_path(const lade_zarr *node, const char *key, char *path)
-{
-	size_t prefix = strlen(node->member_prefix), size = strlen(key);
-	if (strncmp(key, node->member_prefix, prefix) != 0)
-		return NULL;
-	strcpy(path, key + prefix);
-	size -= prefix;
-	if (node->format == 3)
-		return size ? path : NULL;
-	for (int i = DOC_ARRAY; i <= DOC_GROUP; i++) {
-		size_t name = strlen(doc_names[i]);
-		if (size > name + 1 && path[size - name - 1] == '/' &&
-		    strcmp(path + size - name, doc_names[i]) == 0) {
-			path[size - name - 1] = 0;
-			return path;
-		}
-	}
-	return NULL;
-}
-
-static lade_status list_members(lade_zarr *node, lade_error *err)
-{
-	const json *doc = &node->members->doc;
-	uint32_t list = node->members->metadata;
-	scan s = {.doc = doc, .node = node, .err = err};
-	node->member_paths = lade__arena(&node->arena, lade__json_count(doc, list) + 1,
-	                                 sizeof *node->member_paths);
-	if (!node->member_paths)
-		return lade__scan_nomem(&s, "members");
-	for (uint32_t c = lade__json_child(doc, list, 0); c != JSON_NONE;
-	     c = lade__json_child(doc, list, c)) {
-		char *path = lade__arena(&node->arena, (size_t)doc->nodes[c].size + 1, 1);
-		const char *key = lade__scan_text(&s, c);
-		if (!key || !path)
-			return lade__scan_nomem(&s, "members");
-		path = member_path(node, key, path);
-		if (path)
-			node->member_paths[node->member_count++] = path;
-	}
 	return LADE_OK;
 }
 
@@ -312,7 +260,8 @@ static lade_status consolidate(lade_zarr *node, document *d, lade_error *err)
 	if (lade__json_type(&d->doc, metadata) != JSON_OBJECT)
 		TRY(BAD(&s, metadata == JSON_NONE ? at : metadata, "want an object of members"));
 	TRY(share(node, d, metadata, err));
-	status = list_members(node, err);
+	TRY(lade__members_sort(node->members, err));
+	status = lade__members_list(node, err);
 out:
 	document_free(&old);
 	return status;
@@ -415,14 +364,6 @@ lade_status lade_zarr_open(lade_store *store, const char *path, const lade_zarr_
 
 /* ---- members ------------------------------------------------------------------------------ */
 
-/* Consolidated member 'name' of the document: JSON_NONE without it. */
-static uint32_t find(const lade_zarr *node, const char *prefix, const char *path, const char *name)
-{
-	char key[LADE_KEY_MAX + 32];
-	snprintf(key, sizeof key, "%s%s%s%s", prefix, path, name ? "/" : "", name ? name : "");
-	return lade__json_get(&node->members->doc, node->members->metadata, key);
-}
-
 /* Fills in a node from the group's consolidated metadata. */
 static lade_status load_member(lade_zarr *group, const char *path, lade_zarr *node, lade_error *err)
 {
@@ -437,17 +378,17 @@ static lade_status load_member(lade_zarr *group, const char *path, lade_zarr *no
 	node->members = group->members;
 	atomic_fetch_add_explicit(&group->members->refs, 1, memory_order_relaxed);
 	if (group->format == 3) {
-		uint32_t at = find(group, group->member_prefix, path, NULL);
+		uint32_t at = lade__members_find(group, path, NULL);
 		status = at == JSON_NONE ? nothing(node, err) : node_v3(&s, at);
 	} else {
-		uint32_t array = find(group, group->member_prefix, path, ".zarray");
-		uint32_t own = find(group, group->member_prefix, path, ".zgroup");
-		uint32_t attributes = find(group, group->member_prefix, path, ".zattrs");
+		uint32_t array = lade__members_find(group, path, ".zarray");
+		uint32_t own = lade__members_find(group, path, ".zgroup");
+		uint32_t attributes = lade__members_find(group, path, ".zattrs");
 		status = array == JSON_NONE && own == JSON_NONE
 			? nothing(node, err)
 			: node_v2(&s, array, &s, own, &s, attributes);
 	}
-	return status == LADE_OK && !node->is_array ? list_members(node, err) : status;
+	return status == LADE_OK && !node->is_array ? lade__members_list(node, err) : status;
 }
 
 lade_status lade_zarr_member_open(lade_zarr *group, const char *path, lade_zarr **out,
@@ -493,7 +434,7 @@ void lade_zarr_unref(lade_zarr *node)
 		return;
 	for (kept_spec *kept = node->specs; kept; kept = kept->next)
 		lade_spec_unref(kept->spec);
-	shared_unref(node->members);
+	lade__members_unref(node->members);
 	lade_store_unref(node->store);
 	lade_store_unref(node->chunk_store);
 	lade__arena_free(&node->arena);

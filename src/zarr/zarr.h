@@ -22,6 +22,12 @@ typedef struct arena {
 void *lade__arena(arena *from, size_t count, size_t size);
 void lade__arena_free(arena *from);
 
+/* A key of consolidated metadata, and its value. */
+typedef struct member_key {
+	const char *text; /* no NUL behind it */
+	uint32_t size, value;
+} member_key;
+
 /* A document that members of a group share: consolidated metadata. */
 typedef struct shared_doc {
 	atomic_size_t refs;
@@ -29,6 +35,9 @@ typedef struct shared_doc {
 	char *text;
 	uint32_t metadata; /* the object of members */
 	char name[LADE_KEY_MAX + 32];
+	member_key *keys; /* in the order of their bytes, each once */
+	size_t key_count;
+	arena arena; /* of keys that are escaped in the document */
 } shared_doc;
 
 /* Specs that a node frees at its end. */
@@ -100,6 +109,13 @@ lade_status lade__zarr_keys_v3(const scan *s, uint32_t at);
 /* chain.c */
 lade_status lade__zarr_chain_v2(const scan *s, uint32_t root);
 lade_status lade__zarr_chain_v3(const scan *s, uint32_t at);
+
+/* members.c: consolidated members.  Sorts the keys of a document; finds a member's value, 'name' is
+ * the document's of format 2; lists the members below a node. */
+lade_status lade__members_sort(shared_doc *shared, lade_error *err);
+uint32_t lade__members_find(const lade_zarr *group, const char *path, const char *name);
+lade_status lade__members_list(lade_zarr *node, lade_error *err);
+void lade__members_unref(shared_doc *shared); /* NULL is fine */
 
 /* array.c: the whole document of an array. */
 lade_status lade__zarr_array_v2(const scan *s, uint32_t root);

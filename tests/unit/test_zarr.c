@@ -569,6 +569,42 @@ static void consolidated(void **state)
 	members_of(open_node("top", LADE_OK, ""), true);
 }
 
+/* Of equal keys the last one counts; escaped keys are found; keys need not be in order. */
+static void many_members(void **state)
+{
+	(void)state;
+	enum { COUNT = 3000 };
+	size_t cap = COUNT * 600 + 1000, size;
+	char *text = malloc(cap), path[32];
+	lade_zarr *array;
+	assert_non_null(text);
+	size = (size_t)snprintf(text, cap,
+	                        "{\"zarr_format\":3,\"node_type\":\"group\","
+	                        "\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{"
+	                        "\"\\u0061\\/b\":%s,\"m7\":{\"node_type\":0}",
+	                        v3((members){.shape = "[1,1]"}));
+	for (unsigned i = 0; i < COUNT; i++)
+		size += (size_t)snprintf(text + size, cap - size, ",\"m%u\":%s",
+		                         (i * 7919 + 1) % COUNT, v3((members){0}));
+	strcpy(text + size, "}}}");
+	put("many/zarr.json", text);
+	free(text);
+	lade_zarr *group = open_node("many", LADE_OK, "");
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(path, sizeof path, "m%u", i);
+		assert_int_equal(lade_zarr_member_open(group, path, &array, NULL), LADE_OK);
+		lade_zarr_unref(array);
+	}
+	assert_int_equal(lade_zarr_member_open(group, "m3000", &array, NULL), LADE_E_NOT_FOUND);
+	assert_int_equal(lade_zarr_member_open(group, "a/b", &array, NULL), LADE_OK);
+	assert_int_equal(lade_zarr_as_array(array)->axes[0].size, 1);
+	lade_zarr_unref(array);
+	assert_string_equal(lade_zarr_member(group, 0), "a/b");
+	assert_non_null(lade_zarr_member(group, COUNT));
+	assert_null(lade_zarr_member(group, COUNT + 1));
+	lade_zarr_unref(group);
+}
+
 /* A document that is larger than the first read, and one above the limit. */
 static void large_documents(void **state)
 {
@@ -704,7 +740,8 @@ int main(void)
 		cmocka_unit_test(types),           cmocka_unit_test(codecs),
 		cmocka_unit_test(transposes),      cmocka_unit_test(shards),
 		cmocka_unit_test(unknown_members), cmocka_unit_test(format_2),
-		cmocka_unit_test(consolidated),    cmocka_unit_test(large_documents),
+		cmocka_unit_test(consolidated),    cmocka_unit_test(many_members),
+		cmocka_unit_test(large_documents),
 		cmocka_unit_test(chunks_of_zarr_python), cmocka_unit_test(verdicts),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
