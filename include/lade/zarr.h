@@ -133,6 +133,35 @@ struct lade_zarr_shard {
 	lade_zarr_chain chunks, index;
 };
 
+/* What a codec turns into what. */
+typedef enum lade_zarr_codec_kind {
+	LADE_ZARR_ARRAY_ARRAY = 0,
+	LADE_ZARR_ARRAY_BYTES = 1,
+	LADE_ZARR_BYTES_BYTES = 2,
+} lade_zarr_codec_kind;
+
+/*
+ * A codec that the library does not run, for the caller's function 'codec' (lade_zarr_options).
+ * It fills in 'spec': the stages, of algorithms that options.engine knows (codec.h), as
+ *
+ *	snprintf(codec->spec, sizeof codec->spec, "pco(<f4,level=8)");
+ *
+ * Their decoded side is the elements of the chunk in C order, little-endian, behind a transposition
+ * (ARRAY_ARRAY, ARRAY_BYTES), or the bytes of the codec before.
+ */
+typedef struct lade_zarr_codec {
+	size_t struct_size;
+	const char *name;            /* "zfp", "numcodecs.pcodec"; in format 2 its id: "pcodec" */
+	const char *configuration;   /* JSON text; in format 2 the whole object, with "id" */
+	const lade_zarr_type *type;  /* of the elements that it gets */
+	size_t ndim;                 /* of the chunk that it gets */
+	const uint64_t *chunk_shape; /* 0 for an axis whose chunks differ */
+	lade_zarr_codec_kind
+		kind;       /* format 3: set it, if it is not a codec that docs/zarr.md names */
+	lade_dtype becomes; /* ARRAY_ARRAY: set it, if the elements get another type */
+	char spec[512];
+} lade_zarr_codec;
+
 /* ---- arrays and groups ---------------------------------------------------------------- */
 
 #define LADE_ZARR_NAME_MAX 255
@@ -165,6 +194,14 @@ typedef struct lade_zarr_options {
 	lade_store *chunk_store; /* where the chunks are; NULL: with the metadata */
 	uint64_t document_max;   /* the largest document, in bytes; 0: 64 MiB */
 	bool no_consolidated;    /* reads each node's own document */
+	/*
+	 * For codecs of your own.  'codec' is called for each codec that the library does not run.
+	 * LADE_E_NOT_FOUND: you do not run it either; other failures are those of the open.
+	 * Read and write such arrays with 'engine', which outlives the node.
+	 */
+	const lade_engine *engine;
+	lade_status (*codec)(void *ctx, lade_zarr_codec *codec, lade_error *err);
+	void *codec_ctx;
 } lade_zarr_options;
 
 /*

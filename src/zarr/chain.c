@@ -48,7 +48,7 @@ lade_status lade__chain_flush(builder *b, size_t header_size)
 	lade_error err;
 	if (b->text_size == 0)
 		return LADE_OK;
-	lade_status status = lade_spec_parse(NULL, b->text, &spec, &err);
+	lade_status status = lade_spec_parse(b->s->node->options.engine, b->text, &spec, &err);
 	if (status == LADE_E_NOMEM)
 		return lade__scan_nomem(b->s, "a spec");
 	if (status == LADE_OK) {
@@ -87,7 +87,30 @@ lade_status lade__chain_stage(builder *b, const char *format, ...)
 	return LADE_OK;
 }
 
-lade_status lade__chain_foreign(builder *b, uint32_t name, uint32_t config, const char *why)
+lade_status lade__chain_spec(builder *b, const char *text)
+{
+	lade_spec *spec;
+	lade_status status = lade_spec_parse(b->s->node->options.engine, text, &spec, b->s->err);
+	if (status != LADE_OK)
+		return status;
+	size_t count = lade_spec_count(spec), size = strlen(lade_spec_text(spec));
+	if (b->stage_count + count > LADE_STAGES_MAX || b->text_size + size + 2 > sizeof b->text)
+		status = lade__chain_flush(b, 0);
+	if (status == LADE_OK && size + 2 > sizeof b->text)
+		status = lade__json_fail(b->s->doc, JSON_NONE, LADE_E_LIMIT, b->s->err,
+		                         "a spec of %zu bytes, at most %zu", size,
+		                         sizeof b->text - 2);
+	if (status == LADE_OK) {
+		b->text_size +=
+			(size_t)snprintf(b->text + b->text_size, sizeof b->text - b->text_size,
+		                         "%s%s", b->text_size ? "|" : "", lade_spec_text(spec));
+		b->stage_count += count;
+	}
+	lade_spec_unref(spec);
+	return status;
+}
+
+lade_status lade__chain_closed(builder *b, uint32_t name, uint32_t config, const char *why)
 {
 	lade_status status = lade__chain_flush(b, 0);
 	if (status != LADE_OK)
@@ -123,7 +146,7 @@ static lade_status finish(builder *b)
 
 /* A builder on the heap: nested shards would take much of a stack. */
 static builder *begin(const scan *s, lade_zarr_chain *chain, const lade_zarr_type *type,
-                      size_t ndim)
+                      size_t ndim, const uint64_t *shape)
 {
 	builder *b = malloc(sizeof *b);
 	if (!b)
@@ -132,6 +155,7 @@ static builder *begin(const scan *s, lade_zarr_chain *chain, const lade_zarr_typ
 	b->s = s;
 	b->chain = chain;
 	b->ndim = ndim;
+	b->shape = shape;
 	b->type = type;
 	b->now = *type;
 	for (size_t i = 0; i < ndim; i++)
@@ -152,7 +176,7 @@ static lade_status codec_v2(builder *b, uint32_t at)
 	const json *doc = b->s->doc;
 	uint32_t id = lade__json_get(doc, at, "id");
 	char name[64];
-	codec_kind kind;
+	codec_kind kind = BB;
 	bool known = false;
 	if (lade__json_type(doc, id) != JSON_STRING)
 		return BAD(b->s, at, "want an object with \"id\"");
@@ -164,7 +188,7 @@ static lade_status codec_v2(builder *b, uint32_t at)
 		if (status != LADE_OK)
 			return status;
 	}
-	return known ? LADE_OK : UNKNOWN(b->s, id, "no known codec");
+	return known ? LADE_OK : lade__chain_foreign(b, id, at, &kind, NULL);
 }
 
 static lade_status build_v2(builder *b, uint32_t root)
@@ -197,7 +221,7 @@ static lade_status build_v2(builder *b, uint32_t root)
 lade_status lade__zarr_chain_v2(const scan *s, uint32_t root)
 {
 	lade_zarr_array *array = &s->node->array;
-	builder *b = begin(s, &array->chain, &array->type, array->ndim);
+	builder *b = begin(s, &array->chain, &array->type, array->ndim, NULL);
 	if (!b)
 		return lade__scan_nomem(s, "codecs");
 	lade_status status = build_v2(b, root);
@@ -310,7 +334,7 @@ static lade_status add_scale_offset(builder *b, uint32_t name, uint32_t config)
 		const char *from = b->s->doc->text + node->at;
 		if (node->type != JSON_NUMBER || node->size > 63 ||
 		    memchr(from, 'N', node->size) || memchr(from, 'I', node->size))
-			return lade__chain_foreign(b, name, config, "want numbers of JSON");
+			return lade__chain_closed(b, name, config, "want numbers of JSON");
 		snprintf(text[i], sizeof text[i], "%.*s", (int)node->size, from);
 	}
 	return lade__chain_stage(b, "scaleoffset(%s,scale=%s,offset=%s)",
@@ -420,6 +444,7 @@ static lade_status add_shard(builder *b, uint32_t config, const around *outside)
 /* ---- the list of codecs ---------------------------------------------------------------- */
 
 enum { ANY_CONFIG = 0, WANTED = 1 };
+static const char no_codec[] = "this version has no such codec";
 
 static lade_status add_crc32c(builder *b, uint32_t name, uint32_t config, const around *outer)
 {
@@ -492,18 +517,24 @@ static lade_status scale_codec(builder *b, uint32_t name, uint32_t config, const
 static lade_status cast_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
 {
 	uint32_t type = lade__json_get(b->s->doc, config, "data_type");
+	codec_kind kind = AA;
 	(void)outer;
 	lade_status status = lade__zarr_type_v3(b->s, type, &b->now);
-	return status == LADE_OK ? lade__chain_foreign(b, name, config,
-	                                               "this version has no such codec")
-	                         : status;
+	return status == LADE_OK ? lade__chain_foreign(b, name, config, &kind, no_codec) : status;
+}
+
+static lade_status reshape_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
+{
+	(void)name, (void)outer;
+	return lade__chain_reshape(b, config);
 }
 
 static lade_status foreign_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
 {
+	codec_kind kind = AB;
 	(void)outer;
 	b->fixed = true;
-	return lade__chain_foreign(b, name, config, "this version has no such codec");
+	return lade__chain_foreign(b, name, config, &kind, no_codec);
 }
 
 static const struct codec {
@@ -520,14 +551,14 @@ static const struct codec {
 	{"gzip", BB, WANTED, "level ", gzip_codec},
 	{"crc32c", BB, ANY_CONFIG, NULL, add_crc32c},
 	{"sharding_indexed", AB, WANTED, "chunk_shape codecs index_codecs index_location ",
-	 shard_codec},
+         shard_codec},
 	{"transpose", AA, WANTED, "order ", transpose_codec},
 	{"vlen-utf8", AB, ANY_CONFIG, NULL, utf8_codec},
 	{"vlen-bytes", AB, ANY_CONFIG, NULL, blobs_codec},
 	{"bitround", AA, WANTED, "keepbits ", bitround_codec},
 	{"scale_offset", AA, ANY_CONFIG, "scale offset ", scale_codec},
 	{"cast_value", AA, WANTED, NULL, cast_codec},
-	{"reshape", AA, WANTED, NULL, foreign_codec},
+	{"reshape", AA, WANTED, "shape ", reshape_codec},
 	{"packbits", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"n5_default", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"zfp", AB, ANY_CONFIG, NULL, foreign_codec},
@@ -557,7 +588,7 @@ static lade_status add_numcodec(builder *b, uint32_t name, uint32_t config, code
 		if (status != LADE_OK)
 			return status;
 	}
-	return known ? LADE_OK : UNKNOWN(b->s, name, "no known codec");
+	return known ? LADE_OK : lade__chain_foreign(b, name, config, kind, NULL);
 }
 
 static lade_status add_codec(builder *b, uint32_t at, const around *outer)
@@ -608,7 +639,7 @@ static lade_status build_list(builder *b, uint32_t list, const around *outer)
 static lade_status build_v3(const scan *s, uint32_t list, lade_zarr_chain *chain,
                             const lade_zarr_type *type, size_t ndim, const around *outer)
 {
-	builder *b = begin(s, chain, type, ndim);
+	builder *b = begin(s, chain, type, ndim, outer->shape);
 	if (!b)
 		return lade__scan_nomem(s, "codecs");
 	lade_status status = build_list(b, list, outer);

@@ -22,6 +22,7 @@ typedef struct builder {
 	lade_zarr_type now;         /* after the codecs so far */
 	size_t order[AXES_MAX];     /* axis i of the stored chunk is axis order[i] */
 	bool transposed;
+	const uint64_t *shape; /* of the chunk, in the array's axes; NULL: the grid's */
 	bool fixed; /* codecs before need the order of axes that they have */
 	codec_kind kind;
 	size_t serial_count; /* codecs of kind AB */
@@ -38,8 +39,27 @@ lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2
 /* Ends the step; 'header_size' as in lade_zarr_step. */
 lade_status lade__chain_flush(builder *b, size_t header_size);
 
-/* Adds a codec that this version cannot run. */
-lade_status lade__chain_foreign(builder *b, uint32_t name, uint32_t configuration, const char *why);
+/* Adds stages whose text was not made here. */
+lade_status lade__chain_spec(builder *b, const char *text);
+
+/*
+ * extra.c: adds a codec that the library does not run: asks the caller's 'codec' for a spec.
+ * Without one the chain gets a step without a spec ('why'), or the call fails (why NULL: the codec
+ * is not known).  '*kind' is set for a caller's.
+ */
+lade_status lade__chain_foreign(builder *b, uint32_t name, uint32_t configuration, codec_kind *kind,
+                                const char *why);
+
+/* Adds a step without a spec. */
+lade_status lade__chain_closed(builder *b, uint32_t name, uint32_t configuration, const char *why);
+
+/* What the codecs after a filter see; 'text' is a type of dtype.h. */
+void lade__chain_becomes(builder *b, const char *text);
+
+/* Elements of a chunk along an axis of what is stored; 0: chunks differ. */
+uint64_t lade__chain_axis(const builder *b, size_t axis);
+
+lade_status lade__chain_reshape(builder *b, uint32_t config);
 
 /* A whole number of a configuration, also as text ("1", as NCZarr has it). */
 lade_status lade__chain_int(builder *b, uint32_t config, const char *key, int64_t fallback,

@@ -218,18 +218,6 @@ static const char *now_text(const builder *b)
 	return lade_dtype_text(b->now.dtype);
 }
 
-/* What the codecs after a filter see. */
-static void becomes(builder *b, const char *text)
-{
-	lade_dtype dtype = LADE_DTYPE_NONE;
-	if (lade_dtype_parse(text, &dtype, NULL) != LADE_OK)
-		dtype = LADE_DTYPE_NONE;
-	size_t size = lade_dtype_size(dtype);
-	b->now = (lade_zarr_type){.cls = LADE_ZARR_RAW, .dtype = dtype, .size = size,
-	                          .swap_size = size > 1 ? size : 0, .name = "filtered",
-	                          .big = lade_dtype_is_big(dtype)};
-}
-
 /* A number's text as the document has it; NaN and infinities are none. */
 static lade_status number_text(builder *b, uint32_t config, const char *key, const char *fallback,
                                char text[64])
@@ -258,7 +246,7 @@ static lade_status delta(builder *b, uint32_t config, bool strict)
 	if (status == LADE_OK)
 		status = lade__chain_stage(b, "delta(%s,astype=%s)", dtype, astype);
 	b->fixed = true;
-	becomes(b, astype);
+	lade__chain_becomes(b, astype);
 	return status;
 }
 
@@ -276,7 +264,7 @@ static lade_status fixedscaleoffset(builder *b, uint32_t config, bool strict)
 	if (status == LADE_OK)
 		status = lade__chain_stage(b, "fixedscaleoffset(%s,astype=%s,scale=%s,offset=%s)",
 		                           dtype, astype, scale, offset);
-	becomes(b, astype);
+	lade__chain_becomes(b, astype);
 	return status;
 }
 
@@ -295,7 +283,7 @@ static lade_status quantize(builder *b, uint32_t config, bool strict)
 	if (status == LADE_OK)
 		status = lade__chain_stage(b, "quantize(%s,digits=%lld,astype=%s)", dtype,
 		                           (long long)digits, astype);
-	becomes(b, astype);
+	lade__chain_becomes(b, astype);
 	return status;
 }
 
@@ -317,7 +305,7 @@ static lade_status packbits(builder *b, uint32_t config, bool strict)
 	(void)config, (void)strict;
 	lade_status status = lade__chain_stage(b, "packbits");
 	b->fixed = true;
-	becomes(b, "|u1");
+	lade__chain_becomes(b, "|u1");
 	return status;
 }
 
@@ -330,7 +318,7 @@ static lade_status astype(builder *b, uint32_t config, bool strict)
 		status = type_text(b, config, "encode_dtype", now_text(b), to);
 	if (status == LADE_OK)
 		status = lade__chain_stage(b, "astype(%s,astype=%s)", from, to);
-	becomes(b, to);
+	lade__chain_becomes(b, to);
 	return status;
 }
 
@@ -386,7 +374,7 @@ lade_status lade__chain_numcodec(builder *b, const char *name, uint32_t at, uint
 		if (codec->add)
 			return codec->add(b, config, false);
 		b->fixed |= codec->kind == AA;
-		return lade__chain_foreign(b, at, config, "this version has no such codec");
+		return lade__chain_foreign(b, at, config, kind, "this version has no such codec");
 	}
 	*known = false;
 	return LADE_OK;

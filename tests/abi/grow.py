@@ -21,7 +21,7 @@ GROWING = {
         lade_frame_copy_options lade_source_ops lade_sink_ops lade_call
         lade_arrays lade_store_report lade_store_entry lade_store_listing lade_store_plan
         lade_store_ops lade_directory_options lade_zip_options lade_zip_write_options
-        lade_http_options lade_zarr_options lade_zarr_array""",
+        lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
