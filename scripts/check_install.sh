@@ -20,7 +20,8 @@ if [ "$(pkg-config --modversion liblade)" != "$version" ]; then
 	echo "liblade.pc has another version than version.h, $version"
 	exit 1
 fi
-for file in bin/lade share/man/man1/lade.1 share/bash-completion/completions/lade; do
+for file in bin/lade share/man/man1/lade.1 share/man/man1/lade-zarr.1 \
+	share/bash-completion/completions/lade; do
 	[ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 for header in include/lade/*.h; do

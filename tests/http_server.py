@@ -22,6 +22,8 @@
     moved       a redirection to ok
     secret      401 without "Authorization: Bearer secret"
 
+/files/PATH is a file below the directory that the first argument names, with ranges.
+
 /stat tells connections and requests so far.
 
 SPDX-License-Identifier: Apache-2.0
@@ -34,6 +36,7 @@ import struct
 import sys
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 times = collections.Counter()
@@ -82,6 +85,12 @@ class Handler(BaseHTTPRequestHandler):
             count["requests"] += 1
             turn = times[path]
             times[path] += 1
+        if mode == "files":
+            name = os.path.join(sys.argv[1], urllib.parse.unquote("/".join(rest)))
+            if not os.path.isfile(name):
+                return self.plain(404)
+            with open(name, "rb") as file:
+                return self.give("ok", file.read(), 0, 0)
         many = int(rest[-2]) if len(rest) > 1 and rest[-2].isdigit() else 0
         name = re.fullmatch(r"v(\d+)", rest[-1]) if rest else None
         if not name:

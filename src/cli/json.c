@@ -11,22 +11,29 @@
 
 #include "cli/commands.h"
 
+/* A character of a string; returns its bytes. */
+static unsigned put_character(FILE *out, const char *s)
+{
+	unsigned n = cli_utf8_length(s);
+
+	if (n == 0) {
+		fputs("\\ufffd", out);
+		n = 1;
+	} else if (cli_control(s, n)) {
+		fprintf(out, "\\u%04x", cli_control(s, n));
+	} else {
+		fwrite(s, 1, n, out);
+	}
+	return n;
+}
+
 static void put_string(FILE *out, const char *value)
 {
 	fputc('"', out);
-	for (const unsigned char *s = (const unsigned char *)value; *s;) {
-		unsigned n = cli_utf8_length((const char *)s);
-		if (n == 0) {
-			fputs("\\ufffd", out);
-			n = 1;
-		} else if (*s == '"' || *s == '\\') {
-			fprintf(out, "\\%c", *s);
-		} else if (cli_control((const char *)s, n)) {
-			fprintf(out, "\\u%04x", cli_control((const char *)s, n));
-		} else {
-			fwrite(s, 1, n, out);
-		}
-		s += n;
+	while (*value) {
+		if (*value == '"' || *value == '\\')
+			fputc('\\', out);
+		value += put_character(out, value);
 	}
 	fputc('"', out);
 }
@@ -90,6 +97,39 @@ void json_bool(json *j, const char *key, bool value)
 {
 	begin(j, key);
 	fputs(value ? "true" : "false", j->out);
+}
+
+/* The bytes of a number at 's' that Python's json writes and RFC 8259 does not have; else 0. */
+static size_t no_number(const char *s)
+{
+	static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strncmp(s, names[i], strlen(names[i])) == 0)
+			return strlen(names[i]);
+	return 0;
+}
+
+void json_raw(json *j, const char *key, const char *value)
+{
+	bool quoted = false;
+
+	begin(j, key);
+	while (*value) {
+		size_t skip = quoted ? 0 : no_number(value);
+		if (skip) {
+			fputs("null", j->out);
+			value += skip;
+		} else if (!quoted && (*value == '\n' || *value == '\r' || *value == '\t')) {
+			fputc(*value++, j->out);
+		} else {
+			if (*value == '"')
+				quoted = !quoted;
+			else if (quoted && *value == '\\' && value[1])
+				fputc(*value++, j->out);
+			value += put_character(j->out, value);
+		}
+	}
 }
 
 void csv_text(FILE *out, const char *value)

@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 
@@ -129,15 +131,34 @@ void table_free(table *t)
 	*t = (table){0};
 }
 
-void table_bar(FILE *out, double share, unsigned width)
+bool table_has_blocks(void)
 {
-	static const char *const eighths[8] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	static int blocks = -1;
 
 	if (blocks < 0) {
 		setlocale(LC_CTYPE, "");
 		blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	}
+	return blocks;
+}
+
+size_t table_width(void)
+{
+	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+	uint64_t width = 80;
+
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		width = size.ws_col;
+	else if (columns && !cli_parse_uint(columns, 1, 10000, &width))
+		width = 80;
+	return width < 20 ? 20 : width > 200 ? 200 : (size_t)width;
+}
+
+void table_bar(FILE *out, double share, unsigned width)
+{
+	static const char *const eighths[8] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	bool blocks = table_has_blocks();
 	double length = share * width;
 	unsigned whole = (unsigned)length;
 	unsigned part = (unsigned)((length - whole) * 8);

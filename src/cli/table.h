@@ -36,6 +36,12 @@ void table_free(table *t);
  * set has blocks for them, and of '#' elsewhere. */
 void table_bar(FILE *out, double share, unsigned width);
 
+/* Whether the terminal's character set has blocks and lines: it is UTF-8. */
+bool table_has_blocks(void);
+
+/* The columns of standard output: of the terminal, or COLUMNS, or 80; 20 to 200. */
+size_t table_width(void);
+
 /* Emphasis, where 'out' takes colours: "1" bold, "2" faint, "32" green, "0" none again. */
 void table_style(FILE *out, const char *code);
 

@@ -38,7 +38,13 @@ _lade() {
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-	bench | inspect | suggest | devices)
+	zarr)
+		if [[ $COMP_CWORD == 2 ]]; then
+			COMPREPLY=($(compgen -W "info ls tree" -- "$cur"))
+			return
+		fi
+		;;&
+	bench | inspect | suggest | devices | zarr)
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help \
 				2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u)" -- "$cur"))
@@ -61,7 +67,7 @@ _lade() {
 			return
 		fi
 		if [[ $COMP_CWORD == 1 ]]; then
-			COMPREPLY=($(compgen -W "bench devices inspect suggest" -- "$cur"))
+			COMPREPLY=($(compgen -W "bench devices inspect suggest zarr" -- "$cur"))
 		fi
 		;;
 	esac

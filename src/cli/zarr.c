@@ -1,0 +1,175 @@
+/*
+ * zarr.c: 'lade zarr', what it can do with arrays and groups, and its options.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "cli/zarr.h"
+
+#include <getopt.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: lade zarr COMMAND [OPTION]... NODE...\n"
+	"Look at Zarr arrays and groups, formats 2 and 3.\n"
+	"\n"
+	"  info   what a node is: shape, type, codecs, sizes, and a map of the chunks\n"
+	"  ls     the members of a group\n"
+	"  tree   all members below a group, drawn\n"
+	"\n"
+	"NODE is a directory, a .zip file, a node in it (data.zip/a/b), or a URL (http, https).\n"
+	"\n"
+	"      --json             print JSON instead of text\n"
+	"      --depth=N          ls, tree: this many levels (1 for ls, all for tree)\n"
+	"      --stored           ls, tree: stored bytes too, which looks at all keys\n"
+	"      --format=N         Zarr format 2 or 3, where a node has both\n"
+	"      --no-consolidated  read each node's own metadata\n"
+	"      --header=TEXT      for URLs: a header of each request, \"Authorization: ...\"\n"
+	"  -q, --quiet            no warnings and no progress; twice: no errors either\n"
+	"  -v, --verbose          say more\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Exit code: 0 done, 1 a node or an operation failed, 2 wrong usage.\n";
+
+enum { OPT_JSON = 'j', OPT_DEPTH = 'd', OPT_STORED = 's', OPT_FORMAT = 'f', OPT_OWN = 'n',
+       OPT_HEADER = 'H' };
+
+static const struct option options[] = {
+	{"json", no_argument, NULL, OPT_JSON},
+	{"depth", required_argument, NULL, OPT_DEPTH},
+	{"stored", no_argument, NULL, OPT_STORED},
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"no-consolidated", no_argument, NULL, OPT_OWN},
+	{"header", required_argument, NULL, OPT_HEADER},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static const struct {
+	const char *name;
+	const char *options; /* the options it takes, beside those that all take */
+	int (*run)(const zarr_settings *s, zarr_node *node, json *j);
+} commands[] = {
+	{"info", "jfnH", zarr_info},
+	{"ls", "jdsfnH", zarr_list},
+	{"tree", "jdsfnH", zarr_tree},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static int read_option(zarr_settings *s, int c, const char *text)
+{
+	uint64_t value = 0;
+
+	switch (c) {
+	case OPT_JSON:
+		s->json = true;
+		break;
+	case OPT_STORED:
+		s->stored = true;
+		break;
+	case OPT_OWN:
+		s->no_consolidated = true;
+		break;
+	case OPT_DEPTH:
+		if (!cli_parse_uint(text, 1, ZARR_DEPTH_MAX, &value))
+			return cli_usage("--depth=%s: want 1 to %d", text, ZARR_DEPTH_MAX);
+		s->depth = (unsigned)value;
+		break;
+	case OPT_FORMAT:
+		if (!cli_parse_uint(text, 2, 3, &value))
+			return cli_usage("--format=%s: want 2 or 3", text);
+		s->format = (uint32_t)value;
+		break;
+	case OPT_HEADER:
+		if (s->header_count == ZARR_HEADERS_MAX)
+			return cli_usage("more than %d headers", ZARR_HEADERS_MAX);
+		s->headers[s->header_count++] = text;
+		break;
+	case 'q':
+		cli_verbosity--;
+		break;
+	case 'v':
+		cli_verbosity++;
+		break;
+	default:
+		break;
+	}
+	return CLI_OK;
+}
+
+/* True when the command goes on; otherwise '*rc' is its exit code. */
+static bool read_options(int argc, char **argv, size_t command, zarr_settings *s, int *rc)
+{
+	int c, index = -1;
+
+	*rc = CLI_OK;
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "hqv", options, &index)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return false;
+		}
+		if (c == '?')
+			*rc = cli_usage("zarr %s: there is no such option, or it lacks its value: "
+			                "%s", commands[command].name, argv[optind - 1]);
+		else if (!strchr("qv", c) && !strchr(commands[command].options, c))
+			*rc = cli_usage("zarr %s has no option --%s", commands[command].name,
+			                options[index].name);
+		else
+			*rc = read_option(s, c, optarg);
+		if (*rc != CLI_OK)
+			return false;
+	}
+	s->names = argv + optind;
+	s->count = (size_t)(argc - optind);
+	if (s->count == 0)
+		*rc = cli_usage("zarr %s: no directory, .zip file or URL given",
+		                commands[command].name);
+	return *rc == CLI_OK;
+}
+
+static int run(const zarr_settings *s, size_t command)
+{
+	json j = {.out = stdout};
+	int rc = CLI_OK;
+	bool first = true;
+
+	if (s->json)
+		json_open(&j, NULL, '[');
+	for (size_t i = 0; i < s->count; i++) {
+		zarr_node node;
+		int one = zarr_open(s, s->names[i], &node);
+		if (one == CLI_OK) {
+			if (!s->json && !first)
+				putchar('\n');
+			first = false;
+			one = commands[command].run(s, &node, s->json ? &j : NULL);
+			zarr_close(&node);
+		}
+		rc = one != CLI_OK ? one : rc;
+	}
+	if (s->json)
+		json_close(&j, ']');
+	return rc;
+}
+
+int lade_cmd_zarr(int argc, char **argv)
+{
+	zarr_settings s = {0};
+	int rc;
+
+	if (argc < 2)
+		return cli_usage("zarr: want a command: info, ls or tree");
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		fputs(help, stdout);
+		return CLI_OK;
+	}
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return read_options(argc - 1, argv + 1, i, &s, &rc) ? run(&s, i) : rc;
+	}
+	return cli_usage("zarr: there is no command %s; want info, ls or tree", argv[1]);
+}

@@ -1,0 +1,111 @@
+/*
+ * zarr.h: what the parts of 'lade zarr' share: options, open nodes, and texts about them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CLI_ZARR_H
+#define LADE_CLI_ZARR_H
+
+#include "cli/commands.h"
+#include "cli/json.h"
+
+#define ZARR_HEADERS_MAX 16
+#define ZARR_DEPTH_MAX 64
+
+/* What the command line says.  The strings are argv's. */
+typedef struct zarr_settings {
+	bool json, stored, no_consolidated;
+	uint32_t format; /* 2 or 3; 0: either */
+	unsigned depth;  /* levels of members, up to ZARR_DEPTH_MAX */
+	const char *headers[ZARR_HEADERS_MAX];
+	size_t header_count;
+	char **names;
+	size_t count;
+} zarr_settings;
+
+/* An open node. */
+typedef struct zarr_node {
+	const char *name; /* as the user wrote it */
+	lade_store *store;
+	lade_zarr *zarr;
+	const lade_zarr_array *array; /* NULL: a group */
+} zarr_node;
+
+/* Each does one argument, and returns the exit code.  'j' is for --json, else NULL. */
+int zarr_info(const zarr_settings *s, zarr_node *node, json *j);
+int zarr_list(const zarr_settings *s, zarr_node *node, json *j);
+int zarr_tree(const zarr_settings *s, zarr_node *node, json *j);
+
+/* ---- where (zarr_place.c) ---- */
+
+/*
+ * Opens the store of a directory, a .zip file or a URL, and stores the path of the node in it, to
+ * be freed.  Returns CLI_OK, or CLI_FAILED after a message.
+ */
+int zarr_store(const zarr_settings *s, const char *name, lade_store **store, char **path);
+
+/* Opens the node that 'name' means. */
+int zarr_open(const zarr_settings *s, const char *name, zarr_node *node);
+void zarr_close(zarr_node *node);
+
+/* ---- texts (zarr_text.c) ---- */
+
+/* A text under construction; write to 'file'. */
+typedef struct zarr_text {
+	FILE *file;
+	char *text;
+	size_t size;
+} zarr_text;
+
+void zarr_text_open(zarr_text *t);
+/* Returns the text with its control characters escaped, to be freed. */
+char *zarr_text_take(zarr_text *t);
+
+void zarr_put_shape(FILE *out, const lade_zarr_array *array);  /* "(100, 200)" */
+void zarr_put_chunks(FILE *out, const lade_zarr_array *array); /* "(10, 20)": of a chunk, a shard */
+void zarr_put_inner(FILE *out, const lade_zarr_array *array);  /* the innermost chunks of shards */
+void zarr_put_type(FILE *out, const lade_zarr_type *type);
+void zarr_put_value(FILE *out, const lade_zarr_type *type, const void *value, size_t size);
+void zarr_put_chain(FILE *out, const lade_zarr_chain *chain, size_t ndim);
+
+/* The members of an array's description, into the object that is open. */
+void zarr_json_array(json *j, const lade_zarr_array *array);
+
+/* a * b; UINT64_MAX: more than that. */
+uint64_t zarr_times(uint64_t a, uint64_t b);
+/* The elements, the chunks, and the decoded bytes (0: they are not known); UINT64_MAX: more. */
+uint64_t zarr_elements(const lade_zarr_array *array);
+uint64_t zarr_chunk_count(const lade_zarr_array *array);
+uint64_t zarr_decoded_size(const lade_zarr_array *array);
+
+/* "1.50 MiB (1572864 bytes)".  Returns 'text', of at least 64 bytes. */
+const char *zarr_size_text(uint64_t size, char *text);
+
+/* ---- chunks in the store (zarr_map.c) ---- */
+
+/* A sign of the map: some chunks. */
+typedef struct zarr_sign {
+	uint64_t present, stored, decoded; /* chunks, and their bytes */
+} zarr_sign;
+
+/* The chunks of an array that are in its store, and a map of the last two axes. */
+typedef struct zarr_chunks {
+	uint64_t present, stored, decoded; /* chunks, and their bytes */
+	uint64_t other, other_size;        /* keys that are no chunks, and their bytes */
+	size_t rows, columns;
+	uint64_t row_chunks, column_chunks; /* chunks of a sign along each axis */
+	zarr_sign *signs;
+} zarr_chunks;
+
+/* Lists an array's chunks, for a map of at most 'width' columns.  Free 'out' also if it fails. */
+lade_status zarr_chunks_list(const zarr_node *node, size_t width, zarr_chunks *out,
+                             lade_error *err);
+void zarr_chunks_free(zarr_chunks *chunks);
+
+/* True if 'key' is chunk 'index' of the array. */
+bool zarr_chunk_parse(const zarr_node *node, const char *key, uint64_t index[LADE_DIMS_MAX]);
+
+/* Draws the map and says what its signs mean. */
+void zarr_map_print(const zarr_node *node, const zarr_chunks *chunks, size_t width);
+
+#endif

@@ -1,0 +1,250 @@
+# lade zarr: what it says of arrays and groups in directories, zip files and on a web server.
+# SPDX-License-Identifier: Apache-2.0
+needs python3 || return 0
+python3 - <<-'END'
+	import json, os, random, struct, zipfile, zlib
+
+	random.seed(1)
+
+	def put(path, data):
+	    os.makedirs(os.path.dirname(path), exist_ok=True)
+	    with open(path, "wb") as f:
+	        f.write(data if isinstance(data, bytes) else json.dumps(data).encode())
+
+	def group(**more):
+	    return {"zarr_format": 3, "node_type": "group", "attributes": {}, **more}
+
+	def array(shape, chunk, dtype="int32", fill=7, codecs=None, **more):
+	    grid = {"name": "regular", "configuration": {"chunk_shape": chunk}}
+	    keys = {"name": "default", "configuration": {"separator": "/"}}
+	    little = {"name": "bytes", "configuration": {"endian": "little"}}
+	    gzip = {"name": "gzip", "configuration": {"level": 5}}
+	    return {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": dtype,
+	            "chunk_grid": grid, "chunk_key_encoding": keys, "fill_value": fill,
+	            "codecs": codecs or [little, gzip], **more}
+
+	def gz(data):
+	    c = zlib.compressobj(5, zlib.DEFLATED, 31)
+	    return c.compress(data) + c.flush()
+
+	put("g/zarr.json", group(attributes={"title": "t", "none": float("nan"), "q": '"\\\x7f'}))
+	put("g/temp/zarr.json", array([2, 100, 95], [1, 10, 10], dimension_names=["t", "y", None]))
+	for t in range(2):
+	    for y in range(10):
+	        for x in range(y + 1):  # the wider the numbers, the less is saved
+	            values = [random.randrange(1 << (x * 2 + 1)) for _ in range(100)]
+	            put(f"g/temp/c/{t}/{y}/{x}", gz(struct.pack("<100i", *values)))
+	put("g/temp/c/9/9/9", b"xx")
+	put("g/temp/c/01/9/9", b"xx")
+	put("g/sub/zarr.json", group())
+	put("g/sub/line/zarr.json", array([10**6], [10], "float64", "NaN"))
+	put("g/sub/line/c/99999", gz(bytes(80)))
+	put("g/plain/file", b"")
+	put("g/huge/zarr.json", array([2**62, 2**62], [1, 1], "uint8", 3))
+	little = {"name": "bytes", "configuration": {"endian": "little"}}
+	put("g/shard/zarr.json", array([8, 12], [4, 4], "uint16", 0, [{
+	    "name": "sharding_indexed", "configuration": {
+	        "chunk_shape": [2, 4], "index_location": "start",
+	        "codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}}, little],
+	        "index_codecs": [little, {"name": "crc32c"}]}}]))
+	put("g/words/zarr.json", array([4], [2], "string", "a\x1b[31m\u202e", [
+	    {"name": "vlen-utf8"}, {"name": "gzip", "configuration": {"level": 1}}]))
+	put("g/words/c/0", b"1234")
+	put("g/words/c/1", b"1")
+	put("g/pair/zarr.json", array([3], [2], {"name": "struct", "configuration": {
+	    "fields": [["a", "int32"], ["b\x9b", "float32"]]}}, {"a": -1, "b\x9b": 0.1}))
+	put("old/.zarray", {"zarr_format": 2, "shape": [4, 6], "chunks": [2, 3], "dtype": ">i2",
+	                    "compressor": {"id": "zlib", "level": 1}, "fill_value": None,
+	                    "order": "F", "filters": None})
+	put("old/0.0", zlib.compress(bytes(12)))
+
+	# The same with consolidated metadata, and in a zip file.
+	members = {}
+	for d, _, names in os.walk("g"):
+	    if "zarr.json" in names and d != "g":
+	        members[os.path.relpath(d, "g")] = json.load(open(d + "/zarr.json"))
+	os.system("cp -r g c")
+	put("c/zarr.json", group(consolidated_metadata={
+	    "kind": "inline", "must_understand": False, "metadata": members}))
+	with zipfile.ZipFile("g.zip", "w") as z:
+	    for d, _, names in os.walk("g"):
+	        for name in names:
+	            z.write(f"{d}/{name}", os.path.relpath(f"{d}/{name}", "g"))
+
+	# Members whose names would drive a terminal.
+	put("odd/zarr.json", group())
+	put("odd/n\u202e/zarr.json", array([5], [5]))
+	put("bad/zarr.json", group())
+	put("bad/a/zarr.json", b"{")
+	put("bad/b/zarr.json", array([5], [5]))
+END
+
+# ---- info: a directory, a zip file, a node in a zip file.
+run 0 "$lade" zarr info g/temp
+quiet
+prints "g/temp: array, Zarr format 3"
+prints "shape       (2, 100, 95), axes t, y, ?"
+prints "type        int32"
+prints "chunks      (1, 10, 10), a grid of 2 x 10 x 10"
+prints "fill        7"
+prints "codecs      gzip(level=5)"
+prints "decoded     74.22 KiB (76000 bytes)"
+prints "in 110 chunks, ratio "
+prints "missing     90 of 200 chunks"
+prints "other keys  2, 4 bytes"
+prints "map         of the chunks: y down, axis 2 across"
+prints "of all chunks along the other axes"
+grep -qx '    --\.\.\.\.\.\.\.\.\.\.\.\.\.\.\.\.\.\.' "$top/out" && good || bad "the first row"
+grep -q '^    --.*####*$' "$top/out" && good || bad "the last row"
+sed '1d' "$top/out" >want
+for f in g.zip/temp g/temp/ g.zip//temp c/temp; do
+	run 0 "$lade" zarr info $f
+	sed '1d' "$top/out" | cmp -s - want && good || bad "$f is another array"
+done
+COLUMNS=24 "$lade" zarr info g/sub/line >"$top/out"
+prints "a sign is 1 x 5000 chunks"
+grep -qxE '    \.{19}#' "$top/out" &&
+	good || bad "the map in a narrow terminal"
+run 0 "$lade" zarr info g/shard old g/huge g/words g/pair g
+prints "chunks      (2, 4) in shards"
+prints "shards      (4, 4), a grid of 2 x 3"
+prints "shard of chunks (2, 4): [transpose(1, 0)], index at the start: [crc32c]"
+prints "old: array, Zarr format 2"
+prints "int16, big-endian"
+prints "transpose(1, 0) | big-endian | zlib(level=1)"
+prints "fill        0 (the document has null)"
+prints "missing     3 of 4 chunks"
+prints "decoded     more than 16 EiB"
+prints "more than 18446744073709551615 of"
+prints "elements of any length"
+prints 'fill        "a\033[31m'
+prints "5 bytes in 2 chunks"
+prints "struct {a: int32, b\\302\\233: float32}"
+prints "{a: -1, b\\302\\233: 0.1}"
+prints "g: group, Zarr format 3"
+prints 'attributes  {"title": "t", "none": NaN'
+grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' "$top/out" &&
+	bad "prints control characters" || good
+
+# Shading where the terminal has blocks.
+LC_ALL=C.UTF-8 "$lade" zarr info g/temp >"$top/out"
+prints "░░······"
+prints "██"
+
+# ---- --json of everything.
+run 0 "$lade" zarr info --json g/temp g.zip/shard g/pair old g g/words g/huge
+python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
+	import json, sys
+	temp, shard, pair, old, g, words, huge = json.loads(
+	    open(sys.argv[1]).read(), parse_constant=lambda x: 1 / 0)
+	assert temp["name"] == "g/temp" and temp["kind"] == "array" and temp["format"] == 3
+	assert temp["shape"] == [2, 100, 95] and temp["type"]["name"] == "int32"
+	assert [a.get("name") for a in temp["axes"]] == ["t", "y", None]
+	assert [a["chunk_size"] for a in temp["axes"]] == [1, 10, 10]
+	assert temp["fill_value"] == "7" and temp["fill_bytes"] == "07000000"
+	assert temp["codecs"]["steps"] == [{"spec": "gzip(level=5)"}]
+	assert (temp["chunk_count"], temp["present"], temp["missing"]) == (200, 110, 90)
+	assert (temp["decoded_size"], temp["present_decoded_size"]) == (76000, 44000)
+	assert (temp["other_keys"], temp["other_size"]) == (2, 4)
+	rows = temp["map"]["rows"]
+	assert [[s["present"] for s in r] for r in rows] == [
+	    [2 if x <= y else 0 for x in range(10)] for y in range(10)]
+	assert sum(s["stored_size"] for r in rows for s in r) == temp["stored_size"]
+	assert shard["inner_chunks"] == [2, 4] and shard["path"] == "shard"
+	assert shard["codecs"]["shard"]["chunk_shape"] == [2, 4]
+	assert shard["codecs"]["shard"]["index_location"] == "start"
+	assert shard["codecs"]["shard"]["chunks"]["order"] == [1, 0]
+	assert [f["offset"] for f in pair["type"]["fields"]] == [0, 4]
+	assert pair["type"]["fields"][1]["name"] == "b\x9b"
+	assert old["type"]["big_endian"] and not old["fill_given"]
+	assert g["kind"] == "group" and g["attributes"]["none"] is None
+	assert g["attributes"]["q"] == '"\\\x7f'
+	assert words["fill_bytes"] == "a\x1b[31m\u202e".encode().hex()
+	assert "chunk_count" not in huge and huge["shape"] == [2**62, 2**62]
+END
+
+# ---- ls and tree.
+run 0 "$lade" zarr ls g
+quiet
+grep -qE '^temp +array +\(2, 100, 95\) +\(1, 10, 10\) +int32 +74.22 KiB$' "$top/out" && good ||
+	bad "no row of temp"
+grep -qE '^sub +group ' "$top/out" && good || bad "no row of sub"
+grep -qE 'line|plain' "$top/out" && bad "prints what is no member" || good
+run 0 "$lade" zarr ls --depth=2 --stored g.zip
+grep -qE '^sub/line +array .*7\.63 MiB +[0-9]+ B$' "$top/out" && good || bad "no row of sub/line"
+run 0 "$lade" zarr tree g
+prints '`-- words (4,) string'
+prints '|   `-- line (1000000,) float64, 7.63 MiB'
+prints '|-- huge (4611686018427387904, 4611686018427387904) uint8, > 16 EiB'
+sed '1d' "$top/out" >want
+for f in c g.zip; do
+	run 0 "$lade" zarr tree $f
+	sed '1d' "$top/out" | cmp -s - want && good || bad "$f has another tree"
+done
+LC_ALL=C.UTF-8 "$lade" zarr tree g >"$top/out"
+prints "│   └── line"
+run 0 "$lade" zarr tree --depth=1 g
+grep -q line "$top/out" && bad "goes too deep" || good
+run 0 "$lade" zarr tree --json g
+python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
+	import json, sys
+	paths = {m["path"]: m for m in json.load(open(sys.argv[1]))}
+	assert list(paths) == ["huge", "pair", "shard", "sub", "sub/line", "temp", "words"]
+	assert paths["temp"]["decoded_size"] == 76000 and paths["sub"]["kind"] == "group"
+END
+run 0 "$lade" zarr ls odd
+prints 'n\342\200\256'
+run 0 "$lade" zarr ls g/temp
+prints "g/temp  array"
+# A member that cannot be opened is named; the others are there.
+run 1 "$lade" zarr ls bad
+says "bad/a: "
+prints "b     array"
+mkdir loop
+cp g/zarr.json loop/
+ln -s . loop/again
+"$lade" zarr tree loop >"$top/out" 2>"$top/err"
+[ $? -le 1 ] && [ "$(wc -l <"$top/out")" -le 65 ] && good || bad "follows a circle for ever"
+
+# ---- a web server.
+coproc server { exec python3 "$here/../http_server.py" .; }
+read -r port <&"${server[0]}"
+url=http://127.0.0.1:$port/files
+run 0 "$lade" zarr info "$url/g/temp"
+prints "shape       (2, 100, 95)"
+prints "not known: the store cannot list its keys"
+run 0 "$lade" zarr tree "$url/c"
+sed '1d' "$top/out" | cmp -s - want && good || bad "the URL has another tree"
+run 1 "$lade" zarr ls "$url/g"
+says "no consolidated metadata"
+says "name a member ($url/g/NAME)"
+run 0 "$lade" zarr tree "$url/g.zip"
+sed '1d' "$top/out" | cmp -s - want && good || bad "the zip file at a URL has another tree"
+run 1 "$lade" zarr info "$url/nosuch"
+says "nosuch: "
+eval "exec ${server[1]}>&-"
+
+# ---- mistakes.
+run 2 "$lade" zarr
+run 2 "$lade" zarr paint g
+says "there is no command paint"
+run 2 "$lade" zarr info
+run 2 "$lade" zarr info --depth=2 g
+says "zarr info has no option --depth"
+run 2 "$lade" zarr ls --depth=0 g
+run 2 "$lade" zarr ls --nosuch g
+run 1 "$lade" zarr info nosuch g/plain old/0.0 old
+says "nosuch: No such file"
+says "g/plain: "
+says "old/0.0: zip"
+prints "old: array"
+run 1 "$lade" zarr info g.zip/nosuch
+run 0 "$lade" zarr --help
+prints "Usage: lade zarr"
+complete='complete() { :; }; compopt() { :; }; . "$1"; shift
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _lade; echo "${COMPREPLY[@]}"'
+completion=$here/../../src/cli/completion/lade.bash
+run 0 bash -c "$complete" - "$completion" "$lade" zarr t
+prints tree
+run 0 bash -c "$complete" - "$completion" "$lade" zarr ls --st
+prints "--stored"
