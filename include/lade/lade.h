@@ -42,5 +42,6 @@
 #include <lade/suggest.h>
 #include <lade/version.h>
 #include <lade/zarr.h>
+#include <lade/zarr_read.h>
 
 #endif

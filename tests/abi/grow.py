@@ -21,9 +21,11 @@ GROWING = {
         lade_frame_copy_options lade_source_ops lade_sink_ops lade_call
         lade_arrays lade_store_report lade_store_entry lade_store_listing lade_store_plan
         lade_store_ops lade_directory_options lade_zip_options lade_zip_write_options
-        lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec""",
+        lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
+        lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
+        lade_zarr_read_options lade_zarr_report""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
-        lade_measurement lade_range lade_write lade_frame_range""",
+        lade_measurement lade_range lade_write lade_frame_range lade_zarr_index""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
         lade_suggestion lade_suggestions""",
 }

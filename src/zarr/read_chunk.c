@@ -1,0 +1,303 @@
+/*
+ * read_chunk.c: decodes the bytes of a leaf on the host, and gives its elements their places.
+ *
+ *	a slice of each axis   the last step decodes through a layout, or straight to the place
+ *	lists                  the chunk is decoded to scratch memory, and elements are copied by
+ *	                       tables of offsets
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "zarr/read.h"
+
+#include <string.h>
+
+#define ULL(x) ((unsigned long long)(x))
+
+size_t lade__cut_bytes(const lade__zread *r, const lade__cut *cut)
+{
+	size_t bytes = (size_t)r->array->type.size;
+	for (size_t a = 0; a < r->selected.ndim; a++)
+		if (__builtin_mul_overflow(bytes, cut[a].size, &bytes) || bytes > SIZE_MAX / 4)
+			return SIZE_MAX;
+	return bytes;
+}
+
+/* ---- chains ------------------------------------------------------------------------------ */
+
+lade_status lade__coding_make(const lade__zread *r, const lade_zarr_chain *chain, size_t size,
+                              lade__coding *out, lade_error *err)
+{
+	lade_workload work = {.direction = LADE_DECODE, .count = 1};
+	out->count = chain->step_count ? chain->step_count : 1;
+	out->step = chain->step_count ? chain->steps : NULL;
+	if (out->count > LADE__LEVELS_MAX)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "the chain has %zu steps, at most %d can run", out->count,
+		                 LADE__LEVELS_MAX);
+	for (size_t i = 0; i < out->count; i++) {
+		const lade_zarr_step *step = chain->step_count ? &chain->steps[i] : NULL;
+		if (step && !step->spec)
+			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+			                 "codec '%.80s': %.200s", step->name, step->why);
+		out->spec[i] = step ? step->spec : r->copy;
+		out->bound[i] = size;
+		work.largest = work.total = size;
+		lade_status status = lade__route_host(r->engine, out->spec[i], work, &out->route[i],
+		                                      err);
+		if (status != LADE_OK)
+			return status;
+		/* Other encoders than ours may need a little more. */
+		size = lade_spec_bound(out->spec[i], size) + (step ? step->header_size : 0);
+		size += out->count > 1 ? size / 4 + 4096 : 0;
+	}
+	return LADE_OK;
+}
+
+/* What a step's header says; numcodecs' LZ4 has the decoded size. */
+static lade_status take_header(const lade__coding *c, size_t i, lade_segment *src, lade_error *err)
+{
+	size_t header = c->step ? c->step[i].header_size : 0;
+	if (header == 0)
+		return LADE_OK;
+	if (src->size < header)
+		return lade_fail(err, LADE_E_TRUNCATED, src->size,
+		                 "the header of a block: want %zu bytes, have %zu", header,
+		                 src->size);
+	uint32_t says = lade__le32(src->data);
+	if (i == 0 ? says != c->bound[0] : says > c->bound[i])
+		return lade_fail(err, LADE_E_CORRUPT, 0,
+		                 "the header says %lu decoded bytes, want %s%zu",
+		                 (unsigned long)says, i ? "at most " : "", c->bound[i]);
+	src->data = (const uint8_t *)src->data + header;
+	src->size -= header;
+	src->decoded_size = says;
+	return LADE_OK;
+}
+
+/* A leaf while a thread decodes it. */
+typedef struct job {
+	lade__zread *r;
+	const lade__coding *c;
+	lade_worker *worker;
+	const lade__leaf *leaf;
+	lade_segment src;
+	uint8_t *scratch; /* two halves for steps; then room for a chunk, if lists need it */
+	size_t half;
+} job;
+
+/* Undoes the steps behind the first; j->src becomes their result, in one of the halves. */
+static lade_status undo_steps(job *j, lade_error *err)
+{
+	const lade__coding *c = j->c;
+	for (size_t i = c->count; i-- > 1;) {
+		const lade__pipe pipe = {j->worker, &c->route[i], &j->r->job};
+		uint8_t *to = j->scratch + (i & 1) * j->half;
+		lade_item item = {.spec = c->spec[i], .src = &j->src, .src_count = 1,
+		                  .dst = lade_host_span(to, c->bound[i])};
+		size_t size;
+		lade_status status = take_header(c, i, &j->src, err);
+		if (status == LADE_OK)
+			status = lade__item_decode(&pipe, &item, &size, err);
+		if (status != LADE_OK)
+			return status;
+		j->src = (lade_segment){.data = to, .size = size};
+	}
+	return take_header(c, 0, &j->src, err);
+}
+
+/* ---- lists ------------------------------------------------------------------------------- */
+
+typedef struct copy_axis {
+	const lade__pick *pick;
+	const lade__cut *cut;
+	size_t from;    /* bytes from one element to the next in the chunk */
+	ptrdiff_t to;   /* and in the result */
+} copy_axis;
+
+static void copy_element(const lade__zread *r, const uint8_t *from, uint8_t *to)
+{
+	for (size_t i = 0; i < r->part_count; i++) {
+		const lade__piece_of *part = &r->parts[i];
+		const uint8_t *src = from + part->off;
+		uint8_t *dst = to + part->to;
+		memcpy(dst, src, part->size);
+		for (size_t k = 0; part->swap > 1 && k < part->size; k += part->swap)
+			for (size_t b = 0; b < part->swap; b++)
+				dst[k + b] = src[k + part->swap - 1 - b];
+	}
+}
+
+/* Copies the elements of axes [a, ndim) that lists and slices have in a chunk; or the fill value to
+ * each of their places. */
+static void copy_axes(const lade__zread *r, const copy_axis *axes, size_t a, const uint8_t *from,
+                      uint8_t *to)
+{
+	const copy_axis *x = &axes[a];
+	if (a == r->selected.ndim) {
+		if (from == r->fill)
+			memcpy(to, from, r->selected.result.elem_size);
+		else
+			copy_element(r, from, to);
+		return;
+	}
+	for (uint64_t k = x->cut->from; k < x->cut->from + x->cut->count; k++) {
+		uint64_t at = lade__pick_at(x->pick, k) - x->cut->start;
+		uint64_t into = x->pick->to         ? x->pick->to[k]
+		                : x->pick->reversed ? x->pick->count - 1 - k
+		                                    : k;
+		copy_axes(r, axes, a + 1, from + (size_t)at * x->from,
+		          to + (ptrdiff_t)into * x->to);
+	}
+}
+
+/* Bytes between neighbours of each axis of the array in a decoded chunk. */
+static void chunk_strides(const lade__zread *r, const lade__cut *cut, size_t *strides)
+{
+	const lade__level *level = &r->levels.level[r->levels.count - 1];
+	size_t ndim = r->selected.ndim, axis_at[LADE_DIMS_MAX], bytes = (size_t)r->array->type.size;
+	for (size_t a = 0; a < ndim; a++)
+		axis_at[level->stored[a]] = a;
+	for (size_t j = ndim; j-- > 0; bytes *= (size_t)cut[axis_at[j]].size)
+		strides[axis_at[j]] = bytes;
+}
+
+/* 'chunk' is r->fill for a missing one. */
+static size_t copy_listed(const lade__zread *r, const lade__leaf *leaf, const uint8_t *chunk)
+{
+	copy_axis axes[LADE_DIMS_MAX + 1];
+	size_t strides[LADE_DIMS_MAX], size = r->selected.result.elem_size;
+	const lade__selected *s = &r->selected;
+	chunk_strides(r, leaf->cut, strides);
+	for (size_t a = 0; a < s->ndim; a++) {
+		ptrdiff_t to = s->pick[a].dropped ? 0 : r->strides[s->axis_of[a]];
+		size_t from = chunk == r->fill ? 0 : strides[a];
+		axes[a] = (copy_axis){&s->pick[a], &leaf->cut[a], from, to};
+		size *= (size_t)leaf->cut[a].count;
+	}
+	copy_axes(r, axes, 0, chunk, (uint8_t *)r->target.span.data + r->target.offset);
+	return size;
+}
+
+/* ---- one leaf ---------------------------------------------------------------------------- */
+
+static void note(lade__zread *r, const lade__spot *spot, size_t chunk_size, bool copied)
+{
+	pthread_mutex_lock(&r->mutex);
+	r->report.chunk_count++;
+	r->report.decoded_size += chunk_size;
+	r->report.written_size += spot->size;
+	r->report.direct_count += spot->direct;
+	r->report.copied_size += copied ? spot->size : 0;
+	pthread_mutex_unlock(&r->mutex);
+}
+
+static void note_missing(lade__zread *r, size_t size)
+{
+	pthread_mutex_lock(&r->mutex);
+	r->report.missing_count++;
+	r->report.filled_size += size;
+	pthread_mutex_unlock(&r->mutex);
+}
+
+/* Decodes the last step to a place. */
+static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error *err)
+{
+	const lade__zread *r = j->r;
+	const lade__pipe pipe = {j->worker, &j->c->route[0], &r->job};
+	lade_layout layouts[LADE__PARTS_MAX];
+	lade_item_output outputs[LADE__PARTS_MAX];
+	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1,
+	                  .dst = spot->span};
+	size_t got = 0;
+	for (size_t i = 0; i < r->part_count && !spot->direct; i++) {
+		layouts[i] = spot->fit.layout;
+		layouts[i].part_off = r->parts[i].off;
+		layouts[i].part_size = r->parts[i].size;
+		layouts[i].swap_size = r->parts[i].swap;
+		layouts[i].offset += r->parts[i].to;
+		outputs[i] = (lade_item_output){spot->span, &layouts[i]};
+	}
+	if (spot->direct) {
+		item.dst = lade_host_span((uint8_t *)spot->span.data + spot->fit.layout.offset,
+		                          spot->size);
+	} else if (r->part_count == 1) {
+		item.layout = &layouts[0];
+	} else {
+		item.dst = (lade_span){0};
+		item.outputs = outputs;
+		item.output_count = r->part_count;
+	}
+	lade_status status = lade__item_decode(&pipe, &item, &got, err);
+	if (status == LADE_OK && got != spot->size)
+		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                   "it decodes to %zu bytes, want %zu", got, spot->size);
+	return status;
+}
+
+/* Decodes the last step to scratch memory, from where lists take elements. */
+static lade_status decode_listed(const job *j, lade_error *err)
+{
+	const lade__pipe pipe = {j->worker, &j->c->route[0], &j->r->job};
+	uint8_t *chunk = j->scratch + 2 * j->half;
+	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1,
+	                  .dst = lade_host_span(chunk, j->c->bound[0])};
+	size_t got = 0;
+	lade_status status = lade__item_decode(&pipe, &item, &got, err);
+	if (status == LADE_OK && got != j->c->bound[0])
+		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                   "it decodes to %zu bytes, want %zu", got, j->c->bound[0]);
+	if (status != LADE_OK)
+		return status;
+	lade__spot spot = {.size = copy_listed(j->r, j->leaf, chunk)};
+	note(j->r, &spot, j->c->bound[0], true);
+	return LADE_OK;
+}
+
+/* Memory for what is neither the encoded chunk nor its place. */
+static lade_status take_scratch(job *j, lade_error *err)
+{
+	for (size_t i = 1; i < j->c->count; i++)
+		j->half = j->c->bound[i] > j->half ? j->c->bound[i] : j->half;
+	j->half = (j->half + 63) & ~(size_t)63;
+	size_t want = 2 * j->half + (j->r->selected.listed ? j->c->bound[0] : 0);
+	if (want)
+		j->scratch = lade__worker_block(j->worker, LADE__SCRATCH_FRAME, want);
+	if (want && !j->scratch)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of a chunk", want);
+	return LADE_OK;
+}
+
+lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *worker,
+                              lade_error *err)
+{
+	const bool listed = r->selected.listed;
+	job j = {.r = r, .c = &r->coding, .worker = worker, .leaf = leaf,
+	         .src = {.data = leaf->data, .size = leaf->data_size}};
+	size_t size = lade__cut_bytes(r, leaf->cut);
+	lade__spot spot;
+	lade__coding own;
+	lade_status status;
+	if (!listed)
+		TRY(lade__spot_make(r, leaf, &spot, err));
+	if (leaf->missing) {
+		if (!listed)
+			lade__spot_fill(r, &spot);
+		note_missing(r, listed ? copy_listed(r, leaf, r->fill) : spot.size);
+		return LADE_OK;
+	}
+	if (size != j.c->bound[0]) { /* a rectilinear grid */
+		TRY(lade__coding_make(r, r->levels.level[r->levels.count - 1].chain, size, &own,
+		                      err));
+		j.c = &own;
+	}
+	TRY(take_scratch(&j, err));
+	TRY(undo_steps(&j, err));
+	if (listed)
+		return decode_listed(&j, err);
+	TRY(decode_spot(&j, &spot, err));
+	note(r, &spot, size, false);
+out:
+	return status;
+}

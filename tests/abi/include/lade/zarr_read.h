@@ -1,0 +1,226 @@
+/*
+ * zarr_read.h: reads selections of Zarr arrays into memory that the caller chose.
+ *
+ * This reads rows 10 to 19, every second column, of an array of floats:
+ *
+ *	static float to[10][50];
+ *	lade_store *store = NULL;
+ *	lade_zarr *array = NULL;
+ *	lade_zarr_selection *rows = NULL;
+ *	lade_zarr_target target = {.struct_size = sizeof target,
+ *	                           .span = lade_host_span(to, sizeof to)};
+ *	if (lade_store_directory_open("data.zarr", NULL, &store, &err) ||
+ *	    lade_zarr_open(store, "temperature", NULL, &array, &err) ||
+ *	    lade_zarr_selection_parse(array, "10:20, :100:2", &rows, &err) ||
+ *	    lade_zarr_read(array, rows, &target, NULL, NULL, &err))
+ *		fprintf(stderr, "%s\n", err.message);
+ *	lade_zarr_selection_free(rows);
+ *	lade_zarr_unref(array);
+ *	lade_store_unref(store);
+ *
+ * Elements land little-endian, whatever byte order the array is stored in.  docs/zarr.md describes
+ * what is read and decoded for a selection.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_ZARR_READ_H
+#define LADE_ZARR_READ_H
+
+#include <lade/batch.h>
+#include <lade/zarr.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- selections ----------------------------------------------------------------------- */
+
+typedef enum lade_zarr_index_kind {
+	LADE_ZARR_ALL = 0,   /* the whole axis */
+	LADE_ZARR_SLICE = 1, /* start, stop and step, by numpy's rules */
+	LADE_ZARR_AT = 2,    /* the one index 'start'; the result lacks the axis */
+	LADE_ZARR_LIST = 3,  /* the indices of 'list', in their order, also repeated */
+	LADE_ZARR_MASK = 4,  /* the indices whose byte of 'mask' is not 0 */
+} lade_zarr_index_kind;
+
+/* A start or stop that is left out, as in "[:5]". */
+#define LADE_ZARR_OPEN INT64_MIN
+
+/* What is selected along one axis.  Negative indices count from the axis' end. */
+typedef struct lade_zarr_index {
+	lade_zarr_index_kind kind;
+	int64_t start, stop, step; /* step 0: 1 */
+	const int64_t *list;
+	const uint8_t *mask; /* one byte for each element of the axis */
+	size_t count;        /* entries of 'list' or 'mask' */
+	/* LADE_ZARR_POINTS only: the shape of 'list'.  shape_ndim 0: 'count' in a row. */
+	size_t shape_ndim;
+	const uint64_t *shape;
+} lade_zarr_index;
+
+typedef enum lade_zarr_mode {
+	/* Each axis is selected by itself: basic slices, and numpy's ix_(). */
+	LADE_ZARR_ORTHOGONAL = 0,
+	/* Each axis has a LIST or AT, and the lists are broadcast to one shape, as numpy does: the
+	 * result has that shape. */
+	LADE_ZARR_POINTS = 1,
+	/* Indices count chunks instead of elements; an axis is kept by AT. */
+	LADE_ZARR_BLOCKS = 2,
+	/* 'mask' has one byte for each element of the array, in C order; the result has one
+	 * axis. */
+	LADE_ZARR_WHERE = 3,
+} lade_zarr_mode;
+
+/* Zero-initialise, set struct_size, then the fields you need; zeros select the whole array. */
+typedef struct lade_zarr_selection {
+	size_t struct_size;
+	lade_zarr_mode mode;
+	size_t axis_count;           /* at most the array's; the other axes are selected whole */
+	const lade_zarr_index *axes;
+	size_t index_size;           /* sizeof(lade_zarr_index); 0: as first released */
+	const uint8_t *mask;         /* LADE_ZARR_WHERE */
+	size_t mask_size;
+	const char *field;           /* of a struct: "a", or "a.b" for a struct in a struct */
+} lade_zarr_selection;
+
+/*
+ * Reads a selection of text, such as "[0:10, :, 5]", "[..., ::-1]" or "[[1, 3, 3], 2:]"; brackets
+ * around all of it may be left out.  The result is one block of memory.
+ *
+ * Fails: LADE_E_ARG (err->offset is the character), LADE_E_NOMEM
+ * Owns:  the caller, until lade_zarr_selection_free(), for which NULL is fine
+ */
+LADE_API lade_status lade_zarr_selection_parse(const lade_zarr *array, const char *text,
+                                               lade_zarr_selection **out, lade_error *err);
+LADE_API void lade_zarr_selection_free(lade_zarr_selection *selection);
+
+/* The result of a selection.  Zero-initialise and set struct_size. */
+typedef struct lade_zarr_shape {
+	size_t struct_size;
+	size_t ndim;
+	uint64_t shape[LADE_DIMS_MAX];
+	uint64_t count;       /* elements */
+	size_t elem_size;     /* bytes of an element; 0: of any length */
+	uint64_t size;        /* bytes of all elements */
+	lade_zarr_type type;  /* of the elements, or of the field */
+} lade_zarr_shape;
+
+/*
+ * The shape of what a selection reads.  'selection' NULL: the whole array.
+ *
+ * Fails: LADE_E_ARG (a selection that cannot be, or a group), LADE_E_RANGE (an index beyond its
+ *        axis; the message has both numbers), LADE_E_NOT_FOUND (the field), LADE_E_LIMIT (more than
+ *        2^62 bytes), LADE_E_NOMEM
+ */
+LADE_API lade_status lade_zarr_selection_shape(const lade_zarr *array,
+                                               const lade_zarr_selection *selection,
+                                               lade_zarr_shape *out, lade_error *err);
+
+/* ---- where the result goes ------------------------------------------------------------- */
+
+/* A chunk whose place the caller chooses. */
+typedef struct lade_zarr_box {
+	size_t struct_size;
+	size_t ndim;           /* of the result */
+	const uint64_t *start; /* its first element along each axis of the result */
+	const uint64_t *count; /* its elements along each axis */
+	const char *key;       /* of the chunk or its shard */
+} lade_zarr_box;
+
+/* Where a box goes: element (0, 0, ...) of it is at 'offset' of the span. */
+typedef struct lade_zarr_place {
+	size_t struct_size;
+	lade_span span;
+	size_t offset;
+	ptrdiff_t strides[LADE_DIMS_MAX]; /* bytes from one index to the next, of any sign */
+} lade_zarr_place;
+
+/*
+ * Where the result goes: one span for all of it, or a callback that is asked for each chunk.
+ * Zero-initialise, set struct_size, then the fields you need.
+ */
+typedef struct lade_zarr_target {
+	size_t struct_size;
+	lade_span span;
+	size_t offset;            /* of element (0, 0, ...) in the span */
+	const ptrdiff_t *strides; /* for each axis of the result, of any sign; NULL: C order */
+	/*
+	 * Or a callback, for selections without lists, masks and points.  It is called for each
+	 * chunk that is decoded or filled, from several threads at once.  'out' comes with
+	 * struct_size set and the box in C order: most callbacks set out->span only.
+	 */
+	lade_status (*place)(void *ctx, const lade_zarr_box *box, lade_zarr_place *out,
+	                     lade_error *err);
+	void *ctx;
+} lade_zarr_target;
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+enum {
+	/* Removes checksums of chunks and shard indexes without verifying them. */
+	LADE_ZARR_IGNORE_CHECKSUMS = 1,
+	/* A missing chunk fails with LADE_E_NOT_FOUND instead of giving the fill value. */
+	LADE_ZARR_NEED_CHUNKS = 2,
+};
+
+/* Zero-initialise, set struct_size, then the fields you need. */
+typedef struct lade_zarr_read_options {
+	size_t struct_size;
+	lade_engine *engine; /* NULL: lade_engine_default() */
+	unsigned threads;    /* at most this many; 0: the engine's */
+	uint32_t flags;      /* LADE_ZARR_... */
+	lade_cancel *cancel; /* ends the call early; or NULL */
+	lade_where where;    /* as in lade_batch_options */
+	int32_t device;
+	lade_stream stream;  /* spans on devices are written after its work */
+	const lade_allocator *allocators[LADE_KIND_COUNT]; /* by kind; NULL: the engine's */
+	/* Bytes of encoded chunks that are on their way, for stores that are not local and for
+	 * spans on devices; 0: 64 MiB.  One chunk for each thread is always allowed. */
+	uint64_t memory;
+} lade_zarr_read_options;
+
+/* What a read did.  Zero-initialise and set struct_size. */
+typedef struct lade_zarr_report {
+	size_t struct_size;
+	uint64_t chunk_count;   /* chunks that were decoded; inner ones of shards */
+	uint64_t missing_count; /* chunks that were filled */
+	uint64_t index_count;   /* shard indexes that were read */
+	uint64_t direct_count;  /* chunks that were decoded straight to their place, as a whole */
+	uint64_t decoded_size;  /* bytes of the chunks that were decoded */
+	uint64_t written_size;  /* bytes that chunks gave to the result */
+	uint64_t filled_size;   /* bytes that the fill value gave to it */
+	uint64_t copied_size;   /* of written_size: bytes that were decoded elsewhere first */
+	/* As in lade_store_report, of all calls to the store. */
+	uint64_t request_count, retry_count, wanted_size, moved_size;
+	uint64_t ns;
+} lade_zarr_report;
+
+/*
+ * Reads a selection into a target, and waits.  'selection' NULL: the whole array.  'options' and
+ * 'report' may be NULL.
+ *
+ * Each thread reads and decodes a chunk at a time.  Chunks that are whole and contiguous in the
+ * target are decoded straight into it; for others the elements are placed while they are decoded.
+ * Missing chunks are filled in place.  No chunk is decoded twice.
+ *
+ * All ranges of a shard are of one version.  If a shard changes meanwhile, it is read once more; if
+ * it changes again, the call fails.
+ *
+ * Fails:   as lade_zarr_selection_shape(); LADE_E_RANGE (the target is too small),
+ *          LADE_E_UNSUPPORTED (a codec: the message has its name and why; elements of any length),
+ *          LADE_E_CHANGED, LADE_E_NOT_FOUND (only with LADE_ZARR_NEED_CHUNKS), and as
+ *          lade_store_read() and lade_decode_into().  The message has the key and the chunk's
+ *          coordinates.  Other chunks may have been written
+ * Threads: any number of callers
+ * Owns:    nothing
+ */
+LADE_API lade_status lade_zarr_read(const lade_zarr *array, const lade_zarr_selection *selection,
+                                    const lade_zarr_target *target,
+                                    const lade_zarr_read_options *options,
+                                    lade_zarr_report *report, lade_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
