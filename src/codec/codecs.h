@@ -24,7 +24,9 @@
 	X(blosc) \
 	X(bitcomp) \
 	X(cascaded) \
-	X(ans)
+	X(ans) \
+	X(bz2) \
+	X(lzma)
 
 #define LADE_X(name) extern const lade__set lade__codec_##name;
 LADE__CODECS(LADE_X)

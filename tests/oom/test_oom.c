@@ -225,6 +225,7 @@ static const char *const batch_specs[] = {
 	"deflate",
 	"zlib",
 	"gzip",
+	"lzma(0,dict=4096)",
 	"blosc(shuffle=shuffle,typesize=4)",
 	"shuffle(4)|zstd(level=1)|crc32c",
 	"delta(dtype=<i4)|zigzag(dtype=<i4)|bitshuffle(4)|lz4|xxh64",
@@ -237,6 +238,8 @@ static void batches_on_one_thread(void **state)
 		batch_case c = {.spec = batch_specs[i], .threads = 1};
 		assert_true(oom_run(c.spec, batch_scenario, &c) > 3);
 	}
+	batch_case slow = {.spec = "bz2(1)", .threads = 1};
+	assert_true(oom_run(slow.spec, batch_scenario, &slow) > 3);
 }
 
 static void batches_on_three_threads(void **state)

@@ -25,14 +25,18 @@ static const char *const specs[] = {"lz4",
                                     "lz4f(1,linked=true,block_size=64k,content_size=false)",
                                     "bitcomp",
                                     "bitcomp(<i2)",
-                                    "bitcomp(<u4)"};
+                                    "bitcomp(<u4)",
+                                    "bz2",
+                                    "lzma(0,dict=4096)",
+                                    "lzma(0,format=raw1,dict=4096)"};
 #define SPECS (sizeof specs / sizeof specs[0])
 
 /* Whether the format's own checksum covers the content. */
 static bool is_checked(const codec *c)
 {
 	const char *name = c->stage.algorithm->name;
-	return !strcmp(name, "zlib") || !strcmp(name, "gzip") ||
+	return !strcmp(name, "zlib") || !strcmp(name, "gzip") || !strcmp(name, "bz2") ||
+	       (!strcmp(name, "lzma") && !c->stage.option[1].i) ||
 	       ((!strcmp(name, "zstd") || !strcmp(name, "lz4f")) && c->stage.option[1].i);
 }
 
