@@ -8,8 +8,11 @@
  * is seldom, and ends after as many rounds as there are lanes.  When all agree, sums of counts say
  * where each lane's bytes go, and lanes decode their parts once more and store them.
  *
- * Bounds: words are read within the literals' section.  A symbol takes a bit at least.  Bytes
- * are stored when the counts add up to the stated size.
+ * A lane's words are in a ring of its own in shared memory, four units of 16 bytes.  Lanes go on in
+ * rounds of 8 symbols, 88 bits at most, and begin to fetch a unit two rounds before they need it.
+ *
+ * Bounds: units are read within the block; what they have outside of it is 0.  A symbol takes a bit
+ * at least.  Bytes are stored when the counts add up to the stated size.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,14 +24,33 @@
 #define LADE_ZSTD_HUFFMAN_LOG 11u
 #define LADE_ZSTD_AHEAD 512u
 
-/* The warp that decodes literals. */
-struct lade_zstd_huffman {
-	lade_zstd_maker maker;
-	uint32_t weights_table[64];
-	uint16_t code[1u << LADE_ZSTD_HUFFMAN_LOG]; /* | bits 8 | symbol 8 | */
-	uint8_t weight[256], sorted[256];
+#define LADE_ZSTD_ROUND_SYMBOLS 8u
+#define LADE_ZSTD_ROUND_BITS (LADE_ZSTD_ROUND_SYMBOLS * LADE_ZSTD_HUFFMAN_LOG)
+/* Words of a lane's ring: 16, the first two once more, and two, so that each ring is aligned. */
+#define LADE_ZSTD_RING 20u
+/* Bits of a stream count from this number of bits before the 16 bytes that it begins in: units that
+ * are fetched and not needed have numbers, too. */
+#define LADE_ZSTD_BEFORE 1024u
+
+/* Symbols by weight and number. */
+struct lade_zstd_sorter {
 	uint32_t first[16], count[16]; /* of a weight: its place in 'sorted', its symbols */
-	uint32_t stated, at, log;      /* stated weights, and where the streams begin */
+	uint8_t sorted[256];
+};
+
+/* The warp that decodes literals.  A union's parts are used one after the other. */
+struct lade_zstd_huffman {
+	union {
+		lade_zstd_maker maker;
+		lade_zstd_sorter sort;
+		alignas(16) uint32_t ring[32][LADE_ZSTD_RING];
+	};
+	union {
+		uint32_t weights_table[64];
+		uint16_t code[1u << LADE_ZSTD_HUFFMAN_LOG]; /* | bits 8 | symbol 8 | */
+	};
+	uint8_t weight[256];
+	uint32_t stated, at, log; /* stated weights, and where the streams begin */
 };
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -131,16 +153,16 @@ static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, u
 		h->log = log;
 	}
 	if (lane < 16)
-		h->count[lane] = 0;
+		h->sort.count[lane] = 0;
 	__syncwarp();
 	uint32_t symbols = stated + 1;
 #pragma unroll 1
 	for (uint32_t g = 0; g < symbols; g += 32)
 		if (g + lane < symbols)
-			atomicAdd(&h->count[h->weight[g + lane]], 1u);
+			atomicAdd(&h->sort.count[h->weight[g + lane]], 1u);
 	__syncwarp();
 	/* Lane w has weight w; places in 'sorted', and in the table. */
-	uint32_t mine = lane && lane < 16 ? h->count[lane] : 0;
+	uint32_t mine = lane && lane < 16 ? h->sort.count[lane] : 0;
 	uint32_t place = lade_warp_scan(mine, lane) - mine;
 	uint32_t cells = mine << (lane ? (lane - 1) & 15 : 0);
 	uint32_t cell = lade_warp_scan(cells, lane) - cells;
@@ -148,18 +170,18 @@ static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, u
 	if (ones < 2 || ones & 1)
 		return false;
 	if (lane < 16)
-		h->first[lane] = place;
+		h->sort.first[lane] = place;
 	__syncwarp();
 #pragma unroll 1
 	for (uint32_t g = 0; g < symbols; g += 32) {
 		uint32_t w = g + lane < symbols ? h->weight[g + lane] : 0;
 		uint32_t alike = __match_any_sync(LADE_FULL, w);
-		uint32_t to = h->first[w] + __popc(alike & below);
+		uint32_t to = h->sort.first[w] + __popc(alike & below);
 		__syncwarp();
 		if (w) {
-			h->sorted[to & 255] = (uint8_t)(g + lane);
+			h->sort.sorted[to & 255] = (uint8_t)(g + lane);
 			if (alike >> lane == 1)
-				h->first[w] = to + 1;
+				h->sort.first[w] = to + 1;
 		}
 		__syncwarp();
 	}
@@ -169,8 +191,9 @@ static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, u
 			 end = __shfl_sync(LADE_FULL, cells, w);
 		uint32_t from = __shfl_sync(LADE_FULL, place, w);
 		for (uint32_t i = lane; i < end; i += 32)
-			h->code[to + i] = (uint16_t)(h->sorted[(from + (i >> (w - 1))) & 255] << 8 |
-			                             (log + 1 - w));
+			h->code[to + i] =
+				(uint16_t)(h->sort.sorted[(from + (i >> (w - 1))) & 255] << 8 |
+			                   (log + 1 - w));
 	}
 	__syncwarp();
 	return true;
@@ -178,80 +201,156 @@ static __device__ __noinline__ bool lade_zstd_codes_make(lade_zstd_huffman *h, u
 
 /* ---- streams ------------------------------------------------------------------------------- */
 
-/* A lane's place in the source: words of memory, and the bit that it is at. */
+/* A lane's place in its stream. */
 struct lade_zstd_reader {
 	const uint8_t *src;
-	uint32_t n, over;    /* bytes of the source; of the first word before them */
-	uint32_t hi, lo, on; /* the word that bit 'at' is in, and the two before */
-	uint32_t at;         /* counted from the first word's begin */
+	uint32_t n, first; /* bytes that may be read; where unit 0 begins, modulo 2^32 */
+	uint32_t *ring;    /* word w is at w % 16; those at 0 and 1 also at 16 and 17 */
+	uint32_t at;       /* the bit behind what is left, from unit 0 on */
+	uint32_t have;     /* units from this one on are in the ring, or on their way */
 };
 
-/* The word, or what of it belongs to the source. */
-static __device__ __forceinline__ uint32_t lade_zstd_reader_word(const lade_zstd_reader &r,
-                                                                 uint32_t word)
+/* Stores the unit at 'at', of which only bytes below 'n' are read; the others are 0.  'again': its
+ * first two words go there, too. */
+static __device__ __forceinline__ void
+lade_zstd_reader_edge(const uint8_t *src, uint32_t n, uint32_t at, uint32_t *to, uint32_t *again)
 {
-	uint32_t at = 4 * word - r.over, value = 0;
-	if (at < r.n && r.n - at >= 4)
-		return *(const uint32_t *)lade_global(r.src + at);
-	for (uint32_t k = 0; k < 4; k++)
-		if (at + k < r.n)
-			value |= (uint32_t)r.src[at + k] << (8 * k);
-	return value;
+#pragma unroll 1
+	for (uint32_t k = 0; k < 4; k++, at += 4) {
+		uint32_t value = 0;
+#pragma unroll 1
+		for (uint32_t i = 0; i < 4; i++)
+			if (at + i < n)
+				value |= (uint32_t)src[at + i] << (8 * i);
+		to[k] = value;
+		if (again && k < 2)
+			again[k] = value;
+	}
+}
+
+/* Begins to bring the unit below those that the lane has. */
+static __device__ __forceinline__ void lade_zstd_reader_fetch(lade_zstd_reader *r)
+{
+	uint32_t unit = --r->have, at = r->first + 16 * unit;
+	uint32_t *to = r->ring + 4 * (unit % 4), *again = r->ring + 16;
+	bool twice = unit % 4 == 0;
+	if (at < r->n && r->n - at >= 16) {
+		lade_cp_async_16(to, r->src + at);
+		if (twice)
+			lade_cp_async_8(again, r->src + at);
+	} else {
+		lade_zstd_reader_edge(r->src, r->n, at, to, twice ? again : NULL);
+	}
 }
 
 static __device__ __forceinline__ void lade_zstd_reader_seek(lade_zstd_reader *r, uint32_t at)
 {
+	lade_cp_async_wait<0>(); /* nothing older comes to the ring any more */
 	r->at = at;
-	r->hi = lade_zstd_reader_word(*r, at / 32);
-	r->lo = lade_zstd_reader_word(*r, at / 32 - 1);
-	r->on = lade_zstd_reader_word(*r, at / 32 - 2);
+	r->have = at / 128 + 1;
+#pragma unroll 1
+	for (uint32_t k = 0; k < 4; k++)
+		lade_zstd_reader_fetch(r);
+	lade_cp_async_commit();
+	lade_cp_async_wait<0>();
+}
+
+/*
+ * Begins a round.  It needs the unit of bit 'at' and the one below.  A round takes less than a
+ * unit: so it is enough to fetch one a round, two more are on their way, and the second of these is
+ * needed two rounds later.
+ */
+static __device__ __forceinline__ void lade_zstd_reader_round(lade_zstd_reader *r)
+{
+	if (r->have + 3 > r->at / 128)
+		lade_zstd_reader_fetch(r);
+	lade_cp_async_commit();
+	lade_cp_async_wait<2>();
+}
+
+/* The 64 bits that end before bit 'at', in two words. */
+static __device__ __forceinline__ uint2 lade_zstd_window(const lade_zstd_reader &r)
+{
+	const uint32_t *word = r.ring + (r.at - 64) / 32 % 16;
+	return make_uint2(__funnelshift_r(word[0], word[1], r.at),
+	                  __funnelshift_r(word[1], word[2], r.at));
 }
 
 /* Decodes the symbol before bit 'at'. */
 static __device__ __forceinline__ uint32_t lade_zstd_symbol(lade_zstd_reader *r,
                                                             const uint16_t *code, uint32_t shift)
 {
-	uint32_t e = code[__funnelshift_r(r->lo, r->hi, r->at) >> shift];
-	uint32_t word = r->at / 32;
+	uint32_t e = code[lade_zstd_window(*r).y >> shift];
 	r->at -= e & 255;
-	if (r->at / 32 != word) {
-		r->hi = r->lo;
-		r->lo = r->on;
-		r->on = lade_zstd_reader_word(*r, word - 3);
-	}
 	return e >> 8;
 }
 
-/* Reads symbols until 'at' is not behind 'end'; how many. */
+/* Decodes four of them: 44 bits at most. */
+static __device__ __forceinline__ uint32_t lade_zstd_symbols(lade_zstd_reader *r,
+                                                             const uint16_t *code, uint32_t shift)
+{
+	uint2 v = lade_zstd_window(*r);
+	uint32_t e[4];
+#pragma unroll
+	for (uint32_t k = 0; k < 4; k++) {
+		e[k] = code[v.y >> shift];
+		v.y = __funnelshift_l(v.x, v.y, e[k]); /* by the low five bits */
+		v.x = __funnelshift_l(0, v.x, e[k]);
+	}
+	r->at -= (e[0] + e[1] + e[2] + e[3]) & 255;
+	return __byte_perm(__byte_perm(e[0], e[1], 0x51), __byte_perm(e[2], e[3], 0x51), 0x5410);
+}
+
+/* Reads symbols until 'at' is not behind 'end'; how many.  All lanes. */
 static __device__ __forceinline__ uint32_t lade_zstd_skip(lade_zstd_reader *r, const uint16_t *code,
                                                           uint32_t shift, uint32_t end)
 {
 	uint32_t count = 0;
-	while ((int32_t)(r->at - end) > 0) {
-		lade_zstd_symbol(r, code, shift);
-		count++;
+	for (;;) {
+		bool far = (int32_t)(r->at - end) >= (int32_t)LADE_ZSTD_ROUND_BITS;
+		if (!__any_sync(LADE_FULL, far))
+			break;
+		lade_zstd_reader_round(r);
+		if (far) {
+			lade_zstd_symbols(r, code, shift);
+			lade_zstd_symbols(r, code, shift);
+			count += LADE_ZSTD_ROUND_SYMBOLS;
+		}
+	}
+	while (__any_sync(LADE_FULL, (int32_t)(r->at - end) > 0)) {
+		lade_zstd_reader_round(r);
+#pragma unroll 1
+		for (uint32_t k = 0; k < LADE_ZSTD_ROUND_SYMBOLS && (int32_t)(r->at - end) > 0;
+		     k++) {
+			lade_zstd_symbol(r, code, shift);
+			count++;
+		}
 	}
 	return count;
 }
 
-/* Stores 'count' symbols. */
+/* Stores 'count' symbols.  All lanes. */
 static __device__ __forceinline__ void lade_zstd_store(lade_zstd_reader *r, const uint16_t *code,
                                                        uint32_t shift, uint8_t *to, uint32_t count)
 {
-	uint32_t head = (uint32_t)(0 - (uintptr_t)to) & 3;
+	uint32_t head = (uint32_t)(0 - (uintptr_t)to) & 7;
 	head = head < count ? head : count;
 	count -= head;
+#pragma unroll 1
 	for (; head; head--)
 		*to++ = (uint8_t)lade_zstd_symbol(r, code, shift);
-	for (; count >= 4; count -= 4, to += 4) {
-		uint32_t s[4];
-#pragma unroll
-		for (uint32_t k = 0; k < 4; k++)
-			s[k] = lade_zstd_symbol(r, code, shift);
-		*(uint32_t *)lade_global(to) =
-			__byte_perm(__byte_perm(s[0], s[1], 0x40), __byte_perm(s[2], s[3], 0x40),
-		                    0x5410);
+	while (__any_sync(LADE_FULL, count >= LADE_ZSTD_ROUND_SYMBOLS)) {
+		lade_zstd_reader_round(r);
+		if (count >= LADE_ZSTD_ROUND_SYMBOLS) {
+			uint64_t low = lade_zstd_symbols(r, code, shift);
+			uint64_t high = lade_zstd_symbols(r, code, shift);
+			*(uint64_t *)lade_global(to) = high << 32 | low;
+			to += LADE_ZSTD_ROUND_SYMBOLS;
+			count -= LADE_ZSTD_ROUND_SYMBOLS;
+		}
 	}
+	lade_zstd_reader_round(r);
+#pragma unroll 1
 	for (; count; count--)
 		*to++ = (uint8_t)lade_zstd_symbol(r, code, shift);
 }
@@ -293,9 +392,9 @@ static __device__ __forceinline__ lade_zstd_stream lade_zstd_stream_of(const uin
 }
 
 /* Decodes the literals of a block, whose streams begin at 'at', to 'to'; whether they are right. */
-static __device__ __noinline__ bool lade_zstd_streams(const lade_zstd_huffman *h,
-                                                      const uint8_t *src, const lade_zstd_block &b,
-                                                      uint32_t at, uint8_t *to, uint32_t lane)
+static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, const uint8_t *src,
+                                                      const lade_zstd_block &b, uint32_t at,
+                                                      uint8_t *to, uint32_t lane)
 {
 	const uint16_t *code = lade_shared(h->code);
 	uint32_t lanes = b.streams == 1 ? 32 : 8, k = lane & (lanes - 1), shift = 32 - h->log;
@@ -304,31 +403,29 @@ static __device__ __noinline__ bool lade_zstd_streams(const lade_zstd_huffman *h
 	uint32_t top = s.size ? src[s.at + s.size - 1] : 0;
 	if (__any_sync(LADE_FULL, top == 0))
 		return false;
-	/* Bits are counted from the word that the section begins in. */
-	uint32_t over = (uint32_t)(uintptr_t)(src + at) & 3;
-	lade_zstd_reader r = {src + at, end - at, over, 0, 0, 0, 0};
-	uint32_t bits = 8 * (s.size - 1) + lade_zstd_log2(top), zero = 8 * (s.at - at + over);
+	uint32_t over = (uint32_t)(uintptr_t)(src + at) & 15;
+	lade_zstd_reader r = {
+		src, b.at + b.size, at - over - LADE_ZSTD_BEFORE / 8, lade_shared(h->ring[lane]), 0,
+		0};
+	uint32_t bits = 8 * (s.size - 1) + lade_zstd_log2(top);
+	uint32_t zero = LADE_ZSTD_BEFORE + 8 * (s.at - at + over);
 	uint32_t first =
 		zero + bits - bits * k / lanes; /* below 2^20 bits, so that nothing wraps */
 	uint32_t last = zero + bits - bits * (k + 1) / lanes;
 	uint32_t before = first - zero + LADE_ZSTD_AHEAD;
 	lade_zstd_reader_seek(&r, k == 0 || before > bits ? zero + bits : zero + before);
 	lade_zstd_skip(&r, code, shift, first);
-	__syncwarp();
 	uint32_t entry = r.at;
 	uint32_t symbols = lade_zstd_skip(&r, code, shift, last);
-	__syncwarp();
 	for (uint32_t round = 0; round < lanes; round++) {
 		uint32_t led = __shfl_up_sync(LADE_FULL, r.at, 1);
 		bool wrong = k && led != entry;
 		if (!__any_sync(LADE_FULL, wrong))
 			break;
-		if (wrong) {
-			entry = led;
-			lade_zstd_reader_seek(&r, entry);
-			symbols = lade_zstd_skip(&r, code, shift, last);
-		}
-		__syncwarp();
+		entry = wrong ? led : entry;
+		lade_zstd_reader_seek(&r, wrong ? led : r.at);
+		uint32_t more = lade_zstd_skip(&r, code, shift, wrong ? last : r.at);
+		symbols = wrong ? more : symbols;
 	}
 	uint32_t sum = lade_warp_scan(symbols, lane);
 	uint32_t base = __shfl_sync(LADE_FULL, sum, lane ? (lane & ~(lanes - 1)) - 1 : 0);
