@@ -46,7 +46,8 @@ HEADER_LAYER = {
     "device": 2, "codec": 2, "io": 2, "store": 3, "layout": 3, "spec": 3, "checksum": 3, "batch": 4,
     "bare": 5,
     "async": 5, "suggest": 5,
-    "zarr": 5, "zarr_read": 6, "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7,
+    "zarr": 5, "zarr_read": 6, "zarr_write": 7,
+    "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7,
     "lade": 8,
 }
 # The highest layer of the public headers that a room may include.

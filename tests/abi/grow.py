@@ -23,7 +23,8 @@ GROWING = {
         lade_store_ops lade_directory_options lade_zip_options lade_zip_write_options
         lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
         lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
-        lade_zarr_read_options lade_zarr_report""",
+        lade_zarr_read_options lade_zarr_report
+        lade_zarr_description lade_zarr_create_options""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range lade_zarr_index""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
@@ -34,7 +35,7 @@ FROZEN = """lade_error lade_place lade_span lade_cspan lade_allocator lade_value
     lade_stage lade_carry lade_crc32_spec lade_region lade_layout_sizes lade_source lade_sink
     lade_input lade_output lade_frame_chunk lade_object_version lade_tensor_type
     lade_part lade_store_route lade_zarr_type lade_zarr_field lade_zarr_run lade_zarr_axis
-    lade_zarr_step lade_zarr_chain lade_zarr_shard lade_zarr_extent"""
+    lade_zarr_step lade_zarr_chain lade_zarr_shard lade_zarr_extent lade_zarr_edges"""
 
 FIELDS = "\n\tuint64_t test_grown[3];\n"
 

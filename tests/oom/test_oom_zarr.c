@@ -1,11 +1,11 @@
 /*
- * test_oom_zarr.c: every allocation of opening a Zarr node fails in turn.
+ * test_oom_zarr.c: every allocation of opening, making and changing Zarr nodes fails in turn.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "oom.h"
 
-#include <lade/zarr.h>
+#include <lade/zarr_write.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,8 +66,52 @@ static void opening(void **state)
 	lade_store_unref(store);
 }
 
+/* Two nodes in a store of its own; they are changed and deleted. */
+static lade_status changes(void *ctx, lade_error *err)
+{
+	const uint64_t shape[2] = {10, 6}, chunk[2] = {4, 3}, smaller[2] = {3, 6};
+	lade_zarr_description d = {.struct_size = sizeof d, .kind = LADE_ZARR_ARRAY, .ndim = 2,
+	                           .shape = shape, .chunk_shape = chunk, .inner_shape = chunk,
+	                           .type = "[[\"a\",\"<i4\"],[\"b\",\">f8\"]]",
+	                           .fill = "{\"a\":1}", .attributes = "{\"x\":[1,2]}"};
+	lade_store *own;
+	lade_zarr *array = NULL, *old = NULL, *group = NULL, *now = NULL;
+	(void)ctx;
+	lade_status status = lade_store_memory_new(LADE_PLACE_HOST, NULL, &own, err);
+	if (status != LADE_OK)
+		return status;
+	status = lade_zarr_create(own, "g/a", &d, NULL, &array, err);
+	d.format = 2;
+	d.inner_shape = NULL;
+	d.fill = NULL;
+	if (status == LADE_OK)
+		status = lade_zarr_create(own, "old/a", &d, NULL, &old, err);
+	if (status == LADE_OK)
+		status = lade_zarr_set_attributes(array, "{\"y\":2}", NULL, err);
+	if (status == LADE_OK)
+		status = lade_zarr_resize(old, smaller, NULL, err);
+	if (status == LADE_OK)
+		status = lade_zarr_open(own, "g", NULL, &group, err);
+	if (status == LADE_OK)
+		status = lade_zarr_consolidate(group, &now, err);
+	if (status == LADE_OK)
+		status = lade_zarr_delete(own, "old", err);
+	lade_zarr_unref(now);
+	lade_zarr_unref(group);
+	lade_zarr_unref(old);
+	lade_zarr_unref(array);
+	lade_store_unref(own);
+	return status;
+}
+
+static void changing(void **state)
+{
+	(void)state;
+	assert_true(oom_run("changing nodes", changes, NULL) > 40);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(opening)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(opening), cmocka_unit_test(changing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

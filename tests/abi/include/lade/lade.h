@@ -43,5 +43,6 @@
 #include <lade/version.h>
 #include <lade/zarr.h>
 #include <lade/zarr_read.h>
+#include <lade/zarr_write.h>
 
 #endif
