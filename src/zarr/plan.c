@@ -105,7 +105,10 @@ static lade_status take_options(lade__zread *r, const lade_zarr_read_options *gi
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "zarr read options: flags 0x%x, known are 0x%x; where %d",
 		                 o->flags, known, (int)o->where);
-	r->given_engine = o->engine ? o->engine : lade_engine_default();
+	r->given_engine = o->engine ? o->engine
+	                  : r->node->options.engine
+	                          ? (lade_engine *)(uintptr_t)r->node->options.engine
+	                          : lade_engine_default();
 	if (!r->given_engine)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an engine");
 	o->memory = o->memory ? o->memory : (uint64_t)64 << 20;
@@ -153,6 +156,10 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	r->array = &array->array;
 	TRY(take_options(r, options, err));
 	TRY(lade__levels_make(r->array, &r->levels, err));
+	for (size_t i = 0; i + 1 < r->levels.count; i++)
+		if (r->levels.level[i].chain->array_step_count)
+			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+			              "filters in front of shards are not run"));
 	TRY(take_element(r, err));
 	TRY(take_target(r, target, err));
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));

@@ -42,146 +42,199 @@ void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status
 	pthread_mutex_unlock(&r->mutex);
 }
 
-/* ---- the feed ---------------------------------------------------------------------------- */
-
-typedef struct feed {
-	lade__zread *r;
-	pthread_mutex_t mutex; /* guards what follows */
-	lade__walk walk;
-	bool ended;
-} feed;
-
-/* The next leaf; false: there is none, or the call fails. */
-static bool take_leaf(feed *f, lade__leaf *leaf)
+bool lade__zread_failed(lade__zread *r)
 {
-	lade__zread *r = f->r;
 	pthread_mutex_lock(&r->mutex);
 	bool failed = r->status != LADE_OK;
 	pthread_mutex_unlock(&r->mutex);
-	pthread_mutex_lock(&f->mutex);
-	f->ended = f->ended || failed || !lade__walk_next(&f->walk);
-	bool have = !f->ended;
-	if (have)
-		memcpy(leaf->cut, f->walk.cut, r->selected.ndim * sizeof leaf->cut[0]);
-	pthread_mutex_unlock(&f->mutex);
-	if (!have)
-		return false;
-	for (size_t a = 0; a < r->selected.ndim; a++)
-		leaf->chunk[a] = leaf->cut[a].chunk;
-	leaf->missing = leaf->ranged = false;
-	leaf->want = NULL;
-	leaf->key[0] = 0;
-	leaf->status = lade_zarr_chunk_key(r->node, leaf->chunk, leaf->key, &leaf->error);
-	return true;
-}
-
-/* ---- bytes --------------------------------------------------------------------------------- */
-
-static void add_report(lade__zread *r, const lade_store_report *report)
-{
-	pthread_mutex_lock(&r->mutex);
-	r->report.request_count += report->request_count;
-	r->report.retry_count += report->retry_count;
-	r->report.wanted_size += report->wanted_size;
-	r->report.moved_size += report->moved_size;
-	pthread_mutex_unlock(&r->mutex);
-}
-
-static lade_status read_range(lade__zread *r, lade_range *range, lade_error *err)
-{
-	lade_store_report report = {.struct_size = sizeof report};
-	lade_io_options options = {.struct_size = sizeof options, .request_size = sizeof *range,
-	                           .threads = 1, .cancel = r->options.cancel};
-	lade_status status =
-		lade_store_read(r->node->chunk_store, range, 1, &options, &report, err);
-	add_report(r, &report);
-	return status;
-}
-
-static uint8_t *buffer_of(lade_worker *worker, size_t size, lade_error *err)
-{
-	uint8_t *buffer = lade__worker_block(worker, LADE__SCRATCH_GROUP, size);
-	if (!buffer)
-		lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		          "no memory for %zu bytes of an encoded chunk", size);
-	return buffer;
-}
-
-/* Reads an object that has more bytes than were expected. */
-static lade_status read_large(lade__zread *r, lade__leaf *leaf, lade_worker *worker,
-                              lade_range *range, lade_error *err)
-{
-	uint64_t size, most = (uint64_t)r->encoded_cap * 2 + ((uint64_t)1 << 20);
-	lade_status status = lade_store_look(r->node->chunk_store, leaf->key, &size, NULL, err);
-	if (status != LADE_OK)
-		return status;
-	if (size > most)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%" PRIu64 " encoded bytes for %zu decoded ones, at most %" PRIu64,
-		                 size, r->chunk_max, most);
-	uint8_t *buffer = buffer_of(worker, (size_t)size, err);
-	if (!buffer)
-		return LADE_E_NOMEM;
-	range->dst = lade_host_span(buffer, (size_t)size);
-	return read_range(r, range, err);
-}
-
-static lade_status read_leaf(lade__zread *r, lade__leaf *leaf, lade_worker *worker, lade_error *err)
-{
-	uint8_t *buffer = buffer_of(worker, r->encoded_cap, err);
-	if (!buffer)
-		return LADE_E_NOMEM;
-	lade_range range = {.key = leaf->key, .kind = LADE_RANGE_REST,
-	                    .dst = lade_host_span(buffer, r->encoded_cap)};
-	lade_status status = read_range(r, &range, err);
-	if (status == LADE_E_NOSPACE)
-		status = read_large(r, leaf, worker, &range, err);
-	if (status == LADE_E_NOT_FOUND && !(r->options.flags & LADE_ZARR_NEED_CHUNKS)) {
-		leaf->missing = true;
-		return LADE_OK;
-	}
-	leaf->data = range.dst.data;
-	leaf->data_size = range.size;
-	return status;
+	return failed;
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
+/* Encoded bytes that a thread reads at once, and how many leaves: enough that the calls of the
+ * system do not count, and few enough that they stay in the cache. */
+#define GROUP_BYTES ((size_t)256 << 10)
+#define GROUP_LEAVES 8
+
+/* Decodes what was read. */
+static void decode_leaf(lade__zread *r, lade__leaf *leaf, lade_worker *worker)
+{
+	if (leaf->status == LADE_OK && lade__stopped(&r->stop))
+		leaf->status = lade__stop_fail(&leaf->error);
+	if (leaf->status == LADE_OK)
+		leaf->status = lade__leaf_decode(r, leaf, worker, &leaf->error);
+	if (leaf->status == LADE_E_CHANGED && leaf->shard)
+		atomic_store(&leaf->shard->top->changed, true);
+	else if (leaf->status != LADE_OK)
+		lade__zread_fail(r, leaf, leaf->status, &leaf->error);
+	lade__leaf_reset(r, leaf);
+}
+
+/* Reads and decodes leaves until there are no more. */
 static void work(void *ctx, size_t index, lade_worker *worker)
 {
-	feed *f = ctx;
-	lade__leaf leaf;
+	lade__feed *f = ctx;
+	lade__leaf leaves[GROUP_LEAVES];
+	bool more = true;
 	(void)index;
-	while (take_leaf(f, &leaf)) {
-		lade_error err = leaf.error;
-		lade_status status = leaf.status;
-		if (status == LADE_OK && lade__stopped(&f->r->stop))
-			status = lade__stop_fail(&err);
-		if (status == LADE_OK)
-			status = read_leaf(f->r, &leaf, worker, &err);
-		if (status == LADE_OK)
-			status = lade__leaf_decode(f->r, &leaf, worker, &err);
-		if (status != LADE_OK)
-			lade__zread_fail(f->r, &leaf, status, &err);
+	while (more) {
+		size_t count = 0, room = 0;
+		while (count < GROUP_LEAVES && room < GROUP_BYTES && more) {
+			more = lade__feed_next(f, &leaves[count]);
+			room += more ? lade__leaf_room(f->r, &leaves[count]) : 0;
+			count += more;
+		}
+		uint8_t *buffer =
+			room ? lade__worker_block(worker, LADE__SCRATCH_GROUP, room) : NULL;
+		for (size_t i = 0; i < count && room && !buffer; i++)
+			leaves[i].status = lade_fail(&leaves[i].error, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                             "no memory for %zu encoded bytes", room);
+		lade__leaves_read(f->r, leaves, count, buffer, 1);
+		for (size_t i = 0; i < count; i++)
+			decode_leaf(f->r, &leaves[i], worker);
 	}
 }
 
-lade_status lade__zread_run(lade__zread *r, lade_error *err)
+/* Does the leaves of some shards; NULL: of the grid. */
+static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count, lade_error *err)
 {
-	feed f = {.r = r};
-	uint64_t began_ns = lade__now_ns();
-	r->status = LADE_OK;
-	r->stop = lade__stop_of(r->options.cancel);
-	r->report = (lade_zarr_report){.struct_size = sizeof r->report};
-	if (r->levels.count > 1 || r->selected.points)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "shards and points are not read yet");
+	lade__feed f = {.r = r, .level = &r->levels.level[r->levels.count - 1], .shards = shards,
+	                .shard_count = count};
 	pthread_mutex_init(&f.mutex, NULL);
-	lade__walk_begin(&f.walk, &r->selected, &r->levels.level[0], NULL);
 	unsigned threads = r->options.threads ? r->options.threads : r->engine->threads;
 	lade__calls calls = {work, &f, .count = threads, .grain = 1, .threads = threads};
 	lade_status status = lade__engine_parallel(r->engine, &calls, err);
 	pthread_mutex_destroy(&f.mutex);
+	return status;
+}
+
+/* ---- shards ------------------------------------------------------------------------------- */
+
+/* Shards that are open at once, and the bytes of their indexes. */
+#define WINDOW_SHARDS 64
+#define WINDOW_INDEX ((uint64_t)16 << 20)
+
+static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents, size_t count,
+                             lade_error *err);
+
+/* Does what is in some shards of a level; at level 0, those that change meanwhile once more. */
+static lade_status run_shards(lade__zread *r, size_t level, lade__shard *shards, size_t count,
+                              lade_error *err)
+{
+	lade_status status = lade__shards_open(r, level, shards, count, err);
+	if (status == LADE_OK)
+		status = run_level(r, level + 1, shards, count, err);
+	lade__shards_close(shards, count);
+	for (size_t i = 0; i < count && level == 0 && status == LADE_OK; i++) {
+		lade__shard *shard = &shards[i];
+		if (!atomic_load(&shard->changed))
+			continue;
+		atomic_store(&shard->changed, false);
+		shard->version.size = 0;
+		shard->base = shard->size = 0;
+		shard->bytes = NULL;
+		shard->missing = false;
+		status = lade__shards_open(r, level, shard, 1, err);
+		if (status == LADE_OK)
+			status = run_level(r, level + 1, shard, 1, err);
+		lade__shards_close(shard, 1);
+		if (status == LADE_OK && atomic_load(&shard->changed))
+			status = lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
+			                   "key '%.200s': the shard changed twice while it was "
+			                   "read", shard->key);
+	}
+	return status;
+}
+
+/* The shard of a walk.  False: its parent does not have it, or it failed. */
+static bool take_shard(lade__zread *r, size_t level, const lade__walk *walk, lade__shard *parent,
+                       lade__shard *shard)
+{
+	lade__entry_of entry = {.missing = false};
+	lade__leaf leaf;
+	lade_status status;
+	memset(shard, 0, sizeof *shard);
+	memcpy(shard->cut, walk->cut, r->selected.ndim * sizeof shard->cut[0]);
+	shard->points = walk->points;
+	shard->top = parent ? parent->top : shard;
+	for (size_t a = 0; a < r->selected.ndim; a++)
+		shard->chunk[a] = parent ? parent->chunk[a] : walk->cut[a].chunk;
+	if (!parent) {
+		status = lade_zarr_chunk_key(r->node, shard->chunk, shard->key, &leaf.error);
+	} else {
+		memcpy(shard->key, parent->key, sizeof shard->key);
+		shard->missing = parent->missing;
+		status = parent->missing ? LADE_OK
+		                         : lade__shard_entry(r, parent, level, walk->cut, &entry,
+		                                             &leaf.error);
+		shard->missing = parent->missing || entry.missing;
+		shard->base = entry.off;
+		shard->size = entry.size;
+		shard->bytes = parent->bytes;
+	}
+	if (status == LADE_OK)
+		return true;
+	leaf.key = shard->key;
+	memcpy(leaf.chunk, shard->chunk, sizeof leaf.chunk);
+	lade__zread_fail(r, &leaf, status, &leaf.error);
+	return false;
+}
+
+/* Goes through the shards of a level, some at a time. */
+static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents, size_t count,
+                             lade_error *err)
+{
+	lade_status status = LADE_OK;
+	lade__walk *walk;
+	size_t n = 0;
+	if (level + 1 == r->levels.count)
+		return run_leaves(r, parents, count, err);
+	lade__shard *shards = malloc(WINDOW_SHARDS * sizeof *shards + sizeof *walk);
+	if (!shards)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %d shards",
+		                 WINDOW_SHARDS);
+	walk = (lade__walk *)(void *)(shards + WINDOW_SHARDS);
+	uint64_t each = 16;
+	for (size_t a = 0; a < r->selected.ndim; a++) {
+		uint64_t outer = r->levels.level[level].size[a];
+		outer = level ? outer : r->array->axes[a].chunk_size;
+		if (__builtin_mul_overflow(each, outer / r->levels.level[level + 1].size[a], &each))
+			each = UINT64_MAX;
+	}
+	size_t most = (size_t)(WINDOW_INDEX / (each ? each : 1));
+	most = most < 1 ? 1 : most > WINDOW_SHARDS ? WINDOW_SHARDS : most;
+	for (size_t p = 0; p < (parents ? count : 1) && status == LADE_OK; p++) {
+		lade__shard *parent = parents ? &parents[p] : NULL;
+		if (parent && (parent->failed || atomic_load(&parent->top->changed)))
+			continue;
+		lade__walk_begin(walk, &r->selected, &r->levels.level[level],
+		                 parent ? parent->cut : NULL,
+		                 parent ? parent->points : lade__all_points(&r->selected));
+		while (status == LADE_OK && !lade__zread_failed(r) && lade__walk_next(walk)) {
+			n += take_shard(r, level, walk, parent, &shards[n]);
+			if (n == most) {
+				status = run_shards(r, level, shards, n, err);
+				n = 0;
+			}
+		}
+	}
+	if (n && status == LADE_OK)
+		status = run_shards(r, level, shards, n, err);
+	free(shards);
+	return status;
+}
+
+lade_status lade__zread_run(lade__zread *r, lade_error *err)
+{
+	uint64_t began_ns = lade__now_ns();
+	r->status = LADE_OK;
+	r->stop = lade__stop_of(r->options.cancel);
+	lade__cancel_quiet(&r->quiet, r->options.cancel);
+	r->report = (lade_zarr_report){.struct_size = sizeof r->report};
+	lade_status status = LADE_OK;
+	if (r->selected.result.count)
+		status = run_level(r, 0, NULL, 0, err);
 	r->report.ns = lade__now_ns() - began_ns;
 	if (status == LADE_OK && r->status != LADE_OK)
 		status = lade_fail(err, r->status, r->error.offset, "%s", r->error.message);

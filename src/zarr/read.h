@@ -1,9 +1,11 @@
 /*
  * read.h: a read while it runs: its leaves, their bytes, and where they go.
  *
- *     selected --(walk.c)--> leaves --(read_bytes.c)--> encoded --(read_chunk.c)--> the target
+ *     selected --(walk.c)--> shards --(read_feed.c)--> leaves --(read_bytes.c)--> encoded
+ *                            --(read_chunk.c)--> the target
  *
- * A leaf is a chunk that has no chunks in it.  Threads take leaves in turn from a feed.
+ * A leaf is a chunk that has no chunks in it.  Threads take leaves in turn from a feed.  Shards are
+ * opened some at a time: their indexes are read, and feed the leaves that are in them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,6 +49,7 @@ struct lade_zarr_plan {
 	size_t encoded_cap; /* bytes that an encoded leaf may have at first */
 	/* While it runs. */
 	lade__stop stop;
+	lade_cancel quiet;     /* of calls on all threads */
 	pthread_mutex_t mutex; /* guards what follows */
 	lade_status status;
 	lade_error error;
@@ -54,21 +57,68 @@ struct lade_zarr_plan {
 };
 typedef struct lade_zarr_plan lade__zread;
 
+/* A chunk that holds chunks, while they are read. */
+typedef struct lade__shard {
+	lade__cut cut[LADE_DIMS_MAX];
+	lade__points points;
+	uint64_t chunk[LADE_DIMS_MAX]; /* of the grid */
+	char key[LADE_KEY_MAX + 1];
+	struct lade__shard *top; /* of level 0; itself */
+	/* Its bytes in the object, from 'base' on.  Where codecs are around it, or around a shard
+	 * that has it, they are all in memory. */
+	uint64_t base, size;
+	const uint8_t *bytes;
+	uint8_t *own; /* its memory for them */
+	uint64_t *index; /* two numbers for each chunk in it */
+	size_t index_count;
+	bool missing; /* its chunks are, too */
+	bool failed;  /* its chunks are left out */
+	/* Of level 0. */
+	lade_object_version version; /* what all ranges must have, unless its size is 0 */
+	atomic_bool changed; /* it has another version than that, and is left out */
+} lade__shard;
+
+/* What the index of a shard says of a chunk. */
+typedef struct lade__entry_of {
+	bool missing;
+	uint64_t off, size; /* 'off' is the object's; or that of shard->bytes, if it has them */
+} lade__entry_of;
+
 /* A chunk that holds no chunks. */
 typedef struct lade__leaf {
 	lade__cut cut[LADE_DIMS_MAX];
+	lade__points points;
 	uint64_t chunk[LADE_DIMS_MAX]; /* of the grid */
-	char key[LADE_KEY_MAX + 1];
-	/* Its bytes: all of the object's, or a range of a shard. */
-	bool missing, ranged;
-	uint64_t off, size;
-	const lade_object_version *want;
+	const char *key; /* &own_key, or the shard's */
+	char own_key[LADE_KEY_MAX + 1];
+	lade__shard *shard; /* that has it; NULL: none */
+	/* Its bytes: all of the object's, or a range of it. */
+	bool missing;
+	uint64_t off, size; /* of a shard's */
 	/* The result of reading. */
 	const uint8_t *data;
 	size_t data_size;
+	uint8_t *large; /* memory of its own, for lade__leaf_reset() */
+	size_t large_size;
 	lade_status status;
 	lade_error error;
 } lade__leaf;
+
+/* Who hands out the leaves of some shards, or of the grid. */
+typedef struct lade__feed {
+	struct lade_zarr_plan *r;
+	const lade__level *level;
+	lade__shard *shards; /* NULL: the grid */
+	size_t shard_count;
+	pthread_mutex_t mutex; /* guards what follows */
+	size_t at;             /* the shard of the walk */
+	bool walking;
+	lade__walk walk;
+} lade__feed;
+
+/* read_feed.c: what is next; false: nothing, or the call has failed.  A leaf may come with a bad
+ * status. */
+bool lade__feed_next(lade__feed *feed, lade__leaf *leaf);
 
 /* Where a leaf goes. */
 typedef struct lade__spot {
@@ -104,5 +154,30 @@ size_t lade__cut_bytes(const lade__zread *r, const lade__cut *cut);
 /* A failure of a leaf, which the call returns: the first one that is noted. */
 void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status,
                       const lade_error *err);
+bool lade__zread_failed(lade__zread *r);
+
+/* read_bytes.c: reads ranges of the chunk store on any thread, and adds to the report. */
+lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count, unsigned threads,
+                               lade_error *errors, lade_error *err);
+
+/* Reads the bytes of leaves into 'buffer', which has lade__leaf_room() bytes for each; the leaves'
+ * statuses say what became of them. */
+void lade__leaves_read(lade__zread *r, lade__leaf *leaves, size_t count, uint8_t *buffer,
+                       unsigned threads);
+size_t lade__leaf_room(const lade__zread *r, const lade__leaf *leaf);
+void lade__leaf_reset(lade__zread *r, lade__leaf *leaf);
+
+/* read_shard.c: reads the indexes of shards.  Their failures are noted. */
+lade_status lade__shards_open(lade__zread *r, size_t level, lade__shard *shards, size_t count,
+                              lade_error *err);
+void lade__shards_close(lade__shard *shards, size_t count);
+
+/* What a shard's index says of a chunk of 'level'.  Fails: LADE_E_CORRUPT */
+lade_status lade__shard_entry(const lade__zread *r, const lade__shard *shard, size_t level,
+                              const lade__cut *cut, lade__entry_of *out, lade_error *err);
+
+/* Where a leaf is in its shard: its range, or that it is missing.  Fails: LADE_E_CORRUPT,
+ * LADE_E_LIMIT */
+lade_status lade__shard_find(const lade__zread *r, lade__leaf *leaf, lade_error *err);
 
 #endif

@@ -162,12 +162,45 @@ static void chunk_strides(const lade__zread *r, const lade__cut *cut, size_t *st
 		strides[axis_at[j]] = bytes;
 }
 
+/* Where point 'id' is in the result. */
+static ptrdiff_t point_place(const lade__zread *r, uint64_t id)
+{
+	const lade_zarr_shape *result = &r->selected.result;
+	ptrdiff_t at = 0;
+	for (size_t i = result->ndim; i-- > 0; id /= result->shape[i])
+		at += (ptrdiff_t)(id % result->shape[i]) * r->strides[i];
+	return at;
+}
+
 /* 'chunk' is r->fill for a missing one. */
+static size_t copy_points(const lade__zread *r, const lade__leaf *leaf, const uint8_t *chunk)
+{
+	const lade__selected *s = &r->selected;
+	uint8_t *to = (uint8_t *)r->target.span.data + r->target.offset;
+	size_t strides[LADE_DIMS_MAX];
+	chunk_strides(r, leaf->cut, strides);
+	for (uint64_t i = 0; i < leaf->points.count; i++) {
+		uint64_t id = s->order[leaf->points.from + i];
+		const uint64_t *at = s->at + id * s->ndim;
+		size_t from = 0;
+		for (size_t a = 0; a < s->ndim; a++)
+			from += (size_t)(at[a] - leaf->cut[a].start) * strides[a];
+		if (chunk == r->fill)
+			memcpy(to + point_place(r, id), chunk, s->result.elem_size);
+		else
+			copy_element(r, chunk + from, to + point_place(r, id));
+	}
+	return (size_t)leaf->points.count * s->result.elem_size;
+}
+
+/* Likewise for lists; or points. */
 static size_t copy_listed(const lade__zread *r, const lade__leaf *leaf, const uint8_t *chunk)
 {
 	copy_axis axes[LADE_DIMS_MAX + 1];
 	size_t strides[LADE_DIMS_MAX], size = r->selected.result.elem_size;
 	const lade__selected *s = &r->selected;
+	if (s->points)
+		return copy_points(r, leaf, chunk);
 	chunk_strides(r, leaf->cut, strides);
 	for (size_t a = 0; a < s->ndim; a++) {
 		ptrdiff_t to = s->pick[a].dropped ? 0 : r->strides[s->axis_of[a]];

@@ -98,14 +98,13 @@ out:
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-/* Sorts the entries of order[0..count) by their values; equal ones keep their order. */
-static void sort(const uint64_t *at, uint64_t *order, uint64_t *other, size_t count)
+void lade__sort_by(const uint64_t *at, uint64_t *order, uint64_t *other, size_t count)
 {
 	size_t half = count / 2, i = 0, j = half;
 	if (count < 2)
 		return;
-	sort(at, order, other, half);
-	sort(at, order + half, other, count - half);
+	lade__sort_by(at, order, other, half);
+	lade__sort_by(at, order + half, other, count - half);
 	if (at[order[half - 1]] <= at[order[half]])
 		return;
 	memcpy(other, order, half * sizeof *order);
@@ -169,7 +168,7 @@ static lade_status list(lade__selected *s, const lade_zarr_index *index, uint64_
 			return status;
 		order[i] = i;
 	}
-	sort(at, order, other, count);
+	lade__sort_by(at, order, other, count);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = at[order[i]];
 	*pick = (lade__pick){.count = count, .step = 1, .at = sorted, .to = order};
@@ -331,16 +330,27 @@ static uint64_t elements(const lade_zarr_shape *shape)
 	return count;
 }
 
+/* The tables of points, and their order so far. */
+static lade_status take_points(lade__selected *s, uint64_t count, lade_error *err)
+{
+	s->points = s->listed = true;
+	s->at = numbers(s, LADE_DIMS_MAX, count, s->ndim + 3, err);
+	if (!s->at)
+		return LADE_E_NOMEM;
+	s->order = s->at + count * s->ndim;
+	s->key = s->order + count;
+	s->other = s->key + count;
+	for (uint64_t i = 0; i < count; i++)
+		s->order[i] = i;
+	return LADE_OK;
+}
+
 static lade_status points(lade__selected *s, const lade_zarr_index *axes, lade_error *err)
 {
 	lade_status status = broadcast(s, axes, err);
 	uint64_t count = elements(&s->result);
-	if (status != LADE_OK)
-		return status;
-	s->points = true;
-	s->at = numbers(s, LADE_DIMS_MAX, count, s->ndim, err);
-	if (!s->at)
-		return LADE_E_NOMEM;
+	if (status == LADE_OK)
+		status = take_points(s, count, err);
 	for (size_t i = 0; i < s->ndim && status == LADE_OK; i++)
 		status = spread(s, &axes[i], i, count, err);
 	return status;
@@ -360,12 +370,11 @@ static lade_status where(lade__selected *s, const lade_zarr_selection *given, la
 		                 given->mask ? given->mask_size : 0, ULL(total));
 	for (size_t i = 0; i < total; i++)
 		count += given->mask[i] != 0;
-	s->points = true;
 	s->result.ndim = 1;
 	s->result.shape[0] = count;
-	s->at = numbers(s, LADE_DIMS_MAX, count, s->ndim, err);
-	if (!s->at)
-		return LADE_E_NOMEM;
+	lade_status status = take_points(s, count, err);
+	if (status != LADE_OK)
+		return status;
 	for (size_t i = 0; i < total; i++) {
 		if (given->mask[i])
 			memcpy(s->at + n++ * s->ndim, at, s->ndim * sizeof *at);

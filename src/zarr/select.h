@@ -48,9 +48,12 @@ typedef struct lade__selected {
 	lade__pick pick[LADE_DIMS_MAX];
 	size_t axis_of[LADE_DIMS_MAX]; /* of the result, by axis of the array, unless dropped */
 	bool listed;                   /* a pick has 'at' */
-	/* Points: 'at' has ndim indices for each.  They go to the result in their order. */
+	/*
+	 * Points: 'at' has ndim indices for each; point i is element i of the result.  A walk puts
+	 * the points of a chunk together in 'order'; 'key' and 'other' are room for that.
+	 */
 	bool points;
-	uint64_t *at;
+	uint64_t *at, *order, *key, *other;
 	lade_zarr_shape result;
 	uint64_t field_off;
 	void *memory[LADE_DIMS_MAX + 1]; /* of the lists, and of the points */
@@ -85,30 +88,47 @@ lade_status lade__levels_make(const lade_zarr_array *array, lade__levels *out, l
 typedef struct lade__cut {
 	uint64_t chunk;       /* its index: in the grid, or in its shard */
 	uint64_t start, size; /* its elements in the array; the last ones may be beyond its end */
-	uint64_t from, count; /* entries */
+	uint64_t from, count; /* entries; not of points */
 } lade__cut;
+
+/* Some of the points, by their places in 'order'. */
+typedef struct lade__points {
+	uint64_t from, count;
+} lade__points;
 
 /*
  * Goes through the chunks of a level that a selection touches, in C order: all of the array's, or
- * those in one chunk of the level above.  Not for points.
+ * those in one chunk of the level above.
  *
  *	lade__walk walk;
- *	lade__walk_begin(&walk, selected, level, NULL);
+ *	lade__walk_begin(&walk, selected, level, NULL, lade__all_points(selected));
  *	while (lade__walk_next(&walk))
  *		... walk.cut[axis] ...
  */
 typedef struct lade__walk {
 	const lade__selected *selected;
 	const lade__level *level;
-	bool begun, outer;                 /* 'outer': level 0 */
-	lade__cut cut[LADE_DIMS_MAX];      /* the chunk */
-	lade__cut within[LADE_DIMS_MAX];   /* the chunk of the level above; or the array */
+	bool begun, outer;               /* 'outer': level 0 */
+	lade__cut cut[LADE_DIMS_MAX];    /* the chunk */
+	lade__points points;             /* and those in it */
+	lade__cut within[LADE_DIMS_MAX]; /* the chunk of the level above; or the array */
+	lade__points points_within;
 } lade__walk;
 
-/* 'within': one for each axis; NULL: the whole array, at level 0. */
+/* 'within' has one for each axis; NULL: the whole array, at level 0.  Of points, it sorts those in
+ * 'points_within', which is not looked at otherwise. */
 void lade__walk_begin(lade__walk *walk, const lade__selected *selected, const lade__level *level,
-                      const lade__cut *within);
+                      const lade__cut *within, lade__points points_within);
 bool lade__walk_next(lade__walk *walk);
+
+static inline lade__points lade__all_points(const lade__selected *selected)
+{
+	return (lade__points){0, selected->points ? selected->result.count : 0};
+}
+
+/* Sorts the entries of order[0..count) by the values that they have in 'at'; equal ones keep their
+ * order.  'other' is room for as many. */
+void lade__sort_by(const uint64_t *at, uint64_t *order, uint64_t *other, size_t count);
 
 /* ---- from a chunk to the result --------------------------------------------------------- */
 

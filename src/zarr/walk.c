@@ -50,13 +50,10 @@ static uint64_t entry_from(const lade__pick *pick, uint64_t low, uint64_t high, 
 	return low;
 }
 
-/* Sets the cut of an axis to the chunk with entry 'from'. */
-static void cut_axis(lade__walk *w, size_t a, uint64_t from)
+/* The chunk that has element 'at' of an axis. */
+static void find_chunk(const lade__walk *w, size_t a, uint64_t at, lade__cut *cut)
 {
-	const lade__pick *pick = &w->selected->pick[a];
 	const lade__cut *within = &w->within[a];
-	lade__cut *cut = &w->cut[a];
-	uint64_t at = lade__pick_at(pick, from);
 	if (w->outer) {
 		lade_zarr_extent extent;
 		lade_zarr_chunk_find(&w->selected->array->axes[a], at, &cut->chunk, NULL);
@@ -68,27 +65,85 @@ static void cut_axis(lade__walk *w, size_t a, uint64_t from)
 		cut->chunk = (at - within->start) / cut->size;
 		cut->start = within->start + cut->chunk * cut->size;
 	}
+}
+
+/* Sets the cut of an axis to the chunk with entry 'from'. */
+static void cut_axis(lade__walk *w, size_t a, uint64_t from)
+{
+	const lade__pick *pick = &w->selected->pick[a];
+	const lade__cut *within = &w->within[a];
+	lade__cut *cut = &w->cut[a];
+	find_chunk(w, a, lade__pick_at(pick, from), cut);
 	cut->from = from;
 	cut->count = entry_from(pick, from, within->from + within->count, cut->start + cut->size) -
 	             from;
 }
 
+/* ---- points ------------------------------------------------------------------------------ */
+
+/* Sorts the points by their chunks: by the last axis first, as each pass keeps the order of what is
+ * equal. */
+static void sort_points(const lade__walk *w)
+{
+	const lade__selected *s = w->selected;
+	uint64_t *order = s->order + w->points_within.from;
+	lade__cut cut = {.size = 0};
+	for (size_t a = s->ndim; a-- > 0;) {
+		for (uint64_t i = 0; i < w->points_within.count; i++) {
+			uint64_t at = s->at[order[i] * s->ndim + a];
+			if (i == 0 || at < cut.start || at - cut.start >= cut.size)
+				find_chunk(w, a, at, &cut);
+			s->key[order[i]] = cut.chunk;
+		}
+		lade__sort_by(s->key, order, s->other, (size_t)w->points_within.count);
+	}
+}
+
+static bool next_points(lade__walk *w)
+{
+	const lade__selected *s = w->selected;
+	uint64_t at = w->points.from + w->points.count;
+	uint64_t end = w->points_within.from + w->points_within.count;
+	if (at == end)
+		return false;
+	w->points.from = at;
+	for (size_t a = 0; a < s->ndim; a++)
+		find_chunk(w, a, s->at[s->order[at] * s->ndim + a], &w->cut[a]);
+	for (; at < end; at++)
+		for (size_t a = 0; a < s->ndim; a++) {
+			uint64_t x = s->at[s->order[at] * s->ndim + a];
+			if (x < w->cut[a].start || x - w->cut[a].start >= w->cut[a].size)
+				goto out;
+		}
+out:
+	w->points.count = at - w->points.from;
+	return true;
+}
+
+/* ---- slices and lists -------------------------------------------------------------------- */
+
 void lade__walk_begin(lade__walk *walk, const lade__selected *selected, const lade__level *level,
-                      const lade__cut *within)
+                      const lade__cut *within, lade__points points_within)
 {
 	walk->selected = selected;
 	walk->level = level;
 	walk->begun = false;
 	walk->outer = !within;
+	walk->points_within = points_within;
+	walk->points = (lade__points){points_within.from, 0};
 	for (size_t a = 0; a < selected->ndim; a++)
 		walk->within[a] = within ? within[a]
 		                         : (lade__cut){.size = selected->array->axes[a].size,
 		                                       .count = selected->pick[a].count};
+	if (selected->points)
+		sort_points(walk);
 }
 
 bool lade__walk_next(lade__walk *w)
 {
 	size_t ndim = w->selected->ndim;
+	if (w->selected->points)
+		return next_points(w);
 	if (!w->begun) {
 		w->begun = true;
 		for (size_t a = 0; a < ndim; a++)

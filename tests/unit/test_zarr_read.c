@@ -191,15 +191,87 @@ static void read_once(zarr_kit *k, rng *random, uint64_t seed)
 	free(want);
 }
 
+/* ---- points --------------------------------------------------------------------------------- */
+
+/* Points as lists of a shape, some broadcast; or a mask of the whole array. */
+static void read_points(zarr_kit *k, rng *random, uint64_t seed)
+{
+	size_t ndim = k->array->ndim, rows = 1 + rng_next(random) % 4, n = rng_next(random) % 9;
+	uint64_t wide[2] = {rows, n}, row[1] = {n}, column[2] = {rows, 1};
+	int64_t lists[4][64];
+	uint8_t *mask = calloc(1, k->count + 1);
+	lade_zarr_index axes[4];
+	lade_zarr_selection selection = {.struct_size = sizeof selection, .axes = axes,
+	                                 .index_size = sizeof axes[0]};
+	lade_zarr_shape shape = {.struct_size = sizeof shape};
+	bool where = rng_next(random) % 3 == 0 || ndim == 0;
+	size_t count = where ? 0 : rows * n;
+	for (size_t i = 0; where && i < k->count; i++)
+		count += mask[i] = rng_next(random) % 5 == 0;
+	for (size_t a = 0; a < ndim && !where; a++) {
+		const uint64_t *shapes[3] = {wide, row, column};
+		/* One list has all of the shape. */
+		uint64_t form = a ? rng_next(random) % 4 : 0;
+		int64_t size = (int64_t)k->array->axes[a].size;
+		axes[a] = (lade_zarr_index){.kind = form == 3 ? LADE_ZARR_AT : LADE_ZARR_LIST,
+		                            .start = size ? some(random, -size, size - 1) : 0,
+		                            .list = lists[a],
+		                            .shape_ndim = form == 1 ? 1 : 2,
+		                            .shape = shapes[form % 3],
+		                            .count = form == 0   ? rows * n
+		                                     : form == 1 ? n
+		                                                 : rows};
+		for (size_t i = 0; i < axes[a].count && size; i++)
+			lists[a][i] = some(random, -size, size - 1);
+		if (size == 0)
+			goto out;
+	}
+	selection.mode = where ? LADE_ZARR_WHERE : LADE_ZARR_POINTS;
+	selection.axis_count = where ? 0 : ndim;
+	selection.mask = mask;
+	selection.mask_size = where ? k->count : 0;
+	KIT_CHECK(lade_zarr_selection_shape(k->node, &selection, &shape, &kit_err));
+	assert_int_equal(shape.count, count);
+	assert_int_equal(shape.ndim, where ? 1 : 2);
+	guard got = guard_new(count * k->elem, 1);
+	lade_zarr_target target = {.struct_size = sizeof target,
+	                           .span = lade_host_span(got.data, got.size)};
+	lade_error err = {0};
+	lade_status status = lade_zarr_read(k->node, &selection, &target, NULL, NULL, &err);
+	if (status != LADE_OK)
+		fail_msg("seed %" PRIu64 ": %s: %s", seed, err.message, k->json);
+	for (size_t i = 0, at = 0; i < count; i++, at++) {
+		uint64_t linear = 0;
+		while (where && !mask[at])
+			at++;
+		for (size_t a = 0; a < ndim && !where; a++) {
+			const lade_zarr_index *x = &axes[a];
+			int64_t size = (int64_t)k->array->axes[a].size;
+			int64_t v = x->kind == LADE_ZARR_AT ? x->start
+			            : x->count == rows * n && x->shape == wide ? lists[a][i]
+			            : x->shape == row ? lists[a][i % n] : lists[a][i / n];
+			linear = linear * (uint64_t)size + (uint64_t)(v < 0 ? v + size : v);
+		}
+		linear = where ? at : linear;
+		if (memcmp(got.data + i * k->elem, k->model + linear * k->elem, k->elem) != 0)
+			fail_msg("seed %" PRIu64 ", point %zu: %s", seed, i, k->json);
+	}
+	guard_free(&got);
+out:
+	free(mask);
+}
+
 static void random_reads(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 300; seed++) {
+	for (uint64_t seed = 1; seed <= 1500; seed++) {
 		rng random = {seed * 7919};
 		zarr_kit k;
-		kit_make(&k, &random, 0);
-		for (int i = 0; i < 12; i++)
+		kit_make(&k, &random, (int)(seed % 3));
+		for (int i = 0; i < 8; i++) {
 			read_once(&k, &random, seed);
+			read_points(&k, &random, seed);
+		}
 		kit_free(&k);
 	}
 }
