@@ -243,11 +243,65 @@ static void damaged_frames(void **)
 	assert_int_equal(d.laxer, 0);
 }
 
+/* The rule of RFC 8878, 3.1.1.5, one sequence after the other. */
+static void repeat_one_by_one(uint32_t *rep, const uint32_t *offset, const bool *literals,
+                              uint32_t *out, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t which = offset[i] > 3 ? 3 : offset[i] - 1 + !literals[i];
+		out[i] = offset[i] > 3 ? offset[i] - 3 : which < 3 ? rep[which] : rep[0] - 1;
+		if (which >= 2)
+			rep[2] = rep[1];
+		if (which >= 1)
+			rep[1] = rep[0];
+		rep[0] = out[i];
+	}
+}
+
+/* Rounds of 32 sequences and of fewer, with none to 32 new offsets, with and without others that
+ * the short way of lade_zstd_offset() does not take. */
+static void offsets_that_repeat(void **)
+{
+	rng r = {0x0ff5e7};
+	uint32_t rep[3] = {1000, 400, 8000};
+	lade_zstd_map last = {{rep[0], rep[1], rep[2]}};
+	for (int round = 0; round < 300; round++) {
+		uint32_t n = rng_below(&r, 4) ? 32 : 1 + (uint32_t)rng_below(&r, 32);
+		uint32_t offset[32], want[32], got[32];
+		bool literals[32];
+		uint64_t fresh = 1 + rng_below(&r, 12), other = rng_below(&r, 3) ? 0 : 8;
+		for (uint32_t i = 0; i < n; i++) {
+			bool any = other && rng_below(&r, other) == 0;
+			literals[i] = !any || rng_below(&r, 2);
+			offset[i] = any ? 1 + (uint32_t)rng_below(&r, 3) : 1;
+			if (rng_below(&r, fresh * 4) == 0)
+				offset[i] = 1000 + (uint32_t)rng_below(&r, 100000);
+		}
+		repeat_one_by_one(rep, offset, literals, want, n);
+		lade_zstd_map next;
+		emu_result e = emu_launch({.kernel = "offsets", .grid = 1, .block = 32}, [&] {
+			uint32_t lane = threadIdx.x, i = lane < n ? lane : 0;
+			lade_zstd_map own = last;
+			uint32_t at = lade_zstd_offset(&own, lane < n ? offset[i] : 0,
+			                               lane < n && literals[i], lane < n, lane);
+			if (lane < n)
+				got[i] = at;
+			if (lane == 0)
+				next = own;
+		});
+		assert_true(e.ok);
+		assert_memory_equal(got, want, n * sizeof(*got));
+		last = next;
+		assert_memory_equal(last.to, rep, sizeof(rep));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		rounds = strtoull(argv[1], NULL, 0);
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(offsets_that_repeat),
 		cmocka_unit_test(what_libzstd_encodes),
 		cmocka_unit_test(frames_of_many_kinds),
 		cmocka_unit_test(large_chunks),

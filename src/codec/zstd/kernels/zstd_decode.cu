@@ -135,7 +135,6 @@ struct lade_zstd_team {
 	lade_zstd_walker walker;
 	lade_zstd_exec exec;
 	lade_zstd_huffman huffman;
-	lade_zstd_slot ring[LADE_ZSTD_SLOTS];
 	lade_zstd_job job;
 };
 
@@ -179,7 +178,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *
 	r->from = b.lit_kind == LADE_ZSTD_RAW ? j->c.src + b.lit_at : literals;
 	if (b.lit_kind != LADE_ZSTD_RAW)
 		lade_bar_sync<LADE_ZSTD_BAR_LITERALS>(64);
-	return lade_zstd_execute(&t->exec, r, t->ring, b, lane);
+	return lade_zstd_execute(&t->exec, r, t->walker.flow.ring, b, lane);
 }
 
 /* Warp 2's part. */
@@ -273,8 +272,8 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
 		else if (warp == 2)
 			status = lade_zstd_block_literals(t, own, lane);
 		else if (t->job.block.kind == LADE_ZSTD_CODED && t->job.block.seq_count)
-			lade_zstd_read(&t->walker, t->ring, t->job.c.src, t->job.c.src_size,
-			               t->job.block, lane);
+			lade_zstd_read(&t->walker, t->job.c.src, t->job.c.src_size, t->job.block,
+			               lane);
 		status = lade_zstd_agree(t, status, warp, lane);
 		if (status != LADE_GPU_OK)
 			return status;

@@ -36,8 +36,17 @@ struct lade_zstd_slot {
 	uint32_t count;                               /* sequences; 0: they are wrong */
 };
 
-struct lade_zstd_seen {
-	uint32_t at, states;
+/* A sequence that was walked: where its bits end, and the entries of its states. */
+struct alignas(16) lade_zstd_seen {
+	uint32_t at, length, match, offset;
+};
+
+/* What a walker has once it has its tables. */
+struct lade_zstd_flow {
+	lade_zstd_seen seen[32];
+	/* Words of the stream: word i is at i % LADE_ZSTD_STREAM + 1, the last one also at 0. */
+	uint32_t stream[LADE_ZSTD_STREAM + 1];
+	lade_zstd_slot ring[LADE_ZSTD_SLOTS];
 };
 
 /* Waits at the barrier of a slot, or arrives there. */
@@ -57,14 +66,15 @@ template <unsigned first> static __device__ __forceinline__ void lade_zstd_arriv
 		lade_bar_arrive<first>(64);
 }
 
-/* The warp that reads sequences. */
+/* The warp that reads sequences.  Tables are made when nobody needs the rounds of a block any more,
+ * and before those of the next one. */
 struct lade_zstd_walker {
-	lade_zstd_maker maker;
+	union {
+		lade_zstd_maker maker;
+		lade_zstd_flow flow;
+	};
 	uint32_t lengths[1u << LADE_ZSTD_LENGTH_LOG], matches[1u << LADE_ZSTD_LENGTH_LOG];
 	uint32_t offsets[1u << LADE_ZSTD_OFFSET_LOG];
-	/* Words of the stream: word i is at i % LADE_ZSTD_STREAM + 1, the last one also at 0. */
-	uint32_t stream[LADE_ZSTD_STREAM + 1];
-	lade_zstd_seen seen[32];
 	uint32_t log[3]; /* of the tables, by what they are for; LADE_ZSTD_NO_TABLE: none yet */
 };
 #define LADE_ZSTD_NO_TABLE 32u
@@ -153,7 +163,7 @@ struct lade_zstd_walk {
 static __device__ __forceinline__ uint32_t lade_zstd_above(const lade_zstd_walker *w, uint32_t at)
 {
 	uint32_t word = at / 32;
-	const uint32_t *below = &w->stream[word % LADE_ZSTD_STREAM];
+	const uint32_t *below = &w->flow.stream[word % LADE_ZSTD_STREAM];
 	return __funnelshift_r(below[0], below[1], at);
 }
 
@@ -170,12 +180,12 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 		k->have -= 32;
 		int32_t word = k->have + (int32_t)lane, at = from - over + 4 * word;
 		uint32_t place = (uint32_t)word % LADE_ZSTD_STREAM + 1;
-		uint32_t *to = &w->stream[place];
+		uint32_t *to = &w->flow.stream[place];
 		bool twice = place == LADE_ZSTD_STREAM;
 		if (at >= 0 && (uint32_t)at + 4 <= n) {
 			lade_cp_async_4(to, src + at);
 			if (twice)
-				lade_cp_async_4(w->stream, src + at);
+				lade_cp_async_4(w->flow.stream, src + at);
 		} else {
 			uint32_t value = 0;
 			for (int32_t i = 0; i < 4; i++)
@@ -183,10 +193,39 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 					value |= (uint32_t)src[at + i] << (8 * i);
 			*to = value;
 			if (twice)
-				w->stream[0] = value;
+				w->flow.stream[0] = value;
 		}
 	}
 	lade_cp_async_commit();
+}
+
+/*
+ * A walker's memory by addresses of 32 bits.  The compiler cannot take them apart: it adds one
+ * number to a state, in one instruction.
+ */
+static __device__ __forceinline__ uint32_t lade_zstd_address(const lade_zstd_walker *w,
+                                                             const void *p, uint32_t before)
+{
+#if LADE_ON_GPU
+	(void)w;
+	uint32_t at = (uint32_t)__cvta_generic_to_shared(p) - before;
+	asm volatile("" : "+r"(at));
+	return at;
+#else
+	return (uint32_t)((const uint8_t *)p - (const uint8_t *)w) - before;
+#endif
+}
+
+static __device__ __forceinline__ uint32_t lade_zstd_at(const lade_zstd_walker *w, uint32_t address)
+{
+#if LADE_ON_GPU
+	(void)w;
+	uint32_t value;
+	asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+	return value;
+#else
+	return *(const uint32_t *)((const uint8_t *)w + address);
+#endif
 }
 
 /*
@@ -197,17 +236,21 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w, lade_zstd_walk *k,
                                                             uint32_t count, bool last)
 {
-	const uint32_t *lengths = w->lengths - (1u << w->log[LADE_ZSTD_LENGTHS]);
-	const uint32_t *matches = w->matches - (1u << w->log[LADE_ZSTD_MATCHES]);
-	const uint32_t *offsets = w->offsets - (1u << w->log[LADE_ZSTD_OFFSETS]);
+	uint32_t lengths = lade_zstd_address(w, w->lengths, 4u << w->log[LADE_ZSTD_LENGTHS]);
+	uint32_t matches = lade_zstd_address(w, w->matches, 4u << w->log[LADE_ZSTD_MATCHES]);
+	uint32_t offsets = lade_zstd_address(w, w->offsets, 4u << w->log[LADE_ZSTD_OFFSETS]);
+	uint32_t stream = lade_zstd_address(w, w->flow.stream, 0);
 	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets, p = at;
-#pragma unroll 2
+#pragma unroll 4
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t l = lengths[sl], m = matches[sm], o = offsets[so], sum = l + m + o;
-		w->seen[i] = lade_zstd_seen{at, (so * 1024 + sm) * 1024 + sl};
+		uint32_t l = lade_zstd_at(w, lengths + 4 * sl);
+		uint32_t m = lade_zstd_at(w, matches + 4 * sm);
+		uint32_t o = lade_zstd_at(w, offsets + 4 * so), sum = l + m + o;
+		w->flow.seen[i] = lade_zstd_seen{at, l, m, o};
 		p = at - (sum >> 5 & 63);
 		at = p - (sum & 31);
-		uint32_t v = lade_zstd_above(w, p);
+		uint32_t below = stream + (p / 8 & (4 * LADE_ZSTD_STREAM - 4));
+		uint32_t v = __funnelshift_r(lade_zstd_at(w, below), lade_zstd_at(w, below + 4), p);
 		sl = __funnelshift_l(v, l >> 22, l);
 		v = __funnelshift_l(0, v, l);
 		sm = __funnelshift_l(v, m >> 22, m);
@@ -220,14 +263,14 @@ static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w,
 	k->offsets = so;
 }
 
-/* The number that an entry and the bits before '*at' say; '*at' moves on. */
+/* The number of 'extra' bits, below 32, before '*at', which moves on; 'high' stands above them. */
 static __device__ __forceinline__ uint32_t lade_zstd_number(const lade_zstd_walker *w,
-                                                            uint32_t base, uint32_t extra,
+                                                            uint32_t high, uint32_t extra,
                                                             uint32_t *at)
 {
 	uint32_t v = lade_zstd_above(w, *at);
 	*at -= extra;
-	return base + (extra ? v >> (32 - extra) : 0);
+	return __funnelshift_l(v, high, extra);
 }
 
 static __device__ __forceinline__ uint32_t lade_zstd_base(uint32_t entry)
@@ -240,14 +283,13 @@ static __device__ __forceinline__ uint32_t lade_zstd_base(uint32_t entry)
 static __device__ __forceinline__ void lade_zstd_extract(const lade_zstd_walker *w,
                                                          lade_zstd_slot *slot, uint32_t lane)
 {
-	lade_zstd_seen s = w->seen[lane];
+	lade_zstd_seen s = w->flow.seen[lane];
 	uint32_t at = s.at;
-	uint32_t l = w->lengths[(s.states & 1023) - (1u << w->log[LADE_ZSTD_LENGTHS])];
-	uint32_t m = w->matches[(s.states >> 10 & 1023) - (1u << w->log[LADE_ZSTD_MATCHES])];
-	uint32_t o = w->offsets[(s.states >> 20) - (1u << w->log[LADE_ZSTD_OFFSETS])];
-	slot->offset[lane] = lade_zstd_number(w, 1u << (o >> 5 & 31), o >> 5 & 63, &at);
-	slot->match[lane] = 3 + lade_zstd_number(w, lade_zstd_base(m), m >> 5 & 63, &at);
-	slot->literals[lane] = lade_zstd_number(w, lade_zstd_base(l), l >> 5 & 63, &at);
+	slot->offset[lane] = lade_zstd_number(w, 1, s.offset >> 5 & 63, &at);
+	slot->match[lane] = 3 + lade_zstd_base(s.match) +
+	                    lade_zstd_number(w, 0, s.match >> 5 & 63, &at);
+	slot->literals[lane] =
+		lade_zstd_base(s.length) + lade_zstd_number(w, 0, s.length >> 5 & 63, &at);
 }
 
 /* A state of 1 << log, and the bits that are read for it. */
@@ -255,7 +297,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_first(const lade_zstd_walke
                                                            lade_zstd_walk *k, int kind)
 {
 	uint32_t log = w->log[kind];
-	return lade_zstd_number(w, 1u << log, log, &k->at);
+	return lade_zstd_number(w, 1, log, &k->at);
 }
 
 /* Begins the stream from k->from to 'end': whether it has the first states. */
@@ -280,10 +322,11 @@ static __device__ __forceinline__ bool lade_zstd_walk_begin(lade_zstd_walker *w,
 
 /* Reads a block's sequences, by a warp, and hands them over round by round; 'turn' counts rounds
  * of this block alone.  What is wrong is handed over as well. */
-static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, lade_zstd_slot *ring,
-                                                      const uint8_t *src, uint32_t n,
-                                                      const lade_zstd_block &b, uint32_t lane)
+static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, const uint8_t *src,
+                                                      uint32_t n, const lade_zstd_block &b,
+                                                      uint32_t lane)
 {
+	lade_zstd_slot *ring = w->flow.ring;
 	uint32_t end = b.at + b.size, rounds = (b.seq_count + 31) / 32;
 	lade_zstd_walk k = {src, n, b.seq_at};
 	bool right = lade_zstd_tables_read(w, src, &k.from, end, b.modes, lane) &&
@@ -356,11 +399,40 @@ static __device__ __forceinline__ lade_zstd_map lade_zstd_map_of(uint32_t offset
 	return lade_zstd_map{{which == 2 ? F | 2 : F | 1 << 2, F, F | 1}};
 }
 
+/* The lane's offset where each sequence has a new one, 'fresh', or repeats the last one. */
+static __device__ __forceinline__ uint32_t lade_zstd_offset_plain(lade_zstd_map *last,
+                                                                  uint32_t offset, uint32_t fresh,
+                                                                  uint32_t lane)
+{
+	uint32_t here = fresh & ((2u << lane) - 1), value[3];
+	uint32_t own = __shfl_sync(LADE_FULL, offset, lade_zstd_log2(here) & 31);
+	own = here ? own : last->to[0];
+	uint32_t count = __popc(fresh);
+#pragma unroll
+	for (uint32_t k = 0; k < 3; k++) {
+		uint32_t from = lade_zstd_log2(fresh) & 31;
+		value[k] = __shfl_sync(LADE_FULL, offset, from);
+		fresh &= ~(1u << from);
+	}
+	lade_zstd_map old = *last;
+	last->to[0] = count > 0 ? value[0] : old.to[0];
+	last->to[1] = count > 1 ? value[1] : count ? old.to[0] : old.to[1];
+	last->to[2] = count > 2   ? value[2]
+	              : count > 1 ? old.to[0]
+	              : count     ? old.to[1]
+	                          : old.to[2];
+	return own;
+}
+
 /* The lane's offset; 'last' are the last three before the round, and then those behind it.  Of the
  * offsets behind one that is 0 nothing is known. */
 static __device__ __forceinline__ uint32_t lade_zstd_offset(lade_zstd_map *last, uint32_t offset,
                                                             bool literals, bool have, uint32_t lane)
 {
+	bool fresh = have && offset > 3, keep = !have || offset - 1 + !literals == 0;
+	uint32_t number = offset - 3 < LADE_ZSTD_FORMER ? offset - 3 : LADE_ZSTD_FORMER - 1;
+	if (__all_sync(LADE_FULL, fresh || keep))
+		return lade_zstd_offset_plain(last, number, __ballot_sync(LADE_FULL, fresh), lane);
 	lade_zstd_map m = lade_zstd_map_of(offset, literals, have);
 #pragma unroll
 	for (uint32_t d = 1; d < 32; d *= 2) {
