@@ -167,16 +167,13 @@ static int digits(uint64_t v)
 	return n;
 }
 
-/*
- * The longest text: 32 dimensions of at most 20 digits, ", " between them, and below 100 bytes
- * around: below 32 * 22 + 100 + GROWTH_DIGITS + ALIGN + 10 < NPY_HEADER_MAX.
- */
-size_t npy_write(const npy *h, char *out)
+size_t npy_write_descr(const npy *h, const char *descr, char *out)
 {
-	char *p = out + 10;
+	char *p = out + 12;
+	bool plain = true;
 
-	p += sprintf(p, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
-	             lade_dtype_text(h->dtype), h->fortran_order ? "True" : "False");
+	p += sprintf(p, "{'descr': %s, 'fortran_order': %s, 'shape': (", descr,
+	             h->fortran_order ? "True" : "False");
 	for (unsigned i = 0; i < h->ndim; i++)
 		p += sprintf(p, i ? ", %" PRIu64 : "%" PRIu64, h->shape[i]);
 	p += sprintf(p, h->ndim == 1 ? ",), }" : "), }");
@@ -185,11 +182,29 @@ size_t npy_write(const npy *h, char *out)
 		memset(p, ' ', (size_t)(GROWTH_DIGITS - used));
 		p += GROWTH_DIGITS - used;
 	}
-	size_t size = ((size_t)(p - out) + 1 + ALIGN - 1) / ALIGN * ALIGN;
-	memset(p, ' ', size - (size_t)(p - out));
+	size_t length = (size_t)(p - out) - 12;
+	for (const char *c = descr; *c; c++)
+		plain = plain && (unsigned char)*c < 0x80;
+	size_t start = plain && length < 65536 - 2 * ALIGN ? 10 : 12;
+	memmove(out + start, out + 12, length);
+	size_t size = (start + length + 1 + ALIGN - 1) / ALIGN * ALIGN;
+	memset(out + start + length, ' ', size - start - length);
 	out[size - 1] = '\n';
 	memcpy(out, "\x93NUMPY\x01\x00", 8);
-	out[8] = (char)((size - 10) & 0xFF);
-	out[9] = (char)((size - 10) >> 8);
+	out[6] = start == 10 ? 1 : plain ? 2 : 3;
+	for (size_t i = 8; i < start; i++)
+		out[i] = (char)((size - start) >> 8 * (i - 8) & 0xFF);
 	return size;
+}
+
+/*
+ * The longest text: 32 dimensions of at most 20 digits, ", " between them, and below 100 bytes
+ * around: below 32 * 22 + 100 + GROWTH_DIGITS + ALIGN + 12 < NPY_HEADER_MAX.
+ */
+size_t npy_write(const npy *h, char *out)
+{
+	char descr[32];
+
+	snprintf(descr, sizeof descr, "'%s'", lade_dtype_text(h->dtype));
+	return npy_write_descr(h, descr, out);
 }

@@ -31,4 +31,9 @@ const char *npy_read(const void *data, size_t size, npy *out);
 /* Writes the header that today's NumPy writes, NPY_HEADER_MAX bytes at most; gives its size. */
 size_t npy_write(const npy *header, char *out);
 
+/* The same for any type, whose 'descr' is a Python literal: "'<i4'", "[('a', '<i4')]".  'out' has
+ * NPY_HEADER_MAX bytes and those of the literal.  Version 1; 2 for long headers; 3 if the literal
+ * is not ASCII. */
+size_t npy_write_descr(const npy *header, const char *descr, char *out);
+
 #endif

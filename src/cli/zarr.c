@@ -8,20 +8,29 @@
 
 #include <getopt.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
 	"Usage: lade zarr COMMAND [OPTION]... NODE...\n"
-	"Look at Zarr arrays and groups, formats 2 and 3.\n"
+	"Look at Zarr arrays and groups, formats 2 and 3; read and verify them.\n"
 	"\n"
 	"  info   what a node is: shape, type, codecs, sizes, and a map of the chunks\n"
 	"  ls     the members of a group\n"
 	"  tree   all members below a group, drawn\n"
+	"  cat    NODE [SELECTION]: part of an array, such as \"[0:10, :, 5]\", as a .npy file\n"
+	"  verify read every chunk, of all arrays below a group; name the bad ones\n"
 	"\n"
 	"NODE is a directory, a .zip file, a node in it (data.zip/a/b), or a URL (http, https).\n"
 	"\n"
 	"      --json             print JSON instead of text\n"
 	"      --depth=N          ls, tree: this many levels (1 for ls, all for tree)\n"
 	"      --stored           ls, tree: stored bytes too, which looks at all keys\n"
+	"  -o, --output=FILE      cat: write to FILE\n"
+	"  -f, --force            cat: overwrite FILE; write to a terminal\n"
+	"      --field=NAME       cat: one field of a struct\n"
+	"      --complete         verify: missing chunks are failures too\n"
+	"  -M, --memory=SIZE      cat, verify: memory for decoded elements (256M)\n"
+	"  -T, --threads=N        cat, verify: threads (0, the default: all cores)\n"
 	"      --format=N         Zarr format 2 or 3, where a node has both\n"
 	"      --no-consolidated  read each node's own metadata\n"
 	"      --header=TEXT      for URLs: a header of each request, \"Authorization: ...\"\n"
@@ -31,8 +40,19 @@ static const char help[] =
 	"\n"
 	"Exit code: 0 done, 1 a node or an operation failed, 2 wrong usage.\n";
 
-enum { OPT_JSON = 'j', OPT_DEPTH = 'd', OPT_STORED = 's', OPT_FORMAT = 'f', OPT_OWN = 'n',
-       OPT_HEADER = 'H' };
+enum {
+	OPT_JSON = 'j',
+	OPT_DEPTH = 'd',
+	OPT_STORED = 's',
+	OPT_FORMAT = 'F',
+	OPT_OWN = 'n',
+	OPT_HEADER = 'H',
+	OPT_FIELD = 'e',
+	OPT_COMPLETE = 'c',
+};
+
+#define MEMORY_DEFAULT ((uint64_t)256 << 20)
+#define THREADS_MAX 1024
 
 static const struct option options[] = {
 	{"json", no_argument, NULL, OPT_JSON},
@@ -41,6 +61,12 @@ static const struct option options[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"no-consolidated", no_argument, NULL, OPT_OWN},
 	{"header", required_argument, NULL, OPT_HEADER},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, 'f'},
+	{"field", required_argument, NULL, OPT_FIELD},
+	{"complete", no_argument, NULL, OPT_COMPLETE},
+	{"memory", required_argument, NULL, 'M'},
+	{"threads", required_argument, NULL, 'T'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -52,9 +78,11 @@ static const struct {
 	const char *options; /* the options it takes, beside those that all take */
 	int (*run)(const zarr_settings *s, zarr_node *node, json *j);
 } commands[] = {
-	{"info", "jfnH", zarr_info},
-	{"ls", "jdsfnH", zarr_list},
-	{"tree", "jdsfnH", zarr_tree},
+	{"info", "jFnH", zarr_info},
+	{"ls", "jdsFnH", zarr_list},
+	{"tree", "jdsFnH", zarr_tree},
+	{"cat", "FnHofeMT", zarr_cat},
+	{"verify", "jFnHcMT", zarr_verify},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -82,6 +110,28 @@ static int read_option(zarr_settings *s, int c, const char *text)
 			return cli_usage("--format=%s: want 2 or 3", text);
 		s->format = (uint32_t)value;
 		break;
+	case OPT_COMPLETE:
+		s->complete = true;
+		break;
+	case OPT_FIELD:
+		s->field = text;
+		break;
+	case 'o':
+		s->output = text;
+		break;
+	case 'f':
+		s->force = true;
+		break;
+	case 'M':
+		if (!cli_parse_size(text, &s->memory) || s->memory < 1 << 20)
+			return cli_usage("--memory=%s: want a size from 1M on", text);
+		break;
+	case 'T':
+		if (!cli_parse_uint(text, 0, THREADS_MAX, &value))
+			return cli_usage("-T %s: want a number of threads, 0 to %d", text,
+			                 THREADS_MAX);
+		s->threads = (unsigned)value;
+		break;
 	case OPT_HEADER:
 		if (s->header_count == ZARR_HEADERS_MAX)
 			return cli_usage("more than %d headers", ZARR_HEADERS_MAX);
@@ -99,15 +149,41 @@ static int read_option(zarr_settings *s, int c, const char *text)
 	return CLI_OK;
 }
 
+/* How an option is written. */
+static const char *option_text(int c)
+{
+	static char text[32];
+
+	for (const struct option *o = options; o->name; o++)
+		if (o->val == c)
+			snprintf(text, sizeof text, "--%s", o->name);
+	return text;
+}
+
+/* cat: the file goes somewhere, and a selection may stand behind the node. */
+static int check_cat(zarr_settings *s)
+{
+	bool to_stdout = !s->output || strcmp(s->output, "-") == 0;
+
+	if (s->count > 2)
+		return cli_usage("zarr cat takes a node and a selection, not %s", s->names[2]);
+	if (s->count == 2)
+		s->selection = s->names[1];
+	s->count = 1;
+	if (to_stdout && !s->force && isatty(STDOUT_FILENO))
+		return cli_usage("a .npy file is not written to a terminal (-o FILE, or -f)");
+	return CLI_OK;
+}
+
 /* True when the command goes on; otherwise '*rc' is its exit code. */
 static bool read_options(int argc, char **argv, size_t command, zarr_settings *s, int *rc)
 {
-	int c, index = -1;
+	int c;
 
 	*rc = CLI_OK;
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "hqv", options, &index)) != -1) {
+	while ((c = getopt_long(argc, argv, "hqvfo:M:T:", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return false;
@@ -116,8 +192,8 @@ static bool read_options(int argc, char **argv, size_t command, zarr_settings *s
 			*rc = cli_usage("zarr %s: there is no such option, or it lacks its value: "
 			                "%s", commands[command].name, argv[optind - 1]);
 		else if (!strchr("qv", c) && !strchr(commands[command].options, c))
-			*rc = cli_usage("zarr %s has no option --%s", commands[command].name,
-			                options[index].name);
+			*rc = cli_usage("zarr %s has no option %s", commands[command].name,
+			                option_text(c));
 		else
 			*rc = read_option(s, c, optarg);
 		if (*rc != CLI_OK)
@@ -128,6 +204,8 @@ static bool read_options(int argc, char **argv, size_t command, zarr_settings *s
 	if (s->count == 0)
 		*rc = cli_usage("zarr %s: no directory, .zip file or URL given",
 		                commands[command].name);
+	else if (commands[command].run == zarr_cat)
+		*rc = check_cat(s);
 	return *rc == CLI_OK;
 }
 
@@ -143,7 +221,7 @@ static int run(const zarr_settings *s, size_t command)
 		zarr_node node;
 		int one = zarr_open(s, s->names[i], &node);
 		if (one == CLI_OK) {
-			if (!s->json && !first)
+			if (!s->json && !first && commands[command].run != zarr_verify)
 				putchar('\n');
 			first = false;
 			one = commands[command].run(s, &node, s->json ? &j : NULL);
@@ -158,11 +236,11 @@ static int run(const zarr_settings *s, size_t command)
 
 int lade_cmd_zarr(int argc, char **argv)
 {
-	zarr_settings s = {0};
+	zarr_settings s = {.memory = MEMORY_DEFAULT};
 	int rc;
 
 	if (argc < 2)
-		return cli_usage("zarr: want a command: info, ls or tree");
+		return cli_usage("zarr: want a command: info, ls, tree, cat or verify");
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		fputs(help, stdout);
 		return CLI_OK;
@@ -171,5 +249,6 @@ int lade_cmd_zarr(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return read_options(argc - 1, argv + 1, i, &s, &rc) ? run(&s, i) : rc;
 	}
-	return cli_usage("zarr: there is no command %s; want info, ls or tree", argv[1]);
+	return cli_usage("zarr: there is no command %s; want info, ls, tree, cat or verify",
+	                 argv[1]);
 }

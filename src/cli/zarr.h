@@ -19,6 +19,11 @@ typedef struct zarr_settings {
 	unsigned depth;  /* levels of members, up to ZARR_DEPTH_MAX */
 	const char *headers[ZARR_HEADERS_MAX];
 	size_t header_count;
+	const char *selection, *field; /* NULL: all of it */
+	const char *output;            /* NULL: standard output */
+	bool force, complete;
+	uint64_t memory;  /* of a part of an array */
+	unsigned threads; /* 0: all cores */
 	char **names;
 	size_t count;
 } zarr_settings;
@@ -35,6 +40,8 @@ typedef struct zarr_node {
 int zarr_info(const zarr_settings *s, zarr_node *node, json *j);
 int zarr_list(const zarr_settings *s, zarr_node *node, json *j);
 int zarr_tree(const zarr_settings *s, zarr_node *node, json *j);
+int zarr_cat(const zarr_settings *s, zarr_node *node, json *j);
+int zarr_verify(const zarr_settings *s, zarr_node *node, json *j);
 
 /* ---- where (zarr_place.c) ---- */
 
@@ -47,6 +54,16 @@ int zarr_store(const zarr_settings *s, const char *name, lade_store **store, cha
 /* Opens the node that 'name' means. */
 int zarr_open(const zarr_settings *s, const char *name, zarr_node *node);
 void zarr_close(zarr_node *node);
+
+/* Reads a selection, with at most 'threads' threads (0: all cores).  'report' may be NULL. */
+lade_status zarr_read(const lade_zarr *array, const lade_zarr_selection *selection,
+                      const lade_zarr_target *target, unsigned threads, lade_zarr_report *report,
+                      lade_error *err);
+
+/* Calls 'fn' for a node that is an array, or for each array below a group, in the order of names.
+ * Returns CLI_OK, or what is not CLI_OK of those that failed. */
+int zarr_each_array(const zarr_settings *s, zarr_node *node,
+                    int (*fn)(void *ctx, const zarr_node *array), void *ctx);
 
 /* ---- texts (zarr_text.c) ---- */
 
@@ -63,6 +80,8 @@ char *zarr_text_take(zarr_text *t);
 
 void zarr_put_shape(FILE *out, const lade_zarr_array *array);  /* "(100, 200)" */
 void zarr_put_chunks(FILE *out, const lade_zarr_array *array); /* "(10, 20)": of a chunk, a shard */
+/* The length of the innermost chunks of shards along an axis of the array. */
+uint64_t zarr_inner_length(const lade_zarr_array *array, size_t axis);
 void zarr_put_inner(FILE *out, const lade_zarr_array *array);  /* the innermost chunks of shards */
 void zarr_put_type(FILE *out, const lade_zarr_type *type);
 void zarr_put_value(FILE *out, const lade_zarr_type *type, const void *value, size_t size);

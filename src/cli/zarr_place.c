@@ -151,3 +151,12 @@ void zarr_close(zarr_node *node)
 	lade_store_unref(node->store);
 	*node = (zarr_node){0};
 }
+
+lade_status zarr_read(const lade_zarr *array, const lade_zarr_selection *selection,
+                      const lade_zarr_target *target, unsigned threads, lade_zarr_report *report,
+                      lade_error *err)
+{
+	lade_zarr_read_options options = {.struct_size = sizeof options, .threads = threads};
+
+	return lade_zarr_read(array, selection, target, &options, report, err);
+}

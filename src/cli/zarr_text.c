@@ -130,8 +130,7 @@ static void put_shard_shape(FILE *out, size_t ndim, const lade_zarr_shard *shard
 	fputs(ndim == 1 ? ",)" : ")", out);
 }
 
-/* The axis of the innermost chunk that axis 'i' of the array becomes, and its length there. */
-static uint64_t inner_length(const lade_zarr_array *array, size_t i)
+uint64_t zarr_inner_length(const lade_zarr_array *array, size_t i)
 {
 	uint64_t length = 0;
 
@@ -146,7 +145,7 @@ void zarr_put_inner(FILE *out, const lade_zarr_array *array)
 {
 	fputc('(', out);
 	for (size_t i = 0; i < array->ndim; i++)
-		fprintf(out, "%s%" PRIu64, i ? ", " : "", inner_length(array, i));
+		fprintf(out, "%s%" PRIu64, i ? ", " : "", zarr_inner_length(array, i));
 	fputs(array->ndim == 1 ? ",)" : ")", out);
 }
 
@@ -525,7 +524,7 @@ void zarr_json_array(json *j, const lade_zarr_array *array)
 	if (array->chain.shard) {
 		json_open(j, "inner_chunks", '[');
 		for (size_t i = 0; i < array->ndim; i++)
-			json_uint(j, NULL, inner_length(array, i));
+			json_uint(j, NULL, zarr_inner_length(array, i));
 		json_close(j, ']');
 	}
 	json_fill(j, array);

@@ -412,3 +412,31 @@ int zarr_tree(const zarr_settings *s, zarr_node *node, json *j)
 {
 	return show(s, node, j, s->depth ? s->depth : ZARR_DEPTH_MAX, true);
 }
+
+int zarr_each_array(const zarr_settings *s, zarr_node *node,
+                    int (*fn)(void *ctx, const zarr_node *array), void *ctx)
+{
+	members m = {.s = s, .top = node, .depth = ZARR_DEPTH_MAX, .rc = CLI_OK};
+
+	if (node->array)
+		return fn(ctx, node);
+	collect(&m);
+	for (size_t i = 0; i < m.count; i++) {
+		lade_error err = {.offset = LADE_NO_OFFSET};
+		char name[2 * LADE_KEY_MAX];
+		zarr_node array = {.name = name, .store = node->store};
+		if (!m.list[i].is_array)
+			continue;
+		snprintf(name, sizeof name, "%s/%s", node->name, m.list[i].path);
+		if (lade_zarr_member_open(node->zarr, m.list[i].path, &array.zarr, &err)) {
+			m.rc = cli_lade_error(name, &err);
+			continue;
+		}
+		array.array = lade_zarr_as_array(array.zarr);
+		if (array.array && fn(ctx, &array) != CLI_OK)
+			m.rc = CLI_FAILED;
+		lade_zarr_unref(array.zarr);
+	}
+	members_free(&m);
+	return m.rc;
+}

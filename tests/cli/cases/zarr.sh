@@ -36,6 +36,16 @@ python3 - <<-'END'
 	            put(f"g/temp/c/{t}/{y}/{x}", gz(struct.pack("<100i", *values)))
 	put("g/temp/c/9/9/9", b"xx")
 	put("g/temp/c/01/9/9", b"xx")
+	# Element i of "count" is i.
+	shape, chunk = (3, 400, 700), (2, 100, 200)
+	put("count/zarr.json", array(shape, chunk, "uint32"))
+	for t in range(0, 3, 2):
+	    for y in range(0, 400, 100):
+	        for x in range(0, 700, 200):
+	            starts = [(i * 400 + j) * 700 + x
+	                      for i in (t, t + 1) for j in range(y, y + 100)]
+	            rows = [struct.pack("<200I", *range(at, at + 200)) for at in starts]
+	            put(f"count/c/{t // 2}/{y // 100}/{x // 200}", gz(b"".join(rows)))
 	put("g/sub/zarr.json", group())
 	put("g/sub/line/zarr.json", array([10**6], [10], "float64", "NaN"))
 	put("g/sub/line/c/99999", gz(bytes(80)))
@@ -206,6 +216,97 @@ ln -s . loop/again
 "$lade" zarr tree loop >"$top/out" 2>"$top/err"
 [ $? -le 1 ] && [ "$(wc -l <"$top/out")" -le 65 ] && good || bad "follows a circle for ever"
 
+# ---- cat: a selection is a .npy file.
+cat >npy.py <<-'END'
+	"""npy.py FILE DESCR SHAPE [SELECTION]: the type, shape, and elements of 'count'."""
+	import array, ast, sys
+
+	data = open(sys.argv[1], "rb").read()
+	assert data[:6] == b"\x93NUMPY" and data[6] in (1, 3) and data[7] == 0
+	start = 10 if data[6] == 1 else 12
+	end = start + int.from_bytes(data[8:start], "little")
+	text = data[start:end].decode()
+	assert end % 64 == 0 and text.isascii() == (data[6] == 1)
+	head = ast.literal_eval(text)
+	shape = ast.literal_eval(sys.argv[3])
+	want = {"descr": ast.literal_eval(sys.argv[2]), "fortran_order": False, "shape": shape}
+	assert head == want, head
+	if len(sys.argv) > 4:
+	    class Take:  # the indices of an axis for each part of a selection
+	        def __getitem__(self, parts):
+	            return [i if isinstance(i, list) else [range(n)[i]] if isinstance(i, int) else
+	                    list(range(n)[i]) for i, n in zip(parts, (3, 400, 700))]
+	    t, y, x = eval("Take()" + sys.argv[4])
+	    have = array.array("I", data[end:])
+	    assert list(have) == [(i * 400 + j) * 700 + k for i in t for j in y for k in x]
+END
+cat_gives() { # node, selection, descr, shape, options...
+	run 0 "$lade" zarr cat "$1" "$2" "${@:5}"
+	quiet
+	python3 npy.py "$top/out" "$3" "$4" "$2" && good || bad "cat $1 $2 is wrong"
+}
+for memory in 1M 3M 64M; do
+	cat_gives count "[:,:,:]" "'<u4'" "(3, 400, 700)" -M $memory
+	cat_gives count "[::-1, 250:3:-1, 5:690]" "'<u4'" "(3, 247, 685)" -M $memory
+	cat_gives count "[[2, 0, 0], 399, ::-3]" "'<u4'" "(3, 234)" -T1 --memory=$memory
+	cat_gives count "[-1, 350:, [699, 0, 5]]" "'<u4'" "(50, 3)" --memory $memory
+done
+cat_gives count "[5:2, :, :]" "'<u4'" "(0, 400, 700)"
+cat_gives count "[0, 0, 0]" "'<u4'" "()"
+run 0 "$lade" zarr cat g/pair
+python3 npy.py "$top/out" "[('a', '<i4'), ('b\\x9b', '<f4')]" "(3,)" && good ||
+	bad "the type of a struct"
+run 0 "$lade" zarr cat g/pair --field=a "[1:]"
+python3 npy.py "$top/out" "'<i4'" "(2,)" && good || bad "a field is not as it should be"
+run 0 "$lade" zarr cat -o c.npy count
+[ "$(stat -c %s c.npy)" = 3360128 ] && good || bad "c.npy has another size"
+run 1 "$lade" zarr cat -o c.npy count
+says "c.npy"
+run 0 "$lade" zarr cat -f -o c.npy count "[0]"
+[ "$(stat -c %s c.npy)" = 1120128 ] && good || bad "c.npy was not replaced"
+clean
+run 1 "$lade" zarr cat count "[0, 400]"
+says "400"
+run 1 "$lade" zarr cat count "[0, x]"
+run 1 "$lade" zarr cat g
+says "is a group"
+run 2 "$lade" zarr cat count 1 2
+run 2 "$lade" zarr cat --memory=1 count
+run 2 "$lade" zarr cat --json count
+if needs script; then
+	script -qec "$lade zarr cat count" /dev/null >"$top/out" </dev/null
+	prints "not written to a terminal"
+fi
+
+# ---- verify: bad chunks are named.
+run 0 "$lade" zarr verify count g/temp
+quiet
+prints "count: 32 chunks good, 0 bad, 0 missing"
+prints "g/temp: 110 chunks good, 0 bad, 90 missing; 20.59 KiB of 42.97 KiB decoded"
+cp -r g spoiled
+printf X | dd of=spoiled/temp/c/1/5/3 bs=1 seek=40 conv=notrunc status=none
+truncate -s 30 spoiled/temp/c/0/9/9
+: >spoiled/temp/c/0/0/0
+run 1 "$lade" zarr verify spoiled/temp
+prints "spoiled/temp: 107 chunks good, 3 bad, 90 missing"
+for key in 1/5/3 0/9/9 0/0/0; do
+	says "key 'c/$key', chunk (${key//\//, }): gzip: "
+done
+run 1 "$lade" zarr verify --json spoiled/temp
+python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
+	import json, sys
+	(one,) = json.load(open(sys.argv[1]))
+	assert (one["good"], one["bad"], one["missing"]) == (107, 3, 90)
+	assert [f["key"] for f in one["failures"]] == ["c/0/0/0", "c/0/9/9", "c/1/5/3"]
+	assert [f["chunk"] for f in one["failures"]] == [[0, 0, 0], [0, 9, 9], [1, 5, 3]]
+	assert [f["start"] for f in one["failures"]] == [[0, 0, 0], [0, 90, 90], [1, 50, 30]]
+	assert all(f["reason"] and f["status"] for f in one["failures"])
+END
+run 1 "$lade" zarr verify --complete count old
+prints "count: 32 chunks good, 0 bad, 0 missing"
+prints "old: 1 chunk good, 0 bad, 3 missing"
+says "key '1.0': there is no such chunk"
+
 # ---- a web server.
 coproc server { exec python3 "$here/../http_server.py" .; }
 read -r port <&"${server[0]}"
@@ -220,6 +321,10 @@ says "no consolidated metadata"
 says "name a member ($url/g/NAME)"
 run 0 "$lade" zarr tree "$url/g.zip"
 sed '1d' "$top/out" | cmp -s - want && good || bad "the zip file at a URL has another tree"
+run 0 "$lade" zarr cat "$url/count" "[2, 3:5, ::-1]"
+python3 npy.py "$top/out" "'<u4'" "(2, 700)" "[2, 3:5, ::-1]" && good || bad "cat of a URL"
+run 1 "$lade" zarr verify "$url/spoiled/temp"
+prints "spoiled/temp: 107 chunks good, 3 bad, 90 missing"
 run 1 "$lade" zarr info "$url/nosuch"
 says "nosuch: "
 eval "exec ${server[1]}>&-"
