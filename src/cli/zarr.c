@@ -12,28 +12,39 @@
 
 static const char help[] =
 	"Usage: lade zarr COMMAND [OPTION]... NODE...\n"
-	"Look at Zarr arrays and groups, formats 2 and 3; read and verify them.\n"
+	"Look at Zarr arrays and groups, formats 2 and 3; read, verify and create them.\n"
 	"\n"
 	"  info   what a node is: shape, type, codecs, sizes, and a map of the chunks\n"
 	"  ls     the members of a group\n"
 	"  tree   all members below a group, drawn\n"
-	"  cat    NODE [SELECTION]: part of an array, such as \"[0:10, :, 5]\", as a .npy file\n"
+	"  cat    NODE [SELECTION]: a part of an array, \"[0:10, :, 5]\", as a .npy file\n"
 	"  verify read every chunk, of all arrays below a group; name the bad ones\n"
+	"  create an array or a group in a directory\n"
 	"\n"
-	"NODE is a directory, a .zip file, a node in it (data.zip/a/b), or a URL (http, https).\n"
+	"NODE is a directory, a .zip file, a node in it (data.zip/a/b), or a URL.\n"
 	"\n"
 	"      --json             print JSON instead of text\n"
 	"      --depth=N          ls, tree: this many levels (1 for ls, all for tree)\n"
 	"      --stored           ls, tree: stored bytes too, which looks at all keys\n"
 	"  -o, --output=FILE      cat: write to FILE\n"
-	"  -f, --force            cat: overwrite FILE; write to a terminal\n"
+	"  -f, --force            replace what exists; cat: write to a terminal\n"
 	"      --field=NAME       cat: one field of a struct\n"
 	"      --complete         verify: missing chunks are failures too\n"
 	"  -M, --memory=SIZE      cat, verify: memory for decoded elements (256M)\n"
 	"  -T, --threads=N        cat, verify: threads (0, the default: all cores)\n"
-	"      --format=N         Zarr format 2 or 3, where a node has both\n"
+	"      --shape=N,N,...    create: the array's shape\n"
+	"      --chunks=N,N,...   create: of a chunk (about 1 MiB)\n"
+	"      --shards=N,N,...   create: of a shard of chunks, format 3 (no shards)\n"
+	"      --dtype=TYPE       create: float32, <i2, ..., or JSON\n"
+	"      --codec=SPEC       create: \"shuffle(4)|zstd(level=3)\", or JSON (zstd)\n"
+	"      --fill=JSON        create: the fill value (0)\n"
+	"      --names=A,B,...    create: the axes' names\n"
+	"      --attributes=JSON  create: an object of attributes\n"
+	"      --fortran          create: a chunk's first axis is contiguous\n"
+	"      --group            create: a group instead of an array\n"
+	"      --format=N         Zarr format, 2 or 3; create: 3\n"
 	"      --no-consolidated  read each node's own metadata\n"
-	"      --header=TEXT      for URLs: a header of each request, \"Authorization: ...\"\n"
+	"      --header=TEXT      URLs: a header of each request, \"Authorization: ...\"\n"
 	"  -q, --quiet            no warnings and no progress; twice: no errors either\n"
 	"  -v, --verbose          say more\n"
 	"  -h, --help             print this\n"
@@ -49,7 +60,19 @@ enum {
 	OPT_HEADER = 'H',
 	OPT_FIELD = 'e',
 	OPT_COMPLETE = 'c',
+	/* Of create. */
+	OPT_SHAPE = 256,
+	OPT_CHUNKS,
+	OPT_SHARDS,
+	OPT_DTYPE,
+	OPT_CODEC,
+	OPT_FILL,
+	OPT_ATTRIBUTES,
+	OPT_NAMES,
+	OPT_GROUP,
+	OPT_FORTRAN,
 };
+#define CREATE_ONLY(c) ((c) >= OPT_SHAPE)
 
 #define MEMORY_DEFAULT ((uint64_t)256 << 20)
 #define THREADS_MAX 1024
@@ -67,6 +90,16 @@ static const struct option options[] = {
 	{"complete", no_argument, NULL, OPT_COMPLETE},
 	{"memory", required_argument, NULL, 'M'},
 	{"threads", required_argument, NULL, 'T'},
+	{"shape", required_argument, NULL, OPT_SHAPE},
+	{"chunks", required_argument, NULL, OPT_CHUNKS},
+	{"shards", required_argument, NULL, OPT_SHARDS},
+	{"dtype", required_argument, NULL, OPT_DTYPE},
+	{"codec", required_argument, NULL, OPT_CODEC},
+	{"fill", required_argument, NULL, OPT_FILL},
+	{"attributes", required_argument, NULL, OPT_ATTRIBUTES},
+	{"names", required_argument, NULL, OPT_NAMES},
+	{"group", no_argument, NULL, OPT_GROUP},
+	{"fortran", no_argument, NULL, OPT_FORTRAN},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -76,15 +109,54 @@ static const struct option options[] = {
 static const struct {
 	const char *name;
 	const char *options; /* the options it takes, beside those that all take */
-	int (*run)(const zarr_settings *s, zarr_node *node, json *j);
+	int (*run)(const zarr_settings *s, zarr_node *node, json *j); /* NULL: create */
 } commands[] = {
 	{"info", "jFnH", zarr_info},
 	{"ls", "jdsFnH", zarr_list},
 	{"tree", "jdsFnH", zarr_tree},
 	{"cat", "FnHofeMT", zarr_cat},
 	{"verify", "jFnHcMT", zarr_verify},
+	{"create", "Ff", NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static void read_new(zarr_new *n, int c, const char *text)
+{
+	switch (c) {
+	case OPT_SHAPE:
+		n->shape = text;
+		break;
+	case OPT_CHUNKS:
+		n->chunks = text;
+		break;
+	case OPT_SHARDS:
+		n->shards = text;
+		break;
+	case OPT_DTYPE:
+		n->dtype = text;
+		break;
+	case OPT_CODEC:
+		n->codec = text;
+		break;
+	case OPT_FILL:
+		n->fill = text;
+		break;
+	case OPT_ATTRIBUTES:
+		n->attributes = text;
+		break;
+	case OPT_NAMES:
+		n->names = text;
+		break;
+	case OPT_GROUP:
+		n->group = true;
+		break;
+	case OPT_FORTRAN:
+		n->fortran = true;
+		break;
+	default:
+		break;
+	}
+}
 
 static int read_option(zarr_settings *s, int c, const char *text)
 {
@@ -144,9 +216,18 @@ static int read_option(zarr_settings *s, int c, const char *text)
 		cli_verbosity++;
 		break;
 	default:
+		read_new(&s->new, c, text);
 		break;
 	}
 	return CLI_OK;
+}
+
+/* Whether a command has an option. */
+static bool takes(size_t command, int c)
+{
+	if (CREATE_ONLY(c))
+		return !commands[command].run;
+	return strchr("qv", c) || strchr(commands[command].options, c);
 }
 
 /* How an option is written. */
@@ -191,7 +272,7 @@ static bool read_options(int argc, char **argv, size_t command, zarr_settings *s
 		if (c == '?')
 			*rc = cli_usage("zarr %s: there is no such option, or it lacks its value: "
 			                "%s", commands[command].name, argv[optind - 1]);
-		else if (!strchr("qv", c) && !strchr(commands[command].options, c))
+		else if (!takes(command, c))
 			*rc = cli_usage("zarr %s has no option %s", commands[command].name,
 			                option_text(c));
 		else
@@ -218,9 +299,10 @@ static int run(const zarr_settings *s, size_t command)
 	if (s->json)
 		json_open(&j, NULL, '[');
 	for (size_t i = 0; i < s->count; i++) {
-		zarr_node node;
-		int one = zarr_open(s, s->names[i], &node);
-		if (one == CLI_OK) {
+		zarr_node node = {0};
+		int one = commands[command].run ? zarr_open(s, s->names[i], &node)
+		                                : zarr_create(s, s->names[i]);
+		if (one == CLI_OK && commands[command].run) {
 			if (!s->json && !first && commands[command].run != zarr_verify)
 				putchar('\n');
 			first = false;
@@ -240,7 +322,7 @@ int lade_cmd_zarr(int argc, char **argv)
 	int rc;
 
 	if (argc < 2)
-		return cli_usage("zarr: want a command: info, ls, tree, cat or verify");
+		return cli_usage("zarr: want a command: info, ls, tree, cat, verify or create");
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		fputs(help, stdout);
 		return CLI_OK;
@@ -249,6 +331,7 @@ int lade_cmd_zarr(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return read_options(argc - 1, argv + 1, i, &s, &rc) ? run(&s, i) : rc;
 	}
-	return cli_usage("zarr: there is no command %s; want info, ls, tree, cat or verify",
+	return cli_usage("zarr: there is no command %s; want info, ls, tree, cat, verify or "
+	                 "create",
 	                 argv[1]);
 }

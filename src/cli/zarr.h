@@ -12,6 +12,12 @@
 #define ZARR_HEADERS_MAX 16
 #define ZARR_DEPTH_MAX 64
 
+/* What is to be made; NULL: not given. */
+typedef struct zarr_new {
+	const char *shape, *chunks, *shards, *dtype, *codec, *fill, *attributes, *names;
+	bool group, fortran;
+} zarr_new;
+
 /* What the command line says.  The strings are argv's. */
 typedef struct zarr_settings {
 	bool json, stored, no_consolidated;
@@ -24,6 +30,7 @@ typedef struct zarr_settings {
 	bool force, complete;
 	uint64_t memory;  /* of a part of an array */
 	unsigned threads; /* 0: all cores */
+	zarr_new new;
 	char **names;
 	size_t count;
 } zarr_settings;
@@ -43,7 +50,12 @@ int zarr_tree(const zarr_settings *s, zarr_node *node, json *j);
 int zarr_cat(const zarr_settings *s, zarr_node *node, json *j);
 int zarr_verify(const zarr_settings *s, zarr_node *node, json *j);
 
+/* Makes a node; returns the exit code. */
+int zarr_create(const zarr_settings *s, const char *path);
+
 /* ---- where (zarr_place.c) ---- */
+
+bool zarr_is_url(const char *name);
 
 /*
  * Opens the store of a directory, a .zip file or a URL, and stores the path of the node in it, to

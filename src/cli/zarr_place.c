@@ -12,7 +12,7 @@
 #include "cli/table.h"
 #include "cli/zarr.h"
 
-static bool is_url(const char *name)
+bool zarr_is_url(const char *name)
 {
 	return strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
 }
@@ -99,7 +99,7 @@ int zarr_store(const zarr_settings *s, const char *name, lade_store **store, cha
 
 	*store = NULL;
 	*path = NULL;
-	if (is_url(name)) {
+	if (zarr_is_url(name)) {
 		status = open_url(s, whole, store, &err);
 		*path = cli_need(strdup(""));
 	} else {

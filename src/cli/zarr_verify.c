@@ -18,12 +18,14 @@
 
 /* Chunks that threads share out among themselves. */
 #define BATCH 256
-/* Failures of one shard that are named. */
+/* Failures of one shard that are named, and those that are one if they are alike. */
 #define NAMED_MAX 100
+#define ALIKE 8
 
 /* A failed chunk, or a failed inner chunk of a shard. */
 typedef struct failure {
 	uint64_t start[LADE_DIMS_MAX]; /* its first element */
+	bool inner;                    /* an inner chunk */
 	lade_error err;
 } failure;
 
@@ -34,6 +36,8 @@ typedef struct job {
 	bool missing;
 	failure *failures;
 	size_t failed;
+	bool partly;              /* something of it is good */
+	bool whole;               /* the shard fails as a whole: one failure is enough */
 	uint64_t decoded, chunks; /* bytes and inner chunks of what is good */
 } job;
 
@@ -110,13 +114,17 @@ static bool halve(const verify *v, const box *b, box halves[2])
 	return false;
 }
 
-/* A shard whose index is bad fails in the same words everywhere. */
-static bool is_known(const job *j, const lade_error *err)
+/* If the first inner chunks fail in the same words, it is for the same reason: a bad index. */
+static void check_alike(job *j)
 {
-	for (size_t i = 0; i < j->failed; i++)
-		if (strcmp(j->failures[i].err.message, err->message) == 0)
-			return true;
-	return j->failed == NAMED_MAX;
+	if (j->partly || j->failed < 2)
+		return;
+	for (size_t i = 1; i < j->failed; i++)
+		if (strcmp(j->failures[0].err.message, j->failures[i].err.message) != 0)
+			return;
+	j->whole = true;
+	j->failed = 1;
+	j->failures[0].inner = false;
 }
 
 static void check_box(const verify *v, job *j, const box *b)
@@ -127,15 +135,16 @@ static void check_box(const verify *v, job *j, const box *b)
 	box halves[2];
 	bool can_halve = halve(v, b, halves);
 
+	if (j->whole || j->failed == NAMED_MAX)
+		return;
 	if (!can_halve || box_size(v, b) <= v->memory) {
 		status = read_box(v, b, &report, &err);
 		if (status == LADE_OK) {
 			j->decoded += report.decoded_size;
 			j->chunks += report.chunk_count;
+			j->partly = true;
 			return;
 		}
-		if (is_known(j, &err))
-			return;
 	}
 	if (can_halve) {
 		check_box(v, j, &halves[0]);
@@ -146,7 +155,10 @@ static void check_box(const verify *v, job *j, const box *b)
 	j->failures = cli_need(f);
 	f += j->failed++;
 	memcpy(f->start, b->start, sizeof f->start);
+	f->inner = v->node->array->chain.shard != NULL;
 	f->err = err;
+	if (j->failed == ALIKE)
+		check_alike(j);
 }
 
 /* For lade_engine_each(); failures are in the job. */
@@ -165,6 +177,7 @@ static lade_status run_job(void *ctx, size_t index, lade_error *err)
 	}
 	if (!j->missing)
 		check_box(v, j, &b);
+	check_alike(j);
 	progress_add(j->stored, j->decoded);
 	return LADE_OK;
 }
@@ -179,13 +192,32 @@ static void json_numbers(json *j, const char *key, const uint64_t *values, size_
 	json_close(j, ']');
 }
 
+/* The message has the key and the chunk; for shards, 'inner' is added. */
+static void say_text(const verify *v, const failure *f, const uint64_t *inner)
+{
+	lade_error err = f->err;
+	char at[24 * LADE_DIMS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->node->array->ndim && f->inner; i++)
+		n += (size_t)snprintf(at + n, sizeof at - n, "%s%" PRIu64, i ? ", " : "", inner[i]);
+	if (f->inner)
+		lade_fail(&err, f->err.status, f->err.offset, "inner chunk (%s), %s", at,
+		          f->err.message);
+	cli_lade_error(v->node->name, &err);
+}
+
 static void say_failure(verify *v, const job *j, const failure *f)
 {
 	size_t ndim = v->node->array->ndim;
 	char key[LADE_KEY_MAX + 1] = "";
 
+	uint64_t inner[LADE_DIMS_MAX];
+
+	for (size_t i = 0; i < ndim && f->inner; i++)
+		inner[i] = f->start[i] / v->inner[i];
 	if (!v->j) {
-		cli_lade_error(v->node->name, &f->err);
+		say_text(v, f, inner);
 		return;
 	}
 	lade_zarr_chunk_key(v->node->zarr, j->index, key, NULL);
@@ -193,6 +225,8 @@ static void say_failure(verify *v, const job *j, const failure *f)
 	json_text(v->j, "key", key);
 	json_numbers(v->j, "chunk", j->index, ndim);
 	json_numbers(v->j, "start", f->start, ndim);
+	if (f->inner)
+		json_numbers(v->j, "inner_chunk", inner, ndim);
 	json_text(v->j, "status", lade_status_name(f->err.status));
 	json_text(v->j, "reason", f->err.message);
 	json_close(v->j, '}');

@@ -40,7 +40,7 @@ _lade() {
 	case ${COMP_WORDS[1]} in
 	zarr)
 		if [[ $COMP_CWORD == 2 ]]; then
-			COMPREPLY=($(compgen -W "info ls tree cat verify" -- "$cur"))
+			COMPREPLY=($(compgen -W "info ls tree cat verify create" -- "$cur"))
 			return
 		fi
 		;;&

@@ -57,6 +57,18 @@ python3 - <<-'END'
 	        "chunk_shape": [2, 4], "index_location": "start",
 	        "codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}}, little],
 	        "index_codecs": [little, {"name": "crc32c"}]}}]))
+	# Shards of four chunks each: one with a bad inner chunk, one without an index.
+	put("shards/zarr.json", array([8, 8], [4, 4], "uint8", 0, [{
+	    "name": "sharding_indexed", "configuration": {
+	        "chunk_shape": [2, 2], "index_location": "end", "index_codecs": [little],
+	        "codecs": [little, {"name": "gzip", "configuration": {"level": 5}}]}}]))
+	for s in range(4):
+	    chunks = [gz(bytes([s * 16 + i] * 4)) for i in range(4)]
+	    starts = [sum(map(len, chunks[:i])) for i in range(4)]
+	    index = [struct.pack("<QQ", at, len(c)) for at, c in zip(starts, chunks)]
+	    if s == 1:
+	        chunks[2] = b"x" * len(chunks[2])
+	    put(f"shards/c/{s // 2}/{s % 2}", b"" if s == 3 else b"".join(chunks + index))
 	put("g/words/zarr.json", array([4], [2], "string", "a\x1b[31m\u202e", [
 	    {"name": "vlen-utf8"}, {"name": "gzip", "configuration": {"level": 1}}]))
 	put("g/words/c/0", b"1234")
@@ -302,6 +314,12 @@ python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
 	assert [f["start"] for f in one["failures"]] == [[0, 0, 0], [0, 90, 90], [1, 50, 30]]
 	assert all(f["reason"] and f["status"] for f in one["failures"])
 END
+run 1 "$lade" zarr verify shards
+prints "shards: 2 shards good, 2 bad, 0 missing"
+prints ", 11 inner chunks"
+says "shards: inner chunk (1, 2), key 'c/0/1', chunk (0, 1): "
+says "shards: key 'c/1/1', chunk (1, 1): "
+[ "$(wc -l <"$top/err")" = 2 ] && good || bad "says something else"
 run 1 "$lade" zarr verify --complete count old
 prints "count: 32 chunks good, 0 bad, 0 missing"
 prints "old: 1 chunk good, 0 bad, 3 missing"
@@ -353,3 +371,43 @@ run 0 bash -c "$complete" - "$completion" "$lade" zarr t
 prints tree
 run 0 bash -c "$complete" - "$completion" "$lade" zarr ls --st
 prints "--stored"
+
+# ---- create.
+run 0 "$lade" zarr create --shape=1000,2000 --dtype=float32 --fill=1.5 --names=y, \
+	--attributes='{"units":"K"}' made
+quiet
+run 0 "$lade" zarr info made
+prints "shape       (1000, 2000), axes y, ?"
+prints "chunks      (500, 500), a grid of 2 x 4"
+prints "fill        1.5"
+prints '{ "units": "K" }'
+run 0 "$lade" zarr cat made "[0, ::1000]"
+tail -c 8 "$top/out" | od -An -tf4 | grep -qE '^ +1\.5 +1\.5$' && good || bad "is not filled"
+run 1 "$lade" zarr create --group made
+says "(-f replaces it)"
+run 0 "$lade" zarr create -f --shape '(64, 64)' --chunks 8,8 --shards=32,32 --dtype '<i2' \
+	--codec 'shuffle(2)|zstd(level=5)' made
+run 0 "$lade" zarr info made
+prints "chunks      (8, 8) in shards"
+prints "[shuffle(2)|zstd(level=5)], index at the end: [crc32c]"
+run 0 "$lade" zarr create --format=2 --shape=5 --dtype=bool --fortran \
+	--codec '[{"id":"zlib","level":2}]' made/two
+run 0 "$lade" zarr info made/two
+prints "made/two: array, Zarr format 2"
+prints "zlib(level=2)"
+run 0 "$lade" zarr create --group made/group made/other
+run 0 "$lade" zarr ls made/group
+# What fails leaves nothing.
+run 1 "$lade" zarr create --shape=5 --dtype=nosuch gone
+says "nosuch"
+run 1 "$lade" zarr create --group gone.zip
+run 1 "$lade" zarr create --group http://localhost/gone
+run 2 "$lade" zarr create --shape=5,5 --chunks=2 --dtype=int8 gone
+says "--chunks has 1 numbers, the shape has 2"
+run 2 "$lade" zarr create --shape=5 --names=a,b --dtype=int8 gone
+run 2 "$lade" zarr create --shape=5x --dtype=int8 gone
+run 2 "$lade" zarr create --shape=5 --dtype=int8 --codec=nosuch gone
+run 2 "$lade" zarr create --shape=5 gone
+run 2 "$lade" zarr create --group --shape=5 gone
+run 2 "$lade" zarr info --shape=5 made
+gone gone gone.zip
