@@ -23,27 +23,27 @@ void lade__library_close(void *library); /* NULL is fine */
  * the coder may still have something to do, or something to write: it gets this byte, and what
  * writes there does not fit.
  */
-typedef struct lade__coding {
+typedef struct lade__flow {
 	const unsigned char *src;
 	size_t size, in;
 	unsigned char *dst;
 	size_t cap, out;
 	unsigned char spare;
-} lade__coding;
+} lade__flow;
 
 /* What the coder gets next: at most 'most' bytes each. */
-static inline size_t lade__coding_left(const lade__coding *c, size_t most)
+static inline size_t lade__flow_left(const lade__flow *c, size_t most)
 {
 	return c->size - c->in < most ? c->size - c->in : most;
 }
 
-static inline size_t lade__coding_room(const lade__coding *c, size_t most)
+static inline size_t lade__flow_room(const lade__flow *c, size_t most)
 {
 	size_t room = c->cap - c->out;
 	return room == 0 ? 1 : room < most ? room : most;
 }
 
-static inline unsigned char *lade__coding_to(lade__coding *c)
+static inline unsigned char *lade__flow_to(lade__flow *c)
 {
 	return c->out == c->cap ? &c->spare : c->dst + c->out;
 }
@@ -51,7 +51,7 @@ static inline unsigned char *lade__coding_to(lade__coding *c)
 typedef enum lade__progress { LADE__MOVED = 0, LADE__STUCK, LADE__FULL } lade__progress;
 
 /* Counts what a step took and gave.  FULL: the result does not fit; STUCK: there was nothing. */
-static inline lade__progress lade__coding_step(lade__coding *c, size_t took, size_t gave)
+static inline lade__progress lade__flow_step(lade__flow *c, size_t took, size_t gave)
 {
 	c->in += took;
 	if (gave > c->cap - c->out)

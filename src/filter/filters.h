@@ -23,7 +23,9 @@
 	X(quantize)      \
 	X(fixedscaleoffset) \
 	X(astype)        \
-	X(byteswap)
+	X(byteswap)      \
+	X(cast)          \
+	X(packints)
 
 #define LADE_X(name)                                         \
 	extern const lade_algorithm lade__filter_##name;            \

@@ -513,14 +513,16 @@ static lade_status scale_codec(builder *b, uint32_t name, uint32_t config, const
 	return add_scale_offset(b, name, config);
 }
 
-/* The elements of the codecs behind it are of another type. */
 static lade_status cast_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
 {
-	uint32_t type = lade__json_get(b->s->doc, config, "data_type");
-	codec_kind kind = AA;
 	(void)outer;
-	lade_status status = lade__zarr_type_v3(b->s, type, &b->now);
-	return status == LADE_OK ? lade__chain_foreign(b, name, config, &kind, no_codec) : status;
+	return lade__chain_cast(b, name, config);
+}
+
+static lade_status packbits_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
+{
+	(void)outer;
+	return lade__chain_packbits(b, name, config);
 }
 
 static lade_status reshape_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
@@ -559,7 +561,7 @@ static const struct codec {
 	{"scale_offset", AA, ANY_CONFIG, "scale offset ", scale_codec},
 	{"cast_value", AA, WANTED, NULL, cast_codec},
 	{"reshape", AA, WANTED, "shape ", reshape_codec},
-	{"packbits", AB, ANY_CONFIG, NULL, foreign_codec},
+	{"packbits", AB, ANY_CONFIG, "padding_encoding first_bit last_bit ", packbits_codec},
 	{"n5_default", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"zfp", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"conditional", BB, ANY_CONFIG, NULL, foreign_codec},

@@ -59,7 +59,12 @@ void lade__chain_becomes(builder *b, const char *text);
 /* Elements of a chunk along an axis of what is stored; 0: chunks differ. */
 uint64_t lade__chain_axis(const builder *b, size_t axis);
 
+/* numcodecs' LZMA. */
+lade_status lade__chain_lzma(builder *b, uint32_t config, bool strict);
+
 lade_status lade__chain_reshape(builder *b, uint32_t config);
+lade_status lade__chain_cast(builder *b, uint32_t name, uint32_t config);
+lade_status lade__chain_packbits(builder *b, uint32_t name, uint32_t config);
 
 /* A whole number of a configuration, also as text ("1", as NCZarr has it). */
 lade_status lade__chain_int(builder *b, uint32_t config, const char *key, int64_t fallback,

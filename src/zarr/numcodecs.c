@@ -182,6 +182,30 @@ static lade_status fletcher32(builder *b, uint32_t config, bool strict)
 	return lade__chain_stage(b, "fletcher32");
 }
 
+/* numcodecs can only write a null prefix to JSON. */
+static lade_status jenkins_lookup3(builder *b, uint32_t config, bool strict)
+{
+	uint32_t prefix = lade__json_get(b->s->doc, config, "prefix");
+	int64_t init;
+	(void)strict;
+	lade_status status = lade__chain_int(b, config, "initval", 0, &init);
+	if (status == LADE_OK && (init < 0 || init > UINT32_MAX))
+		return BAD(b->s, config, "want an 'initval' of 32 bits");
+	if (status == LADE_OK && lade__json_type(b->s->doc, prefix) > JSON_NULL)
+		return UNKNOWN(b->s, prefix, "a prefix");
+	return status == LADE_OK ? lade__chain_stage(b, "lookup3(init=%lld)", (long long)init)
+	                         : status;
+}
+
+static lade_status bz2(builder *b, uint32_t config, bool strict)
+{
+	const limits levels = {1, 9, 1, strict};
+	int64_t level;
+	lade_status status = limited(b, config, "level", levels, &level);
+	return status == LADE_OK ? lade__chain_stage(b, "bz2(level=%lld)", (long long)level)
+	                         : status;
+}
+
 static lade_status shuffle(builder *b, uint32_t config, bool strict)
 {
 	int64_t size;
@@ -340,9 +364,9 @@ static const struct numcodec {
 	{"crc32c", BB, "location ", crc32c},
 	{"fletcher32", BB, "", fletcher32},
 	{"shuffle", BB, "elementsize ", shuffle},
-	{"bz2", BB, "level ", NULL},
-	{"lzma", BB, "format check preset filters ", NULL},
-	{"jenkins_lookup3", BB, "initval prefix ", NULL},
+	{"bz2", BB, "level ", bz2},
+	{"lzma", BB, "format check preset filters ", lade__chain_lzma},
+	{"jenkins_lookup3", BB, "initval prefix ", jenkins_lookup3},
 	{"delta", AA, "dtype astype ", delta},
 	{"fixedscaleoffset", AA, "scale offset dtype astype ", fixedscaleoffset},
 	{"quantize", AA, "digits dtype astype ", quantize},

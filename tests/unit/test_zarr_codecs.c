@@ -44,12 +44,13 @@ static void put(const char *key, const void *data, size_t size)
 static void put_array(const char *shape, const char *type, const char *codecs)
 {
 	char text[4096];
-	int size = snprintf(text, sizeof text,
-	                    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":%s,"
-	                    "\"data_type\":\"%s\",\"chunk_grid\":{\"name\":\"regular\","
-	                    "\"configuration\":{\"chunk_shape\":%s}},\"chunk_key_encoding\":"
-	                    "{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[%s]}",
-	                    shape, type, shape, codecs);
+	int size =
+		snprintf(text, sizeof text,
+	                 "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":%s,"
+	                 "\"data_type\":\"%s\",\"chunk_grid\":{\"name\":\"regular\","
+	                 "\"configuration\":{\"chunk_shape\":%s}},\"chunk_key_encoding\":"
+	                 "{\"name\":\"default\"},\"fill_value\":%s,\"codecs\":[%s]}",
+	                 shape, type, shape, strncmp(type, "complex", 7) ? "0" : "[0,0]", codecs);
 	put("zarr.json", text, (size_t)size);
 }
 
@@ -294,13 +295,118 @@ static void reshape(void **state)
 	refused(NULL, LADE_E_UNSUPPORTED, "transpose behind");
 }
 
+/* ---- others ------------------------------------------------------------------------------- */
+
+static void chain_is(const char *type, const char *codecs, const char *spec)
+{
+	put_array("[5]", type, codecs);
+	lade_zarr *node = open_array(NULL);
+	const lade_zarr_chain *chain = &lade_zarr_as_array(node)->chain;
+	assert_int_equal(chain->step_count, 1);
+	if (spec && !chain->steps[0].spec)
+		fail_msg("%s: %s", codecs, chain->steps[0].why);
+	if (spec)
+		assert_string_equal(lade_spec_text(chain->steps[0].spec), spec);
+	else
+		assert_null(chain->steps[0].spec);
+	lade_zarr_unref(node);
+}
+
+#define CAST(text) "{\"name\":\"cast_value\",\"configuration\":{" text "}}," LITTLE
+#define PACK(text) "{\"name\":\"packbits\",\"configuration\":{" text "}}"
+#define LZMA(text) LITTLE ",{\"name\":\"numcodecs.lzma\",\"configuration\":{" text "}}"
+
+static void specs_of_codecs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *type, *codecs, *spec; /* NULL: opened, not run */
+	} cases[] = {
+		{"float32", CAST("\"data_type\":\"int16\""), "cast(<f4,astype=<i2)"},
+		{"float64",
+	         CAST("\"data_type\":\"uint8\",\"rounding\":\"towards-zero\",\"out_of_range\":"
+	              "\"wrap\",\"scalar_map\":{\"encode\":[[\"NaN\",1],[\"+Infinity\",2],"
+	              "[\"-Infinity\",3]],\"decode\":[[1,\"NaN\"]]}"),
+	         "cast(<f8,astype=|u1,rounding=towards-zero,range=wrap,map=15,nan=1,inf=2,ninf=3)"},
+		{"int16", CAST("\"data_type\":\"int8\",\"scalar_map\":{\"encode\":[[999,-1]]}"),
+	         NULL},
+		{"float64",
+	         CAST("\"data_type\":\"int8\",\"scalar_map\":{\"encode\":[[\"NaN\",1]],"
+	              "\"decode\":[[2,\"NaN\"]]}"),
+	         NULL},
+		{"bool", CAST("\"data_type\":\"int8\""), NULL},
+		{"bool", PACK(""), "packints(|b1)"},
+		{"int16",
+	         PACK("\"first_bit\":2,\"last_bit\":11,\"padding_encoding\":"
+	              "\"first_byte\""),
+	         "packints(<i2,first=2,last=11,padding=first)"},
+		{"complex64", PACK("\"padding_encoding\":\"last_byte\""),
+	         "packints(<f4,padding=last)"},
+		{"int16", LZMA(""), "lzma(level=6)"},
+		{"int16", LZMA("\"format\":2,\"check\":-1,\"preset\":1,\"filters\":null"),
+	         "lzma(level=1,format=alone)"},
+		{"int16", LZMA("\"format\":1,\"check\":10,\"preset\":2147483657"),
+	         "lzma(level=9,check=sha256)"},
+		{"int16",
+	         LZMA("\"format\":3,\"filters\":[{\"id\":3,\"dist\":2},{\"id\":33,"
+	              "\"preset\":1,\"lc\":1}]"),
+	         "lzma(level=1,format=raw,delta=2,lc=1)"},
+		{"int16",
+	         LZMA("\"format\":3,\"filters\":[{\"id\":4611686018427387905,"
+	              "\"dict_size\":8192}]"),
+	         "lzma(level=6,format=raw1,dict=8192)"},
+		{"int16", LITTLE ",{\"name\":\"numcodecs.bz2\",\"configuration\":{\"level\":4}}",
+	         "bz2(level=4)"},
+		{"int16",
+	         LITTLE ",{\"name\":\"numcodecs.jenkins_lookup3\",\"configuration\":{"
+	                "\"initval\":7,\"prefix\":null}}",
+	         "lookup3(init=7)"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		chain_is(cases[i].type, cases[i].codecs, cases[i].spec);
+}
+
+static void configurations_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *type, *codecs, *message;
+	} cases[] = {
+		{"float32", CAST("\"rounding\":\"up\""), "want a 'data_type'"},
+		{"float32", CAST("\"data_type\":\"int8\",\"rounding\":\"up\""),
+	         "/rounding: no known word, have up"},
+		{"float64", CAST("\"data_type\":\"float32\",\"out_of_range\":\"wrap\""),
+	         "want an integer type"},
+		{"float64", CAST("\"data_type\":\"int8\",\"more\":1"), "unknown member"},
+		{"float64", CAST("\"data_type\":\"int8\",\"scalar_map\":{\"encode\":[[1]]}"),
+	         "want a pair of scalars"},
+		{"bool", PACK("\"last_bit\":1"), "want bits of 0 to 0"},
+		{"int8", PACK("\"first_bit\":3,\"last_bit\":2"), "want bits of 0 to 7"},
+		{"int8", PACK("\"last_bit\":-1"), "want bits of 0 to 7"},
+		{"int8", PACK("\"padding_encoding\":\"first\""), "no known word"},
+		{"int8", LZMA("\"format\":0"), "want the format 1 to 3"},
+		{"int8", LZMA("\"preset\":10"), "a preset of xz"},
+		{"int8", LZMA("\"check\":2"), "a check"},
+		{"int8", LZMA("\"format\":3,\"filters\":[{\"id\":4},{\"id\":33}]"),
+	         "filters beside delta and LZMA"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		lade_zarr *node;
+		lade_error err = {0};
+		put_array("[5]", cases[i].type, cases[i].codecs);
+		lade_status status = lade_zarr_open(memory, "", NULL, &node, &err);
+		if (status == LADE_OK || !strstr(err.message, cases[i].message))
+			fail_msg("want \"%s\", have %s: %s", cases[i].message,
+			         lade_status_name(status), err.message);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(own_codec),
-		cmocka_unit_test(own_codec_of_format_2),
-		cmocka_unit_test(own_codec_refused),
-		cmocka_unit_test(reshape),
+		cmocka_unit_test(own_codec),         cmocka_unit_test(own_codec_of_format_2),
+		cmocka_unit_test(own_codec_refused), cmocka_unit_test(reshape),
+		cmocka_unit_test(specs_of_codecs),   cmocka_unit_test(configurations_refused),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -91,12 +91,12 @@ static lade_status begin(const coder *c, bz_stream *z, lade_error *err)
 	return LADE_OK;
 }
 
-static void offer(bz_stream *z, lade__coding *c)
+static void offer(bz_stream *z, lade__flow *c)
 {
 	z->next_in = c->src + c->in;
-	z->avail_in = (unsigned)lade__coding_left(c, PIECE);
-	z->next_out = lade__coding_to(c);
-	z->avail_out = (unsigned)lade__coding_room(c, PIECE);
+	z->avail_in = (unsigned)lade__flow_left(c, PIECE);
+	z->next_out = lade__flow_to(c);
+	z->avail_out = (unsigned)lade__flow_room(c, PIECE);
 }
 
 /* ---- sizes --------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
                           lade_error *err)
 {
 	const coder *state = run->state;
-	lade__coding c = {
+	lade__flow c = {
 		.src = lade__bytes(src), .size = src.size, .dst = dst.data, .cap = dst.size};
 	lade__progress progress = LADE__MOVED;
 	bz_stream z;
@@ -158,7 +158,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 		size_t left = z.avail_in, room = z.avail_out;
 		bool last = left == c.size - c.in;
 		rc = state->bz.compress(&z, last ? BZ_FINISH : BZ_RUN);
-		progress = lade__coding_step(&c, left - z.avail_in, room - z.avail_out);
+		progress = lade__flow_step(&c, left - z.avail_in, room - z.avail_out);
 	}
 	state->bz.compress_end(&z);
 	if (progress == LADE__FULL)
@@ -173,7 +173,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 
 /* ---- decoding ------------------------------------------------------------------------ */
 
-static lade_status why(const lade__coding *c, size_t start, int rc, lade__progress progress,
+static lade_status why(const lade__flow *c, size_t start, int rc, lade__progress progress,
                        lade_error *err)
 {
 	if (progress == LADE__FULL)
@@ -195,7 +195,7 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
                           lade_error *err)
 {
 	const coder *state = run->state;
-	lade__coding c = {
+	lade__flow c = {
 		.src = lade__bytes(src), .size = src.size, .dst = dst.data, .cap = dst.size};
 	bz_stream z;
 	*dst_size = 0;
@@ -212,7 +212,7 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 			offer(&z, &c);
 			size_t left = z.avail_in, room = z.avail_out;
 			rc = state->bz.decompress(&z);
-			progress = lade__coding_step(&c, left - z.avail_in, room - z.avail_out);
+			progress = lade__flow_step(&c, left - z.avail_in, room - z.avail_out);
 		}
 		state->bz.decompress_end(&z);
 		if (rc != BZ_STREAM_END || progress == LADE__FULL)

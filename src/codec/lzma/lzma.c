@@ -280,7 +280,7 @@ static int begin(coder *c, const lade_stage *stage, bool encodes)
 	return (encodes ? c->lzma.raw_encoder : c->lzma.raw_decoder)(&c->z, filters.list);
 }
 
-static lade_status why(const coder *s, const lade__coding *c, int rc, lade__progress progress,
+static lade_status why(const coder *s, const lade__flow *c, int rc, lade__progress progress,
                        lade_error *err)
 {
 	if (progress == LADE__FULL)
@@ -312,7 +312,7 @@ static lade_status code(const lade_run *run, bool encodes, lade_cspan src, lade_
                         size_t *dst_size, lade_error *err)
 {
 	coder *s = run->state;
-	lade__coding c = {
+	lade__flow c = {
 		.src = lade__bytes(src), .size = src.size, .dst = dst.data, .cap = dst.size};
 	lade__progress progress = LADE__MOVED;
 	*dst_size = 0;
@@ -321,14 +321,14 @@ static lade_status code(const lade_run *run, bool encodes, lade_cspan src, lade_
 		                 "lzma needs liblzma, and %s cannot be opened", files[0]);
 	int rc = begin(s, run->stage, encodes);
 	while (rc == LZMA_OK && progress == LADE__MOVED) {
-		size_t left = lade__coding_left(&c, SIZE_MAX);
-		size_t room = lade__coding_room(&c, SIZE_MAX);
+		size_t left = lade__flow_left(&c, SIZE_MAX);
+		size_t room = lade__flow_room(&c, SIZE_MAX);
 		s->z.next_in = c.src + c.in;
 		s->z.avail_in = left;
-		s->z.next_out = lade__coding_to(&c);
+		s->z.next_out = lade__flow_to(&c);
 		s->z.avail_out = room;
 		rc = s->lzma.code(&s->z, LZMA_FINISH);
-		progress = lade__coding_step(&c, left - s->z.avail_in, room - s->z.avail_out);
+		progress = lade__flow_step(&c, left - s->z.avail_in, room - s->z.avail_out);
 	}
 	if (rc != LZMA_STREAM_END || progress == LADE__FULL || c.in < c.size)
 		return why(s, &c, rc, progress, err);

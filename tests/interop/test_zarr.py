@@ -1,0 +1,321 @@
+# test_zarr.py: arrays that zarr-python and tensorstore wrote, read by liblade: every type, codec
+# and kind of grid that both have.
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import numpy as np
+import pytest
+
+import zarr_ctypes as ours
+
+zarr = pytest.importorskip("zarr", reason="no wheel of zarr for this Python")
+codecs = zarr.codecs
+pytestmark = pytest.mark.filterwarnings("ignore")
+zarr.config.set({"array.rectilinear_chunks": True})
+rng = np.random.default_rng(16)
+
+
+def make(shape, dtype, missing=True):
+    """Values of all kinds, with some runs; of floats also NaN and infinities."""
+    dtype = np.dtype(dtype)
+    if dtype.names:
+        out = np.zeros(shape, dtype)
+        for name in dtype.names:
+            out[name] = make(shape, dtype[name].base if dtype[name].shape == () else dtype[name])
+        return out
+    count = int(np.prod(shape))
+    if dtype.kind == "U":
+        words = np.array(["", "a", "lade", "Zürich", "日本"])
+        return words[rng.integers(0, 5, count)].astype(dtype).reshape(shape)
+    raw = rng.integers(0, 256, count * dtype.itemsize, dtype=np.uint8)
+    if dtype.kind == "b":
+        return (raw & 1).astype(bool).reshape(shape)
+    if dtype.kind == "S":
+        return np.frombuffer((raw % 26 + 97).tobytes(), dtype).reshape(shape)
+    if dtype.kind in "fc":
+        out = np.cumsum(rng.normal(size=count)).astype(dtype.newbyteorder("="))
+        if dtype.kind == "c":
+            out = out + 1j * out[::-1]
+        out[:: max(count // 7, 1)] = np.nan
+        out[1 :: max(count // 5, 2)] = -np.inf
+        return out.astype(dtype).reshape(shape)
+    out = np.frombuffer(raw.tobytes(), dtype).copy().reshape(-1)
+    if dtype.kind in "iu":
+        out[count // 2 :] = 7
+    return out.reshape(shape)
+
+
+def same(got, want):
+    """Equal, bit by bit but for the byte order."""
+    want = np.asarray(want)
+    little = want.astype(want.dtype.newbyteorder("<"))
+    assert got.shape == want.shape
+    if want.dtype.names is None and want.dtype.kind in "fc":
+        np.testing.assert_array_equal(got, little)
+        return
+    assert got.tobytes() == np.ascontiguousarray(little).tobytes()
+
+
+def write_by_hand(folder, data, packed, chain, **more):
+    """An array of one chunk, 'packed', as its document says."""
+    folder.mkdir()
+    document = dict(zarr_format=3, node_type="array", shape=data.shape, data_type=data.dtype.name,
+                    chunk_grid=dict(name="regular", configuration=dict(chunk_shape=data.shape)),
+                    chunk_key_encoding=dict(name="default"), fill_value=0, codecs=chain, **more)
+    (folder / "zarr.json").write_text(json.dumps(document))
+    key = folder / "c" / "/".join("0" * data.ndim)
+    key.parent.mkdir(parents=True)
+    key.write_bytes(packed)
+
+
+@pytest.mark.parametrize("padding", ["none", "first_byte", "last_byte"])
+@pytest.mark.parametrize("dtype,first,last", [("bool", None, None), ("uint8", 0, 2),
+                                              ("int16", 3, 11), ("uint32", None, 16),
+                                              ("float32", 8, None), ("int64", None, None)])
+def test_packbits(tmp_path, dtype, first, last, padding):
+    # zarr-python and tensorstore have no packbits of format 3: NumPy's bits are the reference.
+    data = make((7, 5), dtype) if dtype != "float32" else rng.normal(size=(7, 5)).astype(dtype)
+    width = 1 if dtype == "bool" else 8 * data.itemsize
+    bits = np.unpackbits(data.view(np.uint8).reshape(-1, data.itemsize), axis=1, bitorder="little")
+    low, high = first or 0, width - 1 if last is None else last
+    packed = np.packbits(bits[:, low : high + 1].reshape(-1), bitorder="little").tobytes()
+    unused = bytes([-(data.size * (high + 1 - low)) % 8])
+    packed = {"none": packed, "first_byte": unused + packed, "last_byte": packed + unused}[padding]
+    chain = [dict(name="packbits", configuration=dict(padding_encoding=padding, first_bit=first,
+                                                      last_bit=last)), "crc32c"]
+    import google_crc32c
+    write_by_hand(tmp_path / "a", data, packed + google_crc32c.value(packed).to_bytes(4, "little"),
+                  chain)
+    sign = data.dtype.kind == "i"
+    bits[:, :low] = 0
+    bits[:, high + 1 :] = bits[:, high : high + 1] if sign else 0
+    want = np.packbits(bits, axis=1, bitorder="little").view(data.dtype).reshape(data.shape)
+    got = ours.read(tmp_path / "a", dtype)
+    assert got.tobytes() == want.tobytes()
+
+
+def test_reshape(tmp_path):
+    data = make((6, 4, 5), "int16")
+    chain = [dict(name="transpose", configuration=dict(order=[2, 0, 1])),
+             dict(name="reshape", configuration=dict(shape=[5, [1, 2]])),
+             dict(name="bytes", configuration=dict(endian="big"))]
+    write_by_hand(tmp_path / "a", data, data.transpose(2, 0, 1).astype(">i2").tobytes(), chain)
+    same(ours.read(tmp_path / "a", "int16"), data)
+
+
+def compare(folder, array, selections=("[1:-1, ::2]", "[2, :]", "[::-1, 5:1:-1]")):
+    whole = array[...]
+    same(ours.read(folder, array.dtype), whole)
+    for text in selections if array.ndim == 2 else ():
+        same(ours.read(folder, array.dtype, text), eval(f"whole{text}"))
+
+
+TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+         "float16", "float32", "float64", "complex64", "complex128", "M8[ns]", "m8[10us]",
+         "S5", "U3", "V6"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types(tmp_path, dtype, zarr_format):
+    data = make((11, 13), dtype)
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(4, 5), dtype=data.dtype,
+                              zarr_format=zarr_format)
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", [">i2", ">u4", ">f8", ">c8", ">M8[s]", ">U3"])
+def test_big_endian_format_2(tmp_path, dtype, order):
+    data = make((11, 13), dtype)
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(4, 5), dtype=dtype,
+                              zarr_format=2, order=order)
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float64", "complex64", "M8[D]"])
+def test_big_endian_format_3(tmp_path, dtype):
+    data = make((11, 13), dtype)
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(4, 5), dtype=dtype,
+                              serializer=codecs.BytesCodec(endian="big"))
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("fields", [
+    [("a", "<i2"), ("b", "<f8")], [("a", ">i4"), ("b", "S3"), ("c", "<u1")],
+    [("t", "<M8[ns]"), ("in", [("x", "<f4"), ("y", ">f4")])]])
+def test_structs(tmp_path, fields, zarr_format):
+    if zarr_format == 3:
+        fields = json.loads(json.dumps(fields).replace(">", "<"))
+        fields = [(n, [tuple(f) for f in t] if isinstance(t, list) else t) for n, t in fields]
+    data = np.zeros((11, 13), np.dtype(fields))
+    data[fields[0][0]] = make((11, 13), data.dtype[0])
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(4, 5), dtype=data.dtype,
+                              zarr_format=zarr_format, compressors=None)
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+CHAINS = {
+    "default": {},
+    "none": dict(compressors=None),
+    "zstd": dict(compressors=[codecs.ZstdCodec(level=3, checksum=True)]),
+    "gzip": dict(compressors=[codecs.GzipCodec(level=5)]),
+    "crc": dict(compressors=[codecs.ZstdCodec(), codecs.Crc32cCodec()]),
+    "transpose": dict(filters=[codecs.TransposeCodec(order=(1, 0))]),
+    "transposed zstd crc": dict(filters=[codecs.TransposeCodec(order=(1, 0))],
+                                compressors=[codecs.ZstdCodec(), codecs.Crc32cCodec()]),
+}
+for cname in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+    for shuffle in ("noshuffle", "shuffle", "bitshuffle"):
+        CHAINS[f"blosc {cname} {shuffle}"] = dict(
+            compressors=[codecs.BloscCodec(cname=cname, shuffle=shuffle)])
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_chains(tmp_path, chain):
+    data = make((50, 61), "float32")
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype="float32",
+                              **CHAINS[chain])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+NUMCODECS = [
+    ("BZ2", dict(level=3)), ("LZMA", {}), ("LZMA", dict(format=2, preset=1)),
+    ("LZMA", dict(format=3, filters=[{"id": 3, "dist": 4}, {"id": 33, "preset": 1}])),
+    ("LZ4", {}), ("Zlib", {}), ("GZip", {}), ("Zstd", {}), ("Blosc", {}),
+    ("Shuffle", dict(elementsize=4)), ("JenkinsLookup3", dict(initval=5)), ("CRC32", {}),
+    ("Adler32", {}), ("Fletcher32", {}), ("CRC32C", {}),
+]
+
+
+@pytest.mark.parametrize("name,options", NUMCODECS)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_numcodecs(tmp_path, name, options, zarr_format):
+    import numcodecs
+    import zarr.codecs.numcodecs as wrapped
+    data = make((50, 61), "int32")
+    # zarr-python has no checksums of its own in format 2 but as filters and compressors alike.
+    one = getattr(numcodecs, name, None) or getattr(numcodecs.checksum32, name)
+    chain = (dict(compressors=one(**options)) if zarr_format == 2 else
+             dict(compressors=[getattr(wrapped, name)(**options)]))
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype="int32",
+                              zarr_format=zarr_format, **chain)
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+FILTERS = [
+    ("Delta", "int32", dict(dtype="<i4")), ("Delta", "float64", dict(dtype="<f8")),
+    ("FixedScaleOffset", "float64", dict(offset=3, scale=10, dtype="<f8", astype="<i4")),
+    ("Quantize", "float32", dict(digits=2, dtype="<f4")), ("BitRound", "float32", dict(keepbits=9)),
+    ("AsType", "int32", dict(encode_dtype="<i8", decode_dtype="<i4")), ("PackBits", "bool", {}),
+]
+
+
+@pytest.mark.parametrize("name,dtype,options", FILTERS)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_filters(tmp_path, name, dtype, options, zarr_format):
+    import numcodecs
+    import zarr.codecs.numcodecs as wrapped
+    data = make((50, 61), dtype)
+    if data.dtype.kind == "f":
+        data = np.cumsum(rng.normal(size=data.shape), axis=1).astype(dtype)
+    one = getattr(numcodecs if zarr_format == 2 else wrapped, name)(**options)
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype=dtype,
+                              zarr_format=zarr_format, filters=[one])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("rounding", ["nearest-even", "towards-zero", "towards-positive",
+                                      "towards-negative", "nearest-away"])
+@pytest.mark.parametrize("types", ["float64 float32", "float64 float16", "float64 int16",
+                                   "float32 uint8", "int64 float32", "int64 float64",
+                                   "int16 uint8", "uint64 int8"])
+def test_cast_value(tmp_path, types, rounding):
+    pytest.importorskip("cast_value_rs", reason="no wheel of cast-value-rs for this Python")
+    dtype, to = types.split()
+    real = np.dtype(dtype).kind == "f"
+    data = rng.normal(size=(40, 50)) * 10.0 ** rng.integers(-9, 9, (40, 50)) if real else \
+        (rng.integers(0 if dtype[0] == "u" else -2**62, 2**62, (40, 50)) >>
+         rng.integers(0, 62, (40, 50)))
+    data = data.astype(dtype)
+    if real and np.dtype(to).kind != "f":
+        data[:20] = np.round(data[:20] % 50) + 0.5
+    options = dict(data_type=to, rounding=rounding, out_of_range="clamp")
+    if real and np.dtype(to).kind != "f":
+        data[0, :3] = np.nan, np.inf, -np.inf
+        options["scalar_map"] = dict(encode=[("NaN", 9), ("+Infinity", 8), ("-Infinity", 7)],
+                                     decode=[(9, "NaN"), (8, "Infinity")])
+    if not real and np.dtype(to).kind != "f":
+        options["out_of_range"] = "wrap"
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype=dtype,
+                              filters=[codecs.CastValue(**options)], compressors=None)
+    array[...] = data
+    compare(tmp_path / "a", array)
+    # The same bytes by our encoder.
+    import lade_ctypes as lade
+    spec = (f"cast({np.dtype(dtype).str},astype={np.dtype(to).str},rounding={rounding},"
+            f"range={options['out_of_range']}")
+    spec += ",map=31,nan=9,inf=8,ninf=7)" if "scalar_map" in options else ")"
+    chunk = np.ascontiguousarray(data[:24, :30])
+    assert lade.encode(spec, chunk.tobytes()) == (tmp_path / "a/c/0/0").read_bytes()
+
+
+def test_scale_offset(tmp_path):
+    data = (rng.integers(0, 100, (50, 61)) / 4).astype("float32")
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype="float32",
+                              filters=[codecs.ScaleOffset(offset=5, scale=4)])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+SHARDS = {
+    "end": {}, "start": dict(index_location="start"),
+    "index without checksum": dict(index_codecs=[codecs.BytesCodec()]),
+    "blosc": dict(codecs=[codecs.BytesCodec(), codecs.BloscCodec(typesize=4)]),
+    "transposed": dict(codecs=[codecs.TransposeCodec(order=(1, 0)), codecs.BytesCodec()]),
+    "nested": dict(codecs=[codecs.ShardingCodec(chunk_shape=(3, 5), index_location="start")]),
+    "big": dict(codecs=[codecs.BytesCodec(endian="big"), codecs.ZstdCodec()]),
+}
+
+
+@pytest.mark.parametrize("kind", SHARDS)
+def test_shards(tmp_path, kind):
+    data = make((50, 61), "int32")
+    data[12:36, 10:40] = 0  # chunks that are left out
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 40), dtype="int32", compressors=None,
+        serializer=codecs.ShardingCodec(chunk_shape=(6, 10), **SHARDS[kind]))
+    array[...] = data
+    try:
+        compare(tmp_path / "a", array)
+    except ours.lade.Error as error:
+        if "not read yet" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_no_axes_and_none_missing(tmp_path):
+    array = zarr.create_array(tmp_path / "a", shape=(), dtype="float64", fill_value=2.5)
+    same(ours.read(tmp_path / "a", "float64"), np.float64(2.5))
+    array[...] = 7
+    same(ours.read(tmp_path / "a", "float64"), np.float64(7))
+    array = zarr.create_array(tmp_path / "b", shape=(9, 9), chunks=(2, 2), dtype="uint16",
+                              fill_value=513)
+    array[3:5, 2:6] = make((2, 4), "uint16")
+    compare(tmp_path / "b", array)
+
+
+def test_rectilinear(tmp_path):
+    data = make((50, 61), "uint16")
+    array = zarr.create_array(tmp_path / "a", shape=data.shape,
+                              chunks=[[10, 15, 25], [20, 20, 21]], dtype="uint16")
+    array[...] = data
+    compare(tmp_path / "a", array)
