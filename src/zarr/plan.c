@@ -46,6 +46,8 @@ static lade_status take_element(lade__zread *r, lade_error *err)
 	const lade_zarr_type *type = &s->result.type;
 	size_t swap = r->levels.level[r->levels.count - 1].chain->swap_size;
 	size_t elem = s->result.elem_size;
+	if (r->array->type.field_count && !type->field_count && type->big)
+		swap = type->swap_size; /* a field's own */
 	if (elem == 0)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "elements of type '%s' have no fixed size: this call cannot place "

@@ -276,10 +276,362 @@ static void random_reads(void **state)
 	}
 }
 
+/* ---- single cases ------------------------------------------------------------------------- */
+
+static lade_store *memory;
+
+static int setup(void **state)
+{
+	(void)state;
+	return lade_store_memory_new(LADE_PLACE_HOST, NULL, &memory, NULL) != LADE_OK;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	lade_store_unref(memory);
+	return 0;
+}
+
+static lade_zarr *open_text(const char *key, const char *text)
+{
+	lade_zarr *node;
+	kit_put(memory, key, text, strlen(text));
+	KIT_CHECK(lade_zarr_open(memory, "", NULL, &node, &kit_err));
+	return node;
+}
+
+/* Reads all of an array, or text's selection, to memory that fits; the status, and the message. */
+static lade_status read_text(const lade_zarr *node, const char *text, void *to, size_t size,
+                             lade_error *err)
+{
+	lade_zarr_selection *selection = NULL;
+	lade_zarr_target target = {.struct_size = sizeof target,
+	                           .span = lade_host_span(to, size)};
+	lade_zarr_read_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_status status = LADE_OK;
+	if (text)
+		status = lade_zarr_selection_parse(node, text, &selection, err);
+	if (status == LADE_OK)
+		status = lade_zarr_read(node, selection, &target, &options, NULL, err);
+	lade_zarr_selection_free(selection);
+	return status;
+}
+
+static void says(lade_status have, lade_status want, const lade_error *err, const char *text)
+{
+	if (have != want || (want != LADE_OK && !strstr(err->message, text)))
+		fail_msg("want %s \"%s\", have %s \"%s\"", lade_status_name(want), text,
+		         lade_status_name(have), err->message);
+}
+
+static const char twelve[] =
+	"{\"zarr_format\":2,\"shape\":[3,4],\"chunks\":[2,3],\"dtype\":\"|u1\",\"order\":\"F\","
+	"\"fill_value\":9,\"compressor\":null,\"filters\":null}";
+
+/* An array of 3 x 4 bytes in chunks of 2 x 3, in Fortran's order; chunk 1.0 is missing. */
+static lade_zarr *make_twelve(void)
+{
+	static const uint8_t c00[] = {0, 10, 1, 11, 2, 12}, c01[] = {3, 13, 0, 0, 0, 0},
+	                     c11[] = {23, 0, 0, 0, 0, 0};
+	lade_zarr *node = open_text(".zarray", twelve);
+	kit_put(memory, "0.0", c00, sizeof c00);
+	kit_put(memory, "0.1", c01, sizeof c01);
+	kit_put(memory, "1.1", c11, sizeof c11);
+	return node;
+}
+
+static void texts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint8_t want[12];
+		size_t count;
+	} good[] = {
+		{"", {0, 1, 2, 3, 10, 11, 12, 13, 9, 9, 9, 23}, 12},
+		{"...", {0, 1, 2, 3, 10, 11, 12, 13, 9, 9, 9, 23}, 12},
+		{"[0]", {0, 1, 2, 3}, 4},
+		{"-1, ::-1", {23, 9, 9, 9}, 4},
+		{"[..., 3]", {3, 13, 23}, 3},
+		{"[[2, 0, -2, 0], 1:4:2]", {9, 23, 1, 3, 11, 13, 1, 3}, 8},
+		{" [ 1 : , : 1 ] ", {10, 9}, 2},
+		{"1,-2,...", {12}, 1},
+		{"5:2", {0}, 0},
+	};
+	static const struct {
+		const char *text, *message;
+		lade_status status;
+	} bad[] = {
+		{"3", "index 3 of an axis with 3", LADE_E_RANGE},
+		{"-4", "index -4 of an axis with 3", LADE_E_RANGE},
+		{"[[0, 3]]", "index 3", LADE_E_RANGE},
+		{"0,0,0", "more axes than the array's 2", LADE_E_ARG},
+		{"a", "character 0: want an index", LADE_E_ARG},
+		{"::0", "a step that is not 0", LADE_E_ARG},
+		{"1 2", "character 2: want ','", LADE_E_ARG},
+		{"[[1", "want", LADE_E_ARG},
+		{"...,...", "only once", LADE_E_ARG},
+		{"99999999999999999999", "an integer of 64 bits", LADE_E_ARG},
+		{"1:2:3:4", "want ','", LADE_E_ARG},
+	};
+	lade_zarr *node = make_twelve();
+	lade_error err = {0};
+	uint8_t to[12];
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		memset(to, 0xEE, sizeof to);
+		says(read_text(node, good[i].text, to, good[i].count, &err), LADE_OK, &err, "");
+		if (memcmp(to, good[i].want, good[i].count) != 0)
+			fail_msg("'%s' reads other elements", good[i].text);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		says(read_text(node, bad[i].text, to, 12, &err), bad[i].status, &err,
+		     bad[i].message);
+	says(read_text(node, "", to, 11, &err), LADE_E_RANGE, &err, "want 12 bytes, have 11");
+	lade_zarr_unref(node);
+}
+
+/* Each chunk goes to memory of its own, or one is refused. */
+typedef struct placing {
+	uint8_t bytes[2][2][6];
+	unsigned count;
+	bool refuse;
+} placing;
+
+static lade_status place(void *ctx, const lade_zarr_box *box, lade_zarr_place *out, lade_error *err)
+{
+	placing *p = ctx;
+	if (p->refuse && box->start[0])
+		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET, "no place for %s", box->key);
+	uint8_t *to = p->bytes[box->start[0] / 2][box->start[1] / 3];
+	out->span = lade_host_span(to, (size_t)(box->count[0] * box->count[1]));
+	__atomic_fetch_add(&p->count, 1, __ATOMIC_RELAXED);
+	return LADE_OK;
+}
+
+static void places(void **state)
+{
+	(void)state;
+	lade_zarr *node = make_twelve();
+	placing p = {.count = 0};
+	lade_error err = {0};
+	lade_zarr_target target = {.struct_size = sizeof target, .place = place, .ctx = &p};
+	lade_zarr_report report = {.struct_size = sizeof report};
+	static const uint8_t want[2][2][6] = {{{0, 1, 2, 10, 11, 12}, {3, 13}},
+	                                      {{9, 9, 9}, {23}}};
+	says(lade_zarr_read(node, NULL, &target, NULL, &report, &err), LADE_OK, &err, "");
+	assert_memory_equal(p.bytes, want, sizeof want);
+	assert_int_equal(p.count, 4);
+	assert_int_equal(report.missing_count, 1);
+	assert_int_equal(report.filled_size, 3);
+	p.refuse = true;
+	says(lade_zarr_read(node, NULL, &target, NULL, &report, &err), LADE_E_NOSPACE, &err,
+	     "no place for 1.");
+	lade_zarr_unref(node);
+}
+
+/* Whole chunks that are contiguous in the target are decoded straight into it: each byte is
+ * written once. */
+static void one_write(void **state)
+{
+	(void)state;
+	lade_zarr_report report = {.struct_size = sizeof report};
+	lade_error err = {0};
+	uint8_t chunk[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, to[36];
+	lade_zarr *node = open_text(
+		"zarr.json",
+		"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[9,4],"
+		"\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[3,4]}},"
+		"\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":1,"
+		"\"codecs\":[{\"name\":\"bytes\"}]}");
+	lade_zarr_target target = {.struct_size = sizeof target,
+	                           .span = lade_host_span(to, sizeof to)};
+	kit_put(memory, "c/0/0", chunk, 12);
+	kit_put(memory, "c/1/0", chunk, 12);
+	kit_put(memory, "c/2/0", chunk, 12);
+	says(lade_zarr_read(node, NULL, &target, NULL, &report, &err), LADE_OK, &err, "");
+	assert_int_equal(report.chunk_count, 3);
+	assert_int_equal(report.direct_count, 3);
+	assert_int_equal(report.decoded_size, 36);
+	assert_int_equal(report.written_size, 36);
+	assert_int_equal(report.copied_size, 0);
+	assert_int_equal(report.filled_size, 0);
+	assert_memory_equal(to + 24, chunk, 12);
+	/* A chunk of another size is corrupt, and the message says which. */
+	kit_put(memory, "c/1/0", chunk, 11);
+	says(read_text(node, NULL, to, sizeof to, &err), LADE_E_CORRUPT, &err,
+	     "key 'c/1/0', chunk (1, 0): it decodes to 11 bytes, want 12");
+	kit_put(memory, "c/1/0", to, 13);
+	says(read_text(node, NULL, to, sizeof to, &err), LADE_E_NOSPACE, &err, "chunk (1, 0)");
+	lade_zarr_unref(node);
+	lade_write gone = {.key = "zarr.json", .kind = LADE_DELETE_IF_VERSION};
+	KIT_CHECK(lade_store_write(memory, &gone, 1, NULL, NULL, &kit_err));
+}
+
+/* ---- fields ------------------------------------------------------------------------------- */
+
+static void fields(void **state)
+{
+	(void)state;
+	/* Two records: a big-endian short, a byte, and a little-endian pair of shorts. */
+	static const uint8_t chunk[] = {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15, 16, 17};
+	static const uint8_t all[] = {2, 1, 3, 5, 4, 6, 7, 12, 11, 13, 15, 14, 16, 17};
+	lade_zarr_selection selection = {.struct_size = sizeof selection};
+	lade_zarr_shape shape = {.struct_size = sizeof shape};
+	lade_error err = {0};
+	uint8_t to[16];
+	lade_zarr_target target = {.struct_size = sizeof target, .span = lade_host_span(to, 14)};
+	lade_zarr *node = open_text(
+		".zarray", "{\"zarr_format\":2,\"shape\":[2],\"chunks\":[2],\"order\":\"C\","
+		           "\"dtype\":[[\"a\",\">i2\"],[\"b\",\"|u1\"],"
+		           "[\"c\",[[\"d\",\">i2\"],[\"e\",\"<i2\"]]]],"
+		           "\"fill_value\":null,\"compressor\":null,\"filters\":null}");
+	kit_put(memory, "0", chunk, sizeof chunk);
+	says(lade_zarr_read(node, NULL, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, all, 14);
+	selection.field = "c.d";
+	KIT_CHECK(lade_zarr_selection_shape(node, &selection, &shape, &kit_err));
+	assert_int_equal(shape.size, 4);
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\5\4\17\16", 4);
+	selection.field = "b";
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\3\15", 2);
+	selection.field = "c.x";
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_E_NOT_FOUND, &err,
+	     "no field 'c.x'");
+	lade_zarr_unref(node);
+}
+
+/* ---- hostile shards ------------------------------------------------------------------------ */
+
+static const char shards[] =
+	"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\","
+	"\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4]}},"
+	"\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":7,\"codecs\":[{\"name\":"
+	"\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2],\"codecs\":[{\"name\":"
+	"\"bytes\"}],\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":"
+	"\"little\"}}]}}]}";
+
+static void hostile_shards(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t index[4];
+		lade_status status;
+		const char *message;
+	} cases[] = {
+		{{0, 2, 2, 2}, LADE_OK, ""},
+		{{2, 2, 2, 2}, LADE_OK, ""}, /* chunks may share bytes */
+		{{0, 2, UINT64_MAX, UINT64_MAX}, LADE_OK, ""},
+		{{0, 2, UINT64_MAX, 2}, LADE_E_CORRUPT, "entry 1 of the index: 2 bytes at"},
+		{{0, 2, 2, UINT64_MAX}, LADE_E_CORRUPT, "entry 1 of the index"},
+		{{0, 2, 36, 1}, LADE_E_CORRUPT, "1 bytes at 36 of 36"},
+		{{0, 2, 35, 2}, LADE_E_CORRUPT, "2 bytes at 35 of 36"},
+		{{0, 1, 2, 2}, LADE_E_CORRUPT, "it decodes to 1 bytes, want 2"},
+		{{0, 3, 2, 2}, LADE_E_NOSPACE, ""},
+		{{0, 0, 2, 2}, LADE_E_CORRUPT, "it decodes to 0 bytes, want 2"},
+	};
+	lade_error err = {0};
+	uint8_t to[4], shard[36] = {1, 2, 3, 4};
+	lade_zarr *node = open_text("zarr.json", shards);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		memcpy(shard + 4, cases[i].index, 32);
+		kit_put(memory, "c/0", shard, sizeof shard);
+		says(read_text(node, NULL, to, 4, &err), cases[i].status, &err, cases[i].message);
+	}
+	/* A chunk that is not read may be anywhere. */
+	memcpy(shard + 4, cases[5].index, 32);
+	kit_put(memory, "c/0", shard, sizeof shard);
+	says(read_text(node, ":2", to, 2, &err), LADE_OK, &err, "");
+	kit_put(memory, "c/0", shard, 31);
+	says(read_text(node, NULL, to, 4, &err), LADE_E_CORRUPT, &err,
+	     "the shard has 31 bytes, its index 32");
+	kit_put(memory, "c/0", shard, 0);
+	says(read_text(node, NULL, to, 4, &err), LADE_E_CORRUPT, &err, "0 bytes, its index 32");
+	lade_zarr_unref(node);
+}
+
+/* A store whose value has a new version at each of the first reads. */
+typedef struct changing {
+	unsigned reads, changes;
+} changing;
+
+static void changing_read(void *ctx, lade_reading *reading, size_t count)
+{
+	changing *c = ctx;
+	uint8_t shard[36] = {1, 2, 3, 4};
+	static const uint64_t index[4] = {0, 2, 2, 2};
+	lade_object_version version = {.size = 1};
+	memcpy(shard + 4, index, 32);
+	for (size_t i = 0; i < count; i++) {
+		lade_range *range = lade_reading_range(reading, i);
+		lade_error err = {0};
+		uint64_t off;
+		if (strcmp(range->key, "zarr.json") == 0) {
+			range->object_size = sizeof shards - 1;
+			lade_status status = lade_range_place(range, sizeof shards - 1, &off,
+			                                      &range->size, &err);
+			if (status == LADE_OK)
+				memcpy(range->dst.data, shards + off, range->size);
+			lade_reading_done(reading, i, status, &err);
+			continue;
+		}
+		if (strcmp(range->key, "c/0") != 0) {
+			lade_reading_done(reading, i, LADE_E_NOT_FOUND, NULL);
+			continue;
+		}
+		version.bytes[0] = (uint8_t)(c->reads < c->changes ? c->reads : c->changes);
+		c->reads++;
+		range->object_size = sizeof shard;
+		if (range->version)
+			*range->version = version;
+		lade_status status = LADE_OK;
+		if (range->want && !lade_object_version_equal(range->want, &version))
+			status = lade_fail(&err, LADE_E_CHANGED, LADE_NO_OFFSET, "changed");
+		if (status == LADE_OK)
+			status = lade_range_place(range, sizeof shard, &off, &range->size, &err);
+		if (status == LADE_OK)
+			memcpy(range->dst.data, shard + off, range->size);
+		lade_reading_done(reading, i, status, &err);
+	}
+}
+
+static void changed_shards(void **state)
+{
+	(void)state;
+	const lade_store_ops ops = {.struct_size = sizeof ops, .read = changing_read};
+	lade_error err = {0};
+	uint8_t to[4];
+	for (unsigned changes = 0; changes < 12; changes++) {
+		changing c = {.changes = changes};
+		lade_store *store;
+		lade_zarr *node;
+		KIT_CHECK(lade_store_new(&ops, &c, "changing", &store, &kit_err));
+		KIT_CHECK(lade_zarr_open(store, "", NULL, &node, &kit_err));
+		memset(to, 0, 4);
+		lade_status status = read_text(node, NULL, to, 4, &err);
+		if (changes < 2)
+			says(status, LADE_OK, &err, "");
+		else if (changes > 8)
+			says(status, LADE_E_CHANGED, &err, "changed twice");
+		if (status == LADE_OK)
+			assert_memory_equal(to, "\1\2\3\4", 4);
+		lade_zarr_unref(node);
+		lade_store_unref(store);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_reads),
+		cmocka_unit_test_setup_teardown(texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(places, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(fields, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_shards, setup, teardown),
+		cmocka_unit_test(changed_shards),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
