@@ -166,6 +166,7 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	TRY(take_target(r, target, err));
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));
 	TRY(take_chunks(r, err));
+	lade__zread_count(r);
 	r->local = (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
 out:
 	if (status != LADE_OK)

@@ -14,6 +14,9 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
                              const lade_zarr_read_options *options, lade_error *err);
 void lade__zread_reset(lade__zread *r);
 
+/* plan_info.c: counts the leaves and shards. */
+void lade__zread_count(lade__zread *r);
+
 /* read.c: reads all of it, once. */
 lade_status lade__zread_run(lade__zread *r, lade_error *err);
 

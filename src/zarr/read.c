@@ -80,7 +80,7 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 	(void)index;
 	while (more) {
 		size_t count = 0, room = 0;
-		while (count < GROUP_LEAVES && room < GROUP_BYTES && more) {
+		while (count < f->r->group_leaves && room < GROUP_BYTES && more) {
 			more = lade__feed_next(f, &leaves[count]);
 			room += more ? lade__leaf_room(f->r, &leaves[count]) : 0;
 			count += more;
@@ -102,7 +102,7 @@ static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count,
 	lade__feed f = {.r = r, .level = &r->levels.level[r->levels.count - 1], .shards = shards,
 	                .shard_count = count};
 	pthread_mutex_init(&f.mutex, NULL);
-	unsigned threads = r->options.threads ? r->options.threads : r->engine->threads;
+	unsigned threads = lade__zread_threads(r);
 	lade__calls calls = {work, &f, .count = threads, .grain = 1, .threads = threads};
 	lade_status status = lade__engine_parallel(r->engine, &calls, err);
 	pthread_mutex_destroy(&f.mutex);
@@ -233,6 +233,9 @@ lade_status lade__zread_run(lade__zread *r, lade_error *err)
 	lade__cancel_quiet(&r->quiet, r->options.cancel);
 	r->report = (lade_zarr_report){.struct_size = sizeof r->report};
 	lade_status status = LADE_OK;
+	/* Few leaves are shared out evenly: four turns for each thread. */
+	uint64_t turns = r->leaf_count / 4 / lade__zread_threads(r);
+	r->group_leaves = turns < 1 ? 1 : turns > GROUP_LEAVES ? GROUP_LEAVES : (size_t)turns;
 	if (r->selected.result.count)
 		status = run_level(r, 0, NULL, 0, err);
 	r->report.ns = lade__now_ns() - began_ns;
@@ -241,30 +244,63 @@ lade_status lade__zread_run(lade__zread *r, lade_error *err)
 	return status;
 }
 
+/* ---- calls -------------------------------------------------------------------------------- */
+
+lade_status lade_zarr_plan_new(const lade_zarr *array, const lade_zarr_selection *selection,
+                               const lade_zarr_target *target,
+                               const lade_zarr_read_options *options, lade_zarr_plan **out,
+                               lade_error *err)
+{
+	if (!out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL");
+	*out = NULL;
+	lade__zread *r = malloc(sizeof *r);
+	if (!r)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a read");
+	lade_status status = lade__zread_init(r, array, selection, target, options, err);
+	if (status == LADE_OK)
+		*out = r;
+	else
+		free(r);
+	return status;
+}
+
+void lade_zarr_plan_free(lade_zarr_plan *plan)
+{
+	if (plan)
+		lade__zread_reset(plan);
+	free(plan);
+}
+
+lade_status lade_zarr_plan_run(lade_zarr_plan *plan, lade_zarr_report *report, lade_error *err)
+{
+	lade_zarr_report check;
+	lade_status status = LADE_OK;
+	if (!plan)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "plan is NULL");
+	if (report)
+		status = lade__options_read(&check, sizeof check, report, "report", err);
+	if (status != LADE_OK)
+		return status;
+	status = lade__zread_run(plan, err);
+	if (report) {
+		size_t size = report->struct_size;
+		check = plan->report;
+		check.struct_size = size;
+		lade__struct_copy(report, size, &check, sizeof check);
+	}
+	return status;
+}
+
 lade_status lade_zarr_read(const lade_zarr *array, const lade_zarr_selection *selection,
                            const lade_zarr_target *target, const lade_zarr_read_options *options,
                            lade_zarr_report *report, lade_error *err)
 {
-	lade_zarr_report check;
-	lade__zread *r = malloc(sizeof *r);
-	lade_status status = LADE_OK;
-	if (!r)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a read");
-	if (report)
-		status = lade__options_read(&check, sizeof check, report, "report", err);
-	if (status == LADE_OK)
-		status = lade__zread_init(r, array, selection, target, options, err);
-	if (status != LADE_OK) {
-		free(r);
+	lade_zarr_plan *plan;
+	lade_status status = lade_zarr_plan_new(array, selection, target, options, &plan, err);
+	if (status != LADE_OK)
 		return status;
-	}
-	status = lade__zread_run(r, err);
-	if (report) {
-		size_t size = report->struct_size;
-		r->report.struct_size = size;
-		lade__struct_copy(report, size, &r->report, sizeof r->report);
-	}
-	lade__zread_reset(r);
-	free(r);
+	status = lade_zarr_plan_run(plan, report, err);
+	lade_zarr_plan_free(plan);
 	return status;
 }

@@ -47,6 +47,10 @@ struct lade_zarr_plan {
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
 	size_t encoded_cap; /* bytes that an encoded leaf may have at first */
+	uint64_t leaf_count, shard_count; /* that have elements of the selection */
+	uint64_t leaf_bytes;              /* decoded ones, of all of them */
+	uint64_t whole_count;             /* leaves that are wanted whole */
+	size_t group_leaves;              /* that a thread takes at a time */
 	/* While it runs. */
 	lade__stop stop;
 	lade_cancel quiet;     /* of calls on all threads */
@@ -128,9 +132,17 @@ typedef struct lade__spot {
 	size_t size; /* bytes that it gives to the result */
 } lade__spot;
 
+static inline unsigned lade__zread_threads(const lade__zread *r)
+{
+	return r->options.threads ? r->options.threads : r->engine->threads;
+}
+
 /* read_place.c: the box and the span of a leaf.  Fails: as the callback; LADE_E_RANGE */
 lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
                             lade_error *err);
+
+/* Whether a leaf that is wanted whole is contiguous in the target. */
+bool lade__spot_direct(const lade__zread *r, const lade__fit *fit);
 
 /* Whether elements of a shape are inside a span.  Of 'shape' it takes ndim, shape and elem_size.
  * Fails: LADE_E_RANGE; LADE_E_ARG: a stride of 0 */

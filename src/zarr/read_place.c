@@ -74,10 +74,8 @@ static lade_status ask(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
 	return LADE_OK;
 }
 
-/* Whether the elements of a whole chunk are in its order without gaps. */
-static bool is_direct(const lade__zread *r, const lade__spot *spot)
+bool lade__spot_direct(const lade__zread *r, const lade__fit *fit)
 {
-	const lade__fit *fit = &spot->fit;
 	ptrdiff_t stride[LADE_DIMS_MAX], want = (ptrdiff_t)r->selected.result.elem_size;
 	if (!fit->whole || r->part_count != 1 || r->parts[0].swap > 1 ||
 	    r->parts[0].size != fit->layout.elem_size)
@@ -108,7 +106,7 @@ lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *
 	spot->size = r->selected.result.elem_size;
 	for (size_t j = 0; j < r->selected.ndim; j++)
 		spot->size *= spot->fit.count[j];
-	spot->direct = is_direct(r, spot);
+	spot->direct = lade__spot_direct(r, &spot->fit);
 	return LADE_OK;
 }
 

@@ -177,7 +177,12 @@ static void read_once(zarr_kit *k, rng *random, uint64_t seed)
 	                           .span = lade_host_span(to.memory.data, to.size),
 	                           .offset = to.offset,
 	                           .strides = plain ? NULL : to.strides};
-	lade_status status = lade_zarr_read(k->node, &selection, &target, &options, &report, &err);
+	lade_zarr_plan *plan;
+	lade_zarr_plan_info info = {.struct_size = sizeof info};
+	KIT_CHECK(lade_zarr_plan_new(k->node, &selection, &target, &options, &plan, &kit_err));
+	KIT_CHECK(lade_zarr_plan_get_info(plan, &info, &kit_err));
+	lade_status status = lade_zarr_plan_run(plan, &report, &err);
+	lade_zarr_plan_free(plan);
 	if (status != LADE_OK || memcmp(want, to.memory.data, to.size) != 0) {
 		describe(k, &x, seed);
 		fail_msg("%s", status == LADE_OK ? "the elements differ" : err.message);
@@ -186,6 +191,11 @@ static void read_once(zarr_kit *k, rng *random, uint64_t seed)
 		describe(k, &x, seed);
 		fail_msg("%" PRIu64 " + %" PRIu64 " bytes for %" PRIu64, report.written_size,
 		         report.filled_size, shape.size);
+	}
+	if (info.chunk_count != report.chunk_count + report.missing_count ||
+	    report.direct_count > info.direct_count || info.decoded_size < report.decoded_size) {
+		describe(k, &x, seed);
+		fail_msg("the plan: %s", info.text);
 	}
 	guard_free(&to.memory);
 	free(want);
@@ -441,7 +451,8 @@ static void one_write(void **state)
 	lade_zarr *node = open_text(
 		"zarr.json",
 		"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[9,4],"
-		"\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[3,4]}},"
+		"\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":\"regular\","
+		"\"configuration\":{\"chunk_shape\":[3,4]}},"
 		"\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":1,"
 		"\"codecs\":[{\"name\":\"bytes\"}]}");
 	lade_zarr_target target = {.struct_size = sizeof target,
@@ -455,6 +466,14 @@ static void one_write(void **state)
 	assert_int_equal(report.decoded_size, 36);
 	assert_int_equal(report.written_size, 36);
 	assert_int_equal(report.copied_size, 0);
+	lade_zarr_plan *plan;
+	lade_zarr_plan_info info = {.struct_size = sizeof info};
+	KIT_CHECK(lade_zarr_plan_new(node, NULL, &target, NULL, &plan, &kit_err));
+	KIT_CHECK(lade_zarr_plan_get_info(plan, &info, &kit_err));
+	lade_zarr_plan_free(plan);
+	assert_int_equal(info.direct_count, 3);
+	assert_int_equal(info.chunk_count, 3);
+	assert_int_equal(info.range_count, 3);
 	assert_int_equal(report.filled_size, 0);
 	assert_memory_equal(to + 24, chunk, 12);
 	/* A chunk of another size is corrupt, and the message says which. */

@@ -219,6 +219,49 @@ LADE_API lade_status lade_zarr_read(const lade_zarr *array, const lade_zarr_sele
                                     const lade_zarr_read_options *options,
                                     lade_zarr_report *report, lade_error *err);
 
+/* ---- plans ------------------------------------------------------------------------------- */
+
+/*
+ * A read that is checked and ready to run; it can be asked first what it will do.  A plan is for
+ * one thread at a time.  It references the array.
+ */
+typedef struct lade_zarr_plan lade_zarr_plan;
+
+/* What running a plan does, as far as the metadata says.  Zero-initialise and set struct_size. */
+typedef struct lade_zarr_plan_info {
+	size_t struct_size;
+	uint64_t chunk_count;  /* chunks that have elements of the selection; inner ones of shards */
+	uint64_t shard_count;  /* shards that have these: their indexes are read first */
+	uint64_t range_count;  /* ranges of the store, at most: one a chunk, one an index */
+	uint64_t direct_count; /* chunks that are decoded straight to their place, if they exist */
+	uint64_t result_size;  /* bytes of the result: each is written once */
+	uint64_t decoded_size; /* bytes of all those chunks */
+	/* Bytes that come to a device, at most: encoded or decoded, where the router decodes. */
+	uint64_t device_size;
+	uint64_t host_memory;   /* bytes in use at once beside the result, at most: on the host */
+	uint64_t pinned_memory; /* of them, pinned */
+	bool local;             /* each thread reads a chunk and decodes it; else waves are read */
+	char text[400];         /* the same in words */
+} lade_zarr_plan_info;
+
+/*
+ * lade_zarr_plan_new() is lade_zarr_read() up to the first chunk.  The target's memory, and what
+ * the options point to, must live as long as the plan; the selection need not.
+ * lade_zarr_plan_run() reads.  It may be called again, for bytes that have changed since.
+ *
+ * Fails: as lade_zarr_read()
+ */
+LADE_API lade_status lade_zarr_plan_new(const lade_zarr *array,
+                                        const lade_zarr_selection *selection,
+                                        const lade_zarr_target *target,
+                                        const lade_zarr_read_options *options,
+                                        lade_zarr_plan **out, lade_error *err);
+LADE_API lade_status lade_zarr_plan_get_info(const lade_zarr_plan *plan,
+                                             lade_zarr_plan_info *info, lade_error *err);
+LADE_API lade_status lade_zarr_plan_run(lade_zarr_plan *plan, lade_zarr_report *report,
+                                        lade_error *err);
+LADE_API void lade_zarr_plan_free(lade_zarr_plan *plan); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif
