@@ -230,7 +230,7 @@ typedef struct lade_zarr_plan lade_zarr_plan;
 /* What running a plan does, as far as the metadata says.  Zero-initialise and set struct_size. */
 typedef struct lade_zarr_plan_info {
 	size_t struct_size;
-	uint64_t chunk_count;  /* chunks that have elements of the selection; inner ones of shards */
+	uint64_t chunk_count;  /* that have elements of the selection; inner ones of shards */
 	uint64_t shard_count;  /* shards that have these: their indexes are read first */
 	uint64_t range_count;  /* ranges of the store, at most: one a chunk, one an index */
 	uint64_t direct_count; /* chunks that are decoded straight to their place, if they exist */

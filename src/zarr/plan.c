@@ -167,7 +167,9 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));
 	TRY(take_chunks(r, err));
 	lade__zread_count(r);
-	r->local = (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
+	r->device = r->target.span.place.kind == LADE_DEVICE ||
+	            r->target.span.place.kind == LADE_MANAGED;
+	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
 out:
 	if (status != LADE_OK)
 		lade__zread_reset(r);
@@ -176,6 +178,7 @@ out:
 
 void lade__zread_reset(lade__zread *r)
 {
+	lade__blanks_free(r);
 	lade_spec_unref(r->copy);
 	free(r->fill);
 	if (r->engine)

@@ -137,7 +137,6 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 		return status;
 	size_t size = out->struct_size;
 	unsigned threads = lade__zread_threads(r);
-	bool device = r->target.span.place.kind == LADE_DEVICE;
 	uint64_t scratch = 0;
 	for (size_t i = 1; i < r->coding.count; i++)
 		scratch += r->coding.bound[i];
@@ -150,11 +149,11 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 	                             .local = r->local};
 	if (r->whole_count && !r->target.place && are_direct(r))
 		info.direct_count = r->whole_count;
-	info.device_size = device ? r->leaf_bytes : 0;
+	info.device_size = r->device ? r->leaf_bytes : 0;
 	info.host_memory = threads * (r->encoded_cap + r->chunk_max + scratch);
 	if (!r->local)
 		info.host_memory += r->options.memory;
-	info.pinned_memory = device ? r->options.memory : 0;
+	info.pinned_memory = r->device ? r->options.memory : 0;
 	snprintf(info.text, sizeof info.text,
 	         "%" PRIu64 " chunks in %" PRIu64 " shards, %" PRIu64 " straight to their place; %"
 	         PRIu64 " bytes of result, %" PRIu64 " decoded; %s; at most %" PRIu64

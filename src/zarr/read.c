@@ -57,17 +57,22 @@ bool lade__zread_failed(lade__zread *r)
 #define GROUP_BYTES ((size_t)256 << 10)
 #define GROUP_LEAVES 8
 
-/* Decodes what was read. */
-static void decode_leaf(lade__zread *r, lade__leaf *leaf, lade_worker *worker)
+void lade__leaf_failed(lade__zread *r, lade__leaf *leaf)
+{
+	if (leaf->status == LADE_E_CHANGED && leaf->shard)
+		atomic_store(&leaf->shard->top->changed, true);
+	else
+		lade__zread_fail(r, leaf, leaf->status, &leaf->error);
+}
+
+void lade__leaf_finish(lade__zread *r, lade__leaf *leaf, lade_worker *worker)
 {
 	if (leaf->status == LADE_OK && lade__stopped(&r->stop))
 		leaf->status = lade__stop_fail(&leaf->error);
 	if (leaf->status == LADE_OK)
 		leaf->status = lade__leaf_decode(r, leaf, worker, &leaf->error);
-	if (leaf->status == LADE_E_CHANGED && leaf->shard)
-		atomic_store(&leaf->shard->top->changed, true);
-	else if (leaf->status != LADE_OK)
-		lade__zread_fail(r, leaf, leaf->status, &leaf->error);
+	if (leaf->status != LADE_OK)
+		lade__leaf_failed(r, leaf);
 	lade__leaf_reset(r, leaf);
 }
 
@@ -92,7 +97,7 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 			                             "no memory for %zu encoded bytes", room);
 		lade__leaves_read(f->r, leaves, count, buffer, 1);
 		for (size_t i = 0; i < count; i++)
-			decode_leaf(f->r, &leaves[i], worker);
+			lade__leaf_finish(f->r, &leaves[i], worker);
 	}
 }
 
@@ -104,7 +109,8 @@ static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count,
 	pthread_mutex_init(&f.mutex, NULL);
 	unsigned threads = lade__zread_threads(r);
 	lade__calls calls = {work, &f, .count = threads, .grain = 1, .threads = threads};
-	lade_status status = lade__engine_parallel(r->engine, &calls, err);
+	lade_status status = r->local ? lade__engine_parallel(r->engine, &calls, err)
+	                              : lade__leaves_in_waves(r, &f, err);
 	pthread_mutex_destroy(&f.mutex);
 	return status;
 }
@@ -225,9 +231,9 @@ static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents,
 	return status;
 }
 
-lade_status lade__zread_run(lade__zread *r, lade_error *err)
+/* What is behind the checks of a run. */
+static lade_status run(lade__zread *r, lade_error *err)
 {
-	uint64_t began_ns = lade__now_ns();
 	r->status = LADE_OK;
 	r->stop = lade__stop_of(r->options.cancel);
 	lade__cancel_quiet(&r->quiet, r->options.cancel);
@@ -238,9 +244,60 @@ lade_status lade__zread_run(lade__zread *r, lade_error *err)
 	r->group_leaves = turns < 1 ? 1 : turns > GROUP_LEAVES ? GROUP_LEAVES : (size_t)turns;
 	if (r->selected.result.count)
 		status = run_level(r, 0, NULL, 0, err);
-	r->report.ns = lade__now_ns() - began_ns;
 	if (status == LADE_OK && r->status != LADE_OK)
 		status = lade_fail(err, r->status, r->error.offset, "%s", r->error.message);
+	return status;
+}
+
+/* Lists and points on a device: a result in pinned memory, which is copied as a whole. */
+static lade_status run_listed(lade__zread *r, lade_error *err)
+{
+	const lade_zarr_shape *result = &r->selected.result;
+	const lade_allocator *from = &r->engine->allocators[LADE_PINNED];
+	const lade_zarr_target target = r->target;
+	const lade_place place = {LADE_PINNED, target.span.place.device};
+	ptrdiff_t strides[LADE_DIMS_MAX], stride = (ptrdiff_t)result->elem_size;
+	size_t shape[LADE_DIMS_MAX], size = (size_t)result->size;
+	if (size == 0)
+		return LADE_OK;
+	uint8_t *memory = from->alloc(from->ctx, size, 64, place, NULL);
+	if (!memory)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no pinned memory for %zu bytes of lists or points", size);
+	memcpy(strides, r->strides, sizeof strides);
+	for (size_t i = result->ndim; i-- > 0; stride *= (ptrdiff_t)result->shape[i]) {
+		r->strides[i] = stride;
+		shape[i] = (size_t)result->shape[i];
+	}
+	r->target.span = (lade_span){memory, size, place};
+	r->target.offset = 0;
+	r->local = (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
+	r->device = false;
+	lade_status status = run(r, err);
+	r->local = false;
+	r->device = true;
+	r->target = target;
+	memcpy(r->strides, strides, sizeof strides);
+	lade_layout layout = {.struct_size = sizeof layout, .elem_size = result->elem_size,
+	                      .ndim = result->ndim, .shape = shape, .strides = strides,
+	                      .offset = target.offset};
+	lade_segment src = {.data = memory, .size = size, .place = place};
+	lade_item item = {.spec = r->copy, .src = &src, .src_count = 1, .dst = target.span,
+	                  .layout = &layout};
+	lade_batch_options options;
+	lade_batch_options_init(&options);
+	options.stream = r->options.stream;
+	if (status == LADE_OK)
+		status = lade_decode_into(r->engine, NULL, &item, 1, NULL, &options, err);
+	from->free(from->ctx, memory, size, 64, place, NULL);
+	return status;
+}
+
+lade_status lade__zread_run(lade__zread *r, lade_error *err)
+{
+	uint64_t began_ns = lade__now_ns();
+	lade_status status = r->device && r->selected.listed ? run_listed(r, err) : run(r, err);
+	r->report.ns = lade__now_ns() - began_ns;
 	return status;
 }
 

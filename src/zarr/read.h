@@ -43,10 +43,12 @@ struct lade_zarr_plan {
 	lade_spec *copy;   /* the spec "copy" */
 	uint8_t *fill;     /* the fill value as it is in the result, elem_size bytes */
 	bool fill_same;    /* all its bytes are equal */
+	bool device;       /* the target is on a device */
 	bool local;        /* small reads are cheap, and the target is on the host */
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
 	size_t encoded_cap; /* bytes that an encoded leaf may have at first */
+	struct lade__blank *blanks; /* encoded fill values, for devices */
 	uint64_t leaf_count, shard_count; /* that have elements of the selection */
 	uint64_t leaf_bytes;              /* decoded ones, of all of them */
 	uint64_t whole_count;             /* leaves that are wanted whole */
@@ -88,6 +90,8 @@ typedef struct lade__entry_of {
 	uint64_t off, size; /* 'off' is the object's; or that of shard->bytes, if it has them */
 } lade__entry_of;
 
+typedef struct lade__spot lade__spot;
+
 /* A chunk that holds no chunks. */
 typedef struct lade__leaf {
 	lade__cut cut[LADE_DIMS_MAX];
@@ -102,6 +106,8 @@ typedef struct lade__leaf {
 	/* The result of reading. */
 	const uint8_t *data;
 	size_t data_size;
+	bool staged;    /* 'data' is in the buffer that it was read to */
+	const lade__spot *spot; /* NULL: it has not been made yet */
 	uint8_t *large; /* memory of its own, for lade__leaf_reset() */
 	size_t large_size;
 	lade_status status;
@@ -125,12 +131,12 @@ typedef struct lade__feed {
 bool lade__feed_next(lade__feed *feed, lade__leaf *leaf);
 
 /* Where a leaf goes. */
-typedef struct lade__spot {
+struct lade__spot {
 	lade__fit fit;
 	lade_span span;
 	bool direct; /* contiguous, as a whole, from fit.layout.offset on */
 	size_t size; /* bytes that it gives to the result */
-} lade__spot;
+};
 
 static inline unsigned lade__zread_threads(const lade__zread *r)
 {
@@ -156,6 +162,18 @@ void lade__spot_fill(const lade__zread *r, const lade__spot *spot);
 lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *worker,
                               lade_error *err);
 
+/* Undoes all steps but the last to be undone; 'src' gets what that one decodes. */
+lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *src,
+                               lade_error *err);
+
+/* Sets the destination of an item: a span, a layout, or an output for each part, for which
+ * 'layouts' and 'outputs' have room. */
+void lade__spot_outputs(const lade__zread *r, const lade__spot *spot, lade_layout *layouts,
+                        lade_item_output *outputs, lade_item *item);
+
+/* Adds a leaf that is done to the report. */
+void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied);
+
 /* Makes the specs and routes of a chain.  Fails: LADE_E_UNSUPPORTED, and as the router */
 lade_status lade__coding_make(const lade__zread *r, const lade_zarr_chain *chain, size_t size,
                               lade__coding *out, lade_error *err);
@@ -167,6 +185,19 @@ size_t lade__cut_bytes(const lade__zread *r, const lade__cut *cut);
 void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status,
                       const lade_error *err);
 bool lade__zread_failed(lade__zread *r);
+
+/* read.c: decodes a leaf that was read, unless that failed, and notes what became of it. */
+void lade__leaf_finish(lade__zread *r, lade__leaf *leaf, lade_worker *worker);
+void lade__leaf_failed(lade__zread *r, lade__leaf *leaf);
+
+/* read_waves.c: does the leaves of a feed.  Fails: LADE_E_NOMEM */
+lade_status lade__leaves_in_waves(lade__zread *r, lade__feed *feed, lade_error *err);
+
+/* read_device.c: decodes leaves, whose places may be on devices; 'from' is where staged bytes are.
+ * Fails: LADE_E_NOMEM */
+lade_status lade__leaves_to_device(lade__zread *r, lade__leaf *leaves, size_t count,
+                                   lade_place from, lade_error *err);
+void lade__blanks_free(lade__zread *r);
 
 /* read_bytes.c: reads ranges of the chunk store on any thread, and adds to the report. */
 lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count, unsigned threads,

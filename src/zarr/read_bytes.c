@@ -54,6 +54,7 @@ static lade_status read_large(lade__zread *r, lade__leaf *leaf, lade_error *err)
 	                    .dst = lade_host_span(leaf->large, (size_t)size)};
 	status = lade__zread_ranges(r, &range, 1, 1, NULL, err);
 	leaf->data = leaf->large;
+	leaf->staged = false;
 	leaf->data_size = range.size;
 	return status;
 }
@@ -71,6 +72,7 @@ static void take_answer(lade__zread *r, lade__leaf *leaf, const lade_range *rang
 	leaf->status = range->status;
 	leaf->data = range->dst.data;
 	leaf->data_size = range->size;
+	leaf->staged = true;
 	if (leaf->status != LADE_OK)
 		leaf->error = *error;
 	if (leaf->shard) {

@@ -214,36 +214,32 @@ static size_t copy_listed(const lade__zread *r, const lade__leaf *leaf, const ui
 
 /* ---- one leaf ---------------------------------------------------------------------------- */
 
-static void note(lade__zread *r, const lade__spot *spot, size_t chunk_size, bool copied)
+void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied)
 {
 	pthread_mutex_lock(&r->mutex);
-	r->report.chunk_count++;
-	r->report.decoded_size += chunk_size;
-	r->report.written_size += spot->size;
-	r->report.direct_count += spot->direct;
-	r->report.copied_size += copied ? spot->size : 0;
+	if (leaf->missing) {
+		r->report.missing_count++;
+		r->report.filled_size += spot->size;
+	} else {
+		r->report.chunk_count++;
+		r->report.decoded_size += lade__cut_bytes(r, leaf->cut);
+		r->report.written_size += spot->size;
+		r->report.direct_count += spot->direct;
+		r->report.copied_size += copied ? spot->size : 0;
+	}
 	pthread_mutex_unlock(&r->mutex);
 }
 
-static void note_missing(lade__zread *r, size_t size)
+void lade__spot_outputs(const lade__zread *r, const lade__spot *spot, lade_layout *layouts,
+                        lade_item_output *outputs, lade_item *item)
 {
-	pthread_mutex_lock(&r->mutex);
-	r->report.missing_count++;
-	r->report.filled_size += size;
-	pthread_mutex_unlock(&r->mutex);
-}
-
-/* Decodes the last step to a place. */
-static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error *err)
-{
-	const lade__zread *r = j->r;
-	const lade__pipe pipe = {j->worker, &j->c->route[0], &r->job};
-	lade_layout layouts[LADE__PARTS_MAX];
-	lade_item_output outputs[LADE__PARTS_MAX];
-	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1,
-	                  .dst = spot->span};
-	size_t got = 0;
-	for (size_t i = 0; i < r->part_count && !spot->direct; i++) {
+	item->dst = spot->span;
+	if (spot->direct) {
+		item->dst.data = (uint8_t *)spot->span.data + spot->fit.layout.offset;
+		item->dst.size = spot->size;
+		return;
+	}
+	for (size_t i = 0; i < r->part_count; i++) {
 		layouts[i] = spot->fit.layout;
 		layouts[i].part_off = r->parts[i].off;
 		layouts[i].part_size = r->parts[i].size;
@@ -251,16 +247,24 @@ static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error 
 		layouts[i].offset += r->parts[i].to;
 		outputs[i] = (lade_item_output){spot->span, &layouts[i]};
 	}
-	if (spot->direct) {
-		item.dst = lade_host_span((uint8_t *)spot->span.data + spot->fit.layout.offset,
-		                          spot->size);
-	} else if (r->part_count == 1) {
-		item.layout = &layouts[0];
+	if (r->part_count == 1) {
+		item->layout = &layouts[0];
 	} else {
-		item.dst = (lade_span){0};
-		item.outputs = outputs;
-		item.output_count = r->part_count;
+		item->dst = (lade_span){0};
+		item->outputs = outputs;
+		item->output_count = r->part_count;
 	}
+}
+
+/* Decodes the last step to a place. */
+static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error *err)
+{
+	const lade__pipe pipe = {j->worker, &j->c->route[0], &j->r->job};
+	lade_layout layouts[LADE__PARTS_MAX];
+	lade_item_output outputs[LADE__PARTS_MAX];
+	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1};
+	size_t got = 0;
+	lade__spot_outputs(j->r, spot, layouts, outputs, &item);
 	lade_status status = lade__item_decode(&pipe, &item, &got, err);
 	if (status == LADE_OK && got != spot->size)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
@@ -283,16 +287,34 @@ static lade_status decode_listed(const job *j, lade_error *err)
 	if (status != LADE_OK)
 		return status;
 	lade__spot spot = {.size = copy_listed(j->r, j->leaf, chunk)};
-	note(j->r, &spot, j->c->bound[0], true);
+	lade__zread_note(j->r, j->leaf, &spot, true);
 	return LADE_OK;
+}
+
+/* The chain for a chunk; '*own' is used in rectilinear grids. */
+static lade_status coding_of(lade__zread *r, const lade__leaf *leaf, lade__coding *own,
+                             const lade__coding **out, lade_error *err)
+{
+	size_t size = lade__cut_bytes(r, leaf->cut);
+	*out = &r->coding;
+	if (size == r->coding.bound[0])
+		return LADE_OK;
+	*out = own;
+	return lade__coding_make(r, r->levels.level[r->levels.count - 1].chain, size, own, err);
+}
+
+/* The memory of the two halves. */
+static void take_half(job *j)
+{
+	for (size_t i = 1; i < j->c->count; i++)
+		j->half = j->c->bound[i] > j->half ? j->c->bound[i] : j->half;
+	j->half = (j->half + 63) & ~(size_t)63;
 }
 
 /* Memory for what is neither the encoded chunk nor its place. */
 static lade_status take_scratch(job *j, lade_error *err)
 {
-	for (size_t i = 1; i < j->c->count; i++)
-		j->half = j->c->bound[i] > j->half ? j->c->bound[i] : j->half;
-	j->half = (j->half + 63) & ~(size_t)63;
+	take_half(j);
 	size_t want = 2 * j->half + (j->r->selected.listed ? j->c->bound[0] : 0);
 	if (want)
 		j->scratch = lade__worker_block(j->worker, LADE__SCRATCH_FRAME, want);
@@ -306,31 +328,65 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
                               lade_error *err)
 {
 	const bool listed = r->selected.listed;
-	job j = {.r = r, .c = &r->coding, .worker = worker, .leaf = leaf,
+	job j = {.r = r, .worker = worker, .leaf = leaf,
 	         .src = {.data = leaf->data, .size = leaf->data_size}};
-	size_t size = lade__cut_bytes(r, leaf->cut);
-	lade__spot spot;
+	lade__spot spot = {.size = 0};
 	lade__coding own;
 	lade_status status;
 	if (!listed)
 		TRY(lade__spot_make(r, leaf, &spot, err));
+	if (!lade_kind_is_host(spot.span.place.kind)) {
+		leaf->spot = &spot;
+		return lade__leaves_to_device(r, leaf, 1, LADE_PLACE_HOST, err);
+	}
 	if (leaf->missing) {
 		if (!listed)
 			lade__spot_fill(r, &spot);
-		note_missing(r, listed ? copy_listed(r, leaf, r->fill) : spot.size);
+		else
+			spot.size = copy_listed(r, leaf, r->fill);
+		lade__zread_note(r, leaf, &spot, false);
 		return LADE_OK;
 	}
-	if (size != j.c->bound[0]) { /* a rectilinear grid */
-		TRY(lade__coding_make(r, r->levels.level[r->levels.count - 1].chain, size, &own,
-		                      err));
-		j.c = &own;
-	}
+	TRY(coding_of(r, leaf, &own, &j.c, err));
 	TRY(take_scratch(&j, err));
 	TRY(undo_steps(&j, err));
 	if (listed)
 		return decode_listed(&j, err);
 	TRY(decode_spot(&j, &spot, err));
-	note(r, &spot, size, false);
+	lade__zread_note(r, leaf, &spot, false);
+out:
+	return status;
+}
+
+lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *src,
+                               lade_error *err)
+{
+	job j = {.r = r, .leaf = leaf, .src = {.data = leaf->data, .size = leaf->data_size}};
+	const lade_allocator *host = lade__engine_host(r->engine);
+	lade__coding own;
+	lade_status status;
+	TRY(coding_of(r, leaf, &own, &j.c, err));
+	take_half(&j);
+	if (j.half) {
+		j.worker = lade__worker_take(r->engine);
+		j.scratch = lade__host_alloc(host, 2 * j.half);
+		if (!j.worker || !j.scratch)
+			status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                   "no memory for %zu bytes of a chunk", 2 * j.half);
+		else
+			status = undo_steps(&j, err);
+		if (j.worker)
+			lade__worker_give(j.worker);
+		lade__leaf_reset(r, leaf);
+		leaf->large = j.scratch;
+		leaf->large_size = 2 * j.half;
+		leaf->staged = false;
+		if (status != LADE_OK)
+			return status;
+	} else {
+		TRY(undo_steps(&j, err));
+	}
+	*src = j.src;
 out:
 	return status;
 }

@@ -50,6 +50,8 @@ bool lade__feed_next(lade__feed *f, lade__leaf *leaf)
 	leaf->missing = false;
 	leaf->data = NULL;
 	leaf->large = NULL;
+	leaf->staged = false;
+	leaf->spot = NULL;
 	if (leaf->shard) {
 		leaf->key = leaf->shard->key;
 		memcpy(leaf->chunk, leaf->shard->chunk, r->selected.ndim * sizeof *leaf->chunk);

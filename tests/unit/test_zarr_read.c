@@ -179,7 +179,9 @@ static void read_once(zarr_kit *k, rng *random, uint64_t seed)
 	                           .strides = plain ? NULL : to.strides};
 	lade_zarr_plan *plan;
 	lade_zarr_plan_info info = {.struct_size = sizeof info};
-	KIT_CHECK(lade_zarr_plan_new(k->node, &selection, &target, &options, &plan, &kit_err));
+	const lade_zarr *from = rng_next(random) % 4 ? k->node : k->far_node;
+	options.memory = rng_next(random) % 2 * 3000;
+	KIT_CHECK(lade_zarr_plan_new(from, &selection, &target, &options, &plan, &kit_err));
 	KIT_CHECK(lade_zarr_plan_get_info(plan, &info, &kit_err));
 	lade_status status = lade_zarr_plan_run(plan, &report, &err);
 	lade_zarr_plan_free(plan);
