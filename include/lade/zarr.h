@@ -95,6 +95,16 @@ typedef struct lade_zarr_axis {
 
 /* ---- codecs -------------------------------------------------------------------------- */
 
+/* What is in front of the bytes that a step's spec decodes. */
+typedef enum lade_zarr_header {
+	LADE_ZARR_HEADER_NONE = 0,
+	LADE_ZARR_HEADER_SIZE = 1, /* numcodecs' LZ4: the decoded size, 4 bytes, little-endian */
+	/* n5_default: a mode of 0 and the number of axes, 2 bytes each, then for each axis of the
+	 * array 4 bytes, all big-endian: the shape of the chunk as it is stored, which may be
+	 * smaller or larger than the grid's. */
+	LADE_ZARR_HEADER_N5 = 2,
+} lade_zarr_header;
+
 /*
  * A part of a chain that runs as a whole.  Most chains have one step.
  *
@@ -102,7 +112,8 @@ typedef struct lade_zarr_axis {
  */
 typedef struct lade_zarr_step {
 	const lade_spec *spec;
-	size_t header_size;        /* bytes in front of what 'spec' decodes: 4 of numcodecs' LZ4 */
+	size_t header_size;        /* bytes in front of what 'spec' decodes */
+	lade_zarr_header header;   /* what they are */
 	const char *name;          /* without a spec: the codec */
 	const char *configuration; /* without a spec: its configuration, JSON text */
 	const char *why;           /* without a spec: why it cannot run */

@@ -43,7 +43,9 @@ static lade_status add_step(builder *b, lade_zarr_step step)
 
 lade_status lade__chain_flush(builder *b, size_t header_size)
 {
-	lade_zarr_step step = {.header_size = header_size};
+	lade_zarr_step step = {.header_size = header_size,
+	                       .header =
+	                               header_size ? LADE_ZARR_HEADER_SIZE : LADE_ZARR_HEADER_NONE};
 	lade_spec *spec;
 	lade_error err;
 	if (b->text_size == 0)
@@ -539,6 +541,8 @@ static lade_status foreign_codec(builder *b, uint32_t name, uint32_t config, con
 	return lade__chain_foreign(b, name, config, &kind, no_codec);
 }
 
+static lade_status n5_codec(builder *b, uint32_t name, uint32_t config, const around *outer);
+
 static const struct codec {
 	const char *name;
 	codec_kind kind;
@@ -562,7 +566,7 @@ static const struct codec {
 	{"cast_value", AA, WANTED, NULL, cast_codec},
 	{"reshape", AA, WANTED, "shape ", reshape_codec},
 	{"packbits", AB, ANY_CONFIG, "padding_encoding first_bit last_bit ", packbits_codec},
-	{"n5_default", AB, ANY_CONFIG, NULL, foreign_codec},
+	{"n5_default", AB, WANTED, "codecs ", n5_codec},
 	{"zfp", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"conditional", BB, ANY_CONFIG, NULL, foreign_codec},
 };
@@ -600,6 +604,8 @@ static lade_status add_codec(builder *b, uint32_t at, const around *outer)
 	lade_status status = lade__scan_named(b->s, at, false, &name, &config);
 	if (status != LADE_OK)
 		return status;
+	if (b->ended)
+		return UNKNOWN(b->s, at, "a codec behind n5_default");
 	const struct codec *codec = find_codec(b->s, name);
 	if (!codec) {
 		status = add_numcodec(b, name, config, &kind);
@@ -619,6 +625,57 @@ static lade_status add_codec(builder *b, uint32_t at, const around *outer)
 		                                : "a codec of arrays to bytes behind one of bytes");
 	b->kind = kind;
 	b->serial_count += kind == AB;
+	return LADE_OK;
+}
+
+/* Its own codecs: a transposition that reverses the axes, big-endian bytes, and maybe one more. */
+static lade_status n5_inner(builder *b, uint32_t list, const around *outer)
+{
+	const json *doc = b->s->doc;
+	size_t count = lade__json_count(doc, list), i = 0;
+	if (lade__json_type(doc, list) != JSON_ARRAY || count < 2 || count > 3)
+		return BAD(b->s, list, "want 2 or 3 codecs");
+	for (uint32_t c = lade__json_child(doc, list, 0); c != JSON_NONE;
+	     c = lade__json_child(doc, list, c), i++) {
+		size_t before = b->serial_count;
+		lade_status status = add_codec(b, c, outer);
+		bool good = (size_t)b->kind == i && b->serial_count - before == (i == 1);
+		for (size_t k = 0; i == 0 && k < b->ndim; k++)
+			good = good && b->order[k] == b->ndim - 1 - k;
+		if (i == 1 && (b->type->size == 0 || (b->now.swap_size && !b->chain->swap_size)))
+			good = false;
+		if (status == LADE_OK && (!good || b->chain->shard))
+			return BAD(b->s, c,
+			           "want transpose by the reversed axes, bytes with "
+			           "\"big\", and one codec of bytes");
+		if (status != LADE_OK)
+			return status;
+	}
+	return LADE_OK;
+}
+
+static lade_status n5_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
+{
+	if (outer->index)
+		return BAD(b->s, name, "codecs of an index must keep its size");
+	if (outer->shape || b->transposed || b->fixed || b->stage_count || b->chain->step_count)
+		return lade__chain_closed(b, name, config,
+		                          "n5_default in shards or behind other codecs");
+	if (b->ndim == 0)
+		return BAD(b->s, name, "an array without axes");
+	lade_status status = n5_inner(b, lade__json_get(b->s->doc, config, "codecs"), outer);
+	if (status == LADE_OK && b->chain->step_count)
+		return UNKNOWN(b->s, name, "a codec with a header of its own in n5_default");
+	if (status == LADE_OK && !b->stage_count)
+		status = lade__chain_stage(b, "copy");
+	if (status == LADE_OK)
+		status = lade__chain_flush(b, 4 + 4 * b->ndim);
+	if (status != LADE_OK)
+		return status;
+	b->steps[b->chain->step_count - 1].header = LADE_ZARR_HEADER_N5;
+	b->kind = AB;
+	b->serial_count = 0; /* n5_default is the one */
+	b->ended = true;
 	return LADE_OK;
 }
 

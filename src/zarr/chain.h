@@ -23,6 +23,7 @@ typedef struct builder {
 	size_t order[AXES_MAX];     /* axis i of the stored chunk is axis order[i] */
 	bool transposed;
 	const uint64_t *shape; /* of the chunk, in the array's axes; NULL: the grid's */
+	bool ended;            /* no codec may follow */
 	bool fixed; /* codecs before need the order of axes that they have */
 	codec_kind kind;
 	size_t serial_count; /* codecs of kind AB */

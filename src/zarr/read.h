@@ -134,6 +134,8 @@ bool lade__feed_next(lade__feed *feed, lade__leaf *leaf);
 struct lade__spot {
 	lade__fit fit;
 	lade_span span;
+	size_t offset; /* of the result's element (0, 0, ...), if the leaf were all of it */
+	ptrdiff_t strides[LADE_DIMS_MAX]; /* by axis of the result */
 	bool direct; /* contiguous, as a whole, from fit.layout.offset on */
 	size_t size; /* bytes that it gives to the result */
 };
@@ -149,6 +151,9 @@ lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *
 
 /* Whether a leaf that is wanted whole is contiguous in the target. */
 bool lade__spot_direct(const lade__zread *r, const lade__fit *fit);
+
+/* The box of a part of the leaf that the spot was made for. */
+void lade__spot_part(const lade__zread *r, const lade__leaf *leaf, lade__spot *spot);
 
 /* Whether elements of a shape are inside a span.  Of 'shape' it takes ndim, shape and elem_size.
  * Fails: LADE_E_RANGE; LADE_E_ARG: a stride of 0 */

@@ -58,7 +58,7 @@ lade_status lade__coding_make(const lade__zread *r, const lade_zarr_chain *chain
 static lade_status take_header(const lade__coding *c, size_t i, lade_segment *src, lade_error *err)
 {
 	size_t header = c->step ? c->step[i].header_size : 0;
-	if (header == 0)
+	if (header == 0 || c->step[i].header == LADE_ZARR_HEADER_N5) /* taken before */
 		return LADE_OK;
 	if (src->size < header)
 		return lade_fail(err, LADE_E_TRUNCATED, src->size,
@@ -183,11 +183,14 @@ static size_t copy_points(const lade__zread *r, const lade__leaf *leaf, const ui
 		uint64_t id = s->order[leaf->points.from + i];
 		const uint64_t *at = s->at + id * s->ndim;
 		size_t from = 0;
-		for (size_t a = 0; a < s->ndim; a++)
+		bool beyond = false; /* a smaller chunk of N5 */
+		for (size_t a = 0; a < s->ndim; a++) {
+			beyond |= at[a] - leaf->cut[a].start >= leaf->cut[a].size;
 			from += (size_t)(at[a] - leaf->cut[a].start) * strides[a];
+		}
 		if (chunk == r->fill)
 			memcpy(to + point_place(r, id), chunk, s->result.elem_size);
-		else
+		else if (!beyond)
 			copy_element(r, chunk + from, to + point_place(r, id));
 	}
 	return (size_t)leaf->points.count * s->result.elem_size;
@@ -324,15 +327,67 @@ static lade_status take_scratch(job *j, lade_error *err)
 	return LADE_OK;
 }
 
+/* ---- N5's chunks ------------------------------------------------------------------------- */
+
+static bool is_n5(const lade__zread *r)
+{
+	return r->coding.step && r->coding.step[0].header == LADE_ZARR_HEADER_N5;
+}
+
+/* Takes the header off, and makes the leaf's cut that of the shape that it has: parts of the
+ * selection that are beyond it are left out.  '*less': there are some; '*none': all are. */
+static lade_status n5_cut(const lade__zread *r, lade__leaf *leaf, bool *less, bool *none,
+                          lade_error *err)
+{
+	size_t ndim = r->selected.ndim, size = 4 + 4 * ndim;
+	const uint8_t *head = leaf->data;
+	if (leaf->data_size < size)
+		return lade_fail(err, LADE_E_TRUNCATED, leaf->data_size,
+		                 "the header of an N5 block: want %zu bytes, have %zu", size,
+		                 leaf->data_size);
+	unsigned mode = (unsigned)head[0] << 8 | head[1], axes = (unsigned)head[2] << 8 | head[3];
+	if (mode != 0)
+		return lade_fail(err, LADE_E_UNSUPPORTED, 0, "N5 block of mode %u, want 0", mode);
+	if (axes != ndim)
+		return lade_fail(err, LADE_E_CORRUPT, 2, "N5 block with %u axes, want %zu", axes,
+		                 ndim);
+	*less = *none = false;
+	for (size_t a = 0; a < ndim; a++) {
+		lade__cut *cut = &leaf->cut[a];
+		const lade__pick *pick = &r->selected.pick[a];
+		const uint8_t *p = head + 4 + 4 * a;
+		uint64_t had = cut->count, first = cut->from, grid = cut->size;
+		cut->size =
+			(uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 | (uint64_t)p[2] << 8 | p[3];
+		*less |= r->selected.points && cut->size < grid;
+		while (!r->selected.points && cut->count &&
+		       lade__pick_at(pick, first + cut->count - 1) >= cut->start + cut->size)
+			cut->count--;
+		*less |= cut->count < had;
+		*none |= cut->count == 0 && had;
+	}
+	if (lade__cut_bytes(r, leaf->cut) > r->chunk_max)
+		return lade_fail(err, LADE_E_CORRUPT, 4,
+		                 "N5 block of %zu bytes, chunks have at most %zu",
+		                 lade__cut_bytes(r, leaf->cut), r->chunk_max);
+	leaf->data = head + size;
+	leaf->data_size -= size;
+	return LADE_OK;
+}
+
+/* ---- any leaf ---------------------------------------------------------------------------- */
+
 lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *worker,
                               lade_error *err)
 {
 	const bool listed = r->selected.listed;
 	job j = {.r = r, .worker = worker, .leaf = leaf,
 	         .src = {.data = leaf->data, .size = leaf->data_size}};
+	bool less = false, none = false;
 	lade__spot spot = {.size = 0};
 	lade__coding own;
 	lade_status status;
+	lade__leaf block;
 	if (!listed)
 		TRY(lade__spot_make(r, leaf, &spot, err));
 	if (!lade_kind_is_host(spot.span.place.kind)) {
@@ -347,7 +402,21 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
 		lade__zread_note(r, leaf, &spot, false);
 		return LADE_OK;
 	}
-	TRY(coding_of(r, leaf, &own, &j.c, err));
+	if (is_n5(r)) {
+		block = *leaf;
+		TRY(n5_cut(r, &block, &less, &none, err));
+		if (less && listed)
+			copy_listed(r, leaf, r->fill);
+		else if (less)
+			lade__spot_fill(r, &spot);
+		if (none)
+			return LADE_OK;
+		if (!listed)
+			lade__spot_part(r, &block, &spot);
+		j.leaf = &block;
+		j.src = (lade_segment){.data = block.data, .size = block.data_size};
+	}
+	TRY(coding_of(r, j.leaf, &own, &j.c, err));
 	TRY(take_scratch(&j, err));
 	TRY(undo_steps(&j, err));
 	if (listed)
@@ -365,6 +434,9 @@ lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *s
 	const lade_allocator *host = lade__engine_host(r->engine);
 	lade__coding own;
 	lade_status status;
+	if (is_n5(r))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "chunks of N5 are read into host memory only");
 	TRY(coding_of(r, leaf, &own, &j.c, err));
 	take_half(&j);
 	if (j.half) {

@@ -69,8 +69,8 @@ static lade_status ask(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
 	for (size_t i = 0; i < own.ndim; i++)
 		place.offset -= (size_t)start[i] * (size_t)place.strides[i];
 	spot->span = place.span;
-	lade__fit_make(&spot->fit, s, &r->levels.level[r->levels.count - 1], leaf->cut,
-	               &(lade__goal){place.strides, place.offset});
+	spot->offset = place.offset;
+	memcpy(spot->strides, place.strides, sizeof place.strides);
 	return LADE_OK;
 }
 
@@ -90,6 +90,16 @@ bool lade__spot_direct(const lade__zread *r, const lade__fit *fit)
 	return true;
 }
 
+void lade__spot_part(const lade__zread *r, const lade__leaf *leaf, lade__spot *spot)
+{
+	lade__fit_make(&spot->fit, &r->selected, &r->levels.level[r->levels.count - 1], leaf->cut,
+	               &(lade__goal){spot->strides, spot->offset});
+	spot->size = r->selected.result.elem_size;
+	for (size_t j = 0; j < r->selected.ndim; j++)
+		spot->size *= spot->fit.count[j];
+	spot->direct = lade__spot_direct(r, &spot->fit);
+}
+
 lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
                             lade_error *err)
 {
@@ -98,16 +108,12 @@ lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *
 		status = ask(r, leaf, spot, err);
 	} else {
 		spot->span = r->target.span;
-		lade__fit_make(&spot->fit, &r->selected, &r->levels.level[r->levels.count - 1],
-		               leaf->cut, &(lade__goal){r->strides, r->target.offset});
+		spot->offset = r->target.offset;
+		memcpy(spot->strides, r->strides, sizeof spot->strides);
 	}
-	if (status != LADE_OK)
-		return status;
-	spot->size = r->selected.result.elem_size;
-	for (size_t j = 0; j < r->selected.ndim; j++)
-		spot->size *= spot->fit.count[j];
-	spot->direct = lade__spot_direct(r, &spot->fit);
-	return LADE_OK;
+	if (status == LADE_OK)
+		lade__spot_part(r, leaf, spot);
+	return status;
 }
 
 /* ---- fill values ------------------------------------------------------------------------- */

@@ -313,6 +313,9 @@ static void chain_is(const char *type, const char *codecs, const char *spec)
 }
 
 #define CAST(text) "{\"name\":\"cast_value\",\"configuration\":{" text "}}," LITTLE
+#define N5(codecs) "{\"name\":\"n5_default\",\"configuration\":{\"codecs\":[" codecs "]}}"
+#define REVERSED "{\"name\":\"transpose\",\"configuration\":{\"order\":[0]}},"
+#define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
 #define PACK(text) "{\"name\":\"packbits\",\"configuration\":{" text "}}"
 #define LZMA(text) LITTLE ",{\"name\":\"numcodecs.lzma\",\"configuration\":{" text "}}"
 
@@ -355,6 +358,8 @@ static void specs_of_codecs(void **state)
 	         LZMA("\"format\":3,\"filters\":[{\"id\":4611686018427387905,"
 	              "\"dict_size\":8192}]"),
 	         "lzma(level=6,format=raw1,dict=8192)"},
+		{"int16", N5(REVERSED BIG), "copy"},
+		{"int8", N5(REVERSED "\"bytes\",\"numcodecs.zlib\""), "zlib(level=1)"},
 		{"int16", LITTLE ",{\"name\":\"numcodecs.bz2\",\"configuration\":{\"level\":4}}",
 	         "bz2(level=4)"},
 		{"int16",
@@ -384,6 +389,13 @@ static void configurations_refused(void **state)
 		{"int8", PACK("\"first_bit\":3,\"last_bit\":2"), "want bits of 0 to 7"},
 		{"int8", PACK("\"last_bit\":-1"), "want bits of 0 to 7"},
 		{"int8", PACK("\"padding_encoding\":\"first\""), "no known word"},
+		{"int16", N5(REVERSED LITTLE), "and one codec of bytes"},
+		{"int16", N5(BIG ",\"crc32c\""), "want transpose by"},
+		{"int16", N5(BIG), "want 2 or 3 codecs"},
+		{"int16", N5(REVERSED BIG ",\"crc32c\",\"crc32c\""), "want 2 or 3 codecs"},
+		{"int16", N5(REVERSED BIG) ",\"crc32c\"", "behind n5_default"},
+		{"int16", N5(REVERSED BIG ",\"numcodecs.lz4\""), "a header of its own"},
+		{"string", N5(REVERSED "\"vlen-utf8\""), ""},
 		{"int8", LZMA("\"format\":0"), "want the format 1 to 3"},
 		{"int8", LZMA("\"preset\":10"), "a preset of xz"},
 		{"int8", LZMA("\"check\":2"), "a check"},
