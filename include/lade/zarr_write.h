@@ -16,6 +16,17 @@
  *		status = lade_zarr_create(store, "field", &description, NULL, &made, &err);
  *		lade_store_unref(store);
  *	}
+ *
+ * This writes rows 10 to 19 of it:
+ *
+ *	static float rows[10][4096];
+ *	lade_zarr_index index = {.kind = LADE_ZARR_SLICE, .start = 10, .stop = 20};
+ *	lade_zarr_selection selection = {.struct_size = sizeof selection, .axis_count = 1,
+ *	                                 .axes = &index, .index_size = sizeof index};
+ *	lade_zarr_source source = {.struct_size = sizeof source,
+ *	                           .span = lade_host_cspan(rows, sizeof rows)};
+ *	if (status == LADE_OK)
+ *		status = lade_zarr_write(made, &selection, &source, NULL, NULL, &err);
  *	lade_zarr_unref(made);
  *
  * Each document is written by one atomic write.  A document that is changed is written only if
@@ -26,7 +37,7 @@
 #ifndef LADE_ZARR_WRITE_H
 #define LADE_ZARR_WRITE_H
 
-#include <lade/zarr.h>
+#include <lade/zarr_read.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,6 +159,102 @@ LADE_API lade_status lade_zarr_consolidate(lade_zarr *group, lade_zarr **out, la
  *        lade_store_write()
  */
 LADE_API lade_status lade_zarr_delete(lade_store *store, const char *path, lade_error *err);
+
+/* ---- elements --------------------------------------------------------------------------- */
+
+/* What is written: the elements of a selection's result, little-endian.  Zero-initialise, set
+ * struct_size, then the fields you need. */
+typedef struct lade_zarr_source {
+	size_t struct_size;
+	lade_cspan span;          /* of any place */
+	size_t offset;            /* of element (0, 0, ...) in the span */
+	const ptrdiff_t *strides; /* for each axis of the result, of any sign; 0 repeats an element;
+	                             NULL: C order */
+	/* STRING and BYTES: element i, in C order, has bytes [offsets[i], offsets[i + 1]) of the
+	 * span, which is on the host; one more entry than elements. */
+	const int64_t *offsets;
+} lade_zarr_source;
+
+enum {
+	/* Chunks whose elements all have the fill value, bit by bit, are not stored: their values
+	 * are deleted, and those in shards left out. */
+	LADE_ZARR_SKIP_FILL = 1,
+};
+
+/* Zero-initialise, set struct_size, then the fields you need. */
+typedef struct lade_zarr_write_options {
+	size_t struct_size;
+	lade_engine *engine; /* NULL: lade_engine_default() */
+	unsigned threads;    /* at most this many; 0: the engine's */
+	uint32_t flags;      /* LADE_ZARR_SKIP_FILL */
+	lade_cancel *cancel; /* ends the call early; or NULL */
+	lade_where where;    /* as in lade_batch_options, for a source on a device */
+	int32_t device;
+	lade_stream stream;  /* a source on a device is read after its work */
+	const lade_allocator *allocators[LADE_KIND_COUNT]; /* by kind; NULL: the engine's */
+} lade_zarr_write_options;
+
+/* What a write did.  Zero-initialise and set struct_size. */
+typedef struct lade_zarr_write_report {
+	size_t struct_size;
+	uint64_t value_count;    /* chunks and shards that were written */
+	uint64_t delete_count;   /* that were deleted, or not written, since all is fill */
+	uint64_t chunk_count;    /* chunks that were encoded; inner ones of shards */
+	uint64_t partial_count;  /* of them, those whose old elements were decoded first */
+	uint64_t conflict_count; /* times that others had changed a value meanwhile */
+	uint64_t source_size;    /* bytes of elements of the source, each time they were encoded */
+	uint64_t written_size;   /* encoded bytes that went to the store */
+	uint64_t kept_size;      /* of them, inner chunks that were copied as they were stored */
+	uint64_t read_size;      /* encoded bytes that were read */
+	uint64_t ns;
+} lade_zarr_write_report;
+
+/*
+ * Writes elements of a selection, and waits.  'selection' NULL: the whole array.  'options' and
+ * 'report' may be NULL.
+ *
+ * If all elements of a chunk are written, it is encoded straight from the source.  Of other chunks,
+ * and of shards, the old value is read, changed and replaced, if it still has the same version;
+ * else this begins again.  In a shard only the chunks that are touched are encoded.  So any number
+ * of threads and processes may write parts of one chunk, and none is lost.  In a store without
+ * versions this holds for the threads of one process.  Elements of an edge chunk that are outside
+ * the array stay as they are; in a new chunk they are fill.
+ *
+ * Each value is written whole or not at all, as lade_store_write() says.  With a store opened with
+ * LADE_DIRECTORY_SYNC it is on the disk when the call returns.  If the call fails, some chunks may
+ * have been written.
+ *
+ * A call holds one chunk for each thread, decoded and encoded; of shards the encoded ones.
+ *
+ * Fails:   as lade_zarr_selection_shape(); LADE_E_RANGE (the source is too small); LADE_E_CHANGED
+ *          (others change a value all the time); LADE_E_UNSUPPORTED (a codec; the message says
+ *          which); LADE_E_CORRUPT (an old value, or offsets), and as lade_store_read(),
+ *          lade_store_write() and lade_encode_into().  The message has the key
+ * Threads: any number of callers
+ * Owns:    nothing
+ */
+LADE_API lade_status lade_zarr_write(const lade_zarr *array, const lade_zarr_selection *selection,
+                                     const lade_zarr_source *source,
+                                     const lade_zarr_write_options *options,
+                                     lade_zarr_write_report *report, lade_error *err);
+
+/*
+ * Makes an array longer along 'axis' by 'count', and writes 'source' there: all elements of the
+ * array with an index from the old size on.  The shape is changed first, so several callers that
+ * append at once get ranges of their own, in some order; until its data are written, a range reads
+ * as fill.  '*at', unless NULL, gets the first new index.  'out' as above.
+ *
+ * Fails: as lade_zarr_resize() and lade_zarr_write()
+ */
+typedef struct lade_zarr_append {
+	size_t struct_size;
+	size_t axis;
+	uint64_t count;
+	const lade_zarr_source *source;
+	const lade_zarr_write_options *options; /* or NULL */
+} lade_zarr_append;
+LADE_API lade_status lade_zarr_append_to(lade_zarr *array, const lade_zarr_append *append,
+                                         uint64_t *at, lade_zarr **out, lade_error *err);
 
 #ifdef __cplusplus
 }

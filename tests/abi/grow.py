@@ -24,7 +24,8 @@ GROWING = {
         lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
         lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
         lade_zarr_read_options lade_zarr_report
-        lade_zarr_description lade_zarr_create_options""",
+        lade_zarr_description lade_zarr_create_options lade_zarr_source
+        lade_zarr_write_options lade_zarr_write_report lade_zarr_append""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range lade_zarr_index""",
     "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info

@@ -1,0 +1,72 @@
+/*
+ * write_chunk.c: the new bytes of a chunk that holds no chunks.
+ *
+ *	all of it is written        the source's elements are encoded straight from where they are;
+ *	                            or from scratch memory, if fill is looked for
+ *	a part of it is written     the old chunk is decoded to scratch memory, the elements replace
+ *	                            theirs, and it is encoded
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "zarr/write.h"
+
+static void note(lade__zwrite *w, const lade__target *t, bool partial)
+{
+	uint64_t bytes = w->selected.result.elem_size;
+	for (size_t a = 0; a < w->selected.ndim && !w->selected.points; a++)
+		bytes *= t->cut[a].count;
+	bytes *= w->selected.points ? t->points.count : 1;
+	pthread_mutex_lock(&w->mutex);
+	w->report.chunk_count++;
+	w->report.partial_count += partial;
+	w->report.source_size += bytes;
+	pthread_mutex_unlock(&w->mutex);
+}
+
+/* Straight from the source: the chunk is one box of it. */
+static lade_status encode_direct(lade__zwrite *w, const lade__target *t, lade__encoded *out,
+                                 lade_worker *worker, lade_error *err)
+{
+	const lade__goal goal = {w->strides, w->source.offset};
+	const lade_segment src = {.data = w->source.span.data, .size = w->source.span.size};
+	lade__fit fit;
+	lade__fit_make(&fit, &w->selected, &w->levels.level[t->level], t->cut, &goal);
+	fit.layout.swap_size = w->pieces[0].swap;
+	note(w, t, false);
+	const lade__coder coder = {w, &w->steps[t->level], worker};
+	return lade__steps_encode(&coder, src, &fit.layout, out, err);
+}
+
+lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
+                              lade__encoded *out, lade_worker *worker, lade_error *err)
+{
+	const lade__coder coder = {w, &w->steps[t->level], worker};
+	size_t count = lade__cut_count(w, t->cut), got;
+	bool skip = w->options.flags & LADE_ZARR_SKIP_FILL;
+	*out = (lade__encoded){0};
+	if (w->elem == 0)
+		return lade__write_strings(w, t, old, out, worker, err);
+	if (t->whole && w->plain && !skip)
+		return encode_direct(w, t, out, worker, err);
+	size_t size = count * w->elem; /* at most w->chunk_max */
+	uint8_t *chunk = lade__worker_block(worker, LADE__SCRATCH_FRAME, size + 1);
+	lade_status status;
+	if (!chunk)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of a chunk", size);
+	if (old.data && !t->whole) {
+		const lade_segment src = {.data = old.data, .size = old.size};
+		TRY(lade__steps_decode(&coder, src, lade_host_span(chunk, size), true, &got, err));
+	} else if (!t->whole) {
+		lade__place_fill(w, chunk, count);
+	}
+	lade__place_elements(w, t, chunk);
+	if (skip && lade__is_fill(w, chunk, count))
+		return LADE_OK;
+	note(w, t, old.data && !t->whole);
+	const lade_segment src = {.data = chunk, .size = size};
+	status = lade__steps_encode(&coder, src, NULL, out, err);
+out:
+	return status;
+}

@@ -1,0 +1,322 @@
+/*
+ * write_shard.c: the new bytes of a shard.
+ *
+ *	old index, or none
+ *	for each chunk that is touched, on several threads: its new bytes, from its old ones
+ *	all others as they are stored, one behind the other in the order of the index; the new index
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/try.h"
+#include "zarr/write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ULL(x) ((unsigned long long)(x))
+#define EMPTY UINT64_MAX
+#define INDEX_MAX ((size_t)1 << 30)
+
+/* A chunk of the shard. */
+typedef struct entry {
+	const uint8_t *data; /* NULL: it is fill */
+	size_t size;
+	bool owned, kept;
+} entry;
+
+typedef struct sharding {
+	lade__zwrite *w;
+	const lade__target *t;
+	const lade_zarr_shard *shard;
+	lade__encoded old;     /* behind the steps that follow the shard */
+	size_t count;        /* of chunks */
+	size_t grid[LADE_DIMS_MAX]; /* by axis of the stored shard */
+	entry *entries;
+	pthread_mutex_t mutex; /* guards what follows */
+	lade__walk walk;
+	bool ended;
+	lade_status status;
+	lade_error *err;
+} sharding;
+
+static lade_status measure(sharding *s, lade_error *err)
+{
+	const lade__level *level = &s->w->levels.level[s->t->level];
+	s->count = 1;
+	for (size_t a = 0; a < s->w->selected.ndim; a++) {
+		size_t j = level->stored[a];
+		s->grid[j] = (size_t)(s->t->cut[a].size / s->shard->chunk_shape[j]);
+		if (__builtin_mul_overflow(s->count, s->grid[j], &s->count) ||
+		    s->count > INDEX_MAX / 16)
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "a shard of more than %zu chunks", INDEX_MAX / 16);
+	}
+	return LADE_OK;
+}
+
+/* The number of a chunk in the index: C order of the stored shard. */
+static size_t number_of(const sharding *s, const lade__cut *cut)
+{
+	const lade__level *level = &s->w->levels.level[s->t->level];
+	size_t at[LADE_DIMS_MAX], number = 0;
+	for (size_t a = 0; a < s->w->selected.ndim; a++)
+		at[level->stored[a]] = (size_t)cut[a].chunk;
+	for (size_t j = 0; j < s->w->selected.ndim; j++)
+		number = number * s->grid[j] + at[j];
+	return number;
+}
+
+/* ---- the index --------------------------------------------------------------------------- */
+
+static void swap_words(const sharding *s, uint8_t *index)
+{
+	if (s->shard->index.swap_size != 8)
+		return;
+	for (size_t i = 0; i < s->count * 16; i += 8) {
+		uint64_t word = lade__le64(index + i);
+		lade__le_put(index + i, __builtin_bswap64(word), 8);
+	}
+}
+
+/* Reads the index of the old shard. */
+static lade_status read_index(sharding *s, lade_worker *worker, lade_error *err)
+{
+	size_t plain = s->count * 16, size = plain + s->shard->index_extra, got, total = 0;
+	if (s->old.size < size)
+		return lade_fail(err, LADE_E_TRUNCATED, s->old.size,
+		                 "a shard of %zu bytes has no room for its index of %zu",
+		                 s->old.size, size);
+	uint8_t *index = malloc(plain + 1);
+	if (!index)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index");
+	lade_segment src = {.data = s->old.data + (s->shard->index_first ? 0 : s->old.size - size),
+	                    .size = size};
+	lade_status status;
+	const lade__coder coder = {s->w, &s->w->index[s->t->level], worker};
+	TRY(lade__steps_decode(&coder, src, lade_host_span(index, plain), true, &got, err));
+	swap_words(s, index);
+	for (size_t i = 0; i < s->count; i++) {
+		uint64_t off = lade__le64(index + 16 * i), bytes = lade__le64(index + 16 * i + 8);
+		if ((off == EMPTY && bytes == EMPTY) || bytes == 0)
+			continue;
+		if (off > s->old.size || bytes > s->old.size - off)
+			TRY(lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			              "chunk %zu of a shard: want %llu bytes at %llu, the "
+			              "shard has %zu", i, ULL(bytes), ULL(off), s->old.size));
+		total += (size_t)bytes;
+		if (total > 4 * s->old.size) /* entries may overlap, but not without end */
+			TRY(lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			              "the chunks of a shard of %zu bytes have more than %zu",
+			              s->old.size, 4 * s->old.size));
+		s->entries[i] = (entry){.data = s->old.data + off, .size = (size_t)bytes,
+		                        .kept = true};
+	}
+out:
+	free(index);
+	return status;
+}
+
+/* Encodes the index of entries that begin at 'start', in the worker's memory. */
+static lade_status encode_index(const sharding *s, size_t start, lade__encoded *out,
+                                lade_worker *worker, lade_error *err)
+{
+	uint8_t *index = malloc(s->count * 16 + 1);
+	if (!index)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index");
+	for (size_t i = 0; i < s->count; i++) {
+		const entry *e = &s->entries[i];
+		lade__le_put(index + 16 * i, e->data ? start : EMPTY, 8);
+		lade__le_put(index + 16 * i + 8, e->data ? e->size : EMPTY, 8);
+		start += e->data ? e->size : 0;
+	}
+	swap_words(s, index);
+	lade_segment src = {.data = index, .size = s->count * 16};
+	const lade__coder coder = {s->w, &s->w->index[s->t->level], worker};
+	lade_status status = lade__steps_encode(&coder, src, NULL, out, err);
+	free(index);
+	return status;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------ */
+
+static bool take(sharding *s, lade__cut *cut, lade__points *points)
+{
+	pthread_mutex_lock(&s->mutex);
+	s->ended = s->ended || s->status != LADE_OK || !lade__walk_next(&s->walk);
+	bool have = !s->ended;
+	if (have)
+		memcpy(cut, s->walk.cut, s->w->selected.ndim * sizeof *cut);
+	*points = s->walk.points;
+	pthread_mutex_unlock(&s->mutex);
+	return have;
+}
+
+/* The new bytes of a chunk become its entry. */
+static lade_status change(sharding *s, const lade__cut *cut, lade__points points,
+                          lade_worker *worker, lade_error *err)
+{
+	entry *e = &s->entries[number_of(s, cut)];
+	lade__target inner = {cut, s->t->level + 1, lade__is_whole(s->w, cut), points};
+	lade__encoded old = {(uint8_t *)(uintptr_t)e->data, e->size, false}, now = {0};
+	lade_status status =
+		s->w->levels.level[inner.level].chain->shard
+			? lade__write_shard(s->w, &inner, old, &now, worker, err)
+			: lade__write_chunk(s->w, &inner, old, &now, worker, err);
+	if (status != LADE_OK)
+		return status;
+	*e = (entry){.data = now.data, .size = now.size, .owned = now.owned};
+	if (!now.data || now.owned)
+		return LADE_OK;
+	uint8_t *copy = malloc(now.size + 1);
+	e->data = copy;
+	e->owned = true;
+	if (!copy)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of a chunk", now.size);
+	memcpy(copy, now.data, now.size);
+	return LADE_OK;
+}
+
+static void work(void *ctx, size_t index, lade_worker *worker)
+{
+	sharding *s = ctx;
+	lade__cut cut[LADE_DIMS_MAX];
+	lade__points points;
+	lade_error err;
+	(void)index;
+	while (take(s, cut, &points)) {
+		lade_status status = lade__stopped(&s->w->stop)
+			? lade__stop_fail(&err) : change(s, cut, points, worker, &err);
+		if (status == LADE_OK)
+			continue;
+		pthread_mutex_lock(&s->mutex);
+		if (s->status == LADE_OK && s->err)
+			*s->err = err;
+		s->status = s->status == LADE_OK ? status : s->status;
+		pthread_mutex_unlock(&s->mutex);
+	}
+}
+
+/* Shards of the grid share out their chunks to the threads that are free. */
+static lade_status change_all(sharding *s, lade_worker *worker, lade_error *err)
+{
+	lade__zwrite *w = s->w;
+	unsigned threads = w->options.threads ? w->options.threads : w->engine->threads;
+	lade__calls calls = {work, s, .count = threads, .grain = 1, .threads = threads};
+	lade_status status = LADE_OK;
+	s->err = err;
+	pthread_mutex_init(&s->mutex, NULL);
+	/* All walks share the room to sort points. */
+	pthread_mutex_lock(&w->mutex);
+	lade__walk_begin(&s->walk, &w->selected, &w->levels.level[s->t->level + 1], s->t->cut,
+	                 s->t->points);
+	pthread_mutex_unlock(&w->mutex);
+	if (s->t->level == 0 && threads > 1)
+		status = lade__engine_parallel(w->engine, &calls, err);
+	else
+		work(s, 0, worker);
+	pthread_mutex_destroy(&s->mutex);
+	return status == LADE_OK ? s->status : status;
+}
+
+/* ---- the value --------------------------------------------------------------------------- */
+
+static lade_status join(sharding *s, lade__encoded *out, lade_worker *worker, lade_error *err)
+{
+	size_t index_size = s->count * 16 + s->shard->index_extra, size = 0, kept = 0;
+	lade__encoded index = {0};
+	for (size_t i = 0; i < s->count; i++) {
+		size += s->entries[i].data ? s->entries[i].size : 0;
+		kept += s->entries[i].kept ? s->entries[i].size : 0;
+	}
+	if (size == 0)
+		return LADE_OK; /* all is fill: no value */
+	size_t start = s->shard->index_first ? index_size : 0, at = start;
+	lade_status status = encode_index(s, start, &index, worker, err);
+	uint8_t *data = status == LADE_OK ? malloc(index_size + size) : NULL;
+	if (status == LADE_OK && index.size != index_size)
+		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                   "the index has %zu encoded bytes, want %zu", index.size,
+		                   index_size);
+	if (status == LADE_OK && !data)
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for a shard of %zu bytes", index_size + size);
+	if (status != LADE_OK) {
+		free(data);
+		return status;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (!s->entries[i].data)
+			continue;
+		memcpy(data + at, s->entries[i].data, s->entries[i].size);
+		at += s->entries[i].size;
+	}
+	memcpy(data + (start ? 0 : size), index.data, index_size);
+	if (index.owned)
+		free(index.data);
+	*out = (lade__encoded){data, index_size + size, true};
+	pthread_mutex_lock(&s->w->mutex);
+	s->w->report.kept_size += kept;
+	pthread_mutex_unlock(&s->w->mutex);
+	return LADE_OK;
+}
+
+/* Undoes the steps that follow the shard: most shards have none. */
+static lade_status strip(sharding *s, lade__encoded old, lade_worker *worker, lade_error *err)
+{
+	const lade_zarr_chain *chain = s->w->levels.level[s->t->level].chain;
+	s->old = old;
+	if (!old.data || chain->step_count == chain->array_step_count)
+		return LADE_OK;
+	const lade_segment src = {.data = old.data, .size = old.size};
+	const lade__coder coder = {s->w, &s->w->steps[s->t->level], worker};
+	lade_status status = LADE_E_NOSPACE;
+	for (size_t cap = old.size * 2 + 65536; status == LADE_E_NOSPACE; cap *= 4) {
+		s->old = (lade__encoded){malloc(cap), cap, true};
+		if (!s->old.data)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for a shard of %zu bytes", cap);
+		status = lade__steps_decode(&coder, src, lade_host_span(s->old.data, cap), false,
+		                            &s->old.size, err);
+		if (status == LADE_E_NOSPACE)
+			free(s->old.data);
+	}
+	return status;
+}
+
+lade_status lade__write_shard(lade__zwrite *w, const lade__target *t, lade__encoded old,
+                              lade__encoded *out, lade_worker *worker, lade_error *err)
+{
+	const lade_zarr_chain *chain = w->levels.level[t->level].chain;
+	sharding s = {.w = w, .t = t, .shard = chain->shard};
+	lade__encoded joined = {0};
+	lade_status status;
+	*out = joined;
+	TRY(measure(&s, err));
+	s.entries = calloc(s.count + 1, sizeof *s.entries);
+	if (!s.entries)
+		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu chunks",
+		              s.count));
+	if (!t->whole)
+		TRY(strip(&s, old, worker, err));
+	if (s.old.data)
+		TRY(read_index(&s, worker, err));
+	TRY(change_all(&s, worker, err));
+	TRY(join(&s, &joined, worker, err));
+	if (!joined.data || chain->step_count == chain->array_step_count) {
+		*out = joined;
+		goto out;
+	}
+	const lade_segment src = {.data = joined.data, .size = joined.size};
+	const lade__coder coder = {w, &w->steps[t->level], worker};
+	status = lade__steps_encode(&coder, src, NULL, out, err);
+	free(joined.data);
+out:
+	for (size_t i = 0; s.entries && i < s.count; i++)
+		if (s.entries[i].owned)
+			free((void *)(uintptr_t)s.entries[i].data);
+	free(s.entries);
+	if (s.old.owned)
+		free(s.old.data);
+	return status;
+}
