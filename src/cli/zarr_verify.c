@@ -18,6 +18,8 @@
 
 /* Chunks that threads share out among themselves. */
 #define BATCH 256
+/* Threads for a web server, which mostly wait. */
+#define REMOTE_THREADS 16
 /* Failures of one shard that are named, and those that are one if they are alike. */
 #define NAMED_MAX 100
 #define ALIKE 8
@@ -33,6 +35,7 @@ typedef struct failure {
 typedef struct job {
 	uint64_t index[LADE_DIMS_MAX];
 	uint64_t stored;
+	bool listed; /* the store has the key; else it is asked */
 	bool missing;
 	failure *failures;
 	size_t failed;
@@ -45,6 +48,7 @@ typedef struct verify {
 	const zarr_settings *s;
 	const zarr_node *node;
 	json *j; /* or NULL */
+	lade_engine *engine;
 	uint64_t inner[LADE_DIMS_MAX]; /* the chunks in shards; 0: the whole axis */
 	uint64_t memory;               /* of a read */
 	job *jobs;
@@ -114,6 +118,17 @@ static bool halve(const verify *v, const box *b, box halves[2])
 	return false;
 }
 
+static void add_failure(job *j, const uint64_t *start, bool inner, const lade_error *err)
+{
+	failure *f = realloc(j->failures, (j->failed + 1) * sizeof *f);
+
+	j->failures = cli_need(f);
+	f += j->failed++;
+	memcpy(f->start, start, sizeof f->start);
+	f->inner = inner;
+	f->err = *err;
+}
+
 /* If the first inner chunks fail in the same words, it is for the same reason: a bad index. */
 static void check_alike(job *j)
 {
@@ -151,14 +166,25 @@ static void check_box(const verify *v, job *j, const box *b)
 		check_box(v, j, &halves[1]);
 		return;
 	}
-	failure *f = realloc(j->failures, (j->failed + 1) * sizeof *f);
-	j->failures = cli_need(f);
-	f += j->failed++;
-	memcpy(f->start, b->start, sizeof f->start);
-	f->inner = v->node->array->chain.shard != NULL;
-	f->err = err;
+	add_failure(j, b->start, v->node->array->chain.shard != NULL, &err);
 	if (j->failed == ALIKE)
 		check_alike(j);
+}
+
+/* Asks the store for the chunk's size. */
+static void look(const verify *v, job *j, const box *b)
+{
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	char key[LADE_KEY_MAX + 1];
+	lade_status status = lade_zarr_chunk_key(v->node->zarr, j->index, key, &err);
+
+	if (status == LADE_OK)
+		status = lade_store_look(v->node->store, key, &j->stored, NULL, &err);
+	if (status != LADE_OK || j->stored == LADE_SIZE_UNKNOWN)
+		j->stored = 0;
+	j->missing = status == LADE_E_NOT_FOUND;
+	if (status != LADE_OK && !j->missing)
+		add_failure(j, b->start, false, &err);
 }
 
 /* For lade_engine_each(); failures are in the job. */
@@ -175,7 +201,9 @@ static lade_status run_job(void *ctx, size_t index, lade_error *err)
 		b.start[i] = extent.start;
 		b.count[i] = extent.used;
 	}
-	if (!j->missing)
+	if (!j->listed)
+		look(v, j, &b);
+	if (!j->missing && !j->failed)
 		check_box(v, j, &b);
 	check_alike(j);
 	progress_add(j->stored, j->decoded);
@@ -251,12 +279,8 @@ static void say_missing(verify *v, const job *j)
 /* Runs the jobs that have gathered, and counts and names what they found. */
 static lade_status flush(verify *v, lade_error *err)
 {
-	lade_batch_options options;
+	lade_status status = lade_engine_each(v->engine, v->count, run_job, v, NULL, err);
 
-	lade_batch_options_init(&options);
-	options.threads = v->s->threads;
-	lade_status status = lade_engine_each(lade_engine_default(), v->count, run_job, v, &options,
-	                                      err);
 	for (size_t i = 0; i < v->count; i++) {
 		job *j = &v->jobs[i];
 		v->missing += j->missing;
@@ -279,10 +303,10 @@ static lade_status flush(verify *v, lade_error *err)
 
 /* ---- all chunks ------------------------------------------------------------------------------ */
 
-static lade_status add(verify *v, const uint64_t *index, uint64_t stored, bool missing,
+static lade_status add(verify *v, const uint64_t *index, uint64_t stored, bool listed,
                        lade_error *err)
 {
-	v->jobs[v->count] = (job){.stored = stored, .missing = missing};
+	v->jobs[v->count] = (job){.stored = stored, .listed = listed};
 	memcpy(v->jobs[v->count].index, index, v->node->array->ndim * sizeof *index);
 	return ++v->count == BATCH ? flush(v, err) : LADE_OK;
 }
@@ -294,7 +318,7 @@ static lade_status visit(void *ctx, const lade_store_entry *entry)
 
 	if (!zarr_chunk_parse(v->node, entry->key, index))
 		return LADE_OK;
-	return add(v, index, entry->size == LADE_SIZE_UNKNOWN ? 0 : entry->size, false, NULL);
+	return add(v, index, entry->size == LADE_SIZE_UNKNOWN ? 0 : entry->size, true, NULL);
 }
 
 static lade_status from_listing(verify *v, lade_error *err)
@@ -315,21 +339,13 @@ static lade_status from_listing(verify *v, lade_error *err)
 static lade_status from_grid(verify *v, lade_error *err)
 {
 	const lade_zarr_array *array = v->node->array;
-	uint64_t index[LADE_DIMS_MAX] = {0}, size;
-	char key[LADE_KEY_MAX + 1];
+	uint64_t index[LADE_DIMS_MAX] = {0};
 	size_t axis = array->ndim;
 
 	if (zarr_chunk_count(array) == 0)
 		return LADE_OK;
 	do {
-		lade_status status = lade_zarr_chunk_key(v->node->zarr, index, key, err);
-		if (status == LADE_OK)
-			status = lade_store_look(v->node->store, key, &size, NULL, err);
-		bool missing = status == LADE_E_NOT_FOUND;
-		if (status != LADE_OK && !missing)
-			return status;
-		size = missing || size == LADE_SIZE_UNKNOWN ? 0 : size;
-		status = add(v, index, size, missing, err);
+		lade_status status = add(v, index, 0, false, err);
 		if (status != LADE_OK)
 			return status;
 		for (axis = array->ndim; axis > 0; axis--) {
@@ -378,8 +394,14 @@ static int verify_array(const zarr_settings *s, const zarr_node *node, json *j)
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	zarr_chunks listed;
 
+	unsigned threads = s->threads ? s->threads : lade_cpu_count();
+	if (!s->threads && zarr_is_url(node->name))
+		threads = REMOTE_THREADS;
+	lade_engine_options options = {.struct_size = sizeof options, .threads = threads};
+	if (lade_engine_new(&options, &v.engine, &err) != LADE_OK)
+		return cli_lade_error(node->name, &err);
 	v.jobs = cli_need(calloc(BATCH, sizeof *v.jobs));
-	v.memory = s->memory / (s->threads ? s->threads : lade_cpu_count());
+	v.memory = s->memory / threads;
 	for (size_t i = 0; i < node->array->ndim && node->array->chain.shard; i++)
 		v.inner[i] = zarr_inner_length(node->array, i);
 	if (j) {
@@ -404,6 +426,7 @@ static int verify_array(const zarr_settings *s, const zarr_node *node, json *j)
 	else
 		print_summary(&v);
 	zarr_chunks_free(&listed);
+	lade_engine_free(v.engine);
 	free(v.jobs);
 	return v.rc;
 }
