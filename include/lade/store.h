@@ -76,6 +76,35 @@ LADE_API lade_status lade_store_read(lade_store *store, lade_range *ranges, size
                                      const lade_io_options *options, lade_store_report *report,
                                      lade_error *err);
 
+/* How a call ends that returns at once.  Zero-initialise, set struct_size and done, then the fields
+ * you need. */
+typedef struct lade_store_async {
+	size_t struct_size;
+	void (*done)(void *ctx, lade_status status, const lade_error *err);
+	void *ctx;
+	lade_store_report *report; /* or NULL */
+} lade_store_async;
+
+/*
+ * Like lade_store_read(), but returns at once; done(ctx, status, err) is called when all ranges
+ * have their results, with what lade_store_read() would return.
+ *
+ * 'ranges', what they point to, options->errors and async->report must be valid until done() is
+ * called.  The call copies 'async' and 'options'; the token and allocator in them are used until
+ * then.  A poll() of the token is not called.  The call references the store, so
+ * lade_store_unref() may come first.
+ *
+ * A thread of the store calls done(), perhaps before this call returns, once if the call returns
+ * LADE_OK and never if it fails.  A store has up to four such threads, for any number of calls.
+ * done() may make further calls, but must not wait for a call of lade_store_read_async().
+ *
+ * Fails: LADE_E_ARG, LADE_E_NO_DEVICE, LADE_E_NOMEM.  A child of fork() gets no results of calls
+ *        that its parent made
+ */
+LADE_API lade_status lade_store_read_async(lade_store *store, lade_range *ranges, size_t count,
+                                           const lade_io_options *options,
+                                           const lade_store_async *async, lade_error *err);
+
 /* Gets the size and version of a key's value; both may be NULL.
  * Fails: LADE_E_NOT_FOUND, and as lade_store_read() */
 LADE_API lade_status lade_store_look(lade_store *store, const char *key, uint64_t *size,

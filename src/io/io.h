@@ -28,6 +28,10 @@ struct lade_reading {
 	size_t count;
 	lade__parts parts;     /* 'parts' NULL: each range is its own */
 	void *note;            /* of who has begun the reading, for the source */
+	void *later;           /* likewise: NULL, or read() may return early (store/store.h) */
+	/* NULL, or called once, by the thread that gives the last answer, if nobody waits. */
+	void (*answered_all)(void *ctx);
+	void *all_ctx;
 	pthread_mutex_t mutex; /* guards what follows, and the ranges' statuses */
 	pthread_cond_t answered;
 	size_t left;
@@ -70,6 +74,10 @@ lade_status lade__io_options_read(lade_io_options *options, const lade_io_option
 /* Whether there is such a place; 'what' and 'index' say whose. */
 lade_status lade__io_place_check(lade_place place, const void *data, size_t size, const char *what,
                                  size_t index, lade_error *err);
+
+/* Checks a call; '*devices': some spans are on devices.  Fails: LADE_E_ARG, LADE_E_NO_DEVICE */
+lade_status lade__ranges_check(lade_source source, const lade_range *ranges, size_t count,
+                               bool *devices, lade_error *err);
 
 /* All ranges of a call fail, for one reason. */
 void lade__ranges_fail(lade_range *ranges, size_t count, const lade_io_options *options,

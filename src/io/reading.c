@@ -103,8 +103,10 @@ static void note_failure(lade_reading *r, size_t index, lade_status status, cons
 void lade_reading_done(lade_reading *r, size_t index, lade_status status, const lade_error *err)
 {
 	lade_error wrong;
+	void (*answered_all)(void *ctx) = NULL;
 	if (index >= r->count)
 		return;
+	void *ctx = r->all_ctx;
 	lade_range *range = &r->ranges[index];
 	pthread_mutex_lock(&r->mutex);
 	if (range->status == LADE__PENDING) {
@@ -115,10 +117,14 @@ void lade_reading_done(lade_reading *r, size_t index, lade_status status, const 
 		range->status = status;
 		if (status != LADE_OK)
 			note_failure(r, index, status, err);
-		if (--r->left == 0)
+		if (--r->left == 0) {
+			answered_all = r->answered_all;
 			pthread_cond_signal(&r->answered);
+		}
 	}
 	pthread_mutex_unlock(&r->mutex);
+	if (answered_all)
+		answered_all(ctx);
 }
 
 lade_range *lade_reading_range(lade_reading *reading, size_t index)
@@ -220,7 +226,7 @@ void lade__reading_start(lade_reading *r, lade_source source)
 		source.ops->read(source.ctx, r, r->count);
 		return;
 	}
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0, count = r->count; i < count; i++)
 		lade_reading_done(r, i, LADE_E_CANCELLED, NULL);
 }
 
@@ -317,8 +323,8 @@ void lade__ranges_fail(lade_range *ranges, size_t count, const lade_io_options *
 	}
 }
 
-static lade_status check_ranges(lade_source source, const lade_range *ranges, size_t count,
-                                bool *devices, lade_error *err)
+lade_status lade__ranges_check(lade_source source, const lade_range *ranges, size_t count,
+                               bool *devices, lade_error *err)
 {
 	lade_status status = lade__source_check(source, err);
 	if (status == LADE_OK && !ranges && count)
@@ -340,7 +346,7 @@ static lade_status read_ranges(lade_source source, lade_range *ranges, size_t co
 	lade_reading reading;
 	lade_error inner;
 	bool devices = false;
-	lade_status status = check_ranges(source, ranges, count, &devices, err);
+	lade_status status = lade__ranges_check(source, ranges, count, &devices, err);
 	if (status != LADE_OK && ranges)
 		lade__ranges_fail(ranges, count, options, status, err);
 	if (status != LADE_OK || count == 0)

@@ -30,6 +30,34 @@ static size_t route_of(const composite *c, const char *key)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* A reading, split among the stores. */
+typedef struct split {
+	lade__task task;
+	lade_store *later;  /* whose thread ends it; NULL: the caller waits */
+	atomic_size_t left; /* stores that have not answered */
+	size_t count;
+	size_t *routes; /* of ranges */
+	lade__fetch fetches[];
+} split;
+
+static lade_store *end_all(lade__task *task)
+{
+	split *s = (split *)task;
+	for (size_t r = 0; r < s->count; r++)
+		if (s->fetches[r].count)
+			lade__fetch_end(&s->fetches[r]);
+	free(s->routes);
+	free(s);
+	return NULL;
+}
+
+static void one_answered(void *ctx)
+{
+	split *s = ctx;
+	if (atomic_fetch_sub(&s->left, 1) == 1)
+		lade__store_later(s->later, &s->task, NULL);
+}
+
 /* Has each store begin with its part, those first whose read() may return before it is done. */
 static void begin_all(const composite *c, lade__fetch *fetches)
 {
@@ -40,49 +68,64 @@ static void begin_all(const composite *c, lade__fetch *fetches)
 				lade__fetch_begin(&fetches[i]);
 }
 
+static split *split_new(const composite *c, lade_reading *reading, size_t count)
+{
+	split *s = calloc(1, sizeof *s + (c->count + 1) * sizeof s->fetches[0]);
+	if (s && count <= SIZE_MAX / 2 / sizeof *s->routes)
+		s->routes = malloc(2 * count * sizeof *s->routes);
+	if (!s || !s->routes) {
+		free(s);
+		return NULL;
+	}
+	s->task.run = end_all;
+	s->later = reading->later;
+	s->count = c->count;
+	for (size_t i = 0; i < count; i++) {
+		s->routes[i] = route_of(c, lade_reading_range(reading, i)->key);
+		s->fetches[s->routes[i]].count++;
+	}
+	atomic_init(&s->left, 1);
+	/* The ranges of one store stand together in 'index'. */
+	size_t *index = s->routes + count, at = 0;
+	for (size_t r = 0; r < c->count; r++) {
+		size_t *first = index + at;
+		for (size_t i = 0; i < count && s->fetches[r].count; i++)
+			if (s->routes[i] == r)
+				index[at++] = i;
+		s->fetches[r] = (lade__fetch){.store = c->routes[r].store,
+		                              .outer = reading,
+		                              .ranges = reading->ranges,
+		                              .count = s->fetches[r].count,
+		                              .index = first,
+		                              .report = reading->note,
+		                              .answered = s->later ? one_answered : NULL,
+		                              .answered_ctx = s,
+		                              .later = s->later};
+		s->left += s->fetches[r].count > 0;
+	}
+	return s;
+}
+
 static void composite_read(void *ctx, lade_reading *reading, size_t count)
 {
 	const composite *c = ctx;
 	lade_error err;
-	lade__fetch *fetches = calloc(c->count + 1, sizeof *fetches);
-	size_t *routes =
-		count <= SIZE_MAX / 2 / sizeof *routes ? malloc(2 * count * sizeof *routes) : NULL;
-	if (!fetches || !routes) {
+	split *s = split_new(c, reading, count);
+	if (!s) {
 		lade_status status = lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                               "no memory to read %zu ranges", count);
 		for (size_t i = 0; i < count; i++)
 			lade_reading_done(reading, i, status, &err);
-		free(fetches);
-		free(routes);
 		return;
 	}
-	for (size_t i = 0; i < count; i++) {
-		routes[i] = route_of(c, lade_reading_range(reading, i)->key);
-		fetches[routes[i]].count++;
-	}
-	/* The ranges of one store stand together in 'index'. */
-	size_t *index = routes + count, at = 0;
-	for (size_t r = 0; r < c->count; r++) {
-		size_t *first = index + at;
-		for (size_t i = 0; i < count && fetches[r].count; i++)
-			if (routes[i] == r)
-				index[at++] = i;
-		fetches[r] = (lade__fetch){.store = c->routes[r].store,
-		                           .outer = reading,
-		                           .ranges = reading->ranges,
-		                           .count = fetches[r].count,
-		                           .index = first,
-		                           .report = reading->note};
-	}
 	for (size_t i = 0; i < count; i++)
-		if (routes[i] == c->count)
+		if (s->routes[i] == c->count)
 			lade_reading_done(reading, i, lade__key_absent(&err), &err);
-	begin_all(c, fetches);
-	for (size_t r = 0; r < c->count; r++)
-		if (fetches[r].count)
-			lade__fetch_end(&fetches[r]);
-	free(fetches);
-	free(routes);
+	begin_all(c, s->fetches);
+	if (s->later)
+		one_answered(s);
+	else
+		end_all(&s->task);
 }
 
 /* ---- writing, listing ---------------------------------------------------------------------- */

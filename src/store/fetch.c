@@ -39,6 +39,13 @@ static void account(lade__fetch *p, const lade_range *requests, size_t count, bo
 	__atomic_fetch_add(&p->report->moved_size, bytes_of(requests, count), __ATOMIC_RELAXED);
 }
 
+static void all_answered(void *ctx)
+{
+	lade__fetch *p = ctx;
+	p->answered_ns = lade__now_ns();
+	p->answered(p->answered_ctx);
+}
+
 void lade__fetch_begin(lade__fetch *p)
 {
 	lade_error err;
@@ -48,6 +55,8 @@ void lade__fetch_begin(lade__fetch *p)
 	if (status != LADE_OK) {
 		for (size_t k = 0; k < p->count; k++)
 			lade_reading_done(p->outer, p->index ? p->index[k] : k, status, &err);
+		if (p->answered)
+			p->answered(p->answered_ctx);
 		return;
 	}
 	p->options.errors = p->errors;
@@ -55,8 +64,13 @@ void lade__fetch_begin(lade__fetch *p)
 	lade__reading_init(&p->reading, p->requests, p->request_count, &p->options);
 	p->reading.parts = (lade__parts){p->parts, p->first};
 	p->reading.note = p->report;
+	p->reading.later = p->later;
+	p->reading.answered_all = p->answered ? all_answered : NULL;
+	p->reading.all_ctx = p;
 	if (p->request_count)
 		lade__reading_start(&p->reading, source_of(p, &ops));
+	else if (p->answered)
+		p->answered(p->answered_ctx);
 }
 
 /* ---- reading again --------------------------------------------------------------------------- */
@@ -228,7 +242,7 @@ void lade__fetch_end(lade__fetch *p)
 	if (!p->memory)
 		return;
 	lade_status status = lade__reading_end(&p->reading, NULL);
-	uint64_t ns = lade__now_ns() - p->began_ns;
+	uint64_t ns = (p->answered_ns ? p->answered_ns : lade__now_ns()) - p->began_ns;
 	bool passes = p->store->ops.flags & LADE__STORE_PASSES;
 	account(p, p->requests, p->request_count, false);
 	if (status == LADE_OK && p->request_count && !passes)

@@ -124,14 +124,22 @@ lade_store *lade_store_ref(lade_store *store)
 	return store;
 }
 
-void lade_store_unref(lade_store *store)
+bool lade__store_drop(lade_store *store)
 {
-	if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
-		return;
+	if (atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
+		return false;
+	lade__service_free(store->service);
 	if (store->ops.close)
 		store->ops.close(store->ctx);
 	pthread_mutex_destroy(&store->mutex);
 	free(store);
+	return true;
+}
+
+void lade_store_unref(lade_store *store)
+{
+	if (store)
+		lade__store_drop(store);
 }
 
 void *lade__store_context(lade_store *store, void (*read)(void *, lade_reading *, size_t))
@@ -185,7 +193,7 @@ static void source_read(void *ctx, lade_reading *reading, size_t count)
 	free(keys);
 }
 
-static lade_source_ops source_ops(const lade_store *store)
+lade_source_ops lade__store_source_ops(const lade_store *store)
 {
 	return (lade_source_ops){
 		.struct_size = sizeof(lade_source_ops),
@@ -195,9 +203,8 @@ static lade_source_ops source_ops(const lade_store *store)
 	};
 }
 
-/* Reads a caller's report.  Fails: LADE_E_ARG */
-static lade_status report_begin(lade_store_report *own, const lade_store_report *given,
-                                lade_error *err)
+lade_status lade__report_begin(lade_store_report *own, const lade_store_report *given,
+                               lade_error *err)
 {
 	*own = (lade_store_report){.struct_size = sizeof *own};
 	if (given && (given->struct_size < LADE__SIZE_TO(lade_store_report, ns) ||
@@ -209,7 +216,7 @@ static lade_status report_begin(lade_store_report *own, const lade_store_report 
 	return LADE_OK;
 }
 
-static void report_end(lade_store_report *own, lade_store_report *given, uint64_t began_ns)
+void lade__report_end(lade_store_report *own, lade_store_report *given, uint64_t began_ns)
 {
 	own->ns = lade__now_ns() - began_ns;
 	if (given) {
@@ -227,12 +234,12 @@ lade_status lade_store_read(lade_store *store, lade_range *ranges, size_t count,
 	uint64_t began_ns = lade__now_ns();
 	if (!store)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "store is NULL");
-	lade_status status = report_begin(&own, report, err);
+	lade_status status = lade__report_begin(&own, report, err);
 	if (status != LADE_OK)
 		return status;
-	store_source call = {.ops = source_ops(store), .store = store, .report = &own};
+	store_source call = {.ops = lade__store_source_ops(store), .store = store, .report = &own};
 	status = lade_source_read((lade_source){&call.ops, &call}, ranges, count, options, err);
-	report_end(&own, report, began_ns);
+	lade__report_end(&own, report, began_ns);
 	return status;
 }
 
@@ -273,7 +280,7 @@ lade_status lade_store_object_open(lade_store *store, const char *key, lade_sour
 	store_source *s = malloc(sizeof *s + size);
 	if (!s)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a source");
-	*s = (store_source){.ops = source_ops(store), .store = lade_store_ref(store)};
+	*s = (store_source){.ops = lade__store_source_ops(store), .store = lade_store_ref(store)};
 	s->ops.close = object_close;
 	s->key = memcpy(s + 1, key, size);
 	*out = (lade_source){&s->ops, s};
@@ -320,11 +327,11 @@ lade_status lade_store_write(lade_store *store, lade_write *writes, size_t count
 	if (!store->ops.write)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s is for reading only",
 		                 store->name);
-	lade_status status = report_begin(&s.report, report, err);
+	lade_status status = lade__report_begin(&s.report, report, err);
 	if (status != LADE_OK)
 		return status;
 	status = lade_sink_write((lade_sink){&ops, &s}, writes, count, options, err);
-	report_end(&s.report, report, began_ns);
+	lade__report_end(&s.report, report, began_ns);
 	return status;
 }
 

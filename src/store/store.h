@@ -36,7 +36,25 @@ struct lade_store {
 	char name[128];
 	pthread_mutex_t mutex; /* guards 'cost' */
 	lade__cost cost;
+	struct lade__service *service; /* NULL: no call has needed one */
 };
+
+/* Drops a reference; true: it was the last one, and the store is gone. */
+bool lade__store_drop(lade_store *store);
+
+/* Work for the threads of a store (async.c). */
+typedef struct lade__task {
+	struct lade__task *next;
+	/* Returns a store to drop a reference of, or NULL. */
+	lade_store *(*run)(struct lade__task *task);
+} lade__task;
+
+/* Has a thread of the store run a task.  It cannot fail while another task runs.
+ * Fails: LADE_E_NOMEM: there is no thread */
+lade_status lade__store_later(lade_store *store, lade__task *task, lade_error *err);
+
+/* Ends a store's threads, which have nothing to do. */
+void lade__service_free(struct lade__service *service);
 
 double lade__cost_ns(const lade__cost *cost, double requests, double bytes);
 
@@ -73,9 +91,14 @@ typedef struct lade__fetch {
 	size_t merged_count, split_count;
 	size_t spare; /* cuts that the tables have room for */
 	uint64_t gap_size, wanted_size, moved_size;
-	uint64_t began_ns;
+	uint64_t began_ns, answered_ns;
 	lade_store_report *report;
 	lade_reading reading; /* of the requests */
+	/* NULL, or called once when all requests have answers, perhaps by lade__fetch_begin(): then
+	 * lade__fetch_end() need not wait. */
+	void (*answered)(void *ctx);
+	void *answered_ctx;
+	lade_store *later; /* NULL, or whose threads run what is left to do */
 } lade__fetch;
 
 /* The range and the key of number k of a plan. */
@@ -98,6 +121,14 @@ void lade__fetch_free(lade__fetch *plan);
  * ranges, and frees.  They cannot fail: the ranges do. */
 void lade__fetch_begin(lade__fetch *plan);
 void lade__fetch_end(lade__fetch *plan);
+
+/* Reads a caller's report; brings it to the caller.  Fails: LADE_E_ARG */
+lade_status lade__report_begin(lade_store_report *own, const lade_store_report *given,
+                               lade_error *err);
+void lade__report_end(lade_store_report *own, lade_store_report *given, uint64_t began_ns);
+
+/* What a store is as a source; read() is for store.c. */
+lade_source_ops lade__store_source_ops(const lade_store *store);
 
 /* As lade_store_new() for a store of the library, which has the flags of both kinds. */
 lade_status lade__store_new(const lade_store_ops *ops, void *ctx, const char *name,

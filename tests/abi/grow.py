@@ -19,9 +19,9 @@ GROWING = {
         lade_codec_ops lade_tile_ops lade_checksum_ops
         lade_bare_options lade_decode_new_options lade_frame_range_options lade_frames_options
         lade_frame_copy_options lade_source_ops lade_sink_ops lade_call
-        lade_arrays lade_store_report lade_store_entry lade_store_listing lade_store_plan
-        lade_store_ops lade_directory_options lade_zip_options lade_zip_write_options
-        lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
+        lade_arrays lade_store_report lade_store_async lade_store_entry lade_store_listing
+        lade_store_plan lade_store_ops lade_directory_options lade_zip_options
+        lade_zip_write_options lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
         lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
         lade_zarr_read_options lade_zarr_report
         lade_zarr_description lade_zarr_create_options lade_zarr_source

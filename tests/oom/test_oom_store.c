@@ -6,8 +6,7 @@
 #define _GNU_SOURCE /* mkdtemp() */
 #include "http_server.h"
 #include "oom.h"
-
-#include <lade/store.h>
+#include "store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,6 +32,29 @@ static lade_status see(void *ctx, const lade_store_entry *entry)
 	size_t *count = ctx;
 	*count += entry->key[0] != 0;
 	return LADE_OK;
+}
+
+static void done(void *ctx, lade_status status, const lade_error *err)
+{
+	lade_status *got = ctx;
+	assert_true(status == LADE_OK || (status == LADE_E_NOMEM && err->message[0]));
+	__atomic_store_n(got, status, __ATOMIC_RELEASE);
+}
+
+/* The same as lade_store_read(), by a thread of the store. */
+static lade_status read_behind(lade_store *store, lade_range *ranges, size_t count, lade_error *err)
+{
+	lade_status got = (lade_status)-1, status;
+	lade_store_async async = {.struct_size = sizeof async, .done = done, .ctx = &got};
+	DO(lade_store_read_async(store, ranges, count, NULL, &async, err));
+	while ((status = __atomic_load_n(&got, __ATOMIC_ACQUIRE)) == (lade_status)-1)
+		usleep(50);
+	while (atomic_load(&store->refs) > 1)
+		usleep(50); /* the call's reference */
+	if (status != LADE_OK)
+		lade_fail(err, status, LADE_NO_OFFSET, "behind");
+out:
+	return status;
 }
 
 /* Writes, lists, reads and deletes. */
@@ -65,6 +87,9 @@ static lade_status use(lade_store *store, lade_error *err)
 	for (size_t i = 0; i < COUNT; i++)
 		assert_true(ranges[i].status == LADE_OK || ranges[i].status == LADE_E_NOMEM);
 	DO(status);
+	assert_memory_equal(back, plain, SIZE);
+	memset(back, 0, sizeof back);
+	DO(read_behind(store, ranges, COUNT, err));
 	assert_memory_equal(back, plain, SIZE);
 	DO(lade_store_object_open(store, "e", &source, err));
 	ranges[0] = (lade_range){.dst = lade_host_span(back, 10)};
