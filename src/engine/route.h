@@ -15,6 +15,7 @@ typedef struct lade__route {
 	lade_kind place; /* LADE_HOST, or LADE_DEVICE */
 	double cost; /* nanoseconds expected for the whole workload */
 	bool ignore_checksums; /* false, unless who made it says so: devices heed it */
+	const lade_dict *dict; /* NULL, unless who made it says so: devices use it */
 	uint16_t entry[LADE_STAGES_MAX];
 } lade__route;
 

@@ -36,6 +36,7 @@ typedef struct lade__gpu_work {
 	 * and 'dst' in 'src' when decoding, where 'dst' and 'dst_cap' are not looked at. */
 	bool in_place;
 	bool ignore_checksums; /* they are taken off, and not compared */
+	const lade_dict *dict; /* what a decoder may use that said so of has_dict; NULL: none */
 	/* Of a decoder that unshuffles (lade__gpu_codec): 'dst' is scratch memory, from where what
 	 * was decoded goes to the addresses in 'to', elements of 'unshuffle' bytes, 2, 4 or 8, put
 	 * together again.  'partial' is the status of chunks that end with a part of an element;
@@ -56,7 +57,7 @@ typedef struct lade__gpu_codec {
 
 	/*
 	 * Enqueues the kernels.  Does not allocate, wait, or copy to the host, so that a graph can
-	 * capture it.
+	 * capture it.  A dictionary is brought to the device at its first use there: that waits.
 	 * Fails: LADE_E_DEVICE, LADE_E_UNSUPPORTED
 	 */
 	lade_status (*enqueue)(const lade__gpu_work *work, lade_error *err);

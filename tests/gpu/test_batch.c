@@ -197,7 +197,8 @@ static bool empty_segment(const lade_item *item)
 static bool devices_refuse(const one *o, const lade_item *item, bool dict)
 {
 	bool several = item->src_count > 1 || item->range_off || item->range_size;
-	return dict || o->spec >= KERNEL_SPECS || (several && empty_segment(item));
+	return (dict && o->spec != ZSTD) || o->spec >= KERNEL_SPECS ||
+	       (several && empty_segment(item));
 }
 
 static bool bad_data(lade_status status)

@@ -10,18 +10,27 @@
 #include "guard.h"
 
 #include "codec/zstd/kernels/zstd_decode.cu"
+#include "codec/zstd/kernels/zstd_dict.cu"
 
+#include <zdict.h>
 #include <zstd.h>
 
 #include "guarded_batch.h"
+
+/* What frames are encoded and decoded with; empty: nothing. */
+static bytes dictionary;
 
 /* What libzstd says. */
 static verdict libzstd(const bytes &in, uint64_t cap)
 {
 	verdict v = {};
 	v.out.resize(cap + 1);
+	ZSTD_DCtx *d = ZSTD_createDCtx();
 	size_t n = in.empty() ? (size_t)-1
-	                      : ZSTD_decompress(v.out.data(), cap, in.data(), in.size());
+	                      : ZSTD_decompress_usingDict(d, v.out.data(), cap, in.data(),
+	                                                  in.size(), dictionary.data(),
+	                                                  dictionary.size());
+	ZSTD_freeDCtx(d);
 	v.ok = !in.empty() && !ZSTD_isError(n);
 	v.out.resize(v.ok ? n : 0);
 	return v;
@@ -48,9 +57,22 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 	}
 	guard literals = guard_new((size_t)config.grid.x * room, 1);
 	config.seed = seed;
-	emu_result r = emu_launch(config, [&] {
-		lade_zstd_decode(t.batch, lade_zstd_room{literals.data, room, 0});
-	});
+	guard of = guard_copy(dictionary.data(), dictionary.size(), seed & 1);
+	guard tables = guard_new(sizeof(lade_zstd_prepared), 1);
+	lade_zstd_dict dict = {of.data, (lade_zstd_prepared *)tables.data,
+	                       (uint32_t)dictionary.size(), 0};
+	lade_zstd_room own = {literals.data, room, 0};
+	emu_result r = {.ok = true};
+	if (!dictionary.empty())
+		r = emu_launch({.kernel = "prepare", .grid = 1, .block = 32, .seed = seed},
+		               [&] { lade_zstd_prepare(dict); });
+	if (r.ok)
+		r = emu_launch(config, [&] {
+			if (dictionary.empty())
+				lade_zstd_decode(t.batch, own);
+			else
+				lade_zstd_decode_dict(t.batch, own, dict);
+		});
 	if (!r.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
 	assert_true(r.ok);
@@ -89,6 +111,8 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 			assert_int_equal(t.got[i], 0);
 	}
 	guard_free(&literals);
+	guard_free(&tables);
+	guard_free(&of);
 }
 
 /* A frame of 'raw'; 'how' has options of its header. */
@@ -101,6 +125,8 @@ static bytes encode(const bytes &raw, int level, uint64_t how)
 	ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, !(how & 2));
 	if (how & 4)
 		ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 10);
+	ZSTD_CCtx_setParameter(c, ZSTD_c_dictIDFlag, !(how & 16));
+	ZSTD_CCtx_loadDictionary(c, dictionary.data(), dictionary.size());
 	size_t n = 0;
 	if (how & 8) { /* blocks here and there */
 		ZSTD_inBuffer in = {raw.data(), 0, 0};
@@ -296,6 +322,112 @@ static void offsets_that_repeat(void **)
 	}
 }
 
+/* A dictionary of 'size' bytes at most that libzstd trains. */
+static bytes trained(rng *r, size_t size)
+{
+	bytes samples, out(size);
+	std::vector<size_t> sizes;
+	for (int i = 0; i < 200; i++) {
+		bytes one = make_data(r, 400 + rng_below(r, 2000));
+		samples.insert(samples.end(), one.begin(), one.end());
+		sizes.push_back(one.size());
+	}
+	size_t n = ZDICT_trainFromBuffer(out.data(), size, samples.data(), sizes.data(),
+	                                 (unsigned)sizes.size());
+	assert_false(ZDICT_isError(n));
+	out.resize(n);
+	return out;
+}
+
+/* Bytes that are in the dictionary here and there, and at its end. */
+static bytes with_dictionary(rng *r, size_t size)
+{
+	bytes out;
+	while (out.size() < size) {
+		size_t from = rng_below(r, dictionary.size());
+		size_t n = 1 + rng_below(r, 200), left = dictionary.size() - from;
+		if (rng_below(r, 4) == 0) { /* over its end */
+			uint64_t most = dictionary.size() < 40 ? 1 : 30;
+			from = dictionary.size() - 1 - rng_below(r, most);
+			out.insert(out.end(), dictionary.begin() + (long)from, dictionary.end());
+			out.insert(out.end(), out.begin(),
+			           out.begin() + (long)(n < out.size() ? n : out.size()));
+			continue;
+		}
+		n = n < left ? n : left;
+		out.insert(out.end(), dictionary.begin() + (long)from,
+		           dictionary.begin() + (long)(from + n));
+		bytes more = make_data(r, rng_below(r, 30));
+		out.insert(out.end(), more.begin(), more.end());
+	}
+	out.resize(size);
+	return out;
+}
+
+static void check_dictionary(rng *r, uint64_t seed, differences *d)
+{
+	std::vector<bytes> in;
+	std::vector<uint64_t> caps;
+	for (uint64_t how = 0; how < 32; how += 1 + rng_below(r, 4)) {
+		bytes raw = with_dictionary(r, 1 + rng_below(r, how == 8 ? 150000 : 6000));
+		bytes one = encode(raw, 1 + (int)rng_below(r, 19), how);
+		if (how & 1) {
+			bytes two = encode(raw, 3, how);
+			one.insert(one.end(), two.begin(), two.end());
+		}
+		for (uint64_t n = d ? 1 + rng_below(r, 3) : 0; n; n--)
+			one[rng_below(r, one.size())] ^= (uint8_t)(1u << rng_below(r, 8));
+		in.push_back(one);
+		caps.push_back(raw.size() * (how & 1 ? 2 : 1));
+	}
+	check_batch(in, caps, room_of(caps), seed, d);
+}
+
+static void dictionaries(void **)
+{
+	rng r = {0xd1c7};
+	differences d = {};
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		static const size_t sizes[] = {1, 7, 8, 300, 5000, 40000};
+		dictionary = seed & 1 ? trained(&r, 2000 + rng_below(&r, 30000))
+		                      : make_data(&r, sizes[seed / 2]);
+		check_dictionary(&r, seed, nullptr);
+		check_dictionary(&r, seed, &d);
+	}
+	assert_true(d.taken < d.all && d.stricter <= d.all / 30 && d.laxer == 0);
+	dictionary.clear();
+}
+
+/* Frames that name another dictionary, or that are given none; dictionaries that are damaged. */
+static void wrong_dictionaries(void **)
+{
+	rng r = {0xd1c8};
+	bytes good = trained(&r, 6000), other = trained(&r, 6000);
+	size_t refused = 0;
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		dictionary = good;
+		std::vector<bytes> in = {encode(with_dictionary(&r, 500), 3, 0),
+		                         encode(with_dictionary(&r, 500), 3, 16)};
+		std::vector<uint64_t> caps = {500, 500};
+		if (seed == 0) {
+			dictionary.clear();
+		} else if (seed == 1) {
+			dictionary = other;
+		} else {
+			dictionary.resize(seed < 12 ? rng_below(&r, 300) : good.size());
+			if (dictionary.size() > 300)
+				dictionary[8 + rng_below(&r, 200)] ^=
+					(uint8_t)(1u << rng_below(&r, 8));
+		}
+		differences d = {};
+		check_batch(in, caps, 512, seed, &d);
+		assert_int_equal(d.laxer, 0);
+		refused += d.taken == 0;
+	}
+	assert_true(refused > 10);
+	dictionary.clear();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -306,6 +438,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frames_of_many_kinds),
 		cmocka_unit_test(large_chunks),
 		cmocka_unit_test(damaged_frames),
+		cmocka_unit_test(dictionaries),
+		cmocka_unit_test(wrong_dictionaries),
 	};
 	return cmocka_run_group_tests_name("kernel_zstd", tests, NULL, NULL);
 }

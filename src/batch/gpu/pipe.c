@@ -374,7 +374,8 @@ lade_status lade__gpu_pipe_enqueue(const lade_engine *engine, const lade__route 
 	                          .total = stages > 1 ? l.packed : t->total,
 	                          .workspace = t->workspace,
 	                          .workspace_size = l.stages,
-	                          .ignore_checksums = route->ignore_checksums};
+	                          .ignore_checksums = route->ignore_checksums,
+	                          .dict = route->dict};
 	steps s = steps_of(engine, route);
 	for (size_t step = 0; step < s.count; step++) {
 		bool last = step + 1 == s.count;

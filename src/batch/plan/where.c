@@ -73,9 +73,6 @@ lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
 	own.src = own.dst = (lade_place){LADE_DEVICE, device < 0 ? 0 : device};
 	own.count = work->count ? work->count : 1;
 	own.cpu = engine->cpu;
-	if (work->has_dict)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "devices take no dictionaries");
 	if (work->largest > LADE__GPU_LARGEST)
 		return too_large(work->largest, err);
 	lade__device *there;
@@ -108,6 +105,7 @@ static void ask_device(const lade__planner *p, lade__group *g, bool may,
 	/* That items are too large for kernels is said below. */
 	work.largest = lade__gpu_largest(work.largest);
 	w->device = lade__route_of(g->key.spec, p->call->direction, LADE_DEVICE);
+	w->device.dict = p->call->options->dict;
 	w->device.ignore_checksums = (p->call->options->flags & LADE_BATCH_IGNORE_CHECKSUMS) != 0;
 	w->device_status = lade__route_make(p->call->engine, &work, &w->device, candidates,
 	                                    &w->device_error);

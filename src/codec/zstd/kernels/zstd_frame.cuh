@@ -26,6 +26,7 @@ enum { LADE_ZSTD_RAW, LADE_ZSTD_RLE, LADE_ZSTD_CODED, LADE_ZSTD_REPEAT };
 struct lade_zstd_frame {
 	uint64_t content;   /* ~0: not stated */
 	uint32_t block_max; /* bytes that a block may have, encoded or decoded */
+	uint32_t id;        /* of its dictionary; 0: it names none */
 	bool checksum, there; /* 'there': it is one */
 };
 
@@ -93,7 +94,7 @@ static __device__ __noinline__ uint32_t lade_zstd_frame_read(const uint8_t *src,
 		window = (uint64_t)1 << log;
 		window += window / 8 * (b & 7);
 	}
-	bool named = id && lade_zstd_le(src, p, id);
+	f->id = lade_zstd_le(src, p, id);
 	p += id;
 	f->content = ~(uint64_t)0;
 	if (wide) {
@@ -108,7 +109,7 @@ static __device__ __noinline__ uint32_t lade_zstd_frame_read(const uint8_t *src,
 	f->block_max = window < LADE_ZSTD_BLOCK_MAX ? (uint32_t)window : LADE_ZSTD_BLOCK_MAX;
 	f->checksum = descriptor >> 2 & 1;
 	*at = p + wide;
-	return named ? LADE_GPU_DICT : LADE_GPU_OK;
+	return LADE_GPU_OK;
 }
 
 /* Reads the header of a block's literals, at b->at.  'end' is behind the block's content. */

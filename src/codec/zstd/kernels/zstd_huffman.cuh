@@ -21,7 +21,6 @@
 
 #include "codec/zstd/kernels/zstd_fse.cuh"
 
-#define LADE_ZSTD_HUFFMAN_LOG 11u
 #define LADE_ZSTD_AHEAD 512u
 
 #define LADE_ZSTD_ROUND_SYMBOLS 8u

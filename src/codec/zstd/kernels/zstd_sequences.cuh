@@ -21,8 +21,6 @@
 #define LADE_ZSTD_SLOTS 2u /* rounds of the ring */
 #define LADE_ZSTD_ROUND_WORDS 92u /* more than 32 * 89 bits, and a word on each side */
 #define LADE_ZSTD_STREAM 256u     /* words of the ring: those of two rounds, and 32 */
-#define LADE_ZSTD_LENGTH_LOG 9u
-#define LADE_ZSTD_OFFSET_LOG 8u
 
 /* Named barriers of the warps of a block, which with barrier 0 are six: 10 blocks have 60 of a
  * multiprocessor's 64.  Their numbers are constants (device.cuh). */
@@ -77,7 +75,6 @@ struct lade_zstd_walker {
 	uint32_t offsets[1u << LADE_ZSTD_OFFSET_LOG];
 	uint32_t log[3]; /* of the tables, by what they are for; LADE_ZSTD_NO_TABLE: none yet */
 };
-#define LADE_ZSTD_NO_TABLE 32u
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
@@ -458,6 +455,8 @@ struct lade_zstd_exec {
 	lade_lz_place place[32];
 	uint32_t room, block_max; /* bytes that the frame may have, and a block */
 	uint32_t full;            /* the status of a frame that has more */
+	const uint8_t *before;    /* what stands before the frame: a dictionary's content */
+	uint32_t before_size;
 };
 
 struct lade_zstd_run {
@@ -494,7 +493,41 @@ static __device__ __forceinline__ bool lade_zstd_one(lade_zstd_exec *x, lade_zst
 	return lade_zstd_make(x, r, q, size + again, finish, lane);
 }
 
-/* Executes a block's sequences; a status. */
+/*
+ * Executes a round of which some matches begin in what stands before the frame: one sequence after
+ * the other, in two steps, as the bytes from there are a run.  All sizes have been checked.  'r'
+ * and 'q' are copies, so that those of other rounds stay in registers; returns r->out.
+ */
+static __device__ __noinline__ lade_lz_out lade_zstd_make_apart(lade_zstd_exec *x, lade_zstd_run r,
+                                                                lade_lz_sequence q, uint32_t count,
+                                                                uint32_t lane)
+{
+	const uint8_t *literals = r.from;
+	x = lade_shared(x);
+#pragma unroll 1
+	for (uint32_t k = 0; k < 2 * count; k++) {
+		bool second = k & 1, mine = lane == 0;
+		uint32_t run = __shfl_sync(LADE_FULL, q.size[0], (int)(k / 2));
+		uint32_t match = __shfl_sync(LADE_FULL, q.size[1], (int)(k / 2));
+		uint32_t at = __shfl_sync(LADE_FULL, q.from[0], (int)(k / 2));
+		uint32_t offset = __shfl_sync(LADE_FULL, q.from[1], (int)(k / 2));
+		uint32_t behind = r.out.end - r.begin + (second ? 0 : run);
+		uint32_t back = offset > behind ? offset - behind : 0;
+		uint32_t part = back < match ? back : match;
+		if (second && part == 0)
+			continue;
+		uint32_t one = second ? part : run, two = second ? match - part : part ? 0 : match;
+		lade_lz_sequence own = {{mine ? one : 0, mine ? two : 0},
+		                        {second ? 0 : at, offset},
+		                        {false, true}};
+		r.from = second ? x->before + (x->before_size - back) : literals;
+		lade_zstd_make(x, &r, own, one + two, false, lane);
+	}
+	return r.out;
+}
+
+/* Executes a block's sequences; a status.  DICT: something may stand before the frame. */
+template <bool DICT>
 static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, lade_zstd_run *r,
                                                              lade_zstd_slot *ring,
                                                              const lade_zstd_block &b,
@@ -524,9 +557,13 @@ static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, 
 		lade_lz_sequence q = {{run, match}, {used + runs - run, offset}, {false, true}};
 		used += __shfl_sync(LADE_FULL, runs, 31);
 		made += total;
-		bool bad = have && offset - 1 >= behind;
+		bool far = have && offset - 1 >= behind;
+		bool bad = far && (!DICT || offset - 1 - behind >= x->before_size);
 		if (__any_sync(LADE_FULL, bad) || used > b.lit_size || made > x->block_max)
 			status = LADE_GPU_CORRUPT;
+		else if (DICT && total <= x->room - (r->out.end - r->begin) &&
+		         __any_sync(LADE_FULL, far))
+			r->out = lade_zstd_make_apart(x, *r, q, count, lane);
 		else if (!lade_zstd_make(x, r, q, end, false, lane))
 			status = x->full;
 	}

@@ -1,0 +1,359 @@
+/*
+ * zstd_chunks.cuh: Zstandard chunks, one after the other (docs/performance/log/gpu-zstd.md).
+ *
+ * A block of three warps has a chunk at a time, and takes its blocks one after the other:
+ *
+ *     warp 0  makes the tables of sequences, reads these, and hands them over in rounds of 32
+ *     warp 1  finds the offsets, and has the executor of LZ formats make the output
+ *     warp 2  makes the Huffman table, and decodes literals to memory for them
+ *
+ * Warp 1 waits for all literals of a block, and for each round.  Thread 0 reads headers while the
+ * others wait.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CUDA_ZSTD_CHUNKS_CUH
+#define LADE_CUDA_ZSTD_CHUNKS_CUH
+
+#include "checksum/kernels/xxh64.cuh"
+#include "codec/zstd/kernels/zstd_dict.cuh"
+
+/* The chunk that a block is at. */
+struct lade_zstd_job {
+	lade_gpu_chunk c;
+	uint32_t i, status;
+	uint32_t at, done; /* bytes read and made; of whole frames */
+	uint32_t literal;  /* where in the room for literals the next ones go */
+	lade_zstd_frame frame;
+	lade_zstd_block block;
+	uint32_t room,
+		full; /* bytes that the frame may have, and the status of one that has more */
+	uint32_t said[3];    /* the warps' statuses */
+};
+
+/* Finds the next chunk, by one thread. */
+static __device__ __forceinline__ void lade_zstd_open(const lade_gpu_batch &batch,
+                                                      const lade_zstd_room &room,
+                                                      lade_zstd_job *j)
+{
+	j->i = batch.next ? lade_turn_next(batch, j->i) : blockIdx.x;
+	j->status = LADE_GPU_OK;
+	j->at = j->done = j->literal = 0;
+	if (j->i >= batch.count)
+		return;
+	j->status = lade_chunk_get_now(batch, j->i, &j->c);
+	if (j->status == LADE_GPU_OK && j->c.src_size == 0)
+		j->status = LADE_GPU_TRUNCATED;
+	if (room.cap < LADE_ZSTD_LITERALS_MAX && j->c.dst_cap > room.cap)
+		j->c.dst_cap = room.cap;
+}
+
+/* Reads the next frame's header. */
+template <bool DICT>
+static __device__ __forceinline__ void lade_zstd_frame_open(const lade_zstd_dict &dict,
+                                                            lade_zstd_job *j)
+{
+	uint32_t left = j->c.dst_cap - j->done;
+	j->status = lade_zstd_frame_read(j->c.src, j->c.src_size, &j->at, &j->frame);
+	if (j->status == LADE_GPU_OK && j->frame.there) {
+		if (DICT)
+			j->status = dict.prepared->status;
+		if (j->frame.id && (!DICT || j->frame.id != dict.prepared->id))
+			j->status = LADE_GPU_DICT;
+	}
+	j->room = left;
+	j->full = LADE_GPU_NOSPACE;
+	if (j->status != LADE_GPU_OK || !j->frame.there || j->frame.content == ~(uint64_t)0)
+		return;
+	if (j->frame.content > left)
+		j->status = LADE_GPU_NOSPACE;
+	else
+		j->room = (uint32_t)j->frame.content;
+	j->full = LADE_GPU_CORRUPT;
+}
+
+/* Reads the next block's header, and finds room for its literals: never where such are that some
+ * piece of the output still waits for, as they are of the last bytes before. */
+static __device__ __forceinline__ void lade_zstd_block_open(const lade_zstd_room &room,
+                                                            lade_zstd_job *j)
+{
+	j->status = lade_zstd_block_read(j->c.src, j->c.src_size, j->frame.block_max, &j->at,
+	                                 &j->block);
+	if (j->status != LADE_GPU_OK || j->block.kind != LADE_ZSTD_CODED ||
+	    j->block.lit_kind == LADE_ZSTD_RAW)
+		return;
+	if (j->block.lit_size <= room.cap - j->literal)
+		return;
+	if (room.cap < LADE_ZSTD_LITERALS_MAX)
+		j->status = j->full;
+	j->literal = 0;
+}
+
+/* ---- the content's checksum ---------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint64_t lade_zstd_long(const uint8_t *p)
+{
+	if (!((uintptr_t)p & 7))
+		return *(const uint64_t *)lade_global(p);
+	uint64_t value = 0;
+	for (uint32_t k = 0; k < 8; k++)
+		value |= (uint64_t)p[k] << (8 * k);
+	return value;
+}
+
+/* The low half of XXH64 of 'size' bytes, by a warp: four lanes have an accumulator each. */
+static __device__ __noinline__ uint32_t lade_zstd_hash(const uint8_t *p, uint32_t size,
+                                                       uint32_t lane)
+{
+	uint32_t k = lane & 3, stripes = size / 32, at = 32 * stripes;
+	uint64_t v = k == 0   ? LADE_XXH_1 + LADE_XXH_2
+	             : k == 1 ? LADE_XXH_2
+	             : k == 2 ? 0
+	                      : 0 - LADE_XXH_1;
+#pragma unroll 4
+	for (uint32_t i = 0; i < stripes; i++)
+		v = lade_xxh_round(v, lade_zstd_long(p + 32 * i + 8 * k));
+	uint64_t h = LADE_XXH_5, all[4];
+#pragma unroll
+	for (uint32_t i = 0; i < 4; i++)
+		all[i] = __shfl_sync(LADE_FULL, v, i);
+	if (stripes) {
+		h = lade_xxh_turn(all[0], 1) + lade_xxh_turn(all[1], 7) +
+		    lade_xxh_turn(all[2], 12) + lade_xxh_turn(all[3], 18);
+		for (uint32_t i = 0; i < 4; i++)
+			h = (h ^ lade_xxh_round(0, all[i])) * LADE_XXH_1 + LADE_XXH_4;
+	}
+	h += size;
+	for (; size - at >= 8; at += 8)
+		h = lade_xxh_word(h, lade_zstd_long(p + at));
+	if (size - at >= 4) {
+		h ^= lade_zstd_le(p, at, 4) * LADE_XXH_1;
+		h = lade_xxh_turn(h, 23) * LADE_XXH_2 + LADE_XXH_3;
+		at += 4;
+	}
+	for (; at < size; at++) {
+		h ^= p[at] * LADE_XXH_5;
+		h = lade_xxh_turn(h, 11) * LADE_XXH_1;
+	}
+	return (uint32_t)lade_xxh_end(h);
+}
+
+/* ---- a chunk ------------------------------------------------------------------------------- */
+
+/* What the three warps work with. */
+struct lade_zstd_team {
+	lade_zstd_walker walker;
+	lade_zstd_exec exec;
+	lade_zstd_huffman huffman;
+	lade_zstd_job job;
+};
+
+/* Begins a frame's output, by warp 1.  Literals may be anywhere, too: lade_lz_begin() says why
+ * addresses that are alike matter. */
+template <bool DICT>
+static __device__ __forceinline__ void lade_zstd_run_begin(lade_zstd_team *t, lade_zstd_run *r,
+                                                           const lade_zstd_room &room,
+                                                           const lade_zstd_dict &dict,
+                                                           const uint8_t *literals, uint32_t lane)
+{
+	const lade_zstd_job *j = &t->job;
+	uint8_t *dst = j->c.dst + j->done;
+	r->out = lade_lz_begin<1>(&t->exec.lz, j->c.src, j->c.src_size, dst, j->room, 0, lane);
+	uint32_t apart = (uint32_t)(uintptr_t)literals - (uint32_t)(uintptr_t)r->out.base;
+	if (apart < r->out.end + j->room || 0 - apart < room.cap)
+		r->out.full = LADE_FULL;
+	r->begin = r->out.end;
+	if (lane == 0) {
+		t->exec.room = j->room;
+		t->exec.block_max = j->frame.block_max;
+		t->exec.full = j->full;
+	}
+	r->last = lade_zstd_map{{1, 4, 8}};
+	if (DICT) {
+		const lade_zstd_prepared *p = dict.prepared;
+		const uint8_t *before = dict.bytes + p->at;
+		apart = (uint32_t)(uintptr_t)before - (uint32_t)(uintptr_t)r->out.base;
+		if (apart < r->out.end + j->room || 0 - apart < p->size)
+			r->out.full = LADE_FULL;
+		if (lane == 0) {
+			t->exec.before = before;
+			t->exec.before_size = p->size;
+		}
+		r->last = lade_zstd_map{{p->repeat[0], p->repeat[1], p->repeat[2]}};
+	}
+	__syncwarp();
+}
+
+/* Warp 1's part of a block. */
+template <bool DICT>
+static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *t,
+                                                                lade_zstd_run *r,
+                                                                const uint8_t *literals,
+                                                                uint32_t lane)
+{
+	const lade_zstd_job *j = &t->job;
+	const lade_zstd_block &b = j->block;
+	if (b.kind != LADE_ZSTD_CODED) {
+		bool rle = b.kind == LADE_ZSTD_RLE && b.size;
+		r->from = j->c.src + b.at;
+		bool room = lade_zstd_one(&t->exec, r, rle ? 1 : b.size, rle ? b.size - 1 : 0,
+		                          false, lane);
+		return room ? LADE_GPU_OK : j->full;
+	}
+	r->from = b.lit_kind == LADE_ZSTD_RAW ? j->c.src + b.lit_at : literals;
+	if (b.lit_kind != LADE_ZSTD_RAW)
+		lade_bar_sync<LADE_ZSTD_BAR_LITERALS>(64);
+	return lade_zstd_execute<DICT>(&t->exec, r, t->walker.flow.ring, b, lane);
+}
+
+/* Warp 2's part. */
+static __device__ __forceinline__ uint32_t lade_zstd_block_literals(lade_zstd_team *t, uint8_t *to,
+                                                                    uint32_t lane)
+{
+	const lade_zstd_job *j = &t->job;
+	const lade_zstd_block &b = j->block;
+	bool right = true;
+	if (b.kind != LADE_ZSTD_CODED || b.lit_kind == LADE_ZSTD_RAW)
+		return LADE_GPU_OK;
+	if (b.lit_kind == LADE_ZSTD_RLE) {
+		uint8_t value = j->c.src[b.lit_at];
+		for (uint32_t i = lane; i < b.lit_size; i += 32)
+			to[i] = value;
+	} else {
+		right = lade_zstd_literals(&t->huffman, j->c.src, b, to, lane);
+	}
+	__syncwarp();
+	lade_bar_arrive<LADE_ZSTD_BAR_LITERALS>(64);
+	return right ? LADE_GPU_OK : LADE_GPU_CORRUPT;
+}
+
+/* The three statuses, of which the first counts; all threads. */
+static __device__ __forceinline__ uint32_t lade_zstd_agree(lade_zstd_team *t, uint32_t status,
+                                                           uint32_t warp, uint32_t lane)
+{
+	/* The order in which a decoder that does one after the other would find them. */
+	uint32_t place = warp == 2 ? 0 : warp + 1;
+	if (lane == 0)
+		t->job.said[place] = status;
+	__syncthreads();
+	for (uint32_t k = 0; k < 3; k++)
+		if (t->job.said[k] != LADE_GPU_OK)
+			return t->job.said[k];
+	return LADE_GPU_OK;
+}
+
+/* Makes what is left over at a frame's end, by warp 1, and checks it. */
+static __device__ __forceinline__ uint32_t lade_zstd_frame_end(lade_zstd_team *t, lade_zstd_run *r,
+                                                               uint32_t lane)
+{
+	lade_zstd_job *j = &t->job;
+	uint32_t size = r->out.end - r->begin, status = LADE_GPU_OK, n = j->c.src_size;
+	const uint8_t *made = j->c.dst + j->done;
+	lade_zstd_one(&t->exec, r, 0, 0, true, lane);
+	__syncwarp();
+	if (j->frame.content != ~(uint64_t)0 && size != j->room)
+		status = LADE_GPU_CORRUPT;
+	if (j->frame.checksum && status == LADE_GPU_OK) {
+		if (n - j->at < 4)
+			status = LADE_GPU_TRUNCATED;
+		else if (lade_zstd_hash(made, size, lane) != lade_zstd_le(j->c.src, j->at, 4))
+			status = LADE_GPU_CHECKSUM;
+	}
+	__syncwarp();
+	if (lane == 0) {
+		j->done += size;
+		if (j->frame.checksum && status == LADE_GPU_OK)
+			j->at += 4;
+	}
+	return status;
+}
+
+/* Decodes the frame whose header has been read; all threads. */
+template <bool DICT>
+static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *t,
+                                                                const lade_zstd_room &room,
+                                                                const lade_zstd_dict &dict,
+                                                                uint8_t *literals, uint32_t warp,
+                                                                uint32_t lane)
+{
+	lade_zstd_run r = {};
+	bool last = false;
+	if (warp == 1)
+		lade_zstd_run_begin<DICT>(t, &r, room, dict, literals, lane);
+	if (warp == 0 && lane < 3)
+		t->walker.log[lane] = LADE_ZSTD_NO_TABLE;
+	if (warp == 2 && lane == 0)
+		t->huffman.log = 0;
+	if (DICT && warp == 0)
+		lade_zstd_dict_tables(*dict.prepared, &t->walker, lane);
+	if (DICT && warp == 2)
+		lade_zstd_dict_code(*dict.prepared, &t->huffman, lane);
+	while (!last) {
+		__syncthreads();
+		if (threadIdx.x == 0)
+			lade_zstd_block_open(room, &t->job);
+		__syncthreads();
+		uint32_t status = t->job.status;
+		if (status != LADE_GPU_OK)
+			return status;
+		last = t->job.block.last;
+		uint8_t *own = literals + t->job.literal;
+		if (warp == 1)
+			status = lade_zstd_block_make<DICT>(t, &r, own, lane);
+		else if (warp == 2)
+			status = lade_zstd_block_literals(t, own, lane);
+		else if (t->job.block.kind == LADE_ZSTD_CODED && t->job.block.seq_count)
+			lade_zstd_read(&t->walker, t->job.c.src, t->job.c.src_size, t->job.block,
+			               lane);
+		status = lade_zstd_agree(t, status, warp, lane);
+		if (status != LADE_GPU_OK)
+			return status;
+		if (threadIdx.x == 0 && t->job.block.kind == LADE_ZSTD_CODED &&
+		    t->job.block.lit_kind != LADE_ZSTD_RAW)
+			t->job.literal += t->job.block.lit_size;
+	}
+	__syncthreads(); /* all have seen what was said */
+	uint32_t status = LADE_GPU_OK;
+	if (warp == 1)
+		status = lade_zstd_frame_end(t, &r, lane);
+	return lade_zstd_agree(t, status, warp, lane);
+}
+
+/* Decodes chunk after chunk.  DICT: with a dictionary. */
+template <bool DICT>
+static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &batch,
+                                                        const lade_zstd_room &room,
+                                                        const lade_zstd_dict &dict)
+{
+	LADE_SHARED(lade_zstd_team, shared);
+	lade_zstd_team *t = &shared;
+	uint32_t lane = lade_lane(), warp = __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
+	uint8_t *literals = room.literals + (uint64_t)blockIdx.x * room.cap;
+	if (threadIdx.x == 0)
+		t->job.i = ~0u;
+	for (;;) {
+		if (threadIdx.x == 0)
+			lade_zstd_open(batch, room, &t->job);
+		__syncthreads();
+		uint32_t i = t->job.i, status = t->job.status;
+		if (i >= batch.count)
+			break;
+		while (status == LADE_GPU_OK) {
+			__syncthreads();
+			if (threadIdx.x == 0)
+				lade_zstd_frame_open<DICT>(dict, &t->job);
+			__syncthreads();
+			status = t->job.status;
+			if (status != LADE_GPU_OK || !t->job.frame.there)
+				break;
+			status = lade_zstd_frame_make<DICT>(t, room, dict, literals, warp, lane);
+		}
+		if (threadIdx.x == 0)
+			lade_chunk_put(batch, i, status, t->job.done);
+		if (!batch.next)
+			break;
+		__syncthreads();
+	}
+}
+
+#endif
