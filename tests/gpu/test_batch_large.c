@@ -30,7 +30,7 @@ static void some_free(void *ctx, void *p, size_t size, size_t align, lade_place 
 static const lade_allocator some = {NULL, some_alloc, some_free};
 
 static lade_engine *engine;
-static lade_spec *lz4, *snappy, *deflate;
+static lade_spec *lz4, *snappy, *lz4f;
 
 static int begin(void **state)
 {
@@ -40,7 +40,7 @@ static int begin(void **state)
 	OK(lade_engine_new(&o, &engine, err));
 	lz4 = spec_of(engine, "lz4");
 	snappy = spec_of(engine, "snappy");
-	deflate = spec_of(engine, "deflate(level=1)");
+	lz4f = spec_of(engine, "lz4f");
 	if (emu) {
 		emu->seed = EMULATED_LAZY;
 		emu->protect = 0;
@@ -53,7 +53,7 @@ static int end(void **state)
 	(void)state;
 	lade_spec_unref(lz4);
 	lade_spec_unref(snappy);
-	lade_spec_unref(deflate);
+	lade_spec_unref(lz4f);
 	lade_engine_free(engine);
 	kit_clean();
 	return 0;
@@ -68,7 +68,7 @@ enum {
 	ALIKE,
 	BAD,
 	SNAPPY,
-	DEFLATE,
+	LZ4F,
 	TO_HOST,
 	FROM_HOST,
 	RANGE,
@@ -95,7 +95,7 @@ static void kind_make(kind *k, int which)
 	size_t size = 60;
 	lade_place near = {LADE_DEVICE, 0};
 	*k = (kind){.spec = which == SNAPPY    ? snappy
-	                    : which == DEFLATE ? deflate
+	                    : which == LZ4F ? lz4f
 	                                       : lz4,
 	            .segments = which == TWO_UNTOLD ? 2 : 1,
 	            .to = which == TO_HOST ? LADE_PLACE_HOST : near};
@@ -185,7 +185,7 @@ static void run(kind *kinds, lade_where where, bool large, bool memory)
 		host.src = k->host;
 		host.dst = lade_host_span(want, k->room);
 		lade_decode_into(engine, NULL, &host, 1, &expected, &h, NULL);
-		if (where == LADE_WHERE_DEVICE && (which == DEFLATE || which == TWO_UNTOLD))
+		if (where == LADE_WHERE_DEVICE && (which == LZ4F || which == TWO_UNTOLD))
 			expected = (lade_result){LADE_E_UNSUPPORTED, 0};
 		/* The host stops where the range ends (docs/verdicts.md). */
 		if (which == LARGE && result[i].status == LADE_E_CORRUPT)

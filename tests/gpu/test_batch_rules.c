@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static lade_engine *engine;
-static lade_spec *lz4, *snappy, *zstd, *deflate, *filtered;
+static lade_spec *lz4, *snappy, *zstd, *lz4f, *filtered;
 static const lade_place near = {LADE_DEVICE, 0}, pinned = {LADE_PINNED, 0};
 
 static int begin(void **state)
@@ -23,7 +23,7 @@ static int begin(void **state)
 	lz4 = spec_of(engine, "lz4");
 	snappy = spec_of(engine, "snappy");
 	zstd = spec_of(engine, "zstd(level=1)");
-	deflate = spec_of(engine, "deflate(level=1)");
+	lz4f = spec_of(engine, "lz4f");
 	filtered = spec_of(engine, "shuffle(4)|lz4|crc32c");
 	if (emu)
 		emu->seed = EMULATED_LAZY;
@@ -36,7 +36,7 @@ static int end(void **state)
 	lade_spec_unref(lz4);
 	lade_spec_unref(snappy);
 	lade_spec_unref(zstd);
-	lade_spec_unref(deflate);
+	lade_spec_unref(lz4f);
 	lade_spec_unref(filtered);
 	lade_engine_free(engine);
 	kit_clean();
@@ -145,14 +145,14 @@ static void many_waves(void **state)
 	waves(snappy, LADE_PLACE_HOST, LADE_PLACE_HOST, LADE_WHERE_DEVICE);
 	waves(lz4, near, pinned, LADE_WHERE_DEVICE);
 	waves(lz4, LADE_PLACE_HOST, near, LADE_WHERE_DEVICE);
-	waves(deflate, near, near, LADE_WHERE_AUTO);
-	waves(deflate, LADE_PLACE_HOST, near, LADE_WHERE_AUTO);
+	waves(lz4f, near, near, LADE_WHERE_AUTO);
+	waves(lz4f, LADE_PLACE_HOST, near, LADE_WHERE_AUTO);
 	waves(zstd, pinned, near, LADE_WHERE_DEVICE);
 	waves(filtered, pinned, near, LADE_WHERE_HOST);
 	if (emu)
 		emu->seed = 12345;
 	waves(lz4, pinned, LADE_PLACE_HOST, LADE_WHERE_DEVICE);
-	waves(deflate, near, near, LADE_WHERE_AUTO);
+	waves(lz4f, near, near, LADE_WHERE_AUTO);
 }
 
 /* Sources of 1 MiB and more in several waves: gathered by the host, and by the device. */
@@ -480,7 +480,7 @@ static void one_item_does_not_spoil_the_others(void **state)
 	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
 		for (int where = 0; where < 3; where++)
 			for (int what = 0; what < 2; what++) {
-				list *l = list_new(what ? lz4 : deflate, 4, 1000, near, near, 1000);
+				list *l = list_new(what ? lz4 : lz4f, 4, 1000, near, near, 1000);
 				lade_error err = {.message = ""};
 				/* The span is a lie: nobody has so much memory. */
 				l->item[2].dst.size = sizes[k];
@@ -545,9 +545,9 @@ static void arguments_are_checked(void **state)
 	      lade_decode_into(engine, lz4, l->item + 1, 1, NULL, NULL, err));
 	l->segment[2].data = NULL;
 	FAILS(LADE_E_ARG, "NULL", lade_decode_into(engine, lz4, l->item + 2, 1, NULL, NULL, err));
-	FAILS(LADE_E_UNSUPPORTED, "deflate",
+	FAILS(LADE_E_UNSUPPORTED, "lz4f",
 	      lade_decode_into(
-		      engine, deflate,
+		      engine, lz4f,
 		      (l->item[2].spec = NULL, l->segment[2].data = l->src[2].data, l->item + 2), 1,
 		      NULL,
 		      &(lade_batch_options){.struct_size = sizeof o, .where = LADE_WHERE_DEVICE},
@@ -591,7 +591,7 @@ static void messages_tell(void **state)
 static void streams_are_followed(void **state)
 {
 	(void)state;
-	const lade_spec *all[] = {lz4, zstd, deflate, filtered};
+	const lade_spec *all[] = {lz4, zstd, lz4f, filtered};
 	for (int k = 0; k < 4; k++)
 		for (uint64_t seed = 0; seed < (emu ? 6 : 2); seed++) {
 			list *l = list_new(all[k], 3, 2000, near, near, 2000);
@@ -717,15 +717,15 @@ static void what_is_explained(void **state)
 	list *l = list_new(lz4, 60, 2000, near, near, 2000);
 	explain(lz4, l, LADE_WHERE_HOST, LADE_HOST);
 	explain(lz4, l, LADE_WHERE_DEVICE, LADE_DEVICE);
-	explain(deflate, l, LADE_WHERE_AUTO, LADE_HOST);
+	explain(lz4f, l, LADE_WHERE_AUTO, LADE_HOST);
 	explain(filtered, l, LADE_WHERE_HOST, LADE_HOST);
 	explain(filtered, l, LADE_WHERE_DEVICE, LADE_DEVICE);
 	lade_candidate all[32];
 	size_t count;
 	lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
-	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = deflate,
+	lade_call call = {.struct_size = sizeof call, .direction = LADE_DECODE, .spec = lz4f,
 	                  .items = l->item, .count = l->count, .options = &o};
-	FAILS(LADE_E_UNSUPPORTED, "deflate", lade_explain(engine, &call, all, 32, &count, err));
+	FAILS(LADE_E_UNSUPPORTED, "lz4f", lade_explain(engine, &call, all, 32, &count, err));
 	list_free(l);
 	l = list_new(lz4, 3, 2000, LADE_PLACE_HOST, LADE_PLACE_HOST, 2000);
 	explain(lz4, l, LADE_WHERE_AUTO, LADE_HOST);

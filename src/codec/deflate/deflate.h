@@ -106,6 +106,8 @@ LADE__RECORDS(zlib)
 LADE__RECORDS(gzip)
 /* By zlib, for LADE_BATCH_STRICT. */
 extern const lade_implementation lade__deflate_strict, lade__zlib_strict, lade__gzip_strict;
+extern const lade__gpu_implementation lade__deflate_decode_gpu, lade__zlib_decode_gpu,
+	lade__gzip_decode_gpu;
 
 /* Defines a format's three implementations; its file has the functions encode() and decode(). */
 #define LADE__DEFLATE_IMPLEMENTATION(format, kind, by, way, function, new_state, free_state) \

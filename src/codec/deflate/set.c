@@ -18,4 +18,7 @@ static const lade_implementation *const implementations[] = {
 	NULL,
 };
 
-const lade__set lade__codec_deflate = {algorithms, implementations, NULL};
+static const lade__gpu_implementation *const gpu[] = {
+	&lade__deflate_decode_gpu, &lade__zlib_decode_gpu, &lade__gzip_decode_gpu, NULL};
+
+const lade__set lade__codec_deflate = {algorithms, implementations, gpu};

@@ -5,6 +5,8 @@ text 300000 >a
 run 0 "$lade" --algorithm=lz4 --chunk-size=16K a -o lz4.lade
 run 0 "$lade" a -o zstd.lade
 run 0 "$lade" --algorithm=deflate a -o deflate.lade
+run 0 "$lade" --algorithm=gzip a -o gzip.lade
+run 0 "$lade" --algorithm=lz4f a -o lz4f.lade
 
 run 2 "$lade" --gpu a
 says "with -d or -t"
@@ -43,6 +45,11 @@ if [ -x "$build/tests/gpu/lade" ]; then
 	run 0 "${emulated[@]}" -dc --gpu zstd.lade
 	quiet
 	same a "$top/out"
+	for file in deflate gzip; do
+		run 0 "${emulated[@]}" -dc --gpu $file.lade
+		quiet
+		same a "$top/out"
+	done
 	run 0 "${emulated[@]}" -t -v --gpu=1 lz4.lade
 	says "292.97 KiB, good"
 	run 0 "${emulated[@]}" -dc --gpu lz4.lade
@@ -64,11 +71,11 @@ if [ -x "$build/tests/gpu/lade" ]; then
 	rm c large large.lade
 
 	# What it cannot do is done on the host, and that is said once.
-	run 0 "${emulated[@]}" -dc --gpu deflate.lade
+	run 0 "${emulated[@]}" -dc --gpu lz4f.lade
 	same a "$top/out"
-	says "warning: deflate.lade: decoded on the host: stage 0 (deflate)"
+	says "warning: lz4f.lade: decoded on the host: stage 0 (lz4f)"
 	[ "$(wc -l <"$top/err")" = 1 ] && good || bad "more than one line"
-	run 0 "${emulated[@]}" -dc --gpu -q deflate.lade
+	run 0 "${emulated[@]}" -dc --gpu -q lz4f.lade
 	quiet
 	same a "$top/out"
 	run 0 "$lade" --format=gz a
@@ -119,7 +126,7 @@ if [ -x "$build/tests/gpu/lade" ]; then
 
 	# The benchmark has three rows more of what the device decodes; of what it does not encode
 	# (a level that is the host's, zstd), only how it decodes.
-	run 0 "${emulated[@]}" bench -t 0 -n 40K -s 16K -l 1,9 -a lz4,snappy,zstd,deflate --gpu=1 \
+	run 0 "${emulated[@]}" bench -t 0 -n 40K -s 16K -l 1,9 -a lz4,snappy,zstd,lz4f --gpu=1 \
 		--csv a
 	quiet
 	for row in 'lz4(level=1)' 'lz4(level=9)' snappy 'zstd(level=1)' 'zstd(level=9)'; do
@@ -128,12 +135,12 @@ if [ -x "$build/tests/gpu/lade" ]; then
 			[ "$n" = 1 ] && good || bad "$n rows of $row, $place"
 		done
 	done
-	[ "$(grep -c 'deflate' "$top/out")" = 2 ] && good || bad "rows of deflate on the device"
+	[ "$(grep -c 'lz4f' "$top/out")" = 2 ] && good || bad "rows of lz4f on the device"
 	grep -qE '^a,none,lz4\(level=9\),16384,0,40960,[0-9]+,[0-9.]+,,[0-9.]+,exact,device$' \
 		"$top/out" && good || bad "a level of the host's"
 	run 0 "${emulated[@]}" bench -t 0 -n 20K -s 16K -a lz4 --gpu a
 	prints "gpu, pinned"
-	run 0 "${emulated[@]}" bench -t 0 -n 20K -a deflate --gpu a
+	run 0 "${emulated[@]}" bench -t 0 -n 20K -a lz4f --gpu a
 	says "warning: a: no row for GPU 0"
 	run 1 "${emulated[@]}" bench -t 0 --gpu=5 a
 	says "error: --gpu: no device 5"

@@ -1,0 +1,172 @@
+/*
+ * deflate_decode.cu: Deflate, zlib and gzip, in batches (docs/performance/log/gpu-deflate.md).
+ *
+ * A block of W warps has a chunk at a time, and does all in step: a block's header and its tables,
+ * then tiles of its symbols (deflate_tile.cuh), each of which the executor of LZ formats makes
+ * bytes of before the next one is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "codec/deflate/kernels/deflate_frame.cuh"
+#include "codec/deflate/kernels/deflate_tile.cuh"
+#include "gpu/kernels/bytes.cuh"
+
+/* Copies the stored block at job.at; all threads. */
+template <bool KEEP, int W>
+static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team<W> *t,
+                                                               uint32_t *done, lade_deflate_me me)
+{
+	const lade_gpu_chunk &c = t->job.c;
+	uint32_t at = (uint32_t)(t->job.at / 8) - ((uint32_t)(uintptr_t)c.src & 3);
+	uint32_t size = t->job.size, have = c.src_size - at;
+	uint32_t room = (KEEP ? c.dst_cap : LADE_CHUNK_MAX) - *done;
+	if (size > room && room < have)
+		return KEEP ? LADE_GPU_NOSPACE : LADE_GPU_LIMIT;
+	if (size > have)
+		return LADE_GPU_TRUNCATED;
+	if (KEEP) {
+		/* Parts of whole lines, one a warp. */
+		uint32_t part = (size / W + 128) & ~127u, from = me.warp * part;
+		uint32_t end = from + part < size ? from + part : size;
+		if (from < end)
+			lade_bytes_copy(c.dst + *done + from, c.src + at + from, end - from,
+			                me.lane);
+	}
+	*done += size;
+	lade_team_sync<W>();
+	if (me.thread == 0)
+		t->job.at += 8 * (uint64_t)size;
+	lade_team_sync<W>();
+	return LADE_GPU_OK;
+}
+
+/* Decodes the stream at job.at; all threads. */
+template <bool KEEP, int W>
+static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team<W> *t,
+                                                               lade_deflate_memory &m,
+                                                               uint32_t *done, lade_deflate_me me)
+{
+	bool last = false;
+	while (!last) {
+		uint32_t status = lade_deflate_block(t, me), kind = t->job.kind;
+		uint32_t stop = LADE_DEFLATE_GO;
+		if (status != LADE_GPU_OK)
+			return status;
+		last = t->job.last;
+		if (kind == LADE_DEFLATE_STORED)
+			status = lade_deflate_stored<KEEP>(t, done, me);
+		else if (kind != LADE_DEFLATE_EMPTY)
+			while (status == LADE_GPU_OK && stop != LADE_DEFLATE_STOP_END)
+				status = lade_deflate_tile<KEEP>(t, m, done, &stop, me);
+		if (status != LADE_GPU_OK)
+			return status;
+	}
+	return LADE_GPU_OK;
+}
+
+/* Decodes the chunk of the job; all threads.  A status, and *size. */
+template <bool KEEP, int W>
+static __device__ __forceinline__ uint32_t lade_deflate_chunk(lade_deflate_team<W> *t,
+                                                              lade_deflate_memory &m,
+                                                              uint32_t format, uint32_t *size,
+                                                              lade_deflate_me me)
+{
+	uint32_t at = 0, done = 0, over = (uint32_t)(uintptr_t)t->job.c.src & 3;
+	bool more = true;
+	while (more) {
+		uint32_t status = lade_deflate_open(t, format, &at, me);
+		if (status != LADE_GPU_OK)
+			return status;
+		lade_team_sync<W>();
+		if (me.thread == 0) {
+			t->job.at = 8 * ((uint64_t)over + at);
+			t->job.begin = done;
+		}
+		lade_team_sync<W>();
+		status = lade_deflate_stream<KEEP>(t, m, &done, me);
+		if (status != LADE_GPU_OK)
+			return status;
+		at = (uint32_t)((t->job.at + 7) / 8) - over;
+		status = lade_deflate_close<KEEP>(t, format, &at, done, &more, me);
+		if (status != LADE_GPU_OK)
+			return status;
+	}
+	*size = done;
+	return LADE_GPU_OK;
+}
+
+/* Finds the next chunk, by one thread. */
+template <bool KEEP>
+static __device__ __forceinline__ void lade_deflate_next(const lade_gpu_batch &batch,
+                                                         lade_deflate_job *j)
+{
+	j->i = batch.next ? lade_turn_next(batch, j->i) : blockIdx.x;
+	j->status = LADE_GPU_OK;
+	if (j->i < batch.count)
+		j->status = KEEP ? lade_chunk_get_now(batch, j->i, &j->c)
+		                 : lade_source_get(batch, j->i, &j->c);
+}
+
+template <bool KEEP, int W>
+static __device__ __forceinline__ void lade_deflate_batch(const lade_gpu_batch &batch,
+                                                          const lade_deflate_room &room)
+{
+	LADE_SHARED(lade_deflate_team<W>, shared);
+	lade_deflate_team<W> *t = &shared;
+	lade_deflate_me me = {W == 1 ? 0 : __shfl_sync(LADE_FULL, threadIdx.x / 32, 0), lade_lane(),
+	                      threadIdx.x};
+	uint32_t literals = t->LANES * room.literals;
+	uint8_t *memory =
+		KEEP ? room.memory + (uint64_t)blockIdx.x * (literals + 4 * t->LANES * room.tokens)
+		     : nullptr;
+	lade_deflate_memory m = {memory,        (uint32_t *)(memory + (KEEP ? literals : 0)),
+	                         room.literals, room.tokens,
+	                         room.words,    room.words};
+	if (threadIdx.x == 0)
+		t->job.i = ~0u;
+	for (;;) {
+		if (threadIdx.x == 0)
+			lade_deflate_next<KEEP>(batch, &t->job);
+		lade_team_sync<W>();
+		uint32_t i = t->job.i, status = t->job.status, size = 0;
+		if (i >= batch.count)
+			break;
+		if (status == LADE_GPU_OK)
+			status = lade_deflate_chunk<KEEP>(t, m, room.format, &size, me);
+		lade_team_sync<W>();
+		if (threadIdx.x == 0)
+			lade_chunk_put(batch, i, status, size);
+		if (!batch.next)
+			break;
+		lade_team_sync<W>();
+	}
+}
+
+/* Map: block = one chunk at a time, its one warp all of it.  Shared: a team. */
+extern "C" __global__ void __launch_bounds__(32, 20)
+	lade_deflate_decode_solo(lade_gpu_batch batch, lade_deflate_room room)
+{
+	lade_deflate_batch<true, 1>(batch, room);
+}
+
+/* Map: block = one chunk at a time, its two warps in step.  Shared: a team. */
+extern "C" __global__ void __launch_bounds__(64, 10)
+	lade_deflate_decode_team2(lade_gpu_batch batch, lade_deflate_room room)
+{
+	lade_deflate_batch<true, 2>(batch, room);
+}
+
+/* Map: block = one chunk at a time, its eight warps in step.  Shared: a team. */
+extern "C" __global__ void __launch_bounds__(256, 2)
+	lade_deflate_decode_team8(lade_gpu_batch batch, lade_deflate_room room)
+{
+	lade_deflate_batch<true, 8>(batch, room);
+}
+
+/* Map: block = one chunk at a time: what it decodes to, and whether it does; checksums of output
+ * are not looked at.  'dst', 'dst_cap' and room.memory are not read.  Shared: a team. */
+extern "C" __global__ void __launch_bounds__(32, 20)
+	lade_deflate_size(lade_gpu_batch batch, lade_deflate_room room)
+{
+	lade_deflate_batch<false, 1>(batch, room);
+}

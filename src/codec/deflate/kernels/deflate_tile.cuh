@@ -1,0 +1,484 @@
+/*
+ * deflate_tile.cuh: the symbols of a Deflate block, by all lanes of a team at once.
+ *
+ * A tile of the source is cut into parts of as many bits, one a lane.  Only the first lane knows
+ * where a symbol begins.  Each other one begins LADE_DEFLATE_AHEAD bits before its part, at any
+ * bit: codes of a prefix code fall into step soon.  From the first symbol in its part on it keeps
+ * literals, and for each match a token:
+ *
+ *     | literals of the lane before it 9 | length less 3 8 | distance less 1 15 |, from the highest
+ *
+ * Then each lane compares where it began with where the one before it ended.  Those that differ
+ * decode their part again from there, until all agree up to the first lane that met the block's
+ * end, a fault, or has no room: there the tile ends.  Sums over lanes say where sequences (literals
+ * and a match) stand among all; the executor of LZ formats makes them, one a lane.
+ *
+ * Bounds: what lanes read is on the stage, with zeros behind the source's end.  A symbol takes a
+ * bit at least; a round of repairs mends a lane at least.  A lane checks its own room for each
+ * symbol.  Output is checked before the executor has a sequence.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CUDA_DEFLATE_TILE_CUH
+#define LADE_CUDA_DEFLATE_TILE_CUH
+
+#include "codec/deflate/kernels/deflate_codes.cuh"
+
+#define LADE_DEFLATE_AHEAD 384u
+
+/* Why a lane stopped before its part's end. */
+enum {
+	LADE_DEFLATE_GO,
+	LADE_DEFLATE_STOP_END,   /* the block's */
+	LADE_DEFLATE_STOP_WRONG, /* a codeword that the code does not have */
+	LADE_DEFLATE_STOP_CUT,   /* the source's end */
+	LADE_DEFLATE_STOP_FULL,
+};
+
+/* team.said: where a lane ended, and why. */
+#define LADE_DEFLATE_AT 0x0FFFFFFFu
+
+/* Where a lane reads: 'lo' is the word that bit 'at' of the stage is in, then those behind it. */
+struct lade_deflate_reader {
+	const uint32_t *stage, *table;
+	uint32_t at, lo, hi, on;
+	bool far; /* the next codeword is a distance's */
+};
+
+static __device__ __forceinline__ void lade_deflate_go(lade_deflate_reader *r, uint32_t at)
+{
+	const uint32_t *word = r->stage + at / 32;
+	r->at = at;
+	r->lo = word[0];
+	r->hi = word[1];
+	r->on = word[2];
+	r->far = false;
+}
+
+template <int W>
+static __device__ __noinline__ uint32_t lade_deflate_long(const lade_deflate_team<W> *t, uint32_t v,
+                                                          bool far)
+{
+	t = lade_shared(t);
+	return far ? lade_deflate_seek(&t->distance, v, LADE_DEFLATE_FAR)
+	           : lade_deflate_seek(&t->literal, v, LADE_DEFLATE_LOOK);
+}
+
+/* The entry of the next codeword; *v are the bits from it on. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_look(const lade_deflate_team<W> *t,
+                                                             const lade_deflate_reader &r,
+                                                             uint32_t *v)
+{
+	*v = __funnelshift_r(r.lo, r.hi, r.at);
+	uint32_t index = r.far ? LADE_DEFLATE_CODES + (*v & ((1u << LADE_DEFLATE_FAR) - 1))
+	                       : *v & (LADE_DEFLATE_CODES - 1);
+	uint32_t e = r.table[index];
+	if ((e >> 24 & 7) == LADE_DEFLATE_LONG)
+		e = lade_deflate_long(t, *v, r.far);
+	return e;
+}
+
+/* The number that an entry and the bits behind its codeword say. */
+static __device__ __forceinline__ uint32_t lade_deflate_number(uint32_t e, uint32_t v)
+{
+	uint32_t extra = __funnelshift_r(v, 0, e) & ((1u << (e >> 5 & 15)) - 1);
+	return (e >> 9 & 0x7FFF) + extra;
+}
+
+/* Goes behind the entry's codeword and number. */
+static __device__ __forceinline__ void lade_deflate_pass(lade_deflate_reader *r, uint32_t e)
+{
+	uint32_t at = r->at + (e >> 27);
+	bool next = (at ^ r->at) >= 32;
+	r->lo = next ? r->hi : r->lo;
+	r->hi = next ? r->on : r->hi;
+	r->on = r->stage[at / 32 + 2];
+	r->at = at;
+}
+
+/* Reads until it stands at a symbol that begins at 'end' or behind. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_skip(const lade_deflate_team<W> *t,
+                                                         lade_deflate_reader *r, uint32_t end)
+{
+#pragma unroll 1
+	while (r->at < end || r->far) {
+		uint32_t v, e = lade_deflate_look(t, *r, &v);
+		lade_deflate_pass(r, e);
+		r->far = (e >> 24 & 7) == LADE_DEFLATE_LENGTH;
+	}
+}
+
+/* What a lane found in its part. */
+struct lade_deflate_part {
+	uint32_t stop, literals, tokens;
+	uint32_t run;   /* literals before the last token */
+	uint32_t bytes; /* of output */
+	uint32_t reach; /* how far matches reach before the lane's first byte */
+};
+
+/* A lane's part, from 'entry' to 'end', where the source has 'left' bits; and the lane's own
+ * memory, for 'literals' and 'tokens'. */
+struct lade_deflate_task {
+	uint32_t entry, end, left;
+	uint32_t literals, tokens;
+	uint32_t *literal, *token;
+};
+
+/* Decodes the lane's part from where the reader is.  KEEP: keeps literals and tokens.  Else it only
+ * counts, and any number has room. */
+template <bool KEEP, int W>
+static __device__ __forceinline__ lade_deflate_part lade_deflate_decode(
+	const lade_deflate_team<W> *t, lade_deflate_reader *r, const lade_deflate_task &task)
+{
+	lade_deflate_part d = {LADE_DEFLATE_GO, 0, 0, 0, 0, 0};
+	uint32_t four = 0, length = 0;
+	uint32_t left = task.left, end = task.end < left ? task.end : left;
+#pragma unroll 1
+	for (;;) {
+		if (!r->far) {
+			if (r->at >= end)
+				break;
+			if (KEEP && (d.literals >= task.literals || d.tokens >= task.tokens)) {
+				d.stop = LADE_DEFLATE_STOP_FULL;
+				break;
+			}
+		}
+		uint32_t v, e = lade_deflate_look(t, *r, &v), kind = e >> 24 & 7;
+		uint32_t number = lade_deflate_number(e, v), after = r->at + (e >> 27);
+		if (kind >= LADE_DEFLATE_END || after > left) {
+			d.stop = after > left               ? LADE_DEFLATE_STOP_CUT
+			         : kind == LADE_DEFLATE_END ? LADE_DEFLATE_STOP_END
+			                                    : LADE_DEFLATE_STOP_WRONG;
+			r->at = after;
+			break;
+		}
+		lade_deflate_pass(r, e);
+		r->far = kind == LADE_DEFLATE_LENGTH;
+		if (kind == LADE_DEFLATE_LITERAL) {
+			four = __funnelshift_r(four, number, 8);
+			if (KEEP && (d.literals & 3) == 3)
+				task.literal[d.literals / 4] = four;
+			d.literals++;
+			d.bytes++;
+		} else if (kind == LADE_DEFLATE_LENGTH) {
+			length = number;
+		} else {
+			if (KEEP) {
+				task.token[d.tokens] =
+					d.literals << 23 | (length - 3) << 15 | (number - 1);
+				d.run = d.literals;
+			} else {
+				uint32_t before = number - d.bytes;
+				d.reach = number > d.bytes && before > d.reach ? before : d.reach;
+			}
+			d.tokens++;
+			d.bytes += length;
+		}
+	}
+	if (KEEP && (d.literals & 3))
+		task.literal[d.literals / 4] = four >> (32 - 8 * (d.literals & 3));
+	return d;
+}
+
+/* ---- a team's votes ------------------------------------------------------------------------ */
+
+/* The first threads for which 'a' is so, and 'b'; all: for none. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_first(lade_deflate_team<W> *t, bool a, bool b,
+                                                          uint32_t *at_a, uint32_t *at_b,
+                                                          lade_deflate_me me)
+{
+	uint32_t warp = me.warp, x = __ballot_sync(LADE_FULL, a), y = __ballot_sync(LADE_FULL, b);
+	x = x ? 32 * warp + __ffs(x) - 1 : t->LANES;
+	y = y ? 32 * warp + __ffs(y) - 1 : t->LANES;
+	if (W > 1) {
+		__syncthreads();
+		if (me.lane == 0) {
+			t->first[0][warp] = x;
+			t->first[1][warp] = y;
+		}
+		__syncthreads();
+#pragma unroll
+		for (uint32_t w = 0; w < W; w++) {
+			x = t->first[0][w] < x ? t->first[0][w] : x;
+			y = t->first[1][w] < y ? t->first[1][w] : y;
+		}
+	}
+	*at_a = x;
+	*at_b = y;
+}
+
+/* The sums of 'a' and 'b' before the thread's; those of all threads come in their place. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_sums(lade_deflate_team<W> *t, uint32_t *a,
+                                                         uint32_t *b, uint32_t *before_a,
+                                                         uint32_t *before_b, lade_deflate_me me)
+{
+	uint32_t x = lade_warp_scan(*a, me.lane), y = lade_warp_scan(*b, me.lane);
+	*before_a = x - *a;
+	*before_b = y - *b;
+	*a = __shfl_sync(LADE_FULL, x, 31);
+	*b = __shfl_sync(LADE_FULL, y, 31);
+	if (W == 1)
+		return;
+	__syncthreads();
+	if (me.lane == 0) {
+		t->total[me.warp] = *a;
+		t->pieces[me.warp] = *b;
+	}
+	__syncthreads();
+	*a = *b = 0;
+#pragma unroll
+	for (uint32_t w = 0; w < W; w++) {
+		if (w == me.warp) {
+			*before_a += *a;
+			*before_b += *b;
+		}
+		*a += t->total[w];
+		*b += t->pieces[w];
+	}
+}
+
+/* ---- a tile -------------------------------------------------------------------------------- */
+
+/* The team's memory, and how many words of the source a lane may have, at most and now. */
+struct lade_deflate_memory {
+	uint8_t *literals;
+	uint32_t *tokens;
+	uint32_t literal_room, token_room, words, now;
+};
+
+/* Words of the source for each lane, where 'left' bits are: such that tiles are alike. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_share(uint32_t left, uint32_t most)
+{
+	uint32_t words = left / (32 * 32 * W) + 1, tiles = (words + most - 1) / most;
+	words = ((words + tiles - 1) / tiles) | 1;
+	return words < 3 ? 3 : words < most ? words : most;
+}
+
+/* Has lanes agree where symbols begin; the number of those that count. */
+template <bool KEEP, int W>
+static __device__ __forceinline__ uint32_t lade_deflate_agree(lade_deflate_team<W> *t,
+                                                              lade_deflate_reader *r,
+                                                              lade_deflate_part *d,
+                                                              lade_deflate_task task,
+                                                              lade_deflate_me me)
+{
+	uint32_t wrong, stop;
+	for (;;) {
+		t->said[me.thread] = r->at | d->stop << 28;
+		lade_team_sync<W>();
+		uint32_t led = me.thread ? t->said[me.thread - 1] : task.entry;
+		bool differs = led <= LADE_DEFLATE_AT && led != task.entry;
+		lade_deflate_first(t, differs, d->stop != LADE_DEFLATE_GO, &wrong, &stop, me);
+		if (wrong >= t->LANES || wrong > stop)
+			break;
+		lade_team_sync<W>();
+		if (differs) {
+			task.entry = led;
+			lade_deflate_go(r, led);
+			*d = lade_deflate_decode<KEEP>(t, r, task);
+		}
+		__syncwarp();
+	}
+	return stop < t->LANES ? stop + 1 : t->LANES;
+}
+
+/* The lane whose sequence is number 'g', which is in the thread's warp's 32 from 'from' on. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_owner(const lade_deflate_team<W> *t,
+                                                              uint32_t from, uint32_t lane)
+{
+	uint32_t before = 0, heads = 0;
+#pragma unroll
+	for (uint32_t w = 0; w < W; w++) {
+		uint32_t off = t->base[32 * w + lane] - from;
+		before += __popc(__ballot_sync(LADE_FULL, (int32_t)off <= 0));
+		heads |= off - 1 < 31 ? 1u << off : 0;
+	}
+	heads = __reduce_or_sync(LADE_FULL, heads);
+	return before - 1 + __popc(heads & ((2u << lane) - 1));
+}
+
+/* The status of the lane's sequence: literals come first. */
+static __device__ __forceinline__ uint32_t lade_deflate_verdict(const lade_lz_sequence &q,
+                                                                uint32_t start, uint32_t begin,
+                                                                uint32_t cap)
+{
+	if (q.size[0] > cap - start)
+		return LADE_GPU_NOSPACE;
+	start += q.size[0];
+	if (q.size[1] && q.from[1] > start - begin)
+		return LADE_GPU_CORRUPT;
+	return q.size[1] > cap - start ? LADE_GPU_NOSPACE : LADE_GPU_OK;
+}
+
+/* Of the sequences of a round, of which one is bad: the first one's status. */
+template <int W>
+static __device__ __noinline__ uint32_t lade_deflate_failed(lade_deflate_team<W> *t,
+                                                            const lade_lz_sequence &q,
+                                                            uint32_t start, uint32_t begin,
+                                                            uint32_t cap, lade_deflate_me me)
+{
+	/* Behind the first bad one 'start' may be past the end. */
+	uint32_t status =
+		start > cap ? LADE_GPU_NOSPACE : lade_deflate_verdict(q, start, begin, cap);
+	uint32_t bad, none;
+	lade_deflate_first(t, status != LADE_GPU_OK, false, &bad, &none, me);
+	lade_team_sync<W>();
+	if (me.thread == bad)
+		t->total[0] = status;
+	lade_team_sync<W>();
+	return t->total[0];
+}
+
+/* Hands the tile's sequences, 'count' of all lanes, to the executor; *done is the output. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W> *t,
+                                                             const lade_deflate_memory &m,
+                                                             uint32_t count, uint32_t *done,
+                                                             lade_deflate_me me)
+{
+	const lade_gpu_chunk &c = t->job.c;
+	uint32_t warp = me.warp, lane = me.lane, cap = c.dst_cap, begin = t->job.begin;
+	lade_lz_out o = lade_lz_begin<W>(&t->x.lz, m.literals, t->LANES * m.literal_room, c.dst,
+	                                 cap, warp, lane);
+	uint32_t shift = o.done;
+	o.done = o.end = shift + *done;
+	if (o.full != LADE_FULL)
+		o.full = (o.done + LADE_LZ_TILE - 1) / LADE_LZ_TILE * LADE_LZ_TILE;
+	lade_team_sync<W>();
+#pragma unroll 1
+	for (uint32_t g = 0; g < count; g += t->LANES) {
+		lade_lz_sequence q = {{0, 0}, {0, 0}, {false, true}};
+		uint32_t from = g + 32 * warp;
+		if (from < count) { /* alike for the warp */
+			uint32_t owner = lade_deflate_owner(t, from, lane);
+			if (from + lane < count) {
+				uint32_t k = from + lane - t->base[owner], n = t->count[owner];
+				const uint32_t *token = m.tokens + owner * m.token_room + k;
+				uint32_t before = k ? token[-1] >> 23 : 0;
+				if (k < (n & 0xFFFF)) {
+					uint32_t v = *token;
+					q.size[0] = (v >> 23) - before;
+					q.size[1] = 3 + (v >> 15 & 255);
+					q.from[1] = 1 + (v & 0x7FFF);
+				} else {
+					q.size[0] = (n >> 16) - before;
+				}
+				q.from[0] = owner * m.literal_room + before;
+			}
+		}
+		uint32_t size = q.size[0] + q.size[1];
+		uint32_t pieces = (q.size[0] != 0) + (q.size[1] != 0);
+		uint32_t start, piece;
+		lade_deflate_sums(t, &size, &pieces, &start, &piece, me);
+		uint32_t at = o.end - shift + start;
+		bool bad = size > cap - (o.end - shift) ||
+		           (q.size[1] && q.from[1] > at + q.size[0] - begin);
+		if (lade_team_any<W>(bad))
+			return lade_deflate_failed(t, q, at, begin, cap, me);
+		lade_lz_group group = {o.end + start, o.pieces + piece, o.end + size, pieces,
+		                       g + t->LANES >= count};
+		lade_lz_make<W>(&t->x.lz, &o, m.literals, q, group, &t->x.place[me.thread], warp,
+		                lane);
+	}
+	*done = o.end - shift;
+	lade_team_sync<W>();
+	return LADE_GPU_OK;
+}
+
+/* What is only counted: whether matches begin in the output, and it does not pass the limit. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_count(lade_deflate_team<W> *t,
+                                                              const lade_deflate_part &d,
+                                                              uint32_t *done, lade_deflate_me me)
+{
+	/* A tile's output is below 2^28: 992 bits a lane, 129 bytes a bit. */
+	uint32_t bytes = d.bytes, none = 0, before, nothing, far, full;
+	lade_deflate_sums(t, &bytes, &none, &before, &nothing, me);
+	before += *done;
+	lade_deflate_first(t, d.reach > before - t->job.begin, before + d.bytes > LADE_CHUNK_MAX,
+	                   &far, &full, me);
+	*done += bytes;
+	return far < t->LANES && far <= full ? LADE_GPU_CORRUPT
+	       : full < t->LANES             ? LADE_GPU_LIMIT
+	                                     : LADE_GPU_OK;
+}
+
+/* How many words a lane may have after a tile: fewer where one was full, as then those behind it
+ * have worked in vain. */
+static __device__ __forceinline__ uint32_t lade_deflate_adapt(const lade_deflate_memory &m,
+                                                              uint32_t stop)
+{
+	uint32_t words = stop == LADE_DEFLATE_STOP_FULL ? m.now / 2 : m.now + 2;
+	return words < 3 ? 3 : words < m.words ? words | 1 : m.words;
+}
+
+/*
+ * Decodes a tile from job.at on; all threads.  *stop says why it ended: LADE_DEFLATE_STOP_END,
+ * where the block does, or LADE_DEFLATE_GO.  A status.
+ */
+template <bool KEEP, int W>
+static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W> *t,
+                                                             lade_deflate_memory &m, uint32_t *done,
+                                                             uint32_t *stop, lade_deflate_me me)
+{
+	uint32_t thread = me.thread;
+	uint64_t at = t->job.at;
+	uint32_t left = lade_deflate_left(t->job.c, at), first = (uint32_t)at & 31;
+	if (first >= left)
+		return LADE_GPU_TRUNCATED;
+	uint32_t words = lade_deflate_share<W>(left - first, m.now), part = 32 * words;
+	lade_deflate_fetch(t, t->job.c, at, t->LANES * words + 6, thread);
+	lade_deflate_reader r = {t->stage, t->table, 0, 0, 0, 0, false};
+	uint32_t begin = first + thread * part, ahead = begin - first;
+	ahead = ahead < LADE_DEFLATE_AHEAD ? ahead : LADE_DEFLATE_AHEAD;
+	if (begin < left) {
+		lade_deflate_go(&r, begin - ahead);
+		lade_deflate_skip(t, &r, begin);
+	} else { /* the lane before it ends there */
+		r.at = left;
+	}
+	__syncwarp();
+	lade_deflate_task task = {r.at,
+	                          begin + part,
+	                          left,
+	                          m.literal_room,
+	                          m.token_room,
+	                          (uint32_t *)(m.literals + thread * m.literal_room),
+	                          m.tokens + thread * m.token_room};
+	lade_deflate_part d = lade_deflate_decode<KEEP>(t, &r, task);
+	__syncwarp();
+	uint32_t lanes = lade_deflate_agree<KEEP>(t, &r, &d, task, me);
+	if (thread >= lanes)
+		d = lade_deflate_part{LADE_DEFLATE_GO, 0, 0, 0, 0, 0};
+	uint32_t said = t->said[lanes - 1], status;
+	if (KEEP) {
+		uint32_t mine = d.tokens + (d.literals > d.run), none = 0, base, nothing,
+			 all = mine;
+		lade_deflate_sums(t, &all, &none, &base, &nothing, me);
+		t->base[thread] = mine ? base : 0x7FFFFFFF;
+		t->count[thread] = d.tokens | d.literals << 16;
+		lade_team_sync<W>(); /* the stage is free, and what lanes kept is there for all */
+		status = lade_deflate_make(t, m, all, done, me);
+	} else {
+		status = lade_deflate_count(t, d, done, me);
+		lade_team_sync<W>();
+	}
+	*stop = said >> 28;
+	m.now = lade_deflate_adapt(m, *stop);
+	if (thread == 0)
+		t->job.at = (at & ~(uint64_t)31) + (said & LADE_DEFLATE_AT);
+	lade_team_sync<W>();
+	if (status != LADE_GPU_OK)
+		return status;
+	return *stop == LADE_DEFLATE_STOP_WRONG ? LADE_GPU_CORRUPT
+	       : *stop == LADE_DEFLATE_STOP_CUT ? LADE_GPU_TRUNCATED
+	                                        : LADE_GPU_OK;
+}
+
+#endif
