@@ -7,7 +7,7 @@
 #include "guard.h"
 
 #include <lade/batch.h>
-#include <lade/zarr.h>
+#include <lade/zarr_read.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,6 +153,29 @@ static lade_status answer(void *ctx, lade_zarr_codec *codec, lade_error *err)
 	return LADE_OK;
 }
 
+/* The array [2, 3] of 16-bit numbers, whose chunk is stored transposed: with the caller's engine,
+ * which is the default, and with another. */
+static void read_own(lade_engine *engine, const lade_zarr *node, const uint8_t *stored, size_t size,
+                     const uint8_t *columns)
+{
+	uint8_t have[12];
+	lade_error err = {0};
+	lade_zarr_target target = {.struct_size = sizeof target,
+	                           .span = lade_host_span(have, sizeof have)};
+	lade_zarr_read_options options = {.struct_size = sizeof options, .engine = engine};
+	put("c/0/0", stored, size);
+	if (lade_zarr_read(node, NULL, &target, &options, NULL, &err))
+		fail_msg("%s", err.message);
+	for (size_t y = 0; y < 2; y++)
+		for (size_t x = 0; x < 3; x++)
+			assert_memory_equal(have + 2 * (3 * y + x), columns + 2 * (2 * x + y), 2);
+	assert_int_equal(lade_zarr_read(node, NULL, &target, NULL, NULL, &err), LADE_OK);
+	options.engine = lade_engine_default();
+	assert_int_equal(lade_zarr_read(node, NULL, &target, &options, NULL, &err),
+	                 LADE_E_NOT_FOUND);
+	assert_non_null(strstr(err.message, "added to another engine"));
+}
+
 static void own_codec(void **state)
 {
 	(void)state;
@@ -185,6 +208,7 @@ static void own_codec(void **state)
 	                lade_host_span(to, sizeof to), &got, &err))
 		fail_msg("%s", err.message);
 	assert_memory_equal(from, to, sizeof from);
+	read_own(engine, node, stored, size, from);
 	lade_zarr_unref(node);
 
 	/* In a shard, the shape is that of its chunks. */

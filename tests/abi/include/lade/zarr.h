@@ -208,7 +208,7 @@ typedef struct lade_zarr_options {
 	/*
 	 * For codecs of your own.  'codec' is called for each codec that the library does not run.
 	 * LADE_E_NOT_FOUND: you do not run it either; other failures are those of the open.
-	 * Read and write such arrays with 'engine', which outlives the node.
+	 * Reads and writes use 'engine' unless they are given another; it outlives the node.
 	 */
 	const lade_engine *engine;
 	lade_status (*codec)(void *ctx, lade_zarr_codec *codec, lade_error *err);
