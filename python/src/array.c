@@ -428,7 +428,7 @@ bool py_array_swap(py_array *a, py_array *b)
 	if (!atomic_compare_exchange_strong(&a->exports, &mine, PY_SSIZE_T_MIN / 2)) {
 		lade_error err;
 		lade_fail(&err, LADE_E_NOSPACE, LADE_NO_OFFSET,
-		          "out: want %zu bytes, have %zu, and the array is in use elsewhere",
+		          "want %zu bytes, have %zu, and the array is in use elsewhere",
 		          b->cap, a->cap);
 		py_raise(a->st, &err, SIZE_MAX);
 		return false;

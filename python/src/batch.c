@@ -263,11 +263,13 @@ PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream)
 	py_batch *batch = NULL;
 	PyObject *rows = NULL;
 
-	if (!array)
+	if (!array && !PyErr_ExceptionMatches(PyExc_TypeError))
 		return NULL;
-	if (array->ndim < 2) {
-		PyErr_SetString(PyExc_TypeError, "out: a list or a BatchArray is wanted for many "
-		                                 "arrays, or an array of rows");
+	if (!array || array->ndim < 2) {
+		PyErr_Format(PyExc_TypeError,
+		             "out: a list or a BatchArray is wanted for many arrays, or an array "
+		             "of rows; %R is none",
+		             (PyObject *)Py_TYPE(object));
 		goto out;
 	}
 	row = array->dtype.size;
@@ -286,7 +288,7 @@ PyObject *py_batch_rows(py_state *st, PyObject *object, uintptr_t stream)
 		batch->readonly = array->readonly;
 	array->exposed = true; /* the pieces keep its address */
 out:
-	Py_DECREF(array);
+	Py_XDECREF(array);
 	return rows ? rows : (PyObject *)batch;
 }
 

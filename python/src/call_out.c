@@ -66,7 +66,7 @@ static bool place_out(const py_call *call, py_work *work, size_t i, py_mem *mem)
 		return true;
 	if (call->encode) {
 		PyErr_SetString(PyExc_ValueError,
-		                "out: encoded bytes want contiguous memory, this is strided");
+		                "encoded bytes want contiguous memory, this is strided");
 		return false;
 	}
 	laid_out = fit_layout(call, work, i, array);
@@ -97,6 +97,8 @@ static bool exchange(const py_call *call, py_work *work, size_t i, py_mem *mem, 
 	work->results[i] = more->results[k];
 	if (array) {
 		ok = py_array_swap(mem->array, array);
+		if (!ok)
+			py_blame("out", call->batch ? i : PY_ALONE);
 		work->items[i].dst.data = mem->array->data;
 		work->items[i].dst.size = mem->array->cap;
 		Py_DECREF(array);
@@ -257,8 +259,7 @@ static bool take_outs(const py_call *call, py_work *work, py_batch *table, py_ho
 			work->items[i].dst = (lade_span){table->pieces[i].data,
 			                                 table->pieces[i].size, table->place};
 		} else if (!place_out(call, work, i, &holds->mems[i])) {
-			if (call->batch)
-				py_blame("out", i);
+			py_blame("out", call->batch ? i : PY_ALONE);
 			return false;
 		}
 	}

@@ -37,8 +37,9 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 void py_holds_release(py_holds *holds);
 /* The holds as an object that a result can own; they are moved into it. */
 PyObject *py_holds_capsule(py_holds *holds);
-/* The name of an argument and its item go before the message of the exception that is set, where it
- * is one of ours, a TypeError or a ValueError. */
+/* The name of an argument and its item (PY_ALONE: it has none) go before the message of the
+ * exception that is set, where it is one of ours, a TypeError, ValueError or BufferError. */
+#define PY_ALONE SIZE_MAX
 void py_blame(const char *what, size_t i);
 /* A call's source or destination if it is a BatchArray of pieces; else NULL. */
 py_batch *py_table(const py_call *call, PyObject *object);

@@ -275,8 +275,7 @@ static bool take_out(job *j, bool *fits)
 	*fits = j->out.count == j->count;
 	for (size_t i = 0; *fits && i < j->count; i++) {
 		if (!aim(j, i, &j->out.mems[i], fits)) {
-			if (call->batch)
-				py_blame("out", i);
+			py_blame("out", call->batch ? i : PY_ALONE);
 			return false;
 		}
 	}

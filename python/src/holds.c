@@ -50,17 +50,23 @@ PyObject *py_holds_capsule(py_holds *holds)
 void py_blame(const char *what, size_t i)
 {
 	PyObject *exception = PyErr_GetRaisedException(), *type = (PyObject *)Py_TYPE(exception);
-	PyObject *text = PyUnicode_FromFormat("%s %zu: %S", what, i, exception), *named = NULL;
+	PyObject *text = i == PY_ALONE ? PyUnicode_FromFormat("%s: %S", what, exception)
+	                               : PyUnicode_FromFormat("%s %zu: %S", what, i, exception);
+	PyObject *named = NULL;
 
 	if (text && PyObject_HasAttrString(exception, "status")) {
 		PyObject *status = PyObject_GetAttrString(exception, "status");
 		PyObject *offset = PyObject_GetAttrString(exception, "offset");
 		if (status && offset)
-			named = PyObject_CallFunction(type, "OOOn", text, status, offset, i);
+			named = i == PY_ALONE ? PyObject_CallFunction(type, "OOO", text, status,
+			                                              offset)
+			                      : PyObject_CallFunction(type, "OOOn", text,
+			                                              status, offset, i);
 		Py_XDECREF(status);
 		Py_XDECREF(offset);
 	} else if (text && (PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_TypeError) ||
-	                    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError))) {
+	                    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_ValueError) ||
+	                    PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_BufferError))) {
 		/* Not of a class that is not made of a text alone (UnicodeError's). */
 		named = PyObject_CallFunction(type, "O", text);
 	}
@@ -89,6 +95,8 @@ bool py_hold(const py_call *call, PyObject *object, bool writable, py_holds *hol
 		holds->live = true;
 		if (!py_mem_get(st, object, writable, stream, &holds->one)) {
 			holds->mems = NULL;
+			if (writable)
+				py_blame("out", PY_ALONE);
 			return false;
 		}
 		holds->count = 1;

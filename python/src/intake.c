@@ -292,7 +292,7 @@ bool py_is_list(PyObject *object)
 
 static bool not_writable(void)
 {
-	PyErr_SetString(PyExc_ValueError, "out: the memory is read-only");
+	PyErr_SetString(PyExc_ValueError, "the memory is read-only");
 	return false;
 }
 

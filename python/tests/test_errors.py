@@ -209,8 +209,25 @@ def test_hostile_sizes():
 def test_bad_destinations():
     codec = Codec(algorithm="Zstd", bitstream_kind=RAW)
     out = bytearray(len(TEXT))
-    with pytest.raises(TypeError, match="no memory to share"):
-        codec.decode(codec.encode(TEXT), out=3)
+    encoded = codec.encode(TEXT).tobytes()
+    for bad in (5, "text", [], (1, 2), object()):
+        for call in (codec.decode, codec.encode, codec.decode_into, codec.encode_into):
+            with pytest.raises(TypeError, match="^out: .*'> has no memory to share"):
+                call(encoded, out=bad)
+            with pytest.raises((TypeError, ValueError), match="^out(:| has| 0:) (?!out)"):
+                call([encoded], out=bad)
+            with pytest.raises(TypeError, match="^out 1: .*has no memory to share"):
+                call([encoded] * 2, out=[bytearray(9999), bad])
+    for bad in (5, "text", object()):
+        with pytest.raises(TypeError, match="^out: a list or a BatchArray is wanted .* is none"):
+            codec.decode([encoded], out=bad)
+    for call in (codec.decode, codec.encode_into):
+        with pytest.raises(ValueError, match="^out: the memory is read-only"):
+            call(encoded, out=b"bytes")
+        with pytest.raises(ValueError, match="^out 0: the memory is read-only"):
+            call([encoded], out=[b"bytes"])
+    with pytest.raises(ValueError, match="^out: encoded bytes want contiguous memory"):
+        codec.encode(TEXT, out=memoryview(bytearray(9999))[::2])
     with pytest.raises(ValueError, match="read-only"):
         codec.decode_into(codec.encode(TEXT), memoryview(out).toreadonly())
     assert out == bytearray(len(TEXT))
