@@ -135,6 +135,17 @@ class Codec(_lade.CodecBase):
     NotImplementedError for what the library lacks.
     """
 
+    # No __dict__, which could be changed: a subclass has one, for its own attributes.
+    __slots__ = (
+        "_bitstream_kind",
+        "_checksum_policy",
+        "_name",
+        "_state",
+        "_stream",
+        "_uncomp_chunk_size",
+        "__weakref__",
+    )
+
     def __init__(
         self,
         *,
@@ -396,9 +407,13 @@ class Codec(_lade.CodecBase):
                 )
             super().__setattr__(name, value)
 
+        def __delattr__(self, name: str) -> None:
+            if type(self) is Codec:
+                raise AttributeError(f"{name}: a Codec does not change once it is made")
+            super().__delattr__(name)
+
         def __getattr__(self, name: str) -> Any:
-            if name in ("_name", "_state", "_stream", "_bitstream_kind", "_checksum_policy",
-                        "_uncomp_chunk_size"):  # fmt: skip
+            if name in Codec.__slots__:
                 raise RuntimeError("Codec.__init__() was not called, or failed")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -3,8 +3,10 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import copy
 import io
 import pickle
+import weakref
 
 import pytest
 
@@ -331,10 +333,19 @@ def test_a_codec_takes_no_new_attributes():
         with pytest.raises(AttributeError, match=f"{name}: a Codec does not change"):
             setattr(codec, name, 19)
     assert codec.pipeline == "zstd(level=3)"
+    with pytest.raises(AttributeError, match="no attribute '__dict__'"):
+        codec.__dict__["level"] = 19
+    with pytest.raises(AttributeError, match="_level"):
+        codec._level = 19
+    with pytest.raises(AttributeError, match="threads: a Codec does not change"):
+        del codec.threads
+    assert weakref.ref(codec)() is codec and copy.copy(codec).pipeline == codec.pipeline
 
     class Own(liblade.Codec):
         pass
 
     own = Own(algorithm="zstd")
     own.extra = 5
-    assert own.extra == 5
+    assert own.extra == 5 and own.__dict__ == {"extra": 5}
+    del own.extra
+    assert not own.__dict__
