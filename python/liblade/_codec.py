@@ -24,6 +24,13 @@ from ._enums import (
 )
 from ._options import pipeline_text
 
+
+def _first(sizes: tuple[int, ...]) -> int:
+    if not sizes:
+        raise ValueError("the config is for 0 arrays, there is no first one")
+    return sizes[0]
+
+
 @dataclass(frozen=True)
 class CompressConfig:
     """What compression_config() found out about arrays of these sizes."""
@@ -35,17 +42,17 @@ class CompressConfig:
     @property
     def uncompressed_buffer_size(self) -> int:
         """Bytes of the first array."""
-        return self.uncompressed_buffer_sizes[0]
+        return _first(self.uncompressed_buffer_sizes)
 
     @property
     def max_compressed_buffer_size(self) -> int:
         """The most bytes that encoding the first array can give."""
-        return self.max_compressed_buffer_sizes[0]
+        return _first(self.max_compressed_buffer_sizes)
 
     @property
     def num_chunks(self) -> int:
         """Chunks of the first array."""
-        return -(-self.uncompressed_buffer_sizes[0] // self.uncomp_chunk_size)
+        return -(-self.uncompressed_buffer_size // self.uncomp_chunk_size)
 
     @property
     def _sizes(self) -> tuple[int, ...]:
@@ -63,12 +70,12 @@ class DecompressConfig:
     @property
     def decomp_data_size(self) -> int:
         """Bytes that the first array decodes to."""
-        return self.decomp_data_sizes[0]
+        return _first(self.decomp_data_sizes)
 
     @property
     def num_chunks(self) -> int:
         """Chunks of the first array."""
-        return -(-self.decomp_data_sizes[0] // self.uncomp_chunk_size)
+        return -(-self.decomp_data_size // self.uncomp_chunk_size)
 
     @property
     def _sizes(self) -> tuple[int, ...]:
@@ -256,7 +263,7 @@ class Codec(_lade.CodecBase):
         *,
         uncompressed_sizes: Iterable[SupportsIndex] | None = None,
     ) -> CompressConfig:
-        """A config for an array of this size in bytes, or for arrays of these sizes."""
+        """A config for an array of this size in bytes, or for arrays of these sizes: none, too."""
         sizes = only(
             "compression_config",
             uncompressed_size=uncompressed_size,
@@ -276,8 +283,6 @@ class Codec(_lade.CodecBase):
                     f"compression_config: {sizes!r} is no size, nor a list of sizes"
                 ) from None
             many = tuple(integer("compression_config: a size", s) for s in sizes)
-        if not many:
-            raise ValueError("compression_config: no sizes are given")
         bounds = tuple(self.get_max_comp_buffer_size(s) for s in many)
         return CompressConfig(many, bounds, self._uncomp_chunk_size)
 

@@ -605,6 +605,32 @@ def test_an_empty_list_of_destinations(kind):
         codec.encode_into([b"abc"], [])
 
 
+@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("empty", [[], (), as_arrays([])], ids=["list", "tuple", "batch"])
+def test_an_empty_list_of_sources_gives_an_empty_result(kind, empty):
+    codec = Codec(algorithm="LZ4", bitstream_kind=kind)
+    for call in (codec.encode, codec.decode):
+        for got in (call(empty), call(srcs=empty), call(empty, out=[])):
+            assert type(got) is liblade.BatchArray and len(got) == 0
+        assert call(empty, errors="return") == []
+    assert codec.encode_into(empty, []) == codec.decode_into(empty, []) == []
+    for call in (codec.get_max_comp_buffer_size, codec.get_uncomp_buffer_size):
+        assert call(empty) == call(srcs=empty) == []
+    config = codec.compression_config(uncompressed_sizes=empty)
+    assert config == codec.compression_config([]) == codec.compression_config(empty)
+    assert config.uncompressed_buffer_sizes == config.max_compressed_buffer_sizes == ()
+    back = codec.decompression_config(srcs=empty)
+    assert back == codec.decompression_config(compression_config=config)
+    assert back.decomp_data_sizes == ()
+    assert len(codec.encode(empty, compression_config=config)) == 0
+    assert len(codec.decode(empty, decompression_config=back)) == 0
+    for ask in ("uncompressed_buffer_size", "max_compressed_buffer_size", "num_chunks"):
+        with pytest.raises(ValueError, match="the config is for 0 arrays"):
+            getattr(config, ask)
+    with pytest.raises(ValueError, match="the config is for 0 arrays"):
+        back.decomp_data_size
+
+
 def test_a_source_in_its_own_backward_destination_and_anothers():
     """The own one is scattered at the end, the other is not."""
     codec = liblade.Codec(algorithm="LZ4", bitstream_kind=1, threads=1)
