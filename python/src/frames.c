@@ -45,27 +45,6 @@ static const lade_frames_options *options_of(const py_work *work, given *g)
 	return &g->options;
 }
 
-/* Says what else the bytes may be, where they are no frame at all. */
-static void hint(const lade_item *item, lade_error *err)
-{
-	static const char *const raw[] = {
-		[LADE_FORMAT_ZST] = "zstd", [LADE_FORMAT_GZ] = "gzip", [LADE_FORMAT_ZZ] = "zlib"};
-	const lade_segment *src = item->src;
-	lade_format format = LADE_FORMAT_UNKNOWN;
-	size_t used = strlen(err->message), cap = sizeof(err->message) - used;
-
-	if (err->status == LADE_E_CORRUPT && !err->offset && lade_kind_is_host(src->place.kind))
-		format = lade_format_detect(src->data, src->size);
-	if (format == LADE_FORMAT_ZST || format == LADE_FORMAT_GZ || format == LADE_FORMAT_ZZ)
-		snprintf(err->message + used, cap,
-		         "; it looks like .%s: a Codec(algorithm=\"%s\", "
-		         "bitstream_kind=BitstreamKind.RAW), or liblade.open(), reads it",
-		         lade_format_name(format), raw[format]);
-	else if (format > LADE_FORMAT_LADE)
-		snprintf(err->message + used, cap, "; it looks like .%s: liblade.open() reads it",
-		         lade_format_name(format));
-}
-
 void py_frames_open(py_work *work)
 {
 	const py_codec *codec = work->codec;
@@ -80,8 +59,8 @@ void py_frames_open(py_work *work)
 			work->sizes[i] = lade_frame_get_info(work->frames[i])->size;
 			continue;
 		}
-		if (own != &err || work->failed == SIZE_MAX)
-			hint(&work->items[i], own);
+		if ((own != &err || work->failed == SIZE_MAX) && !own->offset)
+			py_hint(codec, work->items[i].src, own);
 		py_work_note(work, i, own);
 	}
 }

@@ -491,6 +491,8 @@ size_t py_item_size(const lade_item *item, size_t flat);
 /* Whether an array has the size that its compression_config was made for. */
 bool py_config_fits(uint64_t want, size_t have, lade_error *err);
 lade_batch_options py_work_options(const py_work *work);
+/* Where bytes that are corrupt, or too many, begin as another codec's do, the message says so. */
+void py_hint(const py_codec *codec, const lade_segment *src, lade_error *err);
 /* The frames of a work: opened, with their sizes; read; or written. */
 void py_frames_open(py_work *work);
 lade_status py_frames_read(py_work *work);

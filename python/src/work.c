@@ -164,7 +164,58 @@ size_t py_item_size(const lade_item *item, size_t flat)
 	return size;
 }
 
-/* Bare bytes that failed may be a frame: a codec of the default kind made them. */
+/* Whether the bytes begin as a chunk of Blosc 1 does, and are as long as it says:
+ * | version 2 | codec's version | flags | element size | size 4 | block size 4 | chunk size 4 | */
+static bool is_blosc(const uint8_t *p, size_t size)
+{
+	return size >= 16 && p[0] == 2 && p[3] &&
+	       size == (p[12] | (size_t)p[13] << 8 | (size_t)p[14] << 16 | (size_t)p[15] << 24);
+}
+
+/* Whether a codec's own bare bytes are of this algorithm. */
+static bool makes(const py_codec *codec, const char *algorithm)
+{
+	size_t last = codec->spec ? lade_spec_count(codec->spec) : 0;
+
+	return codec->kind != PY_NATIVE && last &&
+	       !strcmp(lade_spec_stage(codec->spec, last - 1)->algorithm->name, algorithm);
+}
+
+void py_hint(const py_codec *codec, const lade_segment *src, lade_error *err)
+{
+	static const char *const raw[] = {
+		[LADE_FORMAT_ZST] = "zstd", [LADE_FORMAT_GZ] = "gzip", [LADE_FORMAT_ZZ] = "zlib"};
+	const uint8_t *p = src->data;
+	lade_format format = LADE_FORMAT_UNKNOWN;
+	size_t used = strlen(err->message), cap = sizeof(err->message) - used;
+	bool weak;
+
+	if (!lade_kind_is_host(src->place.kind) ||
+	    (err->status != LADE_E_CORRUPT && err->status != LADE_E_TRUNCATED &&
+	     err->status != LADE_E_NOSPACE && err->status != LADE_E_VERSION))
+		return;
+	format = lade_format_detect(p, src->size);
+	/* A signature of two bytes says little of bytes that have no signature of their own. */
+	weak = format == LADE_FORMAT_ZZ ||
+	       (format == LADE_FORMAT_GZ && (src->size < 3 || p[2] != 8));
+	if (codec->kind != PY_NATIVE && weak)
+		return;
+	if (format == LADE_FORMAT_UNKNOWN && is_blosc(p, src->size) && !makes(codec, "blosc"))
+		snprintf(err->message + used, cap,
+		         "; it looks like a Blosc chunk: a Codec(algorithm=\"Blosc\", "
+		         "bitstream_kind=BitstreamKind.RAW) reads it");
+	else if (format >= LADE_FORMAT_ZST && format <= LADE_FORMAT_ZZ &&
+	         !makes(codec, raw[format]))
+		snprintf(err->message + used, cap,
+		         "; it looks like .%s: a Codec(algorithm=\"%s\", "
+		         "bitstream_kind=BitstreamKind.RAW), or liblade.open(), reads it",
+		         lade_format_name(format), raw[format]);
+	else if (format > LADE_FORMAT_ZZ)
+		snprintf(err->message + used, cap, "; it looks like .%s: liblade.open() reads it",
+		         lade_format_name(format));
+}
+
+/* Bare bytes that failed may be a frame, which a codec of the default kind made, or another's. */
 static void explain_failures(py_work *work)
 {
 	lade_error err;
@@ -172,9 +223,16 @@ static void explain_failures(py_work *work)
 	for (size_t i = 0; work->err.status && i < work->count; i++) {
 		const lade_segment *segment = &work->segments[i];
 		lade_status status = work->results[i].status;
-		if (!status || status == LADE_E_NOMEM || !lade_kind_is_host(segment->place.kind) ||
-		    lade_format_detect(segment->data, segment->size) != LADE_FORMAT_LADE)
+		if (!status || status == LADE_E_NOMEM || !lade_kind_is_host(segment->place.kind))
 			continue;
+		if (lade_format_detect(segment->data, segment->size) != LADE_FORMAT_LADE) {
+			if (!work->item_errors && i != work->failed)
+				continue;
+			err = work->item_errors ? work->item_errors[i] : work->err;
+			py_hint(work->codec, segment, &err);
+			py_work_note(work, i, &err);
+			continue;
+		}
 		lade_fail(&err, LADE_E_CORRUPT, 0,
 		          "the data is a .lade frame, which bitstream_kind NVCOMP_NATIVE decodes");
 		py_work_note(work, i, &err);

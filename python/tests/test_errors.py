@@ -323,6 +323,38 @@ def test_what_other_formats_bytes_are_is_said():
             liblade.Codec().decode(file.getvalue())
 
 
+@pytest.mark.parametrize("kind", range(4))
+def test_what_another_codecs_bytes_are_is_said(kind):
+    made = {name: Codec(algorithm=name, bitstream_kind=RAW).encode(TEXT).tobytes()
+            for name in ("gzip", "zstd", "Blosc")}
+    looks = {"gzip": r"\.gz", "zstd": r"\.zst", "Blosc": "a Blosc chunk"}
+    for name, data in made.items():
+        match = f'; it looks like {looks[name]}: a Codec.algorithm="{name}", bitstream_kind=.*RAW'
+        for other in ("LZ4", "Snappy", "Deflate", "gzip", "zstd", "zlib", "Blosc",
+                      "shuffle(2)|lz4"):
+            codec = Codec(algorithm=other, bitstream_kind=kind)
+            if other == name and kind:
+                bad = data[:len(data) // 2] + b"\xff" * (len(data) - len(data) // 2)
+                with pytest.raises(liblade.CorruptError) as e:
+                    codec.decode(bad)
+                assert "looks like" not in str(e.value)
+                continue
+            with pytest.raises(liblade.CorruptError, match=match):
+                codec.decode(data)
+            with pytest.raises(liblade.CorruptError, match="^item 1: .*" + match):
+                codec.decode([codec.encode(TEXT), data])
+            failed = codec.decode([data, codec.encode(TEXT), b"\xff\xff"], errors="return")
+            assert "looks like" in str(failed[0]) and failed[1].tobytes() == TEXT
+            assert "looks like" not in str(failed[2])
+            with pytest.raises((liblade.CorruptError, liblade.InputError), match=match):
+                codec.decode_into(data, bytearray(len(TEXT)))
+    chunk = made["Blosc"]
+    for no_chunk in (chunk + b"x", chunk[:15], b"\3" + chunk[1:]):
+        with pytest.raises(liblade.CorruptError) as e:
+            Codec().decode(no_chunk)
+        assert "looks like" not in str(e.value)
+
+
 def frame(data):
     return liblade.Codec(algorithm="Zstd").encode(data)
 
