@@ -177,6 +177,7 @@ typedef struct lade_zarr_read_options {
 	/* Bytes of encoded chunks that are on their way, for stores that are not local and for
 	 * spans on devices; 0: 64 MiB.  One chunk for each thread is always allowed. */
 	uint64_t memory;
+	uint64_t device_budget; /* of lade_zarr_read_new(); 0: no limit */
 } lade_zarr_read_options;
 
 /* What a read did.  Zero-initialise and set struct_size. */
@@ -207,7 +208,7 @@ typedef struct lade_zarr_report {
  * it changes again, the call fails.
  *
  * Fails:   as lade_zarr_selection_shape(); LADE_E_RANGE (the target is too small),
- *          LADE_E_UNSUPPORTED (a codec: the message has its name and why; elements of any length),
+ *          LADE_E_UNSUPPORTED (a codec: the message has its name and why),
  *          LADE_E_CHANGED, LADE_E_NOT_FOUND (only with LADE_ZARR_NEED_CHUNKS), and as
  *          lade_store_read() and lade_decode_into().  The message has the key and the chunk's
  *          coordinates.  Other chunks may have been written
@@ -261,6 +262,57 @@ LADE_API lade_status lade_zarr_plan_get_info(const lade_zarr_plan *plan,
 LADE_API lade_status lade_zarr_plan_run(lade_zarr_plan *plan, lade_zarr_report *report,
                                         lade_error *err);
 LADE_API void lade_zarr_plan_free(lade_zarr_plan *plan); /* NULL is fine */
+
+/*
+ * Runs a plan on a thread of its own and returns at once.  'done' is called once, by that thread,
+ * as the last thing: it may free the plan.  Nobody else uses the plan until then.  The poll
+ * function of options.cancel is not called: set the token instead.
+ *
+ * Work on devices is ordered by options.stream and done when 'done' is called.
+ *
+ * Fails: LADE_E_NOMEM, LADE_E_ARG; then 'done' is not called
+ */
+typedef void lade_zarr_done(void *ctx, lade_status status, const lade_zarr_report *report,
+                            const lade_error *err);
+LADE_API lade_status lade_zarr_plan_start(lade_zarr_plan *plan, lade_zarr_done *done, void *ctx,
+                                          lade_error *err);
+
+/* ---- memory of the library's --------------------------------------------------------------- */
+
+typedef struct lade_array lade_array; /* array.h */
+
+/*
+ * Reads into memory that the call allocates on 'place', in C order without gaps.  A result for a
+ * device goes to pinned memory if it has more than options.device_budget bytes, or if the device
+ * has no room: lade_array_span(*out).place says where it is.
+ *
+ * Fails: as lade_zarr_read() and lade_array_new()
+ * Owns:  the caller gets one reference
+ */
+LADE_API lade_status lade_zarr_read_new(const lade_zarr *array,
+                                        const lade_zarr_selection *selection, lade_place place,
+                                        const lade_zarr_read_options *options, lade_array **out,
+                                        lade_error *err);
+
+/* ---- elements of any length ---------------------------------------------------------------- */
+
+/*
+ * Types LADE_ZARR_STRING and LADE_ZARR_BYTES.  Make a plan, without a target; run it; then ask for
+ * the sizes and fill two spans.  The result is as Arrow's: element i has the bytes
+ * [offsets[i], offsets[i + 1]) of the data; elements are in C order of the result's shape.
+ *
+ * lade_zarr_plan_texts() stores the number of elements and of their bytes.
+ * lade_zarr_plan_fill() stores count + 1 offsets of 8 bytes, int64 and little-endian, and the data.
+ * Nothing is read again.
+ *
+ * Fails: LADE_E_STATE (the plan was not run, or it failed), LADE_E_ARG (elements of a fixed size),
+ *        LADE_E_NOSPACE, LADE_E_NOMEM, and as lade_copy().  Running fails with LADE_E_CORRUPT if a
+ *        chunk's lengths pass its end
+ */
+LADE_API lade_status lade_zarr_plan_texts(const lade_zarr_plan *plan, uint64_t *count,
+                                          uint64_t *size, lade_error *err);
+LADE_API lade_status lade_zarr_plan_fill(const lade_zarr_plan *plan, lade_span offsets,
+                                         lade_span data, lade_error *err);
 
 #ifdef __cplusplus
 }

@@ -49,9 +49,7 @@ static lade_status take_element(lade__zread *r, lade_error *err)
 	if (r->array->type.field_count && !type->field_count && type->big)
 		swap = type->swap_size; /* a field's own */
 	if (elem == 0)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "elements of type '%s' have no fixed size: this call cannot place "
-		                 "them", r->array->type.name);
+		return lade__texts_new(r, err);
 	if (!add_parts(r, type, s->field_off, swap, s->field_off))
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "more than %d fields with byte orders of their own",
@@ -77,11 +75,17 @@ static lade_status take_target(lade__zread *r, const lade_zarr_target *given, la
 	ptrdiff_t stride = (ptrdiff_t)result->elem_size;
 	if (status != LADE_OK)
 		return status;
-	for (size_t i = result->ndim; i-- > 0;) {
+	for (size_t i = result->ndim; i-- > 0 && !r->texts;) {
 		r->strides[i] = r->target.strides ? r->target.strides[i] : stride;
 		stride *= result->count ? (ptrdiff_t)result->shape[i] : 0;
 	}
 	r->target.strides = r->strides;
+	if (r->texts && (r->target.place || r->target.span.data))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "elements of type '%s' have no fixed size and no target: see "
+		                 "lade_zarr_plan_fill()", r->array->type.name);
+	if (r->texts)
+		return LADE_OK;
 	if (r->target.place) {
 		if (r->selected.listed || r->selected.points)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
@@ -139,9 +143,15 @@ static lade_status take_chunks(lade__zread *r, lade_error *err)
 	lade_status status = lade__coding_make(r, leaf->chain, r->chunk_max, &r->coding, err);
 	if (status != LADE_OK)
 		return status;
+	if (r->texts) { /* of any size: most are small */
+		r->encoded_cap = (size_t)64 << 10;
+		r->encoded_most = (uint64_t)4 << 30;
+		return LADE_OK;
+	}
 	size_t last = r->coding.count - 1, cap = r->coding.bound[last];
 	cap = lade_spec_bound(r->coding.spec[last], cap);
 	r->encoded_cap = cap + (r->coding.step ? r->coding.step[last].header_size : 0);
+	r->encoded_most = (uint64_t)r->encoded_cap * 2 + ((uint64_t)1 << 20);
 	return LADE_OK;
 }
 
@@ -179,6 +189,7 @@ out:
 void lade__zread_reset(lade__zread *r)
 {
 	lade__blanks_free(r);
+	lade__texts_free(r);
 	lade_spec_unref(r->copy);
 	free(r->fill);
 	if (r->engine)

@@ -10,6 +10,8 @@
 #include "store/store.h"
 #include "zarr/plan.h"
 
+#include <lade/array.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,8 +237,10 @@ static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents,
 static lade_status run(lade__zread *r, lade_error *err)
 {
 	r->status = LADE_OK;
-	r->stop = lade__stop_of(r->options.cancel);
 	lade__cancel_quiet(&r->quiet, r->options.cancel);
+	r->stop = lade__stop_of(r->apart ? &r->quiet : r->options.cancel);
+	if (r->texts)
+		lade__texts_clear(r);
 	r->report = (lade_zarr_report){.struct_size = sizeof r->report};
 	lade_status status = LADE_OK;
 	/* Few leaves are shared out evenly: four turns for each thread. */
@@ -246,6 +250,8 @@ static lade_status run(lade__zread *r, lade_error *err)
 		status = run_level(r, 0, NULL, 0, err);
 	if (status == LADE_OK && r->status != LADE_OK)
 		status = lade_fail(err, r->status, r->error.offset, "%s", r->error.message);
+	if (r->texts && status == LADE_OK)
+		lade__texts_done(r);
 	return status;
 }
 
@@ -359,5 +365,94 @@ lade_status lade_zarr_read(const lade_zarr *array, const lade_zarr_selection *se
 		return status;
 	status = lade_zarr_plan_run(plan, report, err);
 	lade_zarr_plan_free(plan);
+	return status;
+}
+
+/* ---- on a thread of its own ----------------------------------------------------------------- */
+
+typedef struct started {
+	lade_zarr_plan *plan;
+	lade_zarr_done *done;
+	void *ctx;
+} started;
+
+static void *run_apart(void *ctx)
+{
+	started own = *(started *)ctx;
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	free(ctx);
+	lade_status status = lade__zread_run(own.plan, &err);
+	lade_zarr_report report = own.plan->report;
+	own.plan->apart = false;
+	own.done(own.ctx, status, &report, &err);
+	return NULL;
+}
+
+lade_status lade_zarr_plan_start(lade_zarr_plan *plan, lade_zarr_done *done, void *ctx,
+                                 lade_error *err)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	if (!plan || !done)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 plan ? "done" : "plan");
+	started *s = malloc(sizeof *s);
+	if (!s)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a thread");
+	*s = (started){plan, done, ctx};
+	plan->apart = true;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	int rc = pthread_create(&thread, &attributes, run_apart, s);
+	pthread_attr_destroy(&attributes);
+	if (rc == 0)
+		return LADE_OK;
+	plan->apart = false;
+	free(s);
+	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no thread for a read: %s",
+	                 strerror(rc));
+}
+
+/* ---- memory of the library's ---------------------------------------------------------------- */
+
+static lade_status new_array(const lade_zarr_read_options *o, size_t size, lade_place place,
+                             lade_array **out, lade_error *err)
+{
+	const lade_array_options options = {.struct_size = sizeof options,
+	                                    .allocator = o->allocators[place.kind],
+	                                    .stream = place.kind == LADE_DEVICE ? o->stream : NULL};
+	return lade_array_new(size, place, &options, out, err);
+}
+
+lade_status lade_zarr_read_new(const lade_zarr *array, const lade_zarr_selection *selection,
+                               lade_place place, const lade_zarr_read_options *given,
+                               lade_array **out, lade_error *err)
+{
+	lade_zarr_read_options o;
+	lade_zarr_shape shape = {.struct_size = sizeof shape};
+	lade_zarr_target target = {.struct_size = sizeof target};
+	const bool device = place.kind == LADE_DEVICE;
+	const lade_place pinned = {LADE_PINNED, place.device};
+	lade_status status;
+	if (!out || (unsigned)place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "out is NULL, or kind %d unknown",
+		                 (int)place.kind);
+	*out = NULL;
+	TRY(lade__options_read(&o, sizeof o, given, "zarr read options", err));
+	TRY(lade_zarr_selection_shape(array, selection, &shape, err));
+	if (device && o.device_budget && shape.size > o.device_budget)
+		place = pinned;
+	status = new_array(&o, (size_t)shape.size, place, out, err);
+	if (status == LADE_E_NOMEM && place.kind == LADE_DEVICE)
+		status = new_array(&o, (size_t)shape.size, pinned, out, err);
+	if (status != LADE_OK)
+		return status;
+	target.span = lade_array_span(*out);
+	status = lade_zarr_read(array, selection, &target, given, NULL, err);
+	if (status != LADE_OK) {
+		lade_array_unref(*out);
+		*out = NULL;
+	}
+out:
 	return status;
 }

@@ -48,7 +48,10 @@ struct lade_zarr_plan {
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
 	size_t encoded_cap; /* bytes that an encoded leaf may have at first */
+	uint64_t encoded_most; /* and at all */
 	struct lade__blank *blanks; /* encoded fill values, for devices */
+	struct lade__texts *texts;  /* elements of any length; NULL: they have a size */
+	bool apart; /* runs on a thread of its own */
 	uint64_t leaf_count, shard_count; /* that have elements of the selection */
 	uint64_t leaf_bytes;              /* decoded ones, of all of them */
 	uint64_t whole_count;             /* leaves that are wanted whole */
@@ -175,6 +178,13 @@ lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *s
  * 'layouts' and 'outputs' have room. */
 void lade__spot_outputs(const lade__zread *r, const lade__spot *spot, lade_layout *layouts,
                         lade_item_output *outputs, lade_item *item);
+
+/* read_text.c: elements of any length. */
+lade_status lade__texts_new(lade__zread *r, lade_error *err);
+void lade__texts_clear(lade__zread *r); /* before a run */
+void lade__texts_done(lade__zread *r);  /* after one that did not fail */
+void lade__texts_free(lade__zread *r);
+lade_status lade__leaf_texts(lade__zread *r, lade__leaf *leaf, lade_error *err);
 
 /* Adds a leaf that is done to the report. */
 void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied);

@@ -37,7 +37,7 @@ size_t lade__leaf_room(const lade__zread *r, const lade__leaf *leaf)
 /* Reads an object that has more bytes than were expected, to memory that leaf->large keeps. */
 static lade_status read_large(lade__zread *r, lade__leaf *leaf, lade_error *err)
 {
-	uint64_t size, most = (uint64_t)r->encoded_cap * 2 + ((uint64_t)1 << 20);
+	uint64_t size, most = r->encoded_most;
 	lade_status status = lade_store_look(r->node->chunk_store, leaf->key, &size, NULL, err);
 	if (status != LADE_OK)
 		return status;

@@ -388,6 +388,8 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
 	lade__coding own;
 	lade_status status;
 	lade__leaf block;
+	if (r->texts)
+		return lade__leaf_texts(r, leaf, err);
 	if (!listed)
 		TRY(lade__spot_make(r, leaf, &spot, err));
 	if (!lade_kind_is_host(spot.span.place.kind)) {

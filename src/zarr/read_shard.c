@@ -346,7 +346,7 @@ lade_status lade__shard_find(const lade__zread *r, lade__leaf *leaf, lade_error 
 {
 	lade__entry_of entry;
 	const lade__shard *shard = leaf->shard;
-	uint64_t most = (uint64_t)r->encoded_cap * 2 + ((uint64_t)1 << 20);
+	uint64_t most = r->encoded_most;
 	leaf->missing = shard->missing;
 	if (shard->missing)
 		return LADE_OK;

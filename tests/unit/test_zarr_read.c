@@ -11,6 +11,8 @@
 
 #include "zarr_kit.h"
 
+#include <pthread.h>
+
 /* ---- numpy's rules, plainly --------------------------------------------------------------- */
 
 /* The indices that an axis of 'size' gives, as Python's range(*slice.indices(size)). */
@@ -643,6 +645,151 @@ static void changed_shards(void **state)
 	}
 }
 
+/* ---- elements of any length ------------------------------------------------------------- */
+
+static size_t put_text(uint8_t *to, size_t at, const char *text)
+{
+	uint32_t size = (uint32_t)strlen(text);
+	memcpy(to + at, &size, 4);
+	memcpy(to + at + 4, text, size);
+	return at + 4 + size;
+}
+
+static void any_length(void **state)
+{
+	(void)state;
+	static const char *const words[4] = {"a", "", "three", "\xe2\x82\xac"};
+	lade_error err = {0};
+	lade_zarr_plan *plan;
+	lade_zarr_selection *selection;
+	uint64_t count, size;
+	uint8_t chunk[64] = {4}, data[64];
+	int64_t offsets[7];
+	size_t at = 4;
+	lade_zarr *node = open_text(
+		"zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[6],"
+		             "\"data_type\":\"string\",\"chunk_grid\":{\"name\":\"regular\","
+		             "\"configuration\":{\"chunk_shape\":[4]}},\"chunk_key_encoding\":{"
+		             "\"name\":\"default\"},\"fill_value\":\"no\",\"codecs\":[{\"name\":"
+		             "\"vlen-utf8\"}]}");
+	for (size_t i = 0; i < 4; i++)
+		at = put_text(chunk, at, words[i]);
+	kit_put(memory, "c/0", chunk, at);
+	KIT_CHECK(lade_zarr_selection_parse(node, "[[5, 3, 2, 0, 1, 3]]", &selection, &kit_err));
+	KIT_CHECK(lade_zarr_plan_new(node, selection, NULL, NULL, &plan, &kit_err));
+	says(lade_zarr_plan_texts(plan, &count, &size, &err), LADE_E_STATE, &err, "was not run");
+	KIT_CHECK(lade_zarr_plan_run(plan, NULL, &kit_err));
+	KIT_CHECK(lade_zarr_plan_texts(plan, &count, &size, &kit_err));
+	assert_int_equal(count, 6);
+	assert_int_equal(size, 2 + 3 + 5 + 1 + 0 + 3);
+	says(lade_zarr_plan_fill(plan, lade_host_span(offsets, 56), lade_host_span(data, 13), &err),
+	     LADE_E_NOSPACE, &err, "56 bytes of offsets and 14 of data, have 56 and 13");
+	KIT_CHECK(lade_zarr_plan_fill(plan, lade_host_span(offsets, 56), lade_host_span(data, 14),
+	                              &kit_err));
+	assert_memory_equal(data, "no\xe2\x82\xacthreea\xe2\x82\xac", 14);
+	assert_memory_equal(offsets, ((int64_t[7]){0, 2, 5, 10, 11, 11, 14}), 56);
+	/* Lengths that pass the end, in a run of the same plan. */
+	chunk[at - 7] = 4;
+	kit_put(memory, "c/0", chunk, at);
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_CORRUPT, &err, "element 3 at byte");
+	says(lade_zarr_plan_texts(plan, &count, &size, &err), LADE_E_STATE, &err, "failed");
+	chunk[0] = 5;
+	kit_put(memory, "c/0", chunk, at);
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_CORRUPT, &err,
+	     "the chunk has 5 elements, want 4");
+	kit_put(memory, "c/0", chunk, 3);
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_CORRUPT, &err, "3 bytes");
+	lade_zarr_plan_free(plan);
+	lade_zarr_selection_free(selection);
+	lade_zarr_unref(node);
+}
+
+/* ---- other calls --------------------------------------------------------------------------- */
+
+typedef struct waiting {
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	lade_status status;
+	uint64_t size;
+	bool done;
+} waiting;
+
+static void done(void *ctx, lade_status status, const lade_zarr_report *report,
+                 const lade_error *err)
+{
+	waiting *w = ctx;
+	(void)err;
+	pthread_mutex_lock(&w->mutex);
+	w->status = status;
+	w->size = report->written_size + report->filled_size;
+	w->done = true;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void started_reads(void **state)
+{
+	(void)state;
+	lade_zarr *node = make_twelve();
+	waiting w = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+	uint8_t to[12];
+	lade_zarr_target target = {.struct_size = sizeof target, .span = lade_host_span(to, 12)};
+	lade_cancel *cancel;
+	lade_zarr_plan *plan;
+	KIT_CHECK(lade_cancel_new(NULL, NULL, &cancel, &kit_err));
+	const lade_zarr_read_options options = {.struct_size = sizeof options, .cancel = cancel};
+	KIT_CHECK(lade_zarr_plan_new(node, NULL, &target, &options, &plan, &kit_err));
+	for (int i = 0; i < 2; i++) {
+		w.done = false;
+		memset(to, 0, 12);
+		KIT_CHECK(lade_zarr_plan_start(plan, done, &w, &kit_err));
+		pthread_mutex_lock(&w.mutex);
+		while (!w.done)
+			pthread_cond_wait(&w.cond, &w.mutex);
+		pthread_mutex_unlock(&w.mutex);
+		assert_int_equal(w.status, i ? LADE_E_CANCELLED : LADE_OK);
+		assert_int_equal(w.size, i ? 0 : 12);
+		assert_int_equal(to[11], i ? 0 : 23);
+		lade_cancel_set(cancel);
+	}
+	lade_zarr_plan_free(plan);
+	lade_cancel_free(cancel);
+	lade_array *array;
+	KIT_CHECK(lade_zarr_read_new(node, NULL, LADE_PLACE_HOST, NULL, &array, &kit_err));
+	assert_int_equal(lade_array_span(array).size, 12);
+	assert_int_equal(((uint8_t *)lade_array_span(array).data)[11], 23);
+	lade_array_unref(array);
+	lade_zarr_unref(node);
+}
+
+/* A shape of 2^62 in chunks of 1: a few points take memory for themselves only. */
+static void points_of_billions(void **state)
+{
+	(void)state;
+	static const int64_t list[3] = {4611686018427387903, 5, -1};
+	const lade_zarr_index axis = {.kind = LADE_ZARR_LIST, .list = list, .count = 3};
+	const lade_zarr_selection selection = {.struct_size = sizeof selection,
+	                                       .mode = LADE_ZARR_POINTS,
+	                                       .axes = &axis,
+	                                       .axis_count = 1,
+	                                       .index_size = sizeof axis};
+	lade_error err = {0};
+	uint8_t to[3], five = 5;
+	lade_zarr_target target = {.struct_size = sizeof target, .span = lade_host_span(to, 3)};
+	lade_zarr *node = open_text(
+		"zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":["
+		             "4611686018427387904],\"data_type\":\"uint8\",\"chunk_grid\":{"
+		             "\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1]}},"
+		             "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":9,"
+		             "\"codecs\":[{\"name\":\"bytes\"}]}");
+	kit_put(memory, "c/5", &five, 1);
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\11\5\11", 3);
+	says(read_text(node, "4611686018427387901:", to, 3, &err), LADE_OK, &err, "");
+	says(read_text(node, "::-1", to, 3, &err), LADE_E_RANGE, &err, "have 3");
+	lade_zarr_unref(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -653,6 +800,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(fields, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_shards, setup, teardown),
 		cmocka_unit_test(changed_shards),
+		cmocka_unit_test_setup_teardown(any_length, setup, teardown),
+		cmocka_unit_test_setup_teardown(started_reads, setup, teardown),
+		cmocka_unit_test_setup_teardown(points_of_billions, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
