@@ -1,4 +1,4 @@
-"""liblade's reading of Zarr arrays beside zarrs, tensorstore and zarr-python.
+"""liblade's reading and writing of Zarr arrays beside zarrs, tensorstore and zarr-python.
 
     python bench/zarr/bench_zarr.py BUILD WORK [--threads 1|2|...] [--layout L ...] [--op O ...]
                                     [--arm A ...] [--rounds 7] [--csv FILE]
@@ -18,9 +18,10 @@ ops      open        opens the array, its documents in the page cache
          planes      8 planes across all chunks, one call each
          boxes       boxes of 40x40x40 at random places, one call each
          flight      the same boxes, all in flight at once (lade: one thread a box; tensorstore)
+         write       the whole array into a new directory
          cold        read, after the chunks were dropped from the page cache
-arms     lade, zarrs (with zarr-python), tensorstore (no cache), zarr (zarr-python), and bare: a
-         loop of ZSTD_decompress over the same chunks, on as many threads (read, cold; format 3)
+arms     lade, zarrs (with zarr-python), tensorstore (no cache, no fsync), zarr (zarr-python), and
+         bare: a loop of ZSTD_decompress on as many threads (read, cold; format 3)
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -32,6 +33,7 @@ import csv
 import ctypes
 import os
 import pathlib
+import shutil
 import statistics
 import struct
 import subprocess
@@ -47,7 +49,7 @@ SHARD, INNER = (256, 256, 64), (32, 32, 32)
 BOX, BOXES = 40, 200
 SIZE = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
 LAYOUTS = ("v2_blosc", "v2_bit", "v3_zstd", "v3_shard")
-OPS = ("open", "read", "slabs", "planes", "boxes", "flight", "cold")
+OPS = ("open", "read", "slabs", "planes", "boxes", "flight", "write", "cold")
 ARMS = ("lade", "zarrs", "tensorstore", "zarr", "bare")
 PIPELINES = {
     "zarr": "zarr.core.codec_pipeline.BatchedCodecPipeline",
@@ -130,6 +132,24 @@ class Lade:
         args = array, tables[0], tables[1], ctypes.c_size_t(3), ctypes.c_size_t(count), where
         if call(*args, size, ctypes.c_uint(self.threads)):
             raise SystemExit("lade cannot read")
+
+    def write(self, path: pathlib.Path, layout: str, src: np.ndarray) -> None:
+        codecs, inner = {
+            "v2_blosc": (
+                b'[{"id":"blosc","cname":"lz4","clevel":5,"shuffle":1,"blocksize":0}]', None),
+            "v2_bit": (
+                b'[{"id":"blosc","cname":"zstd","clevel":3,"shuffle":2,"blocksize":0}]', None),
+            "v3_zstd": (b'[{"name":"zstd","configuration":{"level":1,"checksum":false}}]', None),
+            "v3_shard": (
+                b'[{"name":"zstd","configuration":{"level":1,"checksum":false}}]', INNER),
+        }[layout]
+        shape = (ctypes.c_uint64 * 3)(*SHAPE)
+        chunk = (ctypes.c_uint64 * 3)(*(SHARD if inner else CHUNK))
+        part = (ctypes.c_uint64 * 3)(*inner) if inner else None
+        where = ctypes.c_void_p(src.ctypes.data)
+        args = os.fsencode(path), ctypes.c_uint32(int(layout[1])), shape, chunk, part, codecs, where
+        if self.lib.calls_write(*args, ctypes.c_size_t(src.nbytes), ctypes.c_uint(self.threads)):
+            raise SystemExit("lade cannot write")
 
     def tables(self, wheres: list[tuple[slice, ...]]) -> Any:
         table = ctypes.c_int64 * (3 * len(wheres))
@@ -222,11 +242,38 @@ class Tensorstore:
         if threads == 1:
             self.context |= {"data_copy_concurrency": limits, "file_io_concurrency": limits}
 
-    def open(self, path: pathlib.Path) -> Any:
-        driver = "zarr" if (path / ".zarray").exists() else "zarr3"
+    def open(self, path: pathlib.Path, **more: Any) -> Any:
+        driver = "zarr" if (path / ".zarray").exists() or more.get("v2") else "zarr3"
+        more.pop("v2", None)
         spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/"}}
         context = self.ts.Context(self.context)
-        return self.ts.open(spec, open=True, read=True, context=context).result()
+        if not more:
+            more = {"open": True, "read": True}
+        elif "metadata" in more:
+            spec["metadata"] = more.pop("metadata")
+        return self.ts.open(spec, context=context, **more).result()
+
+    def write(self, path: pathlib.Path, layout: str, src: np.ndarray) -> None:
+        blosc = {"cname": "lz4", "clevel": 5, "blocksize": 0, "shuffle": 1}
+        if layout == "v2_bit":
+            blosc = {"cname": "zstd", "clevel": 3, "blocksize": 0, "shuffle": 2}
+        metadata: Any = {"shape": SHAPE, "fill_value": 0.0}
+        little = {"name": "bytes", "configuration": {"endian": "little"}}
+        zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
+        inner = {"chunk_shape": INNER, "codecs": [little, zstd]}
+        shard = {"name": "sharding_indexed", "configuration": inner}
+        if layout.startswith("v2"):
+            metadata |= {"chunks": CHUNK, "dtype": "<f4", "compressor": {"id": "blosc"} | blosc}
+        else:
+            sharded = layout == "v3_shard"
+            grid = {"chunk_shape": SHARD if sharded else CHUNK}
+            metadata |= {
+                "data_type": "float32",
+                "codecs": [shard] if sharded else [little, zstd],
+                "chunk_grid": {"name": "regular", "configuration": grid},
+            }
+        v2 = layout.startswith("v2")
+        self.open(path, metadata=metadata, create=True, v2=v2).write(src).result()
 
     def read(self, array: Any, wheres: Any, dst: np.ndarray, flight: bool) -> None:
         if flight:
@@ -238,14 +285,23 @@ class Tensorstore:
             self.ts.array(out).write(array[where]).result()
 
 
-def arms_of(tools: Any, op: str, layout: str, path: pathlib.Path,
+def arms_of(tools: Any, op: str, layout: str, path: pathlib.Path, field: np.ndarray,
             dst: np.ndarray) -> dict[str, Callable[[], None]]:
     """What each arm does in a round of an operation; 'dst' gets what is read."""
     wheres = boxes_of(op)
     flight = op == "flight"
     arms: dict[str, Callable[[], None]] = {}
     for name, tool in tools.items():
-        if op == "open":
+        if op == "write":
+            own = path.with_name(f"own_{name}")
+            if name == "bare":
+                continue
+
+            def write(tool: Any = tool, own: pathlib.Path = own) -> None:
+                tool.write(own, layout, field)
+
+            arms[name] = write
+        elif op == "open":
             if name == "lade":
                 arms[name] = lambda tool=tool: tool.close(tool.open(path))
             elif name != "bare":
@@ -274,11 +330,16 @@ def arms_of(tools: Any, op: str, layout: str, path: pathlib.Path,
 
 
 def check(name: str, op: str, arm: Callable[[], None], path: pathlib.Path, field: np.ndarray,
-          dst: np.ndarray) -> None:
-    """Runs an arm once and compares what it read."""
+          dst: np.ndarray, reader: ZarrPython) -> None:
+    """Runs an arm once and compares what it read or wrote."""
+    own = path.with_name(f"own_{name}")
+    shutil.rmtree(own, ignore_errors=True)
     dst[...] = -1
     arm()
-    if op != "open" and name != "bare":
+    if op == "write":
+        if not np.array_equal(reader.open(own)[...], field):
+            raise SystemExit(f"{name} wrote something else")
+    elif op != "open" and name != "bare":
         for where, got in zip(boxes_of(op), dst, strict=True):
             if not np.array_equal(got, field[where]):
                 raise SystemExit(f"{name} read something else at {where} ({op}, {path.name})")
@@ -303,18 +364,18 @@ def run(args: argparse.Namespace) -> None:
         if not path.exists():
             reader.write(path, layout, field)
         for op in args.op:
-            rows += measure(args, tools, op, layout, path, field)
+            rows += measure(args, tools, op, layout, path, field, reader)
             if args.csv:
                 save(args, rows)
 
 
 def measure(args: argparse.Namespace, tools: Any, op: str, layout: str, path: pathlib.Path,
-            field: np.ndarray) -> list[list[Any]]:
+            field: np.ndarray, reader: ZarrPython) -> list[list[Any]]:
     wheres = boxes_of(op)
     dst = np.ones((len(wheres), *(s.stop - s.start for s in wheres[0])), np.float32)
-    arms = arms_of(tools, op, layout, path, dst)
+    arms = arms_of(tools, op, layout, path, field, dst)
     for name, arm in arms.items():
-        check(name, op, arm, path, field, dst)
+        check(name, op, arm, path, field, dst, reader)
     files = chunk_files(path)
     table = (ctypes.c_char_p * len(files))(*files)
     seconds: dict[str, list[float]] = {name: [] for name in arms}
@@ -322,11 +383,15 @@ def measure(args: argparse.Namespace, tools: Any, op: str, layout: str, path: pa
     for _ in range(args.rounds * (20 if op == "open" else 1)):
         order = order[1:] + order[:1]
         for name in order:
+            if op == "write":
+                shutil.rmtree(path.with_name(f"own_{name}"), ignore_errors=True)
             if op == "cold":
                 tools["lade"].lib.calls_cold(table, ctypes.c_size_t(len(files)))
             start = time.perf_counter()
             arms[name]()
             seconds[name].append(time.perf_counter() - start)
+    for name in arms:
+        shutil.rmtree(path.with_name(f"own_{name}"), ignore_errors=True)
     size = 0 if op == "open" else dst.nbytes
     rows = []
     for name, times in seconds.items():

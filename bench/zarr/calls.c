@@ -1,6 +1,6 @@
 /*
- * calls.c: the C calls that bench_zarr.py times beside zarrs and tensorstore: reads of
- * liblade, and bare loops over the same chunk files, without anything of Zarr.
+ * calls.c: the C calls that bench_zarr.py times beside zarrs and tensorstore: reads and
+ * writes of liblade, and bare loops over the same chunk files, without anything of Zarr.
  *
  * Every function returns 0, or -1 after it has printed why.
  *
@@ -96,6 +96,35 @@ int calls_read_all(const lade_zarr *array, const int64_t *start, const int64_t *
 	if (lade_engine_each(lade_engine_default(), count, read_box, &b, &options, &err))
 		return failed("lade_zarr_read", &err);
 	return 0;
+}
+
+/* Makes an array of float32 in a new directory and writes all of it.  'inner' NULL: no shards. */
+int calls_write(const char *path, uint32_t format, const uint64_t *shape, const uint64_t *chunk,
+                const uint64_t *inner, const char *codecs, const char *src, size_t size,
+                unsigned threads)
+{
+	lade_directory_options d = {.struct_size = sizeof(d), .flags = LADE_DIRECTORY_CREATE};
+	lade_zarr_description description = {.struct_size = sizeof(description),
+	                                     .kind = LADE_ZARR_ARRAY, .format = format, .ndim = 3,
+	                                     .shape = shape, .chunk_shape = chunk,
+	                                     .type = "float32", .codecs = codecs,
+	                                     .inner_shape = inner};
+	lade_zarr_source source = {.struct_size = sizeof(source),
+	                           .span = lade_host_cspan(src, size)};
+	lade_zarr_write_options options = {.struct_size = sizeof(options), .threads = threads};
+	lade_zarr *array = NULL;
+	lade_store *store;
+	lade_error err;
+	lade_status status = lade_store_directory_open(path, &d, &store, &err);
+
+	if (status == LADE_OK) {
+		status = lade_zarr_create(store, "", &description, NULL, &array, &err);
+		lade_store_unref(store);
+	}
+	if (status == LADE_OK)
+		status = lade_zarr_write(array, NULL, &source, &options, NULL, &err);
+	lade_zarr_unref(array);
+	return status == LADE_OK ? 0 : failed(path, &err);
 }
 
 /* ---- bare loops ------------------------------------------------------------------------- */
