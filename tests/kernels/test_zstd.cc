@@ -61,7 +61,7 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 	guard tables = guard_new(sizeof(lade_zstd_prepared), 1);
 	lade_zstd_dict dict = {of.data, (lade_zstd_prepared *)tables.data,
 	                       (uint32_t)dictionary.size(), 0};
-	lade_zstd_room own = {literals.data, room, 0};
+	lade_zstd_room own = {literals.data, room, (uint32_t)seed & 1};
 	emu_result r = {.ok = true};
 	if (!dictionary.empty())
 		r = emu_launch({.kernel = "prepare", .grid = 1, .block = 32, .seed = seed},

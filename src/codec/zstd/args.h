@@ -15,11 +15,12 @@
 #define LADE_ZSTD_THREADS 96u
 
 /* Memory for literals: 'cap' bytes, a multiple of 256, for each block of the launch.  Where 'cap'
- * is less than two blocks' literals, no chunk decodes to more than 'cap' bytes. */
+ * is less than two blocks' literals, no chunk decodes to more than 'cap' bytes.  'few', 0 or 1: the
+ * device has blocks to spare, so that a chunk's own time counts, and not its instructions. */
 #define LADE_ZSTD_LITERALS_MAX (2 * LADE_ZSTD_BLOCK_MAX)
 typedef struct lade_zstd_room {
 	LADE_ADDRESS(uint8_t *) literals;
-	uint32_t cap, unused;
+	uint32_t cap, few;
 } lade_zstd_room;
 LADE_ARGS(lade_zstd_room, 16);
 

@@ -133,6 +133,7 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 		dict = *given;
 	}
 	TRY(lade__gpu_resident(work, kernel, LADE_ZSTD_THREADS, 0, &resident, err));
+	room.few = work->count <= resident;
 	lade__launch launch = {.blocks = (unsigned)(blocks < resident ? blocks : resident),
 	                       .threads = LADE_ZSTD_THREADS,
 	                       .stream = work->stream};

@@ -304,7 +304,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
 			status = lade_zstd_block_literals(t, own, lane);
 		else if (t->job.block.kind == LADE_ZSTD_CODED && t->job.block.seq_count)
 			lade_zstd_read(&t->walker, t->job.c.src, t->job.c.src_size, t->job.block,
-			               lane);
+			               room.few, lane);
 		status = lade_zstd_agree(t, status, warp, lane);
 		if (status != LADE_GPU_OK)
 			return status;

@@ -19,8 +19,8 @@
 #include "codec/zstd/kernels/zstd_fse.cuh"
 
 #define LADE_ZSTD_SLOTS 2u /* rounds of the ring */
-#define LADE_ZSTD_ROUND_WORDS 92u /* more than 32 * 89 bits, and a word on each side */
-#define LADE_ZSTD_STREAM 256u     /* words of the ring: those of two rounds, and 32 */
+#define LADE_ZSTD_ROUND_WORDS 96u /* more than 32 * 89 bits, and what is read on both sides */
+#define LADE_ZSTD_STREAM 256u     /* words of the ring: more than those of two rounds, and 32 */
 
 /* Named barriers of the warps of a block, which with barrier 0 are six: 10 blocks have 60 of a
  * multiprocessor's 64.  Their numbers are constants (device.cuh). */
@@ -42,8 +42,9 @@ struct alignas(16) lade_zstd_seen {
 /* What a walker has once it has its tables. */
 struct lade_zstd_flow {
 	lade_zstd_seen seen[32];
-	/* Words of the stream: word i is at i % LADE_ZSTD_STREAM + 1, the last one also at 0. */
-	uint32_t stream[LADE_ZSTD_STREAM + 1];
+	/* Words of the stream: word i is at i % LADE_ZSTD_STREAM + 3, the last three also before
+	 * the first. */
+	uint32_t stream[LADE_ZSTD_STREAM + 3];
 	lade_zstd_slot ring[LADE_ZSTD_SLOTS];
 };
 
@@ -161,7 +162,7 @@ static __device__ __forceinline__ uint32_t lade_zstd_above(const lade_zstd_walke
 {
 	uint32_t word = at / 32;
 	const uint32_t *below = &w->flow.stream[word % LADE_ZSTD_STREAM];
-	return __funnelshift_r(below[0], below[1], at);
+	return __funnelshift_r(below[2], below[3], at);
 }
 
 /* Begins to bring those words of the stream to the ring that this round and the next one
@@ -176,13 +177,13 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 	while (k->have > want) {
 		k->have -= 32;
 		int32_t word = k->have + (int32_t)lane, at = from - over + 4 * word;
-		uint32_t place = (uint32_t)word % LADE_ZSTD_STREAM + 1;
-		uint32_t *to = &w->flow.stream[place];
-		bool twice = place == LADE_ZSTD_STREAM;
+		uint32_t place = (uint32_t)word % LADE_ZSTD_STREAM + 3;
+		uint32_t *to = &w->flow.stream[place], *again = to - LADE_ZSTD_STREAM;
+		bool twice = place >= LADE_ZSTD_STREAM;
 		if (at >= 0 && (uint32_t)at + 4 <= n) {
 			lade_cp_async_4(to, src + at);
 			if (twice)
-				lade_cp_async_4(w->flow.stream, src + at);
+				lade_cp_async_4(again, src + at);
 		} else {
 			uint32_t value = 0;
 			for (int32_t i = 0; i < 4; i++)
@@ -190,7 +191,7 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
 					value |= (uint32_t)src[at + i] << (8 * i);
 			*to = value;
 			if (twice)
-				w->flow.stream[0] = value;
+				*again = value;
 		}
 	}
 	lade_cp_async_commit();
@@ -225,11 +226,28 @@ static __device__ __forceinline__ uint32_t lade_zstd_at(const lade_zstd_walker *
 #endif
 }
 
+/* Word 'word' of the stream and the three below it, from the lowest on. */
+struct lade_zstd_words {
+	uint32_t of[4];
+};
+
+static __device__ __forceinline__ lade_zstd_words lade_zstd_words_at(const lade_zstd_walker *w,
+                                                                     uint32_t stream, uint32_t at)
+{
+	uint32_t below = stream + (at / 8 & (4 * LADE_ZSTD_STREAM - 4));
+	return lade_zstd_words{{lade_zstd_at(w, below), lade_zstd_at(w, below + 4),
+	                        lade_zstd_at(w, below + 8), lade_zstd_at(w, below + 12)}};
+}
+
 /*
  * Walks 'count' sequences, by one lane; of the last one of a block no states are read.  The chain
  * from state to state is what takes the time, and its instructions are most of the kernel's: there
  * is no branch, and an entry is its own amount of a shift, of which the low five bits count.
+ *
+ * FEW: for few chunks.  The 96 bits below a sequence's place are loaded before its entries, and
+ * its extra bits choose among them: that takes a load out of the chain, and more instructions.
  */
+template <bool FEW>
 static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w, lade_zstd_walk *k,
                                                             uint32_t count, bool last)
 {
@@ -237,7 +255,8 @@ static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w,
 	uint32_t matches = lade_zstd_address(w, w->matches, 4u << w->log[LADE_ZSTD_MATCHES]);
 	uint32_t offsets = lade_zstd_address(w, w->offsets, 4u << w->log[LADE_ZSTD_OFFSETS]);
 	uint32_t stream = lade_zstd_address(w, w->flow.stream, 0);
-	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets, p = at;
+	uint32_t at = k->at, sl = k->lengths, sm = k->matches, so = k->offsets, p = at, v;
+	lade_zstd_words words = FEW ? lade_zstd_words_at(w, stream, at) : lade_zstd_words{};
 #pragma unroll 4
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t l = lade_zstd_at(w, lengths + 4 * sl);
@@ -245,9 +264,21 @@ static __device__ __forceinline__ void lade_zstd_walk_round(lade_zstd_walker *w,
 		uint32_t o = lade_zstd_at(w, offsets + 4 * so), sum = l + m + o;
 		w->flow.seen[i] = lade_zstd_seen{at, l, m, o};
 		p = at - (sum >> 5 & 63);
-		at = p - (sum & 31);
-		uint32_t below = stream + (p / 8 & (4 * LADE_ZSTD_STREAM - 4));
-		uint32_t v = __funnelshift_r(lade_zstd_at(w, below), lade_zstd_at(w, below + 4), p);
+		if (FEW) {
+			uint32_t high = __funnelshift_r(words.of[2], words.of[3], at);
+			uint32_t mid = __funnelshift_r(words.of[1], words.of[2], at);
+			uint32_t low = __funnelshift_r(words.of[0], words.of[1], at);
+			uint32_t near = __funnelshift_l(mid, high, sum >> 5);
+			uint32_t far = __funnelshift_l(low, mid, sum >> 5);
+			v = sum >> 5 & 32 ? far : near;
+			at = p - (sum & 31);
+			words = lade_zstd_words_at(w, stream, at);
+		} else {
+			uint32_t below = stream + (p / 8 & (4 * LADE_ZSTD_STREAM - 4));
+			v = __funnelshift_r(lade_zstd_at(w, below + 8), lade_zstd_at(w, below + 12),
+			                    p);
+			at = p - (sum & 31);
+		}
 		sl = __funnelshift_l(v, l >> 22, l);
 		v = __funnelshift_l(0, v, l);
 		sm = __funnelshift_l(v, m >> 22, m);
@@ -318,10 +349,10 @@ static __device__ __forceinline__ bool lade_zstd_walk_begin(lade_zstd_walker *w,
 }
 
 /* Reads a block's sequences, by a warp, and hands them over round by round; 'turn' counts rounds
- * of this block alone.  What is wrong is handed over as well. */
+ * of this block alone.  What is wrong is handed over as well.  'few': see the walk. */
 static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, const uint8_t *src,
                                                       uint32_t n, const lade_zstd_block &b,
-                                                      uint32_t lane)
+                                                      bool few, uint32_t lane)
 {
 	lade_zstd_slot *ring = w->flow.ring;
 	uint32_t end = b.at + b.size, rounds = (b.seq_count + 31) / 32;
@@ -336,8 +367,10 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, const
 			lade_cp_async_wait<0>(); /* what the round before has asked for */
 			__syncwarp();
 			lade_zstd_bring(w, &k, lane);
-			if (lane == 0)
-				lade_zstd_walk_round(w, &k, count, last);
+			if (lane == 0 && few)
+				lade_zstd_walk_round<true>(w, &k, count, last);
+			else if (lane == 0)
+				lade_zstd_walk_round<false>(w, &k, count, last);
 			__syncwarp();
 			k.at = __shfl_sync(LADE_FULL, k.at, 0);
 			right = last ? k.at == k.begin : (int32_t)(k.at - k.begin) >= 0;
