@@ -89,10 +89,12 @@ static const char *take_shape(text *t, npy *out)
 	return NULL;
 }
 
+static const char unknown_type[] = "its elements are of a type that lade does not know";
+
 static const char *take_dict(text *t, npy *out)
 {
 	bool descr = false, order = false, shape = false;
-	char key[32], value[32];
+	char key[32];
 
 	if (!take(t, "{"))
 		return "its header is no dict";
@@ -100,9 +102,10 @@ static const char *take_dict(text *t, npy *out)
 		if (!take_string(t, key, sizeof key) || !take(t, ":"))
 			return "its header is not understood";
 		if (strcmp(key, "descr") == 0 && !descr) {
-			if (!take_string(t, value, sizeof value) ||
-			    lade_dtype_parse(value, &out->dtype, NULL) != LADE_OK)
-				return "its elements are of a type that lade does not know";
+			if (!take_string(t, out->descr, sizeof out->descr))
+				return unknown_type;
+			if (lade_dtype_parse(out->descr, &out->dtype, NULL) != LADE_OK)
+				out->dtype = LADE_DTYPE_NONE;
 			descr = true;
 		} else if (strcmp(key, "fortran_order") == 0 && !order) {
 			out->fortran_order = take(t, "True");
@@ -122,7 +125,7 @@ static const char *take_dict(text *t, npy *out)
 	return descr && order && shape ? NULL : "its header lacks a key";
 }
 
-const char *npy_read(const void *data, size_t size, npy *out)
+const char *npy_read_any(const void *data, size_t size, npy *out)
 {
 	const uint8_t *p = data;
 
@@ -139,9 +142,19 @@ const char *npy_read(const void *data, size_t size, npy *out)
 		return "its header is longer than NumPy's are";
 	text t = {(const char *)p + start, (const char *)p + start + length};
 	const char *why = take_dict(&t, out);
+	if (!why)
+		out->header_size = start + length;
+	return why;
+}
+
+const char *npy_read(const void *data, size_t size, npy *out)
+{
+	const char *why = npy_read_any(data, size, out);
+
 	if (why)
 		return why;
-	out->header_size = start + length;
+	if (out->dtype == LADE_DTYPE_NONE)
+		return unknown_type;
 	out->data_size = lade_dtype_size(out->dtype);
 	for (unsigned i = 0; i < out->ndim; i++) {
 		if (__builtin_mul_overflow(out->data_size, out->shape[i], &out->data_size))
@@ -150,7 +163,7 @@ const char *npy_read(const void *data, size_t size, npy *out)
 	/* Only a header that comes out the same is taken off: the file shall come back as it
 	 * was. */
 	char again[NPY_HEADER_MAX];
-	if (npy_write(out, again) != out->header_size || memcmp(again, p, out->header_size) != 0)
+	if (npy_write(out, again) != out->header_size || memcmp(again, data, out->header_size) != 0)
 		return "its header is not as NumPy writes it";
 	return NULL;
 }

@@ -10,6 +10,7 @@
 
 typedef struct npy {
 	lade_dtype dtype;
+	char descr[32]; /* as the header has it */
 	bool fortran_order;
 	unsigned ndim;
 	uint64_t shape[LADE_NDIM_MAX];
@@ -27,6 +28,10 @@ typedef struct npy {
  * '*out' has its dtype even then, when that much was understood.
  */
 const char *npy_read(const void *data, size_t size, npy *out);
+
+/* Reads a header that may have another spelling, and another type: then its dtype is
+ * LADE_DTYPE_NONE, and 'data_size' is 0.  Types of structs are not understood. */
+const char *npy_read_any(const void *data, size_t size, npy *out);
 
 /* Writes the header that today's NumPy writes, NPY_HEADER_MAX bytes at most; gives its size. */
 size_t npy_write(const npy *header, char *out);

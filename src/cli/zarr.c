@@ -30,9 +30,10 @@ static const char help[] =
 	"  -f, --force            replace what exists; cat: write to a terminal\n"
 	"      --field=NAME       cat: one field of a struct\n"
 	"      --complete         verify: missing chunks are failures too\n"
-	"  -M, --memory=SIZE      cat, verify: memory for decoded elements (256M)\n"
-	"  -T, --threads=N        cat, verify: threads (0, the default: all cores)\n"
+	"  -M, --memory=SIZE      memory for decoded elements (256M)\n"
+	"  -T, --threads=N        threads (0, the default: all cores)\n"
 	"      --shape=N,N,...    create: the array's shape\n"
+	"      --from=FILE.npy    create: shape, type and elements of a .npy file\n"
 	"      --chunks=N,N,...   create: of a chunk (about 1 MiB)\n"
 	"      --shards=N,N,...   create: of a shard of chunks, format 3 (no shards)\n"
 	"      --dtype=TYPE       create: float32, <i2, ..., or JSON\n"
@@ -70,6 +71,7 @@ enum {
 	OPT_ATTRIBUTES,
 	OPT_NAMES,
 	OPT_GROUP,
+	OPT_FROM,
 	OPT_FORTRAN,
 };
 #define CREATE_ONLY(c) ((c) >= OPT_SHAPE)
@@ -99,6 +101,7 @@ static const struct option options[] = {
 	{"attributes", required_argument, NULL, OPT_ATTRIBUTES},
 	{"names", required_argument, NULL, OPT_NAMES},
 	{"group", no_argument, NULL, OPT_GROUP},
+	{"from", required_argument, NULL, OPT_FROM},
 	{"fortran", no_argument, NULL, OPT_FORTRAN},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -116,7 +119,7 @@ static const struct {
 	{"tree", "jdsFnH", zarr_tree},
 	{"cat", "FnHofeMT", zarr_cat},
 	{"verify", "jFnHcMT", zarr_verify},
-	{"create", "Ff", NULL},
+	{"create", "FfMT", NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -149,6 +152,9 @@ static void read_new(zarr_new *n, int c, const char *text)
 		break;
 	case OPT_GROUP:
 		n->group = true;
+		break;
+	case OPT_FROM:
+		n->from = text;
 		break;
 	case OPT_FORTRAN:
 		n->fortran = true;

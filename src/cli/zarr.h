@@ -15,6 +15,7 @@
 /* What is to be made; NULL: not given. */
 typedef struct zarr_new {
 	const char *shape, *chunks, *shards, *dtype, *codec, *fill, *attributes, *names;
+	const char *from; /* a .npy file */
 	bool group, fortran;
 } zarr_new;
 

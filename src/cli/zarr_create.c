@@ -11,6 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "cli/measure.h"
+#include "cli/npy.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/zarr.h"
 
@@ -19,6 +22,8 @@
 
 /* A description under construction, and what it points to. */
 typedef struct making {
+	sample file; /* with --from: the .npy file */
+	npy header;
 	lade_zarr_description d;
 	uint64_t shape[LADE_DIMS_MAX], chunks[LADE_DIMS_MAX], shards[LADE_DIMS_MAX];
 	const char *names[LADE_DIMS_MAX];
@@ -93,6 +98,26 @@ static int read_names(making *m, const char *text)
 	return CLI_OK;
 }
 
+/* Maps the .npy file and reads its header. */
+static int read_npy(making *m, const char *name)
+{
+	const char *why;
+
+	if (sample_open(name, &m->file) != CLI_OK)
+		return CLI_FAILED;
+	why = npy_read_any(m->file.map, m->file.map_size, &m->header);
+	if (!why && m->header.descr[0] == '>')
+		why = "its elements are big-endian; save them little-endian";
+	if (why) {
+		cli_error("%s: %s", name, why);
+		return CLI_FAILED;
+	}
+	m->d.ndim = m->header.ndim;
+	m->d.type = m->header.descr;
+	memcpy(m->shape, m->header.shape, m->d.ndim * sizeof *m->shape);
+	return CLI_OK;
+}
+
 static int describe_array(making *m, const zarr_new *n)
 {
 	lade_error err = {.offset = LADE_NO_OFFSET};
@@ -105,12 +130,14 @@ static int describe_array(making *m, const zarr_new *n)
 	d->fill = n->fill;
 	d->fortran = n->fortran;
 	d->shape = m->shape;
-	if (!n->shape || !n->dtype)
-		return cli_usage("zarr create: want --shape and --dtype, or --group");
-	rc = read_list("shape", n->shape, m->shape, &d->ndim);
+	if (n->from && (n->shape || n->dtype))
+		return cli_usage("zarr create: --from gives the shape and the type");
+	if (!n->from && (!n->shape || !n->dtype))
+		return cli_usage("zarr create: want --shape and --dtype, or --from, or --group");
+	rc = n->from ? read_npy(m, n->from) : read_list("shape", n->shape, m->shape, &d->ndim);
 	if (rc == CLI_OK && n->chunks)
 		rc = read_shape("chunks", n->chunks, m->chunks, d->ndim);
-	else if (lade_dtype_parse(n->dtype, &dtype, NULL) == LADE_OK)
+	else if (rc == CLI_OK && lade_dtype_parse(d->type, &dtype, NULL) == LADE_OK)
 		guess_chunks(m, lade_dtype_size(dtype));
 	else
 		guess_chunks(m, 0);
@@ -131,7 +158,61 @@ static int describe_array(making *m, const zarr_new *n)
 	return rc;
 }
 
-/* ---- where ---------------------------------------------------------------------------------- */
+/* ---- elements ----------------------------------------------------------------------------- */
+
+/* Writes the elements of the .npy file, in whole rows of chunks. */
+static lade_status write_elements(const zarr_settings *s, const making *m, const lade_zarr *zarr,
+                                  lade_error *err)
+{
+	const lade_zarr_array *array = lade_zarr_as_array(zarr);
+	uint64_t size = zarr_decoded_size(array), have = m->file.map_size - m->header.header_size;
+	uint64_t count = array->ndim ? array->axes[0].size : 1, rows = count;
+	lade_zarr_write_options options = {.struct_size = sizeof options,
+	                                   .threads = s->threads,
+	                                   .flags = LADE_ZARR_SKIP_FILL};
+	ptrdiff_t strides[LADE_DIMS_MAX];
+	lade_status status = LADE_OK;
+
+	if (size > have)
+		return lade_fail(err, LADE_E_TRUNCATED, LADE_NO_OFFSET, "%s: want %" PRIu64
+		                 " bytes of elements, have %" PRIu64, m->file.name, size, have);
+	if (size == 0)
+		return LADE_OK;
+	uint64_t stride = array->type.size;
+	for (size_t i = 0; i < array->ndim; i++) {
+		size_t axis = m->header.fortran_order ? i : array->ndim - 1 - i;
+		strides[axis] = (ptrdiff_t)stride;
+		stride *= array->axes[axis].size;
+	}
+	if (array->ndim && m->d.chunk_shape[0] < count) {
+		uint64_t chunk = m->d.chunk_shape[0], row = size / count * chunk;
+		rows = row < s->memory ? s->memory / row * chunk : chunk;
+	}
+	progress_start(m->file.name, "writing", size);
+	for (uint64_t first = 0; first < count && status == LADE_OK; first += rows) {
+		uint64_t end = rows < count - first ? first + rows : count;
+		lade_zarr_index index = {.kind = LADE_ZARR_SLICE,
+		                         .start = (int64_t)first,
+		                         .stop = (int64_t)end};
+		lade_zarr_selection selection = {.struct_size = sizeof selection,
+		                                 .axis_count = array->ndim ? 1 : 0,
+		                                 .axes = &index,
+		                                 .index_size = sizeof index};
+		lade_zarr_source source = {
+			.struct_size = sizeof source,
+			.span = lade_host_cspan((const uint8_t *)m->file.map +
+			                        m->header.header_size, (size_t)size),
+			.offset = array->ndim ? (size_t)first * (size_t)strides[0] : 0,
+			.strides = array->ndim ? strides : NULL};
+		lade_zarr_write_report report = {.struct_size = sizeof report};
+		status = lade_zarr_write(zarr, &selection, &source, &options, &report, err);
+		progress_add(size / count * (end - first), report.written_size);
+	}
+	progress_end();
+	return status;
+}
+
+/* ---- where -------------------------------------------------------------------------------- */
 
 static bool is_zip(const char *path)
 {
@@ -174,14 +255,20 @@ int zarr_create(const zarr_settings *s, const char *path)
 	int rc = CLI_OK;
 
 	options.exists = s->force ? LADE_ZARR_REPLACE : LADE_ZARR_KEEP;
-	if (n->group && (n->shape || n->dtype))
-		rc = cli_usage("zarr create: a group has no --shape and no --dtype");
+	if (n->group && (n->shape || n->dtype || n->from))
+		rc = cli_usage("zarr create: a group has no --shape, --dtype or --from");
 	else if (!n->group)
 		rc = describe_array(&m, n);
 	if (rc == CLI_OK)
 		rc = open_store(path, &store, &made);
 	if (rc == CLI_OK) {
 		lade_status status = lade_zarr_create(store, "", &m.d, &options, &zarr, &err);
+		if (status == LADE_OK && n->from) {
+			status = write_elements(s, &m, zarr, &err);
+			/* Other files of the user's may be in an older directory. */
+			if (status != LADE_OK && made)
+				lade_zarr_delete(store, "", NULL);
+		}
 		if (status == LADE_E_CHANGED && !s->force)
 			cli_error("%s: %s (-f replaces it)", path, err.message);
 		else if (status != LADE_OK)
@@ -194,5 +281,7 @@ int zarr_create(const zarr_settings *s, const char *path)
 	lade_store_unref(store);
 	lade_spec_unref(m.spec);
 	free(m.name_text);
+	if (m.file.map)
+		sample_close(&m.file);
 	return rc;
 }

@@ -411,3 +411,55 @@ run 2 "$lade" zarr create --shape=5 gone
 run 2 "$lade" zarr create --group --shape=5 gone
 run 2 "$lade" zarr info --shape=5 made
 gone gone gone.zip
+
+# ---- create from a .npy file: its elements come back.
+"$lade" zarr cat count >count.npy
+"$lade" zarr cat g/pair --field=a >a.npy
+for f in count a; do
+	for option in --fortran -M1M --format=2 --codec=zstd; do
+		run 0 "$lade" zarr create -f --from=$f.npy $option copy
+		quiet
+		run 0 "$lade" zarr cat copy
+		same "$top/out" $f.npy
+	done
+done
+run 0 "$lade" zarr create -f --from=count.npy --chunks=2,64,64 --shards=2,128,128 copy
+run 0 "$lade" zarr cat copy
+same "$top/out" count.npy
+run 0 "$lade" zarr verify copy
+prints "copy: 48 shards good, 0 bad, 0 missing"
+# Chunks of the fill value are not stored.
+run 0 "$lade" zarr create --from=a.npy --fill=-1 --chunks=2 filled
+run 0 "$lade" zarr info filled
+prints "missing     2 of 2 chunks"
+python3 - <<-'END'
+	import struct
+
+	def npy(name, descr, fortran, shape, data):
+	    head = f"{{'descr': {descr!r}, 'fortran_order': {fortran}, 'shape': {shape}}}"
+	    head = struct.pack("<H", len(head) + 1) + head.encode() + b"\n"
+	    with open(name, "wb") as f:
+	        f.write(b"\x93NUMPY\1\0" + head + data)
+
+	npy("columns.npy", "<u2", True, (3, 2), struct.pack("<6H", *range(6)))
+	npy("words.npy", "<U2", False, (2,), "ab\u00e4".encode("utf-32-le") + bytes(4))
+	npy("big.npy", ">u2", False, (2,), bytes(4))
+	npy("short.npy", "<u2", False, (3,), bytes(5))
+	npy("pairs.npy", [("a", "<u2")], False, (3,), bytes(6))
+END
+run 0 "$lade" zarr create --from=columns.npy columns
+run 0 "$lade" zarr cat columns
+tail -c 12 "$top/out" | od -An -tu2 | grep -qE '^ +0 +3 +1 +4 +2 +5$' && good || bad "wrong order"
+run 0 "$lade" zarr create --from=words.npy words
+run 0 "$lade" zarr cat words
+tail -c 16 "$top/out" | cmp -s - <(tail -c 16 words.npy) && good || bad "wrong words"
+run 1 "$lade" zarr create --from=big.npy gone
+says "big.npy: its elements are big-endian"
+run 1 "$lade" zarr create --from=short.npy gone
+says "want 6 bytes of elements, have 5"
+run 1 "$lade" zarr create --from=pairs.npy gone
+run 1 "$lade" zarr create --from=nosuch.npy gone
+run 1 "$lade" zarr create --from="$lade" gone
+run 2 "$lade" zarr create --from=big.npy --shape=2 gone
+run 2 "$lade" zarr create --from=big.npy --group gone
+gone gone
