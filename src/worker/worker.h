@@ -20,7 +20,8 @@ enum {
 	LADE__SCRATCH_FRAME = 7, /* for the layer above */
 	LADE__SCRATCH_OUTLETS = 8, /* the plans of several layouts */
 	LADE__SCRATCH_GROUP = 9,   /* for the layer above: the blocks of several chunks */
-	LADE__SCRATCH_COUNT = 10,
+	LADE__SCRATCH_SHARD = 10,  /* for the layer above: encoded chunks of a shard */
+	LADE__SCRATCH_COUNT = 11,
 };
 
 typedef struct lade__block {

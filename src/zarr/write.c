@@ -104,6 +104,7 @@ static lade_status take_chains(lade__zwrite *w, lade_error *err)
 		const lade_zarr_chain *chain = w->levels.level[i].chain;
 		size_t before = chain->shard ? chain->array_step_count : 0, size;
 		TRY(largest(w, i, &size, err));
+		w->largest[i] = size;
 		if (before)
 			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			              "filters before a shard are not written: '%.80s'",
@@ -186,43 +187,11 @@ static void reset(lade__zwrite *w)
 {
 	lade_spec_unref(w->copy);
 	free(w->fill);
-	free(w->staged);
 	if (w->engine)
 		lade__engine_done(w->given_engine, w->engine);
 	lade_zarr_unref(w->node);
 	lade__selected_free(&w->selected);
 	pthread_mutex_destroy(&w->mutex);
-}
-
-/* The source on the host, without gaps. */
-static lade_status stage(lade__zwrite *w, lade_error *err)
-{
-	const lade_zarr_shape *result = &w->selected.result;
-	size_t shape[LADE_DIMS_MAX], size = (size_t)result->size;
-	if (lade_kind_is_host(w->source.span.place.kind) || result->count == 0)
-		return LADE_OK;
-	for (size_t i = 0; i < result->ndim; i++)
-		shape[i] = (size_t)result->shape[i];
-	lade_layout layout = {.struct_size = sizeof layout, .elem_size = result->elem_size,
-	                      .ndim = result->ndim, .shape = shape, .strides = w->strides,
-	                      .offset = w->source.offset};
-	lade_segment src = {.data = w->source.span.data, .size = w->source.span.size,
-	                    .place = w->source.span.place};
-	lade_batch_options batch;
-	lade_batch_options_init(&batch);
-	batch.stream = w->options.stream;
-	w->staged = malloc(size);
-	if (!w->staged)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "no memory for %zu bytes from a device", size);
-	lade_item item = {.src = &src, .src_count = 1, .layout = &layout,
-	                  .dst = lade_host_span(w->staged, size)};
-	lade_status status = lade_encode_into(w->engine, w->copy, &item, 1, NULL, &batch, err);
-	w->source.span = lade_host_cspan(w->staged, size);
-	w->source.offset = 0;
-	for (size_t i = result->ndim, stride = result->elem_size; i-- > 0; stride *= shape[i])
-		w->strides[i] = (ptrdiff_t)stride;
-	return status;
 }
 
 static lade_status init(lade__zwrite *w, const lade_zarr *array,
@@ -244,7 +213,6 @@ static lade_status init(lade__zwrite *w, const lade_zarr *array,
 	TRY(take_source(w, source, err));
 	TRY(lade_spec_parse(w->engine, "copy", &w->copy, err));
 	TRY(take_chains(w, err));
-	TRY(stage(w, err));
 out:
 	if (status != LADE_OK)
 		reset(w);

@@ -48,7 +48,7 @@ typedef struct lade__zwrite {
 	lade_spec *copy;
 	lade__steps steps[LADE__LEVELS_MAX]; /* by level; of shards those behind the index */
 	lade__steps index[LADE__LEVELS_MAX];
-	uint8_t *staged; /* a source on a device, copied to the host */
+	size_t largest[LADE__LEVELS_MAX]; /* bytes of a decoded chunk, by level */
 	lade__stop stop;
 	pthread_mutex_t mutex; /* guards what follows */
 	lade__walk walk;
@@ -79,6 +79,8 @@ typedef struct lade__target {
  */
 lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
                               lade__encoded *out, lade_worker *worker, lade_error *err);
+/* Counts a chunk in the report. */
+void lade__note_chunk(lade__zwrite *w, const lade__target *t, bool partial);
 lade_status lade__write_shard(lade__zwrite *w, const lade__target *t, lade__encoded old,
                               lade__encoded *out, lade_worker *worker, lade_error *err);
 
@@ -101,9 +103,17 @@ lade_status lade__steps_decode(const lade__coder *coder, lade_segment src, lade_
 /* The most bytes that 'size' encode to. */
 size_t lade__steps_bound(const lade__steps *steps, size_t size);
 
+/* The elements of the source on the host: element (0, 0, ...) would be at 'base'. */
+typedef struct lade__view {
+	uintptr_t base;
+	ptrdiff_t strides[LADE_DIMS_MAX]; /* by axis of the result */
+	uint8_t *memory;                  /* to be freed */
+} lade__view;
+
 /* write_place.c: the elements of the source that a chunk has go to their places in 'chunk', as they
  * are stored.  It has the bytes of t->cut. */
-void lade__place_elements(const lade__zwrite *w, const lade__target *t, uint8_t *chunk);
+void lade__place_elements(const lade__zwrite *w, const lade__target *t, const lade__view *view,
+                          uint8_t *chunk);
 /* 'count' elements of fill. */
 void lade__place_fill(const lade__zwrite *w, uint8_t *chunk, size_t count);
 bool lade__is_fill(const lade__zwrite *w, const uint8_t *chunk, size_t count);
@@ -113,6 +123,23 @@ size_t lade__cut_count(const lade__zwrite *w, const lade__cut *cut);
  * result in C order. */
 void lade__each_element(const lade__zwrite *w, const lade__target *t,
                         void (*visit)(void *ctx, uint64_t in_chunk, uint64_t in_result), void *ctx);
+
+/* write_device.c: copies the elements that a chunk needs to the host. */
+lade_status lade__fetch_elements(const lade__zwrite *w, const lade__target *t, lade__view *view,
+                                 lade_error *err);
+
+/* Chunks of one level that are encoded straight from a device, in one call. */
+typedef struct lade__wave lade__wave;
+bool lade__wave_fits(const lade__zwrite *w, size_t level);
+lade_status lade__wave_new(const lade__zwrite *w, size_t level, lade__wave **out, lade_error *err);
+void lade__wave_free(lade__wave *wave); /* NULL is fine */
+/* Adds a chunk that is written whole; false: that was the last one that it holds. */
+bool lade__wave_add(lade__wave *wave, const lade__cut *cut);
+lade_status lade__wave_encode(lade__wave *wave, lade_error *err);
+size_t lade__wave_count(const lade__wave *wave);
+/* Chunk number i and its bytes, until the wave is freed or encodes again; the last one empties
+ * it. */
+const lade__cut *lade__wave_take(lade__wave *wave, size_t i, lade__encoded *out);
 
 /* write_strings.c: as lade__write_chunk(), for elements of any length. */
 lade_status lade__write_strings(lade__zwrite *w, const lade__target *t, lade__encoded old,

@@ -11,7 +11,10 @@
 #include "base/try.h"
 #include "zarr/write.h"
 
-static void note(lade__zwrite *w, const lade__target *t, bool partial)
+#include <stdlib.h>
+#include <string.h>
+
+void lade__note_chunk(lade__zwrite *w, const lade__target *t, bool partial)
 {
 	uint64_t bytes = w->selected.result.elem_size;
 	for (size_t a = 0; a < w->selected.ndim && !w->selected.points; a++)
@@ -33,21 +36,33 @@ static lade_status encode_direct(lade__zwrite *w, const lade__target *t, lade__e
 	lade__fit fit;
 	lade__fit_make(&fit, &w->selected, &w->levels.level[t->level], t->cut, &goal);
 	fit.layout.swap_size = w->pieces[0].swap;
-	note(w, t, false);
+	lade__note_chunk(w, t, false);
 	const lade__coder coder = {w, &w->steps[t->level], worker};
 	return lade__steps_encode(&coder, src, &fit.layout, out, err);
+}
+
+/* Where the source's elements are, for those that are copied. */
+static lade_status look_at(const lade__zwrite *w, const lade__target *t, lade__view *view,
+                           lade_error *err)
+{
+	if (!lade_kind_is_host(w->source.span.place.kind))
+		return lade__fetch_elements(w, t, view, err);
+	view->base = (uintptr_t)w->source.span.data + w->source.offset;
+	memcpy(view->strides, w->strides, sizeof view->strides);
+	return LADE_OK;
 }
 
 lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
                               lade__encoded *out, lade_worker *worker, lade_error *err)
 {
 	const lade__coder coder = {w, &w->steps[t->level], worker};
+	lade__view view = {.memory = NULL};
 	size_t count = lade__cut_count(w, t->cut), got;
 	bool skip = w->options.flags & LADE_ZARR_SKIP_FILL;
 	*out = (lade__encoded){0};
 	if (w->elem == 0)
 		return lade__write_strings(w, t, old, out, worker, err);
-	if (t->whole && w->plain && !skip)
+	if (t->whole && w->plain && !skip && lade_kind_is_host(w->source.span.place.kind))
 		return encode_direct(w, t, out, worker, err);
 	size_t size = count * w->elem; /* at most w->chunk_max */
 	uint8_t *chunk = lade__worker_block(worker, LADE__SCRATCH_FRAME, size + 1);
@@ -61,12 +76,14 @@ lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__enco
 	} else if (!t->whole) {
 		lade__place_fill(w, chunk, count);
 	}
-	lade__place_elements(w, t, chunk);
+	TRY(look_at(w, t, &view, err));
+	lade__place_elements(w, t, &view, chunk);
 	if (skip && lade__is_fill(w, chunk, count))
-		return LADE_OK;
-	note(w, t, old.data && !t->whole);
+		goto out;
+	lade__note_chunk(w, t, old.data && !t->whole);
 	const lade_segment src = {.data = chunk, .size = size};
 	status = lade__steps_encode(&coder, src, NULL, out, err);
 out:
+	free(view.memory);
 	return status;
 }

@@ -185,13 +185,14 @@ static void place_points(const placing *p, const lade__points *points, uint8_t *
 	}
 }
 
-void lade__place_elements(const lade__zwrite *w, const lade__target *t, uint8_t *chunk)
+void lade__place_elements(const lade__zwrite *w, const lade__target *t, const lade__view *view,
+                          uint8_t *chunk)
 {
 	placing p = {.w = w};
-	const uint8_t *source = (const uint8_t *)w->source.span.data + w->source.offset;
-	make_axes(&p, t, w->elem, w->strides);
+	const uint8_t *source = (const uint8_t *)view->base; /* its elements are inside of memory */
+	make_axes(&p, t, w->elem, view->strides);
 	if (w->selected.points)
-		place_points(&p, &t->points, chunk, w->strides, source);
+		place_points(&p, &t->points, chunk, view->strides, source);
 	else
 		place_axes(&p, 0, chunk, source);
 }

@@ -16,6 +16,7 @@
 #define ULL(x) ((unsigned long long)(x))
 #define EMPTY UINT64_MAX
 #define INDEX_MAX ((size_t)1 << 30)
+#define ROOM_MAX ((size_t)1 << 32)
 
 /* A chunk of the shard. */
 typedef struct entry {
@@ -32,7 +33,10 @@ typedef struct sharding {
 	size_t count;        /* of chunks */
 	size_t grid[LADE_DIMS_MAX]; /* by axis of the stored shard */
 	entry *entries;
+	uint8_t *room;       /* for the new bytes of chunks; NULL: each has its own memory */
+	size_t room_cap;
 	pthread_mutex_t mutex; /* guards what follows */
+	size_t room_used;
 	lade__walk walk;
 	bool ended;
 	lade_status status;
@@ -151,7 +155,51 @@ static bool take(sharding *s, lade__cut *cut, lade__points *points)
 	return have;
 }
 
+/* Memory for bytes that stay until the shard is written. */
+static uint8_t *room_for(sharding *s, size_t size, bool *owned)
+{
+	uint8_t *to = NULL;
+	pthread_mutex_lock(&s->mutex);
+	if (s->room && size <= s->room_cap - s->room_used) {
+		to = s->room + s->room_used;
+		s->room_used += size;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	*owned = !to;
+	return to ? to : malloc(size + 1);
+}
+
+/* Of shards of the grid whose chunks have a bound: only what is used takes memory. */
+static void take_room(sharding *s, lade_worker *worker)
+{
+	const lade__zwrite *w = s->w;
+	const lade__level *inner = &w->levels.level[s->t->level + 1];
+	size_t size = w->elem;
+	if (s->t->level || inner->chain->shard || !size)
+		return;
+	for (size_t a = 0; a < w->selected.ndim; a++)
+		size *= (size_t)inner->size[a]; /* checked by lade_zarr_write() */
+	size = lade__steps_bound(&w->steps[1], size);
+	if (__builtin_mul_overflow(size, s->count, &s->room_cap) || s->room_cap > ROOM_MAX)
+		return;
+	s->room = lade__worker_block(worker, LADE__SCRATCH_SHARD, s->room_cap + 1);
+}
+
 /* The new bytes of a chunk become its entry. */
+static lade_status keep(sharding *s, entry *e, const lade__encoded *now, lade_error *err)
+{
+	*e = (entry){.data = now->data, .size = now->size, .owned = now->owned};
+	if (!now->data || now->owned)
+		return LADE_OK;
+	uint8_t *copy = room_for(s, now->size, &e->owned);
+	e->data = copy;
+	if (!copy)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of a chunk", now->size);
+	memcpy(copy, now->data, now->size);
+	return LADE_OK;
+}
+
 static lade_status change(sharding *s, const lade__cut *cut, lade__points points,
                           lade_worker *worker, lade_error *err)
 {
@@ -164,17 +212,33 @@ static lade_status change(sharding *s, const lade__cut *cut, lade__points points
 			: lade__write_chunk(s->w, &inner, old, &now, worker, err);
 	if (status != LADE_OK)
 		return status;
-	*e = (entry){.data = now.data, .size = now.size, .owned = now.owned};
-	if (!now.data || now.owned)
-		return LADE_OK;
-	uint8_t *copy = malloc(now.size + 1);
-	e->data = copy;
-	e->owned = true;
-	if (!copy)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		                 "no memory for %zu bytes of a chunk", now.size);
-	memcpy(copy, now.data, now.size);
-	return LADE_OK;
+	return keep(s, e, &now, err);
+}
+
+static void fail_shard(sharding *s, lade_status status, const lade_error *err)
+{
+	pthread_mutex_lock(&s->mutex);
+	if (s->status == LADE_OK && s->err)
+		*s->err = *err;
+	s->status = s->status == LADE_OK ? status : s->status;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* Encodes a wave; its chunks become entries. */
+static lade_status change_wave(sharding *s, lade__wave *wave, lade_error *err)
+{
+	size_t count = lade__wave_count(wave);
+	lade_status status = count ? lade__wave_encode(wave, err) : LADE_OK;
+	for (size_t i = 0; i < count; i++) {
+		lade__encoded now;
+		const lade__target t = {lade__wave_take(wave, i, &now), s->t->level + 1, true,
+		                        {0, 0}};
+		if (status == LADE_OK)
+			status = keep(s, &s->entries[number_of(s, t.cut)], &now, err);
+		if (status == LADE_OK)
+			lade__note_chunk(s->w, &t, false);
+	}
+	return status;
 }
 
 static void work(void *ctx, size_t index, lade_worker *worker)
@@ -182,19 +246,25 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 	sharding *s = ctx;
 	lade__cut cut[LADE_DIMS_MAX];
 	lade__points points;
+	lade__wave *wave = NULL;
 	lade_error err;
+	lade_status status = LADE_OK;
 	(void)index;
-	while (take(s, cut, &points)) {
-		lade_status status = lade__stopped(&s->w->stop)
-			? lade__stop_fail(&err) : change(s, cut, points, worker, &err);
-		if (status == LADE_OK)
-			continue;
-		pthread_mutex_lock(&s->mutex);
-		if (s->status == LADE_OK && s->err)
-			*s->err = err;
-		s->status = s->status == LADE_OK ? status : s->status;
-		pthread_mutex_unlock(&s->mutex);
+	if (lade__wave_fits(s->w, s->t->level + 1))
+		status = lade__wave_new(s->w, s->t->level + 1, &wave, &err);
+	while (status == LADE_OK && take(s, cut, &points)) {
+		if (lade__stopped(&s->w->stop))
+			status = lade__stop_fail(&err);
+		else if (!wave || !lade__is_whole(s->w, cut))
+			status = change(s, cut, points, worker, &err);
+		else if (!lade__wave_add(wave, cut))
+			status = change_wave(s, wave, &err);
 	}
+	if (status == LADE_OK && wave)
+		status = change_wave(s, wave, &err);
+	lade__wave_free(wave);
+	if (status != LADE_OK)
+		fail_shard(s, status, &err);
 }
 
 /* Shards of the grid share out their chunks to the threads that are free. */
@@ -233,7 +303,10 @@ static lade_status join(sharding *s, lade__encoded *out, lade_worker *worker, la
 		return LADE_OK; /* all is fill: no value */
 	size_t start = s->shard->index_first ? index_size : 0, at = start;
 	lade_status status = encode_index(s, start, &index, worker, err);
-	uint8_t *data = status == LADE_OK ? malloc(index_size + size) : NULL;
+	/* Nobody needs this block until the value is written, unless the shard is in another. */
+	uint8_t *data = status != LADE_OK ? NULL
+		: s->t->level ? malloc(index_size + size)
+		              : lade__worker_block(worker, LADE__SCRATCH_FRAME, index_size + size);
 	if (status == LADE_OK && index.size != index_size)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                   "the index has %zu encoded bytes, want %zu", index.size,
@@ -242,7 +315,8 @@ static lade_status join(sharding *s, lade__encoded *out, lade_worker *worker, la
 		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                   "no memory for a shard of %zu bytes", index_size + size);
 	if (status != LADE_OK) {
-		free(data);
+		free(s->t->level ? data : NULL);
+		free(index.owned ? index.data : NULL);
 		return status;
 	}
 	for (size_t i = 0; i < s->count; i++) {
@@ -254,7 +328,7 @@ static lade_status join(sharding *s, lade__encoded *out, lade_worker *worker, la
 	memcpy(data + (start ? 0 : size), index.data, index_size);
 	if (index.owned)
 		free(index.data);
-	*out = (lade__encoded){data, index_size + size, true};
+	*out = (lade__encoded){data, index_size + size, s->t->level > 0};
 	pthread_mutex_lock(&s->w->mutex);
 	s->w->report.kept_size += kept;
 	pthread_mutex_unlock(&s->w->mutex);
@@ -301,6 +375,7 @@ lade_status lade__write_shard(lade__zwrite *w, const lade__target *t, lade__enco
 		TRY(strip(&s, old, worker, err));
 	if (s.old.data)
 		TRY(read_index(&s, worker, err));
+	take_room(&s, worker);
 	TRY(change_all(&s, worker, err));
 	TRY(join(&s, &joined, worker, err));
 	if (!joined.data || chain->step_count == chain->array_step_count) {
@@ -310,7 +385,8 @@ lade_status lade__write_shard(lade__zwrite *w, const lade__target *t, lade__enco
 	const lade_segment src = {.data = joined.data, .size = joined.size};
 	const lade__coder coder = {w, &w->steps[t->level], worker};
 	status = lade__steps_encode(&coder, src, NULL, out, err);
-	free(joined.data);
+	if (joined.owned)
+		free(joined.data);
 out:
 	for (size_t i = 0; s.entries && i < s.count; i++)
 		if (s.entries[i].owned)

@@ -5,6 +5,7 @@
  */
 #include "oom.h"
 
+#include <lade/batch.h>
 #include <lade/zarr_write.h>
 
 #include <setjmp.h>
@@ -110,8 +111,77 @@ static void changing(void **state)
 	assert_true(oom_run("changing nodes", changes, NULL) > 40);
 }
 
+/* All ways to a value: whole, in part, in nested shards, strings, more of an array. */
+static lade_status write_nodes(lade_engine *engine, lade_store *own, lade_error *err)
+{
+	static const uint64_t shape[2] = {16, 6}, chunk[2] = {8, 4}, inner[2] = {4, 2};
+	static const char shards[] =
+		"[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,2],"
+		"\"codecs\":[" LITTLE ",\"crc32c\"],\"index_codecs\":[" LITTLE "]}},\"zstd\"]";
+	static const char *const codecs[] = {
+		"[{\"name\":\"numcodecs.lz4\",\"configuration\":{}},\"crc32c\"]", shards, NULL};
+	static const char *const types[] = {"int16", "int16", "string"};
+	static const int64_t offsets[97] = {0};
+	int16_t data[96] = {1, 2, 3};
+	const lade_zarr_write_options options = {
+		.struct_size = sizeof options, .engine = engine, .threads = 1};
+	lade_status status = LADE_OK;
+	for (int i = 0; status == LADE_OK && i < 3; i++) {
+		lade_zarr_description d = {.struct_size = sizeof d, .kind = LADE_ZARR_ARRAY,
+		                           .ndim = 2, .shape = shape, .chunk_shape = chunk,
+		                           .inner_shape = i == 1 ? inner : NULL,
+		                           .type = types[i], .codecs = codecs[i]};
+		const lade_zarr_source source = {.struct_size = sizeof source,
+		                                 .offsets = i == 2 ? offsets : NULL,
+		                                 .span = lade_host_cspan(data, sizeof data)};
+		const lade_zarr_append append = {.struct_size = sizeof append, .count = 1,
+		                                 .source = &source, .options = &options};
+		lade_zarr_index axis = {.kind = LADE_ZARR_SLICE, .start = 3, .stop = 5};
+		const lade_zarr_selection part = {.struct_size = sizeof part, .axes = &axis,
+		                                  .axis_count = 1, .index_size = sizeof axis};
+		lade_zarr *array = NULL;
+		status = lade_zarr_create(own, types[i], &d,
+		                          &(lade_zarr_create_options){
+			                          .struct_size = sizeof(lade_zarr_create_options),
+			                          .exists = LADE_ZARR_REPLACE},
+		                          &array, err);
+		if (status == LADE_OK)
+			status = lade_zarr_write(array, NULL, &source, &options, NULL, err);
+		if (status == LADE_OK)
+			status = lade_zarr_write(array, &part, &source, &options, NULL, err);
+		if (status == LADE_OK)
+			status = lade_zarr_append_to(array, &append, NULL, NULL, err);
+		lade_zarr_unref(array);
+	}
+	return status;
+}
+
+static lade_status writes(void *ctx, lade_error *err)
+{
+	const lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_engine *engine;
+	lade_store *own = NULL;
+	(void)ctx;
+	lade_status status = lade_engine_new(&options, &engine, err);
+	if (status != LADE_OK)
+		return status;
+	status = lade_store_memory_new(LADE_PLACE_HOST, NULL, &own, err);
+	if (status == LADE_OK)
+		status = write_nodes(engine, own, err);
+	lade_store_unref(own);
+	lade_engine_free(engine);
+	return status;
+}
+
+static void writing(void **state)
+{
+	(void)state;
+	assert_true(oom_run("writing elements", writes, NULL) > 60);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(opening), cmocka_unit_test(changing)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(opening), cmocka_unit_test(changing),
+	                                   cmocka_unit_test(writing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
