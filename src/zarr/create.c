@@ -113,23 +113,58 @@ static lade_status write_document(lade_store *store, const char *path, const cha
 	return status == LADE_OK ? lade_store_write(store, &write, 1, NULL, NULL, err) : status;
 }
 
-/* Writes a node's documents.  In format 2 whoever writes the first one owns the path. */
-static lade_status write_node(lade_store *store, const char *path, const lade_zarr_description *d,
-                              const lade_zarr_options *open, lade_error *err)
+/* The documents of a node: zarr.json; or .zarray or .zgroup, and .zattrs. */
+typedef struct texts {
+	const char *name;
+	bool old; /* format 2 */
+	lade__text document, attributes;
+} texts;
+
+static lade_status make_texts(const char *path, const lade_zarr_description *d,
+                              const lade_zarr_options *open, texts *out, lade_error *err)
 {
-	bool old = d->format == 2;
-	const char *name = !old ? "zarr.json" : d->kind == LADE_ZARR_ARRAY ? ".zarray" : ".zgroup";
-	lade__text document = {0}, attributes = {0};
 	char key[LADE_KEY_MAX + 1];
+	bool old = d->format == 2;
+	*out = (texts){.old = old, .name = !old ? "zarr.json"
+	                           : d->kind == LADE_ZARR_ARRAY ? ".zarray" : ".zgroup"};
+	lade_status status = lade__zarr_key(key, path, out->name, err);
+	if (status == LADE_OK)
+		status = lade__zarr_document(d, open, key, &out->document, &out->attributes, err);
+	return status;
+}
+
+static void free_texts(texts *t)
+{
+	lade__text_free(&t->document);
+	lade__text_free(&t->attributes);
+}
+
+/* In format 2 whoever writes the first document owns the path. */
+static lade_status write_texts(lade_store *store, const char *path, const texts *t, lade_error *err)
+{
+	lade_status status = write_document(store, path, t->name, &t->document, err);
+	if (status == LADE_OK && t->old)
+		status = write_document(store, path, ".zattrs", &t->attributes, err);
+	return status;
+}
+
+/* Opens what was written from memory: a zip file that is being written cannot be read. */
+static lade_status open_texts(lade_store *store, const char *path, const texts *t,
+                              const lade_zarr_options *options, lade_zarr **out, lade_error *err)
+{
+	lade_zarr_options open = *options;
+	lade_store *memory = NULL;
 	lade_status status;
-	TRY(lade__zarr_key(key, path, name, err));
-	TRY(lade__zarr_document(d, open, key, &document, &attributes, err));
-	TRY(write_document(store, path, name, &document, err));
-	if (old)
-		TRY(write_document(store, path, ".zattrs", &attributes, err));
+	open.format = t->old ? 2 : 3;
+	open.chunk_store = open.chunk_store ? open.chunk_store : store;
+	TRY(lade_store_memory_new(LADE_PLACE_HOST, NULL, &memory, err));
+	TRY(write_texts(memory, path, t, err));
+	TRY(lade_zarr_open(memory, path, &open, out, err));
+	(*out)->store = lade_store_ref(store);
+	(*out)->options.chunk_store = options->chunk_store;
+	lade_store_unref(memory); /* the node's */
 out:
-	lade__text_free(&document);
-	lade__text_free(&attributes);
+	lade_store_unref(memory);
 	return status;
 }
 
@@ -141,6 +176,7 @@ static lade_status make_parents(lade_store *store, const char *path, uint32_t fo
 	                               .format = format};
 	const lade_zarr_options open = {.struct_size = sizeof open};
 	char parent[LADE_KEY_MAX + 1];
+	texts t;
 	lade_status status = LADE_OK;
 	for (const char *end = path; status == LADE_OK && end && path[0];
 	     end = strchr(end + (end > path), '/')) {
@@ -149,7 +185,10 @@ static lade_status make_parents(lade_store *store, const char *path, uint32_t fo
 		snprintf(parent, sizeof parent, "%.*s", (int)(end - path), path);
 		status = look(store, parent, &there, err);
 		if (status == LADE_OK && !there) {
-			status = write_node(store, parent, &group, &open, err);
+			status = make_texts(parent, &group, &open, &t, err);
+			if (status == LADE_OK)
+				status = write_texts(store, parent, &t, err);
+			free_texts(&t);
 			if (status == LADE_E_CHANGED)
 				status = LADE_OK; /* another caller made it */
 			continue;
@@ -172,8 +211,8 @@ lade_status lade_zarr_create(lade_store *store, const char *path,
 	lade_zarr_description d;
 	lade_zarr_create_options own;
 	lade_zarr_options open;
-	char at[LADE_KEY_MAX + 1], key[LADE_KEY_MAX + 1];
-	lade__text document = {0}, attributes = {0};
+	char at[LADE_KEY_MAX + 1];
+	texts t = {.name = ""};
 	lade_status status;
 	if (!store || !description)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
@@ -186,23 +225,19 @@ lade_status lade_zarr_create(lade_store *store, const char *path,
 	TRY(lade__zarr_path(path, at, err));
 	d.format = d.format ? d.format : 3;
 	/* All checks of the description come before any change. */
-	TRY(lade__zarr_key(key, at, d.format == 3 ? "zarr.json" : ".zarray", err));
-	TRY(lade__zarr_document(&d, &open, key, &document, &attributes, err));
+	TRY(make_texts(at, &d, &open, &t, err));
 	lade_store *chunks = open.chunk_store ? open.chunk_store : store;
 	if (!own.no_parents)
 		TRY(make_parents(store, at, d.format, err));
 	TRY(make_free(store, at, d.kind == LADE_ZARR_ARRAY, own.exists == LADE_ZARR_REPLACE, chunks,
 	              err));
-	status = write_node(store, at, &d, &open, err);
+	status = write_texts(store, at, &t, err);
 	if (status == LADE_E_CHANGED)
 		exists(at, err);
-	if (status == LADE_OK && out) {
-		open.format = d.format;
-		status = lade_zarr_open(store, at, &open, out, err);
-	}
+	if (status == LADE_OK && out)
+		status = open_texts(store, at, &t, &open, out, err);
 out:
-	lade__text_free(&document);
-	lade__text_free(&attributes);
+	free_texts(&t);
 	return status;
 }
 

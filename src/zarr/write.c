@@ -255,11 +255,14 @@ static lade_status change_once(lade__zwrite *w, const lade__target *t, const cha
 	lade_status status = LADE_OK;
 	if (!t->whole)
 		status = lade__value_read(store, key, SIZE_MAX / 8, &io, &old, err);
+	/* A zip file that is being written: nobody else writes it. */
+	bool blind = t->whole || (status == LADE_E_UNSUPPORTED && lade__is_covered(w, t->cut));
+	status = blind ? LADE_OK : status;
 	if (status == LADE_OK)
 		status = new_bytes(w, t, (lade__encoded){old.bytes, old.size, false}, &now, worker,
 		                   err);
 	lade_write write = {.key = key, .src = lade_host_cspan(now.data, now.size)};
-	if (status == LADE_OK && t->whole) {
+	if (status == LADE_OK && blind) {
 		write.kind = now.data ? LADE_WRITE_ALWAYS : LADE_DELETE_IF_VERSION;
 		status = lade_store_write(store, &write, 1, &write_io, NULL, err);
 		status = status == LADE_E_NOT_FOUND && !now.data ? LADE_OK : status;

@@ -148,5 +148,7 @@ lade_status lade__write_strings(lade__zwrite *w, const lade__target *t, lade__en
 /* Whether all elements of a chunk are written.  Not one at the array's edge: if the array grows
  * meanwhile, others may write the elements that are outside now. */
 bool lade__is_whole(const lade__zwrite *w, const lade__cut *cut);
+/* Also one at the edge, if all elements in the array are written. */
+bool lade__is_covered(const lade__zwrite *w, const lade__cut *cut);
 
 #endif

@@ -27,6 +27,16 @@ bool lade__is_whole(const lade__zwrite *w, const lade__cut *cut)
 	return whole;
 }
 
+bool lade__is_covered(const lade__zwrite *w, const lade__cut *cut)
+{
+	bool covered = !w->selected.listed && w->selected.result.elem_size == w->elem;
+	for (size_t a = 0; a < w->selected.ndim; a++) {
+		uint64_t left = w->array->axes[a].size - cut[a].start;
+		covered = covered && cut[a].count == (left < cut[a].size ? left : cut[a].size);
+	}
+	return covered;
+}
+
 /* ---- fill -------------------------------------------------------------------------------- */
 
 void lade__place_fill(const lade__zwrite *w, uint8_t *chunk, size_t count)

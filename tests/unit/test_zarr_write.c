@@ -515,6 +515,55 @@ static void bad_sources(void **state)
 	lade_store_unref(store);
 }
 
+/* A new zip file cannot be read, but all of an array can be written to it. */
+static void zip_files(void **state)
+{
+	(void)state;
+	const uint64_t shape[2] = {5, 7}, chunk[2] = {4, 4}, inner[2] = {2, 2};
+	char path[] = "/tmp/lade-zip-XXXXXX", file[64];
+	assert_non_null(mkdtemp(path));
+	snprintf(file, sizeof file, "%s/a.zip", path);
+	lade_store *zip;
+	lade_source bytes;
+	uint16_t data[35], got[35];
+	lade_error err;
+	for (int i = 0; i < 35; i++)
+		data[i] = (uint16_t)(i * 77);
+	KIT_CHECK(lade_store_zip_create(file, NULL, &zip, &kit_err));
+	for (int i = 0; i < 3; i++) {
+		lade_zarr *node;
+		lade_zarr_description d = {.struct_size = sizeof d, .kind = LADE_ZARR_ARRAY,
+		                           .ndim = 2, .shape = shape, .chunk_shape = chunk,
+		                           .inner_shape = i == 1 ? inner : NULL,
+		                           .type = "uint16", .format = i == 2 ? 2 : 3};
+		const char *names[] = {"x", "y", "old/z"};
+		KIT_CHECK(lade_zarr_create(zip, names[i], &d, NULL, &node, &kit_err));
+		write_text(node, "", data, sizeof data);
+		lade_zarr_index axis = {.kind = LADE_ZARR_AT, .start = 1};
+		lade_zarr_selection part = {.struct_size = sizeof part, .axes = &axis,
+		                            .axis_count = 1, .index_size = sizeof axis};
+		lade_zarr_source source = {.struct_size = sizeof source,
+		                           .span = lade_host_cspan(data, sizeof data)};
+		assert_int_equal(lade_zarr_write(node, &part, &source, NULL, NULL, &err),
+		                 LADE_E_UNSUPPORTED);
+		lade_zarr_unref(node);
+	}
+	KIT_CHECK(lade_store_zip_finish(zip, NULL, &kit_err));
+	lade_store_unref(zip);
+	KIT_CHECK(lade_source_file_open(file, NULL, &bytes, &kit_err));
+	KIT_CHECK(lade_store_zip_open(bytes, NULL, &zip, &kit_err));
+	const char *names[] = {"x", "y", "old/z"};
+	for (int i = 0; i < 3; i++) {
+		lade_zarr *node;
+		KIT_CHECK(lade_zarr_open(zip, names[i], NULL, &node, &kit_err));
+		read_all(node, got, sizeof got);
+		assert_memory_equal(got, data, sizeof data);
+		lade_zarr_unref(node);
+	}
+	lade_store_unref(zip);
+	assert_int_equal(unlink(file) | rmdir(path), 0);
+}
+
 /* ---- several writers ------------------------------------------------------------------------ */
 
 enum { WRITERS = 4, ELEMENTS = 64 };
@@ -794,6 +843,7 @@ int main(void)
 		cmocka_unit_test(edges), cmocka_unit_test(strings),
 		cmocka_unit_test(fill_left_out), cmocka_unit_test(kept_chunks),
 		cmocka_unit_test(hostile_shards), cmocka_unit_test(bad_sources),
+		cmocka_unit_test(zip_files),
 		cmocka_unit_test(threads_share_a_value), cmocka_unit_test(processes_share_a_value),
 		cmocka_unit_test(killed_writers), cmocka_unit_test(appending),
 	};
