@@ -304,6 +304,28 @@ void lade__plan_gather(const lade__plan *plan, lade_cpu cpu, const void *span, v
 	run_box(&b, (const uint8_t *)span + plan->span_off, (uint8_t *)chunk + plan->chunk_off);
 }
 
+void *lade__plan_at(const lade__plan *plan, void *span, size_t off, size_t *size)
+{
+	size_t rel = off - plan->chunk_off, to = plan->span_off;
+	*size = plan->chunk_off - off;
+	if (off < plan->chunk_off)
+		return NULL;
+	*size = SIZE_MAX; /* behind the last index of the first axis */
+	for (size_t i = 0; i < plan->ndim; i++) {
+		const lade__plan_axis *axis = &plan->axis[i];
+		size_t step = (size_t)axis->chunk, at = rel / step;
+		if (at >= axis->count)
+			return NULL;
+		rel -= at * step;
+		to += at * (size_t)axis->span;
+		*size = step - rel; /* to the next index of this axis */
+	}
+	if (rel >= plan->run)
+		return NULL;
+	*size = plan->run - rel;
+	return (uint8_t *)span + to + rel;
+}
+
 bool lade__plan_streams(const lade__plan *plan, size_t piece_size)
 {
 	/* Where no axis lets units follow one another in the span, their order there is no worse by

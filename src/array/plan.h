@@ -52,6 +52,9 @@ lade_status lade__plan_box(const lade_layout *layout, size_t span_size, lade_lay
  */
 void lade__plan_scatter(const lade__plan *plan, lade_cpu cpu, size_t off, const void *bytes,
                         size_t size, void *span);
+/* Where byte 'off' of the chunk goes; '*size' gets how many bytes are contiguous from there on.
+ * NULL: that number of bytes goes nowhere.  The plan swaps nothing. */
+void *lade__plan_at(const lade__plan *plan, void *span, size_t off, size_t *size);
 /* Makes the whole chunk. */
 void lade__plan_gather(const lade__plan *plan, lade_cpu cpu, const void *span, void *chunk);
 

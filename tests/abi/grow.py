@@ -28,7 +28,7 @@ GROWING = {
         lade_zarr_write_options lade_zarr_write_report lade_zarr_append""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range lade_zarr_index""",
-    "pointers": """lade_run lade_workload lade_elements lade_frame_info lade_device_info
+    "pointers": """lade_run lade_workload lade_elements lade_pieces lade_frame_info lade_device_info
         lade_suggestion lade_suggestions""",
 }
 # Given by value, or in arrays without a size: these stay as they are for ever.

@@ -100,6 +100,60 @@ static size_t encode(const lade_stage *stage, const void *src, size_t size, void
 	return n;
 }
 
+/* Takes pieces: bytes are wanted where their number divided by 'step' is even. */
+typedef struct taker {
+	uint8_t *out;
+	size_t size, first, end, step;
+	uint8_t *seen; /* how often each byte came; or NULL */
+} taker;
+
+static void *taker_place(void *ctx, size_t off, size_t *size)
+{
+	const taker *t = ctx;
+	assert_true(off < t->size);
+	*size = t->step - off % t->step;
+	if (off / t->step % 2)
+		return NULL;
+	*size = *size < t->size - off ? *size : t->size - off;
+	for (size_t i = 0; t->seen && i < *size; i++)
+		t->seen[off + i] |= 2;
+	return t->out + off;
+}
+
+static void taker_take(void *ctx, size_t off, const void *data, size_t size)
+{
+	const taker *t = ctx;
+	assert_true(off <= t->size && size <= t->size - off);
+	memcpy(t->out + off, data, size);
+	for (size_t i = 0; t->seen && i < size; i++)
+		t->seen[off + i] |= 1;
+}
+
+/* Pieces of a window, some to their places and some not at all. */
+static void check_pieces(const lade_run *run, lade_cspan src, const uint8_t *want, size_t size,
+                         rng *r)
+{
+	lade_error err;
+	for (int i = 0; i < 4 && size; i++) {
+		guard out = guard_new(size, 1);
+		taker t = {.out = out.data, .size = size, .seen = calloc(1, size)};
+		t.first = (size_t)rng_below(r, size);
+		t.end = t.first + 1 + (size_t)rng_below(r, size - t.first);
+		t.step = 1 + (size_t)rng_below(r, i == 3 ? 40 : 3000);
+		const lade_pieces to = {&t, t.first, t.end, i ? taker_place : NULL, taker_take};
+		if (lade__blosc_decode.codec->run_pieces(run, src, &to, &err) != LADE_OK)
+			fail_msg("pieces: %s", err.message);
+		for (size_t k = t.first; k < t.end; k++) {
+			if (t.seen[k])
+				assert_int_equal(out.data[k], want[k]);
+			else
+				assert_true(i && k / t.step % 2);
+		}
+		free(t.seen);
+		guard_free(&out);
+	}
+}
+
 /* Every way of decoding gives the same bytes and touches nothing outside. */
 static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8_t *want,
                           size_t size, lade_cpu cpu, rng *r)
@@ -154,6 +208,7 @@ static void check_decodes(const uint8_t *stored, size_t stored_size, const uint8
 		assert_memory_equal(out.data, want + off, len);
 		guard_free(&out);
 	}
+	check_pieces(&run, src, want, size, r);
 	uint8_t byte;
 	assert_int_equal(d->run_range(&run, src, size, lade_host_span(&byte, 1), &err),
 	                 LADE_E_RANGE);
@@ -302,6 +357,13 @@ static bool decode_hostile(const uint8_t *stored, size_t stored_size, size_t roo
 		d->run_range(&run, src, half, lade_host_span(out.data, room - half), &err);
 	if (status == LADE_OK && n == room)
 		assert_int_equal(range, LADE_OK);
+	for (int i = 0; i < 2 && size && size <= room; i++) {
+		taker t = {.out = out.data, .size = size, .step = 64};
+		const lade_pieces to = {&t, size / 3, size - size / 4, i ? taker_place : NULL,
+		                        taker_take};
+		lade_status pieces = d->run_pieces(&run, src, &to, &err);
+		assert_true(pieces == LADE_OK || pieces == LADE_E_CORRUPT);
+	}
 	guard_free(&in);
 	guard_free(&out);
 	return status == LADE_OK;

@@ -14,6 +14,9 @@
 
 #include <string.h>
 
+/* Pieces that codecs give have about this many bytes. */
+#define PIECE_SIZE ((size_t)128 << 10)
+
 static const lade_implementation *impl_at(const lade__decoder *d, size_t stage)
 {
 	return lade__route_at(d->pipe.worker->engine, d->pipe.route, stage);
@@ -136,6 +139,36 @@ static lade_status no_room(const lade__decoder *d, size_t want, lade_error *err)
 	                 "the result has %zu bytes, the destination %zu", want, d->cap);
 }
 
+/* Runs shorter than this are scattered by the kernels of layouts. */
+#define PLACE_LEAST ((size_t)512)
+
+static void *place_piece(void *ctx, size_t off, size_t *size)
+{
+	const lade__sink *sink = ctx;
+	return lade__plan_at(&sink->outlet[0].plan, sink->outlet[0].span, sink->base + off, size);
+}
+
+static void take_piece(void *ctx, size_t off, const void *data, size_t size)
+{
+	lade__sink_write(ctx, off, data, size);
+}
+
+/* Has the codec decode what the outlets want, piece by piece. */
+static lade_status run_pieces(const lade__decoder *d, const lade_codec_ops *codec,
+                              const lade_run *run, lade_cspan at, lade_error *err)
+{
+	const lade__sink *sink = d->sink;
+	const lade__plan *plan = &sink->outlet[0].plan;
+	size_t end = sink->off + sink->size;
+	bool place = sink->outlet_count == 1 && plan->swap <= 1 && plan->run >= PLACE_LEAST;
+	const lade_pieces to = {.ctx = (void *)(uintptr_t)sink,
+	                        .first = sink->off > sink->base ? sink->off - sink->base : 0,
+	                        .end = end > sink->base ? end - sink->base : 0,
+	                        .place = place ? place_piece : NULL,
+	                        .take = take_piece};
+	return codec->run_pieces(run, at, &to, err);
+}
+
 /* Runs the last codec where its result is wanted.  '*size' is the segment's decoded size. */
 static lade_status run_last(lade__decoder *d, size_t stage, const lade_run *run, lade_cspan at,
                             size_t *size, lade_error *err)
@@ -150,6 +183,11 @@ static lade_status run_last(lade__decoder *d, size_t stage, const lade_run *run,
 			return no_room(d, at.size, err);
 		lade__sink_write(sink, 0, at.data, at.size);
 		return LADE_OK;
+	}
+	if (sink->outlet_count && codec->run_pieces && d->known &&
+	    lade__sink_streams(sink, PIECE_SIZE)) {
+		*size = (size_t)d->known;
+		return run_pieces(d, codec, run, at, err);
 	}
 	/* Boxes within a part of it. */
 	if (sink->outlet_count && codec->run_range && d->known && sink->size <= d->known / 2) {

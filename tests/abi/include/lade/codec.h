@@ -166,6 +166,18 @@ typedef struct lade_workload {
 } lade_workload;
 
 /*
+ * Where the pieces of a result go.  place() returns where byte 'off' is wanted, and in '*size' how
+ * many bytes from there on are contiguous; NULL: as many are not wanted.  It may be NULL itself:
+ * then, and for pieces in scratch memory, take() copies bytes to their places.
+ */
+typedef struct lade_pieces {
+	void *ctx;
+	size_t first, end;
+	void *(*place)(void *ctx, size_t off, size_t *size);
+	void (*take)(void *ctx, size_t off, const void *data, size_t size);
+} lade_pieces;
+
+/*
  * The functions of a codec, or of a filter without LADE_ALGORITHM_FIXED_SIZE.  Zero-initialise, set
  * struct_size and run, then the others you have.
  *
@@ -199,6 +211,14 @@ typedef struct lade_codec_ops {
 	                     size_t *decoded_size, lade_error *err);
 	lade_status (*run_part)(const lade_run *run, lade_cspan src, size_t part, lade_span dst,
 	                        lade_error *err);
+
+	/*
+	 * Optional, decoding: gives the result to 'to', from its first byte to its last, for
+	 * layouts.  What is outside [to->first, to->end) need not be decoded.  The source says its
+	 * decoded size, which the caller has checked.
+	 */
+	lade_status (*run_pieces)(const lade_run *run, lade_cspan src, const lade_pieces *to,
+	                          lade_error *err);
 } lade_codec_ops;
 
 /* What a filter's run() gets: see lade_tile_ops. */
