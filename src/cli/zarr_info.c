@@ -140,9 +140,12 @@ static int print_chunks(const zarr_node *node, size_t width)
 		putchar('\n');
 		if (c.present < count) {
 			label("missing");
-			printf("%s%" PRIu64 " of %" PRIu64 " %s%s: filled with the fill value\n",
-			       count == UINT64_MAX ? "more than " : "", count - c.present, count,
-			       what, count == 1 ? "" : "s");
+			if (count == UINT64_MAX)
+				printf("all others of more than 2^64 %ss", what);
+			else
+				printf("%" PRIu64 " of %" PRIu64 " %s%s", count - c.present, count,
+				       what, count == 1 ? "" : "s");
+			puts(": filled with the fill value");
 		}
 		if (c.other) {
 			label("other keys");

@@ -290,7 +290,9 @@ void zarr_map_print(const zarr_node *node, const zarr_chunks *c, size_t width)
 	} else {
 		printf("of the chunks along %s\n", across);
 	}
-	if (c->row_chunks > 1 || c->column_chunks > 1)
+	if (array->ndim == 1 && c->column_chunks > 1)
+		printf("%*sa sign is %" PRIu64 " chunks\n", MARGIN, "", c->column_chunks);
+	else if (c->row_chunks > 1 || c->column_chunks > 1)
 		printf("%*sa sign is %" PRIu64 " x %" PRIu64 " chunks\n", MARGIN, "", c->row_chunks,
 		       c->column_chunks);
 	if (array->ndim > 2)

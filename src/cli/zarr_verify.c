@@ -366,9 +366,14 @@ static void print_summary(const verify *v)
 	zarr_text_open(&t);
 	fputs(v->node->name, t.file);
 	shown = zarr_text_take(&t);
-	printf("%s: %" PRIu64 " %s%s good, %" PRIu64 " bad, %" PRIu64 " missing; %s of %s decoded",
-	       shown, v->good, what, v->good == 1 ? "" : "s", v->bad, v->missing,
-	       cli_format_size(v->stored, stored), cli_format_size(v->decoded, decoded));
+	printf("%s: %" PRIu64 " %s%s good, %" PRIu64 " bad, ", shown, v->good, what,
+	       v->good == 1 ? "" : "s", v->bad);
+	if (v->missing == UINT64_MAX)
+		printf("more than 2^64 missing");
+	else
+		printf("%" PRIu64 " missing", v->missing);
+	printf("; %s of %s decoded", cli_format_size(v->stored, stored),
+	       cli_format_size(v->decoded, decoded));
 	if (v->node->array->chain.shard)
 		printf(", %" PRIu64 " inner chunks", v->chunks);
 	putchar('\n');
@@ -380,7 +385,8 @@ static void json_summary(verify *v)
 	json_close(v->j, ']');
 	json_uint(v->j, "good", v->good);
 	json_uint(v->j, "bad", v->bad);
-	json_uint(v->j, "missing", v->missing);
+	if (v->missing != UINT64_MAX)
+		json_uint(v->j, "missing", v->missing);
 	json_uint(v->j, "decoded_chunks", v->chunks);
 	json_uint(v->j, "stored_size", v->stored);
 	json_uint(v->j, "decoded_size", v->decoded);
@@ -414,7 +420,7 @@ static int verify_array(const zarr_settings *s, const zarr_node *node, json *j)
 	progress_start(node->name, "verifying", listed.stored);
 	if (status == LADE_OK && !s->complete) {
 		status = from_listing(&v, &err);
-		v.missing = v.good + v.bad < count ? count - v.good - v.bad : 0;
+		v.missing = count == UINT64_MAX ? count : count - v.good - v.bad;
 	} else if (status == LADE_OK || status == LADE_E_UNSUPPORTED) {
 		status = from_grid(&v, &err);
 	}
