@@ -19,7 +19,7 @@ static const char help[] =
 	"  tree   all members below a group, drawn\n"
 	"  cat    NODE [SELECTION]: a part of an array, \"[0:10, :, 5]\", as a .npy file\n"
 	"  verify read every chunk, of all arrays below a group; name the bad ones\n"
-	"  create an array or a group in a directory\n"
+	"  create an array or a group, in a directory or a new .zip file\n"
 	"\n"
 	"NODE is a directory, a .zip file, a node in it (data.zip/a/b), or a URL.\n"
 	"\n"

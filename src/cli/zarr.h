@@ -68,7 +68,8 @@ int zarr_store(const zarr_settings *s, const char *name, lade_store **store, cha
 int zarr_open(const zarr_settings *s, const char *name, zarr_node *node);
 void zarr_close(zarr_node *node);
 
-/* Reads a selection, with at most 'threads' threads (0: all cores).  'report' may be NULL. */
+/* Reads a selection, with at most 'threads' threads (0: all cores).  'report' may be NULL.
+ * Elements of any length go nowhere. */
 lade_status zarr_read(const lade_zarr *array, const lade_zarr_selection *selection,
                       const lade_zarr_target *target, unsigned threads, lade_zarr_report *report,
                       lade_error *err);

@@ -1,5 +1,6 @@
 /*
- * zarr_create.c: 'lade zarr create', makes a group or an array in a directory.
+ * zarr_create.c: 'lade zarr create', makes a group or an array in a directory, or in a new zip
+ * file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -222,21 +223,23 @@ static bool is_zip(const char *path)
 }
 
 /* 'made' says whether a directory was made, which is removed if nothing gets into it. */
-static int open_store(const char *path, lade_store **store, bool *made)
+static int open_store(const zarr_settings *s, const char *path, lade_store **store, bool *made)
 {
 	lade_directory_options options = {.struct_size = sizeof options,
 	                                  .flags = LADE_DIRECTORY_CREATE};
 	lade_error err = {.offset = LADE_NO_OFFSET};
-	bool exists = access(path, F_OK) == 0;
+	bool exists = access(path, F_OK) == 0, zip = is_zip(path);
 
 	*made = false;
-	if (zarr_is_url(path) || is_zip(path)) {
-		cli_error("%s: web servers and zip files are only read; want a directory", path);
+	if (zarr_is_url(path) || (zip && exists && !s->force)) {
+		cli_error("%s: %s", path, exists ? "exists already (-f replaces it)"
+		                                 : "web servers are only read");
 		return CLI_FAILED;
 	}
-	if (lade_store_directory_open(path, &options, store, &err) != LADE_OK)
+	if (zip ? lade_store_zip_create(path, NULL, store, &err)
+	        : lade_store_directory_open(path, &options, store, &err))
 		return cli_lade_error(path, &err);
-	*made = !exists;
+	*made = !exists && !zip;
 	return CLI_OK;
 }
 
@@ -260,7 +263,7 @@ int zarr_create(const zarr_settings *s, const char *path)
 	else if (!n->group)
 		rc = describe_array(&m, n);
 	if (rc == CLI_OK)
-		rc = open_store(path, &store, &made);
+		rc = open_store(s, path, &store, &made);
 	if (rc == CLI_OK) {
 		lade_status status = lade_zarr_create(store, "", &m.d, &options, &zarr, &err);
 		if (status == LADE_OK && n->from) {
@@ -269,6 +272,8 @@ int zarr_create(const zarr_settings *s, const char *path)
 			if (status != LADE_OK && made)
 				lade_zarr_delete(store, "", NULL);
 		}
+		if (status == LADE_OK && is_zip(path))
+			status = lade_store_zip_finish(store, NULL, &err);
 		if (status == LADE_E_CHANGED && !s->force)
 			cli_error("%s: %s (-f replaces it)", path, err.message);
 		else if (status != LADE_OK)

@@ -158,5 +158,13 @@ lade_status zarr_read(const lade_zarr *array, const lade_zarr_selection *selecti
 {
 	lade_zarr_read_options options = {.struct_size = sizeof options, .threads = threads};
 
-	return lade_zarr_read(array, selection, target, &options, report, err);
+	if (lade_zarr_as_array(array)->type.size)
+		return lade_zarr_read(array, selection, target, &options, report, err);
+	/* Elements of any length stay in the plan. */
+	lade_zarr_plan *plan = NULL;
+	lade_status status = lade_zarr_plan_new(array, selection, NULL, &options, &plan, err);
+	if (status == LADE_OK)
+		status = lade_zarr_plan_run(plan, report, err);
+	lade_zarr_plan_free(plan);
+	return status;
 }

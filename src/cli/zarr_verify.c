@@ -81,7 +81,7 @@ static lade_status read_box(const verify *v, const box *b, lade_zarr_report *rep
 		                            .stop = (int64_t)(b->start[i] + b->count[i])};
 		size = zarr_times(size, b->count[i]);
 	}
-	void *memory = size < PTRDIFF_MAX ? malloc((size_t)size) : NULL;
+	void *memory = size < PTRDIFF_MAX ? malloc((size_t)size + 1) : NULL;
 	if (!memory)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a chunk of %" PRIu64 " bytes", size);
@@ -372,8 +372,9 @@ static void print_summary(const verify *v)
 		printf("more than 2^64 missing");
 	else
 		printf("%" PRIu64 " missing", v->missing);
-	printf("; %s of %s decoded", cli_format_size(v->stored, stored),
-	       cli_format_size(v->decoded, decoded));
+	printf("; %s", cli_format_size(v->stored, stored));
+	if (v->node->array->type.size)
+		printf(" of %s decoded", cli_format_size(v->decoded, decoded));
 	if (v->node->array->chain.shard)
 		printf(", %" PRIu64 " inner chunks", v->chunks);
 	putchar('\n');

@@ -320,6 +320,9 @@ prints ", 11 inner chunks"
 says "shards: inner chunk (1, 2), key 'c/0/1', chunk (0, 1): "
 says "shards: key 'c/1/1', chunk (1, 1): "
 [ "$(wc -l <"$top/err")" = 2 ] && good || bad "says something else"
+cp -r g/words texts
+run 1 "$lade" zarr verify texts
+prints "texts: 0 chunks good, 2 bad, 0 missing; 5 B"
 run 1 "$lade" zarr verify --complete count old
 prints "count: 32 chunks good, 0 bad, 0 missing"
 prints "old: 1 chunk good, 0 bad, 3 missing"
@@ -400,7 +403,7 @@ run 0 "$lade" zarr ls made/group
 # What fails leaves nothing.
 run 1 "$lade" zarr create --shape=5 --dtype=nosuch gone
 says "nosuch"
-run 1 "$lade" zarr create --group gone.zip
+run 1 "$lade" zarr create --shape=5 --dtype=nosuch gone.zip
 run 1 "$lade" zarr create --group http://localhost/gone
 run 2 "$lade" zarr create --shape=5,5 --chunks=2 --dtype=int8 gone
 says "--chunks has 1 numbers, the shape has 2"
@@ -428,6 +431,15 @@ run 0 "$lade" zarr cat copy
 same "$top/out" count.npy
 run 0 "$lade" zarr verify copy
 prints "copy: 48 shards good, 0 bad, 0 missing"
+run 0 "$lade" zarr create --from=count.npy --chunks=2,64,64 copy.zip
+run 0 "$lade" zarr cat copy.zip
+same "$top/out" count.npy
+run 1 "$lade" zarr create --group copy.zip
+says "(-f replaces it)"
+run 0 "$lade" zarr create -f --group copy.zip
+run 0 "$lade" zarr info copy.zip
+prints "copy.zip: group"
+clean
 # Chunks of the fill value are not stored.
 run 0 "$lade" zarr create --from=a.npy --fill=-1 --chunks=2 filled
 run 0 "$lade" zarr info filled
