@@ -539,7 +539,7 @@ static void bench_set(fed *f, const char *name)
 	}
 	for (size_t i = 0; i < FORMAT_COUNT; i++) {
 		f->format = &formats[i];
-		if (!list_has(f->options.formats, f->format->name))
+		if (!list_has(f->options.formats, f->format->name) || !f->format->nvcomp)
 			continue;
 		if (f->library.handle && !nvcomp_find(&f->library, f->format->nvcomp, &f->codec))
 			bench_die(f->format->name, "nvCOMP lacks its calls");

@@ -16,6 +16,7 @@
 #include <lz4.h>
 #include <pthread.h>
 #include <snappy-c.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #define KIB ((size_t)1 << 10)
@@ -247,7 +248,7 @@ static inline void parallel_run(size_t count, void (*body)(void *ctx, size_t i),
 /* A format, and who reads and writes it on the host. */
 typedef struct format {
 	const char *name;   /* as specs and rows have it */
-	const char *nvcomp; /* as the names of nvCOMP's functions have it */
+	const char *nvcomp; /* as the names of nvCOMP's functions have it; NULL: it has none */
 	size_t (*bound)(size_t size);
 	size_t (*encode)(const void *src, size_t size, void *dst, size_t cap); /* 0: failed */
 	/* True when 'src' is all well and gives just 'size' bytes. */
@@ -292,11 +293,64 @@ static inline bool format_zstd_decode(const void *src, size_t src_size, void *ds
 	return ZSTD_decompress(dst, size, src, src_size) == size;
 }
 
+/* zlib at level 6; 'bits' says the container. */
+static inline size_t format_z_encode(const void *src, size_t size, void *dst, size_t cap, int bits)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)src,
+	              .avail_in = (uInt)size,
+	              .next_out = dst,
+	              .avail_out = (uInt)cap};
+	if (deflateInit2(&z, 6, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return 0;
+	size_t made = deflate(&z, Z_FINISH) == Z_STREAM_END ? z.total_out : 0;
+	deflateEnd(&z);
+	return made;
+}
+
+static inline bool format_z_decode(const void *src, size_t src_size, void *dst, size_t size,
+                                   int bits)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)src,
+	              .avail_in = (uInt)src_size,
+	              .next_out = dst,
+	              .avail_out = (uInt)size};
+	if (inflateInit2(&z, bits) != Z_OK)
+		return false;
+	int result = inflate(&z, Z_FINISH);
+	bool right = result == Z_STREAM_END && z.total_out == size && z.avail_in == 0;
+	inflateEnd(&z);
+	return right;
+}
+
+/* What deflateBound() says of any stream, and the largest container. */
+static inline size_t format_z_bound(size_t size)
+{
+	return size + (size >> 12) + (size >> 14) + (size >> 25) + 13 + 18;
+}
+
+#define FORMAT_Z(name, bits) \
+	static inline size_t format_##name##_encode(const void *src, size_t size, void *dst, \
+	                                            size_t cap) \
+	{ \
+		return format_z_encode(src, size, dst, cap, bits); \
+	} \
+	static inline bool format_##name##_decode(const void *src, size_t src_size, void *dst, \
+	                                          size_t size) \
+	{ \
+		return format_z_decode(src, src_size, dst, size, bits); \
+	}
+FORMAT_Z(deflate, -15)
+FORMAT_Z(zlib, 15)
+FORMAT_Z(gzip, 31)
+
 static const format formats[] = {
 	{"lz4", "LZ4", format_lz4_bound, format_lz4_encode, format_lz4_decode, true},
 	{"snappy", "Snappy", snappy_max_compressed_length, format_snappy_encode,
          format_snappy_decode, true},
 	{"zstd", "Zstd", ZSTD_compressBound, format_zstd_encode, format_zstd_decode, false},
+	{"deflate", "Deflate", format_z_bound, format_deflate_encode, format_deflate_decode, false},
+	{"zlib", NULL, format_z_bound, format_zlib_encode, format_zlib_decode, false},
+	{"gzip", "Gzip", format_z_bound, format_gzip_encode, format_gzip_decode, false},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 

@@ -415,7 +415,7 @@ static void bench_encoders(bench *b, const size_t *batches, bool with_nvcomp)
 /* What the host encoded: the format's library, or liblade, whose codecs nvCOMP does not decode. */
 static void bench_cpu(bench *b, const size_t *batches)
 {
-	int last = b->format ? NVCOMP : LADE;
+	int last = b->format && b->format->nvcomp ? NVCOMP : LADE;
 	uint64_t *sizes = encode_on_host(b);
 	for (const size_t *count = batches; *count; count++) {
 		uint64_t sum = 0;
@@ -683,7 +683,7 @@ static void host_times(bench *b)
 		for (size_t i = 0; i < sizeof counts / sizeof *counts && counts[i] <= b->most;
 		     i++) {
 			for (int peer = LADE; peer <= NVCOMP; peer++)
-				if (b->version[peer][0])
+				if (b->version[peer][0] && (peer == LADE || b->format->nvcomp))
 					host_arrays(b, peer, encode, counts[i]);
 			if (b->version[LADE][0])
 				host_items(b, encode, counts[i], sizes);
@@ -705,7 +705,8 @@ static size_t slot_of(bench *b, size_t chunk)
 		size_t bounds[3] = {formats[f].bound(chunk)};
 		bounds[1] = lade_spec_bound(spec, chunk);
 		lade_spec_unref(spec);
-		if (b->library.handle && nvcomp_find(&b->library, formats[f].nvcomp, &codec) &&
+		if (b->library.handle && formats[f].nvcomp &&
+		    nvcomp_find(&b->library, formats[f].nvcomp, &codec) &&
 		    codec.compress_bound(chunk, none, &bounds[2]) != 0)
 			bench_die(formats[f].name, "nvCOMP knows no bound for such chunks");
 		for (size_t i = 0; i < 3; i++)
@@ -794,7 +795,7 @@ static void bench_set(bench *b, const char *name, bool first)
 			b->format = &formats[f];
 			if (!list_has(b->options.formats, b->format->name))
 				continue;
-			if (b->library.handle &&
+			if (b->library.handle && b->format->nvcomp &&
 			    !nvcomp_find(&b->library, b->format->nvcomp, &b->codec))
 				bench_die(b->format->name, "nvCOMP lacks its calls");
 			b->spec = spec_of(b, b->format->name);
@@ -805,7 +806,7 @@ static void bench_set(bench *b, const char *name, bool first)
 				bench_encoders(b, counts, true);
 			bench_cpu(b, counts);
 			lade_spec_unref(b->spec);
-			if (b->options.typed)
+			if (b->options.typed && b->format->encodes)
 				bench_typed(b, counts);
 		}
 		if (!b->options.specs)

@@ -35,7 +35,7 @@
 #define FILL 0xA5
 
 static const char every_spec[] =
-	"zstd;zstd(level=12);delta(<i4)|zstd(level=1)|xxh64;"
+	"deflate;deflate(level=1);zlib;gzip;zstd;zstd(level=12);delta(<i4)|zstd(level=1)|xxh64;"
 	"ans;ans(dtype=<f4);ans(dtype=bfloat16);ans(dtype=<i8);"
 	"bitcomp(dtype=<i4);bitcomp(dtype=<i8);bitcomp(dtype=<u2);bitcomp(dtype=u1,algorithm="
 	"sparse);"

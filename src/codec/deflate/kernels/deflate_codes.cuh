@@ -237,13 +237,13 @@ template <int W, int N>
 static __device__ __forceinline__ void
 lade_deflate_fill(const lade_deflate_code<N> *code, uint32_t *table, uint32_t look, uint32_t thread)
 {
-	constexpr uint32_t FAR = (uint32_t)LADE_DEFLATE_LONG << 24 | 1u << 27;
+	constexpr uint32_t LONGER = (uint32_t)LADE_DEFLATE_LONG << 24 | 1u << 27;
 	uint32_t word = __brev(thread) >> 17, n = 1, step = 1u << (15 - look);
 #pragma unroll 1
 	for (uint32_t i = thread; i < 1u << look; i += 32 * W, word += step) {
 		while (n <= look && word >= code->limit[n])
 			n++;
-		uint32_t entry = FAR;
+		uint32_t entry = LONGER;
 		if (n <= look) {
 			uint32_t at = (word >> (15 - n)) + code->bias[n];
 			uint32_t symbol = code->sorted[at % N];
@@ -332,42 +332,64 @@ static __device__ __forceinline__ bool lade_deflate_lengths_begin(lade_deflate_t
 	return true;
 }
 
-/* Reads the lengths of both codes from bit *at of the stage on; one thread. */
-static __device__ __noinline__ uint32_t lade_deflate_lengths_read(uint8_t *length,
-                                                                  const uint32_t *table,
-                                                                  const uint32_t *stage,
-                                                                  uint32_t *at, uint32_t count,
-                                                                  uint32_t left)
+/*
+ * Reads the lengths of both codes from bit *at of the stage on, by a warp: 32 bits at a time.  Each
+ * lane looks at the symbol that would begin at its bit; lanes follow the chain of symbols from bit
+ * to bit, twice as far each round.  Those on the chain that begins at the first bit are symbols.
+ */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_lengths_read(lade_deflate_team<W> *t,
+                                                                     uint32_t *at, uint32_t left,
+                                                                     uint32_t lane)
 {
-	length = lade_shared(length);
-	table = lade_shared(table);
-	stage = lade_shared(stage);
-	uint32_t p = *at, n = 0, last = 0;
+	uint32_t p = *at, n = 0, last = 0, count = t->job.literals + t->job.distances;
+	for (uint32_t i = lane; i < sizeof t->length; i += 32)
+		t->length[i] = 0;
+	__syncwarp();
 #pragma unroll 1
-	while (n < count && p <= left) {
-		uint32_t v = lade_deflate_peek(stage, p), e = table[v & 127], bits = e & 255;
-		uint32_t symbol = e >> 8, again = 1;
-		v >>= bits;
-		p += bits;
-		if (symbol == 16) {
-			if (n == 0)
-				return p > left ? LADE_GPU_TRUNCATED : LADE_GPU_CORRUPT;
-			again = 3 + (v & 3);
-			p += 2;
-		} else if (symbol > 16) {
-			again = symbol == 17 ? 3 + (v & 7) : 11 + (v & 127);
-			p += symbol == 17 ? 3 : 7;
-			last = 0;
-		} else {
-			last = symbol;
+	while (n < count) {
+		uint32_t v = lade_deflate_peek(t->stage, p + lane), e = t->table[v & 127];
+		uint32_t bits = e & 255, symbol = e >> 8, again = 1;
+		uint32_t extra = symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+		if (symbol >= 16)
+			again = (symbol == 18 ? 11 : 3) + (v >> bits & ((1u << extra) - 1));
+		uint32_t after = lane + bits + extra, next = after, chain = 1u << lane;
+#pragma unroll
+		for (uint32_t k = 0; k < 5; k++) {
+			uint32_t more = __shfl_sync(LADE_FULL, chain, next & 31);
+			uint32_t then = __shfl_sync(LADE_FULL, next, next & 31);
+			chain |= next < 32 ? more : 0;
+			next = next < 32 ? then : next;
 		}
-		if (again > count - n)
-			return p > left ? LADE_GPU_TRUNCATED : LADE_GPU_CORRUPT;
-		for (; again; again--)
-			length[n++] = (uint8_t)last;
+		chain = __shfl_sync(LADE_FULL, chain, 0);
+		bool mine = chain >> lane & 1;
+		uint32_t start = n + lade_warp_scan(mine ? again : 0, lane) - again;
+		mine = mine && start < count;
+		bool cut = mine && p + after > left;
+		bool bad = mine && ((symbol == 16 && start == 0) || again > count - start);
+		uint32_t wrong = __ballot_sync(LADE_FULL, cut || bad);
+		uint32_t first = __ballot_sync(LADE_FULL, cut);
+		if (wrong)
+			return first >> (__ffs(wrong) - 1) & 1 ? LADE_GPU_TRUNCATED
+			                                       : LADE_GPU_CORRUPT;
+		/* A repeat takes the length of the last symbol before it that is none. */
+		uint32_t before =
+			__ballot_sync(LADE_FULL, mine && symbol != 16) & ((1u << lane) - 1);
+		uint32_t value = symbol < 16 ? symbol : 0;
+		uint32_t former =
+			__shfl_sync(LADE_FULL, value, before ? 31 - __clz((int)before) : 0);
+		if (symbol == 16)
+			value = before ? former : last;
+		for (uint32_t k = 0; k < again && mine && value; k++)
+			t->length[start + k] = (uint8_t)value;
+		__syncwarp();
+		uint32_t top = 31 - __clz((int)__ballot_sync(LADE_FULL, mine));
+		last = __shfl_sync(LADE_FULL, value, top);
+		n = __shfl_sync(LADE_FULL, start + again, top);
+		p += __shfl_sync(LADE_FULL, after, top);
 	}
 	*at = p;
-	return p > left ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+	return LADE_GPU_OK;
 }
 
 /* The lengths of a dynamic block, by a warp. */
@@ -380,11 +402,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_dynamic(lade_deflate_tea
 	bool right = lade_deflate_lengths_begin(t, &p, lane);
 	if (!right)
 		return p > left ? LADE_GPU_TRUNCATED : LADE_GPU_CORRUPT;
-	if (lane == 0)
-		status = lade_deflate_lengths_read(t->length, t->table, t->stage, &p,
-		                                   t->job.literals + t->job.distances, left);
-	*at = __shfl_sync(LADE_FULL, p, 0);
-	status = __shfl_sync(LADE_FULL, status, 0);
+	status = lade_deflate_lengths_read(t, &p, left, lane);
+	*at = p;
 	if (status == LADE_GPU_OK && t->length[256] == 0)
 		status = LADE_GPU_CORRUPT;
 	return status;
