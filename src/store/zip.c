@@ -3,17 +3,19 @@
  *
  * A call reads in three steps: the local headers of entries that were never read (only they say
  * where the data begins), then all stored ranges at once, straight into their spans, then deflated
- * entries, each whole.
+ * entries, each whole, several at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/options.h"
+#include "base/pool.h"
 #include "base/support.h"
 #include "base/try.h"
 #include "store/zip.h"
 
 #include <inttypes.h>
 #include <libdeflate.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +27,19 @@
 /* No Deflate stream gives more bytes for one. */
 #define DEFLATE_MOST 1032
 
+/* Threads that inflate, the caller's among them, and what they have before them: entries, and their
+ * bytes, if there is more than one. */
+#define THREADS 4
+#define WAVE_ENTRIES 32
+#define WAVE_BYTES ((uint64_t)64 << 20)
+
 typedef struct zip_store {
 	lade_source source;
 	lade_object_version version; /* of the whole file */
 	lade_zip_options options;
 	lade__zip zip;
+	lade__pool pool;
+	pthread_t helpers[THREADS - 1];
 } zip_store;
 
 /* A call: requests are its ranges. */
@@ -166,81 +176,151 @@ static void read_stored(call *c)
 
 /* ---- deflated entries ---------------------------------------------------------------------- */
 
-/* The bytes of an entry, to be freed. */
-static lade_status inflate_entry(call *c, const lade__zip_entry *e, uint8_t **out, lade_error *err)
-{
-	uint64_t most = c->zip->options.value_max;
-	uint8_t *stored = NULL, *data = NULL;
-	struct libdeflate_decompressor *d = NULL;
+/* An entry that requests [first, end) are of. */
+typedef struct job {
+	const lade__zip_entry *entry;
+	size_t first, end;
+	uint8_t *stored, *data;
 	lade_status status;
+	lade_error err;
+} job;
+
+/* Entries that are in memory at once; threads inflate them. */
+typedef struct wave {
+	call *call;
+	job jobs[WAVE_ENTRIES];
+	size_t count;
+	uint64_t bytes;
+	atomic_size_t next;
+} wave;
+
+/* Whether an entry's sizes can be true, and memory for it.  Then its bytes are the wave's next
+ * range. */
+static lade_status begin_job(wave *w, job *j, size_t *range_count)
+{
+	const lade__zip_entry *e = j->entry;
+	uint64_t most = w->call->zip->options.value_max;
+	if (lade_reading_cancelled(w->call->reading))
+		return lade_fail(&j->err, LADE_E_CANCELLED, LADE_NO_OFFSET, "it was cancelled");
 	if (e->size > most || e->stored_size > most)
-		TRY(lade_fail(err, LADE_E_LIMIT, e->local_off,
-		              "zip: it has %" PRIu64 " bytes, deflated %" PRIu64
-		              ", the limit is %" PRIu64,
-		              e->size, e->stored_size, most));
+		return lade_fail(&j->err, LADE_E_LIMIT, e->local_off,
+		                 "zip: it has %" PRIu64 " bytes, deflated %" PRIu64
+		                 ", the limit is %" PRIu64,
+		                 e->size, e->stored_size, most);
 	if (e->size / DEFLATE_MOST > e->stored_size)
-		TRY(lade_fail(err, LADE_E_CORRUPT, e->local_off,
-		              "zip: %" PRIu64 " bytes cannot give %" PRIu64, e->stored_size,
-		              e->size));
-	stored = malloc((size_t)e->stored_size + 1);
-	data = malloc((size_t)e->size + 1);
-	d = libdeflate_alloc_decompressor();
-	if (!stored || !data || !d)
-		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-		              "no memory to inflate %" PRIu64 " bytes", e->size));
-	c->ranges[0] = (lade_range){.off = e->data_off,
-	                            .want = wanted_version(c->zip),
-	                            .dst = lade_host_span(stored, (size_t)e->stored_size)};
-	read_source(c, 1);
-	if (c->ranges[0].status != LADE_OK) {
-		status = c->ranges[0].status;
-		*err = c->errors[0];
-		goto out;
-	}
+		return lade_fail(&j->err, LADE_E_CORRUPT, e->local_off,
+		                 "zip: %" PRIu64 " bytes cannot give %" PRIu64, e->stored_size,
+		                 e->size);
+	j->stored = malloc((size_t)e->stored_size + 1);
+	j->data = malloc((size_t)e->size + 1);
+	if (!j->stored || !j->data)
+		return lade_fail(&j->err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory to inflate %" PRIu64 " bytes", e->size);
+	w->bytes += e->stored_size + e->size;
+	w->call->owners[*range_count] = (size_t)(j - w->jobs);
+	w->call->ranges[(*range_count)++] =
+		(lade_range){.off = e->data_off,
+	                     .want = wanted_version(w->call->zip),
+	                     .dst = lade_host_span(j->stored, (size_t)e->stored_size)};
+	return LADE_OK;
+}
+
+static lade_status inflate_job(const call *c, struct libdeflate_decompressor *d, job *j)
+{
+	const lade__zip_entry *e = j->entry;
 	size_t got = 0;
+	if (lade_reading_cancelled(c->reading))
+		return lade_fail(&j->err, LADE_E_CANCELLED, LADE_NO_OFFSET, "it was cancelled");
+	if (!d)
+		return lade_fail(&j->err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory to inflate %" PRIu64 " bytes", e->size);
 	enum libdeflate_result result = libdeflate_deflate_decompress(
-		d, stored, (size_t)e->stored_size, data, (size_t)e->size, &got);
+		d, j->stored, (size_t)e->stored_size, j->data, (size_t)e->size, &got);
 	if (result != LIBDEFLATE_SUCCESS || got != e->size)
-		TRY(lade_fail(err, LADE_E_CORRUPT, e->local_off,
-		              "zip: its Deflate stream does not give %" PRIu64 " bytes", e->size));
-	if (!(c->zip->options.flags & LADE_ZIP_IGNORE_CHECKSUMS))
-		TRY(check(e, data, got, err));
-	*out = data;
-	data = NULL;
-out:
+		return lade_fail(&j->err, LADE_E_CORRUPT, e->local_off,
+		                 "zip: its Deflate stream does not give %" PRIu64 " bytes",
+		                 e->size);
+	return c->zip->options.flags & LADE_ZIP_IGNORE_CHECKSUMS ? LADE_OK
+	                                                         : check(e, j->data, got, &j->err);
+}
+
+/* Answers an entry's requests, and frees its bytes. */
+static void end_job(call *c, job *j)
+{
+	for (size_t k = j->first; k < j->end; k++) {
+		const lade_range *range = lade_reading_range(c->reading, k);
+		lade_status status = j->status;
+		if (!c->entries[k])
+			continue;
+		uint64_t off =
+			range->kind == LADE_RANGE_LAST ? j->entry->size - range->size : range->off;
+		if (status == LADE_OK)
+			status = lade_reading_put(c->reading, k, 0,
+			                          lade_host_cspan(j->data + off, range->size),
+			                          &j->err);
+		done(c, k, status, &j->err);
+	}
+	free(j->stored);
+	free(j->data);
+}
+
+static void inflate_jobs(void *ctx)
+{
+	wave *w = ctx;
+	struct libdeflate_decompressor *d = NULL;
+	for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
+		job *j = &w->jobs[i];
+		if (j->status == LADE_OK && !d)
+			d = libdeflate_alloc_decompressor();
+		if (j->status == LADE_OK)
+			j->status = inflate_job(w->call, d, j);
+		end_job(w->call, j);
+	}
 	libdeflate_free_decompressor(d);
-	free(data);
-	free(stored);
-	return status;
+}
+
+/* Reads the wave's entries by one call of the source, and inflates them. */
+static void run_wave(wave *w, size_t range_count)
+{
+	call *c = w->call;
+	unsigned threads = c->options.threads;
+	threads = threads && threads < THREADS ? threads : THREADS;
+	threads = threads < w->count ? threads : (unsigned)w->count;
+	read_source(c, range_count);
+	for (size_t k = 0; k < range_count; k++) {
+		job *j = &w->jobs[c->owners[k]];
+		j->status = c->ranges[k].status;
+		if (j->status != LADE_OK)
+			j->err = c->errors[k];
+	}
+	atomic_store(&w->next, 0);
+	lade__pool_run(&c->zip->pool, threads ? threads - 1 : 0, inflate_jobs, w);
+	w->count = 0;
+	w->bytes = 0;
 }
 
 /* Each entry once: the requests of a key stand together. */
 static void read_deflated(call *c)
 {
-	for (size_t i = 0; i < c->count; i++) {
+	wave w = {.call = c};
+	size_t range_count = 0;
+	for (size_t i = 0, end; i < c->count; i = end) {
 		const lade__zip_entry *e = c->entries[i];
-		lade_error err = {0};
-		uint8_t *data = NULL;
+		end = i + 1;
 		if (!e)
 			continue;
-		lade_status status = lade_reading_cancelled(c->reading)
-		                             ? LADE_E_CANCELLED
-		                             : inflate_entry(c, e, &data, &err);
-		for (size_t k = i; k < c->count; k++) {
-			if (c->entries[k] != e)
-				continue;
-			const lade_range *range = lade_reading_range(c->reading, k);
-			uint64_t off =
-				range->kind == LADE_RANGE_LAST ? e->size - range->size : range->off;
-			lade_status one = status;
-			if (one == LADE_OK)
-				one = lade_reading_put(c->reading, k, 0,
-				                       lade_host_cspan(data + off, range->size),
-				                       &err);
-			done(c, k, one, &err);
+		while (end < c->count && (!c->entries[end] || c->entries[end] == e))
+			end++;
+		if (w.count == WAVE_ENTRIES || (w.count && w.bytes + e->size > WAVE_BYTES)) {
+			run_wave(&w, range_count);
+			range_count = 0;
 		}
-		free(data);
+		job *j = &w.jobs[w.count++];
+		*j = (job){.entry = e, .first = i, .end = end};
+		j->status = begin_job(&w, j, &range_count);
 	}
+	if (w.count)
+		run_wave(&w, range_count);
 }
 
 /* ---- a call -------------------------------------------------------------------------------- */
@@ -314,6 +394,7 @@ static lade_status zip_list(void *ctx, const lade_store_listing *listing, lade_e
 static void zip_close(void *ctx)
 {
 	zip_store *zip = ctx;
+	lade__pool_reset(&zip->pool);
 	lade__zip_reset(&zip->zip);
 	lade_source_close(zip->source);
 	free(zip);
@@ -365,6 +446,7 @@ lade_status lade_store_zip_open(lade_source source, const lade_zip_options *give
 	                   err));
 	ops.flags = (source.ops->flags & LADE_SOURCE_ANY_PLACE ? LADE_STORE_ANY_PLACE : 0) |
 	            (source.ops->flags & LADE_SOURCE_LOCAL ? LADE_STORE_LOCAL : 0);
+	TRY(lade__pool_init(&zip->pool, zip->helpers, THREADS - 1, err));
 	TRY(lade__store_new(&ops, zip, "zip file", out, err));
 	return LADE_OK;
 out:

@@ -157,6 +157,56 @@ static void what_is_written_is_read(void **state)
 	}
 }
 
+/* More entries than one wave has, some read twice, one of them damaged: its neighbours are good. */
+static void deflated_entries_are_read_at_once(void **state)
+{
+	(void)state;
+	enum { COUNT = 100, EACH = 20000 };
+	static uint8_t values[COUNT][EACH], back[2 * COUNT][EACH];
+	lade_error err, errors[2 * COUNT];
+	char keys[COUNT][8];
+	lade_range ranges[2 * COUNT];
+	lade_io_options options = {.struct_size = sizeof options, .errors = errors};
+	for (unsigned threads = 0; threads < 3; threads++) {
+		lade_store *store = create_zip("many.zip", 6);
+		for (size_t i = 0; i < COUNT; i++) {
+			for (size_t k = 0; k < EACH; k++)
+				values[i][k] = (uint8_t)(k / (i + 3) * 7 + i);
+			snprintf(keys[i], sizeof keys[i], "k%zu", i);
+			put(store, keys[i], values[i], EACH);
+		}
+		finish(store);
+		assert_int_equal(system("python3 -c \"import zipfile; "
+		                        "i = zipfile.ZipFile('many.zip').getinfo('k50'); "
+		                        "f = open('many.zip', 'r+b'); "
+		                        "f.seek(i.header_offset + 30 + 3 + 5); "
+		                        "f.write(b'\\xff' * 20)\""),
+		                 0);
+		store = open_zip("many.zip");
+		for (size_t i = 0; i < 2 * COUNT; i++)
+			ranges[i] = (lade_range){.key = keys[i % COUNT],
+			                         .off = i / COUNT * 100,
+			                         .kind = LADE_RANGE_REST,
+			                         .dst = lade_host_span(back[i], EACH)};
+		options.threads = threads;
+		assert_true(lade_store_read(store, ranges, 2 * COUNT, &options, NULL, &err) !=
+		            LADE_OK);
+		for (size_t i = 0; i < 2 * COUNT; i++) {
+			if (i % COUNT == 50) {
+				assert_true(ranges[i].status == LADE_E_CORRUPT ||
+				            ranges[i].status == LADE_E_CHECKSUM);
+				assert_non_null(strstr(errors[i].message, "k50"));
+				continue;
+			}
+			must(ranges[i].status, &errors[i]);
+			assert_int_equal(ranges[i].size, EACH - i / COUNT * 100);
+			assert_memory_equal(back[i], values[i % COUNT] + i / COUNT * 100,
+			                    ranges[i].size);
+		}
+		lade_store_unref(store);
+	}
+}
+
 static lade_status count_entry(void *ctx, const lade_store_entry *entry)
 {
 	(void)entry;
@@ -200,7 +250,7 @@ static void pythons_files_are_read(void **state)
 		"  def write(s, b): return s.f.write(b)\n"
 		"p = Pipe(); z = zipfile.ZipFile(p, 'w')\n" /* sizes behind the data */
 		"z.writestr('k', v, zipfile.ZIP_DEFLATED); z.writestr('l', v); z.close(); "
-	        "p.f.close()\n"
+		"p.f.close()\n"
 		"z = zipfile.ZipFile('m.zip', 'w')\n"
 		"for i in range(70000): z.writestr(f'c/{i // 1000}/{i}', b'%d' % i)\n"
 		"z.close()\n";
@@ -531,6 +581,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(deflated_entries_are_read_at_once),
 		cmocka_unit_test(pythons_files_are_read),
 		cmocka_unit_test(many_entries_are_written),
 		cmocka_unit_test(damage_is_found),
