@@ -21,6 +21,8 @@
     dated       a date and no ETag
     moved       a redirection to ok
     secret      401 without "Authorization: Bearer secret"
+    link/MS/MB  an answer begins after MS milliseconds, and a connection gets MB megabytes a second;
+                byte i is i % 256
 
 /files/PATH is a file below the directory that the first argument names, with ranges.
 
@@ -49,6 +51,7 @@ def value(size):
 
 
 values = {}
+links = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -96,6 +99,13 @@ class Handler(BaseHTTPRequestHandler):
         if not name:
             return self.plain(404)
         size = int(name.group(1))
+        if mode == "link":
+            self.rate = int(rest[1]) * 1e6
+            time.sleep(int(rest[0]) / 1e3)
+            with lock:
+                if size not in links:
+                    links[size] = memoryview(bytes(range(256)) * (size // 256 + 1))[:size]
+            return self.give(mode, links[size], 0, 0)
         with lock:
             data = values.setdefault(size, None) or values.__setitem__(size, value(size)) \
                 or values[size]
@@ -166,6 +176,12 @@ class Handler(BaseHTTPRequestHandler):
         if mode == "short" and turn < many:
             self.wfile.write(body[: len(body) // 2])
             self.close_connection = True
+            return
+        if mode == "link":
+            began = time.monotonic()
+            for at in range(0, len(body), 65536):
+                time.sleep(max(0, began + at / self.rate - time.monotonic()))
+                self.wfile.write(body[at : at + 65536])
             return
         self.wfile.write(body)
 

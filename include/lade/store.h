@@ -193,23 +193,49 @@ enum {
 	LADE_DIRECTORY_SYNC = 1,
 	LADE_DIRECTORY_CREATE = 2,    /* make the directory if it does not exist */
 	LADE_DIRECTORY_READ_ONLY = 4, /* writes fail with LADE_E_UNSUPPORTED */
+	/* Read without the page cache (O_DIRECT), if the file system can: for files that are read
+	 * once, from a fast disk.  Only for ranges that begin at a multiple of 4096, to an address
+	 * that is one too; their last bytes, and other ranges, are read as usual. */
+	LADE_DIRECTORY_DIRECT = 8,
+	/* Read to spans on devices by libcufile (GPUDirect Storage), without a staging buffer.  A
+	 * file that libcufile refuses is read through the host. */
+	LADE_DIRECTORY_CUFILE = 16,
 };
 
 /* Zero-initialise, set struct_size, then the fields you need. */
 typedef struct lade_directory_options {
 	size_t struct_size;
-	uint64_t flags; /* LADE_DIRECTORY_... */
+	uint64_t flags;     /* LADE_DIRECTORY_... */
+	const char *cufile; /* the file of libcufile; NULL: the system's */
 } lade_directory_options;
 
 /*
  * Opens the files below a directory; keys are their paths.  Symbolic links are followed, also those
  * that lead out of the directory.
  *
- * Fails: LADE_E_NOT_FOUND, LADE_E_IO, LADE_E_NOMEM, LADE_E_ARG
+ * Fails: LADE_E_NOT_FOUND, LADE_E_IO, LADE_E_NOMEM, LADE_E_ARG; LADE_E_UNSUPPORTED
+ *        (LADE_DIRECTORY_CUFILE without a libcufile that works)
  */
 LADE_API lade_status lade_store_directory_open(const char *path,
                                                const lade_directory_options *options,
                                                lade_store **out, lade_error *err);
+
+/*
+ * Removes the temporary files (".lade-" and 16 hexadecimal digits) that killed writes have left
+ * below a directory: those that were last changed at least 'age_s' seconds ago and that no writer
+ * has locked.  '*removed' gets their number; 'cancel' and 'removed' may be NULL.  It follows no
+ * symbolic links.
+ *
+ * Writers of this library hold a lock on their files, also across hosts if the file system has such
+ * locks, as NFS.  The age protects other writers: a day (86400) is safe.  Use 0 only if the file
+ * system's locks work for all writers and none is older than this version.
+ *
+ * Fails: LADE_E_ARG (not a directory's store), LADE_E_UNSUPPORTED (read-only), LADE_E_IO,
+ *        LADE_E_CANCELLED; some files may then be removed
+ */
+LADE_API lade_status lade_store_directory_sweep(lade_store *store, uint64_t age_s,
+                                                lade_cancel *cancel, uint64_t *removed,
+                                                lade_error *err);
 
 /*
  * Makes a store of values in memory.  Written values are kept in 'place', in memory of 'allocator'

@@ -121,6 +121,7 @@ static lade_status open_temporary(writing *w, lade_error *err)
 	}
 	if (w->fd >= 0) {
 		w->temp = temp;
+		flock(w->fd, LOCK_EX | LOCK_NB); /* for a sweep: somebody lives */
 		return LADE_OK;
 	}
 	lade_status status = failed(err, "making a temporary file", w->dir);

@@ -18,7 +18,9 @@
 /* A staging buffer, and the most pieces that are read at once. */
 #define STAGING_SIZE ((size_t)32 << 20)
 #define PIECES 1024
-#define ALIGN 64
+
+/* Of the buffer, and of its pieces that have as many bytes: as O_DIRECT wants it. */
+#define ALIGN 4096
 
 /* ---- places ------------------------------------------------------------------------------- */
 
@@ -178,6 +180,12 @@ static void find_places(staged *s)
 	}
 }
 
+/* What a piece takes of the staging buffer. */
+static size_t room_of(size_t size)
+{
+	return size < ALIGN ? size : size + (ALIGN - size % ALIGN) % ALIGN;
+}
+
 /* Fills a wave with pieces of ranges from '*next' on; those on the host need no staging. */
 static void make_wave(staged *s, size_t *next)
 {
@@ -205,7 +213,7 @@ static void make_wave(staged *s, size_t *next)
 		s->owner[s->piece_count++] = *next;
 		p->at += n;
 		if (there)
-			used += n;
+			used += room_of(n);
 	}
 }
 
@@ -268,9 +276,9 @@ static size_t staging_size(const lade_range *ranges, size_t count, int32_t *devi
 		if (lade_kind_is_host(dst->place.kind))
 			continue;
 		*device = dst->place.device;
-		if (dst->size >= STAGING_SIZE - size)
+		if (dst->size >= STAGING_SIZE - size || room_of(dst->size) >= STAGING_SIZE - size)
 			return STAGING_SIZE;
-		size += dst->size;
+		size += room_of(dst->size);
 	}
 	return size;
 }

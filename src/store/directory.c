@@ -1,17 +1,12 @@
 /*
- * directory.c: the store of the files below a directory.
- *
- * A reading's requests become units: some neighbouring requests of one key.  Threads take units in
- * turn; each opens the key's file, looks at its version, reads, and looks again.
+ * directory.c: the store of the files below a directory: writing and listing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _GNU_SOURCE /* preadv() */
 #include "base/options.h"
-#include "base/pool.h"
 #include "base/try.h"
 #include "io/file.h"
-#include "store/store.h"
+#include "store/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,198 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-/* Threads that read at once, the caller's among them. */
-#define THREADS 4
-
-/* A unit ends with this many requests or bytes. */
-#define UNIT_REQUESTS 16
-#define UNIT_BYTES ((size_t)4 << 20)
-
-/* The spans and the bytes of one preadv(): a cancelled read ends after one.  Bytes that nobody
- * wants go to a buffer of the last size. */
-#define SPANS 64
-#define STEP_BYTES ((size_t)4 << 20)
-#define UNWANTED_BYTES 16384
-
-typedef struct directory {
-	int fd;
-	uint64_t flags;
-	lade__pool pool;
-	pthread_t helpers[THREADS - 1];
-	char path[]; /* absolute */
-} directory;
-
-/* ---- reading ------------------------------------------------------------------------------- */
-
-typedef struct call {
-	directory *dir;
-	lade_reading *reading;
-	size_t count;
-	pthread_mutex_t mutex; /* guards 'next' */
-	size_t next;
-} call;
-
-/* Where the bytes of a request from 'at' on go: spans of up to STEP_BYTES. */
-static int spans_of(const lade_reading *reading, size_t r, size_t size, size_t at,
-                    struct iovec *spans, uint8_t *unwanted)
-{
-	size_t parts = lade_reading_part_count(reading, r), k = 0, end = at + STEP_BYTES;
-	int n = 0;
-	end = end < size ? end : size;
-	for (; k < parts; k++) {
-		lade_part part = lade_reading_part(reading, r, k);
-		if (part.at + part.dst.size > at)
-			break;
-	}
-	while (at < end && n < SPANS) {
-		lade_part part = {.at = size};
-		if (k < parts)
-			part = lade_reading_part(reading, r, k);
-		if (part.at > at) {
-			size_t gap = part.at - at < UNWANTED_BYTES ? part.at - at : UNWANTED_BYTES;
-			gap = gap < end - at ? gap : end - at;
-			spans[n++] = (struct iovec){unwanted, gap};
-			at += gap;
-			continue;
-		}
-		size_t into = at - part.at, left = part.dst.size - into;
-		left = left < end - at ? left : end - at;
-		if (left)
-			spans[n++] = (struct iovec){(uint8_t *)part.dst.data + into, left};
-		at += left;
-		k += into + left == part.dst.size;
-	}
-	return n;
-}
-
-static lade_status read_bytes(call *c, int fd, size_t r, uint64_t off, lade_error *err)
-{
-	size_t size = lade_reading_range(c->reading, r)->size;
-	struct iovec spans[SPANS];
-	uint8_t unwanted[UNWANTED_BYTES];
-	for (size_t at = 0; at < size;) {
-		if (lade_reading_cancelled(c->reading))
-			return lade_fail(err, LADE_E_CANCELLED, LADE_NO_OFFSET,
-			                 "the read was cancelled");
-		int n = spans_of(c->reading, r, size, at, spans, unwanted);
-		ssize_t got = preadv(fd, spans, n, (off_t)(off + at));
-		if (got < 0 && errno != EINTR)
-			return lade_fail(err, LADE_E_IO, off + at, "reading at %" PRIu64 ": %s",
-			                 off + at, strerror(errno));
-		if (got == 0)
-			return lade_fail(err, LADE_E_TRUNCATED, off + at,
-			                 "the file ends at %" PRIu64 ", before %" PRIu64, off + at,
-			                 off + size);
-		at += got > 0 ? (size_t)got : 0;
-	}
-	return LADE_OK;
-}
-
-/* Looks at an open file.  Fails: LADE_E_IO; LADE_E_NOT_FOUND: it is no regular one */
-static lade_status look(int fd, uint64_t *size, lade_object_version *version, lade_error *err)
-{
-	struct stat st;
-	if (fstat(fd, &st) != 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "looking at the file: %s",
-		                 strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return lade__key_absent(err);
-	*size = (uint64_t)st.st_size;
-	lade__file_version(&st, version);
-	return LADE_OK;
-}
-
-static lade_status open_key(const directory *dir, const char *key, int *fd, lade_error *err)
-{
-	do
-		*fd = openat(dir->fd, key, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	while (*fd < 0 && errno == EINTR);
-	if (*fd >= 0)
-		return LADE_OK;
-	if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)
-		return lade__key_absent(err);
-	return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "opening the file: %s", strerror(errno));
-}
-
-/* Requests from 'first' on, of one key. */
-static void read_unit(call *c, size_t first, size_t count)
-{
-	lade_reading *reading = c->reading;
-	lade_error errors[UNIT_REQUESTS], err = {0};
-	lade_status statuses[UNIT_REQUESTS];
-	lade_object_version before, after;
-	uint64_t size, now, off;
-	int fd = -1;
-	bool cancelled = lade_reading_cancelled(reading);
-	lade_status all =
-		cancelled ? LADE_E_CANCELLED
-			  : open_key(c->dir, lade_reading_range(reading, first)->key, &fd, &err);
-	if (all == LADE_OK)
-		all = look(fd, &size, &before, &err);
-	for (size_t i = 0; i < count && all == LADE_OK; i++) {
-		lade_range *range = lade_reading_range(reading, first + i);
-		statuses[i] = lade__range_answer(range, size, &before, &off, &errors[i]);
-		if (statuses[i] == LADE_OK)
-			statuses[i] = read_bytes(c, fd, first + i, off, &errors[i]);
-	}
-	bool changed = all == LADE_OK && look(fd, &now, &after, NULL) == LADE_OK &&
-	               !lade_object_version_equal(&before, &after);
-	for (size_t i = 0; i < count; i++) {
-		lade_status status = all == LADE_OK ? statuses[i] : all;
-		if (changed && (status == LADE_OK || status == LADE_E_TRUNCATED))
-			status = lade_fail(&errors[i], LADE_E_CHANGED, LADE_NO_OFFSET,
-			                   "the file changed while it was read");
-		lade_reading_done(reading, first + i, status, all == LADE_OK ? &errors[i] : &err);
-	}
-	if (fd >= 0)
-		close(fd);
-}
-
-/* The requests of the next unit; 0: there are no more. */
-static size_t take_unit(call *c, size_t *first)
-{
-	size_t n = 0, bytes = 0;
-	pthread_mutex_lock(&c->mutex);
-	*first = c->next;
-	while (c->next + n < c->count && n < UNIT_REQUESTS && bytes < UNIT_BYTES) {
-		const lade_range *range = lade_reading_range(c->reading, c->next + n);
-		const lade_range *head = lade_reading_range(c->reading, c->next);
-		if (range->key != head->key && strcmp(range->key, head->key) != 0)
-			break;
-		bytes += range->dst.size < UNIT_BYTES ? range->dst.size : UNIT_BYTES;
-		n++;
-	}
-	c->next += n;
-	pthread_mutex_unlock(&c->mutex);
-	return n;
-}
-
-static void read_units(void *ctx)
-{
-	call *c = ctx;
-	size_t first, n;
-	while ((n = take_unit(c, &first)) > 0)
-		read_unit(c, first, n);
-}
-
-static void directory_read(void *ctx, lade_reading *reading, size_t count)
-{
-	directory *dir = ctx;
-	call c = {.dir = dir, .reading = reading, .count = count};
-	unsigned threads = lade_reading_options(reading)->threads;
-	threads = threads && threads < THREADS ? threads : THREADS;
-	pthread_mutex_init(&c.mutex, NULL);
-	if (threads > count)
-		threads = (unsigned)count;
-	if (threads > 1)
-		lade__pool_run(&dir->pool, threads - 1, read_units, &c);
-	else
-		read_units(&c);
-	pthread_mutex_destroy(&c.mutex);
-}
+typedef lade__directory directory;
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
@@ -412,15 +218,16 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 {
 	static const lade_store_ops ops = {.struct_size = sizeof ops,
 	                                   .flags = LADE_STORE_LOCAL | LADE_STORE_PARTS,
-	                                   .parallel = THREADS,
+	                                   .parallel = LADE__DIRECTORY_THREADS,
 	                                   .request_ns = 10000,
 	                                   .request_rate = 3000000000,
-	                                   .read = directory_read,
+	                                   .read = lade__directory_read,
 	                                   .write = directory_write,
 	                                   .list = directory_list,
 	                                   .close = directory_close};
-	const uint64_t known =
-		LADE_DIRECTORY_SYNC | LADE_DIRECTORY_CREATE | LADE_DIRECTORY_READ_ONLY;
+	const uint64_t known = LADE_DIRECTORY_SYNC | LADE_DIRECTORY_CREATE |
+	                       LADE_DIRECTORY_READ_ONLY | LADE_DIRECTORY_DIRECT |
+	                       LADE_DIRECTORY_CUFILE;
 	lade_directory_options options;
 	char name[128], *absolute = NULL;
 	directory *dir = NULL;
@@ -443,12 +250,18 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 	memcpy(dir->path, absolute, size);
 	if (absolute[1] == 0)
 		dir->path[0] = 0; /* the root: keys follow a '/' */
-	TRY(lade__pool_init(&dir->pool, dir->helpers, THREADS - 1, err));
+	if (options.flags & LADE_DIRECTORY_CUFILE)
+		TRY(lade__cufile_open(&dir->cufile, options.cufile, err));
+	TRY(lade__pool_init(&dir->pool, dir->helpers, LADE__DIRECTORY_THREADS - 1, err));
 	dir->fd = open(absolute, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lade_store_ops own = ops;
 	if (options.flags & LADE_DIRECTORY_READ_ONLY)
 		own.write = NULL;
-	snprintf(name, sizeof name, "directory %s", absolute);
+	if (options.flags & LADE_DIRECTORY_CUFILE)
+		own.flags |= LADE_STORE_ANY_PLACE;
+	snprintf(name, sizeof name, "directory%s%s %s",
+	         options.flags & LADE_DIRECTORY_DIRECT ? " (O_DIRECT)" : "",
+	         options.flags & LADE_DIRECTORY_CUFILE ? " (cuFile)" : "", absolute);
 	if (dir->fd < 0)
 		status = lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
 	else
@@ -458,8 +271,9 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 	if (status != LADE_OK)
 		lade__pool_reset(&dir->pool);
 out:
-	if (status != LADE_OK)
-		free(dir);
+	if (status != LADE_OK && dir)
+		if (status != LADE_OK)
+			free(dir);
 	free(absolute);
 	return status;
 }

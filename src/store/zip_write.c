@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* 1980-01-01 00:00: the first day of the format, so that equal values make equal files. */
@@ -365,8 +366,10 @@ static lade_status open_temporary(zip_writer *w, const char *path, lade_error *e
 		if (w->fd < 0 && errno != EEXIST)
 			break;
 	}
-	if (w->fd >= 0)
+	if (w->fd >= 0) {
+		flock(w->fd, LOCK_EX | LOCK_NB); /* for a sweep: somebody lives */
 		return LADE_OK;
+	}
 	lade_status status =
 		lade_fail(err, errno == ENOENT ? LADE_E_NOT_FOUND : LADE_E_IO, LADE_NO_OFFSET,
 	                  "%s: making a temporary file beside it: %s", path, strerror(errno));

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "gpu/device.h"
 #include "gpu/emulated.h"
+#include "gpu/fake_cufile.h"
 
 #include <lade/store.h>
 
@@ -109,6 +110,65 @@ static void directory_to_every_place(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Spans on devices get their bytes from libcufile: in pieces, from files that it refuses, and when
+ * it fails. */
+static void libcufile_reads_to_devices(void **state)
+{
+	(void)state;
+	char dir[] = "/tmp/lade-store-XXXXXX", command[64];
+	lade_directory_options options = {.struct_size = sizeof options,
+	                                  .flags = LADE_DIRECTORY_CUFILE,
+	                                  .cufile = "/none/libcufile.so"};
+	lade_store *store;
+	lade_error err;
+	void *library = dlopen(FAKE_CUFILE, RTLD_NOW);
+	fake_cufile *fake = library ? dlsym(library, "fake_cufile_state") : NULL;
+	assert_non_null(fake);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(lade_store_directory_open(dir, &options, &store, &err),
+	                 LADE_E_UNSUPPORTED);
+	options.cufile = FAKE_CUFILE;
+	fake->open_code = 5001;
+	assert_int_equal(lade_store_directory_open(dir, &options, &store, &err),
+	                 LADE_E_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "5001"));
+	fake->open_code = 0;
+	for (int round = 0; round < 3; round++) {
+		fake->most = round == 1 ? 1000 : 0;
+		fake->refuse = round == 2;
+		atomic_store(&fake->reads, 0);
+		atomic_store(&fake->direct, 0);
+		must(lade_store_directory_open(dir, &options, &store, &err), &err);
+		to_and_from_every_place(store);
+		assert_int_equal(atomic_load(&fake->handles), 0);
+		/* 4 ranges of each value are on devices. */
+		int reads = atomic_load(&fake->reads);
+		assert_true(round == 0   ? reads >= PLACES * 4
+		            : round == 1 ? reads >= PLACES * 4 * 5
+		                         : reads == 0);
+		assert_true(round == 2 || atomic_load(&fake->direct) > 0);
+	}
+	fake->refuse = false;
+	must(lade_store_directory_open(dir, &options, &store, &err), &err);
+	lade_store_plan plan = {.struct_size = sizeof plan};
+	lade_range range = {.key = "d/0", .dst = span_new(places[3], 5000)};
+	must(lade_store_explain(store, &range, 1, NULL, &plan, &err), &err);
+	assert_non_null(strstr(plan.text, "cuFile"));
+	for (int round = 0; round < 2; round++) {
+		fake->fail_with = round ? -5017 : -1;
+		assert_int_equal(lade_store_read(store, &range, 1, NULL, NULL, &err), LADE_E_IO);
+		assert_non_null(strstr(err.message, round ? "-5017" : "cuFileRead() at 0: "));
+	}
+	fake->fail_with = 0;
+	must(lade_store_read(store, &range, 1, NULL, NULL, &err), &err);
+	assert_int_equal(atomic_load(&fake->handles), 0);
+	lade_store_unref(store);
+	span_free(range.dst);
+	dlclose(library);
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 static void lent_memory_is_read_where_it_is(void **state)
 {
 	(void)state;
@@ -136,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_on_every_place),
 		cmocka_unit_test(directory_to_every_place),
+		cmocka_unit_test(libcufile_reads_to_devices),
 		cmocka_unit_test(lent_memory_is_read_where_it_is),
 	};
 	if (!emulated_open())

@@ -745,6 +745,109 @@ static void killed_writes_leave_whole_values(void **state)
 		assert_true(same || first);
 	}
 	expect_listing(store, NULL, false, (const char *[]){"k", NULL});
+	uint64_t removed;
+	must(lade_store_directory_sweep(store, 0, NULL, &removed, &err), &err);
+	assert_true(removed > 0);
+	must(lade_store_look(store, "k", NULL, NULL, &err), &err);
+	free(back);
+	free(value);
+	lade_store_unref(store);
+}
+
+/* What a killed process leaves is removed, what a living one writes is not. */
+static void a_sweep_removes_what_killed_writes_left(void **state)
+{
+	(void)state;
+	lade_store *store = open_directory("swept", 0), *memory = new_memory(), *zip;
+	char path[160], link[160];
+	lade_error err;
+	uint64_t removed;
+	int how;
+	put(store, "a/b/k", "v", 1);
+	snprintf(path, sizeof path, "%s/swept/a/b/z.zip", dir);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		lade_store *left;
+		if (lade_store_zip_create(path, NULL, &left, NULL) != LADE_OK)
+			_exit(1);
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(child, &how, 0);
+	assert_true(WIFSIGNALED(how));
+	must(lade_store_zip_create(path, NULL, &zip, &err), &err);
+	put(zip, "k", "v", 1);
+	/* Neither these names nor a directory behind a link are a writer's. */
+	static const char *const others[] = {".lade-0123456789abcdeg", ".lade-0123456789abcde",
+	                                     "lade-0123456789abcdef"};
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(link, sizeof link, "%s/swept/%s", dir, others[i]);
+		close(open(link, O_WRONLY | O_CREAT, 0666));
+	}
+	snprintf(path, sizeof path, "%s/elsewhere", dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	snprintf(link, sizeof link, "%s/swept/link", dir);
+	assert_int_equal(symlink(path, link), 0);
+	snprintf(link, sizeof link, "%s/elsewhere/.lade-0123456789abcdef", dir);
+	close(open(link, O_WRONLY | O_CREAT, 0666));
+	must(lade_store_directory_sweep(store, 3600, NULL, &removed, &err), &err);
+	assert_true(removed == 0);
+	must(lade_store_directory_sweep(store, 0, NULL, &removed, &err), &err);
+	assert_true(removed == 1);
+	must(lade_store_directory_sweep(store, 0, NULL, &removed, &err), &err);
+	assert_true(removed == 0);
+	must(lade_store_zip_finish(zip, NULL, &err), &err);
+	lade_store_unref(zip);
+	must(lade_store_look(store, "a/b/z.zip", NULL, NULL, &err), &err);
+	assert_int_equal(access(link, F_OK), 0);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(link, sizeof link, "%s/swept/%s", dir, others[i]);
+		assert_int_equal(access(link, F_OK), 0);
+	}
+	assert_int_equal(lade_store_directory_sweep(memory, 0, NULL, NULL, NULL), LADE_E_ARG);
+	lade_store_unref(memory);
+	lade_store_unref(store);
+	store = open_directory("swept", LADE_DIRECTORY_READ_ONLY);
+	assert_int_equal(lade_store_directory_sweep(store, 0, NULL, NULL, NULL),
+	                 LADE_E_UNSUPPORTED);
+	lade_store_unref(store);
+}
+
+/* ---- O_DIRECT -------------------------------------------------------------------------- */
+
+/* Whatever is aligned or not, the bytes are the same. */
+static void direct_reads_are_equal(void **state)
+{
+	(void)state;
+	enum { TOTAL = 5 * 4096 + 777 };
+	lade_store *store = open_directory("direct", LADE_DIRECTORY_DIRECT);
+	uint8_t *value = malloc(TOTAL), *back = aligned_alloc(4096, 8 * 4096);
+	lade_error err;
+	fill(value, TOTAL, 3);
+	put(store, "k", value, TOTAL);
+	static const size_t offs[] = {0, 1, 512, 4096, 8192, TOTAL - 777, TOTAL - 1};
+	static const size_t sizes[] = {1, 777, 4095, 4096, 4097, 8192, 9000, TOTAL};
+	static const size_t shifts[] = {0, 1, 512};
+	for (size_t i = 0; i < 7; i++)
+		for (size_t k = 0; k < 8; k++)
+			for (size_t s = 0; s < 3; s++) {
+				size_t n = sizes[k] < TOTAL - offs[i] ? sizes[k] : TOTAL - offs[i];
+				memset(back, 0xee, 8 * 4096);
+				lade_range range = {.key = "k",
+				                    .off = offs[i],
+				                    .kind = k == 7 ? LADE_RANGE_REST
+				                                   : LADE_RANGE_AT,
+				                    .dst = lade_host_span(back + shifts[s], n)};
+				must(lade_store_read(store, &range, 1, NULL, NULL, &err), &err);
+				assert_true(range.size == n);
+				assert_memory_equal(back + shifts[s], value + offs[i], n);
+				assert_int_equal(back[shifts[s] + n], 0xee);
+			}
+	lade_range beyond = {.key = "k", .dst = lade_host_span(back, 8 * 4096)};
+	assert_int_equal(lade_store_read(store, &beyond, 1, NULL, NULL, NULL), LADE_E_RANGE);
+	lade_store_plan plan = {.struct_size = sizeof plan};
+	must(lade_store_explain(store, &beyond, 1, NULL, &plan, &err), &err);
+	assert_non_null(strstr(plan.text, "O_DIRECT"));
 	free(back);
 	free(value);
 	lade_store_unref(store);
@@ -846,6 +949,8 @@ int main(void)
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(only_files_are_values),
 		cmocka_unit_test(killed_writes_leave_whole_values),
+		cmocka_unit_test(a_sweep_removes_what_killed_writes_left),
+		cmocka_unit_test(direct_reads_are_equal),
 		cmocka_unit_test(many_threads_share_a_store),
 		cmocka_unit_test(a_memory_store_has_many_keys),
 	};

@@ -1,0 +1,29 @@
+/*
+ * directory.h: what the files of the directory store share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_STORE_DIRECTORY_H
+#define LADE_STORE_DIRECTORY_H
+
+#include "base/pool.h"
+#include "store/cufile.h"
+#include "store/store.h"
+
+/* Threads that read at once, the caller's among them.  More than there are cores: most wait for the
+ * disk (docs/performance/log/store.md). */
+#define LADE__DIRECTORY_THREADS 16
+
+typedef struct lade__directory {
+	int fd;
+	uint64_t flags;
+	lade__cufile cufile;
+	lade__pool pool;
+	pthread_t helpers[LADE__DIRECTORY_THREADS - 1];
+	char path[]; /* absolute */
+} lade__directory;
+
+/* The store's read(). */
+void lade__directory_read(void *ctx, lade_reading *reading, size_t count);
+
+#endif
