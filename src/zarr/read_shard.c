@@ -119,51 +119,82 @@ static lade_status ask_index(lade__zread *r, size_t level, opening *o, lade_rang
 	return LADE_OK;
 }
 
-/* Runs the steps [first, count) of a chain backwards, each into memory that it allocates.  'bytes'
- * becomes the result; 'most' bounds what comes out of the last one. */
+/* The most that 'src' can decode to, and the memory to begin with: the size that it says, or a
+ * guess. */
+static lade_status whole_sizes(lade__zread *r, const lade_zarr_step *step, const lade_item *item,
+                               const lade_batch_options *options, uint64_t sizes[2],
+                               lade_error *err)
+{
+	lade_result result;
+	lade_status status =
+		lade_decoded_sizes(r->engine, step->spec, item, 1, &result, options, err);
+	sizes[0] = sizes[1] = result.size;
+	if (status == LADE_E_UNKNOWN_SIZE) {
+		uint64_t most = lade_spec_decoded_max(step->spec, item->src->size);
+		sizes[1] = most < WHOLE_MAX ? most : WHOLE_MAX;
+		sizes[0] = 4 * (uint64_t)item->src->size + 4096;
+		sizes[0] = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
+		return LADE_OK;
+	}
+	if (status == LADE_OK && sizes[1] > WHOLE_MAX)
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                   "it says that it decodes to %llu bytes, at most %llu",
+		                   ULL(sizes[1]), ULL(WHOLE_MAX));
+	return status;
+}
+
+/* Runs a step backwards, into memory that it allocates: 'bytes' becomes the result. */
+static lade_status undo_step(lade__zread *r, const lade_zarr_step *step, lade_segment *bytes,
+                             lade_error *err)
+{
+	size_t header = step->header_size;
+	uint64_t sizes[2];
+	if (!step->spec)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "codec '%.80s': %.200s",
+		                 step->name, step->why);
+	if (header > bytes->size)
+		return lade_fail(err, LADE_E_TRUNCATED, bytes->size,
+		                 "want a header of %zu bytes, have %zu", header, bytes->size);
+	lade_segment inner = {.data = (const uint8_t *)bytes->data + header,
+	                      .size = bytes->size - header,
+	                      .decoded_size = header ? lade__le32(bytes->data) : 0};
+	lade_item item = {.src = &inner, .src_count = 1};
+	lade_result result = {.size = 0};
+	lade_batch_options options;
+	lade_batch_options_init(&options);
+	options.flags = r->job.flags;
+	lade_status status = whole_sizes(r, step, &item, &options, sizes, err);
+	uint8_t *to = NULL;
+	while (status == LADE_OK) {
+		free(to);
+		to = malloc((size_t)sizes[0] + 1);
+		if (!to)
+			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                 "no memory for %llu bytes", ULL(sizes[0]));
+		item.dst = lade_host_span(to, (size_t)sizes[0]);
+		status = lade_decode_into(r->engine, step->spec, &item, 1, &result, &options, err);
+		if (status != LADE_E_NOSPACE || sizes[0] >= sizes[1])
+			break;
+		sizes[0] = 4 * sizes[0] < sizes[1] ? 4 * sizes[0] : sizes[1];
+		status = LADE_OK;
+	}
+	if (status != LADE_OK) {
+		free(to);
+		return status;
+	}
+	free((void *)(uintptr_t)bytes->data);
+	*bytes = (lade_segment){.data = to, .size = result.size};
+	return LADE_OK;
+}
+
+/* Runs the steps [first, count) of a chain backwards. */
 static lade_status undo(lade__zread *r, const lade_zarr_chain *chain, size_t first,
                         lade_segment *bytes, lade_error *err)
 {
-	for (size_t i = chain->step_count; i-- > first;) {
-		const lade_zarr_step *step = &chain->steps[i];
-		lade_item item = {.src = bytes, .src_count = 1};
-		lade_result result;
-		lade_batch_options options;
-		uint64_t size;
-		if (!step->spec)
-			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			                 "codec '%.80s': %.200s", step->name, step->why);
-		if (step->header_size > bytes->size)
-			return lade_fail(err, LADE_E_TRUNCATED, bytes->size,
-			                 "want a header of %zu bytes, have %zu", step->header_size,
-			                 bytes->size);
-		lade_segment inner = {.data = (const uint8_t *)bytes->data + step->header_size,
-		                      .size = bytes->size - step->header_size};
-		inner.decoded_size = step->header_size ? lade__le32(bytes->data) : 0;
-		item.src = &inner;
-		lade_batch_options_init(&options);
-		options.flags = r->job.flags;
-		lade_status status = lade_decoded_sizes(r->engine, step->spec, &item, 1, &result,
-		                                        &options, err);
-		size = result.size;
-		if (status == LADE_OK && size > WHOLE_MAX)
-			status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-			                   "it says that it decodes to %llu bytes, at most %llu",
-			                   ULL(size), ULL(WHOLE_MAX));
-		if (status != LADE_OK)
-			return status;
-		uint8_t *to = malloc((size_t)size + 1);
-		if (!to)
-			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
-			                 "no memory for %llu bytes", ULL(size));
-		item.dst = lade_host_span(to, (size_t)size);
-		status = lade_decode_into(r->engine, step->spec, &item, 1, &result, &options, err);
-		free((void *)(uintptr_t)bytes->data);
-		*bytes = (lade_segment){.data = to, .size = result.size};
-		if (status != LADE_OK)
-			return status;
-	}
-	return LADE_OK;
+	lade_status status = LADE_OK;
+	for (size_t i = chain->step_count; status == LADE_OK && i-- > first;)
+		status = undo_step(r, &chain->steps[i], bytes, err);
+	return status;
 }
 
 /* All of a shard, without the codecs around it; 'bytes' becomes a copy of its index. */

@@ -297,6 +297,32 @@ def test_shards(tmp_path, kind):
     compare(tmp_path / "a", array)
 
 
+def test_compressed_shards(tmp_path):
+    data = make((50, 61), "int32")
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 24), dtype="int32",
+        filters=[codecs.TransposeCodec(order=(1, 0))], compressors=[codecs.GzipCodec()],
+        serializer=codecs.ShardingCodec(chunk_shape=(6, 12)))
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+SELECTIONS = ["[::-3, [0, 60, 3, 3]]", "[[7, 7, 49], 10:50:7]", "[..., 12]", "[5:5, :]", "[-1, -1]",
+              "[23:25, 39:41]", "[:, :]", "[49:0:-1, ::60]"]
+
+
+@pytest.mark.parametrize("text", SELECTIONS)
+@pytest.mark.parametrize("kind", ["plain", "shards", "F"])
+def test_selections(tmp_path, text, kind):
+    data = make((50, 61), "int32")
+    options = {"plain": {}, "shards": dict(chunks=(6, 10), shards=(24, 40)),
+               "F": dict(zarr_format=2, order="F")}[kind]
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, dtype="int32",
+                              **{"chunks": (24, 40), **options})
+    array[...] = data
+    same(ours.read(tmp_path / "a", "int32", text), eval(f"data{text}"))
+
+
 def test_no_axes_and_none_missing(tmp_path):
     array = zarr.create_array(tmp_path / "a", shape=(), dtype="float64", fill_value=2.5)
     same(ours.read(tmp_path / "a", "float64"), np.float64(2.5))
@@ -314,6 +340,28 @@ def test_rectilinear(tmp_path):
                               chunks=[[10, 15, 25], [20, 20, 21]], dtype="uint16")
     array[...] = data
     compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("kind", ["v3", "v3 bytes", "v2", "v2 bytes", "v3 shards", "v2 zstd F"])
+def test_any_length(tmp_path, kind):
+    words = ["", "a", "lade", "Zürich", "日本", "x" * 300]
+    data = np.array([words[i] for i in rng.integers(0, 6, 11 * 13)], object).reshape(11, 13)
+    of_bytes = "bytes" in kind
+    if of_bytes:
+        data = np.frompyfunc(str.encode, 1, 1)(data)
+    options = dict(zarr_format=int(kind[1]), fill_value=b"" if of_bytes else "none")
+    if kind == "v2 zstd F":
+        options.update(order="F")
+    if kind == "v3 shards":
+        options.update(shards=(8, 15))
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(4, 5),
+                              dtype=zarr.dtype.VariableLengthBytes() if of_bytes else str,
+                              **options)
+    array[:8, :10] = data[:8, :10]
+    want = array[...]
+    for text in ("[:, :]", "[::-2, 3]", "[7:, ::4]"):
+        got = ours.read(tmp_path / "a", bytes if of_bytes else str, text)
+        assert got.tolist() == eval(f"want{text}").tolist()
 
 
 # ---- tensorstore ---------------------------------------------------------------------------------
@@ -396,3 +444,81 @@ def test_n5_smaller_and_larger_blocks(tmp_path):
         block.write_bytes(bad)
         with pytest.raises(ours.lade.Error, match=message):
             ours.read(tmp_path / "a", "int16")
+
+
+def ts_array(folder, driver, metadata, data):
+    ts = pytest.importorskip("tensorstore", reason="no wheel of tensorstore for this Python")
+    store = ts.open(dict(driver=driver, kvstore=dict(driver="file", path=str(folder)),
+                         metadata=metadata), create=True).result()
+    store[...] = data
+    return np.asarray(store.read().result())
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", ["|b1", "<i2", ">i4", "<f8", ">c8"])
+@pytest.mark.parametrize("compressor", [
+    None, dict(id="zlib", level=6), dict(id="blosc", cname="zstd", clevel=3, shuffle=2),
+    dict(id="zstd", level=3), dict(id="bz2", level=1)])
+def test_tensorstore_format_2(tmp_path, dtype, compressor, order):
+    data = make((23, 17), dtype)
+    ts_array(tmp_path / "a", "zarr", dict(shape=[23, 17], chunks=[10, 6], dtype=dtype, order=order,
+                                          compressor=compressor), data)
+    same(ours.read(tmp_path / "a", dtype), data)
+
+
+TENSORSTORE_CHAINS = {
+    "shards": [dict(name="sharding_indexed", configuration=dict(
+        chunk_shape=[5, 3], codecs=["bytes", dict(name="zstd", configuration=dict(level=2))],
+        index_codecs=["bytes", "crc32c"], index_location="start"))],
+    "transposed shards": [
+        dict(name="transpose", configuration=dict(order=[1, 0])),
+        dict(name="sharding_indexed", configuration=dict(
+            chunk_shape=[3, 5], codecs=[dict(name="transpose", configuration=dict(order=[1, 0])),
+                                        dict(name="bytes", configuration=dict(endian="big"))],
+            index_codecs=["bytes", "crc32c"]))],
+    "blosc": ["bytes", dict(name="blosc", configuration=dict(cname="lz4", clevel=5,
+                                                             shuffle="shuffle"))],
+    "crc32c twice": ["bytes", "crc32c", "crc32c"],
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "bfloat16"])
+@pytest.mark.parametrize("chain", TENSORSTORE_CHAINS)
+def test_tensorstore_format_3(tmp_path, dtype, chain):
+    codecs_of = json.loads(json.dumps(TENSORSTORE_CHAINS[chain]).replace(
+        '"bytes"', '{"name": "bytes", "configuration": {"endian": "little"}}').replace(
+        '{"name": {"name": "bytes", "configuration": {"endian": "little"}}', '{"name": "bytes"'))
+    data = rng.integers(0, 100, (23, 17))
+    if dtype == "bfloat16":
+        ml_dtypes = pytest.importorskip("ml_dtypes")
+        data = data.astype(ml_dtypes.bfloat16)
+    else:
+        data = data.astype(dtype)
+    ts_array(tmp_path / "a", "zarr3", dict(
+        shape=[23, 17], data_type=dtype, codecs=codecs_of, fill_value=0,
+        chunk_grid=dict(name="regular", configuration=dict(chunk_shape=[10, 6]))), data)
+    got = ours.read(tmp_path / "a", "uint16" if dtype == "bfloat16" else dtype)
+    assert got.tobytes() == data.tobytes()
+
+
+# ---- zarrs ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("kind", ["zstd", "blosc", "gzip", "shards", "nested", "crc32c", "big"])
+def test_zarrs(tmp_path, kind):
+    pytest.importorskip("zarrs", reason="no wheel of zarrs for this Python")
+    options = {
+        "zstd": dict(compressors=[codecs.ZstdCodec(level=5, checksum=True)]),
+        "blosc": dict(compressors=[codecs.BloscCodec(cname="zstd", shuffle="bitshuffle")]),
+        "gzip": dict(compressors=[codecs.GzipCodec()]),
+        "crc32c": dict(compressors=[codecs.ZstdCodec(), codecs.Crc32cCodec()]),
+        "shards": dict(shards=(12, 20)), "big": dict(serializer=codecs.BytesCodec(endian="big")),
+        "nested": dict(chunks=(12, 20), compressors=None, serializer=codecs.ShardingCodec(
+            chunk_shape=(6, 10), codecs=[codecs.ShardingCodec(chunk_shape=(3, 5))])),
+    }[kind]
+    data = make((50, 61), "float32")
+    with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline",
+                          "codec_pipeline.strict": True}):
+        array = zarr.create_array(tmp_path / "a", shape=data.shape, dtype="float32",
+                                  **{"chunks": (6, 10), **options})
+        array[...] = data
+    compare(tmp_path / "a", array)

@@ -1,7 +1,7 @@
 # zarr_ctypes.py: liblade's Zarr calls through ctypes, for the interop tests.
 # SPDX-License-Identifier: Apache-2.0
 """read(folder, dtype, text=None): the array of a directory, or the selection "[0:3, ::2]" of it, as
-a NumPy array of 'dtype'."""
+a NumPy array of 'dtype'; of 'str' and 'bytes', elements of any length, as one of objects."""
 import ctypes
 
 import lade_ctypes as lade
@@ -53,9 +53,36 @@ _declare("lade_zarr_read", _status, _pointer, _pointer, ctypes.POINTER(Target),
          ctypes.POINTER(Options), _pointer, _err)
 
 
+_declare("lade_zarr_plan_new", _status, _pointer, _pointer, _pointer, _pointer, _out, _err)
+_declare("lade_zarr_plan_run", _status, _pointer, _pointer, _err)
+_declare("lade_zarr_plan_texts", _status, _pointer, ctypes.POINTER(_u64), ctypes.POINTER(_u64),
+         _err)
+_declare("lade_zarr_plan_fill", _status, _pointer, lade.Span, lade.Span, _err)
+_declare("lade_zarr_plan_free", None, _pointer)
+
+
 def _call(name, *arguments):
     err = lade.LadeError()
     lade._check(getattr(lade.lib, name)(*arguments, err), err)
+
+
+def _texts(node, selection, kind):
+    """Elements of any length, as objects."""
+    plan, count, size = _pointer(), _u64(), _u64()
+    _call("lade_zarr_plan_new", node, selection, None, None, plan)
+    try:
+        _call("lade_zarr_plan_run", plan, None)
+        _call("lade_zarr_plan_texts", plan, count, size)
+        offsets, data = np.empty(count.value + 1, "<i8"), np.empty(size.value, "u1")
+        _call("lade_zarr_plan_fill", plan, lade.Span(offsets.ctypes.data, offsets.nbytes),
+              lade.Span(data.ctypes.data, data.nbytes))
+    finally:
+        lade.lib.lade_zarr_plan_free(plan)
+    all_bytes, out = data.tobytes(), np.empty(count.value, object)
+    for i in range(count.value):
+        one = all_bytes[offsets[i] : offsets[i + 1]]
+        out[i] = one.decode() if kind is str else one
+    return out
 
 
 def _read(node, dtype, text):
@@ -65,6 +92,8 @@ def _read(node, dtype, text):
     try:
         shape = Shape(struct_size=ctypes.sizeof(Shape))
         _call("lade_zarr_selection_shape", node, selection, shape)
+        if dtype in (str, bytes):
+            return _texts(node, selection, dtype).reshape(shape.shape[: shape.ndim])
         assert shape.elem_size == dtype.itemsize, (shape.elem_size, dtype)
         out = np.empty(shape.shape[: shape.ndim], dtype)
         target = Target(ctypes.sizeof(Target), lade.Span(out.ctypes.data, out.nbytes))
@@ -79,7 +108,9 @@ def read(folder, dtype, text=None):
     _call("lade_store_directory_open", str(folder).encode(), None, store)
     try:
         _call("lade_zarr_open", store, b"", None, node)
-        return _read(node, np.dtype(dtype).newbyteorder("<"), text)
+        if dtype not in (str, bytes):
+            dtype = np.dtype(dtype).newbyteorder("<")
+        return _read(node, dtype, text)
     finally:
         lade.lib.lade_zarr_unref(node)
         lade.lib.lade_store_unref(store)
