@@ -126,6 +126,24 @@ static bool are_direct(const lade__zread *r)
 	return lade__spot_direct(r, &fit);
 }
 
+/* Where a device's chunks are decoded, in words. */
+static void say_where(const lade__zread *r, char *text, size_t cap)
+{
+	lade_error err;
+	const lade_workload work = {.direction = LADE_DECODE, .count = (size_t)r->leaf_count,
+	                            .largest = r->chunk_max, .total = r->leaf_bytes};
+	lade_status status = LADE_OK;
+	if (r->options.where != LADE_WHERE_HOST)
+		status = lade_device_takes(r->engine, r->coding.spec[0], &work,
+		                           r->target.span.place.device, &err);
+	if (r->options.where == LADE_WHERE_HOST)
+		snprintf(text, cap, "the host decodes, as asked for; ");
+	else if (status == LADE_OK)
+		snprintf(text, cap, "the device has kernels to decode them; ");
+	else
+		snprintf(text, cap, "the host decodes: %.100s; ", err.message);
+}
+
 lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info *out,
                                     lade_error *err)
 {
@@ -154,15 +172,18 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 	if (!r->local)
 		info.host_memory += r->options.memory;
 	info.pinned_memory = r->device ? r->options.memory : 0;
+	char where[160] = "";
+	if (r->device)
+		say_where(r, where, sizeof where);
 	snprintf(info.text, sizeof info.text,
 	         "%" PRIu64 " chunks in %" PRIu64 " shards, %" PRIu64 " straight to their place; %"
-	         PRIu64 " bytes of result, %" PRIu64 " decoded; %s; at most %" PRIu64
+	         PRIu64 " bytes of result, %" PRIu64 " decoded; %s; %sat most %" PRIu64
 	         " bytes of memory beside the result",
 	         info.chunk_count, info.shard_count, info.direct_count, info.result_size,
 	         info.decoded_size,
 	         r->local ? "each thread reads a chunk and decodes it at once"
 	                  : "waves of chunks are read while those before are decoded",
-	         info.host_memory);
+	         where, info.host_memory);
 	lade__struct_copy(out, size, &info, sizeof info);
 	return LADE_OK;
 }

@@ -19,15 +19,18 @@
 
 /* ---- failures ---------------------------------------------------------------------------- */
 
-/* "(3, 0)" */
+/* "(3, 0)", or "(3, 0), inner chunk (1, 2)" */
 static void coordinates(const lade__zread *r, const lade__leaf *leaf, char *text, size_t cap)
 {
-	size_t n = (size_t)snprintf(text, cap, "(");
-	for (size_t a = 0; a < r->selected.ndim && n < cap; a++)
-		n += (size_t)snprintf(text + n, cap - n, "%s%" PRIu64, a ? ", " : "",
-		                      leaf->chunk[a]);
-	if (n < cap)
-		snprintf(text + n, cap - n, ")");
+	size_t n = 0;
+	for (int inner = 0; inner < (leaf->shard ? 2 : 1) && n < cap; inner++) {
+		n += (size_t)snprintf(text + n, cap - n, inner ? ", inner chunk (" : "(");
+		for (size_t a = 0; a < r->selected.ndim && n < cap; a++)
+			n += (size_t)snprintf(text + n, cap - n, "%s%" PRIu64, a ? ", " : "",
+			                      inner ? leaf->cut[a].chunk : leaf->chunk[a]);
+		if (n < cap)
+			n += (size_t)snprintf(text + n, cap - n, ")");
+	}
 }
 
 void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status,
@@ -184,6 +187,7 @@ static bool take_shard(lade__zread *r, size_t level, const lade__walk *walk, lad
 	if (status == LADE_OK)
 		return true;
 	leaf.key = shard->key;
+	leaf.shard = NULL;
 	memcpy(leaf.chunk, shard->chunk, sizeof leaf.chunk);
 	lade__zread_fail(r, &leaf, status, &leaf.error);
 	return false;

@@ -259,6 +259,20 @@ void lade__spot_outputs(const lade__zread *r, const lade__spot *spot, lade_layou
 	}
 }
 
+/* The only chunk of a read: all threads share it, if its codec has parts. */
+static lade_status decode_alone(const job *j, const lade_item *item, size_t *got, lade_error *err)
+{
+	lade_result result;
+	lade_batch_options options;
+	lade_batch_options_init(&options);
+	options.flags = j->r->job.flags;
+	options.threads = j->r->options.threads;
+	options.where = LADE_WHERE_HOST;
+	lade_status status = lade_decode_into(j->r->engine, NULL, item, 1, &result, &options, err);
+	*got = result.size;
+	return status;
+}
+
 /* Decodes the last step to a place. */
 static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error *err)
 {
@@ -268,25 +282,62 @@ static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error 
 	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1};
 	size_t got = 0;
 	lade__spot_outputs(j->r, spot, layouts, outputs, &item);
-	lade_status status = lade__item_decode(&pipe, &item, &got, err);
+	lade_status status = spot->direct && j->r->leaf_count == 1
+	                             ? decode_alone(j, &item, &got, err)
+	                             : lade__item_decode(&pipe, &item, &got, err);
 	if (status == LADE_OK && got != spot->size)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                   "it decodes to %zu bytes, want %zu", got, spot->size);
 	return status;
 }
 
-/* Decodes the last step to scratch memory, from where lists take elements. */
+/* The bytes [*first, *end) of a chunk hold all elements that lists and points want of it. */
+static void listed_window(const job *j, size_t *first, size_t *end)
+{
+	const lade__selected *s = &j->r->selected;
+	size_t strides[LADE_DIMS_MAX], last = 0;
+	chunk_strides(j->r, j->leaf->cut, strides);
+	*first = 0;
+	for (size_t a = 0; a < s->ndim; a++) {
+		const lade__cut *cut = &j->leaf->cut[a];
+		uint64_t low = UINT64_MAX, high = 0;
+		for (uint64_t i = 0; i < j->leaf->points.count && s->points; i++) {
+			uint64_t id = s->order[j->leaf->points.from + i];
+			uint64_t at = s->at[id * s->ndim + a];
+			low = at < low ? at : low;
+			high = at > high ? at : high;
+		}
+		if (!s->points) {
+			low = lade__pick_at(&s->pick[a], cut->from);
+			high = lade__pick_at(&s->pick[a], cut->from + cut->count - 1);
+		}
+		*first += (size_t)(low - cut->start) * strides[a];
+		last += (size_t)(high - cut->start) * strides[a];
+	}
+	*end = last + (size_t)j->r->array->type.size;
+}
+
+/* Decodes the last step to scratch memory, from where lists take elements: all of it, or a window
+ * that is much smaller. */
 static lade_status decode_listed(const job *j, lade_error *err)
 {
 	const lade__pipe pipe = {j->worker, &j->c->route[0], &j->r->job};
 	uint8_t *chunk = j->scratch + 2 * j->half;
+	size_t first, end, got = 0, want = j->c->bound[0];
 	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1,
-	                  .dst = lade_host_span(chunk, j->c->bound[0])};
-	size_t got = 0;
+	                  .dst = lade_host_span(chunk, want)};
+	listed_window(j, &first, &end);
+	if (end - first <= want / 4) {
+		want = end - first;
+		item.range_off = first;
+		item.range_size = want;
+		item.dst.data = chunk + first;
+		item.dst.size = want;
+	}
 	lade_status status = lade__item_decode(&pipe, &item, &got, err);
-	if (status == LADE_OK && got != j->c->bound[0])
+	if (status == LADE_OK && got != want)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-		                   "it decodes to %zu bytes, want %zu", got, j->c->bound[0]);
+		                   "it decodes to %zu bytes, want %zu", got, want);
 	if (status != LADE_OK)
 		return status;
 	lade__spot spot = {.size = copy_listed(j->r, j->leaf, chunk)};

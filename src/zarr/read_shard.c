@@ -42,6 +42,7 @@ static void fail(lade__zread *r, lade__shard *shard, lade_status status, const l
 	shard->failed = true;
 	memcpy(leaf.chunk, shard->chunk, sizeof leaf.chunk);
 	leaf.key = shard->key;
+	leaf.shard = NULL;
 	lade__zread_fail(r, &leaf, status, err);
 }
 

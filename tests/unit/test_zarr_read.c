@@ -551,7 +551,8 @@ static void hostile_shards(void **state)
 		{{0, 2, 2, UINT64_MAX}, LADE_E_CORRUPT, "entry 1 of the index"},
 		{{0, 2, 36, 1}, LADE_E_CORRUPT, "1 bytes at 36 of 36"},
 		{{0, 2, 35, 2}, LADE_E_CORRUPT, "2 bytes at 35 of 36"},
-		{{0, 1, 2, 2}, LADE_E_CORRUPT, "it decodes to 1 bytes, want 2"},
+		{{0, 1, 2, 2}, LADE_E_CORRUPT,
+		 "key 'c/0', chunk (0), inner chunk (0): it decodes to 1 bytes, want 2"},
 		{{0, 3, 2, 2}, LADE_E_NOSPACE, ""},
 		{{0, 0, 2, 2}, LADE_E_CORRUPT, "it decodes to 0 bytes, want 2"},
 	};
