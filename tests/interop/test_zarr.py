@@ -2,6 +2,10 @@
 # and kind of grid that both have.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
+import pathlib
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -522,3 +526,19 @@ def test_zarrs(tmp_path, kind):
                                   **{"chunks": (6, 10), **options})
         array[...] = data
     compare(tmp_path / "a", array)
+
+
+# ---- zarrita -------------------------------------------------------------------------------------
+
+def test_zarrita(tmp_path):
+    node = pathlib.Path(os.environ.get("LADE_ZARRITA", ""))
+    if not (node / "node_modules/zarrita").exists():
+        pytest.skip("no zarrita: npm or the network is missing")
+    shutil.copy(pathlib.Path(__file__).with_name("zarrita.mjs"), node)
+    subprocess.run(["node", str(node / "zarrita.mjs"), str(tmp_path)], check=True)
+    for name, dtype in [("int16", "int16"), ("float64", "float64"), ("zstd", "int32"),
+                        ("lz4", "int32"), ("blosc", "float32"), ("transpose", "int32"),
+                        ("big", "int32")]:
+        want = (np.arange(23 * 17) * 37 % 200 - 100).astype(dtype).reshape(23, 17)
+        same(ours.read(tmp_path / name, dtype), want)
+        same(ours.read(tmp_path / name, dtype, "[::-4, 3:]"), want[::-4, 3:])
