@@ -78,11 +78,16 @@ void lade__store_measured(lade_store *store, size_t requests, uint64_t size, uin
 		approach(&c->request_ns, sample > least ? sample : least, share);
 	} else {
 		double left = time - waits > time / 10 ? time - waits : time / 10;
-		approach(n > 1 ? &c->store_rate : &c->request_rate, bytes / left, share);
-		double lanes = n < c->parallel ? n : c->parallel;
+		double rate = bytes / left, lanes = n < c->parallel ? n : c->parallel;
+		/* Fewer requests than can run at once show what each of them gets. */
+		bool few = n <= 1 || lanes < c->parallel;
+		if (few)
+			approach(&c->request_rate, rate / lanes, share);
+		if (!few || (n > 1 && rate > c->store_rate))
+			approach(&c->store_rate, rate, share);
 		if (c->store_rate < c->request_rate)
 			c->store_rate = c->request_rate;
-		if (c->request_rate * lanes < c->store_rate && n > 1)
+		if (!few && c->request_rate * lanes < c->store_rate)
 			c->request_rate = c->store_rate / lanes;
 	}
 	c->measured_count++;
