@@ -74,6 +74,29 @@ lade_status zarr_read(const lade_zarr *array, const lade_zarr_selection *selecti
                       const lade_zarr_target *target, unsigned threads, lade_zarr_report *report,
                       lade_error *err);
 
+/* ---- strings (zarr_words.c) ---- */
+
+/* Elements of any length: number i has bytes [offsets[i], offsets[i + 1]) of the data. */
+typedef struct zarr_words {
+	size_t count;
+	int64_t *offsets;
+	char *data;
+} zarr_words;
+
+/* Free 'out' also if it fails. */
+lade_status zarr_words_read(const lade_zarr *array, const lade_zarr_selection *selection,
+                            unsigned threads, zarr_words *out, lade_error *err);
+void zarr_words_free(zarr_words *words);
+
+/* The characters of the longest. */
+uint64_t zarr_words_longest(const zarr_words *words);
+
+/* Writes each as 'width' characters of 4 bytes, filled up with zeros. */
+lade_status zarr_words_write(const zarr_words *words, uint64_t width, lade_output to,
+                             lade_error *err);
+
+/* ---- members (zarr_tree.c) ---- */
+
 /* Calls 'fn' for a node that is an array, or for each array below a group, in the order of names.
  * Returns CLI_OK, or what is not CLI_OK of those that failed. */
 int zarr_each_array(const zarr_settings *s, zarr_node *node,

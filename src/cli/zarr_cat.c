@@ -3,6 +3,7 @@
  *
  * The result is read in slabs of bounded memory: rows along one axis, for each index of the axes
  * before it.  Slabs end where chunks end, if a chunk's rows fit: then no chunk is decoded twice.
+ * Strings of any length are read twice: once for the longest, and once to be written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,6 +18,9 @@
 #include "cli/table.h"
 #include "cli/work.h"
 #include "cli/zarr.h"
+
+/* Bytes of memory for a string, as a guess. */
+#define WORD_SIZE 64
 
 /* ---- the type ---------------------------------------------------------------------------- */
 
@@ -127,6 +131,8 @@ typedef struct slabs {
 	const char *field;
 	unsigned threads;
 	void *memory; /* of a slab */
+	bool words;   /* strings of any length */
+	uint64_t longest, width; /* their characters; width 0: to be found out */
 	cli_out *out;
 } slabs;
 
@@ -164,9 +170,9 @@ static lade_zarr_index restrict_axis(lade_zarr_index index, uint64_t first, uint
 
 static void plan(slabs *p, uint64_t memory)
 {
-	p->row_size = p->shape.elem_size;
+	p->row_size = p->words ? WORD_SIZE : p->shape.elem_size;
 	p->rows = 1;
-	if (p->shape.ndim == 0 || p->shape.size == 0)
+	if (p->shape.ndim == 0 || p->shape.count == 0)
 		return;
 	/* The first axis whose rows fit. */
 	p->split = p->shape.ndim - 1;
@@ -193,8 +199,23 @@ static uint64_t slab_end(const slabs *p, uint64_t first)
 	return end;
 }
 
+static lade_status word_slab(slabs *p, const lade_zarr_selection *selection, lade_error *err)
+{
+	zarr_words words;
+	lade_status status = zarr_words_read(p->node->zarr, selection, p->threads, &words, err);
+
+	if (status == LADE_OK && p->width) {
+		status = zarr_words_write(&words, p->width, cli_out_output(p->out), err);
+	} else if (status == LADE_OK) {
+		uint64_t longest = zarr_words_longest(&words);
+		p->longest = longest > p->longest ? longest : p->longest;
+	}
+	zarr_words_free(&words);
+	return status;
+}
+
 /* Reads and writes rows 'first' to 'end' at 'index' of the axes before the split. */
-static lade_status one_slab(const slabs *p, const uint64_t *index, uint64_t first, uint64_t end,
+static lade_status one_slab(slabs *p, const uint64_t *index, uint64_t first, uint64_t end,
                             lade_error *err)
 {
 	lade_zarr_index axes[LADE_DIMS_MAX];
@@ -216,6 +237,8 @@ static lade_status one_slab(const slabs *p, const uint64_t *index, uint64_t firs
 	}
 	for (size_t i = p->split + 1; i < p->shape.ndim; i++)
 		axes[p->from[i]] = restrict_axis(axes[p->from[i]], 0, p->shape.shape[i]);
+	if (p->words)
+		return word_slab(p, &selection, err);
 	lade_status status = zarr_read(p->node->zarr, &selection, &target, p->threads, NULL, err);
 	if (status == LADE_OK)
 		status = to.write(to.ctx, p->memory, size, err);
@@ -239,10 +262,10 @@ static lade_status all_slabs(slabs *p, lade_error *err)
 	uint64_t index[LADE_DIMS_MAX] = {0}, count = p->shape.ndim ? p->shape.shape[p->split] : 1;
 	lade_status status = LADE_OK;
 
-	if (p->shape.size == 0)
+	if (p->shape.count == 0)
 		return LADE_OK;
-	uint64_t most = p->rows < count ? p->rows : count;
-	p->memory = cli_need(malloc((size_t)(p->row_size * most)));
+	uint64_t most = p->words ? 0 : p->rows < count ? p->rows : count;
+	p->memory = cli_need(malloc((size_t)(p->row_size * most) + 1));
 	do {
 		for (uint64_t first = 0; first < count && status == LADE_OK;) {
 			uint64_t end = p->shape.ndim ? slab_end(p, first) : 1;
@@ -251,6 +274,22 @@ static lade_status all_slabs(slabs *p, lade_error *err)
 		}
 	} while (status == LADE_OK && next_index(p, index));
 	free(p->memory);
+	return status;
+}
+
+/* The width of a string is that of the longest: all are read for it. */
+static lade_status find_width(slabs *p, lade_error *err)
+{
+	lade_status status = p->words ? all_slabs(p, err) : LADE_OK;
+
+	if (!p->words)
+		return LADE_OK;
+	p->width = p->longest ? p->longest : 1;
+	if (status == LADE_OK && p->width > UINT32_MAX / 4)
+		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                   "a string has %" PRIu64 " characters, at most %" PRIu32,
+		                   p->width, UINT32_MAX / 4);
+	p->shape.type = (lade_zarr_type){.cls = LADE_ZARR_UTF32, .size = 4 * p->width};
 	return status;
 }
 
@@ -269,9 +308,10 @@ static lade_status select_axes(const zarr_settings *s, const zarr_node *node, sl
 	found->field = s->field;
 	p->shape.struct_size = sizeof p->shape;
 	status = lade_zarr_selection_shape(node->zarr, found, &p->shape, err);
-	if (status == LADE_OK && p->shape.elem_size == 0)
+	p->words = status == LADE_OK && p->shape.type.cls == LADE_ZARR_STRING;
+	if (status == LADE_OK && p->shape.elem_size == 0 && !p->words)
 		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "elements of type %s have any length: .npy files have none such",
+		                   ".npy files have no type %s, bytes of any length",
 		                   node->array->type.name);
 	size_t ndim = 0;
 	for (size_t i = 0; i < node->array->ndim && status == LADE_OK; i++) {
@@ -314,7 +354,9 @@ int zarr_cat(const zarr_settings *s, zarr_node *node, json *j)
 		if (out.path)
 			out.name = out.path;
 		progress_start(node->name, "reading", p.shape.size);
-		status = write_header(&p.shape, &out, &err);
+		status = find_width(&p, &err);
+		if (status == LADE_OK)
+			status = write_header(&p.shape, &out, &err);
 		if (status == LADE_OK)
 			status = all_slabs(&p, &err);
 		progress_end();

@@ -220,21 +220,6 @@ static void json_numbers(json *j, const char *key, const uint64_t *values, size_
 	json_close(j, ']');
 }
 
-/* The message has the key and the chunk; for shards, 'inner' is added. */
-static void say_text(const verify *v, const failure *f, const uint64_t *inner)
-{
-	lade_error err = f->err;
-	char at[24 * LADE_DIMS_MAX];
-	size_t n = 0;
-
-	for (size_t i = 0; i < v->node->array->ndim && f->inner; i++)
-		n += (size_t)snprintf(at + n, sizeof at - n, "%s%" PRIu64, i ? ", " : "", inner[i]);
-	if (f->inner)
-		lade_fail(&err, f->err.status, f->err.offset, "inner chunk (%s), %s", at,
-		          f->err.message);
-	cli_lade_error(v->node->name, &err);
-}
-
 static void say_failure(verify *v, const job *j, const failure *f)
 {
 	size_t ndim = v->node->array->ndim;
@@ -242,11 +227,14 @@ static void say_failure(verify *v, const job *j, const failure *f)
 
 	uint64_t inner[LADE_DIMS_MAX];
 
-	for (size_t i = 0; i < ndim && f->inner; i++)
-		inner[i] = f->start[i] / v->inner[i];
 	if (!v->j) {
-		say_text(v, f, inner);
+		cli_lade_error(v->node->name, &f->err);
 		return;
+	}
+	for (size_t i = 0; i < ndim && f->inner; i++) {
+		lade_zarr_extent extent = {0};
+		lade_zarr_chunk_extent(&v->node->array->axes[i], j->index[i], &extent, NULL);
+		inner[i] = (f->start[i] - extent.start) / v->inner[i];
 	}
 	lade_zarr_chunk_key(v->node->zarr, j->index, key, NULL);
 	json_open(v->j, NULL, '{');

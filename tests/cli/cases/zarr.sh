@@ -73,6 +73,10 @@ python3 - <<-'END'
 	    {"name": "vlen-utf8"}, {"name": "gzip", "configuration": {"level": 1}}]))
 	put("g/words/c/0", b"1234")
 	put("g/words/c/1", b"1")
+	put("text/zarr.json", array([5], [2], "string", "", [{"name": "vlen-utf8"}]))
+	for i, words in enumerate(([b"a\xc3\xa4", b""], [b"\xf0\x9f\x98\x80bcd\xff", b"x"])):
+	    put(f"text/c/{i}", struct.pack("<I", 2) + b"".join(
+	        struct.pack("<I", len(w)) + w for w in words))
 	put("g/pair/zarr.json", array([3], [2], {"name": "struct", "configuration": {
 	    "fields": [["a", "int32"], ["b\x9b", "float32"]]}}, {"a": -1, "b\x9b": 0.1}))
 	put("old/.zarray", {"zarr_format": 2, "shape": [4, 6], "chunks": [2, 3], "dtype": ">i2",
@@ -270,6 +274,17 @@ python3 npy.py "$top/out" "[('a', '<i4'), ('b\\x9b', '<f4')]" "(3,)" && good ||
 	bad "the type of a struct"
 run 0 "$lade" zarr cat g/pair --field=a "[1:]"
 python3 npy.py "$top/out" "'<i4'" "(2,)" && good || bad "a field is not as it should be"
+# Strings get the length of the longest; what is not UTF-8 becomes U+FFFD.
+for memory in 1M 64M; do
+	run 0 "$lade" zarr cat text -M$memory
+	python3 npy.py "$top/out" "'<U5'" "(5,)" && good || bad "the type of strings"
+	[ "$(tail -c 100 "$top/out" | od -An -tx4 -v | tr -s ' \n' ' ')" = " 00000061 000000e4 \
+00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0001f600 00000062 \
+00000063 00000064 0000fffd 00000078 00000000 00000000 00000000 00000000 00000000 00000000 \
+00000000 00000000 00000000 " ] && good || bad "other strings"
+done
+run 0 "$lade" zarr cat text "[3]"
+python3 npy.py "$top/out" "'<U1'" "()" && good || bad "the type of a string"
 run 0 "$lade" zarr cat -o c.npy count
 [ "$(stat -c %s c.npy)" = 3360128 ] && good || bad "c.npy has another size"
 run 1 "$lade" zarr cat -o c.npy count
@@ -302,7 +317,7 @@ truncate -s 30 spoiled/temp/c/0/9/9
 run 1 "$lade" zarr verify spoiled/temp
 prints "spoiled/temp: 107 chunks good, 3 bad, 90 missing"
 for key in 1/5/3 0/9/9 0/0/0; do
-	says "key 'c/$key', chunk (${key//\//, }): gzip: "
+	says "key 'c/$key', chunk (${key//\//, }): "
 done
 run 1 "$lade" zarr verify --json spoiled/temp
 python3 - "$top/out" <<-'END' && good || bad "the JSON is not as it should be"
@@ -317,7 +332,7 @@ END
 run 1 "$lade" zarr verify shards
 prints "shards: 2 shards good, 2 bad, 0 missing"
 prints ", 11 inner chunks"
-says "shards: inner chunk (1, 2), key 'c/0/1', chunk (0, 1): "
+says "shards: key 'c/0/1', chunk (0, 1), inner chunk (1, 0): "
 says "shards: key 'c/1/1', chunk (1, 1): "
 [ "$(wc -l <"$top/err")" = 2 ] && good || bad "says something else"
 cp -r g/words texts
