@@ -86,12 +86,15 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 {
 	lade__feed *f = ctx;
 	lade__leaf leaves[GROUP_LEAVES];
+	lade__spot spots[GROUP_LEAVES];
 	bool more = true;
 	(void)index;
 	while (more) {
 		size_t count = 0, room = 0;
 		while (count < f->r->group_leaves && room < GROUP_BYTES && more) {
 			more = lade__feed_next(f, &leaves[count]);
+			if (more && f->r->raw)
+				lade__leaf_straight(f->r, &leaves[count], &spots[count]);
 			room += more ? lade__leaf_room(f->r, &leaves[count]) : 0;
 			count += more;
 		}

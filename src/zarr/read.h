@@ -44,6 +44,7 @@ struct lade_zarr_plan {
 	uint8_t *fill;     /* the fill value as it is in the result, elem_size bytes */
 	bool fill_same;    /* all its bytes are equal */
 	bool device;       /* the target is on a device */
+	bool raw;          /* chunks have no codecs, and none is copied by tables */
 	bool local;        /* small reads are cheap, and the target is on the host */
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
@@ -111,6 +112,7 @@ typedef struct lade__leaf {
 	size_t data_size;
 	bool staged;    /* 'data' is in the buffer that it was read to */
 	const lade__spot *spot; /* NULL: it has not been made yet */
+	bool straight;          /* its bytes are read to its place */
 	uint8_t *large; /* memory of its own, for lade__leaf_reset() */
 	size_t large_size;
 	lade_status status;
@@ -151,6 +153,9 @@ static inline unsigned lade__zread_threads(const lade__zread *r)
 /* read_place.c: the box and the span of a leaf.  Fails: as the callback; LADE_E_RANGE */
 lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
                             lade_error *err);
+
+/* Of an array without codecs: makes the leaf's spot, and decides whether the store writes to it. */
+void lade__leaf_straight(lade__zread *r, lade__leaf *leaf, lade__spot *spot);
 
 /* Whether a leaf that is wanted whole is contiguous in the target. */
 bool lade__spot_direct(const lade__zread *r, const lade__fit *fit);

@@ -29,7 +29,7 @@ lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count,
 
 size_t lade__leaf_room(const lade__zread *r, const lade__leaf *leaf)
 {
-	if (leaf->status != LADE_OK || leaf->missing || leaf->data)
+	if (leaf->status != LADE_OK || leaf->missing || leaf->data || leaf->straight)
 		return 0;
 	return leaf->shard ? (size_t)leaf->size : r->encoded_cap;
 }
@@ -54,6 +54,7 @@ static lade_status read_large(lade__zread *r, lade__leaf *leaf, lade_error *err)
 	                    .dst = lade_host_span(leaf->large, (size_t)size)};
 	status = lade__zread_ranges(r, &range, 1, 1, NULL, err);
 	leaf->data = leaf->large;
+	leaf->straight = false;
 	leaf->staged = false;
 	leaf->data_size = range.size;
 	return status;
@@ -111,12 +112,17 @@ void lade__leaves_read(lade__zread *r, lade__leaf *leaves, size_t count, uint8_t
 			                         "no memory to read %zu ranges", count);
 			continue;
 		}
+		lade_span to = lade_host_span(buffer, room);
+		if (leaf->straight)
+			to = lade_host_span((uint8_t *)leaf->spot->span.data +
+			                            leaf->spot->fit.layout.offset,
+			                    leaf->spot->size);
 		const lade_object_version *want = leaf->shard ? &leaf->shard->top->version : NULL;
 		ranges[asked++] = (lade_range){.key = leaf->key,
 		                               .off = leaf->shard ? leaf->off : 0,
 		                               .kind = leaf->shard ? LADE_RANGE_AT
 		                                                   : LADE_RANGE_REST,
-		                               .dst = lade_host_span(buffer, room),
+		                               .dst = to,
 		                               .want = want && want->size ? want : NULL};
 		buffer += room;
 	}

@@ -441,7 +441,9 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
 	lade__leaf block;
 	if (r->texts)
 		return lade__leaf_texts(r, leaf, err);
-	if (!listed)
+	if (leaf->spot)
+		spot = *leaf->spot; /* the tables of its layout stay where they are */
+	else if (!listed)
 		TRY(lade__spot_make(r, leaf, &spot, err));
 	if (!lade_kind_is_host(spot.span.place.kind)) {
 		leaf->spot = &spot;
@@ -452,6 +454,14 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
 			lade__spot_fill(r, &spot);
 		else
 			spot.size = copy_listed(r, leaf, r->fill);
+		lade__zread_note(r, leaf, &spot, false);
+		return LADE_OK;
+	}
+	if (leaf->straight) {
+		if (leaf->data_size != spot.size)
+			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			                 "it decodes to %zu bytes, want %zu", leaf->data_size,
+			                 spot.size);
 		lade__zread_note(r, leaf, &spot, false);
 		return LADE_OK;
 	}

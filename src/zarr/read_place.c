@@ -116,6 +116,17 @@ lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *
 	return status;
 }
 
+void lade__leaf_straight(lade__zread *r, lade__leaf *leaf, lade__spot *spot)
+{
+	if (leaf->status != LADE_OK || leaf->missing || leaf->data)
+		return;
+	leaf->status = lade__spot_make(r, leaf, spot, &leaf->error);
+	leaf->spot = spot;
+	leaf->straight = leaf->status == LADE_OK && spot->direct &&
+	                 lade_kind_is_host(spot->span.place.kind) &&
+	                 (!leaf->shard || leaf->size == spot->size);
+}
+
 /* ---- fill values ------------------------------------------------------------------------- */
 
 typedef struct fill_axis {
