@@ -116,6 +116,8 @@ static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count,
 	                .shard_count = count};
 	pthread_mutex_init(&f.mutex, NULL);
 	unsigned threads = lade__zread_threads(r);
+	if (r->leaf_count < threads)
+		threads = (unsigned)r->leaf_count; /* no one is woken for nothing */
 	lade__calls calls = {work, &f, .count = threads, .grain = 1, .threads = threads};
 	lade_status status = r->local ? lade__engine_parallel(r->engine, &calls, err)
 	                              : lade__leaves_in_waves(r, &f, err);

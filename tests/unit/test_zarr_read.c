@@ -491,6 +491,78 @@ static void one_write(void **state)
 	KIT_CHECK(lade_store_write(memory, &gone, 1, NULL, NULL, &kit_err));
 }
 
+/* ---- blocks and uneven chunks ------------------------------------------------------------- */
+
+static void blocks_of_chunks(void **state)
+{
+	(void)state;
+	static const uint8_t want[] = {9, 9, 9, 23};
+	lade_zarr_index axes[2] = {{.kind = LADE_ZARR_AT, .start = -1}, {.kind = LADE_ZARR_ALL}};
+	lade_zarr_selection selection = {.struct_size = sizeof selection,
+	                                 .mode = LADE_ZARR_BLOCKS,
+	                                 .axes = axes,
+	                                 .axis_count = 2,
+	                                 .index_size = sizeof axes[0]};
+	lade_zarr_shape shape = {.struct_size = sizeof shape};
+	lade_error err = {0};
+	uint8_t to[12];
+	lade_zarr_target target = {.struct_size = sizeof target, .span = lade_host_span(to, 12)};
+	lade_zarr *node = make_twelve();
+	KIT_CHECK(lade_zarr_selection_shape(node, &selection, &shape, &kit_err));
+	assert_int_equal(shape.ndim, 2);
+	assert_int_equal(shape.shape[0], 1);
+	assert_int_equal(shape.shape[1], 4);
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, want, 4);
+	axes[0] = (lade_zarr_index){.kind = LADE_ZARR_SLICE, .start = 0, .stop = 1};
+	axes[1] = (lade_zarr_index){.kind = LADE_ZARR_AT, .start = 1};
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\3\15", 2);
+	axes[1].start = 2;
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_E_RANGE, &err,
+	     "axis 1: index 2 of an axis with 2");
+	axes[0].step = 2;
+	says(lade_zarr_read(node, &selection, &target, NULL, NULL, &err), LADE_E_ARG, &err,
+	     "blocks with a step of 2");
+	lade_zarr_unref(node);
+}
+
+/* Chunks of 1, 4 and 2 times 3 elements. */
+static void uneven_chunks(void **state)
+{
+	(void)state;
+	static const uint8_t sizes[4] = {1, 4, 3, 3};
+	lade_error err = {0};
+	uint8_t chunk[4], to[10], number = 0;
+	char key[8];
+	lade_zarr *node = open_text(
+		"zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[10],"
+		             "\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":\"rectilinear\","
+		             "\"configuration\":{\"kind\":\"inline\",\"chunk_shapes\":[[1,4,[3,2]]]"
+		             "}},\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":99,"
+		             "\"codecs\":[{\"name\":\"bytes\"},{\"name\":\"crc32c\"}]}");
+	const lade_zarr_array *array = lade_zarr_as_array(node);
+	for (uint8_t i = 0; i < 4; i++) {
+		uint8_t packed[16];
+		size_t size;
+		for (uint8_t k = 0; k < sizes[i]; k++)
+			chunk[k] = number++;
+		KIT_CHECK(lade_encode(lade_engine_default(), array->chain.steps[0].spec,
+		                      lade_host_cspan(chunk, sizes[i]),
+		                      lade_host_span(packed, sizeof packed), &size, &kit_err));
+		snprintf(key, sizeof key, "c/%d", i);
+		if (i != 2)
+			kit_put(memory, key, packed, size);
+	}
+	says(read_text(node, NULL, to, 10, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\0\1\2\3\4\143\143\143\10\11", 10);
+	says(read_text(node, "9::-2", to, 5, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\11\143\143\3\1", 5);
+	says(read_text(node, "[[8, 0, 4, 8]]", to, 4, &err), LADE_OK, &err, "");
+	assert_memory_equal(to, "\10\0\4\10", 4);
+	lade_zarr_unref(node);
+}
+
 /* ---- fields ------------------------------------------------------------------------------- */
 
 static void fields(void **state)
@@ -798,6 +870,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(places, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(blocks_of_chunks, setup, teardown),
+		cmocka_unit_test_setup_teardown(uneven_chunks, setup, teardown),
 		cmocka_unit_test_setup_teardown(fields, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_shards, setup, teardown),
 		cmocka_unit_test(changed_shards),
