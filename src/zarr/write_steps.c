@@ -21,6 +21,9 @@ lade_status lade__steps_make(const lade__zwrite *w, const lade_zarr_step *steps,
 		if (count && !steps[i].spec)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			                 "codec '%.80s': %.200s", steps[i].name, steps[i].why);
+		if (count && steps[i].header == LADE_ZARR_HEADER_N5)
+			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+			                 "codec 'n5_default' is read only");
 		out->spec[i] = count ? steps[i].spec : w->copy;
 		out->header[i] = count ? steps[i].header_size : 0;
 		lade_workload work = {

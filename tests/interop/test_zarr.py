@@ -108,6 +108,16 @@ def test_reshape(tmp_path):
 
 
 def compare(folder, array, selections=("[1:-1, ::2]", "[2, :]", "[::-1, 5:1:-1]")):
+    """What we read is what zarr-python reads; and what we write is for it what it writes itself."""
+    compare_reads(folder, array, selections)
+    other = np.ascontiguousarray(array[...][::-1] if array.ndim else array[...])
+    ours.write(folder, other)
+    got = array[...]
+    array[...] = other
+    same(np.asarray(got).astype(array.dtype.newbyteorder("<")), array[...])
+
+
+def compare_reads(folder, array, selections):
     whole = array[...]
     same(ours.read(folder, array.dtype), whole)
     for text in selections if array.ndim == 2 else ():
@@ -262,7 +272,6 @@ def test_cast_value(tmp_path, types, rounding):
     array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype=dtype,
                               filters=[codecs.CastValue(**options)], compressors=None)
     array[...] = data
-    compare(tmp_path / "a", array)
     # The same bytes by our encoder.
     import lade_ctypes as lade
     spec = (f"cast({np.dtype(dtype).str},astype={np.dtype(to).str},rounding={rounding},"
@@ -270,6 +279,7 @@ def test_cast_value(tmp_path, types, rounding):
     spec += ",map=31,nan=9,inf=8,ninf=7)" if "scalar_map" in options else ")"
     chunk = np.ascontiguousarray(data[:24, :30])
     assert lade.encode(spec, chunk.tobytes()) == (tmp_path / "a/c/0/0").read_bytes()
+    compare(tmp_path / "a", array)
 
 
 def test_scale_offset(tmp_path):
@@ -448,6 +458,8 @@ def test_n5_smaller_and_larger_blocks(tmp_path):
         block.write_bytes(bad)
         with pytest.raises(ours.lade.Error, match=message):
             ours.read(tmp_path / "a", "int16")
+    with pytest.raises(ours.lade.Error, match="'n5_default' is read only"):
+        ours.write(tmp_path / "a", data)
 
 
 def ts_array(folder, driver, metadata, data):

@@ -36,6 +36,16 @@ class Target(ctypes.Structure):
     ]
 
 
+class Source(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", _size),
+        ("span", lade.Span),
+        ("offset", _size),
+        ("strides", _pointer),
+        ("offsets", _pointer),
+    ]
+
+
 class Options(ctypes.Structure):
     _fields_ = [("struct_size", _size), ("engine", _pointer), ("threads", ctypes.c_uint)]
 
@@ -53,6 +63,8 @@ _declare("lade_zarr_read", _status, _pointer, _pointer, ctypes.POINTER(Target),
          ctypes.POINTER(Options), _pointer, _err)
 
 
+_declare("lade_zarr_write", _status, _pointer, _pointer, ctypes.POINTER(Source), _pointer, _pointer,
+         _err)
 _declare("lade_zarr_plan_new", _status, _pointer, _pointer, _pointer, _pointer, _out, _err)
 _declare("lade_zarr_plan_run", _status, _pointer, _pointer, _err)
 _declare("lade_zarr_plan_texts", _status, _pointer, ctypes.POINTER(_u64), ctypes.POINTER(_u64),
@@ -103,14 +115,25 @@ def _read(node, dtype, text):
         lade.lib.lade_zarr_selection_free(selection)
 
 
-def read(folder, dtype, text=None):
+def _with_node(folder, call):
     store, node = _pointer(), _pointer()
     _call("lade_store_directory_open", str(folder).encode(), None, store)
     try:
         _call("lade_zarr_open", store, b"", None, node)
-        if dtype not in (str, bytes):
-            dtype = np.dtype(dtype).newbyteorder("<")
-        return _read(node, dtype, text)
+        return call(node)
     finally:
         lade.lib.lade_zarr_unref(node)
         lade.lib.lade_store_unref(store)
+
+
+def read(folder, dtype, text=None):
+    if dtype not in (str, bytes):
+        dtype = np.dtype(dtype).newbyteorder("<")
+    return _with_node(folder, lambda node: _read(node, dtype, text))
+
+
+def write(folder, data):
+    """Writes all of an array."""
+    data = np.ascontiguousarray(data).astype(data.dtype.newbyteorder("<"))
+    source = Source(ctypes.sizeof(Source), lade.Span(data.ctypes.data, data.nbytes))
+    _with_node(folder, lambda node: _call("lade_zarr_write", node, None, source, None, None))
