@@ -25,7 +25,7 @@ static const struct {
 #define KERNELS (sizeof kernels / sizeof *kernels)
 
 /* What lanes may keep: much, and little. */
-static const lade_deflate_room rooms[] = {{nullptr, 320, 64, 21, 0}, {nullptr, 32, 8, 5, 0}};
+static const lade_deflate_room rooms[] = {{nullptr, 512, 21, 0, 0}, {nullptr, 64, 5, 0, 0}};
 
 static fuzz_want host_says(const fuzz_case &c, uint32_t format, bool size)
 {
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0; /* the kernel has no output to check */
 	}
 	emu_config config = {.kernel = k.name, .grid = c.count, .block = 32 * k.warps};
-	size_t lane = room.literals + 4 * room.tokens;
+	size_t lane = room.lane;
 	room.memory = (uint8_t *)malloc(config.grid.x * config.block.x * lane);
 	if (!room.memory)
 		FUZZ_FAIL("no memory");

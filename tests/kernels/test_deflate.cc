@@ -112,7 +112,7 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 		t.batch.next = nullptr;
 		config.grid = (unsigned)n;
 	}
-	size_t lane = room.literals + 4 * room.tokens;
+	size_t lane = room.lane;
 	guard memory = guard_new((size_t)config.grid.x * config.block.x * lane, 1);
 	room.memory = memory.data;
 	room.format = format;
@@ -161,7 +161,7 @@ static void check_sizes(const std::vector<bytes> &in, uint32_t format, uint64_t 
 	t.batch.dst_cap = nullptr;
 	emu_config config = {.kernel = "size", .grid = (unsigned)n, .block = 32};
 	config.seed = seed;
-	lade_deflate_room room = {nullptr, 0, 0, 31, format};
+	lade_deflate_room room = {nullptr, 0, 31, format, 0};
 	emu_result r = emu_launch(config, [&] { lade_deflate_size(t.batch, room); });
 	if (!r.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
@@ -190,8 +190,8 @@ static lade_deflate_room room_of(rng *r, size_t kernel)
 		return {nullptr, 16 + 4 * (uint32_t)rng_below(r, 12),
 		        4 + (uint32_t)rng_below(r, 12), most, 0};
 	if (how == 1)
-		return {nullptr, 64, 24, 3, 0};
-	return {nullptr, LADE_DEFLATE_LITERALS_MAX, 64, most, 0};
+		return {nullptr, 160, 3, 0, 0};
+	return {nullptr, LADE_DEFLATE_LANE_MAX, most, 0, 0};
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -325,7 +325,7 @@ static void large_chunks(void **)
 			caps.push_back(raw.size());
 		}
 		uint32_t words = LADE_DEFLATE_WORDS(kernels[k].warps);
-		check_batch(in, caps, LADE_DEFLATE_GZIP, k, {nullptr, 320, 64, words, 0}, k,
+		check_batch(in, caps, LADE_DEFLATE_GZIP, k, {nullptr, 384, words, 0, 0}, k,
 		            nullptr);
 	}
 }
@@ -346,7 +346,7 @@ static void cut_streams(void **)
 		for (size_t n = 0; n < s.size(); n += 1 + n / 60)
 			in.push_back(bytes(s.begin(), s.begin() + (ptrdiff_t)n));
 		std::vector<uint64_t> caps(in.size(), 500);
-		check_batch(in, caps, format, 0, {nullptr, 64, 24, 31, 0}, format, nullptr);
+		check_batch(in, caps, format, 0, {nullptr, 160, 31, 0, 0}, format, nullptr);
 		check_sizes(in, format, format);
 	}
 }

@@ -17,17 +17,17 @@
  * that lanes read from different banks of shared memory. */
 #define LADE_DEFLATE_WORDS(warps) ((warps) == 1 ? 31u : 21u)
 
-/* A lane keeps at most this many literals of a tile (9 bits count them). */
-#define LADE_DEFLATE_LITERALS_MAX 508u
+/* The most bytes that a lane keeps of a tile, so that 9 bits count its literals. */
+#define LADE_DEFLATE_LANE_MAX 512u
 
 /*
- * Memory for each block of the launch: 32 lanes a warp have 'literals' bytes each, a multiple of 4,
- * and then 'tokens' words each.  Each lane reads 'words' words of the source in one go, or fewer.
+ * Memory for each block of the launch: 'lane' bytes for each of its 32 lanes a warp, a multiple of
+ * 4, at least 16.  Each lane reads 'words' words of the source in one go, or fewer.
  */
 typedef struct lade_deflate_room {
 	LADE_ADDRESS(uint8_t *) memory;
-	uint32_t literals, tokens, words;
-	uint32_t format;
+	uint32_t lane, words;
+	uint32_t format, unused;
 } lade_deflate_room;
 LADE_ARGS(lade_deflate_room, 24);
 

@@ -10,8 +10,6 @@
 #include "gpu/work.h"
 
 #define COUNTER_ROOM ((size_t)256)
-/* Bytes that a lane may keep, at most and at least: half of them literals, half tokens. */
-#define LANE_MOST 608u
 #define LANE_LEAST 32u
 
 /*
@@ -33,17 +31,15 @@ static const shape shapes[] = {
 static const lade__kernel size_kernel = {"deflate_decode", "lade_deflate_size", 0};
 
 /* What lanes keep where chunks have 'largest' bytes, or 0: any number; half as much as that again,
- * if that is not too little.  A token is of 14 bits or more, and a literal of 5, most often. */
+ * if that is not too little.  A byte is kept of 5 bits of literals or 3.5 bits of matches, most
+ * often. */
 static lade_deflate_room room_of(const shape *s, uint64_t largest)
 {
-	uint32_t lane = LANE_MOST, lanes = 32 * s->warps, words;
-	if (largest && (largest + largest / 2) / lanes < lane)
-		lane = (uint32_t)((largest + largest / 2) / lanes);
-	lane = lane < LANE_LEAST ? LANE_LEAST : lane & ~7U;
-	lade_deflate_room room = {.literals = lane / 2 & ~3U};
-	room.tokens = (lane - room.literals) / 4;
-	words = (room.tokens * 14 / 32) | 1;
-	room.words = words < 3 ? 3 : words;
+	lade_deflate_room room = {.lane = LADE_DEFLATE_LANE_MAX};
+	uint64_t lane = (largest + largest / 2) / (32 * s->warps);
+	if (largest && lane < room.lane)
+		room.lane = lane < LANE_LEAST ? LANE_LEAST : (uint32_t)lane & ~7U;
+	room.words = (room.lane / 10) | 1;
 	if (room.words > LADE_DEFLATE_WORDS(s->warps))
 		room.words = LADE_DEFLATE_WORDS(s->warps);
 	return room;
@@ -52,8 +48,7 @@ static lade_deflate_room room_of(const shape *s, uint64_t largest)
 /* The bytes of a block. */
 static size_t block_of(const shape *s, uint64_t largest)
 {
-	lade_deflate_room room = room_of(s, largest);
-	return (size_t)32 * s->warps * (room.literals + 4 * room.tokens);
+	return (size_t)32 * s->warps * room_of(s, largest).lane;
 }
 
 static bool takes(const shape *s, uint64_t largest)

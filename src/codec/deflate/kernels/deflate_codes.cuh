@@ -7,8 +7,8 @@
  * is above the next 15 bits.  Tables of 1,024 and 256 entries, by the next bits, first bit lowest,
  * give short codewords at once:
  *
- *     entry = | bits 5, with those of the number | kind 3 | base 15 | bits of the number 4 |
- *             | bits of the codeword 5 |, from the highest
+ *     entry = | bits 5, with those of the number | kind 2 | bits of the number 5 |
+ *             | bits of the codeword 5 | base 15 |, from the highest
  *
  * Bounds: words of the source hold only its own bytes, and zeros behind; positions are compared
  * with its end.  Tables are full, and a codeword that a code does not have has an entry as well.
@@ -26,15 +26,13 @@
 #define LADE_DEFLATE_CODES (1u << LADE_DEFLATE_LOOK)
 #define LADE_DEFLATE_HEADER 168u /* words that hold any block's header */
 
-/* Kinds of entries; 'LONG': the codeword has more bits than the table looks at. */
-enum {
-	LADE_DEFLATE_LITERAL,
-	LADE_DEFLATE_LENGTH,
-	LADE_DEFLATE_DISTANCE,
-	LADE_DEFLATE_END,
-	LADE_DEFLATE_BAD,
-	LADE_DEFLATE_LONG,
-};
+/* Kinds of entries, in place; the base of a rare one says which it is.  'LONG': the codeword has
+ * more bits than the table looks at. */
+#define LADE_DEFLATE_LITERAL 0u
+#define LADE_DEFLATE_LENGTH (1u << 25)
+#define LADE_DEFLATE_DISTANCE (2u << 25)
+#define LADE_DEFLATE_RARE (3u << 25)
+enum { LADE_DEFLATE_END, LADE_DEFLATE_BAD, LADE_DEFLATE_LONG };
 
 /* Kinds of blocks. */
 enum { LADE_DEFLATE_STORED, LADE_DEFLATE_FIXED, LADE_DEFLATE_DYNAMIC, LADE_DEFLATE_EMPTY };
@@ -190,22 +188,24 @@ lade_deflate_code_make(lade_deflate_code<N> *code, uint32_t *histogram, const ui
 	return sum == 32768 || (loose && all == 1 && sum == 16384) || (loose == 2 && all == 0);
 }
 
+/* An entry: of a codeword of 'n' bits and a number of 'extra' bits. */
+static __device__ __forceinline__ uint32_t lade_deflate_pack(uint32_t kind, uint32_t n,
+                                                             uint32_t extra, uint32_t base)
+{
+	return (n + extra) << 27 | kind | extra << 20 | n << 15 | base;
+}
+
 /* The entry of a symbol of literals and lengths (RFC 1951, 3.2.5) whose codeword has 'n' bits. */
 static __device__ __forceinline__ uint32_t lade_deflate_entry(uint32_t symbol, uint32_t n)
 {
 	uint32_t k = symbol - 257, extra = k < 8 || k >= 28 ? 0 : k / 4 - 1;
-	uint32_t base = k < 8 ? 3 + k : 3 + ((4 + (k & 3)) << extra);
-	uint32_t kind = LADE_DEFLATE_LENGTH;
-	base = k == 28 ? 258 : base;
-	if (symbol < 256) {
-		base = symbol;
-		extra = 0;
-		kind = LADE_DEFLATE_LITERAL;
-	} else if (symbol == 256 || k > 28) {
-		extra = 0;
-		kind = symbol == 256 ? LADE_DEFLATE_END : LADE_DEFLATE_BAD;
-	}
-	return (n + extra) << 27 | kind << 24 | base << 9 | extra << 5 | n;
+	uint32_t base = k < 8 ? 3 + k : k == 28 ? 258 : 3 + ((4 + (k & 3)) << extra);
+	if (symbol < 256)
+		return lade_deflate_pack(LADE_DEFLATE_LITERAL, n, 0, symbol);
+	if (symbol == 256 || k > 28)
+		return lade_deflate_pack(LADE_DEFLATE_RARE, n, 0,
+		                         symbol == 256 ? LADE_DEFLATE_END : LADE_DEFLATE_BAD);
+	return lade_deflate_pack(LADE_DEFLATE_LENGTH, n, extra, base);
 }
 
 /* The same of a distance. */
@@ -214,8 +214,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_entry_far(uint32_t symbo
 	uint32_t extra = symbol < 4 ? 0 : symbol / 2 - 1;
 	uint32_t base = symbol < 4 ? 1 + symbol : 1 + ((2 + (symbol & 1)) << extra);
 	if (symbol > 29)
-		return n << 27 | LADE_DEFLATE_BAD << 24 | n;
-	return (n + extra) << 27 | LADE_DEFLATE_DISTANCE << 24 | base << 9 | extra << 5 | n;
+		return lade_deflate_pack(LADE_DEFLATE_RARE, n, 0, LADE_DEFLATE_BAD);
+	return lade_deflate_pack(LADE_DEFLATE_DISTANCE, n, extra, base);
 }
 
 /* The entry of the codeword at 'v', of more than 'look' bits. */
@@ -227,7 +227,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_seek(const lade_deflate_
 	while (n < 16 && word >= code->limit[n])
 		n++;
 	if (n == 16)
-		return 1u << 27 | LADE_DEFLATE_BAD << 24 | 1;
+		return lade_deflate_pack(LADE_DEFLATE_RARE, 1, 0, LADE_DEFLATE_BAD);
 	uint32_t symbol = code->sorted[((word >> (15 - n)) + code->bias[n]) % N];
 	return N == 32 ? lade_deflate_entry_far(symbol, n) : lade_deflate_entry(symbol, n);
 }
@@ -237,13 +237,12 @@ template <int W, int N>
 static __device__ __forceinline__ void
 lade_deflate_fill(const lade_deflate_code<N> *code, uint32_t *table, uint32_t look, uint32_t thread)
 {
-	constexpr uint32_t LONGER = (uint32_t)LADE_DEFLATE_LONG << 24 | 1u << 27;
 	uint32_t word = __brev(thread) >> 17, n = 1, step = 1u << (15 - look);
 #pragma unroll 1
 	for (uint32_t i = thread; i < 1u << look; i += 32 * W, word += step) {
 		while (n <= look && word >= code->limit[n])
 			n++;
-		uint32_t entry = LONGER;
+		uint32_t entry = lade_deflate_pack(LADE_DEFLATE_RARE, 1, 0, LADE_DEFLATE_LONG);
 		if (n <= look) {
 			uint32_t at = (word >> (15 - n)) + code->bias[n];
 			uint32_t symbol = code->sorted[at % N];

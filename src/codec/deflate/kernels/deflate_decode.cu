@@ -115,13 +115,9 @@ static __device__ __forceinline__ void lade_deflate_batch(const lade_gpu_batch &
 	lade_deflate_team<W> *t = &shared;
 	lade_deflate_me me = {W == 1 ? 0 : __shfl_sync(LADE_FULL, threadIdx.x / 32, 0), lade_lane(),
 	                      threadIdx.x};
-	uint32_t literals = t->LANES * room.literals;
 	uint8_t *memory =
-		KEEP ? room.memory + (uint64_t)blockIdx.x * (literals + 4 * t->LANES * room.tokens)
-		     : nullptr;
-	lade_deflate_memory m = {memory,        (uint32_t *)(memory + (KEEP ? literals : 0)),
-	                         room.literals, room.tokens,
-	                         room.words,    room.words};
+		KEEP ? room.memory + (uint64_t)blockIdx.x * t->LANES * room.lane : nullptr;
+	lade_deflate_memory m = {memory, room.lane, room.words, room.words};
 	if (threadIdx.x == 0)
 		t->job.i = ~0u;
 	for (;;) {

@@ -42,8 +42,15 @@ enum {
 struct lade_deflate_reader {
 	const uint32_t *stage, *table;
 	uint32_t at, lo, hi, on;
-	bool far; /* the next codeword is a distance's */
+	uint32_t from, mask; /* the part of the table for the next codeword, and bits to look at */
 };
+
+/* The next codeword is a distance's, or it is not. */
+static __device__ __forceinline__ void lade_deflate_turn(lade_deflate_reader *r, bool far)
+{
+	r->from = far ? LADE_DEFLATE_CODES : 0;
+	r->mask = far ? (1u << LADE_DEFLATE_FAR) - 1 : LADE_DEFLATE_CODES - 1;
+}
 
 static __device__ __forceinline__ void lade_deflate_go(lade_deflate_reader *r, uint32_t at)
 {
@@ -52,7 +59,7 @@ static __device__ __forceinline__ void lade_deflate_go(lade_deflate_reader *r, u
 	r->lo = word[0];
 	r->hi = word[1];
 	r->on = word[2];
-	r->far = false;
+	lade_deflate_turn(r, false);
 }
 
 template <int W>
@@ -65,25 +72,34 @@ static __device__ __noinline__ uint32_t lade_deflate_long(const lade_deflate_tea
 }
 
 /* The entry of the next codeword; *v are the bits from it on. */
-template <int W>
-static __device__ __forceinline__ uint32_t lade_deflate_look(const lade_deflate_team<W> *t,
-                                                             const lade_deflate_reader &r,
+static __device__ __forceinline__ uint32_t lade_deflate_look(const lade_deflate_reader &r,
                                                              uint32_t *v)
 {
 	*v = __funnelshift_r(r.lo, r.hi, r.at);
-	uint32_t index = r.far ? LADE_DEFLATE_CODES + (*v & ((1u << LADE_DEFLATE_FAR) - 1))
-	                       : *v & (LADE_DEFLATE_CODES - 1);
-	uint32_t e = r.table[index];
-	if ((e >> 24 & 7) == LADE_DEFLATE_LONG)
-		e = lade_deflate_long(t, *v, r.far);
-	return e;
+	return r.table[r.from + (*v & r.mask)];
 }
 
-/* The number that an entry and the bits behind its codeword say. */
+static __device__ __forceinline__ bool lade_deflate_rare(uint32_t e)
+{
+	return (e & LADE_DEFLATE_RARE) == LADE_DEFLATE_RARE;
+}
+
+/* The entry itself, or that of a codeword which is longer than the table looks. */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_look_again(const lade_deflate_team<W> *t,
+                                                                   const lade_deflate_reader &r,
+                                                                   uint32_t e, uint32_t v)
+{
+	bool longer = (e & (LADE_DEFLATE_RARE | 0x7FFF)) == (LADE_DEFLATE_RARE | LADE_DEFLATE_LONG);
+	return longer ? lade_deflate_long(t, v, r.from != 0) : e;
+}
+
+/* The number that an entry and the bits behind its codeword say.  Of an amount of a shift the low
+ * five bits count. */
 static __device__ __forceinline__ uint32_t lade_deflate_number(uint32_t e, uint32_t v)
 {
-	uint32_t extra = __funnelshift_r(v, 0, e) & ((1u << (e >> 5 & 15)) - 1);
-	return (e >> 9 & 0x7FFF) + extra;
+	uint32_t behind = __funnelshift_r(v, 0, e >> 15);
+	return (behind & ~__funnelshift_l(0, ~0u, e >> 20)) + (e & 0x7FFF);
 }
 
 /* Goes behind the entry's codeword and number. */
@@ -103,10 +119,12 @@ static __device__ __forceinline__ void lade_deflate_skip(const lade_deflate_team
                                                          lade_deflate_reader *r, uint32_t end)
 {
 #pragma unroll 1
-	while (r->at < end || r->far) {
-		uint32_t v, e = lade_deflate_look(t, *r, &v);
+	while (r->at < end || r->from) {
+		uint32_t v, e = lade_deflate_look(*r, &v);
+		if (lade_deflate_rare(e))
+			e = lade_deflate_look_again(t, *r, e, v);
 		lade_deflate_pass(r, e);
-		r->far = (e >> 24 & 7) == LADE_DEFLATE_LENGTH;
+		lade_deflate_turn(r, (e & LADE_DEFLATE_RARE) == LADE_DEFLATE_LENGTH);
 	}
 }
 
@@ -114,71 +132,69 @@ static __device__ __forceinline__ void lade_deflate_skip(const lade_deflate_team
 struct lade_deflate_part {
 	uint32_t stop, literals, tokens;
 	uint32_t run;   /* literals before the last token */
-	uint32_t bytes; /* of output */
-	uint32_t reach; /* how far matches reach before the lane's first byte */
+	uint32_t bytes; /* of output, and 'reach': how far matches reach before its first byte; */
+	uint32_t reach; /* where nothing is kept */
 };
 
-/* A lane's part, from 'entry' to 'end', where the source has 'left' bits; and the lane's own
- * memory, for 'literals' and 'tokens'. */
+/* A lane's part, from 'entry' to 'end', where the source has 'left' bits; and 'lane' bytes of its
+ * own memory: literals come first, and tokens stand from its end down. */
 struct lade_deflate_task {
-	uint32_t entry, end, left;
-	uint32_t literals, tokens;
-	uint32_t *literal, *token;
+	uint32_t entry, end, left, lane;
+	uint32_t *memory;
 };
 
 /* Decodes the lane's part from where the reader is.  KEEP: keeps literals and tokens.  Else it only
- * counts, and any number has room. */
+ * counts, and any number has room.  It is the loop that takes the time: what is rare is put aside,
+ * and the kinds of symbols are no branches. */
 template <bool KEEP, int W>
 static __device__ __forceinline__ lade_deflate_part lade_deflate_decode(
 	const lade_deflate_team<W> *t, lade_deflate_reader *r, const lade_deflate_task &task)
 {
 	lade_deflate_part d = {LADE_DEFLATE_GO, 0, 0, 0, 0, 0};
-	uint32_t four = 0, length = 0;
 	uint32_t left = task.left, end = task.end < left ? task.end : left;
+	uint32_t four = 0, length = 0, top = task.lane;
 #pragma unroll 1
-	for (;;) {
-		if (!r->far) {
-			if (r->at >= end)
-				break;
-			if (KEEP && (d.literals >= task.literals || d.tokens >= task.tokens)) {
-				d.stop = LADE_DEFLATE_STOP_FULL;
+	while ((r->from != 0) | ((r->at < end) & (!KEEP | (top - d.literals >= 8)))) {
+		uint32_t v, e = lade_deflate_look(*r, &v);
+		if (lade_deflate_rare(e) | (r->at + (e >> 27) > left)) {
+			e = lade_deflate_look_again(t, *r, e, v);
+			bool cut = r->at + (e >> 27) > left;
+			if (cut || lade_deflate_rare(e)) {
+				bool ends = (e & 0x7FFF) == LADE_DEFLATE_END;
+				r->at += e >> 27;
+				d.stop = cut    ? LADE_DEFLATE_STOP_CUT
+				         : ends ? LADE_DEFLATE_STOP_END
+				                : LADE_DEFLATE_STOP_WRONG;
 				break;
 			}
 		}
-		uint32_t v, e = lade_deflate_look(t, *r, &v), kind = e >> 24 & 7;
-		uint32_t number = lade_deflate_number(e, v), after = r->at + (e >> 27);
-		if (kind >= LADE_DEFLATE_END || after > left) {
-			d.stop = after > left               ? LADE_DEFLATE_STOP_CUT
-			         : kind == LADE_DEFLATE_END ? LADE_DEFLATE_STOP_END
-			                                    : LADE_DEFLATE_STOP_WRONG;
-			r->at = after;
-			break;
-		}
+		uint32_t kind = e & LADE_DEFLATE_RARE, number = lade_deflate_number(e, v);
+		bool literal = kind == LADE_DEFLATE_LITERAL;
 		lade_deflate_pass(r, e);
-		r->far = kind == LADE_DEFLATE_LENGTH;
-		if (kind == LADE_DEFLATE_LITERAL) {
-			four = __funnelshift_r(four, number, 8);
-			if (KEEP && (d.literals & 3) == 3)
-				task.literal[d.literals / 4] = four;
-			d.literals++;
-			d.bytes++;
-		} else if (kind == LADE_DEFLATE_LENGTH) {
-			length = number;
-		} else {
-			if (KEEP) {
-				task.token[d.tokens] =
-					d.literals << 23 | (length - 3) << 15 | (number - 1);
-				d.run = d.literals;
-			} else {
-				uint32_t before = number - d.bytes;
-				d.reach = number > d.bytes && before > d.reach ? before : d.reach;
-			}
-			d.tokens++;
+		lade_deflate_turn(r, kind == LADE_DEFLATE_LENGTH);
+		length = kind == LADE_DEFLATE_LENGTH ? number : length;
+		four = literal ? __funnelshift_r(four, number, 8) : four;
+		d.literals += literal;
+		if (KEEP && literal && (d.literals & 3) == 0)
+			task.memory[d.literals / 4 - 1] = four;
+		if (KEEP && kind == LADE_DEFLATE_DISTANCE) {
+			top -= 4;
+			task.memory[top / 4] =
+				(d.literals << 23) + (length << 15) + number - ((3u << 15) + 1);
+		}
+		if (!KEEP && kind == LADE_DEFLATE_DISTANCE) {
+			uint32_t before = number - d.bytes;
+			d.reach = number > d.bytes && before > d.reach ? before : d.reach;
 			d.bytes += length;
 		}
+		d.bytes += literal;
 	}
+	if (KEEP && d.stop == LADE_DEFLATE_GO && r->at < end)
+		d.stop = LADE_DEFLATE_STOP_FULL;
 	if (KEEP && (d.literals & 3))
-		task.literal[d.literals / 4] = four >> (32 - 8 * (d.literals & 3));
+		task.memory[d.literals / 4] = four >> (32 - 8 * (d.literals & 3));
+	d.tokens = (task.lane - top) / 4;
+	d.run = KEEP && d.tokens ? task.memory[top / 4] >> 23 : 0;
 	return d;
 }
 
@@ -243,11 +259,11 @@ static __device__ __forceinline__ void lade_deflate_sums(lade_deflate_team<W> *t
 
 /* ---- a tile -------------------------------------------------------------------------------- */
 
-/* The team's memory, and how many words of the source a lane may have, at most and now. */
+/* The team's memory, 'lane' bytes for each, and how many words of the source a lane may have, at
+ * most and now. */
 struct lade_deflate_memory {
-	uint8_t *literals;
-	uint32_t *tokens;
-	uint32_t literal_room, token_room, words, now;
+	uint8_t *lanes;
+	uint32_t lane, words, now;
 };
 
 /* Words of the source for each lane, where 'left' bits are: such that tiles are alike. */
@@ -344,8 +360,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 {
 	const lade_gpu_chunk &c = t->job.c;
 	uint32_t warp = me.warp, lane = me.lane, cap = c.dst_cap, begin = t->job.begin;
-	lade_lz_out o = lade_lz_begin<W>(&t->x.lz, m.literals, t->LANES * m.literal_room, c.dst,
-	                                 cap, warp, lane);
+	lade_lz_out o =
+		lade_lz_begin<W>(&t->x.lz, m.lanes, t->LANES * m.lane, c.dst, cap, warp, lane);
 	uint32_t shift = o.done;
 	o.done = o.end = shift + *done;
 	if (o.full != LADE_FULL)
@@ -359,8 +375,10 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 			uint32_t owner = lade_deflate_owner(t, from, lane);
 			if (from + lane < count) {
 				uint32_t k = from + lane - t->base[owner], n = t->count[owner];
-				const uint32_t *token = m.tokens + owner * m.token_room + k;
-				uint32_t before = k ? token[-1] >> 23 : 0;
+				uint32_t at = owner * m.lane;
+				const uint32_t *token =
+					(const uint32_t *)(m.lanes + at + m.lane) - 1 - k;
+				uint32_t before = k ? token[1] >> 23 : 0;
 				if (k < (n & 0xFFFF)) {
 					uint32_t v = *token;
 					q.size[0] = (v >> 23) - before;
@@ -369,7 +387,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 				} else {
 					q.size[0] = (n >> 16) - before;
 				}
-				q.from[0] = owner * m.literal_room + before;
+				q.from[0] = at + before;
 			}
 		}
 		uint32_t size = q.size[0] + q.size[1];
@@ -383,7 +401,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 			return lade_deflate_failed(t, q, at, begin, cap, me);
 		lade_lz_group group = {o.end + start, o.pieces + piece, o.end + size, pieces,
 		                       g + t->LANES >= count};
-		lade_lz_make<W>(&t->x.lz, &o, m.literals, q, group, &t->x.place[me.thread], warp,
+		lade_lz_make<W>(&t->x.lz, &o, m.lanes, q, group, &t->x.place[me.thread], warp,
 		                lane);
 	}
 	*done = o.end - shift;
@@ -434,7 +452,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W
 		return LADE_GPU_TRUNCATED;
 	uint32_t words = lade_deflate_share<W>(left - first, m.now), part = 32 * words;
 	lade_deflate_fetch(t, t->job.c, at, t->LANES * words + 6, thread);
-	lade_deflate_reader r = {t->stage, t->table, 0, 0, 0, 0, false};
+	lade_deflate_reader r = {t->stage, t->table, 0, 0, 0, 0, 0, 0};
 	uint32_t begin = first + thread * part, ahead = begin - first;
 	ahead = ahead < LADE_DEFLATE_AHEAD ? ahead : LADE_DEFLATE_AHEAD;
 	if (begin < left) {
@@ -444,13 +462,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W
 		r.at = left;
 	}
 	__syncwarp();
-	lade_deflate_task task = {r.at,
-	                          begin + part,
-	                          left,
-	                          m.literal_room,
-	                          m.token_room,
-	                          (uint32_t *)(m.literals + thread * m.literal_room),
-	                          m.tokens + thread * m.token_room};
+	lade_deflate_task task = {r.at, begin + part, left, m.lane,
+	                          (uint32_t *)(m.lanes + thread * m.lane)};
 	lade_deflate_part d = lade_deflate_decode<KEEP>(t, &r, task);
 	__syncwarp();
 	uint32_t lanes = lade_deflate_agree<KEEP>(t, &r, &d, task, me);
