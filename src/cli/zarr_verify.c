@@ -224,7 +224,6 @@ static void say_failure(verify *v, const job *j, const failure *f)
 {
 	size_t ndim = v->node->array->ndim;
 	char key[LADE_KEY_MAX + 1] = "";
-
 	uint64_t inner[LADE_DIMS_MAX];
 
 	if (!v->j) {
