@@ -62,10 +62,17 @@ static void make_locks(void)
 		pthread_mutex_init(&locks[i], NULL);
 }
 
+/* In a forked child no other thread is left to give a lock back. */
+static void begin_locks(void)
+{
+	make_locks();
+	pthread_atfork(NULL, NULL, make_locks);
+}
+
 static pthread_mutex_t *lock_of(const lade_store *store, const char *key)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)store;
-	pthread_once(&locks_once, make_locks);
+	pthread_once(&locks_once, begin_locks);
 	for (; *key; key++)
 		hash = (hash ^ (unsigned char)*key) * 0x100000001b3;
 	return &locks[(hash ^ hash >> 32) % LOCKS];

@@ -267,6 +267,23 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 		fail_shard(s, status, &err);
 }
 
+/* Whether only one chunk of the shard is touched. */
+static bool is_single(const sharding *s)
+{
+	const lade__selected *selected = &s->w->selected;
+	const lade__level *inner = &s->w->levels.level[s->t->level + 1];
+	for (size_t a = 0; a < selected->ndim; a++) {
+		const lade__pick *pick = &selected->pick[a];
+		const lade__cut *cut = &s->t->cut[a];
+		if (selected->points ||
+		    (lade__pick_at(pick, cut->from) - cut->start) / inner->size[a] !=
+		            (lade__pick_at(pick, cut->from + cut->count - 1) - cut->start) /
+		                    inner->size[a])
+			return false;
+	}
+	return true;
+}
+
 /* Shards of the grid share out their chunks to the threads that are free. */
 static lade_status change_all(sharding *s, lade_worker *worker, lade_error *err)
 {
@@ -281,7 +298,7 @@ static lade_status change_all(sharding *s, lade_worker *worker, lade_error *err)
 	lade__walk_begin(&s->walk, &w->selected, &w->levels.level[s->t->level + 1], s->t->cut,
 	                 s->t->points);
 	pthread_mutex_unlock(&w->mutex);
-	if (s->t->level == 0 && threads > 1)
+	if (s->t->level == 0 && threads > 1 && !is_single(s))
 		status = lade__engine_parallel(w->engine, &calls, err);
 	else
 		work(s, 0, worker);

@@ -701,9 +701,17 @@ static pid_t fork_writer(const char *path, unsigned number)
 	_exit(0);
 }
 
+/* The thread sanitizer has no threads in a forked child. */
+#ifdef __SANITIZE_THREAD__
+#define NO_FORK() skip()
+#else
+#define NO_FORK() ((void)0)
+#endif
+
 static void processes_share_a_value(void **state)
 {
 	(void)state;
+	NO_FORK();
 	for (int shards = 0; shards < 2; shards++) {
 		char path[64];
 		lade_store *store = directory(path);
@@ -749,6 +757,7 @@ static void write_for_ever(const char *path)
 static void killed_writers(void **state)
 {
 	(void)state;
+	NO_FORK();
 	char path[64];
 	lade_store *store = directory(path);
 	lade_zarr *node = one_value(store, true);
