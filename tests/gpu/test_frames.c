@@ -226,6 +226,47 @@ static void only_the_caller_is_asked(void **state)
 	free(room);
 }
 
+/* ---- a dictionary ------------------------------------------------------------------------ */
+
+/* The host writes a frame with a dictionary, and a device decodes it; without it, it does not. */
+static void with_a_dictionary(void **state)
+{
+	(void)state;
+	enum { SIZE = 30000, WORDS = 3000 };
+	static uint8_t plain[SIZE], got[SIZE], bytes[2 * SIZE], words[WORDS];
+	rng r = {.s = 5};
+	lade_dict *dict;
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = (uint8_t)rng_next(&r);
+	for (size_t i = 0; i < SIZE; i++)
+		plain[i] = words[i % 97 ? (i * i / 97) % WORDS : i % WORDS];
+	for (size_t i = 0; i + 400 < SIZE; i += 500)
+		memcpy(plain + i, words + rng_below(&r, WORDS - 400), 400);
+	OK(lade_dict_new(words, WORDS, &dict, err));
+	lade_frame_options write = {.struct_size = sizeof write, .spec = specs[1],
+	                            .chunk_size = 2048, .dict = dict};
+	lade_frames_options options = {.struct_size = sizeof options, .write = &write};
+	lade_segment segment = {.data = plain, .size = SIZE};
+	lade_item item = {.src = &segment, .src_count = 1,
+	                  .dst = lade_host_span(bytes, sizeof bytes)};
+	lade_result result;
+	OK(lade_frames_write(engine, &item, 1, &result, &options, err));
+	for (int with = 1; with >= 0; with--) {
+		lade_frame *frame;
+		lade_frame_read_options read = {.struct_size = sizeof read,
+		                                .where = LADE_WHERE_DEVICE,
+		                                .dict = with ? dict : NULL};
+		lade_frame_range range = {.dst = lade_host_span(got, SIZE)};
+		OK(lade_frame_open_memory(engine, bytes, result.size, &read, &frame, err));
+		lade_status status = lade_frame_read(frame, &range, 1, NULL, NULL, NULL);
+		assert_int_equal(status, with ? LADE_OK : LADE_E_CORRUPT);
+		if (with)
+			assert_memory_equal(got, plain, SIZE);
+		lade_frame_close(frame);
+	}
+	lade_dict_free(dict);
+}
+
 /* ---- misuse ------------------------------------------------------------------------------ */
 
 static void misuse(void **state)
@@ -276,6 +317,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rounds, begin, end),
 		cmocka_unit_test_setup_teardown(only_the_caller_is_asked, begin, end),
+		cmocka_unit_test_setup_teardown(with_a_dictionary, begin, end),
 		cmocka_unit_test_setup_teardown(misuse, begin, end),
 	};
 	int rc;
