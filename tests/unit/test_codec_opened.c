@@ -111,7 +111,7 @@ static void memory_is_capped(void **state)
 	lade_error err = {0};
 	memset(bytes + 1, 0xFF, 4);
 	assert_int_equal(codec_decode(&c, bytes, size, out, sizeof out, &got, &err), LADE_E_LIMIT);
-	assert_non_null(strstr(err.message, "at most 268435456"));
+	assert_non_null(strstr(err.message, "at most 134217728"));
 	codec_close(&c);
 }
 

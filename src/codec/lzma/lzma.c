@@ -89,8 +89,8 @@ static const char *const names[] = {
 	NULL,
 };
 
-/* What a decoder may allocate for what a stream's header asks for: four times that of level 9. */
-#define MEMORY_MAX ((uint64_t)256 << 20)
+/* What a decoder may allocate for what a stream's header asks for: twice that of level 9. */
+#define MEMORY_MAX ((uint64_t)128 << 20)
 
 /* ---- state --------------------------------------------------------------------------- */
 
