@@ -5,6 +5,7 @@
  */
 #include "base/options.h"
 #include "base/try.h"
+#include "io/io.h"
 #include "store/store.h"
 #include "zarr/plan.h"
 
@@ -93,9 +94,9 @@ static lade_status take_target(lade__zread *r, const lade_zarr_target *given, la
 		return LADE_OK;
 	}
 	status = lade__place_fits(result, r->strides, r->target.span, r->target.offset, err);
-	if (status == LADE_OK && (unsigned)r->target.span.place.kind >= LADE_KIND_COUNT)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "target: kind %d is unknown",
-		                 (int)r->target.span.place.kind);
+	if (status == LADE_OK)
+		status = lade__io_place_check(r->target.span.place, r->target.span.data,
+		                              r->target.span.size, "target", 0, err);
 	return status;
 }
 
@@ -179,7 +180,8 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	r->raw = !r->coding.step && !r->texts && !r->selected.listed;
 	lade__zread_count(r);
 	r->device = r->target.span.place.kind == LADE_DEVICE ||
-	            r->target.span.place.kind == LADE_MANAGED;
+	            r->target.span.place.kind == LADE_MANAGED ||
+	            r->options.where == LADE_WHERE_DEVICE;
 	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
 out:
 	if (status != LADE_OK)

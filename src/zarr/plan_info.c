@@ -135,7 +135,7 @@ static void say_where(const lade__zread *r, char *text, size_t cap)
 	lade_status status = LADE_OK;
 	if (r->options.where != LADE_WHERE_HOST)
 		status = lade_device_takes(r->engine, r->coding.spec[0], &work,
-		                           r->target.span.place.device, &err);
+		                           lade__zread_device(r), &err);
 	if (r->options.where == LADE_WHERE_HOST)
 		snprintf(text, cap, "the host decodes, as asked for; ");
 	else if (status == LADE_OK)

@@ -145,6 +145,14 @@ struct lade__spot {
 	size_t size; /* bytes that it gives to the result */
 };
 
+/* The device that decodes, or may. */
+static inline int32_t lade__zread_device(const lade__zread *r)
+{
+	lade_place place = r->target.span.place;
+	bool there = place.kind == LADE_DEVICE || place.kind == LADE_MANAGED;
+	return there ? place.device : r->options.device;
+}
+
 static inline unsigned lade__zread_threads(const lade__zread *r)
 {
 	return r->options.threads ? r->options.threads : r->engine->threads;

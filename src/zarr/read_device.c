@@ -159,7 +159,7 @@ lade_status lade__leaves_to_device(lade__zread *r, lade__leaf *leaves, size_t co
 			leaf->status = fill_item(r, u, &items[n], &leaf->error);
 		else if (leaf->status == LADE_OK)
 			leaf->status = decode_item(r, u, &items[n], &leaf->error);
-		if (leaf->status == LADE_OK && leaf->staged)
+		if (leaf->status == LADE_OK && leaf->staged && !leaf->missing)
 			u->src.place = from;
 		if (leaf->status == LADE_OK)
 			n++;

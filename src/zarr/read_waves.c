@@ -162,7 +162,7 @@ lade_status lade__leaves_in_waves(lade__zread *r, lade__feed *feed, lade_error *
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for waves");
 	all->r = r;
 	all->feed = feed;
-	all->place = (lade_place){r->device ? LADE_PINNED : LADE_HOST, r->target.span.place.device};
+	all->place = (lade_place){r->device ? LADE_PINNED : LADE_HOST, lade__zread_device(r)};
 	all->from = &r->engine->allocators[all->place.kind];
 	all->pinned = r->device;
 	all->ended = all->has_held = false;

@@ -96,7 +96,8 @@ static size_t arrange(const lade_zarr_shape *shape, ptrdiff_t *strides, rng *ran
 	return shape->count ? size : 0;
 }
 
-static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t seed)
+/* '*done' counts reads that the device had to decode. */
+static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t seed, unsigned *done)
 {
 	choice c;
 	lade_zarr_shape shape = {.struct_size = sizeof shape};
@@ -105,6 +106,7 @@ static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t s
 	lade_zarr_read_options options = {.struct_size = sizeof options,
 	                                  .memory = rng_next(random) % 2 * 4000};
 	lade_error err = {0};
+	options.where = rng_next(random) % 3 ? LADE_WHERE_AUTO : LADE_WHERE_DEVICE;
 	choose(&c, k->array, random);
 	KIT_CHECK(lade_zarr_selection_shape(k->node, &c.selection, &shape, &kit_err));
 	size_t size = arrange(&shape, strides, random);
@@ -119,13 +121,15 @@ static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t s
 	target.span = there;
 	lade_status status =
 		lade_zarr_read(k->node, &c.selection, &target, &options, &report, &err);
-	if (status != LADE_OK)
+	bool refused = status == LADE_E_UNSUPPORTED && options.where == LADE_WHERE_DEVICE;
+	if (status != LADE_OK && !refused)
 		fail_msg("seed %" PRIu64 ": %s: %s", seed, err.message, k->json);
 	move(place, have, there.data, size);
-	if (memcmp(have, want, size) != 0)
+	if (!refused && memcmp(have, want, size) != 0)
 		fail_msg("seed %" PRIu64 ", place %d: the elements differ: %s", seed,
 		         (int)place.kind, k->json);
-	if (report.written_size + report.filled_size != shape.size)
+	*done += !refused && options.where == LADE_WHERE_DEVICE;
+	if (!refused && report.written_size + report.filled_size != shape.size)
 		fail_msg("seed %" PRIu64 ": %" PRIu64 " + %" PRIu64 " bytes of %" PRIu64, seed,
 		         report.written_size, report.filled_size, shape.size);
 	span_free(there);
@@ -136,14 +140,16 @@ static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t s
 static void reads_to_every_place(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 60; seed++) {
+	unsigned done = 0;
+	for (uint64_t seed = 1; seed <= 42; seed++) {
 		rng random = {seed * 104729};
 		zarr_kit k;
 		kit_make(&k, &random, (int)(seed % 3));
 		for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-			read_to(&k, places[i], &random, seed);
+			read_to(&k, places[i], &random, seed, &done);
 		kit_free(&k);
 	}
+	assert_true(done > 10);
 }
 
 /* Each chunk gets a span on another place. */

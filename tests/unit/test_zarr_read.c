@@ -402,6 +402,11 @@ static void texts(void **state)
 		says(read_text(node, bad[i].text, to, 12, &err), bad[i].status, &err,
 		     bad[i].message);
 	says(read_text(node, "", to, 11, &err), LADE_E_RANGE, &err, "want 12 bytes, have 11");
+	int32_t devices;
+	lade_zarr_target far = {.struct_size = sizeof far, .span = {to, 12, {LADE_DEVICE, 0}}};
+	if (lade_device_count(&devices, NULL) == LADE_E_NO_DEVICE)
+		says(lade_zarr_read(node, NULL, &far, NULL, NULL, &err), LADE_E_NO_DEVICE, &err,
+		     "");
 	lade_zarr_unref(node);
 }
 
