@@ -15,6 +15,8 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include <string>
+
 #include "deflate_streams.h"
 #include "guarded_batch.h"
 
@@ -330,6 +332,45 @@ static void large_chunks(void **)
 	}
 }
 
+static bytes file_of(const char *name)
+{
+	std::string path = std::string(LADE_TESTS_DIR "/golden/codec/") + name;
+	FILE *f = fopen(path.c_str(), "rb");
+	assert_non_null(f);
+	bytes all(20000);
+	all.resize(fread(all.data(), 1, all.size(), f));
+	fclose(f);
+	return all;
+}
+
+/* What gzip, pigz and Python wrote (tests/golden/codec/ORIGIN.md). */
+static void golden_files(void **)
+{
+	static const struct {
+		const char *name;
+		uint32_t format, status;
+	} files[] = {
+		{"raw.deflate", LADE_DEFLATE_RAW, LADE_OK},
+		{"pigz.zz", LADE_DEFLATE_ZLIB, LADE_OK},
+		{"dict.zz", LADE_DEFLATE_ZLIB, LADE_E_DICT},
+		{"plain.gz", LADE_DEFLATE_GZIP, LADE_OK},
+		{"named.gz", LADE_DEFLATE_GZIP, LADE_OK},
+		{"many.gz", LADE_DEFLATE_GZIP, LADE_OK},
+	};
+	bytes data = file_of("data");
+	for (const auto &file : files) {
+		bytes in = file_of(file.name);
+		zlib_verdict v = zlib_says(in, data.size(), file.format);
+		assert_int_equal(v.status, file.status);
+		assert_true(v.status != LADE_OK || v.out == data);
+		for (size_t k = 0; k < 3; k++)
+			check_batch({in}, {data.size()}, file.format, k,
+			            {nullptr, 384, LADE_DEFLATE_WORDS(kernels[k].warps), 0, 0}, k,
+			            nullptr);
+		check_sizes({in}, file.format, 0);
+	}
+}
+
 /* Every cut of a stream, and empty chunks. */
 static void cut_streams(void **)
 {
@@ -408,9 +449,9 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		rounds = strtoull(argv[1], NULL, 0);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_zlib_encodes), cmocka_unit_test(streams_of_all_kinds),
-		cmocka_unit_test(cut_streams),       cmocka_unit_test(large_chunks),
-		cmocka_unit_test(damaged_streams),
+		cmocka_unit_test(golden_files),         cmocka_unit_test(what_zlib_encodes),
+		cmocka_unit_test(streams_of_all_kinds), cmocka_unit_test(cut_streams),
+		cmocka_unit_test(large_chunks),         cmocka_unit_test(damaged_streams),
 	};
 	return cmocka_run_group_tests_name("kernel_deflate", tests, NULL, NULL);
 }
