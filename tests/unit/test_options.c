@@ -49,7 +49,7 @@ NO_GAP(lade_bare_options, batch);
 NO_GAP(lade_call, options);
 NO_GAP(lade_algorithm, suggest);
 NO_GAP(lade_implementation, checksum);
-NO_GAP(lade_codec_ops, run_part);
+NO_GAP(lade_codec_ops, run_pieces);
 NO_GAP(lade_tile_ops, run);
 NO_GAP(lade_checksum_ops, run);
 NO_GAP(lade_tensor, strides);
