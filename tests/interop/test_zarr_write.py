@@ -8,6 +8,7 @@ import pytest
 
 from lade_ctypes import Span, lib
 from test_zarr_create import BLOSC, CRC, GZIP, TRANSPOSE, ZSTD, Store, call
+from zarr_ctypes import Source
 
 np = pytest.importorskip("numpy")
 zarr = pytest.importorskip("zarr", reason="no wheel of zarr for this Python")
@@ -15,12 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 NEW = tuple(int(n) for n in zarr.__version__.split(".")[:2]) >= (3, 4)
 
 
-class Source(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("span", Span), ("offset", ctypes.c_size_t),
-                ("strides", ctypes.c_void_p), ("offsets", ctypes.c_void_p)]
-
-
-def write(node, text, data, flags=0):
+def write(node, text, data):
     """Writes a NumPy array, as it is in memory, to a selection."""
     low, high = np.lib.array_utils.byte_bounds(data)
     strides = (ctypes.c_ssize_t * max(data.ndim, 1))(*data.strides)
