@@ -430,12 +430,14 @@ static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, cons
 	uint32_t base = __shfl_sync(LADE_FULL, sum, lane ? (lane & ~(lanes - 1)) - 1 : 0);
 	base = lane < lanes ? 0 : base;
 	bool bad = k == lanes - 1 && (r.at != zero || sum - base != s.count);
-	if (__any_sync(LADE_FULL, bad))
-		return false;
+	bool right = !__any_sync(LADE_FULL, bad);
 	lade_zstd_reader_seek(&r, entry);
-	lade_zstd_store(&r, code, shift, to + s.out + (sum - base - symbols), symbols);
+	if (right)
+		lade_zstd_store(&r, code, shift, to + s.out + (sum - base - symbols), symbols);
+	/* Units that nobody needs may be on their way still, to memory that serves again. */
+	lade_cp_async_wait<0>();
 	__syncwarp();
-	return true;
+	return right;
 }
 
 /* Makes the table of literals that have one, and decodes them to 'to'; whether they are right.
