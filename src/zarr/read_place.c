@@ -30,6 +30,9 @@ lade_status lade__place_fits(const lade_zarr_shape *shape, const ptrdiff_t *stri
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "target: the first byte is %lld bytes before the span",
 		                 (long long)-low);
+	if (high > (wide)UINT64_MAX)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "target: want more than 2^64 bytes, have %zu", span.size);
 	if (high > (wide)span.size)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
 		                 "target: want %llu bytes, have %zu", (unsigned long long)high,
@@ -60,7 +63,14 @@ static lade_status ask(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
 	}
 	for (size_t i = own.ndim; i-- > 0; stride *= (size_t)own.shape[i])
 		place.strides[i] = (ptrdiff_t)stride;
+	if (err)
+		memset(err, 0, sizeof *err);
 	lade_status status = r->target.place(r->target.ctx, &box, &place, err);
+	if (status != LADE_OK && err && !err->message[0])
+		return lade_fail(err, status, LADE_NO_OFFSET, "the target's place() failed");
+	if (status == LADE_OK && (unsigned)place.span.place.kind >= LADE_KIND_COUNT)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "target: no kind of place is %d",
+		                 (int)place.span.place.kind);
 	if (status == LADE_OK)
 		status = lade__place_fits(&own, place.strides, place.span, place.offset, err);
 	if (status != LADE_OK)

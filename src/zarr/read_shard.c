@@ -120,36 +120,64 @@ static lade_status ask_index(lade__zread *r, size_t level, opening *o, lade_rang
 	return LADE_OK;
 }
 
-/* The most that 'src' can decode to, and the memory to begin with: the size that it says, or a
- * guess. */
+/* The most bytes that a shard may have in the codecs around it: twice what its chunks and indexes
+ * take where nothing shrinks. */
+static uint64_t whole_max(const lade__zread *r, size_t level, const lade__shard *shard)
+{
+	uint64_t chunks = shard->index_count, bytes = (uint64_t)1 << 20, more, each;
+	if (r->texts)
+		return WHOLE_MAX;
+	for (;;) {
+		each = 16 + r->levels.level[level].chain->shard->index_extra;
+		if (__builtin_mul_overflow(chunks, 2 * each, &more) || more > WHOLE_MAX)
+			return WHOLE_MAX;
+		bytes += more;
+		if (++level + 1 >= r->levels.count)
+			break;
+		const uint64_t *size = r->levels.level[level].size;
+		const uint64_t *inner = r->levels.level[level + 1].size;
+		for (size_t a = 0; a < r->selected.ndim; a++)
+			if (__builtin_mul_overflow(chunks, size[a] / inner[a], &chunks))
+				return WHOLE_MAX;
+	}
+	if (__builtin_mul_overflow(chunks, 2 * (uint64_t)r->encoded_cap, &more) ||
+	    more > WHOLE_MAX - bytes)
+		return WHOLE_MAX;
+	return bytes + more;
+}
+
+/* The memory to begin with: the size that 'src' says, or a guess; and the most that it can decode
+ * to, at most what sizes[1] says before. */
 static lade_status whole_sizes(lade__zread *r, const lade_zarr_step *step, const lade_item *item,
                                const lade_batch_options *options, uint64_t sizes[2],
                                lade_error *err)
 {
+	uint64_t cap = sizes[1];
 	lade_result result;
 	lade_status status =
 		lade_decoded_sizes(r->engine, step->spec, item, 1, &result, options, err);
 	sizes[0] = sizes[1] = result.size;
 	if (status == LADE_E_UNKNOWN_SIZE) {
 		uint64_t most = lade_spec_decoded_max(step->spec, item->src->size);
-		sizes[1] = most < WHOLE_MAX ? most : WHOLE_MAX;
+		sizes[1] = most < cap ? most : cap;
 		sizes[0] = 4 * (uint64_t)item->src->size + 4096;
 		sizes[0] = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
 		return LADE_OK;
 	}
-	if (status == LADE_OK && sizes[1] > WHOLE_MAX)
+	if (status == LADE_OK && sizes[1] > cap)
 		status = lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                   "it says that it decodes to %llu bytes, at most %llu",
-		                   ULL(sizes[1]), ULL(WHOLE_MAX));
+		                   ULL(sizes[1]), ULL(cap));
 	return status;
 }
 
-/* Runs a step backwards, into memory that it allocates: 'bytes' becomes the result. */
-static lade_status undo_step(lade__zread *r, const lade_zarr_step *step, lade_segment *bytes,
-                             lade_error *err)
+/* Runs a step backwards, into memory that it allocates: 'bytes' becomes the result, at most 'cap'
+ * of them. */
+static lade_status undo_step(lade__zread *r, const lade_zarr_step *step, uint64_t cap,
+                             lade_segment *bytes, lade_error *err)
 {
 	size_t header = step->header_size;
-	uint64_t sizes[2];
+	uint64_t sizes[2] = {0, cap};
 	if (!step->spec)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "codec '%.80s': %.200s",
 		                 step->name, step->why);
@@ -188,13 +216,13 @@ static lade_status undo_step(lade__zread *r, const lade_zarr_step *step, lade_se
 	return LADE_OK;
 }
 
-/* Runs the steps [first, count) of a chain backwards. */
-static lade_status undo(lade__zread *r, const lade_zarr_chain *chain, size_t first,
+/* Runs the steps [first, count) of a chain backwards.  No result has more than 'cap' bytes. */
+static lade_status undo(lade__zread *r, const lade_zarr_chain *chain, size_t first, uint64_t cap,
                         lade_segment *bytes, lade_error *err)
 {
 	lade_status status = LADE_OK;
 	for (size_t i = chain->step_count; status == LADE_OK && i-- > first;)
-		status = undo_step(r, &chain->steps[i], bytes, err);
+		status = undo_step(r, &chain->steps[i], cap, bytes, err);
 	return status;
 }
 
@@ -205,7 +233,8 @@ static lade_status unwrap(lade__zread *r, size_t level, opening *o, lade_error *
 	lade__shard *shard = o->shard;
 	size_t size = shard->index_count * 16 + chain->shard->index_extra;
 	lade_segment all = {.data = o->encoded, .size = o->encoded_size};
-	lade_status status = undo(r, chain, chain->array_step_count, &all, err);
+	lade_status status = undo(r, chain, chain->array_step_count, whole_max(r, level, shard),
+	                          &all, err);
 	shard->own = (uint8_t *)(uintptr_t)all.data;
 	o->encoded = NULL;
 	if (status != LADE_OK)
@@ -242,7 +271,7 @@ static lade_status take_index(lade__zread *r, size_t level, opening *o, lade_err
 	if (kind->index.order)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "an index whose axes are transposed");
-	status = undo(r, &kind->index, 0, &bytes, err);
+	status = undo(r, &kind->index, 0, 2 * (uint64_t)size + 4096, &bytes, err);
 	o->encoded = (uint8_t *)(uintptr_t)bytes.data;
 	if (status == LADE_OK && bytes.size != size)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,

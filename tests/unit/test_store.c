@@ -701,6 +701,10 @@ static void only_files_are_values(void **state)
 	assert_int_equal(lade_store_look(store, "sub/file/below", NULL, NULL, &err),
 	                 LADE_E_NOT_FOUND);
 	assert_int_equal(lade_store_look(store, "loop", NULL, NULL, &err), LADE_E_NOT_FOUND);
+	/* A pipe would wait for a reader. */
+	lade_write pipe_write = {.key = "fifo", .src = lade_host_cspan(&byte, 1)};
+	assert_int_equal(lade_store_write(store, &pipe_write, 1, NULL, NULL, &err),
+	                 LADE_E_UNSUPPORTED);
 	/* A directory goes with its last value. */
 	lade_write write = {.key = "sub/file", .kind = LADE_DELETE_IF_VERSION};
 	must(lade_store_write(store, &write, 1, NULL, NULL, &err), &err);

@@ -653,6 +653,38 @@ static void hostile_shards(void **state)
 	lade_zarr_unref(node);
 }
 
+/* 64 MiB of zeros in a Zstd frame of 1.5 KB, where a shard of 36 bytes is expected. */
+static void a_shard_cannot_grow_without_end(void **state)
+{
+	(void)state;
+	enum { BLOCKS = 512 };
+	static const char end[] = "\"little\"}}]}}]}";
+	static uint8_t frame[13 + 4 * BLOCKS];
+	char text[sizeof shards + 128];
+	lade_error err = {0};
+	uint8_t to[4];
+	snprintf(text, sizeof text, "%.*s%s", (int)(sizeof shards - sizeof end), shards,
+	         "\"little\"}}]}},{\"name\":\"zstd\",\"configuration\":"
+	         "{\"level\":1,\"checksum\":false}}]}");
+	for (int sized = 0; sized < 2; sized++) {
+		size_t n = sized ? 13 : 6;
+		/* With the content's size in 8 bytes; with a window of 128 KiB and no size. */
+		memcpy(frame, sized ? "\x28\xb5\x2f\xfd\xe0\0\0\0\4\0\0\0\0"
+		                    : "\x28\xb5\x2f\xfd\0\x38", n);
+		for (uint32_t i = 0; i < BLOCKS; i++, n += 4) {
+			uint32_t head = 131072U << 3 | 2U | (i == BLOCKS - 1);
+			memcpy(frame + n, &head, 3);
+			frame[n + 3] = 0;
+		}
+		lade_zarr *node = open_text("zarr.json", text);
+		kit_put(memory, "c/0", frame, n);
+		lade_status status = read_text(node, NULL, to, 4, &err);
+		says(status, sized ? LADE_E_LIMIT : LADE_E_NOSPACE, &err,
+		     sized ? "it says that it decodes to 67108864 bytes, at most 10486" : "");
+		lade_zarr_unref(node);
+	}
+}
+
 /* A store whose value has a new version at each of the first reads. */
 typedef struct changing {
 	unsigned reads, changes;
@@ -879,6 +911,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(uneven_chunks, setup, teardown),
 		cmocka_unit_test_setup_teardown(fields, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_shards, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_shard_cannot_grow_without_end, setup, teardown),
 		cmocka_unit_test(changed_shards),
 		cmocka_unit_test_setup_teardown(any_length, setup, teardown),
 		cmocka_unit_test_setup_teardown(started_reads, setup, teardown),
