@@ -8,7 +8,7 @@ help:
 	@echo "make build      build/lade and build/liblade.so (installs what is missing, on Debian as root;"
 	@echo "                GPU kernels need nvcc: 300 MB below $(BUILD)/; NO_CUDA=1 does without)"
 	@echo "make demo       build, then compress and restore array files, and show what happens"
-	@echo "make test       the suite that CI runs; ten to twenty minutes on two cores"
+	@echo "make test       the suite that CI runs; half an hour on two cores"
 	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
 	@echo "make python     the Python package: a wheel in $(BUILD)/python/wheel, installed and tested"
 	@echo "make wheel      the same for other machines, with the libraries in it: $(BUILD)/python/dist"

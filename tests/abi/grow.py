@@ -23,7 +23,7 @@ GROWING = {
         lade_store_plan lade_store_ops lade_directory_options lade_zip_options
         lade_zip_write_options lade_http_options lade_zarr_options lade_zarr_array lade_zarr_codec
         lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
-        lade_zarr_read_options lade_zarr_report
+        lade_zarr_read_options lade_zarr_report lade_zarr_plan_info
         lade_zarr_description lade_zarr_create_options lade_zarr_source
         lade_zarr_write_options lade_zarr_write_report lade_zarr_append""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate

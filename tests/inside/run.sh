@@ -14,7 +14,7 @@ cp -a CMakeLists.txt src include cmake testing "$tree/"
 cp -a tests/gpu/emulated.h "$tree/tests/gpu/"
 # The folder, and the line.
 cp -a tests/inside/flip "$tree/src/codec/"
-sed -i 's/^\tX(ans)$/\tX(ans) \\\n\tX(flip)/' "$tree/src/codec/codecs.h"
+sed -i "s/^\tX(ans)/\tX(flip) \\\\\n\tX(ans)/" "$tree/src/codec/codecs.h"
 touch -r src/codec/codecs.h "$tree/src/codec/codecs.h"
 (cd "$tree" && grep -q 'X(flip)' src/codec/codecs.h)
 
