@@ -102,7 +102,7 @@ setarch -R true 2>/dev/null && setarch="setarch -R"
 threads='test_(engine|batch|async|frame|foreign|checksums|oom|io|store|cancel)'
 # Each test runs once in 'make test', with the address sanitizer where memory is what it is about;
 # steps with 'all' in their names, for 'make test-long', run them everywhere.
-devices='_emulated$|driver_fails|frame_device|frame_far|io_device|store_device'
+devices='_emulated$|driver_fails|frame_far|(frame|io|store|zarr|write)_device'
 slow='test_kernel_(lz|ans|deflate)' # fuzz targets run these kernels under it
 few_threads='test_(engine|batch_damage|frame_[dr]|checksums|oom|io|store|cancel)'
 few_threads+='|test_batch(_cancel|_fails|_layout)?_emulated'
