@@ -124,7 +124,8 @@ void lade__leaves_read(lade__zread *r, lade__leaf *leaves, size_t count, uint8_t
 		                                                   : LADE_RANGE_REST,
 		                               .dst = to,
 		                               .want = want && want->size ? want : NULL};
-		buffer += room;
+		if (room) /* no buffer, if nothing needs one */
+			buffer += room;
 	}
 	if (asked)
 		lade__zread_ranges(r, ranges, asked, threads, errors, &err);

@@ -128,7 +128,7 @@ static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lad
 		if (!k->bytes)
 			status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			                   "no memory for %zu bytes", bytes.size);
-		else
+		else if (bytes.size)
 			memcpy(k->bytes, bytes.data, bytes.size);
 		bytes.data = k->bytes;
 	}

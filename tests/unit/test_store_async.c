@@ -159,11 +159,13 @@ static void answer_all(slow *s)
 {
 	for (;;) {
 		pthread_mutex_lock(&s->mutex);
-		size_t n = s->count ? s->count-- : 0;
+		bool any = s->count > 0;
+		size_t n = any ? --s->count : 0, index = s->waiting[n].index;
+		lade_reading *reading = s->waiting[n].reading;
 		pthread_mutex_unlock(&s->mutex);
-		if (n == 0)
+		if (!any)
 			return;
-		answer_one(s, s->waiting[n - 1].reading, s->waiting[n - 1].index);
+		answer_one(s, reading, index);
 	}
 }
 

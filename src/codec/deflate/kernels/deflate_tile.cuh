@@ -463,7 +463,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W
 	}
 	__syncwarp();
 	lade_deflate_task task = {r.at, begin + part, left, m.lane,
-	                          (uint32_t *)(m.lanes + thread * m.lane)};
+	                          KEEP ? (uint32_t *)(m.lanes + thread * m.lane) : nullptr};
 	lade_deflate_part d = lade_deflate_decode<KEEP>(t, &r, task);
 	__syncwarp();
 	uint32_t lanes = lade_deflate_agree<KEEP>(t, &r, &d, task, me);
