@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/try.h"
+#include "zarr/elements.h"
 #include "zarr/read.h"
 
 #include <string.h>
@@ -119,12 +120,7 @@ static void copy_element(const lade__zread *r, const uint8_t *from, uint8_t *to)
 {
 	for (size_t i = 0; i < r->part_count; i++) {
 		const lade__piece_of *part = &r->parts[i];
-		const uint8_t *src = from + part->off;
-		uint8_t *dst = to + part->to;
-		memcpy(dst, src, part->size);
-		for (size_t k = 0; part->swap > 1 && k < part->size; k += part->swap)
-			for (size_t b = 0; b < part->swap; b++)
-				dst[k + b] = src[k + part->swap - 1 - b];
+		lade__piece_copy(part, to + part->to, from + part->off);
 	}
 }
 

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/try.h"
+#include "zarr/elements.h"
 #include "zarr/read.h"
 
 #include <stdlib.h>
@@ -92,8 +93,7 @@ static lade_status make_blank(lade__zread *r, size_t size, lade_error *err)
 	if (!plain || !blank)
 		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu fill bytes",
 		              size));
-	for (size_t i = 0; i < size; i += elem)
-		memcpy(plain + i, r->fill, elem);
+	lade__repeat(plain, size, r->fill, elem);
 	TRY(lade_encode(r->engine, spec, lade_host_cspan(plain, size),
 	                lade_host_span(blank->bytes, cap), &cap, err));
 	*blank = (lade__blank){.next = r->blanks, .spec = spec, .decoded = size, .size = cap};

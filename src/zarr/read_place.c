@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "zarr/elements.h"
 #include "zarr/read.h"
 
 #include <string.h>
@@ -172,14 +173,10 @@ static size_t fill_axes(const lade__spot *spot, fill_axis *axes, size_t *offset,
 
 static void fill_run(const lade__zread *r, uint8_t *to, size_t run, size_t elem)
 {
-	size_t done = elem;
-	if (r->fill_same) {
+	if (r->fill_same)
 		memset(to, r->fill[0], run);
-		return;
-	}
-	memcpy(to, r->fill, elem);
-	for (; done < run; done += done)
-		memcpy(to + done, to, done < run - done ? done : run - done);
+	else
+		lade__repeat(to, run, r->fill, elem);
 }
 
 void lade__spot_fill(const lade__zread *r, const lade__spot *spot)

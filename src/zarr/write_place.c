@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "zarr/elements.h"
 #include "zarr/write.h"
 
 #include <string.h>
@@ -41,12 +42,7 @@ bool lade__is_covered(const lade__zwrite *w, const lade__cut *cut)
 
 void lade__place_fill(const lade__zwrite *w, uint8_t *chunk, size_t count)
 {
-	size_t size = count * w->elem;
-	if (count == 0)
-		return;
-	memcpy(chunk, w->fill, w->elem);
-	for (size_t done = w->elem; done < size; done += done)
-		memcpy(chunk + done, chunk, done < size - done ? done : size - done);
+	lade__repeat(chunk, count * w->elem, w->fill, w->elem);
 }
 
 bool lade__is_fill(const lade__zwrite *w, const uint8_t *chunk, size_t count)
@@ -79,15 +75,7 @@ static void place_element(const lade__zwrite *w, uint8_t *to, const uint8_t *fro
 {
 	for (size_t i = 0; i < w->piece_count; i++) {
 		const lade__piece_of *piece = &w->pieces[i];
-		uint8_t *dst = to + piece->off;
-		const uint8_t *src = from + piece->to;
-		if (piece->swap <= 1) {
-			memcpy(dst, src, piece->size);
-			continue;
-		}
-		for (size_t k = 0; k < piece->size; k += piece->swap)
-			for (size_t b = 0; b < piece->swap; b++)
-				dst[k + b] = src[k + piece->swap - 1 - b];
+		lade__piece_copy(piece, to + piece->off, from + piece->to);
 	}
 }
 
