@@ -21,7 +21,7 @@ rm -f "$folder"/bin/* "$folder"/lib/*
 programs=("$build/lade" "$build/tests/gpu/test_device" "$@")
 # The tests of batches and the benchmarks, as far as they have been built.
 for program in "$build"/tests/gpu/test_{batch,async,two}* \
-	"$build"/bench/{hostile,hostile_specs,gpu_bench,fed_bench}; do
+	"$build"/bench/{hostile,hostile_specs,gpu_bench,fed_bench,zarr_bench}; do
 	case $program in *_emulated) continue ;; esac
 	[ -x "$program" ] && [ -f "$program" ] && programs+=("$program")
 done
