@@ -124,6 +124,29 @@ lade_status lade__chain_closed(builder *b, uint32_t name, uint32_t config, const
 	return add_step(b, (lade_zarr_step){.name = text, .configuration = options, .why = why});
 }
 
+static bool spec_adds(const lade_spec *spec, size_t *extra)
+{
+	const size_t one = (size_t)1 << 16;
+	for (size_t k = 0; k < lade_spec_count(spec); k++)
+		if (!(lade_spec_stage(spec, k)->algorithm->flags & LADE_ALGORITHM_FIXED_SIZE))
+			return false;
+	*extra = lade_spec_bound(spec, one) - one;
+	return lade_spec_bound(spec, 2 * one) == 2 * one + *extra && *extra < one;
+}
+
+bool lade__chain_adds(const builder *b, const char *text, size_t *extra)
+{
+	lade_spec *spec;
+	*extra = 0;
+	if (!text[0])
+		return true;
+	if (lade_spec_parse(b->s->node->options.engine, text, &spec, NULL) != LADE_OK)
+		return false;
+	bool adds = spec_adds(spec, extra);
+	lade_spec_unref(spec);
+	return adds;
+}
+
 static lade_status finish(builder *b)
 {
 	lade_status status = lade__chain_flush(b, 0);
@@ -275,9 +298,10 @@ static lade_status add_bytes(builder *b, uint32_t config, const around *outer)
 	if (multi && b->now.cls != LADE_ZARR_STRUCT && (is == JSON_ABSENT || is == JSON_NULL))
 		return BAD(b->s, config == JSON_NONE ? 0 : config,
 		           "want 'endian' for numbers of %zu bytes", b->now.swap_size);
-	if (!big || !multi)
+	bool behind = b->stage_count || b->chain->step_count;
+	if (!multi || big == (behind && b->now.big))
 		return LADE_OK;
-	if (b->stage_count || b->chain->step_count)
+	if (behind)
 		return lade__chain_stage(b, "byteswap(%zu)", b->now.swap_size);
 	b->chain->swap_size = b->now.swap_size;
 	if (!outer->index)
@@ -395,14 +419,11 @@ static lade_status check_index(builder *b, uint32_t list, const lade_zarr_chain 
 {
 	*extra = 0;
 	for (size_t i = 0; i < index->step_count; i++) {
-		const lade_spec *spec = index->steps[i].spec;
-		for (size_t k = 0; spec && k < lade_spec_count(spec); k++)
-			if (!(lade_spec_stage(spec, k)->algorithm->flags &
-			      LADE_ALGORITHM_FIXED_SIZE))
-				return BAD(b->s, list, "codecs of an index must keep its size");
-		if (!spec || index->steps[i].header_size)
+		const lade_zarr_step *step = &index->steps[i];
+		size_t more;
+		if (!step->spec || step->header_size || !spec_adds(step->spec, &more))
 			return BAD(b->s, list, "codecs of an index must keep its size");
-		*extra += lade_spec_bound(spec, 16 + *extra) - (16 + *extra);
+		*extra += more;
 	}
 	if (index->shard)
 		return BAD(b->s, list, "an index cannot have shards");

@@ -40,6 +40,9 @@ lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2
 /* Ends the step; 'header_size' as in lade_zarr_step. */
 lade_status lade__chain_flush(builder *b, size_t header_size);
 
+/* Whether a spec adds the same number of bytes to data of any size: '*extra'. */
+bool lade__chain_adds(const builder *b, const char *text, size_t *extra);
+
 /* Adds stages whose text was not made here. */
 lade_status lade__chain_spec(builder *b, const char *text);
 

@@ -18,16 +18,20 @@ uint64_t lade__chain_axis(const builder *b, size_t axis)
 
 void lade__chain_becomes(builder *b, const char *text)
 {
+	static const char letters[] = "biufe";
 	lade_dtype dtype = LADE_DTYPE_NONE;
 	if (lade_dtype_parse(text, &dtype, NULL) != LADE_OK)
 		dtype = LADE_DTYPE_NONE;
+	const char *letter = dtype ? strchr(letters, lade_dtype_class(dtype)) : NULL;
 	size_t size = lade_dtype_size(dtype);
-	b->now = (lade_zarr_type){.cls = LADE_ZARR_RAW,
-	                          .dtype = dtype,
-	                          .size = size,
-	                          .swap_size = size > 1 ? size : 0,
-	                          .name = "filtered",
-	                          .big = lade_dtype_is_big(dtype)};
+	b->now = (lade_zarr_type){
+		.cls = letter ? (lade_zarr_class)(LADE_ZARR_BOOL + (letter - letters))
+		              : LADE_ZARR_RAW,
+		.dtype = dtype,
+		.size = size,
+		.swap_size = size > 1 ? size : 0,
+		.name = "filtered",
+		.big = lade_dtype_is_big(dtype)};
 }
 
 /* ---- a caller's codecs ------------------------------------------------------------------ */

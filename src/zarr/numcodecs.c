@@ -134,12 +134,16 @@ lade_status lade__chain_blosc(builder *b, uint32_t config, bool strict)
 	                         shuffles[shuffle], (long long)type, (long long)size);
 }
 
-/* A size in front, which no spec has: the step ends here. */
+/* A size in front, which no spec has: the step ends here.  The stages before are in the same step
+ * if they keep the size, which then is the step's. */
 static lade_status lz4(builder *b, uint32_t config, bool strict)
 {
 	int64_t acceleration;
+	size_t extra;
 	(void)strict;
 	lade_status status = lade__chain_int(b, config, "acceleration", 1, &acceleration);
+	if (status == LADE_OK && (!lade__chain_adds(b, b->text, &extra) || extra))
+		status = lade__chain_flush(b, 0);
 	if (status != LADE_OK)
 		return status;
 	acceleration = clamp(acceleration, 1, 65536);
@@ -218,28 +222,74 @@ static lade_status shuffle(builder *b, uint32_t config, bool strict)
 
 /* ---- filters of arrays ------------------------------------------------------------------ */
 
-/* A type string of a configuration, or the type so far. */
-static lade_status type_text(builder *b, uint32_t config, const char *key, const char *fallback,
-                             char text[32])
+/* An element that a filter sees. */
+typedef struct element {
+	char text[32]; /* its type, little-endian */
+	size_t swap;   /* bytes of a number that is stored big-endian; 0: there is none */
+	char now[32];  /* its type as it is */
+} element;
+
+static void set_element(element *e, const char *text)
+{
+	lade_dtype dtype = LADE_DTYPE_NONE;
+	snprintf(e->now, sizeof e->now, "%s", text);
+	snprintf(e->text, sizeof e->text, "%s", text);
+	e->swap = 0;
+	if (lade_dtype_parse(text, &dtype, NULL) != LADE_OK || !lade_dtype_is_big(dtype))
+		return;
+	e->swap = lade_dtype_size(dtype);
+	snprintf(e->text, sizeof e->text, "%s",
+	         lade_dtype_text((lade_dtype)(dtype & ~LADE_DTYPE_BIG)));
+}
+
+/* The type string of a configuration, or 'fallback'; NULL: the type so far. */
+static lade_status take_element(builder *b, uint32_t config, const char *key,
+                                const element *fallback, element *out)
 {
 	uint32_t at = lade__json_get(b->s->doc, config, key);
 	if (at == JSON_NONE || lade__json_type(b->s->doc, at) == JSON_NULL) {
-		snprintf(text, 32, "%s", fallback);
+		if (fallback)
+			*out = *fallback;
+		else
+			set_element(out, lade_dtype_text(b->now.dtype));
 		return LADE_OK;
 	}
 	const json_node *node = &b->s->doc->nodes[at];
 	const char *from = b->s->doc->text + node->at;
+	char text[32];
 	if (node->type != JSON_STRING || node->size == 0 || node->size > 31 || node->escaped ||
-	    strspn(from, "<>|=_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") <
+	    strspn(from, "<>|=[]_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") <
 	            node->size)
 		return BAD(b->s, at, "want a type string such as \"<f4\"");
-	snprintf(text, 32, "%.*s", (int)node->size, from);
+	snprintf(text, sizeof text, "%.*s", (int)node->size, from);
+	set_element(out, text);
 	return LADE_OK;
 }
 
-static const char *now_text(const builder *b)
+/* The types of a filter: "dtype" and "astype" in most. */
+typedef struct cast_of {
+	element from, to;
+} cast_of;
+
+static lade_status take_cast(builder *b, uint32_t config, cast_of *cast)
 {
-	return lade_dtype_text(b->now.dtype);
+	lade_status status = take_element(b, config, "dtype", NULL, &cast->from);
+	return status == LADE_OK ? take_element(b, config, "astype", &cast->from, &cast->to)
+	                         : status;
+}
+
+/* Adds a filter: it runs on little-endian numbers, with stages around it that reverse bytes. */
+static lade_status add_filter(builder *b, const cast_of *cast, const char *stage)
+{
+	lade_status status = LADE_OK;
+	if (cast->from.swap)
+		status = lade__chain_stage(b, "byteswap(%zu)", cast->from.swap);
+	if (status == LADE_OK)
+		status = lade__chain_stage(b, "%s", stage);
+	if (status == LADE_OK && cast->to.swap)
+		status = lade__chain_stage(b, "byteswap(%zu)", cast->to.swap);
+	lade__chain_becomes(b, cast->to.now);
+	return status;
 }
 
 /* A number's text as the document has it; NaN and infinities are none. */
@@ -262,53 +312,50 @@ static lade_status number_text(builder *b, uint32_t config, const char *key, con
 
 static lade_status delta(builder *b, uint32_t config, bool strict)
 {
-	char dtype[32], astype[32];
+	cast_of cast;
+	char stage[100];
 	(void)strict;
-	lade_status status = type_text(b, config, "dtype", now_text(b), dtype);
-	if (status == LADE_OK)
-		status = type_text(b, config, "astype", dtype, astype);
-	if (status == LADE_OK)
-		status = lade__chain_stage(b, "delta(%s,astype=%s)", dtype, astype);
+	lade_status status = take_cast(b, config, &cast);
+	if (status != LADE_OK)
+		return status;
+	snprintf(stage, sizeof stage, "delta(%s,astype=%s)", cast.from.text, cast.to.text);
 	b->fixed = true;
-	lade__chain_becomes(b, astype);
-	return status;
+	return add_filter(b, &cast, stage);
 }
 
 static lade_status fixedscaleoffset(builder *b, uint32_t config, bool strict)
 {
-	char dtype[32], astype[32], scale[64], offset[64];
+	cast_of cast;
+	char scale[64], offset[64], stage[300];
 	(void)strict;
-	lade_status status = type_text(b, config, "dtype", now_text(b), dtype);
-	if (status == LADE_OK)
-		status = type_text(b, config, "astype", dtype, astype);
+	lade_status status = take_cast(b, config, &cast);
 	if (status == LADE_OK)
 		status = number_text(b, config, "scale", NULL, scale);
 	if (status == LADE_OK)
 		status = number_text(b, config, "offset", NULL, offset);
-	if (status == LADE_OK)
-		status = lade__chain_stage(b, "fixedscaleoffset(%s,astype=%s,scale=%s,offset=%s)",
-		                           dtype, astype, scale, offset);
-	lade__chain_becomes(b, astype);
-	return status;
+	if (status != LADE_OK)
+		return status;
+	snprintf(stage, sizeof stage, "fixedscaleoffset(%s,astype=%s,scale=%s,offset=%s)",
+	         cast.from.text, cast.to.text, scale, offset);
+	return add_filter(b, &cast, stage);
 }
 
 static lade_status quantize(builder *b, uint32_t config, bool strict)
 {
-	char dtype[32], astype[32];
+	cast_of cast;
+	char stage[120];
 	int64_t digits;
 	(void)strict;
-	lade_status status = type_text(b, config, "dtype", now_text(b), dtype);
-	if (status == LADE_OK)
-		status = type_text(b, config, "astype", dtype, astype);
+	lade_status status = take_cast(b, config, &cast);
 	if (status == LADE_OK)
 		status = lade__chain_int(b, config, "digits", INT64_MIN, &digits);
 	if (status == LADE_OK && digits == INT64_MIN)
 		return BAD(b->s, config, "want 'digits'");
-	if (status == LADE_OK)
-		status = lade__chain_stage(b, "quantize(%s,digits=%lld,astype=%s)", dtype,
-		                           (long long)digits, astype);
-	lade__chain_becomes(b, astype);
-	return status;
+	if (status != LADE_OK)
+		return status;
+	snprintf(stage, sizeof stage, "quantize(%s,digits=%lld,astype=%s)", cast.from.text,
+	         (long long)digits, cast.to.text);
+	return add_filter(b, &cast, stage);
 }
 
 lade_status lade__chain_bitround(builder *b, uint32_t config, bool strict)
@@ -319,8 +366,8 @@ lade_status lade__chain_bitround(builder *b, uint32_t config, bool strict)
 		return BAD(b->s, config, "want 'keepbits' from %d", strict);
 	/* Decoding is nothing to do, whatever the type is; a spec is made where it can encode. */
 	if (status == LADE_OK && b->now.cls == LADE_ZARR_FLOAT && !b->now.big)
-		status = lade__chain_stage(b, "bitround(%s,keepbits=%lld)", now_text(b),
-		                           (long long)keep);
+		status = lade__chain_stage(b, "bitround(%s,keepbits=%lld)",
+		                           lade_dtype_text(b->now.dtype), (long long)keep);
 	return status;
 }
 
@@ -335,15 +382,16 @@ static lade_status packbits(builder *b, uint32_t config, bool strict)
 
 static lade_status astype(builder *b, uint32_t config, bool strict)
 {
-	char from[32], to[32];
+	cast_of cast;
+	char stage[100];
 	(void)strict;
-	lade_status status = type_text(b, config, "decode_dtype", now_text(b), from);
+	lade_status status = take_element(b, config, "decode_dtype", NULL, &cast.from);
 	if (status == LADE_OK)
-		status = type_text(b, config, "encode_dtype", now_text(b), to);
-	if (status == LADE_OK)
-		status = lade__chain_stage(b, "astype(%s,astype=%s)", from, to);
-	lade__chain_becomes(b, to);
-	return status;
+		status = take_element(b, config, "encode_dtype", NULL, &cast.to);
+	if (status != LADE_OK)
+		return status;
+	snprintf(stage, sizeof stage, "astype(%s,astype=%s)", cast.from.text, cast.to.text);
+	return add_filter(b, &cast, stage);
 }
 
 /* ---- the table --------------------------------------------------------------------------- */

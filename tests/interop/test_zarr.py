@@ -232,6 +232,63 @@ FILTERS = [
 ]
 
 
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("name,dtype,options", [
+    ("Delta", ">i4", dict(dtype=">i4")), ("Delta", ">u2", dict(dtype=">u2", astype="<i4")),
+    ("Delta", "<i8", dict(dtype="<i8", astype=">i8")), ("Delta", "<i2", dict(dtype=">i2")),
+    ("Delta", ">f8", dict(dtype=">f8")), ("Delta", ">i8", dict(dtype=">i8", astype="|i1")),
+    ("FixedScaleOffset", ">f8", dict(offset=3, scale=10, dtype=">f8", astype=">i4")),
+    ("FixedScaleOffset", ">f4", dict(offset=-3, scale=2, dtype=">f4", astype="|i1")),
+    ("FixedScaleOffset", "<i4", dict(offset=1, scale=1, dtype="<i4", astype=">i8")),
+    ("Quantize", ">f4", dict(digits=2, dtype=">f4")),
+    ("Quantize", ">f8", dict(digits=1, dtype=">f8", astype="<f4")),
+    ("AsType", ">i4", dict(encode_dtype=">i8", decode_dtype=">i4")),
+    ("AsType", ">f8", dict(encode_dtype="<f4", decode_dtype=">f8"))])
+def test_big_endian_filters(tmp_path, name, dtype, options, order):
+    import numcodecs
+    data = (rng.integers(0, 100, (48, 60)) / 4).astype(dtype)
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype=dtype, zarr_format=2, order=order,
+        filters=[getattr(numcodecs, name)(**options), numcodecs.Shuffle(2)],
+        compressors=numcodecs.LZ4())
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+def test_filters_of_both_byte_orders(tmp_path):
+    import numcodecs
+    data = rng.integers(0, 100, (48, 60)).astype(">i4")
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype=">i4", zarr_format=2, filters=[
+            numcodecs.FixedScaleOffset(0, 10, ">i4", ">i8"), numcodecs.AsType("<i4", ">i8"),
+            numcodecs.Delta("<i4", ">i2"), numcodecs.CRC32(), numcodecs.LZ4()])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+@pytest.mark.parametrize("first", ["ZstdCodec", "Crc32cCodec", "BloscCodec"])
+def test_lz4_behind_others(tmp_path, first):
+    # The header of numcodecs' LZ4 has the size that the codec before it made.
+    import zarr.codecs.numcodecs as wrapped
+    data = make((50, 61), "int32")
+    array = zarr.create_array(tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype="int32",
+                              compressors=[getattr(codecs, first)(), wrapped.LZ4()])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+def test_cast_value_behind_filters(tmp_path):
+    pytest.importorskip("cast_value_rs", reason="no wheel of cast-value-rs for this Python")
+    import zarr.codecs.numcodecs as wrapped
+    data = rng.integers(0, 100, (48, 60)).astype("float64")
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 30), dtype="float64", filters=[
+            wrapped.AsType(encode_dtype="<f4", decode_dtype="<f8"),
+            codecs.CastValue(data_type="int16")])
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
 @pytest.mark.parametrize("name,dtype,options", FILTERS)
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_filters(tmp_path, name, dtype, options, zarr_format):
