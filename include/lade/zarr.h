@@ -123,8 +123,8 @@ typedef struct lade_zarr_shard lade_zarr_shard;
 
 /*
  * How a chunk is stored.  To encode: transpose by 'order', reverse bytes by 'swap_size', run the
- * steps from first to last.  A shard is written between the first 'array_step_count' steps and the
- * others.  Order and swap_size are those of a lade_layout.
+ * steps from first to last.  A shard is written before its first step: filters that a document has
+ * before a shard are steps of its chunks.  Order and swap_size are those of a lade_layout.
  */
 typedef struct lade_zarr_chain {
 	const size_t *order; /* for each axis of the array, the axis of the stored chunk that it
@@ -132,7 +132,7 @@ typedef struct lade_zarr_chain {
 	size_t swap_size;    /* 0: the bytes are little-endian, or have no order, or fields have */
 	size_t step_count;
 	const lade_zarr_step *steps;
-	size_t array_step_count;
+	size_t array_step_count; /* always 0 */
 	const lade_zarr_shard *shard; /* NULL: an ordinary chunk */
 } lade_zarr_chain;
 

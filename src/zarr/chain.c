@@ -124,7 +124,7 @@ lade_status lade__chain_closed(builder *b, uint32_t name, uint32_t config, const
 	return add_step(b, (lade_zarr_step){.name = text, .configuration = options, .why = why});
 }
 
-static bool spec_adds(const lade_spec *spec, size_t *extra)
+bool lade__spec_adds(const lade_spec *spec, size_t *extra)
 {
 	const size_t one = (size_t)1 << 16;
 	for (size_t k = 0; k < lade_spec_count(spec); k++)
@@ -142,7 +142,7 @@ bool lade__chain_adds(const builder *b, const char *text, size_t *extra)
 		return true;
 	if (lade_spec_parse(b->s->node->options.engine, text, &spec, NULL) != LADE_OK)
 		return false;
-	bool adds = spec_adds(spec, extra);
+	bool adds = lade__spec_adds(spec, extra);
 	lade_spec_unref(spec);
 	return adds;
 }
@@ -256,15 +256,6 @@ lade_status lade__zarr_chain_v2(const scan *s, uint32_t root)
 
 /* ---- format 3 ------------------------------------------------------------------------ */
 
-/* What a chain is in: another chain's shard, or the array. */
-typedef struct around {
-	const uint64_t *shape; /* of the chunk; NULL: the array's axes */
-	bool index;            /* the chain of a shard's index */
-} around;
-
-static lade_status build_v3(const scan *s, uint32_t list, lade_zarr_chain *chain,
-                            const lade_zarr_type *type, size_t ndim, const around *outer);
-
 static void set_big(lade_zarr_type *type)
 {
 	type->big = type->swap_size > 0;
@@ -367,103 +358,6 @@ static lade_status add_scale_offset(builder *b, uint32_t name, uint32_t config)
 	                         lade_dtype_text(b->now.dtype), text[0], text[1]);
 }
 
-/* ---- shards -------------------------------------------------------------------------- */
-
-static lade_status check_divides(builder *b, uint32_t at, uint64_t inner, size_t axis,
-                                 const around *outer)
-{
-	const lade_zarr_axis *own = &b->s->node->array.axes[b->order[axis]];
-	uint64_t bad = 0;
-	if (outer->shape)
-		bad = outer->shape[b->order[axis]] % inner ? outer->shape[b->order[axis]] : 0;
-	else if (own->chunk_size)
-		bad = own->chunk_size % inner ? own->chunk_size : 0;
-	for (size_t i = 0; !outer->shape && !own->chunk_size && i < own->run_count; i++)
-		if (own->runs[i].length % inner)
-			bad = own->runs[i].length;
-	if (bad)
-		return BAD(b->s, at, "chunks of %llu do not divide a shard of %llu",
-		           (unsigned long long)inner, (unsigned long long)bad);
-	return LADE_OK;
-}
-
-static lade_status inner_shape(builder *b, uint32_t config, lade_zarr_shard *shard,
-                               const around *outer)
-{
-	const json *doc = b->s->doc;
-	uint32_t list = lade__json_get(doc, config, "chunk_shape");
-	uint64_t *shape = lade__arena(&b->s->node->arena, b->ndim + 1, sizeof *shape);
-	size_t i = 0;
-	if (!shape)
-		return lade__scan_nomem(b->s, "a shape");
-	if (lade__json_type(doc, list) != JSON_ARRAY || lade__json_count(doc, list) != b->ndim)
-		return BAD(b->s, list == JSON_NONE ? config : list, "want %zu chunk sizes",
-		           b->ndim);
-	for (uint32_t c = lade__json_child(doc, list, 0); c != JSON_NONE;
-	     c = lade__json_child(doc, list, c), i++) {
-		shape[i] = 1;
-		if (lade__json_type(doc, c) != JSON_TRUE &&
-		    (!lade__json_u64(doc, c, true, &shape[i]) || shape[i] < 1))
-			return BAD(b->s, c, "want a chunk size from 1");
-		lade_status status = check_divides(b, c, shape[i], i, outer);
-		if (status != LADE_OK)
-			return status;
-	}
-	shard->chunk_shape = shape;
-	return LADE_OK;
-}
-
-/* All codecs of an index keep its size, or add to it: '*extra' bytes. */
-static lade_status check_index(builder *b, uint32_t list, const lade_zarr_chain *index,
-                               size_t *extra)
-{
-	*extra = 0;
-	for (size_t i = 0; i < index->step_count; i++) {
-		const lade_zarr_step *step = &index->steps[i];
-		size_t more;
-		if (!step->spec || step->header_size || !spec_adds(step->spec, &more))
-			return BAD(b->s, list, "codecs of an index must keep its size");
-		*extra += more;
-	}
-	if (index->shard)
-		return BAD(b->s, list, "an index cannot have shards");
-	return LADE_OK;
-}
-
-static lade_status add_shard(builder *b, uint32_t config, const around *outside)
-{
-	static const lade_zarr_type entry = {.cls = LADE_ZARR_UINT, .dtype = LADE_U8, .size = 8,
-	                                     .swap_size = 8, .name = "uint64"};
-	const json *doc = b->s->doc;
-	uint32_t codecs = lade__json_get(doc, config, "codecs");
-	uint32_t index_codecs = lade__json_get(doc, config, "index_codecs");
-	uint32_t location = lade__json_get(doc, config, "index_location");
-	lade_zarr_shard *shard = lade__arena(&b->s->node->arena, 1, sizeof *shard);
-	if (!shard)
-		return lade__scan_nomem(b->s, "a shard");
-	if (b->fixed)
-		return UNKNOWN(b->s, config, "shards behind a filter that changes the shape");
-	shard->index_first = lade__json_is(doc, location, "start");
-	if (location != JSON_NONE && !shard->index_first && !lade__json_is(doc, location, "end"))
-		return BAD(b->s, location, "want \"start\" or \"end\"");
-	lade_status status = inner_shape(b, config, shard, outside);
-	if (status != LADE_OK)
-		return status;
-	if (codecs == JSON_NONE || index_codecs == JSON_NONE)
-		return BAD(b->s, config, "want 'codecs' and 'index_codecs'");
-	status = lade__chain_flush(b, 0);
-	if (status != LADE_OK)
-		return status;
-	b->chain->array_step_count = b->chain->step_count;
-	b->chain->shard = shard;
-	around inner = {.shape = shard->chunk_shape}, index = {.index = true};
-	status = build_v3(b->s, codecs, &shard->chunks, &b->now, b->ndim, &inner);
-	if (status == LADE_OK)
-		status = build_v3(b->s, index_codecs, &shard->index, &entry, b->ndim + 1, &index);
-	return status == LADE_OK ? check_index(b, index_codecs, &shard->index, &shard->index_extra)
-	                         : status;
-}
-
 /* ---- the list of codecs ---------------------------------------------------------------- */
 
 enum { ANY_CONFIG = 0, WANTED = 1 };
@@ -503,7 +397,7 @@ static lade_status shard_codec(builder *b, uint32_t name, uint32_t config, const
 {
 	if (outer->index)
 		return BAD(b->s, name, "codecs of an index must keep its size");
-	return add_shard(b, config, outer);
+	return lade__chain_shard(b, name, config, outer);
 }
 
 static lade_status zstd_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
@@ -562,8 +456,6 @@ static lade_status foreign_codec(builder *b, uint32_t name, uint32_t config, con
 	return lade__chain_foreign(b, name, config, &kind, no_codec);
 }
 
-static lade_status n5_codec(builder *b, uint32_t name, uint32_t config, const around *outer);
-
 static const struct codec {
 	const char *name;
 	codec_kind kind;
@@ -587,7 +479,7 @@ static const struct codec {
 	{"cast_value", AA, WANTED, NULL, cast_codec},
 	{"reshape", AA, WANTED, "shape ", reshape_codec},
 	{"packbits", AB, ANY_CONFIG, "padding_encoding first_bit last_bit ", packbits_codec},
-	{"n5_default", AB, WANTED, "codecs ", n5_codec},
+	{"n5_default", AB, WANTED, "codecs ", lade__chain_n5},
 	{"zfp", AB, ANY_CONFIG, NULL, foreign_codec},
 	{"conditional", BB, ANY_CONFIG, NULL, foreign_codec},
 };
@@ -618,7 +510,7 @@ static lade_status add_numcodec(builder *b, uint32_t name, uint32_t config, code
 	return known ? LADE_OK : lade__chain_foreign(b, name, config, kind, NULL);
 }
 
-static lade_status add_codec(builder *b, uint32_t at, const around *outer)
+lade_status lade__chain_codec(builder *b, uint32_t at, const around *outer)
 {
 	uint32_t name, config;
 	codec_kind kind = BB;
@@ -649,55 +541,16 @@ static lade_status add_codec(builder *b, uint32_t at, const around *outer)
 	return LADE_OK;
 }
 
-/* Its own codecs: a transposition that reverses the axes, big-endian bytes, and maybe one more. */
-static lade_status n5_inner(builder *b, uint32_t list, const around *outer)
+/* All steps so far become the first of another chain. */
+static void move_stages(builder *from, builder *to)
 {
-	const json *doc = b->s->doc;
-	size_t count = lade__json_count(doc, list), i = 0;
-	if (lade__json_type(doc, list) != JSON_ARRAY || count < 2 || count > 3)
-		return BAD(b->s, list, "want 2 or 3 codecs");
-	for (uint32_t c = lade__json_child(doc, list, 0); c != JSON_NONE;
-	     c = lade__json_child(doc, list, c), i++) {
-		size_t before = b->serial_count;
-		lade_status status = add_codec(b, c, outer);
-		bool good = (size_t)b->kind == i && b->serial_count - before == (i == 1);
-		for (size_t k = 0; i == 0 && k < b->ndim; k++)
-			good = good && b->order[k] == b->ndim - 1 - k;
-		if (i == 1 && (b->type->size == 0 || (b->now.swap_size && !b->chain->swap_size)))
-			good = false;
-		if (status == LADE_OK && (!good || b->chain->shard))
-			return BAD(b->s, c,
-			           "want transpose by the reversed axes, bytes with "
-			           "\"big\", and one codec of bytes");
-		if (status != LADE_OK)
-			return status;
-	}
-	return LADE_OK;
-}
-
-static lade_status n5_codec(builder *b, uint32_t name, uint32_t config, const around *outer)
-{
-	if (outer->index)
-		return BAD(b->s, name, "codecs of an index must keep its size");
-	if (outer->shape || b->transposed || b->fixed || b->stage_count || b->chain->step_count)
-		return lade__chain_closed(b, name, config,
-		                          "n5_default in shards or behind other codecs");
-	if (b->ndim == 0)
-		return BAD(b->s, name, "an array without axes");
-	lade_status status = n5_inner(b, lade__json_get(b->s->doc, config, "codecs"), outer);
-	if (status == LADE_OK && b->chain->step_count)
-		return UNKNOWN(b->s, name, "a codec with a header of its own in n5_default");
-	if (status == LADE_OK && !b->stage_count)
-		status = lade__chain_stage(b, "copy");
-	if (status == LADE_OK)
-		status = lade__chain_flush(b, 4 + 4 * b->ndim);
-	if (status != LADE_OK)
-		return status;
-	b->steps[b->chain->step_count - 1].header = LADE_ZARR_HEADER_N5;
-	b->kind = AB;
-	b->serial_count = 0; /* n5_default is the one */
-	b->ended = true;
-	return LADE_OK;
+	memcpy(to->text, from->text, sizeof to->text);
+	memcpy(to->steps, from->steps, sizeof to->steps);
+	to->text_size = from->text_size;
+	to->stage_count = from->stage_count;
+	to->chain->step_count = from->chain->step_count;
+	from->text[0] = 0;
+	from->text_size = from->stage_count = from->chain->step_count = 0;
 }
 
 static lade_status build_list(builder *b, uint32_t list, const around *outer)
@@ -707,21 +560,21 @@ static lade_status build_list(builder *b, uint32_t list, const around *outer)
 		return BAD(b->s, list, "want a list of codecs");
 	for (uint32_t c = lade__json_child(b->s->doc, list, 0); status == LADE_OK && c != JSON_NONE;
 	     c = lade__json_child(b->s->doc, list, c))
-		status = add_codec(b, c, outer);
+		status = lade__chain_codec(b, c, outer);
 	if (status == LADE_OK && b->serial_count != 1)
 		return BAD(b->s, list, "want one codec from arrays to bytes, there are %zu",
 		           b->serial_count);
-	if (status == LADE_OK && !b->chain->shard)
-		b->chain->array_step_count = 0;
 	return status == LADE_OK ? finish(b) : status;
 }
 
-static lade_status build_v3(const scan *s, uint32_t list, lade_zarr_chain *chain,
+lade_status lade__chain_build(const scan *s, uint32_t list, lade_zarr_chain *chain,
                             const lade_zarr_type *type, size_t ndim, const around *outer)
 {
 	builder *b = begin(s, chain, type, ndim, outer->shape);
 	if (!b)
 		return lade__scan_nomem(s, "codecs");
+	if (outer->before)
+		move_stages(outer->before, b);
 	lade_status status = build_list(b, list, outer);
 	free(b);
 	return status;
@@ -731,5 +584,5 @@ lade_status lade__zarr_chain_v3(const scan *s, uint32_t at)
 {
 	lade_zarr_array *array = &s->node->array;
 	around outside = {0};
-	return build_v3(s, at, &array->chain, &array->type, array->ndim, &outside);
+	return lade__chain_build(s, at, &array->chain, &array->type, array->ndim, &outside);
 }

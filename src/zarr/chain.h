@@ -34,6 +34,24 @@ typedef struct builder {
 	lade_zarr_step steps[STEPS_MAX];
 } builder;
 
+/* What a chain is in: another chain's shard, or the array. */
+typedef struct around {
+	const uint64_t *shape; /* of the chunk; NULL: the array's axes */
+	bool index;            /* the chain of a shard's index */
+	builder *before;       /* its stages become the first of the chain */
+} around;
+
+/* The chain of a list of codecs of format 3. */
+lade_status lade__chain_build(const scan *s, uint32_t list, lade_zarr_chain *chain,
+                              const lade_zarr_type *type, size_t ndim, const around *outer);
+
+/* Adds a codec of format 3. */
+lade_status lade__chain_codec(builder *b, uint32_t at, const around *outer);
+
+/* chain_shard.c, chain_n5.c */
+lade_status lade__chain_shard(builder *b, uint32_t name, uint32_t config, const around *outer);
+lade_status lade__chain_n5(builder *b, uint32_t name, uint32_t config, const around *outer);
+
 /* Adds a stage to the spec under construction. */
 lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2, 3);
 
@@ -41,6 +59,7 @@ lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2
 lade_status lade__chain_flush(builder *b, size_t header_size);
 
 /* Whether a spec adds the same number of bytes to data of any size: '*extra'. */
+bool lade__spec_adds(const lade_spec *spec, size_t *extra);
 bool lade__chain_adds(const builder *b, const char *text, size_t *extra);
 
 /* Adds stages whose text was not made here. */

@@ -169,10 +169,6 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	r->array = &array->array;
 	TRY(take_options(r, options, err));
 	TRY(lade__levels_make(r->array, &r->levels, err));
-	for (size_t i = 0; i + 1 < r->levels.count; i++)
-		if (r->levels.level[i].chain->array_step_count)
-			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			              "filters in front of shards are not run"));
 	TRY(take_element(r, err));
 	TRY(take_target(r, target, err));
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));

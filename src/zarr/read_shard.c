@@ -257,9 +257,10 @@ static lade_status unwrap(lade__zread *r, size_t level, opening *o, lade_error *
 /* From the bytes that were read to the index. */
 static lade_status take_index(lade__zread *r, size_t level, opening *o, lade_error *err)
 {
-	const lade_zarr_shard *kind = r->levels.level[level].chain->shard;
+	const lade__level *outer = &r->levels.level[level];
+	const lade_zarr_shard *kind = outer->chain->shard;
 	lade__shard *shard = o->shard;
-	size_t size = shard->index_count * 16;
+	size_t size = shard->index_count * 16, grid[LADE_DIMS_MAX];
 	lade_status status = o->whole ? unwrap(r, level, o, err) : LADE_OK;
 	lade_segment bytes = {.data = o->encoded, .size = o->encoded_size};
 	if (status != LADE_OK)
@@ -268,19 +269,17 @@ static lade_status take_index(lade__zread *r, size_t level, opening *o, lade_err
 		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                 "the shard has %zu bytes, its index %zu", bytes.size,
 		                 size + kind->index_extra);
-	if (kind->index.order)
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "an index whose axes are transposed");
 	status = undo(r, &kind->index, 0, 2 * (uint64_t)size + 4096, &bytes, err);
 	o->encoded = (uint8_t *)(uintptr_t)bytes.data;
 	if (status == LADE_OK && bytes.size != size)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                   "the index decodes to %zu bytes, want %zu", bytes.size, size);
-	for (size_t i = 0; status == LADE_OK && i < size / 8; i++) {
-		uint64_t word = lade__le64(o->encoded + 8 * i);
-		shard->index[i] = kind->index.swap_size ? __builtin_bswap64(word) : word;
-	}
-	return status;
+	if (status != LADE_OK)
+		return status;
+	for (size_t a = 0; a < r->selected.ndim; a++)
+		grid[outer->stored[a]] = (size_t)(shard->cut[a].size / outer[1].size[a]);
+	lade__index_load(&kind->index, r->selected.ndim, grid, o->encoded, shard->index);
+	return LADE_OK;
 }
 
 /* What became of the range of an index; 'error' is the range's. */

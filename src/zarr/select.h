@@ -84,6 +84,16 @@ typedef struct lade__levels {
 /* Fails: LADE_E_LIMIT */
 lade_status lade__levels_make(const lade_zarr_array *array, lade__levels *out, lade_error *err);
 
+/*
+ * index.c: the words of a shard's index, two for each chunk in C order of the stored shard's axes;
+ * and their bytes in the order of axes and the byte order of the index's chain.  'grid' has the
+ * chunks along each axis of the stored shard, both arrays two words for each of them.
+ */
+void lade__index_load(const lade_zarr_chain *index, size_t ndim, const size_t *grid,
+                      const uint8_t *bytes, uint64_t *words);
+void lade__index_store(const lade_zarr_chain *index, size_t ndim, const size_t *grid,
+                       const uint64_t *words, uint8_t *bytes);
+
 /* A chunk along one axis, and the entries of the pick that it has. */
 typedef struct lade__cut {
 	uint64_t chunk;       /* its index: in the grid, or in its shard */

@@ -102,21 +102,11 @@ static lade_status take_chains(lade__zwrite *w, lade_error *err)
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->levels.count; i++) {
 		const lade_zarr_chain *chain = w->levels.level[i].chain;
-		size_t before = chain->shard ? chain->array_step_count : 0, size;
-		TRY(largest(w, i, &size, err));
-		w->largest[i] = size;
-		if (before)
-			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			              "filters before a shard are not written: '%.80s'",
-			              chain->steps[0].spec ? lade_spec_text(chain->steps[0].spec)
-			                                   : chain->steps[0].name));
-		TRY(lade__steps_make(w, chain->steps + before, chain->step_count - before, size,
+		TRY(largest(w, i, &w->largest[i], err));
+		TRY(lade__steps_make(w, chain->steps, chain->step_count, w->largest[i],
 		                     &w->steps[i], err));
 		if (!chain->shard)
 			continue;
-		if (chain->shard->index.order)
-			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			              "a transposed index of shards is not written"));
 		TRY(lade__steps_make(w, chain->shard->index.steps, chain->shard->index.step_count,
 		                     4096, &w->index[i], err));
 	}

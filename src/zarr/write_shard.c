@@ -72,16 +72,6 @@ static size_t number_of(const sharding *s, const lade__cut *cut)
 
 /* ---- the index --------------------------------------------------------------------------- */
 
-static void swap_words(const sharding *s, uint8_t *index)
-{
-	if (s->shard->index.swap_size != 8)
-		return;
-	for (size_t i = 0; i < s->count * 16; i += 8) {
-		uint64_t word = lade__le64(index + i);
-		lade__le_put(index + i, __builtin_bswap64(word), 8);
-	}
-}
-
 /* Reads the index of the old shard. */
 static lade_status read_index(sharding *s, lade_worker *worker, lade_error *err)
 {
@@ -90,17 +80,18 @@ static lade_status read_index(sharding *s, lade_worker *worker, lade_error *err)
 		return lade_fail(err, LADE_E_TRUNCATED, s->old.size,
 		                 "a shard of %zu bytes has no room for its index of %zu",
 		                 s->old.size, size);
-	uint8_t *index = malloc(plain + 1);
-	if (!index)
+	uint64_t *words = malloc(2 * plain + 1);
+	if (!words)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index");
+	uint8_t *index = (uint8_t *)(words + 2 * s->count);
 	lade_segment src = {.data = s->old.data + (s->shard->index_first ? 0 : s->old.size - size),
 	                    .size = size};
 	lade_status status;
 	const lade__coder coder = {s->w, &s->w->index[s->t->level], worker};
 	TRY(lade__steps_decode(&coder, src, lade_host_span(index, plain), true, &got, err));
-	swap_words(s, index);
+	lade__index_load(&s->shard->index, s->w->selected.ndim, s->grid, index, words);
 	for (size_t i = 0; i < s->count; i++) {
-		uint64_t off = lade__le64(index + 16 * i), bytes = lade__le64(index + 16 * i + 8);
+		uint64_t off = words[2 * i], bytes = words[2 * i + 1];
 		if ((off == EMPTY && bytes == EMPTY) || bytes == 0)
 			continue;
 		if (off > s->old.size || bytes > s->old.size - off)
@@ -116,7 +107,7 @@ static lade_status read_index(sharding *s, lade_worker *worker, lade_error *err)
 		                        .kept = true};
 	}
 out:
-	free(index);
+	free(words);
 	return status;
 }
 
@@ -124,20 +115,21 @@ out:
 static lade_status encode_index(const sharding *s, size_t start, lade__encoded *out,
                                 lade_worker *worker, lade_error *err)
 {
-	uint8_t *index = malloc(s->count * 16 + 1);
-	if (!index)
+	uint64_t *words = malloc(2 * s->count * 16 + 1);
+	if (!words)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index");
+	uint8_t *index = (uint8_t *)(words + 2 * s->count);
 	for (size_t i = 0; i < s->count; i++) {
 		const entry *e = &s->entries[i];
-		lade__le_put(index + 16 * i, e->data ? start : EMPTY, 8);
-		lade__le_put(index + 16 * i + 8, e->data ? e->size : EMPTY, 8);
+		words[2 * i] = e->data ? start : EMPTY;
+		words[2 * i + 1] = e->data ? e->size : EMPTY;
 		start += e->data ? e->size : 0;
 	}
-	swap_words(s, index);
+	lade__index_store(&s->shard->index, s->w->selected.ndim, s->grid, words, index);
 	lade_segment src = {.data = index, .size = s->count * 16};
 	const lade__coder coder = {s->w, &s->w->index[s->t->level], worker};
 	lade_status status = lade__steps_encode(&coder, src, NULL, out, err);
-	free(index);
+	free(words);
 	return status;
 }
 

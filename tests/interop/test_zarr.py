@@ -354,6 +354,12 @@ SHARDS = {
     "transposed": dict(codecs=[codecs.TransposeCodec(order=(1, 0)), codecs.BytesCodec()]),
     "nested": dict(codecs=[codecs.ShardingCodec(chunk_shape=(3, 5), index_location="start")]),
     "big": dict(codecs=[codecs.BytesCodec(endian="big"), codecs.ZstdCodec()]),
+    "index transposed": dict(index_codecs=[codecs.TransposeCodec(order=(2, 1, 0)),
+                                           codecs.BytesCodec(), codecs.Crc32cCodec()]),
+    "index transposed twice": dict(index_location="start", index_codecs=[
+        codecs.TransposeCodec(order=(1, 2, 0)), codecs.TransposeCodec(order=(0, 2, 1)),
+        codecs.BytesCodec(endian="big")]),
+    "index scaled": dict(index_codecs=[codecs.ScaleOffset(offset=0), codecs.BytesCodec()]),
 }
 
 
@@ -376,6 +382,46 @@ def test_compressed_shards(tmp_path):
         serializer=codecs.ShardingCodec(chunk_shape=(6, 12)))
     array[...] = data
     compare(tmp_path / "a", array)
+
+
+def filters_of_elements():
+    import zarr.codecs.numcodecs as wrapped
+    return {"cast": ("float64", codecs.CastValue(data_type="float32")),
+            "narrower": ("int64", codecs.CastValue(data_type="uint8")),
+            "scale_offset": ("float32", codecs.ScaleOffset(offset=5, scale=4)),
+            "astype": ("float64", wrapped.AsType(encode_dtype="<f4", decode_dtype="<f8")),
+            "quantize": ("float32", wrapped.Quantize(digits=2)),
+            "bitround": ("float32", wrapped.BitRound(keepbits=9))}
+
+
+@pytest.mark.parametrize("compressors", [None, [codecs.ZstdCodec()]])
+@pytest.mark.parametrize("kind", ["cast", "narrower", "scale_offset", "astype", "quantize",
+                                  "bitround"])
+def test_filters_before_shards(tmp_path, kind, compressors):
+    pytest.importorskip("cast_value_rs", reason="no wheel of cast-value-rs for this Python")
+    dtype, one = filters_of_elements()[kind]
+    data = (rng.integers(0, 100, (50, 61)) / 4).astype(dtype)
+    data[12:36, 10:40] = 0  # chunks that are left out
+    array = zarr.create_array(
+        tmp_path / "a", shape=data.shape, chunks=(24, 40), dtype=dtype, compressors=compressors,
+        filters=[codecs.TransposeCodec(order=(1, 0)), one], serializer=codecs.ShardingCodec(
+            chunk_shape=(4, 8), codecs=[codecs.BytesCodec(endian="big"), codecs.ZstdCodec()]))
+    array[...] = data
+    compare(tmp_path / "a", array)
+
+
+def test_filters_before_shards_that_change_the_fill_value(tmp_path):
+    # zarr-python fills missing chunks of such a shard with NaN, but missing shards with 0.
+    pytest.importorskip("cast_value_rs", reason="no wheel of cast-value-rs for this Python")
+    one = codecs.CastValue(data_type="int16", scalar_map=dict(encode=[("NaN", 0)],
+                                                              decode=[(0, "NaN")]))
+    array = zarr.create_array(
+        tmp_path / "a", shape=(48, 80), chunks=(24, 40), dtype="float32", compressors=None,
+        filters=[one], serializer=codecs.ShardingCodec(chunk_shape=(6, 10)))
+    array[:4, :4] = 1
+    assert np.isnan(array[20, 20]) and array[40, 60] == 0
+    with pytest.raises(ours.lade.Error, match="change the fill value"):
+        ours.read(tmp_path / "a", "float32")
 
 
 SELECTIONS = ["[::-3, [0, 60, 3, 3]]", "[[7, 7, 49], 10:50:7]", "[..., 12]", "[5:5, :]", "[-1, -1]",

@@ -1,0 +1,57 @@
+/*
+ * chain_n5.c: n5_default: blocks of N5.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "zarr/chain.h"
+
+/* Its own codecs: a transposition that reverses the axes, big-endian bytes, and maybe one more. */
+static lade_status n5_inner(builder *b, uint32_t list, const around *outer)
+{
+	const json *doc = b->s->doc;
+	size_t count = lade__json_count(doc, list), i = 0;
+	if (lade__json_type(doc, list) != JSON_ARRAY || count < 2 || count > 3)
+		return BAD(b->s, list, "want 2 or 3 codecs");
+	for (uint32_t c = lade__json_child(doc, list, 0); c != JSON_NONE;
+	     c = lade__json_child(doc, list, c), i++) {
+		size_t before = b->serial_count;
+		lade_status status = lade__chain_codec(b, c, outer);
+		bool good = (size_t)b->kind == i && b->serial_count - before == (i == 1);
+		for (size_t k = 0; i == 0 && k < b->ndim; k++)
+			good = good && b->order[k] == b->ndim - 1 - k;
+		if (i == 1 && (b->type->size == 0 || (b->now.swap_size && !b->chain->swap_size)))
+			good = false;
+		if (status == LADE_OK && (!good || b->chain->shard))
+			return BAD(b->s, c,
+			           "want transpose by the reversed axes, bytes with "
+			           "\"big\", and one codec of bytes");
+		if (status != LADE_OK)
+			return status;
+	}
+	return LADE_OK;
+}
+
+lade_status lade__chain_n5(builder *b, uint32_t name, uint32_t config, const around *outer)
+{
+	if (outer->index)
+		return BAD(b->s, name, "codecs of an index must keep its size");
+	if (outer->shape || b->transposed || b->fixed || b->stage_count || b->chain->step_count)
+		return lade__chain_closed(b, name, config,
+		                          "n5_default in shards or behind other codecs");
+	if (b->ndim == 0)
+		return BAD(b->s, name, "an array without axes");
+	lade_status status = n5_inner(b, lade__json_get(b->s->doc, config, "codecs"), outer);
+	if (status == LADE_OK && b->chain->step_count)
+		return UNKNOWN(b->s, name, "a codec with a header of its own in n5_default");
+	if (status == LADE_OK && !b->stage_count)
+		status = lade__chain_stage(b, "copy");
+	if (status == LADE_OK)
+		status = lade__chain_flush(b, 4 + 4 * b->ndim);
+	if (status != LADE_OK)
+		return status;
+	b->steps[b->chain->step_count - 1].header = LADE_ZARR_HEADER_N5;
+	b->kind = AB;
+	b->serial_count = 0; /* n5_default is the one */
+	b->ended = true;
+	return LADE_OK;
+}
