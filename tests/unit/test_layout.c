@@ -20,7 +20,7 @@ static rng r;
 static lade_engine *engines[5];
 static size_t top;
 
-#define CASES 6000
+#define CASES 2400
 
 static uint8_t *random_bytes(size_t size)
 {
