@@ -310,6 +310,55 @@ static inline void kit_fill_model(zarr_kit *k, rng *random)
 	}
 }
 
+/* Opens the array of k->json, of 'size' bytes, in new stores and writes its chunks. */
+static inline void kit_store(zarr_kit *k, rng *random, size_t size)
+{
+	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &k->store, &kit_err));
+	kit_put(k->store, "zarr.json", k->json, size);
+	KIT_CHECK(lade_zarr_open(k->store, "", NULL, &k->node, &kit_err));
+	k->array = lade_zarr_as_array(k->node);
+	const lade_store_ops ops = {.struct_size = sizeof ops, .read = kit_far_read};
+	KIT_CHECK(lade_store_new(&ops, k->store, "far", &k->far, &kit_err));
+	KIT_CHECK(lade_zarr_open(k->far, "", NULL, &k->far_node, &kit_err));
+	kit_fill_model(k, random);
+	kit_write(k, random);
+}
+
+/* An array without codecs, of 16 bytes an element and of chunks that are large enough to be read in
+ * parts: of any byte order and order of axes, in shards or not. */
+static inline void kit_make_plain(zarr_kit *k, rng *random)
+{
+	static const char *const orders[] = {"0,1,2", "2,1,0", "1,2,0"};
+	const uint64_t which = rng_next(random) % 3, shards = rng_next(random) % 2;
+	const uint64_t shape[3] = {24, 60, 62}, chunk[3] = {16, 60, 40}, inner[3] = {8, 60, 40};
+	uint64_t turned[3], axis[3] = {0, 1, 2};
+	size_t n = (size_t)sprintf(k->json, "{\"zarr_format\":3,\"node_type\":\"array\","
+	                                    "\"data_type\":\"complex128\",\"fill_value\":[1,2],"
+	                                    "\"chunk_key_encoding\":{\"name\":\"default\"},"
+	                                    "\"shape\":");
+	n += kit_list(k->json + n, shape, 3);
+	n += (size_t)sprintf(k->json + n, ",\"chunk_grid\":{\"name\":\"regular\","
+	                                  "\"configuration\":{\"chunk_shape\":");
+	n += kit_list(k->json + n, chunk, 3);
+	n += (size_t)sprintf(k->json + n, "}},\"codecs\":[{\"name\":\"transpose\","
+	                                  "\"configuration\":{\"order\":[%s]}}", orders[which]);
+	sscanf(orders[which], "%" SCNu64 ",%" SCNu64 ",%" SCNu64, &axis[0], &axis[1], &axis[2]);
+	for (size_t a = 0; a < 3; a++)
+		turned[a] = inner[axis[a]];
+	if (shards) {
+		n += (size_t)sprintf(k->json + n, ",{\"name\":\"sharding_indexed\","
+		                                  "\"configuration\":{\"index_codecs\":[{\"name\":"
+		                                  "\"bytes\",\"configuration\":{\"endian\":"
+		                                  "\"little\"}}],\"chunk_shape\":");
+		n += kit_list(k->json + n, turned, 3);
+		n += (size_t)sprintf(k->json + n, ",\"codecs\":[");
+	}
+	n += (size_t)sprintf(k->json + n, "%s{\"name\":\"bytes\",\"configuration\":{"
+	                                  "\"endian\":\"%s\"}}%s]}", shards ? "" : ",",
+	                     rng_next(random) % 3 ? "little" : "big", shards ? "]}}" : "");
+	kit_store(k, random, n);
+}
+
 /* A random array of format 3; 'depth': how deep shards may be nested. */
 static inline void kit_make(zarr_kit *k, rng *random, int depth)
 {
@@ -335,15 +384,7 @@ static inline void kit_make(zarr_kit *k, rng *random, int depth)
 	                                  "\"codecs\":");
 	n += kit_codecs(k->json + n, random, chunk, ndim, types[type].size, depth);
 	n += (size_t)sprintf(k->json + n, "}");
-	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &k->store, &kit_err));
-	kit_put(k->store, "zarr.json", k->json, n);
-	KIT_CHECK(lade_zarr_open(k->store, "", NULL, &k->node, &kit_err));
-	k->array = lade_zarr_as_array(k->node);
-	const lade_store_ops ops = {.struct_size = sizeof ops, .read = kit_far_read};
-	KIT_CHECK(lade_store_new(&ops, k->store, "far", &k->far, &kit_err));
-	KIT_CHECK(lade_zarr_open(k->far, "", NULL, &k->far_node, &kit_err));
-	kit_fill_model(k, random);
-	kit_write(k, random);
+	kit_store(k, random, n);
 }
 
 static inline void kit_free(zarr_kit *k)

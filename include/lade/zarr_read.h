@@ -187,7 +187,7 @@ typedef struct lade_zarr_report {
 	uint64_t missing_count; /* chunks that were filled */
 	uint64_t index_count;   /* shard indexes that were read */
 	uint64_t direct_count;  /* chunks that were decoded straight to their place, as a whole */
-	uint64_t decoded_size;  /* bytes of the chunks that were decoded */
+	uint64_t decoded_size;  /* bytes of the chunks that were decoded, or of the parts read */
 	uint64_t written_size;  /* bytes that chunks gave to the result */
 	uint64_t filled_size;   /* bytes that the fill value gave to it */
 	uint64_t copied_size;   /* of written_size: bytes that were decoded elsewhere first */
@@ -202,10 +202,11 @@ typedef struct lade_zarr_report {
  *
  * Each thread reads and decodes a chunk at a time.  Chunks that are whole and contiguous in the
  * target are decoded straight into it; for others the elements are placed while they are decoded.
- * Missing chunks are filled in place.  No chunk is decoded twice.
+ * Missing chunks are filled in place.  No chunk is decoded twice.  Of chunks without codecs the
+ * call reads only the bytes that it needs, straight to their places if the target has their order.
  *
- * All ranges of a shard are of one version.  If a shard changes meanwhile, it is read once more; if
- * it changes again, the call fails.
+ * All ranges of a chunk or a shard are of one version.  If it changes meanwhile, it is read once
+ * more; if it changes again, the call fails.
  *
  * Fails:   as lade_zarr_selection_shape(); LADE_E_RANGE (the target is too small),
  *          LADE_E_UNSUPPORTED (a codec: the message has its name and why),
@@ -233,7 +234,8 @@ typedef struct lade_zarr_plan_info {
 	size_t struct_size;
 	uint64_t chunk_count;  /* that have elements of the selection; inner ones of shards */
 	uint64_t shard_count;  /* shards that have these: their indexes are read first */
-	uint64_t range_count;  /* ranges of the store, at most: one a chunk, one an index */
+	/* Ranges of the store, at most: one a chunk, one an index; more of chunks in parts. */
+	uint64_t range_count;
 	uint64_t direct_count; /* chunks that are decoded straight to their place, if they exist */
 	uint64_t result_size;  /* bytes of the result: each is written once */
 	uint64_t decoded_size; /* bytes of all those chunks */
@@ -243,6 +245,9 @@ typedef struct lade_zarr_plan_info {
 	uint64_t pinned_memory; /* of them, pinned */
 	bool local;             /* each thread reads a chunk and decodes it; else waves are read */
 	char text[400];         /* the same in words */
+	/* Chunks have no codecs: only the bytes that the selection wants are read of them, and
+	 * gaps of up to 8 KiB between these. */
+	bool in_parts;
 } lade_zarr_plan_info;
 
 /*

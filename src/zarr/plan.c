@@ -173,7 +173,7 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	TRY(take_target(r, target, err));
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));
 	TRY(take_chunks(r, err));
-	r->raw = !r->coding.step && !r->texts && !r->selected.listed;
+	r->raw = !r->coding.step && !r->texts;
 	lade__zread_count(r);
 	r->device = r->target.span.place.kind == LADE_DEVICE ||
 	            r->target.span.place.kind == LADE_MANAGED ||

@@ -164,7 +164,8 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 	                             .range_count = r->leaf_count + r->shard_count,
 	                             .result_size = r->selected.result.size,
 	                             .decoded_size = r->leaf_bytes,
-	                             .local = r->local};
+	                             .local = r->local,
+	                             .in_parts = r->raw};
 	if (r->whole_count && !r->target.place && are_direct(r))
 		info.direct_count = r->whole_count;
 	info.device_size = r->device ? r->leaf_bytes : 0;
@@ -177,12 +178,13 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 		say_where(r, where, sizeof where);
 	snprintf(info.text, sizeof info.text,
 	         "%" PRIu64 " chunks in %" PRIu64 " shards, %" PRIu64 " straight to their place; %"
-	         PRIu64 " bytes of result, %" PRIu64 " decoded; %s; %sat most %" PRIu64
+	         PRIu64 " bytes of result, %" PRIu64 " decoded; %s%s; %sat most %" PRIu64
 	         " bytes of memory beside the result",
 	         info.chunk_count, info.shard_count, info.direct_count, info.result_size,
 	         info.decoded_size,
 	         r->local ? "each thread reads a chunk and decodes it at once"
 	                  : "waves of chunks are read while those before are decoded",
+	         r->raw ? "; of chunks, which have no codecs, only the bytes that are wanted" : "",
 	         where, info.host_memory);
 	lade__struct_copy(out, size, &info, sizeof info);
 	return LADE_OK;

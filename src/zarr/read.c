@@ -90,12 +90,16 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 	bool more = true;
 	(void)index;
 	while (more) {
-		size_t count = 0, room = 0;
-		while (count < f->r->group_leaves && room < GROUP_BYTES && more) {
+		size_t count = 0, room = 0, runs = 0;
+		while (count < f->r->group_leaves && room < GROUP_BYTES &&
+		       runs < LADE__RUNS_MOST && more) {
 			more = lade__feed_next(f, &leaves[count]);
 			if (more && f->r->raw)
-				lade__leaf_straight(f->r, &leaves[count], &spots[count]);
+				lade__leaf_runs(f->r, &leaves[count], &spots[count]);
+			if (more)
+				lade__leaf_look(f->r, &leaves[count]);
 			room += more ? lade__leaf_room(f->r, &leaves[count]) : 0;
+			runs += more ? leaves[count].runs.count : 0;
 			count += more;
 		}
 		uint8_t *buffer =

@@ -44,7 +44,7 @@ struct lade_zarr_plan {
 	uint8_t *fill;     /* the fill value as it is in the result, elem_size bytes */
 	bool fill_same;    /* all its bytes are equal */
 	bool device;       /* the target is on a device */
-	bool raw;          /* chunks have no codecs, and none is copied by tables */
+	bool raw;          /* chunks have no codecs: parts of them can be read */
 	bool local;        /* small reads are cheap, and the target is on the host */
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
@@ -96,6 +96,19 @@ typedef struct lade__entry_of {
 
 typedef struct lade__spot lade__spot;
 
+/* The bytes of a stored chunk without codecs that are read: ranges of 'size' bytes, one for each
+ * index of the stored axes before 'axis' that is wanted. */
+typedef struct lade__runs {
+	size_t count; /* 0: the chunk is read whole */
+	size_t size, off; /* 'off': of the first one, in the chunk */
+	size_t axis;
+	bool straight; /* to their places */
+	bool whole;    /* one range, which is all of the chunk; 'straight' is set */
+} lade__runs;
+
+/* The most ranges that a chunk is read by; a call to the store has up to twice as many. */
+#define LADE__RUNS_MOST 4096
+
 /* A chunk that holds no chunks. */
 typedef struct lade__leaf {
 	lade__cut cut[LADE_DIMS_MAX];
@@ -106,13 +119,14 @@ typedef struct lade__leaf {
 	lade__shard *shard; /* that has it; NULL: none */
 	/* Its bytes: all of the object's, or a range of it. */
 	bool missing;
-	uint64_t off, size; /* of a shard's */
+	uint64_t off, size; /* of a shard's; 'size' also if 'looked' */
+	bool looked;        /* the store was asked for the size */
+	lade__runs runs;
 	/* The result of reading. */
 	const uint8_t *data;
 	size_t data_size;
 	bool staged;    /* 'data' is in the buffer that it was read to */
 	const lade__spot *spot; /* NULL: it has not been made yet */
-	bool straight;          /* its bytes are read to its place */
 	uint8_t *large; /* memory of its own, for lade__leaf_reset() */
 	size_t large_size;
 	lade_status status;
@@ -143,6 +157,10 @@ struct lade__spot {
 	ptrdiff_t strides[LADE_DIMS_MAX]; /* by axis of the result */
 	bool direct; /* contiguous, as a whole, from fit.layout.offset on */
 	size_t size; /* bytes that it gives to the result */
+	/* Of leaf->runs, by stored axis: how many, and bytes to the next in the chunk and in the
+	 * result. */
+	size_t counts[LADE_DIMS_MAX], from[LADE_DIMS_MAX];
+	ptrdiff_t to[LADE_DIMS_MAX];
 };
 
 /* The device that decodes, or may. */
@@ -162,8 +180,16 @@ static inline unsigned lade__zread_threads(const lade__zread *r)
 lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *spot,
                             lade_error *err);
 
-/* Of an array without codecs: makes the leaf's spot, and decides whether the store writes to it. */
-void lade__leaf_straight(lade__zread *r, lade__leaf *leaf, lade__spot *spot);
+/* Copies a spot, with the tables of its layout. */
+void lade__spot_copy(lade__spot *to, const lade__spot *from);
+
+/* read_part.c: of an array without codecs: makes the leaf's spot, and decides which bytes of the
+ * chunk are read, and whether the store writes them to their places.  Where it reads a part, the
+ * spot's layout is that of the part. */
+void lade__leaf_runs(lade__zread *r, lade__leaf *leaf, lade__spot *spot);
+
+/* Makes the ranges of leaf->runs, 'like' another one; 'buffer' is used unless they are straight. */
+void lade__leaf_ranges(const lade__leaf *leaf, uint8_t *buffer, lade_range like, lade_range *out);
 
 /* Whether a leaf that is wanted whole is contiguous in the target. */
 bool lade__spot_direct(const lade__zread *r, const lade__fit *fit);
@@ -182,6 +208,10 @@ void lade__spot_fill(const lade__zread *r, const lade__spot *spot);
 /* read_chunk.c: decodes leaf->data into its place, or fills that. */
 lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *worker,
                               lade_error *err);
+
+/* One range with all elements that lists and points want of a chunk; 'count' is 0 if that is all of
+ * it. */
+void lade__leaf_window(const lade__zread *r, const lade__leaf *leaf, lade__runs *out);
 
 /* Undoes all steps but the last to be undone; 'src' gets what that one decodes. */
 lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *src,
@@ -236,6 +266,10 @@ lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count,
 void lade__leaves_read(lade__zread *r, lade__leaf *leaves, size_t count, uint8_t *buffer,
                        unsigned threads);
 size_t lade__leaf_room(const lade__zread *r, const lade__leaf *leaf);
+
+/* Asks the store for the size of a leaf that would need much memory, so that a missing one takes
+ * none. */
+void lade__leaf_look(lade__zread *r, lade__leaf *leaf);
 void lade__leaf_reset(lade__zread *r, lade__leaf *leaf);
 
 /* read_shard.c: reads the indexes of shards.  Their failures are noted. */

@@ -221,7 +221,8 @@ void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *
 		r->report.filled_size += spot->size;
 	} else {
 		r->report.chunk_count++;
-		r->report.decoded_size += lade__cut_bytes(r, leaf->cut);
+		r->report.decoded_size += leaf->runs.count ? leaf->runs.count * leaf->runs.size
+		                                           : lade__cut_bytes(r, leaf->cut);
 		r->report.written_size += spot->size;
 		r->report.direct_count += spot->direct;
 		r->report.copied_size += copied ? spot->size : 0;
@@ -288,17 +289,17 @@ static lade_status decode_spot(const job *j, const lade__spot *spot, lade_error 
 }
 
 /* The bytes [*first, *end) of a chunk hold all elements that lists and points want of it. */
-static void listed_window(const job *j, size_t *first, size_t *end)
+static void listed_window(const lade__zread *r, const lade__leaf *leaf, size_t *first, size_t *end)
 {
-	const lade__selected *s = &j->r->selected;
+	const lade__selected *s = &r->selected;
 	size_t strides[LADE_DIMS_MAX], last = 0;
-	chunk_strides(j->r, j->leaf->cut, strides);
+	chunk_strides(r, leaf->cut, strides);
 	*first = 0;
 	for (size_t a = 0; a < s->ndim; a++) {
-		const lade__cut *cut = &j->leaf->cut[a];
+		const lade__cut *cut = &leaf->cut[a];
 		uint64_t low = UINT64_MAX, high = 0;
-		for (uint64_t i = 0; i < j->leaf->points.count && s->points; i++) {
-			uint64_t id = s->order[j->leaf->points.from + i];
+		for (uint64_t i = 0; i < leaf->points.count && s->points; i++) {
+			uint64_t id = s->order[leaf->points.from + i];
 			uint64_t at = s->at[id * s->ndim + a];
 			low = at < low ? at : low;
 			high = at > high ? at : high;
@@ -310,7 +311,16 @@ static void listed_window(const job *j, size_t *first, size_t *end)
 		*first += (size_t)(low - cut->start) * strides[a];
 		last += (size_t)(high - cut->start) * strides[a];
 	}
-	*end = last + (size_t)j->r->array->type.size;
+	*end = last + (size_t)r->array->type.size;
+}
+
+void lade__leaf_window(const lade__zread *r, const lade__leaf *leaf, lade__runs *out)
+{
+	size_t first, end, whole = lade__cut_bytes(r, leaf->cut);
+	listed_window(r, leaf, &first, &end);
+	*out = (lade__runs){.count = end - first < whole, .size = end - first, .off = first};
+	if (leaf->shard && leaf->size != whole)
+		out->count = 0;
 }
 
 /* Decodes the last step to scratch memory, from where lists take elements: all of it, or a window
@@ -322,15 +332,19 @@ static lade_status decode_listed(const job *j, lade_error *err)
 	size_t first, end, got = 0, want = j->c->bound[0];
 	lade_item item = {.spec = j->c->spec[0], .src = &j->src, .src_count = 1,
 	                  .dst = lade_host_span(chunk, want)};
-	listed_window(j, &first, &end);
-	if (end - first <= want / 4) {
+	lade_status status = LADE_OK;
+	listed_window(j->r, j->leaf, &first, &end);
+	if (j->leaf->runs.count || end - first <= want / 4) {
 		want = end - first;
 		item.range_off = first;
 		item.range_size = want;
 		item.dst.data = chunk + first;
 		item.dst.size = want;
 	}
-	lade_status status = lade__item_decode(&pipe, &item, &got, err);
+	if (j->leaf->runs.count)
+		memcpy(chunk + first, j->src.data, got = want); /* nothing else was read */
+	else
+		status = lade__item_decode(&pipe, &item, &got, err);
 	if (status == LADE_OK && got != want)
 		status = lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                   "it decodes to %zu bytes, want %zu", got, want);
@@ -453,7 +467,7 @@ lade_status lade__leaf_decode(lade__zread *r, lade__leaf *leaf, lade_worker *wor
 		lade__zread_note(r, leaf, &spot, false);
 		return LADE_OK;
 	}
-	if (leaf->straight) {
+	if (leaf->runs.straight) {
 		if (leaf->data_size != spot.size)
 			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 			                 "it decodes to %zu bytes, want %zu", leaf->data_size,

@@ -52,7 +52,8 @@ bool lade__feed_next(lade__feed *f, lade__leaf *leaf)
 	leaf->large = NULL;
 	leaf->staged = false;
 	leaf->spot = NULL;
-	leaf->straight = false;
+	leaf->looked = false;
+	leaf->runs = (lade__runs){.count = 0};
 	if (leaf->shard) {
 		leaf->key = leaf->shard->key;
 		memcpy(leaf->chunk, leaf->shard->chunk, r->selected.ndim * sizeof *leaf->chunk);

@@ -127,15 +127,16 @@ lade_status lade__spot_make(lade__zread *r, const lade__leaf *leaf, lade__spot *
 	return status;
 }
 
-void lade__leaf_straight(lade__zread *r, lade__leaf *leaf, lade__spot *spot)
+void lade__spot_copy(lade__spot *to, const lade__spot *from)
 {
-	if (leaf->status != LADE_OK || leaf->missing || leaf->data)
-		return;
-	leaf->status = lade__spot_make(r, leaf, spot, &leaf->error);
-	leaf->spot = spot;
-	leaf->straight = leaf->status == LADE_OK && spot->direct &&
-	                 lade_kind_is_host(spot->span.place.kind) &&
-	                 (!leaf->shard || leaf->size == spot->size);
+	lade__fit *fit = &to->fit;
+	*to = *from;
+	fit->layout.shape = fit->shape;
+	fit->layout.start = fit->start;
+	fit->layout.step = fit->step;
+	fit->layout.count = fit->count;
+	fit->layout.order = fit->order;
+	fit->layout.strides = fit->strides;
 }
 
 /* ---- fill values ------------------------------------------------------------------------- */

@@ -35,15 +35,38 @@ typedef struct waves {
 	lade__leaf held; /* the first leaf of the next wave: it did not fit */
 	wave wave[2];
 	lade__leaf leaves[2][WAVE_LEAVES];
+	lade__spot held_spot;
+	lade__spot *spots[2]; /* of an array without codecs: one for each leaf */
 } waves;
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static void move_leaf(lade__leaf *to, const lade__leaf *from)
+/* 'spot' is for the copy of the leaf's. */
+static void move_leaf(lade__leaf *to, const lade__leaf *from, lade__spot *spot)
 {
 	*to = *from;
 	if (from->key == from->own_key)
 		to->key = to->own_key;
+	if (from->spot) {
+		lade__spot_copy(spot, from->spot);
+		to->spot = spot;
+	}
+}
+
+/* The next leaf, with its size in memory as far as it is known.  False: there are no more */
+static bool take_leaf(waves *all, lade__leaf *leaf, lade__spot *spot)
+{
+	if (all->has_held) {
+		move_leaf(leaf, &all->held, spot);
+		all->has_held = false;
+		return true;
+	}
+	if (!lade__feed_next(all->feed, leaf))
+		return false;
+	if (all->r->raw)
+		lade__leaf_runs(all->r, leaf, spot);
+	lade__leaf_look(all->r, leaf);
+	return true;
 }
 
 /* Takes leaves from the feed as far as their bytes have room; '*room' gets these. */
@@ -52,23 +75,23 @@ static void take_leaves(wave *w, size_t *room)
 	waves *all = w->all;
 	lade__zread *r = all->r;
 	const uint64_t most = r->options.memory / 2;
+	lade__spot *spots = all->spots[w - all->wave];
+	size_t runs = 0;
 	w->count = *room = 0;
-	while (w->count < WAVE_LEAVES && !all->ended) {
+	while (w->count < WAVE_LEAVES && runs < LADE__RUNS_MOST && !all->ended) {
 		lade__leaf *leaf = &w->leaves[w->count];
-		if (all->has_held)
-			move_leaf(leaf, &all->held);
-		else if (!lade__feed_next(all->feed, leaf))
+		if (!take_leaf(all, leaf, spots ? &spots[w->count] : NULL)) {
 			all->ended = true;
-		if (all->ended)
 			break;
-		all->has_held = false;
+		}
 		size_t size = lade__leaf_room(r, leaf);
 		if (w->count && *room + size > most) {
-			move_leaf(&all->held, leaf);
+			move_leaf(&all->held, leaf, &all->held_spot);
 			all->has_held = true;
 			break;
 		}
 		*room += size;
+		runs += leaf->runs.count;
 		w->count++;
 	}
 }
@@ -160,6 +183,12 @@ lade_status lade__leaves_in_waves(lade__zread *r, lade__feed *feed, lade_error *
 	waves *all = malloc(sizeof *all);
 	if (!all)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for waves");
+	all->spots[0] = NULL;
+	if (r->raw && !(all->spots[0] = malloc(2 * WAVE_LEAVES * sizeof(lade__spot)))) {
+		free(all);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for waves");
+	}
+	all->spots[1] = all->spots[0] ? all->spots[0] + WAVE_LEAVES : NULL;
 	all->r = r;
 	all->feed = feed;
 	all->place = (lade_place){r->device ? LADE_PINNED : LADE_HOST, lade__zread_device(r)};
@@ -171,6 +200,7 @@ lade_status lade__leaves_in_waves(lade__zread *r, lade__feed *feed, lade_error *
 	lade_status status = run_waves(all, err);
 	for (size_t k = 0; k < 2; k++)
 		free_buffer(&all->wave[k]);
+	free(all->spots[0]);
 	free(all);
 	return status;
 }

@@ -290,6 +290,22 @@ static void random_reads(void **state)
 	}
 }
 
+/* Parts of chunks without codecs. */
+static void random_parts(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		rng random = {seed * 104729};
+		zarr_kit k;
+		kit_make_plain(&k, &random);
+		for (int i = 0; i < 40; i++) {
+			read_once(&k, &random, seed);
+			read_points(&k, &random, seed);
+		}
+		kit_free(&k);
+	}
+}
+
 /* ---- single cases ------------------------------------------------------------------------- */
 
 static lade_store *memory;
@@ -904,6 +920,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_reads),
+		cmocka_unit_test(random_parts),
 		cmocka_unit_test_setup_teardown(texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(places, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_write, setup, teardown),
