@@ -83,6 +83,20 @@ static uint32_t utf8_size(const unsigned char *text, size_t size)
 	return n;
 }
 
+size_t lade__utf8_prefix(const uint8_t *text, size_t size)
+{
+	const uint64_t high = 0x8080808080808080;
+	uint64_t word;
+	uint32_t n;
+	for (size_t at = 0;; at += n) {
+		while (size - at >= 8 && (memcpy(&word, text + at, 8), !(word & high)))
+			at += 8;
+		n = at < size ? utf8_size(text + at, size - at) : 0;
+		if (n == 0)
+			return at;
+	}
+}
+
 static lade_status read_escape(parser *p)
 {
 	unsigned char c = peek(p);

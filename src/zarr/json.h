@@ -87,4 +87,7 @@ bool lade__text_double(const char *text, size_t size, double *out);
 lade_status lade__json_fail(const json *doc, uint32_t at, lade_status status, lade_error *err,
                             const char *format, ...) LADE_PRINTF(5, 6);
 
+/* The bytes at the start of 'text' that are UTF-8, up to a whole character: 'size' if all are. */
+size_t lade__utf8_prefix(const uint8_t *text, size_t size);
+
 #endif

@@ -140,11 +140,12 @@ static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lad
 	return status;
 }
 
-/* Finds each element of a chunk: 'texts' gets 'count' of them. */
-static lade_status parse(lade_cspan chunk, text *texts, uint64_t count, lade_error *err)
+/* Finds each element of a chunk: 'texts' gets 'count' of them.  Strings must be UTF-8. */
+static lade_status parse(lade_cspan chunk, bool strings, text *texts, uint64_t count,
+                         lade_error *err)
 {
 	const uint8_t *bytes = chunk.data;
-	size_t at = 4;
+	size_t at = 4, good;
 	if (chunk.size < 4 || lade__le32(bytes) != count)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
 		                 "the chunk has %lld elements, want %" PRIu64,
@@ -156,6 +157,11 @@ static lade_status parse(lade_cspan chunk, text *texts, uint64_t count, lade_err
 			                 "element %" PRIu64 " at byte %zu of %zu passes the end", i,
 			                 at, chunk.size);
 		texts[i] = (text){bytes + at + 4, lade__le32(bytes + at)};
+		good = strings ? lade__utf8_prefix(texts[i].data, texts[i].size) : texts[i].size;
+		if (good < texts[i].size)
+			return lade_fail(err, LADE_E_CORRUPT, at + 4 + good,
+			                 "element %" PRIu64 " is not UTF-8 at its byte %zu of "
+			                 "%" PRIu32, i, good, texts[i].size);
 		at += 4 + (size_t)texts[i].size;
 	}
 	return LADE_OK;
@@ -253,7 +259,7 @@ lade_status lade__leaf_texts(lade__zread *r, lade__leaf *leaf, lade_error *err)
 		if (!texts)
 			TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 			              "no memory for %" PRIu64 " elements", count));
-		TRY(parse(chunk, texts, count, err));
+		TRY(parse(chunk, r->array->type.cls == LADE_ZARR_STRING, texts, count, err));
 		p.chunk = texts;
 	}
 	place_all(&p);

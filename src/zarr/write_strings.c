@@ -37,8 +37,14 @@ static void take(void *ctx, uint64_t in_chunk, uint64_t in_result)
 		                      (long long)to, t->w->source.span.size);
 		return;
 	}
-	t->items[in_chunk] = (item){(const uint8_t *)t->w->source.span.data + from,
-	                            (size_t)(to - from)};
+	item own = {(const uint8_t *)t->w->source.span.data + from, (size_t)(to - from)};
+	size_t good = t->w->array->type.cls == LADE_ZARR_STRING
+	                      ? lade__utf8_prefix(own.bytes, own.size) : own.size;
+	if (good < own.size)
+		t->status = lade_fail(t->err, LADE_E_CORRUPT, in_result,
+		                      "source: element %llu is not UTF-8 at its byte %zu of %zu",
+		                      (unsigned long long)in_result, good, own.size);
+	t->items[in_chunk] = own;
 }
 
 /* Finds the elements of an old chunk. */

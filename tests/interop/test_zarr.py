@@ -481,6 +481,30 @@ def test_any_length(tmp_path, kind):
         assert got.tolist() == eval(f"want{text}").tolist()
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_strings_are_utf8(tmp_path, zarr_format):
+    # What zarr-python refuses is refused, and nothing else; bytes may be anything.
+    words = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"12345678\xe2\x82",
+             b"\xc3", b"\x80", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf", b"\xf5\x80\x80\x80",
+             b"\xed\x9f\xbf",
+             "\U0010ffff\uffff\ue000\x00z".encode(), b"\xc2\x80\xdf\xbf", b"a" * 40, b""]
+    for kind, dtype in (("str", str), ("bytes", zarr.dtype.VariableLengthBytes())):
+        array = zarr.create_array(tmp_path / kind, shape=(2,), chunks=(2,), dtype=dtype,
+                                  zarr_format=zarr_format, compressors=None)
+        array[...] = np.array(["a", "b"] if kind == "str" else [b"a", b"b"], object)
+        chunk = tmp_path / kind / ("0" if zarr_format == 2 else "c/0")
+        for word in words:
+            chunk.write_bytes(b"\2\0\0\0\1\0\0\0a" + len(word).to_bytes(4, "little") + word)
+            try:
+                want = array[...].tolist()
+            except UnicodeDecodeError:
+                assert kind == "str"
+                with pytest.raises(ours.lade.Error, match=r"chunk \(0\): element 1 is not UTF-8"):
+                    ours.read(tmp_path / kind, str, "[:1]")
+                continue
+            assert ours.read(tmp_path / kind, dict(str=str, bytes=bytes)[kind]).tolist() == want
+
+
 # ---- tensorstore ---------------------------------------------------------------------------------
 
 def n5_array(folder, data, blocks, compression, cut):

@@ -825,6 +825,12 @@ static void any_length(void **state)
 	     "the chunk has 5 elements, want 4");
 	kit_put(memory, "c/0", chunk, 3);
 	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_CORRUPT, &err, "3 bytes");
+	chunk[0] = 4;
+	chunk[at - 7] = 3;
+	chunk[at - 1] = 'x'; /* in the place of a character's last byte */
+	kit_put(memory, "c/0", chunk, at);
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_CORRUPT, &err,
+	     "key 'c/0', chunk (0): element 3 is not UTF-8 at its byte 0 of 3");
 	lade_zarr_plan_free(plan);
 	lade_zarr_selection_free(selection);
 	lade_zarr_unref(node);

@@ -342,6 +342,13 @@ static void strings(void **state)
 		KIT_CHECK(lade_store_read(store, &range, 1, NULL, NULL, &kit_err));
 		assert_memory_equal(got, "\2\0\0\0\1\0\0\0-\4\0\0\0cdef", 17);
 		lade_error err;
+		lade_zarr_source broken = {.struct_size = sizeof broken, .offsets = one,
+		                           .span = lade_host_cspan("\xff", 1)};
+		if (i % 2 == 0) {
+			assert_int_equal(lade_zarr_write(node, &selection, &broken, NULL, NULL,
+			                                 &err), LADE_E_CORRUPT);
+			assert_non_null(strstr(err.message, "element 0 is not UTF-8"));
+		}
 		const int64_t bad[2] = {3, 9};
 		source.offsets = bad;
 		assert_int_equal(lade_zarr_write(node, &selection, &source, NULL, NULL, &err),
