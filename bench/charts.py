@@ -105,8 +105,9 @@ def gpu_rates(path, way="decode"):
     return rates, max(int(row["version"]) for row in rows(path) if row["peer"] == "nvcomp")
 
 
-# LZ4 and Snappy: what the libraries on the CPU encoded.  The others: each peer's own format.
-GPU_CODECS = [("lz4", "lz4/cpu"), ("snappy", "snappy/cpu"), ("ans", "ans"),
+# /cpu: what the libraries on the CPU encoded.  The others: each peer's own format.
+GPU_CODECS = [("lz4", "lz4/cpu"), ("snappy", "snappy/cpu"), ("zstd", "zstd/cpu"),
+              ("deflate", "deflate/cpu"), ("gzip", "gzip/cpu"), ("ans", "ans"),
               ("bitcomp", "bitcomp"), ("cascaded", "cascaded")]
 
 
@@ -116,10 +117,13 @@ def gpu():
         bars = []
         for path in (GPU_NEW, GPU):
             rates, nvcomp = gpu_rates(path)
+            if not rates["liblade", codec, "10000"]:
+                break
             ours, theirs = (geometric_mean(rates[peer, codec, "10000"])
                             for peer in ("liblade", "nvcomp"))
             bars += [(ours, f"{ours:.0f} ({ours / theirs:.1f} times)"), (theirs, f"{theirs:.0f}")]
-        lines.append((label, bars))
+        else:
+            lines.append((label, bars))
     summary = GPU.with_name(GPU.stem + "-summary.md")
     theirs = f"nvCOMP {nvcomp // 1000}.{nvcomp // 100 % 10}"
     ours = "liblade " + GPU.name.split("-")[1]

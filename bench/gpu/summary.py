@@ -37,6 +37,11 @@ TARGETS = {
 RATES_WANTED = {"ans": 1650, "bitcomp": 2200, "cascaded": 1900}
 ROOFS_WANTED = {"crc32": 60, "crc32c": 60, "xxh64": 60, "shuffle": 80, "bitshuffle": 80,
                 "delta": 80, "zigzag": 80}
+# What CPU tools wrote: decoded GB/s at 10,000, 1,000 and 100 chunks, microseconds of one chunk.
+LIBRARIES_WANTED = {"zstd/cpu": (200, 120, 16, 450), "deflate/cpu": (160, 110, 40, 140)}
+# And relative to another codec of the same run: gzip is Deflate and a sum.
+SHARES_WANTED = {"gzip/cpu": ("deflate/cpu", 95), "zlib/cpu": ("deflate/cpu", 95)}
+MIB_FACTORS = {"zstd/cpu": 7, "deflate/cpu": 8}
 MIB_TARGET = 8  # decoding of 1 MiB chunks, by both formats
 FED_TARGET = 90  # percent of the bound, from pinned memory to the device
 
@@ -97,7 +102,8 @@ def factors_of(cell, direction):
 def targets(cells):
     """What is wanted, and what was reached."""
     wanted = [(c, d, 65536, b, f) for (c, d, b), f in TARGETS.items()]
-    wanted += [(c + "/cpu", "decode", k, b, MIB_TARGET) for c in ("lz4", "snappy")
+    mib = {"lz4/cpu": MIB_TARGET, "snappy/cpu": MIB_TARGET, **MIB_FACTORS}
+    wanted += [(c, "decode", k, b, factor) for c, factor in mib.items()
                for k, b in sorted({key[2:] for key in cells}) if k == 1 << 20]
     out = []
     for codec, direction, chunk, batch, want in wanted:
@@ -127,6 +133,33 @@ def targets(cells):
     if out:
         print("## 10,000 chunks of 64 KiB: wanted and reached\n")
         table(["codec", "", "of", "wanted", "reached", "worst set"], out)
+
+
+def libraries(cells):
+    """What libraries on the CPU encoded: liblade's rates by themselves, wanted and reached."""
+    out = []
+
+    def reached(codec, batch):
+        ours = cells.get((codec, "decode", 65536, batch), {}).get("liblade", {})
+        column = "decode_us" if batch == 1 else "decode_gbps"
+        return mean(float(r[column]) for r in ours.values()) if ours else 0
+
+    for codec, wanted in LIBRARIES_WANTED.items():
+        for batch, want in zip((10000, 1000, 100, 1), wanted):
+            got = reached(codec, batch)
+            if got:
+                out.append([codec, batch, "us" if batch == 1 else "GB/s", want, figure(got),
+                            f"{100 * (want / got if batch == 1 else got / want):.0f}"])
+    for codec, (other, want) in SHARES_WANTED.items():
+        for batch in (10000, 1000, 100, 1):
+            got, whole = reached(codec, batch), reached(other, batch)
+            if got and whole:
+                share = 100 * (whole / got if batch == 1 else got / whole)
+                out.append([codec, batch, f"% of {other}", want, f"{share:.0f}",
+                            f"{100 * share / want:.0f}"])
+    if out:
+        print("## What libraries encoded, chunks of 64 KiB: wanted and reached\n")
+        table(["codec", "chunks", "", "wanted", "reached", "%"], out)
 
 
 def rates(cells):
@@ -159,7 +192,9 @@ def by_set(cells):
     """Each set's rates where the targets are."""
     print("## Sets, 64 KiB chunks: liblade GB/s (factor over nvCOMP)\n")
     head, columns = ["set"], []
-    for codec, direction, batch in TARGETS:
+    libraries_cells = [(c, "decode", b) for c in (*LIBRARIES_WANTED, *SHARES_WANTED)
+                       for b in (10000, 1000, 100, 1)]
+    for codec, direction, batch in [*TARGETS, *libraries_cells]:
         if (codec, direction, 65536, batch) in cells:
             columns.append((codec, direction, 65536, batch))
             head.append(f"{codec} {direction} {batch}")
@@ -272,6 +307,7 @@ def main():
     if kinds["rates"]:
         cells = cells_of(r for r in kinds["rates"] if r["ok"] == "yes")
         targets(cells)
+        libraries(cells)
         slower = rates(cells)
         print("Slower than nvCOMP: " + ("; ".join(
             f"{c} {d} {short(s)}, {b} x {k >> 10} KiB: {f:.2f}"
