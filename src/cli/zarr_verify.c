@@ -359,9 +359,9 @@ static void print_summary(const verify *v)
 		printf("more than 2^64 missing");
 	else
 		printf("%" PRIu64 " missing", v->missing);
-	printf("; %s", cli_format_size(v->stored, stored));
-	if (v->node->array->type.size)
-		printf(" of %s decoded", cli_format_size(v->decoded, decoded));
+	printf("; %s stored", cli_format_size(v->stored, stored));
+	if (v->node->array->type.size) /* of strings the command does not know it */
+		printf(", %s decoded", cli_format_size(v->decoded, decoded));
 	if (v->node->array->chain.shard)
 		printf(", %" PRIu64 " inner chunks", v->chunks);
 	putchar('\n');

@@ -192,6 +192,19 @@ out:
 	return status;
 }
 
+/* A prefix of each route that may have what is below 'prefix'. */
+static void composite_tidy(void *ctx, const char *prefix)
+{
+	const composite *c = ctx;
+	size_t base = strlen(prefix);
+	for (size_t i = 0; i < c->count; i++) {
+		const route *r = &c->routes[i];
+		size_t common = base < r->prefix_size ? base : r->prefix_size;
+		if (strncmp(prefix, r->prefix, common) == 0)
+			lade__store_tidy(r->store, base > r->prefix_size ? prefix : r->prefix);
+	}
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 static void composite_close(void *ctx)
@@ -259,6 +272,7 @@ lade_status lade_store_composite_new(const lade_store_route *routes, size_t coun
 		ops.flags &= routes[i].store->ops.flags | LADE__STORE_PASSES;
 	}
 	TRY(lade__store_new(&ops, c, "composite", out, err));
+	(*out)->tidy = composite_tidy;
 	return LADE_OK;
 out:
 	composite_close(c);

@@ -271,6 +271,8 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 		status = lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
 	else
 		status = lade__store_new(&own, dir, name, out, err);
+	if (status == LADE_OK && own.write)
+		(*out)->tidy = lade__directory_tidy;
 	if (status != LADE_OK && dir->fd >= 0)
 		close(dir->fd);
 	if (status != LADE_OK)

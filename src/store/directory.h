@@ -26,4 +26,7 @@ typedef struct lade__directory {
 /* The store's read(). */
 void lade__directory_read(void *ctx, lade_reading *reading, size_t count);
 
+/* sweep.c: the store's tidy(). */
+void lade__directory_tidy(void *ctx, const char *prefix);
+
 #endif

@@ -98,6 +98,12 @@ lade_status lade__store_new(const lade_store_ops *ops, void *ctx, const char *na
 	return LADE_OK;
 }
 
+void lade__store_tidy(lade_store *store, const char *prefix)
+{
+	if (store->tidy)
+		store->tidy(store->ctx, prefix);
+}
+
 lade_status lade_store_new(const lade_store_ops *ops, void *ctx, const char *name, lade_store **out,
                            lade_error *err)
 {

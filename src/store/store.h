@@ -33,6 +33,8 @@ struct lade_store {
 	atomic_size_t refs;
 	lade_store_ops ops;
 	void *ctx;
+	/* Removes what killed writers left below a prefix where no value is; NULL: nothing is. */
+	void (*tidy)(void *ctx, const char *prefix);
 	char name[128];
 	pthread_mutex_t mutex; /* guards 'cost' */
 	lade__cost cost;
@@ -136,6 +138,10 @@ lade_status lade__store_new(const lade_store_ops *ops, void *ctx, const char *na
 
 /* The context of a store if it has these functions; or NULL. */
 void *lade__store_context(lade_store *store, void (*read)(void *, lade_reading *, size_t));
+
+/* For callers that have deleted values: removes directories below a prefix that have no files, or
+ * only temporary ones that no process has locked.  What cannot be removed stays. */
+void lade__store_tidy(lade_store *store, const char *prefix);
 
 /* The failure of a key that has no value. */
 lade_status lade__key_absent(lade_error *err);

@@ -1,5 +1,6 @@
 /*
- * sweep.c: removes the temporary files that killed writes have left in a directory.
+ * sweep.c: removes the temporary files that killed writes have left in a directory: all of them, or
+ * those in directories that hold nothing else.
  *
  * A writer holds a lock on its temporary file, which ends with its process: on NFS too, where the
  * server keeps it.  The age is for the moment before the lock, and for mounts with local locks.
@@ -115,4 +116,63 @@ lade_status lade_store_directory_sweep(lade_store *store, uint64_t age_s, lade_c
 	if (removed)
 		*removed = s.removed;
 	return status;
+}
+
+/* ---- after deletions ----------------------------------------------------------------------- */
+
+/* Removes the temporary files of a directory; true: it is empty. */
+static bool empty_directory(sweep *s, DIR *dir)
+{
+	bool left = false;
+	rewinddir(dir);
+	for (const struct dirent *e; (e = readdir(dir));) {
+		uint64_t removed = s->removed;
+		if (!is_temporary(e->d_name))
+			continue;
+		sweep_file(s, dirfd(dir), e->d_name);
+		left = left || s->removed == removed;
+	}
+	return !left;
+}
+
+/* Removes the directories below one that have no files but temporary ones; true: so has it, and
+ * it is empty now.  Takes 'fd'. */
+static bool tidy_directory(sweep *s, int fd)
+{
+	DIR *dir = fdopendir(fd);
+	bool left = false;
+	if (!dir) {
+		close(fd);
+		return false;
+	}
+	for (const struct dirent *e; (e = readdir(dir));) {
+		if (is_temporary(e->d_name) || strcmp(e->d_name, ".") == 0 ||
+		    strcmp(e->d_name, "..") == 0)
+			continue;
+		int sub = e->d_type != DT_DIR && e->d_type != DT_UNKNOWN
+			? -1
+			: openat(dirfd(dir), e->d_name,
+		                 O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (sub < 0 || !tidy_directory(s, sub) ||
+		    unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) != 0)
+			left = true;
+	}
+	bool empty = !left && empty_directory(s, dir);
+	closedir(dir);
+	return empty;
+}
+
+void lade__directory_tidy(void *ctx, const char *prefix)
+{
+	const lade__directory *dir = ctx;
+	char path[LADE_KEY_MAX + 2];
+	size_t size = strlen(prefix);
+	sweep s = {.dir = dir, .before = time(NULL)};
+	memcpy(path, prefix, size + 1);
+	int fd = openat(dir->fd, size ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool empty = fd >= 0 && tidy_directory(&s, fd);
+	for (char *slash; empty && (slash = strrchr(path, '/'));) {
+		*slash = 0;
+		empty = unlinkat(dir->fd, path, AT_REMOVEDIR) == 0;
+	}
 }

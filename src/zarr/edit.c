@@ -272,6 +272,7 @@ lade_status lade__zarr_clear(lade_store *store, const char *path, bool chunks_on
 	TRY(delete_names(store, &c.documents, c.prefix, false, err));
 	TRY(delete_names(store, &c.others, c.prefix, true, err));
 	TRY(delete_names(store, &c.others, c.prefix, false, err));
+	lade__store_tidy(store, prefix);
 out:
 	lade__names_free(&c.documents);
 	lade__names_free(&c.others);

@@ -199,6 +199,8 @@ static lade_status delete_outside(const lade_zarr *array, lade_error *err)
 		status = lade_store_write(array->chunk_store, &write, 1, NULL, NULL, err);
 		status = status == LADE_E_NOT_FOUND ? LADE_OK : status;
 	}
+	if (status == LADE_OK)
+		lade__store_tidy(array->chunk_store, prefix);
 	lade__names_free(&o.names);
 	return status == LADE_E_UNSUPPORTED ? LADE_OK : status;
 }

@@ -11,8 +11,10 @@
 
 #include "zarr_kit.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -795,10 +797,76 @@ static void killed_writers(void **state)
 	last = 8;
 	KIT_CHECK(lade_zarr_write(node, &selection, &source, NULL, NULL, &kit_err));
 	lade_zarr_unref(node);
-	lade_store_unref(store);
-	char command[96];
-	snprintf(command, sizeof command, "rm -r %s", path);
-	assert_int_equal(system(command), 0);
+	remove_all(store, path);
+}
+
+/* A temporary file as a killed write leaves it. */
+static void leave(const char *path, const char *below, bool locked)
+{
+	char name[128];
+	snprintf(name, sizeof name, "%s/%s/.lade-0123456789abcdef", path, below);
+	int fd = open(name, O_WRONLY | O_CREAT, 0666);
+	assert_true(fd >= 0);
+	if (locked)
+		assert_int_equal(flock(fd, LOCK_EX), 0); /* until the process ends */
+	else
+		close(fd);
+}
+
+static bool is_file(const char *path, const char *below)
+{
+	char name[128];
+	snprintf(name, sizeof name, "%s/%s", path, below);
+	return access(name, F_OK) == 0;
+}
+
+/* Deletions remove what killed writers left where nothing else is, and not what living ones have;
+ * through a composite store, too. */
+static void nothing_stays_behind(void **state)
+{
+	(void)state;
+	static const uint64_t shape[2] = {4, 4}, small[2] = {2, 4}, chunk[2] = {1, 1};
+	static const uint8_t data[16] = {1};
+	static const lade_zarr_create_options again = {.struct_size = sizeof again,
+	                                               .exists = LADE_ZARR_REPLACE};
+	for (int i = 0; i < 3; i++) {
+		char path[64];
+		lade_store *below = directory(path), *store = below;
+		const lade_store_route routes[2] = {{"a/c/", below}, {"", below}};
+		if (i == 2)
+			KIT_CHECK(lade_store_composite_new(routes, 2, &store, &kit_err));
+		lade_zarr_description d = {.struct_size = sizeof d, .kind = LADE_ZARR_ARRAY,
+		                           .ndim = 2, .shape = shape, .chunk_shape = chunk,
+		                           .type = "uint8"};
+		lade_zarr *node = create(store, d);
+		write_text(node, "", data, sizeof data);
+		leave(path, "a/c/0", false);
+		leave(path, "a/c/2", false);
+		KIT_CHECK(lade_zarr_resize(node, small, NULL, &kit_err));
+		assert_true(is_file(path, "a/c/0/0") && is_file(path, "a/c/0/.lade-0123456789abcdef"));
+		assert_false(is_file(path, "a/c/2") || is_file(path, "a/c/3"));
+		leave(path, "a", false);
+		leave(path, "a/c/1", false);
+		if (i == 0)
+			KIT_CHECK(lade_zarr_create(store, "a", &d, &again, NULL, &kit_err));
+		assert_int_equal(is_file(path, "a/c"), i != 0);
+		assert_int_equal(is_file(path, "a/.lade-0123456789abcdef"), i != 0);
+		if (i == 1)
+			leave(path, "a/c/0", true);
+		lade_zarr_unref(node);
+		KIT_CHECK(lade_zarr_delete(store, "", &kit_err));
+		assert_int_equal(is_file(path, "a/c/0/.lade-0123456789abcdef"), i == 1);
+		assert_false(is_file(path, "a/c/1"));
+		lade_store_unref(i == 2 ? store : NULL);
+		lade_store_unref(below);
+		if (i == 1) {
+			char command[96];
+			snprintf(command, sizeof command, "rm -r %s/a", path);
+			assert_int_equal(system(command), 0);
+		}
+		if (rmdir(path) != 0)
+			fail_msg("%s is not empty", path);
+	}
 }
 
 /* Each caller gets a range of its own. */
@@ -861,7 +929,8 @@ int main(void)
 		cmocka_unit_test(hostile_shards), cmocka_unit_test(bad_sources),
 		cmocka_unit_test(zip_files),
 		cmocka_unit_test(threads_share_a_value), cmocka_unit_test(processes_share_a_value),
-		cmocka_unit_test(killed_writers), cmocka_unit_test(appending),
+		cmocka_unit_test(killed_writers), cmocka_unit_test(nothing_stays_behind),
+		cmocka_unit_test(appending),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -309,7 +309,7 @@ fi
 run 0 "$lade" zarr verify count g/temp
 quiet
 prints "count: 32 chunks good, 0 bad, 0 missing"
-prints "g/temp: 110 chunks good, 0 bad, 90 missing; 20.59 KiB of 42.97 KiB decoded"
+prints "g/temp: 110 chunks good, 0 bad, 90 missing; 20.59 KiB stored, 42.97 KiB decoded"
 cp -r g spoiled
 printf X | dd of=spoiled/temp/c/1/5/3 bs=1 seek=40 conv=notrunc status=none
 truncate -s 30 spoiled/temp/c/0/9/9
@@ -337,7 +337,11 @@ says "shards: key 'c/1/1', chunk (1, 1): "
 [ "$(wc -l <"$top/err")" = 2 ] && good || bad "says something else"
 cp -r g/words texts
 run 1 "$lade" zarr verify texts
-prints "texts: 0 chunks good, 2 bad, 0 missing; 5 B"
+prints "texts: 0 chunks good, 2 bad, 0 missing; 5 B stored"
+cp -r count nothing
+find nothing/c -type f -exec truncate -s 0 {} +
+run 1 "$lade" zarr verify nothing
+prints "nothing: 0 chunks good, 32 bad, 0 missing; 0 B stored, 0 B decoded"
 run 1 "$lade" zarr verify --complete count old
 prints "count: 32 chunks good, 0 bad, 0 missing"
 prints "old: 1 chunk good, 0 bad, 3 missing"
