@@ -162,6 +162,7 @@ static lade_status open_texts(lade_store *store, const char *path, const texts *
 	TRY(lade_zarr_open(memory, path, &open, out, err));
 	(*out)->store = lade_store_ref(store);
 	(*out)->options.chunk_store = options->chunk_store;
+	(*out)->seen.size = 0;
 	lade_store_unref(memory); /* the node's */
 out:
 	lade_store_unref(memory);

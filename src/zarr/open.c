@@ -28,6 +28,7 @@ static const char consolidated_name[] = ".zmetadata";
 typedef struct document {
 	char key[LADE_KEY_MAX + 1];
 	char *text; /* NULL: there is none */
+	lade_object_version version;
 	json doc;
 	bool parsed;
 } document;
@@ -54,8 +55,8 @@ static lade_status read_large(const lade_zarr *node, document *d, size_t *got, l
 {
 	uint64_t most = node->options.document_max ? node->options.document_max : DOCUMENT_MAX;
 	uint64_t size;
-	lade_object_version version = {0};
-	lade_status status = lade_store_look(node->store, d->key, &size, &version, err);
+	lade_object_version *version = &d->version;
+	lade_status status = lade_store_look(node->store, d->key, &size, version, err);
 	if (status != LADE_OK)
 		return status;
 	if (size > most)
@@ -70,7 +71,7 @@ static lade_status read_large(const lade_zarr *node, document *d, size_t *got, l
 	d->text = text;
 	lade_range range = {.key = d->key, .kind = LADE_RANGE_REST,
 	                    .dst = lade_host_span(text, (size_t)size),
-	                    .want = version.size ? &version : NULL};
+	                    .want = version->size ? version : NULL};
 	status = lade_store_read(node->store, &range, 1, NULL, NULL, err);
 	*got = range.size;
 	return status;
@@ -90,6 +91,7 @@ static lade_status read_documents(const lade_zarr *node, document *docs, size_t 
 			return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %s",
 			                 docs[i].key);
 		ranges[i] = (lade_range){.key = docs[i].key, .kind = LADE_RANGE_REST,
+		                         .version = &docs[i].version,
 		                         .dst = lade_host_span(docs[i].text, FIRST_READ)};
 	}
 	lade_status call = lade_store_read(node->store, ranges, count, &io, NULL, err);
@@ -327,6 +329,7 @@ static lade_status load(lade_zarr *node, lade_error *err)
 		            &scans[DOC_ATTRS], root[DOC_ATTRS]));
 	else
 		TRY(nothing(node, err));
+	node->seen = docs[docs[DOC_V3].text ? DOC_V3 : DOC_ARRAY].version;
 	TRY(consolidate(node, &docs[DOC_V3], err));
 out:
 	for (size_t i = 0; i < DOC_COUNT; i++)

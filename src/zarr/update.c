@@ -17,9 +17,8 @@
 
 #define DOCUMENT_MAX ((uint64_t)64 << 20)
 
-/* The key of the document that 'part' of a node is in. */
-static lade_status document_key(const lade_zarr *node, bool attributes, char key[LADE_KEY_MAX + 1],
-                                lade_error *err)
+lade_status lade__zarr_document_key(const lade_zarr *node, bool attributes,
+                                    char key[LADE_KEY_MAX + 1], lade_error *err)
 {
 	const char *name = node->format == 3 ? "zarr.json"
 	                   : attributes      ? ".zattrs"
@@ -63,7 +62,7 @@ lade_status lade_zarr_set_attributes(lade_zarr *node, const char *attributes, la
 	TRY(lade__json_parse(&doc, "attributes", attributes, strlen(attributes), err));
 	if (lade__json_type(&doc, 0) != JSON_OBJECT)
 		TRY(lade__json_fail(&doc, 0, LADE_E_ARG, err, "want an object"));
-	TRY(document_key(node, true, key, err));
+	TRY(lade__zarr_document_key(node, true, key, err));
 	if (node->format == 3) {
 		TRY(lade__document_change(node->store, key, put_attributes, &doc, err));
 	} else {
@@ -134,7 +133,7 @@ out:
 lade_status lade__zarr_reshape(const lade_zarr *array, lade__reshape *r, lade_error *err)
 {
 	char key[LADE_KEY_MAX + 1];
-	lade_status status = document_key(array, false, key, err);
+	lade_status status = lade__zarr_document_key(array, false, key, err);
 	r->ndim = array->array.ndim;
 	r->format = array->format;
 	r->open = &array->options;
@@ -183,8 +182,7 @@ static lade_status note_outside(void *ctx, const lade_store_entry *entry)
 	return lade_fail(o->err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a list of keys");
 }
 
-/* 'array' has the new shape. */
-static lade_status delete_outside(const lade_zarr *array, lade_error *err)
+lade_status lade__zarr_delete_outside(const lade_zarr *array, lade_error *err)
 {
 	char prefix[LADE_KEY_MAX + 2];
 	outside o = {.array = array, .err = err};
@@ -225,7 +223,7 @@ lade_status lade_zarr_resize(lade_zarr *array, const uint64_t *shape, lade_zarr 
 	for (size_t i = 0; i < array->array.ndim; i++)
 		smaller |= r.shape[i] < r.old[i];
 	if (status == LADE_OK && smaller)
-		status = delete_outside(now, err);
+		status = lade__zarr_delete_outside(now, err);
 	if (status == LADE_OK && out)
 		*out = now;
 	else
@@ -356,7 +354,7 @@ static lade_status write_members(lade_zarr *group, const json *doc, lade_error *
 	char key[LADE_KEY_MAX + 1];
 	lade_status status;
 	if (group->format == 3) {
-		status = document_key(group, false, key, err);
+		status = lade__zarr_document_key(group, false, key, err);
 		return status == LADE_OK ? lade__document_change(group->store, key, put_members,
 		                                                 (void *)(uintptr_t)doc, err)
 		                         : status;

@@ -363,7 +363,12 @@ lade_status lade_zarr_write(const lade_zarr *array, const lade_zarr_selection *s
 		free(w);
 		return status;
 	}
-	status = run(w, err);
+	status = lade__zarr_still(w->node, false, err);
+	if (status == LADE_OK) {
+		status = run(w, err);
+		lade_status still = lade__zarr_still(w->node, true, status ? NULL : err);
+		status = status == LADE_OK ? still : status;
+	}
 	if (report) {
 		size_t size = report->struct_size;
 		w->report.struct_size = size;

@@ -61,6 +61,7 @@ struct lade_zarr {
 	const char *member_prefix; /* what the keys of its members begin with */
 	const char **member_paths;
 	size_t member_count;
+	lade_object_version seen; /* of its document, by writes, under lade__key_lock() */
 	arena arena;
 	kept_spec *specs;
 };

@@ -1,6 +1,6 @@
 /*
  * test_zarr_write.c: writes of random selections into random arrays, against a plain copy of all
- * elements; conditions, conflicts, and what a killed writer leaves.
+ * elements; fill, shards, strings, sources.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,13 +9,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "zarr_kit.h"
+#include "zarr_write_kit.h"
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- random selections --------------------------------------------------------------------- */
@@ -212,39 +207,6 @@ static void random_writes(void **state)
 
 /* ---- arrays that zarr_kit.h does not make ------------------------------------------------- */
 
-static lade_store *memory(void)
-{
-	lade_store *store;
-	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, &kit_err));
-	return store;
-}
-
-static lade_zarr *create(lade_store *store, lade_zarr_description d)
-{
-	lade_zarr *node;
-	d.struct_size = sizeof d;
-	d.kind = LADE_ZARR_ARRAY;
-	KIT_CHECK(lade_zarr_create(store, "a", &d, NULL, &node, &kit_err));
-	return node;
-}
-
-static void write_text(lade_zarr *node, const char *text, const void *data, size_t size)
-{
-	lade_zarr_selection *selection;
-	KIT_CHECK(lade_zarr_selection_parse(node, text, &selection, &kit_err));
-	lade_zarr_source source = {.struct_size = sizeof source,
-	                           .span = lade_host_cspan(data, size)};
-	KIT_CHECK(lade_zarr_write(node, selection, &source, NULL, NULL, &kit_err));
-	lade_zarr_selection_free(selection);
-}
-
-static void read_all(lade_zarr *node, void *data, size_t size)
-{
-	lade_zarr_target target = {.struct_size = sizeof target,
-	                           .span = lade_host_span(data, size)};
-	KIT_CHECK(lade_zarr_read(node, NULL, &target, NULL, NULL, &kit_err));
-}
-
 /* Both formats, both orders, both byte orders, fields by themselves. */
 static void formats(void **state)
 {
@@ -365,10 +327,7 @@ static void strings(void **state)
 	}
 }
 
-static bool is_there(lade_store *store, const char *key)
-{
-	return lade_store_look(store, key, NULL, NULL, NULL) == LADE_OK;
-}
+
 
 /* Chunks of fill are not stored when that is asked; what is there goes away. */
 static void fill_left_out(void **state)
@@ -573,353 +532,6 @@ static void zip_files(void **state)
 	assert_int_equal(unlink(file) | rmdir(path), 0);
 }
 
-/* ---- several writers ------------------------------------------------------------------------ */
-
-enum { WRITERS = 4, ELEMENTS = 64 };
-
-/* Writes elements number, number + WRITERS, ... one by one. */
-static void write_own(lade_zarr *node, unsigned number)
-{
-	for (unsigned i = number; i < ELEMENTS; i += WRITERS) {
-		uint32_t value = 1000 + i;
-		lade_zarr_index axis = {.kind = LADE_ZARR_AT, .start = i};
-		lade_zarr_selection selection = {.struct_size = sizeof selection, .axes = &axis,
-		                                 .axis_count = 1, .index_size = sizeof axis};
-		lade_zarr_source source = {.struct_size = sizeof source,
-		                           .span = lade_host_cspan(&value, 4)};
-		lade_zarr_write_options one = {.struct_size = sizeof one, .threads = 1};
-		lade_error err;
-		if (lade_zarr_write(node, &selection, &source, &one, NULL, &err) != LADE_OK) {
-			fprintf(stderr, "%s\n", err.message);
-			abort();
-		}
-	}
-}
-
-typedef struct writer {
-	lade_zarr *node;
-	unsigned number;
-} writer;
-
-static void *run_writer(void *ctx)
-{
-	writer *w = ctx;
-	write_own(w->node, w->number);
-	return NULL;
-}
-
-static void all_written(lade_zarr *node)
-{
-	uint32_t got[ELEMENTS];
-	read_all(node, got, sizeof got);
-	for (unsigned i = 0; i < ELEMENTS; i++)
-		assert_int_equal(got[i], 1000 + i);
-}
-
-static lade_zarr *one_value(lade_store *store, bool shards)
-{
-	static const uint64_t shape[1] = {ELEMENTS}, inner[1] = {8};
-	return create(store, (lade_zarr_description){.ndim = 1, .shape = shape, .type = "uint32",
-	                                             .inner_shape = shards ? inner : NULL});
-}
-
-/* A store of a program's own that passes on, and forgets versions. */
-static void forget_read(void *ctx, lade_reading *reading, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		lade_range *range = lade_reading_range(reading, i), inner = *range;
-		lade_error err = {0};
-		inner.version = NULL;
-		lade_status status = lade_store_read(ctx, &inner, 1, NULL, NULL, &err);
-		range->size = inner.size;
-		range->object_size = inner.object_size;
-		if (range->version)
-			range->version->size = 0;
-		lade_reading_done(reading, i, status, &err);
-	}
-}
-
-static lade_status forget_write(void *ctx, lade_write *write, const lade_io_options *options,
-                                lade_error *err)
-{
-	lade_write inner = *write;
-	inner.version = NULL;
-	return lade_store_write(ctx, &inner, 1, options, NULL, err);
-}
-
-static lade_store *forgetful(lade_store *below)
-{
-	const lade_store_ops ops = {.struct_size = sizeof ops, .read = forget_read,
-	                            .write = forget_write};
-	lade_store *store;
-	KIT_CHECK(lade_store_new(&ops, below, "forgetful", &store, &kit_err));
-	return store;
-}
-
-static void threads_share_a_value(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 4; i++) {
-		lade_store *below = memory();
-		lade_store *store = i / 2 ? forgetful(below) : lade_store_ref(below);
-		lade_zarr *node = one_value(store, i % 2);
-		pthread_t threads[WRITERS];
-		writer writers[WRITERS];
-		for (unsigned n = 0; n < WRITERS; n++) {
-			writers[n] = (writer){node, n};
-			assert_int_equal(pthread_create(&threads[n], NULL, run_writer,
-			                                &writers[n]), 0);
-		}
-		for (unsigned n = 0; n < WRITERS; n++)
-			pthread_join(threads[n], NULL);
-		all_written(node);
-		lade_zarr_unref(node);
-		lade_store_unref(store);
-		lade_store_unref(below);
-	}
-}
-
-static lade_store *directory(char path[64])
-{
-	lade_store *store;
-	strcpy(path, "/tmp/lade-zarr-XXXXXX");
-	assert_non_null(mkdtemp(path));
-	KIT_CHECK(lade_store_directory_open(path, NULL, &store, &kit_err));
-	return store;
-}
-
-static void remove_all(lade_store *store, const char *path)
-{
-	KIT_CHECK(lade_zarr_delete(store, "", &kit_err));
-	lade_store_unref(store);
-	if (rmdir(path) != 0)
-		fail_msg("%s is not empty", path);
-}
-
-static pid_t fork_writer(const char *path, unsigned number)
-{
-	pid_t pid = fork();
-	if (pid != 0)
-		return pid;
-	lade_store *store;
-	lade_zarr *node;
-	if (lade_store_directory_open(path, NULL, &store, NULL) != LADE_OK ||
-	    lade_zarr_open(store, "a", NULL, &node, NULL) != LADE_OK)
-		_exit(1);
-	write_own(node, number);
-	_exit(0);
-}
-
-/* The thread sanitizer has no threads in a forked child. */
-#ifdef __SANITIZE_THREAD__
-#define NO_FORK() skip()
-#else
-#define NO_FORK() ((void)0)
-#endif
-
-static void processes_share_a_value(void **state)
-{
-	(void)state;
-	NO_FORK();
-	for (int shards = 0; shards < 2; shards++) {
-		char path[64];
-		lade_store *store = directory(path);
-		lade_zarr *node = one_value(store, shards);
-		pid_t pids[WRITERS];
-		for (unsigned n = 0; n < WRITERS; n++)
-			pids[n] = fork_writer(path, n);
-		for (unsigned n = 0; n < WRITERS; n++) {
-			int status;
-			assert_int_equal(waitpid(pids[n], &status, 0), pids[n]);
-			assert_int_equal(status, 0);
-		}
-		all_written(node);
-		lade_zarr_unref(node);
-		remove_all(store, path);
-	}
-}
-
-/* Writes equal elements again and again: each value is whole, whenever the writer dies. */
-static void write_for_ever(const char *path)
-{
-	lade_store *store;
-	lade_zarr *node;
-	if (lade_store_directory_open(path, NULL, &store, NULL) != LADE_OK ||
-	    lade_zarr_open(store, "a", NULL, &node, NULL) != LADE_OK)
-		_exit(1);
-	for (uint32_t round = 1;; round++) {
-		uint32_t data[ELEMENTS];
-		for (unsigned i = 0; i < ELEMENTS; i++)
-			data[i] = round;
-		/* Not the last element: the old value is read and replaced. */
-		lade_zarr_index axis = {.kind = LADE_ZARR_SLICE, .start = 0, .stop = ELEMENTS - 1};
-		lade_zarr_selection selection = {.struct_size = sizeof selection, .axes = &axis,
-		                                 .axis_count = 1, .index_size = sizeof axis};
-		lade_zarr_source source = {.struct_size = sizeof source,
-		                           .span = lade_host_cspan(data, sizeof data)};
-		lade_zarr_write_options one = {.struct_size = sizeof one, .threads = 1};
-		if (lade_zarr_write(node, &selection, &source, &one, NULL, NULL) != LADE_OK)
-			_exit(1);
-	}
-}
-
-static void killed_writers(void **state)
-{
-	(void)state;
-	NO_FORK();
-	char path[64];
-	lade_store *store = directory(path);
-	lade_zarr *node = one_value(store, true);
-	uint32_t got[ELEMENTS] = {0}, last = 7;
-	lade_zarr_index axis = {.kind = LADE_ZARR_AT, .start = ELEMENTS - 1};
-	lade_zarr_selection selection = {.struct_size = sizeof selection, .axes = &axis,
-	                                 .axis_count = 1, .index_size = sizeof axis};
-	lade_zarr_source source = {.struct_size = sizeof source,
-	                           .span = lade_host_cspan(&last, 4)};
-	KIT_CHECK(lade_zarr_write(node, &selection, &source, NULL, NULL, &kit_err));
-	rng random = {99};
-	for (int i = 0; i < 60; i++) {
-		pid_t pid = fork();
-		int status;
-		if (pid == 0)
-			write_for_ever(path);
-		usleep(500 + (useconds_t)(rng_next(&random) % 4000));
-		kill(pid, SIGKILL);
-		waitpid(pid, &status, 0);
-		assert_true(WIFSIGNALED(status));
-		read_all(node, got, sizeof got);
-		for (unsigned n = 1; n + 1 < ELEMENTS; n++)
-			assert_int_equal(got[n], got[0]);
-		assert_int_equal(got[ELEMENTS - 1], 7);
-	}
-	assert_true(got[0] > 0);
-	/* What is left of killed writers does not stop the next, and no listing has it. */
-	last = 8;
-	KIT_CHECK(lade_zarr_write(node, &selection, &source, NULL, NULL, &kit_err));
-	lade_zarr_unref(node);
-	remove_all(store, path);
-}
-
-/* A temporary file as a killed write leaves it. */
-static void leave(const char *path, const char *below, bool locked)
-{
-	char name[128];
-	snprintf(name, sizeof name, "%s/%s/.lade-0123456789abcdef", path, below);
-	int fd = open(name, O_WRONLY | O_CREAT, 0666);
-	assert_true(fd >= 0);
-	if (locked)
-		assert_int_equal(flock(fd, LOCK_EX), 0); /* until the process ends */
-	else
-		close(fd);
-}
-
-static bool is_file(const char *path, const char *below)
-{
-	char name[128];
-	snprintf(name, sizeof name, "%s/%s", path, below);
-	return access(name, F_OK) == 0;
-}
-
-/* Deletions remove what killed writers left where nothing else is, and not what living ones have;
- * through a composite store, too. */
-static void nothing_stays_behind(void **state)
-{
-	(void)state;
-	static const uint64_t shape[2] = {4, 4}, small[2] = {2, 4}, chunk[2] = {1, 1};
-	static const uint8_t data[16] = {1};
-	static const lade_zarr_create_options again = {.struct_size = sizeof again,
-	                                               .exists = LADE_ZARR_REPLACE};
-	for (int i = 0; i < 3; i++) {
-		char path[64];
-		lade_store *below = directory(path), *store = below;
-		const lade_store_route routes[2] = {{"a/c/", below}, {"", below}};
-		if (i == 2)
-			KIT_CHECK(lade_store_composite_new(routes, 2, &store, &kit_err));
-		lade_zarr_description d = {.struct_size = sizeof d, .kind = LADE_ZARR_ARRAY,
-		                           .ndim = 2, .shape = shape, .chunk_shape = chunk,
-		                           .type = "uint8"};
-		lade_zarr *node = create(store, d);
-		write_text(node, "", data, sizeof data);
-		leave(path, "a/c/0", false);
-		leave(path, "a/c/2", false);
-		KIT_CHECK(lade_zarr_resize(node, small, NULL, &kit_err));
-		assert_true(is_file(path, "a/c/0/0") && is_file(path, "a/c/0/.lade-0123456789abcdef"));
-		assert_false(is_file(path, "a/c/2") || is_file(path, "a/c/3"));
-		leave(path, "a", false);
-		leave(path, "a/c/1", false);
-		if (i == 0)
-			KIT_CHECK(lade_zarr_create(store, "a", &d, &again, NULL, &kit_err));
-		assert_int_equal(is_file(path, "a/c"), i != 0);
-		assert_int_equal(is_file(path, "a/.lade-0123456789abcdef"), i != 0);
-		if (i == 1)
-			leave(path, "a/c/0", true);
-		lade_zarr_unref(node);
-		KIT_CHECK(lade_zarr_delete(store, "", &kit_err));
-		assert_int_equal(is_file(path, "a/c/0/.lade-0123456789abcdef"), i == 1);
-		assert_false(is_file(path, "a/c/1"));
-		lade_store_unref(i == 2 ? store : NULL);
-		lade_store_unref(below);
-		if (i == 1) {
-			char command[96];
-			snprintf(command, sizeof command, "rm -r %s/a", path);
-			assert_int_equal(system(command), 0);
-		}
-		if (rmdir(path) != 0)
-			fail_msg("%s is not empty", path);
-	}
-}
-
-/* Each caller gets a range of its own. */
-static void *append_own(void *ctx)
-{
-	writer *w = ctx;
-	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t data[3] = {w->number * 100 + i, w->number * 100 + i, w->number * 100 + i};
-		lade_zarr_source source = {.struct_size = sizeof source,
-		                           .span = lade_host_cspan(data, sizeof data)};
-		lade_zarr_append append = {.struct_size = sizeof append, .axis = 0, .count = 3,
-		                           .source = &source};
-		uint64_t at;
-		lade_error err;
-		if (lade_zarr_append_to(w->node, &append, &at, NULL, &err) != LADE_OK) {
-			fprintf(stderr, "%s\n", err.message);
-			abort();
-		}
-	}
-	return NULL;
-}
-
-static void appending(void **state)
-{
-	(void)state;
-	const uint64_t shape[1] = {0}, chunk[1] = {7};
-	lade_store *store = memory();
-	lade_zarr *node = create(store, (lade_zarr_description){
-		.ndim = 1, .shape = shape, .chunk_shape = chunk, .type = "uint32"}), *now;
-	pthread_t threads[WRITERS];
-	writer writers[WRITERS];
-	for (unsigned n = 0; n < WRITERS; n++) {
-		writers[n] = (writer){node, n + 1};
-		assert_int_equal(pthread_create(&threads[n], NULL, append_own, &writers[n]), 0);
-	}
-	for (unsigned n = 0; n < WRITERS; n++)
-		pthread_join(threads[n], NULL);
-	KIT_CHECK(lade_zarr_open(store, "a", NULL, &now, &kit_err));
-	enum { COUNT = WRITERS * 8 * 3 };
-	assert_int_equal(lade_zarr_as_array(now)->axes[0].size, COUNT);
-	uint32_t got[COUNT], next[WRITERS + 1] = {0};
-	read_all(now, got, sizeof got);
-	for (size_t i = 0; i < COUNT; i += 3) {
-		assert_true(got[i] == got[i + 1] && got[i] == got[i + 2]);
-		uint32_t number = got[i] / 100;
-		assert_in_range(number, 1, WRITERS);
-		assert_int_equal(got[i] % 100, next[number]++); /* each in its order */
-	}
-	lade_zarr_unref(now);
-	lade_zarr_unref(node);
-	lade_store_unref(store);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -928,9 +540,6 @@ int main(void)
 		cmocka_unit_test(fill_left_out), cmocka_unit_test(kept_chunks),
 		cmocka_unit_test(hostile_shards), cmocka_unit_test(bad_sources),
 		cmocka_unit_test(zip_files),
-		cmocka_unit_test(threads_share_a_value), cmocka_unit_test(processes_share_a_value),
-		cmocka_unit_test(killed_writers), cmocka_unit_test(nothing_stays_behind),
-		cmocka_unit_test(appending),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

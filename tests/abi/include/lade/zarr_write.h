@@ -137,7 +137,8 @@ LADE_API lade_status lade_zarr_set_attributes(lade_zarr *node, const char *attri
 /*
  * Changes the shape.  Chunks that have no elements in the new shape are deleted after the document
  * is written, unless the store cannot list.  Chunks at the new edge keep the elements outside,
- * which come back if the array grows again.
+ * which come back if the array grows again.  After the array became smaller, writes through 'array'
+ * fail: open it again.
  *
  * Also fails: LADE_E_CORRUPT: edges whose sum does not reach the shape
  */
@@ -154,6 +155,7 @@ LADE_API lade_status lade_zarr_consolidate(lade_zarr *group, lade_zarr **out, la
  * Deletes an array or group, and all values below its path.  The node's own document goes first, so
  * that readers find the whole node or none, then the documents below, then chunks.  If the call is
  * interrupted, chunks may be left: lade_zarr_create() with LADE_ZARR_REPLACE removes them.
+ * Temporary files of killed writers go too; those of living ones stay.
  *
  * Fails: LADE_E_NOT_FOUND (no node is there); LADE_E_UNSUPPORTED (the store cannot list), and as
  *        lade_store_write()
@@ -224,10 +226,17 @@ typedef struct lade_zarr_write_report {
  * LADE_DIRECTORY_SYNC it is on the disk when the call returns.  If the call fails, some chunks may
  * have been written.
  *
+ * The call asks the store for the version of the array's document, before the first value and after
+ * the last one.  If it is not the version that the handle has seen last, the call opens the array
+ * again, and fails with LADE_E_CHANGED if another layout or a smaller shape is there.  The second
+ * time it also deletes the chunks that are outside the new shape.  So no chunk stays outside the
+ * grid, whoever changes the shape meanwhile.
+ *
  * A call holds one chunk for each thread, decoded and encoded; of shards the encoded ones.
  *
  * Fails:   as lade_zarr_selection_shape(); LADE_E_RANGE (the source is too small); LADE_E_CHANGED
- *          (others change a value all the time); LADE_E_UNSUPPORTED (a codec; the message says
+ *          (others change a value all the time; another array is there, or it is smaller);
+ *          LADE_E_NOT_FOUND (the array is gone); LADE_E_UNSUPPORTED (a codec; the message says
  *          which); LADE_E_CORRUPT (an old value, or offsets), and as lade_store_read(),
  *          lade_store_write() and lade_encode_into().  The message has the key
  * Threads: any number of callers
