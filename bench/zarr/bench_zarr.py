@@ -16,12 +16,23 @@ ops      open        opens the array, its documents in the page cache
          read        the whole array, into memory that is touched
          slabs       64 slabs of 16 rows, one call each
          planes      8 planes across all chunks, one call each
-         boxes       boxes of 40x40x40 at random places, one call each
+         boxes       200 boxes of 40x40x40 at random places, one call each
          flight      the same boxes, all in flight at once (lade: one thread a box; tensorstore)
+         many        10,000 such boxes, one call each; without zarr-python; at most 3 rounds
+         manyflight  the same boxes, 500 in flight at once; at most 3 rounds
          write       the whole array into a new directory
          cold        read, after the chunks were dropped from the page cache
+         coldboxes   boxes, likewise
+         peak        memory of a process that reads 2 GiB, beside the result; one round
+         device      read, into memory of GPU 0; tensorstore: into pinned memory, then a copy
+                     (only if it is named)
 arms     lade, zarrs (with zarr-python), tensorstore (no cache, no fsync), zarr (zarr-python), and
-         bare: a loop of ZSTD_decompress on as many threads (read, cold; format 3)
+         bare: a loop of ZSTD_decompress on as many threads (format 3); of boxes it decodes the
+         chunks that each touches, and copies nothing
+
+Reading and writing use the machine's processors, so --threads 1 binds the process to one.
+LD_LIBRARY_PATH chooses the Zstandard of lade and bare, to match that of the peers.  At the end,
+a table has what is asked of liblade and what was seen.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,12 +41,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import ctypes
 import os
 import pathlib
+import platform
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import time
@@ -43,29 +53,29 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from arms import (
+    CHUNK,
+    DEVICE,
+    INNER,
+    PINNED,
+    SHAPE,
+    Bare,
+    Lade,
+    Tensorstore,
+    Where,
+    ZarrPython,
+)
 
-SHAPE, CHUNK = (1024, 1024, 64), (64, 64, 64)
-SHARD, INNER = (256, 256, 64), (32, 32, 32)
-BOX, BOXES = 40, 200
-SIZE = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
+BOX, BOXES, MANY, GROUP = 40, 200, 10_000, 500
+LARGE = (8 * SHAPE[0], *SHAPE[1:])  # 2 GiB
+MIB = 1 << 20
 LAYOUTS = ("v2_blosc", "v2_bit", "v3_zstd", "v3_shard")
-OPS = ("open", "read", "slabs", "planes", "boxes", "flight", "write", "cold")
+OPS = (
+    "open read slabs planes boxes flight many manyflight write cold coldboxes peak device".split()
+)
 ARMS = ("lade", "zarrs", "tensorstore", "zarr", "bare")
-PIPELINES = {
-    "zarr": "zarr.core.codec_pipeline.BatchedCodecPipeline",
-    "zarrs": "zarrs.ZarrsCodecPipeline",
-}
-# What is asked: the peers' time as a multiple of ours.
-MUST = {
-    ("v2_blosc", "read"): 1.35,
-    ("v2_bit", "read"): 1.35,
-    ("v3_zstd", "read"): 1.1,
-    ("v3_shard", "read"): 1.1,
-    ("v2_blosc", "boxes"): 1 / 0.6,
-    ("v2_bit", "boxes"): 1 / 0.6,
-    ("v3_zstd", "boxes"): 1 / 0.85,
-    ("v3_shard", "boxes"): 1 / 0.6,
-}
+BOX_OPS = ("boxes", "flight", "many", "manyflight", "coldboxes")
+Arm = Callable[[int], None]  # does a part of an operation
 
 
 def make_field() -> np.ndarray:
@@ -81,336 +91,319 @@ def make_field() -> np.ndarray:
     return (np.round(field * 256) / 256).astype(np.float32)
 
 
-def boxes_of(op: str) -> list[tuple[slice, ...]]:
+def boxes_of(op: str) -> list[Where]:
     """The selections of an operation."""
     whole = slice(0, SHAPE[1]), slice(0, SHAPE[2])
     if op == "slabs":
         return [(slice(i * 16, i * 16 + 16), *whole) for i in range(SHAPE[0] // 16)]
     if op == "planes":
         return [(slice(0, SHAPE[0]), whole[0], slice(k * 8, k * 8 + 1)) for k in range(8)]
-    if op in ("boxes", "flight"):
+    if op in BOX_OPS:
         rng = np.random.default_rng(11)
-        at = [[int(rng.integers(0, n - BOX + 1)) for n in SHAPE] for _ in range(BOXES)]
+        count = MANY if op.startswith("many") else BOXES
+        at = [[int(rng.integers(0, n - BOX + 1)) for n in SHAPE] for _ in range(count)]
         return [tuple(slice(o, o + BOX) for o in origin) for origin in at]
     return [(slice(0, SHAPE[0]), *whole)]
 
 
-def chunk_files(path: pathlib.Path) -> list[bytes]:
+def parts_of(op: str) -> list[list[Where]]:
+    """The same, in parts that use one destination after each other."""
+    boxes = boxes_of(op)
+    return [boxes[i : i + GROUP] for i in range(0, len(boxes), GROUP)]
+
+
+def chunk_files(path: pathlib.Path) -> list[pathlib.Path]:
     names = (p for p in path.rglob("*") if p.is_file())
-    return sorted(
-        os.fsencode(p) for p in names if not p.name.startswith(".z") and p.name != "zarr.json"
-    )
+    return sorted(p for p in names if not p.name.startswith(".z") and p.name != "zarr.json")
 
 
-class Lade:
-    """calls.c, compiled against the library of a build."""
-
-    def __init__(self, build: pathlib.Path, work: pathlib.Path, threads: int):
-        root = pathlib.Path(__file__).resolve().parents[2]
-        library = work / "calls.so"
-        command = ["cc", "-O2", "-std=c11", "-shared", "-fPIC", f"-I{root}/include"]
-        command += [str(pathlib.Path(__file__).with_name("calls.c")), "-o", str(library)]
-        command += [f"-L{build}", "-llade", "-lzstd", "-lpthread", f"-Wl,-rpath,{build}"]
-        subprocess.run(command, check=True)
-        self.lib = ctypes.CDLL(str(library))
-        self.lib.calls_open.restype = ctypes.c_void_p
-        self.threads = threads
-
-    def open(self, path: pathlib.Path) -> Any:
-        array = self.lib.calls_open(os.fsencode(path))
-        if not array:
-            raise SystemExit(f"lade cannot open {path}")
-        return ctypes.c_void_p(array)
-
-    def close(self, array: Any) -> None:
-        self.lib.calls_close(array)
-
-    def read(self, array: Any, tables: Any, count: int, dst: np.ndarray, flight: bool) -> None:
-        call = self.lib.calls_read_all if flight else self.lib.calls_read
-        size = ctypes.c_size_t(dst.nbytes // count)
-        where = ctypes.c_void_p(dst.ctypes.data)
-        args = array, tables[0], tables[1], ctypes.c_size_t(3), ctypes.c_size_t(count), where
-        if call(*args, size, ctypes.c_uint(self.threads)):
-            raise SystemExit("lade cannot read")
-
-    def write(self, path: pathlib.Path, layout: str, src: np.ndarray) -> None:
-        codecs, inner = {
-            "v2_blosc": (
-                b'[{"id":"blosc","cname":"lz4","clevel":5,"shuffle":1,"blocksize":0}]', None),
-            "v2_bit": (
-                b'[{"id":"blosc","cname":"zstd","clevel":3,"shuffle":2,"blocksize":0}]', None),
-            "v3_zstd": (b'[{"name":"zstd","configuration":{"level":1,"checksum":false}}]', None),
-            "v3_shard": (
-                b'[{"name":"zstd","configuration":{"level":1,"checksum":false}}]', INNER),
-        }[layout]
-        shape = (ctypes.c_uint64 * 3)(*SHAPE)
-        chunk = (ctypes.c_uint64 * 3)(*(SHARD if inner else CHUNK))
-        part = (ctypes.c_uint64 * 3)(*inner) if inner else None
-        where = ctypes.c_void_p(src.ctypes.data)
-        args = os.fsencode(path), ctypes.c_uint32(int(layout[1])), shape, chunk, part, codecs, where
-        if self.lib.calls_write(*args, ctypes.c_size_t(src.nbytes), ctypes.c_uint(self.threads)):
-            raise SystemExit("lade cannot write")
-
-    def tables(self, wheres: list[tuple[slice, ...]]) -> Any:
-        table = ctypes.c_int64 * (3 * len(wheres))
-        return (
-            table(*(s.start for w in wheres for s in w)),
-            table(*(s.stop for w in wheres for s in w)),
-        )
+# ---- what each arm does -----------------------------------------------------------------------
 
 
-class Bare:
-    """The chunks of Zstd files in any order, without anything of Zarr."""
+def read_arm(name: str, tool: Any, op: str, layout: str, path: pathlib.Path, dst: np.ndarray,
+             lade: Any) -> Arm | None:
+    """Reads the selections of a part into the beginning of 'dst'."""
+    parts, flight = parts_of(op), op.endswith("flight")
+    if name == "bare":
+        if not layout.startswith("v3") or op not in ("read", "cold", *BOX_OPS):
+            return None
+        loop = Bare(lade, path, layout)
+        if op in BOX_OPS:
+            groups = [loop.groups(part) for part in parts]
+            return lambda k: loop.read(groups[k], None)
+        groups = [loop.groups(parts[0])]
+        return lambda k: loop.read(groups[k], dst)
+    if name.startswith("zar") and (flight or (name == "zarr" and op == "many")):
+        return None
+    array = tool.open(path)
+    if name == "lade":
+        tables = [tool.tables(part) for part in parts]
+        return lambda k: tool.read(array, tables[k], len(parts[k]), dst, flight)
+    if name == "tensorstore":
+        return lambda k: tool.read(array, parts[k], dst[: len(parts[k])], flight)
 
-    def __init__(self, lade: Lade, path: pathlib.Path, layout: str):
-        self.lib, self.threads = lade.lib, lade.threads
-        self.files = chunk_files(path)
-        self.paths = (ctypes.c_char_p * len(self.files))(*self.files)
-        self.parts, self.off, self.size = 1, None, None
-        self.chunk = 4 * int(np.prod(INNER if layout == "v3_shard" else CHUNK))
-        if layout == "v3_shard":
-            self.parts = int(np.prod(SHARD)) // int(np.prod(INNER))
-            tail = 16 * self.parts + 4
-            pairs = []
-            for name in self.files:
-                with open(name, "rb") as f:
-                    f.seek(-tail, os.SEEK_END)
-                    pairs += struct.iter_unpack("<QQ", f.read(tail - 4))
-            table = ctypes.c_uint64 * len(pairs)
-            self.off = table(*(p[0] for p in pairs))
-            self.size = table(*(p[1] for p in pairs))
+    def read(k: int) -> None:
+        tool.use()
+        tool.read(array, parts[k], dst[: len(parts[k])])
 
-    def read(self, dst: np.ndarray) -> None:
-        args = self.paths, ctypes.c_size_t(len(self.files)), ctypes.c_size_t(self.parts)
-        where = ctypes.c_void_p(dst.ctypes.data)
-        more = ctypes.c_size_t(self.chunk), where, ctypes.c_uint(self.threads)
-        if self.lib.calls_bare_zstd(*args, self.off, self.size, *more):
-            raise SystemExit("the bare loop cannot read")
-
-
-class ZarrPython:
-    """zarr-python with one of its pipelines."""
-
-    def __init__(self, name: str, threads: int):
-        import zarr
-
-        self.zarr, self.name = zarr, name
-        self.settings = {"codec_pipeline.path": PIPELINES[name]}
-        if name == "zarrs":
-            self.settings["codec_pipeline.strict"] = True  # an error, not another pipeline
-        self.settings["codec_pipeline.max_workers"] = threads
-        self.settings["threading.max_workers"] = threads
-
-    def use(self) -> None:
-        self.zarr.config.set(self.settings)
-
-    def open(self, path: pathlib.Path) -> Any:
-        self.use()
-        return self.zarr.open_array(str(path), mode="r")
-
-    def create(self, path: pathlib.Path, layout: str) -> Any:
-        import numcodecs
-
-        self.use()
-        zstd = self.zarr.codecs.ZstdCodec(level=1)
-        how: Any = {
-            "v2_blosc": dict(zarr_format=2, chunks=CHUNK, compressors=numcodecs.Blosc("lz4", 5, 1)),
-            "v2_bit": dict(zarr_format=2, chunks=CHUNK, compressors=numcodecs.Blosc("zstd", 3, 2)),
-            "v3_zstd": dict(chunks=CHUNK, compressors=zstd),
-            "v3_shard": dict(chunks=INNER, shards=SHARD, compressors=zstd),
-        }[layout]
-        return self.zarr.create_array(
-            str(path), shape=SHAPE, dtype="float32", fill_value=0.0, **how
-        )
-
-    def write(self, path: pathlib.Path, layout: str, src: np.ndarray) -> None:
-        self.create(path, layout)[...] = src
-
-    def read(self, array: Any, wheres: list[tuple[slice, ...]], dst: np.ndarray) -> None:
-        for where, out in zip(wheres, dst, strict=True):
-            prototype = self.zarr.core.buffer.default_buffer_prototype()
-            array.get_basic_selection(where, out=prototype.nd_buffer.from_numpy_array(out))
+    return read
 
 
-class Tensorstore:
-    def __init__(self, threads: int):
-        import tensorstore
+def device_arm(name: str, tool: Any, path: pathlib.Path, lade: Any, back: np.ndarray) -> Arm | None:
+    """Reads all into memory of the device."""
+    size = back.nbytes
+    if name not in ("lade", "tensorstore"):
+        return None
+    array, there = tool.open(path), lade.memory(DEVICE, size)
+    if name == "lade":
+        go = lambda: tool.read_device(array, there, size)  # noqa: E731
+    else:
+        pinned = lade.memory(PINNED, size)
+        view = np.frombuffer((np.ctypeslib.ctypes.c_char * size).from_address(pinned.value), "f4")
 
-        self.ts = tensorstore
-        limits = {"limit": threads}
-        self.context: Any = {"file_io_sync": False}
-        if threads == 1:
-            self.context |= {"data_copy_concurrency": limits, "file_io_concurrency": limits}
+        def go() -> None:
+            tool.read(array, parts_of("read")[0], view.reshape(back.shape), False)
+            lade.copy(pinned, PINNED, there, DEVICE, size)
 
-    def open(self, path: pathlib.Path, **more: Any) -> Any:
-        driver = "zarr" if (path / ".zarray").exists() or more.get("v2") else "zarr3"
-        more.pop("v2", None)
-        spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/"}}
-        context = self.ts.Context(self.context)
-        if not more:
-            more = {"open": True, "read": True}
-        elif "metadata" in more:
-            spec["metadata"] = more.pop("metadata")
-        return self.ts.open(spec, context=context, **more).result()
+    def arm(k: int) -> None:
+        go()
+        if k < 0:  # to be checked
+            lade.copy(there, DEVICE, np.ctypeslib.ctypes.c_void_p(back.ctypes.data), 0, size)
 
-    def write(self, path: pathlib.Path, layout: str, src: np.ndarray) -> None:
-        blosc = {"cname": "lz4", "clevel": 5, "blocksize": 0, "shuffle": 1}
-        if layout == "v2_bit":
-            blosc = {"cname": "zstd", "clevel": 3, "blocksize": 0, "shuffle": 2}
-        metadata: Any = {"shape": SHAPE, "fill_value": 0.0}
-        little = {"name": "bytes", "configuration": {"endian": "little"}}
-        zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
-        inner = {"chunk_shape": INNER, "codecs": [little, zstd]}
-        shard = {"name": "sharding_indexed", "configuration": inner}
-        if layout.startswith("v2"):
-            metadata |= {"chunks": CHUNK, "dtype": "<f4", "compressor": {"id": "blosc"} | blosc}
-        else:
-            sharded = layout == "v3_shard"
-            grid = {"chunk_shape": SHARD if sharded else CHUNK}
-            metadata |= {
-                "data_type": "float32",
-                "codecs": [shard] if sharded else [little, zstd],
-                "chunk_grid": {"name": "regular", "configuration": grid},
-            }
-        v2 = layout.startswith("v2")
-        self.open(path, metadata=metadata, create=True, v2=v2).write(src).result()
-
-    def read(self, array: Any, wheres: Any, dst: np.ndarray, flight: bool) -> None:
-        if flight:
-            pairs = zip(wheres, dst, strict=True)
-            for f in [self.ts.array(out).write(array[where]) for where, out in pairs]:
-                f.result()
-            return
-        for where, out in zip(wheres, dst, strict=True):
-            self.ts.array(out).write(array[where]).result()
+    return arm
 
 
 def arms_of(tools: Any, op: str, layout: str, path: pathlib.Path, field: np.ndarray,
-            dst: np.ndarray) -> dict[str, Callable[[], None]]:
+            dst: np.ndarray) -> dict[str, Arm]:
     """What each arm does in a round of an operation; 'dst' gets what is read."""
-    wheres = boxes_of(op)
-    flight = op == "flight"
-    arms: dict[str, Callable[[], None]] = {}
+    arms: dict[str, Arm] = {}
     for name, tool in tools.items():
-        if op == "write":
+        arm: Arm | None = None
+        if op == "write" and name != "bare":
             own = path.with_name(f"own_{name}")
-            if name == "bare":
-                continue
-
-            def write(tool: Any = tool, own: pathlib.Path = own) -> None:
-                tool.write(own, layout, field)
-
-            arms[name] = write
-        elif op == "open":
-            if name == "lade":
-                arms[name] = lambda tool=tool: tool.close(tool.open(path))
-            elif name != "bare":
-                arms[name] = lambda tool=tool: tool.open(path)
-        elif name == "lade":
-            array, tables = tool.open(path), tool.tables(wheres)
-            arms[name] = lambda tool=tool, array=array, tables=tables: tool.read(
-                array, tables, len(wheres), dst, flight
-            )
-        elif name == "tensorstore":
-            array = tool.open(path)
-            arms[name] = lambda tool=tool, array=array: tool.read(array, wheres, dst, flight)
-        elif name == "bare":
-            if op in ("read", "cold") and layout.startswith("v3"):
-                loop = Bare(tools["lade"], path, layout)
-                arms[name] = lambda loop=loop: loop.read(dst)
-        elif not flight:
-            array = tool.open(path)
-
-            def read(tool: Any = tool, array: Any = array) -> None:
-                tool.use()
-                tool.read(array, wheres, dst)
-
-            arms[name] = read
+            arm = lambda k, tool=tool, own=own: tool.write(own, layout, field)  # noqa: E731
+        elif op == "open" and name == "lade":
+            arm = lambda k, tool=tool: tool.close(tool.open(path))  # noqa: E731
+        elif op == "open" and name != "bare":
+            arm = lambda k, tool=tool: tool.open(path)  # noqa: E731
+        elif op == "device":
+            arm = device_arm(name, tool, path, tools["lade"], dst)
+        elif op not in ("open", "write"):
+            arm = read_arm(name, tool, op, layout, path, dst, tools.get("lade"))
+        if arm:
+            arms[name] = arm
     return arms
 
 
-def check(name: str, op: str, arm: Callable[[], None], path: pathlib.Path, field: np.ndarray,
-          dst: np.ndarray, reader: ZarrPython) -> None:
+def check(name: str, op: str, arm: Arm, path: pathlib.Path, field: np.ndarray, dst: np.ndarray,
+          reader: ZarrPython) -> None:
     """Runs an arm once and compares what it read or wrote."""
     own = path.with_name(f"own_{name}")
     shutil.rmtree(own, ignore_errors=True)
-    dst[...] = -1
-    arm()
-    if op == "write":
-        if not np.array_equal(reader.open(own)[...], field):
-            raise SystemExit(f"{name} wrote something else")
-    elif op != "open" and name != "bare":
-        for where, got in zip(boxes_of(op), dst, strict=True):
+    for k, part in enumerate(parts_of(op)):
+        dst[...] = -1
+        arm(-1 if op == "device" else k)
+        if op in ("open", "write") or (name == "bare" and (op in BOX_OPS or "shard" in path.name)):
+            continue
+        if name == "bare":  # in the order of chunks
+            grid = [n // c for n, c in zip(SHAPE, CHUNK, strict=True)]
+            got = dst.reshape(*grid, *CHUNK).transpose(0, 3, 1, 4, 2, 5).reshape(SHAPE)
+            if not np.array_equal(got, field):
+                raise SystemExit("bare read something else")
+            continue
+        for where, got in zip(part, dst, strict=False):
             if not np.array_equal(got, field[where]):
                 raise SystemExit(f"{name} read something else at {where} ({op}, {path.name})")
+    if op == "write" and not np.array_equal(reader.open(own)[...], field):
+        raise SystemExit(f"{name} wrote something else")
+
+
+# ---- memory -----------------------------------------------------------------------------------
+
+
+def status_of(name: str) -> int:
+    """Bytes, of a line of /proc/self/status."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) * 1024
+    raise SystemExit(f"/proc/self/status has no {name}")
+
+
+def child(tool: Any, name: str, path: pathlib.Path) -> None:
+    """Reads 2 GiB and prints the bytes that the process took beside them."""
+    array = tool.open(path)
+    dst = np.empty((1, *LARGE), np.float32)
+    where = tuple(slice(0, n) for n in LARGE)
+    tables = tool.tables([where]) if name == "lade" else None
+    before = status_of("VmRSS")
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    if name == "lade":
+        tool.read(array, tables, 1, dst, False)
+    elif name == "tensorstore":
+        tool.read(array, [where], dst, False)
+    else:
+        tool.read(array, [where], dst)
+    print(status_of("VmHWM") - before - dst.nbytes)
+    field = np.load(path.with_name("field.npy"), mmap_mode="r")
+    for i in range(8):
+        if not np.array_equal(dst[0, i * SHAPE[0] : (i + 1) * SHAPE[0]], field):
+            raise SystemExit(f"{name} read something else")
+
+
+def peak(args: argparse.Namespace, tools: Any, layout: str, field: np.ndarray,
+         table: list[Any]) -> list[list[Any]]:
+    path = pathlib.Path(args.work).resolve() / f"large_{layout}"
+    if not path.exists():
+        tools["lade"].write(path, layout, np.tile(field, (8, 1, 1)))
+    largest = max(f.stat().st_size for f in chunk_files(path))
+    decoded = 4 * int(np.prod(CHUNK))
+    if layout == "v3_shard":  # inner chunks are what is read
+        largest = decoded = 4 * int(np.prod(INNER))
+    most = 64 * MIB + args.threads * (largest + decoded)
+    rows = []
+    for name in tools:
+        if name == "bare":
+            continue
+        command = [sys.executable, __file__, args.build, args.work, "--child", name]
+        command += ["--layout", layout, "--threads", str(args.threads)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        seen = int(done.stdout)
+        print(f"{layout:9} {'peak':10} {args.threads} threads  {name:12} {seen / MIB:9.1f} MiB",
+              flush=True)
+        rows.append([layout, "peak", args.threads, name, f"{seen / MIB:.1f}", "", "", ""])
+        if name == "lade":
+            must(table, f"{layout} peak beside 2 GiB, MiB", most / MIB, seen / MIB, most=True)
+    return rows
+
+
+# ---- what is asked ----------------------------------------------------------------------------
+
+
+def must(table: list[Any], row: str, asked: float, seen: float, most: bool = False) -> None:
+    table.append((row, asked, seen, seen <= asked if most else seen >= asked, most))
+
+
+def judge(table: list[Any], layout: str, op: str, ratio: dict[str, float], own: float) -> None:
+    """'ratio' is each arm's time as a multiple of liblade's, which is 'own' seconds."""
+    blosc = layout.startswith("v2")
+    peers = {n: r for n, r in ratio.items() if n in ("zarrs", "tensorstore")}
+    if op == "read" and peers:
+        asked = 1.35 if blosc else 1.1
+        must(table, f"{layout} read, times the better peer's rate", asked, min(peers.values()))
+    if op == "read" and "bare" in ratio:
+        must(table, f"{layout} read, times the bare loop's rate", 0.92, ratio["bare"])
+    if op in ("boxes", "many") and "tensorstore" in ratio:
+        asked = 0.85 if layout == "v3_zstd" else 0.6
+        seen = 1 / ratio["tensorstore"]
+        must(table, f"{layout} {op}, tensorstore's time = 1", asked, seen, most=True)
+    if op in ("boxes", "many") and "bare" in ratio and layout == "v3_zstd":
+        seen = 1 / ratio["bare"]
+        must(table, f"{layout} {op}, decoding the touched chunks = 1", 1.1, seen, most=True)
+    if op == "write" and peers:
+        must(table, f"{layout} write, times the better peer's rate", 1, min(peers.values()))
+    if op == "open":
+        must(table, f"{layout} open, ms", 0.2, own * 1e3, most=True)
+
+
+def print_table(table: list[Any]) -> None:
+    print(f"\n{'what':52} {'asked':>12} {'seen':>9}")
+    for row, asked, seen, good, most in table:
+        limit = f"{'at most' if most else 'at least'} {asked:.4g}"
+        print(f"{row:52} {limit:>14} {seen:9.3f}  {'ok' if good else 'SHORT'}")
+
+
+# ---- the run ----------------------------------------------------------------------------------
+
+
+def tools_of(args: argparse.Namespace, work: pathlib.Path) -> dict[str, Any]:
+    build = pathlib.Path(args.build).resolve()
+    every: Any = {"lade": lambda: Lade(build, work, args.threads)}
+    every |= {n: lambda n=n: ZarrPython(n, args.threads) for n in ("zarrs", "zarr")}
+    every |= {"tensorstore": lambda: Tensorstore(args.threads)}
+    tools = {name: every[name]() for name in args.arm if name != "bare"}
+    if "bare" in args.arm and "lade" in tools:
+        tools["bare"] = None
+    return tools
 
 
 def run(args: argparse.Namespace) -> None:
     work = pathlib.Path(args.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
+    tools = tools_of(args, work)
+    if args.child:
+        child(tools[args.child], args.child, work / f"large_{args.layout[0]}")
+        return
     if not (work / "field.npy").exists():
         np.save(work / "field.npy", make_field())
     field = np.load(work / "field.npy")
     reader = ZarrPython("zarr", args.threads)
-    every: Any = {"lade": lambda: Lade(pathlib.Path(args.build).resolve(), work, args.threads)}
-    every |= {"zarrs": lambda: ZarrPython("zarrs", args.threads)}
-    every |= {"tensorstore": lambda: Tensorstore(args.threads), "zarr": lambda: reader}
-    tools = {name: every[name]() for name in args.arm if name != "bare"}
-    if "bare" in args.arm and "lade" in tools:
-        tools["bare"] = None
-    rows = []
+    for name, tool in tools.items():
+        if tool:
+            print(f"# {name}: {tool.version()}")
+    print(f"# {platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    rows: list[list[Any]] = []
+    table: list[Any] = []
     for layout in args.layout:
         path = work / layout
         if not path.exists():
             reader.write(path, layout, field)
         for op in args.op:
-            rows += measure(args, tools, op, layout, path, field, reader)
+            if op == "peak":
+                rows += peak(args, tools, layout, field, table)
+            else:
+                rows += measure(args, tools, op, layout, path, field, reader, table)
             if args.csv:
                 save(args, rows)
+    print_table(table)
 
 
 def measure(args: argparse.Namespace, tools: Any, op: str, layout: str, path: pathlib.Path,
-            field: np.ndarray, reader: ZarrPython) -> list[list[Any]]:
-    wheres = boxes_of(op)
-    dst = np.ones((len(wheres), *(s.stop - s.start for s in wheres[0])), np.float32)
+            field: np.ndarray, reader: ZarrPython, table: list[Any]) -> list[list[Any]]:
+    parts = parts_of(op)
+    dst = np.ones((len(parts[0]), *(s.stop - s.start for s in parts[0][0])), np.float32)
     arms = arms_of(tools, op, layout, path, field, dst)
     for name, arm in arms.items():
         check(name, op, arm, path, field, dst, reader)
     files = chunk_files(path)
-    table = (ctypes.c_char_p * len(files))(*files)
     seconds: dict[str, list[float]] = {name: [] for name in arms}
+    work: dict[str, list[float]] = {name: [] for name in arms}
     order = list(arms)
-    for _ in range(args.rounds * (20 if op == "open" else 1)):
+    rounds = args.rounds * 20 if op == "open" else args.rounds
+    for _ in range(min(rounds, 3) if op.startswith("many") else rounds):
         order = order[1:] + order[:1]
         for name in order:
             if op == "write":
                 shutil.rmtree(path.with_name(f"own_{name}"), ignore_errors=True)
-            if op == "cold":
-                tools["lade"].lib.calls_cold(table, ctypes.c_size_t(len(files)))
-            start = time.perf_counter()
-            arms[name]()
+            if op.startswith("cold"):
+                tools["lade"].drop(files)
+            start, worked = time.perf_counter(), time.process_time()
+            for k in range(len(parts)):
+                arms[name](k)
             seconds[name].append(time.perf_counter() - start)
+            work[name].append(time.process_time() - worked)
     for name in arms:
         shutil.rmtree(path.with_name(f"own_{name}"), ignore_errors=True)
-    size = 0 if op == "open" else dst.nbytes
-    rows = []
+    size = 0 if op == "open" else sum(dst[0].nbytes * len(part) for part in parts)
+    rows, ratios = [], {}
     for name, times in seconds.items():
-        ratio = statistics.median(t / o for t, o in zip(times, seconds["lade"], strict=True))
-        middle = statistics.median(times)
+        ratios[name] = statistics.median(
+            t / o for t, o in zip(times, seconds["lade"], strict=True)
+        )
+        middle, cpu = statistics.median(times), statistics.median(work[name])
         rate = size / middle / 1e9
-        must = f"must {MUST[layout, op]:.2f}" if (layout, op) in MUST else ""
-        must = must if name in ("zarrs", "tensorstore") else ""
-        print(f"{layout:9} {op:7} {args.threads} threads  {name:12} {middle * 1e3:9.3f} ms"
-              f" {rate:7.3f} GB/s  {ratio:6.2f} of lade's time  {must}", flush=True)
-        rows.append([layout, op, args.threads, name, f"{middle * 1e3:.4f}", f"{rate:.4f}",
-                     f"{ratio:.3f}"])
+        print(f"{layout:9} {op:10} {args.threads} threads  {name:12} {middle * 1e3:9.3f} ms"
+              f" {rate:7.3f} GB/s {cpu * 1e3:9.3f} ms CPU  {ratios[name]:6.2f} of lade's time",
+              flush=True)
+        rows.append([layout, op, args.threads, name, f"{middle * 1e3:.4f}", f"{cpu * 1e3:.4f}",
+                     f"{rate:.4f}", f"{ratios[name]:.3f}"])
+    judge(table, layout, op, ratios, statistics.median(seconds["lade"]))
     return rows
 
 
 def save(args: argparse.Namespace, rows: list[list[Any]]) -> None:
     with open(args.csv, "w", newline="") as f:
         out = csv.writer(f)
-        out.writerow("layout op threads arm median_ms GBps times_lade".split())
+        out.writerow("layout op threads arm median_ms cpu_ms GBps times_lade".split())
         out.writerows(rows)
 
 
@@ -422,11 +415,14 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--layout", nargs="*", default=LAYOUTS, choices=LAYOUTS)
-    parser.add_argument("--op", nargs="*", default=OPS, choices=OPS)
+    parser.add_argument("--op", nargs="*", default=OPS[:-1], choices=OPS)
     parser.add_argument("--arm", nargs="*", default=ARMS, choices=ARMS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--csv")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.child:
+        args.arm = [args.child]
     if args.threads == 1:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)

@@ -1,6 +1,7 @@
 /*
  * calls.c: the C calls that bench_zarr.py times beside zarrs and tensorstore: reads and
- * writes of liblade, and bare loops over the same chunk files, without anything of Zarr.
+ * writes of liblade, and bare loops over the same chunk files, without anything of Zarr.  Further,
+ * memory of devices for those who read into host memory and copy.
  *
  * Every function returns 0, or -1 after it has printed why.
  *
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -127,60 +129,125 @@ int calls_write(const char *path, uint32_t format, const uint64_t *shape, const 
 	return status == LADE_OK ? 0 : failed(path, &err);
 }
 
+/* ---- devices ---------------------------------------------------------------------------- */
+
+/* Memory of a kind (of device 0), never freed; NULL: failed. */
+void *calls_alloc(int kind, size_t size)
+{
+	lade_place place = {(lade_kind)kind, 0};
+	const lade_allocator *a = lade_allocator_default(place.kind);
+
+	return a->alloc(a->ctx, size, 4096, place, NULL);
+}
+
+int calls_read_device(const lade_zarr *array, void *dst, size_t size, unsigned threads)
+{
+	lade_zarr_target target = {.struct_size = sizeof(target),
+	                           .span = {dst, size, {LADE_DEVICE, 0}}};
+	lade_zarr_read_options options = {.struct_size = sizeof(options), .threads = threads};
+	lade_error err;
+
+	if (lade_zarr_read(array, NULL, &target, &options, NULL, &err))
+		return failed("lade_zarr_read", &err);
+	return 0;
+}
+
+/* Copies from 'kind' to 'to_kind'. */
+int calls_copy(const void *src, int kind, void *dst, int to_kind, size_t size)
+{
+	lade_error err;
+
+	if (lade_copy(NULL, (lade_cspan){src, size, {(lade_kind)kind, 0}},
+	              (lade_span){dst, size, {(lade_kind)to_kind, 0}}, NULL, &err))
+		return failed("lade_copy", &err);
+	return 0;
+}
+
 /* ---- bare loops ------------------------------------------------------------------------- */
 
+const char *calls_zstd_version(void)
+{
+	return ZSTD_versionString();
+}
+
+/* Chunks of Zstd in files: chunk i has bytes [off[i], off[i] + size[i]) of file path[i]. */
 typedef struct bare {
-	const char *const *paths;
-	size_t count, chunk_size, parts; /* a file has 'parts' frames of 'chunk_size' bytes */
-	const uint64_t *part_off, *part_size;
+	const char *const *path;
+	const uint64_t *off, *size;
+	size_t chunk_size;
+	/* Group g is chunks list[first[g]] to list[first[g + 1]]: all threads do one group before
+	 * the next begins.  Chunks go to consecutive places of 'dst'; NULL: to a place of the
+	 * thread's own. */
+	const size_t *list, *first;
+	size_t group_count;
 	char *dst;
-	atomic_size_t next;
+	atomic_size_t *next; /* of each group */
+	pthread_barrier_t barrier;
 	atomic_bool bad;
 } bare;
+
+static bool bare_chunk(const bare *b, size_t i, ZSTD_DCtx *zstd, char *packed, size_t cap,
+                       char *plain)
+{
+	int fd = open(b->path[i], O_RDONLY | O_CLOEXEC);
+	ssize_t got = -1;
+
+	if (fd >= 0) {
+		got = b->size[i] > cap ? -1 : pread(fd, packed, b->size[i], (off_t)b->off[i]);
+		close(fd);
+	}
+	return got == (ssize_t)b->size[i] &&
+	       ZSTD_decompressDCtx(zstd, plain, b->chunk_size, packed, (size_t)got) ==
+		       b->chunk_size;
+}
 
 static void *bare_worker(void *ctx)
 {
 	bare *b = ctx;
-	size_t cap = b->chunk_size + b->chunk_size / 8 + 4096, i;
-	char *packed = malloc(cap);
+	size_t cap = b->chunk_size + b->chunk_size / 8 + 4096, at;
+	char *packed = malloc(cap), *own = malloc(b->chunk_size);
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	bool ready = packed && own && zstd;
 
-	while (packed && zstd && (i = atomic_fetch_add(&b->next, 1)) < b->count * b->parts) {
-		uint64_t off = b->part_off ? b->part_off[i] : 0;
-		uint64_t size = b->part_size ? b->part_size[i] : cap;
-		int fd = open(b->paths[i / b->parts], O_RDONLY | O_CLOEXEC);
-		ssize_t got = fd < 0 ? -1 : pread(fd, packed, size < cap ? size : cap, (off_t)off);
-		if (fd >= 0)
-			close(fd);
-		if (got < 0 || ZSTD_decompressDCtx(zstd, b->dst + i * b->chunk_size, b->chunk_size,
-		                                   packed, (size_t)got) != b->chunk_size)
-			atomic_store(&b->bad, true);
+	for (size_t g = 0; g < b->group_count; g++) {
+		while ((at = b->first[g] + atomic_fetch_add(&b->next[g], 1)) < b->first[g + 1])
+			if (!ready || !bare_chunk(b, b->list[at], zstd, packed, cap,
+			                          b->dst ? b->dst + b->list[at] * b->chunk_size
+			                                 : own))
+				atomic_store(&b->bad, true);
+		if (b->group_count > 1)
+			pthread_barrier_wait(&b->barrier);
 	}
-	if (!packed || !zstd)
-		atomic_store(&b->bad, true);
 	free(packed);
+	free(own);
 	ZSTD_freeDCtx(zstd);
 	return NULL;
 }
 
 /*
- * Reads and decodes Zstd chunks into consecutive places of 'dst': the least that a reader of these
- * files does.  'part_off' and 'part_size' are those of the chunks in shards, or NULL.
+ * Reads and decodes groups of Zstd chunks, one group after the other: the least that a reader of
+ * these chunks does.
  */
-int calls_bare_zstd(const char *const *paths, size_t count, size_t parts, const uint64_t *part_off,
-                    const uint64_t *part_size, size_t chunk_size, char *dst, unsigned threads)
+int calls_bare_zstd(const char *const *path, const uint64_t *off, const uint64_t *size,
+                    size_t chunk_size, const size_t *list, const size_t *first,
+                    size_t group_count, char *dst, unsigned threads)
 {
-	bare b = {.paths = paths, .count = count, .parts = parts, .part_off = part_off,
-	          .part_size = part_size, .chunk_size = chunk_size, .dst = dst};
+	bare b = {.path = path, .off = off, .size = size, .chunk_size = chunk_size, .list = list,
+	          .first = first, .group_count = group_count, .dst = dst};
 	pthread_t workers[64];
-	unsigned started = 0;
 
-	while (started + 1 < threads && started < 64 &&
-	       !pthread_create(&workers[started], NULL, bare_worker, &b))
-		started++;
+	b.next = calloc(group_count, sizeof *b.next);
+	if (!b.next || threads < 1 || threads > 64 ||
+	    pthread_barrier_init(&b.barrier, NULL, threads))
+		return -1;
+	for (unsigned i = 1; i < threads; i++)
+		if (pthread_create(&workers[i], NULL, bare_worker, &b))
+			abort();
 	bare_worker(&b);
-	for (unsigned i = 0; i < started; i++)
+	for (unsigned i = 1; i < threads; i++)
 		pthread_join(workers[i], NULL);
+	pthread_barrier_destroy(&b.barrier);
+	free(b.next);
 	return b.bad ? -1 : 0;
 }
 
