@@ -178,6 +178,9 @@ typedef struct lade_zarr_read_options {
 	 * spans on devices; 0: 64 MiB.  One chunk for each thread is always allowed. */
 	uint64_t memory;
 	uint64_t device_budget; /* of lade_zarr_read_new(); 0: no limit */
+	/* The most bytes that a chunk of strings or bytes, or its shard, may decode to, else
+	 * LADE_E_LIMIT.  0: 256 times its encoded bytes, at least 64 MiB and at most 4 GiB. */
+	uint64_t text_max;
 } lade_zarr_read_options;
 
 /* What a read did.  Zero-initialise and set struct_size. */

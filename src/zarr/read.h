@@ -228,6 +228,8 @@ void lade__texts_clear(lade__zread *r); /* before a run */
 void lade__texts_done(lade__zread *r);  /* after one that did not fail */
 void lade__texts_free(lade__zread *r);
 lade_status lade__leaf_texts(lade__zread *r, lade__leaf *leaf, lade_error *err);
+/* The most bytes that these many encoded ones may decode to. */
+uint64_t lade__texts_most(const lade__zread *r, uint64_t encoded);
 
 /* Adds a leaf that is done to the report. */
 void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied);

@@ -122,11 +122,12 @@ static lade_status ask_index(lade__zread *r, size_t level, opening *o, lade_rang
 
 /* The most bytes that a shard may have in the codecs around it: twice what its chunks and indexes
  * take where nothing shrinks. */
-static uint64_t whole_max(const lade__zread *r, size_t level, const lade__shard *shard)
+static uint64_t whole_max(const lade__zread *r, size_t level, const lade__shard *shard,
+                          size_t encoded)
 {
 	uint64_t chunks = shard->index_count, bytes = (uint64_t)1 << 20, more, each;
 	if (r->texts)
-		return WHOLE_MAX;
+		return lade__texts_most(r, encoded);
 	for (;;) {
 		each = 16 + r->levels.level[level].chain->shard->index_extra;
 		if (__builtin_mul_overflow(chunks, 2 * each, &more) || more > WHOLE_MAX)
@@ -233,8 +234,8 @@ static lade_status unwrap(lade__zread *r, size_t level, opening *o, lade_error *
 	lade__shard *shard = o->shard;
 	size_t size = shard->index_count * 16 + chain->shard->index_extra;
 	lade_segment all = {.data = o->encoded, .size = o->encoded_size};
-	lade_status status = undo(r, chain, chain->array_step_count, whole_max(r, level, shard),
-	                          &all, err);
+	const uint64_t most = whole_max(r, level, shard, o->encoded_size);
+	lade_status status = undo(r, chain, chain->array_step_count, most, &all, err);
 	shard->own = (uint8_t *)(uintptr_t)all.data;
 	o->encoded = NULL;
 	if (status != LADE_OK)

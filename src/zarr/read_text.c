@@ -16,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most bytes of a decoded chunk. */
+/* The most bytes of a decoded chunk, unless the caller gives a limit: few encoded bytes that decode
+ * to very many are more often an attack than a chunk. */
 #define CHUNK_MAX ((uint64_t)4 << 30)
+#define CHUNK_LEAST ((uint64_t)64 << 20)
+#define CHUNK_RATIO 256
 
 /* A decoded chunk that elements of the result are in. */
 typedef struct kept {
@@ -86,11 +89,20 @@ void lade__texts_free(lade__zread *r)
 
 /* ---- a chunk ------------------------------------------------------------------------------ */
 
+uint64_t lade__texts_most(const lade__zread *r, uint64_t encoded)
+{
+	uint64_t most = encoded < CHUNK_MAX / CHUNK_RATIO ? encoded * CHUNK_RATIO : CHUNK_MAX;
+	if (r->options.text_max)
+		return r->options.text_max;
+	return most > CHUNK_LEAST ? most : CHUNK_LEAST;
+}
+
 /* Undoes all steps; the bytes stay with the read. */
 static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lade_error *err)
 {
 	const lade__coding *c = &r->coding;
 	lade_cspan bytes = lade_host_cspan(leaf->data, leaf->data_size);
+	const uint64_t encoded = leaf->data_size;
 	lade_batch_options batch;
 	lade_status status = LADE_OK;
 	kept *k = calloc(1, sizeof *k);
@@ -104,7 +116,7 @@ static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lad
 		const lade_decode_new_options options = {.struct_size = sizeof options,
 		                                         .spec = c->spec[i],
 		                                         .batch = &batch,
-		                                         .largest = CHUNK_MAX};
+		                                         .largest = lade__texts_most(r, encoded)};
 		lade_array *next = NULL;
 		if (bytes.size < header) {
 			status = lade_fail(err, LADE_E_TRUNCATED, bytes.size,

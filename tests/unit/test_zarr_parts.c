@@ -179,11 +179,128 @@ static void parts_of_one_version(void **state)
 	}
 }
 
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* Memory of the host: what is taken at once, at most. */
+typedef struct meter {
+	size_t now, most;
+} meter;
+
+static void *meter_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+{
+	meter *m = ctx;
+	const lade_allocator *a = lade_allocator_default(LADE_HOST);
+	m->now += size;
+	m->most = m->now > m->most ? m->now : m->most;
+	return a->alloc(a->ctx, size, align, place, stream);
+}
+
+static void meter_free(void *ctx, void *ptr, size_t size, size_t align, lade_place place,
+                       lade_stream stream)
+{
+	meter *m = ctx;
+	const lade_allocator *a = lade_allocator_default(LADE_HOST);
+	m->now -= ptr ? size : 0;
+	a->free(a->ctx, ptr, size, align, place, stream);
+}
+
+/* An object's size is asked for before a large chunk gets memory: a missing one gets none. */
+static void missing_chunks_take_no_memory(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4294967296],"
+		"\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{"
+		"\"chunk_shape\":[2147483648]}},\"chunk_key_encoding\":{\"name\":\"default\"},"
+		"\"fill_value\":7,\"codecs\":[{\"name\":\"bytes\"},{\"name\":\"zstd\","
+		"\"configuration\":{\"level\":1,\"checksum\":false}}]}";
+	lade_store *store, *far;
+	lade_zarr *node;
+	lade_error err = {0};
+	uint8_t to[2];
+	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, &kit_err));
+	kit_put(store, "zarr.json", text, sizeof text - 1);
+	kit_put(store, "c/1", "not a frame", 11);
+	const lade_store_ops ops = {.struct_size = sizeof ops, .read = kit_far_read};
+	KIT_CHECK(lade_store_new(&ops, store, "far", &far, &kit_err));
+	for (int k = 0; k < 2; k++) {
+		meter m = {.now = 0};
+		const lade_allocator allocator = {.ctx = &m,
+		                                  .alloc = meter_alloc, .free = meter_free};
+		const lade_zarr_read_options options = {.struct_size = sizeof options,
+		                                        .allocators = {&allocator}};
+		lade_zarr_target target = {.struct_size = sizeof target,
+		                           .span = lade_host_span(to, 2)};
+		lade_zarr_report report = {.struct_size = sizeof report};
+		lade_zarr_selection *selection;
+		KIT_CHECK(lade_zarr_open(k ? far : store, "", NULL, &node, &kit_err));
+		KIT_CHECK(lade_zarr_selection_parse(node, "1000:1002", &selection, &kit_err));
+		says(lade_zarr_read(node, selection, &target, &options, &report, &err), LADE_OK,
+		     &err, "");
+		lade_zarr_selection_free(selection);
+		assert_memory_equal(to, "\7\7", 2);
+		assert_int_equal(report.missing_count, 1);
+		assert_int_equal(report.request_count, 1);
+		assert_in_range(m.most, 0, 1 << 20);
+		assert_int_equal(m.now, 0);
+		says(read_text(node, "4294967295:", to, 2, &err), LADE_E_CORRUPT, &err, "c/1");
+		lade_zarr_unref(node);
+	}
+	lade_store_unref(far);
+	lade_store_unref(store);
+}
+
+/* 100 KB of Zstd that decode to 3.3 GB, as a chunk of four strings. */
+static void texts_cannot_grow_without_end(void **state)
+{
+	(void)state;
+	enum { BLOCKS = 25000 };
+	static uint8_t frame[6 + 4 * BLOCKS];
+	static const char text[] =
+		"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\","
+		"\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4]}},"
+		"\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":\"\",\"codecs\":[{"
+		"\"name\":\"vlen-utf8\"},{\"name\":\"zstd\",\"configuration\":{\"level\":1,"
+		"\"checksum\":false}}]}";
+	size_t n = 6;
+	lade_store *store;
+	lade_zarr *node;
+	lade_zarr_plan *plan;
+	lade_error err = {0};
+	meter m = {.now = 0};
+	const lade_allocator allocator = {.ctx = &m,
+	                                  .alloc = meter_alloc, .free = meter_free};
+	lade_zarr_read_options options = {.struct_size = sizeof options,
+	                                  .allocators = {&allocator}};
+	memcpy(frame, "\x28\xb5\x2f\xfd\0\x38", n);
+	for (uint32_t i = 0; i < BLOCKS; i++, n += 4) {
+		uint32_t head = 131072U << 3 | 2U | (i == BLOCKS - 1);
+		memcpy(frame + n, &head, 3);
+	}
+	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, &kit_err));
+	kit_put(store, "zarr.json", text, sizeof text - 1);
+	kit_put(store, "c/0", frame, n);
+	KIT_CHECK(lade_zarr_open(store, "", NULL, &node, &kit_err));
+	KIT_CHECK(lade_zarr_plan_new(node, NULL, NULL, &options, &plan, &kit_err));
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_LIMIT, &err,
+	     "it decodes to more than 67108864 bytes");
+	lade_zarr_plan_free(plan);
+	assert_in_range(m.most, 0, 70 << 20);
+	options.text_max = 1 << 20;
+	KIT_CHECK(lade_zarr_plan_new(node, NULL, NULL, &options, &plan, &kit_err));
+	says(lade_zarr_plan_run(plan, NULL, &err), LADE_E_LIMIT, &err, "than 1048576 bytes");
+	lade_zarr_plan_free(plan);
+	lade_zarr_unref(node);
+	lade_store_unref(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_counted),
 		cmocka_unit_test(parts_of_one_version),
+		cmocka_unit_test(missing_chunks_take_no_memory),
+		cmocka_unit_test(texts_cannot_grow_without_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
