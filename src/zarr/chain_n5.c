@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "zarr/chain.h"
+#include "zarr/n5.h"
 
 /* Its own codecs: a transposition that reverses the axes, big-endian bytes, and maybe one more. */
 static lade_status n5_inner(builder *b, uint32_t list, const around *outer)
@@ -35,18 +36,21 @@ lade_status lade__chain_n5(builder *b, uint32_t name, uint32_t config, const aro
 {
 	if (outer->index)
 		return BAD(b->s, name, "codecs of an index must keep its size");
-	if (outer->shape || b->transposed || b->fixed || b->stage_count || b->chain->step_count)
-		return lade__chain_closed(b, name, config,
-		                          "n5_default in shards or behind other codecs");
+	if (b->transposed || b->fixed || b->stage_count || b->chain->step_count)
+		return lade__chain_closed(b, name, config, "n5_default behind other codecs");
 	if (b->ndim == 0)
 		return BAD(b->s, name, "an array without axes");
+	for (size_t i = 0; i < b->ndim; i++)
+		if (lade__chain_axis(b, i) > UINT32_MAX)
+			return UNKNOWN(b->s, name, "chunks of %llu elements along an axis",
+			               (unsigned long long)lade__chain_axis(b, i));
 	lade_status status = n5_inner(b, lade__json_get(b->s->doc, config, "codecs"), outer);
 	if (status == LADE_OK && b->chain->step_count)
 		return UNKNOWN(b->s, name, "a codec with a header of its own in n5_default");
 	if (status == LADE_OK && !b->stage_count)
 		status = lade__chain_stage(b, "copy");
 	if (status == LADE_OK)
-		status = lade__chain_flush(b, 4 + 4 * b->ndim);
+		status = lade__chain_flush(b, lade__n5_size(b->ndim));
 	if (status != LADE_OK)
 		return status;
 	b->steps[b->chain->step_count - 1].header = LADE_ZARR_HEADER_N5;

@@ -9,6 +9,7 @@
  */
 #include "base/try.h"
 #include "zarr/elements.h"
+#include "zarr/n5.h"
 #include "zarr/read.h"
 
 #include <string.h>
@@ -400,26 +401,18 @@ static bool is_n5(const lade__zread *r)
 static lade_status n5_cut(const lade__zread *r, lade__leaf *leaf, bool *less, bool *none,
                           lade_error *err)
 {
-	size_t ndim = r->selected.ndim, size = 4 + 4 * ndim;
-	const uint8_t *head = leaf->data;
-	if (leaf->data_size < size)
-		return lade_fail(err, LADE_E_TRUNCATED, leaf->data_size,
-		                 "the header of an N5 block: want %zu bytes, have %zu", size,
-		                 leaf->data_size);
-	unsigned mode = (unsigned)head[0] << 8 | head[1], axes = (unsigned)head[2] << 8 | head[3];
-	if (mode != 0)
-		return lade_fail(err, LADE_E_UNSUPPORTED, 0, "N5 block of mode %u, want 0", mode);
-	if (axes != ndim)
-		return lade_fail(err, LADE_E_CORRUPT, 2, "N5 block with %u axes, want %zu", axes,
-		                 ndim);
+	const lade__level *level = &r->levels.level[r->levels.count - 1];
+	size_t ndim = r->selected.ndim, size = lade__n5_size(ndim);
+	uint64_t shape[LADE_DIMS_MAX];
+	lade_status status = lade__n5_read(leaf->data, leaf->data_size, ndim, shape, err);
+	if (status != LADE_OK)
+		return status;
 	*less = *none = false;
 	for (size_t a = 0; a < ndim; a++) {
 		lade__cut *cut = &leaf->cut[a];
 		const lade__pick *pick = &r->selected.pick[a];
-		const uint8_t *p = head + 4 + 4 * a;
 		uint64_t had = cut->count, first = cut->from, grid = cut->size;
-		cut->size =
-			(uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 | (uint64_t)p[2] << 8 | p[3];
+		cut->size = shape[ndim - 1 - level->stored[a]];
 		*less |= r->selected.points && cut->size < grid;
 		while (!r->selected.points && cut->count &&
 		       lade__pick_at(pick, first + cut->count - 1) >= cut->start + cut->size)
@@ -431,7 +424,7 @@ static lade_status n5_cut(const lade__zread *r, lade__leaf *leaf, bool *less, bo
 		return lade_fail(err, LADE_E_CORRUPT, 4,
 		                 "N5 block of %zu bytes, chunks have at most %zu",
 		                 lade__cut_bytes(r, leaf->cut), r->chunk_max);
-	leaf->data = head + size;
+	leaf->data += size;
 	leaf->data_size -= size;
 	return LADE_OK;
 }

@@ -27,6 +27,7 @@ typedef struct lade__steps {
 	size_t count;
 	const lade_spec *spec[LADE__STEPS_MAX];
 	size_t header[LADE__STEPS_MAX];
+	bool n5; /* the one step has the header of N5 */
 	lade__route encode[LADE__STEPS_MAX], decode[LADE__STEPS_MAX];
 } lade__steps;
 

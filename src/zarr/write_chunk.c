@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/try.h"
+#include "zarr/n5.h"
 #include "zarr/write.h"
 
 #include <stdlib.h>
@@ -52,8 +53,48 @@ static lade_status look_at(const lade__zwrite *w, const lade__target *t, lade__v
 	return LADE_OK;
 }
 
-lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
-                              lade__encoded *out, lade_worker *worker, lade_error *err)
+/* The shape of a chunk as the header of N5 has it: the stored axes, the fastest first. */
+static void n5_shape(const lade__zwrite *w, const lade__target *t, uint64_t *shape)
+{
+	const lade__level *level = &w->levels.level[t->level];
+	for (size_t a = 0; a < w->selected.ndim; a++)
+		shape[w->selected.ndim - 1 - level->stored[a]] = t->cut[a].size;
+}
+
+/* An old block of N5, which may have another shape than its chunk. */
+static lade_status decode_n5(const lade__coder *coder, const lade__target *t, lade_segment src,
+                             lade_span chunk, lade_error *err)
+{
+	const lade__zwrite *w = coder->w;
+	uint64_t shape[LADE_DIMS_MAX], block[LADE_DIMS_MAX];
+	size_t ndim = w->selected.ndim, most = w->largest[t->level], size = w->elem, got;
+	bool large = false;
+	n5_shape(w, t, shape);
+	lade_status status = lade__n5_read(src.data, src.size, ndim, block, err);
+	for (size_t i = 0; i < ndim && status == LADE_OK; i++)
+		large |= __builtin_mul_overflow(size, block[i], &size) || size > most;
+	if (status != LADE_OK)
+		return status;
+	if (large)
+		return lade_fail(err, LADE_E_CORRUPT, 4,
+		                 "N5 block of more than %zu bytes, which no chunk has", most);
+	if (memcmp(shape, block, ndim * sizeof *shape) == 0)
+		return lade__steps_decode(coder, src, chunk, true, &got, err);
+	uint8_t *memory = malloc(size + 1);
+	if (!memory)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for %zu bytes of a block", size);
+	status = lade__steps_decode(coder, src, lade_host_span(memory, size), true, &got, err);
+	if (status == LADE_OK) {
+		lade__place_fill(w, chunk.data, chunk.size / w->elem);
+		lade__n5_copy(memory, block, chunk.data, shape, ndim, w->elem);
+	}
+	free(memory);
+	return status;
+}
+
+static lade_status write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
+                               lade__encoded *out, lade_worker *worker, lade_error *err)
 {
 	const lade__coder coder = {w, &w->steps[t->level], worker};
 	lade__view view = {.memory = NULL};
@@ -72,7 +113,9 @@ lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__enco
 		                 "no memory for %zu bytes of a chunk", size);
 	if (old.data && !t->whole) {
 		const lade_segment src = {.data = old.data, .size = old.size};
-		TRY(lade__steps_decode(&coder, src, lade_host_span(chunk, size), true, &got, err));
+		const lade_span span = lade_host_span(chunk, size);
+		TRY(coder.steps->n5 ? decode_n5(&coder, t, src, span, err)
+		                    : lade__steps_decode(&coder, src, span, true, &got, err));
 	} else if (!t->whole) {
 		lade__place_fill(w, chunk, count);
 	}
@@ -85,5 +128,17 @@ lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__enco
 	status = lade__steps_encode(&coder, src, NULL, out, err);
 out:
 	free(view.memory);
+	return status;
+}
+
+lade_status lade__write_chunk(lade__zwrite *w, const lade__target *t, lade__encoded old,
+                              lade__encoded *out, lade_worker *worker, lade_error *err)
+{
+	uint64_t shape[LADE_DIMS_MAX];
+	lade_status status = write_chunk(w, t, old, out, worker, err);
+	if (status == LADE_OK && out->data && w->steps[t->level].n5) {
+		n5_shape(w, t, shape);
+		lade__n5_write(out->data, w->selected.ndim, shape);
+	}
 	return status;
 }

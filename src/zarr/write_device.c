@@ -87,7 +87,8 @@ struct lade__wave {
 bool lade__wave_fits(const lade__zwrite *w, size_t level)
 {
 	return !lade_kind_is_host(w->source.span.place.kind) && w->elem && w->plain &&
-	       w->steps[level].count == 1 && !w->levels.level[level].chain->shard &&
+	       w->steps[level].count == 1 && !w->steps[level].n5 &&
+	       !w->levels.level[level].chain->shard &&
 	       w->largest[level] <= INT32_MAX && !(w->options.flags & LADE_ZARR_SKIP_FILL);
 }
 

@@ -21,11 +21,9 @@ lade_status lade__steps_make(const lade__zwrite *w, const lade_zarr_step *steps,
 		if (count && !steps[i].spec)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 			                 "codec '%.80s': %.200s", steps[i].name, steps[i].why);
-		if (count && steps[i].header == LADE_ZARR_HEADER_N5)
-			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-			                 "codec 'n5_default' is read only");
 		out->spec[i] = count ? steps[i].spec : w->copy;
 		out->header[i] = count ? steps[i].header_size : 0;
+		out->n5 |= count && steps[i].header == LADE_ZARR_HEADER_N5;
 		lade_workload work = {
 			.direction = LADE_ENCODE, .count = 1, .largest = largest, .total = largest};
 		lade_status status =
@@ -100,7 +98,8 @@ lade_status lade__steps_encode(const lade__coder *coder, lade_segment src,
 		                  .layout = i ? NULL : layout,
 		                  .dst = lade_host_span(next.data + steps->header[i],
 		                                        bound - steps->header[i])};
-		status = put_header(steps->header[i], size, next.data, err);
+		if (!steps->n5) /* whose header the caller writes */
+			status = put_header(steps->header[i], size, next.data, err);
 		if (status == LADE_OK)
 			status = lade__item_encode(&pipe, &item, &got, err);
 		if (now.owned)
@@ -119,15 +118,17 @@ out:
 	return status;
 }
 
-static lade_status take_header(size_t header, lade_segment *src, lade_error *err)
+static lade_status take_header(const lade__steps *steps, size_t i, lade_segment *src,
+                               lade_error *err)
 {
+	size_t header = steps->header[i];
 	if (header == 0)
 		return LADE_OK;
 	if (src->size < header)
 		return lade_fail(err, LADE_E_TRUNCATED, src->size,
 		                 "the header of a block: want %zu bytes, have %zu", header,
 		                 src->size);
-	src->decoded_size = lade__le32(src->data);
+	src->decoded_size = steps->n5 ? 0 : lade__le32(src->data);
 	src->data = (const uint8_t *)src->data + header;
 	src->size -= header;
 	return LADE_OK;
@@ -150,7 +151,7 @@ lade_status lade__steps_decode(const lade__coder *coder, lade_segment src, lade_
 		lade_item item = {.spec = steps->spec[i], .src = &src, .src_count = 1,
 		                  .dst = i ? lade_host_span(next, cap) : dst};
 		status = i && !next ? no_memory(cap, err)
-		                    : take_header(steps->header[i], &src, err);
+		                    : take_header(steps, i, &src, err);
 		if (status == LADE_OK)
 			status = lade__item_decode(&pipe, &item, size, err);
 		if (status == LADE_E_NOSPACE && (i || exact))

@@ -585,8 +585,60 @@ def test_n5_smaller_and_larger_blocks(tmp_path):
         block.write_bytes(bad)
         with pytest.raises(ours.lade.Error, match=message):
             ours.read(tmp_path / "a", "int16")
-    with pytest.raises(ours.lade.Error, match="'n5_default' is read only"):
-        ours.write(tmp_path / "a", data)
+
+
+@pytest.mark.parametrize("name", ["raw", "gzip", "zstd", "blosc"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float64"])
+def test_n5_written(tmp_path, dtype, name):
+    # The first blocks are N5's, cut at the edges or whole; tensorstore reads what became of them.
+    ts = pytest.importorskip("tensorstore", reason="no wheel of tensorstore for this Python")
+    data = make((23, 17), dtype)
+    options = dict(cname="lz4", clevel=5, shuffle=1) if name == "blosc" else {}
+    n5_array(tmp_path / "a", data, (10, 6), dict(type=name, **options), name in ("raw", "gzip"))
+    (tmp_path / "a" / "0" / "1").unlink(missing_ok=True)
+    data[:10, 6:12] = 7
+    spec = dict(driver="n5", kvstore=dict(driver="file", path=str(tmp_path / "a")))
+    for text in ("[3:12, 5:]", "[20:, ::2]", "[:, 1:17]", "[:, :]"):
+        part = make(eval(f"data{text}").shape, dtype)
+        exec(f"data{text} = part")
+        ours.write(tmp_path / "a", part, text)
+        same(ours.read(tmp_path / "a", dtype), data)
+    same(np.asarray(ts.open(spec).result().read().result()), data)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_n5_in_shards(tmp_path, transposed):
+    # Nobody else reads or writes them: the shard is made here, of blocks of any size.
+    data = make((8, 9), "int16")
+    chain = [dict(name="sharding_indexed", configuration=dict(
+        chunk_shape=[3, 4] if transposed else [4, 3], index_codecs=["crc32c"], codecs=[
+            dict(name="n5_default", configuration=dict(codecs=[
+                dict(name="transpose", configuration=dict(order=[1, 0])),
+                dict(name="bytes", configuration=dict(endian="big"))]))]))]
+    little = dict(name="bytes", configuration=dict(endian="little"))
+    chain[0]["configuration"]["index_codecs"] = [little]
+    stored = data.T if transposed else data
+    if transposed:
+        chain.insert(0, dict(name="transpose", configuration=dict(order=[1, 0])))
+    shape, packed, index = chain[-1]["configuration"]["chunk_shape"], b"", []
+    for i, j in np.ndindex(*(n // c for n, c in zip(stored.shape, shape))):
+        block = stored[i * shape[0] :, j * shape[1] :][: shape[0], : shape[1] - (i == 0)]
+        block_bytes = b"\0\0\0\2" + b"".join(n.to_bytes(4, "big") for n in block.shape)
+        block_bytes += block.T.astype(">i2").tobytes()
+        index += [len(packed), len(block_bytes)]
+        packed += block_bytes
+    packed += np.array(index, "<u8").tobytes()
+    write_by_hand(tmp_path / "a", data, packed, chain)
+    want = stored.copy()
+    want[: shape[0], shape[1] - 1 :: shape[1]] = 0
+    want = want.T.copy() if transposed else want
+    same(ours.read(tmp_path / "a", "int16"), want)
+    same(ours.read(tmp_path / "a", "int16", "[::-3, [8, 2]]"), want[::-3, [8, 2]])
+    want[1:7, 2:8] = 5
+    ours.write(tmp_path / "a", np.full((6, 6), 5, "int16"), "[1:7, 2:8]")
+    same(ours.read(tmp_path / "a", "int16"), want)
+    ours.write(tmp_path / "a", data)
+    same(ours.read(tmp_path / "a", "int16"), data)
 
 
 def ts_array(folder, driver, metadata, data):

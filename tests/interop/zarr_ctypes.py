@@ -132,8 +132,18 @@ def read(folder, dtype, text=None):
     return _with_node(folder, lambda node: _read(node, dtype, text))
 
 
-def write(folder, data):
-    """Writes all of an array."""
+def write(folder, data, text=None):
+    """Writes all of an array, or the selection 'text' of it."""
     data = np.ascontiguousarray(data).astype(data.dtype.newbyteorder("<"))
     source = Source(ctypes.sizeof(Source), lade.Span(data.ctypes.data, data.nbytes))
-    _with_node(folder, lambda node: _call("lade_zarr_write", node, None, source, None, None))
+    _with_node(folder, lambda node: _write(node, source, text))
+
+
+def _write(node, source, text):
+    selection = _pointer()
+    if text:
+        _call("lade_zarr_selection_parse", node, text.encode(), selection)
+    try:
+        _call("lade_zarr_write", node, selection, source, None, None)
+    finally:
+        lade.lib.lade_zarr_selection_free(selection)
