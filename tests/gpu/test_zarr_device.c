@@ -221,11 +221,54 @@ static void a_place_for_each_chunk(void **state)
 	lade_store_unref(store);
 }
 
+/* A large missing chunk fills a device piece by piece, and is no such chunk on the host. */
+static void large_missing_chunks(void **state)
+{
+	(void)state;
+	static const char json[] =
+		"{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[3,500,401],"
+		"\"data_type\":\"int32\",\"chunk_grid\":{\"name\":\"regular\","
+		"\"configuration\":{\"chunk_shape\":[3,500,401]}},"
+		"\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":-3,\"codecs\":["
+		"{\"name\":\"transpose\",\"configuration\":{\"order\":[2,0,1]}},"
+		"{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
+		"{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]}";
+	enum { COUNT = 3 * 500 * 401 };
+	lade_store *store;
+	lade_zarr *node;
+	lade_zarr_selection *selection;
+	lade_zarr_report report = {.struct_size = sizeof report};
+	int32_t *have = malloc(COUNT * 4 + 8);
+	lade_span there = span_new(places[0], COUNT * 4 + 8);
+	/* Elements go in backwards, with one before and one behind. */
+	lade_zarr_target target = {.struct_size = sizeof target, .span = there, .offset = 4};
+	KIT_CHECK(lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, &kit_err));
+	kit_put(store, "zarr.json", json, sizeof json - 1);
+	KIT_CHECK(lade_zarr_open(store, "", NULL, &node, &kit_err));
+	KIT_CHECK(lade_zarr_selection_parse(node, "::-1, ::-1", &selection, &kit_err));
+	memset(have, 0, COUNT * 4 + 8);
+	move(places[0], there.data, have, COUNT * 4 + 8);
+	KIT_CHECK(lade_zarr_read(node, selection, &target, NULL, &report, &kit_err));
+	move(places[0], have, there.data, COUNT * 4 + 8);
+	assert_int_equal(report.missing_count, 1);
+	assert_int_equal(report.filled_size, COUNT * 4);
+	assert_true(have[0] == 0 && have[COUNT + 1] == 0);
+	for (size_t i = 1; i <= COUNT; i++)
+		if (have[i] != -3)
+			fail_msg("element %zu is %d", i, have[i]);
+	span_free(there);
+	free(have);
+	lade_zarr_selection_free(selection);
+	lade_zarr_unref(node);
+	lade_store_unref(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_to_every_place),
 		cmocka_unit_test(a_place_for_each_chunk),
+		cmocka_unit_test(large_missing_chunks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
