@@ -25,7 +25,8 @@ static const char help[] =
 	"\n"
 	"      --json             print JSON instead of text\n"
 	"      --depth=N          ls, tree: this many levels (1 for ls, all for tree)\n"
-	"      --stored           ls, tree: stored bytes too, which looks at all keys\n"
+	"      --stored           ls, tree: stored bytes too, which looks at all keys;\n"
+	"                         info: also of arrays with many chunks on a web server\n"
 	"  -o, --output=FILE      cat: write to FILE\n"
 	"  -f, --force            replace what exists; cat: write to a terminal\n"
 	"      --field=NAME       cat: one field of a struct\n"
@@ -114,7 +115,7 @@ static const struct {
 	const char *options; /* the options it takes, beside those that all take */
 	int (*run)(const zarr_settings *s, zarr_node *node, json *j); /* NULL: create */
 } commands[] = {
-	{"info", "jFnH", zarr_info},
+	{"info", "jsFnH", zarr_info},
 	{"ls", "jdsFnH", zarr_list},
 	{"tree", "jdsFnH", zarr_tree},
 	{"cat", "FnHofeMT", zarr_cat},

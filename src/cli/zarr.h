@@ -151,10 +151,19 @@ typedef struct zarr_chunks {
 	size_t rows, columns;
 	uint64_t row_chunks, column_chunks; /* chunks of a sign along each axis */
 	zarr_sign *signs;
+	bool asked; /* for each chunk: nothing is known of other keys */
 } zarr_chunks;
 
-/* Lists an array's chunks, for a map of at most 'width' columns.  Free 'out' also if it fails. */
-lade_status zarr_chunks_list(const zarr_node *node, size_t width, zarr_chunks *out,
+/* The most chunks to ask for: without --stored, and with it. */
+#define ZARR_ASK_SOME 1000
+#define ZARR_ASK_MAX 1000000
+
+/*
+ * Lists an array's chunks, for a map of at most 'width' columns.  If the store cannot list, it is
+ * asked for each chunk, unless the array has more than 'ask' of them: then LADE_E_UNSUPPORTED.
+ * Free 'out' also if it fails.
+ */
+lade_status zarr_chunks_list(const zarr_node *node, size_t width, uint64_t ask, zarr_chunks *out,
                              lade_error *err);
 void zarr_chunks_free(zarr_chunks *chunks);
 

@@ -112,8 +112,14 @@ static void print_array(const lade_zarr_array *array, size_t width)
 	print_cut("codecs", zarr_text_take(&t), width, 12);
 }
 
-/* What is stored, as far as the store can list it. */
-static int print_chunks(const zarr_node *node, size_t width)
+/* How many chunks a store that cannot list is asked for. */
+static uint64_t ask_of(const zarr_settings *s)
+{
+	return s->stored ? ZARR_ASK_MAX : ZARR_ASK_SOME;
+}
+
+/* What is stored, as far as the store knows it. */
+static int print_chunks(const zarr_settings *s, const zarr_node *node, size_t width)
 {
 	const lade_zarr_array *array = node->array;
 	const char *what = array->chain.shard ? "shard" : "chunk";
@@ -125,10 +131,13 @@ static int print_chunks(const zarr_node *node, size_t width)
 
 	label("decoded");
 	puts(array->type.size ? zarr_size_text(decoded, text) : "elements of any length");
-	lade_status status = zarr_chunks_list(node, width, &c, &err);
+	lade_status status = zarr_chunks_list(node, width, ask_of(s), &c, &err);
 	if (status == LADE_E_UNSUPPORTED) {
 		label("stored");
 		puts("not known: the store cannot list its keys");
+		if (count <= ZARR_ASK_MAX)
+			printf("  %-12s--stored asks for each of %" PRIu64 " %ss\n", "", count,
+			       what);
 	} else if (status != LADE_OK) {
 		rc = cli_lade_error(node->name, &err);
 	} else {
@@ -171,7 +180,7 @@ static void print_group(const zarr_node *node)
 		puts("see 'lade zarr ls'");
 }
 
-static int print_text(const zarr_node *node)
+static int print_text(const zarr_settings *s, const zarr_node *node)
 {
 	size_t width = table_width(), size = strlen(node->name);
 	char *shown = cli_need(malloc(4 * size + 1));
@@ -187,7 +196,7 @@ static int print_text(const zarr_node *node)
 	else
 		print_group(node);
 	print_attributes(node, width);
-	return node->array ? print_chunks(node, width) : CLI_OK;
+	return node->array ? print_chunks(s, node, width) : CLI_OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -221,7 +230,7 @@ static void json_count(json *j, const char *key, uint64_t value)
 		json_uint(j, key, value);
 }
 
-static int json_chunks(const zarr_node *node, json *j)
+static int json_chunks(const zarr_settings *s, const zarr_node *node, json *j)
 {
 	uint64_t count = zarr_chunk_count(node->array);
 	lade_error err = {.offset = LADE_NO_OFFSET};
@@ -231,16 +240,18 @@ static int json_chunks(const zarr_node *node, json *j)
 	json_count(j, "chunk_count", count);
 	if (node->array->type.size)
 		json_count(j, "decoded_size", zarr_decoded_size(node->array));
-	lade_status status = zarr_chunks_list(node, 80, &c, &err);
-	json_bool(j, "listed", status == LADE_OK);
+	lade_status status = zarr_chunks_list(node, 80, ask_of(s), &c, &err);
+	json_bool(j, "listed", status == LADE_OK && !c.asked);
 	if (status == LADE_OK) {
 		json_uint(j, "present", c.present);
 		if (count != UINT64_MAX)
 			json_uint(j, "missing", count - c.present);
 		json_uint(j, "stored_size", c.stored);
 		json_uint(j, "present_decoded_size", c.decoded);
-		json_uint(j, "other_keys", c.other);
-		json_uint(j, "other_size", c.other_size);
+		if (!c.asked) {
+			json_uint(j, "other_keys", c.other);
+			json_uint(j, "other_size", c.other_size);
+		}
 		json_signs(j, &c);
 	} else if (status != LADE_E_UNSUPPORTED) {
 		rc = cli_lade_error(node->name, &err);
@@ -249,7 +260,7 @@ static int json_chunks(const zarr_node *node, json *j)
 	return rc;
 }
 
-static int print_json(const zarr_node *node, json *j)
+static int print_json(const zarr_settings *s, const zarr_node *node, json *j)
 {
 	int rc = CLI_OK;
 	size_t count = 0;
@@ -261,7 +272,7 @@ static int print_json(const zarr_node *node, json *j)
 	json_uint(j, "format", lade_zarr_format(node->zarr));
 	if (node->array) {
 		zarr_json_array(j, node->array);
-		rc = json_chunks(node, j);
+		rc = json_chunks(s, node, j);
 	} else {
 		while (lade_zarr_member(node->zarr, count))
 			count++;
@@ -274,6 +285,5 @@ static int print_json(const zarr_node *node, json *j)
 
 int zarr_info(const zarr_settings *s, zarr_node *node, json *j)
 {
-	(void)s;
-	return j ? print_json(node, j) : print_text(node);
+	return j ? print_json(s, node, j) : print_text(s, node);
 }

@@ -120,7 +120,63 @@ static size_t divide(uint64_t chunks, size_t most, uint64_t *of_sign)
 	return chunks ? (size_t)((chunks - 1) / *of_sign + 1) : 1;
 }
 
-lade_status zarr_chunks_list(const zarr_node *node, size_t width, zarr_chunks *out,
+/* Moves on to the next chunk of the grid. */
+static void next_chunk(const lade_zarr_array *array, uint64_t *index)
+{
+	for (size_t i = array->ndim; i > 0; i--) {
+		if (++index[i - 1] < array->axes[i - 1].chunk_count)
+			return;
+		index[i - 1] = 0;
+	}
+}
+
+/* Asks for the sizes of 'count' chunks at once; those that are missing have none. */
+static lade_status ask_some(listing *l, uint64_t *index, size_t count, lade_error *err)
+{
+	lade_range *ranges = cli_need(calloc(count, sizeof *ranges));
+	lade_error *errors = cli_need(calloc(count, sizeof *errors));
+	char(*keys)[LADE_KEY_MAX + 1] = cli_need(malloc(count * sizeof *keys));
+	lade_io_options options = {.struct_size = sizeof options,
+	                           .request_size = sizeof *ranges,
+	                           .errors = errors};
+	lade_status status = LADE_OK;
+
+	for (size_t i = 0; i < count && status == LADE_OK; i++) {
+		status = lade_zarr_chunk_key(l->node->zarr, index, keys[i], err);
+		ranges[i].key = keys[i]; /* no bytes of it */
+		next_chunk(l->node->array, index);
+	}
+	if (status == LADE_OK)
+		lade_store_read(l->node->store, ranges, count, &options, NULL, err);
+	for (size_t i = 0; i < count && status == LADE_OK; i++) {
+		lade_store_entry entry = {sizeof entry, keys[i], ranges[i].object_size};
+		if (ranges[i].status == LADE_OK) {
+			status = visit(l, &entry);
+		} else if (ranges[i].status != LADE_E_NOT_FOUND) {
+			status = ranges[i].status;
+			*err = errors[i];
+		}
+	}
+	free(ranges);
+	free(errors);
+	free(keys);
+	return status;
+}
+
+static lade_status ask_all(listing *l, lade_error *err)
+{
+	const size_t batch = 512;
+	uint64_t index[LADE_DIMS_MAX] = {0}, left = zarr_chunk_count(l->node->array);
+	lade_status status = LADE_OK;
+
+	for (size_t n; left && status == LADE_OK; left -= n) {
+		n = left < batch ? (size_t)left : batch;
+		status = ask_some(l, index, n, err);
+	}
+	return status;
+}
+
+lade_status zarr_chunks_list(const zarr_node *node, size_t width, uint64_t ask, zarr_chunks *out,
                              lade_error *err)
 {
 	const lade_zarr_array *array = node->array;
@@ -140,7 +196,11 @@ lade_status zarr_chunks_list(const zarr_node *node, size_t width, zarr_chunks *o
 	                      width - MARGIN, &out->column_chunks);
 	out->signs = cli_need(calloc(out->rows * out->columns, sizeof *out->signs));
 	snprintf(prefix, sizeof prefix, "%s%s", path, *path ? "/" : "");
-	return lade_store_list(node->store, &options, err);
+	lade_status status = lade_store_list(node->store, &options, err);
+	if (status != LADE_E_UNSUPPORTED || zarr_chunk_count(array) > ask)
+		return status;
+	out->asked = true;
+	return ask_all(&l, err);
 }
 
 void zarr_chunks_free(zarr_chunks *chunks)

@@ -68,7 +68,8 @@ static lade_status add_size(void *ctx, const lade_store_entry *entry)
 	return LADE_OK;
 }
 
-/* The bytes of all keys below a node, its documents included. */
+/* The bytes of all keys below a node, its documents included; of an array in a store that cannot
+ * list, of its chunks. */
 static uint64_t stored_size(members *m, const lade_zarr *node)
 {
 	char prefix[LADE_KEY_MAX + 2];
@@ -82,8 +83,19 @@ static uint64_t stored_size(members *m, const lade_zarr *node)
 	                              .ctx = &sum};
 
 	snprintf(prefix, sizeof prefix, "%s%s", path, *path ? "/" : "");
-	if (lade_store_list(m->top->store, &listing, &err) == LADE_OK)
+	lade_status status = lade_store_list(m->top->store, &listing, &err);
+	if (status == LADE_OK)
 		return sum;
+	zarr_node asked = {m->top->name, m->top->store, (lade_zarr *)(uintptr_t)node,
+	                   lade_zarr_as_array(node)};
+	if (status == LADE_E_UNSUPPORTED && asked.array) {
+		zarr_chunks chunks;
+		status = zarr_chunks_list(&asked, 80, ZARR_ASK_MAX, &chunks, &err);
+		sum = chunks.stored;
+		zarr_chunks_free(&chunks);
+	}
+	if (status == LADE_OK || status == LADE_E_UNSUPPORTED)
+		return status == LADE_OK ? sum : LADE_SIZE_UNKNOWN;
 	m->rc = cli_lade_error(m->top->name, &err);
 	return LADE_SIZE_UNKNOWN;
 }

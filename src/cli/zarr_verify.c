@@ -404,7 +404,7 @@ static int verify_array(const zarr_settings *s, const zarr_node *node, json *j)
 		json_text(j, "path", lade_zarr_path(node->zarr));
 		json_open(j, "failures", '[');
 	}
-	lade_status status = zarr_chunks_list(node, 80, &listed, &err);
+	lade_status status = zarr_chunks_list(node, 80, 0, &listed, &err);
 	progress_start(node->name, "verifying", listed.stored);
 	if (status == LADE_OK && !s->complete) {
 		status = from_listing(&v, &err);

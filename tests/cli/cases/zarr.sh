@@ -74,9 +74,11 @@ python3 - <<-'END'
 	put("g/words/c/0", b"1234")
 	put("g/words/c/1", b"1")
 	put("text/zarr.json", array([5], [2], "string", "", [{"name": "vlen-utf8"}]))
-	for i, words in enumerate(([b"a\xc3\xa4", b""], [b"\xf0\x9f\x98\x80bcd\xff", b"x"])):
-	    put(f"text/c/{i}", struct.pack("<I", 2) + b"".join(
-	        struct.pack("<I", len(w)) + w for w in words))
+	put("latin/zarr.json", array([5], [2], "string", "", [{"name": "vlen-utf8"}]))
+	for i, words in enumerate(([b"a\xc3\xa4", b""], [b"\xf0\x9f\x98\x80bcd\xc3\xbf", b"x"])):
+	    data = struct.pack("<I", 2) + b"".join(struct.pack("<I", len(w)) + w for w in words)
+	    put(f"text/c/{i}", data)
+	    put(f"latin/c/{i}", data.replace(b"\xc3\xbf", b"x\xff"))
 	put("g/pair/zarr.json", array([3], [2], {"name": "struct", "configuration": {
 	    "fields": [["a", "int32"], ["b\x9b", "float32"]]}}, {"a": -1, "b\x9b": 0.1}))
 	put("old/.zarray", {"zarr_format": 2, "shape": [4, 6], "chunks": [2, 3], "dtype": ">i2",
@@ -274,13 +276,15 @@ python3 npy.py "$top/out" "[('a', '<i4'), ('b\\x9b', '<f4')]" "(3,)" && good ||
 	bad "the type of a struct"
 run 0 "$lade" zarr cat g/pair --field=a "[1:]"
 python3 npy.py "$top/out" "'<i4'" "(2,)" && good || bad "a field is not as it should be"
-# Strings get the length of the longest; what is not UTF-8 becomes U+FFFD.
+# Strings get the length of the longest; they must be UTF-8.
+run 1 "$lade" zarr cat latin
+says "not UTF-8"
 for memory in 1M 64M; do
 	run 0 "$lade" zarr cat text -M$memory
 	python3 npy.py "$top/out" "'<U5'" "(5,)" && good || bad "the type of strings"
 	[ "$(tail -c 100 "$top/out" | od -An -tx4 -v | tr -s ' \n' ' ')" = " 00000061 000000e4 \
 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0001f600 00000062 \
-00000063 00000064 0000fffd 00000078 00000000 00000000 00000000 00000000 00000000 00000000 \
+00000063 00000064 000000ff 00000078 00000000 00000000 00000000 00000000 00000000 00000000 \
 00000000 00000000 00000000 " ] && good || bad "other strings"
 done
 run 0 "$lade" zarr cat text "[3]"
@@ -351,9 +355,19 @@ says "key '1.0': there is no such chunk"
 coproc server { exec python3 "$here/../http_server.py" .; }
 read -r port <&"${server[0]}"
 url=http://127.0.0.1:$port/files
+run 0 "$lade" zarr info g/temp
+sed '1d; /other keys/d' "$top/out" >want_info
 run 0 "$lade" zarr info "$url/g/temp"
 prints "shape       (2, 100, 95)"
+sed 1d "$top/out" | cmp -s - want_info && good || bad "the URL's chunks are others"
+"$lade" zarr create --shape=2000 --chunks=1 --dtype=int8 many
+run 0 "$lade" zarr info "$url/many"
 prints "not known: the store cannot list its keys"
+prints "--stored asks for each of 2000 chunks"
+run 0 "$lade" zarr info --json --stored "$url/many"
+prints '"missing": 2000'
+run 0 "$lade" zarr ls --stored "$url/c"
+prints "stored"
 run 0 "$lade" zarr tree "$url/c"
 sed '1d' "$top/out" | cmp -s - want && good || bad "the URL has another tree"
 run 1 "$lade" zarr ls "$url/g"
