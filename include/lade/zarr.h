@@ -103,6 +103,9 @@ typedef enum lade_zarr_header {
 	 * array 4 bytes, all big-endian: the shape of the chunk as it is stored, which may be
 	 * smaller or larger than the grid's. */
 	LADE_ZARR_HEADER_N5 = 2,
+	/* conditional: bit i, the lowest first, says whether step i of the 'mask_count' before this
+	 * one ran; others are 0.  This one only has the header: its spec is "copy". */
+	LADE_ZARR_HEADER_MASK = 3,
 } lade_zarr_header;
 
 /*
@@ -114,6 +117,7 @@ typedef struct lade_zarr_step {
 	const lade_spec *spec;
 	size_t header_size;        /* bytes in front of what 'spec' decodes */
 	lade_zarr_header header;   /* what they are */
+	uint32_t mask_count;       /* of LADE_ZARR_HEADER_MASK: at most 31 steps */
 	const char *name;          /* without a spec: the codec */
 	const char *configuration; /* without a spec: its configuration, JSON text */
 	const char *why;           /* without a spec: why it cannot run */

@@ -481,7 +481,7 @@ static const struct codec {
 	{"packbits", AB, ANY_CONFIG, "padding_encoding first_bit last_bit ", packbits_codec},
 	{"n5_default", AB, WANTED, "codecs ", lade__chain_n5},
 	{"zfp", AB, ANY_CONFIG, NULL, foreign_codec},
-	{"conditional", BB, ANY_CONFIG, NULL, foreign_codec},
+	{"conditional", BB, WANTED, "codecs header_bits ", lade__chain_conditional},
 };
 
 static const struct codec *find_codec(const scan *s, uint32_t name)

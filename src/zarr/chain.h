@@ -48,9 +48,11 @@ lade_status lade__chain_build(const scan *s, uint32_t list, lade_zarr_chain *cha
 /* Adds a codec of format 3. */
 lade_status lade__chain_codec(builder *b, uint32_t at, const around *outer);
 
-/* chain_shard.c, chain_n5.c */
+/* chain_shard.c, chain_wrap.c */
 lade_status lade__chain_shard(builder *b, uint32_t name, uint32_t config, const around *outer);
 lade_status lade__chain_n5(builder *b, uint32_t name, uint32_t config, const around *outer);
+lade_status lade__chain_conditional(builder *b, uint32_t name, uint32_t config,
+                                    const around *outer);
 
 /* Adds a stage to the spec under construction. */
 lade_status lade__chain_stage(builder *b, const char *format, ...) LADE_PRINTF(2, 3);

@@ -9,6 +9,7 @@
  */
 #include "base/try.h"
 #include "zarr/elements.h"
+#include "zarr/mask.h"
 #include "zarr/n5.h"
 #include "zarr/read.h"
 
@@ -92,18 +93,25 @@ typedef struct job {
 static lade_status undo_steps(job *j, lade_error *err)
 {
 	const lade__coding *c = j->c;
+	lade__mask mask = {0};
+	bool second = false; /* the half that is free */
 	for (size_t i = c->count; i-- > 1;) {
 		const lade__pipe pipe = {j->worker, &c->route[i], &j->r->job};
-		uint8_t *to = j->scratch + (i & 1) * j->half;
+		uint8_t *to = j->scratch + second * j->half;
+		bool has_mask = c->step[i].header == LADE_ZARR_HEADER_MASK;
+		if (!lade__mask_next(&mask))
+			continue;
 		lade_item item = {.spec = c->spec[i], .src = &j->src, .src_count = 1,
 		                  .dst = lade_host_span(to, c->bound[i])};
 		size_t size;
-		lade_status status = take_header(c, i, &j->src, err);
+		lade_status status = has_mask ? lade__mask_take(&mask, &c->step[i], &j->src, err)
+		                              : take_header(c, i, &j->src, err);
 		if (status == LADE_OK)
 			status = lade__item_decode(&pipe, &item, &size, err);
 		if (status != LADE_OK)
 			return status;
 		j->src = (lade_segment){.data = to, .size = size};
+		second = !second;
 	}
 	return take_header(c, 0, &j->src, err);
 }

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/try.h"
+#include "zarr/mask.h"
 #include "zarr/read.h"
 
 #include <inttypes.h>
@@ -175,25 +176,22 @@ static lade_status whole_sizes(lade__zread *r, const lade_zarr_step *step, const
 /* Runs a step backwards, into memory that it allocates: 'bytes' becomes the result, at most 'cap'
  * of them. */
 static lade_status undo_step(lade__zread *r, const lade_zarr_step *step, uint64_t cap,
-                             lade_segment *bytes, lade_error *err)
+                             lade__mask *mask, lade_segment *bytes, lade_error *err)
 {
-	size_t header = step->header_size;
 	uint64_t sizes[2] = {0, cap};
 	if (!step->spec)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "codec '%.80s': %.200s",
 		                 step->name, step->why);
-	if (header > bytes->size)
-		return lade_fail(err, LADE_E_TRUNCATED, bytes->size,
-		                 "want a header of %zu bytes, have %zu", header, bytes->size);
-	lade_segment inner = {.data = (const uint8_t *)bytes->data + header,
-	                      .size = bytes->size - header,
-	                      .decoded_size = header ? lade__le32(bytes->data) : 0};
+	lade_segment inner = *bytes;
+	lade_status status = lade__step_header(step, mask, &inner, err);
+	if (status != LADE_OK)
+		return status;
 	lade_item item = {.src = &inner, .src_count = 1};
 	lade_result result = {.size = 0};
 	lade_batch_options options;
 	lade_batch_options_init(&options);
 	options.flags = r->job.flags;
-	lade_status status = whole_sizes(r, step, &item, &options, sizes, err);
+	status = whole_sizes(r, step, &item, &options, sizes, err);
 	uint8_t *to = NULL;
 	while (status == LADE_OK) {
 		free(to);
@@ -222,8 +220,10 @@ static lade_status undo(lade__zread *r, const lade_zarr_chain *chain, size_t fir
                         lade_segment *bytes, lade_error *err)
 {
 	lade_status status = LADE_OK;
+	lade__mask mask = {0};
 	for (size_t i = chain->step_count; status == LADE_OK && i-- > first;)
-		status = undo_step(r, &chain->steps[i], cap, bytes, err);
+		if (lade__mask_next(&mask))
+			status = undo_step(r, &chain->steps[i], cap, &mask, bytes, err);
 	return status;
 }
 

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/try.h"
+#include "zarr/mask.h"
 #include "zarr/read.h"
 
 #include <lade/array.h>
@@ -105,6 +106,7 @@ static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lad
 	const uint64_t encoded = leaf->data_size;
 	lade_batch_options batch;
 	lade_status status = LADE_OK;
+	lade__mask mask = {0};
 	kept *k = calloc(1, sizeof *k);
 	if (!k)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a chunk");
@@ -112,22 +114,18 @@ static lade_status decode(lade__zread *r, lade__leaf *leaf, lade_cspan *out, lad
 	batch.threads = 1;
 	batch.flags = r->job.flags;
 	for (size_t i = c->count; i-- > 0 && status == LADE_OK && c->step;) {
-		size_t header = c->step[i].header_size;
 		const lade_decode_new_options options = {.struct_size = sizeof options,
 		                                         .spec = c->spec[i],
 		                                         .batch = &batch,
 		                                         .largest = lade__texts_most(r, encoded)};
 		lade_array *next = NULL;
-		if (bytes.size < header) {
-			status = lade_fail(err, LADE_E_TRUNCATED, bytes.size,
-			                   "want a header of %zu bytes, have %zu", header,
-			                   bytes.size);
-			break;
-		}
-		lade_segment src = {.data = (const uint8_t *)bytes.data + header,
-		                    .size = bytes.size - header,
-		                    .decoded_size = header ? lade__le32(bytes.data) : 0};
+		lade_segment src = {.data = bytes.data, .size = bytes.size};
 		lade_item item = {.src = &src, .src_count = 1};
+		if (!lade__mask_next(&mask))
+			continue;
+		status = lade__step_header(&c->step[i], &mask, &src, err);
+		if (status != LADE_OK)
+			break;
 		status = lade_decode_new(r->engine, &item, 1, &next, &options, err);
 		lade_array_unref(k->array);
 		k->array = next;

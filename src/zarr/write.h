@@ -28,6 +28,9 @@ typedef struct lade__steps {
 	const lade_spec *spec[LADE__STEPS_MAX];
 	size_t header[LADE__STEPS_MAX];
 	bool n5; /* the one step has the header of N5 */
+	const lade_zarr_step *step; /* NULL: the spec "copy" */
+	bool skipped[LADE__STEPS_MAX]; /* of 'conditional': where it makes nothing smaller */
+	bool masked[LADE__STEPS_MAX];  /* it has a bit in the header */
 	lade__route encode[LADE__STEPS_MAX], decode[LADE__STEPS_MAX];
 } lade__steps;
 

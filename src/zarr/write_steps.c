@@ -6,6 +6,8 @@
 #include "zarr/write.h"
 
 #include "base/try.h"
+#include "zarr/chain.h"
+#include "zarr/mask.h"
 
 #include <stdlib.h>
 
@@ -17,6 +19,13 @@ lade_status lade__steps_make(const lade__zwrite *w, const lade_zarr_step *steps,
 		                 "the chain has %zu steps, at most %d can run", count,
 		                 LADE__STEPS_MAX);
 	out->count = count ? count : 1;
+	out->step = count ? steps : NULL;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i - steps[i].mask_count; k < i; k++) {
+			size_t extra;
+			out->masked[k] = true;
+			out->skipped[k] = steps[k].spec && !lade__spec_adds(steps[k].spec, &extra);
+		}
 	for (size_t i = 0; i < out->count; i++) {
 		if (count && !steps[i].spec)
 			return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
@@ -61,14 +70,18 @@ static lade_status no_memory(size_t size, lade_error *err)
 	                 "no memory for %zu bytes of an encoded chunk", size);
 }
 
-/* numcodecs' LZ4 has the size of the data in front. */
-static lade_status put_header(size_t header, size_t size, uint8_t *to, lade_error *err)
+/* numcodecs' LZ4 has the size of the data in front; 'conditional' what ran; N5 is the caller's. */
+static lade_status put_header(const lade__steps *steps, size_t i, size_t size, uint64_t ran,
+                              uint8_t *to, lade_error *err)
 {
-	if (header && (header != 4 || size > INT32_MAX))
+	lade_zarr_header kind = steps->step ? steps->step[i].header : LADE_ZARR_HEADER_NONE;
+	if (kind == LADE_ZARR_HEADER_SIZE && size > INT32_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "%zu bytes in a block whose header has %zu bytes", size, header);
-	if (header)
-		lade__le_put(to, size, header);
+		                 "%zu bytes in a block whose header has 4 bytes", size);
+	if (kind == LADE_ZARR_HEADER_SIZE)
+		lade__le_put(to, size, 4);
+	for (size_t k = 0; k < steps->header[i] && kind == LADE_ZARR_HEADER_MASK; k++)
+		to[k] = k < 8 ? (uint8_t)(ran >> 8 * k) : 0;
 	return LADE_OK;
 }
 
@@ -83,6 +96,8 @@ lade_status lade__steps_encode(const lade__coder *coder, lade_segment src,
 	if (layout)
 		TRY(lade_layout_measure(layout, LADE_ENCODE, src.size, &sizes, err));
 	size_t size = sizes.chunk_size;
+	uint64_t ran = 0;  /* of a group of conditional steps */
+	unsigned step = 0; /* in the group */
 	for (size_t i = 0; i < steps->count; i++) {
 		const lade__pipe pipe = {worker, &steps->encode[i], &coder->w->job};
 		size_t bound = lade_spec_bound(steps->spec[i], size), got;
@@ -98,10 +113,17 @@ lade_status lade__steps_encode(const lade__coder *coder, lade_segment src,
 		                  .layout = i ? NULL : layout,
 		                  .dst = lade_host_span(next.data + steps->header[i],
 		                                        bound - steps->header[i])};
-		if (!steps->n5) /* whose header the caller writes */
-			status = put_header(steps->header[i], size, next.data, err);
+		status = put_header(steps, i, size, ran, next.data, err);
 		if (status == LADE_OK)
 			status = lade__item_encode(&pipe, &item, &got, err);
+		bool skip = status == LADE_OK && steps->skipped[i] &&
+		            got + steps->header[i] >= size;
+		ran = steps->masked[i] ? ran | (uint64_t)!skip << step : 0;
+		step = steps->masked[i] ? step + 1 : 0;
+		if (skip) {
+			free(next.data); /* it is owned: the chain has more steps */
+			continue;
+		}
 		if (now.owned)
 			free(now.data);
 		now = next;
@@ -118,29 +140,16 @@ out:
 	return status;
 }
 
-static lade_status take_header(const lade__steps *steps, size_t i, lade_segment *src,
-                               lade_error *err)
-{
-	size_t header = steps->header[i];
-	if (header == 0)
-		return LADE_OK;
-	if (src->size < header)
-		return lade_fail(err, LADE_E_TRUNCATED, src->size,
-		                 "the header of a block: want %zu bytes, have %zu", header,
-		                 src->size);
-	src->decoded_size = steps->n5 ? 0 : lade__le32(src->data);
-	src->data = (const uint8_t *)src->data + header;
-	src->size -= header;
-	return LADE_OK;
-}
-
 lade_status lade__steps_decode(const lade__coder *coder, lade_segment src, lade_span dst,
                                bool exact, size_t *size, lade_error *err)
 {
 	const lade__steps *steps = coder->steps;
 	uint8_t *now = NULL;
 	lade_status status = LADE_OK;
+	lade__mask mask = {0};
 	for (size_t i = steps->count; i-- > 0;) {
+		if (!lade__mask_next(&mask))
+			continue;
 		const lade__pipe pipe = {coder->worker, &steps->decode[i], &coder->w->job};
 		lade__steps before = *steps;
 		before.count = i;
@@ -150,8 +159,9 @@ lade_status lade__steps_decode(const lade__coder *coder, lade_segment src, lade_
 		uint8_t *next = i ? malloc(cap) : NULL;
 		lade_item item = {.spec = steps->spec[i], .src = &src, .src_count = 1,
 		                  .dst = i ? lade_host_span(next, cap) : dst};
-		status = i && !next ? no_memory(cap, err)
-		                    : take_header(steps, i, &src, err);
+		status = i && !next    ? no_memory(cap, err)
+		         : steps->step ? lade__step_header(&steps->step[i], &mask, &src, err)
+		                       : LADE_OK;
 		if (status == LADE_OK)
 			status = lade__item_decode(&pipe, &item, size, err);
 		if (status == LADE_E_NOSPACE && (i || exact))

@@ -641,6 +641,108 @@ def test_n5_in_shards(tmp_path, transposed):
     same(ours.read(tmp_path / "a", "int16"), data)
 
 
+def pack_conditional(data, mask, header_bits):
+    """Shuffle and Zstd, where bits 0 and 1 of the mask say so; LZ4 for bit 2."""
+    import numcodecs
+    for i, codec in enumerate((numcodecs.Shuffle(4), numcodecs.Zstd(), numcodecs.LZ4())):
+        data = bytes(codec.encode(data)) if mask >> i & 1 else data
+    return mask.to_bytes(header_bits // 8, "little") + data
+
+
+def conditional(**more):
+    return dict(name="conditional", configuration=dict(codecs=[
+        dict(name="numcodecs.shuffle", configuration=dict(elementsize=4)),
+        dict(name="zstd", configuration=dict(level=3, checksum=False)),
+        dict(name="numcodecs.lz4", configuration={})], **more))
+
+
+LITTLE = dict(name="bytes", configuration=dict(endian="little"))
+
+
+@pytest.mark.parametrize("header_bits", [None, 8, 24, 128])
+@pytest.mark.parametrize("mask", range(8))
+def test_conditional(tmp_path, mask, header_bits):
+    # No implementation has it: chunks are made here, as the draft of the codec says.
+    import google_crc32c
+    data = np.arange(30, dtype="int32").reshape(5, 6)
+    more = dict(header_bits=header_bits) if header_bits else {}
+    packed = pack_conditional(data.T.tobytes(), mask, header_bits or 8)
+    packed += google_crc32c.value(packed).to_bytes(4, "little")
+    transpose = dict(name="transpose", configuration=dict(order=[1, 0]))
+    write_by_hand(tmp_path / "a", data, packed, [transpose, LITTLE, conditional(**more), "crc32c"])
+    for text in ("[:, :]", "[::-2, 3]", "[[4, 0], 1:]"):
+        same(ours.read(tmp_path / "a", "int32", text), eval(f"data{text}"))
+    for part in (rng.integers(-2**31, 2**31, (3, 4), "int32"), np.full((3, 4), 7, "int32")):
+        data[1:4, 2:] = part
+        ours.write(tmp_path / "a", part, "[1:4, 2:]")
+        same(ours.read(tmp_path / "a", "int32"), data)
+
+
+def test_conditional_keeps_what_is_smaller(tmp_path):
+    for data, mask in ((np.zeros((64, 64), "int32"), 0b11),
+                       (rng.integers(-2**31, 2**31, (64, 64), "int32"), 0b01)):
+        folder = tmp_path / str(mask)
+        write_by_hand(folder, data, b"", [LITTLE, conditional()])
+        ours.write(folder, data)
+        assert (folder / "c/0/0").read_bytes()[0] & 3 == mask
+        assert (folder / "c/0/0").stat().st_size <= data.nbytes + 1
+        same(ours.read(folder, "int32"), data)
+
+
+def test_conditional_and_shards(tmp_path):
+    data = np.arange(48, dtype="int32").reshape(6, 8)
+    packed, index = b"", []
+    for n, (i, j) in enumerate(np.ndindex(2, 2)):
+        block = pack_conditional(data[i * 3 : i * 3 + 3, j * 4 : j * 4 + 4].tobytes(), 2 * n + 1, 8)
+        index += [len(packed), len(block)]
+        packed += block
+    packed = pack_conditional(packed + np.array(index, "<u8").tobytes(), 2, 16)
+    shard = dict(name="sharding_indexed", configuration=dict(
+        chunk_shape=[3, 4], index_codecs=[LITTLE], codecs=[LITTLE, conditional()]))
+    write_by_hand(tmp_path / "a", data, packed, [shard, conditional(header_bits=16)])
+    same(ours.read(tmp_path / "a", "int32"), data)
+    ours.write(tmp_path / "a", data[2:5, 2:5] * 9, "[2:5, 2:5]")
+    data[2:5, 2:5] *= 9
+    same(ours.read(tmp_path / "a", "int32"), data)
+
+
+def test_conditional_strings(tmp_path):
+    raw = b"\2\0\0\0\1\0\0\0a\3\0\0\0\xe2\x82\xac"
+    chain = ["vlen-utf8", dict(name="conditional", configuration=dict(codecs=["crc32c", dict(
+        name="zstd", configuration=dict(level=1, checksum=False))]))]
+    import numcodecs
+    for mask in (0, 2):
+        write_by_hand(tmp_path / str(mask), np.zeros(2, "int8"), bytes([mask]) + bytes(
+            numcodecs.Zstd().encode(raw) if mask else raw), chain)
+        document = tmp_path / str(mask) / "zarr.json"
+        text = document.read_text().replace('"int8"', '"string"')
+        document.write_text(text.replace('"fill_value": 0', '"fill_value": ""'))
+        assert ours.read(tmp_path / str(mask), str).tolist() == ["a", "€"]
+
+
+@pytest.mark.parametrize("packed,message", [
+    (b"", "want 1 bytes, have 0"), (b"\x08" + bytes(8), "0x08, it has 3 codecs"),
+    (b"\2" + bytes(8), "zstd"), (b"\0" + bytes(7), "decodes to 7 bytes, want 8"),
+    (b"\4\xff\xff\xff\xff" + bytes(8), "header says")])
+def test_conditional_damaged(tmp_path, packed, message):
+    write_by_hand(tmp_path / "a", np.zeros(2, "int32"), packed, [LITTLE, conditional()])
+    with pytest.raises(ours.lade.Error, match=message):
+        ours.read(tmp_path / "a", "int32")
+
+
+@pytest.mark.parametrize("configuration,message", [
+    (dict(codecs=[]), "want 1 to"), (dict(codecs=["crc32c"], header_bits=12), "multiple of 8"),
+    (dict(codecs=["crc32c"] * 9, header_bits=8), "multiple of 8 from 9"),
+    (dict(codecs=[LITTLE]), "want one codec from arrays to bytes"),
+    (dict(codecs=[dict(name="transpose", configuration=dict(order=[0]))]), "codec of arrays"),
+    (dict(codecs=[conditional()]), "a codec of several steps"), (dict(codec=[]), "codec")])
+def test_conditional_documents(tmp_path, configuration, message):
+    write_by_hand(tmp_path / "a", np.zeros(2, "int32"), b"",
+                  [LITTLE, dict(name="conditional", configuration=configuration)])
+    with pytest.raises(ours.lade.Error, match=message):
+        ours.read(tmp_path / "a", "int32")
+
+
 def ts_array(folder, driver, metadata, data):
     ts = pytest.importorskip("tensorstore", reason="no wheel of tensorstore for this Python")
     store = ts.open(dict(driver=driver, kvstore=dict(driver="file", path=str(folder)),

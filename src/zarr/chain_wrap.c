@@ -1,5 +1,5 @@
 /*
- * chain_n5.c: n5_default: blocks of N5.
+ * chain_wrap.c: codecs that have a list of codecs: n5_default and conditional.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,5 +57,55 @@ lade_status lade__chain_n5(builder *b, uint32_t name, uint32_t config, const aro
 	b->kind = AB;
 	b->serial_count = 0; /* n5_default is the one */
 	b->ended = true;
+	return LADE_OK;
+}
+
+/* A codec that a chunk may go without: one step. */
+static lade_status add_optional(builder *b, uint32_t at, const around *outer)
+{
+	size_t before = b->chain->step_count;
+	lade_status status = lade__chain_codec(b, at, outer);
+	if (status == LADE_OK && b->chain->step_count == before && !b->stage_count)
+		status = lade__chain_stage(b, "copy");
+	if (status == LADE_OK)
+		status = lade__chain_flush(b, 0);
+	if (status == LADE_OK && b->chain->step_count != before + 1)
+		return UNKNOWN(b->s, at, "a codec of several steps in conditional");
+	return status;
+}
+
+/* The steps: what is before, or "copy"; one for each codec; "copy" with the header. */
+lade_status lade__chain_conditional(builder *b, uint32_t name, uint32_t config,
+                                    const around *outer)
+{
+	const json *doc = b->s->doc;
+	uint32_t list = lade__json_get(doc, config, "codecs");
+	uint32_t bits_at = lade__json_get(doc, config, "header_bits");
+	size_t count = lade__json_count(doc, list);
+	uint64_t bits = (count + 7) / 8 * 8;
+	if (outer->index)
+		return BAD(b->s, name, "codecs of an index must keep its size");
+	if (lade__json_type(doc, list) != JSON_ARRAY || count == 0 || count >= STEPS_MAX)
+		return BAD(b->s, list == JSON_NONE ? config : list, "want 1 to %d codecs",
+		           STEPS_MAX - 1);
+	if (bits_at != JSON_NONE && (!lade__json_u64(doc, bits_at, false, &bits) || bits % 8 ||
+	                             bits < count || bits > 4096))
+		return BAD(b->s, bits_at, "want a multiple of 8 from %zu to 4096", count);
+	lade_status status = LADE_OK;
+	if (!b->stage_count && !b->chain->step_count)
+		status = lade__chain_stage(b, "copy");
+	if (status == LADE_OK)
+		status = lade__chain_flush(b, 0);
+	for (uint32_t c = lade__json_child(doc, list, 0); status == LADE_OK && c != JSON_NONE;
+	     c = lade__json_child(doc, list, c))
+		status = add_optional(b, c, outer);
+	if (status == LADE_OK)
+		status = lade__chain_stage(b, "copy");
+	if (status == LADE_OK)
+		status = lade__chain_flush(b, (size_t)bits / 8);
+	if (status != LADE_OK)
+		return status;
+	b->steps[b->chain->step_count - 1].header = LADE_ZARR_HEADER_MASK;
+	b->steps[b->chain->step_count - 1].mask_count = (uint32_t)count;
 	return LADE_OK;
 }
