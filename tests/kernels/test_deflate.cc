@@ -311,25 +311,28 @@ static void streams_of_all_kinds(void **)
 	}
 }
 
+/* Chunks whose checksums are added in parts: output of matches, and 64 KiB of stored blocks. */
 static void large_chunks(void **)
 {
 	rng r = {0x99};
-	for (size_t k = 0; k < 3; k++) {
-		std::vector<bytes> in;
-		std::vector<uint64_t> caps;
-		for (int i = 0; i < 2; i++) {
-			bytes raw;
-			while (raw.size() < 150000) {
+	for (size_t k = 0; k < 3; k++)
+		for (uint32_t format = LADE_DEFLATE_ZLIB; format <= LADE_DEFLATE_GZIP; format++) {
+			std::vector<bytes> in;
+			std::vector<uint64_t> caps;
+			bytes raw, random(65536);
+			while (raw.size() < 100000) {
 				bytes more = make_data(&r, 1 + rng_below(&r, 40000));
 				raw.insert(raw.end(), more.begin(), more.end());
 			}
-			in.push_back(encode(raw, i ? 1 : 6, LADE_DEFLATE_GZIP, 0));
+			for (uint8_t &byte : random)
+				byte = (uint8_t)rng_next(&r);
+			in.push_back(encode(raw, format == LADE_DEFLATE_ZLIB ? 1 : 6, format, 0));
 			caps.push_back(raw.size());
+			in.push_back(encode(random, 0, format, 0));
+			caps.push_back(random.size());
+			uint32_t words = LADE_DEFLATE_WORDS(kernels[k].warps);
+			check_batch(in, caps, format, k, {nullptr, 384, words, 0, 0}, k, nullptr);
 		}
-		uint32_t words = LADE_DEFLATE_WORDS(kernels[k].warps);
-		check_batch(in, caps, LADE_DEFLATE_GZIP, k, {nullptr, 384, words, 0, 0}, k,
-		            nullptr);
-	}
 }
 
 static bytes file_of(const char *name)

@@ -11,10 +11,15 @@
 #include "codec/deflate/kernels/deflate_tile.cuh"
 #include "gpu/kernels/bytes.cuh"
 
-/* Copies the stored block at job.at; all threads. */
+/* Bytes a lane that are copied at once. */
+#define LADE_DEFLATE_COPY 512u
+
+/* Copies the stored block at job.at, or a part of it; all threads.  *stop: LADE_DEFLATE_STOP_END,
+ * where it was the last. */
 template <bool KEEP, int W>
 static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team<W> *t,
-                                                               uint32_t *done, lade_deflate_me me)
+                                                               uint32_t *done, uint32_t *stop,
+                                                               lade_deflate_me me)
 {
 	const lade_gpu_chunk &c = t->job.c;
 	uint32_t at = (uint32_t)(t->job.at / 8) - ((uint32_t)(uintptr_t)c.src & 3);
@@ -24,6 +29,9 @@ static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team
 		return KEEP ? LADE_GPU_NOSPACE : LADE_GPU_LIMIT;
 	if (size > have)
 		return LADE_GPU_TRUNCATED;
+	uint32_t most = KEEP ? t->LANES * LADE_DEFLATE_COPY : size;
+	*stop = size > most ? (uint32_t)LADE_DEFLATE_GO : (uint32_t)LADE_DEFLATE_STOP_END;
+	size = size < most ? size : most;
 	if (KEEP) {
 		/* Parts of whole lines, one a warp. */
 		uint32_t part = (size / W + 128) & ~127u, from = me.warp * part;
@@ -34,8 +42,10 @@ static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team
 	}
 	*done += size;
 	lade_team_sync<W>();
-	if (me.thread == 0)
+	if (me.thread == 0) {
 		t->job.at += 8 * (uint64_t)size;
+		t->job.size -= size;
+	}
 	lade_team_sync<W>();
 	return LADE_GPU_OK;
 }
@@ -44,6 +54,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team
 template <bool KEEP, int W>
 static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team<W> *t,
                                                                lade_deflate_memory &m,
+                                                               lade_deflate_sum *total,
                                                                uint32_t *done, lade_deflate_me me)
 {
 	bool last = false;
@@ -53,13 +64,16 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 		if (status != LADE_GPU_OK)
 			return status;
 		last = t->job.last;
-		if (kind == LADE_DEFLATE_STORED)
-			status = lade_deflate_stored<KEEP>(t, done, me);
-		else if (kind != LADE_DEFLATE_EMPTY)
-			while (status == LADE_GPU_OK && stop != LADE_DEFLATE_STOP_END)
+		while (kind != LADE_DEFLATE_EMPTY && stop != LADE_DEFLATE_STOP_END) {
+			if (kind == LADE_DEFLATE_STORED)
+				status = lade_deflate_stored<KEEP>(t, done, &stop, me);
+			else
 				status = lade_deflate_tile<KEEP>(t, m, done, &stop, me);
-		if (status != LADE_GPU_OK)
-			return status;
+			if (status != LADE_GPU_OK)
+				return status;
+			if (KEEP)
+				lade_deflate_sum_up(t, total, *done, false, me);
+		}
 	}
 	return LADE_GPU_OK;
 }
@@ -68,13 +82,13 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 template <bool KEEP, int W>
 static __device__ __forceinline__ uint32_t lade_deflate_chunk(lade_deflate_team<W> *t,
                                                               lade_deflate_memory &m,
-                                                              uint32_t format, uint32_t *size,
-                                                              lade_deflate_me me)
+                                                              lade_deflate_sum *total,
+                                                              uint32_t *size, lade_deflate_me me)
 {
 	uint32_t at = 0, done = 0, over = (uint32_t)(uintptr_t)t->job.c.src & 3;
 	bool more = true;
 	while (more) {
-		uint32_t status = lade_deflate_open(t, format, &at, me);
+		uint32_t status = lade_deflate_open(t, total, &at, me);
 		if (status != LADE_GPU_OK)
 			return status;
 		lade_team_sync<W>();
@@ -83,11 +97,12 @@ static __device__ __forceinline__ uint32_t lade_deflate_chunk(lade_deflate_team<
 			t->job.begin = done;
 		}
 		lade_team_sync<W>();
-		status = lade_deflate_stream<KEEP>(t, m, &done, me);
+		lade_deflate_sum_begin(total);
+		status = lade_deflate_stream<KEEP>(t, m, total, &done, me);
 		if (status != LADE_GPU_OK)
 			return status;
 		at = (uint32_t)((t->job.at + 7) / 8) - over;
-		status = lade_deflate_close<KEEP>(t, format, &at, done, &more, me);
+		status = lade_deflate_close<KEEP>(t, total, &at, done, &more, me);
 		if (status != LADE_GPU_OK)
 			return status;
 	}
@@ -118,6 +133,8 @@ static __device__ __forceinline__ void lade_deflate_batch(const lade_gpu_batch &
 	uint8_t *memory =
 		KEEP ? room.memory + (uint64_t)blockIdx.x * t->LANES * room.lane : nullptr;
 	lade_deflate_memory m = {memory, room.lane, room.words, room.words};
+	lade_deflate_sum total;
+	total.format = room.format;
 	if (threadIdx.x == 0)
 		t->job.i = ~0u;
 	for (;;) {
@@ -128,7 +145,7 @@ static __device__ __forceinline__ void lade_deflate_batch(const lade_gpu_batch &
 		if (i >= batch.count)
 			break;
 		if (status == LADE_GPU_OK)
-			status = lade_deflate_chunk<KEEP>(t, m, room.format, &size, me);
+			status = lade_deflate_chunk<KEEP>(t, m, &total, &size, me);
 		lade_team_sync<W>();
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, size);

@@ -1,0 +1,317 @@
+/*
+ * deflate_sums.cuh: the checksums of zlib and gzip, Adler-32 and CRC-32, by a team of W warps, of
+ * output that grows: what is new is added while the second-level cache still has it.
+ *
+ * Bounds: each read is of bytes of the output so far.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_CUDA_DEFLATE_SUMS_CUH
+#define LADE_CUDA_DEFLATE_SUMS_CUH
+
+#include "codec/deflate/kernels/deflate_codes.cuh"
+
+#define LADE_DEFLATE_ADLER 65521u
+#define LADE_DEFLATE_CRC 0xEDB88320u /* CRC-32's polynomial; bit 31 is x^0 */
+#define LADE_DEFLATE_NEW 256u        /* bytes a lane that are worth adding */
+#define LADE_DEFLATE_TURN 2048u      /* bytes a lane that Adler-32 adds in 32 bits */
+
+/* A thread's part of a member's checksum; all but rows are alike in all threads. */
+struct lade_deflate_sum {
+	uint32_t format;
+	uint32_t at;      /* bytes added */
+	uint32_t value;   /* Adler-32; or what CRC-32 adds to its next word */
+	uint32_t row[32]; /* CRC-32: the last 32 rows */
+};
+
+/* ---- Adler-32 ------------------------------------------------------------------------------ */
+
+/* The sums of 'a' and 'b' of all threads, each modulo 65521. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_adler_all(lade_deflate_team<W> *t, uint64_t *a,
+                                                              uint64_t *b, uint32_t thread)
+{
+	uint32_t x = __reduce_add_sync(LADE_FULL, (uint32_t)(*a % LADE_DEFLATE_ADLER));
+	uint32_t y = __reduce_add_sync(LADE_FULL, (uint32_t)(*b % LADE_DEFLATE_ADLER));
+	if (W > 1) {
+		__syncthreads();
+		if ((thread & 31) == 0) {
+			t->total[thread / 32] = x;
+			t->pieces[thread / 32] = y;
+		}
+		__syncthreads();
+		x = y = 0;
+		for (uint32_t w = 0; w < W; w++) {
+			x += t->total[w];
+			y += t->pieces[w];
+		}
+	}
+	*a = x;
+	*b = y;
+}
+
+/*
+ * Adds 'n' bytes at 'p', at most LADE_DEFLATE_TURN a lane; all threads.  A byte counts as often as
+ * its distance from the end.  Vectors are of 16 bytes: thread i has the i-th of each row.
+ */
+template <int W>
+static __device__ __forceinline__ uint32_t lade_deflate_adler_add(lade_deflate_team<W> *t,
+                                                                  uint32_t value, const uint8_t *p,
+                                                                  uint32_t n, uint32_t thread)
+{
+	uint32_t head = (0 - (uint32_t)(uintptr_t)p) & 15;
+	head = head < n ? head : n;
+	uint32_t count = (n - head) / 16, tail = head + 16 * count;
+	const uint4 *vector = (const uint4 *)lade_global(p + head);
+	uint32_t sum = 0, sums = 0, inner = 0, rows = 0; /* 'sums': 'sum' after each row */
+#pragma unroll 8
+	for (uint32_t i = thread; i < count; i += t->LANES, rows++) {
+		uint4 v = vector[i];
+		sum = __dp4a(v.x, 0x01010101u, sum);
+		sum = __dp4a(v.y, 0x01010101u, sum);
+		sum = __dp4a(v.z, 0x01010101u, sum);
+		sum = __dp4a(v.w, 0x01010101u, sum);
+		inner = __dp4a(v.x, 0x03020100u, inner);
+		inner = __dp4a(v.y, 0x07060504u, inner);
+		inner = __dp4a(v.z, 0x0B0A0908u, inner);
+		inner = __dp4a(v.w, 0x0F0E0D0Cu, inner);
+		sums += sum;
+	}
+	/* Row r's vector begins 16 (lanes r + thread) behind the first one. */
+	uint64_t lane = 16 * t->LANES, a = sum;
+	uint64_t b =
+		(uint64_t)(n - head - 16 * thread) * sum + lane * sums - lane * rows * sum - inner;
+	if (sum == 0)
+		b = 0;
+	uint32_t at = thread < head ? thread : thread - head + tail;
+	if (at < n) { /* at most 30 threads */
+		a += p[at];
+		b += (uint64_t)(n - at) * p[at];
+	}
+	lade_deflate_adler_all(t, &a, &b, thread);
+	uint32_t low = value & 0xFFFF, high = value >> 16;
+	high = (uint32_t)((high + (uint64_t)n * low + b) % LADE_DEFLATE_ADLER);
+	return high << 16 | (uint32_t)((low + a) % LADE_DEFLATE_ADLER);
+}
+
+/* Adds the output up to 'size'; all threads.  team.total and team.pieces are free. */
+template <int W>
+static __device__ __noinline__ void lade_deflate_adler(lade_deflate_team<W> *t, lade_deflate_sum *s,
+                                                       const uint8_t *p, uint32_t size,
+                                                       uint32_t thread)
+{
+	while (s->at < size) {
+		uint32_t n = size - s->at, most = t->LANES * LADE_DEFLATE_TURN;
+		n = n < most ? n : most;
+		s->value = lade_deflate_adler_add(t, s->value, p + s->at, n, thread);
+		s->at += n;
+	}
+}
+
+/* ---- CRC-32 -------------------------------------------------------------------------------- */
+
+/* a times b modulo the polynomial. */
+static __device__ constexpr uint32_t lade_deflate_times(uint32_t a, uint32_t b)
+{
+	uint32_t r = 0;
+	for (uint32_t k = 0; k < 32; k++) {
+		r ^= (0 - (a >> 31)) & b;
+		a <<= 1;
+		b = b >> 1 ^ ((0 - (b & 1)) & LADE_DEFLATE_CRC);
+	}
+	return r;
+}
+
+/* Constants: x^(32 n), and for rows of 32, 64 and 256 words five bits of a word times x to the bits
+ * of a row, in seven parts: a part is a line of memory. */
+struct alignas(128) lade_deflate_powers {
+	uint32_t row[3][7][32];
+	uint32_t word[257];
+};
+
+static __device__ constexpr lade_deflate_powers lade_deflate_powers_make()
+{
+	lade_deflate_powers p = {};
+	p.word[0] = 0x80000000;
+	p.word[1] = LADE_DEFLATE_CRC;
+	for (uint32_t n = 2; n <= 256; n++)
+		p.word[n] = lade_deflate_times(p.word[n - 1], LADE_DEFLATE_CRC);
+	for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t bit = 0; bit < 32; bit++) {
+			uint32_t basis =
+				lade_deflate_times(1u << bit, p.word[k < 2 ? 32 << k : 256]);
+			for (uint32_t e = 0; e < 32; e++)
+				p.row[k][bit / 5][e] ^= e >> bit % 5 & 1 ? basis : 0;
+		}
+	return p;
+}
+
+static __device__ constexpr lade_deflate_powers lade_deflate_power = lade_deflate_powers_make();
+
+static __device__ __forceinline__ uint32_t lade_deflate_crc_bytes(uint32_t s, const uint8_t *p,
+                                                                  uint32_t size)
+{
+	for (uint32_t i = 0; i < size; i++) {
+		s ^= p[i];
+		for (uint32_t k = 0; k < 8; k++)
+			s = s >> 1 ^ ((0 - (s & 1)) & LADE_DEFLATE_CRC);
+	}
+	return s;
+}
+
+/*
+ * Adds 'units' of 32 rows at 'word'; all threads.  A thread has a word of each row, so that a row
+ * on is y = x^(32 lanes).  The lanes are a power of two, so that the polynomial in y instead of x
+ * is a multiple of the polynomial: a row may go where its terms are, without a multiplication:
+ *
+ *     y^32 = y^26 + y^23 + y^22 + y^16 + y^12 + y^11 + y^10 + y^8 + y^7 + y^5 + y^4 + y^2 + y + 1
+ */
+template <int W>
+static __device__ __noinline__ void
+lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units, uint32_t thread)
+{
+	constexpr uint32_t LANES = 32 * W;
+	uint32_t r[32], first = thread ? 0 : s->value;
+	word = lade_global(word) + thread;
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		r[k] = s->row[k];
+#pragma unroll 1
+	for (; units; units--, word += 32 * LANES) {
+#pragma unroll
+		for (uint32_t h = 0; h < 32; h += 16) {
+			uint32_t v[16];
+#pragma unroll
+			for (uint32_t k = 0; k < 16; k++)
+				v[k] = word[(h + k) * LANES];
+			v[0] ^= h ? 0 : first;
+#pragma unroll
+			for (uint32_t k = 0; k < 16; k++) {
+#define R(back) r[(h + k + 32 - back) % 32]
+				r[h + k] ^= v[k] ^ R(6) ^ R(9) ^ R(10) ^ R(16) ^ R(20) ^ R(21) ^
+				            R(22) ^ R(24) ^ R(25) ^ R(27) ^ R(28) ^ R(30) ^ R(31);
+#undef R
+			}
+		}
+		first = 0;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		s->row[k] = r[k];
+	s->value = 0;
+}
+
+/* Takes back what rows gave to others among the last 32: they are the remainder then. */
+static __device__ __noinline__ void lade_deflate_crc_rest(lade_deflate_sum *s)
+{
+	constexpr uint32_t back[] = {6, 9, 10, 16, 20, 21, 22, 24, 25, 27, 28, 30, 31};
+	uint32_t r[32];
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		r[k] = s->row[k];
+#pragma unroll
+	for (uint32_t k = 31; k; k--) {
+#pragma unroll
+		for (uint32_t i = 0; i < 13; i++)
+			r[k] ^= back[i] <= k ? r[(k + 32 - back[i]) % 32] : 0;
+	}
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		s->row[k] = r[k];
+}
+
+/* The last 'count' of the rows become s->value; all threads.  team.total is free. */
+template <int W>
+static __device__ __noinline__ void
+lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t count, uint32_t thread)
+{
+	const uint32_t(*table)[32] = lade_deflate_power.row[W < 8 ? W - 1 : 2];
+	uint32_t state = 0, place = lade_deflate_power.word[t->LANES - thread];
+#pragma unroll 2
+	for (uint32_t k = 32 - count; k < 32; k++) {
+		uint32_t next = s->row[k];
+#pragma unroll
+		for (uint32_t part = 0; part < 7; part++)
+			next ^= table[part][state >> (5 * part) & 31];
+		state = next;
+	}
+	state = __reduce_xor_sync(LADE_FULL, lade_deflate_times(state, place));
+	if (W > 1) {
+		__syncthreads();
+		if ((thread & 31) == 0)
+			t->total[thread / 32] = state;
+		__syncthreads();
+		state = 0;
+		for (uint32_t w = 0; w < W; w++)
+			state ^= t->total[w];
+	}
+	s->value = state;
+}
+
+/*
+ * Adds the output up to 'size', or the whole units of it; all threads.  'last': all of it, and
+ * s->value is the register behind it.  Else the output has a unit at least.  team.total is free.
+ */
+template <int W>
+static __device__ __noinline__ void lade_deflate_crc(lade_deflate_team<W> *t, lade_deflate_sum *s,
+                                                     const uint8_t *p, uint32_t size, bool last,
+                                                     uint32_t thread)
+{
+	constexpr uint32_t LANES = 32 * W, UNIT = 32 * 4 * LANES;
+	if (s->at == 0) { /* up to the first whole word */
+		uint32_t head = (0 - (uint32_t)(uintptr_t)p) & 3;
+		s->at = head < size ? head : size;
+		s->value = lade_deflate_crc_bytes(s->value, p, s->at);
+		for (uint32_t k = 0; k < 32; k++)
+			s->row[k] = 0;
+	}
+	uint32_t units = (size - s->at) / UNIT;
+	if (units)
+		lade_deflate_crc_units<W>(s, (const uint32_t *)(p + s->at), units, thread);
+	s->at += units * UNIT;
+	if (!last)
+		return;
+	if (s->at >= UNIT) {
+		lade_deflate_crc_rest(s);
+		lade_deflate_crc_join(t, s, 32, thread);
+	}
+	uint32_t words = (size - s->at) / 4, rows = (words + LANES - 1) / LANES;
+	const uint32_t *word = (const uint32_t *)lade_global(p + s->at);
+	if (words) { /* zeros before the first one change nothing */
+		uint32_t i = thread - (rows * LANES - words); /* wraps below 0 */
+#pragma unroll 4
+		for (uint32_t k = 32 - rows; k < 32; k++, i += LANES)
+			s->row[k] = i < words ? word[i] ^ (i == 0 ? s->value : 0) : 0;
+		lade_deflate_crc_join(t, s, rows, thread);
+	}
+	s->at += 4 * words;
+	s->value = lade_deflate_crc_bytes(s->value, p + s->at, size - s->at);
+	s->at = size;
+}
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void lade_deflate_sum_begin(lade_deflate_sum *s)
+{
+	s->at = 0;
+	s->value = s->format == LADE_DEFLATE_ZLIB ? 1 : ~0u;
+}
+
+/* Adds what the member's output has grown by, up to 'done', where it is worth it or 'last'; all
+ * threads, and there is a barrier behind the output's stores. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_sum_up(lade_deflate_team<W> *t,
+                                                           lade_deflate_sum *s, uint32_t done,
+                                                           bool last, lade_deflate_me me)
+{
+	uint32_t begin = t->job.begin, size = done - begin;
+	bool little = size - s->at < t->LANES * LADE_DEFLATE_NEW;
+	if (s->format == LADE_DEFLATE_RAW || (little && !last))
+		return;
+	if (s->format == LADE_DEFLATE_ZLIB)
+		lade_deflate_adler(t, s, t->job.c.dst + begin, size, me.thread);
+	else
+		lade_deflate_crc(t, s, t->job.c.dst + begin, size, last, me.thread);
+}
+
+#endif
