@@ -1,12 +1,14 @@
 /*
  * test_golden_zarr.c: arrays of golden/zarr/arrays.txt, as zarr-python and tensorstore stored them:
- * read whole and backwards, on one thread and on four; and with chunks that are cut or damaged.
+ * read whole and backwards, on one thread and on four; and with chunks that are cut or damaged, of
+ * which also a part is written.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec_test.h"
 
 #include <lade/zarr_read.h>
+#include <lade/zarr_write.h>
 
 #define FIELDS 5
 #define BYTES_MAX 4096
@@ -134,11 +136,25 @@ static void check_read(golden *g)
 static void arrays(void **state)
 {
 	(void)state;
-	assert_int_equal(each_array(check_read), 41);
+	assert_int_equal(each_array(check_read), 48);
+}
+
+/* Writes the first element: the rest of its chunk is read and changed. */
+static lade_status write_first(const golden *g, lade_error *err)
+{
+	const lade_zarr_array *array = lade_zarr_as_array(g->node);
+	lade_zarr_index axes[LADE_DIMS_MAX] = {{0}};
+	lade_zarr_selection one = {.struct_size = sizeof one, .axes = axes,
+	                           .axis_count = array->ndim, .index_size = sizeof axes[0]};
+	lade_zarr_source source = {.struct_size = sizeof source,
+	                           .span = lade_host_cspan(g->want, (size_t)array->type.size)};
+	for (size_t a = 0; a < array->ndim; a++)
+		axes[a].kind = LADE_ZARR_AT;
+	return lade_zarr_write(g->node, &one, &source, NULL, NULL, err);
 }
 
 /* The first chunk cut at each length, and with each byte changed: an error that says where, or
- * elements, but never more. */
+ * elements, but never more; for reads, and for writes of a part. */
 static void check_damage(golden *g)
 {
 	uint8_t bytes[BYTES_MAX], have[BYTES_MAX];
@@ -162,13 +178,18 @@ static void check_damage(golden *g)
 		assert_int_equal(status, err.status);
 		if (status != LADE_OK && (!strstr(err.message, key) || status == LADE_E_NOMEM))
 			fail_msg("%s: %s: %s", g->field[0], lade_status_name(status), err.message);
+		lade_status written = write_first(g, &err);
+		if (written == LADE_OK ? status == LADE_OK && read_all(g, 1, have, &err) != LADE_OK
+		                       : !strstr(err.message, key) || written == LADE_E_NOMEM)
+			fail_msg("%s: written: %s: %s", g->field[0], lade_status_name(written),
+			         err.message);
 	}
 }
 
 static void damage(void **state)
 {
 	(void)state;
-	assert_int_equal(each_array(check_damage), 41);
+	assert_int_equal(each_array(check_damage), 48);
 }
 
 int main(void)

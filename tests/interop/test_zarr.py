@@ -17,6 +17,7 @@ codecs = zarr.codecs
 pytestmark = pytest.mark.filterwarnings("ignore")
 zarr.config.set({"array.rectilinear_chunks": True})
 rng = np.random.default_rng(16)
+LITTLE = dict(name="bytes", configuration=dict(endian="little"))
 
 
 def make(shape, dtype, missing=True):
@@ -606,32 +607,34 @@ def test_n5_written(tmp_path, dtype, name):
     same(np.asarray(ts.open(spec).result().read().result()), data)
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-def test_n5_in_shards(tmp_path, transposed):
-    # Nobody else reads or writes them: the shard is made here, of blocks of any size.
-    data = make((8, 9), "int16")
+def n5_shard(folder, data, transposed):
+    """A shard of blocks of N5, of which those of the first row are too small.  Returns what it
+    holds.  Nobody else writes such shards."""
+    shape = [3, 4] if transposed else [4, 3]
     chain = [dict(name="sharding_indexed", configuration=dict(
-        chunk_shape=[3, 4] if transposed else [4, 3], index_codecs=["crc32c"], codecs=[
+        chunk_shape=shape, index_codecs=[LITTLE], codecs=[
             dict(name="n5_default", configuration=dict(codecs=[
                 dict(name="transpose", configuration=dict(order=[1, 0])),
                 dict(name="bytes", configuration=dict(endian="big"))]))]))]
-    little = dict(name="bytes", configuration=dict(endian="little"))
-    chain[0]["configuration"]["index_codecs"] = [little]
-    stored = data.T if transposed else data
+    stored, packed, index = data.T if transposed else data, b"", []
     if transposed:
         chain.insert(0, dict(name="transpose", configuration=dict(order=[1, 0])))
-    shape, packed, index = chain[-1]["configuration"]["chunk_shape"], b"", []
     for i, j in np.ndindex(*(n // c for n, c in zip(stored.shape, shape))):
         block = stored[i * shape[0] :, j * shape[1] :][: shape[0], : shape[1] - (i == 0)]
         block_bytes = b"\0\0\0\2" + b"".join(n.to_bytes(4, "big") for n in block.shape)
         block_bytes += block.T.astype(">i2").tobytes()
         index += [len(packed), len(block_bytes)]
         packed += block_bytes
-    packed += np.array(index, "<u8").tobytes()
-    write_by_hand(tmp_path / "a", data, packed, chain)
+    write_by_hand(folder, data, packed + np.array(index, "<u8").tobytes(), chain)
     want = stored.copy()
     want[: shape[0], shape[1] - 1 :: shape[1]] = 0
-    want = want.T.copy() if transposed else want
+    return want.T.copy() if transposed else want
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_n5_in_shards(tmp_path, transposed):
+    data = make((8, 9), "int16")
+    want = n5_shard(tmp_path / "a", data, transposed)
     same(ours.read(tmp_path / "a", "int16"), want)
     same(ours.read(tmp_path / "a", "int16", "[::-3, [8, 2]]"), want[::-3, [8, 2]])
     want[1:7, 2:8] = 5
@@ -654,9 +657,6 @@ def conditional(**more):
         dict(name="numcodecs.shuffle", configuration=dict(elementsize=4)),
         dict(name="zstd", configuration=dict(level=3, checksum=False)),
         dict(name="numcodecs.lz4", configuration={})], **more))
-
-
-LITTLE = dict(name="bytes", configuration=dict(endian="little"))
 
 
 @pytest.mark.parametrize("header_bits", [None, 8, 24, 128])

@@ -94,3 +94,21 @@ array("format 2 packbits", numbers > 4, zarr_format=2, filters=[numcodecs.PackBi
 for name, cut in (("raw", True), ("gzip", False)):
     test_zarr.n5_array(root / f"n5{name}", numbers, (3, 4), dict(type=name), cut)
     line(f"N5 {name}", root / f"n5{name}", 3, numbers)
+array("shards with a transposed index", chunks=(4, 6), serializer=codecs.ShardingCodec(
+    chunk_shape=(2, 3), index_codecs=[codecs.TransposeCodec(order=(2, 1, 0)),
+                                      codecs.BytesCodec(endian="big"), codecs.Crc32cCodec()]))
+array("filters before a shard", numbers / 4, chunks=(4, 6), filters=[
+    codecs.ScaleOffset(offset=1, scale=4), codecs.CastValue(data_type="int16")],
+      serializer=codecs.ShardingCodec(chunk_shape=(2, 3), codecs=[
+          codecs.BytesCodec(endian="big"), codecs.ZstdCodec()]))
+array("format 2 big-endian filters", numbers.astype(">i4"), zarr_format=2, order="F", filters=[
+    numcodecs.FixedScaleOffset(0, 10, ">i4", ">i8"), numcodecs.AsType("<i4", ">i8"),
+    numcodecs.Delta("<i4", ">i2")])
+array("LZ4 behind Zstd", compressors=[codecs.ZstdCodec(), wrapped.LZ4()])
+small = np.arange(72, dtype="<i2").reshape(8, 9)
+line("N5 in shards", root / "n5shard", 3, test_zarr.n5_shard(root / "n5shard", small, True))
+for mask in (1, 6):
+    packed = test_zarr.pack_conditional(numbers.tobytes(), mask, 16)
+    test_zarr.write_by_hand(root / f"c{mask}", numbers, packed, [
+        test_zarr.LITTLE, test_zarr.conditional(header_bits=16)])
+    line(f"conditional {mask}", root / f"c{mask}", 3, numbers)
