@@ -3,7 +3,8 @@
  *
  * Numbers keep their text, so that integers of any size are exact.  As Python's json module, it
  * accepts NaN, Infinity and -Infinity, takes the last of equal keys, and refuses all other
- * departures from RFC 8259.
+ * departures from RFC 8259.  docs/zarr.md says why this is not json-c: integers beyond 64 bits pass
+ * there as the nearest one, and values do not know their place in the document.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
