@@ -62,6 +62,10 @@ typedef struct lade_io_options {
 	 * stream of each device. */
 	lade_stream stream;
 	const lade_allocator *pinned; /* for staging buffers; NULL: the default for LADE_PINNED */
+	/* A write to a directory's store returns when its bytes and its name are on the disk, as
+	 * with LADE_DIRECTORY_SYNC.  A file's sink always does that; stores without a disk ignore
+	 * it; one of yours sees it in its write(). */
+	bool sync;
 } lade_io_options;
 
 /* ---- reading ------------------------------------------------------------------------------ */

@@ -34,8 +34,24 @@ static char *path_of(const directory *dir, const char *key)
 	return path;
 }
 
+/* Has the disk know the name of a new directory. */
+static lade_status sync_above(char *path, lade_error *err)
+{
+	char *slash = strrchr(path, '/'), kept = slash[1];
+	slash[1] = 0;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	lade_status status = LADE_OK;
+	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP))
+		status = lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "syncing the directory %s: %s",
+		                   path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	slash[1] = kept;
+	return status;
+}
+
 /* Makes the directories above a file. */
-static lade_status make_parents(const directory *dir, char *path, lade_error *err)
+static lade_status make_parents(const directory *dir, char *path, bool sync, lade_error *err)
 {
 	for (char *at = path + strlen(dir->path) + 1; (at = strchr(at, '/')); at++) {
 		*at = 0;
@@ -46,7 +62,10 @@ static lade_status make_parents(const directory *dir, char *path, lade_error *er
 			*at = '/';
 			return LADE_E_IO;
 		}
+		lade_status status = rc == 0 && sync ? sync_above(path, err) : LADE_OK;
 		*at = '/';
+		if (status != LADE_OK)
+			return status;
 	}
 	return LADE_OK;
 }
@@ -66,7 +85,7 @@ static lade_status directory_write(void *ctx, lade_write *write, const lade_io_o
                                    lade_error *err)
 {
 	directory *dir = ctx;
-	bool sync = dir->flags & LADE_DIRECTORY_SYNC;
+	bool sync = options->sync || dir->flags & LADE_DIRECTORY_SYNC;
 	bool delete = write->kind == LADE_DELETE_IF_VERSION;
 	lade_status status = LADE_OK;
 	char *path = path_of(dir, write->key);
@@ -82,7 +101,7 @@ static lade_status directory_write(void *ctx, lade_write *write, const lade_io_o
 		status = lade__file_write(path, write, sync, options, err);
 		if (status != LADE_E_NOT_FOUND || delete || write->kind == LADE_WRITE_IF_VERSION)
 			break;
-		TRY(make_parents(dir, path, err));
+		TRY(make_parents(dir, path, sync, err));
 	}
 	if (status == LADE_OK && delete)
 		remove_parents(dir, path);

@@ -165,8 +165,10 @@ void lade__try_pause(unsigned attempt)
 
 /* One try. */
 static lade_status change_once(lade_store *store, const char *key, lade__change change, void *ctx,
-                               lade_error *err)
+                               bool sync, lade_error *err)
 {
+	const lade_io_options io = {
+		.struct_size = sizeof io, .request_size = sizeof(lade_write), .sync = sync};
 	lade__value old;
 	lade__text text = {0};
 	json doc = {0};
@@ -180,7 +182,7 @@ static lade_status change_once(lade_store *store, const char *key, lade__change 
 	if (text.failed)
 		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "%s: no memory for its text",
 		              key));
-	TRY(lade__value_replace(store, key, &old, lade_host_cspan(text.data, text.size), NULL,
+	TRY(lade__value_replace(store, key, &old, lade_host_cspan(text.data, text.size), &io,
 	                        err));
 out:
 	lade__json_free(&doc);
@@ -190,14 +192,14 @@ out:
 }
 
 lade_status lade__document_change(lade_store *store, const char *key, lade__change change,
-                                  void *ctx, lade_error *err)
+                                  void *ctx, bool sync, lade_error *err)
 {
 	lade_status status = LADE_E_CHANGED;
 	for (unsigned i = 0; i < LADE__TRIES && status == LADE_E_CHANGED; i++) {
 		if (i)
 			lade__try_pause(i);
 		lade__key_lock(store, key);
-		status = change_once(store, key, change, ctx, err);
+		status = change_once(store, key, change, ctx, sync, err);
 		lade__key_unlock(store, key);
 	}
 	return status;

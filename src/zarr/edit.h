@@ -49,9 +49,9 @@ void lade__try_pause(unsigned attempt);
 /* Makes the new text of a document; 'doc' is the old one. */
 typedef lade_status (*lade__change)(void *ctx, const json *doc, lade__text *to, lade_error *err);
 
-/* Changes a document, again if others have changed it meanwhile. */
+/* Changes a document, again if others have changed it meanwhile.  'sync': lade_io_options. */
 lade_status lade__document_change(lade_store *store, const char *key, lade__change change,
-                                  void *ctx, lade_error *err);
+                                  void *ctx, bool sync, lade_error *err);
 
 /* Deletes what is below "path/": the node's own documents, documents below, then the rest.
  * 'chunks_only': only what would be chunks of an array there. */

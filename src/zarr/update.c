@@ -64,7 +64,7 @@ lade_status lade_zarr_set_attributes(lade_zarr *node, const char *attributes, la
 		TRY(lade__json_fail(&doc, 0, LADE_E_ARG, err, "want an object"));
 	TRY(lade__zarr_document_key(node, true, key, err));
 	if (node->format == 3) {
-		TRY(lade__document_change(node->store, key, put_attributes, &doc, err));
+		TRY(lade__document_change(node->store, key, put_attributes, &doc, false, err));
 	} else {
 		lade__text_pretty(&text, &doc, 0, 0);
 		if (text.failed)
@@ -138,7 +138,7 @@ lade_status lade__zarr_reshape(const lade_zarr *array, lade__reshape *r, lade_er
 	r->format = array->format;
 	r->open = &array->options;
 	if (status == LADE_OK)
-		status = lade__document_change(array->store, key, put_shape, r, err);
+		status = lade__document_change(array->store, key, put_shape, r, r->sync, err);
 	return status;
 }
 
@@ -355,9 +355,10 @@ static lade_status write_members(lade_zarr *group, const json *doc, lade_error *
 	lade_status status;
 	if (group->format == 3) {
 		status = lade__zarr_document_key(group, false, key, err);
-		return status == LADE_OK ? lade__document_change(group->store, key, put_members,
-		                                                 (void *)(uintptr_t)doc, err)
-		                         : status;
+		if (status == LADE_OK)
+			status = lade__document_change(group->store, key, put_members,
+			                               (void *)(uintptr_t)doc, false, err);
+		return status;
 	}
 	lade__text text = {0};
 	TRY(lade__zarr_key(key, group->path, ".zmetadata", err));

@@ -16,6 +16,7 @@ typedef struct lade__reshape {
 	uint64_t old[LADE_DIMS_MAX];   /* what the document had */
 	uint64_t grow;
 	size_t axis, ndim;
+	bool sync; /* lade_io_options */
 	uint32_t format;
 	const lade_zarr_options *open;
 } lade__reshape;

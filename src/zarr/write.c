@@ -163,10 +163,11 @@ static lade_status take_options(lade__zwrite *w, const lade_zarr_write_options *
 	lade_status status = lade__options_read(o, sizeof *o, given, "zarr write options", err);
 	if (status != LADE_OK)
 		return status;
-	if (o->flags & ~(uint32_t)LADE_ZARR_SKIP_FILL || (unsigned)o->where > LADE_WHERE_DEVICE)
+	const uint32_t known = LADE_ZARR_SKIP_FILL | LADE_ZARR_SYNC;
+	if (o->flags & ~known || (unsigned)o->where > LADE_WHERE_DEVICE)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "zarr write options: flags 0x%x, known are 0x%x; where %d",
-		                 o->flags, LADE_ZARR_SKIP_FILL, (int)o->where);
+		                 o->flags, known, (int)o->where);
 	w->given_engine = o->engine ? o->engine : lade_engine_default();
 	if (!w->given_engine)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an engine");
@@ -238,7 +239,8 @@ static lade_status change_once(lade__zwrite *w, const lade__target *t, const cha
 	                            .cancel = w->options.cancel};
 	const lade_io_options write_io = {.struct_size = sizeof io,
 	                                  .request_size = sizeof(lade_write),
-	                                  .cancel = w->options.cancel};
+	                                  .cancel = w->options.cancel,
+	                                  .sync = w->options.flags & LADE_ZARR_SYNC};
 	lade_store *store = w->node->chunk_store;
 	lade__value old = {0};
 	lade__encoded now = {0};
@@ -386,6 +388,7 @@ lade_status lade_zarr_append_to(lade_zarr *array, const lade_zarr_append *append
 {
 	lade_zarr_append own;
 	lade__reshape r = {.ndim = 0};
+	lade_zarr_write_options write;
 	lade_zarr *now = NULL;
 	lade_zarr_index axes[LADE_DIMS_MAX] = {{.kind = LADE_ZARR_ALL}};
 	lade_status status;
@@ -402,6 +405,8 @@ lade_status lade_zarr_append_to(lade_zarr *array, const lade_zarr_append *append
 		              array->array.ndim, own.count, own.source ? "" : ", no source"));
 	r.axis = own.axis;
 	r.grow = own.count;
+	TRY(lade__options_read(&write, sizeof write, own.options, "zarr write options", err));
+	r.sync = write.flags & LADE_ZARR_SYNC;
 	TRY(lade__zarr_reshape(array, &r, err));
 	TRY(lade__zarr_again(array, &now, err));
 	if (at)

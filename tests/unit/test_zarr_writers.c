@@ -15,6 +15,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +123,107 @@ static void threads_share_a_value(void **state)
 		lade_zarr_unref(node);
 		lade_store_unref(store);
 		lade_store_unref(below);
+	}
+}
+
+static lade_store *directory(char path[64])
+{
+	lade_store *store;
+	strcpy(path, "/tmp/lade-zarr-XXXXXX");
+	assert_non_null(mkdtemp(path));
+	KIT_CHECK(lade_store_directory_open(path, NULL, &store, &kit_err));
+	return store;
+}
+
+static void remove_all(lade_store *store, const char *path)
+{
+	KIT_CHECK(lade_zarr_delete(store, "", &kit_err));
+	lade_store_unref(store);
+	if (rmdir(path) != 0)
+		fail_msg("%s is not empty", path);
+}
+
+/* ---- waiting for the disk ------------------------------------------------------------------ */
+
+/* The library calls these functions instead of libc's: what is synced and named, in order. */
+static char steps[256];
+static size_t step_count;
+
+static void note(char step)
+{
+	if (step_count < sizeof steps - 1)
+		steps[step_count++] = step;
+}
+
+int fsync(int fd)
+{
+	struct stat st;
+	note(fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? 'd' : 'f');
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+	note('r');
+	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+	note('n');
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+}
+
+static void expect_steps(const char *want)
+{
+	steps[step_count] = 0;
+	assert_string_equal(steps, want);
+	step_count = 0;
+}
+
+/* The bytes are on the disk before the name, and the name is before the call returns; so are the
+ * directories that are made.  Nothing is synced that nobody asks for. */
+static void synced_writes(void **state)
+{
+	(void)state;
+	static const uint64_t shape[1] = {4}, chunk[1] = {2};
+	static const uint8_t data[4] = {0, 0, 1, 2};
+	lade_zarr_write_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_zarr_source source = {.struct_size = sizeof source,
+	                           .span = lade_host_cspan(data, sizeof data)};
+	lade_zarr_append append = {.struct_size = sizeof append, .count = 2, .source = &source,
+	                           .options = &options};
+	lade_io_options io = {.struct_size = sizeof io, .request_size = sizeof(lade_write),
+	                      .sync = true};
+	for (int i = 0; i < 3; i++) {
+		char path[64];
+		lade_store *store = directory(path), *below = store;
+		const lade_store_route route = {"", below};
+		if (i == 2)
+			KIT_CHECK(lade_store_composite_new(&route, 1, &store, &kit_err));
+		lade_zarr *node = create(store, (lade_zarr_description){
+			.ndim = 1, .shape = shape, .chunk_shape = chunk, .type = "uint8"});
+		options.flags = i ? LADE_ZARR_SYNC : 0;
+		step_count = 0;
+		KIT_CHECK(lade_zarr_write(node, NULL, &source, &options, NULL, &kit_err));
+		expect_steps(i ? "dfrdfrd" : "rr");
+		options.flags |= LADE_ZARR_SKIP_FILL;
+		KIT_CHECK(lade_zarr_write(node, NULL, &source, &options, NULL, &kit_err));
+		expect_steps(i ? "dfrd" : "r"); /* one is deleted */
+		assert_false(is_there(store, "a/c/0"));
+		KIT_CHECK(lade_zarr_append_to(node, &append, NULL, NULL, &kit_err));
+		expect_steps(i ? "frd" : "r"); /* zarr.json; the new chunk is fill */
+		lade_write write = {.key = "x/y/z", .kind = LADE_WRITE_IF_ABSENT,
+		                    .src = lade_host_cspan("v", 1)};
+		KIT_CHECK(lade_store_write(store, &write, 1, i ? &io : NULL, NULL, &kit_err));
+		expect_steps(i ? "ddfnd" : "n");
+		write.kind = LADE_DELETE_IF_VERSION;
+		KIT_CHECK(lade_store_write(store, &write, 1, i ? &io : NULL, NULL, &kit_err));
+		expect_steps(i ? "d" : "");
+		lade_zarr_unref(node);
+		if (i == 2)
+			lade_store_unref(store);
+		remove_all(below, path);
 	}
 }
 
@@ -231,23 +334,6 @@ static void smaller_meanwhile(void **state)
 }
 
 /* ---- processes ----------------------------------------------------------------------------- */
-
-static lade_store *directory(char path[64])
-{
-	lade_store *store;
-	strcpy(path, "/tmp/lade-zarr-XXXXXX");
-	assert_non_null(mkdtemp(path));
-	KIT_CHECK(lade_store_directory_open(path, NULL, &store, &kit_err));
-	return store;
-}
-
-static void remove_all(lade_store *store, const char *path)
-{
-	KIT_CHECK(lade_zarr_delete(store, "", &kit_err));
-	lade_store_unref(store);
-	if (rmdir(path) != 0)
-		fail_msg("%s is not empty", path);
-}
 
 static pid_t fork_writer(const char *path, unsigned number)
 {
@@ -480,7 +566,7 @@ int main(void)
 		cmocka_unit_test(threads_share_a_value), cmocka_unit_test(processes_share_a_value),
 		cmocka_unit_test(killed_writers), cmocka_unit_test(nothing_stays_behind),
 		cmocka_unit_test(appending), cmocka_unit_test(old_handles),
-		cmocka_unit_test(smaller_meanwhile),
+		cmocka_unit_test(smaller_meanwhile), cmocka_unit_test(synced_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,8 +188,9 @@ LADE_API lade_status lade_store_explain(lade_store *store, const lade_range *ran
 /* ---- stores of this library -------------------------------------------------------------- */
 
 enum {
-	/* A write returns when its bytes are on the disk, so it survives a loss of power.  Without
-	 * this flag a write survives only the end of the process. */
+	/* All writes return when their bytes are on the disk, so they survive a loss of power.
+	 * Without this flag, and without lade_io_options.sync, a write survives only the end of the
+	 * process. */
 	LADE_DIRECTORY_SYNC = 1,
 	LADE_DIRECTORY_CREATE = 2,    /* make the directory if it does not exist */
 	LADE_DIRECTORY_READ_ONLY = 4, /* writes fail with LADE_E_UNSUPPORTED */

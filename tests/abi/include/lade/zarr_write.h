@@ -181,6 +181,9 @@ enum {
 	/* Chunks whose elements all have the fill value, bit by bit, are not stored: their values
 	 * are deleted, and those in shards left out. */
 	LADE_ZARR_SKIP_FILL = 1,
+	/* Each value, and the document that an append changes, is on the disk when the call
+	 * returns: lade_io_options.sync.  docs/store.md has what it costs. */
+	LADE_ZARR_SYNC = 2,
 };
 
 /* Zero-initialise, set struct_size, then the fields you need. */
@@ -188,7 +191,7 @@ typedef struct lade_zarr_write_options {
 	size_t struct_size;
 	lade_engine *engine; /* NULL: lade_engine_default() */
 	unsigned threads;    /* at most this many; 0: the engine's */
-	uint32_t flags;      /* LADE_ZARR_SKIP_FILL */
+	uint32_t flags;      /* LADE_ZARR_SKIP_FILL, LADE_ZARR_SYNC */
 	lade_cancel *cancel; /* ends the call early; or NULL */
 	lade_where where;    /* as in lade_batch_options, for a source on a device */
 	int32_t device;
@@ -222,9 +225,9 @@ typedef struct lade_zarr_write_report {
  * versions this holds for the threads of one process.  Elements of an edge chunk that are outside
  * the array stay as they are; in a new chunk they are fill.
  *
- * Each value is written whole or not at all, as lade_store_write() says.  With a store opened with
- * LADE_DIRECTORY_SYNC it is on the disk when the call returns.  If the call fails, some chunks may
- * have been written.
+ * Each value is written whole or not at all, as lade_store_write() says.  With LADE_ZARR_SYNC, or a
+ * store opened with LADE_DIRECTORY_SYNC, it is on the disk when the call returns.  If the call
+ * fails, some chunks may have been written.
  *
  * The call asks the store for the version of the array's document, before the first value and after
  * the last one.  If it is not the version that the handle has seen last, the call opens the array
