@@ -55,6 +55,8 @@ void lade__bitunshuffle_tile(const lade__bit_form *form, const lade_elements *ti
  * from_planes: dst[i * elem + j] = src[j * pitch + i]
  * to_rows:     bit i % 8 of dst[k * pitch + i / 8] = bit k of src[i]   for i < count, k < 8
  * from_rows:   bit k of dst[i] = bit i % 8 of src[k * pitch + i / 8]
+ * join_planes: dst[i * elem + j] = planes[j][i]; 'past': past the caches, for results that are
+ *              larger than these, if 'dst' is aligned to 16 bytes
  *
  * 'count' is a multiple of 8 for rows; the pitch of from_rows may be below 0.  'src' and 'dst' do
  * not overlap.
@@ -67,6 +69,8 @@ typedef struct lade__shuffle_kernels {
 	                    size_t pitch);
 	void (*to_rows)(const uint8_t *src, uint8_t *dst, size_t count, size_t pitch);
 	void (*from_rows)(const uint8_t *src, uint8_t *dst, size_t count, ptrdiff_t pitch);
+	void (*join_planes)(const uint8_t *const *planes, uint8_t *dst, size_t count, size_t elem,
+	                    bool past);
 } lade__shuffle_kernels;
 
 extern const lade__shuffle_kernels lade__shuffle_plain;

@@ -19,6 +19,8 @@
 		LOAD_16((p) + 3 * (step)), 3)
 #define STORE_LANE(p, v, lane) \
 	_mm_storeu_si128((__m128i *)(void *)(p), _mm512_extracti32x4_epi32((v), (lane)))
+#define STREAM_LANE(p, v, lane) \
+	_mm_stream_si128((__m128i *)(void *)(p), _mm512_extracti32x4_epi32((v), (lane)))
 #define LOW(a, b) _mm512_unpacklo_epi8((a), (b))
 #define HIGH(a, b) _mm512_unpackhi_epi8((a), (b))
 

@@ -16,6 +16,8 @@
 	_mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_16(p)), LOAD_16((p) + (step)), 1)
 #define STORE_LANE(p, v, lane) \
 	_mm_storeu_si128((__m128i *)(void *)(p), _mm256_extracti128_si256((v), (lane)))
+#define STREAM_LANE(p, v, lane) \
+	_mm_stream_si128((__m128i *)(void *)(p), _mm256_extracti128_si256((v), (lane)))
 #define LOW(a, b) _mm256_unpacklo_epi8((a), (b))
 #define HIGH(a, b) _mm256_unpackhi_epi8((a), (b))
 
@@ -36,6 +38,6 @@ INLINE __m256i transpose_bits(__m256i x)
 }
 
 const lade__shuffle_kernels lade__shuffle_avx2 = {
-	LADE_CPU_AVX2, to_planes, from_planes, to_rows, from_rows,
+	LADE_CPU_AVX2, to_planes, from_planes, to_rows, from_rows, join_planes,
 };
 #endif

@@ -20,6 +20,6 @@ INLINE __m512i transpose_bits(__m512i x)
 }
 
 const lade__shuffle_kernels lade__shuffle_gfni = {
-	LADE_CPU_AVX512, to_planes, from_planes, to_rows, from_rows,
+	LADE_CPU_AVX512, to_planes, from_planes, to_rows, from_rows, join_planes,
 };
 #endif

@@ -98,6 +98,15 @@ static void from_rows(const uint8_t *src, uint8_t *dst, size_t count, ptrdiff_t 
 	}
 }
 
+static void join_planes(const uint8_t *const *planes, uint8_t *dst, size_t count, size_t elem,
+                        bool past)
+{
+	(void)past;
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < elem; j++)
+			dst[i * elem + j] = planes[j][i];
+}
+
 const lade__shuffle_kernels lade__shuffle_plain = {
-	LADE_CPU_PLAIN, to_planes, from_planes, to_rows, from_rows,
+	LADE_CPU_PLAIN, to_planes, from_planes, to_rows, from_rows, join_planes,
 };

@@ -9,6 +9,7 @@
  * STORE(p, v)   and back
  * LOAD_LANES(p, step)      lane l from p + l * step
  * STORE_LANE(p, v, lane)   the 16 bytes of one lane; 'lane' is a constant
+ * STREAM_LANE(p, v, lane)  likewise, past the caches; p is aligned to 16 bytes
  * LOW(a, b), HIGH(a, b)    in each lane, the bytes of the lower (upper) halves of a and b in turn
  * transpose_bits(v)        in each 8 bytes, bit 8r + c goes to bit 8c + r; defined later
  *
@@ -71,6 +72,27 @@ INLINE void store_lanes(uint8_t *p, const vec *v, size_t n, size_t step, size_t 
 #endif
 }
 
+/* As store_lanes() with contiguous lanes, past the caches. */
+INLINE void stream_lanes(uint8_t *p, const vec *v, size_t n)
+{
+	UNROLL
+	for (size_t k = 0; k < n; k++)
+		STREAM_LANE(p + 16 * k, v[k], 0);
+#if LANES > 1
+	UNROLL
+	for (size_t k = 0; k < n; k++)
+		STREAM_LANE(p + 16 * (n + k), v[k], 1);
+#endif
+#if LANES > 2
+	UNROLL
+	for (size_t k = 0; k < n; k++)
+		STREAM_LANE(p + 16 * (2 * n + k), v[k], 2);
+	UNROLL
+	for (size_t k = 0; k < n; k++)
+		STREAM_LANE(p + 16 * (3 * n + k), v[k], 3);
+#endif
+}
+
 /* ---- elements of 2, 4, 8 and 16 bytes -------------------------------------------------------- */
 
 /* Each returns how many elements it did: all, or none where there are fewer than WIDTH.  The last
@@ -106,6 +128,28 @@ INLINE size_t elements_pow2(const uint8_t *src, uint8_t *dst, size_t count, size
 			v[j] = LOAD(src + j * pitch + i);
 		riffle(v, elem, elem == 2 ? 1 : elem == 4 ? 2 : elem == 8 ? 3 : 4);
 		store_lanes(dst + i * elem, v, elem, 16, 16 * elem);
+	}
+	return i;
+}
+
+/* Each plane by itself; 'past' is a constant.  What the last step reaches back to may have any
+ * alignment, so it is stored as usual. */
+INLINE size_t join_pow2(const uint8_t *const *planes, uint8_t *dst, size_t count, size_t elem,
+                        bool past)
+{
+	size_t i = 0;
+	for (; count >= WIDTH && i < count; i += WIDTH) {
+		vec v[16];
+		const bool back = i > count - WIDTH;
+		i = back ? count - WIDTH : i;
+		UNROLL
+		for (size_t j = 0; j < elem; j++)
+			v[j] = LOAD(planes[j] + i);
+		riffle(v, elem, elem == 2 ? 1 : elem == 4 ? 2 : elem == 8 ? 3 : 4);
+		if (past && !back)
+			stream_lanes(dst + i * elem, v, elem);
+		else
+			store_lanes(dst + i * elem, v, elem, 16, 16 * elem);
 	}
 	return i;
 }
@@ -266,4 +310,32 @@ static TARGET void from_planes(const uint8_t *src, uint8_t *dst, size_t count, s
 		break;
 	}
 	lade__shuffle_plain.from_planes(src + done, dst + done * elem, count - done, elem, pitch);
+}
+
+static TARGET void join_planes(const uint8_t *const *planes, uint8_t *dst, size_t count,
+                               size_t elem, bool past)
+{
+	size_t done = 0;
+	const uint8_t *rest[16];
+	past = past && (uintptr_t)dst % 16 == 0;
+#define JOIN(n) \
+	done = past ? join_pow2(planes, dst, count, n, true) \
+	            : join_pow2(planes, dst, count, n, false)
+	if (elem == 2)
+		JOIN(2);
+	else if (elem == 4)
+		JOIN(4);
+	else if (elem == 8)
+		JOIN(8);
+	else if (elem == 16)
+		JOIN(16);
+#undef JOIN
+	if (past)
+		_mm_sfence(); /* other threads see the bytes when they see that the call is done */
+	if (done == count)
+		return;
+	for (size_t j = 0; j < elem && done; j++)
+		rest[j] = planes[j] + done;
+	lade__shuffle_plain.join_planes(done ? rest : planes, dst + done * elem, count - done, elem,
+	                                false);
 }

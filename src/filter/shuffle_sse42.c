@@ -13,6 +13,7 @@
 #define STORE(p, v) _mm_storeu_si128((__m128i *)(void *)(p), (v))
 #define LOAD_LANES(p, step) LOAD(p)
 #define STORE_LANE(p, v, lane) STORE(p, v)
+#define STREAM_LANE(p, v, lane) _mm_stream_si128((__m128i *)(void *)(p), (v))
 #define LOW(a, b) _mm_unpacklo_epi8((a), (b))
 #define HIGH(a, b) _mm_unpackhi_epi8((a), (b))
 
@@ -33,6 +34,6 @@ INLINE __m128i transpose_bits(__m128i x)
 }
 
 const lade__shuffle_kernels lade__shuffle_sse42 = {
-	LADE_CPU_SSE42, to_planes, from_planes, to_rows, from_rows,
+	LADE_CPU_SSE42, to_planes, from_planes, to_rows, from_rows, join_planes,
 };
 #endif

@@ -66,6 +66,9 @@ static lade_status take_element(lade__zread *r, lade_error *err)
 	return LADE_OK;
 }
 
+/* Bytes of a result that caches do not keep until it is used. */
+#define LARGE ((uint64_t)32 << 20)
+
 /* ---- target and options -------------------------------------------------------------------- */
 
 static lade_status take_target(lade__zread *r, const lade_zarr_target *given, lade_error *err)
@@ -171,6 +174,7 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	TRY(lade__levels_make(r->array, &r->levels, err));
 	TRY(take_element(r, err));
 	TRY(take_target(r, target, err));
+	r->job.large = r->selected.result.size >= LARGE;
 	TRY(lade_spec_parse(r->engine, "copy", &r->copy, err));
 	TRY(take_chunks(r, err));
 	r->raw = !r->coding.step && !r->texts;

@@ -140,7 +140,8 @@ static void check_pieces(const lade_run *run, lade_cspan src, const uint8_t *wan
 		t.first = (size_t)rng_below(r, size);
 		t.end = t.first + 1 + (size_t)rng_below(r, size - t.first);
 		t.step = 1 + (size_t)rng_below(r, i == 3 ? 40 : 3000);
-		const lade_pieces to = {&t, t.first, t.end, i ? taker_place : NULL, taker_take};
+		const lade_pieces to = {&t, t.first, t.end, i ? taker_place : NULL, taker_take,
+		                        .large = i == 2};
 		if (lade__blosc_decode.codec->run_pieces(run, src, &to, &err) != LADE_OK)
 			fail_msg("pieces: %s", err.message);
 		for (size_t k = t.first; k < t.end; k++) {
@@ -360,7 +361,7 @@ static bool decode_hostile(const uint8_t *stored, size_t stored_size, size_t roo
 	for (int i = 0; i < 2 && size && size <= room; i++) {
 		taker t = {.out = out.data, .size = size, .step = 64};
 		const lade_pieces to = {&t, size / 3, size - size / 4, i ? taker_place : NULL,
-		                        taker_take};
+		                        taker_take, .large = size % 2};
 		lade_status pieces = d->run_pieces(&run, src, &to, &err);
 		assert_true(pieces == LADE_OK || pieces == LADE_E_CORRUPT);
 	}

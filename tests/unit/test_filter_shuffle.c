@@ -74,6 +74,23 @@ static const struct pair pairs[2] = {
 	 bit_tile, bit_untile},
 };
 
+/* Planes that are each by themselves. */
+static void check_join(const guard *planes, guard *dst, size_t elem, size_t size,
+                       const uint8_t *plain, int level)
+{
+	const lade__shuffle_kernels *kernels = lade__shuffle_kernels_of((lade_cpu)level);
+	const uint8_t *each[16];
+	size_t count = size / elem;
+	for (size_t j = 0; j < elem && elem <= 16; j++)
+		each[j] = planes->data + j * count;
+	for (int past = 0; past < 2 && elem <= 16 && count; past++) {
+		memset(dst->data, 0xEE, size);
+		kernels->join_planes(each, dst->data, count, elem, past);
+		if (memcmp(dst->data, plain, count * elem))
+			fail_msg("join_planes(%zu), %zu bytes, level %d", elem, size, level);
+	}
+}
+
 /* One size, all levels, guard pages behind and before, which also gives odd addresses. */
 static void check(const struct pair *pair, size_t elem, size_t size, const uint8_t *plain,
                   const uint8_t *want)
@@ -93,6 +110,8 @@ static void check(const struct pair *pair, size_t elem, size_t size, const uint8
 			if (size && memcmp(dst.data, plain, size))
 				fail_msg("un%s(%zu), %zu bytes, level %d", pair->name, elem, size,
 				         level);
+			if (pair == &pairs[0])
+				check_join(&shuffled, &dst, elem, size, plain, level);
 		}
 		guard_free(&src);
 		guard_free(&shuffled);

@@ -165,7 +165,8 @@ static lade_status run_pieces(const lade__decoder *d, const lade_codec_ops *code
 	                        .first = sink->off > sink->base ? sink->off - sink->base : 0,
 	                        .end = end > sink->base ? end - sink->base : 0,
 	                        .place = place ? place_piece : NULL,
-	                        .take = take_piece};
+	                        .take = take_piece,
+	                        .large = d->pipe.options->large};
 	return codec->run_pieces(run, at, &to, err);
 }
 

@@ -14,6 +14,7 @@
 typedef struct lade__job_options {
 	const lade_dict *dict;
 	uint32_t flags; /* LADE_BATCH_... */
+	bool large;     /* as in lade_pieces */
 } lade__job_options;
 
 /* What an item runs on. */

@@ -171,11 +171,18 @@ static size_t block_size(const lade__blosc_info *info, uint32_t block)
 	return left < info->blocksize ? left : info->blocksize;
 }
 
-/* Decodes the streams of a block one after the other, | csize 4 | bytes |, into 'out': of each the
- * first 'want' bytes at least. */
+/* Where the streams of a block go. */
+typedef struct streams_goal {
+	uint8_t *out;
+	size_t want;            /* the first bytes of each that are needed; others may come too */
+	const uint8_t **planes; /* get the places; stored ones stay.  NULL: all in 'out' */
+} streams_goal;
+
+/* Decodes the streams of a block one after the other, | csize 4 | bytes |. */
 static lade_status decode_streams(const lade__blosc_info *info, blosc_state *state, uint32_t block,
-                                  uint8_t *out, size_t want, lade_error *err)
+                                  const streams_goal *goal, lade_error *err)
 {
+	uint8_t *out = goal->out;
 	const uint8_t *src = info->src;
 	size_t size = block_size(info, block);
 	size_t table_off = BLOSC_HEADER_SIZE + (size_t)block * 4;
@@ -187,7 +194,7 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 		                 table_end, info->cbytes);
 	size_t streams = size == info->blocksize ? info->streams : 1;
 	size_t out_size = size / streams;
-	want = want < out_size ? want : out_size;
+	size_t want = goal->want < out_size ? goal->want : out_size;
 	for (size_t s = 0; s < streams; s++, out += out_size) {
 		if (info->cbytes - off < 4)
 			return lade_fail(err, LADE_E_CORRUPT, off,
@@ -200,8 +207,11 @@ static lade_status decode_streams(const lade__blosc_info *info, blosc_state *sta
 			                 csize, info->cbytes - off - 4);
 		piece in = {src + off + 4, csize, off + 4};
 		off += 4 + (size_t)csize;
+		if (goal->planes)
+			goal->planes[s] = csize == out_size ? in.data : out;
 		if (csize == out_size) {
-			memcpy(out, in.data, want);
+			if (!goal->planes)
+				memcpy(out, in.data, want);
 			continue;
 		}
 		lade_status status = decode_stream(info, state, in, lade_host_span(out, out_size),
@@ -219,11 +229,13 @@ static lade_status decode_block(const lade_run *run, const lade__blosc_info *inf
 	size_t size = block_size(info, block);
 	block_filter filter = filter_of(info, size);
 	if (filter == FILTER_NONE)
-		return decode_streams(info, run->state, block, out, SIZE_MAX, err);
+		return decode_streams(info, run->state, block, &(streams_goal){out, SIZE_MAX, NULL},
+		                      err);
 	uint8_t *shuffled = lade_worker_scratch(run->worker, SCRATCH_SHUFFLED, size);
 	if (!shuffled)
 		return no_memory("a block", err);
-	lade_status status = decode_streams(info, run->state, block, shuffled, SIZE_MAX, err);
+	const streams_goal goal = {shuffled, SIZE_MAX, NULL};
+	lade_status status = decode_streams(info, run->state, block, &goal, err);
 	if (status != LADE_OK)
 		return status;
 	if (filter == FILTER_BYTES)
@@ -312,11 +324,25 @@ static lade_status decode_range(const lade_run *run, lade_cspan src, uint64_t of
 
 /* A byte-shuffled block whose elements [first, end) are wanted. */
 typedef struct shuffled_block {
-	const uint8_t *planes;
+	const uint8_t *planes[16]; /* the first; if 'apart', one for each byte of an element */
+	bool apart;
 	size_t off, size; /* in the result */
 	size_t first, end;
 	size_t elem;
 } shuffled_block;
+
+/* Elements [first, first + count) of a block. */
+static void join(const lade__shuffle_kernels *kernels, const shuffled_block *b, size_t first,
+                 size_t count, uint8_t *dst, bool past)
+{
+	const uint8_t *planes[16];
+	for (size_t j = 0; j < (b->apart ? b->elem : 1); j++)
+		planes[j] = b->planes[j] + first;
+	if (b->apart)
+		kernels->join_planes(planes, dst, count, b->elem, past);
+	else
+		kernels->from_planes(planes[0], dst, count, b->elem, b->size / b->elem);
+}
 
 /* Gives each run of bytes straight to its place.  False: a run ends in the middle of an element of
  * Blosc's, which may be others than the layout's. */
@@ -330,8 +356,7 @@ static bool place_block(const lade__shuffle_kernels *kernels, const shuffled_blo
 		if (n % elem)
 			return false;
 		if (dst)
-			kernels->from_planes(b->planes + at / elem, dst, n / elem, elem,
-			                     b->size / elem);
+			join(kernels, b, at / elem, n / elem, dst, to->large);
 	}
 	return true;
 }
@@ -345,20 +370,21 @@ static lade_status shuffled_pieces(const lade_run *run, const lade__blosc_info *
 	size_t off = (size_t)block * info->blocksize, elem = info->typesize;
 	shuffled_block b = {.off = off, .size = block_size(info, block), .elem = elem};
 	bool split = b.size == info->blocksize && info->streams == elem;
+	b.apart = split && (elem == 2 || elem == 4 || elem == 8 || elem == 16);
 	b.first = to->first > off ? (to->first - off) / elem : 0;
 	b.end = (to->end - off < b.size ? to->end - off + elem - 1 : b.size) / elem;
 	uint8_t *planes = lade_worker_scratch(run->worker, SCRATCH_SHUFFLED, b.size);
 	if (!planes)
 		return no_memory("a block", err);
-	lade_status status = decode_streams(info, run->state, block, planes,
-	                                    split ? b.end : SIZE_MAX, err);
-	b.planes = planes;
+	b.planes[0] = planes;
+	const streams_goal goal = {planes, split ? b.end : SIZE_MAX, b.apart ? b.planes : NULL};
+	lade_status status = decode_streams(info, run->state, block, &goal, err);
 	if (status != LADE_OK || (to->place && place_block(kernels, &b, to)))
 		return status;
 	uint8_t *out = lade_worker_scratch(run->worker, SCRATCH_RANGE, (b.end - b.first) * elem);
 	if (!out)
 		return no_memory("a block", err);
-	kernels->from_planes(planes + b.first, out, b.end - b.first, elem, b.size / elem);
+	join(kernels, &b, b.first, b.end - b.first, out, false);
 	to->take(to->ctx, off + b.first * elem, out, (b.end - b.first) * elem);
 	return LADE_OK;
 }

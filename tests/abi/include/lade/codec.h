@@ -175,6 +175,7 @@ typedef struct lade_pieces {
 	size_t first, end;
 	void *(*place)(void *ctx, size_t off, size_t *size);
 	void (*take)(void *ctx, size_t off, const void *data, size_t size);
+	bool large; /* what the caller reads in all is larger than caches: write past them */
 } lade_pieces;
 
 /*
