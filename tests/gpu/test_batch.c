@@ -207,12 +207,23 @@ static bool bad_data(lade_status status)
 	       status == LADE_E_RANGE;
 }
 
+/* What a damaged Zstd frame may be said to be: its header may be damaged, too. */
+static bool bad_frame(lade_status status)
+{
+	return bad_data(status) || status == LADE_E_DICT || status == LADE_E_CHECKSUM ||
+	       status == LADE_E_UNSUPPORTED || status == LADE_E_LIMIT;
+}
+
 /* Of a damaged Zstd frame the kernel may tell another fault than libzstd, and may refuse what
  * libzstd takes; never the other way (docs/verdicts.md). */
 static bool zstd_differs(const one *o, const lade_result *got, const lade_result *host)
 {
-	return o->spec == ZSTD && o->damaged && bad_data(got->status) &&
-	       (bad_data(host->status) || host->status == LADE_OK);
+	if (o->spec != ZSTD || !o->damaged)
+		return false;
+	return host->status == LADE_OK
+	               ? bad_data(got->status)
+	               : bad_frame(host->status) && bad_frame(got->status) &&
+	                         got->status != LADE_E_UNSUPPORTED;
 }
 
 /* One segment that is decoded as it lies there has one verdict.  Of several, of a range,
@@ -442,12 +453,41 @@ static void encode_mixed(void **state)
 	}
 }
 
+/* Both refuse a frame that names a dictionary and is cut short; each tells the fault that it finds
+ * first (docs/verdicts.md).  A whole frame gets one verdict. */
+static void a_dictionary_of_a_frame_cut_short(void **state)
+{
+	(void)state;
+	lade_spec *zstd = spec_of(engine, "zstd");
+	lade_place near = {LADE_DEVICE, 0};
+	/* | magic 4 | single segment, id of a byte | 7 | 3 bytes | last raw block of 3 bytes | */
+	static const uint8_t frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0x21, 7, 3, 0x19, 0, 0, 1, 2, 3};
+	buffer src = buffer_new(near, sizeof frame, 0), dst = buffer_new(near, 3, 0);
+	buffer_put(&src, frame, sizeof frame);
+	for (size_t size = 7; size <= sizeof frame; size++) {
+		bool whole = size == sizeof frame;
+		lade_segment s = {.data = src.data, .size = size, .place = near};
+		lade_item item = {.src = &s, .src_count = 1, .dst = buffer_span(&dst)};
+		lade_batch_options o = {.struct_size = sizeof o, .where = LADE_WHERE_DEVICE};
+		lade_result result;
+		lade_decode_into(engine, zstd, &item, 1, &result, &o, NULL);
+		assert_int_equal(result.status, LADE_E_DICT);
+		o.where = LADE_WHERE_HOST;
+		lade_decode_into(engine, zstd, &item, 1, &result, &o, NULL);
+		assert_int_equal(result.status, whole ? LADE_E_DICT : LADE_E_TRUNCATED);
+	}
+	buffer_free(&src);
+	buffer_free(&dst);
+	lade_spec_unref(zstd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(decode_mixed, begin, end),
 		cmocka_unit_test_setup_teardown(decode_mixed_and_damaged, begin, end),
 		cmocka_unit_test_setup_teardown(encode_mixed, begin, end),
+		cmocka_unit_test_setup_teardown(a_dictionary_of_a_frame_cut_short, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);
