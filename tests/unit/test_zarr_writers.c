@@ -509,6 +509,69 @@ static void nothing_stays_behind(void **state)
 	}
 }
 
+/* Writes chunks of rows 0 to 3 again and again, and opens the array again if it became smaller. */
+static void write_beside(const char *path, unsigned number)
+{
+	static uint8_t data[16];
+	lade_store *store;
+	lade_zarr *node = NULL;
+	lade_error err = {.message = "opening"};
+	lade_status status = lade_store_directory_open(path, NULL, &store, NULL);
+	memset(data, (int)number + 1, sizeof data);
+	lade_zarr_source source = {.struct_size = sizeof source,
+	                           .span = lade_host_cspan(data, sizeof data)};
+	lade_zarr_write_options one = {.struct_size = sizeof one, .threads = 1};
+	for (unsigned round = 0; round < 60 && status == LADE_OK; round++) {
+		if (!node)
+			status = lade_zarr_open(store, "a", NULL, &node, &err);
+		if (status == LADE_OK)
+			status = lade_zarr_write(node, NULL, &source, &one, NULL, &err);
+		if (status != LADE_E_CHANGED)
+			continue;
+		lade_zarr_unref(node);
+		node = NULL;
+		status = LADE_OK;
+	}
+	if (status != LADE_OK)
+		fprintf(stderr, "writer %u: %s\n", number, err.message);
+	_exit(status != LADE_OK);
+}
+
+/* Resizes remove directories while writers make them: no writer fails, but for arrays that became
+ * smaller; no chunk stays outside, and a deletion leaves nothing. */
+static void writers_beside_resizes(void **state)
+{
+	(void)state;
+	NO_FORK();
+	static const uint64_t shapes[2][2] = {{4, 4}, {2, 4}}, chunk[2] = {1, 1};
+	char path[64], key[16];
+	lade_store *store = directory(path);
+	lade_zarr *node = create(store, (lade_zarr_description){
+		.ndim = 2, .shape = shapes[0], .chunk_shape = chunk, .type = "uint8"});
+	pid_t pids[WRITERS];
+	for (unsigned n = 0; n < WRITERS; n++) {
+		pids[n] = fork();
+		if (pids[n] == 0)
+			write_beside(path, n);
+	}
+	unsigned left = WRITERS, i = 0;
+	while (left) {
+		KIT_CHECK(lade_zarr_resize(node, shapes[++i % 2], NULL, &kit_err));
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+		assert_true(pid <= 0 || status == 0);
+		left -= pid > 0;
+	}
+	if (i % 2 == 0)
+		KIT_CHECK(lade_zarr_resize(node, shapes[1], NULL, &kit_err));
+	for (int k = 0; k < 8; k++) {
+		snprintf(key, sizeof key, "a/c/%d/%d", 2 + k / 4, k % 4);
+		assert_false(is_there(store, key));
+	}
+	lade_zarr_unref(node);
+	remove_all(store, path);
+}
+
 /* Each caller gets a range of its own. */
 static void *append_own(void *ctx)
 {
@@ -565,8 +628,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_share_a_value), cmocka_unit_test(processes_share_a_value),
 		cmocka_unit_test(killed_writers), cmocka_unit_test(nothing_stays_behind),
-		cmocka_unit_test(appending), cmocka_unit_test(old_handles),
-		cmocka_unit_test(smaller_meanwhile), cmocka_unit_test(synced_writes),
+		cmocka_unit_test(writers_beside_resizes), cmocka_unit_test(appending),
+		cmocka_unit_test(old_handles), cmocka_unit_test(smaller_meanwhile),
+		cmocka_unit_test(synced_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
