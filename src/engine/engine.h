@@ -18,7 +18,7 @@
  */
 typedef struct lade__kept {
 	struct lade__gpu_streams *streams;
-	struct lade__gpu_staging *staging;
+	struct lade__gpu_staging *staging, *lent; /* 'lent': in use, and will come back */
 	void (*give_back)(lade_engine *engine, const struct lade__kept *kept);
 } lade__kept;
 

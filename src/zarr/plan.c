@@ -5,6 +5,7 @@
  */
 #include "base/options.h"
 #include "base/try.h"
+#include "batch/gpu/kept.h"
 #include "io/io.h"
 #include "store/store.h"
 #include "zarr/plan.h"
@@ -103,6 +104,10 @@ static lade_status take_target(lade__zread *r, const lade_zarr_target *given, la
 	return status;
 }
 
+/* Encoded bytes that are on their way: few, or what a device is busy with. */
+#define HOST_MEMORY   ((uint64_t)64 << 20)
+#define DEVICE_MEMORY ((uint64_t)256 << 20)
+
 static lade_status take_options(lade__zread *r, const lade_zarr_read_options *given,
                                 lade_error *err)
 {
@@ -121,9 +126,11 @@ static lade_status take_options(lade__zread *r, const lade_zarr_read_options *gi
 	                          : lade_engine_default();
 	if (!r->given_engine)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an engine");
-	o->memory = o->memory ? o->memory : (uint64_t)64 << 20;
 	r->job.flags = o->flags & LADE_ZARR_IGNORE_CHECKSUMS ? LADE_BATCH_IGNORE_CHECKSUMS : 0;
-	return lade__engine_for(r->given_engine, o->allocators, &r->engine, err);
+	status = lade__engine_for(r->given_engine, o->allocators, &r->engine, err);
+	if (status == LADE_OK)
+		r->pinned = lade__gpu_pinned_kept(r->engine);
+	return status;
 }
 
 /* ---- chunks ------------------------------------------------------------------------------- */
@@ -182,6 +189,8 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	r->device = r->target.span.place.kind == LADE_DEVICE ||
 	            r->target.span.place.kind == LADE_MANAGED ||
 	            r->options.where == LADE_WHERE_DEVICE;
+	if (r->options.memory == 0)
+		r->options.memory = r->device ? DEVICE_MEMORY : HOST_MEMORY;
 	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
 out:
 	if (status != LADE_OK)

@@ -272,7 +272,7 @@ static lade_status run(lade__zread *r, lade_error *err)
 static lade_status run_listed(lade__zread *r, lade_error *err)
 {
 	const lade_zarr_shape *result = &r->selected.result;
-	const lade_allocator *from = &r->engine->allocators[LADE_PINNED];
+	const lade_allocator *from = &r->pinned;
 	const lade_zarr_target target = r->target;
 	const lade_place place = {LADE_PINNED, lade__zread_device(r)};
 	ptrdiff_t strides[LADE_DIMS_MAX], stride = (ptrdiff_t)result->elem_size;

@@ -35,6 +35,7 @@ struct lade_zarr_plan {
 	lade__levels levels;
 	lade_zarr_read_options options;
 	lade_engine *engine, *given_engine;
+	lade_allocator pinned; /* of the engine; some of it is kept from read to read */
 	lade__job_options job;
 	lade_zarr_target target;
 	ptrdiff_t strides[LADE_DIMS_MAX]; /* by axis of the result */

@@ -15,7 +15,7 @@ lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count,
 	lade_store_report report = {.struct_size = sizeof report};
 	lade_io_options options = {.struct_size = sizeof options, .request_size = sizeof *ranges,
 	                           .threads = threads, .cancel = &r->quiet, .errors = errors,
-	                           .pinned = r->options.allocators[LADE_PINNED]};
+	                           .pinned = &r->pinned};
 	lade_status status =
 		lade_store_read(r->node->chunk_store, ranges, count, &options, &report, err);
 	pthread_mutex_lock(&r->mutex);

@@ -30,6 +30,7 @@
 #include "array/gpu.h"
 #include "gpu/work.h"
 #include "batch/gpu/args.h"
+#include "batch/gpu/kept.h"
 #include "batch/host/item.h"
 #include "batch/plan/plan.h"
 

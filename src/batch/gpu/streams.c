@@ -17,7 +17,8 @@
 #define PINNED_GRAIN 4096u
 
 /* A set that no call uses keeps no more pinned memory than this: what a call with pageable memory
- * on both sides takes, if its items are not larger than some megabytes. */
+ * on both sides takes, if its items are not larger than some megabytes.  Nor do all staging buffers
+ * that lade__gpu_pinned_kept() gave. */
 #define PINNED_KEEP ((size_t)256 << 20)
 
 /* Nor more units for each of its flights, with those pending, than these. */
@@ -303,6 +304,17 @@ out:
 	return status;
 }
 
+/* Puts one behind the others that nobody uses. */
+static void staging_keep(lade_engine *engine, lade__gpu_staging *staging)
+{
+	lade__gpu_staging **last = &engine->devices.staging;
+	while (*last)
+		last = &(*last)->next;
+	staging->next = NULL;
+	*last = staging;
+	engine->devices.give_back = give_back;
+}
+
 lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, lade_stream stream,
                                    lade__gpu_staging *staging, lade_error *err)
 {
@@ -310,15 +322,61 @@ lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, la
 	/* Nobody will report when the staging is free. */
 	if (status != LADE_OK)
 		device->driver->cuStreamSynchronize(stream);
-	staging->next = NULL;
 	pthread_mutex_lock(&engine->workers_mutex);
-	lade__gpu_staging **last = &engine->devices.staging;
-	while (*last)
-		last = &(*last)->next;
-	*last = staging;
-	engine->devices.give_back = give_back;
+	staging_keep(engine, staging);
 	pthread_mutex_unlock(&engine->workers_mutex);
 	return status;
+}
+
+/* ---- an allocator of them ------------------------------------------------------------------- */
+
+static void *kept_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
+{
+	lade_engine *engine = ctx;
+	lade__gpu_staging *staging = NULL;
+	lade__device *device;
+	(void)stream;
+	if (align > PINNED_ALIGN || lade__device_use(place.device, &device, NULL) != LADE_OK)
+		return NULL;
+	lade__gpu_staging_take(engine, device, size, &staging, NULL);
+	lade__device_leave(device);
+	if (!staging)
+		return NULL;
+	pthread_mutex_lock(&engine->workers_mutex);
+	staging->next = engine->devices.lent;
+	engine->devices.lent = staging;
+	pthread_mutex_unlock(&engine->workers_mutex);
+	return staging->pinned.data;
+}
+
+static void kept_free(void *ctx, void *ptr, size_t size, size_t align, lade_place place,
+                      lade_stream stream)
+{
+	lade_engine *engine = ctx;
+	size_t kept = 0;
+	(void)size, (void)align, (void)place, (void)stream;
+	lade__engine_after_fork(engine);
+	pthread_mutex_lock(&engine->workers_mutex);
+	lade__gpu_staging **at = &engine->devices.lent;
+	while (*at && (*at)->pinned.data != ptr)
+		at = &(*at)->next;
+	lade__gpu_staging *staging = *at; /* NULL in a forked child, whose lists began anew */
+	if (staging)
+		*at = staging->next;
+	for (const lade__gpu_staging *s = engine->devices.staging; s; s = s->next)
+		kept += s->pinned.size;
+	if (staging && kept <= PINNED_KEEP && staging->pinned.size <= PINNED_KEEP - kept) {
+		staging_keep(engine, staging);
+		staging = NULL;
+	}
+	pthread_mutex_unlock(&engine->workers_mutex);
+	if (staging)
+		staging_free(engine, staging);
+}
+
+lade_allocator lade__gpu_pinned_kept(lade_engine *engine)
+{
+	return (lade_allocator){engine, kept_alloc, kept_free};
 }
 
 /* ---- device memory --------------------------------------------------------------------------- */
