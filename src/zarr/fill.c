@@ -131,12 +131,14 @@ static uint64_t real_bits(const lade_zarr_type *type, size_t size, double value)
 	return bits;
 }
 
-/* "0x7fc00001": the bits themselves. */
+/* "0x7fc00001": the bits themselves, all of them: for zarr-python "0x7fc0" is a float of 16 bits,
+ * whatever the array's type is. */
 static bool read_bits(const char *text, size_t size, size_t bytes, uint64_t *out)
 {
 	uint64_t bits = 0;
 	unsigned base = size > 2 && text[1] == 'x' ? 16 : 2;
-	if (size < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'b'))
+	if (size < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'b') ||
+	    size - 2 != bytes * (base == 16 ? 2 : 8))
 		return false;
 	for (size_t i = 2; i < size; i++) {
 		char c = text[i];
@@ -148,7 +150,7 @@ static bool read_bits(const char *text, size_t size, size_t bytes, uint64_t *out
 		bits = bits * base + digit;
 	}
 	*out = bits;
-	return bytes == 8 || bits >> 8 * bytes == 0;
+	return true;
 }
 
 static lade_status fill_real(const scan *s, uint32_t at, const lade_zarr_type *type, size_t size,

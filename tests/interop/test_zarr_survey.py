@@ -1,5 +1,5 @@
-# test_zarr_survey.py: one small array of each kind that zarr-python makes, for what test_zarr.py has
-# no test of its own: units of times, fill values, pairs of codecs, filters in format 2.
+# test_zarr_survey.py: one small array of each kind that zarr-python makes and that has no test in
+# test_zarr.py: units of times, fill values, pairs of codecs, filters in format 2.
 # SPDX-License-Identifier: Apache-2.0
 """Each array is made and read by zarr-python, then read by liblade; all that differ are listed."""
 import itertools
@@ -32,7 +32,9 @@ def differences(tmp_path, arrays):
             continue  # zarr-python has no such array
         count += 1
         try:
-            little = want.astype(want.dtype.newbyteorder("<")) if want.dtype.kind in "iufcU" else want
+            little = want
+            if want.dtype.kind in "iufcU":
+                little = want.astype(want.dtype.newbyteorder("<"))
             if ours.read(folder, want.dtype).tobytes() != little.tobytes():
                 bad.append(f"{name}: other elements")
         except ours.lade.Error as error:
@@ -72,6 +74,24 @@ def test_fill_values(tmp_path):
         shape=(3,), chunks=(2,), dtype=dtype, fill_value=value, zarr_format=form))
         for dtype, value in kinds for form in (2, 3)]
     assert differences(tmp_path, arrays) >= 2 * sum(map(len, FILLS.values()))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_fill_values_of_bits(tmp_path, dtype):
+    # zarr-python takes the number of digits for the type; others than the array's are refused.
+    for digits in ("7e01", "7fc00001", "7ff8000000000001", "0", "7fc0000", "8000", "80000000"):
+        folder = tmp_path / digits
+        zarr.create_array(folder, shape=(3,), chunks=(2,), dtype=dtype, fill_value=np.nan)
+        document = folder / "zarr.json"
+        document.write_text(document.read_text().replace('"NaN"', f'"0x{digits}"'))
+        if len(digits) == 2 * np.dtype(dtype).itemsize:
+            bits = bytes.fromhex(digits)[::-1]
+            assert ours.read(folder, dtype).tobytes() == bits * 3
+            want = np.frombuffer(bits * 3, dtype)
+            np.testing.assert_array_equal(zarr.open_array(folder)[...], want)
+        else:
+            with pytest.raises(ours.lade.Error, match='"0x..." of'):
+                ours.read(folder, dtype)
 
 
 def test_pairs_of_codecs(tmp_path):
