@@ -59,6 +59,7 @@ for source in examples/*.sh; do
 		echo "$name failed"
 		exit 1
 	fi
-	(cd "$dir/$name" && cmp temperature.npy back.npy && cmp times.npy same.npy)
+	[ "$name" != ten_lines ] ||
+		(cd "$dir/$name" && cmp temperature.npy back.npy && cmp times.npy same.npy)
 	echo "$name.sh: $(tail -1 "$dir/$name.out")"
 done

@@ -2,7 +2,8 @@
 # check_readme.sh: README.md is short, and shows programs that run: its C and its shell are
 # examples/ten_lines.c and .sh (check_examples.sh runs them), its Python is
 # examples/python/ten_lines.py (python/tests/test_examples.py runs it).  Its charts show the
-# results that are there.  docs/layouts.md shows examples/transposed.c.
+# results that are there.  docs/layouts.md shows examples/transposed.c,
+# docs/zarr.md examples/zarr_lines.c and .sh.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,6 +25,8 @@ shows README.md c examples/ten_lines.c 'SPDX-License'
 shows README.md python examples/python/ten_lines.py '^"""$'
 shows README.md sh examples/ten_lines.sh '^set -euo'
 shows docs/layouts.md c examples/transposed.c
+shows docs/zarr.md c examples/zarr_lines.c 'SPDX-License'
+shows docs/zarr.md sh examples/zarr_lines.sh '^set -euo'
 words=$(wc -w <README.md)
 echo "README.md has $words words, at most $limit"
 [ "$words" -le $limit ]
