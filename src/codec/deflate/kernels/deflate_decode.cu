@@ -64,6 +64,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 		if (status != LADE_GPU_OK)
 			return status;
 		last = t->job.last;
+		uint64_t begin = t->job.at;
+		m.rest = m.block + m.block / 64;
 		while (kind != LADE_DEFLATE_EMPTY && stop != LADE_DEFLATE_STOP_END) {
 			if (kind == LADE_DEFLATE_STORED)
 				status = lade_deflate_stored<KEEP>(t, done, &stop, me);
@@ -74,6 +76,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 			if (KEEP)
 				lade_deflate_sum_up(t, total, *done, false, me);
 		}
+		if (!last)
+			m.block = (uint32_t)(t->job.at - begin) & LADE_DEFLATE_AT;
 	}
 	return LADE_GPU_OK;
 }
@@ -132,7 +136,7 @@ static __device__ __forceinline__ void lade_deflate_batch(const lade_gpu_batch &
 	                      threadIdx.x};
 	uint8_t *memory =
 		KEEP ? room.memory + (uint64_t)blockIdx.x * t->LANES * room.lane : nullptr;
-	lade_deflate_memory m = {memory, room.lane, room.words, room.words};
+	lade_deflate_memory m = {memory, room.lane, room.words, room.words, 0, 0};
 	lade_deflate_sum total;
 	total.format = room.format;
 	if (threadIdx.x == 0)

@@ -24,7 +24,7 @@
 
 #include "codec/deflate/kernels/deflate_codes.cuh"
 
-#define LADE_DEFLATE_AHEAD 384u
+#define LADE_DEFLATE_AHEAD 640u
 
 /* Why a lane stopped before its part's end. */
 enum {
@@ -260,16 +260,21 @@ static __device__ __forceinline__ void lade_deflate_sums(lade_deflate_team<W> *t
 /* ---- a tile -------------------------------------------------------------------------------- */
 
 /* The team's memory, 'lane' bytes for each, and how many words of the source a lane may have, at
- * most and now. */
+ * most and now; and the bits that a block may have left: as many as the one before it had. */
 struct lade_deflate_memory {
 	uint8_t *lanes;
 	uint32_t lane, words, now;
+	uint32_t block, rest; /* 0: not known */
 };
 
-/* Words of the source for each lane, where 'left' bits are: such that tiles are alike. */
+/* Words of the source for each lane, where 'left' bits are: such that tiles of a block are
+ * alike, and the last one's lanes have work. */
 template <int W>
-static __device__ __forceinline__ uint32_t lade_deflate_share(uint32_t left, uint32_t most)
+static __device__ __forceinline__ uint32_t lade_deflate_share(const lade_deflate_memory &m,
+                                                              uint32_t left)
 {
+	uint32_t most = m.now;
+	left = m.rest && m.rest < left ? m.rest : left;
 	uint32_t words = left / (32 * 32 * W) + 1, tiles = (words + most - 1) / most;
 	words = ((words + tiles - 1) / tiles) | 1;
 	return words < 3 ? 3 : words < most ? words : most;
@@ -450,7 +455,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W
 	uint32_t left = lade_deflate_left(t->job.c, at), first = (uint32_t)at & 31;
 	if (first >= left)
 		return LADE_GPU_TRUNCATED;
-	uint32_t words = lade_deflate_share<W>(left - first, m.now), part = 32 * words;
+	uint32_t words = lade_deflate_share<W>(m, left - first), part = 32 * words;
 	lade_deflate_fetch(t, t->job.c, at, t->LANES * words + 6, thread);
 	lade_deflate_reader r = {t->stage, t->table, 0, 0, 0, 0, 0, 0};
 	uint32_t begin = first + thread * part, ahead = begin - first;
@@ -484,8 +489,10 @@ static __device__ __forceinline__ uint32_t lade_deflate_tile(lade_deflate_team<W
 	}
 	*stop = said >> 28;
 	m.now = lade_deflate_adapt(m, *stop);
+	uint32_t read = (said & LADE_DEFLATE_AT) - first, little = m.block / 8;
+	m.rest = m.rest > read + little ? m.rest - read : little;
 	if (thread == 0)
-		t->job.at = (at & ~(uint64_t)31) + (said & LADE_DEFLATE_AT);
+		t->job.at = at + read;
 	lade_team_sync<W>();
 	if (status != LADE_GPU_OK)
 		return status;
