@@ -58,6 +58,12 @@ struct lade_deflate_job {
 	uint32_t literals, distances; /* lengths that a dynamic block gives */
 };
 
+/* What a thread asked for: the token of its next sequence, and the one before it. */
+struct lade_deflate_asked {
+	uint32_t token, before;
+	uint32_t place; /* 1 << 31 | the token's number in its lane << 8 | lane; 0: no sequence */
+};
+
 /* A team's part of shared memory. */
 template <int W> struct lade_deflate_team {
 	static constexpr uint32_t LANES = 32 * W;
@@ -65,15 +71,19 @@ template <int W> struct lade_deflate_team {
 	uint32_t table[LADE_DEFLATE_CODES + (1u << LADE_DEFLATE_FAR)];
 	lade_deflate_code<288> literal;
 	lade_deflate_code<32> distance; /* before it is known, the code of lengths */
-	uint32_t histogram[2][16];
-	uint8_t length[320];
+	union {
+		struct { /* of a block's header */
+			uint32_t histogram[2][16];
+			uint8_t length[320];
+		} head;
+		lade_deflate_asked asked[LANES]; /* of rounds: deflate_tile.cuh */
+	};
 	union {
 		struct {
 			lade_lz_exec<W> lz;
 			lade_lz_place place[LANES];
 		} x;
 		uint32_t stage[WORDS];
-		uint32_t crc[1024];
 	};
 	uint32_t said[LANES], base[LANES], count[LANES]; /* by lane: deflate_tile.cuh */
 	uint32_t first[2][W], total[W], pieces[W];       /* by warp */
@@ -313,10 +323,11 @@ static __device__ __forceinline__ bool lade_deflate_lengths_begin(lade_deflate_t
 	uint32_t count = 4 + lade_deflate_take(t->stage, p, 4);
 	uint32_t mine = lane < count ? lade_deflate_peek(t->stage, *p + 3 * lane) & 7 : 0;
 	if (lane < 19)
-		t->length[lade_deflate_order(lane)] = (uint8_t)mine;
+		t->head.length[lade_deflate_order(lane)] = (uint8_t)mine;
 	__syncwarp();
 	*p += 3 * count;
-	if (!lade_deflate_code_make(&t->distance, t->histogram[0], t->length, 19, 0, lane))
+	if (!lade_deflate_code_make(&t->distance, t->head.histogram[0], t->head.length, 19, 0,
+	                            lane))
 		return false;
 	for (uint32_t i = lane; i < 128; i += 32) {
 		uint32_t word = __brev(i) >> 17, n = 1;
@@ -342,8 +353,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_lengths_read(lade_deflat
                                                                      uint32_t lane)
 {
 	uint32_t p = *at, n = 0, last = 0, count = t->job.literals + t->job.distances;
-	for (uint32_t i = lane; i < sizeof t->length; i += 32)
-		t->length[i] = 0;
+	for (uint32_t i = lane; i < sizeof t->head.length; i += 32)
+		t->head.length[i] = 0;
 	__syncwarp();
 #pragma unroll 1
 	while (n < count) {
@@ -380,7 +391,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_lengths_read(lade_deflat
 		if (symbol == 16)
 			value = before ? former : last;
 		for (uint32_t k = 0; k < again && mine && value; k++)
-			t->length[start + k] = (uint8_t)value;
+			t->head.length[start + k] = (uint8_t)value;
 		__syncwarp();
 		uint32_t top = 31 - __clz((int)__ballot_sync(LADE_FULL, mine));
 		last = __shfl_sync(LADE_FULL, value, top);
@@ -403,7 +414,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_dynamic(lade_deflate_tea
 		return p > left ? LADE_GPU_TRUNCATED : LADE_GPU_CORRUPT;
 	status = lade_deflate_lengths_read(t, &p, left, lane);
 	*at = p;
-	if (status == LADE_GPU_OK && t->length[256] == 0)
+	if (status == LADE_GPU_OK && t->head.length[256] == 0)
 		status = LADE_GPU_CORRUPT;
 	return status;
 }
@@ -413,7 +424,7 @@ template <int W>
 static __device__ __forceinline__ void lade_deflate_fixed(lade_deflate_team<W> *t, uint32_t lane)
 {
 	for (uint32_t i = lane; i < 320; i += 32)
-		t->length[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < 288 ? 8 : 5;
+		t->head.length[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < 288 ? 8 : 5;
 	if (lane == 0) {
 		t->job.literals = 288;
 		t->job.distances = 32;
@@ -444,10 +455,11 @@ static __device__ __forceinline__ uint32_t lade_deflate_block(lade_deflate_team<
 			lade_deflate_fixed(t, lane);
 		if (status == LADE_GPU_OK &&
 		    (kind == LADE_DEFLATE_DYNAMIC || kind == LADE_DEFLATE_FIXED)) {
-			bool right = lade_deflate_code_make(&t->literal, t->histogram[0], t->length,
-			                                    t->job.literals, 1, lane);
-			right &= lade_deflate_code_make(&t->distance, t->histogram[1],
-			                                t->length + t->job.literals,
+			bool right =
+				lade_deflate_code_make(&t->literal, t->head.histogram[0],
+			                               t->head.length, t->job.literals, 1, lane);
+			right &= lade_deflate_code_make(&t->distance, t->head.histogram[1],
+			                                t->head.length + t->job.literals,
 			                                t->job.distances, 2, lane);
 			status = right ? LADE_GPU_OK : LADE_GPU_CORRUPT;
 		}

@@ -324,6 +324,56 @@ static __device__ __forceinline__ uint32_t lade_deflate_owner(const lade_deflate
 	return before - 1 + __popc(heads & ((2u << lane) - 1));
 }
 
+/* Asks for the thread's sequence in the round that begins with number 'g' of 'count'. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_ask(lade_deflate_team<W> *t,
+                                                        const lade_deflate_memory &m, uint32_t g,
+                                                        uint32_t count, lade_deflate_me me)
+{
+	lade_deflate_asked *next = &t->asked[me.thread];
+	uint32_t from = g + 32 * me.warp, place = 0;
+	if (from < count) { /* alike for the warp */
+		uint32_t owner = lade_deflate_owner(t, from, me.lane);
+		if (from + me.lane < count) {
+			uint32_t k = from + me.lane - t->base[owner];
+			const uint32_t *token =
+				(const uint32_t *)(m.lanes + (owner + 1) * m.lane) - 1 - k;
+			if (k < (t->count[owner] & 0xFFFF))
+				lade_cp_async_4(&next->token, token);
+			if (k)
+				lade_cp_async_4(&next->before, token + 1);
+			place = 1u << 31 | k << 8 | owner;
+		}
+	}
+	next->place = place;
+	lade_cp_async_commit();
+}
+
+/* The sequence that the thread asked for: literals behind the last token have no match. */
+template <int W>
+static __device__ __forceinline__ lade_lz_sequence lade_deflate_get(const lade_deflate_team<W> *t,
+                                                                    const lade_deflate_memory &m,
+                                                                    lade_deflate_me me)
+{
+	lade_lz_sequence q = {{0, 0}, {0, 0}, {false, true}};
+	const lade_deflate_asked *next = &t->asked[me.thread];
+	lade_cp_async_wait<0>();
+	if (next->place == 0)
+		return q;
+	uint32_t owner = next->place & 255, k = next->place >> 8 & 0x7FFFFF, n = t->count[owner];
+	uint32_t before = k ? next->before >> 23 : 0;
+	if (k < (n & 0xFFFF)) {
+		uint32_t v = next->token;
+		q.size[0] = (v >> 23) - before;
+		q.size[1] = 3 + (v >> 15 & 255);
+		q.from[1] = 1 + (v & 0x7FFF);
+	} else {
+		q.size[0] = (n >> 16) - before;
+	}
+	q.from[0] = owner * m.lane + before;
+	return q;
+}
+
 /* The status of the lane's sequence: literals come first. */
 static __device__ __forceinline__ uint32_t lade_deflate_verdict(const lade_lz_sequence &q,
                                                                 uint32_t start, uint32_t begin,
@@ -356,7 +406,8 @@ static __device__ __noinline__ uint32_t lade_deflate_failed(lade_deflate_team<W>
 	return t->total[0];
 }
 
-/* Hands the tile's sequences, 'count' of all lanes, to the executor; *done is the output. */
+/* Hands the tile's sequences, 'count' of all lanes, to the executor, a round of one a thread at a
+ * time, while the tokens of the next one are on their way; *done is the output. */
 template <int W>
 static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W> *t,
                                                              const lade_deflate_memory &m,
@@ -365,6 +416,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 {
 	const lade_gpu_chunk &c = t->job.c;
 	uint32_t warp = me.warp, lane = me.lane, cap = c.dst_cap, begin = t->job.begin;
+	lade_deflate_ask(t, m, 0, count, me);
 	lade_lz_out o =
 		lade_lz_begin<W>(&t->x.lz, m.lanes, t->LANES * m.lane, c.dst, cap, warp, lane);
 	uint32_t shift = o.done;
@@ -374,27 +426,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 	lade_team_sync<W>();
 #pragma unroll 1
 	for (uint32_t g = 0; g < count; g += t->LANES) {
-		lade_lz_sequence q = {{0, 0}, {0, 0}, {false, true}};
-		uint32_t from = g + 32 * warp;
-		if (from < count) { /* alike for the warp */
-			uint32_t owner = lade_deflate_owner(t, from, lane);
-			if (from + lane < count) {
-				uint32_t k = from + lane - t->base[owner], n = t->count[owner];
-				uint32_t at = owner * m.lane;
-				const uint32_t *token =
-					(const uint32_t *)(m.lanes + at + m.lane) - 1 - k;
-				uint32_t before = k ? token[1] >> 23 : 0;
-				if (k < (n & 0xFFFF)) {
-					uint32_t v = *token;
-					q.size[0] = (v >> 23) - before;
-					q.size[1] = 3 + (v >> 15 & 255);
-					q.from[1] = 1 + (v & 0x7FFF);
-				} else {
-					q.size[0] = (n >> 16) - before;
-				}
-				q.from[0] = at + before;
-			}
-		}
+		lade_lz_sequence q = lade_deflate_get(t, m, me);
+		lade_deflate_ask(t, m, g + t->LANES, count, me);
 		uint32_t size = q.size[0] + q.size[1];
 		uint32_t pieces = (q.size[0] != 0) + (q.size[1] != 0);
 		uint32_t start, piece;
