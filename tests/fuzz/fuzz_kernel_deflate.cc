@@ -19,6 +19,7 @@ static const struct {
 } kernels[] = {
 	{"deflate solo", 1, lade_deflate_decode_solo},
 	{"deflate team2", 2, lade_deflate_decode_team2},
+	{"deflate team4", 4, lade_deflate_decode_team4},
 	{"deflate team8", 8, lade_deflate_decode_team8},
 	{"deflate size", 1, lade_deflate_size},
 };

@@ -15,7 +15,7 @@
 
 /* A team of 'warps' reads at most this many words of the source a lane at once: an odd number, so
  * that lanes read from different banks of shared memory. */
-#define LADE_DEFLATE_WORDS(warps) ((warps) == 1 ? 31u : 21u)
+#define LADE_DEFLATE_WORDS(warps) ((warps) == 1 || (warps) == 4 ? 31u : 21u)
 
 /* The most bytes that a lane keeps of a tile, so that 9 bits count its literals. */
 #define LADE_DEFLATE_LANE_MAX 512u

@@ -25,6 +25,7 @@ typedef struct shape {
 
 static const shape shapes[] = {
 	{{"deflate_decode", "lade_deflate_decode_team8", 0}, 8, 2, 32768, 512},
+	{{"deflate_decode", "lade_deflate_decode_team4", 0}, 4, 5, 16384, 1024},
 	{{"deflate_decode", "lade_deflate_decode_team2", 0}, 2, 10, 8192, 2048},
 	{{"deflate_decode", "lade_deflate_decode_solo", 0}, 1, 0, 0, 4096},
 };

@@ -173,6 +173,13 @@ extern "C" __global__ void __launch_bounds__(64, 10)
 	lade_deflate_batch<true, 2>(batch, room);
 }
 
+/* Map: block = one chunk at a time, its four warps in step.  Shared: a team. */
+extern "C" __global__ void __launch_bounds__(128, 5)
+	lade_deflate_decode_team4(lade_gpu_batch batch, lade_deflate_room room)
+{
+	lade_deflate_batch<true, 4>(batch, room);
+}
+
 /* Map: block = one chunk at a time, its eight warps in step.  Shared: a team. */
 extern "C" __global__ void __launch_bounds__(256, 2)
 	lade_deflate_decode_team8(lade_gpu_batch batch, lade_deflate_room room)

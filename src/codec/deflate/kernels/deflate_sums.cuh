@@ -122,10 +122,10 @@ static __device__ constexpr uint32_t lade_deflate_times(uint32_t a, uint32_t b)
 	return r;
 }
 
-/* Constants: x^(32 n), and for rows of 32, 64 and 256 words five bits of a word times x to the bits
- * of a row, in seven parts: a part is a line of memory. */
+/* Constants: x^(32 n), and for rows of 32, 64, 128 and 256 words five bits of a word times x to
+ * the bits of a row, in seven parts: a part is a line of memory. */
 struct alignas(128) lade_deflate_powers {
-	uint32_t row[3][7][32];
+	uint32_t row[4][7][32];
 	uint32_t word[257];
 };
 
@@ -136,10 +136,9 @@ static __device__ constexpr lade_deflate_powers lade_deflate_powers_make()
 	p.word[1] = LADE_DEFLATE_CRC;
 	for (uint32_t n = 2; n <= 256; n++)
 		p.word[n] = lade_deflate_times(p.word[n - 1], LADE_DEFLATE_CRC);
-	for (uint32_t k = 0; k < 3; k++)
+	for (uint32_t k = 0; k < 4; k++)
 		for (uint32_t bit = 0; bit < 32; bit++) {
-			uint32_t basis =
-				lade_deflate_times(1u << bit, p.word[k < 2 ? 32 << k : 256]);
+			uint32_t basis = lade_deflate_times(1u << bit, p.word[32 << k]);
 			for (uint32_t e = 0; e < 32; e++)
 				p.row[k][bit / 5][e] ^= e >> bit % 5 & 1 ? basis : 0;
 		}
@@ -225,7 +224,7 @@ template <int W>
 static __device__ __noinline__ void
 lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t count, uint32_t thread)
 {
-	const uint32_t(*table)[32] = lade_deflate_power.row[W < 8 ? W - 1 : 2];
+	const uint32_t(*table)[32] = lade_deflate_power.row[W == 8 ? 3 : W / 2];
 	uint32_t state = 0, place = lade_deflate_power.word[t->LANES - thread];
 #pragma unroll 2
 	for (uint32_t k = 32 - count; k < 32; k++) {
