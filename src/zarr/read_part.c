@@ -15,8 +15,6 @@
 
 /* Reading this many bytes more takes about as long as another range. */
 #define GAP_MOST 8192
-/* Ranges of this many bytes go straight to their places: smaller ones are copied faster. */
-#define STRAIGHT_LEAST 8192
 
 /* A box of a chunk.  The entries are those of stored axes; 'bytes': from one index to the next. */
 typedef struct area {
@@ -111,8 +109,8 @@ void lade__leaf_runs(lade__zread *r, lade__leaf *leaf, lade__spot *spot)
 	if (leaf->status != LADE_OK || (leaf->shard && leaf->size != a.whole))
 		return;
 	lade__runs runs = few_runs(&a), straight = straight_runs(&a);
-	if (are_plain(r, spot) && (straight.axis <= runs.axis || straight.size >= STRAIGHT_LEAST) &&
-	    straight.count <= LADE__RUNS_MOST)
+	/* Further ranges for the target's sake would cost more than a copy. */
+	if (are_plain(r, spot) && straight.axis <= runs.axis)
 		runs = straight;
 	runs.whole = runs.size == a.whole;
 	if (runs.whole && !runs.straight)

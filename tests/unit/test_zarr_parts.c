@@ -4,12 +4,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _GNU_SOURCE /* mkdtemp() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
 #include "zarr_kit.h"
+
+#include <unistd.h>
 
 /* Reads text's selection on one thread. */
 static lade_status read_text(const lade_zarr *node, const char *text, void *to, size_t size,
@@ -294,12 +297,52 @@ static void texts_cannot_grow_without_end(void **state)
 	lade_store_unref(store);
 }
 
+/* ---- places ---------------------------------------------------------------------------- */
+
+/* Ranges of a file go to places of every alignment to the file's bytes: some through a buffer. */
+static void every_alignment(void **state)
+{
+	(void)state;
+	enum { SIZE = 150000, PIECES = 3 };
+	static const size_t at[PIECES] = {7, 70000, 79000}, sizes[PIECES] = {69000, 5000, 71000};
+	static uint8_t value[SIZE], to[PIECES][80000] __attribute__((aligned(4096)));
+	char path[] = "/tmp/lade_parts_XXXXXX";
+	lade_directory_options options = {.struct_size = sizeof options};
+	lade_store *store;
+	lade_write gone = {.key = "k", .kind = LADE_DELETE_IF_VERSION};
+	for (size_t i = 0; i < SIZE; i++)
+		value[i] = (uint8_t)(i * 2654435761u >> 13);
+	assert_non_null(mkdtemp(path));
+	KIT_CHECK(lade_store_directory_open(path, &options, &store, &kit_err));
+	kit_put(store, "k", value, SIZE);
+	for (size_t ahead = 0; ahead < 40; ahead++) {
+		lade_range ranges[PIECES];
+		uint8_t *place[PIECES];
+		memset(to, 0xEE, sizeof to);
+		for (size_t i = 0; i < PIECES; i++) {
+			place[i] = to[i] + (at[i] + ahead) % 4096;
+			ranges[i] = (lade_range){.key = "k", .off = at[i],
+			                         .dst = lade_host_span(place[i], sizes[i])};
+		}
+		KIT_CHECK(lade_store_read(store, ranges, PIECES, NULL, NULL, &kit_err));
+		for (size_t i = 0; i < PIECES; i++) {
+			assert_memory_equal(place[i], value + at[i], sizes[i]);
+			assert_int_equal(place[i][sizes[i]], 0xEE);
+			assert_true(place[i] == to[i] || place[i][-1] == 0xEE);
+		}
+	}
+	KIT_CHECK(lade_store_write(store, &gone, 1, NULL, NULL, &kit_err));
+	lade_store_unref(store);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_counted),
 		cmocka_unit_test(parts_of_one_version),
 		cmocka_unit_test(missing_chunks_take_no_memory),
+		cmocka_unit_test(every_alignment),
 		cmocka_unit_test(texts_cannot_grow_without_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
