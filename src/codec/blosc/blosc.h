@@ -96,5 +96,6 @@ enum {
 };
 
 LADE__RECORDS(blosc)
+extern const lade__gpu_implementation lade__blosc_decode_gpu;
 
 #endif

@@ -13,4 +13,6 @@ static const lade_implementation *const implementations[] = {
 	NULL,
 };
 
-const lade__set lade__codec_blosc = {algorithms, implementations, NULL};
+static const lade__gpu_implementation *const gpu[] = {&lade__blosc_decode_gpu, NULL};
+
+const lade__set lade__codec_blosc = {algorithms, implementations, gpu};

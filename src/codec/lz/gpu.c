@@ -11,10 +11,10 @@ size_t lade__lz_workspace(const lade_stage *stage, size_t count, uint64_t larges
 	return LADE__GPU_COUNTER;
 }
 
-static const lade__lz_shape *choose(const lade__gpu_work *work, const lade__lz_shape *s)
+const lade__lz_shape *lade__lz_shape_of(const lade__gpu_work *work, size_t count,
+                                        const lade__lz_shape *s)
 {
 	const lade_device_info *info = &work->device->info;
-	size_t count = work->count + work->in_flight;
 	while (s->most && (s->kernel.shared > info->block_shared_max ||
 	                   count > (size_t)s->most * info->multiprocessors))
 		s++;
@@ -25,7 +25,8 @@ static const lade__lz_shape *choose(const lade__gpu_work *work, const lade__lz_s
 static lade_status launch(const lade__gpu_work *work, const lade__lz_shape *shapes,
                           const void *option, lade_error *err)
 {
-	const lade__lz_shape *s = choose(work, shapes);
+	size_t count = work->count + work->in_flight;
+	const lade__lz_shape *s = lade__lz_shape_of(work, count, shapes);
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	void *arguments[] = {&batch, (void *)(uintptr_t)option};
 	lade__launch l = {.blocks = (unsigned)((work->count + s->chunks - 1) / s->chunks),

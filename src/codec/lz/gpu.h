@@ -20,6 +20,10 @@ typedef struct lade__lz_shape {
 	unsigned threads, chunks, most;
 } lade__lz_shape;
 
+/* The one of 'shapes' for 'count' chunks. */
+const lade__lz_shape *lade__lz_shape_of(const lade__gpu_work *work, size_t count,
+                                        const lade__lz_shape *shapes);
+
 /* Of all of these kernels. */
 size_t lade__lz_workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total);
 

@@ -114,6 +114,9 @@ static __device__ __forceinline__ uint32_t lade_deflate_chunk(lade_deflate_team<
 	return LADE_GPU_OK;
 }
 
+/* A kernel of another format that has such streams leaves out what is of batches. */
+#ifndef LADE_DEFLATE_STREAMS_ONLY
+
 /* Finds the next chunk, by one thread. */
 template <bool KEEP>
 static __device__ __forceinline__ void lade_deflate_next(const lade_gpu_batch &batch,
@@ -194,3 +197,5 @@ extern "C" __global__ void __launch_bounds__(32, 20)
 {
 	lade_deflate_batch<false, 1>(batch, room);
 }
+
+#endif

@@ -31,6 +31,16 @@ struct lade_zstd_job {
 	uint32_t said[3];    /* the warps' statuses */
 };
 
+/* Begins the chunk 'j->c', by one thread. */
+static __device__ __forceinline__ void lade_zstd_begin(const lade_zstd_room &room, lade_zstd_job *j)
+{
+	j->at = j->done = j->literal = 0;
+	if (j->status == LADE_GPU_OK && j->c.src_size == 0)
+		j->status = LADE_GPU_TRUNCATED;
+	if (room.cap < LADE_ZSTD_LITERALS_MAX && j->c.dst_cap > room.cap)
+		j->c.dst_cap = room.cap;
+}
+
 /* Finds the next chunk, by one thread. */
 static __device__ __forceinline__ void lade_zstd_open(const lade_gpu_batch &batch,
                                                       const lade_zstd_room &room,
@@ -38,14 +48,10 @@ static __device__ __forceinline__ void lade_zstd_open(const lade_gpu_batch &batc
 {
 	j->i = batch.next ? lade_turn_next(batch, j->i) : blockIdx.x;
 	j->status = LADE_GPU_OK;
-	j->at = j->done = j->literal = 0;
 	if (j->i >= batch.count)
 		return;
 	j->status = lade_chunk_get_now(batch, j->i, &j->c);
-	if (j->status == LADE_GPU_OK && j->c.src_size == 0)
-		j->status = LADE_GPU_TRUNCATED;
-	if (room.cap < LADE_ZSTD_LITERALS_MAX && j->c.dst_cap > room.cap)
-		j->c.dst_cap = room.cap;
+	lade_zstd_begin(room, j);
 }
 
 /* Reads the next frame's header. */
@@ -319,6 +325,28 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
 	return lade_zstd_agree(t, status, warp, lane);
 }
 
+/* Decodes the frames of the job's chunk, which has begun; all threads. */
+template <bool DICT>
+static __device__ __forceinline__ uint32_t lade_zstd_frames(lade_zstd_team *t,
+                                                            const lade_zstd_room &room,
+                                                            const lade_zstd_dict &dict,
+                                                            uint8_t *literals, uint32_t warp,
+                                                            uint32_t lane)
+{
+	uint32_t status = t->job.status;
+	while (status == LADE_GPU_OK) {
+		__syncthreads();
+		if (threadIdx.x == 0)
+			lade_zstd_frame_open<DICT>(dict, &t->job);
+		__syncthreads();
+		status = t->job.status;
+		if (status != LADE_GPU_OK || !t->job.frame.there)
+			break;
+		status = lade_zstd_frame_make<DICT>(t, room, dict, literals, warp, lane);
+	}
+	return status;
+}
+
 /* Decodes chunk after chunk.  DICT: with a dictionary. */
 template <bool DICT>
 static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &batch,
@@ -335,19 +363,10 @@ static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &ba
 		if (threadIdx.x == 0)
 			lade_zstd_open(batch, room, &t->job);
 		__syncthreads();
-		uint32_t i = t->job.i, status = t->job.status;
+		uint32_t i = t->job.i;
 		if (i >= batch.count)
 			break;
-		while (status == LADE_GPU_OK) {
-			__syncthreads();
-			if (threadIdx.x == 0)
-				lade_zstd_frame_open<DICT>(dict, &t->job);
-			__syncthreads();
-			status = t->job.status;
-			if (status != LADE_GPU_OK || !t->job.frame.there)
-				break;
-			status = lade_zstd_frame_make<DICT>(t, room, dict, literals, warp, lane);
-		}
+		uint32_t status = lade_zstd_frames<DICT>(t, room, dict, literals, warp, lane);
 		if (threadIdx.x == 0)
 			lade_chunk_put(batch, i, status, t->job.done);
 		if (!batch.next)
