@@ -9,9 +9,13 @@
 #include "io/io.h"
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 /* The version that a regular file has by what stat() says of it. */
 void lade__file_version(const struct stat *st, lade_object_version *version);
+
+/* Like preadv(), up to a span that the kernel would copy slowly, or some of that one. */
+ssize_t lade__file_read(int fd, const struct iovec *spans, int count, uint64_t off);
 
 /* Writes or deletes the file 'path', as lade_sink_file_open()'s sink does; without 'sync' it does
  * not wait for the disk. */

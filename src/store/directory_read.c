@@ -145,37 +145,6 @@ static lade_status too_short(uint64_t off, uint64_t end, lade_error *err)
 	                 "the file ends at %" PRIu64 ", before %" PRIu64, off, end);
 }
 
-/* The kernel copies at a third of its speed if a place is 1 to 31 bytes ahead of the file's bytes
- * within their pages: docs/performance/log/zarr.md.  NumPy's large arrays are 16 bytes behind the
- * start of a page.  Such bytes go through a buffer with another alignment. */
-#define BESIDE_BYTES ((size_t)32 << 10)
-#define BESIDE_LEAST 4096
-
-static bool is_slow(const struct iovec *span, uint64_t off)
-{
-	size_t ahead = ((uintptr_t)span->iov_base - (uintptr_t)off) % 4096;
-	return span->iov_len >= BESIDE_LEAST && ahead > 0 && ahead < 32;
-}
-
-/* Like preadv(), which takes the spans up to one that is slow, or some of that one. */
-static ssize_t read_spans(int fd, const struct iovec *spans, int count, uint64_t off)
-{
-	char buffer[BESIDE_BYTES + 4096];
-	uint64_t at = off;
-	int n = 0;
-	for (; n < count && !is_slow(&spans[n], at); n++)
-		at += spans[n].iov_len;
-	if (n > 0)
-		return preadv(fd, spans, n, (off_t)off);
-	/* 1024 bytes ahead of the file's bytes within their pages. */
-	char *to = buffer + ((uintptr_t)off + 1024 - (uintptr_t)buffer) % 4096;
-	size_t size = spans[0].iov_len < BESIDE_BYTES ? spans[0].iov_len : BESIDE_BYTES;
-	ssize_t got = pread(fd, to, size, (off_t)off);
-	if (got > 0)
-		memcpy(spans[0].iov_base, to, (size_t)got);
-	return got;
-}
-
 static lade_status read_host(call *c, open_file *f, size_t r, uint64_t off, lade_error *err)
 {
 	size_t size = lade_reading_range(c->reading, r)->size;
@@ -185,7 +154,7 @@ static lade_status read_host(call *c, open_file *f, size_t r, uint64_t off, lade
 		if (lade_reading_cancelled(c->reading))
 			return cancelled(err);
 		int n = spans_of(c->reading, r, size, at, spans, unwanted);
-		ssize_t got = read_spans(f->fd, spans, n, off + at);
+		ssize_t got = lade__file_read(f->fd, spans, n, off + at);
 		if (got < 0 && errno != EINTR)
 			return lade_fail(err, LADE_E_IO, off + at, "reading at %" PRIu64 ": %s",
 			                 off + at, strerror(errno));
