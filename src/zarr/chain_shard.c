@@ -76,28 +76,40 @@ static lade_status check_index(builder *b, uint32_t list, const lade_zarr_chain 
  * chunks.  A chunk that a shard lacks has the fill value behind them, which must come back as the
  * array's own.
  */
-static bool keeps_fill(const builder *b)
+static lade_status try_fill(const builder *b, lade_engine *engine, bool *keeps)
 {
 	const lade_zarr_array *array = &b->s->node->array;
 	uint8_t bytes[2][64] = {{0}};
 	const lade_segment fill = {.data = array->fill, .size = array->fill_size};
 	lade_item there = {.src = &fill, .src_count = 1,
 	                   .dst = lade_host_span(bytes[0], sizeof bytes[0])};
-	lade_engine *engine = (lade_engine *)(uintptr_t)b->s->node->options.engine;
 	lade_result result;
 	lade_spec *spec;
-	engine = engine ? engine : lade_engine_default();
-	if (lade_spec_parse(engine, b->text, &spec, NULL) != LADE_OK)
-		return true; /* the step says why it cannot run */
-	lade_status status = lade_encode_into(engine, spec, &there, 1, &result, NULL, NULL);
+	lade_status status = lade_spec_parse(engine, b->text, &spec, NULL);
+	*keeps = true;
+	if (status != LADE_OK) /* the step says why it cannot run */
+		return status == LADE_E_NOMEM ? status : LADE_OK;
+	status = lade_encode_into(engine, spec, &there, 1, &result, NULL, NULL);
 	lade_segment encoded = {.data = bytes[0], .size = result.size};
 	lade_item back = {.src = &encoded, .src_count = 1,
 	                  .dst = lade_host_span(bytes[1], sizeof bytes[1])};
 	if (status == LADE_OK)
 		status = lade_decode_into(engine, spec, &back, 1, &result, NULL, NULL);
 	lade_spec_unref(spec);
-	return status == LADE_OK && result.size == array->fill_size &&
-	       memcmp(bytes[1], array->fill, array->fill_size) == 0;
+	*keeps = status == LADE_OK && result.size == array->fill_size &&
+	         memcmp(bytes[1], array->fill, array->fill_size) == 0;
+	return status == LADE_E_NOMEM ? status : LADE_OK;
+}
+
+static lade_status keeps_fill(const builder *b, bool *keeps)
+{
+	const lade_engine_options options = {.struct_size = sizeof options, .threads = 1};
+	lade_engine *engine = (lade_engine *)(uintptr_t)b->s->node->options.engine, *own = NULL;
+	lade_status status = engine ? LADE_OK : lade_engine_new(&options, &own, NULL);
+	if (status == LADE_OK)
+		status = try_fill(b, engine ? engine : own, keeps);
+	lade_engine_free(own);
+	return status == LADE_OK ? LADE_OK : lade__scan_nomem(b->s, "a fill value");
 }
 
 lade_status lade__chain_shard(builder *b, uint32_t name, uint32_t config, const around *outside)
@@ -110,11 +122,14 @@ lade_status lade__chain_shard(builder *b, uint32_t name, uint32_t config, const 
 	uint32_t location = lade__json_get(doc, config, "index_location");
 	lade_zarr_shard *shard = lade__arena(&b->s->node->arena, 1, sizeof *shard);
 	lade_status status = LADE_OK;
+	bool keeps = true;
 	if (!shard)
 		return lade__scan_nomem(b->s, "a shard");
 	if (b->fixed)
 		return UNKNOWN(b->s, config, "shards behind a filter that changes the shape");
-	if (b->stage_count && !keeps_fill(b))
+	if (b->stage_count)
+		TRY(keeps_fill(b, &keeps));
+	if (!keeps)
 		TRY(lade__chain_closed(b, name, config,
 		                       "the filters before the shard change the fill value"));
 	shard->index_first = lade__json_is(doc, location, "start");

@@ -422,6 +422,7 @@ static const struct numcodec {
 	{"packbits", AA, "", packbits},
 	{"astype", AA, "encode_dtype decode_dtype ", astype},
 	{"categorize", AA, NULL, NULL},
+	{"base64", BB, "", NULL},
 	{"pcodec", AB, NULL, NULL},
 	{"zfpy", AB, NULL, NULL},
 };

@@ -116,8 +116,11 @@ static lade_status write_nodes(lade_engine *engine, lade_store *own, lade_error 
 {
 	static const uint64_t shape[2] = {16, 6}, chunk[2] = {8, 4}, inner[2] = {4, 2};
 	static const char shards[] =
-		"[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,2],"
-		"\"codecs\":[" LITTLE ",\"crc32c\"],\"index_codecs\":[" LITTLE "]}},\"zstd\"]";
+		"[{\"name\":\"cast_value\",\"configuration\":{\"data_type\":\"int32\"}},"
+		"{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,2],"
+		"\"codecs\":[" LITTLE ",\"crc32c\"],\"index_codecs\":[" LITTLE "]}},{\"name\":"
+		"\"conditional\",\"configuration\":{\"codecs\":[\"crc32c\",{\"name\":\"gzip\","
+		"\"configuration\":{\"level\":1}}]}}]";
 	static const char *const codecs[] = {
 		"[{\"name\":\"numcodecs.lz4\",\"configuration\":{}},\"crc32c\"]", shards, NULL};
 	static const char *const types[] = {"int16", "int16", "string"};
