@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
 import os
 import pathlib
 import platform
@@ -156,10 +157,13 @@ def device_arm(name: str, tool: Any, path: pathlib.Path, lade: Any, back: np.nda
         return None
     array, there = tool.open(path), lade.memory(DEVICE, size)
     if name == "lade":
-        go = lambda: tool.read_device(array, there, size)  # noqa: E731
+
+        def go() -> None:
+            tool.read_device(array, there, size)
+
     else:
         pinned = lade.memory(PINNED, size)
-        view = np.frombuffer((np.ctypeslib.ctypes.c_char * size).from_address(pinned.value), "f4")
+        view = np.frombuffer((ctypes.c_char * size).from_address(pinned.value), "f4")
 
         def go() -> None:
             tool.read(array, parts_of("read")[0], view.reshape(back.shape), False)
@@ -168,7 +172,7 @@ def device_arm(name: str, tool: Any, path: pathlib.Path, lade: Any, back: np.nda
     def arm(k: int) -> None:
         go()
         if k < 0:  # to be checked
-            lade.copy(there, DEVICE, np.ctypeslib.ctypes.c_void_p(back.ctypes.data), 0, size)
+            lade.copy(there, DEVICE, ctypes.c_void_p(back.ctypes.data), 0, size)
 
     return arm
 
@@ -199,7 +203,8 @@ def check(name: str, op: str, arm: Arm, path: pathlib.Path, field: np.ndarray, d
           reader: ZarrPython) -> None:
     """Runs an arm once and compares what it read or wrote: of many boxes, the first part."""
     own = path.with_name(f"own_{name}")
-    shutil.rmtree(own, ignore_errors=True)
+    if op == "write":
+        shutil.rmtree(own, ignore_errors=True)
     dst[...] = -1
     arm(-1 if op == "device" else 0)
     if op == "write" and not np.array_equal(reader.open(own)[...], field):
@@ -378,7 +383,7 @@ def measure(args: argparse.Namespace, tools: Any, op: str, layout: str, path: pa
             arms[name](k % len(parts))
             seconds[name].append(time.perf_counter() - start)
             work[name].append(time.process_time() - worked)
-    for name in arms:
+    for name in arms if op == "write" else ():
         shutil.rmtree(path.with_name(f"own_{name}"), ignore_errors=True)
     size = 0 if op == "open" else dst.nbytes
     rows, ratios = [], {}
