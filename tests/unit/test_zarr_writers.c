@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -147,12 +148,13 @@ static void remove_all(lade_store *store, const char *path)
 
 /* The library calls these functions instead of libc's: what is synced and named, in order. */
 static char steps[256];
-static size_t step_count;
+static atomic_size_t step_count; /* other tests have threads */
 
 static void note(char step)
 {
-	if (step_count < sizeof steps - 1)
-		steps[step_count++] = step;
+	size_t at = atomic_fetch_add(&step_count, 1);
+	if (at < sizeof steps - 1)
+		steps[at] = step;
 }
 
 int fsync(int fd)
