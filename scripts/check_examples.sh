@@ -23,7 +23,9 @@ for source in examples/*.c; do
 done
 
 # A header's example is what its first comment indents by a tab.  That of frame.h makes the file
-# that others read; that of async.h needs a device with kernels, so it is compiled only.
+# that others read; that of rntuple.h reads a file of ROOT's; that of async.h needs a device with
+# kernels, so it is compiled only.
+cp tests/golden/rntuple/test_int_float_rntuple_v1-0-0-0.root "$dir/data.root"
 for header in include/lade/frame.h include/lade/*.h; do
 	name=$(basename "$header" .h)
 	mkdir -p "$dir/$name"

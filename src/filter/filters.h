@@ -25,7 +25,8 @@
 	X(astype)        \
 	X(byteswap)      \
 	X(cast)          \
-	X(packints)
+	X(packints)      \
+	X(levels)
 
 #define LADE_X(name)                                         \
 	extern const lade_algorithm lade__filter_##name;            \

@@ -25,18 +25,22 @@ GROWING = {
         lade_zarr_selection lade_zarr_shape lade_zarr_box lade_zarr_place lade_zarr_target
         lade_zarr_read_options lade_zarr_report lade_zarr_plan_info
         lade_zarr_description lade_zarr_create_options lade_zarr_source
-        lade_zarr_write_options lade_zarr_write_report lade_zarr_append""",
+        lade_zarr_write_options lade_zarr_write_report lade_zarr_append
+        lade_rntuple_options lade_rntuple_read_options lade_rntuple_report""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
-        lade_measurement lade_range lade_write lade_frame_range lade_zarr_index""",
+        lade_measurement lade_range lade_write lade_frame_range lade_zarr_index
+        lade_rntuple_target""",
     "pointers": """lade_run lade_workload lade_elements lade_pieces lade_frame_info lade_device_info
-        lade_suggestion lade_suggestions""",
+        lade_suggestion lade_suggestions lade_rntuple_info lade_rntuple_field
+        lade_rntuple_column""",
 }
 # Given by value, or in arrays without a size: these stay as they are for ever.
 FROZEN = """lade_error lade_place lade_span lade_cspan lade_allocator lade_value lade_option
     lade_stage lade_carry lade_crc32_spec lade_region lade_layout_sizes lade_source lade_sink
     lade_input lade_output lade_frame_chunk lade_object_version lade_tensor_type
     lade_part lade_store_route lade_zarr_type lade_zarr_field lade_zarr_run lade_zarr_axis
-    lade_zarr_step lade_zarr_chain lade_zarr_shard lade_zarr_extent lade_zarr_edges"""
+    lade_zarr_step lade_zarr_chain lade_zarr_shard lade_zarr_extent lade_zarr_edges
+    lade_rntuple_part"""
 
 FIELDS = "\n\tuint64_t test_grown[3];\n"
 

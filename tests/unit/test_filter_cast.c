@@ -177,12 +177,43 @@ static void packs_refused(void **state)
 	}
 }
 
+/* Real32Quant: level 102 of 8 bits from -2 to 3 is 0, and would not be with a fused operation. */
+static void levels_round_at_each_step(void **state)
+{
+	(void)state;
+	const float limits[] = {-2, 3};
+	float back[2];
+	uint8_t out[8];
+	size_t got;
+	lade_error err = {0};
+	encodes_to("levels(bits=8,min=-2,max=3)", limits, 8, "\0\0\0\0\xff\0\0\0", 8);
+	const char text[] = "levels(bits=8,min=-2,max=3)|packints(<u4,last=7)";
+	assert_int_equal(run(text, false, "\x66\xff", 2, back, 8, &got, &err), LADE_OK);
+	assert_true(memcmp(&back[0], "\0\0\0\0", 4) == 0 && back[1] == 3);
+	/* A level above the last one is the last one. */
+	assert_int_equal(run("levels(bits=1,min=0,max=2)", false, "\xff\xff\xff\xff", 4, back, 4,
+	                     &got, &err),
+	                 LADE_OK);
+	assert_true(back[0] == 2);
+	const float wrong[] = {3.5f, NAN};
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(run(text, true, wrong + i, 4, out, 8, &got, &err), LADE_E_VALUE);
+	static const char *const texts[] = {"levels(bits=8)", "levels(bits=8,min=1,max=1)",
+	                                    "levels(bits=33,min=0,max=1)",
+	                                    "levels(bits=8,min=-1e308,max=1e308)"};
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		lade_spec *spec;
+		assert_int_not_equal(lade_spec_parse(NULL, texts[i], &spec, NULL), LADE_OK);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(casts),         cmocka_unit_test(casts_of_special_values),
 		cmocka_unit_test(packs),         cmocka_unit_test(packs_of_all_widths),
 		cmocka_unit_test(packs_refused),
+		cmocka_unit_test(levels_round_at_each_step),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

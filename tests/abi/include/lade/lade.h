@@ -36,6 +36,7 @@
 #include <lade/io.h>
 #include <lade/layout.h>
 #include <lade/memory.h>
+#include <lade/rntuple.h>
 #include <lade/spec.h>
 #include <lade/status.h>
 #include <lade/store.h>

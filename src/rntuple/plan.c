@@ -1,0 +1,296 @@
+/*
+ * plan.c: from elements of columns to parts of pages, in the order of the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "rntuple/read.h"
+
+#include "base/options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MEMORY_DEFAULT ((uint64_t)64 << 20)
+#define TARGET_FIRST LADE__SIZE_TO(lade_rntuple_target, span)
+
+/* ---- targets -------------------------------------------------------------------------------- */
+
+static lade_status check_target(const rnt_read *r, rnt_goal *g, size_t index, lade_error *err)
+{
+	const lade_rntuple *t = r->tuple;
+	const lade_rntuple_target *target = &g->target;
+	if (target->column >= t->column_count)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "rntuple: target %zu: column %" PRIu64 " of %zu", index,
+		                 target->column, t->column_count);
+	const lade_rntuple_column *c = &t->column[target->column];
+	const char *path = t->field[c->field].path;
+	if (target->first > c->element_count || target->count > c->element_count - target->first)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "rntuple: %s: %" PRIu64 " elements from %" PRIu64
+		                 " on, it has %" PRIu64,
+		                 path, target->count, target->first, c->element_count);
+	g->adds_up = c->kind == LADE_RNTUPLE_OFFSETS && !(r->options.flags & LADE_RNTUPLE_ENDS);
+	/* element_count is below 2^63, so one more does not wrap. */
+	uint64_t count = target->count + g->adds_up;
+	if (count > PTRDIFF_MAX / c->elem_size || target->span.size < count * c->elem_size)
+		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                 "rntuple: %s: want room for %" PRIu64
+		                 " elements of %zu bytes, have %zu bytes",
+		                 path, count, c->elem_size, target->span.size);
+	g->size = (size_t)count * c->elem_size;
+	if (g->size && !target->span.data)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: %s: its span is NULL",
+		                 path);
+	g->to = target->span;
+	return LADE_OK;
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+static bool add_blank(rnt_read *r, size_t target, size_t at, size_t size)
+{
+	if (!lade__rnt_grow(&r->blank, &r->blank_cap, r->blank_count, sizeof *r->blank))
+		return false;
+	r->blank[r->blank_count++] = (rnt_blank){target, at, size};
+	return true;
+}
+
+/* The first page of an extent that ends behind element 'first'. */
+static size_t find_page(const lade_rntuple *t, const rnt_extent *x, uint64_t first)
+{
+	size_t low = x->page, high = x->page + x->page_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (t->page[middle].first + t->page[middle].count <= first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Elements [first, end) of an extent; the first one goes to byte 'at'. */
+static bool cut_extent(rnt_read *r, size_t target, const rnt_extent *x, uint64_t first,
+                       uint64_t end, size_t at)
+{
+	const lade_rntuple *t = r->tuple;
+	size_t size = t->column[r->goal[target].target.column].elem_size;
+	if (first < x->stored) {
+		uint64_t stop = x->stored < end ? x->stored : end;
+		if (!add_blank(r, target, at, (size_t)(stop - first) * size))
+			return false;
+		at += (size_t)(stop - first) * size;
+		first = stop;
+	}
+	for (size_t i = find_page(t, x, first); first < end; i++) {
+		const rnt_page *page = &t->page[i];
+		uint64_t skip = first - page->first, take = page->count - skip;
+		if (page->count == 0)
+			continue;
+		take = take < end - first ? take : end - first;
+		if (!lade__rnt_grow(&r->piece, &r->piece_cap, r->piece_count, sizeof *r->piece))
+			return false;
+		r->piece[r->piece_count++] = (rnt_piece){.page = page,
+		                                         .physical = x->physical,
+		                                         .target = target,
+		                                         .skip = (size_t)skip,
+		                                         .take = (size_t)take,
+		                                         .at = at};
+		first += take;
+		at += (size_t)take * size;
+	}
+	return true;
+}
+
+/* The extent that has an element, or the last one. */
+static size_t find_extent(const lade_rntuple *t, const rnt_column *m, uint64_t element)
+{
+	size_t low = 0, high = t->cluster_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->extents[middle].first + m->extents[middle].count <= element)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool cut_target(rnt_read *r, size_t index)
+{
+	const lade_rntuple *t = r->tuple;
+	rnt_goal *g = &r->goal[index];
+	const rnt_column *m = &t->column_more[g->target.column];
+	size_t size = t->column[g->target.column].elem_size;
+	uint64_t first = g->target.first, end = first + g->target.count;
+	size_t k = find_extent(t, m, first), at = 0;
+	if (g->adds_up) {
+		/* Number 0 is the end of the element before; clusters begin at 0. */
+		if (g->target.count && first > m->extents[k].first)
+			first--;
+		else if (!add_blank(r, index, 0, size))
+			return false;
+		else
+			at = size;
+	}
+	for (; first < end; k++) {
+		const rnt_extent *x = &m->extents[k];
+		uint64_t stop = x->first + x->count < end ? x->first + x->count : end;
+		if (stop <= first)
+			continue;
+		if (!cut_extent(r, index, x, first, stop, at))
+			return false;
+		at += (size_t)(stop - first) * size;
+		first = stop;
+	}
+	return true;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Equal pages are neighbours, and of these those that are decoded alike. */
+static int by_place(const void *va, const void *vb)
+{
+	const rnt_piece *a = va, *b = vb;
+	int order = compare(a->page->off, b->page->off);
+	order = order ? order : compare(a->page->size, b->page->size);
+	order = order ? order : compare(a->page->sum, b->page->sum);
+	order = order ? order : compare(a->page->count, b->page->count);
+	order = order ? order : compare(a->physical, b->physical);
+	order = order ? order : compare(a->target, b->target);
+	return order ? order : compare(a->at, b->at);
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+static lade_status read_options(rnt_read *r, const lade_rntuple_read_options *options,
+                                lade_error *err)
+{
+	lade_rntuple_read_options *o = &r->options;
+	lade_status status =
+		lade__options_read(o, sizeof *o, options, "lade_rntuple_read_options", err);
+	if (status == LADE_OK)
+		status =
+			lade__size_given(&o->target_size, TARGET_FIRST, "lade_rntuple_target", err);
+	if (status != LADE_OK)
+		return status;
+	if (o->flags & ~(uint32_t)(LADE_RNTUPLE_IGNORE_CHECKSUMS | LADE_RNTUPLE_ENDS))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
+		                 "rntuple: flags 0x%x, of which some are not known", o->flags);
+	if (!o->memory)
+		o->memory = MEMORY_DEFAULT;
+	r->engine = o->engine ? o->engine : r->tuple->file.engine;
+	r->file = r->tuple->file;
+	r->file.cancel = o->cancel;
+	r->file.engine = r->engine;
+	return LADE_OK;
+}
+
+static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets, size_t count,
+                                lade_error *err)
+{
+	lade__array array = {
+		.own = (void *)(uintptr_t)targets, .count = count, .own_size = sizeof *targets};
+	lade_status status = lade__array_open(&array, r->options.target_size, "target", err);
+	if (status != LADE_OK)
+		return status;
+	r->goal = calloc(count + 1, sizeof *r->goal);
+	if (!r->goal)
+		status = lade__rnt_nomem(err);
+	for (size_t i = 0; i < count && status == LADE_OK; i++) {
+		r->goal[i].target = ((const lade_rntuple_target *)array.own)[i];
+		status = check_target(r, &r->goal[i], i, err);
+		r->report.written_size += r->goal[i].size;
+		r->device |= !lade_kind_is_host(r->goal[i].target.span.place.kind);
+	}
+	r->goal_count = count;
+	lade__array_close(&array, false);
+	return status;
+}
+
+size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *distinct,
+                      size_t *ranges)
+{
+	size_t i = piece;
+	uint64_t end = 0;
+	*bytes = 0;
+	*distinct = *ranges = 0;
+	for (; i < r->piece_count; i++) {
+		const rnt_piece *p = &r->piece[i];
+		uint64_t size = lade__rnt_page_bytes(p->page);
+		if (i > piece && lade__rnt_same_page(p, p - 1))
+			continue;
+		if (i > piece && (size > r->options.memory || *bytes > r->options.memory - size))
+			break;
+		*ranges += i == piece || p->page->off != end;
+		*bytes += size;
+		++*distinct;
+		end = p->page->off + size;
+	}
+	return i;
+}
+
+/* What running will do. */
+static void foretell(rnt_read *r)
+{
+	lade_rntuple_report *report = &r->report;
+	for (size_t i = 0, next; i < r->piece_count; i = next) {
+		uint64_t bytes;
+		size_t distinct, ranges;
+		next = lade__rnt_wave(r, i, &bytes, &distinct, &ranges);
+		report->wave_count++;
+		report->stored_size += bytes;
+		report->distinct_count += distinct;
+		report->range_count += ranges;
+		if (!r->tuple->view.data && bytes > report->host_memory)
+			report->host_memory = bytes;
+	}
+	for (size_t i = 0; i < r->piece_count; i++) {
+		const rnt_piece *p = &r->piece[i];
+		const rnt_physical *column = &r->tuple->physical[p->physical];
+		if (i == 0 || !lade__rnt_same_page(p, p - 1))
+			report->decoded_size += lade__rnt_page_size(column, p->page->count);
+	}
+	report->page_count = r->piece_count;
+	report->host_memory += r->piece_cap * sizeof *r->piece;
+	for (size_t i = 0; i < r->goal_count; i++)
+		if (r->goal[i].adds_up && !lade_kind_is_host(r->goal[i].to.place.kind))
+			report->host_memory += r->goal[i].size;
+}
+
+lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_target *targets,
+                           size_t count, const lade_rntuple_read_options *options, lade_error *err)
+{
+	r->tuple = tuple;
+	if (!tuple || (count && !targets))
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: %s is NULL",
+		                 tuple ? "'targets'" : "the RNTuple");
+	lade_status status = read_options(r, options, err);
+	if (status == LADE_OK)
+		status = take_targets(r, targets, count, err);
+	for (size_t i = 0; i < count && status == LADE_OK; i++)
+		if (!cut_target(r, i))
+			status = lade__rnt_nomem(err);
+	if (status != LADE_OK)
+		return status;
+	if (r->piece_count)
+		qsort(r->piece, r->piece_count, sizeof *r->piece, by_place);
+	foretell(r);
+	return LADE_OK;
+}
+
+void lade__rnt_plan_free(rnt_read *r)
+{
+	for (size_t i = 0; i < r->coding_count; i++)
+		lade_spec_unref(r->coding[i].spec);
+	for (size_t i = 0; i < r->goal_count; i++)
+		free(r->goal[i].own);
+	free(r->coding);
+	free(r->goal);
+	free(r->piece);
+	free(r->blank);
+}

@@ -1,0 +1,96 @@
+/*
+ * read.h: a read while it is planned and runs.
+ *
+ *     targets --(plan.c)--> pieces, in the order of the file --(read.c)--> waves: ranges, items
+ *                                                          --(offsets.c)--> offsets that add up
+ *
+ * A piece is the part of one page that goes to one target.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_RNTUPLE_READ_H
+#define LADE_RNTUPLE_READ_H
+
+#include "rntuple/rntuple.h"
+
+typedef struct rnt_piece {
+	const rnt_page *page;
+	uint32_t physical;
+	size_t target;
+	size_t skip, take; /* elements of the page */
+	size_t at;         /* byte in the target's buffer */
+} rnt_piece;
+
+/* Bytes of a target that get zeros. */
+typedef struct rnt_blank {
+	size_t target, at, size;
+} rnt_blank;
+
+/* A target, and the buffer that its pages are decoded to. */
+typedef struct rnt_goal {
+	lade_rntuple_target target;
+	lade_span to; /* the caller's span, or a buffer of the call's */
+	int64_t *own; /* that buffer, for offsets on devices; or NULL */
+	size_t own_size;
+	bool adds_up; /* offsets: a first number, and sums */
+	size_t size;  /* bytes of the result */
+} rnt_goal;
+
+/* A spec that pages have in common. */
+typedef struct rnt_coding {
+	uint16_t type, bits;
+	double min, max;
+	lade_dtype dtype;  /* of the result */
+	rnt_method method; /* RNT_METHODS: none, only what is done to elements */
+	lade_spec *spec;   /* NULL: nothing is done */
+} rnt_coding;
+
+typedef struct rnt_read {
+	lade_rntuple *tuple;
+	rnt_file file; /* the tuple's, with the call's token */
+	lade_rntuple_read_options options;
+	lade_engine *engine;
+	rnt_goal *goal;
+	size_t goal_count;
+	rnt_piece *piece;
+	size_t piece_count, piece_cap;
+	rnt_blank *blank;
+	size_t blank_count, blank_cap;
+	rnt_coding *coding;
+	size_t coding_count, coding_cap;
+	bool device; /* a target is on one */
+	lade_rntuple_report report;
+	uint64_t began_ns;
+} rnt_read;
+
+/* Checks the targets, and cuts them into pieces. */
+lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_target *targets,
+                           size_t count, const lade_rntuple_read_options *options, lade_error *err);
+void lade__rnt_plan_free(rnt_read *r);
+
+/* The end of the wave that begins with 'piece': the first piece that is not in it.  '*bytes' gets
+ * the stored bytes of its pages, '*distinct' their number, '*ranges' that of adjacent ranges. */
+size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *distinct,
+                      size_t *ranges);
+
+/* The spec of a page's elements, with or without a method.  '*out' stays the read's; NULL: nothing
+ * is done. */
+lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,
+                             const lade_spec **out, lade_error *err);
+
+/* Adds up a target's offsets, and brings them to the caller. */
+lade_status lade__rnt_add_up(rnt_read *r, rnt_goal *goal, lade_error *err);
+
+/* Pieces whose pages are the same bytes in the file. */
+static inline bool lade__rnt_same_page(const rnt_piece *a, const rnt_piece *b)
+{
+	return a->page->off == b->page->off && a->page->size == b->page->size &&
+	       a->page->sum == b->page->sum;
+}
+
+static inline uint64_t lade__rnt_page_bytes(const rnt_page *page)
+{
+	return page->size + (page->sum ? 8 : 0);
+}
+
+#endif

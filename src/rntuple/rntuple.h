@@ -1,0 +1,269 @@
+/*
+ * rntuple.h (internal): an open RNTuple, and what the readers of its parts share.
+ *
+ *     file.c   TFile: directories, keys, the anchor        big-endian
+ *     blocks.c compressed blocks and envelopes
+ *     schema.c header and footer: fields, columns          little-endian
+ *     pages.c  page lists: clusters and where pages are
+ *     resolve.c  columns as callers see them: representations, elements that are not stored
+ *     plan.c, read.c  from elements to pages, ranges, items, and one batch a wave
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LADE_RNTUPLE_INTERNAL_H
+#define LADE_RNTUPLE_INTERNAL_H
+
+#include "base/support.h"
+
+#include <lade/rntuple.h>
+
+#include <stdatomic.h>
+
+#define RNT_NONE UINT32_MAX
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* Memory that an RNTuple keeps until its end. */
+typedef struct rnt_memory {
+	struct rnt_memory_block *blocks;
+} rnt_memory;
+
+/* Zeroed; NULL: there is none. */
+void *lade__rnt_keep(rnt_memory *memory, size_t count, size_t size);
+void lade__rnt_memory_free(rnt_memory *memory);
+
+/* Makes room for one more element of 'size' bytes behind 'count'.  False: no memory. */
+bool lade__rnt_grow(void *table, size_t *cap, size_t count, size_t size);
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+/* The first thing wrong with an envelope; all cursors into it share one. */
+typedef struct rnt_fault {
+	const char *what; /* "header", ... */
+	lade_status status;
+	lade_error *err;
+} rnt_fault;
+
+/* A cursor.  Reading past the end gives zeros and sets the fault. */
+typedef struct rnt_in {
+	const uint8_t *data;
+	size_t at, end;
+	rnt_fault *fault;
+} rnt_in;
+
+uint64_t lade__rnt_int(rnt_in *in, size_t size); /* little-endian */
+/* A text with a NUL behind it, in 'memory'; never NULL. */
+const char *lade__rnt_text(rnt_in *in, rnt_memory *memory);
+/* A cursor over a record's or list's content; 'in' goes behind it.  '*count' gets a list's items;
+ * each has at least 'item_min' bytes. */
+rnt_in lade__rnt_record(rnt_in *in);
+rnt_in lade__rnt_list(rnt_in *in, size_t item_min, uint32_t *count);
+lade_status lade__rnt_bad(const rnt_in *in, lade_status status, const char *format, ...)
+	LADE_PRINTF(3, 4);
+static inline bool lade__rnt_ok(const rnt_in *in)
+{
+	return in->fault->status == LADE_OK;
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+typedef struct rnt_file {
+	lade_source source;
+	lade_object_version version; /* size 0: the source has none */
+	uint64_t size;               /* or LADE_SIZE_UNKNOWN */
+	uint64_t key_max;            /* larger payloads are in several keys; 0: never */
+	uint64_t metadata_max;       /* the most decoded bytes of an envelope */
+	lade_cancel *cancel;
+	lade_engine *engine;
+} rnt_file;
+
+/* Reads bytes [off, off + size).  Fails: LADE_E_TRUNCATED beyond the file's end */
+lade_status lade__rnt_fetch(const rnt_file *file, uint64_t off, void *to, size_t size,
+                            lade_error *err);
+
+/* Where bytes are; 'size' is the stored size. */
+typedef struct rnt_locator {
+	uint64_t off, size;
+} rnt_locator;
+
+typedef struct rnt_link {
+	rnt_locator at;
+	uint64_t decoded_size;
+} rnt_link;
+
+typedef struct rnt_anchor {
+	uint16_t version[4];
+	rnt_link header, footer;
+	uint64_t key_max; /* larger payloads are in several keys; 0: never */
+} rnt_anchor;
+
+/* Looks at the file's first bytes; sets size and version. */
+lade_status lade__rnt_file_begin(rnt_file *file, lade_error *err);
+/* Calls 'visit' with each RNTuple of the file, and where its key is. */
+typedef lade_status rnt_visit(void *ctx, const char *name, uint64_t key_off, uint32_t key_size,
+                              lade_error *err);
+lade_status lade__rnt_file_walk(const rnt_file *file, rnt_visit *visit, void *ctx, lade_error *err);
+lade_status lade__rnt_anchor_read(const rnt_file *file, uint64_t key_off, uint32_t key_size,
+                                  rnt_anchor *out, lade_error *err);
+
+/* ---- blocks and envelopes ------------------------------------------------------------------ */
+
+typedef enum rnt_method {
+	RNT_STORED,
+	RNT_ZLIB,
+	RNT_LZMA,
+	RNT_LZ4,
+	RNT_ZSTD,
+	RNT_DEFLATE,
+	RNT_METHODS,
+} rnt_method;
+extern const char *const lade__rnt_method_specs[RNT_METHODS];
+
+/* 'size' stored bytes that give 'want', and the blocks that they are. */
+typedef struct rnt_blocks {
+	const uint8_t *data;
+	uint64_t size, want;
+	bool sums;              /* verify those of LZ4 */
+	lade_segment *segments; /* room for 'count' of them; NULL: they are counted only */
+	size_t count;
+	rnt_method method;
+} rnt_blocks;
+
+/* Walks the blocks; sets count, method and the segments.
+ * Fails: LADE_E_CORRUPT, LADE_E_CHECKSUM; the offset is that in 'data' */
+lade_status lade__rnt_blocks(rnt_blocks *b, lade_error *err);
+
+/* Reads a payload, which may be in several keys. */
+lade_status lade__rnt_payload(const rnt_file *file, rnt_locator at, uint8_t *to, lade_error *err);
+/* Decodes a payload into 'want' bytes. */
+lade_status lade__rnt_inflate(const rnt_file *file, const uint8_t *data, uint64_t size, uint8_t *to,
+                              uint64_t want, lade_error *err);
+
+typedef enum rnt_envelope_kind { RNT_HEADER = 1, RNT_FOOTER = 2, RNT_PAGES = 3 } rnt_envelope_kind;
+/* Reads an envelope; '*out' gets its payload, with 8 bytes before and 8 behind, to be freed as
+ * out->data.  '*sum': its checksum. */
+lade_status lade__rnt_envelope(const rnt_file *file, const rnt_link *link, rnt_envelope_kind kind,
+                               rnt_in *out, uint64_t *sum, lade_error *err);
+
+/* Reads a locator, and a link. */
+rnt_locator lade__rnt_locator(rnt_in *in);
+rnt_link lade__rnt_link(rnt_in *in);
+lade_status lade__rnt_features(rnt_in *in);
+
+/* ---- the schema ---------------------------------------------------------------------------- */
+
+/* A column as the file has it. */
+typedef struct rnt_physical {
+	uint16_t type, bits, flags, representation;
+	uint32_t field;
+	uint32_t position; /* among those of its field and representation */
+	uint32_t column;   /* of the public ones; RNT_NONE: hidden */
+	int64_t first;     /* elements before it are not stored; negative: suppressed too */
+	double min, max;
+} rnt_physical;
+
+typedef struct rnt_field {
+	uint32_t flags, source;
+	uint32_t top; /* the field without a parent that it is below, or is */
+	uint32_t depth;
+	uint32_t counted; /* the nearest collection or variant above it; RNT_NONE: none */
+	uint64_t factor;  /* elements for each of its elements, or for each entry */
+	/* While columns are counted: of the representation that was last seen. */
+	uint32_t representation, position;
+} rnt_field;
+
+typedef struct rnt_alias {
+	uint32_t physical, field;
+} rnt_alias;
+
+typedef struct rnt_page {
+	uint64_t off, size; /* stored, without the checksum */
+	uint64_t first;     /* element of the column */
+	uint32_t count;
+	bool sum; /* 8 bytes of XXH3 follow */
+} rnt_page;
+
+/* A physical column in a cluster. */
+typedef struct rnt_run {
+	uint64_t first, count;
+	size_t page, page_count;
+	bool stored; /* not suppressed */
+} rnt_run;
+
+typedef struct rnt_cluster {
+	uint64_t first, count; /* entries */
+	size_t run, run_count; /* of physical columns 0, 1, ... */
+} rnt_cluster;
+
+/* A column's elements in a cluster: [first, first + count), of which those from 'stored' on are in
+ * the file. */
+typedef struct rnt_extent {
+	uint64_t first, count, stored;
+	size_t page, page_count;
+	uint32_t physical;
+} rnt_extent;
+
+/* What resolve.c knows of a public column. */
+typedef struct rnt_column {
+	rnt_extent *extents; /* by cluster; an alias shares them */
+	uint32_t parent;     /* the offsets or switch that count it; RNT_NONE: entries do */
+	uint64_t factor;     /* elements for each of what counts it */
+	int64_t deferred;    /* elements before it need not be stored */
+} rnt_column;
+
+struct lade_rntuple {
+	atomic_size_t refs;
+	rnt_file file;
+	rnt_memory memory;
+	lade_cspan view; /* the whole file in memory; or data NULL */
+	lade_rntuple_info info;
+	lade_rntuple_field *field;
+	rnt_field *field_more;
+	size_t field_count, field_cap, more_cap;
+	rnt_physical *physical;
+	size_t physical_count, physical_cap;
+	rnt_alias *alias;
+	size_t alias_count, alias_cap;
+	rnt_link *group; /* page lists */
+	uint64_t *group_clusters;
+	size_t group_count, group_cap, clusters_cap;
+	rnt_cluster *cluster;
+	size_t cluster_count, cluster_cap;
+	rnt_run *run;
+	size_t run_count, run_cap;
+	rnt_page *page;
+	size_t page_count, page_cap;
+	lade_rntuple_column *column;
+	rnt_column *column_more;
+	size_t column_count;
+};
+
+/* What each type of column is (notes of the format: docs/rntuple.md). */
+typedef struct rnt_type {
+	const char *name;
+	uint16_t bits_min, bits_max;
+	char cls;         /* of what it decodes to: 'b', 'i', 'u', 'f', 'o' offsets, 's' switch */
+	lade_dtype dtype; /* as it is decoded */
+	bool split, zigzag, delta;
+} rnt_type;
+const rnt_type *lade__rnt_type(uint16_t type); /* NULL: unknown */
+
+/* Parse the header's and footer's payload. */
+lade_status lade__rnt_header(lade_rntuple *tuple, rnt_in *in);
+lade_status lade__rnt_footer(lade_rntuple *tuple, rnt_in *in, uint64_t header_sum);
+/* Reads and parses all page lists. */
+lade_status lade__rnt_pages(lade_rntuple *tuple, uint64_t header_sum, lade_error *err);
+/* Makes the public fields and columns. */
+lade_status lade__rnt_resolve(lade_rntuple *tuple, lade_error *err);
+
+static inline uint64_t lade__rnt_page_size(const rnt_physical *p, uint64_t count)
+{
+	return (count * p->bits + 7) / 8;
+}
+
+static inline lade_status lade__rnt_nomem(lade_error *err)
+{
+	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "rntuple: no memory for its tables");
+}
+
+#endif
