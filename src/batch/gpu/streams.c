@@ -28,6 +28,9 @@
  * pinned memory back, and for that the driver waits for all work of the device. */
 #define STAGING_LEAST ((size_t)16 << 10)
 
+/* Large ones are of lade__gpu_pinned_kept(): the tables of calls are smaller. */
+#define KEPT_LARGE ((size_t)1 << 20)
+
 /* Of the staging buffers in use this many are asked whether they are free by now. */
 #define STAGING_TRIES 8
 #define STREAM_NON_BLOCKING 1u
@@ -330,15 +333,34 @@ lade_status lade__gpu_staging_give(lade_engine *engine, lade__device *device, la
 
 /* ---- an allocator of them ------------------------------------------------------------------- */
 
+/* The smallest of those that are kept and large enough: pinned memory of any size beats new one. */
+static lade__gpu_staging *kept_find(lade_engine *engine, lade__device *device, size_t size)
+{
+	lade__gpu_staging **best = NULL;
+	lade__engine_after_fork(engine);
+	pthread_mutex_lock(&engine->workers_mutex);
+	for (lade__gpu_staging **at = &engine->devices.staging; *at; at = &(*at)->next)
+		if ((*at)->device == device->number && (*at)->pinned.size >= size &&
+		    (!best || (*at)->pinned.size < (*best)->pinned.size) &&
+		    device->driver->cuEventQuery((*at)->event) == 0)
+			best = at;
+	lade__gpu_staging *staging = best ? *best : NULL;
+	if (best)
+		*best = staging->next;
+	pthread_mutex_unlock(&engine->workers_mutex);
+	return staging;
+}
+
 static void *kept_alloc(void *ctx, size_t size, size_t align, lade_place place, lade_stream stream)
 {
 	lade_engine *engine = ctx;
-	lade__gpu_staging *staging = NULL;
 	lade__device *device;
 	(void)stream;
 	if (align > PINNED_ALIGN || lade__device_use(place.device, &device, NULL) != LADE_OK)
 		return NULL;
-	lade__gpu_staging_take(engine, device, size, &staging, NULL);
+	lade__gpu_staging *staging = kept_find(engine, device, size);
+	if (!staging)
+		lade__gpu_staging_take(engine, device, size, &staging, NULL);
 	lade__device_leave(device);
 	if (!staging)
 		return NULL;
@@ -349,29 +371,48 @@ static void *kept_alloc(void *ctx, size_t size, size_t align, lade_place place, 
 	return staging->pinned.data;
 }
 
+/* Takes large ones out of the list, those that were kept first first, until the others may stay. */
+static lade__gpu_staging *kept_cut(lade_engine *engine)
+{
+	lade__gpu_staging *cut = NULL;
+	size_t kept = 0;
+	for (const lade__gpu_staging *s = engine->devices.staging; s; s = s->next)
+		kept += s->pinned.size;
+	for (lade__gpu_staging **at = &engine->devices.staging; *at && kept > PINNED_KEEP;) {
+		lade__gpu_staging *s = *at;
+		if (s->pinned.size < KEPT_LARGE) {
+			at = &s->next;
+			continue;
+		}
+		kept -= s->pinned.size;
+		*at = s->next;
+		s->next = cut;
+		cut = s;
+	}
+	return cut;
+}
+
 static void kept_free(void *ctx, void *ptr, size_t size, size_t align, lade_place place,
                       lade_stream stream)
 {
 	lade_engine *engine = ctx;
-	size_t kept = 0;
 	(void)size, (void)align, (void)place, (void)stream;
 	lade__engine_after_fork(engine);
 	pthread_mutex_lock(&engine->workers_mutex);
-	lade__gpu_staging **at = &engine->devices.lent;
+	lade__gpu_staging **at = &engine->devices.lent, *cut = NULL;
 	while (*at && (*at)->pinned.data != ptr)
 		at = &(*at)->next;
 	lade__gpu_staging *staging = *at; /* NULL in a forked child, whose lists began anew */
-	if (staging)
+	if (staging) {
 		*at = staging->next;
-	for (const lade__gpu_staging *s = engine->devices.staging; s; s = s->next)
-		kept += s->pinned.size;
-	if (staging && kept <= PINNED_KEEP && staging->pinned.size <= PINNED_KEEP - kept) {
 		staging_keep(engine, staging);
-		staging = NULL;
+		cut = kept_cut(engine);
 	}
 	pthread_mutex_unlock(&engine->workers_mutex);
-	if (staging)
-		staging_free(engine, staging);
+	for (lade__gpu_staging *next; cut; cut = next) {
+		next = cut->next;
+		staging_free(engine, cut);
+	}
 }
 
 lade_allocator lade__gpu_pinned_kept(lade_engine *engine)
