@@ -22,8 +22,9 @@
  * rates stand where encoders have theirs.  --formats names formats and codecs; without it all are
  * run.  With --specs there are rows of these pipelines and no others (with ; for , in their
  * names).  Every decoded byte is compared; what encoders make is decoded on the host too, and sums
- * are compared with the host's.  The columns end with the percent of the copy roofline that the
- * rates come to; sums only read.
+ * are compared with the host's.  `blosc-lz4-shuffle/cpu` and `blosc-zstd-bit/cpu` are Blosc1
+ * containers, beside `shuffle-lz4/cpu` and `bitshuffle-zstd/cpu`, the same without containers.  The
+ * columns end with the percent of the copy roofline that the rates come to; sums only read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -491,7 +492,7 @@ static void bench_own(bench *b, const own_codec *c, const elements *e, const siz
 	b->spec = lade_engine_find(b->engine, c->algorithm) ? spec_of(b, text) : NULL;
 	own_options(c, e, &b->nvcomp_options, &b->nvcomp_decoder);
 	bool decodes = b->version[LADE][0] && can_run(b, c->name, LADE_DECODE);
-	if (decodes && c->nvcomp)
+	if (decodes && (c->nvcomp || c->sets == OWN_HOST))
 		bench_cpu(b, batches);
 	if (!decodes || !can_run(b, c->name, LADE_ENCODE))
 		b->version[LADE][0] = 0;

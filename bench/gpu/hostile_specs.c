@@ -12,7 +12,8 @@
  *     decode  lade_decode_arrays_async() of what the host encoded and damage.h damaged, against the
  *             host's strict decoders: whether it decodes, to which size and bytes.  A chunk that
  *             both refuse may have two reasons; such are counted, and not wrong.  Nor is a
- *             damaged chunk wrong that libzstd takes and a kernel refuses (docs/verdicts.md)
+ *             damaged chunk wrong that libzstd takes, or what reads Blosc's streams, and a kernel
+ *             refuses; or the other way, of Blosc's LZ4 (docs/verdicts.md)
  *     encode  lade_encode_arrays_async(): what it gives decodes on the host to the source, or with
  *             a lossy stage to what the host's encoding decodes to; where the room is less than the
  *             bound, LADE_E_NOSPACE will do
@@ -47,7 +48,10 @@ static const char every_spec[] =
 	"shuffle(4)|lz4;split(2)|snappy;zigzag(<i2)|split(2);delta(<i4)|zigzag(<i4)|shuffle(4)|lz4;"
 	"crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32;delta(<i4)|bitshuffle(4)|lz4|xxh64("
 	"start);"
-	"shuffle(2)|ans|crc32c";
+	"shuffle(2)|ans|crc32c;"
+	"blosc(cname=lz4,typesize=4);blosc(cname=lz4,shuffle=bitshuffle,typesize=8,blocksize=1024);"
+	"blosc(cname=snappy,typesize=3,blocksize=2048);blosc(cname=zlib,typesize=2);"
+	"blosc(cname=zstd,shuffle=bitshuffle,typesize=4,blocksize=4096)|crc32c";
 
 /* A chunk, and what is known of it beforehand. */
 typedef struct one {
@@ -234,8 +238,11 @@ static void check_one(void *ctx, size_t i)
 		outside |= h->image[k] != FILL;
 	for (size_t k = c->at; c->status != LADE_OK && k < end; k++)
 		outside |= h->image[k] != FILL;
-	bool stricter = h->direction == LADE_DECODE && c->hurt && got == LADE_E_CORRUPT &&
-	                want == LADE_OK && strstr(h->text, "zstd");
+	bool damaged = h->direction == LADE_DECODE && c->hurt, blosc = strstr(h->text, "blosc");
+	bool stricter = damaged && got == LADE_E_CORRUPT && want == LADE_OK &&
+	                (blosc || strstr(h->text, "zstd"));
+	stricter |= damaged && got == LADE_OK && want == LADE_E_CORRUPT &&
+	            strstr(h->text, "blosc(cname=lz4");
 	bool verdict = (got == LADE_OK) != (want == LADE_OK) && !stricter;
 	pthread_mutex_lock(&h->mutex);
 	if ((verdict || wrong || outside) &&

@@ -47,6 +47,7 @@ typedef enum own_sets {
 	OWN_WIDE,   /* elements of 4 and 8 bytes: nvCOMP's symmetric Cascaded takes no others */
 	OWN_SIZES,  /* one of each size of elements above 1 */
 	OWN_TYPED,  /* likewise, size 1 too */
+	OWN_HOST,   /* all; rows NAME/cpu, too: the host encodes */
 } own_sets;
 
 /* Where it does not matter what a set holds. */
@@ -79,6 +80,13 @@ static const own_codec own_codecs[] = {
 	{"delta", "delta", "delta(%s)", NULL, OWN_TYPED, false, true, false},
 	{"zigzag", "zigzag", "zigzag(<i%s)", NULL, OWN_SIZES, true, false, false},
 	{"byteswap", "byteswap", "byteswap(%s)", NULL, OWN_SIZES, true, false, false},
+	{"blosc-lz4-shuffle", "blosc", "blosc(cname=lz4,typesize=%s)", NULL, OWN_HOST, true, false,
+         false},
+	{"shuffle-lz4", "lz4", "shuffle(%s)|lz4", NULL, OWN_HOST, true, false, false},
+	{"blosc-zstd-bit", "blosc", "blosc(cname=zstd,level=3,shuffle=bitshuffle,typesize=%s)",
+         NULL, OWN_HOST, true, false, false},
+	{"bitshuffle-zstd", "zstd", "bitshuffle(%s)|zstd(level=5)", NULL, OWN_HOST, true, false,
+         false},
 };
 #define OWN_COUNT (sizeof own_codecs / sizeof *own_codecs)
 

@@ -16,16 +16,17 @@ static const char *const texts[] = {
 	"lz4",
 	"snappy",
 	"zstd(level=1)",
+	"blosc(cname=snappy,typesize=4)",
 	"deflate(level=1)",
 	"gzip(level=1)",
-	"blosc(cname=lz4,typesize=4)",
+	"blosc(cname=blosclz,typesize=4)",
 	"shuffle(4)|lz4|crc32c",
 	"delta(<i4)|zstd(level=1)|xxh64",
 	"crc32c|snappy",
 	"lz4|crc32c",
 };
 #define SPECS (sizeof texts / sizeof *texts)
-#define KERNEL_SPECS 3
+#define KERNEL_SPECS 4
 #define ZSTD 2 /* where in 'texts' it is */
 static lade_spec *specs[SPECS];
 

@@ -52,6 +52,11 @@ static void launch(const char *name, unsigned grid, unsigned block, uint64_t see
 	assert_true(r.ok);
 }
 
+static uint32_t largest = LADE_CHUNK_MAX; /* what the caller says */
+
+/* Blocks that the kernels have had, by list. */
+static size_t blocks[LADE_BLOSC_LISTS];
+
 /* The kernels that gpu.c launches, in shapes chosen by the seed; with too little scratch memory by
  * 'missing' bytes. */
 static void run(guarded_batch &t, const std::vector<uint64_t> &caps, uint64_t seed,
@@ -67,9 +72,9 @@ static void run(guarded_batch &t, const std::vector<uint64_t> &caps, uint64_t se
 	std::vector<lade_blosc_chunk> chunks(n);
 	std::vector<uint32_t> first(LADE_BLOSC_LISTS * n), units(LADE_BLOSC_LISTS, 77),
 		next(LADE_BLOSC_LISTS, 77);
-	lade_blosc_plan p = {
-		chunks.data(), first.data(), units.data(),    next.data(), scratch.data,
-		room,          t.got.data(), t.status.data(), (uint32_t)n, 0};
+	lade_blosc_plan p = {chunks.data(), first.data(), units.data(), next.data(),
+	                     scratch.data,  room,         t.got.data(), t.status.data(),
+	                     (uint32_t)n,   largest};
 	lade_deflate_room d = {zlib.data, LADE_DEFLATE_LANE_MAX, LADE_DEFLATE_WORDS(2),
 	                       LADE_DEFLATE_ZLIB, 0};
 	lade_zstd_room z = {zstd.data, LADE_ZSTD_LITERALS_MAX, (uint32_t)seed & 1};
@@ -92,6 +97,8 @@ static void run(guarded_batch &t, const std::vector<uint64_t> &caps, uint64_t se
 		launch("snappy", 2, 256, seed, [&] { lade_blosc_snappy_team8(p); });
 	launch("zlib", 2, 64, seed, [&] { lade_blosc_zlib_team(p, d); });
 	launch("zstd", 2, 96, seed, [&] { lade_blosc_zstd_team(p, z); });
+	for (uint32_t list = 0; list < LADE_BLOSC_LISTS; list++)
+		blocks[list] += units[list];
 	guard_free(&scratch);
 	guard_free(&zlib);
 	guard_free(&zstd);
@@ -170,7 +177,7 @@ static void what_c_blosc_encodes(void **)
 {
 	static const size_t typesizes[] = {1, 2, 3, 4, 5, 8, 12, 16, 17, 33, 255};
 	static const size_t sizes[] = {0, 1, 15, 127, 128, 600, 1024, 3001, 4096, 8232};
-	static const size_t blocks[] = {0, 0, 200, 512, 1024, 2056, 4096};
+	static const size_t blocksizes[] = {0, 0, 200, 512, 1024, 2056, 4096};
 	static const int levels[] = {0, 1, 3, 5, 9};
 	rng r = {0x1234567};
 	uint64_t seed = 0;
@@ -182,7 +189,7 @@ static void what_c_blosc_encodes(void **)
 				const char *cname = cnames[rng_below(&r, 5)];
 				bytes raw = make_elements(&r, size, typesize);
 				in.push_back(encode(raw, cname, levels[rng_below(&r, 5)], shuffle,
-				                    typesize, blocks[rng_below(&r, 7)]));
+				                    typesize, blocksizes[rng_below(&r, 7)]));
 				caps.push_back(size + rng_below(&r, 2) * rng_below(&r, 30));
 				if (size % 2) { /* and where there is a byte too little */
 					in.push_back(in.back());
@@ -191,6 +198,8 @@ static void what_c_blosc_encodes(void **)
 			}
 			check_batch(in, caps, seed++, nullptr);
 		}
+	for (size_t count : blocks)
+		assert_true(count > 50);
 }
 
 /* More chunks than the plan takes in one turn, most of them bad or empty. */
@@ -209,7 +218,8 @@ static void many_chunks(void **)
 	check_batch(in, caps, 3, nullptr);
 }
 
-/* Scratch memory that is too small fails the chunks that have none. */
+/* Scratch memory that is too small fails the chunks that have none; and chunks are above the
+ * largest that the caller names. */
 static void little_scratch(void **)
 {
 	std::vector<bytes> in;
@@ -221,6 +231,11 @@ static void little_scratch(void **)
 	assert_int_equal(t.status[0], LADE_GPU_OK);
 	assert_int_equal(t.status[1], LADE_GPU_OK);
 	assert_int_equal(t.status[2], LADE_GPU_NOSPACE);
+	largest = 999;
+	guarded_batch again(in, caps, 0);
+	run(again, caps, 0, 0);
+	assert_int_equal(again.status[0], LADE_GPU_LIMIT);
+	largest = LADE_CHUNK_MAX;
 }
 
 static void put32(bytes *s, size_t at, uint32_t v)

@@ -332,7 +332,7 @@ static lade_status check(const lade__gpu_tables *t, const layout *l, lade_error 
 		                 "%zu items of up to %llu bytes: %s", t->count,
 		                 (unsigned long long)t->largest,
 		                 t->largest ? "the workspace would be too large"
-		                            : "a spec of several stages needs the largest size");
+		                            : "this spec needs the largest size");
 	if (l->end > t->workspace_size)
 		return lade_fail(err, LADE_E_NOSPACE, LADE_NO_OFFSET,
 		                 "%zu items need a workspace of %zu bytes, here are %zu", t->count,

@@ -46,7 +46,8 @@ typedef struct lade_blosc_plan {
 	uint64_t scratch_size;
 	LADE_ADDRESS(uint64_t *) dst_size; /* the batch's, or NULL */
 	LADE_ADDRESS(uint32_t *) status;
-	uint32_t count, unused;
+	uint32_t count;
+	uint32_t largest; /* chunks that decode to more get LADE_E_LIMIT */
 } lade_blosc_plan;
 LADE_ARGS(lade_blosc_plan, 72);
 

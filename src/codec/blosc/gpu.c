@@ -133,12 +133,15 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	                        .scratch_size = l.scratch_size,
 	                        .dst_size = work->dst_size,
 	                        .status = work->status,
-	                        .count = (uint32_t)work->count};
+	                        .count = (uint32_t)work->count,
+	                        .largest = LADE_CHUNK_MAX};
 	lade_zstd_room zstd = {.literals = work->workspace + l.rooms, .cap = (uint32_t)l.literals};
 	lade_deflate_room zlib = {.memory = work->workspace + l.rooms,
 	                          .lane = LADE_DEFLATE_LANE_MAX,
 	                          .words = LADE_DEFLATE_WORDS(ZLIB_THREADS / 32),
 	                          .format = LADE_DEFLATE_ZLIB};
+	if (work->largest && work->largest < plan.largest)
+		plan.largest = (uint32_t)work->largest;
 	void *both[] = {&batch, &plan}, *alone[] = {&plan}, *with_zstd[] = {&plan, &zstd};
 	void *with_zlib[] = {&plan, &zlib};
 	lade__launch one = {

@@ -43,6 +43,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 		lade_blosc_chunk b = {};
 		if (there)
 			status = lade_blosc_look(batch, i, &b);
+		if (status == LADE_GPU_OK && b.nbytes > p.largest)
+			status = LADE_GPU_LIMIT;
 		if (status != LADE_GPU_OK)
 			b.blocks = 0;
 		uint64_t room = lade_blosc_room(b), at = used;
