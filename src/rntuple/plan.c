@@ -207,7 +207,7 @@ static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets,
 		r->report.written_size += r->goal[i].size;
 		r->device |= !lade_kind_is_host(r->goal[i].target.span.place.kind);
 	}
-	r->goal_count = count;
+	r->goal_count = r->goal ? count : 0;
 	lade__array_close(&array, false);
 	return status;
 }
