@@ -9,7 +9,9 @@
 
 static lade_engine *engine;
 static lade_stream stream;
-static lade_spec *told, *fixed; /* by sizes in a table; as many bytes as the chunk has, and 4 */
+/* By sizes in a table; the same, in blocks that the device finds; as many bytes as the chunk has,
+ * and 4. */
+static lade_spec *told, *blocks, *fixed;
 
 static int (*capture_begin)(void *stream, int mode);
 static int (*capture_end)(void *stream, void **graph);
@@ -27,6 +29,7 @@ static int begin(void **state)
 	OK(lade_engine_new(NULL, &engine, err));
 	OK(lade_stream_new(0, &stream, err));
 	told = spec_of(engine, "lz4");
+	blocks = spec_of(engine, "blosc(cname=snappy,typesize=4)");
 	fixed = spec_of(engine, "shuffle(4)|crc32c");
 	return 0;
 }
@@ -35,6 +38,7 @@ static int end(void **state)
 {
 	(void)state;
 	lade_spec_unref(told);
+	lade_spec_unref(blocks);
 	lade_spec_unref(fixed);
 	lade_stream_free(0, stream);
 	lade_engine_free(engine);
@@ -216,11 +220,11 @@ static void replay(batch *b, rng *r, void *exec)
 	lade__device_leave(d);
 }
 
-static void captured_arrays(rng *r, bool boxes, bool host_tables)
+static void captured_arrays(rng *r, const lade_spec *spec, bool boxes, bool host_tables)
 {
 	batch b;
 	uint64_t table[4][CHUNKS];
-	batch_init(&b, r, host_tables ? fixed : told, boxes);
+	batch_init(&b, r, spec, boxes);
 	batch_change(&b, r);
 	for (size_t i = 0; i < b.count; i++) {
 		table[0][i] = lade__address_of(b.src[i].data);
@@ -261,7 +265,8 @@ static void arrays_are_replayed(void **state)
 	for (uint64_t i = 0; i < (emu ? 16 : 40); i++) {
 		rng r = {.s = 0x9E3779B97F4A7C15u * (i + 1)};
 		kit_round(i, r.s);
-		captured_arrays(&r, i % 4 > 0, i & 4);
+		const lade_spec *spec = i & 4 ? fixed : i & 8 ? blocks : told;
+		captured_arrays(&r, spec, i % 4 > 0, i & 4);
 	}
 }
 
