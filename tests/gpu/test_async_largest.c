@@ -205,10 +205,34 @@ static void just_those_above_the_largest(void **state)
 		run(others[i].text, others[i].limited, number++);
 }
 
+/* Of Zstd: twice what is decoded, and 1 GiB, at most. */
+static void workspaces_have_bounds(void **state)
+{
+	(void)state;
+	lade_spec *spec = spec_of(engine, "zstd");
+	for (uint64_t largest = 1; largest < (uint64_t)1 << 31; largest *= 4)
+		for (size_t count = 1; count <= 1000000; count *= 10) {
+			lade_arrays a = {
+				.struct_size = sizeof a, .count = count, .largest = largest};
+			size_t size, most = (size_t)1 << 30;
+			if (count * largest < most / 2)
+				most = 2 * count * largest;
+			OK(lade_workspace_size(engine, spec, LADE_DECODE, &a, &size, err));
+			/* Beside these, tables of chunks; memory of 4,096 is in units of 256. */
+			size_t chunks = count < 4096 ? count : 4096;
+			if (size > most + 4096 + 256 * chunks + 64 * count)
+				print_error("%zu chunks of %llu: %zu\n", count,
+				            (unsigned long long)largest, size);
+			assert_true(size <= most + 4096 + 256 * chunks + 64 * count);
+		}
+	lade_spec_unref(spec);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(just_those_above_the_largest, begin, end),
+		cmocka_unit_test_setup_teardown(workspaces_have_bounds, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);

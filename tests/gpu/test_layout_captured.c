@@ -11,7 +11,7 @@ static lade_engine *engine;
 static lade_stream stream;
 /* By sizes in a table; the same, in blocks that the device finds; as many bytes as the chunk has,
  * and 4. */
-static lade_spec *told, *blocks, *fixed;
+static lade_spec *told, *blocks, *frames, *fixed;
 
 static int (*capture_begin)(void *stream, int mode);
 static int (*capture_end)(void *stream, void **graph);
@@ -30,6 +30,7 @@ static int begin(void **state)
 	OK(lade_stream_new(0, &stream, err));
 	told = spec_of(engine, "lz4");
 	blocks = spec_of(engine, "blosc(cname=snappy,typesize=4)");
+	frames = spec_of(engine, "zstd");
 	fixed = spec_of(engine, "shuffle(4)|crc32c");
 	return 0;
 }
@@ -39,6 +40,7 @@ static int end(void **state)
 	(void)state;
 	lade_spec_unref(told);
 	lade_spec_unref(blocks);
+	lade_spec_unref(frames);
 	lade_spec_unref(fixed);
 	lade_stream_free(0, stream);
 	lade_engine_free(engine);
@@ -265,7 +267,10 @@ static void arrays_are_replayed(void **state)
 	for (uint64_t i = 0; i < (emu ? 16 : 40); i++) {
 		rng r = {.s = 0x9E3779B97F4A7C15u * (i + 1)};
 		kit_round(i, r.s);
-		const lade_spec *spec = i & 4 ? fixed : i & 8 ? blocks : told;
+		const lade_spec *spec = i & 4   ? fixed
+		                        : i < 8 ? told
+		                        : i & 1 ? frames
+		                                : blocks;
 		captured_arrays(&r, spec, i % 4 > 0, i & 4);
 	}
 }

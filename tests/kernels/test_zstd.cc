@@ -211,6 +211,156 @@ static void frames_of_many_kinds(void **)
 	}
 }
 
+/* Codes of lengths: what they begin with, and their extra bits (RFC 8878, 3.1.1.3.2.1.1). */
+struct code {
+	uint32_t base, bits;
+};
+
+static code length_code(bool match, uint32_t c)
+{
+	static const uint32_t ends[2][2] = {{16, 25}, {32, 43}}; /* of 0 bits, and of the table */
+	static const uint8_t bits[] = {1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5};
+	uint32_t plain = ends[match][0], base = match ? 3 : 0;
+	if (c < plain)
+		return code{base + c, 0};
+	base += plain;
+	for (uint32_t k = plain;; k++) {
+		uint32_t own = !match && k == 24 ? 4 : k < ends[match][1] ? bits[k - plain]
+		               : match           ? k - 36
+		                                 : k - 19;
+		if (!match && k == 25)
+			base = 64;
+		if (k == c)
+			return code{base, own};
+		base += 1u << own;
+	}
+}
+
+/* Makes blocks, of which the decoded sizes are known: a generator of ours, which writes what no
+ * encoder does. */
+struct generator {
+	rng *r;
+	bytes out;
+	uint64_t made;
+	uint32_t most; /* bytes of a block */
+	uint32_t codes[3];
+	bool have; /* codes that may be repeated */
+};
+
+static void put(bytes *to, uint64_t v, int size)
+{
+	for (int k = 0; k < size; k++)
+		to->push_back((uint8_t)(v >> (8 * k)));
+}
+
+static void put_block(generator *g, uint32_t kind, uint32_t size, bool last, const bytes &content)
+{
+	put(&g->out, size << 3 | kind << 1 | last, 3);
+	g->out.insert(g->out.end(), content.begin(), content.end());
+}
+
+/* Literals of 'size' bytes, as they are or one again and again, in any form of header that fits. */
+static void put_literals(generator *g, bytes *to, uint32_t size)
+{
+	uint32_t kind = (uint32_t)rng_below(g->r, 2), least = size < 32 ? 0 : size < 4096 ? 1 : 2;
+	uint32_t form = least + (uint32_t)rng_below(g->r, 3 - least);
+	if (form == 0)
+		put(to, size << 3 | kind, 1);
+	else
+		put(to, size << 4 | (form == 1 ? 1 : 3) << 2 | kind, form + 1);
+	for (uint32_t i = 0; i < (kind ? 1 : size); i++)
+		to->push_back((uint8_t)rng_below(g->r, 7));
+}
+
+/* A block of sequences that all have the same codes, by tables of one symbol or repeated ones. */
+static void put_sequences(generator *g, bool last)
+{
+	uint32_t n = 1 + (uint32_t)rng_below(g->r, rng_below(g->r, 4) ? 6 : 400), used = 0;
+	uint32_t offset_most = 0;
+	bool repeat = g->have && rng_below(g->r, 2);
+	while ((4u << offset_most) - 4 <= g->made && offset_most < 20)
+		offset_most++;
+	if (!repeat) {
+		g->codes[0] = (uint32_t)rng_below(g->r, rng_below(g->r, 3) ? 20 : 36);
+		g->codes[1] = (uint32_t)rng_below(g->r, offset_most + 1);
+		g->codes[2] = (uint32_t)rng_below(g->r, rng_below(g->r, 3) ? 40 : 53);
+	}
+	code l = length_code(false, g->codes[0]), m = length_code(true, g->codes[2]);
+	uint32_t each = l.base + (1u << l.bits) + m.base + (1u << m.bits);
+	if (each > g->most / 2)
+		return put_block(g, 0, 0, last, {});
+	n = n < g->most / 2 / each ? n : g->most / 2 / each;
+	std::vector<bool> bits; /* read from their end */
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t count[] = {l.bits, m.bits, g->codes[1]};
+		for (int k = 0; k < 3; k++) {
+			uint32_t v = (uint32_t)rng_below(g->r, 1ull << count[k]);
+			for (uint32_t b = 0; b < count[k]; b++)
+				bits.push_back(v >> b & 1);
+			used += k == 0 ? l.base + v : 0;
+			g->made += k == 0 ? l.base + v : k == 1 ? m.base + v : 0;
+		}
+	}
+	uint32_t rest = (uint32_t)rng_below(g->r, g->most / 4 < 2000 ? g->most / 4 : 2000);
+	bytes content;
+	put_literals(g, &content, used + rest);
+	g->made += rest;
+	if (n < 128)
+		put(&content, n, 1);
+	else
+		put(&content, ((n >> 8) + 128) | (n & 255) << 8, 2);
+	put(&content, repeat ? 0xFC : 0x54, 1);
+	for (int k = 0; k < (repeat ? 0 : 3); k++)
+		put(&content, g->codes[k], 1);
+	bits.push_back(true);
+	for (size_t at = 0; at < bits.size(); at++) {
+		if (at % 8 == 0)
+			content.push_back(0);
+		content.back() |= (uint8_t)(bits[at] << (at % 8));
+	}
+	g->have = true;
+	put_block(g, 2, (uint32_t)content.size(), last, content);
+}
+
+/* Frames of every window that a header can state, of raw blocks, of one byte again and again, of
+ * any size up to a block's most, and of sequences with all codes. */
+static void frames_of_every_window(void **)
+{
+	rng r = {0x3141};
+	size_t taken = 0, all = 0;
+	for (uint32_t low = 0; low < 8; low++) {
+		std::vector<bytes> in;
+		std::vector<uint64_t> caps;
+		for (uint32_t window = low; window < 176; window += 8) {
+			uint64_t size = ((uint64_t)1 << (10 + window / 8)) / 8 * (8 + window % 8);
+			generator g = {&r, {}, 0, 0, {}, false};
+			g.most = size < LADE_ZSTD_BLOCK_MAX ? (uint32_t)size : LADE_ZSTD_BLOCK_MAX;
+			put(&g.out, LADE_ZSTD_MAGIC, 4);
+			put(&g.out, window << 8, 2);
+			for (uint64_t left = 1 + rng_below(&r, 6); left; left--) {
+				uint64_t kind = g.made ? rng_below(&r, 6) : rng_below(&r, 2);
+				uint64_t any = rng_below(&r, 12) ? 300 : g.most;
+				uint32_t n = 16 + (uint32_t)rng_below(&r, any - 15);
+				if (kind > 1) {
+					put_sequences(&g, left == 1);
+					continue;
+				}
+				put_block(&g, (uint32_t)kind, n, left == 1,
+				          bytes(kind ? 1 : n, (uint8_t)rng_next(&r)));
+				g.made += n;
+			}
+			in.push_back(g.out);
+			caps.push_back(g.made);
+			verdict v = libzstd(g.out, g.made);
+			taken += v.ok && v.out.size() == g.made;
+			all++;
+		}
+		check_batch(in, caps, room_of(caps), low, nullptr);
+	}
+	print_message("%zu frames, libzstd takes %zu\n", all, taken);
+	assert_true(taken > all * 3 / 4);
+}
+
 /* More than a block; repeat tables, treeless literals, matches from far. */
 static void large_chunks(void **)
 {
@@ -436,6 +586,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(offsets_that_repeat),
 		cmocka_unit_test(what_libzstd_encodes),
 		cmocka_unit_test(frames_of_many_kinds),
+		cmocka_unit_test(frames_of_every_window),
 		cmocka_unit_test(large_chunks),
 		cmocka_unit_test(damaged_frames),
 		cmocka_unit_test(dictionaries),

@@ -11,13 +11,13 @@
 /* A block regenerates at most this many bytes (RFC 8878, 3.1.1.2.4), and so do its literals. */
 #define LADE_ZSTD_BLOCK_MAX 131072u
 
-/* Threads of a block that decodes: three warps (kernels/zstd_decode.cu). */
-#define LADE_ZSTD_THREADS 96u
+/* Threads of a block that decodes: two warps (kernels/zstd_decode.cu). */
+#define LADE_ZSTD_THREADS 64u
 
 /* Memory for literals: 'cap' bytes, a multiple of 256, for each block of the launch.  Where 'cap'
- * is less than two blocks' literals, no chunk decodes to more than 'cap' bytes.  'few', 0 or 1: the
- * device has blocks to spare, so that a chunk's own time counts, and not its instructions. */
-#define LADE_ZSTD_LITERALS_MAX (2 * LADE_ZSTD_BLOCK_MAX)
+ * is less than a block's most literals, no chunk decodes to more than 'cap' bytes.  'few', 0 or 1:
+ * the device has blocks to spare, so that a chunk's own time counts, and not its instructions. */
+#define LADE_ZSTD_LITERALS_MAX LADE_ZSTD_BLOCK_MAX
 typedef struct lade_zstd_room {
 	LADE_ADDRESS(uint8_t *) literals;
 	uint32_t cap, few;
@@ -40,7 +40,8 @@ typedef struct lade_zstd_prepared {
 	uint32_t log[3], huffman_log; /* LADE_ZSTD_NO_TABLE, and 0: there are none */
 	uint32_t lengths[1u << LADE_ZSTD_LENGTH_LOG], matches[1u << LADE_ZSTD_LENGTH_LOG];
 	uint32_t offsets[1u << LADE_ZSTD_OFFSET_LOG];
-	uint16_t code[1u << LADE_ZSTD_HUFFMAN_LOG];
+	uint32_t stated;     /* weights of the Huffman table */
+	uint8_t weight[256];
 } lade_zstd_prepared;
 
 /* A dictionary on the device. */

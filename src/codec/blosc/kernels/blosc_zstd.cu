@@ -11,10 +11,12 @@ struct lade_blosc_zstd {
 	lade_zstd_team *t;
 	lade_zstd_room room;
 	uint8_t *literals;
+	uint32_t own; /* what the warp does there: zstd_chunks.cuh */
 
 	__device__ __forceinline__ uint32_t stream(const lade_gpu_chunk &c, uint32_t *size,
 	                                           uint32_t warp, uint32_t lane)
 	{
+		(void)warp;
 		if (threadIdx.x == 0) {
 			t->job.c = c;
 			t->job.status = LADE_GPU_OK;
@@ -22,7 +24,7 @@ struct lade_blosc_zstd {
 		}
 		__syncthreads();
 		uint32_t status =
-			lade_zstd_frames<false>(t, room, lade_zstd_dict{}, literals, warp, lane);
+			lade_zstd_frames<false>(t, room, lade_zstd_dict{}, literals, own, lane);
 		__syncthreads();
 		*size = t->job.done;
 		return status;
@@ -31,12 +33,13 @@ struct lade_blosc_zstd {
 
 /* Map: block = one block of a container at a time, warps: zstd_chunks.cuh.  Shared: a team, and
  * a job. */
-extern "C" __global__ void __launch_bounds__(96, 10)
+extern "C" __global__ void __launch_bounds__(LADE_ZSTD_THREADS, 14)
 	lade_blosc_zstd_team(lade_blosc_plan p, lade_zstd_room room)
 {
 	LADE_SHARED(lade_zstd_team, team);
 	LADE_SHARED(lade_blosc_job, job);
-	lade_blosc_zstd d = {&team, room, room.literals + (uint64_t)blockIdx.x * room.cap};
+	lade_blosc_zstd d = {&team, room, room.literals + (uint64_t)blockIdx.x * room.cap,
+	                     lade_zstd_warp(&team)};
 	uint32_t warp = __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
 	lade_blosc_units(d, p, 4, &job, warp, lade_lane());
 }

@@ -104,14 +104,11 @@ template <int W> static __device__ __forceinline__ bool lade_team_any(bool what)
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-/* Begins the output of a chunk of 'n' bytes at 'src', of at most 'cap' bytes. */
+/* Makes a team's memory one without pieces. */
 template <int W>
-static __device__ __forceinline__ lade_lz_out
-lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, uint32_t cap,
-              uint32_t warp, uint32_t lane)
+static __device__ __forceinline__ void lade_lz_clear(lade_lz_exec<W> *x, uint32_t warp,
+                                                     uint32_t lane)
 {
-	uint32_t shift = (uint32_t)(uintptr_t)dst & (LADE_LZ_TILE - 1);
-	uint32_t apart = (uint32_t)(uintptr_t)src - (uint32_t)(uintptr_t)(dst - shift);
 #pragma unroll 1
 	for (uint32_t i = 32 * warp + lane; i < 4 * x->TILES; i += 32 * W)
 		x->word[i] = lade_lz_word{0, (uint32_t)-8};
@@ -122,6 +119,14 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 		x->alone = (uint32_t)-16;
 		x->longs = 0;
 	}
+}
+
+/* The output of a chunk of 'n' bytes at 'src', of at most 'cap' bytes. */
+static __device__ __forceinline__ lade_lz_out lade_lz_out_of(const uint8_t *src, uint32_t n,
+                                                             uint8_t *dst, uint32_t cap)
+{
+	uint32_t shift = (uint32_t)(uintptr_t)dst & (LADE_LZ_TILE - 1);
+	uint32_t apart = (uint32_t)(uintptr_t)src - (uint32_t)(uintptr_t)(dst - shift);
 	/* A source byte's address may be one's of the output but for its high half. */
 	bool alike = apart < shift + cap || 0 - apart < n;
 	uint32_t full = alike ? LADE_FULL : shift ? LADE_LZ_TILE : 0;
@@ -129,6 +134,16 @@ lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, 
 	asm volatile("" : "+r"(full)); /* else it would be computed anew for each window */
 #endif
 	return lade_lz_out{dst - shift, shift, shift, 0, full};
+}
+
+/* Begins it. */
+template <int W>
+static __device__ __forceinline__ lade_lz_out
+lade_lz_begin(lade_lz_exec<W> *x, const uint8_t *src, uint32_t n, uint8_t *dst, uint32_t cap,
+              uint32_t warp, uint32_t lane)
+{
+	lade_lz_clear<W>(x, warp, lane);
+	return lade_lz_out_of(src, n, dst, cap);
 }
 
 /* Notes the pieces that cover the words' beginnings in [first, end], of the sequence whose second

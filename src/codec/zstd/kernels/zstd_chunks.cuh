@@ -1,14 +1,13 @@
 /*
  * zstd_chunks.cuh: Zstandard chunks, one after the other (docs/performance/log/gpu-zstd.md).
  *
- * A block of three warps has a chunk at a time, and takes its blocks one after the other:
+ * Two warps have a chunk at a time, and take its blocks one after the other:
  *
  *     warp 0  makes the tables of sequences, reads these, and hands them over in rounds of 32
- *     warp 1  finds the offsets, and has the executor of LZ formats make the output
- *     warp 2  makes the Huffman table, and decodes literals to memory for them
+ *     warp 1  makes the Huffman table, and decodes literals to memory for them; then it takes the
+ *             rounds, finds the offsets, and has the executor of LZ formats make the output
  *
- * Warp 1 waits for all literals of a block, and for each round.  Thread 0 reads headers while the
- * others wait.
+ * Both copy a block that is not coded.  Thread 0 reads headers while the others wait.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,18 +22,18 @@ struct lade_zstd_job {
 	lade_gpu_chunk c;
 	uint32_t i, status;
 	uint32_t at, done; /* bytes read and made; of whole frames */
-	uint32_t literal;  /* where in the room for literals the next ones go */
 	lade_zstd_frame frame;
 	lade_zstd_block block;
-	uint32_t room,
-		full; /* bytes that the frame may have, and the status of one that has more */
-	uint32_t said[3];    /* the warps' statuses */
+	uint32_t made; /* bytes of the frame */
+	uint32_t room; /* bytes that the frame may have */
+	uint32_t full; /* the status of one that has more */
+	uint32_t said; /* warp 1's status */
 };
 
 /* Begins the chunk 'j->c', by one thread. */
 static __device__ __forceinline__ void lade_zstd_begin(const lade_zstd_room &room, lade_zstd_job *j)
 {
-	j->at = j->done = j->literal = 0;
+	j->at = j->done = 0;
 	if (j->status == LADE_GPU_OK && j->c.src_size == 0)
 		j->status = LADE_GPU_TRUNCATED;
 	if (room.cap < LADE_ZSTD_LITERALS_MAX && j->c.dst_cap > room.cap)
@@ -67,6 +66,7 @@ static __device__ __forceinline__ void lade_zstd_frame_open(const lade_zstd_dict
 		if (j->frame.id && (!DICT || j->frame.id != dict.prepared->id))
 			j->status = LADE_GPU_DICT;
 	}
+	j->made = 0;
 	j->room = left;
 	j->full = LADE_GPU_NOSPACE;
 	if (j->status != LADE_GPU_OK || !j->frame.there || j->frame.content == ~(uint64_t)0)
@@ -78,21 +78,19 @@ static __device__ __forceinline__ void lade_zstd_frame_open(const lade_zstd_dict
 	j->full = LADE_GPU_CORRUPT;
 }
 
-/* Reads the next block's header, and finds room for its literals: never where such are that some
- * piece of the output still waits for, as they are of the last bytes before. */
+/* Reads the next block's header. */
 static __device__ __forceinline__ void lade_zstd_block_open(const lade_zstd_room &room,
                                                             lade_zstd_job *j)
 {
+	const lade_zstd_block &b = j->block;
 	j->status = lade_zstd_block_read(j->c.src, j->c.src_size, j->frame.block_max, &j->at,
 	                                 &j->block);
-	if (j->status != LADE_GPU_OK || j->block.kind != LADE_ZSTD_CODED ||
-	    j->block.lit_kind == LADE_ZSTD_RAW)
+	if (j->status != LADE_GPU_OK)
 		return;
-	if (j->block.lit_size <= room.cap - j->literal)
-		return;
-	if (room.cap < LADE_ZSTD_LITERALS_MAX)
+	bool coded = b.kind == LADE_ZSTD_CODED;
+	if (coded ? b.lit_kind != LADE_ZSTD_RAW && b.lit_size > room.cap
+	          : b.size > j->room - j->made)
 		j->status = j->full;
-	j->literal = 0;
 }
 
 /* ---- the content's checksum ---------------------------------------------------------------- */
@@ -146,117 +144,123 @@ static __device__ __noinline__ uint32_t lade_zstd_hash(const uint8_t *p, uint32_
 
 /* ---- a chunk ------------------------------------------------------------------------------- */
 
-/* What the three warps work with. */
+/* What the two warps work with: a walker's memory, and that of the other, which decodes literals
+ * and then executes.  Weights stay. */
 struct lade_zstd_team {
 	lade_zstd_walker walker;
-	lade_zstd_exec exec;
-	lade_zstd_huffman huffman;
+	union {
+		lade_zstd_huffman huffman;
+		lade_zstd_exec exec;
+	};
 	lade_zstd_job job;
 };
+static_assert(sizeof(lade_zstd_exec) <= offsetof(lade_zstd_huffman, weight), "weights stay");
 
-/* Begins a frame's output, by warp 1.  Literals may be anywhere, too: lade_lz_begin() says why
+/* Begins a frame's output, by warp 1.  Literals may be anywhere, too: lade_lz_out_of() says why
  * addresses that are alike matter. */
 template <bool DICT>
-static __device__ __forceinline__ void lade_zstd_run_begin(lade_zstd_team *t, lade_zstd_run *r,
+static __device__ __forceinline__ void lade_zstd_run_begin(const lade_zstd_job &j, lade_zstd_run *r,
                                                            const lade_zstd_room &room,
                                                            const lade_zstd_dict &dict,
-                                                           const uint8_t *literals, uint32_t lane)
+                                                           const uint8_t *literals)
 {
-	const lade_zstd_job *j = &t->job;
-	uint8_t *dst = j->c.dst + j->done;
-	r->out = lade_lz_begin<1>(&t->exec.lz, j->c.src, j->c.src_size, dst, j->room, 0, lane);
+	r->out = lade_lz_out_of(j.c.src, j.c.src_size, j.c.dst + j.done, j.room);
 	uint32_t apart = (uint32_t)(uintptr_t)literals - (uint32_t)(uintptr_t)r->out.base;
-	if (apart < r->out.end + j->room || 0 - apart < room.cap)
+	if (apart < r->out.end + j.room || 0 - apart < room.cap)
 		r->out.full = LADE_FULL;
 	r->begin = r->out.end;
-	if (lane == 0) {
-		t->exec.room = j->room;
-		t->exec.block_max = j->frame.block_max;
-		t->exec.full = j->full;
-	}
 	r->last = lade_zstd_map{{1, 4, 8}};
 	if (DICT) {
 		const lade_zstd_prepared *p = dict.prepared;
 		const uint8_t *before = dict.bytes + p->at;
 		apart = (uint32_t)(uintptr_t)before - (uint32_t)(uintptr_t)r->out.base;
-		if (apart < r->out.end + j->room || 0 - apart < p->size)
+		if (apart < r->out.end + j.room || 0 - apart < p->size)
 			r->out.full = LADE_FULL;
-		if (lane == 0) {
-			t->exec.before = before;
-			t->exec.before_size = p->size;
-		}
 		r->last = lade_zstd_map{{p->repeat[0], p->repeat[1], p->repeat[2]}};
 	}
-	__syncwarp();
 }
 
-/* Warp 1's part of a block. */
-template <bool DICT>
-static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *t,
-                                                                lade_zstd_run *r,
-                                                                const uint8_t *literals,
-                                                                uint32_t lane)
-{
-	const lade_zstd_job *j = &t->job;
-	const lade_zstd_block &b = j->block;
-	if (b.kind != LADE_ZSTD_CODED) {
-		bool rle = b.kind == LADE_ZSTD_RLE && b.size;
-		r->from = j->c.src + b.at;
-		bool room = lade_zstd_one(&t->exec, r, rle ? 1 : b.size, rle ? b.size - 1 : 0,
-		                          false, lane);
-		return room ? LADE_GPU_OK : j->full;
-	}
-	r->from = b.lit_kind == LADE_ZSTD_RAW ? j->c.src + b.lit_at : literals;
-	if (b.lit_kind != LADE_ZSTD_RAW)
-		lade_bar_sync<LADE_ZSTD_BAR_LITERALS>(64);
-	return lade_zstd_execute<DICT>(&t->exec, r, t->walker.flow.ring, b, lane);
-}
-
-/* Warp 2's part. */
+/* Decodes a block's literals to 'to', where they are not in the source as they are, by warp 1. */
 static __device__ __forceinline__ uint32_t lade_zstd_block_literals(lade_zstd_team *t, uint8_t *to,
                                                                     uint32_t lane)
 {
-	const lade_zstd_job *j = &t->job;
-	const lade_zstd_block &b = j->block;
+	const lade_zstd_job &j = t->job;
+	const lade_zstd_block &b = j.block;
 	bool right = true;
-	if (b.kind != LADE_ZSTD_CODED || b.lit_kind == LADE_ZSTD_RAW)
-		return LADE_GPU_OK;
 	if (b.lit_kind == LADE_ZSTD_RLE) {
-		uint8_t value = j->c.src[b.lit_at];
+		uint8_t value = j.c.src[b.lit_at];
 		for (uint32_t i = lane; i < b.lit_size; i += 32)
 			to[i] = value;
-	} else {
-		right = lade_zstd_literals(&t->huffman, j->c.src, b, to, lane);
+	} else if (b.lit_kind != LADE_ZSTD_RAW) {
+		right = lade_zstd_literals(&t->huffman, j.c.src, b, to, lane);
 	}
 	__syncwarp();
-	lade_bar_arrive<LADE_ZSTD_BAR_LITERALS>(64);
 	return right ? LADE_GPU_OK : LADE_GPU_CORRUPT;
 }
 
-/* The three statuses, of which the first counts; all threads. */
+/* Warp 1's part of a coded block. */
+template <bool DICT>
+static __device__ __forceinline__ uint32_t lade_zstd_block_make(lade_zstd_team *t,
+                                                                lade_zstd_run *r,
+                                                                const lade_zstd_dict &dict,
+                                                                uint8_t *literals, uint32_t lane)
+{
+	const lade_zstd_job &j = t->job;
+	const lade_zstd_block &b = j.block;
+	lade_zstd_exec *x = &t->exec;
+	uint32_t status = lade_zstd_block_literals(t, literals, lane);
+	r->from = b.lit_kind == LADE_ZSTD_RAW ? j.c.src + b.lit_at : literals;
+	if (lane == 0) {
+		x->room = j.room;
+		x->block_max = j.frame.block_max;
+		x->full = j.full;
+		if (DICT) {
+			x->before = dict.bytes + dict.prepared->at;
+			x->before_size = dict.prepared->size;
+		}
+	}
+	lade_zstd_resume(x, r, lane);
+	return lade_zstd_execute<DICT>(x, r, t->walker.flow.ring, b, status, lane);
+}
+
+/* Makes a block that is not coded, by all threads. */
+static __device__ __forceinline__ void lade_zstd_block_copy(const lade_zstd_job &j)
+{
+	const lade_zstd_block &b = j.block;
+	uint8_t *dst = j.c.dst + j.done + j.made;
+	const uint8_t *src = j.c.src + b.at;
+	uint32_t n = b.size, i = threadIdx.x, head = (uint32_t)(0 - (uintptr_t)dst) & 15;
+	bool same = b.kind == LADE_ZSTD_RLE;
+	uint32_t step = same ? 0 : 1, body = n < head + 32 ? 0 : (n - head) & ~15u;
+	head = body ? head : 0;
+	for (uint32_t k = i; k < head; k += LADE_ZSTD_THREADS)
+		dst[k] = src[step * k];
+	for (uint32_t k = head + body + i; k < n; k += LADE_ZSTD_THREADS)
+		dst[k] = src[step * k];
+	if (body && same) {
+		uint32_t all = 0x01010101u * src[0];
+		for (uint32_t k = 16 * i; k < body; k += 16 * LADE_ZSTD_THREADS)
+			*(uint4 *)lade_global(dst + head + k) = make_uint4(all, all, all, all);
+	} else if (body) {
+		lade_lz_copy<LADE_ZSTD_THREADS / 32>(dst + head, src + head, body, i);
+	}
+}
+
+/* What warp 1 says; all threads. */
 static __device__ __forceinline__ uint32_t lade_zstd_agree(lade_zstd_team *t, uint32_t status,
                                                            uint32_t warp, uint32_t lane)
 {
-	/* The order in which a decoder that does one after the other would find them. */
-	uint32_t place = warp == 2 ? 0 : warp + 1;
-	if (lane == 0)
-		t->job.said[place] = status;
+	if (warp == 1 && lane == 0)
+		t->job.said = status;
 	__syncthreads();
-	for (uint32_t k = 0; k < 3; k++)
-		if (t->job.said[k] != LADE_GPU_OK)
-			return t->job.said[k];
-	return LADE_GPU_OK;
+	return t->job.said;
 }
 
-/* Makes what is left over at a frame's end, by warp 1, and checks it. */
-static __device__ __forceinline__ uint32_t lade_zstd_frame_end(lade_zstd_team *t, lade_zstd_run *r,
-                                                               uint32_t lane)
+/* Checks a frame at its end, by warp 1. */
+static __device__ __forceinline__ uint32_t lade_zstd_frame_end(lade_zstd_job *j, uint32_t lane)
 {
-	lade_zstd_job *j = &t->job;
-	uint32_t size = r->out.end - r->begin, status = LADE_GPU_OK, n = j->c.src_size;
+	uint32_t size = j->made, status = LADE_GPU_OK, n = j->c.src_size;
 	const uint8_t *made = j->c.dst + j->done;
-	lade_zstd_one(&t->exec, r, 0, 0, true, lane);
-	__syncwarp();
 	if (j->frame.content != ~(uint64_t)0 && size != j->room)
 		status = LADE_GPU_CORRUPT;
 	if (j->frame.checksum && status == LADE_GPU_OK) {
@@ -282,46 +286,47 @@ static __device__ __forceinline__ uint32_t lade_zstd_frame_make(lade_zstd_team *
                                                                 uint8_t *literals, uint32_t warp,
                                                                 uint32_t lane)
 {
+	lade_zstd_job *j = &t->job;
 	lade_zstd_run r = {};
 	bool last = false;
+	uint32_t status = LADE_GPU_OK;
 	if (warp == 1)
-		lade_zstd_run_begin<DICT>(t, &r, room, dict, literals, lane);
+		lade_zstd_run_begin<DICT>(*j, &r, room, dict, literals);
 	if (warp == 0 && lane < 3)
 		t->walker.log[lane] = LADE_ZSTD_NO_TABLE;
-	if (warp == 2 && lane == 0)
+	if (warp == 1 && lane == 0)
 		t->huffman.log = 0;
 	if (DICT && warp == 0)
 		lade_zstd_dict_tables(*dict.prepared, &t->walker, lane);
-	if (DICT && warp == 2)
-		lade_zstd_dict_code(*dict.prepared, &t->huffman, lane);
+	if (DICT && warp == 1)
+		lade_zstd_dict_weights(*dict.prepared, &t->huffman, lane);
 	while (!last) {
 		__syncthreads();
 		if (threadIdx.x == 0)
-			lade_zstd_block_open(room, &t->job);
+			lade_zstd_block_open(room, j);
 		__syncthreads();
-		uint32_t status = t->job.status;
+		status = j->status;
 		if (status != LADE_GPU_OK)
 			return status;
-		last = t->job.block.last;
-		uint8_t *own = literals + t->job.literal;
-		if (warp == 1)
-			status = lade_zstd_block_make<DICT>(t, &r, own, lane);
-		else if (warp == 2)
-			status = lade_zstd_block_literals(t, own, lane);
-		else if (t->job.block.kind == LADE_ZSTD_CODED && t->job.block.seq_count)
-			lade_zstd_read(&t->walker, t->job.c.src, t->job.c.src_size, t->job.block,
-			               room.few, lane);
+		last = j->block.last;
+		if (j->block.kind != LADE_ZSTD_CODED) {
+			lade_zstd_block_copy(*j);
+			r.out.end += j->block.size;
+		} else if (warp == 1) {
+			status = lade_zstd_block_make<DICT>(t, &r, dict, literals, lane);
+		} else if (j->block.seq_count) {
+			lade_zstd_read(&t->walker, j->c.src, j->c.src_size, j->block, room.few,
+			               lane);
+		}
 		status = lade_zstd_agree(t, status, warp, lane);
 		if (status != LADE_GPU_OK)
 			return status;
-		if (threadIdx.x == 0 && t->job.block.kind == LADE_ZSTD_CODED &&
-		    t->job.block.lit_kind != LADE_ZSTD_RAW)
-			t->job.literal += t->job.block.lit_size;
+		if (warp == 1 && lane == 0)
+			j->made = r.out.end - r.begin;
 	}
-	__syncthreads(); /* all have seen what was said */
-	uint32_t status = LADE_GPU_OK;
+	__syncthreads();
 	if (warp == 1)
-		status = lade_zstd_frame_end(t, &r, lane);
+		status = lade_zstd_frame_end(j, lane);
 	return lade_zstd_agree(t, status, warp, lane);
 }
 
@@ -347,6 +352,23 @@ static __device__ __forceinline__ uint32_t lade_zstd_frames(lade_zstd_team *t,
 	return status;
 }
 
+/*
+ * What the thread's warp does: 0 or 1; all threads.  A multiprocessor's warps have its four
+ * schedulers in turn, so that the first warps of blocks of two have two of these alone; and walkers
+ * have most instructions.  So the warps of every second pair of blocks change places.
+ */
+static __device__ __forceinline__ uint32_t lade_zstd_warp(lade_zstd_team *t)
+{
+	uint32_t place = 4 * blockIdx.x;
+#if LADE_ON_GPU
+	asm volatile("mov.u32 %0, %%warpid;" : "=r"(place));
+#endif
+	if (threadIdx.x == 0)
+		t->job.said = place / 4 & 1;
+	__syncthreads();
+	return __shfl_sync(LADE_FULL, threadIdx.x / 32 ^ t->job.said, 0);
+}
+
 /* Decodes chunk after chunk.  DICT: with a dictionary. */
 template <bool DICT>
 static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &batch,
@@ -355,7 +377,7 @@ static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &ba
 {
 	LADE_SHARED(lade_zstd_team, shared);
 	lade_zstd_team *t = &shared;
-	uint32_t lane = lade_lane(), warp = __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
+	uint32_t lane = lade_lane(), warp = lade_zstd_warp(t);
 	uint8_t *literals = room.literals + (uint64_t)blockIdx.x * room.cap;
 	if (threadIdx.x == 0)
 		t->job.i = ~0u;

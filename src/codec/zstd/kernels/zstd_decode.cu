@@ -6,7 +6,7 @@
 #include "codec/zstd/kernels/zstd_chunks.cuh"
 
 /* Map: block = one chunk at a time, warps by what they do.  Shared: a team. */
-extern "C" __global__ void __launch_bounds__(96, 10)
+extern "C" __global__ void __launch_bounds__(LADE_ZSTD_THREADS, 15)
 	lade_zstd_decode(lade_gpu_batch batch, lade_zstd_room room)
 {
 	lade_zstd_chunks<false>(batch, room, lade_zstd_dict{});

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(32) lade_zstd_prepare(lade_zstd_dic
 }
 
 /* Map: block = one chunk at a time, warps by what they do.  Shared: a team. */
-extern "C" __global__ void __launch_bounds__(96, 10)
+extern "C" __global__ void __launch_bounds__(LADE_ZSTD_THREADS, 14)
 	lade_zstd_decode_dict(lade_gpu_batch batch, lade_zstd_room room, lade_zstd_dict dict)
 {
 	lade_zstd_chunks<true>(batch, room, dict);

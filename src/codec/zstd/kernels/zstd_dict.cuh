@@ -32,7 +32,7 @@ static __device__ __forceinline__ bool lade_zstd_dict_read(lade_zstd_walker *w,
 		int kind = k == 0   ? LADE_ZSTD_OFFSETS
 		           : k == 1 ? LADE_ZSTD_MATCHES
 		                    : LADE_ZSTD_LENGTHS;
-		uint32_t most = n - at < 380 ? n - at : 380, read = 0;
+		uint32_t most = n - at < LADE_ZSTD_MOST ? n - at : LADE_ZSTD_MOST, read = 0;
 		lade_zstd_fetch(&w->maker, dict, at, n, lane);
 		if (!lade_zstd_table_read(w, kind, LADE_ZSTD_CODED, &read, most, lane))
 			return false;
@@ -68,6 +68,7 @@ static __device__ __forceinline__ void lade_zstd_dict_make(lade_zstd_walker *w,
 		p->status = tables || !formatted ? LADE_GPU_OK : LADE_GPU_DICT;
 		p->id = formatted ? lade_zstd_le(dict, 4, 4) : 0;
 		p->huffman_log = tables ? h->log : 0;
+		p->stated = tables ? h->stated : 0;
 		if (!formatted) {
 			p->at = 0;
 			p->size = n;
@@ -83,8 +84,8 @@ static __device__ __forceinline__ void lade_zstd_dict_make(lade_zstd_walker *w,
 	lade_zstd_dict_copy(p->lengths, w->lengths, 1u << w->log[LADE_ZSTD_LENGTHS], lane);
 	lade_zstd_dict_copy(p->matches, w->matches, 1u << w->log[LADE_ZSTD_MATCHES], lane);
 	lade_zstd_dict_copy(p->offsets, w->offsets, 1u << w->log[LADE_ZSTD_OFFSETS], lane);
-	lade_zstd_dict_copy((uint32_t *)p->code, (const uint32_t *)h->code, (1u << h->log) / 2,
-	                    lane);
+	for (uint32_t i = lane; i < 256; i += 32)
+		p->weight[i] = h->weight[i];
 }
 
 /* Gives the tables of sequences to a frame, by a warp. */
@@ -101,17 +102,17 @@ static __device__ __forceinline__ void lade_zstd_dict_tables(const lade_zstd_pre
 	lade_zstd_dict_copy(w->offsets, p.offsets, 1u << p.log[LADE_ZSTD_OFFSETS], lane);
 }
 
-/* The same of the table of literals. */
-static __device__ __forceinline__ void lade_zstd_dict_code(const lade_zstd_prepared &p,
+/* The same of the weights of literals. */
+static __device__ __forceinline__ void lade_zstd_dict_weights(const lade_zstd_prepared &p,
                                                            lade_zstd_huffman *h, uint32_t lane)
 {
 	__syncwarp();
-	if (lane == 0)
+	if (lane == 0) {
 		h->log = p.huffman_log;
-	if (p.huffman_log == 0)
-		return;
-	uint32_t words = (1u << p.huffman_log) / 2;
-	lade_zstd_dict_copy((uint32_t *)h->code, (const uint32_t *)p.code, words, lane);
+		h->stated = p.stated;
+	}
+	for (uint32_t i = lane; i < p.stated; i += 32)
+		h->weight[i] = p.weight[i];
 }
 
 #endif

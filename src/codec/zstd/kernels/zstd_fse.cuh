@@ -19,9 +19,14 @@
 /* What a table is for.  Weights are those of a Huffman table: their 'base' is the weight. */
 enum { LADE_ZSTD_LENGTHS, LADE_ZSTD_OFFSETS, LADE_ZSTD_MATCHES, LADE_ZSTD_WEIGHTS };
 
+/* Words that hold any descriptions: three tables of sequences have 121 symbols of 14 bits at most,
+ * and that of weights, which ends within 128 bytes, is the longest of others. */
+#define LADE_ZSTD_WORDS 72u
+#define LADE_ZSTD_MOST (4 * LADE_ZSTD_WORDS - 4) /* bytes of them that count */
+
 /* A warp's memory while it makes a table. */
 struct lade_zstd_maker {
-	uint32_t words[96]; /* bytes of the source, zeros behind its end */
+	uint32_t words[LADE_ZSTD_WORDS]; /* bytes of the source, zeros behind its end */
 	int16_t count[256]; /* of a symbol in a table; -1: less than one */
 	uint16_t next[256]; /* the symbol's next state; before: its first place in 'order' */
 	uint8_t order[512]; /* symbols, as often as they are in the table */
@@ -60,7 +65,7 @@ static __device__ __forceinline__ void lade_zstd_fetch(lade_zstd_maker *m, const
 {
 	__syncwarp();
 #pragma unroll
-	for (uint32_t i = lane; i < 96; i += 32)
+	for (uint32_t i = lane; i < LADE_ZSTD_WORDS; i += 32)
 		m->words[i] = lade_zstd_word(src, at, end, (int32_t)(at + 4 * i));
 	__syncwarp();
 }
@@ -89,7 +94,7 @@ static __device__ __noinline__ uint32_t lade_zstd_counts_read(lade_zstd_maker *m
 	if (log > log_max)
 		return 0;
 	uint32_t left = 1u << log;
-	while (left && s < symbols && p < 95 * 32) {
+	while (left && s < symbols && p < (LADE_ZSTD_WORDS - 1) * 32) {
 		uint32_t bits = lade_zstd_log2(left + 1) + 1, low = (1u << (bits - 1)) - 1;
 		uint32_t v = lade_zstd_peek(m->words, p) & ((1u << bits) - 1);
 		uint32_t threshold = (1u << bits) - 1 - (left + 1);
@@ -105,7 +110,7 @@ static __device__ __noinline__ uint32_t lade_zstd_counts_read(lade_zstd_maker *m
 		if (v != 1)
 			continue;
 		uint32_t more = 3;
-		while (more == 3 && p < 95 * 32) {
+		while (more == 3 && p < (LADE_ZSTD_WORDS - 1) * 32) {
 			more = lade_zstd_peek(m->words, p) & 3;
 			p += 2;
 			for (uint32_t k = 0; k < more && s < symbols; k++)

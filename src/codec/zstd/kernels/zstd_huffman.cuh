@@ -37,7 +37,9 @@ struct lade_zstd_sorter {
 	uint8_t sorted[256];
 };
 
-/* The warp that decodes literals.  A union's parts are used one after the other. */
+/* The warp's memory while it decodes literals.  A union's parts are used one after the other.
+ * Weights stay from block to block, as a block may use the table of the one before: it is made
+ * again. */
 struct lade_zstd_huffman {
 	union {
 		lade_zstd_maker maker;
@@ -440,8 +442,8 @@ static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, cons
 	return right;
 }
 
-/* Makes the table of literals that have one, and decodes them to 'to'; whether they are right.
- * h->log is that of the last table; 0: there is none. */
+/* Makes the table of literals, also where it is that of the block before, and decodes them to 'to';
+ * whether they are right.  h->log is that of the last table; 0: there is none. */
 static __device__ __forceinline__ bool lade_zstd_literals(lade_zstd_huffman *h, const uint8_t *src,
                                                           const lade_zstd_block &b, uint8_t *to,
                                                           uint32_t lane)
@@ -450,11 +452,11 @@ static __device__ __forceinline__ bool lade_zstd_literals(lade_zstd_huffman *h, 
 	if (b.lit_kind == LADE_ZSTD_CODED) {
 		lade_zstd_fetch(&h->maker, src, at, end, lane);
 		lade_zstd_tree_read(h, at, end, lane);
-		if (!lade_zstd_codes_make(h, lane))
-			return false;
 		at = h->at;
+	} else if (h->log == 0) {
+		return false;
 	}
-	return h->log && lade_zstd_streams(h, src, b, at, to, lane);
+	return lade_zstd_codes_make(h, lane) && lade_zstd_streams(h, src, b, at, to, lane);
 }
 
 #endif

@@ -22,11 +22,12 @@
 #define LADE_ZSTD_ROUND_WORDS 96u /* more than 32 * 89 bits, and what is read on both sides */
 #define LADE_ZSTD_STREAM 256u     /* words of the ring: more than those of two rounds, and 32 */
 
-/* Named barriers of the warps of a block, which with barrier 0 are six: 10 blocks have 60 of a
- * multiprocessor's 64.  Their numbers are constants (device.cuh). */
-#define LADE_ZSTD_BAR_LITERALS 1u
-#define LADE_ZSTD_BAR_FULL 2u /* and that of the other slot */
-#define LADE_ZSTD_BAR_EMPTY 4u
+/* Named barriers of a block's two warps, and those of the other slot.  Their numbers are constants
+ * (device.cuh).  Barrier 0 is that of __syncthreads(), too: when a warp gets there, each slot that
+ * was said to be empty has been filled again.  So a block has four, and 16 blocks the 64 of a
+ * multiprocessor. */
+#define LADE_ZSTD_BAR_EMPTY 0u
+#define LADE_ZSTD_BAR_FULL 2u
 
 /* A round on its way from warp to warp. */
 struct lade_zstd_slot {
@@ -136,7 +137,7 @@ static __device__ __forceinline__ bool lade_zstd_tables_read(lade_zstd_walker *w
                                                              uint32_t end, uint32_t modes,
                                                              uint32_t lane)
 {
-	uint32_t most = end - *at < 380 ? end - *at : 380, p = 0;
+	uint32_t most = end - *at < LADE_ZSTD_MOST ? end - *at : LADE_ZSTD_MOST, p = 0;
 	lade_zstd_fetch(&w->maker, src, *at, end, lane);
 	if (!lade_zstd_table_read(w, LADE_ZSTD_LENGTHS, modes >> 6, &p, most, lane) ||
 	    !lade_zstd_table_read(w, LADE_ZSTD_OFFSETS, modes >> 4 & 3, &p, most, lane) ||
@@ -499,6 +500,18 @@ struct lade_zstd_run {
 	const uint8_t *from; /* literals */
 };
 
+/* Goes on where the output ends, all before which is made; x->lz is as it may be. */
+static __device__ __forceinline__ void lade_zstd_resume(lade_zstd_exec *x, lade_zstd_run *r,
+                                                        uint32_t lane)
+{
+	uint32_t full = (r->out.end + LADE_LZ_TILE - 1) & ~(LADE_LZ_TILE - 1);
+	lade_lz_clear<1>(&x->lz, 0, lane);
+	r->out.done = r->out.end;
+	r->out.pieces = 0;
+	r->out.full = r->out.full > full ? r->out.full : full;
+	__syncwarp();
+}
+
 /* Hands 'q' to the executor; 'end' is the sum of sizes up to the lane's.  False: it has no room. */
 static __device__ __forceinline__ bool lade_zstd_make(lade_zstd_exec *x, lade_zstd_run *r,
                                                       const lade_lz_sequence &q, uint32_t end,
@@ -514,16 +527,6 @@ static __device__ __forceinline__ bool lade_zstd_make(lade_zstd_exec *x, lade_zs
 	                       (uint32_t)(__popc(first) + __popc(second)), finish};
 	lade_lz_make<1>(&x->lz, &r->out, r->from, q, group, &x->place[lane], 0, lane);
 	return true;
-}
-
-/* A run of 'size' bytes, and a match of the last byte, 'again' bytes long. */
-static __device__ __forceinline__ bool lade_zstd_one(lade_zstd_exec *x, lade_zstd_run *r,
-                                                     uint32_t size, uint32_t again, bool finish,
-                                                     uint32_t lane)
-{
-	bool mine = lane == 0;
-	lade_lz_sequence q = {{mine ? size : 0, mine ? again : 0}, {0, 1}, {false, true}};
-	return lade_zstd_make(x, r, q, size + again, finish, lane);
 }
 
 /*
@@ -559,54 +562,72 @@ static __device__ __noinline__ lade_lz_out lade_zstd_make_apart(lade_zstd_exec *
 	return r.out;
 }
 
-/* Executes a block's sequences; a status.  DICT: something may stand before the frame. */
+/* A lane's sequence of a round, as the format has its offset. */
+struct lade_zstd_taken {
+	uint32_t run, match, offset;
+	bool have;
+};
+
+/* Takes round 'turn' of 'rounds', when it is there; false: it is wrong. */
+static __device__ __forceinline__ bool lade_zstd_take(lade_zstd_slot *ring, uint32_t turn,
+                                                      uint32_t rounds, lade_zstd_taken *q,
+                                                      uint32_t lane)
+{
+	uint32_t slot = turn % LADE_ZSTD_SLOTS;
+	lade_zstd_sync<LADE_ZSTD_BAR_FULL>(slot);
+	uint32_t count = ring[slot].count;
+	q->have = lane < count;
+	q->run = q->have ? ring[slot].literals[lane] : 0;
+	q->match = q->have ? ring[slot].match[lane] : 0;
+	q->offset = q->have ? ring[slot].offset[lane] : 0;
+	if (turn + LADE_ZSTD_SLOTS < rounds)
+		lade_zstd_arrive<LADE_ZSTD_BAR_EMPTY>(slot);
+	return count != 0;
+}
+
+/*
+ * Executes a block's sequences, and makes all of its output; a status.  'status' is that of the
+ * block so far: where it is not LADE_GPU_OK the rounds are taken, and nothing is made.  DICT:
+ * something may stand before the frame.
+ */
 template <bool DICT>
 static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, lade_zstd_run *r,
                                                              lade_zstd_slot *ring,
                                                              const lade_zstd_block &b,
-                                                             uint32_t lane)
+                                                             uint32_t status, uint32_t lane)
 {
-	uint32_t rounds = (b.seq_count + 31) / 32, used = 0, made = 0, status = LADE_GPU_OK;
+	uint32_t rounds = (b.seq_count + 31) / 32, used = 0, made = 0;
 #pragma unroll 1
-	for (uint32_t turn = 0; turn < rounds; turn++) {
-		uint32_t slot = turn % LADE_ZSTD_SLOTS;
-		lade_zstd_sync<LADE_ZSTD_BAR_FULL>(slot);
-		uint32_t count = ring[slot].count;
-		bool have = lane < count;
-		uint32_t run = have ? ring[slot].literals[lane] : 0;
-		uint32_t match = have ? ring[slot].match[lane] : 0;
-		uint32_t offset = have ? ring[slot].offset[lane] : 0;
-		if (turn + LADE_ZSTD_SLOTS < rounds)
-			lade_zstd_arrive<LADE_ZSTD_BAR_EMPTY>(slot);
-		if (count == 0 || status != LADE_GPU_OK) { /* the reader goes on to the last */
+	for (uint32_t turn = 0; turn <= rounds; turn++) { /* the last: what literals are left */
+		bool rest = turn == rounds;
+		lade_zstd_taken t = {rest && lane == 0 ? b.lit_size - used : 0, 0, 0, false};
+		if (!rest && !lade_zstd_take(ring, turn, rounds, &t, lane))
 			status = status != LADE_GPU_OK ? status : LADE_GPU_CORRUPT;
+		if (status != LADE_GPU_OK)
 			continue;
-		}
-		offset = lade_zstd_offset(&r->last, offset, run != 0, have, lane);
-		uint32_t runs = lade_warp_scan(run, lane), end = lade_warp_scan(run + match, lane);
+		uint32_t offset =
+			lade_zstd_offset(&r->last, t.offset, t.run != 0, t.have, lane);
+		uint32_t runs = lade_warp_scan(t.run, lane);
+		uint32_t end = lade_warp_scan(t.run + t.match, lane);
 		uint32_t total = __shfl_sync(LADE_FULL, end, 31);
 		uint32_t behind =
-			r->out.end - r->begin + end - match; /* what an offset may reach */
-		lade_lz_sequence q = {{run, match}, {used + runs - run, offset}, {false, true}};
+			r->out.end - r->begin + end - t.match; /* what an offset may reach */
+		lade_lz_sequence q = {
+			{t.run, t.match}, {used + runs - t.run, offset}, {false, true}};
 		used += __shfl_sync(LADE_FULL, runs, 31);
 		made += total;
-		bool far = have && offset - 1 >= behind;
+		bool far = t.have && offset - 1 >= behind;
 		bool bad = far && (!DICT || offset - 1 - behind >= x->before_size);
 		if (__any_sync(LADE_FULL, bad) || used > b.lit_size || made > x->block_max)
 			status = LADE_GPU_CORRUPT;
 		else if (DICT && total <= x->room - (r->out.end - r->begin) &&
 		         __any_sync(LADE_FULL, far))
-			r->out = lade_zstd_make_apart(x, *r, q, count, lane);
-		else if (!lade_zstd_make(x, r, q, end, false, lane))
+			r->out = lade_zstd_make_apart(
+				x, *r, q, __popc(__ballot_sync(LADE_FULL, t.have)), lane);
+		else if (!lade_zstd_make(x, r, q, end, rest, lane))
 			status = x->full;
 	}
-	if (status != LADE_GPU_OK)
-		return status;
-	uint32_t rest = b.lit_size - used;
-	if (rest > x->block_max - made)
-		return LADE_GPU_CORRUPT;
-	r->from += used;
-	return lade_zstd_one(x, r, rest, 0, false, lane) ? LADE_GPU_OK : x->full;
+	return status;
 }
 
 #endif
