@@ -13,9 +13,8 @@
 
 #define LADE_DEFLATE_ADLER 65521u
 #define LADE_DEFLATE_CRC 0xEDB88320u /* CRC-32's polynomial; bit 31 is x^0 */
-/* Bytes a lane that are worth adding: CRC-32 reads its rows again each time. */
-#define LADE_DEFLATE_NEW(format) ((format) == LADE_DEFLATE_ZLIB ? 256u : 1024u)
-#define LADE_DEFLATE_TURN 2048u /* bytes a lane that Adler-32 adds in 32 bits */
+#define LADE_DEFLATE_NEW 256u        /* bytes a lane that are worth adding */
+#define LADE_DEFLATE_TURN 2048u      /* bytes a lane that Adler-32 adds in 32 bits */
 
 /* A thread's part of a member's checksum; all but rows are alike in all threads. */
 struct lade_deflate_sum {
@@ -220,25 +219,19 @@ static __device__ __noinline__ void lade_deflate_crc_rest(lade_deflate_sum *s)
 		s->row[k] = r[k];
 }
 
-/* The last 'count' of the rows become s->value; all threads.  The stage and team.total are free. */
+/* The last 'count' of the rows become s->value; all threads.  team.total is free. */
 template <int W>
 static __device__ __noinline__ void
 lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t count, uint32_t thread)
 {
-	const uint32_t *row = &lade_deflate_power.row[W == 8 ? 3 : W / 2][0][0];
-	uint32_t *table = lade_shared(t->stage);
+	const uint32_t(*table)[32] = lade_deflate_power.row[W == 8 ? 3 : W / 2];
 	uint32_t state = 0, place = lade_deflate_power.word[t->LANES - thread];
-	lade_team_sync<W>();
-#pragma unroll
-	for (uint32_t i = thread; i < 7 * 32; i += t->LANES)
-		table[i] = row[i];
-	lade_team_sync<W>();
 #pragma unroll 2
 	for (uint32_t k = 32 - count; k < 32; k++) {
 		uint32_t next = s->row[k];
 #pragma unroll
 		for (uint32_t part = 0; part < 7; part++)
-			next ^= table[32 * part + (state >> (5 * part) & 31)];
+			next ^= table[part][state >> (5 * part) & 31];
 		state = next;
 	}
 	state = __reduce_xor_sync(LADE_FULL, lade_deflate_times(state, place));
@@ -256,8 +249,7 @@ lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t cou
 
 /*
  * Adds the output up to 'size', or the whole units of it; all threads.  'last': all of it, and
- * s->value is the register behind it.  Else the output has a unit at least.  The stage and
- * team.total are free.
+ * s->value is the register behind it.  Else the output has a unit at least.  team.total is free.
  */
 template <int W>
 static __device__ __noinline__ void lade_deflate_crc(lade_deflate_team<W> *t, lade_deflate_sum *s,
@@ -305,14 +297,14 @@ static __device__ __forceinline__ void lade_deflate_sum_begin(lade_deflate_sum *
 }
 
 /* Adds what the member's output has grown by, up to 'done', where it is worth it or 'last'; all
- * threads.  There is a barrier behind the output's stores, and the stage is free. */
+ * threads, and there is a barrier behind the output's stores. */
 template <int W>
 static __device__ __forceinline__ void lade_deflate_sum_up(lade_deflate_team<W> *t,
                                                            lade_deflate_sum *s, uint32_t done,
                                                            bool last, lade_deflate_me me)
 {
 	uint32_t begin = t->job.begin, size = done - begin;
-	bool little = size - s->at < t->LANES * LADE_DEFLATE_NEW(s->format);
+	bool little = size - s->at < t->LANES * LADE_DEFLATE_NEW;
 	if (s->format == LADE_DEFLATE_RAW || (little && !last))
 		return;
 	if (s->format == LADE_DEFLATE_ZLIB)
