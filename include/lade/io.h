@@ -65,7 +65,7 @@ typedef struct lade_io_options {
 	/* A write to a directory's store returns when its bytes and its name are on the disk, as
 	 * with LADE_DIRECTORY_SYNC.  A file's sink always does that; stores without a disk ignore
 	 * it; one of yours sees it in its write(). */
-	bool sync;
+	uint64_t sync; /* 0 or 1 */
 } lade_io_options;
 
 /* ---- reading ------------------------------------------------------------------------------ */

@@ -56,7 +56,7 @@ NO_GAP(lade_tensor, strides);
 NO_GAP(lade_frame_range, dst);
 NO_GAP(lade_frame_range_options, cancel);
 NO_GAP(lade_frame_copy_options, cancel);
-NO_GAP(lade_io_options, pinned);
+NO_GAP(lade_io_options, sync);
 NO_GAP(lade_range, object_size);
 NO_GAP(lade_write, version);
 NO_GAP(lade_file_options, flags);
