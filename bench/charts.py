@@ -107,7 +107,7 @@ def gpu_rates(path, way="decode"):
 
 # /cpu: what the libraries on the CPU encoded.  The others: each peer's own format.
 GPU_CODECS = [("lz4", "lz4/cpu"), ("snappy", "snappy/cpu"), ("zstd", "zstd/cpu"),
-              ("deflate", "deflate/cpu"), ("gzip", "gzip/cpu"), ("ans", "ans"),
+              ("deflate", "deflate/cpu"), ("ans", "ans"),
               ("bitcomp", "bitcomp"), ("cascaded", "cascaded")]
 
 
@@ -165,7 +165,9 @@ def gpu_table():
                     factor = theirs / ours if batch == "1" else ours / theirs
                     cells.append(f"{ours:.{0 if ours >= 20 else 1}f} "
                                  f"({factor:.{0 if factor >= 10 else 1}f})")
-            if cells:
+                else:
+                    cells.append("")
+            if any(cells):
                 yield f"| `{label}` | {data} | {' | '.join(cells)} |"
 
 
