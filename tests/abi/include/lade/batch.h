@@ -53,8 +53,9 @@ LADE_API void lade_engine_free(lade_engine *engine); /* NULL is fine */
 
 /*
  * Frees what an engine keeps for its next calls: scratch memory and, for devices, pinned memory (up
- * to 256 MiB for each call that ran at the same time), streams and events.  It waits for enqueued
- * calls whose tables are in such memory.  lade_device_trim() frees the reserve of a device's pool.
+ * to 256 MiB for each call that ran at the same time, and for reads of Zarr arrays together),
+ * streams and events.  It waits for enqueued calls whose tables are in such memory.
+ * lade_device_trim() frees the reserve of a device's pool.
  * NULL is fine.
  */
 LADE_API void lade_engine_trim(lade_engine *engine);
