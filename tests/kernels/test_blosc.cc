@@ -96,7 +96,7 @@ static void run(guarded_batch &t, const std::vector<uint64_t> &caps, uint64_t se
 	else
 		launch("snappy", 2, 256, seed, [&] { lade_blosc_snappy_team8(p); });
 	launch("zlib", 2, 64, seed, [&] { lade_blosc_zlib_team(p, d); });
-	launch("zstd", 2, 96, seed, [&] { lade_blosc_zstd_team(p, z); });
+	launch("zstd", 2, LADE_ZSTD_THREADS, seed, [&] { lade_blosc_zstd_team(p, z); });
 	for (uint32_t list = 0; list < LADE_BLOSC_LISTS; list++)
 		blocks[list] += units[list];
 	guard_free(&scratch);
