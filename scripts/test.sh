@@ -20,7 +20,7 @@ passed=0 failed=0 failures=()
 # part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
 declare -A budgets=([gates]=10 [headers]=30 [build]=800 [rooms]=10 [unit]=300 [exports]=5
 	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=500 [asan]=1200
-	[tsan]=400 [fuzz]=500 [abi]=120 [inside]=120 [prefix]=60
+	[tsan]=400 [fuzz]=560 [abi]=120 [inside]=120 [prefix]=60
 	[unit-all]=300 [asan-all]=1300 [tsan-all]=900)
 budget_other=180
 # The processor time of this shell's children so far, in hundredths of a second.

@@ -112,10 +112,11 @@ static lade_status pipe_init(lade_frame_pipe *pipe, const lade_frame_read_option
 	TRY(read_header(pipe, err));
 	const lade_frame_info *info = &pipe->header.info;
 	TRY(lade__read_limits(&options, info, err));
-	pipe->coder = (lade__coder){.engine = pipe->engine,
-	                            .info = info,
-	                            .direction = LADE_DECODE,
-	                            .job = {options.dict, lade__read_batch_flags(&options)}};
+	pipe->coder = (lade__coder){
+		.engine = pipe->engine,
+		.info = info,
+		.direction = LADE_DECODE,
+		.job = {.dict = options.dict, .flags = lade__read_batch_flags(&options)}};
 	TRY(lade__coder_init(&pipe->coder, options.verify, err));
 	TRY(lade__ring_init(&pipe->ring, pipe->engine, options.threads,
 	                    (options.flags & LADE_FRAME_APART) != 0, options.cancel, err));

@@ -123,11 +123,11 @@ static lade_status frame_init(lade_frame *frame, lade_error *err)
 	frame->info.size = frame->footer.total;
 	frame->info.chunk_count = frame->footer.chunk_count;
 	frame->info.encoded_size = frame->source.size;
-	frame->coder = (lade__coder){
-		.engine = frame->engine,
-		.info = &frame->info,
-		.direction = LADE_DECODE,
-		.job = {frame->options.dict, lade__read_batch_flags(&frame->options)}};
+	frame->coder = (lade__coder){.engine = frame->engine,
+	                             .info = &frame->info,
+	                             .direction = LADE_DECODE,
+	                             .job = {.dict = frame->options.dict,
+	                                     .flags = lade__read_batch_flags(&frame->options)}};
 	status = lade__coder_init(&frame->coder, frame->options.verify, err);
 out:
 	return status;

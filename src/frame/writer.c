@@ -101,7 +101,7 @@ static lade_status writer_init(lade_frame_writer *writer, const lade_frame_optio
 	writer->coder = (lade__coder){.engine = writer->engine,
 	                              .info = info,
 	                              .direction = LADE_ENCODE,
-	                              .job = {options.dict, 0}};
+	                              .job = {.dict = options.dict}};
 	TRY(lade__coder_init(&writer->coder, LADE_VERIFY_NEVER, err));
 	writer->group_chunks = 1;
 	while (writer->group_chunks < LADE__GROUP_CHUNKS &&

@@ -167,7 +167,7 @@ lade_status lade__gpu_via_host(lade__planner *p, lade__group *g, const size_t *i
 	                    .index = index,
 	                    .count = count,
 	                    .threads = p->threads,
-	                    .job = {options->dict, options->flags},
+	                    .job = {.dict = options->dict, .flags = options->flags},
 	                    .outcome = outcome};
 	lade__via_wave waves[WAVES] = {{0}};
 	bool begun = false;

@@ -325,7 +325,7 @@ lade_status lade__host_run(lade__planner *p, lade_error *err)
 	          .direction = from->direction,
 	          .items = from->items,
 	          .outcome = p->outcome,
-	          .job = {from->options->dict, from->options->flags}};
+	          .job = {.dict = from->options->dict, .flags = from->options->flags}};
 	if (l.count == 0 || from->options->where == LADE_WHERE_DEVICE)
 		return LADE_OK;
 	lade_status status = choose_items(&c, &l, err);
