@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/blosc/kernels/blosc_units.cuh"
-#define LADE_DEFLATE_STREAMS_ONLY
-#include "codec/deflate/kernels/deflate_decode.cu"
+#include "codec/deflate/kernels/deflate_chunk.cuh"
 
 struct lade_blosc_deflate {
 	static constexpr uint32_t W = 2;
