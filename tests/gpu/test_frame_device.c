@@ -13,6 +13,9 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+
+#include "gpu/emulated_move.h"
+
 #include <xxhash.h>
 
 static emulated_state *emu;
@@ -72,18 +75,6 @@ enum { ON_HOST, PINNED, DEVICE_0, DEVICE_1, PLACES, ANYWHERE = PLACES, MEMORIES 
 static const lade_place places[PLACES] = {
 	{LADE_HOST, 0}, {LADE_PINNED, 0}, {LADE_DEVICE, 0}, {LADE_DEVICE, 1}};
 
-static void move(int32_t device, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	assert_int_equal(lade__device_use(device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL),
-	                 LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-}
-
 /* A block of each place that is used, with a byte behind it that must stay. */
 static void blocks_new(uint8_t **block, size_t size, int memory)
 {
@@ -95,7 +86,7 @@ static void blocks_new(uint8_t **block, size_t size, int memory)
 			block[k] = a->alloc(a->ctx, size, 64, places[k], NULL);
 			assert_non_null(block[k]);
 			memset(fill, 0xA5, size);
-			move(places[k].device, block[k], fill, size);
+			emulated_move(places[k].device, block[k], fill, size);
 		}
 		free(fill);
 	}
@@ -142,7 +133,7 @@ static reading read_ranges(const kit_bytes *bytes, bool source, lade_frame_read_
 		if (!block[k])
 			continue;
 		uint8_t *image = malloc(total + 1);
-		move(places[k].device, image, block[k], total + 1);
+		emulated_move(places[k].device, image, block[k], total + 1);
 		assert_int_equal(image[total], 0xA5);
 		at = 0;
 		for (size_t i = 0; i < count; i++) {
@@ -319,7 +310,7 @@ static void damage_is_found_unasked(void **state)
 				lade_frame_close(frame);
 			}
 			if (status == LADE_OK) {
-				move(0, back, there, SIZE);
+				emulated_move(0, back, there, SIZE);
 				if (memcmp(back, data, SIZE) != 0)
 					fail_msg("byte %zu, options %d: wrong, silently", at, k);
 			} else {
@@ -342,7 +333,7 @@ static lade_status read_to_device(const kit_bytes *bytes, lade_frame_read_option
 	lade_frame *frame;
 	lade_error err;
 	memset(back, 0xA5, size);
-	move(0, there, back, size);
+	emulated_move(0, there, back, size);
 	assert_int_equal(lade_frame_open_memory(engine, bytes->data, bytes->size, &o, &frame,
 	                                        NULL), LADE_OK);
 	*copies = emu->copies;
@@ -351,7 +342,7 @@ static lade_status read_to_device(const kit_bytes *bytes, lade_frame_read_option
 	if (status != LADE_OK)
 		assert_non_null(strstr(err.message, "chunk 2 at"));
 	lade_frame_close(frame);
-	move(0, back, there, size);
+	emulated_move(0, back, there, size);
 	a->free(a->ctx, there, size, 64, places[DEVICE_0], NULL);
 	return status;
 }

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 static emulated_state *emu;
 static lade_engine *engine;
 static uint64_t seed;
@@ -22,22 +24,6 @@ static uint64_t seed;
 
 #define DEVICE ((lade_place){LADE_DEVICE, 1})
 #define GUARD 64
-
-static void move(void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	int fail_at = emu->fail_at, calls = emu->calls;
-	emu->fail_at = 0;
-	assert_int_equal(lade__device_use(1, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL),
-	                 LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-	emu->fail_at = fail_at;
-	emu->calls = calls;
-}
 
 /* 'size' bytes on the device at an address that is 'skew' more than a multiple of 256, with guards
  * on both sides. */
@@ -64,7 +50,7 @@ static room room_new(const void *data, size_t size, size_t skew)
 	memset(image, 0xA5, room_size(&r));
 	if (data && size)
 		memcpy(image + 256 + skew, data, size);
-	move(r.block, image, room_size(&r));
+	emulated_move(1, r.block, image, room_size(&r));
 	free(image);
 	emu->fail_at = fail_at;
 	emu->calls = calls;
@@ -78,7 +64,7 @@ static uint8_t *room_end(room *r)
 	uint8_t *image = malloc(room_size(r));
 	int fail_at = emu->fail_at;
 	emu->fail_at = 0;
-	move(image, r->block, room_size(r));
+	emulated_move(1, image, r->block, room_size(r));
 	for (size_t i = 0; i < 256 + r->skew; i++)
 		assert_int_equal(image[i], 0xA5);
 	for (size_t i = 256 + r->skew + r->size; i < room_size(r); i++)

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 static emulated_state *emu;
 
 enum { PLACES = 5, SIZE = 200000 };
@@ -37,22 +39,6 @@ static void place_free(lade_place place, void *p, size_t size)
 {
 	const lade_allocator *a = lade_allocator_default(place.kind);
 	a->free(a->ctx, p, size, 64, place, NULL);
-}
-
-static void move(lade_place place, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	int fail_at = emu->fail_at, calls = emu->calls;
-	emu->fail_at = 0;
-	assert_int_equal(lade__device_use(place.device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL),
-	                 LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-	emu->fail_at = fail_at;
-	emu->calls = calls;
 }
 
 /* A source that writes host memory only; it may be wrong about the second half. */
@@ -98,7 +84,7 @@ static size_t make_ranges(lade_range *ranges, size_t first)
 		                         .kind = all[i].kind,
 		                         .dst = {place_alloc(place, n + 1), n, place}};
 		memset(back, 0xA5, n + 1);
-		move(place, ranges[i].dst.data, back, n + 1);
+		emulated_move(place.device, ranges[i].dst.data, back, n + 1);
 	}
 	return RANGES;
 }
@@ -108,7 +94,7 @@ static void end_ranges(lade_range *ranges, bool compare)
 {
 	for (size_t i = 0; i < RANGES; i++) {
 		const lade_span *dst = &ranges[i].dst;
-		move(dst->place, back, dst->data, dst->size + 1);
+		emulated_move(dst->place.device, back, dst->data, dst->size + 1);
 		assert_int_equal(back[dst->size], 0xA5);
 		size_t from = ranges[i].kind == LADE_RANGE_LAST ? SIZE - 33 : (size_t)ranges[i].off;
 		if (compare && ranges[i].status == LADE_OK)
@@ -137,7 +123,7 @@ static void every_place(void **state)
 				                 LADE_OK);
 			} else if (kind > 1) {
 				there = place_alloc(at, SIZE);
-				move(at, there, data, SIZE);
+				emulated_move(at.device, there, data, SIZE);
 				assert_int_equal(
 					lade_source_memory_open((lade_cspan){there, SIZE, at},
 				                                &source, NULL),
@@ -187,7 +173,7 @@ static void many_bytes(void **state)
 	assert_int_equal(lade_source_read(source, ranges, 2, NULL, NULL), LADE_OK);
 	assert_int_equal(ranges[1].size, size - 1000);
 	assert_true(version.size > 0);
-	move(places[3], got, there, size);
+	emulated_move(places[3].device, got, there, size);
 	assert_memory_equal(got, all, size);
 	lade_source_close(source);
 	place_free(places[3], there, size);
@@ -263,7 +249,7 @@ static void sinks_take_what_is_there(void **state)
 	assert_int_equal(lade_sink_file_open(path, &sink, NULL), LADE_OK);
 	for (int k = 0; k < PLACES; k++) {
 		void *there = place_alloc(places[k], SIZE);
-		move(places[k], there, data, SIZE);
+		emulated_move(places[k].device, there, data, SIZE);
 		lade_write write = {.src = {there, SIZE - (size_t)k, places[k]}};
 		assert_int_equal(lade_sink_write(sink, &write, 1, NULL, NULL), LADE_OK);
 		lade_source source;

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 #include "gpu/device.h"
 #include "gpu/emulated.h"
 
@@ -22,18 +24,6 @@
 enum { COLUMNS_MAX = 64, RESULT_SIZE = 1 << 16 };
 
 static const lade_place places[] = {{LADE_DEVICE, 0}, {LADE_DEVICE, 1}, {LADE_PINNED, 0}};
-
-static void bring(lade_place place, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	assert_int_equal(lade__device_use(place.device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL),
-	                 LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-}
 
 /* All columns, one behind the other; returns their bytes. */
 static size_t read_all(lade_rntuple *tuple, lade_span to, uint64_t skip, lade_where where)
@@ -84,7 +74,7 @@ static void all_places_get_the_same(void **state)
 				size_t size = read_all(tuple, own, skip, LADE_WHERE_HOST);
 				size_t same = read_all(tuple, to, skip, LADE_WHERE_AUTO);
 				assert_int_equal(size, same);
-				bring(places[k], back, p, size ? size : 1);
+				emulated_move(places[k].device, back, p, size ? size : 1);
 				assert_memory_equal(back, host, size);
 			}
 			a->free(a->ctx, p, RESULT_SIZE, 256, places[k], NULL);

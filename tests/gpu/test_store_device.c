@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 enum { PLACES = 5, SIZE = 100000 };
 static const lade_place places[PLACES] = {
 	{LADE_HOST, 0}, {LADE_PINNED, 0}, {LADE_MANAGED, 0}, {LADE_DEVICE, 0}, {LADE_DEVICE, 1}};
@@ -37,18 +39,6 @@ static void span_free(lade_span span)
 	a->free(a->ctx, span.data, span.size, 256, span.place, NULL);
 }
 
-static void move(lade_place place, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	assert_int_equal(lade__device_use(place.device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL),
-	                 LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-}
-
 static void must(lade_status status, const lade_error *err)
 {
 	if (status != LADE_OK)
@@ -64,7 +54,7 @@ static void to_and_from_every_place(lade_store *store)
 	size_t count = 0;
 	for (size_t i = 0; i < PLACES; i++) {
 		lade_span src = span_new(places[i], SIZE);
-		move(src.place, src.data, data, SIZE);
+		emulated_move(src.place.device, src.data, data, SIZE);
 		snprintf(keys[i], sizeof keys[i], "d/%zu", i);
 		lade_write write = {.key = keys[i], .src = {src.data, SIZE, src.place}};
 		must(lade_store_write(store, &write, 1, NULL, NULL, &err), &err);
@@ -78,7 +68,7 @@ static void to_and_from_every_place(lade_store *store)
 	must(lade_store_read(store, ranges, count, NULL, &report, &err), &err);
 	assert_true(report.wanted_size >= count * 5000);
 	for (size_t i = 0; i < count; i++) {
-		move(ranges[i].dst.place, back, ranges[i].dst.data, 5000);
+		emulated_move(ranges[i].dst.place.device, back, ranges[i].dst.data, 5000);
 		assert_memory_equal(back, data + ranges[i].off, 5000);
 		assert_int_equal(ranges[i].object_size, SIZE);
 		span_free(ranges[i].dst);
@@ -176,14 +166,15 @@ static void lent_memory_is_read_where_it_is(void **state)
 	lade_error err;
 	must(lade_store_memory_new(LADE_PLACE_HOST, NULL, &store, &err), &err);
 	lade_span there = span_new(places[3], SIZE), here = span_new(places[4], 100);
-	move(there.place, there.data, data, SIZE);
+	emulated_move(there.place.device, there.data, data, SIZE);
 	must(lade_store_memory_lend(store, "k", (lade_cspan){there.data, SIZE, there.place}, &err),
 	     &err);
-	move(there.place, there.data, back, 1); /* no copy was made: a change shows */
+	emulated_move(there.place.device, there.data, back, 1);
+	/* no copy was made: a change shows */
 	lade_range range = {.key = "k", .dst = here};
 	uint8_t first = back[0];
 	must(lade_store_read(store, &range, 1, NULL, NULL, &err), &err);
-	move(here.place, back, here.data, 100);
+	emulated_move(here.place.device, back, here.data, 100);
 	assert_int_equal(back[0], first);
 	assert_memory_equal(back + 1, data + 1, 99);
 	lade_store_unref(store);

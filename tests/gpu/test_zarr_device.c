@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 #include <stdatomic.h>
 
 #include "gpu/device.h"
@@ -32,19 +34,6 @@ static void span_free(lade_span span)
 {
 	const lade_allocator *a = lade_allocator_default(span.place.kind);
 	a->free(a->ctx, span.data, span.size + 1, 256, span.place, NULL);
-}
-
-static void move(lade_place place, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	if (size == 0)
-		return;
-	assert_int_equal(lade__device_use(place.device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
 }
 
 typedef struct choice {
@@ -117,14 +106,14 @@ static void read_to(const zarr_kit *k, lade_place place, rng *random, uint64_t s
 	KIT_CHECK(lade_zarr_read(k->node, &c.selection, &target, NULL, NULL, &kit_err));
 	lade_span there = span_new(place, size);
 	memset(have, 0xA5, size);
-	move(place, there.data, have, size);
+	emulated_move(place.device, there.data, have, size);
 	target.span = there;
 	lade_status status =
 		lade_zarr_read(k->node, &c.selection, &target, &options, &report, &err);
 	bool refused = status == LADE_E_UNSUPPORTED && options.where == LADE_WHERE_DEVICE;
 	if (status != LADE_OK && !refused)
 		fail_msg("seed %" PRIu64 ": %s: %s", seed, err.message, k->json);
-	move(place, have, there.data, size);
+	emulated_move(place.device, have, there.data, size);
 	if (!refused && memcmp(have, want, size) != 0)
 		fail_msg("seed %" PRIu64 ", place %d: the elements differ: %s", seed,
 		         (int)place.kind, k->json);
@@ -209,7 +198,7 @@ static void a_place_for_each_chunk(void **state)
 		for (unsigned i = 0; i < 13; i++) {
 			size_t size = s.spans[i].size;
 			int32_t have[16];
-			move(places[0], have, s.spans[i].data, size);
+			emulated_move(places[0].device, have, s.spans[i].data, size);
 			for (size_t k = 0; k < size / 4; k++) {
 				int32_t c = (int32_t)(s.start[i] / 16);
 				assert_int_equal(have[k], c % 3 ? c * 256 + (int32_t)k : -3);
@@ -247,9 +236,9 @@ static void large_missing_chunks(void **state)
 	KIT_CHECK(lade_zarr_open(store, "", NULL, &node, &kit_err));
 	KIT_CHECK(lade_zarr_selection_parse(node, "::-1, ::-1", &selection, &kit_err));
 	memset(have, 0, COUNT * 4 + 8);
-	move(places[0], there.data, have, COUNT * 4 + 8);
+	emulated_move(places[0].device, there.data, have, COUNT * 4 + 8);
 	KIT_CHECK(lade_zarr_read(node, selection, &target, NULL, &report, &kit_err));
-	move(places[0], have, there.data, COUNT * 4 + 8);
+	emulated_move(places[0].device, have, there.data, COUNT * 4 + 8);
 	assert_int_equal(report.missing_count, 1);
 	assert_int_equal(report.filled_size, COUNT * 4);
 	assert_true(have[0] == 0 && have[COUNT + 1] == 0);

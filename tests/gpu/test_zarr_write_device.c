@@ -14,22 +14,13 @@
 
 #include <cmocka.h>
 
+#include "gpu/emulated_move.h"
+
 #include "zarr_kit.h"
 
 enum { PLACES = 5, ROWS = 50, COLUMNS = 40, GAP = 3 };
 static const lade_place places[PLACES] = {
 	{LADE_HOST, 0}, {LADE_PINNED, 0}, {LADE_MANAGED, 0}, {LADE_DEVICE, 0}, {LADE_DEVICE, 1}};
-
-static void copy(lade_place place, void *to, const void *from, size_t size)
-{
-	lade__device *d;
-	lade_error *err = NULL;
-	assert_int_equal(lade__device_use(place.device, &d, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuMemcpyAsync, lade__address_of(to), lade__address_of(from),
-	                          size, NULL), LADE_OK);
-	assert_int_equal(LADE__CU(d, cuStreamSynchronize, NULL), LADE_OK);
-	lade__device_leave(d);
-}
 
 static void *new_memory(lade_place place, size_t size)
 {
@@ -84,7 +75,7 @@ static lade_zarr *write_from(const form *f, lade_store *store, lade_place place)
 	KIT_CHECK(lade_zarr_selection_shape(node, selection, &result, &kit_err));
 	const ptrdiff_t strides[2] = {-4 * (COLUMNS + GAP), 4};
 	void *p = new_memory(place, sizeof memory);
-	copy(place, p, memory, sizeof memory);
+	emulated_move(place.device, p, memory, sizeof memory);
 	lade_zarr_source source = {
 		.struct_size = sizeof source, .span = {p, sizeof memory, place},
 		.offset = (size_t)(result.shape[0] - 1) * 4 * (COLUMNS + GAP),
@@ -106,7 +97,7 @@ static void read_to(lade_zarr *node, lade_place place, int32_t *out)
 	void *p = new_memory(place, size);
 	lade_zarr_target target = {.struct_size = sizeof target, .span = {p, size, place}};
 	KIT_CHECK(lade_zarr_read(node, NULL, &target, NULL, NULL, &kit_err));
-	copy(place, out, p, size);
+	emulated_move(place.device, out, p, size);
 	free_memory(place, p, size);
 }
 
