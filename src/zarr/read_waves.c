@@ -167,9 +167,10 @@ static void *run_lane(void *ctx)
 		if (status == LADE_OK)
 			continue;
 		pthread_mutex_lock(&all->mutex);
-		if (all->status == LADE_OK)
+		if (all->status == LADE_OK) {
 			all->error = err;
-		all->status = all->status == LADE_OK ? status : all->status;
+			all->status = status;
+		}
 		pthread_mutex_unlock(&all->mutex);
 	}
 }

@@ -280,31 +280,38 @@ static lade__gpu_staging *staging_find(lade_engine *engine, lade__device *device
 	return staging;
 }
 
-lade_status lade__gpu_staging_take(lade_engine *engine, lade__device *device, size_t size,
-                                   lade__gpu_staging **out, lade_error *err)
+static lade_status staging_new(lade_engine *engine, lade__device *device, size_t size,
+                               lade__gpu_staging **out, lade_error *err)
 {
-	size_t want = STAGING_LEAST;
 	lade_status status;
-	*out = NULL;
-	while (want < size && want <= SIZE_MAX / 2)
-		want *= 2;
-	lade__gpu_staging *staging = staging_find(engine, device, want);
-	if (staging) {
-		*out = staging;
-		return LADE_OK;
-	}
-	staging = calloc(1, sizeof *staging);
+	lade__gpu_staging *staging = calloc(1, sizeof *staging);
 	if (!staging)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a device's tables");
 	staging->device = device->number;
 	TRY(LADE__CU(device, cuEventCreate, &staging->event, EVENT_NO_TIMING));
-	TRY(pinned_new(engine, device->number, &staging->pinned, want, err));
+	TRY(pinned_new(engine, device->number, &staging->pinned, size, err));
 	*out = staging;
 	return LADE_OK;
 out:
 	staging_free(engine, staging);
 	return status;
+}
+
+static size_t staging_size(size_t size)
+{
+	size_t want = STAGING_LEAST;
+	while (want < size && want <= SIZE_MAX / 2)
+		want *= 2;
+	return want;
+}
+
+lade_status lade__gpu_staging_take(lade_engine *engine, lade__device *device, size_t size,
+                                   lade__gpu_staging **out, lade_error *err)
+{
+	const size_t want = staging_size(size);
+	*out = staging_find(engine, device, want);
+	return *out ? LADE_OK : staging_new(engine, device, want, out, err);
 }
 
 /* Puts one behind the others that nobody uses. */
@@ -360,7 +367,7 @@ static void *kept_alloc(void *ctx, size_t size, size_t align, lade_place place, 
 		return NULL;
 	lade__gpu_staging *staging = kept_find(engine, device, size);
 	if (!staging)
-		lade__gpu_staging_take(engine, device, size, &staging, NULL);
+		staging_new(engine, device, staging_size(size), &staging, NULL);
 	lade__device_leave(device);
 	if (!staging)
 		return NULL;
