@@ -157,6 +157,10 @@ LADE_API const lade_rntuple_column *lade_rntuple_column_at(const lade_rntuple *t
 LADE_API lade_status lade_rntuple_find(const lade_rntuple *tuple, const char *path,
                                        uint64_t *column, lade_error *err);
 
+/* Finds a field by its path; takes the time of a hash.  Fails: LADE_E_NOT_FOUND, LADE_E_ARG */
+LADE_API lade_status lade_rntuple_find_field(const lade_rntuple *tuple, const char *path,
+                                             uint64_t *field, lade_error *err);
+
 /* Entries or elements [first, first + count). */
 typedef struct lade_rntuple_part {
 	uint64_t first, count;
@@ -172,6 +176,27 @@ LADE_API lade_status lade_rntuple_cluster(const lade_rntuple *tuple, uint64_t cl
 LADE_API lade_status lade_rntuple_cluster_elements(const lade_rntuple *tuple, uint64_t column,
                                                    uint64_t cluster, lade_rntuple_part *elements,
                                                    lade_error *err);
+
+/* A page: elements [first, first + count) of a column.  Zero-initialise and set struct_size. */
+typedef struct lade_rntuple_page {
+	size_t struct_size;
+	uint64_t first, count;
+	uint64_t off, stored_size; /* in the file, without its checksum */
+	uint64_t decoded_size;     /* in the stored type */
+	const char *stored;        /* the type in this cluster, such as "SplitReal32" */
+	bool checksum;             /* it has one */
+	uint32_t bits;             /* of a stored element */
+	/* What the writer says of the compression: 100 * algorithm + level, with 1 zlib, 2 lzma,
+	 * 4 lz4, 5 zstd; 0: none.  A page with stored_size == decoded_size is not compressed. */
+	uint64_t setting;
+} lade_rntuple_page;
+
+/* The pages of a column in a cluster.  Fails: LADE_E_RANGE, LADE_E_ARG */
+LADE_API uint64_t lade_rntuple_page_count(const lade_rntuple *tuple, uint64_t column,
+                                          uint64_t cluster);
+LADE_API lade_status lade_rntuple_page_at(const lade_rntuple *tuple, uint64_t column,
+                                          uint64_t cluster, uint64_t index, lade_rntuple_page *out,
+                                          lade_error *err);
 
 /* ---- reading ----------------------------------------------------------------------------- */
 

@@ -40,6 +40,11 @@ lade_status lade__rnt_fetch(const rnt_file *file, uint64_t off, void *to, size_t
 		                 "rntuple: want %zu bytes at byte %" PRIu64
 		                 ", the file has %" PRIu64,
 		                 size, off, file->size);
+	const uint8_t *held = lade__rnt_held(file, off, size);
+	if (held && size) {
+		memcpy(to, held, size);
+		return LADE_OK;
+	}
 	range.want = file->version.size ? &file->version : NULL;
 	lade_status status = lade_source_read(file->source, &range, 1, &options, err);
 	if (status == LADE_E_RANGE)
@@ -126,23 +131,17 @@ static bool text_is(text t, const char *want)
 lade_status lade__rnt_file_begin(rnt_file *file, lade_error *err)
 {
 	uint8_t head[HEAD_SIZE];
-	lade_range range = {.dst = lade_host_span(head, sizeof head), .version = &file->version};
-	lade_io_options options = {.struct_size = sizeof options,
-	                           .request_size = sizeof range,
-	                           .cancel = file->cancel};
-	file->version.size = 0;
-	lade_status status = lade_source_read(file->source, &range, 1, &options, err);
-	if (status == LADE_E_RANGE)
+	lade_status status = lade__rnt_hold_ends(file, err);
+	if (status == LADE_OK)
+		status = lade__rnt_fetch(file, 0, head, sizeof head, err);
+	if (status == LADE_E_TRUNCATED)
 		return lade_fail(err, LADE_E_TRUNCATED, 0,
 		                 "rntuple: a ROOT file has at least %d bytes, this one fewer",
 		                 HEAD_SIZE);
-	if (status != LADE_OK)
-		return status;
-	file->size = range.object_size;
-	if (memcmp(head, "root", 4) != 0)
+	if (status == LADE_OK && memcmp(head, "root", 4) != 0)
 		return lade_fail(err, LADE_E_CORRUPT, 0,
 		                 "rntuple: not a ROOT file: it does not begin with \"root\"");
-	return LADE_OK;
+	return status;
 }
 
 /* Where the list of keys is that the directory record at 'off' names; size 0: it has none. */

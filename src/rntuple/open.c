@@ -90,13 +90,17 @@ lade_status lade_rntuple_list(lade_source source, lade_status (*visit)(void *ctx
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: no %s",
 		                 source.ops ? "function" : "source");
 	lade_status status = lade__rnt_file_begin(&file, err);
-	return status == LADE_OK ? lade__rnt_file_walk(&file, list_one, &l, err) : status;
+	if (status == LADE_OK)
+		status = lade__rnt_file_walk(&file, list_one, &l, err);
+	lade__rnt_hold_none(&file);
+	return status;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static void free_tuple(lade_rntuple *t)
 {
+	lade__rnt_hold_none(&t->file);
 	free(t->field);
 	free(t->field_more);
 	free(t->physical);
@@ -116,6 +120,7 @@ static lade_status read_envelopes(lade_rntuple *t, const rnt_anchor *anchor, lad
 	rnt_in header = {.fault = &fault}, footer = {.fault = &fault};
 	uint64_t sum, footer_sum;
 	lade_status status;
+	lade__rnt_hold(&t->file, (rnt_locator[]){anchor->header.at, anchor->footer.at}, 2);
 	TRY(lade__rnt_envelope(&t->file, &anchor->header, RNT_HEADER, &header, &sum, err));
 	TRY(lade__rnt_header(t, &header));
 	TRY(lade__rnt_envelope(&t->file, &anchor->footer, RNT_FOOTER, &footer, &footer_sum, err));
@@ -164,6 +169,7 @@ lade_status lade_rntuple_open(lade_source source, const lade_rntuple_options *op
 	t->info.patch = anchor.version[3];
 	TRY(read_envelopes(t, &anchor, err));
 	t->file.cancel = NULL;
+	lade__rnt_hold_none(&t->file);
 	if (source.ops->view)
 		t->view = source.ops->view(source.ctx);
 	if (!lade_kind_is_host(t->view.place.kind))
@@ -207,40 +213,40 @@ const lade_rntuple_column *lade_rntuple_column_at(const lade_rntuple *tuple, uin
 	return index < tuple->column_count ? &tuple->column[index] : NULL;
 }
 
-/* The only child of a field without columns; 'field' itself if there is none. */
-static size_t only_child(const lade_rntuple *t, size_t field)
+lade_status lade_rntuple_find_field(const lade_rntuple *tuple, const char *path, uint64_t *field,
+                                    lade_error *err)
 {
-	size_t child = field, count = 0;
-	for (size_t i = field + 1; i < t->field_count; i++)
-		if (t->field[i].parent == field) {
-			child = i;
-			count++;
-		}
-	return count == 1 ? child : field;
+	if (!tuple || !path || !field)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: an argument is NULL");
+	size_t slot = (size_t)lade__rnt_path_hash(path) & (tuple->path_slots - 1);
+	uint32_t i = tuple->by_path[slot];
+	while (i != RNT_NONE && strcmp(tuple->field[i].path, path) != 0)
+		i = tuple->field_more[i].same;
+	if (i == RNT_NONE)
+		return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
+		                 "rntuple: %s has no field %s", tuple->info.name, path);
+	*field = i;
+	return LADE_OK;
 }
 
 lade_status lade_rntuple_find(const lade_rntuple *tuple, const char *path, uint64_t *column,
                               lade_error *err)
 {
-	if (!tuple || !path || !column)
-		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: an argument is NULL");
-	size_t i = 0;
-	while (i < tuple->field_count && strcmp(tuple->field[i].path, path) != 0)
-		i++;
-	if (i == tuple->field_count)
-		return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
-		                 "rntuple: %s has no field %s", tuple->info.name, path);
+	uint64_t i;
+	if (!column)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: 'column' is NULL");
+	lade_status status = lade_rntuple_find_field(tuple, path, &i, err);
+	if (status != LADE_OK)
+		return status;
 	if (tuple->field[i].hidden)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "rntuple: field %s cannot be read: %s", path,
 		                 tuple->field[i].hidden);
-	for (size_t child; tuple->field[i].column_count == 0; i = child) {
-		child = only_child(tuple, i);
-		if (child == i)
+	for (; tuple->field[i].column_count == 0; i = tuple->field_more[i].child)
+		if (tuple->field_more[i].child_count != 1)
 			return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
 			                 "rntuple: field %s has no column: read its children",
 			                 path);
-	}
 	*column = tuple->field[i].column;
 	return LADE_OK;
 }
@@ -267,5 +273,46 @@ lade_status lade_rntuple_cluster_elements(const lade_rntuple *tuple, uint64_t co
 		                 column, tuple->column_count, cluster, tuple->cluster_count);
 	const rnt_extent *x = &tuple->column_more[column].extents[cluster];
 	*elements = (lade_rntuple_part){x->first, x->count};
+	return LADE_OK;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+uint64_t lade_rntuple_page_count(const lade_rntuple *tuple, uint64_t column, uint64_t cluster)
+{
+	if (column >= tuple->column_count || cluster >= tuple->cluster_count)
+		return 0;
+	return tuple->column_more[column].extents[cluster].page_count;
+}
+
+lade_status lade_rntuple_page_at(const lade_rntuple *tuple, uint64_t column, uint64_t cluster,
+                                 uint64_t index, lade_rntuple_page *out, lade_error *err)
+{
+	uint64_t count = lade_rntuple_page_count(tuple, column, cluster);
+	lade_rntuple_page given;
+	lade_status status =
+		lade__options_read(&given, sizeof given, out, "lade_rntuple_page", err);
+	if (status != LADE_OK)
+		return status;
+	if (!out || index >= count)
+		return lade_fail(err, out ? LADE_E_RANGE : LADE_E_ARG, LADE_NO_OFFSET,
+		                 "rntuple: column %" PRIu64 " in cluster %" PRIu64
+		                 ": page %" PRIu64 " of %" PRIu64,
+		                 column, cluster, index, count);
+	const rnt_extent *x = &tuple->column_more[column].extents[cluster];
+	const rnt_page *page = &tuple->page[x->page + index];
+	const rnt_physical *p = &tuple->physical[x->physical];
+	size_t size = out->struct_size;
+	given = (lade_rntuple_page){.struct_size = size,
+	                            .first = page->first,
+	                            .count = page->count,
+	                            .off = page->off,
+	                            .stored_size = page->size,
+	                            .decoded_size = lade__rnt_page_size(p, page->count),
+	                            .stored = lade__rnt_type(p->type)->name,
+	                            .bits = p->bits,
+	                            .setting = x->setting,
+	                            .checksum = page->sum};
+	memcpy(out, &given, size < sizeof given ? size : sizeof given);
 	return LADE_OK;
 }

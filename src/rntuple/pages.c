@@ -105,7 +105,7 @@ static void read_run(lade_rntuple *t, rnt_in *list, uint32_t physical)
 		              "column %" PRIu32 " is suppressed and has %" PRIu32 " pages",
 		              physical, count);
 	if (run.stored)
-		lade__rnt_int(&in, 4); /* the setting of compression, for people */
+		run.setting = (uint32_t)lade__rnt_int(&in, 4);
 	run.first = run.stored ? (uint64_t)first : 0;
 	run.count = elements;
 	/* Fewer than 2^32 pages of fewer than 2^32 elements: the sum cannot wrap. */
@@ -160,6 +160,11 @@ static lade_status parse(lade_rntuple *t, rnt_in *in, uint64_t header_sum, uint6
 lade_status lade__rnt_pages(lade_rntuple *t, uint64_t header_sum, lade_error *err)
 {
 	lade_status status = LADE_OK;
+	rnt_locator lists[RNT_HELD_MAX];
+	for (size_t i = 0; i < t->group_count && i < RNT_HELD_MAX; i++)
+		lists[i] = t->group[i].at;
+	lade__rnt_hold(&t->file, lists,
+	               t->group_count < RNT_HELD_MAX ? t->group_count : RNT_HELD_MAX);
 	for (size_t i = 0; i < t->group_count && status == LADE_OK; i++) {
 		rnt_fault fault = {.err = err};
 		rnt_in in = {.fault = &fault};

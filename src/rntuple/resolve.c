@@ -8,6 +8,8 @@
  */
 #include "rntuple/rntuple.h"
 
+#include <lade/checksum.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +48,9 @@ static lade_status place_field(lade_rntuple *t, uint32_t i, lade_error *err)
 	                 .counted = RNT_NONE,
 	                 .representation = RNT_NONE};
 	if (!top) {
-		const rnt_field *above = &t->field_more[parent];
+		rnt_field *above = &t->field_more[parent];
+		above->child = i;
+		above->child_count++;
 		lade_rntuple_role role = t->field[parent].role;
 		bool counts = role == LADE_RNTUPLE_COLLECTION || role == LADE_RNTUPLE_VARIANT;
 		m->top = above->top;
@@ -64,6 +68,29 @@ static lade_status place_field(lade_rntuple *t, uint32_t i, lade_error *err)
 		                 ", has too many elements",
 		                 i, f->array_size);
 	return make_path(t, f, top, err);
+}
+
+uint64_t lade__rnt_path_hash(const char *path)
+{
+	return lade_checksum_of(LADE_XXH3, path, strlen(path));
+}
+
+/* Of fields with the same path, the first one is found. */
+static lade_status index_paths(lade_rntuple *t, lade_error *err)
+{
+	for (t->path_slots = 1; t->path_slots < t->field_count;)
+		t->path_slots *= 2;
+	t->by_path = lade__rnt_keep(&t->memory, t->path_slots, sizeof *t->by_path);
+	if (!t->by_path)
+		return lade__rnt_nomem(err);
+	memset(t->by_path, 0xFF, t->path_slots * sizeof *t->by_path);
+	for (uint32_t i = (uint32_t)t->field_count; i-- > 0;) {
+		uint64_t hash = lade__rnt_path_hash(t->field[i].path);
+		uint32_t *slot = &t->by_path[(size_t)hash & (t->path_slots - 1)];
+		t->field_more[i].same = *slot;
+		*slot = i;
+	}
+	return LADE_OK;
 }
 
 static void hide(lade_rntuple *t, uint32_t field, const char *why)
@@ -252,7 +279,8 @@ static lade_status take_run(lade_rntuple *t, uint32_t physical, size_t cluster, 
 	                  .stored = run->first,
 	                  .page = run->page,
 	                  .page_count = run->page_count,
-	                  .physical = physical};
+	                  .physical = physical,
+	                  .setting = run->setting};
 	for (size_t i = run->page; i < run->page + run->page_count; i++) {
 		column->page_count++;
 		column->stored_size += t->page[i].size;
@@ -358,6 +386,8 @@ lade_status lade__rnt_resolve(lade_rntuple *t, lade_error *err)
 	lade_status status = LADE_OK;
 	for (uint32_t i = 0; i < t->field_count && status == LADE_OK; i++)
 		status = place_field(t, i, err);
+	if (status == LADE_OK)
+		status = index_paths(t, err);
 	if (status == LADE_OK)
 		status = place_columns(t, err);
 	if (status != LADE_OK)

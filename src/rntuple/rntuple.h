@@ -1,6 +1,7 @@
 /*
  * rntuple.h (internal): an open RNTuple, and what the readers of its parts share.
  *
+ *     held.c   bytes that are read ahead while a file is opened
  *     file.c   TFile: directories, keys, the anchor        big-endian
  *     blocks.c compressed blocks and envelopes
  *     schema.c header and footer: fields, columns          little-endian
@@ -67,8 +68,19 @@ static inline bool lade__rnt_ok(const rnt_in *in)
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
+/* Bytes [off, off + size) of the file, while it is opened. */
+typedef struct rnt_held {
+	uint64_t off;
+	size_t size;
+	uint8_t *data;
+} rnt_held;
+
+enum { RNT_HELD_MAX = 64 };
+
 typedef struct rnt_file {
 	lade_source source;
+	rnt_held *held; /* RNT_HELD_MAX of them; NULL: none */
+	size_t held_count;
 	lade_object_version version; /* size 0: the source has none */
 	uint64_t size;               /* or LADE_SIZE_UNKNOWN */
 	uint64_t key_max;            /* larger payloads are in several keys; 0: never */
@@ -85,6 +97,15 @@ lade_status lade__rnt_fetch(const rnt_file *file, uint64_t off, void *to, size_t
 typedef struct rnt_locator {
 	uint64_t off, size;
 } rnt_locator;
+
+/* Reads the file's first and last bytes with one call.  Much of what follows is there then.  Sets
+ * size and version. */
+lade_status lade__rnt_hold_ends(rnt_file *file, lade_error *err);
+/* Reads what is not there yet with one call.  What fails is left out: the fetch says why. */
+void lade__rnt_hold(rnt_file *file, const rnt_locator *at, size_t count);
+/* The bytes, if all are there; or NULL. */
+const uint8_t *lade__rnt_held(const rnt_file *file, uint64_t off, uint64_t size);
+void lade__rnt_hold_none(rnt_file *file);
 
 typedef struct rnt_link {
 	rnt_locator at;
@@ -168,6 +189,8 @@ typedef struct rnt_field {
 	uint32_t depth;
 	uint32_t counted; /* the nearest collection or variant above it; RNT_NONE: none */
 	uint64_t factor;  /* elements for each of its elements, or for each entry */
+	uint32_t child, child_count; /* the last one */
+	uint32_t same; /* the next field whose path has the same hash; RNT_NONE: none */
 	/* While columns are counted: of the representation that was last seen. */
 	uint32_t representation, position;
 } rnt_field;
@@ -187,7 +210,8 @@ typedef struct rnt_page {
 typedef struct rnt_run {
 	uint64_t first, count;
 	size_t page, page_count;
-	bool stored; /* not suppressed */
+	uint32_t setting; /* of compression: 100 * algorithm + level */
+	bool stored;      /* not suppressed */
 } rnt_run;
 
 typedef struct rnt_cluster {
@@ -200,7 +224,7 @@ typedef struct rnt_cluster {
 typedef struct rnt_extent {
 	uint64_t first, count, stored;
 	size_t page, page_count;
-	uint32_t physical;
+	uint32_t physical, setting;
 } rnt_extent;
 
 /* What resolve.c knows of a public column. */
@@ -220,6 +244,8 @@ struct lade_rntuple {
 	lade_rntuple_field *field;
 	rnt_field *field_more;
 	size_t field_count, field_cap, more_cap;
+	uint32_t *by_path; /* hash % path_slots: a field, or RNT_NONE */
+	size_t path_slots; /* a power of two */
 	rnt_physical *physical;
 	size_t physical_count, physical_cap;
 	rnt_alias *alias;
@@ -253,6 +279,7 @@ lade_status lade__rnt_header(lade_rntuple *tuple, rnt_in *in);
 lade_status lade__rnt_footer(lade_rntuple *tuple, rnt_in *in, uint64_t header_sum);
 /* Reads and parses all page lists. */
 lade_status lade__rnt_pages(lade_rntuple *tuple, uint64_t header_sum, lade_error *err);
+uint64_t lade__rnt_path_hash(const char *path);
 /* Makes the public fields and columns. */
 lade_status lade__rnt_resolve(lade_rntuple *tuple, lade_error *err);
 

@@ -106,12 +106,13 @@ static uint8_t *load(const char *name, size_t *size)
 /* A source that copies, unlike memory, whose bytes are used in place. */
 typedef struct slow {
 	const uint8_t *data;
-	size_t size;
+	size_t size, calls;
 } slow;
 
 static void slow_read(void *ctx, lade_reading *reading, size_t count)
 {
-	const slow *s = ctx;
+	slow *s = ctx;
+	s->calls++;
 	for (size_t i = 0; i < count; i++) {
 		lade_range *range = lade_reading_range(reading, i);
 		lade_error err = {.status = LADE_OK};
@@ -326,6 +327,50 @@ static void representations_and_equal_pages_are_one_column(void **state)
 	free(data);
 }
 
+/* The pages of all clusters are the column, one behind the other, and the sums are right. */
+static void pages_tile_their_column(void **state)
+{
+	(void)state;
+	size_t size;
+	lade_error err;
+	uint8_t *data = load("test_extension_columns_rntuple_v1-0-0-0.root", &size);
+	lade_rntuple *tuple = open_bytes(data, size, &err);
+	assert_non_null(tuple);
+	const lade_rntuple_info *info = lade_rntuple_about(tuple);
+	for (uint64_t i = 0; i < info->column_count; i++) {
+		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, i);
+		uint64_t next = c->first_stored, stored = 0, decoded = 0, count = 0, field;
+		for (uint64_t k = 0; k < info->cluster_count; k++) {
+			uint64_t pages = lade_rntuple_page_count(tuple, i, k);
+			lade_rntuple_page page = {.struct_size = sizeof page};
+			for (uint64_t n = 0; n < pages; n++, count++) {
+				assert_int_equal(
+					lade_rntuple_page_at(tuple, i, k, n, &page, &err), LADE_OK);
+				assert_int_equal(page.first, next);
+				assert_string_equal(page.stored, c->stored);
+				assert_true(page.off + page.stored_size <= size && page.checksum);
+				assert_int_equal(page.setting, 505);
+				next += page.count;
+				stored += page.stored_size;
+				decoded += page.decoded_size;
+			}
+			assert_int_equal(lade_rntuple_page_at(tuple, i, k, pages, &page, &err),
+			                 LADE_E_RANGE);
+		}
+		assert_int_equal(next, c->element_count);
+		assert_int_equal(count, c->page_count);
+		assert_true(stored == c->stored_size && decoded == c->decoded_size);
+		const char *path = lade_rntuple_field_at(tuple, c->field)->path;
+		assert_int_equal(lade_rntuple_find_field(tuple, path, &field, &err), LADE_OK);
+		assert_int_equal(field, c->field);
+	}
+	uint64_t field;
+	assert_int_equal(lade_rntuple_find_field(tuple, "none", &field, &err), LADE_E_NOT_FOUND);
+	assert_int_equal(lade_rntuple_page_count(tuple, info->column_count, 0), 0);
+	lade_rntuple_unref(tuple);
+	free(data);
+}
+
 /* Small waves and a source that copies give what one wave of memory gives. */
 static void waves_of_any_size_give_the_same(void **state)
 {
@@ -334,10 +379,11 @@ static void waves_of_any_size_give_the_same(void **state)
 	lade_error err;
 	uint8_t *data = load("test_extension_columns_rntuple_v1-0-0-0.root", &size);
 	for (uint64_t memory = 1; memory < 4096; memory *= 3) {
-		slow s = {data, size};
+		slow s = {data, size, 0};
 		lade_rntuple *tuple = NULL;
 		lade_source source = {&slow_ops, &s};
 		assert_int_equal(lade_rntuple_open(source, NULL, &tuple, &err), LADE_OK);
+		assert_int_equal(s.calls, 1); /* its last bytes are all of it */
 		float reals[600];
 		int64_t offsets[601];
 		lade_rntuple_target targets[2] = {
@@ -453,6 +499,7 @@ int main(void)
 		cmocka_unit_test(elements_are_those_that_root_wrote),
 		cmocka_unit_test(vectors_add_up_over_pages_and_clusters),
 		cmocka_unit_test(representations_and_equal_pages_are_one_column),
+		cmocka_unit_test(pages_tile_their_column),
 		cmocka_unit_test(waves_of_any_size_give_the_same),
 		cmocka_unit_test(damage_is_refused_or_does_not_matter),
 		cmocka_unit_test(damage_behind_checksums_is_refused_or_read),
