@@ -14,7 +14,8 @@ export CTEST_PARALLEL_LEVEL=$jobs
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1
-passed=0 failed=0 failures=()
+counts=$build/log/counts
+: >"$counts"
 
 # Seconds of processor time, about 1.6 times what a quiet machine of two cores takes; a new layer's
 # part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
@@ -26,10 +27,10 @@ budget_other=180
 # The processor time of this shell's children so far, in hundredths of a second.
 spent() {
 	local stat
-	read -r stat <"/proc/$$/stat"
+	read -r stat <"/proc/$BASHPID/stat"
 	# shellcheck disable=SC2086 # the fields behind the name
 	set -- ${stat##*) }
-	echo $((${14} + ${15}))
+	spent=$((${14} + ${15}))
 }
 
 configure() { # folder, options of cmake
@@ -44,13 +45,17 @@ numbers() { # log, cmocka's word, pytest's word
 		awk '{ n += $1 } END { print n + 0 }'
 }
 
-# Runs a step and counts: each test of the cmocka and pytest programs, or the step as one.
+# Runs a step and counts: each test of the cmocka and pytest programs, or the step as one.  A line
+# of $counts says how many passed, how many failed, and the step's name.
 step() { # name, command
 	local name=$1 log=$build/log/$1.txt began=$SECONDS rc=0 good bad note= used
 	local budget=$((${budgets[$1]:-$budget_other} * ${BUDGET:-1}))
-	used=$(spent)
+	# No substitution, whose shell would have no children yet.
+	spent
+	used=$spent
 	"${@:2}" >"$log" 2>&1 || rc=$?
-	used=$((($(spent) - used) / 100))
+	spent
+	used=$(((spent - used) / 100))
 	if [ $used -gt $budget ]; then
 		echo "FAILED: $used s of processor time, the budget of $name is $budget" >>"$log"
 		[ $rc != 0 ] || rc=1
@@ -63,7 +68,7 @@ step() { # name, command
 		[ "$good" = 0 ] && good=1
 		printf 'ok    %-10s %4d s  %4d s of %4d  %s\n' "$name" $((SECONDS - began)) $used \
 			$budget "$note"
-		passed=$((passed + good))
+		echo "$good 0 $name" >>"$counts"
 		return
 	fi
 	[ "$bad" = 0 ] && bad=1
@@ -73,7 +78,7 @@ step() { # name, command
 		echo ...
 		tail -25 "$log"
 	} | sed 's/^/      | /'
-	passed=$((passed + good)) failed=$((failed + bad)) failures+=("$name")
+	echo "$good $bad $name" >>"$counts"
 }
 
 # Builds a folder; a warning is a failure.  (Not with sanitizers: GCC then warns of what is fine.)
@@ -111,41 +116,57 @@ slow='test_kernel_(lz|ans|deflate)' # fuzz targets run these kernels under it
 few_threads='test_(engine|batch_damage|frame_[dr]|checksums|oom$|oom_[fs]|io|store|cancel)'
 few_threads+='|test_batch(_cancel|_fails|_layout)?_emulated'
 
-steps=(gates headers build rooms unit exports install examples)
-# The Python packages that interop gets are at hand for the command's tests then.
-steps+=(interop)
-for script in tests/*/run.sh; do
-	name=$(basename "$(dirname "$script")")
-	[ "$name" = interop ] || steps+=("$name")
-done
-steps+=(asan tsan fuzz)
-[ $# -gt 0 ] && steps=("$@")
+run_steps() { # name...
+	local name
+	for name; do
+		case $name in
+		gates) step gates scripts/gates.sh ;;
+		headers) step headers scripts/check_headers.sh ;;
+		build) step build build_all ;;
+		rooms) step rooms python3 scripts/check_rooms.py "$build" ;;
+		unit) step unit run_ctest "$build" "" "$devices" ;;
+		unit-all) step unit-all run_ctest "$build" ;;
+		exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
+		install) step install scripts/check_install.sh "$build" ;;
+		examples) step examples scripts/check_examples.sh "$build" ;;
+		asan) step asan sanitized "$build/asan" address,undefined "" "$slow" ;;
+		asan-all) step asan-all sanitized "$build/asan" address,undefined ;;
+		tsan) step tsan sanitized "$build/tsan" thread "$few_threads" ;;
+		tsan-all) step tsan-all sanitized "$build/tsan" thread "$threads" ;;
+		# A search with new inputs each time is 'make fuzz'; here the same must always pass.
+		fuzz) FUZZ_SEED=1 step fuzz scripts/fuzz.sh "$build" 24 ;;
+		*) step "$name" "tests/$name/run.sh" "$build" ;;
+		esac
+	done
+}
 
-for name in "${steps[@]}"; do
-	case $name in
-	gates) step gates scripts/gates.sh ;;
-	headers) step headers scripts/check_headers.sh ;;
-	build)
-		step build build_all
-		# The steps after it would only say the same again.
-		[[ " ${failures[*]-} " == *" build "* ]] && break
-		;;
-	rooms) step rooms python3 scripts/check_rooms.py "$build" ;;
-	unit) step unit run_ctest "$build" "" "$devices" ;;
-	unit-all) step unit-all run_ctest "$build" ;;
-	exports) step exports scripts/check_exports.sh "$build/liblade.so" ;;
-	install) step install scripts/check_install.sh "$build" ;;
-	examples) step examples scripts/check_examples.sh "$build" ;;
-	asan) step asan sanitized "$build/asan" address,undefined "" "$slow" ;;
-	asan-all) step asan-all sanitized "$build/asan" address,undefined ;;
-	tsan) step tsan sanitized "$build/tsan" thread "$few_threads" ;;
-	tsan-all) step tsan-all sanitized "$build/tsan" thread "$threads" ;;
-	# A search with new inputs each time is 'make fuzz'; here the same must pass every time.
-	fuzz) FUZZ_SEED=1 step fuzz scripts/fuzz.sh "$build" 24 ;;
-	*) step "$name" "tests/$name/run.sh" "$build" ;;
-	esac
-done
+if [ $# -gt 0 ]; then
+	run_steps "$@"
+else
+	run_steps gates headers build
+	# The steps after it would only say the same again.
+	if ! grep -q '^[0-9]* [1-9][0-9]* build$' "$counts"; then
+		run_steps rooms unit exports install examples
+		# These keep one processor busy, Python's the other one.  The Python packages that
+		# interop gets are at hand for the command's tests then.
+		others=(interop)
+		for script in tests/*/run.sh; do
+			name=$(basename "$(dirname "$script")")
+			[[ " interop python " == *" $name "* ]] || others+=("$name")
+		done
+		run_steps "${others[@]}" &
+		run_steps python
+		wait
+		run_steps asan tsan fuzz
+	fi
+fi
 
-[ ${#failures[@]} = 0 ] || echo "failed: ${failures[*]}"
-echo "$passed passed, $failed failed ($SECONDS s)"
-[ $failed = 0 ]
+awk -v seconds="$SECONDS" '
+	{ passed += $1; failed += $2 }
+	$2 { names = names " " $3 }
+	END {
+		if (failed)
+			print "failed:" names
+		printf "%d passed, %d failed (%d s)\n", passed, failed, seconds
+		exit failed > 0 || passed == 0
+	}' "$counts"
