@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "cli/commands.h"
@@ -140,4 +141,28 @@ char *cli_files_decompressed(const char *name)
 		return out;
 	}
 	return NULL;
+}
+
+bool cli_is_url(const char *name)
+{
+	return strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
+}
+
+lade_status cli_url_open(const char *url, const lade_http_options *options, lade_source *out,
+                         lade_error *err)
+{
+	char *server = cli_need(strdup(url)), *slash = strrchr(server, '/');
+	lade_store *store = NULL;
+
+	if (slash < server + 8) {
+		free(server);
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "a URL without a file");
+	}
+	*slash = 0;
+	lade_status status = lade_store_http_open(server, options, &store, err);
+	if (status == LADE_OK)
+		status = lade_store_object_open(store, slash + 1, out, err);
+	lade_store_unref(store);
+	free(server);
+	return status;
 }

@@ -7,6 +7,7 @@
 #define LADE_CLI_FILES_H
 
 #include <lade/foreign.h>
+#include <lade/store.h>
 
 /* Names, in memory of their own.  Zero-initialise. */
 typedef struct cli_files {
@@ -28,5 +29,11 @@ char *cli_files_compressed(const char *name, lade_format format);
 
 /* "x.lade": "x"; ".tgz": ".tar".  NULL when the suffix is none that is known.  To be freed. */
 char *cli_files_decompressed(const char *name);
+
+bool cli_is_url(const char *name);
+
+/* Opens the file of a web server that a URL means.  Fails: LADE_E_ARG: it has no path */
+lade_status cli_url_open(const char *url, const lade_http_options *options, lade_source *out,
+                         lade_error *err);
 
 #endif

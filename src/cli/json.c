@@ -27,7 +27,7 @@ static unsigned put_character(FILE *out, const char *s)
 	return n;
 }
 
-static void put_string(FILE *out, const char *value)
+void json_string(FILE *out, const char *value)
 {
 	fputc('"', out);
 	while (*value) {
@@ -47,7 +47,7 @@ static void begin(json *j, const char *key)
 		fprintf(j->out, "%*s", (int)(2 * j->depth), "");
 	}
 	if (key) {
-		put_string(j->out, key);
+		json_string(j->out, key);
 		fputs(": ", j->out);
 	}
 }
@@ -75,7 +75,7 @@ void json_close(json *j, char bracket)
 void json_text(json *j, const char *key, const char *value)
 {
 	begin(j, key);
-	put_string(j->out, value);
+	json_string(j->out, value);
 }
 
 void json_uint(json *j, const char *key, uint64_t value)

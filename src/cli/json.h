@@ -27,6 +27,9 @@ void json_bool(json *j, const char *key, bool value);
 /* A value that is JSON already.  NaN and infinities, which readers of JSON take, become null. */
 void json_raw(json *j, const char *key, const char *value);
 
+/* A text in quotes, with nothing around it. */
+void json_string(FILE *out, const char *value);
+
 /* One field of a CSV line (RFC 4180), quoted where it must be. */
 void csv_text(FILE *out, const char *value);
 

@@ -27,6 +27,7 @@ static const struct {
 	{"bench", lade_cmd_bench},
 	{"devices", lade_cmd_devices},
 	{"inspect", lade_cmd_inspect},
+	{"rntuple", lade_cmd_rntuple},
 	{"suggest", lade_cmd_suggest},
 	{"zarr", lade_cmd_zarr},
 };

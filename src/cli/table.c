@@ -5,6 +5,7 @@
  */
 #include "cli/table.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -171,4 +172,60 @@ void table_bar(FILE *out, double share, unsigned width)
 		fputs(eighths[part], out);
 	else if (share > 0 && whole == 0)
 		fputc('#', out);
+}
+
+/* ---- descriptions ----------------------------------------------------------------------- */
+
+void table_label(const char *text)
+{
+	table_style(stdout, "1");
+	printf("  %-12s", text);
+	table_style(stdout, "0");
+}
+
+void table_cut(const char *name, char *text, size_t width, size_t rows)
+{
+	const size_t margin = 14;
+	size_t most = (width - margin) * rows, size = strlen(text);
+
+	table_label(name);
+	if (size > most && most > 3) {
+		size_t cut = most - 3;
+		/* At a whole character. */
+		while (cut > 0 && ((unsigned char)text[cut] & 0xC0) == 0x80)
+			cut--;
+		strcpy(text + cut, "...");
+	}
+	puts(text);
+	free(text);
+}
+
+void cli_text_open(cli_text *t)
+{
+	*t = (cli_text){0};
+	t->file = cli_need(open_memstream(&t->text, &t->size));
+}
+
+char *cli_text_take(cli_text *t)
+{
+	if (fclose(t->file) != 0)
+		cli_need(NULL);
+	/* A byte becomes at most "\ooo". */
+	char *shown = cli_need(malloc(4 * t->size + 1));
+	cli_escape(t->text, shown, 4 * t->size + 1);
+	free(t->text);
+	return shown;
+}
+
+const char *cli_size_text(uint64_t size, char *text)
+{
+	char human[16];
+
+	if (size == UINT64_MAX)
+		return "more than 16 EiB";
+	if (size < 1024)
+		snprintf(text, 64, "%" PRIu64 " byte%s", size, size == 1 ? "" : "s");
+	else
+		snprintf(text, 64, "%s (%" PRIu64 " bytes)", cli_format_size(size, human), size);
+	return text;
 }

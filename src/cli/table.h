@@ -8,6 +8,7 @@
 
 #include <lade/status.h>
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* Cells of text in rows and columns.  Zero-initialise, then table_init(). */
@@ -44,6 +45,26 @@ size_t table_width(void);
 
 /* Emphasis, where 'out' takes colours: "1" bold, "2" faint, "32" green, "0" none again. */
 void table_style(FILE *out, const char *code);
+
+/* The name in front of a line of a description. */
+void table_label(const char *text);
+
+/* A named row of at most 'rows' lines, cut where more would follow.  Frees the text. */
+void table_cut(const char *name, char *text, size_t width, size_t rows);
+
+/* A text under construction; write to 'file'. */
+typedef struct cli_text {
+	FILE *file;
+	char *text;
+	size_t size;
+} cli_text;
+
+void cli_text_open(cli_text *t);
+/* Returns the text with its control characters escaped, to be freed. */
+char *cli_text_take(cli_text *t);
+
+/* "1.50 MiB (1572864 bytes)".  Returns 'text', of at least 64 bytes. */
+const char *cli_size_text(uint64_t size, char *text);
 
 /* Gives 'p' back; with NULL says that memory is out and ends the program. */
 void *cli_need(void *p);

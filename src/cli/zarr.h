@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/map.h"
 
 #define ZARR_HEADERS_MAX 16
 #define ZARR_DEPTH_MAX 64
@@ -56,8 +57,6 @@ int zarr_create(const zarr_settings *s, const char *path);
 
 /* ---- where (zarr_place.c) ---- */
 
-bool zarr_is_url(const char *name);
-
 /*
  * Opens the store of a directory, a .zip file or a URL, and stores the path of the node in it, to
  * be freed.  Returns CLI_OK, or CLI_FAILED after a message.
@@ -104,17 +103,6 @@ int zarr_each_array(const zarr_settings *s, zarr_node *node,
 
 /* ---- texts (zarr_text.c) ---- */
 
-/* A text under construction; write to 'file'. */
-typedef struct zarr_text {
-	FILE *file;
-	char *text;
-	size_t size;
-} zarr_text;
-
-void zarr_text_open(zarr_text *t);
-/* Returns the text with its control characters escaped, to be freed. */
-char *zarr_text_take(zarr_text *t);
-
 void zarr_put_shape(FILE *out, const lade_zarr_array *array);  /* "(100, 200)" */
 void zarr_put_chunks(FILE *out, const lade_zarr_array *array); /* "(10, 20)": of a chunk, a shard */
 /* The length of the innermost chunks of shards along an axis of the array. */
@@ -134,15 +122,7 @@ uint64_t zarr_elements(const lade_zarr_array *array);
 uint64_t zarr_chunk_count(const lade_zarr_array *array);
 uint64_t zarr_decoded_size(const lade_zarr_array *array);
 
-/* "1.50 MiB (1572864 bytes)".  Returns 'text', of at least 64 bytes. */
-const char *zarr_size_text(uint64_t size, char *text);
-
 /* ---- chunks in the store (zarr_map.c) ---- */
-
-/* A sign of the map: some chunks. */
-typedef struct zarr_sign {
-	uint64_t present, stored, decoded; /* chunks, and their bytes */
-} zarr_sign;
 
 /* The chunks of an array that are in its store, and a map of the last two axes. */
 typedef struct zarr_chunks {
@@ -150,7 +130,7 @@ typedef struct zarr_chunks {
 	uint64_t other, other_size;        /* keys that are no chunks, and their bytes */
 	size_t rows, columns;
 	uint64_t row_chunks, column_chunks; /* chunks of a sign along each axis */
-	zarr_sign *signs;
+	cli_sign *signs;
 	bool asked; /* for each chunk: nothing is known of other keys */
 } zarr_chunks;
 

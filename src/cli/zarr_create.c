@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "cli/files.h"
 #include "cli/measure.h"
 #include "cli/npy.h"
 #include "cli/progress.h"
@@ -231,7 +232,7 @@ static int open_store(const zarr_settings *s, const char *path, lade_store **sto
 	bool exists = access(path, F_OK) == 0, zip = is_zip(path);
 
 	*made = false;
-	if (zarr_is_url(path) || (zip && exists && !s->force)) {
+	if (cli_is_url(path) || (zip && exists && !s->force)) {
 		cli_error("%s: %s", path, exists ? "exists already (-f replaces it)"
 		                                 : "web servers are only read");
 		return CLI_FAILED;

@@ -10,43 +10,18 @@
 #include "cli/table.h"
 #include "cli/zarr.h"
 
-static void label(const char *text)
-{
-	table_style(stdout, "1");
-	printf("  %-12s", text);
-	table_style(stdout, "0");
-}
-
-/* A row of at most 'rows' lines, cut where more would follow.  Frees the text. */
-static void print_cut(const char *name, char *text, size_t width, size_t rows)
-{
-	const size_t margin = 14;
-	size_t most = (width - margin) * rows, size = strlen(text);
-
-	label(name);
-	if (size > most && most > 3) {
-		size_t cut = most - 3;
-		/* At a whole character. */
-		while (cut > 0 && ((unsigned char)text[cut] & 0xC0) == 0x80)
-			cut--;
-		strcpy(text + cut, "...");
-	}
-	puts(text);
-	free(text);
-}
-
 /* ---- text --------------------------------------------------------------------------------- */
 
 static void print_attributes(const zarr_node *node, size_t width)
 {
 	const char *from = lade_zarr_attributes(node->zarr);
-	zarr_text t;
+	cli_text t;
 	bool quoted = false, blank = false;
 
 	if (strcmp(from, "{}") == 0)
 		return;
 	/* On one line: runs of blanks between values become one. */
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	for (; *from; from++) {
 		bool space = !quoted && strchr(" \t\r\n", *from);
 		if (!space || !blank)
@@ -57,7 +32,7 @@ static void print_attributes(const zarr_node *node, size_t width)
 		else if (*from == '"')
 			quoted = !quoted;
 	}
-	print_cut("attributes", zarr_text_take(&t), width, 3);
+	table_cut("attributes", cli_text_take(&t), width, 3);
 }
 
 static void print_grid(const lade_zarr_array *array)
@@ -70,46 +45,46 @@ static void print_grid(const lade_zarr_array *array)
 
 static void print_shape(const lade_zarr_array *array, size_t width)
 {
-	zarr_text t;
+	cli_text t;
 	bool named = false;
 
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	zarr_put_shape(t.file, array);
 	for (size_t i = 0; i < array->ndim; i++)
 		named = named || array->axes[i].name;
 	for (size_t i = 0; named && i < array->ndim; i++)
 		fprintf(t.file, "%s%s", i ? ", " : ", axes ",
 		        array->axes[i].name ? array->axes[i].name : "?");
-	print_cut("shape", zarr_text_take(&t), width, 3);
+	table_cut("shape", cli_text_take(&t), width, 3);
 }
 
 static void print_array(const lade_zarr_array *array, size_t width)
 {
-	zarr_text t;
+	cli_text t;
 
 	print_shape(array, width);
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	zarr_put_type(t.file, &array->type);
-	print_cut("type", zarr_text_take(&t), width, 4);
+	table_cut("type", cli_text_take(&t), width, 4);
 	if (array->chain.shard) {
-		label("chunks");
+		table_label("chunks");
 		zarr_put_inner(stdout, array);
 		puts(" in shards");
 	}
-	label(array->chain.shard ? "shards" : "chunks");
+	table_label(array->chain.shard ? "shards" : "chunks");
 	zarr_put_chunks(stdout, array);
 	if (array->ndim)
 		print_grid(array);
 	else
 		putchar('\n');
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	zarr_put_value(t.file, &array->type, array->fill, array->fill_size);
 	if (!array->fill_given)
 		fputs(" (the document has null)", t.file);
-	print_cut("fill", zarr_text_take(&t), width, 2);
-	zarr_text_open(&t);
+	table_cut("fill", cli_text_take(&t), width, 2);
+	cli_text_open(&t);
 	zarr_put_chain(t.file, &array->chain, array->ndim);
-	print_cut("codecs", zarr_text_take(&t), width, 12);
+	table_cut("codecs", cli_text_take(&t), width, 12);
 }
 
 /* How many chunks a store that cannot list is asked for. */
@@ -129,11 +104,11 @@ static int print_chunks(const zarr_settings *s, const zarr_node *node, size_t wi
 	zarr_chunks c;
 	int rc = CLI_OK;
 
-	label("decoded");
-	puts(array->type.size ? zarr_size_text(decoded, text) : "elements of any length");
+	table_label("decoded");
+	puts(array->type.size ? cli_size_text(decoded, text) : "elements of any length");
 	lade_status status = zarr_chunks_list(node, width, ask_of(s), &c, &err);
 	if (status == LADE_E_UNSUPPORTED) {
-		label("stored");
+		table_label("stored");
 		puts("not known: the store cannot list its keys");
 		if (count <= ZARR_ASK_MAX)
 			printf("  %-12s--stored asks for each of %" PRIu64 " %ss\n", "", count,
@@ -141,14 +116,14 @@ static int print_chunks(const zarr_settings *s, const zarr_node *node, size_t wi
 	} else if (status != LADE_OK) {
 		rc = cli_lade_error(node->name, &err);
 	} else {
-		label("stored");
-		printf("%s in %" PRIu64 " %s%s", zarr_size_text(c.stored, text), c.present, what,
+		table_label("stored");
+		printf("%s in %" PRIu64 " %s%s", cli_size_text(c.stored, text), c.present, what,
 		       c.present == 1 ? "" : "s");
 		if (c.stored && c.decoded)
 			printf(", ratio %.3f", (double)c.decoded / (double)c.stored);
 		putchar('\n');
 		if (c.present < count) {
-			label("missing");
+			table_label("missing");
 			if (count == UINT64_MAX)
 				printf("all others of more than 2^64 %ss", what);
 			else
@@ -157,9 +132,9 @@ static int print_chunks(const zarr_settings *s, const zarr_node *node, size_t wi
 			puts(": filled with the fill value");
 		}
 		if (c.other) {
-			label("other keys");
+			table_label("other keys");
 			printf("%" PRIu64 ", %s: no chunks of the array\n", c.other,
-			       zarr_size_text(c.other_size, text));
+			       cli_size_text(c.other_size, text));
 		}
 		zarr_map_print(node, &c, width);
 	}
@@ -173,7 +148,7 @@ static void print_group(const zarr_node *node)
 
 	while (lade_zarr_member(node->zarr, count))
 		count++;
-	label("members");
+	table_label("members");
 	if (count)
 		printf("%zu at all levels, in consolidated metadata\n", count);
 	else
@@ -210,7 +185,7 @@ static void json_signs(json *j, const zarr_chunks *c)
 	for (size_t row = 0; row < c->rows; row++) {
 		json_open(j, NULL, '[');
 		for (size_t column = 0; column < c->columns; column++) {
-			const zarr_sign *sign = &c->signs[row * c->columns + column];
+			const cli_sign *sign = &c->signs[row * c->columns + column];
 			json_open(j, NULL, '{');
 			json_uint(j, "present", sign->present);
 			json_uint(j, "stored_size", sign->stored);

@@ -7,16 +7,13 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/map.h"
 #include "cli/table.h"
 #include "cli/zarr.h"
 
-#define ROWS_MAX 20
-#define MARGIN 4 /* columns in front of the map */
-#define SHADES 4
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
@@ -80,7 +77,7 @@ static uint64_t chunk_size(const lade_zarr_array *array, const uint64_t *index)
 	return size;
 }
 
-static zarr_sign *sign_of(const zarr_chunks *c, size_t ndim, const uint64_t *index)
+static cli_sign *sign_of(const zarr_chunks *c, size_t ndim, const uint64_t *index)
 {
 	uint64_t row = ndim > 1 ? index[ndim - 2] / c->row_chunks : 0;
 	uint64_t column = ndim > 0 ? index[ndim - 1] / c->column_chunks : 0;
@@ -103,7 +100,7 @@ static lade_status visit(void *ctx, const lade_store_entry *entry)
 	}
 	const lade_zarr_array *array = l->node->array;
 	uint64_t decoded = chunk_size(array, index);
-	zarr_sign *sign = sign_of(c, array->ndim, index);
+	cli_sign *sign = sign_of(c, array->ndim, index);
 	c->present++;
 	c->stored += stored;
 	c->decoded += decoded;
@@ -111,13 +108,6 @@ static lade_status visit(void *ctx, const lade_store_entry *entry)
 	sign->stored += stored;
 	sign->decoded += decoded;
 	return LADE_OK;
-}
-
-/* How many chunks a sign stands for along an axis, and how many signs there are. */
-static size_t divide(uint64_t chunks, size_t most, uint64_t *of_sign)
-{
-	*of_sign = chunks > most ? (chunks - 1) / most + 1 : 1;
-	return chunks ? (size_t)((chunks - 1) / *of_sign + 1) : 1;
 }
 
 /* Moves on to the next chunk of the grid. */
@@ -190,10 +180,10 @@ lade_status zarr_chunks_list(const zarr_node *node, size_t width, uint64_t ask, 
 	                              .ctx = &l};
 
 	*out = (zarr_chunks){0};
-	out->rows = divide(array->ndim > 1 ? array->axes[array->ndim - 2].chunk_count : 1, ROWS_MAX,
-	                   &out->row_chunks);
-	out->columns = divide(array->ndim > 0 ? array->axes[array->ndim - 1].chunk_count : 1,
-	                      width - MARGIN, &out->column_chunks);
+	uint64_t rows = array->ndim > 1 ? array->axes[array->ndim - 2].chunk_count : 1;
+	uint64_t columns = array->ndim > 0 ? array->axes[array->ndim - 1].chunk_count : 1;
+	out->rows = cli_map_divide(rows, CLI_MAP_ROWS, &out->row_chunks);
+	out->columns = cli_map_divide(columns, width - CLI_MAP_MARGIN, &out->column_chunks);
 	out->signs = cli_need(calloc(out->rows * out->columns, sizeof *out->signs));
 	snprintf(prefix, sizeof prefix, "%s%s", path, *path ? "/" : "");
 	lade_status status = lade_store_list(node->store, &options, err);
@@ -209,117 +199,7 @@ void zarr_chunks_free(zarr_chunks *chunks)
 	*chunks = (zarr_chunks){0};
 }
 
-/* ---- shading ------------------------------------------------------------------------------- */
-
-/* Decoded bytes for each stored one; where decoded sizes are not known, stored bytes of a chunk. */
-static double measure_of(const zarr_sign *sign)
-{
-	double stored = (double)(sign->stored ? sign->stored : 1);
-
-	return sign->decoded ? (double)sign->decoded / stored : stored / (double)sign->present;
-}
-
-/* The ranges of the shades, equal in their logarithms; the first is the darkest. */
-typedef struct shades {
-	double least, most;
-	size_t count;
-	bool sizes; /* of chunks, not ratios */
-	uint64_t chunks[SHADES];
-} shades;
-
-/* The lower end of range 'i'; of 'count', the upper end of the last. */
-static double range_end(const shades *s, size_t i)
-{
-	return s->least * pow(s->most / s->least, (double)i / (double)s->count);
-}
-
-static size_t range_of(const shades *s, const zarr_sign *sign)
-{
-	double value = measure_of(sign);
-	size_t i = s->count - 1;
-
-	while (i > 0 && value < range_end(s, i))
-		i--;
-	return i;
-}
-
-/* Many bytes are dark: a small ratio, or a large chunk. */
-static size_t shade_of(const shades *s, size_t range)
-{
-	return s->sizes ? s->count - 1 - range : range;
-}
-
-static void find_shades(const zarr_chunks *c, shades *s)
-{
-	*s = (shades){.least = INFINITY};
-	for (size_t i = 0; i < c->rows * c->columns; i++) {
-		if (c->signs[i].present == 0)
-			continue;
-		double value = measure_of(&c->signs[i]);
-		s->least = fmin(s->least, value);
-		s->most = fmax(s->most, value);
-		s->sizes = c->signs[i].decoded == 0;
-	}
-	/* What differs by less than 2 % looks the same. */
-	s->count = s->most > s->least * 1.02 ? SHADES : 1;
-	for (size_t i = 0; i < c->rows * c->columns; i++)
-		if (c->signs[i].present)
-			s->chunks[range_of(s, &c->signs[i])] += c->signs[i].present;
-}
-
-/* ---- drawing ------------------------------------------------------------------------------- */
-
-static const char *shade_text(size_t shade)
-{
-	static const char *const blocks[SHADES] = {"█", "▓", "▒", "░"};
-	static const char *const letters[SHADES] = {"#", "*", "+", "-"};
-
-	return (table_has_blocks() ? blocks : letters)[shade];
-}
-
-static const char *missing_text(void)
-{
-	return table_has_blocks() ? "·" : ".";
-}
-
-static void draw(const zarr_chunks *c, const shades *s, unsigned repeat)
-{
-	for (size_t row = 0; row < c->rows; row++) {
-		printf("%*s", MARGIN, "");
-		for (size_t column = 0; column < c->columns; column++) {
-			const zarr_sign *sign = &c->signs[row * c->columns + column];
-			const char *text = missing_text();
-			if (sign->present)
-				text = shade_text(shade_of(s, range_of(s, sign)));
-			table_style(stdout, sign->present ? "32" : "2");
-			for (unsigned i = 0; i < repeat; i++)
-				fputs(text, stdout);
-			table_style(stdout, "0");
-		}
-		putchar('\n');
-	}
-}
-
-static void print_range(const shades *s, size_t range)
-{
-	double from = range_end(s, range), to = range_end(s, range + 1);
-	char low[16], high[16];
-
-	if (s->sizes) {
-		cli_format_size((uint64_t)from, low);
-		cli_format_size((uint64_t)to, high);
-	} else {
-		snprintf(low, sizeof low, "%.4g", from);
-		snprintf(high, sizeof high, "%.4g", to);
-	}
-	if (s->count == 1)
-		printf("%*s%s  %s%-18s", MARGIN, "", shade_text(0), s->sizes ? "" : "ratio ",
-		       low);
-	else
-		printf("%*s%s  %8s to %-8s", MARGIN, "", shade_text(shade_of(s, range)), low,
-		       high);
-	printf("  %10" PRIu64 " chunk%s\n", s->chunks[range], s->chunks[range] == 1 ? "" : "s");
-}
+/* ---- drawing --------------------------------------------------------------------------- */
 
 static void axis_name(const lade_zarr_array *array, size_t axis, char *text, size_t cap)
 {
@@ -335,15 +215,13 @@ void zarr_map_print(const zarr_node *node, const zarr_chunks *c, size_t width)
 {
 	const lade_zarr_array *array = node->array;
 	char down[64], across[64];
-	shades s;
+	cli_map map = {.rows = c->rows, .columns = c->columns, .signs = c->signs, .what = "chunk",
+	               .missing = c->present < zarr_chunk_count(array)};
 
 	if (array->ndim == 0 || c->present == 0 || zarr_chunk_count(array) <= 1)
 		return;
-	find_shades(c, &s);
 	axis_name(array, array->ndim - 1, across, sizeof across);
-	table_style(stdout, "1");
-	printf("  map         ");
-	table_style(stdout, "0");
+	table_label("map");
 	if (array->ndim > 1) {
 		axis_name(array, array->ndim - 2, down, sizeof down);
 		printf("of the chunks: %s down, %s across\n", down, across);
@@ -351,16 +229,11 @@ void zarr_map_print(const zarr_node *node, const zarr_chunks *c, size_t width)
 		printf("of the chunks along %s\n", across);
 	}
 	if (array->ndim == 1 && c->column_chunks > 1)
-		printf("%*sa sign is %" PRIu64 " chunks\n", MARGIN, "", c->column_chunks);
+		printf("%*sa sign is %" PRIu64 " chunks\n", CLI_MAP_MARGIN, "", c->column_chunks);
 	else if (c->row_chunks > 1 || c->column_chunks > 1)
-		printf("%*sa sign is %" PRIu64 " x %" PRIu64 " chunks\n", MARGIN, "", c->row_chunks,
-		       c->column_chunks);
+		printf("%*sa sign is %" PRIu64 " x %" PRIu64 " chunks\n", CLI_MAP_MARGIN, "",
+		       c->row_chunks, c->column_chunks);
 	if (array->ndim > 2)
-		printf("%*sof all chunks along the other axes\n", MARGIN, "");
-	draw(c, &s, 2 * c->columns + MARGIN <= width ? 2 : 1);
-	for (size_t i = 0; i < s.count; i++)
-		if (s.chunks[s.sizes ? s.count - 1 - i : i])
-			print_range(&s, s.sizes ? s.count - 1 - i : i);
-	if (c->present < zarr_chunk_count(array))
-		printf("%*s%s  missing\n", MARGIN, "", missing_text());
+		printf("%*sof all chunks along the other axes\n", CLI_MAP_MARGIN, "");
+	cli_map_draw(&map, width);
 }

@@ -9,13 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/files.h"
 #include "cli/table.h"
 #include "cli/zarr.h"
-
-bool zarr_is_url(const char *name)
-{
-	return strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
-}
 
 /* The name without '/' at its end, to be freed.  "/" stays. */
 static char *trimmed(const char *name)
@@ -73,19 +69,11 @@ static lade_status open_url(const zarr_settings *s, char *url, lade_store **stor
 	                          .headers = s->headers,
 	                          .header_count = s->header_count};
 	size_t size = strlen(url);
-	char *slash = strrchr(url, '/');
-	bool zip = size > 4 && strcasecmp(url + size - 4, ".zip") == 0 && slash > url + 8;
 	lade_source source;
 
-	if (zip)
-		*slash = 0;
-	lade_status status = lade_store_http_open(url, &http, store, err);
-	if (status != LADE_OK || !zip)
-		return status;
-	lade_store *server = *store;
-	*store = NULL;
-	status = lade_store_object_open(server, slash + 1, &source, err);
-	lade_store_unref(server);
+	if (size <= 4 || strcasecmp(url + size - 4, ".zip") != 0 || strrchr(url, '/') <= url + 8)
+		return lade_store_http_open(url, &http, store, err);
+	lade_status status = cli_url_open(url, &http, &source, err);
 	return status == LADE_OK ? open_zip(source, store, err) : status;
 }
 
@@ -99,7 +87,7 @@ int zarr_store(const zarr_settings *s, const char *name, lade_store **store, cha
 
 	*store = NULL;
 	*path = NULL;
-	if (zarr_is_url(name)) {
+	if (cli_is_url(name)) {
 		status = open_url(s, whole, store, &err);
 		*path = cli_need(strdup(""));
 	} else {

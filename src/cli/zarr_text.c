@@ -12,38 +12,6 @@
 #include "cli/table.h"
 #include "cli/zarr.h"
 
-/* ---- texts ----------------------------------------------------------------------------- */
-
-void zarr_text_open(zarr_text *t)
-{
-	*t = (zarr_text){0};
-	t->file = cli_need(open_memstream(&t->text, &t->size));
-}
-
-char *zarr_text_take(zarr_text *t)
-{
-	if (fclose(t->file) != 0)
-		cli_need(NULL);
-	/* A byte becomes at most "\ooo". */
-	char *shown = cli_need(malloc(4 * t->size + 1));
-	cli_escape(t->text, shown, 4 * t->size + 1);
-	free(t->text);
-	return shown;
-}
-
-const char *zarr_size_text(uint64_t size, char *text)
-{
-	char human[16];
-
-	if (size == UINT64_MAX)
-		return "more than 16 EiB";
-	if (size < 1024)
-		snprintf(text, 64, "%" PRIu64 " byte%s", size, size == 1 ? "" : "s");
-	else
-		snprintf(text, 64, "%s (%" PRIu64 " bytes)", cli_format_size(size, human), size);
-	return text;
-}
-
 /* ---- numbers of an array ------------------------------------------------------------------ */
 
 uint64_t zarr_times(uint64_t a, uint64_t b)
@@ -495,16 +463,16 @@ static void json_chain(json *j, const char *key, const lade_zarr_chain *chain, s
 /* The value as its document could have it, and its bytes. */
 static void json_fill(json *j, const lade_zarr_array *array)
 {
-	zarr_text t;
+	cli_text t;
 
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	zarr_put_value(t.file, &array->type, array->fill, array->fill_size);
-	char *text = zarr_text_take(&t);
+	char *text = cli_text_take(&t);
 	json_text(j, "fill_value", text);
 	free(text);
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	put_hex(t.file, array->fill, array->fill_size);
-	text = zarr_text_take(&t);
+	text = cli_text_take(&t);
 	json_text(j, "fill_bytes", text + 2);
 	free(text);
 	json_bool(j, "fill_given", array->fill_given);

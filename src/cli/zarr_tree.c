@@ -102,17 +102,17 @@ static uint64_t stored_size(members *m, const lade_zarr *node)
 
 static char *text_of(const lade_zarr_array *array, void (*put)(FILE *, const lade_zarr_array *))
 {
-	zarr_text t;
+	cli_text t;
 
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	put(t.file, array);
-	return zarr_text_take(&t);
+	return cli_text_take(&t);
 }
 
 static void add(members *m, const char *path, const lade_zarr *node)
 {
 	const lade_zarr_array *array = lade_zarr_as_array(node);
-	zarr_text t;
+	cli_text t;
 
 	if (m->count == m->cap) {
 		m->cap = m->cap ? 2 * m->cap : 16;
@@ -131,9 +131,9 @@ static void add(members *m, const char *path, const lade_zarr *node)
 	new->any_length = array->type.size == 0;
 	new->shape = text_of(array, zarr_put_shape);
 	new->chunks = text_of(array, array->chain.shard ? zarr_put_inner : zarr_put_chunks);
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	zarr_put_type(t.file, &array->type);
-	new->type = zarr_text_take(&t);
+	new->type = cli_text_take(&t);
 }
 
 /* A message about a member; others go on. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/zarr.h"
@@ -348,11 +349,11 @@ static void print_summary(const verify *v)
 {
 	const char *what = v->node->array->chain.shard ? "shard" : "chunk";
 	char stored[16], decoded[16], *shown;
-	zarr_text t;
+	cli_text t;
 
-	zarr_text_open(&t);
+	cli_text_open(&t);
 	fputs(v->node->name, t.file);
-	shown = zarr_text_take(&t);
+	shown = cli_text_take(&t);
 	printf("%s: %" PRIu64 " %s%s good, %" PRIu64 " bad, ", shown, v->good, what,
 	       v->good == 1 ? "" : "s", v->bad);
 	if (v->missing == UINT64_MAX)
@@ -389,7 +390,7 @@ static int verify_array(const zarr_settings *s, const zarr_node *node, json *j)
 	zarr_chunks listed;
 
 	unsigned threads = s->threads ? s->threads : lade_cpu_count();
-	if (!s->threads && zarr_is_url(node->name))
+	if (!s->threads && cli_is_url(node->name))
 		threads = REMOTE_THREADS;
 	lade_engine_options options = {.struct_size = sizeof options, .threads = threads};
 	if (lade_engine_new(&options, &v.engine, &err) != LADE_OK)

@@ -44,7 +44,13 @@ _lade() {
 			return
 		fi
 		;;&
-	bench | inspect | suggest | devices | zarr)
+	rntuple)
+		if [[ $COMP_CWORD == 2 ]]; then
+			COMPREPLY=($(compgen -W "info ls schema dump verify" -- "$cur"))
+			return
+		fi
+		;;&
+	bench | inspect | suggest | devices | zarr | rntuple)
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help \
 				2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u)" -- "$cur"))
@@ -67,7 +73,8 @@ _lade() {
 			return
 		fi
 		if [[ $COMP_CWORD == 1 ]]; then
-			COMPREPLY=($(compgen -W "bench devices inspect suggest zarr" -- "$cur"))
+			words="bench devices inspect rntuple suggest zarr"
+			COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		fi
 		;;
 	esac
