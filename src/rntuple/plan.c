@@ -234,6 +234,11 @@ size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *
 	return i;
 }
 
+static uint64_t decoded_size(const rnt_read *r, const rnt_piece *p)
+{
+	return lade__rnt_page_size(&r->tuple->physical[p->physical], p->page->count);
+}
+
 /* What running will do. */
 static void foretell(rnt_read *r)
 {
@@ -248,12 +253,15 @@ static void foretell(rnt_read *r)
 		report->range_count += ranges;
 		if (!r->tuple->view.data && bytes > report->host_memory)
 			report->host_memory = bytes;
+		for (size_t k = i; k < next; k++)
+			if (k == i || !lade__rnt_same_page(&r->piece[k], &r->piece[k - 1]))
+				bytes += decoded_size(r, &r->piece[k]);
+		if (r->device && bytes > report->device_memory)
+			report->device_memory = bytes;
 	}
 	for (size_t i = 0; i < r->piece_count; i++) {
-		const rnt_piece *p = &r->piece[i];
-		const rnt_physical *column = &r->tuple->physical[p->physical];
-		if (i == 0 || !lade__rnt_same_page(p, p - 1))
-			report->decoded_size += lade__rnt_page_size(column, p->page->count);
+		if (i == 0 || !lade__rnt_same_page(&r->piece[i], &r->piece[i - 1]))
+			report->decoded_size += decoded_size(r, &r->piece[i]);
 	}
 	report->page_count = r->piece_count;
 	report->host_memory += r->piece_cap * sizeof *r->piece;

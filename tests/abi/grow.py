@@ -27,7 +27,7 @@ GROWING = {
         lade_zarr_description lade_zarr_create_options lade_zarr_source
         lade_zarr_write_options lade_zarr_write_report lade_zarr_append
         lade_rntuple_options lade_rntuple_read_options lade_rntuple_report
-        lade_rntuple_page""",
+        lade_rntuple_page lade_rntuple_steps_options lade_rntuple_step""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range lade_zarr_index
         lade_rntuple_target""",

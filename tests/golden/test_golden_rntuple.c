@@ -371,6 +371,75 @@ static void pages_tile_their_column(void **state)
 	free(data);
 }
 
+/* Steps of any size, read ahead or not, are the whole column; a failure ends them. */
+static void steps_are_the_whole(void **state)
+{
+	(void)state;
+	size_t size;
+	lade_error err;
+	uint8_t *data = load("test_extension_columns_rntuple_v1-0-0-0.root", &size);
+	lade_rntuple *tuple = open_bytes(data, size, &err);
+	assert_non_null(tuple);
+	int64_t offsets[601];
+	int32_t values[400];
+	lade_rntuple_target all[2] = {{2, 0, 600, lade_host_span(offsets, sizeof offsets)},
+	                              {3, 0, 400, lade_host_span(values, sizeof values)}};
+	const uint64_t columns[2] = {2, 3};
+	assert_int_equal(lade_rntuple_read(tuple, all, 2, NULL, NULL, &err), LADE_OK);
+	for (uint64_t n = 0; n < 24; n++) {
+		lade_rntuple_steps_options options = {
+			.struct_size = sizeof options, .step = n % 6 * 37, .ahead = n / 6};
+		lade_rntuple_step step = {.struct_size = sizeof step};
+		lade_rntuple_steps *steps;
+		uint64_t next = options.entries.first = n * 3, element = (uint64_t)offsets[next];
+		assert_int_equal(lade_rntuple_steps_new(tuple, columns, 2, &options, &steps, &err),
+		                 LADE_OK);
+		while (!lade_rntuple_steps_next(steps, &step, &err) && step.entries.count) {
+			const int64_t *o = step.targets[0].span.data;
+			assert_true(step.entries.first == next && step.count == 2);
+			assert_true(step.entries.count == options.step || !options.step ||
+			            next + step.entries.count == 600);
+			for (uint64_t i = 0; i <= step.entries.count; i++)
+				assert_int_equal(o[i], offsets[next + i] - offsets[next]);
+			assert_int_equal(step.targets[1].first, element);
+			if (step.targets[1].count)
+				assert_memory_equal(step.targets[1].span.data, values + element,
+				                    4 * step.targets[1].count);
+			next += step.entries.count;
+			element += step.targets[1].count;
+			if (n == 23)
+				break; /* freed while it reads ahead */
+		}
+		assert_true(n == 23 || (next == 600 && element == 400));
+		lade_rntuple_steps_free(steps);
+	}
+	lade_rntuple_unref(tuple);
+	/* One page is bad. */
+	data[614] ^= 1;
+	for (uint64_t ahead = 0; ahead < 3; ahead++) {
+		lade_rntuple_steps_options options = {.struct_size = sizeof options,
+		                                      .ahead = ahead};
+		lade_rntuple_step step = {.struct_size = sizeof step};
+		lade_rntuple_steps *steps;
+		lade_status status;
+		uint64_t all_columns[4] = {0, 1, 2, 3};
+		tuple = open_bytes(data, size, &err);
+		assert_non_null(tuple);
+		assert_int_equal(
+			lade_rntuple_steps_new(tuple, all_columns, 4, &options, &steps, &err),
+			LADE_OK);
+		lade_rntuple_unref(tuple);
+		do
+			status = lade_rntuple_steps_next(steps, &step, &err);
+		while (status == LADE_OK && step.entries.count);
+		assert_int_equal(status, LADE_E_CHECKSUM);
+		assert_int_equal(lade_rntuple_steps_next(steps, &step, &err), LADE_OK);
+		assert_int_equal(step.entries.count, 0);
+		lade_rntuple_steps_free(steps);
+	}
+	free(data);
+}
+
 /* Small waves and a source that copies give what one wave of memory gives. */
 static void waves_of_any_size_give_the_same(void **state)
 {
@@ -500,6 +569,7 @@ int main(void)
 		cmocka_unit_test(vectors_add_up_over_pages_and_clusters),
 		cmocka_unit_test(representations_and_equal_pages_are_one_column),
 		cmocka_unit_test(pages_tile_their_column),
+		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(waves_of_any_size_give_the_same),
 		cmocka_unit_test(damage_is_refused_or_does_not_matter),
 		cmocka_unit_test(damage_behind_checksums_is_refused_or_read),

@@ -19,6 +19,24 @@ enum { COLUMNS_MAX = 64, RESULT_SIZE = 1 << 16 };
 
 static uint8_t result[RESULT_SIZE];
 
+/* The first column, cluster by cluster. */
+static lade_status read_steps(lade_rntuple *tuple, const lade_rntuple_read_options *read,
+                              lade_error *err)
+{
+	const uint64_t column = 0;
+	lade_rntuple_steps_options options = {.struct_size = sizeof options, .read = read};
+	lade_rntuple_step step = {.struct_size = sizeof step};
+	lade_rntuple_steps *steps = NULL;
+	lade_status status = lade_rntuple_steps_new(tuple, &column, 1, &options, &steps, err);
+	while (status == LADE_OK) {
+		status = lade_rntuple_steps_next(steps, &step, err);
+		if (step.entries.count == 0)
+			break;
+	}
+	lade_rntuple_steps_free(steps);
+	return status;
+}
+
 /* All columns, and the elements of some entries. */
 static lade_status read_all(lade_rntuple *tuple, lade_engine *engine, lade_error *err)
 {
@@ -36,9 +54,9 @@ static lade_status read_all(lade_rntuple *tuple, lade_engine *engine, lade_error
 	}
 	assert_true(at <= RESULT_SIZE);
 	lade_status status = lade_rntuple_read(tuple, targets, count, &options, NULL, err);
-	return status == LADE_OK
-	               ? lade_rntuple_elements(tuple, count - 1, entries, &options, &part, err)
-	               : status;
+	if (status == LADE_OK)
+		status = lade_rntuple_elements(tuple, count - 1, entries, &options, &part, err);
+	return status == LADE_OK ? read_steps(tuple, &options, err) : status;
 }
 
 /* With an engine of its own, which keeps nothing for the next. */

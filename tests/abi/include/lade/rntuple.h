@@ -244,6 +244,9 @@ typedef struct lade_rntuple_report {
 	uint64_t host_memory;   /* bytes beside the targets, at most, without the engine's */
 	uint64_t wave_count;    /* batches */
 	uint64_t ns;
+	/* If targets are on devices, bytes there beside them, at most: the stored pages of a wave,
+	 * and what they decode to where more is done to it. */
+	uint64_t device_memory;
 } lade_rntuple_report;
 
 /*
@@ -282,6 +285,51 @@ LADE_API lade_status lade_rntuple_elements(lade_rntuple *tuple, uint64_t column,
                                            lade_rntuple_part entries,
                                            const lade_rntuple_read_options *options,
                                            lade_rntuple_part *elements, lade_error *err);
+
+/* ---- step by step ------------------------------------------------------------------------ */
+
+/* Reads entries step by step in bounded memory, and steps ahead while the caller works. */
+typedef struct lade_rntuple_steps lade_rntuple_steps;
+
+/* Zero-initialise, set struct_size, then the fields you need. */
+typedef struct lade_rntuple_steps_options {
+	size_t struct_size;
+	lade_rntuple_part entries; /* count 0: up to the last one */
+	uint64_t step;             /* entries; 0: those of a cluster, which reads no page twice */
+	/* Steps that a thread reads ahead, at most 64; 0: the caller's thread reads each when it is
+	 * asked for.  Memory is that of ahead + 1 steps, and of a read. */
+	uint64_t ahead;
+	const lade_rntuple_read_options *read; /* NULL: all defaults; used until the end */
+	lade_place place;                      /* of the elements */
+} lade_rntuple_steps_options;
+
+/* Zero-initialise and set struct_size. */
+typedef struct lade_rntuple_step {
+	size_t struct_size;
+	lade_rntuple_part entries; /* count 0: there are no more */
+	/* The elements of each column, in the order of the columns that were asked for: which, how
+	 * many, and where.  They are the library's, and valid until the next call. */
+	const lade_rntuple_target *targets;
+	uint64_t count;
+} lade_rntuple_step;
+
+/*
+ * Begins; the first steps are read at once if options->ahead is not 0.
+ *
+ * Fails:   LADE_E_RANGE (no such column or entries), LADE_E_ARG, LADE_E_NOMEM
+ * Threads: one caller for each lade_rntuple_steps
+ * Owns:    keeps a reference of the RNTuple.  lade_rntuple_steps_free() waits for the step that is
+ *          being read; NULL is fine
+ */
+LADE_API lade_status lade_rntuple_steps_new(lade_rntuple *tuple, const uint64_t *columns,
+                                            size_t count, const lade_rntuple_steps_options *options,
+                                            lade_rntuple_steps **out, lade_error *err);
+LADE_API void lade_rntuple_steps_free(lade_rntuple_steps *steps);
+
+/* Waits for the next step.  Fails: as lade_rntuple_elements() and lade_rntuple_read(); then no step
+ * follows */
+LADE_API lade_status lade_rntuple_steps_next(lade_rntuple_steps *steps, lade_rntuple_step *step,
+                                             lade_error *err);
 
 #ifdef __cplusplus
 }
