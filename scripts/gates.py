@@ -38,7 +38,7 @@ BELOW = {
     "frame": {"io", "array", "batch", "engine", "checksum", "worker", "gpu", "base"},
     "bare": {"batch", "array", "engine", "base"},
     "foreign": {"frame", "engine", "codec", "checksum", "base"},
-    "rntuple": {"base"},
+    "rntuple": {"io", "base"},
     "cli": set(),
 }
 # A public header includes public headers of lower layers.
@@ -47,13 +47,13 @@ HEADER_LAYER = {
     "device": 2, "codec": 2, "io": 2, "store": 3, "layout": 3, "spec": 3, "checksum": 3, "batch": 4,
     "bare": 5,
     "async": 5, "suggest": 5,
-    "zarr": 5, "zarr_read": 6, "zarr_write": 7, "rntuple": 5,
+    "zarr": 5, "zarr_read": 6, "zarr_write": 7, "rntuple": 5, "rntuple_write": 6,
     "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7,
     "lade": 8,
 }
 # The highest layer of the public headers that a room may include.
 ROOM_LAYER = {
-    "base": 2, "gpu": 2, "io": 2, "store": 3, "zarr": 7, "rntuple": 5, "worker": 2,
+    "base": 2, "gpu": 2, "io": 2, "store": 3, "zarr": 7, "rntuple": 6, "worker": 2,
     "filter": 2, "codec": 2, "checksum": 3,
     "engine": 4, "array": 7, "batch": 6, "advise": 5, "bare": 6, "frame": 7, "foreign": 7,
     "cli": 8,

@@ -37,6 +37,7 @@
 #include <lade/layout.h>
 #include <lade/memory.h>
 #include <lade/rntuple.h>
+#include <lade/rntuple_write.h>
 #include <lade/spec.h>
 #include <lade/status.h>
 #include <lade/store.h>

@@ -22,4 +22,17 @@ ssize_t lade__file_read(int fd, const struct iovec *spans, int count, uint64_t o
 lade_status lade__file_write(const char *path, lade_write *write, bool sync,
                              const lade_io_options *options, lade_error *err);
 
+/*
+ * A file that is written bit by bit under a temporary name beside its path.  Its descriptor stays
+ * the draft's, holds a lock, and is for writing only.  lade__file_draft_name() gives it its name,
+ * once; until then, lade__file_draft_free() removes it.
+ * Fails: LADE_E_CHANGED (a file is there, with LADE_WRITE_IF_ABSENT), LADE_E_UNSUPPORTED (a device
+ *        or a pipe), LADE_E_IO, LADE_E_NOMEM
+ */
+typedef struct lade__file_draft lade__file_draft;
+lade_status lade__file_draft_new(const char *path, lade_write_kind kind, lade__file_draft **out,
+                                 int *fd, lade_error *err);
+lade_status lade__file_draft_name(lade__file_draft *draft, bool sync, lade_error *err);
+void lade__file_draft_free(lade__file_draft *draft); /* NULL is fine */
+
 #endif

@@ -282,6 +282,63 @@ lade_status lade__file_write(const char *path, lade_write *write, bool sync,
 	return status;
 }
 
+/* ---- drafts -------------------------------------------------------------------------------- */
+
+struct lade__file_draft {
+	writing writing;
+	lade_write_kind kind;
+};
+
+lade_status lade__file_draft_new(const char *path, lade_write_kind kind, lade__file_draft **out,
+                                 int *fd, lade_error *err)
+{
+	lade__file_draft *draft = malloc(sizeof *draft);
+	*out = NULL;
+	if (!draft)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a path");
+	*draft = (lade__file_draft){.writing = {.fd = -1, .dir_fd = -1}, .kind = kind};
+	writing *w = &draft->writing;
+	lade_status status = begin(w, path, err);
+	if (status == LADE_OK && w->exists && !S_ISREG(w->st.st_mode))
+		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                   "%s: is not a regular file", path);
+	if (status == LADE_OK && w->exists && kind == LADE_WRITE_IF_ABSENT)
+		status = lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET, "%s: exists already", path);
+	if (status == LADE_OK)
+		status = open_temporary(w, err);
+	if (status != LADE_OK) {
+		lade__file_draft_free(draft);
+		return status;
+	}
+	*fd = w->fd;
+	*out = draft;
+	return LADE_OK;
+}
+
+lade_status lade__file_draft_name(lade__file_draft *draft, bool sync, lade_error *err)
+{
+	writing *w = &draft->writing;
+	w->sync = sync;
+	if ((w->exists && fchmod(w->fd, w->st.st_mode & 07777) != 0) || (sync && fsync(w->fd) != 0))
+		return failed(err, "syncing it", w->temp);
+	lade_status status = lock(w, draft->kind, err);
+	if (status == LADE_OK)
+		status = make_newer(w, err);
+	if (status == LADE_OK)
+		status = take_name(w, draft->kind, err);
+	flock(w->dir_fd, LOCK_UN);
+	return status;
+}
+
+void lade__file_draft_free(lade__file_draft *draft)
+{
+	if (draft)
+		end(&draft->writing);
+	free(draft);
+}
+
+/* ---- the sink ------------------------------------------------------------------------------ */
+
 static lade_status sink_write(void *ctx, lade_write *write, const lade_io_options *options,
                               lade_error *err)
 {

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 enum { BIT = 0x00, TRUNC = 0x1C, QUANT = 0x1D };
-#define TEXT_SIZE 256
 
 /* Adds a stage to a text that has room for all of them. */
 static void add(char *text, const char *format, ...) LADE_PRINTF(2, 3);
@@ -26,11 +25,11 @@ static void add(char *text, const char *format, ...)
 	if (size)
 		text[size++] = '|';
 	va_start(args, format);
-	vsnprintf(text + size, TEXT_SIZE - size, format, args);
+	vsnprintf(text + size, RNT_CODING_TEXT - size, format, args);
 	va_end(args);
 }
 
-static void write_text(char *text, const rnt_coding *k)
+void lade__rnt_coding_text(char text[RNT_CODING_TEXT], const rnt_coding *k)
 {
 	const rnt_type *type = lade__rnt_type(k->type);
 	const char *name = lade_dtype_text(type->dtype);
@@ -70,7 +69,7 @@ lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method met
 	const rnt_physical *p = &r->tuple->physical[piece->physical];
 	const lade_rntuple_column *c = &r->tuple->column[r->goal[piece->target].target.column];
 	rnt_coding want = {.type = p->type, .bits = p->bits, .dtype = c->dtype, .method = method};
-	char text[TEXT_SIZE];
+	char text[RNT_CODING_TEXT];
 	if (p->type == QUANT) {
 		want.min = p->min;
 		want.max = p->max;
@@ -83,7 +82,7 @@ lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method met
 		}
 	if (!lade__rnt_grow(&r->coding, &r->coding_cap, r->coding_count, sizeof *r->coding))
 		return lade__rnt_nomem(err);
-	write_text(text, &want);
+	lade__rnt_coding_text(text, &want);
 	if (text[0]) {
 		lade_status status = lade_spec_parse(r->engine, text, &want.spec, err);
 		if (status != LADE_OK)

@@ -63,6 +63,16 @@ static lade_status find_key(const rnt_file *file, const char *name, search *s, l
 	                 name ? name : "anything: give a name", s->list);
 }
 
+lade_status lade__rnt_file_find(const rnt_file *file, const char *name, uint64_t *key_off,
+                                uint32_t *key_size, lade_error *err)
+{
+	search s;
+	lade_status status = find_key(file, name, &s, err);
+	*key_off = s.key_off;
+	*key_size = s.key_size;
+	return status;
+}
+
 typedef struct listing {
 	lade_status (*visit)(void *ctx, const char *name);
 	void *ctx;
@@ -98,7 +108,7 @@ lade_status lade_rntuple_list(lade_source source, lade_status (*visit)(void *ctx
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void free_tuple(lade_rntuple *t)
+void lade__rnt_free(lade_rntuple *t)
 {
 	lade__rnt_hold_none(&t->file);
 	free(t->field);
@@ -178,7 +188,7 @@ lade_status lade_rntuple_open(lade_source source, const lade_rntuple_options *op
 	t = NULL;
 out:
 	if (t)
-		free_tuple(t);
+		lade__rnt_free(t);
 	return status;
 }
 
@@ -193,7 +203,7 @@ void lade_rntuple_unref(lade_rntuple *tuple)
 	if (!tuple || atomic_fetch_sub(&tuple->refs, 1) != 1)
 		return;
 	lade_source_close(tuple->file.source);
-	free_tuple(tuple);
+	lade__rnt_free(tuple);
 }
 
 /* ---- what it has ---------------------------------------------------------------------------- */

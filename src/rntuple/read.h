@@ -73,6 +73,10 @@ void lade__rnt_plan_free(rnt_read *r);
 size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *distinct,
                       size_t *ranges);
 
+/* The spec of a coding, as text; "": nothing is done. */
+enum { RNT_CODING_TEXT = 256 };
+void lade__rnt_coding_text(char text[RNT_CODING_TEXT], const rnt_coding *coding);
+
 /* The spec of a page's elements, with or without a method.  '*out' stays the read's; NULL: nothing
  * is done. */
 lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,

@@ -124,6 +124,9 @@ lade_status lade__rnt_file_begin(rnt_file *file, lade_error *err);
 typedef lade_status rnt_visit(void *ctx, const char *name, uint64_t key_off, uint32_t key_size,
                               lade_error *err);
 lade_status lade__rnt_file_walk(const rnt_file *file, rnt_visit *visit, void *ctx, lade_error *err);
+/* The only RNTuple, or the one of that name.  Fails: LADE_E_NOT_FOUND, LADE_E_VERSION */
+lade_status lade__rnt_file_find(const rnt_file *file, const char *name, uint64_t *key_off,
+                                uint32_t *key_size, lade_error *err);
 lade_status lade__rnt_anchor_read(const rnt_file *file, uint64_t key_off, uint32_t key_size,
                                   rnt_anchor *out, lade_error *err);
 
@@ -273,6 +276,9 @@ typedef struct rnt_type {
 	bool split, zigzag, delta;
 } rnt_type;
 const rnt_type *lade__rnt_type(uint16_t type); /* NULL: unknown */
+
+/* Frees an RNTuple, but not its source. */
+void lade__rnt_free(lade_rntuple *tuple);
 
 /* Parse the header's and footer's payload. */
 lade_status lade__rnt_header(lade_rntuple *tuple, rnt_in *in);

@@ -110,3 +110,118 @@ class Tuple:
         target = Target(index, part.first, part.count, span)
         _check(_read(self.handle, target, 1, None, None, err), err)
         return out
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+class WriterOptions(ctypes.Structure):
+    _fields_ = [("struct_size", _size), ("name", _text), ("description", _text),
+                ("mode", ctypes.c_int), ("flags", _u32), ("codec", _text), ("page_size", _u64),
+                ("cluster_size", _u64), ("memory", _u64), ("field_size", _size),
+                ("fill_size", _size), ("engine", _pointer), ("cancel", _pointer),
+                ("stream", _pointer), ("threads", ctypes.c_uint), ("where", ctypes.c_int),
+                ("device", ctypes.c_int32), ("group_size", _u32)]
+
+
+class NewField(ctypes.Structure):
+    _fields_ = [("name", _text), ("type", _text), ("type_alias", _text), ("description", _text),
+                ("parent", _u64), ("array_size", _u64), ("stored", _text), ("codec", _text),
+                ("role", _u32), ("type_version", _u32)]
+
+
+class Fill(ctypes.Structure):
+    _fields_ = [("column", _u64), ("span", lade.Span), ("dtype", ctypes.c_uint8),
+                ("reserved", ctypes.c_uint8 * 7)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("struct_size", _size)] + [
+        (name, _u64) for name in ("entry_count", "cluster_count", "page_count", "raw_count",
+                                  "source_size", "decoded_size", "stored_size", "file_size", "ns")
+    ]
+
+
+_w_open = _declare("lade_rntuple_writer_open", _status, _text, ctypes.POINTER(WriterOptions), _out,
+                   _err)
+_w_add = _declare("lade_rntuple_writer_add", _status, _pointer, ctypes.POINTER(NewField), _size,
+                  _err)
+_w_schema = _declare("lade_rntuple_writer_schema", _pointer, _pointer)
+_w_fill = _declare("lade_rntuple_writer_fill", _status, _pointer, _u64, ctypes.POINTER(Fill),
+                   _size, ctypes.POINTER(Report), _err)
+_w_commit = _declare("lade_rntuple_writer_commit", _status, _pointer, _err)
+_w_close = _declare("lade_rntuple_writer_close", None, _pointer)
+_repair = _declare("lade_rntuple_repair", _status, _text, _pointer, ctypes.POINTER(ctypes.c_bool),
+                   _err)
+_dtype_parse = _declare("lade_dtype_parse", _status, _text, ctypes.POINTER(ctypes.c_uint8), _err)
+
+NEW, REPLACE, APPEND = range(3)
+PLAIN, COLLECTION, RECORD, VARIANT, STREAMER = range(5)
+TOP = 2**64 - 1
+
+
+def _bytes(text):
+    return None if text is None else text.encode()
+
+
+def repair(path):
+    err, mended = lade.LadeError(), ctypes.c_bool()
+    _check(_repair(str(path).encode(), None, mended, err), err)
+    return mended.value
+
+
+class Writer:
+    """with Writer(path) as w: w.add(("x", "float", TOP)); w.fill(n, {0: array}); w.commit()"""
+
+    def __init__(self, path, name="t", mode=NEW, codec=None, **more):
+        err, out = lade.LadeError(), ctypes.c_void_p()
+        options = WriterOptions(ctypes.sizeof(WriterOptions), _bytes(name), None, mode,
+                                codec=_bytes(codec), field_size=ctypes.sizeof(NewField),
+                                fill_size=ctypes.sizeof(Fill), **more)
+        _check(_w_open(str(path).encode(), options, out, err), err)
+        self.handle = out
+        self.report = Report(ctypes.sizeof(Report))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _w_close(self.handle)
+
+    def add(self, *fields):
+        """Each is a dict of NewField's members, or (name, type, parent[, role[, stored]])."""
+        names = ("name", "type", "parent", "role", "stored")
+        table = (NewField * len(fields))()
+        for at, field in zip(table, fields):
+            at.parent = TOP
+            items = field if isinstance(field, dict) else dict(zip(names, field))
+            for key, value in items.items():
+                setattr(at, key, value.encode() if isinstance(value, str) else value)
+        err = lade.LadeError()
+        _check(_w_add(self.handle, table, len(fields), err), err)
+
+    def column(self, path, position=0):
+        err, column = lade.LadeError(), _u64()
+        _check(_find(_w_schema(self.handle), path.encode(), column, err), err)
+        return column.value + position
+
+    def about(self, column):
+        return _column(_w_schema(self.handle), column).contents
+
+    def fill(self, count, columns, typed=False):
+        """Arrays by column number, or by path; typed: of another type than the column."""
+        table, kept, err = (Fill * len(columns))(), [], lade.LadeError()
+        for at, (key, array) in zip(table, columns.items()):
+            array = np.ascontiguousarray(array)
+            kept.append(array)
+            at.column = self.column(key) if isinstance(key, str) else key
+            at.span = lade.Span(array.ctypes.data, array.nbytes, lade.Place(0, 0))
+            if typed and array.dtype.kind != "V":
+                dtype = ctypes.c_uint8()
+                _dtype_parse(array.dtype.str.encode(), dtype, None)
+                at.dtype = dtype.value
+        _check(_w_fill(self.handle, count, table, len(columns), self.report, err), err)
+
+    def commit(self):
+        err = lade.LadeError()
+        _check(_w_commit(self.handle, err), err)
