@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rntuple_kit.h"
+#include "rntuple_make.h"
 
 #include <lade/rntuple.h>
 
@@ -472,6 +473,43 @@ static void waves_of_any_size_give_the_same(void **state)
 	free(data);
 }
 
+/* Pages 3 GiB apart, payloads in several keys, large locators, every width of seeks. */
+static void far_places_and_many_keys(void **state)
+{
+	static const uint64_t key_max[] = {0, 104, 128, 160, 247, 256, 1 << 20};
+	(void)state;
+	for (size_t n = 0; n < 14; n++) {
+		make m = {.fd = -1, .big = n % 2, .key_max = key_max[n / 2]};
+		uint64_t step = m.big ? (uint64_t)3 << 30 : 1 << 20;
+		uint32_t values[100], back[600];
+		uint32_t field = make_field(&m, "far", "std::uint32_t", MAKE_TOP, 0, 0);
+		uint32_t column = make_column(&m, field, 0x08, 32);
+		for (uint32_t page = 0; page < 6; page++) {
+			for (uint32_t i = 0; i < 100; i++)
+				values[i] = 1000 * page + i;
+			make_page(&m, column, values, sizeof values, 100);
+			m.at += step;
+			if (page % 2)
+				make_cluster(&m, 200);
+		}
+		make_finish(&m, "t");
+		lade_rntuple *tuple;
+		lade_error err;
+		lade_rntuple_page page = {.struct_size = sizeof page};
+		lade_rntuple_target target = {0, 0, 600, lade_host_span(back, sizeof back)};
+		if (lade_rntuple_open(make_source(&m), NULL, &tuple, &err))
+			fail_msg("keys of %d: %s", (int)m.key_max, err.message);
+		assert_int_equal(lade_rntuple_page_at(tuple, 0, 2, 1, &page, &err), LADE_OK);
+		assert_true(page.off >= 5 * step && page.stored_size == sizeof values);
+		if (lade_rntuple_read(tuple, &target, 1, NULL, NULL, &err))
+			fail_msg("keys of %d: %s", (int)m.key_max, err.message);
+		for (uint32_t i = 0; i < 600; i++)
+			assert_int_equal(back[i], 1000 * (i / 100) + i % 100);
+		lade_rntuple_unref(tuple);
+		make_free(&m);
+	}
+}
+
 /* ---- damage --------------------------------------------------------------------------------- */
 
 static const char *const names[] = {
@@ -571,6 +609,7 @@ int main(void)
 		cmocka_unit_test(pages_tile_their_column),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(waves_of_any_size_give_the_same),
+		cmocka_unit_test(far_places_and_many_keys),
 		cmocka_unit_test(damage_is_refused_or_does_not_matter),
 		cmocka_unit_test(damage_behind_checksums_is_refused_or_read),
 	};
