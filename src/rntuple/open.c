@@ -124,7 +124,7 @@ void lade__rnt_free(lade_rntuple *t)
 	free(t);
 }
 
-static lade_status read_envelopes(lade_rntuple *t, const rnt_anchor *anchor, lade_error *err)
+lade_status lade__rnt_envelopes(lade_rntuple *t, const rnt_anchor *anchor, lade_error *err)
 {
 	rnt_fault fault = {.err = err};
 	rnt_in header = {.fault = &fault}, footer = {.fault = &fault};
@@ -177,7 +177,7 @@ lade_status lade_rntuple_open(lade_source source, const lade_rntuple_options *op
 	t->info.major = anchor.version[1];
 	t->info.minor = anchor.version[2];
 	t->info.patch = anchor.version[3];
-	TRY(read_envelopes(t, &anchor, err));
+	TRY(lade__rnt_envelopes(t, &anchor, err));
 	t->file.cancel = NULL;
 	lade__rnt_hold_none(&t->file);
 	if (source.ops->view)

@@ -279,6 +279,8 @@ const rnt_type *lade__rnt_type(uint16_t type); /* NULL: unknown */
 
 /* Frees an RNTuple, but not its source. */
 void lade__rnt_free(lade_rntuple *tuple);
+/* Reads what the anchor names: header, footer, page lists. */
+lade_status lade__rnt_envelopes(lade_rntuple *tuple, const rnt_anchor *anchor, lade_error *err);
 
 /* Parse the header's and footer's payload. */
 lade_status lade__rnt_header(lade_rntuple *tuple, rnt_in *in);

@@ -195,6 +195,14 @@ lade_batch_options lade__rnt_batch(const lade_rntuple_writer *w);
 /* Writes the header, if that has not been done. */
 lade_status lade__rnt_write_header(lade_rntuple_writer *w, lade_error *err);
 lade_status lade__rnt_write_group(lade_rntuple_writer *w, lade_error *err);
+/* Opens the file of an append. */
 lade_status lade__rnt_append_open(lade_rntuple_writer *w, lade_error *err);
+
+/* A file that is there, for changing it, with a lock; and a source of its bytes.  Both are NONE
+ * after a failure.  Fails: LADE_E_STATE: another writer has it */
+lade_status lade__rnt_open_locked(const char *path, int *fd, lade_source *source, lade_error *err);
+/* Where the anchor's payload is.  Fails: LADE_E_UNSUPPORTED: it is compressed */
+lade_status lade__rnt_anchor_at(const rnt_file *file, uint64_t key_off, uint64_t *off,
+                                lade_error *err);
 
 #endif
