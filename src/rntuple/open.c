@@ -111,6 +111,7 @@ lade_status lade_rntuple_list(lade_source source, lade_status (*visit)(void *ctx
 void lade__rnt_free(lade_rntuple *t)
 {
 	lade__rnt_hold_none(&t->file);
+	free(atomic_load(&t->spare));
 	free(t->field);
 	free(t->field_more);
 	free(t->physical);
@@ -161,6 +162,7 @@ lade_status lade_rntuple_open(lade_source source, const lade_rntuple_options *op
 	if (!t)
 		return lade__rnt_nomem(err);
 	atomic_init(&t->refs, 1);
+	atomic_init(&t->spare, NULL);
 	t->file = (rnt_file){.source = source,
 	                     .cancel = o.cancel,
 	                     .metadata_max = o.metadata_max ? o.metadata_max : METADATA_MAX,

@@ -11,6 +11,10 @@
 #include <stdlib.h>
 
 #define MEMORY_DEFAULT ((uint64_t)64 << 20)
+/* For each thread that decodes from a local file: pages are decoded while they are in its cache. */
+#define WAVE_OF_THREAD ((uint64_t)4 << 20)
+/* The largest buffer that is kept for the next read. */
+#define SPARE_MAX ((size_t)16 << 20)
 #define TARGET_FIRST LADE__SIZE_TO(lade_rntuple_target, span)
 
 /* ---- targets -------------------------------------------------------------------------------- */
@@ -183,6 +187,7 @@ static lade_status read_options(rnt_read *r, const lade_rntuple_read_options *op
 		                 "rntuple: flags 0x%x, of which some are not known", o->flags);
 	if (!o->memory)
 		o->memory = MEMORY_DEFAULT;
+	r->wave_size = o->memory;
 	r->engine = o->engine ? o->engine : r->tuple->file.engine;
 	r->file = r->tuple->file;
 	r->file.cancel = o->cancel;
@@ -212,6 +217,15 @@ static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets,
 	return status;
 }
 
+/* A server gives more if it is asked for much at once, and a device decodes more. */
+static void choose_wave(rnt_read *r)
+{
+	unsigned threads = r->options.threads ? r->options.threads : lade_cpu_count();
+	bool local = (r->file.source.ops->flags & LADE_SOURCE_LOCAL) && !r->device;
+	if (local && !r->tuple->view.data && r->wave_size > threads * WAVE_OF_THREAD)
+		r->wave_size = threads * WAVE_OF_THREAD;
+}
+
 size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *distinct,
                       size_t *ranges)
 {
@@ -224,7 +238,7 @@ size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *
 		uint64_t size = lade__rnt_page_bytes(p->page);
 		if (i > piece && lade__rnt_same_page(p, p - 1))
 			continue;
-		if (i > piece && (size > r->options.memory || *bytes > r->options.memory - size))
+		if (i > piece && (size > r->wave_size || *bytes > r->wave_size - size))
 			break;
 		*ranges += i == piece || p->page->off != end;
 		*bytes += size;
@@ -287,6 +301,7 @@ lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_
 		return status;
 	if (r->piece_count)
 		qsort(r->piece, r->piece_count, sizeof *r->piece, by_place);
+	choose_wave(r);
 	foretell(r);
 	return LADE_OK;
 }
@@ -297,6 +312,9 @@ void lade__rnt_plan_free(rnt_read *r)
 		lade_spec_unref(r->coding[i].spec);
 	for (size_t i = 0; i < r->goal_count; i++)
 		free(r->goal[i].own);
+	if (r->buffer && r->buffer->size <= SPARE_MAX)
+		r->buffer = atomic_exchange(&r->tuple->spare, r->buffer);
+	free(r->buffer);
 	free(r->coding);
 	free(r->goal);
 	free(r->piece);

@@ -27,9 +27,8 @@ typedef struct wave {
 	rnt_read *r;
 	const rnt_piece *piece;
 	size_t count;
-	uint8_t *buffer;
-	size_t buffer_size;
-	const uint8_t **data; /* of each piece's page */
+	const uint8_t **data, **sum; /* of each piece's page */
+	bool *direct;                /* of each piece: it is in its target */
 	lade_segment *segment;
 	lade_item *item;
 	size_t *item_piece; /* its first piece */
@@ -56,40 +55,71 @@ static bool in_keys(const rnt_read *r, const rnt_page *page)
 	return r->file.key_max && lade__rnt_page_bytes(page) > r->file.key_max;
 }
 
-/* Reads pages that are one behind the other by one range. */
-static lade_status read_ranges(wave *w, size_t range_max, lade_error *err)
+/* Whether a piece is read straight into its target: a page that is stored as the caller wants it,
+ * and whole, for one target. */
+static bool is_direct(const wave *w, size_t i)
+{
+	const rnt_piece *p = &w->piece[i];
+	const rnt_goal *g = &w->r->goal[p->target];
+	const lade_spec *spec;
+	if (p->take != p->page->count || in_keys(w->r, p->page) ||
+	    !lade_kind_is_host(g->to.place.kind) ||
+	    p->page->size !=
+	            lade__rnt_page_size(&w->r->tuple->physical[p->physical], p->page->count) ||
+	    (i && lade__rnt_same_page(p, p - 1)) ||
+	    (i + 1 < w->count && lade__rnt_same_page(p, p + 1)))
+		return false;
+	return lade__rnt_coding(w->r, p, RNT_METHODS, &spec, NULL) == LADE_OK && !spec;
+}
+
+/* Where a range's bytes go, that of the range before if both are neighbours on both sides. */
+static void add_range(const rnt_file *file, lade_range *ranges, size_t *count, uint64_t off,
+                      uint8_t *to, size_t size)
+{
+	lade_range *last = *count ? &ranges[*count - 1] : NULL;
+	if (last && last->off + last->dst.size == off &&
+	    (uint8_t *)last->dst.data + last->dst.size == to)
+		last->dst.size += size;
+	else if (size)
+		ranges[(*count)++] =
+			(lade_range){.off = off,
+		                     .want = file->version.size ? &file->version : NULL,
+		                     .dst = lade_host_span(to, size)};
+}
+
+/* Reads pages, of which those that are one behind the other take one range. */
+static lade_status read_ranges(wave *w, lade_error *err)
 {
 	const rnt_file *file = &w->r->file;
 	lade_io_options options = {.struct_size = sizeof options,
 	                           .request_size = sizeof(lade_range),
 	                           .threads = w->r->options.threads,
 	                           .cancel = file->cancel};
-	lade_range *ranges = calloc(range_max, sizeof *ranges);
-	size_t count = 0, at = 0;
-	lade_status status = LADE_OK;
-	if (!ranges)
-		return lade__rnt_nomem(err);
+	lade_range *ranges = calloc(2 * w->count + 1, sizeof *ranges);
+	uint8_t *at = w->r->buffer->data;
+	size_t count = 0;
+	lade_status status = ranges ? LADE_OK : lade__rnt_nomem(err);
 	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
-		const rnt_page *page = w->piece[i].page;
-		size_t size = (size_t)lade__rnt_page_bytes(page);
-		if (i && lade__rnt_same_page(&w->piece[i], &w->piece[i - 1])) {
+		const rnt_piece *p = &w->piece[i];
+		size_t size = (size_t)p->page->size, all = (size_t)lade__rnt_page_bytes(p->page);
+		if (i && lade__rnt_same_page(p, p - 1)) {
 			w->data[i] = w->data[i - 1];
+			w->sum[i] = w->sum[i - 1];
 			continue;
 		}
-		w->data[i] = w->buffer + at;
-		lade_range *last = count ? &ranges[count - 1] : NULL;
-		if (in_keys(w->r, page))
-			status = lade__rnt_payload(file, (rnt_locator){page->off, size},
-			                           w->buffer + at, err);
-		else if (last && last->off + last->dst.size == page->off &&
-		         (uint8_t *)last->dst.data + last->dst.size == w->buffer + at)
-			last->dst.size += size;
-		else
-			ranges[count++] =
-				(lade_range){.off = page->off,
-			                     .want = file->version.size ? &file->version : NULL,
-			                     .dst = lade_host_span(w->buffer + at, size)};
-		at += size;
+		uint8_t *to = at;
+		if (w->direct[i])
+			to = (uint8_t *)w->r->goal[p->target].to.data + p->at;
+		w->data[i] = to;
+		w->sum[i] = w->direct[i] ? at : to + size;
+		at += w->direct[i] ? all - size : all;
+		if (in_keys(w->r, p->page)) {
+			status = lade__rnt_payload(file, (rnt_locator){p->page->off, all}, to, err);
+			continue;
+		}
+		add_range(file, ranges, &count, p->page->off, to, size);
+		add_range(file, ranges, &count, p->page->off + size,
+		          (uint8_t *)(uintptr_t)w->sum[i], all - size);
 	}
 	if (status == LADE_OK && count)
 		status = lade_source_read(file->source, ranges, count, &options, err);
@@ -107,17 +137,36 @@ static bool view_pages(wave *w)
 		if (in_keys(w->r, page) || size > view.size || page->off > view.size - size)
 			return false;
 		w->data[i] = (const uint8_t *)view.data + page->off;
+		w->sum[i] = w->data[i] + page->size;
 	}
 	return true;
 }
 
-static lade_status load_pages(wave *w, size_t bytes, size_t ranges, lade_error *err)
+/* Makes the read's buffer large enough. */
+static lade_status make_buffer(rnt_read *r, size_t size, lade_error *err)
+{
+	if (!r->buffer)
+		r->buffer = atomic_exchange(&r->tuple->spare, NULL);
+	if (r->buffer && r->buffer->size >= size)
+		return LADE_OK;
+	free(r->buffer);
+	r->buffer = malloc(sizeof *r->buffer + size);
+	if (!r->buffer)
+		return lade__rnt_nomem(err);
+	r->buffer->size = size;
+	return LADE_OK;
+}
+
+static lade_status load_pages(wave *w, size_t bytes, lade_error *err)
 {
 	if (w->r->tuple->view.data && view_pages(w))
 		return LADE_OK;
-	w->buffer_size = bytes;
-	w->buffer = malloc(bytes + 1);
-	return w->buffer ? read_ranges(w, ranges + 1, err) : lade__rnt_nomem(err);
+	for (size_t i = 0; i < w->count; i++) {
+		w->direct[i] = is_direct(w, i);
+		bytes -= w->direct[i] ? (size_t)w->piece[i].page->size : 0;
+	}
+	lade_status status = make_buffer(w->r, bytes, err);
+	return status == LADE_OK ? read_ranges(w, err) : status;
 }
 
 static lade_status verify_sums(const wave *w, lade_error *err)
@@ -138,7 +187,7 @@ static lade_status verify_sums(const wave *w, lade_error *err)
 		const rnt_page *page = w->piece[i].page;
 		if (!page->sum || (i && w->data[i] == w->data[i - 1]))
 			continue;
-		if (lade__le64(w->data[i] + page->size) != sums[k++])
+		if (lade__le64(w->sum[i]) != sums[k++])
 			status = page_error(w->r, &w->piece[i], LADE_E_CHECKSUM,
 			                    "its XXH3 does not match", err);
 	}
@@ -245,7 +294,7 @@ static lade_status make_items(wave *w, lade_error *err)
 	rnt_blocks b;
 	lade_status status = LADE_OK;
 	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
-		if (i && same_item(w, i - 1, i))
+		if (w->direct[i] || (i && same_item(w, i - 1, i)))
 			continue;
 		status = blocks_of(w, i, NULL, &b, err);
 		total += status == LADE_OK ? b.count : 0;
@@ -264,6 +313,8 @@ static lade_status make_items(wave *w, lade_error *err)
 	for (size_t i = 0, end; i < w->count && status == LADE_OK; i = end) {
 		for (end = i + 1; end < w->count && same_item(w, i, end); end++) {
 		}
+		if (w->direct[i])
+			continue;
 		status = make_item(w, i, end, next, err);
 		if (status == LADE_OK)
 			next += w->item[w->item_count - 1].src_count;
@@ -305,22 +356,26 @@ static lade_status decode(wave *w, lade_error *err)
 	                         : lade_fail(err, status, own.offset, "rntuple: %s", own.message);
 }
 
-static lade_status run_wave(rnt_read *r, size_t first, size_t end, size_t bytes, size_t ranges,
-                            lade_error *err)
+static lade_status run_wave(rnt_read *r, size_t first, size_t end, size_t bytes, lade_error *err)
 {
 	wave w = {.r = r, .piece = &r->piece[first], .count = end - first};
 	lade_status status;
-	w.data = calloc(w.count, sizeof *w.data);
-	if (!w.data)
-		return lade__rnt_nomem(err);
-	TRY(load_pages(&w, bytes, ranges, err));
+	w.data = calloc(2 * w.count, sizeof *w.data);
+	w.direct = calloc(w.count, sizeof *w.direct);
+	if (!w.data || !w.direct) {
+		status = lade__rnt_nomem(err);
+		goto out;
+	}
+	w.sum = w.data + w.count;
+	TRY(load_pages(&w, bytes, err));
 	if (!(r->options.flags & LADE_RNTUPLE_IGNORE_CHECKSUMS))
 		TRY(verify_sums(&w, err));
 	TRY(make_items(&w, err));
-	TRY(decode(&w, err));
+	if (w.item_count)
+		TRY(decode(&w, err));
 out:
-	free(w.buffer);
 	free(w.data);
+	free(w.direct);
 	free(w.segment);
 	free(w.item);
 	free(w.item_piece);
@@ -407,7 +462,7 @@ static lade_status run(rnt_read *r, lade_error *err)
 		size_t distinct, ranges;
 		next = lade__rnt_wave(r, i, &bytes, &distinct, &ranges);
 		status = bytes > PTRDIFF_MAX ? lade__rnt_nomem(err)
-		                             : run_wave(r, i, next, (size_t)bytes, ranges, err);
+		                             : run_wave(r, i, next, (size_t)bytes, err);
 	}
 	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
 		if (r->goal[i].adds_up)

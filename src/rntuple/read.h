@@ -59,6 +59,8 @@ typedef struct rnt_read {
 	rnt_coding *coding;
 	size_t coding_count, coding_cap;
 	bool device; /* a target is on one */
+	uint64_t wave_size; /* stored bytes of a wave, at most */
+	rnt_buffer *buffer; /* for them; or NULL */
 	lade_rntuple_report report;
 	uint64_t began_ns;
 } rnt_read;

@@ -238,11 +238,18 @@ typedef struct rnt_column {
 	int64_t deferred;    /* elements before it need not be stored */
 } rnt_column;
 
+/* Memory for stored pages.  A tuple keeps one between reads: new memory costs page faults. */
+typedef struct rnt_buffer {
+	size_t size;
+	uint8_t data[];
+} rnt_buffer;
+
 struct lade_rntuple {
 	atomic_size_t refs;
 	rnt_file file;
 	rnt_memory memory;
 	lade_cspan view; /* the whole file in memory; or data NULL */
+	_Atomic(rnt_buffer *) spare;
 	lade_rntuple_info info;
 	lade_rntuple_field *field;
 	rnt_field *field_more;
