@@ -79,13 +79,13 @@ static inline void make_add(make_bytes *b, const void *data, size_t size)
 static inline void make_le(make_bytes *b, uint64_t value, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		make_add(b, &(uint8_t){(uint8_t)(value >> 8 * i)}, 1);
+		make_add(b, &(uint8_t){i < 8 ? (uint8_t)(value >> 8 * i) : 0}, 1);
 }
 
 static inline void make_be(make_bytes *b, uint64_t value, size_t size)
 {
 	while (size-- > 0)
-		make_add(b, &(uint8_t){(uint8_t)(value >> 8 * size)}, 1);
+		make_add(b, &(uint8_t){size < 8 ? (uint8_t)(value >> 8 * size) : 0}, 1);
 }
 
 static inline void make_text(make_bytes *b, const char *text)
