@@ -38,7 +38,7 @@ BELOW = {
     "frame": {"io", "array", "batch", "engine", "checksum", "worker", "gpu", "base"},
     "bare": {"batch", "array", "engine", "base"},
     "foreign": {"frame", "engine", "codec", "checksum", "base"},
-    "rntuple": {"io", "base"},
+    "rntuple": {"io", "batch", "gpu", "base"},
     "cli": set(),
 }
 # A public header includes public headers of lower layers.

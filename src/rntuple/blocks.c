@@ -48,6 +48,16 @@ static size_t le24(const uint8_t *p)
 	return p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
 }
 
+lade_status lade__rnt_lz4_compare(const uint8_t *data, uint64_t have, uint64_t off, lade_error *err)
+{
+	uint64_t stored = (uint64_t)lade__be32(data - 8) << 32 | lade__be32(data - 4);
+	return have == stored ? LADE_OK
+	                      : lade_fail(err, LADE_E_CHECKSUM, off,
+	                                  "rntuple: an LZ4 block's XXH64 is %016" PRIx64
+	                                  ", stored is %016" PRIx64,
+	                                  have, stored);
+}
+
 /* Takes the checksum off an LZ4 block's front: XXH64, big-endian. */
 static lade_status lz4_sum(const uint8_t **data, size_t *size, bool sums, uint64_t off,
                            lade_error *err)
@@ -58,13 +68,9 @@ static lade_status lz4_sum(const uint8_t **data, size_t *size, bool sums, uint64
 		                 *size, LZ4_SUM);
 	*data += LZ4_SUM;
 	*size -= LZ4_SUM;
-	uint64_t stored = (uint64_t)lade__be32(*data - 8) << 32 | lade__be32(*data - 4);
-	uint64_t have = sums ? lade_checksum_of(LADE_XXH64, *data, *size) : stored;
-	return have == stored ? LADE_OK
-	                      : lade_fail(err, LADE_E_CHECKSUM, off,
-	                                  "rntuple: an LZ4 block's XXH64 is %016" PRIx64
-	                                  ", stored is %016" PRIx64,
-	                                  have, stored);
+	return sums ? lade__rnt_lz4_compare(*data, lade_checksum_of(LADE_XXH64, *data, *size), off,
+	                                    err)
+	            : LADE_OK;
 }
 
 /* A block at byte 'at' of b->data, 'done' bytes being there: adds it, and moves both on. */

@@ -63,18 +63,10 @@ static bool same(const rnt_coding *a, const rnt_coding *b)
 	       memcmp(&a->max, &b->max, sizeof a->max) == 0;
 }
 
-lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,
-                             const lade_spec **out, lade_error *err)
+/* The spec of 'want', made if there is none yet. */
+static lade_status find(rnt_read *r, rnt_coding want, const lade_spec **out, lade_error *err)
 {
-	const rnt_physical *p = &r->tuple->physical[piece->physical];
-	const lade_rntuple_column *c = &r->tuple->column[r->goal[piece->target].target.column];
-	rnt_coding want = {.type = p->type, .bits = p->bits, .dtype = c->dtype, .method = method};
 	char text[RNT_CODING_TEXT];
-	if (p->type == QUANT) {
-		want.min = p->min;
-		want.max = p->max;
-	}
-	*out = NULL;
 	for (size_t i = r->coding_count; i-- > 0;)
 		if (same(&r->coding[i], &want)) {
 			*out = r->coding[i].spec;
@@ -91,4 +83,21 @@ lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method met
 	r->coding[r->coding_count++] = want;
 	*out = want.spec;
 	return LADE_OK;
+}
+
+lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,
+                             const lade_spec **out, lade_error *err)
+{
+	const rnt_physical *p = &r->tuple->physical[piece->physical];
+	const lade_rntuple_column *c = &r->tuple->column[r->goal[piece->target].target.column];
+	rnt_coding want = {.type = p->type, .bits = p->bits, .dtype = c->dtype, .method = method};
+	if (p->type == QUANT) {
+		want.min = p->min;
+		want.max = p->max;
+	}
+	*out = NULL;
+	pthread_mutex_lock(&r->mutex);
+	lade_status status = find(r, want, out, err);
+	pthread_mutex_unlock(&r->mutex);
+	return status;
 }

@@ -13,8 +13,12 @@
 #define MEMORY_DEFAULT ((uint64_t)64 << 20)
 /* For each thread that decodes from a local file: pages are decoded while they are in its cache. */
 #define WAVE_OF_THREAD ((uint64_t)4 << 20)
-/* The largest buffer that is kept for the next read. */
-#define SPARE_MAX ((size_t)16 << 20)
+/* While one wave of a server is decoded another is read.  To a device reading, the link and kernels
+ * have one each, and one is made ready. */
+#define LANES_SERVER 2
+#define LANES_DEVICE RNT_LANES_MAX
+/* Waves for a device are not smaller for the sake of more of them. */
+#define WAVE_DEVICE_LEAST ((uint64_t)4 << 20)
 #define TARGET_FIRST LADE__SIZE_TO(lade_rntuple_target, span)
 
 /* ---- targets -------------------------------------------------------------------------------- */
@@ -210,20 +214,49 @@ static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets,
 		r->goal[i].target = ((const lade_rntuple_target *)array.own)[i];
 		status = check_target(r, &r->goal[i], i, err);
 		r->report.written_size += r->goal[i].size;
-		r->device |= !lade_kind_is_host(r->goal[i].target.span.place.kind);
+		if (!lade_kind_is_host(r->goal[i].target.span.place.kind)) {
+			r->device = true;
+			r->device_number = r->goal[i].target.span.place.device;
+		}
 	}
 	r->goal_count = r->goal ? count : 0;
 	lade__array_close(&array, false);
 	return status;
 }
 
+/* Stored bytes of all pages. */
+static uint64_t stored_size(const rnt_read *r)
+{
+	uint64_t size = 0;
+	for (size_t i = 0; i < r->piece_count; i++)
+		if (i == 0 || !lade__rnt_same_page(&r->piece[i], &r->piece[i - 1]))
+			size += lade__rnt_page_bytes(r->piece[i].page);
+	return size;
+}
+
 /* A server gives more if it is asked for much at once, and a device decodes more. */
-static void choose_wave(rnt_read *r)
+static void choose_waves(rnt_read *r)
 {
 	unsigned threads = r->options.threads ? r->options.threads : lade_cpu_count();
-	bool local = (r->file.source.ops->flags & LADE_SOURCE_LOCAL) && !r->device;
-	if (local && !r->tuple->view.data && r->wave_size > threads * WAVE_OF_THREAD)
+	bool local = r->file.source.ops->flags & LADE_SOURCE_LOCAL;
+	r->lanes = 1;
+	r->threads = r->options.threads;
+	if (r->device) {
+		uint64_t each = stored_size(r) / (2 * LANES_DEVICE);
+		r->lanes = LANES_DEVICE;
+		r->threads = threads;
+		r->wave_size /= LANES_DEVICE;
+		each = each < WAVE_DEVICE_LEAST ? WAVE_DEVICE_LEAST : each;
+		if (r->wave_size > each)
+			r->wave_size = each;
+	} else if (r->tuple->view.data) {
+		return;
+	} else if (!local && threads > 1) {
+		r->lanes = LANES_SERVER;
+		r->wave_size /= LANES_SERVER;
+	} else if (local && r->wave_size > threads * WAVE_OF_THREAD) {
 		r->wave_size = threads * WAVE_OF_THREAD;
+	}
 }
 
 size_t lade__rnt_wave(const rnt_read *r, size_t piece, uint64_t *bytes, size_t *distinct,
@@ -277,6 +310,9 @@ static void foretell(rnt_read *r)
 		if (i == 0 || !lade__rnt_same_page(&r->piece[i], &r->piece[i - 1]))
 			report->decoded_size += decoded_size(r, &r->piece[i]);
 	}
+	r->lanes = report->wave_count < r->lanes ? (size_t)report->wave_count : r->lanes;
+	report->host_memory *= r->lanes;
+	report->device_memory *= r->lanes;
 	report->page_count = r->piece_count;
 	report->host_memory += r->piece_cap * sizeof *r->piece;
 	for (size_t i = 0; i < r->goal_count; i++)
@@ -301,7 +337,7 @@ lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_
 		return status;
 	if (r->piece_count)
 		qsort(r->piece, r->piece_count, sizeof *r->piece, by_place);
-	choose_wave(r);
+	choose_waves(r);
 	foretell(r);
 	return LADE_OK;
 }
@@ -312,9 +348,6 @@ void lade__rnt_plan_free(rnt_read *r)
 		lade_spec_unref(r->coding[i].spec);
 	for (size_t i = 0; i < r->goal_count; i++)
 		free(r->goal[i].own);
-	if (r->buffer && r->buffer->size <= SPARE_MAX)
-		r->buffer = atomic_exchange(&r->tuple->spare, r->buffer);
-	free(r->buffer);
 	free(r->coding);
 	free(r->goal);
 	free(r->piece);

@@ -25,6 +25,7 @@ typedef struct box {
 
 typedef struct wave {
 	rnt_read *r;
+	rnt_lane *lane;
 	const rnt_piece *piece;
 	size_t count;
 	const uint8_t **data, **sum; /* of each piece's page */
@@ -36,6 +37,9 @@ typedef struct wave {
 	lade_item_output *output;
 	box *box;
 	lade_result *result;
+	lade_cspan *lz4;   /* blocks whose XXH64 is verified */
+	size_t *lz4_piece; /* of each */
+	size_t lz4_count;
 } wave;
 
 static lade_status page_error(const rnt_read *r, const rnt_piece *p, lade_status status,
@@ -93,10 +97,10 @@ static lade_status read_ranges(wave *w, lade_error *err)
 	const rnt_file *file = &w->r->file;
 	lade_io_options options = {.struct_size = sizeof options,
 	                           .request_size = sizeof(lade_range),
-	                           .threads = w->r->options.threads,
+	                           .threads = w->r->threads,
 	                           .cancel = file->cancel};
 	lade_range *ranges = calloc(2 * w->count + 1, sizeof *ranges);
-	uint8_t *at = w->r->buffer->data;
+	uint8_t *at = w->lane->data;
 	size_t count = 0;
 	lade_status status = ranges ? LADE_OK : lade__rnt_nomem(err);
 	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
@@ -142,21 +146,6 @@ static bool view_pages(wave *w)
 	return true;
 }
 
-/* Makes the read's buffer large enough. */
-static lade_status make_buffer(rnt_read *r, size_t size, lade_error *err)
-{
-	if (!r->buffer)
-		r->buffer = atomic_exchange(&r->tuple->spare, NULL);
-	if (r->buffer && r->buffer->size >= size)
-		return LADE_OK;
-	free(r->buffer);
-	r->buffer = malloc(sizeof *r->buffer + size);
-	if (!r->buffer)
-		return lade__rnt_nomem(err);
-	r->buffer->size = size;
-	return LADE_OK;
-}
-
 static lade_status load_pages(wave *w, size_t bytes, lade_error *err)
 {
 	if (w->r->tuple->view.data && view_pages(w))
@@ -165,8 +154,15 @@ static lade_status load_pages(wave *w, size_t bytes, lade_error *err)
 		w->direct[i] = is_direct(w, i);
 		bytes -= w->direct[i] ? (size_t)w->piece[i].page->size : 0;
 	}
-	lade_status status = make_buffer(w->r, bytes, err);
-	return status == LADE_OK ? read_ranges(w, err) : status;
+	bool alone = !(w->r->file.source.ops->flags & LADE_SOURCE_LOCAL);
+	if (!lade__rnt_lane_room(w->lane, bytes))
+		return lade__rnt_nomem(err);
+	if (alone)
+		pthread_mutex_lock(&w->r->reading);
+	lade_status status = read_ranges(w, err);
+	if (alone)
+		pthread_mutex_unlock(&w->r->reading);
+	return status;
 }
 
 static lade_status verify_sums(const wave *w, lade_error *err)
@@ -224,9 +220,10 @@ static lade_status blocks_of(const wave *w, size_t piece, lade_segment *segments
 	*b = (rnt_blocks){.data = w->data[piece],
 	                  .size = p->page->size,
 	                  .want = size,
-	                  .sums = !(w->r->options.flags & LADE_RNTUPLE_IGNORE_CHECKSUMS),
 	                  .segments = segments};
 	lade_status status = lade__rnt_blocks(b, &own);
+	for (size_t i = 0; segments && status == LADE_OK && i < b->count; i++)
+		segments[i].place = w->lane->place;
 	return status == LADE_OK ? status : page_error(w->r, p, status, own.message, err);
 }
 
@@ -266,6 +263,10 @@ static lade_status make_item(wave *w, size_t first, size_t end, lade_segment *se
 		return status;
 	bool one = b.count == 1;
 	item->src_count = b.count;
+	for (size_t i = 0; i < b.count && b.method == RNT_LZ4; i++) {
+		w->lz4_piece[w->lz4_count] = first;
+		w->lz4[w->lz4_count++] = lade_host_cspan(segments[i].data, segments[i].size);
+	}
 	status = lade__rnt_coding(w->r, p, one ? b.method : RNT_METHODS,
 	                          one ? &item->spec : &item->tail, err);
 	if (one)
@@ -307,7 +308,10 @@ static lade_status make_items(wave *w, lade_error *err)
 	w->output = calloc(w->count, sizeof *w->output);
 	w->box = calloc(w->count, sizeof *w->box);
 	w->result = calloc(w->count, sizeof *w->result);
-	if (!w->segment || !w->item || !w->item_piece || !w->output || !w->box || !w->result)
+	w->lz4 = calloc(total + 1, sizeof *w->lz4);
+	w->lz4_piece = calloc(total + 1, sizeof *w->lz4_piece);
+	if (!w->segment || !w->item || !w->item_piece || !w->output || !w->box || !w->result ||
+	    !w->lz4 || !w->lz4_piece)
 		return lade__rnt_nomem(err);
 	lade_segment *next = w->segment;
 	for (size_t i = 0, end; i < w->count && status == LADE_OK; i = end) {
@@ -319,6 +323,22 @@ static lade_status make_items(wave *w, lade_error *err)
 		if (status == LADE_OK)
 			next += w->item[w->item_count - 1].src_count;
 	}
+	return status;
+}
+
+static lade_status verify_lz4(const wave *w, lade_error *err)
+{
+	uint64_t *sums = malloc((w->lz4_count + 1) * sizeof *sums);
+	lade_error own;
+	lade_status status =
+		sums ? lade_checksums(w->r->engine, LADE_XXH64, w->lz4, w->lz4_count, sums, err)
+		     : lade__rnt_nomem(err);
+	for (size_t i = 0; i < w->lz4_count && status == LADE_OK; i++) {
+		status = lade__rnt_lz4_compare(w->lz4[i].data, sums[i], 0, &own);
+		if (status != LADE_OK)
+			page_error(w->r, &w->piece[w->lz4_piece[i]], status, own.message, err);
+	}
+	free(sums);
 	return status;
 }
 
@@ -356,9 +376,11 @@ static lade_status decode(wave *w, lade_error *err)
 	                         : lade_fail(err, status, own.offset, "rntuple: %s", own.message);
 }
 
-static lade_status run_wave(rnt_read *r, size_t first, size_t end, size_t bytes, lade_error *err)
+lade_status lade__rnt_run_wave(rnt_lane *lane, size_t first, size_t end, size_t bytes,
+                               lade_error *err)
 {
-	wave w = {.r = r, .piece = &r->piece[first], .count = end - first};
+	rnt_read *r = lane->r;
+	wave w = {.r = r, .lane = lane, .piece = &r->piece[first], .count = end - first};
 	lade_status status;
 	w.data = calloc(2 * w.count, sizeof *w.data);
 	w.direct = calloc(w.count, sizeof *w.direct);
@@ -368,9 +390,12 @@ static lade_status run_wave(rnt_read *r, size_t first, size_t end, size_t bytes,
 	}
 	w.sum = w.data + w.count;
 	TRY(load_pages(&w, bytes, err));
-	if (!(r->options.flags & LADE_RNTUPLE_IGNORE_CHECKSUMS))
+	bool sums = !(r->options.flags & LADE_RNTUPLE_IGNORE_CHECKSUMS);
+	if (sums)
 		TRY(verify_sums(&w, err));
 	TRY(make_items(&w, err));
+	if (sums && w.lz4_count)
+		TRY(verify_lz4(&w, err));
 	if (w.item_count)
 		TRY(decode(&w, err));
 out:
@@ -382,6 +407,8 @@ out:
 	free(w.output);
 	free(w.box);
 	free(w.result);
+	free(w.lz4);
+	free(w.lz4_piece);
 	return status;
 }
 
@@ -457,13 +484,8 @@ static lade_status run(rnt_read *r, lade_error *err)
 	lade_status status = make_buffers(r, err);
 	if (status == LADE_OK)
 		status = clear_all(r, err);
-	for (size_t i = 0, next; i < r->piece_count && status == LADE_OK; i = next) {
-		uint64_t bytes;
-		size_t distinct, ranges;
-		next = lade__rnt_wave(r, i, &bytes, &distinct, &ranges);
-		status = bytes > PTRDIFF_MAX ? lade__rnt_nomem(err)
-		                             : run_wave(r, i, next, (size_t)bytes, err);
-	}
+	if (status == LADE_OK)
+		status = lade__rnt_run_waves(r, err);
 	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
 		if (r->goal[i].adds_up)
 			status = lade__rnt_add_up(r, &r->goal[i], err);
@@ -473,7 +495,9 @@ static lade_status run(rnt_read *r, lade_error *err)
 static lade_status begin(rnt_read *r, const lade_rntuple_report *report, lade_error *err)
 {
 	lade_rntuple_report given;
-	*r = (rnt_read){.began_ns = now_ns()};
+	*r = (rnt_read){.began_ns = now_ns(),
+	                .mutex = PTHREAD_MUTEX_INITIALIZER,
+	                .reading = PTHREAD_MUTEX_INITIALIZER};
 	return lade__options_read(&given, sizeof given, report, "lade_rntuple_report", err);
 }
 

@@ -1,8 +1,8 @@
 /*
  * read.h: a read while it is planned and runs.
  *
- *     targets --(plan.c)--> pieces, in the order of the file --(read.c)--> waves: ranges, items
- *                                                          --(offsets.c)--> offsets that add up
+ *     targets --(plan.c)--> pieces, in the order of the file --(waves.c)--> waves, by lanes
+ *     wave --(read.c)--> ranges, checksums, one batch --(offsets.c)--> offsets that add up
  *
  * A piece is the part of one page that goes to one target.
  *
@@ -12,6 +12,8 @@
 #define LADE_RNTUPLE_READ_H
 
 #include "rntuple/rntuple.h"
+
+#include <pthread.h>
 
 typedef struct rnt_piece {
 	const rnt_page *page;
@@ -59,11 +61,39 @@ typedef struct rnt_read {
 	rnt_coding *coding;
 	size_t coding_count, coding_cap;
 	bool device; /* a target is on one */
+	int32_t device_number;
+	size_t lanes;       /* waves at once */
+	unsigned threads;   /* that read; 0: as few as the source wants */
 	uint64_t wave_size; /* stored bytes of a wave, at most */
-	rnt_buffer *buffer; /* for them; or NULL */
+	pthread_mutex_t mutex;   /* guards 'coding' */
+	pthread_mutex_t reading; /* held by who reads, where the source takes one reader */
 	lade_rntuple_report report;
 	uint64_t began_ns;
 } rnt_read;
+
+enum { RNT_LANES_MAX = 4 };
+
+/* The largest buffer of a lane's that the tuple keeps for the next read. */
+#define RNT_SPARE_MAX ((size_t)16 << 20)
+
+/* Who does one wave after the other, with memory for stored pages. */
+typedef struct rnt_lane {
+	rnt_read *r;
+	uint8_t *data;
+	size_t size;
+	lade_place place;
+	rnt_buffer *buffer; /* that has 'data'; NULL: it is pinned, or there is none */
+} rnt_lane;
+
+/* Makes room for 'size' bytes.  False: there is no memory. */
+bool lade__rnt_lane_room(rnt_lane *lane, size_t size);
+
+/* Reads and decodes pieces [first, end), a wave of 'bytes' stored ones. */
+lade_status lade__rnt_run_wave(rnt_lane *lane, size_t first, size_t end, size_t bytes,
+                               lade_error *err);
+
+/* Runs all waves.  Fails: as the first one that does */
+lade_status lade__rnt_run_waves(rnt_read *r, lade_error *err);
 
 /* Checks the targets, and cuts them into pieces. */
 lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_target *targets,

@@ -147,7 +147,7 @@ extern const char *const lade__rnt_method_specs[RNT_METHODS];
 typedef struct rnt_blocks {
 	const uint8_t *data;
 	uint64_t size, want;
-	bool sums;              /* verify those of LZ4 */
+	bool sums;              /* verify those of LZ4 at once */
 	lade_segment *segments; /* room for 'count' of them; NULL: they are counted only */
 	size_t count;
 	rnt_method method;
@@ -156,6 +156,10 @@ typedef struct rnt_blocks {
 /* Walks the blocks; sets count, method and the segments.
  * Fails: LADE_E_CORRUPT, LADE_E_CHECKSUM; the offset is that in 'data' */
 lade_status lade__rnt_blocks(rnt_blocks *b, lade_error *err);
+
+/* Compares the checksum in front of an LZ4 block's data with what they have. */
+lade_status lade__rnt_lz4_compare(const uint8_t *data, uint64_t have, uint64_t off,
+                                  lade_error *err);
 
 /* Reads a payload, which may be in several keys. */
 lade_status lade__rnt_payload(const rnt_file *file, rnt_locator at, uint8_t *to, lade_error *err);
