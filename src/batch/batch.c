@@ -51,7 +51,7 @@ lade_status lade__call_open(lade__given *given, const lade_engine *engine,
 /* Fails the items of a group that no side can do. */
 static void fail_group(lade__planner *p, const lade__group *g)
 {
-	for (size_t i = 0; i < p->call->count; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		if (lade__planner_waits(p, i) != g)
 			continue;
 		lade__planner_done(p, i);
@@ -93,14 +93,45 @@ out:
 	return status;
 }
 
+/*
+ * Items that arrive: the first of them shows what they are, and the others are said to be like it.
+ * Where the host decodes them, those that are there are a call, and the others the next.
+ */
+static lade_status run_arriving(lade__planner *p, lade_error *err)
+{
+	const lade__arrivals *a = p->call->arrivals;
+	lade_status status = LADE_OK;
+	while (p->there == 0 && lade__planner_wait(p, true)) {
+	}
+	if (p->count == 0)
+		return LADE_OK;
+	TRY(lade__planner_sort(p, 1, err));
+	lade__group *g = p->group_count ? p->groups[0] : NULL;
+	if (g) {
+		const lade__group one = *g;
+		g->count = a->count;
+		g->in_bytes = a->in;
+		g->total = a->total;
+		g->largest = a->largest;
+		TRY(lade__where_choose(p, g, err));
+		if (g->where.on_device)
+			TRY(run_group(p, g, err));
+		else
+			*g = one;
+	}
+	p->count = p->there;
+out:
+	return status;
+}
+
 static lade_status run_items(const lade__call *call, lade__outcome *outcome, lade_error *err)
 {
 	lade__planner p;
 	lade_status status = lade__planner_init(&p, call, outcome, err);
 	if (status != LADE_OK)
 		return status;
-	TRY(run_ahead(&p, err));
-	TRY(lade__planner_sort(&p, call->count, err));
+	TRY(call->arrivals ? run_arriving(&p, err) : run_ahead(&p, err));
+	TRY(lade__planner_sort(&p, p.count, err));
 	for (size_t i = 0; i < p.group_count; i++)
 		if (!p.groups[i]->chosen)
 			TRY(lade__where_choose(&p, p.groups[i], err));
@@ -110,6 +141,19 @@ static lade_status run_items(const lade__call *call, lade__outcome *outcome, lad
 	TRY(lade__host_run(&p, err));
 out:
 	lade__planner_reset(&p);
+	return status;
+}
+
+lade_status lade__decode_arriving(lade_engine *engine, const lade__arrivals *arrivals,
+                                  const lade_batch_options *options, lade_error *err)
+{
+	lade__call call = {engine, LADE_DECODE, NULL, arrivals->items, arrivals->cap, options,
+	                   arrivals};
+	lade__outcome outcome;
+	lade_error unwanted;
+	lade__outcome_init(&outcome, arrivals->results, options, &unwanted);
+	lade_status status = run_items(&call, &outcome, err);
+	lade__outcome_reset(&outcome);
 	return status;
 }
 
@@ -154,7 +198,7 @@ lade_status lade_decode_into(lade_engine *engine, const lade_spec *spec, const l
                              size_t count, lade_result *results,
                              const lade_batch_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL};
+	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL, NULL};
 	return run_call(call, results, options, err);
 }
 
@@ -162,7 +206,7 @@ lade_status lade_encode_into(lade_engine *engine, const lade_spec *spec, const l
                              size_t count, lade_result *results,
                              const lade_batch_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL};
+	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL, NULL};
 	return run_call(call, results, options, err);
 }
 

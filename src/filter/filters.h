@@ -50,6 +50,10 @@ LADE__FILTERS(LADE_X)
 LADE__FILTERS_GPU(LADE_X)
 #undef LADE_X
 
+/* And of the codec "copy", which is a filter that does nothing. */
+extern const lade__gpu_implementation lade__copy_encode_gpu;
+extern const lade__gpu_implementation lade__copy_decode_gpu;
+
 /* ---- records ------------------------------------------------------------------------------ */
 
 typedef lade_status lade__tile_fn(const lade_run *run, const lade_elements *tile, lade_error *err);

@@ -229,6 +229,12 @@ static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
 	              f, err);
 }
 
+/* Of the codec "copy": no filter at all. */
+static lade_status copy_bytes(const lade__gpu_work *work, lade_error *err)
+{
+	return launch(work, &stream_kernel, (lade_filters){.size = 1}, err);
+}
+
 /* ---- costs ---------------------------------------------------------------------------------- */
 
 /* Bytes a nanosecond, read and written again, as one H200 does. */
@@ -271,3 +277,9 @@ RECORDS(split, workspace, cost)
 RECORDS(zigzag, workspace, cost)
 RECORDS(byteswap, workspace, cost)
 RECORDS(delta, delta_workspace, delta_cost)
+
+static const lade__gpu_codec copy_codec = {.workspace = workspace, .enqueue = copy_bytes};
+const lade__gpu_implementation lade__copy_encode_gpu =
+	LADE__GPU_RECORD("copy", LADE_ENCODE, copy_codec, cost);
+const lade__gpu_implementation lade__copy_decode_gpu =
+	LADE__GPU_RECORD("copy", LADE_DECODE, copy_codec, cost);

@@ -192,6 +192,7 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	if (r->options.memory == 0)
 		r->options.memory = r->device ? DEVICE_MEMORY : HOST_MEMORY;
 	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
+	r->fed = lade__leaves_can_be_fed(r);
 out:
 	if (status != LADE_OK)
 		lade__zread_reset(r);

@@ -170,9 +170,10 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 		info.direct_count = r->whole_count;
 	info.device_size = r->device ? r->leaf_bytes : 0;
 	info.host_memory = threads * (r->encoded_cap + r->chunk_max + scratch);
+	const uint64_t on_the_way = r->fed ? lade__fed_memory(r) : r->options.memory;
 	if (!r->local)
-		info.host_memory += r->options.memory;
-	info.pinned_memory = r->device ? r->options.memory : 0;
+		info.host_memory += on_the_way;
+	info.pinned_memory = r->device ? on_the_way : 0;
 	char where[160] = "";
 	if (r->device)
 		say_where(r, where, sizeof where);
@@ -183,6 +184,7 @@ lade_status lade_zarr_plan_get_info(const lade_zarr_plan *r, lade_zarr_plan_info
 	         info.chunk_count, info.shard_count, info.direct_count, info.result_size,
 	         info.decoded_size,
 	         r->local ? "each thread reads a chunk and decodes it at once"
+	         : r->fed ? "one batch decodes chunks as threads read them"
 	                  : "waves of chunks are read while those before are decoded",
 	         r->raw ? "; of chunks, which have no codecs, only the bytes that are wanted" : "",
 	         where, info.host_memory);

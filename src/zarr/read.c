@@ -2,6 +2,8 @@
  * read.c: runs a read: threads take leaves in turn, read their bytes and decode them.
  *
  *	local stores   a thread reads a chunk and decodes what is in its cache then
+ *	to a device    one batch decodes what threads have read (read_fed.c)
+ *	others         read_waves.c
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -124,6 +126,7 @@ static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count,
 		threads = (unsigned)r->leaf_count; /* no one is woken for nothing */
 	lade__calls calls = {work, &f, .count = threads, .grain = 1, .threads = threads};
 	lade_status status = r->local ? lade__engine_parallel(r->engine, &calls, err)
+	                     : r->fed ? lade__leaves_fed(r, &f, err)
 	                              : lade__leaves_in_waves(r, &f, err);
 	pthread_mutex_destroy(&f.mutex);
 	return status;
@@ -132,7 +135,7 @@ static lade_status run_leaves(lade__zread *r, lade__shard *shards, size_t count,
 /* ---- shards ------------------------------------------------------------------------------- */
 
 /* Shards that are open at once, and the bytes of their indexes. */
-#define WINDOW_SHARDS 64
+#define WINDOW_SHARDS 256
 #define WINDOW_INDEX ((uint64_t)16 << 20)
 
 static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents, size_t count,

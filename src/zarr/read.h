@@ -47,6 +47,7 @@ struct lade_zarr_plan {
 	bool device;       /* the target is on a device */
 	bool raw;          /* chunks have no codecs: parts of them can be read */
 	bool local;        /* small reads are cheap, and the target is on the host */
+	bool fed;          /* or on a device, where one batch decodes what threads read */
 	size_t chunk_max;  /* bytes of the largest decoded leaf */
 	lade__coding coding;
 	size_t encoded_cap; /* bytes that an encoded leaf may have at first */
@@ -254,11 +255,22 @@ void lade__leaf_failed(lade__zread *r, lade__leaf *leaf);
 /* read_waves.c: does the leaves of a feed.  Fails: LADE_E_NOMEM */
 lade_status lade__leaves_in_waves(lade__zread *r, lade__feed *feed, lade_error *err);
 
+/* Copies a leaf; 'spot' is for the copy's. */
+void lade__leaf_move(lade__leaf *to, const lade__leaf *from, lade__spot *spot);
+
+/* read_fed.c: likewise, if the read is one that can. */
+lade_status lade__leaves_fed(lade__zread *r, lade__feed *feed, lade_error *err);
+bool lade__leaves_can_be_fed(const lade__zread *r);
+uint64_t lade__fed_memory(const lade__zread *r); /* pinned */
+
 /* read_device.c: decodes leaves, whose places may be on devices; 'from' is where staged bytes are.
  * Fails: LADE_E_NOMEM */
 lade_status lade__leaves_to_device(lade__zread *r, lade__leaf *leaves, size_t count,
                                    lade_place from, lade_error *err);
 void lade__blanks_free(lade__zread *r);
+
+/* The options of a batch for a device; 'errors': one for each item. */
+lade_batch_options lade__zread_batch(const lade__zread *r, lade_error *errors);
 
 /* read_bytes.c: reads ranges of the chunk store on any thread, and adds to the report. */
 lade_status lade__zread_ranges(lade__zread *r, lade_range *ranges, size_t count, unsigned threads,

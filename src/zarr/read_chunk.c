@@ -533,6 +533,7 @@ lade_status lade__leaf_segment(lade__zread *r, lade__leaf *leaf, lade_segment *s
 		TRY(undo_steps(&j, err));
 	}
 	*src = j.src;
+	src->decoded_size = leaf->runs.count ? leaf->runs.count * leaf->runs.size : j.c->bound[0];
 out:
 	return status;
 }

@@ -39,7 +39,7 @@ typedef struct unit {
 	piece piece;                /* of a missing leaf */
 } unit;
 
-static lade_batch_options options_of(const lade__zread *r, lade_error *errors)
+lade_batch_options lade__zread_batch(const lade__zread *r, lade_error *errors)
 {
 	lade_batch_options o;
 	lade_batch_options_init(&o);
@@ -179,7 +179,7 @@ static lade_status fill_pieces(lade__zread *r, const lade__spot *spot, const siz
                                lade_error *err)
 {
 	const size_t *count = spot->fit.count, ndim = r->selected.ndim;
-	const lade_batch_options options = options_of(r, NULL);
+	const lade_batch_options options = lade__zread_batch(r, NULL);
 	size_t at[LADE_DIMS_MAX] = {0}, n = 0, j = ndim;
 	lade_item items[PIECES];
 	piece *pieces = malloc(PIECES * sizeof *pieces);
@@ -254,7 +254,7 @@ lade_status lade__leaves_to_device(lade__zread *r, lade__leaf *leaves, size_t co
 		else if (!filled)
 			n++;
 	}
-	lade_batch_options options = options_of(r, errors);
+	lade_batch_options options = lade__zread_batch(r, errors);
 	if (n)
 		lade_decode_into(r->engine, NULL, items, n, results, &options, err);
 	finish(r, units, n, results, errors);

@@ -49,8 +49,7 @@ typedef struct waves {
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* 'spot' is for the copy of the leaf's. */
-static void move_leaf(lade__leaf *to, const lade__leaf *from, lade__spot *spot)
+void lade__leaf_move(lade__leaf *to, const lade__leaf *from, lade__spot *spot)
 {
 	*to = *from;
 	if (from->key == from->own_key)
@@ -66,7 +65,7 @@ static void move_leaf(lade__leaf *to, const lade__leaf *from, lade__spot *spot)
 static bool take_leaf(waves *all, lade__leaf *leaf, lade__spot *spot)
 {
 	if (all->has_held) {
-		move_leaf(leaf, &all->held, spot);
+		lade__leaf_move(leaf, &all->held, spot);
 		all->has_held = false;
 		return true;
 	}
@@ -96,7 +95,7 @@ static size_t take_leaves(wave *w)
 		}
 		size_t size = lade__leaf_room(r, leaf);
 		if (w->count && room + size > most) {
-			move_leaf(&all->held, leaf, &all->held_spot);
+			lade__leaf_move(&all->held, leaf, &all->held_spot);
 			all->has_held = true;
 			break;
 		}

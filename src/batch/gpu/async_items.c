@@ -249,13 +249,13 @@ out:
 lade_status lade_decode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
                               size_t count, const lade_async_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL};
+	lade__call call = {engine, LADE_DECODE, spec, items, count, NULL, NULL};
 	return run_items(call, options, err);
 }
 
 lade_status lade_encode_async(lade_engine *engine, const lade_spec *spec, const lade_item *items,
                               size_t count, const lade_async_options *options, lade_error *err)
 {
-	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL};
+	lade__call call = {engine, LADE_ENCODE, spec, items, count, NULL, NULL};
 	return run_items(call, options, err);
 }

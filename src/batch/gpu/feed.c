@@ -16,6 +16,14 @@ struct lade__gpu_done {
 	size_t size;
 };
 
+/* An item's source is not read any more, or it failed. */
+static void finished(const lade__gpu_feed *f, size_t index, bool ok)
+{
+	const lade__arrivals *a = f->planner->call->arrivals;
+	if (a)
+		a->done(a->ctx, index, ok);
+}
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 /* Leaves an item to the host that its device does not take, for 'status' and 'why', if the host
@@ -32,6 +40,7 @@ static void leave_item(lade__gpu_feed *f, size_t index, lade_status status, cons
 	lade__planner_done(p, index);
 	lade__outcome_failed(p->outcome, index, host ? w->host_status : status,
 	                     host ? &w->host_error : why);
+	finished(f, index, false);
 }
 
 /* Adds the units of an item to a list. */
@@ -54,6 +63,7 @@ static lade_status add_units(lade__gpu_feed *f, size_t index, lade__gpu_list *li
 	if (n == 0) {
 		lade__outcome_done(f->planner->outcome, index, 0);
 		lade__planner_done(f->planner, index);
+		finished(f, index, true);
 		return LADE_OK;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -103,7 +113,7 @@ lade_status lade__gpu_feed_units(lade__gpu_feed *f, size_t want, lade__gpu_list 
 		add_same(f, want, list);
 	}
 out:
-	*end = f->group->next == f->planner->call->count;
+	*end = f->group->next == f->planner->count;
 	return status;
 }
 
@@ -111,6 +121,7 @@ lade_status lade__gpu_feed_rest(lade__gpu_feed *f, lade_error *err)
 {
 	lade__gpu_list list = {0};
 	lade_status status = LADE_OK;
+	f->planner->count = f->planner->there; /* others do not arrive any more */
 	for (bool end = false; status == LADE_OK && !end; list.count = 0)
 		status = lade__gpu_feed_units(f, LADE__PLANNER_STEP, &list, &end, err);
 	free(list.unit);
@@ -151,9 +162,11 @@ static lade_status add_done(lade__gpu_feed *f, const lade__gpu_unit *u, lade_sta
 	if (done->status == LADE_OK) {
 		lade__outcome_done(p->outcome, u->item, done->size);
 		lade__planner_done(p, u->item);
+		finished(f, u->item, true);
 	} else {
 		p->state[u->item] = LADE__REFUSED;
 		f->refused = true;
+		finished(f, u->item, false);
 	}
 	return LADE_OK;
 }
@@ -174,6 +187,7 @@ lade_status lade__gpu_feed_results(lade__gpu_feed *f, const lade__gpu_unit *u, s
 		if (own == LADE_OK && !u->part) {
 			lade__outcome_done(f->planner->outcome, u->item, size);
 			lade__planner_done(f->planner, u->item);
+			finished(f, u->item, true);
 		} else {
 			status = add_done(f, u, own, size, err);
 		}

@@ -30,7 +30,7 @@ static void leave_rest(lade__planner *p, lade__group *g, lade_status status, con
 {
 	host = host && p->call->options->where == LADE_WHERE_AUTO &&
 	       g->where.host_status == LADE_OK;
-	for (size_t i = 0; i < p->call->count; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		if (lade__planner_waits(p, i) != g)
 			continue;
 		if (host) {
@@ -69,8 +69,8 @@ static lade_status run_host(lade__planner *p, lade__group *g, lade__device *devi
 	size_t *index = malloc(most * sizeof *index);
 	if (!index)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory to plan %zu items",
-		                 p->call->count);
-	for (size_t i = 0; i < p->call->count && n < most; i++)
+		                 p->count);
+	for (size_t i = 0; i < p->count && n < most; i++)
 		if (lade__planner_for_host(p, i) == g)
 			index[n++] = i;
 	lade_status status = lade__gpu_via_host(p, g, index, n, device, &why);
@@ -90,7 +90,7 @@ lade_status lade__gpu_group_run(lade__planner *p, lade__group *g, lade_error *er
 		/* Without its device nothing reaches bytes there; the host's own need none. */
 		lade__gpu_feed feed = lade__gpu_feed_of(p, g);
 		lade_status rest = g->where.on_device ? lade__gpu_feed_rest(&feed, err) : LADE_OK;
-		for (size_t i = 0; device_bytes && i < p->call->count; i++)
+		for (size_t i = 0; device_bytes && i < p->count; i++)
 			if (lade__planner_for_host(p, i) == g) {
 				lade__planner_done(p, i);
 				lade__outcome_failed(p->outcome, i, status, &why);

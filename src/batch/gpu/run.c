@@ -348,6 +348,42 @@ static lade_status finish_ready(run *r, lade_error *err)
 	return status;
 }
 
+/* Ends waves until there are more items, where they arrive.  False: none come before those that
+ * are pending are done. */
+static lade_status await(run *r, bool *more, lade_error *err)
+{
+	lade__planner *p = r->feed->planner;
+	lade_status status = LADE_OK;
+	*more = lade__planner_wait(p, false);
+	while (!*more && r->running) {
+		if (r->running == r->unsized)
+			TRY(wave_send_results(r, err));
+		TRY(wave_finish(r, err));
+		*more = lade__planner_wait(p, false);
+	}
+	if (!*more && r->streams->pending.count == 0)
+		*more = lade__planner_wait(p, true);
+out:
+	return status;
+}
+
+/* Makes units until 'want' are pending, or as many as there are; '*more': others may come. */
+static lade_status take_more(run *r, size_t want, bool *more, lade_error *err)
+{
+	lade__gpu_list *pending = &r->streams->pending;
+	lade_status status = LADE_OK;
+	while (!r->end && pending->count < want) {
+		TRY(lade__gpu_feed_units(r->feed, want, pending, &r->end, err));
+		if (r->end || pending->count >= want)
+			break;
+		TRY(await(r, more, err));
+		if (!*more)
+			break;
+	}
+out:
+	return status;
+}
+
 /* ---- planning ------------------------------------------------------------------------------ */
 
 /* Plans the wave of the first units pending, within 'most'; of none at the feed's end. */
@@ -356,19 +392,18 @@ static lade_status plan_next(run *r, const lade__gpu_most *most, lade__gpu_wave 
 	lade__gpu_list *pending = &r->streams->pending;
 	size_t limit = lade__gpu_cut_units(&r->cut), guess = lade__gpu_cut_guess(&r->cut, most);
 	lade_status status = LADE_OK;
+	bool more = true;
 	*w = (lade__gpu_wave){0};
 	for (;; guess *= 2) {
 		/* One more, so that it is seen that there are more. */
 		guess = guess < limit ? guess : limit + 1;
-		if (!r->end && pending->count < guess)
-			TRY(lade__gpu_feed_units(r->feed, guess, pending, &r->end, err));
-		if (pending->count == 0)
-			return LADE_OK;
+		TRY(take_more(r, guess, &more, err));
 		size_t n = pending->count < limit ? pending->count : limit;
 		*w = (lade__gpu_wave){.units = pending->unit, .count = n};
-		TRY(lade__gpu_wave_plan(r->engine, r->route, most, w, err));
+		if (n)
+			TRY(lade__gpu_wave_plan(r->engine, r->route, most, w, err));
 		/* Where all of them fit, more may. */
-		if (w->count < n || n == limit || r->end)
+		if (w->count < n || n == limit || r->end || !more)
 			break;
 	}
 out:

@@ -284,7 +284,7 @@ static load load_of(const lade__planner *p)
 /* Lists the host's items where others are not. */
 static lade_status choose_items(call *c, const load *l, lade_error *err)
 {
-	const size_t count = c->planner->call->count;
+	const size_t count = c->planner->count;
 	c->count = l->all ? count : 0;
 	if (l->all)
 		return LADE_OK;

@@ -26,6 +26,8 @@ lade_status lade__planner_init(lade__planner *p, const lade__call *call, lade__o
 	p->threads = call->options->threads && call->options->threads < threads
 	                     ? call->options->threads
 	                     : threads;
+	p->count = call->count;
+	p->there = call->arrivals ? 0 : call->count;
 	p->groups = &p->own_group;
 	p->group_count = p->last = p->sorted = p->bucket_count = 0;
 	p->group_cap = 1;
@@ -265,13 +267,25 @@ lade_status lade__planner_sort(lade__planner *p, size_t end, lade_error *err)
 	return LADE_OK;
 }
 
+bool lade__planner_wait(lade__planner *p, bool idle)
+{
+	const lade__arrivals *a = p->call->arrivals;
+	bool end = !a;
+	if (!a || p->there == p->count)
+		return false;
+	size_t before = p->there;
+	p->there = a->wait(a->ctx, before, &end);
+	if (end || (idle && p->there == before))
+		p->count = p->there;
+	return p->there > before || p->there == p->count;
+}
+
 lade_status lade__planner_next(lade__planner *p, lade__group *g, size_t *index, lade_error *err)
 {
-	const size_t count = p->call->count;
 	*index = SIZE_MAX;
-	while (g->next < count) {
+	while (g->next < p->there) {
 		if (g->next == p->sorted) {
-			size_t left = count - p->sorted;
+			size_t left = p->there - p->sorted;
 			size_t step = left < LADE__PLANNER_STEP ? left : LADE__PLANNER_STEP;
 			lade_status status = lade__planner_sort(p, p->sorted + step, err);
 			if (status != LADE_OK)
@@ -294,7 +308,7 @@ void lade__planner_to_host(lade__planner *p, lade__group *g, size_t index)
 lade_status lade__planner_join(const lade__planner *p, lade__group *g, lade_error *err)
 {
 	group_init(g, &(lade__key){.spec = p->call->spec, .device = p->call->options->device}, 0);
-	for (size_t i = 0; i < p->call->count; i++) {
+	for (size_t i = 0; i < p->count; i++) {
 		lade__key k;
 		lade__item_facts f;
 		lade_status status = look_at(p, &p->call->items[i], &k, &f, err);

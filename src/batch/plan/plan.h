@@ -59,6 +59,8 @@ typedef struct lade__planner {
 	const lade__call *call;
 	lade__outcome *outcome;
 	unsigned threads; /* that the call may use */
+	size_t count; /* items of the call; where they arrive, the most that there may be */
+	size_t there; /* those that are there: 'count', unless they arrive */
 	lade__group **groups;
 	size_t group_count, group_cap, last; /* 'last': the group of the latest item */
 	uint32_t *buckets; /* a hash table of the groups' index + 1, at most half full */
@@ -83,8 +85,14 @@ lade_status lade__planner_sort(lade__planner *p, size_t end, lade_error *err);
 #define LADE__PLANNER_STEP ((size_t)256)
 
 /*
- * The next item of a group, in the call's order; SIZE_MAX at the end.  Sorts further items as it
- * needs them.
+ * Where items arrive: waits for more.  False: there are none before others are done; with 'idle',
+ * when none are under way, that is the call's end.
+ */
+bool lade__planner_wait(lade__planner *p, bool idle);
+
+/*
+ * The next item of a group, in the call's order; SIZE_MAX at the end, or where the next has not
+ * arrived.  Sorts further items as it needs them.
  * Fails: LADE_E_NOMEM
  */
 lade_status lade__planner_next(lade__planner *p, lade__group *g, size_t *index, lade_error *err);
@@ -132,8 +140,8 @@ static inline void lade__planner_take(lade__group *g, size_t count)
  * go on as it began. */
 static inline double lade__planner_scale(const lade__planner *p)
 {
-	return p->sorted && p->sorted < p->call->count
-	               ? (double)p->call->count / (double)p->sorted
+	return p->sorted && p->sorted < p->count && !p->call->arrivals
+	               ? (double)p->count / (double)p->sorted
 	               : 1;
 }
 

@@ -32,7 +32,7 @@ lade_workload lade__workload_of(const lade__planner *p, const lade__group *g)
 	                      .has_dict = options->dict != NULL,
 	                      .strict = (options->flags & LADE_BATCH_STRICT) != 0,
 	                      .cpu = p->call->engine->cpu};
-	if (p->sorted < p->call->count) {
+	if (p->sorted < p->count) {
 		work.count = (size_t)((double)g->count * lade__planner_scale(p));
 		work.total = (uint64_t)((double)g->total * lade__planner_scale(p));
 	}

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/codecs.h"
+#include "filter/filters.h"
 
 #include <string.h>
 
@@ -93,4 +94,6 @@ static const lade_implementation decode = {
 
 static const lade_algorithm *const algorithms[] = {&copy, NULL};
 static const lade_implementation *const implementations[] = {&encode, &decode, NULL};
-const lade__set lade__codec_copy = {algorithms, implementations, NULL};
+static const lade__gpu_implementation *const gpu[] = {&lade__copy_encode_gpu,
+                                                      &lade__copy_decode_gpu, NULL};
+const lade__set lade__codec_copy = {algorithms, implementations, gpu};
