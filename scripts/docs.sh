@@ -11,7 +11,7 @@ python=$build/python/venv/bin/python
 site=$build/docs
 rm -rf "$site"
 mkdir -p "$site/pages/performance"
-cp docs/api/* docs/python.md docs/python-numcodecs.md "$site/pages"
+cp docs/api/* docs/python.md docs/python-numcodecs.md docs/zarr-python.md "$site/pages"
 cp docs/performance/python.md "$site/pages/performance"
 "$python" -B -m sphinx -W --keep-going -q -b html "$site/pages" "$site/html"
 cd "$site"
@@ -19,11 +19,13 @@ cd "$site"
 import sys
 import liblade
 import liblade.numcodecs
+import liblade.zarr
 from sphinx.util.inventory import InventoryFile
 with open(sys.argv[1], "rb") as f:
     there = {name for kind in InventoryFile.loads(f.read(), uri="").data.values() for name in kind}
 want = {f"liblade.{n}" for n in liblade.__all__ if not n.startswith("__")}
 want |= {f"liblade.numcodecs.{n}" for n in liblade.numcodecs.__all__}
+want |= {f"liblade.zarr.{n}" for n in liblade.zarr.__all__}
 missing = sorted(want - there)
 if missing:
     sys.exit(f"docs/api has no {', '.join(missing)}")

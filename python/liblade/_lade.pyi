@@ -440,3 +440,137 @@ def _suggest(
     bandwidth: float,
     /,
 ) -> tuple[int, str | None, bool, list[tuple[str, float, float, float, int]]]: ...
+
+type _Shape = tuple[int, ...]
+type _Options = dict[str, Any] | None
+
+@final
+class ZarrStore:
+    """A store of the library."""
+
+    @classmethod
+    def directory(cls, path: str, flags: int, /) -> ZarrStore: ...
+    @classmethod
+    def memory(cls, kind: int = 0, device: int = 0, /) -> ZarrStore: ...
+    @classmethod
+    def zip(cls, path: str, level: int = -1, /) -> ZarrStore: ...
+    @classmethod
+    def http(
+        cls, url: str, headers: tuple[str, ...], parallel: int, ca_file: str | None, /
+    ) -> ZarrStore: ...
+    @classmethod
+    def own(
+        cls,
+        get: Callable[[str], Any] | None,
+        fetch: Callable[[list[tuple[str, int, int, int]]], list[Any]] | None,
+        put: Callable[[str, bytes | None, bool], bool] | None,
+        list: Callable[[str, bool], list[str]] | None,
+        flags: int,
+        parallel: int,
+        name: str,
+        /,
+    ) -> ZarrStore: ...
+    def read(self, key: str, /) -> bytes | None: ...
+    def size(self, key: str, /) -> int | None: ...
+    def write(self, key: str, data: Any, if_absent: bool = False, /) -> bool: ...
+    @overload
+    def list(self, prefix: str, level: bool = False, /) -> list[str]: ...
+    @overload
+    def list(
+        self, prefix: str, level: bool, sizes: Literal[True], /
+    ) -> list[tuple[str, int | None]]: ...
+    def finish(self) -> None: ...
+
+@final
+class ZarrPlan:
+    """A read that is ready to run."""
+
+    @property
+    def shape(self) -> _Shape: ...
+    def info(self) -> dict[str, Any]: ...
+    def run(self) -> tuple[Any, dict[str, int]]: ...
+
+@final
+class ZarrNode:
+    """An open array or group."""
+
+    @classmethod
+    def open(
+        cls,
+        store: ZarrStore,
+        path: str,
+        kind: int = 0,
+        format: int = 0,
+        chunk_store: ZarrStore | None = None,
+        consolidated: bool = True,
+        /,
+    ) -> ZarrNode: ...
+    @classmethod
+    def create(
+        cls,
+        store: ZarrStore,
+        path: str,
+        kind: int,
+        format: int,
+        attributes: str | None,
+        shape: _Shape | None,
+        chunks: _Shape | None,
+        edges: tuple[_Shape | None, ...] | None,
+        type: str | None,
+        fill: str | None,
+        codecs: str | None,
+        spec: str | None,
+        inner: _Shape | None,
+        index_first: bool,
+        index_codecs: str | None,
+        names: tuple[str | None, ...] | None,
+        fortran: bool,
+        v2_keys: bool,
+        separator: int,
+        replace: bool,
+        /,
+    ) -> ZarrNode: ...
+    @classmethod
+    def delete(cls, store: ZarrStore, path: str, /) -> None: ...
+    @classmethod
+    def empty(cls, shape: _Shape, dtype: str, kind: int, device: int, stream: Any, /) -> Array: ...
+    def member(self, path: str, /) -> ZarrNode: ...
+    def members(self) -> list[str] | None: ...
+    def describe(self) -> dict[str, Any]: ...
+    def key(self, coords: _Shape, /) -> str: ...
+    def set_attributes(self, text: str, /) -> ZarrNode: ...
+    def resize(self, shape: _Shape, /) -> ZarrNode: ...
+    def consolidate(self) -> ZarrNode: ...
+    def result(self, key: Any, mode: int, field: str | None, /) -> _Shape: ...
+    def read(
+        self, key: Any, mode: int, field: str | None, out: Any, makes: bool, options: _Options, /
+    ) -> Any: ...
+    def plan(
+        self,
+        key: Any,
+        mode: int,
+        field: str | None,
+        out: Any,
+        makes: bool | None,
+        options: _Options,
+        /,
+    ) -> ZarrPlan: ...
+    @overload
+    def write(
+        self, key: Any, mode: int, field: str | None, source: Any, none: None, options: _Options, /
+    ) -> None: ...
+    @overload
+    def write(
+        self,
+        key: Any,
+        mode: int,
+        field: str | None,
+        source: Any,
+        none: None,
+        options: _Options,
+        report: bool,
+        /,
+    ) -> dict[str, int]: ...
+    def append(
+        self, axis: int, source: Any, shape: _Shape, options: _Options, /
+    ) -> tuple[ZarrNode, int]: ...

@@ -50,6 +50,7 @@ enum { PY_ALLOC_DEVICE, PY_ALLOC_PINNED, PY_ALLOC_HOST, PY_ALLOC_COUNT };
 
 typedef struct py_state {
 	PyTypeObject *array_type, *batch_type, *codec_type;
+	PyTypeObject *store_type, *node_type, *plan_type; /* of Zarr */
 	PyObject *error[PY_STATUS_COUNT];      /* exception classes by status */
 	PyObject *kind_device, *kind_host;     /* members of ArrayBufferKind */
 	PyObject *stream_class;                /* CudaStream */
@@ -437,6 +438,8 @@ typedef struct py_wait {
 
 void py_wait_begin(py_wait *wait, bool is_long);
 bool py_wait_end(py_wait *wait);
+/* The poll function of a token; 'wait' has what PyEval_SaveThread() gave. */
+bool py_wait_poll(void *wait);
 
 /* ---- work: no interpreter is needed there ----------------------------------------------- */
 

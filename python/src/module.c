@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "file.h"
+#include "zarr_py.h"
 
 static py_state *state_of(PyObject *module)
 {
@@ -560,9 +561,12 @@ static int module_exec(PyObject *module)
 	st->codec_type = st->batch_type ? add_type(module, &py_codec_spec) : NULL;
 	reader = st->codec_type ? add_type(module, &py_reader_spec) : NULL;
 	writer = reader ? add_type(module, &py_writer_spec) : NULL;
+	st->store_type = writer ? add_type(module, &py_store_spec) : NULL;
+	st->node_type = st->store_type ? add_type(module, &py_node_spec) : NULL;
+	st->plan_type = st->node_type ? add_type(module, &py_plan_spec) : NULL;
 	Py_XDECREF(reader); /* the module has them */
 	Py_XDECREF(writer);
-	if (!writer ||
+	if (!st->plan_type ||
 	    PyModule_AddStringConstant(module, "__version__", lade_version_text()))
 		return -1;
 	return 0;
@@ -579,6 +583,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(st->array_type);
 	Py_VISIT(st->batch_type);
 	Py_VISIT(st->codec_type);
+	Py_VISIT(st->store_type);
+	Py_VISIT(st->node_type);
+	Py_VISIT(st->plan_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_VISIT(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)
@@ -601,6 +608,9 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(st->array_type);
 	Py_CLEAR(st->batch_type);
 	Py_CLEAR(st->codec_type);
+	Py_CLEAR(st->store_type);
+	Py_CLEAR(st->node_type);
+	Py_CLEAR(st->plan_type);
 	for (int i = 0; i < PY_STATUS_COUNT; i++)
 		Py_CLEAR(st->error[i]);
 	for (int i = 0; i < PY_ALLOC_COUNT; i++)

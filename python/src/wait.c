@@ -6,7 +6,7 @@
 #include "lade_py.h"
 
 /* The library asks about every 50 ms, between two chunks, on the thread of the call. */
-static bool ask(void *ctx)
+bool py_wait_poll(void *ctx)
 {
 	py_wait *wait = ctx;
 
@@ -22,7 +22,7 @@ void py_wait_begin(py_wait *wait, bool is_long)
 	*wait = (py_wait){.cancel = NULL};
 	/* Without memory for it the call cannot be interrupted. */
 	if (is_long)
-		lade_cancel_new(ask, wait, &wait->cancel, NULL);
+		lade_cancel_new(py_wait_poll, wait, &wait->cancel, NULL);
 	wait->saved = PyEval_SaveThread();
 }
 

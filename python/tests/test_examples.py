@@ -27,7 +27,8 @@ def test_example(path, tmp_path):
     assert done.returncode == 0 and done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", ["python/README.md", "docs/python.md", "docs/layouts.md"])
+@pytest.mark.parametrize("name", ["python/README.md", "docs/python.md", "docs/layouts.md",
+                                  "docs/zarr-python.md"])
 def test_documents(name):
     text = (ROOT / name).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
