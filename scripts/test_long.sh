@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a 4 GiB .gz file, a
-# million tiny chunks, and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800 unless set).  What
-# it prints is kept in tests/long/log, which is committed before a release.
+# million tiny chunks, damaged RNTuples, and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800
+# unless set; RNTUPLES files, a million).  What it prints is kept in tests/long/log, which is
+# committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +12,8 @@ trap 'rm -rf "$folder"' EXIT
 generator="Unix Makefiles"
 command -v ninja >/dev/null && generator=Ninja
 { cmake -S . -B "$build" -G "$generator" -DLADE_TESTS=ON &&
-	cmake --build "$build" --parallel --target lade lade_long; } >/dev/null || exit 1
+	cmake --build "$build" --parallel --target lade lade_long \
+		lade_long_rntuple; } >/dev/null || exit 1
 
 passed=0 failed=0
 run() { # what, command
@@ -34,6 +36,8 @@ everything() {
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"
+	run "damaged RNTuples" "$build/tests/lade_long_rntuple" mutate "$folder" \
+		"${RNTUPLES:-1000000}" "$$" tests/golden/rntuple/*.root tests/fuzz/corpus/rntuple/*
 	run "fuzzing" scripts/fuzz.sh "$build" "${FUZZ:-1800}"
 	echo "$passed passed, $failed failed"
 	[ $failed = 0 ]

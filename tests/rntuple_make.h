@@ -41,7 +41,10 @@ typedef struct make_piece {
 typedef struct make_page_place {
 	uint64_t off, size;
 	uint32_t column, cluster, count;
+	bool none; /* no page: the column is suppressed, and lacks 'count' elements */
 } make_page_place;
+
+enum { MAKE_COLUMNS = 256 };
 
 typedef struct make {
 	int fd;           /* -1: pieces */
@@ -52,6 +55,8 @@ typedef struct make {
 	size_t piece_count;
 	make_bytes fields, columns; /* records */
 	uint32_t field_count, column_count;
+	uint64_t first[MAKE_COLUMNS]; /* elements of a column that are not stored */
+	uint32_t attributes;          /* linked attribute sets, whose anchors are nowhere */
 	make_page_place *pages;
 	size_t page_count;
 	uint64_t entries[4096];
@@ -198,21 +203,46 @@ static inline uint32_t make_field(make *m, const char *name, const char *type, u
 	return id;
 }
 
-/* 'type': the format's number.  Real32Quant goes from -2 to 3. */
-static inline uint32_t make_column(make *m, uint32_t field, unsigned type, unsigned bits)
+/* 'type': the format's number.  Real32Quant goes from -2 to 3.  Elements before 'first' are not
+ * stored. */
+static inline uint32_t make_late_column(make *m, uint32_t field, unsigned type, unsigned bits,
+                                        unsigned representation, uint64_t first)
 {
 	static const double range[2] = {-2, 3};
 	make_bytes b = {0};
 	bool quant = type == 0x1D;
+	if (m->column_count == MAKE_COLUMNS)
+		abort();
+	m->first[m->column_count] = first;
 	make_le(&b, type, 2);
 	make_le(&b, bits, 2);
 	make_le(&b, field, 4);
-	make_le(&b, quant ? 2 : 0, 2);
-	make_le(&b, 0, 2);
+	make_le(&b, (first ? 1u : 0u) | (quant ? 2u : 0u), 2);
+	make_le(&b, representation, 2);
+	if (first)
+		make_le(&b, first, 8);
 	if (quant)
 		make_add(&b, range, sizeof range);
 	make_frame(&m->columns, b, NULL);
 	return m->column_count++;
+}
+
+static inline uint32_t make_column(make *m, uint32_t field, unsigned type, unsigned bits)
+{
+	return make_late_column(m, field, type, bits, 0, 0);
+}
+
+static inline void make_place(make *m, make_page_place place)
+{
+	m->pages = make_need(realloc(m->pages, (m->page_count + 1) * sizeof *m->pages));
+	place.cluster = m->cluster_count;
+	m->pages[m->page_count++] = place;
+}
+
+/* In the next cluster another representation has the elements of this column. */
+static inline void make_none(make *m, uint32_t column, uint32_t elements)
+{
+	make_place(m, (make_page_place){.column = column, .count = elements, .none = true});
 }
 
 /* A page of the next cluster, with a checksum. */
@@ -222,10 +252,10 @@ static inline void make_page(make *m, uint32_t column, const void *stored, size_
 	make_bytes b = {0};
 	make_add(&b, stored, size);
 	make_le(&b, lade_checksum_of(LADE_XXH3, stored, size), 8);
-	m->pages = make_need(realloc(m->pages, (m->page_count + 1) * sizeof *m->pages));
-	m->pages[m->page_count++] =
-		(make_page_place){make_payload(m, b.data, b.size), size, column, m->cluster_count,
-	                          elements};
+	make_place(m, (make_page_place){.off = make_payload(m, b.data, b.size),
+	                                .size = size,
+	                                .column = column,
+	                                .count = elements});
 	free(b.data);
 }
 
@@ -241,8 +271,9 @@ static inline void make_cluster(make *m, uint64_t entries)
 static inline make_link make_page_list(make *m, uint64_t header_sum)
 {
 	make_bytes payload = {0}, summaries = {0}, clusters = {0};
-	uint64_t first = 0, *next = make_need(calloc(m->column_count + 1u, sizeof *next));
+	uint64_t first = 0, next[MAKE_COLUMNS];
 	size_t page = 0;
+	memcpy(next, m->first, sizeof next);
 	make_le(&payload, header_sum, 8);
 	for (uint32_t k = 0; k < m->cluster_count; k++) {
 		make_bytes summary = {0}, columns = {0};
@@ -257,19 +288,23 @@ static inline make_link make_page_list(make *m, uint64_t header_sum)
 			make_bytes pages = {0};
 			uint64_t elements = 0;
 			uint32_t count = 0;
+			bool none = false;
 			for (size_t i = begin; i < page; i++) {
 				const make_page_place *p = &m->pages[i];
 				if (p->column != c)
 					continue;
+				elements += p->count;
+				none |= p->none;
+				if (p->none)
+					continue;
 				make_le(&pages, 0 - (uint64_t)p->count, 4);
 				make_locator(m, &pages, p->off, p->size);
-				elements += p->count;
 				count++;
 			}
 			/* The frame's size and count are of the pages; offset and setting
 			 * follow. */
-			make_le(&pages, next[c], 8);
-			make_le(&pages, 505, 4);
+			make_le(&pages, none ? (uint64_t)INT64_MIN : next[c], 8);
+			make_le(&pages, 505, none ? 0 : 4);
 			next[c] += elements;
 			make_frame(&columns, pages, &count);
 		}
@@ -277,13 +312,12 @@ static inline make_link make_page_list(make *m, uint64_t header_sum)
 	}
 	make_frame(&payload, summaries, &m->cluster_count);
 	make_frame(&payload, clusters, &m->cluster_count);
-	free(next);
 	return make_envelope(m, 3, payload);
 }
 
 static inline make_link make_footer(make *m, const make_link *header, const make_link *pages)
 {
-	make_bytes payload = {0}, extension = {0}, group = {0}, groups = {0};
+	make_bytes payload = {0}, extension = {0}, group = {0}, groups = {0}, sets = {0};
 	const uint32_t none = 0, one = 1;
 	uint64_t entries = 0;
 	for (uint32_t k = 0; k < m->cluster_count; k++)
@@ -300,6 +334,16 @@ static inline make_link make_footer(make *m, const make_link *header, const make
 	make_locator(m, &group, pages->off, pages->size);
 	make_frame(&groups, group, NULL);
 	make_frame(&payload, groups, &one);
+	for (uint32_t i = 0; i < m->attributes; i++) {
+		make_bytes set = {0};
+		make_le(&set, 1, 2);
+		make_le(&set, 0, 2);
+		make_le(&set, 78, 4);
+		make_locator(m, &set, UINT32_MAX, 78);
+		make_text(&set, "tags");
+		make_frame(&sets, set, NULL);
+	}
+	make_frame(&payload, sets, &m->attributes);
 	return make_envelope(m, 2, payload);
 }
 
@@ -399,6 +443,17 @@ static inline void make_free(make *m)
 		free(m->pieces[i].bytes.data);
 	free(m->pieces);
 	free(m->pages);
+}
+
+/* The whole file, which is not large: 'at' bytes, to be freed. */
+static inline uint8_t *make_flat(const make *m)
+{
+	uint8_t *data = make_need(calloc(1, (size_t)m->at));
+	for (size_t i = 0; i < m->piece_count; i++)
+		if (m->pieces[i].bytes.size)
+			memcpy(data + m->pieces[i].off, m->pieces[i].bytes.data,
+			       m->pieces[i].bytes.size);
+	return data;
 }
 
 /* ---- the object with holes ------------------------------------------------------------------ */

@@ -20,6 +20,18 @@ static int64_t get(const uint8_t *at, uint64_t index)
 	return (int64_t)lade__le64(at + 8 * index);
 }
 
+/* The most that offsets of a cluster may be: each column that they count has the elements. */
+static uint64_t most_of(const lade_rntuple *t, const rnt_column *m, size_t cluster)
+{
+	uint64_t most = INT64_MAX;
+	for (uint32_t i = m->counts; i != RNT_NONE; i = t->column_more[i].counts_too) {
+		const rnt_column *below = &t->column_more[i];
+		uint64_t have = below->extents[cluster].count / below->factor;
+		most = have < most ? have : most;
+	}
+	return most;
+}
+
 /* Number 0 is the end of the element before the first one, or 0. */
 static lade_status add_up(const rnt_read *r, const rnt_goal *g, uint8_t *at, lade_error *err)
 {
@@ -53,6 +65,13 @@ static lade_status add_up(const rnt_read *r, const rnt_goal *g, uint8_t *at, lad
 			before = here;
 			lade__le_put(at + 8 * (i - first + 1), (uint64_t)sum, 8);
 		}
+		uint64_t most = most_of(t, m, k);
+		if ((uint64_t)before > most)
+			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			                 "rntuple: %s: collections of cluster %zu end at %" PRId64
+			                 ", and it has %" PRIu64 " elements for them",
+			                 t->field[t->column[g->target.column].field].path, k,
+			                 before, most);
 	}
 	return LADE_OK;
 }

@@ -54,11 +54,13 @@ static bool page_fits(const lade_rntuple *t, const rnt_page *page, uint64_t deco
 	uint64_t sum = page->sum ? 8 : 0, size = t->file.size;
 	if (page->size > decoded)
 		return false;
-	if (t->file.key_max && page->size + sum > t->file.key_max)
-		return true; /* in several keys: checked when it is read */
 	if (size == LADE_SIZE_UNKNOWN)
 		return page->off <= UINT64_MAX - page->size - sum;
-	return page->size + sum <= size && page->off <= size - page->size - sum;
+	if (page->size + sum > size)
+		return false;
+	if (t->file.key_max && page->size + sum > t->file.key_max)
+		return true; /* in several keys: their places are checked when it is read */
+	return page->off <= size - page->size - sum;
 }
 
 static void read_page(lade_rntuple *t, rnt_in *in, const rnt_physical *p, uint64_t first)

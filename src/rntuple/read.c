@@ -165,6 +165,13 @@ static lade_status load_pages(wave *w, size_t bytes, lade_error *err)
 	return status;
 }
 
+/* A page has a checksum, and is not that of the piece before. */
+static bool has_own_sum(const wave *w, size_t i)
+{
+	const rnt_piece *p = &w->piece[i];
+	return p->page->sum && (i == 0 || !lade__rnt_same_page(p, p - 1));
+}
+
 static lade_status verify_sums(const wave *w, lade_error *err)
 {
 	lade_status status = LADE_OK;
@@ -174,16 +181,13 @@ static lade_status verify_sums(const wave *w, lade_error *err)
 	if (!spans || !sums)
 		status = lade__rnt_nomem(err);
 	for (size_t i = 0; i < w->count && status == LADE_OK; i++)
-		if (w->piece[i].page->sum && (i == 0 || w->data[i] != w->data[i - 1]))
+		if (has_own_sum(w, i))
 			spans[count++] =
 				lade_host_cspan(w->data[i], (size_t)w->piece[i].page->size);
 	if (status == LADE_OK && count)
 		status = lade_checksums(w->r->engine, LADE_XXH3, spans, count, sums, err);
 	for (size_t i = 0; i < w->count && status == LADE_OK; i++) {
-		const rnt_page *page = w->piece[i].page;
-		if (!page->sum || (i && w->data[i] == w->data[i - 1]))
-			continue;
-		if (lade__le64(w->sum[i]) != sums[k++])
+		if (has_own_sum(w, i) && lade__le64(w->sum[i]) != sums[k++])
 			status = page_error(w->r, &w->piece[i], LADE_E_CHECKSUM,
 			                    "its XXH3 does not match", err);
 	}

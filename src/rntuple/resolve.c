@@ -204,7 +204,7 @@ static const char *add_type(lade_rntuple_column *c, const rnt_physical *p)
 	return NULL;
 }
 
-/* Which column counts the elements of another. */
+/* Which column counts the elements of another.  Parents come before what they count. */
 static void count_by(lade_rntuple *t, uint32_t column)
 {
 	lade_rntuple_column *c = &t->column[column];
@@ -214,10 +214,15 @@ static void count_by(lade_rntuple *t, uint32_t column)
 	if (c->position && t->column[above].kind == LADE_RNTUPLE_OFFSETS) {
 		m->parent = above; /* the bytes of a string */
 		m->factor = 1;
-		return;
+	} else {
+		m->parent = f->counted == RNT_NONE ? RNT_NONE
+		                                   : (uint32_t)t->field[f->counted].column;
+		m->factor = f->factor;
 	}
-	m->parent = f->counted == RNT_NONE ? RNT_NONE : (uint32_t)t->field[f->counted].column;
-	m->factor = f->factor;
+	if (m->parent != RNT_NONE) {
+		m->counts_too = t->column_more[m->parent].counts;
+		t->column_more[m->parent].counts = column;
+	}
 }
 
 static lade_status make_columns(lade_rntuple *t, lade_error *err)
@@ -252,6 +257,8 @@ static lade_status make_columns(lade_rntuple *t, lade_error *err)
 		if (!m->extents)
 			return lade__rnt_nomem(err);
 	}
+	for (size_t i = 0; i < t->column_count; i++)
+		t->column_more[i].counts = t->column_more[i].counts_too = RNT_NONE;
 	for (uint32_t i = 0; i < t->column_count; i++)
 		if (t->column_more[i].extents)
 			count_by(t, i);

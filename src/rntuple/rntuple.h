@@ -240,6 +240,8 @@ typedef struct rnt_column {
 	uint32_t parent;     /* the offsets or switch that count it; RNT_NONE: entries do */
 	uint64_t factor;     /* elements for each of what counts it */
 	int64_t deferred;    /* elements before it need not be stored */
+	uint32_t counts;     /* the last column that it counts; RNT_NONE: none */
+	uint32_t counts_too; /* the one before, of the same parent */
 } rnt_column;
 
 /* Memory for stored pages.  A tuple keeps one between reads: new memory costs page faults. */
