@@ -35,6 +35,7 @@ static const char help[] =
 	"  -f, --force            dump: replace FILE; write .npy to a terminal\n"
 	"  -M, --memory=SIZE      memory for decoded elements (256M)\n"
 	"  -T, --threads=N        threads (0, the default: all cores)\n"
+	"      --repair           verify: mend an anchor that a stopped append has torn\n"
 	"      --header=TEXT      URLs: a header of each request, \"Authorization: ...\"\n"
 	"  -q, --quiet            no warnings and no progress; twice: no errors either\n"
 	"  -v, --verbose          say more\n"
@@ -42,7 +43,7 @@ static const char help[] =
 	"\n"
 	"Exit code: 0 done, 1 an RNTuple or an operation failed, 2 wrong usage.\n";
 
-enum { OPT_JSON = 'j', OPT_ENTRIES = 'e', OPT_FORMAT = 'F', OPT_HEADER = 'H' };
+enum { OPT_JSON = 'j', OPT_ENTRIES = 'e', OPT_FORMAT = 'F', OPT_HEADER = 'H', OPT_REPAIR = 'R' };
 
 #define MEMORY_DEFAULT ((uint64_t)256 << 20)
 #define THREADS_MAX 1024
@@ -55,6 +56,7 @@ static const struct option options[] = {
 	{"force", no_argument, NULL, 'f'},
 	{"memory", required_argument, NULL, 'M'},
 	{"threads", required_argument, NULL, 'T'},
+	{"repair", no_argument, NULL, OPT_REPAIR},
 	{"header", required_argument, NULL, OPT_HEADER},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -69,7 +71,7 @@ static const struct {
 } commands[] = {
 	{"info", "jH", rntuple_info},       {"ls", "jH", rntuple_list},
 	{"schema", "jH", rntuple_schema},   {"dump", "eFofMTH", rntuple_dump},
-	{"verify", "jMTH", rntuple_verify},
+	{"verify", "jMTRH", rntuple_verify},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -122,6 +124,9 @@ static int read_option(rntuple_settings *s, int c, const char *text, unsigned *t
 			                 THREADS_MAX);
 		*threads = (unsigned)value;
 		break;
+	case OPT_REPAIR:
+		s->repair = true;
+		break;
 	case OPT_HEADER:
 		if (s->header_count == RNTUPLE_HEADERS_MAX)
 			return cli_usage("more than %d headers", RNTUPLE_HEADERS_MAX);
@@ -167,6 +172,9 @@ static bool read_options(int argc, char **argv, size_t command, rntuple_settings
 	s->count = (size_t)(argc - optind);
 	if (s->count == 0)
 		*rc = cli_usage("rntuple %s: no file or URL given", commands[command].name);
+	for (size_t i = 0; i < s->count && s->repair && *rc == CLI_OK; i++)
+		if (cli_is_url(s->names[i]))
+			*rc = cli_usage("--repair: %s is not a local file", s->names[i]);
 	return *rc == CLI_OK;
 }
 
@@ -234,6 +242,17 @@ static lade_status list(const rntuple_settings *s, const char *file, found *f, l
 	return status;
 }
 
+/* Mends the anchor of a file's RNTuple, if it is torn. */
+static int repair(const char *file, const char *tuple, rntuple_node *node)
+{
+	lade_rntuple_repair_options o = {.struct_size = sizeof o, .name = tuple};
+	lade_error err = {.offset = LADE_NO_OFFSET};
+
+	if (lade_rntuple_repair(file, &o, &node->mended, &err) != LADE_OK)
+		return cli_lade_error(node->name, &err);
+	return CLI_OK;
+}
+
 static int open_one(const rntuple_settings *s, const char *file, const char *tuple,
                     rntuple_node *node)
 {
@@ -270,8 +289,11 @@ int rntuple_each(const rntuple_settings *s, const char *name, bool one,
 		visit(&f, ""); /* opening says what is wrong */
 	}
 	for (size_t i = 0; i < f.count; i++) {
+		const char *own = f.names[i] && *f.names[i] ? f.names[i] : NULL;
 		rntuple_node node = {.name = name};
-		int this = open_one(s, file, f.names[i] && *f.names[i] ? f.names[i] : NULL, &node);
+		int this = s->repair ? repair(file, own, &node) : CLI_OK;
+		if (this == CLI_OK)
+			this = open_one(s, file, own, &node);
 		if (this == CLI_OK) {
 			if (i && !j && fn != rntuple_verify)
 				putchar('\n');

@@ -20,7 +20,7 @@ typedef enum rntuple_format {
 
 /* What the command line says.  The strings are argv's. */
 typedef struct rntuple_settings {
-	bool json, force;
+	bool json, force, repair;
 	const char *headers[RNTUPLE_HEADERS_MAX];
 	size_t header_count;
 	const char *output; /* NULL: standard output */
@@ -37,6 +37,7 @@ typedef struct rntuple_node {
 	const char *name; /* as the user wrote it */
 	lade_rntuple *tuple;
 	const lade_rntuple_info *info;
+	bool mended; /* its anchor was torn */
 } rntuple_node;
 
 /* Each does one RNTuple, and returns the exit code.  'j' is for --json, else NULL. */

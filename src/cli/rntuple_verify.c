@@ -227,6 +227,8 @@ static void say_summary(const verify *v)
 
 	if (v->j) {
 		json_close(v->j, ']');
+		if (v->s->repair)
+			json_bool(v->j, "mended", v->node->mended);
 		json_uint(v->j, "good", v->good);
 		json_uint(v->j, "bad", v->bad);
 		json_uint(v->j, "unread_fields", hidden);
@@ -241,6 +243,8 @@ static void say_summary(const verify *v)
 	printf("%s: %" PRIu64 " page%s good, %" PRIu64 " bad; %s stored, %s decoded", shown,
 	       v->good, v->good == 1 ? "" : "s", v->bad, cli_format_size(v->stored, stored),
 	       cli_format_size(v->decoded, decoded));
+	if (v->node->mended)
+		printf("; its anchor was torn and is mended");
 	if (hidden)
 		printf("; %" PRIu64 " field%s cannot be read", hidden, hidden == 1 ? "" : "s");
 	putchar('\n');

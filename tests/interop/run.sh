@@ -2,7 +2,7 @@
 # run.sh BUILD [PYTEST ARGUMENT...]: the interop tests, against the reference implementations.
 # Makes a virtual environment in BUILD/venv once.  Wants python3 with venv, and the lz4, zstd, gzip
 # and pigz tools.  Zarr's implementations want Python 3.12: one is looked for, or PYTHON names it;
-# and npm, for zarrita.
+# and npm, for zarrita and JSROOT.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,6 +38,11 @@ export LADE_ZARRITA=$build/zarrita
 if [ ! -e "$LADE_ZARRITA/node_modules/zarrita" ] && command -v npm >/dev/null; then
 	npm install --prefix "$LADE_ZARRITA" --silent --no-audit --no-fund zarrita \
 		@zarrita/storage >/dev/null 2>&1 || echo "interop: npm has no zarrita"
+fi
+export LADE_JSROOT=$build/jsroot
+if [ ! -e "$LADE_JSROOT/node_modules/jsroot" ] && command -v npm >/dev/null; then
+	npm install --prefix "$LADE_JSROOT" --silent --no-audit --no-fund --ignore-scripts \
+		--omit=optional jsroot >/dev/null 2>&1 || echo "interop: npm has no jsroot"
 fi
 export LADE_LIBRARY="$build/liblade.so"
 exec "$build/venv/bin/python" -B -m pytest -q -p no:cacheprovider "$here" "$@"

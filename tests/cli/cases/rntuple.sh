@@ -104,6 +104,22 @@ if needs python3; then
 	prints '"status": "LADE_E_CHECKSUM"'
 	run 1 "$lade" rntuple dump bad.root
 	says 'does not match'
+	# An anchor that is torn, and mended once.
+	python3 - <<-'END'
+		data = bytearray(open("staff.root", "rb").read())
+		data[data.index(b"\x40\0\0\x42\0\2\0\1") + 45] ^= 1
+		open("torn.root", "wb").write(data)
+	END
+	run 1 "$lade" rntuple verify torn.root
+	says 'anchor'
+	run 0 "$lade" rntuple verify --repair torn.root staff.root
+	prints 'torn.root: Contributors: 4 pages good, 0 bad; 723 B stored, 723 B decoded; its'
+	prints 'its anchor was torn and is mended'
+	same torn.root staff.root
+	run 0 "$lade" rntuple verify --repair --json torn.root
+	prints '"mended": false'
+	run 2 "$lade" rntuple verify --repair http://127.0.0.1:1/torn.root
+	run 2 "$lade" rntuple info --repair torn.root
 	# The same from a web server.
 	coproc server { exec python3 "$here/../http_server.py" .; }
 	read -r port <&"${server[0]}"
