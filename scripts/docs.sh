@@ -19,12 +19,14 @@ cd "$site"
 import sys
 import liblade
 import liblade.numcodecs
+import liblade.rntuple
 import liblade.zarr
 from sphinx.util.inventory import InventoryFile
 with open(sys.argv[1], "rb") as f:
     there = {name for kind in InventoryFile.loads(f.read(), uri="").data.values() for name in kind}
 want = {f"liblade.{n}" for n in liblade.__all__ if not n.startswith("__")}
 want |= {f"liblade.numcodecs.{n}" for n in liblade.numcodecs.__all__}
+want |= {f"liblade.rntuple.{n}" for n in liblade.rntuple.__all__}
 want |= {f"liblade.zarr.{n}" for n in liblade.zarr.__all__}
 missing = sorted(want - there)
 if missing:

@@ -10,11 +10,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(cd "${1:?usage: python.sh BUILD}" && pwd)/python
 mkdir -p "$build"
-# Of these only numpy is wanted by the package, and only by liblade.numcodecs.  A free-threaded
+# Of these only numpy is wanted by the package: by its numcodecs, rntuple and zarr.  A free-threaded
 # interpreter gets those of 'others' that have a wheel for it, and tests say what they miss; types
 # and documents are the same for all.
 packages=(pytest hypothesis numpy)
-others=(numcodecs cramjam zstandard lz4 zarr)
+others=(numcodecs cramjam zstandard lz4 zarr awkward uproot pyarrow)
 common=(mypy sphinx myst-parser)
 
 fits() { # interpreter

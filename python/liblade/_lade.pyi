@@ -574,3 +574,74 @@ class ZarrNode:
     def append(
         self, axis: int, source: Any, shape: _Shape, options: _Options, /
     ) -> tuple[ZarrNode, int]: ...
+@final
+class NTuple:
+    """An open RNTuple; liblade.rntuple.open() makes one."""
+
+    def __new__(
+        cls, origin: int, object: Any, headers: tuple[str, ...], name: str | None,
+        metadata_max: int, /,
+    ) -> Self: ...
+    @classmethod
+    def names(cls, origin: int, object: Any, headers: tuple[str, ...], /) -> list[str]: ...
+    def about(self) -> tuple[Any, ...]: ...
+    def fields(self) -> list[tuple[Any, ...]]: ...
+    def columns(self) -> list[tuple[Any, ...]]: ...
+    def field(self, path: str, /) -> int: ...
+    def clusters(self) -> list[tuple[int, int]]: ...
+    def cluster_elements(self, column: int, /) -> list[tuple[int, int]]: ...
+    def pages(self, column: int, cluster: int, /) -> list[tuple[Any, ...]]: ...
+    def elements(self, column: int, first: int, count: int, /) -> tuple[int, int]: ...
+    def read(
+        self,
+        targets: list[Any],
+        threads: int,
+        flags: int,
+        stream: Any,
+        memory: int,
+        where: int,
+        device: int,
+        explain: bool,
+        /,
+    ) -> tuple[Any, ...]: ...
+
+@final
+class NTupleWriter:
+    """The writer of an RNTuple; liblade.rntuple.create() makes one."""
+
+    def __new__(
+        cls,
+        path: bytes,
+        name: str | None,
+        description: str,
+        mode: int,
+        flags: int,
+        codec: str | None,
+        page_size: int,
+        cluster_size: int,
+        memory: int,
+        threads: int,
+        /,
+    ) -> Self: ...
+    @classmethod
+    def repair(cls, path: bytes, name: str | None, dry: bool, /) -> bool: ...
+    def add(self, fields: list[tuple[Any, ...]], /) -> None: ...
+    def schema(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]: ...
+    def fill(self, entry_count: int, columns: list[tuple[Any, ...]], /) -> tuple[int, ...]: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+@final
+class ArrowData:
+    """Columns for Arrow; pyarrow.record_batch() and others take it."""
+
+    def __new__(cls, tree: tuple[Any, ...], device: int, /) -> Self: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> Any:
+        """A capsule of an ArrowSchema."""
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Capsules of an ArrowSchema and an ArrowArray, of columns on the host."""
+    def __arrow_c_device_array__(
+        self, requested_schema: Any = None, **kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Capsules of an ArrowSchema and an ArrowDeviceArray."""

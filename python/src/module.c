@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "file.h"
+#include "rntuple_py.h"
 #include "zarr_py.h"
 
 static py_state *state_of(PyObject *module)
@@ -523,10 +524,24 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 	return type;
 }
 
+/* Types that the state need not know: the module has them. */
+static bool add_types(PyObject *module)
+{
+	PyType_Spec *const specs[] = {&py_reader_spec, &py_writer_spec, &py_rntuple_spec,
+	                              &py_rntuple_writer_spec, &py_arrow_spec};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < sizeof(specs) / sizeof(*specs); i++) {
+		PyTypeObject *type = add_type(module, specs[i]);
+		ok = type != NULL;
+		Py_XDECREF(type);
+	}
+	return ok;
+}
+
 static int module_exec(PyObject *module)
 {
 	py_state *st = state_of(module);
-	PyTypeObject *reader, *writer;
 	PyObject *bytes;
 	lade_error err;
 
@@ -559,14 +574,10 @@ static int module_exec(PyObject *module)
 	st->array_type = add_type(module, &py_array_spec);
 	st->batch_type = st->array_type ? add_type(module, &py_batch_spec) : NULL;
 	st->codec_type = st->batch_type ? add_type(module, &py_codec_spec) : NULL;
-	reader = st->codec_type ? add_type(module, &py_reader_spec) : NULL;
-	writer = reader ? add_type(module, &py_writer_spec) : NULL;
-	st->store_type = writer ? add_type(module, &py_store_spec) : NULL;
+	st->store_type = st->codec_type ? add_type(module, &py_store_spec) : NULL;
 	st->node_type = st->store_type ? add_type(module, &py_node_spec) : NULL;
 	st->plan_type = st->node_type ? add_type(module, &py_plan_spec) : NULL;
-	Py_XDECREF(reader); /* the module has them */
-	Py_XDECREF(writer);
-	if (!st->plan_type ||
+	if (!st->plan_type || !add_types(module) ||
 	    PyModule_AddStringConstant(module, "__version__", lade_version_text()))
 		return -1;
 	return 0;

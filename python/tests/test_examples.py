@@ -28,7 +28,7 @@ def test_example(path, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["python/README.md", "docs/python.md", "docs/layouts.md",
-                                  "docs/zarr-python.md"])
+                                  "docs/zarr-python.md", "docs/rntuple.md"])
 def test_documents(name):
     text = (ROOT / name).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
