@@ -4,7 +4,7 @@
  *
  *     zarr_bench --work=DIR [--data=DIR] [--sets=json.u1,...] [--codecs=lz4,copy]
  *                [--layouts=flat,grid,shard] [--chunks=65536,1048576] [--total=655360000]
- *                [--threads=0] [--repeats=7] [--device=0] [--out=FILE] [--info=FILE]
+ *                [--threads=0] [--memory=0] [--repeats=7] [--device=0] [--out=FILE] [--info=FILE]
  *
  * DIR of --work gets the arrays, one at a time, and is empty again at the end.  The sets are files
  * of bench/make_data.py; without --data there is one, "waves.f4", made here.  Layouts:
@@ -74,6 +74,7 @@ typedef struct options {
 	const char *work, *data, *sets, *codecs, *layouts, *out, *info;
 	size_t chunks[LIST_MOST + 1];
 	size_t total, repeats;
+	uint64_t memory;
 	unsigned threads;
 	int32_t device;
 } options;
@@ -132,6 +133,7 @@ static lade_status read_to(state *s, lade_span span, lade_where where, lade_erro
 	lade_zarr_read_options o = {.struct_size = sizeof o,
 	                            .engine = s->engine,
 	                            .threads = s->options.threads,
+	                            .memory = s->options.memory,
 	                            .where = where,
 	                            .device = s->options.device,
 	                            .stream = s->gpu.stream};
@@ -540,6 +542,8 @@ static options parse(int argc, char **argv)
 			chunks = v;
 		else if ((v = bench_option("--total", a)))
 			o.total = strtoull(v, NULL, 10);
+		else if ((v = bench_option("--memory", a)))
+			o.memory = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--threads", a)))
 			o.threads = (unsigned)strtoul(v, NULL, 10);
 		else if ((v = bench_option("--repeats", a)))

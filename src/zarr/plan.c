@@ -106,7 +106,22 @@ static lade_status take_target(lade__zread *r, const lade_zarr_target *given, la
 
 /* Encoded bytes that are on their way: few, or what a device is busy with. */
 #define HOST_MEMORY   ((uint64_t)64 << 20)
+#define FED_MEMORY    ((uint64_t)64 << 20)
 #define DEVICE_MEMORY ((uint64_t)256 << 20)
+
+/* How chunks come, and in which memory. */
+static void choose_way(lade__zread *r)
+{
+	const bool given = r->options.memory != 0;
+	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
+	if (!given)
+		r->options.memory = r->device ? FED_MEMORY : HOST_MEMORY;
+	r->fed = lade__leaves_can_be_fed(r);
+	if (r->fed || !r->device || given)
+		return;
+	r->options.memory = DEVICE_MEMORY;
+	r->fed = lade__leaves_can_be_fed(r);
+}
 
 static lade_status take_options(lade__zread *r, const lade_zarr_read_options *given,
                                 lade_error *err)
@@ -189,10 +204,7 @@ lade_status lade__zread_init(lade__zread *r, const lade_zarr *array,
 	r->device = r->target.span.place.kind == LADE_DEVICE ||
 	            r->target.span.place.kind == LADE_MANAGED ||
 	            r->options.where == LADE_WHERE_DEVICE;
-	if (r->options.memory == 0)
-		r->options.memory = r->device ? DEVICE_MEMORY : HOST_MEMORY;
-	r->local = !r->device && (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) != 0;
-	r->fed = lade__leaves_can_be_fed(r);
+	choose_way(r);
 out:
 	if (status != LADE_OK)
 		lade__zread_reset(r);

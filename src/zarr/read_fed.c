@@ -23,12 +23,10 @@
 #define SLOT_LEAST  ((size_t)1 << 20)
 #define SLOT_ENOUGH ((size_t)256 << 10)
 #define SLOT_LEAVES 64
+#define LEAF_MOST   ((size_t)256 << 20)
 
-/* The memory of all slots: as much as hides what a wave takes.  More than that does not stay in the
- * processor's cache, from where the device reads faster. */
-#define RING_MOST ((size_t)64 << 20)
 #define SLOTS_LEAST 4
-#define SLOTS_MOST 64
+#define SLOTS_MOST 256
 
 /* Bytes of leaves that one call to the store reads. */
 #define READ_LEAST ((size_t)128 << 10)
@@ -429,10 +427,10 @@ static lade_status run_batches(fed *f, lade_error *err)
 
 static size_t slots_of(const lade__zread *r, size_t *size)
 {
-	size_t most = r->options.memory < RING_MOST ? (size_t)r->options.memory : RING_MOST;
 	*size = r->encoded_cap > SLOT_LEAST / 2 ? 2 * r->encoded_cap : SLOT_LEAST;
 	*size = (*size + 4095) / 4096 * 4096;
-	return most / *size < SLOTS_MOST ? most / *size : SLOTS_MOST;
+	uint64_t count = r->options.memory / *size;
+	return count < SLOTS_MOST ? (size_t)count : SLOTS_MOST;
 }
 
 uint64_t lade__fed_memory(const lade__zread *r)
@@ -451,7 +449,7 @@ bool lade__leaves_can_be_fed(const lade__zread *r)
 	       (kind == LADE_DEVICE || kind == LADE_MANAGED) &&
 	       (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) &&
 	       r->options.where != LADE_WHERE_HOST && r->leaf_count > SLOT_LEAVES / 4 &&
-	       r->leaf_count < SIZE_MAX / 2 && r->encoded_cap < RING_MOST &&
+	       r->leaf_count < SIZE_MAX / 2 && r->encoded_cap < LEAF_MOST &&
 	       slots_of(r, &size) >= SLOTS_LEAST &&
 	       lade_device_takes(r->engine, r->coding.spec[0], &work, lade__zread_device(r),
 	                         NULL) == LADE_OK;

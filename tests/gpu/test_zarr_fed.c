@@ -146,7 +146,7 @@ static void as_on_the_host(void **state)
 	};
 	for (size_t i = 0; i < 6; i++) {
 		kit_round(i, i + 77);
-		array a = array_new(codecs[i / 2][i % 2], i % 2, 900, 100);
+		array a = array_new(codecs[i / 2][i % 2], i % 2, emu ? 300 : 9000, emu ? 40 : 400);
 		if (i % 2 == 0)
 			for (size_t c = 0; c < a.count; c += 7)
 				erase(&a, c);
@@ -160,7 +160,7 @@ static void few_slots_many_chunks(void **state)
 {
 	(void)state;
 	kit_round(1, 1);
-	array large = array_new("[]", false, 64 << 10, 160);
+	array large = array_new("[]", false, 64 << 10, emu ? 90 : 1000);
 	compare(&large, NULL, (uint64_t)4 << 20, 3);
 	compare(&large, "::-1, 100:", (uint64_t)4 << 20, 2);
 	array_free(&large);
