@@ -27,8 +27,23 @@ from ._awkward import to_awkward
 from ._read import Cuts, Options, Report, explain, read, shaped
 from ._spaces import Space, make_space
 from ._tree import Column, Field, Plan, choose, make_fields, make_plan
+from ._write import Writer, WriteReport, append, create, repair
 
-__all__ = ["Column", "Field", "File", "Info", "Page", "RNTuple", "Report", "open"]
+__all__ = [
+    "Column",
+    "Field",
+    "File",
+    "Info",
+    "Page",
+    "RNTuple",
+    "Report",
+    "WriteReport",
+    "Writer",
+    "append",
+    "create",
+    "open",
+    "repair",
+]
 
 
 class Info(NamedTuple):
