@@ -14,7 +14,8 @@ mkdir -p "$build"
 # interpreter gets those of 'others' that have a wheel for it, and tests say what they miss; types
 # and documents are the same for all.
 packages=(pytest hypothesis numpy)
-others=(numcodecs cramjam zstandard lz4 zarr awkward uproot pyarrow)
+others=(numcodecs cramjam zstandard lz4 zarr pytest-asyncio xarray dask distributed awkward uproot
+	pyarrow)
 common=(mypy sphinx myst-parser)
 
 fits() { # interpreter

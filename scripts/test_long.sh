@@ -32,6 +32,8 @@ everything() {
 		"$(git rev-parse --short HEAD 2>/dev/null), $(nproc) CPUs, $(uname -m)"
 	run "all tests, and under each sanitizer" scripts/test.sh "$build" build unit-all asan-all \
 		tsan-all
+	run "zarr-python's tests" env LADE_ZARR_SUITE=all tests/python/run.sh "$build" \
+		-k test_all_suites
 	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"

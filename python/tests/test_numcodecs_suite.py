@@ -1,6 +1,6 @@
 """numcodecs' own tests of the codecs, run against liblade.numcodecs.
 
-They come from numcodecs' source distribution (numcodecs_sdist.py); only their imports are changed.
+They come from numcodecs' source distribution (package_sdist.py); only their imports are changed.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,7 +20,7 @@ pytest.importorskip("numpy", reason="numpy is not installed")
 pytest.importorskip("numcodecs", reason="numcodecs is not installed")
 
 import liblade
-import numcodecs_sdist
+import package_sdist
 
 MODULES = (
     "zlib gzip zstd lz4 blosc shuffle delta checksum32 fletcher32 fixedscaleoffset bitround "
@@ -45,8 +45,8 @@ def adapted(text: str) -> str:
 def suite(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """numcodecs' tests, adapted, with the data that they read."""
     try:
-        found = numcodecs_sdist.unpacked()
-    except numcodecs_sdist.Unavailable as e:
+        found = package_sdist.unpacked("numcodecs")
+    except package_sdist.Unavailable as e:
         pytest.skip(str(e))
     folder = tmp_path_factory.mktemp("suite")
     shutil.copytree(found / "fixture", folder / "fixture")

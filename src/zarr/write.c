@@ -163,7 +163,7 @@ static lade_status take_options(lade__zwrite *w, const lade_zarr_write_options *
 	lade_status status = lade__options_read(o, sizeof *o, given, "zarr write options", err);
 	if (status != LADE_OK)
 		return status;
-	const uint32_t known = LADE_ZARR_SKIP_FILL | LADE_ZARR_SYNC;
+	const uint32_t known = LADE_ZARR_SKIP_FILL | LADE_ZARR_SYNC | LADE_ZARR_MORTON;
 	if (o->flags & ~known || (unsigned)o->where > LADE_WHERE_DEVICE)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "zarr write options: flags 0x%x, known are 0x%x; where %d",

@@ -3,7 +3,8 @@
  *
  *	old index, or none
  *	for each chunk that is touched, on several threads: its new bytes, from its old ones
- *	all others as they are stored, one behind the other in the order of the index; the new index
+ *	all others as they are stored, one behind the other in the order of the index, or in Morton
+ *	order; the new index
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,6 +34,7 @@ typedef struct sharding {
 	size_t count;        /* of chunks */
 	size_t grid[LADE_DIMS_MAX]; /* by axis of the stored shard */
 	entry *entries;
+	size_t *order;       /* the numbers of the chunks as they are stored; NULL: ascending */
 	uint8_t *room;       /* for the new bytes of chunks; NULL: each has its own memory */
 	size_t room_cap;
 	pthread_mutex_t mutex; /* guards what follows */
@@ -68,6 +70,61 @@ static size_t number_of(const sharding *s, const lade__cut *cut)
 	for (size_t j = 0; j < s->w->selected.ndim; j++)
 		number = number * s->grid[j] + at[j];
 	return number;
+}
+
+/* A chunk and its Morton code. */
+typedef struct coded {
+	uint64_t code;
+	size_t number;
+} coded;
+
+static int by_code(const void *a, const void *b)
+{
+	uint64_t x = ((const coded *)a)->code, y = ((const coded *)b)->code;
+	return x < y ? -1 : x > y;
+}
+
+/* The bits of the coordinates, the lowest first, the first axis first; an axis has as many as its
+ * last chunk needs.  Together these are at most 26 and one for each axis, as there are at most 2^26
+ * chunks. */
+static uint64_t code_of(const sharding *s, size_t number)
+{
+	size_t at[LADE_DIMS_MAX], ndim = s->w->selected.ndim;
+	uint64_t code = 0;
+	unsigned out = 0;
+	for (size_t j = ndim; j-- > 0; number /= s->grid[j])
+		at[j] = number % s->grid[j];
+	for (unsigned bit = 0; bit < 27; bit++)
+		for (size_t j = 0; j < ndim; j++)
+			if ((s->grid[j] - 1) >> bit)
+				code |= (uint64_t)(at[j] >> bit & 1) << out++;
+	return code;
+}
+
+static lade_status take_order(sharding *s, lade_error *err)
+{
+	if (!(s->w->options.flags & LADE_ZARR_MORTON) || s->count < 2)
+		return LADE_OK;
+	coded *all = malloc(s->count * sizeof *all);
+	s->order = malloc(s->count * sizeof *s->order);
+	if (!all || !s->order) {
+		free(all);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                 "no memory for the order of %zu chunks", s->count);
+	}
+	for (size_t i = 0; i < s->count; i++)
+		all[i] = (coded){code_of(s, i), i};
+	qsort(all, s->count, sizeof *all, by_code);
+	for (size_t i = 0; i < s->count; i++)
+		s->order[i] = all[i].number;
+	free(all);
+	return LADE_OK;
+}
+
+/* The chunk that is stored as the k-th. */
+static size_t stored_at(const sharding *s, size_t k)
+{
+	return s->order ? s->order[k] : k;
 }
 
 /* ---- the index --------------------------------------------------------------------------- */
@@ -119,7 +176,8 @@ static lade_status encode_index(const sharding *s, size_t start, lade__encoded *
 	if (!words)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an index");
 	uint8_t *index = (uint8_t *)(words + 2 * s->count);
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t k = 0; k < s->count; k++) {
+		size_t i = stored_at(s, k);
 		const entry *e = &s->entries[i];
 		words[2 * i] = e->data ? start : EMPTY;
 		words[2 * i + 1] = e->data ? e->size : EMPTY;
@@ -328,11 +386,12 @@ static lade_status join(sharding *s, lade__encoded *out, lade_worker *worker, la
 		free(index.owned ? index.data : NULL);
 		return status;
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		if (!s->entries[i].data)
+	for (size_t k = 0; k < s->count; k++) {
+		const entry *e = &s->entries[stored_at(s, k)];
+		if (!e->data)
 			continue;
-		memcpy(data + at, s->entries[i].data, s->entries[i].size);
-		at += s->entries[i].size;
+		memcpy(data + at, e->data, e->size);
+		at += e->size;
 	}
 	memcpy(data + (start ? 0 : size), index.data, index_size);
 	if (index.owned)
@@ -380,6 +439,7 @@ lade_status lade__write_shard(lade__zwrite *w, const lade__target *t, lade__enco
 	if (!s.entries)
 		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu chunks",
 		              s.count));
+	TRY(take_order(&s, err));
 	if (!t->whole)
 		TRY(strip(&s, old, worker, err));
 	if (s.old.data)
@@ -401,6 +461,7 @@ out:
 		if (s.entries[i].owned)
 			free((void *)(uintptr_t)s.entries[i].data);
 	free(s.entries);
+	free(s.order);
 	if (s.old.owned)
 		free(s.old.data);
 	return status;

@@ -5,6 +5,8 @@ CodecPipeline makes zarr-python, xarray and dask use the library.
 SPDX-License-Identifier: Apache-2.0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._array import Array, Attributes, Box, Node, Placed, Plan
 from ._group import (
     Group,
@@ -24,14 +26,19 @@ from ._group import (
 from ._settings import configure, settings
 from ._store import Store
 
+if TYPE_CHECKING:
+    from ._pipeline import CodecPipeline, PipelineCounts, pipeline_counts, pipeline_reasons
+
 __all__ = [
     "Array",
     "Attributes",
     "Box",
+    "CodecPipeline",
     "Group",
     "Node",
     "NodeExistsError",
     "NodeNotFoundError",
+    "PipelineCounts",
     "Placed",
     "Plan",
     "Store",
@@ -45,6 +52,19 @@ __all__ = [
     "open",
     "open_array",
     "open_group",
+    "pipeline_counts",
+    "pipeline_reasons",
     "save",
     "settings",
 ]
+
+# What needs zarr-python.
+_LAZY = ("CodecPipeline", "PipelineCounts", "pipeline_counts", "pipeline_reasons")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from . import _pipeline
+
+        return getattr(_pipeline, name)
+    raise AttributeError(f"module 'liblade.zarr' has no attribute {name!r}")

@@ -590,16 +590,20 @@ class Array(Node):
                 if n != "place" or not first]  # fmt: skip
         return "\n".join(first + rows)
 
+    def _texts_of(self, found: tuple[bytes, bytes], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Elements of any length from their offsets and bytes."""
+        offsets = np.frombuffer(found[0], np.int64).tolist()
+        data = found[1]
+        items: list[Any] = [data[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        if self._type.cls == STRING:
+            items = [item.decode() for item in items]
+        result = np.empty(len(items), self._dtype)
+        result[:] = items
+        return result.reshape(shape)
+
     def _text_finish(self, plan: ZarrPlan, selection: Selection, out: Any) -> Callable[[Any], Any]:
         def finish(found: tuple[bytes, bytes]) -> Any:
-            offsets = np.frombuffer(found[0], np.int64).tolist()
-            data = found[1]
-            items: list[Any] = [data[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-            if self._type.cls == STRING:
-                items = [item.decode() for item in items]
-            result = np.empty(len(items), self._dtype)
-            result[:] = items
-            result = result.reshape(plan.shape)
+            result = self._texts_of(found, plan.shape)
             if out is not None:
                 out[...] = result
                 return out

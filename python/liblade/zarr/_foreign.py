@@ -18,7 +18,15 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer, cpu
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, ZipStore
+from zarr.storage import (
+    FsspecStore,
+    GpuMemoryStore,
+    LocalStore,
+    ManagedMemoryStore,
+    MemoryStore,
+    ObjectStore,
+    ZipStore,
+)
 
 from .._lade import ZarrStore
 from ._store import Store as OurStore
@@ -34,10 +42,14 @@ type _Request = tuple[str, int, int, int]
 type _Answer = tuple[Any, int] | BaseException | None
 
 
-def store_of(store: Store) -> OurStore:
-    """Our store of what a store of zarr-python has."""
+def store_of(store: Store, index_first: bool = False, **merging: int) -> OurStore:
+    """Our store of what a store of zarr-python has.
+
+    index_first: shards begin with their index, which is then read by get(), as at the end.
+    merging: what get_ranges() of others is told: max_gap_bytes, max_coalesced_bytes.
+    """
     made = _native(store)
-    return made if made is not None else _by_methods(store)
+    return made if made is not None else _by_methods(store, index_first, merging)
 
 
 def _native(store: Store) -> OurStore | None:
@@ -49,21 +61,21 @@ def _native(store: Store) -> OurStore | None:
         )
     if kind is ZipStore and store.read_only:
         return OurStore.zip(str(cast("ZipStore", store).path))
-    if isinstance(store, MemoryStore):
-        return _memory(store)
+    if kind in (MemoryStore, GpuMemoryStore, ManagedMemoryStore):
+        return _memory(cast("MemoryStore", store))
     url = _url(store)
     return OurStore.http(url) if url else None
 
 
 def _url(store: Store) -> str | None:
     """The URL of a web server that is asked without credentials."""
-    if isinstance(store, FsspecStore):
+    if type(store) is FsspecStore:
         fs = store.fs
         plain = type(fs).__name__ == "HTTPFileSystem" and not (
             getattr(fs, "client_kwargs", None) or getattr(fs, "kwargs", None)
         )
         return str(store.path) if plain else None
-    if isinstance(store, ObjectStore):
+    if type(store) is ObjectStore:
         inner: Any = store.store
         if type(inner).__name__ == "HTTPStore" and not getattr(inner, "client_options", None):
             return str(inner.url)
@@ -126,12 +138,16 @@ async def _one(store: Store, request: _Request) -> _Answer:
     return data, len(data) if kind == _LAST and len(data) < size else _UNKNOWN
 
 
-async def _ranges(store: Store, key: str, ranges: list[tuple[int, int]]) -> list[_Answer]:
+async def _ranges(
+    store: Store, key: str, ranges: list[tuple[int, int]], merging: dict[str, int]
+) -> list[_Answer]:
     """Ranges of one value."""
     answers: list[_Answer] = [None] * len(ranges)
     wanted = [RangeByteRequest(off, off + size) for off, size in ranges]
     try:
-        batches = cast("AsyncIterator[Any]", store.get_ranges(key, wanted, prototype=_PROTOTYPE))
+        batches = cast(
+            "AsyncIterator[Any]", store.get_ranges(key, wanted, prototype=_PROTOTYPE, **merging)
+        )
         async for batch in batches:
             for index, found in batch:
                 answers[index] = None if found is None else (_bytes(found), _UNKNOWN)
@@ -144,7 +160,9 @@ async def _ranges(store: Store, key: str, ranges: list[tuple[int, int]]) -> list
     return answers
 
 
-async def _many(store: Store, requests: list[_Request]) -> list[_Answer]:
+async def _many(
+    store: Store, requests: list[_Request], index_first: bool, merging: dict[str, int]
+) -> list[_Answer]:
     answers: list[_Answer] = [None] * len(requests)
     by_key: dict[str, list[int]] = {}
     alone = []
@@ -153,6 +171,9 @@ async def _many(store: Store, requests: list[_Request]) -> list[_Answer]:
             by_key.setdefault(key, []).append(i)
         else:
             alone.append(i)
+    if index_first:
+        for key in [k for k, i in by_key.items() if len(i) == 1 and not requests[i[0]][2]]:
+            alone += by_key.pop(key)
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def run_one(i: int) -> None:
@@ -161,7 +182,7 @@ async def _many(store: Store, requests: list[_Request]) -> list[_Answer]:
 
     async def run_key(key: str, which: list[int]) -> None:
         async with gate:
-            found = await _ranges(store, key, [requests[i][2:] for i in which])
+            found = await _ranges(store, key, [requests[i][2:] for i in which], merging)
         for i, answer in zip(which, found, strict=True):
             answers[i] = answer
 
@@ -171,11 +192,11 @@ async def _many(store: Store, requests: list[_Request]) -> list[_Answer]:
     return answers
 
 
-def _by_methods(store: Store) -> OurStore:
+def _by_methods(store: Store, index_first: bool, merging: dict[str, int]) -> OurStore:
     """A store that is read by its get() and get_ranges(), on zarr-python's event loop."""
 
     def fetch(requests: list[_Request]) -> list[Any]:
-        return sync(_many(store, requests))
+        return sync(_many(store, requests, index_first, merging))
 
     async def write(key: str, data: bytes | None, absent: bool) -> bool:
         if data is None:

@@ -34,6 +34,7 @@ NAMES: dict[str, tuple[type, ...]] = {
     "need_chunks": (bool,),
     "write_empty_chunks": (bool,),
     "sync": (bool,),
+    "morton": (bool,),
     "text_max": (int,),
 }
 
@@ -114,7 +115,7 @@ def configure(**settings: Any) -> None:
         there are several: "device:1", "torch:cuda:0".  threads: of a call; 0: all.  memory: bytes
         of encoded chunks on their way.  device_budget: results above it land in pinned memory.
     where: "auto", "host" or "device" decodes.  ignore_checksums, need_chunks, write_empty_chunks,
-        sync: as in C.  text_max: bytes of a chunk of strings.
+        sync, morton: as in C.  text_max: bytes of a chunk of strings.
     """
     global _process
     checked = check(settings, "configure()")
@@ -192,7 +193,8 @@ def read_options(found: Mapping[str, Any], stream: Any = None) -> dict[str, Any]
 
 def write_options(found: Mapping[str, Any], stream: Any = None) -> dict[str, Any]:
     """Options of a write."""
-    flags = (0 if found.get("write_empty_chunks") else 1) | (2 if found.get("sync") else 0)
+    flags = 0 if found.get("write_empty_chunks") else 1
+    flags |= (2 if found.get("sync") else 0) | (4 if found.get("morton") else 0)
     out: dict[str, Any] = {"flags": flags, "where": _WHERE[found.get("where", "auto")]}
     if "threads" in found:
         out["threads"] = found["threads"]

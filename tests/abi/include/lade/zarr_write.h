@@ -184,6 +184,9 @@ enum {
 	/* Each value, and the document that an append changes, is on the disk when the call
 	 * returns: lade_io_options.sync.  docs/store.md has what it costs. */
 	LADE_ZARR_SYNC = 2,
+	/* Shards have their chunks in Morton order (Z-order), as zarr-python writes them, so that
+	 * boxes are near each other.  Without it, in C order. */
+	LADE_ZARR_MORTON = 4,
 };
 
 /* Zero-initialise, set struct_size, then the fields you need. */
@@ -191,7 +194,7 @@ typedef struct lade_zarr_write_options {
 	size_t struct_size;
 	lade_engine *engine; /* NULL: lade_engine_default() */
 	unsigned threads;    /* at most this many; 0: the engine's */
-	uint32_t flags;      /* LADE_ZARR_SKIP_FILL, LADE_ZARR_SYNC */
+	uint32_t flags;      /* LADE_ZARR_SKIP_FILL, _SYNC, _MORTON */
 	lade_cancel *cancel; /* ends the call early; or NULL */
 	lade_where where;    /* as in lade_batch_options, for a source on a device */
 	int32_t device;

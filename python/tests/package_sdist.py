@@ -1,4 +1,4 @@
-"""Fetches numcodecs' source distribution, whose tests are run against liblade.numcodecs.
+"""Fetches the source distributions of packages whose own tests are run with the library.
 
 pip finds and downloads it, with the configuration of whoever runs the tests; it is not built.
 The archive is kept in a folder of the user's, and its hash is compared with the index's.
@@ -36,23 +36,23 @@ def _pip() -> None:
         raise Unavailable("this interpreter has no pip") from None
 
 
-def _download(version: str, folder: pathlib.Path) -> pathlib.Path:
+def _download(name: str, version: str, folder: pathlib.Path) -> pathlib.Path:
     _pip()
     from pip._internal.commands import create_command
 
     command = create_command("download")
     options, _ = command.parse_args(
-        ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=numcodecs",
-         "--retries=1", "numcodecs"]
+        ["--quiet", "--disable-pip-version-check", "--no-deps", f"--no-binary={name}",
+         "--retries=1", name]
     )  # fmt: skip
     with command.main_context():
         session = command.get_default_session(options)
         finder = command._build_package_finder(options, session)
-        found = finder.find_all_candidates("numcodecs")
+        found = finder.find_all_candidates(name)
         links = [c.link for c in found if str(c.version) == version]
         links = [link for link in links if link.filename.endswith(".tar.gz")]
         if not links:
-            raise Unavailable(f"the index has no source distribution of numcodecs {version}")
+            raise Unavailable(f"the index has no source distribution of {name} {version}")
         reply = session.get(links[0].url_without_fragment)
         reply.raise_for_status()
         data = reply.content
@@ -66,25 +66,25 @@ def _download(version: str, folder: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def unpacked() -> pathlib.Path:
-    """The folder of the unpacked distribution of the numcodecs that is installed."""
-    version = importlib.metadata.version("numcodecs")
+def unpacked(name: str) -> pathlib.Path:
+    """The folder of the unpacked distribution of a package in the version that is installed."""
+    version = importlib.metadata.version(name)
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
     cache /= "liblade-tests"
-    folder = cache / f"numcodecs-{version}"
+    folder = cache / f"{name}-{version}"
     if (folder / "pyproject.toml").exists():
         return folder
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        archive = _download(version, cache)
+        archive = _download(name, version, cache)
     except Unavailable:
         raise
     except Exception as e:
-        raise Unavailable(f"numcodecs {version} cannot be fetched: {type(e).__name__}: {e}") from e
+        raise Unavailable(f"{name} {version} cannot be fetched: {type(e).__name__}: {e}") from e
     with tempfile.TemporaryDirectory(dir=cache) as part, tarfile.open(archive) as tar:
         tar.extractall(part, filter="data")
         try:
-            os.replace(pathlib.Path(part) / f"numcodecs-{version}", folder)
+            os.replace(pathlib.Path(part) / f"{name}-{version}", folder)
         except OSError:
             if not folder.exists():
                 raise
@@ -92,4 +92,4 @@ def unpacked() -> pathlib.Path:
 
 
 if __name__ == "__main__":
-    print(unpacked())
+    print(unpacked(sys.argv[1]))
