@@ -38,6 +38,7 @@ everything() {
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"
+	run "an RNTuple above 2 GB" "$build/tests/lade_long_rntuple" far "$folder"
 	run "damaged RNTuples" "$build/tests/lade_long_rntuple" mutate "$folder" \
 		"${RNTUPLES:-1000000}" "$$" tests/golden/rntuple/*.root tests/fuzz/corpus/rntuple/*
 	run "fuzzing" scripts/fuzz.sh "$build" "${FUZZ:-1800}"

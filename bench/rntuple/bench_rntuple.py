@@ -14,11 +14,15 @@ files    large    3 columns (int32, float32, float64), 1 Mi entries, pages of 1 
          strings  64 Ki strings in 4 clusters
          wide     1,491 columns of int32, opened and read one by one (uproot: the first 100)
          fields   opens a file of 5,000 fields (without uproot, whose keys() takes half a minute)
+         peak     168 MB in 40 clusters: the peak of memory during a read, less the result, in MiB
 codecs   zstd lz4 zlib stored; wide and fields have zstd only
 arms     lade     all columns into memory that is used again
          new      all columns into new memory, as uproot does
          uproot   all columns as an Awkward array, no caches; in one thread, as it always is
-         bare     pread() and the library, on as many threads; offsets are not added up
+         unverified  as lade, without checksums; files of uproot have those of LZ4 alone
+         bare     pread() and the library, on as many threads; offsets are not added up, and the
+                  XXH64 of LZ4 is not verified
+         bare_new    the same into new memory: what a reader without any cost of its own takes
 
 --threads 1 binds the process to one processor.
 
@@ -30,6 +34,7 @@ from __future__ import annotations
 import argparse
 import csv
 import ctypes
+import multiprocessing
 import os
 import pathlib
 import platform
@@ -44,8 +49,10 @@ import numpy as np
 import uproot
 
 CODECS = {"zstd": uproot.ZSTD(5), "lz4": uproot.LZ4(4), "zlib": uproot.ZLIB(1), "stored": None}
-FILES = ("large", "small", "nested", "strings", "wide", "fields")
+FILES = ("large", "small", "nested", "strings", "wide", "fields", "peak")
 WIDE, FIELDS, PEER_COLUMNS = 1491, 5000, 100
+IGNORE_CHECKSUMS = 1 # LADE_RNTUPLE_IGNORE_CHECKSUMS
+RATIOS = (("uproot", "new"), ("uproot", "bare_new"), ("bare", "lade"), ("bare", "unverified"))
 Arm = Callable[[], None]
 
 
@@ -62,12 +69,12 @@ def rounded(values: np.ndarray, bits: int) -> np.ndarray:
 def parts_of(name: str) -> list[dict[str, ak.Array]]:
     """What is written, a dictionary for each cluster."""
     rng = np.random.default_rng(5)
-    if name == "large":
-        n = 1 << 18
-        time_ns = np.cumsum(np.round(rng.exponential(25, 4 * n)))
+    if name in ("large", "peak"):
+        n, clusters = 1 << 18, 4 if name == "large" else 40
+        time_ns = np.cumsum(np.round(rng.exponential(25, clusters * n)))
         return [{"count": rng.poisson(20, n).astype(np.int32),
                  "energy": rounded(rng.exponential(40, n), 16),
-                 "time": time_ns[i * n:(i + 1) * n]} for i in range(4)]
+                 "time": time_ns[i * n:(i + 1) * n]} for i in range(clusters)]
     if name == "small":
         return [{"x": rounded(rng.exponential(40, 1000), 12)} for _ in range(1000)]
     n, parts = 1 << 14, []
@@ -116,37 +123,46 @@ class Calls:
     def pointers(arrays: list[np.ndarray]) -> ctypes.Array[ctypes.c_void_p]:
         return (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
 
-    def read(self, first: int, to: ctypes.Array[ctypes.c_void_p]) -> None:
-        if self.lib.calls_read(self.handle, first, len(to), to, self.threads):
+    def read(self, first: int, to: ctypes.Array[ctypes.c_void_p], flags: int = 0) -> None:
+        if self.lib.calls_read(self.handle, first, len(to), to, self.threads, flags):
             sys.exit(1)
 
     def read_new(self) -> None:
         arrays = [np.empty(size, "u1") for size in self.sizes]
         self.read(0, self.pointers(arrays))
 
-    def bare(self) -> Arm:
+    def bare(self) -> tuple[Arm, Arm]:
+        """Into memory that is used again, and into new memory."""
         self.own = [np.zeros(size, "u1") for size in self.sizes]
         to = self.pointers(self.own)
-        table = ctypes.c_void_p(
-            self.lib.calls_bare_new(self.path, self.handle, 0, self.count, to))
+        table = ctypes.c_void_p(self.lib.calls_bare_new(self.path, self.handle, self.count))
 
-        def run() -> None:
-            if self.lib.calls_bare_read(table, self.threads):
+        def run(pointers: ctypes.Array[ctypes.c_void_p]) -> None:
+            if self.lib.calls_bare_read(table, pointers, self.threads):
                 sys.exit("the bare loop failed")
 
-        return run
+        def run_new() -> None:
+            arrays = [np.empty(size, "u1") for size in self.sizes]
+            run(self.pointers(arrays))
+
+        return lambda: run(to), run_new
 
     def close(self) -> None:
         self.lib.calls_close(self.handle)
 
 
-def load_calls(build: pathlib.Path, work: pathlib.Path) -> ctypes.CDLL:
-    root = pathlib.Path(__file__).resolve().parents[2]
-    out = work / "calls.so"
+def build_calls(root: pathlib.Path, build: pathlib.Path, out: pathlib.Path) -> None:
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", f"-I{root}/include",
                     f"{root}/bench/rntuple/calls.c", "-o", out, f"-L{build}", "-llade",
                     f"-Wl,-rpath,{build}", "-lzstd", "-llz4", "-ldeflate", "-lpthread"],
                    check=True)
+
+
+def load_calls(build: pathlib.Path, work: pathlib.Path) -> ctypes.CDLL:
+    root = pathlib.Path(__file__).resolve().parents[2]
+    out = work / "calls.so"
+    if not out.exists():
+        build_calls(root, build, out)
     lib = ctypes.CDLL(str(out))
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     lib.calls_open.restype = lib.calls_bare_new.restype = pointer
@@ -154,9 +170,9 @@ def load_calls(build: pathlib.Path, work: pathlib.Path) -> ctypes.CDLL:
     lib.calls_close.argtypes = [pointer]
     lib.calls_sizes.restype = size
     lib.calls_sizes.argtypes = [pointer, pointer]
-    lib.calls_read.argtypes = [pointer, size, size, pointer, ctypes.c_uint]
-    lib.calls_bare_new.argtypes = [ctypes.c_char_p, pointer, size, size, pointer]
-    lib.calls_bare_read.argtypes = [pointer, ctypes.c_uint]
+    lib.calls_read.argtypes = [pointer, size, size, pointer, ctypes.c_uint, ctypes.c_uint32]
+    lib.calls_bare_new.argtypes = [ctypes.c_char_p, pointer, size]
+    lib.calls_bare_read.argtypes = [pointer, pointer, ctypes.c_uint]
     return lib
 
 
@@ -201,8 +217,27 @@ def arms_of(lib: ctypes.CDLL, name: str, path: pathlib.Path, threads: int) -> di
     calls, tree = Calls(lib, path, threads), open_tree()
     compare(calls, name, tree)
     to = calls.pointers(calls.arrays)
-    return {"lade": lambda: calls.read(0, to), "new": calls.read_new, "bare": calls.bare(),
-            "uproot": lambda: tree.arrays(array_cache=None)}
+    bare, bare_new = calls.bare()
+    return {"lade": lambda: calls.read(0, to), "new": calls.read_new,
+            "unverified": lambda: calls.read(0, to, IGNORE_CHECKSUMS), "bare": bare,
+            "bare_new": bare_new, "uproot": lambda: tree.arrays(array_cache=None)}
+
+
+def status_kb(name: str) -> int:
+    text = pathlib.Path("/proc/self/status").read_text()
+    return int(text.split(name + ":")[1].split()[0])
+
+
+def peak_mib(build: pathlib.Path, work: pathlib.Path, path: pathlib.Path, threads: int) -> float:
+    """The most memory during a read, beyond what was there and the result; for a new process."""
+    calls = Calls(load_calls(build, work), path, threads)
+    to = calls.pointers(calls.arrays)
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    before = status_kb("VmRSS")
+    calls.read(0, to)
+    more = status_kb("VmHWM") - before - sum(calls.sizes) / 1024
+    calls.close()
+    return more / 1024
 
 
 # ---- rounds -----------------------------------------------------------------------------------
@@ -234,16 +269,22 @@ def run(args: argparse.Namespace, lib: ctypes.CDLL, rows: list[list[object]]) ->
                 continue
             path = args.work / f"{name}_{codec}.root"
             write(path, name, codec)
+            if name == "peak":
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    mib = pool.apply(peak_mib, (args.build, args.work, path, args.threads))
+                rows.append([name, codec, args.threads, "MiB", "", "", f"{mib:.1f}", ""])
+                print(",".join(map(str, rows[-1])), flush=True)
+                path.unlink()
+                continue
             times = measure(arms_of(lib, name, path, args.threads), args.rounds)
             scale = WIDE / PEER_COLUMNS if name == "wide" else 1.0
             if list(times) == ["lade"]:
                 best_ms = min(t[0] for t in times["lade"]) * 1e3
                 rows.append([name, codec, args.threads, "lade", "", "", f"{best_ms:.2f}", ""])
                 print(",".join(map(str, rows[-1])), flush=True)
-            for arm in ("uproot", "bare"):
+            for arm, mine in (("uproot", "lade"),) if name == "wide" else RATIOS:
                 if arm not in times:
                     continue
-                mine = "new" if arm == "uproot" and "new" in times else "lade"
                 factor = scale if arm == "uproot" else 1.0
                 best = [min(t[0] for t in times[x]) * 1e3 for x in (mine, arm)]
                 row = [name, codec, args.threads, f"{arm}/{mine}",

@@ -63,12 +63,16 @@ size_t calls_sizes(const lade_rntuple *tuple, uint64_t *sizes)
 	return i;
 }
 
-/* Reads columns [first, first + count), column i to to[i]. */
-int calls_read(lade_rntuple *tuple, size_t first, size_t count, void **to, unsigned threads)
+/* Reads columns [first, first + count), column i to to[i]; 'flags': lade_rntuple_read_options. */
+int calls_read(lade_rntuple *tuple, size_t first, size_t count, void **to, unsigned threads,
+               uint32_t flags)
 {
 	lade_rntuple_target *targets = calloc(count + 1, sizeof *targets);
 	lade_rntuple_read_options options = {
-		.struct_size = sizeof options, .target_size = sizeof *targets, .threads = threads};
+		.struct_size = sizeof options,
+		.target_size = sizeof *targets,
+		.threads = threads,
+		.flags = flags};
 	lade_error err;
 	int rc = 0;
 
@@ -89,23 +93,22 @@ int calls_read(lade_rntuple *tuple, size_t first, size_t count, void **to, unsig
 typedef struct page {
 	uint64_t off;
 	size_t stored, decoded;
-	char *to;
+	size_t column, at; /* where it goes: byte 'at' of that column */
 } page;
 
 typedef struct bare {
 	int fd;
 	page *pages;
 	size_t count, largest;
+	char **to; /* of columns */
 	atomic_size_t next;
 	atomic_int bad;
 } bare;
 
 /* Decodes the blocks of a page: | magic 2 | method 1 | compressed 3 | decoded 3 | bytes |. */
-static int decode(const unsigned char *p, const page *at, ZSTD_DCtx *zstd,
+static int decode(const unsigned char *p, const page *at, char *to, ZSTD_DCtx *zstd,
                   struct libdeflate_decompressor *z)
 {
-	char *to = at->to;
-
 	if (at->stored == at->decoded) {
 		memcpy(to, p, at->stored);
 		return 0;
@@ -139,7 +142,7 @@ static void *loop(void *ctx)
 	for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->count;) {
 		const page *p = &b->pages[i];
 		if (pread(b->fd, buffer, p->stored, (off_t)p->off) != (ssize_t)p->stored ||
-		    decode(buffer, p, zstd, z))
+		    decode(buffer, p, b->to[p->column] + p->at, zstd, z))
 			b->bad = 1;
 	}
 	libdeflate_free_decompressor(z);
@@ -148,30 +151,29 @@ static void *loop(void *ctx)
 	return NULL;
 }
 
-/* Makes the table for columns [first, first + count) of plain types.  Offsets go behind their
+/* Makes the table for the first 'count' columns, which are of plain types.  Offsets go behind their
  * leading 0.  NULL: failed. */
-bare *calls_bare_new(const char *path, const lade_rntuple *tuple, size_t first, size_t count,
-                     void **to)
+bare *calls_bare_new(const char *path, const lade_rntuple *tuple, size_t count)
 {
 	bare *b = calloc(1, sizeof *b);
 	lade_error err;
 
 	b->fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < count; i++) {
-		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, first + i);
+		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, i);
 		size_t lead = c->kind == LADE_RNTUPLE_OFFSETS ? c->elem_size : 0;
 		for (uint64_t k = 0; k < lade_rntuple_about(tuple)->cluster_count; k++) {
-			uint64_t pages = lade_rntuple_page_count(tuple, first + i, k);
+			uint64_t pages = lade_rntuple_page_count(tuple, i, k);
 			for (uint64_t n = 0; n < pages; n++) {
 				lade_rntuple_page p = {.struct_size = sizeof p};
-				if (lade_rntuple_page_at(tuple, first + i, k, n, &p, &err)) {
+				if (lade_rntuple_page_at(tuple, i, k, n, &p, &err)) {
 					failed("page", &err);
 					return NULL;
 				}
 				b->pages = realloc(b->pages, (b->count + 1) * sizeof *b->pages);
-				b->pages[b->count++] = (page){
-					p.off, (size_t)p.stored_size, (size_t)p.decoded_size,
-					(char *)to[i] + lead + p.first * c->elem_size};
+				b->pages[b->count++] =
+					(page){p.off, (size_t)p.stored_size, (size_t)p.decoded_size,
+				               i, lead + (size_t)p.first * c->elem_size};
 				if (p.stored_size > b->largest)
 					b->largest = (size_t)p.stored_size;
 			}
@@ -180,10 +182,12 @@ bare *calls_bare_new(const char *path, const lade_rntuple *tuple, size_t first, 
 	return b;
 }
 
-int calls_bare_read(bare *b, unsigned threads)
+/* Column i goes to to[i]. */
+int calls_bare_read(bare *b, void **to, unsigned threads)
 {
 	pthread_t thread[64];
 
+	b->to = (char **)to;
 	b->next = 0;
 	for (unsigned i = 1; i < threads && i < 64; i++)
 		pthread_create(&thread[i], NULL, loop, b);

@@ -1,5 +1,7 @@
 # test_rntuple_write.py: RNTuples that liblade writes are read by liblade, uproot and JSROOT.
 # SPDX-License-Identifier: Apache-2.0
+import os
+
 import numpy as np
 import pytest
 import rntuple_ctypes as lade
@@ -162,3 +164,30 @@ def test_append_and_late_fields(tmp_path):
             got = f["t"].arrays()
             for name, values in want.items():
                 assert ak.to_list(got[name]) == ak.to_list(values), (who, name)
+
+
+@pytest.mark.parametrize("size", [1_999_990_000, 2_147_483_600, 5_000_000_000])
+def test_far_appends(tmp_path, size):
+    """Entries behind 2 and 5 GB of a hole, at which seeks and locators of 4 bytes end."""
+    path, x = tmp_path / "t.root", np.arange(10_000, dtype="i4")
+    fields = (("x", "std::int32_t"), {"name": "v", "type": "std::vector<float>",
+                                      "role": lade.COLLECTION}, ("_0", "float", 1))
+    fill = {"x": x, "v": np.arange(10_001), "v._0": x.astype("f4")}
+    with lade.Writer(path) as w:
+        w.add(*fields)
+        w.fill(10_000, fill)
+        w.commit()
+    os.truncate(path, size)
+    for _ in range(2):
+        with lade.Writer(path, mode=lade.APPEND, codec="lz4") as w:
+            w.fill(10_000, fill)
+            w.commit()
+    assert os.path.getsize(path) > size + 10_000
+    with lade.Tuple(path) as t:
+        assert np.array_equal(t.read("x"), np.tile(x, 3))
+        assert np.array_equal(t.read("v"), np.arange(30_001))
+        assert np.array_equal(t.read("v._0", 19_000, 2_000), np.roll(x, -9_000)[:2_000])
+    with uproot.open(path) as f:
+        got = f["t"].arrays()
+        assert np.array_equal(got["x"], np.tile(x, 3))
+        assert np.array_equal(ak.to_numpy(ak.flatten(got["v"])), np.tile(x, 3))

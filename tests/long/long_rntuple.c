@@ -479,11 +479,77 @@ static void run_mutate(int argc, char **argv)
 	mutate(argv[2], seed, first, strtoull(argv[3], NULL, 10));
 }
 
+/* ---- a file above 2 GB ------------------------------------------------------------------- */
+
+/* Element i of a cluster of 2^24 numbers. */
+static uint32_t far_value(uint32_t cluster, uint32_t i)
+{
+	return (i ^ cluster * 0x9E3779B9u) * 0x85EBCA6Bu;
+}
+
+/* 36 clusters of 64 MiB, stored: keys, directory and free list have 8 bytes at the end.  It is read
+ * whole, in steps, and appended to. */
+static void far(const char *folder)
+{
+	enum { COUNT = 1 << 24, CLUSTERS = 36 };
+	static const lade_rntuple_new_field field = {
+		.name = "x", .type = "std::uint32_t", .parent = LADE_RNTUPLE_TOP, .codec = "none"};
+	lade_error err = {.status = LADE_OK};
+	char path[512];
+	uint32_t *x = make_need(malloc(COUNT * sizeof *x));
+	lade_rntuple_writer *w = NULL;
+	lade_rntuple_writer_options options = {
+		.struct_size = sizeof options, .name = "t", .codec = "none"};
+	lade_rntuple_fill fill = {.span = lade_host_cspan(x, COUNT * sizeof *x)};
+	snprintf(path, sizeof path, "%s/far.root", folder);
+	for (uint32_t k = 0; k < CLUSTERS; k++) {
+		bool last = k == CLUSTERS - 1;
+		if (k == 0 || last)
+			check(lade_rntuple_writer_open(path, &options, &w, &err), &err, path);
+		if (k == 0)
+			check(lade_rntuple_writer_add(w, &field, 1, &err), &err, "field");
+		for (uint32_t i = 0; i < COUNT; i++)
+			x[i] = far_value(k, i);
+		check(lade_rntuple_writer_fill(w, COUNT, &fill, 1, NULL, &err), &err, "fill");
+		if (!last && k != CLUSTERS - 2)
+			continue;
+		check(lade_rntuple_writer_commit(w, &err), &err, "commit");
+		lade_rntuple_writer_close(w);
+		options.mode = LADE_RNTUPLE_APPEND;
+	}
+	free(x);
+	lade_source source;
+	lade_rntuple *t;
+	lade_rntuple_steps *steps;
+	lade_rntuple_step step = {.struct_size = sizeof step};
+	lade_rntuple_steps_options ahead = {.struct_size = sizeof ahead, .ahead = 1};
+	uint64_t column = 0, seen = 0;
+	check(lade_source_file_open(path, NULL, &source, &err), &err, path);
+	check(lade_rntuple_open(source, NULL, &t, &err), &err, path);
+	check(lade_rntuple_steps_new(t, &column, 1, &ahead, &steps, &err), &err, "steps");
+	for (uint32_t k = 0;; k++) {
+		check(lade_rntuple_steps_next(steps, &step, &err), &err, "step");
+		if (step.entries.count == 0)
+			break;
+		const uint32_t *got = step.targets[0].span.data;
+		for (uint32_t i = 0; i < COUNT; i++)
+			use_expect(got[i] == far_value(k, i));
+		seen += step.entries.count;
+	}
+	lade_rntuple_steps_free(steps);
+	lade_rntuple_unref(t);
+	use_expect(seen == (uint64_t)COUNT * CLUSTERS);
+	printf("far: %" PRIu64 " elements in %s\n", seen, path);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 3 && strcmp(argv[1], "mutate") == 0)
 		run_mutate(argc, argv);
+	else if (argc == 3 && strcmp(argv[1], "far") == 0)
+		far(argv[2]);
 	else
-		die("usage", "lade_long_rntuple mutate FOLDER COUNT [SEED [FIRST]] FILE...");
+		die("usage", "lade_long_rntuple far FOLDER | mutate FOLDER COUNT [SEED [FIRST]] "
+		             "FILE...");
 	return 0;
 }
