@@ -28,9 +28,17 @@ static inline bool use_good(lade_status status, const lade_error *err)
 	return status == LADE_OK;
 }
 
-/* Offsets do not decrease, and booleans are 0 or 1. */
-static inline void use_check(const lade_rntuple_column *c, const uint8_t *data, uint64_t count)
+/* Offsets do not decrease, booleans are 0 or 1, and alternatives are there. */
+static inline void use_check(const lade_rntuple *t, const lade_rntuple_column *c,
+                             const uint8_t *data, uint64_t count)
 {
+	const lade_rntuple_field *f = lade_rntuple_field_at(t, c->field), *child;
+	uint64_t children = 0;
+	for (uint64_t i = c->field + 1; (child = lade_rntuple_field_at(t, i)); i++)
+		children += child->parent == c->field;
+	bool variant = c->kind == LADE_RNTUPLE_SWITCH && f->role == LADE_RNTUPLE_VARIANT;
+	for (uint64_t i = 0; variant && !f->projected && i < count; i++)
+		use_expect(lade__le32(data + 12 * i + 8) <= children);
 	for (uint64_t i = 0; c->kind == LADE_RNTUPLE_OFFSETS && i < count; i++)
 		use_expect(lade__le64(data + 8 * i) <= lade__le64(data + 8 * (i + 1)));
 	for (uint64_t i = 0; c->dtype == LADE_B1 && i < count; i++)
@@ -54,7 +62,7 @@ static inline bool use_part(lade_rntuple *t, uint64_t column, lade_rntuple_part 
 	lade_rntuple_target target = {column, part.first, part.count, lade_host_span(to, size)};
 	bool good = use_good(lade_rntuple_read(t, &target, 1, &options, &report, &err), &err);
 	if (good)
-		use_check(c, to, part.count);
+		use_check(t, c, to, part.count);
 	free(to);
 	return good;
 }

@@ -483,6 +483,13 @@ static lade_status make_buffers(rnt_read *r, lade_error *err)
 	return LADE_OK;
 }
 
+/* A variant's column in host memory; those on devices are not looked at. */
+static bool is_switch(const rnt_read *r, const rnt_goal *g)
+{
+	return r->tuple->column[g->target.column].kind == LADE_RNTUPLE_SWITCH &&
+	       lade_kind_is_host(g->to.place.kind);
+}
+
 static lade_status run(rnt_read *r, lade_error *err)
 {
 	lade_status status = make_buffers(r, err);
@@ -493,6 +500,9 @@ static lade_status run(rnt_read *r, lade_error *err)
 	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
 		if (r->goal[i].adds_up)
 			status = lade__rnt_add_up(r, &r->goal[i], err);
+	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
+		if (is_switch(r, &r->goal[i]))
+			status = lade__rnt_check_switches(r, &r->goal[i], err);
 	return status;
 }
 

@@ -117,6 +117,9 @@ lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method met
 /* Adds up a target's offsets, and brings them to the caller. */
 lade_status lade__rnt_add_up(rnt_read *r, rnt_goal *goal, lade_error *err);
 
+/* Checks the alternatives and indices of a variant's column, in host memory. */
+lade_status lade__rnt_check_switches(const rnt_read *r, const rnt_goal *goal, lade_error *err);
+
 /* Pieces whose pages are the same bytes in the file. */
 static inline bool lade__rnt_same_page(const rnt_piece *a, const rnt_piece *b)
 {

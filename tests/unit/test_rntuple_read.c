@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 enum { BIT = 0x00, CHAR = 0x02, UINT32 = 0x08, UINT64 = 0x0A, REAL32 = 0x0C };
-enum { INDEX32 = 0x0E, INDEX64 = 0x0F, SPLIT_UINT32 = 0x14, SPLIT_INDEX64 = 0x1B };
+enum { INDEX32 = 0x0E, INDEX64 = 0x0F, SWITCH = 0x10, SPLIT_UINT32 = 0x14, SPLIT_INDEX64 = 0x1B };
 
 static lade_rntuple *open_make(make *m)
 {
@@ -273,6 +273,42 @@ static void test_offsets_beyond_their_items(void **state)
 	}
 }
 
+/* Variants whose alternatives or elements are not there; 0 is no alternative. */
+static void test_switches_beyond_their_alternatives(void **state)
+{
+	(void)state;
+	static const struct {
+		uint8_t index, which;
+		bool good;
+	} cases[] = {{1, 1, true}, {2, 1, false}, {2, 2, true}, {3, 2, false}, {0, 3, false},
+	             {9, 0, true}};
+	for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+		make m = {.fd = -1};
+		uint32_t v = make_field(&m, "v", "std::variant<A,float>", MAKE_TOP, 3, 0);
+		uint32_t a = make_field(&m, "_0", "A", v, 2, 0);
+		uint32_t x = make_field(&m, "x", "std::array<float,2>", a, 0, 2);
+		uint32_t x0 = make_field(&m, "_0", "float", x, 0, 0);
+		uint32_t b = make_field(&m, "_1", "float", v, 0, 0);
+		uint32_t columns[3] = {make_column(&m, v, SWITCH, 96),
+		                       make_column(&m, x0, REAL32, 32),
+		                       make_column(&m, b, REAL32, 32)};
+		uint8_t elements[36] = {[8] = 1, [20] = 2, [24] = cases[n].index,
+		                        [32] = cases[n].which}, back[36];
+		const float values[4] = {1, 2, 3, 4};
+		make_page(&m, columns[0], elements, sizeof elements, 3);
+		make_page(&m, columns[1], values, 16, 4);
+		make_page(&m, columns[2], values, 12, 3);
+		make_cluster(&m, 3);
+		lade_rntuple *t = open_make(&m);
+		lade_error err;
+		lade_status status = read_column(t, 0, 0, 3, back, sizeof back, &err);
+		assert_int_equal(status, cases[n].good ? LADE_OK : LADE_E_CORRUPT);
+		READ(t, 0, 0, 2, back);
+		lade_rntuple_unref(t);
+		make_free(&m);
+	}
+}
+
 /* Fields below themselves, or below later ones; columns and types that are not there. */
 static void test_schemas_that_contradict_themselves(void **state)
 {
@@ -312,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_shared_pages),
 		cmocka_unit_test(test_pages_that_begin_alike),
 		cmocka_unit_test(test_offsets_beyond_their_items),
+		cmocka_unit_test(test_switches_beyond_their_alternatives),
 		cmocka_unit_test(test_schemas_that_contradict_themselves),
 		cmocka_unit_test(test_keys_larger_than_their_file),
 	};
