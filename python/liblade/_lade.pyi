@@ -503,6 +503,8 @@ class ZarrNode:
         format: int = 0,
         chunk_store: ZarrStore | None = None,
         consolidated: bool = True,
+        find: Callable[[str, str, str, int], Any] | None = None,
+        implementations: tuple[tuple[str, int, Any], ...] = (),
         /,
     ) -> ZarrNode: ...
     @classmethod
@@ -528,6 +530,8 @@ class ZarrNode:
         v2_keys: bool,
         separator: int,
         replace: bool,
+        find: Callable[[str, str, str, int], Any] | None = None,
+        implementations: tuple[tuple[str, int, Any], ...] = (),
         /,
     ) -> ZarrNode: ...
     @classmethod

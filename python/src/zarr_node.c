@@ -7,14 +7,16 @@
 
 #include <string.h>
 
-PyObject *py_node_wrap(PyTypeObject *type, py_state *st, lade_zarr *node)
+PyObject *py_node_wrap(PyTypeObject *type, lade_zarr *node, py_codecs *codecs)
 {
 	allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	py_node *self = (py_node *)(void *)alloc(type, 0);
 
 	if (self) {
-		self->st = st;
+		self->st = PyType_GetModuleState(type);
 		self->node = node;
+		self->codecs = py_codecs_ref(codecs);
+		py_codecs_seal(codecs);
 		self->array = lade_zarr_as_array(node);
 	} else {
 		lade_zarr_unref(node);
@@ -25,11 +27,18 @@ PyObject *py_node_wrap(PyTypeObject *type, py_state *st, lade_zarr *node)
 static PyObject *result(PyTypeObject *type, lade_status status, lade_zarr *node,
                         const lade_error *err)
 {
-	py_state *st = PyType_GetModuleState(type);
-
 	if (!status)
-		return py_node_wrap(type, st, node);
-	py_raise(st, err, SIZE_MAX);
+		return py_node_wrap(type, node, NULL);
+	py_raise(PyType_GetModuleState(type), err, SIZE_MAX);
+	return NULL;
+}
+
+/* What a node became by a change. */
+static PyObject *changed(PyObject *self, lade_status status, lade_zarr *node, const lade_error *err)
+{
+	if (!status)
+		return py_node_wrap(Py_TYPE(self), node, ((py_node *)(void *)self)->codecs);
+	py_raise(((py_node *)(void *)self)->st, err, SIZE_MAX);
 	return NULL;
 }
 
@@ -49,7 +58,8 @@ static bool take_store(py_state *st, PyObject *object, lade_store **out)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* open(store, path, kind, format, chunk store, consolidated) */
+/* open(store, path, kind, format, chunk store, consolidated, find, implementations): the last two
+ * are zarr_codec.c's. */
 static PyObject *node_open(PyObject *cls, PyObject *args)
 {
 	PyTypeObject *type = (PyTypeObject *)cls;
@@ -58,23 +68,32 @@ static PyObject *node_open(PyObject *cls, PyObject *args)
 	PyObject *store_object, *chunk_object = Py_None;
 	lade_store *store;
 	lade_zarr *node = NULL;
+	PyObject *find = Py_None, *implementations = NULL, *out;
 	int kind = 0, format = 0, consolidated = 1;
+	py_codecs *codecs = NULL;
 	lade_status status;
 	const char *path;
 	lade_error err;
 
-	if (!PyArg_ParseTuple(args, "Os|iiOp", &store_object, &path, &kind, &format, &chunk_object,
-	                      &consolidated) ||
+	if (!PyArg_ParseTuple(args, "Os|iiOpOO!", &store_object, &path, &kind, &format,
+	                      &chunk_object, &consolidated, &find, &PyTuple_Type,
+	                      &implementations) ||
 	    !take_store(st, store_object, &store) ||
 	    !take_store(st, chunk_object, &options.chunk_store))
 		return NULL;
 	options.kind = (lade_zarr_kind)kind;
 	options.format = (uint32_t)format;
 	options.no_consolidated = !consolidated;
+	if (implementations && !py_codecs_new(st, find, implementations, &options, &codecs)) {
+		py_codecs_unref(codecs);
+		return NULL;
+	}
 	Py_BEGIN_ALLOW_THREADS
 	status = lade_zarr_open(store, path, &options, &node, &err);
 	Py_END_ALLOW_THREADS
-	return result(type, status, node, &err);
+	out = status ? result(type, status, node, &err) : py_node_wrap(type, node, codecs);
+	py_codecs_unref(codecs);
+	return out;
 }
 
 static PyObject *node_member(PyObject *self, PyObject *args)
@@ -166,7 +185,8 @@ static bool take_names(PyObject *tuple, size_t ndim, const char *names[PY_NDIM_M
 
 /*
  * create(store, path, kind, format, attributes, shape, chunks, edges, type, fill, codecs, spec,
- * inner, index first, index codecs, names, fortran, v2 keys, separator, replace)
+ * inner, index first, index codecs, names, fortran, v2 keys, separator, replace, find,
+ * implementations)
  */
 static PyObject *node_create(PyObject *cls, PyObject *args)
 {
@@ -176,6 +196,9 @@ static PyObject *node_create(PyObject *cls, PyObject *args)
 	lade_zarr_description d = {.struct_size = sizeof(d)};
 	PyObject *store_object, *shape, *chunks, *edges, *inner, *names, *out = NULL;
 	int kind, format, index_first, fortran, v2_keys, separator, replace;
+	PyObject *find = Py_None, *implementations = NULL;
+	lade_zarr_options opening = {.struct_size = sizeof(opening)};
+	py_codecs *codecs = NULL;
 	uint64_t *dims = NULL, *sizes = NULL, *inner_sizes = NULL, *rooms[PY_NDIM_MAX] = {NULL};
 	lade_zarr_edges edge[PY_NDIM_MAX] = {{0}};
 	const char *name[PY_NDIM_MAX], *path;
@@ -187,10 +210,11 @@ static PyObject *node_create(PyObject *cls, PyObject *args)
 	lade_status status;
 	lade_error err;
 
-	if (!PyArg_ParseTuple(args, "OsiizOOOzzzzOpzOppip", &store_object, &path, &kind, &format,
-	                      &d.attributes, &shape, &chunks, &edges, &d.type, &d.fill, &d.codecs,
-	                      &spec_text, &inner, &index_first, &d.index_codecs, &names, &fortran,
-	                      &v2_keys, &separator, &replace) ||
+	if (!PyArg_ParseTuple(args, "OsiizOOOzzzzOpzOppip|OO!", &store_object, &path, &kind,
+	                      &format, &d.attributes, &shape, &chunks, &edges, &d.type, &d.fill,
+	                      &d.codecs, &spec_text, &inner, &index_first, &d.index_codecs,
+	                      &names, &fortran, &v2_keys, &separator, &replace, &find,
+	                      &PyTuple_Type, &implementations) ||
 	    !take_store(st, store_object, &store))
 		return NULL;
 	if (!numbers(shape, &dims, &d.ndim) || !numbers(chunks, &sizes, &count) ||
@@ -225,11 +249,15 @@ static PyObject *node_create(PyObject *cls, PyObject *args)
 	}
 	d.spec = spec;
 	options.exists = replace ? LADE_ZARR_REPLACE : LADE_ZARR_KEEP;
+	if (implementations && !py_codecs_new(st, find, implementations, &opening, &codecs))
+		goto out;
+	options.open = &opening;
 	Py_BEGIN_ALLOW_THREADS
 	status = lade_zarr_create(store, path, &d, &options, &node, &err);
 	Py_END_ALLOW_THREADS
-	out = result(type, status, node, &err);
+	out = status ? result(type, status, node, &err) : py_node_wrap(type, node, codecs);
 out:
+	py_codecs_unref(codecs);
 	lade_spec_unref(spec);
 	PyMem_Free(dims);
 	PyMem_Free(sizes);
@@ -396,7 +424,7 @@ static PyObject *node_set_attributes(PyObject *self, PyObject *args)
 	Py_BEGIN_ALLOW_THREADS
 	status = lade_zarr_set_attributes(((py_node *)(void *)self)->node, text, &node, &err);
 	Py_END_ALLOW_THREADS
-	return result(Py_TYPE(self), status, node, &err);
+	return changed(self, status, node, &err);
 }
 
 static PyObject *node_resize(PyObject *self, PyObject *tuple)
@@ -417,7 +445,7 @@ static PyObject *node_resize(PyObject *self, PyObject *tuple)
 			Py_BEGIN_ALLOW_THREADS
 			status = lade_zarr_resize(old->node, shape, &node, &err);
 			Py_END_ALLOW_THREADS
-			out = result(Py_TYPE(self), status, node, &err);
+			out = changed(self, status, node, &err);
 		}
 	}
 	PyMem_Free(shape);
@@ -505,6 +533,7 @@ static void node_dealloc(PyObject *self)
 	Py_BEGIN_ALLOW_THREADS
 	lade_zarr_unref(node);
 	Py_END_ALLOW_THREADS
+	py_codecs_unref(((py_node *)(void *)self)->codecs);
 	py_free(self);
 }
 

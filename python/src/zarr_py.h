@@ -58,9 +58,19 @@ void py_selection_release(py_selection *selection);
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
+/* Codecs in Python, and the engine that has them.  It is shared by an array and those that it
+ * became by changes. */
+typedef struct py_codecs py_codecs;
+bool py_codecs_new(py_state *st, PyObject *find, PyObject *implementations,
+                   lade_zarr_options *options, py_codecs **out);
+void py_codecs_seal(py_codecs *codecs);
+py_codecs *py_codecs_ref(py_codecs *codecs); /* NULL is fine for both */
+void py_codecs_unref(py_codecs *codecs);
+
 typedef struct py_node {
 	PyObject_HEAD
 	py_state *st;
+	py_codecs *codecs; /* or NULL */
 	lade_zarr *node;
 	const lade_zarr_array *array; /* NULL: a group */
 } py_node;
@@ -73,7 +83,7 @@ PyObject *py_node_plan(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *py_node_write(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *py_node_append(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *py_node_result(PyObject *self, PyObject *const *args, Py_ssize_t count);
-/* A node of the same type; takes the reference. */
-PyObject *py_node_wrap(PyTypeObject *type, py_state *st, lade_zarr *node);
+/* A node with codecs of its own reference; takes that of the node. */
+PyObject *py_node_wrap(PyTypeObject *type, lade_zarr *node, py_codecs *codecs);
 
 #endif

@@ -774,7 +774,7 @@ PyObject *py_node_append(PyObject *self, PyObject *const *args, Py_ssize_t count
 	if (py_wait_end(&wait) && status)
 		py_raise(node->st, &err, SIZE_MAX);
 	if (!status && !PyErr_Occurred()) {
-		next = py_node_wrap(Py_TYPE(self), node->st, changed);
+		next = py_node_wrap(Py_TYPE(self), changed, node->codecs);
 		out = next ? Py_BuildValue("(NK)", next, (unsigned long long)at) : NULL;
 	} else {
 		lade_zarr_unref(changed);

@@ -594,3 +594,141 @@ def test_a_lock_is_let_go_of(tmp_path: pathlib.Path) -> None:
     go.set()
     thread.join()
     assert (got[0] == np.arange(10)).all()
+
+
+# ---- codecs of Python ------------
+
+
+class Xor:
+    """A codec in Python: straight into the memory that it is given."""
+
+    def __init__(self, key: int = 1) -> None:
+        self.key = key
+
+    def decode(self, src: memoryview, out: memoryview) -> int:
+        view = np.frombuffer(out, "u1")[: len(src)]
+        np.bitwise_xor(np.frombuffer(src, "u1"), self.key, out=view)
+        return len(src)
+
+    encode = decode
+
+
+class Zstd:
+    """An implementation of zstd, with bytes as its result."""
+
+    algorithm, place, priority = "gzip", "host", 7
+    calls = 0
+
+    def decode(self, src: memoryview, out: memoryview) -> bytes:
+        import gzip
+
+        Zstd.calls += 1
+        return gzip.decompress(src)
+
+
+@pytest.fixture
+def clean_codecs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from liblade.zarr import _codecs
+
+    monkeypatch.setattr(_codecs, "_codecs", {})
+    monkeypatch.setattr(_codecs, "_given", [])
+
+
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+
+
+def test_a_codec_in_python(x: Any, clean_codecs: None) -> None:
+    codecs = [
+        LITTLE,
+        {"name": "my.xor", "configuration": {"key": 77}},
+        {"name": "gzip", "configuration": {"level": 1}},
+    ]
+    with pytest.raises(NotImplementedError, match=r"my\.xor"):
+        lz.create({}, shape=x.shape, dtype=x.dtype, codecs=codecs)
+    lz.register_codec("my.xor", Xor)
+    for how in ({}, {"shards": (20, 40)}):
+        values: dict[str, bytes] = {}
+        lz.create_group(values)
+        a = lz.create(
+            values, "a", shape=x.shape, dtype=x.dtype, chunks=(10, 20), codecs=codecs, **how
+        )
+        a[...] = x
+        b = lz.open_group(values, mode="r+")["a"]
+        assert (
+            isinstance(b, lz.Array)
+            and (b[...] == x).all()
+            and (b[5:50:7, -3] == x[5:50:7, -3]).all()
+        )
+        b.resize((61, 95))
+        b.attrs["k"] = 1
+        b[60] = 5
+        assert (b[:60] == x).all() and (b[60] == 5).all()
+        assert (pickle.loads(pickle.dumps(b))[:60] == x).all()
+        assert "python" in b.explain()
+    lz.register_codec("my.xor", lambda key: Bad())
+    c = lz.open_array(values, "a")
+    with pytest.raises(liblade.Error, match="ZeroDivisionError"):
+        c[...]
+    lz.register_codec("my.xor", lambda key: Bad(b"too many bytes" * 10000))
+    with pytest.raises(liblade.Error, match="140000 bytes"):
+        lz.open_array(values, "a")[...]
+    lz.register_codec("my.xor", lambda key: Bad(1 << 40))
+    with pytest.raises(liblade.Error, match="outside"):
+        lz.open_array(values, "a")[...]
+
+
+class Bad:
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+
+    def decode(self, src: memoryview, out: memoryview) -> Any:
+        return 1 // 0 if self.result is None else self.result
+
+    encode = decode
+
+
+def test_an_implementation_in_python(x: Any, clean_codecs: None) -> None:
+    values: dict[str, bytes] = {}
+    made(
+        values, x, chunks=(10, 20), codecs=[LITTLE, {"name": "gzip", "configuration": {"level": 1}}]
+    )
+    lz.register_implementation(Zstd())
+    a = lz.open_array(values)
+    Zstd.calls = 0
+    assert (a[...] == x).all() and Zstd.calls == 30
+    with pytest.raises(ValueError, match="no algorithm"):
+        lz.register_implementation(type("I", (Zstd,), {"algorithm": "none"}))
+    with pytest.raises(ValueError, match="run on"):
+        lz.register_implementation(type("I", (Zstd,), {"place": "device"}))
+    with pytest.raises(ValueError, match="is a filter"):
+        lz.register_implementation(type("I", (Zstd,), {"algorithm": "shuffle"}))
+
+
+def test_entry_points(clean_codecs: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from liblade.zarr import _codecs
+
+    class Entry:
+        name = "mine"
+
+        def load(self) -> type:
+            return Zstd
+
+    asked = []
+    monkeypatch.setattr(_codecs, "_found", None)
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: asked.append(group) or [Entry()]
+    )
+    assert [i[:2] for i in _codecs._implementations()] == [("gzip", 7)]
+    assert asked == ["liblade.implementations"]
+
+
+def test_chunks_in_another_store(x: Any) -> None:
+    documents: dict[str, bytes] = {}
+    chunks: dict[str, bytes] = {}
+    made(documents, x, chunks=(20, 20))
+    for key in [k for k in documents if k.startswith("c/")]:
+        chunks[key] = documents.pop(key)
+    a = lz.open_array(documents, chunk_store=chunks)
+    assert (a[...] == x).all()
+    assert (pickle.loads(pickle.dumps(a))[...] == x).all()
+    assert (lz.open_array(documents)[...] == 0).all()

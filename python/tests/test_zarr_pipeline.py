@@ -306,3 +306,47 @@ def test_fork(tmp_path: pathlib.Path) -> None:
     paths = os.pathsep.join(p for p in sys.path if p)
     env = {**os.environ, "PYTHONPATH": paths, "ZARR_CODEC_PIPELINE__PATH": OURS}
     subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=120)
+
+
+def test_buffers_of_ours() -> None:
+    """enable_gpu() with a place on the host: the same classes, without a device."""
+    x = np.arange(60 * 100, dtype="<i4").reshape(60, 100)
+    store = MemoryStore()
+    for i, how in enumerate(({}, {"shards": (20, 40)}, {"zarr_format": 2})):
+        zarr.create_array(store, name=f"a{i}", data=x, chunks=(10, 20), **how)
+    lz.pipeline_counts(reset=True)
+    try:
+        with lz.enable_gpu("host"):
+            for i in range(3):
+                a = zarr.open_array(store, path=f"a{i}")
+                got = a[...]
+                assert isinstance(got, liblade.Array) and (np.asarray(got) == x).all()
+                assert (np.asarray(a[5:9, ::3]) == x[5:9, ::3]).all()
+                assert int(np.asarray(a[3, 4])) == x[3, 4]
+                a[20:40] = got[20:40]
+                a[:3] = 7
+                a[5] = x[6]
+                assert (np.asarray(a[:3]) == 7).all() and (np.asarray(a[5]) == x[6]).all()
+            all_native()
+            texts = zarr.create_array(MemoryStore(), shape=(3,), dtype="string")
+            texts[:] = np.array(["a", "b", "c"], dtype=texts.dtype)
+            assert list(texts[:]) == ["a", "b", "c"]
+            whole = lz.buffer_prototype.nd_buffer.create(shape=(2, 3), dtype="<f4", fill_value=1.5)
+            assert whole.all_equal(1.5) and whole.shape == (2, 3) and whole.dtype == "<f4"
+            whole[0, 1] = 2
+            assert whole.as_numpy_array().sum() == 9.5 and whole[0].shape == (3,)
+            assert (whole.transpose((1, 0)).reshape(-1).as_numpy_array()[:2] == [1.5, 1.5]).all()
+    finally:
+        lz.configure(place=None)
+    assert isinstance(zarr.open_array(store, path="a0")[...], np.ndarray)
+
+
+def test_a_prototype_for_a_call() -> None:
+    x = np.arange(60 * 100, dtype="<i4").reshape(60, 100)
+    a = zarr.create_array(MemoryStore(), data=x, chunks=(10, 20), shards=(20, 40))
+    with lz.settings(place="host"):
+        got = a.get_basic_selection(slice(3, 9), prototype=lz.buffer_prototype)
+        assert isinstance(got, liblade.Array) and (np.asarray(got) == x[3:9]).all()
+        b = lz.open_array(a.store)
+        assert isinstance(b.read(prototype=lz.buffer_prototype), liblade.Array)
+    all_native()

@@ -168,7 +168,10 @@ static lade_status take_options(lade__zwrite *w, const lade_zarr_write_options *
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "zarr write options: flags 0x%x, known are 0x%x; where %d",
 		                 o->flags, known, (int)o->where);
-	w->given_engine = o->engine ? o->engine : lade_engine_default();
+	w->given_engine = o->engine ? o->engine
+	                  : w->node->options.engine
+	                          ? (lade_engine *)(uintptr_t)w->node->options.engine
+	                          : lade_engine_default();
 	if (!w->given_engine)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for an engine");
 	return lade__engine_for(w->given_engine, o->allocators, &w->engine, err);

@@ -8,6 +8,7 @@ SPDX-License-Identifier: Apache-2.0
 from typing import TYPE_CHECKING, Any
 
 from ._array import Array, Attributes, Box, Node, Placed, Plan
+from ._codecs import Codec, Implementation, register_codec, register_implementation
 from ._group import (
     Group,
     NodeExistsError,
@@ -27,14 +28,18 @@ from ._settings import configure, settings
 from ._store import Store
 
 if TYPE_CHECKING:
+    from ._buffers import NDBuffer, buffer_prototype, enable_gpu
     from ._pipeline import CodecPipeline, PipelineCounts, pipeline_counts, pipeline_reasons
 
 __all__ = [
     "Array",
     "Attributes",
     "Box",
+    "Codec",
     "CodecPipeline",
     "Group",
+    "Implementation",
+    "NDBuffer",
     "Node",
     "NodeExistsError",
     "NodeNotFoundError",
@@ -42,11 +47,13 @@ __all__ = [
     "Placed",
     "Plan",
     "Store",
+    "buffer_prototype",
     "configure",
     "consolidate_metadata",
     "create",
     "create_group",
     "delete",
+    "enable_gpu",
     "exists",
     "load",
     "open",
@@ -54,17 +61,24 @@ __all__ = [
     "open_group",
     "pipeline_counts",
     "pipeline_reasons",
+    "register_codec",
+    "register_implementation",
     "save",
     "settings",
 ]
 
 # What needs zarr-python.
-_LAZY = ("CodecPipeline", "PipelineCounts", "pipeline_counts", "pipeline_reasons")
+_PIPELINE = ("CodecPipeline", "PipelineCounts", "pipeline_counts", "pipeline_reasons")
+_BUFFERS = ("NDBuffer", "buffer_prototype", "enable_gpu")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _PIPELINE:
         from . import _pipeline
 
         return getattr(_pipeline, name)
+    if name in _BUFFERS:
+        from . import _buffers
+
+        return getattr(_buffers, name)
     raise AttributeError(f"module 'liblade.zarr' has no attribute {name!r}")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .._codec import Codec
 from .._lade import ZarrNode, ZarrPlan
 from . import _dtype, _index, _settings
+from ._codecs import open_node
 from ._dtype import BYTES, STRING, Type
 from ._index import Kind, Selection
 from ._store import Store
@@ -77,9 +78,15 @@ class Node:
     """What arrays and groups share."""
 
     def __init__(
-        self, node: ZarrNode, store: Store, read_only: bool, settings: dict[str, Any]
+        self,
+        node: ZarrNode,
+        store: Store,
+        read_only: bool,
+        settings: dict[str, Any],
+        chunks: Store | None = None,
     ) -> None:
         self._store = store
+        self._chunks = chunks  # where the chunks are; None: in 'store'
         self._read_only = read_only
         self._settings = settings
         self._take(node)
@@ -148,8 +155,8 @@ class Node:
         raise KeyError(f"{self._where()} has no document any more")
 
     def __reduce__(self) -> Any:
-        return _reopen, (type(self), self._store, self.path, self._read_only, self._settings,
-                         self.zarr_format)  # fmt: skip
+        of = (self._store, self.path, self._read_only, self._settings, self._chunks)
+        return _reopen, (type(self), self.zarr_format, *of)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self) or not isinstance(other, Node):
@@ -163,9 +170,16 @@ class Node:
 
 
 def _reopen(
-    cls: type[Node], store: Store, path: str, read_only: bool, settings: dict[str, Any], format: int
+    cls: type[Node],
+    form: int,
+    store: Store,
+    path: str,
+    read_only: bool,
+    settings: dict[str, Any],
+    chunks: Store | None,
 ) -> Node:
-    return cls(ZarrNode.open(store._handle, path, 0, format), store, read_only, settings)
+    node = open_node(store._handle, path, 0, form, chunks._handle if chunks else None)
+    return cls(node, store, read_only, settings, chunks)
 
 
 class Placed(NamedTuple):
@@ -628,8 +642,8 @@ class Array(Node):
         chunk = plan.decoded_size // max(plan.chunk_count, 1)
         lines = [str(plan)]
         for text in self.codecs:
-            if "(cannot run" in text:
-                lines.append(f"codec {text}")
+            if "(cannot run" in text or text.startswith("python") or "|python" in text:
+                lines.append(f"codec {text}: on the host")
                 continue
             codec = Codec(algorithm=text, bitstream_kind=1)
             said = codec.explain(chunk, max(plan.chunk_count, 1), source_place="host",
@@ -815,7 +829,7 @@ class Array(Node):
                 text = self._store.read(prefix + name)
                 if text is not None:
                     store.write(prefix + name, text)
-            node = ZarrNode.open(store._handle, self.path, 1, self.zarr_format)
+            node = open_node(store._handle, self.path, 1, self.zarr_format)
             local.lone = store, Array(node, store, False, {"write_empty_chunks": True})
             local.node = self._node
         return cast("tuple[Store, Array]", local.lone)

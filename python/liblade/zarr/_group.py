@@ -18,6 +18,7 @@ from .._errors import Error
 from .._lade import ZarrNode
 from . import _dtype, _settings
 from ._array import Array, Node
+from ._codecs import extensions, open_node
 from ._store import Store
 
 type StoreLike = Any
@@ -53,15 +54,23 @@ class Group(Node):
     def _open(self, node: ZarrNode) -> Array | Group:
         is_array = node.describe()["kind"] == "array"
         cls = Array if is_array else Group
-        return cls(node, self._store, self._read_only, self._settings)
+        return cls(node, self._store, self._read_only, self._settings, self._chunks)
 
     def __getitem__(self, path: str) -> Array | Group:
         try:
-            return self._open(self._node.member(path.strip("/")))
+            return self._open(self._member(path.strip("/")))
         except Error as e:
             if e.status == "LADE_E_NOT_FOUND":
                 raise NodeNotFoundError(e.message, e.status) from None
             raise
+
+    def _member(self, path: str) -> ZarrNode:
+        if not extensions():
+            return self._node.member(path)
+        # Each array has an engine of its own then.
+        chunks = self._chunks._handle if self._chunks else None
+        where = _join(self.path, path)
+        return open_node(self._store._handle, where, 0, self.zarr_format, chunks)
 
     def get(self, path: str, default: Any = None) -> Any:
         """The node at a path, or 'default'."""
@@ -186,17 +195,22 @@ def _open_node(
         raise ValueError(f'mode is {mode!r}, want "r" or "r+"; create() makes arrays')
     of = _settings.check(settings, "open()")
     where = _store(store, mode == "r")
-    chunks = None if chunk_store is None else Store.of(chunk_store)._handle
+    chunks = None if chunk_store is None else Store.of(chunk_store, read_only=mode == "r")
     try:
-        node = ZarrNode.open(
-            where._handle, path.strip("/"), kind, zarr_format, chunks, consolidated
+        node = open_node(
+            where._handle,
+            path.strip("/"),
+            kind,
+            zarr_format,
+            chunks._handle if chunks else None,
+            consolidated,
         )
     except Error as e:
         if e.status == "LADE_E_NOT_FOUND":
             raise NodeNotFoundError(f"{where.name}: {e.message}", e.status) from None
         raise
     cls = Array if node.describe()["kind"] == "array" else Group
-    return cls(node, where, mode == "r", of)
+    return cls(node, where, mode == "r", of, chunks)
 
 
 def _store(store: StoreLike, read_only: bool) -> Store:
@@ -403,7 +417,7 @@ def _make(
         node = ZarrNode.create(
             store._handle, path.strip("/"), kind, zarr_format, text, shape, chunks, edges, type_,
             fill, codecs, spec, inner, index_first, index_codecs, names, fortran, False,
-            separator, overwrite,
+            separator, overwrite, *extensions(),
         )  # fmt: skip
     except Error as e:
         raise _node_error(e) from None

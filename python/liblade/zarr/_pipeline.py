@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -33,9 +34,9 @@ from zarr.core.metadata.v3 import RegularChunkGridMetadata
 from zarr.storage import StorePath
 
 from .._errors import CorruptError, Error
-from .._lade import ZarrNode
 from . import _index, _settings
 from ._array import Array
+from ._codecs import open_node
 from ._foreign import store_of
 from ._store import Store
 
@@ -392,7 +393,7 @@ class _Native:
             if shape is not None:
                 document = {**document, "shape": shape}
             documents.write(prefix + name, json.dumps(document).encode())
-        node = ZarrNode.open(documents._handle, path, 1, self.format, self.store._handle, False)
+        node = open_node(documents._handle, path, 1, self.format, self.store._handle, False)
         array = Array(node, self.store, False, {})
         chain = array._description["chain"]
         while chain is not None:
@@ -538,7 +539,7 @@ class CodecPipeline(BatchedCodecPipeline):
             return _read(array, rebuilt, target)
 
         try:
-            missing = await self._run(native, work, target.nbytes)
+            missing = await self._run(native, work, out.dtype.itemsize * math.prod(rebuilt.shape))
         except _Refused as e:
             _count(2, len(items), str(e))
             return await super().read(items, out, drop_axes)
@@ -548,11 +549,11 @@ class CodecPipeline(BatchedCodecPipeline):
     def _target(self, array: Array, rebuilt: _Rebuilt, out: NDBuffer) -> Any:
         """The memory that is read into."""
         target: Any = out.as_ndarray_like()
+        dtype = out.dtype
         if rebuilt.part is not None:
             target = target[rebuilt.part]
         if tuple(target.shape) != rebuilt.shape:
             raise _Refused("a result of another shape")
-        dtype = target.dtype
         if array._texts:
             if not isinstance(target, np.ndarray) or dtype.kind not in "OT":
                 raise _Refused(f"strings as {dtype}")
@@ -632,8 +633,8 @@ class CodecPipeline(BatchedCodecPipeline):
         if array._texts:
             items = np.asarray(source, object)
             return array._text_source(np.broadcast_to(items, rebuilt.shape))
-        if source.dtype.newbyteorder("<") != array.dtype.newbyteorder("<"):
-            raise _Refused(f"elements of {array.dtype} from {source.dtype}")
+        if value.dtype.newbyteorder("<") != array.dtype.newbyteorder("<"):
+            raise _Refused(f"elements of {array.dtype} from {value.dtype}")
         return _little(source)
 
 
