@@ -99,8 +99,10 @@ class Tuple:
         return column.value + position
 
     def read(self, path, first=0, count=None, position=0):
+        return self.read_column(self.find(path, position), first, count)
+
+    def read_column(self, index, first=0, count=None):
         err, part = lade.LadeError(), Part()
-        index = self.find(path, position)
         entries = Part(first, self.entries - first if count is None else count)
         _check(_elements(self.handle, index, entries, None, part, err), err)
         about = self.column(index)

@@ -1,6 +1,7 @@
 # test_rntuple_write.py: RNTuples that liblade writes are read by liblade, uproot and JSROOT.
 # SPDX-License-Identifier: Apache-2.0
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import rntuple_ctypes as lade
 uproot = pytest.importorskip("uproot", reason="no wheel of uproot")
 ak = pytest.importorskip("awkward", reason="no wheel of awkward")
 
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden/rntuple"
 CODECS = ["zstd(level=3)", "lz4", "zlib(level=1)", "lzma", "none"]
 # What a column is stored as: the field's type in C++, and the elements' type.
 PLAIN = {
@@ -191,3 +193,29 @@ def test_far_appends(tmp_path, size):
         got = f["t"].arrays()
         assert np.array_equal(got["x"], np.tile(x, 3))
         assert np.array_equal(ak.to_numpy(ak.flatten(got["v"])), np.tile(x, 3))
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.root")), ids=lambda file: file.name[5:20])
+def test_append_to_files_of_root(tmp_path, file):
+    """All entries of ROOT's files once more behind them: late columns, two representations, records
+    and variants among them."""
+    path = tmp_path / "t.root"
+    path.write_bytes(file.read_bytes())
+    with uproot.open(path) as f:
+        name = next(iter(f.keys(cycle=False)))
+        before = ak.to_list(f[name].arrays())
+    with lade.Tuple(path) as t:
+        fills = {i: t.read_column(i) for i in range(t.columns)}
+        entries = t.entries
+    with lade.Writer(path, name=name, mode=lade.APPEND) as w:
+        w.fill(entries, fills)
+        w.commit()
+    with lade.Tuple(path) as t:
+        assert t.entries == 2 * entries
+        for i, values in fills.items():
+            got = t.read_column(i)
+            if t.column(i).kind == 1:
+                got, values = np.diff(got), np.diff(values)
+            assert got.tobytes() == 2 * values.tobytes(), (file.name, i)
+    with uproot.open(path) as f:
+        assert ak.to_list(f[name].arrays()) == before + before
