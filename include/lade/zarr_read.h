@@ -175,7 +175,7 @@ typedef struct lade_zarr_read_options {
 	lade_stream stream;  /* spans on devices are written after its work */
 	const lade_allocator *allocators[LADE_KIND_COUNT]; /* by kind; NULL: the engine's */
 	/* Bytes of encoded chunks that are on their way, for stores that are not local and for
-	 * spans on devices; 0: 64 MiB, to devices 256 if chunks come in waves.  The engine keeps it
+	 * spans on devices; 0: 64 MiB, to devices 128 or 256.  The engine keeps it
 	 * for the next call (lade_engine_trim()).  One chunk for each thread is always allowed. */
 	uint64_t memory;
 	uint64_t device_budget; /* of lade_zarr_read_new(); 0: no limit */

@@ -27,6 +27,7 @@ typedef struct lade__arrivals {
 	/* About how many come, the bytes of their sources and results, and of the largest. */
 	size_t count;
 	uint64_t in, total, largest;
+	size_t wave; /* the most bytes of sources that a wave waits for */
 } lade__arrivals;
 
 /* A call over items, as it runs. */

@@ -106,7 +106,7 @@ static lade_status take_target(lade__zread *r, const lade_zarr_target *given, la
 
 /* Encoded bytes that are on their way: few, or what a device is busy with. */
 #define HOST_MEMORY   ((uint64_t)64 << 20)
-#define FED_MEMORY    ((uint64_t)64 << 20)
+#define FED_MEMORY    ((uint64_t)128 << 20)
 #define DEVICE_MEMORY ((uint64_t)256 << 20)
 
 /* How chunks come, and in which memory. */

@@ -43,6 +43,7 @@ void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status
 	pthread_mutex_lock(&r->mutex);
 	if (r->status == LADE_OK || (r->status == LADE_E_CANCELLED && status != r->status)) {
 		r->status = status;
+		atomic_store(&r->failed, true);
 		lade_fail(&r->error, status, err->offset, "key '%.120s', chunk %s: %s", leaf->key,
 		          at, err->message);
 	}
@@ -51,10 +52,7 @@ void lade__zread_fail(lade__zread *r, const lade__leaf *leaf, lade_status status
 
 bool lade__zread_failed(lade__zread *r)
 {
-	pthread_mutex_lock(&r->mutex);
-	bool failed = r->status != LADE_OK;
-	pthread_mutex_unlock(&r->mutex);
-	return failed;
+	return atomic_load(&r->failed);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -95,7 +93,7 @@ static void work(void *ctx, size_t index, lade_worker *worker)
 		size_t count = 0, room = 0, runs = 0;
 		while (count < f->r->group_leaves && room < GROUP_BYTES &&
 		       runs < LADE__RUNS_MOST && more) {
-			more = lade__feed_next(f, &leaves[count]);
+			more = lade__feed_take(f, &leaves[count], 1);
 			if (more && f->r->raw)
 				lade__leaf_runs(f->r, &leaves[count], &spots[count]);
 			if (more)
@@ -253,6 +251,7 @@ static lade_status run_level(lade__zread *r, size_t level, lade__shard *parents,
 static lade_status run(lade__zread *r, lade_error *err)
 {
 	r->status = LADE_OK;
+	atomic_store(&r->failed, false);
 	lade__cancel_quiet(&r->quiet, r->options.cancel);
 	r->stop = lade__stop_of(r->apart ? &r->quiet : r->options.cancel);
 	if (r->texts)

@@ -62,6 +62,7 @@ struct lade_zarr_plan {
 	/* While it runs. */
 	lade__stop stop;
 	lade_cancel quiet;     /* of calls on all threads */
+	atomic_bool failed; /* 'status' is not LADE_OK */
 	pthread_mutex_t mutex; /* guards what follows */
 	lade_status status;
 	lade_error error;
@@ -147,9 +148,9 @@ typedef struct lade__feed {
 	lade__walk walk;
 } lade__feed;
 
-/* read_feed.c: what is next; false: nothing, or the call has failed.  A leaf may come with a bad
- * status. */
-bool lade__feed_next(lade__feed *feed, lade__leaf *leaf);
+/* read_feed.c: what is next, up to 'most' leaves; 0: nothing, or the call has failed.  A leaf may
+ * come with a bad status. */
+size_t lade__feed_take(lade__feed *feed, lade__leaf *leaves, size_t most);
 
 /* Where a leaf goes. */
 struct lade__spot {
@@ -233,7 +234,9 @@ lade_status lade__leaf_texts(lade__zread *r, lade__leaf *leaf, lade_error *err);
 /* The most bytes that these many encoded ones may decode to. */
 uint64_t lade__texts_most(const lade__zread *r, uint64_t encoded);
 
-/* Adds a leaf that is done to the report. */
+/* Adds a leaf that is done to a report; to the read's. */
+void lade__report_add(lade_zarr_report *report, const lade__zread *r, const lade__leaf *leaf,
+                      const lade__spot *spot, bool copied);
 void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied);
 
 /* Makes the specs and routes of a chain.  Fails: LADE_E_UNSUPPORTED, and as the router */

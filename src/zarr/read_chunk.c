@@ -222,20 +222,26 @@ static size_t copy_listed(const lade__zread *r, const lade__leaf *leaf, const ui
 
 /* ---- one leaf ---------------------------------------------------------------------------- */
 
+void lade__report_add(lade_zarr_report *report, const lade__zread *r, const lade__leaf *leaf,
+                      const lade__spot *spot, bool copied)
+{
+	if (leaf->missing) {
+		report->missing_count++;
+		report->filled_size += spot->size;
+		return;
+	}
+	report->chunk_count++;
+	report->decoded_size += leaf->runs.count ? leaf->runs.count * leaf->runs.size
+	                                         : lade__cut_bytes(r, leaf->cut);
+	report->written_size += spot->size;
+	report->direct_count += spot->direct;
+	report->copied_size += copied ? spot->size : 0;
+}
+
 void lade__zread_note(lade__zread *r, const lade__leaf *leaf, const lade__spot *spot, bool copied)
 {
 	pthread_mutex_lock(&r->mutex);
-	if (leaf->missing) {
-		r->report.missing_count++;
-		r->report.filled_size += spot->size;
-	} else {
-		r->report.chunk_count++;
-		r->report.decoded_size += leaf->runs.count ? leaf->runs.count * leaf->runs.size
-		                                           : lade__cut_bytes(r, leaf->cut);
-		r->report.written_size += spot->size;
-		r->report.direct_count += spot->direct;
-		r->report.copied_size += copied ? spot->size : 0;
-	}
+	lade__report_add(&r->report, r, leaf, spot, copied);
 	pthread_mutex_unlock(&r->mutex);
 }
 

@@ -16,7 +16,9 @@
 #include "store/store.h"
 #include "zarr/read.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A slot has room for the bytes of two leaves, and at least these.  It goes on its way when it has
  * SLOT_ENOUGH bytes and the batch has nothing to do. */
@@ -24,30 +26,48 @@
 #define SLOT_ENOUGH ((size_t)256 << 10)
 #define SLOT_LEAVES 64
 #define LEAF_MOST   ((size_t)256 << 20)
-
 #define SLOTS_LEAST 4
-#define SLOTS_MOST 256
+#define SLOTS_MOST  256
 
-/* Bytes of leaves that one call to the store reads. */
-#define READ_LEAST ((size_t)128 << 10)
+/* A wave waits for this part of the slots' bytes, so that the others are read meanwhile. */
+#define WAVE_PART 16
 
-/* Staged bytes begin at such addresses where the sizes are not known before. */
+/* Leaves that a thread takes at once, and the room of those that one call to the store reads: many
+ * calls at once would wait for each other's locks. */
+#define TAKE_LEAVES 16
+#define READ_LEAST  ((size_t)256 << 10)
+
+/* Where staged objects begin. */
 #define ALIGN 16
 
 /* Items of a batch, at most. */
 #define WINDOW ((size_t)16384)
+
+/* How often who waits looks again before it sleeps: to be woken takes longer than many waits. */
+#define LOOKS 200
+
+/* A leaf on its way to the device: what its item needs, and what its error says.  Its numbers are
+ * in slot.numbers: the chunk, in its shard and in the grid; the tables of its layout. */
+typedef struct staged {
+	lade_segment segment;
+	lade_item item;
+	lade__shard *shard;
+	size_t decoded, written;
+	bool direct;
+} staged;
+
+/* Numbers of a leaf for each axis: chunk, cut, and six tables of a layout. */
+#define NUMBERS 8
 
 typedef struct slot {
 	struct slot *next;
 	uint8_t *bytes;
 	size_t used, count;
 	size_t left; /* leaves that the batch has not done */
+	staged *leaves;
+	uint64_t *numbers;
 	lade_layout *layouts; /* for each leaf and part of an element */
 	lade_item_output *outputs;
-	lade_item items[SLOT_LEAVES];
-	lade_segment segments[SLOT_LEAVES];
-	lade__leaf leaves[SLOT_LEAVES];
-	lade__spot spots[SLOT_LEAVES];
 } slot;
 
 /* An item of the batch, and the leaf that it is of. */
@@ -68,12 +88,14 @@ typedef struct fed {
 	source *sources;
 	lade_result *results;
 	lade_error *errors;
+	lade_zarr_report report;
 	pthread_mutex_t mutex; /* guards what follows */
 	pthread_cond_t free_one, full_one;
 	slot *free, *full, **last; /* 'last': the end of the list of full ones */
 	size_t active, waiting;    /* threads that read, and those of them that want a slot */
 	bool reading, stop;
-	atomic_bool hungry; /* the batch waits */
+	atomic_bool hungry;       /* the batch waits */
+	atomic_uint given, taken; /* change when a slot is full, or free, or no more come */
 	lade_status status;
 	lade_error error;
 } fed;
@@ -81,15 +103,33 @@ typedef struct fed {
 /* A thread that reads. */
 typedef struct reader {
 	fed *f;
-	lade__leaf held; /* the first leaf of its next slot: it did not fit */
-	lade__spot held_spot;
-	bool has_held, ended;
+	bool ended;
+	size_t next, count; /* of the leaves that it has taken, those that it has not read yet */
 	size_t odd_count;
+	lade__leaf leaves[TAKE_LEAVES];
+	lade__spot spots[TAKE_LEAVES];
 	lade__leaf odd[SLOT_LEAVES]; /* leaves for lade__leaves_to_device() */
 	lade__spot odd_spots[SLOT_LEAVES];
 } reader;
 
-/* ---- leaves that are not like most ---------------------------------------------------------- */
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static void tell(pthread_cond_t *who, atomic_uint *what)
+{
+	atomic_fetch_add(what, 1);
+	pthread_cond_broadcast(who);
+}
+
+/* Waits until 'what' is another than 'seen'; the mutex is held before and after. */
+static void wait_for(fed *f, pthread_cond_t *who, atomic_uint *what, unsigned seen)
+{
+	pthread_mutex_unlock(&f->mutex);
+	for (int i = 0; i < LOOKS && atomic_load(what) == seen; i++)
+		sched_yield();
+	pthread_mutex_lock(&f->mutex);
+	if (atomic_load(what) == seen)
+		pthread_cond_wait(who, &f->mutex);
+}
 
 static void fail_all(fed *f, lade_status status, const lade_error *err)
 {
@@ -99,9 +139,11 @@ static void fail_all(fed *f, lade_status status, const lade_error *err)
 		f->error = *err;
 	}
 	f->stop = true;
-	pthread_cond_broadcast(&f->free_one);
+	tell(&f->free_one, &f->taken);
 	pthread_mutex_unlock(&f->mutex);
 }
+
+/* ---- leaves that are not like most ---------------------------------------------------------- */
 
 static void do_odd(reader *me)
 {
@@ -136,112 +178,176 @@ static void do_large(reader *me, lade__leaf *leaf)
 		leaf->status = lade_fail(&leaf->error, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                         "no memory for %zu encoded bytes", size);
 	lade__leaves_read(r, leaf, 1, bytes, 1);
-	do_odd(me);
 	add_odd(me, leaf);
 	do_odd(me);
 	if (bytes)
 		r->pinned.free(r->pinned.ctx, bytes, size, 64, me->f->place, NULL);
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- items ---------------------------------------------------------------------------------- */
 
-/* The item of a leaf that was read; false: it is not like most, or has failed. */
-static bool make_item(fed *f, slot *s, size_t i)
+/* A layout's tables are the slot's. */
+static void keep_tables(const lade__zread *r, lade_layout *layout, uint64_t *numbers)
+{
+	const size_t ndim = r->selected.ndim, size = ndim * sizeof *numbers;
+	const void *const from[] = {layout->shape, layout->start, layout->step,
+	                            layout->count, layout->order, layout->strides};
+	for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+		memcpy(numbers + i * ndim, from[i], size);
+	layout->shape = (const size_t *)numbers;
+	layout->start = layout->shape + ndim;
+	layout->step = layout->shape + 2 * ndim;
+	layout->count = layout->shape + 3 * ndim;
+	layout->order = layout->shape + 4 * ndim;
+	layout->strides = (const ptrdiff_t *)numbers + 5 * ndim;
+}
+
+/* Stages a leaf that was read.  False: it is not like most, or has failed. */
+static bool stage_leaf(fed *f, slot *s, lade__leaf *leaf, lade__spot *spot)
 {
 	lade__zread *r = f->r;
-	lade__leaf *leaf = &s->leaves[i];
+	const size_t ndim = r->selected.ndim, parts = r->part_count;
+	staged *to = &s->leaves[s->count];
+	uint64_t *numbers = s->numbers + s->count * NUMBERS * ndim;
+	lade_layout *layouts = s->layouts + s->count * parts;
 	if (leaf->status == LADE_OK &&
 	    (leaf->missing || !leaf->staged ||
 	     lade__cut_bytes(r, leaf->cut) != r->coding.bound[0]))
 		return false;
-	if (leaf->status == LADE_OK && !leaf->spot) {
-		leaf->status = lade__spot_make(r, leaf, &s->spots[i], &leaf->error);
-		leaf->spot = &s->spots[i];
-	}
-	lade_segment *src = &s->segments[i];
+	if (leaf->status == LADE_OK && !leaf->spot)
+		leaf->status = lade__spot_make(r, leaf, spot, &leaf->error);
 	if (leaf->status == LADE_OK)
-		leaf->status = lade__leaf_segment(r, leaf, src, &leaf->error);
+		leaf->status = lade__leaf_segment(r, leaf, &to->segment, &leaf->error);
 	if (leaf->status != LADE_OK)
 		return false;
-	src->place = f->place;
-	s->items[i] = (lade_item){.spec = r->coding.spec[0], .src_count = 1};
-	lade__spot_outputs(r, leaf->spot, s->layouts + i * r->part_count,
-	                   s->outputs + i * r->part_count, &s->items[i]);
+	lade_zarr_report report = {.chunk_count = 0};
+	lade__report_add(&report, r, leaf, spot, false);
+	to->segment.place = f->place;
+	to->shard = leaf->shard;
+	to->decoded = (size_t)report.decoded_size;
+	to->written = spot->size;
+	to->direct = spot->direct;
+	to->item = (lade_item){.spec = r->coding.spec[0], .src_count = 1};
+	for (size_t a = 0; a < ndim; a++) {
+		numbers[a] = leaf->chunk[a];
+		numbers[ndim + a] = leaf->cut[a].chunk;
+	}
+	lade__spot_outputs(r, spot, layouts, s->outputs + s->count * parts, &to->item);
+	for (size_t i = 0; i < parts && !spot->direct; i++) {
+		/* All parts have the same tables. */
+		if (i == 0)
+			keep_tables(r, &layouts[0], numbers + 2 * ndim);
+		lade_layout own = layouts[0];
+		own.part_off = layouts[i].part_off;
+		own.part_size = layouts[i].part_size;
+		own.swap_size = layouts[i].swap_size;
+		own.offset = layouts[i].offset;
+		layouts[i] = own;
+	}
+	s->count++;
 	return true;
 }
 
-static bool next_leaf(reader *me, lade__leaf *leaf, lade__spot *spot)
+/* The failure of a staged leaf. */
+static void staged_failed(fed *f, const source *from, lade_status status, const lade_error *err)
+{
+	const size_t ndim = f->r->selected.ndim;
+	const slot *s = from->slot;
+	const uint64_t *numbers = s->numbers + from->leaf * NUMBERS * ndim;
+	lade__leaf *leaf = malloc(sizeof *leaf);
+	if (!leaf) {
+		fail_all(f, status, err);
+		return;
+	}
+	leaf->shard = s->leaves[from->leaf].shard;
+	leaf->key = leaf->shard ? leaf->shard->key : leaf->own_key;
+	for (size_t a = 0; a < ndim; a++) {
+		leaf->chunk[a] = numbers[a];
+		leaf->cut[a].chunk = numbers[ndim + a];
+	}
+	if (leaf->shard || lade_zarr_chunk_key(f->r->node, leaf->chunk, leaf->own_key, NULL) ==
+	                           LADE_OK)
+		lade__zread_fail(f->r, leaf, status, err);
+	free(leaf);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* The next leaf of a thread, which stays in its place; NULL: there are no more. */
+static lade__leaf *next_leaf(reader *me)
 {
 	lade__zread *r = me->f->r;
-	if (me->has_held) {
-		lade__leaf_move(leaf, &me->held, spot);
-		me->has_held = false;
+	if (me->next == me->count && !me->ended) {
+		me->next = 0;
+		me->count = lade__feed_take(me->f->feed, me->leaves, TAKE_LEAVES);
+		me->ended = me->count == 0;
+		for (size_t i = 0; i < me->count; i++) {
+			if (r->raw)
+				lade__leaf_runs(r, &me->leaves[i], &me->spots[i]);
+			lade__leaf_look(r, &me->leaves[i]);
+		}
+	}
+	return me->next < me->count ? &me->leaves[me->next] : NULL;
+}
+
+/* Has a leaf's bytes stand behind those before it, so that one copy takes both to the device:
+ * objects were read to places with room for the largest. */
+static void pack(slot *s, lade__leaf *leaf)
+{
+	uint8_t *to = s->bytes + (s->used + ALIGN - 1) / ALIGN * ALIGN;
+	if (leaf->data > to) {
+		memmove(to, leaf->data, leaf->data_size);
+		leaf->data = to;
+	}
+}
+
+/* Reads some leaves to a slot.  False: it has no room for the next, or there are no more. */
+static bool read_some(reader *me, slot *s)
+{
+	fed *f = me->f;
+	lade__zread *r = f->r;
+	lade__leaf *leaf = next_leaf(me);
+	size_t first = me->next, n = 0, room = 0, runs = 0, left = f->slot_size - s->used;
+	if (!leaf)
+		return false;
+	if (lade__leaf_room(r, leaf) > f->slot_size) {
+		do_large(me, leaf);
+		me->next++;
 		return true;
 	}
-	me->ended = me->ended || !lade__feed_next(me->f->feed, leaf);
-	if (me->ended)
-		return false;
-	if (r->raw)
-		lade__leaf_runs(r, leaf, spot);
-	lade__leaf_look(r, leaf);
-	return true;
-}
-
-/* Takes leaves that one call reads: their sizes are known, or it is one.  '*full': the slot has no
- * room for the next. */
-static size_t take_leaves(reader *me, slot *s, bool *full)
-{
-	lade__zread *r = me->f->r;
-	size_t n = 0, room = 0, runs = 0;
-	while (s->count + n < SLOT_LEAVES && room < READ_LEAST && runs < LADE__RUNS_MOST) {
-		lade__leaf *leaf = &s->leaves[s->count + n];
-		if (!next_leaf(me, leaf, &s->spots[s->count + n]))
-			break;
+	for (; first + n < me->count && s->count + n < SLOT_LEAVES && runs < LADE__RUNS_MOST; n++) {
+		leaf = &me->leaves[first + n];
 		size_t size = lade__leaf_room(r, leaf);
-		if (size > me->f->slot_size) {
-			do_large(me, leaf);
-			continue;
-		}
-		*full = size > me->f->slot_size - s->used - room;
-		if (*full) {
-			lade__leaf_move(&me->held, leaf, &me->held_spot);
-			me->has_held = true;
+		if (size > left - room || (n && room >= READ_LEAST))
 			break;
-		}
 		room += size;
 		runs += leaf->runs.count;
-		n++;
-		if (!leaf->shard && !r->raw)
-			break;
 	}
-	return n;
+	if (n == 0)
+		return false;
+	lade__leaves_read(r, &me->leaves[first], n, s->bytes + s->used, 1);
+	for (me->next = first + n; first < me->next; first++) {
+		leaf = &me->leaves[first];
+		if (leaf->status == LADE_OK && leaf->staged && !leaf->shard)
+			pack(s, leaf);
+		if (stage_leaf(f, s, leaf, &me->spots[first])) {
+			s->used = (size_t)(leaf->data - s->bytes) + leaf->data_size;
+		} else if (leaf->status != LADE_OK) {
+			lade__leaf_failed(r, leaf);
+			lade__leaf_reset(r, leaf);
+		} else {
+			add_odd(me, leaf);
+		}
+	}
+	return true;
 }
 
 /* Reads leaves to a slot, until it is full or it is time. */
 static void fill_slot(reader *me, slot *s)
 {
-	fed *f = me->f;
-	bool full = false;
 	s->used = s->count = 0;
-	while (!full && !me->ended && s->count < SLOT_LEAVES &&
-	       (s->used < SLOT_ENOUGH || !atomic_load_explicit(&f->hungry, memory_order_relaxed))) {
-		size_t first = s->count, n = take_leaves(me, s, &full);
-		lade__leaves_read(f->r, &s->leaves[first], n, s->bytes + s->used, 1);
-		for (size_t i = first; i < first + n; i++) {
-			lade__leaf *leaf = &s->leaves[s->count];
-			if (i > s->count)
-				lade__leaf_move(leaf, &s->leaves[i], &s->spots[s->count]);
-			if (make_item(f, s, s->count)) {
-				size_t end = (size_t)(leaf->data - s->bytes) + leaf->data_size;
-				s->used = n == 1 ? (end + ALIGN - 1) / ALIGN * ALIGN : end;
-				s->count++;
-			} else if (leaf->status != LADE_OK) {
-				lade__leaf_failed(f->r, leaf);
-				lade__leaf_reset(f->r, leaf);
-			} else {
-				add_odd(me, leaf);
-			}
-		}
+	while (s->count < SLOT_LEAVES && (s->used < SLOT_ENOUGH || !atomic_load(&me->f->hungry)) &&
+	       read_some(me, s)) {
 	}
 }
 
@@ -251,8 +357,10 @@ static slot *take_slot(fed *f)
 	pthread_mutex_lock(&f->mutex);
 	f->waiting++;
 	while (!f->free && !f->stop) {
-		pthread_cond_signal(&f->full_one); /* the batch may wait for nothing */
-		pthread_cond_wait(&f->free_one, &f->mutex);
+		/* The batch may wait for nothing. */
+		if (f->waiting == f->active)
+			tell(&f->full_one, &f->given);
+		wait_for(f, &f->free_one, &f->taken, atomic_load(&f->taken));
 	}
 	f->waiting--;
 	slot *s = f->stop ? NULL : f->free;
@@ -270,11 +378,11 @@ static void give_slot(fed *f, slot *s)
 	if (s->count) {
 		*f->last = s;
 		f->last = &s->next;
-		pthread_cond_signal(&f->full_one);
+		tell(&f->full_one, &f->given);
 	} else {
 		s->next = f->free;
 		f->free = s;
-		pthread_cond_signal(&f->free_one);
+		tell(&f->free_one, &f->taken);
 	}
 	pthread_mutex_unlock(&f->mutex);
 }
@@ -291,19 +399,19 @@ static void read_slots(void *ctx, size_t index, lade_worker *worker)
 		return;
 	}
 	me->f = f;
-	me->has_held = me->ended = false;
-	me->odd_count = 0;
+	me->ended = false;
+	me->next = me->count = me->odd_count = 0;
 	pthread_mutex_lock(&f->mutex);
 	f->active++;
 	pthread_mutex_unlock(&f->mutex);
-	for (slot *s; !me->ended && (s = take_slot(f));) {
+	for (slot *s; next_leaf(me) && (s = take_slot(f));) {
 		fill_slot(me, s);
 		give_slot(f, s);
 	}
 	do_odd(me);
 	pthread_mutex_lock(&f->mutex);
 	f->active--;
-	pthread_cond_signal(&f->full_one);
+	tell(&f->full_one, &f->given);
 	pthread_mutex_unlock(&f->mutex);
 	free(me);
 }
@@ -319,7 +427,7 @@ static void *read_all(void *ctx)
 		fail_all(f, status, &err);
 	pthread_mutex_lock(&f->mutex);
 	f->reading = false;
-	pthread_cond_signal(&f->full_one);
+	tell(&f->full_one, &f->given);
 	pthread_mutex_unlock(&f->mutex);
 	return NULL;
 }
@@ -333,8 +441,8 @@ static bool take_full(fed *f)
 		if (s->count > f->window - f->count)
 			return false;
 		for (size_t i = 0; i < s->count; i++, f->count++) {
-			f->segments[f->count] = s->segments[i];
-			f->items[f->count] = s->items[i];
+			f->segments[f->count] = s->leaves[i].segment;
+			f->items[f->count] = s->leaves[i].item;
 			f->items[f->count].src = &f->segments[f->count];
 			f->sources[f->count] = (source){s, i};
 			f->results[f->count] = (lade_result){LADE_E_DEVICE, 0};
@@ -350,14 +458,15 @@ static size_t wait_items(void *ctx, size_t have, bool *end)
 	fed *f = ctx;
 	pthread_mutex_lock(&f->mutex);
 	for (;;) {
+		unsigned seen = atomic_load(&f->given);
 		*end = !take_full(f) || (!f->reading && !f->full);
 		/* When all threads want a slot, no leaves come. */
 		if (f->count > have || *end || (f->active && f->waiting == f->active && !f->free))
 			break;
-		atomic_store_explicit(&f->hungry, true, memory_order_relaxed);
-		pthread_cond_wait(&f->full_one, &f->mutex);
+		atomic_store(&f->hungry, true);
+		wait_for(f, &f->full_one, &f->given, seen);
 	}
-	atomic_store_explicit(&f->hungry, false, memory_order_relaxed);
+	atomic_store(&f->hungry, false);
 	size_t count = f->count;
 	pthread_mutex_unlock(&f->mutex);
 	return count;
@@ -367,9 +476,12 @@ static void item_done(void *ctx, size_t index, bool ok)
 {
 	fed *f = ctx;
 	slot *s = f->sources[index].slot;
-	const lade__leaf *leaf = &s->leaves[f->sources[index].leaf];
+	const staged *leaf = &s->leaves[f->sources[index].leaf];
 	if (ok) {
-		lade__zread_note(f->r, leaf, leaf->spot, false);
+		f->report.chunk_count++;
+		f->report.decoded_size += leaf->decoded;
+		f->report.written_size += leaf->written;
+		f->report.direct_count += leaf->direct;
 		f->sources[index].slot = NULL;
 	}
 	if (ok && --s->left)
@@ -378,11 +490,10 @@ static void item_done(void *ctx, size_t index, bool ok)
 	if (ok) {
 		s->next = f->free;
 		f->free = s;
-		pthread_cond_signal(&f->free_one);
 	} else {
 		f->stop = true;
-		pthread_cond_broadcast(&f->free_one);
 	}
+	tell(&f->free_one, &f->taken);
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -392,8 +503,7 @@ static void end_batch(fed *f)
 	for (size_t i = 0; i < f->count; i++) {
 		const source *s = &f->sources[i];
 		if (f->results[i].status != LADE_OK)
-			lade__zread_fail(f->r, &s->slot->leaves[s->leaf], f->results[i].status,
-			                 &f->errors[i]);
+			staged_failed(f, s, f->results[i].status, &f->errors[i]);
 		if (s->slot)
 			item_done(f, i, f->results[i].status == LADE_OK);
 	}
@@ -403,10 +513,12 @@ static void end_batch(fed *f)
 static lade_status run_batches(fed *f, lade_error *err)
 {
 	const lade__zread *r = f->r;
+	size_t wave = (size_t)(lade__fed_memory(r) / WAVE_PART);
 	lade__arrivals arrivals = {.items = f->items, .results = f->results, .cap = f->window,
 	                           .ctx = f, .wait = wait_items, .done = item_done,
 	                           .count = (size_t)r->leaf_count, .in = r->leaf_bytes / 2,
-	                           .total = r->leaf_bytes, .largest = r->chunk_max};
+	                           .total = r->leaf_bytes, .largest = r->chunk_max,
+	                           .wave = wave > SLOT_ENOUGH ? wave : SLOT_ENOUGH};
 	lade_batch_options options = lade__zread_batch(r, f->errors);
 	lade_status status = LADE_OK;
 	bool more = true;
@@ -425,18 +537,32 @@ static lade_status run_batches(fed *f, lade_error *err)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
+/* What a slot has beside its bytes. */
+typedef struct sizes {
+	size_t leaves, numbers, layouts, outputs, all;
+} sizes;
+
+static sizes sizes_of(const lade__zread *r)
+{
+	const size_t n = SLOT_LEAVES, parts = r->part_count;
+	sizes s = {n * sizeof(staged), n * NUMBERS * r->selected.ndim * sizeof(uint64_t),
+	           n * parts * sizeof(lade_layout), n * parts * sizeof(lade_item_output), 0};
+	s.all = (s.leaves + s.numbers + s.layouts + s.outputs + 4095) / 4096 * 4096;
+	return s;
+}
+
 static size_t slots_of(const lade__zread *r, size_t *size)
 {
 	*size = r->encoded_cap > SLOT_LEAST / 2 ? 2 * r->encoded_cap : SLOT_LEAST;
 	*size = (*size + 4095) / 4096 * 4096;
-	uint64_t count = r->options.memory / *size;
+	uint64_t count = r->options.memory / (*size + sizes_of(r).all);
 	return count < SLOTS_MOST ? (size_t)count : SLOTS_MOST;
 }
 
 uint64_t lade__fed_memory(const lade__zread *r)
 {
 	size_t size, count = slots_of(r, &size);
-	return (uint64_t)count * size;
+	return (uint64_t)count * (size + sizes_of(r).all);
 }
 
 bool lade__leaves_can_be_fed(const lade__zread *r)
@@ -455,39 +581,41 @@ bool lade__leaves_can_be_fed(const lade__zread *r)
 	                         NULL) == LADE_OK;
 }
 
-static lade_status open_fed(fed *f, slot **slots, size_t slot_count, lade_error *err)
+/* Slots are one block of pinned memory, which the engine keeps: new memory would be slow. */
+static void make_slots(fed *f, slot *slots, size_t count, uint8_t *bytes)
+{
+	const sizes z = sizes_of(f->r);
+	for (size_t i = 0; i < count; i++) {
+		slot *s = &slots[i];
+		uint8_t *beside = bytes + count * f->slot_size + i * z.all;
+		s->bytes = bytes + i * f->slot_size;
+		s->leaves = (staged *)(void *)beside;
+		s->numbers = (uint64_t *)(void *)(beside + z.leaves);
+		s->layouts = (lade_layout *)(void *)(beside + z.leaves + z.numbers);
+		s->outputs =
+			(lade_item_output *)(void *)(beside + z.leaves + z.numbers + z.layouts);
+		s->next = f->free;
+		f->free = s;
+	}
+}
+
+static lade_status open_fed(fed *f, lade_error *err)
 {
 	const lade__zread *r = f->r;
 	size_t n = r->leaf_count < WINDOW ? (size_t)r->leaf_count : WINDOW;
-	size_t parts = SLOT_LEAVES * r->part_count;
 	f->window = n < SLOT_LEAVES ? SLOT_LEAVES : n;
 	f->items = malloc(f->window * sizeof *f->items);
 	f->segments = malloc(f->window * sizeof *f->segments);
 	f->sources = malloc(f->window * sizeof *f->sources);
 	f->results = malloc(f->window * sizeof *f->results);
 	f->errors = malloc(f->window * sizeof *f->errors);
-	bool fits = f->items && f->segments && f->sources && f->results && f->errors;
-	for (size_t i = 0; i < slot_count && fits; i++) {
-		slots[i] = malloc(sizeof **slots);
-		fits = slots[i];
-		if (!fits)
-			break;
-		slots[i]->layouts = malloc(parts * sizeof *slots[i]->layouts);
-		slots[i]->outputs = malloc(parts * sizeof *slots[i]->outputs);
-		fits = slots[i]->layouts && slots[i]->outputs;
-	}
-	return fits ? LADE_OK
-	            : lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items",
-	                        f->window);
+	if (f->items && f->segments && f->sources && f->results && f->errors)
+		return LADE_OK;
+	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items", f->window);
 }
 
-static void close_fed(fed *f, slot **slots, size_t slot_count)
+static void close_fed(fed *f)
 {
-	for (size_t i = 0; i < slot_count && slots[i]; i++) {
-		free(slots[i]->layouts);
-		free(slots[i]->outputs);
-		free(slots[i]);
-	}
 	free(f->items);
 	free(f->segments);
 	free(f->sources);
@@ -495,43 +623,59 @@ static void close_fed(fed *f, slot **slots, size_t slot_count)
 	free(f->errors);
 }
 
+/* Adds what the batches did to the read's report. */
+static void add_report(const fed *f)
+{
+	lade_zarr_report *to = &f->r->report;
+	pthread_mutex_lock(&f->r->mutex);
+	to->chunk_count += f->report.chunk_count;
+	to->decoded_size += f->report.decoded_size;
+	to->written_size += f->report.written_size;
+	to->direct_count += f->report.direct_count;
+	pthread_mutex_unlock(&f->r->mutex);
+}
+
+/* Threads read, and batches run, with slots. */
+static lade_status run_both(fed *f, lade_error *err)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, read_all, f) != 0)
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no thread to read with");
+	lade_status status = run_batches(f, err);
+	pthread_mutex_lock(&f->mutex);
+	f->stop = true;
+	tell(&f->free_one, &f->taken);
+	pthread_mutex_unlock(&f->mutex);
+	pthread_join(thread, NULL);
+	add_report(f);
+	if (status == LADE_OK && f->status != LADE_OK)
+		status = lade_fail(err, f->status, f->error.offset, "%s", f->error.message);
+	return status;
+}
+
 lade_status lade__leaves_fed(lade__zread *r, lade__feed *feed, lade_error *err)
 {
-	slot *slots[SLOTS_MOST] = {NULL};
 	fed f = {.r = r, .feed = feed, .reading = true,
 	         .place = {LADE_PINNED, lade__zread_device(r)}};
-	size_t count = slots_of(r, &f.slot_size);
-	pthread_t thread;
-	lade_status status = LADE_OK;
+	slot slots[SLOTS_MOST];
+	size_t count = slots_of(r, &f.slot_size), size = count * (f.slot_size + sizes_of(r).all);
 	uint8_t *bytes = NULL;
+	lade_status status = LADE_OK;
 	f.last = &f.full;
 	pthread_mutex_init(&f.mutex, NULL);
 	pthread_cond_init(&f.free_one, NULL);
 	pthread_cond_init(&f.full_one, NULL);
-	TRY(open_fed(&f, slots, count, err));
-	bytes = r->pinned.alloc(r->pinned.ctx, count * f.slot_size, 64, f.place, NULL);
+	TRY(open_fed(&f, err));
+	bytes = r->pinned.alloc(r->pinned.ctx, size, 64, f.place, NULL);
 	if (!bytes)
 		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no %zu bytes of pinned memory",
-		              count * f.slot_size));
-	for (size_t i = 0; i < count; i++) {
-		slots[i]->bytes = bytes + i * f.slot_size;
-		slots[i]->next = f.free;
-		f.free = slots[i];
-	}
-	if (pthread_create(&thread, NULL, read_all, &f) != 0)
-		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no thread to read with"));
-	status = run_batches(&f, err);
-	pthread_mutex_lock(&f.mutex);
-	f.stop = true;
-	pthread_cond_broadcast(&f.free_one);
-	pthread_mutex_unlock(&f.mutex);
-	pthread_join(thread, NULL);
-	if (status == LADE_OK && f.status != LADE_OK)
-		status = lade_fail(err, f.status, f.error.offset, "%s", f.error.message);
+		              size));
+	make_slots(&f, slots, count, bytes);
+	TRY(run_both(&f, err));
 out:
 	if (bytes)
-		r->pinned.free(r->pinned.ctx, bytes, count * f.slot_size, 64, f.place, NULL);
-	close_fed(&f, slots, count);
+		r->pinned.free(r->pinned.ctx, bytes, size, 64, f.place, NULL);
+	close_fed(&f);
 	pthread_cond_destroy(&f.free_one);
 	pthread_cond_destroy(&f.full_one);
 	pthread_mutex_destroy(&f.mutex);

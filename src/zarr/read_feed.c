@@ -32,21 +32,10 @@ static bool next_chunk(lade__feed *f)
 	}
 }
 
-bool lade__feed_next(lade__feed *f, lade__leaf *leaf)
+/* What a leaf is before anything is known of its bytes. */
+static void begin_leaf(lade__feed *f, lade__leaf *leaf)
 {
 	lade__zread *r = f->r;
-	if (lade__zread_failed(r))
-		return false;
-	pthread_mutex_lock(&f->mutex);
-	bool have = next_chunk(f);
-	if (have) {
-		memcpy(leaf->cut, f->walk.cut, r->selected.ndim * sizeof leaf->cut[0]);
-		leaf->points = f->walk.points;
-		leaf->shard = f->shards ? &f->shards[f->at] : NULL;
-	}
-	pthread_mutex_unlock(&f->mutex);
-	if (!have)
-		return false;
 	leaf->missing = false;
 	leaf->data = NULL;
 	leaf->large = NULL;
@@ -58,12 +47,29 @@ bool lade__feed_next(lade__feed *f, lade__leaf *leaf)
 		leaf->key = leaf->shard->key;
 		memcpy(leaf->chunk, leaf->shard->chunk, r->selected.ndim * sizeof *leaf->chunk);
 		leaf->status = lade__shard_find(r, leaf, &leaf->error);
-		return true;
+		return;
 	}
 	leaf->own_key[0] = 0;
 	leaf->key = leaf->own_key;
 	for (size_t a = 0; a < r->selected.ndim; a++)
 		leaf->chunk[a] = leaf->cut[a].chunk;
 	leaf->status = lade_zarr_chunk_key(r->node, leaf->chunk, leaf->own_key, &leaf->error);
-	return true;
+}
+
+size_t lade__feed_take(lade__feed *f, lade__leaf *leaves, size_t most)
+{
+	size_t n = 0;
+	if (lade__zread_failed(f->r))
+		return 0;
+	pthread_mutex_lock(&f->mutex);
+	for (; n < most && next_chunk(f); n++) {
+		lade__leaf *leaf = &leaves[n];
+		memcpy(leaf->cut, f->walk.cut, f->r->selected.ndim * sizeof leaf->cut[0]);
+		leaf->points = f->walk.points;
+		leaf->shard = f->shards ? &f->shards[f->at] : NULL;
+	}
+	pthread_mutex_unlock(&f->mutex);
+	for (size_t i = 0; i < n; i++)
+		begin_leaf(f, &leaves[i]);
+	return n;
 }

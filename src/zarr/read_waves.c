@@ -69,7 +69,7 @@ static bool take_leaf(waves *all, lade__leaf *leaf, lade__spot *spot)
 		all->has_held = false;
 		return true;
 	}
-	if (!lade__feed_next(all->feed, leaf))
+	if (!lade__feed_take(all->feed, leaf, 1))
 		return false;
 	if (all->r->raw)
 		lade__leaf_runs(all->r, leaf, spot);

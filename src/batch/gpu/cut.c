@@ -37,10 +37,13 @@ lade__gpu_cut lade__gpu_cut_of(const lade__gpu_feed *feed, const lade__device *d
 	const lade__tuning *t = lade__tuning_of(device);
 	size_t limit = lade__gpu_cut_memory(device) / LADE__GPU_FLIGHTS;
 	uint64_t link = feed->in > feed->out ? feed->in : feed->out;
-	lade__gpu_cut c = {.tuning = t, .count = feed->count, .in = feed->in, .out = feed->out};
+	lade__gpu_cut c = {.tuning = t, .count = feed->count, .in = feed->in, .out = feed->out,
+	                   .arrive = feed->planner->call->arrivals != NULL};
 	c.slow = feed->group->where.device.cost > (double)link / t->link_rate;
 	c.cut = feed->pageable ? &t->pageable : feed->out ? &t->out : c.slow ? &t->slow : &t->in;
-	c.most = (lade__gpu_most){.in = wave_size(&c, c.in, c.cut->most, limit / 2, &c.few_in),
+	const lade__arrivals *a = feed->planner->call->arrivals;
+	size_t most = a && a->wave < c.cut->most ? a->wave : c.cut->most;
+	c.most = (lade__gpu_most){.in = wave_size(&c, c.in, most, a ? most : limit / 2, &c.few_in),
 	                          .out = wave_size(&c, c.out, t->wave_out, limit / 2, &c.few_out),
 	                          .between = limit};
 	return c;
@@ -109,6 +112,9 @@ void lade__gpu_cut_take(lade__gpu_cut *c, const lade__gpu_wave *w)
 	c->in_done += w->in_size;
 	c->out_done += w->out_size;
 	c->waves++;
+	/* Nobody knew how large sources were that have not come yet. */
+	if (c->arrive)
+		c->in = (uint64_t)((double)c->in_done / (double)c->units * (double)c->count);
 }
 
 /*

@@ -402,6 +402,7 @@ typedef struct lade__gpu_cut {
 	uint64_t in, out;       /* bytes that are staged, about */
 	bool slow;              /* kernels are expected to take longer than the link */
 	bool single;            /* one wave is all */
+	bool arrive;            /* items do: 'in' is a guess at first */
 	lade__gpu_most most;    /* of any wave */
 	size_t few_in, few_out; /* the bytes of a small wave */
 	size_t waves, units;    /* taken so far */

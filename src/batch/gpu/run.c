@@ -298,6 +298,11 @@ static lade_status send_runs(run *r, const lade__gpu_wave *w, const parts *p, la
 	                          err);
 }
 
+static const lade__gpu_flight *first_unsized(const run *r)
+{
+	return &r->streams->flight[(r->first + r->running - r->unsized) % r->flights];
+}
+
 /* Sends the results of a wave on their way, when it is known how long they are. */
 static lade_status wave_send_results(run *r, lade_error *err)
 {
@@ -341,6 +346,10 @@ static lade_status finish_ready(run *r, lade_error *err)
 {
 	const lade__driver *driver = r->device->driver;
 	lade_status status = LADE_OK;
+	/* Items that arrive want the memory of those that are done. */
+	while (status == LADE_OK && r->cut.arrive && r->unsized &&
+	       driver->cuEventQuery(first_unsized(r)->sized) == 0)
+		status = wave_send_results(r, err);
 	while (status == LADE_OK && r->running > r->unsized &&
 	       (!r->waves[r->first].copies_out ||
 	        driver->cuEventQuery(r->streams->flight[r->first].done) == 0))
@@ -354,6 +363,7 @@ static lade_status await(run *r, bool *more, lade_error *err)
 {
 	lade__planner *p = r->feed->planner;
 	lade_status status = LADE_OK;
+	TRY(finish_ready(r, err));
 	*more = lade__planner_wait(p, false);
 	while (!*more && r->running) {
 		if (r->running == r->unsized)
