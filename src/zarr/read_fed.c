@@ -20,11 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot has room for the bytes of two leaves, and at least these.  It goes on its way when it has
- * SLOT_ENOUGH bytes and the batch has nothing to do. */
-#define SLOT_LEAST  ((size_t)1 << 20)
-#define SLOT_ENOUGH ((size_t)256 << 10)
-#define SLOT_LEAVES 64
+/*
+ * A slot has room for the bytes of two leaves, and at least SLOT_LEAST.  Where the batch has
+ * nothing to do, it goes on its way with SLOT_ENOUGH bytes, as each copy over the link costs a
+ * microsecond; the first ones go with SLOT_FIRST.
+ */
+#define SLOT_LEAST  ((size_t)2 << 20)
+#define SLOT_ENOUGH ((size_t)1 << 20)
+#define SLOT_FIRST  ((size_t)256 << 10)
+#define SLOTS_FIRST 16
+#define SLOT_LEAVES 128
+#define LEAVES_FEW  16
 #define LEAF_MOST   ((size_t)256 << 20)
 #define SLOTS_LEAST 4
 #define SLOTS_MOST  256
@@ -95,6 +101,7 @@ typedef struct fed {
 	size_t active, waiting;    /* threads that read, and those of them that want a slot */
 	bool reading, stop;
 	atomic_bool hungry;       /* the batch waits */
+	atomic_uint slots_given;
 	atomic_uint given, taken; /* change when a slot is full, or free, or no more come */
 	lade_status status;
 	lade_error error;
@@ -105,16 +112,22 @@ typedef struct reader {
 	fed *f;
 	bool ended;
 	size_t next, count; /* of the leaves that it has taken, those that it has not read yet */
-	size_t odd_count;
 	lade__leaf leaves[TAKE_LEAVES];
 	lade__spot spots[TAKE_LEAVES];
-	lade__leaf odd[SLOT_LEAVES]; /* leaves for lade__leaves_to_device() */
-	lade__spot odd_spots[SLOT_LEAVES];
+	size_t odd_count;
+	struct odds *odds; /* NULL: there were none so far */
 } reader;
+
+/* Leaves for lade__leaves_to_device(). */
+#define ODDS 64
+typedef struct odds {
+	lade__leaf leaves[ODDS];
+	lade__spot spots[ODDS];
+} odds;
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-static void tell(pthread_cond_t *who, atomic_uint *what)
+static void wake(pthread_cond_t *who, atomic_uint *what)
 {
 	atomic_fetch_add(what, 1);
 	pthread_cond_broadcast(who);
@@ -139,7 +152,7 @@ static void fail_all(fed *f, lade_status status, const lade_error *err)
 		f->error = *err;
 	}
 	f->stop = true;
-	tell(&f->free_one, &f->taken);
+	wake(&f->free_one, &f->taken);
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -151,20 +164,30 @@ static void do_odd(reader *me)
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	lade_status status = LADE_OK;
 	if (me->odd_count)
-		status = lade__leaves_to_device(f->r, me->odd, me->odd_count, f->place, &err);
+		status = lade__leaves_to_device(f->r, me->odds->leaves, me->odd_count, f->place,
+		                                &err);
 	for (size_t i = 0; i < me->odd_count; i++)
-		lade__leaf_reset(f->r, &me->odd[i]);
+		lade__leaf_reset(f->r, &me->odds->leaves[i]);
 	me->odd_count = 0;
 	if (status != LADE_OK)
 		fail_all(f, status, &err);
 }
 
 /* Some are done at once, before their bytes are overwritten. */
-static void add_odd(reader *me, const lade__leaf *leaf)
+static void add_odd(reader *me, lade__leaf *leaf)
 {
-	lade__leaf *odd = &me->odd[me->odd_count];
-	lade__leaf_move(odd, leaf, &me->odd_spots[me->odd_count++]);
-	if (me->odd_count == SLOT_LEAVES || odd->staged || odd->large)
+	lade_error err;
+	if (!me->odds)
+		me->odds = malloc(sizeof *me->odds);
+	if (!me->odds) {
+		fail_all(me->f, lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                          "no memory for %d leaves", ODDS), &err);
+		lade__leaf_reset(me->f->r, leaf);
+		return;
+	}
+	lade__leaf *odd = &me->odds->leaves[me->odd_count];
+	lade__leaf_move(odd, leaf, &me->odds->spots[me->odd_count++]);
+	if (me->odd_count == ODDS || odd->staged || odd->large)
 		do_odd(me);
 }
 
@@ -345,8 +368,10 @@ static bool read_some(reader *me, slot *s)
 /* Reads leaves to a slot, until it is full or it is time. */
 static void fill_slot(reader *me, slot *s)
 {
+	bool first = atomic_fetch_add(&me->f->slots_given, 1) < SLOTS_FIRST;
+	size_t enough = first ? SLOT_FIRST : SLOT_ENOUGH;
 	s->used = s->count = 0;
-	while (s->count < SLOT_LEAVES && (s->used < SLOT_ENOUGH || !atomic_load(&me->f->hungry)) &&
+	while (s->count < SLOT_LEAVES && (s->used < enough || !atomic_load(&me->f->hungry)) &&
 	       read_some(me, s)) {
 	}
 }
@@ -359,7 +384,7 @@ static slot *take_slot(fed *f)
 	while (!f->free && !f->stop) {
 		/* The batch may wait for nothing. */
 		if (f->waiting == f->active)
-			tell(&f->full_one, &f->given);
+			wake(&f->full_one, &f->given);
 		wait_for(f, &f->free_one, &f->taken, atomic_load(&f->taken));
 	}
 	f->waiting--;
@@ -378,11 +403,11 @@ static void give_slot(fed *f, slot *s)
 	if (s->count) {
 		*f->last = s;
 		f->last = &s->next;
-		tell(&f->full_one, &f->given);
+		wake(&f->full_one, &f->given);
 	} else {
 		s->next = f->free;
 		f->free = s;
-		tell(&f->free_one, &f->taken);
+		wake(&f->free_one, &f->taken);
 	}
 	pthread_mutex_unlock(&f->mutex);
 }
@@ -401,6 +426,7 @@ static void read_slots(void *ctx, size_t index, lade_worker *worker)
 	me->f = f;
 	me->ended = false;
 	me->next = me->count = me->odd_count = 0;
+	me->odds = NULL;
 	pthread_mutex_lock(&f->mutex);
 	f->active++;
 	pthread_mutex_unlock(&f->mutex);
@@ -411,8 +437,9 @@ static void read_slots(void *ctx, size_t index, lade_worker *worker)
 	do_odd(me);
 	pthread_mutex_lock(&f->mutex);
 	f->active--;
-	tell(&f->full_one, &f->given);
+	wake(&f->full_one, &f->given);
 	pthread_mutex_unlock(&f->mutex);
+	free(me->odds);
 	free(me);
 }
 
@@ -427,7 +454,7 @@ static void *read_all(void *ctx)
 		fail_all(f, status, &err);
 	pthread_mutex_lock(&f->mutex);
 	f->reading = false;
-	tell(&f->full_one, &f->given);
+	wake(&f->full_one, &f->given);
 	pthread_mutex_unlock(&f->mutex);
 	return NULL;
 }
@@ -493,7 +520,7 @@ static void item_done(void *ctx, size_t index, bool ok)
 	} else {
 		f->stop = true;
 	}
-	tell(&f->free_one, &f->taken);
+	wake(&f->free_one, &f->taken);
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -518,7 +545,7 @@ static lade_status run_batches(fed *f, lade_error *err)
 	                           .ctx = f, .wait = wait_items, .done = item_done,
 	                           .count = (size_t)r->leaf_count, .in = r->leaf_bytes / 2,
 	                           .total = r->leaf_bytes, .largest = r->chunk_max,
-	                           .wave = wave > SLOT_ENOUGH ? wave : SLOT_ENOUGH};
+	                           .wave = wave > SLOT_FIRST ? wave : SLOT_FIRST};
 	lade_batch_options options = lade__zread_batch(r, f->errors);
 	lade_status status = LADE_OK;
 	bool more = true;
@@ -542,27 +569,47 @@ typedef struct sizes {
 	size_t leaves, numbers, layouts, outputs, all;
 } sizes;
 
+static size_t round_up(size_t size)
+{
+	return (size + 4095) / 4096 * 4096;
+}
+
 static sizes sizes_of(const lade__zread *r)
 {
 	const size_t n = SLOT_LEAVES, parts = r->part_count;
 	sizes s = {n * sizeof(staged), n * NUMBERS * r->selected.ndim * sizeof(uint64_t),
 	           n * parts * sizeof(lade_layout), n * parts * sizeof(lade_item_output), 0};
-	s.all = (s.leaves + s.numbers + s.layouts + s.outputs + 4095) / 4096 * 4096;
+	s.all = round_up(s.leaves + s.numbers + s.layouts + s.outputs);
 	return s;
+}
+
+static size_t window_of(const lade__zread *r)
+{
+	size_t n = r->leaf_count < WINDOW ? (size_t)r->leaf_count : WINDOW;
+	return n < SLOT_LEAVES ? SLOT_LEAVES : n;
+}
+
+/* The tables of a batch, but for its errors, which are seldom touched. */
+static size_t tables_of(const lade__zread *r)
+{
+	const fed *f = NULL;
+	return round_up(window_of(r) * (sizeof *f->items + sizeof *f->segments +
+	                                sizeof *f->sources + sizeof *f->results));
 }
 
 static size_t slots_of(const lade__zread *r, size_t *size)
 {
 	*size = r->encoded_cap > SLOT_LEAST / 2 ? 2 * r->encoded_cap : SLOT_LEAST;
-	*size = (*size + 4095) / 4096 * 4096;
-	uint64_t count = r->options.memory / (*size + sizes_of(r).all);
+	*size = round_up(*size);
+	uint64_t memory = r->options.memory, tables = tables_of(r);
+	uint64_t count = memory < tables ? 0 : (memory - tables) / (*size + sizes_of(r).all);
 	return count < SLOTS_MOST ? (size_t)count : SLOTS_MOST;
 }
 
 uint64_t lade__fed_memory(const lade__zread *r)
 {
 	size_t size, count = slots_of(r, &size);
-	return (uint64_t)count * (size + sizes_of(r).all);
+	return tables_of(r) + (uint64_t)count * (size + sizes_of(r).all);
 }
 
 bool lade__leaves_can_be_fed(const lade__zread *r)
@@ -574,17 +621,23 @@ bool lade__leaves_can_be_fed(const lade__zread *r)
 	return r->device && !r->target.place && !r->texts && r->coding.count == 1 &&
 	       (kind == LADE_DEVICE || kind == LADE_MANAGED) &&
 	       (r->node->chunk_store->ops.flags & LADE_STORE_LOCAL) &&
-	       r->options.where != LADE_WHERE_HOST && r->leaf_count > SLOT_LEAVES / 4 &&
+	       r->options.where != LADE_WHERE_HOST && r->leaf_count > LEAVES_FEW &&
 	       r->leaf_count < SIZE_MAX / 2 && r->encoded_cap < LEAF_MOST &&
 	       slots_of(r, &size) >= SLOTS_LEAST &&
 	       lade_device_takes(r->engine, r->coding.spec[0], &work, lade__zread_device(r),
 	                         NULL) == LADE_OK;
 }
 
-/* Slots are one block of pinned memory, which the engine keeps: new memory would be slow. */
+/* Tables and slots are one block of pinned memory, which the engine keeps: new memory is slow. */
 static void make_slots(fed *f, slot *slots, size_t count, uint8_t *bytes)
 {
 	const sizes z = sizes_of(f->r);
+	f->window = window_of(f->r);
+	f->items = (lade_item *)(void *)bytes;
+	f->segments = (lade_segment *)(void *)(f->items + f->window);
+	f->sources = (source *)(void *)(f->segments + f->window);
+	f->results = (lade_result *)(void *)(f->sources + f->window);
+	bytes += tables_of(f->r);
 	for (size_t i = 0; i < count; i++) {
 		slot *s = &slots[i];
 		uint8_t *beside = bytes + count * f->slot_size + i * z.all;
@@ -597,30 +650,6 @@ static void make_slots(fed *f, slot *slots, size_t count, uint8_t *bytes)
 		s->next = f->free;
 		f->free = s;
 	}
-}
-
-static lade_status open_fed(fed *f, lade_error *err)
-{
-	const lade__zread *r = f->r;
-	size_t n = r->leaf_count < WINDOW ? (size_t)r->leaf_count : WINDOW;
-	f->window = n < SLOT_LEAVES ? SLOT_LEAVES : n;
-	f->items = malloc(f->window * sizeof *f->items);
-	f->segments = malloc(f->window * sizeof *f->segments);
-	f->sources = malloc(f->window * sizeof *f->sources);
-	f->results = malloc(f->window * sizeof *f->results);
-	f->errors = malloc(f->window * sizeof *f->errors);
-	if (f->items && f->segments && f->sources && f->results && f->errors)
-		return LADE_OK;
-	return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for %zu items", f->window);
-}
-
-static void close_fed(fed *f)
-{
-	free(f->items);
-	free(f->segments);
-	free(f->sources);
-	free(f->results);
-	free(f->errors);
 }
 
 /* Adds what the batches did to the read's report. */
@@ -644,7 +673,7 @@ static lade_status run_both(fed *f, lade_error *err)
 	lade_status status = run_batches(f, err);
 	pthread_mutex_lock(&f->mutex);
 	f->stop = true;
-	tell(&f->free_one, &f->taken);
+	wake(&f->free_one, &f->taken);
 	pthread_mutex_unlock(&f->mutex);
 	pthread_join(thread, NULL);
 	add_report(f);
@@ -658,24 +687,24 @@ lade_status lade__leaves_fed(lade__zread *r, lade__feed *feed, lade_error *err)
 	fed f = {.r = r, .feed = feed, .reading = true,
 	         .place = {LADE_PINNED, lade__zread_device(r)}};
 	slot slots[SLOTS_MOST];
-	size_t count = slots_of(r, &f.slot_size), size = count * (f.slot_size + sizes_of(r).all);
-	uint8_t *bytes = NULL;
-	lade_status status = LADE_OK;
+	size_t count = slots_of(r, &f.slot_size), size = (size_t)lade__fed_memory(r);
+	lade_status status;
 	f.last = &f.full;
 	pthread_mutex_init(&f.mutex, NULL);
 	pthread_cond_init(&f.free_one, NULL);
 	pthread_cond_init(&f.full_one, NULL);
-	TRY(open_fed(&f, err));
-	bytes = r->pinned.alloc(r->pinned.ctx, size, 64, f.place, NULL);
-	if (!bytes)
-		TRY(lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no %zu bytes of pinned memory",
-		              size));
-	make_slots(&f, slots, count, bytes);
-	TRY(run_both(&f, err));
-out:
+	uint8_t *bytes = r->pinned.alloc(r->pinned.ctx, size, 64, f.place, NULL);
+	f.errors = malloc(window_of(r) * sizeof *f.errors);
+	if (bytes && f.errors) {
+		make_slots(&f, slots, count, bytes);
+		status = run_both(&f, err);
+	} else {
+		status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+		                   "no memory for %zu encoded bytes", size);
+	}
 	if (bytes)
 		r->pinned.free(r->pinned.ctx, bytes, size, 64, f.place, NULL);
-	close_fed(&f);
+	free(f.errors);
 	pthread_cond_destroy(&f.free_one);
 	pthread_cond_destroy(&f.full_one);
 	pthread_mutex_destroy(&f.mutex);
