@@ -1,6 +1,6 @@
 /*
  * test_async_largest.c: of chunks in tables just those above 'largest' get LADE_E_LIMIT, in every
- * pipeline of several stages; a single stage takes them.
+ * pipeline of several stages; a single stage takes them.  Zstd's memory has a bound.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -205,7 +205,7 @@ static void just_those_above_the_largest(void **state)
 		run(others[i].text, others[i].limited, number++);
 }
 
-/* Of Zstd: twice what is decoded, and 1 GiB, at most. */
+/* Of Zstd: twice what is decoded, at most, and 1 GiB, unless one chunk needs more. */
 static void workspaces_have_bounds(void **state)
 {
 	(void)state;
@@ -214,9 +214,9 @@ static void workspaces_have_bounds(void **state)
 		for (size_t count = 1; count <= 1000000; count *= 10) {
 			lade_arrays a = {
 				.struct_size = sizeof a, .count = count, .largest = largest};
-			size_t size, most = (size_t)1 << 30;
-			if (count * largest < most / 2)
-				most = 2 * count * largest;
+			size_t size, most = (size_t)1 << 30, all = 2 * count * largest;
+			most = most > 2 * largest ? most : 2 * largest;
+			most = most < all ? most : all;
 			OK(lade_workspace_size(engine, spec, LADE_DECODE, &a, &size, err));
 			/* Beside these, tables of chunks; memory of 4,096 is in units of 256. */
 			size_t chunks = count < 4096 ? count : 4096;
@@ -228,11 +228,82 @@ static void workspaces_have_bounds(void **state)
 	lade_spec_unref(spec);
 }
 
+#define BIG 5
+
+/* Chunks of several blocks, and a small one; one is cut short.  The more they may have, the fewer
+ * are decoded at once. */
+static void zstd_of_several_blocks(uint64_t largest, size_t workspace_least)
+{
+	static const size_t sizes[BIG] = {400000, 131073, 300, 262144, 200000};
+	lade_spec *spec = spec_of(engine, "zstd(level=1)");
+	rng r = {.s = largest};
+	uint64_t word[4][BIG];
+	chunk chunks[BIG];
+	buffer src[BIG], dst[BIG];
+	lade_result result[BIG];
+	for (size_t i = 0; i < BIG; i++) {
+		chunk *c = &chunks[i];
+		*c = chunk_of(engine, spec, NULL, &r, sizes[i]);
+		src[i] = buffer_new(near, c->encoded_size, rng_below(&r, 8));
+		dst[i] = buffer_new(near, sizes[i], rng_below(&r, 8));
+		buffer_put(&src[i], c->encoded, c->encoded_size);
+		word[0][i] = lade__address_of(src[i].data);
+		word[1][i] = c->encoded_size - (i == 3);
+		word[2][i] = lade__address_of(dst[i].data);
+		word[3][i] = sizes[i];
+	}
+	buffer tables = buffer_new(near, sizeof word, 0), results = buffer_new(near, 12 * BIG, 0);
+	buffer_put(&tables, word, sizeof word);
+	const void *const *table = (const void *const *)(void *)tables.data;
+	lade_arrays a = {.struct_size = sizeof a,
+	                 .src = table,
+	                 .src_size = (uint64_t *)(void *)tables.data + BIG,
+	                 .dst = (void *const *)(void *)tables.data + 2 * BIG,
+	                 .dst_cap = (uint64_t *)(void *)tables.data + 3 * BIG,
+	                 .count = BIG,
+	                 .largest = largest};
+	lade_async_options o = {.struct_size = sizeof o,
+	                        .sizes = (uint64_t *)(void *)results.data,
+	                        .statuses = (uint32_t *)(void *)(results.data + 8 * BIG)};
+	size_t size;
+	OK(lade_workspace_size(engine, spec, LADE_DECODE, &a, &size, err));
+	assert_true(size >= workspace_least);
+	buffer workspace = buffer_new(near, size, 0);
+	o.workspace = workspace.block;
+	o.workspace_size = size;
+	OK(lade_decode_arrays_async(engine, spec, &a, &o, err));
+	lade_results_get(&o, BIG, result, NULL);
+	for (size_t i = 0; i < BIG; i++) {
+		assert_int_equal(result[i].status, i == 3 ? LADE_E_TRUNCATED : LADE_OK);
+		uint8_t *bytes = malloc(sizes[i]);
+		buffer_get(&dst[i], bytes, sizes[i]);
+		if (i != 3)
+			assert_memory_equal(bytes, chunks[i].plain, sizes[i]);
+		free(bytes);
+		buffer_free(&src[i]);
+		buffer_free(&dst[i]);
+		chunk_free(&chunks[i]);
+	}
+	buffer_free(&tables);
+	buffer_free(&results);
+	buffer_free(&workspace);
+	lade_spec_unref(spec);
+}
+
+static void zstd_in_waves(void **state)
+{
+	(void)state;
+	zstd_of_several_blocks(400000, 2 * 400000);
+	zstd_of_several_blocks(200 << 20, 900 << 20); /* three, and two */
+	zstd_of_several_blocks(300 << 20, 590 << 20); /* one after the other */
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(just_those_above_the_largest, begin, end),
 		cmocka_unit_test_setup_teardown(workspaces_have_bounds, begin, end),
+		cmocka_unit_test_setup_teardown(zstd_in_waves, begin, end),
 	};
 	int rc;
 	seed = seed_of(argc, argv);

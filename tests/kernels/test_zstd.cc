@@ -9,8 +9,10 @@
 #include "kernel_test.h"
 #include "guard.h"
 
+#include "codec/zstd/kernels/zstd_blocks.cu"
 #include "codec/zstd/kernels/zstd_decode.cu"
 #include "codec/zstd/kernels/zstd_dict.cu"
+#include "codec/zstd/kernels/zstd_execute.cu"
 
 #include <zdict.h>
 #include <zstd.h>
@@ -41,6 +43,83 @@ struct differences {
 	size_t all, taken, stricter, laxer;
 };
 
+/* Whether blocks are decoded side by side; chunks that were, and right ones that were left. */
+static bool side_by_side;
+static size_t sided, kept_back;
+
+template <typename F>
+static void launch(const char *name, unsigned grid, unsigned block, uint64_t seed, F body,
+                   size_t shared = 0)
+{
+	emu_config config = {.kernel = name, .grid = grid, .block = block};
+	config.shared = shared;
+	config.seed = seed;
+	emu_result r = emu_launch(config, body);
+	if (!r.ok)
+		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
+	assert_true(r.ok);
+}
+
+#define UNITS_MORE 30 /* small blocks, too */
+
+/* Decodes a batch by blocks side by side, with memory as gpu.c gives it; then what that leaves, as
+ * 'own' says. */
+static void decode_side_by_side(guarded_batch *t, const std::vector<uint64_t> &caps,
+                                lade_zstd_room own, uint64_t seed)
+{
+	size_t n = caps.size();
+	uint64_t all = 0, largest = 0;
+	for (uint64_t cap : caps) {
+		all += cap;
+		largest = cap > largest ? cap : largest;
+	}
+	uint32_t units = (uint32_t)(all / LADE_ZSTD_UNIT_BYTES + UNITS_MORE * n);
+	uint64_t size = LADE_ZSTD_POOL(all, units) - (all - largest) / 2;
+	lade_zstd_counts counts = {};
+	guard head = guard_new(n * sizeof(lade_zstd_head), 1), list = guard_new(4 * n, 1);
+	guard unit = guard_new(units * sizeof(lade_zstd_unit), 1);
+	guard sequences = guard_new(4 * units, 1), literals = guard_new(4 * units, 1);
+	guard pool = guard_new(size / 16 * 16, 1);
+	lade_zstd_plan plan = {&counts,
+	                       (lade_zstd_head *)head.data,
+	                       (lade_zstd_unit *)unit.data,
+	                       (uint32_t *)list.data,
+	                       (uint32_t *)sequences.data,
+	                       (uint32_t *)literals.data,
+	                       pool.data,
+	                       size / 16 * 16,
+	                       units,
+	                       (uint32_t)largest,
+	                       own.few,
+	                       UNITS_MORE};
+	lade_gpu_batch batch = t->batch;
+	launch("find", (unsigned)(n + 3) / 4, 128, seed, [&] { lade_zstd_find(batch, plan); });
+	if (own.few) {
+		launch("read", 2, 32, seed, [&] { lade_zstd_read_blocks(plan); });
+	} else {
+		launch("sequences", 2, 32, seed, [&] { lade_zstd_read_block_sequences(plan); });
+		launch("literals", 2, 32, seed, [&] { lade_zstd_read_block_literals(plan); });
+	}
+	if (seed % 4 == 3)
+		launch("execute16", (unsigned)n, 512, seed,
+		       [&] { lade_zstd_execute16(batch, plan); }, LADE_ZSTD_TEAM16_SHARED);
+	else if (seed % 4 == 1)
+		launch("execute8", (unsigned)n, 256, seed,
+		       [&] { lade_zstd_execute8(batch, plan); });
+	else
+		launch("execute4", (unsigned)n, 128, seed,
+		       [&] { lade_zstd_execute4(batch, plan); });
+	sided += n - counts.listed;
+	own.list = plan.list;
+	own.listed = &counts.listed;
+	batch.next = &counts.turn;
+	launch("zstd", 1, LADE_ZSTD_THREADS, seed, [&] { lade_zstd_decode(batch, own); });
+	for (uint32_t i = 0; i < counts.listed; i++)
+		kept_back += t->status[plan.list[i]] == LADE_GPU_OK;
+	for (guard *g : {&head, &list, &unit, &sequences, &literals, &pool})
+		guard_free(g);
+}
+
 /*
  * Decodes the chunks in one launch, with room for 'room' bytes of literals a block; wants libzstd's
  * verdicts, but where 'd' counts those that differ.
@@ -50,32 +129,27 @@ static void check_batch(const std::vector<bytes> &in, const std::vector<uint64_t
 {
 	size_t n = in.size();
 	guarded_batch t(in, caps, seed);
-	emu_config config = {.kernel = "zstd", .grid = n > 4 ? 2u : 1u, .block = LADE_ZSTD_THREADS};
-	if (seed % 3 == 2) { /* no counter: a block for each */
+	unsigned grid = n > 4 ? 2 : 1;
+	if (seed % 3 == 2 && !side_by_side) { /* no counter: a block for each */
 		t.batch.next = nullptr;
-		config.grid = (unsigned)n;
+		grid = (unsigned)n;
 	}
-	guard literals = guard_new((size_t)config.grid.x * room, 1);
-	config.seed = seed;
+	guard literals = guard_new((size_t)grid * room, 1);
 	guard of = guard_copy(dictionary.data(), dictionary.size(), seed & 1);
 	guard tables = guard_new(sizeof(lade_zstd_prepared), 1);
 	lade_zstd_dict dict = {of.data, (lade_zstd_prepared *)tables.data,
 	                       (uint32_t)dictionary.size(), 0};
-	lade_zstd_room own = {literals.data, room, (uint32_t)seed & 1};
-	emu_result r = {.ok = true};
-	if (!dictionary.empty())
-		r = emu_launch({.kernel = "prepare", .grid = 1, .block = 32, .seed = seed},
-		               [&] { lade_zstd_prepare(dict); });
-	if (r.ok)
-		r = emu_launch(config, [&] {
-			if (dictionary.empty())
-				lade_zstd_decode(t.batch, own);
-			else
-				lade_zstd_decode_dict(t.batch, own, dict);
-		});
-	if (!r.ok)
-		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
-	assert_true(r.ok);
+	lade_zstd_room own = {literals.data, room, (uint32_t)seed & 1, nullptr, nullptr};
+	if (!dictionary.empty()) {
+		launch("prepare", 1, 32, seed, [&] { lade_zstd_prepare(dict); });
+		launch("zstd", grid, LADE_ZSTD_THREADS, seed,
+		       [&] { lade_zstd_decode_dict(t.batch, own, dict); });
+	} else if (side_by_side) {
+		decode_side_by_side(&t, caps, own, seed);
+	} else {
+		launch("zstd", grid, LADE_ZSTD_THREADS, seed,
+		       [&] { lade_zstd_decode(t.batch, own); });
+	}
 	for (size_t i = 0; i < n; i++) {
 		verdict want = libzstd(in[i], caps[i]);
 		bool ok = t.status[i] == LADE_GPU_OK;
@@ -578,6 +652,20 @@ static void wrong_dictionaries(void **)
 	dictionary.clear();
 }
 
+/* The tests so far, by blocks side by side. */
+static void side_by_side_as_well(void **)
+{
+	side_by_side = true;
+	what_libzstd_encodes(NULL);
+	frames_of_many_kinds(NULL);
+	frames_of_every_window(NULL);
+	large_chunks(NULL);
+	damaged_frames(NULL);
+	side_by_side = false;
+	print_message("%zu chunks side by side, %zu right ones left\n", sided, kept_back);
+	assert_true(kept_back < sided / 10);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -591,6 +679,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(damaged_frames),
 		cmocka_unit_test(dictionaries),
 		cmocka_unit_test(wrong_dictionaries),
+		cmocka_unit_test(side_by_side_as_well),
 	};
 	return cmocka_run_group_tests_name("kernel_zstd", tests, NULL, NULL);
 }

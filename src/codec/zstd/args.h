@@ -21,8 +21,53 @@
 typedef struct lade_zstd_room {
 	LADE_ADDRESS(uint8_t *) literals;
 	uint32_t cap, few;
+	/* Of the batch's chunks only these, '*listed' of them; NULL: all. */
+	LADE_ADDRESS(const uint32_t *) list;
+	LADE_ADDRESS(const uint32_t *) listed;
 } lade_zstd_room;
-LADE_ARGS(lade_zstd_room, 16);
+LADE_ARGS(lade_zstd_room, 32);
+
+/* ---- blocks side by side ------------------------------------------------------------------- */
+
+/* Dynamic shared memory of a block of 16 warps that executes: a lade_zstd_makers<16>. */
+#define LADE_ZSTD_TEAM16_SHARED 57760u
+
+/* Bytes of a lade_zstd_head, of a lade_zstd_unit (kernels/zstd_blocks.cuh), and of a sequence. */
+#define LADE_ZSTD_HEAD_SIZE 56u
+#define LADE_ZSTD_UNIT_SIZE 128u
+#define LADE_ZSTD_SEQUENCE_SIZE 8u
+
+/* A chunk has room for a unit for each LADE_ZSTD_UNIT_BYTES that it decodes to, and some more. */
+#define LADE_ZSTD_UNIT_BYTES 8192u
+#define LADE_ZSTD_UNITS_MORE 4u
+/* Bytes of literals and sequences of a chunk of 'bytes' decoded ones in 'units' blocks, at most.
+ * Few chunks have as many, so that all together get a quarter less. */
+#define LADE_ZSTD_POOL(bytes, units) (2 * (bytes) - (bytes) / 32 + 32 * (uint64_t)(units))
+
+/* Counters, all 0 at first. */
+typedef struct lade_zstd_counts {
+	uint64_t pool; /* bytes given to chunks, as are units */
+	uint32_t units, sequences, literals; /* blocks that have some */
+	uint32_t next_sequences, next_literals; /* of these blocks */
+	uint32_t listed; /* chunks that are left to lade_zstd_decode */
+	uint32_t turn;   /* of these chunks */
+} lade_zstd_counts;
+
+/* The memory of a batch whose blocks are decoded side by side. */
+typedef struct lade_zstd_plan {
+	LADE_ADDRESS(lade_zstd_counts *) counts;
+	LADE_ADDRESS(struct lade_zstd_head *) head; /* of each chunk */
+	LADE_ADDRESS(struct lade_zstd_unit *) unit; /* blocks */
+	/* Chunks that are left; units that have sequences; those whose literals are coded. */
+	LADE_ADDRESS(uint32_t *) list;
+	LADE_ADDRESS(uint32_t *) sequences;
+	LADE_ADDRESS(uint32_t *) literals;
+	LADE_ADDRESS(uint8_t *) pool;
+	uint64_t pool_size;
+	uint32_t units, largest; /* room for units; decoded bytes of the largest chunk */
+	uint32_t few, more; /* as in a lade_zstd_room; LADE_ZSTD_UNITS_MORE */
+} lade_zstd_plan;
+LADE_ARGS(lade_zstd_plan, 80);
 
 /* The logs of the largest tables, and a log of a table that is not there. */
 #define LADE_ZSTD_LENGTH_LOG 9u

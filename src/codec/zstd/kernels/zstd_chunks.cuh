@@ -14,13 +14,13 @@
 #ifndef LADE_CUDA_ZSTD_CHUNKS_CUH
 #define LADE_CUDA_ZSTD_CHUNKS_CUH
 
-#include "checksum/kernels/xxh64.cuh"
 #include "codec/zstd/kernels/zstd_dict.cuh"
+#include "codec/zstd/kernels/zstd_hash.cuh"
 
 /* The chunk that a block is at. */
 struct lade_zstd_job {
 	lade_gpu_chunk c;
-	uint32_t i, status;
+	uint32_t turn, i, status; /* 'i': the chunk's number */
 	uint32_t at, done; /* bytes read and made; of whole frames */
 	lade_zstd_frame frame;
 	lade_zstd_block block;
@@ -45,7 +45,10 @@ static __device__ __forceinline__ void lade_zstd_open(const lade_gpu_batch &batc
                                                       const lade_zstd_room &room,
                                                       lade_zstd_job *j)
 {
-	j->i = batch.next ? lade_turn_next(batch, j->i) : blockIdx.x;
+	j->turn = batch.next ? lade_turn_next(batch, j->turn) : blockIdx.x;
+	j->i = j->turn;
+	if (room.list)
+		j->i = j->turn < *room.listed ? room.list[j->turn] : batch.count;
 	j->status = LADE_GPU_OK;
 	if (j->i >= batch.count)
 		return;
@@ -78,6 +81,23 @@ static __device__ __forceinline__ void lade_zstd_frame_open(const lade_zstd_dict
 	j->full = LADE_GPU_CORRUPT;
 }
 
+/* Reads the headers of the block at '*at', which may have 'most' bytes, and of its sections; '*at'
+ * is then behind its content. */
+static __device__ __noinline__ uint32_t lade_zstd_block_read(const uint8_t *src, uint32_t n,
+                                                             uint32_t most, uint32_t *at,
+                                                             lade_zstd_block *b)
+{
+	uint32_t status = lade_zstd_block_skip(src, n, at, b);
+	if (status != LADE_GPU_OK)
+		return status;
+	if (b->size > most)
+		return LADE_GPU_CORRUPT;
+	if (b->kind != LADE_ZSTD_CODED)
+		return LADE_GPU_OK;
+	status = lade_zstd_literals_read(src, *at, most, b);
+	return status != LADE_GPU_OK ? status : lade_zstd_sequences_read(src, *at, b);
+}
+
 /* Reads the next block's header. */
 static __device__ __forceinline__ void lade_zstd_block_open(const lade_zstd_room &room,
                                                             lade_zstd_job *j)
@@ -91,55 +111,6 @@ static __device__ __forceinline__ void lade_zstd_block_open(const lade_zstd_room
 	if (coded ? b.lit_kind != LADE_ZSTD_RAW && b.lit_size > room.cap
 	          : b.size > j->room - j->made)
 		j->status = j->full;
-}
-
-/* ---- the content's checksum ---------------------------------------------------------------- */
-
-static __device__ __forceinline__ uint64_t lade_zstd_long(const uint8_t *p)
-{
-	if (!((uintptr_t)p & 7))
-		return *(const uint64_t *)lade_global(p);
-	uint64_t value = 0;
-	for (uint32_t k = 0; k < 8; k++)
-		value |= (uint64_t)p[k] << (8 * k);
-	return value;
-}
-
-/* The low half of XXH64 of 'size' bytes, by a warp: four lanes have an accumulator each. */
-static __device__ __noinline__ uint32_t lade_zstd_hash(const uint8_t *p, uint32_t size,
-                                                       uint32_t lane)
-{
-	uint32_t k = lane & 3, stripes = size / 32, at = 32 * stripes;
-	uint64_t v = k == 0   ? LADE_XXH_1 + LADE_XXH_2
-	             : k == 1 ? LADE_XXH_2
-	             : k == 2 ? 0
-	                      : 0 - LADE_XXH_1;
-#pragma unroll 4
-	for (uint32_t i = 0; i < stripes; i++)
-		v = lade_xxh_round(v, lade_zstd_long(p + 32 * i + 8 * k));
-	uint64_t h = LADE_XXH_5, all[4];
-#pragma unroll
-	for (uint32_t i = 0; i < 4; i++)
-		all[i] = __shfl_sync(LADE_FULL, v, i);
-	if (stripes) {
-		h = lade_xxh_turn(all[0], 1) + lade_xxh_turn(all[1], 7) +
-		    lade_xxh_turn(all[2], 12) + lade_xxh_turn(all[3], 18);
-		for (uint32_t i = 0; i < 4; i++)
-			h = (h ^ lade_xxh_round(0, all[i])) * LADE_XXH_1 + LADE_XXH_4;
-	}
-	h += size;
-	for (; size - at >= 8; at += 8)
-		h = lade_xxh_word(h, lade_zstd_long(p + at));
-	if (size - at >= 4) {
-		h ^= lade_zstd_le(p, at, 4) * LADE_XXH_1;
-		h = lade_xxh_turn(h, 23) * LADE_XXH_2 + LADE_XXH_3;
-		at += 4;
-	}
-	for (; at < size; at++) {
-		h ^= p[at] * LADE_XXH_5;
-		h = lade_xxh_turn(h, 11) * LADE_XXH_1;
-	}
-	return (uint32_t)lade_xxh_end(h);
 }
 
 /* ---- a chunk ------------------------------------------------------------------------------- */
@@ -380,7 +351,7 @@ static __device__ __forceinline__ void lade_zstd_chunks(const lade_gpu_batch &ba
 	uint32_t lane = lade_lane(), warp = lade_zstd_warp(t);
 	uint8_t *literals = room.literals + (uint64_t)blockIdx.x * room.cap;
 	if (threadIdx.x == 0)
-		t->job.i = ~0u;
+		t->job.turn = ~0u;
 	for (;;) {
 		if (threadIdx.x == 0)
 			lade_zstd_open(batch, room, &t->job);

@@ -200,20 +200,4 @@ static __device__ __forceinline__ uint32_t lade_zstd_block_skip(const uint8_t *s
 	return LADE_GPU_OK;
 }
 
-/* The same, and those of its sections; it may have 'most' bytes. */
-static __device__ __noinline__ uint32_t lade_zstd_block_read(const uint8_t *src, uint32_t n,
-                                                             uint32_t most, uint32_t *at,
-                                                             lade_zstd_block *b)
-{
-	uint32_t status = lade_zstd_block_skip(src, n, at, b);
-	if (status != LADE_GPU_OK)
-		return status;
-	if (b->size > most)
-		return LADE_GPU_CORRUPT;
-	if (b->kind != LADE_ZSTD_CODED)
-		return LADE_GPU_OK;
-	status = lade_zstd_literals_read(src, *at, most, b);
-	return status != LADE_GPU_OK ? status : lade_zstd_sequences_read(src, *at, b);
-}
-
 #endif

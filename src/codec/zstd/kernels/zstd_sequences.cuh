@@ -308,17 +308,24 @@ static __device__ __forceinline__ uint32_t lade_zstd_base(uint32_t entry)
 	return extra < 11 ? entry >> 11 & 0x7FF : 1u << extra;
 }
 
+/* A sequence of a round, as the format has its offset. */
+struct lade_zstd_taken {
+	uint32_t run, match, offset;
+	bool have;
+};
+
 /* The lane's sequence. */
-static __device__ __forceinline__ void lade_zstd_extract(const lade_zstd_walker *w,
-                                                         lade_zstd_slot *slot, uint32_t lane)
+static __device__ __forceinline__ lade_zstd_taken lade_zstd_extract(const lade_zstd_walker *w,
+                                                                    uint32_t lane)
 {
 	lade_zstd_seen s = w->flow.seen[lane];
+	lade_zstd_taken t;
 	uint32_t at = s.at;
-	slot->offset[lane] = lade_zstd_number(w, 1, s.offset >> 5 & 63, &at);
-	slot->match[lane] = 3 + lade_zstd_base(s.match) +
-	                    lade_zstd_number(w, 0, s.match >> 5 & 63, &at);
-	slot->literals[lane] =
-		lade_zstd_base(s.length) + lade_zstd_number(w, 0, s.length >> 5 & 63, &at);
+	t.offset = lade_zstd_number(w, 1, s.offset >> 5 & 63, &at);
+	t.match = 3 + lade_zstd_base(s.match) + lade_zstd_number(w, 0, s.match >> 5 & 63, &at);
+	t.run = lade_zstd_base(s.length) + lade_zstd_number(w, 0, s.length >> 5 & 63, &at);
+	t.have = true;
+	return t;
 }
 
 /* A state of 1 << log, and the bits that are read for it. */
@@ -378,8 +385,12 @@ static __device__ __forceinline__ void lade_zstd_read(lade_zstd_walker *w, const
 		}
 		if (turn >= LADE_ZSTD_SLOTS)
 			lade_zstd_sync<LADE_ZSTD_BAR_EMPTY>(slot);
-		if (right && lane < count)
-			lade_zstd_extract(w, &ring[slot], lane);
+		if (right && lane < count) {
+			lade_zstd_taken t = lade_zstd_extract(w, lane);
+			ring[slot].offset[lane] = t.offset;
+			ring[slot].match[lane] = t.match;
+			ring[slot].literals[lane] = t.run;
+		}
 		if (lane == 0)
 			ring[slot].count = right ? count : 0;
 		__syncwarp();
@@ -561,12 +572,6 @@ static __device__ __noinline__ lade_lz_out lade_zstd_make_apart(lade_zstd_exec *
 	}
 	return r.out;
 }
-
-/* A lane's sequence of a round, as the format has its offset. */
-struct lade_zstd_taken {
-	uint32_t run, match, offset;
-	bool have;
-};
 
 /* Takes round 'turn' of 'rounds', when it is there; false: it is wrong. */
 static __device__ __forceinline__ bool lade_zstd_take(lade_zstd_slot *ring, uint32_t turn,
