@@ -120,7 +120,7 @@ class _Maker:
 
     def _option(self, node: Node, count: int, take: _Take | None) -> tuple[Any, ...]:
         offsets = self.arrays[node.wants[0].key]
-        option_index(offsets, node)  # one value is the most
+        option_index(offsets, node.field.path)  # one value is the most
         below = take.below(offsets) if take else _Take(offsets)
         made = self.made(node.children[0], count, below)
         inner = made[3] if made[3:] else None

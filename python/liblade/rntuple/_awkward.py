@@ -82,7 +82,7 @@ class _Maker:
 
     def _option(self, node: Node, key: str) -> dict[str, Any]:
         offsets = self.arrays[node.wants[0].key]
-        self.buffers[key + "-index"] = option_index(offsets, node)
+        self.buffers[key + "-index"] = option_index(offsets, node.field.path)
         content = self.form(node.children[0]) if node.children else {"class": "EmptyArray"}
         return {"class": "IndexedOptionArray", "index": "i64", "content": content}
 
@@ -116,12 +116,12 @@ class _Maker:
         return {"class": "UnionArray", "tags": "i8", "index": "i64", "contents": contents}
 
 
-def option_index(offsets: Any, node: Node) -> Any:
+def option_index(offsets: Any, path: str) -> Any:
     """Positions of the values, and -1 where there is none, in the offsets' library."""
     there = offsets[1:] - offsets[:-1]
     if len(there) and int(there.max()) > 1:
         raise CorruptError(
-            f"rntuple: {node.field.path}: {int(there.max())} values, one is the most",
+            f"rntuple: {path}: {int(there.max())} values, one is the most",
             "LADE_E_CORRUPT",
         )
     return offsets[:-1] * there - (1 - there)

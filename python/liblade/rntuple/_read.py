@@ -172,7 +172,7 @@ def _first_want(node: Node, level: Level) -> Want | None:
     return None
 
 
-def _rebase(cuts: Cuts, node: Node, want: Want, raw: np.ndarray[Any, Any]) -> Any:
+def rebase(cuts: Cuts, node: Node, want: Want, raw: np.ndarray[Any, Any]) -> Any:
     """Tags and indices of a variant: those in a file count from the start of each cluster."""
     pairs = raw.view([("index", "<i8"), ("tag", "<u4")])
     tags, index = pairs["tag"], pairs["index"].copy()
@@ -206,7 +206,7 @@ def _make(job: _Job, node: Node) -> None:
     """Results that are made of what was read."""
     wants = [want for want in node.wants if want in job.raw]
     if wants and node.kind == "variant":
-        tags, index = _rebase(job.cuts, node, wants[0], job.raw[wants[0]])
+        tags, index = rebase(job.cuts, node, wants[0], job.raw[wants[0]])
         for want in wants:
             job.finish(want, tags if want.mode == "tag" else index)
     elif wants:
