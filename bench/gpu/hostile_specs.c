@@ -49,6 +49,9 @@ static const char every_spec[] =
 	"crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32;delta(<i4)|bitshuffle(4)|lz4|xxh64("
 	"start);"
 	"shuffle(2)|ans|crc32c;"
+	"packints(|b1);packints(<f4,first=13)|lz4;packints(<i2,last=9,padding=first);"
+	"levels(bits=9,min=-1,max=3)|packints(<u4,last=8);cast(<f8,astype=<f4);"
+	"cast(<i8,astype=<u4,range=wrap)|delta(<u4)|split(4)|lz4;"
 	"blosc(cname=lz4,typesize=4);blosc(cname=lz4,shuffle=bitshuffle,typesize=8,blocksize=1024);"
 	"blosc(cname=snappy,typesize=3,blocksize=2048);blosc(cname=zlib,typesize=2);"
 	"blosc(cname=zstd,shuffle=bitshuffle,typesize=4,blocksize=4096)|crc32c";

@@ -36,4 +36,23 @@ typedef struct lade_filters {
 } lade_filters;
 LADE_ARGS(lade_filters, 28);
 
+/* What is done to an element behind the bits it is made of, in this order. */
+#define LADE_UNPACK_LEVELS 1u /* a level of 32 bits becomes a real of 4 bytes */
+#define LADE_UNPACK_REALS 2u  /* a real becomes one of 'size' bytes */
+
+/* Elements from bits: packints, levels and cast. */
+typedef struct lade_unpack {
+	uint32_t size;        /* bytes of an element: 1, 2, 4 or 8 */
+	uint32_t bits, first; /* stored bits, 1 to 8 * size; the place of the lowest one */
+	uint32_t extend;      /* bits above them, of 64, that take the sign; 0: none */
+	uint32_t front, back; /* bytes around the bits, which say how many are not used: 0 or 1 */
+	uint32_t whole;       /* the chunk has a multiple of these bytes, all used; 0: any */
+	uint32_t ops;         /* LADE_UNPACK_... */
+	uint32_t real;        /* bytes of a real that becomes wider: 2 or 4 */
+	uint32_t behind;      /* packints is behind another filter, which sees that a last part of
+	                       * an element has no room */
+	double min, scale, max; /* of levels */
+} lade_unpack;
+LADE_ARGS(lade_unpack, 64);
+
 #endif

@@ -240,6 +240,15 @@ static lade_status decode(const lade_run *run, const lade_elements *tile, lade_e
 	return run_cast(run, tile, false, err);
 }
 
+bool lade__cast_widens(const lade_stage *stage)
+{
+	type to = type_of((lade_dtype)stage->option[DTYPE].i);
+	type from = type_of((lade_dtype)stage->option[ASTYPE].i);
+	bool apart = from.cls == 'u' && to.cls == 'i';
+	return stage->option[MAP].i >> 3 == 0 && from.size < to.size &&
+	       (from.cls == to.cls || apart);
+}
+
 static void sizes(const lade_stage *stage, size_t *decoded, size_t *encoded)
 {
 	*decoded = lade_dtype_size((lade_dtype)stage->option[DTYPE].i);

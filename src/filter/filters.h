@@ -44,10 +44,18 @@ LADE__FILTERS(LADE_X)
 	X(byteswap) \
 	X(delta)
 
-#define LADE_X(name) \
-	extern const lade__gpu_implementation lade__filter_##name##_encode_gpu; \
-	extern const lade__gpu_implementation lade__filter_##name##_decode_gpu;
+/* On devices, decoding alone. */
+#define LADE__FILTERS_GPU_DECODE(X) \
+	X(packints) \
+	X(levels) \
+	X(cast)
+
+#define LADE_X(name) extern const lade__gpu_implementation lade__filter_##name##_encode_gpu;
 LADE__FILTERS_GPU(LADE_X)
+#undef LADE_X
+#define LADE_X(name) extern const lade__gpu_implementation lade__filter_##name##_decode_gpu;
+LADE__FILTERS_GPU(LADE_X)
+LADE__FILTERS_GPU_DECODE(LADE_X)
 #undef LADE_X
 
 /* And of the codec "copy", which is a filter that does nothing. */
@@ -120,6 +128,30 @@ double lade__filter_cost(void *ctx, const lade_workload *workload);
 		                               .sizes = size_fn,                            \
 		                               .run = fn},                                  \
 	};
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* What the options of packints say. */
+typedef struct lade__packing {
+	size_t size;          /* bytes of an element */
+	unsigned first, bits; /* of an element */
+	unsigned extend;      /* bits above them that take the sign; 0: none */
+	size_t front, back;   /* bytes around the bits */
+	bool is_bool;
+} lade__packing;
+
+lade__packing lade__packing_of(const lade_stage *stage);
+
+/* Of levels, when decoding: a level is 'scale' * number + 'min', at most 'max'. */
+typedef struct lade__leveling {
+	double min, scale, max;
+} lade__leveling;
+
+lade__leveling lade__leveling_of(const lade_stage *stage);
+
+/* Whether decoding is exact and cannot fail: to a wider type of the same class, or from unsigned
+ * integers to wider signed ones, without numbers that stand for others. */
+bool lade__cast_widens(const lade_stage *stage);
 
 /* ---- checks ------------------------------------------------------------------------------- */
 

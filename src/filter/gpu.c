@@ -1,6 +1,7 @@
 /*
- * gpu.c: filters on devices: the shuffles, zigzag, byteswap, and delta of integers; which of them
- * are done at once, with how many warps, and what the kernels cannot do.
+ * gpu.c: filters on devices: the shuffles, zigzag, byteswap, and delta of integers; packints,
+ * levels and cast when decoding; which of them are done at once, with how many warps, and what the
+ * kernels cannot do.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,6 +21,7 @@ static const lade__kernel bitshuffle_decode_kernel = {"bitshuffle", "lade_bitshu
 static const lade__kernel stream_kernel = {"stream", "lade_stream", 0};
 static const lade__kernel delta_ranges_kernel = {"stream", "lade_delta_ranges", 0};
 static const lade__kernel delta_decode_kernel = {"stream", "lade_delta_decode", 0};
+static const lade__kernel unpack_kernel = {"unpack", "lade_unpack_decode", 0};
 
 /* Warps of a multiprocessor that are at work at once. */
 #define RESIDENT 28u
@@ -129,12 +131,12 @@ static bool unshuffle(const lade_stage *stage, size_t count, lade__gpu_work *wor
 	return true;
 }
 
-/* A kernel whose warps take tiles. */
-static lade_status launch(const lade__gpu_work *work, const lade__kernel *kernel, lade_filters f,
+/* A kernel whose warps take tiles; 'args' is a lade_filters or lade_unpack. */
+static lade_status launch(const lade__gpu_work *work, const lade__kernel *kernel, void *args,
                           lade_error *err)
 {
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
-	void *arguments[] = {&batch, &f};
+	void *arguments[] = {&batch, args};
 	size_t warps = work->count * parts_of(work);
 	if (warps > WARPS_MAX)
 		warps = WARPS_MAX;
@@ -213,7 +215,7 @@ static lade_status filter_encode(const lade__gpu_work *work, lade_error *err)
 	              : f.rows == LADE_ROWS_BYTES ? &shuffle_encode_kernel
 	              : f.rows == LADE_ROWS_BITS  ? &bitshuffle_encode_kernel
 	                                     : &stream_kernel,
-	              f, err);
+	              &f, err);
 }
 
 static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
@@ -226,13 +228,85 @@ static lade_status filter_decode(const lade__gpu_work *work, lade_error *err)
 	              : f.rows == LADE_ROWS_BYTES ? &shuffle_decode_kernel
 	              : f.rows == LADE_ROWS_BITS  ? &bitshuffle_decode_kernel
 	                                     : &stream_kernel,
-	              f, err);
+	              &f, err);
+}
+
+/* ---- elements from bits ---------------------------------------------------------------------- */
+
+/*
+ * Adds a stage to those before it, in the order of encoding: cast, levels, packints, each or not.
+ * '*stored' is the type that these store; packints ends the row.
+ */
+static bool add_unpack(lade_unpack *u, lade_dtype *stored, const lade_stage *stage)
+{
+	lade_dtype dtype = lade__filter_dtype(stage, 0);
+	bool first = u->size == 0;
+	if (stage->algorithm == &lade__filter_cast) {
+		lade_dtype as = lade__filter_dtype(stage, 1);
+		uint32_t from = (uint32_t)lade_dtype_size(as);
+		if (!first)
+			return false;
+		u->size = (uint32_t)lade_dtype_size(dtype);
+		u->bits = 8 * from;
+		u->extend = lade_dtype_class(as) == 'i' ? 64 - u->bits : 0;
+		u->whole = u->real = from;
+		u->ops = lade_dtype_class(as) == 'f' ? LADE_UNPACK_REALS : 0;
+		*stored = as;
+		return true;
+	}
+	if (stage->algorithm == &lade__filter_levels) {
+		lade__leveling l = lade__leveling_of(stage);
+		if (!first && *stored != LADE_F4)
+			return false;
+		u->size = first ? 4 : u->size;
+		u->bits = 32;
+		u->whole = 4;
+		u->ops |= LADE_UNPACK_LEVELS;
+		u->min = l.min;
+		u->scale = l.scale;
+		u->max = l.max;
+		*stored = LADE_U4;
+		return true;
+	}
+	lade__packing p = lade__packing_of(stage);
+	if (!first && *stored != dtype)
+		return false;
+	u->size = first ? (uint32_t)p.size : u->size;
+	u->bits = p.bits;
+	u->first = p.first;
+	u->extend = p.extend;
+	u->front = (uint32_t)p.front;
+	u->back = (uint32_t)p.back;
+	u->whole = 0;
+	u->behind = !first;
+	*stored = LADE_DTYPE_NONE;
+	return true;
+}
+
+static size_t join_unpack(const lade_stage *stage, size_t count)
+{
+	lade_unpack u = {0};
+	lade_dtype stored = LADE_DTYPE_NONE;
+	size_t n = 0;
+	while (n < count && add_unpack(&u, &stored, &stage[n]))
+		n++;
+	return n;
+}
+
+static lade_status unpack_decode(const lade__gpu_work *work, lade_error *err)
+{
+	lade_unpack u = {0};
+	lade_dtype stored = LADE_DTYPE_NONE;
+	for (size_t i = 0; i < work->stages; i++)
+		add_unpack(&u, &stored, &work->stage[i]);
+	return launch(work, &unpack_kernel, &u, err);
 }
 
 /* Of the codec "copy": no filter at all. */
 static lade_status copy_bytes(const lade__gpu_work *work, lade_error *err)
 {
-	return launch(work, &stream_kernel, (lade_filters){.size = 1}, err);
+	lade_filters f = {.size = 1};
+	return launch(work, &stream_kernel, &f, err);
 }
 
 /* ---- costs ---------------------------------------------------------------------------------- */
@@ -261,6 +335,11 @@ static double delta_cost(void *ctx, const lade_workload *workload)
 	               : cost(ctx, workload);
 }
 
+static double cast_cost(void *ctx, const lade_workload *workload)
+{
+	return lade__cast_widens(workload->stage) ? cost(ctx, workload) : -1;
+}
+
 /* ---- records -------------------------------------------------------------------------------- */
 
 #define RECORD(filter, DIRECTION, way, workspace_fn, cost_fn) \
@@ -283,3 +362,12 @@ const lade__gpu_implementation lade__copy_encode_gpu =
 	LADE__GPU_RECORD("copy", LADE_ENCODE, copy_codec, cost);
 const lade__gpu_implementation lade__copy_decode_gpu =
 	LADE__GPU_RECORD("copy", LADE_DECODE, copy_codec, cost);
+
+static const lade__gpu_codec unpack_codec = {workspace, unpack_decode, NULL, join_unpack, false,
+                                             NULL};
+#define UNPACK(filter, cost_fn) \
+	const lade__gpu_implementation lade__filter_##filter##_decode_gpu = \
+		LADE__GPU_RECORD(#filter, LADE_DECODE, unpack_codec, cost_fn);
+UNPACK(packints, cost)
+UNPACK(levels, cost)
+UNPACK(cast, cast_cost)

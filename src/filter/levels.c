@@ -62,16 +62,21 @@ static lade_status encode(const lade_run *run, const lade_elements *tile, lade_e
 	return status;
 }
 
+lade__leveling lade__leveling_of(const lade_stage *stage)
+{
+	double min = stage->option[1].f, max = stage->option[2].f;
+	return (lade__leveling){min, (max - min) / top_of(stage), max};
+}
+
 static lade_status decode(const lade_run *run, const lade_elements *tile, lade_error *err)
 {
 	(void)err;
-	double min = run->stage->option[1].f, max = run->stage->option[2].f;
-	double scale = (max - min) / top_of(run->stage);
+	lade__leveling l = lade__leveling_of(run->stage);
 	for (size_t i = 0; i < tile->elem_count; i++) {
 		uint32_t level;
 		memcpy(&level, (const uint8_t *)tile->src + 4 * i, 4);
-		double product = level * scale, x = product + min;
-		float out = (float)(x < max ? x : max);
+		double product = level * l.scale, x = product + l.min;
+		float out = (float)(x < l.max ? x : l.max);
 		memcpy((uint8_t *)tile->dst + 4 * i, &out, 4);
 	}
 	return LADE_OK;

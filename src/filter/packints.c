@@ -24,21 +24,12 @@ static const lade_option options[OPTION_COUNT] = {
 	 .doc = "where the number of unused bits is"},
 };
 
-/* What the options say. */
-typedef struct packing {
-	size_t size;          /* bytes of an element */
-	unsigned first, bits; /* of an element */
-	unsigned extend;      /* bits above them that take the sign; 0: none */
-	size_t front, back;   /* bytes around the bits */
-	bool is_bool;
-} packing;
-
-static packing packing_of(const lade_stage *stage)
+lade__packing lade__packing_of(const lade_stage *stage)
 {
 	const lade_value *o = stage->option;
 	lade_dtype dtype = (lade_dtype)o[DTYPE].i;
 	char cls = lade_dtype_class(dtype);
-	packing p = {.size = lade_dtype_size(dtype), .first = (unsigned)o[FIRST].i,
+	lade__packing p = {.size = lade_dtype_size(dtype), .first = (unsigned)o[FIRST].i,
 	             .is_bool = cls == 'b', .front = o[PADDING].i == PADDING_FIRST,
 	             .back = o[PADDING].i == PADDING_LAST};
 	unsigned all = p.is_bool ? 1 : 8 * (unsigned)p.size;
@@ -65,7 +56,7 @@ static lade_status check(const lade_stage *stage, lade_error *err)
  * never decreases. */
 static size_t bound(const lade_stage *stage, size_t size)
 {
-	packing p = packing_of(stage);
+	lade__packing p = lade__packing_of(stage);
 	size_t count = size / p.size + (size % p.size != 0);
 	if (size > SIZE_MAX - 16)
 		return SIZE_MAX;
@@ -74,8 +65,8 @@ static size_t bound(const lade_stage *stage, size_t size)
 }
 
 /* The number of elements; without a number of unused bits, up to 7 more than there were. */
-static lade_status count_of(const packing *p, const uint8_t *src, size_t size, uint64_t *count,
-                            lade_error *err)
+static lade_status count_of(const lade__packing *p, const uint8_t *src, size_t size,
+                            uint64_t *count, lade_error *err)
 {
 	size_t around = p->front + p->back;
 	*count = 0;
@@ -102,7 +93,7 @@ static lade_status count_of(const packing *p, const uint8_t *src, size_t size, u
 static lade_status decoded_size(const lade_stage *stage, const void *src, size_t size,
                                 uint64_t *decoded, lade_error *err)
 {
-	packing p = packing_of(stage);
+	lade__packing p = lade__packing_of(stage);
 	*decoded = 0;
 	if (!src || !(p.front + p.back))
 		return lade_fail(err, LADE_E_UNKNOWN_SIZE, LADE_NO_OFFSET,
@@ -122,7 +113,7 @@ static lade_status nospace(uint64_t want, size_t have, lade_error *err)
 static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {
-	packing p = packing_of(run->stage);
+	lade__packing p = lade__packing_of(run->stage);
 	size_t want = bound(run->stage, src.size), count = src.size / p.size, have = 0;
 	uint64_t held = 0, mask = p.bits == 64 ? UINT64_MAX : ((uint64_t)1 << p.bits) - 1;
 	*dst_size = 0;
@@ -160,7 +151,7 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, size_t *dst_size,
                           lade_error *err)
 {
-	packing p = packing_of(run->stage);
+	lade__packing p = lade__packing_of(run->stage);
 	uint64_t count, mask = p.bits == 64 ? UINT64_MAX : ((uint64_t)1 << p.bits) - 1, at = 0;
 	*dst_size = 0;
 	lade_status status = count_of(&p, lade__bytes(src), src.size, &count, err);
@@ -193,7 +184,7 @@ static lade_status decode(const lade_run *run, lade_cspan src, lade_span dst, si
 /* Without all bits of an element; and a boolean above 1 comes back as 1. */
 static bool is_lossy(const lade_stage *stage)
 {
-	packing p = packing_of(stage);
+	lade__packing p = lade__packing_of(stage);
 	return p.is_bool || p.bits < 8 * p.size;
 }
 

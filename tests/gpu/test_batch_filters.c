@@ -182,6 +182,76 @@ static void both_ways(void **state)
 	}
 }
 
+/* Any bytes, as filters that only decode on devices take them, alone and behind a codec. */
+static void check_decoder(const char *filters, size_t elem, bool packed, rng *r)
+{
+	char text[256];
+	uint8_t *from[ITEMS], *back[ITEMS], *want[ITEMS];
+	size_t stored[ITEMS], size[ITEMS], got[ITEMS];
+	snprintf(text, sizeof text, "%s%s", filters, packed ? "|lz4" : "");
+	lade_spec *spec = spec_of(engine, text), *inner = spec_of(engine, filters);
+	lade_spec *lz4 = spec_of(engine, "lz4");
+	for (size_t i = 0; i < ITEMS; i++) {
+		size[i] = elem * rng_below(r, i == 0 ? 5 : !emu ? 50000 : 1200);
+		size_t n = lade_spec_bound(inner, size[i]), cap = lade_spec_bound(lz4, n);
+		uint8_t *plain = malloc(n + 1);
+		from[i] = malloc(cap + 1);
+		back[i] = malloc(size[i] + 1);
+		want[i] = malloc(size[i] + 1);
+		for (size_t k = 0; k < n; k++)
+			plain[k] = (uint8_t)(rng_next(r) >> 40 & (k & 64 ? 0xFF : 0x40));
+		stored[i] = n;
+		memcpy(from[i], plain, n);
+		if (packed)
+			OK(lade_encode(engine, lz4, lade_host_cspan(plain, n),
+			               lade_host_span(from[i], cap), &stored[i], err));
+		free(plain);
+		OK(lade_decode(engine, spec, lade_host_cspan(from[i], stored[i]),
+		               lade_host_span(want[i], size[i]), &got[i], err));
+		assert_int_equal(got[i], size[i]);
+	}
+	on_device(LADE_DECODE, spec, r, from, stored, back, size, got);
+	for (size_t i = 0; i < ITEMS; i++) {
+		assert_int_equal(got[i], size[i]);
+		if (size[i] && memcmp(back[i], want[i], size[i]))
+			fail_msg("%s: %zu bytes", text, size[i]);
+		free(from[i]);
+		free(back[i]);
+		free(want[i]);
+	}
+	lade_spec_unref(spec);
+	lade_spec_unref(inner);
+	lade_spec_unref(lz4);
+}
+
+static void decoders(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *filters;
+		size_t elem;
+	} cases[] = {{"packints(|b1)", 1},
+	             {"packints(<f4,first=13)", 4},
+	             {"packints(<i2,first=2,last=12)", 2},
+	             {"packints(<i8,last=40)", 8},
+	             {"levels(bits=9,min=-1,max=3)|packints(<u4,last=8)", 4},
+	             {"levels(bits=32,min=0.1,max=0.7)", 4},
+	             {"cast(<i8,astype=<u4)", 8},
+	             {"cast(<i8,astype=<u4)|delta(<u4)|split(4)", 8},
+	             {"cast(<i4,astype=<i2)|zigzag(<i2)|split(2)", 4},
+	             {"cast(<f8,astype=<f4)|split(4)", 8},
+	             {"cast(<f8,astype=<f2)", 8},
+	             {"cast(<f8,astype=<f4)|packints(<f4,first=22)", 8},
+	             {"cast(<f8,astype=<f4)|levels(bits=3,min=-5,max=5)|packints(<u4,last=2)", 8}};
+	for (uint64_t round = 0; round < (emu ? 4 : 40); round++) {
+		rng r = {.s = (seed ? seed : 0x9E3779B97F4A7C15u * (round + 1)) | 1};
+		if (emu)
+			emu->seed = round;
+		for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++)
+			check_decoder(cases[i / 2].filters, cases[i / 2].elem, i % 2, &r);
+	}
+}
+
 /* Few chunks of bytes are cut into smaller pieces by ans than many, so that these keep the device
  * busy when they are decoded. */
 static void few_are_cut_small(void **state)
@@ -331,6 +401,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(both_ways, begin, end),
+		cmocka_unit_test_setup_teardown(decoders, begin, end),
 		cmocka_unit_test_setup_teardown(few_are_cut_small, begin, end),
 		cmocka_unit_test_setup_teardown(refused, begin, end),
 		cmocka_unit_test_setup_teardown(one_pass, begin, end),
