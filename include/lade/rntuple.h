@@ -253,8 +253,8 @@ typedef struct lade_rntuple_report {
  * Reads elements of any number of columns, and waits.  'options' and 'report' may be NULL.
  *
  * All pages of one wave are one batch.  Pages are decoded straight into their target; equal places
- * in the file are read and decoded once.  Targets may be in different places.  Offsets for devices
- * are added up on the host and then copied.
+ * in the file are read and decoded once.  Targets may be in different places.  Offsets add up where
+ * they are.
  *
  * Fails:   LADE_E_RANGE (elements beyond the column's end, or too small a span; the message has
  *          both numbers), LADE_E_CORRUPT, LADE_E_CHECKSUM, LADE_E_UNSUPPORTED,

@@ -40,6 +40,10 @@ LADE_ARGS(lade_filters, 28);
 #define LADE_UNPACK_LEVELS 1u /* a level of 32 bits becomes a real of 4 bytes */
 #define LADE_UNPACK_REALS 2u  /* a real becomes one of 'size' bytes */
 
+/* Who else looks at the room. */
+#define LADE_ROOM_FILTER 1u /* another filter, which sees that a last part of an element has none */
+#define LADE_ROOM_CODEC 2u  /* a codec: its result has no more bytes than the elements have bits */
+
 /* Elements from bits: packints, levels and cast. */
 typedef struct lade_unpack {
 	uint32_t size;        /* bytes of an element: 1, 2, 4 or 8 */
@@ -49,8 +53,7 @@ typedef struct lade_unpack {
 	uint32_t whole;       /* the chunk has a multiple of these bytes, all used; 0: any */
 	uint32_t ops;         /* LADE_UNPACK_... */
 	uint32_t real;        /* bytes of a real that becomes wider: 2 or 4 */
-	uint32_t behind;      /* packints is behind another filter, which sees that a last part of
-	                       * an element has no room */
+	uint32_t rooms;       /* LADE_ROOM_... */
 	double min, scale, max; /* of levels */
 } lade_unpack;
 LADE_ARGS(lade_unpack, 64);

@@ -278,7 +278,7 @@ static bool add_unpack(lade_unpack *u, lade_dtype *stored, const lade_stage *sta
 	u->front = (uint32_t)p.front;
 	u->back = (uint32_t)p.back;
 	u->whole = 0;
-	u->behind = !first;
+	u->rooms = first ? 0 : LADE_ROOM_FILTER;
 	*stored = LADE_DTYPE_NONE;
 	return true;
 }
@@ -299,6 +299,7 @@ static lade_status unpack_decode(const lade__gpu_work *work, lade_error *err)
 	lade_dtype stored = LADE_DTYPE_NONE;
 	for (size_t i = 0; i < work->stages; i++)
 		add_unpack(&u, &stored, &work->stage[i]);
+	u.rooms |= work->before ? LADE_ROOM_CODEC : 0;
 	return launch(work, &unpack_kernel, &u, err);
 }
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BIT = 0x00, TRUNC = 0x1C, QUANT = 0x1D };
+enum { BIT = 0x00, BYTE = 0x01, TRUNC = 0x1C, QUANT = 0x1D };
 
 /* Adds a stage to a text that has room for all of them. */
 static void add(char *text, const char *format, ...) LADE_PRINTF(2, 3);
@@ -85,6 +85,15 @@ static lade_status find(rnt_read *r, rnt_coding want, const lade_spec **out, lad
 	return LADE_OK;
 }
 
+static lade_status get(rnt_read *r, rnt_coding want, const lade_spec **out, lade_error *err)
+{
+	*out = NULL;
+	pthread_mutex_lock(&r->mutex);
+	lade_status status = find(r, want, out, err);
+	pthread_mutex_unlock(&r->mutex);
+	return status;
+}
+
 lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,
                              const lade_spec **out, lade_error *err)
 {
@@ -95,9 +104,12 @@ lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method met
 		want.min = p->min;
 		want.max = p->max;
 	}
-	*out = NULL;
-	pthread_mutex_lock(&r->mutex);
-	lade_status status = find(r, want, out, err);
-	pthread_mutex_unlock(&r->mutex);
-	return status;
+	return get(r, want, out, err);
+}
+
+/* Bytes are what nothing is done to. */
+lade_status lade__rnt_method(rnt_read *r, rnt_method method, const lade_spec **out, lade_error *err)
+{
+	rnt_coding want = {.type = BYTE, .bits = 8, .dtype = LADE_U1, .method = method};
+	return get(r, want, out, err);
 }

@@ -20,8 +20,7 @@ static int64_t get(const uint8_t *at, uint64_t index)
 	return (int64_t)lade__le64(at + 8 * index);
 }
 
-/* The most that offsets of a cluster may be: each column that they count has the elements. */
-static uint64_t most_of(const lade_rntuple *t, const rnt_column *m, size_t cluster)
+uint64_t lade__rnt_ends_most(const lade_rntuple *t, const rnt_column *m, size_t cluster)
 {
 	uint64_t most = INT64_MAX;
 	for (uint32_t i = m->counts; i != RNT_NONE; i = t->column_more[i].counts_too) {
@@ -30,6 +29,50 @@ static uint64_t most_of(const lade_rntuple *t, const rnt_column *m, size_t clust
 		most = have < most ? have : most;
 	}
 	return most;
+}
+
+lade_status lade__rnt_ends_fault(const rnt_read *r, const rnt_goal *g, uint64_t i, int64_t here,
+                                 int64_t before, lade_error *err)
+{
+	const lade_rntuple *t = r->tuple;
+	if (i == g->target.first && before < 0)
+		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                 "rntuple: the end before element %" PRIu64 " is %" PRId64, i,
+		                 before);
+	return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+	                 "rntuple: %s: collection %" PRIu64 " ends at %" PRId64
+	                 ", that before it at %" PRId64,
+	                 t->field[t->column[g->target.column].field].path, i, here, before);
+}
+
+/* The cluster that has an element of a column, and the element that it begins with; the number of
+ * clusters at the column's end. */
+static size_t cluster_of(const lade_rntuple *t, uint32_t column, uint64_t element, uint64_t *first)
+{
+	const rnt_extent *x = t->column_more[column].extents;
+	size_t low = 0, high = t->cluster_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (x[middle].first + x[middle].count <= element)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*first = low < t->cluster_count ? x[low].first : element;
+	return low;
+}
+
+lade_status lade__rnt_ends_beyond(const rnt_read *r, const rnt_goal *g, uint64_t i, int64_t here,
+                                  lade_error *err)
+{
+	const lade_rntuple *t = r->tuple;
+	uint64_t first;
+	size_t k = cluster_of(t, (uint32_t)g->target.column, i, &first);
+	return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+	                 "rntuple: %s: collections of cluster %zu end at %" PRId64
+	                 ", and it has %" PRIu64 " elements for them",
+	                 t->field[t->column[g->target.column].field].path, k, here,
+	                 lade__rnt_ends_most(t, &t->column_more[g->target.column], k));
 }
 
 /* Number 0 is the end of the element before the first one, or 0. */
@@ -41,9 +84,7 @@ static lade_status add_up(const rnt_read *r, const rnt_goal *g, uint8_t *at, lad
 	/* 'base' is added to the ends of a cluster, 'before' the last of them. */
 	int64_t before = get(at, 0), base = -before, sum = 0;
 	if (before < 0)
-		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-		                 "rntuple: the end before element %" PRIu64 " is %" PRId64, first,
-		                 before);
+		return lade__rnt_ends_fault(r, g, first, 0, before, err);
 	lade__le_put(at, 0, 8);
 	for (size_t k = 0; i < end; k++) {
 		const rnt_extent *x = &m->extents[k];
@@ -57,21 +98,12 @@ static lade_status add_up(const rnt_read *r, const rnt_goal *g, uint8_t *at, lad
 		for (; i < stop; i++) {
 			int64_t here = get(at, i - first + 1);
 			if (here < before || __builtin_add_overflow(base, here, &sum))
-				return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-				                 "rntuple: %s: collection %" PRIu64
-				                 " ends at %" PRId64 ", that before it at %" PRId64,
-				                 t->field[t->column[g->target.column].field].path,
-				                 i, here, before);
+				return lade__rnt_ends_fault(r, g, i, here, before, err);
 			before = here;
 			lade__le_put(at + 8 * (i - first + 1), (uint64_t)sum, 8);
 		}
-		uint64_t most = most_of(t, m, k);
-		if ((uint64_t)before > most)
-			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
-			                 "rntuple: %s: collections of cluster %zu end at %" PRId64
-			                 ", and it has %" PRIu64 " elements for them",
-			                 t->field[t->column[g->target.column].field].path, k,
-			                 before, most);
+		if ((uint64_t)before > lade__rnt_ends_most(t, m, k))
+			return lade__rnt_ends_beyond(r, g, i - 1, before, err);
 	}
 	return LADE_OK;
 }
@@ -95,23 +127,6 @@ lade_status lade__rnt_add_up(rnt_read *r, rnt_goal *g, lade_error *err)
 }
 
 /* ---- entries -------------------------------------------------------------------------------- */
-
-/* The cluster that has an element of a column, and the element that it begins with; the number of
- * clusters at the column's end. */
-static size_t cluster_of(const lade_rntuple *t, uint32_t column, uint64_t element, uint64_t *first)
-{
-	const rnt_extent *x = t->column_more[column].extents;
-	size_t low = 0, high = t->cluster_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (x[middle].first + x[middle].count <= element)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*first = low < t->cluster_count ? x[low].first : element;
-	return low;
-}
 
 /* The first element of 'column' that belongs to element 'at' of the column that counts it. */
 static lade_status descend(lade_rntuple *t, uint32_t column, uint64_t at,

@@ -214,9 +214,14 @@ static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets,
 		r->goal[i].target = ((const lade_rntuple_target *)array.own)[i];
 		status = check_target(r, &r->goal[i], i, err);
 		r->report.written_size += r->goal[i].size;
-		if (!lade_kind_is_host(r->goal[i].target.span.place.kind)) {
+		lade_place place = r->goal[i].target.span.place;
+		if (!lade_kind_is_host(place.kind)) {
 			r->device = true;
-			r->device_number = r->goal[i].target.span.place.device;
+			r->device_number = place.device;
+			r->goal[i].there =
+				status == LADE_OK && r->goal[i].adds_up &&
+				(uintptr_t)r->goal[i].target.span.data % sizeof(int64_t) == 0 &&
+				lade__rnt_ends_kernels(place.device);
 		}
 	}
 	r->goal_count = r->goal ? count : 0;
@@ -315,9 +320,13 @@ static void foretell(rnt_read *r)
 	report->device_memory *= r->lanes;
 	report->page_count = r->piece_count;
 	report->host_memory += r->piece_cap * sizeof *r->piece;
-	for (size_t i = 0; i < r->goal_count; i++)
-		if (r->goal[i].adds_up && !lade_kind_is_host(r->goal[i].to.place.kind))
-			report->host_memory += r->goal[i].size;
+	for (size_t i = 0; i < r->goal_count; i++) {
+		const rnt_goal *g = &r->goal[i];
+		if (g->adds_up && !g->there && !lade_kind_is_host(g->to.place.kind))
+			report->host_memory += g->size;
+	}
+	size_t ends = lade__rnt_ends_memory(r);
+	report->device_memory = ends > report->device_memory ? ends : report->device_memory;
 }
 
 lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_target *targets,

@@ -276,7 +276,7 @@ static lade_status make_item(wave *w, size_t first, size_t end, lade_segment *se
 	if (one)
 		segments[0].decoded_size = p->page->count * elem;
 	else if (status == LADE_OK)
-		status = lade__rnt_coding(w->r, p, b.method, &item->spec, err);
+		status = lade__rnt_method(w->r, b.method, &item->spec, err);
 	if (status != LADE_OK)
 		return status;
 	for (size_t i = first; i < end; i++)
@@ -418,45 +418,61 @@ out:
 
 /* ---- zeros ---------------------------------------------------------------------------------- */
 
-static lade_status clear(rnt_read *r, const rnt_blank *b, const lade_spec *copy,
-                         const uint8_t *zeros, lade_error *err)
+/* Items that copy zeros to a blank on a device; with 'items' NULL they are counted. */
+static size_t clear_items(const rnt_read *r, const rnt_blank *b, lade_segment *segments,
+                          lade_item *items, const uint8_t *zeros)
 {
-	const rnt_goal *g = &r->goal[b->target];
+	lade_span to = r->goal[b->target].to;
+	size_t count = 0;
+	for (size_t done = 0, size; done < b->size; done += size, count++) {
+		size = b->size - done < ZEROS_SIZE ? b->size - done : ZEROS_SIZE;
+		if (!items)
+			continue;
+		segments[count] = (lade_segment){.data = zeros, .size = size, .decoded_size = size};
+		items[count] =
+			(lade_item){.src = &segments[count],
+		                    .src_count = 1,
+		                    .dst = {(uint8_t *)to.data + b->at + done, size, to.place}};
+	}
+	return count;
+}
+
+static lade_status clear_devices(rnt_read *r, size_t count, lade_error *err)
+{
 	lade_batch_options options = batch_options(r);
-	if (lade_kind_is_host(g->to.place.kind)) {
-		memset((uint8_t *)g->to.data + b->at, 0, b->size);
-		return LADE_OK;
-	}
-	lade_status status = LADE_OK;
-	for (size_t done = 0; done < b->size && status == LADE_OK;) {
-		size_t size = b->size - done < ZEROS_SIZE ? b->size - done : ZEROS_SIZE;
-		lade_segment segment = {.data = zeros, .size = size, .decoded_size = size};
-		lade_item item = {.src = &segment,
-		                  .src_count = 1,
-		                  .dst = {(uint8_t *)g->to.data + b->at + done, size, g->to.place}};
-		status = lade_decode_into(r->engine, copy, &item, 1, NULL, &options, err);
-		done += size;
-	}
+	lade_spec *copy = NULL;
+	uint8_t *zeros = calloc(1, ZEROS_SIZE);
+	lade_segment *segments = malloc(count * sizeof *segments);
+	lade_item *items = malloc(count * sizeof *items);
+	lade_status status = zeros && segments && items ? LADE_OK : lade__rnt_nomem(err);
+	if (status == LADE_OK)
+		status = lade_spec_parse(r->engine, "copy", &copy, err);
+	count = 0;
+	for (size_t i = 0; i < r->blank_count && status == LADE_OK; i++)
+		if (!lade_kind_is_host(r->goal[r->blank[i].target].to.place.kind))
+			count += clear_items(r, &r->blank[i], segments + count, items + count,
+			                     zeros);
+	if (status == LADE_OK)
+		status = lade_decode_into(r->engine, copy, items, count, NULL, &options, err);
+	lade_spec_unref(copy);
+	free(zeros);
+	free(segments);
+	free(items);
 	return status;
 }
 
 static lade_status clear_all(rnt_read *r, lade_error *err)
 {
-	lade_spec *copy = NULL;
-	uint8_t *zeros = NULL;
-	lade_status status = LADE_OK;
-	if (r->device) {
-		TRY(lade_spec_parse(r->engine, "copy", &copy, err));
-		zeros = calloc(1, ZEROS_SIZE);
-		if (!zeros)
-			status = lade__rnt_nomem(err);
+	size_t there = 0;
+	for (size_t i = 0; i < r->blank_count; i++) {
+		const rnt_blank *b = &r->blank[i];
+		lade_span to = r->goal[b->target].to;
+		if (lade_kind_is_host(to.place.kind))
+			memset((uint8_t *)to.data + b->at, 0, b->size);
+		else
+			there += clear_items(r, b, NULL, NULL, NULL);
 	}
-	for (size_t i = 0; i < r->blank_count && status == LADE_OK; i++)
-		status = clear(r, &r->blank[i], copy, zeros, err);
-out:
-	free(zeros);
-	lade_spec_unref(copy);
-	return status;
+	return there ? clear_devices(r, there, err) : LADE_OK;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -468,12 +484,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Offsets for devices are added up in memory of the call's. */
+/* Offsets for devices that do not add them up are added up in memory of the call's. */
 static lade_status make_buffers(rnt_read *r, lade_error *err)
 {
 	for (size_t i = 0; i < r->goal_count; i++) {
 		rnt_goal *g = &r->goal[i];
-		if (!g->adds_up || lade_kind_is_host(g->to.place.kind))
+		if (!g->adds_up || g->there || lade_kind_is_host(g->to.place.kind))
 			continue;
 		g->own = malloc(g->size);
 		if (!g->own)
@@ -498,12 +514,12 @@ static lade_status run(rnt_read *r, lade_error *err)
 	if (status == LADE_OK)
 		status = lade__rnt_run_waves(r, err);
 	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
-		if (r->goal[i].adds_up)
+		if (r->goal[i].adds_up && !r->goal[i].there)
 			status = lade__rnt_add_up(r, &r->goal[i], err);
 	for (size_t i = 0; i < r->goal_count && status == LADE_OK; i++)
 		if (is_switch(r, &r->goal[i]))
 			status = lade__rnt_check_switches(r, &r->goal[i], err);
-	return status;
+	return status == LADE_OK ? lade__rnt_ends_add_up(r, err) : status;
 }
 
 static lade_status begin(rnt_read *r, const lade_rntuple_report *report, lade_error *err)

@@ -32,9 +32,9 @@ typedef struct rnt_blank {
 typedef struct rnt_goal {
 	lade_rntuple_target target;
 	lade_span to; /* the caller's span, or a buffer of the call's */
-	int64_t *own; /* that buffer, for offsets on devices; or NULL */
-	size_t own_size;
+	int64_t *own; /* that buffer, for offsets that do not add up on their device; or NULL */
 	bool adds_up; /* offsets: a first number, and sums */
+	bool there;   /* they add up on their device */
 	size_t size;  /* bytes of the result */
 } rnt_goal;
 
@@ -113,12 +113,33 @@ void lade__rnt_coding_text(char text[RNT_CODING_TEXT], const rnt_coding *coding)
  * is done. */
 lade_status lade__rnt_coding(rnt_read *r, const rnt_piece *piece, rnt_method method,
                              const lade_spec **out, lade_error *err);
+/* The spec of a method alone: blocks, whose elements have a tail. */
+lade_status lade__rnt_method(rnt_read *r, rnt_method method, const lade_spec **out,
+                             lade_error *err);
 
-/* Adds up a target's offsets, and brings them to the caller. */
+/* Adds up a target's offsets on the host, and brings them to the caller. */
 lade_status lade__rnt_add_up(rnt_read *r, rnt_goal *goal, lade_error *err);
 
 /* Checks the alternatives and indices of a variant's column, in host memory. */
 lade_status lade__rnt_check_switches(const rnt_read *r, const rnt_goal *goal, lade_error *err);
+
+/* Whether offsets on a device can add up there; adds up those that do; the bytes of device memory
+ * that this takes. */
+bool lade__rnt_ends_kernels(int32_t device);
+lade_status lade__rnt_ends_add_up(const rnt_read *r, lade_error *err);
+size_t lade__rnt_ends_memory(const rnt_read *r);
+
+/* The most that offsets of a cluster may be: each column that they count has the elements. */
+uint64_t lade__rnt_ends_most(const lade_rntuple *t, const rnt_column *column, size_t cluster);
+
+/* Says that collection 'i', the last one of its cluster, ends at 'here', which is too much. */
+lade_status lade__rnt_ends_beyond(const rnt_read *r, const rnt_goal *goal, uint64_t i, int64_t here,
+                                  lade_error *err);
+
+/* Says that collection 'i' ends at 'here', behind 'before'; the first of a target: or that 'before'
+ * is none. */
+lade_status lade__rnt_ends_fault(const rnt_read *r, const rnt_goal *goal, uint64_t i, int64_t here,
+                                 int64_t before, lade_error *err);
 
 /* Pieces whose pages are the same bytes in the file. */
 static inline bool lade__rnt_same_page(const rnt_piece *a, const rnt_piece *b)

@@ -19,7 +19,7 @@ struct form {
 	lade_unpack u;
 };
 
-/* size bits first extend front back whole ops real behind, then min scale max. */
+/* size bits first extend front back whole ops real rooms, then min scale max. */
 static const form forms[] = {
 	{"packints(|b1)", {1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 	{"packints(|b1,padding=first)", {1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}},

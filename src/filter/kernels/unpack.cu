@@ -160,7 +160,11 @@ static __device__ __forceinline__ uint32_t lade_unpack_count(const lade_unpack &
                                                              uint32_t *count)
 {
 	uint32_t around = u.front + u.back, fits = c.dst_cap / u.size;
-	uint32_t room = fits + (u.behind && c.dst_cap % u.size);
+	uint32_t part = c.dst_cap % u.size != 0;
+	uint32_t room = fits + (u.rooms & LADE_ROOM_FILTER ? part : 0);
+	if (u.rooms & LADE_ROOM_CODEC &&
+	    c.src_size > ((uint64_t)(fits + part) * u.bits + 7) / 8 + around)
+		return LADE_GPU_NOSPACE;
 	if (c.src_size < around)
 		return LADE_GPU_TRUNCATED;
 	if (u.whole && c.src_size % u.whole)
