@@ -17,6 +17,10 @@
  * have one each, and one is made ready. */
 #define LANES_SERVER 2
 #define LANES_DEVICE RNT_LANES_MAX
+/* Of what batches take as threads read it: bytes of a slot, slots and pages, at least. */
+#define SLOT_LEAST ((uint64_t)512 << 10)
+#define SLOTS_LEAST 4
+#define FED_LEAST 16
 /* Waves for a device are not smaller for the sake of more of them. */
 #define WAVE_DEVICE_LEAST ((uint64_t)4 << 20)
 #define TARGET_FIRST LADE__SIZE_TO(lade_rntuple_target, span)
@@ -229,14 +233,53 @@ static lade_status take_targets(rnt_read *r, const lade_rntuple_target *targets,
 	return status;
 }
 
-/* Stored bytes of all pages. */
-static uint64_t stored_size(const rnt_read *r)
+/* What is known of all distinct pages. */
+typedef struct pages {
+	uint64_t count, size;
+	uint64_t stored_most, most; /* of the largest: stored bytes, and those of either side */
+} pages;
+
+static pages pages_of(const rnt_read *r)
 {
-	uint64_t size = 0;
-	for (size_t i = 0; i < r->piece_count; i++)
-		if (i == 0 || !lade__rnt_same_page(&r->piece[i], &r->piece[i - 1]))
-			size += lade__rnt_page_bytes(r->piece[i].page);
-	return size;
+	pages all = {.count = 0};
+	for (size_t i = 0; i < r->piece_count; i++) {
+		const rnt_piece *p = &r->piece[i];
+		uint64_t size = lade__rnt_page_bytes(p->page);
+		const lade_rntuple_column *c =
+			&r->tuple->column[r->goal[p->target].target.column];
+		uint64_t decoded = (uint64_t)p->page->count * c->elem_size;
+		if (i && lade__rnt_same_page(p, p - 1))
+			continue;
+		all.count++;
+		all.size += size;
+		all.stored_most = size > all.stored_most ? size : all.stored_most;
+		all.most = decoded > all.most ? decoded : all.most;
+	}
+	all.most = all.most > all.stored_most ? all.most : all.stored_most;
+	return all;
+}
+
+/* Whether batches can take pages as threads read them, by slots; chooses these. */
+static bool choose_slots(rnt_read *r, const pages *all)
+{
+	uint64_t size = all->stored_most > SLOT_LEAST ? all->stored_most : SLOT_LEAST;
+	size = (size + 4095) / 4096 * 4096;
+	uint64_t most = r->wave_size / size, want = all->size / size + 1;
+	bool near = r->file.source.ops->flags & LADE_SOURCE_LOCAL;
+	for (size_t i = 0; i < r->goal_count; i++) {
+		const rnt_goal *g = &r->goal[i];
+		near &= g->size == 0 || (g->to.place.kind == LADE_DEVICE &&
+		                         g->to.place.device == r->device_number &&
+		                         (!g->adds_up || g->there));
+	}
+	if (!near || all->count < FED_LEAST || most < SLOTS_LEAST ||
+	    r->options.where == LADE_WHERE_HOST)
+		return false;
+	most = most < RNT_SLOTS_MAX ? most : RNT_SLOTS_MAX;
+	r->lanes = (size_t)(want < most ? want : most);
+	r->wave_size = size;
+	r->page_most = all->most;
+	return true;
 }
 
 /* A server gives more if it is asked for much at once, and a device decodes more. */
@@ -247,9 +290,13 @@ static void choose_waves(rnt_read *r)
 	r->lanes = 1;
 	r->threads = r->options.threads;
 	if (r->device) {
-		uint64_t each = stored_size(r) / (2 * LANES_DEVICE);
-		r->lanes = LANES_DEVICE;
+		pages all = pages_of(r);
+		uint64_t each = all.size / (2 * LANES_DEVICE);
 		r->threads = threads;
+		r->fed = threads > 1 && choose_slots(r, &all);
+		if (r->fed)
+			return;
+		r->lanes = LANES_DEVICE;
 		r->wave_size /= LANES_DEVICE;
 		each = each < WAVE_DEVICE_LEAST ? WAVE_DEVICE_LEAST : each;
 		if (r->wave_size > each)

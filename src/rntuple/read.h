@@ -2,7 +2,7 @@
  * read.h: a read while it is planned and runs.
  *
  *     targets --(plan.c)--> pieces, in the order of the file --(waves.c)--> waves, by lanes
- *     wave --(read.c)--> ranges, checksums, one batch --(offsets.c)--> offsets that add up
+ *     wave --(wave.c)--> ranges, checksums, one batch --(offsets.c)--> offsets that add up
  *
  * A piece is the part of one page that goes to one target.
  *
@@ -62,16 +62,18 @@ typedef struct rnt_read {
 	size_t coding_count, coding_cap;
 	bool device; /* a target is on one */
 	int32_t device_number;
+	bool fed;           /* batches take pages as threads read them: fed.c */
 	size_t lanes;       /* waves at once */
 	unsigned threads;   /* that read; 0: as few as the source wants */
 	uint64_t wave_size; /* stored bytes of a wave, at most */
+	uint64_t page_most; /* bytes of the largest page, stored or decoded */
 	pthread_mutex_t mutex;   /* guards 'coding' */
 	pthread_mutex_t reading; /* held by who reads, where the source takes one reader */
 	lade_rntuple_report report;
 	uint64_t began_ns;
 } rnt_read;
 
-enum { RNT_LANES_MAX = 4 };
+enum { RNT_LANES_MAX = 4, RNT_SLOTS_MAX = 128 };
 
 /* The largest buffer of a lane's that the tuple keeps for the next read. */
 #define RNT_SPARE_MAX ((size_t)16 << 20)
@@ -85,6 +87,9 @@ typedef struct rnt_lane {
 	rnt_buffer *buffer; /* that has 'data'; NULL: it is pinned, or there is none */
 } rnt_lane;
 
+/* The options of batches. */
+lade_batch_options lade__rnt_reading(const rnt_read *r);
+
 /* Makes room for 'size' bytes.  False: there is no memory. */
 bool lade__rnt_lane_room(rnt_lane *lane, size_t size);
 
@@ -94,6 +99,10 @@ lade_status lade__rnt_run_wave(rnt_lane *lane, size_t first, size_t end, size_t 
 
 /* Runs all waves.  Fails: as the first one that does */
 lade_status lade__rnt_run_waves(rnt_read *r, lade_error *err);
+
+/* Likewise, to a device; '*all': all pieces were done, or it failed.  Else they are to be done by
+ * lade__rnt_run_waves(). */
+lade_status lade__rnt_run_fed(rnt_read *r, bool *all, lade_error *err);
 
 /* Checks the targets, and cuts them into pieces. */
 lade_status lade__rnt_plan(rnt_read *r, lade_rntuple *tuple, const lade_rntuple_target *targets,

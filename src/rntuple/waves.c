@@ -118,7 +118,8 @@ lade_status lade__rnt_run_waves(rnt_read *r, lade_error *err)
 	waves all = {.r = r, .mutex = PTHREAD_MUTEX_INITIALIZER, .status = LADE_OK};
 	pthread_t threads[RNT_LANES_MAX];
 	size_t made = 1;
-	while (made < r->lanes && pthread_create(&threads[made], NULL, run_lane, &all) == 0)
+	while (made < r->lanes && made < RNT_LANES_MAX &&
+	       pthread_create(&threads[made], NULL, run_lane, &all) == 0)
 		made++;
 	run_lane(&all);
 	for (size_t i = 1; i < made; i++)
