@@ -12,7 +12,7 @@ site=$build/docs
 rm -rf "$site"
 mkdir -p "$site/pages/performance"
 cp docs/api/* docs/python.md docs/python-numcodecs.md docs/zarr-python.md "$site/pages"
-cp docs/performance/python.md "$site/pages/performance"
+cp docs/performance/python.md docs/performance/zarr-python.md "$site/pages/performance"
 "$python" -B -m sphinx -W --keep-going -q -b html "$site/pages" "$site/html"
 cd "$site"
 "$python" -B - html/objects.inv <<'END'

@@ -162,9 +162,7 @@ def test_a_prototype_for_one_call(zarr: Any, x: Any) -> None:
     cupy = pytest.importorskip("cupy")
     from zarr.core.buffer import gpu
 
-    z = zarr.create_array(
-        zarr.storage.MemoryStore(), data=x, chunks=(50, 40), shards=(100, 120)
-    )
+    z = zarr.create_array(zarr.storage.MemoryStore(), data=x, chunks=(50, 40), shards=(100, 120))
     got = z.get_basic_selection(slice(3, 150), prototype=gpu.buffer_prototype)
     assert isinstance(got, cupy.ndarray) and (cupy.asnumpy(got) == x[3:150]).all()
     assert isinstance(z[...], np.ndarray)
@@ -193,8 +191,9 @@ def test_xarray(zarr: Any, tmp_path: pathlib.Path) -> None:
         coords={"y": np.arange(20), "x": np.arange(30)},
     )
     data.to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False)
-    with zarr.config.enable_gpu(), xarray.open_zarr(
-        tmp_path / "a.zarr", chunks=None, consolidated=False
-    ) as d:
+    with (
+        zarr.config.enable_gpu(),
+        xarray.open_zarr(tmp_path / "a.zarr", chunks=None, consolidated=False) as d,
+    ):
         assert isinstance(d.y.values, np.ndarray)
         assert isinstance(d.t[3:9].data, cupy.ndarray)

@@ -125,13 +125,17 @@ def main() -> None:
     layouts: dict[str, dict[str, Any]] = {
         "no codec": {"compressors": None},
         "zstd": {"compressors": z.ZstdCodec(level=1)},
-        "blosc (lz4, shuffle)": {"compressors": z.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle", typesize=4)},
+        "blosc (lz4, shuffle)": {
+            "compressors": z.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle", typesize=4)
+        },
         "zstd in shards": {"compressors": z.ZstdCodec(level=1), "shards": (4, side, side)},
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, how in layouts.items():
             path = f"{folder}/{name.split(' ')[0]}{'shards' in how}.zarr"
-            array = zarr.create_array(path, shape=x.shape, dtype=x.dtype, chunks=(1, 512, 512), **how)
+            array = zarr.create_array(
+                path, shape=x.shape, dtype=x.dtype, chunks=(1, 512, 512), **how
+            )
             array[...] = x
             title = f"{MIB} MiB of f4, chunks of 1 MiB, {name}"
             table(f"{title}: read", readers(path, np.s_[...], x), x.nbytes)
@@ -139,12 +143,16 @@ def main() -> None:
             table(f"{title}: write", writers(path, np.s_[...], x), x.nbytes, max(TIMES - 2, 1))
         small = x[0, :256, :256]
         path = f"{folder}/small.zarr"
-        array = zarr.create_array(path, shape=(2048, 256), dtype="f4", chunks=(64, 256), compressors=z.ZstdCodec(level=1))
+        array = zarr.create_array(
+            path, shape=(2048, 256), dtype="f4", chunks=(64, 256), compressors=z.ZstdCodec(level=1)
+        )
         array[...] = np.tile(small, (8, 1))
         whole = np.tile(small, (8, 1))
         times = 40 * TIMES
         table("directory, one chunk of 64 KiB: read", readers(path, np.s_[64:128], whole), 0, times)
-        table("directory, one chunk of 64 KiB: write", writers(path, np.s_[64:128], whole), 0, times)
+        table(
+            "directory, one chunk of 64 KiB: write", writers(path, np.s_[64:128], whole), 0, times
+        )
         table("directory, open", {
             "liblade.zarr": lambda: lz.open_array(path),
             "zarr-python": lambda: open_by(path, PIPELINES["zarr-python"]),

@@ -27,7 +27,7 @@ from zarr.abc.store import Store as ZarrPythonStore
 from zarr.codecs import ShardingCodec
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArrayConfig, ArraySpec
-from zarr.core.buffer import NDBuffer, cpu, default_buffer_prototype
+from zarr.core.buffer import NDBuffer, cpu, default_buffer_prototype, gpu
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
 from zarr.core.metadata.v3 import RegularChunkGridMetadata
@@ -516,6 +516,9 @@ class CodecPipeline(BatchedCodecPipeline):
         self, items: list[_Item], drop_axes: tuple[int, ...]
     ) -> tuple[_Native, Array, _Rebuilt]:
         native = self._native(items[0][1].config)
+        buffer = items[0][1].prototype.buffer
+        if not native.store.native and buffer not in (cpu.Buffer, gpu.Buffer):
+            raise _Refused("bytes in a buffer class of others")
         try:
             return native, *native.prepare(items, drop_axes)
         except Error as e:
