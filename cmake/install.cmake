@@ -8,7 +8,8 @@ if(TARGET lade)
   install(TARGETS lade RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/docs/man/lade.1)
-  install(FILES docs/man/lade.1 docs/man/lade-zarr.1 docs/man/lade-rntuple.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES docs/man/lade.1 docs/man/lade-zarr.1 docs/man/lade-rntuple.1
+          docs/man/lade-share.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/completion/lade.bash)
   install(FILES src/cli/completion/lade.bash

@@ -22,6 +22,7 @@ if [ "$(pkg-config --modversion liblade)" != "$version" ]; then
 fi
 for file in bin/lade share/man/man1/lade.1 share/man/man1/lade-zarr.1 \
 	share/man/man1/lade-rntuple.1 \
+	share/man/man1/lade-share.1 \
 	share/bash-completion/completions/lade; do
 	[ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done

@@ -39,6 +39,7 @@ BELOW = {
     "bare": {"batch", "array", "engine", "base"},
     "foreign": {"frame", "engine", "codec", "checksum", "base"},
     "rntuple": {"io", "batch", "gpu", "base"},
+    "share": {"array", "base"},
     "cli": set(),
 }
 # A public header includes public headers of lower layers.
@@ -48,12 +49,12 @@ HEADER_LAYER = {
     "bare": 5,
     "async": 5, "suggest": 5,
     "zarr": 5, "zarr_read": 6, "zarr_write": 7, "rntuple": 5, "rntuple_write": 6,
-    "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7,
+    "array": 6, "frame": 6, "frames": 7, "dlpack": 7, "foreign": 7, "share": 7,
     "lade": 8,
 }
 # The highest layer of the public headers that a room may include.
 ROOM_LAYER = {
-    "base": 2, "gpu": 2, "io": 2, "store": 3, "zarr": 7, "rntuple": 6, "worker": 2,
+    "base": 2, "gpu": 2, "io": 2, "store": 3, "zarr": 7, "rntuple": 6, "share": 7, "worker": 2,
     "filter": 2, "codec": 2, "checksum": 3,
     "engine": 4, "array": 7, "batch": 6, "advise": 5, "bare": 6, "frame": 7, "foreign": 7,
     "cli": 8,

@@ -38,6 +38,7 @@
 #include <lade/memory.h>
 #include <lade/rntuple.h>
 #include <lade/rntuple_write.h>
+#include <lade/share.h>
 #include <lade/spec.h>
 #include <lade/status.h>
 #include <lade/store.h>

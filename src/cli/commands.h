@@ -26,6 +26,7 @@ int lade_cmd_bench(int argc, char **argv);   /* bench.c: FILE..., algorithms aga
 int lade_cmd_devices(int argc, char **argv); /* devices.c: the GPUs of this machine */
 int lade_cmd_inspect(int argc, char **argv); /* inspect.c: what a .lade file holds */
 int lade_cmd_rntuple(int argc, char **argv); /* rntuple.c: RNTuples of ROOT files */
+int lade_cmd_share(int argc, char **argv);   /* share.c: columns shared between processes */
 int lade_cmd_suggest(int argc, char **argv); /* suggest.c: pipelines for a file's data */
 int lade_cmd_zarr(int argc, char **argv);    /* zarr.c: Zarr arrays and groups */
 

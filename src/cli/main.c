@@ -28,6 +28,7 @@ static const struct {
 	{"devices", lade_cmd_devices},
 	{"inspect", lade_cmd_inspect},
 	{"rntuple", lade_cmd_rntuple},
+	{"share", lade_cmd_share},
 	{"suggest", lade_cmd_suggest},
 	{"zarr", lade_cmd_zarr},
 };

@@ -93,6 +93,7 @@ static const char help[] =
 	"Usage: lade [OPTION]... [FILE]...\n"
 	"       lade bench|inspect|suggest [OPTION]... FILE...\n"
 	"       lade rntuple info|ls|schema|dump|verify [OPTION]... FILE...\n"
+	"       lade share serve|ls|rm|top [OPTION]... [NAME]...\n"
 	"       lade zarr info|ls|tree|cat|verify|create [OPTION]... NODE...\n"
 	"       lade devices [OPTION]...\n"
 	"Compress FILEs to FILE.lade; without FILE, or with -, standard input to standard output.\n"

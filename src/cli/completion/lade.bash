@@ -50,7 +50,19 @@ _lade() {
 			return
 		fi
 		;;&
-	bench | inspect | suggest | devices | zarr | rntuple)
+	share)
+		if [[ $COMP_CWORD == 2 ]]; then
+			COMPREPLY=($(compgen -W "serve ls rm top" -- "$cur"))
+			return
+		fi
+		if [[ ${COMP_WORDS[2]} == @(ls|rm) && $cur != -* ]]; then
+			words=$("${COMP_WORDS[0]}" share ls --json 2>/dev/null |
+				sed -n 's/^ *"name": "\(.*\)",$/\1/p')
+			COMPREPLY=($(compgen -W "$words" -- "$cur"))
+			return
+		fi
+		;;&
+	bench | inspect | suggest | devices | zarr | rntuple | share)
 		if [[ $cur == -* ]]; then
 			COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help \
 				2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u)" -- "$cur"))
@@ -73,7 +85,7 @@ _lade() {
 			return
 		fi
 		if [[ $COMP_CWORD == 1 ]]; then
-			words="bench devices inspect rntuple suggest zarr"
+			words="bench devices inspect rntuple share suggest zarr"
 			COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		fi
 		;;
