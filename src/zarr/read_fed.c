@@ -38,9 +38,10 @@
 /* A wave waits for this part of the slots' bytes, so that the others are read meanwhile. */
 #define WAVE_PART 16
 
-/* Leaves that a thread takes at once, and the room of those that one call to the store reads: many
- * calls at once would wait for each other's locks. */
+/* Leaves that a thread takes at once, if they are small, and the room of those that one call to the
+ * store reads: many calls at once would wait for each other's locks. */
 #define TAKE_LEAVES 16
+#define TAKE_BYTES  ((size_t)1 << 20)
 #define READ_LEAST  ((size_t)256 << 10)
 
 /* Where staged objects begin. */
@@ -301,8 +302,10 @@ static lade__leaf *next_leaf(reader *me)
 {
 	lade__zread *r = me->f->r;
 	if (me->next == me->count && !me->ended) {
+		size_t most = TAKE_BYTES / (r->encoded_cap + 1) + 1;
 		me->next = 0;
-		me->count = lade__feed_take(me->f->feed, me->leaves, TAKE_LEAVES);
+		me->count = lade__feed_take(me->f->feed, me->leaves,
+		                            most < TAKE_LEAVES ? most : TAKE_LEAVES);
 		me->ended = me->count == 0;
 		for (size_t i = 0; i < me->count; i++) {
 			if (r->raw)

@@ -94,7 +94,8 @@ size_t lade__gpu_cut_guess(const lade__gpu_cut *c, const lade__gpu_most *most)
 	if (c->out && (double)most->out < part * (double)c->out)
 		part = (double)most->out / (double)c->out;
 	size_t guess = (size_t)(1.125 * part * (double)c->count);
-	return guess > GUESS ? guess < GUESS_MOST ? guess : GUESS_MOST : GUESS;
+	size_t least = c->arrive ? 1 : GUESS; /* it is waited for */
+	return guess > least ? guess < GUESS_MOST ? guess : GUESS_MOST : least;
 }
 
 double lade__gpu_cut_growth(const lade__gpu_cut *c, const lade__gpu_most *first)

@@ -363,7 +363,6 @@ static lade_status await(run *r, bool *more, lade_error *err)
 {
 	lade__planner *p = r->feed->planner;
 	lade_status status = LADE_OK;
-	TRY(finish_ready(r, err));
 	*more = lade__planner_wait(p, false);
 	while (!*more && r->running) {
 		if (r->running == r->unsized)
@@ -377,7 +376,12 @@ out:
 	return status;
 }
 
-/* Makes units until 'want' are pending, or as many as there are; '*more': others may come. */
+/* Where items arrive, a wave goes with this part of what it may have before the device is idle. */
+#define WAVES_LEAST 2
+#define PART_LEAST 4
+
+/* Makes units until 'want' are pending, or as many as there are; '*more': the wave waits for
+ * others. */
 static lade_status take_more(run *r, size_t want, bool *more, lade_error *err)
 {
 	lade__gpu_list *pending = &r->streams->pending;
@@ -385,6 +389,10 @@ static lade_status take_more(run *r, size_t want, bool *more, lade_error *err)
 	while (!r->end && pending->count < want) {
 		TRY(lade__gpu_feed_units(r->feed, want, pending, &r->end, err));
 		if (r->end || pending->count >= want)
+			break;
+		TRY(finish_ready(r, err));
+		*more = r->running >= WAVES_LEAST || pending->count <= want / PART_LEAST;
+		if (!*more)
 			break;
 		TRY(await(r, more, err));
 		if (!*more)
