@@ -5,7 +5,8 @@
  *
  *     rntuple_bench --work=DIR [--data=DIR] [--sets=json.u1,...] [--codecs=lz4,stored,zstd,zlib]
  *                   [--types=plain,split] [--pages=65536,1048576] [--total=268435456]
- *                   [--columns=4] [--threads=0] [--repeats=7] [--device=0] [--out=FILE]
+ *                   [--columns=4] [--threads=0] [--memory=0] [--repeats=7] [--device=0]
+ *                   [--ways=read,fed,...] [--out=FILE]
  *
  * DIR of --work gets the file, one at a time, and is empty again at the end.  The sets are files of
  * bench/make_data.py; without --data there is one, "waves.f4", made here.  Each column has the same
@@ -21,6 +22,7 @@
  *     pages      for each page: a read into pinned memory, an allocation, a copy to the device, an
  *                allocation, a decode there of one item, and a copy to its place
  *     pread      reads the file into pinned memory, and does nothing else
+ *     preads     the same by all processors
  *     copy       one copy of all stored pages from pinned memory to the device
  *
  * `percent` is the better of the two fed ways' time as a share of the way's.  Each way's result is
@@ -55,9 +57,9 @@ static const coding codings[] = {
 #define CODING_COUNT (sizeof codings / sizeof *codings)
 
 typedef struct options {
-	const char *work, *data, *sets, *codecs, *types, *out;
+	const char *work, *data, *sets, *codecs, *types, *ways, *out;
 	size_t pages[LIST_MOST + 1];
-	size_t total, repeats, columns;
+	size_t total, repeats, columns, memory;
 	unsigned threads;
 	int32_t device;
 } options;
@@ -103,6 +105,7 @@ typedef struct way {
 	lade_status (*run)(state *s, lade_where where, lade_error *err);
 	lade_where where;
 	bool plain; /* there is a result: on the device */
+	bool skip;
 	char failed[200];
 	double us[BENCH_ROUNDS_MAX];
 } way;
@@ -117,6 +120,7 @@ static lade_status read_to(state *s, lade_span span, lade_where where, uint32_t 
 	                               .target_size = sizeof *targets,
 	                               .engine = s->engine,
 	                               .threads = s->options.threads,
+	                               .memory = s->options.memory,
 	                               .flags = flags,
 	                               .where = where,
 	                               .device = s->options.device,
@@ -220,6 +224,20 @@ static lade_status run_pread(state *s, lade_where where, lade_error *err)
 	return LADE_OK;
 }
 
+static void read_page(void *ctx, size_t i)
+{
+	state *s = ctx;
+	read_file(s, s->pages[i].off, s->pages[i].at, s->pages[i].size);
+}
+
+static lade_status run_preads(state *s, lade_where where, lade_error *err)
+{
+	(void)where;
+	(void)err;
+	parallel_run(s->page_count, read_page, s);
+	return LADE_OK;
+}
+
 static lade_status run_copy(state *s, lade_where where, lade_error *err)
 {
 	(void)where;
@@ -265,7 +283,7 @@ static void print_way(state *s, const way *ways, const way *w)
 	double share[BENCH_ROUNDS_MAX], total = (double)s->total;
 	size_t n = s->options.repeats;
 	for (const way *f = ways; f->name; f++)
-		if (strncmp(f->name, "fed", 3) == 0 && !f->failed[0] &&
+		if (strncmp(f->name, "fed", 3) == 0 && !f->failed[0] && !f->skip &&
 		    (!fed || bench_stat_of(f->us, n).median < bench_stat_of(fed->us, n).median))
 			fed = f;
 	for (size_t i = 0; i < n; i++)
@@ -292,23 +310,28 @@ static void bench_file(state *s)
 		{.name = "host", .run = run_host, .where = LADE_WHERE_HOST, .plain = true},
 		{.name = "pages", .run = run_pages, .where = LADE_WHERE_DEVICE, .plain = true},
 		{.name = "pread", .run = run_pread},
+		{.name = "preads", .run = run_preads},
 		{.name = "copy", .run = run_copy},
 		{.name = NULL},
 	};
 	enum { COUNT = sizeof ways / sizeof *ways - 1 };
-	for (size_t k = 0; k < COUNT; k++)
-		check_way(s, &ways[k]);
+	for (size_t k = 0; k < COUNT; k++) {
+		ways[k].skip = !list_has(s->options.ways, ways[k].name);
+		if (!ways[k].skip)
+			check_way(s, &ways[k]);
+	}
 	for (size_t r = 0; r < s->options.repeats; r++) {
 		for (size_t k = 0; k < COUNT; k++) {
 			way *w = &ways[(k + r) % COUNT];
 			double start = bench_now();
-			if (!w->failed[0])
+			if (!w->failed[0] && !w->skip)
 				run_way(s, w);
 			w->us[r] = 1e6 * (bench_now() - start);
 		}
 	}
 	for (size_t k = 0; k < COUNT; k++)
-		print_way(s, ways, &ways[k]);
+		if (!ways[k].skip)
+			print_way(s, ways, &ways[k]);
 }
 
 /* ---- files ------------------------------------------------------------------------------- */
@@ -517,6 +540,10 @@ static options parse(int argc, char **argv)
 			o.columns = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--threads", a)))
 			o.threads = (unsigned)strtoul(v, NULL, 10);
+		else if ((v = bench_option("--ways", a)))
+			o.ways = v;
+		else if ((v = bench_option("--memory", a)))
+			o.memory = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--repeats", a)))
 			o.repeats = strtoull(v, NULL, 10);
 		else if ((v = bench_option("--device", a)))

@@ -228,8 +228,8 @@ typedef struct lade_rntuple_read_options {
 	int32_t device;
 	lade_stream stream;  /* spans on devices are written after its work */
 	const lade_allocator *allocators[LADE_KIND_COUNT]; /* by kind; NULL: the engine's */
-	uint64_t memory;     /* bytes of stored pages in memory at once; 0: 64 MiB.  One page is
-	                      * always allowed */
+	uint64_t memory;     /* bytes of stored pages in memory at once; 0: 64 MiB, to a device
+	                      * 128 MiB.  One page is always allowed */
 } lade_rntuple_read_options;
 
 /* What a read did, or would do.  Zero-initialise and set struct_size. */

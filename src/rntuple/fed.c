@@ -20,6 +20,9 @@
 /* Batches at once, each with a spec of its own. */
 #define STREAMS 4
 
+/* A wave of a batch waits for no more than this part of all slots. */
+#define WAVES 16
+
 /* Items of a batch, at most: more come in the next. */
 #define WINDOW ((size_t)16384)
 
@@ -43,6 +46,7 @@ typedef struct stream {
 	/* Those that are not in its batch yet, from 'first' on; guarded by the mutex. */
 	source *queue;
 	size_t first, end, cap;
+	bool fresh; /* its thread does not know of the last ones */
 	pthread_cond_t came;
 	/* Of the batch that runs. */
 	size_t count;
@@ -129,7 +133,8 @@ static void leave_slot(fed *f, slot *s)
 	pthread_mutex_lock(&f->mutex);
 	s->next = f->free;
 	f->free = s;
-	pthread_cond_signal(&f->free_one);
+	if (f->waiting)
+		pthread_cond_signal(&f->free_one);
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -209,7 +214,8 @@ static lade_status run_batch(stream *st, lade_error *err)
 	                           .count = (size_t)all->distinct_count,
 	                           .in = all->stored_size,
 	                           .total = all->decoded_size,
-	                           .largest = r->page_most};
+	                           .largest = r->page_most,
+	                           .wave = (size_t)r->wave_size * r->lanes / WAVES};
 	lade_batch_options options = lade__rnt_reading(r);
 	options.item_errors = st->errors;
 	lade_status status = lade__decode_arriving(r->engine, &arrivals, &options, err);
@@ -284,7 +290,7 @@ static bool queue_item(fed *f, slot *s, size_t index)
 		return false;
 	atomic_fetch_add(&s->left, 1);
 	st->queue[st->end++] = (source){s, index};
-	pthread_cond_signal(&st->came);
+	st->fresh = true;
 	return true;
 }
 
@@ -310,16 +316,24 @@ static bool take_pieces(fed *f, size_t *first, size_t *end, size_t *bytes)
 static void hand_out(fed *f, slot *s)
 {
 	rnt_wave *w = &s->wave;
-	lade_error err = {.offset = LADE_NO_OFFSET};
+	pthread_mutex_lock(&f->mutex);
 	for (size_t i = 0; i < w->item_count; i++) {
-		pthread_mutex_lock(&f->mutex);
-		bool queued = queue_item(f, s, i);
+		lade_error err = {.offset = LADE_NO_OFFSET};
+		if (queue_item(f, s, i))
+			continue;
 		pthread_mutex_unlock(&f->mutex);
-		lade_status status = queued ? LADE_OK : lade__rnt_wave_decode(w, i, 1, &err);
+		lade_status status = lade__rnt_wave_decode(w, i, 1, &err);
 		if (status != LADE_OK)
 			fail_at(f, (size_t)(w->piece - f->r->piece) + w->item_piece[i], status,
 			        &err);
+		pthread_mutex_lock(&f->mutex);
 	}
+	for (stream *st = f->streams; st < f->streams + STREAMS; st++) {
+		if (st->fresh)
+			pthread_cond_signal(&st->came);
+		st->fresh = false;
+	}
+	pthread_mutex_unlock(&f->mutex);
 }
 
 static lade_status read_slots(void *ctx, size_t index, lade_error *unused)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define MEMORY_DEFAULT ((uint64_t)64 << 20)
+#define MEMORY_DEVICE ((uint64_t)128 << 20)
 /* For each thread that decodes from a local file: pages are decoded while they are in its cache. */
 #define WAVE_OF_THREAD ((uint64_t)4 << 20)
 /* While one wave of a server is decoded another is read.  To a device reading, the link and kernels
@@ -18,7 +19,7 @@
 #define LANES_SERVER 2
 #define LANES_DEVICE RNT_LANES_MAX
 /* Of what batches take as threads read it: bytes of a slot, slots and pages, at least. */
-#define SLOT_LEAST ((uint64_t)512 << 10)
+#define SLOT_LEAST ((uint64_t)256 << 10)
 #define SLOTS_LEAST 4
 #define FED_LEAST 16
 /* Waves for a device are not smaller for the sake of more of them. */
@@ -193,9 +194,6 @@ static lade_status read_options(rnt_read *r, const lade_rntuple_read_options *op
 	if (o->flags & ~(uint32_t)(LADE_RNTUPLE_IGNORE_CHECKSUMS | LADE_RNTUPLE_ENDS))
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "rntuple: flags 0x%x, of which some are not known", o->flags);
-	if (!o->memory)
-		o->memory = MEMORY_DEFAULT;
-	r->wave_size = o->memory;
 	r->engine = o->engine ? o->engine : r->tuple->file.engine;
 	r->file = r->tuple->file;
 	r->file.cancel = o->cancel;
@@ -287,6 +285,9 @@ static void choose_waves(rnt_read *r)
 {
 	unsigned threads = r->options.threads ? r->options.threads : lade_cpu_count();
 	bool local = r->file.source.ops->flags & LADE_SOURCE_LOCAL;
+	r->wave_size = r->options.memory ? r->options.memory
+	               : r->device       ? MEMORY_DEVICE
+	                                 : MEMORY_DEFAULT;
 	r->lanes = 1;
 	r->threads = r->options.threads;
 	if (r->device) {
@@ -294,8 +295,11 @@ static void choose_waves(rnt_read *r)
 		uint64_t each = all.size / (2 * LANES_DEVICE);
 		r->threads = threads;
 		r->fed = threads > 1 && choose_slots(r, &all);
-		if (r->fed)
+		if (r->fed) {
+			/* Batches want processors, too. */
+			r->threads = threads > 4 ? threads - 2 : threads;
 			return;
+		}
 		r->lanes = LANES_DEVICE;
 		r->wave_size /= LANES_DEVICE;
 		each = each < WAVE_DEVICE_LEAST ? WAVE_DEVICE_LEAST : each;

@@ -73,7 +73,7 @@ typedef struct rnt_read {
 	uint64_t began_ns;
 } rnt_read;
 
-enum { RNT_LANES_MAX = 4, RNT_SLOTS_MAX = 128 };
+enum { RNT_LANES_MAX = 4, RNT_SLOTS_MAX = 512 };
 
 /* The largest buffer of a lane's that the tuple keeps for the next read. */
 #define RNT_SPARE_MAX ((size_t)16 << 20)
