@@ -20,8 +20,8 @@ mkdir -p "$folder/bin" "$folder/lib"
 rm -f "$folder"/bin/* "$folder"/lib/*
 programs=("$build/lade" "$build/tests/gpu/test_device" "$@")
 # The tests of batches and the benchmarks, as far as they have been built.
-for program in "$build"/tests/gpu/test_{batch,async,two}* \
-	"$build"/bench/{hostile,hostile_specs,gpu_bench,fed_bench,zarr_bench}; do
+for program in "$build"/tests/gpu/test_{batch,async,two,rntuple_made}* \
+	"$build"/bench/{hostile,hostile_specs,gpu_bench,fed_bench,zarr_bench,rntuple_bench}; do
 	case $program in *_emulated) continue ;; esac
 	[ -x "$program" ] && [ -f "$program" ] && programs+=("$program")
 done

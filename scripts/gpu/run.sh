@@ -3,7 +3,7 @@
 # (by hand: set LADE_PACK to that folder).  Without names all steps are done:
 #   devices    lade devices, as text and as JSON, and --check
 #   test       test_device: memory of all kinds, streams, kernels, errors, forks; and the tests of
-#              batches, test_batch*, test_async*, test_two_devices
+#              batches, test_batch*, test_async*, test_two_devices, test_rntuple_made
 #   mutants    a million damaged chunks for each kernel (bench/gpu/hostile.c) and pipeline
 #              (hostile_specs.c), MUTANTS of them; fewer that are larger than 16 KiB
 #   memcheck   the tests, and 10,240 damaged chunks for each kernel, under compute-sanitizer
@@ -39,6 +39,9 @@ runs="cascaded(dtype=<i4);cascaded(dtype=<i8,mode=fast);cascaded(dtype=u1);casca
 pipelines=("ans=ans;ans(dtype=<f4);ans(dtype=bfloat16);ans(dtype=<i8)"
 	"bitcomp=$bits" "cascaded=$runs"
 	"filters=shuffle(4);shuffle(5);shuffle(12);split(2);zigzag(<i4);delta(<i8);delta(u1)"
+	"bits=packints(|b1)|lz4;packints(<f4,first=13)|lz4;cast(<f8,astype=<f4)"
+	"levels=levels(bits=9,min=-1,max=3)|packints(<u4,last=8)"
+	"casts=cast(<i8,astype=<u4,range=wrap)|delta(<u4)|split(4)|lz4"
 	"sums=crc32c;crc32-bzip2;adler32(start);xxh64;lz4|crc32"
 	"fused=shuffle(4)|lz4;shuffle(2)|snappy;split(8)|lz4;delta(<i4)|zigzag(<i4)|shuffle(4)"
 	"several=delta(<i4)|bitshuffle(4)|lz4|xxh64(start);shuffle(2)|ans|crc32c;byteswap(8)")
