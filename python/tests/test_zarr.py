@@ -414,6 +414,26 @@ def test_a_mapping_that_fails(x: Any) -> None:
     assert (a[10:] == x[10:]).all()
 
 
+def test_a_mapping_that_gives_nonsense(x: Any) -> None:
+    values: dict[str, Any] = {}
+    a = made(values, x, chunks=(10, 10))
+    for bad, error in (("text", liblade.Error), (5, liblade.Error), (b"", liblade.CorruptError)):
+        values["c/3/4"] = bad
+        with pytest.raises(error, match=r"c/3/4"):
+            a[30:, 40:]
+    del values["c/3/4"]
+    assert (a[30:40, 40:50] == 0).all() and (a[:30] == x[:30]).all()
+    with pytest.raises(liblade.Error, match=r"c/3/4.*chunk \(3, 4\)"):
+        a.read(np.s_[30:, 40:], need_chunks=True)
+
+    class Lists(dict[str, Any]):
+        def __iter__(self) -> Any:
+            return iter([1, 2])
+
+    with pytest.raises(liblade.Error, match="list"):
+        lz.Store.of(Lists()).list()
+
+
 # ---- changes ------------
 
 

@@ -244,6 +244,35 @@ def test_stores_of_others_are_counted_apart() -> None:
     assert counts.native == 0 and counts.stock == 0 and counts.foreign == 9
 
 
+def test_a_store_that_raises() -> None:
+    """The store's own exception comes out."""
+
+    class Broken(WrapperStore[Any]):
+        broken = False
+
+        async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
+            if self.broken and key.startswith("c/"):
+                raise PermissionError("not for you")
+            return await super().get(key, *args, **kwargs)
+
+        async def set(self, key: str, value: Any) -> None:
+            if self.broken:
+                raise PermissionError("not for you")
+            await super().set(key, value)
+
+    store = Broken(MemoryStore())
+    a = zarr.create_array(store, shape=(40,), dtype="i4", chunks=(8,))
+    a[...] = 1
+    store.broken = True
+    for _ in range(2):
+        with pytest.raises(PermissionError, match="not for you"):
+            a[...]
+        with pytest.raises(PermissionError, match="not for you"):
+            a[...] = 2
+    store.broken = False
+    assert (a[...] == 1).all()
+
+
 def test_what_the_library_cannot_do() -> None:
     """A codec of others and Python objects: zarr-python's own way, with a reason."""
 

@@ -7,6 +7,7 @@ import io
 from typing import assert_type
 
 import liblade
+import liblade.zarr
 from liblade import Array, BatchArray, Codec, Error
 
 class Tensor:
@@ -64,6 +65,14 @@ with liblade.open(io.BytesIO(), "wb", format="gz") as writer:
 with liblade.open(io.BytesIO()) as reader:
     assert_type(reader.read(), bytes)
     assert_type(reader.info.shape, tuple[int, ...] | None)
+array = liblade.zarr.create({}, shape=(4,), dtype="f4")
+assert_type(array, liblade.zarr.Array)
+assert_type(array.shape, tuple[int, ...])
+assert_type(array.plan(...), liblade.zarr.Plan)
+assert_type(liblade.zarr.open({}), liblade.zarr.Array | liblade.zarr.Group)
+assert_type(liblade.zarr.Store.memory().read("key"), bytes | None)
+array.write(x, index="all")  # type: ignore[arg-type]
+liblade.zarr.open({}, mode="x")  # type: ignore[arg-type]
 found = liblade.suggest(x).between
 if found:
     assert_type(found.pipeline, str)

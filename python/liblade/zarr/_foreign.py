@@ -195,8 +195,12 @@ async def _many(
 def _by_methods(store: Store, index_first: bool, merging: dict[str, int]) -> OurStore:
     """A store that is read by its get() and get_ranges(), on zarr-python's event loop."""
 
+    raised: list[BaseException] = []
+
     def fetch(requests: list[_Request]) -> list[Any]:
-        return sync(_many(store, requests, index_first, merging))
+        answers = sync(_many(store, requests, index_first, merging))
+        raised.extend(a for a in answers if isinstance(a, BaseException))
+        return answers
 
     async def write(key: str, data: bytes | None, absent: bool) -> bool:
         if data is None:
@@ -210,7 +214,11 @@ def _by_methods(store: Store, index_first: bool, merging: dict[str, int]) -> Our
         return True
 
     def put(key: str, data: bytes | None, absent: bool) -> bool:
-        return sync(write(key, data, absent))
+        try:
+            return sync(write(key, data, absent))
+        except Exception as e:
+            raised.append(e)
+            raise
 
     async def names(prefix: str, level: bool) -> list[str]:
         if not level:
@@ -233,4 +241,6 @@ def _by_methods(store: Store, index_first: bool, merging: dict[str, int]) -> Our
         64,
         str(store),
     )
-    return OurStore._make(handle, str(store), ("of", (store,), {}), native=False)
+    made = OurStore._make(handle, str(store), ("of", (store,), {}), native=False)
+    made.raised = raised
+    return made

@@ -523,6 +523,8 @@ class CodecPipeline(BatchedCodecPipeline):
             return native, *native.prepare(items, drop_axes)
         except Error as e:
             raise _Refused(f"{type(e).__name__}: {e}") from None
+        except IndexError:
+            raise _Refused("a grid that has grown") from None
 
     async def read(
         self, batch_info: Iterable[_Item], out: NDBuffer, drop_axes: tuple[int, ...] = ()
@@ -576,6 +578,10 @@ class CodecPipeline(BatchedCodecPipeline):
             # shard that somebody deletes meanwhile.
             if e.status in ("LADE_E_VALUE", "LADE_E_CHANGED"):
                 raise _Refused(f"{type(e).__name__}: {e}") from None
+            if native.store.raised:
+                first = native.store.raised[0]
+                native.store.raised.clear()
+                raise first from e  # the store's own exception
             raise
 
     async def _results(

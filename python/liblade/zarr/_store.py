@@ -18,12 +18,13 @@ _PLACES = {"host": 0, "pinned": 1, "managed": 2, "device": 3}
 class Store:
     """Keys and their values.  Store.directory(), .memory(), .zip(), .http() and .of() make one."""
 
-    __slots__ = ("__weakref__", "_handle", "_name", "_recipe", "local", "native")
+    __slots__ = ("__weakref__", "_handle", "_name", "_recipe", "local", "native", "raised")
     _handle: ZarrStore
     _name: str
     _recipe: tuple[Any, ...] | None
     native: bool  # the library reads it itself
     local: bool  # small reads are cheap
+    raised: list[BaseException]  # what the methods of a store of zarr-python raised
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("use Store.directory(), .memory(), .zip(), .http() or .of()")
@@ -37,6 +38,7 @@ class Store:
         self._name = name
         self._recipe = recipe
         self.native = native
+        self.raised = []
         self.local = native and not name.startswith(("http://", "https://"))
         return self
 
