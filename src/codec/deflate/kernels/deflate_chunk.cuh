@@ -12,13 +12,27 @@
 
 #include "codec/deflate/kernels/deflate_frame.cuh"
 #include "codec/deflate/kernels/deflate_tile.cuh"
-#include "gpu/kernels/bytes.cuh"
 
 /* Bytes a lane that are copied at once. */
 #define LADE_DEFLATE_COPY 512u
 
-/* Copies the stored block at job.at, or a part of it; all threads.  *stop: LADE_DEFLATE_STOP_END,
- * where it was the last. */
+/* The header of a stored block that follows at byte 'at' of the source, by one thread: what job.last
+ * and job.size become; *size 0: none does, or something else. */
+static __device__ __forceinline__ uint32_t lade_deflate_follows(const lade_gpu_chunk &c,
+                                                                uint32_t at, uint32_t *size)
+{
+	*size = 0;
+	if (c.src_size - at < 5)
+		return 0;
+	uint32_t head = c.src[at], n = lade_deflate_le(c.src, at + 1, 2);
+	if (head & 6 || (n ^ lade_deflate_le(c.src, at + 3, 2)) != 0xFFFF)
+		return 0;
+	*size = n;
+	return head & 1;
+}
+
+/* Copies the stored block at job.at, or a part of it; all threads.  If a stored block follows, it
+ * is the job's then.  *stop: LADE_DEFLATE_STOP_END, where none does. */
 template <bool KEEP, int W>
 static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team<W> *t,
                                                                uint32_t *done, uint32_t *stop,
@@ -26,30 +40,28 @@ static __device__ __forceinline__ uint32_t lade_deflate_stored(lade_deflate_team
 {
 	const lade_gpu_chunk &c = t->job.c;
 	uint32_t at = (uint32_t)(t->job.at / 8) - ((uint32_t)(uintptr_t)c.src & 3);
-	uint32_t size = t->job.size, have = c.src_size - at;
+	uint32_t size = t->job.size, have = c.src_size - at, then = 0, last = 0;
 	uint32_t room = (KEEP ? c.dst_cap : LADE_CHUNK_MAX) - *done;
 	if (size > room && room < have)
 		return KEEP ? LADE_GPU_NOSPACE : LADE_GPU_LIMIT;
 	if (size > have)
 		return LADE_GPU_TRUNCATED;
 	uint32_t most = KEEP ? t->LANES * LADE_DEFLATE_COPY : size;
-	*stop = size > most ? (uint32_t)LADE_DEFLATE_GO : (uint32_t)LADE_DEFLATE_STOP_END;
-	size = size < most ? size : most;
-	if (KEEP) {
-		/* Parts of whole lines, one a warp. */
-		uint32_t part = (size / W + 128) & ~127u, from = me.warp * part;
-		uint32_t end = from + part < size ? from + part : size;
-		if (from < end)
-			lade_bytes_copy(c.dst + *done + from, c.src + at + from, end - from,
-			                me.lane);
-	}
+	bool whole = size <= most;
+	size = whole ? size : most;
+	if (me.thread == 0 && whole && !t->job.last)
+		last = lade_deflate_follows(c, at + size, &then);
+	if (KEEP)
+		lade_lz_copy_any<W>(c.dst + *done, c.src + at, size, me.thread);
 	*done += size;
 	lade_team_sync<W>();
 	if (me.thread == 0) {
-		t->job.at += 8 * (uint64_t)size;
-		t->job.size -= size;
+		t->job.at += 8 * (uint64_t)(size + (then ? 5 : 0));
+		t->job.size = whole ? then : t->job.size - size;
+		t->job.last = then ? last : t->job.last;
 	}
 	lade_team_sync<W>();
+	*stop = t->job.size ? (uint32_t)LADE_DEFLATE_GO : (uint32_t)LADE_DEFLATE_STOP_END;
 	return LADE_GPU_OK;
 }
 
@@ -66,7 +78,6 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 		uint32_t stop = LADE_DEFLATE_GO;
 		if (status != LADE_GPU_OK)
 			return status;
-		last = t->job.last;
 		uint64_t begin = t->job.at;
 		m.rest = m.block + m.block / 64;
 		while (kind != LADE_DEFLATE_EMPTY && stop != LADE_DEFLATE_STOP_END) {
@@ -77,8 +88,10 @@ static __device__ __forceinline__ uint32_t lade_deflate_stream(lade_deflate_team
 			if (status != LADE_GPU_OK)
 				return status;
 			if (KEEP)
-				lade_deflate_sum_up(t, total, *done, false, me);
+				lade_deflate_sum_grow(t, total, *done,
+				                      stop == LADE_DEFLATE_STOP_END, me);
 		}
+		last = t->job.last;
 		if (!last)
 			m.block = (uint32_t)(t->job.at - begin) & LADE_DEFLATE_AT;
 	}

@@ -105,7 +105,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_open(lade_deflate_team<W
 	if (status != LADE_GPU_OK || !sum)
 		return status;
 	lade_deflate_sum_begin(total);
-	lade_deflate_crc(t, total, c.src + begin, *at - begin, true, me.thread);
+	lade_deflate_crc_end(t, total, c.src + begin, *at - begin, me.thread);
 	if ((~total->value & 0xFFFF) != lade_deflate_le(c.src, *at, 2))
 		return LADE_GPU_CHECKSUM;
 	*at += 2;
@@ -134,7 +134,7 @@ static __device__ __forceinline__ uint32_t lade_deflate_close(lade_deflate_team<
 		return LADE_GPU_OK;
 	if (KEEP) {
 		uint32_t want = lade_deflate_le(c.src, p, 4);
-		lade_deflate_sum_up(t, total, done, true, me);
+		lade_deflate_sum_end(t, total, done, me);
 		want = format == LADE_DEFLATE_ZLIB ? __byte_perm(want, 0, 0x0123) : ~want;
 		if (total->value != want)
 			return LADE_GPU_CHECKSUM;

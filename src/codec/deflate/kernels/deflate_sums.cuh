@@ -21,7 +21,8 @@ struct lade_deflate_sum {
 	uint32_t format;
 	uint32_t at;      /* bytes added */
 	uint32_t value;   /* Adler-32; or what CRC-32 adds to its next word */
-	uint32_t row[32]; /* CRC-32: the last 32 rows */
+	bool rows;        /* CRC-32: there are any; and the last 32 ones */
+	uint32_t row[32];
 };
 
 /* ---- Adler-32 ------------------------------------------------------------------------------ */
@@ -166,38 +167,45 @@ static __device__ __forceinline__ uint32_t lade_deflate_crc_bytes(uint32_t s, co
  *     y^32 = y^26 + y^23 + y^22 + y^16 + y^12 + y^11 + y^10 + y^8 + y^7 + y^5 + y^4 + y^2 + y + 1
  */
 template <int W>
-static __device__ __noinline__ void
+static __device__ __forceinline__ void
 lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units, uint32_t thread)
 {
 	constexpr uint32_t LANES = 32 * W;
-	uint32_t r[32], first = thread ? 0 : s->value;
+	uint32_t r[32], v[32]; /* rows, and words of a unit that are on their way */
 	word = lade_global(word) + thread;
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
+		v[k] = word[k * LANES];
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
 		r[k] = s->row[k];
+	r[0] ^= thread ? 0 : s->value;
+	s->value = 0;
 #pragma unroll 1
-	for (; units; units--, word += 32 * LANES) {
+	for (;;) {
+		units--;
+		word += 32 * LANES;
 #pragma unroll
 		for (uint32_t h = 0; h < 32; h += 16) {
-			uint32_t v[16];
 #pragma unroll
-			for (uint32_t k = 0; k < 16; k++)
-				v[k] = word[(h + k) * LANES];
-			v[0] ^= h ? 0 : first;
-#pragma unroll
-			for (uint32_t k = 0; k < 16; k++) {
-#define R(back) r[(h + k + 32 - back) % 32]
-				r[h + k] ^= v[k] ^ R(6) ^ R(9) ^ R(10) ^ R(16) ^ R(20) ^ R(21) ^
-				            R(22) ^ R(24) ^ R(25) ^ R(27) ^ R(28) ^ R(30) ^ R(31);
+			for (uint32_t k = h; k < h + 16; k++) {
+#define R(back) r[(k + 32 - back) % 32]
+				r[k] ^= v[k] ^ R(6) ^ R(9) ^ R(10) ^ R(16) ^ R(20) ^ R(21) ^
+				        R(22) ^ R(24) ^ R(25) ^ R(27) ^ R(28) ^ R(30) ^ R(31);
 #undef R
 			}
+			if (units) {
+#pragma unroll
+				for (uint32_t k = h; k < h + 16; k++)
+					v[k] = word[k * LANES];
+			}
 		}
-		first = 0;
+		if (units == 0)
+			break;
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
 		s->row[k] = r[k];
-	s->value = 0;
 }
 
 /* Takes back what rows gave to others among the last 32: they are the remainder then. */
@@ -224,14 +232,18 @@ template <int W>
 static __device__ __noinline__ void
 lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t count, uint32_t thread)
 {
+	/* Each lane has an entry of each part of the table. */
 	const uint32_t(*table)[32] = lade_deflate_power.row[W == 8 ? 3 : W / 2];
-	uint32_t state = 0, place = lade_deflate_power.word[t->LANES - thread];
+	uint32_t state = 0, place = lade_deflate_power.word[t->LANES - thread], part[7];
+#pragma unroll
+	for (uint32_t p = 0; p < 7; p++)
+		part[p] = table[p][thread & 31];
 #pragma unroll 2
 	for (uint32_t k = 32 - count; k < 32; k++) {
 		uint32_t next = s->row[k];
 #pragma unroll
-		for (uint32_t part = 0; part < 7; part++)
-			next ^= table[part][state >> (5 * part) & 31];
+		for (uint32_t p = 0; p < 7; p++)
+			next ^= __shfl_sync(LADE_FULL, part[p], state >> (5 * p) & 31);
 		state = next;
 	}
 	state = __reduce_xor_sync(LADE_FULL, lade_deflate_times(state, place));
@@ -247,43 +259,65 @@ lade_deflate_crc_join(lade_deflate_team<W> *t, lade_deflate_sum *s, uint32_t cou
 	s->value = state;
 }
 
-/*
- * Adds the output up to 'size', or the whole units of it; all threads.  'last': all of it, and
- * s->value is the register behind it.  Else the output has a unit at least.  team.total is free.
- */
-template <int W>
-static __device__ __noinline__ void lade_deflate_crc(lade_deflate_team<W> *t, lade_deflate_sum *s,
-                                                     const uint8_t *p, uint32_t size, bool last,
-                                                     uint32_t thread)
+/* Adds what is before the first whole word of 'size' bytes; there are no rows yet. */
+static __device__ __noinline__ void lade_deflate_crc_begin(lade_deflate_sum *s, const uint8_t *p,
+                                                           uint32_t size)
 {
-	constexpr uint32_t LANES = 32 * W, UNIT = 32 * 4 * LANES;
-	if (s->at == 0) { /* up to the first whole word */
-		uint32_t head = (0 - (uint32_t)(uintptr_t)p) & 3;
-		s->at = head < size ? head : size;
-		s->value = lade_deflate_crc_bytes(s->value, p, s->at);
-		for (uint32_t k = 0; k < 32; k++)
-			s->row[k] = 0;
-	}
-	uint32_t units = (size - s->at) / UNIT;
-	if (units)
-		lade_deflate_crc_units<W>(s, (const uint32_t *)(p + s->at), units, thread);
-	s->at += units * UNIT;
-	if (!last)
+	uint32_t head = (0 - (uint32_t)(uintptr_t)p) & 3;
+	s->at = head < size ? head : size;
+	s->value = lade_deflate_crc_bytes(s->value, p, s->at);
+	s->rows = false;
+#pragma unroll
+	for (uint32_t k = 0; k < 32; k++)
+		s->row[k] = 0;
+}
+
+/* Adds the whole units of the output up to 'size'; all threads.  It is inlined: a function that is
+ * called needs two instructions more for each load. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_crc_grow(lade_deflate_sum *s, const uint8_t *p,
+                                                             uint32_t size, uint32_t thread)
+{
+	constexpr uint32_t UNIT = 32 * 4 * 32 * W;
+	/* The first whole word is found where there is a unit behind it. */
+	if (size - s->at < UNIT + (s->at ? 0 : 3))
 		return;
-	if (s->at >= UNIT) {
+	if (s->at == 0)
+		lade_deflate_crc_begin(s, p, size);
+	uint32_t units = (size - s->at) / UNIT;
+	lade_deflate_crc_units<W>(s, (const uint32_t *)(p + s->at), units, thread);
+	s->at += units * UNIT;
+	s->rows = true;
+}
+
+/* Adds all of the output up to 'size', and s->value is the register behind it; all threads.
+ * team.total is free. */
+template <int W>
+static __device__ __noinline__ void lade_deflate_crc_end(lade_deflate_team<W> *t,
+                                                         lade_deflate_sum *s, const uint8_t *p,
+                                                         uint32_t size, uint32_t thread)
+{
+	constexpr uint32_t LANES = 32 * W;
+	if (s->at == 0)
+		lade_deflate_crc_begin(s, p, size);
+	if (s->rows) {
 		lade_deflate_crc_rest(s);
 		lade_deflate_crc_join(t, s, 32, thread);
 	}
-	uint32_t words = (size - s->at) / 4, rows = (words + LANES - 1) / LANES;
-	const uint32_t *word = (const uint32_t *)lade_global(p + s->at);
-	if (words) { /* zeros before the first one change nothing */
+#pragma unroll 1
+	while (size - s->at >= 4) { /* most often less than a unit is left */
+		uint32_t words = (size - s->at) / 4;
+		words = words < 32 * LANES ? words : 32 * LANES;
+		uint32_t rows = (words + LANES - 1) / LANES;
+		const uint32_t *word = (const uint32_t *)lade_global(p + s->at);
+		/* Zeros before the first one change nothing. */
 		uint32_t i = thread - (rows * LANES - words); /* wraps below 0 */
 #pragma unroll 4
 		for (uint32_t k = 32 - rows; k < 32; k++, i += LANES)
 			s->row[k] = i < words ? word[i] ^ (i == 0 ? s->value : 0) : 0;
 		lade_deflate_crc_join(t, s, rows, thread);
+		s->at += 4 * words;
 	}
-	s->at += 4 * words;
 	s->value = lade_deflate_crc_bytes(s->value, p + s->at, size - s->at);
 	s->at = size;
 }
@@ -293,24 +327,37 @@ static __device__ __noinline__ void lade_deflate_crc(lade_deflate_team<W> *t, la
 static __device__ __forceinline__ void lade_deflate_sum_begin(lade_deflate_sum *s)
 {
 	s->at = 0;
+	s->rows = false;
 	s->value = s->format == LADE_DEFLATE_ZLIB ? 1 : ~0u;
 }
 
-/* Adds what the member's output has grown by, up to 'done', where it is worth it or 'last'; all
- * threads, and there is a barrier behind the output's stores. */
+/* Adds what the member's output has grown by, up to 'done', where it is worth it; of a CRC-32 also
+ * at a block's end, so that little is left for the last time.  All threads, and there is a barrier
+ * behind the output's stores. */
 template <int W>
-static __device__ __forceinline__ void lade_deflate_sum_up(lade_deflate_team<W> *t,
-                                                           lade_deflate_sum *s, uint32_t done,
-                                                           bool last, lade_deflate_me me)
+static __device__ __forceinline__ void lade_deflate_sum_grow(lade_deflate_team<W> *t,
+                                                             lade_deflate_sum *s, uint32_t done,
+                                                             bool block_ends, lade_deflate_me me)
 {
 	uint32_t begin = t->job.begin, size = done - begin;
 	bool little = size - s->at < t->LANES * LADE_DEFLATE_NEW;
-	if (s->format == LADE_DEFLATE_RAW || (little && !last))
-		return;
-	if (s->format == LADE_DEFLATE_ZLIB)
+	if (s->format == LADE_DEFLATE_ZLIB && !little)
 		lade_deflate_adler(t, s, t->job.c.dst + begin, size, me.thread);
+	if (s->format == LADE_DEFLATE_GZIP && (block_ends || !little))
+		lade_deflate_crc_grow<W>(s, t->job.c.dst + begin, size, me.thread);
+}
+
+/* Adds the rest of the member's output, which ends at 'done'; likewise. */
+template <int W>
+static __device__ __forceinline__ void lade_deflate_sum_end(lade_deflate_team<W> *t,
+                                                            lade_deflate_sum *s, uint32_t done,
+                                                            lade_deflate_me me)
+{
+	uint32_t begin = t->job.begin;
+	if (s->format == LADE_DEFLATE_ZLIB)
+		lade_deflate_adler(t, s, t->job.c.dst + begin, done - begin, me.thread);
 	else
-		lade_deflate_crc(t, s, t->job.c.dst + begin, size, last, me.thread);
+		lade_deflate_crc_end(t, s, t->job.c.dst + begin, done - begin, me.thread);
 }
 
 #endif

@@ -33,6 +33,7 @@
 
 #define LADE_LZ_TILE 128u
 #define LADE_LZ_COPIES 2 /* units of 16 bytes that a lane has on the way: more would be spilled */
+#define LADE_LZ_COPIES_ALONE 4 /* the same in a function that does nothing else */
 
 /* Of 32 bytes of the output: which of them begin a piece, and the piece that began last before
  * them, counted in bytes of the ring. */
@@ -409,12 +410,12 @@ static __device__ __forceinline__ uint32_t lade_lz_unit_of(uint32_t unit, uint32
 }
 
 /*
- * Copies 'size' bytes, whole tiles, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
+ * Copies 'size' bytes, a multiple of 16 from 32 on, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
  * 'src' may be before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
  * made of two aligned ones of the source; of the first and the last one these may reach outside the
  * run, so that their bytes go one by one.
  */
-template <int W>
+template <int W, uint32_t COPIES = LADE_LZ_COPIES>
 static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t *src, uint32_t size,
                                                     uint32_t thread)
 {
@@ -434,21 +435,41 @@ static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t 
 	 * has unit 0 the one behind it.  So a warp's stores are whole lines where 'dst' begins
 	 * one. */
 #pragma unroll 1
-	for (; i <= last; i += 32 * W * LADE_LZ_COPIES) {
-		uint4 a[LADE_LZ_COPIES], b[LADE_LZ_COPIES];
+	for (; i <= last; i += 32 * W * COPIES) {
+		uint4 a[COPIES], b[COPIES];
 #pragma unroll
-		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++) {
+		for (uint32_t k = 0; k < COPIES; k++) {
 			uint32_t unit = lade_lz_unit_of(i + 32 * W * k, last);
 			a[k] = from[unit];
 			b[k] = from[unit + 1];
 		}
 #pragma unroll
-		for (uint32_t k = 0; k < LADE_LZ_COPIES; k++)
+		for (uint32_t k = 0; k < COPIES; k++)
 			to[lade_lz_unit_of(i + 32 * W * k, last)] =
 				lade_lz_unit(a[k], b[k], before);
 	}
 	if (thread < 32)
 		dst[edge] = (uint8_t)value;
+}
+
+/* Copies 'size' bytes from and to any address, by W warps; the two do not overlap. */
+template <int W>
+static __device__ __noinline__ void lade_lz_copy_any(uint8_t *dst, const uint8_t *src,
+                                                     uint32_t size, uint32_t thread)
+{
+	uint32_t head = (0 - (uint32_t)(uintptr_t)dst) & 15, value = 0;
+	uint32_t body = size < head + 32 ? 0 : (size - head) & ~15u, rest = size - body;
+	head = body ? head : size;
+	/* At most 30 bytes are not of the body; without one, 46. */
+	uint32_t at = thread < head ? thread : thread + body;
+	if (thread < rest)
+		value = lade_ld_global_byte(src + at);
+	if (body)
+		lade_lz_copy<W, LADE_LZ_COPIES_ALONE>(dst + head, src + head, body, thread);
+	if (thread < rest)
+		dst[at] = (uint8_t)value;
+	if (thread + 32 * W < rest)
+		dst[thread + 32 * W] = src[thread + 32 * W];
 }
 
 /*
