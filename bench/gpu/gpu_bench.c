@@ -23,12 +23,14 @@
  * run.  With --specs there are rows of these pipelines and no others (with ; for , in their
  * names).  Every decoded byte is compared; what encoders make is decoded on the host too, and sums
  * are compared with the host's.  `blosc-lz4-shuffle/cpu` and `blosc-zstd-bit/cpu` are Blosc1
- * containers, beside `shuffle-lz4/cpu` and `bitshuffle-zstd/cpu`, the same without containers.  The
+ * containers, beside `shuffle-lz4/cpu` and `bitshuffle-zstd/cpu`, the same without containers, and
+ * `blosc-lz4-shuffle/inner` and so on, the containers' streams by their codec's kernel.  The
  * columns end with the percent of the copy roofline that the rates come to; sums only read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gpu.h"
+#include "inner.h"
 #include "nvcomp.h"
 #include "own.h"
 
@@ -486,6 +488,30 @@ static bool can_run(bench *b, const char *name, lade_direction direction)
 	return false;
 }
 
+/* The streams inside of Blosc's containers, by their codec's kernel: without shuffle, and without
+ * those that are stored, so that the time is given for as many bytes as the containers have. */
+static void bench_inner(bench *b, const char *codec, const size_t *batches)
+{
+	uint64_t *sizes = encode_on_host(b);
+	size_t first = b->distinct < b->most ? b->distinct : b->most;
+	lade_spec *spec = spec_of(b, codec);
+	for (const size_t *count = batches; *count; count++) {
+		row r = {.peer = LADE, .count = *count};
+		inner i = {.g = &b->gpu, .engine = b->engine, .spec = spec};
+		inner_new(&i, b->back, first, *count, b->coded, b->slot, b->decoded, b->chunk);
+		snprintf(r.codec, sizeof r.codec, "%s/inner", b->codec_name);
+		inner_check(&i);
+		if (!i.failed[0])
+			r.decode_us = gpu_time(&b->gpu, b->options.repeats, inner_call, &i) *
+			              (double)(*count * b->chunk) / (double)i.bytes;
+		r.failed = i.failed;
+		print_row(b, &r);
+		inner_free(&i);
+	}
+	lade_spec_unref(spec);
+	free(sizes);
+}
+
 static void bench_own(bench *b, const own_codec *c, const elements *e, const size_t *batches)
 {
 	char text[128];
@@ -499,6 +525,8 @@ static void bench_own(bench *b, const own_codec *c, const elements *e, const siz
 	bool decodes = b->version[LADE][0] && can_run(b, c->name, LADE_DECODE);
 	if (decodes && (c->nvcomp || c->sets == OWN_HOST))
 		bench_cpu(b, batches);
+	if (decodes && strcmp(c->algorithm, "blosc") == 0)
+		bench_inner(b, strstr(c->name, "zstd") ? "zstd" : "lz4", batches);
 	if (!decodes || !can_run(b, c->name, LADE_ENCODE))
 		b->version[LADE][0] = 0;
 	if (!c->nvcomp || (b->library.handle && !nvcomp_find(&b->library, c->nvcomp, &b->codec)))

@@ -275,6 +275,28 @@ static void arrays_are_replayed(void **state)
 	}
 }
 
+/* Each decoder of several launches, or that finds counts on the device. */
+static void decoders_are_replayed(void **state)
+{
+	static const char *const each[] = {
+		"deflate",
+		"zlib",
+		"gzip",
+		"zstd",
+		"blosc(cname=lz4,typesize=4)",
+		"blosc(cname=zlib,typesize=2)",
+		"blosc(cname=zstd,shuffle=bitshuffle,typesize=8)",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+		rng r = {.s = 0xA24BAED4963EE407u * (i + 1)};
+		lade_spec *spec = spec_of(engine, each[i]);
+		kit_round(i, r.s);
+		captured_arrays(&r, spec, i % 2, false);
+		lade_spec_unref(spec);
+	}
+}
+
 static void items_are_replayed(void **state)
 {
 	(void)state;
@@ -317,6 +339,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrays_are_replayed),
+		cmocka_unit_test(decoders_are_replayed),
 		cmocka_unit_test(items_are_replayed),
 	};
 	int rc;

@@ -46,6 +46,7 @@ static void launch(const char *name, unsigned grid, unsigned block, uint64_t see
 	emu_config config = {.kernel = name, .grid = grid, .block = block};
 	config.shared = shared;
 	config.seed = seed;
+	config.resident = grid;
 	emu_result r = emu_launch(config, body);
 	if (!r.ok)
 		print_error("seed %llu: %s\n", (unsigned long long)seed, r.message);
@@ -72,9 +73,22 @@ static void run(guarded_batch &t, const std::vector<uint64_t> &caps, uint64_t se
 	std::vector<lade_blosc_chunk> chunks(n);
 	std::vector<uint32_t> first(LADE_BLOSC_LISTS * n), units(LADE_BLOSC_LISTS, 77),
 		next(LADE_BLOSC_LISTS, 77);
-	lade_blosc_plan p = {chunks.data(), first.data(), units.data(), next.data(),
-	                     scratch.data,  room,         t.got.data(), t.status.data(),
-	                     (uint32_t)n,   largest};
+	/* Streams are units where there are counters: none, for some blocks, for all. */
+	static const uint32_t counts[] = {0, 3, 4096};
+	std::vector<uint32_t> counters(counts[seed % 3], 77);
+	lade_blosc_plan p = {};
+	p.chunk = chunks.data();
+	p.first = first.data();
+	p.units = units.data();
+	p.next = next.data();
+	p.counter = counters.data();
+	p.counters = counts[seed % 3];
+	p.scratch = scratch.data;
+	p.scratch_size = room;
+	p.dst_size = t.got.data();
+	p.status = t.status.data();
+	p.count = (uint32_t)n;
+	p.largest = largest;
 	lade_deflate_room d = {zlib.data, LADE_DEFLATE_LANE_MAX, LADE_DEFLATE_WORDS(2),
 	                       LADE_DEFLATE_ZLIB, 0};
 	lade_zstd_room z = {zstd.data, LADE_ZSTD_LITERALS_MAX, (uint32_t)seed & 1};

@@ -331,6 +331,18 @@ static void large_chunks(void **)
 			caps.push_back(raw.size());
 			in.push_back(encode(random, 0, format, 0));
 			caps.push_back(random.size());
+			bytes runs; /* matches in a row that are as far as one another */
+			while (runs.size() < 30000) {
+				bytes one(1 + rng_below(&r, 9), (uint8_t)rng_next(&r));
+				for (uint64_t n = rng_below(&r, 900); n; n--)
+					runs.insert(runs.end(), one.begin(), one.end());
+				if (runs.size() > 999 && rng_below(&r, 2)) {
+					bytes row(runs.end() - 999, runs.end());
+					runs.insert(runs.end(), row.begin(), row.end());
+				}
+			}
+			in.push_back(encode(runs, 6, format, 0));
+			caps.push_back(runs.size());
 			uint32_t words = LADE_DEFLATE_WORDS(kernels[k].warps);
 			check_batch(in, caps, format, k, {nullptr, 384, words, 0, 0}, k, nullptr);
 		}

@@ -22,7 +22,9 @@
 /* Stored bytes are units of this many. */
 #define LADE_BLOSC_STORED 65536u
 
-/* A chunk whose header is right.  A unit is a block of it; blocks of a bad chunk: 0. */
+/* A chunk whose header is right.  A unit is a block of it; or a stream of a block, if the chunk has
+ * counters, one a block, of the streams that are done.  Blocks of a bad chunk: 0. */
+#define LADE_BLOSC_WHOLE 0xFFFFFFFFu
 typedef struct lade_blosc_chunk {
 	LADE_ADDRESS(const uint8_t *) src;
 	LADE_ADDRESS(uint8_t *) dst;
@@ -32,8 +34,9 @@ typedef struct lade_blosc_chunk {
 	uint32_t flags, typesize;
 	uint32_t streams; /* of a block of 'blocksize' bytes */
 	uint32_t list;
+	uint32_t counter, unused; /* LADE_BLOSC_WHOLE; or of the first block, see below */
 } lade_blosc_chunk;
-LADE_ARGS(lade_blosc_chunk, 56);
+LADE_ARGS(lade_blosc_chunk, 64);
 
 /* What lade_blosc_plan makes of a batch.  first[list * count + i]: units of the list before
  * chunk i's. */
@@ -42,13 +45,15 @@ typedef struct lade_blosc_plan {
 	LADE_ADDRESS(uint32_t *) first;
 	LADE_ADDRESS(uint32_t *) units; /* of each list */
 	LADE_ADDRESS(uint32_t *) next;  /* of each list: the next unit; 0 before */
+	LADE_ADDRESS(uint32_t *) counter; /* 'counters' of them */
 	LADE_ADDRESS(uint8_t *) scratch;
 	uint64_t scratch_size;
 	LADE_ADDRESS(uint64_t *) dst_size; /* the batch's, or NULL */
 	LADE_ADDRESS(uint32_t *) status;
 	uint32_t count;
 	uint32_t largest; /* chunks that decode to more get LADE_E_LIMIT */
+	uint32_t counters, unused;
 } lade_blosc_plan;
-LADE_ARGS(lade_blosc_plan, 72);
+LADE_ARGS(lade_blosc_plan, 88);
 
 #endif

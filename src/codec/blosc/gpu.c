@@ -18,6 +18,12 @@
 /* The heads of the lists, units[] and next[]. */
 #define HEADS_ROOM ((size_t)256)
 
+/* Blocks whose streams are units, at most: more give all teams work as a whole. */
+#define COUNTERS_MOST ((size_t)65536)
+
+/* Chunks are decoded in waves, of so many bytes of scratch memory at most, or of one chunk. */
+#define SCRATCH_ALL ((size_t)704 << 20)
+
 static const lade__kernel plan_kernel = {"blosc_plan", "lade_blosc_find_blocks", 0};
 static const lade__kernel plain_kernel = {"blosc_plan", "lade_blosc_plain", 0};
 static const lade__kernel size_kernel = {"blosc_plan", "lade_blosc_size", 0};
@@ -45,10 +51,11 @@ enum { ZLIB_THREADS = 64 };
 /* The most blocks of these two that any device holds at once. */
 #define BLOCKS_MOST ((size_t)2048)
 
-/* ---- the workspace: | heads | first | chunks | rooms of zlib's or zstd's | scratch | --------- */
+/* ---- the workspace: | heads | counters | first | chunks | rooms of zlib or zstd | scratch | - */
 
 typedef struct layout {
-	size_t first, chunk, rooms, scratch, scratch_size, end;
+	size_t wave; /* chunks */
+	size_t counter, first, chunk, rooms, scratch, scratch_size, end;
 	size_t literals, zstd_blocks, zlib_blocks;
 } layout;
 
@@ -76,16 +83,22 @@ static size_t units_of(size_t count, size_t bytes)
 	return units > count ? units : count;
 }
 
+static size_t counters_of(size_t units)
+{
+	return round_up(least(16 * units, COUNTERS_MOST));
+}
+
 static layout lay_out(size_t count, uint64_t largest, uint64_t total)
 {
-	layout l = {.first = HEADS_ROOM, .end = SIZE_MAX};
+	layout l = {.wave = count, .counter = HEADS_ROOM, .end = SIZE_MAX};
 	size_t bytes = bytes_of(count, largest, total);
 	if (bytes > SIZE_MAX / 4)
 		return l;
+	size_t units = units_of(count, bytes);
+	l.first = l.counter + counters_of(units) * sizeof(uint32_t);
 	l.chunk = l.first + round_up(LADE_BLOSC_LISTS * count * sizeof(uint32_t));
 	l.rooms = l.chunk + round_up(count * sizeof(lade_blosc_chunk));
 	/* One kernel runs after the other, so that they have the same memory. */
-	size_t units = units_of(count, bytes);
 	bool small = largest && largest < LADE_ZSTD_LITERALS_MAX;
 	l.literals = small ? round_up((size_t)largest) : LADE_ZSTD_LITERALS_MAX;
 	l.zstd_blocks = least(units, least(LITERALS_ALL / l.literals, BLOCKS_MOST));
@@ -94,6 +107,11 @@ static layout lay_out(size_t count, uint64_t largest, uint64_t total)
 	l.scratch = l.rooms + (zstd > zlib ? zstd : zlib);
 	/* Each begins at a word and has one behind it. */
 	l.scratch_size = round_up(bytes + 32 * count);
+	if (l.scratch_size > SCRATCH_ALL && largest && largest <= LADE_CHUNK_MAX) {
+		size_t each = round_up((size_t)largest + 32);
+		l.wave = least(count, each < SCRATCH_ALL ? SCRATCH_ALL / each : 1);
+		l.scratch_size = least(l.scratch_size, each < SCRATCH_ALL ? SCRATCH_ALL : each);
+	}
 	l.end = l.scratch + l.scratch_size;
 	return l;
 }
@@ -121,22 +139,27 @@ out:
 	return status;
 }
 
-static lade_status decode(const lade__gpu_work *work, lade_error *err)
+/* Decodes a wave of the batch. */
+static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade_error *err)
 {
-	layout l = lay_out(work->count, work->largest, work->total);
+	size_t bytes = bytes_of(work->count, work->largest, work->total);
+	size_t blocks = units_of(work->count, bytes), units = blocks + work->in_flight;
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade_blosc_plan plan = {.units = work->workspace,
 	                        .next = work->workspace + LADE_BLOSC_LISTS * sizeof(uint32_t),
-	                        .first = work->workspace + l.first,
-	                        .chunk = work->workspace + l.chunk,
-	                        .scratch = work->workspace + l.scratch,
-	                        .scratch_size = l.scratch_size,
+	                        .counter = work->workspace + l->counter,
+	                        .first = work->workspace + l->first,
+	                        .chunk = work->workspace + l->chunk,
+	                        .scratch = work->workspace + l->scratch,
+	                        .scratch_size = l->scratch_size,
 	                        .dst_size = work->dst_size,
 	                        .status = work->status,
 	                        .count = (uint32_t)work->count,
-	                        .largest = LADE_CHUNK_MAX};
-	lade_zstd_room zstd = {.literals = work->workspace + l.rooms, .cap = (uint32_t)l.literals};
-	lade_deflate_room zlib = {.memory = work->workspace + l.rooms,
+	                        .largest = LADE_CHUNK_MAX,
+	                        .counters = (uint32_t)counters_of(blocks)};
+	lade_zstd_room zstd = {.literals = work->workspace + l->rooms,
+	                       .cap = (uint32_t)l->literals};
+	lade_deflate_room zlib = {.memory = work->workspace + l->rooms,
 	                          .lane = LADE_DEFLATE_LANE_MAX,
 	                          .words = LADE_DEFLATE_WORDS(ZLIB_THREADS / 32),
 	                          .format = LADE_DEFLATE_ZLIB};
@@ -146,8 +169,6 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	void *with_zlib[] = {&plan, &zlib};
 	lade__launch one = {
 		.blocks = 1, .threads = LADE_BLOSC_PLAN_THREADS, .stream = work->stream};
-	size_t bytes = bytes_of(work->count, work->largest, work->total);
-	size_t units = units_of(work->count, bytes) + work->in_flight;
 	const lade__lz_shape *lz4 = lade__lz_shape_of(work, units, lz4_shapes);
 	const lade__lz_shape *snappy = lade__lz_shape_of(work, units, snappy_shapes);
 	lade_status status;
@@ -155,9 +176,28 @@ static lade_status decode(const lade__gpu_work *work, lade_error *err)
 	TRY(fill(work, &plain_kernel, 128, SIZE_MAX, alone, err));
 	TRY(fill(work, &lz4->kernel, lz4->threads, SIZE_MAX, alone, err));
 	TRY(fill(work, &snappy->kernel, snappy->threads, SIZE_MAX, alone, err));
-	TRY(fill(work, &zlib_kernel, ZLIB_THREADS, l.zlib_blocks, with_zlib, err));
-	TRY(fill(work, &zstd_kernel, LADE_ZSTD_THREADS, l.zstd_blocks, with_zstd, err));
+	TRY(fill(work, &zlib_kernel, ZLIB_THREADS, l->zlib_blocks, with_zlib, err));
+	TRY(fill(work, &zstd_kernel, LADE_ZSTD_THREADS, l->zstd_blocks, with_zstd, err));
 out:
+	return status;
+}
+
+static lade_status decode(const lade__gpu_work *work, lade_error *err)
+{
+	layout l = lay_out(work->count, work->largest, work->total);
+	lade__gpu_work wave = *work;
+	lade_status status = LADE_OK;
+	for (size_t at = 0; at < work->count && status == LADE_OK; at += wave.count) {
+		wave.count = least(l.wave, work->count - at);
+		wave.src = work->src + 8 * at;
+		wave.src_size = work->src_size + 8 * at;
+		wave.dst = work->dst + 8 * at;
+		wave.dst_cap = work->dst_cap + 8 * at;
+		wave.dst_size = work->dst_size ? work->dst_size + 8 * at : 0;
+		wave.status = work->status ? work->status + 4 * at : 0;
+		wave.before = work->before ? work->before + 4 * at : 0;
+		status = decode_wave(&wave, &l, err);
+	}
 	return status;
 }
 

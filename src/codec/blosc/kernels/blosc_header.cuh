@@ -74,6 +74,7 @@ static __device__ __forceinline__ uint32_t lade_blosc_header(const uint8_t *p, u
 	b->blocksize = lade_blosc_le(p + 8);
 	b->cbytes = lade_blosc_le(p + 12);
 	b->streams = 1;
+	b->counter = LADE_BLOSC_WHOLE;
 	if (b->flags & LADE_BLOSC_RESERVED)
 		return LADE_GPU_UNSUPPORTED;
 	if (b->nbytes > LADE_BLOSC_NBYTES_MAX || b->cbytes < LADE_BLOSC_HEADER)

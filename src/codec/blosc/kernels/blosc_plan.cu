@@ -13,6 +13,7 @@ static __device__ __forceinline__ uint32_t lade_blosc_look(const lade_gpu_batch 
 	lade_gpu_chunk c;
 	uint32_t status = lade_chunk_get_now(batch, i, &c);
 	*b = lade_blosc_chunk{};
+	b->counter = LADE_BLOSC_WHOLE;
 	if (status == LADE_GPU_OK)
 		status = lade_blosc_header(c.src, c.src_size, b);
 	if (status == LADE_GPU_OK && b->nbytes > c.dst_cap)
@@ -35,8 +36,10 @@ static __device__ __forceinline__ uint64_t lade_blosc_room(const lade_blosc_chun
 extern "C" __global__ void __launch_bounds__(1024)
 	lade_blosc_find_blocks(lade_gpu_batch batch, lade_blosc_plan p)
 {
-	LADE_SHARED(uint64_t, sums, [LADE_BLOSC_LISTS + 1][32]);
-	uint64_t all[LADE_BLOSC_LISTS] = {}, used = 0;
+	LADE_SHARED(uint64_t, sums, [LADE_BLOSC_LISTS + 2][32]);
+	uint64_t all[LADE_BLOSC_LISTS] = {}, used = 0, counters = 0;
+	for (uint32_t k = threadIdx.x; k < p.counters; k += LADE_BLOSC_PLAN_THREADS)
+		p.counter[k] = 0;
 	for (uint32_t begin = 0; begin < batch.count; begin += LADE_BLOSC_PLAN_THREADS) {
 		uint32_t i = begin + threadIdx.x, status = LADE_GPU_OK;
 		bool there = i < batch.count;
@@ -54,9 +57,19 @@ extern "C" __global__ void __launch_bounds__(1024)
 			b.blocks = 0;
 		}
 		b.scratch = p.scratch + (room && b.blocks ? at : 0);
+		uint32_t units = b.blocks;
+		if (p.counters) {
+			uint32_t want = b.streams > 1 ? b.blocks : 0;
+			uint64_t counter = counters;
+			counter += lade_block_before(sums[LADE_BLOSC_LISTS + 1], want, &counters);
+			if (want && counter + want <= p.counters) {
+				b.counter = (uint32_t)counter;
+				units *= b.streams;
+			}
+		}
 #pragma unroll
 		for (uint32_t list = 0; list < LADE_BLOSC_LISTS; list++) {
-			uint32_t mine = b.list == list ? b.blocks : 0;
+			uint32_t mine = b.list == list ? units : 0;
 			uint64_t before = all[list];
 			before += lade_block_before(sums[list], mine, &all[list]);
 			if (before + mine > LADE_BLOSC_UNITS_MAX) {

@@ -1,6 +1,7 @@
 /*
  * blosc_units.cuh: blocks of Blosc1 containers, by teams of W warps: a team takes a block, decodes
- * its streams one after the other, and takes it from scratch memory to its place, unshuffled.
+ * its streams one after the other, and takes it from scratch memory to its place, unshuffled.  Or
+ * it takes a stream of a block, and unshuffles the block if it is the last one to end there.
  *
  * A decoder is a struct:
  *   W       warps of a team
@@ -17,7 +18,6 @@
 
 #include "codec/blosc/kernels/blosc_header.cuh"
 #include "codec/lz/kernels/unshuffle.cuh"
-#include "gpu/kernels/bytes.cuh"
 
 #define LADE_BLOSC_END 0xFFFFFFFFu
 
@@ -31,7 +31,9 @@ struct lade_blosc_job {
 	uint32_t status;
 	uint32_t at, end;    /* of the source: the next stream, and what is behind all */
 	uint32_t size, each; /* bytes of the block, and of its streams */
-	uint32_t left;       /* streams */
+	uint32_t left;       /* streams that the team decodes */
+	uint32_t *counter;   /* of the block's streams that are done, or NULL */
+	uint32_t streams;    /* of the block */
 	uint32_t filter, typesize;
 	bool stored;
 };
@@ -55,42 +57,6 @@ static __device__ __forceinline__ uint32_t lade_blosc_find(const uint32_t *first
 	return low;
 }
 
-/* Finds the team's next block, by one thread.  The counter is only trusted to grow. */
-static __device__ __forceinline__ void lade_blosc_open(const lade_blosc_plan &p, uint32_t list,
-                                                    lade_blosc_job *j)
-{
-	uint32_t before = j->unit, unit = atomicAdd(p.next + list, 1u), units = p.units[list];
-	bool more = unit < units && (before == LADE_BLOSC_END || unit > before);
-	j->unit = more ? unit : LADE_BLOSC_END;
-	if (!more)
-		return;
-	const uint32_t *first = p.first + (uint64_t)list * p.count;
-	uint32_t i = lade_blosc_find(first, p.count, unit, units), block = unit - first[i];
-	lade_blosc_chunk b = p.chunk[i];
-	j->i = i;
-	j->status = LADE_GPU_OK;
-	j->left = j->filter = 0;
-	if (b.list != list || block >= b.blocks)
-		return; /* a bad chunk */
-	uint32_t off = block * b.blocksize, rest = b.nbytes - off;
-	uint32_t table = LADE_BLOSC_HEADER + 4 * block,
-		 table_end = LADE_BLOSC_HEADER + 4 * b.blocks;
-	j->size = rest < b.blocksize ? rest : b.blocksize;
-	j->stored = b.flags & LADE_BLOSC_IS_STORED;
-	j->src = b.src;
-	j->end = b.cbytes;
-	j->at = j->stored ? LADE_BLOSC_HEADER + off : lade_blosc_le(b.src + table);
-	j->left = j->size == b.blocksize ? b.streams : 1;
-	j->each = j->size / j->left;
-	j->typesize = b.typesize;
-	j->filter = lade_blosc_filter(b.flags, b.typesize, j->size);
-	j->dst = b.dst + off;
-	j->scratch = b.scratch + off;
-	j->out = j->filter ? j->scratch : j->dst;
-	if (!j->stored && (j->at < table_end || j->at > j->end))
-		j->status = LADE_GPU_CORRUPT;
-}
-
 /* Finds the block's next stream, | size 4 | bytes |, by one thread. */
 static __device__ __forceinline__ void lade_blosc_stream(lade_blosc_job *j)
 {
@@ -111,6 +77,64 @@ static __device__ __forceinline__ void lade_blosc_stream(lade_blosc_job *j)
 	j->c = lade_gpu_chunk{j->src + j->at, j->out, size, j->each};
 	j->at += size;
 	j->out += j->each;
+}
+
+/* Leaves the team one of the block's streams, if it has so many; by one thread. */
+static __device__ __forceinline__ void lade_blosc_open_stream(lade_blosc_job *j, uint32_t stream,
+                                                              uint32_t *counter)
+{
+	if (stream >= j->left) {
+		j->left = j->filter = 0;
+		j->status = LADE_GPU_OK;
+		return;
+	}
+	j->streams = j->left;
+	j->counter = j->filter && j->left > 1 ? counter : nullptr;
+	j->left = 1;
+	for (uint32_t k = 0; k < stream && j->status == LADE_GPU_OK; k++)
+		lade_blosc_stream(j);
+}
+
+/* Finds the team's next block, by one thread.  The counter is only trusted to grow. */
+static __device__ __forceinline__ void lade_blosc_open(const lade_blosc_plan &p, uint32_t list,
+                                                    lade_blosc_job *j)
+{
+	uint32_t before = j->unit, unit = atomicAdd(p.next + list, 1u), units = p.units[list];
+	bool more = unit < units && (before == LADE_BLOSC_END || unit > before);
+	j->unit = more ? unit : LADE_BLOSC_END;
+	if (!more)
+		return;
+	const uint32_t *first = p.first + (uint64_t)list * p.count;
+	uint32_t i = lade_blosc_find(first, p.count, unit, units);
+	lade_blosc_chunk b = p.chunk[i];
+	bool whole = b.counter == LADE_BLOSC_WHOLE;
+	uint32_t block = (unit - first[i]) / (whole ? 1 : b.streams);
+	uint32_t stream = (unit - first[i]) - block * (whole ? 1 : b.streams);
+	j->i = i;
+	j->status = LADE_GPU_OK;
+	j->counter = nullptr;
+	j->left = j->filter = 0;
+	if (b.list != list || block >= b.blocks)
+		return; /* a bad chunk */
+	uint32_t off = block * b.blocksize, rest = b.nbytes - off;
+	uint32_t table = LADE_BLOSC_HEADER + 4 * block,
+		 table_end = LADE_BLOSC_HEADER + 4 * b.blocks;
+	j->size = rest < b.blocksize ? rest : b.blocksize;
+	j->stored = b.flags & LADE_BLOSC_IS_STORED;
+	j->src = b.src;
+	j->end = b.cbytes;
+	j->at = j->stored ? LADE_BLOSC_HEADER + off : lade_blosc_le(b.src + table);
+	j->left = j->size == b.blocksize ? b.streams : 1;
+	j->each = j->size / j->left;
+	j->typesize = b.typesize;
+	j->filter = lade_blosc_filter(b.flags, b.typesize, j->size);
+	j->dst = b.dst + off;
+	j->scratch = b.scratch + off;
+	j->out = j->filter ? j->scratch : j->dst;
+	if (!j->stored && (j->at < table_end || j->at > j->end))
+		j->status = LADE_GPU_CORRUPT;
+	if (!whole)
+		lade_blosc_open_stream(j, stream, p.counter + b.counter + block);
 }
 
 /* ---- shuffles ------------------------------------------------------------------------------ */
@@ -274,11 +298,7 @@ static __device__ __forceinline__ uint32_t lade_blosc_streams(D &d, lade_blosc_j
 			break;
 		lade_gpu_chunk c = j->c;
 		if (c.src_size == c.dst_cap) {
-			/* Parts of whole lines, one a warp. */
-			uint32_t part = (c.src_size / D::W + 128) & ~127u, from = warp * part;
-			uint32_t end = from + part < c.src_size ? from + part : c.src_size;
-			if (from < end)
-				lade_bytes_copy(c.dst + from, c.src + from, end - from, lane);
+			lade_lz_copy_any<D::W>(c.dst, c.src, c.src_size, 32 * warp + lane);
 			continue;
 		}
 		uint32_t size = 0;
@@ -287,6 +307,20 @@ static __device__ __forceinline__ uint32_t lade_blosc_streams(D &d, lade_blosc_j
 			status = LADE_GPU_CORRUPT;
 	}
 	return status;
+}
+
+/* Says that a stream is done, by all threads of the team; the block is unshuffled by the team that
+ * says so last.  Behind a fault it may never be. */
+template <int W>
+static __device__ __forceinline__ void lade_blosc_done(lade_blosc_job *j, bool first)
+{
+	if (first) {
+		__threadfence();
+		uint32_t before = atomicAdd(j->counter, 1u);
+		__threadfence();
+		j->filter = before + 1 == j->streams ? j->filter : 0;
+	}
+	lade_team_sync<W>();
 }
 
 /* Decodes block after block of a list; all threads of the team. */
@@ -307,9 +341,11 @@ static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_p
 		uint32_t status = lade_blosc_streams(d, j, warp, lane);
 		if (status == LADE_GPU_OK && j->filter) {
 			lade_team_sync<D::W>();
+			if (j->counter)
+				lade_blosc_done<D::W>(j, first);
 			if (j->filter == LADE_BLOSC_SHUFFLE)
 				lade_blosc_unshuffle(j, warp, D::W, lane);
-			else
+			else if (j->filter)
 				lade_blosc_unshuffle_bits(j, {32 * warp + lane, 32 * D::W});
 		}
 		/* The plan said LADE_GPU_OK; who finds a fault says so, once or more often. */

@@ -16,8 +16,8 @@
 /* Bytes a lane that are copied at once. */
 #define LADE_DEFLATE_COPY 512u
 
-/* The header of a stored block that follows at byte 'at' of the source, by one thread: what job.last
- * and job.size become; *size 0: none does, or something else. */
+/* The header of a stored block that follows at byte 'at' of the source, by one thread: whether it
+ * is the last one, and its size; *size 0: something else follows. */
 static __device__ __forceinline__ uint32_t lade_deflate_follows(const lade_gpu_chunk &c,
                                                                 uint32_t at, uint32_t *size)
 {

@@ -410,10 +410,10 @@ static __device__ __forceinline__ uint32_t lade_lz_unit_of(uint32_t unit, uint32
 }
 
 /*
- * Copies 'size' bytes, a multiple of 16 from 32 on, by W warps: 'thread' is below 32 W.  'dst' is aligned to 16;
- * 'src' may be before it in one output, at least 'size' bytes off.  An output unit of 16 bytes is
- * made of two aligned ones of the source; of the first and the last one these may reach outside the
- * run, so that their bytes go one by one.
+ * Copies 'size' bytes, a multiple of 16 from 32 on, by W warps: 'thread' is below 32 W.  'dst' is
+ * aligned to 16; 'src' may be before it in one output, at least 'size' bytes off.  An output unit
+ * of 16 bytes is made of two aligned ones of the source; of the first and the last one these may
+ * reach outside the run, so that their bytes go one by one.
  */
 template <int W, uint32_t COPIES = LADE_LZ_COPIES>
 static __device__ __forceinline__ void lade_lz_copy(uint8_t *dst, const uint8_t *src, uint32_t size,
