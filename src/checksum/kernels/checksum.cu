@@ -18,6 +18,7 @@
  */
 #include "gpu/kernels/bytes.cuh"
 #include "checksum/args.h"
+#include "checksum/kernels/adler32.cuh"
 #include "checksum/kernels/xxh64.cuh"
 
 #define LADE_SUM_ROW 512u /* bytes that a warp reads at once */
@@ -292,38 +293,14 @@ extern "C" __global__ void __launch_bounds__(LADE_CRC_THREADS, 2)
 
 /* ---- Adler-32 --------------------------------------------------------------------------- */
 
-#define LADE_ADLER 65521u
-
-/* The sum of bytes, and of bytes times their distance from the unit's end. */
-struct lade_adler_work {
-	uint32_t a, rows, near; /* 'near': by the distance within vectors; 'rows': a of the rows so
-	                         * far, added up once a row */
-	uint32_t hop;            /* from a unit to one 'parts' further, modulo LADE_ADLER */
-
-	__device__ __forceinline__ void begin()
-	{
-		a = rows = near = 0;
-	}
-
-	/* A unit has 512 rows at most: a stays below 2^21, rows and near below 2^30. */
-	__device__ __forceinline__ void row(uint4 v)
-	{
-		rows += a;
-		a = __dp4a(v.x, 0x01010101u, a);
-		a = __dp4a(v.y, 0x01010101u, a);
-		a = __dp4a(v.z, 0x01010101u, a);
-		a = __dp4a(v.w, 0x01010101u, a);
-		near = __dp4a(v.x, 0x0D0E0F10u, near);
-		near = __dp4a(v.y, 0x090A0B0Cu, near);
-		near = __dp4a(v.z, 0x05060708u, near);
-		near = __dp4a(v.w, 0x01020304u, near);
-	}
+/* The sum of bytes, and of bytes times their distance from the unit's end: 512 rows at most. */
+struct lade_adler_work : lade_adler_lane {
+	uint32_t hop; /* from a unit to one 'parts' further, modulo LADE_ADLER */
 
 	/* | by distance 32 | plain 32 |, both below LADE_ADLER, in every lane. */
 	__device__ __forceinline__ uint64_t end(uint32_t lane)
 	{
-		uint64_t far =
-			(uint64_t)rows * LADE_SUM_ROW + (uint64_t)a * (16 * (31 - lane)) + near;
+		uint64_t far = by(LADE_SUM_ROW, 16 * (31 - lane));
 		uint32_t plain = __reduce_add_sync(LADE_FULL, a % LADE_ADLER) % LADE_ADLER;
 		uint32_t by =
 			__reduce_add_sync(LADE_FULL, (uint32_t)(far % LADE_ADLER)) % LADE_ADLER;

@@ -21,7 +21,7 @@
 /* Blocks whose streams are units, at most: more give all teams work as a whole. */
 #define COUNTERS_MOST ((size_t)65536)
 
-/* Chunks are decoded in waves, of so many bytes of scratch memory at most, or of one chunk. */
+/* Chunks are decoded in waves: the most scratch memory of one, unless a chunk needs more. */
 #define SCRATCH_ALL ((size_t)704 << 20)
 
 static const lade__kernel plan_kernel = {"blosc_plan", "lade_blosc_find_blocks", 0};
@@ -88,7 +88,14 @@ static size_t counters_of(size_t units)
 	return round_up(least(16 * units, COUNTERS_MOST));
 }
 
-static layout lay_out(size_t count, uint64_t largest, uint64_t total)
+/* The streams of a block, if containers are as the stage says; only shapes depend on it. */
+static size_t streams_of(const lade_stage *stage)
+{
+	int64_t typesize = stage->option[BLOSC_OPTION_TYPESIZE].i;
+	return typesize > 0 && typesize <= 16 ? (size_t)typesize : 1;
+}
+
+static layout lay_out(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
 {
 	layout l = {.wave = count, .counter = HEADS_ROOM, .end = SIZE_MAX};
 	size_t bytes = bytes_of(count, largest, total);
@@ -102,7 +109,7 @@ static layout lay_out(size_t count, uint64_t largest, uint64_t total)
 	bool small = largest && largest < LADE_ZSTD_LITERALS_MAX;
 	l.literals = small ? round_up((size_t)largest) : LADE_ZSTD_LITERALS_MAX;
 	l.zstd_blocks = least(units, least(LITERALS_ALL / l.literals, BLOCKS_MOST));
-	l.zlib_blocks = least(units, BLOCKS_MOST);
+	l.zlib_blocks = least(units * streams_of(stage), BLOCKS_MOST);
 	size_t zstd = l.zstd_blocks * l.literals, zlib = l.zlib_blocks * ZLIB_ROOM;
 	l.scratch = l.rooms + (zstd > zlib ? zstd : zlib);
 	/* Each begins at a word and has one behind it. */
@@ -118,8 +125,7 @@ static layout lay_out(size_t count, uint64_t largest, uint64_t total)
 
 static size_t workspace(const lade_stage *stage, size_t count, uint64_t largest, uint64_t total)
 {
-	(void)stage;
-	return lay_out(count, largest, total).end;
+	return lay_out(stage, count, largest, total).end;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -143,7 +149,8 @@ out:
 static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade_error *err)
 {
 	size_t bytes = bytes_of(work->count, work->largest, work->total);
-	size_t blocks = units_of(work->count, bytes), units = blocks + work->in_flight;
+	size_t blocks = units_of(work->count, bytes);
+	size_t units = (blocks + work->in_flight) * streams_of(work->stage);
 	lade_gpu_batch batch = lade__gpu_batch_of(work, 0);
 	lade_blosc_plan plan = {.units = work->workspace,
 	                        .next = work->workspace + LADE_BLOSC_LISTS * sizeof(uint32_t),
@@ -184,7 +191,7 @@ out:
 
 static lade_status decode(const lade__gpu_work *work, lade_error *err)
 {
-	layout l = lay_out(work->count, work->largest, work->total);
+	layout l = lay_out(work->stage, work->count, work->largest, work->total);
 	lade__gpu_work wave = *work;
 	lade_status status = LADE_OK;
 	for (size_t at = 0; at < work->count && status == LADE_OK; at += wave.count) {

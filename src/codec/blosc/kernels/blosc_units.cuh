@@ -79,7 +79,7 @@ static __device__ __forceinline__ void lade_blosc_stream(lade_blosc_job *j)
 	j->out += j->each;
 }
 
-/* Leaves the team one of the block's streams, if it has so many; by one thread. */
+/* Leaves the team one of the block's streams, if there is such a one; by one thread. */
 static __device__ __forceinline__ void lade_blosc_open_stream(lade_blosc_job *j, uint32_t stream,
                                                               uint32_t *counter)
 {
@@ -330,6 +330,8 @@ static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_p
                                                         uint32_t warp, uint32_t lane)
 {
 	bool first = warp == 0 && lane == 0;
+	if (p.units[list] == 0) /* most often only one list has units */
+		return;
 	if (first)
 		j->unit = LADE_BLOSC_END;
 	for (;;) {

@@ -9,11 +9,11 @@
 #ifndef LADE_CUDA_DEFLATE_SUMS_CUH
 #define LADE_CUDA_DEFLATE_SUMS_CUH
 
+#include "checksum/kernels/adler32.cuh"
 #include "codec/deflate/kernels/deflate_codes.cuh"
 
-#define LADE_DEFLATE_ADLER 65521u
 #define LADE_DEFLATE_CRC 0xEDB88320u /* CRC-32's polynomial; bit 31 is x^0 */
-#define LADE_DEFLATE_NEW 256u        /* bytes a lane that are worth adding */
+#define LADE_DEFLATE_NEW 1024u       /* bytes a lane that are worth adding */
 #define LADE_DEFLATE_TURN 2048u      /* bytes a lane that Adler-32 adds in 32 bits */
 
 /* A thread's part of a member's checksum; all but rows are alike in all threads. */
@@ -32,8 +32,8 @@ template <int W>
 static __device__ __forceinline__ void lade_deflate_adler_all(lade_deflate_team<W> *t, uint64_t *a,
                                                               uint64_t *b, uint32_t thread)
 {
-	uint32_t x = __reduce_add_sync(LADE_FULL, (uint32_t)(*a % LADE_DEFLATE_ADLER));
-	uint32_t y = __reduce_add_sync(LADE_FULL, (uint32_t)(*b % LADE_DEFLATE_ADLER));
+	uint32_t x = __reduce_add_sync(LADE_FULL, (uint32_t)(*a % LADE_ADLER));
+	uint32_t y = __reduce_add_sync(LADE_FULL, (uint32_t)(*b % LADE_ADLER));
 	if (W > 1) {
 		__syncthreads();
 		if ((thread & 31) == 0) {
@@ -64,26 +64,15 @@ static __device__ __forceinline__ uint32_t lade_deflate_adler_add(lade_deflate_t
 	head = head < n ? head : n;
 	uint32_t count = (n - head) / 16, tail = head + 16 * count;
 	const uint4 *vector = (const uint4 *)lade_global(p + head);
-	uint32_t sum = 0, sums = 0, inner = 0, rows = 0; /* 'sums': 'sum' after each row */
+	uint32_t last = thread; /* of the lane's vectors, or 'thread' itself */
+	lade_adler_lane sum;
+	sum.begin();
 #pragma unroll 8
-	for (uint32_t i = thread; i < count; i += t->LANES, rows++) {
-		uint4 v = vector[i];
-		sum = __dp4a(v.x, 0x01010101u, sum);
-		sum = __dp4a(v.y, 0x01010101u, sum);
-		sum = __dp4a(v.z, 0x01010101u, sum);
-		sum = __dp4a(v.w, 0x01010101u, sum);
-		inner = __dp4a(v.x, 0x03020100u, inner);
-		inner = __dp4a(v.y, 0x07060504u, inner);
-		inner = __dp4a(v.z, 0x0B0A0908u, inner);
-		inner = __dp4a(v.w, 0x0F0E0D0Cu, inner);
-		sums += sum;
+	for (uint32_t i = thread; i < count; i += t->LANES) {
+		sum.row(vector[i]);
+		last = i;
 	}
-	/* Row r's vector begins 16 (lanes r + thread) behind the first one. */
-	uint64_t lane = 16 * t->LANES, a = sum;
-	uint64_t b =
-		(uint64_t)(n - head - 16 * thread) * sum + lane * sums - lane * rows * sum - inner;
-	if (sum == 0)
-		b = 0;
+	uint64_t a = sum.a, b = sum.by(16 * t->LANES, n - head - 16 * (last + 1));
 	uint32_t at = thread < head ? thread : thread - head + tail;
 	if (at < n) { /* at most 30 threads */
 		a += p[at];
@@ -91,8 +80,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_adler_add(lade_deflate_t
 	}
 	lade_deflate_adler_all(t, &a, &b, thread);
 	uint32_t low = value & 0xFFFF, high = value >> 16;
-	high = (uint32_t)((high + (uint64_t)n * low + b) % LADE_DEFLATE_ADLER);
-	return high << 16 | (uint32_t)((low + a) % LADE_DEFLATE_ADLER);
+	high = (uint32_t)((high + (uint64_t)n * low + b) % LADE_ADLER);
+	return high << 16 | (uint32_t)((low + a) % LADE_ADLER);
 }
 
 /* Adds the output up to 'size'; all threads.  team.total and team.pieces are free. */
@@ -165,13 +154,16 @@ static __device__ __forceinline__ uint32_t lade_deflate_crc_bytes(uint32_t s, co
  * is a multiple of the polynomial: a row may go where its terms are, without a multiplication:
  *
  *     y^32 = y^26 + y^23 + y^22 + y^16 + y^12 + y^11 + y^10 + y^8 + y^7 + y^5 + y^4 + y^2 + y + 1
+ *
+ * Nine of these terms are (1 + y^15 + y^21) / y^21 times y^26, y^23 and y^22: q[k] has the sum of
+ * three rows, which is made once and taken three times.
  */
 template <int W>
 static __device__ __forceinline__ void
 lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units, uint32_t thread)
 {
 	constexpr uint32_t LANES = 32 * W;
-	uint32_t r[32], v[32]; /* rows, and words of a unit that are on their way */
+	uint32_t r[32], v[32], q[32]; /* rows, and words of a unit that are on their way */
 	word = lade_global(word) + thread;
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
@@ -181,6 +173,10 @@ lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units
 		r[k] = s->row[k];
 	r[0] ^= thread ? 0 : s->value;
 	s->value = 0;
+#define LADE_DEFLATE_ROW(k, back) r[((k) + 32 - (back)) % 32]
+#pragma unroll
+	for (uint32_t k = 22; k < 26; k++)
+		q[k] = r[k] ^ LADE_DEFLATE_ROW(k, 15) ^ LADE_DEFLATE_ROW(k, 21);
 #pragma unroll 1
 	for (;;) {
 		units--;
@@ -189,9 +185,10 @@ lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units
 		for (uint32_t h = 0; h < 32; h += 16) {
 #pragma unroll
 			for (uint32_t k = h; k < h + 16; k++) {
-#define R(back) r[(k + 32 - back) % 32]
-				r[k] ^= v[k] ^ R(6) ^ R(9) ^ R(10) ^ R(16) ^ R(20) ^ R(21) ^
-				        R(22) ^ R(24) ^ R(25) ^ R(27) ^ R(28) ^ R(30) ^ R(31);
+#define R(back) LADE_DEFLATE_ROW(k, back)
+				q[(k + 26) % 32] = R(6) ^ R(21) ^ R(27);
+				r[k] ^= v[k] ^ q[(k + 26) % 32] ^ q[(k + 23) % 32] ^
+				        q[(k + 22) % 32] ^ R(16) ^ R(20) ^ R(22) ^ R(28);
 #undef R
 			}
 			if (units) {
@@ -203,9 +200,19 @@ lade_deflate_crc_units(lade_deflate_sum *s, const uint32_t *word, uint32_t units
 		if (units == 0)
 			break;
 	}
+#undef LADE_DEFLATE_ROW
 #pragma unroll
 	for (uint32_t k = 0; k < 32; k++)
 		s->row[k] = r[k];
+}
+
+/* The same, called: with several warps that leaves registers to the rest. */
+template <int W>
+static __device__ __noinline__ void lade_deflate_crc_units_called(lade_deflate_sum *s,
+                                                                  const uint32_t *word,
+                                                                  uint32_t units, uint32_t thread)
+{
+	lade_deflate_crc_units<W>(s, word, units, thread);
 }
 
 /* Takes back what rows gave to others among the last 32: they are the remainder then. */
@@ -272,8 +279,7 @@ static __device__ __noinline__ void lade_deflate_crc_begin(lade_deflate_sum *s, 
 		s->row[k] = 0;
 }
 
-/* Adds the whole units of the output up to 'size'; all threads.  It is inlined: a function that is
- * called needs two instructions more for each load. */
+/* Adds the whole units of the output up to 'size'; all threads. */
 template <int W>
 static __device__ __forceinline__ void lade_deflate_crc_grow(lade_deflate_sum *s, const uint8_t *p,
                                                              uint32_t size, uint32_t thread)
@@ -285,7 +291,11 @@ static __device__ __forceinline__ void lade_deflate_crc_grow(lade_deflate_sum *s
 	if (s->at == 0)
 		lade_deflate_crc_begin(s, p, size);
 	uint32_t units = (size - s->at) / UNIT;
-	lade_deflate_crc_units<W>(s, (const uint32_t *)(p + s->at), units, thread);
+	const uint32_t *word = (const uint32_t *)(p + s->at);
+	if constexpr (W == 1) /* called, each load would take three instructions */
+		lade_deflate_crc_units<W>(s, word, units, thread);
+	else
+		lade_deflate_crc_units_called<W>(s, word, units, thread);
 	s->at += units * UNIT;
 	s->rows = true;
 }

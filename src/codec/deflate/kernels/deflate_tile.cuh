@@ -415,15 +415,15 @@ static __device__ __forceinline__ bool lade_deflate_goes_on(const lade_lz_sequen
 	return lane && far && far == before && q.size[0] == 0;
 }
 
-/* Gives the lane before the matches that go on all their bytes; the lane's sequence begins at
- * 'start'. */
-static __device__ __forceinline__ void lade_deflate_join(lade_lz_sequence *q, bool goes_on,
+/* Gives the lane before the matches that go on, of the lanes 'going', all their bytes; the lane's
+ * sequence begins at 'start'. */
+static __device__ __forceinline__ void lade_deflate_join(lade_lz_sequence *q, uint32_t going,
                                                          uint32_t start, uint32_t lane)
 {
-	uint32_t others = ~__ballot_sync(LADE_FULL, goes_on) & ~((2u << lane) - 1);
+	uint32_t others = ~going & ~((2u << lane) - 1);
 	uint32_t last = (others ? __ffs(others) - 1 : 32) - 1;
 	uint32_t end = __shfl_sync(LADE_FULL, start + q->size[0] + q->size[1], last);
-	if (goes_on)
+	if (going >> lane & 1)
 		q->size[1] = 0;
 	else if (q->size[1])
 		q->size[1] = end - start - q->size[0];
@@ -452,7 +452,9 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 		lade_lz_sequence q = lade_deflate_get(t, m, me);
 		lade_deflate_ask(t, m, g + t->LANES, count, me);
 		uint32_t size = q.size[0] + q.size[1];
-		bool goes_on = lade_deflate_goes_on(q, lane);
+		/* Eight warps make windows that few such pieces fill. */
+		bool goes_on = W < 8 && lade_deflate_goes_on(q, lane);
+		uint32_t going = W < 8 ? __ballot_sync(LADE_FULL, goes_on) : 0;
 		uint32_t pieces = (q.size[0] != 0) + (q.size[1] != 0 && !goes_on);
 		uint32_t start, piece;
 		lade_deflate_sums(t, &size, &pieces, &start, &piece, me);
@@ -461,7 +463,8 @@ static __device__ __forceinline__ uint32_t lade_deflate_make(lade_deflate_team<W
 		           (q.size[1] && q.from[1] > at + q.size[0] - begin);
 		if (lade_team_any<W>(bad))
 			return lade_deflate_failed(t, q, at, begin, cap, me);
-		lade_deflate_join(&q, goes_on, start, lane);
+		if (going)
+			lade_deflate_join(&q, going, start, lane);
 		lade_lz_group group = {o.end + start, o.pieces + piece, o.end + size, pieces,
 		                       g + t->LANES >= count};
 		lade_lz_make<W>(&t->x.lz, &o, m.lanes, q, group, &t->x.place[me.thread], warp,
