@@ -176,6 +176,7 @@ static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade
 	void *with_zlib[] = {&plan, &zlib};
 	lade__launch one = {
 		.blocks = 1, .threads = LADE_BLOSC_PLAN_THREADS, .stream = work->stream};
+	size_t resident;
 	const lade__lz_shape *lz4 = lade__lz_shape_of(work, units, lz4_shapes);
 	const lade__lz_shape *snappy = lade__lz_shape_of(work, units, snappy_shapes);
 	lade_status status;
@@ -184,6 +185,8 @@ static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade
 	TRY(fill(work, &lz4->kernel, lz4->threads, SIZE_MAX, alone, err));
 	TRY(fill(work, &snappy->kernel, snappy->threads, SIZE_MAX, alone, err));
 	TRY(fill(work, &zlib_kernel, ZLIB_THREADS, l->zlib_blocks, with_zlib, err));
+	TRY(lade__gpu_resident(work, &zstd_kernel, LADE_ZSTD_THREADS, 0, &resident, err));
+	zstd.few = blocks <= resident;
 	TRY(fill(work, &zstd_kernel, LADE_ZSTD_THREADS, l->zstd_blocks, with_zstd, err));
 out:
 	return status;

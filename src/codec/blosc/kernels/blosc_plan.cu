@@ -31,8 +31,57 @@ static __device__ __forceinline__ uint64_t lade_blosc_room(const lade_blosc_chun
 	               : 0;
 }
 
-/* Map: one block of 1024 threads; thread = every 1024th chunk.  Fills 'p', and writes sizes and
- * statuses as if all blocks were right.  Shared: sums of warps. */
+/* Chunks of a thread at once, so that it waits for their headers together. */
+#define LADE_BLOSC_AT_ONCE 4u
+
+/* What the plan's sums need of a chunk; the rest is in p.chunk. */
+struct lade_blosc_seen {
+	uint32_t status, nbytes, list, units, blocks, room, counters;
+};
+
+/* Reads the header of chunk 'i', if there is one, and notes it in p.chunk. */
+static __device__ __forceinline__ lade_blosc_seen lade_blosc_see(const lade_gpu_batch &batch,
+                                                                 const lade_blosc_plan &p,
+                                                                 uint32_t i)
+{
+	lade_blosc_seen s = {};
+	if (i >= batch.count)
+		return s;
+	lade_blosc_chunk b;
+	s.status = lade_blosc_look(batch, i, &b);
+	if (s.status == LADE_GPU_OK && b.nbytes > p.largest)
+		s.status = LADE_GPU_LIMIT;
+	if (s.status != LADE_GPU_OK)
+		b.blocks = 0;
+	s.nbytes = b.nbytes;
+	s.list = b.list;
+	s.blocks = s.units = b.blocks;
+	s.room = (uint32_t)lade_blosc_room(b);
+	s.counters = p.counters && b.streams > 1 ? b.blocks : 0;
+	p.chunk[i] = b;
+	return s;
+}
+
+/* Gives the chunk scratch memory from 'at' on, and counters, if there are enough. */
+static __device__ __forceinline__ void lade_blosc_give(const lade_blosc_plan &p, uint32_t i,
+                                                       lade_blosc_seen *s, uint64_t at,
+                                                       uint64_t counter)
+{
+	lade_blosc_chunk *b = &p.chunk[i];
+	if (s->room && (at > p.scratch_size || s->room > p.scratch_size - at)) {
+		s->status = LADE_GPU_NOSPACE;
+		s->blocks = s->units = b->blocks = 0;
+	} else if (s->room) {
+		b->scratch = p.scratch + at;
+	}
+	if (s->units && s->counters && counter + s->counters <= p.counters) {
+		b->counter = (uint32_t)counter;
+		s->units *= b->streams;
+	}
+}
+
+/* Map: one block of 1024 threads; thread = four chunks of 4096 in turn.  Fills 'p', and writes
+ * sizes and statuses as if all blocks were right.  Shared: sums of warps. */
 extern "C" __global__ void __launch_bounds__(1024)
 	lade_blosc_find_blocks(lade_gpu_batch batch, lade_blosc_plan p)
 {
@@ -40,52 +89,53 @@ extern "C" __global__ void __launch_bounds__(1024)
 	uint64_t all[LADE_BLOSC_LISTS] = {}, used = 0, counters = 0;
 	for (uint32_t k = threadIdx.x; k < p.counters; k += LADE_BLOSC_PLAN_THREADS)
 		p.counter[k] = 0;
-	for (uint32_t begin = 0; begin < batch.count; begin += LADE_BLOSC_PLAN_THREADS) {
-		uint32_t i = begin + threadIdx.x, status = LADE_GPU_OK;
-		bool there = i < batch.count;
-		lade_blosc_chunk b = {};
-		if (there)
-			status = lade_blosc_look(batch, i, &b);
-		if (status == LADE_GPU_OK && b.nbytes > p.largest)
-			status = LADE_GPU_LIMIT;
-		if (status != LADE_GPU_OK)
-			b.blocks = 0;
-		uint64_t room = lade_blosc_room(b), at = used;
-		at += lade_block_before(sums[LADE_BLOSC_LISTS], room, &used);
-		if (room && (at > p.scratch_size || room > p.scratch_size - at)) {
-			status = LADE_GPU_NOSPACE;
-			b.blocks = 0;
+	for (uint64_t begin = 0; begin < batch.count;
+	     begin += LADE_BLOSC_AT_ONCE * LADE_BLOSC_PLAN_THREADS) {
+		/* Below 2^31 + 2^12. */
+		uint32_t i = (uint32_t)begin + LADE_BLOSC_AT_ONCE * threadIdx.x;
+		lade_blosc_seen s[LADE_BLOSC_AT_ONCE];
+		uint64_t room = 0, wanted = 0, at = used, counter = counters;
+#pragma unroll
+		for (uint32_t k = 0; k < LADE_BLOSC_AT_ONCE; k++) {
+			s[k] = lade_blosc_see(batch, p, i + k);
+			room += s[k].room;
+			wanted += s[k].counters;
 		}
-		b.scratch = p.scratch + (room && b.blocks ? at : 0);
-		uint32_t units = b.blocks;
-		if (p.counters) {
-			uint32_t want = b.streams > 1 ? b.blocks : 0;
-			uint64_t counter = counters;
-			counter += lade_block_before(sums[LADE_BLOSC_LISTS + 1], want, &counters);
-			if (want && counter + want <= p.counters) {
-				b.counter = (uint32_t)counter;
-				units *= b.streams;
-			}
+		at += lade_block_before(sums[LADE_BLOSC_LISTS], room, &used);
+		counter += lade_block_before(sums[LADE_BLOSC_LISTS + 1], wanted, &counters);
+#pragma unroll
+		for (uint32_t k = 0; k < LADE_BLOSC_AT_ONCE; k++) {
+			if (i + k < batch.count)
+				lade_blosc_give(p, i + k, &s[k], at, counter);
+			at += s[k].room;
+			counter += s[k].counters;
 		}
 #pragma unroll
 		for (uint32_t list = 0; list < LADE_BLOSC_LISTS; list++) {
-			uint32_t mine = b.list == list ? units : 0;
-			uint64_t before = all[list];
+			uint64_t mine = 0, before = all[list];
+#pragma unroll
+			for (uint32_t k = 0; k < LADE_BLOSC_AT_ONCE; k++)
+				mine += s[k].list == list ? s[k].units : 0;
 			before += lade_block_before(sums[list], mine, &all[list]);
-			if (before + mine > LADE_BLOSC_UNITS_MAX) {
-				status = mine ? LADE_GPU_LIMIT : status;
-				b.blocks = mine ? 0 : b.blocks;
+#pragma unroll
+			for (uint32_t k = 0; k < LADE_BLOSC_AT_ONCE; k++) {
+				uint32_t its = s[k].list == list ? s[k].units : 0;
+				if (i + k < batch.count)
+					p.first[(uint64_t)list * batch.count + i + k] =
+						(uint32_t)(before < LADE_BLOSC_UNITS_MAX
+					                           ? before
+					                           : LADE_BLOSC_UNITS_MAX);
+				before += its;
+				if (its && before > LADE_BLOSC_UNITS_MAX) {
+					s[k].status = LADE_GPU_LIMIT;
+					p.chunk[i + k].blocks = 0;
+				}
 			}
-			if (there)
-				p.first[(uint64_t)list * batch.count + i] =
-					(uint32_t)(before < LADE_BLOSC_UNITS_MAX
-				                           ? before
-				                           : LADE_BLOSC_UNITS_MAX);
 		}
-		if (there) {
-			p.chunk[i] = b;
-			lade_chunk_put(batch, i, status, b.nbytes);
-		}
+#pragma unroll
+		for (uint32_t k = 0; k < LADE_BLOSC_AT_ONCE; k++)
+			if (i + k < batch.count)
+				lade_chunk_put(batch, i + k, s[k].status, s[k].nbytes);
 		__syncthreads();
 	}
 	if (threadIdx.x == 0)
