@@ -113,7 +113,7 @@ threads='test_(engine|batch|async|frame|foreign|checksums|oom|io|store|cancel)'
 # steps with 'all' in their names, for 'make test-long', run them everywhere.
 devices='_emulated$|driver_fails|frame_far|(frame|io|store|zarr|write)_device'
 slow='test_kernel_(lz|ans|deflate)' # fuzz targets run these kernels under it
-few_threads='test_(engine|batch_damage|frame_[dr]|checksums|oom$|oom_[fs]|io|store|cancel)'
+few_threads='test_(engine|batch_damage|frame_[dr]|checksums|oom$|oom_(frame|store)|io|store|cancel)'
 few_threads+='|test_batch(_cancel|_fails|_layout)?_emulated'
 
 run_steps() { # name...
