@@ -20,6 +20,7 @@ import sys
 import liblade
 import liblade.numcodecs
 import liblade.rntuple
+import liblade.share
 import liblade.zarr
 from sphinx.util.inventory import InventoryFile
 with open(sys.argv[1], "rb") as f:
@@ -27,6 +28,7 @@ with open(sys.argv[1], "rb") as f:
 want = {f"liblade.{n}" for n in liblade.__all__ if not n.startswith("__")}
 want |= {f"liblade.numcodecs.{n}" for n in liblade.numcodecs.__all__}
 want |= {f"liblade.rntuple.{n}" for n in liblade.rntuple.__all__}
+want |= {f"liblade.share.{n}" for n in liblade.share.__all__}
 want |= {f"liblade.zarr.{n}" for n in liblade.zarr.__all__}
 missing = sorted(want - there)
 if missing:

@@ -5,6 +5,7 @@
  */
 #include "file.h"
 #include "rntuple_py.h"
+#include "share_py.h"
 #include "zarr_py.h"
 
 static py_state *state_of(PyObject *module)
@@ -528,7 +529,8 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 static bool add_types(PyObject *module)
 {
 	PyType_Spec *const specs[] = {&py_reader_spec, &py_writer_spec, &py_rntuple_spec,
-	                              &py_rntuple_writer_spec, &py_arrow_spec};
+	                              &py_rntuple_writer_spec, &py_arrow_spec,
+	                              &py_share_spec, &py_share_version_spec};
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < sizeof(specs) / sizeof(*specs); i++) {

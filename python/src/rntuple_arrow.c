@@ -7,35 +7,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "arrow_abi.h"
 #include "rntuple_py.h"
 
 #include <string.h>
-
-/* ---- Arrow's ABI ------------------------------------------------------------------------ */
-
-struct ArrowSchema {
-	const char *format, *name, *metadata;
-	int64_t flags, n_children;
-	struct ArrowSchema **children, *dictionary;
-	void (*release)(struct ArrowSchema *);
-	void *private_data;
-};
-
-struct ArrowArray {
-	int64_t length, null_count, offset, n_buffers, n_children;
-	const void **buffers;
-	struct ArrowArray **children, *dictionary;
-	void (*release)(struct ArrowArray *);
-	void *private_data;
-};
-
-struct ArrowDeviceArray {
-	struct ArrowArray array;
-	int64_t device_id;
-	int32_t device_type; /* as DLPack's */
-	void *sync_event;
-	int64_t reserved[3];
-};
 
 enum { ON_CPU = 1, ON_CUDA = 2 };
 enum { LEVELS_MAX = 200 };

@@ -1,0 +1,272 @@
+"""Columns and tables that processes publish once and open by name, in the same memory.
+
+    import liblade.share
+
+    with liblade.share.connect() as share:              # the broker: lade share serve
+        share.publish("trips", table)                   # pyarrow, pandas, polars, numpy, ...
+        trips = share.get("trips")                      # in any process
+        trips.to_pyarrow(), trips.to_pandas(), trips["fare"]
+
+Objects come in by Arrow's capsules, or as arrays of numbers; what comes out is in the publisher's
+memory. docs/share.md has the rules.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from . import _lade
+from ._arguments import integer, text
+from ._lade import Array, as_array
+
+__all__ = ["Connection", "Dataset", "Info", "Published", "connect", "open_ticket"]
+
+_COPY = {"if_needed": 0, "never": 1, "always": 2}
+_CHECK = {None: 0, "layout": 1, "full": 2}
+_FORMATS = {
+    "int8": "c", "uint8": "C", "int16": "s", "uint16": "S", "int32": "i", "uint32": "I",
+    "int64": "l", "uint64": "L", "float16": "e", "float32": "f", "float64": "g",
+}  # fmt: skip
+_STEP_MS = 200  # waits look for signals that often
+_TICKET = "lade-share:"
+
+
+class Published(NamedTuple):
+    """What was published: the version, bytes that were shared and copied, and why some were."""
+
+    version: int
+    shared: int
+    copied: int
+    why: str
+
+
+class Info(NamedTuple):
+    """What the broker knows of a version; time is in nanoseconds since 1970."""
+
+    name: str
+    version: int
+    rows: int
+    bytes: int
+    time: int
+    columns: int
+    batches: int
+    uid: int
+    pid: int
+
+
+def _one_of(name: str, table: dict[Any, int], value: Any) -> int:
+    if value not in table:
+        raise ValueError(f"{name} is {value!r}, it can be {', '.join(map(repr, table))}")
+    return table[value]
+
+
+def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A schema, and arrays of it."""
+    if hasattr(source, "__arrow_c_stream__"):
+        return _lade.ShareConnection.read_stream(source.__arrow_c_stream__())
+    if hasattr(source, "__arrow_c_array__"):
+        schema, array = source.__arrow_c_array__()
+        return schema, (array,)
+    array = as_array(source)
+    if array.ndim != 1 or str(array.dtype) not in _FORMATS:
+        raise TypeError(
+            f"{type(source).__name__} has no Arrow capsules, and is no array of numbers with one "
+            f"dimension: {array.ndim} dimensions of {array.dtype}"
+        )
+    if array.strides[0] != array.item_size:
+        raise ValueError(f"its elements are {array.strides[0]} bytes apart, want {array.item_size}")
+    tree = ("", _FORMATS[str(array.dtype)], 0, array.shape[0], 0, (None, array), ())
+    data = _lade.ArrowData(tree, -1)
+    schema, capsule = data.__arrow_c_array__()
+    return schema, (capsule,)
+
+
+class _Closing:
+    """Closed at the end of a with statement."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Connection(_Closing):
+    """A connection to a broker; any number of threads may use it."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout: float = 10.0):
+        self._path = None if path is None else os.fspath(path)
+        self._own: _lade.ShareConnection | None = _lade.ShareConnection(
+            self._path, max(1, math.ceil(timeout * 1000))
+        )
+
+    @property
+    def _connection(self) -> _lade.ShareConnection:
+        if self._own is None:
+            raise ValueError("the connection is closed")
+        return self._own
+
+    def close(self) -> None:
+        """End the connection; data sets stay valid."""
+        self._own = None
+
+    def publish(
+        self, name: str, source: Any, *, copy: str = "if_needed", compact: bool = False
+    ) -> Published:
+        """Publish a new version of a name.
+
+        source is anything with Arrow's capsules (pyarrow, pandas, polars, a Dataset), or an array
+        of numbers with one dimension. copy is "if_needed", "never" or "always"; compact=True is
+        "always": only the rows of a slice become readable. The result says what was copied, and
+        why.
+        """
+        mode = _one_of("copy", _COPY, copy)
+        schema, arrays = _capsules(source)
+        return Published(
+            *self._connection.publish(text("name", name), schema, arrays, 2 if compact else mode)
+        )
+
+    def get(
+        self, name: str, version: int = 0, *, check: str | None = None, writable: bool = False
+    ) -> Dataset:
+        """Open the latest version of a name, or that version.
+
+        check is "layout" or "full" (None: full for versions of other users). With writable=True
+        pages may be written and are then the caller's own.
+        """
+        number = integer("version", version)
+        level = _one_of("check", _CHECK, check)
+        return Dataset(
+            _lade.ShareVersion(self._connection, text("name", name), number, level, writable),
+            self._path,
+        )
+
+    def empty(self, size: int) -> Array:
+        """Zeros, as an Array of bytes, that are published without a copy.
+
+        They become read-only when they are published: writing to them then ends the process.
+        """
+        return self._connection.alloc(integer("size", size))
+
+    def datasets(self, prefix: str | None = None) -> list[Info]:
+        """The latest version of each name that begins with prefix, in order."""
+        return [Info(*row) for row in self._connection.list(prefix)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([one.name for one in self.datasets()])
+
+    def remove(self, name: str, version: int = 0) -> None:
+        """Remove a name, or one version; those who have it open keep it."""
+        self._connection.remove(text("name", name), integer("version", version))
+
+    def wait(self, name: str, *, after: int = 0, timeout: float | None = None) -> int:
+        """Wait until a name has a version above after; returns it, or raises TimeoutError."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _STEP_MS
+            if end is not None:
+                left = max(0, min(left, math.ceil((end - time.monotonic()) * 1000)))
+            version = self._connection.wait(text("name", name), integer("after", after), left)
+            if version is not None:
+                return version
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError(f"{name!r} has no version above {after} after {timeout} s")
+
+    def statistics(self) -> dict[str, int]:
+        """What the broker holds and has done."""
+        return self._connection.statistics()
+
+
+class Dataset(_Closing):
+    """An opened version: a table, or a column. Its memory stays mapped while anything uses it."""
+
+    def __init__(self, version: _lade.ShareVersion, path: str | None):
+        self._own: _lade.ShareVersion | None = version
+        self._path = path
+        self.info = Info(*version.info())
+
+    @property
+    def _version(self) -> _lade.ShareVersion:
+        if self._own is None:
+            raise ValueError(f"{self.info.name!r} is closed")
+        return self._own
+
+    def close(self) -> None:
+        """Release the version; arrays that were made of it stay valid."""
+        self._own = None
+
+    def __len__(self) -> int:
+        return self.info.rows
+
+    def __repr__(self) -> str:
+        i = self.info
+        return f"<liblade.share.Dataset {i.name}@{i.version}, {i.rows} rows, {i.columns} columns>"
+
+    @property
+    def ticket(self) -> str:
+        """A text that open_ticket() opens in another process of this machine."""
+        return f"{_TICKET}{self._path or ''}#{self.info.name}@{self.info.version}"
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._version.schema()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._version.stream()
+
+    def to_pyarrow(self) -> Any:
+        """A pyarrow.Table, or a pyarrow.ChunkedArray of a column."""
+        import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+        field = pa.field(self)
+        if pa.types.is_struct(field.type):
+            return pa.RecordBatchReader.from_stream(self).read_all()
+        return pa.chunked_array(self)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """A pandas.DataFrame or Series; the options are those of pyarrow's to_pandas()."""
+        return self.to_pyarrow().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame or Series."""
+        import polars as pl  # type: ignore[import-not-found,unused-ignore]
+
+        return pl.from_arrow(self.to_pyarrow())
+
+    def numbers(self, column: int | None = None, batch: int = 0) -> Array:
+        """Numbers without nulls, of one batch, as an Array in place: for NumPy, CuPy or torch."""
+        child = -1 if column is None else integer("column", column)
+        return self._version.numbers(integer("batch", batch), child)
+
+    def __getitem__(self, name: str) -> Any:
+        """A column of a table, as a pyarrow.ChunkedArray."""
+        return self.to_pyarrow()[text("name", name)]
+
+
+def connect(path: str | os.PathLike[str] | None = None, *, timeout: float = 10.0) -> Connection:
+    """Connect to the user's broker, or to that of a socket; calls wait for timeout seconds."""
+    return Connection(path, timeout=timeout)
+
+
+def open_ticket(ticket: str, *, path: str | os.PathLike[str] | None = None) -> Dataset:
+    """Open what a Dataset's ticket names, through its broker or that of path."""
+    head, _, name = text("ticket", ticket).partition("#")
+    name, _, version = name.rpartition("@")
+    if not head.startswith(_TICKET) or not name or not version.isdigit():
+        raise ValueError(f"{ticket!r} is no ticket: want {_TICKET}PATH#NAME@VERSION")
+    with connect(path or head[len(_TICKET) :] or None) as connection:
+        return connection.get(name, int(version))

@@ -1,0 +1,641 @@
+/*
+ * share.c: connections to a broker of shared columns, and opened versions, as Arrow's capsules.
+ * liblade/share.py makes the interface of them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "arrow_abi.h"
+#include "share_py.h"
+
+#include <string.h>
+
+#define SCHEMA "arrow_schema"
+#define ARRAY "arrow_array"
+#define STREAM "arrow_array_stream"
+
+typedef struct connection {
+	PyObject_HEAD py_state *st;
+	lade_share *share;
+} connection;
+
+typedef struct version {
+	PyObject_HEAD py_state *st;
+	lade_share_version *version;
+} version;
+
+static void schema_end(PyObject *capsule)
+{
+	struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, SCHEMA);
+
+	if (schema->release)
+		schema->release(schema);
+	free(schema);
+}
+
+static void array_end(PyObject *capsule)
+{
+	struct ArrowArray *array = PyCapsule_GetPointer(capsule, ARRAY);
+
+	if (array->release)
+		array->release(array);
+	free(array);
+}
+
+static void stream_end(PyObject *capsule)
+{
+	struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, STREAM);
+
+	if (stream->release)
+		stream->release(stream);
+	free(stream);
+}
+
+/* A capsule of zeroed memory, which is at '*out'. */
+static PyObject *capsule_new(size_t size, const char *name, PyCapsule_Destructor end, void *out)
+{
+	void *memory = calloc(1, size);
+	PyObject *capsule = memory ? PyCapsule_New(memory, name, end) : PyErr_NoMemory();
+
+	if (!capsule)
+		free(memory);
+	memcpy(out, &memory, sizeof memory);
+	return capsule;
+}
+
+/* ---- connections ------------------------------------------------------------------------ */
+
+static PyObject *connection_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	py_state *st = PyType_GetModuleState(type);
+	lade_share_options options = {.struct_size = sizeof options};
+	unsigned timeout;
+	connection *c;
+	lade_status status;
+	lade_error err;
+
+	(void)kwargs;
+	if (!PyArg_ParseTuple(args, "zI", &options.path, &timeout))
+		return NULL;
+	options.timeout_ms = timeout;
+	c = (connection *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+	if (!c)
+		return NULL;
+	c->st = st;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_connect(&options, &c->share, &err);
+	Py_END_ALLOW_THREADS if (status)
+	{
+		py_raise(st, &err, SIZE_MAX);
+		Py_DECREF(c);
+		return NULL;
+	}
+	return (PyObject *)c;
+}
+
+static void connection_dealloc(PyObject *self)
+{
+	connection *c = (connection *)self;
+	PyTypeObject *type = Py_TYPE(self);
+
+	lade_share_close(c->share);
+	((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+	Py_DECREF(type);
+}
+
+/* publish(name, schema, (array, ...), copy): (version, shared, copied, why) */
+static PyObject *connection_publish(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	lade_share_table table = {.struct_size = sizeof table};
+	lade_share_published out = {.struct_size = sizeof out};
+	const struct ArrowArray **arrays;
+	PyObject *schema, *tuple;
+	const char *name;
+	lade_status status = LADE_OK;
+	lade_error err;
+	int copy;
+
+	if (!PyArg_ParseTuple(args, "sOO!i", &name, &schema, &PyTuple_Type, &tuple, &copy))
+		return NULL;
+	table.schema = PyCapsule_GetPointer(schema, SCHEMA);
+	if (!table.schema)
+		return NULL;
+	table.batch_count = (size_t)PyTuple_Size(tuple);
+	arrays = calloc(table.batch_count + 1, sizeof *arrays);
+	if (!arrays)
+		return PyErr_NoMemory();
+	for (size_t i = 0; i < table.batch_count; i++) {
+		arrays[i] = PyCapsule_GetPointer(PyTuple_GetItem(tuple, (Py_ssize_t)i), ARRAY);
+		if (!arrays[i]) {
+			free(arrays);
+			return NULL;
+		}
+	}
+	table.batches = arrays;
+	table.copy = (lade_share_copy)copy;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_publish(c->share, name, &table, &out, &err);
+	Py_END_ALLOW_THREADS free(arrays);
+	if (status) {
+		py_raise(c->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	return Py_BuildValue("(KKKs)", (unsigned long long)out.version,
+	                     (unsigned long long)out.shared, (unsigned long long)out.copied,
+	                     out.why);
+}
+
+/* read_stream(capsule): (schema, (array, ...)) */
+static PyObject *connection_read_stream(PyObject *unused, PyObject *capsule)
+{
+	struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, STREAM);
+	struct ArrowSchema *schema;
+	struct ArrowArray *array;
+	PyObject *list = NULL, *first, *one, *out = NULL;
+	int rc;
+
+	(void)unused;
+	if (!stream)
+		return NULL;
+	if (!stream->release) {
+		PyErr_SetString(PyExc_ValueError, "the stream was used before");
+		return NULL;
+	}
+	first = capsule_new(sizeof *schema, SCHEMA, schema_end, &schema);
+	rc = first ? stream->get_schema(stream, schema) : 0;
+	list = first && !rc ? PyList_New(0) : NULL;
+	while (list && !rc) {
+		one = capsule_new(sizeof *array, ARRAY, array_end, &array);
+		rc = one ? stream->get_next(stream, array) : 0;
+		bool more = one && !rc && array->release;
+		if (!one || (more && PyList_Append(list, one)))
+			Py_CLEAR(list);
+		Py_XDECREF(one);
+		if (!more)
+			break;
+	}
+	if (rc && !PyErr_Occurred()) {
+		const char *text = stream->get_last_error(stream);
+		PyErr_Format(PyExc_RuntimeError, "the stream failed: %s", text ? text : "");
+	} else if (list) {
+		PyObject *tuple = PyList_AsTuple(list);
+		out = tuple ? Py_BuildValue("(ON)", first, tuple) : NULL;
+	}
+	Py_XDECREF(list);
+	Py_XDECREF(first);
+	return out;
+}
+
+static PyObject *connection_alloc(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	lade_array *memory;
+	py_array *array;
+	lade_error err;
+	Py_ssize_t size;
+
+	if (!PyArg_ParseTuple(args, "n", &size))
+		return NULL;
+	if (size < 0) {
+		PyErr_Format(PyExc_ValueError, "%zd bytes are not possible", size);
+		return NULL;
+	}
+	if (lade_share_alloc(c->share, (size_t)size, &memory, &err)) {
+		py_raise(c->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	array = py_array_own(c->st, memory);
+	if (array)
+		array->lent = false; /* it keeps this memory, whatever is written to it */
+	return (PyObject *)array;
+}
+
+static PyObject *info_tuple(const lade_share_info *i)
+{
+	return Py_BuildValue("(sKKKKIIII)", i->name, (unsigned long long)i->version,
+	                     (unsigned long long)i->rows, (unsigned long long)i->bytes,
+	                     (unsigned long long)i->time, i->columns, i->batches, i->uid, i->pid);
+}
+
+typedef struct listing {
+	PyObject *list;
+	PyThreadState *thread;
+} listing;
+
+static lade_status visit(void *ctx, const lade_share_info *info)
+{
+	listing *l = ctx;
+	PyObject *row;
+
+	PyEval_RestoreThread(l->thread);
+	row = info_tuple(info);
+	bool ok = row && !PyList_Append(l->list, row);
+	Py_XDECREF(row);
+	l->thread = PyEval_SaveThread();
+	return ok ? LADE_OK : LADE_E_NOMEM;
+}
+
+static PyObject *connection_list(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	listing l = {.list = NULL};
+	lade_share_listing options = {.struct_size = sizeof options, .visit = visit, .ctx = &l};
+	lade_status status;
+	lade_error err;
+
+	if (!PyArg_ParseTuple(args, "z", &options.prefix))
+		return NULL;
+	l.list = PyList_New(0);
+	if (!l.list)
+		return NULL;
+	l.thread = PyEval_SaveThread();
+	status = lade_share_list(c->share, &options, &err);
+	PyEval_RestoreThread(l.thread);
+	if (status == LADE_OK)
+		return l.list;
+	if (!PyErr_Occurred())
+		py_raise(c->st, &err, SIZE_MAX);
+	Py_DECREF(l.list);
+	return NULL;
+}
+
+static PyObject *connection_remove(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	unsigned long long number;
+	const char *name;
+	lade_status status;
+	lade_error err;
+
+	if (!PyArg_ParseTuple(args, "sK", &name, &number))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_remove(c->share, name, number, &err);
+	Py_END_ALLOW_THREADS if (status)
+	{
+		py_raise(c->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	Py_RETURN_NONE;
+}
+
+/* wait(name, after, ms): the version; None after the time. */
+static PyObject *connection_wait(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	unsigned long long after;
+	unsigned ms;
+	uint64_t number;
+	const char *name;
+	lade_status status;
+	lade_error err;
+
+	if (!PyArg_ParseTuple(args, "sKI", &name, &after, &ms))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_wait(c->share, name, after, ms, &number, &err);
+	Py_END_ALLOW_THREADS if (status == LADE_OK) return PyLong_FromUnsignedLongLong(number);
+	/* No broker is the same status; then the next question fails, too. */
+	if (status == LADE_E_NOT_FOUND && !strstr(err.message, "no broker answers"))
+		Py_RETURN_NONE;
+	py_raise(c->st, &err, SIZE_MAX);
+	return NULL;
+}
+
+static PyObject *connection_statistics(PyObject *self, PyObject *unused)
+{
+	connection *c = (connection *)self;
+	lade_share_statistics n = {.struct_size = sizeof n};
+	lade_status status;
+	lade_error err;
+
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_statistics_get(c->share, &n, &err);
+	Py_END_ALLOW_THREADS if (status)
+	{
+		py_raise(c->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	const struct {
+		const char *name;
+		uint64_t value;
+	} all[] = {
+		{"names", n.names},
+		{"versions", n.versions},
+		{"bytes", n.bytes},
+		{"bytes_cap", n.bytes_cap},
+		{"descriptors", n.descriptors},
+		{"descriptor_cap", n.descriptor_cap},
+		{"clients", n.clients},
+		{"client_cap", n.client_cap},
+		{"held", n.held},
+		{"published", n.published},
+		{"opened", n.opened},
+		{"removed", n.removed},
+		{"refused", n.refused},
+		{"keeper_pid", n.keeper_pid},
+		{"keeper_starts", n.keeper_starts},
+	};
+	PyObject *out = PyDict_New();
+	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++) {
+		PyObject *value = PyLong_FromUnsignedLongLong(all[i].value);
+		if (!value || PyDict_SetItemString(out, all[i].name, value))
+			Py_CLEAR(out);
+		Py_XDECREF(value);
+	}
+	return out;
+}
+
+/* ---- versions --------------------------------------------------------------------------- */
+
+/* ShareVersion(connection, name, version, check, writable) */
+static PyObject *version_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	lade_share_open_options options = {.struct_size = sizeof options};
+	unsigned long long number;
+	PyObject *from;
+	const char *name;
+	version *v;
+	lade_status status;
+	lade_error err;
+	int check, writable;
+
+	(void)kwargs;
+	if (!PyArg_ParseTuple(args, "OsKip", &from, &name, &number, &check, &writable))
+		return NULL;
+	options.version = number;
+	options.check = (lade_share_check)check;
+	options.writable = writable;
+	v = (version *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+	if (!v)
+		return NULL;
+	v->st = PyType_GetModuleState(type);
+	lade_share *share = ((connection *)from)->share;
+	Py_BEGIN_ALLOW_THREADS status = lade_share_open(share, name, &options, &v->version, &err);
+	Py_END_ALLOW_THREADS if (status)
+	{
+		py_raise(v->st, &err, SIZE_MAX);
+		Py_DECREF(v);
+		return NULL;
+	}
+	return (PyObject *)v;
+}
+
+static void version_dealloc(PyObject *self)
+{
+	version *v = (version *)self;
+	PyTypeObject *type = Py_TYPE(self);
+
+	lade_share_version_unref(v->version);
+	((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+	Py_DECREF(type);
+}
+
+static PyObject *version_info(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return info_tuple(lade_share_version_info(((version *)self)->version));
+}
+
+static PyObject *version_schema(PyObject *self, PyObject *unused)
+{
+	version *v = (version *)self;
+	struct ArrowSchema *schema;
+	PyObject *capsule = capsule_new(sizeof *schema, SCHEMA, schema_end, &schema);
+	lade_error err;
+
+	(void)unused;
+	if (capsule && lade_share_version_schema(v->version, schema, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+		Py_CLEAR(capsule);
+	}
+	return capsule;
+}
+
+static PyObject *version_array(PyObject *self, PyObject *args)
+{
+	version *v = (version *)self;
+	struct ArrowArray *array;
+	PyObject *capsule;
+	lade_error err;
+	Py_ssize_t index;
+
+	if (!PyArg_ParseTuple(args, "n", &index))
+		return NULL;
+	capsule = capsule_new(sizeof *array, ARRAY, array_end, &array);
+	if (capsule && lade_share_version_array(v->version, (size_t)index, array, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+		Py_CLEAR(capsule);
+	}
+	return capsule;
+}
+
+/* What a stream keeps. */
+typedef struct reading {
+	lade_share_version *version;
+	size_t next;
+	lade_error err;
+} reading;
+
+static int code_of(lade_status status)
+{
+	return status == LADE_OK ? 0 : status == LADE_E_NOMEM ? 12 /* ENOMEM */ : 22 /* EINVAL */;
+}
+
+static int next_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+	reading *r = stream->private_data;
+
+	return code_of(lade_share_version_schema(r->version, out, &r->err));
+}
+
+static int next_array(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+	reading *r = stream->private_data;
+
+	if (r->next == lade_share_version_info(r->version)->batches) {
+		memset(out, 0, sizeof *out); /* the end */
+		return 0;
+	}
+	return code_of(lade_share_version_array(r->version, r->next++, out, &r->err));
+}
+
+static const char *last_error(struct ArrowArrayStream *stream)
+{
+	return ((reading *)stream->private_data)->err.message;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+	reading *r = stream->private_data;
+
+	lade_share_version_unref(r->version);
+	free(r);
+	stream->release = NULL;
+}
+
+static PyObject *version_stream(PyObject *self, PyObject *unused)
+{
+	version *v = (version *)self;
+	struct ArrowArrayStream *stream;
+	reading *r = calloc(1, sizeof *r);
+	PyObject *capsule =
+		r ? capsule_new(sizeof *stream, STREAM, stream_end, &stream) : PyErr_NoMemory();
+
+	(void)unused;
+	if (!capsule) {
+		free(r);
+		return NULL;
+	}
+	r->version = lade_share_version_ref(v->version);
+	*stream = (struct ArrowArrayStream){next_schema, next_array, last_error, release_stream, r};
+	return capsule;
+}
+
+/* The element type of a format of fixed numbers, as a type string; NULL: it is none. */
+static const char *number_type(const char *format)
+{
+	static const char *const types[] = {"c|i1", "C|u1", "s<i2", "S<u2", "i<i4", "I<u4",
+	                                    "l<i8", "L<u8", "e<f2", "f<f4", "g<f8"};
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (types[i][0] == format[0] && !format[1])
+			return types[i] + 1;
+	return NULL;
+}
+
+static void release_kept(void *ctx)
+{
+	struct ArrowArray *array = ctx;
+
+	array->release(array);
+	free(array);
+}
+
+/* Numbers of a column, as an Array in place.  It takes the keeper, if it gets that far. */
+static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct ArrowSchema *s,
+                            struct ArrowArray **keeper)
+{
+	const char *type = number_type(s->format);
+	lade_array_options options = {
+		.struct_size = sizeof options, .gone = release_kept, .gone_ctx = *keeper};
+	lade_array *memory;
+	py_array *array;
+	py_dtype dtype;
+	lade_error err;
+
+	if (!type || s->dictionary) {
+		PyErr_Format(PyExc_TypeError, "'%s' has the format '%s', which is no number",
+		             s->name ? s->name : "", s->format);
+		return NULL;
+	}
+	if (a->null_count) {
+		PyErr_Format(PyExc_ValueError, "'%s' has nulls: arrays of numbers have none",
+		             s->name ? s->name : "");
+		return NULL;
+	}
+	if (!py_dtype_parse(type, &dtype))
+		return NULL;
+	char *data = (char *)(uintptr_t)a->buffers[1];
+	lade_span span = lade_host_span(data ? data + a->offset * dtype.size : NULL,
+	                                (size_t)a->length * dtype.size);
+	if (lade_array_wrap(span, &options, &memory, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	*keeper = NULL;
+	array = py_array_own(v->st, memory);
+	if (!array)
+		return PyErr_NoMemory();
+	array->lent = false;
+	array->readonly = true;
+	array->dtype = dtype;
+	(void)py_array_flat(array, dtype, span.size);
+	return (PyObject *)array;
+}
+
+/* numbers(batch, child): of a table's column, or of a column: -1 */
+static PyObject *version_numbers(PyObject *self, PyObject *args)
+{
+	version *v = (version *)self;
+	struct ArrowArray *keeper = NULL;
+	struct ArrowSchema schema = {.release = NULL};
+	PyObject *out = NULL;
+	Py_ssize_t index, child;
+	lade_error err;
+
+	if (!PyArg_ParseTuple(args, "nn", &index, &child))
+		return NULL;
+	keeper = calloc(1, sizeof *keeper);
+	if (!keeper)
+		return PyErr_NoMemory();
+	if (lade_share_version_schema(v->version, &schema, &err) ||
+	    lade_share_version_array(v->version, (size_t)index, keeper, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+	} else if (child < -1 || child >= keeper->n_children) {
+		PyErr_Format(PyExc_IndexError, "column %zd of %lld", child,
+		             (long long)keeper->n_children);
+	} else {
+		/* Rows of a table that is a slice are the parent's: of the child these. */
+		struct ArrowArray seen = child < 0 ? *keeper : *keeper->children[child];
+		if (child >= 0) {
+			seen.offset += keeper->offset;
+			seen.length = keeper->length;
+		}
+		out = numbers_of(v, &seen, child < 0 ? &schema : schema.children[child], &keeper);
+	}
+	if (schema.release)
+		schema.release(&schema);
+	if (keeper && keeper->release)
+		keeper->release(keeper);
+	free(keeper);
+	return out;
+}
+
+/* ---- types ------------------------------------------------------------------------------ */
+
+static PyMethodDef connection_methods[] = {
+	{"publish", connection_publish, METH_VARARGS, NULL},
+	{"read_stream", connection_read_stream, METH_O | METH_STATIC, NULL},
+	{"alloc", connection_alloc, METH_VARARGS, NULL},
+	{"list", connection_list, METH_VARARGS, NULL},
+	{"remove", connection_remove, METH_VARARGS, NULL},
+	{"wait", connection_wait, METH_VARARGS, NULL},
+	{"statistics", connection_statistics, METH_NOARGS, NULL},
+	{0},
+};
+
+static PyType_Slot connection_slots[] = {
+	{Py_tp_doc, "A connection to a broker; liblade.share.connect() makes one."},
+	{Py_tp_new, connection_new},
+	{Py_tp_dealloc, connection_dealloc},
+	{Py_tp_methods, connection_methods},
+	{0, NULL},
+};
+
+PyType_Spec py_share_spec = {
+	.name = "liblade._lade.ShareConnection",
+	.basicsize = sizeof(connection),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+	.slots = connection_slots,
+};
+
+static PyMethodDef version_methods[] = {
+	{"info", version_info, METH_NOARGS, NULL},
+	{"schema", version_schema, METH_NOARGS, NULL},
+	{"array", version_array, METH_VARARGS, NULL},
+	{"stream", version_stream, METH_NOARGS, NULL},
+	{"numbers", version_numbers, METH_VARARGS, NULL},
+	{0},
+};
+
+static PyType_Slot version_slots[] = {
+	{Py_tp_doc, "An opened version; liblade.share.Connection.get() makes one."},
+	{Py_tp_new, version_new},
+	{Py_tp_dealloc, version_dealloc},
+	{Py_tp_methods, version_methods},
+	{0, NULL},
+};
+
+PyType_Spec py_share_version_spec = {
+	.name = "liblade._lade.ShareVersion",
+	.basicsize = sizeof(version),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+	.slots = version_slots,
+};

@@ -1,0 +1,213 @@
+"""liblade.share: tables of pyarrow, pandas, polars and numpy from process to process.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import gc
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import liblade
+import liblade.share
+
+pa = pytest.importorskip("pyarrow", reason="no wheel of pyarrow")
+
+
+def command():
+    """The lade command of the build, beside the virtual environment's folder."""
+    if "LADE_COMMAND" in os.environ:
+        return os.environ["LADE_COMMAND"]
+    for folder in pathlib.Path(sys.prefix).parents:
+        if (folder / "lade").is_file() and (folder / "liblade.so").exists():
+            return folder / "lade"
+    return shutil.which("lade")
+
+
+@pytest.fixture
+def path(tmp_path):
+    lade = command()
+    if not lade:
+        pytest.skip("there is no lade command that serves")
+    socket = str(tmp_path / "s")
+    broker = subprocess.Popen([lade, "share", "serve", "--socket", socket])
+    for _ in range(500):
+        try:
+            liblade.share.connect(socket).close()
+            break
+        except liblade.InputError:
+            time.sleep(0.01)
+    yield socket
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(10) == 0
+
+
+def apart(path, script):
+    """Runs a script in another process, with 'share' connected; what it prints."""
+    start = "import sys, liblade.share\nshare = liblade.share.connect(sys.argv[1])\n"
+    done = subprocess.run(
+        [sys.executable, "-c", start + script, path], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def table(rows=5000):
+    return pa.table(
+        {
+            "id": pa.array(range(rows), pa.int64()),
+            "fare": pa.array([None if i % 7 == 3 else i / 4 for i in range(rows)]),
+            "name": pa.array([None if i % 5 == 1 else f"é{i}" for i in range(rows)]),
+            "when": pa.array(range(rows), pa.timestamp("us", "UTC")),
+            "tags": pa.array([[i, None] if i % 3 else None for i in range(rows)]),
+        }
+    )
+
+
+@pytest.mark.parametrize("rows", [5, 5000])
+@pytest.mark.parametrize("cut", [slice(None), slice(3, 4), slice(2, 3000)])
+def test_a_table_goes_to_another_process_and_back(path, rows, cut):
+    with liblade.share.connect(path) as share:
+        sent = table(rows)[cut]
+        done = share.publish("trips", sent)
+        assert done.version > 0 and done.copied > 0
+        assert share.get("trips").to_pyarrow() == sent
+        # The other process takes a slice, computes, and writes a new version.
+        apart(
+            path,
+            "import pyarrow.compute as pc\n"
+            "t = share.get('trips').to_pyarrow()[1:]\n"
+            "share.publish('trips', t.append_column('twice', pc.multiply(t['fare'], 2)))",
+        )
+        assert share.wait("trips", after=done.version, timeout=5) > done.version
+        back = share.get("trips").to_pyarrow()
+        assert back.drop_columns(["twice"]) == sent[1:]
+        assert back["twice"].to_pylist() == [
+            None if v is None else 2 * v for v in sent["fare"].to_pylist()[1:]
+        ]
+
+
+def test_what_outlives_its_process(path):
+    apart(path, "import numpy as np\nshare.publish('x', np.arange(100000.0))")
+    with liblade.share.connect(path) as share:
+        data = share.get("x")
+        (info,) = share.datasets("x")
+        assert list(share) == ["x"] and info == data.info
+        assert (info.rows, info.columns, info.bytes) == (100000, 1, 800000)
+        values = np.asarray(data.numbers())
+        assert (values == np.arange(100000.0)).all() and not values.flags.writeable
+        share.remove("x")
+        with pytest.raises(liblade.InputError, match="there is no 'x'"):
+            share.get("x")
+    data.close()
+    gc.collect()
+    assert values[-1] == 99999.0
+    with pytest.raises(ValueError, match="is closed"):
+        data.numbers()
+
+
+def test_memory_that_is_published_without_a_copy(path):
+    with liblade.share.connect(path) as share:
+        memory = np.asarray(share.empty(400000)).view("<f4")
+        memory[:] = np.arange(100000)
+        done = share.publish("x", memory, copy="never")
+        assert (done.shared, done.copied, done.why) == (400000, 0, "")
+        done = share.publish("y", pa.array(memory)[500:90000], copy="never")
+        assert done.copied == 0
+        compact = share.publish("z", pa.array(memory)[500:90000], compact=True)
+        assert (compact.shared, compact.copied) == (0, 4 * 89500)
+        assert apart(path, "print(share.get('y').to_pyarrow()[0])") == "500.0"
+        assert memory[7] == 7
+        before = np.asarray(share.get("x").numbers()).ctypes.data
+        assert before == np.asarray(share.get("x").numbers()).ctypes.data
+        with pytest.raises(liblade.UnsupportedError, match="not aligned or not in shared"):
+            share.publish("x", np.arange(100000.0), copy="never")
+
+
+def test_a_table_of_shared_and_copied_columns(path):
+    with liblade.share.connect(path) as share:
+        memory = np.asarray(share.empty(800000)).view("<i8")
+        memory[:] = 5
+        mixed = pa.table({"shared": pa.array(memory), "copied": np.arange(100000)})
+        done = share.publish("x", mixed)
+        assert (done.shared, done.copied) == (800000, 800000)
+        assert "'copied': buffer 1" in done.why
+        assert share.get("x").to_pyarrow() == mixed
+
+
+def test_pandas_and_polars(path):
+    pd = pytest.importorskip("pandas", reason="no wheel of pandas")
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
+    with liblade.share.connect(path) as share:
+        share.publish("frame", frame)
+        assert share.get("frame").to_pandas()["a"].tolist() == [1, 2, 3]
+        pl = pytest.importorskip("polars", reason="no wheel of polars")
+        frame = pl.DataFrame({"a": [1, None, 3], "b": ["x", None, "a long string of bytes"]})
+        share.publish("frame", frame)
+        assert share.get("frame").to_polars().equals(frame)
+
+
+def test_tickets(path):
+    with liblade.share.connect(path) as share:
+        share.publish("a#b", pa.array([1, None, 3]))
+        ticket = share.get("a#b").ticket
+    with pytest.raises(ValueError, match="is no ticket"):
+        liblade.share.open_ticket("lade-share:x")
+    assert liblade.share.open_ticket(ticket).to_pyarrow().to_pylist() == [1, None, 3]
+
+
+def test_errors(path):
+    with pytest.raises(liblade.InputError, match="no broker answers"):
+        liblade.share.connect(path + "x")
+    with liblade.share.connect(path) as share:
+        with pytest.raises(TimeoutError, match="no version above 0 after 0.05 s"):
+            share.wait("never", timeout=0.05)
+        with pytest.raises(liblade.InputError, match="without '@'"):
+            share.publish("a@b", pa.array([1]))
+        with pytest.raises(TypeError, match="no array of numbers with one dimension"):
+            share.publish("x", np.zeros((2, 2)))
+        with pytest.raises(ValueError, match="8 bytes apart, want 4"):
+            share.publish("x", np.zeros(8, "<f4")[::2])
+        with pytest.raises(ValueError, match="copy is 'maybe'"):
+            share.publish("x", pa.array([1]), copy="maybe")
+        share.publish("x", table(5))
+        with pytest.raises(TypeError, match="'name' has the format 'u'"):
+            share.get("x").numbers(2)
+        with pytest.raises(ValueError, match="'fare' has nulls"):
+            share.get("x").numbers(1)
+        with pytest.raises(IndexError, match="column 9 of 5"):
+            share.get("x").numbers(9)
+        assert np.asarray(share.get("x").numbers(0)).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="closed"):
+        share.datasets()
+
+
+def test_a_thousand_rounds_leave_nothing(path):
+    def maps():
+        return pathlib.Path("/proc/self/maps").read_text().count("lade-share")
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    with liblade.share.connect(path) as share:
+        sent = table(5000)
+        share.publish("x", sent)
+        gc.collect()
+        before = (maps(), descriptors())
+        for i in range(300):
+            share.publish("x", sent)
+            data = share.get("x")
+            if i % 2:
+                data.to_pyarrow()
+        del data
+        gc.collect()
+        assert (maps(), descriptors()) == before
+        assert share.statistics()["held"] == 0
+        assert share.statistics()["versions"] == 1
