@@ -71,11 +71,12 @@ static lade_status check_offsets(const lade__column *c, lade_error *err)
 	size_t width = c->node->type.width;
 	const uint8_t *offsets = c->buffers[1].data;
 	int64_t before = lade__element(offsets, width, (uint64_t)c->off);
+	int64_t limit = lade__element(offsets, width, (uint64_t)(c->off + c->length));
 
 	/* The first is not negative, the last not too large: column.c. */
 	for (int64_t i = 0; i < c->length; i++) {
 		int64_t next = lade__element(offsets, width, (uint64_t)(c->off + i + 1));
-		if (next < before)
+		if (next < before || next > limit)
 			return wrong(c, "the end", i, next, err);
 		if (c->node->type.utf8 && next > before && !is_null(c, i) &&
 		    !is_utf8(c->buffers[2].data + before, (size_t)(next - before)))
