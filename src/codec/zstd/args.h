@@ -46,8 +46,8 @@ LADE_ARGS(lade_zstd_room, 32);
 
 /* Counters, all 0 at first. */
 typedef struct lade_zstd_counts {
-	uint64_t pool; /* bytes given to chunks, as are units */
-	uint32_t units, sequences, literals; /* blocks that have some */
+	uint64_t pool, units; /* given to chunks; wide, as sums of what tables say may be large */
+	uint32_t sequences, literals; /* blocks that have some */
 	uint32_t next_sequences, next_literals; /* of these blocks */
 	uint32_t listed; /* chunks that are left to lade_zstd_decode */
 	uint32_t turn;   /* of these chunks */

@@ -216,9 +216,11 @@ static __device__ __forceinline__ void lade_zstd_find_chunk(const lade_gpu_batch
 		uint32_t most = h->c.dst_cap < p.largest ? h->c.dst_cap : p.largest;
 		uint32_t room = most / LADE_ZSTD_UNIT_BYTES + p.more;
 		if (!h->left) {
-			h->first = atomicAdd(&p.counts->units, room);
-			if (h->first < p.units && room <= p.units - h->first)
-				h->count = lade_zstd_chain(h->c, i, p.unit + h->first, room);
+			uint64_t first = atomicAdd((unsigned long long *)&p.counts->units,
+			                           (unsigned long long)room);
+			h->first = (uint32_t)first;
+			if (first < p.units && room <= p.units - first)
+				h->count = lade_zstd_chain(h->c, i, p.unit + first, room);
 		}
 		h->left |= h->count == 0;
 	}
