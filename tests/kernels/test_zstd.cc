@@ -78,7 +78,7 @@ static void decode_side_by_side(guarded_batch *t, const std::vector<uint64_t> &c
 	lade_zstd_counts counts = {};
 	guard head = guard_new(n * sizeof(lade_zstd_head), 1), list = guard_new(4 * n, 1);
 	guard unit = guard_new(units * sizeof(lade_zstd_unit), 1);
-	guard sequences = guard_new(4 * units, 1), literals = guard_new(4 * units, 1);
+	guard sequences = guard_new(4 * units, 1), literals = guard_new(16 * units, 1);
 	guard pool = guard_new(size / 16 * 16, 1);
 	lade_zstd_plan plan = {&counts,
 	                       (lade_zstd_head *)head.data,
@@ -447,6 +447,9 @@ static void large_chunks(void **)
 			bytes more = make_data(&r, 1 + rng_below(&r, 40000));
 			raw.insert(raw.end(), more.begin(), more.end());
 		}
+		if (k >= 4) /* few matches: literals whose streams are long */
+			for (uint8_t &b : raw)
+				b = (uint8_t)(rng_below(&r, 90) + rng_below(&r, 90));
 		in.push_back(encode(raw, k < 3 ? 3 : 12, k));
 		caps.push_back(raw.size());
 	}

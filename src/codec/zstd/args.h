@@ -40,6 +40,7 @@ LADE_ARGS(lade_zstd_room, 32);
 /* A chunk has room for a unit for each LADE_ZSTD_UNIT_BYTES that it decodes to, and some more. */
 #define LADE_ZSTD_UNIT_BYTES 8192u
 #define LADE_ZSTD_UNITS_MORE 4u
+#define LADE_ZSTD_UNITS_MAX (1u << 28)
 /* Bytes of literals and sequences of a chunk of 'bytes' decoded ones in 'units' blocks, at most.
  * Few chunks have as many, so that all together get a quarter less. */
 #define LADE_ZSTD_POOL(bytes, units) (2 * (bytes) - (bytes) / 32 + 32 * (uint64_t)(units))
@@ -58,7 +59,8 @@ typedef struct lade_zstd_plan {
 	LADE_ADDRESS(lade_zstd_counts *) counts;
 	LADE_ADDRESS(struct lade_zstd_head *) head; /* of each chunk */
 	LADE_ADDRESS(struct lade_zstd_unit *) unit; /* blocks */
-	/* Chunks that are left; units that have sequences; those whose literals are coded. */
+	/* Chunks that are left; units that have sequences; those whose literals are coded, eight
+	 * times their number and a part: four entries a unit at most. */
 	LADE_ADDRESS(uint32_t *) list;
 	LADE_ADDRESS(uint32_t *) sequences;
 	LADE_ADDRESS(uint32_t *) literals;

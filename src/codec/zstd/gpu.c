@@ -79,10 +79,10 @@ static uint64_t wave_of(lade_zstd_plan *p, lade__address to, uint64_t bytes, uin
 	p->sequences = to;
 	to += round256(sizeof(uint32_t) * units);
 	p->literals = to;
-	to += round256(sizeof(uint32_t) * units);
+	to += round256(4 * sizeof(uint32_t) * units);
 	p->pool = to;
 	p->pool_size = round256(LADE_ZSTD_POOL(bytes, units) - (bytes - p->largest) / 2);
-	p->units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+	p->units = units < LADE_ZSTD_UNITS_MAX ? (uint32_t)units : LADE_ZSTD_UNITS_MAX;
 	return to + p->pool_size - begin;
 }
 

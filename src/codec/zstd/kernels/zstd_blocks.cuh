@@ -26,6 +26,9 @@
 
 #define LADE_ZSTD_NO_UNIT 0xFFFFFFFFu
 
+/* Four streams of so many literals in all, or more, have a warp each. */
+#define LADE_ZSTD_APART 32768u
+
 /* A chunk. */
 struct lade_zstd_head {
 	lade_gpu_chunk c;
@@ -172,8 +175,10 @@ static __device__ __forceinline__ bool lade_zstd_sections(const lade_gpu_chunk &
 			*unit = u;
 		if (reads)
 			p.sequences[atomicAdd(&p.counts->sequences, 1u)] = h->first + g + lane;
-		if (codes)
-			p.literals[atomicAdd(&p.counts->literals, 1u)] = h->first + g + lane;
+		uint32_t parts = codes && u.b.streams == 4 && literals >= LADE_ZSTD_APART ? 4 : 1;
+		uint32_t place = codes ? atomicAdd(&p.counts->literals, parts) : 0;
+		for (uint32_t k = 0; codes && k < parts; k++)
+			p.literals[place + k] = (h->first + g + lane) * 8 + (parts == 4 ? k : 4);
 	}
 	return true;
 }
@@ -430,16 +435,25 @@ static __device__ __forceinline__ void lade_zstd_read_sequences(lade_zstd_chains
 	}
 }
 
+/* What a warp reads literals with. */
+struct lade_zstd_spelling {
+	lade_zstd_huffman huffman;
+	lade_zstd_head head;
+	lade_zstd_unit unit;
+};
+
 /* Reads a unit's literals, which are not in the source as they are, by a warp: whether they are
- * right. */
-static __device__ __forceinline__ bool lade_zstd_unit_literals(lade_zstd_huffman *t,
+ * right.  'part' is the stream that it reads; 4: all. */
+static __device__ __forceinline__ bool lade_zstd_unit_literals(lade_zstd_spelling *s,
                                                                const lade_zstd_plan &p,
-                                                               const lade_zstd_head &h,
-                                                               const lade_zstd_unit &u,
-                                                               uint32_t lane)
+                                                               uint32_t part, uint32_t lane)
 {
+	const lade_zstd_head &h = s->head;
+	const lade_zstd_unit &u = s->unit;
+	lade_zstd_huffman *t = &s->huffman;
 	const uint8_t *src = h.c.src;
 	uint8_t *to = p.pool + h.at + u.literals;
+	uint32_t at;
 	if (u.b.lit_kind == LADE_ZSTD_RLE) {
 		uint8_t value = src[u.b.lit_at];
 		for (uint32_t i = lane; i < u.b.lit_size; i += 32)
@@ -448,22 +462,18 @@ static __device__ __forceinline__ bool lade_zstd_unit_literals(lade_zstd_huffman
 	}
 	if (u.b.lit_kind == LADE_ZSTD_REPEAT) {
 		const lade_zstd_block &b = p.unit[h.first + u.tree].b;
-		uint32_t at = b.lit_at, end = at + b.lit_coded;
-		lade_zstd_fetch(&t->maker, src, at, end, lane);
-		lade_zstd_tree_read(t, at, end, lane);
+		uint32_t end = b.lit_at + b.lit_coded;
+		lade_zstd_fetch(&t->maker, src, b.lit_at, end, lane);
+		lade_zstd_tree_read(t, b.lit_at, end, lane);
 		if (lane == 0)
 			t->log = 1; /* there is one */
 		__syncwarp();
 	}
-	return lade_zstd_literals(t, src, u.b, to, lane);
+	if (!lade_zstd_codes(t, src, u.b, &at, lane))
+		return false;
+	return part < 4 ? lade_zstd_streams<true>(t, src, u.b, at, to, 32 * part + lane)
+	                : lade_zstd_streams<false>(t, src, u.b, at, to, lane);
 }
-
-/* What a warp reads literals with. */
-struct lade_zstd_spelling {
-	lade_zstd_huffman huffman;
-	lade_zstd_head head;
-	lade_zstd_unit unit;
-};
 
 /* Reads units' literals until there are none left. */
 static __device__ __forceinline__ void lade_zstd_read_literals(lade_zstd_spelling *s,
@@ -477,13 +487,14 @@ static __device__ __forceinline__ void lade_zstd_read_literals(lade_zstd_spellin
 		next = __shfl_sync(LADE_FULL, next, 0);
 		if (next >= p.counts->literals)
 			return;
+		uint32_t which = p.literals[next];
 		__syncwarp();
-		lade_zstd_note_get(&s->unit, p.unit + p.literals[next], sizeof(s->unit), lane, 32);
+		lade_zstd_note_get(&s->unit, p.unit + which / 8, sizeof(s->unit), lane, 32);
 		__syncwarp();
 		lade_zstd_note_get(&s->head, p.head + s->unit.chunk, sizeof(s->head), lane, 32);
 		__syncwarp();
 		if (s->head.left == 0 &&
-		    !lade_zstd_unit_literals(&s->huffman, p, s->head, s->unit, lane) && lane == 0)
+		    !lade_zstd_unit_literals(s, p, which % 8, lane) && lane == 0)
 			p.head[s->unit.chunk].left = 1;
 	}
 }

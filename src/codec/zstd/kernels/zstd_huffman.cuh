@@ -392,15 +392,20 @@ static __device__ __forceinline__ lade_zstd_stream lade_zstd_stream_of(const uin
 	return s;
 }
 
-/* Decodes the literals of a block, whose streams begin at 'at', to 'to'; whether they are right. */
+/* Decodes the literals of a block, whose streams begin at 'at', to 'to'; whether they are right.
+ * PART: only the stream of four that 'lane' says, 32 * stream + lane, by all lanes. */
+template <bool PART>
 static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, const uint8_t *src,
                                                       const lade_zstd_block &b, uint32_t at,
                                                       uint8_t *to, uint32_t lane)
 {
 	const uint16_t *code = lade_shared(h->code);
-	uint32_t lanes = b.streams == 1 ? 32 : 8, k = lane & (lanes - 1), shift = 32 - h->log;
+	uint32_t lanes = PART || b.streams == 1 ? 32 : 8, shift = 32 - h->log;
 	uint32_t end = b.lit_at + b.lit_coded;
-	lade_zstd_stream s = lade_zstd_stream_of(src, at, end, b.streams, b.lit_size, lane);
+	lade_zstd_stream s = lade_zstd_stream_of(src, at, end, b.streams, b.lit_size,
+	                                         PART ? lane / 4 : lane);
+	lane = PART ? lane & 31 : lane;
+	uint32_t k = lane & (lanes - 1);
 	uint32_t top = s.size ? src[s.at + s.size - 1] : 0;
 	if (__any_sync(LADE_FULL, top == 0))
 		return false;
@@ -442,21 +447,32 @@ static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, cons
 	return right;
 }
 
-/* Makes the table of literals, also where it is that of the block before, and decodes them to 'to';
- * whether they are right.  h->log is that of the last table; 0: there is none. */
+/* Makes the table of literals, also where it is that of the block before; '*at' is then where the
+ * streams begin.  Whether it is right.  h->log is that of the last table; 0: there is none. */
+static __device__ __forceinline__ bool lade_zstd_codes(lade_zstd_huffman *h, const uint8_t *src,
+                                                       const lade_zstd_block &b, uint32_t *at,
+                                                       uint32_t lane)
+{
+	uint32_t end = b.lit_at + b.lit_coded;
+	*at = b.lit_at;
+	if (b.lit_kind == LADE_ZSTD_CODED) {
+		lade_zstd_fetch(&h->maker, src, *at, end, lane);
+		lade_zstd_tree_read(h, *at, end, lane);
+		*at = h->at;
+	} else if (h->log == 0) {
+		return false;
+	}
+	return lade_zstd_codes_make(h, lane);
+}
+
+/* The same, and decodes the literals to 'to'; whether they are right. */
 static __device__ __forceinline__ bool lade_zstd_literals(lade_zstd_huffman *h, const uint8_t *src,
                                                           const lade_zstd_block &b, uint8_t *to,
                                                           uint32_t lane)
 {
-	uint32_t at = b.lit_at, end = at + b.lit_coded;
-	if (b.lit_kind == LADE_ZSTD_CODED) {
-		lade_zstd_fetch(&h->maker, src, at, end, lane);
-		lade_zstd_tree_read(h, at, end, lane);
-		at = h->at;
-	} else if (h->log == 0) {
-		return false;
-	}
-	return lade_zstd_codes_make(h, lane) && lade_zstd_streams(h, src, b, at, to, lane);
+	uint32_t at;
+	return lade_zstd_codes(h, src, b, &at, lane) &&
+	       lade_zstd_streams<false>(h, src, b, at, to, lane);
 }
 
 #endif
