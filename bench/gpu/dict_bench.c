@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 		else if ((v = bench_option("--device", argv[i])))
 			b.device = atoi(v);
 		else
-			bench_die(argv[i], "is no option (they are listed at the head of the file)");
+			bench_die(argv[i], "is no option (the file lists them at its head)");
 	}
 	if (!b.chunk || !b.count || !b.repeats || b.repeats > BENCH_ROUNDS_MAX)
 		bench_die("options", "chunk, count and repeats are 1 at least");
