@@ -26,7 +26,7 @@
 
 #define LADE_ZSTD_NO_UNIT 0xFFFFFFFFu
 
-/* Four streams of so many literals in all, or more, have a warp each. */
+/* Four streams of this number of literals in all, or more, have a warp each. */
 #define LADE_ZSTD_APART 32768u
 
 /* A chunk. */

@@ -357,9 +357,9 @@ static __device__ __forceinline__ void lade_zstd_store(lade_zstd_reader *r, cons
 }
 
 /*
- * The ring of the thread's lane.  It is not told by lade_shared(): where two kernels of a file
- * decode streams, nvcc 13.0 takes what that assumes of the ring for false, and leaves out all
- * behind it.
+ * The ring of the thread's lane.  This is no lade_shared(): where two kernels of a file decode
+ * streams, nvcc 13.0 takes what that assumes of the ring for false, and leaves out all code behind
+ * it.
  */
 static __device__ __forceinline__ uint32_t *lade_zstd_ring(lade_zstd_huffman *h, uint32_t lane)
 {
