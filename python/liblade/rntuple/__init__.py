@@ -14,6 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -93,11 +94,29 @@ class RNTuple(Mapping[str, Field]):
         """File[name] makes it."""
         self._handle = handle
         self.info = Info(*handle.about())
-        self._fields, self._columns = make_fields(handle.fields(), handle.columns())
-        self._by_path = {field.path: field.index for field in self._fields}
-        self._tops = {f.name: f for f in self._fields if f.parent is None}
         self._clusters = handle.clusters()
         self._plans: dict[tuple[str, ...] | None, Plan] = {}
+
+    # Schemas may have thousands of fields: nobody waits for those that are not looked at.
+    @functools.cached_property
+    def _tables(self) -> tuple[list[Field], list[Column]]:
+        return make_fields(self._handle.fields(), self._handle.columns())
+
+    @property
+    def _fields(self) -> list[Field]:
+        return self._tables[0]
+
+    @property
+    def _columns(self) -> list[Column]:
+        return self._tables[1]
+
+    @functools.cached_property
+    def _by_path(self) -> dict[str, int]:
+        return {field.path: field.index for field in self._fields}
+
+    @functools.cached_property
+    def _tops(self) -> dict[str, Field]:
+        return {field.name: field for field in self._fields if field.parent is None}
 
     @property
     def name(self) -> str:
