@@ -56,6 +56,7 @@ typedef struct make {
 	make_bytes fields, columns; /* records */
 	uint32_t field_count, column_count;
 	uint64_t first[MAKE_COLUMNS]; /* elements of a column that are not stored */
+	uint32_t groups;              /* so many times the same one; 0: once */
 	uint32_t attributes;          /* linked attribute sets, whose anchors are nowhere */
 	make_page_place *pages;
 	size_t page_count;
@@ -332,8 +333,12 @@ static inline make_link make_footer(make *m, const make_link *header, const make
 	make_le(&group, m->cluster_count, 4);
 	make_le(&group, pages->size, 8);
 	make_locator(m, &group, pages->off, pages->size);
+	for (uint32_t i = 1; i < m->groups; i++) {
+		make_le(&groups, group.size + 8, 8);
+		make_add(&groups, group.data, group.size);
+	}
 	make_frame(&groups, group, NULL);
-	make_frame(&payload, groups, &one);
+	make_frame(&payload, groups, m->groups ? &m->groups : &one);
 	for (uint32_t i = 0; i < m->attributes; i++) {
 		make_bytes set = {0};
 		make_le(&set, 1, 2);

@@ -50,7 +50,8 @@ typedef struct lade_rntuple_options {
 	size_t struct_size;
 	const char *name;      /* "events", or "folder/events"; NULL: the file's only RNTuple */
 	lade_engine *engine;   /* NULL: lade_engine_default() */
-	uint64_t metadata_max; /* the most decoded bytes of an envelope; 0: 1 GiB */
+	/* The most decoded bytes of an envelope, of all page lists, and of all paths; 0: 1 GiB */
+	uint64_t metadata_max;
 	lade_cancel *cancel;   /* ends the call early; or NULL */
 } lade_rntuple_options;
 

@@ -163,6 +163,18 @@ lade_status lade__rnt_pages(lade_rntuple *t, uint64_t header_sum, lade_error *er
 {
 	lade_status status = LADE_OK;
 	rnt_locator lists[RNT_HELD_MAX];
+	uint64_t total = 0, most = t->file.metadata_max;
+	/* Groups may name the same list, so the file's size says nothing. */
+	for (size_t i = 0; i < t->group_count; i++) {
+		uint64_t size = t->group[i].decoded_size;
+		if (size > most - total)
+			return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			                 "rntuple: page list %zu of %zu has %" PRIu64
+			                 " bytes, those before it %" PRIu64
+			                 ", the limit is %" PRIu64,
+			                 i + 1, t->group_count, size, total, most);
+		total += size;
+	}
 	for (size_t i = 0; i < t->group_count && i < RNT_HELD_MAX; i++)
 		lists[i] = t->group[i].at;
 	lade__rnt_hold(&t->file, lists,

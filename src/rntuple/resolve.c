@@ -22,6 +22,13 @@ static lade_status make_path(lade_rntuple *t, lade_rntuple_field *f, bool top, l
 {
 	const char *above = top ? "" : t->field[f->parent].path;
 	size_t size = strlen(above) + strlen(f->name) + 2;
+	/* Each child has its parents' names again. */
+	t->path_size += size;
+	if (t->path_size > t->file.metadata_max)
+		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+		                 "rntuple: the paths of its fields have %" PRIu64
+		                 " bytes and more, the limit is %" PRIu64,
+		                 t->path_size, t->file.metadata_max);
 	if (size > PATH_MAX_SIZE)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "rntuple: the path of a field has %zu bytes, the limit is %d",

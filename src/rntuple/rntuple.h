@@ -84,7 +84,7 @@ typedef struct rnt_file {
 	lade_object_version version; /* size 0: the source has none */
 	uint64_t size;               /* or LADE_SIZE_UNKNOWN */
 	uint64_t key_max;            /* larger payloads are in several keys; 0: never */
-	uint64_t metadata_max;       /* the most decoded bytes of an envelope */
+	uint64_t metadata_max;       /* the most decoded bytes of an envelope, of all page lists */
 	lade_cancel *cancel;
 	lade_engine *engine;
 } rnt_file;
@@ -262,6 +262,7 @@ struct lade_rntuple {
 	size_t field_count, field_cap, more_cap;
 	uint32_t *by_path; /* hash % path_slots: a field, or RNT_NONE */
 	size_t path_slots; /* a power of two */
+	uint64_t path_size; /* bytes of all paths */
 	rnt_physical *physical;
 	size_t physical_count, physical_cap;
 	rnt_alias *alias;

@@ -357,6 +357,36 @@ static void test_schemas_that_contradict_themselves(void **state)
 	}
 }
 
+/* A little file that would take much memory: paths that repeat their parents' names; groups of
+ * clusters without entries, which all have the same page list. */
+static void test_limits_of_metadata(void **state)
+{
+	(void)state;
+	char name[3001];
+	memset(name, 'x', 3000);
+	name[3000] = 0;
+	for (unsigned n = 0; n < 4; n++) {
+		make m = {.fd = -1, .groups = n / 2 ? 50 : 1};
+		uint32_t a = make_field(&m, n / 2 ? "a" : name, "A", MAKE_TOP, 2, 0);
+		for (unsigned i = 0; i < 50; i++) {
+			uint32_t b = make_field(&m, "b", "float", a, 0, 0);
+			make_column(&m, b, REAL32, 32);
+		}
+		make_cluster(&m, 0);
+		make_finish(&m, "t");
+		lade_rntuple *t = NULL;
+		lade_error err;
+		lade_rntuple_options options = {.struct_size = sizeof options,
+		                                .metadata_max = n % 2 ? 0 : 50000};
+		lade_status status = lade_rntuple_open(make_source(&m), &options, &t, &err);
+		assert_int_equal(status, n % 2 ? LADE_OK : LADE_E_LIMIT);
+		if (n == 3)
+			assert_int_equal(lade_rntuple_about(t)->cluster_count, 50);
+		lade_rntuple_unref(t);
+		make_free(&m);
+	}
+}
+
 /* How ROOT splits payloads of n bytes over keys of at most 128: published numbers. */
 static void test_splits_of_keys(void **state)
 {
@@ -415,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_offsets_beyond_their_items),
 		cmocka_unit_test(test_switches_beyond_their_alternatives),
 		cmocka_unit_test(test_schemas_that_contradict_themselves),
+		cmocka_unit_test(test_limits_of_metadata),
 		cmocka_unit_test(test_splits_of_keys),
 		cmocka_unit_test(test_keys_larger_than_their_file),
 	};
