@@ -305,22 +305,30 @@ static void test_killed(void **state)
 	OK(add_entries(LADE_RNTUPLE_NEW, 0, 10, err));
 	uint64_t count = 10, grew = 0;
 	for (unsigned round = 0; round < 30; round++) {
+		int done[2], code;
+		char byte;
+		assert_int_equal(pipe(done), 0);
 		pid_t child = fork();
 		if (child == 0)
 			for (int64_t n = (int64_t)count;; n += 10)
-				if (add_entries(LADE_RNTUPLE_APPEND, n, 10, NULL) != LADE_OK)
+				if (add_entries(LADE_RNTUPLE_APPEND, n, 10, NULL) != LADE_OK ||
+				    write(done[1], "", 1) != 1)
 					_exit(1);
+		close(done[1]);
+		/* It is killed a while after its first or second commit, or before. */
+		for (unsigned i = 0; i < round % 3; i++)
+			assert_int_equal(read(done[0], &byte, 1), 1);
 		usleep(round * 317 % 7000);
 		kill(child, SIGKILL);
-		int code;
 		waitpid(child, &code, 0);
+		close(done[0]);
 		assert_true(WIFSIGNALED(code));
 		uint64_t now = count_entries();
 		assert_true(now >= count && now % 10 == 0);
 		grew += now > count;
 		count = now;
 	}
-	assert_true(grew > 5);
+	assert_true(grew >= 20);
 	/* A new file that is killed before its commit is not there, whatever it left. */
 	OK(add_entries(LADE_RNTUPLE_APPEND, (int64_t)count, 5, err));
 	assert_int_equal(count_entries(), count + 5);
