@@ -91,9 +91,9 @@ class Broker:
         return self
 
     def __exit__(self, *_):
-        """The keeper ends by itself: its folder goes."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+        os.unlink(self.path + ".keeper")  # then the keeper ends, too
 
 
 class Share:

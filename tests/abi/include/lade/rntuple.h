@@ -229,8 +229,8 @@ typedef struct lade_rntuple_read_options {
 	int32_t device;
 	lade_stream stream;  /* spans on devices are written after its work */
 	const lade_allocator *allocators[LADE_KIND_COUNT]; /* by kind; NULL: the engine's */
-	uint64_t memory;     /* bytes of stored pages in memory at once; 0: 64 MiB.  One page is
-	                      * always allowed */
+	uint64_t memory;     /* bytes of stored pages in memory at once; 0: 64 MiB, to a device
+	                      * 128 MiB.  One page is always allowed */
 } lade_rntuple_read_options;
 
 /* What a read did, or would do.  Zero-initialise and set struct_size. */
@@ -254,8 +254,8 @@ typedef struct lade_rntuple_report {
  * Reads elements of any number of columns, and waits.  'options' and 'report' may be NULL.
  *
  * All pages of one wave are one batch.  Pages are decoded straight into their target; equal places
- * in the file are read and decoded once.  Targets may be in different places.  Offsets for devices
- * are added up on the host and then copied.
+ * in the file are read and decoded once.  Targets may be in different places.  Offsets add up where
+ * they are.
  *
  * Fails:   LADE_E_RANGE (elements beyond the column's end, or too small a span; the message has
  *          both numbers), LADE_E_CORRUPT, LADE_E_CHECKSUM, LADE_E_UNSUPPORTED,
