@@ -145,6 +145,14 @@ out:
 	return status;
 }
 
+/* Teams of several warps as long as blocks are few, even if streams are many. */
+static const lade__lz_shape *shape_of(const lade__gpu_work *work, size_t blocks, size_t units,
+                                      const lade__lz_shape *shapes)
+{
+	const lade__lz_shape *s = lade__lz_shape_of(work, units, shapes);
+	return s->chunks > 1 && lade__lz_shape_of(work, blocks, shapes)->chunks == 1 ? s - 1 : s;
+}
+
 /* Decodes a wave of the batch. */
 static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade_error *err)
 {
@@ -177,8 +185,8 @@ static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade
 	lade__launch one = {
 		.blocks = 1, .threads = LADE_BLOSC_PLAN_THREADS, .stream = work->stream};
 	size_t resident;
-	const lade__lz_shape *lz4 = lade__lz_shape_of(work, units, lz4_shapes);
-	const lade__lz_shape *snappy = lade__lz_shape_of(work, units, snappy_shapes);
+	const lade__lz_shape *lz4 = shape_of(work, blocks, units, lz4_shapes);
+	const lade__lz_shape *snappy = shape_of(work, blocks, units, snappy_shapes);
 	lade_status status;
 	TRY(lade__kernel_launch(work->device, &plan_kernel, &one, both, err));
 	TRY(fill(work, &plain_kernel, 128, SIZE_MAX, alone, err));
