@@ -18,9 +18,10 @@
  * have one each, and one is made ready. */
 #define LANES_SERVER 2
 #define LANES_DEVICE RNT_LANES_MAX
-/* Of what batches take as threads read it: bytes of a slot, slots and pages, at least. */
+/* Of what batches take as threads read it: bytes of a slot, slots for each thread, and pages, at
+ * least.  With fewer slots threads and batches wait for each other. */
 #define SLOT_LEAST ((uint64_t)256 << 10)
-#define SLOTS_LEAST 4
+#define SLOTS_OF_THREAD 6
 #define FED_LEAST 16
 /* Waves for a device are not smaller for the sake of more of them. */
 #define WAVE_DEVICE_LEAST ((uint64_t)4 << 20)
@@ -270,8 +271,8 @@ static bool choose_slots(rnt_read *r, const pages *all)
 		                         g->to.place.device == r->device_number &&
 		                         (!g->adds_up || g->there));
 	}
-	if (!near || all->count < FED_LEAST || most < SLOTS_LEAST ||
-	    r->options.where == LADE_WHERE_HOST)
+	if (!near || all->count < FED_LEAST || r->options.where == LADE_WHERE_HOST ||
+	    (most < SLOTS_OF_THREAD * r->threads && most < want))
 		return false;
 	most = most < RNT_SLOTS_MAX ? most : RNT_SLOTS_MAX;
 	r->lanes = (size_t)(want < most ? want : most);
