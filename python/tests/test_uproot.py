@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import io
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -71,8 +72,19 @@ def write(path, *parts, **options):
     return path
 
 
-def test_there_is_no_kvikio_and_no_nvcomp_here():
-    assert "kvikio" not in sys.modules and "nvidia.nvcomp" not in sys.modules
+def test_reads_load_neither_kvikio_nor_nvcomp():
+    """In a process of its own, since other tests load nvCOMP as a peer."""
+    code = """if True:
+        import sys, uproot, liblade.uproot
+        liblade.uproot.enable()
+        with uproot.open(sys.argv[1]) as file:
+            (name,) = {key.split(";")[0] for key in file.keys()}
+            file[name].arrays()
+        assert liblade.uproot.statistics()[0]
+        print(sorted({"kvikio", "nvidia.nvcomp"} & set(sys.modules)))"""
+    done = subprocess.run([sys.executable, "-c", code, str(FILES[0])], capture_output=True,
+                          text=True, timeout=120)
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem[:24])

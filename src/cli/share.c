@@ -259,12 +259,12 @@ static void print_json(const lade_share_statistics *n)
 
 static void print_share(const char *label, uint64_t used, uint64_t cap, bool bytes)
 {
-	char one[64], two[64];
+	char one[16], two[64];
 
 	table_label(label);
 	table_bar(stdout, cap ? (double)used / (double)cap : 0, 20);
 	if (bytes)
-		printf(" %.*sof %s\n", (int)strcspn(cli_size_text(used, one), "("), one,
+		printf(" %s of %s\n", cli_format_size(used, one),
 		       cap ? cli_size_text(cap, two) : "any number");
 	else
 		printf(" %" PRIu64 " of %" PRIu64 "\n", used, cap);

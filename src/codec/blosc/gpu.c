@@ -224,13 +224,14 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
 
-/* Nanoseconds: six launches, and a chunk's own time, or what the whole device does.  Not measured
- * yet.  The host decodes BloscLZ: the kernel for it is a slow one. */
+/* Nanoseconds: six launches, and a chunk's own time, or what the whole device does, as an H200 was
+ * measured with LZ4 and Zstd (docs/performance/log/gpu-blosc.md); Snappy and zlib are estimates.
+ * The host decodes BloscLZ: the kernel for it is a slow one. */
 static double cost(void *ctx, const lade_workload *w)
 {
 	(void)ctx;
-	static const double alone_ns[] = {-1, 80e3, 80e3, 80e3, 200e3, 400e3};
-	static const double rates[] = {-1, 340, 340, 340, 100, 100};
+	static const double alone_ns[] = {-1, 55e3, 55e3, 80e3, 200e3, 310e3};
+	static const double rates[] = {-1, 500, 500, 340, 100, 184};
 	int64_t inside = w->stage->option[BLOSC_OPTION_CNAME].i;
 	if (alone_ns[inside] < 0 || w->has_dict || w->largest > LADE_CHUNK_MAX)
 		return -1;
