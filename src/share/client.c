@@ -381,7 +381,8 @@ static lade_status ask_apart(lade_share *s, lade__packet *p, uint32_t timeout_ms
 	TRY(lade__socket_connect(s->path, fd, err));
 	lade__socket_timeout(*fd, timeout_ms ? timeout_ms : 1);
 	rc = lade__wire_send(*fd, p);
-	if (rc)
+	/* As in exchange(): one that refuses says why. */
+	if (rc && rc != EPIPE && rc != ECONNRESET && rc != ENOTCONN)
 		TRY(lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: sending: %s", s->path,
 		              strerror(rc)));
 	status = lade__wire_receive(*fd, p, err);

@@ -203,11 +203,18 @@ lade_status lade__wire_receive(int fd, lade__packet *p, lade_error *err)
 	                         .msg_control = &control,
 	                         .msg_controllen = sizeof control};
 	ssize_t size;
+	bool reset = false;
 
 	p->size = p->fd_count = 0;
-	do
+	/* A peer that closes before it has read all resets the connection.  That is reported first, and
+	 * once: what the peer had sent before, such as why it refuses, comes behind. */
+	do {
 		size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-	while (size < 0 && errno == EINTR);
+		if (size < 0 && errno == ECONNRESET && !reset) {
+			reset = true;
+			errno = EINTR;
+		}
+	} while (size < 0 && errno == EINTR);
 	if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET, "no message");
 	if (size < 0 && errno == ECONNRESET)
