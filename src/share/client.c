@@ -73,7 +73,8 @@ lade_status lade__share_begin(lade_share *s, lade__wire_kind kind, lade_error *e
 	return LADE_OK;
 }
 
-/* Sends what was released while others asked; the mutex is held. */
+/* Sends what was released while others asked; the mutex is held.  Of a connection that has ended, or
+ * that is a parent's, nothing is left to release. */
 static void send_releases(lade_share *s)
 {
 	pthread_mutex_lock(&s->cache_mutex);
@@ -83,6 +84,7 @@ static void send_releases(lade_share *s)
 		if (lade__wire_send(s->fd, &s->out))
 			hang_up(s);
 	}
+	s->release_count = 0;
 	pthread_mutex_unlock(&s->cache_mutex);
 }
 
@@ -94,7 +96,7 @@ void lade__share_end(lade_share *s)
 		send_releases(s);
 		pthread_mutex_unlock(&s->mutex);
 		pthread_mutex_lock(&s->cache_mutex);
-		more = s->release_count && s->fd >= 0;
+		more = s->release_count;
 		pthread_mutex_unlock(&s->cache_mutex);
 	} while (more && pthread_mutex_trylock(&s->mutex) == 0);
 }

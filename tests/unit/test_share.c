@@ -471,6 +471,34 @@ static void test_a_child_has_its_own_connection(void **state)
 	kit_serve_end(broker);
 }
 
+/* What the parent has open is not the child's to release, and goes there without a question. */
+static void test_a_child_drops_what_its_parent_has_open(void **state)
+{
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	lade_share_version *v;
+	lade_error err;
+	(void)state;
+
+	kit_publish(share, "x", 1, LARGE);
+	kit_must(lade_share_open(share, "x", NULL, &v, &err), &err);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(10);
+		kit_look(v, 1, LARGE);
+		lade_share_version_unref(v);
+		kit_expect(share, "x", 1, LARGE);
+		_exit(0);
+	}
+	assert_int_equal(kit_wait(child), 0);
+	assert_int_equal(kit_numbers(share).held, 1);
+	kit_look(v, 1, LARGE);
+	lade_share_version_unref(v);
+	assert_int_equal(kit_numbers(share).held, 0);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 static void *many(void *ctx)
 {
 	char name[16];
@@ -513,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_too_few_descriptors),
 		cmocka_unit_test(test_two_brokers_for_a_path),
 		cmocka_unit_test(test_a_child_has_its_own_connection),
+		cmocka_unit_test(test_a_child_drops_what_its_parent_has_open),
 		cmocka_unit_test(test_threads_share_a_connection),
 	};
 	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
