@@ -69,6 +69,7 @@ lade_status lade__share_begin(lade_share *s, lade__wire_kind kind, lade_error *e
 		pthread_mutex_unlock(&s->mutex);
 		return status;
 	}
+	s->bound = false;
 	lade__wire_begin(&s->out, kind, ++s->request);
 	return LADE_OK;
 }
@@ -152,7 +153,11 @@ lade_status lade__share_ask(lade_share *s, lade__wire_kind want, bool again, lad
 	ended end;
 	lade_status status = exchange(s, want, &end, &own);
 
-	if (end == ENDED_BEFORE || (end == ENDED_AFTER && again)) {
+	if (end == ENDED_BEFORE && s->bound) {
+		hang_up(s);
+		status = lade_fail(&own, LADE_E_STATE, LADE_NO_OFFSET,
+		                   "%s: the broker that had what is shared has ended", s->path);
+	} else if (end == ENDED_BEFORE || (end == ENDED_AFTER && again)) {
 		hang_up(s);
 		status = dial(s, &own);
 		if (status == LADE_OK)

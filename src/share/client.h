@@ -24,6 +24,7 @@ struct lade_share {
 	pid_t pid;             /* of the process that connected */
 	uint64_t request;
 	uint64_t generation; /* of connections; changes under both mutexes */
+	bool bound;          /* 'out' names what this connection has open: no other may get it */
 	lade__packet out, in;
 
 	pthread_mutex_t cache_mutex; /* taken after 'mutex'; guards what follows */

@@ -118,11 +118,13 @@ static lade_status send(lade_share *s, const char *name, const lade__emitted *p,
 	if (status != LADE_OK)
 		return status;
 	/* What an earlier connection had opened is not open in this one. */
-	for (size_t i = 0; i < p->used_count; i++)
+	for (size_t i = 0; i < p->used_count; i++) {
+		s->bound |= p->used[i]->fd < 0;
 		if (p->used[i]->fd < 0 && p->used[i]->generation != s->generation)
 			TRY(lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
 			              "the broker that had version %llu has ended",
 			              (unsigned long long)p->used[i]->version));
+	}
 	snprintf(r->name, sizeof r->name, "%s", name);
 	lade__wire_record(&s->out, r);
 	TRY(lade__share_ask(s, LADE__DONE, false, err));

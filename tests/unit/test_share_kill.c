@@ -346,6 +346,51 @@ static void test_both_are_killed(void **state)
 	kit_serve_end(broker);
 }
 
+/* A publication that names a version of a broker that has ended: the next one has another version of
+ * that number, whose memory is not meant. */
+static void test_what_another_broker_had_is_not_shared(void **state)
+{
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect(), *other;
+	lade_share_version *v;
+	struct ArrowArray array;
+	struct ArrowSchema schema;
+	const struct ArrowArray *list[] = {&array};
+	lade_share_table table = {.struct_size = sizeof table,
+	                          .schema = &schema,
+	                          .batches = list,
+	                          .batch_count = 1,
+	                          .copy = LADE_SHARE_COPY_NEVER};
+	lade_share_published out = {.struct_size = sizeof out};
+	lade_error err;
+	(void)state;
+
+	for (int round = 0; round < 2; round++) {
+		kit_publish(share, "mine", 1, LARGE);
+		kit_must(lade_share_open(share, "mine", NULL, &v, &err), &err);
+		kit_must(lade_share_version_array(v, 0, &array, &err), &err);
+		kit_must(lade_share_version_schema(v, &schema, &err), &err);
+		kit_serve_end(broker);
+		broker = kit_serve();
+		other = kit_connect();
+		assert_int_equal(kit_publish(other, "theirs", 77, LARGE),
+		                 lade_share_version_info(v)->version);
+		table.copy = round ? LADE_SHARE_COPY_IF_NEEDED : LADE_SHARE_COPY_NEVER;
+		lade_status status = lade_share_publish(share, "again", &table, &out, &err);
+		assert_int_equal(status, round ? LADE_OK : LADE_E_STATE);
+		if (round)
+			kit_expect(other, "again", 1, LARGE);
+		array.release(&array);
+		schema.release(&schema);
+		lade_share_version_unref(v);
+		lade_share_close(other);
+		kit_serve_end(broker);
+		broker = kit_serve();
+	}
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 /* ---- clients that keep to no rule ------------------------------------------------------- */
 
 static void test_blocks_that_are_none(void **state)
@@ -569,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_the_keeper_is_killed),
 		cmocka_unit_test(test_the_broker_is_killed_before_the_keeper_has_it),
 		cmocka_unit_test(test_both_are_killed),
+		cmocka_unit_test(test_what_another_broker_had_is_not_shared),
 		cmocka_unit_test(test_blocks_that_are_none),
 		cmocka_unit_test(test_messages_that_are_none),
 		cmocka_unit_test(test_a_flood_of_questions),
