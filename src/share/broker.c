@@ -731,7 +731,11 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 		if (reads)
 			hear(b, c);
 	}
+	/* What only those who go had open goes with them. */
+	size_t drops = b->drop_count;
 	sweep(b);
+	if (b->drop_count > drops)
+		pump(b);
 }
 
 static void loop(lade__broker *b, const lade_cancel *stop)

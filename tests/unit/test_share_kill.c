@@ -180,6 +180,35 @@ static void test_a_client_is_killed_at_each_step(void **state)
 	kit_serve_end(broker);
 }
 
+/* A replaced version goes with the last who has it open, in the keeper, too. */
+static void test_a_reader_of_an_old_version_is_killed(void **state)
+{
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	(void)state;
+
+	kit_publish(share, "x", 1, LARGE);
+	pid_t keeper = (pid_t)kit_numbers(share).keeper_pid;
+	int had = kit_descriptors(keeper);
+	pid_t child = fork();
+	if (child == 0) {
+		lade_share_version *v;
+		if (lade_share_open(kit_connect(), "x", NULL, &v, NULL) != LADE_OK)
+			_exit(1);
+		pause();
+	}
+	for (int i = 0; i < 2000 && !kit_numbers(share).held; i++)
+		usleep(2000);
+	kit_publish(share, "x", 2, LARGE);
+	assert_int_equal(kit_descriptors(keeper), had + 1);
+	kit_kill(child);
+	for (int i = 0; i < 1000 && kit_descriptors(keeper) != had; i++)
+		usleep(2000);
+	assert_int_equal(kit_descriptors(keeper), had);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 static void test_the_broker_is_killed(void **state)
 {
 	pid_t broker = kit_serve();
@@ -610,6 +639,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_client_is_killed_at_each_step),
+		cmocka_unit_test(test_a_reader_of_an_old_version_is_killed),
 		cmocka_unit_test(test_the_broker_is_killed),
 		cmocka_unit_test(test_the_keeper_is_killed),
 		cmocka_unit_test(test_the_broker_is_killed_before_the_keeper_has_it),
