@@ -277,7 +277,8 @@ lade_status lade__shelf_add(lade__shelf *s, lade__record *r, uint64_t bytes_cap,
 		              : no_memory(err);
 		goto out;
 	}
-	for (size_t i = 0; i < r->block_count; i++) {
+	/* Not all at once: the sum of sizes that are only claimed may wrap. */
+	for (size_t i = 0; i < r->block_count && (!bytes_cap || s->bytes <= bytes_cap); i++) {
 		TRY(find_memory(s, &r->blocks[i], &kept->memories[i], err));
 		kept->blocks[i] = (lade__block){.kind = LADE__BLOCK_HOST,
 		                                .fd = kept->memories[i]->fd,

@@ -485,6 +485,40 @@ static void test_blocks_that_are_none(void **state)
 	kit_serve_end(broker);
 }
 
+/* Holes take no memory, and the sum of their sizes is 2^64. */
+static void test_blocks_that_pass_the_cap_together(void **state)
+{
+	kit_options = (lade_share_serve_options){.bytes_cap = 400000};
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	lade__block blocks[4];
+	lade__record r = {.name = "x",
+	                  .block_count = 4,
+	                  .blocks = blocks,
+	                  .head = (const uint8_t *)"head",
+	                  .head_size = 4};
+	int fd = dial();
+	(void)state;
+
+	kit_publish(share, "good", 1, LARGE);
+	lade_share_statistics had = kit_numbers(share);
+	for (size_t i = 0; i < 4; i++)
+		blocks[i] = (lade__block){.kind = LADE__BLOCK_HOST,
+		                          .fd = block_of((size_t)1 << 62, SEALS),
+		                          .size = 8};
+	lade__wire_begin(&packet, LADE__PUBLISH, 7);
+	lade__wire_record(&packet, &r);
+	assert_int_equal(lade__wire_send(fd, &packet), 0);
+	assert_int_equal(refusal(fd), LADE_E_LIMIT);
+	for (size_t i = 0; i < 4; i++)
+		close(blocks[i].fd);
+	still_well(share, had);
+	close(fd);
+	lade_share_close(share);
+	kit_options = (lade_share_serve_options){0};
+	kit_serve_end(broker);
+}
+
 static void test_messages_that_are_none(void **state)
 {
 	pid_t broker = kit_serve();
@@ -646,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_both_are_killed),
 		cmocka_unit_test(test_what_another_broker_had_is_not_shared),
 		cmocka_unit_test(test_blocks_that_are_none),
+		cmocka_unit_test(test_blocks_that_pass_the_cap_together),
 		cmocka_unit_test(test_messages_that_are_none),
 		cmocka_unit_test(test_a_flood_of_questions),
 		cmocka_unit_test(test_rounds_leave_nothing),
