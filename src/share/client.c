@@ -171,9 +171,13 @@ lade_status lade__share_ask(lade_share *s, lade__wire_kind want, bool again, lad
 	return status;
 }
 
-void lade__share_release(lade_share *s, uint64_t version)
+void lade__share_release(lade_share *s, uint64_t version, uint64_t generation)
 {
 	pthread_mutex_lock(&s->cache_mutex);
+	if (generation != s->generation) {
+		pthread_mutex_unlock(&s->cache_mutex);
+		return;
+	}
 	if (s->release_count == s->release_cap) {
 		size_t cap = s->release_cap ? s->release_cap * 2 : 16;
 		uint64_t *larger = realloc(s->releases, cap * sizeof *larger);

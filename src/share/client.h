@@ -38,6 +38,7 @@ struct lade_share_version {
 	lade_share *share;
 	lade_share_version *next; /* in the cache */
 	bool cached;
+	atomic_bool checked; /* in full */
 	uint64_t generation; /* of the connection that has it open */
 	lade_share_info info;
 	char name[LADE__NAME_MAX + 1];
@@ -60,8 +61,8 @@ lade_status lade__share_begin(lade_share *share, lade__wire_kind kind, lade_erro
 lade_status lade__share_ask(lade_share *share, lade__wire_kind want, bool again, lade_error *err);
 void lade__share_end(lade_share *share);
 
-/* Says it to the broker, now or with the next question. */
-void lade__share_release(lade_share *share, uint64_t version);
+/* Says it to the broker, now or with the next question; not to another than had it open. */
+void lade__share_release(lade_share *share, uint64_t version, uint64_t generation);
 
 lade_status lade__share_name(const char *name, lade_error *err);
 

@@ -51,20 +51,19 @@ void lade_share_version_unref(lade_share_version *v)
 			at = &(*at)->next;
 		*at = v->next;
 	}
-	bool held = v->generation == s->generation;
 	pthread_mutex_unlock(&s->cache_mutex);
-	if (held)
-		lade__share_release(s, v->info.version);
+	lade__share_release(s, v->info.version, v->generation);
 	version_free(v);
 }
 
-/* An opened one, with a reference more; NULL: there is none. */
-static lade_share_version *find(lade_share *s, uint64_t version)
+/* An opened one, with a reference more; NULL: there is none.  Another connection's version of that
+ * number may be another. */
+static lade_share_version *find(lade_share *s, uint64_t version, uint64_t generation)
 {
 	lade_share_version *v;
 
 	pthread_mutex_lock(&s->cache_mutex);
-	for (v = s->cache; v && v->info.version != version;)
+	for (v = s->cache; v && (v->info.version != version || v->generation != generation);)
 		v = v->next;
 	if (v) {
 		/* The last reference may be going: then it is not to be had. */
@@ -136,6 +135,22 @@ out:
 	return status;
 }
 
+/* Checks all values, once, if the caller wants it so. */
+static lade_status check_version(lade_share_version *v, lade_share_check check, lade_error *err)
+{
+	lade_status status = LADE_OK;
+
+	if (check == LADE_SHARE_CHECK_LAYOUT ||
+	    (check == LADE_SHARE_CHECK_DEFAULT && v->info.uid == geteuid()) ||
+	    atomic_load(&v->checked))
+		return LADE_OK;
+	for (size_t i = 0; i < v->head.batch_count; i++)
+		TRY(lade__column_check(v->head.batches[i], err));
+	atomic_store(&v->checked, true);
+out:
+	return status;
+}
+
 static lade_status make_version(lade_share *s, const lade__record *r,
                                 const lade_share_open_options *o, uint64_t generation,
                                 lade_share_version **out, lade_error *err)
@@ -163,10 +178,7 @@ static lade_status make_version(lade_share *s, const lade__record *r,
 	/* Those of the listing are what the publisher says. */
 	v->info.rows = v->head.rows;
 	v->info.batches = (uint32_t)v->head.batch_count;
-	bool full = o->check == LADE_SHARE_CHECK_FULL ||
-	            (o->check == LADE_SHARE_CHECK_DEFAULT && r->uid != geteuid());
-	for (size_t i = 0; i < v->head.batch_count && full; i++)
-		TRY(lade__column_check(v->head.batches[i], err));
+	TRY(check_version(v, o->check, err));
 	*out = v;
 	v = NULL;
 out:
@@ -242,17 +254,15 @@ lade_status lade_share_open(lade_share *s, const char *name, const lade_share_op
 		              (int)o.check));
 	TRY(ask(s, name, o.version, &a, err));
 	if (!o.writable)
-		v = find(s, a.r.version);
-	if (v && o.check == LADE_SHARE_CHECK_FULL)
-		for (size_t i = 0; i < v->head.batch_count && status == LADE_OK; i++)
-			status = lade__column_check(v->head.batches[i], err);
+		v = find(s, a.r.version, a.generation);
 	if (v) {
 		/* The broker has counted it once more. */
-		lade__share_release(s, a.r.version);
+		lade__share_release(s, a.r.version, a.generation);
+		status = check_version(v, o.check, err);
 	} else {
 		status = make_version(s, &a.r, &o, a.generation, &v, err);
 		if (status != LADE_OK)
-			lade__share_release(s, a.r.version);
+			lade__share_release(s, a.r.version, a.generation);
 		else if (!o.writable)
 			add_to_cache(s, v);
 	}

@@ -273,6 +273,42 @@ static void test_wrong_arrays(void **state)
 
 /* ---- waiting ---------------------------------------------------------------------------- */
 
+/* One that was opened with fewer checks is checked when another call wants it so: by default, if
+ * another user has published it. */
+static void test_an_open_version_is_checked_later(void **state)
+{
+	static const int32_t offsets[] = {0, 1};
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	lade_share_open_options options = {.struct_size = sizeof options,
+	                                   .check = LADE_SHARE_CHECK_LAYOUT};
+	lade_share_version *v, *other;
+	kit_column c;
+	lade_error err;
+	(void)state;
+
+	kit_column_init(&c, NULL, 0, 1);
+	const void *buffers[] = {NULL, offsets, "\xff"}; /* no UTF-8 */
+	c.schema.format = "u";
+	c.array.n_buffers = 3;
+	c.array.buffers = buffers;
+	kit_must(lade_share_publish(share, "x", &c.table, NULL, &err), &err);
+	kit_must(lade_share_open(share, "x", &options, &v, &err), &err);
+	kit_must(lade_share_open(share, "x", NULL, &other, &err), &err);
+	lade_share_version_unref(other);
+	if (geteuid() == 0) {
+		assert_int_equal(seteuid(65534), 0);
+		assert_int_equal(lade_share_open(share, "x", NULL, &other, &err), LADE_E_CORRUPT);
+		assert_int_equal(seteuid(0), 0);
+	}
+	options.check = LADE_SHARE_CHECK_FULL;
+	assert_int_equal(lade_share_open(share, "x", &options, &other, &err), LADE_E_CORRUPT);
+	lade_share_version_unref(v);
+	assert_int_equal(kit_numbers(share).held, 0);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 static void *publish_soon(void *ctx)
 {
 	usleep(50000);
@@ -535,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_memory_that_is_published_without_a_copy),
 		cmocka_unit_test(test_memory_that_a_child_has_is_copied),
 		cmocka_unit_test(test_wrong_arrays),
+		cmocka_unit_test(test_an_open_version_is_checked_later),
 		cmocka_unit_test(test_waiting_for_a_name),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_limits),
