@@ -219,9 +219,13 @@ static lade_status run_batch(stream *st, lade_error *err)
 	lade_batch_options options = lade__rnt_reading(r);
 	options.item_errors = st->errors;
 	lade_status status = lade__decode_arriving(r->engine, &arrivals, &options, err);
-	for (size_t i = 0; i < st->count; i++)
-		if (st->sources[i].slot)
+	for (size_t i = 0; i < st->count; i++) {
+		/* A call that failed as a whole says nothing of its items. */
+		if (st->sources[i].slot && status == LADE_OK)
 			finish_item(st, i);
+		else if (st->sources[i].slot)
+			leave_slot(st->f, st->sources[i].slot);
+	}
 	st->count = 0;
 	return status;
 }
