@@ -26,20 +26,27 @@ static void name_item(const lade_error *err, size_t index, char *text, size_t ca
 		PyOS_snprintf(text, cap, "item %zu: %s", index, message);
 }
 
+PyObject *py_message(const char *text)
+{
+	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
+}
+
 PyObject *py_exception(py_state *st, const lade_error *err, size_t index)
 {
 	unsigned status = (unsigned)err->status;
 	PyObject *cls = st->error[status < PY_STATUS_COUNT ? status : LADE_E_INTERNAL];
-	PyObject *offset, *item, *out = NULL;
+	PyObject *message, *offset, *item, *out = NULL;
 	char text[LADE_MESSAGE_CAP + 32];
 
 	name_item(err, index, text, sizeof(text));
+	message = py_message(text);
 	offset = err->offset == LADE_NO_OFFSET ? Py_NewRef(Py_None)
 	                                       : PyLong_FromUnsignedLongLong(err->offset);
 	item = index == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(index);
-	if (offset && item)
-		out = PyObject_CallFunction(cls, "ssOO", text, lade_status_name(err->status),
+	if (message && offset && item)
+		out = PyObject_CallFunction(cls, "OsOO", message, lade_status_name(err->status),
 		                            offset, item);
+	Py_XDECREF(message);
 	Py_XDECREF(offset);
 	Py_XDECREF(item);
 	return out;

@@ -509,6 +509,8 @@ size_t py_codec_bound(const py_codec *codec, size_t size);
 /* Sets the exception for a failure; 'index' is the item's, SIZE_MAX for none. */
 void py_raise(py_state *st, const lade_error *err, size_t index);
 PyObject *py_exception(py_state *st, const lade_error *err, size_t index);
+/* A text of the library's: names and paths in it may be no UTF-8, or cut inside a character. */
+PyObject *py_message(const char *text);
 
 /* The exception that is set, of an object that was to be an integer, gets a text that names it:
  * TypeError, or ValueError where it is too large. */

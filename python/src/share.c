@@ -138,9 +138,9 @@ static PyObject *connection_publish(PyObject *self, PyObject *args)
 		py_raise(c->st, &err, SIZE_MAX);
 		return NULL;
 	}
-	return Py_BuildValue("(KKKs)", (unsigned long long)out.version,
+	return Py_BuildValue("(KKKN)", (unsigned long long)out.version,
 	                     (unsigned long long)out.shared, (unsigned long long)out.copied,
-	                     out.why);
+	                     py_message(out.why));
 }
 
 /* read_stream(capsule): (schema, (array, ...)) */
@@ -210,7 +210,8 @@ static PyObject *connection_alloc(PyObject *self, PyObject *args)
 
 static PyObject *info_tuple(const lade_share_info *i)
 {
-	return Py_BuildValue("(sKKKKIIII)", i->name, (unsigned long long)i->version,
+	/* Names are bytes: those of others may be no UTF-8. */
+	return Py_BuildValue("(NKKKKIIII)", py_message(i->name), (unsigned long long)i->version,
 	                     (unsigned long long)i->rows, (unsigned long long)i->bytes,
 	                     (unsigned long long)i->time, i->columns, i->batches, i->uid, i->pid);
 }

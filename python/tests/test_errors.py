@@ -5,12 +5,14 @@ SPDX-License-Identifier: Apache-2.0
 
 import copy
 import io
+import os
 import pickle
 import weakref
 
 import pytest
 
 import liblade
+import liblade.rntuple
 from liblade import Codec
 
 TEXT = b"corrupt me, if you can; " * 200
@@ -353,6 +355,12 @@ def test_what_another_codecs_bytes_are_is_said(kind):
         with pytest.raises(liblade.CorruptError) as e:
             Codec().decode(no_chunk)
         assert "looks like" not in str(e.value)
+
+
+def test_a_text_with_bytes_that_are_no_utf8():
+    with pytest.raises(liblade.Error) as e:
+        liblade.rntuple.open(os.fsdecode(b"/tmp/no-\xff\xfe-file"))
+    assert "no-\\xff\\xfe-file" in str(e.value)
 
 
 def frame(data):

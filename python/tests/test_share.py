@@ -8,6 +8,8 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -57,6 +59,26 @@ def apart(path, script):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_a_reason_that_cuts_a_name(path):
+    with liblade.share.connect(path) as share:
+        name = "a" + 30 * "é"
+        done = share.publish("x", pa.table({name: pa.array(range(50000))}))
+        assert done.version == 1 and "shared memory" in done.why
+
+
+def test_names_that_are_no_utf8(path):
+    with liblade.share.connect(path) as share:
+        share.publish("x", pa.table({"a": [1]}))
+        # A client in C may give any bytes.
+        head = struct.pack("<IHHQ", 0, 1, 1, 7)
+        record = struct.pack("<4Q5IHHII", *[0] * 9, 2, 0, 4, 0) + b"\xffa" + b"head"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as raw:
+            raw.connect(path)
+            raw.send(struct.pack("<I", 16 + len(record)) + head[4:] + record)
+            assert struct.unpack("<H", raw.recv(4096)[4:6]) == (32,)
+        assert list(share) == ["x", "\\xffa"]
 
 
 def table(rows=5000):
