@@ -74,8 +74,8 @@ lade_status lade__share_begin(lade_share *s, lade__wire_kind kind, lade_error *e
 	return LADE_OK;
 }
 
-/* Sends what was released while others asked; the mutex is held.  Of a connection that has ended, or
- * that is a parent's, nothing is left to release. */
+/* Sends what was released while others asked; the mutex is held.  Of a connection that has ended,
+ * or that is a parent's, nothing is left to release. */
 static void send_releases(lade_share *s)
 {
 	pthread_mutex_lock(&s->cache_mutex);
@@ -121,8 +121,11 @@ static lade_status exchange(lade_share *s, lade__wire_kind want, ended *end, lad
 	status = lade__wire_receive(s->fd, &s->in, err);
 	if (status == LADE_E_STATE)
 		goto late;
-	if (status != LADE_OK)
+	if (status != LADE_OK) {
+		/* What an answer that did not come had opened goes with the connection. */
+		hang_up(s);
 		return status;
+	}
 	if (!s->in.size) {
 		*end = rc ? ENDED_BEFORE : ENDED_AFTER;
 		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,

@@ -298,8 +298,9 @@ static void test_an_open_version_is_checked_later(void **state)
 	lade_share_version_unref(other);
 	if (geteuid() == 0) {
 		assert_int_equal(seteuid(65534), 0);
-		assert_int_equal(lade_share_open(share, "x", NULL, &other, &err), LADE_E_CORRUPT);
+		lade_status status = lade_share_open(share, "x", NULL, &other, &err);
 		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(status, LADE_E_CORRUPT);
 	}
 	options.check = LADE_SHARE_CHECK_FULL;
 	assert_int_equal(lade_share_open(share, "x", &options, &other, &err), LADE_E_CORRUPT);
@@ -461,6 +462,37 @@ static void test_too_few_descriptors(void **state)
 
 /* ---- brokers ---------------------------------------------------------------------------- */
 
+/* What a client cannot take is not open. */
+static void test_a_client_has_too_few_descriptors(void **state)
+{
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	(void)state;
+
+	kit_publish(share, "x", 1, LARGE);
+	pid_t child = fork();
+	if (child == 0) {
+		lade_share *own = kit_connect();
+		lade_share_version *v;
+		struct rlimit limit, none;
+		getrlimit(RLIMIT_NOFILE, &limit);
+		none = (struct rlimit){0, limit.rlim_max};
+		kit_numbers(own);
+		setrlimit(RLIMIT_NOFILE, &none);
+		lade_status status = lade_share_open(own, "x", NULL, &v, NULL);
+		setrlimit(RLIMIT_NOFILE, &limit);
+		assert_int_equal(status, LADE_E_LIMIT);
+		for (int i = 0; i < 1000 && kit_numbers(own).held; i++)
+			usleep(2000);
+		assert_int_equal(kit_numbers(own).held, 0);
+		kit_expect(own, "x", 1, LARGE);
+		_exit(0);
+	}
+	assert_int_equal(kit_wait(child), 0);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 static void test_two_brokers_for_a_path(void **state)
 {
 	pid_t broker = kit_serve();
@@ -576,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_too_few_descriptors),
+		cmocka_unit_test(test_a_client_has_too_few_descriptors),
 		cmocka_unit_test(test_two_brokers_for_a_path),
 		cmocka_unit_test(test_a_child_has_its_own_connection),
 		cmocka_unit_test(test_a_child_drops_what_its_parent_has_open),

@@ -375,8 +375,8 @@ static void test_both_are_killed(void **state)
 	kit_serve_end(broker);
 }
 
-/* A publication that names a version of a broker that has ended: the next one has another version of
- * that number, whose memory is not meant. */
+/* A publication that names a version of a broker that has ended: the next one has another version
+ * of that number, whose memory is not meant. */
 static void test_what_another_broker_had_is_not_shared(void **state)
 {
 	pid_t broker = kit_serve();
