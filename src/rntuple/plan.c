@@ -197,7 +197,8 @@ static lade_status read_options(rnt_read *r, const lade_rntuple_read_options *op
 		                 "rntuple: flags 0x%x, of which some are not known", o->flags);
 	r->engine = o->engine ? o->engine : r->tuple->file.engine;
 	r->file = r->tuple->file;
-	r->file.cancel = o->cancel;
+	lade__cancel_quiet(&r->quiet, o->cancel);
+	r->file.cancel = o->cancel ? &r->quiet : NULL;
 	r->file.engine = r->engine;
 	return LADE_OK;
 }

@@ -126,6 +126,7 @@ static lade_status begin(rnt_read *r, const lade_rntuple_report *report, lade_er
 {
 	lade_rntuple_report given;
 	*r = (rnt_read){.began_ns = now_ns(),
+	                .caller = pthread_self(),
 	                .mutex = PTHREAD_MUTEX_INITIALIZER,
 	                .reading = PTHREAD_MUTEX_INITIALIZER};
 	return lade__options_read(&given, sizeof given, report, "lade_rntuple_report", err);

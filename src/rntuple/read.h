@@ -11,6 +11,7 @@
 #ifndef LADE_RNTUPLE_READ_H
 #define LADE_RNTUPLE_READ_H
 
+#include "base/cancel.h"
 #include "rntuple/rntuple.h"
 
 #include <pthread.h>
@@ -49,7 +50,9 @@ typedef struct rnt_coding {
 
 typedef struct rnt_read {
 	lade_rntuple *tuple;
-	rnt_file file; /* the tuple's, with the call's token */
+	rnt_file file; /* the tuple's, with 'quiet' */
+	pthread_t caller;
+	lade_cancel quiet; /* the call's token, for other threads than the caller's */
 	lade_rntuple_read_options options;
 	lade_engine *engine;
 	rnt_goal *goal;
@@ -87,7 +90,10 @@ typedef struct rnt_lane {
 	rnt_buffer *buffer; /* that has 'data'; NULL: it is pinned, or there is none */
 } rnt_lane;
 
-/* The options of batches. */
+/* The call's token, for what the calling thread calls: only the caller's thread is asked. */
+lade_cancel *lade__rnt_cancel(const rnt_read *r);
+
+/* The options of batches, for the calling thread. */
 lade_batch_options lade__rnt_reading(const rnt_read *r);
 
 /* Makes room for 'size' bytes.  False: there is no memory. */

@@ -69,7 +69,7 @@ static lade_status read_ranges(rnt_wave *w, lade_error *err)
 	lade_io_options options = {.struct_size = sizeof options,
 	                           .request_size = sizeof(lade_range),
 	                           .threads = w->alone ? 1 : w->r->threads,
-	                           .cancel = file->cancel};
+	                           .cancel = lade__rnt_cancel(w->r)};
 	lade_range *ranges = calloc(2 * w->count + 1, sizeof *ranges);
 	uint8_t *at = w->lane->data;
 	size_t count = 0;
@@ -330,11 +330,16 @@ static lade_status verify_lz4(const rnt_wave *w, lade_error *err)
 
 /* ---- decoding ------------------------------------------------------------------------------ */
 
+lade_cancel *lade__rnt_cancel(const rnt_read *r)
+{
+	return pthread_equal(pthread_self(), r->caller) ? r->options.cancel : r->file.cancel;
+}
+
 lade_batch_options lade__rnt_reading(const rnt_read *r)
 {
 	const lade_rntuple_read_options *o = &r->options;
 	lade_batch_options options = {LADE__OUR_SIZES,     .threads = o->threads,
-	                              .cancel = o->cancel, .where = o->where,
+	                              .cancel = lade__rnt_cancel(r), .where = o->where,
 	                              .device = o->device, .stream = o->stream};
 	memcpy(options.allocators, o->allocators, sizeof options.allocators);
 	return options;

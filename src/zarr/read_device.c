@@ -49,7 +49,11 @@ lade_batch_options lade__zread_batch(const lade__zread *r, lade_error *errors)
 	o.stream = r->options.stream;
 	o.where = r->options.where;
 	o.device = r->options.device;
-	o.cancel = r->options.cancel;
+	/* On other threads than the run's nobody is asked. */
+	if (r->stop.cancel)
+		o.cancel = pthread_equal(pthread_self(), r->stop.caller)
+		                   ? r->stop.cancel
+		                   : (lade_cancel *)(uintptr_t)&r->quiet;
 	return o;
 }
 

@@ -15,7 +15,10 @@
 
 #include <lade/rntuple.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { BIT = 0x00, CHAR = 0x02, UINT8 = 0x04, UINT32 = 0x08, UINT64 = 0x0A, REAL32 = 0x0C };
 enum { INDEX32 = 0x0E, INDEX64 = 0x0F, SWITCH = 0x10, SPLIT_UINT32 = 0x14, SPLIT_INDEX64 = 0x1B };
@@ -271,6 +274,76 @@ static void test_pages_that_begin_alike(void **state)
 	make_free(&m);
 }
 
+/* A source that takes its time, as servers do. */
+typedef struct slow {
+	make *m;
+	lade_reading *reading;
+	size_t count;
+} slow;
+
+static void *answer_later(void *ctx)
+{
+	slow own = *(slow *)ctx;
+	free(ctx);
+	usleep(150000);
+	make_read(own.m, own.reading, own.count);
+	return NULL;
+}
+
+static void slow_read(void *ctx, lade_reading *reading, size_t count)
+{
+	slow *s = make_need(malloc(sizeof *s));
+	pthread_t thread;
+	*s = (slow){ctx, reading, count};
+	assert_int_equal(pthread_create(&thread, NULL, answer_later, s), 0);
+	pthread_detach(thread);
+}
+
+static pthread_t asker;
+static atomic_uint asked, asked_elsewhere;
+
+static bool ask(void *ctx)
+{
+	(void)ctx;
+	atomic_fetch_add(pthread_equal(pthread_self(), asker) ? &asked : &asked_elsewhere, 1);
+	return false;
+}
+
+/* Waves overlap on threads of the read's; who waits for it is asked on the thread of the call. */
+static void test_only_the_callers_thread_is_asked(void **state)
+{
+	static const lade_source_ops ops = {.struct_size = sizeof ops, .read = slow_read};
+	make m = {.fd = -1};
+	uint32_t values[16];
+	lade_rntuple_read_options options = {.struct_size = sizeof options,
+	                                     .threads = 2,
+	                                     .memory = 1};
+	lade_rntuple *t;
+	lade_error err;
+	(void)state;
+	uint32_t field = make_field(&m, "a", "std::uint32_t", MAKE_TOP, 0, 0);
+	uint32_t column = make_column(&m, field, UINT32, 32);
+	for (uint32_t i = 0; i < 16; i++) {
+		values[i] = i;
+		make_page(&m, column, &values[i], 4, 1);
+	}
+	make_cluster(&m, 16);
+	make_finish(&m, "t");
+	asker = pthread_self();
+	assert_int_equal(lade_cancel_new(ask, NULL, &options.cancel, &err), LADE_OK);
+	assert_int_equal(lade_rntuple_open((lade_source){&ops, &m}, NULL, &t, &err), LADE_OK);
+	memset(values, 0, sizeof values);
+	lade_rntuple_target target = {0, 0, 16, lade_host_span(values, sizeof values)};
+	assert_int_equal(lade_rntuple_read(t, &target, 1, &options, NULL, &err), LADE_OK);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(values[i], i);
+	assert_int_equal(atomic_load(&asked_elsewhere), 0);
+	assert_true(atomic_load(&asked) > 0);
+	lade_rntuple_unref(t);
+	lade_cancel_free(options.cancel);
+	make_free(&m);
+}
+
 /* Offsets that go beyond what they count: of a vector's items, of a record's second member. */
 static void test_offsets_beyond_their_items(void **state)
 {
@@ -443,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_blocks_of_old_root),
 		cmocka_unit_test(test_pages_that_begin_alike),
 		cmocka_unit_test(test_offsets_beyond_their_items),
+		cmocka_unit_test(test_only_the_callers_thread_is_asked),
 		cmocka_unit_test(test_switches_beyond_their_alternatives),
 		cmocka_unit_test(test_schemas_that_contradict_themselves),
 		cmocka_unit_test(test_limits_of_metadata),
