@@ -10,13 +10,15 @@
  */
 #include "rntuple/rntuple.h"
 
+#include "base/cancel.h"
 #include "base/options.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { AHEAD_MAX = 64, ALIGN = 256 };
+enum { AHEAD_MAX = 64, ALIGN = 256, ASK_NS = 50000000 };
 
 typedef struct slot {
 	lade_rntuple_part entries;
@@ -30,6 +32,7 @@ struct lade_rntuple_steps {
 	lade_rntuple *tuple;
 	lade_rntuple_steps_options options;
 	lade_rntuple_read_options read;
+	lade_cancel *cancel, quiet; /* the caller's token; 'quiet', for the thread, asks nobody */
 	const lade_allocator *allocator;
 	uint64_t *columns;
 	size_t count;
@@ -228,13 +231,35 @@ lade_status lade_rntuple_steps_new(lade_rntuple *tuple, const uint64_t *columns,
 	if (status == LADE_OK)
 		status = make_slots(s, err);
 	/* Without a thread, the steps are read when they are asked for. */
-	if (status == LADE_OK && s->slot_count > 1)
+	if (status == LADE_OK && s->slot_count > 1) {
+		s->cancel = s->read.cancel;
+		lade__cancel_quiet(&s->quiet, s->cancel);
+		s->read.cancel = s->cancel ? &s->quiet : NULL;
 		s->threaded = pthread_create(&s->thread, NULL, read_ahead, s) == 0;
+		if (!s->threaded)
+			s->read.cancel = s->cancel;
+	}
 	if (status == LADE_OK)
 		*out = s;
 	else
 		lade_rntuple_steps_free(s);
 	return status;
+}
+
+/* Waits for the thread; the caller is asked meanwhile.  The lock is held before and after. */
+static void wait_for_thread(lade_rntuple_steps *s, lade__stop *stop)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += ASK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (!s->cancel)
+		pthread_cond_wait(&s->moved, &s->lock);
+	else if (!lade__stopped(stop))
+		pthread_cond_timedwait(&s->moved, &s->lock, &until);
+	else
+		pthread_cond_wait(&s->moved, &s->lock); /* the thread sees it, too */
 }
 
 lade_status lade_rntuple_steps_next(lade_rntuple_steps *s, lade_rntuple_step *step, lade_error *err)
@@ -246,11 +271,12 @@ lade_status lade_rntuple_steps_next(lade_rntuple_steps *s, lade_rntuple_step *st
 		return status;
 	if (!s || !step)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "rntuple: an argument is NULL");
+	lade__stop stop = lade__stop_of(s->cancel);
 	pthread_mutex_lock(&s->lock);
 	given = (lade_rntuple_step){.struct_size = step->struct_size};
 	bool ready = s->made > s->taken;
 	while (s->threaded && !ready && s->next < s->end) {
-		pthread_cond_wait(&s->moved, &s->lock);
+		wait_for_thread(s, &stop);
 		ready = s->made > s->taken;
 	}
 	if (!s->threaded && s->next < s->end) {

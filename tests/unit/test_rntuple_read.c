@@ -338,6 +338,21 @@ static void test_only_the_callers_thread_is_asked(void **state)
 	for (uint32_t i = 0; i < 16; i++)
 		assert_int_equal(values[i], i);
 	assert_int_equal(atomic_load(&asked_elsewhere), 0);
+	assert_true(atomic_exchange(&asked, 0) > 0);
+	/* And steps that a thread reads ahead. */
+	lade_rntuple_steps_options ahead = {
+		.struct_size = sizeof ahead, .step = 8, .ahead = 1, .read = &options};
+	lade_rntuple_step step = {.struct_size = sizeof step};
+	lade_rntuple_steps *steps;
+	uint64_t columns[] = {0}, entries = 0;
+	assert_int_equal(lade_rntuple_steps_new(t, columns, 1, &ahead, &steps, &err), LADE_OK);
+	do {
+		assert_int_equal(lade_rntuple_steps_next(steps, &step, &err), LADE_OK);
+		entries += step.entries.count;
+	} while (step.entries.count);
+	assert_int_equal(entries, 16);
+	lade_rntuple_steps_free(steps);
+	assert_int_equal(atomic_load(&asked_elsewhere), 0);
 	assert_true(atomic_load(&asked) > 0);
 	lade_rntuple_unref(t);
 	lade_cancel_free(options.cancel);
