@@ -206,8 +206,8 @@ lade_status lade__wire_receive(int fd, lade__packet *p, lade_error *err)
 	bool reset = false;
 
 	p->size = p->fd_count = 0;
-	/* A peer that closes before it has read all resets the connection.  That is reported first, and
-	 * once: what the peer had sent before, such as why it refuses, comes behind. */
+	/* A peer that closes before it has read all resets the connection.  That is reported first,
+	 * and once: what the peer had sent before, such as why it refuses, comes behind. */
 	do {
 		size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 		if (size < 0 && errno == ECONNRESET && !reset) {

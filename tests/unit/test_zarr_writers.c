@@ -357,8 +357,8 @@ static pid_t fork_writer(const char *path, unsigned number)
 	_exit(0);
 }
 
-/* The thread sanitizer has no threads in a forked child; and the address sanitizer's allocator stays
- * locked in it if another thread allocates during the fork, which some starting thread does. */
+/* The thread sanitizer has no threads in a forked child.  The address sanitizer's allocator stays
+ * locked in one, if another thread allocates during the fork, as a starting thread does. */
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #define NO_FORK() skip()
 #else
