@@ -501,6 +501,17 @@ static const char *number_type(const char *format)
 	return NULL;
 }
 
+/* Whether rows of an array are null, also where their number is not known. */
+static bool has_nulls(const struct ArrowArray *a)
+{
+	const unsigned char *bits = a->n_buffers ? a->buffers[0] : NULL;
+
+	for (int64_t i = a->offset; bits && a->null_count && i < a->offset + a->length; i++)
+		if (!(bits[i / 8] >> i % 8 & 1))
+			return true;
+	return false;
+}
+
 static void release_kept(void *ctx)
 {
 	struct ArrowArray *array = ctx;
@@ -526,7 +537,7 @@ static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct
 		             s->name ? s->name : "", s->format);
 		return NULL;
 	}
-	if (a->null_count) {
+	if (has_nulls(a)) {
 		PyErr_Format(PyExc_ValueError, "'%s' has nulls: arrays of numbers have none",
 		             s->name ? s->name : "");
 		return NULL;
@@ -572,6 +583,9 @@ static PyObject *version_numbers(PyObject *self, PyObject *args)
 	} else if (child < -1 || child >= keeper->n_children) {
 		PyErr_Format(PyExc_IndexError, "column %zd of %lld", child,
 		             (long long)keeper->n_children);
+	} else if (child >= 0 && has_nulls(keeper)) {
+		PyErr_SetString(PyExc_ValueError,
+		                "rows of the table are null: arrays of numbers have none");
 	} else {
 		/* Rows of a table that is a slice are the parent's: of the child these. */
 		struct ArrowArray seen = child < 0 ? *keeper : *keeper->children[child];

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* An object with decode(src, out) and encode(src, out), memoryviews that end with the call; they
- * give the number of bytes written, or None: all of 'out', or bytes. */
+ * give the number of bytes written, or None: all of 'out', or bytes.  The views are of copies,
+ * which Python owns: arrays that the object makes of them may stay. */
 typedef struct coder {
 	struct coder *next;
 	py_home_of home;
@@ -34,24 +35,25 @@ struct py_codecs {
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* What a call gave: a number of bytes, None, or bytes that are copied. */
-static lade_status take_result(PyObject *found, lade_span dst, size_t *size, const char *what,
-                               lade_error *err)
+/* What a call gave: a number of bytes of 'out', None: all of them, or other bytes. */
+static lade_status take_result(PyObject *found, PyObject *out, lade_span dst, size_t *size,
+                               const char *what, lade_error *err)
 {
 	Py_buffer view;
 	lade_status status = LADE_OK;
 
 	*size = dst.size;
-	if (found == Py_None)
-		return LADE_OK;
-	if (PyLong_Check(found)) {
-		*size = PyLong_AsSize_t(found);
+	if (found == Py_None || PyLong_Check(found)) {
+		if (found != Py_None)
+			*size = PyLong_AsSize_t(found);
 		if (PyErr_Occurred() || *size > dst.size) {
 			PyErr_Clear();
 			*size = 0;
 			return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			                 "%s gave a number outside [0, %zu]", what, dst.size);
 		}
+		if (*size)
+			memcpy(dst.data, PyByteArray_AsString(out), *size);
 		return LADE_OK;
 	}
 	if (PyObject_GetBuffer(found, &view, PyBUF_SIMPLE))
@@ -69,6 +71,18 @@ static lade_status take_result(PyObject *found, lade_span dst, size_t *size, con
 	return status;
 }
 
+/* A view of memory that lives as long as anything is made of it: a copy of 'from', or 'size' bytes
+ * of any value. */
+static PyObject *view_new(const void *from, size_t size, PyObject **owner)
+{
+	*owner = NULL;
+	if (size > PY_SSIZE_T_MAX)
+		return PyErr_NoMemory();
+	*owner = from ? PyBytes_FromStringAndSize(from, (Py_ssize_t)size)
+	              : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)size);
+	return *owner ? PyMemoryView_FromObject(*owner) : NULL;
+}
+
 static void release(PyObject *view)
 {
 	PyObject *raised = PyErr_GetRaisedException();
@@ -83,24 +97,24 @@ static void release(PyObject *view)
 static lade_status call(coder *c, const char *method, lade_cspan src, lade_span dst, size_t *size,
                         lade_error *err)
 {
-	PyObject *from, *to, *found = NULL;
+	PyObject *from, *to, *in_bytes, *out_bytes, *found = NULL;
 	lade_status status;
 	py_entered in;
-	char none[1];
 
 	*size = 0;
 	if (!py_enter(&c->home, &in))
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
 		                 "no memory for a thread's state");
-	from = PyMemoryView_FromMemory(src.size ? (char *)(uintptr_t)src.data : none,
-	                               (Py_ssize_t)src.size, PyBUF_READ);
-	to = PyMemoryView_FromMemory(dst.size ? dst.data : none, (Py_ssize_t)dst.size, PyBUF_WRITE);
+	from = view_new(src.size ? src.data : "", src.size, &in_bytes);
+	to = view_new(NULL, dst.size, &out_bytes);
 	if (from && to)
 		found = PyObject_CallMethod(c->object, method, "OO", from, to);
-	status = found ? take_result(found, dst, size, method, err)
+	status = found ? take_result(found, out_bytes, dst, size, method, err)
 	               : py_as_error(LADE_E_CORRUPT, method, NULL, err);
 	release(from);
 	release(to);
+	Py_XDECREF(in_bytes);
+	Py_XDECREF(out_bytes);
 	Py_XDECREF(found);
 	py_exit(&in);
 	return status;

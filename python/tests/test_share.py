@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -185,6 +186,18 @@ def test_tickets(path):
     assert liblade.share.open_ticket(ticket).to_pyarrow().to_pylist() == [1, None, 3]
 
 
+def test_ctrl_c_ends_a_wait(path):
+    with liblade.share.connect(path) as share:
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                share.wait("never", timeout=20)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
 def test_errors(path):
     with pytest.raises(liblade.InputError, match="no broker answers"):
         liblade.share.connect(path + "x")
@@ -204,6 +217,12 @@ def test_errors(path):
             share.get("x").numbers(2)
         with pytest.raises(ValueError, match="'fare' has nulls"):
             share.get("x").numbers(1)
+        rows = pa.StructArray.from_arrays([[1, 2]], ["a"], mask=pa.array([False, True]))
+        share.publish("rows", rows)
+        with pytest.raises(ValueError, match="rows of the table are null"):
+            share.get("rows").numbers(0)
+        share.publish("rows", rows[:1])
+        assert np.asarray(share.get("rows").numbers(0)).tolist() == [1]
         with pytest.raises(IndexError, match="column 9 of 5"):
             share.get("x").numbers(9)
         assert np.asarray(share.get("x").numbers(0)).tolist() == [0, 1, 2, 3, 4]

@@ -707,6 +707,34 @@ class Bad:
     encode = decode
 
 
+class Keeps:
+    """A codec that keeps arrays over the memory it was given."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def decode(self, src: memoryview, out: memoryview) -> int:
+        self.kept += [np.frombuffer(src, "u1"), np.frombuffer(out, "u1")]
+        self.kept[-1][: len(src)] = self.kept[-2]
+        return len(src)
+
+    encode = decode
+
+
+def test_a_codec_that_keeps_its_memory(x: Any, clean_codecs: None) -> None:
+    codec = Keeps()
+    lz.register_codec("my.keeps", lambda: codec)
+    a = lz.create({}, shape=x.shape, dtype=x.dtype, chunks=(10, 20), codecs=[
+        LITTLE, {"name": "my.keeps", "configuration": {}}])  # fmt: skip
+    a[...] = x
+    codec.kept.clear()
+    got = a[...]
+    for one in codec.kept[1::2]:  # the codec's, not the result's
+        assert not np.shares_memory(one, got)
+        one[:] = 255
+    assert (got == x).all() and (a[...] == x).all()
+
+
 def test_an_implementation_in_python(x: Any, clean_codecs: None) -> None:
     values: dict[str, bytes] = {}
     made(

@@ -14,6 +14,7 @@
 #include "share/broker.h"
 
 #include "base/options.h"
+#include "base/support.h"
 #include "base/try.h"
 #include "share/keeper.h"
 #include "share/socket.h"
@@ -37,6 +38,8 @@
 #define KEEPER_TRIES 20
 #define KEEPER_MS 20
 #define EVENTS 64
+/* When the system had no room for a message or no descriptor for a client: again after that. */
+#define AGAIN_MS 20
 /* Descriptors for what is neither memory nor a client: standard ones, sockets, one message's. */
 #define RESERVED (LADE__WIRE_FDS + 32)
 
@@ -226,15 +229,14 @@ static void pump(lade__broker *b)
 		rc = lade__wire_send(b->keeper, &b->packet);
 		b->drops[i].sent = !rc;
 	}
-	while (!rc && b->unsent) {
-		size_t at = b->shelf.count;
-		while (at && b->shelf.versions[at - 1]->state != LADE__KEPT_NEW)
-			at--;
-		if (!at) {
-			b->unsent = 0;
-			break;
-		}
-		lade__kept *kept = b->shelf.versions[at - 1];
+	/* The oldest first: who gets an answer from a new keeper knows that it has the rest. */
+	size_t at = b->shelf.count;
+	for (size_t left = b->unsent; at && left;)
+		left -= b->shelf.versions[--at]->state == LADE__KEPT_NEW;
+	for (; at < b->shelf.count && !rc && b->unsent; at++) {
+		lade__kept *kept = b->shelf.versions[at];
+		if (kept->state != LADE__KEPT_NEW)
+			continue;
 		lade__wire_begin(&b->packet, LADE__KEEP, kept->record.version);
 		lade__wire_record(&b->packet, &kept->record);
 		rc = lade__wire_send(b->keeper, &b->packet);
@@ -243,6 +245,8 @@ static void pump(lade__broker *b)
 			b->unsent--;
 		}
 	}
+	/* Memory of the system, or its limit of descriptors on their way: no event reports that. */
+	b->again = rc == ENOBUFS || rc == ENOMEM || rc == ETOOMANYREFS;
 	bool wants = rc == EAGAIN;
 	if (wants != b->keeper_wants) {
 		struct epoll_event event = {EPOLLIN | (wants ? EPOLLOUT : 0), {.ptr = &b->keeper}};
@@ -419,6 +423,22 @@ static void hear_keeper(lade__broker *b)
 
 /* ---- requests --------------------------------------------------------------------------- */
 
+/* A number that no version of this path has had, whoever served it: the highest is in the lock. */
+static lade_status next_version(lade__broker *b, uint64_t *out, lade_error *err)
+{
+	uint8_t bytes[8];
+	ssize_t n;
+
+	lade__le_put(bytes, b->last_version + 1, sizeof bytes);
+	n = pwrite(b->lock, bytes, sizeof bytes, 0);
+	if (n != (ssize_t)sizeof bytes)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
+		                 "%s.lock: writing the version: %zd of 8 bytes: %s", b->path, n,
+		                 strerror(n < 0 ? errno : ENOSPC));
+	*out = ++b->last_version;
+	return LADE_OK;
+}
+
 /* Room for what a message brings. */
 static lade_status check_room(const lade__broker *b, const lade__record *r, lade_error *err)
 {
@@ -437,6 +457,22 @@ static lade_status check_room(const lade__broker *b, const lade__record *r, lade
 	return LADE_OK;
 }
 
+/* Whether the client has open what it publishes again. */
+static lade_status check_refs(const lade__client *c, const lade__record *r, lade_error *err)
+{
+	for (size_t i = 0; i < r->block_count; i++) {
+		uint64_t version = r->blocks[i].version;
+		size_t at = held_place(c, version);
+		if (r->blocks[i].kind == LADE__BLOCK_REF &&
+		    (at == c->held_count || c->held[at].version != version))
+			return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
+			                 "block %zu of '%s' is of version %llu, which the "
+			                 "publisher has not open",
+			                 i, r->name, (unsigned long long)version);
+	}
+	return LADE_OK;
+}
+
 static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, lade_error *err)
 {
 	lade__block room[LADE__WIRE_FDS];
@@ -448,19 +484,21 @@ static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, l
 	if (status != LADE_OK)
 		return status;
 	status = check_room(b, &record, err);
+	if (status == LADE_OK)
+		status = check_refs(c, &record, err);
+	if (status == LADE_OK)
+		status = next_version(b, &record.version, err);
 	if (status != LADE_OK) {
 		lade__record_close(&record);
 		return status;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
-	record.version = b->next_version;
 	record.time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	record.uid = c->uid;
 	record.pid = (uint32_t)c->pid;
 	status = lade__shelf_add(&b->shelf, &record, b->bytes_cap, &kept, err);
 	if (status != LADE_OK)
 		return status;
-	b->next_version++;
 	kept->client = c->serial;
 	kept->request = request;
 	c->state = LADE__CLIENT_BUSY;
@@ -667,6 +705,15 @@ static void hear(lade__broker *b, lade__client *c)
 
 /* ---- the loop --------------------------------------------------------------------------- */
 
+/* Whether connections are taken: without a descriptor for one it would only be seen again. */
+static void listen_to(lade__broker *b, bool on)
+{
+	struct epoll_event event = {on ? EPOLLIN : 0, {.ptr = &b->listener}};
+
+	b->deaf = !on;
+	epoll_ctl(b->epoll, EPOLL_CTL_MOD, b->listener, &event);
+}
+
 static void take_client(lade__broker *b)
 {
 	int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -676,8 +723,11 @@ static void take_client(lade__broker *b)
 	pid_t pid = 0;
 	lade_error err = {0};
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			listen_to(b, false);
 		return;
+	}
 	lade__socket_room(fd);
 	if (lade__socket_peer(fd, &uid, &pid, &err) == LADE_OK) {
 		if (!b->group && uid != geteuid() && uid != 0)
@@ -741,10 +791,16 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 static void loop(lade__broker *b, const lade_cancel *stop)
 {
 	while (!(stop && lade_cancel_is_set(stop))) {
-		b->event_count = epoll_wait(b->epoll, b->events, EVENTS,
-		                            stop || b->keeper < 0 ? STOP_MS : -1);
+		int wait_ms = b->again || b->deaf         ? AGAIN_MS
+		              : stop || b->keeper < 0 ? STOP_MS
+		                                      : -1;
+		b->event_count = epoll_wait(b->epoll, b->events, EVENTS, wait_ms);
 		for (int i = 0; i < b->event_count; i++)
 			handle(b, &b->events[i]);
+		if (b->again)
+			pump(b);
+		if (b->deaf && b->event_count <= 0)
+			listen_to(b, true);
 		/* Again later if it fails: what is published meanwhile waits. */
 		if (b->keeper < 0)
 			start_keeper(b, NULL);
@@ -764,6 +820,22 @@ static lade_status lock_path(const char *path, int *out, lade_error *err)
 		       ? lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
 		                   "%s: a broker has it: it serves already", path)
 		       : lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
+}
+
+static lade_status read_last_version(lade__broker *b, lade_error *err)
+{
+	uint8_t bytes[8] = {0}; /* a new file has none */
+	uint64_t found = 0;
+
+	if (pread(b->lock, bytes, sizeof bytes, 0) < 0)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s.lock: %s", b->path,
+		                 strerror(errno));
+	if (b->shelf.count)
+		found = b->shelf.versions[b->shelf.count - 1]->record.version;
+	b->last_version = lade__le64(bytes);
+	if (b->last_version < found)
+		b->last_version = found;
+	return LADE_OK;
 }
 
 static void raise_limit(lade__broker *b)
@@ -803,9 +875,7 @@ static lade_status start(lade__broker *b, const lade_share_serve_options *o, lad
 		usleep(KEEPER_MS * 1000);
 	}
 	TRY(status);
-	b->next_version = 1;
-	if (b->shelf.count)
-		b->next_version = b->shelf.versions[b->shelf.count - 1]->record.version + 1;
+	TRY(read_last_version(b, err));
 	/* Replaced versions whose readers the old broker knew. */
 	for (size_t i = b->shelf.count; i-- > 0;)
 		drop_if_old(b, b->shelf.versions[i]);

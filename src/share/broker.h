@@ -48,8 +48,10 @@ typedef struct lade__broker {
 	char path[LADE__PATH_MAX], keeper_path[LADE__PATH_MAX];
 	int lock, epoll, listener, keeper;
 	bool group, keeper_wants;
+	bool again; /* what the keeper shall have is sent a little later */
+	bool deaf;  /* connections are taken a little later */
 	uint32_t client_cap, client_count, name_cap;
-	uint64_t bytes_cap, serial, next_version;
+	uint64_t bytes_cap, serial, last_version;
 	size_t unsent; /* versions in state NEW */
 	lade__dropped *drops;
 	size_t drop_count, drop_cap;

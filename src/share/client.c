@@ -13,13 +13,14 @@
 #include "base/try.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TIMEOUT_DEFAULT 10000
+/* What the broker has for the answer, however little the caller wants to wait for the name. */
+#define ANSWER_MS 20
 
 /* ---- questions -------------------------------------------------------------------------- */
 
@@ -118,7 +119,9 @@ static lade_status exchange(lade_share *s, lade__wire_kind want, ended *end, lad
 		                 "%s: sending %zu bytes and %zu descriptors: %s", s->path,
 		                 s->out.size, s->out.fd_count, strerror(rc));
 	/* A broker that refuses a connection says why, and ends it. */
-	status = lade__wire_receive(s->fd, &s->in, err);
+	status = lade__socket_await(s->fd, s->timeout_ms, err);
+	if (status == LADE_OK)
+		status = lade__wire_receive(s->fd, &s->in, err);
 	if (status == LADE_E_STATE)
 		goto late;
 	if (status != LADE_OK) {
@@ -393,13 +396,15 @@ static lade_status ask_apart(lade_share *s, lade__packet *p, uint32_t timeout_ms
 	int rc;
 
 	TRY(lade__socket_connect(s->path, fd, err));
-	lade__socket_timeout(*fd, timeout_ms ? timeout_ms : 1);
+	lade__socket_timeout(*fd, s->timeout_ms);
 	rc = lade__wire_send(*fd, p);
 	/* As in exchange(): one that refuses says why. */
 	if (rc && rc != EPIPE && rc != ECONNRESET && rc != ENOTCONN)
 		TRY(lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: sending: %s", s->path,
 		              strerror(rc)));
-	status = lade__wire_receive(*fd, p, err);
+	status = lade__socket_await(*fd, timeout_ms < ANSWER_MS ? ANSWER_MS : timeout_ms, err);
+	if (status == LADE_OK)
+		status = lade__wire_receive(*fd, p, err);
 	if (status == LADE_OK)
 		lade__packet_close(p);
 	if (status == LADE_OK && !p->size)
@@ -493,23 +498,17 @@ lade_status lade_share_events_next(lade_share_events *e, uint32_t timeout_ms, la
 {
 	lade_share_event event = {.struct_size = sizeof event};
 	size_t size = out ? out->struct_size : 0;
-	struct pollfd ready;
 	lade_status status;
 
 	if (!e || size < sizeof size || size > LADE__STRUCT_SIZE_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                 "lade_share_event: struct_size is %zu, want %zu", size,
 		                 sizeof event);
-	/* A timeout of the socket cannot be 0. */
-	ready = (struct pollfd){e->fd, POLLIN, 0};
-	int timeout = timeout_ms > INT32_MAX ? -1 : (int)timeout_ms;
-	int rc;
-	do
-		rc = poll(&ready, 1, timeout);
-	while (rc < 0 && errno == EINTR);
-	if (rc == 0)
+	status = lade__socket_await(e->fd, timeout_ms, err);
+	if (status == LADE_E_STATE)
 		return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET, "no event within %u ms",
 		                 timeout_ms);
+	TRY(status);
 	TRY(lade__wire_receive(e->fd, &e->packet, err));
 	if (!e->packet.size)
 		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "the broker has ended");

@@ -2,7 +2,7 @@
  * keeper.c: the process that holds all that a broker has published, and outlives it.
  *
  * It has no device, one connection at a time, and answers what a broker says.  A new broker that
- * connects takes the place of an old one.
+ * connects takes the place of an old one, after all that the old one had sent.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,14 +37,15 @@ typedef struct keeper {
 
 /* ---- the keeper's side ------------------------------------------------------------------ */
 
-static int answer(keeper *k, uint64_t request, uint64_t version)
+/* A broker that has ended gets no answer, and what it had sent before is done nevertheless. */
+static void answer(keeper *k, uint64_t request, uint64_t version)
 {
 	lade__wire_begin(&k->packet, LADE__KEPT, request);
 	lade__wire_put(&k->packet, version, 8);
-	return lade__wire_send(k->broker, &k->packet);
+	lade__wire_send(k->broker, &k->packet);
 }
 
-static int keep(keeper *k, uint64_t request)
+static void keep(keeper *k, uint64_t request)
 {
 	lade__record record;
 	lade__kept *kept;
@@ -53,19 +54,21 @@ static int keep(keeper *k, uint64_t request)
 	/* A broker whose connection broke may say it again. */
 	if (lade__shelf_find(&k->shelf, request)) {
 		lade__packet_close(&k->packet);
-		return answer(k, request, request);
+		answer(k, request, request);
+		return;
 	}
 	if (lade__read_record(&k->packet, &record, k->room, &err) != LADE_OK ||
 	    lade__shelf_add(&k->shelf, &record, 0, &kept, &err) != LADE_OK) {
 		lade__packet_close(&k->packet);
 		lade__wire_failed(&k->packet, request, &err);
-		return lade__wire_send(k->broker, &k->packet);
+		lade__wire_send(k->broker, &k->packet);
+		return;
 	}
 	kept->visible = true;
-	return answer(k, request, record.version);
+	answer(k, request, record.version);
 }
 
-static int drop(keeper *k, uint64_t request)
+static void drop(keeper *k, uint64_t request)
 {
 	lade__cursor c = lade__packet_body(&k->packet);
 	uint64_t version = lade__take(&c, 8);
@@ -73,10 +76,10 @@ static int drop(keeper *k, uint64_t request)
 
 	if (kept)
 		lade__shelf_drop(&k->shelf, kept);
-	return answer(k, request, version);
+	answer(k, request, version);
 }
 
-static int send_all(keeper *k, uint64_t request)
+static void send_all(keeper *k, uint64_t request)
 {
 	int rc = 0;
 
@@ -85,7 +88,7 @@ static int send_all(keeper *k, uint64_t request)
 		lade__wire_record(&k->packet, &k->shelf.versions[i]->record);
 		rc = lade__wire_send(k->broker, &k->packet);
 	}
-	return rc ? rc : answer(k, request, (uint64_t)getpid());
+	answer(k, request, (uint64_t)getpid());
 }
 
 /* One message of the broker's.  False: the broker is gone. */
@@ -99,11 +102,14 @@ static bool serve_broker(keeper *k, bool *stop)
 	request = lade__packet_request(&k->packet);
 	switch (lade__packet_kind(&k->packet)) {
 	case LADE__KEEP:
-		return keep(k, request) == 0;
+		keep(k, request);
+		return true;
 	case LADE__DROP:
-		return drop(k, request) == 0;
+		drop(k, request);
+		return true;
 	case LADE__ALL:
-		return send_all(k, request) == 0;
+		send_all(k, request);
+		return true;
 	case LADE__STOP:
 		*stop = true;
 		break;
@@ -151,12 +157,12 @@ static void run(keeper *k, const char *path)
 			return; /* and leave the file: it is not ours */
 		if (count <= 0)
 			continue;
-		if (k->broker >= 0 && fds[1].revents && !serve_broker(k, &stop) && !stop) {
+		if (k->broker < 0 || !fds[1].revents) {
+			take_broker(k);
+		} else if (!serve_broker(k, &stop) && !stop) {
 			close(k->broker);
 			k->broker = -1;
 		}
-		if (fds[0].revents)
-			take_broker(k);
 	}
 	/* Before the broker sees the end of the connection: then the next one may start. */
 	if (still_there(path, &mine))

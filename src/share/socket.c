@@ -9,12 +9,14 @@
 #include "share/wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static lade_status failed(const char *path, const char *what, lade_error *err)
@@ -179,6 +181,33 @@ lade_status lade__socket_connect(const char *path, int *out, lade_error *err)
 	}
 	*out = fd;
 	return LADE_OK;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+lade_status lade__socket_await(int fd, uint32_t timeout_ms, lade_error *err)
+{
+	struct pollfd ready = {fd, POLLIN, 0};
+	bool ever = timeout_ms == UINT32_MAX;
+	int64_t end = ever ? 0 : now_ms() + timeout_ms, left = timeout_ms;
+	int rc;
+
+	do {
+		rc = poll(&ready, 1, ever ? -1 : left > INT32_MAX ? INT32_MAX : (int)left);
+		left = end - now_ms();
+		left = left < 0 ? 0 : left;
+	} while ((rc < 0 && errno == EINTR) || (rc == 0 && (ever || left)));
+	if (rc < 0)
+		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "poll: %s", strerror(errno));
+	return rc ? LADE_OK
+	          : lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET, "nothing within %u ms",
+	                      timeout_ms);
 }
 
 lade_status lade__socket_peer(int fd, uid_t *uid, pid_t *pid, lade_error *err)

@@ -25,6 +25,10 @@ lade_status lade__socket_listen(const char *path, bool group, gid_t gid, int *ou
 /* Fails: LADE_E_NOT_FOUND: nobody listens; LADE_E_IO */
 lade_status lade__socket_connect(const char *path, int *out, lade_error *err);
 
+/* Waits until there is something to receive, or the end of the connection, however many signals
+ * come.  UINT32_MAX: for ever.  Fails: LADE_E_STATE: nothing within the time; LADE_E_IO */
+lade_status lade__socket_await(int fd, uint32_t timeout_ms, lade_error *err);
+
 /* The user and the process that the other end was when it connected.  Fails: LADE_E_IO */
 lade_status lade__socket_peer(int fd, uid_t *uid, pid_t *pid, lade_error *err);
 

@@ -11,12 +11,33 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 
 #define LARGE 20000 /* values: 160 KB, a block */
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static lade__packet packet;
+
+/* Sends that shall fail with ENOBUFS, in whatever process: those of a message of this kind. */
+static struct refused {
+	int kind, count;
+} *refused;
+
+/* In the place of the C library's, also for the broker. */
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	const uint8_t *bytes = message->msg_iov->iov_base;
+
+	if (refused && refused->count && bytes[4] == refused->kind) {
+		refused->count--;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, message, flags);
+}
 
 /* ---- messages by hand ------------------------------------------------------------------- */
 
@@ -379,8 +400,8 @@ static void test_both_are_killed(void **state)
  * of that number, whose memory is not meant. */
 static void test_what_another_broker_had_is_not_shared(void **state)
 {
-	pid_t broker = kit_serve();
-	lade_share *share = kit_connect(), *other;
+	pid_t broker;
+	lade_share *share, *other;
 	lade_share_version *v;
 	struct ArrowArray array;
 	struct ArrowSchema schema;
@@ -391,15 +412,22 @@ static void test_what_another_broker_had_is_not_shared(void **state)
 	                          .batch_count = 1,
 	                          .copy = LADE_SHARE_COPY_NEVER};
 	lade_share_published out = {.struct_size = sizeof out};
+	char lock[80];
 	lade_error err;
 	(void)state;
 
+	snprintf(lock, sizeof lock, "%s.lock", kit_path);
+	unlink(lock);
+	broker = kit_serve();
+	share = kit_connect();
 	for (int round = 0; round < 2; round++) {
-		kit_publish(share, "mine", 1, LARGE);
+		assert_int_equal(kit_publish(share, "mine", 1, LARGE), 1);
 		kit_must(lade_share_open(share, "mine", NULL, &v, &err), &err);
 		kit_must(lade_share_version_array(v, 0, &array, &err), &err);
 		kit_must(lade_share_version_schema(v, &schema, &err), &err);
 		kit_serve_end(broker);
+		/* Without this file the next broker begins with 1 again. */
+		assert_int_equal(unlink(lock), 0);
 		broker = kit_serve();
 		other = kit_connect();
 		assert_int_equal(kit_publish(other, "theirs", 77, LARGE),
@@ -414,9 +442,153 @@ static void test_what_another_broker_had_is_not_shared(void **state)
 		lade_share_version_unref(v);
 		lade_share_close(other);
 		kit_serve_end(broker);
+		assert_int_equal(unlink(lock), 0);
 		broker = kit_serve();
 	}
 	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
+/* A ticket of what is gone must not open something else. */
+static void test_versions_never_come_again(void **state)
+{
+	uint64_t last = 0;
+	lade_error err;
+	(void)state;
+
+	for (int round = 0; round < 4; round++) {
+		pid_t broker = kit_serve();
+		lade_share *share = kit_connect();
+		uint64_t version = kit_publish(share, "x", 1, LARGE);
+		assert_true(version > last);
+		last = version;
+		kit_must(lade_share_remove(share, "x", 0, &err), &err);
+		pid_t keeper = (pid_t)kit_numbers(share).keeper_pid;
+		lade_share_close(share);
+		if (round == 2) {
+			kit_serve_end(broker);
+			continue;
+		}
+		kit_kill(broker);
+		if (round == 1) {
+			kill(keeper, SIGKILL);
+			kit_gone(keeper);
+		}
+	}
+	kit_serve_end(kit_serve());
+}
+
+/* The keeper gets what the system had no room for a little later. */
+static void test_no_room_for_a_message_to_the_keeper(void **state)
+{
+	lade_error err;
+	(void)state;
+
+	refused = mmap(NULL, sizeof *refused, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	               -1, 0);
+	assert_ptr_not_equal(refused, MAP_FAILED);
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	for (int round = 0; round < 3; round++) {
+		*refused = (struct refused){LADE__KEEP, round};
+		kit_publish(share, "x", round, LARGE);
+		kit_expect(share, "x", round, LARGE);
+		*refused = (struct refused){LADE__DROP, round};
+		kit_must(lade_share_remove(share, "x", 0, &err), &err);
+		assert_int_equal(refused->count, 0);
+	}
+	lade_share_close(share);
+	kit_serve_end(broker);
+	munmap(refused, sizeof *refused);
+	refused = NULL;
+}
+
+/* Ticks of a process, 100 a second. */
+static long processor_time(pid_t pid)
+{
+	char path[64];
+	long user = -1, system = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld",
+	                        &user, &system),
+	                 2);
+	fclose(f);
+	return user + system;
+}
+
+/* A broker that can have no more descriptors leaves new clients waiting, at rest. */
+static void test_no_descriptor_for_a_client(void **state)
+{
+	struct rlimit few = {330, 330};
+	lade_share *clients[16];
+	(void)state;
+
+	pid_t broker = fork();
+	if (broker == 0) {
+		/* Descriptors that it does not know of. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setrlimit(RLIMIT_NOFILE, &few);
+		while (dup(0) < 312)
+			;
+		lade_share_serve_options o = {.struct_size = sizeof o, .path = kit_path};
+		_exit(lade_share_serve(&o, NULL));
+	}
+	clients[0] = kit_connect();
+	pid_t keeper = (pid_t)kit_numbers(clients[0]).keeper_pid;
+	for (int i = 1; i < 16; i++)
+		clients[i] = kit_connect();
+	int waiting = dial(); /* and this one */
+	lade__wire_begin(&packet, LADE__STATS, 7);
+	assert_int_equal(lade__wire_send(waiting, &packet), 0);
+	assert_true(kit_numbers(clients[0]).clients < 16);
+	long before = processor_time(broker);
+	usleep(400000);
+	assert_true(processor_time(broker) - before < 8);
+	for (int i = 1; i < 16; i++)
+		lade_share_close(clients[i]);
+	assert_int_equal(answer(waiting), LADE__NUMBERS);
+	close(waiting);
+	lade_share_close(clients[0]);
+	kit_kill(broker);
+	kill(keeper, SIGKILL);
+	kit_gone(keeper);
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signals(int signal)
+{
+	(void)signal;
+	if (++signals > 1000)
+		_exit(9); /* the time never ends */
+}
+
+/* Signals do not make a timeout longer. */
+static void test_a_timeout_among_signals(void **state)
+{
+	pid_t broker = kit_serve();
+	(void)state;
+
+	pid_t child = fork();
+	if (child == 0) {
+		struct sigaction action = {.sa_handler = count_signals};
+		struct itimerval often = {{0, 10000}, {0, 10000}};
+		lade_share *share = kit_connect();
+		lade_share_events *events;
+		lade_share_event e = {.struct_size = sizeof e};
+		uint64_t version;
+		lade_error err;
+		kit_must(lade_share_subscribe(share, "", &events, &err), &err);
+		sigaction(SIGALRM, &action, NULL);
+		setitimer(ITIMER_REAL, &often, NULL);
+		lade_status waited = lade_share_wait(share, "never", 0, 100, &version, &err);
+		lade_status heard = lade_share_events_next(events, 100, &e, &err);
+		_exit(waited != LADE_E_NOT_FOUND || heard != LADE_E_NOT_FOUND);
+	}
+	assert_int_equal(kit_wait(child), 0);
 	kit_serve_end(broker);
 }
 
@@ -429,7 +601,7 @@ static void test_blocks_that_are_none(void **state)
 	int pipes[2], null = open("/dev/null", O_RDONLY);
 	(void)state;
 
-	kit_publish(share, "good", 1, LARGE);
+	uint64_t good = kit_publish(share, "good", 1, LARGE);
 	lade_share_statistics had = kit_numbers(share);
 	int descriptors = kit_descriptors(broker);
 	assert_int_equal(pipe(pipes), 0);
@@ -455,17 +627,24 @@ static void test_blocks_that_are_none(void **state)
 		still_well(share, had);
 	}
 	close(pipes[1]);
-	/* A block of a version that is not there, and one that it has not. */
+	/* A block of a version that is not there, one that is not open, and one that it has not. */
 	lade__block ref = {.kind = LADE__BLOCK_REF, .fd = -1, .version = 99, .size = 1};
 	lade__record r = {.name = "bad", .block_count = 1, .blocks = &ref};
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		int fd = dial();
+		if (i == 2) {
+			ref.index = 7;
+			lade__wire_begin(&packet, LADE__OPEN, 7);
+			lade__wire_put(&packet, ref.version, 8);
+			lade__wire_bytes(&packet, "good", 4);
+			assert_int_equal(lade__wire_send(fd, &packet), 0);
+			assert_int_equal(answer(fd), LADE__RECORD);
+		}
 		lade__wire_begin(&packet, LADE__PUBLISH, 7);
 		lade__wire_record(&packet, &r);
 		assert_int_equal(lade__wire_send(fd, &packet), 0);
 		assert_int_equal(refusal(fd), LADE_E_NOT_FOUND);
-		ref.version = 1;
-		ref.index = 7;
+		ref.version = good;
 		close(fd);
 	}
 	/* A head that no reader can read is the reader's to refuse. */
@@ -679,6 +858,10 @@ int main(void)
 		cmocka_unit_test(test_the_broker_is_killed_before_the_keeper_has_it),
 		cmocka_unit_test(test_both_are_killed),
 		cmocka_unit_test(test_what_another_broker_had_is_not_shared),
+		cmocka_unit_test(test_versions_never_come_again),
+		cmocka_unit_test(test_no_room_for_a_message_to_the_keeper),
+		cmocka_unit_test(test_no_descriptor_for_a_client),
+		cmocka_unit_test(test_a_timeout_among_signals),
 		cmocka_unit_test(test_blocks_that_are_none),
 		cmocka_unit_test(test_blocks_that_pass_the_cap_together),
 		cmocka_unit_test(test_messages_that_are_none),
