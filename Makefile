@@ -12,6 +12,7 @@ help:
 	@echo "make test-long  soak, a 5 GiB frame, a million chunks, long fuzzing (log: tests/long/log)"
 	@echo "make python     the Python package: a wheel in $(BUILD)/python/wheel, installed and tested"
 	@echo "make wheel      the same for other machines, with the libraries in it: $(BUILD)/python/dist"
+	@echo "make node       the npm package, for Node 18 or later: $(BUILD)/node/dist, installed and tested"
 	@echo "make docs       the Python package's pages and reference: $(BUILD)/docs/html/index.html"
 	@echo "make fuzz       fuzz every target for SECONDS (default 600), and keep what is new"
 	@echo "make bench      the benchmark programs, built and run"
@@ -55,6 +56,10 @@ wheel:
 	@LADE_CUDA=$(if $(NO_CUDA),OFF,AUTO) scripts/python.sh $(BUILD)
 	@scripts/wheel.sh $(BUILD)
 
+node: build
+	@scripts/deps.sh node
+	@tests/node/run.sh $(BUILD)
+
 docs:
 	@scripts/deps.sh build
 	@mkdir -p $(BUILD)
@@ -78,4 +83,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: help deps nvcc build demo test test-long python wheel docs fuzz bench install format clean
+.PHONY: help deps nvcc build demo test test-long python wheel node docs fuzz bench install format clean

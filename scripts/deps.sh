@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# deps.sh build|test: looks for what is needed, each thing by trying it.  What is missing is
+# deps.sh build|node|test: looks for what is needed, each thing by trying it.  What is missing is
 # installed on Debian and its kin as root; elsewhere it is named, with the way to get it.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-stage=${1:?usage: deps.sh build|test}
+stage=${1:?usage: deps.sh build|node|test}
 names=() packages=()
 
 missing() { # name, Debian package
@@ -26,6 +26,12 @@ python_module() { # module, Debian package
 }
 library() { # what is opened at run time, Debian package
 	python3 -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null || missing "the library $1" "$2"
+}
+node_headers() {
+	local folder
+	folder=$(dirname "$(node -p process.execPath 2>/dev/null || true)")/../include/node
+	echo "#include <node_api.h>" | cc -xc - -fsyntax-only -I"$folder" -I/usr/include/node \
+		2>/dev/null || missing "the headers of Node" libnode-dev
 }
 fuzzer() {
 	local c='#include <stddef.h>
@@ -51,6 +57,10 @@ look() {
 	module cmocka libcmocka-dev
 	python_module ensurepip python3-venv
 	[ "$stage" = build ] && return
+	tool node nodejs
+	tool npm npm
+	node_headers
+	[ "$stage" = node ] && return
 	tool git git
 	tool nm binutils
 	tool zstd zstd

@@ -18,7 +18,7 @@ PARAMETERS_ALL = 50
 PARAMETERS_PUBLIC = 3
 NO_FUNCTIONS = {"if", "for", "while", "switch", "return", "sizeof", "__attribute__"}
 C_SUFFIXES = (".c", ".h", ".cc", ".cu", ".cuh")
-SUFFIXES = C_SUFFIXES + (".py", ".sh", ".bash")
+SUFFIXES = C_SUFFIXES + (".py", ".sh", ".bash", ".js", ".mjs", ".ts")
 
 # What each folder of src may include from src; everything may include the public headers.
 BELOW = {
@@ -198,7 +198,7 @@ def check_parameters(root):
     """No more functions with many parameters than the limits say."""
     exported = set((root / "src/exports.txt").read_text().split())
     found = []
-    for place in ("src", "python/src"):
+    for place in ("src", "python/src", "node/src"):
         for path in sorted((root / place).rglob("*")):
             if path.suffix in C_SUFFIXES:
                 found += [(path, *f) for f in functions(path.read_text()) if f[2] >= PARAMETERS]
@@ -212,7 +212,8 @@ def check_parameters(root):
 def main():
     root = pathlib.Path(".")
     count = 0
-    places = ("src", "include", "tests", "testing", "bench", "examples", "scripts", "python")
+    places = ("src", "include", "tests", "testing", "bench", "examples", "scripts", "python",
+              "node")
     for place in places:
         for path in sorted((root / place).rglob("*")):
             if not path.is_file() or "__pycache__" in path.parts or path.suffix not in SUFFIXES:

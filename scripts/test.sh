@@ -21,7 +21,7 @@ counts=$build/log/counts
 # part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
 declare -A budgets=([gates]=10 [headers]=30 [build]=800 [rooms]=10 [unit]=300 [exports]=5
 	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=610 [asan]=1200
-	[tsan]=400 [fuzz]=560 [abi]=120 [inside]=120 [prefix]=60
+	[tsan]=400 [fuzz]=560 [abi]=120 [inside]=120 [prefix]=60 [node]=60
 	[unit-all]=300 [asan-all]=1300 [tsan-all]=900)
 budget_other=180
 # The processor time of this shell's children so far, in hundredths of a second.
@@ -147,15 +147,17 @@ else
 	# The steps after it would only say the same again.
 	if ! grep -q '^[0-9]* [1-9][0-9]* build$' "$counts"; then
 		run_steps rooms unit exports install examples
-		# These keep one processor busy, Python's the other one.  The Python packages that
-		# interop gets are at hand for the command's tests then.
+		# These keep one processor busy, Python's the other one, and then Node's, whose
+		# tests use the Python package.  The Python packages that interop gets are at hand
+		# for the command's tests then.
 		others=(interop)
 		for script in tests/*/run.sh; do
 			name=$(basename "$(dirname "$script")")
-			[[ " interop python " == *" $name "* ]] || others+=("$name")
+			[[ " interop python node " == *" $name "* ]] ||
+				others+=("$name")
 		done
 		run_steps "${others[@]}" &
-		run_steps python
+		run_steps python node
 		wait
 		run_steps asan tsan fuzz
 	fi

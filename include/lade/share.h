@@ -73,7 +73,8 @@ LADE_API void lade_share_close(lade_share *share);
 
 /*
  * Makes an array of 'size' bytes of zeros that can be published without a copy.  When it is
- * published its memory becomes read-only, at the same address: writing to it then faults.
+ * published its memory becomes read-only, at the same address: writing to it then faults (unless
+ * lade_share_table.writable is set).
  *
  * Fails: LADE_E_NOMEM, LADE_E_IO (no descriptors are left), LADE_E_ARG
  * Owns:  the caller gets one reference
@@ -96,6 +97,9 @@ typedef struct lade_share_table {
 	const struct ArrowArray *const *batches;
 	size_t batch_count;
 	lade_share_copy copy;
+	/* 0 or 1.  Memory of lade_share_alloc() stays writable: writing changes a private copy of
+	 * the page, which is copied when it is published again. */
+	uint64_t writable;
 } lade_share_table;
 
 /* What was published.  Set struct_size before the call. */

@@ -229,22 +229,26 @@ lade_status lade__area_map(lade__areas *areas, int fd, size_t size, bool private
  * at once.  A shared one can be pinned for a device; where the kernel allows none it stays
  * private.  A map that fails at a fixed address may leave a hole there: so it is tried elsewhere.
  */
-lade_status lade__area_seal(lade__area *a, lade_error *err)
+lade_status lade__area_seal(lade__area *a, bool writable, lade_error *err)
 {
+	int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	lade_status status = LADE_OK;
 	void *trial;
 
 	pthread_mutex_lock(&a->of->mutex);
 	if (a->sealed || a->fd < 0)
 		goto out;
-	if (mmap(a->data, a->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, a->fd, 0) == MAP_FAILED)
-		TRY(failed("a read-only map", a->size, err));
+	if (mmap(a->data, a->size, access, MAP_PRIVATE | MAP_FIXED, a->fd, 0) == MAP_FAILED)
+		TRY(failed("a private map", a->size, err));
 	status = lade__memfd_seal(a->fd, err);
 	if (status != LADE_OK) {
 		mmap(a->data, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, a->fd, 0);
 		goto out;
 	}
 	a->sealed = true;
+	a->private = writable;
+	if (writable)
+		goto out;
 	trial = mmap(NULL, a->size, PROT_READ, MAP_SHARED, a->fd, 0);
 	if (trial != MAP_FAILED) {
 		munmap(trial, a->size);

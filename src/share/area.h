@@ -52,10 +52,11 @@ void lade__area_free(lade__area *area);
 lade__area *lade__area_find(lade__areas *areas, const void *data, size_t size);
 
 /*
- * Makes own memory read-only, at its address, and seals it.
+ * Makes own memory read-only, at its address, and seals it.  'writable': it may be written, also
+ * meanwhile, as the process's own, and is not found any more.
  * Fails: LADE_E_STATE: others have it mapped for writing; then nothing has changed.  LADE_E_IO
  */
-lade_status lade__area_seal(lade__area *area, lade_error *err);
+lade_status lade__area_seal(lade__area *area, bool writable, lade_error *err);
 
 /* A new memfd of 'size' bytes that can be sealed, and its seals.  Fails: LADE_E_IO, LADE_E_NOMEM */
 lade_status lade__memfd_new(size_t size, int *out, lade_error *err);

@@ -80,15 +80,15 @@ out:
 }
 
 /* The record's blocks.  Own memory is sealed here; then the caller's map is read-only. */
-static lade_status fill_blocks(const lade__emitted *p, const made *m, size_t head_size,
-                               lade__record *r, lade_error *err)
+static lade_status fill_blocks(const lade__emitted *p, const lade_share_table *table,
+                               const made *m, size_t head_size, lade__record *r, lade_error *err)
 {
 	lade_status status = LADE_OK;
 
 	for (size_t i = 0; i < p->used_count; i++) {
 		lade__area *a = p->used[i];
 		if (a->fd >= 0)
-			TRY(lade__area_seal(a, err));
+			TRY(lade__area_seal(a, table->writable, err));
 		r->blocks[r->block_count++] = a->fd >= 0 ? (lade__block){.kind = LADE__BLOCK_HOST,
 		                                                         .fd = a->fd,
 		                                                         .size = a->size}
@@ -165,7 +165,7 @@ static lade_status publish(lade_share *s, const char *name, const lade_share_tab
 		TRY(write_memfd(p, NULL, (size_t)p->data_size, &m.copies, err));
 	if (!small && head_size > LADE__HEAD_SMALL)
 		TRY(write_memfd(p, head, head_size, &m.head, err));
-	TRY(fill_blocks(p, &m, head_size, &r, err));
+	TRY(fill_blocks(p, table, &m, head_size, &r, err));
 	if (m.head < 0) {
 		r.head = head;
 		r.head_size = (uint32_t)(head_size + data_size);
@@ -210,9 +210,10 @@ lade_status lade_share_publish(lade_share *s, const char *name, const lade_share
 	TRY(lade__share_name(name, err));
 	if (!s || !table.schema || (table.batch_count && !table.batches) || size < sizeof size ||
 	    size > LADE__STRUCT_SIZE_MAX || (unsigned)table.copy > LADE_SHARE_COPY_ALWAYS ||
-	    table.batch_count > UINT32_MAX)
+	    table.batch_count > UINT32_MAX || table.writable > 1)
 		TRY(lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		              "share or schema is NULL, or 'copy' or a struct_size is not valid"));
+		              "share or schema is NULL, or 'copy', 'writable' or a struct_size is "
+		              "not valid"));
 	TRY(plan_for(s, &table, &plan, err));
 	status = publish(s, name, &table, &plan, &done, &own);
 	/* Memory that could not be sealed, or that the broker does not have any more. */

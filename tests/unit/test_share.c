@@ -204,6 +204,43 @@ static void test_memory_that_is_published_without_a_copy(void **state)
 	kit_serve_end(broker);
 }
 
+static void test_memory_that_stays_writable(void **state)
+{
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	lade_array *array;
+	lade_share_published out = {.struct_size = sizeof out};
+	kit_column c;
+	lade_error err;
+	(void)state;
+
+	kit_must(lade_share_alloc(share, LARGE * 8, &array, &err), &err);
+	int64_t *values = lade_array_span(array).data;
+	for (int64_t i = 0; i < LARGE; i++)
+		values[i] = i;
+	kit_column_init(&c, values, 0, LARGE);
+	c.table.copy = LADE_SHARE_COPY_NEVER;
+	c.table.writable = 2;
+	assert_int_equal(lade_share_publish(share, "x", &c.table, &out, &err), LADE_E_ARG);
+	c.table.writable = 1;
+	kit_must(lade_share_publish(share, "x", &c.table, &out, &err), &err);
+	assert_int_equal(out.copied, 0);
+	/* It is this process's own now: readers do not see it. */
+	values[0] = -1;
+	kit_expect(share, "x", 0, LARGE);
+	assert_int_equal(values[0], -1);
+	/* So it cannot be shared once more. */
+	assert_int_equal(lade_share_publish(share, "y", &c.table, &out, &err), LADE_E_UNSUPPORTED);
+	values[0] = 0;
+	c.table.copy = LADE_SHARE_COPY_IF_NEEDED;
+	kit_must(lade_share_publish(share, "y", &c.table, &out, &err), &err);
+	assert_int_equal(out.copied, LARGE * 8);
+	kit_expect(share, "y", 0, LARGE);
+	lade_array_unref(array);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 /* A child's writable map keeps the seal away: then the memory is copied and stays writable. */
 static void test_memory_that_a_child_has_is_copied(void **state)
 {
@@ -601,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_a_listing_in_several_answers),
 		cmocka_unit_test(test_memory_that_is_published_without_a_copy),
+		cmocka_unit_test(test_memory_that_stays_writable),
 		cmocka_unit_test(test_memory_that_a_child_has_is_copied),
 		cmocka_unit_test(test_wrong_arrays),
 		cmocka_unit_test(test_an_open_version_is_checked_later),

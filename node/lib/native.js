@@ -1,0 +1,35 @@
+// native.js: the add-on of prebuilds/, and what all parts need of it.
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+const path = require('node:path');
+const { constants } = require('node:buffer');
+
+const native = require('node-gyp-build')(path.join(__dirname, '..'));
+native.setLargest(constants.MAX_LENGTH);
+
+/** The value of a table of names; else a TypeError that has all of them. */
+function oneOf(what, table, value) {
+  if (typeof value !== 'string' || !Object.hasOwn(table, value)) {
+    throw Object.assign(
+      new TypeError(`${what} is ${String(value)}, it can be ${Object.keys(table).join(', ')}`),
+      { code: 'ERR_INVALID_ARG_VALUE' });
+  }
+  return table[value];
+}
+
+/** An error with one of the library's codes. */
+function failure(code, message) {
+  return Object.assign(new Error(message), { code });
+}
+
+/** Something that is closed: by close(), at the end of a `using` block, or by the collector. */
+class Closing {
+  close() {}
+}
+Object.defineProperty(Closing.prototype, Symbol.dispose ?? Symbol.for('nodejs.dispose'), {
+  value() { this.close(); },
+  configurable: true,
+  writable: true,
+});
+
+module.exports = { native, oneOf, failure, Closing };
