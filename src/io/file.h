@@ -18,8 +18,8 @@ void lade__file_version(const struct stat *st, lade_object_version *version);
 ssize_t lade__file_read(int fd, const struct iovec *spans, int count, uint64_t off);
 
 /* Writes or deletes the file 'path', as lade_sink_file_open()'s sink does; without 'sync' it does
- * not wait for the disk. */
-lade_status lade__file_write(const char *path, lade_write *write, bool sync,
+ * not wait for the disk, without 'through' it refuses what is not a regular file. */
+lade_status lade__file_write(const char *path, lade_write *write, bool sync, bool through,
                              const lade_io_options *options, lade_error *err);
 
 /*

@@ -26,13 +26,16 @@
 
 /* A write on its way. */
 typedef struct writing {
-	char *path;   /* behind symbolic links */
-	char *dir;    /* of 'path' */
-	char *temp;   /* NULL: none is there */
+	char *path;       /* behind symbolic links */
+	const char *name; /* in 'path', behind the last '/' */
+	char *dir;        /* of 'path' */
+	char temp[32];    /* beside 'name'; "": none is there */
 	int fd, dir_fd;
 	bool exists;
-	bool sync;      /* waits for the disk */
-	struct stat st; /* of what exists */
+	bool sync;        /* waits for the disk */
+	bool through;     /* writes to devices and pipes */
+	struct stat st;   /* of what exists */
+	struct stat made; /* of the temporary file, when its bytes are in it */
 } writing;
 
 static lade_status failed(lade_error *err, const char *what, const char *path)
@@ -43,46 +46,60 @@ static lade_status failed(lade_error *err, const char *what, const char *path)
 
 static lade_status look(writing *w, lade_error *err)
 {
-	w->exists = stat(w->path, &w->st) == 0;
+	w->exists = fstatat(w->dir_fd, w->name, &w->st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (w->exists || errno == ENOENT)
 		return LADE_OK;
 	return failed(err, "looking at it", w->path);
 }
 
-/* The place that the name stands for, and its directory. */
-static lade_status begin(writing *w, const char *path, lade_error *err)
+static void forget(writing *w)
 {
-	struct stat link;
-	bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
-	w->path = is_link ? realpath(path, NULL) : strdup(path);
-	if (!w->path && is_link && errno != ENOMEM)
-		return failed(err, "following the link", path);
-	if (!w->path)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a path");
-	const char *slash = strrchr(w->path, '/');
-	size_t n = slash ? (size_t)(slash - w->path) + 1 : 0;
-	w->dir = strdup(n ? w->path : "./");
-	if (w->dir && n)
-		w->dir[n] = 0;
+	if (w->dir_fd >= 0)
+		close(w->dir_fd); /* and unlocks */
+	w->dir_fd = -1;
+	free(w->dir);
+	free(w->path);
+	w->dir = w->path = NULL;
+}
+
+/* Takes 'path', NULL if there was no memory for it: opens its directory and looks at it. */
+static lade_status take_path(writing *w, char *path, lade_error *err)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	w->path = path;
+	w->dir = path ? strdup(n ? path : "./") : NULL;
 	if (!w->dir)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a path");
+	if (n)
+		w->dir[n] = 0;
+	w->name = path[n] ? path + n : ".";
 	w->dir_fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dir_fd < 0)
 		return failed(err, "opening the directory", w->dir);
 	return look(w, err);
 }
 
+/* The place that the name stands for, and its directory. */
+static lade_status begin(writing *w, const char *path, lade_error *err)
+{
+	lade_status status = take_path(w, strdup(path), err);
+	if (status != LADE_OK || !w->exists || !S_ISLNK(w->st.st_mode))
+		return status;
+	forget(w);
+	char *real = realpath(path, NULL);
+	if (!real && errno != ENOMEM)
+		return failed(err, "following the link", path);
+	return take_path(w, real, err);
+}
+
 static void end(writing *w)
 {
-	if (w->temp)
-		unlink(w->temp);
+	if (w->temp[0])
+		unlinkat(w->dir_fd, w->temp, 0);
 	if (w->fd >= 0)
 		close(w->fd);
-	if (w->dir_fd >= 0)
-		close(w->dir_fd); /* and unlocks */
-	free(w->temp);
-	free(w->dir);
-	free(w->path);
+	forget(w);
 }
 
 static lade_status write_bytes(int fd, const char *path, lade_cspan src,
@@ -107,26 +124,32 @@ static lade_status write_bytes(int fd, const char *path, lade_cspan src,
 static lade_status open_temporary(writing *w, lade_error *err)
 {
 	struct timespec now;
-	size_t size = strlen(w->dir) + 40;
-	char *temp = malloc(size);
-	if (!temp)
-		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a path");
 	for (int i = 0; i < 100 && w->fd < 0; i++) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		snprintf(temp, size, "%s.lade-%08x%08x", w->dir, (unsigned)getpid(),
-		         (unsigned)now.tv_nsec ^ (unsigned)((uintptr_t)temp >> 4) << 10);
-		w->fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		snprintf(w->temp, sizeof w->temp, ".lade-%08x%08x", (unsigned)getpid(),
+		         (unsigned)now.tv_nsec ^ (unsigned)((uintptr_t)w->dir >> 4) << 10);
+		w->fd = openat(w->dir_fd, w->temp,
+		               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (w->fd < 0 && errno != EEXIST)
 			break;
 	}
-	if (w->fd >= 0) {
-		w->temp = temp;
-		flock(w->fd, LOCK_EX | LOCK_NB); /* for a sweep: somebody lives */
-		return LADE_OK;
+	if (w->fd < 0) {
+		w->temp[0] = 0;
+		return failed(err, "making a temporary file", w->dir);
 	}
-	lade_status status = failed(err, "making a temporary file", w->dir);
-	free(temp);
-	return status;
+	flock(w->fd, LOCK_EX | LOCK_NB); /* for a sweep: somebody lives */
+	return LADE_OK;
+}
+
+/* When all bytes are in the temporary file: it gets the mode of the file that it replaces. */
+static lade_status finish_temporary(writing *w, lade_error *err)
+{
+	if (fstat(w->fd, &w->made) != 0)
+		return failed(err, "looking at its new file", w->path);
+	bool other = w->exists && ((w->st.st_mode ^ w->made.st_mode) & 07777);
+	if ((other && fchmod(w->fd, w->st.st_mode & 07777) != 0) || (w->sync && fsync(w->fd) != 0))
+		return failed(err, "syncing its new file", w->path);
+	return LADE_OK;
 }
 
 /* The bytes in a temporary file, on the disk. */
@@ -136,12 +159,7 @@ static lade_status make_temporary(writing *w, lade_cspan src, const lade_io_opti
 	lade_status status = open_temporary(w, err);
 	if (status == LADE_OK)
 		status = write_bytes(w->fd, w->path, src, options, err);
-	if (status != LADE_OK)
-		return status;
-	if ((w->exists && fchmod(w->fd, w->st.st_mode & 07777) != 0) ||
-	    (w->sync && fsync(w->fd) != 0))
-		return failed(err, "syncing it", w->temp);
-	return LADE_OK;
+	return status == LADE_OK ? finish_temporary(w, err) : status;
 }
 
 /* Takes the directory's lock.  Where there are no such locks, only writes that depend on a version
@@ -183,13 +201,10 @@ static lade_status check(writing *w, const lade_write *write, lade_error *err)
 static lade_status make_newer(writing *w, lade_error *err)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
-	struct stat st;
 	lade_status status = look(w, err);
 	if (status != LADE_OK || !w->exists)
 		return status;
-	if (fstat(w->fd, &st) != 0)
-		return failed(err, "looking at it", w->temp);
-	const struct timespec *old = &w->st.st_mtim, *now = &st.st_mtim;
+	const struct timespec *old = &w->st.st_mtim, *now = &w->made.st_mtim;
 	if (now->tv_sec > old->tv_sec ||
 	    (now->tv_sec == old->tv_sec && now->tv_nsec > old->tv_nsec))
 		return LADE_OK;
@@ -198,37 +213,43 @@ static lade_status make_newer(writing *w, lade_error *err)
 		times[1].tv_nsec = 0;
 		times[1].tv_sec++;
 	}
-	return futimens(w->fd, times) == 0 ? LADE_OK : failed(err, "dating it", w->temp);
+	return futimens(w->fd, times) == 0 ? LADE_OK : failed(err, "dating it", w->path);
 }
 
 /* Gives the temporary file a name that nothing has. */
 static int name_absent(const writing *w)
 {
-	int rc = renameat2(AT_FDCWD, w->temp, AT_FDCWD, w->path, RENAME_NOREPLACE);
+	int rc = renameat2(w->dir_fd, w->temp, w->dir_fd, w->name, RENAME_NOREPLACE);
 	if (rc == 0 || (errno != EINVAL && errno != ENOSYS))
 		return rc;
 	/* Some file systems have no such rename.  A link never replaces. */
-	rc = link(w->temp, w->path);
-	return rc == 0 ? unlink(w->temp) : rc;
+	rc = linkat(w->dir_fd, w->temp, w->dir_fd, w->name, 0);
+	return rc == 0 ? unlinkat(w->dir_fd, w->temp, 0) : rc;
 }
 
 static lade_status take_name(writing *w, lade_write_kind kind, lade_error *err)
 {
-	int rc = kind == LADE_DELETE_IF_VERSION ? unlink(w->path)
-	         : kind == LADE_WRITE_IF_ABSENT ? name_absent(w)
-	                                        : rename(w->temp, w->path);
+	int rc = kind == LADE_DELETE_IF_VERSION ? unlinkat(w->dir_fd, w->name, 0)
+	         : kind == LADE_WRITE_IF_ABSENT
+	                 ? name_absent(w)
+	                 : renameat(w->dir_fd, w->temp, w->dir_fd, w->name);
 	if (rc != 0 && kind == LADE_WRITE_IF_ABSENT && errno == EEXIST)
 		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET, "%s: exists already",
 		                 w->path);
 	if (rc != 0)
 		return failed(err, kind == LADE_DELETE_IF_VERSION ? "deleting it" : "naming it",
 		              w->path);
-	free(w->temp);
-	w->temp = NULL;
+	w->temp[0] = 0;
 	/* Not all file systems sync directories. */
 	if (w->sync && fsync(w->dir_fd) != 0 && errno != EINVAL && errno != ENOTSUP)
 		return failed(err, "syncing the directory", w->dir);
 	return LADE_OK;
+}
+
+static lade_status not_regular(const writing *w, lade_error *err)
+{
+	return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s: is not a regular file",
+	                 w->path);
 }
 
 /* Devices and pipes are written through: they cannot be renamed over. */
@@ -236,8 +257,7 @@ static lade_status write_through(writing *w, const lade_write *write,
                                  const lade_io_options *options, lade_error *err)
 {
 	if (write->kind != LADE_WRITE_ALWAYS || S_ISDIR(w->st.st_mode))
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "%s: is not a regular file", w->path);
+		return not_regular(w, err);
 	w->fd = open(w->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (w->fd < 0)
 		return failed(err, "opening it", w->path);
@@ -251,7 +271,7 @@ static lade_status write_file(writing *w, lade_write *write, const char *path,
 	bool depends = write->kind >= LADE_WRITE_IF_VERSION;
 	lade_status status = begin(w, path, err);
 	if (status == LADE_OK && w->exists && !S_ISREG(w->st.st_mode))
-		return write_through(w, write, options, err);
+		return w->through ? write_through(w, write, options, err) : not_regular(w, err);
 	/* Before the bytes are written for nothing. */
 	if (status == LADE_OK && depends)
 		status = check(w, write, err);
@@ -264,7 +284,7 @@ static lade_status write_file(writing *w, lade_write *write, const char *path,
 		status = lock(w, write->kind, err);
 	if (status == LADE_OK && depends)
 		status = check(w, write, err);
-	if (status == LADE_OK && w->temp)
+	if (status == LADE_OK && w->temp[0])
 		status = make_newer(w, err);
 	if (status == LADE_OK)
 		status = take_name(w, write->kind, err);
@@ -273,10 +293,10 @@ static lade_status write_file(writing *w, lade_write *write, const char *path,
 	return status;
 }
 
-lade_status lade__file_write(const char *path, lade_write *write, bool sync,
+lade_status lade__file_write(const char *path, lade_write *write, bool sync, bool through,
                              const lade_io_options *options, lade_error *err)
 {
-	writing w = {.fd = -1, .dir_fd = -1, .sync = sync};
+	writing w = {.fd = -1, .dir_fd = -1, .sync = sync, .through = through};
 	lade_status status = write_file(&w, write, path, options, err);
 	end(&w);
 	return status;
@@ -300,8 +320,7 @@ lade_status lade__file_draft_new(const char *path, lade_write_kind kind, lade__f
 	writing *w = &draft->writing;
 	lade_status status = begin(w, path, err);
 	if (status == LADE_OK && w->exists && !S_ISREG(w->st.st_mode))
-		status = lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                   "%s: is not a regular file", path);
+		status = not_regular(w, err);
 	if (status == LADE_OK && w->exists && kind == LADE_WRITE_IF_ABSENT)
 		status = lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET, "%s: exists already", path);
 	if (status == LADE_OK)
@@ -319,9 +338,9 @@ lade_status lade__file_draft_name(lade__file_draft *draft, bool sync, lade_error
 {
 	writing *w = &draft->writing;
 	w->sync = sync;
-	if ((w->exists && fchmod(w->fd, w->st.st_mode & 07777) != 0) || (sync && fsync(w->fd) != 0))
-		return failed(err, "syncing it", w->temp);
-	lade_status status = lock(w, draft->kind, err);
+	lade_status status = finish_temporary(w, err);
+	if (status == LADE_OK)
+		status = lock(w, draft->kind, err);
 	if (status == LADE_OK)
 		status = make_newer(w, err);
 	if (status == LADE_OK)
@@ -345,7 +364,7 @@ static lade_status sink_write(void *ctx, lade_write *write, const lade_io_option
 	if (write->key)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "a file has no keys: key must be NULL");
-	return lade__file_write(ctx, write, true, options, err);
+	return lade__file_write(ctx, write, true, true, options, err);
 }
 
 lade_status lade_sink_file_open(const char *path, lade_sink *out, lade_error *err)

@@ -89,16 +89,12 @@ static lade_status directory_write(void *ctx, lade_write *write, const lade_io_o
 	bool delete = write->kind == LADE_DELETE_IF_VERSION;
 	lade_status status = LADE_OK;
 	char *path = path_of(dir, write->key);
-	struct stat st;
 	if (!path)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a path");
-	/* A pipe would wait for its reader. */
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s: is not a regular file",
-		              path));
 	/* Who deletes a neighbour may remove the directory that was just made. */
 	for (int i = 0; i < 8; i++) {
-		status = lade__file_write(path, write, sync, options, err);
+		/* A pipe would wait for its reader. */
+		status = lade__file_write(path, write, sync, false, options, err);
 		if (status != LADE_E_NOT_FOUND || delete || write->kind == LADE_WRITE_IF_VERSION)
 			break;
 		TRY(make_parents(dir, path, sync, err));

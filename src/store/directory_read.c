@@ -299,6 +299,7 @@ static void read_unit(call *c, size_t first, size_t count)
 	lade_object_version before, after;
 	uint64_t size, now, off;
 	open_file f = {.fd = -1, .direct = -1};
+	bool read = false;
 	bool stopped = lade_reading_cancelled(reading);
 	lade_status all =
 		stopped ? LADE_E_CANCELLED
@@ -310,8 +311,9 @@ static void read_unit(call *c, size_t first, size_t count)
 		statuses[i] = lade__range_answer(range, size, &before, &off, &errors[i]);
 		if (statuses[i] == LADE_OK)
 			statuses[i] = read_bytes(c, &f, first + i, off, &errors[i]);
+		read = read || range->size;
 	}
-	bool changed = all == LADE_OK && look(f.fd, &now, &after, NULL) == LADE_OK &&
+	bool changed = all == LADE_OK && read && look(f.fd, &now, &after, NULL) == LADE_OK &&
 	               !lade_object_version_equal(&before, &after);
 	for (size_t i = 0; i < count; i++) {
 		lade_status status = all == LADE_OK ? statuses[i] : all;

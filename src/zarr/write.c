@@ -339,9 +339,13 @@ static lade_status run(lade__zwrite *w, lade_error *err)
 {
 	unsigned threads = w->options.threads ? w->options.threads : w->engine->threads;
 	uint64_t began_ns = lade__now_ns();
-	lade__calls calls = {work, w, .count = threads, .grain = 1, .threads = threads};
+	lade__calls calls = {work, w, .grain = 1, .threads = threads};
 	lade__walk_begin(&w->walk, &w->selected, &w->levels.level[0], NULL,
 	                 lade__all_points(&w->selected));
+	/* A call for each chunk, at most one a thread: no thread is woken for nothing. */
+	lade__walk ahead = w->walk;
+	while (calls.count < threads && lade__walk_next(&ahead))
+		calls.count++;
 	lade_status status = lade__engine_parallel(w->engine, &calls, err);
 	w->report.ns = lade__now_ns() - began_ns;
 	if (status == LADE_OK && w->status != LADE_OK)

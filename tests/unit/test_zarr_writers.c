@@ -164,10 +164,10 @@ int fsync(int fd)
 	return (int)syscall(SYS_fsync, fd);
 }
 
-int rename(const char *from, const char *to)
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
 	note('r');
-	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
 }
 
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
