@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
 from liblade import zarr as lz
 from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, TransposeCodec, ZstdCodec
-from zarr.storage import LocalStore, MemoryStore, WrapperStore
+from zarr.storage import LocalStore, ManagedMemoryStore, MemoryStore, WrapperStore
 
 OURS = "liblade.zarr.CodecPipeline"
 THEIRS = "zarr.core.codec_pipeline.BatchedCodecPipeline"
@@ -173,6 +173,17 @@ def test_types(text: str, form: int) -> None:
     all_native()
 
 
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+@pytest.mark.filterwarnings("ignore:The 'generic' unit")
+def test_times_without_a_unit(kind: str) -> None:
+    """numpy's astype() leaves their bytes as they are."""
+    x = np.array([0, 1, -2, 100], ">i8").view(f">{kind}")
+    a = zarr.create_array(MemoryStore(), data=x, chunks=2, zarr_format=2, compressors=None)
+    assert (a[...].view(a.dtype.byteorder + "i8") == [0, 1, -2, 100]).all()
+    assert a.store._store_dict["0"].to_bytes() == x[:2].tobytes()
+    all_native()
+
+
 @pytest.mark.parametrize("form", [2, 3])
 def test_strings(form: int) -> None:
     a = zarr.create_array(MemoryStore(), shape=(7,), dtype="string", chunks=(3,), zarr_format=form)
@@ -242,6 +253,17 @@ def test_stores_of_others_are_counted_apart() -> None:
     assert (a[::7] == np.arange(40)[::7]).all()
     counts = lz.pipeline_counts()
     assert counts.native == 0 and counts.stock == 0 and counts.foreign == 9
+
+
+def test_a_store_of_a_path() -> None:
+    """A ManagedMemoryStore's keys have its path before them."""
+    store = ManagedMemoryStore(name="lade-test", path="some/where")
+    a = zarr.create_array(store, shape=(7,), chunks=(3,), dtype="u1")
+    a[:] = np.arange(7)
+    assert all(key.startswith("some/where/") for key in store._store_dict)
+    assert len(store._store_dict) == 4 and (a[:] == np.arange(7)).all()
+    assert lz.Store.of(store).list() == ["c/0", "c/1", "c/2", "zarr.json"]
+    all_native()
 
 
 def test_a_store_that_raises() -> None:
@@ -368,6 +390,33 @@ def test_buffers_of_ours() -> None:
     finally:
         lz.configure(place=None)
     assert isinstance(zarr.open_array(store, path="a0")[...], np.ndarray)
+
+
+def test_memory_of_results_is_used_again() -> None:
+    x = np.arange(5 << 20, dtype="<i4").reshape(5, 1024, 1024)  # 20 MiB
+    a = zarr.create_array(MemoryStore(), data=x, chunks=(1, 1024, 1024), compressors=None)
+    b = lz.open_array(a.store)
+
+    def by_pipeline() -> Any:
+        with zarr.config.set({"ndbuffer": "liblade.zarr.HostNDBuffer"}):
+            return a[...]
+
+    for read in (by_pipeline, lambda: b[...], lambda: b.read(place="numpy")):
+        first = read()
+        at, part = first.ctypes.data, first[2]
+        del first
+        second = read()
+        assert second.ctypes.data != at, "memory that somebody has is used again"
+        second[...] = 0
+        assert (part == x[2]).all()
+        del part
+        third = read()
+        assert third.ctypes.data == at and (third == x).all() and (second == 0).all()
+    with zarr.config.set({"ndbuffer": "liblade.zarr.HostNDBuffer"}):
+        assert isinstance(a[...], np.ndarray) and (a[1, :9] == x[1, :9]).all()
+        small = zarr.create_array(MemoryStore(), data=x[0, 0], chunks=(100,))
+        assert small[...].flags.owndata
+    all_native()
 
 
 def test_a_prototype_for_a_call() -> None:

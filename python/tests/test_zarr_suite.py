@@ -78,7 +78,7 @@ def run(folder: pathlib.Path, *args: str, path: str = "") -> tuple[set[str], str
         cwd=folder, env=env, capture_output=True, text=True, timeout=3000,
     )  # fmt: skip
     failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.M))
-    assert re.search(r"\d+ passed", done.stdout), done.stdout[-4000:] + done.stderr[-2000:]
+    assert re.search(r"\d+ (passed|failed)", done.stdout), done.stdout[-4000:] + done.stderr[-2000:]
     return failed, done.stdout
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._codec import Codec
 from .._lade import ZarrNode, ZarrPlan
-from . import _dtype, _index, _settings
+from . import _dtype, _index, _results, _settings
 from ._codecs import open_node
 from ._dtype import BYTES, STRING, Type
 from ._index import Kind, Selection
@@ -318,7 +318,7 @@ class Array(Node):
         dtype = self._dtype
 
         def empty(shape: tuple[int, ...]) -> npt.NDArray[Any]:
-            return np.empty(shape, dtype)
+            return _results.empty(shape, dtype)
 
         self._empty = empty
 

@@ -84,21 +84,26 @@ def _url(store: Store) -> str | None:
 
 def _memory(store: MemoryStore) -> OurStore:
     values: Any = store._store_dict
+    path = getattr(store, "path", "")  # of a ManagedMemoryStore
+    base = path + "/" if path else ""
 
     def get(key: str) -> Any:
-        found = values.get(key)
+        found = values.get(base + key)
         return None if found is None else found.as_numpy_array()
 
     def put(key: str, data: bytes | None, absent: bool) -> bool:
         if data is None:
-            return values.pop(key, None) is not None
-        if absent and key in values:
+            return values.pop(base + key, None) is not None
+        if absent and base + key in values:
             return False
-        values[key] = cpu.Buffer.from_bytes(data)
+        values[base + key] = cpu.Buffer.from_bytes(data)
         return True
 
-    listed = lister(lambda prefix: [k for k in list(values) if k.startswith(prefix)])
-    handle = ZarrStore.own(get, None, None if store.read_only else put, listed, 2, 1, str(store))
+    def keys(prefix: str) -> list[str]:
+        return [k[len(base) :] for k in list(values) if k.startswith(base + prefix)]
+
+    write = None if store.read_only else put
+    handle = ZarrStore.own(get, None, write, lister(keys), 2, 1, str(store))
     return OurStore._make(handle, str(store), ("of", (store,), {}))
 
 

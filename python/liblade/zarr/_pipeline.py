@@ -442,10 +442,17 @@ class _Native:
 # ---- the pipeline ------------
 
 
+def _ordered(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The elements in the other byte order."""
+    if dtype.kind in "mM":  # numpy's astype() keeps the bytes of times without a unit
+        return array.byteswap().view(dtype)
+    return array.astype(dtype)
+
+
 def _little(array: Any) -> Any:
     """An array of numpy with little-endian elements; others as they are."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
-        return array.astype(array.dtype.newbyteorder("="))
+        return _ordered(array, array.dtype.newbyteorder("="))
     return array
 
 
@@ -659,7 +666,7 @@ def _read(array: Array, rebuilt: _Rebuilt, target: Any) -> int:
     elif isinstance(target, np.ndarray) and not target.dtype.isnative:
         scratch = np.empty(target.shape, target.dtype.newbyteorder("="))
         _, report = array._node.plan(key, mode, None, scratch, False, options).run()
-        target[...] = scratch
+        target[...] = _ordered(scratch, target.dtype)
     else:
         _, report = array._node.plan(key, mode, None, target, False, options).run()
     return report["missing_count"]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lade import ZarrNode
+from . import _results
 
 Maker = Callable[[tuple[int, ...], "np.dtype[Any]"], Any]
 
@@ -220,7 +221,7 @@ def maker(place: str, budget: int = 0, stream: Any = None) -> Maker:
     """A function that makes arrays in a place."""
     name, number = parse_place(place)
     if name == "numpy":
-        return np.empty
+        return _results.empty
     if name == "cupy":
         import cupy
 
