@@ -124,7 +124,7 @@ static inline lade_status kit_size(const uint8_t *in, size_t size, size_t *total
 	if (size < 16)
 		return LADE_E_TRUNCATED;
 	if (in[0] != 1 || in[1] > 3 || in[2] < 12 || in[2] > 13 || in[3] ||
-	    kit_number(in + 4, 4) > (size_t)1 << 30)
+	    kit_number(in + 4, 4) >> 31)
 		return LADE_E_CORRUPT;
 	*total = kit_number(in + 4, 4);
 	return LADE_OK;

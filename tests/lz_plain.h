@@ -95,7 +95,7 @@ static inline lade_status plain_lz4(const uint8_t *in, size_t size, uint8_t *out
 	return status;
 }
 
-/* The decoded size before the elements: at most 5 bytes, 32 bits, 1 GiB and 'cap'. */
+/* The decoded size before the elements: at most 5 bytes, 32 bits, 2 GiB - 1 and 'cap'. */
 static inline lade_status plain_snappy_size(plain *p)
 {
 	uint64_t size = 0;
@@ -108,7 +108,7 @@ static inline lade_status plain_snappy_size(plain *p)
 		return LADE_E_TRUNCATED;
 	if (byte >= 128 || size >> 32)
 		return LADE_E_CORRUPT;
-	if (size > 1u << 30)
+	if (size >> 31)
 		return LADE_E_LIMIT;
 	if (size > p->cap)
 		return LADE_E_NOSPACE;

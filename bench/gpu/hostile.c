@@ -17,8 +17,8 @@
  *     bitshuffle  bytes against a plain shuffle: both ways, elements of 1 to 8 bytes, both orders,
  *                 several blocks
  *
- * In all, rooms of any size from 0, any alignment, pointers that are NULL, sizes above 1 GiB, and
- * statuses of a stage before.  Destinations lie close together, so that a byte outside is a
+ * In all, rooms of any size from 0, any alignment, pointers that are NULL, sizes of 2 GiB and more,
+ * and statuses of a stage before.  Destinations lie close together, so that a byte outside is a
  * neighbour's guard.  One row of CSV a kernel; 1 is returned if anything was wrong.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -144,14 +144,14 @@ static void spoil(chance *g, one *c)
 	c->no_src = below(g, 64) == 0;
 	c->no_dst = below(g, 64) == 0;
 	if (below(g, 64) == 0)
-		c->size_told = below(g, 2) ? ((uint64_t)1 << 30) + 1 : next(g) | (uint64_t)1 << 40;
+		c->size_told = below(g, 2) ? (uint64_t)1 << 31 : next(g) | (uint64_t)1 << 40;
 	c->before = below(g, 32) ? LADE_OK : 1 + (uint32_t)below(g, 10);
 	if (c->before)
 		c->status = c->before;
 	else if ((c->no_src && c->size_told) || (c->no_dst && c->cap))
 		c->status = LADE_E_ARG;
 	else
-		c->status = c->size_told > (uint64_t)1 << 30 ? LADE_E_LIMIT : LADE_OK;
+		c->status = c->size_told >> 31 ? LADE_E_LIMIT : LADE_OK;
 }
 
 static void make_one(void *ctx, size_t i)
@@ -335,9 +335,9 @@ static void check_one(void *ctx, size_t i)
 	unsigned char *room = bench_alloc(room_size);
 	/* Nobody looks at destinations for sizes. */
 	if (t->what == SIZE && want != c->before)
-		want = c->no_src && c->size_told          ? LADE_E_ARG
-		       : c->size_told > (uint64_t)1 << 30 ? LADE_E_LIMIT
-		                                          : LADE_OK;
+		want = c->no_src && c->size_told ? LADE_E_ARG
+		       : c->size_told >> 31      ? LADE_E_LIMIT
+		                                 : LADE_OK;
 	if (want == LADE_OK && encodes) {
 		size_t bound = t->what == ENCODE_LZ4 ? (size_t)LZ4_compressBound((int)c->size)
 		               : t->what == ENCODE_CASCADED

@@ -18,10 +18,10 @@
  *             a lossy stage to what the host's encoding decodes to; where the room is less than the
  *             bound, LADE_E_NOSPACE will do
  *
- * In both, rooms of any size from 0, any alignment, pointers that are NULL and sizes above 1 GiB.
- * Destinations lie close together, so that a byte outside is a neighbour's guard.  One row of CSV a
- * spec and direction; a spec without kernels has a line on stderr.  1 is returned if anything was
- * wrong.
+ * In both, rooms of any size from 0, any alignment, pointers that are NULL and sizes of 2 GiB and
+ * more.  Destinations lie close together, so that a byte outside is a neighbour's guard.  One row
+ * of CSV a spec and direction; a spec without kernels has a line on stderr.  1 is returned if
+ * anything was wrong.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,11 +119,11 @@ static void spoil(chance *g, one *c)
 	c->no_src = below(g, 64) == 0;
 	c->no_dst = below(g, 64) == 0;
 	if (below(g, 64) == 0)
-		c->size_told = below(g, 2) ? ((uint64_t)1 << 30) + 1 : next(g) | (uint64_t)1 << 40;
+		c->size_told = below(g, 2) ? (uint64_t)1 << 31 : next(g) | (uint64_t)1 << 40;
 	if ((c->no_src && c->size_told) || (c->no_dst && c->cap))
 		c->status = LADE_E_ARG;
 	else
-		c->status = c->size_told > (uint64_t)1 << 30 ? LADE_E_LIMIT : LADE_OK;
+		c->status = c->size_told >> 31 ? LADE_E_LIMIT : LADE_OK;
 }
 
 static void make_one(void *ctx, size_t i)

@@ -62,8 +62,8 @@ LADE_API size_t lade_checksum_size(lade_checksum kind);
  * low half.  The call checks all spans before it reads any.
  *
  * The engine's threads share spans on the host.  For spans on a device, kernels run after the work
- * of its default stream, and nothing is copied to the host.  XXH3, Fletcher-32 and spans above
- * 1 GiB are the exceptions: the call copies such spans to the host.
+ * of its default stream, and nothing is copied to the host.  XXH3, Fletcher-32 and spans of 2 GiB
+ * and more are the exceptions: the call copies such spans to the host.
  *
  * Fails:   LADE_E_ARG (unknown kind, NULL data with a size), LADE_E_NO_DEVICE, LADE_E_DEVICE,
  *          LADE_E_NOMEM, LADE_E_UNSUPPORTED (the default stream is being captured)

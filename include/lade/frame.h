@@ -47,7 +47,7 @@ typedef enum lade_verify {
 
 /* The least and the most decoded bytes of a chunk. */
 #define LADE_FRAME_CHUNK_MIN 16
-#define LADE_FRAME_CHUNK_MAX (1 << 30)
+#define LADE_FRAME_CHUNK_MAX 0x7FFFFFFF /* 2 GiB - 1 */
 
 /* Zero-initialise, set struct_size and spec, then the fields you need. */
 typedef struct lade_frame_options {
@@ -175,7 +175,7 @@ typedef struct lade_frame_read_options {
 	uint32_t flags;     /* LADE_FRAME_... */
 	unsigned threads;
 	const lade_dict *dict;
-	size_t max_chunk_size; /* larger chunks fail with LADE_E_LIMIT; 0: 1 GiB */
+	size_t max_chunk_size; /* larger chunks fail with LADE_E_LIMIT; 0: 2 GiB - 1 */
 	/*
 	 * Where lade_frame_read() decodes; pipes decode on the host.  LADE_WHERE_AUTO: the host;
 	 * for ranges on a device, the side expected to finish first.  LADE_WHERE_DEVICE: the

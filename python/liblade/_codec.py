@@ -118,7 +118,7 @@ class Codec(_lade.CodecBase):
         "Cascaded", "zlib", "Blosc"), or a pipeline as text ("shuffle(4)|zstd(9)"); "":
         NVCOMP_NATIVE bytes state it when decoding.
     level: the algorithm's own scale.  filters: stages before it, ["delta(<i4)", "shuffle(4)"].
-    uncomp_chunk_size: decoded bytes of a chunk of NVCOMP_NATIVE, 16 to 1 GiB.
+    uncomp_chunk_size: decoded bytes of a chunk of NVCOMP_NATIVE, 16 to 2 GiB - 1.
     bitstream_kind: what is around the bytes.  checksum_policy: of NVCOMP_NATIVE.
     data_type: the elements' type: of ANS, Bitcomp and Cascaded; a hint to LZ4 and Snappy, and the
         size that bitshuffle_mode works with.
@@ -225,8 +225,8 @@ class Codec(_lade.CodecBase):
         if device_id is not None and not 0 <= integer("device_id", device_id) < 1 << 31:
             raise ValueError(f"device_id is {device_id}, it can be from 0 to {(1 << 31) - 1}")
         chunk_size = integer("uncomp_chunk_size", uncomp_chunk_size)
-        if not 16 <= chunk_size <= 1 << 30:
-            raise ValueError(f"uncomp_chunk_size is {chunk_size}, it can be from 16 to {1 << 30}")
+        if not 16 <= chunk_size < 1 << 31:
+            raise ValueError(f"uncomp_chunk_size is {chunk_size}, it can be from 16 to 2147483647")
         self._bitstream_kind = member("bitstream_kind", BitstreamKind, bitstream_kind)
         self._checksum_policy = member("checksum_policy", ChecksumPolicy, checksum_policy)
         self._uncomp_chunk_size = chunk_size

@@ -279,7 +279,7 @@ def open(
         first bytes when reading, by the name's end when writing (.lade if it says nothing).
     level: the format's own scale.  For .lade it is Zstandard's, where no spec is given.
     spec: the pipeline of a .lade file, "shuffle(4)|zstd(3)"; "zstd" if it is not given.
-    chunk_size: decoded bytes of a chunk of .lade, 16 to 1 GiB.
+    chunk_size: decoded bytes of a chunk of .lade, 16 to 2 GiB - 1.
     dtype, shape, fortran_order: noted in .lade: what the bytes are.  A shape fixes their count.
     threads: at most this number; 0: as many as the process may run.
     checksum: written where the format can have one, and verified.
@@ -300,8 +300,8 @@ def open(
     max_window = integer("max_window", max_window)
     if not 0 <= threads <= 4096:
         raise ValueError(f"threads is {threads}, it can be from 0 to 4096")
-    if not 16 <= chunk_size <= 1 << 30:
-        raise ValueError(f"chunk_size is {chunk_size}, it can be from 16 to 1 GiB")
+    if not 16 <= chunk_size < 1 << 31:
+        raise ValueError(f"chunk_size is {chunk_size}, it can be from 16 to {(1 << 31) - 1}")
     if not 0 <= max_window < 1 << 62:
         raise ValueError(f"max_window is {max_window}, it can be from 0 to 2**62")
     path = None

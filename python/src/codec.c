@@ -84,7 +84,7 @@ static int codec_init(PyObject *self, PyObject *args, PyObject *kwargs)
 		PyErr_Format(PyExc_ValueError,
 		             "bitstream_kind %d (0 to 3), verify %d (0 to 2), "
 		             "uncomp_chunk_size "
-		             "%zd (16 to 1 GiB) or threads %u (at most 4096) is not possible",
+		             "%zd (16 to 2 GiB - 1) or threads %u (at most 4096) is not possible",
 		             kind, verify, chunk_size, threads);
 		return -1;
 	}

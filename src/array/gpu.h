@@ -19,7 +19,7 @@ static inline uint32_t lade__box_pieces(const lade__plan *plan)
 
 /*
  * Fills a box and its plan->ndim axes, without addresses, pieces and unit, for a plan of at most
- * 1 GiB.  Decoding copies from the chunk to the span, encoding the other way.
+ * LADE_CHUNK_MAX bytes.  Decoding copies from the chunk to the span, encoding the other way.
  */
 void lade__box_make(const lade__plan *plan, lade_direction direction, lade_box *box,
                     lade_box_axis *axes);

@@ -174,7 +174,7 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 		case 's':
 			if (!parse_sizes(optarg, LADE_FRAME_CHUNK_MIN, LADE_FRAME_CHUNK_MAX,
 			                 s->chunk_sizes, &s->chunk_count))
-				return cli_usage("%s: not a list of chunk sizes (16 to 1G)",
+				return cli_usage("%s: not a list of chunk sizes (16 to 2147483647)",
 						 optarg);
 			break;
 		case 'T':

@@ -137,7 +137,7 @@ static const char help[] =
 	"      --gpu[=N]         with -d and -t: .lade files are decoded by GPU N (0);\n"
 	"                        large ones by the host, if it is faster\n"
 	"  -T, --threads=N       threads (0, the default: all cores)\n"
-	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (1G)\n"
+	"  -M, --memory=SIZE     largest window of .zst files (128M), largest chunk of .lade (2G)\n"
 	"  -D, --dict=FILE       dictionary, for reading and for writing\n"
 	"  -q, --quiet           no warnings and no progress; twice: no errors either\n"
 	"  -v, --verbose         say more\n"
@@ -177,7 +177,7 @@ static int read_number(cli_options *o, int opt, const char *text)
 	case OPT_CHUNK_SIZE:
 		if (!cli_parse_size(text, &value) || value < LADE_FRAME_CHUNK_MIN ||
 		    value > LADE_FRAME_CHUNK_MAX)
-			return cli_usage("--chunk-size=%s: want 16 bytes to 1G", text);
+			return cli_usage("--chunk-size=%s: want 16 to 2147483647 bytes", text);
 		o->chunk_size = value;
 		break;
 	case OPT_LONG:

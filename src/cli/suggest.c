@@ -283,7 +283,7 @@ static int parse_arguments(int argc, char **argv, settings *s, bool *done)
 			if (!cli_parse_size(optarg, &s->chunk_size) ||
 			    s->chunk_size < LADE_FRAME_CHUNK_MIN ||
 			    s->chunk_size > LADE_FRAME_CHUNK_MAX)
-				return cli_usage("%s: not a chunk size (16 to 1G)", optarg);
+				return cli_usage("%s: not a chunk size (16 to 2147483647)", optarg);
 			break;
 		case 'T':
 			if (!cli_parse_uint(optarg, 0, 1024, &s->threads))

@@ -232,3 +232,18 @@ size_t lade_spec_bound(const lade_spec *spec, size_t size)
 		size = spec->stage[i].algorithm->bound(&spec->stage[i], size);
 	return size;
 }
+
+lade_status lade__bound_fail(const lade_stage *stage, size_t count, size_t size, lade_error *err)
+{
+	size_t next, most = 0;
+	for (; count > 1 && (next = stage->algorithm->bound(stage, size)) != SIZE_MAX; count--) {
+		size = next;
+		stage++;
+	}
+	for (size_t bit = SIZE_MAX / 2 + 1; bit; bit /= 2)
+		if (stage->algorithm->bound(stage, most | bit) != SIZE_MAX)
+			most |= bit;
+	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+	                 "%s: %zu bytes, a chunk holds at most %zu", stage->algorithm->name, size,
+	                 most);
+}

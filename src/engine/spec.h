@@ -30,6 +30,12 @@ lade_status lade__stage_check(const lade_stage *stage, lade_error *err);
 /* True when the value must not be written: it is the default and the option is not 'always'. */
 bool lade__value_is_silent(const lade_option *option, lade_value value);
 
+/*
+ * Fails with LADE_E_LIMIT: one of 'count' stages has no bound for what 'size' bytes come to before
+ * it.  Names it, and the most that it takes.
+ */
+lade_status lade__bound_fail(const lade_stage *stage, size_t count, size_t size, lade_error *err);
+
 /* The option by its name, in any case; algorithm->option_count when there is none. */
 size_t lade__option_find(const lade_algorithm *algorithm, const char *name, size_t length);
 

@@ -5,6 +5,8 @@
  */
 #include "frame/chunk.h"
 
+#include "engine/spec.h"
+
 #include <inttypes.h>
 
 /* Chunks that a route is asked for: a frame has many. */
@@ -54,8 +56,7 @@ static lade_status encode_lossy(const lade__coder *coder, const lade__pipe *pipe
 	const lade_spec *spec = pipe->route->spec;
 	size_t size = data->size, bound = lade_spec_bound(spec, size);
 	if (bound > SIZE_MAX / 2 - size)
-		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "the bound of the spec for %zu bytes overflows", size);
+		return lade__bound_fail(spec->stage, spec->count, size, err);
 	uint8_t *scratch = lade__worker_block(pipe->worker, LADE__SCRATCH_FRAME, bound + size + 64);
 	if (!scratch)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,

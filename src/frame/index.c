@@ -141,7 +141,7 @@ lade_status lade__page_parse(const uint8_t *src, const lade__page_place *place, 
 	if (status != LADE_OK)
 		return status;
 	out->number = number;
-	/* At most 4096 times 2^30 + 4096 bytes are added to an offset below 2^63: no overflow. */
+	/* At most 4096 times 2^31 + 4096 bytes are added to an offset below 2^63: no overflow. */
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *entry = src + LADE__PART_HEADER + i * (size_t)LADE__ENTRY_SIZE;
 		lade__chunk chunk = {.size = lade__le32(entry), .flags = lade__le16(entry + 4),

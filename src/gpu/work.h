@@ -85,10 +85,6 @@ typedef struct lade__gpu_codec {
 	bool (*unshuffle)(const lade_stage *stage, size_t count, lade__gpu_work *work);
 } lade__gpu_codec;
 
-/* The most bytes of an item that kernels are given: with what a codec adds to noise, at worst a
- * 160th, a chunk stays below LADE_CHUNK_MAX. */
-#define LADE__GPU_LARGEST ((size_t)1000 << 20)
-
 /* The first argument of batched kernels. */
 static inline lade_gpu_batch lade__gpu_batch_of(const lade__gpu_work *work, lade__address next)
 {

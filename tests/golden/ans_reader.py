@@ -190,7 +190,7 @@ def decode(data, cap=1 << 64, first=0, past=1 << 64):
     version, kind, form, log2_b, size = struct.unpack_from("<4BI", data)
     crossed = kind == CODED and form == 16 | 1
     log2_w = form - 16 * crossed
-    want(version == 1 and kind <= CODED and log2_w <= 3 and size <= 1 << 30, "the header's fields")
+    want(version == 1 and kind <= CODED and log2_w <= 3 and size < 1 << 31, "the header's fields")
     past = min(past, size)
     w = 1 << log2_w
     if kind == CODED:

@@ -99,7 +99,7 @@ def decode(data, cap=1 << 64, first=0, past=1 << 64):
     want(len(data) >= 16, "the header", "LADE_E_TRUNCATED")
     version, element, block, zero, size = struct.unpack_from("<4BI", data)
     want(version == 1 and element <= 3 and block in (12, 13) and zero == 0, "the header's fields")
-    want(size <= 1 << 30, "size")
+    want(size < 1 << 31, "size")
     past = min(past, size)
     want(past - first <= cap, "the destination", "LADE_E_NOSPACE")
     size_e, whole = 1 << element, size >> element << element

@@ -26,7 +26,7 @@ typedef enum cause {
 	LZ4_ROOM_FIRST,    /* both refuse: only strict says NOSPACE before faults further on */
 	LZ4_READ_FIRST,    /* ... what the source lacks before the offset in one sequence */
 	SNAPPY_WRAP,       /* libsnappy takes a literal of 2^32 bytes for one of none */
-	SNAPPY_LIMIT,      /* both refuse: strict says LIMIT above 1 GiB, whatever the room */
+	SNAPPY_LIMIT,      /* both refuse: strict says LIMIT from 2 GiB on, whatever the room */
 	CAUSES,
 	UNLISTED = CAUSES,
 } cause;
@@ -42,7 +42,7 @@ static const char *const cause_names[CAUSES + 1] = {
 	"lz4: no room before other faults",
 	"lz4: cut before a bad offset",
 	"snappy: a literal of 2^32 bytes",
-	"snappy: above 1 GiB, and above the room",
+	"snappy: 2 GiB and more, and above the room",
 	"UNLISTED",
 };
 
@@ -215,8 +215,8 @@ static const verdict differ[] = {
 	    'a', 9, 0),
 	SNAPPY(SNAPPY_WRAP, "a literal of 2^32 bytes, taken for none", 1, OK, CUT, 1, 0, 'a', 0xFC,
 	       0xFF, 0xFF, 0xFF, 0xFF),
-	SNAPPY(SNAPPY_LIMIT, "a claim of 1 GiB and a byte", 16, NOSPACE, LIMIT, 0x81, 0x80, 0x80,
-	       0x80, 0x04, 0, 'a'),
+	SNAPPY(SNAPPY_LIMIT, "a claim of 2 GiB", 16, NOSPACE, LIMIT, 0x80, 0x80, 0x80, 0x80, 0x08,
+	       0, 'a'),
 };
 
 /* What one might think to differ, and does not. */
@@ -333,9 +333,9 @@ static void no_other_difference(void **state)
 	assert_true(count[LZ4_ROOM_FIRST] > 0 && count[SNAPPY_WRAP] > 0);
 }
 
-/* ---- more than 1 GiB ------------------------------------------------------------------------ */
+/* ---- 2 GiB and more ------------------------------------------------------------------------- */
 
-#define GIB ((size_t)1 << 30)
+#define MOST ((size_t)LADE_CHUNK_MAX)
 #define MIB ((size_t)1 << 20)
 
 /* 'size' bytes that are the same mebibyte over and over: enough to write one value to. */
@@ -388,43 +388,44 @@ static size_t long_snappy(uint8_t *s, size_t total)
 	return n;
 }
 
-static void sizes_above_a_gibibyte(void **state)
+static void sizes_above_the_limit(void **state)
 {
 	(void)state;
 	lade_run run = {.worker = codec_worker};
 	lade_error err = {0};
 	size_t got;
-	uint8_t *src = malloc(GIB / 64 * 3 + 64), *dst = folded(GIB + MIB);
+	uint8_t *src = malloc(MOST / 64 * 3 + 64), *dst = folded(MOST + 1);
 	assert_non_null(src);
 	for (size_t more = 0; more < 2; more++) {
-		lade_span to = lade_host_span(dst, GIB + more);
-		lade_cspan in = lade_host_cspan(src, long_lz4(src, GIB + more));
-		assert_status(lade__lz4_decode.codec->run(&run, in, to, &got, &err), LADE_OK, err);
+		lade_span to = lade_host_span(dst, MOST + more);
+		lade_cspan in = lade_host_cspan(src, long_lz4(src, MOST + more));
+		assert_status(lade__lz4_decode.codec->run(&run, in, to, &got, &err),
+		              more ? LADE_E_NOSPACE : LADE_OK, err);
 		assert_status(lade__lz4_strict.codec->run(&run, in, to, &got, &err),
 		              more ? LADE_E_NOSPACE : LADE_OK, err);
-		in = lade_host_cspan(src, long_snappy(src, GIB + more));
+		in = lade_host_cspan(src, long_snappy(src, MOST + more));
 		assert_status(lade__snappy_decode.codec->run(&run, in, to, &got, &err), LADE_OK,
 		              err);
 		assert_status(lade__snappy_strict.codec->run(&run, in, to, &got, &err),
 		              more ? LADE_E_LIMIT : LADE_OK, err);
 	}
-	munmap(dst, GIB + MIB);
+	munmap(dst, MOST + 1);
 	free(src);
 	/* Sources; 0 literals and a match of offset 0, which the library takes, over and over. */
 	const uint8_t *zeros =
-		mmap(NULL, GIB + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		mmap(NULL, MOST + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(zeros != MAP_FAILED);
 	uint8_t room[8];
-	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, GIB + 1),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, MOST + 1),
 	                                          lade_host_span(room, 8), &got, &err),
 	              LADE_E_LIMIT, err);
-	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, GIB),
+	assert_status(lade__lz4_strict.codec->run(&run, lade_host_cspan(zeros, MOST),
 	                                          lade_host_span(room, 8), &got, &err),
 	              LADE_E_CORRUPT, err);
-	assert_status(lade__snappy_strict.codec->run(&run, lade_host_cspan(zeros, GIB + 1),
+	assert_status(lade__snappy_strict.codec->run(&run, lade_host_cspan(zeros, MOST + 1),
 	                                             lade_host_span(room, 8), &got, &err),
 	              LADE_E_LIMIT, err);
-	munmap((void *)(uintptr_t)zeros, GIB + 1);
+	munmap((void *)(uintptr_t)zeros, MOST + 1);
 }
 
 int main(int argc, char **argv)
@@ -437,7 +438,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(known_differences),
 		cmocka_unit_test(no_difference),
 		cmocka_unit_test(no_other_difference),
-		cmocka_unit_test(sizes_above_a_gibibyte),
+		cmocka_unit_test(sizes_above_the_limit),
 	};
 	return cmocka_run_group_tests_name("verdicts", tests, codec_setup, codec_teardown);
 }

@@ -501,7 +501,7 @@ static tables tables_new(rng *r, batch *b, uint8_t *kind)
 		} else if (kind[i] == 3) {
 			word[1][i] = UINT64_MAX - rng_below(r, 100);
 		} else if (kind[i] == 4) {
-			word[1][i] = ((uint64_t)1 << 30) + 1 + (rng_below(r, 2) << 32);
+			word[1][i] = ((uint64_t)1 << 31) + (rng_below(r, 2) << 32);
 		} else if (kind[i] == 5) {
 			word[0][i] = 0;
 			word[1][i] = UINT64_MAX;

@@ -231,7 +231,7 @@ static void workspaces(void **state)
 	                                1000,    524287,  524288,  524289,    1048575,
 	                                1048576, 1048577, 2000000, 100000000, 2147483647};
 	static const uint64_t largests[] = {1,       4080,    4081,           65536,
-	                                    1 << 24, 1 << 30, UINT64_MAX - 3, UINT64_MAX};
+	                                    1 << 24, 0x7FFFFFFF, UINT64_MAX - 3, UINT64_MAX};
 	lade_spec *spec = spec_of(engine, "crc32c");
 	size_t size, before = 0, over[8] = {0};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++, before = 0)

@@ -79,7 +79,7 @@ static void what_it_does_not_take_is_named(void **state)
 	FAILS(LADE_E_UNSUPPORTED, "lz4f", lade_device_takes(engine, lz4f, &work, 0, err));
 	FAILS(LADE_E_ARG, "work", lade_device_takes(engine, lz4, NULL, 0, err));
 	FAILS(LADE_E_ARG, "spec", lade_device_takes(engine, NULL, &work, 0, err));
-	work.largest = (size_t)1 << 30;
+	work.largest = (size_t)1 << 31;
 	FAILS(LADE_E_LIMIT, "kernels take", lade_device_takes(engine, lz4, &work, 0, err));
 	work.largest = 1;
 	work.has_dict = true;

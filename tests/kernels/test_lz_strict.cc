@@ -181,17 +181,17 @@ static void refused_alike(const kernel &k, const bytes &in)
 	assert_int_equal(made, 0);
 }
 
-/* Lengths above 1 GiB in LZ4, and sizes that Snappy streams tell up to 32 bits and beyond. */
-static void sizes_above_a_gibibyte(void **)
+/* Lengths of 2 GiB and more in LZ4, and sizes that Snappy streams tell up to 32 bits and beyond. */
+static void sizes_above_the_limit(void **)
 {
 	const bytes told[] = {
-		{0x81, 0x80, 0x80, 0x80, 0x04, 0, 'a'},
+		{0x80, 0x80, 0x80, 0x80, 0x08, 0, 'a'},
 		{0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 'a'},
 		{0x80, 0x80, 0x80, 0x80, 0x10, 0, 'a'},
 	};
 	bytes match = {0x1F, 'a', 1, 0}, literals = {0xF0}, behind = {0, 0x50, 1, 2, 3, 4, 5};
 	for (bytes *b : {&match, &literals}) {
-		b->insert(b->end(), (1u << 30) / 255 + 100, 255);
+		b->insert(b->end(), LADE_CHUNK_MAX / 255 + 100, 255);
 		b->insert(b->end(), behind.begin(), behind.end());
 	}
 	/* Whatever the shape, one warp reads such lengths. */
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 0);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_verdicts),
-		cmocka_unit_test(sizes_above_a_gibibyte),
+		cmocka_unit_test(sizes_above_the_limit),
 	};
 	return cmocka_run_group_tests_name("kernel_lz_strict", tests, NULL, NULL);
 }

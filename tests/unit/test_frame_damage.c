@@ -299,7 +299,7 @@ static const lie lies[] = {
          LADE_E_CORRUPT},
 	{"chunk size 15", HEADER, 24, 4, 15, LADE_E_CORRUPT, 24, SAME},
 	{"chunk size 0", HEADER, 24, 4, 0, LADE_E_CORRUPT, 24, SAME},
-	{"chunk size 2^30 + 1", HEADER, 24, 4, (1 << 30) + 1, LADE_E_CORRUPT, 24, SAME},
+	{"chunk size 2^31", HEADER, 24, 4, (uint64_t)1 << 31, LADE_E_CORRUPT, 24, SAME},
 	{"chunk size 33", HEADER, 24, 4, 33, LADE_E_CORRUPT, SIZE_MAX, LADE_E_CORRUPT},
 	{"no spec", HEADER, 28, 2, 0, LADE_E_CORRUPT, 28, SAME},
 	{"a long spec", HEADER, 28, 2, 2049, LADE_E_CORRUPT, 28, SAME},

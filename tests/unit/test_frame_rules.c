@@ -110,7 +110,7 @@ static void test_options(void **state)
 	} while (0)
 	REFUSED(o.struct_size = 7);
 	REFUSED(o.chunk_size = 15);
-	REFUSED(o.chunk_size = ((size_t)1 << 30) + 1);
+	REFUSED(o.chunk_size = (size_t)1 << 31);
 	REFUSED(o.checksum = LADE_CRC32);
 	REFUSED(o.checksum = (lade_checksum)99);
 	REFUSED(o.dtype = 99);

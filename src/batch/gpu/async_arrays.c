@@ -90,11 +90,10 @@ typedef struct grid {
 static lade_status grid_lay_out(grid *x, size_t count, size_t at, lade_error *err)
 {
 	size_t stride = lade__gpu_round((size_t)x->g.chunk), n = count;
-	if (x->g.chunk > LADE__GPU_LARGEST)
+	if (x->g.chunk > LADE_CHUNK_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "a chunk of %llu bytes, kernels take %llu",
-		                 (unsigned long long)x->g.chunk,
-		                 (unsigned long long)LADE__GPU_LARGEST);
+		                 "a chunk of %llu bytes, kernels take %u",
+		                 (unsigned long long)x->g.chunk, LADE_CHUNK_MAX);
 	x->g.count = (uint32_t)n;
 	x->g.stride = stride;
 	x->g.pieces = (uint32_t)((x->g.chunk + (LADE_BOX_PIECE - 1)) / LADE_BOX_PIECE);

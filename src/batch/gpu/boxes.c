@@ -109,10 +109,10 @@ lade_status lade__gpu_unit_gather(lade__gpu_unit *u, const lade_item *item, lade
 		lade__plan_make(item->layout, LADE_ENCODE, item->src->size, &plan, err);
 	if (status != LADE_OK)
 		return status;
-	if (plan.chunk_size > LADE__GPU_LARGEST)
+	if (plan.chunk_size > LADE_CHUNK_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "a chunk of %zu bytes, kernels take %zu", plan.chunk_size,
-		                 LADE__GPU_LARGEST);
+		                 "a chunk of %zu bytes, kernels take %u", plan.chunk_size,
+		                 LADE_CHUNK_MAX);
 	u->gathered = item;
 	u->chunk = u->src_size = plan.chunk_size;
 	u->stage_in = plan.chunk_size != 0;

@@ -125,8 +125,8 @@ static inline bool lade__gpu_unit_copies(const lade__gpu_unit *unit)
 	return unit->stage_out && (!unit->placed || unit->to_host);
 }
 
-/* A box to copy, of memory that a device's kernels reach, outside of waves; LADE__GPU_LARGEST bytes
- * at most. */
+/* A box to copy, of memory that a device's kernels reach, outside of waves; LADE_CHUNK_MAX bytes at
+ * most. */
 typedef struct lade__gpu_box {
 	int32_t device; /* for the caller: which copies it */
 	lade__plan plan;

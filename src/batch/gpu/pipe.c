@@ -56,17 +56,17 @@ static steps steps_of(const lade_engine *engine, const lade__route *route)
 	return s;
 }
 
-/* The most bytes that stand between the stages: what encoding 'largest' bytes can give anywhere. */
+/* The most bytes that stand between the stages: what encoding 'largest' bytes can give anywhere,
+ * where each stage takes no more than a chunk. */
 static uint64_t slot_size(const lade__route *route, uint64_t largest)
 {
 	uint64_t size = largest, most = 0;
 	for (size_t i = 0; i + 1 < route->spec->count; i++) {
 		const lade_stage *stage = &route->spec->stage[i];
-		size_t next = size > SIZE_MAX / 4 ? SIZE_MAX
-		                                  : stage->algorithm->bound(stage, (size_t)size);
-		if (next == SIZE_MAX)
-			return UINT64_MAX;
-		size = next;
+		size = size < LADE_CHUNK_MAX ? size : LADE_CHUNK_MAX;
+		size = stage->algorithm->bound(stage, (size_t)size);
+		if (size == SIZE_MAX) /* more than the host's encoder takes */
+			size = LADE_CHUNK_MAX;
 		most = size > most ? size : most;
 	}
 	return lade__gpu_round((size_t)most);
@@ -175,7 +175,7 @@ static layout lay_out(const lade_engine *engine, const lade__route *route, size_
 	steps s = steps_of(engine, route);
 	for (size_t i = 0; i < s.count; i++)
 		writers += !is_view(route, s.first[i]);
-	if (l.stages == SIZE_MAX || l.slot == UINT64_MAX)
+	if (l.stages == SIZE_MAX)
 		return (layout){.end = SIZE_MAX};
 	l.stages = lade__gpu_round(l.stages);
 	l.end = l.stages;

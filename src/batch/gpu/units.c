@@ -196,10 +196,9 @@ static lade_status placed_units(const lade_item *item, int32_t device, lade__gpu
 	size_t chunk = w.chunk;
 	if (status != LADE_OK || w.give == 0)
 		return status;
-	if (chunk > LADE__GPU_LARGEST)
+	if (chunk > LADE_CHUNK_MAX)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		                 "a chunk of %zu bytes, kernels take %zu", chunk,
-		                 LADE__GPU_LARGEST);
+		                 "a chunk of %zu bytes, kernels take %u", chunk, LADE_CHUNK_MAX);
 	if (item->src_count == 1 && item->src->decoded_size == 0)
 		total = chunk;
 	else

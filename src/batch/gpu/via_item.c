@@ -50,16 +50,19 @@ static lade_status add_part(lade__via_wave *w, const lade__gpu_box *box, lade_er
 	return LADE_OK;
 }
 
+/* The bytes of a part of a box, about: fewer than a kernel takes, and aligned. */
+#define PART ((size_t)1 << 30)
+
 /* Adds a box, in parts that a kernel takes: of its outermost axis, or of its run. */
 static lade_status add_box(lade__via_wave *w, const lade__gpu_box *box, lade_error *err)
 {
 	const lade__plan *all = &box->plan;
 	lade_status status = LADE_OK;
-	if (all->size <= LADE__GPU_LARGEST)
+	if (all->size <= LADE_CHUNK_MAX)
 		return add_part(w, box, err);
 	size_t count = all->ndim ? all->axis[0].count : all->run;
 	size_t unit = all->ndim ? 1 : all->swap ? all->swap : 1, inner = all->size / count;
-	size_t most = LADE__GPU_LARGEST / inner / unit * unit;
+	size_t most = PART / inner / unit * unit;
 	most = most ? most : unit;
 	for (size_t i = 0; i < count && status == LADE_OK; i += most) {
 		lade__gpu_box part = *box;

@@ -93,9 +93,7 @@ static lade_status step_make(const encoder *e, size_t stage, size_t in_size, enc
 	step->most = s->algorithm->bound(s, in_size);
 	if (step->most != SIZE_MAX)
 		return LADE_OK;
-	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-	                 "%s: %zu bytes are more than a chunk can hold", s->algorithm->name,
-	                 in_size);
+	return lade__bound_fail(s, 1, in_size, err);
 }
 
 static lade_status step_run(encoder *e, const encode_step *step, size_t stage, lade_cspan at,

@@ -37,7 +37,7 @@ size_t lade__item_bytes(const lade_item *item, lade_direction direction);
  * too large. */
 static inline size_t lade__gpu_largest(uint64_t largest)
 {
-	return (size_t)(largest < LADE__GPU_LARGEST ? largest : LADE__GPU_LARGEST);
+	return largest < LADE_CHUNK_MAX ? (size_t)largest : LADE_CHUNK_MAX;
 }
 
 /* Whether an item may be run: pointers, places, what goes together. */
@@ -59,8 +59,8 @@ static inline bool lade__item_same_key(const lade_item *item, const lade_item *b
 	       item->dst.data && s->place.kind == before->src->place.kind &&
 	       s->place.device == before->src->place.device &&
 	       item->dst.place.kind == before->dst.place.kind &&
-	       item->dst.place.device == before->dst.place.device && s->size <= LADE__GPU_LARGEST &&
-	       s->decoded_size <= LADE__GPU_LARGEST && item->dst.size <= LADE__GPU_LARGEST;
+	       item->dst.place.device == before->dst.place.device && s->size <= LADE_CHUNK_MAX &&
+	       s->decoded_size <= LADE_CHUNK_MAX && item->dst.size <= LADE_CHUNK_MAX;
 }
 
 /* ---- where an item is ------------------------------------------------------------------------ */

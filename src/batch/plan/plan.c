@@ -208,7 +208,7 @@ static lade_status look_at(const lade__planner *p, const lade_item *item, lade__
 	if (!host)
 		status = check_sizes(item, err);
 	/* Kernels do not take it; in a group of its own it does not hinder others. */
-	k->too_large = !host && f->largest > LADE__GPU_LARGEST;
+	k->too_large = !host && f->largest > LADE_CHUNK_MAX;
 	if (status == LADE_OK && !k->spec)
 		status = lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 		                   "neither the call nor the item has a spec");

@@ -55,8 +55,8 @@ static lade_status device_ready(int32_t number, lade_error *err)
 static lade_status too_large(uint64_t size, lade_error *err)
 {
 	return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-	                 "an item of %llu bytes, kernels take %llu",
-	                 (unsigned long long)size, (unsigned long long)LADE__GPU_LARGEST);
+	                 "an item of %llu bytes, kernels take %u", (unsigned long long)size,
+	                 LADE_CHUNK_MAX);
 }
 
 lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
@@ -73,7 +73,7 @@ lade_status lade_device_takes(const lade_engine *engine, const lade_spec *spec,
 	own.src = own.dst = (lade_place){LADE_DEVICE, device < 0 ? 0 : device};
 	own.count = work->count ? work->count : 1;
 	own.cpu = engine->cpu;
-	if (work->largest > LADE__GPU_LARGEST)
+	if (work->largest > LADE_CHUNK_MAX)
 		return too_large(work->largest, err);
 	lade__device *there;
 	lade_status status = lade__device_get(device, &there, err);

@@ -89,7 +89,7 @@ static __device__ __forceinline__ uint4 lade_sum_edge(const uint8_t *src, uint32
 static __device__ __forceinline__ uint32_t lade_sum_count(const uint8_t *src, uint32_t size,
                                                           uint32_t unit)
 {
-	uint32_t end = ((uint32_t)(uintptr_t)src & 15) + size + 15; /* at most 2^30 + 30 */
+	uint32_t end = ((uint32_t)(uintptr_t)src & 15) + size + 15; /* at most 2^31 + 29 */
 	return size ? ((end & ~15u) + (unit - 1)) / unit : 0;
 }
 

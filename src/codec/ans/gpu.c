@@ -168,7 +168,7 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	if (workload->largest > LADE__GPU_LARGEST)
+	if (workload->largest > LADE_CHUNK_MAX)
 		return -1;
 	return 10e3 + (double)workload->total / 1000;
 }
@@ -177,7 +177,7 @@ static double decode_cost(void *ctx, const lade_workload *workload)
 static double encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	if (workload->largest > LADE__GPU_LARGEST)
+	if (workload->largest > LADE_CHUNK_MAX)
 		return -1;
 	double alone = 20e3 * ((double)workload->largest / 65536 + 0.5);
 	double all = (double)workload->total / 600;

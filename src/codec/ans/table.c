@@ -36,8 +36,8 @@ static int32_t share(const uint32_t count[256], uint64_t total, uint32_t parts, 
 			room -= small;
 		}
 	}
-	/* Less than 2^41 is divided, to numbers up to 2^11: in 53 bits the quotient's whole part is
-	 * exact, as no fraction is nearer to 1 than 2^-30. */
+	/* Less than 2^43 is divided, to numbers up to 2^11: in 53 bits the quotient's whole part is
+	 * exact, as no fraction is nearer to 1 than 2^-31. */
 	double half = (double)(left / 2), all = (double)left;
 	int32_t missing = (int32_t)parts;
 	for (unsigned s = 0; s < 256; s++) {

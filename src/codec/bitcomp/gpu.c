@@ -138,13 +138,13 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 static double decode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return workload->largest > LADE__GPU_LARGEST ? -1 : 8000 + (double)workload->total / 2400;
+	return workload->largest > LADE_CHUNK_MAX ? -1 : 8000 + (double)workload->total / 2400;
 }
 
 static double encode_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return workload->largest > LADE__GPU_LARGEST ? -1 : 12000 + (double)workload->total / 1900;
+	return workload->largest > LADE_CHUNK_MAX ? -1 : 12000 + (double)workload->total / 1900;
 }
 
 static const lade__gpu_codec encode_codec = {encode_workspace, encode, NULL, NULL, false, NULL};

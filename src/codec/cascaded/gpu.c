@@ -105,14 +105,14 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 static double decode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
-	return work->largest > LADE__GPU_LARGEST ? -1 : 7500 + (double)work->total / 2400;
+	return work->largest > LADE_CHUNK_MAX ? -1 : 7500 + (double)work->total / 2400;
 }
 
 static double encode_cost(void *ctx, const lade_workload *work)
 {
 	(void)ctx;
 	double alone = (double)work->largest / 2, all = (double)work->total / 740;
-	return work->largest > LADE__GPU_LARGEST ? -1 : 8000 + (alone > all ? alone : all);
+	return work->largest > LADE_CHUNK_MAX ? -1 : 8000 + (alone > all ? alone : all);
 }
 
 static const lade__gpu_codec decode_codec = {decode_workspace, decode, sizes, NULL, false, NULL};

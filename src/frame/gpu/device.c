@@ -112,7 +112,7 @@ static lade_status call_route(const call *c, lade_workload work, lade__route *ro
 {
 	work.threads = 1;
 	work.src = work.dst = (lade_place){LADE_DEVICE, c->device->number};
-	if (!c->device->info.kernels || work.largest > LADE__GPU_LARGEST)
+	if (!c->device->info.kernels || work.largest > LADE_CHUNK_MAX)
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		                 "device %d has no kernels for chunks of %llu bytes",
 		                 (int)c->device->number, (unsigned long long)work.largest);

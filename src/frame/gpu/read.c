@@ -540,7 +540,7 @@ static lade_status finish(const round *r, part *p, lade_worker *worker, lade_err
 			status = lade__block_compare(coder, at->index, &p->chunk, at->off, p->sum,
 			                             err);
 		break;
-	case LADE_E_UNSUPPORTED: /* such as chunks above 1 GiB: the host may */
+	case LADE_E_UNSUPPORTED: /* the host may */
 	case LADE_E_LIMIT:
 		status = lade__block_decode(
 			coder, worker, &(lade__found){at->index, &p->chunk, p->body, at->off},

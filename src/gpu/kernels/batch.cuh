@@ -117,6 +117,15 @@ static __device__ __forceinline__ void lade_chunk_put(const lade_gpu_batch &batc
 		batch.status[i] = status;
 }
 
+/* The same of a chunk that was encoded: its destination may have room for more than a chunk is. */
+static __device__ __forceinline__ void lade_encoded_put(const lade_gpu_batch &batch, uint32_t i,
+                                                        uint32_t status, uint32_t size)
+{
+	if (status == LADE_GPU_NOSPACE && batch.dst_cap[i] > LADE_CHUNK_MAX)
+		status = LADE_GPU_LIMIT;
+	lade_chunk_put(batch, i, status, size);
+}
+
 #define LADE_FULL 0xFFFFFFFFu
 
 /* The pointer, which is to global memory: the compiler cannot prove that itself. */

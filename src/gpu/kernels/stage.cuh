@@ -118,10 +118,10 @@ LADE_DEVICE void lade_stage_shifted(uint4 *to, const uint8_t *from, uint32_t siz
 }
 
 /*
- * Begins to bring 'size' bytes at 'from', which is at most 2^30, to 'to': shared memory that is
- * aligned to 16 bytes and has 'size' rounded up to 16.  The bytes of the last unit of 16 that are
- * behind 'size' become 0; none of them, and none before 'from', is read.  What the warp did with
- * 'to' before is over.  'to' may be read after lade_stage_wait(), and until then not be touched.
+ * Begins to bring 'size' bytes at 'from' to 'to': shared memory that is aligned to 16 bytes and has
+ * 'size' rounded up to 16.  The bytes of the last unit of 16 that are behind 'size' become 0; none
+ * of them, and none before 'from', is read.  What the warp did with 'to' before is over.  'to' may
+ * be read after lade_stage_wait(), and until then not be touched.
  */
 LADE_DEVICE void lade_stage_begin(lade_stager *s, uint4 *to, const uint8_t *from, uint32_t size,
                                   uint32_t lane)

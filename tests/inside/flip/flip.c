@@ -145,7 +145,7 @@ static lade_status enqueue_decode(const lade__gpu_work *work, lade_error *err)
 static double gpu_cost(void *ctx, const lade_workload *workload)
 {
 	(void)ctx;
-	return workload->largest > LADE__GPU_LARGEST ? -1 : 5000 + (double)workload->total / 1000;
+	return workload->largest > LADE_CHUNK_MAX ? -1 : 5000 + (double)workload->total / 1000;
 }
 
 static const lade__gpu_codec encode_codec = {.workspace = workspace, .enqueue = enqueue_encode};

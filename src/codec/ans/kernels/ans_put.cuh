@@ -397,7 +397,7 @@ LADE_DEVICE void lade_ans_finish(const lade_gpu_batch &batch, const lade_ans_cur
 		done = most;
 	}
 	if (threadIdx.x == 0)
-		lade_chunk_put(batch, t.i, status, done);
+		lade_encoded_put(batch, t.i, status, done);
 }
 
 #endif

@@ -50,7 +50,7 @@ LADE_DEVICE uint32_t lade_bitcomp_head_of(uint32_t a, uint32_t b, uint32_t low, 
 	    kind & ~(uint32_t)LADE_BITCOMP_KIND || b >> 16 || !fits || high > 4 ||
 	    (high == 4 && low))
 		return LADE_GPU_CORRUPT;
-	/* No destination of a batch has room for more than 2^30 bytes. */
+	/* No destination of a batch has room for more than that. */
 	if (high || low > LADE_CHUNK_MAX)
 		return LADE_GPU_NOSPACE;
 	h->size = low;

@@ -889,5 +889,5 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	}
 	/* All warps of a chunk have the same status. */
 	if (at.k == 0 && at.lane == 0)
-		lade_chunk_put(batch, at.i, status, size);
+		lade_encoded_put(batch, at.i, status, size);
 }

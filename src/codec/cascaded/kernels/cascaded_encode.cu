@@ -771,6 +771,6 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
 			status = units ? LADE_GPU_OK : LADE_GPU_NOSPACE;
 		}
 		if (threadIdx.x == 0)
-			lade_chunk_put(batch, job.item, status, 16 * units);
+			lade_encoded_put(batch, job.item, status, 16 * units);
 	}
 }

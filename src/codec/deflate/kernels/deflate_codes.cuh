@@ -113,17 +113,17 @@ static __device__ __forceinline__ void lade_deflate_fetch(lade_deflate_team<W> *
                                                           uint32_t count, uint32_t thread)
 {
 	const uint8_t *src = c.src;
-	int32_t over = (int32_t)((uintptr_t)src & 3), first = 4 * (int32_t)(at / 32) - over;
-	uint32_t n = c.src_size;
+	/* Below 0 it wraps, and 'n' is below 2^31: such bytes are not below that. */
+	uint32_t n = c.src_size, first = 4 * (uint32_t)(at / 32) - ((uint32_t)(uintptr_t)src & 3);
 	for (uint32_t i = thread; i < count; i += t->LANES) {
-		int32_t b = first + 4 * (int32_t)i;
-		if (b >= 0 && (uint32_t)b < n && n - (uint32_t)b >= 4) {
+		uint32_t b = first + 4 * i;
+		if (b < n && n - b >= 4) {
 			lade_cp_async_4(&t->stage[i], src + b);
 			continue;
 		}
 		uint32_t value = 0;
-		for (int32_t k = 0; k < 4; k++)
-			if ((uint32_t)(b + k) < n)
+		for (uint32_t k = 0; k < 4; k++)
+			if (b + k < n)
 				value |= (uint32_t)src[b + k] << (8 * k);
 		t->stage[i] = value;
 	}

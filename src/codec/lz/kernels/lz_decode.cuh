@@ -361,8 +361,10 @@ static __device__ __forceinline__ lade_lz_place *lade_lz_spare(lade_lz_tables<LE
 }
 
 /*
- * Lengths do not wrap: a sequence has at most 2^30 literals and a match of 2^30 and some, and in
- * a round, or in what is kept of it, only the last one's are above 1,000.
+ * Sums do not wrap: a sequence, which F::take and F::slow cut, has at most 2^31 bytes, and in a
+ * round, or in what is kept of it, only the last one has more than 1,000.  One of 2^31 bytes passes
+ * every output's end.  Up to the first bad sequence 'start - shift' is at most 'cap', so that it
+ * and a run of the source, both below 2^31, fit 32 bits.
  */
 template <class F, int W>
 static __device__ __forceinline__ uint32_t lade_lz_chunk(lade_lz_team<F, W> *t,

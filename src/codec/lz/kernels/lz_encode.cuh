@@ -584,12 +584,29 @@ LADE_DEVICE uint32_t lade_lz_shift(uint32_t elem)
 	return elem == 4 ? 2 : elem == 2 || elem == 8 ? 1 : 0;
 }
 
-/* The destination's size, at most 2^31 - 1.  It may pass LADE_CHUNK_MAX, because output can be
- * longer than the source. */
+/* The destination's size, below 2^32.  It may pass LADE_CHUNK_MAX: a team's parts stand apart, as
+ * F::bound() says, before they are joined.  No sequences of a chunk add up to more than that. */
 LADE_DEVICE uint32_t lade_lz_dst_cap(const lade_gpu_batch &batch, uint32_t i)
 {
 	uint64_t cap = batch.dst_cap[i];
-	return cap < 0x7FFFFFFF ? (uint32_t)cap : 0x7FFFFFFF;
+	return cap < 0xFFFFFFFF ? (uint32_t)cap : 0xFFFFFFFF;
+}
+
+/* lade_chunk_get() of a chunk that may have F::MOST bytes. */
+template <class F>
+LADE_DEVICE uint32_t lade_lz_chunk_get(const lade_gpu_batch &batch, uint32_t i, lade_gpu_chunk *c)
+{
+	uint32_t status = lade_chunk_get(batch, i, c);
+	return status == LADE_GPU_OK && c->src_size > F::MOST ? LADE_GPU_LIMIT : status;
+}
+
+/* Called by one lane when a chunk is encoded. */
+LADE_DEVICE void lade_lz_encoded(const lade_gpu_batch &batch, uint32_t i, uint32_t status,
+                                 uint32_t size)
+{
+	if (size > LADE_CHUNK_MAX)
+		status = LADE_GPU_LIMIT;
+	lade_chunk_put(batch, i, status, size);
 }
 
 /* Before any of the source is encoded; 'margin' bytes at its end are literals. */
@@ -663,12 +680,12 @@ static __device__ __forceinline__ void lade_lz_encode_solo_batch(const lade_gpu_
 		if (i >= batch.count)
 			return;
 		lade_gpu_chunk c;
-		uint32_t size = 0, status = lade_chunk_get(batch, i, &c);
+		uint32_t size = 0, status = lade_lz_chunk_get<F>(batch, i, &c);
 		if (status == LADE_GPU_OK)
 			status = lade_lz_encode_solo<F>(&shared[warp], c, lade_lz_dst_cap(batch, i),
 			                                elem, &size, lane);
 		if (lane == 0)
-			lade_chunk_put(batch, i, status, size);
+			lade_lz_encoded(batch, i, status, size);
 		if (!batch.next)
 			return;
 	}
@@ -867,7 +884,7 @@ static __device__ __forceinline__ void lade_lz_encode_team_batch(const lade_gpu_
 			team->chunk = lade_gpu_chunk{};
 			if (i < batch.count) {
 				team->cap = lade_lz_dst_cap(batch, i);
-				team->status = lade_chunk_get(batch, i, &team->chunk);
+				team->status = lade_lz_chunk_get<F>(batch, i, &team->chunk);
 			}
 		}
 		__syncthreads();
@@ -891,7 +908,7 @@ static __device__ __forceinline__ void lade_lz_encode_team_batch(const lade_gpu_
 			status = lade_lz_encode_solo<F>(warp_smem, c, cap, elem, &size, lane);
 		}
 		if (threadIdx.x == 0)
-			lade_chunk_put(batch, i, status, size);
+			lade_lz_encoded(batch, i, status, size);
 		if (!batch.next)
 			return;
 	}

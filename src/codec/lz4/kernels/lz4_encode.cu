@@ -14,6 +14,7 @@
 
 struct lade_lz4_writer {
 	static const uint32_t END = 5; /* bytes at the end that no match covers */
+	static const uint32_t MOST = 0x7E000000; /* liblz4's limit of a block, decoded */
 	static const bool TOKEN_AT_END = true;
 
 	/*

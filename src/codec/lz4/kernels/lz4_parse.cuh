@@ -70,8 +70,8 @@ struct lade_lz4 {
 	}
 
 	/* Reads length bytes from '*at' on, 128 at a time; false where the source ends first.  A
-	 * length above a chunk's is cut to that or a little more: with a token before or 4 behind,
-	 * it is too much still. */
+	 * length above a chunk's is cut to that or up to 32,640 more: it is too much still, and
+	 * with a token before and 4 behind it does not wrap. */
 	static __device__ __forceinline__ bool more(const uint8_t *src, uint32_t n, uint32_t lane,
 	                                            uint32_t *at, uint32_t *length)
 	{
@@ -127,7 +127,9 @@ struct lade_lz4 {
 		at += 2;
 		if (q->size[1] == 15 && !more(src, n, lane, &at, &q->size[1]))
 			return LADE_GPU_TRUNCATED;
-		q->size[1] += 4;
+		/* No more than 2^31 bytes together, which no output has room for. */
+		uint32_t most = LADE_CHUNK_MAX + 1 - q->size[0];
+		q->size[1] = q->size[1] + 4 < most ? q->size[1] + 4 : most;
 		*next = at;
 		return LADE_GPU_OK;
 	}

@@ -14,6 +14,7 @@
 
 struct lade_snappy_writer {
 	static const uint32_t END = 0;
+	static const uint32_t MOST = LADE_CHUNK_MAX;
 	static const bool TOKEN_AT_END = false;
 
 	/*

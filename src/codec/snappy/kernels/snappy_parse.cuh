@@ -117,7 +117,8 @@ struct lade_snappy {
 		/* Where there is no second one it is the first once more. */
 		q->size[1] = two ? q->size[1] : 0;
 		*next = begin + second + 1 + bytes[1]; /* the source's end is as good as STOP */
-		return *next > n ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
+		/* This may wrap if it passes the end, but for lanes without an element. */
+		return bytes[1] >= n - (begin + second) ? LADE_GPU_TRUNCATED : LADE_GPU_OK;
 	}
 
 	static __device__ __forceinline__ uint32_t slow(const uint8_t *, uint32_t, uint32_t,

@@ -39,22 +39,20 @@ static __device__ __forceinline__ uint32_t lade_zstd_log2(uint32_t v)
 }
 
 /*
- * The bytes 'at' to at + 3 of a source of 'n' bytes, of which only those in [from, end) are looked
- * at; the others are 0.  'from' is at least 4 or the word is not below it, 'end' <= n.
+ * The bytes 'at' to at + 3 of a source, of which only those in [from, end) are read; those
+ * behind are 0.  'at' is at least 'from'; both ends are below 2^31.
  */
 static __device__ __forceinline__ uint32_t lade_zstd_word(const uint8_t *src, uint32_t from,
-                                                          uint32_t end, int32_t at)
+                                                          uint32_t end, uint32_t at)
 {
 	uint32_t over = (uint32_t)(uintptr_t)(src + at) & 3, value = 0;
-	if (at >= (int32_t)from && at + 4 <= (int32_t)end) {
-		if (at >= (int32_t)(from + over) && at + 8 <= (int32_t)end) {
-			const uint32_t *p = (const uint32_t *)lade_global(src + at - over);
-			return __funnelshift_r(p[0], p[1], 8 * over);
-		}
+	if (at >= from + over && at + 8 <= end) {
+		const uint32_t *p = (const uint32_t *)lade_global(src + at - over);
+		return __funnelshift_r(p[0], p[1], 8 * over);
 	}
 #pragma unroll
-	for (int32_t k = 0; k < 4; k++)
-		if (at + k >= (int32_t)from && at + k < (int32_t)end)
+	for (uint32_t k = 0; k < 4; k++)
+		if (at + k < end)
 			value |= (uint32_t)src[at + k] << (8 * k);
 	return value;
 }
@@ -66,7 +64,7 @@ static __device__ __forceinline__ void lade_zstd_fetch(lade_zstd_maker *m, const
 	__syncwarp();
 #pragma unroll
 	for (uint32_t i = lane; i < LADE_ZSTD_WORDS; i += 32)
-		m->words[i] = lade_zstd_word(src, at, end, (int32_t)(at + 4 * i));
+		m->words[i] = lade_zstd_word(src, at, end, at + 4 * i);
 	__syncwarp();
 }
 

@@ -172,23 +172,23 @@ static __device__ __forceinline__ void lade_zstd_bring(lade_zstd_walker *w, lade
                                                        uint32_t lane)
 {
 	const uint8_t *src = k->src;
-	uint32_t n = k->n;
-	int32_t from = (int32_t)k->from, over = (int32_t)((uintptr_t)(src + from) & 3);
+	/* Bytes before the source wrap: they are not below 'n', which is below 2^31. */
+	uint32_t n = k->n, first = k->from - ((uint32_t)(uintptr_t)(src + k->from) & 3);
 	int32_t want = (int32_t)(k->at / 32) - 2 * (int32_t)LADE_ZSTD_ROUND_WORDS;
 	while (k->have > want) {
 		k->have -= 32;
-		int32_t word = k->have + (int32_t)lane, at = from - over + 4 * word;
-		uint32_t place = (uint32_t)word % LADE_ZSTD_STREAM + 3;
+		uint32_t word = (uint32_t)k->have + lane, at = first + 4 * word;
+		uint32_t place = word % LADE_ZSTD_STREAM + 3;
 		uint32_t *to = &w->flow.stream[place], *again = to - LADE_ZSTD_STREAM;
 		bool twice = place >= LADE_ZSTD_STREAM;
-		if (at >= 0 && (uint32_t)at + 4 <= n) {
+		if (at < n && n - at >= 4) {
 			lade_cp_async_4(to, src + at);
 			if (twice)
 				lade_cp_async_4(again, src + at);
 		} else {
 			uint32_t value = 0;
-			for (int32_t i = 0; i < 4; i++)
-				if (at + i >= 0 && (uint32_t)(at + i) < n)
+			for (uint32_t i = 0; i < 4; i++)
+				if (at + i < n)
 					value |= (uint32_t)src[at + i] << (8 * i);
 			*to = value;
 			if (twice)
@@ -622,7 +622,9 @@ static __device__ __forceinline__ uint32_t lade_zstd_execute(lade_zstd_exec *x, 
 		used += __shfl_sync(LADE_FULL, runs, 31);
 		made += total;
 		bool far = t.have && offset - 1 >= behind;
-		bool bad = far && (!DICT || offset - 1 - behind >= x->before_size);
+		/* One of LADE_ZSTD_FORMER - 1 may have been larger (lade_zstd_map_of). */
+		bool bad = far && (!DICT || offset == LADE_ZSTD_FORMER - 1 ||
+		                   offset - 1 - behind >= x->before_size);
 		if (__any_sync(LADE_FULL, bad) || used > b.lit_size || made > x->block_max)
 			status = LADE_GPU_CORRUPT;
 		else if (DICT && total <= x->room - (r->out.end - r->begin) &&

@@ -66,8 +66,9 @@ static __device__ __forceinline__ uint64_t lade_frame_entry(const lade_gpu_frame
 {
 	uint32_t decoded = lade_frame_decoded(f.size, f.chunk_size, i), status = f.statuses[i];
 	uint64_t coded = f.sizes[i];
-	/* A last chunk that is no whole number of elements is none of an arithmetic filter's. */
-	bool stored = status == LADE_GPU_NOSPACE ||
+	/* A last chunk that is no whole number of elements is none of an arithmetic filter's.  What
+	 * would be larger than a chunk can be is larger than this one. */
+	bool stored = status == LADE_GPU_NOSPACE || status == LADE_GPU_LIMIT ||
 	              (status == LADE_GPU_DTYPE && decoded < f.chunk_size) ||
 	              (status == LADE_GPU_OK && (coded == 0 || coded >= decoded));
 	*bad = !stored && status != LADE_GPU_OK;

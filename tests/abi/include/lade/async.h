@@ -101,9 +101,10 @@ LADE_API lade_status lade_encode_async(lade_engine *engine, const lade_spec *spe
  * them; with LADE_ASYNC_HOST_TABLES they are host memory.
  *
  * The kernels check the tables: a NULL with a size other than 0 gives the item LADE_E_ARG, a size
- * above 1 GiB LADE_E_LIMIT.  With a spec of several stages, a decoded side larger than 'largest'
- * gives LADE_E_LIMIT, whatever the chunk decodes to.  The other items are done.  (Filters in a row
- * may be one stage for the device, which then accepts larger ones.)  Other pointers are trusted.
+ * above 2 GiB - 1 LADE_E_LIMIT.  With a spec of several stages, a decoded side larger than
+ * 'largest' gives LADE_E_LIMIT, whatever the chunk decodes to.  The other items are done.  (Filters
+ * in a row may be one stage for the device, which then accepts larger ones.)  Other pointers are
+ * trusted.
  */
 typedef struct lade_arrays {
 	size_t struct_size; /* sizeof(lade_arrays) */
