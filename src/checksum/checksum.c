@@ -60,6 +60,19 @@ static uint32_t crc32_of(lade_cpu cpu, const void *data, size_t size)
 	return libdeflate_crc32(0, data, size);
 }
 
+/* Up to here the header has no vectors. */
+#define XXH3_VECTORS 240
+
+static uint64_t xxh3_of(lade_cpu cpu, const void *data, size_t size)
+{
+#if defined(__x86_64__)
+	if (cpu >= LADE_CPU_AVX2 && size > XXH3_VECTORS)
+		return lade__xxh3_avx2(data, size);
+#endif
+	(void)cpu;
+	return XXH3_64bits(data, size);
+}
+
 uint64_t lade__checksum(lade_checksum kind, lade_cpu cpu, const void *data, size_t size)
 {
 	/* No library is handed a null pointer, whatever it says about empty input. */
@@ -89,7 +102,7 @@ uint64_t lade__checksum(lade_checksum kind, lade_cpu cpu, const void *data, size
 	case LADE_XXH64:
 		return XXH64(data, size, 0);
 	case LADE_XXH3:
-		return XXH3_64bits(data, size);
+		return xxh3_of(cpu, data, size);
 	case LADE_FLETCHER32:
 		return lade__fletcher32(cpu, data, size);
 	}

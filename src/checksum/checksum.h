@@ -58,6 +58,9 @@ size_t lade__crc32_fold_run(const lade__crc32_fold *fold, lade_cpu cpu, uint32_t
 /* The CRC32C register after 'size' bytes by the crc32 instruction; from LADE_CPU_SSE42 on. */
 uint32_t lade__crc32c_sse42(uint32_t reg, const uint8_t *data, size_t size);
 
+/* XXH3 from LADE_CPU_AVX2 on. */
+uint64_t lade__xxh3_avx2(const void *data, size_t size);
+
 /* The polynomial's bits in reverse order. */
 static inline uint32_t lade__reverse_bits(uint32_t v)
 {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "checksum/checksum.h"
 #include "guard.h"
@@ -165,6 +166,7 @@ static void check_all(lade_cpu cpu, const uint8_t *p, size_t size)
 	if (lade__checksum(LADE_FLETCHER32, cpu, p, size) != fletcher_reference(p, size))
 		fail_msg("fletcher32, %s, %zu bytes", lade_cpu_name(cpu), size);
 	assert_int_equal(lade__checksum(LADE_ADLER32, cpu, p, size), adler_reference(p, size));
+	assert_int_equal(lade__checksum(LADE_XXH3, cpu, p, size), XXH3_64bits(p, size));
 }
 
 static void fill(uint8_t *p, size_t size, rng *r)
@@ -191,6 +193,23 @@ static void test_every_length(void **state)
 	}
 	guard_free(&end);
 	guard_free(&begin);
+}
+
+/* Two blocks of XXH3 and more. */
+static void test_blocks_of_xxh3(void **state)
+{
+	(void)state;
+	rng r = {20261124};
+	enum { LONGEST = 2200 };
+	guard end = guard_new(LONGEST, 1);
+	fill(end.data, LONGEST, &r);
+	for (lade_cpu cpu = LADE_CPU_PLAIN; cpu <= lade_cpu_detect(); cpu++)
+		for (size_t size = 0; size <= LONGEST; size++) {
+			const uint8_t *p = end.data + LONGEST - size;
+			assert_int_equal(lade__checksum(LADE_XXH3, cpu, p, size),
+			                 XXH3_64bits(p, size));
+		}
+	guard_free(&end);
 }
 
 static void test_alignments_and_long(void **state)
@@ -338,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_spec_of),
 		cmocka_unit_test(test_every_length),
+		cmocka_unit_test(test_blocks_of_xxh3),
 		cmocka_unit_test(test_alignments_and_long),
 		cmocka_unit_test(test_fletcher_extremes),
 		cmocka_unit_test(test_any_model),
