@@ -22,6 +22,10 @@
 /* Stored bytes are units of this many. */
 #define LADE_BLOSC_STORED 65536u
 
+/* A chunk takes fewer than this many bytes of scratch memory beside its own: a word behind them,
+ * and the rest of a line. */
+#define LADE_BLOSC_ROOM 132u
+
 /* A chunk whose header is right.  A unit is a block of it; or a stream of a block, if the chunk has
  * counters, one a block, of the streams that are done.  Blocks of a bad chunk: 0. */
 #define LADE_BLOSC_WHOLE 0xFFFFFFFFu

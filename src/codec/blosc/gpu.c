@@ -112,10 +112,9 @@ static layout lay_out(const lade_stage *stage, size_t count, uint64_t largest, u
 	l.zlib_blocks = least(units * streams_of(stage), BLOCKS_MOST);
 	size_t zstd = l.zstd_blocks * l.literals, zlib = l.zlib_blocks * ZLIB_ROOM;
 	l.scratch = l.rooms + (zstd > zlib ? zstd : zlib);
-	/* Each begins at a word and has one behind it. */
-	l.scratch_size = round_up(bytes + 32 * count);
+	l.scratch_size = round_up(bytes + LADE_BLOSC_ROOM * count);
 	if (l.scratch_size > SCRATCH_ALL && largest && largest <= LADE_CHUNK_MAX) {
-		size_t each = round_up((size_t)largest + 32);
+		size_t each = round_up((size_t)largest + LADE_BLOSC_ROOM);
 		l.wave = least(count, each < SCRATCH_ALL ? SCRATCH_ALL / each : 1);
 		l.scratch_size = least(l.scratch_size, each < SCRATCH_ALL ? SCRATCH_ALL : each);
 	}

@@ -99,6 +99,28 @@ LADE__ACCESSES(LADE__STORE, lade_st_release_cta, "st.release.cta")
 LADE__ACCESSES(LADE__STORE, lade_st_release_gpu, "st.release.gpu")
 
 /*
+ * Adds to a word of global memory and returns what it was; who sees the sum, and a fence behind it,
+ * sees all that the thread wrote, or saw at a barrier, before.  (A fence of the whole GPU empties
+ * the first-level cache of the multiprocessor, whoever asks for it; this does not.)
+ */
+#if LADE_ON_GPU
+LADE_DEVICE uint32_t lade_add_release_gpu(uint32_t *to, uint32_t value)
+{
+	uint32_t before;
+	asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
+	             : "=r"(before)
+	             : "l"(__cvta_generic_to_global(to)), "r"(value)
+	             : "memory");
+	return before;
+}
+#else
+LADE_DEVICE uint32_t lade_add_release_gpu(uint32_t *to, uint32_t value)
+{
+	return atomicAdd(to, value);
+}
+#endif
+
+/*
  * A byte of global memory.  (A pointer that is chosen between two is generic to the compiler, and a
  * generic load is slower.)
  */

@@ -33,6 +33,17 @@ template <class F, int WARPS> struct lade_blosc_lz {
 		               ? lade_lz_chunk<F, WARPS>(t, c, at, stated, warp, lane, size)
 		               : status;
 	}
+
+	__device__ __forceinline__ uint32_t *tile()
+	{
+		static_assert(sizeof *t >= W * 4 * LADE_TILE_SHARED, "a tile for each warp");
+		return (uint32_t *)t;
+	}
+
+	__device__ __forceinline__ void again(uint32_t warp, uint32_t lane)
+	{
+		lade_lz_tables_init(&t->tables[warp], lane);
+	}
 };
 
 /* Map: block = 4 warps, warp = one block of a container at a time.  Shared: a team of one and a job
@@ -45,7 +56,7 @@ static __device__ __forceinline__ void lade_blosc_lz_solo(const lade_blosc_plan 
 	LADE_SHARED(lade_blosc_job, jobs, [4]);
 	uint32_t lane = lade_lane(), warp = lade_lz_warp();
 	lade_blosc_lz<F, 1> d = {&teams[warp]};
-	lade_lz_tables_init(&d.t->tables[0], lane);
+	d.again(0, lane);
 	lade_blosc_units(d, p, list, &jobs[warp], 0, lane);
 }
 
@@ -58,7 +69,7 @@ static __device__ __forceinline__ void lade_blosc_lz_team(lade_lz_team<F, WARPS>
 	LADE_SHARED(lade_blosc_job, job);
 	uint32_t lane = lade_lane(), warp = lade_lz_warp();
 	lade_blosc_lz<F, WARPS> d = {lade_lz_uniform(t)};
-	lade_lz_tables_init(&d.t->tables[warp], lane);
+	d.again(warp, lane);
 	lade_blosc_units(d, p, list, &job, warp, lane);
 }
 

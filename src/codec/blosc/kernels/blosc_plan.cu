@@ -22,12 +22,12 @@ static __device__ __forceinline__ uint32_t lade_blosc_look(const lade_gpu_batch 
 	return status;
 }
 
-/* Bytes of scratch memory of a chunk, so that each begins at a word. */
+/* Bytes of scratch memory of a chunk: each begins a line of memory, with a word behind it. */
 static __device__ __forceinline__ uint64_t lade_blosc_room(const lade_blosc_chunk &b)
 {
 	bool shuffled = b.flags & (LADE_BLOSC_SHUFFLE | LADE_BLOSC_BITSHUFFLE);
 	return b.blocks && shuffled && !(b.flags & LADE_BLOSC_IS_STORED)
-	               ? (b.nbytes + 31ull) & ~15ull
+	               ? (b.nbytes + LADE_BLOSC_ROOM - 1ull) & ~127ull
 	               : 0;
 }
 
@@ -166,6 +166,16 @@ extern "C" __global__ void __launch_bounds__(128) lade_blosc_size(lade_gpu_batch
 /* BloscLZ (docs/format/blosc.md), by a warp whose lanes all read the same. */
 struct lade_blosclz {
 	static constexpr uint32_t W = 1;
+	uint32_t *words;
+
+	__device__ __forceinline__ uint32_t *tile()
+	{
+		return words;
+	}
+
+	__device__ __forceinline__ void again(uint32_t, uint32_t)
+	{
+	}
 
 	/* Reads the match whose first byte is 'ctrl', the next byte at *ip; 0: it is wrong. */
 	static __device__ __forceinline__ uint32_t match(const lade_gpu_chunk &c, uint32_t ctrl,
@@ -223,11 +233,13 @@ struct lade_blosclz {
 	}
 };
 
-/* Map: block = 4 warps, warp = one block of a container at a time.  Shared: a job a warp. */
+/* Map: block = 4 warps, warp = one block of a container at a time.  Shared: a job and a tile a
+ * warp. */
 extern "C" __global__ void __launch_bounds__(128) lade_blosc_plain(lade_blosc_plan p)
 {
 	LADE_SHARED(lade_blosc_job, jobs, [4]);
+	LADE_SHARED(uint32_t, tiles, [4][LADE_TILE_SHARED]);
 	uint32_t warp = threadIdx.x / 32;
-	lade_blosclz d;
+	lade_blosclz d = {tiles[warp]};
 	lade_blosc_units(d, p, LADE_BLOSC_PLAIN, &jobs[warp], 0, lade_lane());
 }

@@ -7,6 +7,8 @@
  *   W       warps of a team
  *   stream  decodes a stream, by all threads of the team, which all return the same status and
  *           size; it writes no more than c.dst_cap bytes
+ *   tile    LADE_TILE_SHARED words of shared memory for each warp, between streams
+ *   again   makes the team's memory ready for a stream after that
  *
  * Bounds: a stream is within 'cbytes' of the source, its bytes within the block, a block within the
  * chunk, each checked here by one thread, which reads each number once.
@@ -185,69 +187,78 @@ static __device__ __forceinline__ void lade_blosc_bits_any(const uint8_t *src, u
 		}
 }
 
-/* Four bytes to any address. */
-static __device__ __forceinline__ void lade_blosc_word(uint8_t *to, uint32_t w)
+/* A tile of elements from a warp's shared memory to any address; once, as its code is long. */
+static __device__ __noinline__ void lade_blosc_tile_put(const uint32_t *tile, uint8_t *dst,
+                                                        uint32_t bytes, uint32_t lane)
 {
-	if (!((uintptr_t)to & 3))
-		*(uint32_t *)to = w;
-	else
-		for (uint32_t k = 0; k < 4; k++)
-			to[k] = (uint8_t)(w >> (8 * k));
+	__syncwarp();
+	lade_tile_put_plain<32>(tile, dst, bytes, lane);
+	__syncwarp();
 }
 
-/* Elements of SIZE bytes, 1, 2, 4 or 8, in rows of 'n' bytes: a lane takes a word of each row, 32
- * elements; of 8 bytes, the lower or upper halves of those. */
+/* Elements of SIZE bytes, 1, 2, 4 or 8, in rows of 'n' bytes: a warp takes tiles of 4 KiB of
+ * elements (rows.cuh).  What is behind the last whole word of the rows is left. */
 template <uint32_t SIZE, bool EVEN>
-static __device__ __forceinline__ void lade_blosc_bits(const uint8_t *src, uint8_t *dst, uint32_t n,
+static __device__ __forceinline__ void lade_blosc_bits(uint32_t *tile, const uint8_t *src,
+                                                       uint8_t *dst, uint32_t n,
                                                        lade_blosc_me me)
 {
 	typedef lade_bits<SIZE> shape;
-	constexpr uint32_t STEP = shape::STEP;
+	uint32_t lane = me.thread % 32, whole = n & ~3u;
 #pragma unroll 1
-	for (uint32_t g = me.thread; g < n / 4 * STEP; g += me.threads) {
-		uint32_t w[shape::WORDS];
+	for (uint32_t at = me.thread / 32 * shape::GROUPS; at < whole;
+	     at += me.threads / 32 * shape::GROUPS) {
+		uint32_t w[32], most = whole - at < shape::GROUPS ? whole - at : shape::GROUPS;
+		uint32_t pitch = n;
+#if LADE_ON_GPU
+		asm volatile("" : "+r"(pitch)); /* else 32 addresses would be kept */
+#endif
 #pragma unroll
-		for (uint32_t k = 0; k < shape::WORDS; k++)
-			w[k] = lade_unshuffle_word<EVEN>(src + shape::row(k, g) * n +
-			                                 4 * (g / STEP));
-		shape::from_rows(w);
-		uint8_t *to = dst + 32 * SIZE * (g / STEP);
-		if (STEP == 1) {
-			lade_unshuffle_put<shape::WORDS>(to, w);
-		} else {
-#pragma unroll
-			for (uint32_t k = 0; k < shape::WORDS; k++)
-				lade_blosc_word(to + SIZE * k + 4 * (g % STEP), w[k]);
+		for (uint32_t k = 0; k < 32; k++) {
+			uint32_t g = 128 * (k / shape::WORDS) + 4 * (lane / shape::STEP);
+			uint32_t row = shape::row(k % shape::WORDS, lane);
+			w[k] = g < most
+			               ? lade_unshuffle_word<EVEN>(src + row * pitch + at + g)
+			               : 0;
 		}
+#pragma unroll
+		for (uint32_t set = 0; set < shape::SETS; set++)
+			shape::from_rows(w + set * shape::WORDS);
+#pragma unroll
+		for (uint32_t k = 0; k < 32; k++)
+			tile[shape::slot(k, lane)] = w[k];
+		lade_blosc_tile_put(tile, dst + shape::PLAIN * at, shape::PLAIN * most, lane);
 	}
-	lade_blosc_bits_any(src, dst, n, SIZE, n / 4 * 4, me);
 }
 
 template <uint32_t SIZE>
-static __device__ __forceinline__ void lade_blosc_bits_put(const uint8_t *src, uint8_t *dst,
-                                                           uint32_t n, lade_blosc_me me)
+static __device__ __forceinline__ void lade_blosc_bits_put(uint32_t *tile, const uint8_t *src,
+                                                           uint8_t *dst, uint32_t n,
+                                                           lade_blosc_me me)
 {
 	if (((uintptr_t)src | n) & 3)
-		lade_blosc_bits<SIZE, false>(src, dst, n, me);
+		lade_blosc_bits<SIZE, false>(tile, src, dst, n, me);
 	else
-		lade_blosc_bits<SIZE, true>(src, dst, n, me);
+		lade_blosc_bits<SIZE, true>(tile, src, dst, n, me);
+	lade_blosc_bits_any(src, dst, n, SIZE, n & ~3u, me);
 }
 
-/* A block whose elements have a multiple of 8; bytes behind them stay as they are. */
-static __device__ __noinline__ void lade_blosc_unshuffle_bits(const lade_blosc_job *j,
-                                                              lade_blosc_me me)
+/* A block whose elements have a multiple of 8; bytes behind them stay as they are.  'tile' is
+ * LADE_TILE_SHARED words of shared memory, the warp's own. */
+static __device__ __noinline__ void
+lade_blosc_unshuffle_bits(const lade_blosc_job *j, uint32_t *tile, lade_blosc_me me)
 {
 	const uint8_t *src = lade_global((const uint8_t *)j->scratch);
 	uint8_t *dst = lade_global(j->dst);
 	uint32_t n = j->size / j->typesize / 8;
 	if (j->typesize == 1)
-		lade_blosc_bits_put<1>(src, dst, n, me);
+		lade_blosc_bits_put<1>(tile, src, dst, n, me);
 	else if (j->typesize == 2)
-		lade_blosc_bits_put<2>(src, dst, n, me);
+		lade_blosc_bits_put<2>(tile, src, dst, n, me);
 	else if (j->typesize == 4)
-		lade_blosc_bits_put<4>(src, dst, n, me);
+		lade_blosc_bits_put<4>(tile, src, dst, n, me);
 	else if (j->typesize == 8)
-		lade_blosc_bits_put<8>(src, dst, n, me);
+		lade_blosc_bits_put<8>(tile, src, dst, n, me);
 	else
 		lade_blosc_bits_any(src, dst, n, j->typesize, 0, me);
 	for (uint32_t k = 8 * n * j->typesize + me.thread; k < j->size; k += me.threads)
@@ -315,10 +326,10 @@ template <int W>
 static __device__ __forceinline__ void lade_blosc_done(lade_blosc_job *j, bool first)
 {
 	if (first) {
-		__threadfence();
-		uint32_t before = atomicAdd(j->counter, 1u);
-		__threadfence();
-		j->filter = before + 1 == j->streams ? j->filter : 0;
+		if (lade_add_release_gpu(j->counter, 1) + 1 == j->streams)
+			__threadfence();
+		else
+			j->filter = 0;
 	}
 	lade_team_sync<W>();
 }
@@ -345,10 +356,15 @@ static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_p
 			lade_team_sync<D::W>();
 			if (j->counter)
 				lade_blosc_done<D::W>(j, first);
-			if (j->filter == LADE_BLOSC_SHUFFLE)
+			uint32_t filter = j->filter;
+			if (filter == LADE_BLOSC_SHUFFLE) {
 				lade_blosc_unshuffle(j, warp, D::W, lane);
-			else if (j->filter)
-				lade_blosc_unshuffle_bits(j, {32 * warp + lane, 32 * D::W});
+			} else if (filter) {
+				lade_blosc_unshuffle_bits(j, d.tile() + warp * LADE_TILE_SHARED,
+				                          {32 * warp + lane, 32 * D::W});
+				lade_team_sync<D::W>();
+				d.again(warp, lane);
+			}
 		}
 		/* The plan said LADE_GPU_OK; who finds a fault says so, once or more often. */
 		if (first && status != LADE_GPU_OK) {

@@ -23,6 +23,16 @@ struct lade_blosc_deflate {
 		total.format = LADE_DEFLATE_ZLIB;
 		return lade_deflate_chunk<true>(t, m, &total, size, me);
 	}
+
+	__device__ __forceinline__ uint32_t *tile()
+	{
+		static_assert(sizeof *t >= W * 4 * LADE_TILE_SHARED, "a tile for each warp");
+		return (uint32_t *)t;
+	}
+
+	__device__ __forceinline__ void again(uint32_t, uint32_t)
+	{
+	}
 };
 
 /* Map: block = one block of a container at a time, its two warps in step.  Shared: a team, and a

@@ -29,6 +29,16 @@ struct lade_blosc_zstd {
 		*size = t->job.done;
 		return status;
 	}
+
+	__device__ __forceinline__ uint32_t *tile()
+	{
+		static_assert(sizeof *t >= W * 4 * LADE_TILE_SHARED, "a tile for each warp");
+		return (uint32_t *)t;
+	}
+
+	__device__ __forceinline__ void again(uint32_t, uint32_t)
+	{
+	}
 };
 
 /* Map: block = one block of a container at a time, warps: zstd_chunks.cuh.  Shared: a team, and
