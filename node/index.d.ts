@@ -89,9 +89,10 @@ export interface CArray {
 }
 
 /** What can be published: an object of columns is a table. */
-export type Column_ = TypedArray | arrow.Vector | arrow.Table | arrow.RecordBatch | Dataset |
-  { schema: CSchema; batches: CArray[] };
-export type Publishable = Column_ | { [name: string]: Column_ };
+export type PublishableColumn =
+  | TypedArray | arrow.Vector | arrow.Table | arrow.RecordBatch | Dataset
+  | { schema: CSchema; batches: CArray[] };
+export type Publishable = PublishableColumn | { [name: string]: PublishableColumn };
 
 /** A connection to a broker of shared columns. */
 export class Connection implements Disposable {
@@ -107,9 +108,31 @@ export class Connection implements Disposable {
   datasetsSync(prefix?: string): Info[];
   /** Removes a name, or one version; those who have it open keep it. */
   remove(name: string, version?: number): Promise<void>;
+  /** Resolves to a version above `after` (0), as soon as there is one; the timeout is in ms. */
+  wait(name: string, options?: { after?: number; timeout?: number; signal?: AbortSignal }):
+    Promise<number>;
+  /** What is published and removed from now on, of names that begin with the prefix. */
+  subscribe(prefix?: string, options?: { signal?: AbortSignal }): Promise<Subscription>;
   statistics(): Promise<Record<string, number>>;
   /** Ends the connection; data sets stay valid. */
   close(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface ShareEvent {
+  /** "lost": nobody read the events for too long, and some are missing. */
+  what: 'published' | 'removed' | 'lost';
+  name: string;
+  version: number;
+}
+
+/** Events; it closes at the end of a loop over it. */
+export class Subscription implements AsyncIterableIterator<ShareEvent>, Disposable {
+  private constructor();
+  next(): Promise<IteratorResult<ShareEvent, undefined>>;
+  return(): Promise<IteratorResult<ShareEvent, undefined>>;
+  close(): void;
+  [Symbol.asyncIterator](): this;
   [Symbol.dispose](): void;
 }
 
@@ -155,3 +178,150 @@ export function connect(options?: ConnectOptions): Promise<Connection>;
 export function connectSync(options?: ConnectOptions): Connection;
 /** Opens what a ticket names, through its broker or that of options.socket. */
 export function openTicket(ticket: string, options?: ConnectOptions): Promise<Dataset>;
+
+// ---- chunks in memory ---------------------------------------------------------------------------
+
+export type Bytes = ArrayBuffer | ArrayBufferView;
+
+export interface CodecOptions<T> {
+  /** Where the result goes; the call returns the part of it that is used. */
+  out?: T;
+  /** Decoding without `out`: larger results fail with LADE_E_LIMIT. */
+  largest?: number;
+}
+export interface AsyncOptions {
+  /** Ends the call early: it rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Encodes a buffer, or an array of buffers in one batch, by a spec such as "shuffle(4)|zstd"
+ * (docs/format/codecs.md), on the library's threads.
+ */
+export function encode<T extends Bytes = Uint8Array>(data: Bytes, spec: string,
+  options?: CodecOptions<T> & AsyncOptions): Promise<T>;
+export function encode<T extends Bytes = Uint8Array>(data: Bytes[], spec: string,
+  options?: CodecOptions<T[]> & AsyncOptions): Promise<T[]>;
+export function encodeSync<T extends Bytes = Uint8Array>(data: Bytes, spec: string,
+  options?: CodecOptions<T>): T;
+export function encodeSync<T extends Bytes = Uint8Array>(data: Bytes[], spec: string,
+  options?: CodecOptions<T[]>): T[];
+/** Decodes what encode(), or another writer of the format, has made. */
+export function decode<T extends Bytes = Uint8Array>(data: Bytes, spec: string,
+  options?: CodecOptions<T> & AsyncOptions): Promise<T>;
+export function decode<T extends Bytes = Uint8Array>(data: Bytes[], spec: string,
+  options?: CodecOptions<T[]> & AsyncOptions): Promise<T[]>;
+export function decodeSync<T extends Bytes = Uint8Array>(data: Bytes, spec: string,
+  options?: CodecOptions<T>): T;
+export function decodeSync<T extends Bytes = Uint8Array>(data: Bytes[], spec: string,
+  options?: CodecOptions<T[]>): T[];
+
+// ---- .lade files --------------------------------------------------------------------------------
+
+export interface FileInfo {
+  spec: string;
+  /** Decoded bytes. */
+  size: number;
+  encodedSize: number;
+  chunkCount: number;
+  chunkSize: number;
+  /** A type string such as "<f4"; null: bytes. */
+  dtype: string | null;
+  shape: number[] | null;
+  fortranOrder: boolean;
+}
+
+export interface ReadOptions<T> {
+  /** The first element. */
+  start?: number;
+  /** How many; without it, to the end. */
+  count?: number;
+  out?: T;
+}
+
+export interface WriteOptions {
+  /** "copy": not compressed. */
+  spec?: string;
+  /** Decoded bytes of a chunk: 1 MiB. */
+  chunkSize?: number;
+  shape?: number[];
+  /** Without it, that of the typed array. */
+  dtype?: string;
+  checksums?: boolean;
+}
+
+/** An open .lade file. */
+export class LadeFile implements Disposable {
+  private constructor();
+  readonly info: Readonly<FileInfo>;
+  readonly dtype: string | null;
+  readonly shape: number[] | null;
+  readonly size: number;
+  /** Elements as a typed array of the file's dtype, little-endian, or in `out`. */
+  read<T extends Bytes = TypedArray>(options?: ReadOptions<T> & AsyncOptions): Promise<T>;
+  readSync<T extends Bytes = TypedArray>(options?: ReadOptions<T>): T;
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+export function openFile(path: string | URL, options?: AsyncOptions): Promise<LadeFile>;
+export function openFileSync(path: string | URL): LadeFile;
+/** Writes a file whole, or not at all; the result is its bytes. */
+export function writeFile(path: string | URL, data: Bytes, options?: WriteOptions & AsyncOptions):
+  Promise<number>;
+export function writeFileSync(path: string | URL, data: Bytes, options?: WriteOptions): number;
+
+// ---- Zarr ---------------------------------------------------------------------------------------
+
+/**
+ * NumPy's selections as text, such as "0:10, :, 5"; or for each axis a number, null (all of it),
+ * or a range.
+ */
+export type Selection = string | null |
+  (number | null | [start?: number | null, stop?: number | null, step?: number | null] |
+    { start?: number; stop?: number; step?: number })[];
+
+export interface ZarrInfo {
+  kind: 'array' | 'group';
+  format: 2 | 3;
+  path: string;
+  /** JSON. */
+  attributes: string;
+  /** Of a group with consolidated metadata. */
+  members: string[];
+  shape?: number[];
+  /** 0 for an axis whose chunks differ. */
+  chunks?: number[];
+  dimensionNames?: (string | null)[];
+  dtype?: string;
+}
+
+export interface ZarrOptions {
+  /** Of the array or group in the store. */
+  path?: string;
+  format?: 2 | 3;
+  /** Of requests to a server. */
+  headers?: Record<string, string>;
+}
+
+/** An open Zarr array or group. */
+export class ZarrNode implements Disposable {
+  private constructor();
+  readonly info: Readonly<ZarrInfo>;
+  readonly kind: 'array' | 'group';
+  readonly shape: number[] | undefined;
+  readonly chunks: number[] | undefined;
+  readonly dtype: string | undefined;
+  readonly attributes: Record<string, unknown>;
+  /** Reads a selection in C order.  Complex numbers are pairs, times int64, half floats bits. */
+  read<T extends Bytes = TypedArray>(selection?: Selection, options?: { out?: T } & AsyncOptions):
+    Promise<{ data: T; shape: number[] }>;
+  readSync<T extends Bytes = TypedArray>(selection?: Selection, options?: { out?: T }):
+    { data: T; shape: number[] };
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Opens an array or a group of a directory, a .zip file or an http(s) URL. */
+export function openZarr(url: string | URL, options?: ZarrOptions): Promise<ZarrNode>;
+export function openZarrSync(url: string | URL, options?: ZarrOptions): ZarrNode;

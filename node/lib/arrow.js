@@ -19,6 +19,14 @@ function view(ArrayType, buffer, from, count) {
 
 const bytesOf = (buffer) => (buffer ? new Uint8Array(buffer) : EMPTY);
 
+/** Rows of a Data. */
+function cut(arrow, data, from, count) {
+  if (from === 0 && count === data.length) return data;
+  // slice() would not know how many nulls there are.
+  if (data.type.typeId === KIND.Null) return new arrow.Data(data.type, 0, count, count);
+  return data.slice(from, count);
+}
+
 // ---- to apache-arrow ----------------------------------------------------------------------------
 
 /** What a Data of apache-arrow has for an array: [offsets, values, bitmap, type ids], and more. */
@@ -26,7 +34,7 @@ function partsOf(arrow, type, schema, array) {
   const { offset, length, buffers, children } = array;
   const parts = { buffers: [], children: [], variadic: [], dictionary: undefined };
   const child = (i, from, count) =>
-    dataOf(arrow, type.children[i].type, schema.children[i], children[i]).slice(from, count);
+    cut(arrow, dataOf(arrow, type.children[i].type, schema.children[i], children[i]), from, count);
   const whole = (i) => child(i, 0, children[i].length);
   switch (type.typeId) {
     case KIND.Null: break;
@@ -113,7 +121,7 @@ function toArrow(arrow, schema, arrays) {
 function columnToArrow(arrow, schema, arrays, index) {
   const { type } = fieldOf(arrow, schema.children[index]);
   const data = arrays.map(({ children, offset, length }) =>
-    dataOf(arrow, type, schema.children[index], children[index]).slice(offset, length));
+    cut(arrow, dataOf(arrow, type, schema.children[index], children[index]), offset, length));
   return new arrow.Vector(data.length ? data : [new arrow.Data(type, 0, 0, 0)]);
 }
 

@@ -3,8 +3,14 @@
 'use strict';
 const { native } = require('./native.js');
 const { connect, connectSync, openTicket, Connection, Dataset, Column } = require('./share.js');
+const { encode, encodeSync, decode, decodeSync } = require('./codec.js');
+const { LadeFile, openFile, openFileSync, writeFile, writeFileSync } = require('./file.js');
+const { ZarrNode, openZarr, openZarrSync } = require('./zarr.js');
 
 module.exports = {
   version: native.version,
   connect, connectSync, openTicket, Connection, Dataset, Column,
+  encode, encodeSync, decode, decodeSync,
+  LadeFile, openFile, openFileSync, writeFile, writeFileSync,
+  ZarrNode, openZarr, openZarrSync,
 };

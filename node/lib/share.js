@@ -156,6 +156,27 @@ class Connection extends Closing {
     return native.shareRemove(false, this.#own, text('name', name), version);
   }
 
+  /** Names as they are published and removed, from now on: for await (const event of ...). */
+  async subscribe(prefix, { signal } = {}) {
+    signal?.throwIfAborted();
+    return new Subscription(await native.shareSubscribe(false, this.#own, prefix), signal);
+  }
+
+  /** Waits until a name has a version above `after`, and resolves to it. */
+  async wait(name, { after = 0, timeout, signal } = {}) {
+    const ends = [signal, timeout === undefined ? null : AbortSignal.timeout(timeout)];
+    const events = await this.subscribe(text('name', name), { signal: anyOf(ends) });
+    try {
+      for (;;) {
+        const version = await native.shareNewer(false, this.#own, name, after);
+        if (version) return version;
+        await events.next();
+      }
+    } finally {
+      events.close();
+    }
+  }
+
   /** What the broker holds and has done. */
   async statistics() {
     return native.shareStatistics(false, this.#own);
@@ -165,6 +186,74 @@ class Connection extends Closing {
 function text(what, value) {
   if (typeof value === 'string') return value;
   throw Object.assign(new TypeError(`${what}: want a string`), { code: 'ERR_INVALID_ARG_TYPE' });
+}
+
+/** A signal that is aborted when one of several is; those may be null. */
+function anyOf(signals) {
+  const there = signals.filter(Boolean);
+  if (there.length < 2) return there[0];
+  const both = new AbortController();
+  for (const one of there) {
+    if (one.aborted) both.abort(one.reason);
+    one.addEventListener('abort', () => both.abort(one.reason), { once: true });
+  }
+  return both.signal;
+}
+
+/** Events of names; it ends at close(), and at the end of a loop over it. */
+class Subscription extends Closing {
+  #own;
+  #signal;
+  #waiting = null; // who waits for an event: {resolve, reject}
+  #abort = () => this.#end(this.#signal.reason);
+
+  constructor(own, signal) {
+    super();
+    this.#own = own;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    if (signal?.aborted) this.#abort();
+  }
+
+  #end(error) {
+    this.#signal?.removeEventListener('abort', this.#abort);
+    if (this.#own) native.close(this.#own);
+    this.#own = null;
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (error) waiting?.reject(error);
+    else waiting?.resolve({ value: undefined, done: true });
+  }
+
+  /** The next event: {value: {what, name, version}, done}. */
+  async next() {
+    this.#signal?.throwIfAborted();
+    if (this.#waiting) throw failure('LADE_E_STATE', 'somebody waits for the next event already');
+    while (this.#own) {
+      const value = native.eventsNext(this.#own);
+      if (value) return { value, done: false };
+      const ended = await new Promise((resolve, reject) => {
+        this.#waiting = { resolve, reject };
+        native.eventsWait(this.#own, () => resolve(null));
+      });
+      this.#waiting = null;
+      if (ended) return ended;
+    }
+    return { value: undefined, done: true };
+  }
+
+  async return() {
+    this.close();
+    return { value: undefined, done: true };
+  }
+
+  close() {
+    this.#end(null);
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
 }
 
 // ---- opened versions ----------------------------------------------------------------------------

@@ -157,5 +157,11 @@ typedef struct node_function {
 
 extern const node_function node_task_functions[];
 extern const node_function node_share_functions[];
+extern const node_function node_events_functions[];
+extern const node_function node_codec_functions[];
+extern const node_function node_file_functions[];
+extern const node_function node_zarr_functions[];
+/* A handle of a subscription, which it owns, also if this fails. */
+napi_value node_events_new(napi_env env, lade_share_events *events);
 
 #endif

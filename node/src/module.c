@@ -42,7 +42,13 @@ static const node_function general[] = {
 
 NAPI_MODULE_INIT()
 {
-	const node_function *const parts[] = {general, node_task_functions, node_share_functions};
+	const node_function *const parts[] = {general,
+	                                      node_task_functions,
+	                                      node_share_functions,
+	                                      node_events_functions,
+	                                      node_codec_functions,
+	                                      node_file_functions,
+	                                      node_zarr_functions};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		for (const node_function *f = parts[i]; f->name; f++) {

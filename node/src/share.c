@@ -32,6 +32,7 @@ typedef struct ask {
 	lade_share *share; /* connected */
 	lade_share_open_options open;
 	lade_share_version *version;
+	lade_share_events *events;
 	lade_share_table table;
 	lade_share_published published;
 	node_arena arena;
@@ -48,6 +49,7 @@ static void ask_end(node_task *task)
 
 	lade_share_close(a->share);
 	lade_share_version_unref(a->version);
+	lade_share_events_close(a->events);
 	node_arena_free(&a->arena);
 	for (size_t i = 0; i < a->infos.count; i++)
 		free((char *)(uintptr_t)a->infos.list[i].name);
@@ -469,6 +471,65 @@ static napi_value share_statistics(napi_env env, napi_callback_info info)
 	return start(env, args, a, statistics_run, statistics_done);
 }
 
+static void subscribe_run(node_task *task)
+{
+	ask *a = (ask *)task;
+
+	task->status = lade_share_subscribe(share_of(task), a->name, &a->events, &task->err);
+}
+
+static napi_value subscribe_done(napi_env env, node_task *task)
+{
+	ask *a = (ask *)task;
+	lade_share_events *events = a->events;
+
+	a->events = NULL;
+	return node_events_new(env, events);
+}
+
+/* shareSubscribe(sync, connection, prefix) */
+static napi_value share_subscribe(napi_env env, napi_callback_info info)
+{
+	napi_value args[3];
+	ask *a;
+
+	if (!node_arguments(env, info, 3, args) || !(a = ask_new(env, args, &share_kind, "prefix")))
+		return NULL;
+	return start(env, args, a, subscribe_run, subscribe_done);
+}
+
+/* The latest version of a name, above 'number'; 0: there is none yet. */
+static void newer_run(node_task *task)
+{
+	ask *a = (ask *)task;
+	uint64_t found = 0;
+
+	task->status = lade_share_wait(share_of(task), a->name, a->number, 0, &found, &task->err);
+	if (task->status == LADE_E_NOT_FOUND)
+		task->status = LADE_OK;
+	a->number = found;
+}
+
+static napi_value newer_done(napi_env env, node_task *task)
+{
+	return node_number(env, ((ask *)task)->number);
+}
+
+/* shareNewer(sync, connection, name, version) */
+static napi_value share_newer(napi_env env, napi_callback_info info)
+{
+	napi_value args[4];
+	uint64_t version;
+	ask *a;
+
+	if (!node_arguments(env, info, 4, args) ||
+	    !node_get_number(env, args[3], "after", &version) ||
+	    !(a = ask_new(env, args, &share_kind, "name")))
+		return NULL;
+	a->number = version;
+	return start(env, args, a, newer_run, newer_done);
+}
+
 const node_function node_share_functions[] = {
 	{"shareConnect", share_connect},
 	{"shareAlloc", share_alloc},
@@ -477,6 +538,8 @@ const node_function node_share_functions[] = {
 	{"shareOpen", share_open},
 	{"shareList", share_list},
 	{"shareStatistics", share_statistics},
+	{"shareSubscribe", share_subscribe},
+	{"shareNewer", share_newer},
 	{"versionInfo", version_info},
 	{"versionSchema", version_schema},
 	{"versionArray", version_array},

@@ -61,6 +61,22 @@ async function python(socket, script) {
   return stdout.trim();
 }
 
+/** Runs a file of Python; what it prints. */
+async function pythonFile(...args) {
+  const { stdout } = await run(PYTHON, args, { maxBuffer: 1 << 26 });
+  return stdout.trim();
+}
+
+/** A value of apache-arrow as text. */
+function show(value) {
+  if (value === null || value === undefined) return 'null';
+  if (typeof value === 'object' && value[Symbol.iterator] && !ArrayBuffer.isView(value)) {
+    return `[${[...value].map(show).join()}]`;
+  }
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name}(${[...value].join()})`;
+  return `${typeof value} ${String(value)}`;
+}
+
 /** Runs JavaScript in another Node with `share` and `arrow`; what it prints. */
 async function node(socket, script) {
   const start = 'const liblade = require("liblade"), arrow = require("apache-arrow");\n' +
@@ -84,4 +100,6 @@ async function collected(what, count, want) {
   });
 }
 
-module.exports = { serve, sleep, until, noPython, python, node, mapCount, fdCount, collected };
+module.exports = {
+  serve, sleep, until, noPython, python, pythonFile, show, node, mapCount, fdCount, collected,
+};

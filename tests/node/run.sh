@@ -16,6 +16,7 @@ try=$build/node/try
 rm -rf "$try/tests"
 cp -r node/tests "$try/tests"
 cd "$try"
+node_modules/.bin/tsc -p tests
 files=("$@")
 [ $# != 0 ] || files=(tests/*.test.js)
 LADE_BUILD=$build node --expose-gc --test --test-reporter=spec "${files[@]/#node\//}" |
