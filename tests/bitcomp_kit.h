@@ -82,8 +82,57 @@ static inline uint64_t kit_code(unsigned quant, unsigned bits, int E, uint64_t v
 	return quant == 2 ? q | s * top : (s ? 0 - q : q) & kit_low(bits);
 }
 
+/* Section 3, step 5: integers of 4 or 8 bytes to decimals. */
+static inline void kit_decimals(unsigned log, unsigned ten, uint8_t *p, size_t len)
+{
+	int64_t most = (int64_t)1 << (log == 3 ? 51 : 22);
+	double by = 1;
+	for (unsigned i = 0; i < ten; i++)
+		by *= 10;
+	for (size_t i = 0; i < len >> log; i++) {
+		int64_t c = log == 3 ? (int64_t)kit_get(p + 8 * i, 8)
+		                     : (int32_t)(uint32_t)kit_get(p + 4 * i, 4);
+		double d = (double)c / by;
+		float f = (float)c / (float)by;
+		if (c > -most && c < most)
+			memcpy(p + (i << log), log == 3 ? (void *)&d : (void *)&f, 1u << log);
+	}
+}
+
+/* Whether section 2 allows 'more' of a sub-block without a dictionary. */
+static inline bool kit_more(unsigned log, unsigned mode, unsigned more)
+{
+	unsigned ten = more >> 3;
+	if (more & 3 && (!(mode & 1) || mode & 64))
+		return false;
+	return more & 4 ? log >= 2 && ten <= (log == 3 ? 22u : 10u) : ten == 0;
+}
+
+/* The mask of a sub-block whose mode has one, a byte a value; gives where it ends, 0: it does not
+ * fit. */
+static inline size_t kit_mask(const uint8_t *p, size_t size, size_t at, size_t values,
+                              uint8_t *present)
+{
+	size_t bytes = (values + 7) / 8, from = at + (bytes + 7) / 8;
+	if (p[0] & 16 && size < from)
+		return 0;
+	for (size_t i = 0; i < bytes; i++) {
+		bool is = !(p[0] & 16) || p[at + i / 8] >> i % 8 & 1;
+		size_t place = p[0] & 16 ? from : at + i;
+		from += is;
+		if (is && place >= size)
+			return 0;
+		for (size_t k = 0; k < 8 && 8 * i + k < values; k++)
+			present[8 * i + k] = is && p[place] >> k & 1;
+	}
+	if (p[0] & 1)
+		present[0] = 1;
+	return p[0] & 16 ? at + kit_up(from - at) : at + kit_up(bytes);
+}
+
 /* Sections 2 and 3, of one sub-block; false: corrupt. */
-static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t len, uint8_t *out)
+static inline bool kit_block_bits(unsigned log, const uint8_t *p, size_t size, size_t len,
+                                  uint8_t *out)
 {
 	unsigned elem = 1u << log, bits = 8 * elem, each = log ? 8 : 16, most = bits;
 	size_t values = (len + elem - 1) / elem, units = (values + each - 1) / each, at = 16,
@@ -95,23 +144,29 @@ static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t
 	if (fold == 3 || (dict && (log || delta || fold || above)))
 		return false;
 	uint64_t base = kit_get(p + 4, elem < 4 ? elem : 4), reference = kit_get(p + 8, elem);
+	if (!dict && !kit_more(log, p[0], p[2]))
+		return false;
+	unsigned lag = dict ? 1 : (p[2] & 3) + 1u;
 	if (p[0] & 64) {
-		size_t set = 0, to = 16 + kit_up((values + 7) / 8);
-		if (!log || (p[0] & ~66) || size < to)
+		static uint8_t present[8192];
+		if (p[0] & ~(64 | 1 | 8 | 16) || (p[0] & 8 && (log < 3 || p[0] & 1)))
 			return false;
-		memset(out, 0, len);
+		if (p[0] & 8 && size < 32)
+			return false;
+		uint64_t v = p[0] & 8 ? kit_get(p + 16, 8) : log < 3 ? base : 0;
+		size_t set = 0, to = kit_mask(p, size, p[0] & 8 ? 32 : 16, values, present);
+		if (!to || to > size)
+			return false;
 		for (size_t i = 0; i < values; i++) {
-			if (!(p[16 + i / 8] >> i % 8 & 1))
-				continue;
 			uint64_t x = 0;
-			for (unsigned k = 0; k < width; k++) {
+			for (unsigned k = 0; present[i] && k < width; k++) {
 				size_t bit = 8 * to + set * width + k;
 				if (bit < 8 * size)
 					x |= (uint64_t)(p[bit / 8] >> bit % 8 & 1) << k;
 			}
-			set++;
-			x = (reference + x) & kit_low(bits);
-			x = fold ? x >> 1 ^ (0 - (x & 1)) : x;
+			set += present[i];
+			x = present[i] ? (reference + x) & kit_low(bits) : v;
+			v = p[0] & 1 ? x : v;
 			for (unsigned k = 0; k < elem && i * elem + k < len; k++)
 				out[i * elem + k] = (uint8_t)(x >> 8 * k);
 		}
@@ -142,8 +197,9 @@ static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t
 		free(w);
 		return false;
 	}
+	uint64_t sums[4] = {base, base, base, base};
 	for (size_t i = 0; i < values; i++) {
-		uint64_t x = 0, u, t;
+		uint64_t x = 0, u, t, *before = &sums[i % lag];
 		for (unsigned k = 0; k < w[i / each]; k++) {
 			size_t bit = at * 8 + i % each * w[i / each] + k;
 			x |= (uint64_t)(p[bit / 8] >> bit % 8 & 1) << k;
@@ -155,13 +211,22 @@ static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t
 		    : fold == 2 ? u >> 1 | (u & 1) << (bits - 1)
 		                : u;
 		if (delta)
-			t = base = (base + t) & kit_low(bits);
+			t = *before = (*before + t) & kit_low(bits);
 		if (dict)
 			t = x <= p[2] ? words[x] : 0;
 		for (unsigned k = 0; k < elem && i * elem + k < len; k++)
 			out[i * elem + k] = (uint8_t)(t >> 8 * k);
 	}
 	free(w);
+	return true;
+}
+
+static inline bool kit_block(unsigned log, const uint8_t *p, size_t size, size_t len, uint8_t *out)
+{
+	if (!kit_block_bits(log, p, size, len, out))
+		return false;
+	if (!(p[0] & 32) && p[2] & 4)
+		kit_decimals(log, p[2] >> 3, out, len);
 	return true;
 }
 
@@ -229,8 +294,10 @@ static inline size_t kit_any_block(unsigned log, size_t len, uint8_t *p, rng *r)
 		if (log == 0 && rng_below(r, 3) == 0)
 			mode = 32;
 		mode |= (uint8_t)(rng_below(r, 2) << 4);
-		if (log && rng_below(r, 4) == 0)
-			mode = (uint8_t)(64 | rng_below(r, 2) << 1);
+		if (rng_below(r, 4) == 0)
+			mode = (uint8_t)(64 | rng_below(r, 2) | rng_below(r, 2) << 4);
+		if (mode & 64 && log == 3 && !(mode & 1))
+			mode |= (uint8_t)(rng_below(r, 2) << 3);
 		unsigned width = (unsigned)rng_below(r, bits + 1);
 		if (tries > 20)
 			width = 0;
@@ -239,22 +306,30 @@ static inline size_t kit_any_block(unsigned log, size_t len, uint8_t *p, rng *r)
 		p[0] = mode;
 		p[1] = (uint8_t)width;
 		p[3] = (uint8_t)rng_below(r, 3);
+		if (!(mode & 32)) {
+			unsigned lag = (mode & 65) == 1 ? (unsigned)rng_below(r, 4) : 0;
+			unsigned ten = (unsigned)rng_below(r, log == 3 ? 23 : 11);
+			bool decimal = log >= 2 && rng_below(r, 3) == 0;
+			p[2] = (uint8_t)(lag | (decimal ? 4 | ten << 3 : 0));
+		}
 		if (mode & 64) {
 			/* Few bits, many, or any. */
-			size_t mask = kit_up((values + 7) / 8), set = 0;
+			static uint8_t present[8192];
+			size_t mask = (values + 7) / 8, set = 0, heads = (mask + 7) / 8;
 			uint64_t few = rng_below(r, 3);
-			if (at + mask >= kit_up(len))
+			at += mode & 8 ? 16 : 0;
+			if (at + kit_up(heads + mask) >= kit_up(len))
 				continue;
-			for (size_t i = 0; i < mask; i++) {
+			for (size_t i = 0; i < kit_up(heads + mask); i++) {
 				uint64_t x = rng_next(r);
 				p[at + i] = (uint8_t)(few == 0   ? x & x >> 8 & x >> 16
 				                      : few == 1 ? x | x >> 8
 				                                 : x);
 			}
+			at = kit_mask(p, at + kit_up(heads + mask), at, values, present);
 			for (size_t i = 0; i < values; i++)
-				set += p[at + i / 8] >> i % 8 & 1;
+				set += present[i];
 			sum = kit_up((set * width + 7) / 8);
-			at += mask;
 			if (at + sum >= kit_up(len))
 				continue;
 			for (size_t i = 0; i < sum; i++)
@@ -343,7 +418,7 @@ static inline size_t kit_damage(uint8_t *p, size_t size, rng *r)
 /* ---- data ------------------------------------------------------------------------------- */
 
 /* Of elements of 1 << log bytes, for each mode of the encoder something it is good for. */
-enum { KIT_KINDS = 9 };
+enum { KIT_KINDS = 14 };
 
 static inline void kit_fill(unsigned log, unsigned kind, uint8_t *p, size_t size, rng *r)
 {
@@ -379,8 +454,28 @@ static inline void kit_fill(unsigned log, unsigned kind, uint8_t *p, size_t size
 		case 7: /* noise */
 			v = x;
 			break;
-		default: /* one value */
+		case 8: /* one value */
 			v = walk;
+			break;
+		case 9: /* runs */
+			v = walk = rare < 2 ? x % 3000 : walk % 3000;
+			break;
+		case 10: /* three channels, each near its own value before */
+			v = (i % 3 * 1000 + (i / 50) + x % 4) & kit_low(bits);
+			break;
+		case 11: /* most are one value that is not 0 */
+			v = rare < 4 ? x % 100 : walk;
+			break;
+		case 12:
+		case 13: { /* decimals, all or most: of bytes and pairs of them others */
+			double d = (double)(int64_t)(x % 100000 - 5000) / 100;
+			float f = (float)d;
+			uint32_t narrow;
+			memcpy(&v, &d, 8);
+			memcpy(&narrow, &f, 4);
+			v = elem == 8 ? v : elem == 4 ? narrow : x % 7 * 3;
+			v = kind == 13 && i * 7 % 61 == 3 ? walk : v;
+		}
 		}
 		for (unsigned k = 0; k < elem && i * elem + k < size; k++)
 			p[i * elem + k] = (uint8_t)(v >> 8 * k);

@@ -8,6 +8,7 @@
 #ifndef LADE_EMU_INTRINSICS_H
 #define LADE_EMU_INTRINSICS_H
 
+#include <math.h> /* rint() */
 #include <stdint.h>
 #include <string.h>
 

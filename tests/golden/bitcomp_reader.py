@@ -10,6 +10,7 @@ import struct
 import sys
 
 DELTA, FROM_ABOVE, UNIT_WIDTHS, DICTIONARY, MASK = 1, 8, 16, 32, 64
+REPEAT, FAR, SHORT = 1, 8, 16  # beside a mask
 PLAIN, ZIGZAG, ROTATION = 0, 1, 2  # folds
 SIGNED, UNSIGNED = 1, 2            # quantisations
 FLOATS = {2: (10, 5), 4: (23, 8), 8: (52, 11)}  # bits of mantissa and of exponent
@@ -36,33 +37,77 @@ def unit_widths(width, step, codes, units):
         yield 0 if code == 15 else max(width - (code << step), 0)
 
 
-def masked_elements(data, n, width, zigzag, largest):
-    at = 16 + pad((n + 7) // 8)
+def read_more(mode, more, size):
+    """The lag, and the power of ten or None."""
+    lag, ten = (more & 3) + 1, more >> 3
+    want(lag == 1 or mode & DELTA and not mode & MASK, "a lag without differences")
+    if not more & 4:
+        want(ten == 0, "a power of ten without decimals")
+        return lag, None
+    want(size >= 4 and ten <= (22 if size == 8 else 10), "decimals")
+    return lag, ten
+
+
+def from_integer(c, size, ten):
+    """The bits of the decimal that an integer stands for, or these bits."""
+    bits = 8 * size
+    signed = c - (1 << bits) if c >> bits - 1 else c
+    if abs(signed) >= 1 << (51 if size == 8 else 22):
+        return c
+    if size == 8:
+        return struct.unpack("<Q", struct.pack("<d", signed / 10 ** ten))[0]
+    # The quotient of two floats of 32 bits, in 64 bits and then in 32: rounded once, as 53 bits
+    # are more than twice 24 and 2.
+    return struct.unpack("<I", struct.pack("<f", signed / 10.0 ** ten))[0]
+
+
+def masked_elements(data, n, width, size):
+    mode, at, largest = data[0], 16, (1 << 8 * size) - 1
+    value = int.from_bytes(data[4:4 + min(size, 4)], "little") if size < 8 else 0
+    if mode & FAR:
+        want(len(data) >= 32, "a value of 8 bytes")
+        value, at = int.from_bytes(data[16:24], "little"), 32
+    count = (n + 7) // 8
+    if mode & SHORT:
+        first = int.from_bytes(data[at:at + (count + 7) // 8], "little")
+        here = at + (count + 7) // 8
+        mask = bytearray(count)
+        for i in range(count):
+            if first >> i & 1:
+                want(here < len(data), "a short mask")
+                mask[i] = data[here]
+                here += 1
+        at += pad(here - at)
+    else:
+        mask, at = data[at:at + count], at + pad(count)
     want(at <= len(data), "a mask")
-    mask = int.from_bytes(data[16:at], "little") & (1 << n) - 1
-    want(at + pad((mask.bit_count() * width + 7) // 8) == len(data), "a sub-block's size")
+    bits = int.from_bytes(mask, "little") & (1 << n) - 1 | (mode & REPEAT)
+    want(at + pad((bits.bit_count() * width + 7) // 8) == len(data), "a sub-block's size")
     reference = int.from_bytes(data[8:16], "little")
     payload, out = int.from_bytes(data[at:], "little"), []
     for i in range(n):
-        if not mask >> i & 1:
-            out.append(0)
-            continue
-        u = reference + (payload & (1 << width) - 1) & largest
-        payload >>= width
-        out.append(u >> 1 ^ -(u & 1) & largest if zigzag else u)
+        x = value
+        if bits >> i & 1:
+            x = reference + (payload & (1 << width) - 1) & largest
+            payload >>= width
+        if mode & REPEAT:
+            value = x
+        out.append(x)
     return out
 
 
 def decode_sub_block(data, size, n):
-    """The n elements of 'size' bytes of a sub-block that is not raw."""
+    """The n elements of 'size' bytes of a sub-block that is not raw, and their power of ten."""
     want(len(data) >= 16, "a sub-block's header")
     mode, width, words, step = data[:4]
     fold, bits, mask = mode >> 1 & 3, 8 * size, (1 << 8 * size) - 1
     want(mode < 128 and fold <= ROTATION and step <= 2 and width <= bits, "mode, width and step")
     want(not mode & DICTIONARY or size == 1 and not mode & 15, "a dictionary's mode")
+    lag, ten = (1, None) if mode & DICTIONARY else read_more(mode, words, size)
     if mode & MASK:
-        want(size > 1 and mode in (MASK, MASK | ZIGZAG << 1), "a mask's mode")
-        return masked_elements(data, n, width, fold == ZIGZAG, mask)
+        want(not mode & ~(MASK | REPEAT | FAR | SHORT), "a mask's mode")
+        want(not mode & FAR or size == 8 and not mode & REPEAT, "a mask's value")
+        return masked_elements(data, n, width, size), ten
     base = int.from_bytes(data[4:8], "little")
     reference = int.from_bytes(data[8:16], "little")
     at, dictionary = 16, b""
@@ -82,7 +127,7 @@ def decode_sub_block(data, size, n):
         widths = list(unit_widths(width, step, codes, units))
     want(at + pad(sum(widths) * per_unit // 8) == len(data), "a sub-block's size")
 
-    out, total = [], base
+    out, totals = [], [base] * lag
     for w in widths:
         length = w * per_unit // 8
         word = int.from_bytes(data[at:at + length], "little")
@@ -99,9 +144,9 @@ def decode_sub_block(data, size, n):
             elif fold == ROTATION:
                 t = u >> 1 | (u & 1) << bits - 1
             if mode & DELTA:
-                t = total = total + t & mask
+                t = totals[len(out) % lag] = totals[len(out) % lag] + t & mask
             out.append(t)
-    return out[:n]
+    return out[:n], ten
 
 
 def dequantise(c, size, quantisation, exponent):
@@ -166,7 +211,9 @@ def decode(data, cap=1 << 64, first=0, past=1 << 64):
         if end - begin == raw:
             elements = list(struct.unpack(layout, part[:length].ljust(n * size, b"\0")))
         else:
-            elements = decode_sub_block(part, size, n)
+            elements, ten = decode_sub_block(part, size, n)
+            for k in range(length // size if ten is not None else 0):
+                elements[k] = from_integer(elements[k], size, ten)
         if quantisation:
             for k in range(length // size):
                 elements[k] = dequantise(elements[k], size, quantisation, exponent)

@@ -15,7 +15,8 @@ static const char *const of_bitcomp[] = {
 	"any-1",    "any-2",    "any-4",    "any-8",    "floats-i2", "floats-i4", "jumps-i4",
 	"lossy-f2", "lossy-f4", "lossy-f8", "noise-i4", "one-i2",    "range-u8",  "sparse-i4",
 	"steps-u1", "steps-u8", "words-u1", "zero-i2",  "zero-u8",   "mask-i2",   "mask-i4",
-	"mask-u8",  NULL,
+	"mask-u8",  "runs-u1",  "runs-u4",  "apart-u1", "apart-u2",  "decimal-f4", "decimal-f8",
+	NULL,
 };
 
 static guard read_file(const char *folder, const char *name, const char *ending)

@@ -153,17 +153,30 @@ def _bitcomp_sub_block(rng, size, n):
     mode = rng.choice((0, 1)) | rng.choice((0, 2, 4)) | rng.choice((0, 8)) | rng.choice((0, 16))
     if size == 1 and rng.random() < 0.4:
         mode = 32 | rng.choice((0, 16))
-    if size > 1 and rng.random() < 0.2:
-        mode = rng.choice((64, 66))
+    if rng.random() < 0.3:
+        mode = 64 | rng.choice((0, 16)) | rng.choice((0, 1, 8 if size == 8 else 0))
     width, step, words = rng.randint(0, 8 * size), rng.randrange(3), rng.randrange(256)
+    if not mode & 32:
+        words = rng.randrange(4) if mode & 65 == 1 else 0
+        if size >= 4 and rng.random() < 0.4:
+            words |= 4 | rng.randrange(23 if size == 8 else 11) << 3
     out = bytes([mode, width, words, step])
     out += (bytes(4) if size == 8 else rng.randbytes(4)) + rng.randbytes(8)
     if mode & 64:
+        if mode & 8:
+            out += rng.randbytes(8) + bytes(8)
         mask = rng.getrandbits(n) & rng.getrandbits(n) & rng.getrandbits(n)
-        bits = Bits()
+        bits, heads = Bits(), Bits()
         bits.put(mask, n)
-        payload = rng.randbytes((mask.bit_count() * width + 7) // 8)
-        return out + _padded(rng, bits.bytes(rng, 8)) + _padded(rng, payload)
+        array = bits.bytes(rng, 8)
+        if mode & 16:
+            # A byte that is there may be 0.
+            there = [byte or rng.random() < 0.1 for byte in array]
+            for is_there in there:
+                heads.put(bool(is_there), 1)
+            array = heads.bytes(rng, 8) + bytes(b for b, is_there in zip(array, there) if is_there)
+        count = (mask | (mode & 1)).bit_count()
+        return out + _padded(rng, array) + _padded(rng, rng.randbytes((count * width + 7) // 8))
     if mode & 1 and size == 8:
         out += rng.randbytes(8) + bytes(8)
     if mode & 32:

@@ -255,10 +255,15 @@ def test_example_of_bitcomp():
     data = struct.pack("<40H", *(1000 + -i % 4 for i in range(40)))
     assert data[:12] == struct.pack("<6H", 1000, 1003, 1002, 1001, 1000, 1003)
     chunk_of_mask = page_bytes("bitcomp.md", "bc 01 02 00")
-    sparse = struct.pack("<512i", *(0 if i % 8 else (1 << 20) - 1 if i else 5 for i in range(512)))
+    sparse = struct.pack("<512i", *(0 if i % 16 else (1 << 20) + 4 if i else 5 for i in range(512)))
     assert agree("bitcomp", chunk_of_mask, len(sparse)) == "LADE_OK"
     assert lade.decode("bitcomp", chunk_of_mask) == sparse
     assert lade.encode("bitcomp(<i4)", sparse) == chunk_of_mask
+    chunk_of_decimals = page_bytes("bitcomp.md", "bc 01 03 00")
+    prices = struct.pack("<40d", *((1000 + -i % 4) / 100 for i in range(40)))
+    assert agree("bitcomp", chunk_of_decimals, len(prices)) == "LADE_OK"
+    assert lade.decode("bitcomp", chunk_of_decimals) == prices
+    assert lade.encode("bitcomp(<f8)", prices) == chunk_of_decimals
     assert (len(chunk), len(data)) == (64, 80)
     assert agree("bitcomp", chunk, len(data)) == "LADE_OK"
     assert lade.decode("bitcomp", chunk) == data

@@ -231,19 +231,20 @@ struct form {
 };
 
 static const form forms[] = {
-	{"bitcomp", {0, 0, 0, 0, 0}},
-	{"bitcomp(|i1)", {0, 1, 0, 0, 0}},
-	{"bitcomp(<u2)", {1, 0, 0, 0, 0}},
-	{"bitcomp(<i2)", {1, 1, 0, 0, 0}},
-	{"bitcomp(<f4)", {2, 0, 0, 0, 0}},
-	{"bitcomp(<i4)", {2, 1, 0, 0, 0}},
-	{"bitcomp(<u8)", {3, 0, 0, 0, 0}},
-	{"bitcomp(<i8)", {3, 1, 0, 0, 0}},
-	{"bitcomp(|u1,algorithm=sparse)", {0, 0, 1, 0, 0}},
-	{"bitcomp(<i4,algorithm=sparse)", {2, 1, 1, 0, 0}},
-	{"bitcomp(<f2,mode=lossy_signed,delta=0.25)", {1, 1, 0, 1, -2}},
-	{"bitcomp(<f4,mode=lossy_unsigned,delta=0.001)", {2, 0, 0, 2, -10}},
-	{"bitcomp(<f8,mode=lossy_signed,delta=3)", {3, 1, 0, 1, 1}},
+	{"bitcomp", {0, 0, 0, 0, 0, 0}},
+	{"bitcomp(|i1)", {0, 1, 0, 0, 0, 0}},
+	{"bitcomp(<u2)", {1, 0, 0, 0, 0, 0}},
+	{"bitcomp(<i2)", {1, 1, 0, 0, 0, 0}},
+	{"bitcomp(<f4)", {2, 0, 0, 0, 0, 1}},
+	{"bitcomp(<i4)", {2, 1, 0, 0, 0, 0}},
+	{"bitcomp(<u8)", {3, 0, 0, 0, 0, 0}},
+	{"bitcomp(<i8)", {3, 1, 0, 0, 0, 0}},
+	{"bitcomp(<f8)", {3, 0, 0, 0, 0, 1}},
+	{"bitcomp(|u1,algorithm=sparse)", {0, 0, 1, 0, 0, 0}},
+	{"bitcomp(<i4,algorithm=sparse)", {2, 1, 1, 0, 0, 0}},
+	{"bitcomp(<f2,mode=lossy_signed,delta=0.25)", {1, 1, 0, 1, -2, 0}},
+	{"bitcomp(<f4,mode=lossy_unsigned,delta=0.001)", {2, 0, 0, 2, -10, 0}},
+	{"bitcomp(<f8,mode=lossy_signed,delta=3)", {3, 1, 0, 1, 1, 0}},
 };
 
 /* What the host makes of it. */

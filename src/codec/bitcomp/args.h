@@ -16,7 +16,7 @@
  * bitcomp_decode.cu, lade_bitcomp_encode_smem of bitcomp_choose.cuh. */
 #define LADE_BITCOMP_DECODE_SHARED 76224u
 #define LADE_BITCOMP_FEW_SHARED 152192u
-#define LADE_BITCOMP_ENCODE_SHARED 76544u
+#define LADE_BITCOMP_ENCODE_SHARED 76800u
 
 /* What an encoder does, from the options of its stage. */
 typedef struct lade_bitcomp_how {
@@ -25,7 +25,8 @@ typedef struct lade_bitcomp_how {
 	uint32_t sparse;    /* no delta, no rotation, no dictionary */
 	uint32_t quant;     /* the quantisation, 0 to 2, and its exponent */
 	int32_t exponent;
+	uint32_t real; /* elements are floats, which may be decimals */
 } lade_bitcomp_how;
-LADE_ARGS(lade_bitcomp_how, 20);
+LADE_ARGS(lade_bitcomp_how, 24);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "codec/bitcomp/bitcomp.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,21 @@
 #define ALGORITHM LADE__BITCOMP_ALGORITHM
 #define MODE LADE__BITCOMP_MODE
 #define DELTA LADE__BITCOMP_DELTA
+
+/* Decimals are rounded to nearest, whatever the caller's mode, which rounding_back() restores. */
+static int rounding_nearest(void)
+{
+	int mode = fegetround();
+	if (mode != FE_TONEAREST)
+		fesetround(FE_TONEAREST);
+	return mode;
+}
+
+static void rounding_back(int mode)
+{
+	if (mode != FE_TONEAREST)
+		fesetround(mode);
+}
 
 static const lade__bitcomp_kernels *kernels_of(lade_cpu cpu)
 {
@@ -43,6 +59,7 @@ lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage)
 	                         .is_signed = lade_dtype_class(dtype) == 'i',
 	                         .sparse = stage->option[ALGORITHM].i == 1,
 	                         .quant = (unsigned)stage->option[MODE].i};
+	how.real = size >= 4 && lade_dtype_class(dtype) == 'f' && !how.quant;
 	if (how.quant) {
 		/* Of delta, the largest power of two that is not above it. */
 		frexp(stage->option[DELTA].f, &how.exponent);
@@ -232,7 +249,7 @@ static size_t widths_read(lade__bitcomp_parts *p)
 	return sum;
 }
 
-/* How many of the first 'count' bits are set. */
+/* How many of the first 'count' bits are set; reads whole words of 8 bytes. */
 static size_t bits_set(const uint8_t *mask, size_t count)
 {
 	size_t set = 0;
@@ -243,19 +260,62 @@ static size_t bits_set(const uint8_t *mask, size_t count)
 	return set;
 }
 
-/* The parts behind the header of a sub-block with a mask, of 'values'. */
-static bool mask_read(const uint8_t *src, size_t size, size_t values, unsigned each,
-                      lade__bitcomp_parts *p)
+/* A short mask of 'size' bytes, before which are bits for those that are not 0, to 'present'; gives
+ * how many bytes of 'from', which has 'room', it takes, or more than there are. */
+static size_t short_read(const uint8_t *from, size_t room, size_t size, uint8_t *present)
 {
-	size_t at = HEADER + lade__bitcomp_up((values + 7) / 8), set;
+	uint8_t bits[BLOCK / 64] = {0};
+	size_t at = (size + 7) / 8;
+	if (room < at)
+		return at;
+	memcpy(bits, from, at);
+	if (room < at + bits_set(bits, size))
+		return SIZE_MAX / 2;
+	for (size_t i = 0; i < size; i++) {
+		bool is = bits[i / 8] >> i % 8 & 1;
+		present[i] = is ? from[at] : 0;
+		at += is;
+	}
+	return at;
+}
+
+/* The parts behind the header of a sub-block with a mask. */
+static bool mask_read(const uint8_t *src, size_t size, unsigned each, lade__bitcomp_parts *p)
+{
+	size_t at = HEADER, bytes = (p->values + 7) / 8, set;
+	if (p->mode & LADE_BITCOMP_FAR) {
+		if (size < HEADER + 16)
+			return false;
+		p->base = lade__le64(src + at);
+		at += 16;
+	}
+	memset(p->present + bytes, 0, 8);
+	if (p->mode & LADE_BITCOMP_SHORT) {
+		at += lade__bitcomp_up(short_read(src + at, size - at, bytes, p->present));
+	} else {
+		if (size - at >= bytes)
+			memcpy(p->present, src + at, bytes);
+		at += lade__bitcomp_up(bytes);
+	}
 	if (size < at)
 		return false;
-	set = bits_set(src + HEADER, values);
-	p->mask = src + HEADER;
+	if (p->mode & LADE_BITCOMP_REPEAT)
+		p->present[0] |= 1;
+	set = bits_set(p->present, p->values);
 	p->payload = src + at;
-	p->values = (unsigned)values;
 	p->units = (unsigned)((set + each - 1) / each);
 	return at + lade__bitcomp_up((set * p->width + 7) / 8) == size;
+}
+
+/* 'more' of a sub-block without a dictionary. */
+static bool more_read(unsigned log, unsigned more, lade__bitcomp_parts *p)
+{
+	unsigned ten = more >> LADE_BITCOMP_TEN;
+	p->lag = (more & LADE_BITCOMP_LAG) + 1;
+	p->ten = more & LADE_BITCOMP_DECIMAL ? ten + 1 : 0;
+	if (p->lag > 1 && (!(p->mode & LADE_BITCOMP_DELTA) || p->mode & LADE_BITCOMP_MASK))
+		return false;
+	return p->ten ? log >= 2 && ten <= LADE_BITCOMP_TEN_MOST(log) : ten == 0;
 }
 
 /* Checks sub-block 'src' of 'size' bytes, less than raw, that decodes to 'len' (section 4). */
@@ -270,18 +330,27 @@ static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t 
 	p->width = src[1];
 	p->words = src[2] + 1u;
 	p->step = src[3];
-	p->base = lade__le32(src + 4);
+	p->base = log == 3 ? 0 : lade__le32(src + 4);
 	p->reference = lade__le64(src + 8);
+	p->values = (unsigned)values;
 	p->units = (unsigned)((values + each - 1) / each);
+	p->whole = len >> log;
+	p->lag = 1;
+	p->ten = 0;
 	if (p->mode & ~LADE_BITCOMP_MODE || (p->mode >> LADE_BITCOMP_FOLD & 3) == 3 ||
 	    p->step > 2 || p->width > 8u << log)
 		return false;
 	if (p->mode & LADE_BITCOMP_DICT && (log || p->mode & 15))
 		return false;
-	if (p->mode & LADE_BITCOMP_MASK && (!log || p->mode & ~LADE_BITCOMP_MASKED))
+	if (!(p->mode & LADE_BITCOMP_DICT) && !more_read(log, src[2], p))
 		return false;
-	if (p->mode & LADE_BITCOMP_MASK)
-		return mask_read(src, size, values, each, p);
+	if (p->mode & LADE_BITCOMP_MASK) {
+		bool far = p->mode & LADE_BITCOMP_FAR;
+		if (p->mode & ~LADE_BITCOMP_MASKED ||
+		    (far && (log < 3 || p->mode & LADE_BITCOMP_REPEAT)))
+			return false;
+		return mask_read(src, size, each, p);
+	}
 	if (log == 3 && p->mode & LADE_BITCOMP_DELTA) {
 		if (size < HEADER + 16)
 			return false;
@@ -337,12 +406,14 @@ static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k,
 				"bitcomp: sub-block %llu of %zu bytes has mode %02x, width "
 				"%u, which do not make that",
 				(unsigned long long)i, size, src[begin], src[begin + 1]);
+		int mode = parts.ten ? rounding_nearest() : FE_TONEAREST;
 		if (len == BLOCK) {
 			k->decode[h->log](&parts, dst);
 		} else {
 			k->decode[h->log](&parts, out);
 			memcpy(dst, out, len);
 		}
+		rounding_back(mode);
 	}
 	if (h->quant)
 		k->restore[h->log](h->quant, h->exponent, dst, len >> h->log);
@@ -474,6 +545,7 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		                 "bitcomp: %zu bytes, a chunk holds at most %llu", span.size,
 		                 (unsigned long long)SIZE_LIMIT);
+	int mode = how.real ? rounding_nearest() : FE_TONEAREST;
 	/* What does not fit is still counted, for the message. */
 	size_t at = (size_t)directory_of(span.size), room = dst.size;
 	if (at <= room && span.size)
@@ -498,6 +570,7 @@ static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, s
 		}
 		at += size;
 	}
+	rounding_back(mode);
 	if (!h.quant && at >= HEADER + span.size) {
 		h.stored = span.size != 0;
 		at = HEADER + span.size;

@@ -55,11 +55,16 @@ lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 typedef struct lade__bitcomp_parts {
 	uint8_t mode, width, step;
 	uint64_t base, reference;
-	const uint8_t *dict, *codes, *mask, *payload;
-	unsigned words;  /* of the dictionary */
-	unsigned values; /* with a mask: those of the sub-block, of which 'units' have the others */
-	unsigned units;
-	uint8_t widths[BLOCK / 16 + 32]; /* of units, with unit widths */
+	const uint8_t *dict, *codes, *payload;
+	unsigned words; /* of the dictionary */
+	unsigned lag;   /* with delta */
+	unsigned ten;   /* of decimals, the power of ten and 1; 0: they are none */
+	unsigned values, units; /* of the sub-block; with a mask 'units' has those present */
+	size_t whole;           /* elements that are decimals: those that are not cut off */
+	union {
+		uint8_t widths[BLOCK / 16 + 32]; /* of units, with unit widths */
+		uint8_t present[BLOCK / 8 + 8];  /* with a mask: a bit a value */
+	};
 } lade__bitcomp_parts;
 
 /*

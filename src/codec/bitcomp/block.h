@@ -8,6 +8,7 @@
 #include "codec/bitcomp/bitcomp.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #ifndef RANKS
@@ -236,11 +237,13 @@ INLINE unsigned count_bytes(const uint8_t *from, size_t size, uint16_t count[256
 
 #define ELEM uint32_t
 #define WORD int32_t
+#define REAL_TYPE float
 #define LOG 2
 #include "codec/bitcomp/block_size.h"
 
 #define ELEM uint64_t
 #define WORD int64_t
+#define REAL_TYPE double
 #define LOG 3
 #include "codec/bitcomp/block_size.h"
 

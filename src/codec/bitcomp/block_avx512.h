@@ -391,35 +391,6 @@ INLINE_512 uint8_t *pack_same(unsigned log, const uint8_t *x, size_t units, unsi
 	return to;
 }
 
-/* The mask of 'count' values, whose padding has any values, and those that are not 0 side by side;
- * gives how many. */
-INLINE_512 size_t mask_out(unsigned log, const uint8_t *x, size_t count, uint8_t *mask, uint8_t *to)
-{
-	const uint8_t *begin = to;
-	unsigned each = 64 >> log;
-	for (size_t i = 0; i < count; i += each, x += 64) {
-		__m512i v = _mm512_loadu_si512(x), out;
-		uint64_t left = _bzhi_u64(UINT64_MAX,
-		                          count - i < each ? (unsigned)(count - i) : each),
-			 m;
-		if (log == 1) {
-			m = left & _mm512_test_epi16_mask(v, v);
-			out = _mm512_maskz_compress_epi16((__mmask32)m, v);
-		} else if (log == 2) {
-			m = left & _mm512_test_epi32_mask(v, v);
-			out = _mm512_maskz_compress_epi32((__mmask16)m, v);
-		} else {
-			m = left & _mm512_test_epi64_mask(v, v);
-			out = _mm512_maskz_compress_epi64((__mmask8)m, v);
-		}
-		memcpy(mask + i / 8, &m, each / 8);
-		_mm512_storeu_si512(to, out);
-		to += (size_t)__builtin_popcountll(m) << log;
-	}
-	return (size_t)(to - begin) >> log;
-}
-#define MASK_OUT mask_out
-
 #define PACK_ALL pack_all
 #define PACK_SAME pack_same
 

@@ -77,34 +77,79 @@ INLINE void NAME(back)(uint8_t *data, size_t bytes, ELEM reference, bool above, 
 		NAME(store)(data + i, NAME(unfold)(NAME(load)(data + i), ref, above, fold));
 }
 
-/* With a mask: the values that are not 0, then their places. */
-static TARGET void NAME(decode_masked)(const lade__bitcomp_parts *p, uint8_t *dst)
+/* Sums up values that are 'lag' apart. */
+INLINE void NAME(sum_apart)(uint8_t *data, size_t bytes, ELEM base, unsigned lag)
 {
-	_Alignas(64) uint8_t x[BLOCK + SLACK];
-	const uint8_t *from = p->payload, *next = x;
-	unsigned w = p->width;
-	for (size_t u = 0; u < p->units; u++, from += w * (EACH / 8))
-		NAME(unpack)(from, w, x + u * UNIT_BYTES);
-	if (p->mode & LADE_BITCOMP_ZIGZAG << LADE_BITCOMP_FOLD)
-		NAME(back)
-	(x, p->units * UNIT_BYTES, (ELEM)p->reference, false, LADE_BITCOMP_ZIGZAG);
-	else if (p->reference)
-		NAME(back)(x, p->units * UNIT_BYTES, (ELEM)p->reference, false, LADE_BITCOMP_PLAIN);
-	memset(dst, 0, p->values * SIZE);
-	for (size_t i = 0; i < p->values; i += 64) {
-		uint64_t m = load64(p->mask + i / 8);
-		m &= low_bits(p->values - i < 64 ? (unsigned)(p->values - i) : 64);
-		for (; m; m &= m - 1, next += SIZE)
-			memcpy(dst + (i + (unsigned)__builtin_ctzll(m)) * SIZE, next, SIZE);
-	}
+	ELEM sum[4] = {base, base, base, base}, v;
+	size_t step = lag * SIZE;
+	for (size_t i = 0; i < bytes; i += step)
+		for (unsigned k = 0; k < lag && i + k * SIZE < bytes; k++) {
+			memcpy(&v, data + i + k * SIZE, SIZE);
+			sum[k] = (ELEM)(sum[k] + v);
+			memcpy(data + i + k * SIZE, &sum[k], SIZE);
+		}
 }
 
-static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
+/* With a mask: the values that are present to their places, and each absent one. */
+static TARGET void NAME(decode_masked)(const lade__bitcomp_parts *p, uint8_t *dst)
 {
-	if (LOG && p->mode & LADE_BITCOMP_MASK) {
-		NAME(decode_masked)(p, dst);
-		return;
+	_Alignas(64) uint8_t x[BLOCK + SLACK], runs[BLOCK + SLACK];
+	const uint8_t *from = p->payload, *next = x;
+	bool repeat = p->mode & LADE_BITCOMP_REPEAT;
+	uint8_t *to = repeat ? runs : dst;
+	unsigned w = p->width;
+	vec absent = NAME(all)((ELEM)p->base);
+	for (size_t u = 0; u < p->units; u++, from += w * (EACH / 8))
+		NAME(unpack)(from, w, x + u * UNIT_BYTES);
+	if (p->reference)
+		NAME(back)(x, p->units * UNIT_BYTES, (ELEM)p->reference, false, LADE_BITCOMP_PLAIN);
+	for (size_t i = 0; !repeat && i < p->values; i += IN_VEC)
+		NAME(store)(to + i * SIZE, absent);
+	size_t at = 0; /* with repeat: where the run of 'absent' begins */
+	for (size_t i = 0; i < p->values; i += 64) {
+		uint64_t m = load64(p->present + i / 8);
+		m &= low_bits(p->values - i < 64 ? (unsigned)(p->values - i) : 64);
+		for (; m; m &= m - 1, next += SIZE) {
+			size_t place = i + (unsigned)__builtin_ctzll(m);
+			ELEM v;
+			memcpy(&v, next, SIZE);
+			/* Whole vectors: what is written behind the run is written again. */
+			for (; repeat && at < place; at += IN_VEC)
+				NAME(store)(to + at * SIZE, absent);
+			at = place;
+			if (repeat)
+				absent = NAME(all)(v);
+			else
+				memcpy(to + place * SIZE, &v, SIZE);
+		}
 	}
+	for (; repeat && at < p->values; at += IN_VEC)
+		NAME(store)(to + at * SIZE, absent);
+	if (repeat)
+		memcpy(dst, runs, p->values * SIZE);
+}
+
+#if LOG >= 2
+/* Integers to the decimals that they are, where they are below the greatest. */
+INLINE void NAME(undecimal)(uint8_t *data, size_t bytes, unsigned ten)
+{
+	const wec most = (wec)NAME(all)((ELEM)LADE_BITCOMP_DECIMALS(LOG));
+	/* A float whose lowest bit is 1, in the middle of those: to add to its bits adds to it. */
+	const vec middle = NAME(all)(LOG == 3 ? (ELEM)0x4338000000000000 : (ELEM)0x4B400000);
+	REAL by = 1;
+	for (unsigned i = 0; i < ten; i++)
+		by *= 10;
+	for (size_t i = 0; i < bytes; i += VEC) {
+		vec v = NAME(load)(data + i);
+		vec is = (vec)((wec)v < most) & (vec)((wec)v > -most);
+		vec d = (vec)(((rec)(v + middle) - (rec)middle) / by);
+		NAME(store)(data + i, (d & is) | (v & ~is));
+	}
+}
+#endif
+
+static TARGET void NAME(decode_bits)(const lade__bitcomp_parts *p, uint8_t *dst)
+{
 	const uint8_t *from = p->payload;
 	size_t bytes = p->units * UNIT_BYTES;
 	unsigned fold = p->mode >> LADE_BITCOMP_FOLD & 3;
@@ -134,6 +179,28 @@ static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
 		NAME(back)(dst, bytes, ref, above, LADE_BITCOMP_ROTATED);
 	else if (ref || above)
 		NAME(back)(dst, bytes, ref, above, LADE_BITCOMP_PLAIN);
-	if (p->mode & LADE_BITCOMP_DELTA)
+	if (p->mode & LADE_BITCOMP_DELTA && p->lag == 1)
 		NAME(sum_up)(dst, bytes, (ELEM)p->base);
+	else if (p->mode & LADE_BITCOMP_DELTA)
+		NAME(sum_apart)(dst, bytes, (ELEM)p->base, p->lag);
+}
+
+static TARGET void NAME(decode)(const lade__bitcomp_parts *p, uint8_t *dst)
+{
+	if (p->mode & LADE_BITCOMP_MASK)
+		NAME(decode_masked)(p, dst);
+	else
+		NAME(decode_bits)(p, dst);
+#if LOG >= 2
+	if (p->ten) {
+		/* An element that is cut off is none. */
+		uint8_t last[SIZE], *cut = dst + p->whole * SIZE;
+		bool is_cut = p->values > p->whole;
+		if (is_cut)
+			memcpy(last, cut, SIZE);
+		NAME(undecimal)(dst, p->whole * SIZE, p->ten - 1);
+		if (is_cut)
+			memcpy(cut, last, SIZE);
+	}
+#endif
 }

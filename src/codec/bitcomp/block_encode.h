@@ -78,6 +78,30 @@ INLINE vec NAME(turn_as)(NAME(values) values, unsigned fold, bool delta, vec fli
 	return least;
 }
 
+/* The same of zigzag differences of values 'lag' apart; those before the sub-block are the base. */
+INLINE vec NAME(turn_apart)(NAME(values) values, unsigned lag, vec least)
+{
+	const size_t first = values.first, count = values.count, step = lag * SIZE;
+	const uint8_t *src = values.src + first * SIZE;
+	uint8_t before[2 * VEC], *to = values.to;
+	for (size_t i = 0; i < count; i += IN_VEC) {
+		vec v = NAME(load)(src + i * SIZE);
+		if (first + i) {
+			v -= NAME(load)(src + i * SIZE - step);
+		} else {
+			NAME(store)(before, NAME(all)(values.base));
+			memcpy(before + step, src, VEC);
+			v -= NAME(load)(before);
+		}
+		if (values.next)
+			PREFETCH_NEXT(values.next, i * SIZE, 0);
+		v = NAME(folded)(v, LADE_BITCOMP_ZIGZAG);
+		least = NAME(least)(v, least);
+		NAME(store)(to + i * SIZE, v);
+	}
+	return least;
+}
+
 /* What elements are XORed with, so that the least unsigned one is the reference of a mode. */
 INLINE ELEM NAME(flip)(unsigned mode, bool is_signed)
 {
@@ -92,6 +116,15 @@ INLINE ELEM NAME(flip)(unsigned mode, bool is_signed)
 INLINE vec NAME(turn)(NAME(values) values, unsigned mode, ELEM flip, vec least)
 {
 	vec turned = NAME(all)(flip);
+	switch (mode >> 8) {
+#define LADE_X(lag) \
+	case (lag)-1: \
+		return NAME(turn_apart)(values, lag, least);
+		LADE_BITCOMP_LAGS(LADE_X)
+#undef LADE_X
+	default:
+		break;
+	}
 #define TURN(fold, delta) \
 	case fold << LADE_BITCOMP_FOLD | (delta ? LADE_BITCOMP_DELTA : 0): \
 		return NAME(turn_as)(values, fold, delta, turned, least);
@@ -174,21 +207,27 @@ INLINE unsigned NAME(choose)(const lade_bitcomp_how *how, const uint8_t *src, si
                              uint8_t *rank, size_t *expected)
 {
 	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
-	static const uint8_t tries[] = {
+	static const uint16_t tries[] = {
 #define LADE_X(number, mode) mode,
 		LADE_BITCOMP_TRIES(LADE_X)
 #undef LADE_X
+#define LADE_X(lag) LADE_BITCOMP_LAGGED(lag),
+		LADE_BITCOMP_LAGS(LADE_X)
+#undef LADE_X
 	};
-	enum { MOST = sizeof tries + 1, DICT = MOST - 1 };
+	enum { ALL = sizeof tries / sizeof *tries, LAGS = 3, FIRST = ALL - LAGS };
+	enum { MOST = ALL + 1, DICT = MOST - 1 };
 	/* Step by step for all modes, so that these do not wait for one another. */
 	_Alignas(64) uint8_t t[MOST][2 * LADE_BITCOMP_GROUP];
 	uint8_t need[MOST][SAMPLE_UNITS + VEC];
 	vec least[MOST];
 	size_t best = SIZE_MAX;
-	unsigned chosen = 0, count = how->sparse ? 2 : SIZE == 1 ? 4 : sizeof tries;
+	unsigned chosen = 0, count = how->sparse ? 2 : SIZE == 8 ? FIRST : ALL;
 	NAME(values) values = {.src = src, .count = IN_GROUP, .base = NAME(base)(src)};
 	for (unsigned i = 0; i < count; i++) {
 		ELEM flip = NAME(flip)(tries[i], how->is_signed);
+		if (SIZE == 1 && tries[i] >> LADE_BITCOMP_FOLD & LADE_BITCOMP_ROTATED)
+			continue; /* bytes are not rotated */
 		least[i] = NAME(all)((ELEM) ~(ELEM)0);
 		for (unsigned k = 0; k < 2; k++) {
 			values.first = NAME(sample_at)(groups, k);
@@ -197,10 +236,10 @@ INLINE unsigned NAME(choose)(const lade_bitcomp_how *how, const uint8_t *src, si
 		}
 	}
 	for (unsigned i = 0; i < count; i++) {
+		if (SIZE == 1 && tries[i] >> LADE_BITCOMP_FOLD & LADE_BITCOMP_ROTATED)
+			continue;
 		ELEM ref = NAME(least_in)(least[i]) ^ NAME(flip)(tries[i], how->is_signed);
 		NAME(refer)(t[i], 2, tries[i] & LADE_BITCOMP_ABOVE, ref, need[i], NULL);
-	}
-	for (unsigned i = 0; i < count; i++) {
 		memset(need[i] + SAMPLE_UNITS, 0, VEC);
 		size_t cost = NAME(cost)(need[i], SAMPLE_UNITS);
 		if (cost < best) {
@@ -252,21 +291,6 @@ typedef struct NAME(plan) {
 	_Alignas(64) uint8_t x[BLOCK];
 } NAME(plan);
 
-/* How many of a plan's values are not 0; those behind the last one repeat it. */
-INLINE size_t NAME(some)(const NAME(plan) * p, size_t count)
-{
-	vec none = NAME(all)(0);
-	size_t some, last = p->values - 1;
-	ELEM behind;
-	for (size_t i = 0; i < count; i += IN_VEC)
-		none -= (vec)(NAME(load)(p->x + i * SIZE) == 0);
-	some = count;
-	for (unsigned i = 0; i < IN_VEC; i++)
-		some -= none[i];
-	memcpy(&behind, p->x + last * SIZE, SIZE);
-	return behind ? some - (count - p->values) : some;
-}
-
 static TARGET void NAME(make)(const lade_bitcomp_how *how, const subblock *in, unsigned mode,
                               const uint8_t *rank, NAME(plan) * p)
 {
@@ -302,50 +326,257 @@ static TARGET void NAME(make)(const lade_bitcomp_how *how, const subblock *in, u
 	p->fixed = widths ? fixed_own : fixed;
 	p->size = widths ? own_size : one_size;
 	p->values = (len + SIZE - 1) / SIZE;
-	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->ref == 0) {
-		fixed = LADE_BITCOMP_HEADER + lade__bitcomp_up((p->values + 7) / 8);
-		size_t size = fixed + lade__bitcomp_up((NAME(some)(p, count) * width + 7) / 8);
-		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
-			p->mode = mode | LADE_BITCOMP_MASK;
-			p->step = 0;
-			p->fixed = fixed;
-			p->size = size;
-		}
-	}
 }
 
-/* The mask of a plan's values, to 'mask', and the bits of those that are not 0; gives their end. */
-static TARGET uint8_t *NAME(write_masked)(const NAME(plan) * p, uint8_t *mask, uint8_t *to)
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* A sub-block as it would be written with a mask. */
+typedef struct NAME(marks) {
+	unsigned mode, width;
+	ELEM absent, ref;
+	size_t values, some, size;
+	uint8_t bits[BLOCK / 8];
+} NAME(marks);
+
+/* Whether a mask is tried, and which: by how many of the sample's values are as the one before, or
+ * 0, or one value that two of three are. */
+INLINE bool NAME(marks_try)(const uint8_t *src, size_t groups, NAME(marks) * m)
+{
+	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
+	size_t at[2] = {NAME(sample_at)(groups, 0), NAME(sample_at)(groups, 1)};
+	ELEM three[3];
+	vec same = NAME(all)(0), none = NAME(all)(0), again = NAME(all)(0);
+	memcpy(&three[0], src + at[0] * SIZE, SIZE);
+	memcpy(&three[1], src + at[1] * SIZE, SIZE);
+	memcpy(&three[2], src + (at[1] + IN_GROUP - 1) * SIZE, SIZE);
+	m->absent = three[1] == three[2]                             ? three[1]
+	            : three[0] == three[1] || three[0] == three[2] ? three[0]
+	                                                           : 0;
+	vec absent = NAME(all)(m->absent);
+	for (unsigned k = 0; k < 2; k++)
+		for (size_t i = 0; i < IN_GROUP; i += IN_VEC) {
+			const uint8_t *p = src + (at[k] + i) * SIZE;
+			uint8_t before[VEC];
+			vec v = NAME(load)(p), last;
+			/* The group's first value has none before it. */
+			ELEM other = (ELEM)~v[0];
+			memcpy(before, &other, SIZE);
+			memcpy(before + SIZE, p, VEC - SIZE);
+			last = NAME(load)(i ? p - SIZE : before);
+			same -= (vec)(v == absent);
+			none -= (vec)(v == 0);
+			again -= (vec)(v == last);
+		}
+	size_t as_one = 0, as_none = 0, as_before = 0;
+	for (unsigned i = 0; i < IN_VEC; i++) {
+		as_one += same[i];
+		as_none += none[i];
+		as_before += again[i];
+	}
+	if (as_one <= as_none) {
+		as_one = as_none;
+		m->absent = 0;
+	}
+	bool repeat = as_before > as_one;
+	m->mode = LADE_BITCOMP_MASK | (repeat ? LADE_BITCOMP_REPEAT : 0);
+	if (LOG == 3 && !repeat && m->absent)
+		m->mode |= LADE_BITCOMP_FAR;
+	return LADE_BITCOMP_MASK_TRY(LOG) * (repeat ? as_before : as_one) >= 2 * IN_GROUP;
+}
+
+/* Finds which values are present, of 'count' in whole groups, and what the sub-block takes. */
+static TARGET void NAME(marks_make)(const lade_bitcomp_how *how, const uint8_t *src, size_t count,
+                                    NAME(marks) * m)
+{
+	typedef ELEM eight __attribute__((vector_size(8 * SIZE)));
+	typedef int8_t bytes_8 __attribute__((vector_size(8)));
+	bool repeat = m->mode & LADE_BITCOMP_REPEAT;
+	size_t bytes = (m->values + 7) / 8, present = 0;
+	ELEM other, first;
+	uint8_t before[8 * SIZE];
+	eight absent = (eight){0} + m->absent, all = ~(eight){0};
+	const ELEM top = how->is_signed ? (ELEM)((ELEM)1 << (BITS - 1)) : 0;
+	eight flip = (eight){0} + top;
+	eight low = all, high = all; /* of what is not absent; all bits of it flipped */
+	memcpy(&first, src, SIZE);
+	other = (ELEM)~first;
+	memcpy(before, &other, SIZE);
+	memcpy(before + SIZE, src, 7 * SIZE);
+	m->some = 0;
+	for (size_t i = 0; i < count; i += 8) {
+		eight v, is = absent;
+		bytes_8 eq;
+		uint64_t word;
+		memcpy(&v, src + i * SIZE, 8 * SIZE);
+		if (repeat)
+			memcpy(&is, i ? src + i * SIZE - SIZE : before, 8 * SIZE);
+		is = (eight)(v == is);
+		eq = __builtin_convertvector(is, bytes_8);
+		v ^= flip;
+		eight a = v | is, b = ~v | is, la = (eight)(a < low), hb = (eight)(b < high);
+		low = (a & la) | (low & ~la);
+		high = (b & hb) | (high & ~hb);
+		if (i / 8 >= bytes)
+			continue; /* as the last one, or absent */
+		memcpy(&word, &eq, 8);
+		word = (~word & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56;
+		word &= m->values - i < 8 ? 0xFFu >> (8 - (m->values - i)) : 0xFFu;
+		m->bits[i / 8] = (uint8_t)word;
+		present += word != 0;
+		m->some += (unsigned)__builtin_popcountll(word);
+	}
+	ELEM least = low[0], most = high[0];
+	for (unsigned i = 1; i < 8; i++) {
+		least = low[i] < least ? low[i] : least;
+		most = high[i] < most ? high[i] : most;
+	}
+	least ^= flip[0];
+	most = (ELEM)~most ^ flip[0];
+	m->ref = m->some ? least : 0;
+	m->width = m->some ? bits_of((ELEM)(most - least)) : 0;
+	size_t whole = lade__bitcomp_up(bytes), less = lade__bitcomp_up((bytes + 7) / 8 + present);
+	m->mode |= less < whole ? LADE_BITCOMP_SHORT : 0;
+	m->size = LADE_BITCOMP_HEADER + (m->mode & LADE_BITCOMP_FAR ? 16u : 0u) +
+	          (less < whole ? less : whole) + lade__bitcomp_up((m->some * m->width + 7) / 8);
+}
+
+static TARGET void NAME(marks_write)(const NAME(marks) * m, const uint8_t *src, unsigned more,
+                                     uint8_t *dst)
 {
 	_Alignas(64) uint8_t x[BLOCK + 2 * VEC];
-	size_t some = 0;
-#ifdef MASK_OUT
-	some = MASK_OUT(LOG, p->x, p->values, mask, x);
-#else
-	for (size_t i = 0; i < p->values; i += 64) {
-		const uint8_t *from = p->x + i * SIZE;
-		size_t count = p->values - i < 64 ? p->values - i : 64;
-		uint64_t m = 0;
-		for (size_t k = 0; k < count; k++) {
+	size_t bytes = (m->values + 7) / 8, some = 0, at = (bytes + 7) / 8;
+	uint8_t *to = dst + LADE_BITCOMP_HEADER;
+	for (size_t i = 0; i < bytes; i++)
+		for (unsigned b = m->bits[i]; b; b &= b - 1, some++) {
 			ELEM v;
-			memcpy(&v, from + k * SIZE, SIZE);
-			m |= (uint64_t)(v != 0) << k;
+			memcpy(&v, src + (8 * i + (unsigned)__builtin_ctz(b)) * SIZE, SIZE);
+			v = (ELEM)(v - m->ref);
+			memcpy(x + some * SIZE, &v, SIZE);
 		}
-		memcpy(mask + i / 8, &m, (count + 7) / 8);
-		for (; m; m &= m - 1, some++)
-			memcpy(x + some * SIZE, from + (unsigned)__builtin_ctzll(m) * SIZE, SIZE);
-	}
-#endif
 	memset(x + some * SIZE, 0, 64);
-	return NAME(pack_same)(x, (some + EACH - 1) / EACH, p->width, to);
+	memset(dst, 0, m->size);
+	dst[0] = (uint8_t)m->mode;
+	dst[1] = (uint8_t)m->width;
+	dst[2] = (uint8_t)more;
+	memcpy(dst + 8, &m->ref, SIZE);
+	if (m->mode & LADE_BITCOMP_FAR) {
+		memcpy(to, &m->absent, SIZE);
+		to += 16;
+	} else if (LOG < 3 && !(m->mode & LADE_BITCOMP_REPEAT)) {
+		memcpy(dst + 4, &m->absent, SIZE);
+	}
+	if (m->mode & LADE_BITCOMP_SHORT) {
+		for (size_t i = 0; i < bytes; i++) {
+			to[i / 8] |= (uint8_t)((m->bits[i] != 0) << i % 8);
+			to[at] = m->bits[i];
+			at += m->bits[i] != 0;
+		}
+		/* The byte that was written behind the last one may be 0 or the payload's. */
+		to += lade__bitcomp_up(at);
+	} else {
+		memcpy(to, m->bits, bytes);
+		to += lade__bitcomp_up(bytes);
+	}
+	uint8_t *end = NAME(pack_same)(x, (some + EACH - 1) / EACH, m->width, to);
+	if (end < dst + m->size)
+		memset(end, 0, (size_t)(dst + m->size - end));
 }
 
-INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank, uint8_t *dst)
+/* ---- decimals -------------------------------------------------------------------------------- */
+
+#if LOG >= 2
+/* The power of ten. */
+INLINE REAL NAME(ten)(unsigned power)
+{
+	REAL ten = 1;
+	for (unsigned i = 0; i < power; i++)
+		ten *= 10;
+	return ten;
+}
+
+/* Whether a float is an integer over 'ten', and that; or itself. */
+INLINE bool NAME(decimal_of)(ELEM v, REAL ten, ELEM *integer)
+{
+	const REAL most = (REAL)LADE_BITCOMP_DECIMALS(LOG);
+	REAL d, back;
+	ELEM again;
+	memcpy(&d, &v, SIZE);
+	d *= ten;
+	*integer = v;
+	if (!(d > -most && d < most))
+		return false;
+	long long i = llrint((double)d);
+	back = (REAL)i / ten;
+	memcpy(&again, &back, SIZE);
+	if (again != v || i <= -LADE_BITCOMP_DECIMALS(LOG) || i >= LADE_BITCOMP_DECIMALS(LOG))
+		return false;
+	*integer = (ELEM)i;
+	return true;
+}
+
+/* The power of ten, and 1, with which most of the sample's values are decimals; 0: there is none.
+ * Both groups' first values must be. */
+static TARGET unsigned NAME(decimal_try)(const uint8_t *src, size_t groups)
+{
+	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
+	size_t at[2] = {NAME(sample_at)(groups, 0), NAME(sample_at)(groups, 1)};
+	unsigned power = 0;
+	ELEM v[2], integer;
+	memcpy(&v[0], src + at[0] * SIZE, SIZE);
+	memcpy(&v[1], src + at[1] * SIZE, SIZE);
+	while (!NAME(decimal_of)(v[0], NAME(ten)(power), &integer) ||
+	       !NAME(decimal_of)(v[1], NAME(ten)(power), &integer))
+		if (++power > LADE_BITCOMP_TEN_TRIED(LOG))
+			return 0;
+	for (; power <= LADE_BITCOMP_TEN_TRIED(LOG); power++) {
+		REAL ten = NAME(ten)(power);
+		size_t none = 0, some = 0;
+		for (size_t i = 0; i < 2 * IN_GROUP; i++) {
+			ELEM one;
+			memcpy(&one, src + (at[i / IN_GROUP] + i % IN_GROUP) * SIZE, SIZE);
+			bool is = NAME(decimal_of)(one, ten, &integer);
+			none += !is;
+			some += is && integer;
+		}
+		if (some && LADE_BITCOMP_DECIMAL_MOST * none <= some)
+			return power + 1;
+	}
+	return 0;
+}
+
+/* All values as decimals, in whole groups; false: one is taken for a decimal that it is not. */
+static TARGET bool NAME(decimals)(const uint8_t *src, size_t len, size_t count, unsigned power,
+                                  uint8_t *to)
+{
+	REAL ten = NAME(ten)(power);
+	ELEM v, integer;
+	bool good = true;
+	size_t whole = len / SIZE;
+	for (size_t i = 0; i < whole; i++) {
+		memcpy(&v, src + i * SIZE, SIZE);
+		bool is = NAME(decimal_of)(v, ten, &integer);
+		WORD as = (WORD)v;
+		good &= is || as <= -(WORD)LADE_BITCOMP_DECIMALS(LOG) ||
+		        as >= (WORD)LADE_BITCOMP_DECIMALS(LOG);
+		memcpy(to + i * SIZE, &integer, SIZE);
+	}
+	if (len % SIZE)
+		memcpy(&integer, src + whole * SIZE, SIZE);
+	for (size_t i = whole; i < count; i++)
+		memcpy(to + i * SIZE, &integer, SIZE);
+	return good;
+}
+#endif
+
+/* ---- a sub-block ----------------------------------------------------------------------------- */
+
+INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank, unsigned more,
+                        uint8_t *dst)
 {
 	memset(dst, 0, p->fixed);
 	dst[0] = (uint8_t)p->mode;
 	dst[1] = (uint8_t)p->width;
-	dst[2] = (uint8_t)(p->words ? p->words - 1 : 0);
+	dst[2] = (uint8_t)(p->words ? p->words - 1 : p->mode >> 8 | more);
 	dst[3] = (uint8_t)p->step;
 	memcpy(dst + 8, &p->ref, SIZE);
 	uint8_t *at = dst + LADE_BITCOMP_HEADER;
@@ -362,9 +593,7 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		memcpy(at, word, p->words);
 		at += lade__bitcomp_up(p->words);
 	}
-	if (p->mode & LADE_BITCOMP_MASK) {
-		at = NAME(write_masked)(p, at, dst + p->fixed);
-	} else if (p->mode & LADE_BITCOMP_WIDTHS) {
+	if (p->mode & LADE_BITCOMP_WIDTHS) {
 		uint8_t codes[BLOCK / UNIT_BYTES / 2 + VEC], widths[BLOCK / UNIT_BYTES + VEC];
 		widths_put(p->need, units, p->width, p->step, widths, codes);
 		memcpy(at, codes, (units + 1) / 2);
@@ -378,26 +607,57 @@ INLINE void NAME(write)(const NAME(plan) * p, size_t units, const uint8_t *rank,
 		memset(at, 0, (size_t)(dst + p->size - at));
 }
 
+/* The same of what is decimals, if 'more' says so. */
+static TARGET size_t NAME(encode_as)(const lade_bitcomp_how *how, const subblock *in, unsigned more,
+                                     uint8_t *dst)
+{
+	NAME(plan) first, second, *p = &first;
+	NAME(marks) marks;
+	uint8_t rank[256] = {0};
+	size_t len = in->len, units = (len + UNIT_BYTES - 1) / UNIT_BYTES, expected;
+	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
+	size_t raw = lade__bitcomp_up(len), size = raw;
+	unsigned mode = NAME(choose)(how, in->src, groups, rank, &expected);
+	bool masked = NAME(marks_try)(in->src, groups, &marks);
+	if (masked) {
+		marks.values = (len + SIZE - 1) / SIZE;
+		NAME(marks_make)(how, in->src, groups * (LADE_BITCOMP_GROUP / SIZE), &marks);
+	}
+	if (expected < LADE_BITCOMP_SAMPLE) {
+		NAME(make)(how, in, mode, rank, &first);
+		/* A few values far out, not in the sample: zigzag differences bear these best. */
+		if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) &&
+		    !how->sparse && mode != LADE_BITCOMP_SECOND_MODE) {
+			NAME(make)(how, in, LADE_BITCOMP_SECOND_MODE, rank, &second);
+			p = second.size < first.size ? &second : &first;
+		}
+		size = p->size < raw ? p->size : raw;
+	}
+	if (masked && marks.size + LADE_BITCOMP_MASK_LEAST < size) {
+		NAME(marks_write)(&marks, in->src, more, dst);
+		return marks.size;
+	}
+	if (size < raw)
+		NAME(write)(p, units, rank, more, dst);
+	return size < raw ? size : 0;
+}
+
 static TARGET size_t NAME(encode)(const lade_bitcomp_how *how, const uint8_t *src, size_t len,
                                   const uint8_t *next, uint8_t *dst)
 {
-	NAME(plan) first, second, *p = &first;
-	uint8_t rank[256] = {0};
-	size_t units = (len + UNIT_BYTES - 1) / UNIT_BYTES, expected;
-	unsigned mode = NAME(choose)(how, src, (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP,
-	                             rank, &expected);
-	if (expected >= LADE_BITCOMP_SAMPLE)
-		return 0;
 	subblock in = {src, len, next};
-	NAME(make)(how, &in, mode, rank, &first);
-	/* A few values far out, not in the sample: zigzag differences bear these best. */
-	if (first.size > LADE_BITCOMP_SECOND(expected, units, SAMPLE_UNITS) && !how->sparse &&
-	    mode != LADE_BITCOMP_SECOND_MODE) {
-		NAME(make)(how, &in, LADE_BITCOMP_SECOND_MODE, rank, &second);
-		p = second.size < first.size ? &second : &first;
+#if LOG >= 2
+	_Alignas(64) uint8_t integers[BLOCK];
+	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
+	unsigned ten = how->real && !how->sparse ? NAME(decimal_try)(src, groups) : 0;
+	if (ten && NAME(decimals)(src, len, groups * (LADE_BITCOMP_GROUP / SIZE), ten - 1,
+	                          integers)) {
+		lade_bitcomp_how as = *how;
+		as.is_signed = 1;
+		in.src = integers;
+		return NAME(encode_as)(&as, &in,
+		                       LADE_BITCOMP_DECIMAL | (ten - 1) << LADE_BITCOMP_TEN, dst);
 	}
-	if (p->size >= lade__bitcomp_up(len))
-		return 0;
-	NAME(write)(p, units, rank, dst);
-	return p->size;
+#endif
+	return NAME(encode_as)(how, &in, 0, dst);
 }

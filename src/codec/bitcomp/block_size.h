@@ -40,6 +40,13 @@ INLINE vec NAME(all)(ELEM v)
 #include "codec/bitcomp/quantise.h"
 #endif
 
+#if LOG >= 2
+#define REAL NAME(real)
+#define rec NAME(rec)
+typedef REAL_TYPE REAL;
+typedef REAL rec __attribute__((vector_size(VEC)));
+#endif
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 /* The values of a unit from its bits; reads 16 bytes behind these at most. */
@@ -195,4 +202,7 @@ INLINE unsigned NAME(need)(const uint8_t *from)
 #undef wec
 #undef ELEM
 #undef WORD
+#undef REAL
+#undef REAL_TYPE
+#undef rec
 #undef LOG

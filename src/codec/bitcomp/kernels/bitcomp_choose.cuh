@@ -9,7 +9,13 @@
 
 #include "codec/bitcomp/kernels/bitcomp.cuh"
 
-#define LADE_BITCOMP_FIXED 36 /* units of 16 bytes: header, base, dictionary and codes are 34 */
+#define LADE_BITCOMP_FIXED 66 /* units of 16 bytes: header, base, and a mask of bytes */
+
+/* A sub-block as it would be written with a mask. */
+struct lade_bitcomp_marks {
+	uint64_t absent, reference;
+	uint32_t mode, width, size; /* 'size' is 0 where no mask is tried */
+};
 
 /* Shared memory of a warp. */
 struct lade_bitcomp_warp_smem {
@@ -17,6 +23,7 @@ struct lade_bitcomp_warp_smem {
 	union {
 		uint4 fixed[LADE_BITCOMP_FIXED]; /* what is before the payload */
 		uint32_t count[256];             /* of bytes in the sample */
+		lade_bitcomp_marks marks;
 	};
 	uint2 last; /* the 8 bytes before the elements that come next */
 	unsigned long long barrier;
@@ -28,7 +35,8 @@ struct lade_bitcomp_warp_smem {
 	uint32_t len, quant;
 	int32_t exponent;
 	const uint8_t *from;
-	uint64_t unused;
+	uint32_t ten;    /* of decimals, the power of ten and 1; 0: the elements are none */
+	uint32_t status; /* of the team's first warp: the chunk's */
 };
 
 /* Shared memory of a block.  A warp's ranks are aligned to 256 bytes: the low 8 bits of an address
@@ -182,6 +190,19 @@ template <int LOG> LADE_DEVICE void lade_bitcomp_differ(uint32_t *w, uint2 befor
 		uint32_t left = k ? w[k ? k - 1 : 0] : before.y;
 		left = BITS == 32 ? left : __funnelshift_l(left, w[k], BITS);
 		w[k] = word::sub(w[k], left);
+	}
+}
+
+/* The same of values LAG apart, of up to 4 bytes; 'before' is the 16 bytes before. */
+template <int LOG, int LAG> LADE_DEVICE void lade_bitcomp_differ_apart(uint32_t *w, uint4 before)
+{
+	typedef lade_packed_word<LOG> word;
+	constexpr int BITS = LAG * (8 << LOG), WORDS = BITS / 32, OVER = BITS % 32;
+	uint32_t all[8] = {before.x, before.y, before.z, before.w, w[0], w[1], w[2], w[3]};
+#pragma unroll
+	for (int k = 0; k < 4; k++) {
+		uint32_t high = all[4 + k - WORDS], low = all[WORDS < 4 ? 3 + k - WORDS : 0];
+		w[k] = word::sub(w[k], OVER ? __funnelshift_l(low, high, OVER) : high);
 	}
 }
 
@@ -480,21 +501,12 @@ LADE_DEVICE uint32_t lade_bitcomp_sample(uint32_t groups, uint32_t k)
 	return (2 * k + 1) * groups / 4;
 }
 
-/* The cost of the sample in 'mode': two groups, and the 8 bytes before the lane's. */
-template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *before,
-                                      uint32_t mode, bool is_signed)
+/* The cost of two groups that were transformed. */
+template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_turned_cost(uint32_t (*w)[4])
 {
-	uint32_t w[2][4], need[2];
-	uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
+	uint32_t need[2];
 	lade_bitcomp_low<LOG> low;
 	low.low = ~(decltype(low.low))0;
-#pragma unroll
-	for (uint32_t k = 0; k < 2; k++)
-#pragma unroll
-		for (uint32_t i = 0; i < 4; i++)
-			w[k][i] = sample[k][i];
-	lade_bitcomp_turn<LOG>(w, before, before + 1, mode, flip);
 	low.take(w[0]);
 	low.take(w[1]);
 	if constexpr (LOG < 3) {
@@ -512,6 +524,72 @@ LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *
 		}
 	}
 	return lade_bitcomp_cost<LOG>(need[0], need[1]);
+}
+
+/* The cost of the sample in 'mode': two groups, and the 8 bytes before the lane's. */
+template <int LOG>
+LADE_DEVICE uint32_t lade_bitcomp_try(const uint32_t (*sample)[4], const uint2 *before,
+                                      uint32_t mode, bool is_signed)
+{
+	uint32_t w[2][4];
+	uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++)
+#pragma unroll
+		for (uint32_t i = 0; i < 4; i++)
+			w[k][i] = sample[k][i];
+	lade_bitcomp_turn<LOG>(w, before, before + 1, mode, flip);
+	return lade_bitcomp_turned_cost<LOG>(w);
+}
+
+/* The 16 bytes before those at own_smem->units[at], or as many of the base; of elements of up to 4
+ * bytes. */
+template <int LOG>
+LADE_DEVICE uint4 lade_bitcomp_before(const lade_bitcomp_warp_smem *own_smem, uint32_t at)
+{
+	if (at)
+		return own_smem->units[at - 1];
+	constexpr uint32_t OVER = lade_bitcomp_shape<LOG>::OVER;
+	uint32_t base = lade_packed_word<LOG>::all(own_smem->last.y >> OVER);
+	return make_uint4(base, base, base, base);
+}
+
+/* The cost of the sample as zigzag differences of values LAG apart. */
+template <int LOG, int LAG>
+LADE_DEVICE uint32_t lade_bitcomp_try_apart(const lade_bitcomp_warp_smem *own_smem, uint32_t groups,
+                                            uint32_t lane)
+{
+	uint32_t w[2][4];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t at = 32 * lade_bitcomp_sample(groups, k) + lane;
+		uint4 v = own_smem->units[at];
+		w[k][0] = v.x;
+		w[k][1] = v.y;
+		w[k][2] = v.z;
+		w[k][3] = v.w;
+		lade_bitcomp_differ_apart<LOG, LAG>(w[k], lade_bitcomp_before<LOG>(own_smem, at));
+		lade_bitcomp_fold<LOG>(w[k], LADE_BITCOMP_ZIGZAG);
+	}
+	return lade_bitcomp_turned_cost<LOG>(w);
+}
+
+/* The lag with which the sample costs least, from bit 16 on, and what; the first of the cheapest.
+ * Not inlined, to save registers. */
+template <int LOG>
+static __device__ __noinline__ uint32_t lade_bitcomp_choose_apart(lade_bitcomp_warp_smem *there,
+                                                                  uint32_t groups, uint32_t lane)
+{
+	const lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	uint32_t best = LADE_FULL;
+#define LADE_X(lag) \
+	{ \
+		uint32_t cost = lade_bitcomp_try_apart<LOG, lag>(own_smem, groups, lane); \
+		best = cost < (best & 0xFFFF) ? cost | (lag) << 16 : best; \
+	}
+	LADE_BITCOMP_LAGS(LADE_X)
+#undef LADE_X
+	return best;
 }
 
 /* The cheapest mode for the sample; '*expected' is its cost.  Leaves the ranks in 'own_smem'. */
@@ -540,6 +618,12 @@ LADE_DEVICE uint32_t lade_bitcomp_choose(lade_bitcomp_warp_smem *own_smem, uint3
 	}
 	LADE_BITCOMP_TRIES(LADE_X)
 #undef LADE_X
+	if (LOG < 3 && !sparse) {
+		uint32_t apart =
+			lade_bitcomp_choose_apart<LOG < 3 ? LOG : 0>(own_smem, groups, lane);
+		chosen = (apart & 0xFFFF) < best ? LADE_BITCOMP_LAGGED(apart >> 16) : chosen;
+		best = min(apart & 0xFFFF, best);
+	}
 	if (LOG == 0 && !sparse &&
 	    lade_bitcomp_ranks(own_smem, sample[0], lane) <= LADE_BITCOMP_DICT_MOST) {
 		uint32_t top;

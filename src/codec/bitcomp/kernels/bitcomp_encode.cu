@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/bitcomp/kernels/bitcomp_choose.cuh"
+#include "codec/bitcomp/kernels/bitcomp_decimals.cuh"
+#include "codec/bitcomp/kernels/bitcomp_masks.cuh"
 
 /* ---- a sub-block ------------------------------------------------------------------------- */
 
@@ -69,17 +71,6 @@ LADE_DEVICE void lade_bitcomp_present(uint32_t *four, uint32_t units, uint32_t l
 		uint32_t unit = k * shape::IN_GROUP + lane / shape::LANES;
 		four[k / 4] &= unit < units ? LADE_FULL : ~(0xFFu << 8 * (k & 3));
 	}
-}
-
-/* Loads the lane's 16 bytes of group 'g'. */
-LADE_DEVICE void lade_bitcomp_get(const lade_bitcomp_warp_smem *own_smem, uint32_t g, uint32_t lane,
-                                  uint32_t *w)
-{
-	uint4 v = own_smem->units[32 * g + lane];
-	w[0] = v.x;
-	w[1] = v.y;
-	w[2] = v.z;
-	w[3] = v.w;
 }
 
 /* The minimum of elements of 8 bytes whose high halves differ, and what units need. */
@@ -215,37 +206,35 @@ LADE_DEVICE uint32_t lade_bitcomp_rank_all(lade_bitcomp_warp_smem *own_smem, uin
 	return __reduce_max_sync(LADE_FULL, max(most & 0xFFFF, most >> 16)) + 1;
 }
 
-/* A bit for each of a lane's elements, 16 bytes number 'at', that is not 'zero' and is one of the
- * 'n'. */
-template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_there(uint4 v, uint2 zero, uint32_t n, uint32_t at)
+/* Replaces all elements by their zigzag differences to those LAG before. */
+template <int LOG, int LAG>
+LADE_DEVICE void lade_bitcomp_apart(lade_bitcomp_warp_smem *own_smem, uint32_t groups,
+                                    uint32_t lane)
 {
-	uint32_t left = n - min(at << (4 - LOG), n), bits;
-	v = make_uint4(v.x ^ zero.x, v.y ^ zero.y, v.z ^ zero.x, v.w ^ zero.y);
-	if (LOG == 3) {
-		bits = (v.x | v.y ? 1 : 0) | (v.z | v.w ? 2 : 0);
-	} else if (LOG == 2) {
-		bits = (v.x ? 1 : 0) | (v.y ? 2 : 0) | (v.z ? 4 : 0) | (v.w ? 8 : 0);
-	} else {
-		uint32_t w[4] = {v.x, v.y, v.z, v.w};
-		bits = 0;
-#pragma unroll
-		for (uint32_t k = 0; k < 8; k++)
-			bits |= (w[k / 2] >> 16 * (k & 1) & 0xFFFF ? 1u : 0) << k;
+#pragma unroll 1
+	for (uint32_t g = groups; g-- > 0;) {
+		uint32_t at = 32 * g + lane, w[4];
+		lade_bitcomp_get(own_smem, g, lane, w);
+		lade_bitcomp_differ_apart<LOG, LAG>(w, lade_bitcomp_before<LOG>(own_smem, at));
+		lade_bitcomp_fold<LOG>(w, LADE_BITCOMP_ZIGZAG);
+		__syncwarp();
+		own_smem->units[at] = make_uint4(w[0], w[1], w[2], w[3]);
+		__syncwarp();
 	}
-	return bits & ((1u << min(left, 16u)) - 1);
 }
 
-/* How many of the 'n' transformed elements are not 'zero'. */
+/* The same as the mode of a plan says.  Not inlined, to save registers. */
 template <int LOG>
-LADE_DEVICE uint32_t lade_bitcomp_some(const lade_bitcomp_warp_smem *own_smem, uint32_t n,
-                                       uint2 zero, uint32_t lane)
+static __device__ __noinline__ void lade_bitcomp_apart_as(lade_bitcomp_warp_smem *there,
+                                                          uint32_t groups, uint32_t mode,
+                                                          uint32_t lane)
 {
-	uint32_t some = 0;
-#pragma unroll 2
-	for (uint32_t at = lane; at << (4 - LOG) < n; at += 32)
-		some += (uint32_t)__popc(lade_bitcomp_there<LOG>(own_smem->units[at], zero, n, at));
-	return __reduce_add_sync(LADE_FULL, some);
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+#define LADE_X(lag) \
+	if (mode >> 8 == (lag)-1) \
+		lade_bitcomp_apart<LOG, lag>(own_smem, groups, lane);
+	LADE_BITCOMP_LAGS(LADE_X)
+#undef LADE_X
 }
 
 /* Plans a sub-block in a mode.  The transformed elements, or with a dictionary their ranks, replace
@@ -262,7 +251,12 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_warp_smem *own_smem, uint32_t le
 		p->words = lade_bitcomp_rank_all(own_smem, groups, units, lane, p->need);
 	} else {
 		uint2 flip = lade_bitcomp_flip<LOG>(mode, is_signed);
-		uint64_t least = lade_bitcomp_survey<LOG>(own_smem, groups, units, mode, flip, lane,
+		uint32_t left = mode; /* to do */
+		if (LOG < 3 && mode >> 8) {
+			lade_bitcomp_apart_as<LOG < 3 ? LOG : 0>(own_smem, groups, mode, lane);
+			left = 0;
+		}
+		uint64_t least = lade_bitcomp_survey<LOG>(own_smem, groups, units, left, flip, lane,
 		                                          p->need);
 		p->reference = lade_bitcomp_flipped<LOG>(least, flip);
 	}
@@ -283,20 +277,6 @@ LADE_DEVICE void lade_bitcomp_make(lade_bitcomp_warp_smem *own_smem, uint32_t le
 	p->step = widths ? p->step : 0;
 	p->fixed = widths ? fixed_own : fixed;
 	p->size = widths ? size_own : size;
-	if (LOG && !((mode | LADE_BITCOMP_MASK) & ~LADE_BITCOMP_MASKED) && p->reference == 0) {
-		uint32_t n = (len + (1u << LOG) - 1) >> LOG;
-		uint2 zero = lade_bitcomp_flip<LOG>(mode, is_signed);
-		uint32_t bits =
-			lade_bitcomp_some < LOG ? LOG : 1 > (own_smem, n, zero, lane) * width;
-		fixed = LADE_BITCOMP_HEADER + lade_bitcomp_up((n + 7) / 8);
-		size = fixed + lade_bitcomp_up((bits + 7) / 8);
-		if (size + LADE_BITCOMP_MASK_LEAST < p->size) {
-			p->mode = mode | LADE_BITCOMP_MASK;
-			p->step = 0;
-			p->fixed = fixed;
-			p->size = size;
-		}
-	}
 }
 
 /* Packs a lane's 16 >> LOG elements of 'width' bits each, side by side, in place. */
@@ -370,14 +350,12 @@ LADE_DEVICE void lade_bitcomp_begin(lade_bitcomp_warp_smem *own_smem, const lade
 	typedef lade_bitcomp_shape<LOG> shape;
 	constexpr uint32_t LANES = shape::LANES, COUNT = 4 / LANES;
 	uint32_t at = 1;
-	own_smem->fixed[lane] = make_uint4(0, 0, 0, 0);
-	if (lane < LADE_BITCOMP_FIXED - 32)
-		own_smem->fixed[32 + lane] = make_uint4(0, 0, 0, 0);
-	__syncwarp();
+	lade_bitcomp_clear(own_smem, lane);
 	uint2 base = p.mode & LADE_BITCOMP_DELTA ? own_smem->last : make_uint2(0, 0);
 	if (lane == 0) {
-		uint32_t words = p.words ? p.words - 1 : 0;
-		uint32_t first = p.mode | p.width << 8 | words << 16 | p.step << 24;
+		uint32_t words = p.words ? p.words - 1
+		                         : p.mode >> 8 | lade_bitcomp_more_ten(own_smem);
+		uint32_t first = (p.mode & 0xFF) | p.width << 8 | words << 16 | p.step << 24;
 		own_smem->fixed[0] =
 			make_uint4(first, LOG == 3 ? 0 : base.y >> shape::OVER,
 		                   (uint32_t)p.reference, (uint32_t)(p.reference >> 32));
@@ -516,52 +494,6 @@ LADE_DEVICE void lade_bitcomp_pack(lade_bitcomp_warp_smem *own_smem, const lade_
 	__syncwarp();
 }
 
-/*
- * The same with a mask, which is written behind the header in own_smem->fixed, where all is 0.  Not
- * inlined, to save registers.
- */
-template <int LOG>
-static __device__ __noinline__ void
-lade_bitcomp_pack_masked(lade_bitcomp_warp_smem *there, uint32_t width, uint2 zero, uint32_t lane)
-{
-	constexpr uint32_t VALUES = 16 >> LOG;
-	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
-	uint32_t n = (own_smem->len + (1u << LOG) - 1) >> LOG, have = 0;
-	uint32_t *words = (uint32_t *)own_smem->units, *mask = (uint32_t *)(own_smem->fixed + 1);
-#pragma unroll 1
-	for (uint32_t at = lane; (at - lane) << (4 - LOG) < n; at += 32) {
-		uint4 v = own_smem->units[at];
-		uint32_t bits = lade_bitcomp_there<LOG>(v, zero, n, at);
-		uint32_t w[4] = {v.x ^ zero.x, v.y ^ zero.y, v.z ^ zero.x, v.w ^ zero.y};
-		uint32_t i = at << (4 - LOG);
-		uint32_t mine = (uint32_t)__popc(bits) * width, end = lade_warp_scan(mine, lane);
-		uint32_t all = __shfl_sync(LADE_FULL, end, 31), bit = have + end - mine;
-		__syncwarp();
-		own_smem->units[at] = make_uint4(0, 0, 0, 0);
-		__syncwarp();
-		if (bits)
-			atomicOr(&mask[i / 32], bits << (i & 31));
-#pragma unroll
-		for (uint32_t k = 0; k < VALUES; k++) {
-			if (!(bits >> k & 1))
-				continue;
-			uint32_t *to = words + bit / 32, by = bit & 31;
-			uint32_t x = LOG == 3   ? w[2 * (k & 1)]
-			             : LOG == 2 ? w[k & 3]
-			                        : w[k / 2 & 3] >> 16 * (k & 1) & 0xFFFF;
-			uint32_t y = LOG == 3 ? w[2 * (k & 1) + 1] : 0;
-			atomicOr(to, x << by);
-			if (by + width > 32)
-				atomicOr(to + 1, __funnelshift_l(x, y, by));
-			if (LOG == 3 && by + width > 64)
-				atomicOr(to + 2, __funnelshift_l(y, 0, by));
-			bit += width;
-		}
-		have += all;
-		__syncwarp();
-	}
-}
-
 /* Packs the transformed elements or ranks. */
 template <int LOG>
 LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_warp_smem *own_smem, const lade_bitcomp_plan &p,
@@ -571,10 +503,6 @@ LADE_DEVICE void lade_bitcomp_payload(lade_bitcomp_warp_smem *own_smem, const la
 	uint32_t pairs = (units + 2 * shape::IN_GROUP - 1) / (2 * shape::IN_GROUP);
 	uint2 flip =
 		LOG == 0 && p.words ? make_uint2(0, 0) : lade_bitcomp_flip<LOG>(p.mode, is_signed);
-	if (LOG && p.mode & LADE_BITCOMP_MASK) {
-		lade_bitcomp_pack_masked<LOG ? LOG : 1>(own_smem, p.width, flip, lane);
-		return;
-	}
 	uint64_t least = lade_bitcomp_flipped<LOG>(p.reference, flip);
 	/* Elements behind the last unit are then packed as 0, whatever their width. */
 	uint32_t low = lade_packed_word<LOG == 3 ? 2 : LOG>::all((uint32_t)least);
@@ -623,20 +551,11 @@ LADE_DEVICE void lade_bitcomp_prepare(lade_bitcomp_warp_smem *own_smem, uint32_t
 	if (LOG && own_smem->quant)
 		lade_bitcomp_rescale<true>(bytes, own_smem->quant, LOG, own_smem->exponent,
 		                           len >> LOG, lane);
-	uint32_t whole = (len + 511) & ~511u, pairs = (len + 1023) & ~1023u;
+	uint32_t pairs = (len + 1023) & ~1023u;
 	/* lade_bitcomp_set() touches words behind the last pair of groups. */
 	if (lane < 2 && pairs < LADE_BITCOMP_BLOCK)
 		own_smem->units[pairs / 16 + lane] = make_uint4(0, 0, 0, 0);
-	if (len % 512) {
-		/* Bytes from 'len' to the next multiple of 16 are 0: so is the rest of its element.
-		 * */
-		constexpr uint32_t SIZE = 1u << LOG;
-		uint32_t end = (len + SIZE - 1) & ~(SIZE - 1);
-		__syncwarp();
-		for (uint32_t i = end + lane; i < whole; i += 32)
-			bytes[i] = bytes[end - SIZE + (i & (SIZE - 1))];
-	}
-	__syncwarp();
+	lade_bitcomp_fill_up<LOG>(own_smem, lane);
 }
 
 /* Loads the elements again after they were overwritten. */
@@ -653,6 +572,30 @@ LADE_DEVICE void lade_bitcomp_again(lade_bitcomp_warp_smem *own_smem, uint32_t l
 	lade_stage_shifted(own_smem->units + whole / 16, from + whole, len - whole, lane);
 	__syncwarp();
 	lade_bitcomp_prepare<LOG>(own_smem, lane);
+	if (LOG >= 2 && own_smem->ten)
+		lade_bitcomp_decimals_to<LOG < 2 ? 2 : LOG>(own_smem, lane);
+}
+
+/* Sets own_smem->ten, and makes integers of decimals.  Not inlined, to save registers. */
+template <int LOG>
+static __device__ __noinline__ void lade_bitcomp_decimals(lade_bitcomp_warp_smem *there,
+                                                          uint32_t lane)
+{
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	uint32_t ten = lade_bitcomp_decimal_try<LOG>(own_smem, (own_smem->len + 511) / 512, lane);
+	if (!ten)
+		return;
+	__syncwarp();
+	if (lane == 0)
+		own_smem->ten = ten;
+	__syncwarp();
+	if (lade_bitcomp_decimals_to<LOG>(own_smem, lane))
+		return;
+	__syncwarp();
+	if (lane == 0)
+		own_smem->ten = 0;
+	__syncwarp();
+	lade_bitcomp_again<LOG>(own_smem, lane);
 }
 
 /* The base that makes the first difference equal to the second, to own_smem->last. */
@@ -675,6 +618,33 @@ LADE_DEVICE void lade_bitcomp_base(lade_bitcomp_warp_smem *own_smem, uint32_t la
 	__syncwarp();
 }
 
+/* Whether a mask is better than 'size' bytes without one. */
+LADE_DEVICE bool lade_bitcomp_masks_better(const lade_bitcomp_warp_smem *own_smem, uint32_t size)
+{
+	uint32_t masked = own_smem->marks.size;
+	return masked &&
+	       masked + LADE_BITCOMP_MASK_LEAST < min(size, lade_bitcomp_up(own_smem->len));
+}
+
+/* Encodes the sub-block with a mask, or not at all, where other modes need 'size' bytes or more;
+ * 'changed': the elements were overwritten.  Returns what lade_bitcomp_made() does. */
+template <int LOG>
+static __device__ __noinline__ uint32_t lade_bitcomp_unmade(lade_bitcomp_warp_smem *there,
+                                                            uint32_t size, bool changed,
+                                                            uint32_t lane)
+{
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	bool masked = lade_bitcomp_masks_better(own_smem, size);
+	changed = changed || (!masked && own_smem->ten);
+	__syncwarp();
+	if (!masked && lane == 0)
+		own_smem->ten = 0;
+	__syncwarp();
+	if (changed)
+		lade_bitcomp_again<LOG>(own_smem, lane);
+	return masked ? lade_bitcomp_marks_pack<LOG>(own_smem, lane) : 0;
+}
+
 /*
  * Encodes the sub-block in own_smem->units: the bytes before the payload to own_smem->fixed, the
  * payload to own_smem->units.  Returns the whole size, and from bit 16 on the size of the first
@@ -690,33 +660,39 @@ static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_warp_smem
 	bool is_signed = flags & 1, sparse = flags & 2;
 	uint32_t len = own_smem->len, units = (len + shape::EACH - 1) / shape::EACH, expected;
 	lade_bitcomp_prepare<LOG>(own_smem, lane);
+	if (lane == 0)
+		own_smem->ten = 0;
+	__syncwarp();
+	if (LOG >= 2 && flags & 4 && !sparse) {
+		lade_bitcomp_decimals<LOG < 2 ? 2 : LOG>(own_smem, lane);
+		is_signed |= own_smem->ten != 0;
+	}
 	lade_bitcomp_base<LOG>(own_smem, lane);
 	uint32_t mode = lade_bitcomp_choose<LOG>(own_smem, (len + 511) / 512, is_signed, sparse,
 	                                         &expected, lane);
+	__syncwarp();
+	lade_bitcomp_marks_make<LOG>(own_smem, is_signed, lane);
 	if (expected >= LADE_BITCOMP_SAMPLE)
-		return 0;
+		return lade_bitcomp_unmade<LOG>(own_smem, lade_bitcomp_up(len), false, lane);
 	lade_bitcomp_plan p;
 	/* The sample may miss outliers.  If the size is far above the estimate, the second mode is
 	 * tried; if that is no better, the first one is used. */
 	uint32_t size = 0, now = mode;
 	for (bool may = !sparse && mode != LADE_BITCOMP_SECOND_MODE;;) {
 		lade_bitcomp_make<LOG>(own_smem, len, now, is_signed, &p, lane);
-		bool is_raw = false;
 		if (may && p.size > LADE_BITCOMP_SECOND(expected, units, 2 * shape::IN_GROUP)) {
 			now = LADE_BITCOMP_SECOND_MODE;
 			size = p.size;
 		} else if (now != mode && p.size >= size) {
 			now = mode;
-		} else if (p.size >= lade_bitcomp_up(len)) {
-			is_raw = true;
 		} else {
 			break;
 		}
 		may = false;
 		lade_bitcomp_again<LOG>(own_smem, lane);
-		if (is_raw)
-			return 0;
 	}
+	if (p.size >= lade_bitcomp_up(len) || lade_bitcomp_masks_better(own_smem, p.size))
+		return lade_bitcomp_unmade<LOG>(own_smem, p.size, true, lane);
 	__syncwarp();
 	lade_bitcomp_begin<LOG>(own_smem, p, units, lane);
 	lade_bitcomp_payload<LOG>(own_smem, p, units, is_signed, lane);
@@ -746,7 +722,8 @@ LADE_DEVICE bool lade_bitcomp_round(lade_bitcomp_warp_smem *warps, const lade_bi
 	uint32_t made = 0;
 	if (off < own_smem->chunk.src_size) {
 		uint32_t len = min(own_smem->chunk.src_size - off, (uint32_t)LADE_BITCOMP_BLOCK);
-		uint32_t flags = (how.is_signed ? 1 : 0) | (how.sparse ? 2 : 0);
+		uint32_t flags =
+			(how.is_signed ? 1 : 0) | (how.sparse ? 2 : 0) | (how.real ? 4 : 0);
 		const uint8_t *from = own_smem->chunk.src + off;
 		lade_stager stager = {&own_smem->barrier, turn & 1};
 		lade_stage_begin(&stager, own_smem->units, from, len, at.lane);
@@ -860,14 +837,13 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_BITCOMP_WARPS, 3)
 	lade_stager stager;
 	lade_stage_open(&stager, &own_smem->barrier, at.lane);
 	/* The tables may change at any time: one warp of the team reads them. */
-	LADE_SHARED(uint32_t, statuses, [LADE_BITCOMP_WARPS]);
 	uint32_t lead = at.warp >> team_log, size = 0;
 	if (at.k == 0 && at.lane == 0)
-		statuses[lead] = lade_chunk_get(batch, at.i, &own_smem->chunk);
+		own_smem->status = lade_chunk_get(batch, at.i, &own_smem->chunk);
 	if (team_log)
 		lade_bar_sync(1 + lead, 32 << team_log);
 	__syncwarp();
-	uint32_t status = statuses[lead];
+	uint32_t status = warps[lead << team_log].status;
 	if (status == LADE_GPU_OK) {
 		lade_gpu_chunk c = warps[lead << team_log].chunk;
 		uint32_t blocks = (c.src_size + LADE_BITCOMP_BLOCK - 1) / LADE_BITCOMP_BLOCK;

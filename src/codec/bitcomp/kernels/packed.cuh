@@ -200,9 +200,10 @@ enum lade_packed_widths { LADE_PACKED_ONE, LADE_PACKED_UNITS, LADE_PACKED_PARTS 
 /* Packed elements in shared memory, aligned to 16 bytes; places are in bytes from its begin.
  * 'words' is of the dictionary; 'places' says where each unit's bits begin, and where the last
  * one's end, for LADE_PACKED_UNITS: as many units as whole steps have, those that are not there
- * with no bits. */
+ * with no bits.  'lag' is above 1 where differences are of values so far apart, for
+ * LADE_PACKED_UNITS and LADE_PACKED_ONE. */
 struct lade_packed {
-	uint32_t mode, width, step, payload, dict, words;
+	uint32_t mode, width, step, payload, dict, words, lag;
 	const uint16_t *places;
 	uint64_t base, reference;
 };
@@ -375,6 +376,73 @@ template <int LOG> LADE_DEVICE void lade_packed_sum(uint32_t *w, uint64_t *sum, 
 	*sum += __shfl_sync(LADE_FULL, all, 31);
 }
 
+/* The type of a sum of elements. */
+template <int LOG> struct lade_packed_total {
+	typedef uint32_t type;
+};
+template <> struct lade_packed_total<3> {
+	typedef unsigned long long type;
+};
+
+/*
+ * The same of differences of values LAG apart.  Sum j is of a lane's elements j, j + LAG, ...; the
+ * lane d before has these from its element j + d * V on.  'before' has what is before the group's
+ * first LAG elements.
+ */
+template <int LOG, int LAG>
+LADE_DEVICE void lade_packed_sum_apart(uint32_t *w, typename lade_packed_total<LOG>::type *before,
+                                       uint32_t lane)
+{
+	typedef typename lade_packed_total<LOG>::type total;
+	constexpr int V = 16 >> LOG, BITS = 8 << LOG;
+	total v[V], sum[LAG];
+#pragma unroll
+	for (int k = 0; k < V; k++)
+		v[k] = LOG == 3 ? (total)w[2 * k & 3] |
+		                          (total)w[(2 * k + 1) & 3] << (LOG == 3 ? 32 : 0)
+		                : (total)(w[k * BITS / 32 & 3] >> (k * BITS & 31));
+#pragma unroll
+	for (int j = 0; j < LAG; j++)
+		v[j % V] += lane == (uint32_t)(j / V) ? before[j] : 0;
+#pragma unroll
+	for (int k = LAG; k < V; k++)
+		v[k] += v[k - LAG >= 0 ? k - LAG : 0];
+#pragma unroll
+	for (int j = 0; j < LAG; j++)
+		sum[j] = j < V ? v[V - 1 - (V - 1 - j % V) % LAG] : 0;
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2) {
+		total other[LAG];
+#pragma unroll
+		for (int j = 0; j < LAG; j++)
+			other[j] = __shfl_up_sync(LADE_FULL, sum[(j + d * V) % LAG], d);
+#pragma unroll
+		for (int j = 0; j < LAG; j++)
+			sum[j] += lane >= (uint32_t)d ? other[j] : 0;
+	}
+	uint32_t out[4] = {};
+#pragma unroll
+	for (int j = 0; j < LAG; j++) {
+		total last = sum[(j + V) % LAG], more = __shfl_up_sync(LADE_FULL, last, 1);
+		before[j] = __shfl_sync(LADE_FULL, last, 31);
+#pragma unroll
+		for (int k = j; k < V; k += LAG)
+			v[k] += lane ? more : 0;
+	}
+#pragma unroll
+	for (int k = 0; k < V; k++)
+		if (LOG == 3) {
+			out[2 * k & 3] = (uint32_t)v[k];
+			out[(2 * k + 1) & 3] = (uint32_t)(v[k] >> (LOG == 3 ? 32 : 0));
+		} else {
+			uint32_t one = (uint32_t)v[k] & LADE_FULL >> (LOG == 3 ? 0 : 32 - BITS);
+			out[k * BITS / 32 & 3] |= one << (k * BITS & 31);
+		}
+#pragma unroll
+	for (int k = 0; k < 4; k++)
+		w[k] = out[k];
+}
+
 /* The lane's values in their places: words of the dictionary at once (step 1). */
 LADE_DEVICE void lade_packed_look_up(const uint8_t *dict, const uint32_t *s, uint32_t at,
                                      uint32_t width, uint32_t *w)
@@ -491,7 +559,7 @@ LADE_DEVICE bool lade_packed_is_short(const lade_packed &p)
 	if (!(p.mode & LADE_BITCOMP_DELTA))
 		return fold == LADE_BITCOMP_PLAIN && p.width <= 32;
 	/* 1024 values below 2^22, or from -2^21 to 2^21 - 1. */
-	if (p.mode & LADE_BITCOMP_ABOVE)
+	if (p.mode & LADE_BITCOMP_ABOVE || p.lag > 1)
 		return false;
 	return fold == LADE_BITCOMP_PLAIN
 	               ? p.width <= 22
@@ -568,13 +636,17 @@ LADE_DEVICE void lade_packed_make_short(const uint32_t *s, const lade_packed &p,
 }
 
 /* The 'len' bytes of a sub-block that was checked, to 'dst'; 'fast': they are whole pairs of
- * groups, and 'dst' is aligned to 16. */
-template <int LOG, bool DELTA, int WIDTHS, bool SHARED, int G>
+ * groups, and 'dst' is aligned to 16.  LAG: 0 where there are no differences. */
+template <int LOG, int LAG, int WIDTHS, bool SHARED, int G>
 LADE_DEVICE void lade_packed_make(const uint32_t *s, const lade_packed &p, uint8_t *dst,
                                   uint32_t len, bool fast, uint32_t lane)
 {
 	lade_packed_undo undo = lade_packed_undo_of<LOG>(p);
 	uint64_t sum = p.base;
+	typename lade_packed_total<LOG>::type before[LAG > 1 ? LAG : 1];
+#pragma unroll
+	for (int j = 0; LAG > 1 && j < LAG; j++)
+		before[j] = (typename lade_packed_total<LOG>::type)p.base;
 	lade_packed_place<LOG, G> place;
 	place.open(p, len, lane);
 #pragma unroll 1
@@ -585,10 +657,15 @@ LADE_DEVICE void lade_packed_make(const uint32_t *s, const lade_packed &p, uint8
 		for (uint32_t g = 0; g < G; g++)
 			lade_packed_unpack<LOG>(s, place.begin[g], place.own[g], w[g]);
 		lade_packed_unfold<LOG, G>(undo, w);
-		if (DELTA)
+		if constexpr (LAG > 1) {
+#pragma unroll
+			for (uint32_t g = 0; g < G; g++)
+				lade_packed_sum_apart<LOG, LAG>(w[g], before, lane);
+		} else if (LAG) {
 #pragma unroll
 			for (uint32_t g = 0; g < G; g++)
 				lade_packed_sum<LOG>(w[g], &sum, lane);
+		}
 		lade_packed_store_all<SHARED, G>(dst + off, w, len - off, fast, lane);
 	}
 }
@@ -616,10 +693,25 @@ LADE_DEVICE void lade_packed_get(const uint32_t *s, const lade_packed &p, uint8_
 				                                                 fast, lane);
 			return;
 		}
-	if (delta)
-		lade_packed_make<LOG, true, WIDTHS, SHARED, G>(s, p, dst, len, fast, lane);
+	if (!delta)
+		lade_packed_make<LOG, 0, WIDTHS, SHARED, G>(s, p, dst, len, fast, lane);
 	else
-		lade_packed_make<LOG, false, WIDTHS, SHARED, G>(s, p, dst, len, fast, lane);
+		lade_packed_make<LOG, 1, WIDTHS, SHARED, G>(s, p, dst, len, fast, lane);
+}
+
+/* The same of differences with a lag above 1, to global memory. */
+template <int LOG, int WIDTHS>
+LADE_DEVICE void lade_packed_get_apart(const uint32_t *s, const lade_packed &p, uint8_t *dst,
+                                       uint32_t len, uint32_t lane)
+{
+	constexpr int G = 2;
+	bool fast = lade_packed_fast<G>(dst, len);
+	if (p.lag == 2)
+		lade_packed_make<LOG, 2, WIDTHS, false, G>(s, p, dst, len, fast, lane);
+	else if (p.lag == 3)
+		lade_packed_make<LOG, 3, WIDTHS, false, G>(s, p, dst, len, fast, lane);
+	else
+		lade_packed_make<LOG, 4, WIDTHS, false, G>(s, p, dst, len, fast, lane);
 }
 
 /* The same of bytes that are words of a dictionary. */
