@@ -7,7 +7,7 @@
 #include "guard.h"
 
 #include <lade/batch.h>
-#include <lade/zarr_read.h>
+#include <lade/zarr_write.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,8 +153,8 @@ static lade_status answer(void *ctx, lade_zarr_codec *codec, lade_error *err)
 	return LADE_OK;
 }
 
-/* The array [2, 3] of 16-bit numbers, whose chunk is stored transposed: with the caller's engine,
- * which is the default, and with another. */
+/* The array [2, 3] of 16-bit numbers, whose chunk is stored transposed, is read and written: with
+ * the caller's engine, which is the default, and with another. */
 static void read_own(lade_engine *engine, const lade_zarr *node, const uint8_t *stored, size_t size,
                      const uint8_t *columns)
 {
@@ -174,6 +174,17 @@ static void read_own(lade_engine *engine, const lade_zarr *node, const uint8_t *
 	assert_int_equal(lade_zarr_read(node, NULL, &target, &options, NULL, &err),
 	                 LADE_E_NOT_FOUND);
 	assert_non_null(strstr(err.message, "added to another engine"));
+
+	lade_zarr_source source = {.struct_size = sizeof source,
+	                           .span = lade_host_cspan("twelve bytes", sizeof have)};
+	lade_zarr_write_options write = {.struct_size = sizeof write,
+	                                 .engine = lade_engine_default()};
+	assert_int_equal(lade_zarr_write(node, NULL, &source, &write, NULL, &err),
+	                 LADE_E_NOT_FOUND);
+	if (lade_zarr_write(node, NULL, &source, NULL, NULL, &err) ||
+	    lade_zarr_read(node, NULL, &target, NULL, NULL, &err))
+		fail_msg("%s", err.message);
+	assert_memory_equal(have, source.span.data, sizeof have);
 }
 
 static void own_codec(void **state)

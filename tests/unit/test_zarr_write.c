@@ -395,6 +395,40 @@ static void kept_chunks(void **state)
 	lade_store_unref(store);
 }
 
+/* Chunks of one byte, their number: the shard begins with its order. */
+static void check_order(uint32_t flags, const uint64_t shape[3], const char *want)
+{
+	const uint64_t inner[3] = {1, 1, 1};
+	lade_store *store = memory();
+	lade_zarr *node = create(store, (lade_zarr_description){
+		.ndim = 3, .shape = shape, .type = "uint8", .inner_shape = inner, .codecs = "[]"});
+	size_t count = (size_t)(shape[0] * shape[1] * shape[2]);
+	lade_zarr_source source = {.struct_size = sizeof source,
+	                           .span = lade_host_cspan("ABCDEFGHIJKLMNOPQRSTUVWXYZ", count)};
+	lade_zarr_write_options options = {.struct_size = sizeof options, .flags = flags};
+	char stored[27] = "", got[27] = "";
+	KIT_CHECK(lade_zarr_write(node, NULL, &source, &options, NULL, &kit_err));
+	lade_range range = {.key = "a/c/0/0/0", .dst = lade_host_span(stored, count)};
+	KIT_CHECK(lade_store_read(store, &range, 1, NULL, NULL, &kit_err));
+	assert_string_equal(stored, want);
+	read_all(node, got, count);
+	assert_memory_equal(got, source.span.data, count);
+	lade_zarr_unref(node);
+	lade_store_unref(store);
+}
+
+/* The orders are those of zarr-python's morton_order_coords(). */
+static void morton_order(void **state)
+{
+	(void)state;
+	check_order(0, (const uint64_t[]){1, 3, 5}, "ABCDEFGHIJKLMNO");
+	check_order(LADE_ZARR_MORTON, (const uint64_t[]){1, 3, 5}, "AFBGKLCHDIMNEJO");
+	check_order(LADE_ZARR_MORTON, (const uint64_t[]){4, 1, 4}, "AEBFIMJNCGDHKOLP");
+	check_order(LADE_ZARR_MORTON, (const uint64_t[]){2, 1, 3}, "ADBECF");
+	check_order(LADE_ZARR_MORTON, (const uint64_t[]){1, 1, 5}, "ABCDE");
+	check_order(LADE_ZARR_MORTON, (const uint64_t[]){1, 1, 1}, "A");
+}
+
 /* Indexes that point anywhere. */
 static void hostile_shards(void **state)
 {
@@ -538,6 +572,7 @@ int main(void)
 		cmocka_unit_test(random_writes), cmocka_unit_test(formats),
 		cmocka_unit_test(edges), cmocka_unit_test(strings),
 		cmocka_unit_test(fill_left_out), cmocka_unit_test(kept_chunks),
+		cmocka_unit_test(morton_order),
 		cmocka_unit_test(hostile_shards), cmocka_unit_test(bad_sources),
 		cmocka_unit_test(zip_files),
 	};
