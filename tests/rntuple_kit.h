@@ -1,6 +1,6 @@
 /*
- * rntuple_kit.h: makes the checksums of a damaged RNTuple right again, so that tests and fuzzers
- * get behind them.  Envelopes must be stored, not compressed.
+ * rntuple_kit.h: reads all of an RNTuple; makes the checksums of a damaged one right again, so that
+ * tests and fuzzers get behind them.  Envelopes must be stored, not compressed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,6 +10,44 @@
 #include "base/support.h"
 
 #include <lade/checksum.h>
+#include <lade/rntuple.h>
+
+#include <stdlib.h>
+
+/* Reads all columns in one batch; '*sum' is the checksum of their bytes, 0 after a failure.
+ * LADE_E_LIMIT: a column has more than 'most' bytes. */
+static inline lade_status kit_read_all(lade_rntuple *tuple, uint64_t most, uint64_t *sum,
+                                       lade_error *err)
+{
+	size_t n = (size_t)lade_rntuple_about(tuple)->column_count, total = 0;
+	lade_rntuple_target *targets = calloc(n + 1, sizeof *targets);
+	*sum = 0;
+	for (size_t i = 0; targets && i < n; i++) {
+		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, i);
+		if (c->element_count > most / c->elem_size) {
+			free(targets);
+			return LADE_E_LIMIT;
+		}
+		/* One more for columns of offsets. */
+		size_t size = (size_t)(c->element_count + 1) * c->elem_size;
+		targets[i] = (lade_rntuple_target){.column = i,
+		                                   .count = c->element_count,
+		                                   .span = lade_host_span(NULL, size)};
+		total += size;
+	}
+	uint8_t *data = calloc(1, total + 1);
+	if (!targets || !data)
+		abort();
+	for (size_t i = 0, at = 0; i < n; at += targets[i++].span.size)
+		targets[i].span.data = data + at;
+	lade_rntuple_read_options options = {
+		.struct_size = sizeof options, .target_size = sizeof *targets, .threads = 1};
+	lade_status status = lade_rntuple_read(tuple, targets, n, &options, NULL, err);
+	*sum = status == LADE_OK ? lade_checksum_of(LADE_XXH3, data, total) : 0;
+	free(targets);
+	free(data);
+	return status;
+}
 
 static inline uint64_t kit_be(const uint8_t *p, size_t size)
 {

@@ -140,36 +140,6 @@ static lade_rntuple *open_bytes(const uint8_t *data, size_t size, lade_error *er
 	return tuple;
 }
 
-/* Reads all columns, adds up their bytes' checksum. */
-static lade_status read_all(lade_rntuple *tuple, uint64_t *sum, lade_error *err)
-{
-	const lade_rntuple_info *info = lade_rntuple_about(tuple);
-	size_t n = (size_t)info->column_count, total = 0, at = 0;
-	lade_rntuple_target *targets = calloc(n + 1, sizeof *targets);
-	assert_non_null(targets);
-	for (size_t i = 0; i < n; i++) {
-		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, i);
-		total += (size_t)(c->element_count + 1) * c->elem_size;
-	}
-	uint8_t *data = calloc(1, total + 1);
-	assert_non_null(data);
-	for (size_t i = 0; i < n; i++) {
-		const lade_rntuple_column *c = lade_rntuple_column_at(tuple, i);
-		size_t size = (size_t)(c->element_count + 1) * c->elem_size;
-		targets[i] = (lade_rntuple_target){.column = i,
-		                                   .count = c->element_count,
-		                                   .span = lade_host_span(data + at, size)};
-		at += size;
-	}
-	lade_rntuple_read_options options = {
-		.struct_size = sizeof options, .target_size = sizeof *targets, .threads = 1};
-	lade_status status = lade_rntuple_read(tuple, targets, n, &options, NULL, err);
-	*sum = status == LADE_OK ? lade_checksum_of(LADE_XXH3, data, total) : 0;
-	free(targets);
-	free(data);
-	return status;
-}
-
 /* ---- what ROOT wrote ------------------------------------------------------------------------ */
 
 /* The elements of a column in a cluster, as golden.txt has them. */
@@ -529,7 +499,7 @@ static bool refused(const char *name, const uint8_t *data, size_t size, size_t a
 	lade_error err = {.status = LADE_OK};
 	lade_rntuple *tuple = open_bytes(data, size, &err);
 	uint64_t sum = want;
-	lade_status status = tuple ? read_all(tuple, &sum, &err) : err.status;
+	lade_status status = tuple ? kit_read_all(tuple, SIZE_MAX / 4, &sum, &err) : err.status;
 	lade_rntuple_unref(tuple);
 	if (status == LADE_OK && sum != want)
 		fail_msg("%s, byte %zu: other elements", name, at);
@@ -550,7 +520,7 @@ static void damage_is_refused_or_does_not_matter(void **state)
 		uint8_t *data = load(names[k], &size);
 		lade_rntuple *tuple = open_bytes(data, size, &err);
 		assert_non_null(tuple);
-		assert_int_equal(read_all(tuple, &want, &err), LADE_OK);
+		assert_int_equal(kit_read_all(tuple, SIZE_MAX / 4, &want, &err), LADE_OK);
 		lade_rntuple_unref(tuple);
 		for (size_t i = 0; i < size; i++) {
 			static const uint8_t flips[] = {0x01, 0x80, 0xFF};
@@ -588,7 +558,8 @@ static void damage_behind_checksums_is_refused_or_read(void **state)
 		lade_rntuple *tuple = open_bytes(own, size, &err);
 		/* Numbers of elements are the file's to say; what they take is the caller's. */
 		bool small = tuple && lade_rntuple_about(tuple)->decoded_size < 1 << 20;
-		lade_status status = small ? read_all(tuple, &sum, &err) : err.status;
+		lade_status status = small ? kit_read_all(tuple, SIZE_MAX / 4, &sum, &err)
+		                           : err.status;
 		if (status != LADE_OK && (status != err.status || !err.message[0]))
 			fail_msg("byte %zu: no message", i / 8);
 		assert_true(status != LADE_E_INTERNAL && status != LADE_E_ARG);

@@ -74,37 +74,6 @@ static void check(lade_status status, const lade_error *err, const char *what)
 		die(what, err->message);
 }
 
-/* Reads all columns in one batch, adds up their bytes' checksum. */
-static lade_status read_all(lade_rntuple *t, uint64_t *sum, lade_error *err)
-{
-	size_t n = (size_t)lade_rntuple_about(t)->column_count, total = 0, at = 0;
-	lade_rntuple_target *targets = calloc(n + 1, sizeof *targets);
-	use_expect(targets);
-	for (size_t i = 0; i < n; i++) {
-		const lade_rntuple_column *c = lade_rntuple_column_at(t, i);
-		if (c->element_count > USE_RESULT_MAX / c->elem_size)
-			die("a file whose metadata are whole", "has too many elements");
-		total += (size_t)(c->element_count + 1) * c->elem_size;
-	}
-	uint8_t *data = calloc(1, total + 1);
-	use_expect(data);
-	for (size_t i = 0; i < n; i++) {
-		const lade_rntuple_column *c = lade_rntuple_column_at(t, i);
-		size_t size = (size_t)(c->element_count + 1) * c->elem_size;
-		targets[i] = (lade_rntuple_target){.column = i,
-		                                   .count = c->element_count,
-		                                   .span = lade_host_span(data + at, size)};
-		at += size;
-	}
-	lade_rntuple_read_options options = {
-		.struct_size = sizeof options, .target_size = sizeof *targets, .threads = 1};
-	lade_status status = lade_rntuple_read(t, targets, n, &options, NULL, err);
-	*sum = status == LADE_OK ? lade_checksum_of(LADE_XXH3, data, total) : 0;
-	free(targets);
-	free(data);
-	return status;
-}
-
 static bool all_sealed(const lade_rntuple *t)
 {
 	lade_error err;
@@ -138,7 +107,7 @@ static void add_file(const char *name, uint8_t *data, size_t size)
 	lade_rntuple *t = use_open(data, size);
 	if (!t)
 		die(name, "is no RNTuple");
-	check(read_all(t, &f->sum, &err), &err, name);
+	check(kit_read_all(t, USE_RESULT_MAX, &f->sum, &err), &err, name);
 	f->sealed = all_sealed(t);
 	lade_rntuple_unref(t);
 	size_t anchor = kit_anchor(data, size);
@@ -436,7 +405,10 @@ static void mutate(const char *folder, uint64_t seed, uint64_t first, uint64_t c
 		if (t && how < 2 && f->sealed) {
 			uint64_t sum;
 			lade_error err = {.status = LADE_OK};
-			if (use_good(read_all(t, &sum, &err), &err)) {
+			lade_status status = kit_read_all(t, USE_RESULT_MAX, &sum, &err);
+			if (status == LADE_E_LIMIT)
+				die("a file whose metadata are whole", "has too many elements");
+			if (use_good(status, &err)) {
 				use_expect(sum == f->sum);
 				same++;
 			}
