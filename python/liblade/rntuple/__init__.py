@@ -28,7 +28,7 @@ from ._awkward import to_awkward
 from ._read import Cuts, Options, Report, explain, read, shaped
 from ._spaces import Space, make_space
 from ._tree import Column, Field, Plan, choose, make_fields, make_plan
-from ._write import Writer, WriteReport, append, create, repair
+from ._write import WriteOptions, Writer, WriteReport, append, create, repair
 
 __all__ = [
     "Column",
@@ -38,6 +38,7 @@ __all__ = [
     "Page",
     "RNTuple",
     "Report",
+    "WriteOptions",
     "WriteReport",
     "Writer",
     "append",

@@ -9,7 +9,7 @@ import fnmatch
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -106,6 +106,37 @@ def _fill(field: Field, data: Data, fills: list[Any]) -> None:
         _fill(child, given[child.name], fills)
 
 
+class WriteOptions(TypedDict, total=False):
+    """Options of create() and append(), which may all be left out."""
+
+    codec: str | None
+    """"zstd(level=5)" by default; "lz4", "zlib(level=1)", "lzma", "none"."""
+    codecs: Mapping[str, str]
+    """By the path of a field, or a pattern of fnmatch, as the next three: its codec, and that of
+    the fields below it."""
+    types: Mapping[str, str]
+    """Its type in C++ ("std::bitset<12>", "std::byte")."""
+    stored: Mapping[str, str]
+    """The types of its columns in the file ("Real32Trunc(16)", "Real32Quant(8,-2,3)",
+    "Index32")."""
+    descriptions: Mapping[str, str]
+    """A document."""
+    page_size: int
+    """Bytes of elements, at most, as the next one; 0: 1 MiB."""
+    cluster_size: int
+    """0: 128 MiB."""
+    checksums: bool
+    """Of pages; True by default."""
+    split: bool
+    """Encodings that split, where the codec is not "none"; True by default."""
+    sync: bool
+    """A commit returns when the bytes are on the disk."""
+    memory: int
+    """Bytes of encoded pages at once, but for one page; 0: 64 MiB."""
+    threads: int
+    """0: all cores."""
+
+
 class Writer:
     """Writes an RNTuple.  As a context manager it commits, unless an exception leaves the block."""
 
@@ -114,20 +145,20 @@ class Writer:
         path: str | os.PathLike[str],
         name: str | None,
         mode: int,
-        *,
         description: str,
-        codec: str | None,
-        codecs: Mapping[str, str],
-        types: Mapping[str, str],
-        stored: Mapping[str, str],
-        descriptions: Mapping[str, str],
-        page_size: int,
-        cluster_size: int,
-        checksums: bool,
-        split: bool,
-        sync: bool,
-        memory: int,
-        threads: int,
+        *,
+        codec: str | None = None,
+        codecs: Mapping[str, str] = {},
+        types: Mapping[str, str] = {},
+        stored: Mapping[str, str] = {},
+        descriptions: Mapping[str, str] = {},
+        page_size: int = 0,
+        cluster_size: int = 0,
+        checksums: bool = True,
+        split: bool = True,
+        sync: bool = False,
+        memory: int = 0,
+        threads: int = 0,
     ) -> None:
         """create() and append() make it."""
         flags = 0 if checksums else _NO_CHECKSUMS
@@ -228,88 +259,22 @@ def create(
     *,
     replace: bool = False,
     description: str = "",
-    codec: str | None = None,
-    codecs: Mapping[str, str] = {},
-    types: Mapping[str, str] = {},
-    stored: Mapping[str, str] = {},
-    descriptions: Mapping[str, str] = {},
-    page_size: int = 0,
-    cluster_size: int = 0,
-    checksums: bool = True,
-    split: bool = True,
-    sync: bool = False,
-    memory: int = 0,
-    threads: int = 0,
+    **options: Unpack[WriteOptions],
 ) -> Writer:
     """Begins a new file with one RNTuple; it gets its name at the first commit.
 
     replace: a file that is there is replaced then; else it is a FileError.
-    codec: "zstd(level=5)" by default; "lz4", "zlib(level=1)", "lzma", "none".
-    codecs, types, stored, descriptions: by the path of a field, or a pattern of fnmatch: its
-        codec, and that of the fields below it; its type in C++ ("std::bitset<12>", "std::byte");
-        the types of its columns in the file ("Real32Trunc(16)", "Real32Quant(8,-2,3)",
-        "Index32"); a document.
-    page_size, cluster_size: bytes of elements, at most; 0: 1 MiB and 128 MiB.
-    checksums: of pages.  split: encodings that split, where the codec is not "none".
-    sync: a commit returns when the bytes are on the disk.
+    options: WriteOptions has them.
     """
-    return Writer(
-        path,
-        name,
-        _REPLACE if replace else _NEW,
-        description=description,
-        codec=codec,
-        codecs=codecs,
-        types=types,
-        stored=stored,
-        descriptions=descriptions,
-        page_size=page_size,
-        cluster_size=cluster_size,
-        checksums=checksums,
-        split=split,
-        sync=sync,
-        memory=memory,
-        threads=threads,
-    )
+    return Writer(path, name, _REPLACE if replace else _NEW, description, **options)
 
 
 def append(
-    path: str | os.PathLike[str],
-    name: str | None = None,
-    *,
-    codec: str | None = None,
-    codecs: Mapping[str, str] = {},
-    types: Mapping[str, str] = {},
-    stored: Mapping[str, str] = {},
-    descriptions: Mapping[str, str] = {},
-    page_size: int = 0,
-    cluster_size: int = 0,
-    checksums: bool = True,
-    split: bool = True,
-    sync: bool = False,
-    memory: int = 0,
-    threads: int = 0,
+    path: str | os.PathLike[str], name: str | None = None, **options: Unpack[WriteOptions]
 ) -> Writer:
-    """Goes on with an RNTuple of liblade, ROOT or uproot; options are create()'s.  The file stays
-    as it is until a commit; nobody else may write to it meanwhile."""
-    return Writer(
-        path,
-        name,
-        _APPEND,
-        description="",
-        codec=codec,
-        codecs=codecs,
-        types=types,
-        stored=stored,
-        descriptions=descriptions,
-        page_size=page_size,
-        cluster_size=cluster_size,
-        checksums=checksums,
-        split=split,
-        sync=sync,
-        memory=memory,
-        threads=threads,
-    )
+    """Goes on with an RNTuple of liblade, ROOT or uproot; WriteOptions has the options.  The file
+    stays as it is until a commit; nobody else may write to it meanwhile."""
+    return Writer(path, name, _APPEND, "", **options)
 
 
 def repair(path: str | os.PathLike[str], name: str | None = None, *, dry: bool = False) -> bool:
