@@ -6,7 +6,7 @@
     tuple.arrays(...)                                      # Awkward and numpy, as before
     tuple.arrays(..., backend="cuda", interpreter="gpu")   # CuPy; without kvikio and nvCOMP
 
-What liblade cannot open stays uproot's.  Needs uproot 5.7 or later.
+What liblade refuses stays uproot's, and reasons() says why.  Needs uproot 5.7 or later.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from . import rntuple
-from ._errors import Error
+from ._errors import CorruptError, UnsupportedError
 from .rntuple._awkward import option_index
 from .rntuple._read import Cuts, rebase
 from .rntuple._tree import OFFSETS, SWITCH, Column, Field, Node
@@ -37,6 +37,16 @@ _saved: list[tuple[Any, str, Any]] = []
 _local = threading.local()
 _counts = [0, 0]
 """Columns that liblade read, and that uproot did."""
+_reasons: dict[str, int] = {}
+"""Why uproot read columns, and how many for each reason."""
+
+
+def _count(ours: int, theirs: int = 0, reason: str = "") -> None:
+    with _lock:
+        _counts[0] += ours
+        _counts[1] += theirs
+        if theirs:
+            _reasons[reason] = _reasons.get(reason, 0) + theirs
 
 
 # ---- uproot's columns and ours -----------------------------------------------------------------
@@ -110,24 +120,24 @@ class _Bound:
         return rebase(cuts, node, node.wants[0], raw)
 
 
-_bound: dict[int, _Bound | None] = {}
+_bound: dict[int, _Bound | str] = {}
+"""By id() of uproot's model; a text says why an RNTuple stays uproot's."""
 
 
 def _forget(key: int) -> None:
     _bound.pop(key, None)
 
 
-def _bind(model: Any) -> _Bound | None:
-    """None: this RNTuple stays uproot's."""
+def _bind(model: Any) -> _Bound | str:
     if model.file.source.closed:
-        return None
+        return "a file that is closed"
     key = id(model)
     if key not in _bound:
         try:
-            bound = _Bound(model)
-        except (Error, LookupError, OSError, TypeError, ValueError):
-            bound = None
-        _bound[key] = bound
+            _bound[key] = _Bound(model)
+        except (CorruptError, UnsupportedError, LookupError) as e:
+            # uproot does not check all that liblade checks.
+            _bound[key] = f"{type(e).__name__}: {e}"
         weakref.finalize(model, _forget, key)
     return _bound[key]
 
@@ -221,16 +231,19 @@ def _make_read_cluster_range(original: Any, accessed: Any) -> Any:
     ) -> Any:
         start, stop = int(cluster_start), int(cluster_stop)
         clusters = range(max(start, 0), max(stop, 0))
-        bound = _bind(self)
-        ours = bound.column(self, col_idx) if bound else None
-        if array_cache is not None and bound is not None and ours is not None:
+        bound, ours, why = _bind(self), None, "a column that liblade does not have"
+        if isinstance(bound, str):
+            why = bound
+        else:
+            ours = bound.column(self, col_idx)
+        if array_cache is not None and not isinstance(bound, str) and ours is not None:
             # uproot has the indices of a variant's clusters, and does not add them up.
             switch = bound.tuple._columns[ours].kind == SWITCH
             keys = _keys(self, col_idx, clusters)
             if not switch and all(array_cache.get(key) is not None for key in keys):
-                ours = None
-        _counts[ours is None] += 1
-        if bound is None or ours is None:
+                ours, why = None, "what is in uproot's cache"
+        _count(int(ours is not None), int(ours is None), why)
+        if isinstance(bound, str) or ours is None:
             rest = col_idx, cluster_start, cluster_stop, missing_element_padding, array_cache
             return original(self, *rest, access_log)
         if access_log is not None:
@@ -289,13 +302,14 @@ def _make_gpu_read(original: Any) -> Any:
     def gpu_read_cluster_range(
         self: Any, fields: list[str], start_cluster_idx: int, stop_cluster_idx: int
     ) -> Any:
-        bound = _bind(self)
-        mapped = {n: bound.column(self, n) for n in _numbers(fields)} if bound else {}
+        bound, numbers = _bind(self), _numbers(fields)
+        why = bound if isinstance(bound, str) else "a column that liblade does not have"
+        mapped = {} if isinstance(bound, str) else {n: bound.column(self, n) for n in numbers}
         ours = {n: column for n, column in mapped.items() if column is not None}
-        whole = bound is not None and len(ours) == len(mapped)
-        _counts[not whole] += len(ours)
-        if not whole:
+        if len(ours) != len(numbers):
+            _count(0, len(numbers), why)
             return original(self, fields, start_cluster_idx, stop_cluster_idx)
+        _count(len(ours))
         return _Refs(ours)
 
     return gpu_read_cluster_range
@@ -330,7 +344,7 @@ def _make_gpu_deserialize(original: Any) -> Any:
         self: Any, clusters_datas: Any, start_cluster_idx: int, stop_cluster_idx: int
     ) -> Any:
         bound = _bind(self)
-        if bound is None or not isinstance(clusters_datas, _Refs):
+        if isinstance(bound, str) or not isinstance(clusters_datas, _Refs):
             return original(self, clusters_datas, start_cluster_idx, stop_cluster_idx)
         return _read_gpu(
             bound, self, clusters_datas, int(start_cluster_idx), int(stop_cluster_idx)
@@ -383,6 +397,29 @@ def _make_find(original: Any) -> Any:
     return _recursive_find
 
 
+def _make_fields(original: Any) -> Any:
+    """The fields directly under a field, of all fields at once: uproot looks through all fields for
+    each, which takes seconds where there are thousands."""
+
+    def fields(self: Any) -> Any:
+        model = self.ntuple
+        if self._fields is not None or self is model:
+            return original.fget(self)
+        below: dict[int, list[int]] | None = vars(model).get("_lade_below")
+        if below is None:
+            below = model._lade_below = {}
+            for number, record in enumerate(model.field_records):
+                if record.parent_field_id != number:
+                    below.setdefault(record.parent_field_id, []).append(number)
+        self._fields = []
+        for number in below.get(self.field_id, ()):
+            field = model.all_fields[number]
+            self._fields += field.fields if field.is_anonymous else [field]
+        return self._fields
+
+    return property(fields, doc=original.__doc__)
+
+
 def enable() -> None:
     """From now on uproot reads RNTuples through liblade, in all threads.  Any number of times."""
     models: Any = importlib.import_module("uproot.models.RNTuple")
@@ -396,6 +433,7 @@ def enable() -> None:
             (model, "gpu_read_cluster_range", _make_gpu_read),
             (model, "gpu_deserialize_decompressed_content", _make_gpu_deserialize),
             (fields, "arrays", _make_arrays),
+            (fields, "fields", _make_fields),
             (behaviors, "_recursive_find", _make_find),
             (behaviors, "_fill_container_dict", _make_fill),
         ]
@@ -415,9 +453,14 @@ def disable() -> None:
 
 
 def statistics() -> tuple[int, int]:
-    """How many columns liblade has read for uproot, and how many uproot itself: those in its
-    cache, and of what liblade cannot open."""
+    """How many columns liblade has read for uproot, and how many uproot itself."""
     return _counts[0], _counts[1]
+
+
+def reasons() -> dict[str, int]:
+    """Why uproot has read columns itself, and how many for each reason."""
+    with _lock:
+        return dict(_reasons)
 
 
 def enabled() -> bool:

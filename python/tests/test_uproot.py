@@ -113,7 +113,7 @@ def test_enable_and_disable_restore_exactly():
         assert plug.enabled()
         changed = [k for o, b in zip(owners, before, strict=True)
                    for k, v in vars(o).items() if b.get(k) is not v]  # fmt: skip
-        assert len(changed) == 6
+        assert len(changed) == 7
         plug.disable()
         plug.disable()
         assert not plug.enabled()
@@ -168,7 +168,43 @@ def test_what_liblade_does_not_open_stays_uproots(tmp_path):
     with pytest.raises(liblade.CorruptError, match="elements 0 to 3 in cluster 1, want 3 to 6"):
         liblade.rntuple.open(path)["t"]
     with enabled(), uproot.open(path) as file:
+        before = sum(plug.reasons().values())
         assert file["t"].arrays().y.tolist() == [0, 0, 0, 0, 1, 2]
+        told = plug.reasons()
+        assert sum(told.values()) == before + 2 and any("0 to 3 in cluster 1" in r for r in told)
+
+
+def test_errors_that_uproot_would_not_have_are_not_hidden(tmp_path, monkeypatch):
+    path = write(tmp_path / "t.root", {"x": np.arange(3)})
+
+    def broken(place):
+        raise TypeError("a fault of ours")
+
+    monkeypatch.setattr(plug.rntuple, "open", broken)
+    with enabled(), uproot.open(path) as file, pytest.raises(TypeError, match="a fault of ours"):
+        file["t"].arrays()
+
+
+def test_columns_of_wide_schemas_one_by_one(tmp_path, monkeypatch):
+    """uproot looks for the fields under each field in all fields."""
+    point = ak.Array([{"a": 1, "b": [2.5, 3.5]}, {"a": 2, "b": []}])
+    data = {f"f{i}": np.arange(2) + i for i in range(700)}
+    path = write(tmp_path / "t.root", {**data, "p": point})
+
+    def look(t):
+        return t.keys(), [[x.path for x in f.fields] for f in t.all_fields[-4:]]
+
+    with uproot.open(path) as file:
+        want = look(file["t"])
+    record = uproot.models.RNTuple.MetaData
+    real, looked = record.__getattr__, []
+    monkeypatch.setattr(record, "__getattr__", lambda self, x: (looked.append(x), real(self, x))[1])
+    with enabled(), uproot.open(path) as file:
+        t = file["t"]
+        assert look(t) == want
+        for i in range(0, 700, 200):
+            assert t.arrays([f"f{i}"])[f"f{i}"].tolist() == [i, i + 1]
+    assert len(looked) < 100 * 700
 
 
 # ---- what breaks uproot's own path for GPUs ----------------------------------------------------
