@@ -8,7 +8,7 @@ build=$(cd "${1:?usage: node.sh BUILD}" && pwd)
 out=$build/node
 [ -f "$build/CMakeCache.txt" ] || { echo "$build is not configured: make node" && exit 1; }
 cmake -S . -B "$build" -DLADE_NODE=ON >"$build/node.txt" 2>&1 &&
-	cmake --build "$build" --parallel --target lade lade_node >>"$build/node.txt" 2>&1 ||
+	cmake --build "$build" --parallel --target lade lade_node c_side >>"$build/node.txt" 2>&1 ||
 	{ tail -30 "$build/node.txt" && exit 1; }
 
 number() { awk -v name="LADE_VERSION_$1" '$2 == name { print $3; exit }' include/lade/version.h; }

@@ -14,10 +14,12 @@ const EMPTY = new Uint8Array(0);
 /** `count` elements of a buffer, from element `from` on. */
 function view(ArrayType, buffer, from, count) {
   if (!buffer || count === 0) return new ArrayType(0);
-  return new ArrayType(buffer, from * ArrayType.BYTES_PER_ELEMENT, count);
+  const at = from * ArrayType.BYTES_PER_ELEMENT;
+  if (!ArrayBuffer.isView(buffer)) return new ArrayType(buffer, at, count);
+  return new ArrayType(buffer.buffer, buffer.byteOffset + at, count);
 }
 
-const bytesOf = (buffer) => (buffer ? new Uint8Array(buffer) : EMPTY);
+const bytesOf = (buffer) => (buffer ? view(Uint8Array, buffer, 0, buffer.byteLength) : EMPTY);
 
 /** Rows of a Data. */
 function cut(arrow, data, from, count) {
@@ -96,7 +98,7 @@ function dataOf(arrow, type, schema, array) {
   let { nullCount } = array;
   if (type.typeId === KIND.Null) nullCount = length;
   else if (type.typeId === KIND.Union || !array.buffers[0]) nullCount = 0;
-  else parts.buffers[2] = new Uint8Array(array.buffers[0]);
+  else parts.buffers[2] = bytesOf(array.buffers[0]);
   return new arrow.Data(type, offset, length, nullCount, parts.buffers, parts.children,
     parts.dictionary, parts.variadic);
 }

@@ -60,7 +60,7 @@ napi_value node_events_new(napi_env env, lade_share_events *events)
 		w->poll.data = w;
 		w->polls = true;
 	}
-	return node_handle_new(env, &events_kind, w, 0);
+	return node_handle_new(env, &events_kind, w);
 }
 
 /* Calls the function once. */

@@ -72,7 +72,7 @@ static napi_value open_done(napi_env env, node_task *task)
 	lade_frame *frame = j->frame;
 
 	j->frame = NULL;
-	return node_handle_new(env, &frame_kind, frame, 0);
+	return node_handle_new(env, &frame_kind, frame);
 }
 
 /* fileOpen(sync, path, token) */

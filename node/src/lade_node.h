@@ -84,11 +84,10 @@ typedef struct node_handle {
 	void *thing;
 	size_t uses;
 	bool closed, gone; /* gone: its object was collected */
-	int64_t external;  /* bytes that the collector is told of */
 } node_handle;
 
 /* An object for 'thing', which it owns, also if this fails. */
-napi_value node_handle_new(napi_env env, const node_kind *kind, void *thing, int64_t external);
+napi_value node_handle_new(napi_env env, const node_kind *kind, void *thing);
 /* NULL: it is none of that kind, or closed; an exception is pending. */
 node_handle *node_handle_get(napi_env env, napi_value value, const node_kind *kind);
 node_handle *node_handle_use(node_handle *handle); /* returns it */

@@ -138,7 +138,7 @@ static napi_value connect_done(napi_env env, node_task *task)
 	lade_share *share = a->share;
 
 	a->share = NULL;
-	return node_handle_new(env, &share_kind, share, 0);
+	return node_handle_new(env, &share_kind, share);
 }
 
 /* shareConnect(sync, undefined, path, timeout in ms) */
@@ -288,11 +288,9 @@ static napi_value open_done(napi_env env, node_task *task)
 {
 	ask *a = (ask *)task;
 	lade_share_version *version = a->version;
-	uint64_t bytes = lade_share_version_info(version)->bytes;
 
 	a->version = NULL;
-	return node_handle_new(env, &version_kind, version,
-	                       bytes < INT32_MAX ? (int64_t)bytes : INT32_MAX);
+	return node_handle_new(env, &version_kind, version);
 }
 
 /* shareOpen(sync, connection, name, version, check, writable) */

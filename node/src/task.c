@@ -9,6 +9,10 @@
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
+/* The bytes that the collector is told of for a handle, so that it does not let thousands of maps
+ * and descriptors pile up.  More would make it run at each open; it sees ArrayBuffers by itself. */
+#define PRESSURE 65536
+
 static void let_go(node_handle *h)
 {
 	if (h->uses)
@@ -25,9 +29,8 @@ static void handle_close(napi_env env, node_handle *h)
 {
 	int64_t now;
 
-	if (h->external)
-		napi_adjust_external_memory(env, -h->external, &now);
-	h->external = 0;
+	if (!h->closed)
+		napi_adjust_external_memory(env, -PRESSURE, &now);
 	h->closed = true;
 	let_go(h);
 }
@@ -39,7 +42,7 @@ static void handle_gone(napi_env env, void *data, void *hint)
 	handle_close(env, data);
 }
 
-napi_value node_handle_new(napi_env env, const node_kind *kind, void *thing, int64_t external)
+napi_value node_handle_new(napi_env env, const node_kind *kind, void *thing)
 {
 	node_handle *h = malloc(sizeof *h);
 	napi_value object = NULL;
@@ -54,9 +57,7 @@ napi_value node_handle_new(napi_env env, const node_kind *kind, void *thing, int
 		free(h);
 		return NULL;
 	}
-	h->external = external;
-	if (external)
-		napi_adjust_external_memory(env, external, &now);
+	napi_adjust_external_memory(env, PRESSURE, &now);
 	return object;
 }
 
@@ -199,7 +200,7 @@ static napi_value cancel_new(napi_env env, napi_callback_info info)
 	(void)info;
 	if (lade_cancel_new(NULL, NULL, &cancel, &err))
 		return node_throw(env, &err);
-	return node_handle_new(env, &cancel_kind, cancel, 0);
+	return node_handle_new(env, &cancel_kind, cancel);
 }
 
 /* cancelSet(token) */

@@ -102,7 +102,7 @@ static napi_value open_done(napi_env env, node_task *task)
 	lade_zarr *node = j->node;
 
 	j->node = NULL;
-	return node_handle_new(env, &zarr_kind, node, 0);
+	return node_handle_new(env, &zarr_kind, node);
 }
 
 static bool headers_in(napi_env env, napi_value list, job *j)

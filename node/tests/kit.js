@@ -86,6 +86,12 @@ async function node(socket, script) {
   return stdout.trim();
 }
 
+/** Runs a file of JavaScript; what it prints. */
+async function nodeFile(...args) {
+  const { stdout } = await run(process.execPath, args);
+  return stdout.trim();
+}
+
 /** Maps of shared memory, and descriptors, of this process. */
 const mapCount = () =>
   (fs.readFileSync('/proc/self/maps', 'latin1').match(/memfd:lade/g) ?? []).length;
@@ -101,5 +107,6 @@ async function collected(what, count, want) {
 }
 
 module.exports = {
-  serve, sleep, until, noPython, python, pythonFile, show, node, mapCount, fdCount, collected,
+  serve, sleep, until, noPython, python, pythonFile, show, node, nodeFile, mapCount, fdCount,
+  collected,
 };

@@ -13,8 +13,9 @@ if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
 fi
 scripts/node.sh "$build"
 try=$build/node/try
-rm -rf "$try/tests"
+rm -rf "$try/tests" "$try/examples"
 cp -r node/tests "$try/tests"
+cp -r examples/node "$try/examples"
 cd "$try"
 node_modules/.bin/tsc -p tests
 files=("$@")
