@@ -20,6 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Files have their times from the clock of clock_gettime(), or from one that is behind by a tick.
+ * time() always is: a file could be younger than it. */
+static time_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec;
+}
+
 typedef struct sweep {
 	const lade__directory *dir;
 	time_t before; /* younger files stay */
@@ -99,7 +108,7 @@ lade_status lade_store_directory_sweep(lade_store *store, uint64_t age_s, lade_c
                                        uint64_t *removed, lade_error *err)
 {
 	const lade__directory *dir = lade__store_context(store, lade__directory_read);
-	uint64_t now = (uint64_t)time(NULL);
+	const time_t until = now();
 	if (removed)
 		*removed = 0;
 	if (!dir)
@@ -108,7 +117,7 @@ lade_status lade_store_directory_sweep(lade_store *store, uint64_t age_s, lade_c
 		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s is for reading only",
 		                 store->name);
 	sweep s = {.dir = dir,
-	           .before = (time_t)(now - (age_s < now ? age_s : now)),
+	           .before = age_s < (uint64_t)until ? until - (time_t)age_s : 0,
 	           .stop = lade__stop_of(cancel),
 	           .err = err};
 	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -167,7 +176,7 @@ void lade__directory_tidy(void *ctx, const char *prefix)
 	const lade__directory *dir = ctx;
 	char path[LADE_KEY_MAX + 2];
 	size_t size = strlen(prefix);
-	sweep s = {.dir = dir, .before = time(NULL)};
+	sweep s = {.dir = dir, .before = now()};
 	memcpy(path, prefix, size + 1);
 	int fd = openat(dir->fd, size ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool empty = fd >= 0 && tidy_directory(&s, fd);
