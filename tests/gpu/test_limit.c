@@ -14,6 +14,7 @@
 #include "base/limits.h"
 
 #include <lade/async.h>
+#include <lade/frame.h>
 
 #include <time.h>
 
@@ -347,6 +348,65 @@ static void the_largest_chunk(void **state)
 	assert_int_equal(failed, 0);
 }
 
+/* The whole of a frame: 'to' gets the bytes that 'in' has. */
+static void read_frame(lade_frame *frame, lade_span to, uint32_t sum, const char *what)
+{
+	lade_frame_range range = {.dst = to};
+	double from = now();
+	OK(lade_frame_read(frame, &range, 1, NULL, NULL, err));
+	print_message("  read, %s: %.3f s\n", what, now() - from);
+	EXPECT(sum_of(to.data, to.size, to.place) == sum);
+	lade_frame_close(frame);
+}
+
+/* Frames of one chunk of the largest size, and of two above 1 GiB: the device writes them, and
+ * device and host read them. */
+static void frames(void **state)
+{
+	static const char *const specs[] = {"ans", "shuffle(4)|lz4"};
+	(void)state;
+	uint8_t *back = malloc(most);
+	assert_non_null(back);
+	uint32_t sum = sum_of(plain, most, LADE_PLACE_HOST);
+	for (size_t i = 0; i < 2; i++) {
+		if (!strstr(specs[i], only))
+			continue;
+		lade_spec *spec = spec_of(engine, specs[i]);
+		lade_frame_options o = {.struct_size = sizeof o,
+		                        .spec = spec,
+		                        .chunk_size = i ? most / 2 + 16 : most};
+		lade_frame_read_options f = {.struct_size = sizeof f};
+		lade_frame *frame;
+		size_t room = lade_frame_bound(&o, most), size;
+		assert_true(room <= coded_room);
+		double from = now();
+		OK(lade_frame_encode_device(engine, &o, (lade_cspan){in + AROUND, most, near},
+		                            (lade_span){coded + AROUND, room, near}, &size, err));
+		print_message("a frame of %s, chunks of %zu: %zu bytes, %.3f s\n", specs[i],
+		              o.chunk_size, size, now() - from);
+		OK(lade_frame_open_device(engine, (lade_cspan){coded + AROUND, size, near}, NULL,
+		                          &f, &frame, err));
+		device_fill(out, most);
+		read_frame(frame, (lade_span){out + AROUND, most, near}, sum, "all on the device");
+		around_stays(out, most);
+		uint8_t *bytes = malloc(size);
+		assert_non_null(bytes);
+		move(0, bytes, coded + AROUND, size);
+		for (int device = 0; device < 2; device++) {
+			f.where = device ? LADE_WHERE_DEVICE : LADE_WHERE_HOST;
+			memset(back, 0, most);
+			OK(lade_frame_open_memory(engine, bytes, size, &f, &frame, err));
+			assert_true(lade_frame_get_info(frame)->chunk_count == i + 1);
+			read_frame(frame, lade_host_span(back, most), sum,
+			           device ? "decoded by the device" : "decoded by the host");
+		}
+		free(bytes);
+		lade_spec_unref(spec);
+	}
+	free(back);
+	assert_int_equal(failed, 0);
+}
+
 /* ---- what is larger -------------------------------------------------------------------------- */
 
 /* Noise whose encoding would be larger than a chunk; or, on the emulated device, is not. */
@@ -441,6 +501,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(larger_ones_are_refused),
 		cmocka_unit_test(workspaces),
+		cmocka_unit_test(frames),
 		cmocka_unit_test(the_largest_chunk),
 		cmocka_unit_test(encoders_say_what_does_not_fit),
 	};

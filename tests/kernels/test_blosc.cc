@@ -222,7 +222,7 @@ static void many_chunks(void **)
 	rng r = {0x7777};
 	std::vector<bytes> in;
 	std::vector<uint64_t> caps;
-	for (size_t i = 0; i < 2600; i++) {
+	for (size_t i = 0; i < 5000; i++) {
 		size_t size = i % 40 ? 0 : 300;
 		in.push_back(encode(make_elements(&r, size, 4), cnames[i / 40 % 5], 5, 1, 4, 256));
 		caps.push_back(size);
