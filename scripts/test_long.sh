@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a 4 GiB .gz file, a
-# million tiny chunks, damaged RNTuples, and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800
-# unless set; RNTUPLES files, a million).  What it prints is kept in tests/long/log, which is
-# committed before a release.
+# million tiny chunks, chunks of 2 GiB - 1 (7 GiB of memory), damaged RNTuples, and long fuzzing
+# (SOAK and FUZZ are seconds, 600 and 1800 unless set; RNTUPLES files, a million).  What it prints
+# is kept in tests/long/log, which is committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,7 @@ everything() {
 	run "zarr-python's tests" env LADE_ZARR_SUITE=all tests/python/run.sh "$build" \
 		-k test_all_suites
 	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
+	run "chunks of the largest size" "$build/tests/lade_long" limit
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"

@@ -1,8 +1,8 @@
 /*
  * long.c: what takes minutes or gigabytes: a soak of one engine by several threads, a frame of
- * 5 GiB, and a million tiny chunks.
+ * 5 GiB, a million tiny chunks, and chunks of the largest size.
  *
- *     lade_long soak SECONDS [SEED] | big FOLDER [GIB] | tiny FOLDER
+ *     lade_long soak SECONDS [SEED] | big FOLDER [GIB] | tiny FOLDER | limit [TEXT]
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -404,6 +404,83 @@ static int cmd_tiny(const char *folder)
 	return 0;
 }
 
+/* ---- the largest chunks ----------------------------------------------------------------- */
+
+/* Those that take fewer bytes say so; 'most' 0: they take all. */
+static const struct largest {
+	const char *spec;
+	size_t most;
+} largest_specs[] = {
+	{"copy", 0},
+	{"lz4", 0x7E000000},
+	{"snappy", 0},
+	{"zstd(level=1)", 0},
+	{"deflate(level=1)", 0},
+	{"zlib(level=1)", 0},
+	{"gzip(level=1)", 0},
+	{"blosc(cname=lz4,typesize=8)", LADE_FRAME_CHUNK_MAX - 16},
+	{"blosc(cname=zstd,level=1,typesize=8,shuffle=bitshuffle)", LADE_FRAME_CHUNK_MAX - 16},
+	{"ans", LADE_FRAME_CHUNK_MAX},
+	{"ans(<f4)", LADE_FRAME_CHUNK_MAX},
+	{"bitcomp(<u8)", 0},
+	{"cascaded(<u8)", LADE_FRAME_CHUNK_MAX},
+	{"shuffle(8)|crc32c", 0},
+	{"bitshuffle(8)|adler32(start)", 0},
+	{"delta(<u8)|byteswap(8)|zigzag(<i8)|split(8)|xxh64", 0},
+	{"packints(<u8,last=40)", 0},
+};
+
+/* Encodes and decodes 'size' bytes, and compares. */
+static void limit_chunk(const lade_spec *spec, const char *text, const uint8_t *plain, size_t size)
+{
+	lade_error err;
+	size_t bound = lade_spec_bound(spec, size), encoded = 0, decoded = 0;
+	uint8_t *stored = malloc(bound), *back = malloc(size);
+	if (!stored || !back)
+		die("no memory", NULL);
+	double t0 = now();
+	if (lade_encode(lade_engine_default(), spec, lade_host_cspan(plain, size),
+	                lade_host_span(stored, bound), &encoded, &err) != LADE_OK)
+		die(text, &err);
+	double t1 = now();
+	if (lade_decode(lade_engine_default(), spec, lade_host_cspan(stored, encoded),
+	                lade_host_span(back, size), &decoded, &err) != LADE_OK)
+		die(text, &err);
+	printf("  %-56s %10zu -> %10zu bytes, encoded in %.1f s, decoded in %.1f s\n", text, size,
+	       encoded, t1 - t0, now() - t1);
+	if (decoded != size || memcmp(plain, back, size) != 0)
+		die("wrong bytes", NULL);
+	free(stored);
+	free(back);
+}
+
+static int cmd_limit(const char *only)
+{
+	const size_t most = LADE_FRAME_CHUNK_MAX, first = (size_t)1 << 30;
+	uint64_t *words = malloc(most + 1);
+	if (!words)
+		die("no memory", NULL);
+	printf("limit: chunks above 1 GiB and of 2 GiB - 1\n");
+	fill_words(words, 0, (most + 1) / 8);
+	for (size_t i = 0; i < sizeof largest_specs / sizeof *largest_specs; i++) {
+		const struct largest *c = &largest_specs[i];
+		lade_spec *spec = NULL;
+		lade_error err;
+		if (!strstr(c->spec, only))
+			continue;
+		if (lade_spec_parse(NULL, c->spec, &spec, &err) != LADE_OK)
+			die(c->spec, &err);
+		/* Not all filters take a part of an element. */
+		size_t rest = strchr(c->spec, '|') || strchr(c->spec, '8') ? 0 : 7;
+		limit_chunk(spec, c->spec, (const uint8_t *)words, first + 8 + rest);
+		size_t size = c->most && c->most < most ? c->most : most - 7 + rest;
+		limit_chunk(spec, c->spec, (const uint8_t *)words, size);
+		lade_spec_unref(spec);
+	}
+	free(words);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -413,6 +490,9 @@ int main(int argc, char **argv)
 		return cmd_big(argv[2], argc > 3 ? strtoull(argv[3], NULL, 10) : 5);
 	if (argc >= 3 && strcmp(argv[1], "tiny") == 0)
 		return cmd_tiny(argv[2]);
-	fprintf(stderr, "usage: lade_long soak SECONDS [SEED] | big FOLDER [GIB] | tiny FOLDER\n");
+	if (argc >= 2 && strcmp(argv[1], "limit") == 0)
+		return cmd_limit(argc > 2 ? argv[2] : "");
+	fprintf(stderr, "usage: lade_long soak SECONDS [SEED] | big FOLDER [GIB] | tiny FOLDER | "
+	                "limit [TEXT]\n");
 	return 2;
 }
