@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BLOCK_HEAD = 9, LZ4_SUM = 8 };
+enum { LZ4_SUM = 8 };
 
 const char *const lade__rnt_method_specs[RNT_METHODS] = {
 	[RNT_STORED] = "copy", [RNT_ZLIB] = "zlib", [RNT_LZMA] = "lzma",
@@ -48,6 +48,14 @@ static size_t le24(const uint8_t *p)
 	return p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
 }
 
+bool lade__rnt_block(const uint8_t head[RNT_BLOCK_HEAD], uint64_t *stored, uint64_t *decoded)
+{
+	rnt_method method;
+	*stored = RNT_BLOCK_HEAD + le24(head + 3);
+	*decoded = le24(head + 6);
+	return method_of(head, &method);
+}
+
 lade_status lade__rnt_lz4_compare(const uint8_t *data, uint64_t have, uint64_t off, lade_error *err)
 {
 	uint64_t stored = (uint64_t)lade__be32(data - 8) << 32 | lade__be32(data - 4);
@@ -76,9 +84,9 @@ static lade_status lz4_sum(const uint8_t **data, size_t *size, bool sums, uint64
 /* A block at byte 'at' of b->data, 'done' bytes being there: adds it, and moves both on. */
 static lade_status take_block(rnt_blocks *b, uint64_t *at, uint64_t *done, lade_error *err)
 {
-	const uint8_t *head = b->data + *at, *from = head + BLOCK_HEAD;
+	const uint8_t *head = b->data + *at, *from = head + RNT_BLOCK_HEAD;
 	rnt_method method;
-	if (b->size - *at < BLOCK_HEAD)
+	if (b->size - *at < RNT_BLOCK_HEAD)
 		return lade_fail(err, LADE_E_CORRUPT, *at,
 		                 "rntuple: its blocks give %" PRIu64 " bytes, want %" PRIu64, *done,
 		                 b->want);
@@ -88,14 +96,14 @@ static lade_status take_block(rnt_blocks *b, uint64_t *at, uint64_t *done, lade_
 		                 "or not that of the block before",
 		                 head[0], head[1], head[2]);
 	size_t packed = le24(head + 3), part = le24(head + 6);
-	uint64_t left = b->size - *at - BLOCK_HEAD;
+	uint64_t left = b->size - *at - RNT_BLOCK_HEAD;
 	if (packed > left || part == 0 || part > b->want - *done)
 		return lade_fail(err, LADE_E_CORRUPT, *at,
 		                 "rntuple: a block of %zu bytes gives %zu; %" PRIu64 " and %" PRIu64
 		                 " are left",
 		                 packed, part, left, b->want - *done);
 	b->method = method;
-	*at += BLOCK_HEAD + packed;
+	*at += RNT_BLOCK_HEAD + packed;
 	*done += part;
 	if (b->segments && method == RNT_LZ4) {
 		lade_status status = lz4_sum(&from, &packed, b->sums, *at, err);

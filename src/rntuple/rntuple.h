@@ -153,6 +153,10 @@ typedef struct rnt_blocks {
 	rnt_method method;
 } rnt_blocks;
 
+enum { RNT_BLOCK_HEAD = 9 };
+/* The sizes of the block that begins so, its head among the stored bytes; false: no block does. */
+bool lade__rnt_block(const uint8_t head[RNT_BLOCK_HEAD], uint64_t *stored, uint64_t *decoded);
+
 /* Walks the blocks; sets count, method and the segments.
  * Fails: LADE_E_CORRUPT, LADE_E_CHECKSUM; the offset is that in 'data' */
 lade_status lade__rnt_blocks(rnt_blocks *b, lade_error *err);

@@ -2,7 +2,8 @@
  * write_repair.c: mends an anchor that does not match its checksum.
  *
  * An append changes what the anchor says of the footer; what it says of the header stays.  Each
- * footer has the header's checksum at byte 16: it is looked for from the file's end on.
+ * footer has the header's checksum at byte 16: it is looked for from the file's end on.  A footer
+ * that ROOT has compressed is one block, so blocks are tried, too; not those of more than 16 MiB.
  *
  *     footer  | type 2, size 6 | features 8 | header's checksum 8 | ... | XXH3 8 |
  *
@@ -20,8 +21,9 @@
 enum {
 	CHUNK = 1 << 20,
 	SUM_AT = 16,      /* of a footer */
-	TRIES_MAX = 1000, /* candidates whose type and size are right */
+	TRIES_MAX = 1000, /* candidates whose type and size are right, and blocks */
 	ANCHOR_SIZE = 78,
+	OVERLAP = RNT_BLOCK_HEAD - 1, /* of chunks */
 };
 
 typedef struct repair {
@@ -30,7 +32,7 @@ typedef struct repair {
 	uint64_t key_off, anchor_off;
 	rnt_anchor anchor;
 	uint64_t header_sum;
-	unsigned tries;
+	unsigned tries, block_tries;
 } repair;
 
 /* What the torn anchor says, whatever its checksum is. */
@@ -57,26 +59,42 @@ out:
 	return status;
 }
 
-/* Whether the RNTuple can be opened with the footer at 'off'. */
-static bool try_footer(repair *r, uint64_t off, lade_status *status)
+/* Whether the RNTuple can be opened with a footer. */
+static bool try_footer(repair *r, rnt_link footer, lade_status *status)
 {
-	uint8_t head[8];
-	*status = lade__rnt_fetch(&r->file, off, head, sizeof head, NULL);
-	uint64_t size = lade__le64(head) >> 16;
-	if (*status != LADE_OK || (lade__le64(head) & 0xFFFF) != RNT_FOOTER || size < 32 ||
-	    size > r->file.size - off)
+	if (footer.decoded_size < 32 || footer.at.size > r->file.size - footer.at.off)
 		return false;
 	lade_rntuple *t = calloc(1, sizeof *t);
 	if (!t) {
 		*status = LADE_E_NOMEM;
 		return false;
 	}
-	r->tries++;
 	t->file = r->file;
-	r->anchor.footer = (rnt_link){{off, size}, size};
+	r->anchor.footer = footer;
 	*status = lade__rnt_envelopes(t, &r->anchor, NULL);
 	lade__rnt_free(t);
 	return *status == LADE_OK;
+}
+
+static bool try_stored(repair *r, uint64_t off, lade_status *status)
+{
+	uint8_t head[8];
+	*status = lade__rnt_fetch(&r->file, off, head, sizeof head, NULL);
+	uint64_t size = lade__le64(head) >> 16;
+	if (*status != LADE_OK || (lade__le64(head) & 0xFFFF) != RNT_FOOTER)
+		return false;
+	r->tries++;
+	return try_footer(r, (rnt_link){{off, size}, size}, status);
+}
+
+static bool try_block(repair *r, const uint8_t *head, uint64_t off, lade_status *status)
+{
+	rnt_link footer = {.at.off = off};
+	if (r->block_tries == TRIES_MAX ||
+	    !lade__rnt_block(head, &footer.at.size, &footer.decoded_size))
+		return false;
+	r->block_tries++;
+	return try_footer(r, footer, status);
 }
 
 /* Looks through bytes [off, off + size), from behind. */
@@ -85,25 +103,28 @@ static bool try_chunk(repair *r, const uint8_t *data, uint64_t off, size_t size,
 {
 	uint8_t sum[8];
 	lade__le_put(sum, r->header_sum, sizeof sum);
-	for (size_t at = size < 8 ? 0 : size - 7; at-- > 0 && r->tries < TRIES_MAX;)
+	for (size_t at = size < RNT_BLOCK_HEAD ? 0 : size - OVERLAP;
+	     at-- > 0 && r->tries < TRIES_MAX && *status != LADE_E_NOMEM;) {
 		if (data[at] == sum[0] && memcmp(data + at, sum, 8) == 0 && off + at >= SUM_AT &&
-		    (try_footer(r, off + at - SUM_AT, status) || *status == LADE_E_NOMEM))
+		    try_stored(r, off + at - SUM_AT, status))
 			return true;
-	return false;
+		if (try_block(r, data + at, off + at, status))
+			return true;
+	}
+	return *status == LADE_E_NOMEM;
 }
 
 static lade_status find_footer(repair *r, lade_error *err)
 {
 	lade_status status = LADE_E_CHECKSUM;
-	uint8_t *data = malloc(CHUNK + 8);
+	uint8_t *data = malloc(CHUNK + OVERLAP);
 	uint64_t end = r->file.size;
 	bool done = false;
 	if (!data)
 		return lade__rnt_nomem(err);
-	/* Chunks overlap by 7 bytes. */
 	while (end && !done && r->tries < TRIES_MAX) {
 		uint64_t off = end > CHUNK ? end - CHUNK : 0, more = r->file.size - end;
-		size_t size = (size_t)(end - off) + (size_t)(more < 7 ? more : 7);
+		size_t size = (size_t)(end - off) + (size_t)(more < OVERLAP ? more : OVERLAP);
 		status = lade__rnt_fetch(&r->file, off, data, size, err);
 		if (status != LADE_OK)
 			break;
@@ -116,7 +137,7 @@ static lade_status find_footer(repair *r, lade_error *err)
 	return lade_fail(err, LADE_E_CHECKSUM, r->anchor_off,
 	                 "rntuple: no complete footer is there for the header with checksum "
 	                 "%016" PRIx64 "; %u were tried",
-	                 r->header_sum, r->tries);
+	                 r->header_sum, r->tries + r->block_tries);
 }
 
 static lade_status mend(repair *r, int fd, const char *path, bool dry, bool *mended,
