@@ -12,6 +12,7 @@ import tempfile
 try:
     import dask.array
     import numpy as np
+    import zarr
     from dask.distributed import Client, LocalCluster
 except ImportError as e:
     print(f"skipped: {e.name} is not installed")
@@ -25,7 +26,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
         path = f"{folder}/climate.zarr"
         zarr_climate.make(path)
@@ -48,7 +49,16 @@ def main() -> None:
                                     chunks=t2m.chunks, shards=t2m.shards, threads=1)  # fmt: skip
         dask.array.store(lazy.rechunk((7, 91, 60)), parts, lock=False)
         assert (parts[...] == t2m[...]).all()
-        print("written:", celsius, parts)
+
+        # So does an array of zarr-python that was opened with liblade's pipeline.
+        with zarr.config.set({"codec_pipeline.path": "liblade.zarr.CodecPipeline"}):
+            theirs = zarr.create_array(f"{folder}/theirs.zarr", shape=t2m.shape, dtype="f4",
+                                       chunks=t2m.chunks, shards=t2m.shards)  # fmt: skip
+        dask.array.store(lazy, theirs, lock=False)
+        assert (theirs[...] == t2m[...]).all()
+        for worker, counts in client.run(liblade.zarr.pipeline_counts).items():
+            assert counts.stock == 0, f"{worker}: {counts}"
+        print("written:", celsius, parts, theirs)
 
 
 if __name__ == "__main__":
