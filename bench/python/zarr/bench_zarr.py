@@ -2,16 +2,18 @@
 """bench_zarr.py [MIB [TIMES]]: Zarr in Python, library beside library, in one run.
 
 Reads, writes, slabs and single chunks of the same arrays by: C (a plan of liblade's that is ready
-to run), liblade.zarr, zarr-python with liblade's pipeline, with its default, with its fused one,
-with zarrs', and tensorstore, as far as they are installed.  Each row is the best of TIMES (5),
-taken in turns, so that other work on the machine meets all alike; "x C" is the time beside C's.
-Processor time is that of the same call.
+to run), C into new memory, liblade.zarr, zarr-python with liblade's pipeline, also with its
+buffers, with its default pipeline, with its fused one, with zarrs', and tensorstore, as far as they
+are installed.  Each row is the median of TIMES (9), taken in turns, so that other work on the
+machine meets all alike; "x C" is the time beside C's.  Processor time is that of the same call.
 
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
+import os
+import statistics
 import sys
 import tempfile
 import time
@@ -21,12 +23,13 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.core.buffer import BufferPrototype, cpu
 
 import liblade.zarr as lz
 
 warnings.filterwarnings("ignore")
 MIB = int(sys.argv[1]) if len(sys.argv) > 1 else 128
-TIMES = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+TIMES = int(sys.argv[2]) if len(sys.argv) > 2 else 9
 OURS = "liblade.zarr.CodecPipeline"
 PIPELINES = {
     "zarr-python + liblade": OURS,
@@ -44,19 +47,24 @@ try:
 except ImportError:
     tensorstore = None
 
+KEPT = BufferPrototype(buffer=cpu.Buffer, nd_buffer=lz.HostNDBuffer)
+
 type Call = Callable[[], Any]
 
 
 def timed(calls: dict[str, Call], times: int = TIMES) -> dict[str, tuple[float, float]]:
-    """The best wall time of each call, and its processor time."""
-    best: dict[str, tuple[float, float]] = {}
+    """The median wall time of each call, and that of its processor time."""
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     for _ in range(times):
         for name, call in calls.items():
             cpu, wall = time.process_time(), time.perf_counter()
-            call()
-            spent = time.perf_counter() - wall, time.process_time() - cpu
-            best[name] = min(best.get(name, spent), spent)
-    return best
+            got = call()
+            del got  # its memory is given back, too
+            spent[name].append((time.perf_counter() - wall, time.process_time() - cpu))
+    return {
+        name: (statistics.median(w for w, _ in all_), statistics.median(c for _, c in all_))
+        for name, all_ in spent.items()
+    }
 
 
 def table(title: str, calls: dict[str, Call], size: int = 0, times: int = TIMES) -> None:
@@ -86,10 +94,21 @@ def readers(path: str, key: Any, x: Any) -> dict[str, Call]:
     a = lz.open_array(path)
     out = np.empty_like(x[key])
     plan = a.plan(key, out=out)
-    calls: dict[str, Call] = {"C": plan.run, "liblade.zarr": lambda: a[key]}
+    selection = a._select("basic", key, None)
+
+    def into_new_memory() -> Any:
+        new = np.empty_like(out)
+        a._node.read(selection.key, selection.mode, None, new, False, None)
+        return new
+
+    calls: dict[str, Call] = {
+        "C": plan.run, "C, new memory": into_new_memory, "liblade.zarr": lambda: a[key],
+    }  # fmt: skip
     for name, pipeline in PIPELINES.items():
         z = open_by(path, pipeline)
         calls[name] = lambda z=z: z[key]
+        if pipeline == OURS:
+            calls[name + " + buffers"] = lambda z=z: z.get_basic_selection(key, prototype=KEPT)
     if tensorstore is not None:
         t = tensor(path)
         calls["tensorstore"] = lambda: t[key].read().result()
@@ -117,6 +136,14 @@ def writers(path: str, key: Any, x: Any) -> dict[str, Call]:
     return calls
 
 
+def rename(folder: str) -> None:
+    """What a whole write takes at least: a new file that replaces another."""
+    file = os.open(f"{folder}/new", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.write(file, b"x" * 19)
+    os.close(file)
+    os.rename(f"{folder}/new", f"{folder}/old")
+
+
 def main() -> None:
     rng = np.random.default_rng(1)
     side = 1024
@@ -140,7 +167,7 @@ def main() -> None:
             title = f"{MIB} MiB of f4, chunks of 1 MiB, {name}"
             table(f"{title}: read", readers(path, np.s_[...], x), x.nbytes)
             table(f"{title}: a slab", readers(path, np.s_[:, 100:140, 200:900], x))
-            table(f"{title}: write", writers(path, np.s_[...], x), x.nbytes, max(TIMES - 2, 1))
+            table(f"{title}: write", writers(path, np.s_[...], x), x.nbytes, max(TIMES // 2, 1))
         small = x[0, :256, :256]
         path = f"{folder}/small.zarr"
         array = zarr.create_array(
@@ -148,7 +175,7 @@ def main() -> None:
         )
         array[...] = np.tile(small, (8, 1))
         whole = np.tile(small, (8, 1))
-        times = 40 * TIMES
+        times = 20 * TIMES
         table("directory, one chunk of 64 KiB: read", readers(path, np.s_[64:128], whole), 0, times)
         table(
             "directory, one chunk of 64 KiB: write", writers(path, np.s_[64:128], whole), 0, times
@@ -183,7 +210,9 @@ def main() -> None:
                 if name != "zarr-python + zarrs" or where == "directory":
                     t = open_by(theirs, pipeline)
                     calls[name] = lambda t=t: t.__setitem__(slice(160, 176), tiny)
-            table(f"{where}, one chunk of 64 bytes: write", calls, 0, times)
+            if where == "directory":
+                calls = {"a file, renamed": lambda: rename(folder), **calls}
+            table(f"{where}, one chunk of 64 bytes: write", calls, 0, 4 * times)
     print(f"\n{lz.pipeline_counts()} {lz.pipeline_reasons()}")
 
 
