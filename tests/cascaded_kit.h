@@ -9,7 +9,7 @@
 #ifndef LADE_TESTS_CASCADED_KIT_H
 #define LADE_TESTS_CASCADED_KIT_H
 
-#include "guard.h"
+#include "bitcomp_block_kit.h"
 
 #include <lade/status.h>
 
@@ -68,6 +68,13 @@ static inline bool kit_block(const uint8_t *p, size_t stored, size_t n, size_t s
                              uint8_t *out)
 {
 	static __thread uint64_t v[KIT_MOST];
+	if (p[0] & 128) {
+		uint8_t block_of_bitcomp[8192];
+		unsigned log = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+		memcpy(block_of_bitcomp, p, stored);
+		block_of_bitcomp[0] &= 127;
+		return kit_sub_block(log, block_of_bitcomp, stored, n * size, out);
+	}
 	bool outer = p[0] & 1, delta = p[0] & 2, inner = p[0] & 4, parts = p[0] & 8;
 	size_t n1 = parts ? 0 : kit_number(p + 4, 2), n2 = parts ? 0 : kit_number(p + 6, 2);
 	if (p[0] > 31 || (inner && !delta) || (parts && (outer || inner)) || p[1] > 8 * size ||

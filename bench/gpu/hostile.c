@@ -79,7 +79,7 @@ static const target targets[] = {
 	{KERNEL(cascaded_decode, cascaded_decode, LADE_CAS_WARPS *LADE_CAS_DECODE_SHARED),
          CASCADED_STREAMS, DECODE, 256, 1},
 	{KERNEL(cascaded_decode, cascaded_size, 0), CASCADED_STREAMS, SIZE, 128, 128},
-	{KERNEL(cascaded_encode, cascaded_encode, LADE_CAS_WARPS *LADE_CAS_ENCODE_SHARED), PLAIN,
+	{KERNEL(cascaded_encode, cascaded_encode, LADE_CAS_ENCODE_SHARED(LADE_CAS_WARPS)), PLAIN,
          ENCODE_CASCADED, 256, 1},
 	{KERNEL(bitshuffle, bitshuffle_encode, 0), BITS, SHUFFLE, 128, 0},
 	{KERNEL(bitshuffle, bitshuffle_decode, 0), BITS, UNSHUFFLE, 128, 0},

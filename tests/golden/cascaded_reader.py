@@ -9,6 +9,8 @@ import pathlib
 import struct
 import sys
 
+import bitcomp_reader
+
 OUTER, DIFFERENCES, INNER, PARTS, ROTATED = 1, 2, 4, 8, 16
 
 
@@ -94,6 +96,16 @@ def decode_block(block, size_e, n, room):
     return values
 
 
+def bitcomp_block(block, size_e, n):
+    """The n elements of a block that is a sub-block of bitcomp."""
+    try:
+        block = bytes([block[0] & 127]) + block[1:]
+        values, ten = bitcomp_reader.decode_sub_block(block, size_e, n)
+    except bitcomp_reader.Bad as bad:
+        raise Bad(bad.status, "a sub-block of bitcomp") from bad
+    return values if ten is None else [bitcomp_reader.from_integer(c, size_e, ten) for c in values]
+
+
 def decode(data, cap=1 << 64, first=0, past=1 << 64):
     """The bytes first to past - 1 of a chunk, for a destination of 'cap' bytes; raises Bad."""
     want(len(data) >= 16, "the header", "LADE_E_TRUNCATED")
@@ -122,7 +134,10 @@ def decode(data, cap=1 << 64, first=0, past=1 << 64):
         want(directory <= begin and 1 <= end - begin <= raw and end <= last, "a block's place")
         part = data[16 * begin:16 * end]
         if end - begin < raw:
-            values = decode_block(part, size_e, length // size_e, 1 << block - 1)
+            if part[0] & 128:
+                values = bitcomp_block(part, size_e, length // size_e)
+            else:
+                values = decode_block(part, size_e, length // size_e, 1 << block - 1)
             part = struct.pack(f"<{len(values)}{'BHIQ'[element]}", *values)
         out += part[max(first - at, 0):min(past - at, length)]
     out += data[8 + max(first - whole, 0):8 + max(past - whole, 0)]

@@ -27,7 +27,8 @@ static void good(void **state)
 	static const char *const names[] = {"u1-mixed",   "i2-mixed", "i4-sparse", "u8-mixed",
 	                                    "i8-keys",    "u4-lines", "i8-whole",  "u8-tail",
 	                                    "u1-nothing", "f4-signs", "f4-parts",  "i8-parts",
-	                                    "i8-turned"};
+	                                    "i8-turned",  "u1-apart", "u1-words",  "u4-mask",
+	                                    "f8-decimals"};
 	static uint8_t in[CAP], want[CAP], out[CAP];
 	codec c = codec_open("cascaded");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -139,6 +139,9 @@ def cascaded(rng):
         length = min(1 << block, whole - at)
         part = b"" if rng.random() < 0.1 else \
             _cascaded_block(rng, 1 << element, length >> element, 1 << block - 1)
+        if rng.random() < 0.3:
+            part = _bitcomp_sub_block(rng, 1 << element, length >> element)
+            part = bytes([part[0] | 128]) + part[1:]
         if not 0 < len(part) < _ceil(length, 16) * 16:
             part = _padded(rng, rng.randbytes(length))
         blocks += part

@@ -16,7 +16,8 @@
 
 typedef std::vector<uint8_t> bytes;
 
-static const char *const types[] = {"|u1", "<i2", "<u4", "<i8"};
+/* The last two are of 4 and 8 bytes, too. */
+static const char *const types[] = {"|u1", "<i2", "<u4", "<i8", "<f4", "<f8"};
 
 /* A batch in memory that the emulated device may touch. */
 struct batch_kit {
@@ -70,7 +71,7 @@ static void launch(const char *name, uint32_t grid, uint32_t threads, uint64_t s
 	if (!strcmp(name, "cascaded_decode"))
 		config.shared = LADE_CAS_WARPS * LADE_CAS_DECODE_SHARED;
 	if (!strcmp(name, "cascaded_encode"))
-		config.shared = threads / 32 * LADE_CAS_ENCODE_SHARED;
+		config.shared = LADE_CAS_ENCODE_SHARED(threads / 32);
 	config.seed = seed;
 	config.resident = 2;
 	emu_result done = emu_launch(config, body);
@@ -181,22 +182,30 @@ static void forms(void **state)
 /* The options of 'options' as the kernel has them; 't' is the type's place in 'types'. */
 static const struct {
 	const char *options;
-	uint32_t block, bitpack, tried;
+	uint32_t block, bitpack, tried, bitcomp; /* 2: of reals only */
 } encodings[] = {
-	{"", 13, 1, 0x104CF},
-	{",mode=fast,block=4096", 12, 1, 0x1040F},
-	{",level=1", 13, 1, 0x10405},
-	{",encodings=2", 13, 1, 0x10003},
-	{",rles=2,deltas=1", 13, 1, 0x81},
-	{",bitpack=false,block=4096", 12, 0, 0x104CF},
+	{"", 13, 1, 0x104CF, 1},
+	{",mode=fast,block=4096", 12, 1, 0x1040F, 2},
+	{",level=1", 13, 1, 0x10405, 0},
+	{",encodings=2", 13, 1, 0x10003, 0},
+	{",rles=2,deltas=1", 13, 1, 0x81, 0},
+	{",bitpack=false,block=4096", 12, 0, 0x104CF, 0},
+	{",block=4096", 12, 1, 0x104CF, 1},
 };
+enum { FORMS = sizeof encodings / sizeof *encodings };
 
 /* What the host encodes to, byte by byte; with less room by 1 to 16 bytes, nothing. */
 static void encode(unsigned t, unsigned form, const std::vector<bytes> &data, bool counted,
                    uint64_t seed, rng *r)
 {
-	lade_cas_choice choice = {t, encodings[form].block, t & 1, encodings[form].bitpack,
-	                          encodings[form].tried};
+	uint32_t real = t > 3, bitcomp = encodings[form].bitcomp;
+	lade_cas_choice choice = {t - 2 * real,
+	                          encodings[form].block,
+	                          !real && t & 1,
+	                          encodings[form].bitpack,
+	                          encodings[form].tried,
+	                          bitcomp == 1 || (bitcomp == 2 && real),
+	                          real};
 	std::vector<bytes> want;
 	std::vector<size_t> caps;
 	for (size_t i = 0; i < data.size(); i++) {
@@ -232,10 +241,23 @@ static void like_the_host(void **state)
 			std::vector<bytes> data;
 			for (unsigned s = 0; s < 4; s++)
 				data.push_back(data_of(sizes[rng_below(&r, 10)], t, kind, &r));
-			encode(t, (unsigned)rng_below(&r, 6), data, kind & 1, (uint64_t)kind + t,
-			       &r);
+			encode(t, (unsigned)rng_below(&r, FORMS), data, kind & 1,
+			       (uint64_t)kind + t, &r);
 		}
-	for (unsigned form = 0; form < 6; form++)
+	/* Reals that are decimals. */
+	for (unsigned t = 4; t < 6; t++) {
+		bytes prices(9000);
+		unsigned log = t - 2;
+		for (size_t i = 0; i < prices.size() >> log; i++) {
+			double d = (double)(int)rng_below(&r, 90000) / 100;
+			float f = (float)d;
+			memcpy(&prices[i << log], t == 4 ? (void *)&f : (void *)&d, 1u << log);
+		}
+		for (unsigned form = 0; form < 3; form++)
+			encode(t, form, {prices, data_of(5000, log, KIT_KINDS, &r)}, form & 1, t,
+			       &r);
+	}
+	for (unsigned form = 0; form < FORMS; form++)
 		for (unsigned t = 0; t < 4; t++)
 			encode(t, form,
 			       {data_of(16400, t, KIT_KINDS, &r), data_of(700, t, KIT_KEYS, &r)},

@@ -8,7 +8,7 @@
 #include "cascaded_kit.h"
 
 #include "base/support.h"
-#include "codec/cascaded/layout.h"
+#include "codec/cascaded/cascaded.h"
 
 static const char *const types[] = {"|u1", "|i1", "<u2", "<i2", "<f4", "<i4", "<u8", "<i8"};
 static const size_t elems[] = {1, 1, 2, 2, 4, 4, 8, 8};
@@ -97,8 +97,10 @@ static void round_trip(codec *c, const uint8_t *data, size_t size)
 	free(back);
 }
 
-/* Which cascades the blocks of an encoded chunk have: bit 'layers', the highest for raw ones. */
+/* Which cascades the blocks of an encoded chunk have: bit 'layers', the highest for raw ones, and
+ * one for those of bitcomp. */
 #define RAW (1u << 31)
+#define OF_BITCOMP (1u << 30)
 static unsigned cascades_of(const uint8_t *p)
 {
 	unsigned seen = 0;
@@ -108,7 +110,10 @@ static unsigned cascades_of(const uint8_t *p)
 	for (uint32_t i = 0; i < c.blocks; i++) {
 		uint32_t end = lade__le32(p + 16 + 4 * i);
 		bool raw = end - begin == lade_cascaded_units(lade_cascaded_block_bytes(&c, i));
-		seen |= raw ? RAW : 1u << p[16 * (size_t)begin];
+		unsigned first = p[16 * (size_t)begin];
+		seen |= raw                             ? RAW
+		        : first & LADE_CASCADED_BITCOMP ? OF_BITCOMP
+		                                        : 1u << first;
 		begin = end;
 	}
 	return seen;
@@ -169,13 +174,16 @@ static void kinds_and_options(void **state)
 				round_trip(&c, data, size);
 				uint8_t *packed = encode_all(&c, data, size, &packed_size);
 				unsigned now = cascades_of(packed);
-				assert_int_equal(now & ~(allowed[o] | RAW), 0);
+				unsigned other = lade__cascaded_choice_of(&c.stage).bitcomp
+				                         ? OF_BITCOMP
+				                         : 0;
+				assert_int_equal(now & ~(allowed[o] | other | RAW), 0);
 				seen |= now;
 				free(packed);
 			}
 			codec_close(&c);
 		}
-	assert_int_equal(seen, ALL | RAW);
+	assert_int_equal(seen, ALL | RAW | OF_BITCOMP);
 }
 
 /* Every width of every type, with every number of entries about the vectors' steps. */

@@ -16,7 +16,7 @@
  * bitcomp_decode.cu, lade_bitcomp_encode_smem of bitcomp_choose.cuh. */
 #define LADE_BITCOMP_DECODE_SHARED 76224u
 #define LADE_BITCOMP_FEW_SHARED 152192u
-#define LADE_BITCOMP_ENCODE_SHARED 76800u
+#define LADE_BITCOMP_ENCODE_SHARED 76672u
 
 /* What an encoder does, from the options of its stage. */
 typedef struct lade_bitcomp_how {

@@ -319,10 +319,10 @@ static bool more_read(unsigned log, unsigned more, lade__bitcomp_parts *p)
 }
 
 /* Checks sub-block 'src' of 'size' bytes, less than raw, that decodes to 'len' (section 4). */
-static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t len,
+static bool parts_read(unsigned log, const uint8_t *src, size_t size, size_t len,
                        lade__bitcomp_parts *p)
 {
-	unsigned log = h->log, each = log == 0 ? 16 : 8;
+	unsigned each = log == 0 ? 16 : 8;
 	size_t values = (len + (1u << log) - 1) >> log, at = HEADER, payload = 0;
 	if (size < HEADER)
 		return false;
@@ -374,6 +374,32 @@ static bool parts_read(const header *h, const uint8_t *src, size_t size, size_t 
 	return at + lade__bitcomp_up(payload * (each / 8)) == size;
 }
 
+/* A sub-block of 'size' bytes, less than raw and with SLACK bytes behind it, to 'dst', which has
+ * 'len' bytes; false: it is corrupt. */
+static bool coded_decode(const lade__bitcomp_kernels *k, unsigned log, const uint8_t *src,
+                         size_t size, size_t len, uint8_t *dst)
+{
+	uint8_t out[BLOCK + SLACK];
+	lade__bitcomp_parts parts;
+	if (!parts_read(log, src, size, len, &parts))
+		return false;
+	int mode = parts.ten ? rounding_nearest() : FE_TONEAREST;
+	if (len == BLOCK) {
+		k->decode[log](&parts, dst);
+	} else {
+		k->decode[log](&parts, out);
+		memcpy(dst, out, len);
+	}
+	rounding_back(mode);
+	return true;
+}
+
+bool lade__bitcomp_block_decode(lade_cpu cpu, unsigned log, const uint8_t *src, size_t size,
+                                size_t len, uint8_t *dst)
+{
+	return coded_decode(kernels_of(cpu), log, src, size, len, dst);
+}
+
 /* Sub-block i of a chunk that chunk_read() took, to 'dst', which has its decoded bytes. */
 static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k, lade_cspan span,
                                 uint64_t i, uint8_t *dst, lade_error *err)
@@ -382,8 +408,7 @@ static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k,
 	uint64_t begin = i ? (uint64_t)16 * lade__le32(ends + 4 * (i - 1)) : directory_of(h->size);
 	uint64_t end = (uint64_t)16 * lade__le32(ends + 4 * i);
 	size_t len = h->size - BLOCK * i < BLOCK ? (size_t)(h->size - BLOCK * i) : BLOCK;
-	uint8_t in[BLOCK + SLACK], out[BLOCK + SLACK];
-	lade__bitcomp_parts parts;
+	uint8_t in[BLOCK + SLACK];
 	if (begin < directory_of(h->size) || begin >= end || end > span.size ||
 	    end - begin > lade__bitcomp_up(len))
 		return lade_fail(err, LADE_E_CORRUPT, HEADER + 4 * i,
@@ -400,20 +425,12 @@ static lade_status block_decode(const header *h, const lade__bitcomp_kernels *k,
 			memset(in + size, 0, SLACK);
 			from = in;
 		}
-		if (!parts_read(h, from, size, len, &parts))
+		if (!coded_decode(k, h->log, from, size, len, dst))
 			return lade_fail(
 				err, LADE_E_CORRUPT, begin,
 				"bitcomp: sub-block %llu of %zu bytes has mode %02x, width "
 				"%u, which do not make that",
 				(unsigned long long)i, size, src[begin], src[begin + 1]);
-		int mode = parts.ten ? rounding_nearest() : FE_TONEAREST;
-		if (len == BLOCK) {
-			k->decode[h->log](&parts, dst);
-		} else {
-			k->decode[h->log](&parts, out);
-			memcpy(dst, out, len);
-		}
-		rounding_back(mode);
 	}
 	if (h->quant)
 		k->restore[h->log](h->quant, h->exponent, dst, len >> h->log);
@@ -529,6 +546,19 @@ static const uint8_t *values_of(const lade__bitcomp_kernels *k, const header *h,
 	for (; end % LADE_BITCOMP_GROUP; end += size)
 		memcpy(aside + end, aside + end - size, size);
 	return aside;
+}
+
+size_t lade__bitcomp_block_encode(lade_cpu cpu, const lade_bitcomp_how *how, const uint8_t *src,
+                                  size_t len, uint8_t *dst)
+{
+	const lade__bitcomp_kernels *k = kernels_of(cpu);
+	const header h = {.log = how->log};
+	uint8_t values[BLOCK];
+	int mode = how->real ? rounding_nearest() : FE_TONEAREST;
+	src = values_of(k, &h, src, len, values);
+	size_t size = k->encode[how->log](how, src, len, src, dst);
+	rounding_back(mode);
+	return size;
 }
 
 static lade_status encode(const lade_run *run, lade_cspan span, lade_span dst, size_t *dst_size,

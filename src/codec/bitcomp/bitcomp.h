@@ -51,6 +51,19 @@ enum {
 
 lade_bitcomp_how lade__bitcomp_how_of(const lade_stage *stage);
 
+/*
+ * Sub-blocks by themselves, for cascaded, of 'len' decoded bytes, at most BLOCK.
+ *
+ * decode: 'src' has 'size' bytes, less than raw, and SLACK bytes behind these; false: it is
+ * corrupt, and 'dst', which has 'len' bytes, unspecified.
+ * encode: gives the bytes written to 'dst', which has BLOCK + SLACK bytes; 0: it would not be
+ * smaller than raw.
+ */
+bool lade__bitcomp_block_decode(lade_cpu cpu, unsigned log, const uint8_t *src, size_t size,
+                                size_t len, uint8_t *dst);
+size_t lade__bitcomp_block_encode(lade_cpu cpu, const lade_bitcomp_how *how, const uint8_t *src,
+                                  size_t len, uint8_t *dst);
+
 /* A sub-block's parts, checked (section 4): where the payload of 'units' units is, and so on. */
 typedef struct lade__bitcomp_parts {
 	uint8_t mode, width, step;

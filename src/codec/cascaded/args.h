@@ -12,10 +12,10 @@
 #define LADE_CAS_WARPS_LOG 3u
 #define LADE_CAS_WARPS 8u
 
-/* Dynamic shared memory of a warp: lade_cas_warp of cascaded_decode.cu, lade_cas_lists of
- * cascaded_encode.cu. */
-#define LADE_CAS_DECODE_SHARED 8240u
-#define LADE_CAS_ENCODE_SHARED 5760u
+/* Dynamic shared memory: a decoding warp's, lade_cas_warp of cascaded_decode.cu; that of 'warps' of
+ * an encoder, the start of a lade_bitcomp_encode_smem, and a lade_cas_job. */
+#define LADE_CAS_DECODE_SHARED 9536u
+#define LADE_CAS_ENCODE_SHARED(warps) (2048u + 9328u * (warps) + 64u)
 
 /* What the options of an encoder come to. */
 typedef struct lade_cas_choice {
@@ -24,7 +24,9 @@ typedef struct lade_cas_choice {
 	uint32_t is_signed;
 	uint32_t bitpack; /* 0: arrays have their types' whole widths */
 	uint32_t tried;   /* bit 'layers' for each cascade that a block may get */
+	uint32_t bitcomp; /* whether bitcomp's sub-blocks are tried */
+	uint32_t real;    /* elements are floats of 4 or 8 bytes */
 } lade_cas_choice;
-LADE_ARGS(lade_cas_choice, 20);
+LADE_ARGS(lade_cas_choice, 28);
 
 #endif

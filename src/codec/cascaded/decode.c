@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "codec/bitcomp/bitcomp.h"
 #include "codec/cascaded/cascaded.h"
 #include "codec/cascaded/kernels.h"
 #include "filter/ints.h"
@@ -26,6 +27,7 @@ typedef struct decoder {
 	const uint8_t *src, *end;
 	const lade__cascaded_kernels *kernels;
 	const lade__int_kernels *sums;
+	lade_cpu cpu;
 	scratch *s;
 } decoder;
 
@@ -140,6 +142,19 @@ static lade_status decode_block(const decoder *d, uint32_t i, uint8_t *dst, lade
 	}
 	lade_cascaded_block b = {.n = bytes >> c->log2, .units = end - begin};
 	size_t at = (size_t)(block - d->src);
+	if (*block & LADE_CASCADED_BITCOMP) {
+		uint8_t in[BLOCK + SLACK];
+		size_t size = (size_t)(end - begin) * LADE_CASCADED_UNIT;
+		memcpy(in, block, size);
+		memset(in + size, 0, SLACK);
+		in[0] &= (uint8_t)~LADE_CASCADED_BITCOMP;
+		if (lade__bitcomp_block_decode(d->cpu, c->log2, in, size, bytes, dst))
+			return LADE_OK;
+		return lade_fail(err, LADE_E_CORRUPT, at,
+		                 "cascaded: block %u, %u units, is no sub-block of bitcomp with "
+		                 "mode %02x, width %u",
+		                 i, end - begin, in[0], in[1]);
+	}
 	if (!lade_cascaded_block_read(lade__le32(block), lade__le32(block + 4), c->log2, c->block,
 	                              &b))
 		return lade_fail(err, LADE_E_CORRUPT, at,
@@ -166,6 +181,7 @@ static lade_status decoder_open(const lade_run *run, lade_cspan src, size_t cap,
 	d->end = d->src + src.size;
 	d->kernels = lade__cascaded_kernels_of(run->cpu);
 	d->sums = lade__int_kernels_of(run->cpu);
+	d->cpu = run->cpu;
 	d->s = lade_worker_scratch(run->worker, 0, sizeof *d->s);
 	if (!d->s)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,

@@ -4,10 +4,11 @@
  *
  * The cascades that may be tried are measured for each block; the one that gives the fewest units
  * is written, among equals the first: nothing, differences, their runs; outer runs, their
- * differences, the runs of these.
+ * differences, the runs of these; then a sub-block of bitcomp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "codec/bitcomp/bitcomp.h"
 #include "codec/cascaded/cascaded.h"
 #include "codec/cascaded/kernels.h"
 #include "filter/ints.h"
@@ -98,6 +99,11 @@ lade_cas_choice lade__cascaded_choice_of(const lade_stage *stage)
 {
 	const lade_value *v = stage->option;
 	lade_dtype dtype = (lade_dtype)v[LADE__CASCADED_DTYPE].i;
+	bool real = lade_dtype_class(dtype) == 'f' && lade_dtype_size(dtype) >= 4;
+	bool fast = v[LADE__CASCADED_MODE].i || v[LADE__CASCADED_LEVEL].i < 3;
+	bool all = v[LADE__CASCADED_ENCODINGS].i % 4 == 3 && v[LADE__CASCADED_RLES].i < 0 &&
+	           v[LADE__CASCADED_DELTAS].i < 0 && v[LADE__CASCADED_BITPACK].i &&
+	           v[LADE__CASCADED_LEVEL].i > 1;
 	return (lade_cas_choice){
 		.log2 = lade__log2(lade_dtype_size(dtype)),
 		.block = v[LADE__CASCADED_BLOCK].i == 4096 ? LADE_CASCADED_BLOCK_MIN
@@ -105,6 +111,8 @@ lade_cas_choice lade__cascaded_choice_of(const lade_stage *stage)
 		.is_signed = lade_dtype_class(dtype) == 'i',
 		.bitpack = v[LADE__CASCADED_BITPACK].i != 0,
 		.tried = tried_of(v),
+		.bitcomp = all && (!fast || real),
+		.real = real,
 	};
 }
 
@@ -164,7 +172,7 @@ typedef struct scratch {
 	uint8_t inner[HALF], outer_inner[HALF / 2]; /* 'delta', 'outer_delta' without runs */
 	uint16_t outer_counts[LADE_CASCADED_RUNS_TRIED], inner_counts[LADE_CASCADED_RUNS_TRIED],
 		outer_inner_counts[LADE_CASCADED_RUNS_TRIED];
-	uint8_t packed[LADE_CASCADED_BLOCK_BYTES + 64];
+	uint8_t packed[LADE_CASCADED_BLOCK_BYTES + SLACK];
 } scratch;
 
 /* A way to write a block. */
@@ -179,6 +187,7 @@ typedef struct encoder {
 	lade_cas_choice choice;
 	const lade__cascaded_kernels *kernels;
 	const lade__int_kernels *ints;
+	lade_cpu cpu;
 	scratch *s;
 } encoder;
 
@@ -365,6 +374,18 @@ static const uint8_t *encode_block(const encoder *e, const uint8_t *x, uint32_t 
 		               s->outer_inner_counts};
 		consider_values(e, &q, &runs, &best);
 	}
+	if (e->choice.bitcomp) {
+		lade_bitcomp_how how = {.log = e->choice.log2,
+		                        .is_signed = e->choice.is_signed,
+		                        .real = e->choice.real};
+		size_t size = lade__bitcomp_block_encode(e->cpu, &how, x,
+		                                         (size_t)n << e->choice.log2, s->packed);
+		if (size && size / LADE_CASCADED_UNIT < best.b.units) {
+			s->packed[0] |= LADE_CASCADED_BITCOMP;
+			*units = (uint32_t)(size / LADE_CASCADED_UNIT);
+			return s->packed;
+		}
+	}
 	*units = best.b.units;
 	if (best.b.units < raw) {
 		write_block(e, &best);
@@ -389,7 +410,8 @@ static lade_status encode(const lade_run *run, lade_cspan src, lade_span dst, si
 {
 	encoder e = {.choice = lade__cascaded_choice_of(run->stage),
 	             .kernels = lade__cascaded_kernels_of(run->cpu),
-	             .ints = lade__int_kernels_of(run->cpu)};
+	             .ints = lade__int_kernels_of(run->cpu),
+	             .cpu = run->cpu};
 	lade_cascaded_chunk c;
 	const uint8_t *x = lade__bytes(src);
 	uint8_t *out = dst.data;

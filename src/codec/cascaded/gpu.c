@@ -16,7 +16,7 @@
 static const lade__kernel decode_kernel = {"cascaded_decode", "lade_cascaded_decode", SHARED};
 static const lade__kernel size_kernel = {"cascaded_decode", "lade_cascaded_size", 0};
 static const lade__kernel encode_kernel = {"cascaded_encode", "lade_cascaded_encode",
-                                           LADE_CAS_WARPS * LADE_CAS_ENCODE_SHARED};
+                                           LADE_CAS_ENCODE_SHARED(LADE_CAS_WARPS)};
 
 /* The most parts of a chunk: their number fits 16 bits. */
 #define PARTS_MAX 4096u
@@ -90,7 +90,7 @@ static lade_status encode(const lade__gpu_work *work, lade_error *err)
 	lade_cas_choice choice = lade__cascaded_choice_of(work->stage);
 	uint32_t team_log = team_log_of(work);
 	lade__launch l = {.blocks = (unsigned)work->count, .threads = 32u << team_log,
-	                  .shared = LADE_CAS_ENCODE_SHARED << team_log, .stream = work->stream};
+	                  .shared = LADE_CAS_ENCODE_SHARED(1u << team_log), .stream = work->stream};
 	void *arguments[] = {&batch, &choice};
 	return lade__gpu_launch_turns(work, &encode_kernel, l, arguments, err);
 }

@@ -40,6 +40,8 @@
 #define LADE_CASCADED_ROTATED 16u
 #define LADE_CASCADED_RUNS (LADE_CASCADED_OUTER | LADE_CASCADED_INNER)
 #define LADE_CASCADED_LAYERS 32u
+/* Of a block's first byte: the block is a sub-block of bitcomp, whose mode the other bits are. */
+#define LADE_CASCADED_BITCOMP 128u
 
 /* log2 of a part's decoded bytes. */
 #define LADE_CASCADED_PART 10u

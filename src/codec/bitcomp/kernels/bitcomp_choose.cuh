@@ -9,7 +9,7 @@
 
 #include "codec/bitcomp/kernels/bitcomp.cuh"
 
-#define LADE_BITCOMP_FIXED 66 /* units of 16 bytes: header, base, and a mask of bytes */
+#define LADE_BITCOMP_FIXED 65 /* units of 16 bytes: header, base, and a mask of bytes */
 
 /* A sub-block as it would be written with a mask. */
 struct lade_bitcomp_marks {

@@ -164,8 +164,8 @@ LADE_DEVICE void lade_packed_store(uint8_t *to, const uint32_t *w, uint32_t left
 }
 
 /* Copies between any addresses, a warp. */
-static __device__ __noinline__ void lade_packed_copy(uint8_t *to, const uint8_t *from,
-                                                     uint32_t size, uint32_t lane)
+[[maybe_unused]] static __device__ __noinline__ void
+lade_packed_copy(uint8_t *to, const uint8_t *from, uint32_t size, uint32_t lane)
 {
 	if (((uintptr_t)to | (uintptr_t)from) & 15) {
 		lade_bytes_copy(to, from, size, lane);

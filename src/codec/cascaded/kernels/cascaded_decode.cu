@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "codec/cascaded/kernels/cascaded.cuh"
-#include "codec/bitcomp/kernels/packed.cuh"
+#include "codec/bitcomp/kernels/bitcomp_block.cuh"
 #include "gpu/kernels/stage.cuh"
 
 /* Zeros behind what is staged: a lane's last elements may have bits of up to 5 words there. */
@@ -37,6 +37,7 @@ struct lade_cas_warp {
 	};
 	unsigned long long barrier;
 	uint64_t unused;
+	lade_bitcomp_tables tables; /* of a sub-block of bitcomp */
 };
 static_assert(sizeof(lade_cas_warp) == LADE_CAS_DECODE_SHARED, "");
 
@@ -315,6 +316,20 @@ lade_cas_one(lade_cas_warp *w, lade_warp_report *report, const lade_gpu_chunk &c
 	if (units == raw) {
 		lade_stage_out(to, w->units, bytes, lane);
 		return true;
+	}
+	if (w->units[0].x & LADE_CASCADED_BITCOMP) {
+		/* The rest of the byte is the mode. */
+		__syncwarp();
+		if (lane == 0)
+			w->units[0].x &= ~LADE_CASCADED_BITCOMP;
+		__syncwarp();
+#define LADE_ONE(LOG) \
+	lade_bitcomp_block<LOG>(w->units, &w->tables, to, 16 * units, bytes, lane)
+		return c.log2 == 0   ? LADE_ONE(0)
+		       : c.log2 == 1 ? LADE_ONE(1)
+		       : c.log2 == 2 ? LADE_ONE(2)
+		                     : LADE_ONE(3);
+#undef LADE_ONE
 	}
 	units |= c.block << 16;
 	return c.log2 == 0   ? lade_cas_coded<uint8_t>(w, units, n, to)

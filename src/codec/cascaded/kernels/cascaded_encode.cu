@@ -12,6 +12,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "codec/bitcomp/kernels/bitcomp_make.cuh"
 #include "codec/cascaded/kernels/cascaded.cuh"
 
 #define LADE_CAS_LIST LADE_CASCADED_RUNS_TRIED
@@ -21,7 +22,8 @@
 struct lade_cas_lists {
 	uint16_t first[LADE_CAS_LIST], second[LADE_CAS_LIST / 2];
 };
-static_assert(sizeof(lade_cas_lists) == LADE_CAS_ENCODE_SHARED, "");
+/* They take the place of the elements of bitcomp's encoder. */
+static_assert(sizeof(lade_cas_lists) <= LADE_BITCOMP_BLOCK, "");
 static_assert(LADE_CAS_WARPS == 1u << LADE_CAS_WARPS_LOG, "");
 
 /* Elements of a block: x[0], x[1], ... at any address; or, through a list, x[via[0]], x[via[1]],
@@ -651,6 +653,54 @@ static __device__ __forceinline__ void lade_cas_write_raw(const uint8_t *x, uint
 	}
 }
 
+/* ---- sub-blocks of bitcomp -------------------------------------------------------------- */
+
+/* Makes one of the 'bytes' at 'x', as lade_bitcomp_made() does.  Lists are lost. */
+template <int LOG>
+static __device__ __noinline__ uint32_t lade_cas_bitcomp(const lade_cas_choice &choice,
+                                                         lade_bitcomp_warp_smem *there,
+                                                         const uint8_t *x, uint32_t bytes,
+                                                         uint32_t lane)
+{
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	uint32_t flags = (choice.is_signed ? 1 : 0) | (choice.real ? 4 : 0);
+	__syncwarp();
+	if (lane == 0) {
+		own_smem->from = x;
+		own_smem->len = bytes;
+		own_smem->quant = 0;
+		own_smem->ten = 0;
+	}
+	__syncwarp();
+	lade_bitcomp_again<LOG>(own_smem, lane);
+	return lade_bitcomp_made<LOG>(own_smem, flags, lane);
+}
+
+/* Writes one that has 'size' bytes.  Where the source has changed since, so that it would have
+ * others, what is written is no block. */
+template <int LOG>
+static __device__ __noinline__ void lade_cas_write_bitcomp(const lade_cas_choice &choice,
+                                                           lade_bitcomp_warp_smem *there,
+                                                           const uint8_t *x, uint32_t bytes,
+                                                           uint32_t size, uint8_t *to)
+{
+	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
+	uint32_t lane = lade_lane();
+	uint32_t made = lade_cas_bitcomp<LOG>(choice, own_smem, x, bytes, lane), fixed = made >> 16;
+	if ((made & 0xFFFF) != size) {
+		for (uint32_t at = 4 * lane; at < size; at += 128)
+			lade_cas_store_word(to + at, 0);
+		return;
+	}
+	__syncwarp();
+	if (lane == 0)
+		own_smem->fixed[0].x |= LADE_CASCADED_BITCOMP;
+	__syncwarp();
+	lade_bitcomp_out(to, own_smem->fixed, fixed, lane);
+	lade_bitcomp_out(to + fixed, own_smem->units, size - fixed, lane);
+	__syncwarp();
+}
+
 /* ---- chunks ----------------------------------------------------------------------------- */
 
 /* The chunk's header, and the zeros behind its directory. */
@@ -676,26 +726,36 @@ struct lade_cas_job {
 	lade_gpu_chunk chunk;
 	uint32_t item, status, units[LADE_CAS_WARPS];
 };
+static_assert(sizeof(lade_bitcomp_encode_smem) + sizeof(lade_cas_job) ==
+                      LADE_CAS_ENCODE_SHARED(LADE_CAS_WARPS),
+              "");
 
 /* Encodes a chunk; gives its units, or 0 where it does not fit.  For all threads. */
 template <typename T>
 static __device__ __forceinline__ uint32_t
-lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice &choice,
-                const lade_gpu_chunk &chunk, const lade_cascaded_chunk &c, uint32_t warp,
-                uint32_t lane)
+lade_cas_encode(lade_cas_job *job, lade_bitcomp_warp_smem *own_smem,
+                const lade_cas_choice &choice, const lade_gpu_chunk &chunk,
+                const lade_cascaded_chunk &c, uint32_t warp, uint32_t lane)
 {
+	constexpr int LOG = lade_cas<T>::LOG2;
+	lade_cas_lists *lists = (lade_cas_lists *)own_smem->units;
 	uint32_t cap = chunk.dst_cap / 16, at = c.first;
 	if (at > cap)
 		return 0;
 	lade_cas_write_header(chunk, c);
 	for (uint32_t from = 0; from < c.blocks; from += blockDim.x / 32) {
-		uint32_t i = from + warp, bytes = 0, before = 0, all = 0;
+		uint32_t i = from + warp, bytes = 0, before = 0, all = 0, made = 0;
 		const uint8_t *x = chunk.src + ((size_t)i << c.block);
 		lade_cas_plan<T> p;
 		p.b.units = 0;
 		if (i < c.blocks) {
 			bytes = lade_cascaded_block_bytes(&c, i);
+			if (choice.bitcomp)
+				made = lade_cas_bitcomp<LOG>(choice, own_smem, x, bytes, lane) &
+				       0xFFFF;
 			lade_cas_choose<T>(choice, x, bytes / (uint32_t)sizeof(T), lists, &p, lane);
+			made = made / 16 < p.b.units ? made : 0;
+			p.b.units = made ? made / 16 : p.b.units;
 		}
 		if (lane == 0)
 			job->units[warp] = p.b.units;
@@ -708,7 +768,9 @@ lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice 
 			return 0;
 		if (i < c.blocks) {
 			uint8_t *to = chunk.dst + 16 * (size_t)(at + before);
-			if (p.b.units == lade_cascaded_units(bytes))
+			if (made)
+				lade_cas_write_bitcomp<LOG>(choice, own_smem, x, bytes, made, to);
+			else if (p.b.units == lade_cascaded_units(bytes))
 				lade_cas_write_raw(x, bytes, to, lane);
 			else
 				lade_cas_write(p, x, lists, to, lane);
@@ -725,13 +787,14 @@ lade_cas_encode(lade_cas_job *job, lade_cas_lists *lists, const lade_cas_choice 
 /*
  * Map: a block of 32 to 256 threads a chunk; with 'next' blocks take chunks from it, else block i
  * has the i-th.  Sources and destinations have any alignment and do not overlap.  Shared: a
- * lade_cas_lists a warp, dynamic.
+ * lade_bitcomp_encode_smem with as many warps as there are, and a lade_cas_job, dynamic.
  */
-extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
+extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 3)
 	lade_cascaded_encode(lade_gpu_batch batch, lade_cas_choice choice)
 {
-	LADE_SHARED_DYNAMIC(lade_cas_lists, lists);
-	LADE_SHARED(lade_cas_job, job);
+	LADE_SHARED_DYNAMIC_AT(256, lade_bitcomp_encode_smem, smem);
+	/* Behind the warps that there are, as static memory would be aligned to 256 bytes. */
+	lade_cas_job &job = *(lade_cas_job *)(smem->warps + blockDim.x / 32);
 	uint32_t lane = lade_lane(), warp = threadIdx.x / 32;
 	/* Of warps that there are not, too. */
 	if (threadIdx.x < LADE_CAS_WARPS)
@@ -754,7 +817,7 @@ extern "C" __global__ void __launch_bounds__(32 * LADE_CAS_WARPS, 4)
 		if (status == LADE_GPU_OK) {
 			lade_cascaded_chunk c = {
 				choice.log2, choice.block, chunk.src_size, 0, 0, 0};
-			lade_cas_lists *l = &lists[warp];
+			lade_bitcomp_warp_smem *l = &smem->warps[warp];
 			lade_cascaded_chunk_fill(&c);
 			if (c.log2 == 0)
 				units = lade_cas_encode<uint8_t>(&job, l, choice, chunk, c, warp,
