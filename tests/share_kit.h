@@ -76,6 +76,24 @@ static inline lade_share *kit_connect(void)
 	return NULL;
 }
 
+/* Until a broker answers.  A process that one was just starting when it was killed has its socket
+ * for a moment. */
+static inline void kit_answered(void)
+{
+	lade_share_statistics n = {.struct_size = sizeof n};
+	lade_status status = LADE_E_IO;
+	lade_error err;
+
+	for (int i = 0; i < 2000 && status != LADE_OK; i++) {
+		lade_share *share = kit_connect();
+		status = lade_share_statistics_get(share, &n, &err);
+		lade_share_close(share);
+		if (status != LADE_OK)
+			usleep(5000);
+	}
+	kit_must(status, &err);
+}
+
 /* A broker, in a process that ends in order at SIGTERM. */
 static inline pid_t kit_serve(void)
 {
@@ -98,7 +116,7 @@ static inline pid_t kit_serve(void)
 		_exit(status != LADE_OK);
 	}
 	assert_true(pid > 0);
-	lade_share_close(kit_connect());
+	kit_answered();
 	return pid;
 }
 

@@ -48,7 +48,10 @@ class Published(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What the broker knows of a version; time is in nanoseconds since 1970."""
+    """What the broker knows of a version; time is in nanoseconds since 1970.
+
+    place, in a listing, is where it is: "memory", "compressed" or "disk".
+    """
 
     name: str
     version: int
@@ -59,6 +62,14 @@ class Info(NamedTuple):
     batches: int
     uid: int
     pid: int
+    place: str
+
+
+_PLACES = ("memory", "compressed", "disk")
+
+
+def _info(row: tuple[Any, ...]) -> Info:
+    return Info(*row[:-1], _PLACES[row[-1]])
 
 
 def _one_of(name: str, table: dict[Any, int], value: Any) -> int:
@@ -126,19 +137,31 @@ class Connection(_Closing):
         self._own = None
 
     def publish(
-        self, name: str, source: Any, *, copy: str = "if_needed", compact: bool = False
+        self,
+        name: str,
+        source: Any,
+        *,
+        copy: str = "if_needed",
+        compact: bool = False,
+        wait: float = 0.0,
     ) -> Published:
         """Publish a new version of a name.
 
         source is anything with Arrow's capsules (pyarrow, pandas, polars, a Dataset), or an array
         of numbers with one dimension. copy is "if_needed", "never" or "always"; compact=True is
-        "always": only the rows of a slice become readable. The result says what was copied, and
-        why.
+        "always": only the rows of a slice become readable. wait is how many seconds to wait for
+        room, where all that is published is in use. The result says what was copied, and why.
         """
         mode = _one_of("copy", _COPY, copy)
         schema, arrays = _capsules(source)
         return Published(
-            *self._connection.publish(text("name", name), schema, arrays, 2 if compact else mode)
+            *self._connection.publish(
+                text("name", name),
+                schema,
+                arrays,
+                2 if compact else mode,
+                min(math.ceil(wait * 1000), (1 << 32) - 1),
+            )
         )
 
     def get(
@@ -165,7 +188,7 @@ class Connection(_Closing):
 
     def datasets(self, prefix: str | None = None) -> list[Info]:
         """The latest version of each name that begins with prefix, in order."""
-        return [Info(*row) for row in self._connection.list(prefix)]
+        return [_info(row) for row in self._connection.list(prefix)]
 
     def __iter__(self) -> Iterator[str]:
         return iter([one.name for one in self.datasets()])
@@ -198,7 +221,7 @@ class Dataset(_Closing):
     def __init__(self, version: _lade.ShareVersion, path: str | None):
         self._own: _lade.ShareVersion | None = version
         self._path = path
-        self.info = Info(*version.info())
+        self.info = _info(version.info())
 
     @property
     def _version(self) -> _lade.ShareVersion:

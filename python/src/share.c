@@ -101,7 +101,7 @@ static void connection_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* publish(name, schema, (array, ...), copy): (version, shared, copied, why) */
+/* publish(name, schema, (array, ...), copy, wait_ms): (version, shared, copied, why) */
 static PyObject *connection_publish(PyObject *self, PyObject *args)
 {
 	connection *c = (connection *)self;
@@ -112,10 +112,13 @@ static PyObject *connection_publish(PyObject *self, PyObject *args)
 	const char *name;
 	lade_status status = LADE_OK;
 	lade_error err;
+	unsigned wait_ms;
 	int copy;
 
-	if (!PyArg_ParseTuple(args, "sOO!i", &name, &schema, &PyTuple_Type, &tuple, &copy))
+	if (!PyArg_ParseTuple(args, "sOO!iI", &name, &schema, &PyTuple_Type, &tuple, &copy,
+	                      &wait_ms))
 		return NULL;
+	table.wait_ms = wait_ms;
 	table.schema = PyCapsule_GetPointer(schema, SCHEMA);
 	if (!table.schema)
 		return NULL;
@@ -211,9 +214,10 @@ static PyObject *connection_alloc(PyObject *self, PyObject *args)
 static PyObject *info_tuple(const lade_share_info *i)
 {
 	/* Names are bytes: those of others may be no UTF-8. */
-	return Py_BuildValue("(NKKKKIIII)", py_message(i->name), (unsigned long long)i->version,
+	return Py_BuildValue("(NKKKKIIIII)", py_message(i->name), (unsigned long long)i->version,
 	                     (unsigned long long)i->rows, (unsigned long long)i->bytes,
-	                     (unsigned long long)i->time, i->columns, i->batches, i->uid, i->pid);
+	                     (unsigned long long)i->time, i->columns, i->batches, i->uid, i->pid,
+	                     (unsigned)i->place);
 }
 
 typedef struct listing {
@@ -332,6 +336,13 @@ static PyObject *connection_statistics(PyObject *self, PyObject *unused)
 		{"refused", n.refused},
 		{"keeper_pid", n.keeper_pid},
 		{"keeper_starts", n.keeper_starts},
+		{"compressed", n.compressed},
+		{"disk", n.disk},
+		{"disk_cap", n.disk_cap},
+		{"evicted", n.evicted},
+		{"stored", n.stored},
+		{"returned", n.returned},
+		{"waiting", n.waiting},
 	};
 	PyObject *out = PyDict_New();
 	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++) {

@@ -177,6 +177,45 @@ def test_pandas_and_polars(path):
         assert share.get("frame").to_polars().equals(frame)
 
 
+def test_what_makes_room(tmp_path):
+    lade = command()
+    if not lade:
+        pytest.skip("there is no lade command that serves")
+    socket = str(tmp_path / "s")
+    broker = subprocess.Popen(
+        [lade, "share", "serve", "--socket", socket, "-M", "2M", "--spill", str(tmp_path / "f")]
+    )
+    for _ in range(500):
+        try:
+            share = liblade.share.connect(socket)
+            break
+        except liblade.InputError:
+            time.sleep(0.01)
+    noise = np.random.default_rng(1).random((4, 100000))
+    for i in range(4):
+        share.publish(f"noise {i}", noise[i])
+    share.publish("steps", np.arange(200000))
+    held = share.get("steps").numbers()
+    places = {info.name: info.place for info in share.datasets()}
+    assert places["steps"] == "memory" and "disk" in places.values()
+    n = share.statistics()
+    assert n["bytes"] <= 2 << 20 and n["stored"] >= 2 and n["disk"] > 0
+    for i in range(4):
+        if i == 3:  # without what is open
+            del held
+            gc.collect()
+        try:
+            assert (np.asarray(share.get(f"noise {i}").numbers()) == noise[i]).all()
+        except liblade.InputError:
+            assert i < 3
+    with pytest.raises(liblade.InputError, match="of 2097152 are in use"):
+        share.publish("x", np.zeros(300000), wait=0.1)
+    share.close()
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(10) == 0
+    assert not list((tmp_path / "f").iterdir())
+
+
 def test_tickets(path):
     with liblade.share.connect(path) as share:
         share.publish("a#b", pa.array([1, None, 3]))

@@ -31,7 +31,9 @@ static const char help[] =
 	"                        /tmp/lade-UID/share)\n"
 	"      --group=GROUP     serve: the members of GROUP may connect, too\n"
 	"  -M, --memory=SIZE     serve: at most that much for all versions (half of the\n"
-	"                        machine's)\n"
+	"                        machine's); what nobody has open makes room\n"
+	"      --spill=FOLDER    serve: for what has no room in memory, compressed\n"
+	"      --disk=SIZE       serve: at most that much in FOLDER\n"
 	"      --json            ls, top: print JSON instead of text\n"
 	"  -q, --quiet           no warnings; twice: no errors either\n"
 	"  -v, --verbose         say more\n"
@@ -39,12 +41,14 @@ static const char help[] =
 	"\n"
 	"Exit code: 0 done, 1 an operation failed, 2 wrong usage.\n";
 
-enum { OPT_SOCKET = 's', OPT_GROUP = 'g', OPT_JSON = 'j' };
+enum { OPT_SOCKET = 's', OPT_GROUP = 'g', OPT_JSON = 'j', OPT_SPILL = 'f', OPT_DISK = 'd' };
 
 static const struct option options[] = {
 	{"socket", required_argument, NULL, OPT_SOCKET},
 	{"group", required_argument, NULL, OPT_GROUP},
 	{"memory", required_argument, NULL, 'M'},
+	{"spill", required_argument, NULL, OPT_SPILL},
+	{"disk", required_argument, NULL, OPT_DISK},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -57,6 +61,8 @@ typedef struct settings {
 	bool json, group;
 	uint32_t gid;
 	uint64_t memory; /* 0: half of the machine's */
+	const char *spill;
+	uint64_t disk;
 	char **names;
 	size_t count;
 } settings;
@@ -98,12 +104,16 @@ static int serve(const settings *s)
 	                              .group = s->group,
 	                              .gid = s->gid,
 	                              .ready = say_ready,
+	                              .spill = s->spill,
+	                              .disk_cap = s->disk,
 	                              .bytes_cap = s->memory ? s->memory : pages / 2 * page};
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	struct sigaction action = {.sa_handler = end};
 
 	if (s->count)
 		return cli_usage("share serve takes no names");
+	if (s->disk && !s->spill)
+		return cli_usage("share serve: --disk wants --spill");
 	if (lade_cancel_new(NULL, NULL, &stop, &err) != LADE_OK)
 		return failed(&err);
 	sigaction(SIGTERM, &action, NULL);
@@ -123,6 +133,7 @@ typedef struct listing {
 
 static lade_status show(void *ctx, const lade_share_info *info)
 {
+	static const char *const places[] = {"memory", "compressed", "disk"};
 	listing *l = ctx;
 	char size[64], when[32];
 	time_t seconds = (time_t)(info->time / 1000000000u);
@@ -138,6 +149,7 @@ static lade_status show(void *ctx, const lade_share_info *info)
 		json_uint(l->j, "columns", info->columns);
 		json_uint(l->j, "batches", info->batches);
 		json_uint(l->j, "bytes", info->bytes);
+		json_text(l->j, "place", places[info->place]);
 		json_text(l->j, "time", when);
 		json_uint(l->j, "uid", info->uid);
 		json_uint(l->j, "pid", info->pid);
@@ -150,15 +162,16 @@ static lade_status show(void *ctx, const lade_share_info *info)
 	table_set(&l->t, 2, "%" PRIu64, info->rows);
 	table_set(&l->t, 3, "%u", info->columns);
 	table_set(&l->t, 4, "%.*s", (int)strcspn(cli_size_text(info->bytes, size), "("), size);
-	table_set(&l->t, 5, "%s", when);
-	table_set(&l->t, 6, "%u", info->pid);
+	table_set(&l->t, 5, "%s", places[info->place]);
+	table_set(&l->t, 6, "%s", when);
+	table_set(&l->t, 7, "%u", info->pid);
 	return LADE_OK;
 }
 
 static int list(const settings *s)
 {
-	static const char *const titles[] = {"name", "version",   "rows",      "columns",
-	                                     "size", "published", "by process"};
+	static const char *const titles[] = {"name", "version", "rows",      "columns",
+	                                     "size", "in",      "published", "by process"};
 	json j = {.out = stdout};
 	listing l = {.j = s->json ? &j : NULL};
 	lade_share_listing all = {.struct_size = sizeof all,
@@ -174,7 +187,7 @@ static int list(const settings *s)
 	rc = connect_to(s, &share);
 	if (rc != CLI_OK)
 		return rc;
-	table_init(&l.t, "lrrrrlr", titles);
+	table_init(&l.t, "lrrrrllr", titles);
 	if (s->json)
 		json_open(&j, NULL, '[');
 	if (lade_share_list(share, &all, &err) != LADE_OK)
@@ -248,6 +261,13 @@ static void print_json(const lade_share_statistics *n)
 		{"refused", n->refused},
 		{"keeper_pid", n->keeper_pid},
 		{"keeper_starts", n->keeper_starts},
+		{"compressed", n->compressed},
+		{"disk", n->disk},
+		{"disk_cap", n->disk_cap},
+		{"evicted", n->evicted},
+		{"stored", n->stored},
+		{"returned", n->returned},
+		{"waiting", n->waiting},
 	};
 	json j = {.out = stdout};
 
@@ -277,11 +297,21 @@ static void print_text(const lade_share_statistics *n, const lade_share_statisti
 	printf("%" PRIu64 ", versions %" PRIu64 ", held by clients %" PRIu64 "\n", n->names,
 	       n->versions, n->held);
 	print_share("memory", n->bytes, n->bytes_cap, true);
+	if (n->disk || n->disk_cap)
+		print_share("disk", n->disk, n->disk_cap, true);
 	print_share("descriptors", n->descriptors, n->descriptor_cap, false);
 	print_share("clients", n->clients, n->client_cap, false);
 	table_label("published");
 	printf("%" PRIu64 ", opened %" PRIu64 ", removed %" PRIu64 ", refused %" PRIu64 "\n",
 	       n->published, n->opened, n->removed, n->refused);
+	if (n->evicted || n->stored) {
+		char size[16];
+		table_label("made room");
+		printf("compressed %" PRIu64 " (%s now), to disk %" PRIu64 ", back %" PRIu64
+		       ", calls waiting %" PRIu64 "\n",
+		       n->evicted, cli_format_size(n->compressed, size), n->stored, n->returned,
+		       n->waiting);
+	}
 	if (before) {
 		table_label("a second");
 		printf("published %" PRIu64 ", opened %" PRIu64 "\n",
@@ -330,7 +360,7 @@ static const struct {
 	const char *options; /* the options it takes, beside those that all take */
 	int (*run)(const settings *s);
 } commands[] = {
-	{"serve", "gM", serve},
+	{"serve", "gMfd", serve},
 	{"ls", "j", list},
 	{"rm", "", remove_names},
 	{"top", "j", top},
@@ -363,6 +393,13 @@ static int read_option(settings *s, int c, const char *text)
 	case 'M':
 		if (!cli_parse_size(text, &s->memory) || !s->memory)
 			return cli_usage("--memory=%s: want a size", text);
+		break;
+	case OPT_SPILL:
+		s->spill = text;
+		break;
+	case OPT_DISK:
+		if (!cli_parse_size(text, &s->disk) || !s->disk)
+			return cli_usage("--disk=%s: want a size", text);
 		break;
 	case OPT_JSON:
 		s->json = true;

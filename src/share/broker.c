@@ -14,7 +14,6 @@
 #include "share/broker.h"
 
 #include "base/options.h"
-#include "base/support.h"
 #include "base/try.h"
 #include "share/keeper.h"
 #include "share/socket.h"
@@ -25,8 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,8 +37,6 @@
 #define EVENTS 64
 /* When the system had no room for a message or no descriptor for a client: again after that. */
 #define AGAIN_MS 20
-/* Descriptors for what is neither memory nor a client: standard ones, sockets, one message's. */
-#define RESERVED (LADE__WIRE_FDS + 32)
 
 /* ---- clients ---------------------------------------------------------------------------- */
 
@@ -67,7 +62,7 @@ static size_t held_place(const lade__client *c, uint64_t version)
 	return low;
 }
 
-static bool hold(lade__client *c, lade__kept *kept)
+static bool hold(lade__broker *b, lade__client *c, lade__kept *kept)
 {
 	size_t at = held_place(c, kept->record.version);
 
@@ -86,6 +81,7 @@ static bool hold(lade__client *c, lade__kept *kept)
 	}
 	c->held[at].count++;
 	kept->held++;
+	lade__kept_hold(&b->shelf, kept, 1);
 	return true;
 }
 
@@ -108,8 +104,16 @@ static void unhold(lade__broker *b, lade__client *c, size_t at, size_t count)
 	}
 	if (kept) {
 		kept->held -= count;
+		lade__kept_hold(&b->shelf, kept, -(int)count);
 		drop_if_old(b, kept);
 	}
+}
+
+static void forget_waiting(lade__broker *b, lade__kept *kept)
+{
+	b->spill.owed -= kept->owed;
+	b->spill.waiting--;
+	lade__shelf_drop(&b->shelf, kept);
 }
 
 /* Its events, if some are waiting, may be NULL in the list of the loop. */
@@ -120,6 +124,12 @@ static void disconnect(lade__broker *b, lade__client *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	b->spill.opening -= c->state == LADE__CLIENT_OPENS;
+	/* Nobody would hear that it got room. */
+	for (size_t i = b->spill.waiting ? b->shelf.count : 0; i-- > 0;)
+		if (b->shelf.versions[i]->state == LADE__KEPT_WAITS &&
+		    b->shelf.versions[i]->client == c->serial)
+			forget_waiting(b, b->shelf.versions[i]);
 	while (c->held_count)
 		unhold(b, c, c->held_count - 1, c->held[c->held_count - 1].count);
 	for (int i = 0; i < b->event_count; i++)
@@ -211,11 +221,8 @@ static void notify(lade__broker *b, lade_share_what what, uint64_t version, cons
 
 /* ---- the keeper ------------------------------------------------------------------------- */
 
-/* Bit 63 of a request: it is a DROP. */
-#define DROPPING ((uint64_t)1 << 63)
 
-/* Sends the keeper what it lacks, as far as its socket has room. */
-static void pump(lade__broker *b)
+void lade__broker_pump(lade__broker *b)
 {
 	int rc = 0;
 
@@ -224,7 +231,7 @@ static void pump(lade__broker *b)
 	for (size_t i = 0; i < b->drop_count && !rc; i++) {
 		if (b->drops[i].sent)
 			continue;
-		lade__wire_begin(&b->packet, LADE__DROP, b->drops[i].version | DROPPING);
+		lade__wire_begin(&b->packet, LADE__DROP, b->drops[i].version | LADE__DROPPING);
 		lade__wire_put(&b->packet, b->drops[i].version, 8);
 		rc = lade__wire_send(b->keeper, &b->packet);
 		b->drops[i].sent = !rc;
@@ -238,13 +245,15 @@ static void pump(lade__broker *b)
 		if (kept->state != LADE__KEPT_NEW)
 			continue;
 		lade__wire_begin(&b->packet, LADE__KEEP, kept->record.version);
-		lade__wire_record(&b->packet, &kept->record);
+		lade__wire_record(&b->packet, lade__kept_record(kept));
 		rc = lade__wire_send(b->keeper, &b->packet);
 		if (!rc) {
 			kept->state = LADE__KEPT_SENT;
 			b->unsent--;
 		}
 	}
+	if (!rc)
+		rc = lade__spill_ask(b);
 	/* Memory of the system, or its limit of descriptors on their way: no event reports that. */
 	b->again = rc == ENOBUFS || rc == ENOMEM || rc == ETOOMANYREFS;
 	bool wants = rc == EAGAIN;
@@ -308,6 +317,8 @@ static void commit(lade__broker *b, lade__kept *kept)
 
 	kept->visible = true;
 	kept->client = 0;
+	kept->pinned = false;
+	lade__kept_hold(&b->shelf, kept, -1);
 	b->numbers.published++;
 	if (c) {
 		c->state = LADE__CLIENT_READY;
@@ -341,6 +352,8 @@ static void compare(lade__broker *b, const lade__shelf *found)
 	b->unsent = 0;
 	for (size_t i = 0; i < b->shelf.count; i++) {
 		lade__kept *kept = b->shelf.versions[i];
+		if (kept->state == LADE__KEPT_WAITS)
+			continue;
 		bool there = lade__shelf_find(found, kept->record.version) && kept->visible;
 		kept->state = there ? LADE__KEPT_SAFE : LADE__KEPT_NEW;
 		b->unsent += !there;
@@ -367,9 +380,10 @@ static lade_status start_keeper(lade__broker *b, lade_error *err)
 	if (epoll_ctl(b->epoll, EPOLL_CTL_ADD, b->keeper, &event))
 		TRY(lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "epoll: %s", strerror(errno)));
 	b->numbers.keeper_starts++;
+	b->spill.task.asked = false;
 	if (!first)
 		compare(b, &found);
-	pump(b);
+	lade__broker_pump(b);
 out:
 	lade__shelf_reset(&found);
 	if (status != LADE_OK && b->keeper >= 0) {
@@ -402,8 +416,17 @@ static void hear_keeper(lade__broker *b)
 	}
 	lade__packet_close(&b->in);
 	request = lade__packet_request(&b->in);
-	version = request & ~DROPPING;
-	if (request & DROPPING) {
+	version = request & ~LADE__DROPPING;
+	if (request & LADE__SWAPPING && !(request & LADE__DROPPING)) {
+		lade_error err;
+		bool failed = lade__packet_kind(&b->in) == LADE__FAILED;
+		if (failed)
+			lade__read_failed(&b->in, &err);
+		if ((request & ~LADE__SWAPPING) == b->spill.task.serial)
+			lade__spill_kept(b, failed ? &err : NULL);
+		return;
+	}
+	if (request & LADE__DROPPING) {
 		for (size_t i = 0; i < b->drop_count; i++)
 			if (b->drops[i].version == version) {
 				finish_drop(b, i);
@@ -423,26 +446,10 @@ static void hear_keeper(lade__broker *b)
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* A number that no version of this path has had, whoever served it: the highest is in the lock. */
-static lade_status next_version(lade__broker *b, uint64_t *out, lade_error *err)
-{
-	uint8_t bytes[8];
-	ssize_t n;
-
-	lade__le_put(bytes, b->last_version + 1, sizeof bytes);
-	n = pwrite(b->lock, bytes, sizeof bytes, 0);
-	if (n != (ssize_t)sizeof bytes)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET,
-		                 "%s.lock: writing the version: %zd of 8 bytes: %s", b->path, n,
-		                 strerror(n < 0 ? errno : ENOSPC));
-	*out = ++b->last_version;
-	return LADE_OK;
-}
-
 /* Room for what a message brings. */
 static lade_status check_room(const lade__broker *b, const lade__record *r, lade_error *err)
 {
-	uint64_t used = b->shelf.memory_count + b->client_count + RESERVED;
+	uint64_t used = b->shelf.memory_count + b->client_count + LADE__RESERVED;
 
 	if (r->block_count && used + r->block_count > b->numbers.descriptor_cap)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -457,11 +464,16 @@ static lade_status check_room(const lade__broker *b, const lade__record *r, lade
 	return LADE_OK;
 }
 
-/* Whether the client has open what it publishes again. */
-static lade_status check_refs(const lade__client *c, const lade__record *r, lade_error *err)
+/* Whether the client has open what it publishes again.  Only keepers know other forms. */
+static lade_status check_blocks(const lade__client *c, const lade__record *r, lade_error *err)
 {
 	for (size_t i = 0; i < r->block_count; i++) {
 		uint64_t version = r->blocks[i].version;
+		if (r->blocks[i].kind == LADE__BLOCK_PACKED ||
+		    r->blocks[i].kind == LADE__BLOCK_FILE)
+			return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			                 "block %zu of '%s' is of kind %d", i, r->name,
+			                 r->blocks[i].kind);
 		size_t at = held_place(c, version);
 		if (r->blocks[i].kind == LADE__BLOCK_REF &&
 		    (at == c->held_count || c->held[at].version != version))
@@ -480,14 +492,16 @@ static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, l
 	lade__kept *kept;
 	struct timespec now;
 	lade_status status = lade__read_record(&b->in, &record, room, err);
+	uint64_t had = b->shelf.bytes;
 
 	if (status != LADE_OK)
 		return status;
+	uint64_t wait_ms = record.time;
 	status = check_room(b, &record, err);
 	if (status == LADE_OK)
-		status = check_refs(c, &record, err);
+		status = check_blocks(c, &record, err);
 	if (status == LADE_OK)
-		status = next_version(b, &record.version, err);
+		status = lade__lock_next(b, &record.version, err);
 	if (status != LADE_OK) {
 		lade__record_close(&record);
 		return status;
@@ -501,10 +515,46 @@ static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, l
 		return status;
 	kept->client = c->serial;
 	kept->request = request;
+	kept->pinned = true;
+	lade__kept_hold(&b->shelf, kept, 1);
 	c->state = LADE__CLIENT_BUSY;
-	b->unsent++;
-	pump(b);
+	kept->state = LADE__KEPT_WAITS;
+	kept->owed = b->shelf.bytes - had;
+	kept->until = lade__broker_now() + (wait_ms < UINT32_MAX ? (int64_t)wait_ms : UINT32_MAX);
+	b->spill.owed += kept->owed;
+	b->spill.waiting++;
+	if (lade__spill_fits(b, kept->owed))
+		lade__broker_admit(b, kept);
 	return LADE_OK;
+}
+
+void lade__broker_admit(lade__broker *b, lade__kept *kept)
+{
+	b->spill.owed -= kept->owed;
+	b->spill.waiting--;
+	kept->state = LADE__KEPT_NEW;
+	b->unsent++;
+	lade__broker_pump(b);
+}
+
+void lade__broker_refuse(lade__broker *b, lade__kept *kept, const lade_error *err)
+{
+	lade__client *c = find_client(b, kept->client);
+	uint64_t request = kept->request;
+
+	forget_waiting(b, kept);
+	if (c) {
+		c->state = LADE__CLIENT_READY;
+		reply_failed(b, c, request, err);
+	}
+}
+
+int64_t lade__broker_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static lade_status find_version(const lade__broker *b, uint64_t version, const char *name,
@@ -532,13 +582,36 @@ static lade_status open_version(lade__broker *b, lade__client *c, uint64_t reque
 
 	if (status != LADE_OK)
 		return status;
-	if (!hold(c, kept))
+	if (!hold(b, c, kept))
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a client");
-	b->numbers.opened++;
-	lade__wire_begin(&b->packet, LADE__RECORD, request);
-	lade__wire_record(&b->packet, &kept->record);
-	reply(c, &b->packet);
+	c->request = request;
+	c->after = kept->record.version;
+	c->state = LADE__CLIENT_OPENS;
+	b->spill.opening++;
+	if (!lade__kept_place(kept))
+		lade__broker_opened(b, c, kept);
 	return LADE_OK;
+}
+
+void lade__broker_opened(lade__broker *b, lade__client *c, lade__kept *kept)
+{
+	b->spill.opening--;
+	c->state = LADE__CLIENT_READY;
+	b->numbers.opened++;
+	lade__wire_begin(&b->packet, LADE__RECORD, c->request);
+	lade__wire_record(&b->packet, lade__kept_record(kept));
+	reply(c, &b->packet);
+}
+
+void lade__broker_open_failed(lade__broker *b, lade__client *c, const lade_error *err)
+{
+	size_t at = held_place(c, c->after);
+
+	b->spill.opening--;
+	c->state = LADE__CLIENT_READY;
+	if (at < c->held_count && c->held[at].version == c->after)
+		unhold(b, c, at, 1);
+	reply_failed(b, c, c->request, err);
 }
 
 static lade_status remove_name(lade__broker *b, lade__client *c, uint64_t request, uint64_t version,
@@ -565,7 +638,7 @@ static lade_status remove_name(lade__broker *b, lade__client *c, uint64_t reques
 	lade__broker_drop(b, kept, c->serial, request);
 	if (!lade__names_latest(lade__shelf_name(&b->shelf, copy)))
 		notify(b, LADE_SHARE_REMOVED, version, copy);
-	pump(b);
+	lade__broker_pump(b);
 	return LADE_OK;
 }
 
@@ -582,7 +655,7 @@ static void list(lade__broker *b, lade__client *c, uint64_t request, const char 
 			continue;
 		if (b->packet.size > LADE__WIRE_MAX / 2)
 			break;
-		lade__wire_entry(&b->packet, &kept->record);
+		lade__wire_entry(&b->packet, &kept->record, lade__kept_place(kept));
 		count++;
 	}
 	b->packet.bytes[LADE__WIRE_HEAD] = at < b->shelf.name_count;
@@ -593,25 +666,8 @@ static void list(lade__broker *b, lade__client *c, uint64_t request, const char 
 
 static void statistics(lade__broker *b, lade__client *c, uint64_t request)
 {
-	lade_share_statistics n = b->numbers;
-	lade__kept **v = b->shelf.versions;
-
-	n.names = b->shelf.name_count;
-	n.versions = b->shelf.count;
-	n.bytes = b->shelf.bytes;
-	n.bytes_cap = b->bytes_cap;
-	n.descriptors = b->shelf.memory_count + b->client_count + RESERVED;
-	n.clients = b->client_count;
-	n.client_cap = b->client_cap;
-	for (size_t i = 0; i < b->shelf.count; i++)
-		n.held += v[i]->held > 0;
-	const uint64_t all[] = {n.names,       n.versions,       n.bytes,        n.bytes_cap,
-	                        n.descriptors, n.descriptor_cap, n.clients,      n.client_cap,
-	                        n.held,        n.published,      n.opened,       n.removed,
-	                        n.refused,     n.keeper_pid,     n.keeper_starts};
 	lade__wire_begin(&b->packet, LADE__NUMBERS, request);
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		lade__wire_put(&b->packet, all[i], 8);
+	lade__broker_put_numbers(b, &b->packet);
 	reply(c, &b->packet);
 }
 
@@ -643,7 +699,7 @@ static lade_status answer(lade__broker *b, lade__client *c, lade__wire_kind kind
 		size_t at = held_place(c, number);
 		if (!body.bad && at < c->held_count && c->held[at].version == number)
 			unhold(b, c, at, 1);
-		pump(b);
+		lade__broker_pump(b);
 		return LADE_OK;
 	}
 	lade__take_name(&body, name, any);
@@ -742,11 +798,11 @@ static void take_client(lade__broker *b)
 			lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a client");
 	}
 	if (err.status == LADE_OK &&
-	    b->shelf.memory_count + b->client_count + RESERVED >= b->numbers.descriptor_cap)
+	    b->shelf.memory_count + b->client_count + LADE__RESERVED >= b->numbers.descriptor_cap)
 		lade_fail(&err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		          "the broker may have %llu descriptors, and %zu are in use or reserved",
 		          (unsigned long long)b->numbers.descriptor_cap,
-		          b->shelf.memory_count + b->client_count + RESERVED);
+		          b->shelf.memory_count + b->client_count + LADE__RESERVED);
 	if (err.status != LADE_OK) {
 		b->numbers.refused++;
 		lade__wire_failed(&b->packet, 0, &err);
@@ -774,7 +830,10 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 	} else if (event->data.ptr == &b->keeper) {
 		if (reads)
 			hear_keeper(b);
-		pump(b);
+		lade__broker_pump(b);
+	} else if (event->data.ptr == &b->spill.worker) {
+		if (b->spill.worker >= 0)
+			lade__spill_hear(b);
 	} else if (c) {
 		if (event->events & EPOLLOUT && c->lost)
 			send_lost(b, c);
@@ -785,20 +844,22 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 	size_t drops = b->drop_count;
 	sweep(b);
 	if (b->drop_count > drops)
-		pump(b);
+		lade__broker_pump(b);
 }
 
 static void loop(lade__broker *b, const lade_cancel *stop)
 {
 	while (!(stop && lade_cancel_is_set(stop))) {
 		int wait_ms = b->again || b->deaf         ? AGAIN_MS
-		              : stop || b->keeper < 0 ? STOP_MS
+		              : stop || b->keeper < 0 || b->spill.waiting ? STOP_MS
 		                                      : -1;
 		b->event_count = epoll_wait(b->epoll, b->events, EVENTS, wait_ms);
 		for (int i = 0; i < b->event_count; i++)
 			handle(b, &b->events[i]);
-		if (b->again)
-			pump(b);
+		lade__spill_work(b);
+		sweep(b);
+		if (b->again || b->drop_count)
+			lade__broker_pump(b);
 		if (b->deaf && b->event_count <= 0)
 			listen_to(b, true);
 		/* Again later if it fails: what is published meanwhile waits. */
@@ -809,49 +870,6 @@ static void loop(lade__broker *b, const lade_cancel *stop)
 
 /* ---- start and end ---------------------------------------------------------------------- */
 
-static lade_status lock_path(const char *path, int *out, lade_error *err)
-{
-	*out = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*out < 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
-	if (!flock(*out, LOCK_EX | LOCK_NB))
-		return LADE_OK;
-	return errno == EWOULDBLOCK
-		       ? lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
-		                   "%s: a broker has it: it serves already", path)
-		       : lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s: %s", path, strerror(errno));
-}
-
-static lade_status read_last_version(lade__broker *b, lade_error *err)
-{
-	uint8_t bytes[8] = {0}; /* a new file has none */
-	uint64_t found = 0;
-
-	if (pread(b->lock, bytes, sizeof bytes, 0) < 0)
-		return lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "%s.lock: %s", b->path,
-		                 strerror(errno));
-	if (b->shelf.count)
-		found = b->shelf.versions[b->shelf.count - 1]->record.version;
-	b->last_version = lade__le64(bytes);
-	if (b->last_version < found)
-		b->last_version = found;
-	return LADE_OK;
-}
-
-static void raise_limit(lade__broker *b)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		limit.rlim_cur = limit.rlim_max = 1024;
-	if (limit.rlim_cur < limit.rlim_max) {
-		struct rlimit more = {limit.rlim_max, limit.rlim_max};
-		if (!setrlimit(RLIMIT_NOFILE, &more))
-			limit = more;
-	}
-	b->numbers.descriptor_cap = limit.rlim_cur;
-}
-
 static lade_status start(lade__broker *b, const lade_share_serve_options *o, lade_error *err)
 {
 	char path[LADE__PATH_MAX];
@@ -861,8 +879,8 @@ static lade_status start(lade__broker *b, const lade_share_serve_options *o, lad
 	TRY(lade__socket_path(o->path, "", true, b->path, err));
 	TRY(lade__socket_path(o->path, ".keeper", true, b->keeper_path, err));
 	TRY(lade__socket_path(o->path, ".lock", true, path, err));
-	TRY(lock_path(path, &b->lock, err));
-	raise_limit(b);
+	TRY(lade__lock_take(b, path, err));
+	b->numbers.descriptor_cap = lade__lock_descriptors();
 	b->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (b->epoll < 0)
 		TRY(lade_fail(err, LADE_E_IO, LADE_NO_OFFSET, "epoll: %s", strerror(errno)));
@@ -875,11 +893,13 @@ static lade_status start(lade__broker *b, const lade_share_serve_options *o, lad
 		usleep(KEEPER_MS * 1000);
 	}
 	TRY(status);
-	TRY(read_last_version(b, err));
+	b->spill.file_cap = o->disk_cap;
+	TRY(lade__spill_start(b, o->spill, err));
+	TRY(lade__lock_read(b, err));
 	/* Replaced versions whose readers the old broker knew. */
 	for (size_t i = b->shelf.count; i-- > 0;)
 		drop_if_old(b, b->shelf.versions[i]);
-	pump(b);
+	lade__broker_pump(b);
 	TRY(lade__socket_listen(b->path, o->group, (gid_t)o->gid, &b->listener, err));
 	fcntl(b->listener, F_SETFL, O_NONBLOCK);
 	if (epoll_ctl(b->epoll, EPOLL_CTL_ADD, b->listener, &event))
@@ -892,6 +912,8 @@ static void end(lade__broker *b)
 {
 	while (b->clients)
 		disconnect(b, b->clients);
+	/* What it has not served is the keeper's. */
+	lade__spill_end(b, b->listener >= 0);
 	if (b->listener >= 0) {
 		unlink(b->path);
 		close(b->listener);
@@ -930,7 +952,7 @@ lade_status lade_share_serve(const lade_share_serve_options *given, lade_error *
 	b = calloc(1, sizeof *b);
 	if (!b)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a broker");
-	b->listener = b->keeper = b->epoll = b->lock = -1;
+	b->listener = b->keeper = b->epoll = b->lock = b->spill.folder = b->spill.worker = -1;
 	b->group = o.group;
 	b->client_cap = o.client_cap ? o.client_cap : CLIENTS_DEFAULT;
 	b->name_cap = o.name_cap ? o.name_cap : NAMES_DEFAULT;

@@ -7,7 +7,7 @@
 #define LADE_SHARE_BROKER_H
 
 #include "share/socket.h"
-#include "share/store.h"
+#include "share/spill.h"
 
 #include <sys/epoll.h>
 
@@ -21,6 +21,7 @@ typedef enum lade__client_state {
 	LADE__CLIENT_BUSY,  /* the keeper must answer first */
 	LADE__CLIENT_WAITS, /* for a version of 'name' above 'after' */
 	LADE__CLIENT_SUBSCRIBED,
+	LADE__CLIENT_OPENS, /* version 'after', whose blocks come back first */
 } lade__client_state;
 
 typedef struct lade__client {
@@ -57,12 +58,45 @@ typedef struct lade__broker {
 	size_t drop_count, drop_cap;
 	lade__client *clients;
 	lade__shelf shelf;
+	lade__spill spill;
 	lade_share_statistics numbers;
 	struct epoll_event events[64];
 	int event_count;
 	lade__packet in, packet; /* what was received, what is sent */
 } lade__broker;
 
+/* Bits of the requests that the keeper answers: to forget a version, to put a block elsewhere. */
+#define LADE__DROPPING ((uint64_t)1 << 63)
+#define LADE__SWAPPING ((uint64_t)1 << 62)
+
+/* Descriptors for what is neither memory nor a client: standard ones, sockets, one message's. */
+#define LADE__RESERVED (LADE__WIRE_FDS + 32)
+
+/* How often a lock is tried that another process has. */
+#define LADE__LOCK_TRIES 10
+#define LADE__LOCK_MS 20
+
+/* The body of NUMBERS (spill.c). */
+void lade__broker_put_numbers(const lade__broker *broker, lade__packet *packet);
+/* lock.c: the soft limit of descriptors, after it was raised to the hard one. */
+uint64_t lade__lock_descriptors(void);
+/* The path's lock, which has the highest version that was given. */
+lade_status lade__lock_take(lade__broker *broker, const char *path, lade_error *err);
+/* After the keeper has said what it has. */
+lade_status lade__lock_read(lade__broker *broker, lade_error *err);
+/* A number that no version of this path has had, whoever served it. */
+lade_status lade__lock_next(lade__broker *broker, uint64_t *version, lade_error *err);
+
+/* Milliseconds of a clock that only goes forward. */
+int64_t lade__broker_now(void);
+/* Sends the keeper what it lacks, as far as its socket has room. */
+void lade__broker_pump(lade__broker *broker);
+/* A version that waited for room goes to the keeper, or its publisher gets the error. */
+void lade__broker_admit(lade__broker *broker, lade__kept *kept);
+void lade__broker_refuse(lade__broker *broker, lade__kept *kept, const lade_error *err);
+/* Answers a client that opens a version. */
+void lade__broker_opened(lade__broker *broker, lade__client *client, lade__kept *kept);
+void lade__broker_open_failed(lade__broker *broker, lade__client *client, const lade_error *err);
 /* Drops a version here and in the keeper; then the client, if any, gets its answer. */
 void lade__broker_drop(lade__broker *broker, lade__kept *kept, uint64_t client, uint64_t request);
 

@@ -71,6 +71,7 @@ lade_status lade__share_begin(lade_share *s, lade__wire_kind kind, lade_error *e
 		return status;
 	}
 	s->bound = false;
+	s->wait_ms = 0;
 	lade__wire_begin(&s->out, kind, ++s->request);
 	return LADE_OK;
 }
@@ -119,7 +120,10 @@ static lade_status exchange(lade_share *s, lade__wire_kind want, ended *end, lad
 		                 "%s: sending %zu bytes and %zu descriptors: %s", s->path,
 		                 s->out.size, s->out.fd_count, strerror(rc));
 	/* A broker that refuses a connection says why, and ends it. */
-	status = lade__socket_await(s->fd, s->timeout_ms, err);
+	status = lade__socket_await(s->fd, s->timeout_ms < UINT32_MAX - s->wait_ms
+	                                           ? s->timeout_ms + s->wait_ms
+	                                           : UINT32_MAX,
+	                            err);
 	if (status == LADE_OK)
 		status = lade__wire_receive(s->fd, &s->in, err);
 	if (status == LADE_E_STATE)
@@ -307,7 +311,10 @@ static lade_status visit_entries(lade__cursor *c, uint64_t count, const lade_sha
 		if (order)
 			continue;
 		lade_share_info info = {r.name,    r.version, r.rows, r.bytes, r.time,
-		                        r.columns, r.batches, r.uid,  r.pid};
+		                        r.columns, r.batches, r.uid,  r.pid,
+		                        r.flags & LADE__RECORD_FILE     ? LADE_SHARE_DISK
+		                        : r.flags & LADE__RECORD_PACKED ? LADE_SHARE_COMPRESSED
+		                                                        : LADE_SHARE_MEMORY};
 		lade_status status = l->visit(l->ctx, &info);
 		if (status != LADE_OK)
 			return lade_fail(err, status, LADE_NO_OFFSET, "the listing was ended");
@@ -374,7 +381,10 @@ lade_status lade_share_statistics_get(lade_share *s, lade_share_statistics *out,
 		uint64_t *to[] = {&n.names,       &n.versions,       &n.bytes,        &n.bytes_cap,
 		                  &n.descriptors, &n.descriptor_cap, &n.clients,      &n.client_cap,
 		                  &n.held,        &n.published,      &n.opened,       &n.removed,
-		                  &n.refused,     &n.keeper_pid,     &n.keeper_starts};
+		                  &n.refused,     &n.keeper_pid,     &n.keeper_starts,
+		                  &n.compressed,  &n.disk,           &n.disk_cap,
+		                  &n.evicted,     &n.stored,         &n.returned,
+		                  &n.waiting};
 		lade__cursor c = lade__packet_body(&s->in);
 		lade__packet_close(&s->in);
 		for (size_t i = 0; i < sizeof to / sizeof *to; i++)

@@ -25,6 +25,7 @@ struct lade_share {
 	uint64_t request;
 	uint64_t generation; /* of connections; changes under both mutexes */
 	bool bound;          /* 'out' names what this connection has open: no other may get it */
+	uint32_t wait_ms;    /* that this question may take beside the timeout */
 	lade__packet out, in;
 
 	pthread_mutex_t cache_mutex; /* taken after 'mutex'; guards what follows */

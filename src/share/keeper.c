@@ -68,6 +68,33 @@ static void keep(keeper *k, uint64_t request)
 	answer(k, request, record.version);
 }
 
+/* A block is elsewhere now; one that is not here any more has gone meanwhile. */
+static void swap(keeper *k, uint64_t request)
+{
+	lade__cursor c = lade__packet_body(&k->packet);
+	dev_t dev = (dev_t)lade__take(&c, 8);
+	ino_t ino = (ino_t)lade__take(&c, 8);
+	lade__block to = {.kind = (uint8_t)lade__take(&c, 8), .fd = -1};
+	lade__memory *m = lade__shelf_memory(&k->shelf, dev, ino);
+	lade_error err;
+
+	to.version = lade__take(&c, 8);
+	to.size = lade__take(&c, 8);
+	if (k->packet.fd_count == 1)
+		to.fd = k->packet.fds[0];
+	else
+		lade__packet_close(&k->packet);
+	k->packet.fd_count = 0;
+	if (m && lade__shelf_swap(&k->shelf, m, &to, &err) != LADE_OK) {
+		lade__wire_failed(&k->packet, request, &err);
+		lade__wire_send(k->broker, &k->packet);
+		return;
+	}
+	if (!m && to.fd >= 0)
+		close(to.fd);
+	answer(k, request, 0);
+}
+
 static void drop(keeper *k, uint64_t request)
 {
 	lade__cursor c = lade__packet_body(&k->packet);
@@ -85,7 +112,7 @@ static void send_all(keeper *k, uint64_t request)
 
 	for (size_t i = 0; i < k->shelf.count && !rc; i++) {
 		lade__wire_begin(&k->packet, LADE__KEEP, request);
-		lade__wire_record(&k->packet, &k->shelf.versions[i]->record);
+		lade__wire_record(&k->packet, lade__kept_record(k->shelf.versions[i]));
 		rc = lade__wire_send(k->broker, &k->packet);
 	}
 	answer(k, request, (uint64_t)getpid());
@@ -106,6 +133,9 @@ static bool serve_broker(keeper *k, bool *stop)
 		return true;
 	case LADE__DROP:
 		drop(k, request);
+		return true;
+	case LADE__SWAP:
+		swap(k, request);
 		return true;
 	case LADE__ALL:
 		send_all(k, request);

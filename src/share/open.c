@@ -169,7 +169,8 @@ static lade_status make_version(lade_share *s, const lade__record *r,
 	v->area_count = count;
 	strcpy(v->name, r->name);
 	v->info = (lade_share_info){v->name,    r->version, r->rows, r->bytes, r->time,
-	                            r->columns, r->batches, r->uid,  r->pid};
+	                            r->columns, r->batches, r->uid,  r->pid,
+	                            LADE_SHARE_MEMORY};
 	TRY(copy_head(r, &v->bytes, &size, err));
 	TRY(map_blocks(v, r, count, o->writable, err));
 	for (size_t i = 0; i < count; i++)

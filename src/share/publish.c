@@ -117,6 +117,7 @@ static lade_status send(lade_share *s, const char *name, const lade__emitted *p,
 
 	if (status != LADE_OK)
 		return status;
+	s->wait_ms = (uint32_t)r->time;
 	/* What an earlier connection had opened is not open in this one. */
 	for (size_t i = 0; i < p->used_count; i++) {
 		s->bound |= p->used[i]->fd < 0;
@@ -140,7 +141,8 @@ static lade_status publish(lade_share *s, const char *name, const lade_share_tab
                            lade__emitted *p, lade_share_published *out, lade_error *err)
 {
 	lade__block blocks[LADE__WIRE_FDS];
-	lade__record r = {.rows = p->rows,
+	lade__record r = {.time = table->wait_ms,
+	                  .rows = p->rows,
 	                  .bytes = p->shared + p->copied,
 	                  .columns = columns_of(p),
 	                  .batches = (uint32_t)table->batch_count,

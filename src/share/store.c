@@ -70,37 +70,92 @@ static size_t memory_place(const lade__shelf *s, dev_t dev, ino_t ino)
 	return low;
 }
 
-static void memory_unref(lade__shelf *s, lade__memory *m)
+lade__memory *lade__shelf_memory(const lade__shelf *s, dev_t dev, ino_t ino)
+{
+	size_t at = memory_place(s, dev, ino);
+	lade__memory *m = at < s->memory_count ? s->memories[at] : NULL;
+
+	return m && m->dev == dev && m->ino == ino ? m : NULL;
+}
+
+/* Takes it into the sums, or out of them. */
+static void count_bytes(lade__shelf *s, const lade__memory *m, bool in)
+{
+	uint64_t bytes = in ? m->taken : 0 - m->taken;
+
+	if (m->form == LADE__BLOCK_FILE)
+		s->file_bytes += bytes;
+	else
+		s->bytes += bytes;
+	if (m->form == LADE__BLOCK_PACKED)
+		s->packed_bytes += bytes;
+}
+
+/* It leaves the place where it is. */
+static void leave(lade__shelf *s, lade__memory *m)
+{
+	cut((void **)s->memories, &s->memory_count, memory_place(s, m->dev, m->ino));
+	count_bytes(s, m, false);
+	if (m->fd >= 0)
+		close(m->fd);
+	if (m->form == LADE__BLOCK_FILE && s->gone)
+		s->gone(s->gone_ctx, m->ino, false);
+}
+
+void lade__shelf_unref(lade__shelf *s, lade__memory *m)
 {
 	if (!m || --m->refs)
 		return;
-	cut((void **)s->memories, &s->memory_count, memory_place(s, m->dev, m->ino));
-	s->bytes -= m->size;
-	close(m->fd);
+	leave(s, m);
 	free(m);
 }
 
-/* The memory of a descriptor, which it takes on success. */
-static lade_status memory_of(lade__shelf *s, int fd, uint64_t need, lade__memory **out,
-                             lade_error *err)
+/* What a block of a message is in: form, device, number, size and bytes taken. */
+static lade_status look(const lade__block *b, lade__memory *out, lade_error *err)
 {
 	struct stat st;
+
+	*out = (lade__memory){.form = b->kind, .fd = b->fd, .size = b->size};
+	if (b->kind == LADE__BLOCK_FILE) {
+		out->dev = LADE__DEV_FILE;
+		out->ino = b->version;
+		return LADE_OK;
+	}
 	/* First: a descriptor that is no memory may be anything, and asking for its size may
 	 * hang. */
-	int seals = fcntl(fd, F_GET_SEALS);
+	int seals = fcntl(b->fd, F_GET_SEALS);
 
-	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st))
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(b->fd, &st))
 		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                 "a block is not a sealed memfd: seals 0x%x, want 0x%x",
 		                 seals < 0 ? 0u : (unsigned)seals, (unsigned)SEALS);
-	if (st.st_size < 0 || (uint64_t)st.st_size < need)
+	if (st.st_size < 0 || (b->kind == LADE__BLOCK_HOST && (uint64_t)st.st_size < b->size))
 		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                 "a block of %llu bytes is in a memfd of %lld",
-		                 (unsigned long long)need, (long long)st.st_size);
-	size_t at = memory_place(s, st.st_dev, st.st_ino);
-	lade__memory *m = at < s->memory_count ? s->memories[at] : NULL;
-	if (m && m->dev == st.st_dev && m->ino == st.st_ino) {
-		close(fd);
+		                 (unsigned long long)b->size, (long long)st.st_size);
+	out->dev = st.st_dev;
+	out->ino = st.st_ino;
+	out->taken = (uint64_t)st.st_size;
+	if (b->kind == LADE__BLOCK_HOST)
+		out->size = out->taken;
+	return LADE_OK;
+}
+
+/* The memory of a block, whose descriptor it takes on success. */
+static lade_status memory_of(lade__shelf *s, const lade__block *b, lade__memory **out,
+                             lade_error *err)
+{
+	lade__memory is, *m;
+	lade_status status = look(b, &is, err);
+
+	if (status != LADE_OK)
+		return status;
+	m = lade__shelf_memory(s, is.dev, is.ino);
+	if (m) {
+		if (b->fd >= 0)
+			close(b->fd);
+		if (m->size < is.size)
+			m->size = is.size; /* compressed: blocks of it may be smaller */
 		m->refs++;
 		*out = m;
 		return LADE_OK;
@@ -110,10 +165,37 @@ static lade_status memory_of(lade__shelf *s, int fd, uint64_t need, lade__memory
 		free(m);
 		return no_memory(err);
 	}
-	*m = (lade__memory){st.st_dev, st.st_ino, fd, (uint64_t)st.st_size, 1};
-	insert((void **)s->memories, &s->memory_count, at, m);
-	s->bytes += m->size;
+	*m = is;
+	m->refs = 1;
+	m->used = ++s->clock;
+	insert((void **)s->memories, &s->memory_count, memory_place(s, m->dev, m->ino), m);
+	count_bytes(s, m, true);
 	*out = m;
+	return LADE_OK;
+}
+
+lade_status lade__shelf_swap(lade__shelf *s, lade__memory *m, const lade__block *to,
+                             lade_error *err)
+{
+	lade__memory is;
+	lade_status status = look(to, &is, err);
+
+	if (status == LADE_OK && lade__shelf_memory(s, is.dev, is.ino))
+		status = lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET, "a block is there already");
+	if (status != LADE_OK) {
+		if (to->fd >= 0)
+			close(to->fd);
+		return status;
+	}
+	leave(s, m);
+	is.refs = m->refs;
+	is.used = m->used;
+	is.held = m->held;
+	is.hard = m->hard;
+	*m = is;
+	/* It has left a place free. */
+	insert((void **)s->memories, &s->memory_count, memory_place(s, m->dev, m->ino), m);
+	count_bytes(s, m, true);
 	return LADE_OK;
 }
 
@@ -122,7 +204,7 @@ static lade_status find_memory(lade__shelf *s, lade__block *b, lade__memory **ou
 	lade__kept *from;
 
 	if (b->kind != LADE__BLOCK_REF) {
-		lade_status status = memory_of(s, b->fd, b->size, out, err);
+		lade_status status = memory_of(s, b, out, err);
 		if (status == LADE_OK)
 			b->fd = -1; /* the memory's */
 		return status;
@@ -235,10 +317,48 @@ lade__kept *lade__shelf_find(const lade__shelf *s, uint64_t version)
 	return at < s->count && s->versions[at]->record.version == version ? s->versions[at] : NULL;
 }
 
+const lade__record *lade__kept_record(lade__kept *kept)
+{
+	for (size_t i = 0; i < kept->record.block_count; i++) {
+		const lade__memory *m = kept->memories[i];
+		kept->blocks[i].kind = m->form;
+		kept->blocks[i].fd = m->fd;
+		kept->blocks[i].version = m->form == LADE__BLOCK_FILE ? m->ino : 0;
+	}
+	return &kept->record;
+}
+
+void lade__kept_hold(lade__shelf *s, lade__kept *kept, int count)
+{
+	for (size_t i = 0; i < kept->record.block_count; i++) {
+		kept->memories[i]->held += (size_t)count;
+		kept->memories[i]->used = ++s->clock;
+	}
+}
+
+uint32_t lade__kept_place(const lade__kept *kept)
+{
+	uint32_t place = 0;
+
+	for (size_t i = 0; i < kept->record.block_count; i++) {
+		uint8_t form = kept->memories[i]->form;
+		if (form == LADE__BLOCK_FILE)
+			return LADE__RECORD_FILE;
+		if (form == LADE__BLOCK_PACKED)
+			place = LADE__RECORD_PACKED;
+	}
+	return place;
+}
+
 static void kept_free(lade__shelf *s, lade__kept *kept)
 {
-	for (size_t i = 0; kept && i < kept->record.block_count; i++)
-		memory_unref(s, kept->memories[i]);
+	if (kept && kept->noted == 1 && s->gone)
+		s->gone(s->gone_ctx, kept->record.version, true);
+	for (size_t i = 0; kept && i < kept->record.block_count; i++) {
+		if (kept->memories[i])
+			kept->memories[i]->held -= kept->held + kept->pinned;
+		lade__shelf_unref(s, kept->memories[i]);
+	}
 	free(kept);
 }
 
@@ -278,13 +398,13 @@ lade_status lade__shelf_add(lade__shelf *s, lade__record *r, uint64_t bytes_cap,
 		goto out;
 	}
 	/* Not all at once: the sum of sizes that are only claimed may wrap. */
-	for (size_t i = 0; i < r->block_count && (!bytes_cap || s->bytes <= bytes_cap); i++) {
+	bool fits = true;
+	for (size_t i = 0; i < r->block_count && fits; i++) {
 		TRY(find_memory(s, &r->blocks[i], &kept->memories[i], err));
-		kept->blocks[i] = (lade__block){.kind = LADE__BLOCK_HOST,
-		                                .fd = kept->memories[i]->fd,
-		                                .size = r->blocks[i].size};
+		kept->blocks[i] = (lade__block){.size = r->blocks[i].size};
+		fits = !bytes_cap || (s->bytes >= had && s->bytes - had <= bytes_cap);
 	}
-	if (bytes_cap && (s->bytes > bytes_cap || r->head_size > bytes_cap - s->bytes))
+	if (bytes_cap && (!fits || r->head_size > bytes_cap - (s->bytes - had)))
 		TRY(lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 		              "%llu bytes for '%s', and %llu of %llu are in use",
 		              (unsigned long long)(s->bytes - had + r->head_size), r->name,

@@ -12,19 +12,28 @@
 
 #include <sys/types.h>
 
-/* A memfd.  Versions that share it share this. */
+/* The 'device' of blocks that are in files. */
+#define LADE__DEV_FILE ((dev_t)-1)
+
+/* A block: in a memfd, compressed in one, or in a file.  Versions that share it share this. */
 typedef struct lade__memory {
 	dev_t dev;
-	ino_t ino;
-	int fd;
+	ino_t ino; /* FILE: its number */
+	int fd;    /* FILE: -1 */
 	uint64_t size;
 	size_t refs;
+	uint8_t form;   /* LADE__BLOCK_HOST, _PACKED or _FILE */
+	uint8_t hard;   /* 1: compressing saves too little; 2: it failed */
+	uint64_t taken; /* bytes that it takes in this form */
+	uint64_t used;  /* when it was opened last, by the shelf's clock */
+	size_t held;    /* times that it must stay as it is */
 } lade__memory;
 
 typedef enum lade__kept_state {
 	LADE__KEPT_NEW = 0,
 	LADE__KEPT_SENT,
-	LADE__KEPT_SAFE
+	LADE__KEPT_SAFE,
+	LADE__KEPT_WAITS, /* for room; the keeper gets it then */
 } lade__kept_state;
 
 typedef struct lade__kept {
@@ -32,6 +41,10 @@ typedef struct lade__kept {
 	size_t held;            /* times that clients have it open */
 	lade__kept_state state; /* the keeper's copy */
 	bool visible;
+	bool pinned;   /* until it is visible, its blocks stay as they are */
+	uint8_t noted; /* 1: it has a file of its own, too; 2: that failed */
+	uint64_t owed; /* WAITS: bytes that it has added to the shelf's */
+	int64_t until; /* WAITS: the monotonic time, in ms, at which it fails */
 	uint64_t client; /* of the publisher, who waits for the answer; 0: nobody does */
 	uint64_t request;
 	lade__memory **memories; /* by block */
@@ -52,19 +65,38 @@ typedef struct lade__shelf {
 	size_t count, cap;
 	lade__memory **memories; /* by dev and ino */
 	size_t memory_count, memory_cap;
-	uint64_t bytes; /* of memories and heads */
+	uint64_t bytes; /* of memory, compressed or not, and of heads */
+	uint64_t packed_bytes, file_bytes;
+	uint64_t clock;
+	/* Called when a block leaves file 'number', or a version that is noted goes; or NULL */
+	void (*gone)(void *ctx, uint64_t number, bool version);
+	void *gone_ctx;
 } lade__shelf;
 
 /*
  * Adds a version; the name's owner is the record's uid if it is new.  Takes the descriptors of the
  * record, also on failure.
  * Fails: LADE_E_CORRUPT (memory that is not sealed or too small), LADE_E_NOT_FOUND (a REF to what
- *        is not there), LADE_E_STATE (another user's name), LADE_E_LIMIT (above 'bytes_cap'; 0:
- *        none), LADE_E_NOMEM
+ *        is not there), LADE_E_STATE (another user's name), LADE_E_LIMIT (alone above
+ *        'bytes_cap'; 0: none), LADE_E_NOMEM
  */
 lade_status lade__shelf_add(lade__shelf *shelf, lade__record *record, uint64_t bytes_cap,
                             lade__kept **out, lade_error *err);
 void lade__shelf_drop(lade__shelf *shelf, lade__kept *kept);
+
+/* The record, whose blocks say where they are now. */
+const lade__record *lade__kept_record(lade__kept *kept);
+/* Its blocks stay as they are, 'count' times more or less. */
+void lade__kept_hold(lade__shelf *shelf, lade__kept *kept, int count);
+/* The flags of an entry. */
+uint32_t lade__kept_place(const lade__kept *kept);
+
+/* A block by device and number; NULL: it is not here. */
+lade__memory *lade__shelf_memory(const lade__shelf *shelf, dev_t dev, ino_t ino);
+/* Puts a block elsewhere; takes the descriptor.  'size': of the block itself.  Fails: LADE_E_IO */
+lade_status lade__shelf_swap(lade__shelf *shelf, lade__memory *memory, const lade__block *to,
+                             lade_error *err);
+void lade__shelf_unref(lade__shelf *shelf, lade__memory *memory);
 
 lade__kept *lade__shelf_find(const lade__shelf *shelf, uint64_t version);
 lade__names *lade__shelf_name(const lade__shelf *shelf, const char *name);

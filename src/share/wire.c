@@ -48,7 +48,13 @@ void lade__wire_begin(lade__packet *p, lade__wire_kind kind, uint64_t request)
 	lade__wire_put(p, request, 8);
 }
 
-static void put_fixed(lade__packet *p, const lade__record *r, size_t block_count, size_t head_size)
+static bool has_descriptor(const lade__block *b)
+{
+	return b->kind != LADE__BLOCK_REF && b->kind != LADE__BLOCK_FILE;
+}
+
+static void put_fixed(lade__packet *p, const lade__record *r, uint32_t flags, size_t block_count,
+                      size_t head_size)
 {
 	lade__wire_put(p, r->version, 8);
 	lade__wire_put(p, r->time, 8);
@@ -58,29 +64,29 @@ static void put_fixed(lade__packet *p, const lade__record *r, size_t block_count
 	lade__wire_put(p, r->batches, 4);
 	lade__wire_put(p, r->uid, 4);
 	lade__wire_put(p, r->pid, 4);
-	lade__wire_put(p, r->flags, 4);
+	lade__wire_put(p, flags, 4);
 	lade__wire_put(p, strlen(r->name), 2);
 	lade__wire_put(p, block_count, 2);
 	lade__wire_put(p, head_size, 4);
 	lade__wire_put(p, 0, 4);
 }
 
-void lade__wire_entry(lade__packet *p, const lade__record *r)
+void lade__wire_entry(lade__packet *p, const lade__record *r, uint32_t flags)
 {
-	put_fixed(p, r, 0, 0);
+	put_fixed(p, r, flags, 0, 0);
 	lade__wire_bytes(p, r->name, strlen(r->name));
 }
 
 void lade__wire_record(lade__packet *p, const lade__record *r)
 {
-	put_fixed(p, r, r->block_count, r->head_size);
+	put_fixed(p, r, r->flags, r->block_count, r->head_size);
 	for (size_t i = 0; i < r->block_count; i++) {
 		const lade__block *b = &r->blocks[i];
 		lade__wire_put(p, b->kind, 4);
 		lade__wire_put(p, b->index, 4);
 		lade__wire_put(p, b->version, 8);
 		lade__wire_put(p, b->size, 8);
-		if (b->kind != LADE__BLOCK_REF && p->fd_count < LADE__WIRE_FDS)
+		if (has_descriptor(b) && p->fd_count < LADE__WIRE_FDS)
 			p->fds[p->fd_count++] = b->fd;
 	}
 	lade__wire_bytes(p, r->name, strlen(r->name));
@@ -288,7 +294,8 @@ static size_t take_fixed(lade__cursor *c, lade__record *r)
 	size_t name_size = (size_t)lade__take(c, 2);
 	r->block_count = (size_t)lade__take(c, 2);
 	r->head_size = (uint32_t)lade__take(c, 4);
-	if (lade__take(c, 4) || r->flags & ~(uint32_t)LADE__RECORD_HEAD_BLOCK)
+	if (lade__take(c, 4) || r->flags & ~(uint32_t)(LADE__RECORD_HEAD_BLOCK |
+	                                               LADE__RECORD_PACKED | LADE__RECORD_FILE))
 		c->bad = true;
 	return name_size;
 }
@@ -326,9 +333,10 @@ lade_status lade__read_record(lade__packet *p, lade__record *out, lade__block ro
 		b->size = lade__take(&c, 8);
 		b->kind = (uint8_t)kind;
 		b->fd = -1;
-		if (kind == LADE__BLOCK_HOST && !b->index && !b->version && fds < p->fd_count)
+		if ((kind == LADE__BLOCK_HOST || kind == LADE__BLOCK_PACKED) && !b->index &&
+		    !b->version && fds < p->fd_count)
 			b->fd = p->fds[fds++];
-		else if (kind != LADE__BLOCK_REF)
+		else if (kind != LADE__BLOCK_REF && (kind != LADE__BLOCK_FILE || b->index))
 			c.bad = true;
 	}
 	take_name(&c, name_size, out->name, false);
@@ -336,7 +344,7 @@ lade_status lade__read_record(lade__packet *p, lade__record *out, lade__block ro
 	if (c.bad || c.left != out->head_size || fds != p->fd_count ||
 	    (out->flags & LADE__RECORD_HEAD_BLOCK &&
 	     (!out->block_count || out->head_size ||
-	      out->blocks[out->block_count - 1].kind != LADE__BLOCK_HOST)) ||
+	      out->blocks[out->block_count - 1].kind == LADE__BLOCK_REF)) ||
 	    out->head_size > LADE__HEAD_SMALL) {
 		out->block_count = 0;
 		return lade_fail(err, LADE_E_CORRUPT, LADE__WIRE_HEAD,

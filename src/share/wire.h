@@ -36,10 +36,27 @@ typedef enum lade__wire_kind {
 	LADE__ALL,
 	LADE__STOP,
 	LADE__KEPT,
+	LADE__SWAP,
+	LADE__PACK = 64,
+	LADE__UNPACK,
+	LADE__STORE,
+	LADE__NOTE,
+	LADE__MADE,
 } lade__wire_kind;
 
-enum { LADE__BLOCK_HOST = 1, LADE__BLOCK_REF = 2 };
-enum { LADE__RECORD_HEAD_BLOCK = 1 };
+/* PACKED: a frame in a memfd.  FILE: a frame in a file, whose number is the block's 'version'. */
+enum {
+	LADE__BLOCK_HOST = 1,
+	LADE__BLOCK_REF = 2,
+	LADE__BLOCK_PACKED = 8,
+	LADE__BLOCK_FILE = 9,
+};
+/* The last two only in entries: where most of a version is. */
+enum {
+	LADE__RECORD_HEAD_BLOCK = 1,
+	LADE__RECORD_PACKED = 64,
+	LADE__RECORD_FILE = 128,
+};
 
 /* A message, as it is sent or was received.  Descriptors that were received are the packet's until
  * someone sets them to -1. */
@@ -74,8 +91,8 @@ void lade__wire_put(lade__packet *p, uint64_t value, size_t size);
 void lade__wire_bytes(lade__packet *p, const void *bytes, size_t size);
 /* With the blocks' descriptors, which stay the record's. */
 void lade__wire_record(lade__packet *p, const lade__record *record);
-/* The first 64 bytes of a record, and the name. */
-void lade__wire_entry(lade__packet *p, const lade__record *record);
+/* The first 64 bytes of a record, with 'flags' more, and the name. */
+void lade__wire_entry(lade__packet *p, const lade__record *record, uint32_t flags);
 /* FAILED. */
 void lade__wire_failed(lade__packet *p, uint64_t request, const lade_error *err);
 

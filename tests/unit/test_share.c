@@ -428,6 +428,7 @@ static void test_limits(void **state)
 	lade_share *share = kit_connect(), *two = kit_connect(), *three;
 	lade_share_options options = {.struct_size = sizeof options, .path = kit_path};
 	int64_t *values = calloc(LARGE, 8);
+	lade_share_version *held[2];
 	kit_column c;
 	lade_error err;
 	(void)state;
@@ -440,6 +441,8 @@ static void test_limits(void **state)
 	lade_share_close(three);
 	kit_publish(share, "a", 1, LARGE);
 	kit_publish(share, "b", 1, LARGE);
+	kit_must(lade_share_open(two, "a", NULL, &held[0], &err), &err);
+	kit_must(lade_share_open(two, "b", NULL, &held[1], &err), &err);
 	assert_int_equal(lade_share_publish(share, "c", &c.table, NULL, &err), LADE_E_LIMIT);
 	assert_non_null(strstr(err.message, " of 400000 are in use"));
 	kit_must(lade_share_remove(share, "b", 0, &err), &err);
@@ -449,6 +452,8 @@ static void test_limits(void **state)
 	assert_int_equal(lade_share_publish(share, "e", &c.table, NULL, &err), LADE_E_LIMIT);
 	assert_non_null(strstr(err.message, "3 versions, at most 3"));
 	assert_true(kit_numbers(two).refused >= 3);
+	lade_share_version_unref(held[0]);
+	lade_share_version_unref(held[1]);
 	lade_share_close(share);
 	lade_share_close(two);
 	free(values);

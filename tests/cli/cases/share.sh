@@ -14,7 +14,11 @@ run 2 "$lade" share serve -M 0
 run 0 "$lade" share --help
 prints 'serve the names of this user'
 
-"$lade" share serve --socket="$socket" -M 16M 2>serve.err &
+run 2 "$lade" share serve --disk=1G
+says '--disk wants --spill'
+run 2 "$lade" share ls --spill=x
+
+"$lade" share serve --socket="$socket" -M 16M --spill="$PWD/files" --disk=1M 2>serve.err &
 broker=$!
 for _ in $(seq 200); do
 	"$lade" share ls --socket="$socket" >/dev/null 2>&1 && break
@@ -30,6 +34,7 @@ prints '0, versions 0, held by clients 0'
 prints 'of 16.00 MiB'
 run 0 "$lade" share top --json --socket="$socket"
 prints '"bytes_cap": 16777216'
+prints '"disk_cap": 1048576'
 run 1 "$lade" share rm --socket="$socket" none none@4
 says "there is no 'none'"
 run 2 "$lade" share rm --socket="$socket" none@x

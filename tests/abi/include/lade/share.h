@@ -73,7 +73,8 @@ LADE_API void lade_share_close(lade_share *share);
 
 /*
  * Makes an array of 'size' bytes of zeros that can be published without a copy.  When it is
- * published its memory becomes read-only, at the same address: writing to it then faults.
+ * published its memory becomes read-only, at the same address: writing to it then faults (unless
+ * lade_share_table.writable is set).
  *
  * Fails: LADE_E_NOMEM, LADE_E_IO (no descriptors are left), LADE_E_ARG
  * Owns:  the caller gets one reference
@@ -96,6 +97,10 @@ typedef struct lade_share_table {
 	const struct ArrowArray *const *batches;
 	size_t batch_count;
 	lade_share_copy copy;
+	/* 0 or 1.  Memory of lade_share_alloc() stays writable: writing changes a private copy of
+	 * the page, which is copied when it is published again. */
+	uint64_t writable;
+	uint32_t wait_ms; /* how long to wait for room, where all that is published is in use */
 } lade_share_table;
 
 /* What was published.  Set struct_size before the call. */
@@ -116,8 +121,9 @@ typedef struct lade_share_published {
  * A name has 1 to 255 bytes of UTF-8 without '@' and control characters.
  *
  * Fails: LADE_E_ARG (arrays that contradict their schema), LADE_E_UNSUPPORTED (a type that is not
- *        known; COPY_NEVER with memory that cannot be shared), LADE_E_LIMIT (the broker is full:
- *        both numbers), LADE_E_IO, LADE_E_NOMEM, LADE_E_STATE (the name is another user's)
+ *        known; COPY_NEVER with memory that cannot be shared), LADE_E_LIMIT (the broker is full of
+ *        what is in use, also after wait_ms: both numbers), LADE_E_IO, LADE_E_NOMEM,
+ *        LADE_E_STATE (the name is another user's)
  * Owns:  nothing; the arrays stay the caller's
  */
 LADE_API lade_status lade_share_publish(lade_share *share, const char *name,
@@ -137,6 +143,13 @@ LADE_API lade_status lade_share_remove(lade_share *share, const char *name, uint
  * gone. */
 typedef struct lade_share_version lade_share_version;
 
+/* Where a version's blocks are.  Opening brings them back to memory. */
+typedef enum lade_share_place {
+	LADE_SHARE_MEMORY = 0,
+	LADE_SHARE_COMPRESSED = 1, /* some are in memory, compressed */
+	LADE_SHARE_DISK = 2,       /* some are in files */
+} lade_share_place;
+
 /* What a broker knows of a version. */
 typedef struct lade_share_info {
 	const char *name;
@@ -145,6 +158,7 @@ typedef struct lade_share_info {
 	uint64_t time; /* when it was published: nanoseconds since 1970 */
 	uint32_t columns, batches;
 	uint32_t uid, pid; /* who published it */
+	lade_share_place place; /* in a listing; an opened version is in memory */
 } lade_share_info;
 
 /* How much of a version to check.  Sizes and structure are always checked. */
@@ -164,10 +178,12 @@ typedef struct lade_share_open_options {
 
 /*
  * Opens a version and maps its memory, without a copy.  Opening one that is open already gives the
- * same one (unless it shall be writable).
+ * same one (unless it shall be writable).  A version that had made room for others comes back
+ * first.
  *
- * Fails: LADE_E_NOT_FOUND, LADE_E_CORRUPT (what was published is not valid), LADE_E_IO,
- *        LADE_E_NOMEM, LADE_E_VERSION
+ * Fails: LADE_E_NOT_FOUND, LADE_E_CORRUPT (what was published is not valid, or its file is
+ *        damaged), LADE_E_LIMIT (no room for it: both numbers), LADE_E_IO, LADE_E_NOMEM,
+ *        LADE_E_VERSION
  * Owns:  the caller gets one reference
  */
 LADE_API lade_status lade_share_open(lade_share *share, const char *name,
@@ -263,6 +279,10 @@ typedef struct lade_share_statistics {
 	uint64_t held;          /* versions that clients have open */
 	uint64_t published, opened, removed, refused; /* since the broker's start */
 	uint64_t keeper_pid, keeper_starts;
+	uint64_t compressed;     /* bytes of 'bytes' that are compressed blocks */
+	uint64_t disk, disk_cap; /* of files; 0: no limit, or no folder */
+	uint64_t evicted, stored, returned; /* blocks compressed, written to files, brought back */
+	uint64_t waiting;        /* calls that wait for room, or for blocks to come back */
 } lade_share_statistics;
 
 /* Asks for the broker's numbers.  Fails: LADE_E_IO, LADE_E_ARG */
@@ -277,23 +297,31 @@ typedef struct lade_share_serve_options {
 	const char *path;    /* of the socket; NULL: lade_share_path_default() */
 	bool group;          /* the members of 'gid' may connect, too */
 	uint32_t gid;
-	uint64_t bytes_cap;  /* of all blocks; 0: no limit */
+	uint64_t bytes_cap;  /* of all blocks in memory, compressed or not; 0: no limit */
 	uint32_t client_cap; /* 0: 1024 */
 	uint32_t name_cap;   /* names and versions that are held beside them; 0: 1,000,000 */
 	const lade_cancel *stop; /* ends the call in order, within 100 ms; NULL: nothing does */
 	void (*ready)(void *ctx, const char *path); /* called once clients can connect */
 	void *ready_ctx;
+	/* A folder for what has no room in memory, made if it is not there, of this broker alone;
+	 * NULL: none.  It has the files of versions that a broker left when it was killed. */
+	const char *spill;
+	uint64_t disk_cap; /* bytes of its files; 0: no limit */
 } lade_share_serve_options;
 
 /*
  * Serves until 'stop' is set: then all versions go, and the call returns LADE_OK.  It raises the
  * process's soft limit of descriptors to the hard one.
  *
+ * Where a publication has no room within bytes_cap, what nobody has open makes room, least recently
+ * opened first: compressed, then in files.
+ *
  * The call forks a second process, the keeper, which holds all that is published.  If this process
  * dies, the next call with the same path takes it over; if the keeper dies, this process starts
  * another.  Call it in a process with one thread, which has not used a device.
  *
- * Fails: LADE_E_STATE (a broker serves this path), LADE_E_IO, LADE_E_NOMEM, LADE_E_ARG
+ * Fails: LADE_E_STATE (a broker serves this path or has the folder), LADE_E_IO, LADE_E_NOMEM,
+ *        LADE_E_ARG
  */
 LADE_API lade_status lade_share_serve(const lade_share_serve_options *options, lade_error *err);
 
