@@ -810,6 +810,56 @@ static void the_callers_allocator_is_used(void **state)
 	lade_spec_unref(h.spec);
 }
 
+/* Encoders refuse what they cannot take before they read it, and name both sizes. */
+static void encoders_name_their_limits(void **state)
+{
+	static const struct {
+		const char *name, *spec;
+		uint64_t most;
+	} cases[] = {
+		{"lz4", "lz4", 0x7E000000},
+		{"lz4", "lz4(level=9)", 0x7E000000},
+		{"snappy", "snappy", UINT32_MAX},
+		{"blosc", "blosc(cname=lz4,typesize=4)", 0x7FFFFFFF - 16},
+		{"ans", "ans", 0x7FFFFFFF},
+		{"cascaded", "cascaded(<i4)", 0x7FFFFFFF},
+		{"bitcomp", "bitcomp(<i4)", (uint64_t)1 << 34},
+	};
+	(void)state;
+	lade_engine *engine = new_engine(2);
+	size_t room = ((size_t)1 << 34) + 4096, size;
+	uint8_t out[16];
+	uint8_t *zeros = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	                      -1, 0);
+	assert_true(zeros != MAP_FAILED);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		lade_spec *spec = new_spec(engine, cases[i].spec);
+		size_t most = (size_t)cases[i].most;
+		lade_segment segment = {.data = zeros, .size = most + 1};
+		lade_item item = {.src = &segment, .src_count = 1,
+		                  .dst = lade_host_span(out, sizeof out)};
+		char given[32], limit[48];
+		snprintf(given, sizeof given, "%s: %zu bytes", cases[i].name, most + 1);
+		snprintf(limit, sizeof limit, "at most %zu", most);
+		assert_true(lade_spec_bound(spec, most) != SIZE_MAX);
+		assert_true(lade_spec_bound(spec, most + 1) == SIZE_MAX);
+		for (int batch = 0; batch < 2; batch++) {
+			lade_error err = {0};
+			lade_status status =
+				batch ? lade_encode_into(engine, spec, &item, 1, NULL, NULL, &err)
+				      : lade_encode(engine, spec, lade_host_cspan(zeros, most + 1),
+				                    item.dst, &size, &err);
+			if (status != LADE_E_LIMIT || !strstr(err.message, given) ||
+			    !strstr(err.message, limit))
+				fail_msg("%s: %s: %s", cases[i].spec, lade_status_name(status),
+				         err.message);
+		}
+		lade_spec_unref(spec);
+	}
+	munmap(zeros, room);
+	lade_engine_free(engine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -825,6 +875,7 @@ int main(void)
 		cmocka_unit_test(fork_in_the_middle),
 		cmocka_unit_test(large_blosc_chunk_in_parts),
 		cmocka_unit_test(the_callers_allocator_is_used),
+		cmocka_unit_test(encoders_name_their_limits),
 	};
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
