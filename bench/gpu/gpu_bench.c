@@ -518,7 +518,7 @@ static void bench_own(bench *b, const own_codec *c, const elements *e, const siz
 	char versions[PEERS][sizeof b->version[0]];
 	memcpy(versions, b->version, sizeof versions);
 	snprintf(b->codec_name, sizeof b->codec_name, "%s", c->name);
-	own_spec(c, e, text, sizeof text);
+	own_spec(c, e, b->chunk, text, sizeof text);
 	b->format = NULL;
 	b->spec = lade_engine_find(b->engine, c->algorithm) ? spec_of(b, text) : NULL;
 	own_options(c, e, &b->nvcomp_options, &b->nvcomp_decoder);
@@ -753,7 +753,7 @@ static size_t slot_of(bench *b, size_t chunk)
 		size_t bounds[2] = {0, 0};
 		nvcomp_codec codec;
 		nvcomp_options encode, decode;
-		own_spec(&own_codecs[k], &e, text, sizeof text);
+		own_spec(&own_codecs[k], &e, chunk, text, sizeof text);
 		own_options(&own_codecs[k], &e, &encode, &decode);
 		lade_spec *spec = lade_engine_find(b->engine, own_codecs[k].algorithm)
 		                          ? spec_of(b, text)

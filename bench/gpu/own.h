@@ -72,9 +72,9 @@ static const own_codec own_codecs[] = {
 	{"bitcomp", "bitcomp", "bitcomp(dtype=%s)", "Bitcomp", OWN_ALL, false, false, false},
 	{"bitcomp-sparse", "bitcomp", "bitcomp(dtype=%s,algorithm=sparse)", "Bitcomp", OWN_ALL,
          false, false, false},
-	{"cascaded", "cascaded", "cascaded(dtype=%s)", "Cascaded", OWN_ALL, false, true, false},
+	{"cascaded", "cascaded", "cascaded(dtype=%s)", "Cascaded", OWN_ALL, false, false, false},
 	{"cascaded-sym", "cascaded", "cascaded(dtype=%s,mode=fast)", "Cascaded", OWN_WIDE, false,
-         true, false},
+         false, false},
 	{"shuffle", "shuffle", "shuffle(%s)", NULL, OWN_SIZES, true, false, false},
 	{"bitshuffle", "bitshuffle", "bitshuffle(%s)", NULL, OWN_SIZES, true, false, false},
 	{"delta", "delta", "delta(%s)", NULL, OWN_TYPED, false, true, false},
@@ -107,10 +107,17 @@ static inline bool own_takes(const own_codec *c, const elements *e, const char *
 	}
 }
 
-/* The spec of liblade's stage. */
-static inline void own_spec(const own_codec *c, const elements *e, char *text, size_t cap)
+/* The spec of liblade's stage, for chunks of a size. */
+static inline void own_spec(const own_codec *c, const elements *e, size_t chunk, char *text,
+                            size_t cap)
 {
 	char size[8];
+	/* What the encoder takes by itself, but for a few chunks: rows of these decode the same
+	 * bytes as others. */
+	if (strcmp(c->name, "ans") == 0 && chunk >= 65536) {
+		snprintf(text, cap, "ans(block=8192)");
+		return;
+	}
 	snprintf(size, sizeof size, "%d", e->size);
 	const char *what = c->sized      ? size
 	                   : c->integers ? e->integers
@@ -131,9 +138,13 @@ static inline void own_options(const own_codec *c, const elements *e, nvcomp_opt
 	*encode = *decode = (nvcomp_options){{0}};
 	if (!c->nvcomp)
 		return;
+	/* Decoders are told all that their encoders were, which lets nvCOMP choose the fastest
+	 * kernel. */
 	if (strcmp(c->nvcomp, "ANS") == 0) {
-		encode->word[1] = c->numbers ? e->nvcomp : 0;
-		decode->word[1] = 255; /* NVCOMP_TYPE_BITS: as the stream says */
+		/* | algorithm or backend 4 | type 4 | sub-chunks 1 | states 1 |: two states, as
+		 * where none are said. */
+		encode->word[1] = decode->word[1] = c->numbers ? e->nvcomp : 0;
+		encode->word[2] = decode->word[2] = 2 << 8;
 	} else if (strcmp(c->nvcomp, "Bitcomp") == 0) {
 		encode->word[0] = strcmp(c->name, "bitcomp-sparse") == 0;
 		encode->word[1] = e->nvcomp;
@@ -145,11 +156,8 @@ static inline void own_options(const own_codec *c, const elements *e, nvcomp_opt
 		encode->word[2] = 1;
 		encode->word[6] = 7;
 		encode->word[8] = 3;
-		/* | backend 4 | unused 4 | type 4 | mode 4 | terminal codecs 8 | coarse 8 |: as the
-		 * stream says, but for the symmetric mode, which is told. */
-		decode->word[2] = symmetric ? e->nvcomp_integers : 255;
-		decode->word[3] = symmetric ? 2 : 0;
-		decode->word[4] = symmetric ? 1 : 0;
+		/* | backend 4 | unused 4 | type 4 | mode 4 | terminal codecs 8 | coarse 8 | */
+		memcpy(decode->word + 2, encode->word, 6 * sizeof *encode->word);
 	}
 }
 
