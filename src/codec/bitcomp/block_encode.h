@@ -515,15 +515,20 @@ INLINE bool NAME(decimal_of)(ELEM v, REAL ten, ELEM *integer)
 }
 
 /* The power of ten, and 1, with which most of the sample's values are decimals; 0: there is none.
- * Both groups' first values must be. */
+ * Of both groups' values, one in each 16 bytes, the first that is not 0 must be. */
 static TARGET unsigned NAME(decimal_try)(const uint8_t *src, size_t groups)
 {
 	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
 	size_t at[2] = {NAME(sample_at)(groups, 0), NAME(sample_at)(groups, 1)};
 	unsigned power = 0;
 	ELEM v[2], integer;
-	memcpy(&v[0], src + at[0] * SIZE, SIZE);
-	memcpy(&v[1], src + at[1] * SIZE, SIZE);
+	for (unsigned k = 0; k < 2; k++) {
+		size_t i = 0;
+		for (v[k] = 0; i < IN_GROUP && !v[k]; i += 16 / SIZE)
+			memcpy(&v[k], src + (at[k] + i) * SIZE, SIZE);
+		if (!v[k])
+			return 0;
+	}
 	while (!NAME(decimal_of)(v[0], NAME(ten)(power), &integer) ||
 	       !NAME(decimal_of)(v[1], NAME(ten)(power), &integer))
 		if (++power > LADE_BITCOMP_TEN_TRIED(LOG))

@@ -90,13 +90,21 @@ LADE_DEVICE uint32_t lade_bitcomp_decimal_try(const lade_bitcomp_warp_smem *own_
 	const uint8_t *bytes = (const uint8_t *)own_smem->units;
 	uint32_t first[2] = {512 * lade_bitcomp_sample(groups, 0),
 	                     512 * lade_bitcomp_sample(groups, 1)};
-	uint64_t integer, a = lade_bitcomp_element(bytes + first[0], LOG);
-	uint64_t b = lade_bitcomp_element(bytes + first[1], LOG);
+	uint64_t integer, v[2];
+#pragma unroll
+	for (uint32_t k = 0; k < 2; k++) {
+		uint64_t mine = lade_bitcomp_element(bytes + first[k] + 16 * lane, LOG);
+		uint32_t some = __ballot_sync(LADE_FULL, mine != 0);
+		if (!some)
+			return 0;
+		uint32_t from = (uint32_t)__ffs((int)some) - 1;
+		v[k] = lade_bitcomp_element(bytes + first[k] + 16 * from, LOG);
+	}
 	/* A lane has a power. */
 	auto own = lade_bitcomp_ten<LOG>(lane);
 	bool is = lane <= LADE_BITCOMP_TEN_TRIED(LOG) &&
-	          lade_bitcomp_decimal_of<LOG>(a, own, &integer) &&
-	          lade_bitcomp_decimal_of<LOG>(b, own, &integer);
+	          lade_bitcomp_decimal_of<LOG>(v[0], own, &integer) &&
+	          lade_bitcomp_decimal_of<LOG>(v[1], own, &integer);
 	uint32_t can = __ballot_sync(LADE_FULL, is);
 	if (!can)
 		return 0;

@@ -102,6 +102,18 @@ template <int LOG> LADE_DEVICE uint64_t lade_bitcomp_nth(const uint32_t *w, uint
 	return w[k * BITS / 32 & 3] >> (k * BITS & 31) & LADE_FULL >> (32 - BITS);
 }
 
+/* All ones where word 'k' of a lane's 16 bytes has elements whose bits are set. */
+template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_present_bits(uint32_t bits, uint32_t k)
+{
+	if (LOG == 3)
+		return 0 - (bits >> (k / 2) & 1);
+	if (LOG == 2)
+		return 0 - (bits >> k & 1);
+	if (LOG == 1)
+		return ((bits >> 2 * k & 1) | (bits >> 2 * k & 2) << 15) * 0xFFFF;
+	return ((bits >> 4 * k & 15) * 0x00204081 & 0x01010101) * 0xFF;
+}
+
 /* How much of the sample is as the value before it, and how much is one value, decides which mask
  * is tried, as in block_encode.h; false: none. */
 template <int LOG>
@@ -161,8 +173,6 @@ template <int LOG>
 static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_smem *there,
                                                                 bool is_signed, uint32_t lane)
 {
-	constexpr uint32_t VALUES = 16 >> LOG;
-	typedef typename lade_packed_total<LOG>::type total;
 	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
 	uint32_t len = own_smem->len, n = (len + (1u << LOG) - 1) >> LOG, some = 0, present = 0;
 	lade_bitcomp_marks m;
@@ -173,10 +183,10 @@ static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_sm
 		return;
 	}
 	bool repeat = m.mode & LADE_BITCOMP_REPEAT;
-	const total top = is_signed ? (total)1 << ((8 << LOG) - 1) : 0;
-	const total all = (total)(LADE_FULL >> (LOG < 2 ? 32 - (8 << LOG) : 0)) |
-	                  (LOG == 3 ? (total)LADE_FULL << (LOG == 3 ? 32 : 0) : 0);
-	total low = all, high = all; /* the least, and all bits of the greatest flipped */
+	uint32_t top = is_signed ? lade_packed_word<LOG == 3 ? 2 : LOG>::TOP : 0;
+	/* The least of what is present, and with all bits flipped the greatest. */
+	lade_bitcomp_low<LOG> low, high;
+	low.low = high.low = ~(decltype(low.low))0;
 #pragma unroll 1
 	for (uint32_t at = lane; (at - lane) << (4 - LOG) < n; at += 32) {
 		uint32_t w[4];
@@ -186,27 +196,23 @@ static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_sm
 		uint32_t bytes = lade_bitcomp_mask_bytes<LOG>(bits, lane);
 		some += (uint32_t)__popc(bits);
 		present += (bytes & 0xFF ? 1 : 0) + (bytes >> 8 ? 1 : 0);
+		uint32_t a[4], b[4];
 #pragma unroll
-		for (uint32_t k = 0; k < VALUES; k++) {
-			total v = (total)lade_bitcomp_nth<LOG>(w, k) ^ top;
-			bool is = bits >> k & 1;
-			low = is && v < low ? v : low;
-			high = is && (v ^ all) < high ? v ^ all : high;
+		for (uint32_t k = 0; k < 4; k++) {
+			uint32_t is = lade_bitcomp_present_bits<LOG>(bits, k);
+			uint32_t v = w[k] ^ (LOG < 3 || k & 1 ? top : 0);
+			a[k] = v | ~is;
+			b[k] = ~(v & is);
 		}
+		low.take(a);
+		high.take(b);
 	}
 	uint32_t both = __reduce_add_sync(LADE_FULL, some | present << 16);
 	some = both & 0xFFFF;
 	present = both >> 16;
-	if constexpr (LOG == 3) {
-		lade_bitcomp_low<3> a = {low}, b = {high};
-		low = a.get();
-		high = b.get();
-	} else {
-		low = __reduce_min_sync(LADE_FULL, low);
-		high = __reduce_min_sync(LADE_FULL, high);
-	}
-	uint64_t range = (high ^ all) - low;
-	m.reference = some ? low ^ top : 0;
+	constexpr uint64_t ALL = ~(uint64_t)0 >> (64 - (8 << LOG));
+	uint64_t least = low.get(), range = (high.get() ^ ALL) - least;
+	m.reference = some ? least ^ (is_signed ? (ALL >> 1) + 1 : 0) : 0;
 	m.width = some && range ? 64 - (uint32_t)__clzll((long long)range) : 0;
 	uint32_t bytes = (n + 7) / 8;
 	if (lade_bitcomp_up((bytes + 7) / 8 + present) < lade_bitcomp_up(bytes))
