@@ -339,8 +339,8 @@ typedef struct NAME(marks) {
 } NAME(marks);
 
 /* Whether a mask is tried, and which: by how many of the sample's values are as the one before, or
- * 0, or one value that two of three are. */
-INLINE bool NAME(marks_try)(const uint8_t *src, size_t groups, NAME(marks) * m)
+ * 0, or one value that two of three are.  'expected' is what the sample costs without one. */
+INLINE bool NAME(marks_try)(const uint8_t *src, size_t groups, size_t expected, NAME(marks) * m)
 {
 	enum { IN_GROUP = LADE_BITCOMP_GROUP / SIZE };
 	size_t at[2] = {NAME(sample_at)(groups, 0), NAME(sample_at)(groups, 1)};
@@ -381,7 +381,10 @@ INLINE bool NAME(marks_try)(const uint8_t *src, size_t groups, NAME(marks) * m)
 	m->mode = LADE_BITCOMP_MASK | (repeat ? LADE_BITCOMP_REPEAT : 0);
 	if (LOG == 3 && !repeat && m->absent)
 		m->mode |= LADE_BITCOMP_FAR;
-	return LADE_BITCOMP_MASK_TRY(LOG) * (repeat ? as_before : as_one) >= 2 * IN_GROUP;
+	size_t absent_ones = repeat ? as_before : as_one;
+	if (LOG == 0 && LADE_BITCOMP_MASK_COST(absent_ones) >= expected)
+		return false;
+	return LADE_BITCOMP_MASK_TRY(LOG) * absent_ones >= 2 * IN_GROUP;
 }
 
 /* Finds which values are present, of 'count' in whole groups, and what the sub-block takes. */
@@ -623,7 +626,7 @@ static TARGET size_t NAME(encode_as)(const lade_bitcomp_how *how, const subblock
 	size_t groups = (len + LADE_BITCOMP_GROUP - 1) / LADE_BITCOMP_GROUP;
 	size_t raw = lade__bitcomp_up(len), size = raw;
 	unsigned mode = NAME(choose)(how, in->src, groups, rank, &expected);
-	bool masked = NAME(marks_try)(in->src, groups, &marks);
+	bool masked = NAME(marks_try)(in->src, groups, expected, &marks);
 	if (masked) {
 		marks.values = (len + SIZE - 1) / SIZE;
 		NAME(marks_make)(how, in->src, groups * (LADE_BITCOMP_GROUP / SIZE), &marks);

@@ -73,6 +73,10 @@
  * where it saves more than this of a sub-block. */
 #define LADE_BITCOMP_MASK_TRY(log) (4u << (log) / 2 * 2)
 #define LADE_BITCOMP_MASK_LEAST 128
+/* About what the sample of bytes costs with a mask, in half bytes; 0 where most are absent. */
+#define LADE_BITCOMP_MASK_COST(absent)                                                             \
+	((absent) > LADE_BITCOMP_GROUP ? 0                                                         \
+	                               : 128 + 2 * (2 * LADE_BITCOMP_GROUP - (absent)))
 
 /* Decimals: the greatest power of ten that is tried, and in how many values of the sample that are
  * some, and not 0, one may be none. */

@@ -655,7 +655,7 @@ static __device__ __noinline__ uint32_t lade_bitcomp_made(lade_bitcomp_warp_smem
 	uint32_t mode = lade_bitcomp_choose<LOG>(own_smem, (len + 511) / 512, is_signed, sparse,
 	                                         &expected, lane);
 	__syncwarp();
-	lade_bitcomp_marks_make<LOG>(own_smem, is_signed, lane);
+	lade_bitcomp_marks_make<LOG>(own_smem, expected, is_signed, lane);
 	if (expected >= LADE_BITCOMP_SAMPLE)
 		return lade_bitcomp_unmade<LOG>(own_smem, lade_bitcomp_up(len), false, lane);
 	lade_bitcomp_plan p;

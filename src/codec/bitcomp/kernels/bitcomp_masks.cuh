@@ -118,7 +118,7 @@ template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_present_bits(uint32_t bits,
  * is tried, as in block_encode.h; false: none. */
 template <int LOG>
 LADE_DEVICE bool lade_bitcomp_marks_try(const lade_bitcomp_warp_smem *own_smem, uint32_t groups,
-                                        lade_bitcomp_marks *m, uint32_t lane)
+                                        uint32_t expected, lade_bitcomp_marks *m, uint32_t lane)
 {
 	constexpr uint32_t IN_GROUP = 512 >> LOG;
 	const uint8_t *bytes = (const uint8_t *)own_smem->units;
@@ -158,7 +158,10 @@ LADE_DEVICE bool lade_bitcomp_marks_try(const lade_bitcomp_warp_smem *own_smem, 
 	m->mode = LADE_BITCOMP_MASK | (repeat ? LADE_BITCOMP_REPEAT : 0);
 	if (LOG == 3 && !repeat && m->absent)
 		m->mode |= LADE_BITCOMP_FAR;
-	return LADE_BITCOMP_MASK_TRY(LOG) * (repeat ? as_before : as_one) >= 2 * IN_GROUP;
+	uint32_t absent_ones = repeat ? as_before : as_one;
+	if (LOG == 0 && LADE_BITCOMP_MASK_COST(absent_ones) >= expected)
+		return false;
+	return LADE_BITCOMP_MASK_TRY(LOG) * absent_ones >= 2 * IN_GROUP;
 }
 
 /* The bytes before a payload with a mask. */
@@ -171,12 +174,13 @@ LADE_DEVICE uint32_t lade_bitcomp_marks_fixed(uint32_t mode, uint32_t bytes, uin
 /* Sets own_smem->marks.  Not inlined, to save registers. */
 template <int LOG>
 static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_smem *there,
-                                                                bool is_signed, uint32_t lane)
+                                                                uint32_t expected, bool is_signed,
+                                                                uint32_t lane)
 {
 	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
 	uint32_t len = own_smem->len, n = (len + (1u << LOG) - 1) >> LOG, some = 0, present = 0;
 	lade_bitcomp_marks m;
-	if (!lade_bitcomp_marks_try<LOG>(own_smem, (len + 511) / 512, &m, lane)) {
+	if (!lade_bitcomp_marks_try<LOG>(own_smem, (len + 511) / 512, expected, &m, lane)) {
 		if (lane == 0)
 			own_smem->marks.size = 0;
 		__syncwarp();
