@@ -325,3 +325,21 @@ export class ZarrNode implements Disposable {
 /** Opens an array or a group of a directory, a .zip file or an http(s) URL. */
 export function openZarr(url: string | URL, options?: ZarrOptions): Promise<ZarrNode>;
 export function openZarrSync(url: string | URL, options?: ZarrOptions): ZarrNode;
+
+// ---- GPUs ---------------------------------------------------------------------------------------
+
+/** Memory of a GPU, or a slice of it. */
+export class DeviceMemory implements Disposable {
+  private constructor();
+  readonly byteLength: number;
+  readonly device: number;
+  /** Allocates memory with undefined contents. */
+  static alloc(byteLength: number, device?: number): Promise<DeviceMemory>;
+  /** The same memory, which stays as long as a slice of it. */
+  slice(begin?: number, end?: number): DeviceMemory;
+  /** Copies to `out`, from byte `offset` on; without it, all of it to a new Uint8Array. */
+  copyToHost<T extends Bytes = Uint8Array>(out?: T, offset?: number): Promise<T>;
+  copyFromHost(data: Bytes, offset?: number): Promise<void>;
+  close(): void;
+  [Symbol.dispose](): void;
+}

@@ -3,6 +3,8 @@
 import type * as arrow from 'apache-arrow';
 import type { Bytes, CArray, CSchema } from './index.js';
 
+export { DeviceMemory } from './index.js';
+
 export interface SeriesProps {
   /** A type of apache-arrow with values of a fixed size. */
   type: arrow.DataType;

@@ -5,6 +5,7 @@ const { native } = require('./native.js');
 const { connect, connectSync, openTicket, Connection, Dataset, Column } = require('./share.js');
 const { encode, encodeSync, decode, decodeSync } = require('./codec.js');
 const { LadeFile, openFile, openFileSync, writeFile, writeFileSync } = require('./file.js');
+const { DeviceMemory } = require('./device.js');
 const { ZarrNode, openZarr, openZarrSync } = require('./zarr.js');
 
 module.exports = {
@@ -13,4 +14,5 @@ module.exports = {
   encode, encodeSync, decode, decodeSync,
   LadeFile, openFile, openFileSync, writeFile, writeFileSync,
   ZarrNode, openZarr, openZarrSync,
+  DeviceMemory,
 };

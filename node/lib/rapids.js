@@ -4,6 +4,7 @@
 const { failure } = require('./native.js');
 const { schemaOf } = require('./arrow_types.js');
 const { toArrow } = require('./arrow.js');
+const { DeviceMemory } = require('./device.js');
 
 /** The bits of a null mask: a bitmap, or true and false for each row. */
 function bitmapOf(mask, offset, length) {
@@ -70,4 +71,4 @@ function rowsOf(type, { format }, data) {
   return Math.floor(data.byteLength / width);
 }
 
-module.exports = { Series };
+module.exports = { Series, DeviceMemory };

@@ -160,6 +160,7 @@ extern const node_function node_events_functions[];
 extern const node_function node_codec_functions[];
 extern const node_function node_file_functions[];
 extern const node_function node_zarr_functions[];
+extern const node_function node_device_functions[];
 /* A handle of a subscription, which it owns, also if this fails. */
 napi_value node_events_new(napi_env env, lade_share_events *events);
 

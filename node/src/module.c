@@ -48,7 +48,8 @@ NAPI_MODULE_INIT()
 	                                      node_events_functions,
 	                                      node_codec_functions,
 	                                      node_file_functions,
-	                                      node_zarr_functions};
+	                                      node_zarr_functions,
+	                                      node_device_functions};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		for (const node_function *f = parts[i]; f->name; f++) {

@@ -40,9 +40,10 @@ async function serve() {
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Calls a function until it returns something, for at most 10 seconds. */
+/** Calls a function until it returns something, for at most 10 seconds; collects meanwhile. */
 async function until(what, look) {
   for (let i = 0; i < 1000; i++) {
+    global.gc();
     if (await look()) return;
     await sleep(10);
   }
@@ -100,7 +101,6 @@ const fdCount = () => fs.readdirSync('/proc/self/fd').length;
 /** Collects until a count is back; finalizers run after the collector. */
 async function collected(what, count, want) {
   await until(`${what}: want ${want}`, async () => {
-    global.gc();
     await sleep(1);
     return count() <= want;
   });
