@@ -165,14 +165,11 @@ static napi_value codec_run(napi_env env, napi_callback_info info)
 		return node_throw_type(env, "out: want %u buffers, as many as data", count);
 	if (!node_get_text(env, args[2], "spec", &text))
 		return NULL;
-	b = calloc(1, sizeof *b);
+	b = node_task_new(env, sizeof *b, batch_run, batch_done, batch_end);
 	if (!b) {
 		free(text);
 		return NULL;
 	}
-	b->task.run = batch_run;
-	b->task.done = batch_done;
-	b->task.end = batch_end;
 	b->decode = node_get_bool(env, args[1]);
 	b->given = given;
 	b->count = count;

@@ -30,21 +30,6 @@ static void job_end(node_task *task)
 	lade_array_unref(((job *)task)->array);
 }
 
-static job *job_new(napi_env env, void (*run)(node_task *),
-                    napi_value (*done)(napi_env, node_task *))
-{
-	job *j = calloc(1, sizeof *j);
-
-	if (!j) {
-		node_throw(env, &(lade_error){LADE_E_NOMEM, LADE_NO_OFFSET, "no memory"});
-		return NULL;
-	}
-	j->task.run = run;
-	j->task.done = done;
-	j->task.end = job_end;
-	return j;
-}
-
 static void new_run(node_task *task)
 {
 	job *j = (job *)task;
@@ -53,8 +38,8 @@ static void new_run(node_task *task)
 
 	task->status = lade_device_get_info(j->place.device, &info, &task->err);
 	if (!task->status)
-		task->status = lade_array_new((size_t)j->size, j->place, NULL, &j->array,
-		                              &task->err);
+		task->status =
+			lade_array_new((size_t)j->size, j->place, NULL, &j->array, &task->err);
 }
 
 static napi_value new_done(napi_env env, node_task *task)
@@ -76,7 +61,7 @@ static napi_value device_new(napi_env env, napi_callback_info info)
 	if (!node_arguments(env, info, 3, args) ||
 	    !node_get_number(env, args[1], "byteLength", &size) ||
 	    !node_get_number(env, args[2], "device", &device) ||
-	    !(j = job_new(env, new_run, new_done)))
+	    !(j = node_task_new(env, sizeof *j, new_run, new_done, job_end)))
 		return NULL;
 	j->size = size;
 	j->place = (lade_place){LADE_DEVICE, device < INT32_MAX ? (int32_t)device : INT32_MAX};
@@ -144,7 +129,7 @@ static napi_value device_copy(napi_env env, napi_callback_info info)
 	    !(h = node_handle_get(env, args[1], &device_kind)) ||
 	    !node_get_number(env, args[3], "offset", &off) ||
 	    !node_get_bytes(env, args[4], "host memory", &bytes) ||
-	    !(j = job_new(env, copy_run, copy_done)))
+	    !(j = node_task_new(env, sizeof *j, copy_run, copy_done, job_end)))
 		return NULL;
 	j->task.handle = node_handle_use(h);
 	j->to_host = node_get_bool(env, args[2]);

@@ -39,21 +39,6 @@ static void job_end(node_task *task)
 	free(j->path);
 }
 
-static job *job_new(napi_env env, void (*run)(node_task *),
-                    napi_value (*done)(napi_env, node_task *))
-{
-	job *j = calloc(1, sizeof *j);
-
-	if (!j) {
-		node_throw(env, &(lade_error){LADE_E_NOMEM, LADE_NO_OFFSET, "no memory"});
-		return NULL;
-	}
-	j->task.run = run;
-	j->task.done = done;
-	j->task.end = job_end;
-	return j;
-}
-
 /* ---- reading ------------------------------------------------------------------------------- */
 
 static void open_run(node_task *task)
@@ -81,7 +66,8 @@ static napi_value file_open(napi_env env, napi_callback_info info)
 	napi_value args[3];
 	job *j;
 
-	if (!node_arguments(env, info, 3, args) || !(j = job_new(env, open_run, open_done)))
+	if (!node_arguments(env, info, 3, args) ||
+	    !(j = node_task_new(env, sizeof *j, open_run, open_done, job_end)))
 		return NULL;
 	if (node_get_text(env, args[1], "path", &j->path) &&
 	    node_task_cancel(env, args[2], &j->task))
@@ -151,7 +137,7 @@ static napi_value file_read(napi_env env, napi_callback_info info)
 	    !(h = node_handle_get(env, args[1], &frame_kind)) ||
 	    !node_get_bytes(env, args[3], "out", &bytes) ||
 	    !node_get_number(env, args[4], "swap", &swap_size) ||
-	    !(j = job_new(env, read_run, read_done)))
+	    !(j = node_task_new(env, sizeof *j, read_run, read_done, job_end)))
 		return NULL;
 	j->task.handle = node_handle_use(h);
 	j->data = bytes.data;
@@ -260,7 +246,7 @@ static napi_value file_write(napi_env env, napi_callback_info info)
 	job *j;
 
 	if (!node_arguments(env, info, 5, args) || !node_get_bytes(env, args[2], "data", &bytes) ||
-	    !(j = job_new(env, write_run, write_done)))
+	    !(j = node_task_new(env, sizeof *j, write_run, write_done, job_end)))
 		return NULL;
 	j->data = bytes.data;
 	j->size = bytes.size;

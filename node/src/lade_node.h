@@ -113,6 +113,10 @@ typedef struct node_task {
 	node_handle *handle, *cancel; /* of node_handle_use(), or NULL; unused at the end */
 } node_task;
 
+/* A struct of 'size' bytes that begins with a task; NULL: an exception is pending. */
+void *node_task_new(napi_env env, size_t size, void (*run)(node_task *task),
+                    napi_value (*done)(napi_env env, node_task *task),
+                    void (*end)(node_task *task));
 /* Starts a task, or runs it.  'keep' is an object that must live until the end, or NULL.
  * Returns a promise, or the value; NULL with an exception pending. */
 napi_value node_task_start(napi_env env, bool sync, node_task *task, napi_value keep);

@@ -67,14 +67,12 @@ static ask *ask_new(napi_env env, napi_value *args, const node_kind *kind, const
 		return NULL;
 	if (!node_get_text(env, args[2], what, &name))
 		return NULL;
-	ask *a = calloc(1, sizeof *a);
+	ask *a = node_task_new(env, sizeof *a, NULL, NULL, ask_end);
 	if (!a) {
 		free(name);
-		return (ask *)(void *)node_throw(
-			env, &(lade_error){LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a call"});
+		return NULL;
 	}
 	a->name = name;
-	a->task.end = ask_end;
 	if (h)
 		a->task.handle = node_handle_use(h);
 	return a;

@@ -106,6 +106,22 @@ static napi_value node_close(napi_env env, napi_callback_info info)
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
+void *node_task_new(napi_env env, size_t size, void (*run)(node_task *),
+                    napi_value (*done)(napi_env, node_task *), void (*end)(node_task *))
+{
+	node_task *t = calloc(1, size);
+
+	if (!t) {
+		node_throw(env,
+		           &(lade_error){LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a call"});
+		return NULL;
+	}
+	t->run = run;
+	t->done = done;
+	t->end = end;
+	return t;
+}
+
 static void task_end(napi_env env, node_task *t)
 {
 	if (t->work)

@@ -39,21 +39,6 @@ static void job_end(node_task *task)
 	lade_zarr_selection_free(j->selection);
 }
 
-static job *job_new(napi_env env, void (*run)(node_task *),
-                    napi_value (*done)(napi_env, node_task *))
-{
-	job *j = calloc(1, sizeof *j);
-
-	if (!j) {
-		node_throw(env, &(lade_error){LADE_E_NOMEM, LADE_NO_OFFSET, "no memory"});
-		return NULL;
-	}
-	j->task.run = run;
-	j->task.done = done;
-	j->task.end = job_end;
-	return j;
-}
-
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, const char *with)
@@ -131,7 +116,7 @@ static napi_value zarr_open(napi_env env, napi_callback_info info)
 
 	if (!node_arguments(env, info, 5, args) ||
 	    !node_get_number(env, args[3], "format", &format) ||
-	    !(j = job_new(env, open_run, open_done)))
+	    !(j = node_task_new(env, sizeof *j, open_run, open_done, job_end)))
 		return NULL;
 	j->format = (uint32_t)format;
 	if (node_get_text(env, args[1], "url", &j->url) && j->url &&
@@ -277,7 +262,7 @@ static napi_value zarr_read(napi_env env, napi_callback_info info)
 	if (!node_arguments(env, info, 5, args) ||
 	    !(h = node_handle_get(env, args[1], &zarr_kind)) ||
 	    !node_get_bytes(env, args[3], "out", &bytes) ||
-	    !(j = job_new(env, read_run, read_done)))
+	    !(j = node_task_new(env, sizeof *j, read_run, read_done, job_end)))
 		return NULL;
 	j->task.handle = node_handle_use(h);
 	j->data = bytes.data;
