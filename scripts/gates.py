@@ -39,7 +39,7 @@ BELOW = {
     "bare": {"batch", "array", "engine", "base"},
     "foreign": {"frame", "engine", "codec", "checksum", "base"},
     "rntuple": {"io", "batch", "gpu", "base"},
-    "share": {"array", "base"},
+    "share": {"array", "gpu", "base"},
     "cli": set(),
 }
 # A public header includes public headers of lower layers.

@@ -34,6 +34,7 @@ extern "C" {
 
 struct ArrowSchema; /* of the Arrow C data interface */
 struct ArrowArray;
+struct ArrowDeviceArray; /* of the Arrow C device interface */
 
 /* ---- connections ------------------------------------------------------------------------ */
 
@@ -82,10 +83,24 @@ LADE_API void lade_share_close(lade_share *share);
 LADE_API lade_status lade_share_alloc(lade_share *share, size_t size, lade_array **out,
                                       lade_error *err);
 
+/*
+ * The same in a place: host memory, or a device's.  Device memory takes whole pages of the device,
+ * of 2 MiB on most.  The library's work on it may be recorded with lade_array_used(); publishing
+ * waits for that.
+ *
+ * Fails: as above; LADE_E_NO_DEVICE, LADE_E_DEVICE; LADE_E_UNSUPPORTED (pinned or managed memory,
+ *        or a device that cannot share its memory)
+ */
+LADE_API lade_status lade_share_alloc_in(lade_share *share, size_t size, lade_place place,
+                                         lade_array **out, lade_error *err);
+
 /* When to copy.  A copy has only the rows that a slice shows. */
 typedef enum lade_share_copy {
 	LADE_SHARE_COPY_IF_NEEDED = 0, /* share what can be shared */
-	LADE_SHARE_COPY_NEVER = 1,     /* refuse what cannot be shared */
+	/* Refuse what cannot be shared.  Memory of others on a device, from cudaMalloc(), is
+	 * lent: the version ends with this connection.  The caller keeps the memory as it is
+	 * until then, or until the version is removed. */
+	LADE_SHARE_COPY_NEVER = 1,
 	LADE_SHARE_COPY_ALWAYS = 2,    /* the rest of the memory stays private */
 } lade_share_copy;
 
@@ -101,6 +116,9 @@ typedef struct lade_share_table {
 	 * the page, which is copied when it is published again. */
 	uint64_t writable;
 	uint32_t wait_ms; /* how long to wait for room, where all that is published is in use */
+	/* In place of 'batches', which is NULL: arrays on one device, or on the host.  The call
+	 * waits for their events; other work on them must be done. */
+	const struct ArrowDeviceArray *const *device_batches;
 } lade_share_table;
 
 /* What was published.  Set struct_size before the call. */
@@ -110,9 +128,16 @@ typedef struct lade_share_published {
 	uint64_t shared; /* bytes that were not copied */
 	uint64_t copied; /* bytes that were */
 	char why[120];   /* why something was copied; "" if nothing was */
+	/* Of a device's arrays: bytes that went through the host, such as offsets of a slice.  All
+	 * else stays on the device. */
+	uint64_t staged;
+	uint64_t leased; /* bytes of 'shared' that were lent: see LADE_SHARE_COPY_NEVER */
 } lade_share_published;
 
 /*
+ * Memory of devices becomes a block of the device, which outlives the process.  Copies go from
+ * device to device.
+ *
  * Publishes a new version of 'name' and returns when it is safe from the end of this process.
  * Memory can be shared if it is from lade_share_alloc() or from an opened version of the same
  * connection; slices of it, too.  The rest is copied, into one block.
@@ -159,6 +184,10 @@ typedef struct lade_share_info {
 	uint32_t columns, batches;
 	uint32_t uid, pid; /* who published it */
 	lade_share_place place; /* in a listing; an opened version is in memory */
+	bool on_device;    /* in a device's memory */
+	bool copied;       /* an opened version: its device's memory was copied to the host */
+	int32_t device;    /* an opened version: the device's number here; -1: the host */
+	bool leased;       /* it is its publisher's memory, and ends with the connection */
 } lade_share_info;
 
 /* How much of a version to check.  Sizes and structure are always checked. */
@@ -174,6 +203,9 @@ typedef struct lade_share_open_options {
 	uint64_t version; /* 0: the latest */
 	lade_share_check check;
 	bool writable; /* writing is allowed and changes a private copy of the page */
+	/* A version on a device is wanted as a copy in host memory, which a process of the broker's
+	 * makes: this process needs no device.  Other users always get one. */
+	bool host;
 } lade_share_open_options;
 
 /*
@@ -183,7 +215,8 @@ typedef struct lade_share_open_options {
  *
  * Fails: LADE_E_NOT_FOUND, LADE_E_CORRUPT (what was published is not valid, or its file is
  *        damaged), LADE_E_LIMIT (no room for it: both numbers), LADE_E_IO, LADE_E_NOMEM,
- *        LADE_E_VERSION
+ *        LADE_E_VERSION; LADE_E_NO_DEVICE (it is on a device that this process does not have),
+ *        LADE_E_DEVICE, LADE_E_UNSUPPORTED (a device's memory writable, or all its values checked)
  * Owns:  the caller gets one reference
  */
 LADE_API lade_status lade_share_open(lade_share *share, const char *name,
@@ -202,13 +235,24 @@ LADE_API const lade_share_info *lade_share_version_info(const lade_share_version
  * Its release callback may be called by any thread, also after lade_share_close(); until then the
  * version stays mapped.
  *
- * Fails: LADE_E_RANGE, LADE_E_NOMEM, LADE_E_ARG
+ * Fails: LADE_E_RANGE, LADE_E_NOMEM, LADE_E_ARG; LADE_E_STATE (an array on a device: take
+ *        lade_share_version_device_array(), or open a copy on the host)
  * Owns:  the caller, who calls release
  */
 LADE_API lade_status lade_share_version_schema(lade_share_version *version,
                                                struct ArrowSchema *out, lade_error *err);
 LADE_API lade_status lade_share_version_array(lade_share_version *version, size_t index,
                                               struct ArrowArray *out, lade_error *err);
+
+/*
+ * The same by the Arrow C device interface, for versions on the host and on devices.  There is no
+ * event: published memory is not written to.  Memory of a device can only be read; a kernel that
+ * writes to it fails, and its process must start anew.  The last release waits for the device's
+ * work.
+ */
+LADE_API lade_status lade_share_version_device_array(lade_share_version *version, size_t index,
+                                                     struct ArrowDeviceArray *out,
+                                                     lade_error *err);
 
 /* ---- names ------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
         trips.to_pyarrow(), trips.to_pandas(), trips["fare"]
 
 Objects come in by Arrow's capsules, or as arrays of numbers; what comes out is in the publisher's
-memory. docs/share.md has the rules.
+memory, on the host or on a device. docs/share.md has the rules.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -39,12 +39,18 @@ _TICKET = "lade-share:"
 
 
 class Published(NamedTuple):
-    """What was published: the version, bytes that were shared and copied, and why some were."""
+    """What was published: the version, bytes that were shared and copied, and why some were.
+
+    staged are bytes of a device's columns that went through the host; leased are shared bytes of
+    memory that was lent.
+    """
 
     version: int
     shared: int
     copied: int
     why: str
+    staged: int
+    leased: int
 
 
 class Info(NamedTuple):
@@ -62,6 +68,10 @@ class Info(NamedTuple):
     batches: int
     uid: int
     pid: int
+    on_device: bool
+    copied: bool  # an opened version of a device, copied to the host
+    device: int  # an opened version: the device's number here; -1: the host
+    leased: bool  # it is its publisher's memory, and ends with the connection
     place: str
 
 
@@ -79,7 +89,12 @@ def _one_of(name: str, table: dict[Any, int], value: Any) -> int:
 
 
 def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A schema, and arrays of it."""
+    """A schema, and arrays of it: of the host, or of a device."""
+    if isinstance(source, Dataset):
+        return source.__arrow_c_schema__(), source._batches()
+    if hasattr(source, "__arrow_c_device_array__"):
+        schema, array = source.__arrow_c_device_array__()
+        return schema, (array,)
     if hasattr(source, "__arrow_c_stream__"):
         return _lade.ShareConnection.read_stream(source.__arrow_c_stream__())
     if hasattr(source, "__arrow_c_array__"):
@@ -94,9 +109,24 @@ def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]]:
     if array.strides[0] != array.item_size:
         raise ValueError(f"its elements are {array.strides[0]} bytes apart, want {array.item_size}")
     tree = ("", _FORMATS[str(array.dtype)], 0, array.shape[0], 0, (None, array), ())
-    data = _lade.ArrowData(tree, -1)
-    schema, capsule = data.__arrow_c_array__()
+    array.synchronize()
+    on_device = array.place == "device"
+    data = _lade.ArrowData(tree, array.device_id if on_device else -1)
+    if on_device:
+        schema, capsule = data.__arrow_c_device_array__()
+    else:
+        schema, capsule = data.__arrow_c_array__()
     return schema, (capsule,)
+
+
+def _device_of(place: str) -> int:
+    """The number of a device; -1: the host."""
+    kind, _, number = text("place", place).partition(":")
+    if kind == "host" and not number:
+        return -1
+    if kind in ("gpu", "cuda", "device") and (not number or number.isdigit()):
+        return int(number or 0)
+    raise ValueError(f"place is {place!r}, it can be 'host', 'gpu' or 'gpu:1'")
 
 
 class _Closing:
@@ -125,6 +155,7 @@ class Connection(_Closing):
         self._own: _lade.ShareConnection | None = _lade.ShareConnection(
             self._path, max(1, math.ceil(timeout * 1000))
         )
+        self._lent: dict[str, Any] = {}  # what must stay as it is
 
     @property
     def _connection(self) -> _lade.ShareConnection:
@@ -133,8 +164,9 @@ class Connection(_Closing):
         return self._own
 
     def close(self) -> None:
-        """End the connection; data sets stay valid."""
+        """End the connection; data sets stay valid, and what was lent ends."""
         self._own = None
+        self._lent.clear()
 
     def publish(
         self,
@@ -147,14 +179,17 @@ class Connection(_Closing):
     ) -> Published:
         """Publish a new version of a name.
 
-        source is anything with Arrow's capsules (pyarrow, pandas, polars, a Dataset), or an array
-        of numbers with one dimension. copy is "if_needed", "never" or "always"; compact=True is
-        "always": only the rows of a slice become readable. wait is how many seconds to wait for
-        room, where all that is published is in use. The result says what was copied, and why.
+        source is anything with Arrow's capsules (pyarrow, pandas, polars, cudf's columns, a
+        Dataset), or an array of numbers with one dimension (NumPy, CuPy, torch). What is on a
+        device stays there. copy is "if_needed", "never" or "always"; compact=True is
+        "always": only the rows of a slice become readable. With "never" memory of others on a
+        device is lent: the version ends with this connection, which keeps the source, and nobody
+        must write to it. wait is how many seconds to wait for room, where all that is published
+        is in use. The result says what was copied, and why.
         """
         mode = _one_of("copy", _COPY, copy)
         schema, arrays = _capsules(source)
-        return Published(
+        done = Published(
             *self._connection.publish(
                 text("name", name),
                 schema,
@@ -163,28 +198,49 @@ class Connection(_Closing):
                 min(math.ceil(wait * 1000), (1 << 32) - 1),
             )
         )
+        self._lent.pop(name, None)
+        if done.leased:
+            self._lent[name] = (source, arrays)
+        return done
 
     def get(
-        self, name: str, version: int = 0, *, check: str | None = None, writable: bool = False
+        self,
+        name: str,
+        version: int = 0,
+        *,
+        check: str | None = None,
+        writable: bool = False,
+        place: str | None = None,
     ) -> Dataset:
         """Open the latest version of a name, or that version.
+
+        place "gpu" or "gpu:1" wants columns that are on that device; "host" wants them on the
+        host: those of a device are copied there, and info.copied says so. None takes both.
 
         check is "layout" or "full" (None: full for versions of other users). With writable=True
         pages may be written and are then the caller's own.
         """
         number = integer("version", version)
         level = _one_of("check", _CHECK, check)
-        return Dataset(
-            _lade.ShareVersion(self._connection, text("name", name), number, level, writable),
+        device = None if place is None else _device_of(place)
+        opened = Dataset(
+            _lade.ShareVersion(
+                self._connection, text("name", name), number, level, writable, device == -1
+            ),
             self._path,
         )
+        if device is not None and opened.info.device != device:
+            where = "the host" if opened.info.device < 0 else f"device {opened.info.device}"
+            raise ValueError(f"{name!r} is on {where}, and {place!r} was asked for")
+        return opened
 
-    def empty(self, size: int) -> Array:
+    def empty(self, size: int, place: str = "host") -> Array:
         """Zeros, as an Array of bytes, that are published without a copy.
 
-        They become read-only when they are published: writing to them then ends the process.
+        place "gpu" or "gpu:1" is a device's memory. They become read-only when they are published:
+        writing to them then ends the process.
         """
-        return self._connection.alloc(integer("size", size))
+        return self._connection.alloc(integer("size", size), _device_of(place))
 
     def datasets(self, prefix: str | None = None) -> list[Info]:
         """The latest version of each name that begins with prefix, in order."""
@@ -248,13 +304,32 @@ class Dataset(_Closing):
     def __arrow_c_schema__(self) -> Any:
         return self._version.schema()
 
+    def _on_host(self) -> _lade.ShareVersion:
+        if self.info.device >= 0:
+            raise ValueError(
+                f"{self.info.name!r} is on device {self.info.device}: take numbers() or "
+                "__arrow_c_device_array__(), or get(..., place='host') for a copy"
+            )
+        return self._version
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._version.stream()
+        return self._on_host().stream()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: Any = None, **options: Any
+    ) -> tuple[Any, Any]:
+        if self.info.batches != 1:
+            raise ValueError(f"{self.info.name!r} has {self.info.batches} batches, want one")
+        return self._version.schema(), self._version.device_array(0)
+
+    def _batches(self) -> tuple[Any, ...]:
+        return tuple(self._version.device_array(i) for i in range(self.info.batches))
 
     def to_pyarrow(self) -> Any:
         """A pyarrow.Table, or a pyarrow.ChunkedArray of a column."""
         import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+        self._on_host()
         field = pa.field(self)
         if pa.types.is_struct(field.type):
             return pa.RecordBatchReader.from_stream(self).read_all()

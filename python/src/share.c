@@ -11,6 +11,7 @@
 
 #define SCHEMA "arrow_schema"
 #define ARRAY "arrow_array"
+#define DEVICE_ARRAY "arrow_device_array"
 #define STREAM "arrow_array_stream"
 
 typedef struct connection {
@@ -38,6 +39,15 @@ static void array_end(PyObject *capsule)
 
 	if (array->release)
 		array->release(array);
+	free(array);
+}
+
+static void device_array_end(PyObject *capsule)
+{
+	struct ArrowDeviceArray *array = PyCapsule_GetPointer(capsule, DEVICE_ARRAY);
+
+	if (array->array.release)
+		array->array.release(&array->array);
 	free(array);
 }
 
@@ -101,15 +111,16 @@ static void connection_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* publish(name, schema, (array, ...), copy, wait_ms): (version, shared, copied, why) */
+/* publish(name, schema, (array, ...), copy, wait_ms): (version, shared, copied, why, staged,
+ * leased).  All arrays are of the host, or all are capsules of the device interface. */
 static PyObject *connection_publish(PyObject *self, PyObject *args)
 {
 	connection *c = (connection *)self;
 	lade_share_table table = {.struct_size = sizeof table};
 	lade_share_published out = {.struct_size = sizeof out};
-	const struct ArrowArray **arrays;
+	const void **arrays;
 	PyObject *schema, *tuple;
-	const char *name;
+	const char *name, *kind = ARRAY;
 	lade_status status = LADE_OK;
 	lade_error err;
 	unsigned wait_ms;
@@ -126,14 +137,19 @@ static PyObject *connection_publish(PyObject *self, PyObject *args)
 	arrays = calloc(table.batch_count + 1, sizeof *arrays);
 	if (!arrays)
 		return PyErr_NoMemory();
+	if (table.batch_count && PyCapsule_IsValid(PyTuple_GetItem(tuple, 0), DEVICE_ARRAY))
+		kind = DEVICE_ARRAY;
 	for (size_t i = 0; i < table.batch_count; i++) {
-		arrays[i] = PyCapsule_GetPointer(PyTuple_GetItem(tuple, (Py_ssize_t)i), ARRAY);
+		arrays[i] = PyCapsule_GetPointer(PyTuple_GetItem(tuple, (Py_ssize_t)i), kind);
 		if (!arrays[i]) {
 			free(arrays);
 			return NULL;
 		}
 	}
-	table.batches = arrays;
+	if (!strcmp(kind, ARRAY))
+		table.batches = (const struct ArrowArray *const *)arrays;
+	else
+		table.device_batches = (const struct ArrowDeviceArray *const *)arrays;
 	table.copy = (lade_share_copy)copy;
 	Py_BEGIN_ALLOW_THREADS status = lade_share_publish(c->share, name, &table, &out, &err);
 	Py_END_ALLOW_THREADS free(arrays);
@@ -141,9 +157,10 @@ static PyObject *connection_publish(PyObject *self, PyObject *args)
 		py_raise(c->st, &err, SIZE_MAX);
 		return NULL;
 	}
-	return Py_BuildValue("(KKKN)", (unsigned long long)out.version,
+	return Py_BuildValue("(KKKNKK)", (unsigned long long)out.version,
 	                     (unsigned long long)out.shared, (unsigned long long)out.copied,
-	                     py_message(out.why));
+	                     py_message(out.why), (unsigned long long)out.staged,
+	                     (unsigned long long)out.leased);
 }
 
 /* read_stream(capsule): (schema, (array, ...)) */
@@ -194,14 +211,16 @@ static PyObject *connection_alloc(PyObject *self, PyObject *args)
 	py_array *array;
 	lade_error err;
 	Py_ssize_t size;
+	int device;
 
-	if (!PyArg_ParseTuple(args, "n", &size))
+	if (!PyArg_ParseTuple(args, "ni", &size, &device))
 		return NULL;
+	lade_place place = device < 0 ? LADE_PLACE_HOST : (lade_place){LADE_DEVICE, device};
 	if (size < 0) {
 		PyErr_Format(PyExc_ValueError, "%zd bytes are not possible", size);
 		return NULL;
 	}
-	if (lade_share_alloc(c->share, (size_t)size, &memory, &err)) {
+	if (lade_share_alloc_in(c->share, (size_t)size, place, &memory, &err)) {
 		py_raise(c->st, &err, SIZE_MAX);
 		return NULL;
 	}
@@ -214,10 +233,12 @@ static PyObject *connection_alloc(PyObject *self, PyObject *args)
 static PyObject *info_tuple(const lade_share_info *i)
 {
 	/* Names are bytes: those of others may be no UTF-8. */
-	return Py_BuildValue("(NKKKKIIIII)", py_message(i->name), (unsigned long long)i->version,
-	                     (unsigned long long)i->rows, (unsigned long long)i->bytes,
-	                     (unsigned long long)i->time, i->columns, i->batches, i->uid, i->pid,
-	                     (unsigned)i->place);
+	return Py_BuildValue("(NKKKKIIIINNiNI)", py_message(i->name),
+	                     (unsigned long long)i->version, (unsigned long long)i->rows,
+	                     (unsigned long long)i->bytes, (unsigned long long)i->time, i->columns,
+	                     i->batches, i->uid, i->pid, PyBool_FromLong(i->on_device),
+	                     PyBool_FromLong(i->copied), (int)i->device,
+	                     PyBool_FromLong(i->leased), (unsigned)i->place);
 }
 
 typedef struct listing {
@@ -356,7 +377,7 @@ static PyObject *connection_statistics(PyObject *self, PyObject *unused)
 
 /* ---- versions --------------------------------------------------------------------------- */
 
-/* ShareVersion(connection, name, version, check, writable) */
+/* ShareVersion(connection, name, version, check, writable, host) */
 static PyObject *version_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	lade_share_open_options options = {.struct_size = sizeof options};
@@ -366,14 +387,15 @@ static PyObject *version_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 	version *v;
 	lade_status status;
 	lade_error err;
-	int check, writable;
+	int check, writable, host;
 
 	(void)kwargs;
-	if (!PyArg_ParseTuple(args, "OsKip", &from, &name, &number, &check, &writable))
+	if (!PyArg_ParseTuple(args, "OsKipp", &from, &name, &number, &check, &writable, &host))
 		return NULL;
 	options.version = number;
 	options.check = (lade_share_check)check;
 	options.writable = writable;
+	options.host = host;
 	v = (version *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 	if (!v)
 		return NULL;
@@ -432,6 +454,25 @@ static PyObject *version_array(PyObject *self, PyObject *args)
 		return NULL;
 	capsule = capsule_new(sizeof *array, ARRAY, array_end, &array);
 	if (capsule && lade_share_version_array(v->version, (size_t)index, array, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+		Py_CLEAR(capsule);
+	}
+	return capsule;
+}
+
+static PyObject *version_device_array(PyObject *self, PyObject *args)
+{
+	version *v = (version *)self;
+	struct ArrowDeviceArray *array;
+	PyObject *capsule;
+	lade_error err;
+	Py_ssize_t index;
+
+	if (!PyArg_ParseTuple(args, "n", &index))
+		return NULL;
+	capsule = capsule_new(sizeof *array, DEVICE_ARRAY, device_array_end, &array);
+	if (capsule &&
+	    lade_share_version_device_array(v->version, (size_t)index, array, &err)) {
 		py_raise(v->st, &err, SIZE_MAX);
 		Py_CLEAR(capsule);
 	}
@@ -513,10 +554,13 @@ static const char *number_type(const char *format)
 }
 
 /* Whether rows of an array are null, also where their number is not known. */
-static bool has_nulls(const struct ArrowArray *a)
+static bool has_nulls(const struct ArrowArray *a, int32_t device)
 {
 	const unsigned char *bits = a->n_buffers ? a->buffers[0] : NULL;
 
+	/* The host does not look at a device's memory. */
+	if (device >= 0)
+		return bits && a->null_count;
 	for (int64_t i = a->offset; bits && a->null_count && i < a->offset + a->length; i++)
 		if (!(bits[i / 8] >> i % 8 & 1))
 			return true;
@@ -541,6 +585,7 @@ static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct
 	lade_array *memory;
 	py_array *array;
 	py_dtype dtype;
+	int32_t device = lade_share_version_info(v->version)->device;
 	lade_error err;
 
 	if (!type || s->dictionary) {
@@ -548,7 +593,7 @@ static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct
 		             s->name ? s->name : "", s->format);
 		return NULL;
 	}
-	if (has_nulls(a)) {
+	if (has_nulls(a, device)) {
 		PyErr_Format(PyExc_ValueError, "'%s' has nulls: arrays of numbers have none",
 		             s->name ? s->name : "");
 		return NULL;
@@ -558,6 +603,8 @@ static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct
 	char *data = (char *)(uintptr_t)a->buffers[1];
 	lade_span span = lade_host_span(data ? data + a->offset * dtype.size : NULL,
 	                                (size_t)a->length * dtype.size);
+	if (device >= 0)
+		span.place = (lade_place){LADE_DEVICE, device};
 	if (lade_array_wrap(span, &options, &memory, &err)) {
 		py_raise(v->st, &err, SIZE_MAX);
 		return NULL;
@@ -588,13 +635,18 @@ static PyObject *version_numbers(PyObject *self, PyObject *args)
 	keeper = calloc(1, sizeof *keeper);
 	if (!keeper)
 		return PyErr_NoMemory();
-	if (lade_share_version_schema(v->version, &schema, &err) ||
-	    lade_share_version_array(v->version, (size_t)index, keeper, &err)) {
+	struct ArrowDeviceArray whole;
+	lade_status status = lade_share_version_schema(v->version, &schema, &err);
+	if (status == LADE_OK)
+		status = lade_share_version_device_array(v->version, (size_t)index, &whole, &err);
+	if (status == LADE_OK)
+		*keeper = whole.array; /* a struct may be moved */
+	if (status) {
 		py_raise(v->st, &err, SIZE_MAX);
 	} else if (child < -1 || child >= keeper->n_children) {
 		PyErr_Format(PyExc_IndexError, "column %zd of %lld", child,
 		             (long long)keeper->n_children);
-	} else if (child >= 0 && has_nulls(keeper)) {
+	} else if (child >= 0 && has_nulls(keeper, (int32_t)whole.device_id)) {
 		PyErr_SetString(PyExc_ValueError,
 		                "rows of the table are null: arrays of numbers have none");
 	} else {
@@ -646,6 +698,7 @@ static PyMethodDef version_methods[] = {
 	{"info", version_info, METH_NOARGS, NULL},
 	{"schema", version_schema, METH_NOARGS, NULL},
 	{"array", version_array, METH_VARARGS, NULL},
+	{"device_array", version_device_array, METH_VARARGS, NULL},
 	{"stream", version_stream, METH_NOARGS, NULL},
 	{"numbers", version_numbers, METH_VARARGS, NULL},
 	{0},

@@ -19,7 +19,8 @@ class State(ctypes.Structure):
         ("fail_code", ctypes.c_int), ("calls", ctypes.c_int), ("failed", ctypes.c_char_p),
         ("devices", ctypes.c_int), ("device", ctypes.c_int * 8),
         *((name, ctypes.c_int) for name in (
-            "streams", "events", "blocks", "pools", "modules", "pushed", "graphs", "retained",
+            "streams", "events", "blocks", "pools", "modules", "pushed", "graphs", "handles",
+            "reserved", "maps", "retained",
             "syncs", "launches", "copies", "pending", "checked")),
         ("message", ctypes.c_char * 512),
     ]  # fmt: skip

@@ -53,8 +53,28 @@ typedef struct lade__pool_props {
 typedef struct lade__pool_access {
 	int location_type; /* 1: CU_MEM_LOCATION_TYPE_DEVICE */
 	int location_id;
-	int flags; /* 3: CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+	int flags; /* CUmemAccess_flags: 1 is to read, 3 to read and write */
 } lade__pool_access;
+
+/* CUmemAllocationProp. */
+typedef struct lade__block_props {
+	int alloc_type;    /* 1: CU_MEM_ALLOCATION_TYPE_PINNED */
+	int handle_types;  /* 1: CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+	int location_type; /* 1: CU_MEM_LOCATION_TYPE_DEVICE */
+	int location_id;
+	void *security; /* of Windows */
+	unsigned char compression, rdma;
+	unsigned short usage;
+	unsigned char reserved[4];
+} lade__block_props;
+
+/* CUmemGenericAllocationHandle. */
+typedef unsigned long long lade__block_handle;
+
+/* CUipcMemHandle. */
+typedef struct lade__ipc_handle {
+	unsigned char bytes[64];
+} lade__ipc_handle;
 
 /* CUmemcpyAttributes. */
 typedef struct lade__copy_attributes {
@@ -144,8 +164,38 @@ typedef struct lade__copy_attributes {
 	   unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **arguments, \
 	   void **extra))
 
+/* Memory that other processes can map: NULL where the library lacks them. */
+#define LADE__DRIVER_SHARING(X)                                                                 \
+	X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity",                       \
+	  (size_t *size, const lade__block_props *props, int option))                           \
+	X(cuMemCreate, "cuMemCreate",                                                           \
+	  (lade__block_handle *handle, size_t size, const lade__block_props *props,             \
+	   unsigned long long flags))                                                           \
+	X(cuMemRelease, "cuMemRelease", (lade__block_handle handle))                            \
+	X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                         \
+	  (void *out, lade__block_handle handle, int type, unsigned long long flags))           \
+	X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",                     \
+	  (lade__block_handle *out, void *handle, int type))                                    \
+	X(cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle",     \
+	  (lade__block_props *props, lade__block_handle handle))                                \
+	X(cuMemAddressReserve, "cuMemAddressReserve",                                           \
+	  (lade__address *ptr, size_t size, size_t align, lade__address wish,                   \
+	   unsigned long long flags))                                                           \
+	X(cuMemAddressFree, "cuMemAddressFree", (lade__address ptr, size_t size))               \
+	X(cuMemMap, "cuMemMap",                                                                 \
+	  (lade__address ptr, size_t size, size_t off, lade__block_handle handle,               \
+	   unsigned long long flags))                                                           \
+	X(cuMemUnmap, "cuMemUnmap", (lade__address ptr, size_t size))                           \
+	X(cuMemSetAccess, "cuMemSetAccess",                                                     \
+	  (lade__address ptr, size_t size, const lade__pool_access *access, size_t count))      \
+	X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (lade__ipc_handle *out, lade__address ptr))    \
+	X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                          \
+	  (lade__address *ptr, lade__ipc_handle handle, unsigned flags))                        \
+	X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (lade__address ptr))
+
 /* These came later than the drivers that are supported; NULL where the library lacks them. */
 #define LADE__DRIVER_OPTIONAL(X)                                                                \
+	LADE__DRIVER_SHARING(X)                                                                 \
 	X(cuCtxRecordEvent, "cuCtxRecordEvent", (void *context, void *event))                   \
 	X(cuMemcpyBatchAsync, "cuMemcpyBatchAsync_v2",                                          \
 	  (lade__address *dsts, lade__address *srcs, size_t *sizes, size_t count,               \

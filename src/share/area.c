@@ -80,6 +80,11 @@ void lade__areas_unref(lade__areas *areas)
 	if (!last)
 		return;
 	pthread_mutex_destroy(&areas->mutex);
+	for (size_t i = 0; i < areas->lease_count; i++) {
+		lade__vmm_unref(areas->leases[i]->vmm);
+		free(areas->leases[i]);
+	}
+	free(areas->leases);
 	free(areas->areas);
 	free(areas);
 }
@@ -108,7 +113,8 @@ lade__area *lade__area_find(lade__areas *areas, const void *data, size_t size)
 	if (at) {
 		lade__area *a = areas->areas[at - 1];
 		size_t off = (uintptr_t)data - (uintptr_t)a->data;
-		if (off <= a->size && size <= a->size - off && !a->private)
+		if (off <= a->size && size <= a->size - off && !a->private &&
+		    !(a->vmm && a->vmm->lease))
 			area = a;
 	}
 	pthread_mutex_unlock(&areas->mutex);
@@ -167,15 +173,91 @@ void lade__area_free(lade__area *area)
 	/* Before the memory goes: then another map may get the address. */
 	pthread_mutex_lock(&areas->mutex);
 	size_t at = above(areas, area->data) - 1;
+	/* A block of a device that several versions have is at one address. */
+	while (areas->areas[at] != area)
+		at--;
 	areas->count--;
 	memmove(areas->areas + at, areas->areas + at + 1,
 	        (areas->count - at) * sizeof *areas->areas);
 	pthread_mutex_unlock(&areas->mutex);
-	munmap(area->data, area->size);
+	if (area->vmm)
+		lade__vmm_unref(area->vmm);
+	else
+		munmap(area->data, area->size);
 	if (area->fd >= 0)
 		close(area->fd);
 	free(area);
 	lade__areas_unref(areas);
+}
+
+/* An allocation that was lent before has the same handle, and keeps its area. */
+lade_status lade__areas_lease(lade__areas *areas, lade__device *device, const void *data,
+                              size_t size, lade__area **out, lade_error *err)
+{
+	lade__vmm *vmm;
+	lade__area *area = NULL, **larger;
+	lade_status status = lade__vmm_lease(device, data, &vmm, err);
+
+	if (status != LADE_OK)
+		return status;
+	if (size > vmm->at + vmm->size - lade__address_of(data)) {
+		status = lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET,
+		                   "a buffer of %zu bytes passes the end of its allocation of %zu",
+		                   size, vmm->size);
+		lade__vmm_unref(vmm);
+		return status;
+	}
+	pthread_mutex_lock(&areas->mutex);
+	for (size_t i = 0; i < areas->lease_count && !area; i++)
+		if (!memcmp(&areas->leases[i]->vmm->ipc, &vmm->ipc, sizeof vmm->ipc) &&
+		    areas->leases[i]->vmm->at == vmm->at &&
+		    areas->leases[i]->vmm->size == vmm->size)
+			area = areas->leases[i];
+	if (area) {
+		lade__vmm_unref(vmm);
+	} else {
+		area = malloc(sizeof *area);
+		larger = realloc(areas->leases, (areas->lease_count + 1) * sizeof *larger);
+		if (larger)
+			areas->leases = larger;
+		if (area && larger) {
+			*area = (lade__area){.of = areas,
+			                     .data = (uint8_t *)(uintptr_t)vmm->at,
+			                     .size = vmm->size,
+			                     .fd = -1,
+			                     .vmm = vmm};
+			areas->leases[areas->lease_count++] = area;
+		} else {
+			free(area);
+			area = NULL;
+			lade__vmm_unref(vmm);
+			status = lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET,
+			                   "no memory for a map");
+		}
+	}
+	pthread_mutex_unlock(&areas->mutex);
+	*out = area;
+	return status;
+}
+
+lade_status lade__area_of(lade__areas *areas, lade__vmm *vmm, size_t size, lade__area **out,
+                          lade_error *err)
+{
+	lade__area *area = malloc(sizeof *area);
+
+	if (area)
+		*area = (lade__area){.of = areas,
+		                     .data = (uint8_t *)(uintptr_t)vmm->at,
+		                     .size = size,
+		                     .fd = -1,
+		                     .vmm = vmm};
+	if (!area || !add(areas, area)) {
+		free(area);
+		lade__vmm_unref(vmm);
+		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a map");
+	}
+	*out = area;
+	return LADE_OK;
 }
 
 /* ---- maps ------------------------------------------------------------------------------- */

@@ -7,11 +7,12 @@
 #ifndef LADE_SHARE_AREA_H
 #define LADE_SHARE_AREA_H
 
+#include "share/device.h"
 #include "share/wire.h"
 
 #include <pthread.h>
 
-/* One map.  Its fields but 'sealed', 'fd' and 'next' never change. */
+/* One map.  Its fields but 'sealed' and 'fd' never change. */
 typedef struct lade__area {
 	struct lade__areas *of;
 	uint8_t *data;
@@ -22,6 +23,8 @@ typedef struct lade__area {
 	uint64_t version; /* of an opened version: which block of which connection it is */
 	uint32_t index;
 	uint64_t generation;
+	lade__vmm *vmm;    /* of a device's memory; NULL: the host's */
+	lade_array *array; /* the array of own memory of a device, which may be in use still */
 } lade__area;
 
 /* All maps of a connection, by address.  Lives until the last of them is gone. */
@@ -30,6 +33,8 @@ typedef struct lade__areas {
 	size_t refs;
 	lade__area **areas;
 	size_t count, cap;
+	lade__area **leases; /* memory of others that was lent; not among the areas */
+	size_t lease_count;
 } lade__areas;
 
 lade__areas *lade__areas_new(void); /* NULL: there is no memory */
@@ -46,6 +51,15 @@ lade_status lade__area_new(lade__areas *areas, size_t size, lade__area **out, la
 lade_status lade__area_map(lade__areas *areas, int fd, size_t size, bool private, lade__area **out,
                            lade_error *err);
 void lade__area_free(lade__area *area);
+
+/* Device memory, whose reference it takes, also on failure.  Fails: LADE_E_NOMEM */
+lade_status lade__area_of(lade__areas *areas, lade__vmm *vmm, size_t size, lade__area **out,
+                          lade_error *err);
+
+/* An area of memory of others on a device, for as long as the areas.  Fails: as lade__vmm_lease();
+ * LADE_E_RANGE (the allocation ends before 'size' bytes) */
+lade_status lade__areas_lease(lade__areas *areas, lade__device *device, const void *data,
+                              size_t size, lade__area **out, lade_error *err);
 
 /* The area that has these bytes and can be shared; NULL: none has.  It stays while the bytes' owner
  * keeps it. */

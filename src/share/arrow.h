@@ -26,6 +26,14 @@ struct ArrowArray {
 	void *private_data;
 };
 
+struct ArrowDeviceArray {
+	struct ArrowArray array;
+	int64_t device_id;   /* -1: the host */
+	int32_t device_type; /* as DLPack's */
+	void *sync_event;    /* to a CUevent; NULL: nothing to wait for */
+	int64_t reserved[3];
+};
+
 /* ---- memory ----------------------------------------------------------------------------- */
 
 /* Blocks that go all at once. */

@@ -37,6 +37,8 @@
 #define EVENTS 64
 /* When the system had no room for a message or no descriptor for a client: again after that. */
 #define AGAIN_MS 20
+/* Whether a copier has nothing to do. */
+#define COPIER_MS 1000
 
 /* ---- clients ---------------------------------------------------------------------------- */
 
@@ -105,6 +107,8 @@ static void unhold(lade__broker *b, lade__client *c, size_t at, size_t count)
 	if (kept) {
 		kept->held -= count;
 		lade__kept_hold(&b->shelf, kept, -(int)count);
+		if (!kept->held)
+			lade__shelf_drop_copies(&b->shelf, kept);
 		drop_if_old(b, kept);
 	}
 }
@@ -132,6 +136,8 @@ static void disconnect(lade__broker *b, lade__client *c)
 			forget_waiting(b, b->shelf.versions[i]);
 	while (c->held_count)
 		unhold(b, c, c->held_count - 1, c->held[c->held_count - 1].count);
+	if (c->lends)
+		lade__broker_end_leases(b, c->serial);
 	for (int i = 0; i < b->event_count; i++)
 		if (b->events[i].data.ptr == c)
 			b->events[i].data.ptr = NULL;
@@ -141,25 +147,31 @@ static void disconnect(lade__broker *b, lade__client *c)
 	b->client_count--;
 }
 
-/* Sends the broker's packet.  A client that has no room for it is not one that reads. */
-static bool reply(lade__client *c, lade__packet *p)
+bool lade__broker_reply(lade__client *c, lade__packet *p)
 {
 	c->gone |= lade__wire_send(c->fd, p) != 0;
 	return !c->gone;
 }
 
-static void reply_done(lade__broker *b, lade__client *c, uint64_t request, uint64_t version)
+void lade__broker_done(lade__broker *b, lade__client *c, uint64_t request, uint64_t version)
 {
 	lade__wire_begin(&b->packet, LADE__DONE, request);
 	lade__wire_put(&b->packet, version, 8);
-	reply(c, &b->packet);
+	lade__broker_reply(c, &b->packet);
 }
 
 static void reply_failed(lade__broker *b, lade__client *c, uint64_t request, const lade_error *err)
 {
 	b->numbers.refused++;
 	lade__wire_failed(&b->packet, request, err);
-	reply(c, &b->packet);
+	lade__broker_reply(c, &b->packet);
+}
+
+void lade__broker_not_opened(lade__broker *b, lade__client *c, uint64_t request, uint64_t version,
+                             const lade_error *err)
+{
+	unhold(b, c, held_place(c, version), 1);
+	reply_failed(b, c, request, err);
 }
 
 /* Those that were marked as gone while others were served. */
@@ -171,51 +183,6 @@ static void sweep(lade__broker *b)
 		next = c->next;
 		if (c->gone)
 			disconnect(b, c);
-	}
-}
-
-/* ---- events ----------------------------------------------------------------------------- */
-
-static void send_event(lade__broker *b, lade__client *c, lade_share_what what, uint64_t version,
-                       const char *name)
-{
-	lade__wire_begin(&b->packet, LADE__EVENT, 0);
-	lade__wire_put(&b->packet, (uint64_t)what, 4);
-	lade__wire_put(&b->packet, 0, 4);
-	lade__wire_put(&b->packet, version, 8);
-	lade__wire_bytes(&b->packet, name, strlen(name));
-	int rc = lade__wire_send(c->fd, &b->packet);
-	if (rc == EAGAIN && !c->lost) {
-		/* LOST is sent when there is room again. */
-		struct epoll_event event = {EPOLLIN | EPOLLOUT, {.ptr = c}};
-		c->lost = true;
-		epoll_ctl(b->epoll, EPOLL_CTL_MOD, c->fd, &event);
-	} else if (rc && rc != EAGAIN) {
-		c->gone = true;
-	}
-}
-
-static void send_lost(lade__broker *b, lade__client *c)
-{
-	struct epoll_event event = {EPOLLIN, {.ptr = c}};
-
-	c->lost = false;
-	epoll_ctl(b->epoll, EPOLL_CTL_MOD, c->fd, &event);
-	send_event(b, c, LADE_SHARE_LOST, 0, "");
-}
-
-/* Those that wait for the name, and those that have subscribed to it. */
-static void notify(lade__broker *b, lade_share_what what, uint64_t version, const char *name)
-{
-	for (lade__client *c = b->clients; c; c = c->next) {
-		if (c->state == LADE__CLIENT_WAITS && what == LADE_SHARE_PUBLISHED &&
-		    version > c->after && !strcmp(c->name, name)) {
-			c->state = LADE__CLIENT_READY;
-			reply_done(b, c, c->request, version);
-		} else if (c->state == LADE__CLIENT_SUBSCRIBED && !c->lost &&
-		           !strncmp(c->name, name, strlen(c->name))) {
-			send_event(b, c, what, version, name);
-		}
 	}
 }
 
@@ -273,7 +240,7 @@ static void finish_drop(lade__broker *b, size_t at)
 	b->drops[at] = b->drops[--b->drop_count];
 	if (c) {
 		c->state = LADE__CLIENT_READY;
-		reply_done(b, c, drop.request, drop.version);
+		lade__broker_done(b, c, drop.request, drop.version);
 	}
 }
 
@@ -322,9 +289,9 @@ static void commit(lade__broker *b, lade__kept *kept)
 	b->numbers.published++;
 	if (c) {
 		c->state = LADE__CLIENT_READY;
-		reply_done(b, c, kept->request, kept->record.version);
+		lade__broker_done(b, c, kept->request, kept->record.version);
 	}
-	notify(b, LADE_SHARE_PUBLISHED, kept->record.version, kept->record.name);
+	lade__broker_notify(b, LADE_SHARE_PUBLISHED, kept->record.version, kept->record.name);
 	for (size_t i = names->count; i-- > 0;)
 		drop_if_old(b, names->versions[i]);
 }
@@ -354,7 +321,8 @@ static void compare(lade__broker *b, const lade__shelf *found)
 		lade__kept *kept = b->shelf.versions[i];
 		if (kept->state == LADE__KEPT_WAITS)
 			continue;
-		bool there = lade__shelf_find(found, kept->record.version) && kept->visible;
+		bool there = kept->lender || (lade__shelf_find(found, kept->record.version) &&
+		                              kept->visible);
 		kept->state = there ? LADE__KEPT_SAFE : LADE__KEPT_NEW;
 		b->unsent += !there;
 	}
@@ -517,6 +485,15 @@ static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, l
 	kept->request = request;
 	kept->pinned = true;
 	lade__kept_hold(&b->shelf, kept, 1);
+	if (kept->record.flags & LADE__RECORD_LEASE) {
+		/* The keeper could not keep the memory. */
+		kept->lender = c->serial;
+		kept->state = LADE__KEPT_SAFE;
+		c->lends = true;
+		commit(b, kept);
+		lade__broker_pump(b);
+		return LADE_OK;
+	}
 	c->state = LADE__CLIENT_BUSY;
 	kept->state = LADE__KEPT_WAITS;
 	kept->owed = b->shelf.bytes - had;
@@ -574,9 +551,12 @@ static lade_status find_version(const lade__broker *b, uint64_t version, const c
 	return LADE_OK;
 }
 
+/* OPEN_COPY wants what is on a device as copies on the host.  Other users get nothing else: nobody
+ * can keep them from writing to a device's memory. */
 static lade_status open_version(lade__broker *b, lade__client *c, uint64_t request,
                                 uint64_t version, const char *name, lade_error *err)
 {
+	bool copy = lade__packet_kind(&b->in) == LADE__OPEN_COPY;
 	lade__kept *kept;
 	lade_status status = find_version(b, version, name, &kept, err);
 
@@ -586,6 +566,7 @@ static lade_status open_version(lade__broker *b, lade__client *c, uint64_t reque
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a client");
 	c->request = request;
 	c->after = kept->record.version;
+	c->copy = copy || c->uid != kept->record.uid;
 	c->state = LADE__CLIENT_OPENS;
 	b->spill.opening++;
 	if (!lade__kept_place(kept))
@@ -595,12 +576,19 @@ static lade_status open_version(lade__broker *b, lade__client *c, uint64_t reque
 
 void lade__broker_opened(lade__broker *b, lade__client *c, lade__kept *kept)
 {
+	lade_error err;
+
 	b->spill.opening--;
 	c->state = LADE__CLIENT_READY;
+	if (c->copy && kept->record.flags & LADE__RECORD_DEVICE) {
+		if (lade__copies_open(b, c, c->request, kept, &err) != LADE_OK)
+			lade__broker_not_opened(b, c, c->request, kept->record.version, &err);
+		return;
+	}
 	b->numbers.opened++;
 	lade__wire_begin(&b->packet, LADE__RECORD, c->request);
 	lade__wire_record(&b->packet, lade__kept_record(kept));
-	reply(c, &b->packet);
+	lade__broker_reply(c, &b->packet);
 }
 
 void lade__broker_open_failed(lade__broker *b, lade__client *c, const lade_error *err)
@@ -637,7 +625,7 @@ static lade_status remove_name(lade__broker *b, lade__client *c, uint64_t reques
 	version = kept->record.version;
 	lade__broker_drop(b, kept, c->serial, request);
 	if (!lade__names_latest(lade__shelf_name(&b->shelf, copy)))
-		notify(b, LADE_SHARE_REMOVED, version, copy);
+		lade__broker_notify(b, LADE_SHARE_REMOVED, version, copy);
 	lade__broker_pump(b);
 	return LADE_OK;
 }
@@ -661,14 +649,14 @@ static void list(lade__broker *b, lade__client *c, uint64_t request, const char 
 	b->packet.bytes[LADE__WIRE_HEAD] = at < b->shelf.name_count;
 	for (int i = 0; i < 4; i++)
 		b->packet.bytes[LADE__WIRE_HEAD + 4 + i] = (uint8_t)(count >> 8 * i);
-	reply(c, &b->packet);
+	lade__broker_reply(c, &b->packet);
 }
 
 static void statistics(lade__broker *b, lade__client *c, uint64_t request)
 {
 	lade__wire_begin(&b->packet, LADE__NUMBERS, request);
 	lade__broker_put_numbers(b, &b->packet);
-	reply(c, &b->packet);
+	lade__broker_reply(c, &b->packet);
 }
 
 static void wait_for(lade__broker *b, lade__client *c, uint64_t request, uint64_t after,
@@ -677,7 +665,7 @@ static void wait_for(lade__broker *b, lade__client *c, uint64_t request, uint64_
 	const lade__kept *kept = lade__names_latest(lade__shelf_name(&b->shelf, name));
 
 	if (kept && kept->record.version > after) {
-		reply_done(b, c, request, kept->record.version);
+		lade__broker_done(b, c, request, kept->record.version);
 		return;
 	}
 	c->state = LADE__CLIENT_WAITS;
@@ -709,6 +697,7 @@ static lade_status answer(lade__broker *b, lade__client *c, lade__wire_kind kind
 		                 b->in.size);
 	switch (kind) {
 	case LADE__OPEN:
+	case LADE__OPEN_COPY:
 		return open_version(b, c, request, number, name, err);
 	case LADE__REMOVE:
 		return remove_name(b, c, request, number, name, err);
@@ -721,7 +710,7 @@ static lade_status answer(lade__broker *b, lade__client *c, lade__wire_kind kind
 	case LADE__SUBSCRIBE:
 		c->state = LADE__CLIENT_SUBSCRIBED;
 		snprintf(c->name, sizeof c->name, "%s", name);
-		reply_done(b, c, request, 0);
+		lade__broker_done(b, c, request, 0);
 		break;
 	case LADE__STATS:
 		statistics(b, c, request);
@@ -834,9 +823,12 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 	} else if (event->data.ptr == &b->spill.worker) {
 		if (b->spill.worker >= 0)
 			lade__spill_hear(b);
+	} else if (event->data.ptr == &b->copier) {
+		if (b->copier >= 0)
+			lade__copies_hear(b);
 	} else if (c) {
 		if (event->events & EPOLLOUT && c->lost)
-			send_lost(b, c);
+			lade__broker_send_lost(b, c);
 		if (reads)
 			hear(b, c);
 	}
@@ -852,6 +844,7 @@ static void loop(lade__broker *b, const lade_cancel *stop)
 	while (!(stop && lade_cancel_is_set(stop))) {
 		int wait_ms = b->again || b->deaf         ? AGAIN_MS
 		              : stop || b->keeper < 0 || b->spill.waiting ? STOP_MS
+		              : b->copier >= 0                            ? COPIER_MS
 		                                      : -1;
 		b->event_count = epoll_wait(b->epoll, b->events, EVENTS, wait_ms);
 		for (int i = 0; i < b->event_count; i++)
@@ -862,6 +855,7 @@ static void loop(lade__broker *b, const lade_cancel *stop)
 			lade__broker_pump(b);
 		if (b->deaf && b->event_count <= 0)
 			listen_to(b, true);
+		lade__copies_rest(b);
 		/* Again later if it fails: what is published meanwhile waits. */
 		if (b->keeper < 0)
 			start_keeper(b, NULL);
@@ -931,6 +925,8 @@ static void end(lade__broker *b)
 	}
 	if (b->keeper >= 0)
 		close(b->keeper);
+	if (b->copier >= 0)
+		close(b->copier);
 	if (b->epoll >= 0)
 		close(b->epoll);
 	if (b->lock >= 0)
@@ -953,6 +949,7 @@ lade_status lade_share_serve(const lade_share_serve_options *given, lade_error *
 	if (!b)
 		return lade_fail(err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a broker");
 	b->listener = b->keeper = b->epoll = b->lock = b->spill.folder = b->spill.worker = -1;
+	b->copier = -1;
 	b->group = o.group;
 	b->client_cap = o.client_cap ? o.client_cap : CLIENTS_DEFAULT;
 	b->name_cap = o.name_cap ? o.name_cap : NAMES_DEFAULT;

@@ -10,6 +10,7 @@
 #include "share/spill.h"
 
 #include <sys/epoll.h>
+#include <time.h>
 
 typedef struct lade__hold {
 	uint64_t version;
@@ -22,6 +23,7 @@ typedef enum lade__client_state {
 	LADE__CLIENT_WAITS, /* for a version of 'name' above 'after' */
 	LADE__CLIENT_SUBSCRIBED,
 	LADE__CLIENT_OPENS, /* version 'after', whose blocks come back first */
+	LADE__CLIENT_COPY,  /* for the copies of version 'after' on the host */
 } lade__client_state;
 
 typedef struct lade__client {
@@ -32,6 +34,8 @@ typedef struct lade__client {
 	uint64_t serial;
 	lade__client_state state;
 	bool gone; /* to be disconnected */
+	bool lends; /* it has published leases */
+	bool copy;  /* OPENS: it gets a device's memory as copies on the host */
 	bool lost; /* a subscriber that missed an event */
 	char name[LADE__NAME_MAX + 1];
 	uint64_t after, request;
@@ -47,7 +51,8 @@ typedef struct lade__dropped {
 
 typedef struct lade__broker {
 	char path[LADE__PATH_MAX], keeper_path[LADE__PATH_MAX];
-	int lock, epoll, listener, keeper;
+	int lock, epoll, listener, keeper, copier; /* copier -1: none runs */
+	struct timespec copied;                    /* when it was last of use */
 	bool group, keeper_wants;
 	bool again; /* what the keeper shall have is sent a little later */
 	bool deaf;  /* connections are taken a little later */
@@ -99,5 +104,29 @@ void lade__broker_opened(lade__broker *broker, lade__client *client, lade__kept 
 void lade__broker_open_failed(lade__broker *broker, lade__client *client, const lade_error *err);
 /* Drops a version here and in the keeper; then the client, if any, gets its answer. */
 void lade__broker_drop(lade__broker *broker, lade__kept *kept, uint64_t client, uint64_t request);
+
+/* events.c: those that wait for the name, and those that have subscribed to it. */
+void lade__broker_notify(lade__broker *broker, lade_share_what what, uint64_t version,
+                         const char *name);
+void lade__broker_send_lost(lade__broker *broker, lade__client *client);
+/* The leases of a publisher that has gone. */
+void lade__broker_end_leases(lade__broker *broker, uint64_t lender);
+
+void lade__broker_done(lade__broker *broker, lade__client *client, uint64_t request,
+                       uint64_t version);
+/* Sends a packet.  A client that has no room for it is not one that reads. */
+bool lade__broker_reply(lade__client *client, lade__packet *packet);
+/* Says why a version, which the client is counted to have open, could not be opened. */
+void lade__broker_not_opened(lade__broker *broker, lade__client *client, uint64_t request,
+                             uint64_t version, const lade_error *err);
+
+/* Answers with a version, which the client is counted to have open, as copies on the host: at once,
+ * or when they are there.  Fails: LADE_E_IO, LADE_E_LIMIT */
+lade_status lade__copies_open(lade__broker *broker, lade__client *client, uint64_t request,
+                              lade__kept *kept, lade_error *err);
+/* What the copier says. */
+void lade__copies_hear(lade__broker *broker);
+/* Ends a copier that has nothing to do. */
+void lade__copies_rest(lade__broker *broker);
 
 #endif

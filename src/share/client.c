@@ -310,11 +310,7 @@ static lade_status visit_entries(lade__cursor *c, uint64_t count, const lade_sha
 			*more = false;
 		if (order)
 			continue;
-		lade_share_info info = {r.name,    r.version, r.rows, r.bytes, r.time,
-		                        r.columns, r.batches, r.uid,  r.pid,
-		                        r.flags & LADE__RECORD_FILE     ? LADE_SHARE_DISK
-		                        : r.flags & LADE__RECORD_PACKED ? LADE_SHARE_COMPRESSED
-		                                                        : LADE_SHARE_MEMORY};
+		lade_share_info info = lade__share_info(&r);
 		lade_status status = l->visit(l->ctx, &info);
 		if (status != LADE_OK)
 			return lade_fail(err, status, LADE_NO_OFFSET, "the listing was ended");

@@ -49,6 +49,27 @@ struct lade_share_version {
 	lade__area *areas[];
 };
 
+/* What a listing says; the name is the record's. */
+static inline lade_share_info lade__share_info(const lade__record *r)
+{
+	return (lade_share_info){.name = r->name,
+	                         .version = r->version,
+	                         .rows = r->rows,
+	                         .bytes = r->bytes,
+	                         .time = r->time,
+	                         .columns = r->columns,
+	                         .batches = r->batches,
+	                         .uid = r->uid,
+	                         .pid = r->pid,
+	                         .on_device = r->flags & LADE__RECORD_DEVICE,
+	                         .copied = r->flags & LADE__RECORD_COPIED,
+	                         .leased = r->flags & LADE__RECORD_LEASE,
+	                         .place = r->flags & LADE__RECORD_FILE     ? LADE_SHARE_DISK
+	                                  : r->flags & LADE__RECORD_PACKED ? LADE_SHARE_COMPRESSED
+	                                                                   : LADE_SHARE_MEMORY,
+	                         .device = -1};
+}
+
 void lade__share_unref(lade_share *share);
 
 /* Takes the mutex, connects if needed, and begins a message in share->out. */

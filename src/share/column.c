@@ -41,10 +41,10 @@ static lade_status read_buffer(reader *r, const lade__node *n, lade__buffer *out
 {
 	uint32_t block = (uint32_t)lade__take(&r->c, 4), reserved = (uint32_t)lade__take(&r->c, 4);
 	uint64_t off = lade__take(&r->c, 8), size = lade__take(&r->c, 8);
-	lade__buffer whole = {r->data, r->data_size};
+	lade__buffer whole = {r->data, r->data_size, NULL};
 
 	if (block == LADE__BLOCK_NONE) {
-		*out = (lade__buffer){NULL, 0};
+		*out = (lade__buffer){NULL, 0, NULL};
 		return off || size || reserved
 			       ? corrupt(n, "a buffer without a block has bytes", size, 0, err)
 			       : LADE_OK;
@@ -56,7 +56,7 @@ static lade_status read_buffer(reader *r, const lade__node *n, lade__buffer *out
 	}
 	if (reserved || off > whole.size || size > whole.size - off)
 		return corrupt(n, "a buffer passes the end of its block", off, whole.size, err);
-	*out = (lade__buffer){whole.data + off, size};
+	*out = (lade__buffer){whole.data + off, size, whole.vmm};
 	return LADE_OK;
 }
 
@@ -77,6 +77,8 @@ static lade_status check_offsets(const lade__column *c, uint64_t limit, lade_err
 	lade_status status;
 
 	TRY(want_buffer(c, 1, (end + 1) * width, err));
+	if (c->buffers[1].vmm)
+		return LADE_OK;
 	int64_t first = lade__element(c->buffers[1].data, width, (uint64_t)c->off);
 	int64_t last = lade__element(c->buffers[1].data, width, end);
 	if (first < 0 || last < first)
@@ -96,6 +98,8 @@ static lade_status check_views(const lade__column *c, uint64_t end, lade_error *
 
 	TRY(want_buffer(c, 1, end * 16, err));
 	TRY(want_buffer(c, c->buffer_count - 1, (uint64_t)strings * 8, err));
+	if (sizes->vmm)
+		return LADE_OK;
 	for (size_t i = 0; i < strings; i++) {
 		int64_t size = lade__element(sizes->data, 8, i);
 		if (size < 0)
@@ -116,6 +120,8 @@ static lade_status check_runs(const lade__column *c, uint64_t end, lade_error *e
 	if (!end)
 		return LADE_OK;
 	int64_t last = 0;
+	if (ends->length && ends->buffers[1].vmm)
+		return LADE_OK;
 	if (ends->length)
 		last = lade__element(ends->buffers[1].data, ends->node->type.width,
 		                     (uint64_t)(ends->off + ends->length - 1));
@@ -247,6 +253,50 @@ out:
 	return status;
 }
 
+/* One device has all buffers of a batch, or none: '*device', if one below it has some. */
+static lade_status find_device(const lade__column *c, const lade__device **device, bool *some,
+                               lade_error *err)
+{
+	lade_status status = LADE_OK;
+
+	for (size_t i = 0; i < c->buffer_count; i++) {
+		const lade__device *d = c->buffers[i].vmm ? c->buffers[i].vmm->device : NULL;
+		if (!c->buffers[i].data)
+			continue;
+		if (*some && d != *device)
+			return corrupt(c->node, "its buffers are in several places", i, 0, err);
+		*device = d;
+		*some = true;
+	}
+	for (size_t i = 0; i < c->node->child_count; i++)
+		TRY(find_device(c->children[i], device, some, err));
+	if (c->dictionary)
+		TRY(find_device(c->dictionary, device, some, err));
+out:
+	return status;
+}
+
+/* Of all batches.  One without buffers is where the others are. */
+static lade_status find_devices(lade__head *head, lade_error *err)
+{
+	const lade__device *any = NULL;
+	lade_status status = LADE_OK;
+
+	head->devices = lade__blocks_alloc(&head->blocks, head->batch_count, sizeof *head->devices);
+	bool *some = lade__blocks_alloc(&head->blocks, head->batch_count, sizeof *some);
+	if (!head->devices || !some)
+		return no_memory(err);
+	for (size_t i = 0; i < head->batch_count; i++) {
+		TRY(find_device(head->batches[i], &head->devices[i], &some[i], err));
+		any = any ? any : head->devices[i];
+	}
+	for (size_t i = 0; i < head->batch_count; i++)
+		if (!some[i])
+			head->devices[i] = any;
+out:
+	return status;
+}
+
 lade_status lade__head_read(const uint8_t *head, size_t size, const lade__buffer *memory,
                             size_t memory_count, lade__head *out, lade_error *err)
 {
@@ -288,6 +338,7 @@ lade_status lade__head_read(const uint8_t *head, size_t size, const lade__buffer
 	}
 	if (r.c.left || rows != out->rows)
 		TRY(corrupt(out->root, "rows of all arrays", rows, out->rows, err));
+	TRY(find_devices(out, err));
 out:
 	if (status != LADE_OK)
 		lade__head_free(out);

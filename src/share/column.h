@@ -7,10 +7,12 @@
 #define LADE_SHARE_COLUMN_H
 
 #include "share/arrow.h"
+#include "share/device.h"
 
 typedef struct lade__buffer {
 	const uint8_t *data; /* NULL: there is none */
 	uint64_t size;
+	const lade__vmm *vmm; /* that has it; NULL: it is the host's */
 } lade__buffer;
 
 /* An array of a batch: what docs/format/share.md, section 2 calls a node. */
@@ -29,11 +31,13 @@ typedef struct lade__head {
 	uint64_t rows;
 	size_t batch_count;
 	lade__column **batches;
+	const lade__device **devices; /* of the batches; NULL: on the host */
 } lade__head;
 
 /*
  * Reads a head of 'size' bytes, which must stay as long as '*out': its data are in it.  'memory'
- * are the blocks.  Checks sizes, structure, and first and last offsets.
+ * are the blocks.  Checks sizes, structure, and on the host first and last offsets: what is on a
+ * device is not read.
  * Fails: LADE_E_CORRUPT, LADE_E_VERSION, LADE_E_UNSUPPORTED, LADE_E_NOMEM; then nothing is left
  */
 lade_status lade__head_read(const uint8_t *head, size_t size, const lade__buffer *memory,
@@ -43,7 +47,8 @@ void lade__head_free(lade__head *head);
 /* Checks each value of a batch that leads elsewhere.  Fails: LADE_E_CORRUPT */
 lade_status lade__column_check(const lade__column *chunk, lade_error *err);
 
-/* Fills in an array whose nodes keep 'version', with a reference each.  Fails: LADE_E_NOMEM */
+/* Fills in an array of the host or of a device, whose nodes keep 'version', with a reference each.
+ * Fails: LADE_E_NOMEM */
 lade_status lade__column_export(const lade__column *chunk, lade_share_version *version,
                                 struct ArrowArray *out, lade_error *err);
 

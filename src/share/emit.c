@@ -8,6 +8,9 @@
  *     struct at rows [off, off + len)      children at the same rows
  *     list                                 its child at the elements of these rows
  *
+ * Arrays on a device are walked in the same way.  What the walk must see, such as offsets, is
+ * copied to the host; what is copied as it is stays on the device.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
@@ -102,26 +105,79 @@ static lade_status check(const place *at, lade_error *err)
 	return LADE_OK;
 }
 
+/* ---- what the host must see ------------------------------------------------------------- */
+
+/* 'size' bytes from 'off' on of an array's buffer, where the host can read them; a copy of a
+ * device's stays until the plan goes. */
+static lade_status on_host(lade__emitted *p, const void *buffer, uint64_t off, uint64_t size,
+                           const void **out, lade_error *err)
+{
+	const uint8_t *from = buffer;
+	void *copy;
+
+	*out = from ? from + off : NULL;
+	if (!p->device || !from || !size)
+		return LADE_OK;
+	copy = lade__blocks_alloc(&p->blocks, size, 1);
+	if (!copy)
+		return no_memory(err);
+	p->staged += size;
+	*out = copy;
+	return lade__device_read(p->device, from + off, size, copy, err);
+}
+
+/* Integer 'at' of an array's buffer, of 'width' bytes. */
+static lade_status element(lade__emitted *p, const void *buffer, size_t width, uint64_t at,
+                           int64_t *out, lade_error *err)
+{
+	uint8_t bytes[8];
+	const uint8_t *from = (const uint8_t *)buffer + at * width;
+	lade_status status = LADE_OK;
+
+	if (p->device) {
+		status = lade__device_read(p->device, from, width, bytes, err);
+		from = bytes;
+	}
+	*out = status == LADE_OK ? lade__element(from, width, 0) : 0;
+	return status;
+}
+
+/* The bitmap from the byte on that has the first row, whose bit is at->off % 8; NULL: no nulls. */
+static lade_status bitmap(lade__emitted *p, const place *at, const uint8_t **out, lade_error *err)
+{
+	const uint8_t *bits = at->len ? validity(at) : NULL;
+	uint64_t first = (uint64_t)at->off / 8, end = ((uint64_t)(at->off + at->len) + 7) / 8;
+	const void *seen;
+	lade_status status = on_host(p, bits, first, end - first, &seen, err);
+
+	*out = seen;
+	return status;
+}
+
 /* The offsets of the first row and behind the last one. */
-static lade_status range_of(const place *at, int64_t *first, int64_t *last, lade_error *err)
+static lade_status range_of(lade__emitted *p, const place *at, int64_t *first, int64_t *last,
+                            lade_error *err)
 {
 	const void *offsets = at->array->buffers[1];
 	size_t width = at->node->type.width;
+	lade_status status;
 
 	*first = *last = 0;
 	if (!at->len)
 		return LADE_OK;
 	if (!offsets)
 		return bad(at, "there are no offsets", err);
-	*first = lade__element(offsets, width, (uint64_t)at->off);
-	*last = lade__element(offsets, width, (uint64_t)(at->off + at->len));
+	TRY(element(p, offsets, width, (uint64_t)at->off, first, err));
+	TRY(element(p, offsets, width, (uint64_t)(at->off + at->len), last, err));
 	if (*first < 0 || *last < *first || *last > COUNT_MAX)
 		return bad(at, "its offsets do not ascend", err);
-	return LADE_OK;
+out:
+	return status;
 }
 
 /* Bytes of buffer i from its start to the last row that is seen. */
-static lade_status buffer_size(const place *at, int64_t i, uint64_t *size, lade_error *err)
+static lade_status buffer_size(lade__emitted *p, const place *at, int64_t i, uint64_t *size,
+                               lade_error *err)
 {
 	const struct ArrowArray *a = at->array;
 	const lade__type *t = &at->node->type;
@@ -148,7 +204,7 @@ static lade_status buffer_size(const place *at, int64_t i, uint64_t *size, lade_
 	case LADE__AS_LIST:
 		*size = (end + 1) * t->width;
 		if (i == 2) {
-			TRY(range_of(at, &first, &last, err));
+			TRY(range_of(p, at, &first, &last, err));
 			*size = (uint64_t)last;
 		}
 		break;
@@ -156,9 +212,13 @@ static lade_status buffer_size(const place *at, int64_t i, uint64_t *size, lade_
 		*size = end * 16;
 		if (i == a->n_buffers - 1)
 			*size = (uint64_t)(a->n_buffers - 3) * 8;
-		else if (i > 1)
-			*size = (uint64_t)lade__element(a->buffers[a->n_buffers - 1], 8,
-			                                (uint64_t)i - 2);
+		else if (i > 1) {
+			TRY(a->buffers[a->n_buffers - 1]
+			            ? element(p, a->buffers[a->n_buffers - 1], 8,
+			                      (uint64_t)i - 2, &last, err)
+			            : bad(at, "a buffer is NULL", err));
+			*size = (uint64_t)last;
+		}
 		break;
 	case LADE__AS_LISTVIEW:
 		*size = end * t->width;
@@ -229,23 +289,62 @@ static lade_status copy_buffer(lade__emitted *p, lade__job job, lade_error *err)
 	return LADE_OK;
 }
 
+/* Bytes of an array's buffer. */
 static lade_status copy_bytes(lade__emitted *p, const void *src, uint64_t size, lade_error *err)
 {
-	return copy_buffer(p, (lade__job){.kind = LADE__JOB_BYTES, .src = src, .size = size}, err);
-}
-
-static lade_status copy_bits(lade__emitted *p, const void *bits, const place *at, lade_error *err)
-{
 	return copy_buffer(p,
-	                   (lade__job){.kind = LADE__JOB_BITS,
-	                               .src = bits,
-	                               .off = (uint64_t)at->off,
-	                               .count = (uint64_t)at->len,
-	                               .size = ((uint64_t)at->len + 7) / 8},
+	                   (lade__job){.kind = LADE__JOB_BYTES,
+	                               .src = src,
+	                               .size = size,
+	                               .far = p->device != NULL},
 	                   err);
 }
 
+static void through_host(lade__emitted *p, const place *at, const char *what)
+{
+	if (p->device && !p->rewritten[0])
+		snprintf(p->rewritten, sizeof p->rewritten,
+		         "'%.40s': %s were rewritten on the host", at->node->name, what);
+}
+
+/* Bits of an array's buffer.  A device copies whole bytes: the host must shift them, and hide bits
+ * that are not seen. */
+static lade_status copy_bits(lade__emitted *p, const uint8_t *bits, const place *at,
+                             lade_error *err)
+{
+	uint64_t off = (uint64_t)at->off, len = (uint64_t)at->len, size = (len + 7) / 8;
+	bool whole = !(len % 8) || at->off + at->len == at->array->offset + at->array->length;
+	const void *seen;
+	lade_status status;
+
+	if (!len || (p->device && !(off % 8) && whole))
+		return copy_bytes(p, len ? bits + off / 8 : NULL, size, err);
+	through_host(p, at, "bits");
+	TRY(on_host(p, bits, off / 8, (off + len + 7) / 8 - off / 8, &seen, err));
+	TRY(copy_buffer(p,
+	                (lade__job){.kind = LADE__JOB_BITS,
+	                            .src = seen,
+	                            .off = off % 8,
+	                            .count = len,
+	                            .size = size},
+	                err));
+out:
+	return status;
+}
+
 /* ---- sharing ---------------------------------------------------------------------------- */
+
+/* The area of bytes in the arrays' place.  A device's memory that must not be copied is lent. */
+static lade__area *area_of(const lade__emitted *p, const void *data, uint64_t size)
+{
+	lade__area *area = lade__area_find(p->areas, data, size);
+
+	if (area && (area->vmm ? area->vmm->device : NULL) != p->device)
+		area = NULL;
+	if (!area && p->device && p->copy == LADE_SHARE_COPY_NEVER)
+		lade__areas_lease(p->areas, p->device, data, size, &area, NULL);
+	return area;
+}
 
 static void because(lade__emitted *p, const place *at, int64_t buffer)
 {
@@ -264,8 +363,8 @@ static lade_status can_share(lade__emitted *p, place at, bool *can, lade_error *
 
 	TRY(check(&at, err));
 	for (int64_t i = 0; i < at.array->n_buffers && at.len; i++) {
-		TRY(buffer_size(&at, i, &size, err));
-		*can = !size || (lade__area_find(p->areas, at.array->buffers[i], size) &&
+		TRY(buffer_size(p, &at, i, &size, err));
+		*can = !size || (area_of(p, at.array->buffers[i], size) &&
 		                 !((uintptr_t)at.array->buffers[i] %
 		                   lade__type_align(&at.node->type, (size_t)i,
 		                                    (size_t)at.array->n_buffers)));
@@ -295,7 +394,10 @@ static lade_status share_buffer(lade__emitted *p, const void *data, uint64_t siz
 		no_buffer(p);
 		return LADE_OK;
 	}
-	area = lade__area_find(p->areas, data, size);
+	area = area_of(p, data, size);
+	if (!area)
+		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
+		                 "a buffer is not there any more");
 	while (i < p->used_count && p->used[i] != area)
 		i++;
 	if (i == LADE__AREAS_MAX)
@@ -304,6 +406,8 @@ static lade_status share_buffer(lade__emitted *p, const void *data, uint64_t siz
 	p->used[i] = area;
 	p->used_count += i == p->used_count;
 	p->shared += size;
+	if (area->vmm && area->vmm->lease)
+		p->leased += size;
 	put_buffer(p, (uint32_t)i, (uint64_t)((const uint8_t *)data - area->data), size);
 	return LADE_OK;
 }
@@ -323,7 +427,7 @@ static lade_status share_node(lade__emitted *p, place at, lade_error *err)
 		nulls = l == LADE__AS_NULLS ? at.len : 0;
 	put_node(p, at.len, nulls, at.off, (size_t)a->n_buffers);
 	for (int64_t i = 0; i < a->n_buffers; i++) {
-		TRY(buffer_size(&at, i, &size, err));
+		TRY(buffer_size(p, &at, i, &size, err));
 		if (i == 0 && has_validity(at.node) && !validity(&at))
 			size = 0;
 		TRY(share_buffer(p, a->buffers[i], size, err));
@@ -341,18 +445,26 @@ out:
 /* The entry of a node without an offset, and its bitmap if it has one. */
 static lade_status copy_node(lade__emitted *p, const place *at, size_t buffers, lade_error *err)
 {
-	const uint8_t *bits = at->len ? validity(at) : NULL;
+	const struct ArrowArray *a = at->array;
+	const uint8_t *bits = at->len ? validity(at) : NULL, *seen;
 	int64_t nulls = at->node->type.layout == LADE__AS_NULLS ? at->len : 0;
+	lade_status status = LADE_OK;
 
-	if (bits)
-		nulls = (int64_t)lade__count_nulls(bits, (uint64_t)at->off, (uint64_t)at->len);
+	/* What is on a device is counted here only if its maker did not. */
+	if (bits && p->device && a->null_count > 0 && at->len == a->length) {
+		nulls = a->null_count;
+	} else if (bits) {
+		TRY(bitmap(p, at, &seen, err));
+		nulls = (int64_t)lade__count_nulls(seen, (uint64_t)at->off % 8, (uint64_t)at->len);
+	}
 	put_node(p, at->len, nulls, 0, buffers);
 	if (!has_validity(at->node))
 		return LADE_OK;
 	if (nulls)
 		return copy_bits(p, bits, at, err);
 	no_buffer(p);
-	return LADE_OK;
+out:
+	return status;
 }
 
 /* 'count' offsets, less the first one.  Without rows there is one offset of 0. */
@@ -360,22 +472,26 @@ static lade_status copy_offsets(lade__emitted *p, const place *at, int64_t first
 {
 	static const uint8_t zeros[8];
 	size_t width = at->node->type.width;
+	uint64_t size = ((uint64_t)at->len + 1) * width;
 	const uint8_t *from = at->array->buffers[1];
+	lade__job job = {.kind = LADE__JOB_BYTES, .src = zeros, .size = width};
+	lade_status status;
 
 	if (!at->len)
-		return copy_bytes(p, zeros, width, err);
+		return copy_buffer(p, job, err);
 	if (!first)
-		return copy_bytes(p, from + (uint64_t)at->off * width,
-		                  ((uint64_t)at->len + 1) * width, err);
-	return copy_buffer(p,
-	                   (lade__job){.kind = LADE__JOB_REBASE,
-	                               .width = width,
-	                               .base = first,
-	                               .src = from + (uint64_t)at->off * width,
-	                               .count = (uint64_t)at->len + 1,
-	                               .most = INT64_MAX,
-	                               .size = ((uint64_t)at->len + 1) * width},
-	                   err);
+		return copy_bytes(p, from + (uint64_t)at->off * width, size, err);
+	through_host(p, at, "offsets");
+	job = (lade__job){.kind = LADE__JOB_REBASE,
+	                  .width = width,
+	                  .base = first,
+	                  .count = (uint64_t)at->len + 1,
+	                  .most = INT64_MAX,
+	                  .size = size};
+	TRY(on_host(p, from, (uint64_t)at->off * width, size, &job.src, err));
+	TRY(copy_buffer(p, job, err));
+out:
+	return status;
 }
 
 static lade_status copy_strings(lade__emitted *p, place at, lade_error *err)
@@ -384,7 +500,7 @@ static lade_status copy_strings(lade__emitted *p, place at, lade_error *err)
 	const uint8_t *data = at.array->buffers[2];
 	lade_status status;
 
-	TRY(range_of(&at, &first, &last, err));
+	TRY(range_of(p, &at, &first, &last, err));
 	TRY(copy_node(p, &at, 3, err));
 	TRY(copy_offsets(p, &at, first, err));
 	if (last > first && !data)
@@ -399,7 +515,7 @@ static lade_status copy_list(lade__emitted *p, place at, lade_error *err)
 	int64_t first, last;
 	lade_status status;
 
-	TRY(range_of(&at, &first, &last, err));
+	TRY(range_of(p, &at, &first, &last, err));
 	TRY(copy_node(p, &at, 2, err));
 	TRY(copy_offsets(p, &at, first, err));
 	TRY(emit(p, child(&at, 0, first, last - first), err));
@@ -411,23 +527,27 @@ out:
 static lade_status copy_list_view(lade__emitted *p, place at, lade_error *err)
 {
 	size_t width = at.node->type.width;
-	const uint8_t *offsets = at.array->buffers[1], *sizes = at.array->buffers[2];
-	const uint8_t *bits = validity(&at);
+	uint64_t first = (uint64_t)at.off * width, all = (uint64_t)at.len * width;
+	const void *offsets, *sizes;
+	const uint8_t *bits;
 	int64_t low = INT64_MAX, high = 0;
 	lade__job job = {.kind = LADE__JOB_REBASE,
 	                 .width = width,
 	                 .count = (uint64_t)at.len,
-	                 .size = (uint64_t)at.len * width,
-	                 .validity = bits,
-	                 .bit = (uint64_t)at.off,
+	                 .size = all,
+	                 .bit = (uint64_t)at.off % 8,
 	                 .most = INT64_MAX};
 	lade_status status;
 
-	for (int64_t i = at.off; i < at.off + at.len; i++) {
-		if (bits && !lade__bit(bits, (uint64_t)i))
+	TRY(bitmap(p, &at, &bits, err));
+	TRY(on_host(p, at.array->buffers[1], first, all, &offsets, err));
+	TRY(on_host(p, at.array->buffers[2], first, all, &sizes, err));
+	through_host(p, &at, "offsets");
+	for (uint64_t i = 0; i < (uint64_t)at.len; i++) {
+		if (bits && !lade__bit(bits, job.bit + i))
 			continue;
-		int64_t off = lade__element(offsets, width, (uint64_t)i);
-		int64_t size = lade__element(sizes, width, (uint64_t)i);
+		int64_t off = lade__element(offsets, width, i);
+		int64_t size = lade__element(sizes, width, i);
 		if (off < 0 || size < 0 || off > COUNT_MAX || size > COUNT_MAX)
 			return bad(&at, "an offset or a size is negative", err);
 		if (size) {
@@ -437,15 +557,40 @@ static lade_status copy_list_view(lade__emitted *p, place at, lade_error *err)
 	}
 	low = low < high ? low : high;
 	TRY(copy_node(p, &at, 3, err));
-	job.src = sizes ? sizes + (uint64_t)at.off * width : NULL;
-	job.sizes = job.src;
-	job.src = offsets ? offsets + (uint64_t)at.off * width : NULL;
+	job.validity = bits;
+	job.sizes = sizes;
+	job.src = offsets;
 	job.base = low;
 	TRY(copy_buffer(p, job, err));
-	job.src = job.sizes;
+	job.src = sizes;
 	job.base = 0;
 	TRY(copy_buffer(p, job, err));
 	TRY(emit(p, child(&at, 0, low, high - low), err));
+out:
+	return status;
+}
+
+/* The buffers of a view type's strings, which GATHER reads. */
+static lade_status strings_on_host(lade__emitted *p, const place *at, const void ***data,
+                                   lade_error *err)
+{
+	const struct ArrowArray *a = at->array;
+	size_t count = (size_t)a->n_buffers - 3;
+	const void **copies;
+	uint64_t size;
+	lade_status status = LADE_OK;
+
+	if (!p->device || !at->len)
+		return LADE_OK;
+	through_host(p, at, "strings of views");
+	copies = lade__blocks_alloc(&p->blocks, count, sizeof *copies);
+	if (!copies)
+		return no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		TRY(buffer_size(p, at, (int64_t)i + 2, &size, err));
+		TRY(on_host(p, a->buffers[2 + i], 0, size, &copies[i], err));
+	}
+	*data = copies;
 out:
 	return status;
 }
@@ -454,18 +599,23 @@ out:
 static lade_status copy_views(lade__emitted *p, place at, lade_error *err)
 {
 	const struct ArrowArray *a = at.array;
-	const uint8_t *views = a->buffers[1], *bits = validity(&at);
+	const uint8_t *bits;
+	const void *views, **data = (const void **)a->buffers + 2;
 	int64_t buffers = a->n_buffers - 3;
+	uint64_t bit = (uint64_t)at.off % 8;
 	lade__packing packing = {0};
 	lade__bytes_out sizes = {0};
 	lade_status status = LADE_OK;
 
-	for (int64_t i = at.off; i < at.off + at.len; i++) {
-		const uint8_t *view = views + 16 * i;
+	TRY(bitmap(p, &at, &bits, err));
+	TRY(on_host(p, a->buffers[1], 16 * (uint64_t)at.off, 16 * (uint64_t)at.len, &views, err));
+	TRY(strings_on_host(p, &at, &data, err));
+	for (uint64_t i = 0; i < (uint64_t)at.len; i++) {
+		const uint8_t *view = (const uint8_t *)views + 16 * i;
 		uint32_t size = lade__le32(view), buffer = lade__le32(view + 8);
-		if ((bits && !lade__bit(bits, (uint64_t)i)) || size <= LADE__VIEW_INLINE)
+		if ((bits && !lade__bit(bits, bit + i)) || size <= LADE__VIEW_INLINE)
 			continue;
-		if (size > INT32_MAX || buffer >= (uint64_t)buffers || !a->buffers[2 + buffer])
+		if (size > INT32_MAX || buffer >= (uint64_t)buffers || !data[buffer])
 			TRY(bad(&at, "a view has no such buffer", err));
 		uint64_t before = packing.in_buffer;
 		if (lade__pack(&packing, size))
@@ -481,9 +631,9 @@ static lade_status copy_views(lade__emitted *p, place at, lade_error *err)
 	                 .count = (uint64_t)at.len,
 	                 .size = 16 * (uint64_t)at.len,
 	                 .validity = bits,
-	                 .bit = (uint64_t)at.off,
-	                 .src = views ? views + 16 * at.off : NULL,
-	                 .data = a->buffers + 2};
+	                 .bit = bit,
+	                 .src = views,
+	                 .data = data};
 	TRY(copy_node(p, &at, 3 + sizes.size / 8, err));
 	TRY(copy_buffer(p, job, err));
 	/* One job writes all buffers of strings, without gaps between them. */
@@ -501,7 +651,7 @@ static lade_status copy_views(lade__emitted *p, place at, lade_error *err)
 				p->arrays.bytes[p->arrays.size - 8 + b] = (uint8_t)(size >> 8 * b);
 		job.dst += size;
 	}
-	TRY(copy_bytes(p, kept, sizes.size, err));
+	TRY(copy_buffer(p, (lade__job){LADE__JOB_BYTES, .src = kept, .size = sizes.size}, err));
 out:
 	free(sizes.bytes);
 	return status;
@@ -509,8 +659,8 @@ out:
 
 static lade_status copy_dense(lade__emitted *p, place at, lade_error *err)
 {
-	const int8_t *ids = at.array->buffers[0];
-	const int32_t *offsets = at.array->buffers[1];
+	const void *seen, *offsets;
+	const int8_t *ids;
 	int64_t *bases = lade__blocks_alloc(&p->blocks, 128, sizeof *bases);
 	int64_t low[127], high[127];
 	lade_status status;
@@ -518,9 +668,14 @@ static lade_status copy_dense(lade__emitted *p, place at, lade_error *err)
 	TRY(bases ? LADE_OK : no_memory(err));
 	for (size_t i = 0; i < at.node->child_count; i++)
 		low[i] = INT64_MAX, high[i] = 0;
-	for (int64_t i = at.off; i < at.off + at.len; i++) {
+	TRY(on_host(p, at.array->buffers[0], (uint64_t)at.off, (uint64_t)at.len, &seen, err));
+	ids = seen;
+	TRY(on_host(p, at.array->buffers[1], 4 * (uint64_t)at.off, 4 * (uint64_t)at.len, &offsets,
+	            err));
+	through_host(p, &at, "offsets");
+	for (uint64_t i = 0; i < (uint64_t)at.len; i++) {
 		int64_t c = ids[i] < 0 ? -1 : at.node->type.child_of[ids[i]];
-		int64_t off = lade__element(offsets, 4, (uint64_t)i);
+		int64_t off = lade__element(offsets, 4, i);
 		if (c < 0 || off < 0)
 			TRY(bad(&at, "a type id or an offset is not valid", err));
 		low[c] = off < low[c] ? off : low[c];
@@ -530,14 +685,15 @@ static lade_status copy_dense(lade__emitted *p, place at, lade_error *err)
 		if (at.node->type.child_of[id] >= 0)
 			bases[id] = low[at.node->type.child_of[id]];
 	TRY(copy_node(p, &at, 2, err));
-	TRY(copy_bytes(p, at.len ? ids + at.off : NULL, (uint64_t)at.len, err));
+	TRY(copy_bytes(p, at.len ? (const uint8_t *)at.array->buffers[0] + at.off : NULL,
+	               (uint64_t)at.len, err));
 	TRY(copy_buffer(p,
 	                (lade__job){.kind = LADE__JOB_DENSE,
 	                            .count = (uint64_t)at.len,
 	                            .size = 4 * (uint64_t)at.len,
 	                            .bases = bases,
-	                            .src = at.len ? offsets + at.off : NULL,
-	                            .ids = at.len ? ids + at.off : NULL},
+	                            .src = offsets,
+	                            .ids = ids},
 	                err));
 	for (size_t i = 0; i < at.node->child_count; i++) {
 		int64_t first = low[i] < high[i] ? low[i] : high[i];
@@ -553,13 +709,17 @@ static lade_status copy_runs(lade__emitted *p, place at, lade_error *err)
 	place ends = whole(at.node->children[0], at.array->children[0]);
 	size_t width = ends.node->type.width;
 	int64_t first = 0, count = 0;
+	const void *from = NULL;
 	lade_status status;
 
 	TRY(check(&ends, err));
 	if (at.len) {
-		const uint8_t *from = ends.array->buffers[1];
-		TRY(ends.len && !from ? bad(&at, "there are no run ends", err) : LADE_OK);
-		from = ends.len ? from + (uint64_t)ends.off * width : NULL;
+		if (ends.len && !ends.array->buffers[1])
+			TRY(bad(&at, "there are no run ends", err));
+		if (ends.len)
+			TRY(on_host(p, ends.array->buffers[1], (uint64_t)ends.off * width,
+			            (uint64_t)ends.len * width, &from, err));
+		through_host(p, &at, "run ends");
 		while (first < ends.len && lade__element(from, width, (uint64_t)first) <= at.off)
 			first++;
 		while (first + count < ends.len &&
@@ -580,8 +740,8 @@ static lade_status copy_runs(lade__emitted *p, place at, lade_error *err)
 	                            .most = at.len,
 	                            .count = (uint64_t)count,
 	                            .size = (uint64_t)count * width,
-	                            .src = count ? (const uint8_t *)ends.array->buffers[1] +
-	                                                   (uint64_t)ends.off * width
+	                            .src = count ? (const uint8_t *)from +
+	                                                   (uint64_t)first * width
 	                                         : NULL},
 	                err));
 	TRY(emit(p, child(&at, 1, first, count), err));
@@ -643,7 +803,7 @@ static lade_status emit(lade__emitted *p, place at, lade_error *err)
 	if (can)
 		return share_node(p, at, err);
 	for (int64_t i = 0; i < at.array->n_buffers && at.len; i++) {
-		TRY(buffer_size(&at, i, &size, err));
+		TRY(buffer_size(p, &at, i, &size, err));
 		/* The top of a table has no memory of its own. */
 		if (p->copy == LADE_SHARE_COPY_NEVER && size)
 			TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET, "%s", p->why));
@@ -672,6 +832,13 @@ out:
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
+static const struct ArrowArray *batch_of(const lade_share_table *table, size_t i)
+{
+	const struct ArrowDeviceArray *d = table->batches ? NULL : table->device_batches[i];
+
+	return table->batches ? table->batches[i] : d ? &d->array : NULL;
+}
+
 lade_status lade__emit_make(lade__emitted *p, const lade_share_table *table, lade__areas *areas,
                             lade_share_copy copy, lade_error *err)
 {
@@ -682,11 +849,14 @@ lade_status lade__emit_make(lade__emitted *p, const lade_share_table *table, lad
 	p->copy = copy;
 	TRY(lade__nodes_from_schema(table->schema, &p->blocks, &p->root, &p->node_count, err));
 	lade__nodes_write(p->root, &p->schema);
+	if (!table->batches && table->batch_count)
+		TRY(lade__emit_find_device(p, table, err));
 	for (size_t i = 0; i < table->batch_count; i++) {
-		if (!table->batches[i] || !table->batches[i]->release)
+		const struct ArrowArray *batch = batch_of(table, i);
+		if (!batch || !batch->release)
 			TRY(lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
 			              "array %zu is NULL or released", i));
-		place top = whole(p->root, table->batches[i]);
+		place top = whole(p->root, batch);
 		TRY(emit(p, top, err));
 		p->rows += (uint64_t)top.len;
 	}
@@ -701,6 +871,8 @@ lade_status lade__emit_make(lade__emitted *p, const lade_share_table *table, lad
 		p->why[0] = 0;
 	else if (copy == LADE_SHARE_COPY_ALWAYS)
 		snprintf(p->why, sizeof p->why, "a copy was asked for");
+	if (p->rewritten[0])
+		memcpy(p->why, p->rewritten, sizeof p->why);
 out:
 	if (status != LADE_OK)
 		lade__emit_free(p);

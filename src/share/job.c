@@ -18,6 +18,9 @@
 typedef struct sink {
 	uint8_t *to;
 	int fd;
+	lade__device *device; /* NULL: none */
+	lade__address base;   /* on it */
+	lade_stream stream;
 	uint64_t at;
 	size_t held;
 	uint8_t bytes[8192]; /* what is made piece by piece */
@@ -27,9 +30,16 @@ static lade_status put(sink *s, const void *bytes, uint64_t size, lade_error *er
 {
 	const uint8_t *from = bytes;
 
-	if (s->to && size)
+	if (s->device && size) {
+		/* The bytes may be gone when the call returns. */
+		lade_status status =
+			lade__device_write(s->device, from, size, s->base + s->at, err);
+		if (status != LADE_OK)
+			return status;
+	} else if (s->to && size) {
 		memcpy(s->to + s->at, from, size);
-	for (uint64_t done = 0; !s->to && done < size;) {
+	}
+	for (uint64_t done = 0; !s->to && !s->device && done < size;) {
 		ssize_t n = pwrite(s->fd, from + done, size - done, (off_t)(s->at + done));
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -213,19 +223,56 @@ static lade_status run(sink *s, const lade__job *j, lade_error *err)
 	}
 }
 
+static lade_status run_all(sink *s, const lade__emitted *plan, lade_error *err)
+{
+	lade_status status = LADE_OK;
+
+	s->held = 0;
+	for (size_t i = 0; i < plan->job_count; i++) {
+		const lade__job *j = &plan->jobs[i];
+		s->at = j->dst;
+		if (j->far) {
+			TRY(LADE__CU(s->device, cuMemcpyAsync, s->base + s->at,
+			             lade__address_of(j->src), j->size, s->stream));
+		} else {
+			TRY(run(s, j, err));
+			TRY(flush(s, err));
+		}
+	}
+out:
+	return status;
+}
+
 lade_status lade__emit_copy(const lade__emitted *plan, uint8_t *to, int fd, lade_error *err)
 {
 	sink s;
-	lade_status status = LADE_OK;
 
+	s.device = NULL;
 	s.to = to;
 	s.fd = fd;
-	s.held = 0;
-	for (size_t i = 0; i < plan->job_count; i++) {
-		s.at = plan->jobs[i].dst;
-		TRY(run(&s, &plan->jobs[i], err));
-		TRY(flush(&s, err));
-	}
+	return run_all(&s, plan, err);
+}
+
+/* Those from the device are enqueued, and run beside what comes from the host. */
+lade_status lade__emit_copy_device(const lade__emitted *plan, lade__address to, lade_error *err)
+{
+	lade__device *d = plan->device;
+	sink s;
+	lade_status status = lade__device_enter(d, err);
+
+	if (status != LADE_OK)
+		return status;
+	s.device = d;
+	s.base = to;
+	s.to = NULL;
+	s.stream = NULL;
+	TRY(lade_stream_new(d->number, &s.stream, err));
+	status = run_all(&s, plan, err);
+	/* Also after a failure: the copies write to memory that goes. */
+	lade_status last = LADE__CU(d, cuStreamSynchronize, s.stream);
+	status = status == LADE_OK ? last : status;
 out:
+	lade_stream_free(d->number, s.stream);
+	lade__device_leave(d);
 	return status;
 }

@@ -23,6 +23,7 @@ struct lade__job {
 	size_t ref;         /* where the buffer's number of block is in plan->arrays */
 	uint64_t dst, size; /* in the data; bytes */
 	const void *src;
+	bool far; /* BYTES: 'src' is on the plan's device */
 	uint64_t off, count;
 	size_t width;
 	int64_t base, most;

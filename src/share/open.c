@@ -9,6 +9,8 @@
 #include "base/options.h"
 #include "base/try.h"
 
+#include <lade/dlpack.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,12 +60,13 @@ void lade_share_version_unref(lade_share_version *v)
 
 /* An opened one, with a reference more; NULL: there is none.  Another connection's version of that
  * number may be another. */
-static lade_share_version *find(lade_share *s, uint64_t version, uint64_t generation)
+static lade_share_version *find(lade_share *s, uint64_t version, uint64_t generation, bool copied)
 {
 	lade_share_version *v;
 
 	pthread_mutex_lock(&s->cache_mutex);
-	for (v = s->cache; v && (v->info.version != version || v->generation != generation);)
+	for (v = s->cache; v && (v->info.version != version || v->generation != generation ||
+	                         v->info.copied != copied);)
 		v = v->next;
 	if (v) {
 		/* The last reference may be going: then it is not to be had. */
@@ -114,6 +117,14 @@ static lade_status copy_head(const lade__record *r, uint8_t **out, size_t *size,
 	return LADE_OK;
 }
 
+/* So that it can be published again. */
+static void name_area(lade_share_version *v, const lade__record *r, size_t i)
+{
+	v->areas[i]->version = r->version;
+	v->areas[i]->index = (uint32_t)i;
+	v->areas[i]->generation = v->generation;
+}
+
 static lade_status map_blocks(lade_share_version *v, const lade__record *r, size_t count,
                               bool writable, lade_error *err)
 {
@@ -121,15 +132,24 @@ static lade_status map_blocks(lade_share_version *v, const lade__record *r, size
 
 	for (size_t i = 0; i < count; i++) {
 		const lade__block *b = &r->blocks[i];
+		if (b->kind == LADE__BLOCK_DEVICE || b->kind == LADE__BLOCK_LEASE) {
+			lade__vmm *vmm;
+			if (writable)
+				TRY(lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+				              "'%s' is on a device: it cannot be opened to write",
+				              r->name));
+			TRY(lade__vmm_open(b, &vmm, err));
+			TRY(lade__area_of(v->share->areas, vmm, vmm->size, &v->areas[i], err));
+			name_area(v, r, i);
+			continue;
+		}
 		if (b->kind != LADE__BLOCK_HOST || b->size > PTRDIFF_MAX)
 			TRY(lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 			              "block %zu of kind %d and %llu bytes is not valid", i,
 			              b->kind, (unsigned long long)b->size));
 		TRY(lade__area_map(v->share->areas, b->fd, (size_t)b->size, writable, &v->areas[i],
 		                   err));
-		v->areas[i]->version = r->version;
-		v->areas[i]->index = (uint32_t)i;
-		v->areas[i]->generation = v->generation;
+		name_area(v, r, i);
 	}
 out:
 	return status;
@@ -145,7 +165,12 @@ static lade_status check_version(lade_share_version *v, lade_share_check check, 
 	    atomic_load(&v->checked))
 		return LADE_OK;
 	for (size_t i = 0; i < v->head.batch_count; i++)
-		TRY(lade__column_check(v->head.batches[i], err));
+		TRY(v->head.devices[i]
+		            ? lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                        "'%s' is on device %d: only a copy on the host can be "
+		                        "checked in full",
+		                        v->name, (int)v->head.devices[i]->number)
+		            : lade__column_check(v->head.batches[i], err));
 	atomic_store(&v->checked, true);
 out:
 	return status;
@@ -168,17 +193,20 @@ static lade_status make_version(lade_share *s, const lade__record *r,
 	v->generation = generation;
 	v->area_count = count;
 	strcpy(v->name, r->name);
-	v->info = (lade_share_info){v->name,    r->version, r->rows, r->bytes, r->time,
-	                            r->columns, r->batches, r->uid,  r->pid,
-	                            LADE_SHARE_MEMORY};
+	v->info = lade__share_info(r);
+	v->info.name = v->name;
 	TRY(copy_head(r, &v->bytes, &size, err));
 	TRY(map_blocks(v, r, count, o->writable, err));
 	for (size_t i = 0; i < count; i++)
-		memory[i] = (lade__buffer){v->areas[i]->data, v->areas[i]->size};
+		memory[i] = (lade__buffer){v->areas[i]->data, v->areas[i]->size, v->areas[i]->vmm};
 	TRY(lade__head_read(v->bytes, size, memory, count, &v->head, err));
 	/* Those of the listing are what the publisher says. */
 	v->info.rows = v->head.rows;
 	v->info.batches = (uint32_t)v->head.batch_count;
+	for (size_t i = 0; i < v->head.batch_count; i++)
+		if (v->head.devices[i])
+			v->info.device = v->head.devices[i]->number;
+	v->info.on_device = v->info.device >= 0;
 	TRY(check_version(v, o->check, err));
 	*out = v;
 	v = NULL;
@@ -210,10 +238,10 @@ typedef struct answer {
 } answer;
 
 /* Asks for the record of a version. */
-static lade_status ask(lade_share *s, const char *name, uint64_t version, answer *a,
+static lade_status ask(lade_share *s, const char *name, uint64_t version, bool host, answer *a,
                        lade_error *err)
 {
-	lade_status status = lade__share_begin(s, LADE__OPEN, err);
+	lade_status status = lade__share_begin(s, host ? LADE__OPEN_COPY : LADE__OPEN, err);
 
 	if (status != LADE_OK)
 		return status;
@@ -253,9 +281,9 @@ lade_status lade_share_open(lade_share *s, const char *name, const lade_share_op
 	if ((unsigned)o.check > LADE_SHARE_CHECK_FULL)
 		TRY(lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "check %d is unknown",
 		              (int)o.check));
-	TRY(ask(s, name, o.version, &a, err));
+	TRY(ask(s, name, o.version, o.host, &a, err));
 	if (!o.writable)
-		v = find(s, a.r.version, a.generation);
+		v = find(s, a.r.version, a.generation, a.r.flags & LADE__RECORD_COPIED);
 	if (v) {
 		/* The broker has counted it once more. */
 		lade__share_release(s, a.r.version, a.generation);
@@ -303,5 +331,29 @@ lade_status lade_share_version_array(lade_share_version *v, size_t index, struct
 	if (index >= v->head.batch_count)
 		return lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "array %zu of %zu", index,
 		                 v->head.batch_count);
+	if (v->head.devices[index])
+		return lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
+		                 "'%s' is in the memory of device %d: take it as a device's array, "
+		                 "or open a copy on the host",
+		                 v->name, (int)v->head.devices[index]->number);
 	return lade__column_export(v->head.batches[index], v, out, err);
+}
+
+lade_status lade_share_version_device_array(lade_share_version *v, size_t index,
+                                            struct ArrowDeviceArray *out, lade_error *err)
+{
+	const lade__device *d;
+	lade_place place = LADE_PLACE_HOST;
+
+	if (!v || !out || index >= v->head.batch_count)
+		return !v || !out ? lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                              v ? "out" : "version")
+		                  : lade_fail(err, LADE_E_RANGE, LADE_NO_OFFSET, "array %zu of %zu",
+		                              index, v->head.batch_count);
+	d = v->head.devices[index];
+	if (d)
+		place = (lade_place){LADE_DEVICE, d->number};
+	*out = (struct ArrowDeviceArray){.device_id = d ? d->number : -1};
+	lade_place_to_dlpack(place, &out->device_type, NULL);
+	return lade__column_export(v->head.batches[index], v, &out->array, err);
 }

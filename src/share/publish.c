@@ -44,11 +44,42 @@ lade_status lade_share_alloc(lade_share *s, size_t size, lade_array **out, lade_
 	return status;
 }
 
+lade_status lade_share_alloc_in(lade_share *s, size_t size, lade_place place, lade_array **out,
+                                lade_error *err)
+{
+	lade_array_options options = {.struct_size = sizeof options, .gone = gone};
+	lade__vmm *vmm;
+	lade__area *area = NULL;
+	lade_status status;
+
+	if (place.kind == LADE_HOST)
+		return lade_share_alloc(s, size, out, err);
+	if (!s || !out)
+		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%s is NULL",
+		                 s ? "out" : "share");
+	*out = NULL;
+	if (place.kind != LADE_DEVICE)
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "%s memory cannot be shared", lade_kind_name(place.kind));
+	if (!size)
+		return lade_array_new(0, place, NULL, out, err);
+	TRY(lade__vmm_new(place.device, size, &vmm, err));
+	TRY(lade__area_of(s->areas, vmm, size, &area, err));
+	options.gone_ctx = area;
+	TRY(lade_array_wrap((lade_span){area->data, size, place}, &options, out, err));
+	area->array = *out;
+out:
+	if (status != LADE_OK && area)
+		lade__area_free(area);
+	return status;
+}
+
 /* ---- publishing ------------------------------------------------------------------------- */
 
-/* The memfds of a version that this call makes: the copies, and a large head. */
+/* What of a version this call makes: the copies, in a memfd or on a device, and a large head. */
 typedef struct made {
 	int copies, head;
+	lade__vmm *device_copies;
 } made;
 
 static void close_made(made *m)
@@ -58,6 +89,8 @@ static void close_made(made *m)
 	if (m->head >= 0)
 		close(m->head);
 	m->copies = m->head = -1;
+	lade__vmm_unref(m->device_copies);
+	m->device_copies = NULL;
 }
 
 static uint32_t columns_of(const lade__emitted *p)
@@ -79,6 +112,23 @@ out:
 	return status;
 }
 
+static lade_status copy_on_device(const lade__emitted *p, lade__vmm **out, lade_error *err)
+{
+	lade_status status;
+
+	TRY(lade__vmm_new(p->device->number, (size_t)p->data_size, out, err));
+	TRY(lade__emit_copy_device(p, (*out)->at, err));
+	TRY(lade__vmm_publish(*out, err));
+out:
+	return status;
+}
+
+/* Memory that this connection got from no other.  Its descriptor goes with the message. */
+static bool is_own(const lade__area *a)
+{
+	return a->fd >= 0 || (a->vmm && (a->array || a->vmm->lease));
+}
+
 /* The record's blocks.  Own memory is sealed here; then the caller's map is read-only. */
 static lade_status fill_blocks(const lade__emitted *p, const lade_share_table *table,
                                const made *m, size_t head_size, lade__record *r, lade_error *err)
@@ -87,6 +137,11 @@ static lade_status fill_blocks(const lade__emitted *p, const lade_share_table *t
 
 	for (size_t i = 0; i < p->used_count; i++) {
 		lade__area *a = p->used[i];
+		if (is_own(a) && a->vmm) {
+			TRY(lade__vmm_publish(a->vmm, err));
+			r->blocks[r->block_count++] = lade__vmm_block(a->vmm);
+			continue;
+		}
 		if (a->fd >= 0)
 			TRY(lade__area_seal(a, table->writable, err));
 		r->blocks[r->block_count++] = a->fd >= 0 ? (lade__block){.kind = LADE__BLOCK_HOST,
@@ -101,6 +156,8 @@ static lade_status fill_blocks(const lade__emitted *p, const lade_share_table *t
 	if (m->copies >= 0)
 		r->blocks[r->block_count++] = (lade__block){
 			.kind = LADE__BLOCK_HOST, .fd = m->copies, .size = p->data_size};
+	if (m->device_copies)
+		r->blocks[r->block_count++] = lade__vmm_block(m->device_copies);
 	if (m->head >= 0) {
 		r->blocks[r->block_count++] =
 			(lade__block){.kind = LADE__BLOCK_HOST, .fd = m->head, .size = head_size};
@@ -120,8 +177,8 @@ static lade_status send(lade_share *s, const char *name, const lade__emitted *p,
 	s->wait_ms = (uint32_t)r->time;
 	/* What an earlier connection had opened is not open in this one. */
 	for (size_t i = 0; i < p->used_count; i++) {
-		s->bound |= p->used[i]->fd < 0;
-		if (p->used[i]->fd < 0 && p->used[i]->generation != s->generation)
+		s->bound |= !is_own(p->used[i]);
+		if (!is_own(p->used[i]) && p->used[i]->generation != s->generation)
 			TRY(lade_fail(err, LADE_E_STATE, LADE_NO_OFFSET,
 			              "the broker that had version %llu has ended",
 			              (unsigned long long)p->used[i]->version));
@@ -148,8 +205,8 @@ static lade_status publish(lade_share *s, const char *name, const lade_share_tab
 	                  .batches = (uint32_t)table->batch_count,
 	                  .blocks = blocks};
 	size_t head_size = lade__emit_head_size(p), data_size = 0;
-	bool small = !p->used_count && head_size + p->data_size <= LADE__HEAD_SMALL;
-	made m = {-1, -1};
+	bool small = !p->device && !p->used_count && head_size + p->data_size <= LADE__HEAD_SMALL;
+	made m = {-1, -1, NULL};
 	uint8_t *head = NULL;
 	lade_status status;
 
@@ -163,6 +220,8 @@ static lade_status publish(lade_share *s, const char *name, const lade_share_tab
 	                head);
 	if (small)
 		TRY(lade__emit_copy(p, head + head_size, -1, err));
+	else if (p->data_size && p->device)
+		TRY(copy_on_device(p, &m.device_copies, err));
 	else if (p->data_size)
 		TRY(write_memfd(p, NULL, (size_t)p->data_size, &m.copies, err));
 	if (!small && head_size > LADE__HEAD_SMALL)
@@ -175,6 +234,8 @@ static lade_status publish(lade_share *s, const char *name, const lade_share_tab
 	TRY(send(s, name, p, &r, out, err));
 	out->shared = p->shared;
 	out->copied = p->copied;
+	out->staged = p->staged;
+	out->leased = p->leased;
 	memcpy(out->why, p->why, sizeof out->why);
 out:
 	close_made(&m);
@@ -189,6 +250,7 @@ static lade_status plan_for(lade_share *s, const lade_share_table *table, lade__
 	lade_status status = lade__emit_make(p, table, s->areas, table->copy, err);
 
 	if (status != LADE_OK || table->copy != LADE_SHARE_COPY_IF_NEEDED || !p->used_count ||
+	    p->device ||
 	    p->shared + p->data_size + lade__emit_head_size(p) > LADE__HEAD_SMALL)
 		return status;
 	lade__emit_free(p);
@@ -210,12 +272,13 @@ lade_status lade_share_publish(lade_share *s, const char *name, const lade_share
 
 	TRY(lade__options_read(&table, sizeof table, given, "lade_share_table", err));
 	TRY(lade__share_name(name, err));
-	if (!s || !table.schema || (table.batch_count && !table.batches) || size < sizeof size ||
-	    size > LADE__STRUCT_SIZE_MAX || (unsigned)table.copy > LADE_SHARE_COPY_ALWAYS ||
-	    table.batch_count > UINT32_MAX || table.writable > 1)
+	if (!s || !table.schema || size < sizeof size || size > LADE__STRUCT_SIZE_MAX ||
+	    (table.batch_count && !table.batches == !table.device_batches) ||
+	    (unsigned)table.copy > LADE_SHARE_COPY_ALWAYS || table.batch_count > UINT32_MAX ||
+	    table.writable > 1)
 		TRY(lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET,
-		              "share or schema is NULL, or 'copy', 'writable' or a struct_size is "
-		              "not valid"));
+		              "share or schema is NULL, there are no batches or two lists of "
+		              "them, or 'copy', 'writable' or a struct_size is not valid"));
 	TRY(plan_for(s, &table, &plan, err));
 	status = publish(s, name, &table, &plan, &done, &own);
 	/* Memory that could not be sealed, or that the broker does not have any more. */

@@ -85,6 +85,8 @@ static void count_bytes(lade__shelf *s, const lade__memory *m, bool in)
 
 	if (m->form == LADE__BLOCK_FILE)
 		s->file_bytes += bytes;
+	else if (lade__is_far(m->form))
+		s->device_bytes += bytes;
 	else
 		s->bytes += bytes;
 	if (m->form == LADE__BLOCK_PACKED)
@@ -121,6 +123,14 @@ static lade_status look(const lade__block *b, lade__memory *out, lade_error *err
 		out->ino = b->version;
 		return LADE_OK;
 	}
+	/* What is a device's is only held: those who map it see what it is. */
+	if (lade__is_far(b->kind)) {
+		out->ino = b->id;
+		out->taken = b->size;
+		out->device = b->device;
+		memcpy(out->handle, b->handle, sizeof out->handle);
+		return LADE_OK;
+	}
 	/* First: a descriptor that is no memory may be anything, and asking for its size may
 	 * hang. */
 	int seals = fcntl(b->fd, F_GET_SEALS);
@@ -151,6 +161,12 @@ static lade_status memory_of(lade__shelf *s, const lade__block *b, lade__memory 
 	if (status != LADE_OK)
 		return status;
 	m = lade__shelf_memory(s, is.dev, is.ino);
+	if (m && lade__is_far(is.form) &&
+	    (m->form != is.form || m->size != is.size || m->device != is.device ||
+	     memcmp(m->handle, is.handle, sizeof m->handle)))
+		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                 "a block of %llu bytes has the number of another, of %llu",
+		                 (unsigned long long)is.size, (unsigned long long)m->size);
 	if (m) {
 		if (b->fd >= 0)
 			close(b->fd);
@@ -214,11 +230,16 @@ static lade_status find_memory(lade__shelf *s, lade__block *b, lade__memory **ou
 		return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
 		                 "block %u of version %llu is not here", b->index,
 		                 (unsigned long long)b->version);
-	if (b->size > from->memories[b->index]->size)
+	const lade__memory *m = from->memories[b->index];
+	/* It ends with another's connection. */
+	if (m->form == LADE__BLOCK_LEASE)
+		return lade_fail(err, LADE_E_NOT_FOUND, LADE_NO_OFFSET,
+		                 "block %u of version %llu is a lease", b->index,
+		                 (unsigned long long)b->version);
+	if (lade__is_far(m->form) ? b->size != m->size : b->size > m->size)
 		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
 		                 "a block of %llu bytes is in one of %llu",
-		                 (unsigned long long)b->size,
-		                 (unsigned long long)from->memories[b->index]->size);
+		                 (unsigned long long)b->size, (unsigned long long)m->size);
 	*out = from->memories[b->index];
 	(*out)->refs++;
 	return LADE_OK;
@@ -350,8 +371,57 @@ uint32_t lade__kept_place(const lade__kept *kept)
 	return place;
 }
 
+/* They must stay as they are while somebody has them. */
+void lade__shelf_drop_copies(lade__shelf *s, lade__kept *kept)
+{
+	for (size_t i = 0; kept->copies && i < kept->record.block_count; i++) {
+		if (kept->copies[i])
+			kept->copies[i]->held--;
+		lade__shelf_unref(s, kept->copies[i]);
+	}
+	free(kept->copies);
+	kept->copies = NULL;
+}
+
+lade_status lade__shelf_copies(lade__shelf *s, lade__kept *kept, lade__record *from,
+                               uint64_t bytes_cap, lade_error *err)
+{
+	uint64_t had = s->bytes;
+	size_t next = 0;
+	lade_status status = LADE_OK;
+
+	lade__shelf_drop_copies(s, kept);
+	kept->copies = calloc(kept->record.block_count, sizeof(lade__memory *));
+	TRY(kept->copies ? LADE_OK : no_memory(err));
+	for (size_t i = 0; i < kept->record.block_count; i++) {
+		if (!lade__is_far(kept->memories[i]->form))
+			continue;
+		lade__block *b = &from->blocks[next++];
+		if (next > from->block_count || b->kind != LADE__BLOCK_HOST ||
+		    b->size != kept->blocks[i].size)
+			TRY(lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+			              "%zu copies of version %llu", from->block_count,
+			              (unsigned long long)kept->record.version));
+		TRY(find_memory(s, b, &kept->copies[i], err));
+		kept->copies[i]->held++;
+		if (bytes_cap && s->bytes > bytes_cap)
+			TRY(lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			              "a copy of '%s' on the host has more than %llu bytes, and "
+			              "%llu of %llu are in use",
+			              kept->record.name, (unsigned long long)(s->bytes - had),
+			              (unsigned long long)had, (unsigned long long)bytes_cap));
+	}
+out:
+	lade__record_close(from);
+	if (status != LADE_OK)
+		lade__shelf_drop_copies(s, kept);
+	return status;
+}
+
 static void kept_free(lade__shelf *s, lade__kept *kept)
 {
+	if (kept)
+		lade__shelf_drop_copies(s, kept);
 	if (kept && kept->noted == 1 && s->gone)
 		s->gone(s->gone_ctx, kept->record.version, true);
 	for (size_t i = 0; kept && i < kept->record.block_count; i++) {
@@ -401,7 +471,16 @@ lade_status lade__shelf_add(lade__shelf *s, lade__record *r, uint64_t bytes_cap,
 	bool fits = true;
 	for (size_t i = 0; i < r->block_count && fits; i++) {
 		TRY(find_memory(s, &r->blocks[i], &kept->memories[i], err));
+		const lade__memory *m = kept->memories[i];
 		kept->blocks[i] = (lade__block){.size = r->blocks[i].size};
+		if (lade__is_far(m->form)) {
+			kept->blocks[i].id = m->ino;
+			kept->blocks[i].device = m->device;
+			memcpy(kept->blocks[i].handle, m->handle, sizeof m->handle);
+			kept->record.flags |= LADE__RECORD_DEVICE;
+			if (m->form == LADE__BLOCK_LEASE)
+				kept->record.flags |= LADE__RECORD_LEASE;
+		}
 		fits = !bytes_cap || (s->bytes >= had && s->bytes - had <= bytes_cap);
 	}
 	if (bytes_cap && (!fits || r->head_size > bytes_cap - (s->bytes - had)))

@@ -15,18 +15,21 @@
 /* The 'device' of blocks that are in files. */
 #define LADE__DEV_FILE ((dev_t)-1)
 
-/* A block: in a memfd, compressed in one, or in a file.  Versions that share it share this. */
+/* A block: in a memfd, compressed in one, in a file, or in a device's memory.  Versions that share
+ * it share this. */
 typedef struct lade__memory {
-	dev_t dev;
-	ino_t ino; /* FILE: its number */
-	int fd;    /* FILE: -1 */
+	dev_t dev; /* DEVICE, LEASE: 0, which no file has */
+	ino_t ino; /* FILE, DEVICE, LEASE: its number */
+	int fd;    /* FILE, LEASE: -1 */
 	uint64_t size;
 	size_t refs;
-	uint8_t form;   /* LADE__BLOCK_HOST, _PACKED or _FILE */
-	uint8_t hard;   /* 1: compressing saves too little; 2: it failed */
-	uint64_t taken; /* bytes that it takes in this form */
-	uint64_t used;  /* when it was opened last, by the shelf's clock */
-	size_t held;    /* times that it must stay as it is */
+	uint8_t form;    /* LADE__BLOCK_HOST, _PACKED, _FILE, _DEVICE or _LEASE */
+	uint8_t hard;    /* 1: compressing saves too little; 2: it failed */
+	uint64_t taken;  /* bytes that it takes so; of a device: what its publisher says */
+	uint64_t used;   /* when it was opened last, by the shelf's clock */
+	size_t held;     /* times that it must stay as it is */
+	uint64_t device; /* DEVICE, LEASE: 8 bytes of the UUID */
+	uint8_t handle[LADE__LEASE_SIZE]; /* LEASE */
 } lade__memory;
 
 typedef enum lade__kept_state {
@@ -46,8 +49,11 @@ typedef struct lade__kept {
 	uint64_t owed; /* WAITS: bytes that it has added to the shelf's */
 	int64_t until; /* WAITS: the monotonic time, in ms, at which it fails */
 	uint64_t client; /* of the publisher, who waits for the answer; 0: nobody does */
+	uint64_t lender; /* the publisher, whose memory it is; 0: it has no lease */
 	uint64_t request;
 	lade__memory **memories; /* by block */
+	lade__memory **copies;   /* by block, on the host of what is on a device; NULL: none */
+	bool copying;            /* they are on their way */
 	lade__block blocks[];
 } lade__kept;
 
@@ -65,8 +71,8 @@ typedef struct lade__shelf {
 	size_t count, cap;
 	lade__memory **memories; /* by dev and ino */
 	size_t memory_count, memory_cap;
-	uint64_t bytes; /* of memory, compressed or not, and of heads */
-	uint64_t packed_bytes, file_bytes;
+	uint64_t bytes; /* of memory, compressed or not, and of heads; not of devices */
+	uint64_t packed_bytes, file_bytes, device_bytes;
 	uint64_t clock;
 	/* Called when a block leaves file 'number', or a version that is noted goes; or NULL */
 	void (*gone)(void *ctx, uint64_t number, bool version);
@@ -97,6 +103,11 @@ lade__memory *lade__shelf_memory(const lade__shelf *shelf, dev_t dev, ino_t ino)
 lade_status lade__shelf_swap(lade__shelf *shelf, lade__memory *memory, const lade__block *to,
                              lade_error *err);
 void lade__shelf_unref(lade__shelf *shelf, lade__memory *memory);
+/* Adds copies on the host of a version's blocks that are on a device, in their order.  Takes the
+ * descriptors of 'from', also on failure.  Fails: LADE_E_CORRUPT, LADE_E_LIMIT, LADE_E_NOMEM */
+lade_status lade__shelf_copies(lade__shelf *shelf, lade__kept *kept, lade__record *from,
+                               uint64_t bytes_cap, lade_error *err);
+void lade__shelf_drop_copies(lade__shelf *shelf, lade__kept *kept);
 
 lade__kept *lade__shelf_find(const lade__shelf *shelf, uint64_t version);
 lade__names *lade__shelf_name(const lade__shelf *shelf, const char *name);

@@ -14,8 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A block of a record: | kind 4 | index 4 | version 8 | size 8 | */
-#define BLOCK_SIZE 24
+/* A block of a record: | kind 4 | index 4 | number 8 | size 8 | device 8 | */
+#define BLOCK_SIZE 32
+#define DEVICE_BLOCK_MAX ((uint64_t)1 << 48)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
@@ -50,7 +51,8 @@ void lade__wire_begin(lade__packet *p, lade__wire_kind kind, uint64_t request)
 
 static bool has_descriptor(const lade__block *b)
 {
-	return b->kind != LADE__BLOCK_REF && b->kind != LADE__BLOCK_FILE;
+	return b->kind == LADE__BLOCK_HOST || b->kind == LADE__BLOCK_DEVICE ||
+	       b->kind == LADE__BLOCK_PACKED;
 }
 
 static void put_fixed(lade__packet *p, const lade__record *r, uint32_t flags, size_t block_count,
@@ -73,7 +75,7 @@ static void put_fixed(lade__packet *p, const lade__record *r, uint32_t flags, si
 
 void lade__wire_entry(lade__packet *p, const lade__record *r, uint32_t flags)
 {
-	put_fixed(p, r, flags, 0, 0);
+	put_fixed(p, r, flags | (r->flags & (LADE__RECORD_DEVICE | LADE__RECORD_LEASE)), 0, 0);
 	lade__wire_bytes(p, r->name, strlen(r->name));
 }
 
@@ -84,11 +86,15 @@ void lade__wire_record(lade__packet *p, const lade__record *r)
 		const lade__block *b = &r->blocks[i];
 		lade__wire_put(p, b->kind, 4);
 		lade__wire_put(p, b->index, 4);
-		lade__wire_put(p, b->version, 8);
+		lade__wire_put(p, lade__is_far(b->kind) ? b->id : b->version, 8);
 		lade__wire_put(p, b->size, 8);
+		lade__wire_put(p, b->device, 8);
 		if (has_descriptor(b) && p->fd_count < LADE__WIRE_FDS)
 			p->fds[p->fd_count++] = b->fd;
 	}
+	for (size_t i = 0; i < r->block_count; i++)
+		if (r->blocks[i].kind == LADE__BLOCK_LEASE)
+			lade__wire_bytes(p, r->blocks[i].handle, sizeof r->blocks[i].handle);
 	lade__wire_bytes(p, r->name, strlen(r->name));
 	lade__wire_bytes(p, r->head, r->head_size);
 }
@@ -294,8 +300,10 @@ static size_t take_fixed(lade__cursor *c, lade__record *r)
 	size_t name_size = (size_t)lade__take(c, 2);
 	r->block_count = (size_t)lade__take(c, 2);
 	r->head_size = (uint32_t)lade__take(c, 4);
-	if (lade__take(c, 4) || r->flags & ~(uint32_t)(LADE__RECORD_HEAD_BLOCK |
-	                                               LADE__RECORD_PACKED | LADE__RECORD_FILE))
+	if (lade__take(c, 4) ||
+	    r->flags & ~(uint32_t)(LADE__RECORD_HEAD_BLOCK | LADE__RECORD_DEVICE |
+	                           LADE__RECORD_COPIED | LADE__RECORD_LEASE |
+	                           LADE__RECORD_PACKED | LADE__RECORD_FILE))
 		c->bad = true;
 	return name_size;
 }
@@ -331,13 +339,33 @@ lade_status lade__read_record(lade__packet *p, lade__record *out, lade__block ro
 		b->index = (uint32_t)lade__take(&c, 4);
 		b->version = lade__take(&c, 8);
 		b->size = lade__take(&c, 8);
+		b->device = lade__take(&c, 8);
+		b->id = 0;
 		b->kind = (uint8_t)kind;
 		b->fd = -1;
-		if ((kind == LADE__BLOCK_HOST || kind == LADE__BLOCK_PACKED) && !b->index &&
-		    !b->version && fds < p->fd_count)
-			b->fd = p->fds[fds++];
-		else if (kind != LADE__BLOCK_REF && (kind != LADE__BLOCK_FILE || b->index))
+		if (lade__is_far(b->kind)) {
+			b->id = b->version;
+			b->version = 0;
+			c.bad |= b->index || b->size > DEVICE_BLOCK_MAX;
+		} else if (b->device || (kind != LADE__BLOCK_REF && b->index) ||
+		           (kind != LADE__BLOCK_REF && kind != LADE__BLOCK_FILE && b->version)) {
 			c.bad = true;
+		}
+		c.bad |= kind != LADE__BLOCK_HOST && kind != LADE__BLOCK_REF &&
+		         kind != LADE__BLOCK_PACKED && kind != LADE__BLOCK_FILE &&
+		         kind != LADE__BLOCK_DEVICE && kind != LADE__BLOCK_LEASE;
+		if (has_descriptor(b) && fds < p->fd_count)
+			b->fd = p->fds[fds++];
+		else
+			c.bad |= has_descriptor(b);
+	}
+	for (size_t i = 0; i < out->block_count; i++) {
+		lade__block *b = &out->blocks[i];
+		const uint8_t *handle = NULL;
+		if (b->kind == LADE__BLOCK_LEASE)
+			handle = lade__take_bytes(&c, sizeof b->handle);
+		if (handle)
+			memcpy(b->handle, handle, sizeof b->handle);
 	}
 	take_name(&c, name_size, out->name, false);
 	out->head = c.at;

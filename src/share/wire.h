@@ -25,6 +25,7 @@ typedef enum lade__wire_kind {
 	LADE__WAIT,
 	LADE__SUBSCRIBE,
 	LADE__STATS,
+	LADE__OPEN_COPY,
 	LADE__DONE = 32,
 	LADE__FAILED,
 	LADE__RECORD,
@@ -37,6 +38,7 @@ typedef enum lade__wire_kind {
 	LADE__STOP,
 	LADE__KEPT,
 	LADE__SWAP,
+	LADE__COPY,
 	LADE__PACK = 64,
 	LADE__UNPACK,
 	LADE__STORE,
@@ -48,15 +50,21 @@ typedef enum lade__wire_kind {
 enum {
 	LADE__BLOCK_HOST = 1,
 	LADE__BLOCK_REF = 2,
+	LADE__BLOCK_DEVICE = 3,
+	LADE__BLOCK_LEASE = 4,
 	LADE__BLOCK_PACKED = 8,
 	LADE__BLOCK_FILE = 9,
 };
 /* The last two only in entries: where most of a version is. */
 enum {
 	LADE__RECORD_HEAD_BLOCK = 1,
+	LADE__RECORD_DEVICE = 2,
+	LADE__RECORD_COPIED = 4,
+	LADE__RECORD_LEASE = 8,
 	LADE__RECORD_PACKED = 64,
 	LADE__RECORD_FILE = 128,
 };
+#define LADE__LEASE_SIZE 64 /* of a lease's handle, behind the blocks */
 
 /* A message, as it is sent or was received.  Descriptors that were received are the packet's until
  * someone sets them to -1. */
@@ -69,9 +77,17 @@ typedef struct lade__packet {
 typedef struct lade__block {
 	uint8_t kind;
 	int fd;         /* -1: none */
-	uint32_t index; /* of a REF */
-	uint64_t version, size;
+	uint32_t index;      /* of a REF */
+	uint64_t version;    /* of a REF */
+	uint64_t id, device; /* of a DEVICE, a LEASE: its number, 8 bytes of the device's UUID */
+	uint64_t size;
+	uint8_t handle[LADE__LEASE_SIZE]; /* of a LEASE */
 } lade__block;
+
+static inline bool lade__is_far(uint8_t kind)
+{
+	return kind == LADE__BLOCK_DEVICE || kind == LADE__BLOCK_LEASE;
+}
 
 typedef struct lade__record {
 	uint64_t version, time, rows, bytes;

@@ -43,6 +43,7 @@ typedef struct emulated_state {
 
 	/* What was made and not given back. */
 	int streams, events, blocks, pools, modules, pushed, graphs;
+	int handles, reserved, maps; /* of memory by cuMemCreate() or from descriptors */
 	int retained; /* primary contexts, ever */
 	/* What was done, ever. */
 	int syncs;          /* calls that wait: of streams, of events, and cuMemFree() */

@@ -47,6 +47,7 @@ check_emulated() {
 		python/tests/test_device.py python/tests/test_stream.py \
 		python/tests/test_handles.py python/tests/test_exchange.py \
 		python/tests/test_rntuple_device.py python/tests/test_zarr_gpu.py \
+		python/tests/test_share_device.py \
 		python/tests/test_examples.py::test_a_pool
 }
 # What does not need the tests' processor.

@@ -259,6 +259,8 @@ API cuDeviceGetAttribute(int *value, int attribute, int device)
 		{89, 1}, /* managed memory from both sides at once */
 		{97, 227 << 10}, /* shared memory of a block that asks for it */
 		{100, 0}, /* the host's page tables for that */
+		{102, 1}, /* memory by cuMemCreate() */
+		{103, 1}, /* and descriptors of it */
 		{115, emulated.device[device].pools},
 	};
 	for (const auto &v : values)

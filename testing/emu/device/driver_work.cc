@@ -62,7 +62,7 @@ static int take(memory_kind kind, int device, size_t size, uint64_t *out)
 static block *leave(uint64_t ptr, memory_kind kind, memory_kind other)
 {
 	block *b = memory_find(ptr);
-	if (!b || b->at != ptr || b->leaving || (b->kind != kind && b->kind != other))
+	if (!b || b->at != ptr || b->leaving || b->mapped || (b->kind != kind && b->kind != other))
 		return NULL;
 	size_t whole = (b->size + 255) / 256 * 256;
 	b->leaving = true;
@@ -95,7 +95,7 @@ API cuMemFree_v2(lade__address ptr)
 	REFUSE(!ptr, rc);
 	UNSAFE;
 	block *b = memory_find(ptr);
-	REFUSE(!b || b->leaving, INVALID_VALUE);
+	REFUSE(!b || b->leaving || b->mapped, INVALID_VALUE);
 	emulated.syncs++;
 	device_drain(b->device);
 	b = leave(ptr, ON_DEVICE, MANAGED);
@@ -251,7 +251,7 @@ API cuPointerGetAttribute(void *value, int attribute, lade__address ptr)
 	ENTER;
 	REFUSE(!in_context(), INVALID_CONTEXT);
 	const block *b = memory_find(ptr);
-	REFUSE(!b || b->leaving, INVALID_VALUE);
+	REFUSE(!b || b->leaving || (b->mapped && !b->live), INVALID_VALUE);
 	switch (attribute) {
 	case 1: /* the context */
 		*static_cast<void **>(value) = &contexts[b->device];
@@ -269,6 +269,9 @@ API cuPointerGetAttribute(void *value, int attribute, lade__address ptr)
 		return OK;
 	case 9: /* the device's number */
 		*static_cast<int *>(value) = b->device;
+		return OK;
+	case 10: /* whether cuIpcGetMemHandle() takes it */
+		*static_cast<unsigned *>(value) = b->kind == ON_DEVICE && !b->mapped && !b->from;
 		return OK;
 	case 11: /* where its block begins */
 		*static_cast<uint64_t *>(value) = b->at;
@@ -308,6 +311,7 @@ static int add_copy(stream *s, uint64_t dst, uint64_t src, size_t size, source_o
 {
 	REFUSE(size == 0, OK);
 	REFUSE(!dst || !src || !sound(dst, size) || !sound(src, size), INVALID_VALUE);
+	REFUSE(!memory_writable(dst), INVALID_VALUE);
 	if (s->of && (pageable(src) || pageable(dst))) {
 		s->of->invalid = true;
 		return CAPTURE_UNSUPPORTED;
@@ -400,6 +404,7 @@ static int add_fill(stream *s, uint64_t dst, unsigned value, unsigned width, siz
 {
 	REFUSE(size == 0, OK);
 	REFUSE(pageable(dst) || !sound(dst, size) || dst % width, INVALID_VALUE);
+	REFUSE(!memory_writable(dst), INVALID_VALUE);
 	op o = operation(FILL);
 	o.dst = dst;
 	o.value = value;

@@ -70,6 +70,9 @@ struct block {
 	pool *from;   /* NULL: of no pool */
 	bool live;    /* false until the stream has come to its taking */
 	bool leaving; /* its giving back is enqueued */
+	bool mapped;  /* a reservation of addresses, for memory of descriptors */
+	int access;   /* of one: 0, 1: reads, 3: all */
+	int shared;   /* a descriptor of the pages and 1; 0: none */
 };
 
 extern size_t memory_used[EMULATED_DEVICES]; /* of devices, in blocks of no pool */
@@ -81,6 +84,16 @@ void memory_begin(block *b);
 /* The block and its pages are gone; the address is not used again for long. */
 void memory_drop(block *b);
 
+/* Addresses for memory that comes later: a block that is not live, whose size is a multiple of
+ * VMM_GRANULE.  memory_drop() ends it. */
+#define VMM_GRANULE ((size_t)2 << 20)
+block *memory_reserve(size_t size);
+/* Puts the memory of a descriptor there, which cannot be touched yet; -1: takes it away. */
+bool memory_map(block *b, int fd, int device);
+void memory_access(block *b, int access);
+/* A descriptor of a block's pages, which become a memfd's; below 0: there is none. */
+int memory_descriptor(block *b);
+
 /* The block in which an address is, or NULL. */
 block *memory_find(uint64_t at);
 /* True for addresses that blocks have, had, or will have. */
@@ -88,6 +101,8 @@ bool memory_is_ours(uint64_t at);
 /* Whether work of a device may touch these bytes: in one live block, and not of another device;
  * below 0: of any device, for copies. */
 bool memory_reaches(int device, uint64_t at, size_t size);
+/* False for maps that can only be read. */
+bool memory_writable(uint64_t at);
 
 /* Blocks on devices can be touched between these two.  They nest. */
 void memory_open(void);

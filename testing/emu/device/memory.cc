@@ -1,7 +1,8 @@
 /*
  * memory.cc: the emulated devices' memory, pinned and managed memory.
  *
- * Each device has a range of addresses of its own, and pinned and managed memory have one:
+ * Each device has a range of addresses of its own; pinned and managed memory have one, and so have
+ * reserved addresses:
  *
  *	| guard page | pages of a block | guard page | pages of a block | ...
  *
@@ -37,7 +38,7 @@ struct range {
 	uintptr_t at, next;
 };
 
-static range ranges[EMULATED_DEVICES + 1]; /* the last is the host's */
+static range ranges[EMULATED_DEVICES + 2]; /* the last are the host's and that of reservations */
 /* By the end of their pages.  As all that is static here it outlives the program's threads. */
 static auto &blocks = *new std::map<uintptr_t, block>;
 static int opened;
@@ -54,7 +55,8 @@ static void *map(uintptr_t at, size_t size, int prot)
 
 static void protect(const block &b, bool open)
 {
-	if (mprotect((void *)b.pages, b.pages_size, open ? PROT_READ | PROT_WRITE : PROT_NONE))
+	int most = !b.mapped || b.access == 3 ? PROT_READ | PROT_WRITE : b.access ? PROT_READ : 0;
+	if (mprotect((void *)b.pages, b.pages_size, open ? most : PROT_NONE))
 		abort();
 }
 
@@ -101,7 +103,7 @@ block *memory_take(memory_kind kind, int device, size_t size, pool *from)
 		return NULL;
 	block &b = blocks[pages + pages_size];
 	b = {kind == ON_DEVICE ? pages + pages_size - whole : pages, size, pages, pages_size,
-	     kind, device, from, false, false};
+	     kind, device, from, false, false, false, 0, 0};
 	if (from) {
 		from->used += whole;
 		if (from->reserved < from->used)
@@ -138,10 +140,70 @@ void memory_drop(block *b)
 	__asan_unpoison_memory_region((void *)b->pages, b->at - b->pages);
 	__asan_unpoison_memory_region((void *)end, b->pages + b->pages_size - end);
 #endif
+	if (b->shared)
+		close(b->shared - 1);
 	/* New pages in place of the old ones give the memory back. */
 	if (!map(b->pages, b->pages_size, PROT_NONE))
 		abort();
 	blocks.erase(b->pages + b->pages_size);
+}
+
+block *memory_reserve(size_t size)
+{
+	uintptr_t pages = size > RANGE / 2 ? 0 : place(&ranges[EMULATED_DEVICES + 1], size);
+	if (!pages)
+		return NULL;
+	block &b = blocks[pages + size];
+	b = {pages, size, pages, size, ON_DEVICE, -1, NULL, false, false, true, 0, 0};
+	return &b;
+}
+
+bool memory_map(block *b, int fd, int device)
+{
+	long got = fd < 0 ? 0
+	                  : syscall(SYS_mmap, b->pages, b->pages_size, PROT_NONE,
+	                            MAP_SHARED | MAP_FIXED, fd, (off_t)0);
+	if (fd < 0 || got == -1) /* that may have left a hole */
+		if (!map(b->pages, b->pages_size, PROT_NONE))
+			abort();
+	b->live = fd >= 0 && got != -1;
+	b->device = b->live ? device : -1;
+	b->access = 0;
+	return got != -1;
+}
+
+void memory_access(block *b, int access)
+{
+	b->access = access;
+	protect(*b, !hidden(*b));
+}
+
+int memory_descriptor(block *b)
+{
+	int fd = b->shared - 1;
+
+	if (fd >= 0)
+		return fd;
+	fd = (int)syscall(SYS_memfd_create, "emulated-shared", 1u /* MFD_CLOEXEC */);
+	if (fd < 0)
+		return -1;
+	memory_open();
+	bool all = write(fd, (void *)b->pages, b->pages_size) == (ssize_t)b->pages_size;
+	all = all && syscall(SYS_mmap, b->pages, b->pages_size, PROT_READ | PROT_WRITE,
+	                     MAP_SHARED | MAP_FIXED, fd, (off_t)0) != -1;
+	memory_close();
+	protect(*b, !hidden(*b));
+	if (all)
+		b->shared = fd + 1;
+	else
+		close(fd);
+	return all ? fd : -1;
+}
+
+bool memory_writable(uint64_t at)
+{
+	const block *b = memory_find(at);
+	return !b || !b->mapped || b->access == 3;
 }
 
 block *memory_find(uint64_t at)
@@ -163,7 +225,7 @@ bool memory_is_ours(uint64_t at)
 bool memory_reaches(int device, uint64_t at, size_t size)
 {
 	const block *b = memory_find(at);
-	return b && b->live && size <= b->size - (at - b->at) &&
+	return b && b->live && (!b->mapped || b->access) && size <= b->size - (at - b->at) &&
 	       (b->kind != ON_DEVICE || device < 0 || b->device == device);
 }
 
