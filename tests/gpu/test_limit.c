@@ -26,12 +26,14 @@ static lade_engine *engine;
 static const char *only = "";
 static size_t most;               /* bytes of a chunk */
 static uint8_t *plain, *noise;    /* on the host */
+static uint8_t *mixed;            /* noise, and at its end what 'plain' has */
 static uint8_t *in, *coded, *out; /* on the device, with bytes around */
 static size_t coded_room;
 
 /* What is tried: 'size' 0 is the largest; ENCODES: the device, too, and SAME: to the host's bytes;
- * TELLS: a kernel finds the decoded size; LOSSY: what the host decodes is compared. */
-enum { ENCODES = 1, SAME = 2, TELLS = 4, LOSSY = 8 };
+ * TELLS: a kernel finds the decoded size; LOSSY: what the host decodes is compared; MIXED:
+ * of 'mixed', which has compressed blocks far in the source. */
+enum { ENCODES = 1, SAME = 2, TELLS = 4, LOSSY = 8, MIXED = 16 };
 typedef struct trial {
 	const char *spec;
 	size_t size;
@@ -68,6 +70,12 @@ static trial trials[] = {
 	{"crc32c", LADE_CHUNK_MAX - 4, ENCODES | SAME, 0, 0, 0, 0},
 	{"adler32(start)", LADE_CHUNK_MAX - 4, ENCODES | SAME, 0, 0, 0, 0},
 	{"shuffle(4)|lz4", LZ4_MOST, 0, 0, 0, 0, 0},
+	{"lz4", LZ4_MOST, MIXED | TELLS, 0, 0, 0, 0},
+	{"snappy", 0, MIXED | TELLS, 0, 0, 0, 0},
+	{"zstd(level=1)", 0, MIXED | TELLS, 0, 0, 0, 0},
+	{"deflate(level=1)", 0, MIXED, 0, 0, 0, 0},
+	{"gzip(level=1)", 0, MIXED, 0, 0, 0, 0},
+	{"blosc(cname=lz4,typesize=4)", LADE_CHUNK_MAX - 16, MIXED, 0, 0, 0, 0},
 };
 #define TRIALS (sizeof trials / sizeof *trials)
 
@@ -178,7 +186,17 @@ static lade_status make_parts(void *ctx, size_t i, lade_error *err)
 		uint64_t random = rng_next(&r);
 		memcpy(noise + at, &random, most - at < 8 ? most - at : 8);
 	}
+	size_t end = (i + 1) * PART < most ? (i + 1) * PART : most;
+	size_t tail = most - most / 16;
+	tail = tail < i * PART ? i * PART : tail > end ? end : tail;
+	memcpy(mixed + i * PART, noise + i * PART, tail - i * PART);
+	memcpy(mixed + tail, plain + tail, end - tail);
 	return LADE_OK;
+}
+
+static const uint8_t *source_of(const trial *t)
+{
+	return t->flags & MIXED ? mixed : plain;
 }
 
 static lade_status encode_one(void *ctx, size_t i, lade_error *err)
@@ -195,7 +213,7 @@ static lade_status encode_one(void *ctx, size_t i, lade_error *err)
 	size_t bound = lade_spec_bound(spec, t->size);
 	t->encoded = malloc(bound);
 	assert_non_null(t->encoded);
-	status = lade_encode(engine, spec, lade_host_cspan(plain, t->size),
+	status = lade_encode(engine, spec, lade_host_cspan(source_of(t), t->size),
 	                     lade_host_span(t->encoded, bound), &t->encoded_size, err);
 	lade_spec_unref(spec);
 	return status;
@@ -209,7 +227,8 @@ static int begin(void **state)
 	OK(lade_engine_new(NULL, &engine, err));
 	plain = malloc(most);
 	noise = malloc(most);
-	assert_true(plain && noise);
+	mixed = malloc(most);
+	assert_true(plain && noise && mixed);
 	OK(lade_engine_each(engine, (most + PART - 1) / PART, make_parts, NULL, NULL, err));
 	print_message("%zu bytes made in %.1f s\n", most, now() - from);
 	from = now();
@@ -238,6 +257,7 @@ static int end(void **state)
 		free(trials[i].encoded);
 	free(plain);
 	free(noise);
+	free(mixed);
 	lade_engine_free(engine);
 	kit_clean();
 	return 0;
@@ -295,7 +315,7 @@ static void decode(const trial *t, const lade_spec *spec, size_t size, const cha
 static void run(trial *t)
 {
 	lade_spec *spec = spec_of(engine, t->spec);
-	const uint8_t *want = plain;
+	const uint8_t *want = source_of(t);
 	uint8_t *back = NULL;
 	if (t->flags & LOSSY) {
 		size_t size;
@@ -315,7 +335,7 @@ static void run(trial *t)
 		              now() - from);
 		EXPECT(told.status == LADE_OK && told.size == t->size);
 	}
-	decode(t, spec, t->encoded_size, "host's");
+	decode(t, spec, t->encoded_size, t->flags & MIXED ? "mixed" : "host's");
 	if (t->flags & ENCODES) {
 		size_t room = lade_spec_bound(spec, t->size);
 		device_fill(coded, coded_room);
