@@ -213,7 +213,7 @@ static inline void kit_fill(unsigned log, unsigned kind, uint8_t *p, size_t size
 			break;
 		case 12:
 		case 13: { /* decimals, all or most: of bytes and pairs of them others */
-			double d = (double)(int64_t)(x % 100000 - 5000) / 100;
+			double d = rare ? (double)(int64_t)(x % 100000 - 5000) / 100 : -0.0;
 			float f = (float)d;
 			uint32_t narrow;
 			memcpy(&v, &d, 8);

@@ -73,11 +73,12 @@ LADE_DEVICE bool lade_bitcomp_decimal_of(uint64_t v, typename lade_bitcomp_real<
 	*integer = v;
 	if (!(d > -most && d < most))
 		return false;
-	d = rint(d);
-	typename real::type back = (typename real::type)d / ten;
-	if (real::bits(back) != v || !(d > -most && d < most))
+	/* An integer has no negative zero, as a float has. */
+	long long i = (long long)rint(d), limit = LADE_BITCOMP_DECIMALS(LOG);
+	typename real::type back = (typename real::type)i / ten;
+	if (real::bits(back) != v || i <= -limit || i >= limit)
 		return false;
-	*integer = LOG == 3 ? (uint64_t)(long long)d : (uint32_t)(int32_t)d;
+	*integer = LOG == 3 ? (uint64_t)i : (uint32_t)(int32_t)i;
 	return true;
 }
 
