@@ -8,6 +8,8 @@
 #include "io/file.h"
 #include "store/directory.h"
 
+#include <lade/cpu.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -213,6 +215,7 @@ static void directory_close(void *ctx)
 {
 	directory *dir = ctx;
 	lade__pool_reset(&dir->pool);
+	lade__rings_reset(&dir->rings);
 	close(dir->fd);
 	free(dir);
 }
@@ -273,6 +276,12 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 	if (options.flags & LADE_DIRECTORY_CUFILE)
 		TRY(lade__cufile_open(&dir->cufile, options.cufile, err));
 	TRY(lade__pool_init(&dir->pool, dir->helpers, LADE__DIRECTORY_THREADS - 1, err));
+	lade__rings_init(&dir->rings);
+	dir->ring_least = lade_cpu_count() < LADE__DIRECTORY_RING_CPUS ||
+	                                  options.flags & LADE_DIRECTORY_DIRECT ||
+	                                  dir->cufile.library
+	                          ? SIZE_MAX
+	                          : LADE__DIRECTORY_RING;
 	dir->fd = open(absolute, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lade_store_ops own = ops;
 	if (options.flags & LADE_DIRECTORY_READ_ONLY)
@@ -290,8 +299,10 @@ lade_status lade_store_directory_open(const char *path, const lade_directory_opt
 		(*out)->tidy = lade__directory_tidy;
 	if (status != LADE_OK && dir->fd >= 0)
 		close(dir->fd);
-	if (status != LADE_OK)
+	if (status != LADE_OK) {
 		lade__pool_reset(&dir->pool);
+		lade__rings_reset(&dir->rings);
+	}
 out:
 	if (status != LADE_OK && dir)
 		if (status != LADE_OK)

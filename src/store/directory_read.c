@@ -37,7 +37,7 @@
 typedef lade__directory directory;
 
 typedef struct call {
-	const directory *dir;
+	directory *dir;
 	lade_reading *reading;
 	size_t count;
 	pthread_mutex_t mutex; /* guards 'next' */
@@ -354,6 +354,76 @@ static void read_units(void *ctx)
 	}
 }
 
+/* ---- many files by one thread -------------------------------------------------------------- */
+
+/* Looks at a key by its name: a file of a ring has no number.  False: it is for read_unit(). */
+static bool look_by_name(const call *c, const char *name, uint64_t *size,
+                         lade_object_version *version)
+{
+	struct stat st;
+	if (fstatat(c->dir->fd, name, &st, 0) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	*size = (uint64_t)st.st_size;
+	lade__file_version(&st, version);
+	return true;
+}
+
+/* Whether a ring can read a request: a small one, in one piece. */
+static bool is_small(const call *c, size_t r, lade__ring_file *file, lade_object_version *version)
+{
+	lade_range *range = lade_reading_range(c->reading, r);
+	uint64_t size;
+	*file = (lade__ring_file){.name = range->key, .to = range->dst.data};
+	if (unit_of(c, r) != 1 || lade_reading_part_count(c->reading, r) != 1 || !file->to ||
+	    range->dst.size > STEP_BYTES || !look_by_name(c, range->key, &size, version) ||
+	    lade__range_answer(range, size, version, &file->off, NULL) != LADE_OK)
+		return false;
+	file->size = range->size;
+	return file->size > 0;
+}
+
+/* Reads requests from 'first' on, those of a ring at most.  Returns how many: one fails, or is
+ * larger than that, as read_unit() says.  What the ring had not read is read again. */
+static size_t read_by_ring(call *c, lade__ring *ring, size_t first)
+{
+	lade__ring_file files[LADE__RING_FILES];
+	lade_object_version before[LADE__RING_FILES];
+	size_t count = 0, r = first;
+	for (; r < c->count && count < LADE__RING_FILES; r++, count++)
+		if (lade_reading_cancelled(c->reading) ||
+		    !is_small(c, r, &files[count], &before[count]))
+			break;
+	if (count)
+		lade__ring_read(ring, c->dir->fd, files, count);
+	for (size_t i = 0; i < count; i++) {
+		lade_object_version after;
+		uint64_t size;
+		/* The same file stood there before and behind: so it is the one that was read. */
+		if (files[i].whole && look_by_name(c, files[i].name, &size, &after) &&
+		    lade_object_version_equal(&before[i], &after))
+			lade_reading_done(c->reading, first + i, LADE_OK, NULL);
+		else
+			read_unit(c, first + i, 1);
+	}
+	if (count == LADE__RING_FILES || r == c->count)
+		return count;
+	size_t n = unit_of(c, r);
+	read_unit(c, r, n);
+	return count + n;
+}
+
+/* False: there is no ring. */
+static bool read_by_rings(call *c)
+{
+	lade__ring *ring = lade__ring_take(&c->dir->rings);
+	if (!ring)
+		return false;
+	for (size_t i = 0; i < c->count;)
+		i += read_by_ring(c, ring, i);
+	lade__ring_give(&c->dir->rings, ring);
+	return true;
+}
+
 void lade__directory_read(void *ctx, lade_reading *reading, size_t count)
 {
 	directory *dir = ctx;
@@ -365,7 +435,7 @@ void lade__directory_read(void *ctx, lade_reading *reading, size_t count)
 	pthread_mutex_init(&c.mutex, NULL);
 	if (threads > 1)
 		lade__pool_run(&dir->pool, threads - 1, read_units, &c);
-	else
+	else if (count < dir->ring_least || !read_by_rings(&c))
 		read_units(&c);
 	pthread_mutex_destroy(&c.mutex);
 }

@@ -42,7 +42,7 @@
  * store reads: many calls at once would wait for each other's locks. */
 #define TAKE_LEAVES 16
 #define TAKE_BYTES  ((size_t)1 << 20)
-#define READ_LEAST  ((size_t)256 << 10)
+#define READ_LEAST  ((size_t)1 << 20)
 
 /* Where staged objects begin. */
 #define ALIGN 16
