@@ -473,6 +473,19 @@ out:
 	return status;
 }
 
+/* How much larger than the first wave later ones may be.  The first items that arrive are seldom
+ * all that a wave has room for. */
+static double growth_of(const run *r, const lade__gpu_most *first, const lade__gpu_wave *w)
+{
+	double growth = lade__gpu_cut_growth(&r->cut, first);
+	double all = (double)(r->feed->count / w->count + 1);
+	double full = r->cut.arrive && w->in_size
+	                      ? (double)r->cut.most.in / (double)w->in_size
+	                      : 0;
+	full = full < all ? full : all;
+	return growth > full ? growth : full;
+}
+
 /* Plans the first wave, by which the flights are measured. */
 static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *err)
 {
@@ -490,8 +503,7 @@ static lade_status begin(run *r, lade_stream stream, bool *nothing, lade_error *
 		r->flights = (unsigned)waves;
 	/* Every wave begins on the stream that the block is taken on. */
 	TRY(lade__gpu_streams_follow(r->device, r->streams, r->streams->in, stream, err));
-	double size = r->cut.single ? (double)w.size
-	                            : (double)w.size * lade__gpu_cut_growth(&r->cut, &most);
+	double size = (double)w.size * (r->cut.single ? 1 : growth_of(r, &most, &w));
 	TRY(take_block(r, size < (double)SIZE_MAX / 2 ? (size_t)size : w.size, err));
 out:
 	return status;
