@@ -50,6 +50,9 @@
 /* Items of a batch, at most. */
 #define WINDOW ((size_t)16384)
 
+/* With more threads than these one of them does not read. */
+#define BATCH_THREADS 4
+
 /* How often who waits looks again before it sleeps: to be woken takes longer than many waits. */
 #define LOOKS 200
 
@@ -451,6 +454,8 @@ static void *read_all(void *ctx)
 	fed *f = ctx;
 	lade_error err;
 	unsigned threads = lade__zread_threads(f->r);
+	/* The batch wants a processor, too: it would wait for one that reads. */
+	threads -= threads > BATCH_THREADS;
 	lade__calls calls = {read_slots, f, .count = threads, .grain = 1, .threads = threads};
 	lade_status status = lade__engine_parallel(f->r->engine, &calls, &err);
 	if (status != LADE_OK)
