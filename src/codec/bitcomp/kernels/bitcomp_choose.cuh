@@ -14,7 +14,7 @@
 /* A sub-block as it would be written with a mask. */
 struct lade_bitcomp_marks {
 	uint64_t absent, reference;
-	uint32_t mode, width, size; /* 'size' is 0 where no mask is tried */
+	uint32_t mode, width, fixed, size; /* 'size' is 0 where no mask is tried */
 };
 
 /* Shared memory of a warp. */

@@ -221,8 +221,8 @@ static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_sm
 	uint32_t bytes = (n + 7) / 8;
 	if (lade_bitcomp_up((bytes + 7) / 8 + present) < lade_bitcomp_up(bytes))
 		m.mode |= LADE_BITCOMP_SHORT;
-	m.size = lade_bitcomp_marks_fixed(m.mode, bytes, present) +
-	         lade_bitcomp_up((some * m.width + 7) / 8);
+	m.fixed = lade_bitcomp_marks_fixed(m.mode, bytes, present);
+	m.size = m.fixed + lade_bitcomp_up((some * m.width + 7) / 8);
 	__syncwarp();
 	if (lane == 0)
 		own_smem->marks = m;
@@ -231,14 +231,15 @@ static __device__ __noinline__ void lade_bitcomp_marks_make(lade_bitcomp_warp_sm
 
 /*
  * Writes what own_smem->marks says: the mask behind the header in own_smem->fixed, the present
- * elements' bits in place of the elements.  Returns what lade_bitcomp_made() does.  Not inlined, to
- * save registers.
+ * elements' bits in place of the elements.  Returns what lade_bitcomp_made() does.  Where a source
+ * has changed, the elements are not those that own_smem->marks is of: what is written stays in its
+ * place, and has the size that was found.  Not inlined, to save registers.
  */
 template <int LOG>
 static __device__ __noinline__ uint32_t lade_bitcomp_marks_pack(lade_bitcomp_warp_smem *there,
                                                                 uint32_t lane)
 {
-	constexpr uint32_t VALUES = 16 >> LOG;
+	constexpr uint32_t VALUES = 16 >> LOG, ROOM = 16 * LADE_BITCOMP_FIXED;
 	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
 	const lade_bitcomp_marks m = own_smem->marks;
 	bool repeat = m.mode & LADE_BITCOMP_REPEAT, is_short = m.mode & LADE_BITCOMP_SHORT;
@@ -282,9 +283,9 @@ static __device__ __noinline__ uint32_t lade_bitcomp_marks_pack(lade_bitcomp_war
 			uint32_t to = lade_warp_scan(a + b, lane), sum;
 			sum = __shfl_sync(LADE_FULL, to, 31);
 			to += present - a - b;
-			if (a)
+			if (a && here + to < ROOM)
 				fixed[here + to] = (uint8_t)two;
-			if (b)
+			if (b && here + to + a < ROOM)
 				fixed[here + to + a] = (uint8_t)(two >> 8);
 			if (two)
 				atomicOr(&mask[i / 256], (a | b << 1) << (i / 8 & 31));
@@ -312,7 +313,7 @@ static __device__ __noinline__ uint32_t lade_bitcomp_marks_pack(lade_bitcomp_war
 		have += all;
 		__syncwarp();
 	}
-	return m.size | lade_bitcomp_marks_fixed(m.mode, bytes, present) << 16;
+	return m.size | m.fixed << 16;
 }
 
 #endif
