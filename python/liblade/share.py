@@ -79,7 +79,7 @@ _PLACES = ("memory", "compressed", "disk")
 
 
 def _info(row: tuple[Any, ...]) -> Info:
-    return Info(*row[:-1], _PLACES[row[-1]])
+    return Info(*(*row[:-1], _PLACES[row[-1]]))
 
 
 def _one_of(name: str, table: dict[Any, int], value: Any) -> int:
