@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test_long.sh BUILD: all tests under each sanitizer, soak, a 5 GiB frame, a 4 GiB .gz file, a
-# million tiny chunks, chunks of 2 GiB - 1 (7 GiB of memory), damaged RNTuples, and long fuzzing
-# (SOAK and FUZZ are seconds, 600 and 1800 unless set; RNTUPLES files, a million).  What it prints
-# is kept in tests/long/log, which is committed before a release.
+# test_long.sh BUILD: all tests under each sanitizer, soak, a million rounds of sharing, a 5 GiB
+# frame, a 4 GiB .gz file, a million tiny chunks, chunks of 2 GiB - 1 (7 GiB of memory), damaged
+# RNTuples, and long fuzzing (SOAK and FUZZ are seconds, 600 and 1800 unless set; RNTUPLES files, a
+# million).  What it prints is kept in tests/long/log, which is committed before a release.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ generator="Unix Makefiles"
 command -v ninja >/dev/null && generator=Ninja
 { cmake -S . -B "$build" -G "$generator" -DLADE_TESTS=ON &&
 	cmake --build "$build" --parallel --target lade lade_long \
-		lade_long_rntuple; } >/dev/null || exit 1
+		lade_long_rntuple lade_long_share; } >/dev/null || exit 1
 
 passed=0 failed=0
 run() { # what, command
@@ -39,6 +39,7 @@ everything() {
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
 	run "a .gz file of more than 4 GiB" tests/long/gz.sh "$build/lade"
 	run "soak" "$build/tests/lade_long" soak "${SOAK:-600}" "$$"
+	run "a million rounds of sharing" "$build/tests/lade_long_share"
 	run "an RNTuple above 2 GB" "$build/tests/lade_long_rntuple" far "$folder"
 	run "damaged RNTuples" "$build/tests/lade_long_rntuple" mutate "$folder" \
 		"${RNTUPLES:-1000000}" "$$" tests/golden/rntuple/*.root tests/fuzz/corpus/rntuple/*

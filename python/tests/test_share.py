@@ -216,6 +216,32 @@ def test_what_makes_room(tmp_path):
     assert not list((tmp_path / "f").iterdir())
 
 
+def test_tensors_of_the_command(path, tmp_path):
+    lade = command()
+    cube = np.arange(2400, dtype="<f4").reshape(100, 4, 6)
+    np.save(tmp_path / "cube.npy", cube)
+
+    def run(*words):
+        subprocess.run([lade, "share", *words, "--socket", path], check=True)
+
+    run("put", "cube", str(tmp_path / "cube.npy"))
+    with liblade.share.connect(path) as share:
+        seen = share.get("cube").to_pyarrow()
+        assert seen.type == pa.fixed_shape_tensor(pa.float32(), [4, 6])
+        assert (seen.chunk(0).to_numpy_ndarray() == cube).all()
+        # What pyarrow makes, a slice of it in two batches.
+        tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(cube)
+        share.publish("theirs", pa.chunked_array([tensor[10:40], tensor[40:41]]))
+        share.publish("lists", pa.array([[1, 2], [3, 4]], pa.list_(pa.int16(), 2)))
+    run("get", "theirs", str(tmp_path / "theirs.npy"))
+    assert (np.load(tmp_path / "theirs.npy") == cube[10:41]).all()
+    run("get", "theirs", str(tmp_path / "theirs.lade"))
+    with liblade.open(tmp_path / "theirs.lade") as file:
+        assert file.read() == cube[10:41].tobytes()
+    run("get", "lists", str(tmp_path / "lists.npy"))
+    assert np.load(tmp_path / "lists.npy").tolist() == [[1, 2], [3, 4]]
+
+
 def test_tickets(path):
     with liblade.share.connect(path) as share:
         share.publish("a#b", pa.array([1, None, 3]))

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/json.h"
+#include "cli/share_files.h"
 #include "cli/table.h"
 
 static const char help[] =
@@ -24,6 +25,8 @@ static const char help[] =
 	"\n"
 	"  serve  serve the names of this user, until it is ended\n"
 	"  ls     [PREFIX]: the names, their latest versions, rows and sizes\n"
+	"  put    NAME FILE: publish the array of a .npy or .lade file\n"
+	"  get    NAME FILE: write an array to such a file: of NAME@VERSION, or the latest\n"
 	"  rm     NAME...: remove names, or versions: NAME@VERSION\n"
 	"  top    what the broker holds and does, every second; once if this is no terminal\n"
 	"\n"
@@ -203,18 +206,29 @@ static int list(const settings *s)
 
 /* ---- rm --------------------------------------------------------------------------------- */
 
-static int remove_one(lade_share *share, const char *text)
+/* "NAME" or "NAME@VERSION": a copy of the name, to be freed. */
+static int split_name(const char *text, char **name, uint64_t *version)
 {
-	char *name = cli_need(strdup(text)), *at = strchr(name, '@');
-	uint64_t version = 0;
-	lade_error err = {.offset = LADE_NO_OFFSET};
-	int rc = CLI_OK;
+	char *at;
 
+	*name = cli_need(strdup(text));
+	*version = 0;
+	at = strchr(*name, '@');
 	if (at)
 		*at++ = 0;
-	if (at && !cli_parse_uint(at, 1, UINT64_MAX, &version))
-		rc = cli_usage("share rm %s: want NAME or NAME@VERSION", text);
-	else if (lade_share_remove(share, name, version, &err) != LADE_OK)
+	return !at || cli_parse_uint(at, 1, UINT64_MAX, version)
+	               ? CLI_OK
+	               : cli_usage("share: %s: want NAME or NAME@VERSION", text);
+}
+
+static int remove_one(lade_share *share, const char *text)
+{
+	char *name;
+	uint64_t version;
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	int rc = split_name(text, &name, &version);
+
+	if (rc == CLI_OK && lade_share_remove(share, name, version, &err) != LADE_OK)
 		rc = cli_lade_error(text, &err);
 	free(name);
 	return rc;
@@ -236,6 +250,40 @@ static int remove_names(const settings *s)
 	}
 	lade_share_close(share);
 	return rc;
+}
+
+/* ---- put, get --------------------------------------------------------------------------- */
+
+static int move(const settings *s, bool put)
+{
+	lade_share *share = NULL;
+	char *name = NULL;
+	uint64_t version;
+	int rc;
+
+	if (s->count != 2)
+		return cli_usage("share %s: want NAME FILE", put ? "put" : "get");
+	rc = split_name(s->names[0], &name, &version);
+	if (rc == CLI_OK && put && version)
+		rc = cli_usage("share put: want NAME, without a version");
+	if (rc == CLI_OK)
+		rc = connect_to(s, &share);
+	if (rc == CLI_OK)
+		rc = put ? cli_share_put(share, name, s->names[1])
+		         : cli_share_get(share, name, version, s->names[1]);
+	free(name);
+	lade_share_close(share);
+	return rc;
+}
+
+static int put(const settings *s)
+{
+	return move(s, true);
+}
+
+static int get(const settings *s)
+{
+	return move(s, false);
 }
 
 /* ---- top -------------------------------------------------------------------------------- */
@@ -362,6 +410,8 @@ static const struct {
 } commands[] = {
 	{"serve", "gMfd", serve},
 	{"ls", "j", list},
+	{"put", "", put},
+	{"get", "", get},
 	{"rm", "", remove_names},
 	{"top", "j", top},
 };
@@ -427,7 +477,7 @@ int lade_cmd_share(int argc, char **argv)
 	while (argc >= 2 && i < COMMAND_COUNT && strcmp(argv[1], commands[i].name) != 0)
 		i++;
 	if (argc < 2 || i == COMMAND_COUNT)
-		return cli_usage("share: want a command: serve, ls, rm or top");
+		return cli_usage("share: want a command: serve, ls, put, get, rm or top");
 	argc--;
 	argv++;
 	optind = 0;

@@ -28,11 +28,10 @@
 #include <unistd.h>
 
 /* All specs are tried on that much of a block, in about a tenth of a second; for blocks that encode
- * in less, a few on less of them.  The bandwidth is a disk's. */
+ * in less, a few fast ones on less of them. */
 #define SAMPLE (256u << 10)
 #define SAMPLED_FROM (16u << 20)
 #define SMALL_SAMPLE (64u << 10)
-#define BANDWIDTH 1e9
 #define SOCKET 3
 #define FOLDER 4
 
@@ -71,13 +70,13 @@ static lade_status write_memory(void *ctx, const void *bytes, size_t size, lade_
 
 /* ---- compressing ------------------------------------------------------------------------ */
 
-/* The cheapest of a few, by a measurement of the block's beginning. */
+/* What makes the block's beginning smallest. */
 static lade_status choose_small(worker *w, lade_cspan data, lade_spec **out, lade_error *err)
 {
-	static const char *const specs[] = {"copy", "lz4", "shuffle(4)|lz4", "shuffle(8)|lz4"};
+	static const char *const specs[] = {"lz4", "shuffle(4)|lz4", "shuffle(8)|lz4"};
 	lade_measure_options o = {.struct_size = sizeof o, .chunk_size = SMALL_SAMPLE};
 	lade_status status = LADE_OK;
-	double least = 0;
+	uint64_t least = 0;
 
 	data.size = data.size < SMALL_SAMPLE ? data.size : SMALL_SAMPLE;
 	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
@@ -85,12 +84,10 @@ static lade_status choose_small(worker *w, lade_cspan data, lade_spec **out, lad
 		lade_spec *spec;
 		TRY(lade_spec_parse(w->engine, specs[i], &spec, err));
 		status = lade_measure(w->engine, spec, data, &o, &m, err);
-		double cost =
-			m.encode_seconds + m.decode_seconds + (double)m.encoded_size / BANDWIDTH;
-		if (status == LADE_OK && (!*out || cost < least)) {
+		if (status == LADE_OK && (!*out || m.encoded_size < least)) {
 			lade_spec_unref(*out);
 			*out = spec;
-			least = cost;
+			least = m.encoded_size;
 		} else {
 			lade_spec_unref(spec);
 		}
@@ -100,15 +97,14 @@ out:
 	return status;
 }
 
-/* What takes the least time to encode, store, load and decode; "copy": nothing is worth it. */
+/* What takes the least time among those that save a good part; "copy": nothing saves any. */
 static lade_status choose(worker *w, lade_cspan data, lade_spec **out, lade_error *err)
 {
 	lade_suggest_options o = {.struct_size = sizeof o,
 	                          .guess = true,
 	                          .sample_size = SAMPLE,
 	                          .chunk_size = SAMPLE / 2,
-	                          .seconds = 1e-4,
-	                          .bandwidth = BANDWIDTH};
+	                          .seconds = 1e-4};
 	lade_suggestions *found = NULL;
 	const char *text = "copy";
 	lade_status status;
@@ -117,7 +113,7 @@ static lade_status choose(worker *w, lade_cspan data, lade_spec **out, lade_erro
 		return choose_small(w, data, out, err);
 	TRY(lade_suggest(w->engine, data, &o, &found, err));
 	for (size_t i = 0; i < found->count; i++)
-		if (found->items[i]->goals & LADE_GOAL_BETWEEN)
+		if (found->items[i]->goals & LADE_GOAL_SPEED)
 			text = lade_spec_text(found->items[i]->spec);
 	TRY(lade_spec_parse(w->engine, text, out, err));
 out:

@@ -636,6 +636,116 @@ static void test_threads_share_a_connection(void **state)
 	kit_serve_end(broker);
 }
 
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+/* Publishes fixed-size lists whose metadata is this JSON, and opens them as a tensor. */
+static lade_status open_as_tensor(lade_share *share, const char *json, lade_share_tensor *out,
+                                  lade_error *err)
+{
+	static const char *const texts[] = {"ARROW:extension:name", "arrow.fixed_shape_tensor",
+	                                    "ARROW:extension:metadata", NULL};
+	float values[24] = {0};
+	char metadata[600];
+	int32_t number = 2;
+	size_t at = sizeof number;
+	kit_column c;
+
+	memcpy(metadata, &number, sizeof number);
+	for (int i = 0; i < 4; i++) {
+		const char *text = texts[i] ? texts[i] : json;
+		number = (int32_t)strlen(text);
+		memcpy(metadata + at, &number, sizeof number);
+		memcpy(metadata + at + sizeof number, text, strlen(text));
+		at += sizeof number + strlen(text);
+	}
+	kit_column_init(&c, NULL, 0, 2);
+	const void *buffers[] = {NULL, values};
+	struct ArrowSchema item = {.format = "f", .release = kit_no_release_schema};
+	struct ArrowArray items = {.length = 24,
+	                           .n_buffers = 2,
+	                           .buffers = buffers,
+	                           .release = kit_no_release};
+	struct ArrowSchema *schemas[] = {&item};
+	struct ArrowArray *arrays[] = {&items};
+	c.schema.format = "+w:12";
+	c.schema.metadata = metadata;
+	c.schema.n_children = c.array.n_children = 1;
+	c.schema.children = schemas;
+	c.array.children = arrays;
+	c.array.n_buffers = 1;
+	kit_must(lade_share_publish(share, "list", &c.table, NULL, err), err);
+	lade_share_version *v;
+	kit_must(lade_share_open(share, "list", NULL, &v, err), err);
+	*out = (lade_share_tensor){.struct_size = sizeof *out};
+	lade_status status = lade_share_version_tensor(v, 0, out, err);
+	lade_share_version_unref(v);
+	return status;
+}
+
+static void test_tensors(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"{}",
+		"{\"shape\":[5,3]}",
+		"{\"shape\":[4,3",
+		"{\"shape\":[4,-3]}",
+		"{\"shape\":[18446744073709551615,2,6]}",
+		"{\"shape\":[4,3],\"permutation\":[1,0]}",
+		"{\"shape\":[4,3],\"permutation\":[0]}",
+		"{\"shape\":[4,3],\"permutation\":{}}",
+		"{\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,12]}",
+	};
+	pid_t broker = kit_serve();
+	lade_share *share = kit_connect();
+	int16_t values[2 * 3 * 4];
+	lade_share_tensor t = {.struct_size = sizeof t, .dtype = LADE_I2, .data = values}, back;
+	lade_share_version *v;
+	lade_error err;
+	(void)state;
+
+	for (int i = 0; i < 24; i++)
+		values[i] = (int16_t)i;
+	for (t.ndim = 0; t.ndim <= 3; t.ndim++) {
+		memcpy(t.shape, (uint64_t[]){2, 3, 4}, 3 * sizeof *t.shape);
+		kit_must(lade_share_publish_tensor(share, "t", &t, NULL, &err), &err);
+		kit_must(lade_share_open(share, "t", NULL, &v, &err), &err);
+		back = (lade_share_tensor){.struct_size = sizeof back};
+		kit_must(lade_share_version_tensor(v, 0, &back, &err), &err);
+		assert_int_equal(back.ndim, t.ndim ? t.ndim : 1);
+		assert_int_equal(back.dtype, LADE_I2);
+		size_t count = t.ndim ? 1 : 0;
+		for (unsigned d = 0; d < t.ndim; d++) {
+			assert_int_equal(back.shape[d], t.shape[d]);
+			count *= t.shape[d];
+		}
+		assert_memory_equal(back.data, values, 2 * (count ? count : 1));
+		assert_int_equal(lade_share_version_tensor(v, 1, &back, &err), LADE_E_RANGE);
+		lade_share_version_unref(v);
+	}
+	t.ndim = 3;
+	t.shape[1] = (uint64_t)1 << 31;
+	assert_int_equal(lade_share_publish_tensor(share, "t", &t, NULL, &err), LADE_E_LIMIT);
+	t.shape[1] = 3;
+	t.shape[0] = UINT64_MAX;
+	assert_int_equal(lade_share_publish_tensor(share, "t", &t, NULL, &err), LADE_E_LIMIT);
+	t.ndim = 33;
+	assert_int_equal(lade_share_publish_tensor(share, "t", &t, NULL, &err), LADE_E_ARG);
+	t.ndim = 1;
+	t.shape[0] = 2;
+	t.dtype = LADE_B1;
+	assert_int_equal(lade_share_publish_tensor(share, "t", &t, NULL, &err),
+	                 LADE_E_UNSUPPORTED);
+	kit_must(open_as_tensor(share, "{\"shape\": [4, 3]}", &back, &err), &err);
+	assert_int_equal(back.ndim, 3);
+	kit_must(open_as_tensor(share, "{\"shape\":[3,4],\"permutation\":[0,1]}", &back, &err),
+	         &err);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(open_as_tensor(share, bad[i], &back, &err), LADE_E_UNSUPPORTED);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -656,6 +766,7 @@ int main(void)
 		cmocka_unit_test(test_a_child_has_its_own_connection),
 		cmocka_unit_test(test_a_child_drops_what_its_parent_has_open),
 		cmocka_unit_test(test_threads_share_a_connection),
+		cmocka_unit_test(test_tensors),
 	};
 	return cmocka_run_group_tests(tests, kit_setup, kit_teardown);
 }

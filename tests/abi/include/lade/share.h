@@ -27,6 +27,7 @@
 #define LADE_SHARE_H
 
 #include <lade/array.h>
+#include <lade/dtype.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -155,6 +156,31 @@ LADE_API lade_status lade_share_publish(lade_share *share, const char *name,
                                         const lade_share_table *table, lade_share_published *out,
                                         lade_error *err);
 
+#define LADE_SHARE_NDIM_MAX 32
+
+/*
+ * Numbers in C's order with a shape.  One dimension is a column of numbers.  With more the rows are
+ * fixed-size lists of Arrow's extension type arrow.fixed_shape_tensor, which other libraries read,
+ * too; none is one row.  Zero-initialise, set struct_size, then the fields you need.
+ */
+typedef struct lade_share_tensor {
+	size_t struct_size;
+	lade_dtype dtype; /* integers and floats of IEEE 754, little-endian */
+	unsigned ndim;
+	uint64_t shape[LADE_SHARE_NDIM_MAX];
+	const void *data;
+	lade_share_copy copy; /* when publishing, as in lade_share_table */
+	uint32_t wait_ms;
+} lade_share_tensor;
+
+/*
+ * Publishes numbers with a shape, as lade_share_publish() does.
+ * Fails: as that; LADE_E_LIMIT (a row of more than 2^31 - 1 elements)
+ */
+LADE_API lade_status lade_share_publish_tensor(lade_share *share, const char *name,
+                                               const lade_share_tensor *tensor,
+                                               lade_share_published *out, lade_error *err);
+
 /*
  * Removes a name, or one version of it.  Those who have opened it keep it.
  * Fails: LADE_E_NOT_FOUND, LADE_E_STATE (the name is another user's), LADE_E_IO
@@ -253,6 +279,17 @@ LADE_API lade_status lade_share_version_array(lade_share_version *version, size_
 LADE_API lade_status lade_share_version_device_array(lade_share_version *version, size_t index,
                                                      struct ArrowDeviceArray *out,
                                                      lade_error *err);
+
+/*
+ * Array number 'index' of a column as numbers with a shape, in place.  Set out->struct_size before
+ * the call.  'data' is valid as long as the version.  Fixed-size lists without the extension type
+ * have two dimensions.
+ *
+ * Fails: LADE_E_UNSUPPORTED (nulls, other types, a tensor of permuted dimensions), LADE_E_RANGE,
+ *        LADE_E_NOMEM, LADE_E_ARG
+ */
+LADE_API lade_status lade_share_version_tensor(lade_share_version *version, size_t index,
+                                               lade_share_tensor *out, lade_error *err);
 
 /* ---- names ------------------------------------------------------------------------------ */
 
