@@ -12,11 +12,8 @@
 
 #define MEMORY_DEFAULT ((uint64_t)64 << 20)
 #define MEMORY_DEVICE ((uint64_t)128 << 20)
-/* For each thread that decodes from a local file: pages are decoded while they are in its cache.
- * With at least PAGES_ALONE pages for each, each has waves of its own. */
+/* For each thread that decodes from a local file: pages are decoded while they are in its cache. */
 #define WAVE_OF_THREAD ((uint64_t)4 << 20)
-#define WAVE_ALONE ((uint64_t)512 << 10)
-#define PAGES_ALONE 3
 /* While one wave of a server is decoded another is read.  To a device reading, the link and kernels
  * have one each, and one is made ready. */
 #define LANES_SERVER 2
@@ -315,11 +312,6 @@ static void choose_waves(rnt_read *r)
 	} else if (!local && threads > 1) {
 		r->lanes = LANES_SERVER;
 		r->wave_size /= LANES_SERVER;
-	} else if (local && pages_of(r).count / PAGES_ALONE >= threads) {
-		r->alone = true;
-		r->lanes = threads;
-		r->wave_size /= threads;
-		r->wave_size = r->wave_size < WAVE_ALONE ? r->wave_size : WAVE_ALONE;
 	} else if (local && r->wave_size > threads * WAVE_OF_THREAD) {
 		r->wave_size = threads * WAVE_OF_THREAD;
 	}

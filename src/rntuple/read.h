@@ -66,7 +66,6 @@ typedef struct rnt_read {
 	bool device; /* a target is on one */
 	int32_t device_number;
 	bool fed;           /* batches take pages as threads read them: fed.c */
-	bool alone;         /* each thread has waves of its own: waves.c */
 	size_t lanes;       /* waves at once */
 	unsigned threads;   /* that read; 0: as few as the source wants */
 	uint64_t wave_size; /* stored bytes of a wave, at most */

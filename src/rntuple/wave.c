@@ -369,8 +369,6 @@ lade_status lade__rnt_wave_decode(rnt_wave *w, size_t first, size_t count, lade_
 	lade_error own = {.status = LADE_OK};
 	const lade_item *items = w->item + first;
 	const lade_result *results = w->result + first;
-	if (w->alone)
-		options.threads = 1;
 	lade_status status = lade_decode_into(w->r->engine, NULL, items, count, w->result + first,
 	                                      &options, &own);
 	for (size_t i = 0; i < count; i++)
@@ -422,7 +420,7 @@ void lade__rnt_wave_reset(rnt_wave *w)
 lade_status lade__rnt_run_wave(rnt_lane *lane, size_t first, size_t end, size_t bytes,
                                lade_error *err)
 {
-	rnt_wave w = {.r = lane->r, .lane = lane, .alone = lane->r->alone};
+	rnt_wave w = {.r = lane->r, .lane = lane};
 	lade_status status = lade__rnt_wave_make(&w, first, end, bytes, err);
 	if (status == LADE_OK && w.item_count)
 		status = lade__rnt_wave_decode(&w, 0, w.item_count, err);

@@ -1,6 +1,5 @@
 /*
- * waves.c: the waves of a read, by lanes: while one wave is decoded others are read.  Or each
- * thread is a lane: it reads, verifies and decodes a few pages while they are in its cache.
+ * waves.c: the waves of a read, by lanes: while one wave is decoded others are read.
  *
  *	lane 0   read | decode | read ...
  *	lane 1        read | decode | read ...
@@ -114,32 +113,17 @@ static void *run_lane(void *ctx)
 	return NULL;
 }
 
-static lade_status run_alone(void *ctx, size_t index, lade_error *unused)
-{
-	(void)index, (void)unused;
-	run_lane(ctx);
-	return LADE_OK;
-}
-
 lade_status lade__rnt_run_waves(rnt_read *r, lade_error *err)
 {
 	waves all = {.r = r, .mutex = PTHREAD_MUTEX_INITIALIZER, .status = LADE_OK};
 	pthread_t threads[RNT_LANES_MAX];
 	size_t made = 1;
-	if (r->alone) {
-		lade_batch_options options = lade__rnt_reading(r);
-		lade_status status = lade_engine_each(r->engine, r->lanes, run_alone, &all,
-		                                      &options, err);
-		if (status != LADE_OK)
-			return status;
-	} else {
-		while (made < r->lanes && made < RNT_LANES_MAX &&
-		       pthread_create(&threads[made], NULL, run_lane, &all) == 0)
-			made++;
-		run_lane(&all);
-		for (size_t i = 1; i < made; i++)
-			pthread_join(threads[i], NULL);
-	}
+	while (made < r->lanes && made < RNT_LANES_MAX &&
+	       pthread_create(&threads[made], NULL, run_lane, &all) == 0)
+		made++;
+	run_lane(&all);
+	for (size_t i = 1; i < made; i++)
+		pthread_join(threads[i], NULL);
 	if (all.status != LADE_OK && err)
 		*err = all.error;
 	return all.status;
