@@ -85,6 +85,24 @@ typedef struct lade__copy_attributes {
 	unsigned flags;
 } lade__copy_attributes;
 
+/* One attribute: the kernel may begin before the one that was launched before it ends. */
+typedef struct lade__launch_attribute {
+	int id;
+	char pad[4];
+	union {
+		int value;
+		char room[64];
+	};
+} lade__launch_attribute;
+#define LADE__CU_LAUNCH_EARLY 6
+
+typedef struct lade__launch_config {
+	unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+	void *stream;
+	lade__launch_attribute *attributes;
+	unsigned attribute_count;
+} lade__launch_config;
+
 /* A name, the name in the library, and the arguments.  All of these must be there. */
 #define LADE__DRIVER_NEEDED(X)                                                                  \
 	X(cuGetErrorName, "cuGetErrorName", (int result, const char **text))                    \
@@ -196,6 +214,8 @@ typedef struct lade__copy_attributes {
 /* These came later than the drivers that are supported; NULL where the library lacks them. */
 #define LADE__DRIVER_OPTIONAL(X)                                                                \
 	LADE__DRIVER_SHARING(X)                                                                 \
+	X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                 \
+	  (const lade__launch_config *config, void *function, void **arguments, void **extra))  \
 	X(cuCtxRecordEvent, "cuCtxRecordEvent", (void *context, void *event))                   \
 	X(cuMemcpyBatchAsync, "cuMemcpyBatchAsync_v2",                                          \
 	  (lade__address *dsts, lade__address *srcs, size_t *sizes, size_t count,               \

@@ -219,6 +219,32 @@ lade_status lade__kernel_get(lade__device *device, const lade__kernel *kernel, v
 
 /* ---- using ----------------------------------------------------------------------------------- */
 
+/* Whether that is possible.  Not in graphs: older drivers do not take such a launch there. */
+static bool can_be_early(lade__device *device, lade_stream stream)
+{
+	const lade__driver *driver = device->driver;
+	int capturing = 0;
+	return device->info.major >= 9 && driver->cuLaunchKernelEx &&
+	       driver->cuStreamIsCapturing(stream, &capturing) == 0 && !capturing;
+}
+
+static int launch_early(lade__device *device, void *function, const lade__launch *launch,
+                        void **arguments)
+{
+	lade__launch_attribute early = {.id = LADE__CU_LAUNCH_EARLY, .value = 1};
+	lade__launch_config config = {.grid_x = launch->blocks,
+	                              .grid_y = 1,
+	                              .grid_z = 1,
+	                              .block_x = launch->threads,
+	                              .block_y = 1,
+	                              .block_z = 1,
+	                              .shared = (unsigned)launch->shared,
+	                              .stream = launch->stream,
+	                              .attributes = &early,
+	                              .attribute_count = 1};
+	return device->driver->cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+
 lade_status lade__kernel_launch(lade__device *device, const lade__kernel *kernel,
                                 const lade__launch *launch, void **arguments, lade_error *err)
 {
@@ -230,9 +256,11 @@ lade_status lade__kernel_launch(lade__device *device, const lade__kernel *kernel
 	if (launch->shared > UINT32_MAX)
 		return lade_fail(err, LADE_E_ARG, LADE_NO_OFFSET, "%zu bytes of shared memory",
 		                 launch->shared);
-	int result = device->driver->cuLaunchKernel(function, launch->blocks, 1, 1, launch->threads,
-	                                            1, 1, (unsigned)launch->shared,
-	                                            launch->stream, arguments, NULL);
+	bool early = launch->early && can_be_early(device, launch->stream);
+	int result = early ? launch_early(device, function, launch, arguments)
+	                   : device->driver->cuLaunchKernel(
+				     function, launch->blocks, 1, 1, launch->threads, 1, 1,
+				     (unsigned)launch->shared, launch->stream, arguments, NULL);
 	if (result == 0)
 		return LADE_OK;
 	lade_error why = {.message = ""};

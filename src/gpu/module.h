@@ -63,6 +63,9 @@ typedef struct lade__launch {
 	unsigned threads; /* of a block */
 	size_t shared;    /* bytes of dynamic shared memory of a block */
 	lade_stream stream;
+	/* It and the kernel before it, which nothing is between in the stream, begin with
+	 * lade_begin_early(): it may come to the device while that one runs. */
+	bool early;
 } lade__launch;
 
 /*

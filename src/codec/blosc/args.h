@@ -11,6 +11,8 @@
 /* Lists of units, by who decodes them: a kernel each.  The first one has BloscLZ and what is
  * stored, the others the codec's number in the container's flags. */
 #define LADE_BLOSC_PLAIN 0u
+#define LADE_BLOSC_ZLIB 3u
+#define LADE_BLOSC_ZSTD 4u
 #define LADE_BLOSC_LISTS 5u
 
 /* A list has at most this many units. */

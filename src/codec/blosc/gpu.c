@@ -1,7 +1,8 @@
 /*
  * gpu.c: Blosc1 containers on devices.  One kernel reads all headers and counts blocks; then a
- * kernel for each codec inside takes its blocks, if there are any, from its list.  The numbers of
- * blocks stay on the device (docs/performance/log/gpu-blosc.md).
+ * kernel for each codec inside takes its blocks, if there are any, from its list; and one undoes
+ * the shuffles that those of zlib and Zstandard leave.  The numbers of blocks stay on the device
+ * (docs/performance/log/gpu-blosc.md).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,6 +27,7 @@
 
 static const lade__kernel plan_kernel = {"blosc_plan", "lade_blosc_find_blocks", 0};
 static const lade__kernel plain_kernel = {"blosc_plan", "lade_blosc_plain", 0};
+static const lade__kernel unshuffle_kernel = {"blosc_plan", "lade_blosc_unshuffle_all", 0};
 static const lade__kernel size_kernel = {"blosc_plan", "lade_blosc_size", 0};
 
 /* 'chunks' is of blocks of containers here. */
@@ -139,6 +141,7 @@ static lade_status fill(const lade__gpu_work *work, const lade__kernel *kernel, 
 	lade_status status;
 	TRY(lade__gpu_resident(work, kernel, threads, kernel->shared, &blocks, err));
 	launch.blocks = (unsigned)least(blocks, most);
+	launch.early = true;
 	TRY(lade__kernel_launch(work->device, kernel, &launch, arguments, err));
 out:
 	return status;
@@ -195,6 +198,7 @@ static lade_status decode_wave(const lade__gpu_work *work, const layout *l, lade
 	TRY(lade__gpu_resident(work, &zstd_kernel, LADE_ZSTD_THREADS, 0, &resident, err));
 	zstd.few = blocks <= resident;
 	TRY(fill(work, &zstd_kernel, LADE_ZSTD_THREADS, l->zstd_blocks, with_zstd, err));
+	TRY(fill(work, &unshuffle_kernel, 128, SIZE_MAX, alone, err));
 out:
 	return status;
 }
@@ -223,9 +227,9 @@ static lade_status sizes(const lade__gpu_work *work, lade_error *err)
 	return lade__gpu_launch_sizes(work, &size_kernel, 128, err);
 }
 
-/* Nanoseconds: six launches, and a chunk's own time, or what the whole device does, as an H200 was
- * measured with LZ4 and Zstd (docs/performance/log/gpu-blosc.md); Snappy and zlib are estimates.
- * The host decodes BloscLZ: the kernel for it is a slow one. */
+/* Nanoseconds: seven launches, and a chunk's own time, or what the whole device does, as an H200
+ * was measured with LZ4 and Zstd (docs/performance/log/gpu-blosc.md); Snappy and zlib are
+ * estimates.  The host decodes BloscLZ: the kernel for it is a slow one. */
 static double cost(void *ctx, const lade_workload *w)
 {
 	(void)ctx;

@@ -99,6 +99,18 @@ LADE__ACCESSES(LADE__STORE, lade_st_release_cta, "st.release.cta")
 LADE__ACCESSES(LADE__STORE, lade_st_release_gpu, "st.release.gpu")
 
 /*
+ * The first thing that a kernel does which may be launched early (lade__launch), or before one that
+ * is: it lets the next one begin, and waits until the one before it has ended.
+ */
+LADE_DEVICE void lade_begin_early(void)
+{
+#if LADE_ON_GPU && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+	asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+
+/*
  * Adds to a word of global memory and returns what it was; who sees the sum, and a fence behind it,
  * sees all that the thread wrote, or saw at a barrier, before.  (A fence of the whole GPU empties
  * the first-level cache of the multiprocessor, whoever asks for it; this does not.)

@@ -10,6 +10,7 @@
 
 template <class F, int WARPS> struct lade_blosc_lz {
 	static constexpr uint32_t W = WARPS;
+	static constexpr bool SHUFFLES = true;
 	lade_lz_team<F, WARPS> *t;
 
 	__device__ __forceinline__ uint32_t stream(const lade_gpu_chunk &c, uint32_t *size,

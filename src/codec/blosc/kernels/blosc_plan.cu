@@ -87,6 +87,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 {
 	LADE_SHARED(uint64_t, sums, [LADE_BLOSC_LISTS + 2][32]);
 	uint64_t all[LADE_BLOSC_LISTS] = {}, used = 0, counters = 0;
+	lade_begin_early();
 	for (uint32_t k = threadIdx.x; k < p.counters; k += LADE_BLOSC_PLAN_THREADS)
 		p.counter[k] = 0;
 	for (uint64_t begin = 0; begin < batch.count;
@@ -166,6 +167,7 @@ extern "C" __global__ void __launch_bounds__(128) lade_blosc_size(lade_gpu_batch
 /* BloscLZ (docs/format/blosc.md), by a warp whose lanes all read the same. */
 struct lade_blosclz {
 	static constexpr uint32_t W = 1;
+	static constexpr bool SHUFFLES = true;
 	uint32_t *words;
 
 	__device__ __forceinline__ uint32_t *tile()
@@ -242,4 +244,51 @@ extern "C" __global__ void __launch_bounds__(128) lade_blosc_plain(lade_blosc_pl
 	uint32_t warp = threadIdx.x / 32;
 	lade_blosclz d = {tiles[warp]};
 	lade_blosc_units(d, p, LADE_BLOSC_PLAIN, &jobs[warp], 0, lade_lane());
+}
+
+/* Unshuffles the part-th of 'parts' of a chunk, by a warp: whole blocks, or parts of one. */
+static __device__ __forceinline__ void lade_blosc_part(const lade_blosc_chunk &b, uint32_t part,
+                                                       uint32_t parts, lade_blosc_job *j,
+                                                       uint32_t *tile, uint32_t lane)
+{
+	uint32_t each = parts <= b.blocks ? 1 : parts / b.blocks; /* warps of a block */
+	if (part >= each * b.blocks)
+		return;
+	for (uint32_t k = part / each; k < b.blocks; k += parts) {
+		uint32_t off = k * b.blocksize, rest = b.nbytes - off;
+		__syncwarp();
+		if (lane == 0) {
+			j->size = rest < b.blocksize ? rest : b.blocksize;
+			j->typesize = b.typesize;
+			j->scratch = b.scratch + off;
+			j->dst = b.dst + off;
+		}
+		__syncwarp();
+		uint32_t filter = lade_blosc_filter(b.flags, b.typesize, j->size), of = part % each;
+		if (filter == LADE_BLOSC_SHUFFLE)
+			lade_blosc_unshuffle(j, of, each, lane);
+		else if (filter)
+			lade_blosc_unshuffle_bits(j, tile, {32 * of + lane, 32 * each});
+	}
+}
+
+/* Map: block = 4 warps, warp = a part of a chunk at a time.  Takes what the teams that do not
+ * unshuffle have decoded to its place.  Shared: a job and a tile a warp. */
+extern "C" __global__ void __launch_bounds__(128, 6) lade_blosc_unshuffle_all(lade_blosc_plan p)
+{
+	LADE_SHARED(lade_blosc_job, jobs, [4]);
+	LADE_SHARED(uint32_t, tiles, [4][LADE_TILE_SHARED]);
+	lade_begin_early();
+	if (p.units[LADE_BLOSC_ZLIB] + p.units[LADE_BLOSC_ZSTD] == 0)
+		return;
+	uint32_t warp = threadIdx.x / 32, warps = 4 * gridDim.x;
+	uint32_t parts = warps < p.count ? 4 : warps / p.count;
+	uint64_t all = (uint64_t)p.count * parts;
+	for (uint64_t at = 4 * (uint64_t)blockIdx.x + warp; at < all; at += warps) {
+		lade_blosc_chunk b = p.chunk[at / parts];
+		bool here = b.list == LADE_BLOSC_ZLIB || b.list == LADE_BLOSC_ZSTD;
+		if (here && b.blocks && b.scratch)
+			lade_blosc_part(b, (uint32_t)(at % parts), parts, &jobs[warp], tiles[warp],
+			                lade_lane());
+	}
 }

@@ -4,11 +4,13 @@
  * it takes a stream of a block, and unshuffles the block if it is the last one to end there.
  *
  * A decoder is a struct:
- *   W       warps of a team
- *   stream  decodes a stream, by all threads of the team, which all return the same status and
- *           size; it writes no more than c.dst_cap bytes
- *   tile    LADE_TILE_SHARED words of shared memory for each warp, between streams
- *   again   makes the team's memory ready for a stream after that
+ *   W         warps of a team
+ *   stream    decodes a stream, by all threads of the team, which all return the same status and
+ *             size; it writes no more than c.dst_cap bytes
+ *   SHUFFLES  whether the team unshuffles; else lade_blosc_unshuffle_all() does so at the end, as
+ *             this code and a long decoder's do not fit in the cache of instructions together
+ *   tile      if so: LADE_TILE_SHARED words of shared memory for each warp, between streams
+ *   again     if so: makes the team's memory ready for a stream after that
  *
  * Bounds: a stream is within 'cbytes' of the source, its bytes within the block, a block within the
  * chunk, each checked here by one thread, which reads each number once.
@@ -245,7 +247,7 @@ static __device__ __forceinline__ void lade_blosc_bits_put(uint32_t *tile, const
 
 /* A block whose elements have a multiple of 8; bytes behind them stay as they are.  'tile' is
  * LADE_TILE_SHARED words of shared memory, the warp's own. */
-static __device__ __noinline__ void
+[[maybe_unused]] static __device__ __noinline__ void
 lade_blosc_unshuffle_bits(const lade_blosc_job *j, uint32_t *tile, lade_blosc_me me)
 {
 	const uint8_t *src = lade_global((const uint8_t *)j->scratch);
@@ -277,8 +279,8 @@ static __device__ __forceinline__ void lade_blosc_bytes_put(const lade_blosc_job
 		lade_unshuffle<SIZE, true>(src, dst, j->size, warp, warps, lane);
 }
 
-static __device__ __noinline__ void lade_blosc_unshuffle(const lade_blosc_job *j, uint32_t warp,
-                                                         uint32_t warps, uint32_t lane)
+[[maybe_unused]] static __device__ __noinline__ void
+lade_blosc_unshuffle(const lade_blosc_job *j, uint32_t warp, uint32_t warps, uint32_t lane)
 {
 	if (j->typesize == 2)
 		lade_blosc_bytes_put<2>(j, warp, warps, lane);
@@ -334,6 +336,25 @@ static __device__ __forceinline__ void lade_blosc_done(lade_blosc_job *j, bool f
 	lade_team_sync<W>();
 }
 
+/* Unshuffles the job's block, by the team that has ended with it. */
+template <class D>
+static __device__ __forceinline__ void lade_blosc_end(D &d, lade_blosc_job *j, bool first,
+                                                      uint32_t warp, uint32_t lane)
+{
+	lade_team_sync<D::W>();
+	if (j->counter)
+		lade_blosc_done<D::W>(j, first);
+	uint32_t filter = j->filter;
+	if (filter == LADE_BLOSC_SHUFFLE) {
+		lade_blosc_unshuffle(j, warp, D::W, lane);
+	} else if (filter) {
+		lade_blosc_unshuffle_bits(j, d.tile() + warp * LADE_TILE_SHARED,
+		                          {32 * warp + lane, 32 * D::W});
+		lade_team_sync<D::W>();
+		d.again(warp, lane);
+	}
+}
+
 /* Decodes block after block of a list; all threads of the team. */
 template <class D>
 static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_plan &p,
@@ -341,6 +362,7 @@ static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_p
                                                         uint32_t warp, uint32_t lane)
 {
 	bool first = warp == 0 && lane == 0;
+	lade_begin_early();
 	if (p.units[list] == 0) /* most often only one list has units */
 		return;
 	if (first)
@@ -352,20 +374,9 @@ static __device__ __forceinline__ void lade_blosc_units(D &d, const lade_blosc_p
 		if (j->unit == LADE_BLOSC_END)
 			break;
 		uint32_t status = lade_blosc_streams(d, j, warp, lane);
-		if (status == LADE_GPU_OK && j->filter) {
-			lade_team_sync<D::W>();
-			if (j->counter)
-				lade_blosc_done<D::W>(j, first);
-			uint32_t filter = j->filter;
-			if (filter == LADE_BLOSC_SHUFFLE) {
-				lade_blosc_unshuffle(j, warp, D::W, lane);
-			} else if (filter) {
-				lade_blosc_unshuffle_bits(j, d.tile() + warp * LADE_TILE_SHARED,
-				                          {32 * warp + lane, 32 * D::W});
-				lade_team_sync<D::W>();
-				d.again(warp, lane);
-			}
-		}
+		if constexpr (D::SHUFFLES)
+			if (status == LADE_GPU_OK && j->filter)
+				lade_blosc_end(d, j, first, warp, lane);
 		/* The plan said LADE_GPU_OK; who finds a fault says so, once or more often. */
 		if (first && status != LADE_GPU_OK) {
 			if (p.dst_size)

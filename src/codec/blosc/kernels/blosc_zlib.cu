@@ -8,6 +8,7 @@
 
 struct lade_blosc_deflate {
 	static constexpr uint32_t W = 2;
+	static constexpr bool SHUFFLES = false;
 	lade_deflate_team<2> *t;
 	lade_deflate_memory m;
 
@@ -22,16 +23,6 @@ struct lade_blosc_deflate {
 		m.now = m.words;
 		total.format = LADE_DEFLATE_ZLIB;
 		return lade_deflate_chunk<true>(t, m, &total, size, me);
-	}
-
-	__device__ __forceinline__ uint32_t *tile()
-	{
-		static_assert(sizeof *t >= W * 4 * LADE_TILE_SHARED, "a tile for each warp");
-		return (uint32_t *)t;
-	}
-
-	__device__ __forceinline__ void again(uint32_t, uint32_t)
-	{
 	}
 };
 
@@ -48,5 +39,5 @@ extern "C" __global__ void __launch_bounds__(64, 10)
 	d.m.lane = room.lane;
 	d.m.words = room.words;
 	uint32_t warp = __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
-	lade_blosc_units(d, p, 3, &job, warp, lade_lane());
+	lade_blosc_units(d, p, LADE_BLOSC_ZLIB, &job, warp, lade_lane());
 }

@@ -8,6 +8,7 @@
 
 struct lade_blosc_zstd {
 	static constexpr uint32_t W = LADE_ZSTD_THREADS / 32;
+	static constexpr bool SHUFFLES = false;
 	lade_zstd_team *t;
 	lade_zstd_room room;
 	uint8_t *literals;
@@ -29,16 +30,6 @@ struct lade_blosc_zstd {
 		*size = t->job.done;
 		return status;
 	}
-
-	__device__ __forceinline__ uint32_t *tile()
-	{
-		static_assert(sizeof *t >= W * 4 * LADE_TILE_SHARED, "a tile for each warp");
-		return (uint32_t *)t;
-	}
-
-	__device__ __forceinline__ void again(uint32_t, uint32_t)
-	{
-	}
 };
 
 /* Map: block = one block of a container at a time, warps: zstd_chunks.cuh.  Shared: a team, and
@@ -51,5 +42,5 @@ extern "C" __global__ void __launch_bounds__(LADE_ZSTD_THREADS, 14)
 	lade_blosc_zstd d = {&team, room, room.literals + (uint64_t)blockIdx.x * room.cap,
 	                     lade_zstd_warp(&team)};
 	uint32_t warp = __shfl_sync(LADE_FULL, threadIdx.x / 32, 0);
-	lade_blosc_units(d, p, 4, &job, warp, lade_lane());
+	lade_blosc_units(d, p, LADE_BLOSC_ZSTD, &job, warp, lade_lane());
 }
