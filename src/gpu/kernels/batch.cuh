@@ -137,13 +137,18 @@ template <typename T> static __device__ __forceinline__ T *lade_global(T *p)
 	return p;
 }
 
-/* The same of one to shared memory, for functions that are not inlined. */
+/* The same of one to shared memory, for functions that are not inlined.  It is no promise: nvcc
+ * 13.0 takes __builtin_assume(__isShared(p)) for false where callers have two variables, and leaves
+ * out all that follows.  The asm keeps it from undoing the way to the address and back. */
 template <typename T> static __device__ __forceinline__ T *lade_shared(T *p)
 {
 #if LADE_ON_GPU
-	__builtin_assume(__isShared(p));
-#endif
+	uint32_t address = (uint32_t)__cvta_generic_to_shared(p);
+	asm("" : "+r"(address));
+	return (T *)__cvta_shared_to_generic(address);
+#else
 	return p;
+#endif
 }
 
 static __device__ __forceinline__ uint32_t lade_lane()

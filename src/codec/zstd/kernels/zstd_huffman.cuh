@@ -356,20 +356,6 @@ static __device__ __forceinline__ void lade_zstd_store(lade_zstd_reader *r, cons
 		*to++ = (uint8_t)lade_zstd_symbol(r, code, shift);
 }
 
-/*
- * The ring of the thread's lane.  This is no lade_shared(): where two kernels of a file decode
- * streams, nvcc 13.0 takes what that assumes of the ring for false, and leaves out all code behind
- * it.
- */
-static __device__ __forceinline__ uint32_t *lade_zstd_ring(lade_zstd_huffman *h, uint32_t lane)
-{
-#if LADE_ON_GPU
-	return (uint32_t *)__cvta_shared_to_generic(__cvta_generic_to_shared(h->ring[lane]));
-#else
-	return h->ring[lane];
-#endif
-}
-
 /* A stream: its bytes in the source, and where its symbols go. */
 struct lade_zstd_stream {
 	uint32_t at, size, out, count;
@@ -425,7 +411,7 @@ static __device__ __noinline__ bool lade_zstd_streams(lade_zstd_huffman *h, cons
 		return false;
 	uint32_t over = (uint32_t)(uintptr_t)(src + at) & 15;
 	lade_zstd_reader r = {
-		src, b.at + b.size, at - over - LADE_ZSTD_BEFORE / 8, lade_zstd_ring(h, lane), 0,
+		src, b.at + b.size, at - over - LADE_ZSTD_BEFORE / 8, lade_shared(h->ring[lane]), 0,
 		0};
 	uint32_t bits = 8 * (s.size - 1) + lade_zstd_log2(top);
 	uint32_t zero = LADE_ZSTD_BEFORE + 8 * (s.at - at + over);
