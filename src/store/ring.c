@@ -4,7 +4,9 @@
  *	a file     open, to a place of the ring's own table --> read --> close
  *
  * The three are linked: where a file cannot be opened the others are cancelled, and it is closed
- * whatever the read gave.  With O_NONBLOCK a read gives what the page cache has.
+ * whatever the read gave.  With O_NONBLOCK a read gives what the page cache has.  A kernel without
+ * IORING_FEAT_LINKED_FILE (before 5.18) would look the place up before the file is opened: it gets
+ * no ring.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,6 +33,7 @@
 
 #define STEPS 3 /* of a file */
 #define ENTRIES 64
+#define NEEDED (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_LINKED_FILE)
 _Static_assert(STEPS * LADE__RING_FILES <= ENTRIES, "a call's steps are submitted at once");
 
 struct lade__ring {
@@ -75,7 +78,7 @@ static lade__ring *ring_new(bool *refused)
 	memset(places, -1, sizeof places);
 	r->fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &r->params);
 	*refused = r->fd < 0 && errno != ENOMEM && errno != EMFILE && errno != ENFILE;
-	if (r->fd >= 0 && !(r->params.features & IORING_FEAT_SINGLE_MMAP))
+	if (r->fd >= 0 && (r->params.features & NEEDED) != NEEDED)
 		*refused = true;
 	const struct io_uring_params *p = &r->params;
 	size_t submit = p->sq_off.array + p->sq_entries * sizeof(unsigned);
