@@ -155,7 +155,10 @@ export class Dataset implements Disposable {
   toArrow(module?: typeof arrow): arrow.Table | arrow.Vector;
   /** A text that openTicket() opens in another process of this machine. */
   readonly ticket: string;
-  /** Releases the version; with detach its arrays become empty, and the memory is free at once. */
+  /**
+   * Releases the version; with detach its arrays become empty, and the memory is free, at once or
+   * when the calls that use it are done.
+   */
   close(options?: { detach?: boolean }): void;
   [Symbol.dispose](): void;
 }

@@ -1,7 +1,7 @@
 // codec.js: encodes and decodes chunks in memory.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native } = require('./native.js');
+const { native, using } = require('./native.js');
 const { start, cancellable } = require('./memory.js');
 
 /** The arguments of the add-on's function, and what makes the results of its own. */
@@ -9,7 +9,8 @@ function call(decode, sync, data, spec, { out = null, largest = 0 } = {}, token 
   const many = Array.isArray(data);
   const sources = many ? data : [data];
   const targets = out === null || out === undefined ? null : many ? out : [out];
-  const done = native.codecRun(sync, decode, spec, sources, targets, largest, token);
+  const done = using(targets ? [...sources, ...targets] : sources,
+    native.codecRun(sync, decode, spec, sources, targets, largest, token));
   const finish = (results) => {
     const arrays = results.map((one, i) =>
       (targets ? start(targets[i], one) : new Uint8Array(one)));

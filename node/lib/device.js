@@ -1,7 +1,7 @@
 // device.js: memory of a GPU.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, Closing } = require('./native.js');
+const { native, using, Closing } = require('./native.js');
 
 /** Memory of a device, or a slice of it.  DeviceMemory.alloc() makes it. */
 class DeviceMemory extends Closing {
@@ -30,13 +30,13 @@ class DeviceMemory extends Closing {
   /** Copies to `out`, from byte `offset` on, or all of it to a new Uint8Array. */
   async copyToHost(out, offset = 0) {
     const to = out ?? new Uint8Array(Math.max(this.byteLength - offset, 0));
-    await native.deviceCopy(false, this.#own, true, offset, to);
+    await using([to], native.deviceCopy(false, this.#own, true, offset, to));
     return to;
   }
 
   /** Copies a buffer to byte `offset`. */
   async copyFromHost(data, offset = 0) {
-    await native.deviceCopy(false, this.#own, false, offset, data);
+    await using([data], native.deviceCopy(false, this.#own, false, offset, data));
   }
 
   /** Frees it when its last copy is done, and no slice is left. */

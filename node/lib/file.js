@@ -1,7 +1,7 @@
 // file.js: .lade files.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, Closing } = require('./native.js');
+const { native, using, Closing } = require('./native.js');
 const { classOf, typeOf, pathOf, cancellable } = require('./memory.js');
 
 /** An open .lade file. */
@@ -26,7 +26,8 @@ class LadeFile extends Closing {
     const width = ArrayType.BYTES_PER_ELEMENT;
     const target = out ?? new ArrayType(Math.max(count ?? Math.floor(size / width) - start, 0));
     const swap = dtype?.startsWith('>') ? width : 0;
-    const done = native.fileRead(sync, this.#own, start * width, target, swap, token);
+    const done = using([target],
+      native.fileRead(sync, this.#own, start * width, target, swap, token));
     return sync ? target : done.then(() => target);
   }
 
@@ -58,8 +59,8 @@ function openFileSync(path) {
 function write(sync, path, data, options = {}, token = null) {
   const { spec = 'copy', chunkSize = 0, shape = null, checksums = true } = options;
   const { dtype = typeOf(data) } = options;
-  return native.fileWrite(sync, pathOf(path), data, { spec, chunkSize, shape, checksums, dtype },
-    token);
+  const layout = { spec, chunkSize, shape, checksums, dtype };
+  return using([data], native.fileWrite(sync, pathOf(path), data, layout, token));
 }
 
 /** Writes a .lade file whole, or not at all; returns its bytes. */

@@ -22,6 +22,34 @@ function failure(code, message) {
   return Object.assign(new Error(message), { code });
 }
 
+// The ArrayBuffers that calls use, each with how many do, and those to detach after the last.
+const uses = new Map();
+const waiting = new Set();
+
+/** The promise of a call that uses buffers, or views of such; a call that is over has none. */
+function using(memory, done) {
+  if (!(done instanceof Promise)) return done;
+  const buffers = new Set(memory.map((one) => (ArrayBuffer.isView(one) ? one.buffer : one)));
+  for (const buffer of buffers) uses.set(buffer, (uses.get(buffer) ?? 0) + 1);
+  return done.finally(() => {
+    for (const buffer of buffers) {
+      const left = uses.get(buffer) - 1;
+      if (left) {
+        uses.set(buffer, left);
+      } else {
+        uses.delete(buffer);
+        if (waiting.delete(buffer)) native.detach(buffer);
+      }
+    }
+  });
+}
+
+/** Makes a buffer empty, when no call uses it any more. */
+function detach(buffer) {
+  if (uses.has(buffer)) waiting.add(buffer);
+  else native.detach(buffer);
+}
+
 /** Something that is closed: by close(), at the end of a `using` block, or by the collector. */
 class Closing {
   close() {}
@@ -32,4 +60,4 @@ Object.defineProperty(Closing.prototype, Symbol.dispose ?? Symbol.for('nodejs.di
   writable: true,
 });
 
-module.exports = { native, oneOf, failure, Closing };
+module.exports = { native, using, detach, oneOf, failure, Closing };

@@ -2,7 +2,7 @@
 // docs/node.md and docs/share.md have the rules.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, oneOf, failure, Closing } = require('./native.js');
+const { native, using, detach, oneOf, failure, Closing } = require('./native.js');
 const { toArrow, columnToArrow, fromArrow } = require('./arrow.js');
 
 const COPY = { 'if-needed': 0, never: 1, always: 2 };
@@ -124,8 +124,9 @@ class Connection extends Closing {
   #publish(sync, name, source, { copy = 'if-needed', compact = false } = {}) {
     const mode = oneOf('copy', COPY, copy);
     const { schema, batches } = contentOf(source);
-    return native.sharePublish(sync, this.#own, text('name', name), schema, batches,
+    const done = native.sharePublish(sync, this.#own, text('name', name), schema, batches,
       compact ? COPY.always : mode);
+    return using(batches.flatMap(buffersOf), done);
   }
 
   /** Publishes a new version of a name: {version, shared, copied, why}. */
@@ -327,19 +328,20 @@ class Dataset extends Closing {
 
   /**
    * Releases the version.  Arrays that were made of it stay valid, and keep its memory until they
-   * are collected; with {detach: true} they become empty, and the memory is free at once.
+   * are collected; with {detach: true} they become empty, and the memory is free at once, or when
+   * the calls that use it are done.
    */
-  close({ detach = false } = {}) {
+  close({ detach: empty = false } = {}) {
     native.close(this.#own);
-    if (detach) this.#batches.forEach(detachAll);
+    if (empty) this.#batches.flatMap(buffersOf).forEach(detach);
     this.#batches = [];
   }
 }
 
-function detachAll({ buffers, children, dictionary }) {
-  buffers.forEach((buffer) => buffer && native.detach(buffer));
-  children.forEach(detachAll);
-  if (dictionary) detachAll(dictionary);
+/** The buffers of an array, and of those below it. */
+function buffersOf({ buffers, children, dictionary }) {
+  const below = [...(children ?? []), dictionary].filter(Boolean);
+  return [...(buffers ?? []).filter(Boolean), ...below.flatMap(buffersOf)];
 }
 
 /** A column of an opened version. */

@@ -1,7 +1,7 @@
 // zarr.js: reads Zarr arrays.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, failure, Closing } = require('./native.js');
+const { native, using, failure, Closing } = require('./native.js');
 const { classOf, pathOf, cancellable } = require('./memory.js');
 
 // Of lade_zarr_class.
@@ -58,7 +58,7 @@ class ZarrNode extends Closing {
     const ArrayType = arrayClass(result);
     const data = out ?? new ArrayType(result.size / ArrayType.BYTES_PER_ELEMENT);
     const finish = () => ({ data, shape: result.shape });
-    const done = native.zarrRead(sync, this.#own, text, data, token);
+    const done = using([data], native.zarrRead(sync, this.#own, text, data, token));
     return sync ? finish() : done.then(finish);
   }
 

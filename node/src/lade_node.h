@@ -51,8 +51,10 @@ bool node_get_bool(napi_env env, napi_value value);
 /* Text without NUL, to be freed; null and undefined give NULL. */
 bool node_get_text(napi_env env, napi_value value, const char *what, char **out);
 
-/* Bytes of an ArrayBuffer or a view of one, and the ArrayBuffer, which keeps them.  Others than
- * plain ones are refused: their memory can change or go while a thread uses it. */
+/* Bytes of an ArrayBuffer or a view of one, and the ArrayBuffer, which keeps them unless it is
+ * transferred: Node-API has nothing that keeps or locks them then.  lib does not detach what a
+ * call uses, and docs/node.md forbids transfers.  Others than plain ones are refused: their memory
+ * can change or go while a thread uses it. */
 typedef struct node_bytes {
 	void *data;
 	size_t size;

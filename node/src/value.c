@@ -242,10 +242,15 @@ napi_value node_external(napi_env env, void *data, size_t size, void (*gone)(voi
 		*e = (external){gone, ctx};
 		status = napi_create_external_arraybuffer(env, data, size, external_gone, e, &out);
 	}
-	/* After other failures the runtime calls external_gone(). */
-	if (status == napi_no_external_buffers_allowed) {
+	/* An environment that ends has not looked at it; after other failures external_gone() is
+	 * called. */
+	bool ended = status == napi_pending_exception || status == napi_closing ||
+	             status == napi_cannot_run_js;
+	if (ended || status == napi_no_external_buffers_allowed) {
 		gone(ctx);
 		free(e);
+	}
+	if (status == napi_no_external_buffers_allowed) {
 		lade_fail(&err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
 		          "this runtime allows no ArrayBuffer in memory of others");
 		return node_throw(env, &err);

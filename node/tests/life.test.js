@@ -7,7 +7,7 @@ const { once } = require('node:events');
 const { test, before, after } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const arrow = require('apache-arrow');
-const { connect, connectSync, encodeSync } = require('liblade');
+const { connect, connectSync, decodeSync, encode, encodeSync } = require('liblade');
 const kit = require('./kit.js');
 
 let broker, share;
@@ -79,6 +79,23 @@ test('views after close() keep the memory; detached ones do not', async () => {
   viewed.close({ detach: true });
   await kit.until('maps', () => kit.mapCount() === 0);
   assert.deepStrictEqual([values.length, table.get(3)], [0, undefined]);
+});
+
+test('memory that calls use is detached when they are done', async () => {
+  const source = new Int32Array(1 << 20).map((_, i) => i * 7919);
+  await share.publish('used', source);
+  await kit.collected('maps', kit.mapCount, 0);
+  const used = share.getDatasetSync('used');
+  const values = used.column().values();
+  const calls = [encode(values, 'zstd(level=3)'), share.publish('again', used, { copy: 'always' })];
+  used.close({ detach: true });
+  assert.deepStrictEqual([values.length, kit.mapCount()], [source.length, 1]);
+  const [encoded] = await Promise.all(calls);
+  assert.strictEqual(values.length, 0);
+  await kit.until('maps', () => kit.mapCount() === 0);
+  const back = new Int32Array(source.length);
+  decodeSync(encoded, 'zstd', { out: back });
+  assert.deepStrictEqual(back, source);
 });
 
 test('a thousand rounds leave nothing', async () => {
