@@ -155,7 +155,7 @@ class Connection(_Closing):
         self._own: _lade.ShareConnection | None = _lade.ShareConnection(
             self._path, max(1, math.ceil(timeout * 1000))
         )
-        self._lent: dict[str, Any] = {}  # what must stay as it is
+        self._lent: list[Any] = []  # what must stay as it is: of old versions, too
 
     @property
     def _connection(self) -> _lade.ShareConnection:
@@ -183,11 +183,13 @@ class Connection(_Closing):
         Dataset), or an array of numbers with one dimension (NumPy, CuPy, torch). What is on a
         device stays there. copy is "if_needed", "never" or "always"; compact=True is
         "always": only the rows of a slice become readable. With "never" memory of others on a
-        device is lent: the version ends with this connection, which keeps the source, and nobody
-        must write to it. wait is how many seconds to wait for room, where all that is published
-        is in use. The result says what was copied, and why.
+        device is lent: the version ends with this connection, which keeps the source until then,
+        also of older versions, and nobody must write to it. wait is how many seconds to wait for
+        room, where all that is published is in use. The result says what was copied, and why.
         """
         mode = _one_of("copy", _COPY, copy)
+        if not wait >= 0:
+            raise ValueError(f"wait is {wait!r}, want seconds from 0 on")
         schema, arrays = _capsules(source)
         done = Published(
             *self._connection.publish(
@@ -195,12 +197,11 @@ class Connection(_Closing):
                 schema,
                 arrays,
                 2 if compact else mode,
-                min(math.ceil(wait * 1000), (1 << 32) - 1),
+                math.ceil(min(wait * 1000, (1 << 32) - 1)),
             )
         )
-        self._lent.pop(name, None)
         if done.leased:
-            self._lent[name] = (source, arrays)
+            self._lent.append((source, arrays))
         return done
 
     def get(

@@ -210,6 +210,10 @@ def test_what_makes_room(tmp_path):
             assert i < 3
     with pytest.raises(liblade.InputError, match="of 2097152 are in use"):
         share.publish("x", np.zeros(300000), wait=0.1)
+    for wait in (-1, -0.001, float("nan")):
+        with pytest.raises(ValueError, match="want seconds from 0 on"):
+            share.publish("x", np.zeros(3), wait=wait)
+    assert share.publish("x", np.zeros(3), wait=float("inf")).version
     share.close()
     broker.send_signal(signal.SIGTERM)
     assert broker.wait(10) == 0

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import ctypes
 import decimal
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -237,6 +238,16 @@ def test_memory_that_is_lent(path):  # noqa: F811
             )
             with pytest.raises(liblade.UnsupportedError):
                 share.publish("y", host, copy="never")
+            # Of older versions, too: somebody may have them open.
+            foreign = Foreign()
+            kept = weakref.ref(foreign)
+            assert share.publish("z", foreign, copy="never").leased
+            del foreign
+            share.publish("z", want)
+            gc.collect()
+            assert kept() is not None
+        gc.collect()
+        assert kept() is None
         with pytest.raises(liblade.InputError, match="there is no 'x'"):
             for _ in range(500):
                 other.get("x")
