@@ -306,7 +306,8 @@ static napi_value share_open(napi_env env, napi_callback_info info)
 	a->open = (lade_share_open_options){.struct_size = sizeof a->open,
 	                                    .version = version,
 	                                    .check = (lade_share_check)check,
-	                                    .writable = node_get_bool(env, args[5])};
+	                                    .writable = node_get_bool(env, args[5]),
+	                                    .host = true}; /* of a device's: a copy */
 	return start(env, args, a, open_run, open_done);
 }
 

@@ -3,16 +3,20 @@
 'use strict';
 const assert = require('node:assert');
 const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const arrow = require('apache-arrow');
 const { connect } = require('liblade');
 const kit = require('./kit.js');
 
+const PROGRAM = path.join(process.env.LADE_BUILD, 'node/c_side');
+// A device that the library's tests have.
+const EMULATED = path.join(process.env.LADE_BUILD, 'tests/gpu/emulated');
+
 test('a table of C, and tables for C', async () => {
   const broker = await kit.serve();
-  const program = path.join(process.env.LADE_BUILD, 'node/c_side');
-  const side = (...args) => String(execFileSync(program, [broker.socket, ...args]));
+  const side = (...args) => String(execFileSync(PROGRAM, [broker.socket, ...args]));
   side('publish');
   const share = await connect({ socket: broker.socket });
   const data = await share.getDataset('c/table');
@@ -48,4 +52,19 @@ test('a table of C, and tables for C', async () => {
   for (const one of name) assert.strictEqual(side('check', one), '19995 rows\n');
   share.close();
   await broker.stop();
+});
+
+test('a column on a device, as a copy on the host', {
+  skip: !fs.existsSync(path.join(EMULATED, 'libcuda.so.1')) && 'no emulated device is built',
+}, async (t) => {
+  const env = { ...process.env, LD_LIBRARY_PATH: EMULATED };
+  const broker = await kit.serve({ env });
+  t.after(() => broker.stop());
+  execFileSync(PROGRAM, [broker.socket, 'device'], { env });
+  const share = await connect({ socket: broker.socket });
+  for (const readonly of [false, true]) {
+    const values = (await share.getDataset('c/device', { readonly })).column().values();
+    assert.deepStrictEqual(values, BigInt64Array.from({ length: 20000 }, (_, i) => 3n * BigInt(i)));
+  }
+  share.close();
 });

@@ -1,6 +1,7 @@
 /*
  * c_side.c: the C side of c.test.js.  "c_side SOCKET publish" publishes a table "c/table"; "c_side
- * SOCKET check NAME" opens one like it and checks each value.
+ * SOCKET check NAME" opens one like it and checks each value; "c_side SOCKET device" publishes a
+ * column "c/device" on device 0.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,6 +28,14 @@ struct ArrowArray {
 	struct ArrowArray **children, *dictionary;
 	void (*release)(struct ArrowArray *);
 	void *private_data;
+};
+
+struct ArrowDeviceArray {
+	struct ArrowArray array;
+	int64_t device_id;
+	int32_t device_type;
+	void *sync_event;
+	int64_t reserved[3];
 };
 
 static void no_schema(struct ArrowSchema *s)
@@ -162,6 +171,33 @@ static void check(lade_share *share, const char *name)
 	printf("%d rows\n", i - 5);
 }
 
+static void publish_device(lade_share *share)
+{
+	struct ArrowSchema schema = {"l", "", NULL, 0, 0, NULL, NULL, no_schema, NULL};
+	lade_place place = {LADE_DEVICE, 0};
+	lade_array *memory;
+	lade_error err;
+
+	if (lade_share_alloc_in(share, sizeof numbers, place, &memory, &err) ||
+	    lade_copy(NULL, lade_host_cspan(numbers, sizeof numbers), lade_array_span(memory), NULL,
+	              &err))
+		fail(err.message);
+	const void *buffers[] = {NULL, lade_array_span(memory).data};
+	struct ArrowDeviceArray column = {
+		.array = {ROWS, 0, 0, 2, 0, buffers, NULL, NULL, no_array, NULL},
+		.device_type = 2, /* CUDA */
+	};
+	const struct ArrowDeviceArray *columns[] = {&column};
+	lade_share_table what = {.struct_size = sizeof what,
+	                         .schema = &schema,
+	                         .batch_count = 1,
+	                         .copy = LADE_SHARE_COPY_NEVER,
+	                         .device_batches = columns};
+	if (lade_share_publish(share, "c/device", &what, NULL, &err))
+		fail(err.message);
+	lade_array_unref(memory);
+}
+
 int main(int argc, char **argv)
 {
 	lade_share_options options = {.struct_size = sizeof options};
@@ -169,13 +205,15 @@ int main(int argc, char **argv)
 	lade_error err;
 
 	if (argc < 3)
-		return fail("usage: c_side SOCKET publish|check [NAME]");
+		return fail("usage: c_side SOCKET publish|check|device [NAME]");
 	options.path = argv[1];
 	if (lade_share_connect(&options, &share, &err))
 		return fail(err.message);
 	fill();
 	if (!strcmp(argv[2], "publish"))
 		publish(share);
+	else if (!strcmp(argv[2], "device"))
+		publish_device(share);
 	else
 		check(share, argv[3]);
 	lade_share_close(share);

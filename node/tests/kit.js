@@ -11,12 +11,12 @@ const liblade = require('liblade');
 const BUILD = process.env.LADE_BUILD;
 const run = promisify(execFile);
 
-/** A broker of its own, for a test file: {socket, stop()}. */
-async function serve() {
+/** A broker of its own, for a test file: {socket, stop()}.  The options are those of spawn(). */
+async function serve(options) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lade-node-'));
   const socket = path.join(folder, 's');
   const broker = spawn(path.join(BUILD, 'lade'), ['share', 'serve', '--socket', socket],
-    { stdio: ['ignore', 'ignore', 'inherit'] });
+    { stdio: ['ignore', 'ignore', 'inherit'], ...options });
   const ended = new Promise((resolve) => broker.on('exit', resolve));
   for (let i = 0; ; i++) {
     try {
