@@ -327,12 +327,13 @@ class Dataset(_Closing):
         return tuple(self._version.device_array(i) for i in range(self.info.batches))
 
     def to_pyarrow(self) -> Any:
-        """A pyarrow.Table, or a pyarrow.ChunkedArray of a column."""
+        """A pyarrow.Table, or a pyarrow.ChunkedArray of a column, also of structs with nulls."""
         import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
         self._on_host()
         field = pa.field(self)
-        if pa.types.is_struct(field.type):
+        nulls = field.nullable and pa.chunked_array(self).null_count
+        if pa.types.is_struct(field.type) and not nulls:
             return pa.RecordBatchReader.from_stream(self).read_all()
         return pa.chunked_array(self)
 

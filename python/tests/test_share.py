@@ -290,6 +290,7 @@ def test_errors(path):
         share.publish("rows", rows)
         with pytest.raises(ValueError, match="rows of the table are null"):
             share.get("rows").numbers(0)
+        assert share.get("rows").to_pyarrow().to_pylist() == rows.to_pylist()
         share.publish("rows", rows[:1])
         assert np.asarray(share.get("rows").numbers(0)).tolist() == [1]
         with pytest.raises(IndexError, match="column 9 of 5"):
