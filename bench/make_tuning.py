@@ -19,10 +19,9 @@ SPDX-License-Identifier: Apache-2.0
 """
 import pathlib
 import re
-import sys
 import sysconfig
-import zlib
 
+import make_untuned
 import numpy as np
 
 
@@ -106,22 +105,5 @@ SETS = {"sensor.i2": sensor, "columns.i8": columns, "offsets.i8": offsets, "tick
         "dna.u1": dna, "features.f4": features}
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    out, size = pathlib.Path(sys.argv[1]), int((sys.argv[2:] or [16])[0]) << 20
-    unknown = set(sys.argv[3:]) - set(SETS)
-    if unknown:
-        sys.exit(f"make_tuning: no set is called {', '.join(sorted(unknown))}; there are "
-                 f"{', '.join(SETS)}")
-    out.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[3:] or SETS:
-        path, dtype = out / name, np.dtype("<" + name.rsplit(".", 1)[1])
-        if not path.exists() or path.stat().st_size != size:
-            data = SETS[name](size, np.random.default_rng(zlib.crc32(name.encode())))
-            temporary = path.with_name(name + ".part")
-            data.astype(dtype).tofile(temporary)
-            temporary.rename(path)
-
-
-main()
+if __name__ == "__main__":
+    make_untuned.main(SETS)

@@ -135,22 +135,22 @@ SETS = {"photos.u1": photos, "executables.u1": executables, "terrain.i2": terrai
         "labels.u4": labels, "quotes.f8": quotes, "tokens.i4": tokens}
 
 
-def main():
+def main(sets):
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        sys.exit(sys.modules["__main__"].__doc__)
     out, size = pathlib.Path(sys.argv[1]), int((sys.argv[2:] or [16])[0]) << 20
-    unknown = set(sys.argv[3:]) - set(SETS)
+    unknown = set(sys.argv[3:]) - set(sets)
     if unknown:
-        sys.exit(f"make_untuned: no set is called {', '.join(sorted(unknown))}; there are "
-                 f"{', '.join(SETS)}")
+        sys.exit(f"no set is called {', '.join(sorted(unknown))}; there are {', '.join(sets)}")
     out.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[3:] or SETS:
+    for name in sys.argv[3:] or sets:
         path, dtype = out / name, np.dtype("<" + name.rsplit(".", 1)[1])
         if not path.exists() or path.stat().st_size != size:
-            data = SETS[name](size, np.random.default_rng(zlib.crc32(name.encode())))
+            data = sets[name](size, np.random.default_rng(zlib.crc32(name.encode())))
             temporary = path.with_name(name + ".part")
             data.astype(dtype).tofile(temporary)
             temporary.rename(path)
 
 
-main()
+if __name__ == "__main__":
+    main(SETS)
