@@ -39,21 +39,23 @@ LADE_DEVICE uint32_t lade_bitcomp_more_ten(const lade_bitcomp_warp_smem *own_sme
 /* A bit for each element of 16 bytes that is not 0. */
 template <int LOG> LADE_DEVICE uint32_t lade_bitcomp_not_zero(const uint32_t *w)
 {
-	uint32_t bits = 0;
-	if (LOG == 3)
+	if constexpr (LOG == 3) {
 		return (w[0] | w[1] ? 1 : 0) | (w[2] | w[3] ? 2 : 0);
+	} else {
+		uint32_t bits = 0;
 #pragma unroll
-	for (uint32_t k = 0; k < 4; k++)
-		if (LOG == 2) {
-			bits |= w[k] ? 1u << k : 0;
-		} else if (LOG == 1) {
-			bits |= (w[k] & 0xFFFF ? 1u : 0) << 2 * k | (w[k] >> 16 ? 2u : 0) << 2 * k;
-		} else {
-			/* The bits 0, 8, 16 and 24 become 21 to 24. */
-			uint32_t any = ((w[k] & 0x7F7F7F7F) + 0x7F7F7F7F) | w[k];
-			bits |= ((any >> 7 & 0x01010101) * 0x00204081 >> 21 & 15) << 4 * k;
-		}
-	return bits;
+		for (uint32_t k = 0; k < 4; k++)
+			if (LOG == 2) {
+				bits |= w[k] ? 1u << k : 0;
+			} else if (LOG == 1) {
+				bits |= ((w[k] & 0xFFFF ? 1u : 0) | (w[k] >> 16 ? 2u : 0)) << 2 * k;
+			} else {
+				/* The bits 0, 8, 16 and 24 become 21 to 24. */
+				uint32_t any = ((w[k] & 0x7F7F7F7F) + 0x7F7F7F7F) | w[k];
+				bits |= ((any >> 7 & 0x01010101) * 0x00204081 >> 21 & 15) << 4 * k;
+			}
+		return bits;
+	}
 }
 
 /* Elements 'at' << (4 - LOG) and on, of 'n': those that are not 'absent', or with repeat not as the
