@@ -248,7 +248,7 @@ static void a_huge_claim_among_small(void **state)
 {
 	(void)state;
 	enum { ITEMS = 1500, SIZE = 64 };
-	static const size_t claims[] = {(size_t)1010 << 20, (size_t)1 << 50, (size_t)1 << 60};
+	static const size_t claims[] = {(size_t)1 << 31, (size_t)1 << 50, (size_t)1 << 60};
 	static lade_segment segment[ITEMS];
 	static lade_item item[ITEMS];
 	static lade_result result[ITEMS];
