@@ -107,7 +107,7 @@ void lade__wire_put(lade__packet *p, uint64_t value, size_t size);
 void lade__wire_bytes(lade__packet *p, const void *bytes, size_t size);
 /* With the blocks' descriptors, which stay the record's. */
 void lade__wire_record(lade__packet *p, const lade__record *record);
-/* The first 64 bytes of a record, with 'flags' more, and the name. */
+/* A record of no blocks and no head, and the name.  Its flags are 'flags' and those of devices. */
 void lade__wire_entry(lade__packet *p, const lade__record *record, uint32_t flags);
 /* FAILED. */
 void lade__wire_failed(lade__packet *p, uint64_t request, const lade_error *err);
