@@ -208,7 +208,7 @@ def test_what_makes_room(tmp_path):
             assert (np.asarray(share.get(f"noise {i}").numbers()) == noise[i]).all()
         except liblade.InputError:
             assert i < 3
-    with pytest.raises(liblade.InputError, match="of 2097152 are in use"):
+    with pytest.raises(liblade.InputError, match="of 2097152 are taken"):
         share.publish("x", np.zeros(300000), wait=0.1)
     for wait in (-1, -0.001, float("nan")):
         with pytest.raises(ValueError, match="want seconds from 0 on"):

@@ -238,6 +238,7 @@ static void finish_drop(lade__broker *b, size_t at)
 	lade__client *c = find_client(b, drop.client);
 
 	b->drops[at] = b->drops[--b->drop_count];
+	lade__spill_dropped(b, drop.version);
 	if (c) {
 		c->state = LADE__CLIENT_READY;
 		lade__broker_done(b, c, drop.request, drop.version);
@@ -272,8 +273,12 @@ void lade__broker_drop(lade__broker *b, lade__kept *kept, uint64_t client, uint6
 
 	if (!known)
 		b->unsent--;
+	b->spill.dropping = drop.version;
 	lade__shelf_drop(&b->shelf, kept);
-	if (add_drop(b, drop) && !known)
+	b->spill.dropping = 0;
+	if (!add_drop(b, drop))
+		lade__spill_dropped(b, drop.version);
+	else if (!known)
 		finish_drop(b, b->drop_count - 1);
 }
 
@@ -414,10 +419,15 @@ static void hear_keeper(lade__broker *b)
 
 /* ---- requests --------------------------------------------------------------------------- */
 
+uint64_t lade__broker_descriptors(const lade__broker *b)
+{
+	return b->shelf.descriptors + b->client_count + LADE__RESERVED;
+}
+
 /* Room for what a message brings. */
 static lade_status check_room(const lade__broker *b, const lade__record *r, lade_error *err)
 {
-	uint64_t used = b->shelf.memory_count + b->client_count + LADE__RESERVED;
+	uint64_t used = lade__broker_descriptors(b);
 
 	if (r->block_count && used + r->block_count > b->numbers.descriptor_cap)
 		return lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
@@ -432,9 +442,14 @@ static lade_status check_room(const lade__broker *b, const lade__record *r, lade
 	return LADE_OK;
 }
 
-/* Whether the client has open what it publishes again.  Only keepers know other forms. */
+/* Whether the client has open what it publishes again.  Only brokers set other flags, only keepers
+ * know other forms. */
 static lade_status check_blocks(const lade__client *c, const lade__record *r, lade_error *err)
 {
+	if (r->flags & ~(uint32_t)LADE__RECORD_HEAD_BLOCK)
+		return lade_fail(err, LADE_E_CORRUPT, LADE_NO_OFFSET,
+		                 "'%s' has flags %u, of which a publisher may set only bit 0",
+		                 r->name, r->flags);
 	for (size_t i = 0; i < r->block_count; i++) {
 		uint64_t version = r->blocks[i].version;
 		if (r->blocks[i].kind == LADE__BLOCK_PACKED ||
@@ -485,17 +500,9 @@ static lade_status publish(lade__broker *b, lade__client *c, uint64_t request, l
 	kept->request = request;
 	kept->pinned = true;
 	lade__kept_hold(&b->shelf, kept, 1);
-	if (kept->record.flags & LADE__RECORD_LEASE) {
-		/* The keeper could not keep the memory. */
-		kept->lender = c->serial;
-		kept->state = LADE__KEPT_SAFE;
-		c->lends = true;
-		commit(b, kept);
-		lade__broker_pump(b);
-		return LADE_OK;
-	}
 	c->state = LADE__CLIENT_BUSY;
 	kept->state = LADE__KEPT_WAITS;
+	c->lends |= (kept->record.flags & LADE__RECORD_LEASE) != 0;
 	kept->owed = b->shelf.bytes - had;
 	kept->until = lade__broker_now() + (wait_ms < UINT32_MAX ? (int64_t)wait_ms : UINT32_MAX);
 	b->spill.owed += kept->owed;
@@ -509,8 +516,15 @@ void lade__broker_admit(lade__broker *b, lade__kept *kept)
 {
 	b->spill.owed -= kept->owed;
 	b->spill.waiting--;
-	kept->state = LADE__KEPT_NEW;
-	b->unsent++;
+	if (kept->record.flags & LADE__RECORD_LEASE) {
+		/* The keeper could not keep the memory. */
+		kept->lender = kept->client;
+		kept->state = LADE__KEPT_SAFE;
+		commit(b, kept);
+	} else {
+		kept->state = LADE__KEPT_NEW;
+		b->unsent++;
+	}
 	lade__broker_pump(b);
 }
 
@@ -569,7 +583,7 @@ static lade_status open_version(lade__broker *b, lade__client *c, uint64_t reque
 	c->copy = copy || c->uid != kept->record.uid;
 	c->state = LADE__CLIENT_OPENS;
 	b->spill.opening++;
-	if (!lade__kept_place(kept))
+	if (!lade__kept_place(kept) && !lade__spill_moves(b, kept))
 		lade__broker_opened(b, c, kept);
 	return LADE_OK;
 }
@@ -787,11 +801,11 @@ static void take_client(lade__broker *b)
 			lade_fail(&err, LADE_E_NOMEM, LADE_NO_OFFSET, "no memory for a client");
 	}
 	if (err.status == LADE_OK &&
-	    b->shelf.memory_count + b->client_count + LADE__RESERVED >= b->numbers.descriptor_cap)
+	    lade__broker_descriptors(b) >= b->numbers.descriptor_cap)
 		lade_fail(&err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		          "the broker may have %llu descriptors, and %zu are in use or reserved",
+		          "the broker may have %llu descriptors, and %llu are in use or reserved",
 		          (unsigned long long)b->numbers.descriptor_cap,
-		          b->shelf.memory_count + b->client_count + LADE__RESERVED);
+		          (unsigned long long)lade__broker_descriptors(b));
 	if (err.status != LADE_OK) {
 		b->numbers.refused++;
 		lade__wire_failed(&b->packet, 0, &err);
@@ -841,11 +855,12 @@ static void handle(lade__broker *b, const struct epoll_event *event)
 
 static void loop(lade__broker *b, const lade_cancel *stop)
 {
+	lade__spill_work(b); /* what an earlier broker had not done */
 	while (!(stop && lade_cancel_is_set(stop))) {
-		int wait_ms = b->again || b->deaf         ? AGAIN_MS
+		int wait_ms = b->again || b->deaf || b->spill.task.later   ? AGAIN_MS
 		              : stop || b->keeper < 0 || b->spill.waiting ? STOP_MS
 		              : b->copier >= 0                            ? COPIER_MS
-		                                      : -1;
+		                                                          : -1;
 		b->event_count = epoll_wait(b->epoll, b->events, EVENTS, wait_ms);
 		for (int i = 0; i < b->event_count; i++)
 			handle(b, &b->events[i]);

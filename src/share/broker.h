@@ -92,6 +92,8 @@ lade_status lade__lock_read(lade__broker *broker, lade_error *err);
 /* A number that no version of this path has had, whoever served it. */
 lade_status lade__lock_next(lade__broker *broker, uint64_t *version, lade_error *err);
 
+/* Descriptors that are in use or reserved. */
+uint64_t lade__broker_descriptors(const lade__broker *broker);
 /* Milliseconds of a clock that only goes forward. */
 int64_t lade__broker_now(void);
 /* Sends the keeper what it lacks, as far as its socket has room. */

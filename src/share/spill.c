@@ -38,7 +38,7 @@
 #include <unistd.h>
 
 #define TRIES 3
-/* After a failure to write a file, until files are tried again. */
+/* After a failure, until files, a block or the worker are tried again. */
 #define AGAIN_MS 2000
 /* Compressed blocks may have that part of the memory before they go to files. */
 #define PACKED_PART 4
@@ -76,10 +76,36 @@ static void remove_file(const lade__spill *s, uint64_t number, bool version)
 		unlinkat(s->folder, name, 0);
 }
 
-/* Of the shelf: a file is not needed any more. */
+/* Of the shelf: a file is not needed any more.  Without memory to note that, it goes at once. */
 static void gone(void *ctx, uint64_t number, bool version)
 {
-	remove_file(&((lade__broker *)ctx)->spill, number, version);
+	lade__spill *s = &((lade__broker *)ctx)->spill;
+
+	if (s->dropping && s->unneeded_count == s->unneeded_cap) {
+		size_t cap = s->unneeded_cap ? s->unneeded_cap * 2 : 16;
+		lade__unneeded *larger = realloc(s->unneeded, cap * sizeof *larger);
+		if (larger) {
+			s->unneeded = larger;
+			s->unneeded_cap = cap;
+		}
+	}
+	if (s->dropping && s->unneeded_count < s->unneeded_cap)
+		s->unneeded[s->unneeded_count++] =
+			(lade__unneeded){s->dropping, number, version};
+	else
+		remove_file(s, number, version);
+}
+
+void lade__spill_dropped(lade__broker *b, uint64_t version)
+{
+	lade__spill *s = &b->spill;
+
+	for (size_t i = s->unneeded_count; i-- > 0;) {
+		if (s->unneeded[i].dropped != version)
+			continue;
+		remove_file(s, s->unneeded[i].number, s->unneeded[i].version);
+		s->unneeded[i] = s->unneeded[--s->unneeded_count];
+	}
 }
 
 /* Bytes of a regular file; false: there is none. */
@@ -128,7 +154,17 @@ static lade_status read_note(lade__broker *b, uint64_t version, lade__record *r,
 	return status;
 }
 
-/* A version that keeper and broker have lost, or one that the keeper has. */
+static bool same_files(const lade__kept *kept, const lade__record *r)
+{
+	for (size_t i = 0; i < kept->record.block_count; i++)
+		if (i >= r->block_count || kept->memories[i]->form != LADE__BLOCK_FILE ||
+		    kept->memories[i]->ino != r->blocks[i].version)
+			return false;
+	return true;
+}
+
+/* A version that keeper and broker have lost, or one that the keeper has: then blocks may have left
+ * their files since it was noted. */
 static lade_status take_note(lade__broker *b, uint64_t version, lade_error *err)
 {
 	lade__block room[LADE__WIRE_FDS];
@@ -136,11 +172,13 @@ static lade_status take_note(lade__broker *b, uint64_t version, lade_error *err)
 	lade__kept *kept = lade__shelf_find(&b->shelf, version);
 	lade_status status;
 
+	status = read_note(b, version, &r, room, err);
 	if (kept) {
-		kept->noted = lade__kept_place(kept) == LADE__RECORD_FILE;
+		kept->noted = status == LADE_OK && same_files(kept, &r);
+		if (!kept->noted)
+			remove_file(&b->spill, version, true);
 		return LADE_OK;
 	}
-	status = read_note(b, version, &r, room, err);
 	if (status == LADE_OK)
 		status = lade__shelf_add(&b->shelf, &r, 0, &kept, err);
 	if (status == LADE_E_NOMEM)
@@ -231,11 +269,15 @@ lade_status lade__spill_start(lade__broker *b, const char *path, lade_error *err
 	b->shelf.gone_ctx = b;
 	if (!path)
 		return LADE_OK;
+	s->notes = true; /* of what was in files when an earlier broker was killed */
 	TRY(open_folder(s, err));
 	TRY(scan(b, TAKE_VERSIONS, err));
 	for (size_t i = 0; i < b->shelf.memory_count; i++) {
 		lade__memory *m = b->shelf.memories[i];
-		if (m->form == LADE__BLOCK_FILE && file_size(s, m->ino, &m->taken))
+		if (m->form != LADE__BLOCK_FILE)
+			continue;
+		s->last_file = s->last_file < m->ino ? m->ino : s->last_file;
+		if (file_size(s, m->ino, &m->taken))
 			b->shelf.file_bytes += m->taken;
 	}
 	TRY(scan(b, DROP_BLOCKS, err));
@@ -270,7 +312,7 @@ static void end_task(lade__broker *b)
 
 	close_made(t);
 	t->kind = 0;
-	t->swaps = false;
+	t->swaps = t->later = false;
 	lade__shelf_unref(&b->shelf, t->memory);
 	t->memory = NULL;
 }
@@ -283,6 +325,11 @@ static bool uses(const lade__kept *kept, const lade__memory *m)
 	return false;
 }
 
+bool lade__spill_moves(const lade__broker *b, const lade__kept *kept)
+{
+	return b->spill.task.swaps && uses(kept, b->spill.task.memory);
+}
+
 /* Nobody gets the block. */
 static void fail_task(lade__broker *b, const lade_error *why)
 {
@@ -292,7 +339,7 @@ static void fail_task(lade__broker *b, const lade_error *why)
 
 	switch (s->task.kind) {
 	case LADE__PACK:
-		m->hard = 2;
+		m->again = lade__broker_now() + AGAIN_MS;
 		s->trouble = *why;
 		break;
 	case LADE__STORE:
@@ -361,18 +408,18 @@ static void send_task(lade__broker *b)
 	int fd = -1;
 
 	if (t->kind == LADE__NOTE && !noted) {
+		remove_file(s, t->version, true); /* a worker that ended may have written it */
 		end_task(b);
 		return;
 	}
 	if (s->worker < 0) {
-		if (t->tries++ == TRIES) {
+		if (t->tries++ == TRIES)
 			lade_fail(&err, LADE_E_IO, LADE_NO_OFFSET, "the worker ended %d times",
 			          TRIES);
-			fail_task(b, &err);
-			return;
-		}
-		if (lade__worker_start(s->folder, &s->worker, &s->pid, &err) != LADE_OK) {
+		else if (lade__worker_start(s->folder, &s->worker, &s->pid, &err) != LADE_OK)
 			s->worker = -1;
+		if (s->worker < 0) {
+			s->worker_again = lade__broker_now() + AGAIN_MS;
 			fail_task(b, &err);
 			return;
 		}
@@ -393,8 +440,10 @@ static void send_task(lade__broker *b)
 		               t->kind == LADE__STORE ? s->last_file + 1 : t->memory->size, 8);
 	if (fd >= 0)
 		b->packet.fds[b->packet.fd_count++] = fd;
-	/* A worker that has ended shows as the end of its connection. */
-	lade__wire_send(s->worker, &b->packet);
+	/* A worker that has ended shows as the end of its connection.  Else it was memory of the
+	 * system, or its limit of descriptors on their way. */
+	int rc = lade__wire_send(s->worker, &b->packet);
+	t->later = rc && rc != EPIPE && rc != ECONNRESET;
 	if (close_it)
 		close(fd);
 }
@@ -459,7 +508,7 @@ static void take_made(lade__broker *b, uint64_t size)
 	struct stat st = {0};
 	if (t->kind == LADE__PACK && !fstat(t->made.fd, &st) &&
 	    (uint64_t)st.st_size > WORTH(t->memory->size)) {
-		t->memory->hard = 1;
+		t->memory->hard = true;
 		if (has_room_in_files(b, (uint64_t)st.st_size)) {
 			t->kind = LADE__STORE;
 			send_task(b);
@@ -468,8 +517,8 @@ static void take_made(lade__broker *b, uint64_t size)
 		}
 		return;
 	}
-	/* Those who used it have gone. */
-	if (t->memory->refs == 1) {
+	/* Those who used it have gone, or somebody has opened it meanwhile. */
+	if (t->memory->refs == 1 || (t->kind != LADE__UNPACK && t->memory->held)) {
 		if (t->kind == LADE__STORE)
 			remove_file(s, t->made.version, false);
 		end_task(b);
@@ -535,9 +584,9 @@ void lade__spill_kept(lade__broker *b, const lade_error *failed)
 
 	if (!t->swaps)
 		return;
-	if (was_file)
-		forget_notes(b, m);
 	if (!failed) {
+		if (was_file)
+			forget_notes(b, m);
 		lade_status status = lade__shelf_swap(&b->shelf, m, &t->made, &err);
 		t->made.fd = -1;
 		failed = status == LADE_OK ? NULL : &err;
@@ -564,14 +613,15 @@ void lade__spill_kept(lade__broker *b, const lade_error *failed)
 /* ---- what is due ------------------------------------------------------------------------ */
 
 /* The least recently used of a form that nobody has open. */
-static lade__memory *victim(const lade__broker *b, uint8_t form, uint8_t hard)
+static lade__memory *victim(const lade__broker *b, uint8_t form, bool hard)
 {
 	lade__memory *least = NULL;
+	int64_t now = lade__broker_now();
 
 	for (size_t i = 0; i < b->shelf.memory_count; i++) {
 		lade__memory *m = b->shelf.memories[i];
-		if (m->form == form && !m->held && m->size && m->hard <= hard &&
-		    (!least || m->used < least->used))
+		if (m->form == form && !m->held && m->size && (hard || !m->hard) &&
+		    now >= m->again && (!least || m->used < least->used))
 			least = m;
 	}
 	return least;
@@ -581,13 +631,16 @@ static lade__memory *victim(const lade__broker *b, uint8_t form, uint8_t hard)
 static bool evict(lade__broker *b)
 {
 	const lade__spill *s = &b->spill;
-	lade__memory *packed = victim(b, LADE__BLOCK_PACKED, 2);
-	lade__memory *raw = victim(b, LADE__BLOCK_HOST, has_files(s) ? 1 : 0);
+
+	if (lade__broker_now() < s->worker_again)
+		return false;
+	lade__memory *packed = victim(b, LADE__BLOCK_PACKED, true);
+	lade__memory *raw = victim(b, LADE__BLOCK_HOST, has_files(s));
 
 	if (packed && !has_room_in_files(b, packed->taken))
 		packed = NULL;
 	if (raw && raw->hard && !has_room_in_files(b, raw->taken))
-		raw = victim(b, LADE__BLOCK_HOST, 0);
+		raw = victim(b, LADE__BLOCK_HOST, false);
 	if (packed && (!raw || b->shelf.packed_bytes > b->bytes_cap / PACKED_PART))
 		begin(b, LADE__STORE, packed, 0);
 	else if (raw)
@@ -605,10 +658,11 @@ bool lade__spill_fits(const lade__broker *b, uint64_t size)
 static void no_room(const lade__broker *b, uint64_t size, const char *name, lade_error *err)
 {
 	const lade__spill *s = &b->spill;
-	bool trouble = s->trouble.status != LADE_OK && lade__broker_now() < s->again;
+	int64_t again = s->again > s->worker_again ? s->again : s->worker_again;
+	bool trouble = s->trouble.status != LADE_OK && lade__broker_now() < again;
 
 	lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-	          "%llu bytes for '%s', and %llu of %llu are in use%s%.100s",
+	          "%llu bytes for '%s', and %llu of %llu are taken%s%.100s",
 	          (unsigned long long)size, name,
 	          (unsigned long long)(b->shelf.bytes - s->owed),
 	          (unsigned long long)b->bytes_cap, trouble ? ": " : "",
@@ -641,6 +695,14 @@ static bool open_next(lade__broker *b)
 			lade__broker_open_failed(b, c, &err);
 		} else if (!m) {
 			lade__broker_opened(b, c, kept);
+		} else if (m->fd < 0 && lade__broker_descriptors(b) >= b->numbers.descriptor_cap) {
+			lade_fail(&err, LADE_E_LIMIT, LADE_NO_OFFSET,
+			          "'%s' is in files, and %llu of the broker's %llu descriptors are "
+			          "in use or reserved",
+			          kept->record.name,
+			          (unsigned long long)lade__broker_descriptors(b),
+			          (unsigned long long)b->numbers.descriptor_cap);
+			lade__broker_open_failed(b, c, &err);
 		} else if (lade__spill_fits(b, m->size)) {
 			begin(b, LADE__UNPACK, m, 0);
 		} else if (!evict(b)) {
@@ -652,26 +714,33 @@ static bool open_next(lade__broker *b)
 	return false;
 }
 
+/* Gives room to the oldest publication that fits, begins to make some, or refuses the oldest whose
+ * time has come.  False: nothing was to do. */
 static bool publish_next(lade__broker *b)
 {
-	lade__kept *kept = NULL;
+	lade__kept *late = NULL;
+	int64_t now = lade__broker_now();
 	lade_error err;
 
-	for (size_t i = 0; i < b->shelf.count && b->spill.waiting && !kept; i++)
-		if (b->shelf.versions[i]->state == LADE__KEPT_WAITS)
-			kept = b->shelf.versions[i];
-	if (!kept)
+	if (!b->spill.waiting)
 		return false;
-	if (lade__spill_fits(b, kept->owed)) {
-		lade__broker_admit(b, kept);
-		return true;
+	for (size_t i = 0; i < b->shelf.count; i++) {
+		lade__kept *kept = b->shelf.versions[i];
+		if (kept->state != LADE__KEPT_WAITS)
+			continue;
+		if (lade__spill_fits(b, kept->owed)) {
+			lade__broker_admit(b, kept);
+			return true;
+		}
+		if (!late && now >= kept->until)
+			late = kept;
 	}
 	if (evict(b))
 		return true;
-	if (lade__broker_now() < kept->until)
+	if (!late)
 		return false;
-	no_room(b, kept->owed, kept->record.name, &err);
-	lade__broker_refuse(b, kept, &err);
+	no_room(b, late->owed, late->record.name, &err);
+	lade__broker_refuse(b, late, &err);
 	return true;
 }
 
@@ -696,6 +765,8 @@ static bool note_next(lade__broker *b)
 
 void lade__spill_work(lade__broker *b)
 {
+	if (b->spill.task.later)
+		send_task(b);
 	while (!b->spill.task.kind && (open_next(b) || publish_next(b) || note_next(b)))
 		;
 }
@@ -715,6 +786,9 @@ void lade__spill_end(lade__broker *b, bool all)
 		close(s->folder);
 	s->path = NULL;
 	s->folder = -1;
+	free(s->unneeded);
+	s->unneeded = NULL;
+	s->unneeded_count = s->unneeded_cap = 0;
 }
 
 /* ---- numbers ---------------------------------------------------------------------------- */
@@ -728,7 +802,7 @@ void lade__broker_put_numbers(const lade__broker *b, lade__packet *p)
 	n.versions = b->shelf.count;
 	n.bytes = b->shelf.bytes;
 	n.bytes_cap = b->bytes_cap;
-	n.descriptors = b->shelf.memory_count + b->client_count + LADE__RESERVED;
+	n.descriptors = lade__broker_descriptors(b);
 	n.clients = b->client_count;
 	n.client_cap = b->client_cap;
 	n.compressed = b->shelf.packed_bytes;

@@ -22,7 +22,14 @@ typedef struct lade__task {
 	uint64_t size;    /* of a file */
 	bool swaps;       /* the keeper is asked to put the block there */
 	bool asked;       /* it was */
+	bool later;       /* the worker could not be sent it */
 } lade__task;
+
+/* A file that goes once the keeper has dropped a version: the keeper may be the next broker's. */
+typedef struct lade__unneeded {
+	uint64_t dropped, number;
+	bool version;
+} lade__unneeded;
 
 typedef struct lade__spill {
 	const char *path; /* of the folder; NULL: there is none */
@@ -34,9 +41,12 @@ typedef struct lade__spill {
 	size_t waiting;    /* versions that do */
 	size_t opening;    /* clients that wait for blocks to come back */
 	bool notes;        /* some versions may have to be noted */
-	lade_error trouble; /* the last failure to write, which is not tried again before 'again' */
-	int64_t again;
+	lade_error trouble; /* the last failure to make room */
+	int64_t again, worker_again; /* until then no files are written, the worker gets nothing */
 	uint64_t packed, stored, returned; /* blocks */
+	uint64_t dropping; /* a version: files that it leaves are unneeded once it is dropped */
+	lade__unneeded *unneeded;
+	size_t unneeded_count, unneeded_cap;
 	lade__packet note;
 } lade__spill;
 
@@ -52,6 +62,10 @@ bool lade__spill_fits(const struct lade__broker *broker, uint64_t size);
 void lade__spill_work(struct lade__broker *broker);
 /* The worker has said something. */
 void lade__spill_hear(struct lade__broker *broker);
+/* The keeper has dropped a version. */
+void lade__spill_dropped(struct lade__broker *broker, uint64_t version);
+/* Whether the keeper is just putting a block of the version elsewhere: who opens it waits. */
+bool lade__spill_moves(const struct lade__broker *broker, const lade__kept *kept);
 /* Asks the keeper to put a block where the worker has; returns as lade__wire_send(). */
 int lade__spill_ask(struct lade__broker *broker);
 /* The keeper has, or has failed to: 'failed'. */

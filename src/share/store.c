@@ -83,6 +83,8 @@ static void count_bytes(lade__shelf *s, const lade__memory *m, bool in)
 {
 	uint64_t bytes = in ? m->taken : 0 - m->taken;
 
+	if (m->fd >= 0)
+		s->descriptors += in ? 1 : (size_t)-1;
 	if (m->form == LADE__BLOCK_FILE)
 		s->file_bytes += bytes;
 	else if (lade__is_far(m->form))
@@ -407,7 +409,7 @@ lade_status lade__shelf_copies(lade__shelf *s, lade__kept *kept, lade__record *f
 		if (bytes_cap && s->bytes > bytes_cap)
 			TRY(lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
 			              "a copy of '%s' on the host has more than %llu bytes, and "
-			              "%llu of %llu are in use",
+			              "%llu of %llu are taken",
 			              kept->record.name, (unsigned long long)(s->bytes - had),
 			              (unsigned long long)had, (unsigned long long)bytes_cap));
 	}
@@ -422,7 +424,7 @@ static void kept_free(lade__shelf *s, lade__kept *kept)
 {
 	if (kept)
 		lade__shelf_drop_copies(s, kept);
-	if (kept && kept->noted == 1 && s->gone)
+	if (kept && kept->noted && s->gone)
 		s->gone(s->gone_ctx, kept->record.version, true);
 	for (size_t i = 0; kept && i < kept->record.block_count; i++) {
 		if (kept->memories[i])
@@ -485,7 +487,7 @@ lade_status lade__shelf_add(lade__shelf *s, lade__record *r, uint64_t bytes_cap,
 	}
 	if (bytes_cap && (!fits || r->head_size > bytes_cap - (s->bytes - had)))
 		TRY(lade_fail(err, LADE_E_LIMIT, LADE_NO_OFFSET,
-		              "%llu bytes for '%s', and %llu of %llu are in use",
+		              "%llu bytes for '%s', and %llu of %llu are taken",
 		              (unsigned long long)(s->bytes - had + r->head_size), r->name,
 		              (unsigned long long)had, (unsigned long long)bytes_cap));
 	if (!grow((void ***)&s->versions, s->count, &s->cap))

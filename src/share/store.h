@@ -24,7 +24,8 @@ typedef struct lade__memory {
 	uint64_t size;
 	size_t refs;
 	uint8_t form;    /* LADE__BLOCK_HOST, _PACKED, _FILE, _DEVICE or _LEASE */
-	uint8_t hard;    /* 1: compressing saves too little; 2: it failed */
+	bool hard;       /* compressing saves too little */
+	int64_t again;   /* compressing failed: when it is tried again, in ms */
 	uint64_t taken;  /* bytes that it takes so; of a device: what its publisher says */
 	uint64_t used;   /* when it was opened last, by the shelf's clock */
 	size_t held;     /* times that it must stay as it is */
@@ -73,6 +74,7 @@ typedef struct lade__shelf {
 	size_t memory_count, memory_cap;
 	uint64_t bytes; /* of memory, compressed or not, and of heads; not of devices */
 	uint64_t packed_bytes, file_bytes, device_bytes;
+	size_t descriptors; /* of memories */
 	uint64_t clock;
 	/* Called when a block leaves file 'number', or a version that is noted goes; or NULL */
 	void (*gone)(void *ctx, uint64_t number, bool version);

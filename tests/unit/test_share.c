@@ -444,7 +444,7 @@ static void test_limits(void **state)
 	kit_must(lade_share_open(two, "a", NULL, &held[0], &err), &err);
 	kit_must(lade_share_open(two, "b", NULL, &held[1], &err), &err);
 	assert_int_equal(lade_share_publish(share, "c", &c.table, NULL, &err), LADE_E_LIMIT);
-	assert_non_null(strstr(err.message, " of 400000 are in use"));
+	assert_non_null(strstr(err.message, " of 400000 are taken"));
 	kit_must(lade_share_remove(share, "b", 0, &err), &err);
 	kit_must(lade_share_publish(share, "c", &c.table, NULL, &err), &err);
 	kit_publish(share, "d", 1, 1);

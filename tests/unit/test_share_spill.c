@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define LARGE 20000          /* values: 160 KB, a block */
@@ -178,12 +179,14 @@ static void test_files(void **state)
 	lade_error err;
 	(void)state;
 
+	uint64_t descriptors = kit_numbers(share).descriptors;
 	for (int64_t i = 0; i < 10; i++)
 		must_publish(share, (const char[]){(char)('a' + i), 0}, i, i % 2);
 	places(share, where);
 	assert_string_equal(where + 8, "00");
 	assert_int_equal(where[1], '2'); /* what cannot be compressed goes to files at once */
 	lade_share_statistics n = kit_numbers(share);
+	assert_int_equal(n.descriptors, descriptors + 10 - (uint64_t)files(".lade"));
 	assert_true(n.stored >= 4 && n.disk >= 4 * LARGE * 8 && n.bytes <= ROOM);
 	assert_int_equal(stat(spill, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
@@ -268,7 +271,7 @@ static void test_all_is_in_use(void **state)
 	for (uint32_t wait_ms = 0; wait_ms < 200; wait_ms += 150) {
 		assert_int_equal(publish(share, "c", 3, false, wait_ms, &err), LADE_E_LIMIT);
 		assert_non_null(strstr(err.message, "bytes for 'c', and 3"));
-		assert_non_null(strstr(err.message, " of 400000 are in use"));
+		assert_non_null(strstr(err.message, " of 400000 are taken"));
 	}
 	assert_int_equal(kit_numbers(share).versions, 2);
 	/* One that waits gets the room of one that is released. */
@@ -290,6 +293,8 @@ static void test_all_is_in_use(void **state)
 	for (int i = 0; i < 2000 && !kit_numbers(share).waiting; i++)
 		usleep(2000);
 	assert_int_equal(kit_numbers(share).waiting, 1);
+	/* Nor does one that does not wait wait for the one before it. */
+	assert_int_equal(publish(share, "e", 5, false, 0, &err), LADE_E_LIMIT);
 	kit_kill(child);
 	for (int i = 0; i < 2000 && kit_numbers(share).waiting; i++)
 		usleep(2000);
@@ -314,7 +319,7 @@ static void test_a_full_folder(void **state)
 	for (int64_t i = 0; i < 3; i++)
 		must_publish(share, (const char[]){(char)('a' + i), 0}, i, true);
 	assert_int_equal(publish(share, "x", 9, true, 0, &err), LADE_E_LIMIT);
-	assert_non_null(strstr(err.message, "of 400000 are in use"));
+	assert_non_null(strstr(err.message, "of 400000 are taken"));
 	assert_true(kit_numbers(share).disk <= 200000);
 	expect(share, "b", 1, true);
 	expect(share, "c", 2, true);
@@ -349,7 +354,7 @@ static void test_a_full_disk(void **state)
 	kit_serve_end(broker);
 	assert_int_equal(umount2(spill, MNT_DETACH), 0);
 	assert_int_equal(status, LADE_E_LIMIT);
-	assert_non_null(strstr(err.message, "of 400000 are in use"));
+	assert_non_null(strstr(err.message, "of 400000 are taken"));
 	assert_non_null(strstr(err.message, "No space left on device"));
 	assert_int_equal(left, 0);
 }
@@ -450,6 +455,35 @@ static pid_t worker_of(pid_t broker)
 	return pid;
 }
 
+/* What the worker cannot do now it does later. */
+static void test_a_worker_that_cannot_start(void **state)
+{
+	static int64_t values[6000]; /* such a version needs no descriptor */
+	pid_t broker = serve(ROOM, 0, false);
+	lade_share *share = kit_connect();
+	struct rlimit had, few;
+	kit_column c;
+	lade_error err;
+	(void)state;
+
+	must_publish(share, "a", 1, false);
+	must_publish(share, "b", 2, false);
+	kit_column_init(&c, values, 0, 6000);
+	kit_must(lade_share_publish(share, "c", &c.table, NULL, &err), &err);
+	assert_int_equal(prlimit(broker, RLIMIT_NOFILE, NULL, &had), 0);
+	few = (struct rlimit){3, had.rlim_max};
+	assert_int_equal(prlimit(broker, RLIMIT_NOFILE, &few, NULL), 0);
+	assert_int_equal(lade_share_publish(share, "d", &c.table, NULL, &err), LADE_E_LIMIT);
+	assert_non_null(strstr(err.message, "Too many open files"));
+	assert_int_equal(prlimit(broker, RLIMIT_NOFILE, &had, NULL), 0);
+	c.table.wait_ms = 60000;
+	kit_must(lade_share_publish(share, "d", &c.table, NULL, &err), &err);
+	expect(share, "a", 1, false);
+	expect(share, "b", 2, false);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
 /* A call that needs room, or brings a version back, while a process is stopped. */
 static pid_t call_apart(bool returns, bool hard)
 {
@@ -463,6 +497,118 @@ static pid_t call_apart(bool returns, bool hard)
 		                    : publish(share, "late", 9, hard, 0, &err)));
 	}
 	return pid;
+}
+
+static void until_waiting(lade_share *share)
+{
+	for (int i = 0; i < 2000 && !kit_numbers(share).waiting; i++)
+		usleep(1000);
+	assert_int_equal(kit_numbers(share).waiting, 1);
+}
+
+/* A block that is opened while it is compressed, or written, stays where it is. */
+static void test_what_is_opened_while_it_makes_room(void **state)
+{
+	(void)state;
+	for (int hard = 0; hard < 2; hard++) {
+		pid_t broker = serve(ROOM, 0, true);
+		lade_share *share = kit_connect();
+		lade_share_version *v;
+		char where[27];
+		lade_error err;
+
+		for (int64_t i = 0; i < 3; i++)
+			must_publish(share, (const char[]){(char)('a' + i), 0}, i, hard);
+		pid_t worker = worker_of(broker);
+		kill(worker, SIGSTOP);
+		pid_t call = call_apart(false, hard);
+		until_waiting(share);
+		kit_must(lade_share_open(share, "b", NULL, &v, &err), &err);
+		kill(worker, SIGCONT);
+		assert_int_equal(kit_wait(call), LADE_OK);
+		places(share, where);
+		assert_string_equal(where, hard ? "202" : "101");
+		assert_int_equal(files(".lade"), hard ? 2 : 0);
+		assert_true(kit_numbers(share).bytes <= ROOM);
+		lade_share *other = kit_connect();
+		expect(other, "b", 1, hard);
+		lade_share_close(other);
+		lade_share_version_unref(v);
+		lade_share_close(share);
+		kit_serve_end(broker);
+	}
+}
+
+/* A file stays until the keeper knows that its version has gone. */
+static void test_a_file_goes_after_its_version(void **state)
+{
+	pid_t broker = serve(ROOM, 0, true);
+	lade_share *share = kit_connect();
+	lade_error err;
+	(void)state;
+
+	for (int64_t i = 0; i < 3; i++)
+		must_publish(share, (const char[]){(char)('a' + i), 0}, i, true);
+	until_files(".version", 1);
+	pid_t keeper = (pid_t)kit_numbers(share).keeper_pid;
+	kill(keeper, SIGSTOP);
+	pid_t call = fork();
+	if (call == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit((int)lade_share_remove(kit_connect(), "a", 0, &err));
+	}
+	for (int i = 0; i < 2000 && kit_numbers(share).versions == 3; i++)
+		usleep(1000);
+	assert_int_equal(kit_numbers(share).versions, 2);
+	assert_int_equal(files(".lade") + files(".version"), 2);
+	kill(keeper, SIGCONT);
+	assert_int_equal(kit_wait(call), LADE_OK);
+	assert_int_equal(files(".lade") + files(".version"), 0);
+	lade_share_close(share);
+	kit_serve_end(broker);
+}
+
+/* A version's own file, which the broker had not written, or not removed, when it was killed. */
+static void test_files_of_versions_after_a_kill(void **state)
+{
+	pid_t broker = serve(ROOM, 0, true);
+	lade_share *share = kit_connect();
+	char path[120], kept[120];
+	lade_error err;
+	(void)state;
+
+	for (int64_t i = 0; i < 3; i++)
+		must_publish(share, (const char[]){(char)('a' + i), 0}, i, true);
+	until_files(".version", 1);
+	kit_kill(broker);
+	damage(".version", 0);
+	broker = serve(ROOM, 0, true);
+	until_files(".version", 1);
+	/* The keeper has it back in memory, and the file is there still. */
+	lade_share_version *v;
+	kit_must(lade_share_open(share, "b", NULL, &v, &err), &err);
+	lade_share_version_unref(v);
+	DIR *dir = opendir(spill);
+	assert_non_null(dir);
+	path[0] = 0;
+	for (struct dirent *e; (e = readdir(dir));)
+		if (strstr(e->d_name, ".version"))
+			snprintf(path, sizeof path, "%s/%.30s", spill, e->d_name);
+	closedir(dir);
+	snprintf(kept, sizeof kept, "%s/kept", kit_folder);
+	assert_int_equal(link(path, kept), 0);
+	expect(share, "a", 0, true);
+	until_files(".version", 1); /* of the one that made room */
+	assert_int_equal(access(path, F_OK), -1);
+	kit_kill(broker);
+	assert_int_equal(rename(kept, path), 0);
+	broker = serve(ROOM, 0, true);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(files(".version"), 1);
+	for (int64_t i = 0; i < 3; i++)
+		expect(share, (const char[]){(char)('a' + i), 0}, i, true);
+	lade_share_close(share);
+	kit_serve_end(broker);
 }
 
 enum { KILL_BROKER, KILL_WORKER, KILL_KEEPER, KILL_BOTH, KILLS };
@@ -481,9 +627,7 @@ static void kill_at(int who, bool returns, bool hard, bool stops)
 	pid_t worker = worker_of(broker), keeper = (pid_t)kit_numbers(share).keeper_pid;
 	kill(stops ? worker : keeper, SIGSTOP);
 	pid_t call = call_apart(returns, hard);
-	for (int i = 0; i < 2000 && !kit_numbers(share).waiting; i++)
-		usleep(1000);
-	assert_int_equal(kit_numbers(share).waiting, 1);
+	until_waiting(share);
 	if (!stops)
 		usleep(20000); /* most times the worker is done by then */
 	if (who == KILL_BROKER || who == KILL_BOTH)
@@ -605,23 +749,42 @@ static void test_a_broker_without_the_folder(void **state)
 	kit_serve_end(broker);
 }
 
-/* Forms of blocks that only the keeper may name. */
+/* Forms of blocks that only the keeper may name, flags that only the broker sets. */
 static void test_forms_that_clients_may_not_name(void **state)
 {
 	static lade__packet packet;
+	static const struct {
+		uint8_t kind;
+		uint32_t flags;
+	} all[] = {
+		{LADE__BLOCK_PACKED, 0},
+		{LADE__BLOCK_FILE, 0},
+		{LADE__BLOCK_HOST, LADE__RECORD_DEVICE},
+		{LADE__BLOCK_HOST, LADE__RECORD_COPIED},
+		{LADE__BLOCK_HOST, LADE__RECORD_LEASE},
+		{LADE__BLOCK_HOST, LADE__RECORD_PACKED},
+		{LADE__BLOCK_HOST, LADE__RECORD_FILE},
+	};
 	pid_t broker = serve(ROOM, 0, true);
 	lade_error err;
 	int fd;
 	(void)state;
 
 	lade_share_close(kit_connect());
-	for (uint8_t kind = LADE__BLOCK_PACKED; kind <= LADE__BLOCK_FILE; kind++) {
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		int memory = memfd_create("test", MFD_ALLOW_SEALING);
-		lade__block block = {.kind = kind,
+		assert_int_equal(ftruncate(memory, 100), 0);
+		assert_int_equal(fcntl(memory, F_ADD_SEALS,
+		                       F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
+		                 0);
+		lade__block block = {.kind = all[i].kind,
 		                     .fd = memory,
-		                     .version = kind == LADE__BLOCK_FILE,
+		                     .version = all[i].kind == LADE__BLOCK_FILE,
 		                     .size = 100};
-		lade__record r = {.name = "x", .block_count = 1, .blocks = &block};
+		lade__record r = {.name = "x",
+		                  .flags = all[i].flags,
+		                  .block_count = 1,
+		                  .blocks = &block};
 		kit_must(lade__socket_connect(kit_path, &fd, &err), &err);
 		lade__wire_begin(&packet, LADE__PUBLISH, 7);
 		lade__wire_record(&packet, &r);
@@ -647,6 +810,10 @@ int main(void)
 		cmocka_unit_test(test_a_full_disk),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_folders_that_are_refused),
+		cmocka_unit_test(test_a_worker_that_cannot_start),
+		cmocka_unit_test(test_what_is_opened_while_it_makes_room),
+		cmocka_unit_test(test_a_file_goes_after_its_version),
+		cmocka_unit_test(test_files_of_versions_after_a_kill),
 		cmocka_unit_test(test_each_is_killed_at_each_step),
 		cmocka_unit_test(test_files_of_a_broker_that_was_killed),
 		cmocka_unit_test(test_a_broker_without_the_folder),
