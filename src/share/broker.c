@@ -120,6 +120,13 @@ static void forget_waiting(lade__broker *b, lade__kept *kept)
 	lade__shelf_drop(&b->shelf, kept);
 }
 
+/* A process that is just starting may have it, too, and keep its events coming. */
+static void close_client(const lade__broker *b, int fd)
+{
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
 /* Its events, if some are waiting, may be NULL in the list of the loop. */
 static void disconnect(lade__broker *b, lade__client *c)
 {
@@ -141,7 +148,7 @@ static void disconnect(lade__broker *b, lade__client *c)
 	for (int i = 0; i < b->event_count; i++)
 		if (b->events[i].data.ptr == c)
 			b->events[i].data.ptr = NULL;
-	close(c->fd);
+	close_client(b, c->fd);
 	free(c->held);
 	free(c);
 	b->client_count--;
@@ -810,7 +817,7 @@ static void take_client(lade__broker *b)
 		b->numbers.refused++;
 		lade__wire_failed(&b->packet, 0, &err);
 		lade__wire_send(fd, &b->packet);
-		close(fd);
+		close_client(b, fd);
 		free(c);
 		return;
 	}
