@@ -39,7 +39,7 @@ export interface OpenOptions {
 
 export interface PublishOptions {
   /** "if-needed" (share what can be shared), "never" or "always". */
-  copy?: 'if-needed' | 'never' | 'always';
+  copy?: 'if-needed' | 'if_needed' | 'never' | 'always';
   /** The same as copy: "always": only the rows of a slice become readable. */
   compact?: boolean;
 }
@@ -66,6 +66,43 @@ export interface Info {
   batches: number;
   uid: number;
   pid: number;
+  /** In a listing, where it is; an opened version is in memory. */
+  place: 'memory' | 'compressed' | 'disk';
+}
+
+/** What a broker holds and has done. */
+export interface Statistics {
+  names: number;
+  versions: number;
+  /** Of memory; what versions have in common counts once. */
+  bytes: number;
+  /** 0: no limit. */
+  bytesCap: number;
+  descriptors: number;
+  descriptorCap: number;
+  clients: number;
+  clientCap: number;
+  /** Versions that clients have open. */
+  held: number;
+  /** Since the broker's start, as the next three. */
+  published: number;
+  opened: number;
+  removed: number;
+  refused: number;
+  keeperPid: number;
+  keeperStarts: number;
+  /** Bytes of `bytes` that are compressed. */
+  compressed: number;
+  /** Bytes in files. */
+  disk: number;
+  /** 0: no limit, or no folder. */
+  diskCap: number;
+  /** Blocks compressed, written to files, and brought back. */
+  evicted: number;
+  stored: number;
+  returned: number;
+  /** Calls that wait for room, or for blocks to come back. */
+  waiting: number;
 }
 
 /** A schema of the Arrow C data interface. */
@@ -113,7 +150,7 @@ export class Connection implements Disposable {
     Promise<number>;
   /** What is published and removed from now on, of names that begin with the prefix. */
   subscribe(prefix?: string, options?: { signal?: AbortSignal }): Promise<Subscription>;
-  statistics(): Promise<Record<string, number>>;
+  statistics(): Promise<Statistics>;
   /** Ends the connection; data sets stay valid. */
   close(): void;
   [Symbol.dispose](): void;

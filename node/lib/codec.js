@@ -1,11 +1,12 @@
 // codec.js: encodes and decodes chunks in memory.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, using } = require('./native.js');
+const { native, using, optionsOf } = require('./native.js');
 const { start, cancellable } = require('./memory.js');
 
 /** The arguments of the add-on's function, and what makes the results of its own. */
-function call(decode, sync, data, spec, { out = null, largest = 0 } = {}, token = null) {
+function call(decode, sync, data, spec, options, token = null) {
+  const { out = null, largest = 0 } = optionsOf(['out', 'largest', 'signal'], options);
   const many = Array.isArray(data);
   const sources = many ? data : [data];
   const targets = out === null || out === undefined ? null : many ? out : [out];

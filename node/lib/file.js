@@ -1,7 +1,7 @@
 // file.js: .lade files.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, using, Closing } = require('./native.js');
+const { native, using, optionsOf, Closing } = require('./native.js');
 const { classOf, typeOf, pathOf, cancellable } = require('./memory.js');
 
 /** An open .lade file. */
@@ -20,7 +20,8 @@ class LadeFile extends Closing {
   get shape() { return this.info.shape; }
   get size() { return this.info.size; }
 
-  #read(sync, { start = 0, count, out } = {}, token = null) {
+  #read(sync, options, token = null) {
+    const { start = 0, count, out } = optionsOf(['start', 'count', 'out', 'signal'], options);
     const { dtype, size } = this.info;
     const ArrayType = classOf(dtype);
     const width = ArrayType.BYTES_PER_ELEMENT;
@@ -48,7 +49,8 @@ class LadeFile extends Closing {
 
 /** Opens a .lade file. */
 async function openFile(path, options) {
-  return cancellable(options?.signal,
+  const { signal } = optionsOf(['signal'], options);
+  return cancellable(signal,
     async (token) => new LadeFile(await native.fileOpen(false, pathOf(path), token)));
 }
 
@@ -56,9 +58,9 @@ function openFileSync(path) {
   return new LadeFile(native.fileOpen(true, pathOf(path), null));
 }
 
-function write(sync, path, data, options = {}, token = null) {
-  const { spec = 'copy', chunkSize = 0, shape = null, checksums = true } = options;
-  const { dtype = typeOf(data) } = options;
+function write(sync, path, data, options, token = null) {
+  const { spec = 'copy', chunkSize = 0, shape = null, checksums = true, dtype = typeOf(data) } =
+    optionsOf(['spec', 'chunkSize', 'shape', 'checksums', 'dtype', 'signal'], options);
   const layout = { spec, chunkSize, shape, checksums, dtype };
   return using([data], native.fileWrite(sync, pathOf(path), data, layout, token));
 }

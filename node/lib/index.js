@@ -8,8 +8,11 @@ const { LadeFile, openFile, openFileSync, writeFile, writeFileSync } = require('
 const { DeviceMemory } = require('./device.js');
 const { ZarrNode, openZarr, openZarrSync } = require('./zarr.js');
 
+const { version } = native;
+
+// Short names only: Node finds neither `a: b.c` nor what follows it for import { ... }.
 module.exports = {
-  version: native.version,
+  version,
   connect, connectSync, openTicket, Connection, Dataset, Column,
   encode, encodeSync, decode, decodeSync,
   LadeFile, openFile, openFileSync, writeFile, writeFileSync,

@@ -17,6 +17,16 @@ function oneOf(what, table, value) {
   return table[value];
 }
 
+/** The options of a call, which are among `names`; else a TypeError. */
+function optionsOf(names, options = {}) {
+  const bad = typeof options !== 'object' || options === null || Array.isArray(options)
+    ? `options: want an object, have ${options === null ? 'null' : typeof options}`
+    : Object.keys(options).filter((name) => !names.includes(name))
+      .map((name) => `there is no option '${name}', only ${names.join(', ')}`)[0];
+  if (bad) throw Object.assign(new TypeError(bad), { code: 'ERR_INVALID_ARG_VALUE' });
+  return options;
+}
+
 /** An error with one of the library's codes. */
 function failure(code, message) {
   return Object.assign(new Error(message), { code });
@@ -60,4 +70,4 @@ Object.defineProperty(Closing.prototype, Symbol.dispose ?? Symbol.for('nodejs.di
   writable: true,
 });
 
-module.exports = { native, using, detach, oneOf, failure, Closing };
+module.exports = { native, using, detach, oneOf, optionsOf, failure, Closing };

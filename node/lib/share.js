@@ -2,10 +2,11 @@
 // docs/node.md and docs/share.md have the rules.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, using, detach, oneOf, failure, Closing } = require('./native.js');
+const { native, using, detach, oneOf, optionsOf, failure, Closing } = require('./native.js');
 const { toArrow, columnToArrow, fromArrow } = require('./arrow.js');
 
-const COPY = { 'if-needed': 0, never: 1, always: 2 };
+// Python writes if_needed.
+const COPY = { 'if-needed': 0, if_needed: 0, never: 1, always: 2 };
 const CHECK = { default: 0, layout: 1, full: 2 };
 const TICKET = 'lade-share:';
 // The classes of numbers, and of what numbers stand for; half floats are bits.
@@ -107,7 +108,9 @@ class Connection extends Closing {
     native.close(this.#own);
   }
 
-  #open(sync, name, { version = 0, check = 'default', readonly = false } = {}) {
+  #open(sync, name, options) {
+    const { version = 0, check = 'default', readonly = false } =
+      optionsOf(['version', 'check', 'readonly'], options);
     return native.shareOpen(sync, this.#own, text('name', name), version,
       oneOf('check', CHECK, check), !readonly);
   }
@@ -121,7 +124,8 @@ class Connection extends Closing {
     return new Dataset(this.#open(true, name, options), this.#socket);
   }
 
-  #publish(sync, name, source, { copy = 'if-needed', compact = false } = {}) {
+  #publish(sync, name, source, options) {
+    const { copy = 'if-needed', compact = false } = optionsOf(['copy', 'compact'], options);
     const mode = oneOf('copy', COPY, copy);
     const { schema, batches } = contentOf(source);
     const done = native.sharePublish(sync, this.#own, text('name', name), schema, batches,
@@ -158,13 +162,15 @@ class Connection extends Closing {
   }
 
   /** Names as they are published and removed, from now on: for await (const event of ...). */
-  async subscribe(prefix, { signal } = {}) {
+  async subscribe(prefix, options) {
+    const { signal } = optionsOf(['signal'], options);
     signal?.throwIfAborted();
     return new Subscription(await native.shareSubscribe(false, this.#own, prefix), signal);
   }
 
   /** Waits until a name has a version above `after`, and resolves to it. */
-  async wait(name, { after = 0, timeout, signal } = {}) {
+  async wait(name, options) {
+    const { after = 0, timeout, signal } = optionsOf(['after', 'timeout', 'signal'], options);
     const ends = [signal, timeout === undefined ? null : AbortSignal.timeout(timeout)];
     const events = await this.subscribe(text('name', name), { signal: anyOf(ends) });
     try {
@@ -312,7 +318,11 @@ class Dataset extends Closing {
 
   /** A column of a table, by name or index; without either, a version that is one column. */
   column(name) {
-    if (name === undefined && this.schema.format !== '+s') return new Column(this, -1);
+    if (this.schema.format !== '+s') {
+      if (name === undefined) return new Column(this, -1);
+      throw failure('LADE_E_NOT_FOUND', `'${this.name}' is one array without named columns: ` +
+        `want column(), have column('${String(name)}')`);
+    }
     const index = typeof name === 'number' ? name : this.columnNames.indexOf(name);
     if (!this.schema.children[index]) {
       throw failure('LADE_E_NOT_FOUND',
@@ -331,7 +341,8 @@ class Dataset extends Closing {
    * are collected; with {detach: true} they become empty, and the memory is free at once, or when
    * the calls that use it are done.
    */
-  close({ detach: empty = false } = {}) {
+  close(options) {
+    const { detach: empty = false } = optionsOf(['detach'], options);
     native.close(this.#own);
     if (empty) this.#batches.flatMap(buffersOf).forEach(detach);
     this.#batches = [];
@@ -402,18 +413,20 @@ class Column {
 
 // ---- opening ------------------------------------------------------------------------------------
 
-const socketOf = ({ socket = null } = {}) => socket;
-const timeoutOf = ({ timeout = 10000 } = {}) => timeout;
+function connectOptions(options) {
+  const { socket = null, timeout = 10000 } = optionsOf(['socket', 'timeout'], options);
+  return { socket, timeout };
+}
 
 /** Connects to the user's broker, or to that of options.socket. */
 async function connect(options) {
-  const own = await native.shareConnect(false, undefined, socketOf(options), timeoutOf(options));
-  return new Connection(own, socketOf(options));
+  const { socket, timeout } = connectOptions(options);
+  return new Connection(await native.shareConnect(false, undefined, socket, timeout), socket);
 }
 
 function connectSync(options) {
-  const own = native.shareConnect(true, undefined, socketOf(options), timeoutOf(options));
-  return new Connection(own, socketOf(options));
+  const { socket, timeout } = connectOptions(options);
+  return new Connection(native.shareConnect(true, undefined, socket, timeout), socket);
 }
 
 /** Opens what a ticket names, through its broker or that of options.socket. */
@@ -422,7 +435,8 @@ async function openTicket(ticket, options) {
   if (!parts) {
     throw failure('LADE_E_ARG', `'${ticket}' is no ticket: want ${TICKET}PATH#NAME@VERSION`);
   }
-  const share = await connect({ ...options, socket: socketOf(options) ?? (parts[1] || null) });
+  const { socket, timeout } = connectOptions(options);
+  const share = await connect({ socket: socket ?? (parts[1] || null), timeout });
   try {
     return await share.getDataset(parts[2], { version: Number(parts[3]) });
   } finally {

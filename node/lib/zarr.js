@@ -1,7 +1,7 @@
 // zarr.js: reads Zarr arrays.
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-const { native, using, failure, Closing } = require('./native.js');
+const { native, using, optionsOf, failure, Closing } = require('./native.js');
 const { classOf, pathOf, cancellable } = require('./memory.js');
 
 // Of lade_zarr_class.
@@ -52,7 +52,8 @@ class ZarrNode extends Closing {
   get dtype() { return this.info.dtype; }
   get attributes() { return JSON.parse(this.info.attributes); }
 
-  #read(sync, selection, { out } = {}, token = null) {
+  #read(sync, selection, options, token = null) {
+    const { out } = optionsOf(['out', 'signal'], options);
     const text = textOf(selection);
     const result = native.zarrShape(this.#own, text);
     const ArrayType = arrayClass(result);
@@ -77,7 +78,9 @@ class ZarrNode extends Closing {
   }
 }
 
-function open(sync, url, { path = null, format = 0, headers = {} } = {}) {
+function open(sync, url, options) {
+  const { path = null, format = 0, headers = {} } =
+    optionsOf(['path', 'format', 'headers'], options);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return native.zarrOpen(sync, pathOf(url), path, format, lines);
 }

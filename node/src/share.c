@@ -102,6 +102,7 @@ static napi_value nothing(napi_env env, node_task *task)
 
 static napi_value info_out(napi_env env, const lade_share_info *info)
 {
+	static const char *const places[] = {"memory", "compressed", "disk"};
 	napi_value out = NULL, time;
 
 	if (napi_create_object(env, &out) != napi_ok)
@@ -116,6 +117,7 @@ static napi_value info_out(napi_env env, const lade_share_info *info)
 	node_set(env, out, "batches", node_number(env, info->batches));
 	node_set(env, out, "uid", node_number(env, info->uid));
 	node_set(env, out, "pid", node_number(env, info->pid));
+	node_set(env, out, "place", node_text(env, places[info->place]));
 	return out;
 }
 
@@ -447,6 +449,13 @@ static napi_value statistics_done(napi_env env, node_task *task)
 		{"refused", s->refused},
 		{"keeperPid", s->keeper_pid},
 		{"keeperStarts", s->keeper_starts},
+		{"compressed", s->compressed},
+		{"disk", s->disk},
+		{"diskCap", s->disk_cap},
+		{"evicted", s->evicted},
+		{"stored", s->stored},
+		{"returned", s->returned},
+		{"waiting", s->waiting},
 	};
 	napi_value out = NULL;
 

@@ -14,8 +14,9 @@ const PROGRAM = path.join(process.env.LADE_BUILD, 'node/c_side');
 // A device that the library's tests have.
 const EMULATED = path.join(process.env.LADE_BUILD, 'tests/gpu/emulated');
 
-test('a table of C, and tables for C', async () => {
+test('a table of C, and tables for C', async (t) => {
   const broker = await kit.serve();
+  t.after(() => broker.stop());
   const side = (...args) => String(execFileSync(PROGRAM, [broker.socket, ...args]));
   side('publish');
   const share = await connect({ socket: broker.socket });
@@ -51,7 +52,6 @@ test('a table of C, and tables for C', async () => {
   }));
   for (const one of name) assert.strictEqual(side('check', one), '19995 rows\n');
   share.close();
-  await broker.stop();
 });
 
 test('a column on a device, as a copy on the host', {

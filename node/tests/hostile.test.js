@@ -120,6 +120,18 @@ test('names, options and columns that are not there', async () => {
     await assert.rejects(share.getDataset('x', { version }), { code: 'ERR_INVALID_ARG_TYPE' });
   }
   await assert.rejects(share.getDataset('x', { version: 2 ** 52 }), { code: 'LADE_E_NOT_FOUND' });
+  await share.publish('plain', one);
+  const plain = await share.getDataset('plain');
+  for (const column of ['b', 0]) {
+    assert.throws(() => plain.column(column), { code: 'LADE_E_NOT_FOUND',
+      message: `'plain' is one array without named columns: want column(), ` +
+        `have column('${column}')` });
+  }
+  // The child of a list is no column.
+  await share.publish('lists', arrow.vectorFromArray([[1, 2], [3]],
+    new arrow.List(new arrow.Field('item', new arrow.Int32()))));
+  const lists = await share.getDataset('lists');
+  assert.throws(() => lists.column(0), { message: /one array/ });
   const x = await share.getDataset('x');
   for (const column of ['b', 1, -1, undefined, '__proto__', 'length']) {
     assert.throws(() => x.column(column), { code: 'LADE_E_NOT_FOUND', message: /has a$/ });
@@ -129,6 +141,43 @@ test('names, options and columns that are not there', async () => {
   assert.throws(() => share.alloc(2 ** 52), { code: /LADE_E_(NOMEM|LIMIT|IO)/ });
   await assert.rejects(lade.openTicket('lade-share:x'), { code: 'LADE_E_ARG' });
   await assert.rejects(lade.connect({ socket: '/none/there' }), { code: 'LADE_E_NOT_FOUND' });
+});
+
+test('options that are no object, and options that do not exist', async () => {
+  const one = new Uint8Array(1);
+  const file = path.join(broker.folder, 'x.lade');
+  await lade.writeFile(file, one);
+  const opened = await lade.openFile(file);
+  await share.publish('x', one);
+  const x = await share.getDataset('x');
+  const calls = {
+    connect: (options) => lade.connect(options),
+    connectSync: async (options) => lade.connectSync(options),
+    openTicket: (options) => lade.openTicket(x.ticket, options),
+    getDataset: (options) => share.getDataset('x', options),
+    publish: (options) => share.publish('x', one, options),
+    wait: (options) => share.wait('x', options),
+    subscribe: async (options) => (await share.subscribe('x', options)).close(),
+    close: async (options) => x.close(options),
+    encode: (options) => lade.encode(one, 'lz4', options),
+    decodeSync: async (options) => lade.decodeSync(lade.encodeSync(one, 'lz4'), 'lz4', options),
+    openFile: (options) => lade.openFile(file, options),
+    read: (options) => opened.read(options),
+    writeFile: (options) => lade.writeFile(file, one, options),
+    openZarr: (options) => lade.openZarr(broker.folder, options),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    for (const options of ['/tmp/none', 5, null, true, [], () => {}]) {
+      await assert.rejects(call(options), { name: 'TypeError', message: /want an object, have/ },
+        name);
+    }
+    await assert.rejects(call({ sockt: '/tmp/none' }),
+      { name: 'TypeError', message: /no option 'sockt', only \w/ }, name);
+  }
+  opened.close();
+  for (const socket of [5, {}, true]) {
+    await assert.rejects(lade.connect({ socket }), { name: 'TypeError', message: /socket/ });
+  }
 });
 
 test('nulls are not dropped', async () => {

@@ -11,11 +11,11 @@ const liblade = require('liblade');
 const BUILD = process.env.LADE_BUILD;
 const run = promisify(execFile);
 
-/** A broker of its own, for a test file: {socket, stop()}.  The options are those of spawn(). */
-async function serve(options) {
+/** A broker: {socket, folder, stop()}.  `args` go to the command, other options to spawn(). */
+async function serve({ args = [], ...options } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lade-node-'));
   const socket = path.join(folder, 's');
-  const broker = spawn(path.join(BUILD, 'lade'), ['share', 'serve', '--socket', socket],
+  const broker = spawn(path.join(BUILD, 'lade'), ['share', 'serve', '--socket', socket, ...args],
     { stdio: ['ignore', 'ignore', 'inherit'], ...options });
   const ended = new Promise((resolve) => broker.on('exit', resolve));
   for (let i = 0; ; i++) {

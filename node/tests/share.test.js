@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 const assert = require('node:assert');
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
 const { test, before, after } = require('node:test');
 const arrow = require('apache-arrow');
 const { connect, connectSync, openTicket } = require('liblade');
@@ -78,6 +81,34 @@ test('tables of apache-arrow', async () => {
   assert(back instanceof arrow.Table);
   assert.deepStrictEqual(back.toArray().map((row) => row.toJSON()),
     table.toArray().map((row) => row.toJSON()));
+});
+
+test("Python's name of copy: 'if-needed'", async () => {
+  const source = new Float64Array(share.alloc(800000));
+  const done = await share.publish('python', source, { copy: 'if_needed' });
+  assert.deepStrictEqual([done.shared, done.copied], [800000, 0]);
+});
+
+test('what a small budget moves: the numbers and places that the command shows', async (t) => {
+  const small = await kit.serve({ args: ['--memory', '2M', '--disk', '64M', '--spill',
+    fs.mkdtempSync(path.join(broker.folder, 'spill-'))] });
+  t.after(() => small.stop());
+  const command = (...args) => JSON.parse(execFileSync(path.join(process.env.LADE_BUILD, 'lade'),
+    ['share', ...args, '--json', '--socket', small.socket]));
+  const own = await connect({ socket: small.socket });
+  t.after(() => own.close());
+  for (let i = 0; i < 4; i++) {
+    await own.publish(`noise ${i}`, new Float64Array(100000).map(Math.random));
+  }
+  const n = await own.statistics();
+  assert(n.stored >= 1 && n.disk > 0 && n.diskCap === 64 << 20, JSON.stringify(n));
+  const names = Object.keys(command('top')).map((name) =>
+    name.replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
+  assert.deepStrictEqual(Object.keys(n), names);
+  const places = (await own.datasets()).map(({ name, place }) => [name, place]);
+  assert.deepStrictEqual(places, command('ls').map(({ name, place }) => [name, place]));
+  assert(places.some(([, place]) => place === 'disk'), String(places));
+  assert.strictEqual(own.getDatasetSync('noise 0').info.place, 'memory');
 });
 
 test('names, versions, tickets', async () => {

@@ -12,6 +12,9 @@ async function allowed(): Promise<void> {
   const done = await share.publish('x', { fare: fares, again: trips.column(0).toArrow() });
   const bytes: number = done.shared + done.copied;
   await share.publish('y', table, { copy: 'never' });
+  await share.publish('y', table, { copy: 'if_needed' });
+  const onDisk: number = (await share.statistics()).disk;
+  const there: boolean = (await share.datasets())[0].place === 'memory';
   await share.publish('z', trips, { compact: true });
   await share.publish('w', { schema: trips.schema, batches: trips.batches });
   for await (const { what, name } of await share.subscribe()) if (what === 'lost') return void name;
@@ -26,7 +29,7 @@ async function allowed(): Promise<void> {
   const { data, shape } = await zarr.read([[0, 10], null, { step: 2 }, 5],
     { out: new Float32Array(9), signal: AbortSignal.timeout(10) });
   const first: number = data[0] + shape[0];
-  void [again, bytes, version, many, part, first];
+  void [again, onDisk, there, bytes, version, many, part, first];
 }
 
 async function refused(share: lade.Connection): Promise<void> {
@@ -36,6 +39,8 @@ async function refused(share: lade.Connection): Promise<void> {
   await share.publish('x', new Uint8Array(1), { copy: 'maybe' });
   // @ts-expect-error
   await share.getDataset(7);
+  // @ts-expect-error
+  await lade.connect({ sockt: '/tmp/s' });
   // @ts-expect-error
   new lade.Dataset();
   // @ts-expect-error

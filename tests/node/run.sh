@@ -19,6 +19,6 @@ cp -r examples/node "$try/examples"
 cd "$try"
 node_modules/.bin/tsc -p tests
 files=("$@")
-[ $# != 0 ] || files=(tests/*.test.js)
+[ $# != 0 ] || files=(tests/*.test.*js)
 LADE_BUILD=$build node --expose-gc --test --test-reporter=spec "${files[@]/#node\//}" |
 	sed -E 's/^ℹ (pass|fail|skipped) ([0-9]+)$/\2 \1ed/; /^ℹ/d; s/peded$/ped/; s/sed$/sed/'
