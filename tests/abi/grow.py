@@ -29,8 +29,9 @@ GROWING = {
         lade_rntuple_options lade_rntuple_read_options lade_rntuple_report
         lade_rntuple_page lade_rntuple_steps_options lade_rntuple_step
         lade_rntuple_writer_options lade_rntuple_write_report lade_rntuple_repair_options
-        lade_share_options lade_share_table lade_share_published lade_share_open_options
-        lade_share_listing lade_share_event lade_share_statistics lade_share_serve_options""",
+        lade_share_options lade_share_table lade_share_tensor lade_share_published
+        lade_share_open_options lade_share_listing lade_share_event lade_share_statistics
+        lade_share_serve_options""",
     "options": """lade_item lade_segment lade_item_output lade_result lade_candidate
         lade_measurement lade_range lade_write lade_frame_range lade_zarr_index
         lade_rntuple_target lade_rntuple_new_field lade_rntuple_fill""",

@@ -548,7 +548,7 @@ static void test_messages(void **state)
 		{ANS_AT_FORM, 4, "width"},
 		{ANS_AT_FORM, ANS_CROSSED, "width"},
 		{ANS_AT_BLOCK, 15, "2^15"},
-		{ANS_AT_SIZE + 3, 0x41, "decoded size"},
+		{ANS_AT_SIZE + 3, 0x81, "decoded size"},
 		{ANS_AT_ROWS, 178, "words of a lane is 178"},
 		{ANS_AT_BITS, 8, "2^8"},
 		{ANS_AT_PLANES, 3, "mode is 3"},
