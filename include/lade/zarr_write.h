@@ -108,9 +108,10 @@ typedef struct lade_zarr_create_options {
  * come first.  No chunk is written.
  *
  * Fails: LADE_E_CHANGED (it exists, or values that would become its chunks do, or an array is above
- *        it); LADE_E_ARG, LADE_E_CORRUPT, LADE_E_LIMIT, LADE_E_UNSUPPORTED (as lade_zarr_open()
- *        would; the message has the JSON pointer in the document); LADE_E_NOMEM, and as
- *        lade_store_write().  To replace, the store must be able to list
+ *        it); LADE_E_ARG, LADE_E_LIMIT, LADE_E_UNSUPPORTED (as lade_zarr_open() would, whose
+ *        LADE_E_CORRUPT is LADE_E_ARG; the message has the JSON pointer in the document);
+ *        LADE_E_CORRUPT (a group above it); LADE_E_NOMEM, and as lade_store_write().  To
+ *        replace, the store must be able to list
  * Owns:  the caller, until lade_zarr_unref()
  */
 LADE_API lade_status lade_zarr_create(lade_store *store, const char *path,

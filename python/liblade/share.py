@@ -88,8 +88,8 @@ def _one_of(name: str, table: dict[Any, int], value: Any) -> int:
     return table[value]
 
 
-def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A schema, and arrays of it: of the host, or of a device."""
+def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]] | Array:
+    """A schema, and arrays of it: of the host, or of a device; or an array with a shape."""
     if isinstance(source, Dataset):
         return source.__arrow_c_schema__(), source._batches()
     if hasattr(source, "__arrow_c_device_array__"):
@@ -101,11 +101,14 @@ def _capsules(source: Any) -> tuple[Any, tuple[Any, ...]]:
         schema, array = source.__arrow_c_array__()
         return schema, (array,)
     array = as_array(source)
-    if array.ndim != 1 or str(array.dtype) not in _FORMATS:
+    if str(array.dtype) not in _FORMATS or (array.ndim != 1 and array.place == "device"):
         raise TypeError(
-            f"{type(source).__name__} has no Arrow capsules, and is no array of numbers with one "
-            f"dimension: {array.ndim} dimensions of {array.dtype}"
+            f"{type(source).__name__} has no Arrow capsules, and is no array of numbers, on a "
+            f"device with one dimension: {array.ndim} dimensions of {array.dtype}"
         )
+    if array.ndim != 1:
+        array.synchronize()
+        return array
     if array.strides[0] != array.item_size:
         raise ValueError(f"its elements are {array.strides[0]} bytes apart, want {array.item_size}")
     tree = ("", _FORMATS[str(array.dtype)], 0, array.shape[0], 0, (None, array), ())
@@ -180,8 +183,8 @@ class Connection(_Closing):
         """Publish a new version of a name.
 
         source is anything with Arrow's capsules (pyarrow, pandas, polars, cudf's columns, a
-        Dataset), or an array of numbers with one dimension (NumPy, CuPy, torch). What is on a
-        device stays there. copy is "if_needed", "never" or "always"; compact=True is
+        Dataset), or an array of numbers (NumPy, CuPy, torch); on a device with one dimension. What
+        is on a device stays there. copy is "if_needed", "never" or "always"; compact=True is
         "always": only the rows of a slice become readable. With "never" memory of others on a
         device is lent: the version ends with this connection, which keeps the source until then,
         also of older versions, and nobody must write to it. wait is how many seconds to wait for
@@ -190,18 +193,15 @@ class Connection(_Closing):
         mode = _one_of("copy", _COPY, copy)
         if not wait >= 0:
             raise ValueError(f"wait is {wait!r}, want seconds from 0 on")
-        schema, arrays = _capsules(source)
-        done = Published(
-            *self._connection.publish(
-                text("name", name),
-                schema,
-                arrays,
-                2 if compact else mode,
-                math.ceil(min(wait * 1000, (1 << 32) - 1)),
-            )
-        )
+        data = _capsules(source)
+        how = (2 if compact else mode, math.ceil(min(wait * 1000, (1 << 32) - 1)))
+        if isinstance(data, Array):
+            row = self._connection.publish_tensor(text("name", name), data, *how)
+        else:
+            row = self._connection.publish(text("name", name), *data, *how)
+        done = Published(*row)
         if done.leased:
-            self._lent.append((source, arrays))
+            self._lent.append((source, data))
         return done
 
     def get(
@@ -348,7 +348,11 @@ class Dataset(_Closing):
         return pl.from_arrow(self.to_pyarrow())
 
     def numbers(self, column: int | None = None, batch: int = 0) -> Array:
-        """Numbers without nulls, of one batch, as an Array in place: for NumPy, CuPy or torch."""
+        """Numbers without nulls, of one batch, as an Array in place: for NumPy, CuPy or torch.
+
+        column is that of a table; without it the data set is a column, of numbers or, on the host,
+        of fixed-size lists of them, which are an Array with a shape.
+        """
         child = -1 if column is None else integer("column", column)
         return self._version.numbers(integer("batch", batch), child)
 

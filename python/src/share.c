@@ -111,6 +111,19 @@ static void connection_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
+static PyObject *published(py_state *st, lade_status status, const lade_share_published *out,
+                           const lade_error *err)
+{
+	if (status) {
+		py_raise(st, err, SIZE_MAX);
+		return NULL;
+	}
+	return Py_BuildValue("(KKKNKK)", (unsigned long long)out->version,
+	                     (unsigned long long)out->shared, (unsigned long long)out->copied,
+	                     py_message(out->why), (unsigned long long)out->staged,
+	                     (unsigned long long)out->leased);
+}
+
 /* publish(name, schema, (array, ...), copy, wait_ms): (version, shared, copied, why, staged,
  * leased).  All arrays are of the host, or all are capsules of the device interface. */
 static PyObject *connection_publish(PyObject *self, PyObject *args)
@@ -153,14 +166,46 @@ static PyObject *connection_publish(PyObject *self, PyObject *args)
 	table.copy = (lade_share_copy)copy;
 	Py_BEGIN_ALLOW_THREADS status = lade_share_publish(c->share, name, &table, &out, &err);
 	Py_END_ALLOW_THREADS free(arrays);
-	if (status) {
-		py_raise(c->st, &err, SIZE_MAX);
+	return published(c->st, status, &out, &err);
+}
+
+/* publish_tensor(name, Array on the host, copy, wait_ms): as publish() */
+static PyObject *connection_publish_tensor(PyObject *self, PyObject *args)
+{
+	connection *c = (connection *)self;
+	lade_share_tensor tensor = {.struct_size = sizeof tensor};
+	lade_share_published out = {.struct_size = sizeof out};
+	lade_status status;
+	lade_error err;
+	py_array *array;
+	char dtype[24];
+	const char *name;
+	unsigned wait_ms;
+	int copy;
+
+	if (!PyArg_ParseTuple(args, "sO!iI", &name, c->st->array_type, &array, &copy, &wait_ms))
+		return NULL;
+	if (!lade_kind_is_host(array->place.kind) || !array->contiguous ||
+	    array->ndim > LADE_SHARE_NDIM_MAX) {
+		PyErr_Format(PyExc_ValueError,
+		             "an array of %d dimensions is published from host memory in C's "
+		             "order, with at most %d dimensions",
+		             array->ndim, LADE_SHARE_NDIM_MAX);
 		return NULL;
 	}
-	return Py_BuildValue("(KKKNKK)", (unsigned long long)out.version,
-	                     (unsigned long long)out.shared, (unsigned long long)out.copied,
-	                     py_message(out.why), (unsigned long long)out.staged,
-	                     (unsigned long long)out.leased);
+	py_dtype_text(array->dtype, dtype);
+	status = lade_dtype_parse(dtype, &tensor.dtype, &err);
+	tensor.ndim = (unsigned)array->ndim;
+	for (int i = 0; i < array->ndim; i++)
+		tensor.shape[i] = (uint64_t)array->shape[i];
+	tensor.data = array->data;
+	tensor.copy = (lade_share_copy)copy;
+	tensor.wait_ms = wait_ms;
+	py_pin(array);
+	Py_BEGIN_ALLOW_THREADS if (status == LADE_OK) status =
+		lade_share_publish_tensor(c->share, name, &tensor, &out, &err);
+	Py_END_ALLOW_THREADS py_unpin(array);
+	return published(c->st, status, &out, &err);
 }
 
 /* read_stream(capsule): (schema, (array, ...)) */
@@ -575,34 +620,24 @@ static void release_kept(void *ctx)
 	free(array);
 }
 
-/* Numbers of a column, as an Array in place.  It takes the keeper, if it gets that far. */
-static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct ArrowSchema *s,
-                            struct ArrowArray **keeper)
+/* An Array of elements in place.  It takes the keeper, if it gets that far. */
+static PyObject *array_in_place(version *v, const void *data, const char *type, Py_ssize_t ndim,
+                                const Py_ssize_t *shape, struct ArrowArray **keeper)
 {
-	const char *type = number_type(s->format);
 	lade_array_options options = {
 		.struct_size = sizeof options, .gone = release_kept, .gone_ctx = *keeper};
+	int32_t device = lade_share_version_info(v->version)->device;
 	lade_array *memory;
 	py_array *array;
 	py_dtype dtype;
-	int32_t device = lade_share_version_info(v->version)->device;
 	lade_error err;
 
-	if (!type || s->dictionary) {
-		PyErr_Format(PyExc_TypeError, "'%s' has the format '%s', which is no number",
-		             s->name ? s->name : "", s->format);
-		return NULL;
-	}
-	if (has_nulls(a, device)) {
-		PyErr_Format(PyExc_ValueError, "'%s' has nulls: arrays of numbers have none",
-		             s->name ? s->name : "");
-		return NULL;
-	}
 	if (!py_dtype_parse(type, &dtype))
 		return NULL;
-	char *data = (char *)(uintptr_t)a->buffers[1];
-	lade_span span = lade_host_span(data ? data + a->offset * dtype.size : NULL,
-	                                (size_t)a->length * dtype.size);
+	size_t size = dtype.size; /* the version has these bytes: they are no overflow */
+	for (Py_ssize_t i = 0; i < ndim; i++)
+		size *= (size_t)shape[i];
+	lade_span span = lade_host_span((void *)(uintptr_t)data, size);
 	if (device >= 0)
 		span.place = (lade_place){LADE_DEVICE, device};
 	if (lade_array_wrap(span, &options, &memory, &err)) {
@@ -616,8 +651,48 @@ static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct
 	array->lent = false;
 	array->readonly = true;
 	array->dtype = dtype;
-	(void)py_array_flat(array, dtype, span.size);
+	if (!py_array_shape(array, ndim, shape, NULL))
+		Py_CLEAR(array);
 	return (PyObject *)array;
+}
+
+/* Numbers of a column. */
+static PyObject *numbers_of(version *v, const struct ArrowArray *a, const struct ArrowSchema *s,
+                            struct ArrowArray **keeper)
+{
+	const char *type = number_type(s->format);
+	int32_t device = lade_share_version_info(v->version)->device;
+	const Py_ssize_t length = (Py_ssize_t)a->length;
+
+	if (!type || s->dictionary) {
+		PyErr_Format(PyExc_TypeError, "'%s' has the format '%s', which is no number",
+		             s->name ? s->name : "", s->format);
+		return NULL;
+	}
+	if (has_nulls(a, device)) {
+		PyErr_Format(PyExc_ValueError, "'%s' has nulls: arrays of numbers have none",
+		             s->name ? s->name : "");
+		return NULL;
+	}
+	const char *data = a->buffers[1];
+	return array_in_place(v, data ? data + a->offset * (type[2] - '0') : NULL, type, 1, &length,
+	                      keeper);
+}
+
+/* Numbers with a shape, of a column of fixed-size lists. */
+static PyObject *tensor_of(version *v, size_t index, struct ArrowArray **keeper)
+{
+	lade_share_tensor t = {.struct_size = sizeof t};
+	Py_ssize_t shape[LADE_SHARE_NDIM_MAX];
+	lade_error err;
+
+	if (lade_share_version_tensor(v->version, index, &t, &err)) {
+		py_raise(v->st, &err, SIZE_MAX);
+		return NULL;
+	}
+	for (unsigned i = 0; i < t.ndim; i++)
+		shape[i] = (Py_ssize_t)t.shape[i];
+	return array_in_place(v, t.data, lade_dtype_text(t.dtype), t.ndim, shape, keeper);
 }
 
 /* numbers(batch, child): of a table's column, or of a column: -1 */
@@ -643,6 +718,13 @@ static PyObject *version_numbers(PyObject *self, PyObject *args)
 		*keeper = whole.array; /* a struct may be moved */
 	if (status) {
 		py_raise(v->st, &err, SIZE_MAX);
+	} else if (child >= 0 && strcmp(schema.format, "+s") != 0) {
+		PyErr_Format(PyExc_TypeError,
+		             "'%s' is one column of format '%s', no table: call numbers() without "
+		             "a column",
+		             lade_share_version_info(v->version)->name, schema.format);
+	} else if (child < 0 && !strncmp(schema.format, "+w:", 3)) {
+		out = tensor_of(v, (size_t)index, &keeper);
 	} else if (child < -1 || child >= keeper->n_children) {
 		PyErr_Format(PyExc_IndexError, "column %zd of %lld", child,
 		             (long long)keeper->n_children);
@@ -670,6 +752,7 @@ static PyObject *version_numbers(PyObject *self, PyObject *args)
 
 static PyMethodDef connection_methods[] = {
 	{"publish", connection_publish, METH_VARARGS, NULL},
+	{"publish_tensor", connection_publish_tensor, METH_VARARGS, NULL},
 	{"read_stream", connection_read_stream, METH_O | METH_STATIC, NULL},
 	{"alloc", connection_alloc, METH_VARARGS, NULL},
 	{"list", connection_list, METH_VARARGS, NULL},

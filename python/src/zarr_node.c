@@ -244,6 +244,7 @@ static PyObject *node_create(PyObject *cls, PyObject *args)
 	d.v2_keys = v2_keys;
 	d.separator = (char)separator;
 	if (spec_text && lade_spec_parse(NULL, spec_text, &spec, &err)) {
+		err.status = LADE_E_ARG; /* LADE_E_NOT_FOUND would be a node's */
 		py_raise(st, &err, SIZE_MAX);
 		goto out;
 	}

@@ -150,8 +150,15 @@ def test_memory_that_is_published_without_a_copy(path):
         assert memory[7] == 7
         before = np.asarray(share.get("x").numbers()).ctypes.data
         assert before == np.asarray(share.get("x").numbers()).ctypes.data
-        with pytest.raises(liblade.UnsupportedError, match="not aligned or not in shared"):
+        with pytest.raises(liblade.UnsupportedError, match="the column: buffer 1 is not in shared"):
             share.publish("x", np.arange(100000.0), copy="never")
+        odd = pa.py_buffer(np.asarray(share.empty(400000)))[1:399997]
+        odd = pa.Array.from_buffers(pa.float32(), 99999, [None, odd])
+        with pytest.raises(liblade.UnsupportedError, match="buffer 1 is not aligned to 4 bytes"):
+            share.publish("x", odd, copy="never")
+        odd = pa.RecordBatch.from_arrays([pa.array([1] * 99999), odd], ["", ""])
+        with pytest.raises(liblade.UnsupportedError, match="column 0: buffer 1 is not in shared"):
+            share.publish("x", odd, copy="never")
 
 
 def test_a_table_of_shared_and_copied_columns(path):
@@ -233,10 +240,33 @@ def test_tensors_of_the_command(path, tmp_path):
         seen = share.get("cube").to_pyarrow()
         assert seen.type == pa.fixed_shape_tensor(pa.float32(), [4, 6])
         assert (seen.chunk(0).to_numpy_ndarray() == cube).all()
+        assert (np.asarray(share.get("cube").numbers()) == cube).all()
+        with pytest.raises(TypeError, match=r"'cube' is one column of format '\+w:24', no table"):
+            share.get("cube").numbers(0)
         # What pyarrow makes, a slice of it in two batches.
         tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(cube)
         share.publish("theirs", pa.chunked_array([tensor[10:40], tensor[40:41]]))
         share.publish("lists", pa.array([[1, 2], [3, 4]], pa.list_(pa.int16(), 2)))
+        part = share.get("theirs")
+        assert (np.asarray(part.numbers()) == cube[10:40]).all()
+        assert (np.asarray(part.numbers(batch=1)) == cube[40:41]).all()
+        memory = np.asarray(share.empty(cube.nbytes * 10)).view("<f4").reshape(1000, 4, 6)
+        memory[:] = np.tile(cube, (10, 1, 1))
+        assert share.publish("ours", memory, copy="never").shared == memory.nbytes
+        many = np.arange(512, dtype="<i2").reshape((2,) * 9)
+        for array in (cube, many, np.array(5.5), np.zeros((0, 3)), np.zeros((2, 0))):
+            share.publish("any", array)
+            seen = np.asarray(share.get("any").numbers())
+            assert seen.dtype == array.dtype and seen.shape == (array.shape or (1,))
+            assert (seen == array).all()
+        share.publish("table", table(5))
+    refused = subprocess.run(
+        [lade, "share", "get", "table", str(tmp_path / "t.npy"), "--socket", path],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert refused.returncode == 1 and "table: it is a table of 5 columns, no" in refused.stderr
+    run("get", "ours", str(tmp_path / "ours.npy"))
+    assert (np.load(tmp_path / "ours.npy") == memory).all()
     run("get", "theirs", str(tmp_path / "theirs.npy"))
     assert (np.load(tmp_path / "theirs.npy") == cube[10:41]).all()
     run("get", "theirs", str(tmp_path / "theirs.lade"))
@@ -275,8 +305,10 @@ def test_errors(path):
             share.wait("never", timeout=0.05)
         with pytest.raises(liblade.InputError, match="without '@'"):
             share.publish("a@b", pa.array([1]))
-        with pytest.raises(TypeError, match="no array of numbers with one dimension"):
-            share.publish("x", np.zeros((2, 2)))
+        with pytest.raises(TypeError, match="no array of numbers, on a device .*: 1 dimensions of"):
+            share.publish("x", np.zeros(2, "<c8"))
+        with pytest.raises(ValueError, match="2 dimensions is published from host memory in C's"):
+            share.publish("x", np.zeros((2, 3)).T)
         with pytest.raises(ValueError, match="8 bytes apart, want 4"):
             share.publish("x", np.zeros(8, "<f4")[::2])
         with pytest.raises(ValueError, match="copy is 'maybe'"):
@@ -296,6 +328,10 @@ def test_errors(path):
         with pytest.raises(IndexError, match="column 9 of 5"):
             share.get("x").numbers(9)
         assert np.asarray(share.get("x").numbers(0)).tolist() == [0, 1, 2, 3, 4]
+        for column in ([1, 2], [[1, 2, 3], [4, 5]]):
+            share.publish("p", pa.array(column))
+            with pytest.raises(TypeError, match="'p' is one column of format .*, no table"):
+                share.get("p").numbers(0)
     with pytest.raises(ValueError, match="closed"):
         share.datasets()
 

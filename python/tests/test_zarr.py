@@ -368,8 +368,15 @@ def test_opening(x: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a"
     lz.save(path, x)
     assert (lz.load(path) == x).all() and lz.exists(path) and not lz.exists(tmp_path / "none")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match=f"{path}: an array or group exists already"):
         lz.create(path, shape=(1,), dtype="i4")
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"codecs": "nope"}, 'no algorithm is called "nope"'),
+        ({"chunks": (4,), "shards": (10,)}, "want chunks that divide a shard of 10, have 4"),
+    ]
+    for how, text in bad:
+        with pytest.raises(liblade.InputError, match=text):
+            lz.create({}, shape=(30,), dtype="f4", **how)
     with pytest.raises(lz.NodeNotFoundError):
         lz.open_group(path)
     with pytest.raises(ValueError, match="mode"):

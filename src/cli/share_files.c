@@ -248,16 +248,20 @@ int cli_share_get(lade_share *share, const char *name, uint64_t version, const c
 	lade_share_version *v = NULL;
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	bool is_npy = ends_with(path, ".npy");
+	const char *about = path;
 	FILE *file = NULL;
 	lade_status status =
 		is_npy || ends_with(path, ".lade") ? LADE_OK : refuse_name(path, &err);
 
-	if (status == LADE_OK)
+	if (status == LADE_OK) {
+		about = name;
 		status = lade_share_open(share, name, &o, &v, &err);
+	}
 	uint32_t batches = v ? lade_share_version_info(v)->batches : 0;
 	if (status == LADE_OK)
 		status = measure(v, batches, &all, &err);
 	if (status == LADE_OK) {
+		about = path;
 		file = fopen(path, "wbx"); /* never over another */
 		if (!file)
 			status = failed("making it", &err);
@@ -271,5 +275,5 @@ int cli_share_get(lade_share *share, const char *name, uint64_t version, const c
 			unlink(path);
 	}
 	lade_share_version_unref(v);
-	return status == LADE_OK ? CLI_OK : cli_lade_error(path, &err);
+	return status == LADE_OK ? CLI_OK : cli_lade_error(about, &err);
 }

@@ -346,12 +346,29 @@ static lade__area *area_of(const lade__emitted *p, const void *data, uint64_t si
 	return area;
 }
 
-static void because(lade__emitted *p, const place *at, int64_t buffer)
+/* Why a buffer cannot be shared.  'align' 0: it is not in shared memory. */
+static void because(lade__emitted *p, const place *at, int64_t buffer, size_t align)
 {
-	if (!p->why[0])
-		snprintf(p->why, sizeof p->why,
-		         "'%.40s': buffer %lld is not aligned or not in shared memory",
-		         at->node->name, (long long)buffer);
+	size_t i = 0;
+	char column[48];
+
+	if (p->why[0])
+		return;
+	while (i < p->root->child_count && p->root->children[i] != at->node)
+		i++;
+	if (at->node->name[0])
+		snprintf(column, sizeof column, "'%.40s'", at->node->name);
+	else if (i < p->root->child_count)
+		snprintf(column, sizeof column, "column %zu", i);
+	else
+		snprintf(column, sizeof column, "%s",
+		         at->node == p->root ? "the column" : "a column without a name");
+	if (align)
+		snprintf(p->why, sizeof p->why, "%s: buffer %lld is not aligned to %u bytes",
+		         column, (long long)buffer, (unsigned)align);
+	else
+		snprintf(p->why, sizeof p->why, "%s: buffer %lld is not in shared memory", column,
+		         (long long)buffer);
 }
 
 /* Whether all memory of a node and those below it can be shared.  Children are shared whole: the
@@ -364,12 +381,12 @@ static lade_status can_share(lade__emitted *p, place at, bool *can, lade_error *
 	TRY(check(&at, err));
 	for (int64_t i = 0; i < at.array->n_buffers && at.len; i++) {
 		TRY(buffer_size(p, &at, i, &size, err));
-		*can = !size || (area_of(p, at.array->buffers[i], size) &&
-		                 !((uintptr_t)at.array->buffers[i] %
-		                   lade__type_align(&at.node->type, (size_t)i,
-		                                    (size_t)at.array->n_buffers)));
+		bool there = !size || area_of(p, at.array->buffers[i], size);
+		size_t align = lade__type_align(&at.node->type, (size_t)i,
+		                                (size_t)at.array->n_buffers);
+		*can = there && (!size || !((uintptr_t)at.array->buffers[i] % align));
 		if (!*can) {
-			because(p, &at, i);
+			because(p, &at, i, there ? align : 0);
 			return LADE_OK;
 		}
 	}

@@ -244,6 +244,11 @@ static lade_status take(const struct ArrowSchema *s, const struct ArrowArray *a,
 	const char *text = find_text(s->metadata, PARAMETERS, &size);
 	size_t i = 0;
 
+	if (!strcmp(s->format, "+s"))
+		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
+		                 "it is a table of %lld columns, no array of numbers: publish a "
+		                 "column of it by itself",
+		                 (long long)s->n_children);
 	while (i < FORMATS && (numbers->format[0] != formats[i].format || numbers->format[1]))
 		i++;
 	if (i == FORMATS || numbers->dictionary)

@@ -23,8 +23,8 @@ static lade_status check_divides(builder *b, uint32_t at, uint64_t inner, size_t
 		if (own->runs[i].length % inner)
 			bad = own->runs[i].length;
 	if (bad)
-		return BAD(b->s, at, "chunks of %llu do not divide a shard of %llu",
-		           (unsigned long long)inner, (unsigned long long)bad);
+		return BAD(b->s, at, "want chunks that divide a shard of %llu",
+		           (unsigned long long)bad);
 	return LADE_OK;
 }
 

@@ -78,6 +78,9 @@ static lade_status check_no_chunks(lade_store *store, const char *path, lade_err
 
 static lade_status exists(const char *path, lade_error *err)
 {
+	if (!path[0])
+		return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET,
+		                 "an array or group exists already at the root of the store");
 	return lade_fail(err, LADE_E_CHANGED, LADE_NO_OFFSET, "'%s' exists already", path);
 }
 
@@ -226,7 +229,13 @@ lade_status lade_zarr_create(lade_store *store, const char *path,
 	TRY(lade__zarr_path(path, at, err));
 	d.format = d.format ? d.format : 3;
 	/* All checks of the description come before any change. */
-	TRY(make_texts(at, &d, &open, &t, err));
+	status = make_texts(at, &d, &open, &t, err);
+	if (status == LADE_E_CORRUPT) { /* in a document that is stored it would be */
+		status = LADE_E_ARG;
+		if (err)
+			err->status = status;
+	}
+	TRY(status);
 	lade_store *chunks = open.chunk_store ? open.chunk_store : store;
 	if (!own.no_parents)
 		TRY(make_parents(store, at, d.format, err));

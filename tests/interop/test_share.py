@@ -194,7 +194,7 @@ def test_a_slice_shares_and_a_copy_is_compact(share):
         assert one.get("part")[0].offset == 70000
         out = other.publish("part", [part], copy=kit.ALWAYS)
         assert (out.shared, out.copied) == (0, 160000)
-        with pytest.raises(RuntimeError, match="buffer 1 is not aligned or not in shared memory"):
+        with pytest.raises(RuntimeError, match="the column: buffer 1 is not in shared memory"):
             other.publish("part", [column], copy=kit.NEVER)
 
 

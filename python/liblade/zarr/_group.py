@@ -420,6 +420,8 @@ def _make(
             separator, overwrite, *extensions(),
         )  # fmt: skip
     except Error as e:
+        if e.status == "LADE_E_CHANGED":
+            e.message = f"{store._name}: {e.message}"
         raise _node_error(e) from None
     cls = Array if kind == _ARRAY else Group
     return cls(node, store, False, settings)

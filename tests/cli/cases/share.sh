@@ -84,6 +84,8 @@ run 1 "$lade" share get --socket="$socket" scalar out-scalar.npy
 says 'File exists'
 run 1 "$lade" share get --socket="$socket" cube@999999 x.npy
 says 'there is no version 999999'
+run 1 "$lade" share get --socket="$socket" nope x.npy
+says "nope: there is no 'nope'"
 run 1 "$lade" share put --socket="$socket" x short.npy
 says 'it has 96000 bytes of data, want 112000'
 run 1 "$lade" share put --socket="$socket" x fortran.npy

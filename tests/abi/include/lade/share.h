@@ -100,7 +100,7 @@ typedef enum lade_share_copy {
 	LADE_SHARE_COPY_IF_NEEDED = 0, /* share what can be shared */
 	/* Refuse what cannot be shared.  Memory of others on a device, from cudaMalloc(), is
 	 * lent: the version ends with this connection.  The caller keeps the memory as it is
-	 * until then, or until the version is removed. */
+	 * until then, also when the version is removed: readers may have it open. */
 	LADE_SHARE_COPY_NEVER = 1,
 	LADE_SHARE_COPY_ALWAYS = 2,    /* the rest of the memory stays private */
 } lade_share_copy;
