@@ -20,7 +20,7 @@ counts=$build/log/counts
 # Seconds of processor time, about 1.6 times what a quiet machine of two cores takes; a new layer's
 # part is 90 seconds of those two cores.  What needs more is for 'make test-long'.
 declare -A budgets=([gates]=10 [headers]=30 [build]=800 [rooms]=10 [unit]=300 [exports]=5
-	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=610 [asan]=1200
+	[install]=60 [examples]=60 [interop]=200 [cli]=120 [docs]=60 [python]=750 [asan]=1200
 	[tsan]=400 [fuzz]=560 [abi]=120 [inside]=120 [prefix]=60 [node]=60
 	[unit-all]=300 [asan-all]=1300 [tsan-all]=900)
 budget_other=180
