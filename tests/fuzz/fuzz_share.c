@@ -61,7 +61,7 @@ static void read_head(const uint8_t *data, size_t size)
 		memcpy(copy, data, size);
 	for (size_t i = 0; i < 256; i++)
 		((uint8_t *)block)[i] = (uint8_t)(i / 8);
-	lade__buffer memory = {block, 256};
+	lade__buffer memory = {.data = block, .size = 256};
 	if (lade__head_read(copy, size, &memory, 1, &head, &err) == LADE_OK) {
 		bool good = true;
 		for (size_t i = 0; i < head.batch_count && good; i++)
