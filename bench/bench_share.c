@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
+#include "common.h"
 #include "share/arrow.h"
 
 #include <pthread.h>
@@ -32,23 +33,15 @@ static void must(lade_status status, const lade_error *err)
 	exit(1);
 }
 
+/* Microseconds. */
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	return bench_now() * 1e6;
 }
 
 static void report(const char *what, double *us, size_t count, size_t bytes)
 {
-	qsort(us, count, sizeof *us, by_value);
+	qsort(us, count, sizeof *us, bench_order);
 	printf("%-44s %10.1f %10.1f", what, us[count / 2], us[count * 99 / 100]);
 	if (bytes)
 		printf(" %8.2f GB/s", (double)bytes / us[count / 2] / 1e3);

@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
+#include "../common.h"
 #include "share/arrow.h"
 #include "share/client.h"
 
@@ -47,23 +48,15 @@ static void check(int rc, const char *what)
 	exit(1);
 }
 
+/* Microseconds. */
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	return bench_now() * 1e6;
 }
 
 static void report(const char *what, double *us, size_t count, size_t bytes)
 {
-	qsort(us, count, sizeof *us, by_value);
+	qsort(us, count, sizeof *us, bench_order);
 	printf("%-36s %10.1f %10.1f %10.1f", what, us[count / 2], us[0], us[count - 1]);
 	if (bytes)
 		printf(" %9.1f GB/s", (double)bytes / us[count / 2] / 1e3);

@@ -7,36 +7,14 @@
  */
 #include <lade/lade.h>
 
+#include "share/arrow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ROWS 20000
 #define COLUMNS 4
-
-struct ArrowSchema {
-	const char *format, *name, *metadata;
-	int64_t flags, n_children;
-	struct ArrowSchema **children, *dictionary;
-	void (*release)(struct ArrowSchema *);
-	void *private_data;
-};
-
-struct ArrowArray {
-	int64_t length, null_count, offset, n_buffers, n_children;
-	const void **buffers;
-	struct ArrowArray **children, *dictionary;
-	void (*release)(struct ArrowArray *);
-	void *private_data;
-};
-
-struct ArrowDeviceArray {
-	struct ArrowArray array;
-	int64_t device_id;
-	int32_t device_type;
-	void *sync_event;
-	int64_t reserved[3];
-};
 
 static void no_schema(struct ArrowSchema *s)
 {

@@ -491,14 +491,13 @@ static void take_made(lade__broker *b, uint64_t size)
 		return;
 	}
 	t->size = size;
+	close_made(t);
 	if (t->kind == LADE__STORE) {
-		close_made(t);
 		t->made = (lade__block){.kind = LADE__BLOCK_FILE,
 		                        .fd = -1,
 		                        .version = ++s->last_file,
 		                        .size = t->memory->size};
 	} else {
-		close_made(t);
 		t->made = (lade__block){
 			.kind = t->kind == LADE__PACK ? LADE__BLOCK_PACKED : LADE__BLOCK_HOST,
 			.fd = b->in.fd_count ? b->in.fds[0] : -1,

@@ -140,6 +140,18 @@ static bool can_write(void *at)
 	return kit_wait(pid) == 0;
 }
 
+/* Memory of the library's with the values 0 to LARGE - 1. */
+static int64_t *alloc_values(lade_share *share, lade_array **array)
+{
+	lade_error err;
+
+	kit_must(lade_share_alloc(share, LARGE * 8, array, &err), &err);
+	int64_t *values = lade_array_span(*array).data;
+	for (int64_t i = 0; i < LARGE; i++)
+		values[i] = i;
+	return values;
+}
+
 static void test_memory_that_is_published_without_a_copy(void **state)
 {
 	pid_t broker = kit_serve();
@@ -151,10 +163,7 @@ static void test_memory_that_is_published_without_a_copy(void **state)
 	lade_error err;
 	(void)state;
 
-	kit_must(lade_share_alloc(share, LARGE * 8, &array, &err), &err);
-	int64_t *values = lade_array_span(array).data;
-	for (int64_t i = 0; i < LARGE; i++)
-		values[i] = i;
+	int64_t *values = alloc_values(share, &array);
 	kit_column_init(&c, values, 1000, LARGE - 1000);
 	c.table.copy = LADE_SHARE_COPY_NEVER;
 	kit_must(lade_share_publish(share, "x", &c.table, &out, &err), &err);
@@ -214,10 +223,7 @@ static void test_memory_that_stays_writable(void **state)
 	lade_error err;
 	(void)state;
 
-	kit_must(lade_share_alloc(share, LARGE * 8, &array, &err), &err);
-	int64_t *values = lade_array_span(array).data;
-	for (int64_t i = 0; i < LARGE; i++)
-		values[i] = i;
+	int64_t *values = alloc_values(share, &array);
 	kit_column_init(&c, values, 0, LARGE);
 	c.table.copy = LADE_SHARE_COPY_NEVER;
 	c.table.writable = 2;
@@ -252,10 +258,7 @@ static void test_memory_that_a_child_has_is_copied(void **state)
 	lade_error err;
 	(void)state;
 
-	kit_must(lade_share_alloc(share, LARGE * 8, &array, &err), &err);
-	int64_t *values = lade_array_span(array).data;
-	for (int64_t i = 0; i < LARGE; i++)
-		values[i] = i;
+	int64_t *values = alloc_values(share, &array);
 	pid_t child = fork();
 	if (child == 0) {
 		pause();
