@@ -15,12 +15,13 @@
 template <int LOG, int SIGNED, int SPARSE, int QUANT, int TEAM>
 static void bitcomp(lade_gpu_batch batch)
 {
-	lade_bitcomp_encode(batch, {LOG, SIGNED, SPARSE, QUANT, QUANT ? -3 : 0}, TEAM);
+	lade_bitcomp_encode(batch, {LOG, SIGNED, SPARSE, QUANT, QUANT ? -3 : 0, 0}, TEAM);
 }
 
 template <int LOG, int BLOCK, int BITPACK> static void cascaded(lade_gpu_batch batch)
 {
-	lade_cascaded_encode(batch, {LOG, BLOCK, LOG & 1, BITPACK, 0x104CF});
+	/* Without packed bits there are no sub-blocks of bitcomp. */
+	lade_cascaded_encode(batch, {LOG, BLOCK, LOG & 1, BITPACK, 0x104CF, BITPACK, 0});
 }
 
 /* Dynamic shared memory for bytes, and for others what holds the chunk. */
@@ -45,7 +46,6 @@ static void ans_small(lade_gpu_batch batch)
 }
 
 #define BITCOMP_SHARED LADE_BITCOMP_ENCODE_SHARED
-#define LISTS(warps) ((warps) * sizeof(lade_cas_lists))
 
 /* By the spec that says the same. */
 static const fuzz_encoder kernels[] = {
@@ -56,10 +56,10 @@ static const fuzz_encoder kernels[] = {
 	{"bitcomp(<i4,algorithm=sparse)", 256, BITCOMP_SHARED, false, bitcomp<2, 1, 1, 0, 3>},
 	{"bitcomp(<f4,mode=lossy_signed,delta=0.125)", 256, BITCOMP_SHARED, false,
          bitcomp<2, 1, 0, 1, 1>},
-	{"cascaded(|u1)", 256, LISTS(8), true, cascaded<0, 13, 1>},
-	{"cascaded(<i2,block=4096)", 128, LISTS(4), true, cascaded<1, 12, 1>},
-	{"cascaded(<u4)", 64, LISTS(2), true, cascaded<2, 13, 1>},
-	{"cascaded(<i8,bitpack=false)", 32, LISTS(1), true, cascaded<3, 13, 0>},
+	{"cascaded(|u1)", 256, LADE_CAS_ENCODE_SHARED(8), true, cascaded<0, 13, 1>},
+	{"cascaded(<i2,block=4096)", 128, LADE_CAS_ENCODE_SHARED(4), true, cascaded<1, 12, 1>},
+	{"cascaded(<u4)", 64, LADE_CAS_ENCODE_SHARED(2), true, cascaded<2, 13, 1>},
+	{"cascaded(<i8,bitpack=false)", 32, LADE_CAS_ENCODE_SHARED(1), true, cascaded<3, 13, 0>},
 	{"ans", 256, ANS_SHARED, true, ans<0, 12, 0, 0>},
 	{"ans(bfloat16)", 256, ANS_WIDE(1), true, ans<1, 12, 0, 1>},
 	{"ans(<i4,bits=9)", 256, ANS_WIDE(2), true, ans<2, 12, 9, 0>},
